@@ -1,4 +1,4 @@
-// Package hometest runs a whole bot over a real home (the directory that holds its data), for
+// Package hometest runs a whole bot with a real home (the directory that contains its data), for
 // tests of what happens to that data.
 package hometest
 
@@ -50,11 +50,11 @@ type Home struct {
 	Book         *sqlbook.Book
 	Workspaces   *workspace.Workspaces
 	Outgoing     *outgoing.Store
-	SessionCache *sessioncache.Journals // what workers keep in memory of sessions
+	SessionCache *sessioncache.Journals // what workers keep in memory about sessions
 	closed       bool
 }
 
-// Open opens the home in dir, or makes it; it is closed when the test ends.
+// Open opens the home in dir, or creates it; it is closed when the test ends.
 func Open(t testing.TB, dir string) *Home {
 	t.Helper()
 	var db *sqldb.DB
@@ -68,8 +68,8 @@ func Open(t testing.TB, dir string) *Home {
 	})
 }
 
-// OpenBefore opens the home in dir, or makes it, as the release before this one did, with a file for
-// the bus, the store and the book each.
+// OpenBefore opens the home in dir, or creates it, like the previous release did, with separate
+// files for the bus, the store and the book.
 func OpenBefore(t testing.TB, dir string) *Home {
 	t.Helper()
 	return open(t, dir, parts{
@@ -82,7 +82,7 @@ func OpenBefore(t testing.TB, dir string) *Home {
 	})
 }
 
-// parts open the databases of a home, in this order; database may be nil.
+// parts are functions that open the databases of a home, in this order; database may be nil.
 type parts struct {
 	database func(context.Context) (*sqldb.DB, error)
 	store    func(context.Context) (*sqlstore.Store, error)
@@ -164,7 +164,7 @@ func (h *Home) Say(id, user, chat, text string) {
 }
 
 // RunWorker runs a worker with the demo model and the tools for files and memory until stop is
-// called. The worker calls point at each place where a test may want the process to die.
+// called. The worker calls point wherever a test may want the process to die.
 func (h *Home) RunWorker(point func(string)) (stop func()) {
 	all := files.New(func(_ context.Context, call tools.Call) (files.Dir, error) { return h.Workspaces.Open(call.Session) }, nil)
 	all = append(all, memory.New(func(_ context.Context, call tools.Call) (memory.Dir, error) { return h.Workspaces.Open(call.Session) }, nil)...)
@@ -206,7 +206,8 @@ func (h *Home) run(work func(context.Context) error) (stop func()) {
 	return stop
 }
 
-// Depth returns how many messages of a topic wait, are worked on, are delayed or were given up.
+// Depth returns how many messages of a topic are waiting, are being worked on, are delayed or were
+// given up.
 func (h *Home) Depth(topic bus.Topic) bus.Depth {
 	h.t.Helper()
 	d, err := h.Bus.Depth(h.t.Context(), topic)
@@ -216,8 +217,8 @@ func (h *Home) Depth(topic bus.Topic) bus.Depth {
 	return d
 }
 
-// WaitIdle waits until no message waits in these topics and nobody works on one; without topics,
-// it waits for all topics.
+// WaitIdle waits until no message waits in these topics and nobody is working on one; without
+// topics, it waits for all topics.
 func (h *Home) WaitIdle(topics ...bus.Topic) {
 	h.t.Helper()
 	if len(topics) == 0 {
@@ -266,7 +267,7 @@ func FilesContaining(t testing.TB, dir, text string) (names []string) {
 	return names
 }
 
-// Rewritings returns a number that grows by one each time that the database of the home in dir is
+// Rewritings returns a number that grows by one each time the database of the home in dir is
 // rewritten.
 func Rewritings(t testing.TB, dir string) (n int) {
 	t.Helper()
@@ -275,7 +276,7 @@ func Rewritings(t testing.TB, dir string) (n int) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	if err := db.QueryRowContext(t.Context(), "PRAGMA schema_version").Scan(&n); err != nil { // VACUUM raises it
+	if err := db.QueryRowContext(t.Context(), "PRAGMA schema_version").Scan(&n); err != nil { // VACUUM increments it
 		t.Fatal(err)
 	}
 	return n

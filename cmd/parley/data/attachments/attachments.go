@@ -1,8 +1,8 @@
-// Package attachments puts the files that people send, and the pictures that models look at, into
-// the workspaces of sessions.
+// Package attachments stores the files that people send, and the pictures that models look at, in the workspaces of
+// sessions.
 //
-// fetch.go fetches files that came with a message; uploads.go keeps those that come over HTTP and from
-// terminals until then, as there is no platform that does; names.go finds their names and types;
+// fetch.go fetches files that came with a message; uploads.go stores those that arrive over HTTP and from terminals
+// until they are fetched, because no platform does that for them; names.go determines their names and types;
 // pictures.go prepares the pictures that models are shown.
 package attachments
 
@@ -16,34 +16,33 @@ import (
 	"parley/tools"
 )
 
-// Config holds what a Keeper needs of the rest of the program.
+// Config holds what a Keeper needs from the rest of the program.
 type Config struct {
-	// Workspace opens a session's workspace to read from it.
+	// Workspace opens a session's workspace for reading.
 	Workspace func(session string) (*workspace.Dir, error)
 	// Writable opens the workspace for a tool call, which may write to it for a while.
 	Writable func(ctx context.Context, call tools.Call) (*workspace.Dir, error)
 	// Sees reports whether the model that answers in a session can be shown pictures.
 	Sees func(session string) bool
-	// Fetcher returns what downloads files from a channel's platform, and how large a file may be
-	// in bytes; nil if the channel cannot fetch files.
+	// Fetcher returns the Fetcher that downloads files from a channel's platform, and how large a file may be in
+	// bytes; nil if the channel cannot fetch files.
 	Fetcher func(channel string) (from channels.Fetcher, most int64)
-	// Words, if set, returns what turns voice messages into text; nil if nothing is configured
-	// for that.
+	// Words, if set, returns the Transcriber that turns voice messages into text; nil if none is configured.
 	Words func() Transcriber
 	Log   *slog.Logger
 }
 
 // A Transcriber turns the speech in a recording into text. Name is the recording's file name. Its error is
-// transcribe.ErrRefused if trying again is of no use.
+// transcribe.ErrRefused if trying again is useless.
 type Transcriber interface {
 	Words(ctx context.Context, name string, recording []byte) (string, error)
 }
 
-// fetchesAtOnce is how many files are held in memory at a time.
+// fetchesAtOnce is how many files are in memory at a time.
 const fetchesAtOnce = 8
 
-// A Keeper downloads the files that come with messages into sessions' workspaces, and prepares
-// the pictures that models are shown.
+// A Keeper downloads the files that come with messages into sessions' workspaces, and prepares the pictures that
+// models are shown.
 type Keeper struct {
 	cfg    Config
 	fitter *pictures.Fitter

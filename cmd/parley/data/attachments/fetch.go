@@ -27,25 +27,24 @@ import (
 
 const (
 	fetchTries   = 4
-	fetchTimeout = 5 * time.Minute // of one attempt to download a file
+	fetchTimeout = 5 * time.Minute // for one attempt to download a file
 	firstWait    = 500 * time.Millisecond
 	mostWait     = 30 * time.Second
-	writeTries   = 3 // how often a write is begun that comes too late
+	writeTries   = 3 // how often a write that came too late is attempted
 )
 
-// A goneError says why a file cannot be had any more, in words for people and models.
+// A goneError says why a file is no longer available, in words for people and models.
 type goneError struct{ why string }
 
 // Error returns the reason.
 func (e *goneError) Error() string { return e.why }
 
-// newGoneError returns the error for a file that cannot be had any more, with a reason.
+// newGoneError returns the error for a file that is no longer available, with a reason.
 func newGoneError(format string, args ...any) error { return &goneError{fmt.Sprintf(format, args...)} }
 
-// Fetch downloads a file that came with a message into its session's workspace. A repeated call
-// writes the same file again. If the file cannot be had, the result's Problem says why. An error
-// means that this is not known yet, because the session was lost to another process or ctx has
-// ended.
+// Fetch downloads a file that came with a message into its session's workspace. A repeated call writes the same
+// file again. If the file is unavailable, the result's Problem says why. An error means that this is not known yet,
+// because the session was lost to another process or ctx has ended.
 func (k *Keeper) Fetch(ctx context.Context, f agent.FileToFetch) (sessions.Fetched, error) {
 	raw, err := k.download(ctx, f)
 	if err == nil {
@@ -60,7 +59,7 @@ func (k *Keeper) Fetch(ctx context.Context, f agent.FileToFetch) (sessions.Fetch
 	return sessions.Fetched{}, err
 }
 
-// download reads a file from its platform; it tries fetchTries times.
+// download reads a file from its platform, with up to fetchTries attempts.
 func (k *Keeper) download(ctx context.Context, f agent.FileToFetch) ([]byte, error) {
 	fetcher, most := k.cfg.Fetcher(f.At.Channel)
 	switch {
@@ -69,7 +68,7 @@ func (k *Keeper) download(ctx context.Context, f agent.FileToFetch) ([]byte, err
 	case f.Size > most:
 		return nil, tooLarge(most)
 	}
-	select { // each file is held in memory for a moment
+	select { // each file is in memory for a moment
 	case k.slots <- struct{}{}:
 		defer func() { <-k.slots }()
 	case <-ctx.Done():
@@ -130,8 +129,7 @@ func (k *Keeper) tryDownload(ctx context.Context, from channels.Fetcher, f agent
 	return b.Bytes(), err
 }
 
-// keep writes a file into the workspace, with a mark that strangers may have written what is in
-// it.
+// keep writes a file into the workspace, marked as possibly written by strangers.
 func (k *Keeper) keep(ctx context.Context, f agent.FileToFetch, raw []byte) (sessions.Fetched, error) {
 	if len(raw) == 0 {
 		return sessions.Fetched{}, newGoneError("it is empty")
@@ -160,8 +158,7 @@ func (k *Keeper) keep(ctx context.Context, f agent.FileToFetch, raw []byte) (ses
 	return got, ctx.Err()
 }
 
-// writable opens the workspace for writing, after checking that this process still holds the
-// session's lease.
+// writable opens the workspace for writing, after checking that this process still holds the session's lease.
 func (k *Keeper) writable(ctx context.Context, f agent.FileToFetch) (*workspace.Dir, error) {
 	held := time.Now()
 	if err := f.CheckLease(ctx); err != nil {
@@ -170,8 +167,8 @@ func (k *Keeper) writable(ctx context.Context, f agent.FileToFetch) (*workspace.
 	return k.cfg.Writable(ctx, tools.Call{Session: f.Session, Turn: f.Turn, Held: held})
 }
 
-// writeInTime calls write with the workspace, and again if the write came too late because the machine
-// stood still or has much to do: this process may hold the session all the same.
+// writeInTime calls write with the workspace, and calls it again if the write came too late because the machine was
+// paused or is busy: this process may still hold the session.
 func (k *Keeper) writeInTime(ctx context.Context, f agent.FileToFetch, write func(*workspace.Dir) error) error {
 	for try := 1; ; try++ {
 		dir, err := k.writable(ctx, f)
@@ -184,8 +181,8 @@ func (k *Keeper) writeInTime(ctx context.Context, f agent.FileToFetch, write fun
 	}
 }
 
-// transcribe adds to got what is said in a voice message, or why that is not known. The words of
-// a forwarded message count as somebody else's and not as the sender's.
+// transcribe adds to got what is said in a voice message, or why that is unknown. The words in a forwarded message
+// count as somebody else's rather than the sender's.
 func (k *Keeper) transcribe(ctx context.Context, f agent.FileToFetch, got *sessions.Fetched, raw []byte) {
 	var transcriber Transcriber
 	if k.cfg.Words != nil {
@@ -210,8 +207,8 @@ func (k *Keeper) transcribe(ctx context.Context, f agent.FileToFetch, got *sessi
 	}
 }
 
-// Discard removes these files, which came with messages, from a session's workspace. Missing
-// files are not an error.
+// Discard removes these files, which came with messages, from a session's workspace. Missing files are not an
+// error.
 func (k *Keeper) Discard(ctx context.Context, session string, paths []string) error {
 	dir, err := k.cfg.Writable(ctx, tools.Call{Session: session, Held: time.Now()})
 	if err != nil {
@@ -228,10 +225,9 @@ func (k *Keeper) Discard(ctx context.Context, session string, paths []string) er
 	return nil
 }
 
-// addPicture adds to got the picture that the model is shown, if the file is a picture and can be
-// shown. Otherwise the file remains one like any other. An error means that this process may have
-// lost the session. The picture is made to fit before its time for writing begins, because that may
-// take long.
+// addPicture adds to got the picture that the model is shown, if the file is a picture and can be shown. Otherwise
+// the file is treated like any other. An error means that this process may have lost the session. The picture is
+// scaled before the time for writing it begins, because scaling may take long.
 func (k *Keeper) addPicture(ctx context.Context, f agent.FileToFetch, got *sessions.Fetched, raw []byte) error {
 	if !pictures.IsPicture(raw) {
 		return nil
@@ -243,7 +239,7 @@ func (k *Keeper) addPicture(ctx context.Context, f agent.FileToFetch, got *sessi
 			kept, unfit = pictures.Store(dir, fitting)
 			return unfit
 		})
-		if err != nil && !errors.Is(err, unfit) { // whether this process holds the session is not known
+		if err != nil && !errors.Is(err, unfit) { // it is unknown whether this process still holds the session
 			return err
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"parley/bus"
 )
 
-// maxName bounds a file's name in the workspace, in bytes.
+// maxName limits the length of a file's name in the workspace, in bytes.
 const maxName = 100
 
 // safeName turns a name that somebody gave into one that any tool can use: one part of a
@@ -42,7 +42,7 @@ func safeName(name, kind, typ string) string {
 	return stem + ext
 }
 
-// cut returns the beginning of a text: whole characters, and at most most bytes.
+// cut returns the beginning of a text, at most most bytes long, without splitting a character.
 func cut(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -50,7 +50,7 @@ func cut(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "")
 }
 
-// usualExtensions returns by MIME type the extension that people know, for types that have
+// usualExtensions returns, by MIME type, the extension that people know, for types that have
 // several.
 func usualExtensions() map[string]string {
 	return map[string]string{
@@ -60,14 +60,15 @@ func usualExtensions() map[string]string {
 	}
 }
 
-// extensionOf returns the extension for a MIME type; "" if it is not known.
+// extensionOf returns the extension for a MIME type; "" if it is unknown.
 func extensionOf(typ string) string {
 	base, _, _ := mime.ParseMediaType(typ)
 	return usualExtensions()[base]
 }
 
-// typeOf returns a file's MIME type, found by its content. The type that the sender said counts
-// only where the content fits it: an office document is a ZIP file, a table is text.
+// typeOf returns a file's MIME type, determined from its content. The type given by the sender
+// counts only if the content is consistent with it: an office document is a ZIP file, a table is
+// text.
 func typeOf(raw []byte, name, said string) string {
 	sniffed, _, _ := mime.ParseMediaType(http.DetectContentType(raw))
 	claimed, _, err := mime.ParseMediaType(said)

@@ -12,10 +12,10 @@ import (
 	"parley/tools/image"
 )
 
-// maxPicture is how large a file may be that the agent's tool "image" reads, in bytes.
+// maxPicture is the largest file that the agent's tool "image" reads, in bytes.
 const maxPicture = 32 << 20
 
-// Picture reads from the workspace a picture that the model is about to be shown; nil if the
+// Picture reads a picture that the model is about to be shown from the workspace; nil if the
 // picture is missing or has changed since.
 func (k *Keeper) Picture(_ context.Context, session string, p llm.Picture) []byte {
 	dir, err := k.cfg.Workspace(session)
@@ -25,7 +25,7 @@ func (k *Keeper) Picture(_ context.Context, session string, p llm.Picture) []byt
 	return pictures.Read(dir, p.View, p.Hash)
 }
 
-// Show prepares a picture of the session's workspace for the model, when the model has called the
+// Show prepares a picture in the session's workspace for the model, when the model has called the
 // tool "image": it scales the picture and stores the result.
 func (k *Keeper) Show(ctx context.Context, call tools.Call, path string) (image.Picture, error) {
 	if !k.cfg.Sees(call.Session) {
@@ -56,7 +56,7 @@ func (k *Keeper) Show(ctx context.Context, call tools.Call, path string) (image.
 	}, nil
 }
 
-// toolError turns an error into one that the model reads.
+// toolError turns an error into one for the model.
 func toolError(err error) error {
 	code := tools.ExecutionFailed
 	switch {

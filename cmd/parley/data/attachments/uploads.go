@@ -16,9 +16,9 @@ import (
 	"parley/sessions/outgoing"
 )
 
-// Uploads keeps the files that people send from a terminal, and programs over HTTP, until they are
-// fetched into the session's workspace like the files of a platform. It stands where the platform
-// would: it is the channels.Fetcher of these channels. All processes that share workspaces share it.
+// Uploads stores the files that people send from a terminal, and programs over HTTP, until they are
+// fetched into the session's workspace like a platform's files. It takes the place of the platform:
+// it is the channels.Fetcher of these channels. All processes that share workspaces share it.
 type Uploads struct {
 	Store *outgoing.Store
 	Log   sessions.Reader
@@ -26,10 +26,10 @@ type Uploads struct {
 
 var _ channels.Fetcher = Uploads{}
 
-// ErrFull says that too many bytes of a session wait to be fetched already.
+// ErrFull says that too many bytes of a session are already waiting to be fetched.
 var ErrFull = errors.New("too much is already waiting to be fetched")
 
-// maxTries is how often Keep begins anew: files may be removed at the moment that others come.
+// maxTries is how often Keep starts over: files may be removed at the moment that others arrive.
 const maxTries = 10
 
 // Keep stores the files of a message in a session, and returns them as the message's attachments. The
@@ -67,7 +67,7 @@ func (u Uploads) keep(ctx context.Context, session, message string, all []bus.Fi
 	return kept, u.Store.Refer(outgoing.Reference{Ref: outgoing.RefOf(session, message), Session: session, Message: message})
 }
 
-// kindOf returns the kind of an attachment of a MIME type.
+// kindOf returns the kind of an attachment, by its MIME type.
 func kindOf(typ string) string {
 	switch class, _, _ := strings.Cut(typ, "/"); class {
 	case "image":
@@ -102,8 +102,8 @@ func (u Uploads) Fetch(_ context.Context, _ bus.Address, a bus.Attachment, most 
 	return io.NopCloser(bytes.NewReader(raw)), nil
 }
 
-// releaseFetched releases the files of those messages in a session that are in its workspace already,
-// so that new ones have room. Of all others a sweep takes care.
+// releaseFetched releases the files of those messages in a session that are already in its
+// workspace, to make room for new ones. A sweep takes care of all others.
 func (u Uploads) releaseFetched(ctx context.Context, session string) error {
 	waiting, err := u.Store.References(ctx, session)
 	if err != nil {
@@ -121,7 +121,7 @@ func (u Uploads) releaseFetched(ctx context.Context, session string) error {
 	return nil
 }
 
-// isFetched reports whether the session's log says of all files of a message what became of them.
+// isFetched reports whether the session's log says for all files of a message what became of them.
 func (u Uploads) isFetched(ctx context.Context, session, message string) (bool, error) {
 	said, err := u.Log.Find(ctx, session, message)
 	if errors.Is(err, sessions.ErrNotFound) {

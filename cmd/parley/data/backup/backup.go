@@ -1,11 +1,10 @@
 // Package backup writes all data of a home into one file while the bot serves, and restores a home from that file.
 //
-// A backup is what a power cut at one instant would have left: the databases of the bus,
-// the sessions and the channels are copied as they stood at the same moment, so whatever
-// holds after a crash holds after a restore. The files of the workspaces are read right
-// after that; a file may be newer than its session's log, by as long as the backup takes,
-// but never older. Configuration, tokens and secrets are not part of it, nor are sockets
-// and locks.
+// A backup is what a power failure at one instant would have left: the databases of the bus, the sessions and the
+// channels are copied as they were at the same moment, so a restored home is in a state like that after a crash.
+// The files of the workspaces are read right after that; a file may be newer than its session's log, by as long as
+// the backup takes, but never older. Configuration, tokens and secrets are not part of it, nor are sockets and
+// locks.
 //
 // The file is a compressed tar. Its last entry lists all others with their
 // checksums, so that a restore notices a file that was cut short or altered before it
@@ -14,7 +13,7 @@
 // The files, in reading order: backup.go writes a backup, walk.go reads the workspaces
 // into it; check.go verifies one; restore.go unpacks it, in a directory that scratch.go
 // makes, and place.go moves the parts to their places, which can be repeated after a crash;
-// stat_unix.go asks the system about files.
+// stat_unix.go gets information about files from the system.
 package backup
 
 import (
@@ -50,31 +49,31 @@ const (
 	workspaces   = "workspaces" // the folder of the workspaces, in the home and in the backup
 )
 
-// databases are the files of databases that a home may have. Data on servers (Redis,
-// PostgreSQL) must be backed up there.
+// databases returns the database files that a home may contain. Data on servers (Redis, PostgreSQL) must be backed
+// up there.
 func databases() []string { return []string{"bus.db", "sessions.db", "book.db"} }
 
-// Source says what is backed up, and who writes the backup.
+// A Source says what to back up, and who writes the backup.
 type Source struct {
-	Home       string // the directory of the databases
-	Workspaces string // the directory that holds the sessions' workspaces
-	// Folders has, by agent, the directories that hold those of an agent's sessions in place
-	// of Workspaces. In the backup they lie among the others.
+	Home       string // the directory that contains the databases
+	Workspaces string // the directory that contains the sessions' workspaces
+	// Folders are, by agent, the directories that contain an agent's sessions in place of Workspaces. In the backup
+	// they are among the others.
 	Folders map[string]string
 	Version string // of the release that writes the backup
 }
 
-// A Manifest says what a backup holds.
+// A Manifest says what a backup contains.
 type Manifest struct {
 	Format  int       `json:"format"`
 	Version string    `json:"version"` // of the release that wrote it
-	At      time.Time `json:"at"`      // the moment at which the databases were copied
+	At      time.Time `json:"at"`      // when the databases were copied
 	Files   []File    `json:"files"`
 	// Skipped lists names in workspaces that are not plain files: links, pipes, sockets.
 	// They are not in the backup.
 	Skipped []string `json:"skipped,omitempty"`
-	// TooDeep lists folders in workspaces that are nested deeper than can be restored.
-	// Neither they nor what they hold is in the backup.
+	// TooDeep lists folders in workspaces that are nested too deep to be restored. Neither they nor their contents
+	// are in the backup.
 	TooDeep []string `json:"too_deep,omitempty"`
 }
 
@@ -111,8 +110,8 @@ func Write(ctx context.Context, s Source, w io.Writer) (Manifest, error) {
 	return m, nil
 }
 
-// snapshot copies the databases of the home and opens the copies. It removes the names of the
-// copies at once, so that none stays behind even if this process is killed.
+// snapshot copies the databases of the home and opens the copies. It removes the names of the copies at once, so
+// that no copy is left even if this process is killed.
 func snapshot(ctx context.Context, home string, m *Manifest) (files []*os.File, err error) {
 	if err := Sweep(home); err != nil {
 		return nil, err
@@ -175,8 +174,8 @@ func (p *packer) pack(databases []*os.File, s Source) error {
 	return err
 }
 
-// packSessions packs the directories of sessions. It leaves out files beside these, which
-// belong to no session.
+// packSessions packs the directories of sessions. It leaves out files beside these directories, which belong to no
+// session.
 func (p *packer) packSessions(s Source) error {
 	inRoot := func(name string) bool { _, elsewhere := s.Folders[name]; return !elsewhere }
 	if err := p.packThose(s.Workspaces, inRoot); err != nil {
@@ -190,7 +189,7 @@ func (p *packer) packSessions(s Source) error {
 	return nil
 }
 
-// packThose packs the folders of a directory that wanted chooses.
+// packThose packs those folders in a directory that wanted selects.
 func (p *packer) packThose(dir string, wanted func(name string) bool) error {
 	root, err := os.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -199,13 +198,13 @@ func (p *packer) packThose(dir string, wanted func(name string) bool) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = root.Close() }() // a descriptor of a directory holds nothing that could be lost
+	defer func() { _ = root.Close() }() // a directory's descriptor has no data that could be lost
 	return p.packFolder(root, "", 0, wanted)
 }
 
-// packFolder packs everything in a folder, which is depth folders below its session's. Each
-// folder is opened from the one above it, so that no path is resolved again from the top for each
-// of its items, however deep they are. wanted chooses among the items; nil means all.
+// packFolder packs everything in a folder that is depth levels below its session's. It opens each folder from the
+// one above, so that no path has to be resolved again from the top for each item, no matter how deep. wanted
+// selects the items; nil means all.
 func (p *packer) packFolder(dir *os.Root, name string, depth int, wanted func(name string) bool) error {
 	names, err := namesIn(dir)
 	if err != nil {
@@ -229,12 +228,12 @@ func (p *packer) packFolder(dir *os.Root, name string, depth int, wanted func(na
 func (p *packer) packItem(dir *os.Root, full, name string, depth int) error {
 	info, err := dir.Lstat(name)
 	switch {
-	case errors.Is(err, fs.ErrNotExist): // somebody has removed it meanwhile
+	case errors.Is(err, fs.ErrNotExist): // somebody has just removed it
 		return nil
 	case err != nil:
 		return errorAt(full, err)
 	case workspace.IsTemporary(name):
-		return nil // a write or a removal is under way
+		return nil // a write or a removal is in progress
 	case !info.IsDir() && depth == 0:
 		return nil
 	case !info.IsDir():
@@ -257,15 +256,15 @@ func (p *packer) packItem(dir *os.Root, full, name string, depth int) error {
 	return p.packFolder(below, full, depth+1, nil)
 }
 
-// errorAt adds to an error which file or folder it is about.
+// errorAt adds to an error which file or folder it occurred at.
 func errorAt(name string, err error) error {
 	return fmt.Errorf("%q: %w", shortened(name), err)
 }
 
-// packIfPlain packs a plain file. Anything else it records as skipped: a link, a pipe, or a file
-// that has a second name (a hard link), which may be outside of the workspace.
+// packIfPlain packs a plain file. It records anything else as skipped: a link, a pipe, or a file that has a second
+// name (a hard link), which may be outside the workspace.
 func (p *packer) packIfPlain(dir *os.Root, full, name string) error {
-	// O_NONBLOCK keeps open from waiting at a pipe.
+	// O_NONBLOCK keeps open from blocking at a pipe.
 	f, err := dir.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -284,9 +283,8 @@ func (p *packer) packIfPlain(dir *os.Root, full, name string) error {
 	return nil
 }
 
-// packFile packs one file with the length that it has now, as the tar states the length before
-// the content. What is appended while it is packed is left out; if the file gets shorter, its
-// copy is filled up with zeros.
+// packFile packs one file with its current length, because the tar states the length before the content. Data
+// appended meanwhile is left out; if the file gets shorter, its copy is padded with zeros.
 func (p *packer) packFile(name string, f *os.File, mode fs.FileMode) error {
 	info, err := f.Stat()
 	if err != nil {

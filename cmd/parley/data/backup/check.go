@@ -13,9 +13,9 @@ import (
 )
 
 // Check returns nil if a backup can be restored into the home: the backup is complete, its files
-// and folders can be made there, and its databases can be opened. For that it unpacks the
+// and folders can be created there, and its databases can be opened. To check that, it unpacks the
 // databases into a temporary directory in the home and calls try with that directory. The error
-// names what prevents a restore. The home's data is not changed.
+// says what prevents a restore. The home's data is not changed.
 func Check(ctx context.Context, r io.Reader, home string, try func(ctx context.Context, dir string) error) (err error) {
 	dir, release, err := makeScratch(home, backupScratch)
 	if err != nil {
@@ -33,8 +33,8 @@ func Check(ctx context.Context, r io.Reader, home string, try func(ctx context.C
 	return nil
 }
 
-// CheckTarget returns nil if a backup may be written to the file of that name: there is none, it is
-// empty, or it is an earlier backup, which the new one replaces.
+// CheckTarget returns nil if a backup may be written to the file with that name: the file doesn't
+// exist, is empty, or is an earlier backup, which the new one replaces.
 func CheckTarget(name string) error {
 	info, err := os.Stat(name)
 	switch {
@@ -60,7 +60,7 @@ func CheckTarget(name string) error {
 	return nil
 }
 
-// beginsAsBackup reports whether what r reads begins as a backup does.
+// beginsAsBackup reports whether the data read from r begins like a backup.
 func beginsAsBackup(r io.Reader) bool {
 	zipped, err := gzip.NewReader(r)
 	if err != nil {
@@ -70,13 +70,13 @@ func beginsAsBackup(r io.Reader) bool {
 	return err == nil && (h.Name == manifestName || isPart(strings.TrimSuffix(h.Name, "/")))
 }
 
-// A plan lists the files and folders that a restore would make in the workspaces. Check adds to
-// it instead of making them, to find names that cannot be made.
+// A plan lists the files and folders that a restore would create in the workspaces. Check adds to
+// it instead of creating them, to find names that cannot be created.
 type plan struct {
 	files, folders map[string]bool
 }
 
-// addFolder adds a folder and those above it, or says why they cannot be made.
+// addFolder adds a folder and its parents, or says why they cannot be created.
 func (p *plan) addFolder(name string) error {
 	if depth := strings.Count(name, "/"); depth > maxDepth {
 		return fmt.Errorf("%q is nested %d folders deep: at most %d can be restored", shortened(name), depth, maxDepth)
@@ -97,7 +97,7 @@ func (p *plan) addFolder(name string) error {
 	return nil
 }
 
-// addFile adds a file, or says why it cannot be made.
+// addFile adds a file, or says why it cannot be created.
 func (p *plan) addFile(name string) error {
 	if p.files[name] {
 		return fmt.Errorf("%w: it contains %q twice", ErrDamaged, shortened(name))

@@ -13,14 +13,14 @@ import (
 	"parley/bus/sqlitebus"
 )
 
-// A restore unpacks the new data into a directory of its own; renaming that directory to agreed
-// is the moment from which the restore counts as done. Everything after that can be repeated, by
-// any process that opens the home next: first the old data is moved aside, then the directory is
-// renamed to placing, and each part is moved from it to its place.
+// A restore unpacks the new data into a directory of its own; once that directory is renamed to
+// agreed, the restore counts as done. Everything after that can be repeated, by any process that
+// opens the home next: first the old data is moved aside, then the directory is renamed to placing,
+// and each part is moved from it to its place.
 const (
 	agreed      = ".restore"
 	placing     = ".restore.placing"
-	asideFile   = "aside" // a file in agreed; it holds the name of the directory that the old data is moved to
+	asideFile   = "aside" // a file in agreed that contains the name of the directory that the old data is moved to
 	asidePrefix = "before-restore-"
 )
 
@@ -33,12 +33,11 @@ func parts() []string {
 	return append(names, workspaces)
 }
 
-// Workspaces returns the directory in a home into which a restore puts the sessions'
-// directories.
+// Workspaces returns the directory in a home into which a restore puts the sessions' directories.
 func Workspaces(home string) string { return filepath.Join(home, workspaces) }
 
-// OldDataDirs lists the directories in a home into which restores have moved the old data.
-// They hold what people said until somebody deletes them.
+// OldDataDirs lists the directories in a home into which restores have moved the old data. They
+// contain what people said until somebody deletes them.
 func OldDataDirs(home string) ([]string, error) {
 	found, err := filepath.Glob(filepath.Join(escape(home), asidePrefix+"*"))
 	if err != nil {
@@ -47,14 +46,13 @@ func OldDataDirs(home string) ([]string, error) {
 	return found, nil
 }
 
-// escape returns a pattern for filepath.Glob that matches only dir itself, whatever characters
-// its name has.
+// escape returns a pattern for filepath.Glob that matches only dir itself, whatever characters its
+// name contains.
 func escape(dir string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
 }
 
-// oldDataDirName returns a name for the directory of the old data that the home does not have
-// yet.
+// oldDataDirName returns an unused name in the home for the directory of the old data.
 func oldDataDirName(home string) string {
 	name := asidePrefix + time.Now().UTC().Format("20060102T150405Z")
 	for n := 2; ; n++ {
@@ -65,10 +63,10 @@ func oldDataDirName(home string) string {
 	}
 }
 
-// commit makes a restore final; dir holds the new data. It syncs everything to the disk before
-// the rename, so that a power cut leaves either the old home or the whole new one. aside is the
-// directory for the old data; "" if there is no old data. point is called between the steps,
-// where a test may kill the process.
+// commit makes a restore final; dir contains the new data. It syncs everything to disk before the
+// rename, so that a power failure leaves either the old home or the complete new one. aside is the
+// directory for the old data; "" if there is no old data. point is called between the steps, where
+// a test may kill the process.
 func commit(home, dir, aside string, point func(string)) error {
 	if err := checkMovable(home); err != nil {
 		return err
@@ -78,7 +76,7 @@ func commit(home, dir, aside string, point func(string)) error {
 		return err
 	}
 	for _, e := range entries {
-		if !slices.Contains(parts(), e.Name()) { // such as a lock that opening the databases has left
+		if !slices.Contains(parts(), e.Name()) { // such as a lock left from opening the databases
 			if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
 				return err
 			}
@@ -101,7 +99,7 @@ func commit(home, dir, aside string, point func(string)) error {
 	return syncDir(home)
 }
 
-// checkMovable refuses a home one of whose parts is on another filesystem, because such a part
+// checkMovable refuses a home if one of its parts is on another filesystem, because such a part
 // cannot be renamed: neither aside nor to its place.
 func checkMovable(home string) error {
 	ours, err := device(home)
@@ -118,8 +116,8 @@ func checkMovable(home string) error {
 	return err
 }
 
-// Finish completes a restore that was interrupted after it had become final. It has to be called
-// before a home is opened, and does nothing if there is no such restore.
+// Finish completes a restore that was interrupted after it became final. It must be called before a
+// home is opened, and does nothing if there is no such restore.
 func Finish(home string) (err error) {
 	pending := false
 	for _, name := range []string{agreed, placing} {
@@ -171,9 +169,9 @@ func finish(home string, point func(string)) error {
 	return placeParts(home, to, point)
 }
 
-// setAside moves the home's old data into the directory that the file asideFile in from names.
-// Until agreed is renamed, everything that the home has under the names of parts is old, so a
-// repetition moves only what is left.
+// setAside moves the home's old data into the directory named by the file asideFile in from. Until
+// agreed is renamed, everything in the home under the names of parts is old, so a repetition moves
+// only what is left.
 func setAside(home, from string, point func(string)) error {
 	name, err := os.ReadFile(filepath.Join(from, asideFile))
 	if err != nil {
@@ -199,7 +197,7 @@ func setAside(home, from string, point func(string)) error {
 }
 
 // placeParts moves each part of the new data from the directory from to its place in the home. A
-// part that is missing in from is in its place already.
+// part that is missing in from is already in its place.
 func placeParts(home, from string, point func(string)) error {
 	for _, part := range parts() {
 		err := os.Rename(filepath.Join(from, part), filepath.Join(home, part))

@@ -19,26 +19,26 @@ import (
 	"parley/bus/sqlitebus"
 )
 
-// Errors on which callers of this package decide.
+// Errors that callers of this package act on.
 var (
-	// ErrUsed says that the home has data already.
+	// ErrUsed says that the home already contains data.
 	ErrUsed = errors.New("this home is in use already")
-	// ErrDamaged says that a backup is cut short, was altered, or is not a backup at all.
+	// ErrDamaged says that a backup was cut short or altered, or is not a backup at all.
 	ErrDamaged = errors.New("this isn't a complete backup")
 	// ErrNewer says that a newer release has written a backup.
 	ErrNewer = errors.New("a newer release wrote this backup: restore it with that one")
 )
 
-// maxManifest bounds the manifest's size, in bytes.
+// maxManifest limits the size of the manifest, in bytes.
 const maxManifest = 1 << 30
 
 // Options say how a backup is restored.
 type Options struct {
-	// Force allows a restore into a home that has data already. That data is moved aside within
-	// the home, and not deleted.
+	// Force allows a restore into a home that already contains data. That data is moved aside
+	// within the home, not deleted.
 	Force bool
-	// Try, if set, is called with the directory into which the backup was unpacked, before
-	// anything is moved. Its error leaves the home as it was.
+	// Try, if set, is called with the directory into which the backup was unpacked, before anything
+	// is moved. If it returns an error, the home is left as it was.
 	Try func(ctx context.Context, dir string) error
 	// Point, if set, is called at each step of the restore, where a test may kill the process.
 	Point func(name string)
@@ -47,13 +47,13 @@ type Options struct {
 // A RestoreResult says what a restore has done.
 type RestoreResult struct {
 	Manifest
-	Aside string `json:"aside,omitempty"` // the directory with what was there before
+	Aside string `json:"aside,omitempty"` // the directory that contains the previous data
 }
 
-// Read restores a backup into the home, which it makes if it is missing. It reads the whole
-// backup and checks its checksums before it changes the home. If the process dies meanwhile, the
-// home has its old data or, once Finish was called, that of the backup; never a mixture. Read
-// refuses a home that a server uses.
+// Read restores a backup into the home, which it creates if it is missing. It reads the whole
+// backup and verifies its checksums before it changes the home. If the process dies meanwhile, the
+// home contains its old data or, once Finish was called, that of the backup; never a mixture. Read
+// refuses a home that a server is using.
 func Read(ctx context.Context, r io.Reader, home string, o Options) (RestoreResult, error) {
 	if o.Point == nil {
 		o.Point = func(string) {}
@@ -88,7 +88,7 @@ func restore(ctx context.Context, r io.Reader, home string, o Options) (done Res
 	if err != nil {
 		return done, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir), release()) }() // after the commit it is renamed, and nothing is there
+	defer func() { err = errors.Join(err, os.RemoveAll(dir), release()) }() // after the commit it was renamed, and nothing is there
 	if done.Manifest, err = unpack(ctx, r, dir, false); err != nil {
 		return done, err
 	}
@@ -107,7 +107,7 @@ func restore(ctx context.Context, r io.Reader, home string, o Options) (done Res
 	return done, finish(home, o.Point)
 }
 
-// dataIn lists the names of the databases and folders of data that the home has already.
+// dataIn lists the names of the databases and data folders that the home already contains.
 func dataIn(home string) (used []string, err error) {
 	for _, name := range parts() {
 		_, err := os.Lstat(filepath.Join(home, name))
@@ -120,9 +120,8 @@ func dataIn(home string) (used []string, err error) {
 	return used, nil
 }
 
-// unpack reads a whole backup, writes its files into dir, and checks that it is complete
-// and unaltered. If planned is true it writes the databases only, and plans the files of
-// workspaces.
+// unpack reads a whole backup, writes its files into dir, and verifies that it is complete and
+// unaltered. If planned is true, it writes only the databases, and plans the files of workspaces.
 func unpack(ctx context.Context, r io.Reader, dir string, planned bool) (m Manifest, err error) {
 	zipped, err := gzip.NewReader(&cancellableReader{ctx.Err, r})
 	if err != nil {
@@ -132,7 +131,7 @@ func unpack(ctx context.Context, r io.Reader, dir string, planned bool) (m Manif
 	if err != nil {
 		return m, err
 	}
-	defer func() { _ = root.Close() }() // a descriptor of a directory holds nothing that could be lost
+	defer func() { _ = root.Close() }() // a directory's descriptor has no data that could be lost
 	u := &unpacker{tar: tar.NewReader(zipped), trail: openFolders{top: root}, files: map[string]File{}}
 	if planned {
 		u.plan = &plan{files: map[string]bool{}, folders: map[string]bool{}}
@@ -140,7 +139,7 @@ func unpack(ctx context.Context, r io.Reader, dir string, planned bool) (m Manif
 	if err := errors.Join(u.unpack(), u.trail.closeAllBut(0)); err != nil {
 		return m, err
 	}
-	// The checksum of the compressed data is at its very end, behind the end of the tar.
+	// The checksum of the compressed data is at its very end, after the end of the tar.
 	if _, err := io.Copy(io.Discard, zipped); err != nil {
 		return m, asDamaged(err)
 	}
@@ -160,7 +159,7 @@ func asDamaged(err error) error {
 type unpacker struct {
 	tar      *tar.Reader
 	trail    openFolders
-	plan     *plan           // if set, files of workspaces are planned and not written
+	plan     *plan           // if set, files of workspaces are planned rather than written
 	files    map[string]File // by name
 	manifest Manifest
 	listed   bool // the manifest was read
@@ -194,8 +193,8 @@ func (u *unpacker) unpack() error {
 	}
 }
 
-// isPart reports whether a backup may hold something of that name: a database, or a path
-// that stays below the workspaces.
+// isPart reports whether a backup may contain something with that name: a database, or a path that
+// stays below the workspaces.
 func isPart(name string) bool {
 	return slices.Contains(databases(), name) ||
 		strings.HasPrefix(name, workspaces+"/") && path.Clean(name) == name && filepath.IsLocal(name) && !strings.ContainsRune(name, 0)
@@ -212,7 +211,8 @@ func (u *unpacker) makeFolder(name string) error {
 	return nil
 }
 
-// unpackFile writes a file, or adds it to the plan.
+// unpackFile writes a file. With a plan, it adds the file to the plan, and writes it only if it's a
+// database.
 func (u *unpacker) unpackFile(h *tar.Header) error {
 	dir, name := path.Split(h.Name)
 	if dir != "" {
@@ -256,7 +256,7 @@ func (u *unpacker) copyContent(h *tar.Header, f *os.File) error {
 		return asDamaged(read.err)
 	}
 	if err != nil {
-		return errorAt(h.Name, err) // writing failed, and the backup is fine
+		return errorAt(h.Name, err) // writing failed, but the backup is fine
 	}
 	u.files[h.Name] = File{Name: h.Name, Size: n, SHA256: hexSum(sum)}
 	if f == nil {
@@ -268,8 +268,8 @@ func (u *unpacker) copyContent(h *tar.Header, f *os.File) error {
 	return f.Sync()
 }
 
-// An erringReader remembers its error, because io.Copy does not say whether reading or
-// writing has failed.
+// An erringReader remembers its error, because io.Copy doesn't say whether reading or writing
+// failed.
 type erringReader struct {
 	r   io.Reader
 	err error
@@ -292,7 +292,7 @@ func (u *unpacker) readManifest() error {
 	return nil
 }
 
-// checkManifest returns an error if what was unpacked is not what the manifest lists.
+// checkManifest returns an error if what was unpacked differs from what the manifest lists.
 func (u *unpacker) checkManifest() error {
 	switch {
 	case !u.listed:

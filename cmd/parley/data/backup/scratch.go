@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// The beginnings of the names of temporary directories in the home. Such a directory is
-// of no use once its process has ended.
+// The prefixes of the names of temporary directories in the home. Such a directory is useless once
+// its process has ended.
 const (
 	backupScratch  = ".backup-"
 	restoreScratch = ".restoring-"
@@ -53,7 +53,7 @@ func Sweep(home string) error {
 	return nil
 }
 
-// sweep removes one such directory, unless a process has it locked because it works there.
+// sweep removes one such directory, unless a process that works there has locked it.
 func sweep(dir string) (err error) {
 	f, err := os.Open(dir)
 	if err != nil {

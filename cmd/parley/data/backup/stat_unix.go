@@ -8,15 +8,13 @@ import (
 	"syscall"
 )
 
-// hasOtherLinks reports whether a file has further hard links, which may be outside of
-// the workspace.
+// hasOtherLinks reports whether a file has other hard links, which may be outside the workspace.
 func hasOtherLinks(info fs.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	return ok && st.Nlink > 1
 }
 
-// device returns the number of the filesystem that a path is on; 0 if the system does not
-// say.
+// device returns the number of the filesystem that a path is on; 0 if the system doesn't say.
 func device(path string) (uint64, error) {
 	info, err := os.Lstat(path)
 	if err != nil {

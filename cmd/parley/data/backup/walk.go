@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// maxDepth is how deep folders may be nested in a backup. Today's limit for workspaces is
-// lower, but folders that an older release has written may be deeper.
+// maxDepth is how deep folders may be nested in a backup. Today's limit for workspaces is lower,
+// but folders written by an older release may be deeper.
 const maxDepth = 128
 
 // namesIn lists the names in a folder, sorted.
@@ -24,9 +24,8 @@ func namesIn(dir *os.Root) (names []string, err error) {
 	return names, err
 }
 
-// syncTree flushes the lists of names in a directory, and in all folders below it, to the disk.
-// Each folder is opened from the one above it, because a path may be longer than the system
-// allows.
+// syncTree flushes the lists of names in a directory, and in all folders below it, to disk. It
+// opens each folder from the one above, because a path may be longer than the system allows.
 func syncTree(dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -63,16 +62,15 @@ func syncFolder(dir *os.Root) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// An openFolders keeps the folders open that lead to the file that was unpacked last. The
-// next file is usually near, so few folders must be opened for it.
+// An openFolders keeps open the folders on the path to the most recently unpacked file. The next
+// file is usually near, so few folders must be opened for it.
 type openFolders struct {
 	top   *os.Root
 	names []string
 	dirs  []*os.Root
 }
 
-// openDir opens a folder below the top. It makes the folder, and those above it, if they are
-// missing.
+// openDir opens a folder below the top. It creates the folder and its parents if they are missing.
 func (t *openFolders) openDir(dir string) (*os.Root, error) {
 	var want []string
 	if dir != "." {
@@ -99,7 +97,7 @@ func (t *openFolders) openDir(dir string) (*os.Root, error) {
 	return t.newest(), nil
 }
 
-// newest returns the folder that was opened last.
+// newest returns the most recently opened folder.
 func (t *openFolders) newest() *os.Root {
 	if len(t.dirs) == 0 {
 		return t.top
@@ -107,7 +105,7 @@ func (t *openFolders) newest() *os.Root {
 	return t.dirs[len(t.dirs)-1]
 }
 
-// closeAllBut closes all folders but the first n.
+// closeAllBut closes all folders except the first n.
 func (t *openFolders) closeAllBut(n int) error {
 	var errs []error
 	for len(t.dirs) > n {

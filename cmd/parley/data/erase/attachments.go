@@ -8,15 +8,14 @@ import (
 	"parley/sessions"
 )
 
-// A Discarder removes single files from a session's directory, and returns how many of these
+// A Discarder removes single files from a session's directory, and returns how many of them
 // existed.
 type Discarder interface {
 	Discard(ctx context.Context, key string, paths []string) (int, error)
 }
 
-// erasePerson erases what a person has said from the logs. It first removes the files
-// that the person has sent into conversations that others share, because only the logs
-// name them.
+// erasePerson erases what a person has said from the logs. First it removes the files that the
+// person has sent in conversations shared with others, because only the logs name these files.
 func (e *Eraser) erasePerson(ctx context.Context, r *Receipt, t *target) (sessions.Erased, error) {
 	for _, key := range t.shared {
 		n, err := e.discardFilesOf(ctx, key, t.person)

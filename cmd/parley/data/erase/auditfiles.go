@@ -2,16 +2,16 @@ package erase
 
 import "parley/sessions"
 
-// AuditFiles are the files that hold audit records, which say who did what.
+// AuditFiles are the files that contain audit records, which say who did what.
 type AuditFiles interface {
-	// Forget empties the arguments and the person of the records for which which returns
-	// true, and returns how many there were.
+	// Forget empties the arguments and the person of the records for which which returns true, and
+	// returns how many there were.
 	Forget(which func(sessions.AuditRecord) bool) (int, error)
 }
 
-// forgetAudit erases words of people from the audit's files: the arguments of records that a
-// person caused or is named in (if person is not ""), and of records about the sessions in whole,
-// which are erased whole. The records in the store are erased with the logs.
+// forgetAudit erases people's words from the audit's files: the arguments of records that a person
+// caused or is named in (if person is not ""), and of records about the sessions in whole, which
+// are erased completely. The records in the store are erased with the logs.
 func (e *Eraser) forgetAudit(r *Receipt, person string, whole []string) error {
 	if e.cfg.Audit == nil {
 		return nil

@@ -35,8 +35,8 @@ func (e *Eraser) dropDeadLetters(ctx context.Context, match func(bus.DeadLetter)
 				}
 				n++
 			}
-			// The next page begins after the last letter that was kept: the bus does not know
-			// the place of one that was dropped.
+			// The next page begins after the last letter that was kept, because the bus cannot
+			// locate one that was dropped.
 			if kept != "" {
 				after = kept
 			}
@@ -48,15 +48,15 @@ func (e *Eraser) dropDeadLetters(ctx context.Context, match func(bus.DeadLetter)
 
 const pageSize = 100
 
-// releaseFiles says that a dead letter, which is about to be dropped, no longer needs the files
-// that it would have sent.
+// releaseFiles says that a dead letter that is about to be dropped no longer needs the files that
+// it would have sent.
 func (e *Eraser) releaseFiles(d bus.DeadLetter) error {
 	if !strings.HasPrefix(string(d.Topic), string(bus.OutboundTopic(""))) {
 		return nil
 	}
 	out, err := bus.DecodeOutbound(d.Message.Body)
 	if err != nil || len(out.Files) == 0 {
-		return nil //nolint:nilerr // what cannot be read names no files
+		return nil //nolint:nilerr // a letter that cannot be decoded names no files
 	}
 	return e.cfg.Files.Release(d.Message.ID, out.Files)
 }

@@ -1,15 +1,15 @@
-// Package erase removes what a person said, a session, or everything that is old from
-// every place where it was kept.
+// Package erase removes what a person said, a session, or everything that is too old from every place where it is
+// stored.
 //
 // It works while the bot serves. It erases the mail first, and takes the leases of the workers that
-// hold it; then the audit's files, the workspaces and the book; and last the log, by which it finds the
-// rest. So if it is interrupted, calling it again finds what is left. Erasing the log also fences off a
-// worker that had it open. What such a worker has published until then is found in a second round.
+// hold it; then the audit's files, the workspaces and the book; and last the log, which it uses to find everything
+// else. So if it is interrupted, calling it again finds what is left. Erasing the log also fences off a worker that
+// had it open. A second round finds what such a worker published until then.
 //
-// The files: erase.go erases, target.go says what is erased; auditfiles.go in the files of the audit, attachments.go files
-// that people have sent, files.go those that wait to be sent, oldfiles.go those that are
-// old, deadletters.go dead letters; receipt.go says what was erased, retention.go erases what is old at intervals,
-// rewriter.go rewrites the database for what people erase.
+// The files: erase.go erases, and target.go says what to erase; auditfiles.go erases from the audit's files,
+// attachments.go files that people have sent, files.go files that wait to be sent, oldfiles.go old files,
+// deadletters.go dead letters; receipt.go says what was erased, retention.go erases at intervals what is too old,
+// rewriter.go rewrites the database after erasures.
 package erase
 
 import (
@@ -29,15 +29,15 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// maxRounds bounds how often an erasure looks again for messages that were published while it ran.
+// maxRounds limits how often an erasure looks again for messages that were published while it ran.
 const maxRounds = 3
 
-// forgotten is the reason that is recorded when the background jobs of an erased session are
-// stopped. Nobody is told of the end of such jobs.
+// forgotten is the reason that is recorded when the background jobs of an erased session are stopped. Nobody is
+// told when such jobs end.
 const forgotten = "forgotten"
 
-// A Bus is the bus from which messages are erased. If it is also a bus.Forgetter, messages that
-// wait are erased too, otherwise only dead letters.
+// A Bus is the bus from which messages are erased. If it is also a bus.Forgetter, waiting messages are erased, too,
+// otherwise only dead letters.
 type Bus interface {
 	bus.Inspector
 	bus.DeadLetters
@@ -49,16 +49,15 @@ type Store interface {
 	sessions.Reader
 	// StopJobs asks the background jobs of a session to end.
 	StopJobs(ctx context.Context, session, id, cause string) (int, error)
-	// NotePurge records that something is about to be erased from what may share the store's
-	// files, until end is called.
+	// NotePurge records that, until end is called, something is being erased from the files that others may share
+	// with the store.
 	NotePurge(ctx context.Context) (end func(ctx context.Context, erased bool) error, err error)
 	// PurgeDue purges these files if an erasure has left that undone.
 	PurgeDue(ctx context.Context) error
-	// LastWrite returns when something was last written to these files; the zero time if nobody waits
-	// for a purge.
+	// LastWrite returns when something was last written to these files; the zero time if nobody is waiting for a
+	// purge.
 	LastWrite() time.Time
-	// SessionsOf lists the sessions that ErasePerson would erase whole, and those that it
-	// would erase in part.
+	// SessionsOf lists the sessions that ErasePerson would erase completely, and those that it would erase in part.
 	SessionsOf(ctx context.Context, person string) (alone, shared []string, err error)
 }
 
@@ -66,7 +65,7 @@ type Store interface {
 type Book interface {
 	Erase(ctx context.Context, what sqlbook.Erasure) (sqlbook.Erased, error)
 	Pairings(ctx context.Context) ([]channels.Pairing, error)
-	// SessionsBefore lists some of the sessions, in order and after one, that have a chat which was met
+	// SessionsBefore lists some of the sessions, in order and after the session after, that have a chat recorded
 	// before a time.
 	SessionsBefore(ctx context.Context, before time.Time, after string, limit int) ([]string, error)
 }
@@ -76,44 +75,42 @@ type Workspaces interface {
 	Remove(ctx context.Context, key string) (bool, error)
 	// ListOld lists the files in a folder that were last written before a time.
 	ListOld(ctx context.Context, key, folder string, before time.Time) ([]string, error)
-	// DiscardOld removes those of the files that are still older than before, and returns their number.
+	// DiscardOld removes those of the files that are still older than before, and returns how many it removed.
 	DiscardOld(ctx context.Context, key string, paths []string, before time.Time) (int, error)
 }
 
-// Config names the places where the words of people are kept.
+// Config names the places where people's words are stored.
 type Config struct {
 	Bus        Bus
 	Store      Store
 	Book       Book
 	Workspaces Workspaces
 	Files      Files
-	Audit      AuditFiles // nil where there are none
-	// Rewriter, if set, purges the databases some time after something was erased by PersonSoon,
-	// SessionSoon, Sessions or Run. Otherwise they are purged each time.
+	Audit      AuditFiles // nil if there are none
+	// Rewriter, if set, purges the databases some time after something was erased by PersonSoon, SessionSoon,
+	// Sessions or Run. Otherwise they are purged each time.
 	Rewriter *Rewriter
-	// Before, if set, removes copies of the data that an older release has left. It is called before
-	// anything is erased.
+	// Before, if set, removes copies of the data that an older release has left. It is called before anything is
+	// erased.
 	Before func() error
-	// Memory, if set, clears what this process holds in memory of sessions. Other processes
-	// notice the erasure when they open a session again.
+	// Memory, if set, clears this process's cache of sessions. Other processes notice the erasure when they open a
+	// session again.
 	Memory func()
-	// SubAgents, if set, returns the sessions of sub-agents (agents to which another agent has
-	// handed a task) that belong to these sessions or, if person is not "", to that person.
+	// SubAgents, if set, returns the sessions of sub-agents (agents that another agent has handed a task to) that
+	// belong to these sessions or, if person is not "", to that person.
 	SubAgents func(ctx context.Context, person string, sessions ...string) ([]string, error)
-	// Kept lists what an erasure cannot reach in this installation, such as backups. Each receipt
-	// repeats it.
+	// Kept lists what an erasure cannot reach in this installation, such as backups. Each receipt repeats it.
 	Kept []NotErased
 	Log  *slog.Logger
 }
 
-// An Eraser erases from all places of its Config.
+// An Eraser erases from all places in its Config.
 type Eraser struct{ cfg Config }
 
 // New makes an Eraser.
 func New(cfg Config) *Eraser { return &Eraser{cfg} }
 
-// Person erases what a person has said, and what was answered to them. The person is given as
-// CHANNEL:USER.
+// Person erases what a person has said, and the answers to them. The person is given as CHANNEL:USER.
 func (e *Eraser) Person(ctx context.Context, person string) (Receipt, error) {
 	channel, user, ok := strings.Cut(person, ":")
 	if !ok || channel == "" || user == "" {
@@ -149,7 +146,7 @@ func (e *Eraser) Person(ctx context.Context, person string) (Receipt, error) {
 	if err := e.eraseInRounds(ctx, &r, t, again); err != nil {
 		return r, fmt.Errorf("erase %s: %w", person, err)
 	}
-	if err := e.forgetAudit(&r, person, r.Log.Sessions); err != nil { // what was recorded meanwhile
+	if err := e.forgetAudit(&r, person, r.Log.Sessions); err != nil { // erase what was recorded in the meantime
 		return r, fmt.Errorf("erase %s: %w", person, err)
 	}
 	for _, key := range r.Log.Shared {
@@ -159,19 +156,18 @@ func (e *Eraser) Person(ctx context.Context, person string) (Receipt, error) {
 	return r, nil
 }
 
-// PersonSoon does what Person does, but databases are not rewritten before it returns, which all who
-// write would wait for. The Rewriter does it a little later, for all that was erased until then. The
-// receipt says so.
+// PersonSoon is like Person, but returns before the databases are rewritten, because all writers would have to wait
+// for that. The Rewriter does it a little later, for everything erased until then. The receipt says so.
 func (e *Eraser) PersonSoon(ctx context.Context, person string) (Receipt, error) {
 	return e.soon(ctx, func(ctx context.Context) (Receipt, error) { return e.Person(ctx, person) })
 }
 
-// SessionSoon does what Session does, as PersonSoon does what Person does.
+// SessionSoon is to Session what PersonSoon is to Person.
 func (e *Eraser) SessionSoon(ctx context.Context, key string) (Receipt, error) {
 	return e.soon(ctx, func(ctx context.Context) (Receipt, error) { return e.Session(ctx, key) })
 }
 
-// soon erases and leaves it to the Rewriter, if there is one, to rewrite databases.
+// soon erases, and leaves rewriting the databases to the Rewriter, if there is one.
 func (e *Eraser) soon(ctx context.Context, erase func(context.Context) (Receipt, error)) (r Receipt, err error) {
 	if e.cfg.Rewriter == nil {
 		return erase(ctx)
@@ -186,8 +182,8 @@ func (e *Eraser) soon(ctx context.Context, erase func(context.Context) (Receipt,
 	return r, err
 }
 
-// Session erases everything that is kept of a session. A session that does not exist gives an
-// empty receipt.
+// Session erases everything that is stored about a session. For a session that doesn't exist it returns an empty
+// receipt.
 func (e *Eraser) Session(ctx context.Context, key string) (Receipt, error) {
 	if err := sessions.CheckKey(key); err != nil {
 		return Receipt{}, fmt.Errorf("erase: %w", err)
@@ -207,21 +203,21 @@ func (e *Eraser) Session(ctx context.Context, key string) (Receipt, error) {
 		}
 		return done, nil
 	}}
-	// What comes now belongs to a new session of that key, which is not to be erased.
+	// Anything that arrives now belongs to a new session with that key, which is not to be erased.
 	again := func() (bool, error) { return false, nil }
 	if err := e.eraseInRounds(ctx, &r, t, again); err != nil {
 		return r, fmt.Errorf("erase session %s: %w", key, err)
 	}
-	if err := e.forgetAudit(&r, "", t.alone); err != nil { // what was recorded meanwhile
+	if err := e.forgetAudit(&r, "", t.alone); err != nil { // erase what was recorded in the meantime
 		return r, fmt.Errorf("erase session %s: %w", key, err)
 	}
 	e.addKept(&r)
 	return r, nil
 }
 
-// Sessions does for each of the sessions what Session does, and leaves it to the Rewriter to rewrite
-// databases; without one it does so once for all. It goes on after an error, and returns which
-// sessions were erased.
+// Sessions erases each of the sessions like Session does, and leaves rewriting the databases to the Rewriter;
+// without one it rewrites them once for all sessions. It continues after an error, and returns which sessions were
+// erased.
 func (e *Eraser) Sessions(ctx context.Context, keys []string) (erased []string, err error) {
 	var failed error
 	err = e.cfg.Rewriter.Erase(ctx, func(ctx context.Context) (bool, error) {
@@ -240,8 +236,8 @@ func (e *Eraser) Sessions(ctx context.Context, keys []string) (erased []string, 
 	return erased, errors.Join(failed, err)
 }
 
-// withSubAgents returns the sessions in keys, and after them the sessions of sub-agents that
-// belong to these or, if person is not "", to that person.
+// withSubAgents returns the sessions in keys, followed by the sessions of sub-agents that belong to these or, if
+// person is not "", to that person.
 func (e *Eraser) withSubAgents(ctx context.Context, person string, keys []string) ([]string, error) {
 	if e.cfg.SubAgents == nil {
 		return keys, nil
@@ -258,8 +254,8 @@ func (e *Eraser) withSubAgents(ctx context.Context, person string, keys []string
 	return keys, nil
 }
 
-// eraseInRounds erases a target, and does so again as long as foundMore, which looks for what came
-// in the meantime, returns true. It ends after maxRounds.
+// eraseInRounds erases a target, and repeats that as long as foundMore, which looks for what arrived in the
+// meantime, returns true. It stops after maxRounds.
 func (e *Eraser) eraseInRounds(ctx context.Context, r *Receipt, t *target, foundMore func() (bool, error)) error {
 	if err := e.removeBefore(); err != nil {
 		return err
@@ -267,7 +263,7 @@ func (e *Eraser) eraseInRounds(ctx context.Context, r *Receipt, t *target, found
 	return sqldb.PurgeOnce(ctx, func(ctx context.Context) error { return e.eraseRounds(ctx, r, t, foundMore) })
 }
 
-// eraseRounds does what eraseInRounds says; the databases are purged after it.
+// eraseRounds does the work of eraseInRounds; the databases are purged after it.
 func (e *Eraser) eraseRounds(ctx context.Context, r *Receipt, t *target, foundMore func() (bool, error)) error {
 	if _, err := foundMore(); err != nil {
 		return err
@@ -284,8 +280,8 @@ func (e *Eraser) eraseRounds(ctx context.Context, r *Receipt, t *target, foundMo
 			return err
 		}
 		if gone.Leases > 0 {
-			// A worker lost its lease. By now it is fenced off from the log as well, so it can publish
-			// nothing more, and what it has published in between can be erased.
+			// A worker lost its lease. By now it is also fenced off from the log, so it can publish nothing more,
+			// and what it published in between can be erased.
 			if _, err := e.eraseBeside(ctx, r, t); err != nil {
 				return err
 			}
@@ -296,15 +292,15 @@ func (e *Eraser) eraseRounds(ctx context.Context, r *Receipt, t *target, foundMo
 	}
 }
 
-// clearMemory removes what this process remembers of sessions. It comes after the logs
-// were erased, because it is from these that sessions are remembered.
+// clearMemory clears what this process remembers about sessions. It is called after the logs were erased, because
+// that is where the process remembers sessions from.
 func (e *Eraser) clearMemory() {
 	if e.cfg.Memory != nil {
 		e.cfg.Memory()
 	}
 }
 
-// eraseBeside erases a target from all places but the log: the bus, files, workspaces and the book.
+// eraseBeside erases a target from all places except the log: the bus, files, workspaces and the book.
 func (e *Eraser) eraseBeside(ctx context.Context, r *Receipt, t *target) (bus.Forgotten, error) {
 	what := sqlbook.Erasure{Sessions: t.alone, Person: t.person, Origin: t.origin, At: t.addresses}
 	if _, ok := e.cfg.Bus.(bus.Forgetter); ok {
@@ -365,8 +361,8 @@ func (e *Eraser) eraseBeside(ctx context.Context, r *Receipt, t *target) (bus.Fo
 	return gone, err
 }
 
-// forget removes from the bus the messages for which match returns true: those that wait, if the
-// bus can remove these, and dead letters.
+// forget removes from the bus the messages for which match returns true: waiting messages, if the bus can remove
+// these, and dead letters.
 func (e *Eraser) forget(ctx context.Context, r *Receipt, match func(bus.Topic, bus.Message) bool, keys ...string) (bus.Forgotten, error) {
 	if f, ok := e.cfg.Bus.(bus.Forgetter); ok {
 		return f.Forget(ctx, match, keys...)

@@ -17,8 +17,8 @@ type Files interface {
 	Release(message string, files []bus.FileRef) error
 }
 
-// forgetFiles removes the files that wait to be sent: all of the sessions that are erased whole,
-// and those of messages that were taken off the bus.
+// forgetFiles removes the files that wait to be sent: all files of the sessions that are erased
+// completely, and those of messages that were removed from the bus.
 func (e *Eraser) forgetFiles(ctx context.Context, t *target, messages []string) error {
 	for _, key := range t.alone {
 		if _, err := e.cfg.Files.Remove(ctx, key); err != nil {

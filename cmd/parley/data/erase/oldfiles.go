@@ -11,9 +11,9 @@ import (
 )
 
 // removeOldFiles removes files that belong to erased turns from the folders of conversations that
-// go on. It looks at all conversations, because an earlier call may have been interrupted after
-// the turns were erased. It lists the files first and reads the log then, and does not remove a
-// file that was written meanwhile, so a turn that runs loses none.
+// continue. It checks all conversations, because an earlier call may have been interrupted after
+// the turns were erased. It first lists the files and then reads the log, and doesn't remove a file
+// that was written in the meantime, so a running turn loses none.
 func (e *Eraser) removeOldFiles(ctx context.Context, r *Receipt, before time.Time) error {
 	for last, more := "", true; more; {
 		page, err := e.cfg.Store.List(ctx, last, pageSize)
@@ -47,7 +47,7 @@ func (e *Eraser) oldFilesOf(ctx context.Context, key string, before time.Time) (
 	}
 	unnamed, err := ownfiles.Unreferenced(old, e.cfg.Store.Read(ctx, key, 1))
 	if errors.Is(err, sessions.ErrNotFound) {
-		return 0, nil // erased whole meanwhile, with its directory
+		return 0, nil // it was erased completely in the meantime, with its directory
 	}
 	if err != nil || len(unnamed) == 0 {
 		return 0, err
@@ -55,7 +55,7 @@ func (e *Eraser) oldFilesOf(ctx context.Context, key string, before time.Time) (
 	return e.cfg.Workspaces.DiscardOld(ctx, key, unnamed, before)
 }
 
-// removeBefore removes the copies of what is about to be erased that an older release has left.
+// removeBefore removes the copies, left by an older release, of what is about to be erased.
 func (e *Eraser) removeBefore() error {
 	if e.cfg.Before == nil {
 		return nil

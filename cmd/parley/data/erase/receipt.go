@@ -12,8 +12,8 @@ import (
 	"parley/sessions"
 )
 
-// A Receipt says what was erased, and what was not. It holds ids and counts, and nothing
-// that anybody said.
+// A Receipt says what was erased, and what was not. It contains ids and counts, and nothing that
+// anybody said.
 type Receipt struct {
 	What       string          `json:"what"`
 	At         time.Time       `json:"at"`
@@ -21,10 +21,9 @@ type Receipt struct {
 	Bus        bus.Forgotten   `json:"bus"`
 	Book       sqlbook.Erased  `json:"book"`
 	Workspaces []string        `json:"workspaces"` // the sessions whose directories were removed
-	// Attachments counts the files that were removed from conversations that others
-	// share.
+	// Attachments counts the files that were removed from conversations shared with others.
 	Attachments int `json:"attachments,omitempty"`
-	// OldFiles counts the files that were removed from conversations that go on.
+	// OldFiles counts the files that were removed from conversations that continue.
 	OldFiles   int         `json:"old_files,omitempty"`
 	AuditFiles int         `json:"audit_files,omitempty"` // how many records in the audit's files lost their arguments
 	Kept       []NotErased `json:"kept"`
@@ -51,7 +50,7 @@ func (r *Receipt) Empty() bool {
 		r.Bus.Messages == 0 && r.Bus.DeadLetters == 0 && r.Book == sqlbook.Erased{} && r.AuditFiles == 0 && r.Attachments == 0 && r.OldFiles == 0
 }
 
-// String returns the receipt as people read it.
+// String returns the receipt in the form in which people read it.
 func (r *Receipt) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Erased: %s, %s\n", r.What, r.At.Format(time.RFC3339))
@@ -100,14 +99,14 @@ func (r *Receipt) String() string {
 	return b.String()
 }
 
-// addErased returns the sum of what two erasures have erased.
+// addErased adds up what two erasures have erased.
 func addErased(a, b sessions.Erased) sessions.Erased {
 	a.Sessions, a.Shared = addKeys(a.Sessions, b.Sessions), addKeys(a.Shared, b.Shared)
 	a.Entries += b.Entries
 	return a
 }
 
-// addKeys returns the keys of a, and those of b that are not among them. There may be very many.
+// addKeys returns the keys in a, followed by those in b that are not in a. There may be very many.
 func addKeys(a, b []string) []string {
 	known := keySet(a)
 	for _, key := range b {
@@ -118,7 +117,7 @@ func addKeys(a, b []string) []string {
 	return a
 }
 
-// keySet returns a set of keys.
+// keySet returns a set of the keys.
 func keySet(keys []string) map[string]bool {
 	set := make(map[string]bool, len(keys))
 	for _, key := range keys {
@@ -131,8 +130,8 @@ func (e *Eraser) receipt(what string) Receipt {
 	return Receipt{What: what, At: time.Now().UTC(), Kept: slices.Clone(e.cfg.Kept)}
 }
 
-// addKept adds to a receipt what no erasure reaches in this installation, and logs that the
-// erasure was done.
+// addKept adds to a receipt what no erasure reaches in this installation, and logs that the erasure
+// was done.
 func (e *Eraser) addKept(r *Receipt) {
 	r.keep("the ids of messages", "so that none of them is answered a second time")
 	r.keep("existing backups", "erase them by hand")

@@ -17,15 +17,16 @@ const (
 	holdName    = "retention"
 )
 
-// EraseBefore erases turns that ended before a time, with what belongs to them. Messages that
-// still wait to be answered or sent are kept, however old they are. What is left in unused parts of
-// the databases' files is removed before it returns, also what others have deleted.
+// EraseBefore erases turns that ended before a time, and everything that belongs to them. It keeps
+// messages that still wait to be answered or sent, no matter how old they are. Before it returns,
+// it removes what is left in unused parts of the databases' files, including what others have
+// deleted.
 func (e *Eraser) EraseBefore(ctx context.Context, before time.Time) (Receipt, error) {
 	return e.eraseBefore(ctx, nil, before, true)
 }
 
-// eraseBefore does what EraseBefore does, but leaves unused parts of the files to the Rewriter, if it
-// is not nil. If not always, they are left alone unless something was erased.
+// eraseBefore does the work of EraseBefore, but leaves the unused parts of the files to rewriter,
+// if it is not nil. If always is false, they are left alone unless something was erased.
 func (e *Eraser) eraseBefore(ctx context.Context, rewriter *Rewriter, before time.Time, always bool) (Receipt, error) {
 	r := e.receipt("what ended before " + before.UTC().Format(time.RFC3339))
 	err := rewriter.Erase(ctx, func(ctx context.Context) (bool, error) {
@@ -59,15 +60,15 @@ func (e *Eraser) eraseOlder(ctx context.Context, r *Receipt, before time.Time) e
 	return end(ctx, !r.Empty())
 }
 
-// eraseBesideOlder erases what is older than a time from all places but the log. log says what was
-// erased there.
+// eraseBesideOlder erases what is older than a time from all places except the log. log says what
+// was erased there.
 func (e *Eraser) eraseBesideOlder(ctx context.Context, r *Receipt, before time.Time, log sessions.Erased) error {
 	gone, err := e.orphans(ctx, before, log)
 	if err != nil {
 		return err
 	}
 	for _, key := range gone {
-		// If somebody has just begun the session anew, the files are the new session's.
+		// If somebody has just begun the session again, the files are the new session's.
 		if there, err := e.exists(ctx, key); there || err != nil {
 			if err != nil {
 				return err
@@ -90,7 +91,7 @@ func (e *Eraser) eraseBesideOlder(ctx context.Context, r *Receipt, before time.T
 		return err
 	}
 	if f, ok := e.cfg.Bus.(bus.Forgetter); ok {
-		// This picks no message. It makes the bus remove from its files what was settled.
+		// This matches no message. It makes the bus remove settled messages from its files.
 		if _, err := f.Forget(ctx, func(bus.Topic, bus.Message) bool { return false }, gone...); err != nil {
 			return err
 		}
@@ -99,9 +100,9 @@ func (e *Eraser) eraseBesideOlder(ctx context.Context, r *Receipt, before time.T
 	return err
 }
 
-// orphans returns the sessions whose logs are gone but of which the rest must still be erased:
-// those of log, which were erased now, and those whose logs were erased by an earlier call that
-// was interrupted. The latter are found by their chats, which the book still knows.
+// orphans returns the sessions whose logs are gone but whose other data must still be erased: those
+// in log, which were erased now, and those whose logs were erased by an earlier call that was
+// interrupted. The latter are found by their chats, which are still in the book.
 func (e *Eraser) orphans(ctx context.Context, before time.Time, log sessions.Erased) ([]string, error) {
 	var gone []string
 	for last, more := "", true; more; {
@@ -131,7 +132,7 @@ func (e *Eraser) exists(ctx context.Context, key string) (bool, error) {
 		}
 		return err == nil, err
 	}
-	return true, nil // without an entry
+	return true, nil // a session without entries
 }
 
 // Run erases what is older than this many days, at once and then each night, until ctx is done. In
@@ -147,9 +148,9 @@ func (e *Eraser) Run(ctx context.Context, holder bus.Holder, days int) error {
 	return nil
 }
 
-// retain counts whole days, from one night to the next: so whoever starts again on the same day finds
-// nothing to erase. Then the databases' files need not be rewritten, for which all writes wait; that
-// is done each night, and at a start only if something is erased.
+// retain counts whole days, from one night to the next, so a process that starts again on the same
+// day finds nothing to erase. Then the databases' files need not be rewritten, which all writes
+// would have to wait for; that is done each night, and at startup only if something is erased.
 func (e *Eraser) retain(held context.Context, days int) {
 	for night := false; held.Err() == nil; {
 		now := time.Now()
@@ -170,7 +171,7 @@ func (e *Eraser) retain(held context.Context, days int) {
 	}
 }
 
-// nightAfter returns the first time after now at which it is three o'clock here.
+// nightAfter returns the next time after now at which it is three o'clock local time.
 func nightAfter(now time.Time) time.Time {
 	at := time.Date(now.Year(), now.Month(), now.Day(), 3, 0, 0, 0, now.Location())
 	if !at.After(now) {

@@ -10,10 +10,10 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// How often the home's database is rewritten at most for what people erase: once in rewriteEvery; if
-// that takes long, it takes no more than one part in rewriteShare of the time, as long as this makes
-// no pause beyond longestPause. It comes when nobody has written for quiet, or else after as long as
-// the pause.
+// How often the home's database is rewritten at most because people erase something: once in rewriteEvery; if that
+// takes long, it uses at most one part in rewriteShare of the time, as long as this doesn't make the pause longer
+// than longestPause. It happens when nobody has written for the time quiet, or else after waiting as long as the
+// pause.
 const (
 	rewriteEvery = 10 * time.Minute
 	rewriteShare = 20
@@ -21,34 +21,32 @@ const (
 	quiet        = 2 * time.Second
 )
 
-// A Rewriter removes from the home's database what is left of erased rows in unused parts of the file.
-// For that the file is rewritten, and all who write wait meanwhile: so it is done once for all that was
-// erased since the last time, and not each time that somebody erases something, and if possible when
-// nobody writes. What is to be done is
-// recorded in the store before anything is erased, and so survives the process.
+// A Rewriter removes from the home's database what is left of erased rows in unused parts of the file. To do that,
+// it rewrites the file, and all writers have to wait meanwhile. So it does that once for everything erased since
+// the last time, rather than for each erasure, and if possible when nobody writes. The work to be done is recorded
+// in the store before anything is erased, and so survives the process.
 //
-// Of databases on a PostgreSQL server it frees the space of erased rows, as often. Nobody waits for
-// that, but it reads the tables. If the process dies before, the server does it some time by itself.
+// In databases on a PostgreSQL server it frees the space of erased rows, just as often. Nobody waits for that, but
+// it reads the tables. If the process dies before that, the server eventually does it by itself.
 type Rewriter struct {
 	store Store
-	file  bool // whether there is a file in which traces are left until it is rewritten
+	file  bool // whether there is a file that contains traces until it is rewritten
 	log   *slog.Logger
 	due   sqldb.Purges
 	wake  chan struct{}
-	pause atomic.Int64 // a time.Duration: how long after a rewriting the next one is begun at the earliest
+	pause atomic.Int64 // a time.Duration: the shortest time between the end of a rewrite and the beginning of the next
 }
 
-// NewRewriter makes a Rewriter of the database that the store, the book and the bus share in a file,
-// or, if onServer, of those that they have on a server.
+// NewRewriter makes a Rewriter of the database that the store, the book and the bus share in a file or, if onServer
+// is set, of those that they have on a server.
 func NewRewriter(store Store, onServer bool, log *slog.Logger) *Rewriter {
 	r := &Rewriter{store: store, file: !onServer, log: log, wake: make(chan struct{}, 1)}
 	r.pause.Store(int64(rewriteEvery))
 	return r
 }
 
-// Erase calls erase with a context in which databases are not purged. Run purges them later, if
-// erase has failed or has returned that it has erased something. With a nil Rewriter they are
-// purged at once.
+// Erase calls erase with a context in which databases are not purged. Run purges them later, if erase has failed or
+// has returned that it has erased something. With a nil Rewriter they are purged at once.
 func (r *Rewriter) Erase(ctx context.Context, erase func(context.Context) (erased bool, err error)) error {
 	if r == nil {
 		return sqldb.PurgeIf(ctx, erase)
@@ -66,7 +64,7 @@ func (r *Rewriter) Erase(ctx context.Context, erase func(context.Context) (erase
 	return err
 }
 
-// awaken has Run look what is to be done.
+// awaken makes Run check what is to be done.
 func (r *Rewriter) awaken() {
 	select {
 	case r.wake <- struct{}{}:
@@ -74,13 +72,11 @@ func (r *Rewriter) awaken() {
 	}
 }
 
-// Within returns how long it takes at most until Run has removed what is left of something that is
-// erased now, beside the time of rewriting the file: the pause, and as long again for a moment in which
-// nobody writes.
+// Within returns the longest time until Run has removed what is left of something that is erased now, not counting
+// the time for rewriting the file: the pause, and the same time again for a moment in which nobody writes.
 func (r *Rewriter) Within() time.Duration { return 2 * time.Duration(r.pause.Load()) }
 
-// awaitQuiet waits until nobody has written for a moment, but not for ever. It returns false if ctx is
-// done.
+// awaitQuiet waits until nobody has written for a moment, but not forever. It returns false if ctx is done.
 func (r *Rewriter) awaitQuiet(ctx context.Context) bool {
 	for until := time.Now().Add(time.Duration(r.pause.Load())); ; {
 		left := min(time.Until(r.store.LastWrite().Add(quiet)), time.Until(until))
@@ -95,8 +91,8 @@ func (r *Rewriter) awaitQuiet(ctx context.Context) bool {
 	}
 }
 
-// Finish waits until ctx is done, and then rewrites the file if it has to be. It is for a process in
-// place of Run that ends soon, and has the home for itself.
+// Finish waits until ctx is done, and then rewrites the file if necessary. It replaces Run in a process that ends
+// soon, and that has the home for itself.
 func (r *Rewriter) Finish(ctx context.Context) error {
 	<-ctx.Done()
 	if err := r.due.Run(context.WithoutCancel(ctx)); err != nil {
@@ -105,8 +101,8 @@ func (r *Rewriter) Finish(ctx context.Context) error {
 	return nil
 }
 
-// Run rewrites the file as often as it has to be, until ctx is done; at first for what was erased
-// before this process began.
+// Run rewrites the file whenever necessary, until ctx is done; at first for what was erased before this process
+// began.
 func (r *Rewriter) Run(ctx context.Context) error {
 	err := r.due.Collect(ctx, func(ctx context.Context) (bool, error) { return false, r.store.PurgeDue(ctx) })
 	if err != nil && ctx.Err() == nil {

@@ -18,10 +18,10 @@ import (
 	"parley/tools/crash"
 )
 
-// openDatabases opens the bus, the store and the book side by side, because each waits for
-// the disk or the network. An embedded bus is locked first: that keeps a second process
-// out of all three. If the store is embedded too, all three share the home's database, and the store's
-// logs publish what follows from their entries in the same write.
+// openDatabases opens the bus, the store and the book at the same time, because each waits for the disk or the
+// network. It locks an embedded bus first: that keeps a second process out of all three. If the store is embedded,
+// too, all three share the home's database, and the store's logs publish the messages that follow from their
+// entries in the same write.
 func (h *Home) openDatabases(ctx context.Context, c *config.Config, log *slog.Logger) (err error) {
 	var beside errgroup.Group
 	if c.Store.URL != "" {
@@ -43,7 +43,7 @@ func (h *Home) openDatabases(ctx context.Context, c *config.Config, log *slog.Lo
 		return db, err
 	})
 	if err != nil {
-		_ = beside.Wait() // why the bus cannot be opened comes first; what is open is closed by the caller
+		_ = beside.Wait() // the reason why the bus cannot be opened comes first; the caller closes what is open
 		return NameSetting(c, "bus.url", err)
 	}
 	h.Bus = opened
@@ -78,14 +78,14 @@ func (h *Home) openBeside(beside *errgroup.Group, c *config.Config, openStore fu
 	})
 }
 
-// LostWrites returns how many writes that nobody waited for the disk, or the database server, has not
-// taken since the start.
+// LostWrites returns how many writes that nobody waited for were rejected by the disk, or the database server,
+// since the start.
 func (h *Home) LostWrites() uint64 { return h.lost.Load() }
 
 func (h *Home) noteLost(writes int) { h.lost.Add(uint64(writes)) }
 
-// watchServer counts and logs the writes that a database server does not take and that nobody waits
-// for. There these only remove what is old, and whoever comes next removes the same.
+// watchServer counts and logs the writes that a database server rejects and that nobody waits for. On a server
+// these writes only remove what is old, and the next caller removes the same.
 func (h *Home) watchServer(log *slog.Logger) {
 	for part, db := range map[string]interface{ OnLost(func(int, error)) }{"store": h.Store, "book": h.Book} {
 		db.OnLost(func(writes int, err error) {
@@ -95,11 +95,11 @@ func (h *Home) watchServer(log *slog.Logger) {
 	}
 }
 
-// waitingBytes bounds the messages that wait in one mailbox, in bytes.
+// waitingBytes limits the messages that wait in one mailbox, in bytes.
 const waitingBytes = 64 << 20
 
-// openBus opens the bus. It calls database if the bus is embedded together with the store and no
-// other process has the home open: for the database that they share.
+// openBus opens the bus. It calls database if the bus is embedded together with the store and no other process has
+// the home open, to get the database that they share.
 func openBus(ctx context.Context, c *config.Config, lost func(writes int), log *slog.Logger, database func(context.Context) (*sqldb.DB, error)) (fullBus, error) {
 	caps := bus.Caps{Inbound: c.Limits.Waiting, Outbound: c.Limits.Outbound, Bytes: waitingBytes}
 	if c.Bus.URL != "" {

@@ -35,22 +35,22 @@ func (b RewrittenBook) Forget(ctx context.Context, scope, owner string) error {
 	})
 }
 
-// EditedMemories are all memories, as people see and change them who operate the bot: those of people and of agents,
-// which the book has, and those of sessions, each in a file of its workspace.
+// EditedMemories are all memories, for people who operate the bot to view and change: those of people and agents,
+// which are in the book, and those of sessions, each in a file in its workspace.
 type EditedMemories struct {
 	Home  *Home
 	Erase Eraser
 }
 
-// inBook reports whether the book has the memories of a scope.
+// inBook reports whether the memories of a scope are in the book.
 func inBook(scope string) bool { return scope == channels.OfPerson || scope == channels.OfAgent }
 
-// List lists the memories of people and agents, beginning after that owner's in that scope.
+// List lists the memories of people and agents, beginning after owner's memory in that scope.
 func (m EditedMemories) List(ctx context.Context, scope, owner string, limit int) ([]channels.KeptMemory, error) {
 	return m.Home.Book.KeptMemories(ctx, scope, owner, limit)
 }
 
-// Read returns a memory. An error that wraps EFBIG says that it is too long to be one.
+// Read returns a memory. An error that wraps EFBIG says that the file is too long to be a memory.
 func (m EditedMemories) Read(ctx context.Context, scope, owner string) (channels.Memory, error) {
 	if inBook(scope) {
 		content, untrusted, err := m.Home.Book.Memory(ctx, scope, owner)
@@ -75,8 +75,8 @@ func (m EditedMemories) Read(ctx context.Context, scope, owner string) (channels
 	return channels.Memory{Content: string(content), Untrusted: guard.ReadMarks(files).Has(memory.File)}, err
 }
 
-// Change replaces a memory by what change makes of it. What strangers may have written stays marked so, because
-// some of it may still be there.
+// Change replaces a memory with what change makes of it. A memory that strangers may have written keeps its mark,
+// because some of their text may still be there.
 func (m EditedMemories) Change(ctx context.Context, scope, owner string, change func(old string) (string, error)) error {
 	if inBook(scope) {
 		return m.Home.Book.Remember(ctx, scope, owner, "edit:"+rand.Text(), false, false, change)
@@ -91,7 +91,7 @@ func (m EditedMemories) Change(ctx context.Context, scope, owner string, change 
 	})
 }
 
-// Forget erases a memory, if may returns no error for its text. Of a session it leaves an empty file.
+// Forget erases a memory, if may returns no error for its text. For a session it leaves an empty file.
 func (m EditedMemories) Forget(ctx context.Context, scope, owner string, may func(content string) error) error {
 	if !inBook(scope) {
 		return m.Change(ctx, scope, owner, func(old string) (string, error) { return "", may(old) })

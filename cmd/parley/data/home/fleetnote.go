@@ -8,13 +8,12 @@ import (
 	"parley/tools/plainjson"
 )
 
-// fleetFile is the name of the fleetNote in the home of a process whose bot keeps its
-// data elsewhere.
+// fleetFile is the name of the fleetNote in the home of a process whose bot stores its data elsewhere.
 const fleetFile = "fleet.json"
 
-// A fleetNote says where a bot's data is if it is not in its home. A command that is
-// called without the bot's configuration then knows that it is in the wrong place, and
-// does not begin new data there, beside which the next serve would not start.
+// A fleetNote says where a bot's data is if it is not in its home. A command that is called without the bot's
+// configuration then knows that it is in the wrong place, and doesn't create new data there, which would keep the
+// next serve from starting.
 type fleetNote struct {
 	Store  string `json:"store"`            // without secrets
 	Bus    string `json:"bus,omitempty"`    // without secrets; "" means the home
@@ -23,8 +22,7 @@ type fleetNote struct {
 
 func fleetPath(home string) string { return filepath.Join(home, fleetFile) }
 
-// remedy returns what the operator should do who has loaded the configuration file loaded, as the end of
-// an error.
+// remedy returns, as the end of an error, what the operator who has loaded the configuration file loaded should do.
 func (n fleetNote) remedy(loaded string) string {
 	switch n.Config {
 	case "":
@@ -42,7 +40,7 @@ func readFleet(home string) (n fleetNote, err error) {
 	return n, nil
 }
 
-// NoteWhereDataIs writes into the home where its bot's data is, if that is elsewhere.
+// NoteWhereDataIs records in the home where its bot's data is, if that is elsewhere.
 func NoteWhereDataIs(c *config.Config) error {
 	if c.Store.URL == "" {
 		return nil

@@ -1,12 +1,13 @@
 // Package home opens the data of a bot, and checks it before it is used: it refuses a
-// home that other users can write, data that would be left behind because the
-// configuration names another store, and a workspace of another store.
+// home that other users can write to, data that would be left behind because the configuration names another store,
+// and a workspace that belongs to another store.
 //
-// home.go opens and closes, databases.go what is in databases; homecheck.go, permissions.go and nodata.go refuse; owner.go
-// gives files to the home's owner if root runs the program; workspace.go and fleetnote.go
-// record which store a directory belongs to, places.go where each agent's files are, and
-// releases.go what each process understands; readiness.go checks whether data can be written; socket.go makes the socket by which the commands of this machine reach the
-// process that has the home. memories.go reads what agents remember as a turn begins.
+// home.go opens and closes a home, databases.go its databases; homecheck.go, permissions.go and nodata.go refuse
+// homes; owner.go gives files to the home's owner if root runs the program; workspace.go and fleetnote.go record
+// which store a directory belongs to, places.go where each agent's files are, and releases.go what each process
+// understands; readiness.go checks whether data can be written; socket.go makes the socket through which commands
+// on this machine reach the process that has the home open. memories.go reads what agents remember as a turn
+// begins.
 package home
 
 import (
@@ -47,17 +48,17 @@ import (
 // The files of a home.
 const (
 	StoreFile    = homedb.File    // of the store, the book and the bus
-	BusFile      = homedb.BusFile // of the bus, where the store and the book are on a server
+	BusFile      = homedb.BusFile // of the bus, if the store and the book are on a server
 	TokenFile    = "token"
 	SocketFile   = "parley.sock"
-	TerminalsDir = "terminals" // folder of the locks, one for each conversation in a terminal
+	TerminalsDir = "terminals" // the folder of the locks, one for each conversation in a terminal
 )
 
-// StorePools is how many parts of a home have connections of their own to the
-// database of [store] url: the store and the book.
+// StorePools is how many parts of a home have their own connections to the database in [store] url: the store and
+// the book.
 const StorePools = 2
 
-// A fullBus is a bus with all its abilities.
+// A fullBus is a bus with all its optional methods.
 type fullBus interface {
 	bus.Bus
 	bus.Events
@@ -73,7 +74,7 @@ type fullBus interface {
 	Close() error
 }
 
-// A store is everything that a store of sessions can do.
+// A store is a store of sessions with all its optional methods.
 type store interface {
 	sessions.Store
 	sessions.Budget
@@ -97,15 +98,14 @@ type store interface {
 	Close() error
 }
 
-// A Home is a bot's data, opened. With SQLite only one process has it at a time; with
-// Redis and PostgreSQL each process has a home for its own files, and the rest of the
-// data is shared.
+// A Home is a bot's opened data. With SQLite only one process has it open at a time; with Redis and PostgreSQL each
+// process has a home for its own files, and the other data is shared.
 type Home struct {
 	Dir         string
 	Bus         fullBus
 	Store       store
 	Book        *sqlbook.Book
-	shared      *sharedDatabase // nil if bus, store and book do not share a database
+	shared      *sharedDatabase // nil if the bus, the store and the book don't share a database
 	Workspaces  *workspace.Workspaces
 	Outgoing    *outgoing.Store  // files that wait to be sent
 	Snapshots   *snapshots.Store // records of what turns have changed
@@ -115,20 +115,19 @@ type Home struct {
 	owner     Owner  // of Dir
 	Root      string // of the workspaces
 	rootOwner Owner
-	folders   map[string]string // that agents have in place of Root, by agent
-	owners    map[string]Owner  // of folders, by folder
+	folders   map[string]string // folders that agents have in place of Root, by agent
+	owners    map[string]Owner  // the owners of folders, by folder
 	self      string            // this process's name among those that have the bus open
 	complete  bool              // whether Open has opened everything
 	lost      atomic.Uint64     // see LostWrites
 	ready     readiness         // see Ready
 }
 
-// A WorkspaceOverride is a person's own directory that is used as the workspace of the
-// one session in which they talk. Other sessions, whose messages may wait here too, do
-// not use it.
+// A WorkspaceOverride is a person's own directory that is used as the workspace of the one session in which they
+// talk. Other sessions, whose messages may also wait here, don't use it.
 type WorkspaceOverride struct{ Dir, Session string }
 
-// Open opens the home of a configuration, creating it if need be.
+// Open opens the home of a configuration, and creates it if necessary.
 func Open(ctx context.Context, c *config.Config, own WorkspaceOverride, log *slog.Logger) (h *Home, err error) {
 	h = &Home{Dir: c.Home, override: own, Root: c.Workspace.Root, owner: OwnerOf(c.Home)}
 	h.ready.inHome, h.ready.log = map[string]bool{"bus": c.Bus.URL == "", "store": c.Store.URL == ""}, log
@@ -147,7 +146,7 @@ func Open(ctx context.Context, c *config.Config, own WorkspaceOverride, log *slo
 	if err := os.MkdirAll(c.Home, 0o700); err != nil {
 		return h, fmt.Errorf("create the home: %w", err)
 	}
-	// What a restore or a backup that was cut off has left.
+	// Finish or remove what an interrupted restore or backup has left.
 	if err := errors.Join(backup.Finish(c.Home), backup.Sweep(c.Home)); err != nil {
 		return h, err
 	}
@@ -184,8 +183,8 @@ func Open(ctx context.Context, c *config.Config, own WorkspaceOverride, log *slo
 	return h, h.giveToOwner()
 }
 
-// openWorkspaces opens the folders below which each session has its own directory: the folder of
-// the setting [workspace] root, and the folders of agents that have one of their own.
+// openWorkspaces opens the folders below which each session has its own directory: the folder in the setting
+// [workspace] root, and the folders of agents that have one of their own.
 func (h *Home) openWorkspaces(ctx context.Context, c *config.Config) (err error) {
 	if err := CheckPlaces(c); err != nil {
 		return err
@@ -209,7 +208,7 @@ func (h *Home) openWorkspaces(ctx context.Context, c *config.Config) (err error)
 	return err
 }
 
-// giveToOwner makes the home's owner the owner of the files that this process has made.
+// giveToOwner makes the home's owner the owner of the files that this process has created.
 func (h *Home) giveToOwner() error {
 	errs := []error{h.owner.GiveHome(h.Dir), h.rootOwner.GiveTree(h.Root)}
 	for agent, dir := range h.folders {
@@ -226,13 +225,12 @@ func (h *Home) ownerOf(dir string) Owner {
 	return OwnerOf(dir)
 }
 
-// RootOf returns the folder that holds a session's directory.
+// RootOf returns the folder that contains a session's directory.
 func (h *Home) RootOf(session string) string {
 	return cmp.Or(h.folders[sessions.AgentOf(session)], h.Root)
 }
 
-// NameSetting adds to an error of opening something the setting that named it, if one
-// did.
+// NameSetting adds to an error from opening something the setting that named it, if any.
 func NameSetting(c *config.Config, key string, err error) error {
 	if from := c.Origin(key); from != "" {
 		return fmt.Errorf("%s: %s: %w (parley doctor says more)", from, key, err)
@@ -240,7 +238,7 @@ func NameSetting(c *config.Config, key string, err error) error {
 	return err
 }
 
-// maxUndoDays is how many days the changes of a turn can be undone at most.
+// maxUndoDays is for how many days at most a turn's changes can be undone.
 const maxUndoDays = 30
 
 // openSnapshots opens the records of what turns have changed.
@@ -261,7 +259,7 @@ func (h *Home) IsOwn(session string) bool {
 	return h.overrideDir != nil && session == h.override.Session
 }
 
-// Workspace opens the directory that a session works in, and makes it if it is missing.
+// Workspace opens the directory that a session works in, and creates it if it is missing.
 func (h *Home) Workspace(session string) (*workspace.Dir, error) {
 	if h.IsOwn(session) {
 		return h.overrideDir.Open(session)
@@ -277,8 +275,8 @@ func (h *Home) Workspace(session string) (*workspace.Dir, error) {
 	return dir, owner.givePath(root, dir.Path())
 }
 
-// WorkspaceFiles returns the files of the directory that a session works in, for who only reads them.
-// A session has no directory before something needs one, and then has no files.
+// WorkspaceFiles returns the files in the directory that a session works in, for reading only. A session has no
+// directory before something needs one, and then has no files.
 func (h *Home) WorkspaceFiles(session string) (fs.FS, error) {
 	if h.IsOwn(session) {
 		return h.overrideDir.Open(session)
@@ -301,14 +299,14 @@ func (noFiles) Open(name string) (fs.File, error) {
 	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 }
 
-// OwnOutgoing makes the owner of the workspaces the owner of the files that wait to be
-// sent: the user whose process keeps them need not be the user whose process sends them.
+// OwnOutgoing makes the owner of the workspaces the owner of the files that wait to be sent: the user whose process
+// stores them need not be the user whose process sends them.
 func (h *Home) OwnOutgoing() error {
 	return h.rootOwner.GiveTree(filepath.Join(h.Root, outgoing.Folder))
 }
 
-// Close closes everything that is open, the bus last, because its lock guards the rest. If that
-// leaves nothing undone, the files that an older release has left are not needed any more.
+// Close closes everything that is open, the bus last, because its lock guards the rest. If that leaves nothing
+// undone, the files left by an older release are no longer needed.
 func (h *Home) Close() error {
 	var errs []error
 	for _, w := range []*workspace.Workspaces{h.overrideDir, h.Workspaces} {
@@ -338,11 +336,10 @@ func (h *Home) Close() error {
 	return errors.Join(append(errs, h.giveToOwner())...)
 }
 
-// RemoveBefore removes the files that an older release has left and that are not used any more.
+// RemoveBefore removes the files that an older release has left and that are no longer used.
 func (h *Home) RemoveBefore() error { return homedb.RemoveBefore(h.Dir) }
 
-// Token returns the owner's token for the API. It is made at first use, in a file that
-// only the owner can read.
+// Token returns the owner's token for the API. It is created at first use, in a file that only the owner can read.
 func (h *Home) Token() (string, error) {
 	path := filepath.Join(h.Dir, TokenFile)
 	raw, err := os.ReadFile(path)

@@ -14,10 +14,9 @@ import (
 	"parley/cmd/parley/data/migrate"
 )
 
-// CheckData returns an error if a bot would lose sight of its data: if the bus or the
-// store is configured elsewhere while the home still has their data, or is in the home
-// although the data was moved elsewhere. It also refuses a shared bus without a shared
-// store.
+// CheckData returns an error if a bot would lose track of its data: if the bus or the store is
+// configured elsewhere while the home still contains their data, or is in the home although the
+// data was moved elsewhere. It also refuses a shared bus without a shared store.
 func CheckData(c *config.Config) error {
 	if c.Bus.URL != "" && c.Store.URL == "" {
 		return &config.SettingError{
@@ -64,7 +63,7 @@ func CheckData(c *config.Config) error {
 	return nil
 }
 
-// checkLeft returns an error if the home has files that would not be used any more.
+// checkLeft returns an error if the home contains files that would no longer be used.
 func checkLeft(c *config.Config, key string, files []string) error {
 	for _, file := range files {
 		path := filepath.Join(c.Home, file)
@@ -81,8 +80,8 @@ func checkLeft(c *config.Config, key string, files []string) error {
 	return nil
 }
 
-// checkArrived returns an error while a migration to the store is not complete, so that
-// no process answers before all data is there.
+// checkArrived returns an error while a migration to the store is incomplete, so that no process
+// answers before all data is there.
 func checkArrived(ctx context.Context, c *config.Config) error {
 	if c.Store.URL == "" {
 		return nil

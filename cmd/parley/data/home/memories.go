@@ -12,36 +12,36 @@ import (
 	"parley/sessions/sqlstore"
 )
 
-// A MemoryBook remembers, in the database in which the store keeps the logs.
+// A MemoryBook stores memories, in the database in which the store keeps the logs.
 type MemoryBook interface {
-	// RecallFor reads the memories of an agent and of a person; "" stands for none.
+	// MemoriesFor reads the memories of an agent and of a person; "" means none.
 	MemoriesFor(ctx context.Context, agent, person string) (ofAgent, ofPerson channels.Memory, err error)
-	// RecallQuery returns a query for the same, which finds one text.
+	// MemoriesQuery returns a query for the same memories, which returns one text.
 	MemoriesQuery(agent, person string, first int) (query string, args []any)
-	// DecodeRecalled decodes the text that the query has returned.
+	// DecodeMemories decodes the text that the query has returned.
 	DecodeMemories(text string) (ofAgent, ofPerson channels.Memory, err error)
 }
 
-// maxAge is how long what was read with a turn's beginning may be used. The turn takes it a moment
-// later, or never, because it was refused.
+// maxAge is how long memories that were read with a turn's beginning may be used. The turn takes
+// them a moment later, or never, because it was refused.
 const maxAge = time.Second
 
-// maxKept is the number of memories at which those that are too old are removed.
+// maxKept is the number of entries at which those that are too old are removed.
 const maxKept = 64
 
-// Memories hands out what agents remember: it is read together with the beginning of a turn, so that
-// a turn need not ask the server for it once more. Its methods may be called at the same time.
+// Memories hands out what agents remember: it reads that together with the beginning of a turn, so
+// that a turn need not send the server another query. Its methods may be called at the same time.
 type Memories struct {
 	book MemoryBook
 
 	mu   sync.Mutex
-	kept map[begunTurn]readMemory // that a turn has not taken yet
+	kept map[begunTurn]readMemory // memories that a turn has not taken yet
 }
 
-// A begunTurn names a turn that has just begun.
+// A begunTurn identifies a turn that has just begun.
 type begunTurn struct{ session, turn string }
 
-// A readMemory is what a turn may know.
+// A readMemory holds the memories that a turn may know.
 type readMemory struct {
 	agent, person     string
 	ofAgent, ofPerson channels.Memory
@@ -51,8 +51,8 @@ type readMemory struct {
 // NewMemories makes Memories over a book.
 func NewMemories(b MemoryBook) *Memories { return &Memories{book: b, kept: map[begunTurn]readMemory{}} }
 
-// For returns the memories that a turn may know: those of an agent and of a person; "" stands for
-// none. They are read, unless that was done with the turn's beginning just now.
+// For returns the memories that a turn may know: those of an agent and of a person; "" means none.
+// It reads them, unless that was just done with the turn's beginning.
 func (m *Memories) For(ctx context.Context, session, turn, agent, person string) (ofAgent, ofPerson channels.Memory, err error) {
 	if k, ok := m.take(begunTurn{session, turn}); ok && k.agent == agent && k.person == person && time.Since(k.at) < maxAge {
 		return k.ofAgent, k.ofPerson, nil
@@ -60,14 +60,14 @@ func (m *Memories) For(ctx context.Context, session, turn, agent, person string)
 	return m.book.MemoriesFor(ctx, agent, person)
 }
 
-// Clear forgets what no turn has taken yet, as when the words of people are erased.
+// Clear forgets what no turn has taken yet, for example because people's words are being erased.
 func (m *Memories) Clear() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	clear(m.kept)
 }
 
-// take removes and returns what was read with the beginning of a turn.
+// take removes and returns the memories that were read with the beginning of a turn.
 func (m *Memories) take(turn begunTurn) (readMemory, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -76,7 +76,7 @@ func (m *Memories) take(turn begunTurn) (readMemory, bool) {
 	return k, ok
 }
 
-// Question returns what the store asks in the statement that begins a turn.
+// Question returns the query that the store adds to the statement that begins a turn.
 func (m *Memories) Question(session string, started sessions.Entry) (sqlstore.Question, bool) {
 	data, err := sessions.Decode[sessions.TurnStarted](started)
 	if err != nil {
@@ -101,7 +101,7 @@ func (m *Memories) Question(session string, started sessions.Entry) (sqlstore.Qu
 	}, true
 }
 
-// keep keeps what was read for a turn.
+// keep keeps the memories that were read for a turn.
 func (m *Memories) keep(turn begunTurn, k readMemory) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -17,21 +17,21 @@ import (
 	"parley/sessions/sqlstore"
 )
 
-// A NothingError says that a command has no data to read, or no channel to send to. Most
-// often another bot was meant, so it names the configuration in force.
+// A NothingError says that a command has no data to read, or no channel to send to. Usually another
+// bot was meant, so it names the configuration in effect.
 type NothingError struct {
 	what string
 	cfg  *config.Config
 }
 
-// Error says what is missing, and which configuration is in force.
+// Error says what is missing, and which configuration is in effect.
 func (e *NothingError) Error() string { return e.what + "\n" + DescribeConfig(e.cfg) }
 
 func noDataError(cfg *config.Config, what string) error {
 	return &NothingError{what + ": there's nothing to show, and nothing was created", cfg}
 }
 
-// DescribeConfig returns in words which configuration is in force, and how to name another.
+// DescribeConfig says in words which configuration is in effect, and how to name another.
 func DescribeConfig(cfg *config.Config) string {
 	words := "the configuration is " + cfg.File
 	if cfg.File == "" {
@@ -40,11 +40,12 @@ func DescribeConfig(cfg *config.Config) string {
 	return words + ": if you mean another bot, give its --config FILE and --home DIR"
 }
 
-// probeTimeout is how long a database may take to answer what it holds.
+// probeTimeout is how long a database may take to say what it contains.
 const probeTimeout = 20 * time.Second
 
-// RequireData returns an error if the home has no data yet, or the store's database is still empty.
-// Commands that only read call it before they open anything, because opening would create the data.
+// RequireData returns an error if the home contains no data yet, or the store's database is still
+// empty. Commands that only read call it before they open anything, because opening would create
+// the data.
 func RequireData(ctx context.Context, cfg *config.Config) error {
 	if cfg.Bus.URL == "" {
 		file := BusFile
@@ -74,8 +75,8 @@ func RequireData(ctx context.Context, cfg *config.Config) error {
 	return nil
 }
 
-// Begin makes the data of a home, or the tables of a store, if there are none yet and no
-// other process is making them.
+// Begin creates the data of a home, or the tables of a store, if there are none yet and no other
+// process is creating them.
 func Begin(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	err := RequireData(ctx, cfg)
 	if _, nothing := errors.AsType[*NothingError](err); !nothing {
@@ -91,7 +92,7 @@ func Begin(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	return h.Close()
 }
 
-// RequireChannel fails if no channel is configured, so that nothing can be sent.
+// RequireChannel fails if no channel is configured, so nothing can be sent.
 func RequireChannel(cfg *config.Config) error {
 	if len(cfg.Channels) > 0 {
 		return nil

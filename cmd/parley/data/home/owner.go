@@ -16,18 +16,18 @@ import (
 	"parley/cmd/parley/data/migrate"
 )
 
-// An Owner is the user and group that a home belongs to. Root may work in the home of a
-// service that runs under a user of its own; the files that root makes there are given to
-// that user, who could not use them otherwise.
+// An Owner is the user and group that a home belongs to. Root may work in the home of a service
+// that runs under a user of its own; the files that root creates there are given to that user, who
+// could not use them otherwise.
 type Owner struct{ uid, gid int }
 
-// noOwner returns the Owner for a home in which nothing must be given to anybody, because
-// its own user runs the program.
+// noOwner returns the Owner for a home in which nothing must be given away, because its own user
+// runs the program.
 func noOwner() Owner { return Owner{uid: -1, gid: -1} }
 
-// OwnerOf returns the owner of a directory if root runs the program and the directory is
-// not root's. If the directory does not exist yet, it returns the owner of the folder in
-// which it will be.
+// OwnerOf returns the owner of a directory if root runs the program and the directory is not
+// root's. If the directory doesn't exist yet, it returns the owner of the folder that will contain
+// it.
 func OwnerOf(dir string) Owner {
 	if os.Geteuid() != 0 {
 		return noOwner()
@@ -49,14 +49,13 @@ func OwnerOf(dir string) Owner {
 	}
 }
 
-// homeParts returns the beginnings of the names of the files that Parley makes in a home.
-// The other files, such as a configuration, are the operator's.
+// homeParts returns the prefixes of the names of the files that Parley creates in a home. Other
+// files, such as a configuration, are the operator's.
 func homeParts() []string {
 	return []string{BusFile, StoreFile, homedb.BookFile, TokenFile, SocketFile, TerminalsDir, fleetFile, "before-restore-"}
 }
 
-// GiveHome makes the owner the owner of everything that root has made in a home, except
-// the workspaces.
+// GiveHome makes o the owner of everything that root has created in a home, except the workspaces.
 func (o Owner) GiveHome(home string) error {
 	return o.openWithin(home, func(root *os.Root) error {
 		entries, err := fs.ReadDir(root.FS(), ".")
@@ -74,13 +73,13 @@ func (o Owner) GiveHome(home string) error {
 	})
 }
 
-// GiveTree makes the owner the owner of everything that root has made below a directory.
+// GiveTree makes o the owner of everything that root has created below a directory.
 func (o Owner) GiveTree(dir string) error {
 	return o.openWithin(dir, func(root *os.Root) error { return o.walk(root, ".") })
 }
 
-// giveFolder makes the owner the owner of what root has made in an agent's folder, which may
-// hold other things of the operator's: the folder itself, its marker, and the sessions'
+// giveFolder makes o the owner of what root has created in an agent's folder, which may also
+// contain other things of the operator's: the folder itself, its marker, and the sessions'
 // directories.
 func (o Owner) giveFolder(dir, agent string) error {
 	return o.openWithin(dir, func(root *os.Root) error {
@@ -88,8 +87,7 @@ func (o Owner) giveFolder(dir, agent string) error {
 	})
 }
 
-// givePath makes the owner the owner of the directories that lead from dir to path, which
-// is below it.
+// givePath makes o the owner of the directories between dir and path, which is below it.
 func (o Owner) givePath(dir, path string) error {
 	return o.openWithin(dir, func(root *os.Root) error {
 		below, err := filepath.Rel(dir, path)
@@ -104,7 +102,7 @@ func (o Owner) givePath(dir, path string) error {
 	})
 }
 
-// openWithin calls fn with a directory, opened so that nothing outside of it can be given away. It
+// openWithin calls fn with a directory, opened so that nothing outside it can be given away. It
 // does nothing if there is no such directory.
 func (o Owner) openWithin(dir string, fn func(*os.Root) error) error {
 	if o == noOwner() {
@@ -123,7 +121,7 @@ func (o Owner) openWithin(dir string, fn func(*os.Root) error) error {
 	return nil
 }
 
-// walk makes the owner the owner of a file, and of everything in it if it is a folder.
+// walk makes o the owner of a file, and of everything in it if it is a folder.
 func (o Owner) walk(root *os.Root, name string) error {
 	return fs.WalkDir(root.FS(), name, func(path string, _ fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) { // another process has removed it
@@ -133,8 +131,8 @@ func (o Owner) walk(root *os.Root, name string) error {
 	})
 }
 
-// give makes the owner the owner of one file of root's. It skips a file with a second
-// hard link, which may be outside of the directory.
+// give makes o the owner of one of root's files. It skips a file with a second hard link, which may
+// be outside the directory.
 func (o Owner) give(root *os.Root, path string) error {
 	info, err := root.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -153,8 +151,8 @@ func (o Owner) give(root *os.Root, path string) error {
 	return nil
 }
 
-// checkWorkable refuses workspaces in which an agent's directory belongs to another user,
-// because no turn of that agent could begin.
+// checkWorkable refuses workspaces in which an agent's directory belongs to another user, because
+// no turn of that agent could begin.
 func checkWorkable(c *config.Config) error {
 	for _, f := range c.Folders() {
 		path, err := ForeignDir(f.Dir, cmp.Or(f.Agent, "*"))
@@ -169,8 +167,8 @@ func checkWorkable(c *config.Config) error {
 	return nil
 }
 
-// Unusable adds to a permission error about a part of the home who may not use it, and
-// what to do; other errors it returns as they are.
+// Unusable adds to a permission error about a part of the home who may not use it, and what to do;
+// it returns other errors unchanged.
 func Unusable(dir string, err error) error {
 	if !errors.Is(err, fs.ErrPermission) {
 		return err
@@ -179,8 +177,8 @@ func Unusable(dir string, err error) error {
 		dir, os.Geteuid(), os.Geteuid(), dir, err)
 }
 
-// ForeignDir returns a directory in which this user cannot work, among those directories of
-// the workspaces that match the patterns; "" if there is none.
+// ForeignDir returns a directory in which this user cannot work, among those directories in the
+// workspaces that match the patterns; "" if there is none.
 func ForeignDir(root string, patterns ...string) (string, error) {
 	for _, pattern := range patterns {
 		found, err := fs.Glob(os.DirFS(root), pattern)
@@ -195,7 +193,7 @@ func ForeignDir(root string, patterns ...string) (string, error) {
 			if err != nil {
 				return "", err
 			}
-			const all = 4 | 2 | 1 // to read, to write, to pass through
+			const all = 4 | 2 | 1 // read, write and pass through
 			if info.IsDir() && syscall.Access(filepath.Join(root, name), all) != nil {
 				return filepath.Join(root, name), nil
 			}

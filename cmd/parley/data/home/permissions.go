@@ -12,11 +12,11 @@ import (
 	"parley/cmd/parley/data/homedb"
 )
 
-// othersMayWrite has the bits of a mode that let other users change something.
+// othersMayWrite contains the mode bits that let other users change something.
 const othersMayWrite fs.FileMode = 0o022
 
-// homeFiles returns the names in a home whose content decides what the bot does and to
-// whom it listens.
+// homeFiles returns the names of those files in a home that determine what the bot does and whom it
+// listens to.
 func homeFiles() []string {
 	names := []string{TokenFile, "parley.toml", "workspaces", TerminalsDir}
 	for _, db := range []string{BusFile, StoreFile, homedb.BookFile} {
@@ -25,9 +25,9 @@ func homeFiles() []string {
 	return names
 }
 
-// CheckPermissions refuses a home that other users of the machine can write: they
-// could put a conversation, an owner or a socket of their own into it. A home
-// that is missing is fine, as it is made for its owner alone.
+// CheckPermissions refuses a home that other users of the machine can write to: they could put a
+// conversation, an owner or a socket of their own into it. A missing home is fine, because it will
+// be created for its owner alone.
 func CheckPermissions(c *config.Config) error {
 	home, err := os.Stat(c.Home)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -51,11 +51,11 @@ func CheckPermissions(c *config.Config) error {
 		return writable(c.Home, home)
 	}
 	if home.Mode().Perm()&0o011 == 0 {
-		return nil // nobody else comes to what is in it
+		return nil // nobody else can reach its contents
 	}
 	for _, name := range homeFiles() {
 		path := filepath.Join(c.Home, name)
-		// What a link leads to is not the home's; the link itself cannot be replaced.
+		// The target of a link is not part of the home; the link itself cannot be replaced.
 		info, err := os.Lstat(path)
 		if err == nil && info.Mode()&fs.ModeSymlink == 0 && info.Mode()&othersMayWrite != 0 {
 			return writable(path, info)
@@ -64,7 +64,7 @@ func CheckPermissions(c *config.Config) error {
 	return nil
 }
 
-// uidOf returns the user that a file belongs to; false if the system does not say.
+// uidOf returns the user that a file belongs to; false if the system doesn't say.
 func uidOf(info fs.FileInfo) (uid int, ok bool) {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

@@ -16,9 +16,9 @@ import (
 	"parley/tools/plainjson"
 )
 
-// placesFile is the file in the workspaces' root that has, by agent, the folders in which
-// sessions have had their directories, as far as these are not in the root. So a changed
-// setting is noticed, and the files of an agent that is not configured any more are found.
+// placesFile is the file in the workspaces' root that lists, by agent, the folders in which
+// sessions have had their directories, if these are not in the root. So a changed setting is
+// noticed, and the files of an agent that is no longer configured are found.
 const placesFile = ".parley-agents.json"
 
 func readPlaces(root string) (map[string]string, error) {
@@ -29,7 +29,7 @@ func readPlaces(root string) (map[string]string, error) {
 	return noted, nil
 }
 
-// notePlaces records where agents' sessions have their directories.
+// notePlaces records where the directories of agents' sessions are.
 func notePlaces(c *config.Config, folders map[string]string) (err error) {
 	was, err := readPlaces(c.Workspace.Root)
 	if err != nil || maps.Equal(was, folders) {
@@ -39,7 +39,7 @@ func notePlaces(c *config.Config, folders map[string]string) (err error) {
 	if err != nil {
 		return err
 	}
-	// Another process of the fleet may be writing its own.
+	// Another process in the fleet may be writing its own.
 	f, err := os.CreateTemp(c.Workspace.Root, placesFile+".*")
 	if err != nil {
 		return fmt.Errorf("note where agents' sessions have their files: %w", err)
@@ -54,9 +54,9 @@ func notePlaces(c *config.Config, folders map[string]string) (err error) {
 	return nil
 }
 
-// AgentFolders returns the folders in which agents' sessions have their directories, by
-// agent, as far as these are not in the workspaces' root: as the configuration says, and of
-// agents that it does not have any more as it was.
+// AgentFolders returns, by agent, the folders that contain the directories of agents' sessions, if
+// these are not in the workspaces' root: for configured agents as the configuration says, and for
+// agents that it no longer contains as recorded.
 func AgentFolders(c *config.Config) (map[string]string, error) {
 	noted, err := readPlaces(c.Workspace.Root)
 	if err != nil {
@@ -74,8 +74,8 @@ func AgentFolders(c *config.Config) (map[string]string, error) {
 	return folders, nil
 }
 
-// CheckPlaces refuses a configuration by which sessions would lose sight of their files,
-// since these are where an earlier one, or a restore, has put them.
+// CheckPlaces refuses a configuration with which sessions would lose track of their files, because
+// the files are where an earlier configuration, or a restore, has put them.
 func CheckPlaces(c *config.Config) error {
 	noted, err := readPlaces(c.Workspace.Root)
 	if err != nil {
@@ -98,14 +98,14 @@ func CheckPlaces(c *config.Config) error {
 	return nil
 }
 
-// placeError says of an agent's folder what is to be done.
+// placeError says what is to be done about an agent's folder.
 func placeError(c *config.Config, agent, remedy string) error {
 	key := "agents." + agent + ".workspace"
 	return &config.SettingError{Where: c.Origin(key), Key: key, Remedy: remedy}
 }
 
-// checkThere refuses a folder that has been an agent's and is gone, such as one of a
-// filesystem that is not mounted.
+// checkThere refuses a folder that was an agent's but is gone, for example because its filesystem
+// is not mounted.
 func checkThere(c *config.Config, agent, was, now string) error {
 	if isDir(was) {
 		return nil
@@ -118,7 +118,7 @@ func checkThere(c *config.Config, agent, was, now string) error {
 	return placeError(c, agent, fmt.Sprintf("%s, where the files of this agent's conversations were, isn't there: mount it or move it back; if they're gone for good, run `mkdir -p %s`", was, was))
 }
 
-// checkEmpty refuses an agent's folder while sessions' directories are in the one of before.
+// checkEmpty refuses an agent's folder while sessions' directories are in the previous folder.
 func checkEmpty(c *config.Config, agent, was, now string) error {
 	if was == now {
 		return nil
@@ -141,7 +141,8 @@ func checkEmpty(c *config.Config, agent, was, now string) error {
 }
 
 // MoveRestoredWorkspaces moves agents' directories, which a restore has put into the home, to the
-// folders of these agents. What it cannot, since they are on another filesystem, LeftByRestore tells.
+// folders of these agents. LeftByRestore reports those that it cannot move, because they are on
+// another filesystem.
 func MoveRestoredWorkspaces(c *config.Config) error {
 	restored := backup.Workspaces(c.Home)
 	for _, f := range c.Folders()[1:] {
@@ -169,8 +170,8 @@ func MoveRestoredWorkspaces(c *config.Config) error {
 	return nil
 }
 
-// LeftByRestore returns what the operator has to do before the first serve, because a
-// restore has put sessions' files elsewhere than the configuration has them.
+// LeftByRestore returns what the operator has to do before the first serve, because a restore has
+// put sessions' files in a different place than the configuration expects.
 func LeftByRestore(c *config.Config) (next []string, err error) {
 	for _, f := range c.Folders() {
 		from, all := backup.Workspaces(c.Home), "/."
@@ -185,12 +186,12 @@ func LeftByRestore(c *config.Config) (next []string, err error) {
 			next = append(next, fmt.Sprintf("move the conversations' files to their place before you first run parley serve: mkdir -p %s && cp -a %s%s %s/ && rm -r %s", f.Dir, from, all, f.Dir, from))
 		}
 	}
-	slices.Reverse(next) // an agent's files go before the root, in which they lie
+	slices.Reverse(next) // an agent's files are moved before the root that contains them
 	return next, nil
 }
 
-// CheckUnused refuses agents' folders that hold sessions' directories, because a restore
-// cannot put them aside.
+// CheckUnused refuses agents' folders that contain sessions' directories, because a restore cannot
+// move these aside.
 func CheckUnused(c *config.Config) error {
 	for _, f := range c.Folders()[1:] {
 		dir := filepath.Join(f.Dir, f.Agent)
@@ -205,7 +206,7 @@ func CheckUnused(c *config.Config) error {
 	return nil
 }
 
-// hasFiles reports whether there is anything in a directory.
+// hasFiles reports whether a directory contains anything.
 func hasFiles(dir string) (bool, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -222,7 +223,7 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// isSame reports whether two paths lead to one directory.
+// isSame reports whether two paths lead to the same directory.
 func isSame(a, b string) bool {
 	one, err := os.Stat(a)
 	if err != nil {

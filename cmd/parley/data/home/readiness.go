@@ -15,10 +15,10 @@ import (
 
 const (
 	writeTimeout = 3 * time.Second
-	readinessTTL = time.Second // how long a result is used for further requests: anybody may ask, and each check writes
+	readinessTTL = time.Second // how long a result is reused for further requests: anybody may ask, and each check writes
 )
 
-// readiness is what is known of whether the bus and the store can be written to.
+// readiness holds what is known about whether the bus and the store can be written to.
 type readiness struct {
 	inHome map[string]bool // whether the bus, and the store, are in the home's files
 	log    *slog.Logger
@@ -27,11 +27,12 @@ type readiness struct {
 	at    time.Time
 	parts map[string]error
 
-	bus, store atomic.Bool // whether a write is under way, however long it takes
+	bus, store atomic.Bool // whether a write is in progress, however long it takes
 }
 
-// Ready checks whether the bus and the store take writes, which a full disk and a standby do not. It
-// returns an error or nil for each by name. Anybody may read the errors, so they give no details.
+// Ready checks whether the bus and the store accept writes, which they don't on a full disk or on a
+// standby server. It returns an error or nil for each by name. Anybody may read the errors, so they
+// give no details.
 func (h *Home) Ready(context.Context) map[string]error {
 	r := &h.ready
 	r.mu.Lock()
@@ -43,8 +44,8 @@ func (h *Home) Ready(context.Context) map[string]error {
 	return maps.Clone(r.parts)
 }
 
-// checkWrites writes to the bus and to the store, each within writeTimeout. It has no ctx: its
-// result is cached for other callers too, so it goes on when the caller leaves.
+// checkWrites writes to the bus and to the store, each within writeTimeout. It takes no ctx: its
+// result is cached for other callers, too, so it continues when the caller leaves.
 func (h *Home) checkWrites() map[string]error {
 	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
 	defer cancel()
@@ -52,7 +53,7 @@ func (h *Home) checkWrites() map[string]error {
 		"bus":   func(ctx context.Context) error { return writeWithTimeout(ctx, &h.ready.bus, h.Bus.Writable) },
 		"store": func(ctx context.Context) error { return writeWithTimeout(ctx, &h.ready.store, h.Store.Writable) },
 	}
-	var space error // of the home's disk
+	var space error // for the home's disk
 	if h.ready.inHome["bus"] || h.ready.inHome["store"] {
 		space = checkSpace(h.Dir)
 	}
@@ -78,8 +79,8 @@ func (h *Home) checkWrites() map[string]error {
 	return parts
 }
 
-// checkSpace writes a file of 1 MiB to the home and removes it, to find out whether the
-// disk has room. SQLite's own files have room for a while after the disk has none.
+// checkSpace writes a file of 1 MiB to the home and removes it, to find out whether the disk has
+// room. SQLite's own files still have room for a while after the disk is full.
 func checkSpace(home string) error {
 	const some = 1 << 20
 	path := filepath.Join(home, "room.tmp")
@@ -93,9 +94,8 @@ func checkSpace(home string) error {
 // errWritePending means that an earlier write has not returned yet.
 var errWritePending = errors.New("an earlier write is still under way")
 
-// writeWithTimeout calls write, which may not end with ctx, and stops waiting for it when
-// ctx is done. The write goes on then, and until it has ended, further calls return
-// errWritePending.
+// writeWithTimeout calls write, which may not return when ctx is done, and stops waiting for it
+// then. The write then continues, and until it has returned, further calls return errWritePending.
 func writeWithTimeout(ctx context.Context, busy *atomic.Bool, write func(context.Context) error) error {
 	if !busy.CompareAndSwap(false, true) {
 		return errWritePending

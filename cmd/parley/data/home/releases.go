@@ -9,30 +9,28 @@ import (
 	"parley/cmd/parley/config"
 )
 
-// A process records as a number what it understands of the data that others write; each
-// release that adds to it raises the number. Releases from before the first number record
-// nothing.
+// A process records, as a number, how much it understands of the data that others write; each release that adds to
+// it raises the number. Releases from before the first number record nothing.
 const (
 	understandsAsks      = 1  // turns that wait for people
-	understandsPeople    = 2  // sessions of one person in a place that others share
-	understandsFiles     = 3  // files that go with an answer; and those that come, and pictures, which are older
-	understandsTimes     = 4  // what schedules say
+	understandsPeople    = 2  // sessions of one person in a place shared with others
+	understandsFiles     = 3  // files that go with an answer; and those that arrive, and pictures, which are older
+	understandsTimes     = 4  // messages from schedules
 	understandsJobs      = 5  // that a job has ended
-	understandsGrowth    = 6  // drafts that are messages that grow
-	understandsParts     = 7  // summaries of a part of a turn that goes on
+	understandsGrowth    = 6  // drafts that are growing messages
+	understandsParts     = 7  // summaries of a part of a turn that continues
 	understandsSubAgents = 8  // sub-agents' sessions, and turns that wait for them
 	understandsPlaces    = 9  // folders that agents have in place of the workspaces' root
-	understandsInodes    = 10 // approvals that hold on every machine that mounts the workspace
-	understandsTitles    = 11 // titles that models make, which go with what is erased
+	understandsInodes    = 10 // approvals that are valid on every machine that mounts the workspace
+	understandsTitles    = 11 // titles that models make, which are erased with the conversation
 	understands          = understandsTitles
 )
 
 // endTimeout is how long a process may take to remove its note when it ends.
 const endTimeout = 2 * time.Second
 
-// announce records what this process understands, for others who write what older
-// releases do not know. While a process runs that cannot record it, because it may only
-// read, the others write nothing of that kind.
+// announce records what this process understands, for others that write data that older releases don't know. While
+// a process is running that cannot record it, because it may only read, the others write no such data.
 func (h *Home) announce(ctx context.Context, log *slog.Logger) error {
 	all, err := h.Bus.Processes(ctx)
 	if err != nil {
@@ -46,19 +44,19 @@ func (h *Home) announce(ctx context.Context, log *slog.Logger) error {
 	return nil
 }
 
-// removeNote removes this process's note. A process that is killed leaves its note
-// behind; that does no harm, since the bus no longer lists the process.
+// removeNote removes this process's note. A process that is killed leaves its note behind; that does no harm,
+// because the bus no longer lists the process.
 func (h *Home) removeNote() {
 	if h.self == "" {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), endTimeout)
 	defer cancel()
-	_ = h.Book.NoteProcess(ctx, h.self, 0) // as good as killed then
+	_ = h.Book.NoteProcess(ctx, h.self, 0) // if this fails, the effect is the same as being killed
 }
 
-// MayPark returns why no turn may wait for people now; "" if turns may. Processes of an
-// older release would not understand such a turn.
+// MayPark returns why no turn may wait for people now; "" if turns may. Processes of an older release would not
+// understand such a turn.
 func (h *Home) MayPark(ctx context.Context) (why string, err error) {
 	able, err := h.allUnderstand(ctx, understandsAsks)
 	if err != nil || able {
@@ -67,32 +65,31 @@ func (h *Home) MayPark(ctx context.Context) (why string, err error) {
 	return olderServes, nil
 }
 
-// MayPart reports whether people may have sessions of their own in a place that they
-// share: processes of an older release would not accept the key of such a session.
+// MayPart reports whether people may have their own sessions in a place that they share: processes of an older
+// release would not accept the key of such a session.
 func (h *Home) MayPart(ctx context.Context) (bool, error) {
 	return h.allUnderstand(ctx, understandsPeople)
 }
 
-// MayGrow reports whether a draft may be a message that grows: a process of an older
-// release that takes over the channel could neither find it nor replace it with the
-// answer.
+// MayGrow reports whether a draft may be a growing message: a process of an older release that takes over the
+// channel could neither find it nor replace it with the answer.
 func (h *Home) MayGrow(ctx context.Context) (bool, error) {
 	return h.allUnderstand(ctx, understandsGrowth)
 }
 
-// MaySumUp reports whether a summary may cover a part of a turn that goes on: a process
-// of an older release would take that turn for one of a conversation that has ended.
+// MaySumUp reports whether a summary may cover a part of a turn that continues: a process of an older release would
+// treat that turn as part of a conversation that has ended.
 func (h *Home) MaySumUp(ctx context.Context) (bool, error) {
 	return h.allUnderstand(ctx, understandsParts)
 }
 
-// MayTitle reports whether a conversation may have a title that a model makes: a process of an older
-// release would leave it in the store when its words are erased.
+// MayTitle reports whether a conversation may have a title made by a model: a process of an older release would
+// leave the title in the store when the conversation is erased.
 func (h *Home) MayTitle(ctx context.Context) (bool, error) {
 	return h.allUnderstand(ctx, understandsTitles)
 }
 
-// allUnderstand reports whether all processes that serve understand at least that much.
+// allUnderstand reports whether all serving processes understand at least the given number.
 func (h *Home) allUnderstand(ctx context.Context, least int) (bool, error) {
 	all, err := h.Bus.Processes(ctx)
 	if err != nil {
@@ -101,8 +98,8 @@ func (h *Home) allUnderstand(ctx context.Context, least int) (bool, error) {
 	return h.Book.Understand(ctx, all, least)
 }
 
-// MaySchedule returns why nothing can be scheduled now; "" if it can. A process of an
-// older release would not touch the sessions in which a schedule speaks.
+// MaySchedule returns why nothing can be scheduled now; "" if it can. A process of an older release would not touch
+// the sessions in which a schedule speaks.
 func (h *Home) MaySchedule(ctx context.Context) (why string, err error) {
 	able, err := h.allUnderstand(ctx, understandsTimes)
 	if err != nil || able {
@@ -111,16 +108,15 @@ func (h *Home) MaySchedule(ctx context.Context) (why string, err error) {
 	return olderServes, nil
 }
 
-// How long a file waits for a process that has just begun to serve to record what it
-// understands, before the file is refused because of that process.
+// How long a file waits for a process that has just begun to serve to record what it understands, before the file
+// is refused because of that process.
 const (
 	sayWithin = 3 * time.Second
 	askEvery  = 200 * time.Millisecond
 )
 
-// MayNote returns why files that come with messages, and pictures that tools show, cannot
-// be recorded in a log now; "" if they can. A process of an older release would not touch
-// a session that has such an entry.
+// MayNote returns why files that come with messages, and pictures that tools show, cannot be recorded in a log now;
+// "" if they can. A process of an older release would not touch a session that contains such an entry.
 func (h *Home) MayNote(ctx context.Context) (why string, err error) {
 	able, err := h.waitUntilAllUnderstand(ctx, understandsFiles)
 	if err != nil || able {
@@ -129,8 +125,8 @@ func (h *Home) MayNote(ctx context.Context) (why string, err error) {
 	return olderServes, nil
 }
 
-// checkAllKnowFolders refuses agents' folders while a process of an older release serves,
-// which would have the files of these agents' sessions in the workspaces' root.
+// checkAllKnowFolders refuses agents' folders while a process of an older release serves, which would put the files
+// of these agents' sessions in the workspaces' root.
 func (h *Home) checkAllKnowFolders(ctx context.Context, c *config.Config) error {
 	own := c.Folders()[1:]
 	if len(own) == 0 || c.Bus.URL == "" {
@@ -146,8 +142,8 @@ func (h *Home) checkAllKnowFolders(ctx context.Context, c *config.Config) error 
 
 const olderServes = "a process of an older release is still running"
 
-// waitUntilAllUnderstand waits for processes that have just begun to serve, and reports
-// whether all understand at least that much.
+// waitUntilAllUnderstand waits for processes that have just begun to serve, and reports whether all understand at
+// least the given number.
 func (h *Home) waitUntilAllUnderstand(ctx context.Context, least int) (able bool, err error) {
 	for deadline := time.Now().Add(sayWithin); ; {
 		if able, err = h.allUnderstand(ctx, least); err != nil || able || time.Now().After(deadline) {
@@ -161,9 +157,8 @@ func (h *Home) waitUntilAllUnderstand(ctx context.Context, least int) (able bool
 	}
 }
 
-// MayRunJobs returns why nothing can be run in the background now; "" if jobs can be run.
-// A process of an older release would not touch the sessions in which a job's end is
-// reported.
+// MayRunJobs returns why nothing can be run in the background now; "" if jobs can be run. A process of an older
+// release would not touch the sessions in which a job's end is reported.
 func (h *Home) MayRunJobs(ctx context.Context) (why string, err error) {
 	able, err := h.allUnderstand(ctx, understandsJobs)
 	if err != nil || able {
@@ -172,8 +167,8 @@ func (h *Home) MayRunJobs(ctx context.Context) (why string, err error) {
 	return olderServes, nil
 }
 
-// MayUseSubAgents returns why nothing can be handed to sub-agents now; "" if it can. A process of
-// an older release would not touch a sub-agent's session, nor that for which it works.
+// MayUseSubAgents returns why nothing can be handed to sub-agents now; "" if it can. A process of an older release
+// would not touch a sub-agent's session, nor the session that it works for.
 func (h *Home) MayUseSubAgents(ctx context.Context) (why string, err error) {
 	able, err := h.allUnderstand(ctx, understandsSubAgents)
 	if err != nil || able {
@@ -182,15 +177,15 @@ func (h *Home) MayUseSubAgents(ctx context.Context) (why string, err error) {
 	return olderServes, nil
 }
 
-// MayCompareAnywhere reports whether an approval may be compared without the number that a machine
-// gives a mounted disk: a process of an older release would take the call for another. It is asked anew
-// for each approval: an older process may have begun to serve a moment ago.
+// MayCompareAnywhere reports whether an approval may be compared without the number that a machine gives a mounted
+// disk: a process of an older release would consider the call a different one. It is checked again for each
+// approval, because an older process may have begun to serve a moment ago.
 func (h *Home) MayCompareAnywhere(ctx context.Context) (bool, error) {
 	return h.allUnderstand(ctx, understandsInodes)
 }
 
-// MaySendFiles returns why no answer may have files now; "" if answers may. A process of an
-// older release that continues the turn would send the text alone.
+// MaySendFiles returns why no answer may contain files now; "" if answers may. A process of an older release that
+// continues the turn would send only the text.
 func (h *Home) MaySendFiles(ctx context.Context) (why string, err error) {
 	able, err := h.allUnderstand(ctx, understandsFiles)
 	if err != nil || able {

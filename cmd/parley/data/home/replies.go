@@ -7,27 +7,27 @@ import (
 	"parley/sessions/sqlstore"
 )
 
-// A ReplyPlanner returns what the book is to record of a turn's answer that is being published, if
-// it can be sent at once; see dispatch.Dispatcher.PlanReply.
+// A ReplyPlanner returns what the book is to record about a turn's answer that is being published,
+// if the answer can be sent at once; see dispatch.Dispatcher.PlanReply.
 type ReplyPlanner func(topic, id string, body []byte) (channels.Send, bool)
 
-// PlanReplies has the answers of turns recorded in the book as being sent in the write that
-// publishes them, where plan says what to record. It must be called before the first session is
-// opened. It does nothing where store, bus and book do not share a database.
+// PlanReplies makes the write that publishes a turn's answer also record in the book that the
+// answer is being sent, if plan says so. It must be called before the first session is opened. It
+// does nothing if the store, the bus and the book don't share a database.
 func (h *Home) PlanReplies(plan ReplyPlanner) {
 	if h.shared != nil {
 		h.shared.store.PublishBy(replySharer{h.shared.bus, h.Book, plan})
 	}
 }
 
-// A sharedDatabase holds the parts that share a home's one database with the book.
+// A sharedDatabase holds the parts that share a home's single database with the book.
 type sharedDatabase struct {
 	store *sqlstore.Store
 	bus   sqlstore.Sharer
 }
 
-// A replySharer publishes messages in the writes of the store, and begins to send those that plan
-// plans.
+// A replySharer publishes messages in the store's writes, and begins sending those for which plan
+// returns a plan.
 type replySharer struct {
 	sqlstore.Sharer
 	book *sqlbook.Book
@@ -51,17 +51,17 @@ func (s replySharer) Share(topic, key, id string, body []byte) (sqldb.Share, err
 	return &begunReply{published: published, begun: begun}, nil
 }
 
-// A begunReply is the publication of an answer, and the beginning of its send.
+// A begunReply is the publication of an answer together with the beginning of its send.
 type begunReply struct {
 	published, begun sqldb.Share
 	begins           bool // whether the last Write has written both
 }
 
-// A storer is a publication that tells whether it has stored its message. It does not if the bus
-// has seen the message's id before.
+// A storer is a publication that tells whether it has stored its message. It has not if the bus has
+// seen the message's id before.
 type storer interface{ Stored() bool }
 
-// Write implements sqldb.Share. A message that is not stored is not sent, or was sent already.
+// Write implements sqldb.Share. A message that is not stored is not sent, or was already sent.
 func (r *begunReply) Write(tx *sqldb.Tx) (refused, err error) {
 	r.begins = false
 	if refused, err = r.published.Write(tx); refused != nil || err != nil {
@@ -75,7 +75,7 @@ func (r *begunReply) Write(tx *sqldb.Tx) (refused, err error) {
 }
 
 // End implements sqldb.Share. The dispatcher sees the message as soon as its publication ends, and
-// must find it begun then.
+// must then find its send begun.
 func (r *begunReply) End(durable bool) {
 	r.begun.End(durable && r.begins)
 	r.published.End(durable)

@@ -14,18 +14,16 @@ import (
 )
 
 const (
-	// maxSocketPath is the longest path of a socket, in bytes, that the kernels we run on
-	// accept.
+	// maxSocketPath is the longest path of a socket, in bytes, that the supported kernels accept.
 	maxSocketPath = 103
-	// socketFolder is the beginning of the name of a folder that holds the socket of a
-	// home whose path is too long for one.
+	// socketFolder is the prefix of the name of a folder that contains the socket of a home whose
+	// own path is too long for one.
 	socketFolder = "parley-"
 )
 
-// ListenSocket listens on the home's socket. The socket is in the home or, if that path
-// is too long, in a new folder that only this user can open, to which a link in the home
-// leads. It replaces a socket that a dead process has left: only one process at a time
-// has a home open.
+// ListenSocket listens on the home's socket. The socket is in the home or, if that path is too
+// long, in a new folder that only this user can open, and that a link in the home leads to. It
+// replaces a socket left by a dead process: only one process at a time has a home open.
 func ListenSocket(home string, log *slog.Logger) (net.Listener, error) {
 	path := filepath.Join(home, SocketFile)
 	if err := removeSocket(path); err != nil {
@@ -33,7 +31,7 @@ func ListenSocket(home string, log *slog.Logger) (net.Listener, error) {
 	}
 	at := path
 	if len(path) > maxSocketPath {
-		folder, err := os.MkdirTemp(runtimeFolder(), socketFolder) // mode 0700, and a name that nobody foresees
+		folder, err := os.MkdirTemp(runtimeFolder(), socketFolder) // mode 0700, and an unpredictable name
 		if err != nil {
 			return nil, fmt.Errorf("make a folder for the home's socket: %w", err)
 		}
@@ -53,8 +51,8 @@ func ListenSocket(home string, log *slog.Logger) (net.Listener, error) {
 	return &socketListener{Listener: l, path: path, log: log}, nil
 }
 
-// runtimeFolder returns the folder in which folders of sockets are made: the one that the
-// system gives this user, or else the one for temporary files.
+// runtimeFolder returns the folder in which folders for sockets are created: the one that the
+// system provides for this user, or else the one for temporary files.
 func runtimeFolder() string {
 	dir := os.Getenv("XDG_RUNTIME_DIR")
 	info, err := os.Stat(dir)
@@ -71,7 +69,7 @@ func runtimeFolder() string {
 func removeSocket(path string) error {
 	at, err := os.Readlink(path)
 	if err == nil && filepath.Base(at) == SocketFile && strings.HasPrefix(filepath.Base(filepath.Dir(at)), socketFolder) {
-		// What cannot be removed is not ours, or gone: neither keeps us from a new one.
+		// What cannot be removed is not ours, or is gone: neither keeps us from making a new one.
 		_ = os.Remove(at)
 		_ = os.Remove(filepath.Dir(at))
 	}
@@ -81,14 +79,14 @@ func removeSocket(path string) error {
 	return nil
 }
 
-// A socketListener accepts connections only of this user and of root.
+// A socketListener accepts connections only from this user and root.
 type socketListener struct {
 	net.Listener
 	path string // in the home
 	log  *slog.Logger
 }
 
-// Accept waits for the next connection of a user who may have one.
+// Accept waits for the next connection from a user who is allowed to connect.
 func (l *socketListener) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.Listener.Accept()
@@ -109,9 +107,8 @@ func (l *socketListener) Close() error {
 	return errors.Join(l.Listener.Close(), removeSocket(l.path))
 }
 
-// DialSocket connects to the process that serves a home if that runs as the home's owner,
-// this user, or root. It sends nothing to another user who has put a socket of theirs in
-// its place.
+// DialSocket connects to the process that serves a home if it runs as the home's owner, this user,
+// or root. It sends nothing to another user who has put their own socket in its place.
 func DialSocket(ctx context.Context, home string) (net.Conn, error) {
 	path := filepath.Join(home, SocketFile)
 	trusted := []int{0, os.Geteuid()}
@@ -137,8 +134,8 @@ func DialSocket(ctx context.Context, home string) (net.Conn, error) {
 	return conn, nil
 }
 
-// checkUser returns an error unless the process at the other end of a connection belongs
-// to one of these users.
+// checkUser returns an error unless the process at the other end of a connection belongs to one of
+// these users.
 func checkUser(conn net.Conn, users ...int) error {
 	socket, ok := conn.(*net.UnixConn)
 	if !ok {
@@ -154,7 +151,7 @@ func checkUser(conn net.Conn, users ...int) error {
 		return fmt.Errorf("ask for the user of a connection: %w", err)
 	}
 	if errors.Is(asked, errors.ErrUnsupported) {
-		return nil // the modes of socket and folder have to do
+		return nil // the permissions of the socket and its folder have to suffice
 	}
 	if asked != nil {
 		return fmt.Errorf("ask for the user of a connection: %w", asked)

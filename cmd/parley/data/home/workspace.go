@@ -13,13 +13,13 @@ import (
 	"parley/cmd/parley/config"
 )
 
-// MarkerFile is the file in a workspace root that names the store whose conversations it
-// belongs to.
+// MarkerFile is the file in a workspace root that names the store whose conversations the
+// workspaces belong to.
 const MarkerFile = ".parley-store"
 
-// MarkWorkspace makes sure that all processes of one store, and no others, work in the
-// same files: the first one writes the store's name into the root, and into each folder that
-// an agent has in its place.
+// MarkWorkspace ensures that all processes of one store, and no others, work in the same files: the
+// first one writes the store's name into the root, and into each folder that an agent has in its
+// place.
 func MarkWorkspace(c *config.Config) error {
 	if c.Store.URL == "" {
 		return nil
@@ -59,8 +59,8 @@ func markFolder(c *config.Config, folder config.Folder) error {
 	return nil
 }
 
-// OwnRoot reports whether a fleet's conversations have their files in a home, which
-// belongs to one process.
+// OwnRoot reports whether a fleet's conversations have their files in a home, which belongs to one
+// process.
 func OwnRoot(c *config.Config) bool { return IsOwnFolder(c, c.Workspace.Root) }
 
 // IsOwnFolder reports whether a folder with a fleet's files is in a home.
@@ -68,8 +68,8 @@ func IsOwnFolder(c *config.Config, dir string) bool {
 	return c.Bus.URL != "" && isInside(c.Home, dir)
 }
 
-// ForCommand returns the configuration of a command that reads a fleet's data from a home
-// for its own time: it makes no folder for files where no server has worked.
+// ForCommand returns the configuration for a command that reads a fleet's data, with a home that
+// exists only while it runs: it creates no folder for files where no server has worked.
 func ForCommand(c config.Config, home string) (*config.Config, error) {
 	c.Home = home
 	c.Agents = maps.Clone(c.Agents)

@@ -13,19 +13,18 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// before is what the name of a file that was set aside ends with. 1000 is the version by which
-// older releases refuse the shared file.
+// before is the suffix of the name of a file that was set aside. 1000 is the version that makes older releases
+// refuse the shared file.
 const before = ".before-1000"
 
-// What is free on the disk when files are taken over: roomFor times their size, for their rows in
+// How much space must be free on the disk when files are taken over: roomFor times their size, for their rows in
 // the log beside the database, in the database, and in the indexes; and some more.
 const (
 	roomFor   = 3
 	roomAtAll = 16 << 20
 )
 
-// filesBefore returns the files in dir that an older release has left, with the tables that each
-// has.
+// filesBefore returns the files in dir that an older release has left, with the tables in each.
 func filesBefore(dir string) (old []sqldb.Source, err error) {
 	for _, s := range []sqldb.Source{
 		{Path: filepath.Join(dir, BusFile), Schema: sqlitebus.Schema()},
@@ -43,9 +42,9 @@ func filesBefore(dir string) (old []sqldb.Source, err error) {
 	return old, nil
 }
 
-// beginTakeover makes sure that the old files can be taken over, before anything is changed that keeps
-// an older release from going on with them. If the database is shared already, they were, but for
-// being set aside.
+// beginTakeover makes sure that the old files can be taken over, before it changes anything that keeps an older
+// release from continuing with them. If the database is already shared, the files were taken over, but not set
+// aside.
 func beginTakeover(dir string, old []sqldb.Source, shared bool, o Options) error {
 	size, err := sizeOf(old)
 	if err == nil && !shared {
@@ -59,9 +58,8 @@ func beginTakeover(dir string, old []sqldb.Source, shared bool, o Options) error
 	return nil
 }
 
-// checkRoom returns an error if the disk may be too full to take over the old files, of
-// this size. What a takeover that was killed has left in the log beside the database is written
-// over.
+// checkRoom returns an error if the disk may be too full to take over the old files, which have this size. What an
+// interrupted takeover has left in the log beside the database is overwritten.
 func checkRoom(dir string, size uint64) error {
 	free, known, err := freeRoom(dir)
 	if log, gone := os.Stat(filepath.Join(dir, File+"-wal")); gone == nil {
@@ -92,9 +90,8 @@ func sizeOf(old []sqldb.Source) (size uint64, err error) {
 	return size, nil
 }
 
-// endTakeover sets the old files aside. A file that is still there the next time, because the process was
-// killed or an older release has made an empty one before it refused the home, is taken over again,
-// which changes nothing.
+// endTakeover sets the old files aside. A file that is still there the next time, because the process was killed or
+// an older release has created an empty one before it refused the home, is taken over again, which changes nothing.
 func endTakeover(dir string, old []sqldb.Source, o Options) error {
 	if len(old) == 0 {
 		return nil
@@ -110,10 +107,10 @@ func endTakeover(dir string, old []sqldb.Source, o Options) error {
 	return syncDir(dir)
 }
 
-// parts returns the names of the files that a database of that name has.
+// parts returns the names of the files that belong to the database at a path.
 func parts(path string) []string { return []string{path + "-wal", path + "-shm", path} }
 
-// setAside renames an old file, and what belongs to it.
+// setAside renames an old file and the files that belong to it.
 func setAside(path string) error {
 	to := parts(path + before)
 	for i, name := range parts(path) {
@@ -124,7 +121,7 @@ func setAside(path string) error {
 	return nil
 }
 
-// RemoveBefore removes the files that were set aside. They hold what people said.
+// RemoveBefore removes the files that were set aside. They contain what people said.
 func RemoveBefore(dir string) error {
 	var errs []error
 	for _, name := range []string{BusFile, BookFile} {
@@ -140,7 +137,7 @@ func RemoveBefore(dir string) error {
 	return nil
 }
 
-// syncDir flushes a directory's list of names to the disk.
+// syncDir flushes a directory's list of names to disk.
 func syncDir(dir string) (err error) {
 	f, err := os.Open(dir)
 	if err != nil {

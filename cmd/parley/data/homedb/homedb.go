@@ -1,7 +1,8 @@
-// Package homedb opens the database of a home: one SQLite file that the store, the book and the bus share, so that what they write at the same time costs one flush of the disk.
+// Package homedb opens the database of a home: one SQLite file that the store, the book and the bus share, so that
+// what they write at the same time costs one flush of the disk.
 //
-// Releases before this one had a file for each. Open takes over what these hold and sets them
-// aside; see before.go.
+// Earlier releases had a file for each. Open takes over what these files contain and sets them aside; see
+// before.go.
 package homedb
 
 import (
@@ -19,20 +20,20 @@ import (
 
 // The names of the files in a home.
 const (
-	// File is the database of the home. It is the file that only the store had in earlier releases,
-	// which refuse it now by the version that it has.
+	// File is the database of the home. In earlier releases it was the store's file; they refuse it now because of
+	// its version.
 	File = "sessions.db"
-	// BusFile is the database of the bus alone, where the store and the book are on a server. The
-	// lock beside it keeps a second process, of any release, out of all that is in the home.
+	// BusFile is the bus's own database, used if the store and the book are on a server. The lock beside it keeps a
+	// second process, of any release, out of everything in the home.
 	BusFile = "bus.db"
-	// BookFile is the file that the book had in earlier releases.
+	// BookFile is the book's file in earlier releases.
 	BookFile = "book.db"
 )
 
-// Options may each be left out.
+// Options are the options of Open. Each is optional.
 type Options struct {
-	Log   *slog.Logger      // is told that files are taken over or tables migrated, which may take a while, and which writes are lost
-	Lost  func(writes int)  // called with the number of writes that the disk has not taken and that nobody waited for
+	Log   *slog.Logger      // logs that files are taken over or tables migrated, which may take a while, and which writes are lost
+	Lost  func(writes int)  // called with the number of writes that the disk rejected and that nobody waited for
 	Point func(name string) // called at each step of taking over, where a test may kill the process
 }
 
@@ -43,9 +44,9 @@ func LogMigration(log *slog.Logger) func(component string) {
 	}
 }
 
-// Open opens the home's database in dir, and makes it if there is none. The caller must hold the lock
-// beside BusFile. If an older release has left files of its own, Open takes over what is in them,
-// all or nothing, and sets them aside. If the process is killed meanwhile, the next Open goes on.
+// Open opens the home's database in dir, and creates it if there is none. The caller must hold the lock beside
+// BusFile. If an older release has left files of its own, Open takes over what is in them, all or nothing, and sets
+// them aside. If the process is killed meanwhile, the next Open continues.
 func Open(ctx context.Context, dir string, o Options) (*sqldb.DB, error) {
 	if o.Point == nil {
 		o.Point = func(string) {}
@@ -78,10 +79,10 @@ func Open(ctx context.Context, dir string, o Options) (*sqldb.DB, error) {
 	return db, nil
 }
 
-// Check returns an error if the databases in dir, of this release or the one before, cannot be
-// opened, as when a newer release has written them. It brings them to their newest version, and
-// takes nothing over: where files are still to be taken over, File stays one of the store alone, so
-// that Open sees this and first makes sure that there is room.
+// Check returns an error if the databases in dir, of this release or an earlier one, cannot be opened, for example
+// because a newer release has written them. It migrates them to their newest version, but takes nothing over: if
+// files are still to be taken over, File stays the store's alone, so that Open sees this and first makes sure that
+// there is room.
 func Check(ctx context.Context, dir string) error {
 	path := filepath.Join(dir, File)
 	old, err := filesBefore(dir)

@@ -2,5 +2,5 @@
 
 package homedb
 
-// freeRoom says that it is not known how many bytes are free.
+// freeRoom says that the number of free bytes is unknown.
 func freeRoom(string) (free uint64, known bool, err error) { return 0, false, nil }

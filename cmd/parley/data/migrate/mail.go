@@ -15,7 +15,7 @@ import (
 	"parley/bus/sqlitebus"
 )
 
-// ErrDiffers says that the messages in the new bus are not the same as those in the old one.
+// ErrDiffers says that the messages in the new bus differ from those in the old one.
 var ErrDiffers = errors.New("the copy isn't the same")
 
 // Mail counts what was copied from a bus.
@@ -23,7 +23,7 @@ type Mail struct {
 	Messages  int64 `json:"messages"`
 	Mailboxes int   `json:"mailboxes"`
 	Dead      int64 `json:"dead_letters"`
-	Known     int64 `json:"known_ids"` // ids of messages that were published lately, which are refused if they come again
+	Known     int64 `json:"known_ids"` // ids of recently published messages, which are refused if they arrive again
 	Pauses    int   `json:"pauses"`
 }
 
@@ -31,16 +31,16 @@ type Mail struct {
 // one request.
 const knownAtOnce = 500
 
-// copyBus copies what is in the bus: waiting messages, dead letters, the ids of messages that
-// were published lately, and pauses of topics. Each step can be repeated after a crash, because
-// the new bus recognises what it has received under this migration's id.
+// copyBus copies what is in the bus: waiting messages, dead letters, the ids of recently published
+// messages, and pauses of topics. Each step can be repeated after a crash, because the new bus
+// recognizes what it has received under this migration's id.
 //
-// The new bus begins to count its fences above every fence that a log or the old bus has seen.
+// The new bus starts counting its fences above every fence that a log or the old bus has seen.
 // Otherwise the logs would refuse its first leases as outdated.
 func (m *migration) copyBus(ctx context.Context) error {
 	logs := m.from.store
 	if logs == nil {
-		logs = m.to.store // an earlier migration has taken them
+		logs = m.to.store // an earlier migration has copied them
 	}
 	fence, err := logs.Fence(ctx)
 	if err != nil {
@@ -86,8 +86,8 @@ func (m *migration) copyBus(ctx context.Context) error {
 	return m.compare(ctx, was)
 }
 
-// copyKnownIDs copies the ids that were published lately, so that a message which a
-// platform delivers again is not answered twice.
+// copyKnownIDs copies the ids of recently published messages, so that a message that a platform
+// delivers again is not answered twice.
 func (m *migration) copyKnownIDs(ctx context.Context) error {
 	var last sqlitebus.KnownID
 	var ids []string
@@ -131,8 +131,8 @@ func (m *migration) copyPauses(ctx context.Context) error {
 	return nil
 }
 
-// compare reads the messages in the new bus and returns ErrDiffers if they are not what was
-// copied; was is the checksum of that.
+// compare reads the messages in the new bus and returns ErrDiffers if they differ from those that
+// were copied; was is the checksum of the latter.
 func (m *migration) compare(ctx context.Context, was *checksum) error {
 	is := newChecksum()
 	is.seed = was.seed
@@ -169,8 +169,8 @@ func (m *migration) compare(ctx context.Context, was *checksum) error {
 	return nil
 }
 
-// A checksum is made of messages, each with its place in its mailbox. It adds up the
-// messages' hashes, so it does not depend on the order in which the mailboxes come.
+// A checksum is computed from messages, each with its position in its mailbox. It adds up the
+// messages' hashes, so it doesn't depend on the order of the mailboxes.
 type checksum struct {
 	seed   maphash.Seed
 	places map[bus.Topic]map[string]uint64
@@ -196,7 +196,7 @@ func (t *checksum) add(topic bus.Topic, m bus.Message, attempts, replays int, mo
 	case place == 0:
 		t.boxes++
 	default:
-		attempts = 0 // a mailbox keeps the attempts of its first message alone
+		attempts = 0 // a mailbox only stores the attempts of its first message
 	}
 	numbers := []byte(strconv.FormatBool(m.Urgent))
 	for _, n := range []int64{int64(place), m.NotBefore.UnixMicro(), int64(attempts), int64(replays)} {

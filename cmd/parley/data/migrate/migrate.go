@@ -1,17 +1,15 @@
 // Package migrate copies a bot from the SQLite files of a home to Redis and PostgreSQL.
 //
-// It copies the logs, the book, and the mail that waits. A migration has an id, which is
-// written to the home before anything else, and then to everything that it copies to. So
-// it can be killed at any point and run again: what was copied is marked with the id and
-// not copied twice. Until everything is copied, neither the home nor its new places can
-// be served.
+// It copies the logs, the book, and the waiting mail. A migration has an id, which is written to
+// the home before anything else, and then to everything that it copies to. So it can be killed at
+// any point and run again: what was copied is marked with the id and not copied twice. Until
+// everything is copied, no process can serve either the home or its new places.
 //
 // The logs and the book come first, each in one transaction. The mail comes last,
 // because a bot that has mail answers it and needs the logs for that.
 //
-// The files: migrate.go runs a migration; note.go is the note in the home that names it;
-// moves.go is the table in which a database notes what was copied to it; mail.go copies
-// the mail.
+// The files: migrate.go runs a migration; note.go writes the note in the home that identifies it;
+// moves.go is the table in which a database records what was copied to it; mail.go copies the mail.
 package migrate
 
 import (
@@ -33,9 +31,9 @@ import (
 	"parley/sessions/sqlstore"
 )
 
-// Errors that callers decide on.
+// Errors that callers act on.
 var (
-	// ErrNothing says that the home has nothing to copy.
+	// ErrNothing says that the home contains nothing to copy.
 	ErrNothing = errors.New("there's nothing to move")
 	// ErrNowhere says that the new configuration names no place to copy to.
 	ErrNowhere = errors.New("no other place is configured")
@@ -43,14 +41,14 @@ var (
 	ErrOther = errors.New("another migration has begun")
 )
 
-// Config says what is copied, and to where.
+// Config says what to copy, and where.
 type Config struct {
-	// Home is the directory of the data, in which the migration is noted.
+	// Home is the directory of the data, in which the migration is recorded.
 	Home string
-	// Bus is where the messages are copied to; if it has no URL they stay in the home, in a
+	// Bus is where the messages are copied to; if it has no URL, they stay in the home, in a
 	// database of their own.
 	Bus redisbus.Config
-	// StoreURL is the database to which the logs and the book are copied.
+	// StoreURL is the database that the logs and the book are copied to.
 	StoreURL string
 	// BusName and StoreName are those two URLs without passwords, for people.
 	BusName, StoreName string
@@ -75,7 +73,7 @@ type migration struct {
 	report Report
 
 	from struct {
-		db    *sqldb.DB // the home's; nil if an earlier migration has left nothing in the home but the mail
+		db    *sqldb.DB // the home's; nil if an earlier migration has left nothing in the home except the mail
 		bus   *sqlitebus.Bus
 		store *sqlstore.Store
 		book  *sqlbook.Book
@@ -89,9 +87,9 @@ type migration struct {
 	intake *redisbus.Importer // writes into the new bus; nil if the messages stay where they are
 }
 
-// Run copies everything, or goes on with what an earlier run has begun. It returns a
-// *sqlitebus.InUseError while a process has the home open, and an error of package
-// redisbus or sqldb if the new place is not empty.
+// Run copies everything, or continues what an earlier run has begun. It returns a
+// *sqlitebus.InUseError while a process has the home open, and an error of package redisbus or
+// sqldb if the new place is not empty.
 func Run(ctx context.Context, c Config) (r *Report, err error) {
 	began := time.Now()
 	m := &migration{Config: c}
@@ -124,14 +122,14 @@ func Run(ctx context.Context, c Config) (r *Report, err error) {
 	if err := m.note.write(c.Home); err != nil {
 		return nil, err
 	}
-	if err := homedb.RemoveBefore(c.Home); err != nil { // what an older release has left is copied
+	if err := homedb.RemoveBefore(c.Home); err != nil { // the data left by an older release was copied
 		return nil, err
 	}
 	m.report.ID, m.report.Store, m.report.Bus, m.report.Took = m.note.ID, m.note.Store, m.note.Bus, time.Since(began)
 	return &m.report, nil
 }
 
-// plan decides which parts are copied, and under which id of a migration.
+// plan decides which parts to copy, and under which migration id.
 func (m *migration) plan() error {
 	note, err := Read(m.Home)
 	if err != nil {
@@ -180,8 +178,8 @@ func (m *migration) exist(files ...string) bool {
 	return false
 }
 
-// open opens the home and the new places. The home comes first, because its lock keeps every other
-// process out of it.
+// open opens the home and the new places. It opens the home first, because the home's lock keeps
+// every other process out of it.
 func (m *migration) open(ctx context.Context) (err error) {
 	if err := m.openHome(ctx); err != nil {
 		return err
@@ -201,8 +199,8 @@ func (m *migration) open(ctx context.Context) (err error) {
 	return err
 }
 
-// openHome opens what is in the home: the database that all share, or the bus's own if an earlier
-// migration has taken the rest.
+// openHome opens what is in the home: the shared database, or the bus's own if an earlier migration
+// has moved the rest.
 func (m *migration) openHome(ctx context.Context) (err error) {
 	c := sqlitebus.Config{Path: filepath.Join(m.Home, homedb.BusFile), Log: m.Log}
 	if m.note.HasPart(PartStore) {
@@ -246,9 +244,10 @@ func (m *migration) close() error {
 	return errors.Join(errs...)
 }
 
-// begin checks that everything can be copied, and then notes the migration on both sides, in the
+// begin checks that everything can be copied, and then records the migration on both sides, in the
 // home first: a database in which a migration has begun is not served, and only the home's note
-// tells the operator which database that is. It returns done if an earlier run has copied all.
+// tells the operator which database that is. It returns done if an earlier run has copied
+// everything.
 func (m *migration) begin(ctx context.Context) (done bool, err error) {
 	move, err := m.to.moves.find(ctx, m.note.ID)
 	if err != nil || move.done {
@@ -294,9 +293,10 @@ func (m *migration) copyAll(ctx context.Context) error {
 	return m.to.moves.finish(ctx, m.note.ID)
 }
 
-// leaveMail moves the mail to a database of the bus's own in the home, if the logs and the book are
-// taken and the mail is not. Killed meanwhile, it may leave the mail in both places; the next run
-// has it in one again before it begins, as opening the home takes over what is in the other.
+// leaveMail moves the mail to a database of the bus's own in the home, if the logs and the book
+// were moved but the mail was not. If it is killed meanwhile, the mail may be in both places; the
+// next run merges it before it begins, because opening the home takes over what is in the other
+// place.
 func (m *migration) leaveMail(ctx context.Context) error {
 	if !m.note.HasPart(PartStore) || m.note.HasPart(PartBus) {
 		return nil

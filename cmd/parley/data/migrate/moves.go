@@ -10,7 +10,7 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// moves is a table in the new database, in which a migration notes what it has copied there.
+// moves is a table in the new database in which a migration records what it has copied there.
 type moves struct{ db *sqldb.DB }
 
 // A move says which parts of a migration are complete.
@@ -34,7 +34,7 @@ CREATE TABLE moves (
 func (t *moves) close() error { return t.db.Close() }
 
 // find returns how far the migration with this id has come. It returns ErrOther while another one
-// is under way.
+// is in progress.
 func (t *moves) find(ctx context.Context, id string) (m move, err error) {
 	other, err := t.unfinished(ctx, id)
 	if err == nil && other {
@@ -52,7 +52,7 @@ func (t *moves) find(ctx context.Context, id string) (m move, err error) {
 	return m, nil
 }
 
-// unfinished reports whether another migration is under way than the one with the id beside.
+// unfinished reports whether a migration other than the one with the id beside is in progress.
 func (t *moves) unfinished(ctx context.Context, beside string) (yes bool, err error) {
 	err = t.db.Read.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM moves WHERE done = 0 AND id <> ?)", beside).Scan(&yes)
 	if err != nil {
@@ -69,8 +69,8 @@ func (t *moves) begin(ctx context.Context, id string) error {
 	return nil
 }
 
-// recordCopied returns a function that records that a part was copied. It is called in the
-// transaction that copies the part, so that both happen or neither.
+// recordCopied returns a function that records that a part was copied. It must be called in the
+// transaction that copies the part, so that either both happen or neither.
 func (t *moves) recordCopied(id, part string) func(*sqldb.Tx) error {
 	return func(tx *sqldb.Tx) error {
 		_, err := tx.Exec("UPDATE moves SET "+part+" = ? WHERE id = ?", time.Now().UnixMicro(), id)
@@ -85,7 +85,7 @@ func (t *moves) finish(ctx context.Context, id string) error {
 	return nil
 }
 
-// Unfinished reports whether a migration to the database at this URL is under way, so that the
+// Unfinished reports whether a migration to the database at this URL is in progress, so that the
 // database must not be served yet.
 func Unfinished(ctx context.Context, url string) (yes bool, err error) {
 	t, err := openMoves(ctx, url)

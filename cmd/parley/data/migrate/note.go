@@ -20,7 +20,7 @@ const (
 // home.
 type Note struct {
 	ID    string    `json:"id"`
-	Parts []string  `json:"parts"` // those that the latest migration copies
+	Parts []string  `json:"parts"` // the parts that the latest migration copies
 	Store string    `json:"store"` // where the logs are now; "" means in this home
 	Bus   string    `json:"bus"`   // where the mail is now; "" means in this home
 	Began time.Time `json:"began"`
@@ -33,13 +33,13 @@ func (n Note) Unfinished() bool { return n.ID != "" && n.Done.IsZero() }
 // HasPart reports whether the latest migration copies this part, PartStore or PartBus.
 func (n Note) HasPart(part string) bool { return slices.Contains(n.Parts, part) }
 
-// Places returns in words the places where the content of the home is now.
+// Places says in words where the content of the home is now.
 func (n Note) Places() string {
 	return strings.Join(slices.DeleteFunc([]string{n.Store, n.Bus}, func(s string) bool { return s == "" }), " and ")
 }
 
-// Path returns the path of the file with a home's note. To delete the file is to give the
-// migration up.
+// Path returns the path of the file that contains a home's note. Deleting the file abandons the
+// migration.
 func Path(home string) string { return filepath.Join(home, "moved.json") }
 
 // Read reads a home's note. It returns an empty Note if nothing was ever copied.
@@ -50,7 +50,7 @@ func Read(home string) (n Note, err error) {
 	return n, nil
 }
 
-// write replaces the note durably, or leaves the old one as it was.
+// write replaces the note durably, or leaves the old one unchanged.
 func (n Note) write(home string) error {
 	if err := plainjson.ReplaceFile(Path(home), n); err != nil {
 		return fmt.Errorf("note in the home what is taken: %w", err)

@@ -18,8 +18,8 @@ import (
 const (
 	// pieceBytes is how many bytes go into one file; every platform accepts that.
 	pieceBytes = 7 << 20
-	// lineBytes is how long a line may be, in bytes. A line longer than pieceBytes is a file of
-	// its own.
+	// lineBytes is the maximum length of a line, in bytes. A line longer than pieceBytes gets a
+	// file of its own.
 	lineBytes = 10 << 20
 )
 
@@ -35,14 +35,14 @@ type line struct {
 
 // The kinds of lines that are not entries of the log.
 const (
-	kindRating   = "rating"   // the person's verdict on an answer
+	kindRating   = "rating"   // the person's rating of an answer
 	kindSchedule = "schedule" // a schedule that the person has made
 	kindMemory   = "memory"   // what is remembered about the person
 )
 
-// export sends a person what they said, what was answered, their verdicts on answers, and
-// what they have scheduled, as files of JSON lines. A repeated export sends the same
-// files under the same ids, except for what was changed meanwhile of the last two.
+// export sends a person what they said, the answers to it, their ratings of answers, and their
+// schedules, as files of JSON lines. A repeated export sends the same files under the same ids,
+// except for ratings and schedules that have changed in the meantime.
 func (d *Commands) export(ctx context.Context, id string, r request) error {
 	f := &exportState{commands: d, id: id, request: r}
 	alone, shared, err := d.Store.SessionsOf(ctx, r.Person)
@@ -119,7 +119,7 @@ func (f *exportState) addSchedules(ctx context.Context) error {
 	return nil
 }
 
-// addMemory adds what is remembered about the person, as it is now.
+// addMemory adds what is remembered about the person now.
 func (f *exportState) addMemory(ctx context.Context) error {
 	if f.commands.Memories == nil {
 		return nil
@@ -143,8 +143,8 @@ type exportState struct {
 	remembered            bool
 }
 
-// add writes a line into the file that is being made; if that is full, it sends the file and
-// begins the next.
+// add writes a line into the current file; if that is full, it sends the file and begins the next
+// one.
 func (f *exportState) add(ctx context.Context, l line) error {
 	raw, err := plainjson.Marshal(l)
 	if err != nil {
@@ -152,7 +152,7 @@ func (f *exportState) add(ctx context.Context, l line) error {
 	}
 	if len(raw) > lineBytes {
 		l.Data = json.RawMessage(`"left out: it is too large for a file"`)
-		raw, _ = plainjson.Marshal(l) // as above
+		raw, _ = plainjson.Marshal(l) // cannot fail
 	}
 	if f.piece.Len() > 0 && f.piece.Len()+len(raw) > pieceBytes {
 		if err := f.send(ctx, textExportPart); err != nil {
@@ -164,7 +164,7 @@ func (f *exportState) add(ctx context.Context, l line) error {
 	return nil
 }
 
-// send sends the file that was made.
+// send sends the current file.
 func (f *exportState) send(ctx context.Context, text string) error {
 	f.sent++
 	name := fmt.Sprintf("parley-%s-%d.jsonl", f.Until.UTC().Format(time.DateOnly), f.sent)
@@ -177,13 +177,13 @@ func (f *exportState) send(ctx context.Context, text string) error {
 }
 
 // linesOf yields those entries of a session that the person of the request said, and those that
-// answer them. What others said is left out.
+// answer them. It leaves out what others said.
 func (d *Commands) linesOf(ctx context.Context, key string, r request) func(func(line, error) bool) {
 	return func(yield func(line, error) bool) {
-		theirs := map[string]bool{} // turns
+		theirs := map[string]bool{} // the person's turns
 		for e, err := range d.Store.Read(ctx, key, 1) {
 			if errors.Is(err, sessions.ErrNotFound) {
-				return // it was erased meanwhile
+				return // it was erased in the meantime
 			}
 			if err != nil {
 				yield(line{}, err)
@@ -205,8 +205,8 @@ func (d *Commands) linesOf(ctx context.Context, key string, r request) func(func
 	}
 }
 
-// isTheirs reports whether an entry belongs to the export of a person: they said it, or it is an
-// answer in a turn of theirs, which turn says.
+// isTheirs reports whether an entry belongs in the export for a person: they said it, or it is an
+// answer in one of their turns, as turn says.
 func isTheirs(e sessions.Entry, person string, turn bool) bool {
 	switch e.Kind {
 	case sessions.KindUser, sessions.KindCommand, sessions.KindAskEnded:

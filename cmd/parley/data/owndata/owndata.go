@@ -1,11 +1,11 @@
-// Package owndata lets a person erase, or have sent, what they said to the bot, by /forget and /export in a chat with it alone.
+// Package owndata carries out the commands /forget and /export, with which a person erases what they said to the
+// bot, or has it sent to them, in a private chat with the bot.
 //
-// Handle answers the commands. What must be done is recorded in the book before the
-// platform is told that the command has arrived, and Run does it. So it is done however
-// often a process dies, and its answer, whose id is made of the command's, is sent once.
-// The file export.go makes the files of an export.
+// Handle answers the commands. What must be done is recorded in the book before the platform is told that the
+// command has arrived, and Run does it. So it is done no matter how often a process dies, and its answer, whose id
+// is derived from the command's, is sent once. export.go makes the files of an export.
 //
-// Beside that, remembered.go serves what agents remember to those who operate the bot.
+// In addition, remembered.go serves what agents remember to those who operate the bot.
 package owndata
 
 import (
@@ -32,10 +32,10 @@ const (
 )
 
 const (
-	confirmWithin = 10 * time.Minute // how soon "/forget yes" must come after "/forget"
-	exportEvery   = 10 * time.Minute // how long a person must wait until the next export
-	sweepEvery    = time.Minute      // how often is looked for requests that another process has left undone
-	knowFor       = 48 * time.Hour   // how long a command that was carried out is known, in case a platform delivers it again
+	confirmWithin = 10 * time.Minute // how soon "/forget yes" must follow "/forget"
+	exportEvery   = 10 * time.Minute // how long a person must wait before the next export
+	sweepEvery    = time.Minute      // how often to look for requests that another process has left undone
+	knowFor       = 48 * time.Hour   // how long a completed command is remembered, in case a platform delivers it again
 )
 
 // The subjects of the book's notes.
@@ -43,21 +43,20 @@ const (
 	askedToForget = "forget_asked" // about a person: the id of their command /forget
 	exported      = "exported"     // about a person: the id of their last command /export
 	undone        = "own_data"     // about a command: the request, as JSON
-	erased        = "own_erased"   // about a command that has erased: its answer until that is on its way, then answered
+	erased        = "own_erased"   // about a command that has erased: its answer until that was published, then answered
 )
 
-const answered = "answered" // the value of a note about a command whose answer is on its way
+const answered = "answered" // the value of a note about a command whose answer was published
 
-// An Eraser erases what a person said, and says in the receipt what is left of it for a while.
+// An Eraser erases what a person said; its receipt says what is kept for a while.
 type Eraser interface {
 	PersonSoon(ctx context.Context, person string) (erase.Receipt, error)
 }
 
-// A Store has the logs of what was said.
+// A Store stores the logs of what was said.
 type Store interface {
 	sessions.Reader
-	// SessionsOf lists the sessions in which only the person has spoken, and those in
-	// which others have too.
+	// SessionsOf lists the sessions in which only the person has spoken, and those in which others have, too.
 	SessionsOf(ctx context.Context, person string) (alone, shared []string, err error)
 }
 
@@ -66,7 +65,7 @@ type Schedules interface {
 	OfPerson(ctx context.Context, person string) ([]schedules.Schedule, error)
 }
 
-// Ratings looks up a person's verdicts on answers.
+// Ratings looks up a person's ratings of answers.
 type Ratings interface {
 	RatingsBy(ctx context.Context, person string) ([]channels.Rating, error)
 }
@@ -76,21 +75,21 @@ type Memories interface {
 	Memory(ctx context.Context, scope, owner string) (content string, untrusted bool, err error)
 }
 
-// Config holds the parts that Commands works with.
+// Config holds the parts that Commands needs.
 type Config struct {
 	Notes channels.Notes
 	Bus   bus.Bus
 	Store Store
-	// Ratings are exported with what was said.
+	// Ratings are exported along with what was said.
 	Ratings Ratings
-	// Memories, if set, are exported too.
+	// Memories, if set, are exported, too.
 	Memories Memories
-	// Schedules are exported too.
+	// Schedules are exported, too.
 	Schedules Schedules
-	Eraser    func() Eraser               // as it is configured now
-	Prefix    func(channel string) string // returns what commands begin with on a channel, such as "/"
+	Eraser    func() Eraser               // according to the current configuration
+	Prefix    func(channel string) string // returns the prefix of commands on a channel, such as "/"
 	Log       *slog.Logger
-	Now       func() time.Time // nil is time.Now
+	Now       func() time.Time // nil means time.Now
 }
 
 // Commands receives the commands that people give about their own data, and carries them out.
@@ -107,7 +106,7 @@ func New(c Config) *Commands {
 	return &Commands{Config: c, wake: make(chan struct{}, 1)}
 }
 
-// A request is a command that must be carried out for a person.
+// A request is a command to be carried out for a person.
 type request struct {
 	Do     string      `json:"do"`
 	Person string      `json:"person"`
@@ -116,8 +115,8 @@ type request struct {
 	Until  time.Time   `json:"until"` // what was said later is not exported
 }
 
-// Handle answers a command of somebody who may talk to the bot. When it returns nil the
-// command is recorded durably, or answered.
+// Handle answers a command from somebody who may talk to the bot. When it returns nil, the command was recorded
+// durably, or answered.
 func (d *Commands) Handle(ctx context.Context, in bus.Inbound) error {
 	if in.Group {
 		return d.reply(ctx, in, fmt.Sprintf(textOnlyInPrivate, d.Prefix(in.At.Channel), in.Text))
@@ -134,9 +133,8 @@ func (d *Commands) Handle(ctx context.Context, in bus.Inbound) error {
 	return d.reply(ctx, in, fmt.Sprintf(textForgetUsage, d.Prefix(in.At.Channel)))
 }
 
-// explain tells the person what would be erased and how to confirm that, and records that they
-// were told. Who was told a moment ago is only reminded, because to count what would be erased all
-// conversations are looked through.
+// explain tells the person what would be erased and how to confirm that, and records that it did. A person who was
+// just told is only reminded, because counting what would be erased requires looking through all conversations.
 func (d *Commands) explain(ctx context.Context, in bus.Inbound) error {
 	p := d.Prefix(in.At.Channel)
 	asked, err := d.Notes.Noted(ctx, askedToForget, in.From.ID)
@@ -161,14 +159,14 @@ func (d *Commands) explain(ctx context.Context, in bus.Inbound) error {
 	return d.reply(ctx, in, text)
 }
 
-// isRecent reports whether a person's command /forget, which a note tells of, may still be confirmed.
+// isRecent reports whether a person's command /forget, recorded in the note asked, may still be confirmed.
 func (d *Commands) isRecent(asked channels.Note) bool {
 	return asked.Value != "" && d.Now().Sub(asked.At) <= confirmWithin
 }
 
 func (d *Commands) handleForget(ctx context.Context, in bus.Inbound) error {
-	// A command that was carried out and comes again is answered already, under the same id. It must
-	// not erase what was said since, though the person may have said "/forget" again meanwhile.
+	// A completed command that is delivered again was already answered, under the same id. It must not erase what
+	// was said since, although the person may have said "/forget" again in the meantime.
 	if done, err := d.Notes.Noted(ctx, erased, in.ID); err != nil || done.Value != "" {
 		return err
 	}
@@ -177,7 +175,7 @@ func (d *Commands) handleForget(ctx context.Context, in bus.Inbound) error {
 		return err
 	}
 	if !d.isRecent(asked) {
-		// A command that is being carried out and comes again is answered then, under the same id.
+		// A command that is being carried out and is delivered again will be answered under the same id.
 		known, err := d.Notes.Noted(ctx, undone, in.ID)
 		if err != nil || known.Value != "" {
 			return err
@@ -195,7 +193,7 @@ func (d *Commands) handleExport(ctx context.Context, in bus.Inbound) error {
 	if last.Value != "" && last.Value != in.ID && d.Now().Sub(last.At) < exportEvery {
 		return d.reply(ctx, in, textJustSent)
 	}
-	if last.Value != in.ID { // else it came again
+	if last.Value != in.ID { // otherwise the same command was delivered again
 		if err := d.record(ctx, in); err != nil {
 			return err
 		}
@@ -203,8 +201,7 @@ func (d *Commands) handleExport(ctx context.Context, in bus.Inbound) error {
 	return d.Notes.SetNote(ctx, exported, in.From.ID, in.ID)
 }
 
-// record writes a request to the book, so that it is carried out even if this process dies, and
-// wakes Run.
+// record writes a request to the book, so that it is carried out even if this process dies, and wakes up Run.
 func (d *Commands) record(ctx context.Context, in bus.Inbound) error {
 	raw, err := plainjson.Marshal(request{Do: in.Text, Person: in.From.ID, To: in.At, Quote: in.ReplyTo, Until: d.Now()})
 	if err != nil {
@@ -226,8 +223,8 @@ func (d *Commands) reply(ctx context.Context, in bus.Inbound, text string) error
 	return d.publish(ctx, bus.Outbound{ID: bus.ReplyID(in.ID), To: in.At, ReplyTo: in.ReplyTo, Text: text})
 }
 
-// publish publishes a message. It returns nil for one that the bus refuses for good,
-// because nobody could be told.
+// publish publishes a message. It returns nil for one that the bus refuses permanently, because nobody could be
+// told.
 func (d *Commands) publish(ctx context.Context, out bus.Outbound) error {
 	out.At = d.Now()
 	err := bus.PublishOutbound(ctx, d.Bus, out)
@@ -238,8 +235,8 @@ func (d *Commands) publish(ctx context.Context, out bus.Outbound) error {
 	return err
 }
 
-// Run carries out the recorded requests, until ctx is done: those that this process
-// receives at once, and after a while those that another process has left undone.
+// Run carries out the recorded requests, until ctx is done: those that this process receives at once, and after a
+// while those that another process has left undone.
 func (d *Commands) Run(ctx context.Context) error {
 	for {
 		d.sweep(ctx)
@@ -298,15 +295,15 @@ func (d *Commands) carryOut(ctx context.Context, id string, r request) error {
 		if err := d.Notes.SetNote(ctx, erased, id, done.Value); err != nil {
 			return err
 		}
-	} // else this process or another one died after it had erased
+	} // otherwise this process or another one died after it had erased
 	if err := d.publish(ctx, bus.Outbound{ID: bus.ReplyID(id), To: r.To, ReplyTo: r.Quote, Text: done.Value}); err != nil {
 		return err
 	}
 	return d.Notes.SetNote(ctx, erased, id, answered)
 }
 
-// forgetOldCommands forgets the commands that were carried out so long ago that no platform delivers
-// them again.
+// forgetOldCommands removes the records of commands that were completed so long ago that no platform delivers them
+// again.
 func (d *Commands) forgetOldCommands(ctx context.Context) error {
 	all, err := d.Notes.AllNoted(ctx, erased)
 	if err != nil {
@@ -323,7 +320,7 @@ func (d *Commands) forgetOldCommands(ctx context.Context) error {
 	return nil
 }
 
-// receiptInWords returns a receipt in words for the person.
+// receiptInWords puts a receipt into words for the person.
 func receiptInWords(r erase.Receipt) string {
 	var b strings.Builder
 	b.WriteString(textErased)

@@ -17,38 +17,39 @@ import (
 	"parley/tools/memory"
 )
 
-// EditableMemories are what agents remember, for people who look at it and change it. A memory belongs to a person, an
+// EditableMemories provides what agents remember to people who view and change it. A memory belongs to a person, an
 // agent or a session: its owner.
 type EditableMemories interface {
-	// List lists the memories of people and agents, without their texts, by scope and owner. It begins after that
-	// owner's in that scope.
+	// List lists the memories of people and agents, without their texts, by scope and owner. It begins after
+	// owner's memory in that scope.
 	List(ctx context.Context, scope, owner string, limit int) ([]channels.KeptMemory, error)
 	// Read returns a memory; its text is "" if there is none.
 	Read(ctx context.Context, scope, owner string) (channels.Memory, error)
-	// Change replaces a memory by what change makes of it, without another change in between. An error of change
-	// it returns as it is. change can be called more than once.
+	// Change replaces a memory with what change makes of it, without another change in between. It returns an error
+	// from change unchanged. change may be called more than once.
 	Change(ctx context.Context, scope, owner string, change func(old string) (string, error)) error
-	// Forget erases a memory if may, which gets its text, returns no error. It returns may's error as it is.
+	// Forget erases a memory if may, which is called with its text, returns no error. It returns may's error
+	// unchanged.
 	Forget(ctx context.Context, scope, owner string, may func(content string) error) error
 }
 
-// ofSession is the scope of a session's memory, beside those of the book.
+// ofSession is the scope of a session's memory, in addition to the book's scopes.
 const ofSession = "session"
 
-// mostMemoryBody bounds a request with a new text: the longest memory with some escapes in its JSON.
+// mostMemoryBody limits a request with a new text: room for the longest memory with some escapes in its JSON.
 const mostMemoryBody = 2 * memory.MaxBytes
 
-// Remembered serves to programs what agents remember.
+// Remembered serves what agents remember to programs.
 type Remembered struct {
 	Memories EditableMemories
 	Sessions interface {
 		Info(ctx context.Context, key string) (sessions.Info, error)
 	}
 	HasAgent func(name string) bool
-	Plain    func(text string) string // takes secrets out of a text
+	Plain    func(text string) string // removes secrets from a text
 }
 
-// Routes returns the requests that the API serves.
+// Routes returns the routes that the API serves.
 func (m Remembered) Routes() []exchange.Route {
 	admin := exchange.Caller.IsAdmin
 	return []exchange.Route{
@@ -74,7 +75,7 @@ type shownMemory struct {
 	Owner     string `json:"owner"`
 	Content   string `json:"content"`
 	Untrusted bool   `json:"untrusted"`
-	Redacted  bool   `json:"redacted"` // the text has secrets, which content lacks
+	Redacted  bool   `json:"redacted"` // the text contains secrets, which are missing in content
 	Version   string `json:"version"`  // of the text, for If-Match
 	Most      int    `json:"most_bytes"`
 }
@@ -85,7 +86,7 @@ func versionOf(content string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// mostBytes returns how long a memory may be.
+// mostBytes returns the maximum size of a memory, in bytes.
 func mostBytes(scope string) int {
 	if scope == ofSession {
 		return memory.MaxBytes
@@ -140,7 +141,7 @@ func (m Remembered) answer(w *exchange.Answer, r *http.Request, scope, owner str
 	return w.JSON(http.StatusOK, shown)
 }
 
-// change replaces a memory's text by another one, unless it has changed since the caller read it.
+// change replaces a memory's text, unless it has changed since the caller read it.
 func (m Remembered) change(w *exchange.Answer, r *http.Request) error {
 	scope, owner, err := m.subject(w, r)
 	if err != nil {
@@ -201,7 +202,7 @@ func (m Remembered) erase(w *exchange.Answer, r *http.Request) error {
 	return nil
 }
 
-// subject returns whose memory a request is about, if there is that person, agent or session.
+// subject returns whose memory a request is for, if that person, agent or session exists.
 func (m Remembered) subject(w *exchange.Answer, r *http.Request) (scope, owner string, err error) {
 	scope, owner = r.PathValue("scope"), r.PathValue("owner")
 	w.ID = owner
@@ -225,7 +226,7 @@ func (m Remembered) subject(w *exchange.Answer, r *http.Request) (scope, owner s
 			return scope, owner, nil
 		}
 		left, err := m.Memories.Read(r.Context(), scope, owner)
-		if err == nil && left.Content == "" { // else it is left of an agent of earlier
+		if err == nil && left.Content == "" { // otherwise it is left from an agent that existed earlier
 			err = exchange.NotFound("there is no such agent: GET /v1/agents lists them")
 		}
 		return scope, owner, err
@@ -242,7 +243,7 @@ func knownVersion(r *http.Request) (string, error) {
 	return tag, nil
 }
 
-// checkVersion returns a refusal if a memory's text is another one than the caller has read.
+// checkVersion returns a refusal if a memory's text differs from the one that the caller has read.
 func checkVersion(content, known string) error {
 	if versionOf(content) == known {
 		return nil
@@ -250,14 +251,14 @@ func checkVersion(content, known string) error {
 	return &exchange.Refusal{Status: http.StatusPreconditionFailed, Code: "changed", Message: "this memory has changed since you read it: read it again"}
 }
 
-// memoryRefusal returns what a caller is told whose memory is no text of a bearable length; any other error it
-// returns as it is.
+// memoryRefusal returns what a caller is told if a memory isn't text of an acceptable length; it returns any other
+// error unchanged.
 func memoryRefusal(err error) error {
 	switch {
 	case errors.Is(err, syscall.EFBIG):
 		return exchange.Unprocessable("too_long", "%s has more than %d bytes: have the agent write a shorter one", memory.File, memory.MaxBytes)
 	case errors.Is(err, fs.ErrInvalid), errors.Is(err, fs.ErrPermission):
-		return exchange.Unprocessable("no_file", "%v", err) // it names nothing outside of the workspace
+		return exchange.Unprocessable("no_file", "%v", err) // the error names nothing outside the workspace
 	}
 	return err
 }
