@@ -104,21 +104,21 @@ func (c chatCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Termi
 	return err
 }
 
-// noteRootsOwn says if no commands run in a person's own directory, because that is root's.
+// noteRootsOwn tells the person if no commands run in their own directory because that belongs to root.
 func noteRootsOwn(dir string, out io.Writer) {
 	if dir != "" && errors.Is(sandbox.CheckPersonal(dir), sandbox.ErrRootsOwn) {
 		fmt.Fprintf(out, "parley: no commands can run in %s: they never run as root, and only root has access there. Run parley as an ordinary user, or give the directory to one\n", dir)
 	}
 }
 
-// noteUnusedKey says if the demo answers although the environment has the key of a provider.
+// noteUnusedKey tells the person if the demo answers although the environment contains a provider's key.
 func noteUnusedKey(cfg *config.Config, out io.Writer) {
 	if note := onboard.UnusedKey(os.LookupEnv); note != "" && !cfg.AnyModel() {
 		fmt.Fprintf(out, "parley: %s Until then the built-in demo answers.\n", note)
 	}
 }
 
-// checkAgent returns a usageError if this process answers, and has no agent of that name.
+// checkAgent returns a usageError if this process answers, and has no agent with that name.
 func checkAgent(cfg *config.Config, server *client.Client, agent string) error {
 	if _, ok := cfg.Agents[agent]; ok || !server.Hosted {
 		return nil
@@ -130,12 +130,11 @@ func checkAgent(cfg *config.Config, server *client.Client, agent string) error {
 	return &usageError{fmt.Sprintf("there is no agent %q: the agents are %s (%s)", agent, strings.Join(names, ", "), home.DescribeConfig(cfg))}
 }
 
-// leavingDrain is how long an answer may go on after the person has left the terminal, if this
-// process works on it. An answer that is not done then is put aside, and goes on at the next
-// start.
+// leavingDrain is how long an answer may continue after the person has left the terminal, if this process is
+// working on it. An unfinished answer is then put aside, and continues at the next start.
 const leavingDrain = 500 * time.Millisecond
 
-// talkOn runs the conversation, and each further one to which the person goes from there.
+// talkOn runs the conversation, and each further one that the person switches to from there.
 func (c chatCmd) talkOn(ctx context.Context, own *chatCommands, asJSON bool, tty terminal.Terminal, log *slog.Logger) error {
 	unlock := func() {}
 	defer func() { unlock() }()
@@ -162,8 +161,8 @@ func (c chatCmd) talkOn(ctx context.Context, own *chatCommands, asJSON bool, tty
 	}
 }
 
-// talk runs the conversation. The terminal is a channel like Slack's, and the server of the home
-// stands where the platform would.
+// talk runs the conversation. The terminal is a channel like Slack's, and the home's server takes the place of the
+// platform.
 func (c chatCmd) talk(ctx context.Context, own *chatCommands, asJSON bool, tty terminal.Terminal, log *slog.Logger) error {
 	r := own.here
 	typed := c.Message == "" && term.IsTerminal(int(tty.In.Fd()))
@@ -202,8 +201,8 @@ func (c chatCmd) talk(ctx context.Context, own *chatCommands, asJSON bool, tty t
 	return err
 }
 
-// banner returns the lines that begin a conversation: which agent, conversation and model this
-// is, and how to leave. It does not name the main agent, for which agent is "".
+// banner returns the lines that begin a conversation: the agent, conversation and model, and how to leave. For the
+// main agent, agent is "" and isn't named.
 func banner(agent, chat, model string) string {
 	parts := []string{"Parley", "conversation " + chat}
 	if agent != "" {
@@ -223,13 +222,13 @@ func leavingNote(server *client.Client) string {
 	return "the answer continues in the background; parley sessions shows it"
 }
 
-// terminalCommands returns the commands that a terminal offers: not those about people's own data, which
+// terminalCommands returns the commands that a terminal offers: all except those about people's own data, which
 // only chats on platforms carry out.
 func terminalCommands() []string {
 	return slices.DeleteFunc(channels.Commands(), func(name string) bool { return channels.IsOwnData(bus.Inbound{Kind: bus.Command, Text: name}) })
 }
 
-// unknownCommand returns what is wrong with a command that does not exist; "" for any other text.
+// unknownCommand says what is wrong with a command that doesn't exist; "" for any other text.
 func unknownCommand(text string) string {
 	name := channels.UnknownCommand(text)
 	known := append(channels.Commands(), "start", "clear", "quit", "exit")
@@ -243,8 +242,8 @@ func unknownCommand(text string) string {
 	return wrong + "; /help lists the commands"
 }
 
-// conversationName splits a session, which the person has given by its name or its key, into the
-// agent and the name of the chat. The chat is "" if no session is given.
+// conversationName splits a session, which the person has given by name or key, into the agent and the name of the
+// chat. The chat is "" if no session is given.
 func conversationName(agent, session string) (who, chat string, err error) {
 	chat = session
 	if keyed, rest, ok := strings.Cut(session, ":"+console.Name+":"); ok && (agent == "" || agent == keyed) {

@@ -24,9 +24,9 @@ type chatCommands struct {
 	models models.Lists
 	server *client.Client
 	here   *client.Conversation
-	// bound says that the conversation works in the person's own directory, which no other has.
+	// bound says that this conversation works in the person's own directory, which no other conversation does.
 	bound  bool
-	listed []place // what /sessions has listed last
+	listed []place // where the person continues; nil to stay
 	next   *place  // where the person goes on; nil to stay
 }
 
@@ -40,8 +40,8 @@ type place struct {
 // mostPlaces is how many conversations /sessions lists.
 const mostPlaces = 15
 
-// carryOut carries out a command, and returns what to say about it. leave is true if the person goes on in
-// another conversation.
+// carryOut carries out a command, and returns the reply. leave is true if the person continues in another
+// conversation.
 func (c *chatCommands) carryOut(ctx context.Context, name, args string) (said string, leave bool) {
 	switch name {
 	case "model":
@@ -57,7 +57,7 @@ func (c *chatCommands) carryOut(ctx context.Context, name, args string) (said st
 	return "", false
 }
 
-// list lists the person's conversations at terminals, those that were used last first.
+// list lists the person's conversations at terminals, the most recently used first.
 func (c *chatCommands) list(ctx context.Context) string {
 	if err := c.find(ctx); err != nil {
 		return "can't list the conversations: " + err.Error()
@@ -87,12 +87,12 @@ func (c *chatCommands) list(ctx context.Context) string {
 	return strings.Join(lines, "\n")
 }
 
-// find looks for the person's conversations at terminals.
+// find gets the list of the person's conversations at terminals.
 func (c *chatCommands) find(ctx context.Context) error {
 	var found struct {
 		Sessions []sessions.Info `json:"sessions"`
 	}
-	// Some of them may be on other channels, as somebody else's who is the same person.
+	// Some of them may be on other channels, where the same person has another name.
 	if err := c.server.Get(ctx, "/v1/sessions?limit=100&person="+url.QueryEscape(console.Owner), &found); err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (c *chatCommands) isHere(p place) bool {
 	return err == nil && key == c.here.Session
 }
 
-// goTo has the person go on in the conversation with that number, name or key.
+// goTo switches the person to the conversation with that number, name or key.
 func (c *chatCommands) goTo(ctx context.Context, which string) (said string, leave bool) {
 	if c.listed == nil {
 		if err := c.find(ctx); err != nil {
@@ -136,7 +136,7 @@ func (c *chatCommands) goTo(ctx context.Context, which string) (said string, lea
 	return "", true
 }
 
-// age says how long ago something was.
+// age says how long ago something happened.
 func age(since time.Duration) string {
 	switch {
 	case since < time.Minute:
@@ -149,7 +149,7 @@ func age(since time.Duration) string {
 	return fmt.Sprintf("%d days ago", since/(24*time.Hour))
 }
 
-// agent returns the name of the agent of this conversation.
+// agent returns the name of this conversation's agent.
 func (c *chatCommands) agent() string {
 	if c.here.Agent == "" {
 		return config.MainAgent

@@ -11,8 +11,8 @@ import (
 )
 
 // printCompletion prints the script with which a shell completes the commands and flags of the
-// program whose command line is n. shell is
-// bash, zsh or fish; values has, for some flags by name, the values that are offered.
+// program whose command line is n. shell is bash, zsh or fish; values contains the values to offer
+// for some flags, by the flags' names.
 func printCompletion(out io.Writer, shell string, n *kong.Node, values map[string][]string) {
 	var all []offeredCommand
 	collectOffered(n, "", nil, &all)
@@ -29,13 +29,13 @@ func printCompletion(out io.Writer, shell string, n *kong.Node, values map[strin
 
 // An offeredCommand is a command with the subcommands and flags that completion offers after it.
 type offeredCommand struct {
-	path     string // "pairing list"; "" is the program
+	path     string // "pairing list"; "" means the program
 	commands []*kong.Node
 	flags    []*kong.Flag
 }
 
-// collectOffered appends a command and, behind it, its subcommands to all. above are the flags of the
-// commands above it, which it takes too.
+// collectOffered appends a command, followed by its subcommands, to all. above are the flags of the
+// commands above it, which it also accepts.
 func collectOffered(n *kong.Node, path string, above []*kong.Flag, all *[]offeredCommand) {
 	c := offeredCommand{path: path, flags: append([]*kong.Flag{}, above...)}
 	c.flags = append(c.flags, n.Flags...)
@@ -50,7 +50,7 @@ func collectOffered(n *kong.Node, path string, above []*kong.Flag, all *[]offere
 	}
 }
 
-// wordLine returns the subcommands and flags in one line.
+// wordLine returns the subcommands and flags on one line.
 func (c offeredCommand) wordLine() string {
 	var words []string
 	for _, child := range c.commands {
@@ -62,8 +62,8 @@ func (c offeredCommand) wordLine() string {
 	return strings.Join(words, " ")
 }
 
-// printBash prints a shell function that follows the words before the cursor down the
-// commands, and offers what may come next. After a flag it offers files.
+// printBash prints a shell function that follows the words before the cursor through the commands,
+// and offers what may come next. After a flag it offers files.
 func printBash(out io.Writer, all []offeredCommand, values map[string][]string) {
 	fmt.Fprintln(out, `_parley() {
   local cur="${COMP_WORDS[COMP_CWORD]}" at="" word words=""

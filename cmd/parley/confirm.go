@@ -9,8 +9,7 @@ import (
 	"parley/cmd/parley/terminal"
 )
 
-// confirm asks on a terminal before something is destroyed; without a terminal it needs
-// --yes.
+// confirm asks on a terminal before something is destroyed; without a terminal it requires --yes.
 func confirm(tty terminal.Terminal, yes bool, question string) error {
 	if yes {
 		return nil

@@ -1,4 +1,4 @@
-// This file holds the commands that keep, bring back and erase a home's data.
+// This file contains the commands that back up, restore and erase a home's data.
 
 package main
 
@@ -84,8 +84,8 @@ func (c backupCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Ter
 	return nil
 }
 
-// writeFile writes a backup to a file of that name, and reads it back as a restore would.
-// The file gets its name only when it is whole.
+// writeFile writes a backup to a file with that name, and reads it back like a restore would. The
+// file gets its name only once it is complete.
 func writeFile(ctx context.Context, source backup.Source, name string) (m backup.Manifest, err error) {
 	f, err := os.CreateTemp(filepath.Dir(name), ".parley-backup-*")
 	if err != nil {
@@ -106,8 +106,8 @@ func writeFile(ctx context.Context, source backup.Source, name string) (m backup
 	return m, nil
 }
 
-// writeChecked writes a backup to an output that cannot be read back, such as a pipe; on the way
-// it checks the same bytes, as a restore would.
+// writeChecked writes a backup to an output that cannot be read back, such as a pipe; on the way it
+// checks the same bytes like a restore would.
 func writeChecked(ctx context.Context, source backup.Source, out io.Writer) (backup.Manifest, error) {
 	from, to := io.Pipe()
 	checked := make(chan error, 1)
@@ -123,8 +123,8 @@ func writeChecked(ctx context.Context, source backup.Source, out io.Writer) (bac
 	return m, err
 }
 
-// keptElsewhere names, in words, the data that is not in the home and so not in a backup, and
-// where that data is.
+// keptElsewhere names, in words, the data that is not in the home and therefore not in a backup,
+// and where that data is.
 func keptElsewhere(c *config.Config) []string {
 	var parts []string
 	if c.Store.URL != "" {
@@ -201,13 +201,14 @@ type forgetCmd struct {
 	Yes     bool   `help:"Don't ask for confirmation."`
 }
 
-// Help says that either a person or a session is given, and shows examples.
+// Help says that either a person or a session must be given, and shows examples.
 func (forgetCmd) Help() string {
 	return textUserOrSession +
 		examples("parley forget --user telegram:42", "parley forget --session main:slack:C0TEAM", "parley forget --yes --user telegram:42")
 }
 
-// Run erases what a person has said, or a session, and prints the receipt: what was erased.
+// Run erases what a person has said, or a session, and prints the receipt: a list of what was
+// erased.
 func (c forgetCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Terminal) error {
 	if c.User == "" && c.Session == "" {
 		return &usageError{"forget what? Give --user WHO or --session KEY"}

@@ -25,13 +25,13 @@ func pathOf(d report.DeadLetter) string {
 	return "/v1/dead-letters/" + url.PathEscape(d.Topic) + "/" + url.PathEscape(d.ID)
 }
 
-// fetchDeadLetters returns all dead letters, which are the messages that were given up.
+// fetchDeadLetters returns all dead letters, that is, the messages that were given up.
 func fetchDeadLetters(ctx context.Context, server *client.Client) ([]report.DeadLetter, error) {
 	var standing report.Status
 	if err := server.Get(ctx, "/v1/status?brief=true", &standing); err != nil {
 		return nil, err
 	}
-	all := []report.DeadLetter{} // in JSON an empty list, not null
+	all := []report.DeadLetter{} // becomes an empty list in JSON, rather than null
 	for _, t := range standing.Topics {
 		for after := ""; ; {
 			var page struct {
@@ -52,7 +52,7 @@ func fetchDeadLetters(ctx context.Context, server *client.Client) ([]report.Dead
 	return all, nil
 }
 
-// chooseLetters returns the dead letters with these ids or, if everything is set, all.
+// chooseLetters returns the dead letters with these ids or, if everything is set, all of them.
 func chooseLetters(ctx context.Context, server *client.Client, ids []string, everything bool) ([]report.DeadLetter, error) {
 	if len(ids) == 0 && !everything {
 		return nil, &usageError{"name the letters by their ids, or use --all"}

@@ -9,7 +9,7 @@ import (
 	"parley/cmd/parley/terminal"
 )
 
-// The exit codes of the program. Scripts rely on them, so they stay as they are.
+// The exit codes of the program. Scripts rely on them, so they must not change.
 const (
 	exitDone    = 0
 	exitFailed  = 1
@@ -46,8 +46,8 @@ type usageError struct{ msg string }
 
 func (e *usageError) Error() string { return e.msg }
 
-// An outcomeError says that a message, for which the command has waited, was not sent, with the
-// exit code that tells scripts why.
+// An outcomeError says that a message that the command has waited for was not sent, with the exit
+// code that tells scripts why.
 type outcomeError struct {
 	code int
 	msg  string
@@ -55,7 +55,7 @@ type outcomeError struct {
 
 func (e *outcomeError) Error() string { return e.msg }
 
-// outcomeCode returns the exit code of an outcomeError; false if err is none.
+// outcomeCode returns the exit code of an outcomeError; false if err is something else.
 func outcomeCode(err error) (int, bool) {
 	o, ok := errors.AsType[*outcomeError](err)
 	if !ok {

@@ -12,15 +12,15 @@ import (
 	"parley/cmd/parley/terminal"
 )
 
-// globalFlags are the flags that every command takes.
+// globalFlags are the flags that every command accepts.
 type globalFlags struct {
 	Config string `help:"Configuration file." placeholder:"FILE"`
 	Home   string `help:"The folder where Parley keeps its data." placeholder:"DIR"`
 	JSON   bool   `help:"Results as JSON." name:"json"`
 }
 
-// load reads the configuration for a command. If there is a ./parley.toml that this command
-// ignores, though others read it, load prints a note that says so.
+// load reads the configuration for a command. If this command ignores a ./parley.toml that other
+// commands read, load prints a note that says so.
 func (f *globalFlags) load(tty terminal.Terminal, o config.Options) (*config.Config, error) {
 	o.File, o.Home = f.Config, f.Home
 	cfg, err := loadConfig(o)
@@ -30,11 +30,11 @@ func (f *globalFlags) load(tty terminal.Terminal, o config.Options) (*config.Con
 	return cfg, err
 }
 
-// loadConfig reads the configuration, and checks it against the platforms and tools that this
-// program has.
+// loadConfig reads the configuration, and checks it against the platforms and tools in this
+// program.
 func loadConfig(o config.Options) (*config.Config, error) {
 	o.Platforms, o.CheckTemplate = platforms.Settings(), webhook.Check
-	o.Tools, o.CheckHook = sync.OnceValue(server.ToolNames), server.CheckHook // making all tools takes longer than the rest
+	o.Tools, o.CheckHook = sync.OnceValue(server.ToolNames), server.CheckHook // making all tools takes longer than everything else
 	o.CheckRule = func(text string) (string, error) { return server.CheckRule(text, o.Tools) }
 	return config.Load(o)
 }

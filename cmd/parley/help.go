@@ -30,19 +30,19 @@ type completionCmd struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
 }
 
-// Help shows where the script is to be put.
+// Help shows where to put the script.
 func (completionCmd) Help() string {
 	return examples(`source <(parley completion bash)`, `parley completion zsh > "${fpath[1]}/_parley"`, `parley completion fish > ~/.config/fish/completions/parley.fish`)
 }
 
-// Run prints a script that completes commands and flags in a shell, and the agents' names.
+// Run prints a script that lets a shell complete commands and flags, and the agents' names.
 func (c completionCmd) Run(flags *globalFlags, tty terminal.Terminal) error {
 	parser, err := newParser(&cli{}, tty)
 	if err != nil {
 		return err
 	}
 	agents := []string{config.MainAgent}
-	// A configuration that cannot be read is no reason for a shell to do without the rest.
+	// If the configuration cannot be read, the shell still completes the rest.
 	if cfg, err := loadConfig(config.Options{File: flags.Config, Home: flags.Home, WithoutSecrets: true}); err == nil {
 		agents = slices.Sorted(maps.Keys(cfg.Agents))
 	}

@@ -14,8 +14,8 @@ import (
 	"parley/tools/plainjson"
 )
 
-// withClient connects to the server of the home for one command, and calls fn with the client. If
-// no server runs, this process serves the home meanwhile, in that role.
+// withClient connects to the home's server for one command, and calls fn with the client. If no
+// server is running, this process serves the home meanwhile, in that role.
 func withClient(ctx context.Context, flags *globalFlags, tty terminal.Terminal, role server.Role, fn func(context.Context, *client.Client) error) error {
 	cfg, err := flags.load(tty, config.Options{WithoutSecrets: role == server.Reader})
 	if err != nil {
@@ -24,13 +24,13 @@ func withClient(ctx context.Context, flags *globalFlags, tty terminal.Terminal, 
 	return withClientFor(ctx, cfg, tty, role, fn)
 }
 
-// withClientFor is withClient for a configuration that was read already.
+// withClientFor is withClient for a configuration that was already read.
 func withClientFor(ctx context.Context, cfg *config.Config, tty terminal.Terminal, role server.Role, do func(context.Context, *client.Client) error) error {
 	return withClientAs(ctx, server.Config{Settings: cfg, Role: role, Build: thisBuild(), Log: errorLogger(tty.Err)}, do)
 }
 
-// withClientAs joins the home for one command, and calls fn with a client of it. If no server runs
-// there, the command becomes the server that cfg describes.
+// withClientAs connects to the home's server for one command, and calls fn with the client. If no
+// server is running, the command becomes the server that cfg describes.
 func withClientAs(ctx context.Context, cfg server.Config, fn func(context.Context, *client.Client) error) error {
 	c, leave, err := client.Join(ctx, cfg)
 	if nothing, ok := errors.AsType[*home.NothingError](err); ok {
@@ -46,8 +46,8 @@ func withClientAs(ctx context.Context, cfg server.Config, fn func(context.Contex
 	return err
 }
 
-// printList prints a list that the server has at a path, under a key of its answer: as JSON if
-// that is asked for, and otherwise as the function for people prints it.
+// printList prints the list that the server returns at a path, under a key of its answer: as JSON
+// if that is requested, and otherwise with forPeople.
 func printList[T any](ctx context.Context, c *globalFlags, tty terminal.Terminal, path, key string, forPeople func(io.Writer, []T) error) error {
 	return withClient(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
 		var found map[string][]T

@@ -21,7 +21,7 @@ func newLogger(cfg *config.Config, out io.Writer) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(out, o))
 }
 
-// logsText reports whether the log is text, and no JSON.
+// logsText reports whether the log is text rather than JSON.
 func logsText(cfg *config.Config, out io.Writer) bool {
 	if _, ok := out.(*os.File); ok && cfg.Log.Format == "" {
 		return isTerminal(out)
@@ -29,14 +29,15 @@ func logsText(cfg *config.Config, out io.Writer) bool {
 	return cfg.Log.Format == "text"
 }
 
-// isTerminal reports whether what is written goes to a terminal.
+// isTerminal reports whether out is a terminal.
 func isTerminal(out io.Writer) bool {
 	f, ok := out.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// tellOperator writes a text for the person who runs the server, whatever the log's level. Among
-// records of JSON it is one too: a program that reads them stumbles over anything else.
+// tellOperator writes a text for the person who runs the server, whatever the log level. In a JSON
+// log the text becomes a JSON record, too, because programs that read the log fail on anything
+// else.
 func tellOperator(cfg *config.Config, out io.Writer, text string) {
 	if logsText(cfg, out) {
 		fmt.Fprintf(out, "\n%s\n\n", text)
@@ -45,8 +46,8 @@ func tellOperator(cfg *config.Config, out io.Writer, text string) {
 	slog.New(slog.NewJSONHandler(out, nil)).Info("for the operator", slog.String("text", text))
 }
 
-// formatDurations makes a log write durations as people do, such as 1.5s; in JSON they would be
-// numbers of nanoseconds.
+// formatDurations makes a log write durations the way people do, such as 1.5s; in JSON they would
+// be numbers of nanoseconds.
 func formatDurations(_ []string, a slog.Attr) slog.Attr {
 	if a.Value.Kind() == slog.KindDuration {
 		return slog.String(a.Key, a.Value.Duration().String())
@@ -54,8 +55,7 @@ func formatDurations(_ []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// errorLogger returns the logger of commands whose output is their result: it logs nothing but
-// errors.
+// errorLogger returns the logger for commands whose output is their result: it logs only errors.
 func errorLogger(out io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{
 		Level: slog.LevelError,

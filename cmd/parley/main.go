@@ -20,7 +20,7 @@ import (
 	"parley/tools/sandbox"
 )
 
-// cli is the command line: the flags that every command takes, and the commands.
+// cli is the command line: the flags that every command accepts, and the commands.
 type cli struct {
 	globalFlags
 
@@ -80,7 +80,7 @@ func run(args []string, tty terminal.Terminal) int {
 		return exitFailed
 	}
 	parsed, err := parser.Parse(args)
-	if exited >= 0 { // --help or --version has been printed
+	if exited >= 0 { // --help or --version was printed
 		return exited
 	}
 	if err != nil {
@@ -106,13 +106,12 @@ func newParser(c *cli, tty terminal.Terminal, more ...kong.Option) (*kong.Kong, 
 	}, more...)...)
 }
 
-// sanitizedTerminal returns the terminal for a command, which removes control characters
-// from the output. Output for programs stays as it is, and so does what a command draws
-// itself.
+// sanitizedTerminal returns the terminal for a command, which removes control characters from the
+// output. It leaves output for programs unchanged, and output that a command draws itself.
 func (c *cli) sanitizedTerminal(command string, tty terminal.Terminal) terminal.Terminal {
 	name, _, _ := strings.Cut(command, " ")
 	switch {
-	case name == "chat", name == "serve", name == "onboard": // what others say is cleaned where it is drawn or logged
+	case name == "chat", name == "serve", name == "onboard": // text from others is sanitized where it is drawn or logged
 		return tty
 	case c.JSON, name == "backup" && c.Backup.File == "-":
 		return terminal.Terminal{In: tty.In, Out: tty.Out, Err: &terminal.Screen{To: tty.Err}}
@@ -123,8 +122,8 @@ func (c *cli) sanitizedTerminal(command string, tty terminal.Terminal) terminal.
 
 type onboardCmd = onboard.Command
 
-// onboardProgram returns what the command onboard calls: to read settings before it writes them, and,
-// once they are written, to ask the agent a question and to run the server.
+// onboardProgram returns the functions that the command onboard calls: to read settings before it
+// writes them and, once they are written, to ask the agent a question and to run the server.
 func onboardProgram(c *globalFlags, tty terminal.Terminal) onboard.Program {
 	written := func(file string) *globalFlags {
 		flags := *c

@@ -32,8 +32,7 @@ type migrateCmd struct {
 	To string `required:"" placeholder:"CONFIG" help:"The configuration that names the new [bus] and [store]."`
 }
 
-// A migrateReport is what the command prints: the migration's report, with what is left to do by
-// hand.
+// A migrateReport is what the command prints: the migration's report, with the steps that are left to do by hand.
 type migrateReport struct {
 	*migrate.Report
 	Next []string `json:"next"`
@@ -42,7 +41,7 @@ type migrateReport struct {
 // Help shows examples.
 func (migrateCmd) Help() string { return examples("parley migrate --to fleet.toml") }
 
-// Run moves what is in the home to the bus and the store of another configuration.
+// Run moves the home's data to the bus and the store in another configuration.
 func (m migrateCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Terminal) error {
 	to, err := loadConfig(config.Options{File: m.To, Home: flags.Home, WithoutSecrets: true})
 	if err != nil {
@@ -52,7 +51,7 @@ func (m migrateCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Te
 	if err != nil {
 		return err
 	}
-	if err := backup.Finish(to.Home); err != nil { // a restore that was cut off
+	if err := backup.Finish(to.Home); err != nil { // finish an interrupted restore
 		return err
 	}
 	log := slog.New(slog.DiscardHandler)
@@ -79,14 +78,14 @@ func (m migrateCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Te
 	return r.print(tty.Out)
 }
 
-// oldFolders returns the directories in which the sessions' files have been so far, by agent; "" is the root of
+// oldFolders returns the directories in which the sessions' files have been until now, by agent; "" is the root for
 // all others.
 func oldFolders(flags *globalFlags, to *config.Config) (map[string]string, error) {
 	from, err := loadConfig(config.Options{File: flags.Config, Home: flags.Home, WithoutSecrets: true})
 	if err != nil {
 		return nil, err
 	}
-	if from.File == to.File { // the file was changed already, so nobody knows what it said before
+	if from.File == to.File { // the file was already changed, so nobody knows what it said before
 		from.Agents, from.Workspace.Root = nil, filepath.Join(to.Home, "workspaces")
 	}
 	folders, err := home.AgentFolders(from)
@@ -118,8 +117,8 @@ func explainMigrateError(err error, to *config.Config) error {
 	return err
 }
 
-// nextSteps returns what the operator has to do by hand after a migration; from is where the
-// sessions' files have been.
+// nextSteps returns what the operator has to do by hand after a migration; from says where the sessions' files have
+// been.
 func nextSteps(to *config.Config, from map[string]string) []string {
 	var next []string
 	root := from[""]
@@ -141,7 +140,7 @@ func nextSteps(to *config.Config, from map[string]string) []string {
 	return next
 }
 
-// leftBehind lists the databases in the home that are not used any more after a migration.
+// leftBehind lists the databases in the home that are no longer used after a migration.
 func leftBehind(to *config.Config) (files []string) {
 	all := []string{home.StoreFile}
 	if to.Bus.URL != "" {
@@ -155,8 +154,7 @@ func leftBehind(to *config.Config) (files []string) {
 	return files
 }
 
-// isNotEmpty reports whether there is anything in a directory. It also returns true if the
-// directory cannot be read.
+// isNotEmpty reports whether a directory contains anything. It also returns true if the directory cannot be read.
 func isNotEmpty(dir string) bool {
 	entries, err := os.ReadDir(dir)
 	return err == nil && len(entries) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist)

@@ -77,7 +77,7 @@ func isRefusal(err error, code string) bool {
 // Help shows examples.
 func (pairingApprove) Help() string { return examples("parley pairing approve ABCD2345") }
 
-// Run admits to the bot the person who was given the code.
+// Run admits the person who was given the code to the bot.
 func (a pairingApprove) Run(ctx context.Context, c *globalFlags, tty terminal.Terminal) error {
 	return withClient(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
 		var p api.Pairing
@@ -116,7 +116,7 @@ func (pairingOwner) Help() string {
 	return examples("parley pairing owner", "parley pairing owner telegram")
 }
 
-// Run makes a code that makes whoever says it to the bot first its owner. It works before the
+// Run makes a code that makes whoever says it to the bot first its owner. It works even before the
 // server was ever started.
 func (o pairingOwner) Run(ctx context.Context, c *globalFlags, tty terminal.Terminal) error {
 	cfg, err := c.load(tty, config.Options{})
@@ -153,7 +153,7 @@ func (o pairingOwner) Run(ctx context.Context, c *globalFlags, tty terminal.Term
 	})
 }
 
-// checkUnowned returns an error if the channel has an owner already, because then a code has no
+// checkUnowned returns an error if the channel already has an owner, because then a code has no
 // effect.
 func checkUnowned(ctx context.Context, cfg *config.Config, server *client.Client, channel string) error {
 	if owners := cfg.Channels[channel].Access.Owners; len(owners) > 0 {
@@ -171,7 +171,7 @@ func checkUnowned(ctx context.Context, cfg *config.Config, server *client.Client
 	return nil
 }
 
-// channel returns the channel that was named, or the only one that there is.
+// channel returns the channel that was named, or the only one.
 func (o pairingOwner) channel(cfg *config.Config) (string, error) {
 	if o.Channel == "" {
 		list := cfg.ChannelsByName()
@@ -194,7 +194,7 @@ type chatsCmd struct{}
 // Help shows examples.
 func (chatsCmd) Help() string { return examples("parley chats", "parley --json chats") }
 
-// Run lists where the bot has been spoken to.
+// Run lists where people have spoken to the bot.
 func (chatsCmd) Run(ctx context.Context, c *globalFlags, tty terminal.Terminal) error {
 	return printList(ctx, c, tty, "/v1/chats", "chats", report.Chats)
 }

@@ -1,4 +1,4 @@
-// This file holds the command that finds what was said.
+// This file contains the command that finds what was said.
 
 package main
 
@@ -32,7 +32,7 @@ func (recallCmd) Help() string {
 	return examples("parley recall release notes", "parley recall --person telegram:42 --since 30d invoice", "parley recall --session main:telegram:42 dentist", "parley --json recall outage") + fmt.Sprintf(textRecallWhere, search.MostSessions)
 }
 
-// Validate refuses a limit that no search has.
+// Validate refuses a limit that no search accepts.
 func (c recallCmd) Validate() error {
 	if c.Limit < 1 || c.Limit > search.MostHits {
 		return fmt.Errorf("--limit must be from 1 to %d", search.MostHits)
@@ -40,7 +40,7 @@ func (c recallCmd) Validate() error {
 	return nil
 }
 
-// path returns the request for the search.
+// path returns the path of the request for the search.
 func (c recallCmd) path() string {
 	q := url.Values{"q": {strings.Join(c.Words, " ")}, "limit": {strconv.Itoa(c.Limit)}}
 	for name, value := range map[string]string{"session": c.Session, "person": c.Person, "agent": c.Agent} {
@@ -68,7 +68,8 @@ func (c recallCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Ter
 	})
 }
 
-// recall finds what was said in the person's conversations, at a terminal where they talk.
+// recall finds what was said in the person's conversations, for somebody who is talking at a
+// terminal.
 func (c *chatCommands) recall(ctx context.Context, words string) string {
 	if words == "" {
 		return textRecallUsage

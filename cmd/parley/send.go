@@ -41,7 +41,7 @@ func (sendCmd) Help() string {
 	return examples(`parley send --to oncall "it works"`, `make 2>&1 | parley send --to slack:C0BUILDS --key build-7`, `parley send --to telegram:42 --file report.pdf --wait "the report"`)
 }
 
-// Run gives a message to the server and, with --wait, waits for the outcome and reports it.
+// Run passes a message to the server and, with --wait, waits for the outcome and reports it.
 func (c sendCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Terminal) error {
 	body, err := c.requestBody(tty)
 	if err != nil {
@@ -52,7 +52,7 @@ func (c sendCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Termi
 			return errNoAgentServer
 		}
 		var s delivery
-		// A key of its own, so that a repeated request does not send again.
+		// The request gets a key of its own, so that a repeated request does not send again.
 		if err := server.Do(ctx, http.MethodPost, "/v1/messages", rand.Text(), body, &s); err != nil {
 			return err
 		}
@@ -77,13 +77,13 @@ func (c sendCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Termi
 
 var errNoAgentServer = errors.New("no server is running in this home, and this command needs one to reach an agent: start parley serve, or use parley chat")
 
-// asksAgent reports whether the message is for an agent, and not for people.
+// asksAgent reports whether the message is for an agent rather than people.
 func (c sendCmd) asksAgent() bool {
 	return slices.ContainsFunc(c.To, func(to string) bool { return to == "agent" || strings.HasPrefix(to, "agent:") })
 }
 
-// requestBody returns the body of the request; it reads the text from standard input if
-// neither a text nor a file was given.
+// requestBody returns the body of the request; it reads the text from standard input if neither a
+// text nor a file was given.
 func (c sendCmd) requestBody(tty terminal.Terminal) (map[string]any, error) {
 	if c.Text == "" && c.File == "" {
 		raw, err := io.ReadAll(io.LimitReader(tty.In, maxFile))
@@ -110,16 +110,16 @@ func (c sendCmd) requestBody(tty terminal.Terminal) (map[string]any, error) {
 	return body, nil
 }
 
-// A delivery says how far a message has come. Session is the session in which the agent answers
-// it; "" if it was sent to people.
+// A delivery says how far a message has come. Session is the session in which the agent answers it;
+// "" if the message was sent to people.
 type delivery struct {
 	outbox.Status
 	Session string `json:"session,omitempty"`
 }
 
-// awaitOutcome asks the server again and again until the message was sent or has failed at each
-// destination, or the time is up. If the server is away it goes on asking, because the message is
-// kept.
+// awaitOutcome keeps asking the server until the message was sent or has failed at each
+// destination, or the time is up. If the server is unreachable, it keeps asking, because the
+// message is stored.
 func (c sendCmd) awaitOutcome(ctx context.Context, server *client.Client, s delivery) (delivery, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()

@@ -79,7 +79,7 @@ func (c serveCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Term
 		return err
 	}
 	defer process.Adapt()()
-	if c.Listen != nil && *c.Listen == "none" { // as onboard calls it
+	if c.Listen != nil && *c.Listen == "none" { // when onboard calls it
 		*c.Listen = ""
 	}
 	err = s.Serve(ctx, c.Listen)
@@ -89,7 +89,7 @@ func (c serveCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Term
 	return err
 }
 
-// service returns the service of systemd that serves a configuration, and the path of its unit.
+// service returns the systemd service that serves a configuration, and the path of its unit.
 func (serveCmd) service(flags *globalFlags, file string) (s onboard.Service, path string, err error) {
 	if runtime.GOOS != "linux" {
 		return s, "", errors.New("--install and --uninstall are for systemd, which is Linux's")
@@ -107,10 +107,9 @@ func (serveCmd) service(flags *globalFlags, file string) (s onboard.Service, pat
 	return s, path, err
 }
 
-// install writes the systemd unit that starts "parley serve" with this configuration, and starts it if
-// that is wanted.
+// install writes the systemd unit that starts "parley serve" with this configuration, and starts it if requested.
 func (c serveCmd) install(ctx context.Context, flags *globalFlags, tty terminal.Terminal) error {
-	// The machine's service alone may read its secrets.
+	// Only the machine's service may read its secrets.
 	cfg, err := loadConfig(config.Options{File: flags.Config, Home: flags.Home, LookLocal: true, WithoutSecrets: true})
 	if err != nil {
 		return err
@@ -167,7 +166,7 @@ func (c serveCmd) uninstall(ctx context.Context, flags *globalFlags, tty termina
 	if err := runSystem(ctx, tty, s.StopCommand()); err != nil {
 		return err
 	}
-	// The unit goes last: as long as it is there, this can be tried again.
+	// The unit is removed last: as long as it exists, this can be tried again.
 	for _, file := range []string{s.EnvironmentFile(), path} {
 		if err := os.Remove(file); err == nil {
 			fmt.Fprintf(tty.Out, "Removed: %s\n", file)
@@ -179,7 +178,7 @@ func (c serveCmd) uninstall(ctx context.Context, flags *globalFlags, tty termina
 	return nil
 }
 
-// runSystem runs a command of systemd's.
+// runSystem runs one of systemd's commands.
 func runSystem(ctx context.Context, tty terminal.Terminal, command string) error {
 	words := strings.Fields(command)
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
@@ -190,7 +189,7 @@ func runSystem(ctx context.Context, tty terminal.Terminal, command string) error
 	return nil
 }
 
-// parseRole reads the value of --role; its error is a usageError.
+// parseRole parses the value of --role; its error is a usageError.
 func parseRole(list string) (server.Role, error) {
 	role, err := server.ParseRole(list)
 	if err != nil {
@@ -199,8 +198,8 @@ func parseRole(list string) (server.Role, error) {
 	return role, nil
 }
 
-// serveModels returns the models of a server; an agent for which none is configured has none. If
-// no agent has any, the server only sends messages and answers none.
+// serveModels returns the models for a server; an agent for which none is configured has none. If no agent has any,
+// the server only sends messages and answers none.
 func serveModels(ctx context.Context, cfg *config.Config, log *slog.Logger) (models.Lists, error) {
 	if !cfg.AnyModel() {
 		if note := onboard.UnusedKey(os.LookupEnv); note != "" {

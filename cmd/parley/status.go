@@ -1,4 +1,4 @@
-// This file holds the commands that show the state of a server and what it has done.
+// This file contains the commands that show the state of a server and what it has done.
 
 package main
 
@@ -33,7 +33,7 @@ type statusCmd struct {
 // Help shows examples.
 func (statusCmd) Help() string { return examples("parley status", "parley --json status") }
 
-// Run prints the state of the server, how many messages wait, and what the bot is at.
+// Run prints the state of the server, how many messages are waiting, and what the bot is working on.
 func (c statusCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Terminal) error {
 	if c.Live {
 		return checkAlive(ctx, flags, tty)
@@ -64,11 +64,11 @@ func (c statusCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Ter
 	})
 }
 
-// liveTimeout bounds how long a server may take to answer that it is alive.
+// liveTimeout limits how long a server may take to answer that it is alive.
 const liveTimeout = 5 * time.Second
 
-// checkAlive asks the server of the home whether it is alive. Unlike other commands it never
-// serves the home itself, and it needs no secret.
+// checkAlive asks the home's server whether it is alive. Unlike other commands it never serves the home itself, and
+// it needs no secret.
 func checkAlive(ctx context.Context, flags *globalFlags, tty terminal.Terminal) error {
 	cfg, err := flags.load(tty, config.Options{WithoutSecrets: true})
 	if err != nil {
@@ -101,7 +101,7 @@ func (sessionsCmd) Help() string {
 		"parley sessions --waiting", "parley sessions main:telegram:42", "parley --json sessions main:telegram:42 > log.jsonl")
 }
 
-// Validate refuses a limit that no list has.
+// Validate refuses a limit that no list accepts.
 func (c sessionsCmd) Validate() error {
 	if c.Limit < 0 || c.Limit > mostListed {
 		return fmt.Errorf("--limit must be from 1 to %d", mostListed)
@@ -109,7 +109,7 @@ func (c sessionsCmd) Validate() error {
 	return nil
 }
 
-// mostListed is how many sessions a list has at most that is not in the order of their keys.
+// mostListed is the maximum length of a list of sessions that is not in the order of their keys.
 const mostListed = 1000
 
 // query returns the parameters of the request for the list.
@@ -155,7 +155,7 @@ func (c sessionsCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.T
 			if err := server.Get(ctx, "/v1/sessions?"+q.Encode(), &page); err != nil {
 				return err
 			}
-			if q.Get("order") == "desc" { // of which a page may have fewer than its limit
+			if q.Get("order") == "desc" { // a page in this order may contain fewer than its limit
 				page.Sessions = page.Sessions[:min(left, len(page.Sessions))]
 				left -= len(page.Sessions)
 			}
@@ -176,8 +176,7 @@ func (c sessionsCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.T
 	})
 }
 
-// print prints what was said in a session; with all, it prints every entry as a line of
-// JSON.
+// print prints what was said in a session; with all, it prints every entry as a line of JSON.
 func (c sessionsCmd) print(ctx context.Context, server *client.Client, all bool, out io.Writer) error {
 	path := "/v1/sessions/" + url.PathEscape(c.Key)
 	if all {
@@ -214,10 +213,10 @@ func (c sessionsCmd) print(ctx context.Context, server *client.Client, all bool,
 	}
 }
 
-// A since is the time from which on something is shown. It is given as a time or as how long ago it was.
+// A since is the time from which something is shown. It is given as a time or as how long ago it was.
 type since struct{ time.Time }
 
-// UnmarshalText reads "2h", "1d12h", "2026-01-31" or "2026-01-31T15:04:05Z". A day begins at midnight here.
+// UnmarshalText parses "2h", "1d12h", "2026-01-31" or "2026-01-31T15:04:05Z". A day begins at midnight local time.
 func (s *since) UnmarshalText(text []byte) error {
 	if ago, ok := schema.ParseDuration(string(text)); ok && ago > 0 {
 		s.Time = time.Now().Add(-ago)
@@ -257,7 +256,7 @@ func (c logsCmd) Validate() error {
 	return nil
 }
 
-// Run prints the audit's records, the oldest first. Each page is shown when it is there, even if the next
+// Run prints the audit's records, the oldest first. It prints each page as soon as it is there, even if the next
 // one fails.
 func (c logsCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Terminal) error {
 	return withClient(ctx, flags, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
@@ -282,7 +281,7 @@ func (c logsCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Termi
 	})
 }
 
-// toolMetricPrefixes returns the beginnings of the names of the metrics about tools.
+// toolMetricPrefixes returns the prefixes of the names of the metrics about tools.
 func toolMetricPrefixes() []string {
 	return []string{"parley_tool_", "parley_audit_", "parley_sandbox_", "parley_asks_"}
 }

@@ -1,8 +1,8 @@
-// This file has what people read from this package.
+// This file holds the text that people see from this package.
 
 package main
 
-// textFirst are what the program says if it is called without a command.
+// textFirst is the text that the program prints if it is called without a command.
 const textFirst = `Parley puts an AI agent into Slack, Discord and Telegram, and into this terminal.
 
   parley onboard   sets it up: a model, a chat platform, and the first answer

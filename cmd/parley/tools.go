@@ -65,9 +65,9 @@ func (t mcpTest) Run(ctx context.Context, c *globalFlags, tty terminal.Terminal)
 	})
 }
 
-// withMCPClient connects to the server of the home, as withClient does, for a command that makes
-// an MCP server's program run: if this process serves the home, it does so with the settings'
-// secrets and a sandbox.
+// withMCPClient connects to the home's server, like withClient, for a command that makes an MCP
+// server's program run: if this process serves the home, it does so with the settings' secrets and
+// a sandbox.
 func withMCPClient(ctx context.Context, c *globalFlags, tty terminal.Terminal, do func(context.Context, *client.Client) error) error {
 	cfg, err := c.load(tty, config.Options{})
 	if err != nil {
@@ -85,7 +85,7 @@ func (mcpAccept) Help() string {
 	return examples("parley mcp accept github", "parley mcp accept github__create_issue")
 }
 
-// Run accepts tools of an MCP server, so that agents have them.
+// Run accepts tools of an MCP server, so that agents get them.
 func (a mcpAccept) Run(ctx context.Context, c *globalFlags, tty terminal.Terminal) error {
 	return withClient(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
 		name, tool, _ := strings.Cut(a.Name, "__")
@@ -112,9 +112,8 @@ func (mcpLogin) Help() string {
 	return examples("parley mcp login tracker", "parley mcp login tracker 'http://127.0.0.1:7275/mcp/tracker/callback?code=…&state=…'")
 }
 
-// Run signs in to an MCP server: it prints the address to open, and waits until the
-// browser has come back to this server, or until somebody pastes the address at which the
-// browser ended.
+// Run signs in to an MCP server: it prints the address to open, and waits until the browser has
+// come back to this server, or until somebody pastes the address at which the browser ended.
 func (l mcpLogin) Run(ctx context.Context, c *globalFlags, tty terminal.Terminal) error {
 	return withMCPClient(ctx, c, tty, func(ctx context.Context, server *client.Client) error {
 		signIn := client.SignIn{Client: server, Server: l.Name, In: tty.In, Out: tty.Out}
@@ -141,7 +140,7 @@ type skillsList struct{}
 // Help shows examples.
 func (skillsList) Help() string { return examples("parley skills list", "parley --json skills list") }
 
-// Run lists the operator's skills. It fails where serve would not start.
+// Run lists the operator's skills. It fails if serve would not start.
 func (skillsList) Run(c *globalFlags, tty terminal.Terminal) error {
 	cfg, err := c.load(tty, config.Options{WithoutSecrets: true})
 	if err != nil {

@@ -35,13 +35,13 @@ type uiEnd struct {
 	ID string `arg:"" name:"id" help:"The sign-in, as parley ui list shows it."`
 }
 
-// errNoPage says that there is no page because no server runs.
+// errNoPage says that there is no page because no server is running.
 var errNoPage = errors.New("no server is running here, so there is no page: start it with `parley serve`, then run `parley ui` again")
 
 // Help shows examples.
 func (uiOpen) Help() string { return examples("parley ui", "parley ui --print", "parley ui list") }
 
-// Run makes a code to sign in with, prints the link that has it, and opens a browser where there is one.
+// Run makes a code to sign in with, prints the link that contains it, and opens a browser if there is one.
 func (u uiOpen) Run(ctx context.Context, c *globalFlags, tty terminal.Terminal) error {
 	return withClient(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
 		if server.Hosted {
@@ -60,7 +60,7 @@ func (u uiOpen) Run(ctx context.Context, c *globalFlags, tty terminal.Terminal) 
 		}
 		if open := browserCommand(context.WithoutCancel(ctx), offer.Links[0]); open != nil && !u.Print && isTerminal(tty.Out) {
 			if err := open.Start(); err == nil {
-				go func() { _ = open.Wait() }() // the browser may stay open for longer than this command
+				go func() { _ = open.Wait() }() // the browser may stay open longer than this command runs
 				fmt.Fprintln(tty.Out, textOpeningBrowser)
 			}
 		}

@@ -1,4 +1,4 @@
-// This file holds the command that prints what models have cost.
+// This file contains the command that prints what models have cost.
 
 package main
 
@@ -25,7 +25,7 @@ func (usageCmd) Help() string {
 	return examples("parley usage", "parley usage --by person --from 2026-01-01 --to 2026-01-31", "parley --json usage --by model")
 }
 
-// Run prints how many tokens models have used, and what that has cost.
+// Run prints how many tokens models have used, and what they cost.
 func (c usageCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Terminal) error {
 	for _, day := range []string{c.From, c.To} {
 		if _, err := time.Parse(time.DateOnly, day); err != nil && day != "" {

@@ -33,7 +33,7 @@ func thisBuild() metrics.Build {
 
 type versionCmd struct{}
 
-// A versionFlag prints the version in place of any command.
+// A versionFlag prints the version and runs no command.
 type versionFlag bool
 
 // BeforeReset prints the version before kong reads the rest of the command line.
@@ -53,7 +53,7 @@ func (versionCmd) Run(c *globalFlags, tty terminal.Terminal) error {
 		return plainjson.NewEncoder(tty.Out).Encode(b)
 	}
 	parts := []string{"parley", b.Version, b.Revision, b.Go}
-	parts = slices.DeleteFunc(parts, func(part string) bool { return part == "" }) // outside of a checkout there is no revision
+	parts = slices.DeleteFunc(parts, func(part string) bool { return part == "" }) // outside a checkout there is no revision
 	_, err := fmt.Fprintln(tty.Out, strings.Join(parts, " "))
 	return err
 }

@@ -1,4 +1,4 @@
-// This file holds the commands about approvals and schedules.
+// This file contains the commands for approvals and schedules.
 
 package main
 
@@ -43,7 +43,7 @@ func (approvalsList) Help() string {
 	return examples("parley approvals list", "parley --json approvals list")
 }
 
-// Run lists the approvals and answers for which turns wait.
+// Run lists the approvals and answers that turns are waiting for.
 func (approvalsList) Run(ctx context.Context, c *globalFlags, tty terminal.Terminal) error {
 	return printList(ctx, c, tty, "/v1/asks", "asks", report.Asks)
 }
@@ -72,7 +72,8 @@ func (a approvalsDeny) Run(ctx context.Context, c *globalFlags, tty terminal.Ter
 	return answerAsk(ctx, c, tty, a.ID, bus.Deny, strings.Join(a.Reason, " "))
 }
 
-// answerAsk gives the owner's answer to an ask: an approval or a question for which a turn waits.
+// answerAsk gives the owner's answer to an ask: an approval or a question that a turn is waiting
+// for.
 func answerAsk(ctx context.Context, c *globalFlags, tty terminal.Terminal, id, answer, reason string) error {
 	return withClient(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
 		var now api.Ask
@@ -121,7 +122,7 @@ func (scheduleList) Help() string {
 	return examples("parley schedule list", "parley --json schedule list")
 }
 
-// Run lists what people have told the agent to do at later times.
+// Run lists what people have told the agent to do later.
 func (scheduleList) Run(ctx context.Context, c *globalFlags, tty terminal.Terminal) error {
 	return withClient(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
 		all := []api.Schedule{}
@@ -155,12 +156,12 @@ func (s schedulePause) Run(ctx context.Context, c *globalFlags, tty terminal.Ter
 // Help shows examples.
 func (scheduleResume) Help() string { return examples("parley schedule resume k7f3m2q9xw") }
 
-// Run lets a paused schedule go on.
+// Run resumes a paused schedule.
 func (s scheduleResume) Run(ctx context.Context, c *globalFlags, tty terminal.Terminal) error {
 	return pauseSchedule(ctx, c, tty, s.ID, false)
 }
 
-// pauseSchedule pauses a schedule, or lets it go on.
+// pauseSchedule pauses or resumes a schedule.
 func pauseSchedule(ctx context.Context, c *globalFlags, tty terminal.Terminal, id string, paused bool) error {
 	return withClient(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
 		var now api.Schedule
@@ -184,7 +185,7 @@ func pauseSchedule(ctx context.Context, c *globalFlags, tty terminal.Terminal, i
 // Help shows examples.
 func (scheduleRun) Help() string { return examples("parley schedule run k7f3m2q9xw") }
 
-// Run has the agent do now what a schedule says.
+// Run makes the agent do now what a schedule says.
 func (s scheduleRun) Run(ctx context.Context, c *globalFlags, tty terminal.Terminal) error {
 	return withClient(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
 		var said struct {

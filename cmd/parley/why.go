@@ -20,7 +20,7 @@ func (whyCmd) Help() string {
 	return examples("parley why telegram:42", "parley why main:telegram:42", "parley why telegram:4242:42:7", "parley --json why slack:C0123456789")
 }
 
-// Run prints what became of a message, or of the newest ones of a conversation or a chat.
+// Run prints what became of a message, or of the newest messages in a conversation or a chat.
 func (c whyCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Terminal) error {
 	return withClient(ctx, flags, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
 		path := "/v1/why/" + url.PathEscape(c.Message)

@@ -13,8 +13,8 @@ import (
 	"parley/cmd/parley/config"
 )
 
-// How a Desk examines: whoever asks again within keptFor gets the same findings, so that nobody can have it
-// ask models and platforms without end. A caller waits for waitMost at most, and an examination ends after
+// How a Desk examines: whoever asks again within keptFor gets the same findings, so that nobody can make it send
+// endless requests to models and platforms. A caller waits for waitMost at most, and an examination ends after
 // examineMost.
 const (
 	keptFor     = 30 * time.Second
@@ -24,26 +24,26 @@ const (
 
 // A DeskConfig holds what a Desk needs.
 type DeskConfig struct {
-	Settings func() *config.Config    // those in force
-	Plain    func(text string) string // takes secrets out of a text
+	Settings func() *config.Config    // the ones in effect
+	Plain    func(text string) string // removes secrets from a text
 	Examine  func(ctx context.Context, cfg *config.Config) []Finding
 	Log      *slog.Logger
 }
 
 // A Desk tells programs what is wrong, while the bot serves. It examines when somebody asks, and only once at a
-// time, however many ask.
+// time, no matter how many ask.
 type Desk struct {
 	cfg DeskConfig
 
 	wanted chan struct{} // has a value once somebody has asked
 
 	mu      sync.Mutex
-	serving bool          // whether Run runs
-	running chan struct{} // closed once the examination under way has ended; nil if there is none
+	serving bool          // whether Run is running
+	running chan struct{} // closed when the current examination ends; nil if there is none
 	last    result
 }
 
-// A result is what an examination has found.
+// A result is the result of an examination.
 type result struct {
 	at       time.Time // when it ended; zero if there was none yet
 	took     time.Duration
@@ -53,7 +53,7 @@ type result struct {
 // NewDesk makes a Desk.
 func NewDesk(c DeskConfig) *Desk { return &Desk{cfg: c, wanted: make(chan struct{}, 1)} }
 
-// Run has the desk examine, when somebody asks, until ctx is done.
+// Run makes the desk examine when somebody asks, until ctx is done.
 func (d *Desk) Run(ctx context.Context) error {
 	d.serve(true)
 	defer d.serve(false)
@@ -68,7 +68,7 @@ func (d *Desk) Run(ctx context.Context) error {
 	}
 }
 
-// serve notes whether examinations are made. One that nobody makes any more has ended.
+// serve records whether examinations are made. When they no longer are, it ends the current one.
 func (d *Desk) serve(serving bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -83,7 +83,7 @@ func (d *Desk) serve(serving bool) {
 	}
 }
 
-// end notes what an examination has found.
+// end records what an examination has found.
 func (d *Desk) end(found result) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -92,13 +92,13 @@ func (d *Desk) end(found result) {
 	d.running = nil
 }
 
-// Routes returns the requests that the API serves.
+// Routes returns the routes that the API serves.
 func (d *Desk) Routes() []exchange.Route {
 	return []exchange.Route{{Pattern: "GET /v1/doctor", May: exchange.Caller.IsAdmin, Serve: d.show}}
 }
 
-// show answers with what was found just now, or what is found now. If that takes long, it answers with what was
-// found before, and that an examination runs.
+// show answers with what was found recently, or else with what is found now. If that takes long, it answers with
+// the previous findings, and says that an examination is running.
 func (d *Desk) show(w *exchange.Answer, r *http.Request) error {
 	running, err := d.ask()
 	if err != nil {
@@ -119,7 +119,7 @@ func (d *Desk) show(w *exchange.Answer, r *http.Request) error {
 	answer := struct {
 		Running  bool       `json:"running"`
 		At       *time.Time `json:"at,omitempty"`    // when the findings were made
-		Again    *time.Time `json:"again,omitempty"` // when the next ones can be
+		Again    *time.Time `json:"again,omitempty"` // when the next ones can be made
 		Took     int64      `json:"took_ms"`
 		Findings []Finding  `json:"findings"`
 	}{Running: busy, Findings: []Finding{}, Took: last.took.Milliseconds()}
@@ -131,8 +131,8 @@ func (d *Desk) show(w *exchange.Answer, r *http.Request) error {
 	return w.JSON(http.StatusOK, answer)
 }
 
-// ask begins an examination unless one is under way or has just ended. It returns what is closed at the end of
-// the one under way; nil if there is none.
+// ask starts an examination unless one is running or has just ended. It returns a channel that is closed when the
+// running one ends; nil if there is none.
 func (d *Desk) ask() (running chan struct{}, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -145,11 +145,12 @@ func (d *Desk) ask() (running chan struct{}, err error) {
 		return nil, exchange.Unavailable("unavailable", "the server isn't serving right now: try again later")
 	}
 	d.running = make(chan struct{})
-	d.wanted <- struct{}{} // there is room: the one before has been taken
+	d.wanted <- struct{}{} // there is room: the previous value was taken
 	return d.running, nil
 }
 
-// examine returns what is wrong, without secrets. A check that breaks is a finding, and does not end the server.
+// examine returns what is wrong, without secrets. A check that panics becomes a finding, and doesn't end the
+// server.
 func (d *Desk) examine(ctx context.Context) (found []Finding) {
 	ctx, cancel := context.WithTimeout(ctx, examineMost)
 	defer cancel()

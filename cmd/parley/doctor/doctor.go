@@ -1,8 +1,8 @@
-// Package doctor checks what a bot needs before it serves, and says for each part that
-// has a fault what to change.
+// Package doctor checks what a bot needs before it serves, and says what to change in each part that is faulty.
 //
-// doctor.go goes through the parts; local.go checks this machine, fleet.go what a fleet
-// shares, model.go the models, and servers.go MCP servers. desk.go examines for programs, while the bot serves.
+// doctor.go calls the checks; local.go checks this machine, fleet.go what a fleet shares, model.go the models,
+// recall.go the search index, and servers.go MCP servers. desk.go runs the checks for programs, while the bot
+// serves.
 package doctor
 
 import (
@@ -30,7 +30,7 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// checkTimeout is how long doctor waits for an answer of each part that it checks.
+// checkTimeout is how long doctor waits for each part that it checks to answer.
 const checkTimeout = 20 * time.Second
 
 // A Finding is the result of checking one part.
@@ -50,7 +50,7 @@ const (
 // NeedsChange reports whether the operator has to change something.
 func (f Finding) NeedsChange() bool { return f.State == wrong }
 
-// Examine checks everything that can be checked, and returns a finding for each part.
+// Examine checks everything that can be checked, and returns at least one finding for each part.
 func Examine(ctx context.Context, cfg *config.Config) []Finding {
 	found := append([]Finding{checkFile(cfg), checkHome(cfg)}, checkData(cfg)...)
 	found = append(found, checkFiles(ctx, cfg)...)
@@ -72,17 +72,17 @@ func Examine(ctx context.Context, cfg *config.Config) []Finding {
 	return found
 }
 
-// A brokenCheck is the panic of a check that has run beside others.
+// A brokenCheck is the panic of a check that ran at the same time as others.
 type brokenCheck struct {
 	with  any
 	stack []byte
 }
 
-// Error says what the check has panicked with.
+// Error says what the check panicked with.
 func (b *brokenCheck) Error() string { return fmt.Sprintf("a check panicked: %v\n%s", b.with, b.stack) }
 
-// sideBySide makes n findings at once. If a check panics, sideBySide does, with a *brokenCheck: its caller can
-// recover from that.
+// sideBySide makes n findings at the same time. If a check panics, sideBySide panics with a *brokenCheck, so that
+// its caller can recover.
 func sideBySide(n int, check func(i int) Finding) []Finding {
 	found, broken := make([]Finding, n), make([]*brokenCheck, n)
 	var running sync.WaitGroup
@@ -112,7 +112,7 @@ func checkFile(cfg *config.Config) Finding {
 	return Finding{Part: "configuration", State: fine, Detail: cfg.File}
 }
 
-// checkHome checks that the home can be written and that only its owner can read it.
+// checkHome checks that the home can be written to and that only its owner can read it.
 func checkHome(cfg *config.Config) Finding {
 	f := Finding{Part: "home", Detail: cfg.Home}
 	info, err := os.Stat(cfg.Home)
@@ -140,8 +140,8 @@ func checkHome(cfg *config.Config) Finding {
 	return f
 }
 
-// checkLock checks that the embedded bus can be opened, or says which process has it. Files of an
-// older release stay as they are.
+// checkLock checks that the embedded bus can be opened, or says which process has it open. It leaves the files of
+// an older release as they are.
 func checkLock(ctx context.Context, cfg *config.Config) Finding {
 	f := Finding{Part: "bus", State: fine, Detail: textSQLite}
 	c := sqlitebus.Config{Path: filepath.Join(cfg.Home, home.BusFile), Log: slog.New(slog.DiscardHandler)}
@@ -207,8 +207,8 @@ func checkChannel(ctx context.Context, cfg *config.Config, c config.Channel) Fin
 	return f
 }
 
-// knownChats returns the chats of a channel that the configuration names and, while a server of
-// this home runs, also those in which people have spoken to the bot.
+// knownChats returns the chats of a channel that the configuration names and, while a server of this home is
+// running, those in which people have spoken to the bot.
 func knownChats(ctx context.Context, cfg *config.Config, c config.Channel) []channels.Chat {
 	var all []channels.Chat
 	know := func(a bus.Address) {
@@ -228,7 +228,7 @@ func knownChats(ctx context.Context, cfg *config.Config, c config.Channel) []cha
 	defer cancel()
 	var met struct{ Chats []struct{ Address string } }
 	if client.Dial(cfg.Home).Get(ctx, "/v1/chats", &met) != nil {
-		return all // no server runs, or it is of another release
+		return all // no server is running, or it is from another release
 	}
 	for _, chat := range met.Chats {
 		if a, err := bus.ParseAddress(chat.Address); err == nil {
@@ -238,8 +238,7 @@ func knownChats(ctx context.Context, cfg *config.Config, c config.Channel) []cha
 	return all
 }
 
-// withRefusal returns the finding, completed with what a platform has refused and what to do
-// about it.
+// withRefusal returns the finding, completed with what a platform has refused and what to do about it.
 func (f Finding) withRefusal(cfg *config.Config, channel string, refused *channels.SendError) Finding {
 	key := platforms.RefusedSetting(channel, refused)
 	f.State, f.Detail = wrong, fmt.Sprintf("the platform refuses the token (%s)", refused.Code)

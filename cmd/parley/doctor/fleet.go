@@ -20,10 +20,10 @@ import (
 	"parley/sessions/sqlstore"
 )
 
-// maxSkew is how far the clocks of the machines of a fleet may differ.
+// maxSkew is how much the clocks of a fleet's machines may differ.
 const maxSkew = time.Second
 
-// checkBus checks what messages wait in: Redis, or the file in the home.
+// checkBus checks where messages wait: in Redis, or in the file in the home.
 func checkBus(ctx context.Context, cfg *config.Config) []Finding {
 	if cfg.Bus.URL == "" {
 		return []Finding{checkLock(ctx, cfg)}
@@ -48,7 +48,7 @@ func checkBus(ctx context.Context, cfg *config.Config) []Finding {
 	return append([]Finding{ok}, judgeRedis(h)...)
 }
 
-// judgeRedis returns findings about those settings of a Redis server on which Parley depends.
+// judgeRedis returns findings about those settings of a Redis server that Parley depends on.
 func judgeRedis(h redisbus.Health) (found []Finding) {
 	say := func(state, detail, remedy string) {
 		found = append(found, Finding{Part: "bus", State: state, Detail: detail, Remedy: remedy})
@@ -58,7 +58,7 @@ func judgeRedis(h redisbus.Health) (found []Finding) {
 		return found
 	}
 	version := h.Server
-	version.Policy = "noeviction" // is looked at for itself
+	version.Policy = "noeviction" // the policy is checked separately
 	if version.CheckFit() != nil {
 		say(wrong, textRedisVersion+h.Version, "use Redis 6.2 or newer")
 	}
@@ -90,7 +90,7 @@ func judgeRedis(h redisbus.Health) (found []Finding) {
 	return found
 }
 
-// judgeSentinels says what is wrong with the Sentinels and the replicas.
+// judgeSentinels reports what is wrong with the Sentinels and the replicas.
 func judgeSentinels(g redisbus.Group, say func(state, detail, remedy string)) {
 	if len(g.Faults) > 0 {
 		say(wrong, fmt.Sprintf("%d of %d Sentinels didn't answer: %s", len(g.Faults), g.Asked, strings.Join(g.Faults, "; ")), "check whether they're running, and [bus] url")
@@ -103,7 +103,7 @@ func judgeSentinels(g redisbus.Group, say func(state, detail, remedy string)) {
 	}
 }
 
-// skewText says by how much the clock of a server, who, differs from this machine's.
+// skewText says how much the clock of a server, who, differs from this machine's.
 func skewText(who string, skew time.Duration) string {
 	return fmt.Sprintf("the clock of %s is %v %s this machine's", who, skew.Abs().Round(10*time.Millisecond),
 		map[bool]string{true: "ahead of", false: "behind"}[skew > 0])
@@ -117,8 +117,8 @@ func settingOf(cfg *config.Config, key string) string {
 	return key
 }
 
-// checkStore checks the database server that holds the sessions' logs and the channels' records,
-// if one is configured.
+// checkStore checks the database server that contains the sessions' logs and the channels' records, if one is
+// configured.
 func checkStore(ctx context.Context, cfg *config.Config) []Finding {
 	if cfg.Store.URL == "" {
 		return nil
@@ -141,8 +141,7 @@ func checkStore(ctx context.Context, cfg *config.Config) []Finding {
 	return append([]Finding{ok}, judgePostgres(h)...)
 }
 
-// judgePostgres returns findings about those settings of a PostgreSQL server on which Parley
-// depends.
+// judgePostgres returns findings about those settings of a PostgreSQL server that Parley depends on.
 func judgePostgres(h sqldb.Health) (found []Finding) {
 	say := func(state, detail, remedy string) {
 		found = append(found, Finding{Part: "store", State: state, Detail: detail, Remedy: remedy})
@@ -210,7 +209,7 @@ func checkWorkspace(cfg *config.Config, folder config.Folder) Finding {
 	if folder.Agent != "" {
 		part, setting = "workspace of "+folder.Agent, "[agents."+folder.Agent+"] workspace"
 	}
-	agents := cmp.Or(folder.Agent, "*") // the names of the directories in it
+	agents := cmp.Or(folder.Agent, "*") // matches the names of the directories in it
 	f := Finding{Part: part, State: fine, Detail: root}
 	if _, err := os.Stat(root); errors.Is(err, fs.ErrNotExist) {
 		f.Detail += " (will be created)"
@@ -248,7 +247,7 @@ func checkWorkspace(cfg *config.Config, folder config.Folder) Finding {
 	return f
 }
 
-// probeWrite returns an error unless files can be made in a directory, and removed.
+// probeWrite returns an error unless files can be created in a directory, and removed.
 func probeWrite(dir string) error {
 	probe, err := os.CreateTemp(dir, ".doctor-*")
 	if err != nil {
@@ -257,8 +256,8 @@ func probeWrite(dir string) error {
 	return errors.Join(probe.Close(), os.Remove(probe.Name()))
 }
 
-// checkData checks that the home holds no data that belongs to another place: messages or logs
-// from before the operator has configured a server for them.
+// checkData checks that the home contains no data that belongs elsewhere: messages or logs from before the operator
+// configured a server for them.
 func checkData(cfg *config.Config) []Finding {
 	var setting *config.SettingError
 	switch err := home.CheckData(cfg); {

@@ -24,7 +24,7 @@ import (
 	"parley/tools/sandbox"
 )
 
-// checkSandbox runs a command to find out in which sandbox the commands of agents can run on this
+// checkSandbox runs a command to find out which sandbox agents' commands can run in on this
 // machine.
 func checkSandbox(ctx context.Context, cfg *config.Config, skills *skillfolders.Catalog) Finding {
 	f := Finding{Part: "sandbox", State: fine}
@@ -56,7 +56,7 @@ func checkSandbox(ctx context.Context, cfg *config.Config, skills *skillfolders.
 	return f
 }
 
-// asUser returns in words as whom commands run, if this program is run by root.
+// asUser says as which user commands run, if root runs this program.
 func asUser() string {
 	if os.Geteuid() != 0 {
 		return ""
@@ -64,7 +64,7 @@ func asUser() string {
 	return fmt.Sprintf(", as the user who owns the workspaces, or else as user %d, and never as root", sandbox.CommandUser)
 }
 
-// boundedBy returns in words what keeps commands within their limits of memory and processes.
+// boundedBy says what keeps commands within their limits for memory and processes.
 func boundedBy(box *sandbox.Box) string {
 	if box.Groups() {
 		return "bounded by control groups"
@@ -72,8 +72,8 @@ func boundedBy(box *sandbox.Box) string {
 	return "checked ten times a second, without control groups"
 }
 
-// checkSkills returns findings about the operator's skills; none if no skills are looked
-// for.
+// checkSkills returns findings about the operator's skills; none if no folders with skills are
+// configured.
 func checkSkills(found *skillfolders.Catalog) (all []Finding) {
 	if len(found.Skills) > 0 {
 		var names []string
@@ -95,8 +95,8 @@ func checkSkills(found *skillfolders.Catalog) (all []Finding) {
 	return all
 }
 
-// checkNamedFiles checks the files and folders of the operator's that the settings name, which serve
-// would not start without.
+// checkNamedFiles checks the operator's files and folders that are named in the settings, without
+// which serve would not start.
 func checkNamedFiles(cfg *config.Config) (found []Finding) {
 	add := func(part, detail string, err error, remedy string) {
 		f := Finding{Part: part, State: fine, Detail: detail}
@@ -122,8 +122,8 @@ func checkNamedFiles(cfg *config.Config) (found []Finding) {
 	return found
 }
 
-// probeAppend returns an error if nothing can be added to a file, or if it cannot be made. It does
-// not make the file.
+// probeAppend returns an error if nothing can be appended to a file, or if it cannot be created. It
+// doesn't create the file.
 func probeAppend(file string) error {
 	if err := audit.CheckRegular(file); err != nil {
 		return err

@@ -21,7 +21,7 @@ import (
 // machine may have to load the model first.
 const modelTimeout = 2 * time.Minute
 
-// checkModels asks each model something, as a turn would, and returns the results.
+// checkModels sends each model a request like a turn's, and returns the results.
 func checkModels(ctx context.Context, cfg *config.Config) []Finding {
 	if cfg.OnlyDemo() {
 		return []Finding{{Part: "model", State: note, Detail: "the built-in demo answers, because model.name says so", Remedy: "set OPENAI_API_KEY, or name another in [model]"}}
@@ -40,7 +40,7 @@ func checkModels(ctx context.Context, cfg *config.Config) []Finding {
 	return sideBySide(len(each), func(i int) Finding { return checkModel(ctx, cfg, each[i]) })
 }
 
-// checkModel asks one model something, and returns the result.
+// checkModel sends one model a request, and returns the result.
 func checkModel(ctx context.Context, cfg *config.Config, m models.Model) Finding {
 	f := Finding{Part: strings.TrimSuffix(m.Named, ".name"), State: fine}
 	ctx, cancel := context.WithTimeout(ctx, modelTimeout)
@@ -66,7 +66,7 @@ func checkModel(ctx context.Context, cfg *config.Config, m models.Model) Finding
 	return f
 }
 
-// windowOf returns in words how many tokens a model reads, and from where that number is known.
+// windowOf says how many tokens a model reads, and where that number comes from.
 func windowOf(m llm.Info) string {
 	if m.ContextTokens == 0 {
 		return "its server doesn't say how large its window is (set window if you know it)"
@@ -74,8 +74,8 @@ func windowOf(m llm.Info) string {
 	return fmt.Sprintf("it can read %d tokens, %s", m.ContextTokens, m.ContextFrom)
 }
 
-// smallRequest returns the smallest request with all parts that a turn's requests have,
-// so that it also finds out whether a model accepts tools.
+// smallRequest returns the smallest request with all parts of a turn's requests, so that it also
+// finds out whether a model accepts tools.
 func smallRequest() *llm.Request {
 	return &llm.Request{
 		System:    textOneWord,
@@ -88,8 +88,8 @@ func smallRequest() *llm.Request {
 	}
 }
 
-// failureInWords returns what failed when a model was asked, in the words of the provider or the
-// network. It names no settings: the finding's remedy does, with file and line.
+// failureInWords says what failed when a model was asked, in the words of the provider or the
+// network.
 func failureInWords(err error) string {
 	fault, ok := errors.AsType[*llm.Error](err)
 	if !ok {
@@ -98,8 +98,8 @@ func failureInWords(err error) string {
 	return fault.What()
 }
 
-// remedyForModel returns which setting to look at after a model has failed with err, and where it
-// is written. table is the table of the model's settings, and named the setting that chose the
+// remedyForModel returns which setting to check after a model has failed with err, and where it is
+// written. table is the table with the model's settings, and named the setting that chose the
 // model.
 func remedyForModel(cfg *config.Config, table, named string, err error) string {
 	set := func(key string) string { return settingOf(cfg, table+"."+key) }

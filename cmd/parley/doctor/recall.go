@@ -17,8 +17,8 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// checkIndex compares the index of what was said with what is there; none if there is no index yet. What else is wrong
-// with the store, other findings say.
+// checkIndex compares the search index with the sessions; it returns no finding if there is no index yet. Other
+// findings report what else is wrong with the store.
 func checkIndex(ctx context.Context, cfg *config.Config) []Finding {
 	place := string(cfg.Store.URL)
 	if place == "" {
@@ -57,7 +57,7 @@ func checkIndex(ctx context.Context, cfg *config.Config) []Finding {
 	return []Finding{judgeIndex(s), checkEmbedding(ctx, cfg, v)}
 }
 
-// checkEmbedding asks the model for embeddings for a vector, and compares the vectors that are there with that one.
+// checkEmbedding asks the embedding model for a vector, and compares the stored vectors with it.
 func checkEmbedding(ctx context.Context, cfg *config.Config, v vectors.State) Finding {
 	f := Finding{Part: "embeddings", State: fine}
 	who := cfg.Embeddings.Model + " at " + models.EmbeddingServer(cfg)

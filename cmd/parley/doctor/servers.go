@@ -16,8 +16,8 @@ import (
 	"parley/cmd/parley/terminal/client"
 )
 
-// checkServers tells the server of this home to ask each MCP server for its tools, and
-// returns the results.
+// checkServers tells the server of this home to ask each MCP server for its tools, and returns the
+// results.
 func checkServers(ctx context.Context, cfg *config.Config) []Finding {
 	names := slices.Sorted(maps.Keys(cfg.MCP))
 	return sideBySide(len(names), func(i int) Finding { return checkServer(ctx, cfg, names[i]) })
@@ -52,8 +52,7 @@ func checkServer(ctx context.Context, cfg *config.Config, name string) Finding {
 	return f
 }
 
-// reachSetting returns the setting that says how an MCP server is reached: its command or its
-// URL.
+// reachSetting returns the setting that says how to reach an MCP server: its command or its URL.
 func reachSetting(m config.MCPServer) string {
 	if m.URL != "" {
 		return "url"
@@ -62,7 +61,7 @@ func reachSetting(m config.MCPServer) string {
 }
 
 // checkLeftTools asks the server of this home which tools its models are not shown, and returns a
-// finding for each model that lacks some. If no server runs, nobody knows of any.
+// finding for each model that lacks some. If no server is running, there are no findings.
 func checkLeftTools(ctx context.Context, cfg *config.Config) (found []Finding) {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()

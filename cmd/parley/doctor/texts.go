@@ -1,4 +1,4 @@
-// This file has what people read from this package.
+// This file holds the text that people see from this package.
 
 package doctor
 

@@ -1,4 +1,4 @@
-// This file has what models read from this package.
+// This file holds the text that models read from this package.
 
 package doctor
 

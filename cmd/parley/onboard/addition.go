@@ -8,14 +8,13 @@ import (
 	"strings"
 )
 
-// modelHeader is the line that begins the table [model], and inlineModel what writes that table in
-// another way.
+// modelHeader matches the line that begins the table [model], and inlineModel other ways of writing that table.
 const (
 	modelHeader = `(?m)^[ \t]*\[[ \t]*model[ \t]*\][^\n]*(\n|\z)`
 	inlineModel = `(?m)^[ \t]*model[ \t]*[.=]`
 )
 
-// added returns the text of the present file with what is added. Everything else in it stays as it is.
+// added returns the text of the existing file with the additions. Everything else in it stays as it is.
 func (s *settings) added() (string, error) {
 	raw, err := os.ReadFile(s.file)
 	if err != nil {
@@ -33,14 +32,13 @@ func (s *settings) added() (string, error) {
 	return text, nil
 }
 
-// takesFurtherModel reports whether the present configuration has a model already, so that another
-// one goes in a table of its own.
+// takesFurtherModel reports whether the existing configuration already has a model, so that another one goes in a
+// table of its own.
 func (s *settings) takesFurtherModel() bool {
 	return s.present != nil && s.present.Model.Configured && !s.present.Model.Demo && !s.present.OnlyDemo()
 }
 
-// modelTable returns the table of the model that is written: [model], or one of a further model, whose
-// name no other has.
+// modelTable returns the name of the table for the model: "model", or an unused name for an additional model.
 func (s *settings) modelTable() string {
 	if !s.takesFurtherModel() {
 		return "model"
@@ -52,8 +50,8 @@ func (s *settings) modelTable() string {
 	}
 }
 
-// withModel returns the text of a configuration with the model: in the place of the demo, as the first,
-// or as a further one.
+// withModel returns the text of a configuration with the model: in place of the demo, as the first model, or as an
+// additional one.
 func (s *settings) withModel(text string) (string, error) {
 	table := s.modelTable()
 	lines := s.modelLines(table)
@@ -80,8 +78,8 @@ func (s *settings) withModel(text string) (string, error) {
 	return text[:from] + inside[:at[0]] + lines + inside[at[1]:] + text[to:], nil
 }
 
-// modelTableIn returns where the settings of the table [model] are: behind its header, up to the next
-// table; -1 if there is no such header.
+// modelTableIn returns where the settings of the table [model] are: from after its header to the next table; -1 if
+// there is no such header.
 func modelTableIn(text string) (from, to int) {
 	header := regexp.MustCompile(modelHeader).FindStringIndex(text)
 	if header == nil {
@@ -94,8 +92,8 @@ func modelTableIn(text string) (from, to int) {
 	return from, to
 }
 
-// withFallback returns the text with a further model in the list of those that are asked where that of
-// [model] does not answer.
+// withFallback returns the text with another model added to the list of those that are asked if the one in [model]
+// doesn't answer.
 func withFallback(text string, from, to int, name string) (string, error) {
 	if from < 0 {
 		return "", fmt.Errorf("there's no table [model] whose fallback could name %q: add it by hand", name)

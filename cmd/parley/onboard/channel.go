@@ -16,8 +16,7 @@ import (
 	"parley/cmd/parley/server/platforms"
 )
 
-// A channel has the settings of the chat channel that onboard writes; without a platform no
-// channel is written.
+// A channel holds the settings of the chat channel that onboard writes; without a platform, no channel is written.
 type channel struct {
 	name, title string
 	platform    string
@@ -26,8 +25,8 @@ type channel struct {
 	owner       string
 }
 
-// A token is one of a platform's tokens: from the file, if one is named, or from the
-// environment; otherwise the person is asked for it.
+// A token is one of a platform's tokens: from the file, if one is named, or from the environment; otherwise the
+// person is asked for it.
 type token struct {
 	key string // the setting
 	secret
@@ -71,7 +70,7 @@ func (s *setup) choosePlatform(ctx context.Context) error {
 	return nil
 }
 
-// platformNamed returns the platform of that name; false if there is none.
+// platformNamed returns the platform with that name; false if there is none.
 func platformNamed(name string) (config.Platform, bool) {
 	all := platforms.Settings()
 	i := slices.IndexFunc(all, func(p config.Platform) bool { return p.Name == name })
@@ -81,8 +80,8 @@ func platformNamed(name string) (config.Platform, bool) {
 	return all[i], true
 }
 
-// freeName returns a channel's name that the present configuration does not have: the platform's, or
-// that with a number.
+// freeName returns a channel name that the existing configuration doesn't use: the platform's, or that with a
+// number.
 func (s *setup) freeName(platform string) string {
 	for name, n := platform, 2; ; name, n = platform+"-"+strconv.Itoa(n), n+1 {
 		if s.present == nil {
@@ -94,8 +93,8 @@ func (s *setup) freeName(platform string) string {
 	}
 }
 
-// chooseTokens says how a bot is made on the platform, and asks for its tokens. It checks these by
-// asking the platform who the bot is.
+// chooseTokens says how to make a bot on the platform, and asks for its tokens. It checks these by asking the
+// platform who the bot is.
 func (s *setup) chooseTokens(ctx context.Context) error {
 	p, ok := platformNamed(s.channel.platform)
 	if !ok {
@@ -127,8 +126,8 @@ func (s *setup) chooseTokens(ctx context.Context) error {
 	}
 }
 
-// checkOther returns an error if a channel of the present configuration has the same bot: the two would
-// take each other's messages.
+// checkOther returns an error if a channel in the existing configuration has the same bot: the two would take each
+// other's messages.
 func (s *setup) checkOther() error {
 	if s.present == nil {
 		return nil
@@ -143,7 +142,7 @@ func (s *setup) checkOther() error {
 	return nil
 }
 
-// explain prints how a bot is made on a platform.
+// explain prints how to make a bot on a platform.
 func (s *setup) explain(p config.Platform) {
 	s.d.say(textMakeBot, p.Title)
 	for i, line := range platforms.Steps(p.Name) {
@@ -224,8 +223,7 @@ func (ch channel) adapter() (channels.Channel, config.Channel, error) {
 	return adapter, c, err
 }
 
-// tryOut asks the platform who the bot is, and whether it has the permissions that it
-// needs.
+// tryOut asks the platform who the bot is, and whether it has the permissions that it needs.
 func (ch channel) tryOut(ctx context.Context) (who string, err error) {
 	adapter, c, err := ch.adapter()
 	if err != nil {
@@ -244,7 +242,7 @@ func (ch channel) tryOut(ctx context.Context) (who string, err error) {
 	return who, err
 }
 
-// invite shows the link by which the bot is taken to where people are, on a platform that wants one,
+// invite shows the link with which the bot is added to the place where people are, on a platform that requires one,
 // and waits until the person has opened it.
 func (s *setup) invite(ctx context.Context) error {
 	if s.channel.platform == "" || !s.d.asks {
@@ -267,8 +265,8 @@ func (s *setup) invite(ctx context.Context) error {
 	return err
 }
 
-// chooseOwner asks for the owner's id on the platform. It stays "" if the person does not know it:
-// then "parley serve" prints a link or code that makes whoever uses it first the owner.
+// chooseOwner asks for the owner's id on the platform. It stays "" if the person doesn't know it: then "parley
+// serve" prints a link or code that makes whoever uses it first the owner.
 func (s *setup) chooseOwner(ctx context.Context) error {
 	p, ok := platformNamed(s.channel.platform)
 	if !ok {
@@ -294,15 +292,15 @@ func (s *setup) chooseOwner(ctx context.Context) error {
 	}
 }
 
-// The address at which the HTTP server listens unless another is set, and the word that means
-// that there is none.
+// The address at which the HTTP server listens unless another is set, and the word that means that it doesn't
+// listen.
 const (
 	usualListen = "127.0.0.1:7275"
 	noListen    = "none"
 )
 
-// chooseListen finds the address at which the HTTP server is to listen; "" means the usual one.
-// It asks only if another program, such as another bot's server, listens there already.
+// chooseListen finds the address at which the HTTP server is to listen; "" means the usual one. It asks only if
+// another program, such as another bot's server, already listens there.
 func (s *setup) chooseListen(ctx context.Context) error {
 	if s.present != nil {
 		return nil

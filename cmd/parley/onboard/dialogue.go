@@ -22,21 +22,21 @@ type dialogue struct {
 	questions int  // how many were asked
 }
 
-// errLeft says that the person has ended the dialogue before its end.
+// errLeft says that the person ended the dialogue early.
 var errLeft = errors.New("you left before the end; nothing was written")
 
-// errBack says that the person wants to answer the question before this one again.
+// errBack says that the person wants to answer the previous question again.
 var errBack = errors.New("a step back")
 
-// back is what the person types to answer the question before this one again.
+// back is what the person types to answer the previous question again.
 const back = "back"
 
 // A step asks for some of the settings. It returns errBack if the person wants to go back.
 type step func(ctx context.Context) error
 
-// walk takes the steps in their order. A step back leads to the last step that has asked something.
+// walk runs the steps in order. A step back leads to the last step that asked something.
 func (d *dialogue) walk(ctx context.Context, steps []step) error {
-	var asked []int // the steps before this one that have asked something
+	var asked []int // the earlier steps that have asked something
 	for at := 0; at < len(steps); {
 		before := d.questions
 		err := steps[at](ctx)
@@ -57,10 +57,10 @@ func (d *dialogue) walk(ctx context.Context, steps []step) error {
 	return nil
 }
 
-// usualWidth is how wide a terminal is taken to be if it does not say.
+// usualWidth is the assumed width of a terminal that doesn't report its own.
 const usualWidth = 80
 
-// say prints a text. It breaks lines between words where they are wider than the terminal.
+// say prints a text. It breaks lines that are wider than the terminal, between words.
 func (d *dialogue) say(format string, args ...any) {
 	width, _, err := term.GetSize(int(d.in.Fd()))
 	if err != nil || width < 20 {
@@ -71,9 +71,9 @@ func (d *dialogue) say(format string, args ...any) {
 	}
 }
 
-// wrap breaks a line between words, so that no line has more than width characters unless a single
-// word has. The lines after the first are indented as the first is, and as far as the text of a
-// list's item.
+// wrap breaks a line between words, so that no line has more than width characters, unless a single
+// word is longer. Lines after the first are indented like the first, and to the text of a list
+// item.
 func wrap(line string, width int) string {
 	if utf8.RuneCountInString(line) <= width {
 		return line
@@ -106,8 +106,8 @@ func wrap(line string, width int) string {
 // maxLine is the longest answer, in bytes.
 const maxLine = 4096
 
-// readLine reads a line that the person types. It reads a byte at a time, because what comes
-// after the line belongs to the next question, or to the server that runs then in this terminal.
+// readLine reads a line that the person types. It reads one byte at a time, because the input after
+// the line belongs to the next question, or to the server that then runs in this terminal.
 func (d *dialogue) readLine() (string, error) {
 	var typed []byte
 	for one := make([]byte, 1); len(typed) < maxLine; {
@@ -124,11 +124,11 @@ func (d *dialogue) readLine() (string, error) {
 	return "", fmt.Errorf("the answer has more than %d characters", maxLine)
 }
 
-// errKeys says that an answer has characters that no setting has.
+// errKeys says that an answer contains characters that no setting may contain.
 var errKeys = errors.New("the answer contains control characters, such as arrow keys")
 
 // checkTyped returns what was typed as a text, or errKeys for control characters. These come from
-// keys that mean nothing here, such as arrows.
+// keys that have no meaning here, such as arrows.
 func checkTyped(typed []byte) (string, error) {
 	text := strings.TrimSpace(string(typed))
 	if !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl) {
@@ -137,8 +137,8 @@ func checkTyped(typed []byte) (string, error) {
 	return text, nil
 }
 
-// await returns the result of read, or an error as soon as ctx is done. A read of a terminal
-// cannot be canceled: it goes on until the process ends.
+// await returns the result of read, or an error as soon as ctx is done. Reading from a terminal
+// cannot be canceled: it continues until the process ends.
 func await(ctx context.Context, read func() (string, error)) (string, error) {
 	type outcome struct {
 		text string
@@ -157,8 +157,8 @@ func await(ctx context.Context, read func() (string, error)) (string, error) {
 	}
 }
 
-// answer repeats a question until the person has answered it in characters that a setting can have.
-// It returns errBack for a step back.
+// answer repeats a question until the person has answered it in characters that a setting may
+// contain. It returns errBack for a step back.
 func (d *dialogue) answer(ctx context.Context, read func() (string, error)) (string, error) {
 	d.questions++
 	for {
@@ -174,7 +174,7 @@ func (d *dialogue) answer(ctx context.Context, read func() (string, error)) (str
 	}
 }
 
-// ask asks the person for a line. If the line is empty, ask returns the usual answer.
+// ask asks the person for a line. If the line is empty, ask returns usual.
 func (d *dialogue) ask(ctx context.Context, what, usual string) (string, error) {
 	if usual != "" {
 		what += " [" + usual + "]"
@@ -189,9 +189,8 @@ func (d *dialogue) ask(ctx context.Context, what, usual string) (string, error) 
 	return typed, err
 }
 
-// askSecret asks for a text that is not shown while it is typed. The terminal is told to
-// show nothing before the question is printed, so that a fast typist's first letters are
-// not shown either.
+// askSecret asks for a text that is not shown while it is typed. It turns off the terminal's echo
+// before it prints the question, so that a fast typist's first letters are not shown either.
 func (d *dialogue) askSecret(ctx context.Context, question string) (string, error) {
 	fd := int(d.in.Fd())
 	before, err := term.MakeRaw(fd)
@@ -214,7 +213,7 @@ func (d *dialogue) askSecret(ctx context.Context, question string) (string, erro
 	})
 }
 
-// confirm asks a question that the person answers with yes, or by just pressing Enter, or with no.
+// confirm asks a question that the person answers with yes, just Enter, or no.
 func (d *dialogue) confirm(ctx context.Context, question string) (bool, error) {
 	for {
 		typed, err := d.answer(ctx, func() (string, error) {
@@ -237,8 +236,8 @@ func (d *dialogue) confirm(ctx context.Context, question string) (bool, error) {
 // A choice is one of the possible answers to a question: its name, and what is shown for it.
 type choice struct{ name, title string }
 
-// choose asks for one of several answers, which the person gives by its number or its name, and
-// returns its name.
+// choose asks for one of several answers, which the person gives by number or name, and returns its
+// name.
 func (d *dialogue) choose(ctx context.Context, question string, among []choice) (string, error) {
 	d.say("\n%s", question)
 	width := 0

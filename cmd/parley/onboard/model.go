@@ -18,17 +18,17 @@ import (
 	"parley/tools/spelling"
 )
 
-// A model has the settings of the model that onboard writes.
+// A model holds the settings of the model that onboard writes.
 type model struct {
 	provider
 	name string
 	key  secret
 
-	listed   []string // what its server lists
-	fallback bool     // it is asked where the present model does not answer
+	listed   []string // the models that its server lists
+	fallback bool     // it is asked if the existing model doesn't answer
 }
 
-// describe returns in words which model it is.
+// describe says in words which model it is.
 func (m model) describe() string {
 	if m.provider.name == demoProvider {
 		return "the built-in demo"
@@ -36,17 +36,18 @@ func (m model) describe() string {
 	return m.name + " of " + m.fromText()
 }
 
-// A secret is a key or token. The configuration file does not hold it but says where it is: in an
+// A secret is a key or token. The configuration file doesn't contain it but says where it is: in an
 // environment variable, or in a file of its own.
 type secret struct {
 	env   string // the environment variable; "" if the secret is in a file
-	value string // the secret itself; if env is not "", the value that the variable has now
+	value string // the secret itself; if env is not "", the current value of the variable
 }
 
-// isChosen reports whether the model's server has to be found out, which the demo does not have.
+// isChosen reports whether this run has to find a server for the model, which the demo doesn't
+// need.
 func (s *setup) isChosen() bool { return s.asksModel() && s.model.provider.name != demoProvider }
 
-// chooseProvider asks which provider's model is to answer.
+// chooseProvider asks which provider's model should answer.
 func (s *setup) chooseProvider(ctx context.Context) (err error) {
 	if !s.asksModel() {
 		return nil
@@ -78,9 +79,9 @@ func (s *setup) chooseProvider(ctx context.Context) (err error) {
 	return &UsageError{fmt.Sprintf("%s: one of %s", wrong, strings.Join(names, ", "))}
 }
 
-// chooseServer finds the server of the model, and asks for its address if the provider has none or it
-// does not answer there. A server that people do not run themselves is not asked before its key is
-// known.
+// chooseServer finds the model's server, and asks for its address if the provider has none or the
+// server doesn't answer there. It doesn't contact a server that people don't run themselves before
+// its key is known.
 func (s *setup) chooseServer(ctx context.Context) error {
 	if !s.isChosen() {
 		return nil
@@ -119,7 +120,7 @@ func (s *setup) chooseServer(ctx context.Context) error {
 	}
 }
 
-// checkAddress returns why a text is no address of a server; nil if it is one.
+// checkAddress returns why a text is not the address of a server; nil if it is one.
 func checkAddress(text string) error {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
@@ -131,8 +132,9 @@ func checkAddress(text string) error {
 // errUnreachable says that no server answers at an address.
 var errUnreachable = errors.New("the server can't be reached")
 
-// reach asks the server of the model for its models, without a key. A server that wants one is there,
-// too. If there is none at the address but one below /v1, that is the address.
+// reach asks the model's server for its models, without a key. A server that requires one counts as
+// reached, too. If no server answers at the address, but one does at /v1 below it, that becomes the
+// address.
 func (s *setup) reach(ctx context.Context) (err error) {
 	m := &s.model
 	m.listed = nil
@@ -162,7 +164,7 @@ func (s *setup) reach(ctx context.Context) (err error) {
 	return err
 }
 
-// inWords returns the reason why a server has not answered: its own words, or those of the network.
+// inWords returns the reason why a server didn't answer, in its own words or those of the network.
 func inWords(err error) string {
 	refused, ok := errors.AsType[*llm.Error](err)
 	switch {
@@ -201,7 +203,7 @@ func (s *setup) chooseKey(ctx context.Context) error {
 		}
 		refused, ok := errors.AsType[*llm.Error](err)
 		if ok && refused.Cause == llm.CauseAddress {
-			return nil // it lists none; whether it answers is found out when its model is asked
+			return nil // it lists none; asking its model will show whether it answers
 		}
 		failed := s.refusal(err)
 		if !s.d.asks || s.KeyFile != "" {
@@ -212,7 +214,7 @@ func (s *setup) chooseKey(ctx context.Context) error {
 	}
 }
 
-// refusal returns in words why the model's server does not answer.
+// refusal says why the model's server doesn't answer.
 func (s *setup) refusal(err error) error {
 	what := "%s doesn't answer the way it should (%s)"
 	if refused, ok := errors.AsType[*llm.Error](err); ok {
@@ -252,7 +254,7 @@ func (s *setup) askKey(ctx context.Context, fromEnv bool) (secret, error) {
 		}
 	}
 	if p.name == otherProvider && !s.d.asks {
-		return secret{}, nil // it may want none
+		return secret{}, nil // it may not require one
 	}
 	if !s.d.asks {
 		return secret{}, missing("--key-file", "a file with the key of "+p.fromText()+"; or set "+p.env)
@@ -288,7 +290,7 @@ func readSecret(file string) (secret, error) {
 // maxShown is how many models are listed to choose from.
 const maxShown = 30
 
-// chooseModelName asks which of the server's models is to answer, and has it answer.
+// chooseModelName asks which of the server's models should answer, and makes it answer.
 func (s *setup) chooseModelName(ctx context.Context) error {
 	if !s.isChosen() {
 		return nil
@@ -332,8 +334,8 @@ func (s *setup) tryModel(ctx context.Context) error {
 	return err
 }
 
-// askModelName asks for the name of one of the server's models, by its number, its name, or a part of
-// names that is to shorten the list.
+// askModelName asks for one of the server's models, by its number, its name, or a part of names
+// that shortens the list.
 func (s *setup) askModelName(ctx context.Context) (string, error) {
 	m := s.model
 	usual := m.provider.model
@@ -384,9 +386,9 @@ func (d *dialogue) showModels(names []string) {
 	}
 }
 
-// pick returns the model that a person has typed: its number among those that are shown, or its name.
-// It returns "" and the listed models whose names have it as a part, if it is neither. What no listed
-// model has in its name is the name of one that the server does not list; a number is none.
+// pick returns the model that a person has typed: its number among those shown, or its name. If
+// typed is neither, but part of listed names, it returns "" and the models with these names. Any
+// other text is the name of a model that the server doesn't list, unless it is a number.
 func pick(typed string, shown, listed []string) (name string, some []string) {
 	if slices.Contains(listed, typed) {
 		return typed, nil
@@ -408,7 +410,7 @@ func pick(typed string, shown, listed []string) (name string, some []string) {
 	return typed, nil
 }
 
-// chooseUse asks for what a further model is to be asked.
+// chooseUse asks what an additional model is to be used for.
 func (s *setup) chooseUse(ctx context.Context) error {
 	s.model.fallback = false
 	if s.present == nil || !s.addsModel {

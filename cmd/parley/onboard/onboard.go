@@ -1,11 +1,10 @@
-// Package onboard leads somebody from an empty home to the first answer of a bot: it asks
-// for a model and a channel, tries both, and writes the settings. It also adds a model or a channel to
-// settings that are there.
+// Package onboard leads somebody from an empty home to the first answer of a bot: it asks for a model and a
+// channel, tries both, and writes the settings. It also adds a model or a channel to existing settings.
 //
-// onboard.go has the order of the steps; dialogue.go asks questions, model.go and
-// channel.go ask for the values to write, providers.go is the table of known providers of
-// models, settings.go writes the file and the secrets beside it, and addition.go changes a file that is
-// there. unit.go writes the unit file with which systemd starts Parley and keeps it running.
+// onboard.go defines the order of the steps; dialogue.go asks questions, model.go and channel.go ask for the values
+// to write, providers.go is the table of known model providers, settings.go writes the file and the secrets beside
+// it, and addition.go changes an existing file. unit.go writes the unit file with which systemd starts Parley and
+// keeps it running.
 package onboard
 
 import (
@@ -23,33 +22,33 @@ import (
 	"parley/cmd/parley/terminal"
 )
 
-// A Program has the functions of the command line that onboard calls: to find the file to write,
-// and to try what was written.
+// A Program holds the functions of the command line that onboard calls: to find the file to write, and to try what
+// was written.
 type Program struct {
 	// File returns the path of the configuration file to write.
 	File func() (string, error)
-	// Load reads a configuration file. Its error says why a server would not start with it.
+	// Load reads a configuration file. Its error says why a server would not start with that file.
 	Load func(file string) (*config.Config, error)
-	// Ask sends a question to the agent, as it is configured now, and prints the answer.
+	// Ask sends a question to the agent, with the current configuration, and prints the answer.
 	Ask func(ctx context.Context, file, question string) error
-	// Serve serves the channels until ctx is done. It calls answered once the first message on
-	// that channel was answered.
+	// Serve serves the channels until ctx is done. It calls answered once the first message on that channel was
+	// answered.
 	Serve func(ctx context.Context, file, channel string, answered func()) error
 }
 
-// A UsageError says that onboard was called wrongly.
+// A UsageError says that onboard was called incorrectly.
 type UsageError struct{ problem string }
 
-// Error says what was wrong with the call and, where there is one, the remedy.
+// Error says what was wrong with the call and, if there is one, the remedy.
 func (e *UsageError) Error() string { return e.problem }
 
-// missing returns the error for a flag that must be given because there is no person at a terminal
-// who can be asked; purpose says what the flag is for.
+// missing returns the error for a flag that must be given because there is no person at a terminal to ask; purpose
+// says what the flag is for.
 func missing(flag, purpose string) error {
 	return &UsageError{fmt.Sprintf(textCannotAsk, flag, purpose)}
 }
 
-// A Command is the command line of onboard. What its flags leave out is asked for.
+// A Command is the command line of onboard. It asks for what the flags leave out.
 type Command struct {
 	Provider string `help:"Whose model answers: openai, anthropic, …, ollama, other, or demo." placeholder:"NAME"`
 	BaseURL  string `help:"The address of the model's server, if it's none of those." placeholder:"URL"`
@@ -77,7 +76,7 @@ func (Command) Help() string {
 // demoQuestion is a first question to an agent that the demo understands.
 const demoQuestion = "write hello to hello.txt then list the files"
 
-// A setup is one run of onboard: what is asked, and what was answered so far.
+// A setup is one run of onboard: the settings to ask for, and the answers so far.
 type setup struct {
 	Command
 	settings
@@ -85,8 +84,7 @@ type setup struct {
 	program Program
 }
 
-// Run asks for what the flags leave out, writes the settings, and lets the agent answer a first
-// question.
+// Run asks for what the flags leave out, writes the settings, and makes the agent answer a first question.
 func (c Command) Run(ctx context.Context, tty terminal.Terminal, p Program) error {
 	s := &setup{Command: c, program: p, d: &dialogue{in: tty.In, out: tty.Err, asks: term.IsTerminal(int(tty.In.Fd()))}}
 	var err error
@@ -118,14 +116,14 @@ func (c Command) Run(ctx context.Context, tty terminal.Terminal, p Program) erro
 	return s.begin(ctx)
 }
 
-// The three things that can be done with a configuration that is there.
+// The three things that can be done with an existing configuration.
 const (
 	addChannel = "channel"
 	addModel   = "model"
 	startOver  = "replace"
 )
 
-// lookAtPresent asks what is to be done with the configuration file, if there is one already.
+// lookAtPresent asks what to do with the configuration file, if one exists.
 func (s *setup) lookAtPresent(ctx context.Context) error {
 	s.present, s.old, s.addsModel, s.addsChannel = nil, "", false, false
 	if _, err := os.Lstat(s.file); errors.Is(err, fs.ErrNotExist) {
@@ -153,8 +151,8 @@ func (s *setup) lookAtPresent(ctx context.Context) error {
 	return nil
 }
 
-// choosePresent asks whether to add a channel or a model to the configuration that is there, or to
-// replace it. Flags say it, too.
+// choosePresent asks whether to add a channel or a model to the existing configuration, or to replace it. Flags can
+// answer this, too.
 func (s *setup) choosePresent(ctx context.Context) (what string, err error) {
 	s.addsChannel = s.Channel != "" && s.Channel != noChannel
 	s.addsModel = s.Provider != "" || s.BaseURL != ""
@@ -181,7 +179,7 @@ func (s *setup) asksModel() bool { return s.present == nil || s.addsModel }
 // asksChannel reports whether this run sets up a channel.
 func (s *setup) asksChannel() bool { return s.present == nil || s.addsChannel }
 
-// confirmWriting shows what is about to be written, and asks whether that is right.
+// confirmWriting shows what is about to be written, and asks whether it is right.
 func (s *setup) confirmWriting(ctx context.Context) error {
 	if !s.d.asks {
 		return nil
@@ -217,7 +215,7 @@ func (s *setup) askFirst(ctx context.Context) error {
 	return nil
 }
 
-// begin serves the channel if the person wants that; otherwise it says how to go on.
+// begin serves the channel if the person wants that; otherwise it says how to continue.
 func (s *setup) begin(ctx context.Context) error {
 	d, ch := s.d, s.channel
 	if ch.platform == "" {
@@ -242,7 +240,7 @@ func (s *setup) begin(ctx context.Context) error {
 	})
 }
 
-// secretsFolder is the folder of the files that hold secrets, beside the configuration file.
+// secretsFolder is the folder for files with secrets, beside the configuration file.
 const secretsFolder = "secrets"
 
 func secretPath(file, name string) string {

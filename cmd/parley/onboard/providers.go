@@ -7,19 +7,19 @@ import (
 	"parley/agent/openai"
 )
 
-// A provider is a company, or a program on the person's own machine, whose models can be asked.
+// A provider is a company, or a program on the person's own machine, whose models can be used.
 type provider struct {
 	name, title string
 	baseURL     string
-	env         string // the environment variable in which its users usually have their key
+	env         string // the environment variable that usually contains its users' key
 	keys        string // the address at which its users find their keys; "" for none
 	model       string // the model to begin with; "" means to ask the server which models it has
 	local       bool   // it runs on the person's own machine and needs no key
-	window      int    // how many tokens it is asked to read at once; 0 leaves that to it
+	window      int    // how many tokens it is asked to read at once; 0 leaves that to the provider
 }
 
-// ollamaWindow is how many tokens a model that Ollama runs is asked to read at once: enough for
-// the instructions, the tools and a conversation, and not too much for a small graphics card.
+// ollamaWindow is how many tokens a model run by Ollama is asked to read at once: enough for the instructions, the
+// tools and a conversation, and not too much for a small graphics card.
 const ollamaWindow = 16_384
 
 // providers returns the providers that are offered, in that order.
@@ -40,13 +40,13 @@ func providers() []provider {
 	}
 }
 
-// Two further choices that are not in the table.
+// Two more choices that are not in the table.
 const (
 	otherProvider = "other" // any server that speaks OpenAI's chat completions
 	demoProvider  = "demo"  // the built-in model
 )
 
-// providerNamed returns the provider of that name; false if there is none.
+// providerNamed returns the provider with that name; false if there is none.
 func providerNamed(name string) (provider, bool) {
 	switch name {
 	case demoProvider:
@@ -62,8 +62,8 @@ func providerNamed(name string) (provider, bool) {
 	return provider{}, false
 }
 
-// UnusedKey says that the key of a provider lies in the environment, and that nothing reads it as long as
-// no model is configured; "" if none does. env looks up an environment variable.
+// UnusedKey says that the environment contains a provider's key that nothing reads as long as no model is
+// configured; "" if there is none. env looks up an environment variable.
 func UnusedKey(env func(name string) (string, bool)) string {
 	for _, p := range providers() {
 		if key, _ := env(p.env); p.env != "" && key != "" {
@@ -73,7 +73,7 @@ func UnusedKey(env func(name string) (string, bool)) string {
 	return ""
 }
 
-// providerChoices returns all choices of a provider.
+// providerChoices returns all choices of providers.
 func providerChoices() []choice {
 	var all []choice
 	for _, p := range providers() {
@@ -88,5 +88,5 @@ func providerChoices() []choice {
 		choice{demoProvider, "none yet: the built-in demo, for a first look"})
 }
 
-// fromText returns in words whose model it is, for the questions to the person.
+// fromText says in words whose model it is, for the questions to the person.
 func (p provider) fromText() string { return cmp.Or(p.title, p.baseURL) }

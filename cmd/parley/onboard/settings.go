@@ -13,21 +13,20 @@ import (
 	"parley/cmd/parley/config"
 )
 
-// settings has everything that onboard writes: a configuration file, and a file for each secret.
+// settings holds everything that onboard writes: a configuration file, and a file for each secret.
 type settings struct {
 	file    string
-	old     string // what the present file is renamed to; "" if it is not replaced
+	old     string // the new name for the existing file; "" if it is not replaced
 	model   model
 	channel channel
-	listen  string // where HTTP listens; "" means the usual place
+	listen  string // where HTTP listens; "" means the usual address
 
-	present     *config.Config // what the file says that is added to; nil if a new one is written
-	addsModel   bool           // a model is added to the present file
-	addsChannel bool           // a channel is added to the present file
+	present     *config.Config // the content of the file that is added to; nil if a new one is written
+	addsModel   bool           // a model is added to the existing file
+	addsChannel bool           // a channel is added to the existing file
 }
 
-// nameForOld returns the name to which an existing file is renamed before a new one takes its
-// place. No file has that name yet.
+// nameForOld returns an unused name for an existing file, which is renamed to it before a new file takes its place.
 func nameForOld(file string) string {
 	dated := file + ".before-" + time.Now().Format("20060102-150405")
 	for name, n := dated, 2; ; name, n = dated+"-"+strconv.Itoa(n), n+1 {
@@ -37,9 +36,8 @@ func nameForOld(file string) string {
 	}
 }
 
-// write writes all files. The configuration comes last, so that the files which it names
-// exist then, and only if load can read it. No file is overwritten that the old configuration may
-// name.
+// write writes all files. It writes the configuration last, so that the files that it names exist by then, and only
+// if load can read it. It overwrites no file that the old configuration may name.
 func (s *settings) write(load func(file string) (*config.Config, error)) (err error) {
 	text, err := s.text()
 	if err != nil {
@@ -55,7 +53,7 @@ func (s *settings) write(load func(file string) (*config.Config, error)) (err er
 			return err
 		}
 	}
-	trial := s.file + ".new" // beside the file: the paths in it are relative to its folder
+	trial := s.file + ".new" // beside the file, because the paths in it are relative to its folder
 	if err := replace(trial, text); err != nil {
 		return err
 	}
@@ -77,8 +75,8 @@ func (s *settings) write(load func(file string) (*config.Config, error)) (err er
 	return nil
 }
 
-// check returns an error if the settings that were read do not have what was to be added: the file may
-// be written in a way that onboard does not know.
+// check returns an error if the settings that were read don't contain what was to be added: the file may be written
+// in a way that onboard doesn't understand.
 func (s *settings) check(read *config.Config) error {
 	c, ok := read.Channels[s.channel.name]
 	if s.channel.platform != "" && (!ok || c.Platform != s.channel.platform) {
@@ -109,13 +107,13 @@ func replace(path, text string) (err error) {
 		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
-		_ = os.Remove(f.Name()) // half a file is nobody's
+		_ = os.Remove(f.Name()) // nobody needs half a file
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return nil
 }
 
-// secrets returns the secrets that are written to files, by the files' names.
+// secrets returns the secrets to be written to files, by file name.
 func (s *settings) secrets() map[string]string {
 	all := map[string]string{}
 	add := func(name string, held secret) {
@@ -130,9 +128,8 @@ func (s *settings) secrets() map[string]string {
 	return all
 }
 
-// secretName returns the name of the file that has a secret or will have it: name or, if a file
-// of that name holds another secret, which the old configuration may need, the name with a
-// number.
+// secretName returns the name of the file that contains or will contain a secret: name or, if a file with that name
+// contains another secret, which the old configuration may need, the name with a number.
 func (s *settings) secretName(name string, k secret) string {
 	for numbered, n := name, 2; ; numbered, n = name+"-"+strconv.Itoa(n), n+1 {
 		path := secretPath(s.file, numbered)
@@ -145,10 +142,10 @@ func (s *settings) secretName(name string, k secret) string {
 	}
 }
 
-// secretOf returns the name of the file that has the key of the model in that table.
+// secretOf returns the name of the file for the key of the model in that table.
 func secretOf(table string) string { return strings.ReplaceAll(table, ".", "_") }
 
-// reference returns the text by which the configuration file refers to a secret.
+// reference returns the text with which the configuration file refers to a secret.
 func (s *settings) reference(name string, k secret) string {
 	if k.env != "" {
 		return "${" + k.env + "}"
@@ -156,8 +153,7 @@ func (s *settings) reference(name string, k secret) string {
 	return "${file:" + secretsFolder + "/" + s.secretName(name, k) + "}"
 }
 
-// text returns the content of the configuration file: a new one, or the present one with what is
-// added.
+// text returns the content of the configuration file: a new one, or the existing one with the additions.
 func (s *settings) text() (string, error) {
 	if s.present != nil {
 		return s.added()
@@ -172,7 +168,7 @@ func (s *settings) text() (string, error) {
 `, s.channelTable(), s.listenTable()}, func(part string) bool { return part == "" }), "\n"), nil
 }
 
-// line returns the line of a setting with its value, and why it is there.
+// line returns the line that sets a setting, with a comment that says why it is there.
 func line(key, value, why string) string {
 	text := key + " = " + value
 	if why != "" {
@@ -181,7 +177,7 @@ func line(key, value, why string) string {
 	return text + "\n"
 }
 
-// modelLines returns the settings of the model in the table "model", or that of a further model.
+// modelLines returns the settings of the model in the table "model", or those of an additional model.
 func (s *settings) modelLines(table string) string {
 	m := s.model
 	if m.provider.name == demoProvider {
@@ -197,7 +193,7 @@ func (s *settings) modelLines(table string) string {
 	return text
 }
 
-// channelTable returns the table of the channel; "" if there is none.
+// channelTable returns the table for the channel; "" if there is none.
 func (s *settings) channelTable() string {
 	c := s.channel
 	if c.platform == "" {
@@ -221,7 +217,7 @@ func (s *settings) channelTable() string {
 	return b.String()
 }
 
-// listenTable returns the table that says where HTTP listens; "" if that is the usual place.
+// listenTable returns the table that says where HTTP listens; "" if that is the usual address.
 func (s *settings) listenTable() string {
 	if s.listen == "" {
 		return ""

@@ -1,8 +1,8 @@
-// This file has what people read from this package.
+// This file holds the text that people see from this package.
 
 package onboard
 
-// textHelp is what the command's help says after its first line.
+// textHelp is the text of the command's help after its first line.
 const textHelp = `It asks you for whatever the flags leave out; every step has a flag, for use without a terminal. It tries each answer before it writes anything. The settings go to the file that --config names, or else to the home's parley.toml. If that file exists, you can add to it, or replace it and keep the old one under another name.
 
 Examples:
@@ -63,5 +63,5 @@ const (
 	textNotRead        = "%s is set, but nothing reads it yet: parley onboard sets up %s."
 )
 
-// textNoPlace is said where a user has no folder for units of systemd.
+// textNoPlace is the text for a user who has no folder for systemd units.
 const textNoPlace = "Parley can't find a place for the unit: neither $HOME nor $XDG_CONFIG_HOME is set"

@@ -15,9 +15,9 @@ import (
 // Name is the name of the unit.
 const Name = "parley.service"
 
-// A Service says what systemd is to start, and for whom. An ordinary user gets a unit of their own,
-// which serves their home. Root gets the machine's unit, which is deploy/parley.service with the
-// paths of the program and the configuration.
+// A Service says what systemd is to start, and for whom. An ordinary user gets a unit of their own, which serves
+// their home. Root gets the machine's unit, which is deploy/parley.service with the paths of the program and the
+// configuration.
 type Service struct {
 	Program string // absolute
 	Config  string // absolute; "" for none
@@ -33,8 +33,7 @@ type Problem struct{ text string }
 // Error says what to do.
 func (p *Problem) Error() string { return p.text }
 
-// Path returns the path at which the unit file belongs. env looks up environment variables of the
-// user.
+// Path returns the path at which the unit file belongs. env looks up the user's environment variables.
 func (s Service) Path(env func(string) string) (string, error) {
 	if s.Root {
 		return filepath.Join("/etc/systemd/system", Name), nil
@@ -49,8 +48,7 @@ func (s Service) Path(env func(string) string) (string, error) {
 	return filepath.Join(folder, "systemd", "user", Name), nil
 }
 
-// StartCommands returns the commands that make systemd start the unit, now and whenever the machine
-// starts.
+// StartCommands returns the commands that make systemd start the unit, now and whenever the machine boots.
 func (s Service) StartCommands() []string {
 	if s.Root {
 		return []string{"systemctl daemon-reload", "systemctl enable --now parley"}
@@ -58,7 +56,7 @@ func (s Service) StartCommands() []string {
 	return []string{"systemctl --user daemon-reload", "systemctl --user enable --now parley", "loginctl enable-linger"}
 }
 
-// StopCommand returns the command that makes systemd stop the unit and start it no more.
+// StopCommand returns the command that makes systemd stop the unit and no longer start it.
 func (s Service) StopCommand() string {
 	if s.Root {
 		return "systemctl disable --now parley"
@@ -74,8 +72,8 @@ func (s Service) LogCommand() string {
 	return "journalctl --user -u parley -f"
 }
 
-// EnvironmentFile returns the path of the file from which systemd takes the variables that the
-// configuration reads. Only its owner reads it.
+// EnvironmentFile returns the path of the file from which systemd takes the variables that the configuration reads.
+// Only its owner can read it.
 func (s Service) EnvironmentFile() string {
 	if s.Root {
 		return credentialsSource + "environment"
@@ -83,8 +81,8 @@ func (s Service) EnvironmentFile() string {
 	return filepath.Join(s.Home, "service.env")
 }
 
-// environment returns the content of the environment file; "" if the configuration reads no variable.
-// systemd has none of those that are set in a shell.
+// environment returns the content of the environment file; "" if the configuration reads no variables. systemd
+// doesn't get the variables that are set in a shell.
 func (s Service) environment(env func(string) string) (string, error) {
 	if s.Config == "" {
 		return "", nil
@@ -112,8 +110,8 @@ func (s Service) environment(env func(string) string) (string, error) {
 	return strings.Join(lines, ""), nil
 }
 
-// ReadVariables takes the variables that the configuration reads from env, for Write to put them where
-// systemd finds them.
+// ReadVariables takes the variables that the configuration reads from env, so that Write can put them where systemd
+// finds them.
 func (s *Service) ReadVariables(env func(string) string) (err error) {
 	s.variables, err = s.environment(env)
 	return err
@@ -122,8 +120,8 @@ func (s *Service) ReadVariables(env func(string) string) (err error) {
 // HasVariables reports whether the configuration reads variables.
 func (s Service) HasVariables() bool { return s.variables != "" }
 
-// writeEnvironment writes the environment file. If the configuration reads no variable, it removes the
-// one of an earlier configuration.
+// writeEnvironment writes the environment file. If the configuration reads no variables, it removes the file of an
+// earlier configuration.
 func (s Service) writeEnvironment() error {
 	path := s.EnvironmentFile()
 	if s.variables == "" {
@@ -138,8 +136,7 @@ func (s Service) writeEnvironment() error {
 	return replace(path, s.variables)
 }
 
-// Text returns the content of the unit. An error that the operator must see to is a
-// *Problem.
+// Text returns the content of the unit. An error that the operator must take care of is a *Problem.
 func (s Service) Text() (string, error) {
 	for _, path := range []string{s.Program, s.Config, s.Home} {
 		if strings.ContainsAny(path, "\n\"%$\\") {
@@ -152,7 +149,7 @@ func (s Service) Text() (string, error) {
 	return s.systemUnit()
 }
 
-// environmentLine returns the line of the unit that names the environment file; "" if there is none.
+// environmentLine returns the line in the unit that names the environment file; "" if there is none.
 func (s Service) environmentLine() string {
 	if s.variables == "" {
 		return ""
@@ -160,7 +157,7 @@ func (s Service) environmentLine() string {
 	return "EnvironmentFile=" + s.EnvironmentFile() + "\n"
 }
 
-// userUnit returns the unit of an ordinary user.
+// userUnit returns the unit for an ordinary user.
 func (s Service) userUnit() string {
 	call := fmt.Sprintf("%q --home %q serve", s.Program, s.Home)
 	if s.Config != "" {
@@ -195,15 +192,15 @@ WantedBy=default.target
 `
 }
 
-// The machine's unit finds its secrets in the folder credentials. Root keeps them in the folder
-// credentialsSource, from where systemd passes them on.
+// The machine's unit finds its secrets in the folder credentials. Root stores them in the folder credentialsSource,
+// from which systemd passes them on.
 const (
 	credentials       = "/run/credentials/parley.service/"
 	credentialsSource = "/etc/parley/credentials/"
 )
 
-// systemUnit returns the machine's unit: it runs as a user that exists only while it runs, and
-// reads its secrets as credentials.
+// systemUnit returns the machine's unit: it runs as a user that exists only while the unit runs, and reads its
+// secrets as credentials.
 func (s Service) systemUnit() (string, error) {
 	if s.Config == "" {
 		return "", &Problem{"the machine's service needs a configuration that everybody may read: write /etc/parley/parley.toml, and name it with --config"}
@@ -237,8 +234,7 @@ func (s Service) systemUnit() (string, error) {
 	return strings.Join(lines, ""), nil
 }
 
-// secretsOf returns the names of the secrets that a configuration reads as credentials of
-// systemd.
+// secretsOf returns the names of the secrets that a configuration reads as systemd credentials.
 func secretsOf(config string) ([]string, error) {
 	secretFile := regexp.MustCompile(`\$\{file:([^}]*)\}`)
 	var names []string
@@ -264,8 +260,8 @@ func secretsOf(config string) ([]string, error) {
 	return names, nil
 }
 
-// checkReadable returns a *Problem if not every user may read a file. The unit's own user, which
-// must read it, does not exist yet and so cannot be checked.
+// checkReadable returns a *Problem if not every user may read a file. The unit's own user, which must read it,
+// doesn't exist yet and so cannot be checked.
 func checkReadable(file string) error {
 	for path, want := file, os.FileMode(0o004); ; path, want = filepath.Dir(path), 0o001 {
 		info, err := os.Stat(path)
@@ -281,8 +277,8 @@ func checkReadable(file string) error {
 	}
 }
 
-// Write writes the unit and the variables that it names. It replaces a unit that differs only if replace
-// is true, and otherwise writes nothing and returns os.ErrExist.
+// Write writes the unit and the variables that it names. It replaces a unit that differs only if replace is true;
+// otherwise it writes nothing and returns os.ErrExist.
 func (s Service) Write(path string, replace bool) error {
 	text, err := s.Text()
 	if err != nil {
@@ -311,7 +307,7 @@ func (s Service) Write(path string, replace bool) error {
 		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
-		_ = os.Remove(f.Name()) // half a unit is nobody's
+		_ = os.Remove(f.Name()) // nobody needs half a unit
 		return fmt.Errorf("write the unit: %w", err)
 	}
 	return nil

@@ -28,7 +28,7 @@ func NewDiscord(t *testing.T, script agenttest.Script, more string) (*World, *di
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = dc.Close() }) // may be closed already
+	t.Cleanup(func() { _ = dc.Close() }) // it may already be closed
 	text := fmt.Sprintf("[model]\nname = \"scripted\"\nbase_url = %q\napi_key = \"none\"\n[channels.discord]\nbot_token = \"${DISCORD}\"\napi_url = %q\nrate_limit = \"none\"\nintroduce = \"never\"\naccess = \"open\"\nowners = [1]\n[http]\nlisten = \"\"\n%s",
 		w.Model.Start(t), api, more)
 	if err := os.WriteFile(w.File, []byte(text), 0o600); err != nil {

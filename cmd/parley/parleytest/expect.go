@@ -14,7 +14,7 @@ func Must(t testing.TB, err error) {
 	}
 }
 
-// Wants checks that what was said has all of these words.
+// Wants checks that what was said contains all of these words.
 func Wants(t *testing.T, said string, words ...string) {
 	t.Helper()
 	for _, word := range words {
@@ -24,7 +24,7 @@ func Wants(t *testing.T, said string, words ...string) {
 	}
 }
 
-// Requested returns the id of the request for approval that a text makes.
+// Requested returns the id of the request for approval in a text.
 func Requested(t *testing.T, text string) string {
 	t.Helper()
 	m := regexp.MustCompile("(?:approve |Request `?)([a-z2-7]{10})").FindStringSubmatch(text)

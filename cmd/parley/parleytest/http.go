@@ -18,7 +18,7 @@ type HTTPWorld struct {
 	Client *http.Client
 }
 
-// ListenHTTP has a world's server listen for HTTP.
+// ListenHTTP makes a world's server listen for HTTP.
 func ListenHTTP(w *World) *HTTPWorld {
 	w.T.Helper()
 	address := FreeAddress(w.T)
@@ -29,11 +29,11 @@ func ListenHTTP(w *World) *HTTPWorld {
 	return HTTPAt(w, address)
 }
 
-// HTTPAt is a world whose settings have the server listen at this address already.
+// HTTPAt returns a world whose settings already make the server listen at this address.
 func HTTPAt(w *World, address string) *HTTPWorld {
 	return &HTTPWorld{
 		World: w, URL: "http://" + address,
-		// It is for many requests at once.
+		// It must allow many requests at once.
 		Client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}, Timeout: time.Minute},
 	}
 }
@@ -62,19 +62,19 @@ func (o *HTTPWorld) Ready(t testing.TB) {
 	}
 }
 
-// An Answer is an answer over HTTP.
+// An Answer is an answer to an HTTP request.
 type Answer struct {
 	Status int
 	Header http.Header
 	Body   string
 }
 
-// ID returns the id of the message that was accepted.
+// ID returns the id of the accepted message.
 func (a Answer) ID() string {
 	var m struct {
 		ID string `json:"id"`
 	}
-	_ = json.Unmarshal([]byte(a.Body), &m) // then it has none
+	_ = json.Unmarshal([]byte(a.Body), &m) // without a valid body it has no id
 	return m.ID
 }
 
@@ -89,7 +89,7 @@ func (a Answer) Code() string {
 	return m.Error.Code
 }
 
-// TryAsk makes one request. headers are names and values; Host is one.
+// TryAsk makes one request. headers contains names and values in turn; Host is one of the names.
 func (o *HTTPWorld) TryAsk(method, path, body string, headers ...string) (Answer, error) {
 	req, err := http.NewRequest(method, o.URL+path, strings.NewReader(body))
 	if err != nil {
@@ -113,7 +113,7 @@ func (o *HTTPWorld) TryAsk(method, path, body string, headers ...string) (Answer
 	return Answer{res.StatusCode, res.Header, string(raw)}, err
 }
 
-// Ask makes one request where the server is there.
+// Ask makes one request to a running server.
 func (o *HTTPWorld) Ask(method, path, body string, headers ...string) Answer {
 	o.T.Helper()
 	a, err := o.TryAsk(method, path, body, headers...)
@@ -121,10 +121,10 @@ func (o *HTTPWorld) Ask(method, path, body string, headers ...string) Answer {
 	return a
 }
 
-// Bearer returns the header of a token.
+// Bearer returns the header for a token.
 func Bearer(token string) []string { return []string{"Authorization", "Bearer " + token} }
 
-// OwnerHeader returns the header of the home's own token.
+// OwnerHeader returns the header for the home's own token.
 func (o *HTTPWorld) OwnerHeader() []string {
 	o.T.Helper()
 	raw, err := os.ReadFile(filepath.Join(o.Home, "token"))
@@ -132,7 +132,8 @@ func (o *HTTPWorld) OwnerHeader() []string {
 	return Bearer(strings.TrimSpace(string(raw)))
 }
 
-// WaitReadiness waits until /readyz answers so, whatever the Host and without a token.
+// WaitReadiness waits until /readyz answers with that status and text, whatever the Host and
+// without a token.
 func (o *HTTPWorld) WaitReadiness(status int, part string) {
 	o.T.Helper()
 	WaitFor(o.T, "readiness with "+part, func() bool {

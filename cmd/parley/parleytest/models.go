@@ -15,8 +15,8 @@ func EchoModel(r agenttest.Request) agenttest.Response {
 	return agenttest.Reply("you said " + r.Said())
 }
 
-// ToolsModel does a round with a tool of each effect that there is, messages
-// chat 3, and answers with what the tools said.
+// ToolsModel does a round with a tool of each effect, messages chat 3, and answers with what the
+// tools returned.
 func ToolsModel(r agenttest.Request) agenttest.Response {
 	switch r.Rounds() {
 	case 0:
@@ -38,7 +38,7 @@ func ToolsModel(r agenttest.Request) agenttest.Response {
 	return agenttest.Reply(strings.Join(r.Results(), " "))
 }
 
-// Costs is an answer that its provider charges for.
+// Costs returns an answer that its provider charges for.
 func Costs(dollars string) agenttest.Response {
 	return agenttest.Stream(`{"choices":[{"delta":{"content":"fine"},"finish_reason":"stop"}]}`,
 		`{"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":2,"cost":`+dollars+`}}`, "[DONE]")

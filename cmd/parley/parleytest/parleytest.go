@@ -1,7 +1,7 @@
 // Package parleytest runs the real program as a child process, between a fake Telegram server and a scripted model server.
 //
 // It builds the program once for a package's tests, with the crashpoints at which a test
-// may kill it. redis.go starts a Redis that a test may kill too.
+// may kill it. redis.go starts a Redis that a test may kill, too.
 package parleytest
 
 import (
@@ -22,26 +22,26 @@ import (
 
 	"parley/agent/agenttest"
 	"parley/channels/telegram/telegramtest"
-	_ "parley/sessions/sqldb" // the driver of the databases in which Count looks
+	_ "parley/sessions/sqldb" // the driver of the databases that Count queries
 	"parley/tools/testlog"
 )
 
 // Binary builds the program and returns its path.
 var Binary = sync.OnceValues(func() (string, error) {
-	// go test does not see of which files the program is made, and would take an old result for that of a
-	// changed program. Because of this variable, which .ci/servers sets anew, no result is used again.
+	// go test doesn't know which files the program is built from, and would use an old result for a changed
+	// program. Because of this variable, which .ci/servers sets to a new value, no result is reused.
 	_ = os.Getenv("PARLEY_TEST_RUN")
 	dir, err := os.MkdirTemp("", "parley-e2e-")
 	if err != nil {
 		return "", err
 	}
 	path := filepath.Join(dir, "parley")
-	// Of what "go run" links, the build cache keeps a copy: the next package's tests have it at once.
+	// The build cache keeps a copy of what "go run" links: the next package's tests get it at once.
 	out, err := exec.Command("go", "run", "-buildvcs=false", "-tags", "chaos", "-exec", "cp", "parley/cmd/parley", path).CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("build: %w\n%s", err, out)
 	}
-	return path, os.Chmod(path, 0o755) // whatever the umask has taken away: commands of root's run it as another user
+	return path, os.Chmod(path, 0o755) // regardless of the umask: root's commands run it as another user
 })
 
 // The names and times that the tests' bots share.
@@ -53,8 +53,8 @@ const (
 	Patience = 60 * time.Second
 )
 
-// A World is what the program runs in during a test: a fake Telegram, a scripted model server,
-// and the directory of the bot's data.
+// A World is what surrounds the program during a test: a fake Telegram, a scripted model server, and the directory
+// of the bot's data.
 type World struct {
 	T        *testing.T
 	Telegram *telegramtest.Server
@@ -63,8 +63,8 @@ type World struct {
 	File     string
 }
 
-// New makes a world in which user 1 owns the bot and the users 2 to 999 may talk to it. more is
-// text that is added to the configuration file.
+// New makes a world in which user 1 owns the bot and the users 2 to 999 may talk to it. more is appended to the
+// configuration file.
 func New(t *testing.T, script agenttest.Script, more string) *World {
 	t.Helper()
 	w := &World{T: t, Telegram: telegramtest.New(Token, "parleybot"), Model: agenttest.New(script), Home: t.TempDir()}
@@ -115,8 +115,7 @@ func (w *World) Serve(env ...string) *Process {
 	return p.start()
 }
 
-// ServeAs starts "parley serve" with a role, as one process of a fleet, in a home directory of
-// its own.
+// ServeAs starts "parley serve" with a role, as one process of a fleet, in a home directory of its own.
 func (w *World) ServeAs(role string) *Process {
 	w.T.Helper()
 	own := *w
@@ -124,7 +123,7 @@ func (w *World) ServeAs(role string) *Process {
 	return own.process("serve", "--role", role).start()
 }
 
-// process returns a process that runs the program with these arguments once it is started.
+// process returns a process that will run the program with these arguments once it is started.
 func (w *World) process(args ...string) *Process {
 	w.T.Helper()
 	return &Process{w: w, Cmd: w.Command(args...), Stderr: &SyncBuffer{}, Ended: make(chan error, 1)}
@@ -183,14 +182,14 @@ func (p *Process) HasEnded() bool {
 	}
 }
 
-// WaitServing waits until the server accepts requests, so that a command that comes next finds it
-// and does not open the home itself.
+// WaitServing waits until the server accepts requests, so that the next command finds it and does not open the home
+// itself.
 func (p *Process) WaitServing() {
 	p.w.T.Helper()
 	WaitFor(p.w.T, "serve to be up", func() bool { return strings.Contains(p.Stderr.String(), `"serving"`) })
 }
 
-// Count returns the number that a query of one of the home's databases gives.
+// Count returns the number that a query to one of the home's databases returns.
 func (w *World) Count(file, query string) int {
 	w.T.Helper()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(w.Home, file)+"?mode=ro&_pragma=busy_timeout(5000)")
@@ -255,7 +254,7 @@ func (w *World) Run(args ...string) (stdout, stderr string, code int) {
 	return out.String(), errs.String(), code
 }
 
-// WaitFor waits until a condition holds.
+// WaitFor waits until a condition is true.
 func WaitFor(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(Patience); !holds(); {
@@ -266,8 +265,7 @@ func WaitFor(t testing.TB, what string, holds func() bool) {
 	}
 }
 
-// A SyncBuffer holds the output of a process, which tests may read while the process
-// writes.
+// A SyncBuffer stores the output of a process, which tests may read while the process writes.
 type SyncBuffer struct{ testlog.Buffer }
 
 // Tail returns the end of the output, short enough for a log.
@@ -276,15 +274,15 @@ func (s *SyncBuffer) Tail() string {
 	return all[max(0, len(all)-4000):]
 }
 
-// InterruptedSends returns how many sends were cut off, so that nobody knows whether they
-// arrived. For each of these, one message more than expected may have arrived.
+// InterruptedSends returns how many sends were cut off, so that it is unknown whether they arrived. For each of
+// these, one message more than expected may have arrived.
 func (w *World) InterruptedSends() int {
 	w.T.Helper()
 	return w.Count("sessions.db", "SELECT sum(interrupted) FROM parts")
 }
 
-// WaitBooked waits until the book knows what the platform calls an answer. A test sees it on the
-// platform a moment before, when a reaction to it is one to nothing known.
+// WaitBooked waits until the book knows the platform's id for an answer. A test sees the answer on the platform a
+// moment before that, when a reaction to it would refer to an unknown message.
 func (w *World) WaitBooked(id string) {
 	w.T.Helper()
 	WaitFor(w.T, "the book to know the answer", func() bool {
@@ -298,7 +296,7 @@ func FilesWith(t *testing.T, dir, text string) []string {
 	var found []string
 	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if errors.Is(err, os.ErrNotExist) {
-			return nil // a program that runs beside this has removed it
+			return nil // a program that is running at the same time has removed it
 		}
 		if err != nil || !d.Type().IsRegular() {
 			return err

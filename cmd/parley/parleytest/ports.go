@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// FreeAddress returns an address on which nobody listens. The system gives its port to no
-// outgoing connection, so a server that is restarted gets it again. A lock on a file for the port
-// keeps other tests, also of other processes, from getting the same address.
+// FreeAddress returns an address at which nobody listens. The system doesn't use its port for
+// outgoing connections, so a server that is restarted gets it again. A lock on a file for the port
+// keeps other tests, including those in other processes, from getting the same address.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	for range 100 {
@@ -22,7 +22,7 @@ func FreeAddress(t testing.TB) string {
 			t.Fatal(err)
 		}
 		if syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
-			_ = lock.Close() // another has it
+			_ = lock.Close() // somebody else holds it
 			continue
 		}
 		address := fmt.Sprintf("127.0.0.1:%d", port)

@@ -12,8 +12,8 @@ import (
 )
 
 // A Redis is a Redis server that a test may kill. It writes every change to its file before it
-// answers. With Redis's usual setting, appendfsync everysec, it would hold changes back while a
-// busy disk is slow (docs/reliability.md), and these tests are not about the disk.
+// answers. With Redis's default setting, appendfsync everysec, it would delay changes while a busy
+// disk is slow (docs/reliability.md), and these tests are not about the disk.
 type Redis struct {
 	t    testing.TB
 	name string
@@ -46,7 +46,7 @@ func StartRedis(t testing.TB) *Redis {
 // URL returns the address of the server.
 func (s *Redis) URL() string { return "redis://127.0.0.1:" + s.port }
 
-// Start starts the server on the data that it has, and waits until it answers.
+// Start starts the server with its existing data, and waits until it answers.
 func (s *Redis) Start() error {
 	s.cmd = exec.Command(s.name, "--port", s.port, "--bind", "127.0.0.1", "--dir", s.dir, "--save", "", "--appendonly", "yes",
 		"--appendfsync", "no", "--maxmemory-policy", "noeviction", "--daemonize", "no", "--logfile", "")

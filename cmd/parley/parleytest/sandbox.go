@@ -2,10 +2,10 @@ package parleytest
 
 import "strings"
 
-// WithShell are settings by which agents may run commands and change files.
+// WithShell contains settings that let agents run commands and change files.
 const WithShell = "\n[agents.defaults]\ncapabilities = [\"file_read\", \"file_write\", \"shell\"]\n"
 
-// NeedsSandbox skips the test, visibly, where no sandbox works.
+// NeedsSandbox skips the test, visibly, if no sandbox works.
 func (w *World) NeedsSandbox() {
 	w.T.Helper()
 	out, _, _ := w.Run("doctor")

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// ReadSource returns what a file of this repository holds. The path begins at its top.
+// ReadSource returns the content of a file in this repository. The path begins at its top.
 func ReadSource(t testing.TB, path string) string {
 	t.Helper()
 	dir, err := os.Getwd()

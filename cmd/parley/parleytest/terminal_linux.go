@@ -62,10 +62,10 @@ func (s *Seat) Types(text string) {
 	}
 }
 
-// Content returns what the terminal has shown, including what has scrolled away.
+// Content returns what the terminal has shown, including what has scrolled off.
 func (s *Seat) Content() string { return consoletest.Seen(s.Shown.String(), 80, 24) }
 
-// Sees waits until something is to be seen.
+// Sees waits until a text is visible.
 func (s *Seat) Sees(what string) {
 	s.t.Helper()
 	for deadline := time.Now().Add(Patience); !strings.Contains(s.Content(), what); {
@@ -76,13 +76,13 @@ func (s *Seat) Sees(what string) {
 	}
 }
 
-// SeesTimes waits until something is to be seen that many times.
+// SeesTimes waits until a text is visible that many times.
 func (s *Seat) SeesTimes(what string, times int) {
 	s.t.Helper()
 	WaitFor(s.t, fmt.Sprintf("%q, %d times", what, times), func() bool { return strings.Count(s.Content(), what) >= times })
 }
 
-// Leaves ends the chat and waits for that.
+// Leaves ends the chat and waits until it has ended.
 func (s *Seat) Leaves() {
 	s.t.Helper()
 	if _, err := s.Keyboard.WriteString("\x04"); err != nil {
@@ -93,7 +93,7 @@ func (s *Seat) Leaves() {
 	}
 }
 
-// Ends waits for the end of what runs at a terminal.
+// Ends waits until the program at the terminal ends.
 func (s *Seat) Ends() {
 	s.t.Helper()
 	if err := <-s.Ended; err != nil {

@@ -11,26 +11,27 @@ import (
 	"time"
 )
 
-// How much of one line is held: the rest of a longer message is left out, and so are all fields if they are longer.
+// How much of one line is stored: the rest of a longer message is left out, and so are all fields if they are
+// longer.
 const (
 	longestMessage = 2 << 10
 	longestFields  = 16 << 10
-	lineOverhead   = 128 // bytes of memory that a line takes beside its texts, about
+	lineOverhead   = 128 // the approximate number of bytes that a line takes in memory besides its texts
 )
 
-// A Line is a record of the process's log.
+// A Line is a record in the process's log.
 type Line struct {
-	ID      int64 // grows from line to line, also from one process to the next
+	ID      int64 // grows from line to line, and from one process to the next
 	At      time.Time
 	Level   slog.Level
 	Message string
-	Fields  json.RawMessage // an object
+	Fields  json.RawMessage // a JSON object
 }
 
 func (l Line) size() int { return len(l.Message) + len(l.Fields) + lineOverhead }
 
-// A Log holds the newest lines of the process's log, so that people can look at them from elsewhere. What it holds
-// is bounded in bytes.
+// A Log stores the newest lines of the process's log, so that people can view them from elsewhere. Its size is
+// limited in bytes.
 type Log struct {
 	most int
 
@@ -39,20 +40,21 @@ type Log struct {
 	bytes int
 	last  int64         // the id of the newest line
 	fresh chan struct{} // closed at the next line
-	form  bytes.Buffer  // what a handler writes the fields of a line to
+	form  bytes.Buffer  // the handler writes a line's fields here
 }
 
-// NewLog makes a Log that holds at most that many bytes.
+// NewLog makes a Log that stores at most that many bytes.
 func NewLog(most int) *Log {
 	return &Log{most: most, last: time.Now().UnixMicro(), fresh: make(chan struct{})}
 }
 
-// Beside returns a handler that does what h does, and has the log hold each record as well.
+// Beside returns a handler that does what h does, and also stores each record in the log.
 func (l *Log) Beside(h slog.Handler) slog.Handler {
 	return &besideHandler{h, slog.NewJSONHandler(&l.form, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: fieldOf}), l}
 }
 
-// fieldOf leaves what a Line has of its own out of the fields, and writes durations as people do.
+// fieldOf removes the attributes that a Line stores separately from its fields, and writes durations the way people
+// do.
 func fieldOf(groups []string, a slog.Attr) slog.Attr {
 	if len(groups) == 0 && (a.Key == slog.TimeKey || a.Key == slog.LevelKey || a.Key == slog.MessageKey) {
 		return slog.Attr{}
@@ -86,7 +88,7 @@ func (h *besideHandler) WithGroup(name string) slog.Handler {
 	return &besideHandler{h.Handler.WithGroup(name), h.form.WithGroup(name), h.log}
 }
 
-// add adds a record, whose fields form writes, and drops the oldest lines for which there is no room.
+// add adds a record, whose fields form writes, and drops the oldest lines if there is no room for them.
 func (l *Log) add(ctx context.Context, form slog.Handler, r slog.Record) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -95,7 +97,7 @@ func (l *Log) add(ctx context.Context, form slog.Handler, r slog.Record) {
 	if err := form.Handle(ctx, r); err == nil && l.form.Len() <= longestFields {
 		fields = bytes.Clone(bytes.TrimSpace(l.form.Bytes()))
 	}
-	if l.form.Cap() > 2*longestFields { // one long line does not keep that much for ever
+	if l.form.Cap() > 2*longestFields { // so that one long line doesn't keep that much forever
 		l.form = bytes.Buffer{}
 	}
 	message := r.Message
@@ -109,14 +111,15 @@ func (l *Log) add(ctx context.Context, form slog.Handler, r slog.Record) {
 	for ; l.bytes > l.most && drop < len(l.lines); drop++ {
 		l.bytes -= l.lines[drop].size()
 	}
-	clear(l.lines[:drop]) // their texts are free at once
+	clear(l.lines[:drop]) // frees their texts at once
 	l.lines = l.lines[drop:]
 	close(l.fresh)
 	l.fresh = make(chan struct{})
 }
 
-// Newest returns the newest lines of at least that level and before that id, at most limit, the oldest first; before
-// is 0 for all. last is the id of the newest line of any level, and more says that there are older ones.
+// Newest returns the newest lines of at least that level and with ids below before, at most limit, the oldest
+// first; 0 for before means all. last is the id of the newest line of any level, and more says that there are older
+// ones.
 func (l *Log) Newest(least slog.Level, before int64, limit int) (lines []Line, last int64, more bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -134,13 +137,13 @@ func (l *Log) Newest(least slog.Level, before int64, limit int) (lines []Line, l
 	return lines, l.last, more
 }
 
-// After returns lines of at least that level that came after the one with that id, the oldest first, at most limit,
-// and the id up to which it has looked. It returns ok = false if some of these lines are not held any more, or the
-// id is none. fresh is closed once another line has come.
+// After returns lines of at least that level that were added after the line with that id, the oldest first, at most
+// limit, and the id up to which it has looked. It returns ok = false if some of these lines are no longer stored,
+// or the id is invalid. fresh is closed once another line was added.
 func (l *Log) After(id int64, least slog.Level, limit int) (lines []Line, last int64, fresh <-chan struct{}, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	begin := l.last - int64(len(l.lines)) // the id of the line before the first one that is held
+	begin := l.last - int64(len(l.lines)) // the id of the line before the first stored one
 	if id < begin || id > l.last {
 		return nil, l.last, l.fresh, false
 	}

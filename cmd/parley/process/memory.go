@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// Memory returns how many bytes of memory the process may use, by what is known when it is called:
-// the least of Go's own limit (GOMEMLIMIT), those of its control groups, and what the system has
-// available. It returns 0 if nothing is known, as on systems that are not Linux.
+// Memory returns how many bytes of memory the process may use, as known when it is called: the
+// lowest of Go's own limit (GOMEMLIMIT), the limits of its control groups, and what the system has
+// available. It returns 0 if nothing is known, for example on systems other than Linux.
 func Memory() int64 {
-	return memory("/proc", "/sys/fs/cgroup", debug.SetMemoryLimit(-1)) // which only reads it
+	return memory("/proc", "/sys/fs/cgroup", debug.SetMemoryLimit(-1)) // -1 only reads it
 }
 
-// memory does what Memory does, with the folders of the system's files and Go's limit, which is
+// memory does the work of Memory, given the folders of the system's files, and Go's limit, which is
 // math.MaxInt64 if there is none.
 func memory(proc, groups string, limit int64) int64 {
 	least := limit
@@ -41,7 +41,8 @@ func memory(proc, groups string, limit int64) int64 {
 	return least
 }
 
-// available returns what the system could give to programs without swapping; 0 if it does not say.
+// availableMemory returns how much memory the system could give to programs without swapping; 0 if
+// it doesn't say.
 func availableMemory(proc string) int64 {
 	for line := range strings.Lines(read(proc, "meminfo")) {
 		if f := strings.Fields(line); len(f) == 3 && f[0] == "MemAvailable:" {
@@ -55,13 +56,13 @@ func availableMemory(proc string) int64 {
 	return 0
 }
 
-// leastOf returns the least limit of a control group and those that it is in; math.MaxInt64 if there
-// is none. In a container the path may name groups of the host that are not to be seen: then the
+// leastOf returns the lowest limit of a control group and those that contain it; math.MaxInt64 if
+// there is none. In a container the path may name groups of the host that are not visible: then the
 // container's own group is at the root.
 func leastOf(root, group, file string) int64 {
 	least := int64(math.MaxInt64)
 	for group = path.Clean("/" + group); ; group = path.Dir(group) {
-		if n, err := strconv.ParseInt(strings.TrimSpace(read(root, group, file)), 10, 64); err == nil && n > 0 { // "max" is none
+		if n, err := strconv.ParseInt(strings.TrimSpace(read(root, group, file)), 10, 64); err == nil && n > 0 { // "max" means none
 			least = min(least, n)
 		}
 		if group == "/" {
@@ -70,7 +71,7 @@ func leastOf(root, group, file string) int64 {
 	}
 }
 
-// read returns the content of a file of the system; "" if it cannot be read.
+// read returns the content of a system file; "" if it cannot be read.
 func read(parts ...string) string {
 	raw, err := os.ReadFile(path.Join(parts...))
 	if err != nil {

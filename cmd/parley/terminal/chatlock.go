@@ -18,10 +18,10 @@ const (
 	mostTerminals = 100
 )
 
-// LockConversation locks a conversation with an agent ("" is the main one) for this terminal: the
-// named one, or else the first of default, default-2, … that no other terminal has. If that is
-// not the first, it says so to the person, on said. A named conversation is joined even if
-// another terminal has it.
+// LockConversation locks a conversation with an agent ("" means the main one) for this terminal:
+// the named one, or else the first of default, default-2, … that no other terminal has locked. If
+// that is not the first, it tells the person so, on said. A named conversation is joined even if
+// another terminal has locked it.
 func LockConversation(homeDir, agent, name string, said io.Writer) (chat string, unlock func(), err error) {
 	chat = name
 	if name == "" {
@@ -45,10 +45,10 @@ func LockConversation(homeDir, agent, name string, said io.Writer) (chat string,
 	}
 }
 
-// lockChat locks a conversation until unlock is called. The kernel frees it when the process
-// dies, however it dies, and no server needs to know of it, because all terminals run on the
-// home's machine. The locked file is never removed: otherwise two terminals could lock two files
-// of the same name.
+// lockChat locks a conversation until unlock is called. The kernel releases the lock when the
+// process dies, however it dies, and no server needs to know about it, because all terminals run on
+// the home's machine. The lock file is never removed: otherwise two terminals could lock two files
+// with the same name.
 func lockChat(homeDir, agent, chat string) (unlock func(), err error) {
 	if agent != "" {
 		chat = agent + ":" + chat

@@ -10,12 +10,12 @@ import (
 	"parley/channels/console"
 )
 
-// A Screen is a writer that removes control characters which a terminal would obey, because most
-// of what a command prints was written by other people. In JSON, such a character in a string is
-// replaced by its escape, which means the same.
+// A Screen is a writer that removes control characters that a terminal would obey, because most of
+// what a command prints was written by other people. In JSON, such a character in a string is
+// replaced with its escape, which means the same.
 type Screen struct {
 	To   io.Writer
-	JSON bool   // what is written is JSON
+	JSON bool   // the output is JSON
 	rest []byte // the beginning of a character whose rest was not written yet
 }
 
@@ -54,8 +54,8 @@ func Cell(text string) string {
 	}, text)
 }
 
-// Hanging indents the further lines of what somebody said, so that they stand apart from
-// the lines that begin with who said it.
+// Hanging indents all lines but the first of what somebody said, so that they stand out from the
+// lines that begin with the speaker's name.
 func Hanging(text string) string {
 	return strings.ReplaceAll(text, "\n", "\n                     ")
 }

@@ -1,6 +1,5 @@
-// Package terminal has what commands need of the terminal that they run in: where they
-// read and write, how they print others' words safely, and which conversation belongs to
-// this terminal.
+// Package terminal provides what commands need from the terminal that they run in: where they read
+// and write, how they print others' words safely, and which conversation belongs to this terminal.
 package terminal
 
 import (

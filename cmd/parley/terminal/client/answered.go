@@ -10,11 +10,11 @@ import (
 	"parley/sessions"
 )
 
-// lookAgain is how long AwaitAnswer waits before it looks again whether something was answered.
+// lookAgain is how long AwaitAnswer waits before it checks again whether something was answered.
 const lookAgain = 500 * time.Millisecond
 
-// AwaitAnswer waits until the server has answered a message on a channel. A server that does not run yet
-// is waited for. The error is that of ctx.
+// AwaitAnswer waits until the server has answered a message on a channel. If no server is running yet, it waits for
+// one. Its error is ctx's.
 func (c *Client) AwaitAnswer(ctx context.Context, channel string) error {
 	for began := time.Now(); ; {
 		select {
@@ -28,7 +28,7 @@ func (c *Client) AwaitAnswer(ctx context.Context, channel string) error {
 	}
 }
 
-// hasAnswered reports whether a conversation on a channel has an answer that went out since a time.
+// hasAnswered reports whether a conversation on a channel contains an answer that was sent since a time.
 func (c *Client) hasAnswered(ctx context.Context, channel string, since time.Time) (bool, error) {
 	var list struct {
 		Sessions []sessions.Info `json:"sessions"`

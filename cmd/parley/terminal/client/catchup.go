@@ -20,9 +20,8 @@ type pastTurn struct {
 	State  string   `json:"state"`
 }
 
-// catchUp shows what this terminal missed while no server ran: it compares what was shown with
-// the snapshot of the newest turns that the next server sends first. Of what was before this
-// terminal's own messages it shows nothing.
+// catchUp shows what this terminal missed while no server was running: it compares what was shown with the snapshot
+// of the newest turns that the next server sends first. It shows nothing from before this terminal's own messages.
 func (r *Conversation) catchUp(ctx context.Context, data []byte, events chan<- bus.Event) error {
 	var past struct {
 		Turns  []pastTurn `json:"turns"`
@@ -50,7 +49,7 @@ func (r *Conversation) catchUp(ctx context.Context, data []byte, events chan<- b
 			}
 		case sessions.TurnCompleted, sessions.TurnFailed, sessions.TurnCancelled:
 			over[t.Turn] = t
-		default: // what was shown beyond the log does not count: the model is asked again
+		default: // what was shown but is not in the log doesn't count: the model is asked again
 			r.pass(ctx, bus.Event{Type: bus.BlockReset, Turn: t.Turn, Block: blocks[t.Turn]}, events)
 		}
 	}
@@ -82,12 +81,12 @@ func (a askJSON) ask() *bus.Ask {
 	return ask
 }
 
-// passAsk passes on to the terminal an event about an ask: that people are asked to approve a
-// tool call or to answer a question, or that this has ended.
+// passAsk passes an event about an ask on to the terminal: that people are asked to approve a tool call or to
+// answer a question, or that this has ended.
 func (r *Conversation) passAsk(ctx context.Context, n serverEvent, events chan<- bus.Event) error {
 	var a struct {
 		askJSON
-		Ask string `json:"ask"` // of one that has ended
+		Ask string `json:"ask"` // the ask that has ended
 	}
 	if err := json.Unmarshal(n.data, &a); err != nil {
 		return err
@@ -100,8 +99,7 @@ func (r *Conversation) passAsk(ctx context.Context, n serverEvent, events chan<-
 	return nil
 }
 
-// showAwaited passes on to the terminal the asks of a turn that began to wait for people while
-// nobody watched.
+// showAwaited passes on to the terminal the asks of a turn that began to wait for people while nobody watched.
 func (r *Conversation) showAwaited(ctx context.Context, t pastTurn, events chan<- bus.Event) error {
 	var list struct {
 		Asks []askJSON `json:"asks"`
@@ -126,12 +124,11 @@ func (r *Conversation) showAwaited(ctx context.Context, t pastTurn, events chan<
 	return nil
 }
 
-// replyKey returns the key under which a turn's answer counts as shown; in a terminal an answer
-// is a single part.
+// replyKey returns the key with which a turn's answer is recorded as shown; in a terminal an answer is a single
+// part.
 func replyKey(turn string) string { return channels.PartKey(bus.ReplyID(turn), 0) }
 
-// awaits reports whether a turn answers something that was said in this terminal and its
-// answer was not shown yet.
+// awaits reports whether a turn answers something that was said in this terminal and its answer was not shown yet.
 func (r *Conversation) awaits(t pastTurn) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -146,8 +143,8 @@ func (r *Conversation) awaits(t pastTurn) bool {
 	return false
 }
 
-// passOnMissedEnds passes on to the terminal that turns have ended while nobody watched, with their
-// answers from the log. ended has these turns by id.
+// passOnMissedEnds tells the terminal that turns have ended while nobody watched, with their answers from the log.
+// ended contains these turns by id.
 func (r *Conversation) passOnMissedEnds(ctx context.Context, ended map[string]pastTurn, events chan<- bus.Event) error {
 	for after := int64(0); len(ended) > 0; {
 		var page struct {
@@ -175,8 +172,7 @@ func (r *Conversation) passOnMissedEnds(ctx context.Context, ended map[string]pa
 	return nil
 }
 
-// passEnd passes on to the terminal that a turn has ended, with its answer from the log's entry
-// e.
+// passEnd tells the terminal that a turn has ended, with its answer from the log entry e.
 func (r *Conversation) passEnd(ctx context.Context, t pastTurn, e sessions.Entry, events chan<- bus.Event) error {
 	done, err := sessions.Decode[sessions.TurnDone](e)
 	if err != nil {
@@ -200,22 +196,21 @@ func (r *Conversation) passEnd(ctx context.Context, t pastTurn, e sessions.Entry
 // maxEarlier is how many of a conversation's last entries Earlier reads.
 const maxEarlier = 1000
 
-// A PastTurn is what the person said earlier in this conversation, with the bot's answer; "" if it has
-// none.
+// A PastTurn is what the person said earlier in this conversation, with the bot's answer; "" if there is none.
 type PastTurn struct {
 	Said   string
 	Answer string
-	Over   bool // the conversation began afresh after it
+	Over   bool // the conversation was started over after it
 }
 
-// Earlier returns what was said earlier in this conversation, the oldest first, for the terminal's history
-// of inputs and to show where the conversation stands. It is read from the log, so that no history is stored
-// beside it. If it cannot be read, Earlier returns nil, because one can talk without it.
+// Earlier returns what was said earlier in this conversation, the oldest first, for the terminal's input history
+// and to show where the conversation was left. It reads this from the log, so that no separate history is stored.
+// If that fails, Earlier returns nil, because one can talk without it.
 func (r *Conversation) Earlier(ctx context.Context) []PastTurn {
 	var list struct {
 		Sessions []sessions.Info `json:"sessions"`
 	}
-	// The list begins beyond a key: beyond this one without its end.
+	// The list begins after a key: after this one without its last byte.
 	path := "/v1/sessions?limit=1000&after=" + url.QueryEscape(r.Session[:len(r.Session)-1])
 	if err := r.Server.Get(ctx, path, &list); err != nil {
 		return nil
@@ -235,7 +230,7 @@ func (r *Conversation) Earlier(ctx context.Context) []PastTurn {
 	return pastOf(page.Entries)
 }
 
-// pastOf returns what entries of a log say of the past.
+// pastOf returns the past turns in a log's entries.
 func pastOf(entries []sessions.Entry) []PastTurn {
 	var past []PastTurn
 	last := map[string]int{} // by turn: its last message

@@ -1,11 +1,11 @@
-// Package client connects commands in a terminal with the server of the home: it calls
-// the server's API over the home's socket, and follows conversations.
+// Package client connects commands in a terminal to the home's server: it calls the server's API
+// over the home's socket, and follows conversations.
 //
-// client.go calls the API and follows events; join.go reaches the server that has the
-// home, or becomes it for as long as a command runs; conversation.go is a terminal's end
-// of a conversation with the agent; catchup.go finds what the terminal missed while no
-// server ran; signin.go leads somebody through signing in to an MCP server;
-// records.go reads the audit's records.
+// client.go calls the API and follows events; join.go reaches the server that has the home open, or
+// becomes it while a command runs; conversation.go is a terminal's end of a conversation with the
+// agent; catchup.go finds what the terminal missed while no server was running; signin.go leads
+// somebody through signing in to an MCP server; records.go reads the audit's records; answered.go
+// waits for an answer on a channel.
 package client
 
 import (
@@ -24,18 +24,18 @@ import (
 	"parley/tools/plainjson"
 )
 
-// A Client calls a server's API. Its errors are those that the server has sent.
+// A Client calls a server's API. It returns the server's errors.
 type Client struct {
 	Base   string
 	HTTP   *http.Client
-	Hosted bool // the server is this process, for as long as the command runs
+	Hosted bool // the server is this process, while the command runs
 	Shared bool // the home is part of a fleet: processes with other homes may serve the same messages
-	// Retry, if set, is called when the server could not be reached; if it returns nil,
-	// the request is made once more.
+	// Retry, if set, is called when the server could not be reached; if it returns nil, the request
+	// is made once more.
 	Retry func(ctx context.Context) error
 }
 
-// An Error is the answer by which a server refuses a request.
+// An Error is a server's answer that refuses a request.
 type Error struct {
 	Status int
 	bus.Failure
@@ -44,14 +44,14 @@ type Error struct {
 // Error returns the server's message.
 func (e *Error) Error() string { return e.Message }
 
-// Get requests a path, and decodes the JSON answer into a value or, if into is a writer, copies
-// the answer to it.
+// Get requests a path, and decodes the JSON answer into a value or, if into is a writer, copies the
+// answer to it.
 func (c *Client) Get(ctx context.Context, path string, into any) error {
 	return c.Do(ctx, http.MethodGet, path, "", nil, into)
 }
 
-// Do sends a request. Body and into are JSON; either may be nil. key is the Idempotency-Key, by
-// which the server knows a repeated request; "" for none.
+// Do sends a request. Body and into are JSON; either may be nil. key is the Idempotency-Key, with
+// which the server recognizes a repeated request; "" for none.
 func (c *Client) Do(ctx context.Context, method, path, key string, body, into any) error {
 	res, err := c.send(ctx, method, path, key, body)
 	if err != nil {
@@ -104,7 +104,7 @@ func (c *Client) send(ctx context.Context, method, path, key string, body any) (
 }
 
 // sendRequest sends a request. It sends it once more if the server could not be reached; if the
-// request was cut off, only where twice says that it may be repeated.
+// request was cut off, only if twice says that it may be repeated.
 func (c *Client) sendRequest(ctx context.Context, method, path string, header http.Header, body []byte, twice bool) (*http.Response, error) {
 	for first := true; ; first = false {
 		req, err := http.NewRequestWithContext(ctx, method, c.Base+path, bytes.NewReader(body))
@@ -133,9 +133,9 @@ type serverEvent struct {
 // errCut says that a stream of events ended.
 var errCut = errors.New("the stream of events was cut off")
 
-// follow reads the events that the server streams at a path, beginning after the one with lastID, and
-// calls handle with each event. It returns when ctx is done, the stream is cut off, or handle returns
-// an error.
+// follow reads the events that the server streams at a path, beginning after the one with lastID,
+// and calls handle with each event. It returns when ctx is done, the stream is cut off, or handle
+// returns an error.
 func (c *Client) follow(ctx context.Context, path, lastID string, handle func(serverEvent) error) error {
 	header := http.Header{}
 	if lastID != "" {

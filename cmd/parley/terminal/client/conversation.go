@@ -19,10 +19,10 @@ import (
 	"parley/channels"
 )
 
-// A Conversation is the terminal's end of a conversation with the agent, through the
-// server that has the home.
+// A Conversation is the terminal's end of a conversation with the agent, through the server that
+// has the home open.
 type Conversation struct {
-	Server  *Client // reaches the process that has the home
+	Server  *Client // reaches the process that has the home open
 	Session string  // the session's key
 	Name    string  // the session's name, by which the server knows it
 	Agent   string  // the agent, if it is not the main one; else ""
@@ -30,7 +30,7 @@ type Conversation struct {
 	Deliver func(ctx context.Context, part channels.Part) error
 
 	mu    sync.Mutex
-	ids   map[string]string // from the server's ids of messages to the terminal's own
+	ids   map[string]string // from the server's message ids to the terminal's own
 	shown map[string]bool   // the keys of what was delivered
 }
 
@@ -57,8 +57,8 @@ func (r *Conversation) Say(ctx context.Context, in bus.Inbound) error {
 	var accepted struct {
 		ID string `json:"id"`
 	}
-	// The answer may arrive before this request returns. So the lock is held, and showing
-	// the answer waits until the id is known.
+	// The answer may arrive before this request returns. So the lock is held, and showing the
+	// answer waits until the id is known.
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	err := r.Server.Do(ctx, http.MethodPost, "/v1/messages", in.ID, body, &accepted)
@@ -72,7 +72,7 @@ func (r *Conversation) Say(ctx context.Context, in bus.Inbound) error {
 	return nil
 }
 
-// A said is what the server is told that the person has said.
+// A said is the request that tells the server what the person said.
 type said struct {
 	To      string     `json:"to"`
 	Text    string     `json:"text"`
@@ -80,7 +80,7 @@ type said struct {
 	Files   []bus.File `json:"files,omitempty"`
 }
 
-// read reads a file that the person sends along, from this machine.
+// read reads a file on this machine that the person sends along.
 func read(a bus.Attachment) (bus.File, error) {
 	f, err := os.OpenFile(a.Ref, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -97,7 +97,7 @@ func read(a bus.Attachment) (bus.File, error) {
 	return bus.File{Name: a.Name, Data: raw}, nil
 }
 
-// ownID returns the terminal's own id for a message that the server knows by this id.
+// ownID returns the terminal's own id for the message that has this id on the server.
 func (r *Conversation) ownID(id string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -108,8 +108,8 @@ func (r *Conversation) ownID(id string) string {
 	return id
 }
 
-// Subscribe returns the session's events. A stream that is cut off is resumed where it ended;
-// what the bot says is shown to the person meanwhile.
+// Subscribe returns the session's events. A stream that is cut off is resumed where it ended; what
+// the bot says is shown to the person in the meantime.
 func (r *Conversation) Subscribe(ctx context.Context, _ bus.Feed, _ uint64) (iter.Seq2[bus.Event, error], error) {
 	path := "/v1/sessions/" + url.PathEscape(r.Session) + "/events"
 	events := make(chan bus.Event, 64)
@@ -169,9 +169,8 @@ func (r *Conversation) receive(ctx context.Context, n serverEvent, events chan<-
 	return nil
 }
 
-// detailsOf returns a pointer to the field of an event into which its own data is decoded, such
-// as the details of a tool call; the field is made first. It returns nil if events of this kind
-// have no such data.
+// detailsOf creates the field of an event for its own data, such as the details of a tool call, and
+// returns a pointer to it for decoding. It returns nil if events of this kind have no such data.
 func detailsOf(e *bus.Event) any {
 	switch e.Type {
 	case bus.Retried:
@@ -200,7 +199,7 @@ func (r *Conversation) pass(ctx context.Context, e bus.Event, events chan<- bus.
 }
 
 // show delivers what the bot has said, but only once for each key: after a gap in the stream the
-// same may come twice.
+// same event may arrive twice.
 func (r *Conversation) show(ctx context.Context, key, text string) error {
 	r.mu.Lock()
 	again := r.shown[key]

@@ -15,19 +15,19 @@ import (
 	"parley/cmd/parley/server"
 )
 
-// A homeConn is a command's connection to a home: as a client of the process that serves
-// it, or as that process itself.
+// A homeConn is a command's connection to a home: as a client of the process that serves it, or as
+// that process itself.
 type homeConn struct {
 	server server.Config // used if this process serves the home
 	client *Client
 
 	mu    sync.Mutex
-	role  server.Role  // of the process that served the home last
+	role  server.Role  // of the process that last served the home
 	leave func() error // ends our own server; nil if another process serves the home
 }
 
-// Join connects to the server that has the home, or serves the home itself, as c says, for as
-// long as the command runs. The function leave ends the connection or the serving.
+// Join connects to the server that has the home open, or serves the home itself, as c says, while
+// the command runs. The function leave ends the connection or the serving.
 func Join(ctx context.Context, c server.Config) (joined *Client, leave func() error, err error) {
 	s := &homeConn{server: c, client: Dial(c.Settings.Home)}
 	s.client.Shared = c.Settings.Bus.URL != ""
@@ -51,7 +51,7 @@ func (s *homeConn) begin(ctx context.Context) error {
 			s.role = role
 			return nil
 		}
-		if err == nil { // another command, which will not do and is soon over
+		if err == nil { // another command has it, which doesn't suffice but is over soon
 			deadline = time.Now().Add(joinWait)
 		}
 		leave, err := s.host(ctx)
@@ -74,9 +74,9 @@ func (s *homeConn) begin(ctx context.Context) error {
 var errAway = errors.New("the server is away")
 
 // reconnect is called when the server could not be reached; it returns nil if the request can be
-// repeated. If the server was another command, which has ended, this process takes its place. If
-// it was "parley serve", reconnect waits for it, because it is probably being restarted and could
-// not start if this process took the home.
+// repeated. If the server was another command, which has ended, this process takes its place. If it
+// was "parley serve", reconnect waits for it, because it is probably being restarted and could not
+// start if this process opened the home.
 func (s *homeConn) reconnect(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,7 +86,7 @@ func (s *homeConn) reconnect(ctx context.Context) error {
 	if role, err := s.client.Role(ctx); err == nil {
 		s.role = role
 		if !role.Suffices(s.server.Role) {
-			return errAway // it is soon over
+			return errAway // it is over soon
 		}
 		return nil
 	}
@@ -110,8 +110,8 @@ func (s *homeConn) end() error {
 	return s.leave()
 }
 
-// host serves the home for as long as the command runs. For a command that only reads it
-// returns an error if there is no data.
+// host serves the home while the command runs. For a command that only reads, it returns an error
+// if there is no data.
 func (s *homeConn) host(ctx context.Context) (leave func() error, err error) {
 	cfg := s.server.Settings
 	if err := home.CheckPermissions(cfg); err != nil {
@@ -122,7 +122,7 @@ func (s *homeConn) host(ctx context.Context) (leave func() error, err error) {
 	}
 	switch s.server.Role {
 	case server.Reader:
-		// Who runs something besides may be the first.
+		// A command that also runs something else may be the first.
 		if err := home.RequireData(ctx, cfg); err != nil && !s.server.Commands {
 			return nil, err
 		}
@@ -137,8 +137,8 @@ func (s *homeConn) host(ctx context.Context) (leave func() error, err error) {
 	return server.Host(ctx, s.server)
 }
 
-// hostTemporary serves the data that a fleet shares from a home that is removed after the
-// command. So a command that only reads leaves nothing on this machine.
+// hostTemporary serves a fleet's shared data from a home that is removed after the command, so that
+// a command that only reads leaves nothing on this machine.
 func (s *homeConn) hostTemporary(ctx context.Context) (leave func() error, err error) {
 	dir, err := os.MkdirTemp("", "parley-")
 	if err != nil {
@@ -166,7 +166,7 @@ func Dial(dir string) *Client {
 	}}}
 }
 
-// Role returns the server's role, as the server states it.
+// Role returns the server's role, as reported by the server.
 func (c *Client) Role(ctx context.Context) (server.Role, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()

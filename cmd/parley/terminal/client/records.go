@@ -11,22 +11,22 @@ import (
 	"parley/sessions"
 )
 
-// A RecordQuery says which of the audit's records are shown.
+// A RecordQuery says which of the audit's records to show.
 type RecordQuery struct {
 	Kind, Session, Person string
 	Since                 time.Time
 	Limit                 int  // only the newest, this many; 0 means all
-	Follow                bool // go on with what is done, until the context ends
+	Follow                bool // continue with new records, until the context ends
 }
 
 const (
 	lastShown    = 10 // how many records are shown before those that are followed
 	pageRecords  = 500
 	followEvery  = time.Second
-	followBehind = 200 // how many ids are read again: records of a fleet may appear a moment after others with greater ids
+	followBehind = 200 // how many ids are read again: records in a fleet may appear a moment after others with greater ids
 )
 
-// ShowRecords calls show with the records that a query is about, the oldest first and each once, a page at a time.
+// ShowRecords calls show with the records that match a query, the oldest first and each once, a page at a time.
 func ShowRecords(ctx context.Context, server *Client, q RecordQuery, show func([]sessions.AuditRecord) error) error {
 	r := &recordReader{RecordQuery: q, server: server, show: show, seen: map[int64]bool{}}
 	if r.Limit == 0 && r.Follow && r.Since.IsZero() {
@@ -43,14 +43,14 @@ func ShowRecords(ctx context.Context, server *Client, q RecordQuery, show func([
 		}
 		if err := r.showAfter(ctx, max(begun, r.last-followBehind)); err != nil {
 			if ctx.Err() != nil {
-				return nil //nolint:nilerr // to end it is how following ends
+				return nil //nolint:nilerr // following ends when ctx does
 			}
 			return err
 		}
 	}
 }
 
-// A recordReader reads records, and knows which it has shown.
+// A recordReader reads records, and remembers which ones it has shown.
 type recordReader struct {
 	RecordQuery
 	server *Client
@@ -59,7 +59,7 @@ type recordReader struct {
 	seen   map[int64]bool // the ids not far below that
 }
 
-// showFirst shows the records that are there.
+// showFirst shows the existing records.
 func (r *recordReader) showFirst(ctx context.Context) error {
 	if r.Limit == 0 {
 		return r.showAfter(ctx, 0)
@@ -108,7 +108,7 @@ func (r *recordReader) showNew(records []sessions.AuditRecord) error {
 	return r.show(fresh)
 }
 
-// parameters returns those of a request for records.
+// parameters returns the parameters of a request for records.
 func (r *recordReader) parameters() url.Values {
 	q := url.Values{"limit": {strconv.Itoa(pageRecords)}, "kind": {r.Kind}, "session": {r.Session}, "person": {r.Person}}
 	if !r.Since.IsZero() {
@@ -118,7 +118,7 @@ func (r *recordReader) parameters() url.Values {
 	return q
 }
 
-// read reads a page of records, and the id after which the next one begins; 0 if there is none.
+// read returns a page of records, and the id after which the next one begins; 0 if there is none.
 func (r *recordReader) read(ctx context.Context, q url.Values) ([]sessions.AuditRecord, int64, error) {
 	var page struct {
 		Records []sessions.AuditRecord `json:"records"`

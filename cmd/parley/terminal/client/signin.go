@@ -23,8 +23,8 @@ type SignIn struct {
 
 func (s SignIn) path() string { return "/v1/mcp/" + url.PathEscape(s.Server) + "/login" }
 
-// Begin begins a sign-in, and returns the address to open in a browser and what belongs to it.
-// An issuer that is not "" is the authorization server to which the person agrees.
+// Begin begins a sign-in, and returns the address to open in a browser, with the other data of the
+// sign-in. An issuer that is not "" is the authorization server that the person accepts.
 func (s SignIn) Begin(ctx context.Context, issuer string) (begun mcpservers.BegunSignIn, err error) {
 	asked := map[string]string{}
 	if issuer != "" {
@@ -46,7 +46,7 @@ func (s SignIn) sayDone() error {
 	return err
 }
 
-// Await prints the address to open, and waits for what comes first: the browser at Parley's
+// Await prints the address to open, and waits for whichever comes first: the browser at Parley's
 // server, or somebody who pastes the address at which the browser ended.
 func (s SignIn) Await(ctx context.Context, begun mcpservers.BegunSignIn) error {
 	fmt.Fprintf(s.Out, textOpenAddress, begun.URL)

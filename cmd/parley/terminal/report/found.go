@@ -11,7 +11,7 @@ import (
 	"parley/sessions"
 )
 
-// Found is what GET /v1/search answers.
+// Found is the answer to GET /v1/search.
 type Found struct {
 	Hits []struct {
 		Session   string        `json:"session"`
@@ -28,7 +28,7 @@ type Found struct {
 	} `json:"hits"`
 }
 
-// Print prints what was found, what fits best first.
+// Print prints what was found, the best matches first.
 func (f Found) Print(out io.Writer) error {
 	var b strings.Builder
 	for _, h := range f.Hits {

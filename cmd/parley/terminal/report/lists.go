@@ -14,7 +14,7 @@ import (
 	"parley/cmd/parley/terminal"
 )
 
-// Asks prints the approvals and questions for which turns wait.
+// Asks prints the approvals and questions that turns are waiting for.
 func Asks(out io.Writer, asks []api.Ask) error {
 	if len(asks) == 0 {
 		return printLine(out, textNothingWaits)
@@ -30,7 +30,7 @@ func Asks(out io.Writer, asks []api.Ask) error {
 	return w.Flush()
 }
 
-// Schedules prints what agents are to be told later, and when.
+// Schedules prints what agents will be told later, and when.
 func Schedules(out io.Writer, all []api.Schedule) error {
 	if len(all) == 0 {
 		return printLine(out, textNoSchedules)
@@ -46,7 +46,7 @@ func Schedules(out io.Writer, all []api.Schedule) error {
 	return w.Flush()
 }
 
-// Servers prints MCP servers with their tools, and those that wait to be accepted.
+// Servers prints MCP servers with their tools, and the tools that wait to be accepted.
 func Servers(out io.Writer, all []mcpservers.Server) error {
 	if len(all) == 0 {
 		return printLine(out, textNoServers)
@@ -107,7 +107,7 @@ func Chats(out io.Writer, all []api.Chat) error {
 	return w.Flush()
 }
 
-// A DeadLetter is a message that was given up, as GET /v1/dead-letters lists it.
+// A DeadLetter is a message that was given up, as listed by GET /v1/dead-letters.
 type DeadLetter struct {
 	Topic    string    `json:"topic"`
 	ID       string    `json:"id"`
@@ -129,7 +129,7 @@ func DeadLetters(out io.Writer, all []DeadLetter) error {
 	return w.Flush()
 }
 
-// leftOut returns why tools of an MCP server cannot be used, with the names of the first of them.
+// leftOut returns why tools of an MCP server cannot be used, with the names of the first ones.
 func leftOut(why mcpservers.ReasonCount) string {
 	var names []string
 	for _, name := range why.Names {

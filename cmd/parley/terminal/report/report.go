@@ -1,7 +1,7 @@
-// Package report prints what the server's API says as tables and lines that people read.
+// Package report prints the answers of the server's API as tables and lines for people.
 //
-// report.go prints how the server stands and what it has done; work.go what it is at; why.go what
-// became of messages; lists.go what it keeps for agents and waits for.
+// report.go prints the server's state and what it has done; work.go what it is working on; why.go what became of
+// messages; lists.go what it stores for agents and is waiting for; found.go what a search has found.
 package report
 
 import (
@@ -20,7 +20,7 @@ import (
 	"parley/sessions/bill"
 )
 
-// A Status is what GET /v1/status answers.
+// A Status is the answer to GET /v1/status.
 type Status struct {
 	Version  string  `json:"version"`
 	Role     string  `json:"role"`
@@ -57,7 +57,7 @@ func (s Status) PrintServer(out io.Writer) {
 	}
 }
 
-// PrintTopics prints how much mail waits, is in work, is delayed, and was given up.
+// PrintTopics prints how much mail is waiting, being worked on, delayed, and given up.
 func (s Status) PrintTopics(out io.Writer) error {
 	w := table(out, "TOPIC", "WAITING", "IN WORK", "DELAYED", "DEAD", "OLDEST")
 	for _, t := range s.Topics {
@@ -66,7 +66,7 @@ func (s Status) PrintTopics(out io.Writer) error {
 	return w.Flush()
 }
 
-// PrintTools prints for each tool how many calls there were, and how they ended.
+// PrintTools prints for each tool how often it was called, and how the calls ended.
 func (s Status) PrintTools(out io.Writer) error {
 	if len(s.Tools) == 0 {
 		return printLine(out, "no tool has been called since the server started")
@@ -83,8 +83,8 @@ func (s Status) PrintTools(out io.Writer) error {
 	return w.Flush()
 }
 
-// SpokenLine returns an entry of a session's log as one line for a person to read; "" for entries
-// in which nobody says anything, such as tool calls.
+// SpokenLine returns an entry of a session's log as one line for a person to read; "" for entries in which nobody
+// says anything, such as tool calls.
 func SpokenLine(e sessions.Entry) string {
 	var said struct {
 		Text    string          `json:"text"`
@@ -112,13 +112,13 @@ func SpokenLine(e sessions.Entry) string {
 	return ""
 }
 
-// AuditHeader is the heading of a table whose lines AuditLine returns.
+// AuditHeader is the header of a table whose lines AuditLine returns.
 const AuditHeader = "TIME\tKIND\tWHO\tSESSION\tTOOL\tRESULT\tTOOK\tABOUT"
 
 // mostAbout is how many characters are printed of what an audit record is about.
 const mostAbout = 120
 
-// AuditLine returns a record as a line of a table, its cells divided by tabs.
+// AuditLine returns a record as a line of a table, its cells separated by tabs.
 func AuditLine(r sessions.AuditRecord) string {
 	about, took := r.Detail, ""
 	switch r.Kind {
@@ -179,11 +179,11 @@ func count(n int64, what string) string {
 	return bill.Grouped(n) + " " + what + "s"
 }
 
-// A Usage is what GET /v1/usage answers.
+// A Usage is the answer to GET /v1/usage.
 type Usage struct {
 	Usage  []bill.Sum      `json:"usage"`
 	Caps   []bill.CapState `json:"caps"`
-	Prices string          `json:"prices"` // the date of the list of prices
+	Prices string          `json:"prices"` // the date of the price list
 }
 
 // Print prints what models have used and cost, summed up by "day", "person", "session", "agent" or "model".
@@ -222,7 +222,7 @@ func (u Usage) Print(out io.Writer, by string) error {
 	return u.printCaps(out)
 }
 
-// printCaps prints how the caps stand on what models may cost now.
+// printCaps prints how much of each cost cap is used now.
 func (u Usage) printCaps(out io.Writer) error {
 	if len(u.Caps) == 0 {
 		return nil
@@ -240,7 +240,7 @@ func (u Usage) printCaps(out io.Writer) error {
 	return w.Flush()
 }
 
-// Findings prints what doctor has found, each with its remedy below it.
+// Findings prints doctor's findings, each with its remedy below it.
 func Findings(out io.Writer, found []doctor.Finding) error {
 	for _, f := range found {
 		if _, err := fmt.Fprintf(out, "%-6s %s: %s\n", f.State, f.Part, f.Detail); err != nil {
@@ -255,7 +255,7 @@ func Findings(out io.Writer, found []doctor.Finding) error {
 	return nil
 }
 
-// table begins a table with its head.
+// table begins a table with its header.
 func table(out io.Writer, head ...string) *tabwriter.Writer {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, strings.Join(head, "\t"))
@@ -267,7 +267,7 @@ func printLine(out io.Writer, text string) error {
 	return err
 }
 
-// moment is a time as tables show it, in the reader's own zone.
+// moment formats a time for tables, in the reader's own time zone.
 func moment(at time.Time) string { return at.Local().Format(time.DateTime) }
 
 func seconds(s float64) time.Duration {

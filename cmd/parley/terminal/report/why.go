@@ -10,7 +10,7 @@ import (
 	"parley/cmd/parley/terminal"
 )
 
-// Why prints what became of messages, step by step, those that came last at the end.
+// Why prints what became of messages, step by step, the latest ones last.
 func Why(out io.Writer, told why.Told) error {
 	var b strings.Builder
 	for i := len(told.Messages) - 1; i >= 0; i-- {

@@ -12,7 +12,7 @@ import (
 	"parley/sessions/bill"
 )
 
-// PrintWork prints what the bot is at, as of now: what there is none of is left out.
+// PrintWork prints what the bot is working on now. It leaves out whatever there is none of.
 func (s Status) PrintWork(out io.Writer, now time.Time) error {
 	work := workPrinter{out: out, now: now}
 	printShown(&work, s.Turns, "turn", "running", []string{"SESSION", "PERSON", "AGENT", "FOR", "DOING"}, func(t api.RunningTurn) []string {
@@ -44,7 +44,7 @@ type workPrinter struct {
 	err error
 }
 
-// printShown prints one table below a line that says how many there are.
+// printShown prints one table below a line that says how many items there are.
 func printShown[T any](p *workPrinter, all api.Shown[T], noun, state string, head []string, row func(T) []string) {
 	if all.Count == 0 || p.err != nil {
 		return
@@ -65,12 +65,12 @@ func printShown[T any](p *workPrinter, all api.Shown[T], noun, state string, hea
 	p.err = w.Flush()
 }
 
-// age says how long ago something was.
+// age says how long ago something happened.
 func (p *workPrinter) age(since time.Time) string {
 	return max(0, p.now.Sub(since)).Round(time.Second).String()
 }
 
-// doing says what a turn does now.
+// doing says what a turn is doing now.
 func (p *workPrinter) doing(t api.RunningTurn) string {
 	if t.Turn == "" {
 		return "starting or ending"
