@@ -245,7 +245,8 @@ type Agent struct {
 	// Before are hooks that are called, in order, for each call that the guard allows. If one changes the
 	// arguments, the guard is called again.
 	Before []func(ctx context.Context, call tools.Call) tools.Verdict
-	// After are hooks that are called, in order, with the result or failure of each call that ran.
+	// After are hooks that are called, in order, with the result or failure of each call
+	// that ran.
 	After []func(ctx context.Context, call tools.Call, result tools.Result) tools.Review
 
 	MaxIterations    int // model calls in a turn

@@ -20,13 +20,13 @@ type Verdict struct {
 	// Args replace the arguments of the call; nil leaves them as they are.
 	Args json.RawMessage
 	// Spends is what the call uses up of a limited allowance, if it runs without approval. It is
-	// recorded with the call's start, and later calls see it through Call.Spent.
+	// recorded when the call starts, and later calls see it through Call.Spent.
 	Spends []string
 }
 
-// A Spending is what the calls of a conversation have spent.
+// A Spending is what the calls of a conversation have used up of their allowances.
 type Spending struct {
-	Turn, All []string // by the calls of this turn, and by all
+	Turn, All []string // by the calls of this turn, and by all calls
 	// Ahead are the calls that the model asked for in the same answer, before this one, and that
 	// have not begun; they have a name, arguments, and what they touch.
 	Ahead []Call
@@ -39,16 +39,16 @@ const UntrustedTask = "task"
 // A Sighting says where a model has seen an address.
 type Sighting struct {
 	Found bool
-	// In is the id of the call whose result held the address, or of the message that quoted it; "" if
-	// a person wrote it.
-	In string
-	// Asked says that a person wrote it in the current turn.
-	Asked bool
+	// Source is the id of the call whose result contained the address, or of the message that
+	// quoted it; "" if a person wrote it.
+	Source string
+	// AskedInThisTurn says that a person wrote it in the current turn.
+	AskedInThisTurn bool
 }
 
-// A Review is a guard's decision on a call's result, made before the model or anybody else
+// A ResultReview is a guard's decision on a call's result, made before the model or anybody else
 // sees it.
-type Review struct {
+type ResultReview struct {
 	// Rejected says that the result is withheld; the model is told Reason instead.
 	Rejected bool
 	Reason   string

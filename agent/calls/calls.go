@@ -31,7 +31,7 @@ import (
 type Runner struct {
 	*turn.Session
 	Tools *tools.Set // the turn's
-	// guard decides about each call before it runs; nil allows all calls.
+	// guard decides about each call before it runs; nil: all are allowed.
 	guard  func(ctx context.Context, call tools.Call) tools.Verdict
 	before []func(ctx context.Context, call tools.Call) tools.Verdict
 	after  []func(ctx context.Context, call tools.Call, result tools.Result) tools.Review

@@ -31,7 +31,7 @@ func FindAddress(records []journal.Record, own string, n int64, address string, 
 		if newest.Hides(r.N) && (own == "" || r.Turn != own) {
 			continue
 		}
-		if at := h.inEntry(r, brings); at.Found && (!first.Found || at.In == "" && (first.In != "" || at.Asked)) {
+		if at := h.inEntry(r, brings); at.Found && (!first.Found || at.Source == "" && (first.Source != "" || at.AskedInThisTurn)) {
 			first = at
 		}
 		h.influenced = h.influenced || isFromOthers(r, records)
@@ -56,17 +56,17 @@ func (h *addressSearch) inEntry(r journal.Record, brings func(tool string) bool)
 		switch {
 		case d.Untrusted:
 		case holdsAddress(d.Text, h.address):
-			return tools.Sighting{Found: true, Asked: h.own != "" && r.Turn == h.own}
+			return tools.Sighting{Found: true, AskedInThisTurn: h.own != "" && r.Turn == h.own}
 		case h.isQuoted(d.Quotes):
-			return tools.Sighting{Found: true, In: r.Cause}
+			return tools.Sighting{Found: true, Source: r.Cause}
 		}
 	case sessions.Notice:
-		return tools.Sighting{Found: h.isQuoted(d.Quotes), In: r.Cause}
+		return tools.Sighting{Found: h.isQuoted(d.Quotes), Source: r.Cause}
 	case sessions.ToolUse:
 		h.uses[r.Call] = d
 	case sessions.ToolResult:
 		use := h.uses[r.Call]
-		return tools.Sighting{Found: (!h.influenced || brings(use.Name)) && h.mayBeIn(d.Content) && h.isIn(d.Content) && !h.isIn(use.Args), In: r.Call}
+		return tools.Sighting{Found: (!h.influenced || brings(use.Name)) && h.mayBeIn(d.Content) && h.isIn(d.Content) && !h.isIn(use.Args), Source: r.Call}
 	}
 	return tools.Sighting{}
 }

@@ -90,8 +90,8 @@ func TestWhereAnAddressWasRead(t *testing.T) {
 	)
 	for address, want := range map[string]tools.Sighting{
 		"https://a.org": {Found: true}, "https://b.org/x": {Found: true}, "https://b.org/": {}, "https://b.org": {},
-		"https://c.org/1?a=1&b=2": {Found: true, In: "c1"}, "https://c.org/1?a=1": {}, "https://d.org": {}, "https://f.org": {},
-		"https://c.org/3": {Found: true, Asked: true}, "https://e.org": {Found: true, In: "m6"}, "": {},
+		"https://c.org/1?a=1&b=2": {Found: true, Source: "c1"}, "https://c.org/1?a=1": {}, "https://d.org": {}, "https://f.org": {},
+		"https://c.org/3": {Found: true, AskedInThisTurn: true}, "https://e.org": {Found: true, Source: "m6"}, "": {},
 	} {
 		if got := find(records, address); got != want {
 			t.Errorf("%s: %+v, want %+v", address, got, want)

@@ -212,11 +212,11 @@ func TestUntrustedFailuresMarkLaterCalls(t *testing.T) {
 			}
 			return calls(heard(r)), nil
 		}, quoting{echo("fail", tools.Pure, nil)}, tell)
-		b.agent.After = append(b.agent.After, func(_ context.Context, c tools.Call, _ tools.Result) tools.Review {
+		b.agent.After = append(b.agent.After, func(_ context.Context, c tools.Call, _ tools.Result) tools.ResultReview {
 			if c.Name == "fail" {
 				return reviewed
 			}
-			return tools.Review{}
+			return tools.ResultReview{}
 		})
 		b.run()
 		b.say("1", "ann", `fail {"say":""}`)
@@ -313,13 +313,13 @@ func TestHooksAroundACall(t *testing.T) {
 	longer := func(_ context.Context, c tools.Call) tools.Verdict {
 		return tools.Verdict{Args: json.RawMessage(strings.Replace(string(c.Args), `"}`, `!"}`, 1))}
 	}
-	say := func(r tools.Review) func(context.Context, tools.Call, tools.Result) tools.Review {
-		return func(context.Context, tools.Call, tools.Result) tools.Review { return r }
+	say := func(r tools.ResultReview) func(context.Context, tools.Call, tools.Result) tools.ResultReview {
+		return func(context.Context, tools.Call, tools.Result) tools.ResultReview { return r }
 	}
 	for name, tc := range map[string]struct {
 		guard  func(context.Context, tools.Call) tools.Verdict
 		before []func(context.Context, tools.Call) tools.Verdict
-		after  []func(context.Context, tools.Call, tools.Result) tools.Review
+		after  []func(context.Context, tools.Call, tools.Result) tools.ResultReview
 		want   []string
 	}{
 		"each sees what the one before changed, once": {nil, []func(context.Context, tools.Call) tools.Verdict{longer, longer}, nil, []string{`{"said":"x!!"`}},
@@ -331,13 +331,13 @@ func TestHooksAroundACall(t *testing.T) {
 		"what one asks about no other allows": {nil, []func(context.Context, tools.Call) tools.Verdict{func(context.Context, tools.Call) tools.Verdict {
 			return tools.Verdict{Decision: tools.Ask, Reason: "costly"}
 		}, longer}, nil, []string{"permission_denied", "costly"}},
-		"a result passes":                {nil, nil, []func(context.Context, tools.Call, tools.Result) tools.Review{say(tools.Review{})}, []string{`{"said":"x"}`}},
-		"a result is changed":            {nil, nil, []func(context.Context, tools.Call, tools.Result) tools.Review{say(tools.Review{Content: json.RawMessage(`"z"`)})}, []string{`"z"`}},
-		"a result is changed to no JSON": {nil, nil, []func(context.Context, tools.Call, tools.Result) tools.Review{say(tools.Review{Content: json.RawMessage(`z`)})}, []string{"permission_denied", "no JSON"}},
-		"a result is rejected":           {nil, nil, []func(context.Context, tools.Call, tools.Result) tools.Review{say(tools.Review{Rejected: true, Reason: "private"})}, []string{"permission_denied", "withheld: private"}},
-		"the second sees what the first changed": {nil, nil, []func(context.Context, tools.Call, tools.Result) tools.Review{say(tools.Review{Content: json.RawMessage(`"z"`)}),
-			func(_ context.Context, _ tools.Call, r tools.Result) tools.Review {
-				return tools.Review{Rejected: string(r.Content) == `"z"`}
+		"a result passes":                {nil, nil, []func(context.Context, tools.Call, tools.Result) tools.ResultReview{say(tools.ResultReview{})}, []string{`{"said":"x"}`}},
+		"a result is changed":            {nil, nil, []func(context.Context, tools.Call, tools.Result) tools.ResultReview{say(tools.ResultReview{Content: json.RawMessage(`"z"`)})}, []string{`"z"`}},
+		"a result is changed to no JSON": {nil, nil, []func(context.Context, tools.Call, tools.Result) tools.ResultReview{say(tools.ResultReview{Content: json.RawMessage(`z`)})}, []string{"permission_denied", "no JSON"}},
+		"a result is rejected":           {nil, nil, []func(context.Context, tools.Call, tools.Result) tools.ResultReview{say(tools.ResultReview{Rejected: true, Reason: "private"})}, []string{"permission_denied", "withheld: private"}},
+		"the second sees what the first changed": {nil, nil, []func(context.Context, tools.Call, tools.Result) tools.ResultReview{say(tools.ResultReview{Content: json.RawMessage(`"z"`)}),
+			func(_ context.Context, _ tools.Call, r tools.Result) tools.ResultReview {
+				return tools.ResultReview{Rejected: string(r.Content) == `"z"`}
 			}}, []string{"withheld"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -360,9 +360,9 @@ func TestHooksAroundACall(t *testing.T) {
 func TestHooksAfterFailures(t *testing.T) {
 	b := newBench(t, callOnce(`echo {"say":"x"}`, `echo {"sya":"x"}`), echo("echo", tools.Once, func(tools.Call, string) error { return tools.Errorf(tools.FileNotFound, "the secret path") }))
 	var seen atomic.Int32
-	b.agent.After = []func(context.Context, tools.Call, tools.Result) tools.Review{func(_ context.Context, _ tools.Call, r tools.Result) tools.Review {
+	b.agent.After = []func(context.Context, tools.Call, tools.Result) tools.ResultReview{func(_ context.Context, _ tools.Call, r tools.Result) tools.ResultReview {
 		seen.Add(1)
-		return tools.Review{Content: json.RawMessage(strings.Replace(string(r.Content), "secret", "other", 1))}
+		return tools.ResultReview{Content: json.RawMessage(strings.Replace(string(r.Content), "secret", "other", 1))}
 	}}
 	b.run()
 	b.say("1", "ann", "go")

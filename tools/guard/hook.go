@@ -98,27 +98,27 @@ func (h Hook) Before(ctx context.Context, call tools.Call) tools.Verdict {
 
 // After asks the program about a result. If the program gives no valid answer, the result is
 // rejected.
-func (h Hook) After(ctx context.Context, call tools.Call, result tools.Result) tools.Review {
+func (h Hook) After(ctx context.Context, call tools.Call, result tools.Result) tools.ResultReview {
 	question := questionAbout(call)
 	question.Result = result.Content
 	said, err := h.query(ctx, question)
 	if err == nil {
 		switch said.Verdict {
 		case "pass":
-			return tools.Review{}
+			return tools.ResultReview{}
 		case "change":
 			if len(said.Result) > 0 {
-				return tools.Review{Content: said.Result}
+				return tools.ResultReview{Content: said.Result}
 			}
 			err = errors.New(`its verdict is "change", and it gives no result`)
 		case "reject":
-			return tools.Review{Rejected: true, Reason: said.Reason}
+			return tools.ResultReview{Rejected: true, Reason: said.Reason}
 		default:
 			err = fmt.Errorf(`its verdict is %q, but has to be "pass", "change" or "reject"`, tools.OneLine(said.Verdict))
 		}
 	}
 	h.reportFailure(ctx, err)
-	return tools.Review{Rejected: true, Reason: "the operator's own check of it failed, and the owner has been told"}
+	return tools.ResultReview{Rejected: true, Reason: "the operator's own check of it failed, and the owner has been told"}
 }
 
 // reportFailure reports a program that gave no valid answer. It doesn't report one that was cut off

@@ -77,7 +77,7 @@ func TestAHookDecidesBefore(t *testing.T) {
 }
 
 func TestAHookReviewsAfter(t *testing.T) {
-	for body, want := range map[string]tools.Review{
+	for body, want := range map[string]tools.ResultReview{
 		`echo '{"verdict":"pass"}'`:                            {},
 		`echo '{"verdict":"change","result":{"a":1}}'`:         {Content: json.RawMessage(`{"a":1}`)},
 		`echo '{"verdict":"reject","reason":"names a child"}'`: {Rejected: true, Reason: "names a child"},

@@ -97,7 +97,7 @@ func spendingOf(call tools.Call, t tools.Touch, inTurn []string) []string {
 		at = call.Seen(address)
 	}
 	once := keyOf(keyAsked, address)
-	if at.Asked && !slices.Contains(inTurn, once) && count(inTurn, keyAsked) < mostOfAsked {
+	if at.AskedInThisTurn && !slices.Contains(inTurn, once) && count(inTurn, keyAsked) < mostOfAsked {
 		return []string{keyAsked, once}
 	}
 	host := address
@@ -105,8 +105,8 @@ func spendingOf(call tools.Call, t tools.Touch, inTurn []string) []string {
 		host = strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
 	}
 	keys := []string{keyAll, keyOf("host", host)}
-	if at.In != "" {
-		keys = append(keys, keyOf("in", at.In))
+	if at.Source != "" {
+		keys = append(keys, keyOf("in", at.Source))
 	}
 	return keys
 }

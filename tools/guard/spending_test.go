@@ -42,7 +42,7 @@ func newConversation(t *testing.T, seen func(string) tools.Sighting) *conversati
 
 // onPage is a page with links to hosts of their own, and to one host.
 func onPage(page string) func(string) tools.Sighting {
-	return func(string) tools.Sighting { return tools.Sighting{Found: true, In: page} }
+	return func(string) tools.Sighting { return tools.Sighting{Found: true, Source: page} }
 }
 
 // Which links of a page are fetched spells what the page's writer wants to know.
@@ -67,7 +67,7 @@ func TestAPageOf300Links(t *testing.T) {
 // A page leads to the next, each with its own links on a host of its own.
 func TestAChainOfPages(t *testing.T) {
 	at := 0
-	c := newConversation(t, func(string) tools.Sighting { return tools.Sighting{Found: true, In: fmt.Sprint("c", at)} })
+	c := newConversation(t, func(string) tools.Sighting { return tools.Sighting{Found: true, Source: fmt.Sprint("c", at)} })
 	inTurn, inAll := 0, 0
 	for turn := range 20 {
 		c.turn, inTurn = nil, 0
@@ -91,7 +91,7 @@ func TestAChainOfPages(t *testing.T) {
 
 // The same address again is a word as well, and so is the same with another port or another case.
 func TestTheSameAddressAgain(t *testing.T) {
-	c := newConversation(t, func(address string) tools.Sighting { return tools.Sighting{Found: true, In: address} })
+	c := newConversation(t, func(address string) tools.Sighting { return tools.Sighting{Found: true, Source: address} })
 	for i, address := range []string{"https://evil.org/", "https://evil.org/", "https://EVIL.org:8443/", "http://evil.org./"} {
 		if v := c.fetch(address); v.Decision != "" {
 			t.Errorf("request %d is %+v", i, v)
@@ -108,7 +108,7 @@ func TestTheSameAddressAgain(t *testing.T) {
 // What a person writes in the turn is fetched, however much was spent: each address once.
 func TestWhatThePersonAsksForIsFree(t *testing.T) {
 	asked := true
-	c := newConversation(t, func(string) tools.Sighting { return tools.Sighting{Found: true, Asked: asked} })
+	c := newConversation(t, func(string) tools.Sighting { return tools.Sighting{Found: true, AskedInThisTurn: asked} })
 	c.all = slices.Repeat([]string{keyAll}, mostInAll)
 	for i := range mostOfAsked {
 		if v := c.fetch(fmt.Sprintf("https://h%d.org/", i)); v.Decision != "" {
@@ -147,7 +147,7 @@ func TestRequestsOfOneAnswer(t *testing.T) {
 
 // A sub-agent is one more that fetches: what it may is charged when it gets its task.
 func TestTasksOfAConversation(t *testing.T) {
-	c := newConversation(t, func(address string) tools.Sighting { return tools.Sighting{Found: true, In: address} })
+	c := newConversation(t, func(address string) tools.Sighting { return tools.Sighting{Found: true, Source: address} })
 	handed := 0
 	for range 10 {
 		c.turn = nil
@@ -161,7 +161,7 @@ func TestTasksOfAConversation(t *testing.T) {
 	if v := c.fetch("https://h.org"); v.Decision != tools.Ask {
 		t.Errorf("a request behind these is %+v", v)
 	}
-	sub := newConversation(t, func(address string) tools.Sighting { return tools.Sighting{Found: true, In: address} })
+	sub := newConversation(t, func(address string) tools.Sighting { return tools.Sighting{Found: true, Source: address} })
 	sub.all = []string{tools.UntrustedTask}
 	for i := range 10 {
 		want := tools.Decision("")

@@ -39,7 +39,7 @@ func CheckHook(command string) error {
 type callGuard struct {
 	*guard.Guard
 	before []func(context.Context, tools.Call) tools.Verdict
-	after  []func(context.Context, tools.Call, tools.Result) tools.Review
+	after  []func(context.Context, tools.Call, tools.Result) tools.ResultReview
 }
 
 // guarding decides about tool calls by the operator's rules, and keeps secrets out of what leaves an agent.
