@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	maxHeader = 1 << 20  // bytes of the header of an answer
-	maxEarly  = 5        // answers that announce another one, such as 103
+	maxHeader = 1 << 20  // bytes of the header of a response
+	maxEarly  = 5        // interim (1xx) responses, such as 103
 	writeRoom = 32 << 10 // bytes of a request that are sent at once
-	// earlyWait is how long an answer is awaited to a request that could not be sent whole.
+	// earlyWait is how long to wait for a response to a request that could not be sent completely.
 	earlyWait = time.Second
 )
 
@@ -28,19 +28,19 @@ type conn struct {
 	t       *Transport
 	address string
 	used    bool      // it has served a request before
-	rested  time.Time // since when nobody uses it
+	rested  time.Time // since when it has been idle
 
-	first  [1]byte // the first byte of the answer
-	ahead  bool    // the first byte was read, and is what comes next
-	budget int64   // how many bytes may be read
+	first  [1]byte // the first byte of the response
+	ahead  bool    // the first byte was read, and is returned next
+	budget int64   // how many more bytes may be read
 }
 
 // close closes the connection.
-func (c *conn) close() { _ = c.Conn.Close() } // nothing is awaited from it any more
+func (c *conn) close() { _ = c.Conn.Close() } // nothing more is expected from it
 
-// send sends a request and reads the header of the answer. The connection is closed if that
-// fails, and if ctx ends before the answer was read. Who traces the request (net/http/httptrace) is
-// told of the connection before anything is written.
+// send sends a request and reads the header of the response. It closes the connection if that fails, or if ctx ends
+// before the header was read. It tells whoever traces the request (net/http/httptrace) about the connection before
+// anything is written.
 func (c *conn) send(req *http.Request) (*http.Response, error) {
 	if trace := httptrace.ContextClientTrace(req.Context()); trace != nil && trace.GotConn != nil {
 		trace.GotConn(httptrace.GotConnInfo{Conn: c.Conn, Reused: c.used})
@@ -58,7 +58,7 @@ func (c *conn) send(req *http.Request) (*http.Response, error) {
 		}
 		return nil, err
 	}
-	_ = c.SetReadDeadline(time.Time{}) // which was set if the request was not sent whole
+	_ = c.SetReadDeadline(time.Time{}) // it was set if the request was not sent completely
 	in := c.newReader()
 	resp, err := c.readHeader(in, req)
 	if err != nil {
@@ -76,8 +76,8 @@ func (c *conn) send(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// write writes a request, header and body together if they are short. A server may answer and close
-// the connection without having read all of it: therefore its answer counts more than the error.
+// write writes a request, header and body together if they are short. A server may answer and close the connection
+// without having read all of the request, so its response takes precedence over an error.
 func (c *conn) write(req *http.Request) error {
 	out, ok := c.t.writers.Get().(*bufio.Writer)
 	if !ok {
@@ -85,9 +85,9 @@ func (c *conn) write(req *http.Request) error {
 	}
 	defer c.t.writers.Put(out)
 	defer out.Reset(nil)
-	// Without its other methods: a connection that reads the body by itself takes new memory for that.
+	// Hide the other methods: a connection that reads the body by itself allocates memory for that.
 	out.Reset(struct{ io.Writer }{c.Conn})
-	// To a *bufio.Writer a request would write its header at once, and the body in a packet of its own.
+	// To a *bufio.Writer, a request would write its header at once, and the body in a packet of its own.
 	if err := req.Write(struct{ *bufio.Writer }{out}); err != nil {
 		return fmt.Errorf("send the request: %w", err)
 	}
@@ -97,7 +97,7 @@ func (c *conn) write(req *http.Request) error {
 	return nil
 }
 
-// awaitAnswer waits for the first byte of an answer. It needs no buffer for that.
+// awaitAnswer waits for the first byte of a response. It needs no buffer for that.
 func (c *conn) awaitAnswer() error {
 	if _, err := c.Conn.Read(c.first[:]); err != nil {
 		return fmt.Errorf("%w: %w", errUnanswered, err)
@@ -106,17 +106,17 @@ func (c *conn) awaitAnswer() error {
 	return nil
 }
 
-// newReader returns a reader of the answer.
+// newReader returns a reader of the response.
 func (c *conn) newReader() *bufio.Reader {
 	in, ok := c.t.readers.Get().(*bufio.Reader)
 	if !ok {
 		in = bufio.NewReader(nil)
 	}
-	in.Reset(reading{c})
+	in.Reset(connReader{c})
 	return in
 }
 
-// readHeader reads the header of an answer, past those that announce it.
+// readHeader reads the header of a response, skipping interim (1xx) responses.
 func (c *conn) readHeader(in *bufio.Reader, req *http.Request) (*http.Response, error) {
 	c.budget = maxHeader
 	for range maxEarly {
@@ -132,11 +132,12 @@ func (c *conn) readHeader(in *bufio.Reader, req *http.Request) (*http.Response, 
 	return nil, fmt.Errorf("read the answer: more than %d announce it", maxEarly)
 }
 
-// A reading reads from a connection, the first byte included.
-type reading struct{ *conn }
+// A connReader reads from a conn. It first returns the byte that awaitAnswer read ahead, and fails once a header
+// exceeds its budget.
+type connReader struct{ *conn }
 
 // Read implements io.Reader.
-func (r reading) Read(p []byte) (int, error) {
+func (r connReader) Read(p []byte) (int, error) {
 	switch {
 	case len(p) == 0:
 		return 0, nil
@@ -153,22 +154,22 @@ func (r reading) Read(p []byte) (int, error) {
 	more, err := r.Conn.Read(p[n:])
 	r.budget -= int64(n + more)
 	if n > 0 {
-		err = nil // it comes again with the next bytes
+		err = nil // the next read returns the error again
 	}
 	return n + more, err
 }
 
-// A body is the body of an answer. When it was read to its end, its connection is kept for another
-// request, and when it is closed before, so is the connection.
+// A body is the body of a response. Once it has been read to its end, its connection is kept for another request;
+// if it is closed before, so is the connection.
 type body struct {
 	content io.ReadCloser
 	conn    *conn
-	req     *http.Request // by whose context the answer is cancelled
-	unwatch func() bool   // ends the watch over that; returns false if the connection was closed because of it
-	again   bool          // the server takes another request afterwards
+	req     *http.Request // its context cancels the response
+	unwatch func() bool   // stops watching the context; returns false if the connection was closed because of it
+	again   bool          // the server accepts another request afterwards
 
 	over sync.Once
-	in   *bufio.Reader // what content is read from; used by Read only
+	in   *bufio.Reader // the reader that content reads from; used by Read only
 }
 
 // Read implements io.Reader.
@@ -190,7 +191,7 @@ func (b *body) Close() error {
 	return nil
 }
 
-// end lets the connection go: another request may have it if reuse is true.
+// end releases the connection: another request may use it if reuse is true.
 func (b *body) end(reuse bool) {
 	b.over.Do(func() {
 		if open := b.unwatch(); !reuse || !open || b.in.Buffered() > 0 {
