@@ -27,7 +27,7 @@ type Backend interface {
 	// Send sends a text to a session.
 	Send(ctx context.Context, call tools.Call, session, text string) (any, error)
 	// List lists sessions.
-	List(ctx context.Context, call tools.Call, p Page) (any, error)
+	List(ctx context.Context, call tools.Call, p ListArgs) (any, error)
 	// History returns what was said and done in a session, from an entry on.
 	History(ctx context.Context, call tools.Call, session string, from int64) (any, error)
 	// Status describes a session.
