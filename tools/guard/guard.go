@@ -198,7 +198,7 @@ func (g *Guard) decideWithoutFiles(call tools.Call, t tools.Touch, asked bool) t
 func (r rules) checkAllowed(tool string, s subject) tools.Verdict {
 	var about []Rule
 	for _, rule := range r.allow {
-		if !rule.isAbout(tool) {
+		if !rule.appliesTo(tool) {
 			continue
 		}
 		if rule.pattern == nil {

@@ -65,24 +65,24 @@ func (r Rule) patternFor(s subject) []string {
 // and skills (SERVER__TOOL) become known only while the program runs, so they never count as unknown.
 func (r Rule) UnknownTool(tools []string) string {
 	name := strings.Join(r.tool, "*")
-	if strings.Contains(name, "__") || slices.ContainsFunc(tools, r.isAbout) {
+	if strings.Contains(name, "__") || slices.ContainsFunc(tools, r.appliesTo) {
 		return ""
 	}
 	return name
 }
 
-// isAbout reports whether the rule applies to a tool.
-func (r Rule) isAbout(tool string) bool { return glob(r.tool, tool) }
+// appliesTo reports whether the rule applies to a tool.
+func (r Rule) appliesTo(tool string) bool { return glob(r.tool, tool) }
 
 // matches reports whether the rule matches a call, judging only by what is known before the call runs.
 func (r Rule) matches(tool string, s subject) bool {
-	return r.isAbout(tool) && (r.pattern == nil || s.anyText(func(text string) bool { return matchCommand(r.patternFor(s), text) }))
+	return r.appliesTo(tool) && (r.pattern == nil || s.anyText(func(text string) bool { return matchCommand(r.patternFor(s), text) }))
 }
 
 // mayMatch reports whether the rule might match a call once those parts of it are known that are known only when it
 // runs.
 func (r Rule) mayMatch(tool string, s subject) bool {
-	if r.pattern == nil || !r.isAbout(tool) {
+	if r.pattern == nil || !r.appliesTo(tool) {
 		return false
 	}
 	overlaps := func(text string) bool { return overlap(r.patternFor(s), strings.Split(text, shellline.Hole)) }
