@@ -28,16 +28,16 @@ type Dir interface {
 	Name(path string) (string, error)
 }
 
-// New makes the tools code_search and code_map. open returns the directory of a call's session, and held stores the
+// New makes the tools code_search and code_map. open returns the directory of a call's session, and indexes stores the
 // indexes.
-func New[D Dir](open func(ctx context.Context, call tools.Call) (D, error), held *Indexes) []tools.Tool {
-	c := codeTools{held: held, open: func(ctx context.Context, call tools.Call) (Dir, error) { return open(ctx, call) }}
+func New[D Dir](open func(ctx context.Context, call tools.Call) (D, error), indexes *Indexes) []tools.Tool {
+	c := codeTools{indexes: indexes, open: func(ctx context.Context, call tools.Call) (Dir, error) { return open(ctx, call) }}
 	return []tools.Tool{c.codeSearch(), c.codeMap()}
 }
 
 type codeTools struct {
-	open func(ctx context.Context, call tools.Call) (Dir, error)
-	held *Indexes
+	open    func(ctx context.Context, call tools.Call) (Dir, error)
+	indexes *Indexes
 }
 
 // codeSpec returns the Spec of a tool that shows what it finds below a path.
@@ -66,7 +66,7 @@ func (c codeTools) codeSearch() tools.Tool {
 		if err != nil {
 			return nil, err
 		}
-		list, dir, err := c.look(ctx, call, args.Path, args.Ignored)
+		list, dir, err := c.refreshBelow(ctx, call, args.Path, args.Ignored)
 		if err != nil {
 			return nil, tools.DirError(err)
 		}
@@ -90,7 +90,7 @@ func (c codeTools) codeMap() tools.Tool {
 		if args.Depth < 0 {
 			return nil, tools.Errorf(tools.InvalidArgs, "depth counts levels of folders: give 1 to %d, or leave it out", maxMapDepth)
 		}
-		list, dir, err := c.look(ctx, call, args.Path, false)
+		list, dir, err := c.refreshBelow(ctx, call, args.Path, false)
 		if err != nil {
 			return nil, tools.DirError(err)
 		}
@@ -98,8 +98,8 @@ func (c codeTools) codeMap() tools.Tool {
 	})
 }
 
-// look brings the index of a call's session up to date below a path, and returns the files there.
-func (c codeTools) look(ctx context.Context, call tools.Call, path string, ignored bool) (listing, Dir, error) {
+// refreshBelow brings the index of a call's session up to date below a path, and returns the files there.
+func (c codeTools) refreshBelow(ctx context.Context, call tools.Call, path string, ignored bool) (listing, Dir, error) {
 	dir, err := c.open(ctx, call)
 	if err != nil {
 		return listing{}, nil, err
@@ -108,7 +108,7 @@ func (c codeTools) look(ctx context.Context, call tools.Call, path string, ignor
 	if err != nil {
 		return listing{}, nil, err
 	}
-	list, err := c.held.refresh(ctx, call.Session, dir, from, ignored)
+	list, err := c.indexes.refresh(ctx, call.Session, dir, from, ignored)
 	return list, dir, err
 }
 

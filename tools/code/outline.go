@@ -96,8 +96,8 @@ func draw(folders []*folder, most int) string {
 		if f.name == "." {
 			name = "."
 		}
-		fmt.Fprintf(&b, "%s%s %s", strings.Repeat("  ", f.depth), name, f.counts())
-		if names := f.main(most); len(names) > 0 {
+		fmt.Fprintf(&b, "%s%s %s", strings.Repeat("  ", f.depth), name, f.describeCounts())
+		if names := f.mainSymbols(most); len(names) > 0 {
 			b.WriteString(": " + strings.Join(names, ", "))
 		}
 		b.WriteByte('\n')
@@ -105,8 +105,8 @@ func draw(folders []*folder, most int) string {
 	return b.String()
 }
 
-// counts says how many files a folder contains, by language.
-func (f *folder) counts() string {
+// describeCounts says how many files a folder contains, by language.
+func (f *folder) describeCounts() string {
 	names := slices.SortedFunc(maps.Keys(f.languages), func(a, b string) int {
 		return cmp.Or(f.languages[b]-f.languages[a], strings.Compare(a, b))
 	})
@@ -125,8 +125,8 @@ func (f *folder) counts() string {
 	return text
 }
 
-// main returns the names of a folder's main symbols: types with many methods first, then functions.
-func (f *folder) main(most int) []string {
+// mainSymbols returns the names of a folder's main symbols: types with many methods first, then functions.
+func (f *folder) mainSymbols(most int) []string {
 	if most == 0 {
 		return nil
 	}
@@ -202,7 +202,7 @@ func entryPoints(list listing) []string {
 }
 
 // isEntry reports whether a program begins in a file.
-func isEntry(f listed) bool {
+func isEntry(f listedFile) bool {
 	switch base := path.Base(f.name); {
 	case slices.Contains([]string{"__main__.py", "manage.py", "wsgi.py", "asgi.py"}, base):
 		return true

@@ -11,11 +11,11 @@ import (
 
 // A rank decides which of two symbols is shown first.
 type rank struct {
-	class  int // how well the name matches; 0 is best
-	minor  int // higher for symbols of lesser interest: variables and constants, and above all those of tests
-	length int // of the name
-	path   string
-	line   int
+	class    int // how well the name matches; 0 is best
+	demotion int // higher for symbols of lesser interest: variables and constants, and above all those of tests
+	length   int // of the name
+	path     string
+	line     int
 }
 
 // How well a name matches.
@@ -28,7 +28,7 @@ const (
 )
 
 func (r rank) compare(with rank) int {
-	return cmp.Or(cmp.Compare(r.class, with.class), cmp.Compare(r.minor, with.minor), cmp.Compare(r.length, with.length),
+	return cmp.Or(cmp.Compare(r.class, with.class), cmp.Compare(r.demotion, with.demotion), cmp.Compare(r.length, with.length),
 		cmp.Compare(len(r.path), len(with.path)), strings.Compare(r.path, with.path), cmp.Compare(r.line, with.line))
 }
 
@@ -36,10 +36,10 @@ func (r rank) compare(with rank) int {
 func rankOf(class int, s symbols.Symbol, path string) rank {
 	r := rank{class: class, length: len(s.Name), path: path, line: s.Line}
 	if s.Kind == symbols.Var || s.Kind == symbols.Const {
-		r.minor++
+		r.demotion++
 	}
 	if isTest(path) {
-		r.minor += 2
+		r.demotion += 2
 	}
 	return r
 }
@@ -57,18 +57,18 @@ func isTest(path string) bool {
 
 // A nameMatcher matches the names of symbols.
 type nameMatcher struct {
-	name          wanted
-	owner, member wanted         // of a query such as Type.method
+	name          wantedName
+	owner, member wantedName     // of a query such as Type.method
 	pattern       *regexp.Regexp // instead of a name
 }
 
-// A wanted is a name to look for.
-type wanted struct{ name, simplified string }
+// A wantedName is a name to look for.
+type wantedName struct{ name, simplified string }
 
 func newNameMatcher(query string) nameMatcher {
-	n := nameMatcher{name: wanted{query, simplified(query)}}
+	n := nameMatcher{name: wantedName{query, simplified(query)}}
 	if owner, member, ok := splitQuery(query); ok {
-		n.owner, n.member = wanted{name: owner}, wanted{member, simplified(member)}
+		n.owner, n.member = wantedName{name: owner}, wantedName{member, simplified(member)}
 	}
 	return n
 }
@@ -97,7 +97,7 @@ func splitQuery(query string) (owner, member string, ok bool) {
 }
 
 // match returns how well a name matches; ok is false if it doesn't match.
-func (w wanted) match(name string) (class int, ok bool) {
+func (w wantedName) match(name string) (class int, ok bool) {
 	if w.name == name {
 		return exact, true
 	}

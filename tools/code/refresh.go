@@ -32,13 +32,13 @@ var errCut = errors.New("the index was cut")
 // A listing is the list of the files below a path.
 type listing struct {
 	from    string
-	files   []listed
+	files   []listedFile
 	cut     string // why some files were not looked at, worded for the model; "" if all were
 	skipped bool   // ignored files were left out
 }
 
-// A listed is one file in a listing.
-type listed struct {
+// A listedFile is one file in a listing.
+type listedFile struct {
 	name     string
 	size     int64
 	language string
@@ -106,7 +106,7 @@ func (r *refresh) visit(ctx context.Context, name string, e fs.DirEntry) error {
 	if err != nil {
 		return nil //nolint:nilerr // it has gone
 	}
-	of := listed{name: name, size: info.Size(), language: r.finder.Language(name)}
+	of := listedFile{name: name, size: info.Size(), language: r.finder.Language(name)}
 	if of.language != "" && info.Size() <= symbols.MaxFile {
 		if r.bytes += info.Size(); r.bytes > maxBytes {
 			return r.cut("there is more than %d MB of source code", maxBytes>>20)

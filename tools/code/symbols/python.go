@@ -2,8 +2,8 @@ package symbols
 
 import "strings"
 
-// An indented is a class or function; the lines that belong to it are indented deeper than its own.
-type indented struct {
+// An indentedBlock is a class or function; the lines that belong to it are indented deeper than its own.
+type indentedBlock struct {
 	col     int
 	name    string
 	isClass bool
@@ -11,7 +11,7 @@ type indented struct {
 
 // pythonReader finds the symbols of a Python file, line by line.
 type pythonReader struct {
-	open  []indented
+	open  []indentedBlock
 	found []Symbol
 }
 
@@ -51,7 +51,7 @@ func (r *pythonReader) read(line []token) {
 	for len(r.open) > 0 && r.open[len(r.open)-1].col >= col {
 		r.open = r.open[:len(r.open)-1]
 	}
-	var in indented
+	var in indentedBlock
 	if len(r.open) > 0 {
 		in = r.open[len(r.open)-1]
 	}
@@ -60,14 +60,14 @@ func (r *pythonReader) read(line []token) {
 	switch {
 	case isOneOf(at(h, 0), "class") && name.kind == word:
 		r.found = append(r.found, Symbol{name.text, Class, in.name, name.line})
-		r.open = append(r.open, indented{col, name.text, true})
+		r.open = append(r.open, indentedBlock{col, name.text, true})
 	case isOneOf(at(h, 0), "def") && name.kind == word:
 		kind := Func
 		if in.isClass {
 			kind = Method
 		}
 		r.found = append(r.found, Symbol{name.text, kind, in.name, name.line})
-		r.open = append(r.open, indented{col, name.text, false})
+		r.open = append(r.open, indentedBlock{col, name.text, false})
 	case (col == 0 || in.isClass) && line[0].kind == word && isAssigned(line):
 		kind := Var
 		if strings.ToUpper(line[0].text) == line[0].text {

@@ -2,7 +2,7 @@ package symbols
 
 // rubyReader finds the symbols of a Ruby file, line by line.
 type rubyReader struct {
-	open  []indented
+	open  []indentedBlock
 	found []Symbol
 }
 
@@ -65,7 +65,7 @@ func (r *rubyReader) readType(line, h []token) {
 		r.open = r.open[:len(r.open)-1]
 	}
 	if at(h, 1).is("<<") { // methods of the class itself
-		r.open = append(r.open, indented{col, "", true})
+		r.open = append(r.open, indentedBlock{col, "", true})
 		return
 	}
 	i := 1
@@ -84,7 +84,7 @@ func (r *rubyReader) readType(line, h []token) {
 	}
 	r.found = append(r.found, Symbol{name.text, kind, container, name.line})
 	if !line[len(line)-1].is("end") {
-		r.open = append(r.open, indented{col, name.text, true})
+		r.open = append(r.open, indentedBlock{col, name.text, true})
 	}
 }
 
