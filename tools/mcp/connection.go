@@ -40,7 +40,7 @@ type connection struct {
 	session  *mcp.ClientSession
 	tools    []pins.Tool // as the server listed them when it was last asked over this connection
 	unusable leftOut     // the tools that could not be used when the connection was made
-	asking   sync.Mutex  // guards tools
+	toolsMu  sync.Mutex  // guards tools
 	stale    atomic.Bool // the server has said that its tools changed
 	served   atomic.Bool // the server has answered a call over it
 	cancel   context.CancelFunc

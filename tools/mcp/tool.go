@@ -110,8 +110,8 @@ func (t *tool) run(ctx context.Context, call tools.Call) (tools.Result, error) {
 // checkAccepted returns why a tool must not be called over a connection: the server no longer has it, or it differs
 // from what was accepted. It returns nil if it may be called.
 func (t *tool) checkAccepted(ctx context.Context, c *connection) *tools.Error {
-	c.asking.Lock()
-	defer c.asking.Unlock()
+	c.toolsMu.Lock()
+	defer c.toolsMu.Unlock()
 	if c.stale.Swap(false) {
 		listed, _, err := t.servers.listTools(ctx, t.one, c.session)
 		if err == nil {

@@ -76,7 +76,7 @@ func (a *archive) read(name string, fn func(r *reader) error) error {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	defer func() { _ = body.Close() }() // a wrong checksum does not matter here
-	from := &bounded{from: body, left: min(maxPart, a.left)}
+	from := &boundedReader{from: body, left: min(maxPart, a.left)}
 	defer func() { a.left -= from.read }()
 	d := xml.NewDecoder(from)
 	d.CharsetReader = func(label string, in io.Reader) (io.Reader, error) { return charset.Reader(label, in) }
@@ -106,13 +106,13 @@ func (a *archive) rootElement(name string) (root string, err error) {
 	return root, err
 }
 
-// A bounded is a reader that fails if there are more bytes than it may read.
-type bounded struct {
+// A boundedReader is a reader that fails if there are more bytes than it may read.
+type boundedReader struct {
 	from       io.Reader
 	left, read int64
 }
 
-func (b *bounded) Read(p []byte) (int, error) {
+func (b *boundedReader) Read(p []byte) (int, error) {
 	n, err := b.from.Read(p)
 	b.read += int64(n)
 	if b.left -= int64(n); b.left < 0 {
