@@ -27,7 +27,7 @@ func (c whyCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Termin
 		if flags.JSON {
 			return server.Get(ctx, path, tty.Out)
 		}
-		var told why.Told
+		var told why.Report
 		if err := server.Get(ctx, path, &told); err != nil {
 			return err
 		}

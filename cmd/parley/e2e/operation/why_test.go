@@ -13,7 +13,7 @@ import (
 
 // readWhy returns what parley why says, for programs and for people. It fails the test if that has
 // anything that was said.
-func readWhy(t *testing.T, w *parleytest.World, about string) (told why.Told, text string) {
+func readWhy(t *testing.T, w *parleytest.World, about string) (told why.Report, text string) {
 	t.Helper()
 	raw, errs, code := w.Run("--json", "why", about)
 	text, errs2, code2 := w.Run("why", about)

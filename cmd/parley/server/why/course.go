@@ -20,7 +20,7 @@ const (
 )
 
 // follow reports on a message that is in a session's log.
-func (q *asking) follow(ctx context.Context, s *Story, key string) error {
+func (q *query) follow(ctx context.Context, s *Story, key string) error {
 	e, err := q.cfg.Sessions.Find(ctx, key, s.Message)
 	if errors.Is(err, sessions.ErrNotFound) {
 		return nil // it was just erased
@@ -42,7 +42,7 @@ func (q *asking) follow(ctx context.Context, s *Story, key string) error {
 		return q.followCommand(ctx, s, e, channel)
 	}
 	s.Turn = e.Turn
-	c := course{story: s, message: e, calls: map[string]*called{}, asks: map[string]string{}}
+	c := course{story: s, message: e, calls: map[string]*toolCall{}, asks: map[string]string{}}
 	n := 0
 	for entry, err := range q.cfg.Sessions.Read(ctx, key, max(1, e.N-before)) {
 		if err != nil {
@@ -61,7 +61,7 @@ func (q *asking) follow(ctx context.Context, s *Story, key string) error {
 }
 
 // followCommand reports on a command, which no turn answers.
-func (q *asking) followCommand(ctx context.Context, s *Story, e sessions.Entry, channel string) error {
+func (q *query) followCommand(ctx context.Context, s *Story, e sessions.Entry, channel string) error {
 	done, err := sessions.Decode[sessions.Command](e)
 	if err != nil {
 		return err
@@ -79,7 +79,7 @@ func (q *asking) followCommand(ctx context.Context, s *Story, e sessions.Entry, 
 }
 
 // conclude reports how the turn ended and what became of its answer, or what it is doing now.
-func (q *asking) conclude(ctx context.Context, c *course, channel string) error {
+func (q *query) conclude(ctx context.Context, c *course, channel string) error {
 	s := c.story
 	c.tellModel()
 	switch {
@@ -141,7 +141,7 @@ func (q *asking) conclude(ctx context.Context, c *course, channel string) error 
 type course struct {
 	story   *Story
 	message sessions.Entry // the message that the question is about
-	calls   map[string]*called
+	calls   map[string]*toolCall
 	asks    map[string]string // the kinds of the requests to people, by id
 	told    int               // how many calls are reported one by one
 	more    int               // how many are not
@@ -155,8 +155,8 @@ type course struct {
 	published   bool
 }
 
-// A called is a tool call.
-type called struct {
+// A toolCall is a tool call.
+type toolCall struct {
 	tool    string
 	started time.Time
 	step    int // its index in the story's steps; -1 if it has none
@@ -218,7 +218,7 @@ func (c *course) addMessage(e sessions.Entry) {
 func (c *course) addCall(e sessions.Entry) error {
 	one := c.calls[e.Call]
 	if one == nil {
-		one = &called{step: -1}
+		one = &toolCall{step: -1}
 		c.calls[e.Call] = one
 	}
 	switch e.Kind {

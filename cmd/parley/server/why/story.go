@@ -87,7 +87,7 @@ func (s *Story) refuse(r sessions.AuditRecord) {
 
 // ofMessage reports on the message with an id, or on the message that has an answer, request or part with that id.
 // The story has no steps if nothing is known.
-func (q *asking) ofMessage(ctx context.Context, id string) (Story, error) {
+func (q *query) ofMessage(ctx context.Context, id string) (Story, error) {
 	s := Story{Message: id}
 	for _, look := range []func(context.Context, *Story) error{q.asInbound, q.asAsk, q.asSubmission, q.asOutbound, q.asRefused, q.asBuried, q.asReplayed, q.asWaiting} {
 		if err := look(ctx, &s); err != nil || len(s.Steps) > 0 {
@@ -98,7 +98,7 @@ func (q *asking) ofMessage(ctx context.Context, id string) (Story, error) {
 }
 
 // asInbound reports on a message that a session knows.
-func (q *asking) asInbound(ctx context.Context, s *Story) error {
+func (q *query) asInbound(ctx context.Context, s *Story) error {
 	id := s.Message
 	key, err := q.find(ctx, id, nil)
 	if base, derived := bus.Cause(id); err == nil && key == "" && derived {
@@ -113,7 +113,7 @@ func (q *asking) asInbound(ctx context.Context, s *Story) error {
 }
 
 // asAsk reports on the message whose turn has asked people.
-func (q *asking) asAsk(ctx context.Context, s *Story) error {
+func (q *query) asAsk(ctx context.Context, s *Story) error {
 	id, _ := bus.Cause(s.Message)
 	if len(id) != bus.AskIDLength {
 		return nil
@@ -130,7 +130,7 @@ func (q *asking) asAsk(ctx context.Context, s *Story) error {
 }
 
 // asSubmission reports on a message that a program or a webhook has submitted.
-func (q *asking) asSubmission(ctx context.Context, s *Story) error {
+func (q *query) asSubmission(ctx context.Context, s *Story) error {
 	id, _, _ := strings.Cut(s.Message, "/")
 	p, err := q.cfg.Book.Submission(ctx, id)
 	if errors.Is(err, channels.ErrNoSend) {
@@ -165,7 +165,7 @@ func (q *asking) asSubmission(ctx context.Context, s *Story) error {
 }
 
 // asOutbound reports on a message that was sent and answers no known message.
-func (q *asking) asOutbound(ctx context.Context, s *Story) error {
+func (q *query) asOutbound(ctx context.Context, s *Story) error {
 	sent, err := q.cfg.Book.Lookup(ctx, s.Message)
 	if errors.Is(err, channels.ErrNoSend) {
 		return nil
@@ -182,7 +182,7 @@ func (q *asking) asOutbound(ctx context.Context, s *Story) error {
 }
 
 // asRefused reports on a message that was refused.
-func (q *asking) asRefused(ctx context.Context, s *Story) error {
+func (q *query) asRefused(ctx context.Context, s *Story) error {
 	found, err := q.refusals(ctx, sessions.AuditQuery{Message: s.Message})
 	if err == nil && len(found) > 0 {
 		*s = found[0]
@@ -191,7 +191,7 @@ func (q *asking) asRefused(ctx context.Context, s *Story) error {
 }
 
 // asBuried reports on a message that was given up before a session knew it.
-func (q *asking) asBuried(ctx context.Context, s *Story) error {
+func (q *query) asBuried(ctx context.Context, s *Story) error {
 	found, err := q.buried(ctx, func(d bus.DeadLetter) bool { return d.Message.ID == s.Message })
 	if err == nil && len(found) > 0 {
 		*s = found[0]
@@ -200,7 +200,7 @@ func (q *asking) asBuried(ctx context.Context, s *Story) error {
 }
 
 // buried reports on the inbound messages that were given up and match.
-func (q *asking) buried(ctx context.Context, match func(bus.DeadLetter) bool) (all []Story, err error) {
+func (q *query) buried(ctx context.Context, match func(bus.DeadLetter) bool) (all []Story, err error) {
 	letters, err := q.deadLetters(ctx, bus.InboundTopic)
 	for _, d := range letters {
 		if match(d) {
@@ -219,7 +219,7 @@ func (s *Story) bury(d bus.DeadLetter) {
 }
 
 // asReplayed reports on a dead letter that was published again under another id.
-func (q *asking) asReplayed(ctx context.Context, s *Story) error {
+func (q *query) asReplayed(ctx context.Context, s *Story) error {
 	again := s.Message + "~1"
 	key, err := q.find(ctx, again, nil)
 	if err != nil || key == "" {
@@ -231,7 +231,7 @@ func (q *asking) asReplayed(ctx context.Context, s *Story) error {
 }
 
 // asWaiting reports on a message that may be among the waiting mail of the place where it was said.
-func (q *asking) asWaiting(ctx context.Context, s *Story) error {
+func (q *query) asWaiting(ctx context.Context, s *Story) error {
 	channel, chat, ok := place(s.Message)
 	if !ok {
 		return nil
@@ -265,7 +265,7 @@ const keptSends = 30 * 24 * time.Hour
 
 // tellSend reports what became of an outbound message in a channel, which was published at that time, and returns
 // its state.
-func (q *asking) tellSend(ctx context.Context, s *Story, id, channel string, published time.Time) (string, error) {
+func (q *query) tellSend(ctx context.Context, s *Story, id, channel string, published time.Time) (string, error) {
 	letters, err := q.deadLetters(ctx, bus.OutboundTopic(channel))
 	if err != nil {
 		return "", err

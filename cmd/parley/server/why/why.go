@@ -4,7 +4,7 @@
 // reports ids, tool names, times, and codes, never what anybody said or wrote.
 //
 // why.go finds the messages that a question is about; story.go covers one message; course.go reads the turn
-// that answers it; texts.go has the rules and outcomes in words.
+// that answers it; texts.go contains the texts for rules and outcomes.
 package why
 
 import (
@@ -22,17 +22,17 @@ import (
 	"parley/sessions"
 )
 
-// Config says where is read what became of messages.
+// Config says where to read what became of messages.
 type Config struct {
 	Sessions Sessions
 	Book     Book
 	Mail     Mail
 	Refusals func(ctx context.Context, q sessions.AuditQuery) ([]sessions.AuditRecord, error)
 	Agents   func() []string      // the names of all agents
-	Kept     func() time.Duration // how long conversations are kept; 0 means for ever
+	Kept     func() time.Duration // how long conversations are kept; 0 means forever
 }
 
-// Sessions is the part of the store of sessions that is read.
+// Sessions is the part of the session store that is read.
 type Sessions interface {
 	sessions.Reader
 	sessions.Finder
@@ -43,7 +43,7 @@ type Book interface {
 	Lookup(ctx context.Context, id string) (channels.Send, error)
 	Submission(ctx context.Context, id string) (channels.Submission, error)
 	LookupAsk(ctx context.Context, id string) (bus.Ask, error)
-	// ChatOfThread returns the chat in which a thread of that id is; "" if none is known.
+	// ChatOfThread returns the chat that contains the thread with that id; "" if none is known.
 	ChatOfThread(ctx context.Context, channel, thread string) (chat string, err error)
 }
 
@@ -59,7 +59,7 @@ type Why struct{ cfg Config }
 // New makes a Why.
 func New(cfg Config) *Why { return &Why{cfg} }
 
-// Routes returns the requests that the API serves.
+// Routes returns the routes that the API serves.
 func (y *Why) Routes() []exchange.Route {
 	return []exchange.Route{{Pattern: "GET /v1/why/{id}", May: exchange.Caller.IsAdmin, Serve: y.show}}
 }
@@ -85,33 +85,34 @@ const (
 	aPerson  = "person"
 )
 
-// A Told is what became of a message, or of the newest messages of a session, a chat or a person.
-type Told struct {
+// A Report says what became of a message, or of the newest messages in a session, in a chat or from a person.
+type Report struct {
 	About    string  `json:"about"` // message, session, chat or person
 	ID       string  `json:"id"`
 	Messages []Story `json:"messages"` // the newest first
-	// Hints say, where nothing is known, what is kept for how long, and what to check.
+	// Hints say, if nothing is known, what is kept for how long, and what to check.
 	Hints []string `json:"hints,omitempty"`
 }
 
-// newest is how many messages of a session or a chat are told of.
+// newest is how many messages in a session or a chat are reported.
 const newest = 5
 
-// Tell says what became of a message with that id, or of the newest messages of the session with that key or
-// of the chat at that address; if nothing is known of such a chat, of the person with that id.
-func (y *Why) Tell(ctx context.Context, id string) (Told, error) {
-	return (&asking{cfg: y.cfg, letters: map[bus.Topic][]bus.DeadLetter{}}).tell(ctx, id)
+// Tell says what became of the message with that id, or of the newest messages in the session with that key or in
+// the chat at that address; if nothing is known about such a chat, of the newest messages from the person with that
+// id.
+func (y *Why) Tell(ctx context.Context, id string) (Report, error) {
+	return (&query{cfg: y.cfg, letters: map[bus.Topic][]bus.DeadLetter{}}).tell(ctx, id)
 }
 
-// An asking is one question, with the dead letters that were read for it.
-type asking struct {
+// A query is one question, with the dead letters that were read for it.
+type query struct {
 	cfg     Config
 	letters map[bus.Topic][]bus.DeadLetter
 }
 
 // tell does the work of Tell.
-func (q *asking) tell(ctx context.Context, id string) (Told, error) {
-	told := Told{About: aMessage, ID: id, Messages: []Story{}}
+func (q *query) tell(ctx context.Context, id string) (Report, error) {
+	told := Report{About: aMessage, ID: id, Messages: []Story{}}
 	_, err := q.cfg.Sessions.Info(ctx, id)
 	switch at, bad := bus.ParseAddress(id); {
 	case err == nil:
@@ -142,9 +143,9 @@ func (q *asking) tell(ctx context.Context, id string) (Told, error) {
 	return told, nil
 }
 
-// ofPerson tells of the newest messages of a person, in the sessions in which they have spoken last, and of
-// those that were refused.
-func (q *asking) ofPerson(ctx context.Context, person string) (all []Story, err error) {
+// ofPerson reports on the newest messages from a person, in the sessions in which they last spoke, and on those
+// that were refused.
+func (q *query) ofPerson(ctx context.Context, person string) (all []Story, err error) {
 	recent, err := q.cfg.Sessions.Recent(ctx, sessions.SessionQuery{Person: person, Limit: newest})
 	if err != nil {
 		return nil, err
@@ -160,8 +161,8 @@ func (q *asking) ofPerson(ctx context.Context, person string) (all []Story, err 
 	return firstOf(append(all, refused...)), err
 }
 
-// ofSession tells of the newest messages of a session, of those that were refused, and of its dead letters.
-func (q *asking) ofSession(ctx context.Context, key string) ([]Story, error) {
+// ofSession reports on the newest messages in a session, on those that were refused, and on its dead letters.
+func (q *query) ofSession(ctx context.Context, key string) ([]Story, error) {
 	said, err := q.saidIn(ctx, key, "")
 	if err != nil {
 		return nil, err
@@ -177,8 +178,8 @@ func (q *asking) ofSession(ctx context.Context, key string) ([]Story, error) {
 	return firstOf(slices.Concat(said, refused, buried)), nil
 }
 
-// ofChat tells of the newest messages at an address, of all the sessions there.
-func (q *asking) ofChat(ctx context.Context, at bus.Address) (all []Story, err error) {
+// ofChat reports on the newest messages at an address, in all sessions there.
+func (q *query) ofChat(ctx context.Context, at bus.Address) (all []Story, err error) {
 	for _, agent := range q.cfg.Agents() {
 		place, err := sessions.Key(agent, at.Channel, at.Chat, at.Thread)
 		if err != nil {
@@ -200,7 +201,7 @@ func (q *asking) ofChat(ctx context.Context, at bus.Address) (all []Story, err e
 	return firstOf(append(all, refused...)), err
 }
 
-// firstOf returns the newest of some stories, for each message the first one of them.
+// firstOf returns the newest of some stories, for each message only the first one.
 func firstOf(all []Story) (first []Story) {
 	for _, s := range all {
 		if !slices.ContainsFunc(first, func(known Story) bool { return known.Message == s.Message }) {
@@ -211,11 +212,11 @@ func firstOf(all []Story) (first []Story) {
 	return first[:min(len(first), newest)]
 }
 
-// lookedThrough is how many entries at the end of a session's log are looked through for messages.
+// lookedThrough is how many entries at the end of a session's log are searched for messages.
 const lookedThrough = 300
 
-// saidIn tells of the newest messages in a session's log, of one person if that is not "".
-func (q *asking) saidIn(ctx context.Context, key, person string) (all []Story, err error) {
+// saidIn reports on the newest messages in a session's log, or only those from one person if that is not "".
+func (q *query) saidIn(ctx context.Context, key, person string) (all []Story, err error) {
 	info, err := q.cfg.Sessions.Info(ctx, key)
 	if err != nil {
 		return nil, err
@@ -240,8 +241,8 @@ func (q *asking) saidIn(ctx context.Context, key, person string) (all []Story, e
 	return all, nil
 }
 
-// hints say what is kept for how long, and what to check where nothing is known.
-func (q *asking) hints(about string) []string {
+// hints say what is kept for how long, and what to check if nothing is known.
+func (q *query) hints(about string) []string {
 	kept := textKeptForever
 	if days := int(q.cfg.Kept() / (24 * time.Hour)); days > 0 {
 		kept = textKeptFor + counted(days, "day")
@@ -268,7 +269,7 @@ func place(id string) (channel, chat string, ok bool) {
 }
 
 // find returns the key of the session that knows a message; "" if none does.
-func (q *asking) find(ctx context.Context, id string, at []bus.Address) (string, error) {
+func (q *query) find(ctx context.Context, id string, at []bus.Address) (string, error) {
 	channel, chat, ok := place(id)
 	if ok {
 		at = append(at, bus.Address{Channel: channel, Chat: chat})
@@ -277,7 +278,7 @@ func (q *asking) find(ctx context.Context, id string, at []bus.Address) (string,
 	if err != nil || key != "" || !ok {
 		return key, err
 	}
-	within, err := q.cfg.Book.ChatOfThread(ctx, channel, chat) // on Discord the id of a thread is that of the place
+	within, err := q.cfg.Book.ChatOfThread(ctx, channel, chat) // on Discord a thread's id is also its place's id
 	if err != nil || within == "" {
 		return "", err
 	}
@@ -285,7 +286,7 @@ func (q *asking) find(ctx context.Context, id string, at []bus.Address) (string,
 }
 
 // findAt returns the key of the session at one of these addresses that knows a message; "" if none does.
-func (q *asking) findAt(ctx context.Context, id string, at []bus.Address) (string, error) {
+func (q *query) findAt(ctx context.Context, id string, at []bus.Address) (string, error) {
 	for _, a := range at {
 		for _, agent := range q.cfg.Agents() {
 			key, err := sessions.Key(agent, a.Channel, a.Chat, a.Thread)
@@ -301,8 +302,8 @@ func (q *asking) findAt(ctx context.Context, id string, at []bus.Address) (strin
 	return "", nil
 }
 
-// refusals tells of the messages that were refused and that a query is about, the newest ones.
-func (q *asking) refusals(ctx context.Context, of sessions.AuditQuery) (all []Story, err error) {
+// refusals reports on the newest refused messages that match a query.
+func (q *query) refusals(ctx context.Context, of sessions.AuditQuery) (all []Story, err error) {
 	of.Kind, of.Newest, of.Limit = sessions.AuditRefusal, true, newest
 	found, err := q.cfg.Refusals(ctx, of)
 	for _, r := range found {
@@ -317,11 +318,11 @@ func (q *asking) refusals(ctx context.Context, of sessions.AuditQuery) (all []St
 	return all, err
 }
 
-// mostLetters is how many dead letters of a topic are looked through.
+// mostLetters is how many dead letters in a topic are searched.
 const mostLetters = 2000
 
-// deadLetters returns the dead letters of a topic, without their bodies.
-func (q *asking) deadLetters(ctx context.Context, topic bus.Topic) ([]bus.DeadLetter, error) {
+// deadLetters returns the dead letters in a topic, without their bodies.
+func (q *query) deadLetters(ctx context.Context, topic bus.Topic) ([]bus.DeadLetter, error) {
 	if known, ok := q.letters[topic]; ok {
 		return known, nil
 	}

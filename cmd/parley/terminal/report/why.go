@@ -11,7 +11,7 @@ import (
 )
 
 // Why prints what became of messages, step by step, the latest ones last.
-func Why(out io.Writer, told why.Told) error {
+func Why(out io.Writer, told why.Report) error {
 	var b strings.Builder
 	for i := len(told.Messages) - 1; i >= 0; i-- {
 		story := told.Messages[i]
