@@ -45,7 +45,7 @@ func (r *Conversation) Say(ctx context.Context, in bus.Inbound) error {
 	if r.Agent != "" {
 		to += ":" + r.Agent
 	}
-	body := said{To: to, Text: in.Text, Session: r.Name}
+	body := sayRequest{To: to, Text: in.Text, Session: r.Name}
 	for _, a := range in.Attachments {
 		f, err := read(a)
 		if err != nil {
@@ -72,8 +72,8 @@ func (r *Conversation) Say(ctx context.Context, in bus.Inbound) error {
 	return nil
 }
 
-// A said is the request that tells the server what the person said.
-type said struct {
+// A sayRequest is the request that tells the server what the person said.
+type sayRequest struct {
 	To      string     `json:"to"`
 	Text    string     `json:"text"`
 	Session string     `json:"session"`
