@@ -21,7 +21,7 @@ const (
 
 // rerunAfterRefusal runs a channel's gateway or dispatcher until ctx is done, and runs it again
 // after the platform has refused the bot's account, which is no reason to end a running server.
-func (l *endpoint) rerunAfterRefusal(ctx context.Context, on foundation, run func(context.Context) error) error {
+func (l *liveChannel) rerunAfterRefusal(ctx context.Context, on foundation, run func(context.Context) error) error {
 	for {
 		err := run(ctx)
 		if err == nil || ctx.Err() != nil {

@@ -22,8 +22,8 @@ const offerEvery = time.Minute
 // accounts looks after the bot's accounts on the platforms.
 type accounts struct {
 	foundation
-	endpoints endpoints
-	owners    *owners
+	liveChannels liveChannels
+	owners       *owners
 	// offer shows the operator an invitation to become the owner of a bot that has none.
 	offer func(text string)
 }
@@ -31,7 +31,7 @@ type accounts struct {
 // Run looks after the accounts while no messages arrive: it shows invitations for those that have no owner, and
 // checks whether those that only send are in order.
 func (a *accounts) Run(ctx context.Context) error {
-	return a.endpoints.each(ctx, func(ctx context.Context, l *endpoint) error {
+	return a.liveChannels.each(ctx, func(ctx context.Context, l *liveChannel) error {
 		switch {
 		case l.config.Platform == "":
 		case l.receive:
@@ -46,7 +46,7 @@ func (a *accounts) Run(ctx context.Context) error {
 
 // warnOfScopeChange warns at the start if a channel's conversations are divided into sessions in a different way
 // than when the channel was last served. It delays nothing.
-func (a *accounts) warnOfScopeChange(ctx context.Context, l *endpoint) {
+func (a *accounts) warnOfScopeChange(ctx context.Context, l *liveChannel) {
 	const subject = "session_scope"
 	was, err := a.home.Book.Noted(ctx, subject, l.name)
 	if err == nil && was.Value != l.config.Session {
@@ -63,7 +63,7 @@ func (a *accounts) warnOfScopeChange(ctx context.Context, l *endpoint) {
 
 // offerOwnership shows a link or a code that makes whoever uses it first the owner, as long as a channel has no
 // owner: once, and again whenever the last code has expired.
-func (a *accounts) offerOwnership(ctx context.Context, l *endpoint) {
+func (a *accounts) offerOwnership(ctx context.Context, l *liveChannel) {
 	for last := ""; ; {
 		last = a.offerCode(ctx, l, last)
 		select {
@@ -75,7 +75,7 @@ func (a *accounts) offerOwnership(ctx context.Context, l *endpoint) {
 }
 
 // offerCode shows the current link or code unless it is the last one that was shown, and returns its code.
-func (a *accounts) offerCode(ctx context.Context, l *endpoint, last string) string {
+func (a *accounts) offerCode(ctx context.Context, l *liveChannel, last string) string {
 	if owned, err := a.owners.own(ctx, l.name); err != nil || owned {
 		return last
 	}
@@ -103,7 +103,7 @@ func (a *accounts) offerCode(ctx context.Context, l *endpoint, last string) stri
 // probeAccount asks the platform of a channel that only sends for the bot's account: at the start, so that a
 // refused token is reported before the first alert is sent, and repeatedly while the platform is unreachable,
 // because otherwise nobody would find out that it is back until the next message.
-func (a *accounts) probeAccount(ctx context.Context, l *endpoint) {
+func (a *accounts) probeAccount(ctx context.Context, l *liveChannel) {
 	for told := false; ; {
 		if !told || !channels.Connected(l.channel) {
 			_, err := platforms.Account(ctx, l.config.Platform, l.channel)

@@ -10,7 +10,7 @@ import (
 )
 
 // newChannelNews makes the part that tells watchers when a platform's channel goes up or down.
-func newChannelNews(on foundation, all endpoints) *connections.Watch {
+func newChannelNews(on foundation, all liveChannels) *connections.Watch {
 	w := &connections.Watch{Events: on.home.Bus, Notes: on.home.Book}
 	for _, l := range all {
 		if l.config.Platform != "" {
@@ -24,7 +24,7 @@ func newChannelNews(on foundation, all endpoints) *connections.Watch {
 
 // isKnownHere reports whether this process knows the state of a channel: it receives for the channel, or any
 // process can tell, because the channel receives by HTTP or only sends.
-func (l *endpoint) isKnownHere() bool {
+func (l *liveChannel) isKnownHere() bool {
 	_, byHTTP := channels.AsHTTPReceiver(l.channel)
 	return !l.receive || byHTTP || l.isOurs()
 }

@@ -14,14 +14,14 @@ import (
 // conversations determines which session a message belongs to, by where it was said.
 type conversations struct {
 	foundation
-	endpoints endpoints
-	events    *events.Channel
+	liveChannels liveChannels
+	events       *events.Channel
 	// answered reports whether an agent of this process answers.
 	answered bool
 }
 
 // router returns the router that decides which sessions a channel's messages belong to.
-func (c *conversations) router(l *endpoint) *routing.Router {
+func (c *conversations) router(l *liveChannel) *routing.Router {
 	return &routing.Router{
 		Agent: l.config.Agent, Scope: l.config.Session, Prefix: channels.CommandPrefix(l.channel), Book: c.home.Book, Store: c.home.Store, MaySplitByPerson: c.home.MayPart, Log: c.log,
 		Routes: func() []routing.Route {
@@ -36,11 +36,11 @@ func (c *conversations) router(l *endpoint) *routing.Router {
 
 // sessionOf returns the session that a message belongs to; "" if its channel is not here.
 func (c *conversations) sessionOf(ctx context.Context, in bus.Inbound) (string, error) {
-	i := slices.IndexFunc(c.endpoints, func(l *endpoint) bool { return l.name == in.At.Channel })
+	i := slices.IndexFunc(c.liveChannels, func(l *liveChannel) bool { return l.name == in.At.Channel })
 	if i < 0 {
 		return "", nil
 	}
-	to, err := c.router(c.endpoints[i]).Route(ctx, in)
+	to, err := c.router(c.liveChannels[i]).Route(ctx, in)
 	return to.Session, err
 }
 
@@ -58,7 +58,7 @@ func (c *conversations) replySession(ctx context.Context, at bus.Address) (sessi
 		session, _ = heartbeat.Session(at)
 		return session, nil
 	}
-	for _, l := range c.endpoints {
+	for _, l := range c.liveChannels {
 		if l.name != at.Channel || !l.receive && l.config.Platform != "" {
 			continue
 		}

@@ -12,14 +12,14 @@ import (
 // dispatchers runs the dispatchers of all channels.
 type dispatchers struct {
 	foundation
-	endpoints     endpoints
+	liveChannels  liveChannels
 	conversations *conversations
 	files         files.Store
 }
 
 // Run runs the dispatchers of all channels.
 func (d *dispatchers) Run(ctx context.Context) error {
-	return d.endpoints.each(ctx, func(ctx context.Context, l *endpoint) error {
+	return d.liveChannels.each(ctx, func(ctx context.Context, l *liveChannel) error {
 		one := &dispatch.Dispatcher{
 			Name: l.name, Channel: l.channel, Bus: d.home.Bus, Book: d.home.Book, Subjects: d.home.Book, Drafts: d.home.Book,
 			Files: d.files, MayShorten: d.mayShorten, MayGrow: d.mayGrow,
@@ -33,7 +33,7 @@ func (d *dispatchers) Run(ctx context.Context) error {
 
 // planReply plans the sending of an answer that is being published; see dispatch.Dispatcher.PlanReply.
 func (d *dispatchers) planReply(topic, id string, body []byte) (channels.Send, bool) {
-	for _, l := range d.endpoints {
+	for _, l := range d.liveChannels {
 		if one := l.dispatcher.Load(); one != nil && topic == string(bus.OutboundTopic(l.name)) {
 			return one.PlanReply(id, body)
 		}

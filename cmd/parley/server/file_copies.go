@@ -18,9 +18,9 @@ import (
 // sent.
 type fileCopies struct {
 	foundation
-	endpoints endpoints
-	rights    *rights
-	copies    copies.Files
+	liveChannels liveChannels
+	rights       *rights
+	copies       copies.Files
 }
 
 // Run removes, until ctx is done, copies that were to be sent but never will be, because a process
@@ -70,7 +70,7 @@ func (f *fileCopies) mostFileBytes(channel string) int64 {
 	if c, ok := f.settings.Load().Channels[channel]; ok && c.FilesMB > 0 {
 		most = int64(c.FilesMB)
 	}
-	if l := f.endpoints.named(channel); l != nil {
+	if l := f.liveChannels.named(channel); l != nil {
 		return channels.MostFileBytes(l.channel, most<<20)
 	}
 	return most << 20

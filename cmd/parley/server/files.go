@@ -18,7 +18,7 @@ import (
 
 // newFiles makes the keeper of the files that come with messages, and of those that models look at, in the
 // sessions' workspaces.
-func newFiles(on foundation, all endpoints, of *modelChains, w *workspaces) *attachments.Keeper {
+func newFiles(on foundation, all liveChannels, of *modelChains, w *workspaces) *attachments.Keeper {
 	return attachments.New(attachments.Config{
 		Workspace: on.home.Workspace, Writable: w.openUntil,
 		Sees: func(session string) bool {
@@ -66,7 +66,7 @@ func transcriberOf(c *config.Config) attachments.Transcriber {
 
 // fetcherOf returns the fetcher of files that came over a channel, and the largest size of a file in bytes; nil if
 // the channel has no files.
-func fetcherOf(up attachments.Uploads, all endpoints, channel string, c *config.Config) (channels.Fetcher, int64) {
+func fetcherOf(up attachments.Uploads, all liveChannels, channel string, c *config.Config) (channels.Fetcher, int64) {
 	if channel == console.Name || channel == web.Name {
 		return up, config.DefaultFilesMB << 20
 	}

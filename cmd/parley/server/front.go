@@ -31,7 +31,7 @@ import (
 // front serves programs and terminals: over the HTTP server and the home's socket.
 type front struct {
 	foundation
-	endpoints     endpoints
+	liveChannels  liveChannels
 	conversations *conversations
 	webhooks      *webhooks
 	asks          *asks.Service
@@ -60,14 +60,14 @@ type front struct {
 func newFront(on foundation, c *chatSide, planning *schedules.Scheduler, hidden *secrets) *front {
 	fleet := &fleetMetrics{foundation: on}
 	on.metrics.LookUp(metrics.Sources{
-		Fleet: fleet.shared(), Channels: c.endpoints.ofPlatforms, Dropped: on.home.Bus.Dropped, LostWrites: on.home.LostWrites,
+		Fleet: fleet.shared(), Channels: c.liveChannels.ofPlatforms, Dropped: on.home.Bus.Dropped, LostWrites: on.home.LostWrites,
 	})
 	return &front{
-		foundation: on, endpoints: c.endpoints, conversations: c.conversations, asks: c.asks, chains: c.chains, costs: c.costs,
+		foundation: on, liveChannels: c.liveChannels, conversations: c.conversations, asks: c.asks, chains: c.chains, costs: c.costs,
 		audit: c.audit, erasing: c.erasing, schedules: planning, fleet: fleet, hidden: hidden,
 		webhooks: &webhooks{foundation: on, events: c.events, outbox: &outbox.Outbox{
 			Bus: on.home.Bus, Book: on.home.Book, Dead: on.home.Bus,
-			Channels: c.endpoints.ofPlatforms, Targets: func() map[string][]bus.Address { return on.settings.Load().Targets },
+			Channels: c.liveChannels.ofPlatforms, Targets: func() map[string][]bus.Address { return on.settings.Load().Targets },
 		}},
 	}
 }
@@ -128,7 +128,7 @@ func (f *front) address(chosen *string) (string, error) {
 		}
 		return "", nil // a process that is only a worker listens only if it is told to
 	}
-	for _, l := range f.endpoints {
+	for _, l := range f.liveChannels {
 		if *chosen == "" && l.receive && f.role.Receives() && l.config.ByHTTP() {
 			return "", fmt.Errorf("the requests from %s have nowhere to go: [channels.%[1]s] receive is \"http\", and --listen switches HTTP off", l.name)
 		}
@@ -172,19 +172,19 @@ func (f *front) Run(ctx context.Context) error {
 // newAPI makes the API: for the home's socket if local is true, otherwise for the network.
 func (f *front) newAPI(local bool) *api.API {
 	return api.New(api.Config{
-		Outbox: f.webhooks.outbox, Sessions: f.home.Store, Words: f.endpoints.linked(f.foundation), Activity: f.home.Store.Activity(), Redact: func() blocks.Redactor { return f.hidden.Load() }, Events: f.home.Bus, Mail: f.home.Bus, People: f.home.Book, Links: f.home.Book, Forget: f.erasing.eraser(), Further: f.further, Files: f.home.WorkspaceFiles,
+		Outbox: f.webhooks.outbox, Sessions: f.home.Store, Words: f.liveChannels.linked(f.foundation), Activity: f.home.Store.Activity(), Redact: func() blocks.Redactor { return f.hidden.Load() }, Events: f.home.Bus, Mail: f.home.Bus, People: f.home.Book, Links: f.home.Book, Forget: f.erasing.eraser(), Further: f.further, Files: f.home.WorkspaceFiles,
 		Asks: api.Asks{Open: f.home.Book.OpenAsks, Lookup: f.home.Book.LookupAsk, Answer: f.asks.Answer}, Jobs: ongoing.Jobs{Kept: f.home.Store, Stop: f.stopJob}, Tasks: ongoing.Tasks{Kept: f.home.Store.SubAgents(), Turns: f.home.Store},
 		Schedules: api.Schedules{Kept: f.home.Store.Schedules(), Maker: f.schedules, Runs: f.home.Store.ScheduleRuns},
 		Access:    api.Access{Local: local, Owner: f.token, Tokens: f.tokens, Hosts: f.hosts, Public: f.publicHosts, Encrypted: f.encryptedHosts, SignIns: f.home.Book, OwnerMark: f.ownerMark},
 		Agent:     api.Agent{Name: config.MainAgent, Models: f.chains.answering, Say: f.publishUserMessage, Keep: f.keepUploads, Event: f.conversations.eventSession}, Channels: f.configuredChannels,
 		Health: api.Health{
-			Version: f.version, Role: string(f.role), Started: f.started, Ready: f.ready, Channels: f.endpoints.states, Trouble: f.endpoints.lastWarning, Facts: f.channelFacts,
+			Version: f.version, Role: string(f.role), Started: f.started, Ready: f.ready, Channels: f.liveChannels.states, Trouble: f.liveChannels.lastWarning, Facts: f.channelFacts,
 			Tools: f.toolCounts, LeftTools: f.chains.leftTools,
 			Work: api.Work{Turns: f.home.Store, Jobs: f.home.Store, Asks: f.home.Book.OldestAsks, Schedules: f.home.Store.Schedules().NextDue},
 		},
 		Metrics: f.metrics.Handler(), Usage: api.Usage{Sums: f.home.Store.Bill().Usage, Caps: f.costs.CapStates, Prices: f.costs.Prices}, Audit: f.audit.access(), ServerLog: f.recent,
 		Pages: f.pages, Recheck: f.recheck,
-		Webhooks: f.webhooks.handlers, Receivers: func() map[string]http.Handler { return f.endpoints.receivers(f.role) }, Log: f.log,
+		Webhooks: f.webhooks.handlers, Receivers: func() map[string]http.Handler { return f.liveChannels.receivers(f.role) }, Log: f.log,
 	})
 }
 
@@ -212,7 +212,7 @@ func (f *front) publicHosts() []string {
 	if u, err := url.Parse(f.settings.Load().HTTP.PublicURL); err == nil && u.Host != "" {
 		names = append(names, u.Host)
 	}
-	for _, l := range f.endpoints {
+	for _, l := range f.liveChannels {
 		if u, err := url.Parse(l.config.PublicURL); err == nil && l.config.ByHTTP() {
 			names = append(names, u.Host)
 		}

@@ -17,7 +17,7 @@ import (
 // gateways runs the gateways of the channels that receive.
 type gateways struct {
 	foundation
-	endpoints     endpoints
+	liveChannels  liveChannels
 	conversations *conversations
 	introductions *introductions
 	// capabilities returns what the agent of a session may do.
@@ -35,7 +35,7 @@ type gateways struct {
 // newGateways makes the gateways.
 func newGateways(on foundation, c *chatSide, a *agentSide) *gateways {
 	return &gateways{
-		foundation: on, endpoints: c.endpoints, conversations: c.conversations, introductions: &introductions{foundation: on, owners: c.owners, chains: c.chains},
+		foundation: on, liveChannels: c.liveChannels, conversations: c.conversations, introductions: &introductions{foundation: on, owners: c.owners, chains: c.chains},
 		capabilities: a.answerer.rights.capabilities, worksBeside: a.answerer.worksBeside, decided: c.audit.decided, note: c.audit.Note,
 	}
 }
@@ -44,7 +44,7 @@ func newGateways(on foundation, c *chatSide, a *agentSide) *gateways {
 // process in the fleet does so for a channel; if the platform sends HTTP requests, every process
 // does.
 func (g *gateways) Run(ctx context.Context) error {
-	return g.endpoints.each(ctx, func(ctx context.Context, l *endpoint) error {
+	return g.liveChannels.each(ctx, func(ctx context.Context, l *liveChannel) error {
 		if !l.receive {
 			<-ctx.Done()
 			return nil
@@ -67,7 +67,7 @@ func (g *gateways) Run(ctx context.Context) error {
 }
 
 // countIn records that somebody who may talk to the bot has said something.
-func (l *endpoint) countIn(route gateway.RouteFunc) gateway.RouteFunc {
+func (l *liveChannel) countIn(route gateway.RouteFunc) gateway.RouteFunc {
 	return func(ctx context.Context, in bus.Inbound) (gateway.RouteResult, error) {
 		l.traffic.NoteReceived()
 		return route(ctx, in)
@@ -83,7 +83,7 @@ func (g *gateways) refused(r gateway.Refusal) {
 
 // capabilitiesText returns a function that tells the sender of a message what the agent of a
 // session may do for them.
-func (g *gateways) capabilitiesText(l *endpoint) func(session string, opened bus.Inbound) string {
+func (g *gateways) capabilitiesText(l *liveChannel) func(session string, opened bus.Inbound) string {
 	return func(session string, opened bus.Inbound) string {
 		return welcome.Text(welcome.Facts{
 			Owner: opened.From.Owner, Approver: opened.From.Approver,
@@ -103,7 +103,7 @@ func (g *gateways) hasMessage(ctx context.Context, session, message string) (boo
 
 // receiveWhileHeld runs a channel's gateway for as long as this process holds the channel's name on
 // the bus, which only one process can do at a time.
-func (g *gateways) receiveWhileHeld(ctx context.Context, l *endpoint, gw *gateway.Gateway) error {
+func (g *gateways) receiveWhileHeld(ctx context.Context, l *liveChannel, gw *gateway.Gateway) error {
 	return bus.WhileHeld(ctx, g.home.Bus, "receive/"+gw.Name, func(held context.Context) error {
 		l.held.Store(true)
 		defer l.held.Store(false)

@@ -21,7 +21,7 @@ type introductions struct {
 
 // on returns a function for the text that introduces the bot to people who talk to it on a channel
 // for the first time; the function returns "" if there is no such text.
-func (i *introductions) on(l *endpoint) func(context.Context) (string, error) {
+func (i *introductions) on(l *liveChannel) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
 		c := i.settings.Load()
 		now := c.Channels[l.name]

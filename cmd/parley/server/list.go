@@ -10,9 +10,9 @@ func (s *Server) list(c Config) []part {
 	r, g, chats, work := s.role, s.foundation, s.chats, s.agents
 	answers := r.Works() && len(chats.chains.byAgent) > 0
 	gates := newGateways(g, chats, work)
-	sends := &dispatchers{foundation: g, endpoints: chats.endpoints, conversations: chats.conversations, files: chats.copies}
+	sends := &dispatchers{foundation: g, liveChannels: chats.liveChannels, conversations: chats.conversations, files: chats.copies}
 	g.home.PlanReplies(sends.planReply)
-	ownData := newOwnData(g, chats.erasing, chats.endpoints, people.PageLink{Owns: chats.owners.isOwner, New: s.front.ownersLink}, s.front.recheck)
+	ownData := newOwnData(g, chats.erasing, chats.liveChannels, people.PageLink{Owns: chats.owners.isOwner, New: s.front.ownersLink}, s.front.recheck)
 	gates.ownData, work.answerer.link, ownData.found = ownData.Handle, ownData.linkOnWeb, work.recall
 	all := []part{
 		{name: "home", is: s.home},
@@ -23,7 +23,7 @@ func (s *Server) list(c Config) []part {
 		{name: "sandbox", is: work.sandbox},
 		{"MCP servers", background, r.Works(), mcpRunning{work.mcp, r}},
 		{name: "guard", is: work.guard},
-		{name: "endpoints", is: chats.endpoints},
+		{name: "endpoints", is: chats.liveChannels},
 		{name: "inventory", is: &inventory{g, work.answerer.agents}},
 		{name: "remembered", is: newRemembered(g, chats.erasing, s.front.hidden)},
 		{name: "why", is: newWhy(g, chats.audit)},
@@ -32,9 +32,9 @@ func (s *Server) list(c Config) []part {
 		{name: "webhooks", is: s.front.webhooks},
 		{name: "models", is: chats.chains},
 		{"front", listening, true, s.front},
-		{"accounts", beside, r.Serves() && r.Receives(), &accounts{foundation: g, endpoints: chats.endpoints, owners: chats.owners, offer: c.Offer}},
-		{"channel news", beside, r.Serves() && r.Receives(), newChannelNews(g, chats.endpoints)},
-		{"problems", beside, r.Serves(), &problemWatch{foundation: g, endpoints: chats.endpoints, owners: chats.owners, costs: chats.costs, lists: c.Models}},
+		{"accounts", beside, r.Serves() && r.Receives(), &accounts{foundation: g, liveChannels: chats.liveChannels, owners: chats.owners, offer: c.Offer}},
+		{"channel news", beside, r.Serves() && r.Receives(), newChannelNews(g, chats.liveChannels)},
+		{"problems", beside, r.Serves(), &problemWatch{foundation: g, liveChannels: chats.liveChannels, owners: chats.owners, costs: chats.costs, lists: c.Models}},
 		{"reload", beside, r.Serves(), &reloading{foundation: g, read: c.Reload}},
 		{"gateways", receiving, r.Receives(), gates},
 		{"own data", answering, r.Receives(), ownData},

@@ -8,7 +8,7 @@ import (
 )
 
 // newOnBehalf makes the sender of the messages that agents want sent.
-func newOnBehalf(on foundation, all endpoints, may *rights, files *fileCopies, hidden *secrets) *onbehalf.Sender {
+func newOnBehalf(on foundation, all liveChannels, may *rights, files *fileCopies, hidden *secrets) *onbehalf.Sender {
 	var names []string
 	for _, l := range all {
 		names = append(names, l.name)

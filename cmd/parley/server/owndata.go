@@ -22,7 +22,7 @@ type ownData struct {
 }
 
 // newOwnData makes ownData. It calls relinked after accounts were linked or separated.
-func newOwnData(on foundation, e *erasing, all endpoints, page people.PageLink, relinked func()) *ownData {
+func newOwnData(on foundation, e *erasing, all liveChannels, page people.PageLink, relinked func()) *ownData {
 	return &ownData{
 		Commands: owndata.New(owndata.Config{
 			Notes: on.home.Book, Ratings: on.home.Book, Memories: on.home.Book, Schedules: on.home.Store.Schedules(), Bus: on.home.Bus, Store: on.home.Store,
@@ -67,11 +67,11 @@ func newRecall(on foundation, c *chatSide, k *knowledgeFolder, may *rights) *rec
 	return recall.New(recall.Config{
 		Index: c.endpoints.linked(on), Sessions: on.home.Store, Book: on.home.Book, Members: &recall.Members{Access: c.endpoints.chatReader(on)},
 		Files: on.home.WorkspaceFiles, Knowledge: func(session string) fs.FS { return k.base.For(may.capabilities(session)) }, Page: func() *url.URL { return on.settings.Load().HTTP.Page() },
-		SessionOf: c.conversations.sessionOf, Bus: on.home.Bus, Prefix: c.endpoints.prefix, Log: on.log,
+		SessionOf: c.conversations.sessionOf, Bus: on.home.Bus, Prefix: c.liveChannels.prefix, Log: on.log,
 	})
 }
 
 // linked returns the index of what was said; its hits include the addresses at which platforms show them.
-func (all endpoints) linked(on foundation) search.Index {
+func (all liveChannels) linked(on foundation) search.Index {
 	return recall.Linked{Index: on.words, Platforms: all.chatReader(on)}
 }

@@ -31,13 +31,13 @@ type chatSide struct {
 	asks          *asks.Service
 	events        *events.Channel
 	heartbeat     *heartbeat.Service
-	endpoints     endpoints
+	liveChannels  liveChannels
 	conversations *conversations
 	admission     *turnAdmission
 }
 
 // newChatSide makes these parts. It adds the channels without a platform to the opened ones.
-func newChatSide(on foundation, c Config, opened endpoints) *chatSide {
+func newChatSide(on foundation, c Config, opened liveChannels) *chatSide {
 	s := &chatSide{copies: copies.Files{Store: on.home.Outgoing}}
 	s.audit = newAuditing(on)
 	s.erasing = newErasing(on, s.audit, s.copies)
@@ -47,9 +47,9 @@ func newChatSide(on foundation, c Config, opened endpoints) *chatSide {
 	s.asks = newAsks(on)
 	s.events = newEvents(on)
 	s.heartbeat = newHeartbeat(on, s.costs)
-	s.endpoints = append(opened, platformless(on, s.events, s.heartbeat)...)
-	s.conversations = &conversations{foundation: on, endpoints: s.endpoints, events: s.events, answered: len(c.Models) > 0}
-	s.admission = &turnAdmission{foundation: on, endpoints: s.endpoints, conversations: s.conversations}
+	s.liveChannels = append(opened, platformless(on, s.events, s.heartbeat)...)
+	s.conversations = &conversations{foundation: on, liveChannels: s.liveChannels, events: s.events, answered: len(c.Models) > 0}
+	s.admission = &turnAdmission{foundation: on, liveChannels: s.liveChannels, conversations: s.conversations}
 	return s
 }
 
@@ -79,23 +79,23 @@ func newAgentSide(on foundation, c *chatSide, hidden *secrets, box *commandSandb
 	s := &agentSide{sandbox: box}
 	s.workspaces = &workspaces{on}
 	s.subagents = newSubAgents(on, s.workspaces, c.conversations, c.admission, c.erasing)
-	s.schedules = newSchedules(on, c.endpoints, c.admission)
+	s.schedules = newSchedules(on, c.liveChannels, c.admission)
 	may := &rights{on, s.subagents}
 	where := &commands{on, may}
 	s.jobs = newJobs(on, box, s.workspaces, where, c.admission, hidden, c.audit)
 	s.undoing = newUndoing(on)
 	s.knowledge = &knowledgeFolder{foundation: on}
 	s.recall = newRecall(on, c, s.knowledge, may)
-	s.files = newFiles(on, c.endpoints, c.chains, s.workspaces)
+	s.files = newFiles(on, c.liveChannels, c.chains, s.workspaces)
 	marks := newMarker(s.workspaces, s.jobs)
 	s.skills = newSkills(on, box, may, s.workspaces, where, marks)
 	s.mcp = newMCP(on, box, c.owners, s.workspaces, where, s.files)
-	s.fileCopies = &fileCopies{on, c.endpoints, may, c.copies}
-	sends := newOnBehalf(on, c.endpoints, may, s.fileCopies, hidden)
+	s.fileCopies = &fileCopies{on, c.liveChannels, may, c.copies}
+	sends := newOnBehalf(on, c.liveChannels, may, s.fileCopies, hidden)
 	s.guard = newGuarding(on, may, s.workspaces, sends, s.jobs, c.owners, hidden)
 	s.toolbox = &toolbox{
 		foundation: on, sandbox: box, workspaces: s.workspaces, knowledge: s.knowledge, commands: where, files: s.files,
-		onBehalf: sends, endpoints: c.endpoints, recall: s.recall, schedules: s.schedules,
+		onBehalf: sends, liveChannels: c.liveChannels, recall: s.recall, schedules: s.schedules,
 		subagents: s.subagents, jobs: s.jobs, undoing: s.undoing, skills: s.skills, guard: s.guard, marks: marks,
 	}
 	s.toolbox.set = sync.OnceValues(s.toolbox.makeSet)

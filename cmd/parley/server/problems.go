@@ -19,10 +19,10 @@ import (
 // problemWatch watches for problems that need the owners' attention, such as a full disk.
 type problemWatch struct {
 	foundation
-	endpoints endpoints
-	owners    *owners
-	costs     *costs
-	lists     models.Lists
+	liveChannels liveChannels
+	owners       *owners
+	costs        *costs
+	lists        models.Lists
 }
 
 // Run watches, until ctx is done, for problems that need the owners' attention, and notifies them.
@@ -58,7 +58,7 @@ func (p *problemWatch) Run(ctx context.Context) error {
 // connections returns the sources that watch whether the channels are connected. For a channel that any process may
 // receive for, holds says which process judges it.
 func (p *problemWatch) connections(holds func() bool, after time.Duration) (sources []problems.Source) {
-	for _, l := range p.endpoints {
+	for _, l := range p.liveChannels {
 		if l.config.Platform == "" {
 			continue
 		}

@@ -10,7 +10,7 @@ import (
 )
 
 // newSchedules makes the scheduler that gives agents the texts of schedules that are due.
-func newSchedules(on foundation, all endpoints, who *turnAdmission) *schedules.Scheduler {
+func newSchedules(on foundation, all liveChannels, who *turnAdmission) *schedules.Scheduler {
 	return schedules.New(schedules.Config{
 		Bus: on.home.Bus, Table: on.home.Store.Schedules(), Admit: who.admit,
 		Ready: func(ctx context.Context) (why string, err error) {
@@ -29,7 +29,7 @@ func newSchedules(on foundation, all endpoints, who *turnAdmission) *schedules.S
 }
 
 // zoneOf returns a person's time zone; "" if their platform doesn't tell it.
-func zoneOf(ctx context.Context, all endpoints, person string, log *slog.Logger) string {
+func zoneOf(ctx context.Context, all liveChannels, person string, log *slog.Logger) string {
 	l := all.named(channelOf(person))
 	if l == nil {
 		return ""

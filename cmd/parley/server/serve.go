@@ -22,7 +22,7 @@ func (s *Server) Serve(ctx context.Context, listen *string) error {
 	if main := s.chats.chains.byAgent[config.MainAgent]; main != nil {
 		name = main.Info().Name
 	}
-	s.log.Info("serving", slog.String("role", string(s.role)), slog.Int("channels", len(s.chats.endpoints.ofPlatforms())), slog.String("model", name), slog.String("http", address), slog.String("home", s.home.Dir))
+	s.log.Info("serving", slog.String("role", string(s.role)), slog.Int("channels", len(s.chats.liveChannels.ofPlatforms())), slog.String("model", name), slog.String("http", address), slog.String("home", s.home.Dir))
 	return s.run(ctx)
 }
 

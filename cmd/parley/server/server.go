@@ -1,18 +1,18 @@
 // Package server runs a bot: its channels' gateways, the worker that answers, the
-// dispatchers that send, HTTP, and the stop of all of them in their order. It is
-// where implementations are put together: platforms has the adapters, home the bus
-// and the store, and this package makes the agents, their tools and their model.
+// dispatchers that send, and HTTP; and it stops all of them in order. It is where implementations are put together:
+// platforms provides the adapters, home the bus and the store, and this package makes the agents, their tools and
+// their models.
 //
-// part.go says what a part of a server is, and how its life goes; list.go lists them. server.go
-// opens a server, also one for a single command, serve.go runs it, reload.go has the parts follow
+// part.go says what a part of a server is, and what happens to it in which order; list.go lists all parts.
+// server.go opens a server, including one for a single command, serve.go runs it, reload.go makes the parts follow
 // the settings, and role.go defines the roles of a process. foundation.go is what all parts are made from.
 //
-// parts.go makes the parts. Those of the chat side know people and channels: endpoints.go, with
+// parts.go makes the parts. Those of the chat side know people and channels: live_channels.go, with
 // conversations.go, turn_admission.go, gateways.go, dispatchers.go, accounts.go and account_refusals.go; owners.go,
-// problems.go, costs.go and introductions.go. Those of the agent side know tools: rights.go says what an
-// agent may do, workspaces.go and commands.go where its tools work, guard.go which calls
-// run, tools.go makes the tools and agents.go the agents, which worker.go has answer. Every other
-// service has a file of its name. front.go serves programs and terminals.
+// problems.go, costs.go and introductions.go. Those of the agent side know tools: rights.go says what an agent may
+// do, workspaces.go and commands.go where its tools work, guard.go which calls run, tools.go makes the tools and
+// agents.go the agents, and worker.go runs the worker through which they answer. Every other service has a file
+// with its name. front.go serves programs and terminals.
 package server
 
 import (
@@ -36,27 +36,26 @@ type Config struct {
 	Settings *config.Config
 	Models   models.Lists // empty if nobody answers
 	Role     Role
-	// Override names a directory that one session uses as its workspace instead of a folder of
-	// its own.
+	// Override names a directory that one session uses as its workspace instead of a folder of its own.
 	Override home.WorkspaceOverride
-	// Commands lets agents run commands where a sandbox works. The program must have called
-	// sandbox.Main at its start, because the sandbox runs the same program as supervisor.
+	// Commands lets agents run commands if a sandbox works. The program must have called sandbox.Main at its start,
+	// because the sandbox runs the same program as supervisor.
 	Commands bool
 	Build    metrics.Build // of this program
-	// Doctor makes the part that tells programs what is wrong; nil if there is none. plain takes secrets out of a text.
+	// Doctor makes the part that tells programs what is wrong; nil if there is none. plain removes secrets from a
+	// text.
 	Doctor func(settings func() *config.Config, plain func(text string) string, log *slog.Logger) any
 	// Reload reads the configuration again. A single command needs none.
 	Reload func() (*config.Config, error)
 	// Offer shows the operator an invitation to become the owner of a bot that has none.
 	Offer func(text string)
-	// AtTerminal says that only the person who has started the server sees what Offer shows: it is no
-	// log that is kept.
+	// AtTerminal says that only the person who has started the server sees what Offer shows, rather than a log that
+	// is kept.
 	AtTerminal bool
 	Log        *slog.Logger
 }
 
-// A Server holds all parts of a running bot, connected with each other: the home, the worker, and
-// the channels.
+// A Server holds all parts of a running bot, connected with each other: the home, the worker, and the channels.
 type Server struct {
 	foundation
 	parts  []part
@@ -65,11 +64,11 @@ type Server struct {
 	front  *front
 }
 
-// keptLog is how many bytes of its newest log lines a process holds for people who look at them.
+// keptLog is how many bytes of its newest log lines a process stores for people who view them.
 const keptLog = 1 << 20
 
-// Open opens the home, and makes the channels that are configured. With the role Reader it makes
-// none, so that it needs neither a platform nor a token for one.
+// Open opens the home, and makes the configured channels. With the role Reader it makes none, so that it needs
+// neither a platform nor a platform's token.
 func Open(ctx context.Context, c Config) (_ *Server, err error) {
 	hidden, err := newSecrets(c.Settings)
 	if err != nil {
@@ -86,7 +85,7 @@ func Open(ctx context.Context, c Config) (_ *Server, err error) {
 	}()
 	box := findSandbox(c, early, counts.SandboxKill)
 	book := platforms.NewDeferredBook()
-	opened, err := openEndpoints(c, book)
+	opened, err := openLiveChannels(c, book)
 	if err != nil {
 		return nil, err
 	}
@@ -110,8 +109,8 @@ func Open(ctx context.Context, c Config) (_ *Server, err error) {
 	return s, nil
 }
 
-// warnOfOwnRoot warns the operator that this process keeps files in its own home, where
-// other processes of the fleet do not see them.
+// warnOfOwnRoot warns the operator that this process keeps files in its own home, where other processes of the
+// fleet don't see them.
 func warnOfOwnRoot(c Config) {
 	if c.Role == Gateway && home.OwnRoot(c.Settings) {
 		c.Log.Warn("the files that agents send are looked for in this process's own home, where workers do not put them: set workspace.root to the directory that all share",
@@ -125,9 +124,9 @@ func warnOfOwnRoot(c Config) {
 	}
 }
 
-// newServer makes the parts of a server over an open home, each of what was made before it. box is where
-// commands run.
-func newServer(on foundation, c Config, hidden *secrets, opened endpoints, box *commandSandbox) *Server {
+// newServer makes the parts of a server with an open home, each from those made before it. box is where commands
+// run.
+func newServer(on foundation, c Config, hidden *secrets, opened liveChannels, box *commandSandbox) *Server {
 	on.words = models.NewMeanings(on.home.Store.Words(), on.settings.Load, hidden.text, on.home.Store.Bill(), on.log)
 	s := &Server{foundation: on}
 	s.chats = newChatSide(on, c, opened)
@@ -139,7 +138,7 @@ func newServer(on foundation, c Config, hidden *secrets, opened endpoints, box *
 	return s
 }
 
-// Close closes the home and all that Open has opened.
+// Close closes the home and everything that Open has opened.
 func (s *Server) Close() (err error) {
 	s.chats.erasing.clearMemory()
 	for _, p := range slices.Backward(having[closer](s.parts)) {
@@ -148,8 +147,7 @@ func (s *Server) Close() (err error) {
 	return err
 }
 
-// Host opens a server for a single command, and serves the home's socket until the caller
-// calls leave.
+// Host opens a server for a single command, and serves the home's socket until the caller calls leave.
 func Host(ctx context.Context, c Config) (leave func() error, err error) {
 	s, err := Open(ctx, c)
 	if err != nil {
@@ -163,7 +161,7 @@ func Host(ctx context.Context, c Config) (leave func() error, err error) {
 	if err := s.front.listen(""); err != nil {
 		return nil, err
 	}
-	// The command calls leave itself, also when it is interrupted, so ctx must not stop the server.
+	// The command calls leave itself, even when it is interrupted, so ctx must not stop the server.
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan error, 1)
 	go func() { done <- s.run(serving) }()

@@ -44,22 +44,22 @@ import (
 // A toolbox makes the tools of agents.
 type toolbox struct {
 	foundation
-	sandbox    *commandSandbox
-	workspaces *workspaces
-	knowledge  *knowledgeFolder
-	commands   *commands
-	files      *attachments.Keeper
-	onBehalf   *onbehalf.Sender
-	endpoints  endpoints
-	recall     recalltool.Finder
-	schedules  *schedules.Scheduler
-	subagents  *subagents.Service
-	jobs       *jobs.Runner
-	undoing    *undoing
-	skills     *agentSkills
-	guard      *guarding
-	marks      guard.Marker
-	code       code.Indexes
+	sandbox      *commandSandbox
+	workspaces   *workspaces
+	knowledge    *knowledgeFolder
+	commands     *commands
+	files        *attachments.Keeper
+	onBehalf     *onbehalf.Sender
+	liveChannels liveChannels
+	recall       recalltool.Finder
+	schedules    *schedules.Scheduler
+	subagents    *subagents.Service
+	jobs         *jobs.Runner
+	undoing      *undoing
+	skills       *agentSkills
+	guard        *guarding
+	marks        guard.Marker
+	code         code.Indexes
 
 	set    func() (*tools.Set, error) // makes all tools, once; see makeSet
 	grants sync.Map                   // sets of tools that were already made, by permissions
@@ -175,11 +175,11 @@ func (t *toolbox) documentReader(box sandbox.Sandbox) pages.Reader {
 
 // readChat reads the messages of a chat for the person who asks.
 func (t *toolbox) readChat(ctx context.Context, q history.Question) (history.Answer, error) {
-	return t.endpoints.chatReader(t.foundation).Read(ctx, q)
+	return t.liveChannels.chatReader(t.foundation).Read(ctx, q)
 }
 
 // chatReader returns the reader of chats, which knows who may read them.
-func (all endpoints) chatReader(on foundation) chathistory.Reader {
+func (all liveChannels) chatReader(on foundation) chathistory.Reader {
 	r := chathistory.Reader{Channels: map[string]chathistory.Source{}, Log: on.home.Store}
 	for _, l := range all {
 		r.Channels[l.name] = chathistory.Source{Channel: l.channel, Listens: func(chat string) bool { return l.gate.Mention(chat) != channels.MentionNowhere }}

@@ -18,7 +18,7 @@ import (
 // turnAdmission decides on whose behalf a turn may begin.
 type turnAdmission struct {
 	foundation
-	endpoints     endpoints
+	liveChannels  liveChannels
 	conversations *conversations
 }
 
@@ -42,11 +42,11 @@ func (c *turnAdmission) admit(ctx context.Context, who bus.Person, at bus.Addres
 		session, err := c.conversations.replySession(ctx, at)
 		return bus.Program(who.ID), session != "" && at.Channel == channel && at.Chat == user, err
 	}
-	i := slices.IndexFunc(c.endpoints, func(l *endpoint) bool { return l.name == channel && l.config.Platform != "" && l.receive })
+	i := slices.IndexFunc(c.liveChannels, func(l *liveChannel) bool { return l.name == channel && l.config.Platform != "" && l.receive })
 	if i < 0 || at.Channel != channel {
 		return bus.Caller{}, false, nil // the channel is no longer configured
 	}
-	l := c.endpoints[i]
+	l := c.liveChannels[i]
 	_, private, err := c.home.Book.AloneAt(ctx, at)
 	if err != nil {
 		return bus.Caller{}, false, err

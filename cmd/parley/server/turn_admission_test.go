@@ -18,8 +18,8 @@ func TestWhereATurnIsPrivate(t *testing.T) {
 	gate := &gateway.Gate{}
 	gate.Set(gateway.Access{Owners: []string{"7"}, Mention: channels.MentionAlways})
 	c := &turnAdmission{
-		foundation: foundation{home: s.home, settings: s.settings},
-		endpoints:  endpoints{{name: "telegram", gate: gate, receive: true, config: config.Channel{Platform: "telegram"}}},
+		foundation:   foundation{home: s.home, settings: s.settings},
+		liveChannels: liveChannels{{name: "telegram", gate: gate, receive: true, config: config.Channel{Platform: "telegram"}}},
 	}
 	at := func(chat string) bus.Address { return bus.Address{Channel: "telegram", Chat: chat, Thread: "3"} }
 	for chat, group := range map[string]bool{"7": false, "g": true} {

@@ -21,32 +21,32 @@ import (
 	"parley/cmd/parley/server/platforms"
 )
 
-// An endpoint is one channel of this process: its adapter, its settings, its state, and the gate
-// that decides who may talk to the bot there.
-type endpoint struct {
+// A liveChannel is one configured channel in this process: its adapter, its settings, its state,
+// and the gate that decides who may talk to the bot there.
+type liveChannel struct {
 	name        string
 	channel     channels.Channel
 	gate        *gateway.Gate
-	receive     bool // whether it receives; else it only sends
+	receive     bool // whether it receives; otherwise it only sends
 	config      config.Channel
-	held        atomic.Bool                         // whether this process, and no other, receives for it
+	held        atomic.Bool                         // whether this process, and no other, is receiving for it
 	down        atomic.Bool                         // whether its platform refuses the account
 	lastWarning *atomic.Pointer[string]             // the adapter's latest warning
-	traffic     connections.Traffic                 // when this process last had a message
+	traffic     connections.Traffic                 // when this process last received or sent a message there
 	dispatcher  atomic.Pointer[dispatch.Dispatcher] // nil until it is made
 }
 
-// endpoints are all channels of this process.
-type endpoints []*endpoint
+// liveChannels are all channels in this process.
+type liveChannels []*liveChannel
 
-// openEndpoints makes the channels that are configured; with the role Reader none. The book b, in
-// which they store what they must remember, need not be open yet. The channels of a single command
-// send only: the command sends what its person wants sent, while receiving is left to "parley serve".
-func openEndpoints(as Config, b platforms.Book) (endpoints, error) {
+// openLiveChannels makes the configured channels; none for the role Reader. The book b, in which
+// they store what they must remember, need not be open yet. In a single command, channels only
+// send: the command sends what its user wants sent, and leaves receiving to "parley serve".
+func openLiveChannels(as Config, b platforms.Book) (liveChannels, error) {
 	if as.Role == Reader {
 		return nil, nil
 	}
-	var opened endpoints
+	var opened liveChannels
 	cfg, log := as.Settings, as.Log
 	for _, c := range cfg.ChannelsByName() {
 		trouble := &atomic.Pointer[string]{}
@@ -61,18 +61,17 @@ func openEndpoints(as Config, b platforms.Book) (endpoints, error) {
 			key := "channels." + c.Name + ".access"
 			return nil, &config.SettingError{Where: cfg.Origin(key), Key: key, Remedy: err.Error()}
 		}
-		opened = append(opened, &endpoint{name: c.Name, channel: ch, gate: gate, receive: c.Mode == "chat" && as.Role.Serves(), config: c, lastWarning: trouble})
+		opened = append(opened, &liveChannel{name: c.Name, channel: ch, gate: gate, receive: c.Mode == "chat" && as.Role.Serves(), config: c, lastWarning: trouble})
 	}
 	return opened, nil
 }
 
-// platformless returns the channels without a platform: for terminals, for
-// programs that talk to the agent, for webhooks that post events to it, and for the
-// heartbeat.
-func platformless(on foundation, posted *events.Channel, beat *heartbeat.Service) endpoints {
-	var all endpoints
+// platformless returns the channels without a platform: those for terminals, for programs that talk
+// to the agent, for webhooks that post events to it, and for the heartbeat.
+func platformless(on foundation, posted *events.Channel, beat *heartbeat.Service) liveChannels {
+	var all liveChannels
 	add := func(name string, channel channels.Channel) {
-		l := &endpoint{name: name, channel: channel, gate: &gateway.Gate{}, lastWarning: &atomic.Pointer[string]{}}
+		l := &liveChannel{name: name, channel: channel, gate: &gateway.Gate{}, lastWarning: &atomic.Pointer[string]{}}
 		l.config.Name, l.config.Agent = name, config.MainAgent
 		all = append(all, l)
 	}
@@ -84,8 +83,8 @@ func platformless(on foundation, posted *events.Channel, beat *heartbeat.Service
 	return all
 }
 
-// Reload lets those talk to the bot whom the next settings admit.
-func (all endpoints) Reload(next *config.Config) (apply func(), err error) {
+// Reload makes the gates admit the people in the next settings.
+func (all liveChannels) Reload(next *config.Config) (apply func(), err error) {
 	return func() {
 		for _, l := range all {
 			l.gate.Set(accessOf(next.Channels[l.name]))
@@ -93,7 +92,7 @@ func (all endpoints) Reload(next *config.Config) (apply func(), err error) {
 	}, nil
 }
 
-// accessOf returns a channel's settings for who may talk to the bot.
+// accessOf returns a channel's settings that say who may talk to the bot.
 func accessOf(c config.Channel) gateway.Access {
 	a := gateway.Access{
 		Policy: c.Access.Policy, AllowFrom: c.Access.AllowFrom, Owners: c.Access.Owners, Approvers: c.Access.Approvers,
@@ -105,9 +104,9 @@ func accessOf(c config.Channel) gateway.Access {
 	return a
 }
 
-// receivers returns the handlers of the platforms' HTTP requests by channel. A process without
+// receivers returns the handlers for the platforms' HTTP requests, by channel. A process without
 // the role of a gateway has none.
-func (all endpoints) receivers(r Role) map[string]http.Handler {
+func (all liveChannels) receivers(r Role) map[string]http.Handler {
 	handlers := map[string]http.Handler{}
 	for _, l := range all {
 		if h, ok := channels.AsHTTPReceiver(l.channel); ok && l.receive && r.Receives() {
@@ -117,9 +116,9 @@ func (all endpoints) receivers(r Role) map[string]http.Handler {
 	return handlers
 }
 
-// each calls run for all endpoints side by side, and returns when all calls have ended. If one
-// fails, the others are ended.
-func (all endpoints) each(ctx context.Context, run func(context.Context, *endpoint) error) error {
+// each calls run for all channels at the same time, and returns when all calls have returned. If
+// one fails, it cancels the others.
+func (all liveChannels) each(ctx context.Context, run func(context.Context, *liveChannel) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var running sync.WaitGroup
@@ -135,8 +134,8 @@ func (all endpoints) each(ctx context.Context, run func(context.Context, *endpoi
 	return errors.Join(errs...)
 }
 
-// named returns the endpoint with a name; nil if there is none.
-func (all endpoints) named(name string) *endpoint {
+// named returns the channel with that name; nil if there is none.
+func (all liveChannels) named(name string) *liveChannel {
 	for _, l := range all {
 		if l.name == name {
 			return l
@@ -145,16 +144,16 @@ func (all endpoints) named(name string) *endpoint {
 	return nil
 }
 
-// prefix returns what commands begin with on a channel.
-func (all endpoints) prefix(channel string) string {
+// prefix returns the prefix of commands on a channel.
+func (all liveChannels) prefix(channel string) string {
 	if l := all.named(channel); l != nil {
 		return channels.CommandPrefix(l.channel)
 	}
 	return "/"
 }
 
-// press reports whether people on a channel press buttons.
-func (all endpoints) press(channel string) bool {
+// press reports whether people on a channel can press buttons.
+func (all liveChannels) press(channel string) bool {
 	l := all.named(channel)
 	if l == nil {
 		return false
@@ -163,9 +162,9 @@ func (all endpoints) press(channel string) bool {
 	return can
 }
 
-// ofPlatforms returns the names of the channels to which messages may be sent: those that
-// are on a chat platform.
-func (all endpoints) ofPlatforms() []string {
+// ofPlatforms returns the names of the channels that messages may be sent to: those on a chat
+// platform.
+func (all liveChannels) ofPlatforms() []string {
 	var names []string
 	for _, l := range all {
 		if l.config.Platform != "" {
@@ -176,13 +175,13 @@ func (all endpoints) ofPlatforms() []string {
 }
 
 // isPlatform reports whether a channel is on a chat platform.
-func (all endpoints) isPlatform(channel string) bool {
+func (all liveChannels) isPlatform(channel string) bool {
 	return slices.Contains(all.ofPlatforms(), channel)
 }
 
-// states returns for each channel with a platform, by name, whether it is connected. A
-// channel that cannot tell counts as connected unless it has ended.
-func (all endpoints) states() map[string]bool {
+// states returns, for each channel with a platform, by name, whether it is connected. A channel
+// that cannot tell counts as connected unless it has ended.
+func (all liveChannels) states() map[string]bool {
 	up := map[string]bool{}
 	for _, l := range all {
 		if l.config.Platform != "" {
@@ -193,14 +192,14 @@ func (all endpoints) states() map[string]bool {
 }
 
 // Gauges implements measured.
-func (all endpoints) Gauges() []metrics.Gauge {
+func (all liveChannels) Gauges() []metrics.Gauge {
 	return []metrics.Gauge{{Name: "channel_up", Help: textChannelConnected, Label: "channel", Values: func() map[string]float64 {
 		return metrics.Up(all.states())
 	}}}
 }
 
 // Ready implements checked: a process is ready when its channels are connected.
-func (all endpoints) Ready(context.Context) map[string]error {
+func (all liveChannels) Ready(context.Context) map[string]error {
 	found := map[string]error{}
 	for name, up := range all.states() {
 		found["channel "+name] = nil
@@ -211,17 +210,17 @@ func (all endpoints) Ready(context.Context) map[string]error {
 	return found
 }
 
-// isOurs reports whether this process knows how a channel does: it receives for the channel, or
+// isOurs reports whether this process knows the state of a channel: it receives for the channel, or
 // the platform refused the bot's account when it tried to.
-func (l *endpoint) isOurs() bool { return l.held.Load() || l.down.Load() }
+func (l *liveChannel) isOurs() bool { return l.held.Load() || l.down.Load() }
 
-// isConnected reports whether a channel is connected to its platform, as far as it can
-// tell.
-func (l *endpoint) isConnected() bool { return !l.down.Load() && channels.Connected(l.channel) }
+// isConnected reports whether a channel is connected to its platform. A channel that cannot tell
+// counts as connected.
+func (l *liveChannel) isConnected() bool { return !l.down.Load() && channels.Connected(l.channel) }
 
-// lastWarning returns the latest warning of a channel's adapter, which probably says why the
+// lastWarning returns the latest warning from a channel's adapter, which probably says why the
 // channel is not connected; "" if there was none.
-func (all endpoints) lastWarning(channel string) string {
+func (all liveChannels) lastWarning(channel string) string {
 	if l := all.named(channel); l != nil {
 		if said := l.lastWarning.Load(); said != nil {
 			return *said
