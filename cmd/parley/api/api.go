@@ -46,7 +46,7 @@ type Config struct {
 	Redact func() blocks.Redactor
 	Events bus.Events
 	Mail   Mail
-	People People
+	People PeopleStore
 	// Links says which accounts belong to the same human. Callers with the scope own see what belongs to accounts
 	// linked with theirs; nil links nobody.
 	Links  Links
@@ -156,13 +156,13 @@ func New(cfg Config) *API {
 // handlers are in another package are in Config.Further.
 func (a *API) Routes() []exchange.Route {
 	cfg := a.cfg
-	seen := sights{cfg.Links, &parents{find: cfg.Tasks.Parent}}
+	seen := readScopes{cfg.Links, &parents{find: cfg.Tasks.Parent}}
 	messages := messages{out: cfg.Outbox, log: cfg.Sessions, agent: cfg.Agent}
-	logs := logs{sessions: cfg.Sessions, mail: cfg.Mail, asks: cfg.Asks.Open, book: cfg.People, sights: seen, write: cfg.Timeouts.Write}
-	watching := watching{events: cfg.Events, access: cfg.Access, sights: seen, snapshots: a.snapshots, streams: a.streams, timeouts: cfg.Timeouts}
-	logged, asks := serverLog{watching, cfg.ServerLog}, asking{cfg.Asks, seen}
-	people, planned := people{cfg.People, cfg.Channels}, planned{cfg.Schedules, messages, seen}
-	forgetting, incoming := forgetting{cfg.Forget, a.snapshots}, incoming{cfg.Webhooks, cfg.Receivers}
+	logs := logsHandler{sessions: cfg.Sessions, mail: cfg.Mail, asks: cfg.Asks.Open, book: cfg.People, scopes: seen, write: cfg.Timeouts.Write}
+	watch := watchHandler{events: cfg.Events, access: cfg.Access, scopes: seen, snapshots: a.snapshots, streams: a.streams, timeouts: cfg.Timeouts}
+	logged, asks := serverLog{watch, cfg.ServerLog}, asksHandler{cfg.Asks, seen}
+	people, schedules := peopleHandler{cfg.People, cfg.Channels}, schedulesHandler{cfg.Schedules, messages, seen}
+	forget, incoming := forgetHandler{cfg.Forget, a.snapshots}, incoming{cfg.Webhooks, cfg.Receivers}
 	files := sessionFiles{cfg.Files, seen, cfg.Timeouts.Write}
 	admin := exchange.Caller.IsAdmin
 	health := health{cfg.Health, cfg.Mail, cfg.Metrics}
@@ -175,23 +175,23 @@ func (a *API) Routes() []exchange.Route {
 		{Pattern: "GET /v1/sessions/{key}/export", May: exchange.Caller.MayWatch, Serve: logs.export, Audit: sessions.AuditExport, Result: "read"},
 		{Pattern: "GET /v1/sessions/{key}/files", May: exchange.Caller.MayWatch, Serve: files.list},
 		{Pattern: "GET /v1/sessions/{key}/files/{name}", May: exchange.Caller.MayWatch, Serve: files.download, Audit: sessions.AuditExport, Result: "file"},
-		{Pattern: "GET /v1/sessions/{key}/events", May: exchange.Caller.MayWatch, Serve: watching.watch},
-		{Pattern: "GET /v1/events", May: mayWatchServer, Serve: overview{watching, a.hub}.watch},
+		{Pattern: "GET /v1/sessions/{key}/events", May: exchange.Caller.MayWatch, Serve: watch.watch},
+		{Pattern: "GET /v1/events", May: mayWatchServer, Serve: overview{watch, a.hub}.watch},
 		{Pattern: "GET /v1/status", May: exchange.Caller.MayReadAll, Serve: health.status},
 		{Pattern: "GET /v1/chats", May: admin, Serve: people.chats},
 		{Pattern: "GET /v1/pairings", May: admin, Serve: people.pairings},
 		{Pattern: "POST /v1/pairings", May: admin, Serve: people.admit, Audit: sessions.AuditPairing, Result: "admitted"},
 		{Pattern: "DELETE /v1/pairings/{person}", May: admin, Serve: people.revoke, Audit: sessions.AuditPairing, Result: "revoked"},
 		{Pattern: "POST /v1/pairings/owner", May: admin, Serve: people.offerOwner, Audit: sessions.AuditPairing, Result: "offered"},
-		{Pattern: "POST /v1/forget", May: admin, Serve: forgetting.forget, Audit: sessions.AuditForget, Result: "erased"},
+		{Pattern: "POST /v1/forget", May: admin, Serve: forget.forget, Audit: sessions.AuditForget, Result: "erased"},
 		{Pattern: "GET /v1/asks", May: mayReadAsks, Serve: asks.list},
 		{Pattern: "POST /v1/asks/{id}", May: mayAnswerAsks, Serve: asks.answer, Audit: sessions.AuditApproval, Result: "answered"},
-		{Pattern: "GET /v1/schedules", May: mayReadSchedules, Serve: planned.list},
-		{Pattern: "POST /v1/schedules", May: admin, Serve: planned.add, Audit: sessions.AuditSchedule, Result: "made"},
-		{Pattern: "GET /v1/schedules/{id}", May: mayReadSchedules, Serve: planned.show},
-		{Pattern: "PATCH /v1/schedules/{id}", May: admin, Serve: planned.change, Audit: sessions.AuditSchedule, Result: "changed"},
-		{Pattern: "POST /v1/schedules/{id}/run", May: admin, Serve: planned.run, Audit: sessions.AuditSchedule, Result: "run"},
-		{Pattern: "DELETE /v1/schedules/{id}", May: admin, Serve: planned.cancel, Audit: sessions.AuditSchedule, Result: "cancelled"},
+		{Pattern: "GET /v1/schedules", May: mayReadSchedules, Serve: schedules.list},
+		{Pattern: "POST /v1/schedules", May: admin, Serve: schedules.add, Audit: sessions.AuditSchedule, Result: "made"},
+		{Pattern: "GET /v1/schedules/{id}", May: mayReadSchedules, Serve: schedules.show},
+		{Pattern: "PATCH /v1/schedules/{id}", May: admin, Serve: schedules.change, Audit: sessions.AuditSchedule, Result: "changed"},
+		{Pattern: "POST /v1/schedules/{id}/run", May: admin, Serve: schedules.run, Audit: sessions.AuditSchedule, Result: "run"},
+		{Pattern: "DELETE /v1/schedules/{id}", May: admin, Serve: schedules.cancel, Audit: sessions.AuditSchedule, Result: "cancelled"},
 		{Pattern: "GET /v1/usage", May: exchange.Caller.MayReadAll, Serve: cfg.Usage.show},
 		{Pattern: "GET /v1/audit", May: admin, Serve: cfg.Audit.list},
 		{Pattern: "GET /v1/logs", May: admin, Serve: logged.list},
@@ -200,7 +200,7 @@ func (a *API) Routes() []exchange.Route {
 		{Pattern: "POST /v1/sign-ins/codes", May: exchange.Caller.IsAnybody, Serve: entry.offer},
 		{Pattern: "GET /v1/sign-ins", May: exchange.Caller.IsAnybody, Serve: entry.list},
 		{Pattern: "DELETE /v1/sign-ins/{id}", May: exchange.Caller.IsAnybody, Serve: entry.end, Audit: sessions.AuditSignIn, Result: "ended"},
-		{Pattern: "POST /v1/render", May: exchange.Caller.MayWatch, Serve: rendering{markup.New()}.render},
+		{Pattern: "POST /v1/render", May: exchange.Caller.MayWatch, Serve: renderHandler{markup.New()}.render},
 		{Pattern: "GET /v1/me", May: exchange.Caller.IsAnybody, Serve: entry.me},
 		{Pattern: "GET /metrics", May: exchange.Caller.MayReadMetrics, Serve: health.serveMetrics},
 		{Pattern: "POST /webhooks/{name}", Open: true, Serve: incoming.webhook},

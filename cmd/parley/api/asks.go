@@ -14,12 +14,11 @@ import (
 	"parley/cmd/parley/api/exchange"
 )
 
-// Asks reads and answers asks: the approvals and questions for which turns wait until somebody
-// answers.
+// Asks reads and answers asks: the approvals and questions that turns wait for until somebody answers.
 type Asks struct {
 	Open   func(ctx context.Context) ([]bus.Ask, error)
 	Lookup func(ctx context.Context, id string) (bus.Ask, error)
-	// Answer records an answer; its errors are those of package bus about asks.
+	// Answer records an answer; its errors are those that package bus has for asks.
 	Answer func(ctx context.Context, id string, answer bus.Answer) (bus.Ask, error)
 }
 
@@ -45,14 +44,14 @@ type Ask struct {
 	By       string         `json:"by,omitempty"`
 }
 
-// maySeeWhere reports whether the caller may see in which chats people are asked: one who may neither read
-// everything nor answer approvals has no business there.
-func maySeeWhere(c exchange.Caller) bool { return c.MayReadAll() || c.MayApprove() }
+// maySeeAskChats reports whether the caller may see in which chats people are asked: only those who may read
+// everything or answer approvals may.
+func maySeeAskChats(c exchange.Caller) bool { return c.MayReadAll() || c.MayApprove() }
 
 // askOf returns an ask as a caller sees it.
 func askOf(a bus.Ask, c exchange.Caller) Ask {
 	var to []string
-	if maySeeWhere(c) {
+	if maySeeAskChats(c) {
 		for _, at := range a.Asked {
 			to = append(to, at.String())
 		}
@@ -69,10 +68,10 @@ func askOf(a bus.Ask, c exchange.Caller) Ask {
 	}
 }
 
-// asking serves the asks.
-type asking struct {
+// asksHandler serves the asks.
+type asksHandler struct {
 	Asks
-	sights sights
+	scopes readScopes
 }
 
 // mayReadAsks reports whether the caller may see any asks at all.
@@ -82,8 +81,8 @@ func mayReadAsks(c exchange.Caller) bool { return mayAnswerAsks(c) || c.MayReadO
 // questions of turns that the caller began.
 func mayAnswerAsks(c exchange.Caller) bool { return c.MayApprove() || c.MayTalkToAgent() }
 
-// asPerson returns the caller in the form of a person, so that the same checks hold for programs
-// as for people in a chat.
+// asPerson returns the caller in the form of a person, so that the same checks apply to programs as to people in a
+// chat.
 func asPerson(c exchange.Caller) bus.Person {
 	if c.Local {
 		return bus.Person{ID: console.Owner, Owner: true}
@@ -91,22 +90,22 @@ func asPerson(c exchange.Caller) bus.Person {
 	return bus.Person{ID: web.Person(c.Name), Name: c.Name, Owner: c.Owner, EveryApprover: c.MayApprove()}
 }
 
-// mayAnswerAsk reports whether this ask is one that the caller may answer; others do not exist for it. Whose
-// turn it is may still be in the way.
+// mayAnswerAsk reports whether the caller may answer this ask; otherwise the ask doesn't exist for the caller. The
+// answer may still be refused because of whose turn it is.
 func mayAnswerAsk(c exchange.Caller, a bus.Ask) bool {
 	return c.MayApprove() || a.Kind == bus.AskQuestion && a.Person == web.Person(c.Name)
 }
 
-// list answers with the asks that nobody has answered yet, if the caller may see them: because it may answer
-// them, or because it may read what belongs to its person.
-func (a asking) list(w *exchange.Answer, r *http.Request) error {
+// list answers with the open asks that the caller may see: because it may answer them, or because it may read what
+// belongs to its person.
+func (a asksHandler) list(w *exchange.Answer, r *http.Request) error {
 	found, err := a.Open(r.Context())
 	if err != nil {
 		return err
 	}
-	var seen sight
+	var seen readScope
 	if w.Caller.MayReadOwn() {
-		if seen, err = a.sights.own(r.Context(), w.Caller); err != nil {
+		if seen, err = a.scopes.own(r.Context(), w.Caller); err != nil {
 			return err
 		}
 	}
@@ -118,7 +117,7 @@ func (a asking) list(w *exchange.Answer, r *http.Request) error {
 		}
 		may := mayAnswerAsk(w.Caller, ask)
 		if key, err := parseKey(ask.Session); !may && err == nil {
-			if may, err = a.sights.sees(r.Context(), seen, key); err != nil {
+			if may, err = a.scopes.sees(r.Context(), seen, key); err != nil {
 				return err
 			}
 		}
@@ -132,7 +131,7 @@ func (a asking) list(w *exchange.Answer, r *http.Request) error {
 }
 
 // answer records a caller's answer to an ask.
-func (a asking) answer(w *exchange.Answer, r *http.Request) error {
+func (a asksHandler) answer(w *exchange.Answer, r *http.Request) error {
 	w.ID = r.PathValue("id")
 	raw, err := w.ReadJSON(r, exchange.MaxJSON)
 	if err != nil {
@@ -145,7 +144,7 @@ func (a asking) answer(w *exchange.Answer, r *http.Request) error {
 	}
 	ask, err := a.Lookup(r.Context(), w.ID)
 	if err == nil && !mayAnswerAsk(w.Caller, ask) {
-		err = bus.ErrNoAsk // as if the asks of others did not exist
+		err = bus.ErrNoAsk // as if other people's asks didn't exist
 	}
 	if err == nil {
 		ask, err = a.Answer(r.Context(), w.ID, said)
@@ -170,7 +169,7 @@ func (a asking) answer(w *exchange.Answer, r *http.Request) error {
 	return w.JSON(http.StatusOK, askOf(ask, w.Caller))
 }
 
-// doneBy returns in the audit's words what the answer to an ask has done.
+// doneBy says, in the audit's words, what the answer to an ask did.
 func doneBy(a bus.Ask) string {
 	if a.Kind != bus.AskApproval {
 		return "answered"
@@ -184,7 +183,7 @@ func doneBy(a bus.Ask) string {
 	return "denied"
 }
 
-// A resolvedAsk is the data of the event that tells watchers how an ask has ended.
+// A resolvedAsk is the data of the event that tells watchers how an ask ended.
 type resolvedAsk struct {
 	Turn   string `json:"turn"`
 	Ask    string `json:"ask"`

@@ -18,7 +18,7 @@ type sessionFiles struct {
 	// open returns the files of a session. It doesn't open anything outside them, whatever name or link leads
 	// there; see [parley/sessions/workspace].
 	open   func(session string) (fs.FS, error)
-	sights sights
+	scopes readScopes
 	write  time.Duration // how long a caller may take to read a piece of a file
 }
 
@@ -73,7 +73,7 @@ func (f sessionFiles) list(w *exchange.Answer, r *http.Request) error {
 // find returns the files of the session in a request's path, and a name in the form that they use; "" means the
 // workspace itself.
 func (f sessionFiles) find(w *exchange.Answer, r *http.Request, name string) (fs.FS, string, error) {
-	key, err := f.sights.readable(w, r)
+	key, err := f.scopes.readable(w, r)
 	if err != nil {
 		return nil, "", err
 	}

@@ -10,22 +10,23 @@ import (
 	"parley/cmd/parley/data/erase"
 )
 
-// A Forgetter erases what people said. It answers once all is erased, and leaves it to somebody else
-// to rewrite the database's file, for which all who write wait; the receipt says so.
+// A Forgetter erases what people said. It returns once everything is erased, and leaves it to
+// somebody else to rewrite the database's file, because all writers wait for that; the receipt says
+// so.
 type Forgetter interface {
 	PersonSoon(ctx context.Context, person string) (erase.Receipt, error)
 	SessionSoon(ctx context.Context, key string) (erase.Receipt, error)
 }
 
-// forgetting serves the erasing of what people said.
-type forgetting struct {
+// forgetHandler serves requests to erase what people said.
+type forgetHandler struct {
 	Forgetter
 	snapshots *snapshot.Cache
 }
 
-// forget erases what a person said, or a session, everywhere, and answers with the receipt: a
-// list of what was erased.
-func (f forgetting) forget(w *exchange.Answer, r *http.Request) error {
+// forget erases what a person said, or a session, everywhere, and answers with the receipt: a list
+// of what was erased.
+func (f forgetHandler) forget(w *exchange.Answer, r *http.Request) error {
 	raw, err := w.ReadJSON(r, 64<<10)
 	if err != nil {
 		return err
@@ -58,7 +59,8 @@ func (f forgetting) forget(w *exchange.Answer, r *http.Request) error {
 	return w.JSON(http.StatusOK, receipt)
 }
 
-// isPerson reports whether a text has the form CHANNEL:USER, which names a person on a channel.
+// isPerson reports whether a text has the form CHANNEL:USER, which identifies a person on a
+// channel.
 func isPerson(text string) bool {
 	channel, user, ok := strings.Cut(text, ":")
 	return ok && channel != "" && user != ""

@@ -13,7 +13,7 @@ import (
 
 // overview serves the events of the whole server as they happen.
 type overview struct {
-	watching
+	watchHandler
 	hub *fanout.Hub
 }
 
@@ -53,7 +53,7 @@ func mayWatchServer(c exchange.Caller) bool { return c.MayWatch() || c.MayApprov
 
 // maySee reports whether the caller, who may read the sessions in seen, may see an event of the server. A caller
 // may see all events, or those of the sessions in seen and of their sub-agents, or those about asks.
-func (o overview) maySee(ctx context.Context, c exchange.Caller, seen sight, e *bus.Event) (bool, error) {
+func (o overview) maySee(ctx context.Context, c exchange.Caller, seen readScope, e *bus.Event) (bool, error) {
 	switch {
 	case seen.all:
 		return true, nil
@@ -66,12 +66,12 @@ func (o overview) maySee(ctx context.Context, c exchange.Caller, seen sight, e *
 	if err != nil {
 		return false, nil //nolint:nilerr // nobody owns a session without a key
 	}
-	return o.sights.sees(ctx, seen, key)
+	return o.scopes.sees(ctx, seen, key)
 }
 
 // watch streams the events of the server until the watcher leaves.
 func (o overview) watch(w *exchange.Answer, r *http.Request) error {
-	seen, err := o.sights.of(r.Context(), w.Caller)
+	seen, err := o.scopes.of(r.Context(), w.Caller)
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (o overview) watch(w *exchange.Answer, r *http.Request) error {
 
 // sendNews waits for news, and sends the part that the caller may see. If that cannot be determined now, the stream
 // ends: the watcher reconnects, and continues with what was not sent.
-func (o overview) sendNews(ctx context.Context, out *stream, news *fanout.Watcher, c exchange.Caller, seen sight) error {
+func (o overview) sendNews(ctx context.Context, out *stream, news *fanout.Watcher, c exchange.Caller, seen readScope) error {
 	items, lost, err := news.Next(ctx)
 	if err != nil {
 		return err
@@ -136,12 +136,12 @@ func sendReset(out *stream, news *fanout.Watcher) error {
 // checkSeesTheSame returns why a caller who began to watch as was, and could then read the sessions in seen, may
 // not continue: the token is gone, now belongs to another name, or allows more or less than it did. It returns nil
 // if the caller may continue.
-func (o overview) checkSeesTheSame(r *http.Request, was exchange.Caller, seen sight) error {
+func (o overview) checkSeesTheSame(r *http.Request, was exchange.Caller, seen readScope) error {
 	is, err := o.access.identify(r)
 	if err != nil {
 		return err
 	}
-	now, err := o.sights.of(r.Context(), is)
+	now, err := o.scopes.of(r.Context(), is)
 	if err != nil {
 		return err
 	}

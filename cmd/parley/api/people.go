@@ -11,9 +11,9 @@ import (
 	"parley/cmd/parley/api/exchange"
 )
 
-// People knows who is admitted to the bot, in which chats they talk to it, and how they rate its
-// answers.
-type People interface {
+// PeopleStore knows who is admitted to the bot, in which chats they talk to it, and how they rate
+// its answers.
+type PeopleStore interface {
 	channels.Pairings
 	channels.Chats
 	channels.Ratings
@@ -29,14 +29,15 @@ type Chat struct {
 	Since   time.Time `json:"since"`
 }
 
-// people serves who is admitted to the bot, and the chats in which they talk to it.
-type people struct {
-	book     People
+// peopleHandler serves the lists of admitted people and of the chats they use, and admits and
+// removes people.
+type peopleHandler struct {
+	book     PeopleStore
 	channels func() []string
 }
 
 // chats lists the chats in which the bot was spoken to.
-func (p people) chats(w *exchange.Answer, r *http.Request) error {
+func (p peopleHandler) chats(w *exchange.Answer, r *http.Request) error {
 	found, err := p.book.Chats(r.Context())
 	if err != nil {
 		return err
@@ -72,7 +73,7 @@ func pairingOf(p channels.Pairing) Pairing {
 }
 
 // pairings answers with the people who are admitted to the bot and those who ask to be.
-func (p people) pairings(w *exchange.Answer, r *http.Request) error {
+func (p peopleHandler) pairings(w *exchange.Answer, r *http.Request) error {
 	found, err := p.book.Pairings(r.Context())
 	if err != nil {
 		return err
@@ -92,7 +93,7 @@ func (p people) pairings(w *exchange.Answer, r *http.Request) error {
 }
 
 // admit admits the person to whom the bot gave this code when they first wrote to it.
-func (p people) admit(w *exchange.Answer, r *http.Request) error {
+func (p peopleHandler) admit(w *exchange.Answer, r *http.Request) error {
 	code, err := w.ReadText(r, "code")
 	if err != nil {
 		return err
@@ -108,8 +109,8 @@ func (p people) admit(w *exchange.Answer, r *http.Request) error {
 	return w.JSON(http.StatusOK, pairingOf(admitted))
 }
 
-// revoke takes back a person's admission to the bot, or their request for one.
-func (p people) revoke(w *exchange.Answer, r *http.Request) error {
+// revoke withdraws a person's admission to the bot, or their request for one.
+func (p peopleHandler) revoke(w *exchange.Answer, r *http.Request) error {
 	w.ID = r.PathValue("person")
 	err := p.book.Revoke(r.Context(), w.ID)
 	if errors.Is(err, channels.ErrNoCode) {
@@ -125,7 +126,7 @@ func (p people) revoke(w *exchange.Answer, r *http.Request) error {
 
 // offerOwner makes a code and answers with it: the first person who says it to the bot on that
 // channel becomes its owner.
-func (p people) offerOwner(w *exchange.Answer, r *http.Request) error {
+func (p peopleHandler) offerOwner(w *exchange.Answer, r *http.Request) error {
 	channel, err := w.ReadText(r, "channel")
 	if err != nil {
 		return err

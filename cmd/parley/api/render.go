@@ -12,11 +12,11 @@ import (
 // maxRendered is the longest text that is rendered, in bytes: longer than what a model says in one block.
 const maxRendered = 256 << 10
 
-// rendering renders the agent's texts for web pages.
-type rendering struct{ renderer *markup.Renderer }
+// renderHandler renders the agent's texts for web pages.
+type renderHandler struct{ renderer *markup.Renderer }
 
 // render renders Markdown as HTML that loads and runs nothing.
-func (f rendering) render(w *exchange.Answer, r *http.Request) error {
+func (f renderHandler) render(w *exchange.Answer, r *http.Request) error {
 	w.Routine = true
 	raw, err := w.ReadJSON(r, exchange.MaxJSON)
 	if err != nil {

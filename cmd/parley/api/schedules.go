@@ -21,29 +21,29 @@ import (
 	"parley/sessions/schedules"
 )
 
-// Schedules knows what people have told the agent to do at a later time.
+// Schedules knows what people have told the agent to do later.
 type Schedules struct {
 	Kept  KeptSchedules
 	Maker ScheduleMaker
-	// Runs returns the newest turns that a schedule has begun, at most limit.
+	// Runs returns the newest turns that a schedule has begun, at most limit of them.
 	Runs func(ctx context.Context, s schedules.Schedule, limit int) ([]schedules.Run, error)
 }
 
-// KeptSchedules are the schedules that there are; see [schedules.Table].
+// KeptSchedules are the stored schedules; see [schedules.Table].
 type KeptSchedules interface {
 	Page(ctx context.Context, session, after string, limit int) ([]schedules.Schedule, error)
 	Get(ctx context.Context, id string) (schedules.Schedule, error)
 	OfPerson(ctx context.Context, person string) ([]schedules.Schedule, error)
 }
 
-// A ScheduleMaker makes, changes, runs and cancels schedules, by the rules that hold for the agent's tool
-// too. What the caller can do something about is an error of package schedules.
+// A ScheduleMaker makes, changes, runs and cancels schedules, by the rules that also apply to the agent's tool. If
+// the caller can do something about an error, it is one of package schedules.
 type ScheduleMaker interface {
-	// Added returns the schedule of that id if the same request has made it already; false if there is none.
+	// Added returns the schedule with that id if the same request has already made it; false if there is none.
 	Added(ctx context.Context, id, request string) (schedules.Schedule, bool, error)
 	Add(ctx context.Context, s schedules.Schedule) (schedules.Schedule, error)
 	Change(ctx context.Context, id string, to schedules.Change) (schedules.Schedule, error)
-	// Say says a schedule's text now, and returns the message's id; the same run is said once.
+	// Say says a schedule's text now, and returns the message's id; the same run is said only once.
 	Say(ctx context.Context, id, run string) (message string, s schedules.Schedule, err error)
 	Cancel(ctx context.Context, id string) error
 }
@@ -53,7 +53,7 @@ type Schedule struct {
 	ID      string     `json:"id"`
 	When    string     `json:"when"`
 	Text    string     `json:"text"`
-	Next    *time.Time `json:"next,omitempty"`   // unless it is paused, or over
+	Next    *time.Time `json:"next,omitempty"`   // left out if it is paused, or over
 	Paused  *time.Time `json:"paused,omitempty"` // since when
 	Zone    string     `json:"time_zone"`
 	Session string     `json:"session"`
@@ -61,7 +61,7 @@ type Schedule struct {
 	Made    time.Time  `json:"made"`
 }
 
-// scheduleOf returns a schedule in the API's form.
+// scheduleOf returns a schedule in the API's JSON.
 func scheduleOf(s schedules.Schedule) Schedule {
 	return Schedule{s.ID, s.When, s.Text, exchange.SomeTime(s.DueSince()), exchange.SomeTime(s.Paused), s.Zone, s.Session, s.Person, s.Made.UTC()}
 }
@@ -71,8 +71,8 @@ const mostRuns = 100
 
 // A scheduleRun is a turn that a schedule has begun, in the API's JSON.
 type scheduleRun struct {
-	ID    string     `json:"id"`            // of the message that has begun it
-	Due   *time.Time `json:"due,omitempty"` // unless somebody has asked for the run
+	ID    string     `json:"id"`            // of the message that began it
+	Due   *time.Time `json:"due,omitempty"` // left out if somebody asked for the run
 	Turn  string     `json:"turn"`
 	Begun time.Time  `json:"begun"`
 	State string     `json:"state"`
@@ -91,25 +91,25 @@ func scheduleRunOf(r schedules.Run) scheduleRun {
 	return one
 }
 
-// planned serves what people have told the agent to do at later times.
-type planned struct {
+// schedulesHandler serves what people have told the agent to do later.
+type schedulesHandler struct {
 	Schedules
-	agents messages // knows which agents there are
-	sights sights
+	agents messages // knows which agents exist
+	scopes readScopes
 }
 
 // mayReadSchedules reports whether the caller may see any schedules at all.
 func mayReadSchedules(c exchange.Caller) bool { return c.IsAdmin() || c.MayReadOwn() }
 
-// list answers with what people have told the agent to do at later times.
-func (p planned) list(w *exchange.Answer, r *http.Request) error {
+// list answers with what people have told the agent to do later.
+func (p schedulesHandler) list(w *exchange.Answer, r *http.Request) error {
 	limit, err := exchange.Limit(r)
 	if err != nil {
 		return err
 	}
 	find := p.Kept.Page
 	if !w.Caller.IsAdmin() {
-		seen, err := p.sights.own(r.Context(), w.Caller)
+		seen, err := p.scopes.own(r.Context(), w.Caller)
 		if err != nil {
 			return err
 		}
@@ -135,9 +135,9 @@ func (p planned) list(w *exchange.Answer, r *http.Request) error {
 	return w.JSON(http.StatusOK, page)
 }
 
-// ownPage does what [schedules.Table.Page] does, for the schedules of the people and the sessions that are seen.
-// A person has few schedules, so all of them are read.
-func (p planned) ownPage(ctx context.Context, seen sight, session, after string, limit int) (list []schedules.Schedule, err error) {
+// ownPage is like [schedules.Table.Page], for the schedules of the people and the sessions in seen. A person has
+// few schedules, so it reads all of them.
+func (p schedulesHandler) ownPage(ctx context.Context, seen readScope, session, after string, limit int) (list []schedules.Schedule, err error) {
 	if at, id, ok := strings.Cut(after, "."); after != "" && (!ok || id == "" || strings.Trim(at, "0123456789") != "") {
 		return nil, schedules.Invalid("after", "give the value that the previous page has as next")
 	}
@@ -156,7 +156,7 @@ func (p planned) ownPage(ctx context.Context, seen sight, session, after string,
 	return list[:min(len(list), limit)], nil
 }
 
-// byCursor orders two cursors as the schedules are listed: by a number, and then by an id.
+// byCursor compares two cursors in the order in which schedules are listed: by a number, and then by an id.
 func byCursor(a, b string) int {
 	x, first, _ := strings.Cut(a, ".")
 	y, second, _ := strings.Cut(b, ".")
@@ -164,7 +164,7 @@ func byCursor(a, b string) int {
 }
 
 // show answers with a schedule and its newest runs.
-func (p planned) show(w *exchange.Answer, r *http.Request) error {
+func (p schedulesHandler) show(w *exchange.Answer, r *http.Request) error {
 	w.ID = r.PathValue("id")
 	limit, err := exchange.Limit(r)
 	if err != nil {
@@ -188,13 +188,13 @@ func (p planned) show(w *exchange.Answer, r *http.Request) error {
 	}{scheduleOf(s), runs})
 }
 
-// visible returns a schedule that the caller may see; others do not exist for it.
-func (p planned) visible(ctx context.Context, c exchange.Caller, id string) (schedules.Schedule, error) {
+// visible returns a schedule that the caller may see; others don't exist for it.
+func (p schedulesHandler) visible(ctx context.Context, c exchange.Caller, id string) (schedules.Schedule, error) {
 	s, err := p.Kept.Get(ctx, id)
 	if err != nil || c.IsAdmin() {
 		return s, err
 	}
-	seen, err := p.sights.own(ctx, c)
+	seen, err := p.scopes.own(ctx, c)
 	if err == nil && (!slices.Contains(seen.people, s.Person) || !seen.hasKey(s.Session)) {
 		err = schedules.ErrNone
 	}
@@ -202,7 +202,7 @@ func (p planned) visible(ctx context.Context, c exchange.Caller, id string) (sch
 }
 
 // add makes a schedule.
-func (p planned) add(w *exchange.Answer, r *http.Request) error {
+func (p schedulesHandler) add(w *exchange.Answer, r *http.Request) error {
 	key, err := idempotencyKey(r)
 	if err != nil {
 		return err
@@ -228,9 +228,9 @@ func (p planned) add(w *exchange.Answer, r *http.Request) error {
 	return w.JSON(http.StatusCreated, scheduleOf(made))
 }
 
-// makeOnce makes the schedule that a request describes, or returns the one that it has made before. For that one
-// nothing is checked again: it may be over, and its person may have lost access.
-func (p planned) makeOnce(ctx context.Context, s schedules.Schedule) (schedules.Schedule, error) {
+// makeOnce makes the schedule that a request describes, or returns the one that the same request made before. It
+// checks nothing about that one again: it may be over, and its person may have lost access.
+func (p schedulesHandler) makeOnce(ctx context.Context, s schedules.Schedule) (schedules.Schedule, error) {
 	if made, ok, err := p.Maker.Added(ctx, s.ID, s.Request); err != nil || ok {
 		return made, err
 	}
@@ -240,8 +240,8 @@ func (p planned) makeOnce(ctx context.Context, s schedules.Schedule) (schedules.
 	return p.Maker.Add(ctx, s)
 }
 
-// place fills in where a schedule is said, by its session, and for whom.
-func (p planned) place(ctx context.Context, s *schedules.Schedule) error {
+// place fills in, from the schedule's session, where it is said and for whom.
+func (p schedulesHandler) place(ctx context.Context, s *schedules.Schedule) error {
 	key, err := parseKey(s.Session)
 	if err != nil {
 		return exchange.Unprocessable("bad_session", `"session" must be a session's key: GET /v1/sessions lists them`)
@@ -250,13 +250,13 @@ func (p planned) place(ctx context.Context, s *schedules.Schedule) error {
 		return err
 	}
 	s.Address = key.at.String()
-	own := "" // whose session it is alone
+	own := "" // the person who has the session alone
 	switch {
 	case key.at.Channel == console.Name:
 		own = console.Owner
 	case key.at.Channel == web.Name:
 		own = web.Person(key.at.Chat)
-	default: // what nobody has said anything in may be no place of the platform's
+	default: // a session in which nobody has said anything may not be a place on the platform
 		if _, err := p.agents.log.Info(ctx, s.Session); errors.Is(err, sessions.ErrNotFound) {
 			return exchange.Unprocessable("unknown_session", "there is no such session yet: GET /v1/sessions lists them")
 		} else if err != nil {
@@ -277,15 +277,15 @@ func (p planned) place(ctx context.Context, s *schedules.Schedule) error {
 	return nil
 }
 
-// scheduleID returns the id of the schedule that a request makes: the same for each request of a caller
-// with that key, and another one for each without a key.
+// scheduleID returns the id of the schedule that a request makes: the same for each request from a caller with that
+// key, and a new one for each request without a key.
 func scheduleID(caller, key string) string {
 	sum := sha256.Sum256([]byte("request\x00" + caller + "\x00" + runName(caller, key)))
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:10])
 }
 
-// runName returns the name of a run that a request asks for: the same for each request of a caller with
-// that key, and another one for each without a key.
+// runName returns the name of a run that a request asks for: the same for each request from a caller with that key,
+// and a new one for each request without a key.
 func runName(caller, key string) string {
 	if key == "" {
 		return strings.ToLower(rand.Text())
@@ -295,7 +295,7 @@ func runName(caller, key string) string {
 }
 
 // change changes a schedule.
-func (p planned) change(w *exchange.Answer, r *http.Request) error {
+func (p schedulesHandler) change(w *exchange.Answer, r *http.Request) error {
 	w.ID = r.PathValue("id")
 	raw, err := w.ReadJSON(r, 64<<10)
 	if err != nil {
@@ -319,7 +319,7 @@ func (p planned) change(w *exchange.Answer, r *http.Request) error {
 }
 
 // run says a schedule's text to its agent now.
-func (p planned) run(w *exchange.Answer, r *http.Request) error {
+func (p schedulesHandler) run(w *exchange.Answer, r *http.Request) error {
 	w.ID = r.PathValue("id")
 	key, err := idempotencyKey(r)
 	if err != nil {
@@ -336,7 +336,7 @@ func (p planned) run(w *exchange.Answer, r *http.Request) error {
 }
 
 // cancel removes a schedule.
-func (p planned) cancel(w *exchange.Answer, r *http.Request) error {
+func (p schedulesHandler) cancel(w *exchange.Answer, r *http.Request) error {
 	w.ID = r.PathValue("id")
 	if err := p.Maker.Cancel(r.Context(), w.ID); err != nil {
 		return scheduleRefusal(err)
@@ -345,8 +345,8 @@ func (p planned) cancel(w *exchange.Answer, r *http.Request) error {
 	return nil
 }
 
-// scheduleRefusal returns what a caller is told who asks for what a schedule cannot be; any other error it
-// returns as it is.
+// scheduleRefusal returns the refusal for a request that asks for an impossible schedule; it returns any other
+// error unchanged.
 func scheduleRefusal(err error) error {
 	if invalid, ok := errors.AsType[*schedules.InvalidError](err); ok {
 		return exchange.Unprocessable("bad_"+invalid.Field, "%v", invalid)

@@ -22,7 +22,7 @@ const (
 
 // serverLog serves the newest lines of this process's log.
 type serverLog struct {
-	watching
+	watchHandler
 	log *process.Log
 }
 

@@ -20,13 +20,13 @@ import (
 // pageBytes is how many bytes a page of entries has at most.
 const pageBytes = 4 << 20
 
-// logs serves the logs of sessions.
-type logs struct {
+// logsHandler serves the logs of sessions.
+type logsHandler struct {
 	sessions sessions.Reader
 	mail     bus.Inspector
-	asks     func(context.Context) ([]bus.Ask, error) // those that are open; nil if there are none
+	asks     func(context.Context) ([]bus.Ask, error) // the open ones; nil if there are none
 	book     channels.Ratings
-	sights   sights
+	scopes   readScopes
 	write    time.Duration // how long a caller may take to read a line of an export
 }
 
@@ -36,9 +36,8 @@ type sessionPage struct {
 	Next     string          `json:"next,omitempty"`
 }
 
-// list lists the sessions that the caller may read, in the order of their keys, or those that were used last
-// first.
-func (l logs) list(w *exchange.Answer, r *http.Request) error {
+// list lists the sessions that the caller may read, in the order of their keys, or the most recently used first.
+func (l logsHandler) list(w *exchange.Answer, r *http.Request) error {
 	limit, err := exchange.Limit(r)
 	if err != nil {
 		return err
@@ -54,7 +53,7 @@ func (l logs) list(w *exchange.Answer, r *http.Request) error {
 	if q.Limit = limit; newest || some {
 		return l.listRecent(w, r, q)
 	}
-	seen, err := l.sights.of(r.Context(), w.Caller)
+	seen, err := l.scopes.of(r.Context(), w.Caller)
 	if err != nil {
 		return err
 	}
@@ -69,8 +68,8 @@ func (l logs) list(w *exchange.Answer, r *http.Request) error {
 	return w.JSON(http.StatusOK, page)
 }
 
-// asked reads from a request which sessions it asks for; some is false if it asks for all.
-func (l logs) asked(r *http.Request) (q sessions.SessionQuery, some bool, err error) {
+// asked reads which sessions a request asks for; some is false if it asks for all.
+func (l logsHandler) asked(r *http.Request) (q sessions.SessionQuery, some bool, err error) {
 	given := r.URL.Query()
 	q = sessions.SessionQuery{Agent: given.Get("agent"), Channel: given.Get("channel"), Person: given.Get("person"), Words: given.Get("q")}
 	if q.Since, err = exchange.Moment(r, "since"); err != nil {
@@ -102,11 +101,11 @@ func (l logs) asked(r *http.Request) (q sessions.SessionQuery, some bool, err er
 	return q, q.Agent != "" || q.Channel != "" || q.Person != "" || q.Words != "" || q.Keys != nil || !q.Since.IsZero(), nil
 }
 
-// mostRunning is how many of the sessions that are worked on are listed.
+// mostRunning is how many of the sessions that are being worked on are listed.
 const mostRunning = 1000
 
-// running returns the keys of the sessions on which a worker works.
-func (l logs) running(ctx context.Context) ([]string, error) {
+// running returns the keys of the sessions that a worker is working on.
+func (l logsHandler) running(ctx context.Context) ([]string, error) {
 	boxes, err := l.mail.Mailboxes(ctx, bus.InboundTopic, mostRunning)
 	keys := make([]string, 0, len(boxes.Leased))
 	for _, m := range boxes.Leased {
@@ -116,7 +115,7 @@ func (l logs) running(ctx context.Context) ([]string, error) {
 }
 
 // waiting returns the keys of the sessions in which something waits for people.
-func (l logs) waiting(ctx context.Context) ([]string, error) {
+func (l logsHandler) waiting(ctx context.Context) ([]string, error) {
 	keys := []string{}
 	if l.asks == nil {
 		return keys, nil
@@ -128,9 +127,9 @@ func (l logs) waiting(ctx context.Context) ([]string, error) {
 	return keys, err
 }
 
-// listRecent answers with the sessions that a query is about and that the caller may read, those that were
-// used last first.
-func (l logs) listRecent(w *exchange.Answer, r *http.Request, q sessions.SessionQuery) error {
+// listRecent answers with the sessions that match a query and that the caller may read, the most recently used
+// first.
+func (l logsHandler) listRecent(w *exchange.Answer, r *http.Request, q sessions.SessionQuery) error {
 	page := sessionPage{Sessions: []sessions.Info{}}
 	var err error
 	if q.After, err = placeOf(r.URL.Query().Get("after")); err != nil {
@@ -147,10 +146,10 @@ func (l logs) listRecent(w *exchange.Answer, r *http.Request, q sessions.Session
 	return w.JSON(http.StatusOK, page)
 }
 
-// recent returns the sessions that match a query and that a caller may read, those that were used last first; no
-// sub-agent's if the caller may not read all.
-func (l logs) recent(ctx context.Context, c exchange.Caller, q sessions.SessionQuery) (sessions.SessionPage, error) {
-	seen, err := l.sights.of(ctx, c)
+// recent returns the sessions that match a query and that a caller may read, the most recently used first; it
+// includes sub-agents' sessions only if the caller may read everything.
+func (l logsHandler) recent(ctx context.Context, c exchange.Caller, q sessions.SessionQuery) (sessions.SessionPage, error) {
+	seen, err := l.scopes.of(ctx, c)
 	switch {
 	case err != nil:
 		return sessions.SessionPage{}, err
@@ -160,9 +159,9 @@ func (l logs) recent(ctx context.Context, c exchange.Caller, q sessions.SessionQ
 	return l.recentIn(ctx, seen.places, q)
 }
 
-// recentIn returns the sessions in some chats that match a query, those that were used last first. Each chat
-// is read by its index, and none is read further than one page.
-func (l logs) recentIn(ctx context.Context, places []place, q sessions.SessionQuery) (page sessions.SessionPage, err error) {
+// recentIn returns the sessions in some chats that match a query, the most recently used first. It reads each chat
+// by its index, and no further than one page.
+func (l logsHandler) recentIn(ctx context.Context, places []place, q sessions.SessionQuery) (page sessions.SessionPage, err error) {
 	for _, p := range places {
 		if q.Channel != "" && q.Channel != p.channel {
 			continue
@@ -178,7 +177,7 @@ func (l logs) recentIn(ctx context.Context, places []place, q sessions.SessionQu
 			page.Next = found.Next
 		}
 	}
-	if next := page.Next; next != nil { // of what follows it, another chat may have more
+	if next := page.Next; next != nil { // another chat may have more of the sessions that follow it
 		page.Sessions = slices.DeleteFunc(page.Sessions, func(s sessions.Info) bool { return byUse(s, *next) > 0 })
 	}
 	slices.SortFunc(page.Sessions, byUse)
@@ -189,12 +188,12 @@ func (l logs) recentIn(ctx context.Context, places []place, q sessions.SessionQu
 	return page, nil
 }
 
-// byUse orders sessions as [sessions.Reader.Recent] does.
+// byUse compares sessions in the order of [sessions.Reader.Recent].
 func byUse(a, b sessions.Info) int {
 	return cmp.Or(b.Updated.Compare(a.Updated), cmp.Compare(a.Key, b.Key))
 }
 
-// placeOf returns where a page of recent sessions begins, by the next of the page before; nil for "".
+// placeOf returns where a page of recent sessions begins, given the next of the previous page; nil for "".
 func placeOf(after string) (*sessions.Info, error) {
 	if after == "" {
 		return nil, nil
@@ -207,9 +206,9 @@ func placeOf(after string) (*sessions.Info, error) {
 	return &sessions.Info{Key: key, Updated: updated}, nil
 }
 
-// listVisible returns the sessions that are seen and whose keys follow the key after, at most limit; more is
-// true if others follow.
-func (l logs) listVisible(ctx context.Context, seen sight, after string, limit int) (list []sessions.Info, more bool, err error) {
+// listVisible returns at most limit sessions that are in seen and whose keys follow the key after; more is true if
+// others follow.
+func (l logsHandler) listVisible(ctx context.Context, seen readScope, after string, limit int) (list []sessions.Info, more bool, err error) {
 	if seen.all {
 		list, err = l.sessions.List(ctx, after, limit+1)
 	}
@@ -228,8 +227,8 @@ func (l logs) listVisible(ctx context.Context, seen sight, after string, limit i
 }
 
 // read answers with a page of entries from a session's log.
-func (l logs) read(w *exchange.Answer, r *http.Request) error {
-	key, err := l.sights.readable(w, r)
+func (l logsHandler) read(w *exchange.Answer, r *http.Request) error {
+	key, err := l.scopes.readable(w, r)
 	if err != nil {
 		return err
 	}
@@ -275,10 +274,10 @@ func (l logs) read(w *exchange.Answer, r *http.Request) error {
 	return w.JSON(http.StatusOK, page)
 }
 
-// entryFor returns an entry as a caller sees it: without the chats in which people are asked, if these are none of
-// its business.
+// entryFor returns an entry as a caller may see it: without the chats in which people are asked, unless the caller
+// may see these.
 func entryFor(c exchange.Caller, e sessions.Entry) (sessions.Entry, error) {
-	if e.Kind != sessions.KindTurnParked || maySeeWhere(c) {
+	if e.Kind != sessions.KindTurnParked || maySeeAskChats(c) {
 		return e, nil
 	}
 	waits, err := sessions.Decode[sessions.TurnParked](e)
@@ -293,7 +292,7 @@ func entryFor(c exchange.Caller, e sessions.Entry) (sessions.Entry, error) {
 	return e, err
 }
 
-// A rating is a person's judgement, good or bad, of a turn's answer.
+// A rating is a person's judgment, good or bad, of a turn's answer.
 type rating struct {
 	Turn   string    `json:"turn"`
 	Person string    `json:"person"`
@@ -301,8 +300,8 @@ type rating struct {
 	At     time.Time `json:"at"`
 }
 
-// ratings returns what people think of a session's answers.
-func (l logs) ratings(ctx context.Context, session string) (all []rating, err error) {
+// ratings returns people's ratings of a session's answers.
+func (l logsHandler) ratings(ctx context.Context, session string) (all []rating, err error) {
 	kept, err := l.book.Ratings(ctx, session)
 	for _, r := range kept {
 		all = append(all, rating{r.Turn, r.Person, r.Good, r.Rated.UTC()})
@@ -310,10 +309,10 @@ func (l logs) ratings(ctx context.Context, session string) (all []rating, err er
 	return all, err
 }
 
-// export answers with a session's whole log, one entry on each line. If an error occurs in
-// the middle it breaks the connection, so that nobody takes a part for the whole.
-func (l logs) export(w *exchange.Answer, r *http.Request) error {
-	key, err := l.sights.readable(w, r)
+// export answers with a session's whole log, one entry on each line. If an error occurs in the middle, it breaks
+// the connection, so that nobody mistakes a part for the whole.
+func (l logsHandler) export(w *exchange.Answer, r *http.Request) error {
+	key, err := l.scopes.readable(w, r)
 	if err != nil {
 		return err
 	}
@@ -349,7 +348,7 @@ func (l logs) export(w *exchange.Answer, r *http.Request) error {
 }
 
 // exportRatings writes the ratings of a session's answers, one on each line.
-func (l logs) exportRatings(ctx context.Context, enc *json.Encoder, session string) error {
+func (l logsHandler) exportRatings(ctx context.Context, enc *json.Encoder, session string) error {
 	all, err := l.ratings(ctx, session)
 	if err != nil {
 		return err

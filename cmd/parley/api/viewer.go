@@ -43,8 +43,8 @@ type viewer struct {
 	shownUpTo uint64
 }
 
-// A said identifies a block.
-type said struct {
+// A blockRef identifies a block.
+type blockRef struct {
 	turn  string
 	block int
 }
@@ -154,7 +154,7 @@ func (v *viewer) sendEvent(ctx context.Context, e bus.Event) error {
 // inSnapshot sends a new snapshot, which contains the whole answer. From an event about void blocks it removes all
 // blocks except those that are in the log.
 func (v *viewer) inSnapshot(ctx context.Context, e *bus.Event) (old bool, err error) {
-	told, this := v.told[e.Turn], said{e.Turn, e.Block}
+	told, this := v.told[e.Turn], blockRef{e.Turn, e.Block}
 	if e.Type == bus.BlockStart && e.Kind == string(sessions.KindUser) {
 		v.again = this // somebody may have deleted it
 	}
@@ -195,7 +195,7 @@ func (v *viewer) endHole(ctx context.Context, e *bus.Event) (old bool, err error
 	old = v.told[e.Turn].Has[e.Block]
 	switch this := (said{e.Turn, e.Block}); sessions.Kind(e.Kind) {
 	case sessions.KindUser:
-		old, v.again = old && v.again != this, said{}
+		old, v.again = old && v.again != this, blockRef{}
 		return old, nil
 	case sessions.KindToolResult:
 		return old, nil

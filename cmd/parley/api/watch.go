@@ -13,8 +13,8 @@ import (
 	"parley/cmd/parley/api/snapshot"
 )
 
-// watching serves the events of sessions while they happen.
-type watching struct {
+// watchHandler serves the events of sessions as they happen.
+type watchHandler struct {
 	events    bus.Events
 	access    Access
 	sights    sights
@@ -24,8 +24,8 @@ type watching struct {
 }
 
 // watch streams the events of a session until the watcher leaves.
-func (a watching) watch(w *exchange.Answer, r *http.Request) error {
-	key, err := a.sights.readable(w, r)
+func (a watchHandler) watch(w *exchange.Answer, r *http.Request) error {
+	key, err := a.scopes.readable(w, r)
 	if err != nil {
 		return err
 	}
@@ -40,11 +40,11 @@ func (a watching) watch(w *exchange.Answer, r *http.Request) error {
 	})
 }
 
-// serve opens a stream, and lets send send events until the watcher leaves, or may says that the caller
-// may not watch any more.
-func (a watching) serve(w *exchange.Answer, r *http.Request, may func() error, send func(context.Context, *stream) error) error {
+// serve opens a stream, and lets send send events until the watcher leaves, or may returns an error because the
+// caller is no longer allowed to watch.
+func (a watchHandler) serve(w *exchange.Answer, r *http.Request, may func() error, send func(context.Context, *stream) error) error {
 	if r.Method == http.MethodHead {
-		return nil // a stream without a body never ends
+		return nil // without a body the stream would never end
 	}
 	ctx, leave := context.WithCancel(r.Context())
 	defer leave()
@@ -53,7 +53,7 @@ func (a watching) serve(w *exchange.Answer, r *http.Request, may func() error, s
 		return exchange.Unavailable("unavailable", "the server is shutting down: try again later")
 	}
 	defer release()
-	// From here on Recheck knows this stream; what changed before is seen now.
+	// From here on Recheck knows this stream; may sees what changed before.
 	if err := may(); err != nil {
 		return err
 	}
@@ -62,13 +62,11 @@ func (a watching) serve(w *exchange.Answer, r *http.Request, may func() error, s
 	if err := send(ctx, out); w.Status() == 0 {
 		return err
 	}
-	// Once something was sent, an error is the end of the stream; the watcher comes again and goes on
-	// where it was cut off.
+	// Once something was sent, an error ends the stream; the watcher reconnects and continues where it was cut off.
 	return nil
 }
 
-// streams holds all open streams, so that they can be ended when the server stops or a token is
-// withdrawn.
+// streams holds all open streams, so that they can be ended when the server stops or a token is withdrawn.
 type streams struct {
 	mu    sync.Mutex
 	ended bool
@@ -78,14 +76,14 @@ type streams struct {
 // A watcher is an open stream.
 type watcher struct {
 	cancel func()       // ends it
-	check  func() error // returns why its caller may not watch any more; nil if the caller may
+	check  func() error // returns why its caller is no longer allowed to watch; nil if the caller is
 	// elsewhere says that another process may end what allows the caller to watch: a sign-in, or a link with
 	// another account.
 	elsewhere bool
-	again     *time.Timer // until it is checked again; nil if that is not needed
+	again     *time.Timer // runs until the next check; nil if none is needed
 }
 
-// checkEvery is after how long at most the streams end of which another process has ended what allows them.
+// checkEvery is the longest time that a stream continues after another process has ended what allows it.
 const checkEvery = time.Minute
 
 func newStreams() *streams { return &streams{open: map[*watcher]struct{}{}} }
@@ -111,7 +109,7 @@ func (s *streams) add(w *watcher) (release func(), ok bool) {
 	}, true
 }
 
-// checkAgain ends a stream if its caller may not watch any more, or else looks again later.
+// checkAgain ends a stream if its caller is no longer allowed to watch, or else checks again later.
 func (s *streams) checkAgain(w *watcher) {
 	if w.isRefused() {
 		w.cancel()
@@ -134,8 +132,8 @@ func (s *streams) end() {
 	}
 }
 
-// recheck ends the streams of callers who may not watch any more. It looks without the lock, because
-// it may ask the store about each of them, and others begin to watch meanwhile.
+// recheck ends the streams of callers who are no longer allowed to watch. It checks without holding the lock,
+// because it may ask the store about each of them, and others begin to watch meanwhile.
 func (s *streams) recheck() {
 	s.mu.Lock()
 	all := slices.Collect(maps.Keys(s.open))
@@ -147,21 +145,21 @@ func (s *streams) recheck() {
 	}
 }
 
-// isRefused reports whether the watcher's caller may not watch any more. A store that can't say so now is no
-// reason to end a stream.
+// isRefused reports whether the watcher's caller is no longer allowed to watch. If the store can't say so now, the
+// stream goes on.
 func (w *watcher) isRefused() bool {
 	return exchange.IsRefusal(w.check())
 }
 
-// checkStillAllowed returns why a caller who began to watch as was may not watch a session any
-// more: the token is gone, belongs to another name now, or has lost the scope; or the account whose session
-// it is, is no longer linked. It returns nil if the caller may.
-func (a watching) checkStillAllowed(r *http.Request, was exchange.Caller, key sessionKey) error {
+// checkStillAllowed returns why a caller who began to watch as was is no longer allowed to watch a session: the
+// token is gone, now belongs to another name, or has lost the scope; or the account that the session belongs to is
+// no longer linked. It returns nil if the caller is still allowed to.
+func (a watchHandler) checkStillAllowed(r *http.Request, was exchange.Caller, key sessionKey) error {
 	is, err := a.access.identify(r)
 	if err != nil {
 		return err
 	}
-	err = a.sights.check(r.Context(), is, key.text)
+	err = a.scopes.check(r.Context(), is, key.text)
 	if err != nil && !exchange.IsRefusal(err) {
 		return err
 	}

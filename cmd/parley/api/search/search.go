@@ -46,11 +46,11 @@ type hit struct {
 
 // Routes returns the route for searches. Whoever may read some sessions may search those.
 func Routes(index Index, in Sessions) []exchange.Route {
-	return []exchange.Route{{Pattern: "GET /v1/search", May: exchange.Caller.MayWatch, Serve: searching{index, in}.find}}
+	return []exchange.Route{{Pattern: "GET /v1/search", May: exchange.Caller.MayWatch, Serve: searchHandler{index, in}.find}}
 }
 
-// searching serves what is found.
-type searching struct {
+// searchHandler serves what is found.
+type searchHandler struct {
 	index Index
 	in    Sessions
 }
@@ -88,7 +88,7 @@ func queryOf(r *http.Request) (q query, err error) {
 }
 
 // find answers with the entries that match best, in the sessions that the caller may read.
-func (s searching) find(w *exchange.Answer, r *http.Request) error {
+func (s searchHandler) find(w *exchange.Answer, r *http.Request) error {
 	q, err := queryOf(r)
 	if err != nil {
 		return err
@@ -122,7 +122,7 @@ func (s searching) find(w *exchange.Answer, r *http.Request) error {
 
 // sessions returns the keys of the sessions to search: the one that was asked for, or the most recently used ones,
 // limited to an agent and a person if these were named.
-func (s searching) sessions(ctx context.Context, by exchange.Caller, q query) (keys []string, err error) {
+func (s searchHandler) sessions(ctx context.Context, by exchange.Caller, q query) (keys []string, err error) {
 	in := sessions.SessionQuery{Agent: q.agent, Person: q.person, Since: q.Since, Limit: search.MostSessions}
 	var page sessions.SessionPage
 	if q.session == "" {
@@ -138,7 +138,7 @@ func (s searching) sessions(ctx context.Context, by exchange.Caller, q query) (k
 }
 
 // titles returns the titles of the sessions in which something was found.
-func (s searching) titles(ctx context.Context, found []search.Hit) (map[string]string, error) {
+func (s searchHandler) titles(ctx context.Context, found []search.Hit) (map[string]string, error) {
 	titles := map[string]string{}
 	var keys []string
 	for _, h := range found {

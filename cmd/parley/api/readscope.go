@@ -13,8 +13,8 @@ import (
 	"parley/cmd/parley/api/exchange"
 )
 
-// Links knows which accounts are those of one human, and which chats have one person and the bot alone; see
-// [channels.Links] and [channels.Chats].
+// Links knows which accounts belong to the same human, and which chats are between the bot and one person alone;
+// see [channels.Links] and [channels.Chats].
 type Links interface {
 	Linked(ctx context.Context, person string) ([]channels.Link, error)
 	AloneAt(ctx context.Context, at bus.Address) (person string, alone bool, err error)
@@ -23,11 +23,11 @@ type Links interface {
 // mostLinked is how many linked accounts a caller sees at most, the earliest linked first.
 const mostLinked = 20
 
-// A sight says which sessions a caller may read.
-type sight struct {
-	all bool // every one, and places and people do not count
-	// places are the chats of which the caller may read the sessions: that of its token, and then the
-	// private ones of linked accounts.
+// A readScope says which sessions a caller may read.
+type readScope struct {
+	all bool // every session; places and people don't matter then
+	// places are the chats whose sessions the caller may read: that of its token, followed by the private ones of
+	// linked accounts.
 	places []place
 	people []string // whose chats these are
 }
@@ -35,43 +35,43 @@ type sight struct {
 // A place is a chat of a channel.
 type place struct{ channel, chat string }
 
-// has reports whether a session may be read.
-func (s sight) has(key sessionKey) bool {
+// has reports whether a session is in the scope.
+func (s readScope) has(key sessionKey) bool {
 	return s.all || key.user == "" && slices.Contains(s.places, place{key.at.Channel, key.at.Chat})
 }
 
-// hasKey reports whether the session with that key may be read.
-func (s sight) hasKey(text string) bool {
+// hasKey reports whether the session with that key is in the scope.
+func (s readScope) hasKey(text string) bool {
 	key, err := parseKey(text)
 	return err == nil && s.has(key)
 }
 
-// isAs reports whether another sight is the same.
-func (s sight) isAs(other sight) bool {
+// equals reports whether both scopes are the same.
+func (s readScope) equals(other readScope) bool {
 	return s.all == other.all && slices.Equal(s.places, other.places)
 }
 
-// sights finds out what callers may read. Links are read for each request, so one that has ended shows
-// nothing any more.
-type sights struct {
+// readScopes finds out what callers may read. It reads links for each request, so a link that has ended shows
+// nothing any longer.
+type readScopes struct {
 	links   Links
 	parents *parents
 }
 
-// parents knows for which sessions those of sub-agents work. What it has found it keeps: a sub-agent's key has a hash
-// of its parent's, so that this never changes.
+// parents knows which session each sub-agent's session works for. It caches what it has found: a sub-agent's key
+// contains a hash of its parent's key, so the parent never changes.
 type parents struct {
-	// find returns the session for which a sub-agent's session works; "" if none is known.
+	// find returns the session that a sub-agent's session works for; "" if none is known.
 	find func(ctx context.Context, session string) (string, error)
 
 	mu    sync.Mutex
 	known map[string]string
 }
 
-// mostParents is how many parents are kept at most.
+// mostParents is how many parents are cached at most.
 const mostParents = 10_000
 
-// of returns the session for which a sub-agent's session works; "" if none is known, which is not kept.
+// of returns the session that a sub-agent's session works for; "" if none is known, which is not cached.
 func (p *parents) of(ctx context.Context, session string) (string, error) {
 	p.mu.Lock()
 	parent := p.known[session]
@@ -93,16 +93,16 @@ func (p *parents) of(ctx context.Context, session string) (string, error) {
 }
 
 // of returns which sessions a caller may read.
-func (s sights) of(ctx context.Context, c exchange.Caller) (sight, error) {
+func (s readScopes) of(ctx context.Context, c exchange.Caller) (readScope, error) {
 	if c.MayReadAll() {
-		return sight{all: true}, nil
+		return readScope{all: true}, nil
 	}
 	return s.own(ctx, c)
 }
 
-// own returns which sessions a caller may read because they are its own, or those of linked accounts.
-func (s sights) own(ctx context.Context, c exchange.Caller) (sight, error) {
-	var found sight
+// own returns which sessions a caller may read because they are its own, or belong to linked accounts.
+func (s readScopes) own(ctx context.Context, c exchange.Caller) (readScope, error) {
+	var found readScope
 	if !c.MayWatch() {
 		return found, nil
 	}
@@ -116,7 +116,7 @@ func (s sights) own(ctx context.Context, c exchange.Caller) (sight, error) {
 	for _, l := range linked[:min(len(linked), mostLinked)] {
 		at, alone, err := s.privateChat(ctx, l)
 		if err != nil {
-			return sight{}, err
+			return readScope{}, err
 		}
 		if alone && !slices.Contains(found.places, at) {
 			found.places, found.people = append(found.places, at), append(found.people, l.Person)
@@ -125,9 +125,9 @@ func (s sights) own(ctx context.Context, c exchange.Caller) (sight, error) {
 	return found, err
 }
 
-// privateChat returns the chat in which a linked account talks to the bot; alone is false unless it is sure
-// that nobody else speaks there.
-func (s sights) privateChat(ctx context.Context, l channels.Link) (p place, alone bool, err error) {
+// privateChat returns the chat in which a linked account talks to the bot; alone is false unless it is certain that
+// nobody else speaks there.
+func (s readScopes) privateChat(ctx context.Context, l channels.Link) (p place, alone bool, err error) {
 	at, err := bus.ParseAddress(l.Chat)
 	if err != nil || !strings.HasPrefix(l.Person, at.Channel+":") {
 		return p, false, nil //nolint:nilerr // nobody knows where
@@ -140,9 +140,9 @@ func (s sights) privateChat(ctx context.Context, l channels.Link) (p place, alon
 	return p, alone && (person == "" || person == l.Person), err
 }
 
-// sees reports whether a session is one of those that a caller sees. A sub-agent's session is seen by those who
-// see the one for which it works.
-func (s sights) sees(ctx context.Context, seen sight, key sessionKey) (bool, error) {
+// sees reports whether a session is in a caller's scope. A sub-agent's session is if the session that it works for
+// is.
+func (s readScopes) sees(ctx context.Context, seen readScope, key sessionKey) (bool, error) {
 	if seen.has(key) || key.at.Channel != bus.SubAgents || len(seen.places) == 0 {
 		return seen.has(key), nil
 	}
@@ -150,8 +150,8 @@ func (s sights) sees(ctx context.Context, seen sight, key sessionKey) (bool, err
 	return err == nil && parent != "" && seen.hasKey(parent), err
 }
 
-// check returns nil if a caller may read the session with that key, or else a refusal. "" is every session.
-func (s sights) check(ctx context.Context, c exchange.Caller, session string) error {
+// check returns nil if a caller may read the session with that key, or else a refusal. "" means all sessions.
+func (s readScopes) check(ctx context.Context, c exchange.Caller, session string) error {
 	seen, err := s.of(ctx, c)
 	if err != nil || seen.all {
 		return err
@@ -167,9 +167,9 @@ func (s sights) check(ctx context.Context, c exchange.Caller, session string) er
 	return err
 }
 
-// readable returns the session's key in a request's path if the caller may read that session. It decides
-// that before anybody looks whether the session exists, so a refusal does not tell.
-func (s sights) readable(w *exchange.Answer, r *http.Request) (sessionKey, error) {
+// readable returns the key of the session in a request's path if the caller may read that session. It decides that
+// before anybody checks whether the session exists, so a refusal doesn't reveal that.
+func (s readScopes) readable(w *exchange.Answer, r *http.Request) (sessionKey, error) {
 	if err := s.check(r.Context(), w.Caller, r.PathValue("key")); err != nil {
 		return sessionKey{}, err
 	}
@@ -181,7 +181,7 @@ func (s sights) readable(w *exchange.Answer, r *http.Request) (sessionKey, error
 	return key, nil
 }
 
-// notReadable refuses what a caller may not read.
+// notReadable refuses a request for something that the caller may not read.
 func notReadable(c exchange.Caller) *exchange.Refusal {
 	if c.MayReadOwn() {
 		return exchange.Forbidden("this token may only read the sessions that it began and the private ones of linked accounts")
