@@ -8,14 +8,14 @@ import (
 	"parley/cmd/parley/config/schema"
 )
 
-// Access says who may talk to the bot on a channel. It names people by the platform's ids,
+// Access says who may talk to the bot on a channel. It identifies people by the platform's ids,
 // without the channel's name.
 type Access struct {
 	Policy    string // "pairing", "list", "members" or "open"
 	AllowFrom []string
 	Owners    []string
 	Approvers []string // people who may approve what conversations on the channel ask for
-	Chats     []Chat   // the groups in which the bot listens; nil is all
+	Chats     []Chat   // the groups in which the bot listens; nil means all
 	Mention   string   // when it listens there: "always", "threads" or "never"
 }
 
@@ -28,7 +28,7 @@ type Chat struct {
 func checkAccess(l *loader, path string, platform Platform) {
 	policy := l.Text(path + ".access")
 	if policy == "" {
-		return // written wrong, and reported
+		return // it was written wrong, which is already reported
 	}
 	if policy == "members" && !platform.Members {
 		l.Report(l.At(path+".access"), path+".access", "only "+titlesThatHave(l.opts.Platforms, func(p Platform) bool { return p.Members })+` "members"`,
@@ -37,14 +37,14 @@ func checkAccess(l *loader, path string, platform Platform) {
 	if l.Mentioned(path+".allow_from") && policy != "list" {
 		l.Report(l.At(path+".allow_from"), path+".allow_from", `has no effect without access = "list"`, `write access = "list", or remove allow_from`)
 	}
-	known := l.Value(path+".allow_from") != nil && l.Value(path+".owners") != nil // else written wrong, and reported
+	known := l.Value(path+".allow_from") != nil && l.Value(path+".owners") != nil // otherwise they were written wrong, which is already reported
 	if policy == "list" && known && len(l.Texts(path+".allow_from"))+len(l.Texts(path+".owners")) == 0 {
 		l.Report(l.At(path+".access"), path+".access", `"list" lets nobody in: allow_from and owners are empty`, `write allow_from = ["42"], or owners`)
 	}
 }
 
-// checkPeople reports entries in a channel's lists of people that are not ids of users, or that
-// have their channel's name before them.
+// checkPeople reports entries in a channel's lists of people that are not user ids, or that begin
+// with the channel's name.
 func checkPeople(l *loader, path string, platform Platform) {
 	for i, id := range l.Texts(path) {
 		if _, user, ok := strings.Cut(id, ":"); ok {
@@ -57,15 +57,15 @@ func checkPeople(l *loader, path string, platform Platform) {
 	}
 }
 
-// mentions returns the values that the setting mention can have.
+// mentions returns the values that the setting mention may have.
 func mentions() []string { return []string{"always", "threads", "never"} }
 
-// A chats is the kind of a setting that is a list of ids of chats, or of
-// { chat = …, mention = … }.
-type chats struct{}
+// A chatList is the kind of a setting whose value is a list of chat ids, or of { chat = …, mention
+// = … }.
+type chatList struct{}
 
 // Decode converts a list into a list of Chat.
-func (chats) Decode(d *schema.Decoder, v any) (any, *schema.Fault) {
+func (chatList) Decode(d *schema.Decoder, v any) (any, *schema.Fault) {
 	items, ok := v.([]any)
 	if !ok {
 		return nil, d.WrongType("a list", v)
@@ -84,8 +84,8 @@ func (chats) Decode(d *schema.Decoder, v any) (any, *schema.Fault) {
 	})
 }
 
-// Show converts a list of groups into types that JSON has.
-func (chats) Show(v any) any {
+// Show converts a list of groups to JSON types.
+func (chatList) Show(v any) any {
 	list := []any{}
 	for _, c := range v.([]Chat) {
 		if c.Mention == "" {
@@ -97,7 +97,7 @@ func (chats) Show(v any) any {
 	return list
 }
 
-// decodeChat decodes a chat's id, or a table with the id and the settings of that chat.
+// decodeChat decodes a chat's id, or a table that contains the id and settings of a chat.
 func decodeChat(d *schema.Decoder, v any) (chat Chat, f *schema.Fault) {
 	table, ok := v.(map[string]any)
 	if !ok {
@@ -128,8 +128,8 @@ func decodeChat(d *schema.Decoder, v any) (chat Chat, f *schema.Fault) {
 	return chat, nil
 }
 
-// checkChats reports entries in a channel's list of groups that are not ids of groups, or that
-// have their channel's name before them.
+// checkChats reports entries in a channel's list of groups that are not group ids, or that begin
+// with the channel's name.
 func checkChats(l *loader, path string, platform Platform) {
 	listed, _ := l.Value(path).([]Chat)
 	for i, c := range listed {

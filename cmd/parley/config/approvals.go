@@ -17,7 +17,7 @@ func approvalsSection() section {
 	return section{
 		Section: schema.Section{Name: "approvals", Settings: []schema.Setting{
 			{Key: "expires", Kind: schema.Duration, Default: 24 * time.Hour, Least: int64(time.Second), Reload: schema.AtOnce, Fill: schema.Into(func(a *Approvals) any { return &a.Expires })},
-			{Key: "to", Kind: places{}, Example: `"oncall"`, Reload: withChannels, Fill: schema.Into(func(a *Approvals) any { return &a.To })},
+			{Key: "to", Kind: placeList{}, Example: `"oncall"`, Reload: withChannels, Fill: schema.Into(func(a *Approvals) any { return &a.To })},
 		}},
 		check: func(l *loader) { checkPlaces(l, "approvals.to", true) },
 	}

@@ -106,7 +106,7 @@ func channelSettings(platforms []Platform) []schema.Setting {
 			Reload: schema.AtOnce, Fill: schema.Into(func(c *Channel) any { return &c.Access.Owners })},
 		{Key: "approvers", Kind: schema.IDs, Example: `["42"]`,
 			Reload: schema.AtOnce, Fill: schema.Into(func(c *Channel) any { return &c.Access.Approvers })},
-		{Key: "chats", Kind: chats{}, Example: `["C1", { chat = "C2", mention = "always" }]`,
+		{Key: "chats", Kind: chatList{}, Example: `["C1", { chat = "C2", mention = "always" }]`,
 			Reload: schema.AtOnce, Fill: schema.Into(func(c *Channel) any { return &c.Access.Chats })},
 		{Key: "mention", Kind: schema.Text, Default: "threads", OneOf: mentions(), Example: `"always"`,
 			Reload: schema.AtOnce, Fill: schema.Into(func(c *Channel) any { return &c.Access.Mention })},

@@ -56,11 +56,11 @@ type Config struct {
 	HTTPAccess
 	Keeping
 
-	kept kept
+	parsed parsedSettings
 }
 
-// kept is what a Config was made from.
-type kept struct {
+// parsedSettings are what a Config was made from.
+type parsedSettings struct {
 	settings *schema.Settings // nil if it wasn't read from a file or the environment
 	sections []row
 	// answering contains the problems that stop a server only if it runs agents.
@@ -164,7 +164,7 @@ func Load(o Options) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Config{File: settings.File(), Home: home, FileSearch: seek(o, home), kept: kept{settings, rows, l.answering}}
+	c := &Config{File: settings.File(), Home: home, FileSearch: seek(o, home), parsed: parsedSettings{settings, rows, l.answering}}
 	if err := c.fill(); err != nil {
 		return nil, err
 	}
@@ -173,8 +173,8 @@ func Load(o Options) (*Config, error) {
 
 // fill fills the configuration's fields from the settings.
 func (c *Config) fill() error {
-	s := c.kept.settings
-	for _, r := range c.kept.sections {
+	s := c.parsed.settings
+	for _, r := range c.parsed.sections {
 		if r.fill != nil {
 			r.fill(s, c)
 		}
@@ -208,8 +208,8 @@ func (c *Config) fill() error {
 // runs: who may talk, the limits on people, where agents may write, and who may send requests over
 // HTTP. It also returns what differs. It changes neither old nor next.
 func Reload(old, next *Config) (*Config, Changes, error) {
-	merged, changes := schema.Merge(old.kept.settings, next.kept.settings)
-	c := &Config{File: old.File, Home: old.Home, FileSearch: old.FileSearch, kept: kept{merged, old.kept.sections, next.kept.answering}}
+	merged, changes := schema.Merge(old.parsed.settings, next.parsed.settings)
+	c := &Config{File: old.File, Home: old.Home, FileSearch: old.FileSearch, parsed: parsedSettings{merged, old.parsed.sections, next.parsed.answering}}
 	if err := c.fill(); err != nil {
 		return nil, changes, err
 	}
@@ -220,16 +220,16 @@ func Reload(old, next *Config) (*Config, Changes, error) {
 // channels that receive messages while no model answers them, and mistakes in variables that only a
 // server needs. It returns an *Error, or nil if serve can start.
 func (c *Config) CheckServe() error {
-	return schema.ErrorOf(slices.Concat(c.kept.settings.InVariables(), c.kept.answering))
+	return schema.ErrorOf(slices.Concat(c.parsed.settings.InVariables(), c.parsed.answering))
 }
 
 // CheckGateway is like CheckServe for a process that only connects channels, while other processes
 // answer.
-func (c *Config) CheckGateway() error { return schema.ErrorOf(c.kept.settings.InVariables()) }
+func (c *Config) CheckGateway() error { return schema.ErrorOf(c.parsed.settings.InVariables()) }
 
 // Notices returns what the operator should know, one line each: settings without effect yet, keys
 // that will be removed, an unused key.
-func (c *Config) Notices() []string { return c.kept.settings.Notices() }
+func (c *Config) Notices() []string { return c.parsed.settings.Notices() }
 
 // A SettingError says which setting keeps the server from starting although the configuration
 // itself is valid, and what to do.
@@ -279,21 +279,21 @@ func (c *Config) RunsCommands() bool {
 
 // Settings lists every setting that has a value, in the order of the sections in the documentation,
 // with secrets hidden.
-func (c *Config) Settings() []schema.Shown { return c.kept.settings.Show() }
+func (c *Config) Settings() []schema.Shown { return c.parsed.settings.Show() }
 
 // Origin returns where a setting's value comes from: file and line, or a variable; "" for a
 // default.
 func (c *Config) Origin(key string) string {
-	if c.kept.settings == nil {
+	if c.parsed.settings == nil {
 		return ""
 	}
-	return c.kept.settings.Origin(key)
+	return c.parsed.settings.Origin(key)
 }
 
 // Print writes every effective setting as lines of TOML, each with a comment that says where it
 // came from. Secrets are shown as ***.
 func (c *Config) Print(w io.Writer) error {
-	return c.kept.settings.Print(w, "file: "+cmp.Or(c.File, "none"), "home: "+c.Home)
+	return c.parsed.settings.Print(w, "file: "+cmp.Or(c.File, "none"), "home: "+c.Home)
 }
 
 // MarshalJSON returns the settings that Print prints, and the notices, as JSON.
@@ -309,4 +309,4 @@ func (c *Config) MarshalJSON() ([]byte, error) {
 // Secrets returns all texts that no output may show, so that they can be removed wherever they
 // occur: values that are declared as secrets, the content of secret files and variables, and
 // passwords in URLs.
-func (c *Config) Secrets() []string { return c.kept.settings.Secrets() }
+func (c *Config) Secrets() []string { return c.parsed.settings.Secrets() }

@@ -102,7 +102,7 @@ func TestUndocumented(t *testing.T) {
 			{Key: "table.inside", Kind: schema.Count, Default: int64(5)},
 		}},
 		{Name: "agents", Named: true, Settings: []schema.Setting{{Key: "table.inside", Kind: schema.Count, Default: int64(6)}}},
-		{Name: "targets", Named: true, Settings: []schema.Setting{{Kind: places{}}}},
+		{Name: "targets", Named: true, Settings: []schema.Setting{{Kind: placeList{}}}},
 	}
 	page := "```toml\n[serve]\nnamed = 8  # default: 7\nshell.other = \"y\"\n# later = \"z\"\nold = 1\n[serve.table]\ninside = 5\n[agents.ops.table]\ninside = 6\n[targets]\na = \"b\"\n```\nmissing = 1\n"
 	want := []string{

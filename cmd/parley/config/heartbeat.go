@@ -25,7 +25,7 @@ func heartbeatSection() section {
 			{Key: "every", Kind: schema.Duration, Least: int64(time.Second), Example: `"30m"`, Reload: schema.AtOnce, Fill: schema.Into(func(h *Heartbeat) any { return &h.Every })},
 			{Key: "file", Kind: schema.Path, Example: `"HEARTBEAT.md"`, Reload: schema.AtOnce, Fill: schema.Into(func(h *Heartbeat) any { return &h.File })},
 			{Key: "agent", Kind: schema.Text, Default: MainAgent, Reload: schema.AtOnce, Fill: schema.Into(func(h *Heartbeat) any { return &h.Agent })},
-			{Key: "to", Kind: places{}, Example: `"oncall"`, Reload: withChannels, Fill: schema.Into(func(h *Heartbeat) any { return &h.To })},
+			{Key: "to", Kind: placeList{}, Example: `"oncall"`, Reload: withChannels, Fill: schema.Into(func(h *Heartbeat) any { return &h.To })},
 			{Key: "tokens_day", Kind: schema.Count, Default: int64(200_000), Least: 1, Large: true, Reload: schema.AtOnce, Fill: schema.Into(func(h *Heartbeat) any { return &h.TokensDay })},
 			{Key: "day", Kind: schema.Money, Default: int64(500_000), Least: 1, Reload: schema.AtOnce, Fill: schema.Into(func(h *Heartbeat) any { return &h.Day })},
 		}},

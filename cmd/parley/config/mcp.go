@@ -44,7 +44,7 @@ func mcpSection() section {
 			{Key: "args", Kind: schema.Texts, Default: []string{}, Example: `["--repository", "."]`, Fill: schema.Into(func(m *MCPServer) any { return &m.Args })},
 			{Key: "env", Kind: schema.Texts, Default: []string{}, Secret: true, Example: `["GITHUB_TOKEN=${GITHUB_TOKEN}"]`, Fill: schema.Into(func(m *MCPServer) any { return &m.Env })},
 			{Key: "shared", Kind: schema.Truth, Default: false, Fill: schema.Into(func(m *MCPServer) any { return &m.Shared })},
-			{Key: "network", Kind: places{}, Example: `["api.github.com"]`, Fill: schema.Into(func(m *MCPServer) any { return &m.Network })},
+			{Key: "network", Kind: placeList{}, Example: `["api.github.com"]`, Fill: schema.Into(func(m *MCPServer) any { return &m.Network })},
 			{Key: "url", Kind: schema.URL, Schemes: []string{"http", "https"}, Example: `"https://mcp.example.com/mcp"`, Fill: schema.Into(func(m *MCPServer) any { return &m.URL })},
 			{Key: "headers", Kind: schema.Texts, Default: []string{}, Secret: true, Example: `["Authorization: Bearer ${MCP_TOKEN}"]`, Fill: schema.Into(func(m *MCPServer) any { return &m.Headers })},
 			{Key: "client_id", Kind: schema.Text, Example: `"parley"`, Fill: schema.Into(func(m *MCPServer) any { return &m.ClientID })},

@@ -16,7 +16,7 @@ type Tell struct {
 func noticesSection() section {
 	return section{
 		Section: schema.Section{Name: "notices", Settings: []schema.Setting{
-			{Key: "to", Kind: places{}, Example: `"oncall"`, Reload: withChannels, Fill: schema.Into(func(t *Tell) any { return &t.To })},
+			{Key: "to", Kind: placeList{}, Example: `"oncall"`, Reload: withChannels, Fill: schema.Into(func(t *Tell) any { return &t.To })},
 			{Key: "after", Kind: schema.Duration, Default: 3 * time.Minute, Least: int64(time.Second), Fill: schema.Into(func(t *Tell) any { return &t.After })},
 		}},
 		check: func(l *loader) { checkPlaces(l, "notices.to", true) },

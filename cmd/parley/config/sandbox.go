@@ -35,7 +35,7 @@ func sandboxSection() section {
 		Section: schema.Section{Name: "sandbox", Settings: []schema.Setting{
 			{Key: "mode", Kind: schema.Text, Default: "auto", OneOf: []string{"auto", "bubblewrap", "landlock", "none"},
 				Fill: schema.Into(func(s *Sandbox) any { return &s.Mode })},
-			{Key: "network", Kind: places{}, Example: `["api.github.com"]`, Fill: schema.Into(func(s *Sandbox) any { return &s.Network })},
+			{Key: "network", Kind: placeList{}, Example: `["api.github.com"]`, Fill: schema.Into(func(s *Sandbox) any { return &s.Network })},
 			{Key: "memory_mb", Kind: schema.Count, Default: int64(512), Least: 16, Fill: schema.Into(func(s *Sandbox) any { return &s.MemoryMB })},
 			{Key: "processes", Kind: schema.Count, Default: int64(64), Least: 4, Fill: schema.Into(func(s *Sandbox) any { return &s.Processes })},
 			{Key: "tmp_mb", Kind: schema.Count, Default: int64(64), Least: 1, Fill: schema.Into(func(s *Sandbox) any { return &s.TmpMB })},

@@ -15,7 +15,7 @@ import (
 func targetsSection() section {
 	return section{
 		Section: schema.Section{Name: "targets", Named: true, RefuseName: refuseOwnName, Reload: withChannels, Settings: []schema.Setting{
-			{Kind: places{listed: true}, Example: `["telegram:42"]`, Reload: withChannels},
+			{Kind: placeList{listed: true}, Example: `["telegram:42"]`, Reload: withChannels},
 		}},
 		check: func(l *loader) {
 			for _, name := range l.Names("targets") {
@@ -35,22 +35,22 @@ func refuseOwnName(name string) *schema.Fault {
 	return nil
 }
 
-// A places is the kind of a setting that names targets and addresses, or hosts: a list, or one of
-// them alone. Whether they exist is checked later, when all channels are known.
-type places struct {
-	listed bool // one alone has to be a list, too
+// A placeList is the kind of a setting that names targets and addresses, or hosts: a list, or a
+// single one. Whether they exist is checked later, when all channels are known.
+type placeList struct {
+	listed bool // even a single one has to be in a list
 }
 
-// Decode converts a text or a list into a list.
-func (k places) Decode(d *schema.Decoder, v any) (any, *schema.Fault) {
+// Decode converts a string or a list to a list.
+func (k placeList) Decode(d *schema.Decoder, v any) (any, *schema.Fault) {
 	if _, alone := v.(string); alone && k.listed {
 		return nil, d.WrongType("a list", v)
 	}
 	return decodePlaces(d, v)
 }
 
-// Show returns the list as it is.
-func (places) Show(v any) any { return v }
+// Show returns the list unchanged.
+func (placeList) Show(v any) any { return v }
 
 func decodePlaces(d *schema.Decoder, v any) ([]string, *schema.Fault) {
 	if s, ok := v.(string); ok {
@@ -63,11 +63,11 @@ func decodePlaces(d *schema.Decoder, v any) ([]string, *schema.Fault) {
 	return list, f
 }
 
-// checkPlaces reports entries of the list at this path that are not addresses and, if targets is
-// set, no name of a target either.
+// checkPlaces reports entries in the list at this path that are not addresses and, if targets is
+// set, not names of targets either.
 func checkPlaces(l *loader, path string, targets bool) {
 	if !l.Mentioned(path) {
-		return // inherited, and reported there
+		return // it is inherited, and reported there
 	}
 	for i, s := range l.Texts(path) {
 		if f := checkPlace(l, s, targets); f != nil {
@@ -76,8 +76,8 @@ func checkPlaces(l *loader, path string, targets bool) {
 	}
 }
 
-// checkMany reports a list of targets and addresses that stand for more addresses than one
-// message may have.
+// checkMany reports a list of targets and addresses that refers to more addresses than one message
+// may have.
 func checkMany(l *loader, path string, at schema.Origin, to []string) {
 	addresses := map[string]bool{}
 	for _, s := range to {
@@ -95,8 +95,8 @@ func checkMany(l *loader, path string, at schema.Origin, to []string) {
 	}
 }
 
-// checkPlace returns what is wrong with s, which must be an address or, if targets is set, may be the
-// name of a target; nil if nothing is wrong.
+// checkPlace returns what is wrong with s, which must be an address or, if targets is set, may be
+// the name of a target; nil if nothing is wrong.
 func checkPlace(l *loader, s string, targets bool) *schema.Fault {
 	directory := outbox.Directory{Channels: l.Names("channels")}
 	if targets {

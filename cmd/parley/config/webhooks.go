@@ -33,7 +33,7 @@ func webhooksSection() section {
 			{Key: "kind", Kind: schema.Text, OneOf: []string{alertmanager, github, "json"}, Example: `"alertmanager"`, Reload: schema.AtOnce, Fill: schema.Into(func(w *Webhook) any { return &w.Kind })},
 			{Key: "token", Kind: schema.Text, Secret: true, Example: `"${file:/run/secrets/webhook}"`, Reload: schema.AtOnce, Fill: schema.Into(func(w *Webhook) any { return &w.Token })},
 			{Key: "secret", Kind: schema.Text, Secret: true, Example: `"${file:/run/secrets/webhook}"`, Reload: schema.AtOnce, Fill: schema.Into(func(w *Webhook) any { return &w.Secret })},
-			{Key: "to", Kind: places{}, Example: `"oncall"`, Reload: withChannels, Fill: schema.Into(func(w *Webhook) any { return &w.To })},
+			{Key: "to", Kind: placeList{}, Example: `"oncall"`, Reload: withChannels, Fill: schema.Into(func(w *Webhook) any { return &w.To })},
 			{Key: "routes", Kind: routes{}, Example: `[{ match = { severity = "critical" }, to = "oncall" }]`, Reload: withChannels, Fill: schema.Into(func(w *Webhook) any { return &w.Routes })},
 			{Key: "template", Kind: schema.Text, Example: `"{{ .commonLabels.severity }}"`, Reload: schema.AtOnce, Fill: schema.Into(func(w *Webhook) any { return &w.Template })},
 			{Key: "agent", Kind: schema.Text, Example: `"main"`, Fill: schema.Into(func(w *Webhook) any { return &w.Agent })},

@@ -17,7 +17,7 @@ type Changes struct {
 // changed file. It returns old with those settings from next that can change while the process
 // runs, and what differs. It changes neither old nor next.
 func Merge(old, next *Settings) (*Settings, Changes) {
-	m := merging{old: old, next: next, values: maps.Clone(old.values), names: maps.Clone(old.names)}
+	m := merger{old: old, next: next, values: maps.Clone(old.values), names: maps.Clone(old.names)}
 	m.addTables()
 	paths := maps.Clone(old.values)
 	maps.Copy(paths, next.values)
@@ -30,7 +30,7 @@ func Merge(old, next *Settings) (*Settings, Changes) {
 	return &merged, m.changes
 }
 
-type merging struct {
+type merger struct {
 	old, next *Settings
 	values    map[string]*value
 	names     map[string][]string
@@ -39,7 +39,7 @@ type merging struct {
 
 // addTables records which tables, such as channels and tokens, the new file adds, and which it
 // removes.
-func (m *merging) addTables() {
+func (m *merger) addTables() {
 	for i := range m.old.sections {
 		sec := &m.old.sections[i]
 		if !sec.Named {
@@ -66,7 +66,7 @@ func (m *merging) addTables() {
 
 // canApply reports whether a running server can apply a change that is declared to take effect
 // then.
-func (m *merging) canApply(declared Reloading) bool {
+func (m *merger) canApply(declared Reloading) bool {
 	switch declared {
 	case AfterRestart:
 		return false
@@ -76,12 +76,12 @@ func (m *merging) canApply(declared Reloading) bool {
 	return slices.Equal(m.old.names[string(declared)], m.next.names[string(declared)])
 }
 
-func (m *merging) both(section, name string) bool {
+func (m *merger) both(section, name string) bool {
 	return slices.Contains(m.old.names[section], name) && slices.Contains(m.next.names[section], name)
 }
 
 // setting compares one setting in both configurations, and applies or records its change.
-func (m *merging) setting(path string, set *Setting) {
+func (m *merger) setting(path string, set *Setting) {
 	was, is := m.old.values[path], m.next.values[path]
 	if was != nil && is != nil && reflect.DeepEqual(was.v, is.v) {
 		m.values[path] = is // it may be on another line now
@@ -106,7 +106,7 @@ func (m *merging) setting(path string, set *Setting) {
 	m.take(path, is)
 }
 
-func (m *merging) take(path string, is *value) {
+func (m *merger) take(path string, is *value) {
 	if is == nil {
 		delete(m.values, path)
 		return
