@@ -178,19 +178,19 @@ func (p *packer) pack(databases []*os.File, s Source) error {
 // session.
 func (p *packer) packSessions(s Source) error {
 	inRoot := func(name string) bool { _, elsewhere := s.Folders[name]; return !elsewhere }
-	if err := p.packThose(s.Workspaces, inRoot); err != nil {
+	if err := p.packSelected(s.Workspaces, inRoot); err != nil {
 		return err
 	}
 	for _, agent := range slices.Sorted(maps.Keys(s.Folders)) {
-		if err := p.packThose(s.Folders[agent], func(name string) bool { return name == agent }); err != nil {
+		if err := p.packSelected(s.Folders[agent], func(name string) bool { return name == agent }); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// packThose packs those folders in a directory that wanted selects.
-func (p *packer) packThose(dir string, wanted func(name string) bool) error {
+// packSelected packs those folders in a directory that wanted selects.
+func (p *packer) packSelected(dir string, wanted func(name string) bool) error {
 	root, err := os.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -11,12 +11,12 @@ import (
 	"parley/sessions"
 )
 
-// A target says what one call of an Eraser erases: everything of a person, or a session.
+// A target says what one call of an Eraser erases: everything about a person, or a session.
 type target struct {
 	person    string        // "" for a session
 	origin    string        // if the person is a program's token: the origin of its messages
 	addresses []bus.Address // the chats in which everything that was sent is erased
-	alone     []string      // sessions that are erased whole
+	alone     []string      // sessions that are erased completely
 	shared    []string      // sessions from which the person's turns are erased
 	eraseLog  func(context.Context, *target) (sessions.Erased, error)
 }
@@ -52,8 +52,8 @@ func (e *Eraser) covers(ctx context.Context, t *target, topic bus.Topic, m bus.M
 	return false, nil
 }
 
-// personBehind returns a person if the message is a notice that the agent has sent something into
-// this session on that person's behalf, or that this person has answered here as the operator; "" for any other message.
+// personBehind returns a person if the message is a notice that the agent has sent something to this session on
+// that person's behalf, or that this person has answered here as the operator; "" for any other message.
 func personBehind(in bus.Inbound) string {
 	if in.Kind != bus.Notice || len(in.Quotes) == 0 || in.Quotes[0].Kind != bus.Told {
 		return ""
@@ -61,12 +61,12 @@ func personBehind(in bus.Inbound) string {
 	return in.Quotes[0].From.ID
 }
 
-// isPersons reports whether a message that waits to be sent comes from a turn of the person. If
-// that turn is no longer in the log it was theirs: it was there when the message was published,
-// and has been erased since.
+// belongsTo reports whether a queued outbound message comes from one of the person's turns. A turn that is missing
+// from the log counts as theirs, because it was logged before the message was published and so must have been
+// erased since.
 func (e *Eraser) isPersons(ctx context.Context, person string, out bus.Outbound) (bool, error) {
 	cause := out.Turn
-	if cause == "" { // a command's
+	if cause == "" { // it is a command's
 		cause = bus.ReplyCause(out.ID)
 	}
 	entry, err := e.cfg.Store.Find(ctx, out.Session, cause)
@@ -79,9 +79,8 @@ func (e *Eraser) isPersons(ctx context.Context, person string, out bus.Outbound)
 	return entry.Person == person, nil
 }
 
-// addressOf returns the address of the chat in which the session with this key takes place; false
-// if other people have sessions of their own in the same chat, so that not everything there
-// belongs to this one.
+// addressOf returns the address of the chat in which the session with this key takes place; false if other people
+// have sessions of their own in the same chat, so that not everything there belongs to this session.
 func addressOf(key string) (bus.Address, bool) {
 	parts, err := sessions.ParseKey(key)
 	if err != nil || parts.User != "" {

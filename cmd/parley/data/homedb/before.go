@@ -13,9 +13,9 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// before is the suffix of the name of a file that was set aside. 1000 is the version that makes older releases
+// setAsideSuffix is the suffix of the name of a file that was set aside. 1000 is the version that makes older releases
 // refuse the shared file.
-const before = ".before-1000"
+const setAsideSuffix = ".before-1000"
 
 // How much space must be free on the disk when files are taken over: roomFor times their size, for their rows in
 // the log beside the database, in the database, and in the indexes; and some more.
@@ -101,19 +101,19 @@ func endTakeover(dir string, old []sqldb.Source, o Options) error {
 		if err := setAside(s.Path); err != nil {
 			return err
 		}
-		o.Log.Info("a file is set aside until the next clean stop", slog.String("file", s.Path+before))
+		o.Log.Info("a file is set aside until the next clean stop", slog.String("file", s.Path+setAsideSuffix))
 		o.Point("takeover:aside " + filepath.Base(s.Path))
 	}
 	return syncDir(dir)
 }
 
-// parts returns the names of the files that belong to the database at a path.
-func parts(path string) []string { return []string{path + "-wal", path + "-shm", path} }
+// databaseFiles returns the names of the files that belong to the database at a path.
+func databaseFiles(path string) []string { return []string{path + "-wal", path + "-shm", path} }
 
 // setAside renames an old file and the files that belong to it.
 func setAside(path string) error {
-	to := parts(path + before)
-	for i, name := range parts(path) {
+	to := databaseFiles(path + setAsideSuffix)
+	for i, name := range databaseFiles(path) {
 		if err := os.Rename(name, to[i]); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -125,7 +125,7 @@ func setAside(path string) error {
 func RemoveBefore(dir string) error {
 	var errs []error
 	for _, name := range []string{BusFile, BookFile} {
-		for _, path := range parts(filepath.Join(dir, name+before)) {
+		for _, path := range databaseFiles(filepath.Join(dir, name+setAsideSuffix)) {
 			if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				errs = append(errs, err)
 			}
