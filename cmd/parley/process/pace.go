@@ -9,24 +9,24 @@ import (
 )
 
 const (
-	// usual is Go's default percentage: how much may be allocated before the next collection, relative to the
+	// usualPercent is Go's default percentage: how much may be allocated before the next collection, relative to the
 	// memory in use.
-	usual = 100
-	// seldom is that percentage if so little memory is in use that a collection would happen after every few
+	usualPercent = 100
+	// seldomPercent is that percentage if so little memory is in use that a collection would happen after every few
 	// messages, and take a fifth of the processor's time. Go collects nothing below 4 MB at 100 %, nor below 32 MB
 	// at this percentage.
-	seldom = 800
-	// spare is how many bytes may be allocated before the next collection if little memory is in use, and times the
+	seldomPercent = 800
+	// spareBytes is how many bytes may be allocated before the next collection if little memory is in use, and times the
 	// multiple of the memory in use, if that is more.
-	spare = 32 << 20
-	times = 3
-	// often is that percentage if much memory is in use. At 25 six bursts of 2,000 turns take 10 % less memory, and
+	spareBytes = 32 << 20
+	times      = 3
+	// oftenPercent is that percentage if much memory is in use. At 25 six bursts of 2,000 turns take 10 % less memory, and
 	// no more processor time; but if hundreds of long conversations stay in memory, nearly half of the processor's
 	// time is spent scanning them.
-	often = 50
-	// wanted is how many bytes the memory in use and the memory allocated before the next collection should not
+	oftenPercent = 50
+	// wantedBytes is how many bytes the memory in use and the memory allocated before the next collection should not
 	// exceed together.
-	wanted = 80 << 20
+	wantedBytes = 80 << 20
 )
 
 // Adapt makes the garbage collector run more often while much memory is in use, for example by thousands of turns,
@@ -77,7 +77,7 @@ func (p *pace) stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.stopped = true
-	debug.SetGCPercent(usual)
+	debug.SetGCPercent(usualPercent)
 }
 
 // A use says how much memory is in use, in bytes, and which percentage is set.
@@ -107,6 +107,6 @@ func measure() use {
 // percentFor returns the percentage for that use of memory.
 func percentFor(u use) uint64 {
 	counted := max(u.live+u.roots, 1)
-	room := min(wanted-min(wanted, u.live+u.stacks), max(times*min(counted, wanted), spare))
-	return min(max(room*100/counted, often), seldom)
+	room := min(wantedBytes-min(wantedBytes, u.live+u.stacks), max(times*min(counted, wantedBytes), spareBytes))
+	return min(max(room*100/counted, oftenPercent), seldomPercent)
 }

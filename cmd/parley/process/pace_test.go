@@ -33,17 +33,17 @@ func awaitPercent(t *testing.T, least, most uint64) {
 func TestMuchIsCollectedMoreOften(t *testing.T) {
 	t.Setenv("GOGC", "")
 	restore := Adapt()
-	awaitPercent(t, usual+1, seldom)
+	awaitPercent(t, usualPercent+1, seldomPercent)
 	much := make([][]byte, 100)
 	for i := range much {
 		much[i] = make([]byte, 1<<20)
 	}
-	awaitPercent(t, often, 2*often) // small differences are left
+	awaitPercent(t, oftenPercent, 2*oftenPercent) // small differences are left
 	runtime.KeepAlive(much)
-	awaitPercent(t, usual+1, seldom)
+	awaitPercent(t, usualPercent+1, seldomPercent)
 
 	restore()
-	if percent := setPercent(); percent != usual {
+	if percent := setPercent(); percent != usualPercent {
 		t.Errorf("after all it is %d %%", percent)
 	}
 }
@@ -67,15 +67,15 @@ func TestPercentFor(t *testing.T) {
 		u    use
 		want uint64
 	}{
-		{use{}, seldom},
-		{use{live: 2 * mb}, seldom},
+		{use{}, seldomPercent},
+		{use{live: 2 * mb}, seldomPercent},
 		{use{live: 7 * mb, roots: mb, stacks: mb}, 400},
 		{use{live: 20 * mb, stacks: 4 * mb}, 280},
 		{use{live: 30 * mb, stacks: 5 * mb}, 150},
 		{use{live: 40 * mb, stacks: 20 * mb}, 50},
-		{use{live: 64 * mb, stacks: 60 * mb, roots: 20 * mb}, often},
-		{use{live: 1 << 40}, often},
-		{use{live: math.MaxInt64}, often},
+		{use{live: 64 * mb, stacks: 60 * mb, roots: 20 * mb}, oftenPercent},
+		{use{live: 1 << 40}, oftenPercent},
+		{use{live: math.MaxInt64}, oftenPercent},
 	} {
 		if got := percentFor(c.u); got != c.want {
 			t.Errorf("%+v: %d %%, want %d", c.u, got, c.want)
