@@ -202,8 +202,8 @@ func (r *reader) takeDirective(t token) {
 	}
 }
 
-// behindGroup returns the index after the parentheses or brackets that open at i.
-func behindGroup(head []token, i int) int {
+// afterGroup returns the index after the parentheses or brackets that open at i.
+func afterGroup(head []token, i int) int {
 	depth := 0
 	for ; i < len(head); i++ {
 		switch {
@@ -219,8 +219,8 @@ func behindGroup(head []token, i int) int {
 	return i
 }
 
-// behindAngles returns the index after the angle brackets that open at i.
-func behindAngles(head []token, i int) int {
+// afterAngles returns the index after the angle brackets that open at i.
+func afterAngles(head []token, i int) int {
 	depth := 0
 	for ; i < len(head); i++ {
 		switch {
@@ -246,7 +246,7 @@ func indexOutside(head []token, i int, marks ...string) int {
 			return i
 		}
 		if head[i].is("(") || head[i].is("[") {
-			i = behindGroup(head, i)
+			i = afterGroup(head, i)
 			continue
 		}
 		i++

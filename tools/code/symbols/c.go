@@ -11,15 +11,15 @@ func (c) strip(head []token) (h []token, linkage bool) {
 	for len(head) > 0 {
 		switch {
 		case isOneOf(head[0], "template") && at(head, 1).is("<"):
-			head = head[behindAngles(head, 1):]
+			head = head[afterAngles(head, 1):]
 		case head[0].is("[") && at(head, 1).is("["):
-			head = head[behindGroup(head, 0):]
+			head = head[afterGroup(head, 0):]
 		case isOneOf(head[0], "extern") && at(head, 1).kind == text:
 			head, linkage = head[2:], true
 		case isOneOf(head[0], "public", "private", "protected", "signals", "slots") && indexOutside(head[:min(len(head), 3)], 0, ":") > 0:
 			head = head[indexOutside(head, 0, ":")+1:]
 		case isOneOf(head[0], "__attribute__", "__declspec", "alignas", "explicit", "requires") && at(head, 1).is("("):
-			head = head[behindGroup(head, 1):]
+			head = head[afterGroup(head, 1):]
 		case isOneOf(head[0], "static", "inline", "virtual", "explicit", "constexpr", "consteval", "constinit", "__extension__", "__inline", "__inline__", "mutable", "export", "_Noreturn", "thread_local"):
 			head = head[1:]
 		default:
@@ -93,12 +93,12 @@ func (c) openType(r *reader, h []token) (scope, bool) {
 			if !isOneOf(h[i-1], "__attribute__", "__declspec", "alignas") {
 				return scope{}, false
 			}
-			i = behindGroup(h, i) - 1
+			i = afterGroup(h, i) - 1
 			name = token{}
 		case h[i].is("["):
-			i = behindGroup(h, i) - 1
+			i = afterGroup(h, i) - 1
 		case h[i].is("<"):
-			i = behindAngles(h, i) - 1
+			i = afterAngles(h, i) - 1
 		case h[i].kind == word && !isOneOf(h[i], "final"):
 			name = h[i]
 		}
@@ -115,7 +115,7 @@ func (g c) function(h []token) (name token, container string, typed, ok bool) {
 		case isOneOf(h[i], "operator"):
 			return g.operator(h, i)
 		case h[i].is("<") && g.plus && i > 0 && h[i-1].kind == word:
-			if end := behindAngles(h, i); end < len(h) {
+			if end := afterAngles(h, i); end < len(h) {
 				i = end - 1
 			}
 		case h[i].is("="), h[i].is(":"), h[i].is("?"):
@@ -123,12 +123,12 @@ func (g c) function(h []token) (name token, container string, typed, ok bool) {
 		case h[i].is("("):
 			if i == 0 || h[i-1].kind != word || isOneOf(h[i-1], "if", "for", "while", "switch", "return", "static_assert", "_Static_assert", "__asm__", "sizeof", "catch", "decltype", "noexcept", "defined") {
 				if i > 0 && isOneOf(h[i-1], "decltype", "__attribute__", "noexcept", "alignas") {
-					i = behindGroup(h, i) - 1
+					i = afterGroup(h, i) - 1
 					continue
 				}
 				return token{}, "", false, false
 			}
-			end := behindGroup(h, i)
+			end := afterGroup(h, i)
 			if next := at(h, end); isOneOf(h[i-1], "__attribute__", "__declspec") || next.kind == word &&
 				!isOneOf(next, "const", "noexcept", "override", "final", "volatile", "throw", "try", "requires", "__attribute__", "mutable") && indexOutside(h, end, "(") > 0 {
 				i = end - 1 // a macro before the declaration
@@ -272,9 +272,9 @@ func (g c) declaratorEnd(h []token) int {
 		case h[i].is(","):
 			return i
 		case h[i].is("("), h[i].is("["):
-			i = behindGroup(h, i)
+			i = afterGroup(h, i)
 		case h[i].is("<") && g.plus:
-			i = behindAngles(h, i)
+			i = afterAngles(h, i)
 		default:
 			i++
 		}

@@ -14,12 +14,12 @@ func (java) strip(head []token) (h []token, isConst bool) {
 				i += 2
 			}
 			if at(head, i).is("(") {
-				i = behindGroup(head, i)
+				i = afterGroup(head, i)
 			}
 			head = head[min(i, len(head)):]
 			continue
 		case head[0].is("<"):
-			head = head[behindAngles(head, 0):]
+			head = head[afterAngles(head, 0):]
 			continue
 		case head[0].kind == group:
 			head = head[1:]

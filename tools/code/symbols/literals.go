@@ -7,7 +7,7 @@ func (l *lexer) skipString(b byte) bool {
 	switch b {
 	case '"':
 		if l.tripled && strings.HasPrefix(l.src[l.at:], `"""`) {
-			l.skipBehind(l.at+3, `"""`)
+			l.skipPast(l.at+3, `"""`)
 			return true
 		}
 		l.skipQuoted('"', l.multiline)
@@ -36,8 +36,8 @@ func (l *lexer) skipString(b byte) bool {
 	return false
 }
 
-// skipBehind skips to just after the next mark, or to the end of the text.
-func (l *lexer) skipBehind(from int, mark string) {
+// skipPast skips to just after the next mark, or to the end of the text.
+func (l *lexer) skipPast(from int, mark string) {
 	from = min(from, len(l.src))
 	if at := strings.Index(l.src[from:], mark); at >= 0 {
 		l.skipTo(from + at + len(mark))
@@ -68,7 +68,7 @@ func (l *lexer) skipSingle() bool {
 	rest := l.src[l.at:]
 	switch {
 	case l.tripled && l.single && strings.HasPrefix(rest, "'''"):
-		l.skipBehind(l.at+3, "'''")
+		l.skipPast(l.at+3, "'''")
 	case l.rust && len(rest) > 2 && rest[1] != '\\' && rest[2] != '\'' && rest[1] < 0x80:
 		l.at++ // a lifetime
 		l.skipWord()
@@ -159,7 +159,7 @@ func (l *lexer) skipRaw() bool {
 		if open < 0 {
 			return false
 		}
-		l.skipBehind(l.at+open, ")"+rest[2:open]+`"`)
+		l.skipPast(l.at+open, ")"+rest[2:open]+`"`)
 		return true
 	case l.rust:
 		at := 0
@@ -177,7 +177,7 @@ func (l *lexer) skipRaw() bool {
 		if at += hashes; at >= len(rest) || rest[at] != '"' {
 			return false
 		}
-		l.skipBehind(l.at+at+1, `"`+strings.Repeat("#", hashes))
+		l.skipPast(l.at+at+1, `"`+strings.Repeat("#", hashes))
 		return true
 	}
 	return false

@@ -10,7 +10,7 @@ func (php) strip(head []token) []token {
 	for len(head) > 0 {
 		switch {
 		case head[0].is("#"):
-			head = head[min(behindGroup(head, 1), len(head)):]
+			head = head[min(afterGroup(head, 1), len(head)):]
 		case isOneOf(head[0], "abstract", "final", "readonly", "public", "private", "protected", "static", "var"):
 			head = head[1:]
 		default:

@@ -12,9 +12,9 @@ func (rust) strip(head []token) []token {
 			if at(head, i).is("!") {
 				i++
 			}
-			head = head[min(behindGroup(head, i), len(head)):]
+			head = head[min(afterGroup(head, i), len(head)):]
 		case isOneOf(head[0], "pub") && at(head, 1).is("("):
-			head = head[behindGroup(head, 1):]
+			head = head[afterGroup(head, 1):]
 		case isOneOf(head[0], "pub", "unsafe", "async", "default", "auto"):
 			head = head[1:]
 		case isOneOf(head[0], "const") && isOneOf(at(head, 1), "fn", "unsafe", "async", "extern"):
@@ -90,12 +90,12 @@ func (rust) item(r *reader, h []token) bool {
 func implemented(h []token) string {
 	i := 1
 	if at(h, i).is("<") {
-		i = behindAngles(h, i)
+		i = afterAngles(h, i)
 	}
 	for j := i; j < len(h); { // impl Trait for Type
 		switch {
 		case h[j].is("<"):
-			j = behindAngles(h, j)
+			j = afterAngles(h, j)
 			continue
 		case isOneOf(h[j], "for"):
 			i = j + 1

@@ -17,7 +17,7 @@ func (script) strip(head []token) []token {
 			i += 2
 		}
 		if at(head, i).is("(") {
-			i = behindGroup(head, i)
+			i = afterGroup(head, i)
 		}
 		head = head[min(i, len(head)):]
 	}
@@ -111,7 +111,7 @@ func (s script) member(head []token) (name token, value []token, isMethod bool) 
 		i++
 	}
 	if at(h, i).is("<") {
-		i = behindAngles(h, i)
+		i = afterAngles(h, i)
 	}
 	if at(h, i).is("(") {
 		return name, nil, name.kind == word && !isOneOf(name, "if", "for", "while", "switch", "catch", "with", "function")
@@ -172,9 +172,9 @@ func (s script) declare(r *reader, h []token) (name token, value []token) {
 			for i < len(h) && !h[i].is("=") && !h[i].is(",") {
 				switch {
 				case h[i].is("<"):
-					i = behindAngles(h, i)
+					i = afterAngles(h, i)
 				case h[i].is("("), h[i].is("["):
-					i = behindGroup(h, i)
+					i = afterGroup(h, i)
 				default:
 					i++
 				}
