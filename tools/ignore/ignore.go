@@ -102,7 +102,7 @@ func (f *Filter) enter(folder string) {
 	}
 }
 
-// isWithin reports whether folder is in, or is inside it.
+// isWithin reports whether folder is the folder in, or is inside it.
 func isWithin(folder, in string) bool {
 	return in == "." || folder == in || strings.HasPrefix(folder, in+"/")
 }

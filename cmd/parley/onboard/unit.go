@@ -56,7 +56,7 @@ func (s Service) StartCommands() []string {
 	return []string{"systemctl --user daemon-reload", "systemctl --user enable --now parley", "loginctl enable-linger"}
 }
 
-// StopCommand returns the command that makes systemd stop the unit and no longer start it.
+// StopCommand returns the command that makes systemd stop the unit, and not start it again.
 func (s Service) StopCommand() string {
 	if s.Root {
 		return "systemctl disable --now parley"

@@ -4,8 +4,8 @@ package models
 // more.
 type LeftTool struct{ Model, Tool, Why string }
 
-// LeftTools returns the tools that models are not shown because of the models' servers, sorted by
-// each model's name, as far as this process knows.
+// LeftTools returns the tools that models are not shown because of the models' servers, as far as
+// this process knows, model by model, and each model's sorted by name.
 func (l Lists) LeftTools() []LeftTool {
 	var all []LeftTool
 	for _, m := range l.All() {
