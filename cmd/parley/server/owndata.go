@@ -21,7 +21,8 @@ type ownData struct {
 	found    *recall.Finder
 }
 
-// newOwnData makes ownData. It calls relinked after accounts were linked or separated.
+// newOwnData makes the part that carries out these commands. It calls relinked after accounts were linked or
+// separated.
 func newOwnData(on foundation, e *erasing, all liveChannels, page people.PageLink, relinked func()) *ownData {
 	return &ownData{
 		Commands: owndata.New(owndata.Config{
