@@ -15,6 +15,7 @@ import (
 	"parley/agent/llm"
 	"parley/agent/openai"
 	"parley/tools"
+	"parley/tools/testrace"
 )
 
 // responded is a stream of the Responses API with a short text.
@@ -416,6 +417,9 @@ func TestConfiguredFieldsOfResponses(t *testing.T) {
 }
 
 func TestAHostileResponsesStreamIsBounded(t *testing.T) {
+	if testrace.Elsewhere(t) {
+		return
+	}
 	big := strings.Repeat("n", 100_000)
 	cases := map[string]struct{ event, want string }{
 		"items":      {begun(0, `{"type":"reasoning"}`), "more than 512 items"},

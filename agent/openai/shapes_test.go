@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"parley/agent/agenttest"
 	"parley/agent/llm"
 	"parley/agent/openai"
+	"parley/tools/testrace"
 )
 
 func TestStops(t *testing.T) {
@@ -309,7 +311,12 @@ func endless(event string) http.Handler {
 	})
 }
 
+func TestMain(m *testing.M) { os.Exit(testrace.Run(m.Run)) }
+
 func TestAHostileStreamIsBounded(t *testing.T) {
+	if testrace.Elsewhere(t) {
+		return
+	}
 	big := strings.Repeat("n", 100_000)
 	cases := map[string]struct{ event, want string }{
 		"reasoning details": {`{"choices":[{"delta":{"reasoning_details":[{"type":"reasoning.text","index":0,"text":"` + big + `"}]}}]}`, "reasoning details"},
