@@ -75,7 +75,7 @@ type asksHandler struct {
 }
 
 // mayReadAsks reports whether the caller may see any asks at all.
-func mayReadAsks(c exchange.Caller) bool { return mayAnswerAsks(c) || c.MayReadOwn() }
+func mayReadAsks(c exchange.Caller) bool { return mayAnswerAsks(c) || c.MayReadAll() || c.MayReadOwn() }
 
 // mayAnswerAsks reports whether the caller may answer any asks at all: approvals, or the
 // questions of turns that the caller began.
@@ -98,14 +98,14 @@ func mayAnswerAsk(c exchange.Caller, a bus.Ask) bool {
 
 // list answers with the open asks that the caller may see: because it may answer them, or because it may read what
 // belongs to its person.
-func (a asksHandler) list(w *exchange.Answer, r *http.Request) error {
+func (a asking) list(w *exchange.Answer, r *http.Request) error {
 	found, err := a.Open(r.Context())
 	if err != nil {
 		return err
 	}
-	var seen readScope
-	if w.Caller.MayReadOwn() {
-		if seen, err = a.scopes.own(r.Context(), w.Caller); err != nil {
+	var seen sight
+	if w.Caller.MayReadAll() || w.Caller.MayReadOwn() {
+		if seen, err = a.sights.of(r.Context(), w.Caller); err != nil {
 			return err
 		}
 	}

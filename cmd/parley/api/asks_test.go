@@ -66,11 +66,12 @@ func (x *rig) askFor(token, method, path, body string) (int, string) {
 	return resp.StatusCode, string(all)
 }
 
-func TestAsksAreListedForThoseWhoMayAnswer(t *testing.T) {
+// Requests are listed for those who may answer them, and for those who may read everything: these are told of them live, too.
+func TestAsksAreListedForThoseWhoMaySeeThem(t *testing.T) {
 	x := askRig(t)
 	for token, want := range map[string]string{
 		ownerToken: "aaaaaaaaaa bbbbbbbbbb cccccccccc", approveToken: "aaaaaaaaaa bbbbbbbbbb cccccccccc", chatToken: "cccccccccc",
-		readToken: "403", opsToken: "403",
+		readToken: "aaaaaaaaaa bbbbbbbbbb cccccccccc", opsToken: "403",
 	} {
 		status, body := x.askFor(token, http.MethodGet, "/v1/asks?session=main:slack:C1", "")
 		for id := range strings.FieldsSeq(want) {

@@ -2,8 +2,10 @@ package page
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
+	"parley/agent/agenttest"
 	"parley/channels/telegram/telegramtest"
 	"parley/cmd/parley/parleytest"
 )
@@ -69,4 +71,25 @@ func TestAnOwnerAnswersAsTheOperator(t *testing.T) {
 	if order := eval[[]string](x, "[...document.querySelectorAll('.said.operator, .answer')].map(e => e.className)"); fmt.Sprint(order) != "[answer said operator said operator answer]" {
 		t.Errorf("they stand in this order: %v", order)
 	}
+}
+
+// Who may only read sees what a turn waits for, also when they come later, and can't decide it.
+func TestAReaderSeesOpenRequests(t *testing.T) {
+	t.Parallel()
+	o, _ := newWorld(t, func(r agenttest.Request) agenttest.Response {
+		if r.Rounds() == 0 {
+			return agenttest.Calls(agenttest.Call("write_file", `{"path":"a.txt","content":"approved"}`))
+		}
+		return agenttest.Reply("then: " + strings.Join(r.Results(), " "))
+	}, fmt.Sprintf("\n[tools]\nask = [\"write_file\"]\n[tokens.reader]\ntoken = %q\nmay = [\"read\"]\n", readerToken))
+	owner := enter(newBrowser(t), o, 1280, 800)
+	owner.write(field, "write it")
+	owner.wait("the request", "document.querySelector('.ask.open')")
+	reader := enterWith(newBrowser(t), o, readerToken)
+	eval[bool](reader, fmt.Sprintf("(location.hash = %q, true)", eval[string](owner, "location.hash")))
+	reader.waitText(".ask.open", "Your token needs the approve scope to decide this.")
+	reader.waitText(".ask.open", "a.txt")
+	owner.press("Approve once")
+	reader.waitText(".answer", "Successfully wrote")
+	reader.waitText(".ask.ended", "Approved by web:owner")
 }

@@ -24,7 +24,7 @@ export function Conversation({ me, session, title, begun, onActivity }: Conversa
   const [talk, setTalk] = useState<Talk | null>(null);
   const [files, setFiles] = useState(false); // whether they are shown
   useEffect(() => {
-    const t = new Talk(session, () => draw((n) => n + 1), me.may.approve || me.may.agent || me.may.own, me.may.read || me.may.own, begun);
+    const t = new Talk(session, () => draw((n) => n + 1), me.may.approve || me.may.agent || me.may.read || me.may.own, me.may.read || me.may.own, begun);
     setTalk(t);
     return () => t.close();
   }, [session]);
