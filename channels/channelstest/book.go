@@ -32,6 +32,7 @@ type Book interface {
 	channels.Links
 	channels.Memories
 	channels.EditableMemories
+	channels.Proposals
 	Close() error
 }
 
@@ -82,6 +83,8 @@ func RunBook(t *testing.T, h Harness) {
 		{"links", testLinks},
 		{"a code links once", testLinkRace},
 		{"memories", testMemories},
+		{"proposals", testProposals},
+		{"a proposal is decided once", testProposalRace},
 		{"sign-ins", testSignIns},
 		{"a code signs in once", testSignInRace},
 		{"what is noted first is kept", testNoteRace},

@@ -99,7 +99,7 @@ func (e *eraser) Erase(ctx context.Context, what Erasure) (done Erased, err erro
 	}
 	e.sends.forgetErased(ctx)
 	if err == nil {
-		err = e.people.db.Purge(ctx, "sends", "parts", "posts", "post_keys", "subjects", "chats", "pairings", "asks", "notes", "ratings", "links", "link_codes", "memories")
+		err = e.people.db.Purge(ctx, "sends", "parts", "posts", "post_keys", "subjects", "chats", "pairings", "asks", "notes", "ratings", "links", "link_codes", "memories", "proposals")
 	}
 	if err != nil {
 		return done, fmt.Errorf("erase from the book: %w", err)

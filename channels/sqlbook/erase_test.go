@@ -287,6 +287,49 @@ func testEraseMemories(t *testing.T, place string) {
 	}
 }
 
+// What was proposed to be remembered goes with the person, with the session of which it was made, and with time.
+func TestEraseProposals(t *testing.T) {
+	t.Run("sqlite", func(t *testing.T) { testEraseProposals(t, file(t)) })
+	t.Run("postgres", func(t *testing.T) { testEraseProposals(t, sqldbtest.New(t)) })
+}
+
+func testEraseProposals(t *testing.T, place string) {
+	b := open(t, place)
+	t.Cleanup(func() { b.Close() })
+	propose := func(session, person, scope, text string) {
+		t.Helper()
+		if err := b.Propose(t.Context(), session, 9, []channels.Proposal{{Scope: scope, Owner: person, Person: person, Text: secret + text, At: private, Expires: time.Now().Add(time.Hour)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	left := func(person string, want int) {
+		t.Helper()
+		if all, err := b.ProposalsTo(t.Context(), person); err != nil || len(all) != want {
+			t.Errorf("of %s there is %+v, %v", person, all, err)
+		}
+	}
+	propose("main:telegram:1", "telegram:1", channels.OfPerson, "")
+	propose("ops:telegram:1", "telegram:1", channels.OfAgent, "")
+	for _, session := range []string{"main:telegram:2", "ops:telegram:2"} {
+		propose(session, "telegram:2", channels.OfPerson, "")
+	}
+	erase(t, b, sqlbook.Erasure{Person: "telegram:1"}, sqlbook.Erased{})
+	left("telegram:1", 0)
+	left("telegram:2", 2)
+	erase(t, b, sqlbook.Erasure{Sessions: []string{"main:telegram:2"}}, sqlbook.Erased{})
+	left("telegram:2", 1)
+	if covers, _, err := b.LastProposed(t.Context(), "main:telegram:2"); err != nil || covers != 0 {
+		t.Errorf("the erased session was looked through up to %d, %v", covers, err)
+	}
+	erase(t, b, sqlbook.Erasure{Before: time.Now().Add(-time.Hour)}, sqlbook.Erased{})
+	left("telegram:2", 1)
+	erase(t, b, sqlbook.Erasure{Before: time.Now().Add(time.Hour)}, sqlbook.Erased{})
+	left("telegram:2", 0)
+	if n := traces(t, place); n > 0 {
+		t.Errorf("there are %d traces", n)
+	}
+}
+
 // Everybody may have what is remembered of them erased. The file is rewritten for that, which holds
 // others up, only if something was remembered.
 func TestWhoHasNothingToForgetHoldsNobodyUp(t *testing.T) {
@@ -323,6 +366,13 @@ func TestWhoHasNothingToForgetHoldsNobodyUp(t *testing.T) {
 		t.Errorf("there are %d traces", n)
 	}
 	forget("c:1", 0)
+	if err := b.Propose(t.Context(), "main:c:1", 9, []channels.Proposal{{Scope: channels.OfPerson, Owner: "c:1", Person: "c:1", Text: secret, At: private, Expires: time.Now().Add(time.Hour)}}); err != nil {
+		t.Fatal(err)
+	}
+	forget("c:1", 1)
+	if n := traces(t, place); n > 0 {
+		t.Errorf("there are %d traces", n)
+	}
 }
 
 // What many sessions wrote is erased together, and nothing of others.

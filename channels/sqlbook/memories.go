@@ -169,11 +169,15 @@ func (m *memories) ForgetIf(ctx context.Context, scope, owner string, may func(c
 			return nil
 		}
 		n, err := tx.Exec(`DELETE FROM memories WHERE scope = ? AND owner = ?`, textArgs(scope, account)...)
-		there = n > 0
+		if err != nil {
+			return err
+		}
+		proposed, err := deleteProposals(tx, scope, account)
+		there = n+proposed > 0
 		return err
 	})
 	if err == nil && there {
-		err = m.people.db.Purge(ctx, "memories")
+		err = m.people.db.Purge(ctx, "memories", "proposals")
 	}
 	if err != nil {
 		return fmt.Errorf("forget what is remembered: %w", err)

@@ -38,6 +38,7 @@ type Book struct {
 	pairings
 	links
 	memories
+	proposals
 	chats
 	cursors
 	asks
@@ -75,7 +76,7 @@ func use(ctx context.Context, db *sqldb.DB, alone bool) (*Book, error) {
 	}
 	b := &Book{
 		db: db, sends: sends{db: db}, submissions: submissions{db: db},
-		pairings: pairings{people: people}, links: links{people: people}, memories: memories{people: people},
+		pairings: pairings{people: people}, links: links{people: people}, memories: memories{people: people}, proposals: proposals{people: people},
 		chats: chats{db: db}, cursors: cursors{db: db}, asks: asks{db: db},
 		notes: notes{db: db}, ratings: ratings{db: db}, processes: processes{db: db},
 		signIns: signIns{db: db},

@@ -75,6 +75,7 @@ func unitsOfPerson(person string) []unit {
 		},
 		rowsUnit(ratingsOf, `DELETE FROM ratings WHERE (person, channel, chat, message) IN (
 			SELECT person, channel, chat, message FROM ratings WHERE person = ? LIMIT ?)`, id),
+		rowsUnit(nil, `DELETE FROM proposals WHERE id IN (SELECT id FROM proposals WHERE person = ? LIMIT ?)`, id),
 	}
 }
 
@@ -90,6 +91,7 @@ func unitsBefore(before time.Time) []unit {
 			SELECT person, channel, chat, message FROM ratings WHERE rated < ? ORDER BY rated LIMIT ?)`, at),
 		rowsUnit(memoriesOf, `DELETE FROM memories WHERE scope = 'person' AND owner IN (
 			SELECT owner FROM memories WHERE scope = 'person' AND changed < ? ORDER BY changed LIMIT ?)`, at),
+		rowsUnit(nil, `DELETE FROM proposals WHERE id IN (SELECT id FROM proposals WHERE made < ? ORDER BY made LIMIT ?)`, at),
 	}, submissionUnits(`made < ?`, `used < ?`, at)...)
 }
 
@@ -197,6 +199,8 @@ func eraseOfSession(tx *sqldb.Tx, done *Erased, key string) (reached string, mor
 		{asksOf, `DELETE FROM asks WHERE id IN (SELECT id FROM asks WHERE session = ? LIMIT ?)`},
 		{ratingsOf, `DELETE FROM ratings WHERE (person, channel, chat, message) IN (
 			SELECT person, channel, chat, message FROM ratings WHERE session = ? LIMIT ?)`},
+		{nil, `DELETE FROM proposals WHERE id IN (SELECT id FROM proposals WHERE session = ? LIMIT ?)`},
+		{nil, `DELETE FROM proposal_rounds WHERE session IN (SELECT session FROM proposal_rounds WHERE session = ? LIMIT ?)`},
 		{chatsOf, `DELETE FROM chats WHERE (channel, chat, thread) IN (SELECT channel, chat, thread FROM chats WHERE session = ? LIMIT ?)`},
 	} {
 		if more, err = eraseRows(tx, done, rows.counted, rows.query, key); more || err != nil {
