@@ -25,6 +25,7 @@ const (
 // A Book is the part of the channels' book (the record of sends, chats, people and asks) that Commands needs.
 type Book interface {
 	channels.Links
+	channels.Proposals
 	Memory(ctx context.Context, scope, owner string) (content string, untrusted bool, err error)
 	// Forget erases what is remembered, including its traces in files.
 	Forget(ctx context.Context, scope, owner string) error
@@ -44,8 +45,9 @@ type Commands struct {
 	Bus    bus.Bus
 	Prefix func(channel string) string // returns what commands begin with on a channel, such as "/"
 	Page   PageLink
-	Now    func() time.Time // nil means time.Now
-	// Changed, if set, is called after people have been linked or separated.
+	MostMemory int
+	Now        func() time.Time // nil is time.Now
+	// Changed, if set, is called after people were linked or separated.
 	Changed func()
 }
 
@@ -71,6 +73,9 @@ func (d *Commands) Handle(ctx context.Context, in bus.Inbound) error {
 		}
 		return d.reply(ctx, in, textErased+fmt.Sprintf(textForgetErasesThose, p))
 	case in.Text == Memory:
+		if said := strings.Fields(words); len(said) > 1 && (said[0] == keepWord || said[0] == refuseWord) {
+			return d.decide(ctx, in, said[0], said[1:])
+		}
 		return d.reply(ctx, in, fmt.Sprintf(textMemoryUsage, p))
 	case words == "":
 		return d.offer(ctx, in)
@@ -138,22 +143,25 @@ func (d *Commands) clear(ctx context.Context, in bus.Inbound) error {
 // maxShown is how many bytes of what is remembered are shown in a message; longer content is sent as a file.
 const maxShown = 3000
 
-// show tells a person what is remembered about them.
+// show tells a person what is remembered about them, and what an agent proposes to remember.
 func (d *Commands) show(ctx context.Context, in bus.Inbound) error {
 	content, _, err := d.Book.Memory(ctx, channels.OfPerson, in.From.ID)
 	if err != nil {
 		return err
 	}
-	p := d.Prefix(in.At.Channel)
-	if content == "" {
-		return d.reply(ctx, in, textNothingRemembered)
+	proposed, buttons, err := d.openProposals(ctx, in)
+	if err != nil {
+		return err
 	}
-	out := bus.Outbound{Text: fmt.Sprintf(textRemembered, p)}
-	if len(content) > maxShown {
-		out.File = &bus.File{Name: "memory.md", Data: []byte(content)}
-	} else {
-		out.Text += "\n\n> " + strings.ReplaceAll(strings.TrimSpace(content), "\n", "\n> ")
+	out := bus.Outbound{Text: textNothingRemembered, Buttons: buttons}
+	switch {
+	case content == "":
+	case len(content) > maxShown:
+		out.Text, out.File = fmt.Sprintf(textRemembered, d.Prefix(in.At.Channel)), &bus.File{Name: "memory.md", Data: []byte(content)}
+	default:
+		out.Text = fmt.Sprintf(textRemembered, d.Prefix(in.At.Channel)) + "\n\n> " + strings.ReplaceAll(strings.TrimSpace(content), "\n", "\n> ")
 	}
+	out.Text += proposed
 	return d.publish(ctx, in, out)
 }
 
@@ -278,6 +286,11 @@ func (d *Commands) publish(ctx context.Context, in bus.Inbound, out bus.Outbound
 	if out.ID == "" {
 		out.ID, out.To, out.ReplyTo = bus.ReplyID(in.ID), in.At, in.ReplyTo
 	}
+	return d.publishTo(ctx, out)
+}
+
+// publishTo publishes a message.
+func (d *Commands) publishTo(ctx context.Context, out bus.Outbound) error {
 	out.At = d.now()
 	err := bus.PublishOutbound(ctx, d.Bus, out)
 	if errors.Is(err, bus.ErrInvalid) {

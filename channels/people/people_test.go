@@ -50,10 +50,16 @@ func (s *stage) take(in bus.Inbound) {
 	}
 }
 
+// taken returns what was said on a channel.
+func (s *stage) taken(channel string) []bus.Outbound {
+	s.Helper()
+	return bustest.TakeOutbound(s, s.bus, channel)
+}
+
 // says is the one thing that was said on a channel.
 func (s *stage) says(channel string, words ...string) bus.Outbound {
 	s.Helper()
-	all := bustest.TakeOutbound(s, s.bus, channel)
+	all := s.taken(channel)
 	if len(all) != 1 {
 		s.Fatalf("on %s was said %+v", channel, all)
 	}

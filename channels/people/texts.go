@@ -6,7 +6,8 @@ const (
 	textOnlyInPrivate     = "%s%s only works in a private chat with me: say it there."
 	textErased            = "I've erased it: I remember nothing about you beyond the logs and files of our conversations. "
 	textForgetErasesThose = "`%sforget` erases those too."
-	textMemoryUsage       = "Say `%[1]smemory` to see what I remember about you across conversations, and `%[1]smemory clear` to erase it."
+	textMemoryUsage       = "Say `%[1]smemory` to see what I remember about you across conversations, and `%[1]smemory clear` to erase it. " +
+		"`%[1]smemory keep ID` and `%[1]smemory refuse ID` decide about what I propose to remember."
 	textNothingRemembered = "I don't remember anything about you across conversations. Each conversation has its own notes in its MEMORY.md file: ask me for it there."
 	textRemembered        = "This is what I remember about you in all our private conversations. `%smemory clear` erases it; to correct something, just tell me."
 	textLinkCode          = "Within ten minutes, say `link %s` to me in a private chat on another channel, the way you'd write any command there. Then I'll know that both accounts are yours. " +
@@ -22,6 +23,18 @@ const (
 	textNotLinked       = "You aren't linked with anybody."
 	textUnlinkedByOther = "`%s` is no longer linked with you. I'll keep what I've remembered so far about each of you."
 	textUnlinked        = "You're no longer linked with %s. I'll keep what I've remembered so far about each of you."
+
+	textProposals    = "From our conversation, I could remember this for later ones. I only do if you want it:\n\n"
+	textAlsoProposed = "\n\nI could also remember this, if you want it:\n\n"
+	textForAgent     = "For all my conversations with everybody: "
+	textIsKept       = " **Kept.**\n"
+	textIsRefused    = " **Refused.**\n"
+	textIsExpired    = " **Dropped.**\n"
+	textHowToDecide  = "\nSay `%[1]smemory keep ID` or `%[1]smemory refuse ID`. What you haven't kept by %[2]s, I drop."
+	textKept         = "I'll remember this: %s"
+	textRefused      = "I don't remember this, and won't propose it again: %s"
+	textNoProposal   = "That isn't waiting for your decision. `%smemory` shows what is."
+	textMemoryFull   = "There's no room for more. `%smemory` shows what I remember about you: ask me to shorten it, then say this again."
 
 	textOnlyOwners = "Only an owner can open my web page from a chat."
 	textNoPage     = "My web page can't be opened from other devices yet. Put a proxy with TLS in front of Parley, set `public_url` in `[http]` to its https address, " +
