@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"testing/synctest"
@@ -52,6 +53,33 @@ func TestAPressIsTheCommandOfWhoMayTalkToTheBot(t *testing.T) {
 		}
 		if chats, err := s.Book.Chats(t.Context()); err != nil || len(chats) != 0 {
 			t.Errorf("noted %+v, %v", chats, err)
+		}
+	})
+}
+
+// A button whose command is about the person's own data is theirs who may talk to the bot, and goes to no session.
+func TestAPressAboutOwnData(t *testing.T) {
+	var taken []bus.Inbound
+	take := func(_ *stage, g *gateway.Gateway) {
+		g.OwnData = func(_ context.Context, in bus.Inbound) error {
+			taken = append(taken, in)
+			return nil
+		}
+	}
+	inGatewayOn(t, bus.Caps{}, gateway.Access{Policy: "list", AllowFrom: []string{"2"}, Owners: []string{"1"}}, take, func(t *testing.T, s *stage) {
+		for _, user := range []string{"1", "2"} {
+			s.say(t, pressed("p"+user, user, "/memory keep abc"))
+		}
+		if err := s.Platform.Say(t.Context(), pressed("p4", "4", "/memory keep abc")); !errors.Is(err, channels.ErrNotAdmitted) {
+			t.Errorf("a stranger's press gave %v", err)
+		}
+		if mail := s.Mail(t); len(mail) > 0 || len(taken) != 2 {
+			t.Fatalf("published %+v, taken %+v", mail, taken)
+		}
+		for i, in := range taken {
+			if in.Kind != bus.Command || in.Text != "memory" || in.Args != "keep abc" || !in.Pressed || in.From.Owner != (i == 0) {
+				t.Errorf("taken %+v", in)
+			}
 		}
 	})
 }

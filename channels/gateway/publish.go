@@ -39,6 +39,9 @@ func (d *receiver) handlePress(ctx context.Context, in bus.Inbound) error {
 		}
 		return d.handleDecision(ctx, in, v)
 	}
+	if d.isOwnData(in, said) {
+		return d.OwnData(ctx, said)
+	}
 	to, err := d.Route(ctx, in)
 	if err == nil {
 		err = d.publishTo(ctx, to, said, urgent)
