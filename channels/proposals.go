@@ -58,6 +58,8 @@ type Proposals interface {
 	// nothing if a model was asked for that part, or a later one, before. It sets the ids, and deletes proposals that
 	// have expired.
 	Propose(ctx context.Context, session string, covers int64, all []Proposal) error
+	// ForgetProposals erases the proposals of a session, also from the book's files.
+	ForgetProposals(ctx context.Context, session string) error
 	// NoteProposed records that the person was told.
 	NoteProposed(ctx context.Context, session string, covers int64) error
 	// Proposed returns the proposals of a session's log up to the entry covers, in their order and any state.

@@ -183,6 +183,12 @@ func testForgetProposals(t *testing.T, b Book) {
 	wantProposals(t, b, "c:2", "another's open")
 	must(t, b.Forget(t.Context(), channels.OfAgent, "ops"))
 	wantProposals(t, b, "c:1")
+	propose(t, b, 80, proposed("newer"))
+	must(t, b.ForgetProposals(t.Context(), "main:c:2"))
+	wantProposals(t, b, "c:1", "newer open")
+	must(t, b.ForgetProposals(t.Context(), proposingSession))
+	wantProposals(t, b, "c:1")
+	wantLast(t, b, 0, false)
 }
 
 // testProposalRace tests that of several who decide at once, on several processes, one decides.

@@ -110,6 +110,25 @@ func (ps *proposals) NoteProposed(ctx context.Context, session string, covers in
 	return nil
 }
 
+// ForgetProposals implements channels.Proposals.
+func (ps *proposals) ForgetProposals(ctx context.Context, session string) error {
+	var n int64
+	err := ps.people.db.Write(ctx, func(tx *sqldb.Tx) (err error) {
+		if n, err = tx.Exec(`DELETE FROM proposals WHERE session = ?`, sqldb.Text(session)); err != nil {
+			return err
+		}
+		_, err = tx.Exec(`DELETE FROM proposal_rounds WHERE session = ?`, sqldb.Text(session))
+		return err
+	})
+	if err == nil && n > 0 {
+		err = ps.people.db.Purge(ctx, "proposals")
+	}
+	if err != nil {
+		return fmt.Errorf("forget what was proposed: %w", err)
+	}
+	return nil
+}
+
 const selectProposals = `SELECT id, session, covers, cause, scope, owner, person, place, content, state, made, expires FROM proposals `
 
 // Proposed implements channels.Proposals.
