@@ -29,6 +29,7 @@ import (
 	"parley/agent/attached"
 	"parley/agent/budget"
 	"parley/agent/llm"
+	"parley/agent/proposals"
 	"parley/agent/sessioncache"
 	"parley/agent/task"
 	"parley/agent/transcript"
@@ -228,6 +229,9 @@ type Agent struct {
 	MayTitle func(ctx context.Context) (bool, error)
 	// CopyFiles stores copies of the workspace's files that an answer's text shows, so that they can be sent
 	// with the message with that id. It may be called again. If nil, answers have no files.
+	Proposals proposals.Store
+	// CopyFiles stores copies of the workspace's files that an answer's text shows, to be sent
+	// with the message of that id. It may be called again. If nil, answers have no files.
 	CopyFiles func(ctx context.Context, session, message string, at bus.Address, text string) AnswerFiles
 	// Discard removes files from the session's workspace that came with a message that was deleted. It isn't an
 	// error if they are already gone. If nil, the files stay.

@@ -90,7 +90,7 @@ func ReadTurn(entries iter.Seq2[sessions.Entry, error], turn string) ([]Record, 
 		if e.Turn != turn {
 			continue
 		}
-		r, err := decode(e)
+		r, err := Decode(e)
 		if err != nil {
 			return nil, err
 		}

@@ -73,7 +73,7 @@ func Open(log sessions.Log, logger *slog.Logger) (*Journal, error) {
 	entries := log.Entries()
 	j.records = make([]Record, 0, len(entries)+roomForTurn)
 	for _, e := range entries {
-		r, err := decode(e)
+		r, err := Decode(e)
 		if err != nil {
 			return nil, err
 		}
@@ -178,7 +178,7 @@ func (j *Journal) add(entries []sessions.Entry) error {
 	j.makeRoom(len(entries))
 	for i, e := range entries {
 		e.N = j.next + int64(i)
-		r, err := decode(e)
+		r, err := Decode(e)
 		if err != nil { // it was encoded a moment ago
 			return err
 		}
@@ -237,7 +237,7 @@ func (j *Journal) EraseMessage(ctx context.Context, cause string) error {
 		if e.Data, err = plainjson.Marshal(data); err != nil {
 			return fmt.Errorf("blank entry %d: %w", r.N, err)
 		}
-		if blanked[i], err = decode(e); err != nil {
+		if blanked[i], err = Decode(e); err != nil {
 			return err
 		}
 	}
@@ -309,7 +309,7 @@ func (j *Journal) Find(cause string) (Record, bool) {
 }
 
 // decode decodes an entry's data into the Go type for its kind.
-func decode(e sessions.Entry) (Record, error) {
+func Decode(e sessions.Entry) (Record, error) {
 	if len(e.Data) == 0 { // sessions.Peeker leaves it out
 		switch e.Kind {
 		case sessions.KindTurnStarted:

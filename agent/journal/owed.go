@@ -18,7 +18,7 @@ func (j *Journal) Owe(e sessions.Entry) (bool, error) {
 		return false, nil
 	}
 	e.N, e.At = j.next+int64(len(j.owed)), time.Now().UTC().Truncate(time.Microsecond)
-	r, err := decode(e)
+	r, err := Decode(e)
 	if err != nil {
 		return false, err
 	}

@@ -27,23 +27,33 @@ func (m *Askers) NewForTitles(s *turn.Session) *Asker {
 
 // Title asks the model for a title of a conversation that begins with said and answer; "" if its answer
 // contains nothing usable as a title. The cost is counted like that of the turn's calls.
-func (a *Asker) Title(ctx context.Context, t *turn.Turn, said, answer string) (string, error) {
-	defer func() { a.Reservations.Settle(context.WithoutCancel(ctx)) }()
+func Title(ctx context.Context, a *Asker, t *turn.Turn, said, answer string) (string, error) {
 	text := "<said>\n" + cut(said) + "\n</said>\n<answer>\n" + cut(answer) + "\n</answer>"
-	found, err := a.askAside(ctx, t, llm.Request{
+	title, err := a.TextAside(ctx, t, llm.Request{
 		System: titlePrompt, MaxTokens: titleTokens,
 		Messages: []llm.Message{{Role: llm.RoleUser, Blocks: []llm.Block{{Kind: llm.BlockText, Text: text}}}},
-	}, func() {})
+	})
 	if err != nil {
 		return "", err
 	}
-	var title strings.Builder
+	return plainTitle(a.Redactor().Text(title)), nil
+}
+
+// TextAside asks the model for a text that is not a step of the turn. The cost is counted like that of the
+// turn's calls.
+func (a *Asker) TextAside(ctx context.Context, t *turn.Turn, r llm.Request) (string, error) {
+	defer func() { a.Reservations.Settle(context.WithoutCancel(ctx)) }()
+	found, err := a.askAside(ctx, t, r, func() {})
+	if err != nil {
+		return "", err
+	}
+	var text strings.Builder
 	for _, b := range found.Blocks {
 		if b.Kind == llm.BlockText {
-			title.WriteString(b.Text)
+			text.WriteString(b.Text)
 		}
 	}
-	return plainTitle(a.Redactor().Text(title.String())), nil
+	return text.String(), nil
 }
 
 // cut returns at most the first titleText characters of a text.

@@ -38,6 +38,8 @@ import (
 const (
 	inLongTurns  = "in long turns"
 	askingPeople = "asking people"
+	// findingFacts finds out what to remember, too.
+	findingFacts = "finding facts"
 )
 
 // TestMain lets the test binary be the process that is killed.
@@ -120,13 +122,17 @@ func crashWork(ctx context.Context, home *crashHome, at, how string) error {
 		made = longAgent(effects)
 	}
 	w := crashWorker(home, made, point)
-	if how == askingPeople {
+	if how == askingPeople || how == findingFacts {
 		book, err := home.openBook(ctx)
 		if err != nil {
 			return err
 		}
 		defer book.Close()
-		w = askingWorker(home, book, askingAgent(made), point)
+		if how == askingPeople {
+			w = askingWorker(home, book, askingAgent(made), point)
+		} else {
+			w = crashWorker(home, findingAgent(home, book, made), point)
+		}
 	}
 	running, stop := context.WithCancel(ctx)
 	defer stop()

@@ -41,7 +41,10 @@ type sessionRun struct {
 	cached   *sessioncache.Run
 
 	agentFrom time.Time // when session.agent was looked up
-	untitled  *untitled // nil if no model should make a title
+	untitled  *untitled // nil if no model is to make a title
+	// said is the newest message that this run has handled and after which something may be proposed to be remembered; nil if
+	// none is.
+	said *bus.Inbound
 }
 
 // newSessionRun makes a run of the leased session.
@@ -170,13 +173,16 @@ func (r *sessionRun) work(ctx context.Context) error {
 			return nil // the bus gives the rest to the next run
 		}
 		if !ok {
-			if r.untitled == nil {
+			if r.untitled == nil && r.said == nil {
 				return nil
 			}
 			if err := r.title(ctx); err != nil {
 				return err
 			}
-			continue // more mail may have arrived in the meantime
+			if err := r.propose(ctx); err != nil {
+				return err
+			}
+			continue // more may have come meanwhile
 		}
 		if err := r.inbox.unknownKind(); err != nil {
 			return err
@@ -190,6 +196,7 @@ func (r *sessionRun) work(ctx context.Context) error {
 			return err
 		}
 		r.inbox.markHandled(it)
+		r.noteSaid(it)
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 // titleWithin is how long a model may take to make a title. Meanwhile the session shows as being worked on.
 const titleWithin = 10 * time.Second
 
-// errMoreMail says that no title is made because somebody has said something.
+// errMoreMail says that no model is asked beside the mail because somebody has said something.
 var errMoreMail = errors.New("more mail has come")
 
 // An untitled is a conversation whose first turn this run has answered.
@@ -64,20 +64,39 @@ func (r *sessionRun) title(ctx context.Context) error {
 	if r.untitled = nil; first == nil {
 		return nil
 	}
+	failed, err := r.askBeside(ctx, titleWithin, func(asking context.Context) error {
+		if r.Agent.MayTitle != nil {
+			if may, err := r.Agent.MayTitle(ctx); err != nil || !may {
+				return nil //nolint:nilerr // the first words stay
+			}
+		}
+		r.Point("title:ask")
+		title, err := model.Title(asking, r.shared.askers.NewForTitles(r.Session), first.turn, first.said, first.turn.ReplyText())
+		r.Point("title:made")
+		if err == nil && title != "" {
+			err = r.Journal.SetTitle(ctx, first.entry, title)
+		}
+		return err
+	})
+	if failed != nil {
+		r.Log.Info("no model has made a title", slog.Any("error", failed))
+	}
+	return err
+}
+
+// askBeside does work for which a model is asked and for which nobody waits. asking ends after some time, as soon as more
+// mail comes, and when the process is to end. The work counts as no turn: the person's other conversations go on. failed is
+// why no model has answered, which is nothing that the session is tried again for.
+func (r *sessionRun) askBeside(ctx context.Context, within time.Duration, work func(asking context.Context) error) (failed, err error) {
 	switch _, err := r.turns.leaveCount(ctx); {
 	case errors.Is(err, bus.ErrFenced):
-		return err
+		return nil, err
 	case err != nil:
-		return nil // the first words stay
-	}
-	if r.Agent.MayTitle != nil {
-		if may, err := r.Agent.MayTitle(ctx); err != nil || !may {
-			return nil //nolint:nilerr // the first words stay
-		}
+		return err, nil
 	}
 	asking, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	asking, end := context.WithTimeout(asking, titleWithin)
+	asking, end := context.WithTimeout(asking, within)
 	defer end()
 	go func() {
 		select {
@@ -88,23 +107,15 @@ func (r *sessionRun) title(ctx context.Context) error {
 		case <-asking.Done():
 		}
 	}()
-	r.Point("title:ask")
-	title, err := r.shared.askers.NewForTitles(r.Session).Title(asking, first.turn, first.said, first.turn.ReplyText())
-	r.Point("title:made")
-	if err == nil && title != "" {
-		err = r.Journal.SetTitle(ctx, first.entry, title)
+	err = work(asking)
+	if err != nil && (asking.Err() != nil && ctx.Err() == nil || isNoAnswer(err)) {
+		return err, nil
 	}
-	if err == nil || asking.Err() != nil && ctx.Err() == nil || isNoTitle(err) {
-		if err != nil {
-			r.Log.Info("no model has made a title", slog.Any("error", err))
-		}
-		return nil
-	}
-	return err
+	return nil, err
 }
 
 // isNoTitle reports whether an error only says that no model has made a title.
-func isNoTitle(err error) bool {
+func isNoAnswer(err error) bool {
 	_, failed := errors.AsType[*llm.Error](err)
 	_, ended := errors.AsType[*turn.Ending](err)
 	_, taken := errors.AsType[*budget.SetAsideError](err)

@@ -1,0 +1,146 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"time"
+
+	"parley/agent/journal"
+	"parley/agent/model"
+	"parley/agent/proposals"
+	"parley/agent/route"
+	"parley/agent/transcript"
+	"parley/agent/turn"
+	"parley/bus"
+	"parley/sessions"
+)
+
+// proposeWithin is how long it may take to find what is worth remembering. The session shows as worked on meanwhile.
+const proposeWithin = 30 * time.Second
+
+// noteSaid notes a message of a person after which something may be proposed to be remembered: in a private chat on a
+// platform, where the person can decide.
+func (r *sessionRun) noteSaid(it *item) {
+	in := &it.in
+	if r.Agent.Proposals == nil || in.Group || !in.Private || in.From.ID == "" || !it.isKind(bus.Said) && !it.isKind(bus.Command) {
+		return
+	}
+	if r.Config.OwnData == nil || r.Config.OwnData(in.At.Channel) {
+		r.said = in
+	}
+}
+
+// propose has a model find what is worth remembering of the newest part of the conversation that was left behind, and tells
+// the person, if nothing else is to be done. Both are done once: whoever is cut off before the person was told leaves that to
+// the run after the session's next message. What fails is tried again then, too.
+func (r *sessionRun) propose(ctx context.Context) error {
+	in := r.said
+	r.said = nil
+	newest, _ := transcript.NewestSummary(r.Journal.Records())
+	if in == nil || newest.Covers == 0 {
+		return nil
+	}
+	p := proposer{r.Session, r.shared.askers, in}
+	failed, err := r.askBeside(ctx, proposeWithin, func(asking context.Context) error { return p.propose(asking, newest.Covers) })
+	if ctx.Err() == nil && err != nil && !errors.Is(err, bus.ErrFenced) && !errors.Is(err, sessions.ErrFenced) && !errors.Is(err, sessions.ErrConflict) {
+		failed, err = err, nil // the person is answered: nobody waits for this
+	}
+	if failed != nil {
+		r.Log.Info("nothing was proposed to be remembered", slog.Any("error", failed))
+	}
+	return err
+}
+
+// A proposer proposes to a person what to remember of a session.
+type proposer struct {
+	*turn.Session
+	askers *model.Askers
+	in     *bus.Inbound // the person's newest message
+}
+
+// propose does that for the session's log up to the entry covers.
+func (p proposer) propose(ctx context.Context, covers int64) error {
+	store, in := p.Agent.Proposals, p.in
+	last, told, err := store.Last(ctx, p.Key())
+	if err != nil || last >= covers && told {
+		return err
+	}
+	if last < covers {
+		if may, err := store.May(ctx); err != nil || !may {
+			return err
+		}
+		found, err := p.findFacts(ctx, last, covers)
+		if err != nil {
+			return err
+		}
+		p.Point("propose:found")
+		if err := p.Lease.Held(ctx); err != nil {
+			return err
+		}
+		if err := store.Propose(ctx, proposals.Round{Session: p.Key(), Agent: p.Agent.Name, Covers: covers, Cause: in.ID, Person: in.From.ID, At: in.At, Facts: found}); err != nil {
+			return err
+		}
+		p.Point("propose:kept")
+		if len(found) == 0 {
+			return nil
+		}
+		// Whoever erases the person's words erases those of the log first, and then what was proposed. If the log no longer has
+		// them now, what was proposed may have been too late for that.
+		if left, _, err := store.Past(ctx, p.Key(), covers-1, covers); err != nil || len(left) == 0 {
+			return errors.Join(err, store.Forget(ctx, p.Key()))
+		}
+	}
+	if err := p.Lease.Held(ctx); err != nil {
+		return err
+	}
+	if err := store.Tell(ctx, p.Key(), covers); err != nil {
+		return err
+	}
+	p.Point("propose:told")
+	return nil
+}
+
+// findFacts asks the model what is worth remembering of the session's log after one entry and up to another. A part in which
+// the person has said little has nothing, without asking.
+func (p proposer) findFacts(ctx context.Context, after, covers int64) ([]proposals.Fact, error) {
+	in := p.in
+	entries, whole, err := p.Agent.Proposals.Past(ctx, p.Key(), after, covers)
+	if err != nil {
+		return nil, err
+	}
+	records := make([]journal.Record, len(entries))
+	for i, e := range entries {
+		if records[i], err = journal.Decode(e); err != nil {
+			return nil, err
+		}
+	}
+	known, err := p.Agent.Proposals.Known(ctx, p.Agent.Name, in.From.ID)
+	if err != nil {
+		return nil, err
+	}
+	trusted := whole && !known.Untrusted && !hasUntrusted(records, covers) && (p.Agent.Untrusted == nil || !p.Agent.Untrusted(ctx, p.Key()))
+	conversation := proposals.Read(records, in.From.ID, trusted)
+	if !conversation.IsLong() {
+		return nil, nil
+	}
+	// What the call sets aside has a name of its own, beside those of the turn that has just ended.
+	t := &turn.Turn{ID: bus.DerivedID(in.ID, "#memory"), Person: in.From.ID, Route: route.Of(*in)}
+	p.Point("propose:ask")
+	answer, err := p.askers.New(p.Aside()).TextAside(ctx, t, conversation.Request(known, in.From.Owner))
+	if err != nil {
+		return nil, err
+	}
+	return proposals.Facts(answer, in.From.Owner, known, p.Redactor().Text), nil
+}
+
+// hasUntrusted reports whether strangers may have written some of what the agent read in a part of the log, or before it as
+// far as a summary tells of that.
+func hasUntrusted(records []journal.Record, covers int64) bool {
+	words := slices.DeleteFunc(slices.Clone(records), func(r journal.Record) bool { return r.Kind == sessions.KindSummary })
+	return slices.ContainsFunc(records, func(r journal.Record) bool {
+		s, is := r.Data.(sessions.Summary)
+		return is && s.Untrusted
+	}) || transcript.Untrusted(words, "", covers+1)
+}
