@@ -139,6 +139,7 @@ func rules() []rule {
 		{"channels/dispatch", 5, []string{"channels", "channels/drafts", "channels/files", "channels/markup", "channels/pacing", "channels/reactions", "bus"}},
 		{"channels/stagetest", 4, []string{"channels/channelstest", "channels/sqlbook", "bus", "bus/..."}},
 
+		{"agent/proposals", 3, []string{"bus", "sessions", "agent/frames", "agent/llm", "agent/journal"}},
 		{"agent/transcript", 3, []string{"bus", "sessions", "tools", "agent/frames", "agent/llm", "agent/journal"}},
 		{"agent/...", 3, []string{"agent/llm", "tools"}}, // the models
 
@@ -158,7 +159,7 @@ func rules() []rule {
 		{"agent/attached", 3, []string{"bus", "sessions", "agent/journal"}},
 		{"agent/sessioncache", 3, []string{"agent/journal", "sessions"}},
 		{"agent", 4, []string{
-			"bus", "sessions", "sessions/bill", "tools", "agent/asks", "agent/attached", "agent/llm", "agent/budget", "agent/task", "agent/transcript", "agent/sessioncache",
+			"bus", "sessions", "sessions/bill", "tools", "agent/asks", "agent/attached", "agent/llm", "agent/budget", "agent/proposals", "agent/task", "agent/transcript", "agent/sessioncache",
 		}},
 		{"agent/turn", 5, []string{
 			"agent", "bus", "sessions", "sessions/bill", "tools", "agent/attached", "agent/audit", "agent/blocks", "agent/journal", "agent/route", "agent/estimate", "agent/task",
@@ -174,8 +175,9 @@ func rules() []rule {
 		{"agent/metrics", 5, []string{"agent", "agent/failover", "agent/llm", "bus"}},
 		{"agent/episodes", 6, []string{"agent", "agent/excerpt", "agent/journal", "agent/turn", "sessions", "tools"}},
 		{"agent/worker", 7, []string{
-			"agent", "agent/calls", "agent/episodes", "agent/figures", "agent/model", "agent/turn", "bus", "sessions", "sessions/bill", "tools", "agent/asks", "agent/attached", "agent/blocks", "agent/journal", "agent/llm",
-			"agent/budget", "agent/quota", "agent/excerpt", "agent/route", "agent/shortfall", "agent/estimate", "agent/task", "agent/transcript", "agent/sessioncache",
+			"agent", "agent/calls", "agent/episodes", "agent/figures", "agent/model", "agent/turn", "bus", "sessions", "sessions/bill", "tools", "agent/asks", "agent/attached", "agent/journal", "agent/llm",
+			"agent", "agent/calls", "agent/figures", "agent/model", "agent/turn", "bus", "sessions", "sessions/bill", "tools", "agent/asks", "agent/attached", "agent/blocks", "agent/journal", "agent/llm",
+			"agent/budget", "agent/quota", "agent/excerpt", "agent/proposals", "agent/route", "agent/shortfall", "agent/estimate", "agent/task", "agent/transcript", "agent/sessioncache",
 		}},
 
 		{"cmd/parley/...", 5, []string{"bus", "sessions", "tools", "channels", "channels/markup", "agent", "agent/llm", "cmd/parley/api/exchange"}},
@@ -232,6 +234,7 @@ func rules() []rule {
 		{"cmd/parley/server/skillfolders", 7, []string{
 			"tools", "tools/guard", "tools/sandbox", "tools/skills", "tools/skills/folder", "tools/spelling", "cmd/parley/config",
 		}},
+		{"cmd/parley/server/proposing", 7, []string{"agent/proposals", "channels", "channels/people", "sessions"}},
 		{"cmd/parley/server/platforms", 7, []string{
 			"channels/discord",
 			"channels/slack",
@@ -693,7 +696,9 @@ func TestImportRulesSeeWhatIsWrong(t *testing.T) {
 		{"contract takes library", "bus/x.go", imports("bus", "golang.org/x/sync/errgroup"), "golang.org/x/sync belongs to"},
 		{"contract takes implementation", "bus/x.go", imports("bus", "parley/bus/sqlitebus"), "bus imports no other"},
 		{"siblings", "bus/redisbus/x.go", imports("redisbus", "parley/bus/sqlitebus"), "bus/redisbus may import bus, bus/redisbus/sentinel, sessions/sqldb only"},
-		{"agent takes channels", "agent/x.go", imports("agent", "parley/channels"), "agent may import bus, sessions, sessions/bill, tools, agent/asks, agent/attached, agent/llm, agent/budget, agent/task, agent/transcript, agent/sessioncache only"},
+		{"agent takes channels", "agent/x.go", imports("agent", "parley/channels"), "agent may import bus, sessions, sessions/bill, tools, agent/asks, agent/attached, agent/llm, agent/budget, agent/proposals, agent/task, agent/transcript, agent/sessioncache only"},
+		{"siblings", "bus/redisbus/x.go", imports("redisbus", "parley/bus/sqlitebus"), "bus/redisbus may import bus, bus/redisbus/sentinel, sessions/sqldb only"},
+		{"agent takes channels", "agent/x.go", imports("agent", "parley/channels"), "agent may import bus, sessions, sessions/bill, tools, agent/asks, agent/attached, agent/llm, agent/budget, agent/proposals, agent/task, agent/transcript, agent/sessioncache only"},
 		{"channels take agent", "channels/slack/x.go", imports("slack", "parley/agent"), "channels/slack may import"},
 		{"tool takes bus", "tools/message/x.go", imports("message", "parley/bus"), "tools/message may import tools only"},
 		{"adapter takes ground", "channels/slack/x.go", imports("slack", "parley/sessions/sqldb"), "channels/slack may import"},

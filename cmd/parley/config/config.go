@@ -48,6 +48,7 @@ type Config struct {
 	// Transcribe is the service that transcribes voice messages.
 	Transcribe Transcribe
 	Embeddings Embeddings
+	Recall     Recall
 	Sandbox    Sandbox
 	Jobs       Jobs
 	Audit      Audit
@@ -97,6 +98,7 @@ func sections(platforms []Platform, home string) []row {
 		one(webSection(), func(c *Config) *Web { return &c.Web }),
 		one(transcribeSection(), func(c *Config) *Transcribe { return &c.Transcribe }),
 		one(embeddingsSection(), func(c *Config) *Embeddings { return &c.Embeddings }),
+		one(recallSection(), func(c *Config) *Recall { return &c.Recall }),
 		one(auditSection(), func(c *Config) *Audit { return &c.Audit }),
 		one(scheduleSection(), func(c *Config) *Schedule { return &c.Schedule }),
 		one(heartbeatSection(), func(c *Config) *Heartbeat { return &c.Heartbeat }),

@@ -7,10 +7,12 @@ import (
 	"parley/agent"
 	"parley/agent/inputs"
 	"parley/agent/llm"
+	"parley/agent/proposals"
 	"parley/agent/subagents"
 	"parley/cmd/parley/data/attachments"
 	"parley/cmd/parley/server/mcpservers"
 	"parley/cmd/parley/server/models"
+	"parley/cmd/parley/server/proposing"
 	"parley/sessions"
 	"parley/sessions/bill"
 	"parley/tools"
@@ -33,6 +35,7 @@ type agents struct {
 	shown      *shownFiles
 	undoing    *undoing
 	guard      *guarding
+	proposals  proposing.Store
 }
 
 // of returns the agent named in a session's key, according to the current settings.
@@ -57,6 +60,10 @@ func (a *agents) of(ctx context.Context, session string) (agent.Agent, error) {
 	}
 	granted := a.toolsOf(ctx, all, session, name, isOwnerTerminal(session) || sessions.AgentOf(parent) == name && isOwnerTerminal(parent))
 	copyFiles, titles := a.shown.copyFiles, a.chains.byAgent[models.ForTitles(name)]
+	var remember proposals.Store
+	if a.settings.Load().Recall.Propose && parent == "" {
+		remember = a.proposals
+	}
 	var caps []bill.Cap
 	if parent != "" { // a sub-agent gets only what its parent has
 		above := sessions.AgentOf(parent)
@@ -71,7 +78,7 @@ func (a *agents) of(ctx context.Context, session string) (agent.Agent, error) {
 	return agent.Agent{
 		Name: name, Model: model, Known: all, Tools: granted, Caps: caps,
 		Prompt: a.prompts.build, Memory: a.prompts.memory, Keep: a.workspaces.keepResult, HashInput: a.inputs.Hash, Untrusted: a.workspaces.promptUntrusted,
-		CopyFiles: copyFiles, Picture: a.files.Picture, Fetch: a.files.Fetch, MayNote: a.home.MayNote, MaySumUp: a.home.MaySumUp, MayTitle: a.home.MayTitle, Titles: titles, Discard: a.undoing.discard(a.files),
+		CopyFiles: copyFiles, Picture: a.files.Picture, Fetch: a.files.Fetch, MayNote: a.home.MayNote, MaySumUp: a.home.MaySumUp, MayTitle: a.home.MayTitle, Titles: titles, Proposals: remember, Discard: a.undoing.discard(a.files),
 		Guard: a.guard.decide, Before: inForce.before, After: inForce.after, Redact: a.guard.secrets.Load(),
 		MaxIterations: set.MaxToolIterations, ErrorLimit: set.ToolErrorLimit,
 		MaxParallelTools: set.MaxParallelTools, ContextTokens: contextWindow(set.ContextTokens, model), Day: set.Day, Turns: set.UserTurns, TurnsHour: set.UserTurnsHour, Steer: set.Queue == "steer",

@@ -12,6 +12,7 @@ import (
 	"parley/cmd/parley/data/home"
 	"parley/cmd/parley/data/owndata"
 	"parley/sessions/search"
+	"parley/tools/memory"
 )
 
 // ownData carries out people's commands about the data that is stored about them, such as /forget or /export.
@@ -29,7 +30,7 @@ func newOwnData(on foundation, e *erasing, all liveChannels, page people.PageLin
 			Notes: on.home.Book, Ratings: on.home.Book, Memories: on.home.Book, Schedules: on.home.Store.Schedules(), Bus: on.home.Bus, Store: on.home.Store,
 			Eraser: func() owndata.Eraser { return e.eraser() }, Prefix: all.prefix, Log: on.log,
 		}),
-		personal: &people.Commands{Book: home.RewrittenBook{Book: on.home.Book, Erase: e.rewriter.Erase}, Bus: on.home.Bus, Prefix: all.prefix, Page: page, Changed: relinked},
+		personal: &people.Commands{Book: home.RewrittenBook{Book: on.home.Book, Erase: e.rewriter.Erase}, Bus: on.home.Bus, Prefix: all.prefix, Page: page, MostMemory: memory.MaxStored, Changed: relinked},
 	}
 }
 

@@ -24,14 +24,18 @@ type RewrittenBook struct {
 	Erase Eraser
 }
 
-// Forget erases a memory.
+// Forget erases a memory, and what was proposed for it.
 func (b RewrittenBook) Forget(ctx context.Context, scope, owner string) error {
 	return b.Erase(ctx, func(ctx context.Context) (bool, error) {
 		content, _, err := b.Memory(ctx, scope, owner)
 		if err != nil {
 			return false, err
 		}
-		return content != "", b.Book.Forget(ctx, scope, owner)
+		proposed, err := b.ProposalsTo(ctx, owner)
+		if err != nil {
+			return false, err
+		}
+		return content != "" || len(proposed) > 0, b.Book.Forget(ctx, scope, owner)
 	})
 }
 

@@ -38,6 +38,7 @@ const (
 	kindRating   = "rating"   // the person's rating of an answer
 	kindSchedule = "schedule" // a schedule that the person has made
 	kindMemory   = "memory"   // what is remembered about the person
+	kindProposal = "proposal" // what an agent has proposed to them to remember
 )
 
 // export sends a person what they said, the answers to it, their ratings of answers, and their
@@ -72,6 +73,11 @@ func (d *Commands) export(ctx context.Context, id string, r request) error {
 		return err
 	}
 	planned := f.lines - said - rated
+	others := f.lines
+	if err := f.addProposals(ctx); err != nil {
+		return err
+	}
+	offered := f.lines - others
 	if err := f.addMemory(ctx); err != nil {
 		return err
 	}
@@ -79,6 +85,9 @@ func (d *Commands) export(ctx context.Context, id string, r request) error {
 		return d.publish(ctx, bus.Outbound{ID: bus.ReplyID(id), To: r.To, ReplyTo: r.Quote, Text: textNothingSaid})
 	}
 	text := fmt.Sprintf(textExport, said, f.sessions, rated, planned)
+	if offered > 0 {
+		text += fmt.Sprintf(textExportOffers, offered)
+	}
 	if f.remembered {
 		text += textExportMemory
 	}
@@ -120,6 +129,24 @@ func (f *exportState) addSchedules(ctx context.Context) error {
 }
 
 // addMemory adds what is remembered about the person now.
+func (f *exportState) addProposals(ctx context.Context) error {
+	if f.commands.Memories == nil {
+		return nil
+	}
+	all, err := f.commands.Memories.ProposalsTo(ctx, f.Person)
+	if err != nil {
+		return err
+	}
+	for _, one := range all {
+		text, _ := plainjson.Marshal(map[string]string{"content": one.Text, "scope": one.Scope, "state": one.State}) // cannot fail
+		if err := f.add(ctx, line{Session: one.Session, At: one.Made, Turn: one.Cause, Kind: kindProposal, Person: one.Person, Data: text}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addMemory adds what is remembered about the person, as it is now.
 func (f *exportState) addMemory(ctx context.Context) error {
 	if f.commands.Memories == nil {
 		return nil

@@ -70,9 +70,10 @@ type Ratings interface {
 	RatingsBy(ctx context.Context, person string) ([]channels.Rating, error)
 }
 
-// Memories looks up what agents remember about a person.
+// Memories looks up what agents remember about a person, and what they have proposed to the person to remember.
 type Memories interface {
 	Memory(ctx context.Context, scope, owner string) (content string, untrusted bool, err error)
+	ProposalsTo(ctx context.Context, person string) ([]channels.Proposal, error)
 }
 
 // Config holds the parts that Commands needs.

@@ -398,10 +398,15 @@ func TestAnExportHasTheSchedules(t *testing.T) {
 	})
 }
 
-// What is remembered of a person is theirs; what is of others is not.
+// What is remembered of a person is theirs, and so is what was proposed to them; what is of others is not.
 func TestAnExportHasWhatIsRemembered(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		for _, who := range []string{person, "telegram:43"} {
+			if err := s.Book.Propose(t.Context(), "main:"+who, 9, []channels.Proposal{{
+				Scope: channels.OfPerson, Owner: who, Person: who, Text: "proposed to " + who, Cause: "m1", At: bus.Address{Channel: "telegram", Chat: "1"}, Expires: time.Now().Add(time.Hour),
+			}}); err != nil {
+				t.Fatal(err)
+			}
 			if err := s.Book.Remember(t.Context(), channels.OfPerson, who, who, false, false, func(string) (string, error) { return "of " + who, nil }); err != nil {
 				t.Fatal(err)
 			}
@@ -410,8 +415,12 @@ func TestAnExportHasWhatIsRemembered(t *testing.T) {
 		s.serve(t, time.Second)
 		got := s.sent(t)
 		want := `"kind":"memory","person":"telegram:42","data":{"content":"of telegram:42"}`
-		if len(got) != 1 || got[0].File == nil || strings.Count(string(got[0].File.Data), "\n") != 1 || !strings.Contains(string(got[0].File.Data), want) || !strings.Contains(got[0].Text, "what I remember about you") {
+		if len(got) != 1 || got[0].File == nil || strings.Count(string(got[0].File.Data), "\n") != 2 || !strings.Contains(string(got[0].File.Data), want) || !strings.Contains(got[0].Text, "what I remember about you") {
 			t.Errorf("sent %+v", got)
+		}
+		want = `"kind":"proposal","person":"telegram:42","data":{"content":"proposed to telegram:42","scope":"person","state":"open"}`
+		if !strings.Contains(string(got[0].File.Data), want) || !strings.Contains(got[0].Text, "proposed to remember: 1.") {
+			t.Errorf("sent %q with %s", got[0].Text, got[0].File.Data)
 		}
 	})
 }

@@ -5,6 +5,7 @@ package owndata
 const (
 	textNothingSaid   = "There's nothing to send: I don't have anything you've said."
 	textExport        = "This is what you've said to me and what I answered, one line of JSON each. Entries: %d, conversations: %d, your 👍 and 👎 on my answers: %d, schedules: %d. A conversation's files aren't included: ask me for them there."
+	textExportOffers  = " There's also what I proposed to remember: %d."
 	textExportMemory  = " The last line is what I remember about you."
 	textExportPart    = "Part of what you've said to me; there's more."
 	textOnlyInPrivate = "%s%s only works in a private chat with me: say it there."

@@ -1,0 +1,18 @@
+package config
+
+import (
+	"parley/cmd/parley/config/schema"
+)
+
+// Recall says what becomes of conversations that are over.
+type Recall struct {
+	// Propose has models propose what is worth remembering of long conversations in private chats.
+	Propose bool
+}
+
+// recallSection declares these settings.
+func recallSection() section {
+	return section{Section: schema.Section{Name: "recall", Settings: []schema.Setting{
+		{Key: "propose", Kind: schema.Truth, Default: false, Reload: schema.AtOnce, Fill: schema.Into(func(r *Recall) any { return &r.Propose })},
+	}}}
+}
