@@ -225,6 +225,16 @@ func (t Table) Note(model string, at time.Time, s Sum) {
 	})
 }
 
+// Noted returns what Note has counted for a model on the days from that of one time to that of another, in micro-dollars.
+func (t Table) Noted(ctx context.Context, model string, from, to time.Time) (micro int64, err error) {
+	err = t.DB.Read.QueryRowContext(ctx, "SELECT coalesce(sum(microdollars), 0) FROM past_usage WHERE day >= ? AND day <= ? AND agent = '' AND model = ?",
+		from.UTC().Format(time.DateOnly), to.UTC().Format(time.DateOnly), sqldb.Text(model)).Scan(&micro)
+	if err != nil {
+		return 0, fmt.Errorf("read what a model has cost: %w", err)
+	}
+	return micro, nil
+}
+
 // addSums ends an INSERT into past_usage.
 const addSums = `ON CONFLICT (day, agent, model) DO UPDATE SET
 	calls = past_usage.calls + excluded.calls, input = past_usage.input + excluded.input, cached = past_usage.cached + excluded.cached,

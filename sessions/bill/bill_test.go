@@ -163,6 +163,17 @@ func TestCallsForNobodyAreNoted(t *testing.T) {
 		same(t, "by model", sums(t, other, bill.ByModel, noon(), next), before)
 		people[""] = bill.Sum{Calls: 4, Input: 60, Microdollars: 7, Estimated: 1, Unpriced: 1}
 		same(t, "by person", sums(t, other, bill.ByPerson, noon(), next), people)
+		for _, c := range []struct {
+			model    string
+			from, to time.Time
+			want     int64
+		}{
+			{"vectors", noon(), next, 7}, {"vectors", next, next, 4}, {"vectors", noon(), noon(), 3}, {"vectors", next.AddDate(0, 0, 1), next.AddDate(0, 0, 2), 0}, {"small", noon(), next, 0},
+		} {
+			if got, err := other.Bill().Noted(t.Context(), c.model, c.from, c.to); err != nil || got != c.want {
+				t.Errorf("%s from %v to %v: %d, %v, want %d", c.model, c.from, c.to, got, err, c.want)
+			}
+		}
 	})
 }
 

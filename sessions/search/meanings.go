@@ -53,7 +53,10 @@ type MeaningsConfig struct {
 	With func() Embedding
 	// Plain removes secrets from a text before it is sent.
 	Plain func(text string) string
-	Log   *slog.Logger
+	// MayAsk, if set, reports whether a budget has room for a request to the provider. If it has none, or that is not known,
+	// the vectors wait, and searches find by words alone.
+	MayAsk func(ctx context.Context) (bool, error)
+	Log    *slog.Logger
 }
 
 // Meanings find entries by their words and, if an embedding is configured, also by what they mean. In the
@@ -63,11 +66,12 @@ type Meanings struct {
 	vectors vectors.Store
 
 	filling filling
-	most    int                            // how many texts the next request contains
-	refused int                            // how many requests in a row the provider has refused
-	began   map[vectors.Identity]time.Time // when the vectors of each identity were begun
-	filler  outage                         // the outage of requests for texts
-	asker   outage                         // the outage of requests for queries
+	most    int                            // texts of the next request
+	refused int                            // how often the provider has not taken texts, since it last has
+	began   map[vectors.Identity]time.Time // when vectors of an identity were begun
+	filler  outage                         // of the requests for texts
+	budget  outage                         // of the budget, for requests for texts
+	asker   outage                         // of those for queries
 }
 
 // NewMeanings makes Meanings over an index.
@@ -85,6 +89,9 @@ func (m *Meanings) Spoken(ctx context.Context, agent string, people []string, li
 func (m *Meanings) Search(ctx context.Context, q Query) ([]Hit, error) {
 	e := m.cfg.With()
 	if e.Model == "" || m.asker.isRecent() {
+		return m.cfg.Table.Search(ctx, q)
+	}
+	if may, err := m.mayAsk(ctx); err != nil || !may {
 		return m.cfg.Table.Search(ctx, q)
 	}
 	asking, cancel := context.WithTimeout(ctx, askWithin)
@@ -164,6 +171,9 @@ func (m *Meanings) Fill(ctx context.Context) (more bool, err error) {
 	if e.Model == "" {
 		return false, nil
 	}
+	if may, err := m.mayFill(ctx); err != nil || !may {
+		return false, err
+	}
 	of, err := m.vectors.Identity(ctx)
 	if err != nil {
 		return false, fmt.Errorf("look for vectors: %w", err)
@@ -189,6 +199,28 @@ func (m *Meanings) Fill(ctx context.Context) (more bool, err error) {
 		return false, notTaken(err)
 	}
 	return more, nil
+}
+
+// mayAsk reports whether a budget has room for a request.
+func (m *Meanings) mayAsk(ctx context.Context) (bool, error) {
+	if m.cfg.MayAsk == nil {
+		return true, nil
+	}
+	return m.cfg.MayAsk(ctx)
+}
+
+// mayFill reports whether a budget has room for requests for texts, and tells the operator when that changes.
+func (m *Meanings) mayFill(ctx context.Context) (bool, error) {
+	may, err := m.mayAsk(ctx)
+	switch {
+	case err != nil:
+		return false, fmt.Errorf("look whether a budget has room for vectors: %w", err)
+	case !may && m.budget.begin():
+		m.cfg.Log.Warn("a cap of [budget] is reached; the vectors of what was said wait, and recall finds by words alone")
+	case may && m.budget.end():
+		m.cfg.Log.Info("there is budget again for vectors of what was said")
+	}
+	return may, nil
 }
 
 // notTaken returns an error unless it only says that another process makes the vectors.

@@ -44,6 +44,7 @@ type bench struct {
 	mu    sync.Mutex
 	model string
 	fence int64
+	spent bool // the budget has no room
 }
 
 // each runs a test on a database of each kind, with two processes that have it open.
@@ -59,6 +60,11 @@ func newBench(t *testing.T, at string, s *sqlstore.Store, p *searchtest.Provider
 	b.Meanings = search.NewMeanings(search.MeaningsConfig{
 		Table: s.Words(), With: b.embedding, Log: slog.New(slog.NewTextHandler(b.log, nil)),
 		Plain: func(text string) string { return strings.ReplaceAll(text, "sesame", "***") },
+		MayAsk: func(context.Context) (bool, error) {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			return !b.spent, nil
+		},
 	})
 	return b
 }
@@ -197,6 +203,41 @@ func TestMeaningsAreFound(t *testing.T) {
 		}
 		b.use("")
 		b.want("with no model", "lighthousekeepers")
+	})
+}
+
+// While a budget has no room, the provider is not asked, neither for texts nor for a query; words still find. Once it has
+// room again, the vectors that are missing are made. The operator is told of both, once.
+func TestVectorsWaitForABudget(t *testing.T) {
+	each(t, func(t *testing.T, b, _ *bench) {
+		spend := func(all bool) {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.spent = all
+		}
+		b.say(key, append(crowd(), "the lighthouse keeper sleeps")...)
+		b.fill()
+		spend(true)
+		b.provider.Asked() // so far
+		b.say(key, "a lamp")
+		for range 2 {
+			b.fill()
+		}
+		b.wantVectors("without budget", 6)
+		b.want("without budget", "lighthousekeepers")
+		b.want("without budget", "lamp", "a lamp")
+		if asked := b.provider.Asked(); len(asked) > 0 {
+			t.Errorf("without budget, the provider was asked for %q", asked)
+		}
+		spend(false)
+		for range 2 {
+			b.fill()
+		}
+		b.wantVectors("with budget again", 7)
+		b.want("with budget again", "lighthousekeepers", "the lighthouse keeper sleeps")
+		if log := b.log.String(); strings.Count(log, "is reached; the vectors of what was said wait") != 1 || strings.Count(log, "there is budget again") != 1 {
+			t.Errorf("the log says %s", log)
+		}
 	})
 }
 

@@ -126,8 +126,8 @@ func warnOfOwnRoot(c Config) {
 
 // newServer makes the parts of a server with an open home, each from those made before it. box is where commands
 // run.
-func newServer(on foundation, c Config, hidden *secrets, opened liveChannels, box *commandSandbox) *Server {
-	on.words = models.NewMeanings(on.home.Store.Words(), on.settings.Load, hidden.text, on.home.Store.Bill(), on.log)
+func newServer(on foundation, c Config, hidden *secrets, opened endpoints, box *commandSandbox) *Server {
+	on.words = models.NewMeanings(on.home.Store.Words(), on.settings.Load, hidden.text, on.home.Store.Bill(), on.home.Store.Money(), on.log)
 	s := &Server{foundation: on}
 	s.chats = newChatSide(on, c, opened)
 	s.agents = newAgentSide(on, s.chats, hidden, box)

@@ -2,6 +2,7 @@ package models
 
 import (
 	"cmp"
+	"context"
 	"log/slog"
 	"sync"
 	"time"
@@ -19,9 +20,58 @@ type Spender interface {
 }
 
 // NewMeanings makes an index that also finds what was said in other words, if the settings name an embedding model.
-func NewMeanings(table *search.Table, settings func() *config.Config, plain func(string) string, spender Spender, log *slog.Logger) *search.Meanings {
-	e := &embeddings{settings: settings, spender: spender, log: log}
-	return search.NewMeanings(search.MeaningsConfig{Table: table, With: e.current, Plain: plain, Log: log})
+type Ledger interface {
+	Spender
+	// Noted returns what a model has cost on the days from that of one time to that of another, in micro-dollars.
+	Noted(ctx context.Context, model string, from, to time.Time) (micro int64, err error)
+}
+
+// Money knows what all other calls have cost.
+type Money interface {
+	// Spent returns what is spent and set aside for a cap in the day or month of a time, in micro-dollars.
+	Spent(ctx context.Context, of bill.Cap, at time.Time) (micro int64, err error)
+}
+
+// NewMeanings makes what also finds what was said in other words, if the settings name a model for embeddings. Where the
+// caps on what everybody may cost are reached, that model is not asked.
+func NewMeanings(table *search.Table, settings func() *config.Config, plain func(string) string, ledger Ledger, money Money, log *slog.Logger) *search.Meanings {
+	e := &embeddings{settings: settings, spender: ledger, log: log}
+	caps := caps{settings, ledger, money}
+	return search.NewMeanings(search.MeaningsConfig{Table: table, With: e.current, Plain: plain, MayAsk: caps.haveRoom, Log: log})
+}
+
+// caps are the caps on what everybody may cost, for the model for embeddings.
+type caps struct {
+	settings func() *config.Config
+	ledger   Ledger
+	money    Money
+}
+
+// haveRoom reports whether less was spent than the caps of the day and of the month allow, by all calls in sessions and by
+// the model for embeddings. A server of one's own costs nothing.
+func (c caps) haveRoom(ctx context.Context) (bool, error) {
+	now, set := time.Now().UTC(), c.settings()
+	if set.Embeddings.PriceInput == 0 && llm.IsOwnServer(set.Embeddings.BaseURL) {
+		return true, nil
+	}
+	for _, of := range []bill.Cap{{Most: set.Budget.Day}, {Most: set.Budget.Month, Month: true}} {
+		if of.Most <= 0 {
+			continue
+		}
+		from := now
+		if of.Month {
+			from = time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
+		}
+		spent, err := c.money.Spent(ctx, of, now)
+		if err != nil {
+			return false, err
+		}
+		noted, err := c.ledger.Noted(ctx, set.Embeddings.Model, from, now)
+		if err != nil || spent+noted >= of.Most {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // embeddings makes the client of the embedding model, again whenever its settings change.
