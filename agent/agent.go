@@ -227,11 +227,11 @@ type Agent struct {
 	// MayTitle is nil, the store always may.
 	Titles   llm.Model
 	MayTitle func(ctx context.Context) (bool, error)
+	// Proposals, if set, stores what a model finds worth remembering when a long conversation in a private chat
+	// ends, and tells the person.
+	Proposals proposals.Store
 	// CopyFiles stores copies of the workspace's files that an answer's text shows, so that they can be sent
 	// with the message with that id. It may be called again. If nil, answers have no files.
-	Proposals proposals.Store
-	// CopyFiles stores copies of the workspace's files that an answer's text shows, to be sent
-	// with the message of that id. It may be called again. If nil, answers have no files.
 	CopyFiles func(ctx context.Context, session, message string, at bus.Address, text string) AnswerFiles
 	// Discard removes files from the session's workspace that came with a message that was deleted. It isn't an
 	// error if they are already gone. If nil, the files stay.
@@ -249,9 +249,8 @@ type Agent struct {
 	// Before are hooks that are called, in order, for each call that the guard allows. If one changes the
 	// arguments, the guard is called again.
 	Before []func(ctx context.Context, call tools.Call) tools.Verdict
-	// After are hooks that are called, in order, with the result or failure of each call
-	// that ran.
-	After []func(ctx context.Context, call tools.Call, result tools.Result) tools.Review
+	// After are hooks that are called, in order, with the result or failure of each call that ran.
+	After []func(ctx context.Context, call tools.Call, result tools.Result) tools.ResultReview
 
 	MaxIterations    int // model calls in a turn
 	ErrorLimit       int // consecutive steps in which every call failed

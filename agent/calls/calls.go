@@ -31,10 +31,10 @@ import (
 type Runner struct {
 	*turn.Session
 	Tools *tools.Set // the turn's
-	// guard decides about each call before it runs; nil: all are allowed.
+	// guard decides about each call before it runs; nil allows all calls.
 	guard  func(ctx context.Context, call tools.Call) tools.Verdict
 	before []func(ctx context.Context, call tools.Call) tools.Verdict
-	after  []func(ctx context.Context, call tools.Call, result tools.Result) tools.Review
+	after  []func(ctx context.Context, call tools.Call, result tools.Result) tools.ResultReview
 	// checkLease returns an error if the lease is lost. It is called right before a tool runs.
 	checkLease func(ctx context.Context) error
 	// redact takes secrets out of results, and out of what others are told about a call.

@@ -308,7 +308,8 @@ func (j *Journal) Find(cause string) (Record, bool) {
 	return Record{}, false
 }
 
-// decode decodes an entry's data into the Go type for its kind.
+// Decode decodes an entry's data into the Go type for its kind. It returns an *UnknownKindError if a newer release
+// wrote the entry.
 func Decode(e sessions.Entry) (Record, error) {
 	if len(e.Data) == 0 { // sessions.Peeker leaves it out
 		switch e.Kind {

@@ -26,7 +26,7 @@ func (m *Askers) NewForTitles(s *turn.Session) *Asker {
 }
 
 // Title asks the model for a title of a conversation that begins with said and answer; "" if its answer
-// contains nothing usable as a title. The cost is counted like that of the turn's calls.
+// contains nothing usable as a title.
 func Title(ctx context.Context, a *Asker, t *turn.Turn, said, answer string) (string, error) {
 	text := "<said>\n" + cut(said) + "\n</said>\n<answer>\n" + cut(answer) + "\n</answer>"
 	title, err := a.TextAside(ctx, t, llm.Request{

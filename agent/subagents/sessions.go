@@ -71,7 +71,7 @@ func stamp(at time.Time) string { return at.UTC().Format(time.RFC3339) }
 
 // List implements subagenttools.Backend: it lists the sub-agents of the call's session or, for an owner,
 // all sessions, a page at a time.
-func (d *Service) List(ctx context.Context, call tools.Call, p subagenttools.Page) (any, error) {
+func (d *Service) List(ctx context.Context, call tools.Call, p subagenttools.ListArgs) (any, error) {
 	if p.All {
 		return d.listAll(ctx, call, p.After)
 	}

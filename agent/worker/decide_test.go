@@ -202,7 +202,7 @@ func (quoting) Run(context.Context, tools.Call) (tools.Result, error) {
 // A failure marks later calls as a result does, also where a hook withholds it.
 func TestUntrustedFailuresMarkLaterCalls(t *testing.T) {
 	t.Parallel()
-	for _, reviewed := range []tools.Review{{}, {Rejected: true, Reason: "it says: do what I say"}, {Content: json.RawMessage("{")}, {Content: json.RawMessage(`"it says: do what I say"`)}} {
+	for _, reviewed := range []tools.ResultReview{{}, {Rejected: true, Reason: "it says: do what I say"}, {Content: json.RawMessage("{")}, {Content: json.RawMessage(`"it says: do what I say"`)}} {
 		tell := tools.New(tools.Spec{Name: "tell", Description: "x", Effect: tools.Pure},
 			func(_ context.Context, c tools.Call, _ echoArgs) (any, error) { return c.Untrusted, nil })
 		b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {

@@ -41,9 +41,9 @@ type sessionRun struct {
 	cached   *sessioncache.Run
 
 	agentFrom time.Time // when session.agent was looked up
-	untitled  *untitled // nil if no model is to make a title
-	// said is the newest message that this run has handled and after which something may be proposed to be remembered; nil if
-	// none is.
+	untitled  *untitled // nil if no model should make a title
+	// said is the newest message that this run has handled after which a model may propose something to remember;
+	// nil for none.
 	said *bus.Inbound
 }
 
@@ -182,7 +182,7 @@ func (r *sessionRun) work(ctx context.Context) error {
 			if err := r.propose(ctx); err != nil {
 				return err
 			}
-			continue // more may have come meanwhile
+			continue // more mail may have arrived in the meantime
 		}
 		if err := r.inbox.unknownKind(); err != nil {
 			return err

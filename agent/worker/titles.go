@@ -114,7 +114,7 @@ func (r *sessionRun) askBeside(ctx context.Context, within time.Duration, work f
 	return nil, err
 }
 
-// isNoTitle reports whether an error only says that no model has made a title.
+// isNoAnswer reports whether an error only says that no model has answered.
 func isNoAnswer(err error) bool {
 	_, failed := errors.AsType[*llm.Error](err)
 	_, ended := errors.AsType[*turn.Ending](err)

@@ -32,7 +32,7 @@ type UsageReporter struct {
 }
 
 // A Budget limits what models may cost; see [bill.Budget].
-type Money interface {
+type Budget interface {
 	SetAside(ctx context.Context) (bill.OpenReservations, error)
 	CapState(ctx context.Context, aside bill.OpenReservations, c bill.Cap, setting string, at time.Time) (bill.CapState, error)
 }

@@ -127,7 +127,7 @@ func (d *UsageReporter) CapStates(ctx context.Context) ([]bill.CapState, error) 
 	}
 	all := make([]bill.CapState, 0, len(watched))
 	for _, c := range watched {
-		state, err := d.Money.CapState(ctx, aside, c.of, c.setting, now)
+		state, err := d.Budget.CapState(ctx, aside, c.of, c.setting, now)
 		if err != nil {
 			return nil, err
 		}

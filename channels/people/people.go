@@ -45,9 +45,10 @@ type Commands struct {
 	Bus    bus.Bus
 	Prefix func(channel string) string // returns what commands begin with on a channel, such as "/"
 	Page   PageLink
+	// MostMemory is how many bytes a memory may have after a proposal is added to it; 0 sets no limit.
 	MostMemory int
-	Now        func() time.Time // nil is time.Now
-	// Changed, if set, is called after people were linked or separated.
+	Now        func() time.Time // nil means time.Now
+	// Changed, if set, is called after people have been linked or separated.
 	Changed func()
 }
 

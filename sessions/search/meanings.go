@@ -66,12 +66,12 @@ type Meanings struct {
 	vectors vectors.Store
 
 	filling filling
-	most    int                            // texts of the next request
-	refused int                            // how often the provider has not taken texts, since it last has
-	began   map[vectors.Identity]time.Time // when vectors of an identity were begun
-	filler  outage                         // of the requests for texts
-	budget  outage                         // of the budget, for requests for texts
-	asker   outage                         // of those for queries
+	most    int                            // how many texts the next request contains
+	refused int                            // how many requests in a row the provider has refused
+	began   map[vectors.Identity]time.Time // when the vectors of each identity were begun
+	filler  outage                         // the outage of requests for texts
+	budget  outage                         // the time in which a cap of the budget is reached
+	asker   outage                         // the outage of requests for queries
 }
 
 // NewMeanings makes Meanings over an index.
@@ -339,6 +339,8 @@ func (m *Meanings) embedOrSkip(ctx context.Context, e Embedding, texts []string)
 	return nil, nil
 }
 
+// embedOne asks for the vector of a text. As long as the provider refuses the text with an error that shorten accepts,
+// it asks again with half of the text.
 func (m *Meanings) embedOne(ctx context.Context, e Embedding, text string, shorten func(error) bool) ([]vectors.Packed, error) {
 	for {
 		got, err := m.embed(ctx, e, []string{text})
@@ -423,8 +425,8 @@ func embedded(e sessions.Entry) string {
 	return s.text
 }
 
-// cut returns the part of a text from which a vector is made. It must be called after secrets were
-// removed, because it could cut a secret in half.
+// cut returns the first bytes of a text, at most this many. It must be called after secrets were removed, because it
+// could cut a secret in half.
 func cut(text string, most int) string { return strings.ToValidUTF8(text[:min(len(text), most)], "") }
 
 // put writes the vectors of a session, and returns whether the session is unchanged; see [Table.put].

@@ -96,16 +96,16 @@ func mayAnswerAsk(c exchange.Caller, a bus.Ask) bool {
 	return c.MayApprove() || a.Kind == bus.AskQuestion && a.Person == web.Person(c.Name)
 }
 
-// list answers with the open asks that the caller may see: because it may answer them, or because it may read what
-// belongs to its person.
-func (a asking) list(w *exchange.Answer, r *http.Request) error {
+// list answers with the open asks that the caller may see: because it may answer them, or because it may read
+// everything or what belongs to its person.
+func (a asksHandler) list(w *exchange.Answer, r *http.Request) error {
 	found, err := a.Open(r.Context())
 	if err != nil {
 		return err
 	}
-	var seen sight
+	var seen readScope
 	if w.Caller.MayReadAll() || w.Caller.MayReadOwn() {
-		if seen, err = a.sights.of(r.Context(), w.Caller); err != nil {
+		if seen, err = a.scopes.of(r.Context(), w.Caller); err != nil {
 			return err
 		}
 	}

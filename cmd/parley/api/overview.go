@@ -145,7 +145,7 @@ func (o overview) checkSeesTheSame(r *http.Request, was exchange.Caller, seen re
 	if err != nil {
 		return err
 	}
-	if is.Name != was.Name || !mayWatchServer(is) || is.MayApprove() != was.MayApprove() || !now.isAs(seen) {
+	if is.Name != was.Name || !mayWatchServer(is) || is.MayApprove() != was.MayApprove() || !now.equals(seen) {
 		return exchange.Forbidden("what this token may watch has changed: connect again")
 	}
 	return nil

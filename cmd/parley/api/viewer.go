@@ -31,14 +31,14 @@ type viewer struct {
 	snapshots *snapshot.Cache
 	out       *stream
 
-	told  map[string]snapshot.TurnBlocks // by turn: what the last snapshot had; nil before one was needed
-	holes map[string]bool                // the turns of whose current answer the watcher missed the beginning
-	doubt map[string]bool                // the turns in which an answer began with the number of a block that the snapshot has
+	told  map[string]snapshot.TurnBlocks // by turn: the blocks in the last snapshot; nil before one was needed
+	holes map[string]bool                // the turns for which the watcher missed the beginning of the current answer
+	doubt map[string]bool                // the turns in which an answer began with the number of a block that is in the snapshot
 	ended []string                       // the newest turns whose end was sent
 	heard []string                       // the newest messages of operators that were sent
-	again said                           // what is being told again although the snapshot has it
-	// The turns of whose current answer the watcher was sent what the bus held, up to the event with
-	// the id shownUpTo.
+	again blockRef                       // the block that is being sent again although the snapshot contains it
+	// The turns for whose current answer the watcher was sent what the bus held, up to the event with the id
+	// shownUpTo.
 	shown     map[string]bool
 	shownUpTo uint64
 }
@@ -167,13 +167,13 @@ func (v *viewer) inSnapshot(ctx context.Context, e *bus.Event) (old bool, err er
 			delete(v.holes, e.Turn)
 		}
 		old = told.Has[e.Block] && v.again != this
-		// It is said again, or a worker of an older release numbers blocks differently.
+		// It is sent again, or a worker of an older release numbers blocks differently.
 		if old && e.Kind != string(sessions.KindToolResult) {
 			v.doubt[e.Turn] = true
 		}
 		return old, nil
 	case bus.BlockReset:
-		if e.Block <= told.Next { // the answer will begin anew
+		if e.Block <= told.Next { // the answer will start over
 			delete(v.holes, e.Turn)
 			e.Block = told.Next
 		}
@@ -193,7 +193,7 @@ func (v *viewer) inSnapshot(ctx context.Context, e *bus.Event) (old bool, err er
 // block, the log contains the whole answer.
 func (v *viewer) endHole(ctx context.Context, e *bus.Event) (old bool, err error) {
 	old = v.told[e.Turn].Has[e.Block]
-	switch this := (said{e.Turn, e.Block}); sessions.Kind(e.Kind) {
+	switch this := (blockRef{e.Turn, e.Block}); sessions.Kind(e.Kind) {
 	case sessions.KindUser:
 		old, v.again = old && v.again != this, blockRef{}
 		return old, nil

@@ -17,7 +17,7 @@ import (
 type watchHandler struct {
 	events    bus.Events
 	access    Access
-	sights    sights
+	scopes    readScopes
 	snapshots *snapshot.Cache
 	streams   *streams
 	timeouts  Timeouts

@@ -95,7 +95,7 @@ func TestDoctorOnEmbeddings(t *testing.T) {
 			}
 		}
 	}
-	want("at first", note, "small at http://127.0.0.1", "256 dimensions", "0 entries have vectors", "words alone until they are made")
+	want("at first", note, "small at http://127.0.0.1", "256 dimensions", "0 entries have vectors", "recall matches words only")
 	m := models.NewMeanings(s.Words(), func() *config.Config { return cfg }, nil, s.Bill(), s.Money(), slog.New(slog.DiscardHandler))
 	say := func(turn string) {
 		t.Helper()

@@ -36,7 +36,7 @@ func (f *front) channelFacts(ctx context.Context) (map[string]api.ChannelFacts, 
 		return nil, err
 	}
 	all := map[string]api.ChannelFacts{}
-	for _, l := range f.endpoints {
+	for _, l := range f.liveChannels {
 		n := l.traffic.AddTo(noted[l.name])
 		one := api.ChannelFacts{Platform: l.config.Platform, Bot: cmp.Or(channels.BotName(l.channel), n.Bot), Since: n.Since, LastIn: n.LastIn, LastOut: n.LastOut}
 		if !l.isKnownHere() && !n.Since.IsZero() {

@@ -67,7 +67,7 @@ func newRemembered(on foundation, e *erasing, hidden *secrets) owndata.Remembere
 // newRecall makes the finder of what was said and remembered.
 func newRecall(on foundation, c *chatSide, k *knowledgeFolder, may *rights) *recall.Finder {
 	return recall.New(recall.Config{
-		Index: c.endpoints.linked(on), Sessions: on.home.Store, Book: on.home.Book, Members: &recall.Members{Access: c.endpoints.chatReader(on)},
+		Index: c.liveChannels.linked(on), Sessions: on.home.Store, Book: on.home.Book, Members: &recall.Members{Access: c.liveChannels.chatReader(on)},
 		Files: on.home.WorkspaceFiles, Knowledge: func(session string) fs.FS { return k.base.For(may.capabilities(session)) }, Page: func() *url.URL { return on.settings.Load().HTTP.Page() },
 		SessionOf: c.conversations.sessionOf, Bus: on.home.Bus, Prefix: c.liveChannels.prefix, Log: on.log,
 	})

@@ -103,7 +103,7 @@ func newAgentSide(on foundation, c *chatSide, hidden *secrets, box *commandSandb
 	on.home.Store.AskAtTurnStart(s.memories.Question)
 	s.prompts = &prompts{foundation: on, chains: c.chains, skills: s.skills, knowledge: s.knowledge, memories: s.memories, abilities: platforms.KnownAbilities{}}
 	s.answerer = &answerer{
-		foundation: on, limits: &limits{foundation: on}, endpoints: c.endpoints, asks: c.asks, jobs: s.jobs, subagents: s.subagents, undoing: s.undoing, rights: may,
+		foundation: on, limits: &limits{foundation: on}, liveChannels: c.liveChannels, asks: c.asks, jobs: s.jobs, subagents: s.subagents, undoing: s.undoing, rights: may,
 		events: c.events, costs: c.costs, audit: c.audit, sessionCache: sessioncache.New(sessioncache.BoundsFor(process.Memory())),
 		agents: &agents{
 			foundation: on, chains: c.chains, toolbox: s.toolbox, subagents: s.subagents, rights: may, mcp: s.mcp, skills: s.skills, prompts: s.prompts,

@@ -126,7 +126,7 @@ func warnOfOwnRoot(c Config) {
 
 // newServer makes the parts of a server with an open home, each from those made before it. box is where commands
 // run.
-func newServer(on foundation, c Config, hidden *secrets, opened endpoints, box *commandSandbox) *Server {
+func newServer(on foundation, c Config, hidden *secrets, opened liveChannels, box *commandSandbox) *Server {
 	on.words = models.NewMeanings(on.home.Store.Words(), on.settings.Load, hidden.text, on.home.Store.Bill(), on.home.Store.Money(), on.log)
 	s := &Server{foundation: on}
 	s.chats = newChatSide(on, c, opened)

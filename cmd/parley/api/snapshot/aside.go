@@ -12,12 +12,11 @@ import (
 	"parley/sessions"
 )
 
-// isAside reports whether an entry contains what an operator said, or a command's reply that was announced to
-// watchers when it was given: these occur in sessions that no platform shows. It is cheap for most other entries.
+// kindReply is the kind of what a turn that failed or was stopped told its person.
 const kindReply = "reply"
 
-// isAside reports whether an entry has what an operator has said, or a command's reply that watchers were told when
-// it was given: they are in sessions that no platform shows. It is cheap for most others.
+// isAside reports whether an entry contains what an operator said, or a command's reply that was announced to
+// watchers when it was given: these occur in sessions that no platform shows. It is cheap for most other entries.
 func (c *builder) isAside(e sessions.Entry) bool {
 	if e.Kind == sessions.KindCommand {
 		key, err := sessions.ParseKey(c.key)

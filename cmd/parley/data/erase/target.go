@@ -45,7 +45,7 @@ func (e *Eraser) covers(ctx context.Context, t *target, topic bus.Topic, m bus.M
 			return t.origin != "" && out.Origin == t.origin, nil
 		}
 		if slices.Contains(t.shared, out.Session) && !slices.Contains(t.alone, out.Session) {
-			return e.isPersons(ctx, t.person, out)
+			return e.belongsTo(ctx, t.person, out)
 		}
 		return slices.Contains(t.alone, out.Session), nil
 	}
@@ -64,7 +64,7 @@ func personBehind(in bus.Inbound) string {
 // belongsTo reports whether a queued outbound message comes from one of the person's turns. A turn that is missing
 // from the log counts as theirs, because it was logged before the message was published and so must have been
 // erased since.
-func (e *Eraser) isPersons(ctx context.Context, person string, out bus.Outbound) (bool, error) {
+func (e *Eraser) belongsTo(ctx context.Context, person string, out bus.Outbound) (bool, error) {
 	cause := out.Turn
 	if cause == "" { // it is a command's
 		cause = bus.ReplyCause(out.ID)

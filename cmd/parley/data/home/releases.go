@@ -21,9 +21,9 @@ const (
 	understandsParts     = 7  // summaries of a part of a turn that continues
 	understandsSubAgents = 8  // sub-agents' sessions, and turns that wait for them
 	understandsPlaces    = 9  // folders that agents have in place of the workspaces' root
-	understandsInodes    = 10 // approvals that hold on every machine that mounts the workspace
-	understandsTitles    = 11 // titles that models make, which go with what is erased
-	understandsProposals = 12 // what agents propose to remember, which goes with whom is forgotten
+	understandsInodes    = 10 // approvals that are valid on every machine that mounts the workspace
+	understandsTitles    = 11 // titles that models make, which are erased with the conversation
+	understandsProposals = 12 // proposals of what to remember, which are erased with the person's data
 	understands          = understandsProposals
 )
 
@@ -90,12 +90,13 @@ func (h *Home) MayTitle(ctx context.Context) (bool, error) {
 	return h.allUnderstand(ctx, understandsTitles)
 }
 
-// allUnderstand reports whether all serving processes understand at least the given number.
+// MayPropose reports whether an agent may propose what to remember: a process of an older release wouldn't erase
+// the proposals when the person is forgotten.
 func (h *Home) MayPropose(ctx context.Context) (bool, error) {
 	return h.allUnderstand(ctx, understandsProposals)
 }
 
-// allUnderstand reports whether all processes that serve understand at least that much.
+// allUnderstand reports whether all serving processes understand at least the given number.
 func (h *Home) allUnderstand(ctx context.Context, least int) (bool, error) {
 	all, err := h.Bus.Processes(ctx)
 	if err != nil {

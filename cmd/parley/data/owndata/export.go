@@ -128,7 +128,7 @@ func (f *exportState) addSchedules(ctx context.Context) error {
 	return nil
 }
 
-// addMemory adds what is remembered about the person now.
+// addProposals adds what agents have proposed to remember about the person.
 func (f *exportState) addProposals(ctx context.Context) error {
 	if f.commands.Memories == nil {
 		return nil
@@ -146,7 +146,7 @@ func (f *exportState) addProposals(ctx context.Context) error {
 	return nil
 }
 
-// addMemory adds what is remembered about the person, as it is now.
+// addMemory adds what is remembered about the person now.
 func (f *exportState) addMemory(ctx context.Context) error {
 	if f.commands.Memories == nil {
 		return nil

@@ -19,7 +19,7 @@ type Spender interface {
 	Note(model string, at time.Time, s bill.Sum)
 }
 
-// NewMeanings makes an index that also finds what was said in other words, if the settings name an embedding model.
+// A Ledger is a Spender that also knows what these calls have cost.
 type Ledger interface {
 	Spender
 	// Noted returns what a model has cost on the days from that of one time to that of another, in micro-dollars.
@@ -32,23 +32,23 @@ type Money interface {
 	Spent(ctx context.Context, of bill.Cap, at time.Time) (micro int64, err error)
 }
 
-// NewMeanings makes what also finds what was said in other words, if the settings name a model for embeddings. Where the
-// caps on what everybody may cost are reached, that model is not asked.
+// NewMeanings makes an index that also finds what was said in other words, if the settings name an embedding model. Once
+// a cap on what everybody may cost is reached, it doesn't ask that model.
 func NewMeanings(table *search.Table, settings func() *config.Config, plain func(string) string, ledger Ledger, money Money, log *slog.Logger) *search.Meanings {
 	e := &embeddings{settings: settings, spender: ledger, log: log}
 	caps := caps{settings, ledger, money}
 	return search.NewMeanings(search.MeaningsConfig{Table: table, With: e.current, Plain: plain, MayAsk: caps.haveRoom, Log: log})
 }
 
-// caps are the caps on what everybody may cost, for the model for embeddings.
+// caps are the caps on what everybody may cost, as the embedding model has to observe them.
 type caps struct {
 	settings func() *config.Config
 	ledger   Ledger
 	money    Money
 }
 
-// haveRoom reports whether less was spent than the caps of the day and of the month allow, by all calls in sessions and by
-// the model for embeddings. A server of one's own costs nothing.
+// haveRoom reports whether all calls in sessions and the embedding model together have cost less than the caps for the
+// day and the month allow. The operator's own server costs nothing.
 func (c caps) haveRoom(ctx context.Context) (bool, error) {
 	now, set := time.Now().UTC(), c.settings()
 	if set.Embeddings.PriceInput == 0 && llm.IsOwnServer(set.Embeddings.BaseURL) {
