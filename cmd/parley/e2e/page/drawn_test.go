@@ -2,6 +2,7 @@ package page
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -56,11 +57,11 @@ func TestTheNewestTurnsAreDrawnFirst(t *testing.T) {
 	x.press("Latest ↓")
 	end("at last")
 	x.wait("nothing more to draw", "window.held.length === 0")
-	want := ""
+	var want strings.Builder
 	for n := range newest {
-		want += fmt.Sprintf("what is in file %d?\n", n+8)
+		want.WriteString(fmt.Sprintf("what is in file %d?\n", n+8))
 	}
-	if got := eval[string](x, `[...document.querySelectorAll('.said-text')].map(e => e.textContent + "\n").join("")`); got != want {
+	if got := eval[string](x, `[...document.querySelectorAll('.said-text')].map(e => e.textContent + "\n").join("")`); got != want.String() {
 		t.Errorf("said was:\n%s", got)
 	}
 }
