@@ -1,8 +1,8 @@
-// Package proposals finds what of a long conversation is worth remembering, so that it can be proposed to the person.
+// Package proposals finds facts in a long conversation that are worth remembering, to propose them to the person.
 //
-// A model is asked once for each part of a session's log that is left behind, by a summary or by /new. It reads what the
-// person said and, if nothing in the conversation may have been written by strangers, what the agent answered. What it
-// proposes is in no memory: the person decides.
+// A model is asked once about each part of a session's log that a summary or /new replaces. It reads what the person
+// said. It also reads what the agent answered, unless strangers may have written something in the conversation. No
+// proposal is in a memory until the person keeps it.
 package proposals
 
 import (
@@ -20,44 +20,45 @@ import (
 )
 
 const (
-	// leastSaid is how many messages of the person a part of a conversation has at least that a model is asked about.
+	// leastSaid is the fewest messages from the person in a part of a conversation for a model to be asked about it.
 	leastSaid = 5
-	// mostFacts is how many facts of one part are proposed.
+	// mostFacts is how many facts from one part are proposed at most.
 	mostFacts = 3
-	// mostFact is how long a fact is at most, in bytes. A longer one is dropped, because cut it could mean something else.
+	// mostFact is the size limit of a fact, in bytes. A longer fact is dropped, because a shortened one could mean something else.
 	mostFact = 300
-	// mostRead is how much of the conversation the model reads, in bytes, and mostMessage how much of one message.
+	// mostRead limits how much of the conversation the model reads, in bytes, and mostMessage how much of one message.
 	mostRead, mostMessage = 32_000, 2_000
-	// mostRemembered is how much of each memory the model reads, in bytes.
+	// mostRemembered limits how much of each memory the model reads, in bytes.
 	mostRemembered = 8_000
-	// answerTokens bounds the answer. Models that reason need some before they say anything.
+	// answerTokens limits the answer. Reasoning models need some tokens before they write anything.
 	answerTokens = 2048
 	// Expires is how long the person has to decide.
 	Expires = 7 * 24 * time.Hour
-	// MostEntries is how many entries of a log are read for a part of it.
+	// MostEntries limits how many entries of the log are read for one part.
 	MostEntries = 400
 )
 
-// A Store keeps what is proposed, and tells people of it.
+// A Store stores proposals, and tells people about them.
 type Store interface {
-	// May reports whether anything may be proposed now: processes of an older release would not erase it.
+	// May reports whether anything may be proposed now. Nothing may while a process of an older release serves,
+	// because it wouldn't erase proposals.
 	May(ctx context.Context) (bool, error)
 	// Last returns up to which entry of a session's log a model was asked last, and whether the person was told.
 	Last(ctx context.Context, session string) (covers int64, told bool, err error)
-	// Past returns, as far as they were not erased, the newest entries, at most MostEntries, of a session's log after one entry and up to another. whole
-	// says that these are all.
+	// Past returns the newest entries of a session's log after one entry and up to another, at most MostEntries,
+	// without those that were erased. whole reports that these are all.
 	Past(ctx context.Context, session string, after, upTo int64) (entries []sessions.Entry, whole bool, err error)
-	// Known returns what is remembered and what was proposed.
+	// Known returns what is remembered already and what was proposed before.
 	Known(ctx context.Context, agent, person string) (Known, error)
-	// Propose keeps what was found in a part of a log, which may be nothing, unless that was done before.
+	// Propose stores what was found in a part of a log, which may be nothing. It does nothing if that was done before.
 	Propose(ctx context.Context, r Round) error
-	// Forget erases what was proposed of a session, in any state.
+	// Forget erases the proposals from a session, in any state.
 	Forget(ctx context.Context, session string) error
-	// Tell tells the person what is kept, once, however often it is called.
+	// Tell tells the person about the stored proposals, only once no matter how often it is called.
 	Tell(ctx context.Context, session string, covers int64) error
 }
 
-// A Round is what was found in a part of a log.
+// A Round contains the facts found in one part of a log.
 type Round struct {
 	Session, Agent string
 	Covers         int64  // the part's last entry
@@ -73,24 +74,24 @@ type Fact struct {
 	Text    string
 }
 
-// Known is what need not be proposed.
+// Known contains what need not be proposed again.
 type Known struct {
 	OfPerson, OfAgent string // what is remembered
-	Untrusted         bool   // strangers may have written some of that
+	Untrusted         bool   // strangers may have written some of what is remembered
 	Proposed          []string
 }
 
 // A Conversation is a part of a conversation as the model reads it.
 type Conversation struct {
 	lines []line // the oldest first
-	said  int    // how many the person has said
+	said  int    // how many lines are the person's
 }
 
 // A line is a text with the tag of its frame.
 type line struct{ tag, text string }
 
-// Read returns what a person said in a private chat and, if trusted is true, what the agent answered. What tools returned
-// is left out, and so is what others said.
+// Read returns what a person said in a private chat and, if trusted is true, what the agent answered. It leaves out
+// results of tools and what others said.
 func Read(records []journal.Record, person string, trusted bool) Conversation {
 	var c Conversation
 	theirs := map[string]bool{} // ids of messages
@@ -134,11 +135,11 @@ func (c *Conversation) add(tag, text string) {
 	c.lines = append(c.lines, line{tag, beginning(text, mostMessage)})
 }
 
-// IsLong reports whether the person has said so much that a model is asked.
+// IsLong reports whether the person has said enough for a model to be asked.
 func (c Conversation) IsLong() bool { return c.said >= leastSaid }
 
-// Request returns the request for the facts in a conversation. owner says that the person owns the bot, and so decides about
-// the agent's memory too.
+// Request returns the request that asks a model for the facts in a conversation. owner says that the person owns the
+// bot, and so may also decide about the agent's memory.
 func (c Conversation) Request(known Known, owner bool) llm.Request {
 	var b strings.Builder
 	from, size := len(c.lines), 0
@@ -180,8 +181,8 @@ const (
 	ofAgent  = "agent:"
 )
 
-// Facts returns what a model's answer proposes, without what is known and without what has a secret, which redact takes out.
-// Facts for the agent's memory count only from an owner's conversation.
+// Facts returns the facts that a model's answer proposes. It drops facts that are known already, and facts with secrets,
+// which are those that redact changes. Facts for the agent's memory count only in an owner's conversation.
 func Facts(answer string, owner bool, known Known, redact func(string) string) []Fact {
 	var found []Fact
 	have := lettersOfAll(known)
@@ -237,7 +238,7 @@ func oneLine(text string) string {
 	}, strings.ToValidUTF8(text, "")), func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
 }
 
-// beginning returns the beginning of a text: at most that many bytes, on whole characters.
+// beginning returns at most the first bytes of a text, in whole characters.
 func beginning(text string, most int) string {
 	if len(text) <= most {
 		return text

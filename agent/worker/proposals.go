@@ -17,11 +17,11 @@ import (
 	"parley/sessions"
 )
 
-// proposeWithin is how long it may take to find what is worth remembering. The session shows as worked on meanwhile.
+// proposeWithin limits how long the search for facts worth remembering may take. Meanwhile, the session counts as busy.
 const proposeWithin = 30 * time.Second
 
-// noteSaid notes a message of a person after which something may be proposed to be remembered: in a private chat on a
-// platform, where the person can decide.
+// noteSaid notes a message from a person after which something may be proposed: one in a private chat on a platform,
+// where the person can decide.
 func (r *sessionRun) noteSaid(it *item) {
 	in := &it.in
 	if r.Agent.Proposals == nil || in.Group || !in.Private || in.From.ID == "" || !it.isKind(bus.Said) && !it.isKind(bus.Command) {
@@ -32,9 +32,9 @@ func (r *sessionRun) noteSaid(it *item) {
 	}
 }
 
-// propose has a model find what is worth remembering of the newest part of the conversation that was left behind, and tells
-// the person, if nothing else is to be done. Both are done once: whoever is cut off before the person was told leaves that to
-// the run after the session's next message. What fails is tried again then, too.
+// propose has a model find facts worth remembering in the newest part of the conversation that a summary replaced, and
+// tells the person, if there is nothing else to do. Each happens once: if a run is cut off before the person was told,
+// the run after the session's next message tells them. What fails is also tried again then.
 func (r *sessionRun) propose(ctx context.Context) error {
 	in := r.said
 	r.said = nil
@@ -53,14 +53,14 @@ func (r *sessionRun) propose(ctx context.Context) error {
 	return err
 }
 
-// A proposer proposes to a person what to remember of a session.
+// A proposer proposes to a person what to remember from a session.
 type proposer struct {
 	*turn.Session
 	askers *model.Askers
 	in     *bus.Inbound // the person's newest message
 }
 
-// propose does that for the session's log up to the entry covers.
+// propose asks a model about the session's log up to the entry covers, stores what it finds, and tells the person.
 func (p proposer) propose(ctx context.Context, covers int64) error {
 	store, in := p.Agent.Proposals, p.in
 	last, told, err := store.Last(ctx, p.Key())
@@ -86,8 +86,8 @@ func (p proposer) propose(ctx context.Context, covers int64) error {
 		if len(found) == 0 {
 			return nil
 		}
-		// Whoever erases the person's words erases those of the log first, and then what was proposed. If the log no longer has
-		// them now, what was proposed may have been too late for that.
+		// An erasure of the person's words erases the log first, and then the proposals. If the words are no longer in
+		// the log now, these proposals may have been stored too late to be erased with them.
 		if left, _, err := store.Past(ctx, p.Key(), covers-1, covers); err != nil || len(left) == 0 {
 			return errors.Join(err, store.Forget(ctx, p.Key()))
 		}
@@ -102,8 +102,8 @@ func (p proposer) propose(ctx context.Context, covers int64) error {
 	return nil
 }
 
-// findFacts asks the model what is worth remembering of the session's log after one entry and up to another. A part in which
-// the person has said little has nothing, without asking.
+// findFacts asks the model what is worth remembering from the session's log after one entry and up to another. It
+// doesn't ask about a part in which the person said little.
 func (p proposer) findFacts(ctx context.Context, after, covers int64) ([]proposals.Fact, error) {
 	in := p.in
 	entries, whole, err := p.Agent.Proposals.Past(ctx, p.Key(), after, covers)
@@ -125,7 +125,7 @@ func (p proposer) findFacts(ctx context.Context, after, covers int64) ([]proposa
 	if !conversation.IsLong() {
 		return nil, nil
 	}
-	// What the call sets aside has a name of its own, beside those of the turn that has just ended.
+	// The call's reservation has an id of its own, apart from those of the turn that has just ended.
 	t := &turn.Turn{ID: bus.DerivedID(in.ID, "#memory"), Person: in.From.ID, Route: route.Of(*in)}
 	p.Point("propose:ask")
 	answer, err := p.askers.New(p.Aside()).TextAside(ctx, t, conversation.Request(known, in.From.Owner))
@@ -135,8 +135,8 @@ func (p proposer) findFacts(ctx context.Context, after, covers int64) ([]proposa
 	return proposals.Facts(answer, in.From.Owner, known, p.Redactor().Text), nil
 }
 
-// hasUntrusted reports whether strangers may have written some of what the agent read in a part of the log, or before it as
-// far as a summary tells of that.
+// hasUntrusted reports whether strangers may have written some of what the agent read in a part of the log, or, as far as
+// a summary says so, before it.
 func hasUntrusted(records []journal.Record, covers int64) bool {
 	words := slices.DeleteFunc(slices.Clone(records), func(r journal.Record) bool { return r.Kind == sessions.KindSummary })
 	return slices.ContainsFunc(records, func(r journal.Record) bool {

@@ -20,7 +20,7 @@ const (
 // errFull says that a memory has no room for more.
 var errFull = errors.New("the memory is full")
 
-// Propose tells the person what an agent proposes to remember of a session's log up to the entry covers. It may be
+// Propose tells the person what an agent proposes to remember from a session's log up to the entry covers. It may be
 // called again: the person is told once.
 func (d *Commands) Propose(ctx context.Context, session string, covers int64) error {
 	all, err := d.Book.Proposed(ctx, session, covers)
@@ -32,8 +32,8 @@ func (d *Commands) Propose(ctx context.Context, session string, covers int64) er
 	return d.publishTo(ctx, out)
 }
 
-// shown returns the message that shows the proposals of one part of a log, with buttons for those that are open. A later
-// one replaces it.
+// shown returns the message that shows the proposals from one part of a log, with buttons for the open ones. A later
+// message replaces it.
 func (d *Commands) shown(all []channels.Proposal) bus.Outbound {
 	at := all[0].At
 	out := bus.Outbound{To: at, Subject: "proposals " + all[0].ID}
@@ -73,7 +73,7 @@ func buttonsFor(p channels.Proposal, i, of int) []bus.Button {
 	}
 }
 
-// textFor says for whom a proposal is remembered, unless it is the person.
+// textFor says that a proposal would be remembered for the agent; "" if it's for the person.
 func textFor(p channels.Proposal) string {
 	if p.Scope == channels.OfAgent {
 		return textForAgent
@@ -86,7 +86,7 @@ func (d *Commands) isOpen(p channels.Proposal) bool {
 	return p.State == channels.ProposalOpen && p.Expires.After(d.now())
 }
 
-// openProposals returns those proposals to a person that can still be kept, as the end of a text; "" if there are none.
+// openProposals returns the proposals that a person can still keep, to be appended to a text; "" if there are none.
 func (d *Commands) openProposals(ctx context.Context, in bus.Inbound) (text string, buttons []bus.Button, err error) {
 	all, err := d.Book.ProposalsTo(ctx, in.From.ID)
 	if err != nil {
@@ -107,8 +107,8 @@ func (d *Commands) openProposals(ctx context.Context, in bus.Inbound) (text stri
 	return b.String(), buttons, nil
 }
 
-// decide carries out what a person decides about proposals, shows that in place of these, and answers a command that was
-// not given there with a button.
+// decide carries out what a person decides about proposals, and updates the message that shows them. It also replies,
+// unless the person pressed a button of that message.
 func (d *Commands) decide(ctx context.Context, in bus.Inbound, word string, ids []string) error {
 	var answers []string
 	shown := map[string]bool{} // by the session and the entry
@@ -142,7 +142,7 @@ func (d *Commands) decide(ctx context.Context, in bus.Inbound, word string, ids 
 	return d.reply(ctx, in, strings.Join(slices.Compact(answers), "\n\n"))
 }
 
-// showDecided shows how the proposals are now that came with p, in their place.
+// showDecided updates the message that shows p and the proposals that came with it.
 func (d *Commands) showDecided(ctx context.Context, in bus.Inbound, p channels.Proposal) error {
 	all, err := d.Book.Proposed(ctx, p.Session, p.Covers)
 	if err != nil || len(all) == 0 {

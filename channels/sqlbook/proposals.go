@@ -17,7 +17,7 @@ import (
 // proposals stores what agents propose to remember.
 type proposals struct{ people *people }
 
-// schemaProposals adds what agents propose to remember, and up to which entry each session was looked through for that.
+// schemaProposals adds the tables for proposals, and for the last entry of each session about which a model was asked.
 const schemaProposals = `
 CREATE TABLE proposals (
 	id      TEXT PRIMARY KEY,
@@ -48,7 +48,7 @@ CREATE TABLE proposal_rounds (
 const (
 	// refusedFor is how long a refused proposal is remembered, so that it is not proposed again.
 	refusedFor = 365 * 24 * time.Hour
-	// proposalID is how many characters the id of a proposal has. People type it.
+	// proposalID is the length of a proposal's id. People type it.
 	proposalID = 6
 )
 
@@ -192,7 +192,7 @@ func (ps *proposals) DecideProposal(ctx context.Context, d channels.ProposalDeci
 }
 
 // findProposal returns the proposal that a decision is about; refused is channels.ErrNoProposal if there is none, or if
-// the decision is another person's.
+// another person has to decide it.
 func findProposal(tx *sqldb.Tx, d channels.ProposalDecision, now time.Time) (p channels.Proposal, refused, err error) {
 	rows, err := tx.Query(selectProposals+`WHERE id = ? AND expires > ?`, sqldb.Text(d.ID), stamp(now))
 	if err != nil {
@@ -217,7 +217,7 @@ func findProposal(tx *sqldb.Tx, d channels.ProposalDecision, now time.Time) (p c
 	return p, nil, err
 }
 
-// keepProposal adds a proposal to the memory to which it belongs.
+// keepProposal adds a proposal to its memory.
 func keepProposal(tx *sqldb.Tx, p channels.Proposal, add func(old, text string) (string, error)) (refused, err error) {
 	account := p.Owner
 	if p.Scope == channels.OfPerson {
@@ -235,7 +235,7 @@ func keepProposal(tx *sqldb.Tx, p channels.Proposal, add func(old, text string) 
 	return nil, writeMemory(tx, p.Scope, account, m)
 }
 
-// deleteProposals deletes the proposals for a memory: those of an agent's, or those to the people of an account.
+// deleteProposals deletes the proposals for a memory: those for an agent's memory, or those to a person's accounts.
 func deleteProposals(tx *sqldb.Tx, scope, account string) (n int64, err error) {
 	if scope == channels.OfAgent {
 		return tx.Exec(`DELETE FROM proposals WHERE scope = ? AND owner = ?`, textArgs(scope, account)...)

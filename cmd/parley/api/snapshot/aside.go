@@ -42,8 +42,8 @@ func (c *builder) addAside(e sessions.Entry) error {
 	return nil
 }
 
-// addReplies adds what a turn has told its person when it failed or was stopped, which no block has. Each reply has the
-// id that it has as an event.
+// addReplies adds what a turn told its person when it failed or was stopped, which is in no block. Each reply has the
+// same id as its event.
 func (c *builder) addReplies(turn string, done sessions.TurnDone) {
 	if done.State == sessions.TurnCompleted {
 		return
@@ -55,7 +55,7 @@ func (c *builder) addReplies(turn string, done sessions.TurnDone) {
 	}
 }
 
-// keepAside adds something that was said to the snapshot, and drops the oldest if there is too much.
+// keepAside adds a message to the snapshot, and drops the oldest messages if there are too many.
 func (c *builder) keepAside(said Aside) {
 	c.said = append(c.said, said)
 	size := 0

@@ -11,8 +11,8 @@ import (
 	"parley/sessions"
 )
 
-// A Rendered is a snapshot in the form in which it is sent to everybody who begins to
-// watch before the session changes. It is never changed after it was made.
+// A Rendered is a snapshot as it is sent to everybody who begins to watch before the session changes. It is
+// immutable.
 type Rendered struct {
 	Frame        []byte                // the event as it is sent
 	Blocks       map[string]TurnBlocks // by turn
@@ -22,7 +22,7 @@ type Rendered struct {
 	info sessions.Info // the session when it was read
 }
 
-// A TurnBlocks says which blocks of a turn a snapshot has.
+// A TurnBlocks says which blocks of a turn are in a snapshot.
 type TurnBlocks struct {
 	Next int          // the number of the first block of the turn's next answer
 	Has  map[int]bool // by number
@@ -53,14 +53,14 @@ type cacheSlot struct {
 	users    int // how many callers of Get use it
 }
 
-// NewCache returns an empty cache. redact returns what takes secrets out of what is shown, and encode the event
-// that watchers are sent.
+// NewCache returns an empty cache. redact returns the Redactor that removes secrets from what is shown, and encode
+// returns the event that is sent to watchers.
 func NewCache(log sessions.Reader, redact func() blocks.Redactor, encode func(Snapshot) ([]byte, error)) *Cache {
 	return &Cache{log: log, redact: redact, encode: encode, readSlots: make(chan struct{}, maxReads), kept: map[string]*cacheSlot{}}
 }
 
-// Get returns a snapshot of a session that is no older than the call. A session that does not
-// exist yet has an empty one.
+// Get returns a snapshot of a session that is no older than the call. A session that does not exist
+// yet has an empty snapshot.
 func (c *Cache) Get(ctx context.Context, key string) (*Rendered, error) {
 	s := c.acquire(key)
 	defer c.release(key, s)
@@ -132,7 +132,7 @@ func (c *Cache) drop(key string, s *cacheSlot) {
 	}
 }
 
-// Clear removes all snapshots, because something was erased that they may show.
+// Clear removes all snapshots, because they may show something that was erased.
 func (c *Cache) Clear() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,4 +1,4 @@
-// Package snapshot makes snapshots of the newest turns of a session for whoever begins to watch it.
+// Package snapshot makes snapshots of a session's newest turns for everybody who begins to watch it.
 package snapshot
 
 import (
@@ -11,20 +11,20 @@ import (
 	"parley/sessions"
 )
 
-// A Snapshot shows a session's newest turns as its log has them. A watcher who receives one
-// forgets all blocks that came before and shows these.
+// A Snapshot contains a session's newest turns as they are in its log. A watcher who receives one forgets all earlier
+// blocks and shows these.
 type Snapshot struct {
 	Turns  []Turn  `json:"turns"`
 	Blocks []Block `json:"blocks"`
 	// Messages are what was said among these turns: by operators, in reply to commands, and at the end of turns that
 	// failed or were stopped.
 	Messages []Aside `json:"messages,omitempty"`
-	// Asks are those of these turns that have ended. Those that are open are in the list of asks, for who may see them.
+	// Asks are the ended asks of these turns. Open ones are in the list of asks, for those who may see them.
 	Asks []bus.Ask `json:"-"`
 }
 
-// An Aside is what an operator has said in the conversation in place of the agent, the reply to a command, or what a turn
-// that failed or was stopped has told its person.
+// An Aside is what an operator said in the conversation in place of the agent, the reply to a command, or what a turn
+// that failed or was stopped told its person.
 type Aside struct {
 	Call    string `json:"call"` // the message's id
 	Kind    string `json:"kind"`
@@ -43,7 +43,7 @@ type Turn struct {
 	State  string   `json:"state"` // running, parked, done, failed or cancelled
 }
 
-// A Block is something that a person said, that the model thought, said or called, or that a call gave;
+// A Block is something that a person said, that the model thought, said or called, or that a call returned.
 // Block is its number within its turn.
 type Block struct {
 	Turn  string `json:"turn"`
@@ -64,13 +64,13 @@ const (
 	parked  = "parked" // the turn waits for people
 )
 
-// A snapshot holds at most this many turns, and fewer if their blocks take more than
-// maxBytes: then the oldest are left out. Watchers read earlier turns from the log.
+// A snapshot contains at most this many turns. If their blocks take more than maxBytes, the oldest turns are left
+// out. Watchers read earlier turns from the log.
 const (
 	maxTurns = 32
 	maxBytes = 1 << 20
 	pageSize = 100 // how many entries are read from the log at a time
-	// MaxMessages is how many asides it has at most, and it has at most maxMessageBytes of them: the newest.
+	// MaxMessages and maxMessageBytes limit the asides in a snapshot, which are the newest ones.
 	MaxMessages     = 64
 	maxMessageBytes = 256 << 10
 )
@@ -94,7 +94,7 @@ type turnBlocks struct {
 	size    int
 }
 
-// use returns the call with that id, as watchers are shown it.
+// use returns the call with that id as watchers see it.
 func (t *turnBlocks) use(call string) (use sessions.ToolUse) {
 	for _, b := range t.blocks {
 		if b.Call == call && b.Kind == string(sessions.KindToolUse) {
@@ -104,7 +104,7 @@ func (t *turnBlocks) use(call string) (use sessions.ToolUse) {
 	return use
 }
 
-// endedAsks returns what people were asked that has ended.
+// endedAsks returns the asks that have ended.
 func (t *turnBlocks) endedAsks(session string) (all []bus.Ask) {
 	for _, a := range t.asks.Ended(t.state.State != running && t.state.State != parked) {
 		a.Session, a.Person = session, t.person
@@ -248,8 +248,7 @@ func (c *builder) findTurn(id string) *turnBlocks {
 	return nil
 }
 
-// trim drops the oldest turns while the snapshot is too large, but never a turn that runs, nor
-// the newest.
+// trim drops the oldest turns while the snapshot is too large, but never the newest turn or one that is running.
 func (c *builder) trim() {
 	for len(c.turns) > 1 && (len(c.turns) > maxTurns || c.size > maxBytes) {
 		oldest := c.turns[0]

@@ -1,4 +1,4 @@
-// Package proposing keeps in the book what agents propose to remember, and has people told of it.
+// Package proposing stores in the book what agents propose to remember, and has people told about it.
 package proposing
 
 import (
@@ -23,7 +23,7 @@ type Store struct {
 	Book   Book
 	Logs   sessions.Reader
 	People *people.Commands
-	// MayPropose reports whether no process of an older release serves, which would not erase what is proposed.
+	// MayPropose reports that no process of an older release is serving, which wouldn't erase proposals.
 	MayPropose func(ctx context.Context) (bool, error)
 }
 
@@ -35,7 +35,7 @@ func (s Store) Last(ctx context.Context, session string) (covers int64, told boo
 	return s.Book.LastProposed(ctx, session)
 }
 
-// Past implements proposals.Store: it reads the entries that the session's summaries cover, too.
+// Past implements proposals.Store. It also reads entries that the session's summaries replace.
 func (s Store) Past(ctx context.Context, session string, after, upTo int64) (entries []sessions.Entry, whole bool, err error) {
 	from := max(after, upTo-proposals.MostEntries) + 1
 	for e, err := range s.Logs.Read(ctx, session, from) {
