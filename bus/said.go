@@ -105,13 +105,13 @@ const (
 	TaskEnded = "task_ended"
 )
 
-// saidWithFiles is the encoded kind of a Said message with attachments: a release from
-// before attachments would answer its text and ignore the files.
-const saidWithFiles = "said_with_files"
+// kindSaidWithFiles is what Encode writes as the Kind of a Said message with attachments. A release that can't handle
+// attachments doesn't know this kind, so it leaves the message alone instead of answering its text without the files.
+const kindSaidWithFiles = "said_with_files"
 
-// saidByProgram is the encoded kind of a Said message that quotes a program's post: a
-// release from before such posts would look for a person.
-const saidByProgram = "said_by_program"
+// kindSaidByProgram is what Encode writes as the Kind of a Said message that quotes a program's post. A release that
+// doesn't know such posts would look for a person who sent it.
+const kindSaidByProgram = "said_by_program"
 
 // KnownKind reports whether this release knows an inbound message's kind. A message of
 // another kind comes from a newer release and is left to it.
@@ -257,9 +257,9 @@ func (in Inbound) Encode() ([]byte, error) {
 	switch {
 	case in.Kind != Said:
 	case in.IsPosted():
-		in.Kind = saidByProgram
+		in.Kind = kindSaidByProgram
 	case len(in.Attachments) > 0:
-		in.Kind = saidWithFiles
+		in.Kind = kindSaidWithFiles
 	}
 	return plainjson.Marshal(in)
 }
@@ -275,7 +275,7 @@ func DecodeInbound(body []byte) (Inbound, error) {
 	}
 	in := read.Inbound
 	in.Private = IsPrivate(read.Private, in.Group)
-	if in.Kind == saidWithFiles || in.Kind == saidByProgram {
+	if in.Kind == kindSaidWithFiles || in.Kind == kindSaidByProgram {
 		in.Kind = Said
 	}
 	return in, nil

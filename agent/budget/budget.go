@@ -260,7 +260,8 @@ func (p *Reservations) startKeeping() {
 	}
 }
 
-// reserve reserves both tokens and money. If it fails, it may have reserved one of them.
+// reserve reserves the tokens and the money that the next call needs, each only if it is limited. If reserve fails, either
+// of them, or both, may be reserved.
 func (p *Reservations) reserve(ctx context.Context, id string, next Call, b Bounds, now time.Time) error {
 	tokens, money := p.reservations(id, next, b, now)
 	if tokens != nil {

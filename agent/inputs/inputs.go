@@ -27,7 +27,7 @@ const (
 // walkTimeout limits how long it may take to read a workspace for an approval.
 const walkTimeout = 5 * time.Second
 
-// Config holds the parts that a Comparer works with.
+// Config holds the parts that a Hasher works with.
 type Config struct {
 	Workspace func(session string) (*workspace.Dir, error)
 	// Running lists the background jobs of a session that are running.
@@ -36,17 +36,17 @@ type Config struct {
 	Anywhere func(ctx context.Context) (bool, error)
 }
 
-// A Comparer hashes what calls work on.
-type Comparer struct{ cfg Config }
+// A Hasher hashes the files that tool calls depend on.
+type Hasher struct{ cfg Config }
 
-// New makes a Comparer.
-func New(c Config) *Comparer { return &Comparer{c} }
+// New makes a Hasher.
+func New(c Config) *Hasher { return &Hasher{c} }
 
-// Hash returns a hash of what a tool call works on besides its arguments, so that a change after people have
-// approved the call is noticed: the session's directory, the files in it that the arguments name, as a whole
+// HashFiles hashes the files that a tool call depends on, so that we notice if they change after somebody approved
+// the call: the session's directory, the files in it that the arguments name, as a whole
 // argument or within a command line, and all files of the directory if the call may read others. like is the
 // mode of the hash that the new one is compared with; nil if there is none yet.
-func (c *Comparer) Hash(ctx context.Context, call tools.Call, like *string) (agentasks.Inputs, error) {
+func (c *Hasher) HashFiles(ctx context.Context, call tools.Call, like *string) (agentasks.Inputs, error) {
 	dir, err := c.cfg.Workspace(call.Session)
 	if err != nil {
 		return agentasks.Inputs{}, fmt.Errorf("open the workspace: %w", err)
@@ -73,7 +73,7 @@ func (c *Comparer) Hash(ctx context.Context, call tools.Call, like *string) (age
 
 // modesFor returns the modes by which the inputs of a call can be hashed. The first that doesn't take too long
 // is used.
-func (c *Comparer) modesFor(ctx context.Context, call tools.Call, like *string) []string {
+func (c *Hasher) modesFor(ctx context.Context, call tools.Call, like *string) []string {
 	switch {
 	case like != nil:
 		return []string{*like}
@@ -89,7 +89,7 @@ func (c *Comparer) modesFor(ctx context.Context, call tools.Call, like *string) 
 }
 
 // nameWriters adds to an error about files that keep changing who may be writing them.
-func (c *Comparer) nameWriters(ctx context.Context, session string, err error) error {
+func (c *Hasher) nameWriters(ctx context.Context, session string, err error) error {
 	running, failed := c.cfg.Running(ctx, session)
 	if failed != nil {
 		return errors.Join(err, failed)

@@ -154,7 +154,7 @@ func sizeOf(r journal.Record, cleared int64) int {
 	return 0
 }
 
-// frameBytes is the estimated length of a message's frame.
+// frameBytes is the estimated size, in bytes, of what surrounds an entry's text in a request, such as its frame.
 const frameBytes = 64
 
 // keptEntries returns the numbers of the entries that stay beside a summary: people's messages, newest first

@@ -181,7 +181,7 @@ func (p *memoryPlacement) framesAt(n sessions.Notice, memory []Memory) string {
 			if m.Scope != mark.Scope {
 				continue
 			}
-			if p.holds[i] = m.begins(mark); p.holds[i] && mark.Bytes > p.shown[i] {
+			if p.holds[i] = m.hasPrefix(mark); p.holds[i] && mark.Bytes > p.shown[i] {
 				b.WriteString(frameMemory(m, p.shown[i], mark.Bytes))
 				p.shown[i] = mark.Bytes
 			}
@@ -190,9 +190,9 @@ func (p *memoryPlacement) framesAt(n sessions.Notice, memory []Memory) string {
 	return b.String()
 }
 
-// begins reports whether the memory still begins with the text that a mark covers, with no line of it extended
+// hasPrefix reports whether the memory still starts with the text that a mark covers, with no line of it extended
 // since.
-func (m Memory) begins(mark sessions.MemoryMark) bool {
+func (m Memory) hasPrefix(mark sessions.MemoryMark) bool {
 	if mark.Bytes > len(m.Text) || mark.Bytes < len(m.Text) && m.Text[mark.Bytes] != '\n' {
 		return false
 	}

@@ -24,8 +24,8 @@ import (
 	"parley/sessions/bill"
 )
 
-// The commands that a session carries out itself, in addition to the answers to asks and the command that stops
-// its turns. The gateway recognizes them.
+// The commands that a session answers, in addition to those that answer asks and the one that stops turns. A gateway
+// carries out forget, export, memory, recall, link and ui itself: they come here only from terminals and the web page.
 const (
 	cmdNew     = "new"
 	cmdStatus  = "status"

@@ -7,8 +7,8 @@ import (
 	"parley/bus"
 )
 
-// failureStreaks counts the failed sends to each address since the last success, and remembers when they began. It
-// may lose counts, any of them when it is full and all of them when the process ends; they build up again.
+// failureStreaks counts the failed sends to each address since the last success, and remembers when they began. The
+// counts are only in memory: when there are too many, any of them may be dropped, and they end with the process.
 type failureStreaks struct {
 	mu sync.Mutex
 	at map[bus.Address]failureStreak

@@ -16,8 +16,8 @@ const (
 	// minFailuresToFallBack is how many sends in a row to an address must have failed before its messages go to their
 	// fallbacks.
 	minFailuresToFallBack = 5
-	// giveUpAheadAfter is the age at which a message that only goes ahead of another one is given up, because the
-	// other waits behind it.
+	// giveUpAheadAfter takes the place of Policy.GiveUp for a message with Ahead set, which only introduces another one:
+	// it is short, because the other message is waiting for it.
 	giveUpAheadAfter = 5 * time.Minute
 )
 

@@ -161,7 +161,9 @@ func (c Config) handlePresent(ctx context.Context, one Concern, st state, known 
 	return nil
 }
 
-// handleGone records that a concern no longer exists, and tells owners once it is over.
+// handleGone handles a concern that Look no longer reports. Once the concern has been gone for Calm, handleGone forgets
+// it, and tells owners that it is over if they were told about it. It forgets a Patient concern that they weren't told
+// about at once.
 func (c Config) handleGone(ctx context.Context, s Source, id string, st state, now time.Time) error {
 	switch {
 	case st.Told.IsZero() && st.Patient:

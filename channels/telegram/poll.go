@@ -21,9 +21,10 @@ const (
 	forgetOffsetAfter = 6 * 24 * time.Hour
 	// confirmTimeout limits the last call at shutdown, which tells Telegram what has been handled.
 	confirmTimeout = 2 * time.Second
-	// codeConflict is Telegram's code while another process polls for the same bot; conflictLogEvery is the minimum
-	// time between two log entries about that.
-	codeConflict     = "409"
+	// codeConflict is the error code that Telegram returns while another process polls for the same bot, or while a
+	// webhook is set.
+	codeConflict = "409"
+	// conflictLogEvery is the minimum time between two log entries about codeConflict.
 	conflictLogEvery = time.Minute
 )
 

@@ -34,8 +34,8 @@ func escape(s string) string {
 	return b.String()
 }
 
-// findURL returns where the first URL in a text begins and ends; it ends before the first character with which
-// markup could begin. If there is no URL, both results are the end of the text.
+// findURL returns where the first URL in a text begins and ends. The URL ends before the first space, line end, quote,
+// bracket, or other character that a URL can't contain. If there is no URL, both results are the length of the text.
 func findURL(s string) (from, to int) {
 	for from < len(s) {
 		i := strings.Index(s[from:], "http")

@@ -222,8 +222,8 @@ func leavingNote(server *client.Client) string {
 	return "the answer continues in the background; parley sessions shows it"
 }
 
-// terminalCommands returns the commands that a terminal offers: all except those about people's own data, which
-// only chats on platforms carry out.
+// terminalCommands returns the commands that a terminal offers: all except those about people's own data, which don't
+// work in terminals.
 func terminalCommands() []string {
 	return slices.DeleteFunc(channels.Commands(), func(name string) bool { return channels.IsOwnData(bus.Inbound{Kind: bus.Command, Text: name}) })
 }

@@ -25,7 +25,8 @@ const (
 	// lately.
 	lookAllEvery = time.Hour
 	lately       = 30 * time.Minute
-	// mergeEvery is the number of entries after which mergePending works.
+	// mergeEvery is the number of added entries after which mergePending has PostgreSQL merge its list of pending
+	// entries into the index.
 	mergeEvery = 300
 	// pageOfSessions is how many sessions one statement looks at.
 	pageOfSessions = 1000

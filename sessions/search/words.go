@@ -172,7 +172,8 @@ func isJoiner(r rune) bool { return strings.ContainsRune("_-./:@'’\\,", r) }
 // isSeparator reports whether a byte is a joiner, but for an apostrophe.
 func isSeparator(b byte) bool { return strings.IndexByte("_-./:@\\,", b) >= 0 }
 
-// isUnspaced reports whether a character is of a script that has no spaces between words, or, as Korean, few.
+// isUnspaced reports whether a character belongs to a script that is written without spaces between words, or in which
+// a space doesn't separate every two words, as in Korean.
 func isUnspaced(r rune) bool {
 	const longVowel = 'ー' // of Katakana, which Unicode counts to several scripts
 	return r >= 0x0E00 && (r == longVowel || unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul,

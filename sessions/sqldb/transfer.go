@@ -170,7 +170,7 @@ func (t table) quotedName() string { return pgx.Identifier{t.name}.Sanitize() }
 // in both databases.
 func (t table) query() string { return "SELECT " + t.columnNames() + " FROM " + t.quotedName() }
 
-// columnNames returns the names of the columns in the form for statements.
+// columnNames returns the names of the columns, quoted and separated by commas, for use in statements.
 func (t table) columnNames() string {
 	ids := make([]string, len(t.columns))
 	for i, c := range t.columns {

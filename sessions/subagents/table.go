@@ -238,11 +238,11 @@ func (t Table) SessionsFor(ctx context.Context, person string, parents ...string
 	return all, nil
 }
 
-// EraseSession deletes the tasks that a session has handed out. Tasks that the session itself works on
-// end as lost, and their parents are told; for those that have ended, only the words are erased. It
-// returns the number of changed rows.
+// EraseSession deletes the tasks that a session handed out, and those that it worked on and whose parents have been
+// told how they ended. Of the other tasks that it worked on, open ones become lost, and ended ones keep their state.
+// EraseSession erases the texts of both, and the sweep tells their parents later. It returns the number of changed rows.
 func EraseSession(tx *sqldb.Tx, session string) (int64, error) {
-	n, err := tx.Exec("DELETE FROM tasks WHERE parent = ? OR session = ? AND told = 1 AND NOT "+open, texts(session, session)...)
+	n, err := tx.Exec("DELETE FROM tasks WHERE parent = ? OR (session = ? AND told = 1 AND NOT "+open+")", texts(session, session)...)
 	if err != nil {
 		return 0, err
 	}

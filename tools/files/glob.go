@@ -102,8 +102,9 @@ func findMatches(ctx context.Context, dir Dir, base string, pattern *regexp.Rege
 	return result, err
 }
 
-// compileGlobArg turns rest into a regular expression: a path pattern, or what remains of it without the folder in
-// which the search begins. Its errors show the whole pattern, given, and the name of the tool's argument, what.
+// compileGlobArg compiles rest, which is the pattern in a tool's argument, or what is left of that pattern without the
+// folder in which the search begins. what is the argument's name, for errors. given is the complete pattern, of which
+// only the length is checked.
 func compileGlobArg(what, given, rest string) (*regexp.Regexp, error) {
 	if given == "" || len(given) > maxPattern {
 		return nil, tools.Errorf(tools.InvalidArgs, "%s is a pattern of 1 to %d bytes, such as **/*.go", what, maxPattern)

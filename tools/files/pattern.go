@@ -119,7 +119,7 @@ func (g *globTranslator) translateFolders() bool {
 		}
 		g.out.WriteString(`(?:[^/]+/)*`)
 		g.rest, g.atStart = behind[1:], true
-	case g.mayEndBefore(behind):
+	case g.isAtEnd(behind):
 		g.out.WriteString(`.*`)
 		g.rest = behind
 	default:
@@ -128,15 +128,15 @@ func (g *globTranslator) translateFolders() bool {
 	return true
 }
 
-// mayEndBefore reports whether a match may end before rest: if rest is empty, or begins with the
+// isAtEnd reports whether rest is at the end of the pattern, or of an alternative: if rest is empty, or begins with the
 // end of an alternative in braces.
-func (g *globTranslator) mayEndBefore(rest string) bool {
+func (g *globTranslator) isAtEnd(rest string) bool {
 	return rest == "" || len(g.braces) > 0 && strings.ContainsAny(rest[:1], ",}")
 }
 
 // translateLiteral translates one literal character.
 func (g *globTranslator) translateLiteral() error {
-	if behind, ok := strings.CutPrefix(g.rest, "/**"); ok && g.mayEndBefore(behind) { // matches the folder itself, too
+	if behind, ok := strings.CutPrefix(g.rest, "/**"); ok && g.isAtEnd(behind) { // matches the folder itself, too
 		g.out.WriteString(`(?:/.*)?`)
 		g.rest = behind
 		return nil

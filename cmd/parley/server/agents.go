@@ -30,7 +30,7 @@ type agents struct {
 	skills     *agentSkills
 	prompts    *prompts
 	workspaces *workspaces
-	inputs     *inputs.Comparer
+	inputs     *inputs.Hasher
 	files      *attachments.Keeper
 	shown      *shownFiles
 	undoing    *undoing
@@ -77,7 +77,7 @@ func (a *agents) of(ctx context.Context, session string) (agent.Agent, error) {
 	inForce := a.guard.inForce.Load()
 	return agent.Agent{
 		Name: name, Model: model, Known: all, Tools: granted, Caps: caps,
-		Prompt: a.prompts.build, Memory: a.prompts.memory, Keep: a.workspaces.keepResult, HashInput: a.inputs.Hash, Untrusted: a.workspaces.promptUntrusted,
+		Prompt: a.prompts.build, Memory: a.prompts.memory, Keep: a.workspaces.keepResult, HashInput: a.inputs.HashFiles, Untrusted: a.workspaces.promptUntrusted,
 		CopyFiles: copyFiles, Picture: a.files.Picture, Fetch: a.files.Fetch, MayNote: a.home.MayNote, MaySumUp: a.home.MaySumUp, MayTitle: a.home.MayTitle, Titles: titles, Proposals: remember, Discard: a.undoing.discard(a.files),
 		Guard: a.guard.decide, Before: inForce.before, After: inForce.after, Redact: a.guard.secrets.Load(),
 		MaxIterations: set.MaxToolIterations, ErrorLimit: set.ToolErrorLimit,

@@ -20,8 +20,9 @@ type pastTurn struct {
 	State  string   `json:"state"`
 }
 
-// catchUp shows what this terminal missed while no server was running: it compares what was shown with the snapshot
-// of the newest turns that the next server sends first. It shows nothing from before this terminal's own messages.
+// catchUp shows what this terminal missed while no server was running. The next server first sends a snapshot of the
+// newest turns. From these, catchUp shows the answers for which this terminal is waiting, and every turn that is
+// waiting for people. It shows no other turns from before this terminal's own messages.
 func (r *Conversation) catchUp(ctx context.Context, data []byte, events chan<- bus.Event) error {
 	var past struct {
 		Turns  []pastTurn `json:"turns"`
