@@ -7,7 +7,7 @@ import (
 )
 
 // ErrNoSignIn says that a code or a secret does not belong to a sign-in, or no longer does.
-var ErrNoSignIn = errors.New("there is no such sign-in")
+var ErrNoSignIn = errors.New("there's no such sign-in")
 
 // How long sign-ins last.
 const (

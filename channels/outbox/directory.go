@@ -20,7 +20,7 @@ type UnknownError struct {
 
 // Error says which channels and targets exist instead.
 func (e *UnknownError) Error() string {
-	text := fmt.Sprintf("there is no %s %q", e.What, e.Name)
+	text := fmt.Sprintf("there's no %s %q", e.What, e.Name)
 	switch {
 	case e.Nearest != "":
 		return fmt.Sprintf("%s; did you mean %q?", text, e.Nearest)

@@ -19,10 +19,10 @@ func TestDirectoryFindsWhatANameStandsFor(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{
-		"cy":         `there is no target "cy"; did you mean "ci"?`,
-		"tgg:1":      `there is no channel "tgg"; did you mean "tg"?`,
-		"matrix:1":   `there is no channel "matrix"; known names: slack, tg`,
-		"everywhere": `there is no target "everywhere"; known names: ci`,
+		"cy":         `there's no target "cy"; did you mean "ci"?`,
+		"tgg:1":      `there's no channel "tgg"; did you mean "tg"?`,
+		"matrix:1":   `there's no channel "matrix"; known names: slack, tg`,
+		"everywhere": `there's no target "everywhere"; known names: ci`,
 	} {
 		_, err := d.Find(name)
 		if unknown, ok := errors.AsType[*outbox.UnknownError](err); !ok || unknown.Error() != want {

@@ -239,17 +239,17 @@ func TestWhatIsRefused(t *testing.T) {
 		text string
 		want string
 	}{
-		{[]string{"oncal"}, "x", `there is no target "oncal"; did you mean "oncall"?`},
-		{[]string{"payments"}, "x", `there is no target "payments"; known names: ci, fallback, oncall`},
-		{[]string{"slakc:C1"}, "x", `there is no channel "slakc"; did you mean "slack"?`},
-		{[]string{"ci", "web:x"}, "x", `there is no channel "web"; known names: slack, telegram`},
+		{[]string{"oncal"}, "x", `there's no target "oncal"; did you mean "oncall"?`},
+		{[]string{"payments"}, "x", `there's no target "payments"; known names: ci, fallback, oncall`},
+		{[]string{"slakc:C1"}, "x", `there's no channel "slakc"; did you mean "slack"?`},
+		{[]string{"ci", "web:x"}, "x", `there's no channel "web"; known names: slack, telegram`},
 		{[]string{"slack:"}, "x", `"slack:" isn't an address`},
 		{[]string{"slack:" + strings.Repeat("C", 300)}, "x", "isn't an address"},
 		{[]string{"slack:C1\r\nX"}, "x", `no control characters`},
 		{[]string{"slack:C1\u202e"}, "x", "isn't an address"},
 		{[]string{"slack:\x1b]0;C1\a"}, "x", "isn't an address"},
 		{many(101), "x", `"to" has more than 100 addresses`},
-		{nil, "x", "there is no destination"},
+		{nil, "x", "there's no destination"},
 		{[]string{"ci"}, " \n", "there's nothing to send"},
 		{[]string{"ci"}, "\u200b\u3164&#8203;", "there's nothing to send"},
 	} {

@@ -76,7 +76,7 @@ func (o *Outbox) destinations(r Request) ([]bus.Address, error) {
 // Resolve returns the addresses for a list of names, each address once, in the order in which they first occur.
 func (o *Outbox) Resolve(names []string) ([]bus.Address, error) {
 	if len(names) == 0 {
-		return nil, &InvalidError{"no_destination", `there is no destination: name a target or an address in "to"`}
+		return nil, &InvalidError{"no_destination", `there's no destination: name a target or an address in "to"`}
 	}
 	directory := Directory{Targets: o.Targets(), Channels: o.Channels()}
 	var all []bus.Address
@@ -95,7 +95,7 @@ func (o *Outbox) Resolve(names []string) ([]bus.Address, error) {
 		}
 	}
 	if len(all) == 0 {
-		return nil, &InvalidError{"no_destination", "there is no destination: the target is empty"}
+		return nil, &InvalidError{"no_destination", "there's no destination: the target is empty"}
 	}
 	return all, nil
 }

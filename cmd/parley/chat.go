@@ -127,7 +127,7 @@ func checkAgent(cfg *config.Config, server *client.Client, agent string) error {
 	if near := spelling.Nearest(agent, names); near != "" {
 		return &usageError{fmt.Sprintf(textNoAgent, agent, near)}
 	}
-	return &usageError{fmt.Sprintf("there is no agent %q: the agents are %s (%s)", agent, strings.Join(names, ", "), home.DescribeConfig(cfg))}
+	return &usageError{fmt.Sprintf("there's no agent %q: the agents are %s (%s)", agent, strings.Join(names, ", "), home.DescribeConfig(cfg))}
 }
 
 // leavingDrain is how long an answer may continue after the person has left the terminal, if this process is

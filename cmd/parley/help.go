@@ -21,7 +21,7 @@ func (helpCmd) Help() string { return examples("parley help", "parley help pairi
 func (h helpCmd) Run(tty terminal.Terminal) error {
 	args := append(append([]string{}, h.Command...), "--help")
 	if code := run(args, terminal.Terminal{In: tty.In, Out: tty.Out, Err: io.Discard}); code != exitDone {
-		return &usageError{"there is no command " + strings.Join(h.Command, " ")}
+		return &usageError{"there's no command " + strings.Join(h.Command, " ")}
 	}
 	return nil
 }

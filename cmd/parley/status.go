@@ -261,7 +261,7 @@ func (c logsCmd) Validate() error {
 func (c logsCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Terminal) error {
 	return withClient(ctx, flags, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
 		if c.Follow && server.Hosted && !server.Shared {
-			return errors.New("no server is running, so there is nothing to follow: start parley serve")
+			return errors.New("no server is running, so there's nothing to follow: start parley serve")
 		}
 		w := tabwriter.NewWriter(tty.Out, 0, 0, 2, ' ', 0)
 		if !flags.JSON {

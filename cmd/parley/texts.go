@@ -12,7 +12,7 @@ const textFirst = `Parley puts an AI agent into Slack, Discord and Telegram, and
 `
 
 const (
-	textNoAgent        = "there is no agent %q; did you mean %s?"
+	textNoAgent        = "there's no agent %q; did you mean %s?"
 	textConversations  = "Your conversations here, newest first; /sessions N opens one:"
 	textUseAnother     = ".\nTo use another one, edit %s: set name in [model], or model in [agents.%s], and restart Parley."
 	textAddYes         = " If so, add --yes."

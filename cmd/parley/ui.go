@@ -36,7 +36,7 @@ type uiEnd struct {
 }
 
 // errNoPage says that there is no page because no server is running.
-var errNoPage = errors.New("no server is running here, so there is no page: start it with `parley serve`, then run `parley ui` again")
+var errNoPage = errors.New("no server is running here, so there's no page: start it with `parley serve`, then run `parley ui` again")
 
 // Help shows examples.
 func (uiOpen) Help() string { return examples("parley ui", "parley ui --print", "parley ui list") }
@@ -101,7 +101,7 @@ func (u uiEnd) Run(ctx context.Context, c *globalFlags, tty terminal.Terminal) e
 	return withClient(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
 		err := server.Do(ctx, http.MethodDelete, "/v1/sign-ins/"+url.PathEscape(u.ID), "", nil, nil)
 		if isRefusal(err, "not_found") {
-			return fmt.Errorf("there is no sign-in %q: see `parley ui list`", u.ID)
+			return fmt.Errorf("there's no sign-in %q: see `parley ui list`", u.ID)
 		}
 		if err != nil {
 			return err

@@ -23,7 +23,7 @@ import (
 // Errors about a schedule.
 var (
 	// ErrNone says that there is no schedule of that id.
-	ErrNone = errors.New("there is no such schedule")
+	ErrNone = errors.New("there's no such schedule")
 	// ErrTooMany says that the person has the largest allowed number of schedules.
 	ErrTooMany = errors.New("this person has too many schedules")
 	// ErrOver says that the schedule will never be due again, so it cannot be changed.

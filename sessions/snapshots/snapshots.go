@@ -57,7 +57,7 @@ import (
 // Errors that tell callers what to do next.
 var (
 	// ErrNone says that there is nothing to undo, or no record with that number.
-	ErrNone = errors.New("there is nothing to undo")
+	ErrNone = errors.New("there's nothing to undo")
 	// ErrNotTheirs says that the person may not undo the turn, because somebody else asked for it.
 	ErrNotTheirs = errors.New("somebody else has asked for that")
 	// ErrTooMany says that a workspace has more files than a history allows.

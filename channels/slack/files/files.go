@@ -143,7 +143,7 @@ func answerError(resp *http.Response, a bus.Attachment) error {
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
 		return fetchError(channels.Stop, code, "the token is refused")
 	case status == http.StatusNotFound, status == http.StatusGone:
-		return fetchError(channels.Rejected, code, "there is no such file")
+		return fetchError(channels.Rejected, code, "there's no such file")
 	case status == http.StatusTooManyRequests:
 		e := fetchError(channels.Retry, "ratelimited", "too many calls")
 		e.Limited = true

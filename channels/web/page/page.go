@@ -132,7 +132,7 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	f := files[r.URL.Path]
 	if f == nil {
-		http.Error(w, "there is no such file: load the page again", http.StatusNotFound)
+		http.Error(w, "there's no such file: load the page again", http.StatusNotFound)
 		return
 	}
 	h.Set("Content-Type", f.kind)

@@ -151,7 +151,7 @@ func (a asksHandler) answer(w *exchange.Answer, r *http.Request) error {
 	}
 	switch {
 	case errors.Is(err, bus.ErrNoAsk):
-		return exchange.NotFound("there is no such request")
+		return exchange.NotFound("there's no such request")
 	case errors.Is(err, bus.ErrMayNotAnswer) && ask.Kind == bus.AskApproval:
 		return exchange.Forbidden("this request comes from a turn of the same token: somebody else has to approve it")
 	case errors.Is(err, bus.ErrMayNotAnswer):

@@ -179,15 +179,15 @@ func (a messages) checkAgent(name string) error {
 	case answers:
 		return nil
 	case known && name == a.agent.Name:
-		return exchange.Unprocessable("no_model", "no model is configured, so there is no agent to talk to: set [model] in the configuration")
+		return exchange.Unprocessable("no_model", "no model is configured, so there's no agent to talk to: set [model] in the configuration")
 	case known:
 		return exchange.Unprocessable("no_model", "no model answers for the agent %s: set agents.%s.model, or [model], in the configuration", name, name)
 	}
 	names := slices.Sorted(maps.Keys(models))
 	if near := spelling.Nearest(name, names); near != "" {
-		return exchange.Unprocessable("unknown_agent", "there is no agent %.80q; did you mean %q?", name, toAgent+":"+near)
+		return exchange.Unprocessable("unknown_agent", "there's no agent %.80q; did you mean %q?", name, toAgent+":"+near)
 	}
-	return exchange.Unprocessable("unknown_agent", "there is no agent %.80q; the agents are %s", name, strings.Join(names, ", "))
+	return exchange.Unprocessable("unknown_agent", "there's no agent %.80q; the agents are %s", name, strings.Join(names, ", "))
 }
 
 // postToAgent accepts a message to an agent. The outbox records it like a message to people, so that its key and
@@ -199,7 +199,7 @@ func (a messages) postToAgent(w *exchange.Answer, r *http.Request, agent string,
 	case m.file != nil || m.key != "" || !m.expires.IsZero() || m.urgent:
 		return exchange.Unprocessable("not_for_agent", `"file", "key", "expires" and "urgent" are for messages to people; an agent gets "files"`)
 	case strings.TrimSpace(m.text) == "" && len(m.files) == 0:
-		return exchange.Unprocessable("empty", "there is nothing to say: give a text")
+		return exchange.Unprocessable("empty", "there's nothing to say: give a text")
 	}
 	agent, at, from, err := a.agentPlace(w.Caller, agent, m)
 	if err != nil {

@@ -59,7 +59,7 @@ func (a messages) sessionOfPeople(r *http.Request, text string) (sessionKey, err
 		return key, exchange.Unprocessable("not_for_operator", "nobody on a platform reads this session: an operator answers where people talk to the bot on a channel")
 	}
 	if _, err := a.log.Info(r.Context(), key.text); errors.Is(err, sessions.ErrNotFound) {
-		return key, exchange.NotFound("there is no such session: GET /v1/sessions lists them")
+		return key, exchange.NotFound("there's no such session: GET /v1/sessions lists them")
 	} else if err != nil {
 		return key, err
 	}

@@ -38,9 +38,9 @@ func refusalOf(err error) *exchange.Refusal {
 	case errors.Is(err, bus.ErrInvalid):
 		return exchange.Unprocessable("too_long", "the message is too long for any mailbox")
 	case errors.Is(err, sessions.ErrNotFound):
-		return exchange.NotFound("there is no such session")
+		return exchange.NotFound("there's no such session")
 	case errors.Is(err, channels.ErrNoSend):
-		return exchange.NotFound("there is no such message")
+		return exchange.NotFound("there's no such message")
 	}
 	return exchange.Unavailable("unavailable", "this can't be done right now, and your request may not have been stored: send it again, with the same Idempotency-Key")
 }

@@ -258,7 +258,7 @@ func (p schedulesHandler) place(ctx context.Context, s *schedules.Schedule) erro
 		own = web.Person(key.at.Chat)
 	default: // a session in which nobody has said anything may not be a place on the platform
 		if _, err := p.agents.log.Info(ctx, s.Session); errors.Is(err, sessions.ErrNotFound) {
-			return exchange.Unprocessable("unknown_session", "there is no such session yet: GET /v1/sessions lists them")
+			return exchange.Unprocessable("unknown_session", "there's no such session yet: GET /v1/sessions lists them")
 		} else if err != nil {
 			return err
 		}

@@ -281,7 +281,7 @@ func (s signIns) end(w *exchange.Answer, r *http.Request) error {
 		err = channels.ErrNoSignIn
 	}
 	if errors.Is(err, channels.ErrNoSignIn) {
-		return exchange.NotFound("there is no such sign-in")
+		return exchange.NotFound("there's no such sign-in")
 	}
 	if err != nil {
 		return err

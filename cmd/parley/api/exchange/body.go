@@ -154,9 +154,9 @@ func unknownField(name string, fields []Field) *Refusal {
 		known[i] = f.Name
 	}
 	if near := spelling.Nearest(name, known); near != "" {
-		return Unprocessable("unknown_field", "there is no field %.80q; did you mean %q?", name, near)
+		return Unprocessable("unknown_field", "there's no field %.80q; did you mean %q?", name, near)
 	}
-	return Unprocessable("unknown_field", "there is no field %.80q; the fields are: %s", name, strings.Join(known, ", "))
+	return Unprocessable("unknown_field", "there's no field %.80q; the fields are: %s", name, strings.Join(known, ", "))
 }
 
 // ReadText reads a request's body, a JSON object with one string in the field with this name, and returns the

@@ -124,7 +124,7 @@ func (b shownJobs) named(w *exchange.Answer, r *http.Request) (sessions.Job, err
 		err = b.may(r.Context(), w.Caller, j.Session)
 	}
 	if errors.Is(err, sessions.ErrNotFound) || exchange.IsRefusal(err) {
-		err = exchange.NotFound("there is no such job: GET /v1/jobs lists those that are running, and those that ended in the last 30 days")
+		err = exchange.NotFound("there's no such job: GET /v1/jobs lists those that are running, and those that ended in the last 30 days")
 	}
 	return j, err
 }

@@ -134,7 +134,7 @@ func (s shownTasks) show(w *exchange.Answer, r *http.Request) error {
 		err = s.may(r.Context(), w.Caller, t.Parent)
 	}
 	if errors.Is(err, subagents.ErrNone) || exchange.IsRefusal(err) {
-		return exchange.NotFound("there is no such task: GET /v1/tasks lists those of a session")
+		return exchange.NotFound("there's no such task: GET /v1/tasks lists those of a session")
 	}
 	if err != nil {
 		return err

@@ -144,7 +144,7 @@ func (k *Keeper) keep(ctx context.Context, f agent.FileToFetch, raw []byte) (ses
 		return dir.Write(got.Path, raw)
 	})
 	if errors.Is(err, workspace.ErrQuota) {
-		return got, newGoneError("there is no room for it in this conversation's folder")
+		return got, newGoneError("there's no room for it in this conversation's folder")
 	}
 	if err == nil {
 		err = k.addPicture(ctx, f, &got, raw)

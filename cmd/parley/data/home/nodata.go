@@ -97,5 +97,5 @@ func RequireChannel(cfg *config.Config) error {
 	if len(cfg.Channels) > 0 {
 		return nil
 	}
-	return &NothingError{"no channel is configured, so there is nowhere to send: add [channels.NAME]", cfg}
+	return &NothingError{"no channel is configured, so there's nowhere to send: add [channels.NAME]", cfg}
 }
