@@ -287,7 +287,7 @@ const (
 // it gives.
 const (
 	notFetched = "I didn't get "
-	whyNot     = "a process of an older release is still running"
+	whyNot     = "a process of an older release" // is still running, or as the release before says: still serves
 )
 
 // withoutExcuse removes the lines of a text that say one of these.

@@ -37,7 +37,7 @@ func TestFleetBesideAReleaseThatCannotPark(t *testing.T) {
 	f.join("front", gateway)
 	f.join("newer", worker)
 	f.Telegram.Say(7, 7, "ring")
-	if got := f.WaitSaid(7, 1)[0]; !strings.Contains(got, "permission_denied") || !strings.Contains(got, "older release still serves") {
+	if got := f.WaitSaid(7, 1)[0]; !strings.Contains(got, "permission_denied") || !strings.Contains(got, "older release is still running") {
 		t.Errorf("beside an older release it said %q", got)
 	}
 	read := func(n int) string {

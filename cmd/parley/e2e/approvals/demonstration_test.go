@@ -78,7 +78,7 @@ base_url = %q
 	w.Serve("PARLEY_LOCAL_WEB=1")
 	w.Telegram.Say(2, 2, "Which of the two has the larger disk, alpha or beta? Tell #hardware.")
 	request := w.WaitSaid(2, 1)[0]
-	if !strings.Contains(request, "message needs approval") || !strings.Contains(request, "what strangers may have written") || !strings.Contains(request, "380 GB more") {
+	if !strings.Contains(request, "message needs approval") || !strings.Contains(request, "text that strangers may have written") || !strings.Contains(request, "380 GB more") {
 		t.Fatalf("asked was %q", request)
 	}
 	if n := len(sl.Sent("C001")); n > 0 {

@@ -303,7 +303,7 @@ func TestAJobTakesNothingOutwardThatIsWrittenLater(t *testing.T) {
 	w.WaitSaid(1, 3)
 	w.Telegram.Say(1, 1, "make secret")
 	asked := w.WaitSaid(1, 4)[3]
-	parleytest.Wants(t, asked, "write_file", "the job ", "reaches the network")
+	parleytest.Wants(t, asked, "write_file", "the job ", "has network access")
 	w.Telegram.Say(1, 1, "/deny "+parleytest.Requested(t, asked))
 	parleytest.WaitFor(t, "the answer", func() bool { _, all := heardIn(w, 1); return strings.Contains(all, "permission_denied") })
 	n := len(w.Telegram.Sent(1))

@@ -173,7 +173,7 @@ func TestDoctorAsksTheModel(t *testing.T) {
 		wants  []string
 		code   int
 	}{
-		{"a good answer", agenttest.Always(agenttest.Reply("ok")), "", []string{"ok     model: scripted at http://127.0.0.1", "answers in", "it reads 8192 tokens, according to the server's list of models"}, parleytest.ExitDone},
+		{"a good answer", agenttest.Always(agenttest.Reply("ok")), "", []string{"ok     model: scripted at http://127.0.0.1", "answers in", "it can read 8192 tokens, according to the server's list of models"}, parleytest.ExitDone},
 		{"a wrong key", fail(401, `{"error":{"message":"Incorrect API key provided.","type":"invalid_request_error","code":"invalid_api_key"}}`), "",
 			[]string{"wrong  model:", "Incorrect API key provided.", "model.api_key (", "bot.toml:4"}, parleytest.ExitFailed},
 		{"no such model", fail(404, `{"error":{"message":"The model 'scripted' does not exist","type":"invalid_request_error","code":"model_not_found"}}`), "",

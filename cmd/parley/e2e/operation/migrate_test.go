@@ -242,11 +242,11 @@ func TestMigrateKilled(t *testing.T) {
 			if _, stderr, code := m.migrate("PARLEY_KILL_AT=" + at); code != -1 {
 				t.Fatalf("it was not killed: exit code %d, saying %s", code, stderr)
 			}
-			refused(t, m.World, "not finished", "serve")
+			refused(t, m.World, "isn't finished", "serve")
 			if at == "message/8" {
 				elsewhere := *m.fleet
 				elsewhere.Home = t.TempDir()
-				refused(t, &elsewhere, "not finished", "serve")
+				refused(t, &elsewhere, "isn't finished", "serve")
 			}
 			if stdout, stderr, code := m.migrate(); code != parleytest.ExitDone {
 				t.Fatalf("exit code %d, saying %s%s", code, stdout, stderr)

@@ -168,7 +168,7 @@ func wantUnanswered(t *testing.T, w *parleytest.World) {
 	if len(told.Messages) != 3 {
 		t.Fatalf("of three messages it tells %+v", told)
 	}
-	wantStory(t, told.Messages[0], "refused", "received: it came from telegram:4", "refused: the rule too_many_turns ended the turn", "was sent to telegram:4")
+	wantStory(t, told.Messages[0], "refused", "received: it arrived from telegram:4", "refused: the rule too_many_turns ended the turn", "was sent to telegram:4")
 	wantStory(t, told.Messages[2], "answered")
 }
 

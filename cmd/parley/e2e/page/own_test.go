@@ -31,7 +31,7 @@ func TestASecondPersonSeesNoMore(t *testing.T) {
 			v.wait("the chat in place of "+refused, "document.querySelector('.chat')")
 		}
 		v.show("chat/main%3Atelegram%3A1")
-		v.waitText(".conversation .note.error", "no others")
+		v.waitText(".conversation .note.error", "may only read")
 		v.show("chat")
 		v.forgive("status of 403")
 	}

@@ -108,7 +108,7 @@ func TestCommandsAreGranted(t *testing.T) {
 func TestASandboxThatCannotBeHad(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string][]string{
-		"mode = \"none\"\n":                          {"sandbox.network", `"none"`, "no walls"},
+		"mode = \"none\"\n":                          {"sandbox.network", `"none"`, "isolates nothing"},
 		"mode = \"landlock\"\nnetwork = \"full\"\n":  {"sandbox.network", "bubblewrap"},
 		"mode = \"landlock\"\nnetwork = [\"a.b\"]\n": {"sandbox.network", "bubblewrap"},
 		"network = [\"a.b\", \"none\"]\n":            {"sandbox.network", "be combined with hosts"},

@@ -108,7 +108,7 @@ func TestSigningInToAnMCPServer(t *testing.T) {
 		t.Errorf("the browser is told %d %s", status, text)
 	}
 	g.done(command)
-	if status, text := g.come(ends); status != http.StatusUnprocessableEntity || !strings.Contains(text, "used already") {
+	if status, text := g.come(ends); status != http.StatusUnprocessableEntity || !strings.Contains(text, "already used") {
 		t.Errorf("the second time the browser is told %d %s", status, text)
 	}
 	if status, text := g.come(&url.URL{Host: "bot.example.com", Path: "/mcp/client.json"}); status != http.StatusOK || !strings.Contains(text, `"client_id":"https://bot.example.com/mcp/client.json"`) {
