@@ -37,7 +37,7 @@ const (
 	textMemoryFull   = "There's no room for more. `%smemory` shows what I remember about you: ask me to shorten it, then say this again."
 
 	textOnlyOwners = "Only an owner can open my web page from a chat."
-	textNoPage     = "My web page can't be opened from other devices yet. Put a proxy with TLS in front of Parley, set `public_url` in `[http]` to its https address, " +
-		"and add its name to `hosts`. On the machine I run on, `parley ui` opens the page."
+	textNoPage     = "My web page can't be opened from other devices yet. Put a TLS proxy in front of Parley, set `public_url` in `[http]` to the proxy's https address, " +
+		"and add its host name to `hosts`. On the machine I run on, `parley ui` opens the page."
 	textPageLink = "Open this link within %d seconds. It works once and signs you in as the owner, so don't pass it on:\n\n%s"
 )

@@ -44,7 +44,7 @@ type cli struct {
 	Schedule    scheduleCmd    `cmd:"" help:"List and manage the agent's schedules."`
 	MCP         mcpCmd         `cmd:"" name:"mcp" help:"Manage the MCP servers whose tools agents use."`
 	Skills      skillsCmd      `cmd:"" help:"List the agents' skills."`
-	UI          uiCmd          `cmd:"" name:"ui" help:"Open the web page in a browser, and manage where people are signed in."`
+	UI          uiCmd          `cmd:"" name:"ui" help:"Open the web page in a browser, and manage sign-ins."`
 	Chats       chatsCmd       `cmd:"" help:"List the chats where people have talked to the bot."`
 	Onboard     onboardCmd     `cmd:"" help:"Set up Parley: a model, a channel, and the first answer."`
 	Doctor      doctorCmd      `cmd:"" help:"Check whether everything is in order, and say what to change."`

@@ -22,7 +22,7 @@ type mcpCmd struct {
 	List   mcpList   `cmd:"" default:"1" help:"List the servers, their tools, and the tools you haven't accepted yet."`
 	Test   mcpTest   `cmd:"" help:"Ask a server for its tools now, and show the result."`
 	Login  mcpLogin  `cmd:"" help:"Sign in to a server that needs it."`
-	Accept mcpAccept `cmd:"" help:"Accept new or changed tools as they describe themselves now."`
+	Accept mcpAccept `cmd:"" help:"Accept new or changed tools, with their current descriptions."`
 }
 
 type mcpList struct{}
@@ -132,7 +132,7 @@ func (l mcpLogin) Run(ctx context.Context, c *globalFlags, tty terminal.Terminal
 }
 
 type skillsCmd struct {
-	List skillsList `cmd:"" default:"1" help:"List your skills, which agents have them, and what's wrong with the rest."`
+	List skillsList `cmd:"" default:"1" help:"List your skills, which agents have them, and why some can't be used."`
 }
 
 type skillsList struct{}

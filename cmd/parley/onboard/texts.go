@@ -26,7 +26,7 @@ const (
 	textNoInvitation   = "Couldn't make the invite link: %v."
 	textOpenInvitation = "\nOpen this link, and choose your server:\n%s\n"
 	textOnceThere      = "Press Enter once the bot is there"
-	textWhoOwns        = "\nWho owns the bot? If you don't know your own id on %s, press Enter: serve then gives you a link or a code that makes the bot yours."
+	textWhoOwns        = "\nWho owns the bot? If you don't know your own id on %s, press Enter: parley serve will give you a link or a code that makes the bot yours."
 	textAddressInUse   = "\n%s is in use by another program."
 	textWhereToListen  = "Where should the HTTP server listen"
 	textWontWork       = "%q won't work: %v."
