@@ -226,7 +226,7 @@ func (m Remembered) subject(w *exchange.Answer, r *http.Request) (scope, owner s
 			return scope, owner, nil
 		}
 		left, err := m.Memories.Read(r.Context(), scope, owner)
-		if err == nil && left.Content == "" { // else it is left of an agent of earlier
+		if err == nil && left.Content == "" { // otherwise it is left from an agent that existed earlier
 			err = exchange.NotFound("there's no such agent: GET /v1/agents lists them")
 		}
 		return scope, owner, err

@@ -68,7 +68,7 @@ func TestWatchersAreToldOfTheModelsCalls(t *testing.T) {
 
 	one := parleytest.Sit(w)
 	one.Types("look")
-	one.Sees("gives no answer: spare is asked at once")
+	one.Sees("isn't answering: asking spare right away")
 	if r := of(bus.Retried, 1); r["from"] != "scripted" || r["to"] != "spare" || r["attempt"].(float64) < 2 || r["turn"] == "" {
 		t.Errorf("over HTTP the retry is %v", r)
 	}

@@ -36,7 +36,7 @@ func TestUsageOfAServer(t *testing.T) {
 	w.Telegram.Say(2, 2, "hello")
 	w.WaitSaid(2, 1)
 	w.Telegram.Say(2, 2, "/usage")
-	if text := w.WaitSaid(2, 2)[1]; !strings.Contains(text, "one call of a model, $") || !strings.Contains(text, "Prices are as of 20") {
+	if text := w.WaitSaid(2, 2)[1]; !strings.Contains(text, "one model call, $") || !strings.Contains(text, "Prices are as of 20") {
 		t.Errorf("/usage says %q", text)
 	}
 	report := func(by string) bill.Sum {
