@@ -99,7 +99,7 @@ func TestCallsAreComparedAsOthersUnderstand(t *testing.T) {
 			if c.undeclared {
 				call.Touches = nil
 			}
-			got, err := cmp.Hash(t.Context(), call, c.like)
+			got, err := cmp.HashFiles(t.Context(), call, c.like)
 			if err != nil || got.Mode != c.want || got.Sum == "" {
 				t.Errorf("it is compared by %+v, %v; want the mode %q", got, err, c.want)
 			}

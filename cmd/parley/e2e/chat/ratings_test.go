@@ -28,7 +28,7 @@ func TestRatings(t *testing.T) {
 	}
 	parleytest.WaitFor(t, "the ratings", func() bool {
 		out := sessions()
-		return strings.Contains(out, "👍 of telegram:2 for the answer to telegram:") && strings.Contains(out, "👎 of telegram:3")
+		return strings.Contains(out, "👍 from telegram:2 for the answer to telegram:") && strings.Contains(out, "👎 from telegram:3")
 	})
 	if _, stderr, code := w.Run("forget", "--user", "telegram:3", "--yes"); code != 0 {
 		t.Fatal(stderr)

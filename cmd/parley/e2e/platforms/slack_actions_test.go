@@ -66,7 +66,7 @@ func TestTeamSlackBesideMessages(t *testing.T) {
 	var log string
 	parleytest.WaitFor(t, "the thumb in the session", func() bool {
 		log, _, _ = w.Run("sessions", "main:slack:C1")
-		return strings.Contains(log, "👍 of slack:U2 for the answer to slack:"+slacktest.Team+":C1:command:U1:")
+		return strings.Contains(log, "👍 from slack:U2 for the answer to slack:"+slacktest.Team+":C1:command:U1:")
 	})
 	if strings.Contains(log, "👎") {
 		t.Errorf("the session reads %s", log)
