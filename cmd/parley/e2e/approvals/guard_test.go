@@ -31,7 +31,7 @@ func TestRulesInAServer(t *testing.T) {
 	), "[agents.main]\nmay_message = [\"telegram:3\"]\n[tools]\ndeny = [\"write_file(secrets/*)\", \"message(telegram:3)\"]\n")
 	p := w.Serve()
 	w.Telegram.Say(2, 2, "go")
-	parleytest.Wants(t, w.WaitSaid(2, 1)[0], `deny "write_file(secrets/*)"`, "Successfully wrote 1 bytes to notes/a", `deny "message(telegram:3)"`, `"added":1`, "patched")
+	parleytest.Wants(t, w.WaitSaid(2, 1)[0], `deny rule "write_file(secrets/*)"`, "Successfully wrote 1 bytes to notes/a", `deny rule "message(telegram:3)"`, `"added":1`, "patched")
 	p.Stop()
 }
 

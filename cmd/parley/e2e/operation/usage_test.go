@@ -139,7 +139,7 @@ func TestACapWithoutAPriceStopsTheStart(t *testing.T) {
 	t.Parallel()
 	for _, more := range []string{"[budget]\nday = 5\n", "[agents.main]\nday = 5\n", "[agents.defaults]\nday = 5\n"} {
 		w := parleytest.New(t, agenttest.Always(agenttest.Reply("fine")), more)
-		if _, errs, code := w.Run("serve"); code != parleytest.ExitConfig || !strings.Contains(errs, "model.price_input: [budget] bounds") || !strings.Contains(errs, "price_input = 0") {
+		if _, errs, code := w.Run("serve"); code != parleytest.ExitConfig || !strings.Contains(errs, "model.price_input: [budget] limits") || !strings.Contains(errs, "price_input = 0") {
 			t.Errorf("%s: %d %s", more, code, errs)
 		}
 	}
