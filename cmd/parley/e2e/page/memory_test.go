@@ -104,6 +104,6 @@ func TestTheMemoryOfAConversationIsFound(t *testing.T) {
 	v.press("Save")
 	v.waitText("main pre", "we met on Monday")
 	v.write("main .filters input", "0")
-	v.waitText("main .note.error", "There is no such session")
+	v.waitText("main .note.error", "There's no such session")
 	v.forgive("status of 404")
 }

@@ -69,7 +69,7 @@ func TestASecondPersonSeesNoMore(t *testing.T) {
 	o.Telegram.Say(-9, 1, "@parleybot hello from the group")
 
 	o.Telegram.Say(1, 1, "/link off")
-	v.wait("the end of the sight", "[...document.querySelectorAll('.conversation .note.error')].some(e => e.textContent.includes('no others'))")
+	v.wait("the end of the sight", "[...document.querySelectorAll('.conversation .note.error')].some(e => e.textContent.includes('may only read'))")
 	v.wait("the linked session to go", "![...document.querySelectorAll('.sessions .line-title')].some(e => e.textContent.includes('plan it'))")
 	if list := v.text(".sessions"); !strings.Contains(list, "hello from ann") {
 		t.Errorf("of her own she sees %q", list)
