@@ -213,7 +213,7 @@ func rules() []rule {
 		{"cmd/parley/server/why", 6, []string{"bus", "channels", "channels/gateway", "sessions", "cmd/parley/api/exchange"}},
 		{"agent/schedules", 5, []string{"bus", "sessions/schedules", "tools", "tools/schedules"}},
 		{"channels/people", 5, []string{"bus", "channels"}},
-		{"cmd/parley/data/owndata", 6, []string{"bus", "channels", "sessions", "sessions/schedules", "cmd/parley/api/exchange", "cmd/parley/data/erase", "tools/memory"}},
+		{"cmd/parley/data/owndata", 6, []string{"agent/proposals", "bus", "channels", "channels/people", "sessions", "sessions/schedules", "cmd/parley/api/exchange", "cmd/parley/data/erase", "tools/memory"}},
 		{"cmd/parley/api/exchange", 4, []string{"bus", "sessions", "tools/spelling"}},
 		{"cmd/parley/api/deadletters", 5, []string{"bus", "sessions", "cmd/parley/api/exchange"}},
 		{"cmd/parley/api/trends", 5, []string{"sessions/activity", "cmd/parley/api/exchange"}},
@@ -233,7 +233,6 @@ func rules() []rule {
 		{"cmd/parley/server/skillfolders", 7, []string{
 			"tools", "tools/guard", "tools/sandbox", "tools/skills", "tools/skills/folder", "tools/spelling", "cmd/parley/config",
 		}},
-		{"cmd/parley/server/proposing", 7, []string{"agent/proposals", "channels", "channels/people", "sessions"}},
 		{"cmd/parley/server/platforms", 7, []string{
 			"channels/discord",
 			"channels/slack",

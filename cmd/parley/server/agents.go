@@ -10,9 +10,9 @@ import (
 	"parley/agent/proposals"
 	"parley/agent/subagents"
 	"parley/cmd/parley/data/attachments"
+	"parley/cmd/parley/data/owndata"
 	"parley/cmd/parley/server/mcpservers"
 	"parley/cmd/parley/server/models"
-	"parley/cmd/parley/server/proposing"
 	"parley/sessions"
 	"parley/sessions/bill"
 	"parley/tools"
@@ -35,7 +35,7 @@ type agents struct {
 	shown      *shownFiles
 	undoing    *undoing
 	guard      *guarding
-	proposals  proposing.Store
+	proposals  owndata.Proposals
 }
 
 // of returns the agent named in a session's key, according to the current settings.

@@ -5,7 +5,8 @@
 // command has arrived, and Run does it. So it is done no matter how often a process dies, and its answer, whose id
 // is derived from the command's, is sent once. export.go makes the files of an export.
 //
-// In addition, remembered.go serves what agents remember to those who operate the bot.
+// In addition, remembered.go serves what agents remember to those who operate the bot, and proposals.go stores what
+// agents propose to remember.
 package owndata
 
 import (

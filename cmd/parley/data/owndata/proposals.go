@@ -1,5 +1,4 @@
-// Package proposing stores in the book what agents propose to remember, and has people told about it.
-package proposing
+package owndata
 
 import (
 	"context"
@@ -12,15 +11,16 @@ import (
 	"parley/sessions"
 )
 
-// A Book is the part of the channels' book that Store needs.
-type Book interface {
+// A ProposalBook is the part of the channels' book that Proposals needs.
+type ProposalBook interface {
 	channels.Proposals
 	MemoriesFor(ctx context.Context, agent, person string) (ofAgent, ofPerson channels.Memory, err error)
 }
 
-// Store implements proposals.Store.
-type Store struct {
-	Book   Book
+// Proposals stores in the book what agents propose to remember, and has people told about it. It implements
+// proposals.Store.
+type Proposals struct {
+	Book   ProposalBook
 	Logs   sessions.Reader
 	People *people.Commands
 	// MayPropose reports that no process of an older release is serving, which wouldn't erase proposals.
@@ -28,15 +28,15 @@ type Store struct {
 }
 
 // May implements proposals.Store.
-func (s Store) May(ctx context.Context) (bool, error) { return s.MayPropose(ctx) }
+func (s Proposals) May(ctx context.Context) (bool, error) { return s.MayPropose(ctx) }
 
 // Last implements proposals.Store.
-func (s Store) Last(ctx context.Context, session string) (covers int64, told bool, err error) {
+func (s Proposals) Last(ctx context.Context, session string) (covers int64, told bool, err error) {
 	return s.Book.LastProposed(ctx, session)
 }
 
 // Past implements proposals.Store. It also reads entries that the session's summaries replace.
-func (s Store) Past(ctx context.Context, session string, after, upTo int64) (entries []sessions.Entry, whole bool, err error) {
+func (s Proposals) Past(ctx context.Context, session string, after, upTo int64) (entries []sessions.Entry, whole bool, err error) {
 	from := max(after, upTo-proposals.MostEntries) + 1
 	for e, err := range s.Logs.Read(ctx, session, from) {
 		if errors.Is(err, sessions.ErrNotFound) {
@@ -54,7 +54,7 @@ func (s Store) Past(ctx context.Context, session string, after, upTo int64) (ent
 }
 
 // Known implements proposals.Store.
-func (s Store) Known(ctx context.Context, agent, person string) (proposals.Known, error) {
+func (s Proposals) Known(ctx context.Context, agent, person string) (proposals.Known, error) {
 	ofAgent, ofPerson, err := s.Book.MemoriesFor(ctx, agent, person)
 	if err != nil {
 		return proposals.Known{}, err
@@ -68,7 +68,7 @@ func (s Store) Known(ctx context.Context, agent, person string) (proposals.Known
 }
 
 // Propose implements proposals.Store.
-func (s Store) Propose(ctx context.Context, r proposals.Round) error {
+func (s Proposals) Propose(ctx context.Context, r proposals.Round) error {
 	all := make([]channels.Proposal, len(r.Facts))
 	for i, f := range r.Facts {
 		all[i] = channels.Proposal{
@@ -82,12 +82,12 @@ func (s Store) Propose(ctx context.Context, r proposals.Round) error {
 }
 
 // Forget implements proposals.Store.
-func (s Store) Forget(ctx context.Context, session string) error {
+func (s Proposals) Forget(ctx context.Context, session string) error {
 	return s.Book.ForgetProposals(ctx, session)
 }
 
 // Tell implements proposals.Store: the message has an id of its own, so it is sent once.
-func (s Store) Tell(ctx context.Context, session string, covers int64) error {
+func (s Proposals) Tell(ctx context.Context, session string, covers int64) error {
 	if err := s.People.Propose(ctx, session, covers); err != nil {
 		return err
 	}
