@@ -50,7 +50,9 @@ func (s *Server) SendRequestsTo(address, secret string) (stop func()) {
 	}
 	s.sockets.waiting = nil
 	return func() {
-		cancel()
+		h.mu.Lock()
+		cancel() // from now on, add starts nothing
+		h.mu.Unlock()
 		h.running.Wait()
 	}
 }
@@ -89,7 +91,7 @@ func (h *hook) add(e *envelope) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.lines[e.chat] = append(h.lines[e.chat], e)
-	if len(h.lines[e.chat]) == 1 {
+	if len(h.lines[e.chat]) == 1 && h.ctx.Err() == nil {
 		h.running.Go(func() { h.sendLine(e.chat) })
 	}
 }
