@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// One call of Fill indexes at most this many entries, bytes and sessions, so that writes wait for it
+	// One transaction of Fill indexes at most this many entries, bytes and sessions, so that writes wait for it
 	// only for a few milliseconds.
 	entriesAtOnce  = 64
 	bytesAtOnce    = 256 << 10
@@ -92,16 +92,17 @@ func (t *Table) checkCut(ctx context.Context) error {
 	return nil
 }
 
-// walk calls do with sessions that lack something: with those that were used lately, or otherwise with
-// the others, the newest first. do returns for how many it has done something. walk reports whether there
-// may be more.
-func (t *Table) walk(ctx context.Context, at *filling, lack string, do func(context.Context, []pending) (int, error)) (more bool, err error) {
+// walk calls do with sessions that lack something: with those that were used lately and, unless these leave
+// something to do, with a page of the others, the newest first. do returns for how many it has done something, and
+// whether it has left something. walk reports whether there may be more, not counting what is said from now on: in a
+// conversation without a pause, there is always more of that.
+func (t *Table) walk(ctx context.Context, at *filling, lack string, do func(context.Context, []pending) (done int, left bool, err error)) (more bool, err error) {
 	since := time.Now().Add(-lately).UTC().Format(stampLayout)[:len("2006-01-02T15:0")] // in the form of the column active
 	recent, err := t.pending(ctx, "SELECT "+pendingColumns+" FROM sessions WHERE active >= ? AND "+lack+" ORDER BY active DESC LIMIT ?", since, sessionsAtOnce)
 	if err != nil {
 		return false, err
 	}
-	if n, err := do(ctx, recent); err != nil || n > 0 {
+	if n, left, err := do(ctx, recent); err != nil || n > 0 && (left || len(recent) == sessionsAtOnce) {
 		return true, err
 	}
 	if now := time.Now(); now.Sub(at.began) > lookAllEvery {
@@ -116,10 +117,16 @@ func (t *Table) walk(ctx context.Context, at *filling, lack string, do func(cont
 		if err != nil {
 			return false, err
 		}
-		if n, err := do(ctx, of); err != nil || n > 0 {
+		n, left, err := do(ctx, of)
+		if err != nil {
 			return true, err
 		}
-		at.before = lowest
+		if n == 0 || n == len(of) && !left && n < sessionsAtOnce {
+			at.before = lowest
+		}
+		if n > 0 {
+			return at.before > 0, nil
+		}
 	}
 	return false, nil
 }
@@ -149,9 +156,9 @@ func (t *Table) pending(ctx context.Context, query string, args ...any) (list []
 	return list, found.Err()
 }
 
-// index indexes entries of sessions in one transaction, and returns the number of sessions for which it
-// has indexed some.
-func (t *Table) index(ctx context.Context, list []pending) (done int, err error) {
+// index indexes entries of sessions in one transaction. It returns the number of sessions for which it has indexed
+// some, and whether it has left some of the entries that the sessions had.
+func (t *Table) index(ctx context.Context, list []pending) (done int, left bool, err error) {
 	entries, bytes, n := entriesAtOnce, bytesAtOnce, 0
 	for i := range list {
 		if entries <= 0 || bytes <= 0 {
@@ -159,14 +166,16 @@ func (t *Table) index(ctx context.Context, list []pending) (done int, err error)
 		}
 		read, size, err := t.cutEntries(ctx, &list[i], entries, bytes)
 		if err != nil {
-			return 0, err
+			return 0, false, err
 		}
 		entries, bytes, n = entries-read, bytes-size, n+1
+		left = left || list[i].to < list[i].last
 	}
+	left = left || n < len(list)
 	if list, err = t.write(ctx, list[:n], t.put); err != nil || len(list) == 0 {
-		return 0, err
+		return 0, false, err
 	}
-	return len(list), t.mergePending(ctx, entriesAtOnce-entries)
+	return len(list), left, t.mergePending(ctx, entriesAtOnce-entries)
 }
 
 // write calls put for each of the sessions in one transaction, and returns the sessions that put found

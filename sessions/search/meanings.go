@@ -185,15 +185,15 @@ func (m *Meanings) Fill(ctx context.Context) (more bool, err error) {
 	if time.Since(m.filling.began) > lookAllEvery/12 { // words of old entries may be indexed by now
 		m.filling.began = time.Time{}
 	}
-	more, err = m.cfg.Table.walk(ctx, &m.filling, "embedded < indexed", func(ctx context.Context, list []pending) (done int, err error) {
+	more, err = m.cfg.Table.walk(ctx, &m.filling, "embedded < indexed", func(ctx context.Context, list []pending) (done int, left bool, err error) {
 		if len(list) == 0 {
-			return 0, nil
+			return 0, false, nil
 		}
 		err = m.alone(ctx, func(h vectors.Hold) error {
 			done, err = m.fill(ctx, e, h, of, list)
 			return err
 		})
-		return done, err
+		return done, done > 0, err // what a conversation gains meanwhile is indexed only once in fillEvery
 	})
 	if err != nil {
 		return false, notTaken(err)

@@ -105,8 +105,8 @@ type Rebuilder interface {
 	// then takes longer the more there are. Behind and Waiting count all entries, and not only those that
 	// have words.
 	State(ctx context.Context) (State, error)
-	// Fill indexes some of the entries that are not in the index, in one short transaction, and reports
-	// whether there may be more. It continues where the last call of any process ended.
+	// Fill indexes some of the entries that are not in the index, in one or two short transactions. It reports whether
+	// there may be more, not counting what is said from now on. It continues where the last call of any process ended.
 	Fill(ctx context.Context) (more bool, err error)
 	// Rebuild makes Fill index everything again. Until that is done, searches find what is already
 	// indexed.

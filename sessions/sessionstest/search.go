@@ -504,6 +504,11 @@ func testSearchRebuilt(t *testing.T, p place) {
 	}
 	fillIndex(t, s)
 	wantState(t, s, search.State{Indexed: 200})
+	// Who adds a little does not keep the index being filled without a pause.
+	appendAll(t, l, said("t", "m-last", "a short one"))
+	if more, err := s.Words().Fill(t.Context()); err != nil || more {
+		t.Errorf("after one more message there may be more to fill: %v, %v", more, err)
+	}
 	if err := s.Words().Rebuild(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -519,7 +524,7 @@ func testSearchRebuilt(t *testing.T, p place) {
 			break
 		}
 	}
-	wantState(t, s, search.State{Indexed: 200})
+	wantState(t, s, search.State{Indexed: 201})
 }
 
 func testSearchTraces(t *testing.T, p place) {
