@@ -2,7 +2,6 @@ package server
 
 import (
 	"parley/channels/people"
-	"parley/cmd/parley/data/owndata"
 	"parley/sessions/search"
 )
 
@@ -14,8 +13,7 @@ func (s *Server) list(c Config) []part {
 	sends := &dispatchers{foundation: g, liveChannels: chats.liveChannels, conversations: chats.conversations, files: chats.copies}
 	g.home.PlanReplies(sends.planReply)
 	ownData := newOwnData(g, chats.erasing, chats.liveChannels, people.PageLink{Owns: chats.owners.isOwner, New: s.front.ownersLink}, s.front.recheck)
-	work.answerer.agents.proposals = owndata.Proposals{Book: g.home.Book, Logs: g.home.Store, People: ownData.personal, MayPropose: g.home.MayPropose}
-	gates.ownData, work.answerer.link, ownData.found = ownData.Handle, ownData.linkOnWeb, work.recall
+	ownData.join(gates, work)
 	all := []part{
 		{name: "home", is: s.home},
 		{"costs", beside, r.Serves(), chats.costs},

@@ -18,20 +18,29 @@ import (
 // ownData carries out people's commands about the data that is stored about them, such as /forget or /export.
 type ownData struct {
 	*owndata.Commands
-	personal *people.Commands
-	found    *recall.Finder
+	personal  *people.Commands
+	proposals owndata.Proposals
+	found     *recall.Finder
 }
 
 // newOwnData makes the part that carries out these commands. It calls relinked after accounts were linked or
 // separated.
 func newOwnData(on foundation, e *erasing, all liveChannels, page people.PageLink, relinked func()) *ownData {
-	return &ownData{
+	o := &ownData{
 		Commands: owndata.New(owndata.Config{
 			Notes: on.home.Book, Ratings: on.home.Book, Memories: on.home.Book, Schedules: on.home.Store.Schedules(), Bus: on.home.Bus, Store: on.home.Store,
 			Eraser: func() owndata.Eraser { return e.eraser() }, Prefix: all.prefix, Log: on.log,
 		}),
 		personal: &people.Commands{Book: home.RewrittenBook{Book: on.home.Book, Erase: e.rewriter.Erase}, Bus: on.home.Bus, Prefix: all.prefix, Page: page, MostMemory: memory.MaxStored, Changed: relinked},
 	}
+	o.proposals = owndata.Proposals{Book: on.home.Book, Logs: on.home.Store, People: o.personal, MayPropose: on.home.MayPropose}
+	return o
+}
+
+// join connects people's own data with the gateways, which pass on the commands, and with the agents.
+func (o *ownData) join(gates *gateways, work *agentSide) {
+	gates.ownData, work.answerer.link, o.found = o.Handle, o.linkOnWeb, work.recall
+	work.answerer.agents.proposals = o.proposals
 }
 
 // Handle carries out a command.
