@@ -74,6 +74,12 @@ type Spec struct {
 	// Shows returns what people see of a call that needs their approval: see Showing. If it is nil, they see the
 	// arguments by name.
 	Shows func(ctx context.Context, call Call) Showing
+	// After are the names of other tools. If a model asks for calls of several tools in one step, a call of this
+	// tool runs after the calls of those, and doesn't run if one of them fails.
+	After []string
+	// Version, if set, returns a text that changes whenever what a call would run changes, such as a hash of the
+	// program. An approval is only for the version that was there when people were asked.
+	Version func() (string, error)
 	// Quotes says that results contain only text by others, so that a model cannot make the tool print a text of
 	// the model's choosing.
 	Quotes bool

@@ -32,16 +32,20 @@ func ID(session, call string) string {
 }
 
 // Inputs is a hash of what a call works on besides its arguments. Mode says what was hashed: "" means what the
-// arguments name; the code that makes the hash defines the other values.
-type Inputs struct{ Mode, Sum string }
+// arguments name; the code that makes the hash defines the other values. Version is the version of the tool (see
+// tools.Spec.Version); "" if the tool has none.
+type Inputs struct{ Mode, Sum, Version string }
 
-// Hash returns a hash of everything that the approval of a call covers: the tool, its arguments, the session,
-// and the call's inputs. It begins with the mode of the inputs, unless that is "", so that the same kind of
+// Hash returns a hash of everything that the approval of a call covers: the tool with its version, its
+// arguments, the session, and the call's inputs. It begins with the mode of the inputs, unless that is "", so that the same kind of
 // inputs can be compared later.
 func Hash(call tools.Call, on Inputs) string {
 	h := sha256.New()
 	for _, part := range []string{call.Name, canonical(call.Args), call.Session, on.Sum} {
 		fmt.Fprintf(h, "%d:%s", len(part), part)
+	}
+	if on.Version != "" { // other tools keep the hashes that earlier releases made
+		fmt.Fprintf(h, "version %d:%s", len(on.Version), on.Version)
 	}
 	sum := hex.EncodeToString(h.Sum(nil))
 	if on.Mode != "" {
@@ -165,5 +169,5 @@ func NeedsApproval(tool, reason, obstacle string) *tools.Error {
 
 // Changed returns the failure of an approved call that is no longer the same as what was approved.
 func Changed(tool string) *tools.Error {
-	return tools.Errorf(tools.PermissionDenied, "%s was approved, but what was approved has changed since: its arguments, the directory, or a file that it names or may read. Nothing was done. Call it again if it is still wanted: it will be asked about anew.", tool)
+	return tools.Errorf(tools.PermissionDenied, "%s was approved, but what was approved has changed since: its arguments, the tool itself, the directory, or a file that it names or may read. Nothing was done. Call it again if it is still wanted: it will be asked about anew.", tool)
 }

@@ -1,8 +1,8 @@
 // Package calls runs the tool calls of a turn.
 //
 // calls.go takes a call through its stages in order, and audits it; decide.go decides whether a call runs, with
-// which arguments, and whether a person has to approve it; share.go divides among the calls of a step how much
-// of their results the model is shown.
+// which arguments, and whether a person has to approve it; order.go sorts the calls of a step; share.go divides
+// among them how much of their results the model is shown.
 package calls
 
 import (
@@ -66,7 +66,7 @@ type Prepared struct {
 	invalid *tools.Error    // why the arguments don't fit, or that there is no such tool; nil if the call is valid
 	// flushProgress reports the progress that was held back.
 	flushProgress func()
-	Ahead         []*Prepared    // the calls of the same answer that come before it
+	Ahead         []*Prepared    // the open calls of the same answer that run before it
 	Share         *Share         // limits how much of the results of this step the model is shown
 	Effect        tools.Effect   // the effect of running the call once more; Pure without a tool
 	verdict       tools.Decision // what the guard decided

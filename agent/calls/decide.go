@@ -335,21 +335,27 @@ func (r *Runner) stillApproved(ctx context.Context, p *Prepared) *tools.Error {
 	return nil
 }
 
-// approvalHash returns a hash of everything that an approval covers: the tool, its arguments, the session, the
-// directory, and those of its files that the call may read. like is the hash that it will be compared with; ""
-// for a new ask.
+// approvalHash returns a hash of everything that an approval covers: the tool with its version, its arguments,
+// the session, the directory, and those of its files that the call may read. like is the hash that it will be
+// compared with; "" for a new ask.
 func (r *Runner) approvalHash(ctx context.Context, p *Prepared, like string) (string, error) {
-	if r.Agent.HashInput == nil {
-		return asks.Hash(p.input, asks.Inputs{}), nil
+	var on asks.Inputs
+	if r.Agent.HashInput != nil {
+		var mode *string
+		if like != "" {
+			known := asks.ModeOf(like)
+			mode = &known
+		}
+		var err error
+		if on, err = r.Agent.HashInput(ctx, p.input, mode); err != nil {
+			return "", err
+		}
 	}
-	var mode *string
-	if like != "" {
-		known := asks.ModeOf(like)
-		mode = &known
-	}
-	on, err := r.Agent.HashInput(ctx, p.input, mode)
-	if err != nil {
-		return "", err
+	if version := p.tool.Spec().Version; version != nil {
+		var err error
+		if on.Version, err = version(); err != nil {
+			return "", fmt.Errorf("find out the version of %s: %w", p.input.Name, err)
+		}
 	}
 	return asks.Hash(p.input, on), nil
 }

@@ -27,10 +27,7 @@ type Share struct {
 // ShareOf returns the Share for those calls of a turn's newest step that have no result yet.
 func ShareOf(s *turn.Session, t *turn.Turn) *Share {
 	share := &Share{left: s.Room * transcript.BytesPerToken / 4}
-	if len(t.Steps) == 0 {
-		return share
-	}
-	for _, c := range t.Steps[len(t.Steps)-1].Calls {
+	for _, c := range stepOf(t) {
 		if c.Result == nil {
 			share.calls++
 			continue

@@ -3,6 +3,7 @@ package worker_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -294,6 +295,57 @@ func TestWhatHasChangedSinceIsNotRun(t *testing.T) {
 	if out.ID != first+"#reply" || !strings.Contains(out.Text, "permission_denied") || !strings.Contains(out.Text, "has changed since") || ran.Load() != 0 {
 		t.Errorf("said %s %q; it ran %d times", out.ID, out.Text, ran.Load())
 	}
+}
+
+// Nor does a tool run that is another by then.
+func TestAToolThatHasChangedSinceIsNotRun(t *testing.T) {
+	for name, tc := range map[string]struct {
+		version string
+		err     error
+		runs    bool
+	}{
+		"the same":                  {"1.0.0", nil, true},
+		"another":                   {"2.0.0", nil, false},
+		"one that cannot be looked": {"1.0.0", errors.New("the program is gone"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, _, ran := acting(t, actor(`act {"say":"x"}`))
+			var changed atomic.Bool
+			act, _ := b.agent.Tools.Lookup("act")
+			b.agent.Tools = tools.NewSet(versioned{act, func() (string, error) {
+				if changed.Load() {
+					return tc.version, tc.err
+				}
+				return "1.0.0", nil
+			}})
+			b.run()
+			first := b.say("1", "ann", "go")
+			id, _ := b.asked()
+			changed.Store(true)
+			b.command("1", owner, "approve "+id)
+			b.wantEnd(id, "Approved")
+			want := `{"said":"x"}`
+			if !tc.runs {
+				b.wantOvertaken(id)
+				want = "has changed since: its arguments, the tool itself"
+			}
+			if out := b.reply(); out.ID != first+"#reply" || !strings.Contains(out.Text, want) || (ran.Load() == 1) != tc.runs {
+				t.Errorf("said %s %q; it ran %d times", out.ID, out.Text, ran.Load())
+			}
+		})
+	}
+}
+
+// versioned is a tool with a version.
+type versioned struct {
+	tools.Tool
+	version func() (string, error)
+}
+
+func (v versioned) Spec() tools.Spec {
+	s := v.Tool.Spec()
+	s.Version = v.version
+	return s
 }
 
 // What is approved is compared in the way in which it was looked at when it was asked about, also if

@@ -299,8 +299,8 @@ func (r *turnRun) finalReply(t *turn.Turn, answer llm.Answer) string {
 	return strings.Join(texts, "\n\n")
 }
 
-// runCalls runs the calls of a step that have no result. If all of them are pure, they run in parallel.
-// Otherwise they run in order, and only as long as their sender says nothing new.
+// runCalls runs the calls of a step that have no result. If all of them are pure and none depends on another,
+// they run in parallel. Otherwise they run in order, and only as long as their sender says nothing new.
 func (r *turnRun) runCalls(ctx context.Context, t *turn.Turn, open []*turn.Call) error {
 	prepared := make([]*calls.Prepared, len(open))
 	untrusted := r.calls.Untrusted(ctx, t, open[0]) // the same for all calls of one answer
@@ -308,13 +308,13 @@ func (r *turnRun) runCalls(ctx context.Context, t *turn.Turn, open []*turn.Call)
 	for i, c := range open {
 		prepared[i] = r.calls.Prepare(t, c, untrusted)
 		prepared[i].Share = share
-		prepared[i].Ahead = prepared[:i]
 		pure = pure && (prepared[i].Effect == tools.Pure || !prepared[i].Granted) // a call that is not granted only gets an error
 	}
-	if pure && len(open) > 1 {
-		return r.runSideBySide(ctx, t, prepared)
+	sorted, dependent := calls.Sort(t, prepared)
+	if pure && !dependent && len(open) > 1 {
+		return r.runSideBySide(ctx, t, sorted)
 	}
-	return r.runInOrder(ctx, t, prepared)
+	return r.runInOrder(ctx, t, sorted)
 }
 
 // runSideBySide runs calls in parallel.
@@ -346,23 +346,42 @@ func (r *turnRun) runSideBySide(ctx context.Context, t *turn.Turn, calls []*call
 	return r.endStep(ctx, t, calls, asks)
 }
 
-// runInOrder runs calls one after the other.
+// runInOrder runs calls one after the other. A call that depends on one that waits for people waits, too.
 func (r *turnRun) runInOrder(ctx context.Context, t *turn.Turn, calls []*calls.Prepared) error {
 	var asks []*sessions.Ask
 	for i, p := range calls {
 		if i > 0 && p.Attempts == 0 && !p.Ask.IsApproved() && r.Agent.Steer && r.inbox.hasSteering(t) {
-			if err := r.skipCalls(ctx, t, calls[i:]); err != nil {
+			if err := r.skipCalls(ctx, t, calls[i:], tools.Errorf(tools.Cancelled, "Not run: a new message came first. Call again if it is still wanted.")); err != nil {
 				return err
 			}
 			break
 		}
-		ask, err := r.calls.Run(ctx, t, p)
+		ask, err := r.runReady(ctx, t, p)
 		if err != nil {
 			return err
 		}
 		asks = append(asks, ask)
 	}
 	return r.endStep(ctx, t, calls, asks)
+}
+
+// runReady runs a call, unless one that it depends on has failed or waits for people. If people have to be asked
+// about it first, it returns the ask.
+func (r *turnRun) runReady(ctx context.Context, t *turn.Turn, p *calls.Prepared) (*sessions.Ask, error) {
+	if p.IsDependent() {
+		now, err := r.Fold(t.ID)
+		if err != nil {
+			return nil, err
+		}
+		ready, failed := p.Readiness(now)
+		if failed != nil {
+			return nil, r.skipCalls(ctx, t, []*calls.Prepared{p}, failed)
+		}
+		if !ready {
+			return nil, nil
+		}
+	}
+	return r.calls.Run(ctx, t, p)
 }
 
 // endStep ends a step whose calls have run. If people have to be asked about some of them, it parks the turn.
@@ -380,10 +399,9 @@ func (r *turnRun) endStep(ctx context.Context, t *turn.Turn, calls []*calls.Prep
 	return r.warnOfRepeats(ctx, t, calls)
 }
 
-// skipCalls gives a result to calls that have not begun, because there is news that the model must see first.
-func (r *turnRun) skipCalls(ctx context.Context, t *turn.Turn, calls []*calls.Prepared) error {
+// skipCalls gives a result to calls that don't run; e tells the model why.
+func (r *turnRun) skipCalls(ctx context.Context, t *turn.Turn, calls []*calls.Prepared, e *tools.Error) error {
 	var entries []sessions.Entry
-	e := tools.Errorf(tools.Cancelled, "Not run: a new message came first. Call again if it is still wanted.")
 	for _, p := range calls {
 		entries = append(entries, turn.ResultEntry(t, p.Call, e.Result().Content, &turn.Outcome{Failed: e}))
 	}
@@ -392,7 +410,7 @@ func (r *turnRun) skipCalls(ctx context.Context, t *turn.Turn, calls []*calls.Pr
 	}
 	for _, p := range calls {
 		r.ShowResult(t, p.Call, e.Result().Content, e)
-		r.Audit(t, p.Call, sessions.AuditRecord{Result: string(tools.Cancelled)})
+		r.Audit(t, p.Call, sessions.AuditRecord{Result: string(e.Code)})
 	}
 	return nil
 }

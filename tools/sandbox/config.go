@@ -59,6 +59,14 @@ type Box struct {
 // Mode returns the mode in which commands run; it is never Auto.
 func (b *Box) Mode() Mode { return b.mode }
 
+// ModeOf returns the mode in which a sandbox runs commands; None if the sandbox doesn't say.
+func ModeOf(s Sandbox) Mode {
+	if m, ok := s.(interface{ Mode() Mode }); ok {
+		return m.Mode()
+	}
+	return None
+}
+
 // Groups reports whether the kernel limits the memory and processes of commands, with control
 // groups. Otherwise the supervisor measures them ten times a second.
 func (b *Box) Groups() bool { return b.groups.IsUsable() }

@@ -21,11 +21,24 @@ import (
 // A Runner runs the programs of skills in a sandbox.
 type Runner struct {
 	Sandbox sandbox.Sandbox
+	Mode    sandbox.Mode // the mode in which Sandbox runs programs
 	// Place returns where a call's programs run; network says that the program asks for the
 	// network.
 	Place func(ctx context.Context, call tools.Call, network bool) (sandbox.Place, error)
 	// Changed is called when a program may have changed a session's files.
 	Changed func(call tools.Call)
+}
+
+// CanRun reports whether the sandbox is at least as strict as the one that a program was written
+// for, if its manifest names one.
+func (r Runner) CanRun(p folder.Program) bool {
+	switch p.Sandboxing {
+	case folder.Bubblewrap:
+		return r.Mode == sandbox.Bubblewrap
+	case folder.Landlock:
+		return r.Mode == sandbox.Bubblewrap || r.Mode == sandbox.Landlock
+	}
+	return true
 }
 
 // maxName is how many characters of a tool's name model providers accept.
@@ -59,9 +72,13 @@ type program struct {
 
 // Spec implements tools.Tool: it describes the program as its manifest does.
 func (p *program) Spec() tools.Spec {
+	var after []string
+	for _, name := range p.program.After {
+		after = append(after, ToolName(p.skill.Name, name))
+	}
 	return tools.Spec{
 		Name: ToolName(p.skill.Name, p.program.Name), Description: p.program.Description, Schema: p.program.Schema,
-		Effect: p.program.Effect, Timeout: p.program.Timeout, MaxTimeout: -1,
+		Effect: p.program.Effect, Timeout: p.program.Timeout, MaxTimeout: -1, After: after, Version: p.version,
 		// Without a sandbox, nothing makes a program respect what its manifest says about the
 		// workspace.
 		Touches: tools.TouchesAlways(tools.Touch{
@@ -69,6 +86,9 @@ func (p *program) Spec() tools.Spec {
 		}),
 	}
 }
+
+// version implements tools.Spec.Version: it returns a hash of the skill's folder.
+func (p *program) version() (string, error) { return p.skill.Hash() }
 
 // A programResult is what a program returns to the model.
 type programResult struct {

@@ -60,7 +60,7 @@ func Examine(ctx context.Context, cfg *config.Config) []Finding {
 	found = append(found, checkIndex(ctx, cfg)...)
 	skills := skillfolders.Find(cfg)
 	found = append(found, checkWorkspaces(cfg)...)
-	found = append(found, checkSandbox(ctx, cfg, skills))
+	found = append(found, checkSandbox(ctx, cfg, skills)...)
 	found = append(found, checkSkills(skills)...)
 	found = append(found, checkNamedFiles(cfg)...)
 	found = append(found, checkModels(ctx, cfg)...)

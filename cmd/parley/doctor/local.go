@@ -25,10 +25,22 @@ import (
 )
 
 // checkSandbox runs a command to find out which sandbox agents' commands can run in on this
-// machine.
-func checkSandbox(ctx context.Context, cfg *config.Config, skills *skillfolders.Catalog) Finding {
-	f := Finding{Part: "sandbox", State: fine}
+// machine. It also says which tools of skills cannot run there.
+func checkSandbox(ctx context.Context, cfg *config.Config, skills *skillfolders.Catalog) []Finding {
 	box, err := sandbox.Open(ctx, commandsandbox.ConfigOf(cfg, slog.New(slog.DiscardHandler)))
+	all := []Finding{describeSandbox(cfg, skills, box, err)}
+	if err != nil {
+		return all
+	}
+	for _, p := range skills.Unsuited(box.Mode()) {
+		all = append(all, Finding{Part: "skills", State: wrong, Detail: p.File + ": " + p.Wrong, Remedy: "agents do without it: " + p.Remedy})
+	}
+	return all
+}
+
+// describeSandbox describes the sandbox that was opened, or says why err kept it from being opened.
+func describeSandbox(cfg *config.Config, skills *skillfolders.Catalog, box *sandbox.Box, err error) Finding {
+	f := Finding{Part: "sandbox", State: fine}
 	absent, none := errors.AsType[*sandbox.AbsentError](err)
 	unkept, refused := errors.AsType[*sandbox.SettingError](err)
 	switch {

@@ -28,7 +28,7 @@ func newSkills(on foundation, box *commandSandbox, r *rights, w *workspaces, whe
 			if err != nil || works == nil {
 				return nil
 			}
-			return &skills.Runner{Sandbox: works, Place: where.skillPlace, Changed: w.markChanged}
+			return &skills.Runner{Sandbox: works, Mode: sandbox.ModeOf(works), Place: where.skillPlace, Changed: w.markChanged}
 		},
 	}, skillfolders.EmptyCatalog(on.settings.Load()))}
 }
@@ -66,9 +66,15 @@ func (k *agentSkills) read(c *config.Config) error {
 }
 
 // warnOfPrograms warns the operator about skills whose programs cannot be run, because there is no
-// sandbox.
+// sandbox, or because they were written for a stricter one.
 func (k *agentSkills) warnOfPrograms(box sandbox.Sandbox) {
 	if names := k.WithPrograms(); len(names) > 0 && box == nil {
 		k.log.Warn("no sandbox works on this machine, so agents do not have the tools of these skills", slog.Any("skills", names))
+	}
+	if box == nil {
+		return
+	}
+	for _, p := range k.Unsuited(sandbox.ModeOf(box)) {
+		k.log.Warn("a tool of a skill cannot run in this sandbox, and agents do without it", slog.String("skill", p.Skill), slog.Any("reason", p))
 	}
 }

@@ -2,7 +2,8 @@
 // skill.toml that lists programs.
 //
 // The files: folder.go finds the folders; front.go reads the description in a SKILL.md, and
-// manifest.go the programs in a skill.toml; disk.go opens a folder on this machine.
+// manifest.go the programs in a skill.toml; hash.go tells whether a skill has changed; disk.go opens
+// a folder on this machine.
 package folder
 
 import (
@@ -28,10 +29,11 @@ const MostSkills = 100
 
 // A Skill is a skill as described in its folder.
 type Skill struct {
-	Name        string // the name of the skill and of its folder
+	Name        string // the name of the folder
 	Description string // one line
 	Path        string // the folder's path on this machine; "" in a workspace
 	Files       fs.FS  // the folder
+	Version     string // such as 2.0.0; "" if its skill.toml doesn't say it
 	Programs    []Program
 }
 
@@ -53,8 +55,8 @@ type Problem struct {
 	// Minor says that the problem is not serious: perhaps the folder is not meant to be a skill at
 	// all.
 	Minor bool
-	// Skill is the name of the folder of the skill that is left out because of the problem; "" if
-	// the problem doesn't belong to a single skill.
+	// Skill is the name of the folder of the skill that has the problem, and is left out unless the
+	// problem is minor; "" if the problem doesn't belong to a single skill.
 	Skill string
 }
 
@@ -77,8 +79,13 @@ func Find(dirs ...string) (found []Skill, problems []Problem) {
 			place := filepath.Join(dir, name)
 			skill, wrong := readOne(diskFolder(place), name, place)
 			if wrong == nil {
-				if skill.Programs, wrong = readManifest(skill.Files); wrong != nil {
+				var notes []Problem
+				if notes, wrong = skill.readManifest(); wrong != nil {
 					wrong.File = filepath.Join(place, Manifest)
+				}
+				for _, note := range notes {
+					note.File, note.Skill = filepath.Join(place, Manifest), name
+					problems = append(problems, note)
 				}
 			}
 			if first, twice := where[skill.Name]; wrong == nil && twice {
@@ -185,7 +192,7 @@ func readOne(files fs.FS, name, place string) (Skill, *Problem) {
 		wrong.File = file
 		return Skill{}, wrong
 	}
-	return Skill{Name: about.Name, Description: about.Description, Files: files}, nil
+	return Skill{Name: name, Description: about.Description, Files: files}, nil
 }
 
 // hasFile reports whether a folder has one of these files.

@@ -103,14 +103,27 @@ func suggestName(folder string) string {
 	return folder
 }
 
-// check returns what is wrong with the description of the skill in a folder; nil if nothing is.
+// cutVersion splits the name of a folder such as deploy-v2 into the skill's own name and its major
+// version; found reports whether the name ends like that.
+func cutVersion(folder string) (name, major string, found bool) {
+	parts := regexp.MustCompile(`^(.+)-v([0-9]{1,9})$`).FindStringSubmatch(folder)
+	if parts == nil {
+		return folder, "", false
+	}
+	return parts[1], parts[2], true
+}
+
+// check returns what is wrong with the description of the skill in a folder; nil if nothing is. The
+// skill has the name of its folder, or, so that two versions of it can lie side by side, that name
+// without the -v2 at its end.
 func (a frontMatter) check(folder string) *Problem {
+	unversioned, _, _ := cutVersion(folder)
 	switch {
 	case a.Name == "":
 		return &Problem{Wrong: "it doesn't say its name", Remedy: "write name: " + suggestName(folder)}
 	case CheckName(a.Name) != nil:
 		return &Problem{Wrong: CheckName(a.Name).Error(), Remedy: "write something like name: " + suggestName(folder) + ", and give the folder that name"}
-	case a.Name != folder:
+	case CheckName(folder) != nil || a.Name != folder && a.Name != unversioned:
 		return &Problem{Wrong: fmt.Sprintf("its name is %s, and its folder is called %q", a.Name, oneLine(folder, 80)), Remedy: "call the folder " + a.Name}
 	case a.Description == "":
 		return &Problem{Wrong: "it has no description", Remedy: `write description: "What it is for, and when to use it."`}

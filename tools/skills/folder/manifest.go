@@ -9,6 +9,7 @@ import (
 	"maps"
 	"path"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -46,7 +47,27 @@ type Program struct {
 	Network   bool
 	// Needs are the permissions that an agent must have.
 	Needs []tools.Permission
+	// Sandboxing is the sandbox that the program was written for, as its manifest names it; "" if
+	// it names none.
+	Sandboxing Sandboxing
+	// After are the names of programs of the same skill: a call of this program runs after the
+	// calls of those that the model asked for in the same step.
+	After []string
 }
+
+// A Sandboxing names the sandbox that a program was written for.
+type Sandboxing string
+
+// The sandboxes that a manifest may name. A program that names Bubblewrap or Landlock runs in that
+// sandbox or in a stricter one. The other three have no effect: the program runs in the sandbox
+// that the machine has, because only the operator's settings can do without one.
+const (
+	Bubblewrap Sandboxing = "bubblewrap"
+	Landlock   Sandboxing = "landlock"
+	Podman     Sandboxing = "podman"
+	Firejail   Sandboxing = "firejail"
+	Unboxed    Sandboxing = "none"
+)
 
 // An Access says what a program may do with a session's workspace.
 type Access string
@@ -60,25 +81,42 @@ const (
 
 // A manifest is the content of a skill.toml.
 type manifest struct {
-	Tools []struct {
-		Name        string             `toml:"name"`
-		Description string             `toml:"description"`
-		Binary      string             `toml:"binary"`
-		Args        []string           `toml:"args"`
-		Parameters  map[string]any     `toml:"parameters"`
-		Timeout     string             `toml:"timeout"`
-		Effect      tools.Effect       `toml:"effect"`
-		Permissions []tools.Permission `toml:"permissions"`
-		Sandbox     struct {
-			Workspace Access `toml:"workspace"`
-			Network   bool   `toml:"network"`
-		} `toml:"sandbox"`
-	} `toml:"tools"`
+	Version string          `toml:"version"`
+	OS      []string        `toml:"os"`
+	Tools   []manifestEntry `toml:"tools"`
 }
 
-// readManifest returns the programs that the skill in a folder lists; nil if it lists none.
-func readManifest(files fs.FS) ([]Program, *Problem) {
-	raw, err := read(files, Manifest, maxManifest)
+// A manifestEntry is what a skill.toml says about one program.
+type manifestEntry struct {
+	Name        string             `toml:"name"`
+	Description string             `toml:"description"`
+	Binary      string             `toml:"binary"`
+	Args        []string           `toml:"args"`
+	Parameters  map[string]any     `toml:"parameters"`
+	Timeout     string             `toml:"timeout"`
+	TimeoutMS   *int64             `toml:"timeout_ms"`
+	Effect      tools.Effect       `toml:"effect"`
+	Permissions []tools.Permission `toml:"permissions"`
+	After       []string           `toml:"after"`
+	Sandboxing  Sandboxing         `toml:"sandboxing"`
+	Sandbox     struct {
+		Workspace Access `toml:"workspace"`
+		Network   bool   `toml:"network"`
+	} `toml:"sandbox"`
+}
+
+// program returns the program that an entry describes, before it is checked.
+func (e manifestEntry) program() Program {
+	return Program{
+		Name: e.Name, Description: oneLine(e.Description, 0), Binary: path.Clean(e.Binary), Args: e.Args, Effect: e.Effect,
+		Workspace: e.Sandbox.Workspace, Network: e.Sandbox.Network, Needs: e.Permissions, After: e.After, Sandboxing: e.Sandboxing,
+	}
+}
+
+// readManifest adds to a skill what its skill.toml says, if it has one. notes are things in it that
+// have no effect.
+func (s *Skill) readManifest() (notes []Problem, wrong *Problem) {
+	raw, err := read(s.Files, Manifest, maxManifest)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
@@ -92,26 +130,122 @@ func readManifest(files fs.FS) ([]Program, *Problem) {
 	if len(m.Tools) > maxTools {
 		return nil, &Problem{Wrong: fmt.Sprintf("it has %d tools, and at most %d are read", len(m.Tools), maxTools), Remedy: "split it into several skills"}
 	}
-	var all []Program
-	for i, t := range m.Tools {
+	if wrong := s.setVersion(m.Version); wrong != nil {
+		return nil, wrong
+	}
+	runsHere, wrong := includesThisSystem(m.OS)
+	if wrong != nil {
+		return nil, wrong
+	}
+	programs, notes, wrong := readPrograms(s.Files, m.Tools)
+	switch {
+	case wrong != nil:
+		return nil, wrong
+	case !runsHere:
+		return []Problem{{
+			Wrong:  "its tools are for " + strings.Join(m.OS, ", ") + ", and this machine runs " + runtime.GOOS,
+			Remedy: "agents have its instructions, and none of its tools", Minor: true,
+		}}, nil
+	}
+	s.Programs = programs
+	return notes, nil
+}
+
+// setVersion sets the skill's version. A skill whose name ends in -v2 has a version that begins with 2.
+func (s *Skill) setVersion(version string) *Problem {
+	if version == "" {
+		return nil
+	}
+	if !regexp.MustCompile(`^[0-9]{1,9}(\.[0-9]{1,9}){0,2}([-+][0-9A-Za-z.+-]{1,40})?$`).MatchString(version) {
+		return &Problem{Wrong: fmt.Sprintf("version %q isn't a version", oneLine(version, 40)), Remedy: `write something like version = "2.0.0"`}
+	}
+	major, _, _ := strings.Cut(version, ".")
+	if _, suffix, found := cutVersion(s.Name); found && suffix != major {
+		return &Problem{Wrong: fmt.Sprintf("its version is %s, and its folder is called %q", version, s.Name), Remedy: "end the folder's name in -v" + major}
+	}
+	s.Version = version
+	return nil
+}
+
+// includesThisSystem reports whether a list of operating systems includes the one that this program
+// runs on. An empty list includes all.
+func includesThisSystem(systems []string) (bool, *Problem) {
+	known := []string{"linux", "darwin", "windows", "freebsd", "netbsd", "openbsd"}
+	for _, name := range systems {
+		if !slices.Contains(known, name) {
+			return false, &Problem{Wrong: fmt.Sprintf("os: there is no %q", oneLine(name, 40)), Remedy: "the systems are " + strings.Join(known, ", ")}
+		}
+	}
+	return len(systems) == 0 || slices.Contains(systems, runtime.GOOS), nil
+}
+
+// readPrograms returns the programs that a manifest lists. notes are things in their entries that
+// have no effect.
+func readPrograms(files fs.FS, entries []manifestEntry) (all []Program, notes []Problem, wrong *Problem) {
+	for i, e := range entries {
 		where := fmt.Sprintf("tool %d", i+1)
-		if t.Name != "" {
-			where = "tool " + oneLine(t.Name, 80)
+		if e.Name != "" {
+			where = "tool " + oneLine(e.Name, 80)
 		}
-		p := Program{
-			Name: t.Name, Description: oneLine(t.Description, 0), Binary: path.Clean(t.Binary), Args: t.Args, Effect: t.Effect,
-			Workspace: t.Sandbox.Workspace, Network: t.Sandbox.Network, Needs: t.Permissions,
-		}
-		if wrong := p.complete(files, t.Timeout, t.Parameters); wrong != nil {
+		p := e.program()
+		if wrong := p.complete(files, e); wrong != nil {
 			wrong.Wrong = where + ": " + wrong.Wrong
-			return nil, wrong
+			return nil, nil, wrong
 		}
 		if slices.ContainsFunc(all, func(other Program) bool { return other.Name == p.Name }) {
-			return nil, &Problem{Wrong: where + ": another has its name", Remedy: "give it another"}
+			return nil, nil, &Problem{Wrong: where + ": another has its name", Remedy: "give it another"}
+		}
+		if note := p.Sandboxing.note(); note != nil {
+			note.Wrong = where + ": " + note.Wrong
+			notes = append(notes, *note)
 		}
 		all = append(all, p)
 	}
-	return all, nil
+	return all, notes, checkOrder(all)
+}
+
+// note says that a sandbox that a manifest names has no effect; nil if it has one.
+func (s Sandboxing) note() *Problem {
+	switch s {
+	case Podman, Firejail:
+		return &Problem{Wrong: fmt.Sprintf("sandboxing %q has no effect: the tool runs in the sandbox that this machine has", s), Remedy: `write "bubblewrap" or "landlock" if it needs one of them`, Minor: true}
+	case Unboxed:
+		return &Problem{Wrong: `sandboxing "none" has no effect: the tool runs in the sandbox that this machine has`, Remedy: "only [sandbox] mode can do without a sandbox", Minor: true}
+	}
+	return nil
+}
+
+// checkOrder returns what is wrong with the order in which programs ask to run; nil if nothing is.
+func checkOrder(all []Program) *Problem {
+	after := map[string][]string{}
+	for _, p := range all {
+		after[p.Name] = p.After
+	}
+	for _, p := range all {
+		for _, name := range p.After {
+			if _, known := after[name]; !known {
+				return &Problem{Wrong: fmt.Sprintf("tool %s: after: the skill has no tool %q", p.Name, oneLine(name, 80)), Remedy: "name tools of the same skill"}
+			}
+		}
+	}
+	var visit func(name string, way []string) *Problem
+	visit = func(name string, way []string) *Problem {
+		if slices.Contains(way, name) {
+			return &Problem{Wrong: "after: " + strings.Join(append(way, name), " waits for "), Remedy: "remove one of them from after"}
+		}
+		for _, before := range after[name] {
+			if wrong := visit(before, append(way, name)); wrong != nil {
+				return wrong
+			}
+		}
+		return nil
+	}
+	for _, p := range all {
+		if wrong := visit(p.Name, nil); wrong != nil {
+			return wrong
+		}
+	}
+	return nil
 }
 
 // wrongTOML says what is wrong with a TOML file, and on which line.
@@ -129,7 +263,7 @@ func wrongTOML(err error) string {
 
 // complete fills in what a program leaves out, and returns what is wrong with the rest; nil if
 // nothing is.
-func (p *Program) complete(files fs.FS, timeout string, parameters map[string]any) *Problem {
+func (p *Program) complete(files fs.FS, e manifestEntry) *Problem {
 	if !regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`).MatchString(p.Name) {
 		return &Problem{Wrong: "its name is missing, or has other than 1 to 64 letters, digits, _ and -", Remedy: `write something like name = "total"`}
 	}
@@ -137,8 +271,8 @@ func (p *Program) complete(files fs.FS, timeout string, parameters map[string]an
 		return &Problem{Wrong: fmt.Sprintf("its description is missing, or has more than %d bytes", maxDescription), Remedy: "say what it does and when to use it"}
 	}
 	for _, check := range []func() *Problem{
-		func() *Problem { return p.checkBinary(files) }, func() *Problem { return p.setTimeout(timeout) },
-		p.setEffect, p.setNeeds, func() *Problem { return p.setSchema(parameters) },
+		func() *Problem { return p.checkBinary(files) }, func() *Problem { return p.setTimeout(e.Timeout, e.TimeoutMS) },
+		p.setEffect, p.setNeeds, p.checkSandboxing, func() *Problem { return p.setSchema(e.Parameters) },
 	} {
 		if wrong := check(); wrong != nil {
 			return wrong
@@ -163,17 +297,31 @@ func (p *Program) checkBinary(files fs.FS) *Problem {
 	return nil
 }
 
-func (p *Program) setTimeout(text string) *Problem {
+// setTimeout sets the timeout, which a manifest writes as a text or as a number of milliseconds.
+func (p *Program) setTimeout(text string, ms *int64) *Problem {
 	p.Timeout = defaultTimeout
-	if text == "" {
+	var err error
+	switch {
+	case text != "" && ms != nil:
+		return &Problem{Wrong: "it has both timeout and timeout_ms", Remedy: "remove one of them"}
+	case text != "":
+		p.Timeout, err = time.ParseDuration(text)
+	case ms != nil:
+		text = fmt.Sprintf("%dms", *ms)
+		p.Timeout = time.Duration(min(max(*ms, 0), 2*maxTimeout.Milliseconds())) * time.Millisecond
+	}
+	if err != nil || p.Timeout < time.Second || p.Timeout > maxTimeout {
+		return &Problem{Wrong: fmt.Sprintf("timeout %q isn't a time from 1s to %s", oneLine(text, 40), maxTimeout), Remedy: `write something like timeout = "30s", or timeout_ms = 30000`}
+	}
+	return nil
+}
+
+func (p *Program) checkSandboxing() *Problem {
+	switch p.Sandboxing {
+	case "", Bubblewrap, Landlock, Podman, Firejail, Unboxed:
 		return nil
 	}
-	took, err := time.ParseDuration(text)
-	if err != nil || took < time.Second || took > maxTimeout {
-		return &Problem{Wrong: fmt.Sprintf("timeout %q isn't a time from 1s to %s", oneLine(text, 40), maxTimeout), Remedy: `write something like timeout = "30s"`}
-	}
-	p.Timeout = took
-	return nil
+	return &Problem{Wrong: fmt.Sprintf("sandboxing %q", oneLine(string(p.Sandboxing), 40)), Remedy: `write "bubblewrap" or "landlock" if it needs one of them, or leave it out`}
 }
 
 func (p *Program) setEffect() *Problem {

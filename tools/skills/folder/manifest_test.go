@@ -3,6 +3,7 @@ package folder_test
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -47,17 +48,27 @@ func TestAManifest(t *testing.T) {
 
 func TestWhatIsWrongInAManifest(t *testing.T) {
 	for text, want := range map[string]string{
-		"x":                                  "line 1",
-		tool + "colour = 1\n":                "line 5: there is no tools.colour",
-		tool + tool:                          "tool a: another has its name",
-		"[[tools]]\n":                        "tool 1: its name is missing",
-		"[[tools]]\nname = \"a b\"\n":        "tool a b: its name",
-		"[[tools]]\nname = \"a\"\n":          "description is missing",
-		strings.Repeat(tool, 33):             "33 tools",
-		tool + "timeout = \"1h\"\n":          "isn't a time from 1s",
-		tool + "timeout = \"x\"\n":           "isn't a time from 1s",
-		tool + "effect = \"never\"\n":        `effect "never"`,
-		tool + "effect = \"reconcilable\"\n": "effect",
+		"x":                                              "line 1",
+		tool + "colour = 1\n":                            "line 5: there is no tools.colour",
+		tool + tool:                                      "tool a: another has its name",
+		"[[tools]]\n":                                    "tool 1: its name is missing",
+		"[[tools]]\nname = \"a b\"\n":                    "tool a b: its name",
+		"[[tools]]\nname = \"a\"\n":                      "description is missing",
+		strings.Repeat(tool, 33):                         "33 tools",
+		tool + "timeout = \"1h\"\n":                      "isn't a time from 1s",
+		tool + "timeout = \"x\"\n":                       "isn't a time from 1s",
+		tool + "timeout_ms = 999\n":                      `"999ms" isn't a time from 1s`,
+		tool + "timeout_ms = 300001\n":                   "isn't a time from 1s",
+		tool + "timeout_ms = 9223372036854775807\n":      "isn't a time from 1s",
+		tool + "timeout = \"30s\"\ntimeout_ms = 30000\n": "both timeout and timeout_ms",
+		tool + "sandboxing = \"docker\"\n":               `sandboxing "docker"`,
+		tool + "after = [\"b\"]\n":                       `the skill has no tool "b"`,
+		tool + "after = [\"a\"]\n":                       "after: a waits for a",
+		"version = \"new\"\n" + tool:                     `version "new" isn't a version`,
+		"version = 2\n" + tool:                           "line 1",
+		"os = [\"macos\"]\n" + tool:                      `there is no "macos"`,
+		tool + "effect = \"never\"\n":                    `effect "never"`,
+		tool + "effect = \"reconcilable\"\n":             "effect",
 		tool + "effect = \"pure\"\n[tools.sandbox]\nworkspace = \"write\"\n": `effect "pure" with`,
 		tool + "permissions = [\"all\"]\n":                                   `there is no "all"`,
 		tool + "sandbox = { workspace = \"x\" }\n":                           "sandbox.workspace",
@@ -84,5 +95,98 @@ func TestWhatIsWrongInAManifest(t *testing.T) {
 		if p := problems[0]; p.File != file || p.Minor || p.Remedy == "" || !strings.Contains(p.Wrong, want) || strings.Contains(p.Error(), "\n") {
 			t.Errorf("%.100q is told as %v, want %q", text, p, want)
 		}
+	}
+}
+
+// The entry that other programs' skills have is read as it is.
+func TestAManifestOfAnotherProgram(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "x/SKILL.md", front("x", "x"), "x/skill.toml", `[[tools]]
+name = "bash"
+binary = "bin/dt-bash"
+description = "Execute shell commands"
+sandboxing = "firejail"      # none, firejail, bubblewrap, podman
+`, "x/bin/dt-bash", "#!/bin/sh\n")
+	must(t, os.Chmod(filepath.Join(dir, "x", "bin", "dt-bash"), 0o755))
+	found, problems := folder.Find(dir)
+	if len(found) != 1 || len(found[0].Programs) != 1 || found[0].Programs[0].Name != "bash" || found[0].Programs[0].Binary != "bin/dt-bash" {
+		t.Fatalf("found %+v, problems %v", found, problems)
+	}
+	if len(problems) != 1 || !problems[0].Minor || problems[0].Skill != "x" || !strings.Contains(problems[0].Wrong, `tool bash: sandboxing "firejail" has no effect`) {
+		t.Errorf("the problems are %v", problems)
+	}
+}
+
+func TestAWholeManifest(t *testing.T) {
+	found, problems, _ := withManifest(t, "version = \"2.0.0-rc.1\"\nos = [\"linux\", \"darwin\", \"windows\", \"freebsd\", \"netbsd\", \"openbsd\"]\n"+
+		tool+"timeout_ms = 30500\nsandboxing = \"landlock\"\nafter = [\"b\"]\n"+strings.Replace(tool, `"a"`, `"b"`, 1)+"sandboxing = \"bubblewrap\"\n")
+	if len(found) != 1 || len(problems) > 0 || len(found[0].Programs) != 2 {
+		t.Fatalf("found %+v, problems %v", found, problems)
+	}
+	a, b := found[0].Programs[0], found[0].Programs[1]
+	if found[0].Version != "2.0.0-rc.1" || a.Timeout != 30500*time.Millisecond || a.Sandboxing != folder.Landlock || b.Sandboxing != folder.Bubblewrap || !slices.Equal(a.After, []string{"b"}) || b.After != nil {
+		t.Errorf("it is %q %+v and %+v", found[0].Version, a, b)
+	}
+	other := "windows"
+	if runtime.GOOS == other {
+		other = "linux"
+	}
+	found, problems, file := withManifest(t, "os = [\""+other+"\"]\n"+tool)
+	if len(found) != 1 || found[0].Programs != nil || len(problems) != 1 || !problems[0].Minor || problems[0].File != file || !strings.Contains(problems[0].Wrong, "its tools are for "+other) {
+		t.Errorf("on another system it found %+v, problems %v", found, problems)
+	}
+}
+
+// Two versions of a skill lie side by side, in folders of which one names its version.
+func TestVersionsSideBySide(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "x/SKILL.md", front("x", "old"), "x/skill.toml", "version = \"1.4\"\n", "x-v2/SKILL.md", front("x", "new"), "x-v2/skill.toml", "version = \"2.0.0\"\n",
+		"x-v3/SKILL.md", front("x", "wrong"), "x-v3/skill.toml", "version = \"4.0.0\"\n", "y-v2/SKILL.md", front("x", "another"))
+	found, problems := folder.Find(dir)
+	var got []string
+	for _, s := range found {
+		got = append(got, s.Name+" "+s.Version+" "+s.Description)
+	}
+	if want := []string{"x 1.4 old", "x-v2 2.0.0 new"}; !slices.Equal(got, want) {
+		t.Errorf("found %q, want %q", got, want)
+	}
+	if len(problems) != 2 || !strings.Contains(problems[0].Error(), `its version is 4.0.0, and its folder is called "x-v3": end the folder's name in -v4`) || !strings.Contains(problems[1].Error(), `its name is x, and its folder is called "y-v2"`) {
+		t.Errorf("the problems are %v", problems)
+	}
+}
+
+// A skill's hash changes with whatever its programs could read.
+func TestAHashTellsChanges(t *testing.T) {
+	found, _, file := withManifest(t, tool)
+	dir := filepath.Dir(file)
+	hash := func() string {
+		t.Helper()
+		sum, err := found[0].Hash()
+		must(t, err)
+		return sum
+	}
+	seen := []string{hash()}
+	if again := hash(); again != seen[0] {
+		t.Error("the same files have two hashes")
+	}
+	for _, change := range []func() error{
+		func() error { return os.WriteFile(filepath.Join(dir, "run"), []byte("#!/bin/sh\nexit 1\n"), 0o755) },
+		func() error { return os.WriteFile(filepath.Join(dir, "plain"), []byte("y"), 0o644) },
+		func() error { return os.Chmod(filepath.Join(dir, "plain"), 0o755) },
+		func() error { return os.WriteFile(filepath.Join(dir, "more"), nil, 0o644) },
+		func() error { return os.Remove(filepath.Join(dir, "out")) },
+		func() error { return os.Truncate(filepath.Join(dir, "more"), 17<<20) },
+		func() error { return os.Chtimes(filepath.Join(dir, "more"), time.Time{}, time.Unix(1, 0)) },
+	} {
+		must(t, change())
+		sum := hash()
+		if slices.Contains(seen, sum) {
+			t.Errorf("after %d changes the hash is an earlier one", len(seen))
+		}
+		seen = append(seen, sum)
+	}
+	must(t, os.RemoveAll(dir))
+	if sum, err := found[0].Hash(); err == nil {
+		t.Errorf("of a folder that is gone the hash is %q", sum)
 	}
 }

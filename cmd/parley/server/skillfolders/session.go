@@ -10,6 +10,7 @@ import (
 
 	"parley/tools"
 	"parley/tools/guard"
+	"parley/tools/sandbox"
 	"parley/tools/skills"
 	"parley/tools/skills/folder"
 )
@@ -72,19 +73,16 @@ func (s *Skills) skillsOf(session string) ([]skills.Skill, error) {
 }
 
 // programs returns the tools that a skill adds to a session, each of which runs a program. It
-// returns those for which the session's agent has the permissions, and none if nothing can be run.
+// returns those for which the session's agent has the permissions and the sandbox is strict enough,
+// and none if nothing can be run.
 func (s *Skills) programs(skill skills.Skill, session string) []tools.Tool {
-	has := s.cfg.Capabilities(session)
-	skill.Programs = slices.DeleteFunc(slices.Clone(skill.Programs), func(p folder.Program) bool {
-		return slices.ContainsFunc(p.Needs, func(need tools.Permission) bool { return !slices.Contains(has, need) })
-	})
-	if len(skill.Programs) == 0 {
-		return nil
-	}
-	runner := s.cfg.Runner()
+	has, runner := s.cfg.Capabilities(session), s.cfg.Runner()
 	if runner == nil {
 		return nil
 	}
+	skill.Programs = slices.DeleteFunc(slices.Clone(skill.Programs), func(p folder.Program) bool {
+		return !runner.CanRun(p) || slices.ContainsFunc(p.Needs, func(need tools.Permission) bool { return !slices.Contains(has, need) })
+	})
 	all := runner.Tools(skill)
 	for i, p := range skill.Programs {
 		if p.Workspace == folder.Writes {
@@ -96,6 +94,12 @@ func (s *Skills) programs(skill skills.Skill, session string) []tools.Tool {
 
 // WithPrograms returns the names of the operator's skills that add tools.
 func (s *Skills) WithPrograms() []string { return s.catalog.Load().WithPrograms() }
+
+// Unsuited returns a problem for each of the operator's programs that needs a stricter sandbox than
+// this mode.
+func (s *Skills) Unsuited(mode sandbox.Mode) []folder.Problem {
+	return s.catalog.Load().Unsuited(mode)
+}
 
 // sessionSkills are the skills in a session's workspace.
 type sessionSkills struct {

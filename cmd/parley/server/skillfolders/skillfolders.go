@@ -16,6 +16,8 @@ import (
 	"strings"
 
 	"parley/cmd/parley/config"
+	"parley/tools"
+	"parley/tools/sandbox"
 	"parley/tools/skills"
 	"parley/tools/skills/folder"
 	"parley/tools/spelling"
@@ -141,6 +143,23 @@ func (c *Catalog) WithPrograms() (names []string) {
 	return names
 }
 
+// Unsuited returns a problem for each program that needs a stricter sandbox than this mode.
+func (c *Catalog) Unsuited(mode sandbox.Mode) (all []folder.Problem) {
+	runner := skills.Runner{Mode: mode}
+	for _, s := range c.Skills {
+		for _, p := range s.Programs {
+			if !runner.CanRun(p) {
+				all = append(all, folder.Problem{
+					File: filepath.Join(s.Path, folder.Manifest), Skill: s.Name,
+					Wrong:  fmt.Sprintf("tool %s: it needs the sandbox %s, and commands on this machine run in %s", p.Name, p.Sandboxing, mode),
+					Remedy: "make that sandbox work here, as docs/tools.md says, or change sandboxing",
+				})
+			}
+		}
+	}
+	return all
+}
+
 // OfAgent returns the operator's skills that an agent has.
 func (c *Catalog) OfAgent(agent string) (has []skills.Skill) {
 	for _, s := range c.Skills {
@@ -174,6 +193,21 @@ type ListedSkill struct {
 	Agents      []string `json:"agents"` // agents that have it
 	Trusted     bool     `json:"trusted"`
 	Tools       []string `json:"tools"` // tools that it adds to agents with the required permissions
+	Version     string   `json:"version,omitempty"`
+	// Programs says more about Tools, in the same order.
+	Programs []ListedProgram `json:"programs"`
+}
+
+// A ListedProgram describes a tool of a skill in the API, as the skill's manifest declares it.
+type ListedProgram struct {
+	Tool        string             `json:"tool"`
+	Binary      string             `json:"binary"`
+	TimeoutMS   int64              `json:"timeout_ms"`
+	Sandbox     folder.Sandboxing  `json:"sandbox,omitempty"`
+	Permissions []tools.Permission `json:"permissions"`
+	After       []string           `json:"after,omitempty"` // tools after which it runs within a step
+	Version     string             `json:"version,omitempty"`
+	Skill       string             `json:"skill"`
 }
 
 // List returns all of the operator's skills, including those that no agent has.
@@ -184,11 +218,19 @@ func (c *Catalog) List() []ListedSkill {
 		if agents == nil {
 			agents = []string{}
 		}
-		brings := []string{}
+		one := ListedSkill{Name: s.Name, Description: s.Description, Folder: s.Path, Agents: agents, Trusted: s.Trusted, Version: s.Version, Tools: []string{}, Programs: []ListedProgram{}}
 		for _, p := range s.Programs {
-			brings = append(brings, skills.ToolName(s.Name, p.Name))
+			name := skills.ToolName(s.Name, p.Name)
+			listed := ListedProgram{
+				Tool: name, Binary: p.Binary, TimeoutMS: p.Timeout.Milliseconds(), Sandbox: p.Sandboxing,
+				Permissions: append([]tools.Permission{}, p.Needs...), Version: s.Version, Skill: s.Name,
+			}
+			for _, before := range p.After {
+				listed.After = append(listed.After, skills.ToolName(s.Name, before))
+			}
+			one.Tools, one.Programs = append(one.Tools, name), append(one.Programs, listed)
 		}
-		all = append(all, ListedSkill{s.Name, s.Description, s.Path, agents, s.Trusted, brings})
+		all = append(all, one)
 	}
 	return all
 }

@@ -2,6 +2,7 @@ package skillfolders_test
 
 import (
 	"context"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -96,6 +97,47 @@ func TestWhoHasWhichTools(t *testing.T) {
 				t.Error("another session of the agent has another set")
 			}
 		})
+	}
+}
+
+// A program that was written for a sandbox runs in that one or a stricter one, and where it does
+// not, the operator is told.
+func TestASandboxThatIsTooWeak(t *testing.T) {
+	c := settings(t)
+	var text strings.Builder
+	for _, name := range []string{"", "none", "podman", "firejail", "landlock", "bubblewrap"} {
+		fmt.Fprintf(&text, "[[tools]]\nname = \"in-%s\"\ndescription = \"X.\"\nbinary = \"run\"\nsandbox = { workspace = \"none\" }\n", name)
+		if name != "" {
+			fmt.Fprintf(&text, "sandboxing = %q\n", name)
+		}
+	}
+	must(t, os.WriteFile(filepath.Join(c.Home, skillfolders.Folder, "a", "skill.toml"), []byte(text.String()), 0o644))
+	found := skillfolders.Find(c)
+	must(t, found.Err())
+	if minor := found.Minor(); len(minor) != 3 || !strings.Contains(minor[1].Error(), `sandboxing "podman" has no effect`) {
+		t.Errorf("it says of these without effect %v", minor)
+	}
+	for mode, left := range map[sandbox.Mode][]string{
+		sandbox.Bubblewrap: nil, sandbox.Landlock: {"in-bubblewrap"}, sandbox.None: {"in-landlock", "in-bubblewrap"},
+	} {
+		s := skillfolders.New(skillfolders.Config{
+			Workspace:    func(string) (fs.FS, error) { return fstest.MapFS{}, nil },
+			Agent:        func(string) string { return "main" },
+			Capabilities: func(string) []tools.Permission { return nil },
+			Runner:       func() *skills.Runner { return &skills.Runner{Sandbox: walls{}, Mode: mode} },
+			Watch:        func(all []tools.Tool) []tools.Tool { return all },
+		}, found)
+		has := names(s.With(tools.NewSet(), "main:x:1"))
+		told := s.Unsuited(mode)
+		if len(has) != 7-len(left) || len(told) != len(left) {
+			t.Errorf("in %s there are %q, and it says %v", mode, has, told)
+			continue
+		}
+		for i, name := range left {
+			if slices.Contains(has, "a__"+name) || told[i].Skill != "a" || !strings.Contains(told[i].Wrong, "tool "+name+": it needs the sandbox") {
+				t.Errorf("in %s there are %q, and it says %v", mode, has, told)
+			}
+		}
 	}
 }
 

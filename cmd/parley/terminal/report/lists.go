@@ -72,13 +72,13 @@ func Skills(out io.Writer, found *skillfolders.Catalog) error {
 	if len(all) == 0 {
 		return printLine(out, textNoSkills)
 	}
-	w := table(out, "SKILL", "AGENTS", "TRUSTED", "TOOLS", "FOLDER", "DESCRIPTION")
+	w := table(out, "SKILL", "VERSION", "AGENTS", "TRUSTED", "TOOLS", "FOLDER", "DESCRIPTION")
 	for _, s := range all {
 		trusted := "no"
 		if s.Trusted {
 			trusted = "yes"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", s.Name, cmp.Or(strings.Join(s.Agents, ", "), "none"), trusted, strings.Join(s.Tools, ", "), terminal.Cell(s.Folder), terminal.Cell(s.Description))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.Name, cmp.Or(s.Version, "-"), cmp.Or(strings.Join(s.Agents, ", "), "none"), trusted, strings.Join(s.Tools, ", "), terminal.Cell(s.Folder), terminal.Cell(s.Description))
 	}
 	return w.Flush()
 }

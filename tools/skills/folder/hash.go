@@ -1,0 +1,54 @@
+package folder
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+)
+
+// maxHashed is how many bytes of a skill's files are hashed. Of files beyond that, only sizes and
+// times of change are.
+const maxHashed = 16 << 20
+
+// Hash returns a hash of the skill's current files. It changes whenever what the skill's programs do
+// may change.
+func (s Skill) Hash() (string, error) {
+	sum, left := sha256.New(), int64(maxHashed)
+	err := fs.WalkDir(s.Files, ".", func(name string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case e.IsDir():
+			return nil
+		}
+		info, err := fs.Stat(s.Files, name) // of what a link leads to
+		if err != nil || !info.Mode().IsRegular() {
+			fmt.Fprintf(sum, "%q\n", name) // no program can read it, either
+			return nil
+		}
+		fmt.Fprintf(sum, "%q %d %v\n", name, info.Size(), info.Mode().Perm())
+		if left -= info.Size(); left < 0 {
+			fmt.Fprintln(sum, info.ModTime().UnixNano())
+			return nil
+		}
+		return hashFile(sum, s.Files, name)
+	})
+	if err != nil {
+		return "", fmt.Errorf("read the files of the skill %s: %w", s.Name, err)
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// hashFile adds the content of a file to a hash.
+func hashFile(sum hash.Hash, files fs.FS, name string) error {
+	f, err := files.Open(name)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	_, err = io.Copy(sum, f)
+	return err
+}
