@@ -230,3 +230,39 @@ func TestToolsOfSkills(t *testing.T) {
 	out, _, _ := w.Run("--json", "skills")
 	parleytest.Wants(t, out, "sums__fetch", "sums__total")
 }
+
+// An approval of a skill's tool is for the program that people were asked about: another version of
+// it doesn't run until they are asked again. Beside it lies a version of its own name.
+func TestAnApprovedToolOfAnotherVersionIsNotRun(t *testing.T) {
+	t.Parallel()
+	w := parleytest.New(t, commander, "\n[tools]\nask = [\"sums__*\"]\n")
+	w.NeedsSandbox()
+	dir := filepath.Join(w.Home, "skills")
+	putSkill(t, dir, "sums", "How sums are made.", "Call sums__total.")
+	putProgram(t, dir, "sums", "total", "echo the first", "")
+	putSkill(t, dir, "sums-v2", "How sums are made by now.", "Call sums-v2__total.")
+	putProgram(t, dir, "sums-v2", "total", "echo the one beside it", "")
+	w.Serve()
+	approve := func(id string) {
+		t.Helper()
+		if _, errs, code := w.Run("approvals", "approve", id); code != parleytest.ExitDone {
+			t.Fatalf("approvals ended with %d: %s", code, errs)
+		}
+	}
+	w.Telegram.Say(2, 2, "sums__total {}")
+	id := parleytest.Requested(t, w.WaitSaid(2, 1)[0])
+	parleytest.Must(t, os.WriteFile(filepath.Join(dir, "sums", "total"), []byte("#!/bin/sh\necho the second\n"), 0o755))
+	approve(id)
+	said := func() string { return strings.Join(parleytest.Texts(w.Telegram.Sent(2)), "\n") }
+	parleytest.WaitFor(t, "the refusal", func() bool { return strings.Contains(said(), "has changed since") })
+	parleytest.Wants(t, said(), "but not run: a file, the directory, the arguments or the tool itself have changed")
+	if strings.Contains(said(), "the first") || strings.Contains(said(), "the second") {
+		t.Errorf("it ran: %s", said())
+	}
+	so := len(w.Telegram.Sent(2))
+	w.Telegram.Say(2, 2, "sums__total {}")
+	approve(parleytest.Requested(t, w.WaitSaid(2, so+1)[so]))
+	parleytest.WaitFor(t, "the second version", func() bool { return strings.Contains(said(), "the second") })
+	w.Telegram.Say(2, 2, "sums-v2__total {}")
+	parleytest.WaitFor(t, "the version beside it", func() bool { return strings.Contains(said(), "the one beside it") })
+}
