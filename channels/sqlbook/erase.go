@@ -21,8 +21,8 @@ type Erasure struct {
 	Asked   time.Time
 	// At are addresses; finished sends to them are erased, whoever wrote them.
 	At []bus.Address
-	// Sessions are keys of sessions, for each of which four things are erased: the finished sends that it wrote,
-	// the record of its chats, its asks, and the ratings of its answers.
+	// Sessions are keys of sessions, for each of which these are erased: the finished sends that it wrote, the
+	// record of its chats, its asks, the ratings of its answers, what was proposed there, and the notes about it.
 	Sessions []string
 	// Places are the addresses of Sessions. Finished sends to them are erased if it is not known which session
 	// wrote them, because an earlier release may have recorded them.

@@ -200,6 +200,7 @@ func eraseOfSession(tx *sqldb.Tx, done *Erased, key string) (reached string, mor
 		{ratingsOf, `DELETE FROM ratings WHERE (person, channel, chat, message) IN (
 			SELECT person, channel, chat, message FROM ratings WHERE session = ? LIMIT ?)`},
 		{nil, `DELETE FROM proposals WHERE id IN (SELECT id FROM proposals WHERE session = ? LIMIT ?)`},
+		{nil, `DELETE FROM notes WHERE (subject, about) IN (SELECT subject, about FROM notes WHERE about = ? LIMIT ?)`},
 		{nil, `DELETE FROM proposal_rounds WHERE session IN (SELECT session FROM proposal_rounds WHERE session = ? LIMIT ?)`},
 		{chatsOf, `DELETE FROM chats WHERE (channel, chat, thread) IN (SELECT channel, chat, thread FROM chats WHERE session = ? LIMIT ?)`},
 	} {

@@ -231,7 +231,7 @@ func rules() []rule {
 		{"cmd/parley/server/models", 7, []string{"agent/demo", "agent/failover", "agent/llm", "agent/openai", "agent/prices", "channels", "cmd/parley/config", "sessions/bill", "sessions/search"}},
 		{"cmd/parley/server/mcpservers", 7, []string{"bus", "channels", "sessions", "tools", "tools/mcp", "tools/mcp/pins", "tools/mcp/signin", "tools/sandbox", "cmd/parley/api/exchange", "cmd/parley/config"}},
 		{"cmd/parley/server/skillfolders", 7, []string{
-			"tools", "tools/guard", "tools/sandbox", "tools/skills", "tools/skills/folder", "tools/spelling", "cmd/parley/config",
+			"channels", "sessions", "tools", "tools/guard", "tools/sandbox", "tools/skills", "tools/skills/folder", "tools/spelling", "cmd/parley/api/exchange", "cmd/parley/config",
 		}},
 		{"cmd/parley/server/platforms", 7, []string{
 			"channels/discord",

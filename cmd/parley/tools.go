@@ -132,7 +132,87 @@ func (l mcpLogin) Run(ctx context.Context, c *globalFlags, tty terminal.Terminal
 }
 
 type skillsCmd struct {
-	List skillsList `cmd:"" default:"1" help:"List your skills, which agents have them, and why some can't be used."`
+	List   skillsList   `cmd:"" default:"1" help:"List your skills, which agents have them, and why some can't be used."`
+	Accept skillsAccept `cmd:"" help:"Look at a skill that an agent proposes, and accept it for all conversations."`
+	Refuse skillsRefuse `cmd:"" help:"Drop a proposal. The conversation that made it keeps the skill."`
+}
+
+// A proposedSkill names a skill that an agent proposes.
+type proposedSkill struct {
+	Name    string `arg:"" optional:"" help:"The skill's name. Without it, the proposals are listed."`
+	Session string `placeholder:"KEY" help:"The session that proposes it, if several propose a skill with that name."`
+}
+
+// path returns the path of the proposal in the API, with a suffix.
+func (s proposedSkill) path(suffix string) string {
+	path := "/v1/skills/proposals/" + url.PathEscape(s.Name) + suffix
+	if s.Session != "" {
+		path += "?session=" + url.QueryEscape(s.Session)
+	}
+	return path
+}
+
+type skillsAccept struct {
+	proposedSkill
+	Yes bool `help:"Don't ask for confirmation."`
+}
+
+// Help shows examples.
+func (skillsAccept) Help() string {
+	return examples("parley skills accept", "parley skills accept weekly-report")
+}
+
+// Run shows a proposed skill, and accepts it if the person agrees. Without a name it lists the
+// proposals.
+func (a skillsAccept) Run(ctx context.Context, c *globalFlags, tty terminal.Terminal) error {
+	if a.Name == "" {
+		return printList(ctx, c, tty, "/v1/skills/proposals", "proposals", report.Proposals)
+	}
+	return withClient(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
+		var shown skillfolders.ShownProposal
+		if err := server.Do(ctx, http.MethodGet, a.path(""), "", nil, &shown); err != nil {
+			return err
+		}
+		if !c.JSON {
+			if err := report.Proposal(tty.Out, shown); err != nil {
+				return err
+			}
+		}
+		if err := confirm(tty, a.Yes, fmt.Sprintf(textAcceptSkill, terminal.Cell(shown.Name))); err != nil {
+			return err
+		}
+		var now struct {
+			Name   string `json:"name"`
+			Folder string `json:"folder"`
+		}
+		if err := server.Do(ctx, http.MethodPost, a.path("/accept"), "", map[string]string{"hash": shown.Hash}, &now); err != nil {
+			return err
+		}
+		if c.JSON {
+			return plainjson.NewEncoder(tty.Out).Encode(now)
+		}
+		_, err := fmt.Fprintf(tty.Out, textSkillAccepted, terminal.Cell(now.Name), terminal.Cell(now.Folder))
+		return err
+	})
+}
+
+type skillsRefuse struct{ proposedSkill }
+
+// Help shows an example.
+func (skillsRefuse) Help() string { return examples("parley skills refuse weekly-report") }
+
+// Run drops a proposal.
+func (r skillsRefuse) Run(ctx context.Context, c *globalFlags, tty terminal.Terminal) error {
+	if r.Name == "" {
+		return &usageError{textNoSkillNamed}
+	}
+	return withClient(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
+		if err := server.Do(ctx, http.MethodDelete, r.path(""), "", nil, nil); err != nil || c.JSON {
+			return err
+		}
+		_, err := fmt.Fprintf(tty.Out, textSkillRefused, terminal.Cell(r.Name))
+		return err
+	})
 }
 
 type skillsList struct{}

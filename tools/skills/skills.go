@@ -9,7 +9,7 @@
 // sandbox, with its arguments as JSON on standard input and as flags.
 //
 // The files: skills.go makes the tool skill; list.go writes what the prompt says about skills; program.go runs
-// their programs.
+// their programs; propose.go makes the tool with which an agent proposes a skill.
 package skills
 
 import (
@@ -145,15 +145,11 @@ func (s Skill) unreadable(name string, err error) error {
 
 // fileNames lists the skill's files besides SKILL.md, except hidden ones.
 func (s Skill) fileNames(ctx context.Context) (names []string, err error) {
-	err = fs.WalkDir(s.Files, ".", func(name string, e fs.DirEntry, err error) error {
+	err = folder.Walk(s.Files, func(name string, e fs.DirEntry) error {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case err != nil && name == ".":
-			return fs.SkipAll
-		case err != nil:
-			return nil // what cannot be read is skipped
-		case name != "." && strings.HasPrefix(e.Name(), "."), e.IsDir() && strings.Count(name, "/") >= maxDepth:
+		case strings.HasPrefix(e.Name(), "."), e.IsDir() && strings.Count(name, "/") >= maxDepth:
 			return skip(e)
 		case e.IsDir() || name == folder.File:
 			return nil
@@ -164,6 +160,9 @@ func (s Skill) fileNames(ctx context.Context) (names []string, err error) {
 		names = append(names, name)
 		return nil
 	})
+	if ctx.Err() == nil {
+		err = nil // what cannot be read is not listed
+	}
 	return names, err
 }
 

@@ -88,7 +88,7 @@ func newAgentSide(on foundation, c *chatSide, hidden *secrets, box *commandSandb
 	s.recall = newRecall(on, c, s.knowledge, may)
 	s.files = newFiles(on, c.liveChannels, c.chains, s.workspaces)
 	marks := newMarker(s.workspaces, s.jobs)
-	s.skills = newSkills(on, box, may, s.workspaces, where, marks)
+	s.skills = newSkills(on, box, c.owners, may, s.workspaces, where, marks)
 	s.mcp = newMCP(on, box, c.owners, s.workspaces, where, s.files)
 	s.fileCopies = &fileCopies{on, c.liveChannels, may, c.copies}
 	sends := newOnBehalf(on, c.liveChannels, may, s.fileCopies, hidden)

@@ -7,6 +7,7 @@ import (
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/server/skillfolders"
 	"parley/sessions"
+	"parley/tools"
 	"parley/tools/guard"
 	"parley/tools/sandbox"
 	"parley/tools/skills"
@@ -16,11 +17,13 @@ import (
 type agentSkills struct {
 	foundation
 	*skillfolders.Skills
+	*skillfolders.Proposals
 }
 
 // newSkills makes the skills. The operator's are missing until Load has read them.
-func newSkills(on foundation, box *commandSandbox, r *rights, w *workspaces, where *commands, marks guard.Marker) *agentSkills {
-	return &agentSkills{on, skillfolders.New(skillfolders.Config{
+func newSkills(on foundation, box *commandSandbox, o *owners, r *rights, w *workspaces, where *commands, marks guard.Marker) *agentSkills {
+	k := &agentSkills{foundation: on}
+	k.Skills = skillfolders.New(skillfolders.Config{
 		Workspace: on.home.WorkspaceFiles,
 		Agent:     sessions.AgentOf, Capabilities: r.capabilities, Watch: marks.Watch,
 		Runner: func() *skills.Runner {
@@ -30,7 +33,10 @@ func newSkills(on foundation, box *commandSandbox, r *rights, w *workspaces, whe
 			}
 			return &skills.Runner{Sandbox: works, Mode: sandbox.ModeOf(works), Place: where.skillPlace, Changed: w.markChanged}
 		},
-	}, skillfolders.EmptyCatalog(on.settings.Load()))}
+		Propose: func(ctx context.Context, call tools.Call, name string) error { return k.Propose(ctx, call, name) },
+	}, skillfolders.EmptyCatalog(on.settings.Load()))
+	k.Proposals = skillfolders.NewProposals(k.Skills, on.home.Book, o.notify, func() error { return k.read(on.settings.Load()) })
+	return k
 }
 
 // Load reads the operator's skills.

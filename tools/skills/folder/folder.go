@@ -170,6 +170,22 @@ func ReadIn(files fs.FS, dir string) (found []Skill, problems []Problem) {
 	return found, problems
 }
 
+// Read reads the skill in one folder of a session's workspace, and what its skill.toml says, as if it
+// were the operator's.
+func Read(files fs.FS, place string) (Skill, *Problem) {
+	below, err := fs.Sub(files, place)
+	if err != nil {
+		return Skill{}, &Problem{File: place, Wrong: Reason(err), Remedy: "name a folder"}
+	}
+	skill, wrong := readOne(below, path.Base(place), place)
+	if wrong == nil {
+		if _, wrong = skill.readManifest(); wrong != nil {
+			wrong.File = path.Join(place, Manifest)
+		}
+	}
+	return skill, wrong
+}
+
 // readOne reads the skill in the folder with this name. place tells people in problems where the
 // folder is.
 func readOne(files fs.FS, name, place string) (Skill, *Problem) {
@@ -193,6 +209,36 @@ func readOne(files fs.FS, name, place string) (Skill, *Problem) {
 		return Skill{}, wrong
 	}
 	return Skill{Name: name, Description: about.Description, Files: files}, nil
+}
+
+// Walk calls visit for everything below a folder, in order, until visit returns an error. For a folder,
+// visit may return fs.SkipDir. Unlike fs.WalkDir, Walk opens no folder as if it were a file, which a
+// session's workspace refuses. It skips folders below the first that cannot be read.
+func Walk(files fs.FS, visit func(name string, e fs.DirEntry) error) error {
+	entries, err := fs.ReadDir(files, ".")
+	if err != nil {
+		return err
+	}
+	return walk(files, ".", entries, visit)
+}
+
+func walk(files fs.FS, dir string, entries []fs.DirEntry, visit func(name string, e fs.DirEntry) error) error {
+	for _, e := range entries {
+		name := path.Join(dir, e.Name())
+		err := visit(name, e)
+		if e.IsDir() && errors.Is(err, fs.SkipDir) {
+			continue
+		}
+		if err == nil && e.IsDir() {
+			if below, unreadable := fs.ReadDir(files, name); unreadable == nil {
+				err = walk(files, name, below, visit)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // hasFile reports whether a folder has one of these files.

@@ -17,11 +17,8 @@ const maxHashed = 16 << 20
 // may change.
 func (s Skill) Hash() (string, error) {
 	sum, left := sha256.New(), int64(maxHashed)
-	err := fs.WalkDir(s.Files, ".", func(name string, e fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case e.IsDir():
+	err := Walk(s.Files, func(name string, e fs.DirEntry) error {
+		if e.IsDir() {
 			return nil
 		}
 		info, err := fs.Stat(s.Files, name) // of what a link leads to
@@ -29,7 +26,7 @@ func (s Skill) Hash() (string, error) {
 			fmt.Fprintf(sum, "%q\n", name) // no program can read it, either
 			return nil
 		}
-		fmt.Fprintf(sum, "%q %d %v\n", name, info.Size(), info.Mode().Perm())
+		fmt.Fprintf(sum, "%q %d %t\n", name, info.Size(), info.Mode()&0o111 != 0)
 		if left -= info.Size(); left < 0 {
 			fmt.Fprintln(sum, info.ModTime().UnixNano())
 			return nil

@@ -266,3 +266,83 @@ func TestAnApprovedToolOfAnotherVersionIsNotRun(t *testing.T) {
 	w.Telegram.Say(2, 2, "sums-v2__total {}")
 	parleytest.WaitFor(t, "the version beside it", func() bool { return strings.Contains(said(), "the one beside it") })
 }
+
+// A skill that an agent proposes is for its conversation alone until an owner has looked at all of
+// it and accepts it; what is accepted is what was shown.
+func TestASkillThatAnAgentProposes(t *testing.T) {
+	t.Parallel()
+	var seen shownToModel
+	w := parleytest.New(t, seen.model, "\n[skills]\npropose = true\n")
+	p := w.Serve()
+	w.Telegram.Say(1, 1, "hello") // the owner, who is told where they talk to the bot
+	w.WaitSaid(1, 1)
+	n := 0
+	say := func(text string) string {
+		t.Helper()
+		n = len(w.Telegram.Sent(2))
+		w.Telegram.Say(2, 2, text)
+		return w.WaitSaid(2, n+1)[n]
+	}
+	write := func(file, text string) string {
+		args, err := json.Marshal(map[string]string{"path": "skills/weekly/" + file, "content": text})
+		parleytest.Must(t, err)
+		return "write_file " + string(args)
+	}
+	parleytest.Wants(t, say(`skill_propose {"name":"weekly"}`), "invalid_args", "has no SKILL.md")
+	say(write("SKILL.md", "---\nname: weekly\ndescription: How the week is told.\n---\nBegin with the sum: xyzzy."))
+	say(write("forms.md", "\x1b[2Jplugh"))
+	parleytest.Wants(t, say(`skill_propose {"name":"weekly"}`), "proposed")
+	parleytest.WaitFor(t, "the owner to be told", func() bool {
+		return strings.Contains(strings.Join(parleytest.Texts(w.Telegram.Sent(1)), "\n"), "proposes a skill for all conversations: weekly. Look at it")
+	})
+	out, _, code := w.Run("skills", "accept")
+	if parleytest.Wants(t, out, "weekly", "main:telegram:2", "no"); code != parleytest.ExitDone {
+		t.Errorf("skills accept ended with %d", code)
+	}
+	out, errs, code := w.Run("skills", "accept", "weekly")
+	if parleytest.Wants(t, out, "--- SKILL.md", "Begin with the sum: xyzzy.", "--- forms.md", "plugh"); code == parleytest.ExitDone || strings.Contains(out, "\x1b[2J") {
+		t.Errorf("without anybody to ask it ended with %d: %s%s", code, out, errs)
+	}
+
+	// Whoever accepts it gets what they were shown, or nothing.
+	say(write("forms.md", "something else"))
+	if _, errs, code = w.Run("skills", "accept", "weekly", "--yes"); code != parleytest.ExitFailed || !strings.Contains(errs, "have changed since the agent proposed it") {
+		t.Errorf("changed, it ended with %d: %s", code, errs)
+	}
+	say(`skill_propose {"name":"weekly"}`)
+	p.Kill()
+	p = w.Serve()
+	if out, errs, code = w.Run("skills", "accept", "weekly", "--yes"); code != parleytest.ExitDone {
+		t.Fatalf("it ended with %d: %s%s", code, out, errs)
+	}
+	parleytest.Wants(t, out, "Agents now have the skill weekly", filepath.Join(w.Home, "skills", "weekly"))
+	say("hello")
+	prompt, _ := seen.last()
+	parleytest.Wants(t, prompt, "<file name=\"skills\" from=\"operator\">", "- weekly: How the week is told.")
+	if out, _, _ = w.Run("skills", "accept"); !strings.Contains(out, "No agent proposes a skill.") {
+		t.Errorf("still waiting: %s", out)
+	}
+	parleytest.Wants(t, say(`skill_propose {"name":"weekly"}`), "already has a skill weekly", "weekly-v2")
+
+	// What was read from strangers is told; what is refused is gone, and what is forgotten, too.
+	say(`skill {"name":"weekly"}`)
+	say(`write_file {"path":"skills/other/SKILL.md","content":"---\nname: other\ndescription: Other.\n---\n"}`)
+	parleytest.Wants(t, say(`skill_propose {"name":"other"}`), "proposed")
+	if out, _, _ = w.Run("skills", "accept"); !strings.Contains(out, "maybe") {
+		t.Errorf("nothing is said of strangers: %s", out)
+	}
+	if _, errs, code = w.Run("skills", "refuse", "other"); code != parleytest.ExitDone {
+		t.Errorf("refuse ended with %d: %s", code, errs)
+	}
+	if _, errs, code = w.Run("skills", "accept", "other", "--yes"); code != parleytest.ExitFailed || !strings.Contains(errs, "no skill by that name is proposed") {
+		t.Errorf("refused, it ended with %d: %s", code, errs)
+	}
+	say(`skill_propose {"name":"other"}`)
+	if _, errs, code = w.Run("forget", "--session", "main:telegram:2", "--yes"); code != parleytest.ExitDone {
+		t.Errorf("forget ended with %d: %s", code, errs)
+	}
+	if out, _, _ = w.Run("skills", "accept"); !strings.Contains(out, "No agent proposes a skill.") {
+		t.Errorf("what was forgotten is still proposed: %s", out)
+	}
+	p.Stop()
+}

@@ -25,6 +25,8 @@ type Config struct {
 	Capabilities func(session string) []tools.Permission
 	// Runner returns the runner of skills' programs; nil if nothing can be run.
 	Runner func() *skills.Runner
+	// Propose records that an agent proposes a skill of its session's workspace.
+	Propose func(ctx context.Context, call tools.Call, name string) error
 	// Watch wraps tools that run programs in a workspace, to record which files strangers may have
 	// written through them.
 	Watch func([]tools.Tool) []tools.Tool
@@ -36,6 +38,7 @@ type Skills struct {
 	cfg     Config
 	catalog atomic.Pointer[Catalog]
 	tool    tools.Tool // the tool with which a model reads a skill's instructions
+	propose tools.Tool // the tool with which a model proposes a skill
 
 	mu   sync.Mutex
 	sets map[string]set // tools, by agent and permissions
@@ -52,6 +55,7 @@ type set struct {
 func New(c Config, found *Catalog) *Skills {
 	s := &Skills{cfg: c, sets: map[string]set{}}
 	s.tool = skills.New(func(_ context.Context, call tools.Call) ([]skills.Skill, error) { return s.skillsOf(call.Session) })
+	s.propose = skills.NewPropose(c.Propose)
 	s.Set(found)
 	return s
 }
@@ -149,7 +153,7 @@ func (s *Skills) Prompt(session string) (operator, workspace string, err error) 
 
 // With returns a session's tools base, together with those that its skills add.
 func (s *Skills) With(base *tools.Set, session string) *tools.Set {
-	if len(s.catalog.Load().OfAgent(s.cfg.Agent(session))) == 0 && !s.hasOwn(session) {
+	if len(s.catalog.Load().OfAgent(s.cfg.Agent(session))) == 0 && !s.mayPropose(session) && !s.hasOwn(session) {
 		return base
 	}
 	return s.with(base, session)
@@ -157,10 +161,15 @@ func (s *Skills) With(base *tools.Set, session string) *tools.Set {
 
 // WithOperators is like With, but doesn't look for skills in the session's workspace.
 func (s *Skills) WithOperators(base *tools.Set, session string) *tools.Set {
-	if len(s.catalog.Load().OfAgent(s.cfg.Agent(session))) == 0 {
+	if len(s.catalog.Load().OfAgent(s.cfg.Agent(session))) == 0 && !s.mayPropose(session) {
 		return base
 	}
 	return s.with(base, session)
+}
+
+// mayPropose reports whether a session's agent may propose skills.
+func (s *Skills) mayPropose(session string) bool {
+	return s.catalog.Load().settings.Skills.Propose && slices.Contains(s.cfg.Capabilities(session), tools.FileWrite)
 }
 
 // List returns the operator's skills, including those that no agent has.
@@ -177,6 +186,9 @@ func (s *Skills) with(base *tools.Set, session string) *tools.Set {
 		return made.all
 	}
 	more := []tools.Tool{s.tool}
+	if s.mayPropose(session) {
+		more = append(more, s.propose)
+	}
 	for _, skill := range of {
 		more = append(more, s.programs(skill, session)...)
 	}

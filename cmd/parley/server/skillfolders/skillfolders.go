@@ -2,7 +2,8 @@
 // operator's folders and in sessions' workspaces, and says which agents have them.
 //
 // skillfolders.go finds the operator's skills; session.go adds those of a session's workspace,
-// and gives agents the tools of their skills.
+// and gives agents the tools of their skills; proposals.go keeps the skills that agents propose until
+// an owner accepts them.
 package skillfolders
 
 import (

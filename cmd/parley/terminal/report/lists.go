@@ -83,6 +83,43 @@ func Skills(out io.Writer, found *skillfolders.Catalog) error {
 	return w.Flush()
 }
 
+// Proposals prints the skills that agents propose.
+func Proposals(out io.Writer, all []skillfolders.Proposal) error {
+	if len(all) == 0 {
+		return printLine(out, textNoProposals)
+	}
+	w := table(out, "SKILL", "SESSION", "FROM STRANGERS")
+	for _, p := range all {
+		strangers := "no"
+		if p.Strangers {
+			strangers = "maybe"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\n", terminal.Cell(p.Name), terminal.Cell(p.Session), strangers)
+	}
+	return w.Flush()
+}
+
+// Proposal prints a skill that an agent proposes, with all its files.
+func Proposal(out io.Writer, p skillfolders.ShownProposal) error {
+	warning := ""
+	if p.Strangers {
+		warning = textFromStrangers
+	}
+	if _, err := fmt.Fprintf(out, textProposal, terminal.Cell(p.Name), terminal.Cell(p.Session), warning); err != nil {
+		return err
+	}
+	for _, f := range p.Files {
+		kind := ""
+		if f.Executable {
+			kind = textProgram
+		}
+		if _, err := fmt.Fprintf(out, "\n--- %s%s\n%s\n", terminal.Cell(f.Path), kind, terminal.Hanging(f.Text)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Pairings prints who may talk to the bot, and who asks to.
 func Pairings(out io.Writer, all []api.Pairing) error {
 	if len(all) == 0 {

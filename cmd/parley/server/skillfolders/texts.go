@@ -1,0 +1,7 @@
+package skillfolders
+
+// What the owners read about proposed skills.
+const (
+	textProposed  = "The agent %s proposes a skill for all conversations: %s.%s Look at it and accept it with `parley skills accept %s`."
+	textStrangers = " Strangers may have written some of it."
+)
