@@ -82,8 +82,9 @@ imports_test.go checks every import against the import rules.
 Programs and terminals connect through server/front.go: api/ serves HTTP and
 the home's socket, channels/outbox accepts messages to be sent and knows what became of them,
 channels/onbehalf sends what agents want sent,
-channels/webhook turns alerts and builds into messages, agent/metrics counts, and
-sessions/audit records what was done. server/sandbox opens the sandbox that commands run in.
+channels/webhook turns alerts and builds into messages, channels/problems looks for what is
+wrong and channels/owners tells the owners, agent/metrics counts, and sessions/audit records
+what was done. server/sandbox opens the sandbox that commands run in.
 terminal/client is the terminal's end of that: it connects to the server that has the home
 open, or becomes that server for a moment (server/server.go), so that a command is written
 only once. Commands print with terminal/ and terminal/report.

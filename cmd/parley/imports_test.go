@@ -212,6 +212,7 @@ func rules() []rule {
 		{"channels/billing", 6, []string{"bus", "sessions/bill", "channels/problems"}},
 		{"cmd/parley/server/why", 6, []string{"bus", "channels", "channels/gateway", "sessions", "cmd/parley/api/exchange"}},
 		{"agent/schedules", 5, []string{"bus", "sessions/schedules", "tools", "tools/schedules"}},
+		{"channels/owners", 6, []string{"bus", "channels", "channels/problems"}},
 		{"channels/people", 5, []string{"bus", "channels"}},
 		{"cmd/parley/data/owndata", 6, []string{"agent/proposals", "bus", "channels", "channels/people", "sessions", "sessions/schedules", "cmd/parley/api/exchange", "cmd/parley/data/erase", "tools/memory"}},
 		{"cmd/parley/api/exchange", 4, []string{"bus", "sessions", "tools/spelling"}},

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"parley/channels"
+	"parley/channels/owners"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/server/platforms"
 )
@@ -23,7 +24,7 @@ const offerEvery = time.Minute
 type accounts struct {
 	foundation
 	liveChannels liveChannels
-	owners       *owners
+	owners       *owners.Owners
 	// offer shows the operator an invitation to become the owner of a bot that has none.
 	offer func(text string)
 }
@@ -76,7 +77,7 @@ func (a *accounts) offerOwnership(ctx context.Context, l *liveChannel) {
 
 // offerCode shows the current link or code unless it is the last one that was shown, and returns its code.
 func (a *accounts) offerCode(ctx context.Context, l *liveChannel, last string) string {
-	if owned, err := a.owners.own(ctx, l.name); err != nil || owned {
+	if owned, err := a.owners.HasAny(ctx, l.name); err != nil || owned {
 		return last
 	}
 	code, err := a.home.Book.StandingOffer(ctx, l.name)

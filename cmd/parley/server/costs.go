@@ -10,6 +10,7 @@ import (
 
 	"parley/agent/llm"
 	"parley/channels/billing"
+	"parley/channels/owners"
 	"parley/channels/problems"
 	"parley/cmd/parley/server/models"
 	"parley/sessions/bill"
@@ -23,12 +24,12 @@ const defaultCaps = "default caps"
 type costs struct {
 	foundation
 	*billing.UsageReporter
-	owners *owners
+	owners *owners.Owners
 }
 
 // newCosts makes the costs for these models. What they may cost is known only if some price is
 // known.
-func newCosts(on foundation, o *owners, of *modelChains) *costs {
+func newCosts(on foundation, o *owners.Owners, of *modelChains) *costs {
 	c := &costs{foundation: on, owners: o}
 	c.UsageReporter = &billing.UsageReporter{Usage: on.home.Store.Bill().Usage, Linked: c.linked, Budget: on.home.Store.Money()}
 	for _, model := range of.byAgent {
@@ -99,7 +100,7 @@ func (c *costs) announceDefaultCaps(ctx context.Context) error {
 	c.log.Warn("what models cost is bounded by default", slog.String("caps", strings.ReplaceAll(text, "`", "")))
 	used, err := c.home.Store.List(ctx, "", 1)
 	if err == nil && told.Value == "" && len(used) > 0 {
-		err = c.owners.notifyOnce(ctx, "#caps", text)
+		err = c.owners.NotifyOnce(ctx, "#caps", text)
 	}
 	if err != nil && !errors.Is(err, problems.ErrNobody) {
 		return err

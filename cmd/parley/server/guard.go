@@ -11,6 +11,7 @@ import (
 
 	"parley/agent/jobs"
 	"parley/channels/onbehalf"
+	"parley/channels/owners"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/data/home"
 	"parley/sessions"
@@ -49,13 +50,13 @@ type guarding struct {
 	workspaces *workspaces
 	onBehalf   *onbehalf.Sender
 	jobs       *jobs.Runner
-	owners     *owners
+	owners     *owners.Owners
 	secrets    *secrets
 	inForce    atomic.Pointer[callGuard]
 }
 
 // newGuarding makes the guarding, which has no rules before Load.
-func newGuarding(on foundation, r *rights, w *workspaces, d *onbehalf.Sender, running *jobs.Runner, o *owners, hidden *secrets) *guarding {
+func newGuarding(on foundation, r *rights, w *workspaces, d *onbehalf.Sender, running *jobs.Runner, o *owners.Owners, hidden *secrets) *guarding {
 	all := &guarding{foundation: on, rights: r, workspaces: w, onBehalf: d, jobs: running, owners: o, secrets: hidden}
 	all.inForce.Store(&callGuard{Guard: &guard.Guard{}})
 	return all
@@ -140,7 +141,7 @@ func (g *guarding) newHook(command string) (guard.Hook, error) {
 	h, err := guard.ParseHook(command)
 	h.Failed = func(ctx context.Context, why string) {
 		g.log.Error("a program that is asked about tool calls failed, so the call is refused", slog.String("why", why))
-		g.owners.notify(ctx, "hook "+h.Path, textHookFailed+why)
+		g.owners.Notify(ctx, "hook "+h.Path, textHookFailed+why)
 	}
 	return h, err
 }

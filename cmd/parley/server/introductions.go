@@ -8,6 +8,7 @@ import (
 
 	"parley/agent/openai"
 	"parley/channels"
+	"parley/channels/owners"
 	"parley/channels/welcome"
 	"parley/cmd/parley/config"
 )
@@ -15,7 +16,7 @@ import (
 // introductions introduce the bot to people who talk to it for the first time.
 type introductions struct {
 	foundation
-	owners *owners
+	owners *owners.Owners
 	chains *modelChains
 }
 
@@ -28,7 +29,7 @@ func (i *introductions) on(l *liveChannel) func(context.Context) (string, error)
 		if now.Introduce == config.IntroduceNever {
 			return "", nil
 		}
-		owners, err := i.owners.names(ctx, now)
+		owners, err := i.owners.Names(ctx, l.name)
 		if err != nil {
 			return "", err
 		}

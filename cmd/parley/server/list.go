@@ -12,7 +12,7 @@ func (s *Server) list(c Config) []part {
 	gates := newGateways(g, chats, work)
 	sends := &dispatchers{foundation: g, liveChannels: chats.liveChannels, conversations: chats.conversations, files: chats.copies}
 	g.home.PlanReplies(sends.planReply)
-	ownData := newOwnData(g, chats.erasing, chats.liveChannels, people.PageLink{Owns: chats.owners.isOwner, New: s.front.ownersLink}, s.front.recheck)
+	ownData := newOwnData(g, chats.erasing, chats.liveChannels, people.PageLink{Owns: chats.owners.Includes, New: s.front.ownersLink}, s.front.recheck)
 	ownData.join(gates, work)
 	all := []part{
 		{name: "home", is: s.home},

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"parley/agent/metrics"
+	"parley/channels/owners"
 	"parley/cmd/parley/data/attachments"
 	"parley/cmd/parley/server/mcpservers"
 	"parley/tools"
@@ -11,9 +12,9 @@ import (
 )
 
 // newMCP makes the MCP servers in the settings; they run in box.
-func newMCP(on foundation, box sandbox.Sandbox, o *owners, w *workspaces, where *commands, keeper *attachments.Keeper) *mcpservers.Servers {
+func newMCP(on foundation, box sandbox.Sandbox, o *owners.Owners, w *workspaces, where *commands, keeper *attachments.Keeper) *mcpservers.Servers {
 	return mcpservers.New(mcpservers.Config{
-		Settings: on.settings.Load(), Sandbox: box, Notes: on.home.Book, Bus: on.home.Bus, Changed: w.markAfterJob, Tell: o.notify, Elsewhere: on.role == Gateway, Version: on.version, Log: on.log,
+		Settings: on.settings.Load(), Sandbox: box, Notes: on.home.Book, Bus: on.home.Bus, Changed: w.markAfterJob, Tell: o.Notify, Elsewhere: on.role == Gateway, Version: on.version, Log: on.log,
 		Place: where.workspacePlace, Keep: w.keepServerFile,
 		Show: func(ctx context.Context, call tools.Call, path string) (tools.Picture, error) {
 			p, err := keeper.Show(ctx, call, path)

@@ -11,6 +11,7 @@ import (
 	"parley/channels/asks"
 	"parley/channels/files/copies"
 	"parley/channels/heartbeat"
+	"parley/channels/owners"
 	"parley/channels/recall"
 	"parley/channels/webhook/events"
 	"parley/cmd/parley/data/attachments"
@@ -26,7 +27,7 @@ type chatSide struct {
 	erasing       *erasing
 	copies        copies.Files
 	chains        *modelChains
-	owners        *owners
+	owners        *owners.Owners
 	costs         *costs
 	asks          *asks.Service
 	events        *events.Channel
@@ -42,7 +43,7 @@ func newChatSide(on foundation, c Config, opened liveChannels) *chatSide {
 	s.audit = newAuditing(on)
 	s.erasing = newErasing(on, s.audit, s.copies)
 	s.chains = newModelChains(on, c.Models)
-	s.owners = &owners{on}
+	s.owners = newOwners(on)
 	s.costs = newCosts(on, s.owners, s.chains)
 	s.asks = newAsks(on)
 	s.events = newEvents(on)

@@ -10,6 +10,7 @@ import (
 	"parley/bus"
 	"parley/channels"
 	"parley/channels/billing"
+	"parley/channels/owners"
 	"parley/channels/problems"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/data/home"
@@ -20,7 +21,7 @@ import (
 type problemWatch struct {
 	foundation
 	liveChannels liveChannels
-	owners       *owners
+	owners       *owners.Owners
 	costs        *costs
 	lists        models.Lists
 }
@@ -50,7 +51,7 @@ func (p *problemWatch) Run(ctx context.Context) error {
 		sources = append(sources, p.connections(holds.Load, after)...)
 	}
 	return problems.Run(ctx, problems.Config{
-		Sources: sources, Notes: p.home.Book, Tell: p.owners.notifyOnce, Log: p.log,
+		Sources: sources, Notes: p.home.Book, Tell: p.owners.NotifyOnce, Log: p.log,
 		Every: min(30*time.Second, max(after/6, 100*time.Millisecond)), Calm: min(time.Minute, after),
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 
+	"parley/channels/owners"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/server/skillfolders"
 	"parley/sessions"
@@ -21,7 +22,7 @@ type agentSkills struct {
 }
 
 // newSkills makes the skills. The operator's are missing until Load has read them.
-func newSkills(on foundation, box *commandSandbox, o *owners, r *rights, w *workspaces, where *commands, marks guard.Marker) *agentSkills {
+func newSkills(on foundation, box *commandSandbox, o *owners.Owners, r *rights, w *workspaces, where *commands, marks guard.Marker) *agentSkills {
 	k := &agentSkills{foundation: on}
 	k.Skills = skillfolders.New(skillfolders.Config{
 		Workspace: on.home.WorkspaceFiles,
@@ -35,7 +36,7 @@ func newSkills(on foundation, box *commandSandbox, o *owners, r *rights, w *work
 		},
 		Propose: func(ctx context.Context, call tools.Call, name string) error { return k.Propose(ctx, call, name) },
 	}, skillfolders.EmptyCatalog(on.settings.Load()))
-	k.Proposals = skillfolders.NewProposals(k.Skills, on.home.Book, o.notify, func() error { return k.read(on.settings.Load()) })
+	k.Proposals = skillfolders.NewProposals(k.Skills, on.home.Book, o.Notify, func() error { return k.read(on.settings.Load()) })
 	return k
 }
 
