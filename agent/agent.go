@@ -91,7 +91,7 @@ type Config struct {
 	// there.
 	OwnData func(channel string) bool
 	// Link, if set, carries out the command that links the sender with their account on a platform, and returns
-	// the answer; "" if gateways do that.
+	// the reply; "" if a gateway carries the command out.
 	Link func(ctx context.Context, in bus.Inbound) (answer string, err error)
 	// Presses, if set, reports whether people on a channel press buttons, so that they don't have to be told
 	// what to write instead.
@@ -133,7 +133,7 @@ type Approvals struct {
 // Asks stores the asks that parked turns wait for where every channel finds them, and decides which answer
 // counts.
 type Asks interface {
-	// Ready tells the model why nobody can be asked now, or returns "" if people can be asked.
+	// Ready returns why nobody can be asked now, in words for the model, or "" if people can be asked.
 	Ready(ctx context.Context) (why string, err error)
 	// Open stores an ask, which expires at ask.Expires. It may be called again with the same ask.
 	Open(ctx context.Context, ask bus.Ask) error
@@ -217,14 +217,16 @@ type Agent struct {
 	// An error ends the run, which is then tried again. If nil, no files are fetched.
 	Fetch func(ctx context.Context, f FileToFetch) (sessions.Fetched, error)
 	// MayNote returns why the log must not record files that arrive and pictures that tools show, or "" if it
-	// may. Processes of an older release would not know these entries. If nil, the log may always record them.
+	// may. It must not while processes of an older release, which don't know these entries, may read the log. If
+	// nil, the log may always record them.
 	MayNote func(ctx context.Context) (why string, err error)
-	// MaySumUp reports whether a summary may cover a part of the current turn. Processes of an older release
-	// would think that the turn belongs to an ended conversation. If nil, a summary always may.
+	// MaySumUp reports whether a summary may cover a part of the current turn. It may not while processes of an
+	// older release may read the log: they would think that the turn belongs to an ended conversation. If nil, a
+	// summary always may.
 	MaySumUp func(ctx context.Context) (bool, error)
 	// Titles, if set, is asked once for a title of a conversation, after its first answer. MayTitle reports
-	// whether the store may contain such a title, because processes of an older release would not erase it. If
-	// MayTitle is nil, the store always may.
+	// whether the store may contain such a title. It may not while processes of an older release run, which
+	// would not erase the title. If MayTitle is nil, the store always may.
 	Titles   llm.Model
 	MayTitle func(ctx context.Context) (bool, error)
 	// Proposals, if set, stores what a model finds worth remembering when a long conversation in a private chat
@@ -253,7 +255,7 @@ type Agent struct {
 	After []func(ctx context.Context, call tools.Call, result tools.Result) tools.ResultReview
 
 	MaxIterations    int // model calls in a turn
-	ErrorLimit       int // consecutive steps in which every call failed
+	ErrorLimit       int // a turn fails after so many consecutive steps in which every call failed
 	MaxParallelTools int
 	ContextTokens    int
 	// Turns and TurnsHour are how many turns one person may have with this agent, at once and in an hour; 0

@@ -11,10 +11,10 @@ import (
 type Limits struct {
 	Turns     int   // how many turns may run at once; doesn't apply to owners
 	TurnsHour int   // how many turns may begin in an hour; doesn't apply to owners
-	TokensDay int64 // how many tokens may be spent or reserved in a day (UTC); binds all, owners too, who use a model without a known price
+	TokensDay int64 // how many tokens may be spent or reserved in a day (UTC) with models without a known price; applies to owners, too
 	// TokensAlways applies TokensDay to models with a known price as well.
 	TokensAlways bool
-	MaxWaiting   int // messages in a session's mailbox, for /status to show
+	MaxWaiting   int // how many messages a session's mailbox may hold; only /status reads it
 	// ModelWait is how long a turn waits, counted from its beginning, for a model that gives no answer; 0 ends
 	// the turn at once.
 	ModelWait time.Duration

@@ -25,7 +25,7 @@ const (
 	Answer  = "answer" // answers a question with the words that follow
 )
 
-// ID returns the id of the ask about a call of a session. It is the same every time.
+// ID returns the id of the ask about a call of a session. The same session and call always get the same id.
 func ID(session, call string) string {
 	sum := sha256.Sum256([]byte(session + "\x00" + call))
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:bus.AskIDLength]

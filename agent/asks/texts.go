@@ -68,8 +68,8 @@ func (v View) isAskedAt(at bus.Address) bool {
 	return slices.Contains(v.Asked, at)
 }
 
-// Text returns what an address is told about the ask, without instructions for answering. Outside of the
-// conversation it names the person and the conversation.
+// Text returns what an address is told about the ask, without instructions for answering. The text of an
+// approval names the person and the conversation if people are asked elsewhere.
 func (v View) Text(to bus.Address) string {
 	if v.Kind == bus.AskQuestion {
 		var b strings.Builder

@@ -65,7 +65,7 @@ func (q *Queue) writeAll() {
 }
 
 // ExitCode returns the exit code of a shell command, for its audit record. content is the call's result;
-// ExitCode returns nil if it is another tool's.
+// ExitCode returns nil if that isn't the result of a shell command.
 func ExitCode(content json.RawMessage) *int {
 	rest, found := bytes.CutPrefix(content, []byte(`{"exit_code":`))
 	if !found {

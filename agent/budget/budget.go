@@ -112,8 +112,8 @@ func (e *OverError) most() int64 {
 // to use less than that, so it is worth waiting for them.
 func (e *OverError) FitsLater() bool { return e.Spent+e.Want <= e.most() }
 
-// Reservations hold what a turn has reserved: what its calls have used since then, and what the next call is
-// likely to use. They are not safe for concurrent use.
+// Reservations hold what a turn has reserved: enough for what its calls have used since the last settlement, and
+// for what the next call is likely to use. They are not safe for concurrent use.
 type Reservations struct {
 	Tokens  sessions.Budget
 	Money   Money // nil: money is not limited
@@ -130,9 +130,9 @@ type Reservations struct {
 	settled  int    // number of settled reservations, which is part of the next reservation's id
 }
 
-// Take makes sure that the amount the next call is likely to use is reserved. If less is reserved, it renews
-// the reservation, or makes a new one, whose id begins with name. It returns an *OverError if a budget has too
-// little left; then nothing is reserved.
+// Take makes sure that the amount the next call is likely to use is reserved. If too little is reserved, it
+// renews the reservation. If there is none, or it was made on an earlier day, Take makes a new one, whose id
+// begins with name. It returns an *OverError if a budget has too little left; then nothing is reserved.
 func (p *Reservations) Take(ctx context.Context, name string, next Call, b Bounds) error {
 	next = p.limitedPart(next, b)
 	if next.All == (Amount{}) {
@@ -320,7 +320,7 @@ func (p *Reservations) renew(ctx context.Context, next Call, b Bounds) (known bo
 }
 
 // TakeOver turns what earlier holders of the turn have reserved into one new reservation, whose id begins with
-// name. Calls that ended under them are counted already.
+// name. What the calls of these holders have used is counted already.
 func (p *Reservations) TakeOver(ctx context.Context, name, turn string, b Bounds) error {
 	id, now := p.nextID(name), time.Now()
 	var tokens *sessions.Reservation
@@ -360,8 +360,9 @@ const (
 	firstWait = 100 * time.Millisecond // twice as long after each try
 )
 
-// retry calls fn, and calls it again if the result is uncertain, for example because the connection to the
-// store broke. If an earlier try made the reservation, another try doesn't change it.
+// retry calls fn up to tries times, until it succeeds or says that a budget has too little left. After any other
+// error the result is uncertain, for example because the connection to the store broke. If an earlier try made
+// the reservation, another try doesn't change it.
 func retry(ctx context.Context, fn func() error) error {
 	wait := firstWait
 	for try := 1; ; try++ {

@@ -17,8 +17,9 @@ type Extender interface {
 // extendEvery is how often a Keeper extends reservations: three times before they would be settled.
 const extendEvery = bill.HeldFor / 4
 
-// A Keeper extends the reservations that this process works on, many at once. Other processes settle those of a
-// process that has died or stands still. A nil Keeper does nothing.
+// A Keeper extends the reservations that this process works on, many at once. Other processes
+// settle those of a process that has died or stands still. On a nil Keeper, hold and release do
+// nothing.
 type Keeper struct {
 	mu   sync.Mutex
 	held map[Extender]map[string]time.Time // by budget and id: when they were made or last extended
@@ -50,7 +51,8 @@ func (k *Keeper) release(in Extender, id string) {
 	delete(k.held[in], id)
 }
 
-// due returns the reservations that have not been extended for a while.
+// due returns the reservations that were neither made nor extended during the last half of
+// extendEvery.
 func (k *Keeper) due(now time.Time) map[Extender][]string {
 	k.mu.Lock()
 	defer k.mu.Unlock()

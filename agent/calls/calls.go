@@ -49,8 +49,8 @@ type Runner struct {
 	PromptUntrusted bool
 }
 
-// NewRunner makes a runner for a session's turns, with these tools. overtaken tells people that an approved
-// call does not run.
+// NewRunner makes a runner for a session's turns, with these tools. notifyStaleApproval tells people that an
+// approved call does not run because something has changed.
 func NewRunner(s *turn.Session, set *tools.Set, notifyStaleApproval func(context.Context, *turn.Turn, *turn.Ask) error) *Runner {
 	return &Runner{Session: s, Tools: set, guard: s.Agent.Guard, before: s.Agent.Before, after: s.Agent.After, checkLease: s.Lease.Held, redact: s.Redactor(), keep: s.Agent.Keep, notifyStaleApproval: notifyStaleApproval, HandedOut: map[string]sessions.Delegated{}}
 }
@@ -59,8 +59,8 @@ func NewRunner(s *turn.Session, set *tools.Set, notifyStaleApproval func(context
 type Prepared struct {
 	*turn.Call
 	input   tools.Call      // what the tool gets, with repaired or changed arguments
-	args    json.RawMessage // the arguments before the guard and the hooks may have changed them
-	note    string          // what was repaired or changed in the arguments
+	args    json.RawMessage // the arguments as the guard and the hooks got them
+	note    string          // what the model is told beside the result, such as how its arguments were changed
 	tool    tools.Tool      // nil if no tool has that name
 	Granted bool            // whether the agent has the tool
 	invalid *tools.Error    // why the arguments don't fit, or that there is no such tool; nil if the call is valid
@@ -78,7 +78,7 @@ type Prepared struct {
 	approvalStale bool
 }
 
-// addNote extends the note that tells the model how its arguments were changed.
+// addNote adds to the note that the model gets beside the call's result.
 func (p *Prepared) addNote(note string) {
 	if note == "" {
 		return
@@ -127,8 +127,8 @@ func (r *Runner) Prepare(t *turn.Turn, c *turn.Call, untrusted bool) *Prepared {
 	return p
 }
 
-// spending returns what other calls of the conversation have used up, and which of the calls that the model
-// asked for before this one have not begun.
+// spending returns what other calls of the conversation have used up, and which of the calls ahead of this one
+// in the same answer may still begin without anybody's approval.
 func (r *Runner) spending(t *turn.Turn, p *Prepared) tools.Spending {
 	records := r.Journal.Records()
 	var s tools.Spending
@@ -148,10 +148,10 @@ func (r *Runner) spending(t *turn.Turn, p *Prepared) tools.Spending {
 	return s
 }
 
-// newProgress returns functions that report a call's progress to watchers. Each text passed to tell is
-// complete, and watchers see it completely: for the redaction it ends a line. The redaction holds back only
-// what could be the beginning of a secret of several lines, until the next report, or until rest is called at
-// the end of the call.
+// newProgress returns two functions that report a call's progress to watchers: tell is called with each text,
+// and rest at the end of the call. Watchers see each text at once and whole, because it counts as a complete
+// line. Only what could be the beginning of a secret of several lines is held back, until the next call of tell
+// or rest.
 func (r *Runner) newProgress(t *turn.Turn, c *turn.Call) (tell func(text string), rest func()) {
 	var mu sync.Mutex
 	next := r.redact.Stream()
@@ -175,8 +175,8 @@ func (p *Prepared) write(ctx context.Context, j *journal.Journal, entries ...ses
 }
 
 // Run takes a call through all its stages in order; each stage is called here and nowhere else. It returns an
-// error only if that ends the run or the turn; the failure of a call is a result. If people have to be asked
-// about the call first, Run does nothing and returns the ask.
+// error only if that ends the run or the turn; the failure of a call is a result. If the turn first has to wait
+// for people or for a sub-agent, Run doesn't run the call and returns the ask.
 func (r *Runner) Run(ctx context.Context, t *turn.Turn, p *Prepared) (*sessions.Ask, error) {
 	began := time.Now()
 	out, maybeDone, err := r.reconcile(ctx, p) // the outcome of an earlier holder's attempt, regardless of what is allowed now
@@ -257,12 +257,13 @@ func (r *Runner) execute(ctx context.Context, t *turn.Turn, p *Prepared) (out *t
 }
 
 // recordFiles records the session's files before a call that may change them. The time this takes doesn't count
-// as the call's. If it fails, the call runs anyway, and its result says that the changes can't be undone.
+// as the call's. If the files can't be recorded, the call runs anyway, and its result says that the changes
+// can't be undone.
 func (r *Runner) recordFiles(ctx context.Context, p *Prepared) error {
 	if p.Effect == tools.Pure || r.Config.History == nil {
 		return nil
 	}
-	if err := r.checkLease(ctx); err != nil { // forgotten content must not be copied again
+	if err := r.checkLease(ctx); err != nil { // another process may have erased the session meanwhile
 		return fmt.Errorf("before noting the files: %w", err)
 	}
 	err := r.Config.History.Begin(ctx, p.input)
@@ -325,7 +326,7 @@ func (r *Runner) reconcile(ctx context.Context, p *Prepared) (out *turn.Outcome,
 func (r *Runner) recordStart(ctx context.Context, t *turn.Turn, p *Prepared) (held time.Time, err error) {
 	r.Point("c4:before")
 	started := sessions.ToolStarted{Attempt: p.input.Attempt}
-	if p.note != "" { // the arguments are not those that the model wrote
+	if p.note != "" { // the arguments may not be those that the model wrote
 		started.Args, started.Note = p.input.Args, p.note
 	}
 	if p.approved == "" { // what somebody has approved isn't counted
@@ -362,8 +363,8 @@ func (r *Runner) hidePictures(ctx context.Context, p *Prepared, out *turn.Outcom
 	}
 }
 
-// shapeResult returns a result in the form that the model sees. If it shortens the result, the whole result is
-// stored.
+// shapeResult returns a result in the form that the model sees. If it shortens the result, it first stores the
+// whole one, if the agent stores results.
 func (r *Runner) shapeResult(ctx context.Context, p *Prepared, o *turn.Outcome) json.RawMessage {
 	content := r.redact.JSON(o.Content())
 	limit := p.Share.Take(len(content))
@@ -383,8 +384,8 @@ func (r *Runner) shapeResult(ctx context.Context, p *Prepared, o *turn.Outcome) 
 	return tools.Annotate(content, p.note)
 }
 
-// report tells the log, metrics and watchers about a call that has its result. Metrics get "unknown" instead of
-// a name that is not a tool's, because a model can make up any name.
+// report tells the log, metrics and watchers about a call that has its result. The log and the metrics get
+// "unknown" as the name of a tool that the agent doesn't have, because a model can make up any name.
 func (r *Runner) report(t *turn.Turn, p *Prepared, failed *tools.Error, d time.Duration) {
 	result := turn.ResultCode(failed)
 	e := bus.Event{Type: bus.ToolEnd, Tool: p.Use.Name, Call: p.ID}

@@ -19,15 +19,15 @@ import (
 	"parley/tools"
 )
 
-// How often the same call may have the same result in a turn before the model is warned, and before the call is
-// refused.
+// If a call has had the same result RepeatWarn times in a row in a turn, the model is warned. The next such
+// call is refused if it would be number RepeatRefuse.
 const (
 	RepeatWarn   = 3
 	RepeatRefuse = 5
 )
 
-// decide returns why a call must not run, or the ask to people that has to come first. If it returns neither,
-// the call runs. maybeDone reports that an earlier attempt may have had its effect.
+// decide returns why a call must not run, or the ask whose end the turn has to wait for first. If it returns
+// neither, the call runs. maybeDone reports that an earlier attempt may have had its effect.
 func (r *Runner) decide(ctx context.Context, t *turn.Turn, p *Prepared, maybeDone bool) (*tools.Error, *sessions.Ask, error) {
 	if failed := r.precheck(t, p); failed != nil {
 		return failed, nil, nil
@@ -142,7 +142,7 @@ func (r *Runner) precheck(t *turn.Turn, p *Prepared) *tools.Error {
 	return nil
 }
 
-// maxChanges is how many times the guard may change the arguments of one call.
+// maxChanges is how many times in a row the guard may change the arguments of a call.
 const maxChanges = 3
 
 // A decision collects what the guard (the operator's rules) and the hooks decide about a call before it runs.
@@ -171,7 +171,7 @@ func (r *Runner) consult(ctx context.Context, d *decision) *tools.Error {
 	return nil
 }
 
-// askGuard asks the guard again until it no longer changes the arguments.
+// askGuard asks the guard about a call, and again each time it changes the arguments, up to maxChanges times.
 func (r *Runner) askGuard(ctx context.Context, d *decision) *tools.Error {
 	if r.guard == nil {
 		return nil

@@ -37,7 +37,8 @@ func ShareOf(s *turn.Session, t *turn.Turn) *Share {
 	return share
 }
 
-// Take returns how many bytes of a result of that size the model is shown.
+// Take returns how many bytes of a result of that size the model is shown at most, and takes them from the
+// Share.
 func (s *Share) Take(size int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,7 +8,8 @@ import (
 	"parley/tools"
 )
 
-// An outcome holds the fields that the results of the tools the model knows can have.
+// An outcome has the fields that can occur in the results of the tools that the model
+// calls.
 type outcome struct {
 	Error     *tools.Error      `json:"error"`
 	Content   string            `json:"content"`

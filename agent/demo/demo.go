@@ -40,7 +40,7 @@ func (m *Model) Generate(ctx context.Context, r *llm.Request, emit func(llm.Delt
 		return nil, err
 	}
 	said, done := currentTurn(r.Messages)
-	if n := len(said); n > 0 && len(r.Tools) == 0 && isSummary(said[n-1]) {
+	if n := len(said); n > 0 && len(r.Tools) == 0 && asksForSummary(said[n-1]) {
 		return say(digest(r.Messages), emit), nil
 	}
 	var told []string
@@ -136,8 +136,8 @@ func withPaths(said []string, framed string) []string {
 	return said
 }
 
-// isSummary reports whether a text asks for a summary of the conversation.
-func isSummary(text string) bool {
+// asksForSummary reports whether a text asks for a summary of the conversation.
+func asksForSummary(text string) bool {
 	return strings.HasPrefix(strings.ToLower(strings.TrimSpace(text)), "summarise the conversation")
 }
 
@@ -148,7 +148,7 @@ func digest(messages []llm.Message) string {
 	for _, m := range messages {
 		for _, b := range m.Blocks {
 			for _, words := range wordsOf(m, b) {
-				if line := []rune(strings.Join(strings.Fields(words), " ")); !isSummary(words) {
+				if line := []rune(strings.Join(strings.Fields(words), " ")); !asksForSummary(words) {
 					said = append(said, "- "+string(line[:min(len(line), length)]))
 				}
 			}

@@ -2,7 +2,8 @@
 
 package demo
 
-// textIntroduction is the answer to anything that the model doesn't understand.
+// textIntroduction answers greetings, requests for help, and anything that
+// the model doesn't understand.
 const textIntroduction = "I'm Parley's built-in demo model: a handful of rules, no AI. The tools I use are real, though. I understand:\n\n" +
 	"- list the files (in docs)\n" +
 	"- read notes.txt\n" +

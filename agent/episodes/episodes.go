@@ -18,9 +18,9 @@ import (
 // The most bytes that the parts of an episode have, out of sessions.MaxEpisode for all of them. What was found
 // gets what the other parts leave.
 const (
-	mostAsked = 100
-	mostDone  = 120
-	mostWith  = 48
+	mostAsked = 100 // what a person asked for
+	mostDone  = 120 // which tools were called, and how often
+	mostWith  = 48  // the key argument of a tool's first call
 )
 
 // A Maker makes the episodes of one session's turns.
@@ -133,11 +133,11 @@ func answerIn(ending []sessions.Entry) string {
 }
 
 // oneLine returns the beginning of a text on one line, without secrets and invisible characters: at most that
-// many bytes, cut between characters, and between words where possible. It removes the invisible characters
-// before the secrets, because a secret that contains some can't be recognized.
+// many bytes, cut between characters, and between words where possible. It takes secrets out once more after
+// removing the invisible characters, because a secret that contains some can't be recognized.
 func (m Maker) oneLine(text string, most int) string {
 	const ellipsis = "…"
-	text = strings.Map(visible, strings.ToValidUTF8(m.Redact.Text(text), ""))
+	text = strings.Map(dropInvisible, strings.ToValidUTF8(m.Redact.Text(text), ""))
 	words := strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
 	line := m.Redact.Text(strings.Join(words, " "))
 	if len(line) <= most {
@@ -150,9 +150,9 @@ func (m Maker) oneLine(text string, most int) string {
 	return line + ellipsis
 }
 
-// visible drops a character that is invisible or changes the direction of a text, but keeps the characters that
+// dropInvisible drops a character that is invisible or changes the direction of a text, but keeps the characters that
 // join others.
-func visible(r rune) rune {
+func dropInvisible(r rune) rune {
 	if unicode.Is(unicode.Cf, r) && r != '\u200c' && r != '\u200d' {
 		return -1
 	}

@@ -29,7 +29,7 @@ const (
 type Ratios struct {
 	mu     sync.Mutex
 	ratios map[string]float64
-	asked  map[string]int // by session
+	asked  map[string]int // by session: the estimated tokens of its last request
 }
 
 // mostAsked limits how many sessions' last requests Ratios remembers.
@@ -131,7 +131,7 @@ func (c *Estimator) Of(model string, estimated int) int {
 	return max(0, int(float64(c.counted)+float64(estimated-c.estimated)*ratio))
 }
 
-// IsLearned reports whether a provider has counted requests of the model.
+// IsLearned reports whether the model's ratio was learned from what a provider said about its requests.
 func (c *Estimator) IsLearned(model string) bool {
 	_, known := c.Ratios.Ratio(model)
 	return known

@@ -228,8 +228,8 @@ func (c Call) Parts() []Part {
 	return parts
 }
 
-// File returns the call as a document for a person: what it would do, then the arguments exactly as they are,
-// and then each long or multi-line text among them, as the recipient will read it.
+// File returns the call as a document for a person: what it would do, then all arguments as JSON, and then,
+// line by line, each long or multi-line text in the arguments that Shown doesn't include.
 func (c Call) File() string {
 	var b strings.Builder
 	b.WriteString(textEscapes)

@@ -14,7 +14,8 @@ import (
 )
 
 // Notes are a store that all processes share. Each process reads there which models the others have found
-// failing and leave alone. There is one value for each model's ID.
+// failing and leave alone, which means that they don't ask them for a while. There is one value for each
+// model's ID.
 type Notes interface {
 	// SetNote sets the value of an ID; "" removes it.
 	SetNote(ctx context.Context, id, value string) error

@@ -30,7 +30,7 @@ type Config struct {
 	Notes Notes
 	// Observe, if set, is called after each try.
 	Observe func(Try)
-	// Moved, if set, is called when one model is asked instead of another.
+	// Moved, if set, is called when a request goes on from one model to the next.
 	Moved func(from, to string)
 	Log   *slog.Logger // nil: nothing is logged
 }
@@ -114,8 +114,8 @@ func (c *Chain) PriceFor(session string) llm.Price {
 // merely busy; the error of the first model.
 func (c *Chain) Generate(ctx context.Context, r *llm.Request, emit func(llm.Delta)) (*llm.Answer, error) {
 	a := &requestState{Chain: c, request: r, emit: emit}
-	links, probing := c.chooseLinks(ctx, r.Session)
-	defer probing()
+	links, endProbes := c.chooseLinks(ctx, r.Session)
+	defer endProbes()
 	for _, link := range links {
 		answer, err := a.askLink(ctx, link)
 		if err == nil {

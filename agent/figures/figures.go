@@ -13,8 +13,8 @@ import (
 	"parley/sessions"
 )
 
-// Of returns the statistics of an agent's turn that is about to end with these entries. It counts only names of
-// existing tools, because a model may make up any number of others.
+// Of returns the statistics of an agent's turn that is about to end with these entries. It counts all
+// calls of tools that don't exist under one name, because a model may make up any number of names.
 func Of(a *agent.Agent, t *turn.Turn, ending []sessions.Entry) *sessions.TurnFigures {
 	f := &sessions.TurnFigures{TookMS: max(0, (time.Since(t.Started) - t.WaitingTime()).Milliseconds()), FirstMS: t.FirstMS, Task: len(t.Tasks) > 0}
 	for _, e := range ending {

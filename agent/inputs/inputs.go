@@ -42,10 +42,10 @@ type Hasher struct{ cfg Config }
 // New makes a Hasher.
 func New(c Config) *Hasher { return &Hasher{c} }
 
-// HashFiles hashes the files that a tool call depends on, so that we notice if they change after somebody approved
-// the call: the session's directory, the files in it that the arguments name, as a whole
-// argument or within a command line, and all files of the directory if the call may read others. like is the
-// mode of the hash that the new one is compared with; nil if there is none yet.
+// HashFiles hashes the files that a tool call depends on, so that a change after somebody has approved the call
+// is noticed: the session's directory, the files in it that the arguments name, as a whole argument or within a
+// command line, and all files of the directory if the call may read others. like is the mode of the hash that
+// the new one is compared with; nil if there is none yet.
 func (c *Hasher) HashFiles(ctx context.Context, call tools.Call, like *string) (agentasks.Inputs, error) {
 	dir, err := c.cfg.Workspace(call.Session)
 	if err != nil {
@@ -88,7 +88,7 @@ func (c *Hasher) modesFor(ctx context.Context, call tools.Call, like *string) []
 	return []string{byName}
 }
 
-// nameWriters adds to an error about files that keep changing who may be writing them.
+// nameWriters returns an error about files that keep changing, extended by the jobs that may be writing them.
 func (c *Hasher) nameWriters(ctx context.Context, session string, err error) error {
 	running, failed := c.cfg.Running(ctx, session)
 	if failed != nil {

@@ -121,8 +121,8 @@ func (r *Runner) Count(ctx context.Context, session string) (int, error) {
 	return len(all), err
 }
 
-// NetworkedJob returns the id of a running job in the call's session that can reach the network, or "" if there
-// is none.
+// NetworkedJob returns words that name a running job in the call's session that may reach the network, or ""
+// if there is none.
 func (r *Runner) NetworkedJob(ctx context.Context, call tools.Call) (string, error) {
 	all, err := r.cfg.Store.RunningJobs(ctx, call.Session)
 	if err != nil {

@@ -82,7 +82,7 @@ const maxAtOnce = 50
 // A Runner runs commands in the background, and reports the ends of jobs whose process has died.
 type Runner struct {
 	cfg   Config
-	nudge chan struct{} // wakes obey: this process has asked a job to end
+	nudge chan struct{} // wakes endStopped: this process has asked a job to end
 	ready chan struct{} // closed once Run has started
 
 	mu      sync.Mutex

@@ -53,9 +53,9 @@ func (r *Runner) tellEnd(ctx context.Context, id string, log *slog.Logger) {
 	}
 }
 
-// publishEnd publishes the end of a job to its session, where it starts a turn in which the model reacts. It
-// publishes nothing for a job that the model stopped or that was erased, or whose person may no longer talk to
-// the bot.
+// publishEnd publishes the end of a job to its session, where it starts a turn in which the model reacts. If
+// somebody stopped the job, or its person may no longer talk to the bot, it is published as a notice instead.
+// Nothing is published for a job that the model itself stopped, or whose session was erased.
 func (r *Runner) publishEnd(ctx context.Context, j sessions.Job) error {
 	if j.Stop == causeForgotten || j.State == sessions.JobStopped && j.Stop == causeTool {
 		return nil

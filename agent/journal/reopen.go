@@ -82,7 +82,7 @@ func (j *Journal) Reopen(ctx context.Context, fence int64, logger *slog.Logger) 
 
 // ReopenLater does what Reopen does, but together with the first append, which returns sessions.ErrConflict if
 // the log has changed since. It returns false, and does nothing, if a turn has not ended or the log can't be
-// reopened that way. Until the first append succeeds, the caller may only do what leads to it.
+// reopened that way. Until the first append succeeds, the caller must do nothing else that has an effect.
 func (j *Journal) ReopenLater(fence int64, logger *slog.Logger) (bool, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -52,7 +52,7 @@ type Error struct {
 	// Explained says that the provider named a cause other than the request's length: its content, or a
 	// parameter.
 	Explained bool
-	Tries     int // number of tries; 0 if there was one
+	Tries     int // how often a chain has asked its models; 0 if the error is a single model's
 	// Void is a partial answer; nil if nothing arrived. It costs money but is not used.
 	Void *Answer
 	Err  error

@@ -17,10 +17,10 @@ import (
 
 // A Model is a large language model. It answers requests with text and tool calls.
 type Model interface {
-	// Generate asks once and returns the complete answer. Meanwhile it calls emit with each piece that arrives,
-	// in order and from the calling goroutine (see Delta.Void). An answer is complete if the model signaled its
-	// end. If a stream merely stops, Generate returns an error, and the emitted pieces are void. A tool use is
-	// never partial. Errors are *Error, or ctx's. The answer belongs to the caller. The request is not changed,
+	// Generate asks once and returns the answer when the model has signaled its end; Answer.Stop says whether
+	// it is complete. Meanwhile it calls emit with each piece that arrives, in order and from the calling
+	// goroutine (see Delta.Void). If a stream merely stops, Generate returns an error, and the emitted pieces
+	// are void. Errors are *Error, or ctx's. The answer belongs to the caller. The request is not changed,
 	// except that its Messages may be released.
 	//
 	// Request and answer are pointers because thousands of turns may wait for answers: otherwise each function

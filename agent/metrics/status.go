@@ -61,8 +61,8 @@ type Book interface {
 // lookUpTimeout is how long a scrape waits for the bus and the book.
 const lookUpTimeout = 5 * time.Second
 
-// statusCollector is a collector that looks up at each scrape how full the queues are, and how many sends have an
-// unknown outcome.
+// statusCollector is a collector that looks up at each scrape what the Fleet counts: how full the queues are,
+// how many sends have an unknown outcome, how many asks are open, and how much money is set aside.
 type statusCollector struct {
 	Sources
 	log *slog.Logger
@@ -134,7 +134,7 @@ func (s *statusCollector) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// An exporter function exports one value of a metric, with a label unless that is "".
+// An exporter function exports one value of a metric that has a label.
 type exporter func(d *prometheus.Desc, v float64, label string)
 
 // exportTopics exports the queues of every topic that exists, and of those that the configured channels will

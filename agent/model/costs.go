@@ -124,11 +124,11 @@ func (a *costs) reservationName(turn string, call int) string {
 // aheadTokens is how many tokens the next request is assumed to have besides the texts that are already known.
 const aheadTokens = 64
 
-// ReservationAhead returns the budget change that reserves what a turn may use. first is the message that
-// begins the turn, and said is the number of bytes in its messages; the estimate is based on the conversation's
-// last answer. With this change, the beginning of the turn and the reservation are one write. The change is
-// empty if there is no such answer, if it isn't known who the turn is counted for, or for a sub-agent's task:
-// then reserve makes the reservation before the model is asked.
+// ReservationAhead returns the budget change that reserves what a turn's first call is likely to use. first is
+// the message that begins the turn, and said is the number of bytes in its messages; the estimate is based on
+// the conversation's last answer. With this change, the beginning of the turn and the reservation are one
+// write. The change is empty if there is no such answer, if it isn't known who the turn is counted for, or for
+// a sub-agent's task: then reserve makes the reservation before the model is asked.
 func (a *costs) ReservationAhead(first *bus.Inbound, said int) bill.Change {
 	if a.Payer.Person != first.From.ID || a.Payer.Account == "" || first.Kind == bus.Tasked {
 		return bill.Change{}

@@ -88,8 +88,8 @@ func (a *Asker) Answer(ctx context.Context, t *turn.Turn, r *llm.Request) (*llm.
 }
 
 // ask asks the model for the turn's next answer, within the person's budget. It returns an *llm.Error if the
-// request is too long, or may be. Any other failure of the model is returned as a *turn.Ending, which ends the
-// turn with a message to people.
+// request is too long, or may be. After any other failure of the model it returns a *turn.Ending, which ends
+// the turn with a message to people, or an *UnavailableError if the turn is to wait.
 func (a *Asker) ask(ctx context.Context, t *turn.Turn, r *llm.Request) (*llm.Answer, error) {
 	events := stream.New(a.streams, t.Blocks.Next(), func(e bus.Event) { a.Emit(t, e) }, a.redactorFor)
 	defer events.Close()

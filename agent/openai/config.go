@@ -31,7 +31,7 @@ type Config struct {
 	APIKey  string // empty: none is sent
 	Name    string // the model's name
 	Window  int    // the size of the model's window in tokens; 0 if it is not known
-	Blind   bool   // the model sees no pictures; if false, a refusal may show later that it doesn't
+	Blind   bool   // the model sees no pictures; if false, a refusal may still show later that it sees none
 	// Effort is how much the model should reason, as one of the provider's words; "" leaves that to the
 	// provider.
 	Effort string

@@ -149,8 +149,8 @@ func (r *refusal) lacksResponses() bool {
 		r.mentions("not supported with the responses api", "does not support the responses api", "not supported in the v1/responses")
 }
 
-// lacksAddress reports whether a refusal says that the server doesn't know the requested URL. The server may
-// know the URL but not the model.
+// lacksAddress reports whether a refusal says that the server doesn't know the requested URL. A status 404 for
+// an unknown model doesn't count.
 func (r *refusal) lacksAddress() bool {
 	switch r.status {
 	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented:
