@@ -19,8 +19,8 @@ import (
 	"parley/tools"
 )
 
-// If a call has had the same result RepeatWarn times in a row in a turn, the model is warned. The next such
-// call is refused if it would be number RepeatRefuse.
+// In a turn, the model is warned once the same call has had the same result RepeatWarn times. The call is
+// refused if it would be the one with number RepeatRefuse.
 const (
 	RepeatWarn   = 3
 	RepeatRefuse = 5

@@ -218,7 +218,8 @@ type Usage struct {
 	Reasoning int64 // tokens of reasoning
 	// Estimated reports that the provider gave no numbers, so the tokens are estimates.
 	Estimated bool
-	// Cost is what the provider itself says the answer costs, in micro-dollars. It is known if Priced is true.
+	// Cost is what the answer costs, in micro-dollars: as the provider says, or else by the model's Price. It
+	// is known if Priced is true.
 	Cost   int64
 	Priced bool
 }

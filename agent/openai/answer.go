@@ -325,8 +325,7 @@ func (a *assembly) wait(cfg *Config) time.Duration {
 	return cfg.Idle
 }
 
-// isWhole implements answerReader. The answer is complete when the server has said so, or when the stream has
-// ended.
+// isWhole implements answerReader. The answer is complete when a finish_reason or [DONE] has arrived.
 func (a *assembly) isWhole(done bool) bool { return a.finished || done }
 
 // isOver implements answerReader. It never is, because some servers send the usage after the end of the answer.

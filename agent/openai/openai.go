@@ -22,7 +22,6 @@
 // Each package below this one covers one subject: what both protocols have in common (wire), pieces of text
 // (increment), thinking (thinktags), lists of tools (toollist), the Responses API (responses), and how large a
 // model's window is (window).
-// increments of a text, thinking and tools are written, and how large a model's window is.
 package openai
 
 import (
@@ -73,8 +72,8 @@ func New(cfg Config) (*Model, error) {
 }
 
 // LookUpWindow asks the server how large the model's window is, unless it was asked before. It waits at most a
-// few seconds; later the model repeats the question from time to time. Without this call the window is learned
-// only from refusals.
+// few seconds. Generate asks again later if the server did not answer, or if its answer may change. Without
+// this call the window is learned only from refusals.
 func (m *Model) LookUpWindow(ctx context.Context) { m.windows.Find(ctx) }
 
 // Info returns the model's name, whether it sees pictures and can use tools, and its window: the smaller of the

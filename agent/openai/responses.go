@@ -62,7 +62,7 @@ func (r responsesReader) wait(cfg *Config) time.Duration {
 	return cfg.Idle
 }
 
-// isWhole implements answerReader. A stream that ends normally may lack the event that ends the answer.
+// isWhole implements answerReader. A stream that ends with [DONE] may lack the event that ends the answer.
 func (r responsesReader) isWhole(done bool) bool { return r.Ended() || done && r.Whole() }
 
 // isOver implements answerReader. Nothing follows the event that ends the answer.

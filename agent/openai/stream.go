@@ -67,7 +67,8 @@ type answerReader interface {
 	add(event []byte) error
 	// wait returns how long to wait for more progress after this event; 0 if the event was not progress.
 	wait(cfg *Config) time.Duration
-	// isWhole reports whether the answer is complete. done reports whether the stream has ended.
+	// isWhole reports whether the answer is complete. done reports whether [DONE] has arrived, which ends a
+	// stream.
 	isWhole(done bool) bool
 	// isOver reports whether nothing more of interest can follow.
 	isOver() bool

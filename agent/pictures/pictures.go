@@ -58,7 +58,7 @@ func New() *Fitter { return &Fitter{slots: make(chan struct{}, atOnce)} }
 func IsPicture(head []byte) bool { return decoderFor(head) != nil }
 
 // Fit makes a picture fit for a model. The same bytes give the same picture. Its errors are ErrNoPicture,
-// ErrTooLarge, or the cause of ctx's end.
+// ErrTooLarge, ctx's, or the encoder's.
 func (f *Fitter) Fit(ctx context.Context, raw []byte) (Picture, error) {
 	select {
 	case f.slots <- struct{}{}:

@@ -1,4 +1,4 @@
-// Package prices knows how much the tokens of models cost, and adds its cost to each answer.
+// Package prices knows how much the tokens of models cost, and adds to each answer what it costs.
 //
 // The list that ships with the program is prices.json; an operator may use another of the same form. Prices are
 // dollars for a million tokens. If a provider charges more for long requests, the list contains the higher

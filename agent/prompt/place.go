@@ -17,7 +17,8 @@ type Place struct {
 	Edits    bool   // people see an answer grow while it is written
 }
 
-// File returns what the model is told about the place; the zero File if nothing is known.
+// File returns what the model is told about the place; the zero File for a place that
+// isn't on a platform.
 func (p Place) File() File {
 	if p.Platform == "" {
 		return File{}

@@ -238,7 +238,7 @@ func oneLine(text string) string {
 	}, strings.ToValidUTF8(text, "")), func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
 }
 
-// beginning returns at most the first bytes of a text, in whole characters.
+// beginning returns at most that many bytes from the beginning of a text, in whole characters.
 func beginning(text string, most int) string {
 	if len(text) <= most {
 		return text

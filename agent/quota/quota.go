@@ -49,8 +49,8 @@ func New() *Quota { return &Quota{people: map[string]*turnsOfPerson{}, sweep: 10
 
 // Begin counts a new turn of a person, by its id: a turn that tries to begin again is counted only once in the
 // hour. It returns ErrBusy if the person has enough turns running. If the person has begun enough turns in this
-// hour, the turn is refused, and again is the time from which another may begin; otherwise again is zero. A
-// counted turn runs until release is called.
+// hour, the turn is refused, and again is the time from which another may begin; otherwise again is zero. The
+// turn counts as running until release is called.
 func (q *Quota) Begin(ctx context.Context, lease bus.Lease, person, turn string, most Limits) (release func(), again time.Time, err error) {
 	if shared, ok := lease.(bus.CountedLease); ok {
 		return beginShared(ctx, shared, bus.Quota{Group: person, ID: turn, AtOnce: most.AtOnce, Hour: most.Hour})

@@ -12,9 +12,9 @@ import (
 )
 
 // Add makes a schedule, and sets its timer. It reads these fields of s: ID, Session, Person, PersonName,
-// Address, When, Zone, Text and Request. Without a zone, the conversation's or the person's is used. If a
-// schedule with the id exists already, Add returns that one, but only if a new one would be allowed at the
-// moment: a caller that may be repeating a request should first call Added.
+// Address, When, Zone, Text and Request. Without a zone, the conversation's is used, or else the person's, or
+// else the configured one. If a schedule with the id exists already, Add returns that one, but only if a new
+// one would be allowed at the moment: a caller that may be repeating a request should first call Added.
 //
 // Its error is a *schedules.InvalidError, or ErrNotNow, ErrNotAdmitted, ErrTooMany or ErrOtherRequest of
 // package schedules, if the caller can do something about it.

@@ -34,7 +34,7 @@ const (
 	renewEvery = time.Hour
 	// lateAfter is how late a slot may be before people are told.
 	lateAfter = 5 * time.Minute
-	fullRetry = 30 * time.Second
+	fullRetry = 30 * time.Second // when to try again if the session's mailbox is full
 )
 
 // What happened to a slot when its time came, for metrics and events.
@@ -260,8 +260,8 @@ func (c *Scheduler) tellWatchers(s schedules.Schedule, state string) {
 	c.Bus.Emit(bus.Event{Type: bus.ScheduleMoved, Session: s.Session, News: &bus.News{ID: s.ID, State: state}})
 }
 
-// tellMissed tells people once which slots were missed. The text of the slot that replaces them all is
-// published afterwards.
+// tellMissed tells people, once, that slots were missed before this one, or that this one is late. The text of
+// this slot, which replaces all missed ones, is published afterwards.
 func (c *Scheduler) tellMissed(ctx context.Context, s schedules.Schedule, at bus.Address) error {
 	late := time.Since(s.Slot)
 	if s.Missed == 0 && late < lateAfter {

@@ -24,8 +24,8 @@ type Bounds struct {
 	Sessions int           // default: one for each 8 KB of Bytes, and at least 4,096
 	Bytes    int           // roughly; default: 24 MB; one session may take a quarter of it
 	Idle     time.Duration // how long an idle session is kept; default: 10 minutes
-	// Age is how long ago a session may have been read from its log; default: one hour. A release that doesn't
-	// mark what it erases may be using the same store.
+	// Age is how long ago a session may have been read from its log; default: one hour. It is limited because
+	// a release that doesn't mark what it erases may be using the same store.
 	Age time.Duration
 }
 
@@ -35,7 +35,7 @@ type Journals struct {
 	bounds Bounds
 
 	mu     sync.Mutex
-	byKey  map[string]*list.Element // of a *kept
+	byKey  map[string]*list.Element // of a *keptJournal
 	order  list.List                // most recently used first
 	bytes  int
 	clears int         // how often everything was removed

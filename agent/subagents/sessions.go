@@ -23,12 +23,12 @@ const (
 	lookBack   = 200      // how many of a session's newest entries are read to find out whether it is working or waiting
 )
 
-// mayAll reports whether a tool call may see all sessions: only a call that an owner has caused, in a chat that
-// nobody else reads.
-func mayAll(call tools.Call) bool { return call.Owner && call.Private && call.Parent == "" }
+// maySeeAll reports whether a tool call may see all sessions: only a call that an owner has caused, in a chat
+// that nobody else reads, and not a sub-agent's.
+func maySeeAll(call tools.Call) bool { return call.Owner && call.Private && call.Parent == "" }
 
 // find returns the newest task of a session, if the call may see that session: its own, those of its sub-agents
-// or, if mayAll allows it, any. A session that is not a sub-agent's has no task; for it find returns the zero
+// or, if maySeeAll allows it, any. A session that is not a sub-agent's has no task; for it find returns the zero
 // Task.
 func (d *Service) find(ctx context.Context, call tools.Call, session string) (subagents.Task, error) {
 	if session == call.Session {
@@ -41,7 +41,7 @@ func (d *Service) find(ctx context.Context, call tools.Call, session string) (su
 	if err == nil && t.Parent == call.Session {
 		return t, nil
 	}
-	if mayAll(call) {
+	if maySeeAll(call) {
 		switch _, err := d.cfg.Sessions.Info(ctx, session); {
 		case err == nil:
 			return subagents.Task{}, nil
@@ -102,7 +102,7 @@ func (d *Service) subAgents(ctx context.Context, session string) (list []session
 }
 
 func (d *Service) listAll(ctx context.Context, call tools.Call, after string) (any, error) {
-	if !mayAll(call) {
+	if !maySeeAll(call) {
 		return nil, tools.Errorf(tools.PermissionDenied, "only an owner may see all sessions, in a private chat: leave all out")
 	}
 	page, err := d.cfg.Sessions.List(ctx, after, maxListed+1)

@@ -273,8 +273,8 @@ func WithSummary(records []journal.Record, s sessions.Summary) []journal.Record 
 	return append(slices.Clip(records), journal.NewRecord(sessions.Entry{N: n, Kind: sessions.KindSummary, Data: raw}, s))
 }
 
-// WithoutPast renders the log without its past: only what people say in the turn own, and its newest step,
-// whose results are cut to limit tokens each.
+// WithoutPast renders the log without its past: only what people say in the turn own, and its newest step. If
+// these have more than limit tokens, TruncateResults shortens them.
 func WithoutPast(records []journal.Record, own string, memory []Memory, limit int) []llm.Message {
 	if s, ok := Cut(records, own, true, Budgets{Unread: math.MaxInt, Own: math.MaxInt}); ok {
 		records = WithSummary(records, s)

@@ -339,8 +339,9 @@ func (s step) allFailed() (failed, undecided bool) {
 	return undecided, undecided || len(s.Calls) == 0
 }
 
-// CountRepeats counts the calls like this one, from the latest back, that all had the same result. It includes
-// those that were refused as repeated.
+// CountRepeats counts the turn's calls, except like itself, with the same name and arguments as like that had
+// the same result as the latest of them. It includes those that were refused as repeated. If like is from
+// another Fold of the turn, its counterpart here counts, too.
 func (t *Turn) CountRepeats(like *Call) int {
 	var latest *sessions.ToolResult
 	n := 0

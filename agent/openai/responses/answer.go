@@ -53,7 +53,7 @@ func NewAssembly(host string, emit func(llm.Delta), thinksBare *thinktags.Habit)
 // Ended reports whether the server has said that the answer has ended.
 func (a *Assembly) Ended() bool { return a.ended }
 
-// Whole reports whether there is at least one item and all items that have begun have ended.
+// Whole reports whether the answer has at least one block and all items that have begun have ended.
 func (a *Assembly) Whole() bool {
 	for _, i := range a.items {
 		if !i.done {
