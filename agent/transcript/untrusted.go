@@ -11,9 +11,10 @@ import (
 )
 
 // Untrusted reports whether a model that was shown the records before entry n has read text from strangers, or
-// a summary of such text. Text from strangers is a result marked as untrusted, or a quote of somebody else's
-// words. It counts until the past is dropped, because the model's own words may repeat what it has read. own is
-// the turn that the model was asked for; nothing in that turn is dropped.
+// a summary of such text. Text from strangers is, for example, a result marked as untrusted, a quote of
+// somebody else's words, or a picture that came with a message. It counts until the past is dropped, because
+// the model's own words may repeat what it has read. own is the turn that the model was asked for; nothing in
+// that turn is dropped.
 func Untrusted(records []journal.Record, own string, n int64) bool {
 	var newest sessions.Summary
 	for i := len(records) - 1; i >= 0; i-- {

@@ -83,7 +83,7 @@ func (s *Session) Fold(id string) (*Turn, error) {
 }
 
 // NewSession makes a leased session, without its journal and its agent. What it learns about how models count
-// goes into the ratios.
+// tokens goes into learned.
 func NewSession(cfg *agent.Config, lease bus.Lease, learned *estimate.Ratios) *Session {
 	s := &Session{Config: cfg, Lease: lease, Log: loggerFor(cfg.Log, lease.Claim()), Estimator: estimate.Estimator{Ratios: learned}}
 	s.Audits = audit.New(s.writeAudit)

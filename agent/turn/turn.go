@@ -29,8 +29,8 @@ const (
 	NoticeUnsendable = "unsendable" // no bus accepts the turn's answer
 	NoticeJob        = "job"        // a background job has ended; may begin a turn
 	CodeGaveUp       = sessions.CodeGaveUp
-	// CodeRepeated marks the result of a call that was refused because it was repeated too
-	// often.
+	// CodeRepeated is the code of a call's result if the call was refused because it was repeated too often.
+	// Calls that were denied for other reasons have the same code.
 	CodeRepeated = string(tools.PermissionDenied)
 )
 
@@ -340,8 +340,8 @@ func (s step) allFailed() (failed, undecided bool) {
 }
 
 // CountRepeats counts the turn's calls, except like itself, with the same name and arguments as like that had
-// the same result as the latest of them. It includes those that were refused as repeated. If like is from
-// another Fold of the turn, its counterpart here counts, too.
+// the same result as the latest of them. It also counts those that were denied. If like is from another Fold
+// of the turn, its counterpart here counts, too.
 func (t *Turn) CountRepeats(like *Call) int {
 	var latest *sessions.ToolResult
 	n := 0
@@ -365,7 +365,7 @@ func (t *Turn) CountRepeats(like *Call) int {
 	return n
 }
 
-// WaitingTime returns how long the turn has waited for people so far.
+// WaitingTime returns how long the turn has waited for people and sub-agents so far.
 func (t *Turn) WaitingTime() time.Duration {
 	if t.Parked {
 		return t.parkedFor + time.Since(t.ParkedAt)
@@ -502,7 +502,7 @@ type Ending struct {
 	Refused bool
 }
 
-// Error returns the code.
+// Error returns the state and the code.
 func (e *Ending) Error() string { return "turn " + e.State + ": " + e.Code }
 
 // Failed returns the ending of a failed turn, with a text for the person.

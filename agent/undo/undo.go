@@ -116,7 +116,8 @@ func (d *History) Undo(ctx context.Context, w agent.UndoCommand) (string, error)
 	return s.undoneText(made, undone), nil
 }
 
-// refusal tells the person why the turn with the number n can't be undone now, or returns "" if it can.
+// refusal returns why the change with the number n can't be undone now, in words for the person; "" if it can.
+// If n is 0, it looks at the newest change that hasn't been undone.
 func (d *History) refusal(place snapshots.Place, w agent.UndoCommand, n int, s speaker) (string, error) {
 	if w.Jobs > 0 {
 		return s.jobsText(w.Jobs), nil

@@ -62,8 +62,8 @@ func runsAtOnce(name string) bool {
 	return false
 }
 
-// announceWait tells the sender of a command that it waits until the current work is done. An error is only
-// logged, because the command itself is answered in any case.
+// announceWait tells the sender of /new or /undo that the command waits until the current work is done. An error is
+// only logged, because the command itself is answered in any case.
 func (c *commander) announceWait(ctx context.Context, in bus.Inbound) {
 	// A command that is in the log was carried out before and is only answered again.
 	then, waits := map[string]string{cmdNew: "begin a new conversation", cmdUndo: "undo"}[in.Text]

@@ -6,7 +6,8 @@ import (
 	"sync"
 )
 
-// The reasons why a run ends before it has handled all of its mail.
+// The reasons why a run ends before it has handled all of its mail, or why a turn's
+// steps end before the model has given its last answer.
 var (
 	errShutdown     = errors.New("shutting down")
 	errTooManyTurns = errors.New("the person has enough turns at once")

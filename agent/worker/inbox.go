@@ -124,7 +124,7 @@ type inbox struct {
 	cancelledBefore int64
 	// changed is closed when mail arrives or is canceled; nil if nobody waits for that.
 	changed chan struct{}
-	// taking is held while mail is read and the commands in it that don't have to wait are carried out.
+	// taking is held while new mail is added and the commands in it that don't have to wait are carried out.
 	taking sync.Mutex
 }
 

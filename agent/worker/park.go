@@ -216,7 +216,7 @@ func (s lifecycle) awaitedText(t *turn.Turn, at bus.Address) string {
 	return strings.Join(waits, ", and for ")
 }
 
-// parkedTurns returns the turns of the session that wait for people.
+// parkedTurns returns the turns of the session that wait for people or sub-agents.
 func (s lifecycle) parkedTurns() ([]*turn.Turn, error) {
 	var parked []*turn.Turn
 	for _, id := range parkedIDs(s.Journal.Current()) {

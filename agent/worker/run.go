@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	maxResumes = 3                // without a new block in between
+	maxResumes = 3                // without a new answer or result in between
 	fairShare  = 30 * time.Second // after this time, the bus gives the session's remaining mail to the next run
 	// resumeDelay is the longest delay before a turn's second resume; the delay before the third is up to four
 	// times as long.

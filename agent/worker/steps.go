@@ -384,7 +384,7 @@ func (r *turnRun) runReady(ctx context.Context, t *turn.Turn, p *calls.Prepared)
 	return r.calls.Run(ctx, t, p)
 }
 
-// endStep ends a step whose calls have run. If people have to be asked about some of them, it parks the turn.
+// endStep ends a step whose calls have run. If some of them wait for people or sub-agents, it parks the turn.
 func (r *turnRun) endStep(ctx context.Context, t *turn.Turn, calls []*calls.Prepared, asks []*sessions.Ask) error {
 	r.calls.RenewHashes(ctx, calls, asks)
 	var open []sessions.Ask

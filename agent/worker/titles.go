@@ -17,7 +17,7 @@ import (
 // titleWithin is how long a model may take to make a title. Meanwhile the session shows as being worked on.
 const titleWithin = 10 * time.Second
 
-// errMoreMail says that no model is asked beside the mail because somebody has said something.
+// errMoreMail ends what askBeside does, because more mail has arrived.
 var errMoreMail = errors.New("more mail has come")
 
 // An untitled is a conversation whose first turn this run has answered.
@@ -84,9 +84,10 @@ func (r *sessionRun) title(ctx context.Context) error {
 	return err
 }
 
-// askBeside does work for which a model is asked and for which nobody waits. asking ends after some time, as soon as more
-// mail comes, and when the process is to end. The work counts as no turn: the person's other conversations go on. failed is
-// why no model has answered, which is nothing that the session is tried again for.
+// askBeside does work that asks a model and that nobody waits for. The context asking ends after the time
+// within, when more mail arrives, and when the process should end. The work doesn't count as a turn, so the
+// person's other conversations continue. failed is why no model has answered; the session isn't tried again
+// because of that.
 func (r *sessionRun) askBeside(ctx context.Context, within time.Duration, work func(asking context.Context) error) (failed, err error) {
 	switch _, err := r.turns.leaveCount(ctx); {
 	case errors.Is(err, bus.ErrFenced):
