@@ -56,7 +56,7 @@ type Config struct {
 	Money budget.Money
 	// Agents returns the agent that answers in the session with that key, as currently configured. An error
 	// counts like a failure to open the session's log: the session is tried again, and finally its first message
-	// is given up.
+	// becomes a dead letter.
 	Agents func(ctx context.Context, session string) (Agent, error)
 	// Limits returns the limits on people, as currently configured.
 	Limits func() Limits

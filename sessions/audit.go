@@ -44,8 +44,9 @@ type AuditRecord struct {
 	ID   int64     `json:"id,omitempty"`
 	At   time.Time `json:"at"`
 	Kind string    `json:"kind"`
-	// By is who did it: for a tool call the person on whose behalf it ran, as CHANNEL:USER,
-	// otherwise the name of the API token that was presented.
+	// By is who did it: the name of the API token, if a program did. For a tool call, a job or a turn it
+	// is the person on whose behalf it ran, and for a refusal the person who was refused, as
+	// CHANNEL:USER.
 	By      string `json:"by,omitempty"`
 	Agent   string `json:"agent,omitempty"`
 	Session string `json:"session,omitempty"`
@@ -57,7 +58,8 @@ type AuditRecord struct {
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	// Verdict is the guard's decision on the call: allow, deny or ask.
 	Verdict string `json:"verdict,omitempty"`
-	// Result is "ok" or the code of the error.
+	// Result is how it went: "ok" or the code of the error; for a turn or a job, the state in which it
+	// ended; for a refusal, the rule.
 	Result   string `json:"result"`
 	ExitCode *int   `json:"exit_code,omitempty"` // the exit code of a command; nil if none ran
 	Bytes    int64  `json:"bytes,omitempty"`     // the length of the result before it was cut
@@ -68,7 +70,7 @@ type AuditRecord struct {
 	Detail string `json:"detail,omitempty"`
 	// Used is what a turn has used; nil for other kinds.
 	Used *AuditUse `json:"used,omitempty"`
-	// Address is where messages were refused, as CHANNEL:CHAT or CHANNEL:CHAT/THREAD. Result is the rule.
+	// Address is where messages were refused, as CHANNEL:CHAT or CHANNEL:CHAT/THREAD.
 	Address string `json:"address,omitempty"`
 	// Messages are the ids of those messages: the newest ones, in their order.
 	Messages []string `json:"messages,omitempty"`

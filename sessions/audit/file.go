@@ -17,8 +17,8 @@ import (
 	"parley/tools/plainjson"
 )
 
-// parts is the number of files into which the allowed bytes are divided. When they are used up the oldest
-// file is deleted, so there are always at least all files but one.
+// parts is the most files that are kept, the current one included. Each may have this part of the allowed
+// bytes.
 const parts = 8
 
 // A File is a log file of JSON lines. When it becomes large or a day is over, it is rotated: it is

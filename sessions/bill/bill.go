@@ -225,7 +225,8 @@ func (t Table) Note(model string, at time.Time, s Sum) {
 	})
 }
 
-// Noted returns what Note has counted for a model on the days from that of one time to that of another, in micro-dollars.
+// Noted returns what Note has counted for a model, in micro-dollars, from the day that contains from to
+// the day that contains to.
 func (t Table) Noted(ctx context.Context, model string, from, to time.Time) (micro int64, err error) {
 	err = t.DB.Read.QueryRowContext(ctx, "SELECT coalesce(sum(microdollars), 0) FROM past_usage WHERE day >= ? AND day <= ? AND agent = '' AND model = ?",
 		from.UTC().Format(time.DateOnly), to.UTC().Format(time.DateOnly), sqldb.Text(model)).Scan(&micro)

@@ -17,8 +17,8 @@ import (
 type Cap struct {
 	// Of says whom the cap is for: it is the result of Person, Session or Agent; "" means everybody.
 	Of    string
-	Month bool // whether the cap is for a month; otherwise it is for a day
-	Most  int64
+	Month bool  // whether the cap is for a month; otherwise it is for a day
+	Most  int64 // in micro-dollars
 }
 
 // Person returns the value of Cap.Of for a person.
@@ -134,13 +134,13 @@ func (b *Budget) Reserve(ctx context.Context, r Reservation) error {
 	if over > 0 {
 		return &OverError{Cap: r.Caps[over-1]}
 	}
-	b.sweepBefore(r)
+	b.sweepOld(r)
 	return nil
 }
 
-// sweepBefore removes old counters before a reservation, both as of now and as of the reservation's time,
-// because either may be wrong.
-func (b *Budget) sweepBefore(r Reservation) {
+// sweepOld removes the counters that are old both now and at a reservation's time, because either time
+// may be wrong.
+func (b *Budget) sweepOld(r Reservation) {
 	if now := time.Now(); r.At.Before(now) {
 		b.sweep(r.At)
 	} else {

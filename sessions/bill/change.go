@@ -82,7 +82,7 @@ func (b *Budget) Clause(c Change, first int) (Clause, error) {
 // SweepAfter removes counters that are long past, after a reservation that was made along with an append.
 func (b *Budget) SweepAfter(c Change) {
 	if c.Money != nil && !c.Settle {
-		b.sweepBefore(*c.Money)
+		b.sweepOld(*c.Money)
 	}
 }
 

@@ -139,8 +139,8 @@ func (c *cron) hasSlotOn(day time.Time) bool {
 	return contains(c.months, int(day.Month())) && of && week
 }
 
-// next returns the first slot after a time. It returns zero if there is none within nine years, which is
-// the longest time between two 29ths of February.
+// next returns the first slot after a time. It returns zero if there is none within nine years: two
+// 29ths of February are at most eight years apart.
 func (c *cron) next(after time.Time, zone *time.Location) time.Time {
 	const most = 9 * 366
 	here := after.In(zone)

@@ -54,7 +54,7 @@ const never = 253_402_300_799_000_000
 type Table struct{ DB *sqldb.DB }
 
 // Add stores a schedule and returns it. If there is already one with its id, Add returns that one, or
-// ErrOtherRequest if another request made it. It returns ErrTooMany if the person already has most
+// ErrOtherRequest if another request made it. It returns ErrTooMany if the person already has most other
 // schedules.
 func (t Table) Add(ctx context.Context, s Schedule, most int) (Schedule, error) {
 	var have int
@@ -268,7 +268,8 @@ func (t Table) list(ctx context.Context, condition string, args ...any) ([]Sched
 	return t.find(ctx, "("+condition+") ORDER BY next, id", args...)
 }
 
-// find returns the schedules that the given end of a statement selects, which begins with its condition.
+// find returns the schedules for which an SQL condition is true. An ORDER BY and a LIMIT may follow the
+// condition.
 func (t Table) find(ctx context.Context, condition string, args ...any) (all []Schedule, err error) {
 	rows, err := t.DB.Read.QueryContext(ctx, `SELECT id, session, person, called, address, due, zone, words, request, made, next, slot, missed, missed_from, paused
 		FROM schedules WHERE `+condition, args...)

@@ -12,7 +12,8 @@ const (
 	fillEvery = 15 * time.Second
 	// fillAgain is how long it takes until the index is filled again after an error.
 	fillAgain = time.Minute
-	// fillPause is the shortest pause between two calls of Fill; it pauses as long as the call has taken.
+	// fillPause is the shortest pause between two calls of Fill; a longer call is followed by a pause of
+	// its own length.
 	fillPause = 5 * time.Millisecond
 	// checkEvery is how often a filled index is compared with the entries.
 	checkEvery = 24 * time.Hour

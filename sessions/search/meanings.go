@@ -53,8 +53,8 @@ type MeaningsConfig struct {
 	With func() Embedding
 	// Plain removes secrets from a text before it is sent.
 	Plain func(text string) string
-	// MayAsk, if set, reports whether a budget has room for a request to the provider. If it has none, or that is not known,
-	// the vectors wait, and searches find by words alone.
+	// MayAsk, if set, reports whether a budget has room for a request to the provider. If there is none, or if that
+	// is not known, the vectors wait, and searches find by words alone.
 	MayAsk func(ctx context.Context) (bool, error)
 	Log    *slog.Logger
 }
@@ -124,7 +124,7 @@ func (m *Meanings) Search(ctx context.Context, q Query) ([]Hit, error) {
 	})
 }
 
-// notAsked records that a query could not be sent to the provider.
+// notAsked records that the provider did not say in time what a query means.
 func (m *Meanings) notAsked(ctx context.Context, err error) {
 	if ctx.Err() == nil && m.asker.begin() {
 		m.cfg.Log.Warn("the provider of [embeddings] does not say in time what a search means; it finds by words alone", slog.Any("error", err))
@@ -298,9 +298,9 @@ func (m *Meanings) fill(ctx context.Context, e Embedding, h vectors.Hold, of vec
 	return len(list), err
 }
 
-// embedOrSkip returns the vectors of texts. If the provider accepts other texts but not these, it returns
-// nil, and the next request contains half as many. For a single text that the provider has refused
-// repeatedly, it returns a nil vector.
+// embedOrSkip returns the vectors of texts. If the provider accepts other texts but not these, it returns nil, and
+// the next request contains half as many. It shortens a single text that may be too long; if the provider has
+// refused it repeatedly nevertheless, its vector is nil.
 func (m *Meanings) embedOrSkip(ctx context.Context, e Embedding, texts []string) ([]vectors.Packed, error) {
 	if len(texts) == 0 {
 		return []vectors.Packed{}, nil

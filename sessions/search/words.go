@@ -17,7 +17,8 @@ type token struct {
 	from, to int    // where the word is in the text, in bytes
 }
 
-// The longest words, in bytes: longer runs of letters are no words, and compounds of more parts no names.
+// Limits in bytes. A run of more than twice longestWord is no word but a key, or a picture as text. Words and
+// compounds of more than longestCompound are left out.
 const (
 	longestWord     = 64
 	longestCompound = 96
@@ -48,7 +49,7 @@ func tokens(text string) iter.Seq[token] {
 	}
 }
 
-// A cutter cuts one text. Its parts are the words of the compound that it is in.
+// A cutter cuts one text. parts, whole, from and to describe the compound that it has reached.
 type cutter struct {
 	text  string
 	yield func(token) bool
@@ -65,7 +66,7 @@ func (c *cutter) emit(exact string, from, to int) {
 	}
 }
 
-// joins reports whether the character at a place joins the words before and behind it.
+// joins reports whether the character at a place joins the words before and after it.
 func (c *cutter) joins(at, size int) bool {
 	if c.parts == 0 || c.to != at {
 		return false
@@ -169,7 +170,7 @@ func isWordRune(r rune) bool {
 // isJoiner reports whether words with this character between them are one name or number.
 func isJoiner(r rune) bool { return strings.ContainsRune("_-./:@'’\\,", r) }
 
-// isSeparator reports whether a byte is a joiner, but for an apostrophe.
+// isSeparator reports whether a byte is a joiner other than an apostrophe.
 func isSeparator(b byte) bool { return strings.IndexByte("_-./:@\\,", b) >= 0 }
 
 // isUnspaced reports whether a character belongs to a script that is written without spaces between words, or in which
@@ -224,11 +225,11 @@ func isMark(r rune) bool {
 	return 0x0300 <= r && r <= 0x036F || 0x0591 <= r && r <= 0x05C7 || 0x064B <= r && r <= 0x065F || r == 0x0670
 }
 
-// shortestStem is how many letters an ending leaves at least.
+// shortestStem is the fewest letters that stem leaves of a word.
 const shortestStem = 3
 
-// stem cuts the endings off which a word has in the plural or in another case, in English and German alike, and
-// those of English verbs. It cuts little, and may give two words one form: then the exact ones count for more.
+// stem cuts off the endings of plurals and cases, in English and German, and those of English verbs. It cuts
+// little. Different words may get the same form; then exact matches count for more.
 func stem(word string) string {
 	if len(word) <= shortestStem || !isPlainWord(word) {
 		return word
@@ -303,8 +304,8 @@ func WordsOf(query string) []Word {
 	return all[:min(len(all), MostWords)]
 }
 
-// formsOf returns the forms of a word: as it is, with its umlauts in two letters, and with what may be
-// umlauts in two letters in one.
+// formsOf returns the forms of a word: the word itself; if it has umlauts, the word with each of them as two
+// letters (ü as ue); and if it has such pairs of letters, the word with each of them as one.
 func formsOf(original string, t token) []string {
 	forms := []string{t.form}
 	add := func(exact string) {

@@ -1,11 +1,12 @@
-// Package searchtest is the proof of search: a year of a team's messages, and a hundred questions about them.
+// Package searchtest measures how well search finds things. It has a year of a team's messages, and a hundred
+// questions about them.
 //
-// corpus.go has the messages, of which testdata/facts.txt has those that questions ask for; generate.go makes
-// the others of testdata/distractors.txt. questions.go has the questions, and measure.go appends the messages to
-// a store and measures how many answers an index finds in it.
+// corpus.go has the messages: those that questions ask for are in testdata/facts.txt, and generate.go makes
+// the others from testdata/distractors.txt. questions.go has the questions, and measure.go appends the
+// messages to a store and measures how many answers an index finds in it.
 //
-// Messages and questions stood fixed before any ranking was tuned. A hash in the test holds them: who changes
-// them makes all earlier figures void, and says so.
+// Messages and questions were fixed before any ranking was tuned, and a test checks their hash. Whoever
+// changes them must say so, because figures from before can't be compared with those from after.
 package searchtest
 
 import (
@@ -38,7 +39,7 @@ type Message struct {
 // Agent is who said what no person did.
 const Agent = "agent"
 
-// An exchange is messages of one chat between which nothing else is said there.
+// An exchange is a series of messages in one chat that no other message interrupts.
 type exchange []Message
 
 // Corpus returns all messages, in each chat by time. They are the same each time.

@@ -135,7 +135,7 @@ func fill(written []exchange, size int) ([]exchange, error) {
 	return all, nil
 }
 
-// order returns the numbers below n in any order.
+// order returns the numbers below n in a random order.
 func (d *dice) order(n int) []int {
 	order := make([]int, n)
 	for i := range order {
@@ -160,18 +160,18 @@ func (d *dice) when(chat string) time.Time {
 	}
 }
 
-// move lets an exchange begin at another time; its messages follow each minute.
+// move makes an exchange begin at a time; its messages are a minute apart.
 func (e exchange) move(to time.Time) {
 	for i := range e {
 		e[i].At = to.Add(time.Duration(i) * time.Minute)
 	}
 }
 
-// A calendar knows the minutes in which somebody talks, by chat.
+// A calendar holds the minutes in which somebody talks, by chat.
 type calendar map[string]map[time.Time]bool
 
-// take notes an exchange, and those minutes too between its messages; it returns false, and notes nothing, if
-// somebody talks there already.
+// take records the minutes from an exchange's first message to its last. It returns false, and records
+// nothing, if somebody already talks in one of them.
 func (c calendar) take(e exchange) bool {
 	taken := c[e[0].Chat]
 	if taken == nil {
@@ -190,7 +190,7 @@ func (c calendar) take(e exchange) bool {
 	return true
 }
 
-// play makes an exchange of a template.
+// play makes an exchange from a template.
 func (b phrasebook) play(t template, d *dice) (exchange, error) {
 	chat := t.chats[d.below(len(t.chats))]
 	people := b.slots[chat]
@@ -247,8 +247,8 @@ func (d draw) expand(text string) (string, error) {
 	}
 }
 
-// value draws a value of a slot that no other label of it has in this exchange, if there is one. The slots in the
-// value have its label, unless they have their own.
+// value draws a value for a slot: one that the slot does not have under another label in this
+// exchange, if there is one. Slots in the value get the label, unless they have one of their own.
 func (d draw) value(name, label string) (string, error) {
 	low, high, numbers := strings.Cut(name, "-")
 	from, err := strconv.Atoi(low)
@@ -287,7 +287,7 @@ func labelled(value, label string) string {
 	return strings.Join(parts, "}")
 }
 
-// has tells whether a label of a slot has that value already.
+// has reports whether a slot already has this value, under any label.
 func (d draw) has(name, value string) bool {
 	for slot, v := range d.values {
 		if of, _, _ := strings.Cut(slot, "."); of == name && v == value {

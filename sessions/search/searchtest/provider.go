@@ -13,9 +13,9 @@ import (
 	"parley/sessions/search"
 )
 
-// A Provider is a server whose /embeddings returns vectors of texts, as those do that have models. Its vectors count
-// the triples of letters of a text: so texts are alike that have parts of words in common. It proves the way that texts
-// and vectors go, and not that a model's vectors put them in a better order.
+// A Provider is a server whose /embeddings returns vectors of texts, without a model. Its vectors count the groups
+// of three letters in a text, so texts are alike if they have parts of words in common. Tests use it to check how
+// texts and vectors are exchanged; it says nothing about how good a model's vectors are.
 type Provider struct {
 	URL string
 
@@ -34,14 +34,15 @@ func NewProvider(t testing.TB) *Provider {
 	return p
 }
 
-// Fail has requests answered by fault, unless that returns false; nil ends that. It may not wait for longer than r lasts.
+// Fail makes fault answer the requests for which it returns true; nil ends this. fault must not wait for longer
+// than its request lasts.
 func (p *Provider) Fail(fault func(w http.ResponseWriter, r *http.Request, texts []string) bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.fault = fault
 }
 
-// Resize has vectors of another number of dimensions returned.
+// Resize changes the number of dimensions of the vectors.
 func (p *Provider) Resize(dimensions int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -57,7 +58,7 @@ func (p *Provider) Asked() [][]string {
 	return asked
 }
 
-// note notes a request, and returns how to answer it.
+// note records a request, and returns how to answer it.
 func (p *Provider) note(texts []string) (fault func(http.ResponseWriter, *http.Request, []string) bool, size int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -61,7 +61,7 @@ type View struct {
 //   - The conversation itself is seen.
 //   - Sessions of another agent are hidden, and so are those that are nobody's chat: a sub-agent's, a
 //     webhook's, the heartbeat's. Where the asker talks in one of these, nothing else is seen.
-//   - What one person has to themselves in a group is seen by that person.
+//   - A session that one person has alone in a group is seen by that person.
 //   - A private chat is seen by the one whose chat it is, and only from a private chat.
 //   - A group is seen by those whom the platform names as its members now, and in the group itself.
 //   - A thread that only some of a group's members read is seen in the thread itself.

@@ -37,7 +37,7 @@ type Near struct {
 // entry of the scopes is. It compares all vectors of the scopes, and finds nothing if the vectors are of
 // another identity.
 func (s Store) Near(ctx context.Context, q Query) (found []Near, average float64, err error) {
-	query, args, err := s.looking(q)
+	query, args, err := s.statementFor(q)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -69,9 +69,9 @@ func (s Store) Near(ctx context.Context, q Query) (found []Near, average float64
 	return found[:min(len(found), q.Limit)], average, nil
 }
 
-// looking returns the statement that reads the vectors for a query. The statement compares the identity
+// statementFor returns the statement that reads the vectors for a query. The statement compares the identity
 // itself, because that may change before it runs.
-func (s Store) looking(q Query) (query string, args []any, err error) {
+func (s Store) statementFor(q Query) (query string, args []any, err error) {
 	ids, after, lowest := make([]int64, 0, len(q.In)), make([]int64, 0, len(q.In)), make([]int64, 0, len(q.In))
 	for _, in := range q.In {
 		ids, after, lowest = append(ids, in.Session), append(after, in.After), append(lowest, rowOf(in.Session, min(in.After, mostEntries-1)))
