@@ -198,8 +198,8 @@ type Reader interface {
 	// Read yields a session's entries in order, from number from on, including those that summaries
 	// cover. It yields ErrNotFound if there is no such session.
 	Read(ctx context.Context, key string, from int64) iter.Seq2[Entry, error]
-	// Info returns what List returns for one session; ErrNotFound if there is no such
-	// session.
+	// Info returns what List returns for one session, without Title and Person; ErrNotFound if there is
+	// no such session.
 	Info(ctx context.Context, key string) (Info, error)
 	// Find returns the session's entry whose Cause is cause; ErrNotFound if there is none.
 	Find(ctx context.Context, key, cause string) (Entry, error)

@@ -23,7 +23,7 @@ const (
 )
 
 // maxSynced is how many files an undo flushes to the disk. Each flush takes milliseconds; if more files
-// are restored, a power failure may damage the last seconds' ones.
+// are restored, a power failure may damage those written in the last seconds.
 const maxSynced = 256
 
 // A restorer restores the paths that a turn has changed. It is made for one undo.

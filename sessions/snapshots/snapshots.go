@@ -21,7 +21,7 @@
 // hashed:
 //
 //	tree-SUM     the tree of a workspace; never changed
-//	latest       the name of the newest tree, and how many bytes the copies have
+//	latest       the name of the newest tree
 //	turn-N-HASH  what one turn has changed, or the tree that it has found while it runs
 //	kept-SUM     the copy of a file, by the SHA-256 of its content
 //

@@ -44,7 +44,8 @@ type LeftPath struct {
 
 // Undo restores the paths that a turn has changed, except those that somebody has changed since. It
 // returns the record of the undo, with its result, and the record that it undoes. It returns ErrNone if
-// there is nothing to undo, and ErrNotTheirs if the person may not undo it.
+// there is nothing to undo, ErrNotTheirs if the person may not undo it, and ErrTooMany if the workspace
+// contains too many files.
 func (s *Store) Undo(ctx context.Context, p Place, u UndoRequest) (own, undone Record, err error) {
 	d, leave, err := s.openHistory(p)
 	if err == nil {

@@ -24,8 +24,8 @@ const migrationLock = 0x7061726c6579 // the letters "parley"
 // migrationKey is the context key of OnMigration's function.
 type migrationKey struct{}
 
-// OnMigration returns a context. Whoever opens a database with it has tell called with the name of each
-// component whose tables are about to be migrated from an earlier release. Indexing many rows takes a
+// OnMigration returns a context. A call that opens a database with it calls tell with the name of each
+// component whose tables it is about to migrate from an earlier release. Indexing many rows takes a
 // while, and on PostgreSQL writers to the table wait for it.
 func OnMigration(ctx context.Context, tell func(component string)) context.Context {
 	return context.WithValue(ctx, migrationKey{}, tell)
@@ -240,7 +240,8 @@ func migrateShared(ctx context.Context, conn *sql.Conn, components []Schema, fro
 	return err
 }
 
-// share makes a shared file of a new one, or of one that one component has brought to a version.
+// share makes a file that contains no tables, or those of one component, a shared file. version is that
+// of the component's tables.
 func share(ctx context.Context, conn *sql.Conn, component string, version int) error {
 	_, err := conn.ExecContext(ctx, fmt.Sprintf(`
 		CREATE TABLE parley_schema (component TEXT PRIMARY KEY, version INTEGER NOT NULL) WITHOUT ROWID;

@@ -223,9 +223,10 @@ func (db *DB) Start(fn func(*Tx) error) { db.backend.start(fn, nil) }
 // function given to OnLost, lost must not wait for a write of this database.
 func (db *DB) StartOrReport(fn func(*Tx) error, lost func(error)) { db.backend.start(fn, lost) }
 
-// OnLost has report called when writes are lost whose callers do not learn it: when the commit of writes
-// of Soon or Start fails, for example because the disk is full, or when a function given to Start fails.
-// report gets the number of these writes, and the reason. It must not wait for a write of this database.
+// OnLost sets the function that is called when writes are lost whose callers do not learn of it: when the
+// commit of writes of Soon or Start fails, for example because the disk is full, or when a function given
+// to Start fails. report gets the number of these writes, and the reason. It must not wait for a write of
+// this database.
 func (db *DB) OnLost(report func(writes int, err error)) { db.backend.onLost(report) }
 
 // LastWrite returns when something was last written to a SQLite database, or the zero time if nothing was

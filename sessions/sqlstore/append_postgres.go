@@ -24,8 +24,8 @@ WITH moved AS (
 		title = CASE WHEN $17::bigint < 0 THEN title ELSE $17::bigint END, named = CASE WHEN $17::bigint < 0 THEN named ELSE '' END
 	WHERE id = $6 AND fence = $7 AND last = $8`
 
-// raiseLog takes its place if the append raises the fence. Everything that shows whether the log is as
-// its last holder left it is in the session's row, for the same reason.
+// raiseLog replaces moveLog if the append raises the fence. For the same reason, all that it checks to see
+// whether the log is as its last holder left it is in the session's row.
 const raiseLog = `
 WITH moved AS (
 	UPDATE sessions SET last = $1, summary = $2, covers = $3, unfinished = $4, updated = $5,

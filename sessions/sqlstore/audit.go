@@ -45,8 +45,8 @@ const auditColumns = "at, kind, person, agent, session, turn, call, tool, argume
 // audits stores the audit records.
 type audits struct{ db *sqldb.DB }
 
-// Audit stores a record; see [sessions.Auditor]. It leaves out the arguments if the
-// session was erased meanwhile.
+// Audit stores a record; see [sessions.Auditor]. It leaves out the arguments if there is no such
+// session, because it may have been erased meanwhile.
 func (s *audits) Audit(ctx context.Context, r sessions.AuditRecord) error {
 	if _, err := s.db.Group(ctx, insertAudit, auditArgs(r)); err != nil {
 		return fmt.Errorf("keep an audit record: %w", err)

@@ -49,8 +49,9 @@ func (s *audits) AuditNotes(ctx context.Context, records []sessions.AuditRecord)
 	return nil
 }
 
-// mergeRefusals merges each refusal with those like it, both in records and in the table, and returns the
-// result. It removes the merged ones from the table.
+// mergeRefusals merges each refusal with those like it, both in records and in the table, and removes the
+// latter from the table. It returns the result and the other records, without ends of turns that are in
+// the table already.
 func mergeRefusals(tx *sqldb.Tx, records []sessions.AuditRecord) (merged []sessions.AuditRecord, err error) {
 	type kin struct{ rule, address, person string }
 	at := map[kin]int{}
@@ -84,7 +85,8 @@ func mergeRefusals(tx *sqldb.Tx, records []sessions.AuditRecord) (merged []sessi
 	return merged, nil
 }
 
-// isRecorded reports whether there is a record of the end of a turn already.
+// isRecorded reports whether the table already contains r, a record of the end of a turn. It looks only
+// if r may be a repetition.
 func isRecorded(tx *sqldb.Tx, r sessions.AuditRecord) (bool, error) {
 	if !r.Again || r.Session == "" {
 		return false, nil

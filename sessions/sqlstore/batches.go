@@ -11,8 +11,8 @@ const batchRows = 500
 
 // inBatches runs a statement again and again, each time in a transaction of its own, until nothing is
 // left to change, so that others can write in between. The statement's last argument is the number of
-// rows that it is to change; once changed, it must not find them again. after, if set, is called in each
-// transaction that has changed something.
+// rows that it is to change. It must not find rows again that it has changed. after, if set, is
+// called in each transaction that has changed something.
 func inBatches(ctx context.Context, db *sqldb.DB, after func(*sqldb.Tx) error, query string, args ...any) (sum int64, err error) {
 	for args = append(args, batchRows); ; {
 		var n int64

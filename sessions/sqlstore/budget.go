@@ -43,7 +43,7 @@ func (s *tokens) reserve(ctx context.Context, r sessions.Reservation) (over bool
 	return refused.Load(), err
 }
 
-// reserveIn sets tokens aside in a transaction, on SQLite; over is true if that would exceed the cap.
+// reserveIn sets tokens aside in a transaction; over is true if that would exceed the cap.
 func reserveIn(tx *sqldb.Tx, r sessions.Reservation) (over bool, err error) {
 	id, person, on := sqldb.Text(r.ID), sqldb.Text(r.Person), formatDay(r.At)
 	fresh, err := tx.Exec(`INSERT INTO reservations (id, person, day, tokens, settled, session, used, sent, until)
@@ -122,8 +122,8 @@ func (s *tokens) Spent(ctx context.Context, person string, at time.Time) (int64,
 }
 
 // sweep deletes what is older than keepFor, once a day in each process. A day must be old both by the
-// clock and by the time of the reservation, because either may be wrong. Nobody waits for sweep; if it
-// fails, the next one deletes the same days.
+// clock (now) and by the time of the reservation (at), because either may be wrong. Nobody waits for
+// sweep; if it fails, the next one deletes the same days.
 func (s *tokens) sweep(now, at time.Time) {
 	if today := formatDay(now); s.swept.Swap(today) == today {
 		return

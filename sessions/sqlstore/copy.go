@@ -14,7 +14,7 @@ func CheckEmpty(ctx context.Context, to *Store) error {
 }
 
 // Copy copies everything from a store in SQLite to one in PostgreSQL, all of it or
-// nothing; see [sqldb.Transfer].
+// nothing, and calls within in the same transaction; see [sqldb.Transfer].
 func Copy(ctx context.Context, from, to *Store, within func(*sqldb.Tx) error) (rows map[string]int64, err error) {
 	return sqldb.Transfer(ctx, Schema(), from.db, to.db, func(tx *sqldb.Tx) error {
 		if err := search.Copied(tx); err != nil {
@@ -24,7 +24,7 @@ func Copy(ctx context.Context, from, to *Store, within func(*sqldb.Tx) error) (r
 	})
 }
 
-// Fence returns the highest fence under which any session was opened.
+// Fence returns the highest fence of all sessions, including erased ones.
 func (s *Store) Fence(ctx context.Context) (int64, error) {
 	var fence int64
 	err := s.db.Read.QueryRowContext(ctx, `SELECT coalesce(max(fence), 0) FROM

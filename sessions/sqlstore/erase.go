@@ -136,7 +136,8 @@ func (s *eraser) ErasePerson(ctx context.Context, person string) (sessions.Erase
 }
 
 // EraseBefore erases old sessions and turns; see [sessions.Eraser]. Unlike EraseSession, it does not
-// fence off a worker that holds a session, because it erases only turns that ended long ago.
+// fence off a worker that holds a session, unless it erases the whole session: otherwise it erases only
+// turns that ended long ago.
 func (s *eraser) EraseBefore(ctx context.Context, before time.Time) (sessions.Erased, error) {
 	at := formatTime(before)
 	done, err := s.erase(ctx, func(e *eraserCall) error {
@@ -286,9 +287,9 @@ func (s *eraser) SessionsOf(ctx context.Context, person string) (alone, shared [
 
 var _ sessions.MessageEraser = (*log)(nil)
 
-// An eraserCall is one call of a method of sessions.Eraser, with the counts that it returns. Each
-// session is erased in a transaction of its own; if the process dies between them, the next call
-// finds the sessions that are left.
+// An eraserCall is one call of a method of sessions.Eraser, with the counts that it returns. Each session
+// is erased in a transaction of its own, a long one in several; if the process dies between them, the
+// next call finds the sessions that are left.
 type eraserCall struct {
 	*eraser
 	done sessions.Erased
@@ -337,7 +338,7 @@ func (e *eraserCall) eraseTurns(ctx context.Context, key string, id, last int64,
 	var p *sessionErasure
 	err := e.db.Write(ctx, func(tx *sqldb.Tx) error {
 		p = &sessionErasure{tx: tx, key: key, id: id}
-		// It locks the row, so that appends wait, and nobody reopens the session with erased entries
+		// This locks the row, so that appends wait, and nobody reopens the session with erased entries
 		// still in memory.
 		err := tx.Get("UPDATE sessions SET erasures = erasures + 1 WHERE id = ? AND key = ? RETURNING unfinished", []any{id, key}, &p.unfinished)
 		if errors.Is(err, sql.ErrNoRows) {
@@ -370,9 +371,9 @@ func (e *eraserCall) eraseTurns(ctx context.Context, key string, id, last int64,
 	return p.erased, nil
 }
 
-// eraseOne runs from, which erases from one session, in one transaction. early is how many of its entries
+// eraseOne calls erase, which erases from one session, in a transaction. early is how many of its entries
 // eraseEarly has already erased.
-func (e *eraserCall) eraseOne(ctx context.Context, key string, early int64, from func(*sessionErasure) error) error {
+func (e *eraserCall) eraseOne(ctx context.Context, key string, early int64, erase func(*sessionErasure) error) error {
 	var p *sessionErasure
 	err := e.db.Write(ctx, func(tx *sqldb.Tx) error {
 		p = &sessionErasure{tx: tx, key: key, erased: early}
@@ -395,7 +396,7 @@ func (e *eraserCall) eraseOne(ctx context.Context, key string, early int64, from
 		if err != nil {
 			return err
 		}
-		if err := from(p); err != nil || p.erased+p.redacted == 0 && !p.whollyErased {
+		if err := erase(p); err != nil || p.erased+p.redacted == 0 && !p.whollyErased {
 			return err
 		}
 		return schedulePurge(tx)

@@ -63,8 +63,8 @@ func scanSpans(found *sql.Rows) (list []span, err error) {
 	return list, found.Err()
 }
 
-// removeTurns deletes the entries of turns except summaries, and empties their audit
-// records.
+// removeTurns deletes the entries of turns except summaries, and empties the arguments in the turns'
+// audit records.
 func (p *sessionErasure) removeTurns(turns []span) error {
 	for _, s := range turns {
 		if err := p.removeEntries("session = ? AND n >= ? AND n <= ? AND turn = ? AND kind <> 'summary'", p.id, s.from, s.to, s.turn); err != nil {
@@ -95,8 +95,9 @@ func (p *sessionErasure) removeEntries(condition string, args ...any) error {
 	return err
 }
 
-// redactSummaries empties those of the summaries found by the query for which match returns true, but
-// keeps the entries, so that the entries they cover stay hidden from the model.
+// redactSummaries empties the texts of the summaries that the query finds and for which match returns
+// true. It keeps the summaries themselves, so that the entries that they cover stay hidden from the
+// model.
 func (p *sessionErasure) redactSummaries(query string, arg any, match func(sessions.Summary) bool) error {
 	found, err := p.tx.Query(query, p.id, arg)
 	if err != nil {
@@ -136,7 +137,7 @@ func (p *sessionErasure) redactSummaries(query string, arg any, match func(sessi
 }
 
 // redactAudit empties the arguments in the session's audit records: in those of one turn, or in all if
-// turn is "". The records themselves stay, except those of refusals.
+// turn is "". The records themselves stay, but if turn is "", it deletes those of refusals.
 func (p *sessionErasure) redactAudit(turn string) error {
 	query, args := "UPDATE audit SET arguments = '' WHERE session = ? AND session <> '' AND arguments <> ''", []any{p.key}
 	if turn != "" {

@@ -77,7 +77,8 @@ type reservedRow struct {
 
 const reservedColumns = "id, person, day, session, tokens, used, sent, until, abandoned"
 
-// isOld reports whether the release before has written the row. Nobody extends such a reservation.
+// isOld reports whether the row looks as the release before writes it. That release does not extend its
+// reservations.
 func (r reservedRow) isOld() bool { return r.session == "" && r.used == 0 && r.sent == 0 }
 
 // knownTokens returns the number of tokens that the row's calls count as if nobody reports what they have used.
@@ -249,7 +250,7 @@ func (s *tokens) expired(ctx context.Context) (ids []string, err error) {
 	return ids, nil
 }
 
-// settleExpiredTokens does for reservedRow tokens what [bill.Budget.SettleExpired] does for money.
+// settleExpiredTokens does for reserved tokens what [bill.Budget.SettleExpired] does for money.
 func (s *tokens) settleExpiredTokens(tx *sqldb.Tx, id string) (settled bool, err error) {
 	now, from := bill.AfterSQL(s.db, 0)
 	all, err := readReserved(tx.Query("SELECT "+reservedColumns+" FROM reservations WHERE id = ? AND NOT settled AND until < "+now+lockRow(s.db), id, from))

@@ -167,7 +167,7 @@ func (s *jobs) AllRunningJobs(ctx context.Context, limit int) (all sessions.Runn
 	return all, err
 }
 
-// EndedJobs lists jobs of all sessions that have ended; see [sessions.JobLister].
+// EndedJobs lists the ended jobs of all sessions; see [sessions.JobLister].
 func (s *jobs) EndedJobs(ctx context.Context, limit int) ([]sessions.Job, error) {
 	return s.listJobs(ctx, "WHERE ended > '' ORDER BY ended DESC LIMIT ?", max(0, limit))
 }

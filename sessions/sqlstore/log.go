@@ -71,7 +71,7 @@ type Question struct {
 	// Query returns a query over tables in the same database, whose result is one text or NULL. Its
 	// arguments are numbered from first on.
 	Query func(first int) (query string, args []any)
-	// Answer is called with the result, "" for NULL, once the turn has begun. It may not be called
+	// Answer is called with the result, "" for NULL, once the turn has begun. Sometimes it is not called
 	// although the turn has begun.
 	Answer func(text string)
 }

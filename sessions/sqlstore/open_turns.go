@@ -12,7 +12,8 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// entriesSearched is how many entries at the end of a turn OpenTurns looks through for calls.
+// entriesSearched is how many entries OpenTurns looks through: those after a turn's first
+// entry, for how the turn began, and those at the end of the log, for its calls.
 const entriesSearched = 200
 
 // OpenTurns returns the turns of a session that have not ended; see [sessions.TurnReader].
@@ -40,8 +41,9 @@ func (s *reader) OpenTurns(ctx context.Context, key string) (open []sessions.Ope
 	return open, nil
 }
 
-// readBeginning fills in what the turn_started entry of the turn says. It is at most a few entries after
-// number from, because files and a sub-agent's task come before it.
+// readBeginning fills in what the turn_started entry of the turn says. That entry is at
+// most a few entries after number from, because only files and a sub-agent's task come
+// before it.
 func (s *reader) readBeginning(ctx context.Context, t *sessions.OpenTurn, session, from int64) error {
 	entries, err := s.entriesOf(ctx, session, "n >= ? AND n < ? AND turn = ? AND kind = 'turn_started'", from, from+entriesSearched, sqldb.Text(t.Turn))
 	if err != nil || len(entries) == 0 {
@@ -88,7 +90,7 @@ func (s *reader) readProgress(ctx context.Context, t *sessions.OpenTurn, session
 	return s.nameCalls(ctx, t, session, from)
 }
 
-// nameCalls fills in the tools that the calls are for.
+// nameCalls fills in the names of the called tools.
 func (s *reader) nameCalls(ctx context.Context, t *sessions.OpenTurn, session, from int64) error {
 	for i := range t.Calls {
 		entries, err := s.entriesOf(ctx, session, "n >= ? AND turn = ? AND kind = 'tool_use' AND call = ?", from-entriesSearched, sqldb.Text(t.Turn), sqldb.Text(t.Calls[i].Call))

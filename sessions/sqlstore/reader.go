@@ -14,8 +14,8 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// entriesPerPage is how many entries Read fetches at once. It holds no connection between
-// pages, so that a slow consumer does not keep one.
+// entriesPerPage is how many entries Read fetches at once. Read holds no connection between pages, so
+// that a slow consumer does not keep one.
 const entriesPerPage = 100
 
 // A reader reads sessions for callers that do not hold them.
@@ -86,7 +86,7 @@ func (s *reader) RecentIn(ctx context.Context, place string, limit int) ([]sessi
 	return list, nil
 }
 
-// scanInfos reads the rows of sessions, and closes them.
+// scanInfos reads all rows of sessions, and closes found.
 func scanInfos(found *sql.Rows) (list []sessions.Info, err error) {
 	defer func() { err = errors.Join(err, found.Close()) }()
 	for found.Next() {
@@ -99,7 +99,7 @@ func scanInfos(found *sql.Rows) (list []sessions.Info, err error) {
 	return list, found.Err()
 }
 
-// Info returns what List returns for one session; see [sessions.Reader].
+// Info returns what List returns for one session, without title and person; see [sessions.Reader].
 func (s *reader) Info(ctx context.Context, key string) (sessions.Info, error) {
 	s.db.Flush()
 	info, err := scanInfo(s.queries.info.QueryRowContext(ctx, sqldb.Text(key)).Scan)

@@ -125,7 +125,8 @@ func (s *reader) newest(ctx context.Context, q sessions.SessionQuery, after *ses
 	return scanInfos(found)
 }
 
-// source returns the table in which newest looks for sessions, the conditions, and their arguments.
+// source returns the parts of newest's query that select sessions: its WITH, the table, the conditions,
+// and their arguments.
 func (s *reader) source(q sessions.SessionQuery) (with, from string, where []string, args []any) {
 	if q.Keys != nil {
 		given, keys := "SELECT value FROM json_each(?)", any(bill.Texts(q.Keys))

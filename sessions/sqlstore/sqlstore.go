@@ -1,13 +1,15 @@
-// Package sqlstore stores the logs of sessions, and people's spending, in a SQL database.
+// Package sqlstore stores the logs of sessions, people's spending, jobs and audit records in a SQL
+// database.
 //
 // An entry is a row. A session's row says how long its log is, what the newest summary covers, and which
 // turns are not finished; each append updates it in the same transaction. So opening a session takes one
 // write, which raises its fence, and one read of the entries that are still needed, no matter how long
 // the log is.
 //
-// Entries do not change once they are written, except by erasing, which raises the
-// fence. So Open may read them after the statement that raised the fence, up to the
-// last number that this statement returned.
+// Entries do not change once they are written; they can only be erased. So Open may read them after the
+// statement that raised the fence, up to the last number that this statement returned. An erasure raises
+// the fence too, or the count of erasures in the session's row, so that nobody goes on with what was
+// erased.
 //
 // The files, in reading order:
 //
@@ -17,14 +19,15 @@
 //   - append.go, append_postgres.go: appending, and on PostgreSQL in one statement
 //   - soon.go, publish.go, reopen.go: appending with a shared flush, and together with messages;
 //     opening a log again whose holder has it in memory
-//   - reader.go: reading logs back; titles.go: what sessions are called; recent.go: which were used last; open_turns.go: how far turns are;
-//     schedule_runs.go: the turns that schedules have begun
+//   - reader.go: reading logs back; titles.go: what sessions are called; recent.go: which were used
+//     last; open_turns.go: how far turns are; schedule_runs.go: the turns that schedules have begun
 //   - tokens.go, budget.go, holders.go, change.go, budget_postgres.go: reserving and spending
 //     tokens; whom reservations belong to; changing them with an append
 //   - audit.go: what was done, for those who have to account for it; audit_notes.go: turns and refusals
 //   - jobs.go: what runs in the background
 //   - erase.go: erasing from all sessions; erasure_scope.go, erasure_rows.go, answers.go: what is
-//     erased of one; message_erasure.go: one message; batches.go: statements that go in steps
+//     erased of one; message_erasure.go: one message; batches.go: statements that go in steps;
+//     purges.go: removing the traces of deleted rows from the files
 //   - copy.go: copying everything to another database
 package sqlstore
 
@@ -103,12 +106,13 @@ func use(ctx context.Context, db *sqldb.DB) (*Store, error) {
 	return s, nil
 }
 
-// Close waits for the writes that have begun and closes the database.
+// Close waits for the writes that have begun, and closes the database if Open has opened it.
 func (s *Store) Close() error {
 	return errors.Join(s.queries.close(), s.db.Close())
 }
 
-// OnLost has report called when writes that nobody waits for are lost; see [sqldb.DB].
+// OnLost sets the function that is called when writes that nobody waits for are lost; see
+// [sqldb.DB.OnLost].
 func (s *Store) OnLost(report func(writes int, err error)) { s.db.OnLost(report) }
 
 // Schedules returns the table of schedules, which is in the same database.

@@ -18,9 +18,8 @@ const (
 	// resumed or given up long before that.
 	keepFor = 7 * 24 * time.Hour
 
-	// reserveWithin is the time within which a reservation is on the disk, on SQLite, where the memory of
-	// the one process decides: a crash before that loses the calls in flight along with their
-	// reservations.
+	// reserveWithin is the time within which a reservation is on the disk, on SQLite. There only one
+	// process makes calls: a crash before that loses the calls in flight along with their reservations.
 	reserveWithin = 10 * time.Millisecond
 	// settleWithin is the time within which a settlement is on the disk. A crash before that leaves the
 	// reservation, like a crash before Settle.
@@ -32,7 +31,7 @@ type tokens struct {
 	db    *sqldb.DB
 	spent *sql.Stmt
 	swept atomic.Value // the day on which sweep last ran
-	money *bill.Budget // bounds what they may cost
+	money *bill.Budget // limits what model calls may cost
 }
 
 // bounded returns the cost of a call, in tokens, limited to the range in which it is counted: not

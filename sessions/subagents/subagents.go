@@ -59,7 +59,7 @@ type Task struct {
 // IsOpen reports whether the task has not ended.
 func (t Task) IsOpen() bool { return t.State == Prepared || t.State == Running }
 
-// Errors of Prepare.
+// Errors of a Table.
 var (
 	// ErrKnown says that there is a task of that id.
 	ErrKnown = errors.New("the task is known")

@@ -112,8 +112,8 @@ func (t Table) Prepare(ctx context.Context, task Task, most int) error {
 	return nil
 }
 
-// Discard ends a task that was never handed out, and has its session erased, because files may already
-// have been copied there.
+// Discard ends a task that was never handed out, and marks its session for erasure, because files may already have
+// been copied there.
 func (t Table) Discard(ctx context.Context, id string) error {
 	return t.exec(ctx, "discard a task", "UPDATE tasks SET state = 'cancelled', told = 1, dropped = 1, ended = ?, mail = '', title = '' WHERE id = ? AND state = 'prepared'",
 		time.Now().UnixMicro(), sqldb.Text(id))
@@ -136,7 +136,8 @@ func (t Table) Newest(ctx context.Context, session string) (Task, error) {
 	return t.one(ctx, "session = ? ORDER BY started DESC, id DESC LIMIT 1", sqldb.Text(session))
 }
 
-// Of returns the tasks that a session has handed out, the newest first, at most limit.
+// Of returns the tasks that a session has handed out, the newest first, at most limit, without those whose sessions
+// are to be erased.
 func (t Table) Of(ctx context.Context, parent string, limit int) ([]Task, error) {
 	return t.list(ctx, "parent = ? AND dropped = 0 ORDER BY started DESC, id DESC LIMIT ?", sqldb.Text(parent), limit)
 }
@@ -153,9 +154,9 @@ const (
 	abandoned        = 2 * time.Minute
 )
 
-// Untold returns the tasks of all sessions that were handed out, or have ended, before a time, and whose
-// end was not reported to the parent. It also returns those that nobody hands out anymore, because their
-// turns went on without them.
+// Untold returns the tasks of all sessions that were handed out, or have ended, before a time, and whose end was
+// not reported to the parent. It also returns those that nobody hands out anymore, because they were asked to end
+// or their turns went on without them.
 func (t Table) Untold(ctx context.Context, before time.Time) ([]Task, error) {
 	at := before.UnixMicro()
 	return t.list(ctx, `told = 0 AND (state = 'running' AND started < ? OR ended > 0 AND ended < ?
@@ -200,14 +201,14 @@ func (t Table) NoteTold(ctx context.Context, id string) error {
 	return t.exec(ctx, "note that the end of a task is told", "UPDATE tasks SET told = 1 WHERE id = ? AND NOT "+open, sqldb.Text(id))
 }
 
-// Drop has the sessions erased that work, or have worked, for a session, except those for which a turn
-// waits, even if only their reports are still to come. It asks those that are still working to end.
+// Drop marks for erasure the sub-agents' sessions that work, or have worked, for a session, except those for whose
+// reports a turn waits. It asks those that are still working to end.
 func (t Table) Drop(ctx context.Context, parent, cause string) error {
 	return t.exec(ctx, "drop tasks", `UPDATE tasks SET dropped = 1, told = 1, stop = CASE WHEN stop = '' THEN CAST(? AS TEXT) ELSE stop END
 		WHERE parent = ? AND session NOT IN (SELECT session FROM tasks WHERE parent = ? AND awaited = 1 AND told = 0)`, texts(cause, parent, parent)...)
 }
 
-// Dropped returns the keys of the sessions that Drop has marked for erasure.
+// Dropped returns the keys of the sessions that are marked for erasure.
 func (t Table) Dropped(ctx context.Context) (keys []string, err error) {
 	return t.keys(ctx, "SELECT DISTINCT session FROM tasks WHERE dropped = 1 ORDER BY session")
 }
@@ -257,10 +258,9 @@ func ErasePerson(tx *sqldb.Tx, person string) (int64, error) {
 	return tx.Exec("DELETE FROM tasks WHERE person = ?", sqldb.Text(person))
 }
 
-// EraseEndedBefore erases the words (title and report) of the tasks that ended before a time, and has
-// their sessions erased if these have no log, because they may have files. The sessions of the other
-// tasks stay: whoever erases the parent session finds them by these rows. It returns the number of
-// rows that have changed.
+// EraseEndedBefore erases the words (title and report) of the tasks that ended before a time, and marks their
+// sessions for erasure if these have no log, because they may have files. The sessions of the other tasks stay:
+// whoever erases the parent session finds them by these rows. It returns the number of rows that have changed.
 func EraseEndedBefore(tx *sqldb.Tx, before time.Time) (int64, error) {
 	const old = "told = 1 AND dropped = 0 AND ended > 0 AND ended < ?"
 	emptied, err := tx.Exec("UPDATE tasks SET title = '', report = '' WHERE "+old+" AND (title <> '' OR report <> '')", before.UnixMicro())

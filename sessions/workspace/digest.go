@@ -29,7 +29,8 @@ const (
 var ErrChanging = errors.New("its files change while they are compared")
 
 // Digest returns a hash of everything in the directory: the name of each file and folder, its kind and
-// who may run it, the target of each link, and the content of each file. If nothing has changed, any
+// who may run it, the target of each link, and the content of each file. For what this process cannot
+// read, and for very long files, the times of the last change count too. If nothing has changed, any
 // process gets the same hash. Digest reads all files, so ctx should limit it.
 func (d *Dir) Digest(ctx context.Context) (string, error) {
 	for range digestTries {
@@ -194,8 +195,8 @@ func (w *digestWalk) descend(dir *os.Root, name string, depth int, stamp string)
 	return errors.Join(err, below.Close())
 }
 
-// addFile adds a file with its content. For a file that is very long, or that cannot be read, it adds the
-// times instead.
+// addFile adds a file with its content. For a very long file, it adds the times and the beginning; for
+// one that cannot be read, the times.
 func (w *digestWalk) addFile(dir *os.Root, name string, info fs.FileInfo, stamp string) (err error) {
 	_, _ = io.WriteString(w.times, stamp)
 	f, err := dir.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY|syscall.O_NOFOLLOW, 0)

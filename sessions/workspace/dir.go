@@ -20,8 +20,7 @@ const (
 	maxEntries = 100_000
 )
 
-// Inside is the path under which commands see a session's directory. They run where they see nothing else
-// of the machine.
+// Inside is the path at which commands in a sandbox see a session's directory.
 const Inside = "/workspace"
 
 // A Dir is one session's directory. Many goroutines may use it at once. It is an fs.FS, fs.ReadDirFS and
@@ -116,8 +115,8 @@ func (d *Dir) withOpenDir(path string, operate func(s *openDir, name string) err
 	return d.workspaces.explainMissing(name, sanitised(name, operate(s, name)))
 }
 
-// Open opens a regular file for reading. It never blocks, because it opens no FIFO, socket or device. It
-// also refuses a file with more than one hard link, because the others may be outside of the workspace.
+// Open opens a regular file for reading. It never blocks: it refuses FIFOs, sockets and devices. It also
+// refuses a file with several hard links, because one of them may be outside the workspace.
 func (d *Dir) Open(path string) (fs.File, error) {
 	var file fs.File
 	err := d.withOpenDir(path, func(s *openDir, name string) (err error) {
@@ -201,7 +200,7 @@ func (d *Dir) Stat(path string) (fs.FileInfo, error) {
 	return info, err
 }
 
-// ReadDir lists a directory by name, without temporary files.
+// ReadDir lists a directory, sorted by name, without temporary files.
 func (d *Dir) ReadDir(path string) ([]fs.DirEntry, error) {
 	var entries []fs.DirEntry
 	err := d.withOpenDir(path, func(s *openDir, name string) (err error) {

@@ -149,7 +149,7 @@ func joinedNames(folder, word string) []string {
 	return []string{clean, raw}
 }
 
-// hashPath adds what a name refers to to a hash.
+// hashPath adds to a hash what a name refers to.
 func (s *openDir) hashPath(ctx context.Context, h hash.Hash, name string, identity func(fs.FileInfo) string) (err error) {
 	info, err := s.root.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -28,7 +28,7 @@ func (w *Workspaces) Remove(ctx context.Context, key string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	trash, used, err := w.moveToTrash(name)
+	trash, unused, err := w.moveToTrash(name)
 	if err != nil {
 		return false, fmt.Errorf("remove workspace: %w", err)
 	}
@@ -36,7 +36,7 @@ func (w *Workspaces) Remove(ctx context.Context, key string) (bool, error) {
 		return false, nil
 	}
 	select {
-	case <-used:
+	case <-unused:
 	case <-ctx.Done():
 		return false, fmt.Errorf("remove workspace: %w", ctx.Err())
 	}
@@ -47,9 +47,9 @@ func (w *Workspaces) Remove(ctx context.Context, key string) (bool, error) {
 }
 
 // moveToTrash gives a directory a temporary name, so that nobody finds it even if this process dies now,
-// and returns that name. The channel used is closed when no operation uses the directory anymore. Both
+// and returns that name. The channel unused is closed once no operation uses the directory anymore. Both
 // results are zero if there is no such directory.
-func (w *Workspaces) moveToTrash(name string) (trash string, used <-chan struct{}, err error) {
+func (w *Workspaces) moveToTrash(name string) (trash string, unused <-chan struct{}, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	trash = temporaryName()

@@ -14,7 +14,8 @@
 // The files, in reading order: workspace.go names and opens the directories; dir.go reads, write.go
 // writes, remove.go deletes directories and old.go old files; refusal.go makes the errors; opendir.go
 // shares and closes open directories; owner_unix.go decides who owns them; usage.go counts against the
-// quota.
+// quota; discard.go removes given files; digest.go and fingerprint.go hash contents, to show whether
+// they have changed.
 package workspace
 
 import (

@@ -35,9 +35,9 @@ func (d *Dir) Write(path string, content []byte) error {
 	})
 }
 
-// Update replaces a file's content with what change returns for it, without another write in between. It
-// calls change with nil if the file is missing, and refuses a file longer than limit bytes. It returns an
-// error of change unchanged, and then writes nothing.
+// Update replaces a file's content with what change returns for it. No other write of this process comes
+// in between. It calls change with nil if the file is missing, and refuses a file longer than limit
+// bytes. It returns an error of change unchanged, and then writes nothing.
 func (d *Dir) Update(path string, limit int64, change func(old []byte) ([]byte, error)) error {
 	err := d.withOpenDir(path, func(s *openDir, name string) error {
 		s.writes.Lock()
@@ -121,8 +121,8 @@ func (d *Dir) Remove(path string) error {
 	})
 }
 
-// checkTarget returns the data of the file that a write is to replace, nil if there is none, and an error
-// if the path must not be written.
+// checkTarget returns the FileInfo of the file that a write is to replace, nil if there is none, and an
+// error if the path must not be written.
 func (s *openDir) checkTarget(name string) (fs.FileInfo, error) {
 	if len(name) > maxWritten {
 		return nil, refuse("the path has %d bytes, at most %d are allowed for a file that is written: give a shorter one", len(name), maxWritten)
@@ -281,12 +281,13 @@ func temporaryName() string {
 // Notes is the folder of a session's directory in which the agent keeps its own notes.
 const Notes = ".agent"
 
-// IsNotes reports whether a path is not part of the session's own work, but belongs to the agent's notes
-// or is a file that is being written.
+// IsNotes reports whether a path is the folder of the agent's notes, or a file that is being written.
+// Neither is part of the session's own work.
 func IsNotes(name string) bool { return name == Notes || IsTemporary(path.Base(name)) }
 
-// TemporaryName returns a new name of the form that temporary files have, for code that writes
-// into a session's directory without a Dir: by that form what a crash leaves is found and removed.
+// TemporaryName returns a new name of the form that temporary files have, for code that writes into a
+// session's directory without a Dir. If a crash leaves such a file behind, it is recognized by that form
+// and removed.
 func TemporaryName() string { return temporaryName() }
 
 // IsTemporary reports whether a name is a temporary one, of a file that is being written

@@ -13,13 +13,13 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// Statements notes the different statements that SQLite databases run.
+// Statements collects the different statements that SQLite databases run.
 type Statements struct {
 	mu   sync.Mutex
 	seen map[string]bool
 }
 
-// Watch returns a context under which databases are opened whose statements are noted.
+// Watch returns a context. The statements of databases that are opened with it are collected.
 func (s *Statements) Watch(ctx context.Context) context.Context {
 	s.seen = map[string]bool{}
 	return sqldb.Watch(ctx, func(query string) {
@@ -29,7 +29,7 @@ func (s *Statements) Watch(ctx context.Context) context.Context {
 	})
 }
 
-// Forget forgets what was noted.
+// Forget removes the statements that were collected.
 func (s *Statements) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,7 +51,7 @@ func (s *Statements) List() []string {
 }
 
 // WantNoScan fails the test if the database would read a whole table for one of the statements. may
-// says whether it may read a table whole, as the step of a plan says.
+// reports whether a step of a plan may read that table whole.
 func WantNoScan(t testing.TB, db *sqldb.DB, queries []string, may func(table, step string) bool) {
 	t.Helper()
 	scan := regexp.MustCompile(`^SCAN (\w+)`)

@@ -1,7 +1,8 @@
 // Package sqldbtest gives tests PostgreSQL databases of their own.
 //
-// Those that share a server name it in PARLEY_TEST_DATABASE_URL, which the script
-// .ci/servers sets; make test runs under it.
+// Tests share the server that PARLEY_TEST_DATABASE_URL names. The script
+// .ci/servers sets this variable, and make test runs the tests with that
+// script.
 package sqldbtest
 
 import (

@@ -9,7 +9,8 @@ import (
 	"parley/sessions/sqlstore"
 )
 
-// Each runs a test on SQLite and on PostgreSQL, with two stores over one database, which is at the place at.
+// Each runs a test on SQLite and on PostgreSQL, with two stores over one
+// database. at is the place of that database.
 func Each(t *testing.T, test func(t *testing.T, at string, one, other *sqlstore.Store)) {
 	for name, place := range map[string]func(testing.TB) string{
 		"sqlite":   func(t testing.TB) string { return filepath.Join(t.TempDir(), "store.db") },
