@@ -117,9 +117,10 @@ func AnswerRefused(err error) bool {
 	return errors.Is(err, ErrNoAsk) || errors.Is(err, ErrMayNotAnswer) || errors.Is(err, ErrBadAnswer) || errors.Is(err, ErrNotShown) || errors.Is(err, ErrDecided)
 }
 
-// MayAnswer reports whether a person may answer the ask. Owners always may. An approval may
-// also be given by approvers of the channel where the conversation is or where people are
-// asked; a question by the person whose turn it is.
+// MayAnswer reports whether a person may answer the ask. Owners always may. A question may also be
+// answered by the person whose turn it is, and an approval by approvers of the channel where the
+// conversation is or where people are asked. Somebody who is an approver on all channels may decide
+// about any call but their own.
 func (a Ask) MayAnswer(who Person) bool {
 	switch {
 	case who.ID == "":

@@ -70,7 +70,8 @@ type Message struct {
 	// mailbox is delayed. It keeps its place in the order.
 	Urgent bool
 	// Bounded, set for programs' messages, limits urgent mail: it may exceed the mailbox's cap by
-	// UrgentBeyond messages and no more. Only Publish reads this field; it is not stored.
+	// UrgentBeyond messages, and the cap on bytes not at all. Only Publish reads this field; it is not
+	// stored.
 	Bounded bool
 	// Body is the content of the message, which the bus does not read.
 	Body []byte
@@ -106,9 +107,10 @@ type Claim struct {
 	Attempts int
 }
 
-// A Lease is the right to work on one mailbox until it is settled or lost. The bus extends
-// it in the background. It is lost if this process was paused or disconnected for longer
-// than the lease time, or if it was held for longer than the bus allows for a turn.
+// A Lease is the right to work on one mailbox until it is settled or lost. The bus extends it in the
+// background. It is lost if this process was paused or disconnected for longer than the lease time, if
+// it was held for longer than the bus allows for a turn, or if Forget has removed a message from the
+// mailbox.
 type Lease interface {
 	// Claim returns the mailbox and the fence of the lease.
 	Claim() Claim
@@ -119,11 +121,11 @@ type Lease interface {
 	// or settled.
 	Mail(ctx context.Context, after int64) ([]Message, error)
 
-	// OnMail has f called when there is mail that Mail has not returned yet, and when the lease ends.
-	// This is how a running turn gets new messages (steering) without a goroutine that waits for them. f
-	// runs in a goroutine of its own, and has to read until Mail returns none. Calls do not overlap: mail
-	// that comes during a call leads to one more call. stop ends this and waits for a call that is
-	// running, so f must not call it. There may be one such f at a time.
+	// OnMail sets the function f, which is called when there is mail that Mail has not returned yet, and
+	// when the lease ends. This is how a running turn gets new messages (steering) without a goroutine
+	// that waits for them. f runs in a goroutine of its own, and has to read until Mail returns none.
+	// Calls do not overlap: mail that comes during a call leads to one more call. stop ends this and
+	// waits for a call that is running, so f must not call it. There may be one such f at a time.
 	OnMail(f func()) (stop func())
 
 	// Held must be called before each effect on the outside world. Nil means that this process had the
@@ -172,8 +174,8 @@ type Caps struct {
 // UrgentBeyond is the number of messages by which bounded urgent mail may exceed a cap.
 const UrgentBeyond = 100
 
-// Room returns how many messages and how many bytes may already wait in m's mailbox if it is to accept m;
-// 0 means no bound.
+// Room returns the caps, in messages and in bytes, that apply to m's mailbox when m is published; 0
+// means no bound.
 func (c Caps) Room(topic Topic, m Message) (count, size int) {
 	if topic == TimersTopic || m.Urgent && !m.Bounded {
 		return 0, 0

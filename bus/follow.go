@@ -18,7 +18,7 @@ type Listener interface {
 const subscribeAgain = time.Second // wait after a subscription that failed
 
 // Follow passes a channel's events to all listeners until ctx is done. Whenever the
-// subscription ends, it subscribes again and calls Missed.
+// subscription ends, it calls Missed and subscribes again.
 func Follow(ctx context.Context, events Events, channel string, listeners ...Listener) {
 	missed := func() {
 		for _, l := range listeners {

@@ -23,8 +23,9 @@ func ReplyCause(id string) string { return strings.TrimSuffix(id, replySuffix) }
 // turn. A turn's id is that of the first message that it answers.
 func (out Outbound) IsReply() bool { return out.Turn != "" && out.ID == ReplyID(out.Turn) }
 
-// Cause returns the id from which DerivedID, ReplyID or FallbackID derived an id: the id of the
-// message that is answered or reported on. For any other id it returns the id itself and false.
+// Cause returns the part of an id before the first "#". With ReplyID, and with DerivedID if the
+// suffix begins with "#", that is the id of the message that is answered or reported on. For an
+// id without "#" it returns the id itself and false.
 func Cause(id string) (cause string, derived bool) {
 	cause, _, derived = strings.Cut(id, "#")
 	return cause, derived

@@ -28,8 +28,8 @@ func Program(id string) Caller { return Caller{Person: Person{ID: id}, Program: 
 // cannot be decided now.
 type Admit func(ctx context.Context, who Person, at Address) (Caller, bool, error)
 
-// Mail returns the message that begins a turn for the caller: it is in, with the fields set that say for
-// whom the turn is.
+// Mail returns the message that begins a turn for the caller: in, with the fields that say for whom the
+// turn is.
 func (c Caller) Mail(in Inbound) Inbound {
 	in.From, in.Private, in.Group, in.Mentioned = c.Person, c.Private, !c.Private, true
 	return in

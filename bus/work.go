@@ -123,10 +123,10 @@ func (p places) free(n int) {
 	}
 }
 
-// RetrySettle settles a lease as end says, and tries again until it is certain that the lease is
-// over or ctx ends: the bus extends an unsettled lease, so no other process would get the
-// mailbox. Each attempt takes at most tryFor. After each failure that is followed by another
-// attempt it calls failed with the error.
+// RetrySettle settles a lease as end says, and tries again until it is certain that the lease is over
+// or ctx ends: the bus extends an unsettled lease, so no other process would get the mailbox. Each
+// attempt takes at most tryFor. It calls failed with the error of each attempt after which this is not
+// certain.
 func RetrySettle(ctx context.Context, lease Lease, end End, tryFor time.Duration, failed func(error)) {
 	const most = 5 * time.Second
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, most) {
@@ -148,9 +148,9 @@ func RetrySettle(ctx context.Context, lease Lease, end End, tryFor time.Duration
 	}
 }
 
-// WhileHeld calls work while this process holds a name (see Holder). The context that work gets
-// ends when the name is lost; then WhileHeld waits until it has the name again and calls work
-// again. It returns nil after ctx has ended, otherwise the error of Hold or work.
+// WhileHeld calls work while this process holds a name (see Holder). The context that work gets ends
+// when the name is lost. Whenever work returns nil, WhileHeld waits until it has the name again and
+// calls work again. It returns nil after ctx has ended, otherwise the error of Hold or work.
 func WhileHeld(ctx context.Context, h Holder, name string, work func(held context.Context) error) error {
 	for {
 		held, release, err := h.Hold(ctx, name)

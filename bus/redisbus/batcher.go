@@ -236,7 +236,7 @@ func mayHaveRun(err error) bool {
 // other calls.
 const healthyAfter = 5 * time.Second
 
-// health logs once that calls of Redis fail, and once that they succeed again.
+// health logs once that calls to Redis fail, and once that they succeed again.
 type health struct {
 	log          *slog.Logger
 	failing      atomic.Bool

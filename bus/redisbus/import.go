@@ -13,7 +13,7 @@ import (
 	"parley/bus"
 )
 
-// The errors of NewImporter and Begin.
+// The errors of an import.
 var (
 	// ErrOccupied says that Redis already stores a bus under this prefix.
 	ErrOccupied = errors.New("redis keeps a bus under this prefix")

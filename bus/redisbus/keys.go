@@ -10,8 +10,9 @@ import (
 	"parley/bus"
 )
 
-// keys builds the names of all keys and channels that a bus uses in Redis. All names carry one hash
-// tag, so that a cluster stores them on one node and scripts work there too.
+// keys builds the names of all keys and channels that a bus uses in Redis. All names contain the
+// hash tag {0}, which would put them on one node of a cluster. CheckFit refuses clusters, but the
+// names of stored data cannot change anymore.
 type keys struct {
 	prefix   string
 	channels string // the beginning of each channel's name

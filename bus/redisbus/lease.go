@@ -76,8 +76,8 @@ func (l *lease) ringIfDue() {
 	}
 }
 
-// OnMail implements bus.Lease: it has f called when a note or an extension announces a message, and when
-// the lease ends.
+// OnMail implements bus.Lease: f is called when a note or an extension announces a message, and when the
+// lease ends.
 func (l *lease) OnMail(f func()) (stop func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -232,10 +232,10 @@ func (l *lease) handleRefusal() {
 	}
 }
 
-// Settle implements bus.Lease: it runs the settle script, again and again until it knows the
-// outcome or ctx ends. If an answer was lost and the next attempt is fenced, the lost attempt has
-// settled the lease: nothing but settling ends a lease that this process still extends. If ctx ends
-// first, the lease is no longer extended and runs out.
+// Settle implements bus.Lease: it runs the settle script, again and again until it knows the outcome or
+// ctx ends. If an answer was lost and the next attempt is fenced, the lost attempt has settled the
+// lease: only Settle ends a lease that this process still extends, or Forget, after which mail that was
+// not settled comes again. If ctx ends first, the lease is no longer extended and runs out.
 func (l *lease) Settle(ctx context.Context, end bus.End) error {
 	if err := ctx.Err(); err != nil {
 		return err

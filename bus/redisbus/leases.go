@@ -69,8 +69,8 @@ func (s *leases) handleNote(fence, last int64) {
 	}
 }
 
-// end ends a lease that its holder has finished with, for the reason why. It returns false if the
-// lease was over already.
+// end ends a lease. why is the error that its methods return from then on. It returns false
+// if the lease was over already.
 func (s *leases) end(l *lease, why error) bool {
 	s.mu.Lock()
 	delete(s.held, l.claim.Fence)

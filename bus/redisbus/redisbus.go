@@ -14,7 +14,7 @@
 //
 //   - redisbus.go, config.go, lifecycle.go: the parts of which the bus consists, Open and Close
 //   - server.go, dialer.go: what a server must be like, and how it is reached
-//   - connection.go, keys.go, reply.go, decode.go: what each part has of Redis: the keys, and how
+//   - connection.go, keys.go, reply.go, decode.go: what each part needs of Redis: the keys, and how
 //     messages and mailboxes are written
 //   - batcher.go, replication.go, scripts.go, backoff.go: the scripts, running them in pipelines, and
 //     waiting for replicas

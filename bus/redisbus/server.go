@@ -113,7 +113,7 @@ func readInfo(info string) (s Server, loading bool) {
 	return s, loading
 }
 
-// Timeouts of one call.
+// Timeouts, and the size of the pool of connections.
 const (
 	dialTimeout = 2 * time.Second
 	callTimeout = 3 * time.Second
@@ -129,11 +129,11 @@ type Health struct {
 	Server
 	// Fsync is appendfsync: always, everysec or no; "" if the server does not tell.
 	Fsync      string
-	AOFFails   bool  // whether it could not write its append-only file when it last tried
-	Replica    bool  // whether it is a replica of another server
-	UsedMemory int64 // bytes in use
-	MaxMemory  int64 // maxmemory; 0 means no limit
-	Group      *Group
+	AOFFails   bool   // whether it could not write its append-only file when it last tried
+	Replica    bool   // whether it is a replica of another server
+	UsedMemory int64  // bytes in use
+	MaxMemory  int64  // maxmemory; 0 means no limit
+	Group      *Group // nil without Sentinels
 }
 
 // A Group is what Sentinels watch: a master and its replicas.

@@ -52,7 +52,7 @@ type feed struct {
 	last        time.Time
 	watchers    int
 	changed     chan struct{} // closed once there is news; nil if nobody waits
-	gathering   bool          // whether changed will be closed after a rest
+	gathering   bool          // whether wakeLater's timer is running, which will close changed
 }
 
 func newFeeds(c *clock) *feeds {

@@ -46,7 +46,7 @@ func (l *lease) Held(ctx context.Context) error {
 	return l.over
 }
 
-// OnMail implements bus.Lease: it has f called when a message becomes visible in the mailbox, and when
+// OnMail implements bus.Lease: f is called when a message becomes visible in the mailbox, and when
 // the lease ends.
 func (l *lease) OnMail(f func()) (stop func()) {
 	s := l.mailboxes.sched

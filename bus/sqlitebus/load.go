@@ -10,8 +10,8 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// readNumbers returns two numbers: stamp is above every fence, and seq above every message's number, that
-// was given out so far.
+// readNumbers returns two numbers: no fence above stamp was given out so far, and no message's
+// number above seq.
 func readNumbers(ctx context.Context, db *sqldb.DB) (stamp, seq int64, err error) {
 	if err := db.Read.QueryRowContext(ctx, getNumbers, metaClock, metaSeq).Scan(&stamp, &seq); err != nil {
 		return 0, 0, fmt.Errorf("read the numbers given so far: %w", err)

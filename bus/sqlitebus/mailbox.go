@@ -210,7 +210,7 @@ func (q *readyQueue) pushFront(x *box) {
 	x.next, q.first = q.first, x
 }
 
-// popFront removes the first mailbox from the queue and returns it; nil if there is none.
+// popFront removes the first mailbox from the queue, which must not be empty, and returns it.
 func (q *readyQueue) popFront() *box {
 	x := q.first
 	q.first, x.next = x.next, nil

@@ -16,7 +16,7 @@ const (
 
 // The names in table meta.
 const (
-	metaClock = "clock" // a number above every fence ever given out
+	metaClock = "clock" // no fence above this number was ever given out
 	metaSeq   = "seq"   // the highest sequence number that may have been given out
 )
 
@@ -66,9 +66,9 @@ func newSequence(last int64) *sequence {
 	return s
 }
 
-// next takes a number within tx. Once the reserve is used up, each caller raises it in its
-// own transaction, until committed learns that one of these has become durable: a
-// transaction that only began may still be rolled back.
+// next takes a number within tx. Once the reserve is used up, each caller raises it in its own
+// transaction, until recordCommit learns that one of these has become durable: a transaction that
+// only began may still be rolled back.
 func (s *sequence) next(tx *sqldb.Tx) (int64, error) {
 	s.last++
 	if s.last > s.reserved.Load() {

@@ -28,7 +28,7 @@ type arrival struct {
 	replays int
 
 	refused error // why the message was not stored, unless the database failed
-	box     *box  // its mailbox, once it has a number
+	box     *box  // its mailbox, once the message has a number
 	decided bool  // whether it is known if the message is durable
 	stored  bool  // whether the message was stored
 }
@@ -309,7 +309,7 @@ func (s *scheduler) showArrival(x *box, l publishedMessage) {
 // A sweepState remembers the last day for which old ids were deleted.
 type sweepState struct{ done atomic.Int64 }
 
-// sweepRows is how many known ids one call of sweep deletes.
+// sweepRows is how many known ids one call of sweep deletes at most.
 const sweepRows = 256
 
 // sweep deletes known ids of the day before yesterday and earlier, some with each

@@ -33,7 +33,7 @@ type topic struct {
 	ready   readyQueue
 	waiters list.List // a list of chan *lease, each with room for one
 	paused  time.Time // until when nothing may be claimed
-	used    bool      // whether the topic ever had mail or was paused
+	used    bool      // whether the topic has, or had, mail, dead letters or a pause
 }
 
 func newScheduler(c *clock, maxHold time.Duration) *scheduler {

@@ -1,7 +1,7 @@
 // Package timers calls handlers at the times at which timers are due.
 //
-// A timer is a message in a topic of its own, which the bus lets be claimed only once it is
-// due. A timer's kind says what it is for, and each kind has a Handler.
+// A timer is a message in bus.TimersTopic, with a mailbox of its own, which can be claimed
+// only once the timer is due. A timer's kind says what it is for, and each kind has a Handler.
 package timers
 
 import (

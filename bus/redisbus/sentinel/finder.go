@@ -16,8 +16,9 @@ import (
 // askTimeout is how long a Sentinel may take to answer.
 const askTimeout = time.Second
 
-// A Finder asks Sentinels for the master. Unlike the client's own, it believes the newest answer that
-// most of them give: a Sentinel that is cut off from the others keeps naming the old master.
+// A Finder asks Sentinels for the master. It believes the newest answer that most of them give: a
+// Sentinel that is cut off from the others keeps naming the old master. go-redis would believe the
+// first answer that it gets.
 type Finder struct {
 	name      string
 	addresses []string
