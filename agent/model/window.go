@@ -243,8 +243,8 @@ func (a *Asker) render(t *turn.Turn, r *llm.Request) {
 // roomForAll returns how many tokens all messages of a request may have, including the memory.
 func (a *Asker) roomForAll() int { return a.Room + transcript.EstimateMemory(a.Memory) }
 
-// clearResults empties old results if that saves enough that it won't be needed again soon. It reports whether
-// it did.
+// clearResults empties old results if that saves so much that it won't be needed again soon. It reports whether
+// it emptied any.
 func (a *Asker) clearResults(ctx context.Context, t *turn.Turn, r *llm.Request) (bool, error) {
 	records := a.Journal.Records()
 	upTo, saves := transcript.Clear(records, t.ID, a.Room/3)

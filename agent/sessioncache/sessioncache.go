@@ -203,8 +203,8 @@ func (j *Journals) remove(at *list.Element) *keptJournal {
 	return k
 }
 
-// removeIdle removes the journals that have been idle for too long, and schedules its next call for when the
-// next one will have been.
+// removeIdle removes the journals that have been idle for too long, and schedules its next call for the time
+// at which the next journal will have been idle for as long.
 func (j *Journals) removeIdle() {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -73,18 +73,18 @@ func (d *Service) read(ctx context.Context, session string, from int64) (h histo
 		if text == "" || e.N < from {
 			continue
 		}
-		text = clip(text)
+		text = shorten(text)
 		if size += len(text); size > maxHistory || len(h.Entries) == maxEntries {
 			h.Next = e.N
 			break
 		}
-		h.Entries = append(h.Entries, entryJSON{N: e.N, At: stamp(e.At), Kind: string(e.Kind), Text: text})
+		h.Entries = append(h.Entries, entryJSON{N: e.N, At: formatTime(e.At), Kind: string(e.Kind), Text: text})
 	}
 	return h, foreign, nil
 }
 
-// clip shortens a text to the length that one entry may have.
-func clip(text string) string {
+// shorten shortens a text to the length that one entry may have.
+func shorten(text string) string {
 	if r := []rune(text); len(r) > maxShown {
 		return string(r[:maxShown]) + "…"
 	}

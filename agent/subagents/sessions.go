@@ -64,10 +64,10 @@ type sessionJSON struct {
 }
 
 func describe(t subagents.Task) sessionJSON {
-	return sessionJSON{Session: t.Session, Is: "sub-agent", Agent: t.Agent, Task: t.Title, State: t.State, Since: stamp(t.Started)}
+	return sessionJSON{Session: t.Session, Is: "sub-agent", Agent: t.Agent, Task: t.Title, State: t.State, Since: formatTime(t.Started)}
 }
 
-func stamp(at time.Time) string { return at.UTC().Format(time.RFC3339) }
+func formatTime(at time.Time) string { return at.UTC().Format(time.RFC3339) }
 
 // List implements subagenttools.Backend: it lists the sub-agents of the call's session or, for an owner,
 // all sessions, a page at a time.
@@ -116,7 +116,7 @@ func (d *Service) listAll(ctx context.Context, call tools.Call, after string) (a
 	}
 	list := []sessionJSON{}
 	for _, one := range page {
-		list = append(list, sessionJSON{Session: one.Key, Agent: sessions.AgentOf(one.Key), Updated: stamp(one.Updated)})
+		list = append(list, sessionJSON{Session: one.Key, Agent: sessions.AgentOf(one.Key), Updated: formatTime(one.Updated)})
 	}
 	result["sessions"] = list
 	return tools.Untrusted{Value: result}, nil // people name their chats
@@ -192,7 +192,7 @@ func (d *Service) stateOf(ctx context.Context, session string) (state, updated s
 	default:
 		state = stateIdle
 	}
-	return state, stamp(info.Updated), nil
+	return state, formatTime(info.Updated), nil
 }
 
 // Agents implements subagenttools.Backend: it describes the calling agent, and the agents that it may hand

@@ -59,8 +59,8 @@ func episodeOf(r *journal.Record) *sessions.Episode {
 	return nil
 }
 
-// addLately adds the episodes that the view's summary keeps.
-func (r *rendering) addLately(records []journal.Record, v view) {
+// addKeptEpisodes adds the episodes that the view's summary keeps.
+func (r *rendering) addKeptEpisodes(records []journal.Record, v view) {
 	var b strings.Builder
 	for i := range records {
 		rec := &records[i]

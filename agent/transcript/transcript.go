@@ -40,7 +40,7 @@ func Render(records []journal.Record, own string, memory []Memory) []llm.Message
 	r.cleared = v.summary.Cleared
 	placed := placeMemory(records, v, own, memory)
 	r.addMemory(placed.first)
-	r.addLately(records, v)
+	r.addKeptEpisodes(records, v)
 	for i := range records {
 		if rec := &records[i]; v.keeps(rec) {
 			r.addKept(rec)
@@ -207,7 +207,7 @@ func (r *rendering) addEntry(rec *journal.Record) {
 			r.addAttached(files, rec.Turn)
 		}
 	case sessions.Notice:
-		if len(d.Memory) > 0 || d.Code == sessions.NoticeEpisode { // see placeMemory and addLately
+		if len(d.Memory) > 0 || d.Code == sessions.NoticeEpisode { // see placeMemory and addKeptEpisodes
 			return
 		}
 		r.addResults()

@@ -232,10 +232,10 @@ func (s *Session) AppendWith(ctx context.Context, c bill.Change, choose func(ses
 	return done, err
 }
 
-// Audit records a call whose result is in the log. It comes after C5, because what is not in the log has not
-// happened. The record is written in parallel with the turn, and before the turn says anything, so it may share
-// the flush of the turn's end. If the process dies between C5 and the write, the record is lost, but the log
-// contains the call and its result.
+// Audit records a call whose result is in the log. It comes after the entry with the result (C5), because what
+// is not in the log has not happened. The record is written in parallel with the turn, and before the turn says
+// anything, so it may share the flush of the turn's end. If the process dies between the two writes, the record
+// is lost, but the log contains the call and its result.
 func (s *Session) Audit(t *Turn, c *Call, r sessions.AuditRecord) {
 	if s.Config.Audit == nil {
 		return

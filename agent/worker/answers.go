@@ -303,7 +303,7 @@ func (r *sessionRun) republish(ctx context.Context, id string, it *item) error {
 	if t.Unsendable {
 		return errUnsendable
 	}
-	r.noteEnd(t, r.used(t), true) // an earlier holder may have been cut off before doing this and the next
+	r.auditEnd(t, r.usageOf(t), true) // an earlier holder may have been cut off before doing this and the next
 	r.emitEnd(t)
 	if err := r.publishReplies(ctx, t); err != nil {
 		return err

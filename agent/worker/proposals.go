@@ -43,7 +43,7 @@ func (r *sessionRun) propose(ctx context.Context) error {
 		return nil
 	}
 	p := proposer{r.Session, r.shared.askers, in}
-	failed, err := r.askBeside(ctx, proposeWithin, func(asking context.Context) error { return p.propose(asking, newest.Covers) })
+	failed, err := r.askOutsideTurns(ctx, proposeWithin, func(asking context.Context) error { return p.propose(asking, newest.Covers) })
 	if ctx.Err() == nil && err != nil && !errors.Is(err, bus.ErrFenced) && !errors.Is(err, sessions.ErrFenced) && !errors.Is(err, sessions.ErrConflict) {
 		failed, err = err, nil // the person is answered: nobody waits for this
 	}

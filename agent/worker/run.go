@@ -213,11 +213,11 @@ func (r *sessionRun) resume(ctx context.Context) error {
 		case t.Done == nil:
 			err = r.resumeTurn(ctx, t)
 		case r.isSurelyPublished(t):
-			r.noteEnd(t, r.used(t), true)
+			r.auditEnd(t, r.usageOf(t), true)
 			err = r.recordPublished(ctx, t, true)
 		default: // an earlier holder may have been cut off before doing this and the next
 			r.recordChanges(ctx, t.ID)
-			r.noteEnd(t, r.used(t), true)
+			r.auditEnd(t, r.usageOf(t), true)
 			r.showAgain(t)
 			r.emitEnd(t)
 			if err = r.publishTurn(ctx, t, true); err == nil {
@@ -454,9 +454,9 @@ func (r *sessionRun) announceBegun(ctx context.Context, b batch, model *model.As
 	return t, nil
 }
 
-// assumedWrongly reports whether a run ended with err because this process wrongly assumed that it was the last
-// to work on the session. Then nothing was done.
-func (r *sessionRun) assumedWrongly(err error) bool {
+// wasNotLastHolder reports whether a run ended with err because this process was not the last to work on the
+// session, as it had assumed. Then nothing was done.
+func (r *sessionRun) wasNotLastHolder(err error) bool {
 	return errors.Is(err, sessions.ErrConflict) && r.Journal != nil && r.Journal.IsUnconfirmed()
 }
 

@@ -153,8 +153,9 @@ func (r *turnRun) prompt(ctx context.Context, id string) (string, error) {
 	return prompt, nil
 }
 
-// askModel is a step that asks the model once: C2, the request, and C3. An answer without calls ends the turn
-// and is C6 as well. Both are one append, so the log never contains such an answer without the end of the turn.
+// askModel is a step that asks the model once: it records new mail (C2), sends the request, and records the
+// answer (C3). An answer without calls also ends the turn (C6). One append writes both, so the log never
+// contains such an answer without the end of the turn.
 func (r *turnRun) askModel(ctx context.Context, t *turn.Turn, prompt string) error {
 	if err := r.recordSteering(ctx, t); err != nil {
 		return err
@@ -173,13 +174,13 @@ func (r *turnRun) askModel(ctx context.Context, t *turn.Turn, prompt string) err
 	return r.recordAnswer(ctx, t, answer)
 }
 
-// recordAnswer writes the model's answer (C3) and, if it ends the turn, C6 with it. It is a separate function
-// because most running turns are waiting for the model, and what is needed only afterwards should not be on
-// their stacks.
+// recordAnswer writes the model's answer (C3) and, if it ends the turn, the end with it (C6). It is a separate
+// function because most running turns are waiting for the model, and what is needed only afterwards should not
+// be on their stacks.
 func (r *turnRun) recordAnswer(ctx context.Context, t *turn.Turn, answer *llm.Answer) error {
 	r.Config.Observer.Step()
 	entries, calls := r.model.AnswerEntries(t, *answer)
-	// A call with an effect waits until its C4, and so this entry, is on the disk.
+	// A call with an effect waits until the record of its start (C4), and so this entry, is on the disk.
 	write := func() error { return r.model.AppendStep(ctx, t, *answer, calls, entries) }
 	if calls == 0 {
 		reply, notices := r.replyWithFiles(ctx, t, r.finalReply(t, *answer))
@@ -206,8 +207,8 @@ func (r *turnRun) recordAnswer(ctx context.Context, t *turn.Turn, answer *llm.An
 	return nil
 }
 
-// recordSteering writes C2: mail that the same sender has sent since, and, if a limit is reached, a notice that
-// this is the last step. The mail counts as handled once it is in the log.
+// recordSteering records (C2) mail that the same sender has sent since and, if a limit is reached, a notice
+// that this is the last step. The mail counts as handled once it is in the log.
 func (r *turnRun) recordSteering(ctx context.Context, t *turn.Turn) error {
 	var entries []sessions.Entry
 	var taken []*item

@@ -17,7 +17,7 @@ import (
 // titleWithin is how long a model may take to make a title. Meanwhile the session shows as being worked on.
 const titleWithin = 10 * time.Second
 
-// errMoreMail ends what askBeside does, because more mail has arrived.
+// errMoreMail ends what askOutsideTurns does, because more mail has arrived.
 var errMoreMail = errors.New("more mail has come")
 
 // An untitled is a conversation whose first turn this run has answered.
@@ -64,7 +64,7 @@ func (r *sessionRun) title(ctx context.Context) error {
 	if r.untitled = nil; first == nil {
 		return nil
 	}
-	failed, err := r.askBeside(ctx, titleWithin, func(asking context.Context) error {
+	failed, err := r.askOutsideTurns(ctx, titleWithin, func(asking context.Context) error {
 		if r.Agent.MayTitle != nil {
 			if may, err := r.Agent.MayTitle(ctx); err != nil || !may {
 				return nil //nolint:nilerr // the first words stay
@@ -84,11 +84,11 @@ func (r *sessionRun) title(ctx context.Context) error {
 	return err
 }
 
-// askBeside does work that asks a model and that nobody waits for. The context asking ends after the time
+// askOutsideTurns does work that asks a model and that nobody waits for. The context asking ends after the time
 // within, when more mail arrives, and when the process should end. The work doesn't count as a turn, so the
 // person's other conversations continue. failed is why no model has answered; the session isn't tried again
 // because of that.
-func (r *sessionRun) askBeside(ctx context.Context, within time.Duration, work func(asking context.Context) error) (failed, err error) {
+func (r *sessionRun) askOutsideTurns(ctx context.Context, within time.Duration, work func(asking context.Context) error) (failed, err error) {
 	switch _, err := r.turns.leaveCount(ctx); {
 	case errors.Is(err, bus.ErrFenced):
 		return nil, err

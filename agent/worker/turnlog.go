@@ -18,9 +18,9 @@ func (s lifecycle) logBeginning(t *turn.Turn) {
 		slog.String("person", t.Person), slog.Int("messages", len(t.Causes)))
 }
 
-// noteEnd has the end of a turn recorded in the audit: as a refusal, if a rule kept the turn from doing
+// auditEnd records the end of a turn in the audit: as a refusal, if a rule kept the turn from doing
 // anything. used is what the turn has used. If again is true, an earlier holder may already have done so.
-func (s lifecycle) noteEnd(t *turn.Turn, used sessions.AuditUse, again bool) {
+func (s lifecycle) auditEnd(t *turn.Turn, used sessions.AuditUse, again bool) {
 	if s.Config.Note == nil || again && t.Done.Refused { // a refusal would be counted twice
 		return
 	}
@@ -41,9 +41,9 @@ func (s lifecycle) workingTime(t *turn.Turn) time.Duration {
 
 // reportEnd logs how a turn has just ended, and has that recorded in the audit.
 func (s lifecycle) reportEnd(t *turn.Turn) {
-	used := s.used(t)
+	used := s.usageOf(t)
 	s.logEnd(t, used)
-	s.noteEnd(t, used, false)
+	s.auditEnd(t, used, false)
 }
 
 // logEnd logs how a turn ended, and what it used.
@@ -70,9 +70,9 @@ func (s lifecycle) logEnd(t *turn.Turn, used sessions.AuditUse) {
 	s.Log.LogAttrs(context.Background(), level, "turn ended", attrs...)
 }
 
-// used adds up what a turn has used, as far as the journal knows. The cost is that of the calls whose price is
+// usageOf adds up what a turn has used, as far as the journal knows. The cost is that of the calls whose price is
 // known; nil if there are none.
-func (s lifecycle) used(t *turn.Turn) sessions.AuditUse {
+func (s lifecycle) usageOf(t *turn.Turn) sessions.AuditUse {
 	used := sessions.AuditUse{Model: s.Agent.Model.Info().Name, ModelCalls: t.ModelCalls}
 	for _, step := range t.Steps {
 		used.Calls += len(step.Calls)

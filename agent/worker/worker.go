@@ -90,7 +90,7 @@ func (w *Worker) Run(ctx context.Context) error {
 func (w *Worker) serve(ctx context.Context, closing <-chan struct{}, lease bus.Lease) {
 	run := newSessionRun(&w.cfg, &w.shared, closing, lease)
 	err := run.run(ctx)
-	if run.assumedWrongly(err) {
+	if run.wasNotLastHolder(err) {
 		run = newSessionRun(&w.cfg, &w.shared, closing, lease) // this time it reads the log
 		err = run.run(ctx)
 	}
@@ -154,12 +154,12 @@ func (w *Worker) endAfter(ctx context.Context, lease bus.Lease, log *slog.Logger
 	case errors.Is(err, model.ErrUnreserved): // a budget is unavailable, like a store that is away
 		end.Uncounted, end.After = true, outageRetry
 		log.Warn("session waits until a model's call can be paid for", slog.Any("error", err))
-	case w.isStoreAway(ctx):
+	case w.isStoreDown(ctx):
 		end.Uncounted, end.After = true, outageRetry
 		log.Warn("session waits until its store is back", slog.Any("error", err))
 	case errors.Is(err, sessions.ErrInvalidKey): // the key will never be valid
 		end = w.giveUp(ctx, lease, log, end, err)
-	case claim.Attempts >= maxAttempts && w.opensOnRetry(ctx, lease, err):
+	case claim.Attempts >= maxAttempts && w.retryOpening(ctx, lease, err):
 		end.After = time.Second
 	case claim.Attempts >= maxAttempts:
 		end = w.giveUp(ctx, lease, log, end, err)
@@ -181,8 +181,8 @@ const (
 	settleTimeout     = 30 * time.Second // limits one try to settle a session
 )
 
-// isStoreAway reports whether something that sessions need is unavailable now.
-func (w *Worker) isStoreAway(ctx context.Context) bool {
+// isStoreDown reports whether something that sessions need is unavailable now.
+func (w *Worker) isStoreDown(ctx context.Context) bool {
 	if w.cfg.Healthy == nil {
 		return false
 	}
@@ -191,9 +191,9 @@ func (w *Worker) isStoreAway(ctx context.Context) bool {
 	return w.cfg.Healthy(ctx) != nil
 }
 
-// opensOnRetry tries once more to open a log before a message is given up, and reports whether that worked. The
-// earlier claims may have failed together with their processes and not because of the log.
-func (w *Worker) opensOnRetry(ctx context.Context, lease bus.Lease, err error) bool {
+// retryOpening tries once more to open a log before a message is given up, and reports whether it succeeded.
+// The earlier claims may have failed together with their processes and not because of the log.
+func (w *Worker) retryOpening(ctx context.Context, lease bus.Lease, err error) bool {
 	if _, failed := errors.AsType[*openError](err); !failed {
 		return false
 	}

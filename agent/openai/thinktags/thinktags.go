@@ -231,7 +231,7 @@ func (s *Splitter) findBareEnd(text string, before *strings.Builder) (at int, ta
 			return at, "", false
 		}
 		at += from
-		switch judge(before.String()+text[:at], tag, text[at+len(tag):]) {
+		switch judgeTag(before.String()+text[:at], tag, text[at+len(tag):]) {
 		case ends:
 			return at, tag, true
 		case endsAtEnd:
@@ -259,7 +259,7 @@ func (s *Splitter) holdFrom(text string, at int) string {
 // holdBack returns a text without an end that may be the beginning of one of these tags, and holds that end
 // back for the next piece.
 func (s *Splitter) holdBack(text string, tags []string) string {
-	keep := heldBack(text, tags)
+	keep := bytesToHold(text, tags)
 	s.held = text[len(text)-keep:]
 	return text[:len(text)-keep]
 }
@@ -282,11 +282,11 @@ const (
 	mayEnd                   // it doesn't if nothing follows; otherwise that depends on what follows
 )
 
-// judge decides whether a closing tag between these texts ends thinking without an opening tag. It doesn't if
+// judgeTag decides whether a closing tag between these texts ends thinking without an opening tag. It doesn't if
 // the text is only about tags: then there is an opening tag before it, or quotes around it, or it is in code,
 // or within a sentence. Templates write the tag on a line of its own or at the end of a line; models that were
 // trained without line breaks write it between two words without any space.
-func judge(before, tag, after string) verdict {
+func judgeTag(before, tag, after string) verdict {
 	opening := strings.Replace(tag, "</", "<", 1)
 	line := before[strings.LastIndexByte(before, '\n')+1:]
 	quoted := strings.HasSuffix(before, "`") || strings.HasSuffix(before, `"`) || strings.HasSuffix(before, "'") || strings.HasSuffix(before, "“")
@@ -304,14 +304,14 @@ func judge(before, tag, after string) verdict {
 			return endsAtEnd
 		}
 		return mayEnd
-	case strings.HasPrefix(next, "\n"), strings.HasPrefix(next, "\r"), beside && next == after && begins(after):
+	case strings.HasPrefix(next, "\n"), strings.HasPrefix(next, "\r"), beside && next == after && mayBeginText(after):
 		return ends
 	}
 	return speaks
 }
 
-// begins reports whether a text may be the beginning of what is said, and not the rest of a sentence.
-func begins(text string) bool {
+// mayBeginText reports whether a text may be the beginning of what is said, and not the rest of a sentence.
+func mayBeginText(text string) bool {
 	first, _ := utf8.DecodeRuneInString(text)
 	return !unicode.IsSpace(first) && !strings.ContainsRune(",.;:!?)]}'\"`’”»…", first)
 }
@@ -330,8 +330,8 @@ func firstOf(text string, tags []string) (at int, tag string) {
 	return at, tag
 }
 
-// heldBack returns how many bytes at the end of a text may be the beginning of one of these tags.
-func heldBack(text string, tags []string) int {
+// bytesToHold returns how many bytes at the end of a text may be the beginning of one of these tags.
+func bytesToHold(text string, tags []string) int {
 	longest := 0
 	for _, t := range tags {
 		longest = max(longest, len(t))
