@@ -274,7 +274,7 @@ type Eraser interface {
 	// the person only answered a request stay, without the person's name and words.
 	// Budgets keep their sums and lose the person.
 	ErasePerson(ctx context.Context, person string) (Erased, error)
-	// EraseBefore erases the sessions that were last written to before that time, and in
-	// the others the turns that ended before it.
+	// EraseBefore erases the sessions that were last written to before that time, unless one of their
+	// turns waits for people. In the other sessions, it erases the turns that ended before that time.
 	EraseBefore(ctx context.Context, before time.Time) (Erased, error)
 }

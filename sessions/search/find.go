@@ -147,7 +147,7 @@ func (s *search) candidates(ctx context.Context) (found []candidate, err error) 
 			found = append(found, c)
 		}
 	}
-	keepStandingOut(found, average)
+	subtractAverage(found, average)
 	return found, nil
 }
 

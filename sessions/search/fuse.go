@@ -45,7 +45,7 @@ func fuse(rankings ...ranking) []string {
 
 // byMeaning returns the score of an entry for its meaning; 0 if its vector does not stand out.
 func (c candidate) byMeaning(now time.Time) float64 {
-	return c.like * c.worth() * newness(c, now)
+	return c.like * c.weight() * newness(c, now)
 }
 
 // newness is a factor that is higher for newer entries.
@@ -53,9 +53,9 @@ func newness(c candidate, now time.Time) float64 {
 	return 1 + worthNew*math.Exp2(-float64(max(0, now.Sub(c.At)))/float64(halfLife))
 }
 
-// keepStandingOut subtracts the average likeness from that of each candidate, and sets it to 0 for those
-// that do not stand out. The range of likenesses between texts differs from model to model.
-func keepStandingOut(found []candidate, average float64) {
+// subtractAverage subtracts the average likeness from that of each candidate, and sets the likeness of
+// those that do not stand out to 0. The range of likenesses between texts differs from model to model.
+func subtractAverage(found []candidate, average float64) {
 	best := 0.0
 	for i := range found {
 		if found[i].near {

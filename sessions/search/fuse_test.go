@@ -37,7 +37,7 @@ func TestOrderByMeaning(t *testing.T) {
 	found := []candidate{
 		likely("old", 400*day, 0.60), likely("new", day, 0.58), likely("far", day, 0.35), likely("best", 10*day, 0.70), likely("BEST ", day, 0.52), likely("no vector", day, 0),
 	}
-	keepStandingOut(found, 0.30)
+	subtractAverage(found, 0.30)
 	var texts []string
 	for _, c := range rank(found, nil, nil, time.Unix(1e9, 0), 10) {
 		texts = append(texts, c.text)

@@ -53,8 +53,8 @@ type MeaningsConfig struct {
 	With func() Embedding
 	// Plain removes secrets from a text before it is sent.
 	Plain func(text string) string
-	// MayAsk, if set, reports whether a budget has room for a request to the provider. If there is none, or if that
-	// is not known, the vectors wait, and searches find by words alone.
+	// MayAsk, if set, reports whether a budget has room for a request to the provider. Without room, or if it is not
+	// known whether there is any, the vectors wait, and searches find by words alone.
 	MayAsk func(ctx context.Context) (bool, error)
 	Log    *slog.Logger
 }
@@ -102,14 +102,14 @@ func (m *Meanings) Search(ctx context.Context, q Query) ([]Hit, error) {
 	var failed error
 	asked.Go(func() {
 		var got []vectors.Packed
-		if got, failed = m.embedOne(asking, e, promptsOf(e.Model).query+cut(m.plain(q.Words), mostEmbedded), isTooLong); failed == nil {
+		if got, failed = m.embedOne(asking, e, promptsOf(e.Model).query+cut(m.withoutSecrets(q.Words), mostEmbedded), isTooLong); failed == nil {
 			vector = got[0]
 		}
 	})
 	return m.cfg.Table.search(ctx, q, func(ctx context.Context, in []vectors.Scope) ([]vectors.Near, float64, error) {
 		asked.Wait()
 		if failed != nil {
-			m.notAsked(ctx, failed)
+			m.recordNoAnswer(ctx, failed)
 			return nil, 0, nil
 		}
 		m.asker.end()
@@ -124,8 +124,8 @@ func (m *Meanings) Search(ctx context.Context, q Query) ([]Hit, error) {
 	})
 }
 
-// notAsked records that the provider did not say in time what a query means.
-func (m *Meanings) notAsked(ctx context.Context, err error) {
+// recordNoAnswer records and logs that the provider did not say in time what a query means.
+func (m *Meanings) recordNoAnswer(ctx context.Context, err error) {
 	if ctx.Err() == nil && m.asker.begin() {
 		m.cfg.Log.Warn("the provider of [embeddings] does not say in time what a search means; it finds by words alone", slog.Any("error", err))
 	}
@@ -179,8 +179,8 @@ func (m *Meanings) Fill(ctx context.Context) (more bool, err error) {
 		return false, fmt.Errorf("look for vectors: %w", err)
 	}
 	if of.Model != e.Model || of.Prompt != promptsOf(e.Model).name {
-		err := m.alone(ctx, func(h vectors.Hold) error { return m.beginAnew(ctx, e, h) })
-		return err == nil, notTaken(err)
+		err := m.runAlone(ctx, func(h vectors.Hold) error { return m.beginAnew(ctx, e, h) })
+		return err == nil, ignoreTaken(err)
 	}
 	if time.Since(m.filling.began) > lookAllEvery/12 { // words of old entries may be indexed by now
 		m.filling.began = time.Time{}
@@ -189,14 +189,14 @@ func (m *Meanings) Fill(ctx context.Context) (more bool, err error) {
 		if len(list) == 0 {
 			return 0, false, nil
 		}
-		err = m.alone(ctx, func(h vectors.Hold) error {
+		err = m.runAlone(ctx, func(h vectors.Hold) error {
 			done, err = m.fill(ctx, e, h, of, list)
 			return err
 		})
 		return done, done > 0, err // what a conversation gains meanwhile is indexed only once in fillEvery
 	})
 	if err != nil {
-		return false, notTaken(err)
+		return false, ignoreTaken(err)
 	}
 	return more, nil
 }
@@ -223,18 +223,17 @@ func (m *Meanings) mayFill(ctx context.Context) (bool, error) {
 	return may, nil
 }
 
-// notTaken returns an error unless it only says that another process makes the vectors.
-func notTaken(err error) error {
+// ignoreTaken returns err, or nil if err only says that another process makes the vectors.
+func ignoreTaken(err error) error {
 	if err == nil || errors.Is(err, errTaken) || errors.Is(err, vectors.ErrOvertaken) || errors.Is(err, vectors.ErrOtherIdentity) {
 		return nil
 	}
 	return fmt.Errorf("make vectors: %w", err)
 }
 
-// alone calls do while no other process makes vectors, because each would pay for the same ones. A
-// process that pauses for longer than its hold lasts can change nothing anymore once another process
-// makes them.
-func (m *Meanings) alone(ctx context.Context, do func(vectors.Hold) error) (err error) {
+// runAlone calls do while no other process makes vectors, because each would pay for the same ones. If this process
+// pauses for so long that its hold ends, and another process makes them, this one can change nothing anymore.
+func (m *Meanings) runAlone(ctx context.Context, do func(vectors.Hold) error) (err error) {
 	h, taken, err := m.vectors.Take(ctx, 2*embedWithin)
 	if err != nil {
 		return err
@@ -277,7 +276,7 @@ func (m *Meanings) fill(ctx context.Context, e Embedding, h vectors.Hold, of vec
 	var all []string
 	for _, p := range list {
 		for _, t := range p.texts {
-			all = append(all, promptsOf(e.Model).text+cut(m.plain(t.said), mostEmbedded))
+			all = append(all, promptsOf(e.Model).text+cut(m.withoutSecrets(t.said), mostEmbedded))
 		}
 	}
 	got, err := m.embedOrSkip(ctx, e, all)
@@ -402,7 +401,7 @@ func (m *Meanings) readTexts(ctx context.Context, p *pending, most int) (err err
 		if err != nil {
 			return err
 		}
-		if said := embedded(e); said != "" && e.N < mostEntries {
+		if said := textToEmbed(e); said != "" && e.N < mostEntries {
 			p.texts = append(p.texts, text{e.N, said})
 		}
 		if read == entriesAtOnce || len(p.texts) == most {
@@ -413,8 +412,8 @@ func (m *Meanings) readTexts(ctx context.Context, p *pending, most int) (err err
 	return found.Err()
 }
 
-// embedded returns the text from which the vector of an entry is made; "" for an entry without words.
-func embedded(e sessions.Entry) string {
+// textToEmbed returns the text from which the vector of an entry is made; "" for an entry without words.
+func textToEmbed(e sessions.Entry) string {
 	if !hasWords(e) {
 		return ""
 	}
@@ -461,8 +460,8 @@ func (m *Meanings) embed(ctx context.Context, e Embedding, texts []string) ([]ve
 	return packed, nil
 }
 
-// plain returns a text without secrets.
-func (m *Meanings) plain(text string) string {
+// withoutSecrets returns a text without secrets.
+func (m *Meanings) withoutSecrets(text string) string {
 	if m.cfg.Plain == nil {
 		return text
 	}

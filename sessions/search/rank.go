@@ -23,9 +23,9 @@ const (
 	halfLife    = 30 * 24 * time.Hour
 )
 
-// worth returns the weight of an entry compared with what a person has said. Most of what an episode
+// weight returns the weight of an entry compared with what a person has said. Most of what an episode
 // contains was also said in its turn.
-func (c candidate) worth() float64 {
+func (c candidate) weight() float64 {
 	if c.isEpisode {
 		return 0.75
 	}
@@ -114,7 +114,7 @@ func (c candidate) score(words []Word, weights []float64, now time.Time) float64
 	}
 	near, phrase := c.nearness(weights)
 	sum += extra + worthNear*near + worthPhrase*phrase
-	sum *= c.worth()
+	sum *= c.weight()
 	sum *= 1 - worthLong*max(0, min(2, math.Log10(float64(len(c.text))/usualText)))
 	return sum * newness(c, now)
 }

@@ -49,7 +49,7 @@ func saidIn(e sessions.Entry) (s said) {
 		}
 	case sessions.KindToolResult:
 		if d, err := sessions.Decode[sessions.ToolResult](e); err == nil && !d.Fleeting {
-			return said{text: ends(textsIn(d.Content), mostResult, lastResult), untrusted: d.Untrusted}
+			return said{text: bothEnds(textsIn(d.Content), mostResult, lastResult), untrusted: d.Untrusted}
 		}
 	case sessions.KindNotice:
 		if d, err := sessions.Decode[sessions.Notice](e); err == nil {
@@ -64,7 +64,7 @@ func saidIn(e sessions.Entry) (s said) {
 			s = said{text: d.Words, untrusted: d.Untrusted, message: d.Message}
 		}
 	}
-	s.text = ends(s.text, mostSaid, lastSaid)
+	s.text = bothEnds(s.text, mostSaid, lastSaid)
 	return s
 }
 
@@ -141,8 +141,8 @@ func textsIn(content json.RawMessage) string {
 	}
 }
 
-// ends returns the beginning and the end of a text that is longer than most bytes.
-func ends(text string, most, last int) string {
+// bothEnds returns the beginning and the end of a text that is longer than most bytes.
+func bothEnds(text string, most, last int) string {
 	if len(text) <= most {
 		return text
 	}

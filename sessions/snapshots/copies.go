@@ -112,7 +112,7 @@ func (d *history) readFile(ctx context.Context, root *os.Root, name string, keep
 			before.Sum = sumOf(h)
 		}
 	} else {
-		err = d.keep(&before, from, keep)
+		err = d.sumAndCopy(&before, from, keep)
 	}
 	switch {
 	case errors.Is(err, errTooLarge):
@@ -158,9 +158,9 @@ func (l *limitedReader) Read(p []byte) (int, error) {
 // of it.
 const maxInMemory = 1 << 20
 
-// keep computes a file's checksum, and makes a copy of it if there is none and there is
+// sumAndCopy computes a file's checksum, and makes a copy of it if there is none and there is
 // room.
-func (d *history) keep(e *Entry, from io.Reader, keep *copier) error {
+func (d *history) sumAndCopy(e *Entry, from io.Reader, keep *copier) error {
 	head, err := io.ReadAll(io.LimitReader(from, maxInMemory+1))
 	if err != nil {
 		return err

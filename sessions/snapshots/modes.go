@@ -28,9 +28,9 @@ func (r *restorer) unlock(ctx context.Context, changes []Change) error {
 	return nil
 }
 
-// findLifted finds the folders that this undo had opened (see unlock, makeWritable) when it was
+// findUnlocked finds the folders that this undo had opened (see unlock, makeWritable) when it was
 // interrupted, so that their modes are restored at the end.
-func (r *restorer) findLifted() {
+func (r *restorer) findUnlocked() {
 	if r.before == nil {
 		return
 	}

@@ -378,7 +378,7 @@ func (s *Store) ChangesSoFar(ctx context.Context, p Place, r Record) ([]Change, 
 	if was == nil {
 		return r.Changes, nil
 	}
-	now, err := d.look(ctx, was)
+	now, err := d.walkReadable(ctx, was)
 	if err != nil {
 		return nil, fmt.Errorf("look what a turn has changed: %w", err)
 	}

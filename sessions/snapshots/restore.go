@@ -30,7 +30,7 @@ const maxSynced = 256
 type restorer struct {
 	history    *history
 	root       *os.Root // the root of the workspace
-	give       giver    // makes whoever owns the workspace the owner of new files
+	owner      owner    // who owns new files, if this process is root
 	checkLease func(ctx context.Context) error
 	// before is the workspace when the undo was begun, if this undo was interrupted and is being
 	// continued; otherwise nil.
@@ -49,7 +49,7 @@ type restorer struct {
 // error stops the work, which can be started again.
 func (r *restorer) restore(ctx context.Context, changes []Change) error {
 	r.done, r.left, r.modes = map[Name]bool{}, map[Name]string{}, map[string]fs.FileMode{}
-	r.findLifted()
+	r.findUnlocked()
 	if err := r.unlock(ctx, changes); err != nil {
 		return err
 	}
@@ -279,7 +279,7 @@ func (r *restorer) makeFolder(_ context.Context, c Change) error {
 	if err := r.root.Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	if err := r.give.folder(r.root, name); err != nil {
+	if err := r.owner.chownFolder(r.root, name); err != nil {
 		return err
 	}
 	r.modes[name] = c.From.Mode
@@ -343,7 +343,7 @@ func (r *restorer) replace(name string, want Entry) (err error) {
 	}
 	err = r.history.writeFromCopy(f, want)
 	if err == nil {
-		err = errors.Join(r.give.file(f), f.Chmod(want.Mode))
+		err = errors.Join(r.owner.chown(f), f.Chmod(want.Mode))
 	}
 	if r.written++; err == nil && r.written <= maxSynced {
 		err = f.Sync()

@@ -23,40 +23,42 @@ func hasOtherLinks(info fs.FileInfo) bool {
 	return ok && st.Nlink > 1
 }
 
-// A giver makes whoever owns the workspace the owner of what root creates in it, because the workspace's
-// commands run as that user. The zero value does nothing.
-type giver struct{ uid, gid int }
+// An owner is the user and group that own the workspace. If this process is root, it makes them the owner
+// of what it creates there, because the workspace's commands run as that user. The zero value changes
+// nothing.
+type owner struct{ uid, gid int }
 
-func giverFor(root *os.Root) (giver, error) {
+// ownerFor returns the owner of a workspace, or the zero value if this process is not root.
+func ownerFor(root *os.Root) (owner, error) {
 	if os.Geteuid() != 0 {
-		return giver{}, nil
+		return owner{}, nil
 	}
 	info, err := root.Stat(".")
 	if err != nil {
-		return giver{}, err
+		return owner{}, err
 	}
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		return giver{int(st.Uid), int(st.Gid)}, nil
+		return owner{int(st.Uid), int(st.Gid)}, nil
 	}
-	return giver{}, nil
+	return owner{}, nil
 }
 
-// file changes the owner of an open file, which was just made, or of an open folder.
-func (g giver) file(f *os.File) error {
-	if g.uid == 0 {
+// chown changes the owner of an open file, which was just made, or of an open folder.
+func (o owner) chown(f *os.File) error {
+	if o.uid == 0 {
 		return nil
 	}
-	return f.Chown(g.uid, g.gid)
+	return f.Chown(o.uid, o.gid)
 }
 
-// folder changes the owner of a folder.
-func (g giver) folder(root *os.Root, name string) error {
-	if g.uid == 0 {
+// chownFolder changes the owner of a folder.
+func (o owner) chownFolder(root *os.Root, name string) error {
+	if o.uid == 0 {
 		return nil
 	}
 	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
 	if err != nil {
 		return err
 	}
-	return errors.Join(g.file(f), f.Close())
+	return errors.Join(o.chown(f), f.Close())
 }

@@ -125,7 +125,7 @@ func (d *history) restoreRecord(ctx context.Context, u UndoRequest, own *Record,
 	}
 	defer func() { _ = root.Close() }() // closing a folder cannot lose anything
 	r := &restorer{history: d, root: root, checkLease: u.CheckLease, resumed: resumed}
-	if r.give, err = giverFor(root); err != nil {
+	if r.owner, err = ownerFor(root); err != nil {
 		return err
 	}
 	if resumed {

@@ -28,26 +28,26 @@ type walk struct {
 	stale   []Name // files that have to be read
 	copies  bool   // whether copies are made of the files
 	// root is the root of the workspace if the walk may temporarily change the modes of folders,
-	// otherwise nil; lifted are the folders whose modes it has changed.
-	root   *os.Root
-	lifted []Name
+	// otherwise nil; unlocked are the folders whose modes it has changed.
+	root     *os.Root
+	unlocked []Name
 }
 
 // walk makes the tree of the workspace in its current state. If copies is true, it also copies the
 // content of each file, as far as the limits allow. No command may run meanwhile: folders that a turn has
-// locked (see lift) are open for a moment.
+// locked (see unlockFolder) are open for a moment.
 func (d *history) walk(ctx context.Context, base *tree, copies bool) (*tree, error) {
 	return d.walkOnce(ctx, base, copies, true)
 }
 
-// look makes the tree of the workspace in its current state, as far as it can be read, while commands
+// walkReadable makes the tree of the workspace in its current state, as far as it can be read, while commands
 // run.
-func (d *history) look(ctx context.Context, base *tree) (*tree, error) {
+func (d *history) walkReadable(ctx context.Context, base *tree) (*tree, error) {
 	return d.walkOnce(ctx, base, false, false)
 }
 
-// walkOnce does what walk does; lifts says whether it may open folders that a turn has locked.
-func (d *history) walkOnce(ctx context.Context, base *tree, copies, lifts bool) (next *tree, err error) {
+// walkOnce does what walk does; unlocks says whether it may unlock folders that a turn has locked.
+func (d *history) walkOnce(ctx context.Context, base *tree, copies, unlocks bool) (next *tree, err error) {
 	at, err := d.filesystemTime()
 	if err != nil {
 		return nil, err
@@ -61,9 +61,9 @@ func (d *history) walkOnce(ctx context.Context, base *tree, copies, lifts bool) 
 		base = &tree{}
 	}
 	w := &walk{ctx: ctx, history: d, base: base, copies: copies, next: &tree{At: at, Entries: make(map[Name]Entry, len(base.Entries))}}
-	if lifts {
+	if unlocks {
 		w.root = root
-		defer func() { err = errors.Join(err, w.lower()) }()
+		defer func() { err = errors.Join(err, w.relockFolders()) }()
 	}
 	if err := w.addFolder(root, "", 1); err != nil {
 		return nil, err
@@ -144,7 +144,7 @@ func (w *walk) addItem(dir *os.Root, name, full string, depth int) error {
 	if depth >= maxDepth {
 		return fmt.Errorf("%w: its folders are nested more than %d deep", ErrTooMany, maxDepth)
 	}
-	w.lift(Name(full), e)
+	w.unlockFolder(Name(full), e)
 	below, err := dir.OpenRoot(name)
 	if errors.Is(err, fs.ErrPermission) {
 		w.copyOldEntries(full)
@@ -161,11 +161,11 @@ func (w *walk) addItem(dir *os.Root, name, full string, depth int) error {
 	return errors.Join(err, below.Close())
 }
 
-// lift opens a folder for the time of the walk if it cannot be read, and it is new or had another mode
-// before: a turn may have changed its content and then locked it. It also opens a locked folder if copies
-// are made and some files that were found in it are not copied yet. Other folders that cannot be read
-// stay as they are. If opening is not permitted, the folder counts as it is.
-func (w *walk) lift(folder Name, e Entry) {
+// unlockFolder makes an unreadable folder readable during the walk if it is new or had another mode
+// before: a turn may have changed its content and then locked it. It also unlocks a folder if copies are
+// made and some files that were found in it are not copied yet. Other folders that cannot be read stay as
+// they are. If unlocking is not permitted, the folder counts as it is.
+func (w *walk) unlockFolder(folder Name, e Entry) {
 	if w.root == nil || len(w.base.Entries) == 0 || e.Mode.Perm()&0o500 == 0o500 {
 		return
 	}
@@ -173,13 +173,13 @@ func (w *walk) lift(folder Name, e Entry) {
 		return
 	}
 	if w.root.Chmod(string(folder), e.Mode|0o700) == nil {
-		w.lifted = append(w.lifted, folder)
+		w.unlocked = append(w.unlocked, folder)
 	}
 }
 
-// lower restores the modes of the folders that were opened, inner folders first.
-func (w *walk) lower() (err error) {
-	for _, folder := range slices.Backward(w.lifted) {
+// relockFolders restores the modes of the unlocked folders, inner folders first.
+func (w *walk) relockFolders() (err error) {
+	for _, folder := range slices.Backward(w.unlocked) {
 		err = errors.Join(err, ignoreMissing(w.root.Chmod(string(folder), w.next.Entries[folder].Mode)))
 	}
 	return err

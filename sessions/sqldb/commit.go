@@ -126,9 +126,9 @@ func (g *commitGroup) end(err error) {
 	g.log.groupEnded()
 }
 
-// rest moves the log's pages, because nobody has written for a moment. If a transaction is open
-// nevertheless, the log waits for another moment after its end.
-func (g *commitGroup) rest() {
+// handlePause is called when nobody has written for a moment, and moves the log's pages. If a
+// transaction is open nevertheless, the log waits for another moment after its end.
+func (g *commitGroup) handlePause() {
 	if !g.open {
 		g.log.move()
 	}

@@ -162,7 +162,7 @@ const emptyLogWithin = 250 * time.Millisecond
 // they would fail on its lock. While somebody reads an earlier state, which keeps the log from being
 // emptied, writes go on: a reader may take any length of time.
 func (w *writer) purge(ctx context.Context, _ []string) error {
-	err := w.between(ctx, func(conn *sql.Conn) error {
+	err := w.runBetweenGroups(ctx, func(conn *sql.Conn) error {
 		if err := compactIndexes(ctx, conn); err != nil {
 			return err
 		}
@@ -173,7 +173,7 @@ func (w *writer) purge(ctx context.Context, _ []string) error {
 		return fmt.Errorf("rewrite the file: %w", err)
 	}
 	for emptied := false; ; {
-		err := w.between(ctx, func(conn *sql.Conn) (err error) {
+		err := w.runBetweenGroups(ctx, func(conn *sql.Conn) (err error) {
 			emptied, err = emptyLog(ctx, conn)
 			return err
 		})

@@ -95,7 +95,7 @@ func (db *DB) Adopt(ctx context.Context, sources ...Source) error {
 		}
 		scripts = append(scripts, strings.ReplaceAll(strings.Join(statements, ";\n"), "{from}", attachedName(i)))
 	}
-	if err := w.between(ctx, func(conn *sql.Conn) error { return adopt(ctx, conn, sources, scripts) }); err != nil {
+	if err := w.runBetweenGroups(ctx, func(conn *sql.Conn) error { return adopt(ctx, conn, sources, scripts) }); err != nil {
 		return fmt.Errorf("adopt: %w", err)
 	}
 	return nil

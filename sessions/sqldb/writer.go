@@ -114,8 +114,8 @@ func (w *writer) flush() {
 	}
 }
 
-// between runs do on the writer's connection, between two groups and outside of a transaction.
-func (w *writer) between(ctx context.Context, do func(*sql.Conn) error) error {
+// runBetweenGroups runs do on the writer's connection, between two groups and outside of a transaction.
+func (w *writer) runBetweenGroups(ctx context.Context, do func(*sql.Conn) error) error {
 	done := make(chan error, 1)
 	select {
 	case w.betweenGroups <- func(conn *sql.Conn) { done <- do(conn) }:
@@ -166,7 +166,7 @@ func (w *writer) run() {
 		case <-w.next.due.C:
 			w.next.commit()
 		case <-w.next.log.rest.C:
-			w.next.rest()
+			w.next.handlePause()
 		case do := <-w.betweenGroups:
 			w.next.commit()
 			do(w.tx.conn)

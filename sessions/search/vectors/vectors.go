@@ -128,9 +128,9 @@ func (s Store) Leave(ctx context.Context, h Hold) error {
 	return err
 }
 
-// held carries out a write if the hold is valid, and keeps other processes from taking the vectors until
+// writeIfHeld carries out a write if the hold is valid, and keeps other processes from taking the vectors until
 // it has ended.
-func (s Store) held(ctx context.Context, h Hold, write func(tx *sqldb.Tx) error) error {
+func (s Store) writeIfHeld(ctx context.Context, h Hold, write func(tx *sqldb.Tx) error) error {
 	return s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		if err := s.checkHeld(tx, h); err != nil {
 			return err
@@ -164,7 +164,7 @@ const (
 // found.
 func (s Store) Begin(ctx context.Context, h Hold, of Identity) error {
 	identify := func(of Identity) error {
-		return s.held(ctx, h, func(tx *sqldb.Tx) error {
+		return s.writeIfHeld(ctx, h, func(tx *sqldb.Tx) error {
 			_, err := tx.Exec("UPDATE vector_identity SET model = ?, prompt = ?, dimensions = ?", sqldb.Text(of.Model), sqldb.Text(of.Prompt), of.Dimensions)
 			return err
 		})
@@ -179,7 +179,7 @@ func (s Store) Begin(ctx context.Context, h Hold, of Identity) error {
 		var lowest sql.NullInt64
 		err := s.DB.Read.QueryRowContext(ctx, "SELECT min(id) FROM (SELECT id FROM sessions WHERE id < ? ORDER BY id DESC LIMIT ?) AS page", before, sessionsAtOnce).Scan(&lowest)
 		if err == nil {
-			err = s.held(ctx, h, func(tx *sqldb.Tx) error {
+			err = s.writeIfHeld(ctx, h, func(tx *sqldb.Tx) error {
 				_, err := tx.Exec("UPDATE sessions SET embedded = 0 WHERE id < ? AND id >= ? AND embedded > 0", before, lowest.Int64)
 				return err
 			})
@@ -199,7 +199,7 @@ func (s Store) removeAll(ctx context.Context, h Hold) error {
 		some = "DELETE FROM entry_vectors WHERE (session, n) IN (SELECT session, n FROM entry_vectors LIMIT ?)"
 	}
 	for removed := int64(1); removed > 0; {
-		err := s.held(ctx, h, func(tx *sqldb.Tx) (err error) {
+		err := s.writeIfHeld(ctx, h, func(tx *sqldb.Tx) (err error) {
 			removed, err = tx.Exec(some, rowsAtOnce)
 			return err
 		})
