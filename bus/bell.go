@@ -21,7 +21,7 @@ func (b *Bell) Listen(answer func()) (stop func()) {
 	return b.stop
 }
 
-// stop ends listening.
+// stop removes the listener, and returns once no call is running.
 func (b *Bell) stop() {
 	b.mu.Lock()
 	b.answer, b.again = nil, false

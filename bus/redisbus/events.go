@@ -351,7 +351,7 @@ func (s *events) deliver(channel, payload string) {
 	}
 }
 
-// dropEvents removes the events of sessions from the watcher's queues.
+// dropEvents replaces the events of sessions in the watcher's queues by signs that events are missing.
 func (w *watcher) dropEvents(sessions []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
