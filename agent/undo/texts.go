@@ -17,25 +17,25 @@ const (
 	mostName   = 80 // bytes
 )
 
-// A speaker words the answers to /undo, for a chat in which commands begin with prefix.
-type speaker struct{ prefix string }
+// replyTexts makes the answers to /undo, for a chat in which commands begin with prefix.
+type replyTexts struct{ prefix string }
 
-func (s speaker) usageText() string {
+func (s replyTexts) usageText() string {
 	return fmt.Sprintf("Say `%[1]sundo` to undo my last change, `%[1]sundo list` to see what can be undone, or `%[1]sundo NUMBER` to undo a change from that list.", s.prefix)
 }
 
-func (s speaker) nothingText(n int) string {
+func (s replyTexts) nothingText(n int) string {
 	if n == 0 {
 		return "There's nothing to undo: I haven't changed any files here lately."
 	}
 	return fmt.Sprintf("There's no change %d. `%sundo list` shows the ones I know about.", n, s.prefix)
 }
 
-func (s speaker) notTheirsText(r snapshots.Record) string {
+func (s replyTexts) notTheirsText(r snapshots.Record) string {
 	return fmt.Sprintf("Somebody else asked for change %d, so only they or an owner can undo it. `%sundo list` shows the others.", r.N, s.prefix)
 }
 
-func (s speaker) jobsText(n int) string {
+func (s replyTexts) jobsText(n int) string {
 	what := "A job is running"
 	if n > 1 {
 		what = fmt.Sprintf("%d jobs are running", n)
@@ -43,12 +43,12 @@ func (s speaker) jobsText(n int) string {
 	return fmt.Sprintf("%s in the background and may still change files. Wait until that's done, or say `%sstop`, and then undo.", what, s.prefix)
 }
 
-func (s speaker) waitingText() string {
+func (s replyTexts) waitingText() string {
 	return fmt.Sprintf("I haven't finished that yet: I'm waiting for an answer. Answer me or say `%sstop` first, and then undo.", s.prefix)
 }
 
 // undoneText returns the answer that says what an undo has changed.
-func (s speaker) undoneText(own, undone snapshots.Record) string {
+func (s replyTexts) undoneText(own, undone snapshots.Record) string {
 	if own.Result == nil {
 		return fmt.Sprintf("I can't undo that: %s.", undone.Problem)
 	}
@@ -94,7 +94,7 @@ func splitRemoved(all []snapshots.RestoredPath) (back, removed []string) {
 }
 
 // writeNames writes a list of at most mostNamed names.
-func (s speaker) writeNames(b *strings.Builder, what string, names []string) {
+func (s replyTexts) writeNames(b *strings.Builder, what string, names []string) {
 	if len(names) == 0 {
 		return
 	}
@@ -106,7 +106,7 @@ func (s speaker) writeNames(b *strings.Builder, what string, names []string) {
 }
 
 // listText returns the answer that lists what can be undone.
-func (s speaker) listText(all []snapshots.Record, now time.Time) string {
+func (s replyTexts) listText(all []snapshots.Record, now time.Time) string {
 	var b strings.Builder
 	listed := 0
 	for _, r := range slices.Backward(all) {
@@ -122,7 +122,7 @@ func (s speaker) listText(all []snapshots.Record, now time.Time) string {
 	return "What I've changed here, newest first:\n" + b.String() + fmt.Sprintf("\n\n`%sundo NUMBER` undoes one of them, `%[1]sundo` the newest one that hasn't been undone yet.", s.prefix)
 }
 
-func (s speaker) lineText(all []snapshots.Record, r snapshots.Record) string {
+func (s replyTexts) lineText(all []snapshots.Record, r snapshots.Record) string {
 	var parts []string
 	if r.Undoes != 0 {
 		parts = append(parts, fmt.Sprintf("undo of %d", r.Undoes))

@@ -78,7 +78,7 @@ func (d *History) End(ctx context.Context, session, turn string) error {
 
 // Undo implements agent.History: it carries out a person's /undo command, and returns the answer.
 func (d *History) Undo(ctx context.Context, w agent.UndoCommand) (string, error) {
-	s := speaker{prefix: w.Prefix}
+	s := replyTexts{prefix: w.Prefix}
 	word := strings.ToLower(strings.TrimSpace(w.Args))
 	n, err := strconv.Atoi(strings.TrimPrefix(word, "#"))
 	switch {
@@ -118,7 +118,7 @@ func (d *History) Undo(ctx context.Context, w agent.UndoCommand) (string, error)
 
 // refusal returns why the change with the number n can't be undone now, in words for the person; "" if it can.
 // If n is 0, it looks at the newest change that hasn't been undone.
-func (d *History) refusal(place snapshots.Place, w agent.UndoCommand, n int, s speaker) (string, error) {
+func (d *History) refusal(place snapshots.Place, w agent.UndoCommand, n int, s replyTexts) (string, error) {
 	if w.Jobs > 0 {
 		return s.jobsText(w.Jobs), nil
 	}
@@ -162,7 +162,7 @@ func (d *History) restoreMarks(dir *workspace.Dir, undone snapshots.Record) erro
 }
 
 // list returns the answer that lists what can be undone.
-func (d *History) list(w agent.UndoCommand, s speaker) (string, error) {
+func (d *History) list(w agent.UndoCommand, s replyTexts) (string, error) {
 	_, place, err := d.openPlace(w.Session)
 	if err != nil {
 		return "", err

@@ -33,22 +33,22 @@ const (
 type sessionRun struct {
 	lifecycle
 	turns    turnCounter
-	shared   *shared
+	shared   *sharedParts
 	inbox    *inbox
 	stop     *turnStop
 	commands *commander
 	closing  <-chan struct{} // closed when the process should end
 	cached   *sessioncache.Run
 
-	agentFrom time.Time // when session.agent was looked up
-	untitled  *untitled // nil if no model should make a title
+	agentFrom time.Time             // when session.agent was looked up
+	untitled  *untitledConversation // nil if no model should make a title
 	// said is the newest message that this run has handled after which a model may propose something to remember;
 	// nil for none.
 	said *bus.Inbound
 }
 
 // newSessionRun makes a run of the leased session.
-func newSessionRun(cfg *agent.Config, with *shared, closing <-chan struct{}, lease bus.Lease) *sessionRun {
+func newSessionRun(cfg *agent.Config, with *sharedParts, closing <-chan struct{}, lease bus.Lease) *sessionRun {
 	s := turn.NewSession(cfg, lease, with.ratios)
 	r := &sessionRun{lifecycle: lifecycle{s}, turns: turnCounter{s, with.quota}, shared: with, inbox: &inbox{}, stop: &turnStop{}, closing: closing}
 	r.commands = &commander{lifecycle: r.lifecycle, askers: with.askers, inbox: r.inbox, stop: r.stop}
@@ -498,8 +498,8 @@ func delayResume(ctx context.Context, closing <-chan struct{}, resumes int) erro
 	}
 }
 
-// shared holds what all sessions of a process share.
-type shared struct {
+// sharedParts holds what all sessions of a process share.
+type sharedParts struct {
 	quota     *quota.Quota
 	ratios    *estimate.Ratios
 	askers    *model.Askers

@@ -20,8 +20,8 @@ const titleWithin = 10 * time.Second
 // errMoreMail ends what askOutsideTurns does, because more mail has arrived.
 var errMoreMail = errors.New("more mail has come")
 
-// An untitled is a conversation whose first turn this run has answered.
-type untitled struct {
+// An untitledConversation is a conversation whose first turn this run has answered.
+type untitledConversation struct {
 	entry int64 // the number of the entry with the first words
 	said  string
 	turn  *turn.Turn
@@ -49,7 +49,7 @@ func (r *sessionRun) noteFirstAnswer(id string) {
 			}
 			t, err := r.Fold(id)
 			if err == nil && t.Done != nil && t.Done.State == sessions.TurnCompleted && t.Route.At.Channel != bus.SubAgents {
-				r.untitled = &untitled{record.N, said.Text, t}
+				r.untitled = &untitledConversation{record.N, said.Text, t}
 			}
 			return
 		}

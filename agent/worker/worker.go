@@ -44,7 +44,7 @@ import (
 // A Worker leases sessions and answers the messages in them.
 type Worker struct {
 	cfg    agent.Config
-	shared shared
+	shared sharedParts
 }
 
 // New makes a Worker, which starts with Run.
@@ -58,7 +58,7 @@ func New(cfg agent.Config) *Worker {
 	if cfg.SessionCache == nil {
 		cfg.SessionCache = sessioncache.New(sessioncache.Bounds{})
 	}
-	return &Worker{cfg: cfg, shared: shared{quota: quota.New(), ratios: estimate.New(), askers: model.NewAskers()}}
+	return &Worker{cfg: cfg, shared: sharedParts{quota: quota.New(), ratios: estimate.New(), askers: model.NewAskers()}}
 }
 
 // Run claims sessions and works on them, each in a goroutine of its own, until ctx is done. Then it stops
