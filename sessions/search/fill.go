@@ -42,9 +42,9 @@ type filling struct {
 	cut    bool      // whether it is known that this release has cut the words of the index
 }
 
-// A pending is a session with entries that are not in the index, and the values that show whether it has
+// A pendingSession is a session with entries that are not in the index, and the values that show whether it has
 // changed.
-type pending struct {
+type pendingSession struct {
 	id, last, indexed, embedded, fence, erasures int64
 	key                                          string
 	to                                           int64 // the last entry that rows or texts cover
@@ -96,7 +96,7 @@ func (t *Table) checkCut(ctx context.Context) error {
 // something to do, with a page of the others, the newest first. do returns for how many it has done something, and
 // whether it has left something. walk reports whether there may be more, not counting what is said from now on: in a
 // conversation without a pause, there is always more of that.
-func (t *Table) walk(ctx context.Context, at *filling, lack string, do func(context.Context, []pending) (done int, left bool, err error)) (more bool, err error) {
+func (t *Table) walk(ctx context.Context, at *filling, lack string, do func(context.Context, []pendingSession) (done int, left bool, err error)) (more bool, err error) {
 	since := time.Now().Add(-lately).UTC().Format(stampLayout)[:len("2006-01-02T15:0")] // in the form of the column active
 	recent, err := t.pending(ctx, "SELECT "+pendingColumns+" FROM sessions WHERE active >= ? AND "+lack+" ORDER BY active DESC LIMIT ?", since, sessionsAtOnce)
 	if err != nil {
@@ -140,14 +140,14 @@ func (t *Table) pageBelow(ctx context.Context, before int64) (int64, error) {
 }
 
 // pending reads the sessions in a query's result.
-func (t *Table) pending(ctx context.Context, query string, args ...any) (list []pending, err error) {
+func (t *Table) pending(ctx context.Context, query string, args ...any) (list []pendingSession, err error) {
 	found, err := t.db.Read.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, found.Close()) }()
 	for found.Next() {
-		var p pending
+		var p pendingSession
 		if err := found.Scan(&p.id, &p.key, &p.last, &p.indexed, &p.embedded, &p.fence, &p.erasures); err != nil {
 			return nil, err
 		}
@@ -158,7 +158,7 @@ func (t *Table) pending(ctx context.Context, query string, args ...any) (list []
 
 // index indexes entries of sessions in one transaction. It returns the number of sessions for which it has indexed
 // some, and whether it has left some of the entries that the sessions had.
-func (t *Table) index(ctx context.Context, list []pending) (done int, left bool, err error) {
+func (t *Table) index(ctx context.Context, list []pendingSession) (done int, left bool, err error) {
 	entries, bytes, n := entriesAtOnce, bytesAtOnce, 0
 	for i := range list {
 		if entries <= 0 || bytes <= 0 {
@@ -180,8 +180,8 @@ func (t *Table) index(ctx context.Context, list []pending) (done int, left bool,
 
 // write calls put for each of the sessions in one transaction, and returns the sessions that put found
 // unchanged. It leaves out the others.
-func (t *Table) write(ctx context.Context, list []pending, put func(*sqldb.Tx, *pending) (still bool, err error)) (written []pending, err error) {
-	slices.SortFunc(list, func(a, b pending) int { return cmp.Compare(a.id, b.id) }) // so that no two processes wait for each other
+func (t *Table) write(ctx context.Context, list []pendingSession, put func(*sqldb.Tx, *pendingSession) (still bool, err error)) (written []pendingSession, err error) {
+	slices.SortFunc(list, func(a, b pendingSession) int { return cmp.Compare(a.id, b.id) }) // so that no two processes wait for each other
 	for len(list) > 0 {
 		changed := -1 // the index of a session that has changed
 		err = t.db.Write(ctx, func(tx *sqldb.Tx) error {
@@ -220,7 +220,7 @@ func (t *Table) mergePending(ctx context.Context, more int) error {
 
 // cutEntries reads entries of a session that are not in the index and cuts their words. It returns how
 // many entries and bytes it has read.
-func (t *Table) cutEntries(ctx context.Context, p *pending, most, mostBytes int) (read, size int, err error) {
+func (t *Table) cutEntries(ctx context.Context, p *pendingSession, most, mostBytes int) (read, size int, err error) {
 	found, err := t.db.Read.QueryContext(ctx, "SELECT "+columns+" FROM entries e WHERE e.session = ? AND e.n > ? AND e.n <= ? AND e.kind IN "+mayHaveWords+" ORDER BY e.n LIMIT ?",
 		p.id, p.indexed, p.last, most)
 	if err != nil {
@@ -249,7 +249,7 @@ func (t *Table) cutEntries(ctx context.Context, p *pending, most, mostBytes int)
 // Whoever erases something from a session locks its row first and changes one of these columns, or
 // deletes the row. On PostgreSQL the row is locked last, so that an append only waits for the end of the
 // transaction.
-func (t *Table) put(tx *sqldb.Tx, p *pending) (still bool, err error) {
+func (t *Table) put(tx *sqldb.Tx, p *pendingSession) (still bool, err error) {
 	write := putSQLite
 	if t.db.Postgres() {
 		write = putPostgres

@@ -48,8 +48,8 @@ const (
 	mostLooked = 200_000
 )
 
-// A searched is a session that a query searches.
-type searched struct {
+// A searchedSession is a session that a query searches.
+type searchedSession struct {
 	id            int64
 	key           string
 	last, indexed int64
@@ -64,7 +64,7 @@ type search struct {
 	*Table
 	Query
 	words    []Word
-	sessions map[int64]searched
+	sessions map[int64]searchedSession
 	entries  map[place]sessions.Entry // the entries that were read
 	weights  []float64                // of the words: how rare each is among the entries that the query could find
 	sums     map[int64]float64        // the sums of the weights of the words in each entry, by rowOf
@@ -84,7 +84,7 @@ func (t *Table) search(ctx context.Context, q Query, m meaning) ([]Hit, error) {
 		return nil, nil
 	}
 	t.db.Flush()
-	s := &search{Table: t, Query: q, words: words, sessions: map[int64]searched{}, entries: map[place]sessions.Entry{}, sums: map[int64]float64{}, meaning: m}
+	s := &search{Table: t, Query: q, words: words, sessions: map[int64]searchedSession{}, entries: map[place]sessions.Entry{}, sums: map[int64]float64{}, meaning: m}
 	hits, err := s.run(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("search in sessions: %w", err)
@@ -179,7 +179,7 @@ func (s *search) findSessions(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, found.Close()) }()
 	for found.Next() {
-		var in searched
+		var in searchedSession
 		if err := found.Scan(&in.id, &in.key, &in.last, &in.indexed, &in.updated); err != nil {
 			return err
 		}
@@ -190,12 +190,14 @@ func (s *search) findSessions(ctx context.Context) (err error) {
 }
 
 // newestFirst returns the sessions, the most recently written first.
-func (s *search) newestFirst() []searched {
-	list := make([]searched, 0, len(s.sessions))
+func (s *search) newestFirst() []searchedSession {
+	list := make([]searchedSession, 0, len(s.sessions))
 	for _, in := range s.sessions {
 		list = append(list, in)
 	}
-	slices.SortFunc(list, func(a, b searched) int { return cmp.Or(cmp.Compare(b.updated, a.updated), cmp.Compare(b.id, a.id)) })
+	slices.SortFunc(list, func(a, b searchedSession) int {
+		return cmp.Or(cmp.Compare(b.updated, a.updated), cmp.Compare(b.id, a.id))
+	})
 	return list
 }
 
@@ -265,7 +267,7 @@ func (s *search) readBehind(ctx context.Context) (map[place]map[string]bool, err
 	behind := map[place]map[string]bool{}
 	for p, e := range s.entries {
 		behind[p] = map[string]bool{}
-		for form := range saidIn(e).forms() {
+		for form := range contentOf(e).forms() {
 			behind[p][form] = true
 		}
 	}

@@ -29,7 +29,7 @@ func TestFuse(t *testing.T) {
 }
 
 func likely(text string, age time.Duration, like float64) candidate {
-	return candidate{Entry: sessions.Entry{Kind: sessions.KindUser, At: time.Unix(1e9, 0).Add(-age)}, said: said{text: text}, near: like > 0, like: like}
+	return candidate{Entry: sessions.Entry{Kind: sessions.KindUser, At: time.Unix(1e9, 0).Add(-age)}, content: content{text: text}, near: like > 0, like: like}
 }
 
 func TestOrderByMeaning(t *testing.T) {

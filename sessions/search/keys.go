@@ -45,7 +45,7 @@ func sessionKey(session int64) string { return "x" + strconv.FormatInt(session, 
 
 // forms yields the forms of the words, some of them several times; it yields none for an entry without a
 // text.
-func (s said) forms() iter.Seq[string] {
+func (s content) forms() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		if s.text == "" {
 			return
@@ -65,7 +65,7 @@ func (s said) forms() iter.Seq[string] {
 func wordsOf(e sessions.Entry) string {
 	known := map[string]bool{}
 	var b strings.Builder
-	for form := range saidIn(e).forms() {
+	for form := range contentOf(e).forms() {
 		if known[form] {
 			continue
 		}
@@ -82,7 +82,7 @@ func wordsOf(e sessions.Entry) string {
 
 // hasWords reports whether wordsOf returns any words, without hashing all of them.
 func hasWords(e sessions.Entry) bool {
-	for range saidIn(e).forms() {
+	for range contentOf(e).forms() {
 		return true
 	}
 	return false

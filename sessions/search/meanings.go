@@ -185,7 +185,7 @@ func (m *Meanings) Fill(ctx context.Context) (more bool, err error) {
 	if time.Since(m.filling.began) > lookAllEvery/12 { // words of old entries may be indexed by now
 		m.filling.began = time.Time{}
 	}
-	more, err = m.cfg.Table.walk(ctx, &m.filling, "embedded < indexed", func(ctx context.Context, list []pending) (done int, left bool, err error) {
+	more, err = m.cfg.Table.walk(ctx, &m.filling, "embedded < indexed", func(ctx context.Context, list []pendingSession) (done int, left bool, err error) {
 		if len(list) == 0 {
 			return 0, false, nil
 		}
@@ -269,7 +269,7 @@ func (m *Meanings) beginAnew(ctx context.Context, e Embedding, h vectors.Hold) e
 }
 
 // fill makes vectors for some entries of sessions with one request, and returns for how many sessions.
-func (m *Meanings) fill(ctx context.Context, e Embedding, h vectors.Hold, of vectors.Identity, list []pending) (done int, err error) {
+func (m *Meanings) fill(ctx context.Context, e Embedding, h vectors.Hold, of vectors.Identity, list []pendingSession) (done int, err error) {
 	if list, err = m.read(ctx, list); err != nil {
 		return 0, err
 	}
@@ -293,7 +293,7 @@ func (m *Meanings) fill(ctx context.Context, e Embedding, h vectors.Hold, of vec
 			got = got[1:]
 		}
 	}
-	list, err = m.cfg.Table.write(ctx, list, func(tx *sqldb.Tx, p *pending) (bool, error) { return m.put(tx, h, of, p) })
+	list, err = m.cfg.Table.write(ctx, list, func(tx *sqldb.Tx, p *pendingSession) (bool, error) { return m.put(tx, h, of, p) })
 	return len(list), err
 }
 
@@ -366,7 +366,7 @@ type text struct {
 }
 
 // read reads texts for one request, from sessions in their current state.
-func (m *Meanings) read(ctx context.Context, list []pending) (now []pending, err error) {
+func (m *Meanings) read(ctx context.Context, list []pendingSession) (now []pendingSession, err error) {
 	left := m.most
 	for _, p := range list {
 		if left <= 0 {
@@ -388,7 +388,7 @@ func (m *Meanings) read(ctx context.Context, list []pending) (now []pending, err
 }
 
 // readTexts reads the texts of a session that have no vectors.
-func (m *Meanings) readTexts(ctx context.Context, p *pending, most int) (err error) {
+func (m *Meanings) readTexts(ctx context.Context, p *pendingSession, most int) (err error) {
 	found, err := m.cfg.Table.db.Read.QueryContext(ctx, "SELECT "+columns+" FROM entries e WHERE e.session = ? AND e.n > ? AND e.n <= ? AND e.kind IN "+mayHaveWords+" AND "+m.vectors.Lacks()+" ORDER BY e.n LIMIT ?",
 		p.id, p.embedded, p.indexed, entriesAtOnce)
 	if err != nil {
@@ -417,7 +417,7 @@ func textToEmbed(e sessions.Entry) string {
 	if !hasWords(e) {
 		return ""
 	}
-	s := saidIn(e)
+	s := contentOf(e)
 	if s.name != "" && e.Kind == sessions.KindUser {
 		s.text = s.name + ": " + s.text
 	}
@@ -429,7 +429,7 @@ func textToEmbed(e sessions.Entry) string {
 func cut(text string, most int) string { return strings.ToValidUTF8(text[:min(len(text), most)], "") }
 
 // put writes the vectors of a session, and returns whether the session is unchanged; see [Table.put].
-func (m *Meanings) put(tx *sqldb.Tx, h vectors.Hold, of vectors.Identity, p *pending) (still bool, err error) {
+func (m *Meanings) put(tx *sqldb.Tx, h vectors.Hold, of vectors.Identity, p *pendingSession) (still bool, err error) {
 	if err := m.vectors.Check(tx, h, of); err != nil {
 		return false, err
 	}

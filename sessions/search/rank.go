@@ -42,9 +42,9 @@ func (c candidate) weight() float64 {
 
 // A candidate is an entry that may be a hit, with the places where it has words of the query.
 type candidate struct {
-	in searched
+	in searchedSession
 	sessions.Entry
-	said
+	content
 	matches []match // in order
 	named   []bool  // by word: whether the name of the person who said it contains the word
 	near    bool    // whether its vector is among those that are most like the query's
@@ -60,8 +60,8 @@ type match struct {
 }
 
 // newCandidate looks for the words of a query in an entry.
-func newCandidate(in searched, e sessions.Entry, words []Word) candidate {
-	c := candidate{in: in, Entry: e, said: saidIn(e), named: make([]bool, len(words))}
+func newCandidate(in searchedSession, e sessions.Entry, words []Word) candidate {
+	c := candidate{in: in, Entry: e, content: contentOf(e), named: make([]bool, len(words))}
 	byForm := map[string][]int{}
 	for i, w := range words {
 		for _, f := range w.Forms {

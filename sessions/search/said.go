@@ -17,8 +17,8 @@ const (
 	mostResult, lastResult = 12 << 10, 4 << 10
 )
 
-// A said is the searchable content of an entry.
-type said struct {
+// content is the searchable content of an entry.
+type content struct {
 	name      string // what the platform calls the person who said it
 	text      string
 	untrusted bool
@@ -30,13 +30,13 @@ type said struct {
 // that creates the triggers again: those of [SQLite] and [Postgres] never change.
 const mayHaveWords = "('user', 'text', 'summary', 'tool_result', 'notice', 'attached', 'fetched')"
 
-// saidIn returns the searchable content of an entry. It returns nothing if the entry cannot be decoded,
+// contentOf returns the searchable content of an entry. It returns nothing if the entry cannot be decoded,
 // for example because a newer release wrote it.
-func saidIn(e sessions.Entry) (s said) {
+func contentOf(e sessions.Entry) (s content) {
 	switch e.Kind {
 	case sessions.KindUser:
 		if d, err := sessions.Decode[sessions.User](e); err == nil && !d.Deleted {
-			s = said{name: d.Name, text: d.Text, untrusted: d.Untrusted || quotesOthers(e, d.Quotes), message: e.Cause}
+			s = content{name: d.Name, text: d.Text, untrusted: d.Untrusted || quotesOthers(e, d.Quotes), message: e.Cause}
 			s.quote(d.Quotes)
 		}
 	case sessions.KindText:
@@ -45,15 +45,15 @@ func saidIn(e sessions.Entry) (s said) {
 		}
 	case sessions.KindSummary:
 		if d, err := sessions.Decode[sessions.Summary](e); err == nil {
-			s = said{text: d.Text, untrusted: d.Untrusted}
+			s = content{text: d.Text, untrusted: d.Untrusted}
 		}
 	case sessions.KindToolResult:
 		if d, err := sessions.Decode[sessions.ToolResult](e); err == nil && !d.Fleeting {
-			return said{text: bothEnds(textsIn(d.Content), mostResult, lastResult), untrusted: d.Untrusted}
+			return content{text: bothEnds(textsIn(d.Content), mostResult, lastResult), untrusted: d.Untrusted}
 		}
 	case sessions.KindNotice:
 		if d, err := sessions.Decode[sessions.Notice](e); err == nil {
-			s = saidInNotice(e, d)
+			s = contentOfNotice(e, d)
 		}
 	case sessions.KindAttached:
 		if d, err := sessions.Decode[sessions.Attached](e); err == nil {
@@ -61,18 +61,18 @@ func saidIn(e sessions.Entry) (s said) {
 		}
 	case sessions.KindFetched:
 		if d, err := sessions.Decode[sessions.Fetched](e); err == nil {
-			s = said{text: d.Words, untrusted: d.Untrusted, message: d.Message}
+			s = content{text: d.Words, untrusted: d.Untrusted, message: d.Message}
 		}
 	}
 	s.text = bothEnds(s.text, mostSaid, lastSaid)
 	return s
 }
 
-// saidInNotice returns the searchable content of a notice. Its own text comes from the system, and is not
+// contentOfNotice returns the searchable content of a notice. Its own text comes from the system, and is not
 // searchable.
-func saidInNotice(e sessions.Entry, d sessions.Notice) (s said) {
+func contentOfNotice(e sessions.Entry, d sessions.Notice) (s content) {
 	if d.Episode != nil {
-		return said{text: d.Episode.Line(), untrusted: d.Episode.Untrusted, isEpisode: true, message: d.Of}
+		return content{text: d.Episode.Line(), untrusted: d.Episode.Untrusted, isEpisode: true, message: d.Of}
 	}
 	s.untrusted, s.message = quotesOthers(e, d.Quotes), cmp.Or(d.Of, e.Cause)
 	s.quote(d.Quotes)
@@ -83,7 +83,7 @@ func saidInNotice(e sessions.Entry, d sessions.Notice) (s said) {
 }
 
 // quote adds quotes to the text.
-func (s *said) quote(quotes []sessions.Quote) {
+func (s *content) quote(quotes []sessions.Quote) {
 	for _, q := range quotes {
 		if q.Text == "" {
 			continue

@@ -110,7 +110,7 @@ func FuzzTokens(f *testing.F) {
 				t.Fatalf("the key %q", keyOf(tok.form))
 			}
 		}
-		c := newCandidate(searched{}, entryOf(sessions.User{Text: text + strings.Repeat(" filler", 200) + text}), WordsOf(text))
+		c := newCandidate(searchedSession{}, entryOf(sessions.User{Text: text + strings.Repeat(" filler", 200) + text}), WordsOf(text))
 		if p := c.passage(make([]float64, MostWords)); len(p) > MaxPassage || utf8.ValidString(text) && !utf8.ValidString(p) {
 			t.Fatalf("the passage %q", p)
 		}
@@ -132,7 +132,7 @@ func TestTheNewerOfTwoEqualTextsIsKept(t *testing.T) {
 	for i, text := range []string{"a cheese cake", "cheese", "A  CHEESE cake", "cake with cheese"} {
 		e := entryOf(sessions.User{Text: text})
 		e.N, e.At = int64(i), e.At.Add(time.Duration(i)*time.Hour)
-		found = append(found, newCandidate(searched{}, e, words))
+		found = append(found, newCandidate(searchedSession{}, e, words))
 	}
 	var got []int64
 	for _, c := range rank(found, words, []float64{1, 1}, time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC), 9) {
@@ -157,7 +157,7 @@ func TestWhatStrangersMayHaveWritten(t *testing.T) {
 	} {
 		e := entryOf(tt.u)
 		e.Person = "a"
-		if got := saidIn(e).untrusted; got != tt.want {
+		if got := contentOf(e).untrusted; got != tt.want {
 			t.Errorf("%+v: %t", tt.u, got)
 		}
 	}
@@ -172,7 +172,7 @@ func TestTextsOfResults(t *testing.T) {
 			t.Errorf("%s has the texts %q, want %q", content, got, want)
 		}
 	}
-	long := saidIn(sessions.Entry{Kind: sessions.KindToolResult, Data: []byte(`{"content":"begin ` + strings.Repeat("ä", 30_000) + ` end"}`)}).text
+	long := contentOf(sessions.Entry{Kind: sessions.KindToolResult, Data: []byte(`{"content":"begin ` + strings.Repeat("ä", 30_000) + ` end"}`)}).text
 	if len(long) > mostResult+10 || !strings.HasPrefix(long, "begin") || !strings.HasSuffix(long, "end") || !utf8.ValidString(long) {
 		t.Errorf("of a long result %d bytes are left", len(long))
 	}
