@@ -10,8 +10,9 @@ import (
 // Before the first call, the platform counts as reached.
 type Reachability struct{ lost atomic.Bool }
 
-// Note records how a call to the platform ended. An error does not mean that the platform can't be reached if this
-// side canceled the call, or if the platform answered with a rate limit or refused just that message.
+// Note records how a call to the platform ended. If this side canceled the
+// call, Note records nothing. The platform counts as reached if it answered
+// with a rate limit or the chat's new id, or refused just that message.
 func (c *Reachability) Note(err error) {
 	if errors.Is(err, context.Canceled) {
 		return

@@ -16,7 +16,7 @@ type Facts struct {
 	Bot             string // the bot's name there
 	Up              bool
 	Since           time.Time // when the channel connected, or lost its connection
-	LastIn, LastOut time.Time // when a message last arrived or was sent, accurate to some seconds
+	LastIn, LastOut time.Time // when a message last arrived or was sent; stored at most every ten seconds
 }
 
 // Notes stores facts for all processes; see [channels.Notes].

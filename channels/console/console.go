@@ -7,10 +7,13 @@
 // The id of an answer begins with the id of the message that it answers and "#". That is how the console
 // distinguishes answers from other messages.
 //
-// The files, in reading order: console.go is the channel; talk.go holds a conversation at a terminal, once.go asks
-// a single question; screen.go shows turns, request.go asks whether tool calls may run, window.go and prompt.go are
-// the lower end of the terminal, with the line that is being typed, growing.go decides which part of an unfinished
-// text is printed, pane.go draws; clean.go removes characters that a terminal would act on.
+// The files, in reading order: console.go is the channel; talk.go holds a conversation
+// at a terminal, once.go asks a single question; screen.go shows turns, request.go asks
+// whether tool calls may run, window.go and prompt.go are the lower end of the
+// terminal, with the line that is being typed, growing.go decides which part of an
+// unfinished text is printed, pane.go draws; status.go says what a turn has used,
+// completion.go completes commands and file names, size.go follows the terminal's size;
+// clean.go removes characters that a terminal would act on.
 package console
 
 import (
@@ -65,7 +68,7 @@ type Config struct {
 	JSON   bool
 	In     io.Reader
 	Out    io.Writer
-	Err    io.Writer // receives everything except the answer if Once is set; nil discards it
+	Err    io.Writer // receives everything except the answer to a single message; nil discards it
 	Events Watcher   // provides the events; if nil, answers are printed only once they are complete
 	// In a conversation, Banner is printed first, and Leaving is printed if the person leaves before the answer has
 	// arrived.
@@ -100,9 +103,9 @@ func isCommand(text string) bool { return strings.HasPrefix(text, "/") }
 // A Channel is the terminal, as the channels.Channel of one conversation.
 type Channel struct {
 	cfg    Config
-	plain  *plainOutput // where to print if no terminal is used; nil otherwise
+	plain  *plainOutput // prints while no window is drawn
 	screen *screen
-	once   *answerWaiter // nil if Config.Once is empty, that is, in a conversation
+	once   *answerWaiter // waits for the answer to a single message; nil in a conversation
 }
 
 var _ channels.Channel = (*Channel)(nil)
@@ -129,8 +132,10 @@ func New(cfg Config) (*Channel, error) {
 // Limits returns only the dialect: a terminal scrolls, and so limits no text.
 func (c *Channel) Limits() channels.Limits { return channels.Limits{Dialect: markup.Markdown} }
 
-// Receive publishes what is typed. It returns io.EOF when the person ends the conversation or the single message
-// has been answered, ErrFailed if that answer failed, and nil when ctx is done.
+// Receive publishes what is typed. It returns io.EOF when the person ends the
+// conversation or the single message has been answered, an error that wraps ErrFailed
+// if that message gets no answer, nil when ctx is done, and another error if it can't
+// read or print.
 //
 // It waits for the goroutines that it started, except for a read of In, which nothing can interrupt.
 func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus.Inbound) error) error {

@@ -19,7 +19,8 @@ import (
 // before the answer was sent, but may arrive later.
 const eventLag = time.Second
 
-// askOnce publishes the message in Config.Once, and returns when its answer has been printed.
+// askOnce publishes the message in Config.Once, or all of In if that is empty, and
+// returns when the answer has been printed or it is certain that there will be none.
 func (c *Channel) askOnce(ctx context.Context, publish func(context.Context, bus.Inbound) error) error {
 	text := c.cfg.Once
 	if text == "" {
@@ -52,7 +53,8 @@ func (c *Channel) askOnce(ctx context.Context, publish func(context.Context, bus
 	}
 }
 
-// readAll reads In to the end, or up to the longest allowed message; it returns "" if ctx ends first.
+// readAll reads In to the end, and fails if In is longer than the longest allowed
+// message. It returns "" if ctx ends first.
 func readAll(ctx context.Context, in io.Reader) (string, error) {
 	type all struct {
 		text []byte
@@ -77,7 +79,8 @@ func readAll(ctx context.Context, in io.Reader) (string, error) {
 	}
 }
 
-// An answerWaiter waits for the answer to one message, and prints nothing else.
+// An answerWaiter waits for the answer to one message and prints it to out; it prints
+// other messages to err.
 type answerWaiter struct {
 	session  string
 	json     bool
@@ -111,8 +114,8 @@ func (o *answerWaiter) expect(id string, command bool) {
 	o.turns[id] = true
 }
 
-// handleEvent records that a turn has ended. If that means that the message will get no answer, it makes Receive
-// return.
+// handleEvent records that a turn has ended. It makes Receive return if the message's
+// turn waits for people, or has ended without sending anything.
 func (o *answerWaiter) handleEvent(e bus.Event) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -186,7 +189,7 @@ func (o *answerWaiter) send(ctx context.Context, part channels.Part) error {
 	return nil
 }
 
-// printAnswer prints the answer.
+// printAnswer prints the answer, as JSON if the configuration says so.
 func (o *answerWaiter) printAnswer(text string) error {
 	if !o.json {
 		return printLine(o.out, text)

@@ -67,7 +67,7 @@ type screen struct {
 	ownMessages map[string]bool  // the ids of the person's messages; see recordSent
 	turns       map[string]*turn // the turns, by id
 	latest      string           // the id of the turn that the last event belongs to
-	change      chan struct{}    // closed when a turn has ended
+	change      chan struct{}    // closed and replaced when a turn ends
 
 	here     bus.Address
 	requests approvalRequests
@@ -401,8 +401,9 @@ func (s *screen) waitForEvents(ctx context.Context, part channels.Part) {
 	}
 }
 
-// A plainOutput is a display for output that does not go to a terminal. It writes finished passages unchanged,
-// except for the model's thinking, which could be mistaken for the answer.
+// A plainOutput is a display for output that does not go to a terminal. It prints
+// finished passages without rendering them. It leaves out dimmed ones, such as the
+// model's thinking, which could be mistaken for the answer.
 type plainOutput struct {
 	mu      sync.Mutex
 	out     io.Writer

@@ -71,7 +71,7 @@ func (t *turn) addUsage(u bus.Usage) {
 	}
 }
 
-// usageText returns, in brackets, what a turn has used; "" if that is nothing.
+// usageText returns, in parentheses, what a turn has used; "" if that is nothing.
 func usageText(u bus.Usage) string {
 	if u.Input+u.Output == 0 {
 		return ""

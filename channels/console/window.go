@@ -17,9 +17,10 @@ import (
 	"parley/channels/markup"
 )
 
-// A window is the lower end of a terminal: what the turn is doing now, below it a line that says what is going on,
-// and the line that is being typed. Whatever is finished is printed above the window and stays. Apart from the part
-// that grows, the window's height does not change: if it got smaller, the terminal would be left with an empty row.
+// A window is the lower end of a terminal: what the turn is doing now, below it a line
+// that says what is going on, and the line that is being typed. Whatever is finished is
+// printed above the window and stays. The window gets smaller only by as many rows as
+// are printed above it: otherwise the terminal would be left with empty rows.
 type window struct {
 	program  *tea.Program
 	markdown *markup.Renderer
@@ -214,7 +215,7 @@ func (w *window) drawSoon() {
 		go w.program.Send(sizeMsg{}) // the typed line is then laid out for the new size, and everything is drawn
 		return
 	}
-	_ = w.draw() // what can't be written now is written with the rest at the end, or never
+	_ = w.draw() // if the terminal is gone, drawLast fails too, and its error is reported
 }
 
 // draw draws the window, and prints what is finished above it. The caller holds w.mu.

@@ -58,9 +58,9 @@ const draftEvery = 1500 * time.Millisecond
 // Config says which bot account to use and how to reach it.
 type Config struct {
 	Name      string // the channel's configured name
-	Token     string // the REST API of another server; "" means DefaultAPIURL
-	APIURL    string // PlatformPace or NoPace; "" means PlatformPace
-	RateLimit string // PlatformPace or NoPace; "" is PlatformPace
+	Token     string // the bot's token, with or without "Bot " in front
+	APIURL    string // the REST API of another server; "" means DefaultAPIURL
+	RateLimit string // PlatformPace or NoPace; "" means PlatformPace
 	SendsOnly bool   // true if no process receives for this account
 	// Mention says in which channels only messages that mention the bot are meant for it.
 	Mention channels.MentionIn

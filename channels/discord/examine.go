@@ -76,8 +76,8 @@ func (e *examiner) Invitation(ctx context.Context) (string, error) {
 // A LackOfRights lists the permissions that the bot needs but does not have in a server, by their names in the
 // developer portal.
 type LackOfRights struct {
-	Server  string // the server's name; "" if it is not known
-	Channel string // the id of the channel or thread concerned; "" means the whole server
+	Server  string // the server as NAME (ID); "" if it is not known
+	Channel string // the channel or thread as #NAME (ID), or its id if the bot can't see it; "" means the whole server
 	Rights  []string
 }
 
@@ -112,11 +112,12 @@ func (e *examiner) LackingRights(ctx context.Context) ([]LackOfRights, error) {
 	return all, nil
 }
 
-// maxExamined is the maximum number of channels whose permissions are checked.
+// maxExamined is the maximum number of channels that one call asks Discord about.
 const maxExamined = 100
 
-// LackingRightsIn returns those of the given channels and threads that withhold a permission that the bot needs; a
-// channel may withhold what its server grants. It fails as Check does.
+// LackingRightsIn returns those of the first maxExamined channels and threads that
+// withhold a permission that the bot needs; a channel may withhold what its server
+// grants. It fails as Check does.
 func (e *examiner) LackingRightsIn(ctx context.Context, ids []string) (all []LackOfRights, err error) {
 	me, err := e.Check(ctx)
 	if err != nil {
@@ -188,8 +189,9 @@ func (e *examiner) lackingRightsInOne(ctx context.Context, me, id string, guilds
 	return lack, nil
 }
 
-// ThreadsAmong returns those of the given channels that are threads or posts in a forum, each with the id of the
-// channel that it belongs to. It leaves out channels that the bot can't see. It fails as Check does.
+// ThreadsAmong returns those of the first maxExamined channels that are threads or
+// posts in a forum, each with the id of the channel that it belongs to. It leaves out
+// channels that the bot can't see. It fails as Check does.
 func (e *examiner) ThreadsAmong(ctx context.Context, ids []string) (parents map[string]string, err error) {
 	parents = map[string]string{}
 	for _, id := range ids[:min(len(ids), maxExamined)] {

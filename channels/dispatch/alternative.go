@@ -7,9 +7,10 @@ import (
 	"parley/channels"
 )
 
-// An alternative is the stage that replaces a message's text with its alternative text if the message that it
-// depends on did not arrive. That message was published earlier to the same address, so what became of it is known
-// by now.
+// An alternative is the stage for a message that depends on the file of
+// another message. If that file did not arrive, the stage replaces the text
+// and the buttons by the alternative ones. The other message was published
+// earlier to the same address, so it has been sent or given up by now.
 type alternative struct{ ledger *ledger }
 
 func (w *alternative) run(_, work context.Context, d *delivery) error {

@@ -9,7 +9,7 @@ import (
 // A deliveryError says why a delivery ended before its message was finished, and what to do with the message. If no
 // field is set, the message goes back to the bus immediately, and the delivery counts as an attempt.
 type deliveryError struct {
-	discarded bool          // remove the message without sending it: nobody will miss it
+	discarded bool          // remove the message: nothing more is to be sent, and it is no dead letter
 	bury      string        // make the message a dead letter for this reason; "" means don't
 	after     time.Duration // give the message back to the bus, and let nobody claim it again until this time has passed
 	uncounted bool          // giving it back does not count as an attempt, because it was not the message's fault

@@ -13,8 +13,8 @@ const (
 	lookEvery      = 3 * time.Second
 	lookRarely     = 30 * time.Second
 	looksPerSecond = 50
-	lookLeeway     = time.Second
-	earlyTryEvery  = time.Minute
+	lookLeeway     = time.Second // a mailbox that is claimed earlier than planned by more than this has got something urgent
+	earlyTryEvery  = time.Minute // the minimum time between two early sends from one mailbox
 	// probeEvery is the time between two early sends that test whether the platform works again; it grows with the
 	// length of the outage.
 	probeEvery = 10 * time.Second
@@ -46,7 +46,7 @@ func backoff(attempts int, longest time.Duration) time.Duration {
 type retrySchedule struct {
 	mu           sync.Mutex
 	mailboxes    map[string]mailboxWait // the waiting mailboxes, by key
-	lastTry      time.Time              // when mail was last sent from any mailbox before its wait was over
+	lastTry      time.Time              // when any mailbox was last allowed to send
 	failing      bool                   // whether no send has been answered since the last failure
 	workingSince time.Time              // when the platform was found to work again
 }
@@ -57,7 +57,7 @@ type mailboxWait struct {
 	lastFailure  time.Time // when its last send failed
 	until        time.Time
 	nextLook     time.Time // when the bus next lets the mailbox be claimed
-	earlyTry     time.Time // when mail was last sent from the mailbox before its wait was over
+	earlyTry     time.Time // when mail was last sent before the wait was over, because the platform worked again
 	unsent       bool      // whether certainly no part of its message has arrived
 	unreachable  bool      // whether the platform could not be reached
 }

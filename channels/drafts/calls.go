@@ -18,7 +18,7 @@ type draftCall struct {
 	id, text string
 	length   int // the length of the model's text so far, in characters
 	growth   channels.Growth
-	unknown  bool // before the call: find out whether an earlier process has posted the draft
+	unknown  bool // whether to find out if the draft was posted, instead of showing it
 	closing  bool // whether this is the edit that closes the draft of a turn without an answer
 }
 
@@ -227,8 +227,9 @@ func (d *Drafts) handleEditResult(work context.Context, one draftCall, part chan
 	}
 }
 
-// handleDraftError handles an error from the platform: it pauses the chat for as long as the platform asks, and
-// closes a draft that can't be edited.
+// handleDraftError handles an error from the platform: it pauses the chat for as long
+// as the platform asks, and plans another call or, if the platform refuses the draft,
+// closes it.
 func (d *Drafts) handleDraftError(one draftCall, fault *channels.SendError) {
 	d.log.Info("draft was not shown", slog.String("turn", one.turn),
 		slog.String("fault", string(fault.Fault)), slog.String("code", fault.Code))

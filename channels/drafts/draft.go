@@ -80,7 +80,7 @@ func newDraft(turn string, to bus.Address) *draft {
 
 // apply updates the draft with an event from its turn.
 func (x *draft) apply(e bus.Event) {
-	x.phase = turnRuns // the turn was parked and has continued
+	x.phase = turnRuns // if the turn was parked, it has continued
 	switch e.Type {
 	case bus.TurnStart:
 		x.blocks, x.omitted, x.openBlock = nil, 0, -1

@@ -26,8 +26,8 @@ const (
 	dialTimeout  = 20 * time.Second
 	beginTimeout = 60 * time.Second // the maximum time from dialing until the session has begun
 	writeTimeout = 10 * time.Second
-	// maxHeartbeatGrace is how long after a heartbeat was due a connection that delivers nothing is considered
-	// dead.
+	// maxHeartbeatGrace is the longest time for which a connection may deliver nothing
+	// after a heartbeat was due; after that it counts as dead.
 	maxHeartbeatGrace = 10 * time.Second
 	maxFrame          = 64 << 20 // the maximum size of a frame in bytes; a large server is described in one frame
 )
@@ -169,7 +169,7 @@ func (c *connection) setReadDeadline(limit time.Time) error {
 func (c *connection) read() (frame, error) {
 	_, data, err := c.conn.ReadMessage()
 	if err != nil {
-		return frame{}, err //nolint:wrapcheck // refused reads it
+		return frame{}, err //nolint:wrapcheck // closeError reads it
 	}
 	var f frame
 	if json.Unmarshal(data, &f) != nil {

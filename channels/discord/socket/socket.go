@@ -237,8 +237,9 @@ func (s *Socket) reportReached(ctx context.Context) {
 	}
 }
 
-// forgetSession makes the next connection begin a new session, after one to five seconds, as Discord requires after
-// it has ended a session.
+// forgetSession makes the next connection begin a new session. Discord requires a wait
+// of one to five seconds for that; the wait is shorter if several sessions may be begun
+// at once.
 func (s *Socket) forgetSession() {
 	s.session = session{}
 	s.nextSessionAt = time.Now().Add((time.Second + rand.N(4*time.Second)) / time.Duration(s.atOnce))
