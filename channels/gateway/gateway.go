@@ -139,9 +139,9 @@ const (
 	refuseEvery   = 5 * time.Minute // the minimum time between two refusals to a stranger in a private chat
 	whisperEvery  = time.Hour       // the minimum time between two whispered refusals to a stranger in a group
 	explainEvery  = time.Minute     // the minimum time between two explanations at an address
-	guessEvery    = 2 * time.Second
-	noteChatEvery = time.Hour // the minimum time between two records of an address; the record may have been erased in between
-	maxPanics     = 3
+	guessEvery    = 2 * time.Second // the minimum time between two attempts of a person at an owner's code
+	noteChatEvery = time.Hour       // the minimum time between two records of an address; the record may have been erased in between
+	maxPanics     = 3               // the number of panics after which a message is given up
 )
 
 // A receiver is a Gateway at work, together with what it remembers in memory.
@@ -177,7 +177,8 @@ func newReceiver(g *Gateway) *receiver {
 	pace := pacing.New(g.Name, g.Channel.Limits(), g.Events)
 	return &receiver{
 		Gateway: g, pace: pace,
-		// A flood of strangers causes one message a second; below that rate, each stranger is answered immediately.
+		// After the first 30, a flood of strangers causes at most one message a second.
+		// Strangers who come more slowly are answered immediately.
 		toStrangers:     newAutoReplier(g.Channel, g.Now, pace, rate.NewLimiter(1, 30)),
 		toAdmitted:      newAutoReplier(g.Channel, g.Now, pace, rate.NewLimiter(10, 30)),
 		codeRate:        rate.NewLimiter(10, 30),
@@ -264,9 +265,10 @@ func (d *receiver) handle(ctx context.Context, in bus.Inbound) error {
 	return d.publish(ctx, in)
 }
 
-// redeemOwnerCode makes a person an owner if they say an owner's code in a private chat, and reports whether it
-// did. The number of attempts is limited, for each person and for all together; a wrong code is treated like any
-// other message.
+// redeemOwnerCode makes a person an owner if they say an owner's code in a private
+// chat, and reports whether it did. If the settings name owners, codes have no effect.
+// The number of attempts is limited, for each person and for all together; a wrong code
+// is treated like any other message.
 func (d *receiver) redeemOwnerCode(ctx context.Context, in bus.Inbound) (bool, error) {
 	code := ownerCode(in.Text)
 	if in.Group || code == "" || len(d.Gate.settings().Owners) > 0 {

@@ -19,7 +19,7 @@ const (
 	removeCommand = "remove" // with the person, CHANNEL:USER
 )
 
-// A ownerDecision is an owner's decision about a person.
+// An ownerDecision is an owner's decision about a person.
 type ownerDecision struct{ command, about string }
 
 // result returns the decision in the word that the audit uses.

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// maxRecent is the maximum number of people or chats that are remembered in memory.
+// maxRecent is the maximum number of keys that one recentKeys remembers.
 const maxRecent = 4096
 
 // A recentKeys remembers keys for a while, each with the time at which it was added. It holds at most maxRecent

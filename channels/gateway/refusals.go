@@ -29,7 +29,7 @@ type Refusal struct {
 	// business who wrote it.
 	Person  string
 	At      bus.Address
-	Session string // the session that has no room; "" under any other rule
+	Session string // the session that has no room for it, under RuleFull and RuleTooLong; otherwise ""
 }
 
 // How many refusals are logged at the level Info: per second, and in a burst. A stranger can send as many messages

@@ -34,8 +34,8 @@ func Person(agent string) string { return Name + ":" + agent }
 const NothingToReport = "HEARTBEAT_OK"
 
 const (
-	lookEvery   = time.Minute // how often the settings are checked for changes
-	maxFile     = 32 << 10
+	lookEvery   = time.Minute        // how often the settings are checked for changes
+	maxFile     = 32 << 10           // the maximum size of the checklist, in bytes
 	failureNote = "heartbeat_failed" // the subject under which the book notes the last failure that people were told about
 )
 
@@ -117,8 +117,9 @@ func (d *Service) Run(ctx context.Context) error {
 	}
 }
 
-// beat publishes the checklist to the agent for a time slot, if there is a checklist, if the agent has finished the
-// previous one, and if the day's budget is not used up.
+// beat publishes the checklist to the agent for a time slot, if there is something in
+// it, if the agent is ready and has finished the previous one, and if the day's budget
+// is not used up.
 func (d *Service) beat(ctx context.Context, c Settings, slot time.Time) error {
 	list, err := readChecklist(c.File)
 	if err != nil || list == "" {
@@ -168,7 +169,8 @@ func messageText(list string) string {
 		"If there is nothing, answer with " + NothingToReport + " and no other word: then nobody is disturbed.\n\n" + list
 }
 
-// readChecklist returns the text of the checklist; "" if it contains only headings and comments, or does not exist.
+// readChecklist returns the text of the checklist; "" if it contains only headings and
+// comments. A file that does not exist is an error.
 func readChecklist(file string) (string, error) {
 	f, err := os.Open(file)
 	if err != nil {

@@ -112,7 +112,7 @@ func (telegramDialect) writeBareLink(b *strings.Builder, s document.Span) {
 	b.WriteString(escapeHTML(s.Text))
 }
 
-// escapeHTML writes & < > as entities.
+// escapeHTML writes & < > " as entities.
 func escapeHTML(s string) string { return escape(s, `&<>"`) }
 
 // escape returns s in which the given characters, some of & < > ", are replaced by entities.

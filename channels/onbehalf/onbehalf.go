@@ -97,8 +97,9 @@ func (s *Sender) Send(ctx context.Context, r message.Request) error {
 	return nil
 }
 
-// isKnownByName reports whether the person who has a message sent was admitted by name, or as a member of the
-// workspace. If anybody may talk to the bot, that person is a stranger to the people who read the message.
+// isKnownByName reports whether the person who has a message sent owns the bot, or was
+// admitted by name or as a member of the workspace. Anybody else is a stranger to the
+// people who read the message.
 func (s *Sender) isKnownByName(r message.Request) bool {
 	channel, _, _ := strings.Cut(r.Person, ":")
 	return r.Owner || s.cfg.KnowsPeople(channel)

@@ -38,7 +38,7 @@ type Request struct {
 	// Subject links the request to earlier messages of the same origin: see bus.Outbound.
 	Subject string
 	Expires time.Time // zero means never
-	Urgent  bool      // whether it may exceed the cap of a mailbox, by bus.UrgentBeyond messages
+	Urgent  bool      // whether it may exceed the cap of a mailbox, by at most bus.UrgentBeyond messages
 	NoBound bool      // whether an urgent request may exceed the cap by any number of messages
 	// Key is the Idempotency-Key, by which a repeated request is recognized; "" if there is none. Digest is a hash
 	// of the whole request: the same key with another digest causes channels.ErrOtherBody.
@@ -108,10 +108,11 @@ func (e *FullError) Unwrap() error {
 	return bus.ErrFull
 }
 
-// Accept records a request and publishes it to each destination. When it returns nil, all of that is durable. If
-// the same request comes again under the same key, it is published again under the same ids, and the result is the
-// same except for the messages' states, which are the current ones. A request that has expired is recorded as
-// failed, and not published.
+// Accept records a request and publishes it to each destination. When it returns nil,
+// all of that is durable. If the same request comes again under the same key, it is
+// published again under the same ids, and the result is the same except for the
+// messages' states, which are the current ones. A request that has expired is recorded
+// but not published, and its state is failed.
 //
 // Mailboxes have no transaction in common, so if there are several destinations, only some of them may be full. The
 // request is then accepted for the others, and the *FullError (a bus.ErrFull) names those that are full. Other
@@ -143,8 +144,9 @@ func (o *Outbox) Accept(ctx context.Context, r Request) (Status, error) {
 	return queuedStatus(p), nil
 }
 
-// recordAndPublishIfPossible records a request as Record does. If the book can do so, and the request has only one
-// message, which is not urgent, it publishes the message in the same write; it reports whether it did.
+// recordAndPublishIfPossible records a request as Record does. If the book can do so,
+// and the request has only one message, which is not urgent and has no file, it
+// publishes the message in the same write. published reports whether it did.
 func (o *Outbox) recordAndPublishIfPossible(ctx context.Context, r Request, to []bus.Address) (known channels.Submission, published bool, err error) {
 	p := o.submission(r, to)
 	book, able := o.Book.(channels.SubmissionPublisher)

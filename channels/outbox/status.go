@@ -184,7 +184,7 @@ func failure(s channels.Send) *bus.Failure {
 	return nil
 }
 
-// refusal returns one of these codes with its explanation in words.
+// refusal returns a code with its explanation in words.
 func refusal(code string) *bus.Failure {
 	f := &bus.Failure{Code: code}
 	switch code {

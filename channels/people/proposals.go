@@ -27,14 +27,14 @@ func (d *Commands) Propose(ctx context.Context, session string, covers int64) er
 	if err != nil || len(all) == 0 { // they were erased
 		return err
 	}
-	out := d.shown(all)
+	out := d.proposalMessage(all)
 	out.ID, out.Session = "proposed:"+all[0].ID, session
 	return d.publishTo(ctx, out)
 }
 
-// shown returns the message that shows the proposals from one part of a log, with buttons for the open ones. A later
+// proposalMessage returns the message that shows the proposals from one part of a log, with buttons for the open ones. A later
 // message replaces it.
-func (d *Commands) shown(all []channels.Proposal) bus.Outbound {
+func (d *Commands) proposalMessage(all []channels.Proposal) bus.Outbound {
 	at := all[0].At
 	out := bus.Outbound{To: at, Subject: "proposals " + all[0].ID}
 	var b strings.Builder
@@ -148,7 +148,7 @@ func (d *Commands) showDecided(ctx context.Context, in bus.Inbound, p channels.P
 	if err != nil || len(all) == 0 {
 		return err
 	}
-	out := d.shown(all)
+	out := d.proposalMessage(all)
 	out.ID = bus.DerivedID(in.ID, "#"+p.ID)
 	return d.publishTo(ctx, out)
 }

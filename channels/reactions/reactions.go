@@ -26,7 +26,7 @@ type Reactions struct {
 	pauses  Pauses
 
 	mu     sync.Mutex
-	causes map[string][]string // by turn: the messages of each turn that ended recently
+	causes map[string][]string // by turn: the messages of turns with several messages that ended recently
 }
 
 // Pauses remembers the pauses that the platform has asked for.

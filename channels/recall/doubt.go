@@ -11,7 +11,7 @@ import (
 	"parley/sessions/search/sight"
 )
 
-// A entryID identifies an entry by its session and number.
+// An entryID identifies an entry by its session and number.
 type entryID struct {
 	session string
 	n       int64

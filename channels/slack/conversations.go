@@ -88,7 +88,7 @@ func (cs *conversations) ReplyAddress(ctx context.Context, to bus.Address, id st
 // membersPages is the maximum number of pages of members that are read, each with a thousand members.
 const membersPages = 50
 
-// IsIn implements channels.Historian: it reports whether a person is a member of a chat.
+// IsIn implements channels.Roster: it reports whether a person is a member of a chat.
 func (cs *conversations) IsIn(ctx context.Context, chat, person string) (bool, error) {
 	_, user, _ := strings.Cut(person, ":")
 	cursor := ""
