@@ -30,7 +30,7 @@ func newClient() *http.Client {
 	if standard, ok := http.DefaultTransport.(*http.Transport); ok {
 		t := standard.Clone()
 		t.MaxIdleConns, t.MaxIdleConnsPerHost = 128, 128
-		t.IdleConnTimeout = 45 * time.Second // shorter than servers': a POST on a connection that is closing has an unknown outcome
+		t.IdleConnTimeout = 45 * time.Second // before servers close connections: a POST on a connection that is closing has an unknown outcome
 		// Over HTTP/2, a connection that breaks would fail every call in flight.
 		t.ForceAttemptHTTP2 = false
 		t.Protocols = new(http.Protocols)
@@ -160,7 +160,7 @@ func asRepeatable(e *channels.SendError) *channels.SendError {
 type retryWait struct {
 	series backoff.Series
 	most   time.Duration // the longest wait; 0 means maxSlackWait
-	strict bool          // whether most also limits the wait that an error from Slack asks for
+	strict bool          // whether most stays the limit after an error from Slack; otherwise maxSlackWait is the limit then
 }
 
 const (

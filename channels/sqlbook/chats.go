@@ -83,12 +83,12 @@ func (c *chats) Assign(ctx context.Context, chat channels.Chat) error {
 
 // SessionAt implements channels.Chats: it reads the session from the chat's row.
 func (c *chats) SessionAt(ctx context.Context, at bus.Address) (string, error) {
-	return c.sessionBy(ctx, `SELECT session FROM chats WHERE channel = ? AND chat = ? AND thread = ?`, at.Channel, at.Chat, at.Thread)
+	return c.queryText(ctx, `SELECT session FROM chats WHERE channel = ? AND chat = ? AND thread = ?`, at.Channel, at.Chat, at.Thread)
 }
 
 // ChatOfThread returns the chat that contains the thread with that id on a channel; "" if none is known.
 func (c *chats) ChatOfThread(ctx context.Context, channel, thread string) (chat string, err error) {
-	return c.sessionBy(ctx, `SELECT chat FROM chats WHERE channel = ? AND thread = ? AND thread <> '' LIMIT 1`, channel, thread)
+	return c.queryText(ctx, `SELECT chat FROM chats WHERE channel = ? AND thread = ? AND thread <> '' LIMIT 1`, channel, thread)
 }
 
 // AloneAt implements channels.Chats: it reads the chat's first row that is not a group's.
@@ -121,12 +121,13 @@ func (c *chats) ChatAt(ctx context.Context, at bus.Address) (chat channels.Chat,
 
 // SessionOf implements channels.Chats: it finds the sent part with that id, and returns the session of its send.
 func (c *chats) SessionOf(ctx context.Context, at bus.Address, message string) (string, error) {
-	return c.sessionBy(ctx, `SELECT s.session FROM parts p JOIN sends s ON s.id = p.send
+	return c.queryText(ctx, `SELECT s.session FROM parts p JOIN sends s ON s.id = p.send
 		WHERE p.platform_id = ? AND p.platform_id <> '' AND s.channel = ? AND s.chat = ? AND s.session <> '' LIMIT 1`, message, at.Channel, at.Chat)
 }
 
-// sessionBy returns the session that a query finds; "" if it finds none.
-func (c *chats) sessionBy(ctx context.Context, query string, args ...string) (session string, err error) {
+// queryText returns the one text that a query finds, such as a session; "" if it finds
+// none.
+func (c *chats) queryText(ctx context.Context, query string, args ...string) (session string, err error) {
 	err = c.db.Read.QueryRowContext(ctx, query, textArgs(args...)...).Scan(&session)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", nil

@@ -12,7 +12,8 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// Old rows are deleted from a growing table at every pruneEvery-th write to it, at most pruneLimit of them.
+// Old sends and submissions are deleted at every pruneEvery-th new one, and old asks at
+// every new ask: at most pruneLimit rows each time.
 const (
 	pruneEvery = 256
 	pruneLimit = 512

@@ -10,14 +10,15 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// schemaCursors adds the table that says how far each chat has been read.
+// schemaCursors adds the table that says how far each chat, or a whole
+// channel, has been read.
 const schemaCursors = `
 CREATE TABLE cursors (
 	place  TEXT PRIMARY KEY,
 	cursor TEXT NOT NULL
 )`
 
-// cursors stores how far each chat has been read.
+// cursors stores how far each chat, or a whole channel, has been read.
 type cursors struct{ db *sqldb.DB }
 
 // Cursor returns how far the chat at an address has been read, as last stored by SetCursor; "" if it has stored
