@@ -84,7 +84,7 @@ type api struct {
 	isOfficialServer bool   // whether the server is DefaultAPIURL
 	http             *http.Client
 	library          *bot.Bot
-	reached          channels.Reachability // whether the last call other than getUpdates reached Telegram
+	reached          channels.Reachability // whether the last check, send or setting of the webhook reached Telegram
 	log              *slog.Logger          // names the channel
 }
 

@@ -13,10 +13,11 @@ import (
 // not asked to hold a poll open: it would answer immediately, with the updates that are not stored yet.
 const maxStuckWait = time.Second
 
-// A backlog holds the updates that Telegram has delivered and that have not been handled yet. Telegram keeps them
-// as well: it delivers at most a hundred, starting with the first one of them, which also limits the backlog. A
-// chat whose message can't be stored does not delay other chats until a hundred updates have come after that
-// message.
+// A backlog holds the updates that Telegram has delivered and that have not been
+// handled yet. Telegram keeps them as well: each poll gets at most a hundred updates,
+// counted from the first one in the backlog, so the backlog never holds more than that.
+// A chat whose message can't be stored does not delay other chats until a hundred
+// updates have come after that message.
 type backlog struct {
 	publisher *publisher
 	handling  sync.WaitGroup // one goroutine for each chat in waiting

@@ -31,7 +31,7 @@ const (
 // A pollReceiver receives by long polling.
 type pollReceiver struct {
 	*api
-	isPolling    atomic.Bool           // whether polls show that Telegram can be reached
+	isPolling    atomic.Bool           // whether this process polls, so that polls show whether Telegram can be reached
 	reachability channels.Reachability // whether the last getUpdates reached Telegram
 }
 

@@ -101,7 +101,7 @@ type Handler struct {
 	recent *recentNotifications
 }
 
-// New makes the handler of a webhook. It fails only if the template is wrong.
+// New makes the handler of a webhook. It fails only if one of its templates is wrong.
 func New(c Config) (*Handler, error) {
 	if c.Now == nil {
 		c.Now = time.Now
