@@ -101,8 +101,8 @@ func (g *Guard) addressedParts(to tools.Chat) []part {
 	return []part{{text: named}}
 }
 
-// subjectOfURL returns a URL in the one form in which it is fetched, of the many in which it can be written. A URL
-// that cannot be fetched has no such form, and is denied.
+// subjectOfURL returns a URL in a single form, of the many in which it can be written.
+// A URL that cannot be fetched is denied.
 func subjectOfURL(raw string) subject {
 	u, err := target.Parse(raw)
 	if err != nil {

@@ -17,7 +17,7 @@ func isUsual(dir fs.FS, name string) bool {
 	if base == "venv" || base == "env" {
 		return exists(dir, name+"/pyvenv.cfg")
 	}
-	return slices.ContainsFunc(tellsOf(base), func(file string) bool { return exists(dir, path.Join(path.Dir(name), file)) })
+	return slices.ContainsFunc(markerFiles(base), func(file string) bool { return exists(dir, path.Join(path.Dir(name), file)) })
 }
 
 // alwaysUsual returns the names of folders that people never use for their own code.
@@ -29,8 +29,9 @@ func alwaysUsual() []string {
 	}
 }
 
-// tellsOf returns the files that show, beside a folder of that name, that a program fills it.
-func tellsOf(base string) []string {
+// markerFiles returns the names of files that, beside a folder of that name, show that
+// a program fills the folder.
+func markerFiles(base string) []string {
 	switch base {
 	case "dist", "build":
 		return []string{"package.json", "pyproject.toml", "setup.py", "build.gradle", "build.gradle.kts", "CMakeLists.txt"}

@@ -47,8 +47,8 @@ func (b *Base) For(may []tools.Permission) fs.FS {
 	return b.fsys
 }
 
-// Names returns up to most of the names in the folder, the first ones in sorted order; more says that there are
-// others.
+// Names returns the first most names in the folder, in sorted order; more says that
+// there are others. It returns none if the folder cannot be read.
 func (b *Base) Names(most int) (names []string, more bool) {
 	list, err := fs.ReadDir(b.fsys, ".")
 	if err != nil {

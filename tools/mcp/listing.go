@@ -25,14 +25,14 @@ const (
 
 // A Listing is a server's answer when it was asked for its tools.
 type Listing struct {
-	Tools []pins.Tool        // the other tools, by the reason why they cannot be used
-	Left  map[string]LeftOut // the other tools, by the reason for which they cannot be used
+	Tools []pins.Tool        // the tools that can be used
+	Left  map[string]LeftOut // the other tools, by the reason why they cannot be used
 	Took  time.Duration      // the time it took to connect and to list the tools
 }
 
 // LeftOut are the tools of a server that cannot be used for a particular reason.
 type LeftOut struct {
-	Tools int
+	Tools int      // how many there are
 	Names []string // the first maxLeftNames names
 }
 

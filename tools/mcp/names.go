@@ -8,7 +8,7 @@ import (
 	"parley/tools/mcp/pins"
 )
 
-// maxName is how many characters of a tool's name model providers accept.
+// maxName is the maximum length of a tool's name that model providers accept.
 const maxName = 64
 
 // aliases returns the names under which models are shown a server's tools, in the order of the

@@ -16,7 +16,7 @@ import (
 // endTime is how long a program may take to exit by itself once its input has ended.
 const endTime = time.Second
 
-// maxSaid limits how much of a program's last output is quoted in an error, in bytes.
+// maxSaid limits how much of what a server said is quoted in an error, in bytes.
 const maxSaid = 1000
 
 // A program is the transport to a server that runs in the sandbox.

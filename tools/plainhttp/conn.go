@@ -16,7 +16,7 @@ import (
 
 const (
 	maxHeader = 1 << 20  // bytes of the header of a response
-	maxEarly  = 5        // interim (1xx) responses, such as 103
+	maxEarly  = 5        // headers that are read for one request: the response's, after those of interim (1xx) responses
 	writeRoom = 32 << 10 // bytes of a request that are sent at once
 	// earlyWait is how long to wait for a response to a request that could not be sent completely.
 	earlyWait = time.Second

@@ -34,7 +34,8 @@ type Redactor struct {
 	patterns []*regexp.Regexp
 }
 
-// A candidates holds the secrets, and the rules for tokens, that begin with the same two bytes.
+// candidates are the secrets, and the rules for tokens, that begin with the same two
+// bytes.
 type candidates struct {
 	known []string // secrets in all their encodings, the longest first
 	rules []rule

@@ -26,7 +26,7 @@ const (
 
 // The file descriptors of a supervisor, besides standard input, output and error.
 const (
-	controlFD = 3 // from the caller: a Request, then lines that say how long the command may continue; when it is closed, the command is ended
+	controlFD = 3 // from the caller: a Request, then lines that say until when the command may continue; when it is closed, the command is ended
 	reportFD  = 4 // to the caller: the Report
 )
 
@@ -49,7 +49,7 @@ type Request struct {
 	Own       bool // whether Args are arguments of this program
 	Env       []string
 	Workspace string   // "" means none
-	Folder    FolderID // which folder Workspace is; zero if only its user works in it
+	Folder    FolderID // which folder Workspace is; zero unless the caller is root
 	Dir       string   // below it
 	Writes    string   // below it: all that the command can write to; "" means all of Workspace
 	WritesAll bool
@@ -94,7 +94,7 @@ type ShownFolder struct {
 
 // A Quota limits how much a folder may contain.
 type Quota struct {
-	Bytes int64 // in blocks of 4 KiB
+	Bytes int64 // each item counts as whole blocks of 4 KiB
 	Items int   // files and folders
 }
 
@@ -161,9 +161,9 @@ const workspaceInside = "/workspace"
 // path with a link, and the command would write elsewhere.
 const insideWrites = "/job"
 
-// CommandUser is the user, and the group, that commands run as if this process is root and their
-// workspace belongs to nobody else. It is the same on every machine, because several may share a
-// filesystem, and one that systems assign to nobody.
+// CommandUser is the user, and the group, that commands run as if this process is root
+// and their workspace belongs to nobody but root. It is the same on every machine,
+// because several may share a filesystem, and one that systems assign to nobody.
 const CommandUser = 65527
 
 // ThisProgram is the path of this program, even after its file was replaced.
