@@ -64,9 +64,8 @@ type Send struct {
 	At     time.Time // when the record last changed
 }
 
-// State returns the state of the whole message: Failed, Unsure or Queued if one of its
-// parts is in that state (checked in this order; Sending counts as Queued), otherwise
-// Sent.
+// State returns the state of the whole message: Failed, Unsure or Queued if one of its parts is in that state
+// (checked in this order; Sending counts as Queued), otherwise Sent.
 func (s Send) State() string {
 	state := Sent
 	for _, p := range s.Parts {

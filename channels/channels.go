@@ -1,14 +1,12 @@
 // Package channels is the contract for reaching people: it defines what a channel is, and what the channel side of
 // the bot must remember.
 //
-// A Channel (channels.go) is one account on one chat platform. abilities.go holds
-// abilities that only some channels have; buttons.go, unaddressed.go and welcome.go
-// (for places that people open) hold three more. mention.go says which messages in
-// groups are meant for the bot. Adapters only translate; they know nothing about
-// retries, deduplication, splitting or permissions. They use commands.go (which
-// recognizes commands such as /stop), reachability.go, lease_check.go (the transport
-// for calls to their platform) and channels/backoff. book.go defines the Book, which
-// records what was sent, who was admitted, and what people were asked.
+// A Channel (channels.go) is one account on one chat platform. abilities.go holds abilities that only some channels
+// have; buttons.go, unaddressed.go and welcome.go (for places that people open) hold three more. mention.go says
+// which messages in groups are meant for the bot. Adapters only translate; they know nothing about retries,
+// deduplication, splitting or permissions. They use commands.go (which recognizes commands such as /stop),
+// reachability.go, lease_check.go (the transport for calls to their platform) and channels/backoff. book.go defines
+// the Book, which records what was sent, who was admitted, and what people were asked.
 //
 // channels/gateway publishes what people say; channels/dispatch sends what the bot says. Both use channels/pacing
 // and channels/reactions. channels/asks ends asks, by people's answers or when they expire.

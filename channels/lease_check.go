@@ -21,9 +21,8 @@ var errLeaseLost = errors.New("too late to be sent")
 // again, that it still holds the lease. It is shorter than the lease's remaining time.
 const LeasePatience = 2 * time.Second
 
-// A LeaseCheck finds out whether this process still holds the lease under which it
-// sends. CheckedAt is the time of the last check; Check checks again, and fails if the
-// lease is lost.
+// A LeaseCheck finds out whether this process still holds the lease under which it sends. CheckedAt is the time of
+// the last check; Check checks again, and fails if the lease is lost.
 type LeaseCheck struct {
 	CheckedAt time.Time
 	Check     func(context.Context) error
@@ -32,16 +31,15 @@ type LeaseCheck struct {
 // leaseCheckKey is the context key of a LeaseCheck.
 type leaseCheckKey struct{}
 
-// WithLeaseCheck returns a context for requests. A LeaseCheckedTransport uses r to
-// check the lease before it sends such a request.
+// WithLeaseCheck returns a context for requests. A LeaseCheckedTransport uses r to check the lease before it sends
+// such a request.
 func WithLeaseCheck(ctx context.Context, r LeaseCheck) context.Context {
 	return context.WithValue(ctx, leaseCheckKey{}, r)
 }
 
-// LeaseCheckedTransport wraps a transport for adapters. If the process was paused since
-// the last check of the lease, another process may hold the lease by now and send the
-// same message. So just before it sends a request, it checks the lease again if the
-// last check is too old. If the lease is lost, the request fails before anything is
+// LeaseCheckedTransport wraps a transport for adapters. If the process was paused since the last check of the
+// lease, another process may hold the lease by now and send the same message. So just before it sends a request, it
+// checks the lease again if the last check is too old. If the lease is lost, the request fails before anything is
 // sent. Requests without a body are not checked.
 func LeaseCheckedTransport(next http.RoundTripper) http.RoundTripper {
 	return leaseCheckedTransport{next: next}
@@ -157,8 +155,8 @@ func (b *leaseCheckedBody) Read(into []byte) (int, error) {
 	return b.ReadCloser.Read(into)
 }
 
-// FaultOf returns a channel's error as a SendError. A request that was not sent because
-// the lease was lost has the fault Retry; any other error becomes Unknown.
+// FaultOf returns a channel's error as a SendError. A request that was not sent because the lease was lost has the
+// fault Retry; any other error becomes Unknown.
 func FaultOf(err error) *SendError {
 	if errors.Is(err, errLeaseLost) {
 		return &SendError{Fault: Retry, Code: "late", Err: errLeaseLost}

@@ -10,9 +10,8 @@ import (
 // Before the first call, the platform counts as reached.
 type Reachability struct{ lost atomic.Bool }
 
-// Note records how a call to the platform ended. If this side canceled the
-// call, Note records nothing. The platform counts as reached if it answered
-// with a rate limit or the chat's new id, or refused just that message.
+// Note records how a call to the platform ended. If this side canceled the call, Note records nothing. The platform
+// counts as reached if it answered with a rate limit or the chat's new id, or refused just that message.
 func (c *Reachability) Note(err error) {
 	if errors.Is(err, context.Canceled) {
 		return

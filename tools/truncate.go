@@ -87,8 +87,8 @@ func quote(s string) []byte {
 	return raw
 }
 
-// A truncator cuts one result; where is the path of the file that contains the whole
-// result, for the note to the model; "" if there is none.
+// A truncator cuts one result; where is the path of the file that contains the whole result, for
+// the note to the model; "" if there is none.
 type truncator struct{ where string }
 
 // cutValue cuts compact JSON to at most most bytes; most is at least two. tail says to keep the end

@@ -48,8 +48,8 @@ func plainName(name string) string {
 	return strings.NewReplacer("_", "", "-", "", ".", "", " ", "").Replace(strings.ToLower(name))
 }
 
-// Clip keeps at most n bytes of a text, without splitting a character, and marks a cut
-// with "…". It is for errors and for people.
+// Clip keeps at most n bytes of a text, without splitting a character, and marks a cut with "…". It
+// is for errors and for people.
 func Clip(s string, n int) string {
 	if len(s) <= n {
 		return s

@@ -11,26 +11,24 @@ import (
 
 const (
 	sweepEvery = time.Minute
-	// sweepAge is how long an ask must have ended, or be past its expiry, before
-	// the sweep handles it: until then, the process that does so first of all has
-	// time.
+	// sweepAge is how long an ask must have ended, or be past its expiry, before the sweep handles it: until then,
+	// the process that does so first of all has time.
 	sweepAge = 15 * time.Second
 	// renewEvery is how often the timer of each open ask is published again, because a bus that lost its data has
 	// lost the timers too.
 	renewEvery = time.Hour
 )
 
-// Run makes up for what was interrupted or lost, until ctx is done: it tells
-// sessions how their asks ended, ends asks that have expired, and publishes the
-// timers of open asks again. Any number of processes may run it at the same time.
+// Run makes up for what was interrupted or lost, until ctx is done: it tells sessions how their asks ended, ends
+// asks that have expired, and publishes the timers of open asks again. Any number of processes may run it at the
+// same time.
 func (d *Service) Run(ctx context.Context) error {
 	d.runSweeps(ctx)
 	return nil
 }
 
-// Fire handles a timer of the kind bus.AskTimer: it ends the ask if the ask has
-// expired. If the ask is still open, because the clocks differ, it returns the
-// time after which the timer should fire again.
+// Fire handles a timer of the kind bus.AskTimer: it ends the ask if the ask has expired. If the ask is still open,
+// because the clocks differ, it returns the time after which the timer should fire again.
 func (d *Service) Fire(ctx context.Context, t bus.Timer) (again time.Duration, err error) {
 	ask, err := d.expire(ctx, t.ID)
 	if err == nil && ask.State == bus.AskOpen { // the clocks differ

@@ -23,8 +23,7 @@ type UsageReporter struct {
 	// Linked returns everybody who is known to be the same person as this one, on this and other channels; nobody
 	// if there are no others.
 	Linked func(ctx context.Context, person string) ([]string, error)
-	// Caps returns how much models may cost now. The function is nil if no price is
-	// known.
+	// Caps returns how much models may cost now. The function is nil if no price is known.
 	Caps func() Caps
 	// Budget says what is reserved, and how much of each cap is used.
 	Budget Budget

@@ -7,13 +7,11 @@
 // The id of an answer begins with the id of the message that it answers and "#". That is how the console
 // distinguishes answers from other messages.
 //
-// The files, in reading order: console.go is the channel; talk.go holds a conversation
-// at a terminal, once.go asks a single question; screen.go shows turns, request.go asks
-// whether tool calls may run, window.go and prompt.go are the lower end of the
-// terminal, with the line that is being typed, growing.go decides which part of an
-// unfinished text is printed, pane.go draws; status.go says what a turn has used,
-// completion.go completes commands and file names, size.go follows the terminal's size;
-// clean.go removes characters that a terminal would act on.
+// The files, in reading order: console.go is the channel; talk.go holds a conversation at a terminal, once.go asks
+// a single question; screen.go shows turns, request.go asks whether tool calls may run, window.go and prompt.go are
+// the lower end of the terminal, with the line that is being typed, growing.go decides which part of an unfinished
+// text is printed, pane.go draws; status.go says what a turn has used, completion.go completes commands and file
+// names, size.go follows the terminal's size; clean.go removes characters that a terminal would act on.
 package console
 
 import (
@@ -132,10 +130,9 @@ func New(cfg Config) (*Channel, error) {
 // Limits returns only the dialect: a terminal scrolls, and so limits no text.
 func (c *Channel) Limits() channels.Limits { return channels.Limits{Dialect: markup.Markdown} }
 
-// Receive publishes what is typed. It returns io.EOF when the person ends the
-// conversation or the single message has been answered, an error that wraps ErrFailed
-// if that message gets no answer, nil when ctx is done, and another error if it can't
-// read or print.
+// Receive publishes what is typed. It returns io.EOF when the person ends the conversation or the single message
+// has been answered, an error that wraps ErrFailed if that message gets no answer, nil when ctx is done, and
+// another error if it can't read or print.
 //
 // It waits for the goroutines that it started, except for a read of In, which nothing can interrupt.
 func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus.Inbound) error) error {

@@ -8,10 +8,9 @@ import (
 	"unicode"
 )
 
-// A growing is an unfinished passage. Its beginning is printed while the rest grows:
-// whole Markdown blocks as soon as the next one has begun, and whole lines of a block
-// that is longer than the room for it. Each byte of the text is printed once, so
-// nothing is missing or printed twice.
+// A growing is an unfinished passage. Its beginning is printed while the rest grows: whole Markdown blocks as soon
+// as the next one has begun, and whole lines of a block that is longer than the room for it. Each byte of the text
+// is printed once, so nothing is missing or printed twice.
 type growing struct {
 	passage
 	printed int    // how many bytes of the text have been printed
@@ -156,10 +155,9 @@ func indented(line string) (inner string, deep bool) {
 	return inner, deep
 }
 
-// blocksEnd returns the length of the longest beginning of a Markdown text that
-// consists of finished blocks; 0 if there is none. A code block outside of lists is
-// finished when its closing mark has come, any other block when the next one has begun.
-// fence is the mark of the code block in which the text begins.
+// blocksEnd returns the length of the longest beginning of a Markdown text that consists of finished blocks; 0 if
+// there is none. A code block outside of lists is finished when its closing mark has come, any other block when the
+// next one has begun. fence is the mark of the code block in which the text begins.
 func blocksEnd(text, fence string) (end int) {
 	list, inList, empty := false, false, false // whether we are in a list, in code inside a list, and after an empty line
 	at := 0

@@ -19,8 +19,8 @@ import (
 // before the answer was sent, but may arrive later.
 const eventLag = time.Second
 
-// askOnce publishes the message in Config.Once, or all of In if that is empty, and
-// returns when the answer has been printed or it is certain that there will be none.
+// askOnce publishes the message in Config.Once, or all of In if that is empty, and returns when the answer has been
+// printed or it is certain that there will be none.
 func (c *Channel) askOnce(ctx context.Context, publish func(context.Context, bus.Inbound) error) error {
 	text := c.cfg.Once
 	if text == "" {
@@ -53,8 +53,8 @@ func (c *Channel) askOnce(ctx context.Context, publish func(context.Context, bus
 	}
 }
 
-// readAll reads In to the end, and fails if In is longer than the longest allowed
-// message. It returns "" if ctx ends first.
+// readAll reads In to the end, and fails if In is longer than the longest allowed message. It returns "" if ctx
+// ends first.
 func readAll(ctx context.Context, in io.Reader) (string, error) {
 	type all struct {
 		text []byte
@@ -79,8 +79,7 @@ func readAll(ctx context.Context, in io.Reader) (string, error) {
 	}
 }
 
-// An answerWaiter waits for the answer to one message and prints it to out; it prints
-// other messages to err.
+// An answerWaiter waits for the answer to one message and prints it to out; it prints other messages to err.
 type answerWaiter struct {
 	session  string
 	json     bool
@@ -114,8 +113,8 @@ func (o *answerWaiter) expect(id string, command bool) {
 	o.turns[id] = true
 }
 
-// handleEvent records that a turn has ended. It makes Receive return if the message's
-// turn waits for people, or has ended without sending anything.
+// handleEvent records that a turn has ended. It makes Receive return if the message's turn waits for people, or has
+// ended without sending anything.
 func (o *answerWaiter) handleEvent(e bus.Event) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

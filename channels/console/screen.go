@@ -401,9 +401,8 @@ func (s *screen) waitForEvents(ctx context.Context, part channels.Part) {
 	}
 }
 
-// A plainOutput is a display for output that does not go to a terminal. It prints
-// finished passages without rendering them. It leaves out dimmed ones, such as the
-// model's thinking, which could be mistaken for the answer.
+// A plainOutput is a display for output that does not go to a terminal. It prints finished passages without
+// rendering them. It leaves out dimmed ones, such as the model's thinking, which could be mistaken for the answer.
 type plainOutput struct {
 	mu      sync.Mutex
 	out     io.Writer

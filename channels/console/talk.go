@@ -26,9 +26,8 @@ func terminalFD(stream any) (int, bool) {
 	return fd, term.IsTerminal(fd)
 }
 
-// terminalSize returns the terminal's size; false if a window can't be drawn, because
-// In or Out is no terminal, or the terminal does not know its size (a serial line) or
-// can't move its cursor.
+// terminalSize returns the terminal's size; false if a window can't be drawn, because In or Out is no terminal, or
+// the terminal does not know its size (a serial line) or can't move its cursor.
 func (c *Channel) terminalSize() (width, height int, ok bool) {
 	fd, shown := terminalFD(c.cfg.Out)
 	if _, typed := terminalFD(c.cfg.In); !typed || !shown || os.Getenv("TERM") == "dumb" {
@@ -38,11 +37,9 @@ func (c *Channel) terminalSize() (width, height int, ok bool) {
 	return width, height, err == nil && width > 0 && height > 0
 }
 
-// makesLinks reports, based on environment variables, whether the terminal turns the
-// escape sequence for hyperlinks into links; a terminal can't be asked. It returns
-// false inside a program such as tmux, which may not pass the sequence on.
-// FORCE_HYPERLINK overrides all this, as it does in other programs; only NO_COLOR is
-// stronger.
+// makesLinks reports, based on environment variables, whether the terminal turns the escape sequence for hyperlinks
+// into links; a terminal can't be asked. It returns false inside a program such as tmux, which may not pass the
+// sequence on. FORCE_HYPERLINK overrides all this, as it does in other programs; only NO_COLOR is stronger.
 func makesLinks(getenv func(string) string) bool {
 	if getenv("NO_COLOR") != "" { // then nothing is sent except what moves the cursor
 		return false
@@ -101,9 +98,8 @@ func (c *Channel) openTerminal(ctx context.Context) (t keyboard, leave func()) {
 	}
 }
 
-// publishTyped publishes each typed line that it does not carry out itself. Ctrl-C
-// publishes /stop while an answer is expected; a second Ctrl-C, or one while no answer
-// is expected, ends the conversation.
+// publishTyped publishes each typed line that it does not carry out itself. Ctrl-C publishes /stop while an answer
+// is expected; a second Ctrl-C, or one while no answer is expected, ends the conversation.
 func (c *Channel) publishTyped(ctx context.Context, publish func(context.Context, bus.Inbound) error, t keyboard) error {
 	stopping := false
 	for {

@@ -17,10 +17,9 @@ import (
 	"parley/channels/markup"
 )
 
-// A window is the lower end of a terminal: what the turn is doing now, below it a line
-// that says what is going on, and the line that is being typed. Whatever is finished is
-// printed above the window and stays. The window gets smaller only by as many rows as
-// are printed above it: otherwise the terminal would be left with empty rows.
+// A window is the lower end of a terminal: what the turn is doing now, below it a line that says what is going on,
+// and the line that is being typed. Whatever is finished is printed above the window and stays. The window gets
+// smaller only by as many rows as are printed above it: otherwise the terminal would be left with empty rows.
 type window struct {
 	program  *tea.Program
 	markdown *markup.Renderer

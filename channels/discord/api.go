@@ -81,6 +81,6 @@ func (c *api) Check(ctx context.Context) (Account, error) {
 // Connected reports whether the last call reached Discord.
 func (c *api) Connected() bool { return c.reachability.Connected() }
 
-// callTimeout limits one call to the REST API. Sending a file may take longer. Check,
-// and what the examiner asks about the account, have only the limits of their callers.
+// callTimeout limits one call to the REST API. Sending a file may take longer. Check, and what the examiner asks
+// about the account, have only the limits of their callers.
 const callTimeout = 30 * time.Second

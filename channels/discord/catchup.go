@@ -299,9 +299,8 @@ func (u *catchUp) handleReadError(ctx context.Context, l *lane, from uint64, err
 	return lasts
 }
 
-// readPage reads one page of a channel's history after the message id from, oldest
-// message first. It retries until patience has passed; Discord's rate limit alone never
-// makes it give up.
+// readPage reads one page of a channel's history after the message id from, oldest message first. It retries until
+// patience has passed; Discord's rate limit alone never makes it give up.
 func (u *catchUp) readPage(ctx context.Context, id string, from uint64) ([]*message, error) {
 	wait, began := new(retryWait), time.Now()
 	for {

@@ -142,9 +142,8 @@ func (d *directory) roleName(id string) string {
 	return d.roles[id]
 }
 
-// findPlace returns the place with that id; if it does not know the place, it asks
-// Discord. If Discord refuses to describe the place, findPlace assumes that it is a
-// server's channel.
+// findPlace returns the place with that id; if it does not know the place, it asks Discord. If Discord refuses to
+// describe the place, findPlace assumes that it is a server's channel.
 func (d *directory) findPlace(ctx context.Context, id string) (place, error) {
 	d.mu.Lock()
 	p, ok := d.places[id]

@@ -115,9 +115,8 @@ func (e *examiner) LackingRights(ctx context.Context) ([]LackOfRights, error) {
 // maxExamined is the maximum number of channels that one call asks Discord about.
 const maxExamined = 100
 
-// LackingRightsIn returns those of the first maxExamined channels and threads that
-// withhold a permission that the bot needs; a channel may withhold what its server
-// grants. It fails as Check does.
+// LackingRightsIn returns those of the first maxExamined channels and threads that withhold a permission that the
+// bot needs; a channel may withhold what its server grants. It fails as Check does.
 func (e *examiner) LackingRightsIn(ctx context.Context, ids []string) (all []LackOfRights, err error) {
 	me, err := e.Check(ctx)
 	if err != nil {
@@ -189,9 +188,8 @@ func (e *examiner) lackingRightsInOne(ctx context.Context, me, id string, guilds
 	return lack, nil
 }
 
-// ThreadsAmong returns those of the first maxExamined channels that are threads or
-// posts in a forum, each with the id of the channel that it belongs to. It leaves out
-// channels that the bot can't see. It fails as Check does.
+// ThreadsAmong returns those of the first maxExamined channels that are threads or posts in a forum, each with the
+// id of the channel that it belongs to. It leaves out channels that the bot can't see. It fails as Check does.
 func (e *examiner) ThreadsAmong(ctx context.Context, ids []string) (parents map[string]string, err error) {
 	parents = map[string]string{}
 	for _, id := range ids[:min(len(ids), maxExamined)] {

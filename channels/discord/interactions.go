@@ -19,8 +19,8 @@ import (
 	"parley/tools/plainjson"
 )
 
-// deferredTimeout is how long publishing an interaction is retried. It is shorter than
-// the 15 minutes for which Discord waits for the answer after it has been told to wait.
+// deferredTimeout is how long publishing an interaction is retried. It is shorter than the 15 minutes for which
+// Discord waits for the answer after it has been told to wait.
 const deferredTimeout = 10 * time.Minute
 
 // An interaction is something that a person did other than writing a message: pressing a button, or giving a slash

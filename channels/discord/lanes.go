@@ -37,8 +37,8 @@ type lanes struct {
 // newLanes makes an empty set of lanes in which up to room items may wait.
 func newLanes(room int) *lanes { return &lanes{maxWaiting: room, byID: map[string]*lane{}} }
 
-// add puts an item into its channel's lane. If no more items may wait, it drops the
-// item: a message is read from history later, anything else is lost.
+// add puts an item into its channel's lane. If no more items may wait, it drops the item: a message is read from
+// history later, anything else is lost.
 func (s *lanes) add(ctx context.Context, n *laneItem) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

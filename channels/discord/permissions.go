@@ -12,8 +12,8 @@ import (
 	"parley/channels"
 )
 
-// IsIn implements channels.Roster: a person is in a channel of a server if they may see
-// the channel and read its history.
+// IsIn implements channels.Roster: a person is in a channel of a server if they may see the channel and read its
+// history.
 func (h *historian) IsIn(ctx context.Context, chat, person string) (bool, error) {
 	_, user, _ := strings.Cut(person, ":")
 	var where discordgo.Channel
@@ -33,9 +33,8 @@ func (h *historian) IsIn(ctx context.Context, chat, person string) (bool, error)
 	return err == nil && permissionsOf(user, &guild, &where, &who)&needed == needed, err
 }
 
-// IsClosed implements channels.ThreadAccess: it reports whether only people who were
-// invited can read a thread. Anything that isn't known to be a public thread counts as
-// closed.
+// IsClosed implements channels.ThreadAccess: it reports whether only people who were invited can read a thread.
+// Anything that isn't known to be a public thread counts as closed.
 func (h *historian) IsClosed(ctx context.Context, at bus.Address) (bool, error) {
 	p, err := h.directory.findPlace(ctx, at.Thread)
 	return p.Type != discordgo.ChannelTypeGuildPublicThread && p.Type != discordgo.ChannelTypeGuildNewsThread, err

@@ -148,9 +148,8 @@ func (p *position) saveRegularly(ctx context.Context, every time.Duration) {
 	}
 }
 
-// save saves the gaps, then the cursor if it has moved. It does not save a lower
-// cursor, which occurs when history is read again, unless the newest message is lower
-// too (see noteHeard).
+// save saves the gaps, then the cursor if it has moved. It does not save a lower cursor, which occurs when history
+// is read again, unless the newest message is lower too (see noteHeard).
 func (p *position) save(ctx context.Context) {
 	to := p.cursor()
 	if !p.saveGaps(ctx) {

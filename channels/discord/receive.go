@@ -20,9 +20,8 @@ import (
 const intents = discordgo.IntentGuilds | discordgo.IntentGuildMessages | discordgo.IntentGuildMessageReactions |
 	discordgo.IntentDirectMessages | discordgo.IntentDirectMessageReactions | discordgo.IntentMessageContent
 
-// Receive passes what people say to publish until ctx is done, then returns nil. It
-// fails if the channel is configured only to send, and with the fault Stop if Discord
-// refuses the account.
+// Receive passes what people say to publish until ctx is done, then returns nil. It fails if the channel is
+// configured only to send, and with the fault Stop if Discord refuses the account.
 func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus.Inbound) error) error {
 	if c.sendsOnly {
 		return errors.New(`discord: ` + c.name + ` has mode = "send": it does not receive`)

@@ -18,11 +18,10 @@ type abandoner struct {
 	log         *slog.Logger
 }
 
-// abandon gives up on a message: it marks the unsent parts as failed, tells the
-// session, sends the message to its fallback, and makes it a dead letter. A message
-// that has expired or is empty is neither sent elsewhere nor kept as a dead letter:
-// nobody wants it, so there is nothing to look into or to replay. A message with Ahead
-// set is only marked.
+// abandon gives up on a message: it marks the unsent parts as failed, tells the session, sends the message to its
+// fallback, and makes it a dead letter. A message that has expired or is empty is neither sent elsewhere nor kept
+// as a dead letter: nobody wants it, so there is nothing to look into or to replay. A message with Ahead set is
+// only marked.
 func (s *abandoner) abandon(work context.Context, d *delivery, code string) error {
 	if err := s.clearance.checkLease(work, d); err != nil {
 		return err

@@ -7,9 +7,8 @@ import (
 	"parley/channels"
 )
 
-// An alternative is the stage for a message that depends on the file of
-// another message. If that file did not arrive, the stage replaces the text
-// and the buttons by the alternative ones. The other message was published
+// An alternative is the stage for a message that depends on the file of another message. If that file did not
+// arrive, the stage replaces the text and the buttons by the alternative ones. The other message was published
 // earlier to the same address, so it has been sent or given up by now.
 type alternative struct{ ledger *ledger }
 

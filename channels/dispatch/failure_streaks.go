@@ -7,10 +7,9 @@ import (
 	"parley/bus"
 )
 
-// failureStreaks counts the failed sends to each address since the platform last
-// accepted or refused one, and remembers when they began. The counts are only in
-// memory: when there are too many, any of them may be dropped, and they end with the
-// process.
+// failureStreaks counts the failed sends to each address since the platform last accepted or refused one, and
+// remembers when they began. The counts are only in memory: when there are too many, any of them may be dropped,
+// and they end with the process.
 type failureStreaks struct {
 	mu sync.Mutex
 	at map[bus.Address]failureStreak
@@ -24,8 +23,8 @@ type failureStreak struct {
 
 func newFailureStreaks() *failureStreaks { return &failureStreaks{at: map[bus.Address]failureStreak{}} }
 
-// lookup returns since when, and how many times in a row, sends to an address have
-// failed; zeros if the platform answered the last one.
+// lookup returns since when, and how many times in a row, sends to an address have failed; zeros if the platform
+// answered the last one.
 func (f *failureStreaks) lookup(a bus.Address) (since time.Time, tries int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

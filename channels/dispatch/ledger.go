@@ -18,10 +18,9 @@ type ledger struct {
 	log       *slog.Logger
 }
 
-// write repeats a write to the book until it succeeds, because a part that
-// the platform has but the book doesn't know of would be sent twice. It
-// gives up when the lease is lost, when Policy.Drain has passed since work
-// ended, or when the book refuses the write with ErrNoSend or ErrFinished.
+// write repeats a write to the book until it succeeds, because a part that the platform has but the book doesn't
+// know of would be sent twice. It gives up when the lease is lost, when Policy.Drain has passed since work ended,
+// or when the book refuses the write with ErrNoSend or ErrFinished.
 func (l *ledger) write(work context.Context, lost <-chan struct{}, write func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(work))
 	defer cancel()

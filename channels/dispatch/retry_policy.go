@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// minAttemptsToGiveUp is how many times a message without a fallback must have been
-	// tried before it may be given up.
+	// minAttemptsToGiveUp is how many times a message without a fallback must have been tried before it may be
+	// given up.
 	minAttemptsToGiveUp = 10
 	// minFailuresToFallBack is how many sends in a row to an address must have failed before its messages go to their
 	// fallbacks.

@@ -227,9 +227,8 @@ func (d *Drafts) handleEditResult(work context.Context, one draftCall, part chan
 	}
 }
 
-// handleDraftError handles an error from the platform: it pauses the chat for as long
-// as the platform asks, and plans another call or, if the platform refuses the draft,
-// closes it.
+// handleDraftError handles an error from the platform: it pauses the chat for as long as the platform asks, and
+// plans another call or, if the platform refuses the draft, closes it.
 func (d *Drafts) handleDraftError(one draftCall, fault *channels.SendError) {
 	d.log.Info("draft was not shown", slog.String("turn", one.turn),
 		slog.String("fault", string(fault.Fault)), slog.String("code", fault.Code))

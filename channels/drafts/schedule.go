@@ -74,8 +74,8 @@ func (d *Drafts) dueCalls(now time.Time) (ready []draftCall, wait time.Duration)
 	return ready, max(d.wakesAt.Sub(now), draftPause)
 }
 
-// prepareCall prepares the call that shows a draft. It returns false if there is
-// nothing to show, or if no call can be spared for a draft now.
+// prepareCall prepares the call that shows a draft. It returns false if there is nothing to show, or if no call can
+// be spared for a draft now.
 func (d *Drafts) prepareCall(x *draft, now time.Time) bool {
 	if x.state != draftUnknown {
 		if x.markdown() == "" {

@@ -10,8 +10,8 @@ import (
 	"parley/channels/backoff"
 )
 
-// resolveUnknown finds out whether a draft has arrived whose posting was cut off. If
-// nobody can tell, the draft is neither posted again nor replaced by the answer.
+// resolveUnknown finds out whether a draft has arrived whose posting was cut off. If nobody can tell, the draft is
+// neither posted again nor replaced by the answer.
 func (d *Drafts) resolveUnknown(work context.Context, x *draft) {
 	part := channels.SentPart{State: channels.Unsure, Interrupted: 1}
 	if r, can := channels.AsReconciler(d.conf.Channel); can {

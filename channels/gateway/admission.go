@@ -90,10 +90,9 @@ func (d *receiver) findOwnerChats(ctx context.Context) ([]bus.Address, error) {
 	return chats, nil
 }
 
-// runWelcomes tells people who asked to be admitted that they now are; another process
-// may have admitted them. It reads the book once at the start, and repeatedly while
-// somebody is waiting. The message's id is derived from the admission, so it is sent
-// only once.
+// runWelcomes tells people who asked to be admitted that they now are; another process may have admitted them. It
+// reads the book once at the start, and repeatedly while somebody is waiting. The message's id is derived from the
+// admission, so it is sent only once.
 func (d *receiver) runWelcomes(ctx context.Context) {
 	for {
 		if waiting := d.welcomeAdmitted(ctx); !waiting {

@@ -177,8 +177,8 @@ func newReceiver(g *Gateway) *receiver {
 	pace := pacing.New(g.Name, g.Channel.Limits(), g.Events)
 	return &receiver{
 		Gateway: g, pace: pace,
-		// After the first 30, a flood of strangers causes at most one message a second.
-		// Strangers who come more slowly are answered immediately.
+		// After the first 30, a flood of strangers causes at most one message a second. Strangers who come more
+		// slowly are answered immediately.
 		toStrangers:     newAutoReplier(g.Channel, g.Now, pace, rate.NewLimiter(1, 30)),
 		toAdmitted:      newAutoReplier(g.Channel, g.Now, pace, rate.NewLimiter(10, 30)),
 		codeRate:        rate.NewLimiter(10, 30),
@@ -265,10 +265,9 @@ func (d *receiver) handle(ctx context.Context, in bus.Inbound) error {
 	return d.publish(ctx, in)
 }
 
-// redeemOwnerCode makes a person an owner if they say an owner's code in a private
-// chat, and reports whether it did. If the settings name owners, codes have no effect.
-// The number of attempts is limited, for each person and for all together; a wrong code
-// is treated like any other message.
+// redeemOwnerCode makes a person an owner if they say an owner's code in a private chat, and reports whether it
+// did. If the settings name owners, codes have no effect. The number of attempts is limited, for each person and
+// for all together; a wrong code is treated like any other message.
 func (d *receiver) redeemOwnerCode(ctx context.Context, in bus.Inbound) (bool, error) {
 	code := ownerCode(in.Text)
 	if in.Group || code == "" || len(d.Gate.settings().Owners) > 0 {

@@ -11,12 +11,10 @@ import (
 // introducedNote is the subject of the book's notes about people who were told what the bot is.
 const introducedNote = "introduced"
 
-// introduce tells people other than owners at their first contact what the bot is: each
-// person once, in a private chat or by a whisper, or, on platforms that can't whisper,
-// each group once. The book notes who was told, so nobody is told twice; after a crash
-// before the note, the message is published again under the same id and still sent only
-// once. introduce does not hold up the person's message: if it fails, the next message
-// tries again.
+// introduce tells people other than owners at their first contact what the bot is: each person once, in a private
+// chat or by a whisper, or, on platforms that can't whisper, each group once. The book notes who was told, so
+// nobody is told twice; after a crash before the note, the message is published again under the same id and still
+// sent only once. introduce does not hold up the person's message: if it fails, the next message tries again.
 func (d *receiver) introduce(ctx context.Context, in bus.Inbound) {
 	if d.Introduction == nil || d.Notes == nil || in.From.Owner {
 		return

@@ -218,10 +218,9 @@ func (d *receiver) workingSessions(ctx context.Context, to RouteResult) (working
 	return working, nil
 }
 
-// noteChat records the address at which somebody talked to the bot, at most once an
-// hour for each address. The message is already durable, so if that fails, the next
-// message records the address. In a group's thread, however, this record is what allows
-// later messages to do without a mention. So there noteChat returns the error, and the
+// noteChat records the address at which somebody talked to the bot, at most once an hour for each address. The
+// message is already durable, so if that fails, the next message records the address. In a group's thread, however,
+// this record is what allows later messages to do without a mention. So there noteChat returns the error, and the
 // message is passed on again.
 //
 // A message that names its agent in a thread assigns the thread to that agent, until another one is named. That is

@@ -18,17 +18,15 @@ func readThumb(reaction string) (good, ok bool) {
 	return thumb == "👍", thumb == "👍" || thumb == "👎"
 }
 
-// Sessions are told of at most maxReactions reactions (other than thumbs) by each
-// person within reactionsEvery.
+// Sessions are told of at most maxReactions reactions (other than thumbs) by each person within reactionsEvery.
 const (
 	maxReactions   = 5
 	reactionsEvery = 10 * time.Minute
 )
 
-// handleReaction stores the rating that a person gives an answer by a thumb, if
-// they may talk to the bot, and tells the session. If the thumb is removed, it
-// deletes the rating without telling the session. Of reactions other than thumbs,
-// it only tells the session, and only if AllReactions allows that.
+// handleReaction stores the rating that a person gives an answer by a thumb, if they may talk to the bot, and tells
+// the session. If the thumb is removed, it deletes the rating without telling the session. Of reactions other than
+// thumbs, it only tells the session, and only if AllReactions allows that.
 func (d *receiver) handleReaction(ctx context.Context, in bus.Inbound) error {
 	good, ok := readThumb(in.Reaction)
 	if d.Ratings == nil || !ok && (d.AllReactions == nil || !d.AllReactions()) {

@@ -117,9 +117,8 @@ func (d *Service) Run(ctx context.Context) error {
 	}
 }
 
-// beat publishes the checklist to the agent for a time slot, if there is something in
-// it, if the agent is ready and has finished the previous one, and if the day's budget
-// is not used up.
+// beat publishes the checklist to the agent for a time slot, if there is something in it, if the agent is ready and
+// has finished the previous one, and if the day's budget is not used up.
 func (d *Service) beat(ctx context.Context, c Settings, slot time.Time) error {
 	list, err := readChecklist(c.File)
 	if err != nil || list == "" {
@@ -169,8 +168,8 @@ func messageText(list string) string {
 		"If there is nothing, answer with " + NothingToReport + " and no other word: then nobody is disturbed.\n\n" + list
 }
 
-// readChecklist returns the text of the checklist; "" if it contains only headings and
-// comments. A file that does not exist is an error.
+// readChecklist returns the text of the checklist; "" if it contains only headings and comments. A file that does
+// not exist is an error.
 func readChecklist(file string) (string, error) {
 	f, err := os.Open(file)
 	if err != nil {

@@ -19,8 +19,8 @@ type Dialect string
 const (
 	// Plain is the text without markup, as a person would type it. UTF-16 units.
 	Plain Dialect = "plain"
-	// Markdown is the text itself if there is no limit, and otherwise the same text
-	// written anew as Markdown. UTF-16 units.
+	// Markdown is the text itself if there is no limit, and otherwise the same text written anew as Markdown.
+	// UTF-16 units.
 	Markdown Dialect = "markdown"
 	// TelegramHTML is Telegram's HTML. UTF-16 units of the text without tags.
 	TelegramHTML Dialect = "telegram"

@@ -164,8 +164,8 @@ func isPlain(md string) bool {
 	return true
 }
 
-// splitForParsing splits off at most mostParsed bytes, which are parsed at once. It
-// splits at an empty line if possible, otherwise at the end of a line or at a blank.
+// splitForParsing splits off at most mostParsed bytes, which are parsed at once. It splits at an empty line if
+// possible, otherwise at the end of a line or at a blank.
 func splitForParsing(md string) (part, rest string) {
 	if len(md) <= mostParsed {
 		return md, ""

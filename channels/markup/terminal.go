@@ -366,8 +366,7 @@ func (x terminalDialect) writeBareLink(b *strings.Builder, s document.Span) {
 	x.closeMark(b, mark{url: s.URL}, 0)
 }
 
-// withoutControls removes control characters except line ends and tabs, because a
-// terminal would act on them.
+// withoutControls removes control characters except line ends and tabs, because a terminal would act on them.
 func withoutControls(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' {

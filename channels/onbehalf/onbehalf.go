@@ -97,9 +97,8 @@ func (s *Sender) Send(ctx context.Context, r message.Request) error {
 	return nil
 }
 
-// isKnownByName reports whether the person who has a message sent owns the bot, or was
-// admitted by name or as a member of the workspace. Anybody else is a stranger to the
-// people who read the message.
+// isKnownByName reports whether the person who has a message sent owns the bot, or was admitted by name or as a
+// member of the workspace. Anybody else is a stranger to the people who read the message.
 func (s *Sender) isKnownByName(r message.Request) bool {
 	channel, _, _ := strings.Cut(r.Person, ":")
 	return r.Owner || s.cfg.KnowsPeople(channel)

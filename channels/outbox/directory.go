@@ -18,8 +18,7 @@ type UnknownError struct {
 	Known   []string // the names that exist
 }
 
-// Error proposes the nearest existing name or, if none is near, lists all of
-// them.
+// Error proposes the nearest existing name or, if none is near, lists all of them.
 func (e *UnknownError) Error() string {
 	text := fmt.Sprintf("there's no %s %q", e.What, e.Name)
 	switch {

@@ -108,11 +108,10 @@ func (e *FullError) Unwrap() error {
 	return bus.ErrFull
 }
 
-// Accept records a request and publishes it to each destination. When it returns nil,
-// all of that is durable. If the same request comes again under the same key, it is
-// published again under the same ids, and the result is the same except for the
-// messages' states, which are the current ones. A request that has expired is recorded
-// but not published, and its state is failed.
+// Accept records a request and publishes it to each destination. When it returns nil, all of that is durable. If
+// the same request comes again under the same key, it is published again under the same ids, and the result is the
+// same except for the messages' states, which are the current ones. A request that has expired is recorded but not
+// published, and its state is failed.
 //
 // Mailboxes have no transaction in common, so if there are several destinations, only some of them may be full. The
 // request is then accepted for the others, and the *FullError (a bus.ErrFull) names those that are full. Other
@@ -144,9 +143,9 @@ func (o *Outbox) Accept(ctx context.Context, r Request) (Status, error) {
 	return queuedStatus(p), nil
 }
 
-// recordAndPublishIfPossible records a request as Record does. If the book can do so,
-// and the request has only one message, which is not urgent and has no file, it
-// publishes the message in the same write. published reports whether it did.
+// recordAndPublishIfPossible records a request as Record does. If the book can do so, and the request has only one
+// message, which is not urgent and has no file, it publishes the message in the same write. published reports
+// whether it did.
 func (o *Outbox) recordAndPublishIfPossible(ctx context.Context, r Request, to []bus.Address) (known channels.Submission, published bool, err error) {
 	p := o.submission(r, to)
 	book, able := o.Book.(channels.SubmissionPublisher)

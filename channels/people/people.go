@@ -112,9 +112,8 @@ func wordsOf(in bus.Inbound) string {
 	return strings.ToLower(strings.Trim(strings.TrimSpace(in.Args), "`"))
 }
 
-// relink links the sender with another account by a code, or separates them from the
-// others, and returns the answer. When accounts are linked, more is added to what the
-// other people are told.
+// relink links the sender with another account by a code, or separates them from the others, and returns the
+// answer. When accounts are linked, more is added to what the other people are told.
 func (d *Commands) relink(ctx context.Context, in bus.Inbound, words, more string) (answer string, err error) {
 	if words == "off" {
 		return d.unlink(ctx, in)
@@ -283,8 +282,7 @@ func (d *Commands) reply(ctx context.Context, in bus.Inbound, text string) error
 	return d.publish(ctx, in, bus.Outbound{Text: text})
 }
 
-// publish publishes a message. A message without an id becomes the answer to the
-// command.
+// publish publishes a message. A message without an id becomes the answer to the command.
 func (d *Commands) publish(ctx context.Context, in bus.Inbound, out bus.Outbound) error {
 	if out.ID == "" {
 		out.ID, out.To, out.ReplyTo = bus.ReplyID(in.ID), in.At, in.ReplyTo

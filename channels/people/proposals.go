@@ -32,8 +32,8 @@ func (d *Commands) Propose(ctx context.Context, session string, covers int64) er
 	return d.publishTo(ctx, out)
 }
 
-// proposalMessage returns the message that shows the proposals from one part of a log, with buttons for the open ones. A later
-// message replaces it.
+// proposalMessage returns the message that shows the proposals from one part of a log, with buttons for the open
+// ones. A later message replaces it.
 func (d *Commands) proposalMessage(all []channels.Proposal) bus.Outbound {
 	at := all[0].At
 	out := bus.Outbound{To: at, Subject: "proposals " + all[0].ID}

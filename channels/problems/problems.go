@@ -37,10 +37,9 @@ type Source struct {
 	// Judges reports whether this process is the one that watches the part now: either one process watches for the
 	// whole fleet, or each process watches its own.
 	Judges func() bool
-	// Look returns all current concerns. The map open contains the ids of those that
-	// the book has recorded, with true for those that owners were told about. For them,
-	// Look may apply a different limit, so that a value near the limit does not start
-	// and end a concern again and again.
+	// Look returns all current concerns. The map open contains the ids of those that the book has recorded, with
+	// true for those that owners were told about. For them, Look may apply a different limit, so that a value near
+	// the limit does not start and end a concern again and again.
 	Look func(ctx context.Context, open map[string]bool) ([]Concern, error)
 	// Over returns the text that tells owners that a concern is over; "" means that they are not told.
 	Over func(id string) string

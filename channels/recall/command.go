@@ -30,9 +30,8 @@ const (
 	answerWithin = 10 * time.Second
 )
 
-// Handle answers the command of a person who may talk to the bot. When it returns nil,
-// the answer is on its way. No session's log contains the answer, so that erasing what
-// was said elsewhere leaves no copy of it here.
+// Handle answers the command of a person who may talk to the bot. When it returns nil, the answer is on its way. No
+// session's log contains the answer, so that erasing what was said elsewhere leaves no copy of it here.
 func (f *Finder) Handle(ctx context.Context, in bus.Inbound) error {
 	words := strings.TrimSpace(in.Args)
 	text := fmt.Sprintf(textUsage, markup.Verbatim(f.cfg.Prefix(in.At.Channel)))

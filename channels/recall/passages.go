@@ -57,8 +57,7 @@ func originOf(h search.Hit) string {
 	return recall.Message
 }
 
-// speakerOf returns who said the text of a hit, or which tool returned it; ""
-// if nobody in particular did.
+// speakerOf returns who said the text of a hit, or which tool returned it; "" if nobody in particular did.
 func speakerOf(h search.Hit) string {
 	switch {
 	case h.Tool != "":
@@ -102,8 +101,8 @@ func (f *Finder) nameOf(ctx context.Context, session string, isHere bool) (name 
 	return name, nil
 }
 
-// linkTo returns the web address of a hit's place on the page, for hits
-// without a link to a platform; "" if other machines can't reach the page.
+// linkTo returns the web address of a hit's place on the page, for hits without a link to a platform; "" if other
+// machines can't reach the page.
 func (f *Finder) linkTo(h search.Hit) string {
 	if f.cfg.Page == nil {
 		return ""

@@ -53,9 +53,8 @@ func choose(routes []Route, s messageFacts) (agent, text string, named bool) {
 	return "", s.text, false
 }
 
-// candidates returns the agents that people may talk to in a chat: those of the
-// routes that can match there, and the agent otherwise, which answers if no route
-// matches.
+// candidates returns the agents that people may talk to in a chat: those of the routes that can match there, and
+// the agent otherwise, which answers if no route matches.
 func candidates(routes []Route, otherwise, chat, user string) []string {
 	var all []string
 	for _, r := range routes {

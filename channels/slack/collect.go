@@ -14,10 +14,9 @@ import (
 )
 
 const (
-	// rootsBack is how long before a gap a thread may have begun for its replies to be
-	// read, no matter who takes part. Of older threads, only the newest maxOlderThreads
-	// that the bot has joined are read, because Slack can't list threads by their last
-	// reply.
+	// rootsBack is how long before a gap a thread may have begun for its replies to be read, no matter who takes
+	// part. Of older threads, only the newest maxOlderThreads that the bot has joined are read, because Slack can't
+	// list threads by their last reply.
 	rootsBack       = 24 * time.Hour
 	maxOlderThreads = 5
 	// maxAttempts is how many times a call may fail before reading its chat is postponed.

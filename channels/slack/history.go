@@ -168,8 +168,7 @@ func (h *historian) Before(ctx context.Context, in bus.Inbound, most int, always
 	return quotes, nil
 }
 
-// readThreads is the maximum number of a chat's threads that are read: those that began
-// last.
+// readThreads is the maximum number of a chat's threads that are read: those that began last.
 const readThreads = 20
 
 // History implements channels.Historian: it reads the newest messages in a chat or a thread since a time, and

@@ -90,8 +90,7 @@ func (i *identity) await(ctx context.Context) (Account, error) {
 	}
 }
 
-// Connected reports whether the last check, send, or attempt to open a socket reached
-// Slack.
+// Connected reports whether the last check, send, or attempt to open a socket reached Slack.
 func (i *identity) Connected() bool { return i.reachability.Connected() }
 
 // SendScope is the scope that the bot's token needs for sending texts.

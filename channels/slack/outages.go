@@ -15,10 +15,9 @@ const (
 	// overlap is how far before a gap history is read too, because events from that time may have been on their way
 	// when the last socket closed.
 	overlap = 30 * time.Second
-	// shortGap is the length of an outage from which on new messages wait until history
-	// has been read. After a shorter one, Slack itself redelivers the events that it
-	// failed to deliver, and in a busy workspace all messages would wait for the few
-	// reads of history that Slack allows.
+	// shortGap is the length of an outage from which on new messages wait until history has been read. After a
+	// shorter one, Slack itself redelivers the events that it failed to deliver, and in a busy workspace all
+	// messages would wait for the few reads of history that Slack allows.
 	shortGap = 20 * time.Second
 	// longestGap is how far back missed messages are read. People who asked something before that no longer wait
 	// for an answer.

@@ -49,9 +49,8 @@ func newPeople(api *slackgo.Client, log *slog.Logger, team func(context.Context)
 	return &people{api: api, log: log, team: team, known: newCache[person](10 * time.Minute), failed: newCache[error](failedKept)}
 }
 
-// lookUp returns what Slack says about a user. If Slack refuses to describe a user,
-// lookUp returns the zero person and no error. If lookUp fails, a later call may
-// succeed.
+// lookUp returns what Slack says about a user. If Slack refuses to describe a user, lookUp returns the zero person
+// and no error. If lookUp fails, a later call may succeed.
 func (p *people) lookUp(ctx context.Context, user string) (person, error) {
 	if one, ok := p.known.get(user); ok {
 		return one, nil

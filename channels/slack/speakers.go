@@ -20,9 +20,8 @@ type speakers struct {
 // note records who spoke last in a thread.
 func (s *speakers) note(chat, thread, user string) { s.last.put(threadKey(chat, thread), user) }
 
-// find returns the user who, as far as this process has noted, spoke last
-// in a thread. If it has noted nobody, it asks Slack who wrote the message
-// that started the turn; "" if nobody is known.
+// find returns the user who, as far as this process has noted, spoke last in a thread. If it has noted nobody, it
+// asks Slack who wrote the message that started the turn; "" if nobody is known.
 func (s *speakers) find(ctx context.Context, me Account, chat, thread, turn string) string {
 	if user, heard := s.last.get(threadKey(chat, thread)); heard {
 		return user

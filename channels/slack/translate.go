@@ -107,9 +107,9 @@ func (t *translator) changeInbound(ctx context.Context, what change, me Account)
 	return in
 }
 
-// typedText returns a message's text as the person would have typed it: with names
-// instead of ids, without the bot's name at the beginning, and with commands in the
-// form that the gateway reads. called says that the message mentions the bot.
+// typedText returns a message's text as the person would have typed it: with names instead of ids, without the
+// bot's name at the beginning, and with commands in the form that the gateway reads. called says that the message
+// mentions the bot.
 func (t *translator) typedText(ctx context.Context, m *message, me Account, called bool) string {
 	text := withoutOwnName(m.Text, me.User)
 	text = strings.TrimSpace(markup.WithEmoji(t.resolveReferences(ctx, text, me)))

@@ -70,8 +70,7 @@ WITH made AS (
 )
 SELECT EXISTS (SELECT 1 FROM made)`
 
-// beginAtOnce records a send with its parts on PostgreSQL; fresh is false if the id is
-// known.
+// beginAtOnce records a send with its parts on PostgreSQL; fresh is false if the id is known.
 func (s *sends) beginAtOnce(ctx context.Context, send channels.Send, now time.Time) (fresh bool, err error) {
 	column := func(of func(channels.SentPart) string) []string {
 		list := make([]string, len(send.Parts))

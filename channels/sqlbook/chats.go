@@ -125,8 +125,7 @@ func (c *chats) SessionOf(ctx context.Context, at bus.Address, message string) (
 		WHERE p.platform_id = ? AND p.platform_id <> '' AND s.channel = ? AND s.chat = ? AND s.session <> '' LIMIT 1`, message, at.Channel, at.Chat)
 }
 
-// queryText returns the one text that a query finds, such as a session; "" if it finds
-// none.
+// queryText returns the one text that a query finds, such as a session; "" if it finds none.
 func (c *chats) queryText(ctx context.Context, query string, args ...string) (session string, err error) {
 	err = c.db.Read.QueryRowContext(ctx, query, textArgs(args...)...).Scan(&session)
 	if errors.Is(err, sql.ErrNoRows) {

@@ -12,8 +12,8 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// Old sends and submissions are deleted at every pruneEvery-th new one, and old asks at
-// every new ask: at most pruneLimit rows each time.
+// Old sends and submissions are deleted at every pruneEvery-th new one, and old asks at every new ask: at most
+// pruneLimit rows each time.
 const (
 	pruneEvery = 256
 	pruneLimit = 512

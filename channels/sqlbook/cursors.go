@@ -10,8 +10,7 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// schemaCursors adds the table that says how far each chat, or a whole
-// channel, has been read.
+// schemaCursors adds the table that says how far each chat, or a whole channel, has been read.
 const schemaCursors = `
 CREATE TABLE cursors (
 	place  TEXT PRIMARY KEY,

@@ -27,14 +27,14 @@ type Erasure struct {
 	// Places are the addresses of Sessions. Finished sends to them are erased if it is not known which session
 	// wrote them, because an earlier release may have recorded them.
 	Places []bus.Address
-	// Person is CHANNEL:USER. The person's name is erased, as well as the notes about
-	// them, the asks in their turns, their answers to asks, their ratings, the memories
-	// of them, the proposals to them and their links. "" means nobody.
+	// Person is CHANNEL:USER. The person's name is erased, as well as the notes about them, the asks in their
+	// turns, their answers to asks, their ratings, the memories of them, the proposals to them and their links. ""
+	// means nobody.
 	Person string
 	// Origin is a token or a webhook whose submissions are erased. "" means none.
 	Origin string
-	// Before is a time. Finished sends, asks that have ended, ratings, memories of
-	// people, proposals, submissions and subjects from before it are erased.
+	// Before is a time. Finished sends, asks that have ended, ratings, memories of people, proposals, submissions
+	// and subjects from before it are erased.
 	Before time.Time
 }
 

@@ -110,8 +110,8 @@ func (ls *links) Link(ctx context.Context, l channels.Linking) (all []channels.L
 	return all, nil
 }
 
-// joinAccounts moves all people in an account, and its memory, to the account of first,
-// the person who made the code.
+// joinAccounts moves all people in an account, and its memory, to the account of first, the person who made the
+// code.
 func joinAccounts(tx *sqldb.Tx, l channels.Linking, account, first, chat string) ([]channels.Link, error) {
 	if _, err := tx.Exec(`DELETE FROM link_codes WHERE code = ?`, sqldb.Text(l.Code)); err != nil {
 		return nil, err
@@ -154,9 +154,8 @@ func (ls *links) Unlink(ctx context.Context, person string) (others []channels.L
 	return others, nil
 }
 
-// splitAccount separates a person from the others in their account, and returns those.
-// If keep is true, both sides keep the memories; keep is false if the caller has
-// deleted them.
+// splitAccount separates a person from the others in their account, and returns those. If keep is true, both sides
+// keep the memories; keep is false if the caller has deleted them.
 func splitAccount(tx *sqldb.Tx, person string, keep bool) (others []channels.Link, err error) {
 	account, err := accountOf(tx, person)
 	if err != nil {

@@ -138,9 +138,8 @@ func (m *memories) Remember(ctx context.Context, scope, owner, call string, over
 	return refused
 }
 
-// Forget implements channels.Memories: it deletes the memory and the proposals for it,
-// and purges the database. If there is nothing to delete, it does not purge, because
-// others have to wait for that and anybody may call Forget.
+// Forget implements channels.Memories: it deletes the memory and the proposals for it, and purges the database. If
+// there is nothing to delete, it does not purge, because others have to wait for that and anybody may call Forget.
 func (m *memories) Forget(ctx context.Context, scope, owner string) error {
 	return m.ForgetIf(ctx, scope, owner, func(string) error { return nil })
 }

@@ -244,8 +244,8 @@ func (ps *pairings) OfferOwner(ctx context.Context, channel string) (string, err
 	return code, nil
 }
 
-// StandingOffer implements channels.Pairings: it returns the channel's current owner's
-// code, or a new one if there is none or it has expired.
+// StandingOffer implements channels.Pairings: it returns the channel's current owner's code, or a new one if there
+// is none or it has expired.
 func (ps *pairings) StandingOffer(ctx context.Context, channel string) (code string, err error) {
 	now := time.Now()
 	old := stamp(now.Add(-offerLifetime))

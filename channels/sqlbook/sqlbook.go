@@ -5,18 +5,15 @@
 // command can approve a pairing while the bot is running. A book that Use opens belongs to one process, and caches
 // what is read for each message.
 //
-// The files, in reading order: sqlbook.go opens the book, which consists of parts, and
-// copies it to another database; schema.go lists its tables. Each part has its own
-// file: sends.go records what is sent, part by part (begin.go before anything is sent;
-// doubts.go if the answer to that was lost; share.go and early.go together with the
-// message's publication; lookup.go reads it); submissions.go, what programs have
-// posted; pairings.go, who may talk to the bot; links.go, which people are the same
-// human; memories.go, what agents remember; proposals.go, what they propose to
-// remember; chats.go, where people have talked to the bot; cursors.go, how far chats
-// have been read; asks.go, what parked turns wait for; notes.go, what the bot has told
-// people; ratings.go, what people think of answers; processes.go, which formats the
-// running processes can read; sign_ins.go, who has signed in to the web page. erase.go
-// erases from all of them, in steps whose statements are in units.go.
+// The files, in reading order: sqlbook.go opens the book, which consists of parts, and copies it to another
+// database; schema.go lists its tables. Each part has its own file: sends.go records what is sent, part by part
+// (begin.go before anything is sent; doubts.go if the answer to that was lost; share.go and early.go together with
+// the message's publication; lookup.go reads it); submissions.go, what programs have posted; pairings.go, who may
+// talk to the bot; links.go, which people are the same human; memories.go, what agents remember; proposals.go, what
+// they propose to remember; chats.go, where people have talked to the bot; cursors.go, how far chats have been
+// read; asks.go, what parked turns wait for; notes.go, what the bot has told people; ratings.go, what people think
+// of answers; processes.go, which formats the running processes can read; sign_ins.go, who has signed in to the web
+// page. erase.go erases from all of them, in steps whose statements are in units.go.
 //
 // Pairings, links and memories are read for each message: people.go lets the parts that write them clear what
 // cache.go has cached. columns.go defines the forms in which values are stored.

@@ -182,9 +182,8 @@ func eraseSendsBefore(tx *sqldb.Tx, done *Erased, reached string, before int64) 
 	return strconv.FormatInt(from, 10), len(ids) == unitRows, nil
 }
 
-// eraseOfSession erases some of what the book has about one session: the finished sends
-// that it wrote, asks, ratings and proposals, and then the record of its chats, by
-// which an erasure that was interrupted finds the rest.
+// eraseOfSession erases some of what the book has about one session: the finished sends that it wrote, asks,
+// ratings and proposals, and then the record of its chats, by which an erasure that was interrupted finds the rest.
 func eraseOfSession(tx *sqldb.Tx, done *Erased, key string) (reached string, more bool, err error) {
 	for _, condition := range []string{`session = ? AND session <> ''`, `writer = ? AND writer <> ''`} {
 		// The sends that earlier calls found are gone; those that aren't finished are few. So each call starts at

@@ -13,10 +13,9 @@ import (
 // not asked to hold a poll open: it would answer immediately, with the updates that are not stored yet.
 const maxStuckWait = time.Second
 
-// A backlog holds the updates that Telegram has delivered and that have not been
-// handled yet. Telegram keeps them as well: each poll gets at most a hundred updates,
-// counted from the first one in the backlog, so the backlog never holds more than that.
-// A chat whose message can't be stored does not delay other chats until a hundred
+// A backlog holds the updates that Telegram has delivered and that have not been handled yet. Telegram keeps them
+// as well: each poll gets at most a hundred updates, counted from the first one in the backlog, so the backlog
+// never holds more than that. A chat whose message can't be stored does not delay other chats until a hundred
 // updates have come after that message.
 type backlog struct {
 	publisher *publisher

@@ -28,8 +28,8 @@ func textEntities(m *models.Message) []models.MessageEntity {
 	return m.CaptionEntities
 }
 
-// textWithLinks returns a text with the address of each link in parentheses after the
-// link's words, as somebody would type it. It leaves out the piece of the text at omit.
+// textWithLinks returns a text with the address of each link in parentheses after the link's words, as somebody
+// would type it. It leaves out the piece of the text at omit.
 func textWithLinks(text string, marks []models.MessageEntity, omit span) string {
 	type link struct {
 		at  int

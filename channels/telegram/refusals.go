@@ -74,10 +74,9 @@ func hasCode(err error, code string) bool {
 	return ok && refusal.Code == code
 }
 
-// refusalCode returns a code for a refusal. Telegram distinguishes refusals only by a
-// text for people; if the text is unknown, the code is the status. The code decides
-// whether a text is sent once more without markup, whether a picture is sent again as a
-// file, and whether an edit changed nothing; Channel.Refusal reads it too.
+// refusalCode returns a code for a refusal. Telegram distinguishes refusals only by a text for people; if the text
+// is unknown, the code is the status. The code decides whether a text is sent once more without markup, whether a
+// picture is sent again as a file, and whether an edit changed nothing; Channel.Refusal reads it too.
 func refusalCode(err error, status string) string {
 	text := strings.ToLower(err.Error())
 	for _, known := range [...]struct{ text, code string }{

@@ -19,8 +19,8 @@ type requestTrace struct {
 // requestTraceKey is the context key of a *requestTrace.
 type requestTraceKey struct{}
 
-// withRequestTrace returns a context for one request, and the trace in which
-// callOnce, bufferingClient and net/http record how far it got.
+// withRequestTrace returns a context for one request, and the trace in which callOnce, bufferingClient and net/http
+// record how far it got.
 func withRequestTrace(ctx context.Context) (context.Context, *requestTrace) {
 	t := new(requestTrace)
 	ctx = context.WithValue(ctx, requestTraceKey{}, t)

@@ -222,8 +222,8 @@ func asEdit(in bus.Inbound, m *models.Message) bus.Inbound {
 	return in
 }
 
-// attachments returns the files of a message. If it replies to a message that isn't the
-// bot's, as in "what is in this picture?", it returns that message's files too.
+// attachments returns the files of a message. If it replies to a message that isn't the bot's, as in "what is in
+// this picture?", it returns that message's files too.
 func (t *translator) attachments(m *models.Message) []bus.Attachment {
 	files := filesOf(m)
 	if r := m.ReplyToMessage; r != nil && (r.From == nil || r.From.ID != t.id) {

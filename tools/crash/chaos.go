@@ -86,8 +86,8 @@ func newRing(once string) tools.Tool {
 // PARLEY_LOCAL_WEB is set.
 func LocalWeb() bool { return os.Getenv("PARLEY_LOCAL_WEB") != "" }
 
-// A point is a place in the program at which a test wants the process to end or stop.
-// It counts down how many more times the place must be passed.
+// A point is a place in the program at which a test wants the process to end or stop. It counts down how many more
+// times the place must be passed.
 type point struct {
 	name string
 	left atomic.Int64

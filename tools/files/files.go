@@ -3,11 +3,11 @@
 // The tools work through a Dir, so the directory may be on this machine, in a sandbox or elsewhere.
 // The Dir decides which paths may be used; the tools only turn its errors into error codes.
 //
-// The files: files.go makes the tools, and contains list_directory; read.go, write.go,
-// glob.go, grep.go and patch.go are the other tools; document.go is the part of
-// read_file that reads documents; diff.go reads a patch and hunks.go finds where it
-// applies; show.go shows people what a write would change; pattern.go turns path
-// patterns into regular expressions, and scan.go searches lines.
+// The files: files.go makes the tools, and contains list_directory; read.go, write.go, glob.go,
+// grep.go and patch.go are the other tools; document.go is the part of read_file that reads
+// documents; diff.go reads a patch and hunks.go finds where it applies; show.go shows people what a
+// write would change; pattern.go turns path patterns into regular expressions, and scan.go searches
+// lines.
 package files
 
 import (

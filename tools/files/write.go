@@ -136,8 +136,8 @@ func prefixLengths(text string) []int32 {
 	return back
 }
 
-// errUnclear says that a file's content doesn't show whether an edit was made: the
-// content could be the same before and after it, or is neither.
+// errUnclear says that a file's content doesn't show whether an edit was made: the content could be
+// the same before and after it, or is neither.
 var errUnclear = errors.New("the file does not show whether the edit was made")
 
 // reconcileEdit finds out whether an edit was made when its call was cut off. Writes replace the

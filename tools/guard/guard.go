@@ -4,13 +4,11 @@
 // A rule denies all or some calls of a tool, allows them, or says that a person is asked about them; a denial
 // anywhere wins. Rules look at what a call acts on: the commands of a shell line, an address, a path.
 //
-// The files: guard.go decides by the rules; rule.go reads rules and matches texts;
-// subject.go reads what a call acts on; words.go lists the words by which a call may
-// name files; outward.go asks about calls that act on the outside, and spending.go
-// about too many requests; reads.go says which calls read only files that they name;
-// marks.go remembers which files contain text that strangers may have written, and
-// marking.go updates these marks around tool calls; hook.go asks the operator's
-// programs.
+// The files: guard.go decides by the rules; rule.go reads rules and matches texts; subject.go reads what a call
+// acts on; words.go lists the words by which a call may name files; outward.go asks about calls that act on the
+// outside, and spending.go about too many requests; reads.go says which calls read only files that they name;
+// marks.go remembers which files contain text that strangers may have written, and marking.go updates these marks
+// around tool calls; hook.go asks the operator's programs.
 //
 // Tools declare what their calls touch (tools.Touch); the guard knows no tool by name.
 package guard

@@ -26,10 +26,9 @@ func (g *Guard) describeOutward(call tools.Call, t tools.Touch) string {
 	return fmt.Sprintf("the call would use %s, which nobody has marked as safe for the outside world", tools.OneLine(call.Name))
 }
 
-// describeReached says what a call that only sends a message or fetches a page would do
-// to the outside. It returns "" if the message goes to the conversation itself, or if
-// the address was seen before. Even the address of a page may carry information out, if
-// the model has built it from what it knows.
+// describeReached says what a call that only sends a message or fetches a page would do to the outside. It returns
+// "" if the message goes to the conversation itself, or if the address was seen before. Even the address of a page
+// may carry information out, if the model has built it from what it knows.
 func (g *Guard) describeReached(call tools.Call, of tools.Subject) string {
 	switch of := of.(type) {
 	case tools.Chat:
@@ -46,9 +45,8 @@ func (g *Guard) describeReached(call tools.Call, of tools.Subject) string {
 	return ""
 }
 
-// applyRuleOfTwo says to ask a person about a call that acts on the outside, or that
-// requests too many pages, if the agent has read something that strangers may have
-// written.
+// applyRuleOfTwo says to ask a person about a call that acts on the outside, or that requests too many pages, if
+// the agent has read something that strangers may have written.
 func (g *Guard) applyRuleOfTwo(call tools.Call, t tools.Touch) tools.Verdict {
 	if !call.Untrusted || !g.cfg.AskUntrusted {
 		return tools.Verdict{}
@@ -60,15 +58,13 @@ func (g *Guard) applyRuleOfTwo(call tools.Call, t tools.Touch) tools.Verdict {
 	return askBecauseUntrusted(what)
 }
 
-// askBecauseUntrusted returns the verdict to ask a person about a call; what says what
-// the call would do.
+// askBecauseUntrusted returns the verdict to ask a person about a call; what says what the call would do.
 func askBecauseUntrusted(what string) tools.Verdict {
 	return askVerdict("this conversation contains text that strangers may have written, such as a web page or a forwarded message, and %s", what)
 }
 
-// describeNetworkedReader says why a call that may write files could leak them: a job
-// with network access, started earlier, may read or run them. It returns "" if no job
-// could, or if no approval is needed.
+// describeNetworkedReader says why a call that may write files could leak them: a job with network access, started
+// earlier, may read or run them. It returns "" if no job could, or if no approval is needed.
 func (g *Guard) describeNetworkedReader(ctx context.Context, call tools.Call, t tools.Touch) string {
 	if !t.MayWrite() || !call.Untrusted || !g.cfg.AskUntrusted || g.cfg.NetworkedReader == nil {
 		return ""

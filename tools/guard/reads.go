@@ -5,11 +5,9 @@ import (
 	"parley/tools/guard/shellline"
 )
 
-// ReadsOnlyNamed reports whether a call reads no files of the workspace except
-// those that its arguments name (see FileWords). For a command, this requires
-// that everything it runs is known before it runs. A call that may read any file,
-// but may not write any file, also qualifies, because it only shows what it
-// reads.
+// ReadsOnlyNamed reports whether a call reads no files of the workspace except those that its arguments name (see
+// FileWords). For a command, this requires that everything it runs is known before it runs. A call that may read
+// any file, but may not write any file, also qualifies, because it only shows what it reads.
 func ReadsOnlyNamed(call tools.Call) bool {
 	t := call.Touch()
 	switch of := t.Subject.(type) {

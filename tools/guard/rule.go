@@ -52,10 +52,9 @@ func ParseRule(text string) (Rule, error) {
 	return r, nil
 }
 
-// patternFor returns the pattern to compare with the texts of a subject: for the
-// address of a page, the pattern in the form for addresses. A rule with a star in its
-// tool's name also applies to texts that are not addresses, so its pattern is always
-// taken as written.
+// patternFor returns the pattern to compare with the texts of a subject: for the address of a page, the pattern in
+// the form for addresses. A rule with a star in its tool's name also applies to texts that are not addresses, so
+// its pattern is always taken as written.
 func (r Rule) patternFor(s subject) []string {
 	if s.url && len(r.tool) == 1 {
 		return r.url
@@ -81,9 +80,8 @@ func (r Rule) matches(tool string, s subject) bool {
 	return r.appliesTo(tool) && (r.pattern == nil || s.anyText(func(text string) bool { return matchCommand(r.patternFor(s), text) }))
 }
 
-// mayMatch reports whether the rule's pattern might match a call once those parts of
-// the call are known that are known only when it runs. It returns false for a rule
-// without a pattern.
+// mayMatch reports whether the rule's pattern might match a call once those parts of the call are known that are
+// known only when it runs. It returns false for a rule without a pattern.
 func (r Rule) mayMatch(tool string, s subject) bool {
 	if r.pattern == nil || !r.appliesTo(tool) {
 		return false
@@ -92,10 +90,9 @@ func (r Rule) mayMatch(tool string, s subject) bool {
 	return s.anyText(overlaps) || slices.ContainsFunc(s.maybe, overlaps)
 }
 
-// alwaysMatches reports whether the rule matches a part of a subject no matter what
-// replaces the Holes in its text, which are known only when the call runs. A part that
-// writes a file is matched only by a pattern with a redirection. The rule has a
-// pattern.
+// alwaysMatches reports whether the rule matches a part of a subject no matter what replaces the Holes in its text,
+// which are known only when the call runs. A part that writes a file is matched only by a pattern with a
+// redirection. The rule has a pattern.
 func (r Rule) alwaysMatches(p part, of subject) bool {
 	return matchCommand(r.patternFor(of), p.text) && (!p.writes || r.writes)
 }

@@ -11,9 +11,8 @@ import (
 	"parley/tools/target"
 )
 
-// A page's author sees which addresses on the page are fetched, in which order and how
-// often. That can carry a message to the author, so once something untrusted was read,
-// only a few are fetched without asking.
+// A page's author sees which addresses on the page are fetched, in which order and how often. That can carry a
+// message to the author, so once something untrusted was read, only a few are fetched without asking.
 const (
 	mostOfOne   = 4  // requests to one host, and for addresses from one page, search or message, in a conversation
 	mostInTurn  = 8  // requests in a turn
@@ -36,10 +35,9 @@ func keyOf(kind, name string) string {
 	return kind + ":" + hex.EncodeToString(sum[:8])
 }
 
-// checkSpending decides about a call that does nothing to the outside except let it see
-// what is requested, in a conversation that has read something untrusted. It says to
-// ask a person if the call would exceed a limit; otherwise it returns the keys that the
-// call spends.
+// checkSpending decides about a call that does nothing to the outside except let it see what is requested, in a
+// conversation that has read something untrusted. It says to ask a person if the call would exceed a limit;
+// otherwise it returns the keys that the call spends.
 func (g *Guard) checkSpending(call tools.Call, t tools.Touch) tools.Verdict {
 	if !spends(t) || handsOut(t) && g.cfg.Fetches != nil && !g.cfg.Fetches(call) {
 		return tools.Verdict{}
@@ -114,8 +112,8 @@ func spendingOf(call tools.Call, t tools.Touch, inTurn []string) []string {
 	return keys
 }
 
-// exceeded says which limit is exceeded by the keys that were spent in a turn and in
-// the whole conversation; "" if none.
+// exceeded says which limit is exceeded by the keys that were spent in a turn and in the whole conversation; "" if
+// none.
 func exceeded(turn, all []string) string {
 	for _, key := range slices.Compact(slices.Sorted(slices.Values(all))) {
 		switch n := count(all, key); {

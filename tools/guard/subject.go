@@ -101,8 +101,8 @@ func (g *Guard) addressedParts(to tools.Chat) []part {
 	return []part{{text: named}}
 }
 
-// subjectOfURL returns a URL in a single form, of the many in which it can be written.
-// A URL that cannot be fetched is denied.
+// subjectOfURL returns a URL in a single form, of the many in which it can be written. A URL that cannot be fetched
+// is denied.
 func subjectOfURL(raw string) subject {
 	u, err := target.Parse(raw)
 	if err != nil {

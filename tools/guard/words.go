@@ -60,8 +60,7 @@ func FileWords(call tools.Call) (words, folders []string, err error) {
 // isSeparator reports whether a character separates names in a text.
 func isSeparator(r rune) bool { return strings.ContainsRune(" \t\r\n'\"`;|&<>()=:,@", r) }
 
-// collectTexts appends to texts all strings in a JSON value, but not the names of
-// fields.
+// collectTexts appends to texts all strings in a JSON value, but not the names of fields.
 func collectTexts(value any, texts []string) []string {
 	switch v := value.(type) {
 	case string:

@@ -15,8 +15,8 @@ import (
 // gitignore is the name of the files that say what to leave out.
 const gitignore = ".gitignore"
 
-// maxHeld limits how many patterns apply at once: those of all folders above an item. A
-// .gitignore file that would exceed it is ignored.
+// maxHeld limits how many patterns apply at once: those of all folders above an item. A .gitignore file that would
+// exceed it is ignored.
 const maxHeld = 4000
 
 // isAlwaysSkipped reports whether a folder is left out of every search that doesn't begin in it: git's own folder,

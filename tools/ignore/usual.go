@@ -29,8 +29,7 @@ func alwaysUsual() []string {
 	}
 }
 
-// markerFiles returns the names of files that, beside a folder of that name, show that
-// a program fills the folder.
+// markerFiles returns the names of files that, beside a folder of that name, show that a program fills the folder.
 func markerFiles(base string) []string {
 	switch base {
 	case "dist", "build":

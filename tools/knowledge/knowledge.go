@@ -47,8 +47,8 @@ func (b *Base) For(may []tools.Permission) fs.FS {
 	return b.fsys
 }
 
-// Names returns the first most names in the folder, in sorted order; more says that
-// there are others. It returns none if the folder cannot be read.
+// Names returns the first most names in the folder, in sorted order; more says that there are others. It returns
+// none if the folder cannot be read.
 func (b *Base) Names(most int) (names []string, more bool) {
 	list, err := fs.ReadDir(b.fsys, ".")
 	if err != nil {

@@ -56,10 +56,9 @@ type connection struct {
 	ending bool
 }
 
-// connect connects to an MCP server and lists its tools. If the server does not answer
-// the first message, connect tries once more with an older version of the protocol.
-// held is the last time at which this process certainly held the lease of the chat
-// session that needs the server.
+// connect connects to an MCP server and lists its tools. If the server does not answer the first message, connect
+// tries once more with an older version of the protocol. held is the last time at which this process certainly held
+// the lease of the chat session that needs the server.
 func (s *Servers) connect(ctx context.Context, one *server, place sandbox.Place, held time.Time) (*connection, error) {
 	limit := s.cfg.Limits.Connect
 	if one.greetsWithOlder() {

@@ -1,12 +1,10 @@
 // Package mcp gives agents the tools of MCP servers: programs that run in the sandbox, and services on the network.
 //
-// A program runs once for each session that calls it, in that session's sandbox and
-// workspace, and ends after it has been idle for a while; a shared program runs once
-// and sees no workspace. Models are shown the tools as they were accepted (package
-// pins), so no server needs to run for a turn to begin. What a server says about its
-// tools, for example that one only reads, grants nothing: a call counts as one with an
-// outward effect, unless its program has no network, and is repeated only if it is
-// certain that the service has not begun it.
+// A program runs once for each session that calls it, in that session's sandbox and workspace, and ends after it
+// has been idle for a while; a shared program runs once and sees no workspace. Models are shown the tools as they
+// were accepted (package pins), so no server needs to run for a turn to begin. What a server says about its tools,
+// for example that one only reads, grants nothing: a call counts as one with an outward effect, unless its program
+// has no network, and is repeated only if it is certain that the service has not begun it.
 //
 // The files, in reading order: mcp.go holds the settings, and what is known about each server; run.go runs the
 // servers and gives agents their tools; tool.go calls a tool; content.go converts the server's answer; look.go
@@ -132,9 +130,8 @@ type server struct {
 	err    error // of the last attempt
 }
 
-// Await waits until the first attempt to list the tools of these servers has ended, or
-// until ctx is done. Without names it waits for all servers. It doesn't wait for
-// servers whose tools are already known.
+// Await waits until the first attempt to list the tools of these servers has ended, or until ctx is done. Without
+// names it waits for all servers. It doesn't wait for servers whose tools are already known.
 func (s *Servers) Await(ctx context.Context, names ...string) {
 	for _, one := range s.servers {
 		if s.cfg.Pins.IsKnown(one.Name) || len(names) > 0 && !slices.Contains(names, one.Name) {

@@ -113,9 +113,8 @@ func (p *pool) counter(one *server) *int {
 	return &p.programs
 }
 
-// makeRoom makes room for one more connection: if the limit is reached, it closes the
-// connection of the same kind that has been idle the longest. It returns an error if
-// none is idle.
+// makeRoom makes room for one more connection: if the limit is reached, it closes the connection of
+// the same kind that has been idle the longest. It returns an error if none is idle.
 func (p *pool) makeRoom(one *server) error {
 	most, what := p.cfg.Limits.Programs, "programs"
 	if one.Web() {
@@ -253,8 +252,8 @@ func (p *pool) endUnused(c *connection) {
 	})
 }
 
-// recordFailure counts a failure to connect, or a lost connection, and sets a time
-// before which no further attempt is made.
+// recordFailure counts a failure to connect, or a lost connection, and sets a time before which no
+// further attempt is made.
 func (p *pool) recordFailure(k key) {
 	for old, f := range p.failing { // drop entries of sessions that are gone
 		if time.Since(f.until) > 10*longestBackoff {

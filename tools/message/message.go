@@ -114,8 +114,7 @@ func (s sender) send(ctx context.Context, call tools.Call, a args) (any, error) 
 	return sendResult{"sent", a.Channel, a.ChatID, len(content), len(a.Files)}, nil
 }
 
-// stripControls removes the control characters, which no chat shows, except tabs and
-// line ends.
+// stripControls removes the control characters, which no chat shows, except tabs and line ends.
 func stripControls(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == 0x7f || r < 0x20 && r != '\n' && r != '\r' && r != '\t' {

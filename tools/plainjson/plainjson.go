@@ -1,11 +1,8 @@
-// Package plainjson writes JSON without the HTML escapes of encoding/json. That
-// package writes <, > and & as \u003c, \u003e and \u0026, so that the JSON may
-// be embedded in a web page. A model reads these escapes literally: they cost
-// it tokens, and text that it quotes with them matches nothing. Two texts that
-// differ in them are not the same bytes. So whatever is stored, compared,
-// hashed or shown is written with this package. JSON parsers notice no
-// difference. file.go stores a value in a small file, and string.go writes
-// texts quickly.
+// Package plainjson writes JSON without the HTML escapes of encoding/json. That package writes <, > and & as
+// \u003c, \u003e and \u0026, so that the JSON may be embedded in a web page. A model reads these escapes literally:
+// they cost it tokens, and text that it quotes with them matches nothing. Two texts that differ in them are not the
+// same bytes. So whatever is stored, compared, hashed or shown is written with this package. JSON parsers notice no
+// difference. file.go stores a value in a small file, and string.go writes texts quickly.
 package plainjson
 
 import (

@@ -34,8 +34,7 @@ type Redactor struct {
 	patterns []*regexp.Regexp
 }
 
-// candidates are the secrets, and the rules for tokens, that begin with the same two
-// bytes.
+// candidates are the secrets, and the rules for tokens, that begin with the same two bytes.
 type candidates struct {
 	known []string // secrets in all their encodings, the longest first
 	rules []rule

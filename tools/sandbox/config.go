@@ -67,9 +67,8 @@ func ModeOf(s Sandbox) Mode {
 	return None
 }
 
-// Groups reports whether the kernel limits the memory and processes of commands, with
-// control groups. Otherwise only the supervisor limits them: it measures them ten times
-// a second.
+// Groups reports whether the kernel limits the memory and processes of commands, with control
+// groups. Otherwise only the supervisor limits them: it measures them ten times a second.
 func (b *Box) Groups() bool { return b.groups.IsUsable() }
 
 // WhyNotBetter says why commands don't run in a mode that separates them better from the machine;

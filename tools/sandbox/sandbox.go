@@ -1,13 +1,12 @@
 // Package sandbox runs the commands of agents inside walls that separate them from the rest of the
 // machine.
 //
-// Walls are what the kernel denies to a command: bubblewrap's namespaces, or Landlock's
-// rules. A command sees its session's workspace, a folder for temporary files that is
-// removed with it, and the system's programs; it sees nothing of other sessions, of the
-// host's files, processes and environment, and no network except what is allowed. The
-// memory, processes, disk space, output and time that it uses are limited. Nothing that
-// a command has started outlives the command, its deadline, or the process that asked
-// for it.
+// Walls are what the kernel denies to a command: bubblewrap's namespaces, or Landlock's rules. A
+// command sees its session's workspace, a folder for temporary files that is removed with it, and
+// the system's programs; it sees nothing of other sessions, of the host's files, processes and
+// environment, and no network except what is allowed. The memory, processes, disk space, output and
+// time that it uses are limited. Nothing that a command has started outlives the command, its
+// deadline, or the process that asked for it.
 //
 // This file is the contract that tools work with.
 package sandbox

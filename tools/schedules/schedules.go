@@ -87,7 +87,7 @@ type cancelResult struct {
 
 // New makes the tool schedule.
 func New(backend Backend) tools.Tool {
-	t := family{backend}
+	t := scheduleTool{backend}
 	return tools.New(tools.Spec{
 		Name: Name, Effect: tools.Reconcilable, Timeout: 30 * time.Second, Touches: tools.Touches(args.touch),
 		Description: "Have something done later in this chat, once or again and again: reminders, reports, looking after something. " +
@@ -101,10 +101,10 @@ func New(backend Backend) tools.Tool {
 	}))
 }
 
-// A family is the tool schedule with the backend that it calls.
-type family struct{ backend Backend }
+// A scheduleTool is the tool schedule with the backend that it calls.
+type scheduleTool struct{ backend Backend }
 
-func (t family) run(ctx context.Context, call tools.Call, a args) (any, error) {
+func (t scheduleTool) run(ctx context.Context, call tools.Call, a args) (any, error) {
 	switch a.Action {
 	case "list":
 		entries, err := t.backend.List(ctx, call)
@@ -124,7 +124,7 @@ func (t family) run(ctx context.Context, call tools.Call, a args) (any, error) {
 	return t.add(ctx, call, a)
 }
 
-func (t family) add(ctx context.Context, call tools.Call, a args) (any, error) {
+func (t scheduleTool) add(ctx context.Context, call tools.Call, a args) (any, error) {
 	text := strings.TrimSpace(a.Text)
 	switch {
 	case call.Scheduled:
@@ -144,7 +144,7 @@ func (t family) add(ctx context.Context, call tools.Call, a args) (any, error) {
 }
 
 // reconcile finds out whether a call that was cut off took effect.
-func (t family) reconcile(ctx context.Context, call tools.Call, a args) (any, bool, error) {
+func (t scheduleTool) reconcile(ctx context.Context, call tools.Call, a args) (any, bool, error) {
 	if a.Action == "cancel" {
 		there, err := t.backend.Known(ctx, call, strings.TrimSpace(a.ID))
 		if err != nil || there {

@@ -41,7 +41,7 @@ func (r Runner) CanRun(p folder.Program) bool {
 	return true
 }
 
-// maxName is how many characters of a tool's name model providers accept.
+// maxName is the maximum length of a tool's name that model providers accept.
 const maxName = 64
 
 // ToolName returns the name of the tool that a program of a skill becomes.

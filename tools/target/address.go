@@ -21,9 +21,9 @@ func IsOwn(addr netip.Addr) bool {
 	return false
 }
 
-// IsOurs reports whether an address leads to this machine, or to the metadata service that only a
-// cloud's machines can reach. An address that is translated to such an address on its way counts,
-// too.
+// IsOurs reports whether an address leads to this machine, to its own network segment (link-local
+// and multicast), or to the metadata service that only a cloud's machines can reach. An address
+// that is translated to such an address on its way counts, too.
 func IsOurs(addr netip.Addr) bool {
 	addr = addr.WithZone("").Unmap()
 	if inner, ok := embeddedIPv4(addr); ok && isOurs(inner) {

@@ -115,7 +115,7 @@ func isNumber(part string) bool {
 	return part != "" && strings.Trim(part, digits) == ""
 }
 
-// clip returns the beginning of a text that goes into an error.
+// clip cuts a text for an error to most characters.
 func clip(text string, most int) string {
 	if r := []rune(text); len(r) > most {
 		return string(r[:most]) + "…"

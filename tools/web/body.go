@@ -14,7 +14,7 @@ import (
 )
 
 // maxBody limits how many bytes of an answer are read, after decompression, and how many of them a
-// model is shown.
+// model is shown. More may be read of a document.
 const maxBody = 1 << 20
 
 // A kind says what an answer's body is, to the extent that it matters here.
@@ -101,7 +101,7 @@ func trimCut(content []byte) []byte {
 	return content
 }
 
-// bounded returns a text cut to maxBody bytes, with a note at its end if the server sent more.
+// bounded returns a text cut to maxBody bytes, with a note at its end if something is missing.
 func (a answer) bounded(text string) string {
 	const suffix = "\n[cut: this is not all, what is beyond the first 1048576 bytes was not read]"
 	if !a.cut && len(text) <= maxBody {

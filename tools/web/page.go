@@ -211,7 +211,7 @@ func (c *cleaner) drops(n *html.Node) bool {
 	case atom.Html, atom.Body:
 		return false // often hidden until a script has run
 	}
-	style := c.sheet.lookOf(n)
+	style := c.sheet.styleOf(n)
 	return c.sheet.left < 0 || isHidden(n, style)
 }
 

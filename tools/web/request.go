@@ -46,8 +46,8 @@ func effectOf(args fetchArgs) tools.Effect {
 	return tools.Once
 }
 
-// touch says what a call touches. Whatever a request contains besides an address that was read goes out to its
-// server.
+// touch says what a call touches. A method other than GET and HEAD, or a header that carries information out,
+// counts as acting on the outside.
 func (a fetchArgs) touch() tools.Touch {
 	return tools.Touch{Subject: tools.URL(a.URL), Reads: tools.NoFiles{}, Writes: tools.NoFiles{}, Outward: a.outward()}
 }

@@ -14,7 +14,7 @@ import (
 
 // A searcher is a service that searches the web.
 type searcher interface {
-	// search returns at most most hits, the best first.
+	// search asks for most hits, and returns them with the best first. Some services return more.
 	search(ctx context.Context, query string, most int) ([]hit, error)
 }
 

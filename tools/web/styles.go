@@ -136,9 +136,9 @@ func (s *styleSheet) add(parts []string, style visibilityStyles) {
 	s.rules[key] = append(s.rules[key], rule)
 }
 
-// lookOf returns what CSS says about an element: its rules, among which those with more weight win,
-// and its own style attribute. It returns nil once the work for styles is used up.
-func (s *styleSheet) lookOf(n *html.Node) visibilityStyles {
+// styleOf returns what CSS says about an element: its rules, among which those with more weight
+// win, and its own style attribute. It returns nil once the work for styles is used up.
+func (s *styleSheet) styleOf(n *html.Node) visibilityStyles {
 	id, own := "", ""
 	keys := map[string]bool{"": true, n.Data: true}
 	for _, a := range n.Attr {

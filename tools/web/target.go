@@ -24,7 +24,7 @@ func checkTarget(u *url.URL) error {
 	return nil
 }
 
-// clip returns the beginning of a text that goes into an error.
+// clip cuts a text to most characters.
 func clip(text string, most int) string {
 	if r := []rune(text); len(r) > most {
 		return string(r[:most]) + "…"

@@ -26,8 +26,8 @@ const (
 	dialTimeout  = 20 * time.Second
 	beginTimeout = 60 * time.Second // the maximum time from dialing until the session has begun
 	writeTimeout = 10 * time.Second
-	// maxHeartbeatGrace is the longest time for which a connection may deliver nothing
-	// after a heartbeat was due; after that it counts as dead.
+	// maxHeartbeatGrace is the longest time for which a connection may deliver nothing after a heartbeat was due;
+	// after that it counts as dead.
 	maxHeartbeatGrace = 10 * time.Second
 	maxFrame          = 64 << 20 // the maximum size of a frame in bytes; a large server is described in one frame
 )

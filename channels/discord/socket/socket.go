@@ -237,9 +237,8 @@ func (s *Socket) reportReached(ctx context.Context) {
 	}
 }
 
-// forgetSession makes the next connection begin a new session. Discord requires a wait
-// of one to five seconds for that; the wait is shorter if several sessions may be begun
-// at once.
+// forgetSession makes the next connection begin a new session. Discord requires a wait of one to five seconds for
+// that; the wait is shorter if several sessions may be begun at once.
 func (s *Socket) forgetSession() {
 	s.session = session{}
 	s.nextSessionAt = time.Now().Add((time.Second + rand.N(4*time.Second)) / time.Duration(s.atOnce))

@@ -160,11 +160,10 @@ func (f Files) Release(message string, all []bus.FileRef) error {
 	return errors.Join(errs...)
 }
 
-// ReleaseSent releases the files of those messages in outs that have already been sent
-// or given up, after an earlier attempt at the same tool call. Nobody else would
-// release them: whoever sends a message releases its files once the message is
-// finished, and may have done so before this attempt recorded that the message needs
-// them. Messages that must still be sent keep their files.
+// ReleaseSent releases the files of those messages in outs that have already been sent or given up, after an
+// earlier attempt at the same tool call. Nobody else would release them: whoever sends a message releases its files
+// once the message is finished, and may have done so before this attempt recorded that the message needs them.
+// Messages that must still be sent keep their files.
 func (f Files) ReleaseSent(ctx context.Context, book channels.Sends, outs []bus.Outbound) error {
 	for _, out := range outs {
 		sent, err := book.Lookup(ctx, out.ID)

@@ -33,8 +33,8 @@ type Sweeper struct {
 	Log  *slog.Logger
 }
 
-// Run removes such files every six hours until ctx is done. In a fleet,
-// only the process that holds the name "outgoing" does so.
+// Run removes such files every six hours until ctx is done. In a fleet, only the process that holds the name
+// "outgoing" does so.
 func (s Sweeper) Run(ctx context.Context, holder bus.Holder) error {
 	err := bus.WhileHeld(ctx, holder, holdName, func(held context.Context) error {
 		for held.Err() == nil {

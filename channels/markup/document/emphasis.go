@@ -7,9 +7,8 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// emphasis parses * and _ as CommonMark does, except that * between letters or digits,
-// and ** between digits, are text: in chats they mean a product or a power, or belong
-// to a name.
+// emphasis parses * and _ as CommonMark does, except that * between letters or digits, and ** between digits, are
+// text: in chats they mean a product or a power, or belong to a name.
 type emphasis struct{}
 
 // Trigger implements parser.InlineParser: emphasis begins with * or _.

@@ -205,8 +205,7 @@ func isLink(target string) bool {
 	return false
 }
 
-// linkTarget returns a link's target, given the form in which it is written in the
-// text.
+// linkTarget returns a link's target, given the form in which it is written in the text.
 func linkTarget(written []byte) string { return percentEncode(Unescape(string(written))) }
 
 // linkEndingCharacters contains the characters that could end a link where it is written in a text.

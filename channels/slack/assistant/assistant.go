@@ -132,10 +132,9 @@ func (d *Surfaces) setStatus(ctx context.Context, chat, thread, status string) e
 	})
 }
 
-// callUnlessRefused makes a call of that method. If Slack has recently refused the
-// method to the app, because the app was made with an older manifest or has the feature
-// switched off, it does nothing and returns nil. It doesn't count as a refusal if Slack
-// only says that the thread does not belong to a pane.
+// callUnlessRefused makes a call of that method. If Slack has recently refused the method to the app, because the
+// app was made with an older manifest or has the feature switched off, it does nothing and returns nil. It doesn't
+// count as a refusal if Slack only says that the thread does not belong to a pane.
 func (d *Surfaces) callUnlessRefused(ctx context.Context, method string, do func(context.Context) error) error {
 	d.mu.Lock()
 	spared := time.Since(d.refused[method]) < retryRefusedAfter

@@ -1,9 +1,8 @@
 // Package events receives the HTTP requests that Slack sends to an app: messages, button presses and commands.
 //
-// A request is refused unless its signature, which covers the exact bytes of the
-// body, is right. Its content is passed on as a Delivery. The request is answered
-// with 200 once the Delivery is acknowledged, and with 503 if it isn't: Slack then
-// repeats the request.
+// A request is refused unless its signature, which covers the exact bytes of the body, is right. Its content is
+// passed on as a Delivery. The request is answered with 200 once the Delivery is acknowledged, and with 503 if it
+// isn't: Slack then repeats the request.
 package events
 
 import (

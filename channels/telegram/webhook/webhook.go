@@ -1,9 +1,8 @@
 // Package webhook receives the HTTP requests that Telegram sends to a bot, each with one update.
 //
-// A request is refused unless it contains the secret that Telegram was given. Its
-// update is passed on as a Delivery. The request is answered with 200 once the update
-// has arrived, and with 503 if it hasn't: Telegram then repeats the request, and sends
-// no other one for the same chat before it.
+// A request is refused unless it contains the secret that Telegram was given. Its update is passed on as a
+// Delivery. The request is answered with 200 once the update has arrived, and with 503 if it hasn't: Telegram then
+// repeats the request, and sends no other one for the same chat before it.
 package webhook
 
 import (

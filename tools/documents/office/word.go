@@ -59,8 +59,8 @@ func readWord(a *archive, main string, parts *pages.Parts) error {
 	return nil
 }
 
-// partOf returns the name of the part of a certain kind, such as styles, that the part
-// main refers to. If main refers to none, it returns the part's usual name.
+// partOf returns the name of the part of a certain kind, such as styles, that the part main refers
+// to. If main refers to none, it returns the part's usual name.
 func (w *word) partOf(main, kind string) string {
 	for _, r := range w.links {
 		if r.kind == kind {

@@ -12,8 +12,8 @@ type denier struct {
 	directory *directory
 }
 
-// denyProgram denies the line if it runs a program that would only do harm, such as
-// shutdown or rm -r /. It also records that cd changes the directory.
+// denyProgram denies the line if it runs a program that would only do harm, such as shutdown or rm -r /. It also
+// records that cd changes the directory.
 func (d *denier) denyProgram(u invocation) {
 	args := u.words[1:]
 	switch name := u.program(); name {
@@ -76,8 +76,8 @@ func (d *denier) denySystemctl(args []word) {
 	}
 }
 
-// denyRemoval denies the line if it removes everything, like rm -rf /. It marks the
-// line as opaque if nobody can tell what is removed.
+// denyRemoval denies the line if it removes everything, like rm -rf /. It marks the line as opaque if nobody can
+// tell what is removed.
 func (d *denier) denyRemoval(args []word) {
 	recursive, plain := parseFlags(args, "rR", "--recursive")
 	for _, a := range args {

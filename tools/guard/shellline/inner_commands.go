@@ -103,9 +103,8 @@ func (c *collector) wrappedCommand(name string, args []word) ([]word, bool) {
 	return nil, false
 }
 
-// flockCommand returns the command that flock runs, which follows the name of a file.
-// If flock is given a shell line with -c instead, it collects that line and returns
-// nil.
+// flockCommand returns the command that flock runs, which follows the name of a file. If flock is given a shell
+// line with -c instead, it collects that line and returns nil.
 func (c *collector) flockCommand(args []word) []word {
 	for len(args) > 0 && strings.HasPrefix(args[0].text, "-") && args[0].text != "--" {
 		text := args[0].text
@@ -205,8 +204,7 @@ func (c *collector) collectDashC(args []word) {
 	}
 }
 
-// hereDocument returns the text of a here-document (after <<), with $_ for each part
-// that the shell replaces.
+// hereDocument returns the text of a here-document (after <<), with $_ for each part that the shell replaces.
 func hereDocument(w *syntax.Word) string {
 	var b strings.Builder
 	if w != nil {

@@ -301,10 +301,9 @@ func isGitCommand(name string) bool {
 	return false
 }
 
-// wrappedByName returns the command that one of the many wrapper programs runs, which
-// change something about their own process and then run their arguments; false if name
-// is none of them. Where a word may precede the command, it returns all possible
-// readings.
+// wrappedByName returns the command that one of the many wrapper programs runs, which change something about their
+// own process and then run their arguments; false if name is none of them. Where a word may precede the command, it
+// returns all possible readings.
 func wrappedByName(name string, args []word) (readings [][]word, wraps bool) {
 	one := func(valued ...string) ([][]word, bool) {
 		return [][]word{skipOptions(args, valued...)}, true

@@ -1,10 +1,9 @@
 // Package shellline finds out which commands a shell line runs, without running any.
 //
-// It parses a line as bash would, and also as a POSIX shell would if that could differ,
-// and reports what it finds either way: the commands themselves, and those that other
-// programs are told to run (env, xargs, find -exec, sh -c). A Hole in a command's text
-// represents something that is known only when the line runs. The line is opaque if not
-// everything that it runs is known.
+// It parses a line as bash would, and also as a POSIX shell would if that could differ, and reports
+// what it finds either way: the commands themselves, and those that other programs are told to run
+// (env, xargs, find -exec, sh -c). A Hole in a command's text represents something that is known
+// only when the line runs. The line is opaque if not everything that it runs is known.
 //
 // The package is no security boundary: a program can do more than its line shows. The sandbox
 // limits what a command can reach.
@@ -23,9 +22,8 @@ type Line struct {
 	Commands []Command
 	// Denied says why the line should not be run at all; "" if there is no reason.
 	Denied string
-	// Opaque says why not everything that the line runs is known; "" if everything is.
-	// If a whole command is unknown, Commands has one more command, whose text is a
-	// Hole.
+	// Opaque says why not everything that the line runs is known; "" if everything is. If a whole
+	// command is unknown, Commands has one more command, whose text is a Hole.
 	Opaque string
 	// Maybe are commands that unknown programs might run, judging by their arguments: WRAPPER -x
 	// git push might run "git push".
@@ -40,13 +38,12 @@ type Command struct {
 	// Text is the command as a program would get it: its words without quotes, separated by one
 	// blank, with the assignments before it and the redirections to files after it.
 	Text string
-	// Also are other texts for the same command: without assignments, with the
-	// program's base name, and, for git, without the options before the subcommand.
+	// Also are other texts for the same command: without assignments, with the program's base name,
+	// and, for git, without the options before the subcommand.
 	Also []string
-	// Writes says that the command's output goes to a file, or that the command writes
-	// a file itself, like sort -o. Text then names that file as a redirection. For a
-	// file that the command writes itself, the first of Also is the text without that
-	// redirection.
+	// Writes says that the command's output goes to a file, or that the command writes a file
+	// itself, like sort -o. Text then names that file as a redirection. For a file that the command
+	// writes itself, the first of Also is the text without that redirection.
 	Writes bool
 }
 

@@ -63,9 +63,9 @@ func (d *Client) discover(ctx context.Context, s Server) (discovery, error) {
 }
 
 // findIssuer returns the address of the authorization server that a server names in its
-// description, which is at the address where or at a standard address. It records the
-// rest of the description in found. If there is no description, the server itself
-// counts as its authorization server.
+// description, which is at the address where or at a standard address. It records the rest of the
+// description in found. If there is no description, the server itself counts as its authorization
+// server.
 func (d *Client) findIssuer(ctx context.Context, s Server, where string, found *discovery) (string, error) {
 	u, err := url.Parse(s.URL)
 	if err != nil {
@@ -104,9 +104,9 @@ func (d *Client) findIssuer(ctx context.Context, s Server, where string, found *
 	return root.String(), nil
 }
 
-// readChallenge returns the headers with which a server tells a client that it has to
-// sign in: those stored last, or those in the answer to a request that it makes now. It
-// returns ErrOpen if the server doesn't require that.
+// readChallenge returns the headers with which a server tells a client that it has to sign in:
+// those stored last, or those in the answer to a request that it makes now. It returns ErrOpen if
+// the server doesn't require that.
 func (d *Client) readChallenge(ctx context.Context, s Server) ([]string, error) {
 	said, err := d.cfg.Store.Noted(ctx, challenges)
 	if err != nil {
@@ -133,8 +133,8 @@ func (d *Client) readChallenge(ctx context.Context, s Server) ([]string, error) 
 	return answer.Header.Values("WWW-Authenticate"), nil
 }
 
-// maxChallenge is the maximum length of the headers that are stored, in bytes; longer
-// ones are not stored at all.
+// maxChallenge is the maximum length of the headers that are stored, in bytes; longer ones are not
+// stored at all.
 const maxChallenge = 8 << 10
 
 // RecordWanted records that a server wants somebody to sign in. challenge holds the headers in

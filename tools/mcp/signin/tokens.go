@@ -187,10 +187,9 @@ func (d *Client) Renew(ctx context.Context, s Server, refused string) (string, e
 	return l.tokenFor(s), nil
 }
 
-// refresh asks the authorization server for a new token and stores it. If the process
-// dies in between, the new token is lost and the old one no longer valid, so somebody
-// has to sign in again. If the authorization server says that the login is no longer
-// valid, refresh removes its tokens.
+// refresh asks the authorization server for a new token and stores it. If the process dies in
+// between, the new token is lost and the old one no longer valid, so somebody has to sign in again.
+// If the authorization server says that the login is no longer valid, refresh removes its tokens.
 func (d *Client) refresh(ctx context.Context, s Server, l login) (login, error) {
 	old := &oauth2.Token{RefreshToken: l.Refresh, Expiry: time.Now().Add(-time.Hour)}
 	ctx = context.WithValue(ctx, oauth2.HTTPClient, d.guardedClient(s.URL))

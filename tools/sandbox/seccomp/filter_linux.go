@@ -44,8 +44,8 @@ func load(at uint32) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: at}
 }
 
-// jump returns the instruction that compares the loaded word with k. The argument yes
-// is how many instructions it skips if they match, and no how many it skips if not.
+// jump returns the instruction that compares the loaded word with k. The argument yes is how many instructions it
+// skips if they match, and no how many it skips if not.
 func jump(how uint16, k uint32, yes, no int) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_JMP | how | unix.BPF_K, Jt: uint8(yes), Jf: uint8(no), K: k}
 }
@@ -172,11 +172,10 @@ func setIDRules() []rule {
 	}, legacySetIDRules()...)
 }
 
-// closedRules refuse system calls that lead to other processes of the same user or to
-// any network. They ignore the paths that calls name, because a filter cannot read
-// them. Calls that can change an open file that isn't open for writing are refused,
-// too, or left to the judge in package supervisor, because Landlock lets the command
-// open files that it may only read.
+// closedRules refuse system calls that lead to other processes of the same user or to any network. They ignore the
+// paths that calls name, because a filter cannot read them. Calls that can change an open file that isn't open for
+// writing are refused, too, or left to the judge in package supervisor, because Landlock lets the command open
+// files that it may only read.
 func closedRules() []rule {
 	const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET |
 		unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP

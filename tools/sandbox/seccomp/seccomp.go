@@ -15,12 +15,11 @@ type Filter int
 const (
 	// Hardened is for a command in namespaces of its own.
 	Hardened Filter = iota
-	// Closed is for a command that shares its namespaces with others: it cannot make
-	// sockets, and cannot reach the processes, keyrings or memory of others. The
-	// process that holds the filter's listener decides whether the command may change a
-	// file's mode or times.
+	// Closed is for a command that shares its namespaces with others: it cannot make sockets, and
+	// cannot reach the processes, keyrings or memory of others. The process that holds the filter's
+	// listener decides whether the command may change a file's mode or times.
 	Closed
-	// Bare is for a command without walls: it only keeps the command from setting the
-	// set-ID bits, and from using io_uring, which could set them unseen.
+	// Bare is for a command without walls: it only keeps the command from setting the set-ID bits,
+	// and from using io_uring, which could set them unseen.
 	Bare
 )

@@ -27,10 +27,9 @@ const programInside = "/run/parley"
 // programs start several.
 const tasksEach = 8
 
-// startBubblewrap starts the command in namespaces of its own. Before its first
-// instruction, the command waits until its limits are set from here: only after
-// bubblewrap has made the namespaces does the limit of processes count nothing but the
-// command's.
+// startBubblewrap starts the command in namespaces of its own. Before its first instruction, the command waits
+// until its limits are set from here: only after bubblewrap has made the namespaces does the limit of processes
+// count nothing but the command's.
 func (s *supervisor) startBubblewrap() (_ *child, err error) {
 	var pipes pipes
 	defer func() { err = errors.Join(err, pipes.closeAll()) }()
@@ -207,9 +206,9 @@ func readExitCode(words *json.Decoder, status io.Closer, end error) (int, error)
 	return -1, errSetup
 }
 
-// limitTasks limits how many processes and threads the user of the process pid may have
-// in that process's namespace: as many as the command may have, plus others that are
-// not the command's. The limit doesn't apply to root.
+// limitTasks limits how many processes and threads the user of the process pid may have in that process's
+// namespace: as many as the command may have, plus others that are not the command's. The limit doesn't apply to
+// root.
 func (s *supervisor) limitTasks(pid int, others uint64) error {
 	if s.Processes == 0 {
 		return nil

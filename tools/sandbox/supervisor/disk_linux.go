@@ -117,9 +117,9 @@ func (w *walk) walkItem(above int, name string, depth int) error {
 // closeFD closes a file that was only read; its error does not matter.
 func closeFD(fd int) { _ = unix.Close(fd) }
 
-// openFolder opens a folder in order to read what it contains. If its owner has no
-// right to read it, openFolder grants that first: the folder is the command's own, and
-// could otherwise hide anything.
+// openFolder opens a folder in order to read what it contains. If its owner has no right to read
+// it, openFolder grants that first: the folder is the command's own, and could otherwise hide
+// anything.
 func openFolder(above int, name string) (int, error) {
 	const how = unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 	fd, err := unix.Openat(above, name, unix.O_RDONLY|how, 0)

@@ -7,13 +7,11 @@ import (
 	"parley/tools/sandbox/cgroup"
 )
 
-// A group is the control group that the command is started in; nil means that there is
-// none.
+// A group is the control group that the command is started in; nil means that there is none.
 //
-// The group's limits are looser than the configured ones, and only stop a command at
-// once if it far exceeds them: a group counts threads and all memory, whereas the
-// configuration limits processes, and memory without mapped files. So the supervisor
-// also measures a command that is in a group.
+// The group's limits are looser than the configured ones, and only stop a command at once if it far
+// exceeds them: a group counts threads and all memory, whereas the configuration limits processes,
+// and memory without mapped files. So the supervisor also measures a command that is in a group.
 type group struct {
 	made      *cgroup.Group
 	memory    int64 // what the configuration allows, in bytes

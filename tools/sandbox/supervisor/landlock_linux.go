@@ -36,8 +36,8 @@ type landlockWalls struct {
 	Listener        string // the file descriptor over which to send the listener for the calls that the judge decides; "" means none
 }
 
-// writableDir returns the directory that the command may write to, besides its
-// temporary one, and the command's environment.
+// writableDir returns the directory that the command may write to, besides its temporary one, and the command's
+// environment.
 func (s *supervisor) writableDir(tmp string) (dir string, env []string, err error) {
 	env = append(slices.Clone(s.Env), "HOME="+tmp, "TMPDIR="+tmp)
 	for _, shown := range s.Shows {
@@ -207,8 +207,7 @@ func (w *landlockWalls) enforce() error {
 	return w.filterCalls()
 }
 
-// dropCapabilities takes all capabilities from this thread, so that it keeps none of
-// root's special rights.
+// dropCapabilities takes all capabilities from this thread, so that it keeps none of root's special rights.
 func dropCapabilities() error {
 	for c := uintptr(0); c <= unix.CAP_LAST_CAP; c++ {
 		err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)

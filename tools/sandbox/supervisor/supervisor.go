@@ -161,9 +161,9 @@ const workspaceInside = "/workspace"
 // path with a link, and the command would write elsewhere.
 const insideWrites = "/job"
 
-// CommandUser is the user, and the group, that commands run as if this process is root
-// and their workspace belongs to nobody but root. It is the same on every machine,
-// because several may share a filesystem, and one that systems assign to nobody.
+// CommandUser is the user, and the group, that commands run as if this process is root and their
+// workspace belongs to nobody but root. It is the same on every machine, because several may share
+// a filesystem, and one that systems assign to nobody.
 const CommandUser = 65527
 
 // ThisProgram is the path of this program, even after its file was replaced.

@@ -22,8 +22,8 @@ type tidier struct {
 	cut      bool   // whether something was too deep, and was removed
 }
 
-// tidyItem cleans up one item: it removes a remnant, gives what belongs to root to the
-// user that commands run as, and takes the set-ID bits from a file.
+// tidyItem cleans up one item: it removes a remnant, gives what belongs to root to the user that commands run as,
+// and takes the set-ID bits from a file.
 func (t *tidier) tidyItem(above int, name string, st *unix.Stat_t, depth int) (gone bool, err error) {
 	kind := st.Mode & unix.S_IFMT
 	if uint64(st.Dev) != t.device {
@@ -104,9 +104,8 @@ func isRemnant(name string) bool {
 	return strings.HasPrefix(name, remnantPrefix) && strings.HasSuffix(name, remnantSuffix) && len(name) == len(remnantPrefix)+26+len(remnantSuffix)
 }
 
-// removeItem removes an item in a folder with everything in it, no matter how deep. It
-// first moves the item to top, a folder on the same filesystem, and later whatever in
-// the item is too deep.
+// removeItem removes an item in a folder with everything in it, no matter how deep. It first moves the item to top,
+// a folder on the same filesystem, and later whatever in the item is too deep.
 func removeItem(above int, name string, top int) error {
 	at, err := moveToTop(above, name, top)
 	if err != nil {

@@ -125,9 +125,9 @@ func reap(children []int, own int) (reaped int) {
 	return reaped
 }
 
-// memoryOf returns how much memory these processes use, in bytes. It leaves out files
-// that they map, because others may map them, too, and the system can drop them. Memory
-// that several of the processes share counts for each.
+// memoryOf returns how much memory these processes use, in bytes. It leaves out files that they
+// map, because others may map them, too, and the system can drop them. Memory that several of the
+// processes share counts for each.
 func memoryOf(pids []int) (bytes int64) {
 	for _, pid := range pids {
 		raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))

@@ -112,7 +112,8 @@ func mayPass(st *syscall.Stat_t, uid, gid int) bool {
 }
 
 // BlockedBy returns the first folder above a path that a user may not pass through; "" if there is
-// none. The path is absolute, and contains no symbolic links.
+// none, or if a folder above cannot be examined. The path is absolute, and contains no symbolic
+// links.
 func BlockedBy(path string, uid, gid int) string {
 	above := []string{}
 	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
@@ -138,11 +139,11 @@ func BlockedBy(path string, uid, gid int) string {
 type place struct {
 	path string
 	view view
-	// wanted means that the command runs without it if necessary.
-	wanted bool
-	folder FolderID // which folder it must be; zero if it may be any
-	fd     int      // opened before the path is covered
-	dir    bool
+	// optional means that the command runs without it if necessary.
+	optional bool
+	folder   FolderID // which folder it must be; zero if it may be any
+	fd       int      // opened before the path is covered
+	dir      bool
 }
 
 // A view says how a place is made visible.
@@ -184,7 +185,7 @@ func (s *supervisor) reveal() error {
 		if hidden = append(hidden, p); blocked != "" {
 			covers = append(covers, blocked)
 		}
-		if !p.wanted && blocked != "" {
+		if !p.optional && blocked != "" {
 			needed = blocked
 		}
 	}
@@ -251,7 +252,7 @@ func (s *supervisor) places() (all []place) {
 	}
 	for _, name := range s.Read {
 		for _, path := range direct(name) {
-			all = append(all, place{path: path, view: viewOf(path, 0o005), wanted: true})
+			all = append(all, place{path: path, view: viewOf(path, 0o005), optional: true})
 		}
 	}
 	if s.Mode != Bubblewrap {
@@ -262,7 +263,7 @@ func (s *supervisor) places() (all []place) {
 	}
 	if program, err := os.Executable(); err == nil { // it can be copied instead
 		for _, path := range direct(program) {
-			all = append(all, place{path: path, wanted: true})
+			all = append(all, place{path: path, optional: true})
 		}
 	}
 	return all

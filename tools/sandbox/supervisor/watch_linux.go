@@ -141,8 +141,8 @@ func (s *supervisor) run(control *os.File) Report {
 	return rep
 }
 
-// readLeases keeps reading from the caller how long the command may continue, until the caller
-// closes the pipe.
+// readLeases keeps reading from the caller until when the command may continue. It ends when the
+// caller closes the pipe.
 func (s *supervisor) readLeases(lines *bufio.Reader) {
 	defer close(s.unwanted)
 	for {
@@ -330,8 +330,8 @@ func (s *supervisor) overDiskText() string {
 }
 
 // killAll kills every descendant of the supervisor, and returns when none is left. No process
-// escapes: one whose parent ends becomes a child of the supervisor. killAll never gives up, because
-// nobody else would end them.
+// escapes: one whose parent ends becomes a child of the supervisor. killAll doesn't give up as long
+// as it can find the descendants, because nobody else would end them.
 func (s *supervisor) killAll() error {
 	own := 0
 	if s.child != nil {
