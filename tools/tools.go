@@ -9,7 +9,8 @@
 // see it; new.go makes a tool from a function; set.go holds an agent's set; args.go, fit.go, schema.go, pattern.go
 // and words.go parse, repair and check the arguments that a model wrote; annotate.go adds the repairs to a result;
 // truncate.go shortens a result; verdict.go defines a guard's decision on a call; ask.go defines a tool's question
-// to people, and task.go its task for a sub-agent.
+// to people, and task.go its task for a sub-agent. below.go, direrror.go and textfile.go are for tools that read
+// the files of a session.
 package tools
 
 import (

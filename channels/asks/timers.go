@@ -37,7 +37,7 @@ func (d *Service) Fire(ctx context.Context, t bus.Timer) (again time.Duration, e
 	return again, err
 }
 
-// expire ends an ask that has expired, and tells its session.
+// expire ends an ask if it has expired, and tells its session. An ask that was forgotten counts as withdrawn.
 func (d *Service) expire(ctx context.Context, id string) (bus.Ask, error) {
 	ask, err := d.endAsk(ctx, id, bus.AskExpired)
 	if errors.Is(err, bus.ErrNoAsk) { // the ask was forgotten

@@ -17,12 +17,12 @@ const sweepEvery = 10 * time.Second
 // fleet, only one process does so at a time.
 type Sweeper struct {
 	Bus bus.Holder
-	// Settle settles them, and returns how many there were.
+	// Settle settles the reservations of such turns once, and returns how many there were.
 	Settle func(ctx context.Context) (int, error)
 	Log    *slog.Logger
 }
 
-// Run settles such reservations until ctx is done.
+// Run settles the reservations of turns that nobody works on anymore, until ctx is done.
 func (s *Sweeper) Run(ctx context.Context) error {
 	err := bus.WhileHeld(ctx, s.Bus, "budgets", func(held context.Context) error {
 		s.sweep(held)

@@ -93,7 +93,7 @@ func (t *translator) typedText(m *message, called bool) string {
 	return text
 }
 
-// withoutOwnName removes the bot's name from the beginning of a text.
+// withoutOwnName removes a mention of the bot, and the punctuation after it, from the beginning of a text.
 func (t *translator) withoutOwnName(text string) string {
 	rest := strings.TrimLeftFunc(text, unicode.IsSpace)
 	found := t.markPattern.FindStringSubmatchIndex(rest)
@@ -229,7 +229,8 @@ func (t *translator) quotes(m *message) []bus.Quote {
 	return all
 }
 
-// quotedText returns the text of a quoted message, cut after maxQuote bytes.
+// quotedText returns what a quoted message contains: the names of its files, then its text. It is cut after
+// maxQuote bytes.
 func (t *translator) quotedText(m *message) string {
 	var files []string
 	for _, a := range m.Attachments {

@@ -19,7 +19,8 @@
 // failures in a row, retry_schedule.go plans when to try again, and moved_chats.go remembers chats whose ids have
 // changed.
 //
-// typing.go shows people that the bot is at work; package drafts shows what it is about to say.
+// typing.go shows people that the bot is at work; package drafts shows what it is about to say. reply.go plans the
+// record of an answer for whoever publishes the answer.
 package dispatch
 
 import (

@@ -113,7 +113,8 @@ func (d *Gateway) reportDecision(ctx context.Context, in bus.Inbound, v ownerDec
 	}
 }
 
-// tellOwners tells all owners of the channel about a decision, in place of the request.
+// tellOwners tells all owners of the channel about a decision. The message takes the place of the request, if there
+// was one.
 func (d *receiver) tellOwners(ctx context.Context, in bus.Inbound, v ownerDecision, person channels.Pairing, done string) error {
 	owners, err := d.findOwnerChats(ctx)
 	if err != nil {

@@ -59,7 +59,8 @@ func (d *receiver) handleReaction(ctx context.Context, in bus.Inbound) error {
 	return d.publishUpdate(ctx, kept.Session, in)
 }
 
-// handleOtherReaction tells the answer's session of a reaction that is not a thumb.
+// handleOtherReaction tells the answer's session of a reaction that is not a thumb, unless sessions have just been
+// told of maxReactions by the same person.
 func (d *receiver) handleOtherReaction(ctx context.Context, in bus.Inbound, r channels.Rating) error {
 	answer, known, err := d.Ratings.Rated(ctx, r)
 	if err != nil || !known {

@@ -23,7 +23,8 @@ func isInvisible(r rune) bool {
 		unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
-// Verbatim returns Markdown that shows a name literally, as code.
+// Verbatim returns Markdown that shows a name literally, as code. It leaves out backticks and characters that can't
+// be seen.
 func Verbatim(name string) string {
 	shown := strings.TrimSpace(strings.Map(func(r rune) rune {
 		if r == '`' || !unicode.IsPrint(r) {

@@ -90,7 +90,7 @@ func (r *Renderer) renderIn(md string, d dialect, limit, first int) []Piece {
 	return a.pieces
 }
 
-// dialectOf returns the dialect with a name.
+// dialectOf returns the dialect with a name, or plain text if there is none with that name.
 func dialectOf(d Dialect) dialect {
 	switch d {
 	case TelegramHTML:

@@ -210,7 +210,8 @@ func (o *Outbox) publish(ctx context.Context, r Request, p channels.Submission) 
 	return joinErrors(p, errs)
 }
 
-// joinErrors combines the errors from publishing to a submission's destinations into one.
+// joinErrors returns one error for all errors from publishing to a submission's destinations: the first that is not
+// about a full mailbox, or else a *FullError that names all full mailboxes.
 func joinErrors(p channels.Submission, errs []error) error {
 	full := &FullError{ID: p.ID}
 	var failed error

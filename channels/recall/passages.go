@@ -70,7 +70,7 @@ func speakerOf(h search.Hit) string {
 	return h.Name
 }
 
-// nameOf returns the name of a session's chat as people know it.
+// nameOf returns the name of a session's chat as people know it; "" if the session is in no chat.
 func (f *Finder) nameOf(ctx context.Context, session string, isHere bool) (name string, err error) {
 	key, err := sessions.ParseKey(session)
 	if err != nil {

@@ -137,7 +137,7 @@ func describeFiles(shared []files.File) string {
 // beginsWithName reports whether a message begins with the bot's name.
 func beginsWithName(m *message, me Account) bool { return withoutOwnName(m.Text, me.User) != m.Text }
 
-// withoutOwnName removes the bot's name from the beginning of a text.
+// withoutOwnName removes a mention of the bot, and the punctuation after it, from the beginning of a text.
 func withoutOwnName(text, me string) string {
 	rest := strings.TrimLeftFunc(text, unicode.IsSpace)
 	after, ok := strings.CutPrefix(rest, "<@"+me)

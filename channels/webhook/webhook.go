@@ -199,7 +199,8 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) (outbox.Status, 
 // emptyStatus returns the answer to a post that does not become a message.
 func emptyStatus() outbox.Status { return outbox.Status{Destinations: []outbox.Destination{}} }
 
-// accept makes a message from a post and passes it to the outbox.
+// accept makes a message from a post and passes it to the outbox. It ignores a post that has no destination or no
+// visible text.
 func (h *Handler) accept(ctx context.Context, d delivery) (outbox.Status, error) {
 	if h.config.Kind == GitHub && d.event == "ping" {
 		return emptyStatus(), nil

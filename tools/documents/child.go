@@ -70,7 +70,8 @@ func serve(in io.Reader, out io.Writer) error {
 	return plainjson.NewEncoder(out).Encode(got)
 }
 
-// read returns the pages that the request asks for.
+// read returns the pages that the request asks for, as many as fit into its limits of size and
+// time, and at least one. Next names the others.
 func read(ask request, content []byte) (answer, error) {
 	document, err := openDocument(ask.Kind, content)
 	if err != nil {

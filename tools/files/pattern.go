@@ -134,7 +134,7 @@ func (g *globTranslator) isAtEnd(rest string) bool {
 	return rest == "" || len(g.braces) > 0 && strings.ContainsAny(rest[:1], ",}")
 }
 
-// translateLiteral translates one literal character.
+// translateLiteral translates one literal character, or /** at the end of the pattern.
 func (g *globTranslator) translateLiteral() error {
 	if behind, ok := strings.CutPrefix(g.rest, "/**"); ok && g.isAtEnd(behind) { // matches the folder itself, too
 		g.out.WriteString(`(?:/.*)?`)

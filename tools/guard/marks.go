@@ -69,7 +69,7 @@ func parseMarks(raw []byte) Marks {
 	return m
 }
 
-// readUpTo reads a file of at most limit bytes.
+// readUpTo reads a file of at most limit bytes. For a longer file it returns EFBIG.
 func readUpTo(dir fs.FS, name string, limit int64) ([]byte, error) {
 	f, err := dir.Open(name)
 	if err != nil {

@@ -22,7 +22,7 @@ type Rule struct {
 // maxRule limits the length of a rule, in bytes.
 const maxRule = 1000
 
-// ParseRule parses a rule.
+// ParseRule parses a rule: TOOL or TOOL(PATTERN).
 func ParseRule(text string) (Rule, error) {
 	trimmed := strings.TrimSpace(text)
 	tool, pattern, has := strings.Cut(trimmed, "(")

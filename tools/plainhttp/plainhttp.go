@@ -100,7 +100,8 @@ func (t *Transport) isDirect(req *http.Request) (bool, error) {
 	return proxy == nil, err
 }
 
-// repeatable returns a request that can be sent once more.
+// repeatable returns a copy of a request to send it once more. It returns errUnanswered if the body cannot be read
+// again.
 func repeatable(req *http.Request) (*http.Request, error) {
 	if req.Body == nil || req.Body == http.NoBody {
 		return req, nil

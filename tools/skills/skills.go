@@ -143,7 +143,7 @@ func (s Skill) unreadable(name string, err error) error {
 	return tools.Errorf(tools.InvalidPath, "%q cannot be read: %s", tools.Clip(name, 100), folder.Reason(err))
 }
 
-// fileNames lists the skill's files besides SKILL.md, except hidden ones.
+// fileNames lists the skill's files besides SKILL.md, except hidden and deeply nested ones, up to maxFiles.
 func (s Skill) fileNames(ctx context.Context) (names []string, err error) {
 	err = folder.Walk(s.Files, func(name string, e fs.DirEntry) error {
 		switch {

@@ -56,7 +56,7 @@ func (a taskArgs) touch() tools.Touch {
 	return tools.Touch{Reads: tools.NoFiles{}, Writes: tools.NoFiles{}, Passes: a.Files, Outward: tools.HandsOut{}}
 }
 
-// checkText returns what is wrong with a text for a sub-agent.
+// checkText returns what is wrong with a text for a sub-agent; nil if nothing is.
 func checkText(name, text string) error {
 	switch {
 	case text == "":
@@ -67,7 +67,7 @@ func checkText(name, text string) error {
 	return nil
 }
 
-// New makes the tools.
+// New makes the tools task and sessions_spawn, and those that show sessions or send texts to them.
 func New(d Backend) []tools.Tool {
 	return append([]tools.Tool{
 		tools.New(tools.Spec{

@@ -2,7 +2,7 @@
 // refers to the copies, and the copies are removed once they have been sent.
 //
 // copies.go copies files from a workspace and gives them to dispatchers, and sweep.go removes files that a crash
-// has left.
+// has left. shown.go finds the files that an answer shows as images.
 package copies
 
 import (

@@ -1,8 +1,8 @@
 // Package document parses Markdown, as people and models write it in chats, into blocks of spans.
 //
 // parse.go configures the parser; formulas.go, emphasis.go and emoji.go define how it differs from CommonMark;
-// costly.go and bounds.go keep it from taking too long. tree.go turns the parsed tree into blocks, and inline.go
-// into spans.
+// costly.go and bounds.go keep it from taking too long. escapes.go cleans the text first. tree.go turns the parsed
+// tree into blocks, and inline.go into spans.
 package document
 
 import "strings"

@@ -150,7 +150,7 @@ func (l *lexer) skipRegex() bool {
 	return false
 }
 
-// skipRaw skips a raw string: R"x(…)x" in C++, r#"…"# in Rust.
+// skipRaw skips a raw string: R"x(…)x" in C++, r#"…"# in Rust. It returns false if none begins here.
 func (l *lexer) skipRaw() bool {
 	rest := l.src[l.at:]
 	switch {
@@ -216,7 +216,8 @@ func (l *lexer) skipHeredoc() bool {
 	return false
 }
 
-// heredocName returns the word that ends a heredoc, and the length of that word with its quotes.
+// heredocName returns the word that ends a heredoc, and the length of that word with its quotes; "" and 0 if rest
+// doesn't begin with such a word.
 func heredocName(rest string) (id string, length int) {
 	if rest == "" {
 		return "", 0
@@ -238,7 +239,7 @@ func heredocName(rest string) (id string, length int) {
 	return rest[:end], end
 }
 
-// skipPercent skips a Ruby string such as %w[…].
+// skipPercent skips a Ruby string such as %w[…]. It returns false if none begins here.
 func (l *lexer) skipPercent() bool {
 	at := l.at + 1
 	if at < len(l.src) && strings.IndexByte("wWqQiIrsx", l.src[at]) >= 0 {

@@ -67,7 +67,8 @@ func (f *Finder) Language(name string) string {
 	return f.byExtension[strings.ToLower(path.Ext(name))].name
 }
 
-// Find returns the symbols that a file declares, in the order of lines.
+// Find returns the symbols that a file declares, in the order of lines, at most MaxSymbols. It returns none for a
+// file that is too long, or in another language.
 func (f *Finder) Find(name, src string) []Symbol {
 	l, ok := f.byExtension[strings.ToLower(path.Ext(name))]
 	if !ok || len(src) > MaxFile {

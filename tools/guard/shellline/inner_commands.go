@@ -125,7 +125,8 @@ func (c *collector) flockCommand(args []word) []word {
 	return rest
 }
 
-// envCommand returns the command that env runs.
+// envCommand returns the command that env runs, and checks the variables that env sets. With -S it collects the
+// command itself, and returns nil.
 func (c *collector) envCommand(args []word) []word {
 	for len(args) > 0 {
 		text := args[0].text

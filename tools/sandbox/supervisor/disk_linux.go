@@ -75,7 +75,7 @@ func (w *walk) walkOpen(folder *os.File, depth int) (err error) {
 	}
 }
 
-// walkItem counts an item in a folder, and visits it if it is a folder itself.
+// walkItem counts an item in a folder and, if the item is a folder itself, everything in it.
 func (w *walk) walkItem(above int, name string, depth int) error {
 	var st unix.Stat_t
 	err := unix.Fstatat(above, name, &st, unix.AT_SYMLINK_NOFOLLOW)

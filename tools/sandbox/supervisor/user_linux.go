@@ -402,7 +402,8 @@ func (p *place) show() error {
 	return unix.Mount(fmt.Sprintf("/proc/self/fd/%d", p.fd), p.path, "", unix.MS_BIND|unix.MS_REC, "")
 }
 
-// makePassable makes a folder and its missing parents, so that everybody can pass through them.
+// makePassable makes a folder and its parents, if they are missing, so that everybody can pass
+// through them.
 func makePassable(folder string) error {
 	if _, err := os.Lstat(folder); err == nil {
 		return nil

@@ -95,7 +95,8 @@ func CheckName(name string) error {
 	return nil
 }
 
-// suggestName returns a valid skill name for a folder whose name isn't one.
+// suggestName returns a folder's name if it is a valid name of a skill, and otherwise an example of
+// one.
 func suggestName(folder string) string {
 	if CheckName(folder) != nil {
 		return "my-skill"
