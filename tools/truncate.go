@@ -107,7 +107,8 @@ func (c truncator) cutValue(raw []byte, most, depth int, tail bool) []byte {
 	return c.cutAsText(raw, most)
 }
 
-// cutText cuts a string at its end, or at its beginning if tail is set.
+// cutText cuts a string at its end, or at its beginning if tail is set, and says there how much was
+// cut, if there is room for that.
 func (c truncator) cutText(raw []byte, most int, tail bool) []byte {
 	body := raw[1 : len(raw)-1]
 	_, total := longestPart(body, len(body), 0, false)

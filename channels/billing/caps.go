@@ -54,7 +54,7 @@ type watchedCap struct {
 	setting string
 }
 
-// watchedCaps returns those caps on all agents together and on each agent that are set.
+// watchedCaps returns the caps that are set: those on all agents together, and those on each agent.
 func (c Caps) watchedCaps() (all []watchedCap) {
 	if c.Day > 0 {
 		all = append(all, watchedCap{bill.Cap{Most: c.Day}, "everyone together", "[budget] day"})

@@ -271,7 +271,8 @@ func newHistory(earlier []string) history {
 	return h
 }
 
-// add appends a line, unless it repeats the last one.
+// add appends a line, unless it repeats the last one, and moves to the end. Of too many lines, it forgets the
+// oldest.
 func (h *history) add(line string) {
 	if n := len(h.lines); n == 0 || h.lines[n-1] != line {
 		h.lines = append(h.lines, line)
@@ -295,7 +296,8 @@ func (h *history) previous(typing string) (string, bool) {
 	return h.lines[h.at], true
 }
 
-// next returns the line after the current position; the last one is the line that was being typed.
+// next moves on to the next line and returns it; the last one is the line that was being typed. It returns false if
+// there is no next line.
 func (h *history) next() (string, bool) {
 	if h.at == len(h.lines) {
 		return "", false

@@ -22,7 +22,8 @@ type gap struct {
 	from, to uint64 // `to` is 0 until a later message is received
 }
 
-// open begins a gap after the id from, and removes gaps that end before the id least.
+// open begins a gap after the id from, and removes gaps that end before the id least. If there are too many, it
+// joins the oldest two.
 func (h *gaps) open(from, least uint64) {
 	for len(h.all) > 0 && h.all[0].to != 0 && h.all[0].to < least {
 		h.all = h.all[1:]

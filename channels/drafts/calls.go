@@ -206,7 +206,8 @@ func (d *Drafts) postDraft(ctx, work context.Context, one draftCall, to bus.Addr
 	d.update(one.draft, func(x *draft) { x.state = draftClosed })
 }
 
-// handleEditResult handles the outcome of an edit.
+// handleEditResult handles the outcome of an edit. If the draft is closing, it then closes the draft, unless the
+// edit is to be tried again.
 func (d *Drafts) handleEditResult(work context.Context, one draftCall, part channels.Part, err error) {
 	d.crashPoint("draft:edited")
 	if err == nil {

@@ -205,8 +205,8 @@ const todoTool = "todo_write"
 // A todoList is a turn's newest list of tasks from todoTool; its text may arrive in pieces.
 type todoList struct{ call, text string }
 
-// update adds a progress event from the tool to the list, and returns what the draft shows on the line about the
-// tool.
+// update adds a progress event from todoTool to the list, and returns how far the list is. For any other event, it
+// returns the event's own text. The draft shows that on the line about the tool.
 func (l *todoList) update(e bus.Event) string {
 	if e.Tool != todoTool || e.Type != bus.ToolProgress {
 		return e.Delta

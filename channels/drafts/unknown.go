@@ -57,7 +57,8 @@ func (d *Drafts) belongsToOtherTurn(x *draft, id string) bool {
 	return false
 }
 
-// findSent asks the platform whether a part was sent, and asks again if it is told to wait.
+// findSent asks the platform whether a part was sent. It asks again if it is told to wait, or if the platform can't
+// be reached.
 func findSent(ctx context.Context, r channels.Reconciler, to bus.Address, part channels.Part) (id string, sent bool, err error) {
 	for waits := (backoff.Series{}); ; {
 		id, sent, err = r.FindSent(ctx, to, part)

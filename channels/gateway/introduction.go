@@ -35,7 +35,8 @@ func (d *receiver) introduce(ctx context.Context, in bus.Inbound) {
 	}
 }
 
-// introduceTo publishes the introduction and notes that in the book, unless the book has that note already.
+// introduceTo publishes the introduction and notes that in the book, unless the book has that note already. In a
+// group, it shows a person the introduction alone.
 func (d *receiver) introduceTo(ctx context.Context, in bus.Inbound, about string) error {
 	known, err := d.Notes.Noted(ctx, introducedNote, about)
 	if err != nil || known.Value != "" {

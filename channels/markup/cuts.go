@@ -145,7 +145,7 @@ func trimStart(spans []document.Span) []document.Span {
 }
 
 // codeCut returns the byte position, up to at, where a line of code should be cut: after blanks, or else after a
-// character that separates words, if that wastes less than half of the room.
+// character that separates words, if that wastes less than half of the room, and otherwise between two characters.
 func codeCut(s string, at int) int {
 	if at >= len(s) {
 		return len(s)

@@ -129,7 +129,7 @@ func (x markdownDialect) renderTable(b document.Block) string {
 	return t.String()
 }
 
-// escapeCell escapes characters that would end a cell, even in code.
+// escapeCell escapes each | in the code of a cell, because it would end the cell even there.
 func escapeCell(c document.Cell) []document.Span {
 	spans := make([]document.Span, len(c))
 	for i, s := range c {

@@ -129,7 +129,8 @@ func (p *Pacer) reserveAccount(now time.Time) time.Duration {
 	return p.account.reserve(p.limits.Account, now, LongestWait)
 }
 
-// reserveChat counts one send against the chat's limit, and returns how long to wait before it.
+// reserveChat counts one send against the chat's limit, and returns how long to wait before it. If that is longer
+// than LongestWait, it counts nothing.
 func (p *Pacer) reserveChat(chat string, now time.Time) time.Duration {
 	pace := p.paceOf(chat)
 	p.mu.Lock()

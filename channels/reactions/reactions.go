@@ -100,7 +100,7 @@ func (r *Reactions) enqueue(one reaction) {
 	}
 }
 
-// Heard implements bus.Listener: it remembers which messages an ended turn answers.
+// Heard implements bus.Listener: it remembers which messages an ended turn answers, if there are several.
 func (r *Reactions) Heard(e bus.Event) {
 	if e.Type != bus.TurnComplete && e.Type != bus.TurnError || len(e.Causes) < 2 {
 		return

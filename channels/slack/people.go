@@ -204,7 +204,7 @@ func (c *cache[V]) get(key string) (V, bool) {
 // put stores a value for the cache's ttl.
 func (c *cache[V]) put(key string, value V) { c.putFor(key, value, c.ttl) }
 
-// putFor stores a value for the time keep.
+// putFor stores a value for the time keep. If there are too many, it drops a random one.
 func (c *cache[V]) putFor(key string, value V, keep time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -214,7 +214,7 @@ func approveRequest(tx *sqldb.Tx, by channels.Admission, now time.Time) (channel
 }
 
 // makeOwner uses up an owner's code and makes the person who said it an owner; good is false if the code is not
-// valid.
+// valid, or if the channel already has an owner.
 func makeOwner(tx *sqldb.Tx, by channels.Admission, now time.Time) (p channels.Pairing, good bool, err error) {
 	channel, _, _ := strings.Cut(by.Person, ":")
 	n, err := tx.Exec(`DELETE FROM offers WHERE channel = ? AND code = ? AND made > ?`,

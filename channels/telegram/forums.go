@@ -11,7 +11,7 @@ type forums struct {
 // maxForums is the maximum number of groups that are remembered.
 const maxForums = 4096
 
-// add remembers a group with topics.
+// add remembers a group with topics. If it already knows maxForums, it forgets them first.
 func (f *forums) add(chat int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -248,7 +248,8 @@ func links(pairs ...any) markdown {
 	return markdown(strings.Join(all, " · "))
 }
 
-// silenceURL returns the URL at which a person can silence a notification's alerts; "" if none is firing.
+// silenceURL returns the URL at which a person can silence a notification's alerts; "" if none is firing, or if the
+// alerts have no labels in common.
 func silenceURL(v any, firing []any) string {
 	data, _ := v.(map[string]any)
 	at := strings.TrimRight(plainText(data["externalURL"]), "/")
@@ -265,7 +266,8 @@ func silenceURL(v any, firing []any) string {
 	return at + "/#/silences/new?filter=" + strings.ReplaceAll(filter, "+", "%20")
 }
 
-// firingTimes returns, in words, since when an alert has been firing, or from when and for how long it fired.
+// firingTimes returns, in words, since when an alert has been firing, or from when and for how long it fired; "" if
+// the alert doesn't say so.
 func firingTimes(v any) string {
 	const layout = "2 Jan 15:04 UTC"
 	alert, _ := v.(map[string]any)
@@ -296,7 +298,8 @@ func numbered(v any) markdown {
 	return makeLink("#"+plainText(object["number"])+" "+plainText(object["title"]), object["html_url"])
 }
 
-// subjectURL returns the URL of the object that a GitHub event is about: the most specific one that has a page.
+// subjectURL returns the URL of the object that a GitHub event is about: the most specific one that has a page; ""
+// if none has one.
 func subjectURL(v any) string {
 	data, _ := v.(map[string]any)
 	for _, key := range []string{plainText(data["event"]), "review", "comment", "alert", "discussion", "pull_request", "issue", "repository"} {

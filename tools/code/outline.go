@@ -166,7 +166,8 @@ func isInner(name string) int {
 	return 0
 }
 
-// readmeTitle returns the first line of a project's README that says something, and a line end.
+// readmeTitle returns the name of a project's README, its first line that says something, and a line end; "" if
+// there is none.
 func readmeTitle(dir Dir, list listing) string {
 	for _, f := range list.files {
 		name := cmp.Or(tools.RelativeTo(list.from, f.name), path.Base(f.name)) // from may be the file itself
@@ -185,7 +186,8 @@ func readmeTitle(dir Dir, list listing) string {
 	return ""
 }
 
-// entryPoints returns the files in which programs begin.
+// entryPoints returns the files in which programs begin. The last entry says how many more there are than
+// maxEntries.
 func entryPoints(list listing) []string {
 	var found []string
 	for _, f := range list.files {

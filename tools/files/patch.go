@@ -204,6 +204,7 @@ func makeChanges(ctx context.Context, dir Dir, changes []change) error {
 }
 
 // applyTo makes the change if the file still has its old content; otherwise it returns errChanged.
+// A file to be removed may already be gone.
 func (c change) applyTo(dir Dir) error {
 	if c.new == nil {
 		now, err := readIfExists(dir, c.path)

@@ -87,7 +87,7 @@ func (c *conn) write(req *http.Request) error {
 	defer out.Reset(nil)
 	// Hide the other methods: a connection that reads the body by itself allocates memory for that.
 	out.Reset(struct{ io.Writer }{c.Conn})
-	// To a *bufio.Writer, a request would write its header at once, and the body in a packet of its own.
+	// Given a *bufio.Writer, req.Write would send the header at once, and the body in a packet of its own.
 	if err := req.Write(struct{ *bufio.Writer }{out}); err != nil {
 		return fmt.Errorf("send the request: %w", err)
 	}

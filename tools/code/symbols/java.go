@@ -72,7 +72,7 @@ func (j java) open(r *reader, head []token, inParens bool) scope {
 	return scope{kind: inNothing}
 }
 
-// emitMethod adds the method that a statement declares, if it declares one.
+// emitMethod adds the method that a statement declares; false if it declares none.
 func (java) emitMethod(r *reader, h []token) bool {
 	paren := indexOutside(h, 0, "(")
 	if paren < 1 || indexOutside(h[:paren], 0, "=", ".") >= 0 && paren == 1 {

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errRoot means that a command was to run as root, which none does.
+// errRoot is the error for a command that would run as root.
 var errRoot = errors.New("a command never runs as root")
 
 // checkUser returns an error if the command would run as root.
