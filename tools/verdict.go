@@ -26,7 +26,7 @@ type Verdict struct {
 
 // A Spending is what the calls of a conversation have used up of their allowances.
 type Spending struct {
-	Turn, All []string // by the calls of this turn, and by all calls
+	Turn, All []string // what the calls of this turn, and all calls, have used up
 	// Ahead are the calls that the model asked for in the same answer, before this one, and that
 	// have not begun; they have a name, arguments, and what they touch.
 	Ahead []Call

@@ -66,7 +66,7 @@ func complete(line string, may []string) string {
 
 // A search looks through previously typed lines, from the newest to the oldest.
 type search struct {
-	words string // what it looks for
+	words string // the words to look for
 	at    int    // the line that was found, as an index of the history's lines; -1 if there is none
 	typed string // what was in the line before the search
 }

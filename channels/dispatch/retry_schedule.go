@@ -13,7 +13,7 @@ const (
 	lookEvery      = 3 * time.Second
 	lookRarely     = 30 * time.Second
 	looksPerSecond = 50
-	lookLeeway     = time.Second // a mailbox that is claimed earlier than planned by more than this has got something urgent
+	lookLeeway     = time.Second // if a mailbox is claimed earlier than planned by more than this, something urgent has arrived in it
 	earlyTryEvery  = time.Minute // the minimum time between two early sends from one mailbox
 	// probeEvery is the time between two early sends that test whether the platform works again; it grows with the
 	// length of the outage.

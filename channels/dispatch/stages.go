@@ -109,7 +109,7 @@ func (r *run) send(ctx, work context.Context, d *delivery) error {
 	return nil
 }
 
-const unknownNeedWait = 30 * time.Second // how long a message waits that only another release can send
+const unknownNeedWait = 30 * time.Second // how long to wait before trying again to send a message that needs another release
 
 // unknownNeed returns the first of a message's needs (see bus.Outbound) that this release does not know, and
 // whether there is one.

@@ -60,8 +60,8 @@ type saidBlock struct {
 type draftState int
 
 const (
-	draftShown   draftState = iota // it may, now or as soon as there is something to show
-	draftUnknown                   // not yet: first find out whether an earlier process has posted the draft
+	draftShown   draftState = iota // the draft shows new text, as soon as there is some
+	draftUnknown                   // this process must first find out whether an earlier one has posted the draft
 	draftClosed                    // nothing new from this turn will be shown
 )
 

@@ -186,7 +186,7 @@ type lastNotification struct {
 	key      string    // "" if none is known
 	subject  string
 	tried    attempt  // a later notification that could not be accepted yet
-	earlier  []string // hashes of the identity and starts of it and of the earlier ones, newest last
+	earlier  []string // a hash of each accepted notification's identity and starts, the newest last
 }
 
 // maxEarlier is the number of notifications from one group that are remembered.
@@ -241,7 +241,7 @@ func newRecentNotifications() *recentNotifications {
 func (t *recentNotifications) lock(group string) (unlock func()) {
 	n, err := strconv.ParseUint(group[:2], 16, 8)
 	if err != nil {
-		panic(err) // it is a digest
+		panic(err) // a group's name is a digest in hexadecimal digits
 	}
 	t.groups[n].Lock()
 	return t.groups[n].Unlock

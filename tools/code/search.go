@@ -48,7 +48,7 @@ type search struct {
 	began   time.Time
 	matched int // how many symbols match
 	found   []match
-	early   string // why it ended early
+	early   string // why the search ended early; "" if it did not
 }
 
 func newSearch(args searchArgs) (*search, error) {

@@ -29,9 +29,9 @@ type Hook struct {
 // Limits for one run of a hook.
 const (
 	hookTime   = 5 * time.Second
-	hookLinger = 200 * time.Millisecond // how long its output may stay open after it has ended, if a child process still has it open
-	maxHook    = 8 << 20                // bytes that it is sent, and bytes that it may write
-	maxReason  = 500                    // bytes of the reason that it gives
+	hookLinger = 200 * time.Millisecond // how long a hook's output may stay open after the hook has ended, if a child process still has it open
+	maxHook    = 8 << 20                // bytes that a hook is sent, and bytes that it may write
+	maxReason  = 500                    // bytes of the reason that a hook gives
 )
 
 // ParseHook parses a command: a path and arguments, separated by blanks. It isn't a shell line.

@@ -66,7 +66,7 @@ func (s *stream) redactPiece(piece string, last bool) string {
 				return replaceSpans(text, spans)
 			}
 		}
-		if one.from < from && one.to > from { // it may continue
+		if one.from < from && one.to > from { // the secret may continue
 			from = one.from
 		}
 	}
@@ -106,7 +106,7 @@ func (s *stream) skipKey(text string, last bool) string {
 // length of the text if nothing does.
 func (r *Redactor) pendingFrom(text string) int {
 	from := len(text)
-	if len(r.patterns) > 0 { // they match within a line
+	if len(r.patterns) > 0 { // a regular expression may match anything in the last line
 		from = max(strings.LastIndexByte(text, '\n')+1, len(text)-maxLine)
 	}
 	for i := max(0, len(text)-max(r.longest, maxHeld)); i < from; i++ {

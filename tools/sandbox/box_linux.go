@@ -50,7 +50,7 @@ type proxy struct{ *egress.Proxy }
 // Serve implements supervisor.Proxy; it serves connections to a listening socket.
 func (p proxy) Serve(listening *os.File) error {
 	l, err := net.FileListener(listening)
-	if err = errors.Join(err, listening.Close()); err != nil { // it was duplicated
+	if err = errors.Join(err, listening.Close()); err != nil { // l uses a duplicate
 		return err
 	}
 	return p.Proxy.Serve(l)

@@ -29,7 +29,7 @@ func Open(ctx context.Context, cfg Config) (*Box, error) {
 		// A program that doesn't call Main would keep starting itself.
 		return nil, errors.New("this program runs as its own supervisor and does not know it: call Main first")
 	}
-	var sweeping sync.WaitGroup // it runs during the test of the mode, which takes longer
+	var sweeping sync.WaitGroup // old files are removed during the test of the mode, which takes longer
 	sweeping.Go(supervisor.Sweep)
 	defer sweeping.Wait()
 	b := &Box{cfg: cfg, mode: cfg.Mode}

@@ -103,7 +103,7 @@ type Command struct {
 type Place struct {
 	Workspace string
 	Opened    fs.FileInfo // describes the Workspace as it was when the caller opened it; see Command
-	Dir       string      // below it
+	Dir       string      // the folder below Workspace in which a command starts
 	Quota     Quota
 	Personal  bool
 	Network   bool // whether the agent may use the network

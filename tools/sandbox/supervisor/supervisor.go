@@ -50,8 +50,8 @@ type Request struct {
 	Env       []string
 	Workspace string   // "" means none
 	Folder    FolderID // which folder Workspace is; zero unless the caller is root
-	Dir       string   // below it
-	Writes    string   // below it: all that the command can write to; "" means all of Workspace
+	Dir       string   // the folder below Workspace in which the command starts
+	Writes    string   // the only folder below Workspace that the command can write to; "" means all of Workspace
 	WritesAll bool
 	ReadOnly  bool // whether it cannot write to Workspace at all
 	Shows     []ShownFolder
