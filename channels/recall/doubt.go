@@ -17,9 +17,9 @@ type entryID struct {
 	n       int64
 }
 
-// isMarked reports whether strangers may have written some of a hit. What the asker said is the asker's own. What
-// others said elsewhere is not an instruction from the asker, just as it is not when it is quoted to the agent. For
-// the agent's own words, it depends on what the agent had read there by then, which inDoubt has found out.
+// isMarked reports whether strangers may have written some of a hit. What the asker said counts as theirs, and so
+// does what anybody said in the asker's session. What others said elsewhere is marked, as it is when somebody
+// quotes it to the agent. The agent's own words are marked if doubtful contains their entry (see inDoubt).
 func isMarked(who sight.Asker, h search.Hit, doubtful map[entryID]bool) bool {
 	switch {
 	case h.Untrusted:

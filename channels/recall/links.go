@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// linksWithin bounds how long one search asks platforms for what the addresses of messages need.
+	// linksWithin limits how long one search asks platforms for links.
 	linksWithin = time.Second
-	// linksAtOnce is in how many conversations links are asked for at a time.
+	// linksAtOnce is the number of conversations for which links are requested at the same time.
 	linksAtOnce = 4
 )
 

@@ -17,7 +17,8 @@ import (
 // proposals stores what agents propose to remember.
 type proposals struct{ people *people }
 
-// schemaProposals adds the tables for proposals, and for the last entry of each session about which a model was asked.
+// schemaProposals adds the tables for proposals, and for the entry of each session up to which a model was asked
+// for proposals.
 const schemaProposals = `
 CREATE TABLE proposals (
 	id      TEXT PRIMARY KEY,

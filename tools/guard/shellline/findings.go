@@ -38,7 +38,8 @@ func (f *findings) deny(format string, args ...any) {
 	}
 }
 
-// record adds a command to the findings.
+// record adds a command to the findings, with its other texts (see Command.Also), unless a command
+// with the same text is there.
 func (f *findings) record(u invocation) {
 	var texts []string
 	for _, w := range u.words {

@@ -39,7 +39,7 @@ type rule struct {
 // test, which is the rule's answer; for any other call it skips that instruction.
 type test []unix.SockFilter
 
-// load returns the instruction that loads a word of struct seccomp_data.
+// load returns the instruction that loads the word at an offset in struct seccomp_data.
 func load(at uint32) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: at}
 }
