@@ -105,9 +105,9 @@ func (d *Service) Answer(ctx context.Context, id string, answer bus.Answer) (bus
 	return ask, nil
 }
 
-// checkShown returns bus.ErrNotShown if an answer approves a call that is too long for a message, and the chat
-// where the answer was given has not shown all of the call, because nobody was asked there, or because the file
-// with the whole call has not arrived.
+// checkShown returns bus.ErrNotShown if an answer approves a call that is too long for a message, and the chat of
+// the answer has not shown all of the call: nobody was asked there, or the file with the whole call has not
+// arrived.
 func (d *Service) checkShown(ctx context.Context, ask bus.Ask, answer bus.Answer) error {
 	if ask.Kind != bus.AskApproval || !ask.Filed || ask.State != bus.AskOpen || answer.Text == bus.Deny {
 		return nil

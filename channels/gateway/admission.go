@@ -146,8 +146,8 @@ func (d *receiver) publishOwn(ctx context.Context, out bus.Outbound) bool {
 	return err == nil || errors.Is(err, bus.ErrInvalid)
 }
 
-// minOwnerCode is the minimum length of an owner's code. A text that is shorter, or contains characters that codes
-// don't, can't be one, so the book is not asked about it.
+// minOwnerCode is the minimum length of an owner's code. The book is asked only about texts that are long enough
+// and contain no characters but those of codes.
 const minOwnerCode = 20
 
 // ownerCode returns the owner's code from "/start CODE" or "CODE"; "" if the text can't be one.

@@ -18,7 +18,7 @@ const (
 	linksAtOnce = 4
 )
 
-// Platforms know at which addresses they show messages.
+// Platforms provides links to messages on chat platforms.
 type Platforms interface {
 	// Link is as in channels.Linker.
 	Link(ctx context.Context, at bus.Address, message string) (string, error)

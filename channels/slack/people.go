@@ -138,7 +138,8 @@ func (p *people) name(ctx context.Context, user string) string {
 	return one.name
 }
 
-// isMember reports whether a user is a full member of the workspace team: not a guest, a stranger or a bot.
+// isMember reports whether a user is a full member of the workspace team: not a deleted user, a guest, a stranger
+// or a bot.
 func isMember(u *slackgo.User, team string) bool {
 	switch {
 	case u.Deleted, u.IsInvitedUser, u.IsStranger, u.IsRestricted, u.IsUltraRestricted:

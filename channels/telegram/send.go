@@ -121,7 +121,8 @@ func sendReadable(part channels.Part, send func(text string, mode models.ParseMo
 	return send(part.Plain, "")
 }
 
-// mayBeAboutMarkup reports whether a call was refused because of its markup, or for an unknown reason.
+// mayBeAboutMarkup reports whether a call was refused because of its markup, because the text is too long or empty,
+// or for an unknown reason: without markup, the call may succeed.
 func mayBeAboutMarkup(err error) bool {
 	return hasCode(err, badMarkup) || hasCode(err, tooLong) || hasCode(err, empty) || hasCode(err, badRequest)
 }

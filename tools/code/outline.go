@@ -186,8 +186,8 @@ func readmeTitle(dir Dir, list listing) string {
 	return ""
 }
 
-// entryPoints returns the files in which programs begin. The last entry says how many more there are than
-// maxEntries.
+// entryPoints returns the files in which programs begin. If there are more than maxEntries, the last entry says how
+// many more.
 func entryPoints(list listing) []string {
 	var found []string
 	for _, f := range list.files {

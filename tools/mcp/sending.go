@@ -116,8 +116,8 @@ func (s *callRecord) isServiceError(said *jsonrpc.Error) bool {
 func (s *callRecord) wantedLogin() bool { return s.login.Load() }
 
 // wasRefused reports whether it is certain that the service has not begun the call, so that it may be made again. A
-// 5xx status alone doesn't prove that, because it may come from something between here and the service, except for
-// the two that say that nobody is being served.
+// 5xx status alone doesn't prove that, because it may come from something between here and the service. The
+// exceptions are 501 and 503, which say that nobody is being served.
 func (s *callRecord) wasRefused() bool {
 	switch status := int(s.status.Load()); status {
 	case http.StatusNotImplemented, http.StatusServiceUnavailable:

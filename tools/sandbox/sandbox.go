@@ -3,10 +3,10 @@
 //
 // Walls are what the kernel denies to a command: bubblewrap's namespaces, or Landlock's rules. A
 // command sees its session's workspace, a folder for temporary files that is removed with it, and
-// the system's programs; it sees nothing of other sessions, of the host's files, processes and
-// environment, and no network except what is allowed. The memory, processes, disk space, output and
-// time that it uses are limited. Nothing that a command has started outlives the command, its
-// deadline, or the process that asked for it.
+// the system's programs; it sees nothing of other sessions, and nothing of the host's files,
+// processes and environment. It reaches no network except what is allowed. The memory, processes,
+// disk space, output and time that it uses are limited. Nothing that a command has started outlives
+// the command, its deadline, or the process that asked for it.
 //
 // This file is the contract that tools work with.
 package sandbox

@@ -14,8 +14,8 @@ import (
 // program is the environment variable that contains the path of the program that Run has built.
 const program = "PARLEY_TEST_UNRACED"
 
-// Program returns the path of the build without the race detector of the tests that Run runs. It returns "", which
-// means the tests' own program, if that has no race detector.
+// Program returns the path of the program without the race detector that Run has built. It returns "", which means
+// the tests' own program, if that has no race detector.
 func Program() string { return os.Getenv(program) }
 
 // Run runs the tests of the package in the current folder. If they run under the race detector, Run first builds
