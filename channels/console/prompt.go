@@ -72,13 +72,13 @@ func (p *prompt) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	if c := p.editor.Cursor(); c != nil {
 		at = position{c.Y, c.X}
 	}
-	p.window.showTyped(rows, at, p.aid())
+	p.window.showTyped(rows, at, p.helpText())
 	return p, cmd
 }
 
-// aid returns a text that helps with the line as it is typed now: what it may become, or how the search is going;
-// "" if there is none.
-func (p *prompt) aid() string {
+// helpText returns a text that helps with the line as it is typed now: what it may become, or how the search is
+// going; "" if there is none.
+func (p *prompt) helpText() string {
 	if p.search != nil {
 		found := "no match"
 		if p.search.at >= 0 {

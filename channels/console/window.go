@@ -35,7 +35,7 @@ type window struct {
 	growing       *growing // the unfinished passage; nil if there is none
 	calls         passage  // the tool calls that are running
 	status        string   // says what is going on; "" if nothing is
-	aid           string   // helps with the line that is being typed, and is shown instead of status; "" if there is none
+	helpText      string   // helps with the line that is being typed, and is shown instead of status; "" if there is none
 	question      string   // the question that the person has to decide; "" if there is none
 	typed         []string // the line that is being typed, as rows
 	cursor        position // where the cursor is in them
@@ -191,8 +191,8 @@ type putBackMsg string
 type questionMsg string
 
 // showTyped shows the line that is being typed, as rows, with the cursor in them and the text that helps with it.
-func (w *window) showTyped(rows []string, cursor position, aid string) {
-	w.change(func() { w.typed, w.cursor, w.aid = rows, cursor, aid })
+func (w *window) showTyped(rows []string, cursor position, helpText string) {
+	w.change(func() { w.typed, w.cursor, w.helpText = rows, cursor, helpText })
 }
 
 // clear clears the screen; what has scrolled away stays.
@@ -235,7 +235,7 @@ func (w *window) draw() error {
 	if _, stands := w.pane.extent(); stands > 0 { // if the window got smaller, there would be empty rows below it
 		rows = append(rows, make([]string, max(min(stands, w.height)-len(w.finished)-len(rows)-below, 0))...)
 	}
-	status := cmp.Or(w.aid, w.status, w.hint)
+	status := cmp.Or(w.helpText, w.status, w.hint)
 	rows = append(rows, dimmedRow(oneRow(status), w.width))
 	cursor := w.cursor
 	cursor.row += len(rows)

@@ -98,7 +98,7 @@ func (a *assembly) cutFields(b document.Block, room size) (head, tail document.B
 	n := largestFitting(len(b.Fields), func(n int) bool { return a.fits(with(b.Fields[:n]...), room) })
 	head.Fields, tail.Fields = b.Fields[:n:n], b.Fields[n:]
 	must := n == 0 && len(a.frags) == 0
-	if n == len(b.Fields) || n > 0 && room.minus(a.render(head).size).isLittleOf(a.limit) {
+	if n == len(b.Fields) || n > 0 && room.minus(a.render(head).size).isSmallPartOf(a.limit) {
 		return head, tail
 	}
 	next := b.Fields[n]

@@ -28,9 +28,9 @@ func (s size) within(o size) bool {
 	return s.units <= o.units && s.bytes <= o.bytes && s.marks <= o.marks && s.weight <= o.weight
 }
 
-// isLittleOf reports whether s is less than a third of o in at least one respect: length, bytes,
-// marks or weight.
-func (s size) isLittleOf(o size) bool {
+// isSmallPartOf reports whether s is less than a third of o in at least one respect: length, bytes, marks or
+// weight.
+func (s size) isSmallPartOf(o size) bool {
 	return s.units < o.units/3 || s.bytes < o.bytes/3 || s.marks < o.marks/3 || s.weight < o.weight/3
 }
 

@@ -83,7 +83,7 @@ func (a *assembly) add(b document.Block) {
 		if a.putWhole(b) {
 			return
 		}
-		if a.room(b.Gap).isLittleOf(a.limit) {
+		if a.room(b.Gap).isSmallPartOf(a.limit) {
 			a.flush(true)
 		}
 		head, tail := a.cut(b, a.room(b.Gap))

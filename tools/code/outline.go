@@ -47,12 +47,12 @@ func outline(dir Dir, list listing, depth int) string {
 	for ; depth > 0; depth-- {
 		folders := foldersOf(list, depth)
 		for _, most := range []int{8, 4, 2, 0} {
-			if text := head + draw(folders, most); len(text) <= maxMap {
+			if text := head + renderFolders(folders, most); len(text) <= maxMap {
 				return text
 			}
 		}
 	}
-	text := head + draw(foldersOf(list, 1), 0)
+	text := head + renderFolders(foldersOf(list, 1), 0)
 	if len(text) > maxMap {
 		text = text[:strings.LastIndexByte(text[:maxMap-len("…\n")], '\n')+1] + "…\n"
 	}
@@ -88,8 +88,8 @@ func foldersOf(list listing, depth int) []*folder {
 	})
 }
 
-// draw writes one line for each folder, with at most most symbols in each.
-func draw(folders []*folder, most int) string {
+// renderFolders writes one line for each folder, with at most most symbols in each.
+func renderFolders(folders []*folder, most int) string {
 	var b strings.Builder
 	for _, f := range folders {
 		name := path.Base(f.name) + "/"

@@ -36,7 +36,7 @@ type Filter struct {
 type level struct {
 	folder   string
 	patterns []pattern
-	outer    bool // the rules of the folders above apply here too: this is not the top of a repository
+	inherits bool // the rules of the folders above apply here too: this is not the top of a repository
 }
 
 // New returns the filter for a walk that begins at a folder or a file. If that item would itself be left out,
@@ -123,10 +123,10 @@ func nextFolder(at, folder string) string {
 
 // push adds a level for a folder.
 func (f *Filter) push(folder string) {
-	now := level{folder: folder, outer: true}
+	now := level{folder: folder, inherits: true}
 	if folder != "." {
 		_, err := fs.Stat(f.dir, folder+"/.git")
-		now.outer = err != nil
+		now.inherits = err != nil
 	}
 	now.patterns = parse(f.read(path.Join(folder, gitignore)))
 	if f.held+len(now.patterns) > maxHeld {
@@ -161,10 +161,10 @@ func (f *Filter) decide(name string, isFolder bool) (ignored, decided bool) {
 		}
 		for j := len(at.patterns) - 1; j >= 0; j-- {
 			if at.patterns[j].matches(below, isFolder) {
-				return !at.patterns[j].again, true
+				return !at.patterns[j].negated, true
 			}
 		}
-		if !at.outer {
+		if !at.inherits {
 			break
 		}
 	}

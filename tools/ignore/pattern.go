@@ -15,7 +15,7 @@ const (
 
 // A pattern is one line of a .gitignore file.
 type pattern struct {
-	again       bool   // a line with !: what it matches is not left out after all
+	negated     bool   // a line with !: what it matches is not left out after all
 	folders     bool   // a line that ends in a slash: it matches folders only
 	nameOnly    bool   // a line without any other slash: it matches names in all folders below
 	literal     string // the pattern if it has no wildcards, else the text that the path must begin with before parts
@@ -56,7 +56,7 @@ func withoutTrailingBlanks(text string) string {
 
 // parseLine reads one pattern; ok is false for one that matches nothing.
 func parseLine(text string) (p pattern, ok bool) {
-	text, p.again = strings.CutPrefix(text, "!")
+	text, p.negated = strings.CutPrefix(text, "!")
 	text, p.folders = strings.CutSuffix(text, "/")
 	p.nameOnly = !strings.Contains(text, "/")
 	text = strings.TrimPrefix(text, "/")

@@ -67,9 +67,9 @@ func (c *conn) send(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	b := &body{in: in, content: resp.Body, conn: c, req: req, unwatch: unwatch}
-	b.again = failed == nil && !resp.Close && !req.Close && resp.StatusCode != http.StatusSwitchingProtocols
+	b.reusable = failed == nil && !resp.Close && !req.Close && resp.StatusCode != http.StatusSwitchingProtocols
 	if resp.Body == http.NoBody {
-		b.end(b.again)
+		b.end(b.reusable)
 		return resp, nil
 	}
 	resp.Body = b
@@ -162,11 +162,11 @@ func (r connReader) Read(p []byte) (int, error) {
 // A body is the body of a response. Once it has been read to its end, its connection is kept for another request;
 // if it is closed before, so is the connection.
 type body struct {
-	content io.ReadCloser
-	conn    *conn
-	req     *http.Request // its context cancels the response
-	unwatch func() bool   // stops watching the context; returns false if the connection was closed because of it
-	again   bool          // the server accepts another request afterwards
+	content  io.ReadCloser
+	conn     *conn
+	req      *http.Request // its context cancels the response
+	unwatch  func() bool   // stops watching the context; returns false if the connection was closed because of it
+	reusable bool          // the server accepts another request afterwards
 
 	over sync.Once
 	in   *bufio.Reader // the reader that content reads from; used by Read only
@@ -178,7 +178,7 @@ func (b *body) Read(p []byte) (int, error) {
 	if err == nil {
 		return n, nil
 	}
-	b.end(errors.Is(err, io.EOF) && b.again)
+	b.end(errors.Is(err, io.EOF) && b.reusable)
 	if cause := context.Cause(b.req.Context()); cause != nil && !errors.Is(err, io.EOF) {
 		err = cause
 	}

@@ -198,9 +198,10 @@ func (c candidates) secretAt(text string, i int) span {
 	return span{}
 }
 
-// mayHold reports whether a known secret, or the prefix of a token, occurs anywhere in a text. If not, only matches
-// of regular expressions have to be replaced. It is faster than findSecrets because it doesn't copy the text.
-func (r *Redactor) mayHold(raw []byte) bool {
+// mayContainSecret reports whether a known secret, or the prefix of a token, occurs anywhere in a text. If not,
+// only matches of regular expressions have to be replaced. It is faster than findSecrets because it doesn't copy
+// the text.
+func (r *Redactor) mayContainSecret(raw []byte) bool {
 	for i := 1; i+1 < len(raw); i += 2 {
 		pair := r.pairBits[int(raw[i])|int(raw[i+1])<<8]
 		if pair&secondPair != 0 && r.startsWithSecret(raw[i-1:]) || pair&firstPair != 0 && r.startsWithSecret(raw[i:]) {
@@ -228,7 +229,7 @@ func (r *Redactor) startsWithSecret(raw []byte) bool {
 
 // JSON returns a JSON value without its secrets, still as valid JSON.
 func (r *Redactor) JSON(raw json.RawMessage) json.RawMessage {
-	if len(r.patterns) == 0 && !r.mayHold(raw) {
+	if len(r.patterns) == 0 && !r.mayContainSecret(raw) {
 		return raw
 	}
 	text := string(raw)

@@ -18,7 +18,7 @@ func Refuse(addr netip.Addr) string {
 		return "it isn't an address"
 	}
 	if addr.Is6() && !netip.PrefixFrom(netip.AddrFrom16([16]byte{0x20}), 3).Contains(addr) {
-		return nameBlock(addr, "it isn't an address of the public web")
+		return refusalOfIPv6(addr, "it isn't an address of the public web")
 	}
 	for _, block := range refusedBlocks() {
 		if netip.MustParsePrefix(block.prefix).Contains(addr) {
@@ -31,9 +31,9 @@ func Refuse(addr netip.Addr) string {
 	return ""
 }
 
-// nameBlock returns the reason for refusing an IPv6 address of a kind that people know by a name;
-// for any other address it returns otherwise.
-func nameBlock(addr netip.Addr, otherwise string) string {
+// refusalOfIPv6 returns the reason for refusing an IPv6 address of a kind that people know by a
+// name; for any other address it returns otherwise.
+func refusalOfIPv6(addr netip.Addr, otherwise string) string {
 	switch {
 	case addr.IsLoopback():
 		return "it is a loopback address"

@@ -380,7 +380,7 @@ func (c *collector) collectXargs(args []word) []word {
 		return append(rest, word{Hole, Hole})
 	}
 	for i, a := range rest {
-		rest[i] = word{collapse(strings.ReplaceAll(a.text, mark, Hole)), strings.ReplaceAll(a.path, mark, Hole)}
+		rest[i] = word{mergeHoles(strings.ReplaceAll(a.text, mark, Hole)), strings.ReplaceAll(a.path, mark, Hole)}
 	}
 	return rest
 }

@@ -42,7 +42,7 @@ func readWord(w *syntax.Word) word {
 	}
 	var r wordReader
 	r.readParts(w.Parts, false)
-	return word{collapse(r.text.String()), r.path.String()}
+	return word{mergeHoles(r.text.String()), r.path.String()}
 }
 
 func (r *wordReader) readParts(parts []syntax.WordPart, quoted bool) {
@@ -141,8 +141,8 @@ func hasBraces(s string) bool {
 	return open >= 0 && strings.IndexByte(s[open:], '}') > 0 && (strings.Contains(s[open:], ",") || strings.Contains(s[open:], ".."))
 }
 
-// collapse replaces several Holes in a row with one.
-func collapse(s string) string {
+// mergeHoles replaces several Holes in a row with one.
+func mergeHoles(s string) string {
 	for strings.Contains(s, Hole+Hole) {
 		s = strings.ReplaceAll(s, Hole+Hole, Hole)
 	}

@@ -198,7 +198,7 @@ func (d *Client) refresh(ctx context.Context, s Server, l login) (login, error) 
 		l = l.withToken(token)
 		return l, d.saveLogin(context.WithoutCancel(ctx), s.Name, l)
 	}
-	if !isOver(err) {
+	if !isLoginOver(err) {
 		return l, withoutSecrets(err)
 	}
 	l.Access, l.Refresh, l.Expiry = "", "", time.Time{}

@@ -7,8 +7,8 @@ const arch = unix.AUDIT_ARCH_X86_64
 // Chmod is the number of a system call that newer processor architectures don't have.
 const Chmod = unix.SYS_CHMOD
 
-// legacy returns rules for the calls that only this architecture still has.
-func legacy() []rule {
+// legacyRules returns rules for the calls that only this architecture still has.
+func legacyRules() []rule {
 	return append(append(answerAll(errnoAnswer(unix.EPERM), unix.SYS_CHOWN, unix.SYS_LCHOWN), answerAll(notify, Chmod)...),
 		answerAll(errnoAnswer(unix.ENOSYS), unix.SYS_INOTIFY_INIT, unix.SYS_UTIME, unix.SYS_UTIMES, unix.SYS_FUTIMESAT)...)
 }

@@ -4,8 +4,8 @@ import "golang.org/x/sys/unix"
 
 const arch = unix.AUDIT_ARCH_AARCH64
 
-// legacy returns rules for the calls that only older architectures have: none here.
-func legacy() []rule { return nil }
+// legacyRules returns rules for the calls that only older architectures have: none here.
+func legacyRules() []rule { return nil }
 
 func legacySetIDRules() []rule { return nil }
 

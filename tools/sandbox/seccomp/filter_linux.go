@@ -185,7 +185,7 @@ func closedRules() []rule {
 		answerAll(missing, unix.SYS_CLONE3, unix.SYS_SEMGET, unix.SYS_MSGGET, unix.SYS_MQ_OPEN, unix.SYS_INOTIFY_INIT1),
 		answerAll(errnoAnswer(unix.ENOTSUP), unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR, unix.SYS_FSETXATTR, unix.SYS_FREMOVEXATTR, setxattrat, removexattrat),
 		answerAll(notify, unix.SYS_FCHMOD, unix.SYS_FCHMODAT, unix.SYS_FCHMODAT2, unix.SYS_UTIMENSAT),
-		legacy(),
+		legacyRules(),
 	)
 	return append(rules,
 		rule{unix.SYS_IOCTL, denied, isOneOf(1, unix.FS_IOC_SETFLAGS, setFlags32, setFSXattr)},

@@ -251,18 +251,18 @@ func (s *supervisor) places() (all []place) {
 		all = append(all, place{path: shown.Path, view: viewOf(shown.Path, 0)})
 	}
 	for _, name := range s.Read {
-		for _, path := range direct(name) {
+		for _, path := range resolveLinks(name) {
 			all = append(all, place{path: path, view: viewOf(path, 0o005), optional: true})
 		}
 	}
 	if s.Mode != Bubblewrap {
 		return all
 	}
-	for _, path := range direct(s.Bwrap) {
+	for _, path := range resolveLinks(s.Bwrap) {
 		all = append(all, place{path: path})
 	}
 	if program, err := os.Executable(); err == nil { // it can be copied instead
-		for _, path := range direct(program) {
+		for _, path := range resolveLinks(program) {
 			all = append(all, place{path: path, optional: true})
 		}
 	}
@@ -286,8 +286,8 @@ func viewOf(path string, rights os.FileMode) view {
 	return plain
 }
 
-// direct returns a path without symbolic links; none if there is nothing at the path.
-func direct(path string) []string {
+// resolveLinks returns a path without symbolic links; none if there is nothing at the path.
+func resolveLinks(path string) []string {
 	straight, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return nil
@@ -300,7 +300,7 @@ func (s *supervisor) mayOpen(path string) bool {
 	if s.UID < 0 || s.view != nil {
 		return true
 	}
-	for _, straight := range direct(path) {
+	for _, straight := range resolveLinks(path) {
 		return BlockedBy(straight, s.UID, s.GID) == ""
 	}
 	return false
