@@ -16,7 +16,7 @@ export function endOf(j: Job): [End, string] {
     case "stopped":
       return ["over", "stopped"];
     case "killed":
-      return ["failed", "ended at a limit"];
+      return ["failed", "stopped at a limit"];
     case "failed":
       return ["failed", "couldn't be run"];
     default:
@@ -26,5 +26,5 @@ export function endOf(j: Job): [End, string] {
 
 // Stopping says what stopping a job does. With a session, it says whose job it is.
 export function Stopping({ of, session }: { of: Job; session?: string }): JSX.Element {
-  return <>This ends <code class="name">{showHidden(of.command)}</code>{session && <> of <span class="name">{showHidden(session)}</span></>}, which may leave its work half done. The conversation is told.</>;
+  return <>This ends <code class="name">{showHidden(of.command)}</code>{session && <> of <span class="name">{showHidden(session)}</span></>}, which may leave its work half done. Parley tells its conversation.</>;
 }

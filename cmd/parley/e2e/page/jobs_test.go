@@ -82,12 +82,12 @@ func TestJobsReadAsInTheChat(t *testing.T) {
 	x.waitText(".beside.job", "outcome unknown")
 	inChat := x.text(".beside-state")
 	x.press("Stop…")
-	x.waitText("dialog", "This ends make, which may leave its work half done. The conversation is told.")
+	x.waitText("dialog", "This ends make, which may leave its work half done. Parley tells its conversation.")
 	eval[bool](x, "(location.hash = '#/jobs', true)")
 	x.waitText("main tbody .badge", "outcome unknown")
 	if list := x.text("main tbody .badge"); list != inChat {
 		t.Errorf("the list says %q, and the chat %q", list, inChat)
 	}
 	x.press("Stop…")
-	x.waitText("dialog", "This ends make of main:web:owner:x, which may leave its work half done. The conversation is told.")
+	x.waitText("dialog", "This ends make of main:web:owner:x, which may leave its work half done. Parley tells its conversation.")
 }

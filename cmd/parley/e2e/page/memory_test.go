@@ -85,7 +85,7 @@ func TestAMemoryIsEditedAndErased(t *testing.T) {
 	v.press("Erase…")
 	v.press("Erase it")
 	v.waitText("main .note.done", "Erased the memory of telegram:1.")
-	v.waitText("main", "Nothing is remembered here.")
+	v.waitText("main", "There's no memory here.")
 	if got := memoryNow(v.o).Content; got != "" {
 		t.Errorf("left is %q", got)
 	}
@@ -98,7 +98,7 @@ func TestTheMemoryOfAConversationIsFound(t *testing.T) {
 	v := enterBusy(t)
 	v.see("memory", "Memory", "telegram:1")
 	v.write("main .filters input", "main:telegram:1")
-	v.waitText("main", "Nothing is remembered here.")
+	v.waitText("main", "There's no memory here.")
 	v.press("Write")
 	v.typeOver("main textarea", "we met on Monday")
 	v.press("Save")

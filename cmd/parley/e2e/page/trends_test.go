@@ -24,7 +24,7 @@ func TestOverviewShowsHowItWent(t *testing.T) {
 	v := enterBusy(t)
 	eval[bool](v.tab, "(window.setInterval = () => 0, true)") // nothing is read by the clock any more
 	v.see("overview", "Overview", "Over time")
-	for _, plot := range []string{"Answers and errors", "Until the first text", "Until the answer is complete", "Calls of tools", "Cost by day and model"} {
+	for _, plot := range []string{"Answers and errors", "Until the first text", "Until the answer is complete", "Tool calls", "Cost by day and model"} {
 		v.waitText(".chart h3", plot)
 		if drawn := eval[bool](v.tab, fmt.Sprintf("[...document.querySelectorAll('.chart svg.drawing[role=img]')].some(s => s.ariaLabel.startsWith(%q) && s.querySelector('rect[class^=c-], path[d^=M]'))", plot)); !drawn {
 			t.Errorf("%s: nothing is drawn", plot)

@@ -86,7 +86,7 @@ function cut(lines: string[], depth: number, room: Room): Cut[] {
 function Rest({ text, told }: { text: string; told: boolean }): JSX.Element {
   return (
     <>
-      {told && <p class="faint">The rest of this text is too long to be formatted.</p>}
+      {told && <p class="faint">The rest of this text is too long to format.</p>}
       <div class="as-written">{text}</div>
     </>
   );

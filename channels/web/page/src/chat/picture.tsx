@@ -31,7 +31,7 @@ async function readPicture(session: string, name: string, signal: AbortSignal): 
   if (!answer.ok) throw await failureOf(answer);
   if (Number(answer.headers.get("Content-Length")) > largest) {
     await answer.body?.cancel();
-    throw new Error("This picture is too large to be shown here. You can download it.");
+    throw new Error("This picture is too large to show here. You can download it.");
   }
   const content = await answer.arrayBuffer();
   const kind = kindOf(new Uint8Array(content));

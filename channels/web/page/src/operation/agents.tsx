@@ -20,7 +20,7 @@ export function Agents({ me }: ViewProps): JSX.Element {
   const works = status.value?.role !== "gateway";
   return (
     <Sheet title="Agents" about="What the bot has: its agents, their tools and skills, and where they may send messages.">
-      {!works && <p class="note">This page comes from a gateway, which runs no turns: it doesn't know which tools work where turns run, and lists no skills.</p>}
+      {!works && <p class="note">A gateway serves this page. It runs no turns, so it can't say which tools work where turns run, and it lists no skills.</p>}
       <AgentList works={works} />
       <Tools />
       {me.may.admin && <p class="aside">To accept new tools of MCP servers, see <a href={linkTo("mcp")}>MCP servers</a>.</p>}

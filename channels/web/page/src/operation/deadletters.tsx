@@ -133,7 +133,7 @@ function Letter({ of, close }: { of: DeadLetter; close: () => void }): JSX.Eleme
         <Name of={of.id} /> <WhyLink of={of.id} />
       </p>
       <State {...read} />
-      {read.value && <Json of={read.value.message ?? "This message isn't JSON, so it can't be shown."} label="The message" />}
+      {read.value && <Json of={read.value.message ?? "This message isn't JSON, so the page can't show it."} label="The message" />}
     </Opened>
   );
 }

@@ -28,7 +28,7 @@ export function Doctor(): JSX.Element {
     read.again();
   };
   return (
-    <Sheet title="Doctor" about="What the server finds when it checks its settings, its data, the model and the platforms, as parley doctor does. This takes a few seconds, and asks the model something.">
+    <Sheet title="Doctor" about="What the server finds when it checks its settings, its data, the model and the platforms, like parley doctor. This takes a few seconds, and sends the model a short request.">
       <div class="filters"><Again checkup={checkup} running={running} again={again} /></div>
       <ErrorNote error={read.error} again={again} />
       <p class="aside">

@@ -58,7 +58,7 @@ function OfSession({ session, choose }: { session: string; choose: (session: str
 function JobTable({ jobs, look, stop }: { jobs: Job[]; look: (j: Job) => void; stop?: (j: Job) => void }): JSX.Element {
   return (
     <Table
-      label="Jobs, those that run first, then newest first"
+      label="Jobs: running ones first, then newest first"
       rows={jobs}
       id={(j) => j.id}
       empty="No jobs. A command that an agent runs in the background shows up here."

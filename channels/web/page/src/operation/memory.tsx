@@ -120,7 +120,7 @@ function One({ scope, owner, outcome, changed }: OneProps): JSX.Element {
             {m.content !== "" && <>, {bytes(size(m.content))} of {bytes(m.most_bytes)}</>} {m.untrusted && <Badge look="warn">strangers may have written some of this</Badge>}
           </p>
           {m.redacted && <p class="note">Secrets are hidden here. If you save your edit, they're removed from the memory, too.</p>}
-          {m.content === "" ? <p class="none">Nothing is remembered here.</p> : <Verbatim of={m.content} label="The memory" />}
+          {m.content === "" ? <p class="none">There's no memory here.</p> : <Verbatim of={m.content} label="The memory" />}
           {editing ? (
             <Editor base={editing} now={m} again={again} close={() => setEditing(null)} saved={() => done(`Saved the memory of ${showHidden(owner)}.`)} />
           ) : (
@@ -172,7 +172,7 @@ function Editor({ base, now, again, saved, close }: EditorProps): JSX.Element {
       <label class="long">New text<textarea ref={field} rows={12} value={text} onInput={(e) => setText(e.currentTarget.value)} /></label>
       {behind && (
         <div class="note error" role="alert">
-          <span>This memory changed while you were editing it. What it says now is shown above. Copy what you need from there.</span>
+          <span>This memory changed while you were editing it. Its current text is above. Copy what you need from it.</span>
           <Button onPress={() => { setKnown(now.version); setError(null); }}>Replace it with my text</Button>
         </div>
       )}

@@ -30,7 +30,7 @@ export function People(): JSX.Element {
     },
   }));
   return (
-    <Sheet title="People" done={outcome} about="People who got access with a code, people who want it, and those whom the configuration names.">
+    <Sheet title="People" done={outcome} about="People who got access with a code, people who want it, and people named in the configuration.">
       <Admit admit={admit} outcome={outcome} />
       <Listing
         read={read}
@@ -93,9 +93,9 @@ function Configured(): JSX.Element {
       <Listing
         read={read}
         rows={(v) => v.settings.flatMap(namedBy)}
-        label="People whom the configuration names"
+        label="People named in the configuration"
         id={(n) => n.person + " " + n.role}
-        empty="The configuration names nobody."
+        empty="Nobody is named in the configuration."
         columns={[
           { title: "Person", cell: (n) => <Name of={n.person} /> },
           { title: "Role", cell: (n) => <Badge look="good">{n.role}</Badge> },

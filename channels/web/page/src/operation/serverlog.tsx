@@ -22,7 +22,7 @@ export function ServerLog(): JSX.Element {
   const [paused, setPaused] = useState(false);
   const log = useLog(level, paused);
   return (
-    <Sheet title="Log" about="What the server that answers here writes about its work, without what people or models said. With several servers, each has its own log.">
+    <Sheet title="Log" about="What this server logs about its work. It doesn't contain what people or models said. If there are several servers, each has its own log.">
       <div class="filters">
         <label>
           Level

@@ -85,7 +85,7 @@ function Plots({ of, span }: { of: Activity; span: Span }): JSX.Element {
       <Latency title="Until the first text" of={of} times={times} each={each} pick={(s) => s.first_token} />
       <Latency title="Until the answer is complete" of={of} times={times} each={each} pick={(s) => s.answer} />
       {of.total.calls > 0 && (
-        <Chart title="Calls of tools" times={times} says={grouped} summary={`In ${title}: ${count(of.total.calls, "call")}, of which ${grouped(of.total.failed_calls)} did not succeed.`}
+        <Chart title="Tool calls" times={times} says={grouped} summary={`In ${title}: ${count(of.total.calls, "call")}, of which ${grouped(of.total.failed_calls)} didn't succeed.`}
           series={[{ name: "Succeeded", look: "c-main", values: each((s) => s.calls - s.failed_calls) }, { name: "Didn't succeed", look: "c-bad", values: each((s) => s.failed_calls) }]} />
       )}
     </>
@@ -113,7 +113,7 @@ function Latency({ title, of, times, each, pick }: LatencyProps): JSX.Element {
 }
 
 // outcomes are those of calls besides success, in the words that people read.
-const outcomes: Record<string, string> = { failed: "failed", denied: "denied", timeout: "timed out", cancelled: "cancelled", unknown: "outcome unknown" };
+const outcomes: Record<string, string> = { failed: "failed", denied: "denied", timeout: "timed out", cancelled: "canceled", unknown: "outcome unknown" };
 
 // Tools shows how calls of tools went, those with most calls first.
 function Tools({ tools, more }: { tools: ToolActivity[]; more: boolean }): JSX.Element {
@@ -126,7 +126,7 @@ function Tools({ tools, more }: { tools: ToolActivity[]; more: boolean }): JSX.E
   return (
     <>
       <h3>Tools</h3>
-      <Table label="Calls of tools and how they ended" columns={columns} rows={tools} id={(t) => t.tool} empty="No tool was called." />
+      <Table label="Tool calls and how they ended" columns={columns} rows={tools} id={(t) => t.tool} empty="No tools were called." />
       {more && <p class="aside">Other tools were called, too, but less often.</p>}
     </>
   );
