@@ -71,7 +71,7 @@ func (e *JobLimitError) Error() string {
 	if e.Person {
 		of = "person"
 	}
-	return fmt.Sprintf("%d jobs run for this %s, which is the most that may", e.Most, of)
+	return fmt.Sprintf("too many jobs are running for this %s: the limit is %d", of, e.Most)
 }
 
 // ErrJobKnown says that a job with that id was started before.

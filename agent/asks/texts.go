@@ -121,7 +121,7 @@ func (v View) Message(to bus.Address, prefix string, clean func(string) string) 
 		}
 		return v.Text(to) + "\n\n" + how, buttons
 	case !v.isAskedAt(to):
-		return v.Text(to) + "\n\n" + "_(I've asked the people who can approve it, in another chat; they have " + until + ".)_", nil
+		return v.Text(to) + "\n\n" + "_(In another chat, I've asked the people who can approve it; they have " + until + ".)_", nil
 	}
 	text = v.Text(to) + "\n\n"
 	if v.FiledAt(to) {
@@ -144,7 +144,7 @@ const mostBesideButtons = 1800
 func (v View) howToDecide(text string, to bus.Address, prefix string) string {
 	from := "here or in any other chat"
 	if v.Filed {
-		from = "but only where all of it is shown"
+		from = "but only where the whole call is shown"
 	}
 	if v.Presses != nil && v.Presses(to.Channel) && len(text) <= mostBesideButtons {
 		return fmt.Sprintf("_(Request `%s`: owners and approvers can decide, %s, until %s.)_", v.ID, from, v.until())
@@ -157,7 +157,7 @@ func (v View) howToDecide(text string, to bus.Address, prefix string) string {
 // could not be delivered: people there can only deny the call.
 func (v View) Unshown(to bus.Address, prefix string) (text string, buttons []bus.Button) {
 	text = v.Text(to) + "\n\n" + fmt.Sprintf("**You can't approve it here:** I couldn't send the file that shows the whole call. "+
-		"`parley approvals list` on the machine I run on shows the whole call, and `parley approvals approve %s` approves it, until %s. You can also approve it over HTTP (`/v1/asks`), or in another chat where I asked and showed all of it.",
+		"On the machine I run on, `parley approvals list` shows the whole call, and `parley approvals approve %s` approves it, until %s. You can also approve it over HTTP (`/v1/asks`), or in another chat where I asked and showed all of it.",
 		v.ID, v.until())
 	if v.Presses == nil || !v.Presses(to.Channel) {
 		text += fmt.Sprintf("\n\n- `%s%s %s REASON` works here, too", prefix, Deny, v.ID)
@@ -186,7 +186,7 @@ func EndText(of bus.Ask) string {
 // StaleApprovalText returns the words that are added below the message of an approved ask whose call does not run
 // because something has changed.
 func StaleApprovalText(of bus.Ask) string {
-	return "\n\n**" + capitalize(of.Ending()) + ", but not run:** a file, the directory, the arguments or the tool itself have changed since I asked."
+	return "\n\n**" + capitalize(of.Ending()) + ", but I didn't run it:** a file, the directory, the arguments or the tool itself have changed since I asked."
 }
 
 // capitalize returns a text with its first letter as a capital.
@@ -223,18 +223,18 @@ func Parse(in bus.Inbound) (id string, answer bus.Answer) {
 func RefusalText(err error, id string, of bus.Ask, prefix string) string {
 	switch {
 	case errors.Is(err, bus.ErrNoAsk):
-		return fmt.Sprintf("I don't know of any request `%s`.", excerpt.Inline(id))
+		return fmt.Sprintf("I don't know of any request `%s`: check its id.", excerpt.Inline(id))
 	case errors.Is(err, bus.ErrMayNotAnswer) && of.Kind == bus.AskQuestion:
 		return "You can't answer this: only the person I asked or an owner can."
 	case errors.Is(err, bus.ErrMayNotAnswer):
-		return "You can't decide this: only owners and that channel's approvers can."
+		return "You can't decide this: only owners and approvers can."
 	case errors.Is(err, bus.ErrBadAnswer) && of.Kind == bus.AskQuestion:
 		return fmt.Sprintf("This is a question: say `%s%s %s WORDS`.", prefix, Answer, of.ID)
 	case errors.Is(err, bus.ErrBadAnswer):
-		return fmt.Sprintf("Somebody has to approve or deny this: say `%[1]s%[2]s %[4]s` or `%[1]s%[3]s %[4]s REASON`.", prefix, Approve, Deny, of.ID)
+		return fmt.Sprintf("This isn't a question: say `%[1]s%[2]s %[4]s` or `%[1]s%[3]s %[4]s REASON`.", prefix, Approve, Deny, of.ID)
 	case errors.Is(err, bus.ErrNotShown):
-		return fmt.Sprintf("You can't approve request `%[1]s` from here: it's too long for a message, and not all of it was shown here. "+
-			"You can approve it where I asked (%[4]s), if all of it was shown there. `parley approvals list` on the machine I run on shows all of it, and `parley approvals approve %[1]s` approves it. HTTP (`/v1/asks`) works, too; `%[2]s%[3]s %[1]s` denies it here.",
+		return fmt.Sprintf("You can't approve request `%[1]s` here: it's too long for a message, and I didn't show all of it here. "+
+			"You can approve it where I asked (%[4]s), if I showed all of it there. On the machine I run on, `parley approvals list` shows all of it, and `parley approvals approve %[1]s` approves it. You can also approve it over HTTP (`/v1/asks`). `%[2]s%[3]s %[1]s` denies it here.",
 			of.ID, prefix, Deny, askedPlaces(of))
 	case errors.Is(err, bus.ErrDecided):
 		return fmt.Sprintf("Request `%s` has already been decided: %s.", of.ID, of.Ending())

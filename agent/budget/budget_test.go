@@ -390,36 +390,36 @@ func TestWhoMeetsALimitIsToldHowItStands(t *testing.T) {
 		return &budget.OverError{Cap: &c, At: at, Spent: spent, Aside: aside, Want: want}
 	}
 	beats := budget.Owner{Name: "Heartbeats", MoneySetting: "[heartbeat] day", TokensSetting: "[heartbeat] tokens_day"}
-	const day = " I can go on after November 24, 00:00 UTC, in 2 h 30 min."
+	const day = " I can go on after November 24, 00:00 UTC (in 2 h 30 min)."
 	raise := func(setting string) string { return " My operator can raise that limit: `" + setting + "`." }
 	for _, c := range []struct {
 		over *budget.OverError
 		want string
 	}{
-		{&budget.OverError{Tokens: 5, Spent: 6, Want: 1, At: at}, "You have used up the 5 tokens that a person can use in a day." + day + raise("[limits] user_tokens_day")},
+		{&budget.OverError{Tokens: 5, Spent: 6, Want: 1, At: at}, "You've used up the 5 tokens that a person can use in a day." + day + raise("[limits] user_tokens_day")},
 		{
 			&budget.OverError{Tokens: 5000, Spent: 3000, Aside: 1500, Want: 2500, At: at},
-			"You have used 3,000 tokens of the 5,000 tokens that a person can use in a day, with another 1,500 tokens set aside for answers in progress." +
+			"You've used 3,000 of the 5,000 tokens that a person can use in a day, with another 1,500 tokens set aside for answers in progress." +
 				" One more answer could use 2,500 tokens." + day + raise("[limits] user_tokens_day"),
 		},
-		{over(bill.Cap{Of: bill.Person("x"), Most: 2_000_000}, 2_000_000, 0, 1), "You have used up the $2.00 that a person can spend in a day." + day + raise("[budget] user_day")},
+		{over(bill.Cap{Of: bill.Person("x"), Most: 2_000_000}, 2_000_000, 0, 1), "You've used up the $2.00 that a person can spend in a day." + day + raise("[budget] user_day")},
 		{
 			over(bill.Cap{Of: bill.Person("x"), Most: 2_000_000}, 1_930_000, 0, 147_400),
-			"You have used $1.93 of the $2.00 that a person can spend in a day. One more answer could cost $0.1474." + day + raise("[budget] user_day"),
+			"You've used $1.93 of the $2.00 that a person can spend in a day. One more answer could cost $0.1474." + day + raise("[budget] user_day"),
 		},
 		{
 			over(bill.Cap{Of: bill.Person("x"), Most: 2_000_000}, 1_000_000, 950_000, 147_400),
-			"You have used $1.00 of the $2.00 that a person can spend in a day, with another $0.95 set aside for answers in progress." +
-				" One more answer could cost $0.1474, and what's in progress isn't done yet. Ask again in a while." + raise("[budget] user_day"),
+			"You've used $1.00 of the $2.00 that a person can spend in a day, with another $0.95 set aside for answers in progress." +
+				" One more answer could cost $0.1474, and I haven't finished the answers in progress. Ask again in a while." + raise("[budget] user_day"),
 		},
 		{
 			over(bill.Cap{Of: bill.Session("x"), Most: 100_000}, 0, 0, 147_400),
 			"One answer here could cost $0.1474, which is more than the $0.10 that a conversation can spend in a day, so I can't answer. Waiting won't change that." + raise("[budget] session_day"),
 		},
 		{over(bill.Cap{Of: bill.Session("x"), Most: 500_000}, 500_001, 0, 1), "This conversation has used up the $0.50 that a conversation can spend in a day." + day + raise("[budget] session_day")},
-		{over(bill.Cap{Of: bill.Agent("x"), Most: 5_000_000}, 5_000_000, 0, 1), "I have used up the $5.00 that I can spend in a day." + day + raise("[agents.x] day")},
-		{over(bill.Cap{Most: 20_000_000}, 20_000_000, 0, 1), "The $20.00 that everyone together can spend in a day has been used up." + day + raise("[budget] day")},
-		{over(bill.Cap{Most: 20_000_000}, 19_990_000, 0, 20_000), "Everyone together has used $19.99 of the $20.00 that everyone together can spend in a day. One more answer could cost $0.02." + day + raise("[budget] day")},
+		{over(bill.Cap{Of: bill.Agent("x"), Most: 5_000_000}, 5_000_000, 0, 1), "I've used up the $5.00 that I can spend in a day." + day + raise("[agents.x] day")},
+		{over(bill.Cap{Most: 20_000_000}, 20_000_000, 0, 1), "People have used up the $20.00 that everyone together can spend in a day." + day + raise("[budget] day")},
+		{over(bill.Cap{Most: 20_000_000}, 19_990_000, 0, 20_000), "People have used $19.99 of the $20.00 that everyone together can spend in a day. One more answer could cost $0.02." + day + raise("[budget] day")},
 		{
 			&budget.OverError{Cap: &bill.Cap{Of: bill.Person("heartbeat:main"), Most: 500_000}, At: at, Owner: beats, Spent: 500_000},
 			"Heartbeats have used up the $0.50 that they can spend in a day." + day + raise("[heartbeat] day"),
@@ -430,11 +430,11 @@ func TestWhoMeetsALimitIsToldHowItStands(t *testing.T) {
 		},
 		{
 			&budget.OverError{Cap: &bill.Cap{Most: 20_000_000}, At: at, Owner: beats, Spent: 20_000_000},
-			"The $20.00 that everyone together can spend in a day has been used up." + day + raise("[budget] day"),
+			"People have used up the $20.00 that everyone together can spend in a day." + day + raise("[budget] day"),
 		},
 		{
 			over(bill.Cap{Month: true, Most: 200_000_000}, 200_000_000, 0, 1),
-			"The $200.00 that everyone together can spend in a month has been used up. I can go on after December 1, 00:00 UTC, in 7 days." + raise("[budget] month"),
+			"People have used up the $200.00 that everyone together can spend in a month. I can go on after December 1, 00:00 UTC (in 7 days)." + raise("[budget] month"),
 		},
 	} {
 		if got := c.over.Words(); got != c.want {

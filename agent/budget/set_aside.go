@@ -17,7 +17,7 @@ type SetAsideError struct {
 }
 
 // Error returns the reason.
-func (e *SetAsideError) Error() string { return "what is left of a budget is set aside for others" }
+func (e *SetAsideError) Error() string { return "the rest of the budget is set aside for other calls" }
 
 const (
 	mostWait   = 15 * time.Minute // for what is set aside for others

@@ -10,9 +10,8 @@ import (
 
 // A budgetWords holds the phrases that describe a budget to people.
 type budgetWords struct {
-	allUsed string // says that it is used up
+	subject string // says who has used some of it: "You've"
 	size    string // says how large it is, after "of" or "than"
-	subject string // says who has used some of it: "you have"
 	setting string // the setting to change, and its section
 }
 
@@ -23,26 +22,26 @@ func (e *OverError) words() budgetWords {
 		c = *e.Cap
 	}
 	ofPerson := e.Cap != nil && strings.HasPrefix(c.Of, bill.Person(""))
-	named := func(subject, have, may, setting string) budgetWords {
-		return budgetWords{subject + " " + have + " used up %s.", "the " + e.amount(e.most()) + " that " + may, subject + " " + have, setting}
+	named := func(subject, may, setting string) budgetWords {
+		return budgetWords{subject, "the " + e.amount(e.most()) + " that " + may, setting}
 	}
 	switch owner := e.Owner.Name; {
 	case owner != "" && e.Cap == nil:
-		return named(owner, "have", "they can use in a day", e.Owner.TokensSetting)
+		return named(owner+" have", "they can use in a day", e.Owner.TokensSetting)
 	case owner != "" && ofPerson:
-		return named(owner, "have", "they can spend in a day", e.Owner.MoneySetting)
+		return named(owner+" have", "they can spend in a day", e.Owner.MoneySetting)
 	case e.Cap == nil:
-		return named("You", "have", "a person can use in a day", "[limits] user_tokens_day")
+		return named("You've", "a person can use in a day", "[limits] user_tokens_day")
 	case c.Month:
-		return budgetWords{"%s has been used up.", "the " + e.amount(c.Most) + " that everyone together can spend in a month", "Everyone together has", "[budget] month"}
+		return named("People have", "everyone together can spend in a month", "[budget] month")
 	case ofPerson:
-		return named("You", "have", "a person can spend in a day", "[budget] user_day")
+		return named("You've", "a person can spend in a day", "[budget] user_day")
 	case strings.HasPrefix(c.Of, bill.Session("")):
-		return named("This conversation", "has", "a conversation can spend in a day", "[budget] session_day")
+		return named("This conversation has", "a conversation can spend in a day", "[budget] session_day")
 	case strings.HasPrefix(c.Of, bill.Agent("")):
-		return named("I", "have", "I can spend in a day", "[agents."+strings.TrimPrefix(c.Of, bill.Agent(""))+"] day")
+		return named("I've", "I can spend in a day", "[agents."+strings.TrimPrefix(c.Of, bill.Agent(""))+"] day")
 	}
-	return budgetWords{"%s has been used up.", "the " + e.amount(c.Most) + " that everyone together can spend in a day", "Everyone together has", "[budget] day"}
+	return named("People have", "everyone together can spend in a day", "[budget] day")
 }
 
 // amount returns an amount from the budget in words.
@@ -51,6 +50,14 @@ func (e *OverError) amount(n int64) string {
 		return bill.Grouped(n) + " tokens"
 	}
 	return bill.DollarsToFour(n)
+}
+
+// spent returns how much of the budget is spent, to be put before "of" and its size.
+func (e *OverError) spent() string {
+	if e.Cap == nil {
+		return bill.Grouped(e.Spent) // the size says that these are tokens
+	}
+	return e.amount(e.Spent)
 }
 
 // next says how much the next answer could use or cost.
@@ -75,16 +82,15 @@ func (e *OverError) Words() string {
 		c = *e.Cap
 	}
 	opens := c.Opens(e.At)
-	then := fmt.Sprintf("I can go on after %s UTC, in %s.", opens.Format("January 2, 15:04"), waitText(opens.Sub(e.At)))
-	used := fmt.Sprintf("%s used %s of %s%s.", b.subject, e.amount(e.Spent), b.size, aside)
+	then := fmt.Sprintf("I can go on after %s UTC (in %s).", opens.Format("January 2, 15:04"), waitText(opens.Sub(e.At)))
+	used := fmt.Sprintf("%s used %s of %s%s.", b.subject, e.spent(), b.size, aside)
 	switch {
 	case e.Spent >= e.most() && e.most() > 0:
-		text := fmt.Sprintf(b.allUsed, b.size)
-		return fmt.Sprintf("%s %s %s", strings.ToUpper(text[:1])+text[1:], then, raise)
+		return fmt.Sprintf("%s used up %s. %s %s", b.subject, b.size, then, raise)
 	case e.Want > e.most():
 		return fmt.Sprintf("One answer here %s, which is more than %s, so I can't answer. Waiting won't change that. %s", e.next(), b.size, raise)
 	case e.FitsLater():
-		return fmt.Sprintf("%s One more answer %s, and what's in progress isn't done yet. Ask again in a while. %s", used, e.next(), raise)
+		return fmt.Sprintf("%s One more answer %s, and I haven't finished the answers in progress. Ask again in a while. %s", used, e.next(), raise)
 	}
 	return fmt.Sprintf("%s One more answer %s. %s %s", used, e.next(), then, raise)
 }
@@ -93,8 +99,8 @@ func (e *OverError) Words() string {
 // stop the wait.
 func (e *OverError) WaitWords(until time.Time, stop string) string {
 	b := e.words()
-	return fmt.Sprintf("%s used %s of %s, with another %s set aside for answers in progress. I'll wait for them until %s UTC and then answer; %s makes me stop waiting right away. My operator can raise the limit: `%s`.",
-		b.subject, e.amount(e.Spent), b.size, e.amount(e.Aside), until.UTC().Format("2006-01-02 15:04"), stop, b.setting)
+	return fmt.Sprintf("%s used %s of %s, with another %s set aside for answers in progress. I'll wait for them until %s UTC and then answer; %s makes me stop waiting right away. My operator can raise that limit: `%s`.",
+		b.subject, e.spent(), b.size, e.amount(e.Aside), until.UTC().Format("2006-01-02 15:04"), stop, b.setting)
 }
 
 // waitText returns a duration in words, for people.

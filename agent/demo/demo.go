@@ -138,7 +138,7 @@ func withPaths(said []string, framed string) []string {
 
 // asksForSummary reports whether a text asks for a summary of the conversation.
 func asksForSummary(text string) bool {
-	return strings.HasPrefix(strings.ToLower(strings.TrimSpace(text)), "summarise the conversation")
+	return strings.HasPrefix(strings.ToLower(strings.TrimSpace(text)), "summarize the conversation")
 }
 
 // digest returns the only summary that this model can make: people's last messages, shortened.

@@ -254,7 +254,7 @@ func TestCancelledRequestsAreForgotten(t *testing.T) {
 func TestSummary(t *testing.T) {
 	c := newChat(t, nil)
 	c.ask("hello")
-	a := c.generate(&llm.Request{Messages: append(c.messages, user("Summarise the conversation so far for yourself: keep names."))})
+	a := c.generate(&llm.Request{Messages: append(c.messages, user("Summarize the conversation so far for yourself: keep names."))})
 	wantAll(t, a.Blocks[0].Text, "hello")
 	c = newChat(t, map[string]string{"read_file": `{"content":"tea"}`})
 	c.messages = []llm.Message{user("<summary of=\"what was said before\">\n" + a.Blocks[0].Text + "\n</summary>")}
@@ -266,7 +266,7 @@ func TestSummary(t *testing.T) {
 func TestToolNotGranted(t *testing.T) {
 	c := newChat(t, map[string]string{"read_file": `{"content":"tea"}`})
 	c.granted = []tools.Spec{{Name: "read_file"}}
-	wantAll(t, c.ask("write x to a.txt, then read a.txt"), "`write_file`", "doesn't have it", "tea")
+	wantAll(t, c.ask("write x to a.txt, then read a.txt"), "`write_file`", "don't have it", "tea")
 	if len(c.calls) != 1 {
 		t.Errorf("calls %q, want only read_file", c.calls)
 	}

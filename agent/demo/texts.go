@@ -13,7 +13,7 @@ const textIntroduction = "I'm Parley's built-in demo model: a handful of rules, 
 	"- what do you remember\n" +
 	"- tell telegram 42 that lunch is ready\n\n" +
 	"You can join several of them with “then”.\n\n" +
-	"To talk to a real model, run `parley onboard`, which asks for one and tries it. Or set `OPENAI_API_KEY` (and `OPENAI_BASE_URL` for another server), " +
+	"To talk to a real model, run `parley onboard`, which sets one up. Or set `OPENAI_API_KEY` (and `OPENAI_BASE_URL` for another server), " +
 	"or `name`, `base_url` and `api_key` under `[model]` in parley.toml."
 
 const (
@@ -22,7 +22,7 @@ const (
 	textFound         = "Here's what I found:\n\n"
 	textOnItsWay      = "It's on its way."
 	textFoundNothing  = "I found nothing."
-	textNoTool        = "I'd need the tool `%s` for that, and this agent doesn't have it."
+	textNoTool        = "I'd need the tool `%s` for that, and I don't have it."
 	textStoppedBefore = "I was stopped before I could do this: %s."
 	textSaidLast      = "Most recent messages:\n"
 	textNotUnderstood = "I didn't understand that. "

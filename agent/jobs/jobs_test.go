@@ -488,7 +488,7 @@ func TestNoMoreJobsThanMay(t *testing.T) {
 	h.set.Limits.Session = 1
 	r, _ := h.start()
 	id := begin(t, r, "one", until("go"))
-	if _, err := r.Start(t.Context(), call("two"), order("true")); err == nil || !strings.Contains(err.Error(), "1 jobs run for this conversation") {
+	if _, err := r.Start(t.Context(), call("two"), order("true")); err == nil || !strings.Contains(err.Error(), "too many jobs are running for this conversation: the limit is 1") {
 		t.Errorf("a second gives %v", err)
 	}
 	must(t, os.WriteFile(filepath.Join(h.workspace(), "go"), nil, 0o600))

@@ -52,7 +52,7 @@ func (r *Runner) deregister(id string) {
 func (r *Runner) runCommand(ctx context.Context, j sessions.Job, c sandbox.Command, out *jobOutput, log *slog.Logger) sessions.Job {
 	file, err := r.cfg.Create(ctx, j.Session, File(j.ID))
 	if err != nil {
-		return failedJob(j, "its folder could not be made: "+err.Error())
+		return failedJob(j, "its folder couldn't be made: "+err.Error())
 	}
 	out.file = file
 	defer out.close()
@@ -109,7 +109,7 @@ func withEnd(j sessions.Job, result sandbox.Result, err error, took time.Duratio
 	j.Ended = time.Now()
 	switch {
 	case errors.Is(err, errStopped):
-		j.State, j.Detail = sessions.JobStopped, "it was ended along with everything it had started"
+		j.State, j.Detail = sessions.JobStopped, "it was stopped, along with everything it had started"
 	case errors.Is(err, errForgotten):
 		j.State, j.Stop = sessions.JobStopped, causeForgotten
 	case errors.Is(err, errDrained):

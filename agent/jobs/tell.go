@@ -114,9 +114,9 @@ func endingText(j sessions.Job) string {
 	case sessions.JobStopped:
 		return "was stopped"
 	case sessions.JobKilled:
-		return "was ended (" + j.Detail + ")"
+		return "was killed (" + j.Detail + ")"
 	case sessions.JobFailed:
-		return "could not be run (" + j.Detail + ")"
+		return "couldn't be run (" + j.Detail + ")"
 	case sessions.JobLost:
 		return "is lost (" + j.Detail + ")"
 	}

@@ -148,9 +148,9 @@ func (r *Runner) takeOver(ctx context.Context, id string) {
 		if err != nil {
 			return err
 		}
-		j.State, j.Detail, j.Ended = sessions.JobLost, "the process that ran it has died, or was cut off from the others", time.Now()
+		j.State, j.Detail, j.Ended = sessions.JobLost, "the process that ran it died, or was cut off from the others", time.Now()
 		if j.Stop != "" {
-			j.State, j.Detail = sessions.JobStopped, "it was ended with the process that ran it"
+			j.State, j.Detail = sessions.JobStopped, "it stopped with the process that ran it"
 		}
 		ours, err := r.cfg.Store.EndJob(held, j)
 		if err == nil && ours {

@@ -18,7 +18,7 @@ func (e *Error) inWords() (what, remedy string) {
 	case CauseNetwork:
 		what, remedy = "The model's server can't be reached", "Check model.base_url, whether the server is running, and whether the network lets this machine reach it."
 	case CauseAddress:
-		what, remedy = "There is no model server at that address", "Check model.base_url: it usually ends in /v1."
+		what, remedy = "There's no model server at that address", "Check model.base_url: it usually ends in /v1."
 	default:
 		switch e.Fault {
 		case Refused:

@@ -83,7 +83,7 @@ func New(c Config) *Metrics {
 		cost:         newCounter("model_cost_dollars_total", "Cost of calls to a model, where known.", "model"),
 		modelSeconds: newHistogram("model_seconds", "How long calls to a model took, answered or not.", prometheus.ExponentialBuckets(0.125, 2, 13), "model"),
 		compactions:  newCounter("compactions_total", "Times a conversation was compacted for the model.", "result"),
-		failovers:    newCounter("failovers_total", "Requests passed on to another model because the one before gave no answer.", "from", "to"),
+		failovers:    newCounter("failovers_total", "Requests passed on to another model because the previous one didn't answer.", "from", "to"),
 	}
 	for _, result := range []string{"done", "failed", "cancelled"} {
 		m.turns.WithLabelValues(result)

@@ -81,7 +81,7 @@ func describe() descriptions {
 		return prometheus.NewDesc(prometheus.BuildFQName(namespace, "", name), help, []string{label}, nil)
 	}
 	return descriptions{
-		waiting: of("bus_waiting", "Messages that nothing is working on yet, due or not.", "topic"),
+		waiting: of("bus_waiting", "Messages that no worker has started on yet, due or not.", "topic"),
 		oldest:  of("bus_oldest_seconds", "Age of the oldest message that's waiting or being worked on.", "topic"),
 		leased:  of("bus_leased", "Mailboxes that are being worked on.", "topic"),
 		dead:    of("bus_dead", "Dead letters.", "topic"),

@@ -63,7 +63,7 @@ type UnavailableError struct {
 }
 
 // Error returns the reason.
-func (e *UnavailableError) Error() string { return "no model gives an answer" }
+func (e *UnavailableError) Error() string { return "no model answers" }
 
 // Answer asks the model with as much of the log as it can read. The provider has the last word on how much that
 // is: if it says that a request is too long, the request is shortened and sent again.

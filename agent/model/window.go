@@ -278,7 +278,7 @@ func (a *Asker) compact(ctx context.Context, t *turn.Turn, r *llm.Request, tries
 	}
 	s, ok, err := a.sumUp(ctx, t, within, budgets)
 	if failed, is := errors.AsType[*llm.Error](err); is {
-		a.Log.Warn("summarising failed; going on without", slog.String("turn", t.ID), slog.Any("error", failed))
+		a.Log.Warn("summarizing failed; going on without", slog.String("turn", t.ID), slog.Any("error", failed))
 		tries.failed = failed
 		return nil
 	}
@@ -420,7 +420,7 @@ func (a *Asker) CompactNow(ctx context.Context, in bus.Inbound) (text string, _ 
 	t := &turn.Turn{ID: in.ID, Person: in.From.ID, Route: route.Of(in)}
 	s, ok, err := a.sumUp(ctx, t, false, transcript.Budgets{Said: min(mostSaid, length/8), Lately: length / 16})
 	if failed, is := errors.AsType[*llm.Error](err); is {
-		a.Log.Warn("summarising failed", slog.String("command", in.ID), slog.Any("error", failed))
+		a.Log.Warn("summarizing failed", slog.String("command", in.ID), slog.Any("error", failed))
 		err = a.endingOf(failed, t)
 	}
 	if end, is := errors.AsType[*turn.Ending](err); is { // a budget may be spent

@@ -125,11 +125,11 @@ func Missing(days int) func(name string) string {
 		}
 		switch path.Dir(name) {
 		case Attachments:
-			return fmt.Sprintf("what people send is no longer kept after %s, so ask for it to be sent again if you need it", period(days))
+			return fmt.Sprintf("Parley keeps files that people send for only %s, so ask for this one again if you need it", period(days))
 		case Pictures:
-			return fmt.Sprintf("copies of pictures are no longer kept after %s, so show the picture itself, or ask for it to be sent again", period(days))
+			return fmt.Sprintf("Parley keeps copies of pictures for only %s, so show the picture itself, or ask for it again", period(days))
 		}
-		return fmt.Sprintf("results are no longer kept after %s, so make the call again if you need it", period(days))
+		return fmt.Sprintf("Parley keeps results for only %s, so make the call again if you need it", period(days))
 	}
 }
 

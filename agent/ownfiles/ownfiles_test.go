@@ -88,10 +88,10 @@ func TestUnnamedFiles(t *testing.T) {
 
 func TestMissingFilesAreExplained(t *testing.T) {
 	for name, want := range map[string]string{
-		"attachments/3-scan.pdf":                 "what people send is no longer kept after 30 days, so ask for it",
-		ownfiles.Pictures + "/" + shown + ".png": "copies of pictures are no longer kept after 30 days",
-		ownfiles.Results + "/c.json":             "results are no longer kept after 30 days, so make the call again",
-		ownfiles.Foreign + "/c-1.png":            "results are no longer kept after 30 days",
+		"attachments/3-scan.pdf":                 "Parley keeps files that people send for only 30 days, so ask for this one again",
+		ownfiles.Pictures + "/" + shown + ".png": "Parley keeps copies of pictures for only 30 days",
+		ownfiles.Results + "/c.json":             "Parley keeps results for only 30 days, so make the call again",
+		ownfiles.Foreign + "/c-1.png":            "Parley keeps results for only 30 days",
 		"attachments/notes.txt":                  "",
 		"scan.pdf":                               "",
 	} {
@@ -102,7 +102,7 @@ func TestMissingFilesAreExplained(t *testing.T) {
 			t.Errorf("kept for ever, %s: %q", name, got)
 		}
 	}
-	if got := ownfiles.Missing(1)("attachments/3-scan.pdf"); !strings.Contains(got, "after a day,") {
+	if got := ownfiles.Missing(1)("attachments/3-scan.pdf"); !strings.Contains(got, "for only a day,") {
 		t.Errorf("one day: %q", got)
 	}
 }

@@ -304,5 +304,5 @@ func missedText(s schedules.Schedule) string {
 	if s.Missed == schedules.MaxMissed {
 		times = "more times than I can count"
 	}
-	return fmt.Sprintf("Schedule `%s` (%s) has been due %s since %s, but I couldn't run it. I'm now doing the run that was due at %s.", s.ID, s.When, times, in(s.MissedFrom), in(s.Slot))
+	return fmt.Sprintf("Schedule `%s` (%s) has been due %s since %s, but I couldn't run it. I'm running it once now, for %s.", s.ID, s.When, times, in(s.MissedFrom), in(s.Slot))
 }

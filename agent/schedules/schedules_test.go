@@ -307,7 +307,7 @@ func TestWhatCannotBeScheduledIsTold(t *testing.T) {
 		wants(call("x"), `{"action":"add","when":"in 1h","text":"x"}`, "Only for people who may talk to me")
 		s.refused = false
 		wants(call("x"), `{"action":"add","when":"every 1m","text":"x"}`, "there have to be at least 5m0s in between")
-		wants(call("x"), `{"action":"add","when":"1999-01-01 10:00","text":"x"}`, "is past")
+		wants(call("x"), `{"action":"add","when":"1999-01-01 10:00","text":"x"}`, "is in the past")
 		wants(call("x"), `{"action":"add","when":"soon","text":"x"}`, "every 2h")
 		wants(call("x"), `{"action":"add","when":"in 1h","text":"x","time_zone":"Mars"}`, "Europe/Berlin")
 		wants(call("x"), `{"action":"add","when":"in 1h"}`, "text is missing")

@@ -51,7 +51,7 @@ func isThought(b llm.Block) bool { return b.Kind == llm.BlockThinking && b.Text+
 func Why(fault *llm.Error, prefix string, quote bool) (code, text string) {
 	switch {
 	case fault.Fault == llm.Overflow:
-		return "context_too_long", fmt.Sprintf("This conversation is now too long for the model to read. %snew starts over; files and memory stay.", prefix)
+		return "context_too_long", fmt.Sprintf("This conversation is now too long for the model to read. %snew starts over, but keeps files and memory.", prefix)
 	case fault.Fault == llm.Refused && quote:
 		return "model_refused", fault.Explain()
 	case fault.Fault == llm.Refused:

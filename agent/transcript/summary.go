@@ -9,10 +9,10 @@ import (
 	"parley/agent/llm"
 )
 
-const summaryPrompt = `Summarise the conversation so far for yourself: you will go on with nothing but this summary and the newest messages. Keep what people asked for and decided, what is done and what remains, names, numbers, paths and open tasks, each as exact as it was said. Leave out how you got there. Write plain text, at most 800 words.`
+const summaryPrompt = `Summarize the conversation so far for yourself: you will go on with nothing but this summary and the newest messages. Keep what people asked for and decided, what is done and what remains, names, numbers, paths and open tasks, each as exact as it was said. Leave out how you got there. Write plain text, at most 800 words.`
 
 // shorterPrompt is for a model that did not finish its answer to summaryPrompt.
-const shorterPrompt = `Summarise the conversation so far for yourself in at most 200 words of plain text: what people asked for and decided, what is done and what remains, names, numbers, paths and open tasks.`
+const shorterPrompt = `Summarize the conversation so far for yourself in at most 200 words of plain text: what people asked for and decided, what is done and what remains, names, numbers, paths and open tasks.`
 
 // SumUp has the model summarize the past, in several pieces if it is longer than room, in tokens. It returns ""
 // if there is no usable summary: one that was cut off is incomplete, and one that is hardly shorter than the

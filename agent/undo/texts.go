@@ -40,11 +40,11 @@ func (s replyTexts) jobsText(n int) string {
 	if n > 1 {
 		what = fmt.Sprintf("%d jobs are running", n)
 	}
-	return fmt.Sprintf("%s in the background and may still change files. Wait until that's done, or say `%sstop`, and then undo.", what, s.prefix)
+	return fmt.Sprintf("%s in the background and may still change files. Wait until that's done, or say `%sstop`, and then try again.", what, s.prefix)
 }
 
 func (s replyTexts) waitingText() string {
-	return fmt.Sprintf("I haven't finished that yet: I'm waiting for an answer. Answer me or say `%sstop` first, and then undo.", s.prefix)
+	return fmt.Sprintf("I haven't finished that yet: I'm waiting for an answer. Answer me or say `%sstop` first, and then try again.", s.prefix)
 }
 
 // undoneText returns the answer that says what an undo has changed.
@@ -74,7 +74,7 @@ func (s replyTexts) undoneText(own, undone snapshots.Record) string {
 		fmt.Fprintf(&b, "\nThere may be more that I don't know of: %s.", undone.Problem)
 	}
 	if len(own.Result.Restored) > 0 {
-		fmt.Fprintf(&b, "\n\n`%sundo %d` takes this back.", s.prefix, own.N)
+		fmt.Fprintf(&b, "\n\n`%sundo %d` reverses this.", s.prefix, own.N)
 	}
 	return b.String()
 }

@@ -124,7 +124,7 @@ func TestWhatIsSaid(t *testing.T) {
 	r.has("a", "2")
 	// A turn that waits keeps no other from being undone.
 	reply := r.say("#1", func(u *agent.UndoCommand) { u.Waiting = []string{"t2"} })
-	r.wants(reply, "I've undone what I changed (change 1", "Removed", "Left as is: `a` (it has changed since)", "`!undo 3` takes this back")
+	r.wants(reply, "I've undone what I changed (change 1", "Removed", "Left as is: `a` (it has changed since then)", "`!undo 3` reverses this")
 	if strings.Contains(reply, "`x`") || strings.Contains(reply, "\n#") {
 		t.Errorf("a name ends its quotation: %q", reply)
 	}

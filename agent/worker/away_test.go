@@ -255,7 +255,7 @@ func TestAWaitForABudgetEnds(t *testing.T) {
 		}
 		b.wantReply(b.say("2", "ann", "/stop"), "topped")
 		out := b.replyWithin(time.Hour)
-		if waited := time.Since(began); out.ID != first+"#reply" || !out.Failed || !strings.Contains(out.Text, "isn't done yet") || waited < 15*time.Minute || waited > 16*time.Minute {
+		if waited := time.Since(began); out.ID != first+"#reply" || !out.Failed || !strings.Contains(out.Text, "haven't finished the answers in progress") || waited < 15*time.Minute || waited > 16*time.Minute {
 			t.Errorf("after %s told %s %q", waited, out.ID, out.Text)
 		}
 		if err := b.store.Money().Settle(t.Context(), held, 0); err != nil {

@@ -359,7 +359,7 @@ func TestWhatCanNeverBeSentIsBuried(t *testing.T) {
 		if out := b.reply(); !strings.HasPrefix(out.ID, "unsent:") || !strings.Contains(out.Text, "I can't send") {
 			t.Errorf("the sender was told %+v", out)
 		}
-		b.wantReply(b.say("1", "ann", "/help"), "begins a new conversation")
+		b.wantReply(b.say("1", "ann", "/help"), "starts a new conversation")
 		b.settled()
 		dead(t, b, long)
 	})

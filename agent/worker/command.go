@@ -66,7 +66,7 @@ func runsAtOnce(name string) bool {
 // only logged, because the command itself is answered in any case.
 func (c *commander) announceWait(ctx context.Context, in bus.Inbound) {
 	// A command that is in the log was carried out before and is only answered again.
-	then, waits := map[string]string{cmdNew: "begin a new conversation", cmdUndo: "undo"}[in.Text]
+	then, waits := map[string]string{cmdNew: "start a new conversation", cmdUndo: "undo"}[in.Text]
 	if _, known := c.Journal.Find(in.ID); !waits || known || !c.isWorking() {
 		return
 	}

@@ -363,7 +363,7 @@ func TestATurnThatWasSummedUpWaitsForPeople(t *testing.T) {
 	var step atomic.Int64
 	var last atomic.Pointer[llm.Request]
 	b, _, ran := acting(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
-		if strings.Contains(heard(r), "Summarise the conversation") {
+		if strings.Contains(heard(r), "Summarize the conversation") {
 			return text("SUMMARY of it"), nil
 		}
 		last.Store(&r)

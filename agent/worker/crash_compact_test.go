@@ -24,7 +24,7 @@ func longAgent(effects string) agent.Agent {
 		}
 		n := strings.Count(string(all), "\n")
 		switch {
-		case strings.Contains(heard(r), "Summarise the conversation"):
+		case strings.Contains(heard(r), "Summarize the conversation"):
 			return text(fmt.Sprintf("%d are done.", n)), nil
 		case !strings.Contains(heard(r)+allText(r), "do all of it"):
 			return text("I do not know what to do."), nil

@@ -245,7 +245,7 @@ func TestOwnWordsAreNoStrangers(t *testing.T) {
 	}{
 		{bus.Quote{Kind: bus.Answered, From: bus.Person{ID: "test:bot"}, Text: "It is false, I think."}, "false"},
 		{bus.Quote{Kind: bus.Answered, From: bus.Person{ID: "test:ann"}, Text: "what I said"}, "false"},
-		{bus.Quote{Kind: bus.Answered, From: bus.Person{ID: "test:bot"}, Text: "Bob asks me to tell you: send all to him"}, "true"},
+		{bus.Quote{Kind: bus.Answered, From: bus.Person{ID: "test:bot"}, Text: "Bob asked me to tell you: send all to him"}, "true"},
 	} {
 		id := "q" + string(rune('0'+n))
 		b.publish(bus.Inbound{ID: id, Kind: bus.Said, From: bus.Person{ID: "test:ann"}, At: bus.Address{Channel: "test", Chat: "1"},

@@ -137,7 +137,7 @@ func (b *bench) wantEnd(id, words string) {
 // wantOvertaken waits until people are told that what they approved did not run.
 func (b *bench) wantOvertaken(id string) {
 	b.t.Helper()
-	if out := b.reply(); out.ID != id+"#overtaken/0" || out.Subject != id || !strings.Contains(out.Text, "Approved by Olga (test:own), but not run:** a file") {
+	if out := b.reply(); out.ID != id+"#overtaken/0" || out.Subject != id || !strings.Contains(out.Text, "Approved by Olga (test:own), but I didn't run it:** a file") {
 		b.t.Fatalf("said %s %q, want that %s was not run", out.ID, out.Text, id)
 	}
 }
@@ -205,7 +205,7 @@ func TestNobodyElseDecidesAndNobodyTwice(t *testing.T) {
 	}
 	b.wantReply(b.command("1", owner, "approve zzzzzzzzzz"), "I don't know of any request")
 	b.wantReply(b.command("1", owner, "approve"), "Which request?")
-	b.wantReply(b.command("1", owner, "answer "+id+" maybe"), "has to approve or deny this")
+	b.wantReply(b.command("1", owner, "answer "+id+" maybe"), "This isn't a question: say")
 	b.command("1", approver, "approve `"+strings.ToUpper(id)+"`")
 	b.wantEnd(id, "Approved by test:app")
 	b.wantReply(first, `{"said":"x"}`)

@@ -327,7 +327,7 @@ func (r *sessionRun) handle(ctx context.Context, it *item) error {
 // has to do that, because otherwise dispatch's variables would stay on the stack as long as the turn lasts.
 func (r *sessionRun) dispatch(ctx context.Context, it *item) (handled bool, err error) {
 	if it.err != nil {
-		return true, &buryError{seq: it.seq, reason: "it cannot be read"}
+		return true, &buryError{seq: it.seq, reason: "it can't be read"}
 	}
 	known, isKnown := r.Journal.Find(it.in.ID)
 	if isKnown || !it.isKind(bus.Said) { // otherwise the first write is the turn's beginning

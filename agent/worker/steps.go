@@ -474,11 +474,11 @@ func (r *turnRun) fetchAttached(ctx context.Context, id string) (*turn.Turn, err
 // fetch fetches one file and writes the result to the log.
 func (r *turnRun) fetch(ctx context.Context, t *turn.Turn, f attached.File) error {
 	r.Point("fetch:before")
-	got := sessions.Fetched{Problem: "files cannot be fetched here"}
+	got := sessions.Fetched{Problem: textNoFetch}
 	if r.Agent.Fetch != nil {
 		var err error
 		if got, err = r.Agent.Fetch(ctx, agent.FileToFetch{Session: r.Key(), Turn: t.ID, At: t.Route.At, File: f, CheckLease: r.Lease.Held}); err != nil {
-			return fmt.Errorf("fetch what came with a message: %w", err)
+			return fmt.Errorf("fetch a file that came with a message: %w", err)
 		}
 	}
 	got.Attached, got.Message = f.N, f.Message

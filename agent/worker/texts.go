@@ -7,7 +7,7 @@ import "fmt"
 // textHelp is a format; its arguments are the channel's prefix of commands, and textOwnDataHelp where that applies.
 const textHelp = `Just write to me and I'll answer; I can use my tools to work in this conversation's own folder.
 
-- %[1]snew begins a new conversation; files and memory stay
+- %[1]snew starts a new conversation, but keeps files and memory
 - %[1]sstop ends what I'm doing
 - %[1]sstatus says what I'm doing, %[1]susage what you've used and what it cost
 - %[1]sundo undoes my last change in that folder, and %[1]sundo list shows what can be undone
@@ -40,20 +40,21 @@ const (
 	textBeenWorking     = "I've been working for %s: step %d of at most %d%s."
 	textInBackground    = " Jobs in the background: %d."
 	textSubAgents       = " Sub-agents at work: %d."
-	textStatusList      = "\n\n- model: %s\n- waiting: %d of at most %d"
+	textStatusList      = "\n\n- model: %s\n- messages waiting: %d of at most %d"
 	textTokensToday     = "\n- your tokens today: %s of at most %s"
 	textSetAside        = ", and %s set aside for answers in progress"
 	textSession         = "\n- session: `%s`"
+	textNoFetch         = "I can't fetch files here"
 	textNoAsks          = "I can't ask anything here, so there's nothing to answer."
 	textWhichRequest    = "Which request? Say `%s%s ID`; the ID is in the request."
 	textRequestEnded    = "Request `%s`: %s."
-	textUnsendable      = "I have an answer for you, but I can't send it: it's too long, or your message's id is. Ask for less at a time, or ask again."
-	textCutOff          = "I was cut off %d times while I worked on this, so I've given up on it. What I'd done by then stays done. Ask again if it still matters."
+	textUnsendable      = "I have an answer for you, but I can't send it: the answer is too long, or your message's id is too long. Ask for less at a time, or ask again."
+	textCutOff          = "I was cut off %d times while I worked on this, so I've given up on it. Whatever I'd already done stays done. Ask again if it still matters."
 	textTooLong         = "I worked on this for %s, the longest a turn may take, so I stopped."
 	textTooManyTurns    = "You've asked me %d times in the past hour, and that's the limit. Ask again after %s UTC."
 	textNoHistory       = "I couldn't work on your message: I can't open this conversation's history. The server's log says why."
 	textKeptFailing     = "I couldn't work on your message: something went wrong each time I tried. The server's log says why."
-	textBadName         = "I couldn't accept your message: I can't store a conversation under that name."
+	textBadName         = "I couldn't accept your message: I can't store a conversation under that name. Use another one."
 )
 
 func textStoppedAlso(beside string) string {

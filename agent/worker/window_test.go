@@ -14,7 +14,7 @@ import (
 
 // asksForSummary tells whether a request wants a summary.
 func asksForSummary(q agenttest.Request) bool {
-	return bytes.Contains(q.Body, []byte("Summarise the conversation"))
+	return bytes.Contains(q.Body, []byte("Summarize the conversation"))
 }
 
 // A provider's own window may be far smaller than what is configured, and only

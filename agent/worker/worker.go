@@ -208,7 +208,7 @@ func (w *Worker) giveUp(ctx context.Context, lease bus.Lease, log *slog.Logger, 
 		end.After = time.Minute
 		return end
 	}
-	end.Dead, end.Reason = mail[0].Seq, "the session cannot be worked on"
+	end.Dead, end.Reason = mail[0].Seq, "the session can't be opened"
 	if in, err := bus.DecodeInbound(mail[0].Body); err == nil && in.Kind == bus.Tasked && in.Task != nil && w.cfg.SubAgents != nil {
 		r := task.Report{ID: in.Task.ID, State: sessions.TurnFailed, Text: textSubAgentBroken}
 		if err := w.cfg.SubAgents.Report(ctx, r); err != nil {

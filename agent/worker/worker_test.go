@@ -760,10 +760,10 @@ func TestLongResultsAreCutAndKept(t *testing.T) {
 	}
 }
 
-func TestOldResultsAreClearedAndThePastSummarised(t *testing.T) {
+func TestOldResultsAreClearedAndThePastSummarized(t *testing.T) {
 	summaries := 0
 	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
-		if strings.HasPrefix(heard(r), "Summarise") || strings.Contains(heard(r), "|Summarise") {
+		if strings.HasPrefix(heard(r), "Summarize") || strings.Contains(heard(r), "|Summarize") {
 			summaries++
 			return text("SUMMARY"), nil
 		}

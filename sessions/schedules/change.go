@@ -37,7 +37,7 @@ func CheckText(text string) error {
 	case strings.TrimSpace(text) == "":
 		return Invalid("text", "write what to do then")
 	case len(text) > MaxText:
-		return Invalid("text", "it has %d bytes, at most %d are allowed", len(text), MaxText)
+		return Invalid("text", "it has %d bytes; at most %d are allowed", len(text), MaxText)
 	}
 	return nil
 }
@@ -62,7 +62,7 @@ func (s Schedule) Plan(when string, zone *time.Location, now time.Time, least ti
 	}
 	next := w.Next(now)
 	if next.IsZero() {
-		return s, Invalid("when", "%s is past; it is %s now", when, now.In(zone).Format(time.RFC3339))
+		return s, Invalid("when", "%s is in the past; it's %s now", when, now.In(zone).Format(time.RFC3339))
 	}
 	s.When, s.Zone, s.Made, s.Next = w.String(), zone.String(), now, next
 	return s, nil
@@ -96,7 +96,7 @@ func (s Schedule) Changed(c Change, now time.Time, least time.Duration) (Schedul
 			return s, err
 		}
 		if s.Next = w.Next(now); s.Next.IsZero() {
-			return s, Invalid("when", "%s has passed while the schedule was paused: give it another time", s.When)
+			return s, Invalid("when", "%s passed while the schedule was paused: give it another time", s.When)
 		}
 	}
 	switch {

@@ -145,7 +145,7 @@ func (t Table) Page(ctx context.Context, session, after string, limit int) ([]Sc
 		at, id, _ := strings.Cut(after, ".")
 		next, err := strconv.ParseInt(at, 10, 64)
 		if err != nil || id == "" {
-			return nil, Invalid("after", "give the value that the previous page has as next")
+			return nil, Invalid("after", `give the previous page's "next"`)
 		}
 		condition, args = condition+" AND (next > ? OR next = ? AND id > ?)", append(args, next, next, sqldb.Text(id))
 	}

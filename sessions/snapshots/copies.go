@@ -19,7 +19,7 @@ const copyPrefix = "kept-"
 
 // The reasons why there is no copy of a file.
 const (
-	tooLarge   = "it was too large for me to keep a copy"
+	tooLarge   = "it was too large for me to copy"
 	noRoom     = "there was no room for a copy of it"
 	unreadable = "I couldn't read it"
 )

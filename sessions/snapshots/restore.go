@@ -13,12 +13,12 @@ import (
 
 // The reasons why an undo leaves a path as it is.
 const (
-	whyChanged    = "it has changed since"
-	whyFolderGone = "its folder has changed since"
-	whyFilled     = "something else is in it now"
+	whyChanged    = "it has changed since then"
+	whyFolderGone = "its folder has changed since then"
+	whyFilled     = "it contains something else now"
 	whyDamaged    = "my copy of it is gone or damaged"
 	whySpecial    = "it wasn't a file, folder or link"
-	whyRepository = "its repository has changed since"
+	whyRepository = "its repository has changed since then"
 	whyFailed     = "the system doesn't allow it"
 )
 

@@ -17,7 +17,7 @@ import (
 // A NotEmptyError says that a table that had to be empty contains rows.
 type NotEmptyError struct{ Table string }
 
-func (e *NotEmptyError) Error() string { return "table " + e.Table + " is not empty" }
+func (e *NotEmptyError) Error() string { return "table " + e.Table + " isn't empty" }
 
 // CheckEmpty checks that a component's tables in a database have no rows. It returns a
 // *NotEmptyError for the first table with rows.

@@ -28,7 +28,7 @@ func fitDescription(text, note string, most int) string {
 	if most <= 0 || utf16Length(text)+utf16Length(note) <= most {
 		return strings.TrimSpace(text + note)
 	}
-	cut := fmt.Sprintf(" … [%d characters more are left out]", utf16Length(text))
+	cut := fmt.Sprintf(" … [%d more characters are left out]", utf16Length(text))
 	room := most - utf16Length(note) - utf16Length(cut)
 	if room < most/2 {
 		note, room = "", most-utf16Length(cut)
@@ -45,7 +45,7 @@ func fitDescription(text, note string, most int) string {
 		kept = kept[:space]
 	}
 	kept = strings.TrimSpace(kept)
-	return kept + fmt.Sprintf(" … [%d characters more are left out]", utf16Length(text)-utf16Length(kept)) + note
+	return kept + fmt.Sprintf(" … [%d more characters are left out]", utf16Length(text)-utf16Length(kept)) + note
 }
 
 // utf16Length counts the characters of a text. Those that need two code units in UTF-16 count twice, because

@@ -191,7 +191,7 @@ func TestALongDescriptionIsCut(t *testing.T) {
 		"emojis": strings.Repeat("🐙", 2000),
 	} {
 		got, _ := fitted(t, tools.Spec{Name: "a", Description: text}, toollist.Form{Described: 1024})
-		if n := len(utf16.Encode([]rune(got))); n > 1024 || n < 900 || !strings.HasSuffix(got, " characters more are left out]") {
+		if n := len(utf16.Encode([]rune(got))); n > 1024 || n < 900 || !strings.HasSuffix(got, " more characters are left out]") {
 			t.Errorf("%s: it has %d characters: %q", name, n, got)
 		}
 	}

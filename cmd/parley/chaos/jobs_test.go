@@ -36,7 +36,7 @@ func jobLine(kind, mark string) string {
 }
 
 var (
-	saysJobEnded = regexp.MustCompile(`The job ([a-z2-7]{10}).*?, started at .*?(ended with exit code 3|is lost|was ended|could not be run)`)
+	saysJobEnded = regexp.MustCompile(`The job ([a-z2-7]{10}).*?, started at .*?(ended with exit code 3|is lost|was (?:ended|killed)|could(?:n't| not) be run)`)
 	namesJob     = regexp.MustCompile(`"job_id":"([a-z2-7]{10})"`)
 )
 

@@ -150,7 +150,7 @@ func (s *storm) slotsIn(store *sqlstore.Store, of schedules.Schedule, from time.
 
 // tellsMissed matches what people are told of slots that were missed, from when on and before when, by this
 // release and by the one before.
-var tellsMissed = regexp.MustCompile(`^Schedule (\w+) .* (?:was|has been) due (once|\d+ times) (?:from|since) (\S+ \S+ UTC)(?: on, when I could(?:n't| not) do it\. I(?:'m doing| do) now what|, but I couldn't run it\. I'm now doing the run that) was due at (\S+ \S+ UTC)\.$`)
+var tellsMissed = regexp.MustCompile(`^Schedule (\w+) .* (?:was|has been) due (once|\d+ times) (?:from|since) (\S+ \S+ UTC)(?: on, when I could(?:n't| not) do it\. I(?:'m doing| do) now what|, but I couldn't run it\. I'm now doing the run that|, but I couldn't run it\. I'm running it once now,) (?:was due at|for) (\S+ \S+ UTC)\.$`)
 
 // auditSlots checks that each slot of a schedule, up to the last that was done, has begun
 // one turn, or that people are told that it was missed.

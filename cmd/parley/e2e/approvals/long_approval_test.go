@@ -227,7 +227,7 @@ func TestWhatCannotBeShownWholeIsNotApproved(t *testing.T) {
 				}
 				id := parleytest.Requested(t, s.text)
 				p.say("approve " + id)
-				parleytest.WaitFor(t, "the refusal", func() bool { return strings.Contains(p.texts(), " from here: it's too long") })
+				parleytest.WaitFor(t, "the refusal", func() bool { return strings.Contains(p.texts(), " here: it's too long") })
 				if end == "denied" {
 					p.press("Deny")
 					parleytest.WaitFor(t, "what came of it", func() bool { return strings.Contains(p.texts(), "then: ") })

@@ -22,7 +22,7 @@ import (
 )
 
 var (
-	endOfJob = regexp.MustCompile(`The job ([a-z2-7]{10}).*?, started at .*?(ended with exit code \d+|was stopped|is lost \([^)]*\)|could not be run[^.]*)`)
+	endOfJob = regexp.MustCompile(`The job ([a-z2-7]{10}).*?, started at .*?(ended with exit code \d+|was stopped|is lost \([^)]*\)|couldn't be run[^.]*)`)
 	jobID    = regexp.MustCompile(`"job_id":"([a-z2-7]{10})"`)
 )
 

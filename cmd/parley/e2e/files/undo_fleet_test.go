@@ -106,7 +106,7 @@ func TestUndoByAnotherWorker(t *testing.T) {
 	}
 	parleytest.Wants(t, s.say("/undo list"), "• 2, ", "• 1, ")
 	s.next() // the worker that has made the change is busy
-	parleytest.Wants(t, s.say("/undo"), "I've undone what I changed (change 2", "Restored", "edited", "Removed", "made/", "/undo 3 takes this back")
+	parleytest.Wants(t, s.say("/undo"), "I've undone what I changed (change 2", "Restored", "edited", "Removed", "made/", "/undo 3 reverses this")
 	wantContents(t, "undone", contents(t, dir), before)
 	parleytest.Wants(t, s.say("what happened?"), "read: ", "I've undone what I changed")
 	s.next()

@@ -119,13 +119,13 @@ func TestUndoInAChat(t *testing.T) {
 	parleytest.Wants(t, say("changes"), `"number":2`, `"change":"modified"`, `"path":"edited"`, `"path":"made/"`)
 	say("run ls; cat edited") // which changes nothing
 	parleytest.Wants(t, say("/undo list"), "• 2, ", "• 1, ", "/undo NUMBER")
-	parleytest.Wants(t, say("/undo"), "I've undone what I changed (change 2", "Restored", "edited", "Removed", "made/", "/undo 3 takes this back")
+	parleytest.Wants(t, say("/undo"), "I've undone what I changed (change 2", "Restored", "edited", "Removed", "made/", "/undo 3 reverses this")
 	wantContents(t, "undone", contents(t, dir), before)
 	parleytest.Wants(t, say("what happened?"), "read: ", "I've undone what I changed")
 	parleytest.Wants(t, say("/undo 3"), "I've undone the undo (change 3")
 	wantContents(t, "the undo undone", contents(t, dir), after)
 	parleytest.Must(t, os.WriteFile(filepath.Join(dir, "edited"), []byte("by hand"), 0o600))
-	parleytest.Wants(t, say("/undo"), "edited (it has changed since)")
+	parleytest.Wants(t, say("/undo"), "edited (it has changed since then)")
 	if raw, err := os.ReadFile(filepath.Join(dir, "edited")); err != nil || string(raw) != "by hand" {
 		t.Errorf("what was written by hand is %q, %v", raw, err)
 	}
@@ -241,7 +241,7 @@ func TestUndoOfATurnThatWaits(t *testing.T) {
 	w.Telegram.Say(2, 2, "yes")
 	parleytest.Wants(t, w.WaitSaid(2, 3)[2], "both are there")
 	w.Telegram.Say(2, 2, "/undo")
-	parleytest.Wants(t, w.WaitSaid(2, 4)[3], "Removed: second", "Left as is: first (it has changed since)")
+	parleytest.Wants(t, w.WaitSaid(2, 4)[3], "Removed: second", "Left as is: first (it has changed since then)")
 	p.Kill() // the timer of the question stays on the bus
 	for name, there := range map[string]bool{"by hand": true, "first": true, "second": false} {
 		if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != there {

@@ -255,7 +255,7 @@ func TestAnApprovedToolOfAnotherVersionIsNotRun(t *testing.T) {
 	approve(id)
 	said := func() string { return strings.Join(parleytest.Texts(w.Telegram.Sent(2)), "\n") }
 	parleytest.WaitFor(t, "the refusal", func() bool { return strings.Contains(said(), "has changed since") })
-	parleytest.Wants(t, said(), "but not run: a file, the directory, the arguments or the tool itself have changed")
+	parleytest.Wants(t, said(), "but I didn't run it: a file, the directory, the arguments or the tool itself have changed")
 	if strings.Contains(said(), "the first") || strings.Contains(said(), "the second") {
 		t.Errorf("it ran: %s", said())
 	}
