@@ -143,9 +143,9 @@ func addSums(a, b bill.Sum) bill.Sum {
 // unpriced returns the words about calls whose price nobody knows.
 func unpriced(calls int64) string {
 	if calls == 1 {
-		return "one call without a known price"
+		return "one call of unknown cost"
 	}
-	return bill.Grouped(calls) + " calls without a known price"
+	return bill.Grouped(calls) + " calls of unknown cost"
 }
 
 // FormatSum puts a sum into words for people.
@@ -159,9 +159,9 @@ func FormatSum(s bill.Sum) string {
 	}
 	switch {
 	case s.Unpriced == s.Calls:
-		return text + "without a known price"
+		return text + "at an unknown cost"
 	case s.Unpriced > 0:
-		text += bill.Dollars(s.Microdollars) + " and what " + unpriced(s.Unpriced) + " cost"
+		text += bill.Dollars(s.Microdollars) + ", plus " + unpriced(s.Unpriced)
 	default:
 		text += bill.Dollars(s.Microdollars)
 	}

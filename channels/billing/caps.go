@@ -36,7 +36,7 @@ func Source(spent Spent, caps func() Caps, judges func() bool) problems.Source {
 				id := prefix + c.of.Opens(now).Format(time.DateOnly) + "/" + c.setting
 				micro, err := spent(ctx, c.of, now)
 				if err != nil {
-					return nil, fmt.Errorf("look what models have cost: %w", err)
+					return nil, fmt.Errorf("find out what models have cost: %w", err)
 				}
 				if open[id] || micro*100 >= c.of.Most*int64(set.TellAt) {
 					all = append(all, problems.Concern{ID: id, Text: c.warningText(micro, now)})

@@ -237,7 +237,7 @@ func (c *Channel) publish(ctx context.Context, publish func(context.Context, bus
 		}
 		if !wait.HasWaited() {
 			if c.once == nil {
-				c.screen.printNote("I couldn't store this yet; still trying")
+				c.screen.printNote("I couldn't store this yet; I'm still trying")
 			}
 			c.cfg.Log.Debug("a message is not stored yet; trying on", slog.String("message", in.ID), slog.Any("error", err))
 		}

@@ -30,7 +30,7 @@ func (c *Channel) askOnce(ctx context.Context, publish func(context.Context, bus
 		}
 	}
 	if strings.TrimSpace(text) == "" {
-		return fmt.Errorf("%w: nothing was asked", ErrFailed)
+		return fmt.Errorf("%w: you didn't ask anything", ErrFailed)
 	}
 	if wrong := c.cfg.refusalOf(text); wrong != "" {
 		return fmt.Errorf("%w: %s", ErrFailed, wrong)
@@ -71,7 +71,7 @@ func readAll(ctx context.Context, in io.Reader) (string, error) {
 		case a.err != nil:
 			return "", fmt.Errorf("read the message: %w", a.err)
 		case len(a.text) > bus.MaxBody:
-			return "", errors.New("the message is too long: all of standard input is one message")
+			return "", errors.New("the message is too long: Parley takes all of standard input as one message")
 		}
 		return strings.ToValidUTF8(string(a.text), "\uFFFD"), nil
 	case <-ctx.Done():
@@ -122,7 +122,7 @@ func (o *answerWaiter) handleEvent(e bus.Event) {
 	case bus.TurnComplete, bus.TurnError:
 	case bus.TurnParked:
 		if o.turns[e.Turn] || slices.Contains(e.Causes, o.id) {
-			o.finish(fmt.Errorf("%w yet: the turn is waiting for somebody; `parley approvals list` shows for what, and in an interactive parley chat you can answer", ErrFailed))
+			o.finish(fmt.Errorf("%w yet: the turn is waiting for an approval or an answer: `parley approvals list` shows it, and you can give it in an interactive parley chat", ErrFailed))
 		}
 		return
 	default:

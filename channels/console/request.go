@@ -72,7 +72,7 @@ func (r *approvalRequests) command(text string) (command, wrong string) {
 	}
 	if r.replaced {
 		r.replaced = false
-		return "", "that request was decided elsewhere; this is the next one, " + id + ": answer again if you mean this one"
+		return "", "somebody already decided that request; the next one is " + id + ": answer again if you mean it"
 	}
 	r.open = r.open[1:]
 	return command, ""

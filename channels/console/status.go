@@ -34,7 +34,7 @@ func (s *screen) showModelNews(t *turn, e bus.Event) {
 		s.display.print(passage{text: bullet + retryText(*e.Retry)})
 	case e.Compaction != nil:
 		s.finishBlock()
-		s.display.print(passage{text: fmt.Sprintf("%sthe model now sees less of the past: about %d tokens instead of %d", bullet, e.Compaction.After, e.Compaction.Before)})
+		s.display.print(passage{text: fmt.Sprintf("%sthe model now sees less history: about %d tokens instead of %d", bullet, e.Compaction.After, e.Compaction.Before)})
 	case e.Usage != nil:
 		t.addUsage(*e.Usage)
 		s.setBusy(s.busy)

@@ -143,7 +143,7 @@ func TestTextIsShownAsItComesAndOnce(t *testing.T) {
 	d.emit(in.ID, bus.Event{Type: bus.ToolEnd, Tool: "read_file", Call: "c1"})
 	d.see(t, "· read_file notes.txt … ok\n")
 	d.emit(in.ID, bus.Event{Type: bus.Compacted, Compaction: &bus.Compaction{Before: 7000, After: 2000}})
-	d.see(t, "· the model now sees less of the past: about 2000 tokens instead of 7000\n")
+	d.see(t, "· the model now sees less history: about 2000 tokens instead of 7000\n")
 	d.emit(in.ID, text(4, "It **says** \x1b]0;owned\a", "pear.\n\nAnd ")[:3]...)
 	d.see(t, "It says ]0;ownedpear.\n\nAnd\n… working; Ctrl-C stops it\n›")
 	d.emit(in.ID, text(4, "more.")[1:]...)

@@ -37,17 +37,17 @@ func textOption(name, description string, required bool) commandOption {
 // slashCommands returns the commands that every chat has, and /start, which the owner uses first, sorted by name.
 func slashCommands() []slashCommand {
 	described := map[string]slashCommand{
-		"new":     {Description: "Begin a new conversation here; files stay"},
+		"new":     {Description: "Start a new conversation here, but keep files and memory"},
 		"stop":    {Description: "Stop what the bot is doing here"},
 		"status":  {Description: "Show what the bot is doing here"},
 		"usage":   {Description: "Show what you've used and what it cost"},
-		"undo":    {Description: "Undo the bot's last change in this conversation's folder", Options: []commandOption{textOption("what", "a number, or list", false)}},
+		"undo":    {Description: "Undo the bot's last change in this conversation's folder", Options: []commandOption{textOption("what", "the number of a change, or list", false)}},
 		"context": {Description: "Show how much room is left in this conversation"},
 		"compact": {Description: "Sum up the conversation so far, to make room for more"},
 		"recall":  {Description: "Find what was said here; in a private chat, also in your other conversations", Options: []commandOption{textOption("words", "words to look for", true)}},
 		"help":    {Description: "List the commands the bot understands"},
 		"approve": {Description: "Approve a request from the bot", Options: []commandOption{textOption("id", "the request's id", true)}},
-		"deny":    {Description: "Deny a request from the bot", Options: []commandOption{textOption("id", "the request's id", true), textOption("reason", "why, for the bot to read", false)}},
+		"deny":    {Description: "Deny a request from the bot", Options: []commandOption{textOption("id", "the request's id", true), textOption("reason", "the reason, for the bot to read", false)}},
 		"answer":  {Description: "Answer a question from the bot", Options: []commandOption{textOption("id", "the question's id", true), textOption("answer", "your answer", true)}},
 		"start":   {Description: "Become the bot's owner", Options: []commandOption{textOption("code", "the code that the bot printed when it started", false)}},
 	}

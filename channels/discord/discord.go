@@ -162,11 +162,11 @@ func New(c Config) (*Channel, error) {
 func tokenProblem(token string) string {
 	switch {
 	case token == "":
-		return "it is empty"
+		return "it's empty"
 	case strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\'' }):
 		return "it has characters that no token has, such as spaces or quotes"
 	case strings.Count(token, ".") != 2:
-		return "it needs three parts with dots between them, the way the developer portal shows it under Bot"
+		return "it needs three parts separated by dots: copy it from Bot in the developer portal"
 	}
 	return ""
 }

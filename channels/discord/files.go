@@ -108,7 +108,7 @@ func (d *downloader) openFile(ctx context.Context, address string, most int64) (
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return nil, rejectedError("bad_address", errors.New("the file's address cannot be read"))
+		return nil, rejectedError("bad_address", errors.New("the file's address can't be read"))
 	}
 	resp, err := d.client.Do(req)
 	if err != nil {

@@ -224,7 +224,7 @@ func TestAChannelWithoutFilesNamesThem(t *testing.T) {
 		out.Files[1].Path = "charts/two.txt"
 		s.post(t, out)
 		synctest.Wait()
-		wantTexts(t, s, "1", "a chart\n\n(I couldn't attach the file one.txt here; it's 3 bytes.)\n\n(The file charts/two.txt, 3 bytes, is in the workspace.)")
+		wantTexts(t, s, "1", "a chart\n\n(I couldn't attach the file one.txt (3 bytes) here.)\n\n(The file charts/two.txt (3 bytes) is in the workspace.)")
 		if kept := s.kept(t); len(kept) != 0 {
 			t.Errorf("kept: %v", kept)
 		}

@@ -25,7 +25,7 @@ func hears(_ context.Context, at bus.Address) (string, error) {
 
 // sessionNotice is what somebody has told in another chat.
 func sessionNotice(id, chat, words string) bus.Outbound {
-	out := outbound(id, chat, "anna asks me to tell you:\n\n> "+words)
+	out := outbound(id, chat, "anna asked me to tell you:\n\n> "+words)
 	out.Session, out.Told = "main:c:anna", &bus.Telling{For: bus.Person{ID: "c:anna", Name: "Anna"}, At: bus.Address{Channel: "c", Chat: "anna"}, Words: words, Own: true}
 	return out
 }
@@ -53,7 +53,7 @@ func TestTheSessionOfAChatLearnsWhatWasToldThere(t *testing.T) {
 		s.post(t, sessionNotice("a", "1", "lunch at noon"), outbound("b", "1", "an answer"), sessionNotice("c", "deaf", "anybody?"))
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		wantTexts(t, s, "1", "anna asks me to tell you:\n\n> lunch at noon", "an answer")
+		wantTexts(t, s, "1", "anna asked me to tell you:\n\n> lunch at noon", "an answer")
 		lease, err := s.Bus.Claim(t.Context(), bus.InboundTopic)
 		if err != nil {
 			t.Fatal(err)
@@ -88,7 +88,7 @@ func TestAChatOfWhichNothingCanBeFoundOutIsNotStuck(t *testing.T) {
 		told.At = time.Now()
 		s.post(t, told, outbound("b", "1", "an answer"))
 		lasts(25 * time.Hour)
-		wantTexts(t, s, "1", "anna asks me to tell you:\n\n> lunch at noon", "an answer")
+		wantTexts(t, s, "1", "anna asked me to tell you:\n\n> lunch at noon", "an answer")
 		if mail := s.Mail(t); len(mail) > 0 {
 			t.Errorf("noted %+v", mail)
 		}

@@ -178,7 +178,7 @@ func TestFiles(t *testing.T) {
 		inDispatch(t, nil, func(t *testing.T, s *stage, _ *running) {
 			s.post(t, with(news("a", "1", "", "look")), with(news("b", "1", "", "")))
 			synctest.Wait()
-			line := "(I couldn't attach the file report.txt here; it's 12.3 kB.)"
+			line := "(I couldn't attach the file report.txt (12.3 kB) here.)"
 			wantTexts(t, s, "1", "look\n\n"+line, line)
 		})
 	})

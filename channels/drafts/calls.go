@@ -117,7 +117,7 @@ func (d *Drafts) draftPart(work context.Context, one draftCall) channels.Part {
 	}
 	first := max(d.limits.EditBytes-moreNoteLength, 0)
 	start := d.conf.Renderer.RenderFirst(one.text, d.limits.Dialect, first, d.limits.Length-moreNoteLength)[0]
-	words := "_… (%d characters so far; you get all of it at the end)_"
+	words := "_… (%d characters so far; you'll get all of it at the end)_"
 	if one.closing {
 		words = "_… (Stopped after %d characters.)_"
 	}

@@ -82,9 +82,9 @@ func (f File) Load(s Store) (bus.File, error) {
 // NotAttachedNote returns a sentence for people that takes the place of a file that can't be sent.
 func (f File) NotAttachedNote() string {
 	if f.ref != nil && f.ref.Path != "" {
-		return fmt.Sprintf("(The file %s, %s, is in the workspace.)", markup.Verbatim(f.ref.Path), formatSize(f.Size))
+		return fmt.Sprintf("(The file %s (%s) is in the workspace.)", markup.Verbatim(f.ref.Path), formatSize(f.Size))
 	}
-	return fmt.Sprintf("(I couldn't attach the file %s here; it's %s.)", markup.Verbatim(f.Name), formatSize(f.Size))
+	return fmt.Sprintf("(I couldn't attach the file %s (%s) here.)", markup.Verbatim(f.Name), formatSize(f.Size))
 }
 
 // longestName is the length of the longest file name that file systems accept, in bytes.

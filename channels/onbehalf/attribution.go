@@ -38,9 +38,9 @@ func attributionText(who bus.Person, from bus.Address, what string) string {
 		id = name + " (" + id + ")"
 	}
 	if who.ID == from.Channel+":"+from.Chat { // that person's private chat with the bot
-		return id + " asks me to " + what + ":"
+		return id + " asked me to " + what + ":"
 	}
-	return id + " asks me, in " + codeSpan(bus.Address{Channel: from.Channel, Chat: from.Chat}.String()) + ", to " + what + ":"
+	return id + " asked me, in " + codeSpan(bus.Address{Channel: from.Channel, Chat: from.Chat}.String()) + ", to " + what + ":"
 }
 
 // codeSpan returns an id as Markdown code, so that it is shown literally.

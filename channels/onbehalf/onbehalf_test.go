@@ -28,11 +28,11 @@ func TestWordsAboutWhoHasItTold(t *testing.T) {
 		content      string
 		want         string
 	}{
-		{"telegram:42", "Alex Ö.", "telegram:42", "slack:C1", "hi", "Alex Ö. (`telegram:42`) asks me to tell you:\n\n> hi"},
-		{"slack:U1", "", "slack:C2/17.5", "slack:C1", "one\r\n\r\n> two", "`slack:U1` asks me, in `slack:C2`, to tell you:\n\n> one\n> \n> > two"},
-		{"slack:U1", "*<!channel>* `x` @everyone [a](b)\n#1", "slack:D1", "slack:C1", "hi", "channel x everyone ab 1 (`slack:U1`) asks me, in `slack:D1`, to tell you:\n\n> hi"},
-		{"slack:U1", strings.Repeat("x", 90), "slack:D1", "slack:C1", "hi", strings.Repeat("x", 40) + " (`slack:U1`) asks me, in `slack:D1`, to tell you:\n\n> hi"},
-		{"web:ci", "ci", "web:ci", "slack:C1", "hi", "ci (`web:ci`) asks me to tell you:\n\n> hi"},
+		{"telegram:42", "Alex Ö.", "telegram:42", "slack:C1", "hi", "Alex Ö. (`telegram:42`) asked me to tell you:\n\n> hi"},
+		{"slack:U1", "", "slack:C2/17.5", "slack:C1", "one\r\n\r\n> two", "`slack:U1` asked me, in `slack:C2`, to tell you:\n\n> one\n> \n> > two"},
+		{"slack:U1", "*<!channel>* `x` @everyone [a](b)\n#1", "slack:D1", "slack:C1", "hi", "channel x everyone ab 1 (`slack:U1`) asked me, in `slack:D1`, to tell you:\n\n> hi"},
+		{"slack:U1", strings.Repeat("x", 90), "slack:D1", "slack:C1", "hi", strings.Repeat("x", 40) + " (`slack:U1`) asked me, in `slack:D1`, to tell you:\n\n> hi"},
+		{"web:ci", "ci", "web:ci", "slack:C1", "hi", "ci (`web:ci`) asked me to tell you:\n\n> hi"},
 		{"slack:U1", "Alex", "slack:C1/5", "slack:C1/5", "hi", "hi"},
 	} {
 		r := message.Request{Person: c.person, Called: c.name, From: c.from, Content: c.content}

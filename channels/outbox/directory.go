@@ -47,7 +47,7 @@ func (d Directory) Find(name string) ([]bus.Address, error) {
 	}
 	a, err := bus.ParseAddress(name)
 	if err != nil || len(name) > bus.MaxKey {
-		return nil, &InvalidError{"bad_address", fmt.Sprintf("%q isn't an address: write CHANNEL:CHAT or CHANNEL:CHAT/THREAD, at most %d bytes and no control characters", clip(name), bus.MaxKey)}
+		return nil, &InvalidError{"bad_address", fmt.Sprintf("%q isn't an address: write CHANNEL:CHAT or CHANNEL:CHAT/THREAD, in at most %d bytes and without control characters", clip(name), bus.MaxKey)}
 	}
 	if err := d.CheckChannel(a.Channel); err != nil {
 		return nil, err

@@ -245,7 +245,7 @@ func TestWhatIsRefused(t *testing.T) {
 		{[]string{"ci", "web:x"}, "x", `there's no channel "web"; known names: slack, telegram`},
 		{[]string{"slack:"}, "x", `"slack:" isn't an address`},
 		{[]string{"slack:" + strings.Repeat("C", 300)}, "x", "isn't an address"},
-		{[]string{"slack:C1\r\nX"}, "x", `no control characters`},
+		{[]string{"slack:C1\r\nX"}, "x", `without control characters`},
 		{[]string{"slack:C1\u202e"}, "x", "isn't an address"},
 		{[]string{"slack:\x1b]0;C1\a"}, "x", "isn't an address"},
 		{many(101), "x", `"to" has more than 100 addresses`},

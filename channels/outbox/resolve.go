@@ -36,11 +36,11 @@ const (
 func check(r Request) error {
 	switch {
 	case markup.Blank(r.Text) && r.File == nil:
-		return &InvalidError{"empty", "there's nothing to send: give a text with something visible in it, or a file"}
+		return &InvalidError{"empty", "there's nothing to send: give some visible text, or a file"}
 	case len(r.Subject) > maxSubject:
 		return &InvalidError{"key_too_long", fmt.Sprintf("the key has %d bytes; at most %d are allowed", len(r.Subject), maxSubject)}
 	case r.File != nil && !isFileName(r.File.Name):
-		return &InvalidError{"bad_file_name", fmt.Sprintf("the file needs a plain name of at most %d bytes, without slashes, quotation marks and control characters", maxFileName)}
+		return &InvalidError{"bad_file_name", fmt.Sprintf("the file needs a plain name of at most %d bytes, without slashes, quotation marks or control characters", maxFileName)}
 	}
 	return nil
 }
@@ -51,7 +51,7 @@ func checkCopies(f *bus.File, destinations int) error {
 		return nil
 	}
 	return &InvalidError{"too_many_copies", fmt.Sprintf(
-		"a file of %d bytes can go to %d destinations at once, and these are %d: name fewer in a request, or send a link",
+		"a file of %d bytes can go to at most %d destinations at once, and you named %d: name fewer, or send a link",
 		len(f.Data), maxCopies/len(f.Data), destinations)}
 }
 

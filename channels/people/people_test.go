@@ -87,7 +87,7 @@ func TestLinking(t *testing.T) {
 	s.remember("telegram:1", "likes tea")
 	s.remember("slack:U1", "lives in Ulm")
 	s.take(s.command("telegram:1", "link", ""))
-	code := linkCode.FindStringSubmatch(s.says("telegram", "ten minutes").Text)[1]
+	code := linkCode.FindStringSubmatch(s.says("telegram", "10 minutes").Text)[1]
 	s.take(s.command("telegram:1", "link", code))
 	s.says("telegram", "doesn't work")
 	s.take(s.command("slack:U1", "link", "`"+strings.ToUpper(code)+"`"))
@@ -188,7 +188,7 @@ func TestCodesAreNotGuessed(t *testing.T) {
 	now := time.Now().Truncate(time.Second)
 	s.commands.Now = func() time.Time { return now }
 	s.take(s.command("telegram:1", "link", ""))
-	code := linkCode.FindStringSubmatch(s.says("telegram", "ten minutes").Text)[1]
+	code := linkCode.FindStringSubmatch(s.says("telegram", "10 minutes").Text)[1]
 	say := func(person, code string) {
 		t.Helper()
 		if err := s.commands.Handle(t.Context(), s.command(person, "link", code)); err != nil {

@@ -207,7 +207,7 @@ func TestADiskThatIsNearlyFull(t *testing.T) {
 		measure(1000 << 20)
 		measure(1200 << 20) // a little more than the bound
 		measure(0)
-		f.want(t, "The disk that holds the home on `host` is nearly full: only 1000 MB of 100 GB is free. When it's full, I can't accept anything.")
+		f.want(t, "The disk that holds the home on `host` is nearly full: only 1000 MB of 100 GB is free. Make room there: once it's full, I can't accept anything.")
 		measure(2 << 30)
 		if len(f.order) != 2 || f.order[1] != "The disk that holds the home on `host` has room again." {
 			t.Errorf("told %q", f.order)

@@ -3,7 +3,7 @@
 package recall
 
 const (
-	textNotAsked       = "Some chats were left out, because their platform can't say right now who is in them."
+	textNotAsked       = "Some chats were left out, because their platforms can't say right now who's in them."
 	textKnowledgeCut   = "Only part of the knowledge folder was searched."
 	textPage           = "the web page"
 	textTerminal       = "the terminal"

@@ -259,7 +259,7 @@ func (c Config) check() error {
 		return &SettingError{c.Name, "signing_secret", "it has to be the app's Signing Secret, from Basic Information"}
 	}
 	if c.RateLimit != "" && c.RateLimit != PlatformPace && c.RateLimit != NoPace {
-		return &SettingError{c.Name, "rate_limit", fmt.Sprintf("it is %q, but has to be %q or %q", c.RateLimit, PlatformPace, NoPace)}
+		return &SettingError{c.Name, "rate_limit", fmt.Sprintf("it's %q, but has to be %q or %q", c.RateLimit, PlatformPace, NoPace)}
 	}
 	if c.APIURL != "" {
 		if u, err := url.Parse(c.APIURL); err != nil || u.Host == "" {
@@ -274,7 +274,7 @@ func (c Config) check() error {
 func tokenProblem(token, prefix, called string) string {
 	switch {
 	case token == "":
-		return "it is empty"
+		return "it's empty"
 	case strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\'' }):
 		return "it has characters that no token has, such as spaces or quotes"
 	case !strings.HasPrefix(token, prefix):

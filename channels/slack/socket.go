@@ -50,7 +50,7 @@ func (a *socketAddresses) next(ctx context.Context) (string, error) {
 	if !a.hasAppToken {
 		return "", &channels.SendError{
 			Fault: channels.Stop, Code: "no_app_token", Setting: appToken,
-			Remedy: "receiving needs an App-Level Token, which begins with xapp-", Err: errors.New("receiving needs an app_token"),
+			Remedy: "set an App-Level Token, which begins with xapp-: the channel can't receive without one", Err: errors.New("receiving needs an app_token"),
 		}
 	}
 	ctx, t, done := startCall(ctx)
@@ -64,7 +64,7 @@ func (a *socketAddresses) next(ctx context.Context) (string, error) {
 	switch {
 	case e.Code == "missing_scope":
 		e.Fault = channels.Stop
-		e.Remedy = "it lacks the scope connections:write: generate another under Basic Information → App-Level Tokens"
+		e.Remedy = "it lacks the scope connections:write: generate another token under Basic Information → App-Level Tokens"
 	case e.Fault == channels.Rejected:
 		e.Fault = channels.Retry // Slack rejects this call, but may accept the next
 	}

@@ -5,7 +5,7 @@ package telegram
 // menuEverywhere returns the commands that the menus of all chats show.
 func menuEverywhere() []menuEntry {
 	return []menuEntry{
-		{"new", "Begin a new conversation; files and memory stay"},
+		{"new", "Start a new conversation, but keep files and memory"},
 		{"stop", "Stop what I'm doing"},
 		{"status", "Show what I'm doing"},
 		{"usage", "Show what you've used and what it cost"},

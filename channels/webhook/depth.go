@@ -29,7 +29,7 @@ func exceededBound(text []byte) string {
 		case '[', '{':
 			values++
 			if depth++; depth > maxDepth {
-				return "it is nested more than 32 levels deep"
+				return "it's nested more than 32 levels deep"
 			}
 		case ']', '}':
 			depth--

@@ -94,7 +94,7 @@ func keys(n int) string {
 // Each mistake is told as what it is.
 func TestMistakesAreToldAsWhatTheyAre(t *testing.T) {
 	d := newRig(t, setting{kind: webhook.GitHub})
-	for body, want := range map[string]string{`[1]`: "not a JSON object", `"x"`: "not a JSON object", `7`: "not a JSON object"} {
+	for body, want := range map[string]string{`[1]`: "isn't a JSON object", `"x"`: "isn't a JSON object", `7`: "isn't a JSON object"} {
 		if a := d.do(d.request("push", body)); a.status != 400 || !strings.Contains(a.Error.Message, want) {
 			t.Errorf("%s: %d %+v", body, a.status, a.Error)
 		}

@@ -26,12 +26,12 @@ func (h *Handler) admit(r *http.Request) error {
 	if h.hasSignature(r) || h.hasToken(r) {
 		return nil
 	}
-	message := "the token is missing or wrong: send Authorization: Bearer and the token of this webhook"
+	message := "the token is missing or wrong: send this webhook's token, as Authorization: Bearer TOKEN"
 	switch {
 	case h.config.Token == "":
-		message = "the signature is missing: send " + signatureHeader + ", made with the secret of this webhook"
+		message = "the signature is missing: send " + signatureHeader + ", made with this webhook's secret"
 	case h.config.Secret != "":
-		message = "the token and the signature are missing or wrong: send Authorization: Bearer and the token of this webhook, or " + signatureHeader
+		message = "the token and the signature are missing or wrong: send this webhook's token, as Authorization: Bearer TOKEN, or a signature, as " + signatureHeader
 	}
 	return &refusal{http.StatusUnauthorized, "unauthorized", message}
 }
@@ -64,7 +64,7 @@ func (h *Handler) verify(r *http.Request, body []byte) error {
 	if hmac.Equal([]byte(strings.ToLower(r.Header.Get(signatureHeader))), []byte(want)) {
 		return nil
 	}
-	return &refusal{http.StatusUnauthorized, "unauthorized", "the signature is wrong: sign the body as it is sent with the secret of this webhook"}
+	return &refusal{http.StatusUnauthorized, "unauthorized", "the signature is wrong: sign the body exactly as you send it, with this webhook's secret"}
 }
 
 // readBody reads the body, and refuses one that is too long or arrives too slowly.
@@ -83,7 +83,7 @@ func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, erro
 	_, tooLong := errors.AsType[*http.MaxBytesError](err)
 	switch {
 	case tooLong:
-		return body, &refusal{http.StatusRequestEntityTooLarge, "too_large", "the body is too large: at most " + strconv.Itoa(maxBody) + " bytes are accepted"}
+		return body, &refusal{http.StatusRequestEntityTooLarge, "too_large", "the body is too large: send at most " + strconv.Itoa(maxBody) + " bytes"}
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		w.Header().Set("Connection", "close")
 		return body, &refusal{http.StatusRequestTimeout, "timeout", "the body took too long: it must arrive within " + h.config.BodyTimeout.String()}
@@ -126,19 +126,19 @@ func (h *Handler) decode(r *http.Request, body []byte) (delivery, error) {
 		d.key = r.Header.Get("Idempotency-Key")
 	}
 	if what := exceededBound(text); what != "" {
-		return d, &refusal{http.StatusBadRequest, "bad_request", "the body is refused: " + what}
+		return d, &refusal{http.StatusBadRequest, "bad_request", "this webhook can't accept the body: " + what}
 	}
 	in := json.NewDecoder(bytes.NewReader(text))
 	in.UseNumber()
 	if err := in.Decode(&d.data); err != nil || d.data == nil || in.More() {
-		return d, &refusal{http.StatusBadRequest, "bad_request", "the body is not a JSON object"}
+		return d, &refusal{http.StatusBadRequest, "bad_request", "the body isn't a JSON object"}
 	}
 	removeNulls(d.data)
 	if _, ok := d.data["event"]; !ok && d.event != "" {
 		d.data["event"] = d.event
 	}
 	if h.config.Kind == Alertmanager && len(list(d.data["alerts"])) == 0 {
-		return d, &refusal{http.StatusBadRequest, "bad_request", "there are no alerts in it: this webhook accepts Alertmanager's notifications"}
+		return d, &refusal{http.StatusBadRequest, "bad_request", "the body has no alerts: this webhook only accepts Alertmanager's notifications"}
 	}
 	return d, nil
 }

@@ -174,7 +174,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) (outbox.Status, 
 	w.Header().Set("Content-Type", "application/json")
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
-		return outbox.Status{}, 0, &refusal{http.StatusMethodNotAllowed, "method_not_allowed", "deliveries have to be posted: use POST"}
+		return outbox.Status{}, 0, &refusal{http.StatusMethodNotAllowed, "method_not_allowed", "this path only takes deliveries: use POST"}
 	}
 	if err := h.admit(r); err != nil {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="parley"`)
@@ -287,10 +287,10 @@ func refusalOf(err error) *refusal {
 	case errors.Is(err, channels.ErrOtherBody):
 		return &refusal{http.StatusConflict, "conflict", "an earlier delivery with this id had a different body: use a new id"}
 	case errors.Is(err, bus.ErrFull):
-		return &refusal{http.StatusServiceUnavailable, "mailbox_full", err.Error() + ": deliver it again later"}
+		return &refusal{http.StatusServiceUnavailable, "mailbox_full", err.Error() + ": send it again later"}
 	}
 	if unknown, ok := errors.AsType[*outbox.UnknownError](err); ok {
-		return &refusal{http.StatusServiceUnavailable, "unknown_destination", "this webhook leads nowhere: " + unknown.Error()}
+		return &refusal{http.StatusServiceUnavailable, "unknown_destination", "this webhook has nowhere to send the message: " + unknown.Error()}
 	}
-	return &refusal{http.StatusServiceUnavailable, "unavailable", "it can't be stored right now: deliver it again later"}
+	return &refusal{http.StatusServiceUnavailable, "unavailable", "the delivery can't be stored right now: send it again later"}
 }

@@ -136,10 +136,10 @@ func Find(text string) (found []bus.Attachment, wrong string) {
 			continue
 		}
 		if bytes += info.Size(); bytes > MaxBytes {
-			return nil, fmt.Sprintf("with %s, that's more than the %d MB that can go with one message", path, MaxBytes>>20)
+			return nil, fmt.Sprintf("with %s, the files take up more than the %d MB that one message can have: send some in another message", path, MaxBytes>>20)
 		}
 		if len(found) == MaxFiles {
-			return nil, fmt.Sprintf("at most %d files can go with one message", MaxFiles)
+			return nil, fmt.Sprintf("one message can have at most %d files: send the rest in another message", MaxFiles)
 		}
 		found = append(found, bus.Attachment{Kind: bus.Document, Name: filepath.Base(path), Size: info.Size(), Ref: path})
 	}
@@ -152,13 +152,13 @@ func check(path string, info fs.FileInfo) error {
 	case info.IsDir():
 		return fmt.Errorf("%s is a folder: name a file in it", path)
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("%s isn't a regular file", path)
+		return fmt.Errorf("%s isn't a regular file: name another", path)
 	case info.Size() == 0:
 		return fmt.Errorf("%s is empty", path)
 	}
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return fmt.Errorf("%s cannot be read: %w", path, errors.Unwrap(err))
+		return fmt.Errorf("%s can't be read: %w", path, errors.Unwrap(err))
 	}
 	return f.Close()
 }

@@ -36,15 +36,15 @@ func (s *Socket) closeError(ctx context.Context, err error) error {
 	stop := &channels.SendError{Fault: channels.Stop, Code: strconv.Itoa(closed.Code)}
 	switch closed.Code {
 	case closedBadToken:
-		stop.Err = errors.New("the bot token is refused")
+		stop.Err = errors.New("Discord refuses the bot token")
 		return stop
 	case closedDisallowed:
-		stop.Err = errors.New("the bot may not read what people write")
+		stop.Err = errors.New("the bot isn't allowed to read what people write")
 		stop.Remedy = "turn on Message Content Intent under Bot in the developer portal, and start again"
 		return stop
 	case closedShardingRequired:
 		stop.Err = errors.New("the bot is in more servers than one connection may serve")
-		stop.Remedy = "take it out of some: Parley serves a bot in up to 2,500 servers"
+		stop.Remedy = "remove it from some: Parley serves a bot in up to 2,500 servers"
 		return stop
 	case closedBadShard, closedBadVersion, closedBadIntents:
 		stop.Err = errors.New("the gateway does not speak with this release")

@@ -96,11 +96,11 @@ func (f *Fetcher) Fetch(ctx context.Context, a bus.Attachment, most int64) (io.R
 	}
 	at, err := url.Parse(a.Ref)
 	if err != nil || !f.trusts(at) {
-		return nil, fetchError(channels.Rejected, "foreign_host", "the file is not at one of Slack's hosts")
+		return nil, fetchError(channels.Rejected, "foreign_host", "the file isn't on one of Slack's hosts")
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
 	if err != nil {
-		return nil, fetchError(channels.Rejected, "bad_address", "the file's address cannot be used")
+		return nil, fetchError(channels.Rejected, "bad_address", "the file's address can't be used")
 	}
 	req.Header.Set("Authorization", "Bearer "+f.token)
 	resp, err := f.http.Do(req)
@@ -141,7 +141,7 @@ func answerError(resp *http.Response, a bus.Attachment) error {
 	case status == http.StatusOK, status >= 300 && status < 400:
 		return fetchError(channels.Stop, "missing_scope", "the app lacks the scope "+Scope)
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
-		return fetchError(channels.Stop, code, "the token is refused")
+		return fetchError(channels.Stop, code, "Slack refuses the token")
 	case status == http.StatusNotFound, status == http.StatusGone:
 		return fetchError(channels.Rejected, code, "there's no such file")
 	case status == http.StatusTooManyRequests:

@@ -204,7 +204,7 @@ func toldText(person, text string) string { return person + " has told: " + text
 func normalizeTold(text string) string {
 	head, words, ok := strings.Cut(text, " to tell you:\n\n")
 	_, person, named := strings.Cut(strings.ReplaceAll(head, "`", ""), "(")
-	person, _, closed := strings.Cut(person, ") asks me")
+	person, _, closed := strings.Cut(strings.Replace(person, ") asks me", ") asked me", 1), ") asked me") // an older release says asks
 	if !ok || !named || !closed {
 		return text
 	}

@@ -184,7 +184,7 @@ func TestMessageReachesPairedChatsAndNoOthers(t *testing.T) {
 	// the owner included, or is told of it.
 	const group = -77
 	w.Telegram.Say(group, 5000, "@parleybot tell 5000")
-	if got := w.WaitSaid(5000, 3); got[2] != "User 5000 (telegram:5000) asks me, in telegram:-77, to tell you:\n\npsst" {
+	if got := w.WaitSaid(5000, 3); got[2] != "User 5000 (telegram:5000) asked me, in telegram:-77, to tell you:\n\npsst" {
 		t.Errorf("the paired chat got %q", got)
 	}
 	w.WaitSaid(group, 1)

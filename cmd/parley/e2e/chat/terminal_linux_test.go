@@ -19,7 +19,7 @@ func TestTwoTerminalsSideBySide(t *testing.T) {
 	p := w.Serve()
 	p.WaitServing()
 	one, two := parleytest.Sit(w), parleytest.Sit(w)
-	two.Sees("this one is default-2")
+	two.Sees("this one uses default-2")
 	one.Types("apples")
 	two.Types("pears")
 	one.Sees("you said apples")

@@ -21,7 +21,7 @@ func TestTeamSlackBesideMessages(t *testing.T) {
 	sl.OpenHome("U1", "home")
 	sl.OpenHome("UGUEST", "home")
 	parleytest.WaitFor(t, "homes", func() bool { return sl.Home("U1") != "" && sl.Home("UGUEST") != "" })
-	if got := sl.Home("U1"); !strings.Contains(got, "read the files of our conversation") || strings.Contains(got, "run programs") || !strings.Contains(got, "`!stop`") {
+	if got := sl.Home("U1"); !strings.Contains(got, "read the files in our conversation's folder") || strings.Contains(got, "run programs") || !strings.Contains(got, "`!stop`") {
 		t.Errorf("a member's home shows %q", got)
 	}
 	if got := sl.Home("UGUEST"); !strings.HasPrefix(got, "You can't talk to me yet") || strings.Contains(got, "files") {
