@@ -14,7 +14,7 @@ import (
 )
 
 // ErrUnfit says that a Redis server, as it is configured, must not be trusted with mail.
-var ErrUnfit = errors.New("redis is not fit to keep mail")
+var ErrUnfit = errors.New("Redis isn't fit to keep mail")
 
 // textCluster says what to do instead of using Redis Cluster.
 const textCluster = "Redis Cluster isn't supported: use one Redis (redis://) or one with replicas and Sentinels (redis+sentinel://); set cluster-enabled no in redis.conf"
@@ -35,14 +35,14 @@ func (s Server) CheckFit() error {
 	case "cluster":
 		return fmt.Errorf("%w: %s", ErrUnfit, textCluster)
 	case "sentinel":
-		return fmt.Errorf("%w: it is a Sentinel, which keeps nothing: write redis+sentinel://HOST:PORT,HOST:PORT/NAME with all Sentinels and the name that they have for the master", ErrUnfit)
+		return fmt.Errorf("%w: it's a Sentinel, which stores nothing: write redis+sentinel://HOST:PORT,HOST:PORT/NAME, with all Sentinels and the name that they use for the master", ErrUnfit)
 	}
 	var major, minor int
 	if _, err := fmt.Sscanf(s.Version, "%d.%d", &major, &minor); err != nil {
 		return fmt.Errorf("%w: its version is %q; use Redis 6.2 or newer", ErrUnfit, s.Version)
 	}
 	if major < 6 || major == 6 && minor < 2 {
-		return fmt.Errorf("%w: it is version %s; use Redis 6.2 or newer", ErrUnfit, s.Version)
+		return fmt.Errorf("%w: it's version %s; use Redis 6.2 or newer", ErrUnfit, s.Version)
 	}
 	if s.Policy != "noeviction" {
 		return fmt.Errorf("%w: its maxmemory-policy is %s, which throws mail away when memory runs short; set maxmemory-policy to noeviction", ErrUnfit, s.Policy)

@@ -249,7 +249,7 @@ func TestSentinelsRefuse(t *testing.T) {
 		"redis+sentinel://" + at + "/mail":                                       "NOAUTH",
 		"redis+sentinel://:no@" + at + "/mail":                                   "WRONGPASS",
 		"redis://" + at:                                                          "redis+sentinel://",
-		"redis+sentinel://:of-redis@" + at + "?db=1":                             "what they call the master",
+		"redis+sentinel://:of-redis@" + at + "?db=1":                             "the name that they use for the master",
 		"redis+cluster://:of-redis@" + at:                                        "Redis Cluster isn't supported",
 		"redis+sentinel://" + at + "/mail?no_such=1":                             "no_such",
 		"redis+sentinel://:of-redis@" + locked + "/mail":                         "this Sentinel needs a password, which isn't the one for Redis",

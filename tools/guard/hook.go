@@ -39,12 +39,12 @@ func ParseHook(command string) (Hook, error) {
 	fields := strings.Fields(command)
 	switch {
 	case len(fields) == 0:
-		return Hook{}, errors.New("it is empty: write the path of a program")
+		return Hook{}, errors.New("it's empty: write the path of a program")
 	case !strings.HasPrefix(fields[0], "/"):
 		return Hook{}, fmt.Errorf("%q isn't an absolute path: write one that begins with /", fields[0])
 	}
 	if _, err := exec.LookPath(fields[0]); err != nil {
-		return Hook{}, fmt.Errorf("%s cannot be run: %w", fields[0], errors.Unwrap(err))
+		return Hook{}, fmt.Errorf("%s can't be run: %w", fields[0], errors.Unwrap(err))
 	}
 	return Hook{Path: fields[0], Args: fields[1:]}, nil
 }
@@ -84,12 +84,12 @@ func (h Hook) Before(ctx context.Context, call tools.Call) tools.Verdict {
 			if v.Args = said.Arguments; len(v.Args) > 0 {
 				return v
 			}
-			err = errors.New(`its verdict is "change", and it gives no arguments`)
+			err = errors.New(`its verdict is "change", but it gives no arguments`)
 		case "ask", "deny":
 			v.Decision = tools.Decision(said.Verdict)
 			return v
 		default:
-			err = fmt.Errorf(`its verdict is %q, but has to be "allow", "change", "ask" or "deny"`, tools.OneLine(said.Verdict))
+			err = fmt.Errorf(`its verdict is %q, but it has to be "allow", "change", "ask" or "deny"`, tools.OneLine(said.Verdict))
 		}
 	}
 	h.reportFailure(ctx, err)
@@ -110,11 +110,11 @@ func (h Hook) After(ctx context.Context, call tools.Call, result tools.Result) t
 			if len(said.Result) > 0 {
 				return tools.ResultReview{Content: said.Result}
 			}
-			err = errors.New(`its verdict is "change", and it gives no result`)
+			err = errors.New(`its verdict is "change", but it gives no result`)
 		case "reject":
 			return tools.ResultReview{Rejected: true, Reason: said.Reason}
 		default:
-			err = fmt.Errorf(`its verdict is %q, but has to be "pass", "change" or "reject"`, tools.OneLine(said.Verdict))
+			err = fmt.Errorf(`its verdict is %q, but it has to be "pass", "change" or "reject"`, tools.OneLine(said.Verdict))
 		}
 	}
 	h.reportFailure(ctx, err)
@@ -167,7 +167,7 @@ func (h Hook) run(ctx context.Context, input []byte) ([]byte, error) {
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = hookLinger
 	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("it cannot be started: %w", errors.Unwrap(err))
+		return nil, fmt.Errorf("it can't be started: %w", errors.Unwrap(err))
 	}
 	err := cmd.Wait()
 	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // kill what the program left behind

@@ -126,7 +126,7 @@ func (t markingTool) runWrite(ctx context.Context, call tools.Call, dir Dir, use
 	untrusted := call.Untrusted || use.keepsMarked(had)
 	if untrusted {
 		if err := ChangeMarks(dir, t.marker.runsBeside(ctx, call), use.written, nil); err != nil {
-			return tools.Result{}, fmt.Errorf("note that what is written is untrusted: %w", err)
+			return tools.Result{}, fmt.Errorf("record that the written text is untrusted: %w", err)
 		}
 	}
 	result, err := t.Tool.Run(ctx, call)
@@ -148,7 +148,7 @@ func (t markingTool) runCommand(ctx context.Context, call tools.Call, dir Dir, h
 		return t.Tool.Run(ctx, call)
 	}
 	if err := ChangeMarks(dir, true, nil, nil); err != nil {
-		return tools.Result{}, fmt.Errorf("note that what is written is untrusted: %w", err)
+		return tools.Result{}, fmt.Errorf("record that the written text is untrusted: %w", err)
 	}
 	before := promptedFingerprints(dir)
 	result, err := t.Tool.Run(ctx, call)
@@ -160,7 +160,7 @@ func (t markingTool) runCommand(ctx context.Context, call tools.Call, dir Dir, h
 		}
 	}
 	if failed := ChangeMarks(dir, true, rewritten, nil); failed != nil {
-		return tools.Result{Untrusted: true}, errors.Join(err, fmt.Errorf("note that what was written is untrusted: %w", failed))
+		return tools.Result{Untrusted: true}, errors.Join(err, fmt.Errorf("record that the written text is untrusted: %w", failed))
 	}
 	return result, err
 }

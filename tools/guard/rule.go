@@ -31,7 +31,7 @@ func ParseRule(text string) (Rule, error) {
 	case len(trimmed) > maxRule:
 		return r, fmt.Errorf("a rule has at most %d bytes", maxRule)
 	case tool == "":
-		return r, errors.New("it names no tool: write TOOL or TOOL(PATTERN)")
+		return r, errors.New("it doesn't name a tool: write TOOL or TOOL(PATTERN)")
 	case strings.Trim(tool, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-*") != "":
 		return r, fmt.Errorf("%q isn't a tool's name: write TOOL or TOOL(PATTERN)", tool)
 	case !has:

@@ -45,7 +45,7 @@ func (g *Guard) checkSpending(call tools.Call, t tools.Touch) tools.Verdict {
 	turn, all := g.spent(call)
 	keys := spendingOf(call, t, turn)
 	if what := exceeded(append(turn, keys...), append(all, keys...)); what != "" {
-		return askBecauseUntrusted("the call would be " + what)
+		return askBecauseUntrusted("with this call, there would be " + what)
 	}
 	return tools.Verdict{Spends: keys}
 }
@@ -120,7 +120,7 @@ func exceeded(turn, all []string) string {
 		case strings.HasPrefix(key, "host:") && n > mostOfOne:
 			return fmt.Sprintf("more than %d requests to one host", mostOfOne)
 		case strings.HasPrefix(key, "in:") && n > mostOfOne:
-			return fmt.Sprintf("more than %d requests for addresses of one page, search or message", mostOfOne)
+			return fmt.Sprintf("more than %d requests for addresses from one page, search or message", mostOfOne)
 		}
 	}
 	switch {

@@ -48,7 +48,7 @@ func FileWords(call tools.Call) (words, folders []string, err error) {
 	words = slices.DeleteFunc(words, tooLong)
 	slices.Sort(words)
 	if words = slices.Compact(words); len(words) > maxWords {
-		return nil, nil, fmt.Errorf("they have %d different words, and more than %d are not looked up as names of files", len(words), maxWords)
+		return nil, nil, fmt.Errorf("they have %d different words, and the guard looks up at most %d as file names", len(words), maxWords)
 	}
 	switch of.(type) {
 	case tools.ShellLine, tools.Command:

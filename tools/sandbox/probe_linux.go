@@ -80,14 +80,14 @@ func (b *Box) checkEnforceable() error {
 	if b.mode != Landlock || !b.cfg.Network.Full && len(b.cfg.Network.Hosts) == 0 {
 		return nil
 	}
-	return &SettingError{"sandbox.network", "only bubblewrap can give a command some of the network and keep the rest from it, and here commands run with Landlock",
-		`set network = "none", or make bubblewrap work: parley doctor says what it lacks`}
+	return &SettingError{"sandbox.network", "only bubblewrap can give a command a part of the network, and commands run with Landlock here",
+		`set network = "none", or make bubblewrap work: parley doctor says what's missing`}
 }
 
 const (
 	remedyBubblewrap = "install bubblewrap 0.8 or newer (apt install bubblewrap) and let this user make user namespaces; in a container, that needs a seccomp profile that allows them"
-	remedyRoot       = "run parley as an ordinary user, or let root become other users (CAP_SETUID, CAP_SETGID, CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_KILL) and let all run the program"
-	remedyReach      = "run parley as an ordinary user, or choose a [workspace] root that all users can reach (chmod o+x the folders above it); with CAP_SYS_ADMIN, root can show commands what is in a folder of its own"
+	remedyRoot       = "run parley as an ordinary user, or let root become other users (CAP_SETUID, CAP_SETGID, CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_KILL) and let everybody run the program"
+	remedyReach      = "run parley as an ordinary user, or choose a [workspace] root that all users can reach (chmod o+x the folders above it); with CAP_SYS_ADMIN, root can show commands the contents of its own folders"
 	remedyLandlock   = "use Linux 6.12 or newer with Landlock enabled (lsm=landlock,… at boot)"
 )
 

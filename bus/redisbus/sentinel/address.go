@@ -56,7 +56,7 @@ func Parse(address string) (a Address, err error) {
 		a.Sentinels = append(a.Sentinels, host)
 	}
 	if a.Name = strings.Trim(u.Path, "/"); a.Name == "" || strings.Contains(a.Name, "/") {
-		return a, errors.New("after the Sentinels comes what they call the master, such as /mymaster; the number of a database is ?db=1")
+		return a, errors.New("after the Sentinels, write the name that they use for the master, such as /mymaster; ?db=1 chooses a database")
 	}
 	query := u.Query()
 	take := func(name string) string {
@@ -66,7 +66,7 @@ func Parse(address string) (a Address, err error) {
 	a.User, a.Password, a.ServerName, a.Copies = take("sentinel_user"), take("sentinel_password"), take("tls_name"), 1
 	if text := take("copies"); text != "" {
 		if a.Copies, err = strconv.Atoi(text); err != nil || a.Copies < 0 {
-			return a, fmt.Errorf("copies is %q, and has to be a number of replicas, or 0", text)
+			return a, fmt.Errorf("copies is %q, but it has to be a number of replicas, or 0", text)
 		}
 	}
 	u.Scheme, u.Host, u.Path, u.RawPath, u.RawQuery = strings.TrimSuffix(u.Scheme, suffix), a.Sentinels[0], "", "", query.Encode()

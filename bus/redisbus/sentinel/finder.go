@@ -165,9 +165,9 @@ func (f *Finder) explain(err error) error {
 	case says("NOAUTH"):
 		return errors.New("this Sentinel needs a password, which isn't the one for Redis: add ?sentinel_password=…")
 	case says("WRONGPASS", "invalid password", "AUTH "):
-		return errors.New("this Sentinel does not accept sentinel_user and sentinel_password")
+		return errors.New("this Sentinel doesn't accept sentinel_user and sentinel_password")
 	case says("NOPERM"):
-		return errors.New("this Sentinel does not let sentinel_user ask for the master")
+		return errors.New("this Sentinel doesn't let sentinel_user ask for the master")
 	case says("unknown command"):
 		return errors.New("this isn't a Sentinel")
 	}

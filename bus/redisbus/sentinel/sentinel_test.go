@@ -23,8 +23,8 @@ func TestParse(t *testing.T) {
 	for address, says := range map[string]string{
 		"redis+sentinel://:hunter2@a:1,b/mail":      "HOST:PORT",
 		"redis+sentinel://:hunter2@/mail":           "HOST:PORT",
-		"redis+sentinel://:hunter2@a:1":             "what they call the master",
-		"redis+sentinel://:hunter2@a:1/mail/1":      "what they call the master",
+		"redis+sentinel://:hunter2@a:1":             "the name that they use for the master",
+		"redis+sentinel://:hunter2@a:1/mail/1":      "the name that they use for the master",
 		"redis+sentinel://:hunter2@a/mail?copies=x": "copies",
 	} {
 		if _, err := sentinel.Parse(address); err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "hunter2") {

@@ -90,9 +90,9 @@ func (d *denier) denyRemoval(args []word) {
 		case recursive && d.directory.coversRoot(a):
 			d.deny("rm -r %s would remove everything", a.path)
 		case recursive && strings.HasPrefix(a.text, Hole) && strings.HasPrefix(a.path, Hole):
-			d.markOpaque("what it removes isn't known until it runs")
+			d.markOpaque("you can't tell what it removes until it runs")
 		case !recursive && a.text == Hole && a.path == Hole:
-			d.markOpaque("what it removes isn't known until it runs")
+			d.markOpaque("you can't tell what it removes until it runs")
 		}
 	}
 }
@@ -160,7 +160,7 @@ func (d *denier) denyDevice(w word) {
 	}
 	switch {
 	case strings.HasPrefix(p, "/proc/sysrq-trigger"), strings.HasPrefix(p, "/proc/sys/"), strings.HasPrefix(p, "/sys/power/"):
-		d.deny("%s is the kernel's own switch", p)
+		d.deny("%s would change the kernel's settings", p)
 		return
 	}
 	device, ok := strings.CutPrefix(p, "/dev/")
@@ -171,10 +171,10 @@ func (d *denier) denyDevice(w word) {
 		"sd", "hd", "vd", "xvd", "nvme", "mmcblk", "dm-", "md", "mapper/", "disk/", "loop", "nbd", "ram", "sr", "mem", "kmem", "port", "block/",
 	} {
 		if strings.HasPrefix(device, prefix) {
-			d.deny("%s is a disk or memory of the machine", p)
+			d.deny("%s is one of the machine's disks, or its memory", p)
 		}
 	}
 	if strings.ContainsAny(device, "*?[") {
-		d.deny("%s may be a disk of the machine", p)
+		d.deny("%s may be one of the machine's disks", p)
 	}
 }

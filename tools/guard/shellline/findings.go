@@ -73,7 +73,7 @@ func (f *findings) record(u invocation) {
 		f.found.Commands = append(f.found.Commands, cmd)
 	}
 	if len(texts) > 0 && strings.ContainsAny(texts[0], " \t\n") {
-		f.markOpaque("a program's name in it contains spaces")
+		f.markOpaque("a program name in it contains spaces")
 	}
 }
 

@@ -132,7 +132,7 @@ func (c *collector) envCommand(args []word) []word {
 		text := args[0].text
 		switch {
 		case text == "-S", text == "--split-string", strings.HasPrefix(text, "-S"), strings.HasPrefix(text, "--split-string="):
-			c.markOpaque("env splits a text into a command")
+			c.markOpaque("env turns text into a command")
 			c.collectText(joinWords(append([]word{literal(strings.TrimPrefix(strings.TrimPrefix(text, "--split-string="), "-S"))}, args[1:]...)))
 			return nil
 		case text == "-u", text == "--unset", text == "-C", text == "--chdir":

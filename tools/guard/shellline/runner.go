@@ -69,7 +69,7 @@ func (c *collector) collectByOption(u invocation) {
 			if line, runs := strings.CutPrefix(value.text, "exec="); runs {
 				c.collectText(literalWithHoles(line))
 			} else if !value.isKnown() {
-				c.addHidden("what tar runs isn't known until it runs")
+				c.addHidden("you can't tell what tar runs until it runs")
 			}
 		}
 	case "make", "gmake":
@@ -162,7 +162,7 @@ func (c *collector) checkVariable(name, value string) {
 func (c *collector) checkIndex(w word) {
 	open := strings.IndexByte(w.text, '[')
 	if open > 0 && strings.ContainsAny(w.text[open:], "$`") {
-		c.addHidden("the index of a list in it runs commands")
+		c.addHidden("the index of an array in it runs commands")
 	}
 }
 
@@ -170,7 +170,7 @@ func (c *collector) checkIndex(w word) {
 // could be such an expression that runs commands: a='b[$(x)]'; echo $((a)).
 func (c *collector) checkEvaluated() {
 	if c.evaluates && slices.ContainsFunc(c.found.Words, func(w string) bool { return strings.Contains(w, "$(") || strings.Contains(w, "`") }) {
-		c.addHidden("it evaluates a text that can run commands")
+		c.addHidden("it evaluates text that can run commands")
 	}
 }
 

@@ -185,7 +185,7 @@ func (c *collector) collectCall(call *syntax.CallExpr, redirs []*syntax.Redirect
 // readAssign returns an assignment as text, and collects the commands within it.
 func (c *collector) readAssign(a *syntax.Assign) string {
 	if a.Index != nil || a.Array != nil {
-		c.markOpaque("it fills a list while it runs")
+		c.markOpaque("it fills an array while it runs")
 		c.collectWords(a)
 	}
 	name := ""
@@ -220,7 +220,7 @@ func (c *collector) collectFunction(f *syntax.FuncDecl) {
 	}
 	for _, name := range names {
 		if isForkBomb(f.Body, name.Value) {
-			c.deny("it is a fork bomb: %s starts itself again and again", name.Value)
+			c.deny("it's a fork bomb: %s starts itself again and again", name.Value)
 		}
 	}
 	c.collectStmt(f.Body, false)
@@ -251,7 +251,7 @@ func isForkBomb(body *syntax.Stmt, name string) bool {
 // collectCommand collects one command, and the commands that it runs in turn.
 func (c *collector) collectCommand(u invocation) {
 	if len(u.words) > 0 && !u.words[0].isKnown() {
-		c.markOpaque("which command it runs isn't known until it runs")
+		c.markOpaque("you can't tell which command it runs until it runs")
 	}
 	c.record(u)
 	for _, r := range u.redirs {

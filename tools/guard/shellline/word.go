@@ -70,7 +70,7 @@ func whyComputed(n syntax.Node) string {
 		return "it computes something while it runs"
 	case *syntax.ParamExp:
 		if p.Excl || p.Index != nil || p.Slice != nil || p.NestedParam != nil || p.Exp != nil && p.Exp.Op == syntax.OtherParamOps {
-			return "it uses a variable as more than text"
+			return "it uses a variable for more than its text"
 		}
 	}
 	return ""

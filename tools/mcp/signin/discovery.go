@@ -23,7 +23,7 @@ type discovery struct {
 }
 
 // ErrOpen says that a server answers without a sign-in, so nobody has to sign in.
-var ErrOpen = errors.New("the server answers without a sign-in, so there is nothing to do")
+var ErrOpen = errors.New("the server answers without a sign-in, so there's nothing to do")
 
 // discover finds out where to sign in: from what the server says (RFC 9728), and then from what its
 // authorization server says (RFC 8414). Servers that say nothing are treated according to earlier

@@ -72,7 +72,7 @@ func Find(dirs ...string) (found []Skill, problems []Problem) {
 	for _, dir := range dirs {
 		names, err := subfolders(dir)
 		if err != nil {
-			problems = append(problems, Problem{File: dir, Wrong: "it cannot be read: " + Reason(err), Remedy: "make the folder, let this user read it, or name another in [skills] dirs"})
+			problems = append(problems, Problem{File: dir, Wrong: "it can't be read: " + Reason(err), Remedy: "make the folder, let this user read it, or name another in [skills] dirs"})
 			continue
 		}
 		for _, name := range names {
@@ -89,7 +89,7 @@ func Find(dirs ...string) (found []Skill, problems []Problem) {
 				}
 			}
 			if first, twice := where[skill.Name]; wrong == nil && twice {
-				wrong = &Problem{File: place, Wrong: "another skill has its name, " + first, Remedy: "rename or remove one of them"}
+				wrong = &Problem{File: place, Wrong: "another skill has the same name: " + first, Remedy: "rename or remove one of them"}
 			}
 			if wrong != nil {
 				wrong.Skill = name
@@ -103,7 +103,7 @@ func Find(dirs ...string) (found []Skill, problems []Problem) {
 	slices.SortFunc(found, func(a, b Skill) int { return strings.Compare(a.Name, b.Name) })
 	if len(found) > MostSkills {
 		for _, s := range found[MostSkills:] {
-			problems = append(problems, Problem{File: s.Path, Wrong: fmt.Sprintf("there are %d skills, and at most %d are read", len(found), MostSkills), Remedy: "remove some", Skill: s.Name})
+			problems = append(problems, Problem{File: s.Path, Wrong: fmt.Sprintf("there are %d skills, and Parley reads at most %d", len(found), MostSkills), Remedy: "remove some", Skill: s.Name})
 		}
 		found = found[:MostSkills]
 	}
@@ -140,7 +140,7 @@ func ReadIn(files fs.FS, dir string) (found []Skill, problems []Problem) {
 	}
 	for i, e := range entries {
 		if i == maxSessionFolders {
-			problems = append(problems, Problem{File: dir, Wrong: fmt.Sprintf("no more than %d entries are looked at", maxSessionFolders), Remedy: "remove some"})
+			problems = append(problems, Problem{File: dir, Wrong: fmt.Sprintf("Parley looks at no more than %d entries", maxSessionFolders), Remedy: "remove some"})
 			break
 		}
 		if !e.IsDir() || strings.HasPrefix(e.Name(), ".") {
@@ -163,7 +163,7 @@ func ReadIn(files fs.FS, dir string) (found []Skill, problems []Problem) {
 			}
 		}
 		if len(found)+len(problems) >= maxSessionSkills { // a skill may count twice
-			problems = append(problems, Problem{File: dir, Wrong: fmt.Sprintf("no more than %d skills are read", maxSessionSkills), Remedy: "remove some"})
+			problems = append(problems, Problem{File: dir, Wrong: fmt.Sprintf("Parley reads no more than %d skills", maxSessionSkills), Remedy: "remove some"})
 			break
 		}
 	}
@@ -198,7 +198,7 @@ func readOne(files fs.FS, name, place string) (Skill, *Problem) {
 		return Skill{}, &Problem{File: file, Wrong: Reason(err), Remedy: "let this user read it as a file"}
 	}
 	if info, err := fs.Stat(files, File); err == nil && info.Size() > MaxFile {
-		return Skill{}, &Problem{File: file, Wrong: fmt.Sprintf("it has %d bytes, and at most %d are read", info.Size(), MaxFile), Remedy: "put what is needed only now and then into files next to it"}
+		return Skill{}, &Problem{File: file, Wrong: fmt.Sprintf("it has %d bytes, and Parley reads at most %d", info.Size(), MaxFile), Remedy: "move whatever is only needed now and then into files next to it"}
 	}
 	about, _, err := parse(raw)
 	if err != nil {

@@ -114,8 +114,8 @@ func TestOtherProblems(t *testing.T) {
 		said[strings.TrimPrefix(strings.TrimPrefix(p.File, one), two)] = p
 	}
 	for file, want := range map[string]string{
-		"/a": "another skill has its name", "/lower": "it has no SKILL.md", "/b": "it has no SKILL.md", "/dir/SKILL.md": "isn't a regular file",
-		"/fifo/SKILL.md": "isn't a regular file", "/link/SKILL.md": "escapes", "/missing": "cannot be read",
+		"/a": "another skill has the same name", "/lower": "it has no SKILL.md", "/b": "it has no SKILL.md", "/dir/SKILL.md": "isn't a regular file",
+		"/fifo/SKILL.md": "isn't a regular file", "/link/SKILL.md": "escapes", "/missing": "can't be read",
 	} {
 		if p := said[file]; !strings.Contains(p.Wrong, want) || p.Minor != (file == "/b") {
 			t.Errorf("%s is told as %+v, want %q", file, p, want)

@@ -121,7 +121,7 @@ func (a frontMatter) check(folder string) *Problem {
 	unversioned, _, _ := cutVersion(folder)
 	switch {
 	case a.Name == "":
-		return &Problem{Wrong: "it doesn't say its name", Remedy: "write name: " + suggestName(folder)}
+		return &Problem{Wrong: "it has no name", Remedy: "write name: " + suggestName(folder)}
 	case CheckName(a.Name) != nil:
 		return &Problem{Wrong: CheckName(a.Name).Error(), Remedy: "write something like name: " + suggestName(folder) + ", and give the folder that name"}
 	case CheckName(folder) != nil || a.Name != folder && a.Name != unversioned:
@@ -129,7 +129,7 @@ func (a frontMatter) check(folder string) *Problem {
 	case a.Description == "":
 		return &Problem{Wrong: "it has no description", Remedy: `write description: "What it is for, and when to use it."`}
 	case utf8.RuneCountInString(a.Description) > maxDescription:
-		return &Problem{Wrong: fmt.Sprintf("its description has more than %d characters", maxDescription), Remedy: "say there what it is for and when to use it, and the rest below"}
+		return &Problem{Wrong: fmt.Sprintf("its description has more than %d characters", maxDescription), Remedy: "say there what it's for and when to use it, and put the rest below"}
 	}
 	return nil
 }

@@ -128,7 +128,7 @@ func (s *Skill) readManifest() (notes []Problem, wrong *Problem) {
 		return nil, &Problem{Wrong: wrongTOML(err), Remedy: "write it as docs/skills.md shows"}
 	}
 	if len(m.Tools) > maxTools {
-		return nil, &Problem{Wrong: fmt.Sprintf("it has %d tools, and at most %d are read", len(m.Tools), maxTools), Remedy: "split it into several skills"}
+		return nil, &Problem{Wrong: fmt.Sprintf("it has %d tools, and Parley reads at most %d", len(m.Tools), maxTools), Remedy: "split it into several skills"}
 	}
 	if wrong := s.setVersion(m.Version); wrong != nil {
 		return nil, wrong
@@ -173,7 +173,7 @@ func includesThisSystem(systems []string) (bool, *Problem) {
 	known := []string{"linux", "darwin", "windows", "freebsd", "netbsd", "openbsd"}
 	for _, name := range systems {
 		if !slices.Contains(known, name) {
-			return false, &Problem{Wrong: fmt.Sprintf("os: there is no %q", oneLine(name, 40)), Remedy: "the systems are " + strings.Join(known, ", ")}
+			return false, &Problem{Wrong: fmt.Sprintf("os: there's no %q", oneLine(name, 40)), Remedy: "the systems are " + strings.Join(known, ", ")}
 		}
 	}
 	return len(systems) == 0 || slices.Contains(systems, runtime.GOOS), nil
@@ -193,7 +193,7 @@ func readPrograms(files fs.FS, entries []manifestEntry) (all []Program, notes []
 			return nil, nil, wrong
 		}
 		if slices.ContainsFunc(all, func(other Program) bool { return other.Name == p.Name }) {
-			return nil, nil, &Problem{Wrong: where + ": another has its name", Remedy: "give it another"}
+			return nil, nil, &Problem{Wrong: where + ": another tool has the same name", Remedy: "give it another name"}
 		}
 		if note := p.Sandboxing.note(); note != nil {
 			note.Wrong = where + ": " + note.Wrong
@@ -265,7 +265,7 @@ func wrongTOML(err error) string {
 // nothing is.
 func (p *Program) complete(files fs.FS, e manifestEntry) *Problem {
 	if !regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`).MatchString(p.Name) {
-		return &Problem{Wrong: "its name is missing, or has other than 1 to 64 letters, digits, _ and -", Remedy: `write something like name = "total"`}
+		return &Problem{Wrong: "its name is missing, or isn't 1 to 64 letters, digits, _ and -", Remedy: `write something like name = "total"`}
 	}
 	if n := len(p.Description); n == 0 || n > maxDescription {
 		return &Problem{Wrong: fmt.Sprintf("its description is missing, or has more than %d bytes", maxDescription), Remedy: "say what it does and when to use it"}
@@ -290,7 +290,7 @@ func (p *Program) checkBinary(files fs.FS) *Problem {
 	case err != nil:
 		return &Problem{Wrong: "binary " + p.Binary + ": " + Reason(err), Remedy: "put the program there"}
 	case !info.Mode().IsRegular() || info.Mode()&0o111 == 0:
-		return &Problem{Wrong: "binary " + p.Binary + " isn't a program that can be run", Remedy: "chmod 755 " + p.Binary}
+		return &Problem{Wrong: "binary " + p.Binary + " isn't an executable program", Remedy: "run chmod 755 " + p.Binary}
 	case slices.ContainsFunc(p.Args, func(arg string) bool { return strings.ContainsRune(arg, 0) }):
 		return &Problem{Wrong: "args contain a NUL byte", Remedy: "remove it"}
 	}
@@ -343,7 +343,7 @@ func (p *Program) setEffect() *Problem {
 func (p *Program) setNeeds() *Problem {
 	for _, need := range p.Needs {
 		if !slices.Contains(tools.Permissions(), need) {
-			return &Problem{Wrong: fmt.Sprintf("permissions: there is no %q", oneLine(string(need), 40)), Remedy: "the capabilities are " + strings.Trim(fmt.Sprint(tools.Permissions()), "[]")}
+			return &Problem{Wrong: fmt.Sprintf("permissions: there's no %q", oneLine(string(need), 40)), Remedy: "the capabilities are " + strings.Trim(fmt.Sprint(tools.Permissions()), "[]")}
 		}
 	}
 	switch p.Workspace {
