@@ -149,7 +149,7 @@ func (o *Owners) Includes(ctx context.Context, person string) (bool, error) {
 	}
 	paired, _, err := o.Book.Paired(ctx, person)
 	if err != nil {
-		return false, fmt.Errorf("look whether %s is an owner: %w", person, err)
+		return false, fmt.Errorf("find out whether %s is an owner: %w", person, err)
 	}
 	return paired.OwnsBot(), nil
 }

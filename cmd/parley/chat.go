@@ -107,7 +107,7 @@ func (c chatCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Termi
 // noteRootsOwn tells the person if no commands run in their own directory because that belongs to root.
 func noteRootsOwn(dir string, out io.Writer) {
 	if dir != "" && errors.Is(sandbox.CheckPersonal(dir), sandbox.ErrRootsOwn) {
-		fmt.Fprintf(out, "parley: no commands can run in %s: they never run as root, and only root has access there. Run parley as an ordinary user, or give the directory to one\n", dir)
+		fmt.Fprintf(out, "parley: no commands can run in %s: they never run as root, and only root has access there. Run parley as an ordinary user, or make one the directory's owner\n", dir)
 	}
 }
 
@@ -251,7 +251,7 @@ func conversationName(agent, session string) (who, chat string, err error) {
 	}
 	agent = cmp.Or(agent, config.MainAgent)
 	if strings.Contains(chat, ":") {
-		return "", "", &usageError{fmt.Sprintf("--session %s: a terminal can only join its own conversations, by their name or as %s:%s:NAME", session, agent, console.Name)}
+		return "", "", &usageError{fmt.Sprintf("--session %s: a terminal can only join its own conversations: give a name, or %s:%s:NAME", session, agent, console.Name)}
 	}
 	if chat == "" {
 		return agent, "", nil

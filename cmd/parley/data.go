@@ -25,7 +25,7 @@ import (
 )
 
 type backupCmd struct {
-	File string `arg:"" help:"Where to write it; - is standard output."`
+	File string `arg:"" help:"The file to write; - means standard output."`
 }
 
 // Help shows examples.
@@ -80,7 +80,7 @@ func (c backupCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Ter
 	for _, file := range m.Files {
 		bytes += file.Size
 	}
-	fmt.Fprintf(tty.Out, "%s holds %d files, %d bytes, and can be restored: it was read back. Settings, tokens and secrets are not in it.\n", c.File, len(m.Files), bytes)
+	fmt.Fprintf(tty.Out, "%s has %d files (%d bytes). Parley has read it back, so it can be restored. It doesn't contain settings, tokens or secrets.\n", c.File, len(m.Files), bytes)
 	return nil
 }
 
@@ -137,7 +137,7 @@ func keptElsewhere(c *config.Config) []string {
 }
 
 type restoreCmd struct {
-	File string `arg:"" help:"The backup; - is standard input."`
+	File string `arg:"" help:"The backup file; - means standard input."`
 	Yes  bool   `help:"Restore into a home that already holds data, and move that data aside."`
 }
 
@@ -153,7 +153,7 @@ func (c restoreCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Te
 		return err
 	}
 	if parts := keptElsewhere(cfg); len(parts) > 0 {
-		return fmt.Errorf("this configuration keeps %s: restore with one that has no [bus] or [store], and then move the data there with parley migrate", strings.Join(parts, " and "))
+		return fmt.Errorf("this configuration keeps %s: restore with a configuration that has no [bus] or [store], and then move the data there with parley migrate", strings.Join(parts, " and "))
 	}
 	if err := home.CheckUnused(cfg); err != nil {
 		return err
@@ -197,7 +197,7 @@ func (c restoreCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Te
 
 type forgetCmd struct {
 	User    string `help:"The person whose messages to erase, as CHANNEL:USER." placeholder:"WHO" xor:"what"`
-	Session string `help:"Or the conversation to erase." placeholder:"KEY" xor:"what"`
+	Session string `help:"The conversation to erase, by its key." placeholder:"KEY" xor:"what"`
 	Yes     bool   `help:"Don't ask for confirmation."`
 }
 
@@ -211,7 +211,7 @@ func (forgetCmd) Help() string {
 // erased.
 func (c forgetCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Terminal) error {
 	if c.User == "" && c.Session == "" {
-		return &usageError{"forget what? Give --user WHO or --session KEY"}
+		return &usageError{"give --user WHO or --session KEY"}
 	}
 	if err := confirm(tty, c.Yes, fmt.Sprintf(textErase, c.User+c.Session)); err != nil {
 		return err

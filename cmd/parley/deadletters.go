@@ -55,7 +55,7 @@ func fetchDeadLetters(ctx context.Context, server *client.Client) ([]report.Dead
 // chooseLetters returns the dead letters with these ids or, if everything is set, all of them.
 func chooseLetters(ctx context.Context, server *client.Client, ids []string, everything bool) ([]report.DeadLetter, error) {
 	if len(ids) == 0 && !everything {
-		return nil, &usageError{"name the letters by their ids, or use --all"}
+		return nil, &usageError{"give the ids of dead letters, or use --all"}
 	}
 	all, err := fetchDeadLetters(ctx, server)
 	if err != nil || everything {
@@ -117,7 +117,7 @@ func (c deadShow) Run(ctx context.Context, flags *globalFlags, tty terminal.Term
 
 type deadReplay struct {
 	IDs []string `arg:"" optional:"" name:"id"`
-	All bool     `help:"All of them."`
+	All bool     `help:"Send all of them again."`
 }
 
 // Help shows examples.
@@ -147,7 +147,7 @@ func (c deadReplay) Run(ctx context.Context, flags *globalFlags, tty terminal.Te
 
 type deadDrop struct {
 	IDs []string `arg:"" optional:"" name:"id"`
-	All bool     `help:"All of them."`
+	All bool     `help:"Drop all of them."`
 	Yes bool     `help:"Don't ask for confirmation."`
 }
 

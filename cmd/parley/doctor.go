@@ -40,7 +40,7 @@ func (doctorCmd) Run(ctx context.Context, c *globalFlags, tty terminal.Terminal)
 		return err
 	}
 	if slices.ContainsFunc(found, doctor.Finding.NeedsChange) {
-		return errors.New("something is wrong, see above")
+		return errors.New("something is wrong; see above")
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 type globalFlags struct {
 	Config string `help:"Configuration file." placeholder:"FILE"`
 	Home   string `help:"The folder where Parley keeps its data." placeholder:"DIR"`
-	JSON   bool   `help:"Results as JSON." name:"json"`
+	JSON   bool   `help:"Print results as JSON." name:"json"`
 }
 
 // load reads the configuration for a command. If this command ignores a ./parley.toml that other
@@ -25,7 +25,7 @@ func (f *globalFlags) load(tty terminal.Terminal, o config.Options) (*config.Con
 	o.File, o.Home = f.Config, f.Home
 	cfg, err := loadConfig(o)
 	if err == nil && cfg.FileSearch.Unread != "" {
-		fmt.Fprintf(tty.Err, "note: %s was not read: only serve, doctor and config check read a file in the current folder; to use it, add --config parley.toml\n", cfg.FileSearch.Unread)
+		fmt.Fprintf(tty.Err, "note: Parley didn't read %s: only serve, doctor and config check read a file in the current folder; to use it, add --config parley.toml\n", cfg.FileSearch.Unread)
 	}
 	return cfg, err
 }

@@ -102,13 +102,13 @@ func explainMigrateError(err error, to *config.Config) error {
 	used, isUsed := errors.AsType[*sqlitebus.InUseError](err)
 	switch {
 	case errors.Is(err, migrate.ErrNowhere):
-		return &config.SettingError{Where: to.File, Key: "store.url", Remedy: "not set: a bot moves from its home to a [store] url, with or without a [bus] url"}
+		return &config.SettingError{Where: to.File, Key: "store.url", Remedy: "not set: say where to move the bot, with [store] url; [bus] url is optional"}
 	case isUsed:
 		return fmt.Errorf("%w: stop it first", used)
 	case isFilled:
 		return fmt.Errorf("%s already has a bot in it (%w): name an empty database", home.StoreName(string(to.Store.URL)), filled)
 	case errors.Is(err, redisbus.ErrOccupied):
-		return fmt.Errorf("%w: give this bot its own [bus] prefix, or delete what is there", err)
+		return fmt.Errorf("%w: give this bot its own [bus] prefix, or delete what's there", err)
 	case errors.Is(err, redisbus.ErrServed):
 		return fmt.Errorf("%w: stop them first", err)
 	case errors.Is(err, migrate.ErrDiffers):
@@ -133,7 +133,7 @@ func nextSteps(to *config.Config, from map[string]string) []string {
 			next = append(next, fmt.Sprintf("then move the files of %s's conversations: mkdir -p %s && mv %s %s/", agent, now, filepath.Join(was, agent), now))
 		}
 	}
-	next = append(next, "serve it with this configuration: "+to.File)
+	next = append(next, "run parley serve with this configuration: "+to.File)
 	if left := leftBehind(to); len(left) > 0 {
 		next = append(next, fmt.Sprintf("nothing uses the old data in %s anymore, not even parley forget: delete %s once everything works", to.Home, strings.Join(left, " and ")))
 	}

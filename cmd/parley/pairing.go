@@ -83,7 +83,7 @@ func (a pairingApprove) Run(ctx context.Context, c *globalFlags, tty terminal.Te
 		var p api.Pairing
 		err := server.Do(ctx, http.MethodPost, "/v1/pairings", "", map[string]string{"code": a.Code}, &p)
 		if isRefusal(err, "unknown_code") {
-			return fmt.Errorf("no request has the code %q, or it is older than an hour: ask the person to write to the bot again, and see `parley pairing list`", a.Code)
+			return fmt.Errorf("no request has the code %q, or it's older than an hour: ask the person to write to the bot again, and see `parley pairing list`", a.Code)
 		}
 		if err != nil {
 			return err
@@ -101,7 +101,7 @@ func (r pairingRevoke) Run(ctx context.Context, c *globalFlags, tty terminal.Ter
 	return withClient(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
 		err := server.Do(ctx, http.MethodDelete, "/v1/pairings/"+url.PathEscape(r.Who), "", nil, nil)
 		if isRefusal(err, "not_found") {
-			return fmt.Errorf("%q is not paired: see `parley pairing list`", r.Who)
+			return fmt.Errorf("%q isn't paired: see `parley pairing list`", r.Who)
 		}
 		if err != nil {
 			return err
@@ -184,7 +184,7 @@ func (o pairingOwner) channel(cfg *config.Config) (string, error) {
 		return list[0].Name, nil
 	}
 	if _, ok := cfg.Channels[o.Channel]; !ok {
-		return "", &usageError{fmt.Sprintf("no channel is named %q in the configuration\n%s", o.Channel, home.DescribeConfig(cfg))}
+		return "", &usageError{fmt.Sprintf("no channel is called %q in the configuration\n%s", o.Channel, home.DescribeConfig(cfg))}
 	}
 	return o.Channel, nil
 }

@@ -24,7 +24,7 @@ type recallCmd struct {
 	Person  string   `help:"Only in conversations where this person has spoken." placeholder:"CHANNEL:USER"`
 	Agent   string   `help:"Only in conversations with this agent." placeholder:"NAME"`
 	Since   since    `help:"Only what was said since this time: how long ago, like 2h or 3d, or a date like 2026-01-31." placeholder:"TIME"`
-	Limit   int      `help:"At most this many, up to 50." default:"10" placeholder:"N"`
+	Limit   int      `help:"Show at most this many passages, up to 50." default:"10" placeholder:"N"`
 }
 
 // Help shows examples.

@@ -92,7 +92,7 @@ func (c serveCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Term
 // service returns the systemd service that serves a configuration, and the path of its unit.
 func (serveCmd) service(flags *globalFlags, file string) (s onboard.Service, path string, err error) {
 	if runtime.GOOS != "linux" {
-		return s, "", errors.New("--install and --uninstall are for systemd, which is Linux's")
+		return s, "", errors.New("--install and --uninstall only work with systemd, on Linux")
 	}
 	dir, err := config.HomeDir(config.Options{Home: flags.Home})
 	if err != nil {

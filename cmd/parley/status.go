@@ -26,7 +26,7 @@ import (
 )
 
 type statusCmd struct {
-	Tools bool `help:"How tool calls have gone since the server started."`
+	Tools bool `help:"Show how tool calls have gone since the server started."`
 	Live  bool `help:"Only say whether this home's server answers, and fail if it doesn't: for health checks."`
 }
 

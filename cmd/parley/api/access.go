@@ -58,14 +58,14 @@ func (a Access) identify(r *http.Request) (exchange.Caller, error) {
 	if strings.EqualFold(scheme, "Bearer") && given != "" {
 		h, known := a.holderOf(given)
 		if !known {
-			return exchange.Caller{}, exchange.Unauthorized("this token is not known")
+			return exchange.Caller{}, exchange.Unauthorized("this server doesn't know this token")
 		}
 		return h.Caller, nil
 	}
 	if cookie, err := r.Cookie(a.cookieName(r)); err == nil && a.SignIns != nil {
 		return a.signedIn(r, cookie.Value)
 	}
-	return exchange.Caller{}, exchange.Unauthorized("give a token: Authorization: Bearer TOKEN")
+	return exchange.Caller{}, exchange.Unauthorized("send a token, as Authorization: Bearer TOKEN")
 }
 
 // A holder is a caller who has a token.
@@ -122,7 +122,7 @@ func (a Access) checkHostAndOrigin(r *http.Request, public []string) error {
 	}
 	from, err := url.Parse(origin)
 	if err != nil || !isOwnOrigin(from, r.Host, names) {
-		return &exchange.Refusal{Status: http.StatusForbidden, Code: "foreign_origin", Message: "this request comes from a web page of another origin"}
+		return &exchange.Refusal{Status: http.StatusForbidden, Code: "foreign_origin", Message: "this request comes from a web page on another origin, which this server doesn't allow"}
 	}
 	return nil
 }

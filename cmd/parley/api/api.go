@@ -250,7 +250,7 @@ func (a *API) serveGuarded(w *exchange.Answer, r *http.Request, to exchange.Rout
 		}
 		w.Caller = c
 		if !to.May(c) {
-			w.Refuse(exchange.Forbidden("this token's scopes do not allow this request"))
+			w.Refuse(exchange.Forbidden("this token's scopes don't allow this request"))
 			return
 		}
 	}

@@ -138,7 +138,7 @@ func (a asksHandler) answer(w *exchange.Answer, r *http.Request) error {
 		return err
 	}
 	said := bus.Answer{By: asPerson(w.Caller)}
-	_, err = exchange.Decode(raw, exchange.Field{Name: "answer", Into: &said.Text, Want: "a text"}, exchange.Field{Name: "reason", Into: &said.Reason, Want: "a text"})
+	_, err = exchange.Decode(raw, exchange.Field{Name: "answer", Into: &said.Text, Want: "a string"}, exchange.Field{Name: "reason", Into: &said.Reason, Want: "a string"})
 	if err != nil {
 		return err
 	}
@@ -153,15 +153,15 @@ func (a asksHandler) answer(w *exchange.Answer, r *http.Request) error {
 	case errors.Is(err, bus.ErrNoAsk):
 		return exchange.NotFound("there's no such request")
 	case errors.Is(err, bus.ErrMayNotAnswer) && ask.Kind == bus.AskApproval:
-		return exchange.Forbidden("this request comes from a turn of the same token: somebody else has to approve it")
+		return exchange.Forbidden("a turn of this same token made this request: somebody else has to approve it")
 	case errors.Is(err, bus.ErrMayNotAnswer):
-		return exchange.Forbidden("only the person whose turn it is, or an owner, can answer this question")
+		return exchange.Forbidden("only the person who started the turn, or an owner, can answer this question")
 	case errors.Is(err, bus.ErrBadAnswer) && ask.Kind == bus.AskApproval:
 		return exchange.Unprocessable("bad_answer", `"answer" must be "approve", "session" or "deny"`)
 	case errors.Is(err, bus.ErrBadAnswer):
 		return exchange.Unprocessable("bad_answer", `"answer" must be the reply to the question`)
 	case errors.Is(err, bus.ErrDecided):
-		return exchange.Conflict("decided", "it has already been decided: "+ask.Ending())
+		return exchange.Conflict("decided", "this request has already been decided: "+ask.Ending())
 	case err != nil:
 		return err
 	}

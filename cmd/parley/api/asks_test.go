@@ -120,7 +120,7 @@ func TestAnAskIsAnsweredOnce(t *testing.T) {
 		{chatToken, "aaaaaaaaaa", `{"answer":"approve"}`, 404, "no such request"},
 		{approveToken, "aaaaaaaaaa", `{"answer":"perhaps"}`, 422, "bad_answer"},
 		{approveToken, "bbbbbbbbbb", `{"answer":"approve"}`, 403, "same token"},
-		{approveToken, "cccccccccc", `{"answer":"red"}`, 403, "whose turn it is"},
+		{approveToken, "cccccccccc", `{"answer":"red"}`, 403, "who started the turn"},
 		{approveToken, "aaaaaaaaaa", `{"answer":"deny","reason":"no"}`, 200, `"by":"web:gate"`},
 		{ownerToken, "aaaaaaaaaa", `{"answer":"approve"}`, 409, "denied by gate (web:gate)"},
 		{chatToken, "cccccccccc", `{"answer":"red"}`, 200, `"answer":"red"`},

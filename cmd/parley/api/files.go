@@ -88,7 +88,7 @@ func (f sessionFiles) find(w *exchange.Answer, r *http.Request, name string) (fs
 }
 
 func noSuchFile() *exchange.Refusal {
-	return exchange.NotFound("there's no such file in the session's workspace; in a path, its name has to be percent-encoded, including its slashes")
+	return exchange.NotFound("there's no such file in the session's workspace; in a path, percent-encode its name, including its slashes")
 }
 
 // fileRefusal returns the refusal for a request for something that is not a file in the workspace; it returns any

@@ -32,14 +32,14 @@ func (f forgetHandler) forget(w *exchange.Answer, r *http.Request) error {
 		return err
 	}
 	var user, key string
-	if _, err := exchange.Decode(raw, exchange.Field{Name: "user", Into: &user, Want: "a text"}, exchange.Field{Name: "session", Into: &key, Want: "a text"}); err != nil {
+	if _, err := exchange.Decode(raw, exchange.Field{Name: "user", Into: &user, Want: "a string"}, exchange.Field{Name: "session", Into: &key, Want: "a string"}); err != nil {
 		return err
 	}
 	var receipt erase.Receipt
 	defer f.snapshots.Clear()
 	switch {
 	case (user == "") == (key == ""):
-		return exchange.Unprocessable("missing_field", `give either "user", as CHANNEL:USER, or "session", by its key`)
+		return exchange.Unprocessable("missing_field", `give either "user", as CHANNEL:USER, or "session", as a session's key`)
 	case user != "":
 		if !isPerson(user) {
 			return exchange.Unprocessable("bad_user", "%.80q isn't a person: write CHANNEL:USER", user)

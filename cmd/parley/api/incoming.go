@@ -24,7 +24,7 @@ func (i incoming) webhook(w *exchange.Answer, r *http.Request) error {
 			return nil
 		}
 	}
-	return exchange.NotFound("no webhook has this name: see [webhooks] in the configuration")
+	return exchange.NotFound("no webhook has that name: see [webhooks] in the configuration")
 }
 
 // A headerChecker can tell from the header of a platform's request alone whether it answers that
@@ -53,5 +53,5 @@ func (i incoming) channel(w *exchange.Answer, r *http.Request) error {
 			return nil
 		}
 	}
-	return exchange.NotFound(`no channel of this name receives over HTTP here: see receive = "http" in the configuration`)
+	return exchange.NotFound(`no channel by that name receives over HTTP here: set receive = "http" for it in the configuration`)
 }

@@ -22,7 +22,7 @@ func readFiles(raw json.RawMessage) ([]bus.File, error) {
 		return nil, exchange.BadRequest("bad_type", `field "files" must be a list of objects with "name" and "data"`)
 	}
 	if len(list) > maxFiles {
-		return nil, exchange.Unprocessable("too_many_files", "%d files are too many: at most %d can go with one message", len(list), maxFiles)
+		return nil, exchange.Unprocessable("too_many_files", "one message can have at most %d files, and this one has %d: send the rest in another message", maxFiles, len(list))
 	}
 	all, bytes := []bus.File{}, 0
 	for _, one := range list {
@@ -33,12 +33,12 @@ func readFiles(raw json.RawMessage) ([]bus.File, error) {
 		case f == nil:
 			return nil, exchange.BadRequest("bad_type", `field "files" must be a list of objects with "name" and "data"`)
 		case f.Name == "" || len(f.Name) > maxFileName || !bus.IsClean(f.Name) || strings.ContainsAny(f.Name, `/\`):
-			return nil, exchange.Unprocessable("bad_file_name", "a file needs a plain name of at most %d bytes, without slashes and control characters", maxFileName)
+			return nil, exchange.Unprocessable("bad_file_name", "a file needs a plain name of at most %d bytes, without slashes or control characters", maxFileName)
 		case len(f.Data) == 0:
 			return nil, exchange.Unprocessable("empty_file", "the file %s is empty", f.Name)
 		}
 		if bytes += len(f.Data); bytes > maxFile {
-			return nil, exchange.TooLarge(fmt.Sprintf("the files are too large: at most %d bytes are accepted in one message", maxFile))
+			return nil, exchange.TooLarge(fmt.Sprintf("the files are too large: send at most %d bytes in one message", maxFile))
 		}
 		all = append(all, *f)
 	}
@@ -54,7 +54,7 @@ func readFile(raw json.RawMessage) (*bus.File, error) {
 		return nil, nil
 	}
 	var f bus.File
-	sizes, err := exchange.Decode(raw, exchange.Field{Name: "name", Into: &f.Name, Want: "a text"}, exchange.Field{Name: "data", Into: &f.Data, Want: "the file's content in base64"})
+	sizes, err := exchange.Decode(raw, exchange.Field{Name: "name", Into: &f.Name, Want: "a string"}, exchange.Field{Name: "data", Into: &f.Data, Want: "the file's content in base64"})
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func readFile(raw json.RawMessage) (*bus.File, error) {
 		return nil, exchange.BadRequest("bad_type", `field "file" must have "name" and "data"`)
 	}
 	if len(f.Data) > maxFile {
-		return nil, exchange.TooLarge(fmt.Sprintf("the file is too large: at most %d bytes are accepted", maxFile))
+		return nil, exchange.TooLarge(fmt.Sprintf("the file is too large: send at most %d bytes", maxFile))
 	}
 	return &f, nil
 }

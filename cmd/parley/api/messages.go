@@ -83,15 +83,15 @@ func readMessage(w *exchange.Answer, r *http.Request) (m message, digest string,
 	}
 	var file, files json.RawMessage
 	sizes, err := exchange.Decode(raw,
-		exchange.Field{Name: "to", Into: &m.to, Want: "a text or a list of texts"},
-		exchange.Field{Name: "text", Into: &m.text, Want: "a text"},
+		exchange.Field{Name: "to", Into: &m.to, Want: "a string or a list of strings"},
+		exchange.Field{Name: "text", Into: &m.text, Want: "a string"},
 		exchange.Field{Name: "file", Into: &file, Want: ""}, // read below
 		exchange.Field{Name: "files", Into: &files, Want: ""},
-		exchange.Field{Name: "key", Into: &m.key, Want: "a text"},
-		exchange.Field{Name: "expires", Into: &m.expires, Want: "a time in the format of RFC 3339"},
+		exchange.Field{Name: "key", Into: &m.key, Want: "a string"},
+		exchange.Field{Name: "expires", Into: &m.expires, Want: "a time in RFC 3339 format"},
 		exchange.Field{Name: "urgent", Into: &m.urgent, Want: "true or false"},
-		exchange.Field{Name: "session", Into: &m.session, Want: "a text"},
-		exchange.Field{Name: "as", Into: &m.as, Want: "a text"},
+		exchange.Field{Name: "session", Into: &m.session, Want: "a string"},
+		exchange.Field{Name: "as", Into: &m.as, Want: "a string"},
 	)
 	if err != nil {
 		return message{}, "", err
@@ -137,7 +137,7 @@ func (a messages) post(w *exchange.Answer, r *http.Request) error {
 	// Check scopes before any answer can show what is configured.
 	for _, to := range m.to {
 		if _, agent := a.agentNamed(to); agent && !w.Caller.MayTalkToAgent() || !agent && !w.Caller.MaySendTo(to) {
-			return exchange.Forbidden(fmt.Sprintf("this token may not send to %.80q", to))
+			return exchange.Forbidden(fmt.Sprintf("this token isn't allowed to send to %.80q", to))
 		}
 	}
 	said := outbox.Request{
@@ -150,7 +150,7 @@ func (a messages) post(w *exchange.Answer, r *http.Request) error {
 		}
 	}
 	if m.session != "" || m.files != nil {
-		return exchange.Unprocessable("not_for_people", `"session" and "files" are for messages to the agent; people get one "file"`)
+		return exchange.Unprocessable("not_for_people", `"session" and "files" are only for messages to an agent; a message to people can have one "file"`)
 	}
 	s, err := a.out.Accept(r.Context(), said)
 	if full, ok := errors.AsType[*outbox.FullError](err); ok {
@@ -181,7 +181,7 @@ func (a messages) checkAgent(name string) error {
 	case known && name == a.agent.Name:
 		return exchange.Unprocessable("no_model", "no model is configured, so there's no agent to talk to: set [model] in the configuration")
 	case known:
-		return exchange.Unprocessable("no_model", "no model answers for the agent %s: set agents.%s.model, or [model], in the configuration", name, name)
+		return exchange.Unprocessable("no_model", "the agent %s has no model: set agents.%s.model, or [model], in the configuration", name, name)
 	}
 	names := slices.Sorted(maps.Keys(models))
 	if near := spelling.Nearest(name, names); near != "" {
@@ -197,9 +197,9 @@ func (a messages) postToAgent(w *exchange.Answer, r *http.Request, agent string,
 	case len(m.to) > 1:
 		return exchange.Unprocessable("agent_alone", "a message to an agent can't have other recipients: send them a separate message")
 	case m.file != nil || m.key != "" || !m.expires.IsZero() || m.urgent:
-		return exchange.Unprocessable("not_for_agent", `"file", "key", "expires" and "urgent" are for messages to people; an agent gets "files"`)
+		return exchange.Unprocessable("not_for_agent", `"file", "key", "expires" and "urgent" are only for messages to people; a message to an agent can have "files"`)
 	case strings.TrimSpace(m.text) == "" && len(m.files) == 0:
-		return exchange.Unprocessable("empty", "there's nothing to say: give a text")
+		return exchange.Unprocessable("empty", "there's nothing to say: give some text")
 	}
 	agent, at, from, err := a.agentPlace(w.Caller, agent, m)
 	if err != nil {
@@ -273,7 +273,7 @@ func (a messages) agentPlace(c exchange.Caller, agent string, m message) (string
 		return refuse(badSessionName()) // no token has such a session
 	}
 	if !key.belongsTo(c) {
-		return refuse(exchange.Forbidden("this session is somebody else's: give a name to talk in one of your own"))
+		return refuse(exchange.Forbidden("this session belongs to somebody else: give a name to use a session of your own"))
 	}
 	if m.to[0] != toAgent && key.agent != agent {
 		return refuse(exchange.Unprocessable("other_agent", "this session belongs to the agent %s: write \"to\": %q", key.agent, toAgent+":"+key.agent))
@@ -293,7 +293,7 @@ func isSessionName(name string) bool {
 }
 
 func badSessionName() *exchange.Refusal {
-	return exchange.Unprocessable("bad_session", `"session" must be a name without control characters and slashes, or a session's key`)
+	return exchange.Unprocessable("bad_session", `"session" must be a name without control characters or slashes, or a session's key`)
 }
 
 // get answers with the state of a message. Callers who may not read everything see only their own messages, as if

@@ -113,7 +113,7 @@ func TestRefusals(t *testing.T) {
 		message string // a part of it
 	}{
 		{"no token", "", fine, nil, 401, "unauthorized", "Bearer"},
-		{"unknown token", "nobody's", fine, nil, 401, "unauthorized", "not known"},
+		{"unknown token", "nobody's", fine, nil, 401, "unauthorized", "doesn't know this token"},
 		{"empty token", "", fine, header("Authorization", "Bearer "), 401, "unauthorized", ""},
 		{"another scheme", "", fine, header("Authorization", "Basic "+opsToken), 401, "unauthorized", ""},
 		{"scope of another kind", readToken, fine, nil, 403, "forbidden", "scopes"},

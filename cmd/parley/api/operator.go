@@ -20,9 +20,9 @@ const asOperator = "operator"
 func (a messages) postAsOperator(w *exchange.Answer, r *http.Request, m message, key, digest string) error {
 	switch {
 	case !w.Caller.IsAdmin():
-		return exchange.Forbidden("answering as the operator needs the scope admin")
+		return exchange.Forbidden("to answer as the operator, a token needs the scope admin")
 	case m.as != asOperator:
-		return exchange.Unprocessable("bad_as", `"as" must be "operator", or left out`)
+		return exchange.Unprocessable("bad_as", `"as" must be "operator"; otherwise, leave it out`)
 	case len(m.to) > 0 || m.file != nil || m.files != nil || m.key != "" || !m.expires.IsZero() || m.urgent:
 		return exchange.Unprocessable("not_for_operator", `an operator's answer has only "session", "as" and "text"`)
 	}
@@ -56,7 +56,7 @@ func (a messages) sessionOfPeople(r *http.Request, text string) (sessionKey, err
 	}
 	switch key.at.Channel {
 	case web.Name, console.Name, bus.SubAgents:
-		return key, exchange.Unprocessable("not_for_operator", "nobody on a platform reads this session: an operator answers where people talk to the bot on a channel")
+		return key, exchange.Unprocessable("not_for_operator", "nobody on a chat platform reads this session: an operator can only answer in the sessions of a channel")
 	}
 	if _, err := a.log.Info(r.Context(), key.text); errors.Is(err, sessions.ErrNotFound) {
 		return key, exchange.NotFound("there's no such session: GET /v1/sessions lists them")

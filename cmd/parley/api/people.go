@@ -100,7 +100,7 @@ func (p peopleHandler) admit(w *exchange.Answer, r *http.Request) error {
 	}
 	admitted, err := p.book.Admit(r.Context(), channels.Admission{Code: code})
 	if errors.Is(err, channels.ErrNoCode) {
-		return exchange.Unprocessable("unknown_code", "no request has this code, or it is older than an hour: ask the person to write to the bot again")
+		return exchange.Unprocessable("unknown_code", "no request has this code, or it's older than an hour: ask the person to write to the bot again")
 	}
 	if err != nil {
 		return err
@@ -114,7 +114,7 @@ func (p peopleHandler) revoke(w *exchange.Answer, r *http.Request) error {
 	w.ID = r.PathValue("person")
 	err := p.book.Revoke(r.Context(), w.ID)
 	if errors.Is(err, channels.ErrNoCode) {
-		return exchange.NotFound("this person is not paired")
+		return exchange.NotFound("this person isn't paired")
 	}
 	if err != nil {
 		return err

@@ -175,7 +175,7 @@ func (s readScopes) readable(w *exchange.Answer, r *http.Request) (sessionKey, e
 	}
 	key, err := parseKey(r.PathValue("key"))
 	if err != nil {
-		return sessionKey{}, exchange.NotFound("this isn't a session's key: parley sessions, or GET /v1/sessions, lists them; in a path a key is percent-encoded once more")
+		return sessionKey{}, exchange.NotFound("this isn't a session's key: parley sessions, or GET /v1/sessions, lists them; in a path, percent-encode the key once more")
 	}
 	w.ID = key.text
 	return key, nil
@@ -184,7 +184,7 @@ func (s readScopes) readable(w *exchange.Answer, r *http.Request) (sessionKey, e
 // notReadable refuses a request for something that the caller may not read.
 func notReadable(c exchange.Caller) *exchange.Refusal {
 	if c.MayReadOwn() {
-		return exchange.Forbidden("this token may only read the sessions that it began and the private ones of linked accounts")
+		return exchange.Forbidden("this token may only read the sessions that it began, and the private ones of linked accounts")
 	}
 	return exchange.Forbidden("this token may only read the sessions that it began")
 }

@@ -34,15 +34,15 @@ func refusalOf(err error) *exchange.Refusal {
 	case errors.Is(err, bus.ErrFull):
 		return mailboxFull(err, "too many messages are already waiting there: try again later")
 	case errors.Is(err, channels.ErrOtherBody):
-		return exchange.Conflict("other_body", "this Idempotency-Key was used before with another body: use a new key for a new message")
+		return exchange.Conflict("other_body", "an earlier request used this Idempotency-Key with another body: use a new key for a new message")
 	case errors.Is(err, bus.ErrInvalid):
-		return exchange.Unprocessable("too_long", "the message is too long for any mailbox")
+		return exchange.Unprocessable("too_long", "the message is too long for any mailbox: shorten it")
 	case errors.Is(err, sessions.ErrNotFound):
 		return exchange.NotFound("there's no such session")
 	case errors.Is(err, channels.ErrNoSend):
 		return exchange.NotFound("there's no such message")
 	}
-	return exchange.Unavailable("unavailable", "this can't be done right now, and your request may not have been stored: send it again, with the same Idempotency-Key")
+	return exchange.Unavailable("unavailable", "the server can't do this right now, and your request may not have been stored: send it again, with the same Idempotency-Key")
 }
 
 // mailboxFull refuses a message because the mailbox contains too many messages, or too many bytes.
@@ -61,7 +61,7 @@ func noRouteRefusal(h http.Handler, r *http.Request) *exchange.Refusal {
 	h.ServeHTTP(w, r)
 	if w.status == http.StatusMethodNotAllowed {
 		allow := w.header.Get("Allow")
-		return &exchange.Refusal{Status: w.status, Code: "method_not_allowed", Allow: allow, Message: "this path takes " + allow}
+		return &exchange.Refusal{Status: w.status, Code: "method_not_allowed", Allow: allow, Message: "this path only takes " + allow}
 	}
 	return noSuchPath()
 }

@@ -23,11 +23,11 @@ func (f renderHandler) render(w *exchange.Answer, r *http.Request) error {
 		return err
 	}
 	var text string
-	if _, err := exchange.Decode(raw, exchange.Field{Name: "markdown", Into: &text, Want: "a text"}); err != nil {
+	if _, err := exchange.Decode(raw, exchange.Field{Name: "markdown", Into: &text, Want: "a string"}); err != nil {
 		return err
 	}
 	if len(text) > maxRendered {
-		return exchange.TooLarge(fmt.Sprintf("the text is too long: at most %d bytes are rendered", maxRendered))
+		return exchange.TooLarge(fmt.Sprintf("the text is too long: send at most %d bytes", maxRendered))
 	}
 	var html strings.Builder
 	for _, piece := range f.renderer.Render(text, markup.HTML, 0) {

@@ -139,7 +139,7 @@ func (p schedulesHandler) list(w *exchange.Answer, r *http.Request) error {
 // few schedules, so it reads all of them.
 func (p schedulesHandler) ownPage(ctx context.Context, seen readScope, session, after string, limit int) (list []schedules.Schedule, err error) {
 	if at, id, ok := strings.Cut(after, "."); after != "" && (!ok || id == "" || strings.Trim(at, "0123456789") != "") {
-		return nil, schedules.Invalid("after", "give the value that the previous page has as next")
+		return nil, schedules.Invalid("after", `give the previous page's "next"`)
 	}
 	for _, person := range seen.people {
 		found, err := p.Kept.OfPerson(ctx, person)
@@ -214,9 +214,9 @@ func (p schedulesHandler) add(w *exchange.Answer, r *http.Request) error {
 	sum := sha256.Sum256(raw)
 	s := schedules.Schedule{ID: scheduleID(w.Caller.Name, key), Request: hex.EncodeToString(sum[:])}
 	_, err = exchange.Decode(raw,
-		exchange.Field{Name: "session", Into: &s.Session, Want: "a text"}, exchange.Field{Name: "person", Into: &s.Person, Want: "a text"},
-		exchange.Field{Name: "when", Into: &s.When, Want: "a text"}, exchange.Field{Name: "text", Into: &s.Text, Want: "a text"},
-		exchange.Field{Name: "time_zone", Into: &s.Zone, Want: "a text"})
+		exchange.Field{Name: "session", Into: &s.Session, Want: "a string"}, exchange.Field{Name: "person", Into: &s.Person, Want: "a string"},
+		exchange.Field{Name: "when", Into: &s.When, Want: "a string"}, exchange.Field{Name: "text", Into: &s.Text, Want: "a string"},
+		exchange.Field{Name: "time_zone", Into: &s.Zone, Want: "a string"})
 	if err != nil {
 		return err
 	}
@@ -303,8 +303,8 @@ func (p schedulesHandler) change(w *exchange.Answer, r *http.Request) error {
 	}
 	var to schedules.Change
 	given, err := exchange.Decode(raw,
-		exchange.Field{Name: "when", Into: &to.When, Want: "a text"}, exchange.Field{Name: "text", Into: &to.Text, Want: "a text"},
-		exchange.Field{Name: "time_zone", Into: &to.Zone, Want: "a text"}, exchange.Field{Name: "paused", Into: &to.Paused, Want: "true or false"})
+		exchange.Field{Name: "when", Into: &to.When, Want: "a string"}, exchange.Field{Name: "text", Into: &to.Text, Want: "a string"},
+		exchange.Field{Name: "time_zone", Into: &to.Zone, Want: "a string"}, exchange.Field{Name: "paused", Into: &to.Paused, Want: "true or false"})
 	if err != nil {
 		return err
 	}
@@ -359,9 +359,9 @@ func scheduleRefusal(err error) error {
 	case errors.Is(err, schedules.ErrTooMany):
 		return exchange.Conflict("too_many", "this person has as many schedules as [schedule] most allows: cancel one first")
 	case errors.Is(err, schedules.ErrOtherRequest):
-		return exchange.Conflict("other_body", "this Idempotency-Key was used before with another body: use a new key for a new schedule")
+		return exchange.Conflict("other_body", "an earlier request used this Idempotency-Key with another body: use a new key for a new schedule")
 	case errors.Is(err, schedules.ErrNotAdmitted):
-		return exchange.Conflict("not_admitted", "this person may not talk to the bot there right now, and a schedule runs with their rights")
+		return exchange.Conflict("not_admitted", "this person isn't allowed to talk to the bot there right now, and a schedule runs with their rights")
 	case errors.Is(err, schedules.ErrNotNow):
 		return exchange.Unavailable("not_now", err.Error())
 	}

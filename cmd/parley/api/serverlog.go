@@ -51,7 +51,7 @@ func leastLevel(r *http.Request) (slog.Level, error) {
 	case "error":
 		return slog.LevelError, nil
 	}
-	return 0, exchange.BadRequest("bad_query", "level must be debug, info, warn or error")
+	return 0, exchange.BadRequest("bad_query", `"level" must be debug, info, warn or error`)
 }
 
 // list answers with the newest lines, in the order in which they were written.

@@ -201,7 +201,7 @@ func placeOf(after string) (*sessions.Info, error) {
 	at, key, _ := strings.Cut(after, ",")
 	updated, err := time.Parse(time.RFC3339Nano, at)
 	if err != nil || key == "" {
-		return nil, exchange.BadRequest("bad_query", "after must be the previous page's next, in the same order")
+		return nil, exchange.BadRequest("bad_query", `"after" must be the previous page's "next", in the same order`)
 	}
 	return &sessions.Info{Key: key, Updated: updated}, nil
 }

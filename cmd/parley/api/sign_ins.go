@@ -39,7 +39,7 @@ type signIns struct {
 // may have made in that browser.
 func (a Access) signedIn(r *http.Request, secret string) (exchange.Caller, error) {
 	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" {
-		return exchange.Caller{}, exchange.Forbidden("this request comes from a web page of another origin")
+		return exchange.Caller{}, exchange.Forbidden("this request comes from a web page on another origin, which this server doesn't allow")
 	}
 	if err := checkPageHeader(r); err != nil {
 		return exchange.Caller{}, err
@@ -125,7 +125,7 @@ func (s signIns) signIn(w *exchange.Answer, r *http.Request) error {
 	}
 	if !s.access.isEncrypted(r) && !isLoopbackHost(r.Host) {
 		return &exchange.Refusal{Status: http.StatusForbidden, Code: "not_encrypted", Message: "others could read what you send: open the page at a loopback address, " +
-			"or set [http] public_url to its https address at your proxy"}
+			"or set [http] public_url to your proxy's https address"}
 	}
 	h, err := s.holderOf(w, r)
 	if err != nil {
@@ -148,17 +148,17 @@ func (s signIns) holderOf(w *exchange.Answer, r *http.Request) (holder, error) {
 		return holder{}, err
 	}
 	var code, token string
-	_, err = exchange.Decode(raw, exchange.Field{Name: "code", Into: &code, Want: "a text"}, exchange.Field{Name: "token", Into: &token, Want: "a text"})
+	_, err = exchange.Decode(raw, exchange.Field{Name: "code", Into: &code, Want: "a string"}, exchange.Field{Name: "token", Into: &token, Want: "a string"})
 	switch {
 	case err != nil:
 		return holder{}, err
 	case (code == "") == (token == ""):
-		return holder{}, exchange.Unprocessable("missing_field", "give a code or a token")
+		return holder{}, exchange.Unprocessable("missing_field", `give either "code" or "token"`)
 	case token != "":
 		if h, known := s.access.holderOf(strings.TrimSpace(token)); known {
 			return h, nil
 		}
-		return holder{}, exchange.Unprocessable("unknown_token", "I don't know this token")
+		return holder{}, exchange.Unprocessable("unknown_token", "this server doesn't know this token")
 	}
 	name, err := s.access.SignIns.RedeemSignIn(r.Context(), code)
 	if err != nil && !errors.Is(err, channels.ErrNoSignIn) {
@@ -169,7 +169,7 @@ func (s signIns) holderOf(w *exchange.Answer, r *http.Request) (holder, error) {
 			return h, nil
 		}
 	}
-	return holder{}, exchange.Unprocessable("unknown_code", "this code was used, or is older than a minute: run `parley ui` again")
+	return holder{}, exchange.Unprocessable("unknown_code", "somebody has already used this code, or it's older than a minute: run `parley ui` again")
 }
 
 // Me says who is asking, in the API's JSON.

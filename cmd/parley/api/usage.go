@@ -34,7 +34,7 @@ func (u Usage) show(w *exchange.Answer, r *http.Request) error {
 	}
 	all, err := u.Sums(r.Context(), bill.Grouping(cmp.Or(r.URL.Query().Get("by"), string(bill.ByDay))), from, to)
 	if errors.Is(err, bill.ErrUnknownBy) {
-		return exchange.BadRequest("bad_query", "by must be hour, day, person, session, agent or model, or two of these, like day,model")
+		return exchange.BadRequest("bad_query", `"by" must be hour, day, person, session, agent or model, or two of these, like day,model`)
 	}
 	if errors.Is(err, bill.ErrTooManySums) {
 		return exchange.BadRequest("too_many", "that's more than %d sums: ask for fewer days", bill.MostSums)

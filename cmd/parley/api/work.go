@@ -177,7 +177,7 @@ func (k Work) running(ctx context.Context, m bus.Mailbox) (RunningTurn, error) {
 	}
 	open, err := k.Turns.OpenTurns(ctx, m.Key)
 	if err != nil {
-		return t, fmt.Errorf("look for the turn that runs in %s: %w", m.Key, err)
+		return t, fmt.Errorf("find the turn that's running in %s: %w", m.Key, err)
 	}
 	for _, o := range slices.Backward(open) {
 		if o.Parked {

@@ -52,7 +52,7 @@ func checkPeople(l *loader, path string, platform Platform) {
 			continue
 		}
 		if platform.IsUserID != nil && !platform.IsUserID(id) {
-			l.Report(l.ElementAt(path, i), path, fmt.Sprintf("%q is not a %s user's id", id, platform.Title), platform.UserIDRemedy)
+			l.Report(l.ElementAt(path, i), path, fmt.Sprintf("%q isn't a %s user's id", id, platform.Title), platform.UserIDRemedy)
 		}
 	}
 }
@@ -71,7 +71,7 @@ func (chatList) Decode(d *schema.Decoder, v any) (any, *schema.Fault) {
 		return nil, d.WrongType("a list", v)
 	}
 	if len(items) == 0 {
-		return nil, &schema.Fault{Wrong: "doesn't name a chat", Remedy: "remove it if the bot should listen in every chat that it is in; otherwise " + d.Example()}
+		return nil, &schema.Fault{Wrong: "doesn't name a chat", Remedy: "remove it if the bot should listen in every chat that it's in; otherwise " + d.Example()}
 	}
 	seen := map[string]bool{}
 	return schema.Each(items, func(item any) (Chat, *schema.Fault) {
@@ -106,7 +106,7 @@ func decodeChat(d *schema.Decoder, v any) (chat Chat, f *schema.Fault) {
 	if f := schema.UnknownKey(table, "a chat", "chat", "mention"); f != nil {
 		return chat, f
 	}
-	without := &schema.Fault{Wrong: "a chat without its id", Remedy: d.Example()}
+	without := &schema.Fault{Wrong: "a chat has no id", Remedy: d.Example()}
 	id, ok := table["chat"]
 	if !ok {
 		return chat, without
@@ -138,7 +138,7 @@ func checkChats(l *loader, path string, platform Platform) {
 			continue
 		}
 		if platform.IsGroupID != nil && !platform.IsGroupID(c.Chat) {
-			l.Report(l.ElementAt(path, i), path, fmt.Sprintf("%q is not the id of a group on %s", c.Chat, platform.Title), platform.GroupIDRemedy)
+			l.Report(l.ElementAt(path, i), path, fmt.Sprintf("%q isn't the id of a group on %s", c.Chat, platform.Title), platform.GroupIDRemedy)
 		}
 	}
 }

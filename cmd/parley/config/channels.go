@@ -140,7 +140,7 @@ func checkChannel(l *loader, name string, settings []schema.Setting) {
 			if near := spelling.Nearest(name, platformNames(l.opts.Platforms)); near != "" {
 				remedy = "did you mean [channels." + near + "]? Otherwise, " + remedy
 			}
-			l.Report(at, path, "its name isn't a platform's, and it has no platform", remedy)
+			l.Report(at, path, "it doesn't name a platform", remedy)
 		}
 		return
 	}

@@ -66,7 +66,7 @@ func checkMistaken(l *loader, key string, platform Platform, token PlatformToken
 	remedy := "write the one that begins with " + token.Begins
 	report := func(begins, remedy string) {
 		if token.Begins != "" && begins != "" && strings.HasPrefix(l.Text(key), begins) {
-			l.Report(l.At(key), key, "a token that begins with "+begins+" is another kind of token", remedy)
+			l.Report(l.At(key), key, "this is another kind of token: it begins with "+begins, remedy)
 		}
 	}
 	for _, other := range platform.Tokens {
@@ -92,7 +92,7 @@ func checkSharedToken(l *loader, name string, seen map[string]string) {
 		if at.File == "" {
 			at = l.At(path)
 		}
-		l.Report(at, path+".bot_token", "the same as channels."+twin+"'s: they would take each other's messages", `give it a bot of its own, or write mode = "send"`)
+		l.Report(at, path+".bot_token", "the same token as channels."+twin+": the two would take each other's messages", `give it a bot of its own, or write mode = "send"`)
 		return
 	}
 	seen[token] = name

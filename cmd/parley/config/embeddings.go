@@ -34,7 +34,7 @@ func checkEmbeddings(l *loader) {
 	model, server, key := l.Text("embeddings.model"), l.Text("embeddings.base_url"), l.Text("embeddings.api_key")
 	switch {
 	case model == "" && (server != "" || key != ""):
-		l.Report(l.At("embeddings"), "embeddings", "it doesn't name a model", `write model = "nomic-embed-text", or another one for embeddings that the server has`)
+		l.Report(l.At("embeddings"), "embeddings", "it doesn't name a model", `write model = "nomic-embed-text", or another embedding model that the server has`)
 	case model != "" && server == "" && key == "":
 		l.Report(l.At("embeddings"), "embeddings", "the model at the default URL needs a key, and there isn't one",
 			`write api_key = "${OPENAI_API_KEY}" there, or base_url for a server of your own`)

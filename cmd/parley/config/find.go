@@ -88,7 +88,7 @@ func Place(o Options) (string, error) {
 	file, _, _ := findFile(o, home)
 	abs, err := filepath.Abs(file)
 	if err != nil {
-		return "", fmt.Errorf("find the configuration's place: %w", err)
+		return "", fmt.Errorf("find out where the configuration is: %w", err)
 	}
 	return abs, nil
 }
@@ -146,5 +146,5 @@ func (s FileSearch) String() string {
 	if len(s.Places) == 0 {
 		return ""
 	}
-	return "no configuration file was found; looked at --config (not given), " + strings.Join(s.Places, ", ")
+	return "Parley found no configuration file; it looked at --config (not given), " + strings.Join(s.Places, ", ")
 }

@@ -43,7 +43,7 @@ func checkHeartbeat(l *loader) {
 	case !l.Mentioned("heartbeat.file"):
 		l.Report(at, "heartbeat.every", "there's no checklist to look at", `write file = "HEARTBEAT.md", or wherever it is`)
 	case len(l.Texts("heartbeat.to")) == 0:
-		l.Report(at, "heartbeat.every", "nobody would be told what it finds", `write to = "telegram:42", or a target`)
+		l.Report(at, "heartbeat.every", "the heartbeat wouldn't tell anybody what it finds", `write to = "telegram:42", or a target`)
 	case !slices.Contains(l.Names("agents"), agent):
 		checkAgentName(l, l.At("heartbeat.agent"), "heartbeat.agent", agent)
 	case slices.Contains(l.Names("channels"), "heartbeat"):

@@ -61,7 +61,7 @@ func httpSection() section {
 func checkHosts(l *loader) {
 	for i, host := range l.Texts("http.hosts") {
 		if strings.ContainsAny(host, "/:@ ") || strings.Trim(host, ".") == "" {
-			l.Report(l.ElementAt("http.hosts", i), "http.hosts", fmt.Sprintf("%q isn't a name", host),
+			l.Report(l.ElementAt("http.hosts", i), "http.hosts", fmt.Sprintf("%q isn't a host name", host),
 				"write only the name, without a scheme or port")
 		}
 	}

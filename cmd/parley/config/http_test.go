@@ -68,7 +68,7 @@ func TestARouteThatDrops(t *testing.T) {
 	const webhook = "[channels.telegram]\nmode = \"send\"\n[webhooks.json]\ntoken = \"${W}\"\n"
 	c := good(t, webhook+"to = \"telegram:1\"\nroutes = [{ match = { severity = \"info\" }, to = [] }]\n", httpVars())
 	same(t, "routes", c.Webhooks["json"].Routes, []config.Route{{Match: map[string]string{"severity": "info"}, To: []string{}}})
-	if _, err := try(t, webhook+"to = []\n", httpVars()); err == nil || !strings.Contains(err.Error(), "doesn't name a place") {
+	if _, err := try(t, webhook+"to = []\n", httpVars()); err == nil || !strings.Contains(err.Error(), "is empty") {
 		t.Errorf("a webhook that leads nowhere: %v", err)
 	}
 }
@@ -122,12 +122,12 @@ func TestBadHTTPAccess(t *testing.T) {
 	const hook = bot + "[webhooks.json]\ntoken = \"${T}\"\nto = \"telegram:1\"\n"
 	for _, c := range []badCase{
 		{"hosts", "[http]\nhosts = [\"parley.internal\", \"http://x\", \"h:80\"]",
-			`2: http.hosts: "http://x" isn't a name: write only the name, without a scheme or port
-2: http.hosts: "h:80" isn't a name: write only the name, without a scheme or port`},
+			`2: http.hosts: "http://x" isn't a host name: write only the name, without a scheme or port
+2: http.hosts: "h:80" isn't a host name: write only the name, without a scheme or port`},
 		{"short token", "[tokens.a]\ntoken = \"${T}\"\nmay = [\"read\"]",
-			`2: tokens.a.token: too short to be safe from guessing: it needs at least 16 characters: make one with: openssl rand -hex 32`},
+			`2: tokens.a.token: short enough to guess: it needs at least 16 characters: make one with: openssl rand -hex 32`},
 		{"one token twice", "[tokens.a]\ntoken = \"${L}\"\nmay = [\"read\"]\n[tokens.b]\ntoken = \"${L}\"\nmay = [\"send\"]",
-			`5: tokens.b.token: the same as tokens.a's: there would be no telling them apart: give it one of its own: openssl rand -hex 32`},
+			`5: tokens.b.token: the same token as tokens.a: Parley couldn't tell the two apart: give it one of its own: openssl rand -hex 32`},
 		{"scope of no channel", bot + "[tokens.a]\ntoken = \"${L}\"\nmay = [\n \"send:telegram:1\",\n \"send:telegarm:1\"]",
 			`7: tokens.a.may: no channel is called "telegarm": write "telegram:1"`},
 		{"scope of no target", bot + "[tokens.a]\ntoken = \"${L}\"\nmay = [\"send:\"]",
@@ -137,11 +137,11 @@ func TestBadHTTPAccess(t *testing.T) {
 		{"Alertmanager with one", bot + "[webhooks.alertmanager]\nsecret = \"${T}\"\nto = \"telegram:1\"",
 			`3: webhooks.alertmanager: has no token: Alertmanager sends one, and can't sign: write token = "${file:PATH}", the one in Alertmanager's http_config`},
 		{"template", hook + "template = '''\n{{ .a }}\n{{ if }}'''",
-			`6: webhooks.json.template: cannot be read: template:2: missing value for if: write something like template = "**{{ .title }}** {{ .body }}"`},
+			`6: webhooks.json.template: can't be read: template:2: missing value for if: write something like template = "**{{ .title }}** {{ .body }}"`},
 		{"template's function", hook + "template = \"{{ .a | shout }}\"",
-			`6: webhooks.json.template: cannot be read: template:1: function "shout" not defined: write something like template = "**{{ .title }}** {{ .body }}"`},
+			`6: webhooks.json.template: can't be read: template:1: function "shout" not defined: write something like template = "**{{ .title }}** {{ .body }}"`},
 		{"template with a secret", hook + "template = \"{{ ${T} }}\"",
-			`6: webhooks.json.template: cannot be read: write something like template = "**{{ .title }}** {{ .body }}"`},
+			`6: webhooks.json.template: can't be read: write something like template = "**{{ .title }}** {{ .body }}"`},
 	} {
 		c.run(t)
 	}

@@ -65,7 +65,7 @@ func checkMCP(l *loader) {
 		command, url := l.Mentioned(table+".command"), l.Mentioned(table+".url")
 		switch {
 		case len(name) > maxServerName:
-			l.Report(l.At(table), table, "the name is too long", fmt.Sprintf("use at most %d letters: the names of its tools begin with it", maxServerName))
+			l.Report(l.At(table), table, "the name is too long", fmt.Sprintf("use at most %d characters: the names of its tools begin with it", maxServerName))
 		case command == url:
 			l.Report(l.At(table), table, "it needs either command or url", `write command = "mcp-server-git" for a program, or url = "https://mcp.example.com/mcp" for a service`)
 		}

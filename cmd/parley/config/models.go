@@ -132,7 +132,7 @@ func mayTakeKey(v *schema.Values) bool {
 	}
 	if _, ok := v.Env(keyVariable); ok {
 		v.Notify(schema.Problem{
-			Var: keyVariable, Key: "model.api_key", Wrong: "not sent to the base_url in the file",
+			Var: keyVariable, Key: "model.api_key", Wrong: "Parley doesn't send it to the base_url in the file",
 			Remedy: `write api_key = "${` + keyVariable + `}" there if you want that`,
 		})
 	}
@@ -196,11 +196,11 @@ func checkNamedModel(l *loader, path string) {
 	case l.Text("model.name") == name:
 	case l.Text("model.name") == demoName:
 		l.reportAnswering(l.At(path), path,
-			fmt.Sprintf("no model is called %q, and the demo in [model] isn't a server that has others", name),
+			fmt.Sprintf("no model is called %q, and [model] is the demo, which has no other models", name),
 			modelRemedy(l, name))
 	case l.Text("model.base_url") == "" && l.Text("model.api_key") == "":
 		l.reportAnswering(l.At(path), path,
-			fmt.Sprintf("no model is called %q, and [model] has no server that could be asked for it", name),
+			fmt.Sprintf("no model is called %q, and [model] has no server to ask for it", name),
 			modelRemedy(l, name)+`, or write [model] base_url or api_key`)
 	}
 }
@@ -249,7 +249,7 @@ func checkAnswered(l *loader) {
 			"set OPENAI_API_KEY, or write [model] base_url for a server of your own")
 	default:
 		l.reportAnswering(l.At("model.base_url"), "model.base_url",
-			"the server named here needs a key, and the one in the environment isn't sent there unless you say so",
+			"the server named here needs a key, and Parley doesn't send it the one in the environment unless you say so",
 			`write api_key = "${OPENAI_API_KEY}" next to it`)
 	}
 }

@@ -25,12 +25,12 @@ func platforms() []config.Platform {
 				{Key: "signing_secret", Env: "SLACK_SIGNING_SECRET", ChatOnly: true, Receive: "http"},
 			},
 			OtherTokens: []string{"xoxp-"},
-			IsUserID:    slack.IsUserID, UserIDRemedy: `write the member ID, such as "U0123456789": it is in the person's profile, under ⋮`,
+			IsUserID:    slack.IsUserID, UserIDRemedy: `write the member ID, such as "U0123456789": it's in the person's profile, under ⋮`,
 		},
 		{
 			Name: "discord", Title: "Discord", Receives: []string{"socket"}, Tokens: []config.PlatformToken{{Key: "bot_token", Env: "DISCORD_BOT_TOKEN"}},
 			IsUserID: discord.IsID, UserIDRemedy: "write the number: the bot tells it to anyone it turns away",
-			IsGroupID: discord.IsID, GroupIDRemedy: "write the channel's number: Copy Channel ID, with Developer Mode on",
+			IsGroupID: discord.IsID, GroupIDRemedy: "write the channel's number: turn on Developer Mode, and use Copy Channel ID",
 		},
 	}
 }

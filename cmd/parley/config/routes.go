@@ -43,14 +43,14 @@ func decodeAgentRoute(d *schema.Decoder, table map[string]any) (r AgentRoute, f 
 		return r, f
 	}
 	if table["agent"] == nil {
-		return r, &schema.Fault{Wrong: "a route without its agent", Remedy: d.Example()}
+		return r, &schema.Fault{Wrong: "a route has no agent", Remedy: d.Example()}
 	}
 	if r.Agent, f = d.Text(table["agent"]); f != nil {
 		return r, f
 	}
 	match, _ := table["match"].(map[string]any)
 	if len(match) == 0 {
-		return r, &schema.Fault{Wrong: "a route needs match: a chat, a user or a mention", Remedy: d.Example()}
+		return r, &schema.Fault{Wrong: `a route needs "match": a chat, a user or a mention`, Remedy: d.Example()}
 	}
 	if f := schema.UnknownKey(match, "match", "chat", "user", "mention"); f != nil {
 		return r, f
@@ -100,7 +100,7 @@ func checkAgentRoutes(l *loader, channel string, platform Platform) {
 			report(fmt.Sprintf("%q is a name, but a chat needs its id", r.Chat), platform.GroupIDRemedy)
 		}
 		if r.User != "" && !strings.Contains(r.User, ":") && platform.IsUserID != nil && !platform.IsUserID(r.User) {
-			report(fmt.Sprintf("%q is not a %s user's id", r.User, platform.Title), platform.UserIDRemedy)
+			report(fmt.Sprintf("%q isn't a %s user's id", r.User, platform.Title), platform.UserIDRemedy)
 		}
 		if strings.ContainsFunc(r.Mention, func(c rune) bool { return unicode.IsSpace(c) || strings.ContainsRune("@:,/[]<>", c) }) {
 			report(fmt.Sprintf("the mention %q isn't a word", r.Mention), `write a word that people say after the bot's name, such as mention = "ops"`)

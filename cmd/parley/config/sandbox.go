@@ -63,7 +63,7 @@ func checkSandbox(l *loader) {
 	variable := regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	for i, name := range l.Texts("sandbox.env") {
 		if !variable.MatchString(name) {
-			l.Report(l.ElementAt("sandbox.env", i), "sandbox.env", fmt.Sprintf("%q isn't a variable's name", name), `write only the name: env = ["LANG"]`)
+			l.Report(l.ElementAt("sandbox.env", i), "sandbox.env", fmt.Sprintf("%q isn't the name of a variable", name), `write only the name: env = ["LANG"]`)
 		}
 	}
 	for i, path := range l.Texts("sandbox.read") {

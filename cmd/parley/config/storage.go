@@ -42,10 +42,10 @@ func checkBusURL(address string) *schema.Fault {
 	case strings.HasSuffix(scheme, "+sentinel"):
 		rest, _, _ = strings.Cut(rest, "?")
 		if _, name, _ := strings.Cut(rest[strings.LastIndex(rest, "@")+1:], "/"); strings.Trim(name, "/") == "" {
-			return &schema.Fault{Wrong: "doesn't say what the Sentinels call the master", Remedy: `"redis+sentinel://HOST:PORT,HOST:PORT/NAME"`}
+			return &schema.Fault{Wrong: "doesn't say what the Sentinels call the master", Remedy: `write "redis+sentinel://HOST:PORT,HOST:PORT/NAME"`}
 		}
 		if _, err := url.Parse(address); err != nil {
-			return &schema.Fault{Wrong: "its list of Sentinels can't be read", Remedy: `"redis+sentinel://HOST:PORT,HOST:PORT/NAME"`}
+			return &schema.Fault{Wrong: "its list of Sentinels can't be read", Remedy: `write "redis+sentinel://HOST:PORT,HOST:PORT/NAME"`}
 		}
 	}
 	return nil
@@ -58,7 +58,7 @@ func checkBusNeedsStore(l *loader) {
 		return
 	}
 	l.Report(l.At("bus.url"), "bus.url", "[bus] url without [store] url: workers would share mail but not logs",
-		"set [store] url or DATABASE_URL, or leave the bus out")
+		"set [store] url or DATABASE_URL, or remove [bus] url")
 }
 
 // Store says where the logs of sessions are stored: in a database at a URL, or in the home if there is none.

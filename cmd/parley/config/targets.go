@@ -58,7 +58,7 @@ func decodePlaces(d *schema.Decoder, v any) ([]string, *schema.Fault) {
 	}
 	list, f := d.Texts(v)
 	if f == nil && len(list) == 0 {
-		f = &schema.Fault{Wrong: "doesn't name a place", Remedy: d.Example()}
+		f = &schema.Fault{Wrong: "is empty", Remedy: d.Example()}
 	}
 	return list, f
 }
@@ -91,7 +91,7 @@ func checkMany(l *loader, path string, at schema.Origin, to []string) {
 		}
 	}
 	if n := len(addresses); n > outbox.MaxDestinations {
-		l.Report(at, path, fmt.Sprintf("leads to %d addresses, but a message may have at most %d", n, outbox.MaxDestinations), "make several targets")
+		l.Report(at, path, fmt.Sprintf("leads to %d addresses, but a message may have at most %d", n, outbox.MaxDestinations), "split it into several targets")
 	}
 }
 

@@ -58,10 +58,10 @@ func checkToken(l *loader, name string, seen map[string]string) {
 		twin, twice := seen[token]
 		switch {
 		case len(token) < shortestToken:
-			l.Report(l.At(path+".token"), path+".token", fmt.Sprintf("too short to be safe from guessing: it needs at least %d characters", shortestToken),
+			l.Report(l.At(path+".token"), path+".token", fmt.Sprintf("short enough to guess: it needs at least %d characters", shortestToken),
 				"make one with: openssl rand -hex 32")
 		case twice:
-			l.Report(l.At(path+".token"), path+".token", "the same as tokens."+twin+"'s: there would be no telling them apart",
+			l.Report(l.At(path+".token"), path+".token", "the same token as tokens."+twin+": Parley couldn't tell the two apart",
 				"give it one of its own: openssl rand -hex 32")
 		}
 		seen[token] = name

@@ -41,7 +41,7 @@ func toolsSection() section {
 func checkExpressions(l *loader) {
 	for i, text := range l.Texts("tools.redact") {
 		if _, _, err := tools.Pattern(text); err != nil {
-			l.Report(l.ElementAt("tools.redact", i), "tools.redact", fmt.Sprintf("%q isn't a regular expression that can be used: %v", text, err), `write something like 'CUST-\d{6}'`)
+			l.Report(l.ElementAt("tools.redact", i), "tools.redact", fmt.Sprintf("%q isn't a valid regular expression: %v", text, err), `write something like 'CUST-\d{6}'`)
 		}
 	}
 }

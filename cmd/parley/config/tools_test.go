@@ -57,7 +57,7 @@ func TestSandbox(t *testing.T) {
 		`processes = 0`:                   "it can't be unlimited",
 		`read = ["sdk"]`:                  "doesn't begin with /",
 		`read = ["/"]`:                    "could read the home",
-		`env = ["A=b"]`:                   "isn't a variable's name",
+		`env = ["A=b"]`:                   "isn't the name of a variable",
 	} {
 		if _, err := try(t, "[sandbox]\n"+text+"\n", nil); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "parley.toml:2") {
 			t.Errorf("%s: %v; want %q", text, err, want)

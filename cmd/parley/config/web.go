@@ -48,15 +48,15 @@ func checkWeb(l *loader) {
 	case (search == "brave" || search == "tavily") && !l.Mentioned("web.api_key"):
 		l.Report(l.At("web.search"), "web.search", search+" needs a key", `write api_key = "${`+strings.ToUpper(search)+`_API_KEY}"`)
 	case search == "" && l.Mentioned("web.api_key"):
-		l.Report(l.At("web.api_key"), "web.api_key", "there's a key, but no search service", "write search = \"brave\" or the service that the key is for")
+		l.Report(l.At("web.api_key"), "web.api_key", "there's a key, but no search service", "write search = \"brave\" or whichever service the key is for")
 	case search == "" && l.Mentioned("web.base_url"):
-		l.Report(l.At("web.base_url"), "web.base_url", "there's a URL, but no search service", "write search = \"searxng\" or the service at that URL")
+		l.Report(l.At("web.base_url"), "web.base_url", "there's a URL, but no search service", "write search = \"searxng\" or whichever service is at that URL")
 	}
 	for _, path := range []string{"web.allow", "web.deny"} {
 		for i, host := range l.Texts(path) {
 			if !isHost(strings.TrimPrefix(host, "*.")) {
 				l.Report(l.ElementAt(path, i), path, fmt.Sprintf("%q isn't a host", host),
-					`write a name, "*." and a name for everything below it, or an address, without a scheme, port or path`)
+					`write a name, "*.NAME" for every name below it, or an address, without a scheme, port or path`)
 			}
 		}
 	}

@@ -79,7 +79,7 @@ func decodeRoute(d *schema.Decoder, table map[string]any) (r Route, f *schema.Fa
 	}
 	match, _ := table["match"].(map[string]any)
 	if len(match) == 0 {
-		return r, &schema.Fault{Wrong: "a route needs match, a table of texts", Remedy: d.Example()}
+		return r, &schema.Fault{Wrong: `a route needs "match", a table of strings`, Remedy: d.Example()}
 	}
 	r.Match = map[string]string{}
 	for name, want := range match {
@@ -98,7 +98,7 @@ func decodeRouteTo(d *schema.Decoder, v any) ([]string, *schema.Fault) {
 	}
 	to, f := decodePlaces(d, v)
 	if f != nil {
-		return nil, &schema.Fault{Wrong: "a route needs to: a target, an address or a list of them ([] drops what matches)", Remedy: d.Example()}
+		return nil, &schema.Fault{Wrong: `a route needs "to": a target, an address or a list of them ([] drops what matches)`, Remedy: d.Example()}
 	}
 	return to, nil
 }
@@ -108,7 +108,7 @@ func checkWebhook(l *loader, name string) {
 	at := l.At(path)
 	kind := l.Text(path + ".kind")
 	if !l.Mentioned(path+".kind") && kind == "" {
-		l.Report(at, path, "its name isn't a kind, and it has no kind", `write kind = "json", or "alertmanager" or "github"`)
+		l.Report(at, path, "it doesn't name a kind", `write kind = "json", "alertmanager" or "github"`)
 	}
 	token, secret := l.Mentioned(path+".token"), l.Mentioned(path+".secret")
 	switch {
@@ -120,7 +120,7 @@ func checkWebhook(l *loader, name string) {
 		l.Report(at, path, "has no token: Alertmanager sends one, and can't sign", `write token = "${file:PATH}", the one in Alertmanager's http_config`)
 	}
 	if !l.Mentioned(path + ".to") {
-		l.Report(at, path, "has no to: what doesn't match a route has nowhere to go", `write to = "TARGET"`)
+		l.Report(at, path, `has no "to": anything that doesn't match a route has nowhere to go`, `write to = "TARGET"`)
 	}
 	checkPlaces(l, path+".to", true)
 	checkMany(l, path+".to", l.At(path+".to"), l.Texts(path+".to"))
@@ -166,7 +166,7 @@ func checkTemplate(l *loader, path, remedy string) {
 	if err == nil {
 		return
 	}
-	wrong := "cannot be read"
+	wrong := "can't be read"
 	if !l.HasReferences(path) { // otherwise the parser might repeat a secret
 		wrong += ": " + err.Error()
 	}

@@ -68,15 +68,15 @@ type folderInUse struct{ what, dir string }
 
 // foldersInUse lists the folders that are used for something else.
 func foldersInUse(l *loader) []folderInUse {
-	all := []folderInUse{{"the folder of [workspace] root", realPath(l.Text("workspace.root"))}}
+	all := []folderInUse{{"the folder in [workspace] root", realPath(l.Text("workspace.root"))}}
 	for _, name := range []string{"workspaces", "skills", "terminals"} {
-		all = append(all, folderInUse{"a folder of the home's own", realPath(filepath.Join(l.home, name))})
+		all = append(all, folderInUse{"one of the home's own folders", realPath(filepath.Join(l.home, name))})
 	}
 	if dir := l.Text("knowledge.dir"); dir != "" {
-		all = append(all, folderInUse{"the folder of [knowledge] dir", realPath(dir)})
+		all = append(all, folderInUse{"the folder in [knowledge] dir", realPath(dir)})
 	}
 	for _, dir := range l.Texts("skills.dirs") {
-		all = append(all, folderInUse{"a folder of [skills] dirs", realPath(dir)})
+		all = append(all, folderInUse{"a folder in [skills] dirs", realPath(dir)})
 	}
 	return all
 }

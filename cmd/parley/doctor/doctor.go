@@ -133,7 +133,7 @@ func checkHome(cfg *config.Config) Finding {
 		return f
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		f.State, f.Remedy = note, "others can read it: chmod 700 "+cfg.Home
+		f.State, f.Remedy = note, "others can read it: run chmod 700 "+cfg.Home
 		return f
 	}
 	f.State = fine
@@ -147,7 +147,7 @@ func checkLock(ctx context.Context, cfg *config.Config) Finding {
 	c := sqlitebus.Config{Path: filepath.Join(cfg.Home, home.BusFile), Log: slog.New(slog.DiscardHandler)}
 	remedy := "restore the home from a backup"
 	if exists(c.Path) {
-		remedy += ", or move " + c.Path + " away, which loses what's waiting in it"
+		remedy += ", or move " + c.Path + " away, which loses the messages waiting in it"
 	} else if cfg.Store.URL == "" && exists(filepath.Join(cfg.Home, home.StoreFile)) {
 		c.Database = func(ctx context.Context) (*sqldb.DB, error) { return homedb.Open(ctx, cfg.Home, homedb.Options{}) }
 	} else {
@@ -187,7 +187,7 @@ func checkChannel(ctx context.Context, cfg *config.Config, c config.Channel) Fin
 		return f.withRefusal(cfg, c.Name, refused)
 	}
 	if err != nil {
-		f.State, f.Detail, f.Remedy = wrong, err.Error(), "check the network, a proxy, or api_url"
+		f.State, f.Detail, f.Remedy = wrong, err.Error(), "check the network, any proxy, and api_url"
 		return f
 	}
 	f.Detail = fmt.Sprintf("%s answers in %d ms", who, time.Since(began).Milliseconds())

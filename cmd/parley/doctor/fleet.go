@@ -54,7 +54,7 @@ func judgeRedis(h redisbus.Health) (found []Finding) {
 		found = append(found, Finding{Part: "bus", State: state, Detail: detail, Remedy: remedy})
 	}
 	if h.Mode == "cluster" {
-		say(wrong, "it is a node of a Redis Cluster, which isn't supported", "use one Redis, or one with replicas and Sentinels (redis+sentinel:// in [bus] url); set cluster-enabled no in redis.conf")
+		say(wrong, "it's a node of a Redis Cluster, which isn't supported", "use one Redis, or one with replicas and Sentinels (redis+sentinel:// in [bus] url); set cluster-enabled no in redis.conf")
 		return found
 	}
 	version := h.Server
@@ -64,28 +64,28 @@ func judgeRedis(h redisbus.Health) (found []Finding) {
 	}
 	if h.Policy != "noeviction" {
 		say(wrong, "maxmemory-policy is "+h.Policy+": Redis throws mail away when memory runs short",
-			"set maxmemory-policy noeviction in redis.conf, and right away with redis-cli CONFIG SET maxmemory-policy noeviction")
+			"set maxmemory-policy noeviction in redis.conf; to apply it right away, run redis-cli CONFIG SET maxmemory-policy noeviction")
 	}
 	switch {
 	case !h.AOF:
 		say(wrong, textNoAppendOnly,
-			"set appendonly yes in redis.conf, and right away with redis-cli CONFIG SET appendonly yes")
+			"set appendonly yes in redis.conf; to apply it right away, run redis-cli CONFIG SET appendonly yes")
 	case h.AOFFails:
-		say(wrong, "the append-only file couldn't be written", "check Redis' log, and the room on its disk")
+		say(wrong, "the append-only file couldn't be written", "check Redis's log, and the room on its disk")
 	case h.Fsync == "no":
-		say(note, "appendfsync is no: a power cut may lose the mail of half a minute", "set appendfsync everysec, or always")
+		say(note, "appendfsync is no: a power outage may lose half a minute of mail", "set appendfsync everysec, or always")
 	}
 	if h.Replica {
-		say(wrong, "it is a replica, which accepts no writes and may lag behind", "name the master in [bus] url")
+		say(wrong, "it's a replica, which accepts no writes and may lag behind", "name the master in [bus] url")
 	}
 	if h.MaxMemory > 0 && h.UsedMemory > h.MaxMemory/10*8 {
-		say(note, fmt.Sprintf("%d of %d MB are in use", h.UsedMemory>>20, h.MaxMemory>>20), "raise maxmemory before it is full: after that, Redis accepts nothing more")
+		say(note, fmt.Sprintf("%d of %d MB are in use", h.UsedMemory>>20, h.MaxMemory>>20), "raise maxmemory before Redis is full: once it is, it accepts nothing more")
 	}
 	if h.Group != nil {
 		judgeSentinels(*h.Group, say)
 	}
 	if h.Skew.Abs() >= maxSkew {
-		say(wrong, skewText("Redis", h.Skew), "let NTP set both clocks")
+		say(wrong, skewText("Redis", h.Skew), "synchronize both clocks with NTP")
 	}
 	return found
 }
@@ -93,10 +93,10 @@ func judgeRedis(h redisbus.Health) (found []Finding) {
 // judgeSentinels reports what is wrong with the Sentinels and the replicas.
 func judgeSentinels(g redisbus.Group, say func(state, detail, remedy string)) {
 	if len(g.Faults) > 0 {
-		say(wrong, fmt.Sprintf("%d of %d Sentinels didn't answer: %s", len(g.Faults), g.Asked, strings.Join(g.Faults, "; ")), "check whether they're running, and [bus] url")
+		say(wrong, fmt.Sprintf("%d of %d Sentinels didn't answer: %s", len(g.Faults), g.Asked, strings.Join(g.Faults, "; ")), "check whether they're running, and check [bus] url")
 	}
 	if g.Asked < 3 {
-		say(note, fmt.Sprintf("[bus] url names %d Sentinels", g.Asked), "name all of them: there should be three, on different machines")
+		say(note, fmt.Sprintf("[bus] url names %d Sentinels", g.Asked), "name all of them: there should be 3, on different machines")
 	}
 	if g.Online == 0 {
 		say(note, "no replica is in touch with the master: if the master is lost, so is its mail", "start a replica, or check the log of the one you have")
@@ -136,7 +136,7 @@ func checkStore(ctx context.Context, cfg *config.Config) []Finding {
 	ok := Finding{Part: "store", State: fine, Detail: fmt.Sprintf("%s, version %d, answers in %d ms, room for %d processes",
 		place, h.Version/10_000, took.Milliseconds(), h.MaxConns/(home.StorePools*h.Conns))}
 	if len(h.Versions) == 0 {
-		ok.Detail += "; it is empty, and the first start creates its tables"
+		ok.Detail += "; it's empty, and the first start creates its tables"
 	}
 	return append([]Finding{ok}, judgePostgres(h)...)
 }
@@ -150,17 +150,17 @@ func judgePostgres(h sqldb.Health) (found []Finding) {
 		say(wrong, fmt.Sprintf(textPostgresVersion, h.Version/10_000), "use PostgreSQL 14 or newer")
 	}
 	if h.ReadOnly {
-		say(wrong, "it accepts no writes: it is a replica, or default_transaction_read_only is on", "name the primary in [store] url")
+		say(wrong, "it accepts no writes: it's a replica, or default_transaction_read_only is on", "name the primary in [store] url")
 	}
 	if missingTables(h) && !h.MayCreate {
-		say(wrong, "its user may not create tables, and some are still missing", "GRANT CREATE ON SCHEMA public to that user, or make it the owner of the database")
+		say(wrong, "its user isn't allowed to create tables, and some are still missing", "GRANT CREATE ON SCHEMA public to that user, or make it the owner of the database")
 	}
 	if h.Fsync == "off" || h.FullPageWrites == "off" {
-		say(wrong, fmt.Sprintf("fsync is %s and full_page_writes is %s: a crash of its machine may ruin everything", h.Fsync, h.FullPageWrites),
+		say(wrong, fmt.Sprintf("fsync is %s and full_page_writes is %s: if its machine crashes, all data may be ruined", h.Fsync, h.FullPageWrites),
 			"set both to on in postgresql.conf, and reload it")
 	}
 	if h.SynchronousCommit == "off" {
-		say(wrong, "synchronous_commit is off: a crash loses what was acknowledged", "remove synchronous_commit from [store] url")
+		say(wrong, "synchronous_commit is off: a crash loses data that was already acknowledged", "remove synchronous_commit from [store] url")
 	}
 	needs := home.StorePools * h.Conns
 	switch {
@@ -169,7 +169,7 @@ func judgePostgres(h sqldb.Health) (found []Finding) {
 			"raise max_connections, or add pool_max_conns=5 to [store] url")
 	case h.MaxConns < 3*needs:
 		say(note, fmt.Sprintf("it allows %d connections, and each process opens up to %d", h.MaxConns, needs),
-			"raise max_connections before there are more processes, or add pool_max_conns=5 to [store] url")
+			"raise max_connections before you add processes, or add pool_max_conns=5 to [store] url")
 	}
 	for _, schema := range []sqldb.Schema{sqlstore.Schema(), sqlbook.Schema()} {
 		has, knows, oldest := h.Versions[schema.Name], len(schema.Postgres), h.Oldest[schema.Name]
@@ -177,11 +177,11 @@ func judgePostgres(h sqldb.Health) (found []Finding) {
 		case oldest > knows:
 			say(wrong, fmt.Sprintf("the schema of the %s needs a release that knows version %d, but this one knows %d", schema.Name, oldest, knows), "use the newer release")
 		case has > 0 && has < knows:
-			say(note, fmt.Sprintf("the schema of the %s is version %d, and the next start makes it %d", schema.Name, has, knows), "replace the processes of a fleet one by one: this release and the one before can share it")
+			say(note, fmt.Sprintf("the schema of the %s is version %d, and the next start updates it to %d", schema.Name, has, knows), "replace the processes of a fleet one by one: this release and the one before can share it")
 		}
 	}
 	if h.Skew.Abs() >= maxSkew {
-		say(wrong, skewText("PostgreSQL", h.Skew), "let NTP set both clocks")
+		say(wrong, skewText("PostgreSQL", h.Skew), "synchronize both clocks with NTP")
 	}
 	return found
 }
@@ -214,11 +214,11 @@ func checkWorkspace(cfg *config.Config, folder config.Folder) Finding {
 	if _, err := os.Stat(root); errors.Is(err, fs.ErrNotExist) {
 		f.Detail += " (will be created)"
 	} else if err := probeWrite(root); err != nil {
-		f.State, f.Detail, f.Remedy = wrong, err.Error(), "it has to be a directory that this user may write to: check its owner, and "+setting
+		f.State, f.Detail, f.Remedy = wrong, err.Error(), "it has to be a directory that this user may write to: check its owner, and check "+setting
 		return f
 	}
 	if path, err := home.ForeignDir(root, agents, agents+"/*"); err != nil || path != "" {
-		f.State, f.Detail, f.Remedy = wrong, path+" can't be used by this user", fmt.Sprintf("give it to the user that serve runs as: chown -R %d %s", os.Geteuid(), root)
+		f.State, f.Detail, f.Remedy = wrong, "this user can't use "+path, fmt.Sprintf("give it to the user that parley serve runs as: run chown -R %d %s", os.Geteuid(), root)
 		if err != nil {
 			f.Detail = err.Error()
 		}
@@ -241,8 +241,8 @@ func checkWorkspace(cfg *config.Config, folder config.Folder) Finding {
 	}
 	if home.IsOwnFolder(cfg, root) {
 		f.State = note
-		f.Detail = root + " is in the home, which only this process has"
-		f.Remedy = "with processes on several machines, set " + setting + " to a directory that all of them share: workers work in it, and gateways read the files that agents send"
+		f.Detail = root + " is in the home, which processes on other machines don't have"
+		f.Remedy = "if processes run on several machines, set " + setting + " to a directory that all of them share: workers work in it, and gateways read the files that agents send"
 	}
 	return f
 }

@@ -62,7 +62,7 @@ func describeSandbox(cfg *config.Config, skills *skillfolders.Catalog, box *sand
 	default:
 		f.Detail = "agents' commands run in " + string(box.Mode()) + ", " + boundedBy(box) + asUser()
 		if why := box.WhyNotBetter(); why != "" {
-			f.Detail += ", which gives them no network (" + why + ")"
+			f.Detail += ", without a network (" + why + ")"
 		}
 	}
 	return f
@@ -79,9 +79,9 @@ func asUser() string {
 // boundedBy says what keeps commands within their limits for memory and processes.
 func boundedBy(box *sandbox.Box) string {
 	if box.Groups() {
-		return "bounded by control groups"
+		return "limited by control groups"
 	}
-	return "checked ten times a second, without control groups"
+	return "with limits that are checked 10 times a second, without control groups"
 }
 
 // checkSkills returns findings about the operator's skills; none if no folders with skills are
@@ -100,7 +100,7 @@ func checkSkills(found *skillfolders.Catalog) (all []Finding) {
 		case p.Minor:
 			f.State, f.Remedy = note, p.Remedy
 		case p.Skill != "":
-			f.Remedy = "agents do without it: " + p.Remedy
+			f.Remedy = "agents don't have it: " + p.Remedy
 		}
 		all = append(all, f)
 	}
@@ -126,7 +126,7 @@ func checkNamedFiles(cfg *config.Config) (found []Finding) {
 	}
 	if file := cfg.Budget.Prices; file != "" {
 		_, err := models.Prices(cfg)
-		add("prices", file, err, "fix the list, or leave it out to use the built-in one")
+		add("prices", file, err, "fix the list, or leave the setting out to use the built-in list")
 	}
 	if file := cfg.Audit.File; file != "" {
 		add("audit", file, probeAppend(file), "name a file in an existing folder: "+settingOf(cfg, "audit.file"))
@@ -186,7 +186,7 @@ func checkFiles(ctx context.Context, cfg *config.Config) (found []Finding) {
 			f.State, f.Detail = wrong, fmt.Sprintf("%s: %v", path, err)
 			f.Remedy = "stop the server, keep a copy of the home, and restore a backup: parley restore FILE"
 		case asked.Err() != nil:
-			f.State, f.Detail, f.Remedy = note, "too large to check now", "sqlite3 "+path+" 'PRAGMA integrity_check' checks it, and takes a while"
+			f.State, f.Detail, f.Remedy = note, "too large to check now", "to check it, run sqlite3 "+path+" 'PRAGMA integrity_check', which takes a while"
 		case err != nil:
 			f.State, f.Detail, f.Remedy = wrong, fmt.Sprintf("%s: %v", path, err), "let this user read and write it"
 		}

@@ -50,16 +50,16 @@ func checkModel(ctx context.Context, cfg *config.Config, m models.Model) Finding
 	answer, err := m.Model.Generate(ctx, smallRequest(), func(llm.Delta) {})
 	switch {
 	case err != nil && ctx.Err() != nil:
-		f.State, f.Detail = wrong, fmt.Sprintf("%s hasn't answered within %v", who, modelTimeout)
+		f.State, f.Detail = wrong, fmt.Sprintf("%s didn't answer within %v", who, modelTimeout)
 		f.Remedy = "check whether its server is overloaded, or is still loading the model"
 	case err != nil:
 		f.State, f.Detail, f.Remedy = wrong, who+": "+failureInWords(err), remedyForModel(cfg, m.Table, m.Named, err)
 	case len(answer.Blocks) == 0 && answer.Stop != llm.StopLength:
-		f.State, f.Detail = wrong, who+" answered with nothing"
-		f.Remedy = "check whether it is a chat model: " + settingOf(cfg, m.Named)
+		f.State, f.Detail = wrong, who+" gave an empty answer"
+		f.Remedy = "check whether it's a chat model: " + settingOf(cfg, m.Named)
 	case m.Model.Info().Toolless:
-		f.State, f.Detail = note, who+" takes no tools: agents answer, but can't do anything else"
-		f.Remedy = "name a model that takes tools, or let its server pass them on (vLLM: --enable-auto-tool-choice, llama.cpp: --jinja): " + settingOf(cfg, m.Named)
+		f.State, f.Detail = note, who+" doesn't accept tools: agents answer, but can't do anything else"
+		f.Remedy = "name a model that accepts tools, or have its server pass them on (vLLM: --enable-auto-tool-choice, llama.cpp: --jinja): " + settingOf(cfg, m.Named)
 	default:
 		f.Detail = fmt.Sprintf("%s answers in %d ms; %s", who, time.Since(began).Milliseconds(), windowOf(m.Model.Info()))
 	}
@@ -109,26 +109,26 @@ func remedyForModel(cfg *config.Config, table, named string, err error) string {
 	}
 	switch {
 	case fault.Cause == llm.CauseKey && table == "model" && cfg.Model.APIKey == "":
-		return "no key is sent: set model.api_key, or OPENAI_API_KEY where the file names no base_url"
+		return textNoModelKey
 	case fault.Cause == llm.CauseKey && table == "embeddings" && cfg.Embeddings.APIKey == "":
-		return "no key is sent: set embeddings.api_key"
+		return textNoEmbeddingsKey
 	case fault.Cause == llm.CauseKey:
 		return "set the key that this provider gave you: " + set("api_key")
 	case fault.Cause == llm.CauseModel:
-		return "name one that the provider has: " + settingOf(cfg, named)
+		return "name a model that the provider has: " + settingOf(cfg, named)
 	case fault.Cause == llm.CauseQuota:
-		return "pay into the account, or set another account's key: " + set("api_key")
+		return "add credit to the account, or set another account's key: " + set("api_key")
 	case fault.Cause == llm.CausePlace:
-		return "the key isn't the problem: use another provider, or reach this one through a server in a place that it serves: " + set("base_url")
+		return "the key isn't the problem: use another provider, or reach this one through a server in a region that it serves: " + set("base_url")
 	case fault.Cause == llm.CauseAddress:
 		return "correct the address, which usually ends in /v1: " + set("base_url")
 	case fault.Cause == llm.CauseNetwork:
 		if _, dns := errors.AsType[*net.DNSError](err); dns {
-			return "the name can't be found: check this machine's DNS, and " + set("base_url")
+			return "the host name can't be found: check this machine's DNS, and " + set("base_url")
 		}
-		return "check whether the server is running, the network, any proxy in between, and " + set("base_url")
+		return "check whether the server is running, and check the network, any proxy in between, and " + set("base_url")
 	case fault.Fault == llm.Busy && table == "embeddings":
-		return "try again in a while; a running server does so by itself"
+		return "try again in a while; a running server retries on its own"
 	case fault.Fault == llm.Busy:
 		return "try again in a while; turns wait for it and retry on their own"
 	}

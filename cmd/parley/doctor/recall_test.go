@@ -165,7 +165,7 @@ func TestDoctorNamesTheSettingsOfEmbeddings(t *testing.T) {
 		"no money":                 {http.StatusPaymentRequired, `{"error":{"message":"quota","code":"insufficient_quota"}}`, "embeddings.api_key"},
 		"a country that is barred": {http.StatusForbidden, `{"error":{"message":"not here","code":"unsupported_country_region_territory"}}`, "embeddings.base_url"},
 		"a request that is wrong":  {http.StatusBadRequest, `{"error":{"message":"bad"}}`, "embeddings.model, embeddings.base_url and embeddings.api_key"},
-		"too much to do":           {http.StatusTooManyRequests, `{"error":{"message":"slow down"}}`, "a running server does so by itself"},
+		"too much to do":           {http.StatusTooManyRequests, `{"error":{"message":"slow down"}}`, "a running server retries on its own"},
 	} {
 		provider.Fail(func(w http.ResponseWriter, _ *http.Request, _ []string) bool {
 			w.WriteHeader(c.status)
@@ -179,7 +179,7 @@ func TestDoctorNamesTheSettingsOfEmbeddings(t *testing.T) {
 		http.Error(w, "", http.StatusUnauthorized)
 		return true
 	})
-	want("no key", "no key is sent: set embeddings.api_key")
+	want("no key", "Parley has no key to send: set embeddings.api_key")
 	gone := httptest.NewServer(nil)
 	cfg.Embeddings.BaseURL = gone.URL
 	gone.Close()

@@ -32,11 +32,11 @@ func checkServer(ctx context.Context, cfg *config.Config, name string) Finding {
 	refused, answered := errors.AsType[*client.Error](err)
 	switch {
 	case answered && refused.Status == http.StatusNotFound:
-		f.State, f.Detail, f.Remedy = note, "this home's server doesn't know it", "it takes effect at the next start"
+		f.State, f.Detail, f.Remedy = note, "this home's server doesn't know about it yet", "it takes effect at the next start"
 	case answered:
 		f.State, f.Detail = note, refused.Message
 	case err != nil:
-		f.State, f.Detail, f.Remedy = note, "not asked, because no server of this home is running", "ask it with parley mcp test "+name
+		f.State, f.Detail, f.Remedy = note, "not asked, because no server of this home is running", "test it with parley mcp test "+name
 	case !got.Up:
 		f.State, f.Detail, f.Remedy = wrong, got.Error, "agents can't use it: check "+settingOf(cfg, "mcp."+name+"."+reachSetting(cfg.MCP[name]))
 	case len(got.Aside) > 0 || len(got.Unusable) > 0:
@@ -45,7 +45,7 @@ func checkServer(ctx context.Context, cfg *config.Config, name string) Finding {
 		if len(got.Unusable) == 0 {
 			f.Detail = fmt.Sprintf("%d tools, after %d ms; %d not accepted yet", got.Listed, got.Milliseconds, len(got.Aside))
 		}
-		f.Remedy = "look at them: parley mcp list, parley mcp test " + name
+		f.Remedy = "look at them with parley mcp list and parley mcp test " + name
 	default:
 		f.Detail = fmt.Sprintf("%d tools, after %d ms", got.Listed, got.Milliseconds)
 	}
@@ -78,8 +78,8 @@ func checkLeftTools(ctx context.Context, cfg *config.Config) (found []Finding) {
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(tools), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
 		found = append(found, Finding{
-			Part: "tools of " + key[0], State: note, Detail: key[1] + ": agents do without " + strings.Join(tools[key], ", "),
-			Remedy: "name the tools that you need, with tools = [...] in the section [mcp.NAME] of their server, or choose another model",
+			Part: "tools of " + key[0], State: note, Detail: key[1] + ": agents don't have " + strings.Join(tools[key], ", "),
+			Remedy: "list the tools that you need as tools = [...] in their server's section, [mcp.NAME], or choose another model",
 		})
 	}
 	return found

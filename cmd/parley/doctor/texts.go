@@ -3,18 +3,20 @@
 package doctor
 
 const (
-	textCheckBroke      = "one of the checks broke"
+	textCheckBroke      = "one of the checks failed unexpectedly"
 	textSQLite          = "SQLite in the home"
 	textSQLiteAnd       = "SQLite in the home; "
 	textRedisVersion    = "Redis is version "
 	textNoAppendOnly    = "Redis doesn't keep an append-only file: restarting Redis would lose messages"
 	textPostgresVersion = "PostgreSQL is version %d"
+	textNoModelKey      = "Parley has no key to send: set model.api_key, or OPENAI_API_KEY where the file names no base_url"
+	textNoEmbeddingsKey = "Parley has no key to send: set embeddings.api_key"
 
 	textIndexed        = "%d entries are indexed"
 	textIndexBehind    = "; %d newer ones are read with each search, and will be indexed soon"
 	textIndexMissing   = "; %d can't be found yet"
 	textIndexStray     = "; %d indexed entries no longer exist"
-	textIndexUnknown   = "I couldn't look at the index: %v"
+	textIndexUnknown   = "the index can't be checked: %v"
 	textEmbedding      = "%s answers in %d ms with %d dimensions; %d entries have vectors"
 	textVectorsWaiting = "; at most %d are still waiting for theirs"
 	textNoVectors      = "; until they've been created, recall matches words only"

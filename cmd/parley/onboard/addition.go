@@ -64,10 +64,10 @@ func (s *settings) withModel(text string) (string, error) {
 		return text, nil
 	}
 	if regexp.MustCompile(inlineModel).MatchString(text) {
-		return "", fmt.Errorf("%s writes the model in a line model = or model.name =: replace it there with\n\n[model]\n%s", s.file, lines)
+		return "", fmt.Errorf("%s sets the model in a line that begins with model = or model.name =: replace that line with\n\n[model]\n%s", s.file, lines)
 	}
 	if from < 0 {
-		return text + "\n# Who answers.\n[model]\n" + lines, nil
+		return text + "\n# The model that answers.\n[model]\n" + lines, nil
 	}
 	demo := regexp.MustCompile(`(?m)^[ \t]*name[ \t]*=[ \t]*["']demo["'][^\n]*\n`)
 	inside := text[from:to]
@@ -96,14 +96,14 @@ func modelTableIn(text string) (from, to int) {
 // doesn't answer.
 func withFallback(text string, from, to int, name string) (string, error) {
 	if from < 0 {
-		return "", fmt.Errorf("there's no table [model] whose fallback could name %q: add it by hand", name)
+		return "", fmt.Errorf("there's no [model] table where onboard can add the fallback %q: add it by hand", name)
 	}
 	inside := text[from:to]
 	list := regexp.MustCompile(`(?m)^([ \t]*fallback[ \t]*=[ \t]*\[)([^\]\n]*)\]`)
 	at := list.FindStringSubmatchIndex(inside)
 	if at == nil {
 		if regexp.MustCompile(`(?m)^[ \t]*fallback[ \t]*=`).MatchString(inside) {
-			return "", fmt.Errorf("the fallback in [model] has more than one line: add %q there by hand", name)
+			return "", fmt.Errorf("the fallback in [model] takes up more than one line: add %q there by hand", name)
 		}
 		return text[:from] + "fallback = [" + strconv.Quote(name) + "]\n" + text[from:], nil
 	}

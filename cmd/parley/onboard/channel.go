@@ -135,7 +135,7 @@ func (s *setup) checkOther() error {
 	for _, c := range s.present.ChannelsByName() {
 		for _, t := range s.channel.tokens {
 			if t.key == "bot_token" && t.value == string(c.BotToken) {
-				return fmt.Errorf("the channel %s already has this bot: make another one", c.Name)
+				return fmt.Errorf("the channel %s already has this bot: make another bot", c.Name)
 			}
 		}
 	}
@@ -310,7 +310,7 @@ func (s *setup) chooseListen(ctx context.Context) error {
 		return nil
 	}
 	if s.listen == "" && !s.d.asks {
-		return missing("--listen", usualListen+" is taken by another program; "+noListen+" switches HTTP off")
+		return missing("--listen", "another program is using "+usualListen+"; "+noListen+" turns HTTP off")
 	}
 	for where := s.Listen; ; where = "" {
 		if where == "" {
@@ -329,7 +329,7 @@ func (s *setup) chooseListen(ctx context.Context) error {
 			return nil
 		}
 		if !s.d.asks || s.Listen != "" {
-			return &UsageError{fmt.Sprintf("%q isn't an address such as %s: %v", where, usualListen, err)}
+			return &UsageError{fmt.Sprintf("%q isn't an address like %s: %v", where, usualListen, err)}
 		}
 		s.d.say(textWontWork, where, err)
 	}

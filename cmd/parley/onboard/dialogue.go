@@ -23,10 +23,10 @@ type dialogue struct {
 }
 
 // errLeft says that the person ended the dialogue early.
-var errLeft = errors.New("you left before the end; nothing was written")
+var errLeft = errors.New("you quit before the end; nothing was written")
 
 // errBack says that the person wants to answer the previous question again.
-var errBack = errors.New("a step back")
+var errBack = errors.New("go back a question")
 
 // back is what the person types to answer the previous question again.
 const back = "back"

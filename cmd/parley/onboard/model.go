@@ -76,7 +76,7 @@ func (s *setup) chooseProvider(ctx context.Context) (err error) {
 	if near := spelling.Nearest(name, names); near != "" {
 		wrong += fmt.Sprintf(" (did you mean %q?)", near)
 	}
-	return &UsageError{fmt.Sprintf("%s: one of %s", wrong, strings.Join(names, ", "))}
+	return &UsageError{fmt.Sprintf("%s: write one of %s", wrong, strings.Join(names, ", "))}
 }
 
 // chooseServer finds the model's server, and asks for its address if the provider has none or the
@@ -124,7 +124,7 @@ func (s *setup) chooseServer(ctx context.Context) error {
 func checkAddress(text string) error {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
-		return fmt.Errorf("%q isn't an address; write one like http://127.0.0.1:8000/v1 or https://api.example.com/v1", text)
+		return fmt.Errorf("%q isn't an address: write one like http://127.0.0.1:8000/v1 or https://api.example.com/v1", text)
 	}
 	return nil
 }
@@ -417,7 +417,7 @@ func (s *setup) chooseUse(ctx context.Context) error {
 		return nil
 	}
 	if s.model.provider.name == demoProvider {
-		return &UsageError{"the demo can't be added as another model: it understands a handful of requests, and needs no settings"}
+		return &UsageError{"the demo can't be added as another model, because it only understands a handful of requests: choose another provider"}
 	}
 	if !s.takesFurtherModel() {
 		return nil
@@ -429,7 +429,7 @@ func (s *setup) chooseUse(ctx context.Context) error {
 	const fallback, named = "fallback", "agents"
 	use, err := s.d.choose(ctx, textWhenUsed, []choice{
 		{fallback, "when the current model doesn't answer"},
-		{named, "when an agent's settings name it: " + config.MainAgent + " keeps its model"},
+		{named, "only when an agent's settings name it; " + config.MainAgent + " keeps its model"},
 	})
 	s.model.fallback = use == fallback
 	return err

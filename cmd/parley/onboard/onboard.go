@@ -55,13 +55,13 @@ type Command struct {
 	KeyFile  string `help:"A file with the provider's key." placeholder:"FILE"`
 	Model    string `help:"The model's name." placeholder:"NAME"`
 
-	Channel      string `help:"Where people talk to it: ${platforms}, or none." placeholder:"PLATFORM"`
+	Channel      string `help:"Where people talk to the bot: ${platforms}, or none." placeholder:"PLATFORM"`
 	TokenFile    string `help:"A file with the bot's token." placeholder:"FILE"`
 	AppTokenFile string `help:"A file with the app's token (Slack)." placeholder:"FILE"`
 	APIURL       string `help:"A different address for the platform's API." name:"api-url" placeholder:"URL"`
 	Owner        string `help:"The owner's id on the platform." placeholder:"ID"`
 
-	Listen string `help:"Where programs reach it over HTTP; none turns that off." placeholder:"ADDR"`
+	Listen string `help:"Where programs reach the bot over HTTP; none turns HTTP off." placeholder:"ADDR"`
 
 	Start bool `help:"Start serving the channel when it's set up."`
 	Add   bool `help:"Add to the existing configuration, and change nothing else in it." xor:"present"`
@@ -129,7 +129,7 @@ func (s *setup) lookAtPresent(ctx context.Context) error {
 	if _, err := os.Lstat(s.file); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	} else if err != nil {
-		return fmt.Errorf("look at %s: %w", s.file, err)
+		return fmt.Errorf("check %s: %w", s.file, err)
 	}
 	if s.Yes {
 		s.old = nameForOld(s.file)
@@ -145,7 +145,7 @@ func (s *setup) lookAtPresent(ctx context.Context) error {
 	}
 	present, err := s.program.Load(s.file)
 	if err != nil {
-		return fmt.Errorf("the configuration has errors, so nothing can be added to it: fix them, or replace it with --yes: %w", err)
+		return fmt.Errorf("the configuration has errors, so onboard can't add to it: fix them, or replace it with --yes: %w", err)
 	}
 	s.present = present
 	return nil
@@ -162,12 +162,12 @@ func (s *setup) choosePresent(ctx context.Context) (what string, err error) {
 	case !s.d.asks && s.Add:
 		return "", missing("--channel or --provider", "what to add")
 	case !s.d.asks:
-		return "", missing("--add or --yes", s.file+" already exists; --add adds to it, and --yes replaces it and keeps it under another name")
+		return "", missing("--add or --yes", s.file+" already exists; --add adds to it, and --yes replaces it and keeps the old one under another name")
 	}
 	what, err = s.d.choose(ctx, s.file+textExists, []choice{
 		{addChannel, "add a chat platform"},
 		{addModel, "add a model, or replace the demo with one"},
-		{startOver, "start over; your current file is kept next to the new one"},
+		{startOver, "start over, and keep your current file next to the new one"},
 	})
 	s.addsChannel, s.addsModel = what == addChannel, what == addModel
 	return what, err
@@ -210,7 +210,7 @@ func (s *setup) askFirst(ctx context.Context) error {
 	}
 	s.d.say(textAskingAgent, first)
 	if err := s.program.Ask(ctx, s.file, first); err != nil {
-		return fmt.Errorf("the settings are written, but there's no answer yet (parley doctor says more): %w", err)
+		return fmt.Errorf("the settings are written, but the agent hasn't answered (parley doctor says more): %w", err)
 	}
 	return nil
 }

@@ -62,7 +62,7 @@ func (s *settings) write(load func(file string) (*config.Config, error)) (err er
 		err = s.check(read)
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("the settings would be wrong, so they weren't written: %w", err), os.Remove(trial))
+		return errors.Join(fmt.Errorf("the new settings don't work, so nothing was written: %w", err), os.Remove(trial))
 	}
 	if s.old != "" {
 		if err := os.Link(s.file, s.old); err != nil {
@@ -159,9 +159,9 @@ func (s *settings) text() (string, error) {
 		return s.added()
 	}
 	return strings.Join(slices.DeleteFunc([]string{`# Parley's settings, as parley onboard wrote them. docs/configuration.md lists every
-# setting; parley config check says what is in effect, and parley doctor whether it
-# works. Secrets aren't here: they are read from variables or from files next to this one.
-`, "# Who answers. docs/models.md has the providers and what is special about each.\n[model]\n" + s.modelLines("model"), `# What the agent may do in chats beyond its own files: "shell", "network", "git". In a
+# setting; parley config check shows what is in effect, and parley doctor whether it
+# works. Secrets aren't here: Parley reads them from variables, or from files next to this one.
+`, "# The model that answers. docs/models.md describes each provider.\n[model]\n" + s.modelLines("model"), `# What the agent may do in chats beyond its own files: "shell", "network", "git". In a
 # terminal it may do all of it, inside the sandbox.
 # [agents.defaults]
 # capabilities = ["file_read", "file_write", "shell"]
@@ -185,7 +185,7 @@ func (s *settings) modelLines(table string) string {
 	}
 	text := line("name", strconv.Quote(m.name), "") + line("base_url", strconv.Quote(m.baseURL), "")
 	if m.window > 0 {
-		text += line("window", strconv.Itoa(m.window), "tokens that it can read at once: more need more memory; the usual default is 4096")
+		text += line("window", strconv.Itoa(m.window), "how many tokens it can read at once; more need more memory, and the usual default is 4096")
 	}
 	if m.key.value != "" {
 		text += line("api_key", strconv.Quote(s.reference(secretOf(table), m.key)), "")
@@ -200,7 +200,7 @@ func (s *settings) channelTable() string {
 		return ""
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Where people talk to it.\n[channels.%s]\n", c.name)
+	fmt.Fprintf(&b, "# Where people talk to the bot.\n[channels.%s]\n", c.name)
 	if c.name != c.platform {
 		b.WriteString(line("platform", strconv.Quote(c.platform), ""))
 	}
@@ -222,5 +222,5 @@ func (s *settings) listenTable() string {
 	if s.listen == "" {
 		return ""
 	}
-	return "# Where programs reach it: docs/http.md.\n[http]\n" + line("listen", strconv.Quote(strings.TrimPrefix(s.listen, noListen)), "")
+	return "# Where programs reach the bot: docs/http.md.\n[http]\n" + line("listen", strconv.Quote(strings.TrimPrefix(s.listen, noListen)), "")
 }

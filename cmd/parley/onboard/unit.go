@@ -100,7 +100,7 @@ func (s Service) environment(env func(string) string) (string, error) {
 		for _, found := range variable.FindAllStringSubmatch(text, -1) {
 			name, value := found[2], env(found[2])
 			if value == "" || strings.ContainsAny(value, "'\n\r") {
-				return "", &Problem{fmt.Sprintf("the configuration reads ${%s}, which the service wouldn't have: set %s to one line without ' while you install it, or write the value into a file and ${file:PATH} in the configuration", name, name)}
+				return "", &Problem{fmt.Sprintf("the configuration reads ${%s}, which the service wouldn't have: when you install it, set %s to a single line without ', or put the value in a file and write ${file:PATH} in the configuration", name, name)}
 			}
 			if set := name + "='" + value + "'\n"; !slices.Contains(lines, set) {
 				lines = append(lines, set)
@@ -131,7 +131,7 @@ func (s Service) writeEnvironment() error {
 		return nil
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return fmt.Errorf("make the folder of the environment: %w", err)
+		return fmt.Errorf("make the folder for the environment file: %w", err)
 	}
 	return replace(path, s.variables)
 }
@@ -140,7 +140,7 @@ func (s Service) writeEnvironment() error {
 func (s Service) Text() (string, error) {
 	for _, path := range []string{s.Program, s.Config, s.Home} {
 		if strings.ContainsAny(path, "\n\"%$\\") {
-			return "", &Problem{fmt.Sprintf("systemd doesn't accept %q: move it to a path without \", %%, $ and \\", path)}
+			return "", &Problem{fmt.Sprintf("systemd doesn't accept %q: move it to a path without \", %%, $ or \\", path)}
 		}
 	}
 	if !s.Root {
@@ -163,18 +163,18 @@ func (s Service) userUnit() string {
 	if s.Config != "" {
 		call = fmt.Sprintf("%q --home %q --config %q serve", s.Program, s.Home, s.Config)
 	}
-	return `# Parley, an AI agent in chats, as a service of one user. Written by parley serve --install.
+	return `# Parley, an AI agent in chats, as one user's service. Written by parley serve --install.
 
 [Unit]
 Description=Parley, an AI agent in chats
-# It is restarted forever, however long it takes until what it needs is up.
+# systemd keeps restarting it until everything that it needs is up, however long that takes.
 StartLimitIntervalSec=0
 
 [Service]
 Type=exec
 ExecStart=` + call + `
 ExecReload=/bin/kill -HUP $MAINPID
-` + s.environmentLine() + `# It restarts whatever ended it, unless the configuration has to be corrected first.
+` + s.environmentLine() + `# systemd restarts it however it ended, unless somebody has to correct the configuration first.
 Restart=always
 RestartSec=1
 RestartPreventExitStatus=78
@@ -203,7 +203,7 @@ const (
 // secrets as credentials.
 func (s Service) systemUnit() (string, error) {
 	if s.Config == "" {
-		return "", &Problem{"the machine's service needs a configuration that everybody may read: write /etc/parley/parley.toml, and name it with --config"}
+		return "", &Problem{"the system service needs a configuration that everybody can read: write /etc/parley/parley.toml, and give it with --config"}
 	}
 	raw, err := os.ReadFile(s.Config)
 	if err != nil {
@@ -245,7 +245,7 @@ func secretsOf(config string) ([]string, error) {
 		for _, found := range secretFile.FindAllStringSubmatch(line, -1) {
 			name, ok := strings.CutPrefix(found[1], credentials)
 			if !ok || name == "" || strings.Contains(name, "/") {
-				return nil, &Problem{fmt.Sprintf("the service runs under a user of its own, who can't read %s: put it at %sNAME with mode 0600, and write ${file:%sNAME} in the configuration", found[1], credentialsSource, credentials)}
+				return nil, &Problem{fmt.Sprintf("the service runs as its own user, who can't read %s: put it at %sNAME with mode 0600, and write ${file:%sNAME} in the configuration", found[1], credentialsSource, credentials)}
 			}
 			if !slices.Contains(names, name) {
 				names = append(names, name)
@@ -266,10 +266,10 @@ func checkReadable(file string) error {
 	for path, want := file, os.FileMode(0o004); ; path, want = filepath.Dir(path), 0o001 {
 		info, err := os.Stat(path)
 		if err != nil {
-			return fmt.Errorf("look at %s: %w", path, err)
+			return fmt.Errorf("check %s: %w", path, err)
 		}
 		if info.Mode().Perm()&want == 0 {
-			return &Problem{fmt.Sprintf("the service runs under a user of its own, who can't get at %s: put the configuration below /etc/parley, readable by all, with its secrets as credentials", path)}
+			return &Problem{fmt.Sprintf("the service runs as its own user, who can't read %s: put the configuration in /etc/parley, readable by everybody, with its secrets as credentials", path)}
 		}
 		if path == filepath.Dir(path) {
 			return nil

@@ -96,7 +96,7 @@ func TestTheMachinesUnit(t *testing.T) {
 		mode       os.FileMode
 		says       string
 	}{
-		{"a configuration that only root reads", "", 0o600, "can't get at " + config},
+		{"a configuration that only root reads", "", 0o600, "can't read " + config},
 		{"a secret that only root reads", `api_key = "${file:secrets/model}"`, 0o644, "/etc/parley/credentials/NAME"},
 		{"a credential that there is not", `api_key = "${file:/run/credentials/parley.service/there-is-none}"`, 0o644, "/etc/parley/credentials/there-is-none"},
 	} {

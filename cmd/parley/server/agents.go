@@ -43,11 +43,11 @@ func (a *agents) of(ctx context.Context, session string) (agent.Agent, error) {
 	name := sessions.AgentOf(session)
 	set, ok := a.settings.Load().Agents[name]
 	if !ok {
-		return agent.Agent{}, fmt.Errorf("no agent is named %q in the configuration", name)
+		return agent.Agent{}, fmt.Errorf("no agent is called %q in the configuration", name)
 	}
 	model, ok := a.chains.byAgent[name]
 	if !ok {
-		return agent.Agent{}, fmt.Errorf("no model answers for the agent %q: set [model], or agents.%s.model", name, name)
+		return agent.Agent{}, fmt.Errorf("the agent %q has no model: set [model], or agents.%s.model", name, name)
 	}
 	a.chains.lists.LookUpWindowsOf(ctx, name)
 	all, err := a.toolbox.set()

@@ -74,7 +74,7 @@ func (e *erasing) beyondErasing() []erase.NotErased {
 	}
 	if c := e.settings.Load(); c.Store.URL != "" {
 		if c.Audit.File != "" {
-			kept = append(kept, erase.NotErased{What: "the audit's files of other processes", Why: "each process has its own; forget there too"})
+			kept = append(kept, erase.NotErased{What: "audit files of other processes", Why: "each process has its own; run parley forget there, too"})
 		}
 		kept = append(kept, erase.NotErased{What: "the database server's own files and logs, and Redis's", Why: "it's up to the operator to keep or rotate them"})
 	}

@@ -130,7 +130,7 @@ func (f *front) address(chosen *string) (string, error) {
 	}
 	for _, l := range f.liveChannels {
 		if *chosen == "" && l.receive && f.role.Receives() && l.config.ByHTTP() {
-			return "", fmt.Errorf("the requests from %s have nowhere to go: [channels.%[1]s] receive is \"http\", and --listen switches HTTP off", l.name)
+			return "", fmt.Errorf("the requests from %s have nowhere to go: [channels.%[1]s] receive is \"http\", and --listen turns HTTP off: leave --listen out", l.name)
 		}
 	}
 	return *chosen, nil

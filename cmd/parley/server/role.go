@@ -32,7 +32,7 @@ func ParseRole(list string) (Role, error) {
 		next := Role(strings.TrimSpace(name))
 		switch {
 		case next != Gateway && next != Worker:
-			return "", fmt.Errorf("--role %s: write gateway, worker or both, separated by a comma", list)
+			return "", fmt.Errorf("--role %s: write gateway, worker, or both with a comma in between", list)
 		case role == "" || role == next:
 			role = next
 		default:

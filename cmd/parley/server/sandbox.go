@@ -53,7 +53,7 @@ func (w *commandSandbox) Load(context.Context) error {
 func (w *commandSandbox) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
 	box, err := w.open()
 	if err == nil && box == nil {
-		err = errors.New("no sandbox works on this machine: parley doctor says what it lacks")
+		err = errors.New("no sandbox works on this machine: parley doctor says what's missing")
 	}
 	if err != nil {
 		return sandbox.Result{}, err

@@ -41,7 +41,7 @@ func (f *shownFiles) copyFiles(ctx context.Context, session, id string, at bus.A
 		paths = paths[:copies.MaxFiles]
 	}
 	if why, err := f.home.MaySendFiles(ctx); err != nil || why != "" {
-		refuse(textNoFilesNow, cmp.Or(why, "it is not known whether all processes know how"))
+		refuse(textNoFilesNow, cmp.Or(why, textNotAllKnow))
 		return e
 	}
 	dir, err := f.home.Workspace(session)
@@ -76,11 +76,11 @@ func (f *shownFiles) copyFiles(ctx context.Context, session, id string, at bus.A
 // keep copies a file that an answer shows, so that it can be sent, if the agent may read that file.
 func (f *shownFiles) keep(ctx context.Context, to copies.Messages, dir *workspace.Dir, path string) ([]bus.FileRef, error) {
 	if !slices.Contains(f.fileCopies.rights.capabilities(to.Session), tools.FileRead) {
-		return nil, tools.Errorf(tools.PermissionDenied, "this agent does not have the capability file_read")
+		return nil, tools.Errorf(tools.PermissionDenied, "I don't have the capability file_read")
 	}
 	reading := files.Reading(tools.Call{Session: to.Session, Agent: sessions.AgentOf(to.Session)}, path)
 	if v := f.guard.decide(ctx, reading); v.Decision == tools.Deny || v.Decision == tools.Ask {
-		return nil, tools.Errorf(tools.PermissionDenied, "the operator's rules do not let %s be read unasked", markup.Verbatim(path))
+		return nil, tools.Errorf(tools.PermissionDenied, "the operator's rules don't let me read %s without asking", markup.Verbatim(path))
 	}
 	return f.fileCopies.copies.Keep(ctx, to, dir, []string{path})
 }

@@ -33,14 +33,14 @@ func LockConversation(homeDir, agent, name string, said io.Writer) (chat string,
 		case err == nil:
 			return chat, unlock, nil
 		case !taken:
-			return "", nil, fmt.Errorf("take the conversation %s: %w", chat, err)
+			return "", nil, fmt.Errorf("lock the conversation %s: %w", chat, err)
 		case name != "":
 			return chat, func() {}, nil
 		case n > mostTerminals:
-			return "", nil, fmt.Errorf("%d terminals are already in use: name a conversation with --session", mostTerminals)
+			return "", nil, fmt.Errorf("%d terminals are already open: name a conversation with --session", mostTerminals)
 		}
 		next := fmt.Sprintf("%s-%d", defaultChat, n)
-		fmt.Fprintf(said, "another terminal is using the conversation %s; this one is %s\n", chat, next)
+		fmt.Fprintf(said, "another terminal is using the conversation %s; this one uses %s\n", chat, next)
 		chat = next
 	}
 }

@@ -74,7 +74,7 @@ func (l letters) queryOf(r *http.Request) (q query, err error) {
 		return q, err
 	}
 	if q.after != "" {
-		return q, exchange.BadRequest("bad_query", "after needs a topic")
+		return q, exchange.BadRequest("bad_query", `"after" only works with "topic"`)
 	}
 	q.topics, err = l.mail.Topics(r.Context())
 	return q, err
@@ -164,7 +164,7 @@ func deadLetterPath(w *exchange.Answer, r *http.Request) (topic bus.Topic, id st
 // error unchanged.
 func asNotFound(err error) error {
 	if errors.Is(err, bus.ErrNotFound) || errors.Is(err, errNoLetter) {
-		return exchange.NotFound("there's no such dead letter; in a path, topic and id have to be percent-encoded")
+		return exchange.NotFound("there's no such dead letter; in a path, percent-encode its topic and its id")
 	}
 	return err
 }

@@ -77,9 +77,9 @@ func (w *Answer) ReadBody(r *http.Request, most int64) ([]byte, error) {
 	}
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, &Refusal{Status: http.StatusRequestTimeout, Code: "too_slow", Message: "the request's body came too slowly"}
+		return nil, &Refusal{Status: http.StatusRequestTimeout, Code: "too_slow", Message: "the request's body took too long: send it again"}
 	case err != nil: // err may quote what was sent
-		return nil, BadRequest("cut_off", "the request's body was cut off, or its chunks are broken")
+		return nil, BadRequest("cut_off", "the request's body was cut off, or its chunks are broken: send it again")
 	}
 	// From here on the time is the server's, not the caller's.
 	_ = w.control.SetReadDeadline(time.Time{})
@@ -97,15 +97,15 @@ func (w *Answer) waitForSlot(r *http.Request) error {
 		w.setReadDeadline(r)
 		return nil
 	case <-r.Context().Done():
-		return BadRequest("cut_off", "the request was cut off")
+		return BadRequest("cut_off", "the request was cut off: send it again")
 	case <-late.C:
-		return Unavailable("busy", "too many large messages are coming in at once: try again")
+		return Unavailable("busy", "too many large messages are coming in at once: try again later")
 	}
 }
 
 // BodyTooLarge refuses a body of more than most bytes.
 func BodyTooLarge(most int64) *Refusal {
-	return TooLarge(fmt.Sprintf("the body is too large: at most %d bytes are accepted here", most))
+	return TooLarge(fmt.Sprintf("the body is too large: send at most %d bytes", most))
 }
 
 // A Field is one member of a JSON object.
@@ -123,7 +123,7 @@ func Decode(raw []byte, fields ...Field) (sizes map[string]int, err error) {
 		if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok || err == nil {
 			return nil, BadRequest("bad_type", "the body must be a JSON object")
 		}
-		return nil, BadRequest("bad_json", "the body is not JSON: %v", err)
+		return nil, BadRequest("bad_json", "the body isn't JSON: %v", err)
 	}
 	sizes = make(map[string]int, len(object))
 	for _, f := range fields {
@@ -166,7 +166,7 @@ func (w *Answer) ReadText(r *http.Request, name string) (text string, err error)
 	if err != nil {
 		return "", err
 	}
-	_, err = Decode(raw, Field{Name: name, Into: &text, Want: "a text"})
+	_, err = Decode(raw, Field{Name: name, Into: &text, Want: "a string"})
 	if err == nil && text == "" {
 		err = Unprocessable("missing_field", "field %q is missing", name)
 	}

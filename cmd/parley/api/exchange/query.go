@@ -43,7 +43,7 @@ func number(r *http.Request, name string, otherwise, most int64) (int64, error) 
 	return min(n, most), nil
 }
 
-func notNumber(name string) *Refusal { return BadRequest("bad_query", "%s must be a number", name) }
+func notNumber(name string) *Refusal { return BadRequest("bad_query", "%q must be a number", name) }
 
 // Day reads a day from the query parameter with this name; it returns otherwise if there is none.
 func Day(r *http.Request, name string, otherwise time.Time) (time.Time, error) {
@@ -53,7 +53,7 @@ func Day(r *http.Request, name string, otherwise time.Time) (time.Time, error) {
 	}
 	day, err := time.Parse(time.DateOnly, text)
 	if err != nil {
-		return day, BadRequest("bad_query", "%s must be a day like 2026-01-31", name)
+		return day, BadRequest("bad_query", "%q must be a day like 2026-01-31", name)
 	}
 	return day, nil
 }
@@ -66,7 +66,7 @@ func Moment(r *http.Request, name string) (time.Time, error) {
 	}
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return at, BadRequest("bad_query", "%s must be a time like 2026-01-31T15:04:05Z", name)
+		return at, BadRequest("bad_query", "%q must be a time like 2026-01-31T15:04:05Z", name)
 	}
 	return at, nil
 }
@@ -79,7 +79,7 @@ func Flag(r *http.Request, name string) (bool, error) {
 	case "true":
 		return true, nil
 	}
-	return false, BadRequest("bad_query", "%s must be true or false", name)
+	return false, BadRequest("bad_query", "%q must be true or false", name)
 }
 
 // Newest reports whether the query parameter order asks for the newest items first ("desc") rather than the oldest
@@ -91,6 +91,6 @@ func Newest(r *http.Request) (bool, error) {
 	case "desc":
 		return true, nil
 	default:
-		return false, BadRequest("bad_query", "order must be asc or desc")
+		return false, BadRequest("bad_query", `"order" must be asc or desc`)
 	}
 }

@@ -147,7 +147,7 @@ func (b shownJobs) stop(w *exchange.Answer, r *http.Request) error {
 		return err
 	}
 	if j.State != sessions.JobRunning {
-		return exchange.Conflict("ended", "this job has ended already")
+		return exchange.Conflict("ended", "this job has already ended")
 	}
 	if err := b.Stop(r.Context(), j); err != nil {
 		return err

@@ -107,7 +107,7 @@ func (s shownTasks) list(w *exchange.Answer, r *http.Request) error {
 	limit = min(limit, mostTasks)
 	session := r.URL.Query().Get("session")
 	if session == "" {
-		return exchange.BadRequest("bad_query", "session must be the key of the session whose tasks you want")
+		return exchange.BadRequest("bad_query", `"session" must be the key of the session whose tasks you want`)
 	}
 	if err := s.may(r.Context(), w.Caller, session); err != nil {
 		return err
@@ -182,7 +182,7 @@ func (s shownTasks) listedTaskOf(t subagents.Task) ListedTask {
 func (s shownTasks) addCourse(ctx context.Context, one *ListedTask) error {
 	open, err := s.Turns.OpenTurns(ctx, one.Session)
 	if err != nil {
-		return fmt.Errorf("look for what task %s does: %w", one.ID, err)
+		return fmt.Errorf("find out what task %s is doing: %w", one.ID, err)
 	}
 	if len(open) == 0 {
 		return nil

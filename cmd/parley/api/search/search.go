@@ -69,7 +69,7 @@ func queryOf(r *http.Request) (q query, err error) {
 	asked := r.URL.Query()
 	q = query{agent: asked.Get("agent"), session: asked.Get("session"), person: asked.Get("person")}
 	if q.Words = strings.TrimSpace(asked.Get("q")); q.Words == "" || len(q.Words) > mostQuery {
-		return q, exchange.BadRequest("bad_query", "q must have the words to find, at most %d bytes", mostQuery)
+		return q, exchange.BadRequest("bad_query", `"q" must be the words to find, in at most %d bytes`, mostQuery)
 	}
 	if q.Since, err = exchange.Moment(r, "since"); err != nil {
 		return q, err

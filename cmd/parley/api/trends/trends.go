@@ -30,7 +30,7 @@ type sums struct{ counts Counts }
 func (s sums) show(w *exchange.Answer, r *http.Request) error {
 	by := activity.Period(cmp.Or(r.URL.Query().Get("by"), string(activity.Hour)))
 	if by != activity.Hour && by != activity.Day {
-		return exchange.BadRequest("bad_query", "by must be hour or day")
+		return exchange.BadRequest("bad_query", `"by" must be hour or day`)
 	}
 	since, err := exchange.Moment(r, "since")
 	if err != nil {
@@ -44,7 +44,7 @@ func (s sums) show(w *exchange.Answer, r *http.Request) error {
 		}
 	}
 	if days := int(by.Most() / (24 * time.Hour)); since.Before(now.AddDate(0, 0, -days)) {
-		return exchange.BadRequest("bad_query", "since must be at most %d days ago if sums are by %s", days, by)
+		return exchange.BadRequest("bad_query", `if "by" is %s, "since" must be at most %d days ago`, by, days)
 	}
 	all, err := s.counts.Summary(r.Context(), by, since)
 	if err != nil {

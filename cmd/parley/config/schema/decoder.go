@@ -22,11 +22,11 @@ type Decoder struct {
 func typeInWords(v any) string {
 	switch v.(type) {
 	case string:
-		return "a text"
+		return "a string"
 	case int64:
 		return "an integer"
 	case float64:
-		return "a number with decimals"
+		return "a decimal number"
 	case bool:
 		return "true or false"
 	case []any:
@@ -82,7 +82,7 @@ func masked(v any) any {
 func (d *Decoder) Text(v any) (string, *Fault) {
 	s, ok := v.(string)
 	if !ok {
-		return "", d.WrongType("a text in quotes", v)
+		return "", d.WrongType("a string in quotes", v)
 	}
 	whole, own, f := d.x.expand(s)
 	if f != nil {
@@ -109,7 +109,7 @@ func (d *Decoder) secret(s string) *Fault {
 		return &Fault{Wrong: "is empty", Remedy: "give it a value, or remove the line"}
 	}
 	if strings.ContainsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) || r == unicode.ReplacementChar }) {
-		return &Fault{Wrong: "contains a space, a line break or a character that no key or token has", Remedy: "leave only the secret in it"}
+		return &Fault{Wrong: "contains a space, a line break or a character that no key or token has", Remedy: "write only the secret"}
 	}
 	return nil
 }
@@ -137,7 +137,7 @@ func (d *Decoder) list(v any, item func(v any) (string, *Fault)) ([]string, *Fau
 			f = &Fault{Wrong: fmt.Sprintf("unknown value %q", v), Remedy: OneOf(s, d.set.OneOf)}
 		}
 		if f == nil && s == "" {
-			f = &Fault{Wrong: "the list contains an empty text", Remedy: "remove it"}
+			f = &Fault{Wrong: "the list contains an empty string", Remedy: "remove it"}
 		}
 		return s, f
 	})

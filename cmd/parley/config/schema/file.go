@@ -76,7 +76,7 @@ func (v *Values) parse(doc []byte) (map[string]any, bool) {
 			at.Line, _ = de.Position()
 			what = parserMessage(de)
 		}
-		v.refuse(at, "", "not valid TOML: "+what, `a line is [table], or key = value with texts in "quotes"`)
+		v.refuse(at, "", "not valid TOML: "+what, `each line has to be [table], or key = value with strings in "quotes"`)
 		return nil, false
 	}
 	v.file.lines = findLines(doc)

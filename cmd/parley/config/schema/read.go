@@ -65,7 +65,7 @@ func (r *reader) sectionNames() []string {
 
 // noTable reports a value in place of a table that begins with the line header.
 func (r *reader) noTable(full []string, v any, header string) {
-	r.refuse(r.file.lineOf(full...), strings.Join(full, "."), "has to be a table, not "+typeInWords(v), "write "+header+" on a line of its own, and its settings below")
+	r.refuse(r.file.lineOf(full...), strings.Join(full, "."), "has to be a table, not "+typeInWords(v), "write "+header+" on its own line, and its settings below it")
 }
 
 // readNamed reads the tables of a section whose tables the operator names, such as [channels.NAME].
@@ -187,5 +187,5 @@ func (r *reader) suggestion(key string, top bool, known []string) string {
 	if len(homes) > 0 {
 		return "it belongs in " + strings.Join(homes, " or ")
 	}
-	return "known here are " + strings.Join(known, ", ")
+	return "the keys here are " + strings.Join(known, ", ")
 }

@@ -67,7 +67,7 @@ func (x *expander) expand(s string) (whole, own string, f *Fault) {
 		}
 		end := strings.IndexByte(s, '}')
 		if end < 0 {
-			return "", "", &Fault{Wrong: "a ${ without its }", Remedy: "close it, or write $${ for the characters themselves"}
+			return "", "", &Fault{Wrong: "a ${ has no }", Remedy: "add the }, or write $${ for a literal ${"}
 		}
 		text, f := x.find(s[2:end])
 		if f != nil {
@@ -88,12 +88,12 @@ func (x *expander) find(ref string) (string, *Fault) {
 	}
 	if !isVariable(ref) {
 		// The text may be a secret put in the wrong place: it is not repeated.
-		return "", &Fault{Wrong: "${…} contains no variable name", Remedy: "write ${VAR} or ${file:PATH}, or $${ for the characters themselves"}
+		return "", &Fault{Wrong: "${…} contains no variable name", Remedy: "write ${VAR} or ${file:PATH}, or $${ for a literal ${"}
 	}
 	x.refs = append(x.refs, "${"+ref+"}")
 	text, ok := x.lookup.env(ref)
 	if !ok {
-		return "", &Fault{Wrong: "${" + ref + "} is not set", Remedy: "set the environment variable " + ref + ", or read a file with ${file:PATH}"}
+		return "", &Fault{Wrong: "${" + ref + "} isn't set", Remedy: "set the environment variable " + ref + ", or read a file with ${file:PATH}"}
 	}
 	return text, nil
 }
@@ -118,7 +118,7 @@ func (l lookup) secretFile(name string) (string, *Fault) {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", &Fault{Wrong: what + "doesn't exist", Remedy: "create it with mode 0600, or correct the path in ${file:…}"}
 	case err != nil:
-		return "", &Fault{Wrong: what + "can't be read: " + Reason(err), Remedy: "let the user that runs parley read it, and nobody else"}
+		return "", &Fault{Wrong: what + "can't be read: " + Reason(err), Remedy: "let the user that runs parley read it, but nobody else"}
 	}
 	if mode, open := l.openToOthers(path); open {
 		return "", &Fault{Wrong: what + "can be read by others (mode " + mode + ")", Remedy: "run: chmod 600 " + path}

@@ -223,5 +223,5 @@ func (s *Section) refuse(name string) *Fault {
 	if ok {
 		return nil
 	}
-	return &Fault{Wrong: "not a name", Remedy: "use at most 64 of a-z, 0-9 and -"}
+	return &Fault{Wrong: "not a valid name", Remedy: "use at most 64 characters: a-z, 0-9 and -"}
 }

@@ -108,7 +108,7 @@ func TestNestedTables(t *testing.T) {
 		"[shops.main]\nshelf = 1\n":         "shops.main.shelf: has to be a table, not an integer: write [shops.main.shelf]",
 		"[shops.main.shelf]\nlevel = 0\n":   "shops.main.shelf.level: too small",
 		"[shops.main]\nshlf = 1\n":          "shops.main.shlf: unknown key: did you mean shelf?",
-		"[head.shelf]\nlevel = \"1\"\n":     "head.shelf.level: has to be an integer, not a text: write something like level = 30",
+		"[head.shelf]\nlevel = \"1\"\n":     "head.shelf.level: has to be an integer, not a string: write something like level = 30",
 		"[head]\nlabels = [\"a\", \"d\"]\n": `head.labels: unknown value "d": write one of "a", "b", "c"`,
 	} {
 		if _, _, err := read(t, text); err == nil || !strings.Contains(err.Error(), want) {

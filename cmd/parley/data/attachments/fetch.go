@@ -64,7 +64,7 @@ func (k *Keeper) download(ctx context.Context, f agent.FileToFetch) ([]byte, err
 	fetcher, most := k.cfg.Fetcher(f.At.Channel)
 	switch {
 	case fetcher == nil:
-		return nil, newGoneError("this channel cannot fetch files")
+		return nil, newGoneError("this channel can't fetch files")
 	case f.Size > most:
 		return nil, tooLarge(most)
 	}
@@ -109,7 +109,7 @@ func (k *Keeper) download(ctx context.Context, f agent.FileToFetch) ([]byte, err
 }
 
 func tooLarge(most int64) error {
-	return newGoneError("it is larger than the %d MB that I may fetch", most>>20)
+	return newGoneError("it's larger than the %d MB that I may fetch", most>>20)
 }
 
 // tryDownload tries once to read a file from its platform; the file may have at most most bytes.
@@ -132,7 +132,7 @@ func (k *Keeper) tryDownload(ctx context.Context, from channels.Fetcher, f agent
 // keep writes a file into the workspace, marked as possibly written by strangers.
 func (k *Keeper) keep(ctx context.Context, f agent.FileToFetch, raw []byte) (sessions.Fetched, error) {
 	if len(raw) == 0 {
-		return sessions.Fetched{}, newGoneError("it is empty")
+		return sessions.Fetched{}, newGoneError("it's empty")
 	}
 	sum := sha256.Sum256(raw)
 	got := sessions.Fetched{Type: typeOf(raw, f.Name, f.Type), Size: int64(len(raw)), Hash: hex.EncodeToString(sum[:])}
@@ -150,7 +150,7 @@ func (k *Keeper) keep(ctx context.Context, f agent.FileToFetch, raw []byte) (ses
 		err = k.addPicture(ctx, f, &got, raw)
 	}
 	if err != nil {
-		return got, fmt.Errorf("keep what came with a message: %w", err)
+		return got, fmt.Errorf("keep a file that came with a message: %w", err)
 	}
 	if f.Kind == bus.Voice {
 		k.transcribe(ctx, f, &got, raw)
@@ -162,7 +162,7 @@ func (k *Keeper) keep(ctx context.Context, f agent.FileToFetch, raw []byte) (ses
 func (k *Keeper) writable(ctx context.Context, f agent.FileToFetch) (*workspace.Dir, error) {
 	held := time.Now()
 	if err := f.CheckLease(ctx); err != nil {
-		return nil, fmt.Errorf("before keeping what came with a message: %w", err)
+		return nil, fmt.Errorf("before keeping a file that came with a message: %w", err)
 	}
 	return k.cfg.Writable(ctx, tools.Call{Session: f.Session, Turn: f.Turn, Held: held})
 }
@@ -201,7 +201,7 @@ func (k *Keeper) transcribe(ctx context.Context, f agent.FileToFetch, got *sessi
 			got.Unheard = "the transcription server refused it"
 		}
 	case words == "":
-		got.Unheard = "there are no words in it"
+		got.Unheard = "I heard no words in it"
 	default:
 		got.Words, got.Untrusted = words, f.Forwarded
 	}
@@ -216,11 +216,11 @@ func (k *Keeper) Discard(ctx context.Context, session string, paths []string) er
 	}
 	for _, path := range paths {
 		if err := dir.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrInvalid) {
-			return fmt.Errorf("remove what came with a message: %w", err)
+			return fmt.Errorf("remove a file that came with a message: %w", err)
 		}
 	}
 	if err := guard.DropMarks(dir, paths); err != nil {
-		return fmt.Errorf("drop the marks of what came with a message: %w", err)
+		return fmt.Errorf("drop the marks of files that came with a message: %w", err)
 	}
 	return nil
 }

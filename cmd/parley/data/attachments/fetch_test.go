@@ -159,7 +159,7 @@ func TestWhatCannotBeHadIsSaidInWords(t *testing.T) {
 		}
 	}
 	s.from = nil
-	if got, err := s.Fetch(t.Context(), fetching(sessions.Attached{})); err != nil || !strings.Contains(got.Problem, "cannot fetch") {
+	if got, err := s.Fetch(t.Context(), fetching(sessions.Attached{})); err != nil || !strings.Contains(got.Problem, "can't fetch") {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

@@ -27,7 +27,7 @@ type Uploads struct {
 var _ channels.Fetcher = Uploads{}
 
 // ErrFull says that too many bytes of a session are already waiting to be fetched.
-var ErrFull = errors.New("too much is already waiting to be fetched")
+var ErrFull = errors.New("too many bytes are already waiting to be fetched")
 
 // maxTries is how often Keep starts over: files may be removed at the moment that others arrive.
 const maxTries = 10

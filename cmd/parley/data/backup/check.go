@@ -55,7 +55,7 @@ func CheckTarget(name string) error {
 	}
 	defer func() { _ = f.Close() }() // it is only read
 	if !beginsAsBackup(f) {
-		return fmt.Errorf("%s exists, but isn't a backup that could be replaced: name another file, or remove it", name)
+		return fmt.Errorf("%s already exists and isn't a backup: name another file, or remove it", name)
 	}
 	return nil
 }
@@ -79,7 +79,7 @@ type plan struct {
 // addFolder adds a folder and its parents, or says why they cannot be created.
 func (p *plan) addFolder(name string) error {
 	if depth := strings.Count(name, "/"); depth > maxDepth {
-		return fmt.Errorf("%q is nested %d folders deep: at most %d can be restored", shortened(name), depth, maxDepth)
+		return fmt.Errorf("%q is nested %d folders deep, and a restore allows at most %d", shortened(name), depth, maxDepth)
 	}
 	for at, more := 0, true; more; {
 		end := len(name)

@@ -22,11 +22,11 @@ import (
 // Errors that callers of this package act on.
 var (
 	// ErrUsed says that the home already contains data.
-	ErrUsed = errors.New("this home is in use already")
+	ErrUsed = errors.New("this home is already in use")
 	// ErrDamaged says that a backup was cut short or altered, or is not a backup at all.
 	ErrDamaged = errors.New("this isn't a complete backup")
 	// ErrNewer says that a newer release has written a backup.
-	ErrNewer = errors.New("a newer release wrote this backup: restore it with that one")
+	ErrNewer = errors.New("a newer release wrote this backup: restore it with that release")
 )
 
 // maxManifest limits the size of the manifest, in bytes.
@@ -175,7 +175,7 @@ func (u *unpacker) unpack() error {
 			return asDamaged(err)
 		}
 		if u.listed {
-			return fmt.Errorf("%w: something follows its list", ErrDamaged)
+			return fmt.Errorf("%w: there's more after its list of files", ErrDamaged)
 		}
 		switch {
 		case h.Typeflag == tar.TypeReg && h.Name == manifestName:
@@ -296,11 +296,11 @@ func (u *unpacker) readManifest() error {
 func (u *unpacker) checkManifest() error {
 	switch {
 	case !u.listed:
-		return fmt.Errorf("%w: its list is missing", ErrDamaged)
+		return fmt.Errorf("%w: its list of files is missing", ErrDamaged)
 	case u.manifest.Format > format:
 		return fmt.Errorf("%w (%s)", ErrNewer, u.manifest.Version)
 	case u.manifest.Format < 1:
-		return fmt.Errorf("%w: its format is %d", ErrDamaged, u.manifest.Format)
+		return fmt.Errorf("%w: its format %d is unknown", ErrDamaged, u.manifest.Format)
 	}
 	for _, want := range u.manifest.Files {
 		got, ok := u.files[want.Name]
@@ -313,7 +313,7 @@ func (u *unpacker) checkManifest() error {
 		delete(u.files, want.Name)
 	}
 	for name := range u.files {
-		return fmt.Errorf("%w: %q is not on its list", ErrDamaged, name)
+		return fmt.Errorf("%w: %q isn't on its list of files", ErrDamaged, name)
 	}
 	return nil
 }

@@ -39,7 +39,7 @@ func Sweep(home string) error {
 		if errors.Is(err, os.ErrNotExist) {
 			return nil
 		}
-		return fmt.Errorf("sweep the home: %w", err)
+		return fmt.Errorf("remove old temporary folders from the home: %w", err)
 	}
 	var errs []error
 	for _, e := range entries {
@@ -48,7 +48,7 @@ func Sweep(home string) error {
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("sweep the home: %w", err)
+		return fmt.Errorf("remove old temporary folders from the home: %w", err)
 	}
 	return nil
 }

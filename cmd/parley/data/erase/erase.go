@@ -114,7 +114,7 @@ func New(cfg Config) *Eraser { return &Eraser{cfg} }
 func (e *Eraser) Person(ctx context.Context, person string) (Receipt, error) {
 	channel, user, ok := strings.Cut(person, ":")
 	if !ok || channel == "" || user == "" {
-		return Receipt{}, fmt.Errorf("erase: a person is CHANNEL:USER, not %q", person)
+		return Receipt{}, fmt.Errorf("erase: %q isn't a person: write CHANNEL:USER", person)
 	}
 	r := e.receipt("person " + person)
 	t := &target{person: person, eraseLog: func(ctx context.Context, t *target) (sessions.Erased, error) { return e.erasePerson(ctx, &r, t) }}
@@ -132,7 +132,7 @@ func (e *Eraser) Person(ctx context.Context, person string) (Receipt, error) {
 		if at, err := bus.ParseAddress(paired.Chat); err == nil {
 			t.addresses = append(t.addresses, at)
 		}
-		r.keep("that "+person+" may talk to the bot", "that's nothing they said; parley pairing revoke "+person+" ends it")
+		r.keep(person+"'s permission to talk to the bot", "it isn't something they said; parley pairing revoke "+person+" removes it")
 	}
 	again := func() (bool, error) {
 		t.alone, t.shared, err = e.cfg.Store.SessionsOf(ctx, person)
@@ -177,7 +177,7 @@ func (e *Eraser) soon(ctx context.Context, erase func(context.Context) (Receipt,
 		return true, err
 	})
 	if err == nil && e.cfg.Rewriter.file {
-		r.keep("traces in unused parts of the database's files", fmt.Sprintf("these are rewritten when nothing else writes to them; while parley serve is running, within about %d minutes", int(e.cfg.Rewriter.Within().Minutes())+1))
+		r.keep("traces in unused parts of the database's files", fmt.Sprintf("Parley rewrites these when nothing else writes to them: within about %d minutes while parley serve is running", int(e.cfg.Rewriter.Within().Minutes())+1))
 	}
 	return r, err
 }
@@ -367,7 +367,7 @@ func (e *Eraser) forget(ctx context.Context, r *Receipt, match func(bus.Topic, b
 	if f, ok := e.cfg.Bus.(bus.Forgetter); ok {
 		return f.Forget(ctx, match, keys...)
 	}
-	r.keep("what's waiting on the bus or being answered", "this bus can't remove it; erase again once that's finished")
+	r.keep("messages that are waiting or being answered", "this bus can't remove them; erase again once they're finished")
 	gone, err := e.dropDeadLetters(ctx, func(d bus.DeadLetter) bool { return match(d.Topic, d.Message) })
 	return bus.Forgotten{DeadLetters: gone}, err
 }

@@ -171,7 +171,7 @@ func TestPersonLeavesNoTrace(t *testing.T) {
 	if r.Bus.Messages != 6 || r.Bus.DeadLetters != 1 || r.Book.Chats != 1 || r.Book.Sends < 3 {
 		t.Errorf("the receipt says %+v", r)
 	}
-	checkReceipt(t, r, "that "+anna, shared, "the moon", "backups")
+	checkReceipt(t, r, anna+"'s permission", shared, "the moon", "backups")
 
 	// What others said is where it was, and goes on.
 	if got := hometest.FilesContaining(t, h.Dir, others); len(got) < 2 {
@@ -625,7 +625,7 @@ func TestBusThatDoesNotForget(t *testing.T) {
 	if d := h.Depth(bus.InboundTopic); r.Bus.DeadLetters != 125+3 || d.Dead != 125+2 {
 		t.Errorf("%d dead letters dropped, %d are left", r.Bus.DeadLetters, d.Dead)
 	}
-	checkReceipt(t, r, "what's waiting on the bus")
+	checkReceipt(t, r, "messages that are waiting or being answered")
 }
 
 // The files that a session sends go with it, and of a session that others share those of

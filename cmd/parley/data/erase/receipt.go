@@ -73,7 +73,7 @@ func (r *Receipt) String() string {
 		{"memories about the person, in all conversations", r.Book.Memories},
 		{"files sent to conversations with others", int64(r.Attachments)},
 		{"old files in conversations that continue", int64(r.OldFiles)},
-		{"records of calls in the audit's files", int64(r.AuditFiles)},
+		{"records of tool calls in audit files", int64(r.AuditFiles)},
 	} {
 		if line.n > 0 {
 			fmt.Fprintf(&b, "%8d  %s\n", line.n, line.what)
@@ -135,7 +135,7 @@ func (e *Eraser) receipt(what string) Receipt {
 func (e *Eraser) addKept(r *Receipt) {
 	r.keep("the ids of messages", "so that none of them is answered a second time")
 	r.keep("existing backups", "erase them by hand")
-	r.keep("what the platforms keep", "it's theirs to erase")
+	r.keep("copies on the chat platforms", "only they can erase those")
 	e.cfg.Log.Info("erased", slog.Int("sessions", len(r.Log.Sessions)), slog.Int("shared", len(r.Log.Shared)),
 		slog.Int64("entries", r.Log.Entries), slog.Int("messages", r.Bus.Messages), slog.Int("dead_letters", r.Bus.DeadLetters),
 		slog.Int("workspaces", len(r.Workspaces)), slog.Int("old_files", r.OldFiles))

@@ -28,13 +28,13 @@ func (e *Eraser) EraseBefore(ctx context.Context, before time.Time) (Receipt, er
 // eraseBefore does the work of EraseBefore, but leaves the unused parts of the files to rewriter,
 // if it is not nil. If always is false, they are left alone unless something was erased.
 func (e *Eraser) eraseBefore(ctx context.Context, rewriter *Rewriter, before time.Time, always bool) (Receipt, error) {
-	r := e.receipt("what ended before " + before.UTC().Format(time.RFC3339))
+	r := e.receipt("everything that ended before " + before.UTC().Format(time.RFC3339))
 	err := rewriter.Erase(ctx, func(ctx context.Context) (bool, error) {
 		err := e.eraseOlder(ctx, &r, before)
 		return always || !r.Empty(), err
 	})
 	if err != nil {
-		return r, fmt.Errorf("erase what is old: %w", err)
+		return r, fmt.Errorf("erase old data: %w", err)
 	}
 	e.addKept(&r)
 	return r, nil
@@ -143,7 +143,7 @@ func (e *Eraser) Run(ctx context.Context, holder bus.Holder, days int) error {
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("hold the retention: %w", err)
+		return fmt.Errorf("take the hold for the retention: %w", err)
 	}
 	return nil
 }

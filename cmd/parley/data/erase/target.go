@@ -74,7 +74,7 @@ func (e *Eraser) belongsTo(ctx context.Context, person string, out bus.Outbound)
 		return true, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("look whose message %s is: %w", out.ID, err)
+		return false, fmt.Errorf("find out whose message %s is: %w", out.ID, err)
 	}
 	return entry.Person == person, nil
 }

@@ -28,14 +28,14 @@ func (n fleetNote) remedy(loaded string) string {
 	case "":
 		return ": use the configuration that names it, with --config or the environment"
 	case loaded: // in a container another file has taken its place
-		return ", as " + n.Config + " said then: start with a configuration that names it, which is compose.fleet.yaml if you started deploy/compose.yaml before"
+		return ", which " + n.Config + " named earlier: start with a configuration that names it (in deploy, that's compose.fleet.yaml rather than compose.yaml)"
 	}
 	return ": add --config " + n.Config
 }
 
 func readFleet(home string) (n fleetNote, err error) {
 	if n, err = plainjson.ReadFile[fleetNote](fleetPath(home)); err != nil {
-		return n, fmt.Errorf("read where the home's data is: %w", err)
+		return n, fmt.Errorf("find out where the home's data is: %w", err)
 	}
 	return n, nil
 }
@@ -50,7 +50,7 @@ func NoteWhereDataIs(c *config.Config) error {
 		return nil
 	}
 	if err := plainjson.ReplaceFile(fleetPath(c.Home), now); err != nil {
-		return fmt.Errorf("note where the home's data is: %w", err)
+		return fmt.Errorf("record where the home's data is: %w", err)
 	}
 	return nil
 }

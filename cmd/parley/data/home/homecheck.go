@@ -30,7 +30,7 @@ func CheckData(c *config.Config) error {
 	}
 	if moved.Unfinished() {
 		return &config.SettingError{Key: "home", Remedy: fmt.Sprintf(
-			"the migration of %s to %s isn't finished: run parley migrate again the same way; or delete %s to continue here as if it had never begun, and empty the other place",
+			"the migration of %s to %s isn't finished: run the same parley migrate command again; or, to keep using this home as if the migration had never begun, delete %s and empty the other place",
 			c.Home, moved.Places(), migrate.Path(c.Home))}
 	}
 	fleet, err := readFleet(c.Home)
@@ -48,7 +48,7 @@ func CheckData(c *config.Config) error {
 		switch {
 		case part.Location == "" && part.moved != "":
 			return &config.SettingError{Where: c.Origin(part.key), Key: part.key, Remedy: fmt.Sprintf(
-				"not set, but the home's data was moved to %s on %s: serve it from there with the configuration that names it; or delete %s to go back to how it was then",
+				"not set, but the home's data was moved to %s on %s: serve it from there with the configuration that names it; or delete %s to go back to the data from before the move",
 				part.moved, moved.Done.Format(time.DateOnly), migrate.Path(c.Home))}
 		case part.Location == "" && part.fleet != "":
 			return &config.SettingError{Where: c.Origin(part.key), Key: part.key, Remedy: fmt.Sprintf(
@@ -93,7 +93,7 @@ func checkArrived(ctx context.Context, c *config.Config) error {
 	if arriving {
 		return &config.SettingError{
 			Where: c.Origin("store.url"), Key: "store.url",
-			Remedy: "a bot is being moved to " + StoreName(string(c.Store.URL)) + ", and that isn't finished: let parley migrate finish first, or run it again where you began it",
+			Remedy: "parley migrate hasn't finished moving a bot to " + StoreName(string(c.Store.URL)) + ": let it finish first, or run it again where you began it",
 		}
 	}
 	return nil

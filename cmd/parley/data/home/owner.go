@@ -157,11 +157,11 @@ func checkWorkable(c *config.Config) error {
 	for _, f := range c.Folders() {
 		path, err := ForeignDir(f.Dir, cmp.Or(f.Agent, "*"))
 		if err != nil {
-			return fmt.Errorf("look at the workspaces: %w", err)
+			return fmt.Errorf("check the workspaces: %w", err)
 		}
 		if path != "" {
 			return &config.SettingError{Where: c.Origin(f.Key), Key: f.Key, Remedy: fmt.Sprintf(
-				"%s can't be used by this user (uid %d), which can happen after root has worked here: chown -R %d %s", path, os.Geteuid(), os.Geteuid(), f.Dir)}
+				"this user (uid %d) can't use %s, which can happen after root has worked here: run chown -R %d %s", os.Geteuid(), path, os.Geteuid(), f.Dir)}
 		}
 	}
 	return nil
@@ -173,8 +173,8 @@ func Unusable(dir string, err error) error {
 	if !errors.Is(err, fs.ErrPermission) {
 		return err
 	}
-	return fmt.Errorf("%s can't be used by this user (uid %d), because something in it belongs to somebody else: chown -R %d %s: %w",
-		dir, os.Geteuid(), os.Geteuid(), dir, err)
+	return fmt.Errorf("this user (uid %d) can't use %s, because something in it belongs to somebody else: run chown -R %d %s: %w",
+		os.Geteuid(), dir, os.Geteuid(), dir, err)
 }
 
 // ForeignDir returns a directory in which this user cannot work, among those directories in the

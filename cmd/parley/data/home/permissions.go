@@ -34,18 +34,18 @@ func CheckPermissions(c *config.Config) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("look at the home: %w", err)
+		return fmt.Errorf("check the home: %w", err)
 	}
 	refused := func(path, what, remedy string) error {
 		return &config.SettingError{Where: c.Origin("home"), Key: "home", Remedy: path + " " + what + ": " + remedy}
 	}
 	if uid, ok := uidOf(home); ok && os.Geteuid() != 0 && uid != os.Geteuid() {
 		return refused(c.Home, fmt.Sprintf("belongs to user %d, and this is user %d", uid, os.Geteuid()),
-			fmt.Sprintf("run parley as its owner, give it away with `chown -R %d %s`, or choose another with --home", os.Geteuid(), c.Home))
+			fmt.Sprintf("run parley as its owner, hand it over with `chown -R %d %s`, or choose another with --home", os.Geteuid(), c.Home))
 	}
 	writable := func(path string, info fs.FileInfo) error {
-		return refused(path, fmt.Sprintf("can be written by other users (mode %04o)", info.Mode().Perm()),
-			fmt.Sprintf("`chmod go-w %s`; where that is not possible, name a folder in it with --home: Parley makes it for its user alone", path))
+		return refused(path, fmt.Sprintf("is writable by other users (mode %04o)", info.Mode().Perm()),
+			fmt.Sprintf("run `chmod go-w %s`; if you can't, name a folder in it with --home, and Parley makes that one for its user alone", path))
 	}
 	if home.Mode()&othersMayWrite != 0 {
 		return writable(c.Home, home)

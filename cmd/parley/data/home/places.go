@@ -24,7 +24,7 @@ const placesFile = ".parley-agents.json"
 func readPlaces(root string) (map[string]string, error) {
 	noted, err := plainjson.ReadFile[map[string]string](filepath.Join(root, placesFile))
 	if err != nil {
-		return nil, fmt.Errorf("read where agents' sessions have their files: %w", err)
+		return nil, fmt.Errorf("find out where agents' sessions have their files: %w", err)
 	}
 	return noted, nil
 }
@@ -42,14 +42,14 @@ func notePlaces(c *config.Config, folders map[string]string) (err error) {
 	// Another process in the fleet may be writing its own.
 	f, err := os.CreateTemp(c.Workspace.Root, placesFile+".*")
 	if err != nil {
-		return fmt.Errorf("note where agents' sessions have their files: %w", err)
+		return fmt.Errorf("record where agents' sessions have their files: %w", err)
 	}
 	_, err = f.Write(append(raw, '\n'))
 	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
 		err = os.Rename(f.Name(), filepath.Join(c.Workspace.Root, placesFile))
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("note where agents' sessions have their files: %w", err), os.Remove(f.Name()))
+		return errors.Join(fmt.Errorf("record where agents' sessions have their files: %w", err), os.Remove(f.Name()))
 	}
 	return nil
 }
@@ -115,7 +115,7 @@ func checkThere(c *config.Config, agent, was, now string) error {
 			return err
 		}
 	}
-	return placeError(c, agent, fmt.Sprintf("%s, where the files of this agent's conversations were, isn't there: mount it or move it back; if they're gone for good, run `mkdir -p %s`", was, was))
+	return placeError(c, agent, fmt.Sprintf("%s, where the files of this agent's conversations were, isn't there anymore: mount it or move it back; if they're gone for good, run `mkdir -p %s`", was, was))
 }
 
 // checkEmpty refuses an agent's folder while sessions' directories are in the previous folder.
@@ -133,10 +133,10 @@ func checkEmpty(c *config.Config, agent, was, now string) error {
 		return err
 	}
 	if there {
-		return placeError(c, agent, fmt.Sprintf("files of this agent's conversations are in %s, but it's set to work in %s, where there are some, too: stop all processes, move over what's missing there with `mv -n %s/* %s/`, and move away or delete what's left of %s",
+		return placeError(c, agent, fmt.Sprintf("this agent's conversations have files in %s, but its workspace is set to %s, which has some, too: stop all processes, move the missing ones over with `mv -n %s/* %s/`, and move away or delete whatever is left in %s",
 			from, to, from, to, from))
 	}
-	return placeError(c, agent, fmt.Sprintf("the files of this agent's conversations are in %s, but it's set to work in %s: stop all processes and move the files over with `mkdir -p %s && mv %s %s/`",
+	return placeError(c, agent, fmt.Sprintf("the files of this agent's conversations are in %s, but its workspace is set to %s: stop all processes and move the files over with `mkdir -p %s && mv %s %s/`",
 		from, to, now, from, now))
 }
 

@@ -68,7 +68,7 @@ func (h *Home) checkWrites() map[string]error {
 			}
 			if err != nil {
 				h.ready.log.Warn("a part is not ready", slog.String("part", name), slog.Any("error", err))
-				err = errors.New("takes no writes")
+				err = errors.New("doesn't accept writes")
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -86,7 +86,7 @@ func checkSpace(home string) error {
 	path := filepath.Join(home, "room.tmp")
 	err := os.WriteFile(path, make([]byte, some), 0o600)
 	if err := errors.Join(err, os.Remove(path)); err != nil {
-		return fmt.Errorf("look for room on the home's disk: %w", err)
+		return fmt.Errorf("check the room on the home's disk: %w", err)
 	}
 	return nil
 }

@@ -35,7 +35,7 @@ const endTimeout = 2 * time.Second
 func (h *Home) announce(ctx context.Context, log *slog.Logger) error {
 	all, err := h.Bus.Processes(ctx)
 	if err != nil {
-		return fmt.Errorf("look which processes serve: %w", err)
+		return fmt.Errorf("find out which processes are serving: %w", err)
 	}
 	if err := h.Book.NoteProcess(ctx, all[0], understands); err != nil {
 		log.Debug("this process could not say what it understands", slog.Any("error", err))

@@ -139,25 +139,25 @@ func DialSocket(ctx context.Context, home string) (net.Conn, error) {
 func checkUser(conn net.Conn, users ...int) error {
 	socket, ok := conn.(*net.UnixConn)
 	if !ok {
-		return fmt.Errorf("a connection by way of %T tells no user", conn)
+		return fmt.Errorf("a %T doesn't say which user is at its other end", conn)
 	}
 	raw, err := socket.SyscallConn()
 	if err != nil {
-		return fmt.Errorf("ask for the user of a connection: %w", err)
+		return fmt.Errorf("find out the user of a connection: %w", err)
 	}
 	var uid int
 	var asked error
 	if err := raw.Control(func(fd uintptr) { uid, asked = peerOf(int(fd)) }); err != nil {
-		return fmt.Errorf("ask for the user of a connection: %w", err)
+		return fmt.Errorf("find out the user of a connection: %w", err)
 	}
 	if errors.Is(asked, errors.ErrUnsupported) {
 		return nil // the permissions of the socket and its folder have to suffice
 	}
 	if asked != nil {
-		return fmt.Errorf("ask for the user of a connection: %w", asked)
+		return fmt.Errorf("find out the user of a connection: %w", asked)
 	}
 	if !slices.Contains(users, uid) {
-		return fmt.Errorf("at the other end of the home's socket is user %d, who has no business there", uid)
+		return fmt.Errorf("user %d is at the other end of the home's socket, and isn't allowed to use it", uid)
 	}
 	return nil
 }

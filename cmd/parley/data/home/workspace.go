@@ -53,7 +53,7 @@ func markFolder(c *config.Config, folder config.Folder) error {
 	if found := strings.TrimSpace(string(raw)); found != "" && found != name {
 		return &config.SettingError{
 			Where: c.Origin(folder.Key), Key: folder.Key,
-			Remedy: fmt.Sprintf("%s belongs to the store %s, and this one is %s: give every process of a fleet the same shared root, and each store its own; if the store was moved, delete %s", folder.Dir, found, name, path),
+			Remedy: fmt.Sprintf("%s belongs to the store %s, and the configuration names %s: give every process of a fleet the same shared root, and each store its own; if the store was moved, delete %s", folder.Dir, found, name, path),
 		}
 	}
 	return nil

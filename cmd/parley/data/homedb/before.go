@@ -67,7 +67,7 @@ func checkRoom(dir string, size uint64) error {
 	}
 	if need := roomFor*size + roomAtAll; err == nil && known && free < need {
 		const mega = 1 << 20
-		return fmt.Errorf("%s and %s take up %d MB, which have to be copied into %s: free up disk space (%d MB are free, and %d MB are needed); nothing is lost",
+		return fmt.Errorf("%s and %s take up %d MB, which Parley has to copy into %s: free up disk space (%d MB are free, and %d MB are needed); nothing is lost",
 			BusFile, BookFile, size/mega, filepath.Join(dir, File), free/mega, need/mega)
 	}
 	return err

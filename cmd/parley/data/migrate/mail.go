@@ -16,7 +16,7 @@ import (
 )
 
 // ErrDiffers says that the messages in the new bus differ from those in the old one.
-var ErrDiffers = errors.New("the copy isn't the same")
+var ErrDiffers = errors.New("the copy differs")
 
 // Mail counts what was copied from a bus.
 type Mail struct {

@@ -37,8 +37,8 @@ var (
 	ErrNothing = errors.New("there's nothing to move")
 	// ErrNowhere says that the new configuration names no place to copy to.
 	ErrNowhere = errors.New("no other place is configured")
-	// ErrOther says that another migration has begun from this home or to this place.
-	ErrOther = errors.New("another migration has begun")
+	// ErrOther says that another migration is in progress from this home or to this place.
+	ErrOther = errors.New("another migration is in progress")
 )
 
 // Config says what to copy, and where.
@@ -137,7 +137,7 @@ func (m *migration) plan() error {
 	}
 	if note.Unfinished() {
 		if note.Store != m.StoreName || note.HasPart(PartBus) != (m.Bus.URL != "") {
-			return fmt.Errorf("%w from this home, to %s: finish that one first, or delete %s to give it up", ErrOther, note.Places(), Path(m.Home))
+			return fmt.Errorf("%w from this home, to %s: finish that one first, or delete %s to abandon it", ErrOther, note.Places(), Path(m.Home))
 		}
 		m.note = note
 		if m.note.HasPart(PartBus) {
@@ -319,7 +319,7 @@ func (m *migration) copyStore(ctx context.Context) error {
 		m.Point("before the store")
 		rows, err := sqlstore.Copy(ctx, m.from.store, m.to.store, m.to.moves.recordCopied(m.note.ID, "store"))
 		if err != nil {
-			return fmt.Errorf("take the logs: %w", err)
+			return fmt.Errorf("copy the logs: %w", err)
 		}
 		maps.Copy(m.report.Rows, rows)
 		m.Log.Info("the logs are taken", slog.Int64("sessions", rows["sessions"]), slog.Int64("entries", rows["entries"]))
@@ -328,7 +328,7 @@ func (m *migration) copyStore(ctx context.Context) error {
 		m.Point("before the book")
 		rows, err := sqlbook.Copy(ctx, m.from.book, m.to.book, m.to.moves.recordCopied(m.note.ID, "book"))
 		if err != nil {
-			return fmt.Errorf("take the book: %w", err)
+			return fmt.Errorf("copy the book: %w", err)
 		}
 		maps.Copy(m.report.Rows, rows)
 		m.Log.Info("the book is taken", slog.Int64("sends", rows["sends"]), slog.Int64("pairings", rows["pairings"]))

@@ -38,7 +38,7 @@ func (t *moves) close() error { return t.db.Close() }
 func (t *moves) find(ctx context.Context, id string) (m move, err error) {
 	other, err := t.unfinished(ctx, id)
 	if err == nil && other {
-		err = fmt.Errorf("%w, to this database: finish that one, or take another database", ErrOther)
+		err = fmt.Errorf("%w, to this database: finish that one, or use another database", ErrOther)
 	}
 	if err != nil {
 		return m, err
@@ -47,7 +47,7 @@ func (t *moves) find(ctx context.Context, id string) (m move, err error) {
 		Scan(&m.store, &m.book, &m.done)
 	m.known = err == nil
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return m, fmt.Errorf("read how far the migration is: %w", err)
+		return m, fmt.Errorf("find out how far the migration has come: %w", err)
 	}
 	return m, nil
 }
@@ -64,7 +64,7 @@ func (t *moves) unfinished(ctx context.Context, beside string) (yes bool, err er
 func (t *moves) begin(ctx context.Context, id string) error {
 	_, err := t.db.Exec(ctx, "INSERT INTO moves (id, began) VALUES (?, ?) ON CONFLICT DO NOTHING", id, time.Now().UnixMicro())
 	if err != nil {
-		return fmt.Errorf("note the migration: %w", err)
+		return fmt.Errorf("record the migration: %w", err)
 	}
 	return nil
 }
@@ -80,7 +80,7 @@ func (t *moves) recordCopied(id, part string) func(*sqldb.Tx) error {
 
 func (t *moves) finish(ctx context.Context, id string) error {
 	if _, err := t.db.Exec(ctx, "UPDATE moves SET done = ? WHERE id = ?", time.Now().UnixMicro(), id); err != nil {
-		return fmt.Errorf("note the end of the migration: %w", err)
+		return fmt.Errorf("record the end of the migration: %w", err)
 	}
 	return nil
 }

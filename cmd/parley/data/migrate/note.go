@@ -45,7 +45,7 @@ func Path(home string) string { return filepath.Join(home, "moved.json") }
 // Read reads a home's note. It returns an empty Note if nothing was ever copied.
 func Read(home string) (n Note, err error) {
 	if n, err = plainjson.ReadFile[Note](Path(home)); err != nil {
-		return n, fmt.Errorf("read what was taken from the home: %w", err)
+		return n, fmt.Errorf("find out what was moved from the home: %w", err)
 	}
 	return n, nil
 }
@@ -53,7 +53,7 @@ func Read(home string) (n Note, err error) {
 // write replaces the note durably, or leaves the old one unchanged.
 func (n Note) write(home string) error {
 	if err := plainjson.ReplaceFile(Path(home), n); err != nil {
-		return fmt.Errorf("note in the home what is taken: %w", err)
+		return fmt.Errorf("record in the home what is moved: %w", err)
 	}
 	return nil
 }

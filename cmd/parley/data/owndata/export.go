@@ -178,7 +178,7 @@ func (f *exportState) add(ctx context.Context, l line) error {
 		return fmt.Errorf("encode an entry: %w", err)
 	}
 	if len(raw) > lineBytes {
-		l.Data = json.RawMessage(`"left out: it is too large for a file"`)
+		l.Data = json.RawMessage(`"left out: it's too large for a file"`)
 		raw, _ = plainjson.Marshal(l) // cannot fail
 	}
 	if f.piece.Len() > 0 && f.piece.Len()+len(raw) > pieceBytes {

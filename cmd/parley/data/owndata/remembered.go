@@ -152,7 +152,7 @@ func (m Remembered) change(w *exchange.Answer, r *http.Request) error {
 		return err
 	}
 	var next string
-	if _, err := exchange.Decode(raw, exchange.Field{Name: "content", Into: &next, Want: "a text"}); err != nil {
+	if _, err := exchange.Decode(raw, exchange.Field{Name: "content", Into: &next, Want: "a string"}); err != nil {
 		return err
 	}
 	known, err := knownVersion(r)
@@ -163,9 +163,9 @@ func (m Remembered) change(w *exchange.Answer, r *http.Request) error {
 	case strings.TrimSpace(next) == "":
 		return exchange.Unprocessable("missing_field", `field "content" is empty: DELETE erases a memory`)
 	case len(next) > most:
-		return exchange.Unprocessable("too_long", "the memory would have %d bytes, at most %d are allowed", len(next), most)
+		return exchange.Unprocessable("too_long", "the memory would have %d bytes; at most %d are allowed", len(next), most)
 	case m.Plain(next) != next:
-		return exchange.Unprocessable("secret", "the text contains a secret, or what looks like one: a model would read it")
+		return exchange.Unprocessable("secret", "the text contains a secret, or what looks like one: remove it, because a model would read it")
 	}
 	err = m.Memories.Change(r.Context(), scope, owner, func(old string) (string, error) {
 		if old == next { // a repeated request
@@ -191,7 +191,7 @@ func (m Remembered) erase(w *exchange.Answer, r *http.Request) error {
 	}
 	err = m.Memories.Forget(r.Context(), scope, owner, func(content string) error {
 		if content == "" {
-			return exchange.NotFound("nothing is remembered there")
+			return exchange.NotFound("there's no memory there")
 		}
 		return checkVersion(content, known)
 	})
@@ -210,14 +210,14 @@ func (m Remembered) subject(w *exchange.Answer, r *http.Request) (scope, owner s
 	case ofSession:
 		w.Noted.Session = owner
 		if _, err := sessions.ParseKey(owner); err != nil {
-			return "", "", exchange.NotFound("this isn't a session's key: GET /v1/sessions lists them; in a path a key is percent-encoded once more")
+			return "", "", exchange.NotFound("this isn't a session's key: GET /v1/sessions lists them; in a path, percent-encode the key once more")
 		}
 		_, err = m.Sessions.Info(r.Context(), owner)
 		return scope, owner, err
 	case channels.OfPerson:
 		w.Subject = owner
 		if channel, user, ok := strings.Cut(owner, ":"); !ok || channel == "" || user == "" {
-			return "", "", exchange.NotFound("a person is CHANNEL:USER")
+			return "", "", exchange.NotFound("write the person as CHANNEL:USER")
 		}
 		return scope, owner, nil
 	case channels.OfAgent:
@@ -231,7 +231,7 @@ func (m Remembered) subject(w *exchange.Answer, r *http.Request) (scope, owner s
 		}
 		return scope, owner, err
 	}
-	return "", "", exchange.NotFound("memories belong to a person, an agent or a session")
+	return "", "", exchange.NotFound("only a person, an agent or a session has a memory")
 }
 
 // knownVersion returns the version that the caller has read.

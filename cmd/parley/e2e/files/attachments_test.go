@@ -61,7 +61,7 @@ func TestAFileThatIsTooLarge(t *testing.T) {
 	parleytest.Must(t, os.WriteFile(w.File, bytes.Replace(text, []byte("introduce ="), []byte("files_mb = 1\nintroduce ="), 1), 0o600))
 	p := w.Serve()
 	w.Telegram.Attach(2, 2, "document", "large.bin", make([]byte, 1<<20+1), map[string]any{"caption": "read it"})
-	if answer := w.WaitSaid(2, 1)[0]; !strings.Contains(answer, "I didn't get large.bin: it is larger than the 1 MB") || !strings.Contains(answer, "problem=") {
+	if answer := w.WaitSaid(2, 1)[0]; !strings.Contains(answer, "I didn't get large.bin: it's larger than the 1 MB") || !strings.Contains(answer, "problem=") {
 		t.Errorf("answered %q", answer)
 	}
 	w.Telegram.Attach(2, 2, "document", "../a b.txt", []byte("small"), nil)

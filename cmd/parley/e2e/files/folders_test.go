@@ -208,7 +208,7 @@ func TestAnAgentsFolderIsNotThere(t *testing.T) {
 	w.WaitSaid(2, 1)
 	p.Stop()
 	parleytest.Must(t, os.Rename(folder, folder+".away"))
-	if _, errs, code := w.Run("serve"); code != parleytest.ExitConfig || !strings.Contains(errs, "isn't there: mount") {
+	if _, errs, code := w.Run("serve"); code != parleytest.ExitConfig || !strings.Contains(errs, "isn't there anymore: mount") {
 		t.Errorf("without the folder serve ends with %d: %s", code, errs)
 	}
 	if _, err := os.Stat(folder); !os.IsNotExist(err) {

@@ -37,8 +37,8 @@ func TestWhatIsRefusedOverHTTP(t *testing.T) {
 		code, message            string
 	}{
 		{"no token", "POST", "/v1/messages", toCI, nil, 401, "unauthorized", "Authorization: Bearer"},
-		{"wrong token", "POST", "/v1/messages", toCI, parleytest.Bearer("nonsense"), 401, "unauthorized", "not known"},
-		{"a webhook's token", "POST", "/v1/messages", toCI, alerts, 401, "unauthorized", "not known"},
+		{"wrong token", "POST", "/v1/messages", toCI, parleytest.Bearer("nonsense"), 401, "unauthorized", "doesn't know this token"},
+		{"a webhook's token", "POST", "/v1/messages", toCI, alerts, 401, "unauthorized", "doesn't know this token"},
 		{"no token at a webhook", "POST", "/webhooks/alertmanager", `{}`, nil, 401, "unauthorized", "token"},
 		{"wrong token at a webhook", "POST", "/webhooks/alertmanager", `{}`, ci, 401, "unauthorized", "token"},
 		{"GitHub without a signature", "POST", "/webhooks/github", `{}`, ci, 401, "unauthorized", "X-Hub-Signature-256"},
@@ -52,7 +52,7 @@ func TestWhatIsRefusedOverHTTP(t *testing.T) {
 		{"an unknown channel", "POST", "/v1/messages", `{"to": "slak:C1", "text": "x"}`, o.OwnerHeader(), 422, "", `did you mean "slack"?`},
 		{"an unknown field", "POST", "/v1/messages", `{"to": "ci", "txt": "x"}`, ci, 422, "unknown_field", `did you mean "text"?`},
 		{"no text", "POST", "/v1/messages", `{"to": "ci"}`, ci, 422, "empty", "text"},
-		{"no JSON", "POST", "/v1/messages", `{"to": "ci"`, ci, 400, "bad_json", "not JSON"},
+		{"no JSON", "POST", "/v1/messages", `{"to": "ci"`, ci, 400, "bad_json", "isn't JSON"},
 		{"a wrong type", "POST", "/v1/messages", `{"to": "ci", "text": 7}`, ci, 400, "bad_type", "text"},
 		{"no JSON at a webhook", "POST", "/webhooks/alertmanager", `{"alerts":`, alerts, 400, "bad_request", "JSON"},
 		{"no alerts", "POST", "/webhooks/alertmanager", `{"status": "firing"}`, alerts, 400, "bad_request", "alerts"},

@@ -179,7 +179,7 @@ func TestDoctorAsksTheModel(t *testing.T) {
 		{"no such model", fail(404, `{"error":{"message":"The model 'scripted' does not exist","type":"invalid_request_error","code":"model_not_found"}}`), "",
 			[]string{"wrong  model:", "does not exist", "model.name (", "bot.toml:2"}, parleytest.ExitFailed},
 		{"an empty account", fail(429, `{"error":{"message":"You exceeded your current quota.","type":"insufficient_quota","code":"insufficient_quota"}}`), "",
-			[]string{"wrong  model:", "You exceeded your current quota.", "pay into the account", "bot.toml:4"}, parleytest.ExitFailed},
+			[]string{"wrong  model:", "You exceeded your current quota.", "add credit to the account", "bot.toml:4"}, parleytest.ExitFailed},
 		{"a page instead of a server", fail(404, `<html><title>404 Not Found</title></html>`), "",
 			[]string{"wrong  model:", "model.base_url (", "/v1", "bot.toml:3"}, parleytest.ExitFailed},
 		{"a busy one", fail(503, `{"error":{"message":"Overloaded, try later."}}`), "", []string{"wrong  model:", "Overloaded, try later.", "try again"}, parleytest.ExitFailed},
@@ -188,7 +188,7 @@ func TestDoctorAsksTheModel(t *testing.T) {
 				return agenttest.Fail(http.StatusBadRequest, `{"error":{"message":"scripted does not support tools"}}`)
 			}
 			return agenttest.Reply("ok")
-		}, "", []string{"note   model:", "takes no tools", "--jinja", "model.name ("}, parleytest.ExitDone},
+		}, "", []string{"note   model:", "doesn't accept tools", "--jinja", "model.name ("}, parleytest.ExitDone},
 		{"nobody there", nil, nobody, []string{"wrong  model:", "connection refused", "model.base_url ("}, parleytest.ExitFailed},
 		{"no such host", nil, "http://no-such-host.invalid/v1", []string{"wrong  model:", "no-such-host.invalid", "DNS", "model.base_url ("}, parleytest.ExitFailed},
 	} {

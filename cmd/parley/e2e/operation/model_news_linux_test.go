@@ -86,7 +86,7 @@ func TestWatchersAreToldOfTheModelsCalls(t *testing.T) {
 		of(bus.TurnComplete, n+2)
 	}
 	one.Types("/compact")
-	one.Sees("the model now sees less of the past")
+	one.Sees("the model now sees less history")
 	if c := of(bus.Compacted, 1); c["before"].(float64) <= c["after"].(float64) || c["after"].(float64) <= 0 {
 		t.Errorf("over HTTP the past was summed up from %v to %v", c["before"], c["after"])
 	}

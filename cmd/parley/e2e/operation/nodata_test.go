@@ -89,7 +89,7 @@ func TestReadingCreatesNothing(t *testing.T) {
 		if code != parleytest.ExitFailed || out != "" {
 			t.Errorf("%v: exit code %d, printing %q", args, code, out)
 		}
-		for _, want := range []string{"the home " + n.dir + "/.parley has no data yet", "no configuration file was found", "$PARLEY_CONFIG", n.dir + "/.parley/parley.toml", "--config", "--home"} {
+		for _, want := range []string{"the home " + n.dir + "/.parley has no data yet", "Parley found no configuration file", "$PARLEY_CONFIG", n.dir + "/.parley/parley.toml", "--config", "--home"} {
 			if !strings.Contains(errs, want) {
 				t.Errorf("%v says %q, want %q", args, errs, want)
 			}
@@ -103,7 +103,7 @@ func TestReadingCreatesNothing(t *testing.T) {
 		t.Errorf("with a configuration it says %q", errs)
 	}
 	for _, args := range [][]string{{"send", "--to", "telegram:1", "hello"}, {"pairing", "owner"}} {
-		if _, errs, code := n.run(args...); code != parleytest.ExitFailed && code != parleytest.ExitUsage || !strings.Contains(errs, "no channel is configured") || !strings.Contains(errs, "no configuration file was found") {
+		if _, errs, code := n.run(args...); code != parleytest.ExitFailed && code != parleytest.ExitUsage || !strings.Contains(errs, "no channel is configured") || !strings.Contains(errs, "Parley found no configuration file") {
 			t.Errorf("%v: exit code %d, saying %q", args, code, errs)
 		}
 	}
@@ -202,17 +202,17 @@ func TestLocalConfigurationThatIsNotRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{"chat", "-m", "hello"}, {"send", "--to", "telegram:1", "x"}, {"pairing", "list"}, {"pairing", "owner"}, {"status"}} {
-		if out, errs, _ := n.run(args...); !strings.Contains(errs, "parley.toml was not read") || !strings.Contains(errs, "--config parley.toml") || strings.Contains(out, "not read") {
+		if out, errs, _ := n.run(args...); !strings.Contains(errs, "Parley didn't read "+local) || !strings.Contains(errs, "--config parley.toml") || strings.Contains(out, "didn't read") {
 			t.Errorf("%v says %q", args, errs)
 		}
 	}
 	for _, args := range [][]string{{"--config", "parley.toml", "status"}, {"config", "check"}, {"doctor"}} {
-		if _, errs, _ := n.run(args...); strings.Contains(errs, "was not read") {
+		if _, errs, _ := n.run(args...); strings.Contains(errs, "Parley didn't read") {
 			t.Errorf("%v says %q", args, errs)
 		}
 	}
 	n.env = append(n.env, "PARLEY_CONFIG="+local)
-	if _, errs, _ := n.run("status"); strings.Contains(errs, "was not read") {
+	if _, errs, _ := n.run("status"); strings.Contains(errs, "Parley didn't read") {
 		t.Errorf("with $PARLEY_CONFIG it says %q", errs)
 	}
 }
@@ -246,7 +246,7 @@ func TestPeopleWithoutAServer(t *testing.T) {
 		errs string
 	}{
 		{[]string{"pairing", "approve", "ABCDEFGH"}, `no request has the code "ABCDEFGH"`},
-		{[]string{"pairing", "revoke", "telegram:1/2"}, `"telegram:1/2" is not paired`},
+		{[]string{"pairing", "revoke", "telegram:1/2"}, `"telegram:1/2" isn't paired`},
 	} {
 		if out, errs, code := n.run(append([]string{"--config", file}, c.args...)...); code != parleytest.ExitFailed || out != "" || !strings.Contains(errs, c.errs) {
 			t.Errorf("%v: exit code %d, saying %q %q, want %q", c.args, code, out, errs, c.errs)

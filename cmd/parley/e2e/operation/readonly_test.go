@@ -9,7 +9,7 @@ import (
 	"parley/sessions/sqldb/sqldbtest"
 )
 
-// A PostgreSQL that can be read and takes no writes, as after a failover to a
+// A PostgreSQL that can be read and doesn't accept writes, as after a failover to a
 // standby, is away: what is said meanwhile waits and is given up by nobody, and
 // is answered soon after it takes them again.
 func TestStoreThatTakesNoWritesIsWaitedFor(t *testing.T) {
@@ -32,7 +32,7 @@ func TestStoreThatTakesNoWritesIsWaitedFor(t *testing.T) {
 		})
 	}
 	readOnly("on")
-	o.WaitReadiness(503, `"store":"takes no writes"`)
+	o.WaitReadiness(503, `"store":"doesn't accept writes"`)
 	w.Telegram.Say(2, 2, "two")
 	parleytest.WaitFor(t, "the session to fail", func() bool { return strings.Contains(p.Stderr.String(), "read-only transaction") })
 	parleytest.WaitFor(t, "the session to wait", func() bool {

@@ -112,7 +112,7 @@ func TestCapsOfAServer(t *testing.T) {
 	if text := w.WaitSaid(2, 2)[1]; !strings.Contains(text, "$0.29") && !strings.Contains(text, "$0.30") {
 		t.Errorf("/usage says %q", text)
 	}
-	if text := said(2, 3); !strings.Contains(text, "You have used $0.2950 of the $0.30 that a person can spend in a day. One more answer could cost $0.0") || !strings.Contains(text, "I can go on after") {
+	if text := said(2, 3); !strings.Contains(text, "You've used $0.2950 of the $0.30 that a person can spend in a day. One more answer could cost $0.0") || !strings.Contains(text, "I can go on after") {
 		t.Errorf("over the cap of a person: %q", text)
 	}
 	serving.Stop()
@@ -125,7 +125,7 @@ func TestCapsOfAServer(t *testing.T) {
 	}
 	serving.Stop()
 	serving = w.Serve()
-	if text := said(1, 1); !strings.Contains(text, "Everyone together has used $0.59 of the $0.60 that everyone together can spend in a day") || !strings.Contains(text, "[budget] day") {
+	if text := said(1, 1); !strings.Contains(text, "People have used $0.59 of the $0.60 that everyone together can spend in a day") || !strings.Contains(text, "[budget] day") {
 		t.Errorf("the owner is told %q", text)
 	}
 	serving.Stop()
@@ -190,7 +190,7 @@ func TestOwnersHearOfCaps(t *testing.T) {
 	serving.Stop()
 	serving = w.Serve()
 	w.Telegram.Say(1, 1, "hello")
-	if told := w.WaitSaid(1, 4)[3]; !strings.Contains(told, "Everyone together has used $0.2950 of the $0.30 that everyone together can spend in a day") {
+	if told := w.WaitSaid(1, 4)[3]; !strings.Contains(told, "People have used $0.2950 of the $0.30 that everyone together can spend in a day") {
 		t.Errorf("the owner is told %q", told)
 	}
 	serving.Stop()

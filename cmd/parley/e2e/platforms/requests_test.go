@@ -156,7 +156,7 @@ func TestDoctorLooksAtTheWebhook(t *testing.T) {
 	p.Stop()
 	says("can't reach http", 0)
 	parleytest.Must(t, os.WriteFile(w.File, polling, 0o600))
-	says("a webhook is set, so nobody can poll", 1)
+	says("a webhook is set, so Parley can't poll", 1)
 	p = w.Serve()
 	w.Telegram.Say(2, 2, "by poll")
 	w.WaitSaid(2, 2)

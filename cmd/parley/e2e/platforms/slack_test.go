@@ -384,7 +384,7 @@ func TestTeamSlackHasCaps(t *testing.T) {
 		t.Errorf("the first is told %q", got)
 	}
 	sl.Say("D001", "U001", "hello again") // is behind the end of the turn
-	if got := parleytest.SlackSaid(t, sl, "D001", 2)[1].Text; !strings.Contains(got, "You have used $1.9990 of the $2.00 that a person can spend in a day") {
+	if got := parleytest.SlackSaid(t, sl, "D001", 2)[1].Text; !strings.Contains(got, "You've used $1.9990 of the $2.00 that a person can spend in a day") {
 		t.Errorf("over the cap: %q", got)
 	}
 	sl.Say("C1", "U001", "<@"+slacktest.Bot+"> and here?")

@@ -78,7 +78,7 @@ func TestToolsOfAnMCPServer(t *testing.T) {
 	p = w.Serve(key)
 	parleytest.WaitFor(t, "the change to be seen", func() bool {
 		out, _, _ := w.Run("mcp")
-		return strings.Contains(out, "NEEDS TO BE ACCEPTED") && strings.Contains(out, "and tells me")
+		return strings.Contains(out, "NOT ACCEPTED YET") && strings.Contains(out, "and tells me")
 	})
 	w.Telegram.Say(2, 2, "look")
 	parleytest.Wants(t, w.WaitSaid(2, 2)[1], "no such tool")
@@ -155,7 +155,7 @@ func TestAToolThatTheModelsServerRefuses(t *testing.T) {
 	last := w.Model.Requests()[w.Model.Asked()-1]
 	parleytest.Wants(t, last.Messages()[0].Content, "you do not have them now: notes__look.")
 	out, _, _ := w.Run("doctor")
-	parleytest.Wants(t, out, "note   tools of", "the model's server refuses it (invalid_function_parameters): agents do without notes__look")
+	parleytest.Wants(t, out, "note   tools of", "the model's server refuses it (invalid_function_parameters): agents don't have notes__look")
 	if out, errs, code := w.Run("--json", "status"); code != parleytest.ExitDone || !strings.Contains(out, `"tool":"notes__look"`) {
 		t.Errorf("status ended with %d: %s%s", code, out, errs)
 	}

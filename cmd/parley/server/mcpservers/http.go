@@ -150,7 +150,7 @@ type ReasonCount struct {
 func (s *Servers) test(w *exchange.Answer, r *http.Request) error {
 	name := named(w, r)
 	if s.elsewhere && s.settings[name].Command != "" {
-		return exchange.Conflict("elsewhere", "this process doesn't run programs, because it is a gateway: run parley mcp test where a worker is")
+		return exchange.Conflict("elsewhere", "this process doesn't run programs, because it's a gateway: run parley mcp test where a worker runs")
 	}
 	listing, err := s.Check(r.Context(), name)
 	if errors.Is(err, mcp.ErrNoServer) {
@@ -179,12 +179,12 @@ func (s *Servers) accept(w *exchange.Answer, r *http.Request) error {
 		return exchange.BadRequest("bad_request", `the body must be {}, {"tool": "NAME"} or {"tool": "NAME", "digest": "the one that it was listed with"}`)
 	}
 	if asked.Digest != "" && asked.Tool == "" {
-		return exchange.Unprocessable("no_tool", "a digest belongs to one tool: name that, too")
+		return exchange.Unprocessable("no_tool", `a digest belongs to one tool: give "tool", too`)
 	}
 	names, err := s.Pins.Accept(r.Context(), name, asked.Tool, asked.Digest)
 	switch {
 	case errors.Is(err, pins.ErrNoServer):
-		return exchange.NotFound("nothing is known about that server's tools: parley mcp list, or GET /v1/mcp, lists those that are configured")
+		return exchange.NotFound(textUnknownTools)
 	case errors.Is(err, pins.ErrNothing):
 		return exchange.Unprocessable("nothing_aside", "nothing from that server, or no tool by that name, is waiting to be accepted")
 	case errors.Is(err, pins.ErrChanged):

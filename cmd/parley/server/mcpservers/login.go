@@ -91,7 +91,7 @@ func (s *Servers) isSignedIn(w *exchange.Answer, r *http.Request) error {
 	done, err := s.signIn.IsDone(r.Context(), w.ID, r.URL.Query().Get("id"))
 	if err != nil {
 		s.log.Error("it cannot be read whether somebody has signed in", slog.String("server", w.ID), slog.Any("error", err))
-		w.Refuse(&exchange.Refusal{Status: http.StatusServiceUnavailable, Code: "unavailable", Message: "it can't be read right now: try again"})
+		w.Refuse(&exchange.Refusal{Status: http.StatusServiceUnavailable, Code: "unavailable", Message: "the sign-in can't be read right now: try again"})
 		return nil
 	}
 	return w.JSON(http.StatusOK, map[string]bool{"done": done})

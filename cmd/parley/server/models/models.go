@@ -147,13 +147,13 @@ func newModel(ctx context.Context, all *config.Config, list prices.List, choice 
 	if oc.Name == "" {
 		name, err := openai.FirstModel(ctx, oc)
 		if busy, ok := errors.AsType[*llm.Error](err); ok && busy.Fault == llm.Busy {
-			return Model{}, fmt.Errorf("%s.name: not set, and the server can't be asked for one right now: %w: start it, or name one", table, err)
+			return Model{}, fmt.Errorf("%s.name: not set, and Parley can't ask the server for one right now: %w: start the server, or name a model", table, err)
 		}
 		if refused, ok := errors.AsType[*llm.Error](err); ok {
-			return Model{}, &config.SettingError{Key: table + ".name", Remedy: "not set, and the server doesn't list its models: name one. " + refused.Explain()}
+			return Model{}, &config.SettingError{Key: table + ".name", Remedy: "not set, and the server doesn't list its models: name a model. " + refused.Explain()}
 		}
 		if err != nil {
-			return Model{}, &config.SettingError{Key: table + ".name", Remedy: fmt.Sprintf("not set, and the server's list of models can't be read (%v): name one", err)}
+			return Model{}, &config.SettingError{Key: table + ".name", Remedy: fmt.Sprintf("not set, and the server's list of models can't be read (%v): name a model", err)}
 		}
 		oc.Name = name
 	}
@@ -194,10 +194,10 @@ func clientConfig(c config.Model, log *slog.Logger) openai.Config {
 // unknownPrice returns the error for a model whose price is unknown although cost is limited; it says where to
 // write the price.
 func unknownPrice(c *config.Config, choice config.ModelChoice, name string) error {
-	const remedy = "price_input and price_output, the dollars for a million tokens, or price_input = 0 for a model on this machine or in its own network"
+	const remedy = "price_input and price_output, in dollars per million tokens, or price_input = 0 for a model on this machine or in its own network"
 	wrong := fmt.Sprintf("[budget] limits what models may cost, but the price of %s isn't known: ", name)
 	if choice.Name != "" {
-		return &config.SettingError{Where: c.Origin(choice.Key), Key: choice.Key, Remedy: wrong + "name a table [models.NAME] here, and give it name, the server, " + remedy}
+		return &config.SettingError{Where: c.Origin(choice.Key), Key: choice.Key, Remedy: wrong + "name a table [models.NAME] here, and write into it name, the server, " + remedy}
 	}
 	return &config.SettingError{Where: c.Origin(choice.Table + ".name"), Key: choice.Table + ".price_input", Remedy: wrong + "write " + remedy}
 }

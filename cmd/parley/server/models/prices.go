@@ -29,7 +29,7 @@ func Prices(c *config.Config) (prices.List, error) {
 func readPrices(file string) (list prices.List, err error) {
 	f, err := os.Open(file)
 	if err != nil {
-		return list, fmt.Errorf("the list can't be read (%w): name another file, or leave it out to use the built-in one", err)
+		return list, fmt.Errorf("the list can't be read (%w): name another file, or leave the setting out to use the built-in list", err)
 	}
 	defer func() { _ = f.Close() }() // it was only read
 	raw, err := io.ReadAll(io.LimitReader(f, maxPriceListBytes+1))
@@ -58,11 +58,11 @@ func priceOf(c *config.Config, list prices.List, m Model, name string, s config.
 		price, known = list.Of(name, m.Server)
 		return price, known, nil
 	case !in:
-		return price, false, wrong("price_input", "not set, but the model's other prices are: write the dollars that a million tokens of the prompt cost")
+		return price, false, wrong("price_input", "not set, but the model's other prices are: write what a million tokens of the prompt cost, in dollars")
 	case !out && s.PriceInput > 0:
-		return price, false, wrong("price_output", "not set, but price_input is: write the dollars that a million tokens of the answer cost")
+		return price, false, wrong("price_output", "not set, but price_input is: write what a million tokens of the answer cost, in dollars")
 	case s.PriceInput == 0 && !llm.IsOwnServer(m.Server):
-		return price, false, wrong("price_input", "0 is for a model on this machine or in its own network: write the dollars that a million tokens of the prompt cost")
+		return price, false, wrong("price_input", "0 is for a model on this machine or in its own network: write what a million tokens of the prompt cost, in dollars")
 	}
 	price = llm.Price{Input: s.PriceInput, Cached: s.PriceInput, Output: s.PriceOutput}
 	if cached {

@@ -63,7 +63,7 @@ func (k *KnownAbilities) Of(c *config.Config, channel string) (Abilities, error)
 	can, err := abilitiesOf(settings)
 	k.known[channel] = can
 	if err != nil {
-		return Abilities{}, fmt.Errorf("look what the channel %s can do: %w", channel, err)
+		return Abilities{}, fmt.Errorf("find out what the channel %s can do: %w", channel, err)
 	}
 	return can, nil
 }

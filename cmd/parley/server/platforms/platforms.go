@@ -81,8 +81,8 @@ func platforms() []platform {
 					{Key: "signing_secret", Env: "SLACK_SIGNING_SECRET", ChatOnly: true, Receive: "http"},
 				},
 				OtherTokens: []string{"xoxp-"}, // a person's
-				IsUserID:    slack.IsUserID, UserIDRemedy: `write the member ID, such as "U0123456789": it is in the person's profile, under ⋮`,
-				IsGroupID: slack.IsGroupID, GroupIDRemedy: `write the channel's ID, such as "C0123456789": it is at the end of its details`,
+				IsUserID:    slack.IsUserID, UserIDRemedy: `write the member ID, such as "U0123456789": it's in the person's profile, under ⋮`,
+				IsGroupID: slack.IsGroupID, GroupIDRemedy: `write the channel's ID, such as "C0123456789": it's at the bottom of the channel's details`,
 			},
 			steps:    slackSteps(),
 			manifest: withoutComments(deploy.SlackManifest()),
@@ -92,7 +92,7 @@ func platforms() []platform {
 			Platform: config.Platform{
 				Name: "discord", Title: "Discord", Receives: []string{"socket"}, Tokens: []config.PlatformToken{{Key: "bot_token", Env: "DISCORD_BOT_TOKEN"}},
 				IsUserID: discord.IsID, UserIDRemedy: "write the number: the bot tells it to anyone it turns away",
-				IsGroupID: discord.IsID, GroupIDRemedy: "write the channel's number: Copy Channel ID, with Developer Mode on",
+				IsGroupID: discord.IsID, GroupIDRemedy: "write the channel's number: turn on Developer Mode, and use Copy Channel ID",
 			},
 			steps: discordSteps(),
 			invitation: func(ctx context.Context, ch channels.Channel) (string, error) {
@@ -245,7 +245,7 @@ func RefusedSetting(channel string, refused *channels.SendError) string {
 
 // RefusalRemedy says what to do when a platform refuses the bot's account.
 func RefusalRemedy(refused *channels.SendError) string {
-	return cmp.Or(refused.Remedy, "set the one that the platform gave you")
+	return cmp.Or(refused.Remedy, "set the token that the platform gave you")
 }
 
 // RefusedError returns the error for a start at which a platform refuses the bot's account. It names the setting to
@@ -319,7 +319,7 @@ func examineSlack(ctx context.Context, c config.Channel, ch channels.Channel, _ 
 	}
 	return &LackError{
 		Lack:   "can't open a socket: " + err.Error(),
-		Remedy: "turn on Socket Mode in the app's settings, or check the network, a proxy, or api_url",
+		Remedy: "turn on Socket Mode in the app's settings, or check the network, any proxy, and api_url",
 	}
 }
 
@@ -362,9 +362,9 @@ func examineDiscord(ctx context.Context, c config.Channel, ch channels.Channel, 
 	}
 	switch {
 	case err != nil:
-		return &LackError{Lack: "can't find out what the bot may do: " + err.Error(), Remedy: "check the network, a proxy, or api_url"}
+		return &LackError{Lack: "can't find out what the bot may do: " + err.Error(), Remedy: "check the network, any proxy, and api_url"}
 	case !reads:
-		return &LackError{Lack: "the bot may not read what people write", Remedy: "turn on Message Content Intent under Bot in the developer portal"}
+		return &LackError{Lack: "the bot isn't allowed to read what people write", Remedy: "turn on Message Content Intent under Bot in the developer portal"}
 	case len(lacking) > 0:
 		return lackOfRights(lacking)
 	}
@@ -380,7 +380,7 @@ func examineChats(ctx context.Context, c config.Channel, dc *discord.Channel) er
 	}
 	parents, err := dc.ThreadsAmong(ctx, ids)
 	if err != nil {
-		return &LackError{Lack: "can't find out which chats it should listen in: " + err.Error(), Remedy: "check the network, a proxy, or api_url"}
+		return &LackError{Lack: "can't find out which chats it should listen in: " + err.Error(), Remedy: "check the network, any proxy, and api_url"}
 	}
 	for _, id := range ids {
 		if parent, is := parents[id]; is {
@@ -404,12 +404,12 @@ func lackOfRights(lacking []discord.LackOfRights) *LackError {
 		where := " in the server " + l.Server
 		switch {
 		case l.Channel != "" && l.Server == "":
-			where = " in the channel " + l.Channel + ", or there is none"
+			where = " in the channel " + l.Channel + ", or there's no such channel"
 		case l.Channel != "":
 			where = " in " + l.Channel + " of the server " + l.Server
 		}
 		if l.Channel != "" {
-			e.Remedy = "give its role these permissions in the server's settings, and in the channel's own settings if the channel takes them away"
+			e.Remedy = "give its role these permissions in the server's settings, and in the channel's own settings if the channel overrides them"
 		}
 		all = append(all, strings.Join(l.Rights, ", ")+where)
 	}

@@ -31,7 +31,7 @@ func examineAddress(ctx context.Context, c config.Channel) error {
 		if outer, ok := errors.AsType[*url.Error](err); ok {
 			err = outer.Err
 		}
-		lack := &LackError{Lack: fmt.Sprintf("can't reach %s: %v", address, err), Remedy: "check the proxy, its certificate, the name and the network"}
+		lack := &LackError{Lack: fmt.Sprintf("can't reach %s: %v", address, err), Remedy: "check the proxy, its certificate, the host name and the network"}
 		_, lack.Perhaps = errors.AsType[*net.OpError](err)
 		return lack
 	}
@@ -42,7 +42,7 @@ func examineAddress(ctx context.Context, c config.Channel) error {
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return &LackError{
 			Lack:   fmt.Sprintf("%s answers with %d: the bot isn't serving there now", address, resp.StatusCode),
-			Remedy: "run doctor while parley serve runs, or check the proxy", Perhaps: true,
+			Remedy: "run parley doctor while parley serve is running, or check the proxy", Perhaps: true,
 		}
 	}
 	return &LackError{
@@ -66,20 +66,20 @@ func examineTelegram(ctx context.Context, c config.Channel, ch channels.Channel,
 		return &LackError{Lack: textWebhookUnknown + err.Error(), Remedy: "try again later", Perhaps: true}
 	case !c.ByHTTP() && state.URL != "":
 		return &LackError{
-			Lack:   "a webhook is set, so nobody can poll",
+			Lack:   "a webhook is set, so Parley can't poll",
 			Remedy: `parley serve removes it if Parley has set it; otherwise have the other program call deleteWebhook, or write receive = "http"`,
 		}
 	case !c.ByHTTP():
 		return examinePrivacy(ctx, c, ch.(*telegram.Channel))
 	case state.URL != requestAddress(c):
-		return &LackError{Lack: textOtherWebhook, Remedy: "parley serve sets it: run doctor while it runs", Perhaps: state.URL == ""}
+		return &LackError{Lack: textOtherWebhook, Remedy: "parley serve sets it: run parley doctor while parley serve is running", Perhaps: state.URL == ""}
 	}
 	if err := examineAddress(ctx, c); err != nil {
 		return err
 	}
 	if state.LastError != "" && state.Waiting > 0 {
 		return &LackError{
-			Lack:   fmt.Sprintf("%d updates are waiting at Telegram, which last couldn't deliver: %s", state.Waiting, state.LastError),
+			Lack:   fmt.Sprintf("%d updates are waiting at Telegram, whose last delivery failed: %s", state.Waiting, state.LastError),
 			Remedy: "check public_url, the proxy and its certificate", Perhaps: true,
 		}
 	}
@@ -100,7 +100,7 @@ func examinePrivacy(ctx context.Context, c config.Channel, ch *telegram.Channel)
 		return err
 	}
 	return &LackError{
-		Lack:   `privacy mode is on: Telegram only gives the bot messages that mention it, but with mention = "never" it should answer all`,
-		Remedy: "turn it off with /setprivacy at BotFather, then remove the bot from the group and add it again; or make it an administrator there", Perhaps: true,
+		Lack:   `privacy mode is on: Telegram only gives the bot messages that mention it, but with mention = "never" it should answer every message`,
+		Remedy: "turn it off with /setprivacy in BotFather, then remove the bot from the group and add it again; or make it an administrator there", Perhaps: true,
 	}
 }

@@ -7,7 +7,7 @@ func telegramSteps() []string {
 	return []string{
 		"Open https://t.me/BotFather and send it /newbot.",
 		"It asks for a name, which people will see, and a username, which has to end in “bot”.",
-		"It answers with a token, such as 123456789:AA…. Copy it, and keep it secret like a password.",
+		"It answers with a token, such as 123456789:AA…. Copy it, and keep it secret, like a password.",
 	}
 }
 
@@ -27,7 +27,7 @@ func discordSteps() []string {
 	return []string{
 		"Open https://discord.com/developers/applications and click New Application.",
 		"Under Bot, turn on Message Content Intent (below Privileged Gateway Intents), and save.",
-		"On the same page, click Reset Token. Copy the token, and keep it secret like a password.",
+		"On the same page, click Reset Token. Copy the token, and keep it secret, like a password.",
 		"Next, you'll get the link that invites the bot to your server.",
 	}
 }

@@ -77,7 +77,7 @@ func (c *Catalog) checkNames(key string, names []string, minor bool) {
 		if near := spelling.Nearest(name, known); near != "" {
 			remedy = fmt.Sprintf("write %q", near)
 		} else if len(known) == 0 {
-			remedy = "you don't have any: put its folder into " + filepath.Join(c.settings.Home, Folder)
+			remedy = "there are no skills: put the skill's folder into " + filepath.Join(c.settings.Home, Folder)
 		}
 		p := folder.Problem{File: c.settings.Origin(key), Wrong: fmt.Sprintf("%s: no skill is called %q", key, name), Remedy: remedy, Minor: minor}
 		if !slices.Contains(c.Problems, p) {

@@ -66,7 +66,7 @@ func (q *query) followCommand(ctx context.Context, s *Story, e sessions.Entry, c
 	if err != nil {
 		return err
 	}
-	s.add(e.At, command, "the command %s was carried out", done.Name)
+	s.add(e.At, command, textCarriedOut, done.Name)
 	if done.Reply.ID == "" || done.Reply.Text == "" {
 		s.end(channels.Sent)
 		return nil
@@ -280,7 +280,7 @@ func (c *course) addWaiting(e sessions.Entry) error {
 		if e.Person != "" {
 			by = " by " + e.Person
 		}
-		c.story.add(e.At, answered, "the request %s is %s%s", end.Ask, endInWords(end, c.asks[end.Ask]), by)
+		c.story.add(e.At, answered, "the request %s: %s%s", end.Ask, endInWords(end, c.asks[end.Ask]), by)
 	default:
 		c.parked = false
 	}
@@ -305,9 +305,9 @@ func endInWords(end sessions.AskEnded, kind string) string {
 // tellModel reports how often a model was asked, and how many calls are not reported one by one.
 func (c *course) tellModel() {
 	if c.more > 0 {
-		c.story.add(time.Time{}, call, "%s more ran", counted(c.more, "call"))
+		c.story.add(time.Time{}, call, "%s ran", counted(c.more, "more call"))
 	}
 	if c.asked > 0 {
-		c.story.add(c.askedAt, model, "the model %s was asked %s", c.name, counted(c.asked, "time"))
+		c.story.add(c.askedAt, model, "the model %s got %s", c.name, counted(c.asked, "request"))
 	}
 }

@@ -80,7 +80,7 @@ func (s *Story) refuse(r sessions.AuditRecord) {
 	}
 	s.add(r.At, refused, "it arrived%s at %s, and the rule %s refused it", from, r.Address, r.Result)
 	if r.Count > 1 {
-		s.add(time.Time{}, refused, "this rule has refused %s there in all; the time shown is that of the newest", counted(int(r.Count), "message"))
+		s.add(time.Time{}, refused, "in all, this rule has refused %s there; the time shown is that of the newest", counted(int(r.Count), "message"))
 	}
 	s.end(refused, ruleInWords(r.Result))
 }
@@ -214,7 +214,7 @@ func (q *query) buried(ctx context.Context, match func(bus.DeadLetter) bool) (al
 
 // bury reports that the message was given up.
 func (s *Story) bury(d bus.DeadLetter) {
-	s.add(d.BuriedAt, deadLetter, "it was given up after %s and is a dead letter of topic %s: %s", counted(d.Attempts, "attempt"), d.Topic, d.Reason)
+	s.add(d.BuriedAt, deadLetter, textGaveUpAfter, counted(d.Attempts, "attempt"), d.Topic, d.Reason)
 	s.end(givenUp)
 }
 
@@ -225,7 +225,7 @@ func (q *query) asReplayed(ctx context.Context, s *Story) error {
 	if err != nil || key == "" {
 		return err
 	}
-	s.add(time.Time{}, deadLetter, "it was given up, and published again as %s", again)
+	s.add(time.Time{}, deadLetter, textReplayed, again)
 	s.Message = again
 	return q.follow(ctx, s, key)
 }
@@ -252,7 +252,7 @@ func (q *query) asWaiting(ctx context.Context, s *Story) error {
 		}
 		if has {
 			s.Session = key
-			s.add(time.Time{}, waits, "it isn't in any log, but conversation %s has messages that nothing has started on yet: it may be one of them", key)
+			s.add(time.Time{}, waits, "it isn't in any log, but conversation %s has messages that no worker has started on yet: it may be one of them", key)
 			s.end(waiting)
 			return nil
 		}
@@ -277,16 +277,16 @@ func (q *query) tellSend(ctx context.Context, s *Story, id, channel string, publ
 	case err != nil && !errors.Is(err, channels.ErrNoSend):
 		return "", err
 	case err != nil && i < 0 && time.Since(published) > keptSends:
-		s.add(time.Time{}, send, "it's no longer known what became of %s", id)
+		s.add(time.Time{}, send, "there's no record anymore of what became of %s", id)
 		return channels.Unsure, nil
 	case err != nil && i < 0:
-		s.add(time.Time{}, send, "%s is on the bus, waiting for its turn at its address or for the channel", id)
+		s.add(time.Time{}, send, "%s is on the bus, waiting for its turn or for the channel", id)
 		return channels.Queued, nil
 	case err == nil:
 		s.add(sent.At, send, "%s", sendInWords(sent))
 	}
 	if i >= 0 {
-		s.add(letters[i].BuriedAt, deadLetter, "%s was given up and is a dead letter of topic %s: %s", id, letters[i].Topic, letters[i].Reason)
+		s.add(letters[i].BuriedAt, deadLetter, textGaveUpOn, id, letters[i].Topic, letters[i].Reason)
 		return channels.Failed, nil
 	}
 	return state, nil

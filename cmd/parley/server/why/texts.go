@@ -103,6 +103,10 @@ const (
 	textNoMessage       = "There's no record of this message. Is its id right? `parley logs` and the server's log have message ids; for the newest messages in a chat, give an address like telegram:42 instead."
 	textNoMessagesThere = "There's no record of messages there. `parley chats` lists the chats where somebody has talked to the bot."
 	textNoMessagesHere  = "There's no record of messages in this conversation."
+	textCarriedOut      = "Parley carried out the command %s"
+	textGaveUpAfter     = "Parley gave up on it after %s, so it's a dead letter in the topic %s: %s"
+	textGaveUpOn        = "Parley gave up on %s, so it's a dead letter in the topic %s: %s"
+	textReplayed        = "Parley gave up on it, and somebody published it again as %s"
 	textNeverDelivered  = "If the platform never delivered the message, there's no trace of it here: `parley status` says whether the channel is connected, and `parley doctor` whether the bot may read there."
 )
 

@@ -68,7 +68,7 @@ func (y *Why) Routes() []exchange.Route {
 func (y *Why) show(w *exchange.Answer, r *http.Request) error {
 	w.ID = r.PathValue("id")
 	if !bus.IsClean(w.ID) || len(w.ID) > bus.MaxID {
-		return exchange.BadRequest("bad_id", "that isn't a message's id, a session's key or an address")
+		return exchange.BadRequest("bad_id", "that isn't a message's id, a session's key or an address: give one of these")
 	}
 	told, err := y.Tell(r.Context(), w.ID)
 	if err != nil {

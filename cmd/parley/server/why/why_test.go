@@ -131,18 +131,18 @@ func TestAMessageThatWasGivenUp(t *testing.T) {
 	x := newRig(t)
 	const id, key = "telegram:4242:7:1", "main:telegram:7"
 	x.must(x.bus.Publish(t.Context(), bus.InboundTopic, bus.Message{ID: id, Key: key, Body: []byte("xyzzyplugh")}))
-	x.wants(x.one(id, "waiting"), "conversation "+key+" has messages that nothing has started on")
+	x.wants(x.one(id, "waiting"), "conversation "+key+" has messages that no worker has started on")
 	lease, err := x.bus.Claim(t.Context(), bus.InboundTopic)
 	x.must(err)
 	mail, err := lease.Mail(t.Context(), 0)
 	x.must(err)
 	x.must(lease.Settle(t.Context(), bus.End{Dead: mail[0].Seq, Reason: "its log cannot be opened"}))
-	x.wants(x.one(id, "given_up"), "it was given up after 1 attempt and is a dead letter of topic inbound: its log cannot be opened")
+	x.wants(x.one(id, "given_up"), "Parley gave up on it after 1 attempt, so it's a dead letter in the topic inbound: its log cannot be opened")
 	again, err := x.bus.Replay(t.Context(), bus.InboundTopic, id)
 	x.must(err)
 	x.write(key, entry(again, sessions.KindTurnStarted, "", sessions.TurnStarted{}), entry(again, sessions.KindUser, again, sessions.User{}),
 		entry(again, sessions.KindTurnDone, "", sessions.TurnDone{State: "done"}))
-	x.wants(x.one(id, "done"), "published again as "+again, "the turn ended as done")
+	x.wants(x.one(id, "done"), "published it again as "+again, "the turn ended as done")
 }
 
 // What a program handed over is told of for each of its destinations.
@@ -181,7 +181,7 @@ func TestTheNewestOfAChat(t *testing.T) {
 	if told, err = x.Tell(t.Context(), "discord:U1"); err != nil || told.About != "person" || len(told.Messages) != 5 || told.Messages[0].Message != "slack:T:C1:11" {
 		t.Errorf("of who has said all of it it tells %+v, %v", told, err)
 	}
-	x.wants(x.one("slack:T:C1:98", "refused"), "from slack:U9 at slack:C1/99, and the rule stranger refused it", "this rule has refused 2 messages there in all")
+	x.wants(x.one("slack:T:C1:98", "refused"), "from slack:U9 at slack:C1/99, and the rule stranger refused it", "in all, this rule has refused 2 messages there")
 }
 
 // What a turn has waited for is told with how that ended, but not with what was answered to a question.
@@ -199,5 +199,5 @@ func TestWhatATurnWaitedFor(t *testing.T) {
 	x.wants(x.one(id, "waiting_for_people"), "it's waiting for approval of exec_shell (aaaaaaaaaa, until ", "question (bbbbbbbbbb, until ")
 	x.write("main:telegram:7", by(entry(id, sessions.KindAskEnded, "", sessions.AskEnded{Ask: "aaaaaaaaaa", State: bus.AskAnswered, Answer: bus.Deny})),
 		by(entry(id, sessions.KindAskEnded, "", sessions.AskEnded{Ask: "bbbbbbbbbb", State: bus.AskAnswered, Answer: "xyzzyplugh"})), entry(id, sessions.KindTurnUnparked, "", nil))
-	x.wants(x.one(id, "running"), "the request aaaaaaaaaa is denied by telegram:1", "the request bbbbbbbbbb is answered by telegram:1")
+	x.wants(x.one(id, "running"), "the request aaaaaaaaaa: denied by telegram:1", "the request bbbbbbbbbb: answered by telegram:1")
 }

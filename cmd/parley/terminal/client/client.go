@@ -98,7 +98,7 @@ func (c *Client) send(ctx context.Context, method, path, key string, body any) (
 	defer func() { _ = res.Body.Close() }()
 	failed := struct{ Error bus.Failure }{}
 	if err := json.NewDecoder(res.Body).Decode(&failed); err != nil || failed.Error.Message == "" {
-		return nil, fmt.Errorf("the server answers %s", res.Status)
+		return nil, fmt.Errorf("the server answered %s", res.Status)
 	}
 	return nil, &Error{Status: res.StatusCode, Failure: failed.Error}
 }
@@ -147,7 +147,7 @@ func (c *Client) follow(ctx context.Context, path, lastID string, handle func(se
 	}
 	defer func() { _ = res.Body.Close() }() // it was read
 	if res.StatusCode != http.StatusOK {
-		return fmt.Errorf("the server answers %s", res.Status)
+		return fmt.Errorf("the server answered %s", res.Status)
 	}
 	lines := bufio.NewReader(res.Body)
 	var n serverEvent

@@ -84,7 +84,7 @@ type sayRequest struct {
 func read(a bus.Attachment) (bus.File, error) {
 	f, err := os.OpenFile(a.Ref, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return bus.File{}, fmt.Errorf("%s cannot be read: %w", a.Name, err)
+		return bus.File{}, fmt.Errorf("%s can't be read: %w", a.Name, err)
 	}
 	defer func() { _ = f.Close() }() // it was only read
 	raw, err := io.ReadAll(io.LimitReader(f, a.Size+1))
@@ -92,7 +92,7 @@ func read(a bus.Attachment) (bus.File, error) {
 		err = errors.New("it's still growing")
 	}
 	if err != nil {
-		return bus.File{}, fmt.Errorf("%s cannot be read: %w", a.Name, err)
+		return bus.File{}, fmt.Errorf("%s can't be read: %w", a.Name, err)
 	}
 	return bus.File{Name: a.Name, Data: raw}, nil
 }

@@ -71,7 +71,7 @@ func (s *homeConn) begin(ctx context.Context) error {
 }
 
 // errAway says that no process serves the home at the moment.
-var errAway = errors.New("the server is away")
+var errAway = errors.New("the server isn't running")
 
 // reconnect is called when the server could not be reached; it returns nil if the request can be
 // repeated. If the server was another command, which has ended, this process takes its place. If it
@@ -142,7 +142,7 @@ func (s *homeConn) host(ctx context.Context) (leave func() error, err error) {
 func (s *homeConn) hostTemporary(ctx context.Context) (leave func() error, err error) {
 	dir, err := os.MkdirTemp("", "parley-")
 	if err != nil {
-		return nil, fmt.Errorf("make a home for the time of the command: %w", err)
+		return nil, fmt.Errorf("make a temporary home for the command: %w", err)
 	}
 	looking := s.server
 	if looking.Settings, err = home.ForCommand(*s.server.Settings, dir); err != nil {

@@ -89,5 +89,5 @@ func (s SignIn) Await(ctx context.Context, begun mcpservers.BegunSignIn) error {
 			}
 		}
 	}
-	return errors.New("nobody signed in within ten minutes: start again")
+	return errors.New("nobody signed in within 10 minutes: start again")
 }

@@ -60,7 +60,7 @@ func Servers(out io.Writer, all []mcpservers.Server) error {
 			fmt.Fprintf(w, "%s\t%s\taccepted\t%s\n", s.Name, terminal.Cell(t.Name), terminal.Cell(t.Description))
 		}
 		for _, t := range s.Aside {
-			fmt.Fprintf(w, "%s\t%s\tWAITS TO BE ACCEPTED\t%s\n", s.Name, terminal.Cell(t.Name), terminal.Cell(t.Description))
+			fmt.Fprintf(w, "%s\t%s\tNOT ACCEPTED YET\t%s\n", s.Name, terminal.Cell(t.Name), terminal.Cell(t.Description))
 		}
 	}
 	return w.Flush()
@@ -188,7 +188,7 @@ func Trial(out io.Writer, t mcpservers.Trial) {
 		fmt.Fprintf(out, "  %s\n", terminal.Cell(tool.Name))
 	}
 	for _, tool := range t.Aside {
-		fmt.Fprintf(out, "  %s NEEDS TO BE ACCEPTED: parley mcp accept %s\n", terminal.Cell(tool.Name), t.Name)
+		fmt.Fprintf(out, "  %s NOT ACCEPTED YET: parley mcp accept %s\n", terminal.Cell(tool.Name), t.Name)
 	}
 	for _, why := range t.Unusable {
 		fmt.Fprintf(out, "  %d left out: %s\n", why.Tools, leftOut(why))

@@ -59,7 +59,7 @@ func (s Status) PrintServer(out io.Writer) {
 
 // PrintTopics prints how much mail is waiting, being worked on, delayed, and given up.
 func (s Status) PrintTopics(out io.Writer) error {
-	w := table(out, "TOPIC", "WAITING", "IN WORK", "DELAYED", "DEAD", "OLDEST")
+	w := table(out, "TOPIC", "WAITING", "IN PROGRESS", "DELAYED", "DEAD", "OLDEST")
 	for _, t := range s.Topics {
 		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%s\n", terminal.Cell(t.Topic), t.Waiting, t.Leased, t.Delayed, t.Dead, seconds(t.Oldest))
 	}

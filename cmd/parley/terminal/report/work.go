@@ -51,7 +51,7 @@ func printShown[T any](p *workPrinter, all api.Shown[T], noun, state string, hea
 	}
 	more := ""
 	if len(all.List) < all.Count {
-		more = fmt.Sprintf("; %s of them", bill.Grouped(int64(len(all.List))))
+		more = fmt.Sprintf("; here are %s of them", bill.Grouped(int64(len(all.List))))
 	}
 	fmt.Fprintf(p.out, "\n%s %s%s:\n", count(int64(all.Count), noun), state, more)
 	w := table(p.out, head...)
