@@ -5,10 +5,10 @@
 // anywhere wins. Rules look at what a call acts on: the commands of a shell line, an address, a path.
 //
 // The files: guard.go decides by the rules; rule.go reads rules and matches texts; subject.go reads what a call
-// acts on; words.go lists the words by which a call may name files; outward.go asks about calls that act on the
-// outside, and spending.go about too many requests; reads.go says which calls read only files that they name;
-// marks.go remembers which files contain text that strangers may have written, and marking.go updates these marks
-// around tool calls; hook.go asks the operator's programs.
+// acts on; judged.go finds the calls that a model judges; words.go lists the words by which a call may name files;
+// outward.go asks about calls that act on the outside, and spending.go about too many requests; reads.go says
+// which calls read only files that they name; marks.go remembers which files contain text that strangers may have
+// written, and marking.go updates these marks around tool calls; hook.go asks the operator's programs.
 //
 // Tools declare what their calls touch (tools.Touch); the guard knows no tool by name.
 package guard
@@ -28,6 +28,7 @@ type Policy struct{ Deny, Ask, Allow []string }
 type Config struct {
 	All    Policy
 	Agents map[string]Policy // rules that agents have in addition to All
+	Judge  []string          // rules for the calls that a model judges: see Guard.Judges
 	// Path returns the name that a path has in the session of a call; nil leaves the path as it is written.
 	Path func(call tools.Call, path string) string
 	// Addresses returns the addresses that a message to a channel and a chat reaches,
@@ -55,6 +56,7 @@ type Guard struct {
 	cfg    Config
 	all    rules
 	agents map[string]rules
+	judge  []Rule
 }
 
 // rules are the rules that apply to one agent.
@@ -66,7 +68,11 @@ func New(cfg Config) (*Guard, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Guard{cfg: cfg, all: all, agents: make(map[string]rules, len(cfg.Agents))}
+	judge, err := parsePolicy(Policy{Ask: cfg.Judge})
+	if err != nil {
+		return nil, err
+	}
+	g := &Guard{cfg: cfg, all: all, agents: make(map[string]rules, len(cfg.Agents)), judge: judge.ask}
 	for name, policy := range cfg.Agents {
 		own, err := parsePolicy(policy)
 		if err != nil {
@@ -116,13 +122,17 @@ func (g *Guard) Decide(ctx context.Context, call tools.Call) tools.Verdict {
 // Redirect decides whether a call that fetches a page may follow a redirect. A call for the new address would have
 // to pass the same rules, except those about every call of the tool, which this call has passed already. It doesn't
 // check whether the request may carry information out, because the new address comes from a server's answer and not
-// from the model.
+// from the model. An address that a model judges needs a call of its own.
 func (g *Guard) Redirect(call tools.Call, to string) tools.Verdict {
 	t := call.Touch()
 	t.Subject, t.Outward = tools.URL(to), tools.Inside{}
 	call.Seen = func(address string) tools.Sighting { return tools.Sighting{Found: address == to} }
 	call.Spent = nil
-	return g.decide(call, t, true)
+	v := g.decide(call, t, true)
+	if v.Decision == "" && slices.ContainsFunc(g.judge, func(r Rule) bool { return !r.coversAll() && r.matches(call.Name, g.subjectOf(call, t.Subject)) }) {
+		return askVerdict("a model judges calls to it")
+	}
+	return v
 }
 
 // decide does the work of Decide for a call that touches t; asked says that a person was already asked about this
