@@ -22,11 +22,12 @@ const (
 	File       = "file"       // around a file in the prompt
 	Remembered = "remembered" // around what the agent remembers
 	Lately     = "lately"     // around what the agent did in turns that it no longer sees
+	Judged     = "judged"     // around a call that a model judges
 )
 
 // tags returns the tags of all frames.
-func tags() [9]string {
-	return [...]string{Message, Quote, Attachment, Notice, Summary, Past, File, Remembered, Lately}
+func tags() [10]string {
+	return [...]string{Message, Quote, Attachment, Notice, Summary, Past, File, Remembered, Lately, Judged}
 }
 
 const (

@@ -171,3 +171,16 @@ func Words(text string) []string {
 		text = after
 	}
 }
+
+// frameText returns a text in a frame with that tag. attributes alternates names and values.
+func frameText(tag, text string, attributes ...string) string {
+	var b strings.Builder
+	b.WriteString("<" + tag)
+	for i := 0; i+1 < len(attributes); i += 2 {
+		frames.WriteLongAttribute(&b, attributes[i], attributes[i+1])
+	}
+	b.WriteString(">\n")
+	writeLine(&b, frames.Escape(text))
+	b.WriteString("</" + tag + ">")
+	return b.String()
+}
