@@ -28,6 +28,7 @@ import (
 	"parley/agent/asks"
 	"parley/agent/attached"
 	"parley/agent/budget"
+	"parley/agent/judge"
 	"parley/agent/llm"
 	"parley/agent/proposals"
 	"parley/agent/sessioncache"
@@ -251,6 +252,8 @@ type Agent struct {
 	// Before are hooks that are called, in order, for each call that the guard allows. If one changes the
 	// arguments, the guard is called again.
 	Before []func(ctx context.Context, call tools.Call) tools.Verdict
+	// Judge says which calls a model judges after the guard and the hooks. If nil, none.
+	Judge *judge.Judge
 	// After are hooks that are called, in order, with the result or failure of each call that ran.
 	After []func(ctx context.Context, call tools.Call, result tools.Result) tools.ResultReview
 
@@ -311,6 +314,7 @@ type Observer interface {
 	Batch(concurrency int, saved time.Duration) // calls that ran in parallel, and how much time that saved
 	Compaction(result string)                   // cleared, summarised, too_little, failed
 	AuditLost()                                 // a call's audit record could not be written
+	Judged(verdict string)                      // a model was asked about a call: its verdict, or why there is none
 }
 
 // AnswerFiles are the files that go with an answer.

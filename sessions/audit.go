@@ -21,6 +21,8 @@ const (
 	AuditMemory   = "memory"   // somebody has changed or erased what an agent remembers
 	AuditSignIn   = "sign_in"  // a browser has signed in to the web page, or its sign-in was ended
 
+	AuditJudgement = "judgement" // the model that judges tool calls was asked about one
+
 	AuditTurn    = "turn"    // a turn has ended
 	AuditRefusal = "refusal" // messages of a person were refused by a rule
 )
@@ -56,16 +58,18 @@ type AuditRecord struct {
 	// Arguments are the arguments with which the call ran: secrets are redacted, and long ones are
 	// cut.
 	Arguments json.RawMessage `json:"arguments,omitempty"`
-	// Verdict is the guard's decision on the call: allow, deny or ask.
+	// Verdict is the guard's decision on the call: allow, deny or ask. For a judgement it is that of the model
+	// that judges calls.
 	Verdict string `json:"verdict,omitempty"`
 	// Result is how it went: "ok" or the code of the error; for a turn or a job, the state in which it
-	// ended; for a refusal, the rule.
+	// ended; for a refusal, the rule; for a judgement, why the model gave no verdict.
 	Result   string `json:"result"`
 	ExitCode *int   `json:"exit_code,omitempty"` // the exit code of a command; nil if none ran
 	Bytes    int64  `json:"bytes,omitempty"`     // the length of the result before it was cut
 	Elapsed  int64  `json:"elapsed_ms"`
 	// Detail is an id that has no field of its own: of a dead letter, a person or a session; for a tool
-	// call, of the person who approved, denied or answered it; for a turn, the code that says why it
+	// call, of the person who approved, denied or answered it, or "judge" if the model that judges calls
+	// decided; for a turn, the code that says why it
 	// ended early.
 	Detail string `json:"detail,omitempty"`
 	// Used is what a turn has used; nil for other kinds.

@@ -1,8 +1,8 @@
 // Package calls runs the tool calls of a turn.
 //
 // calls.go takes a call through its stages in order, and audits it; decide.go decides whether a call runs, with
-// which arguments, and whether a person has to approve it; order.go sorts the calls of a step; share.go divides
-// among them how much of their results the model is shown.
+// which arguments, and whether a person has to approve it; judge.go has a model judge it; order.go sorts the calls
+// of a step; share.go divides among them how much of their results the model is shown.
 package calls
 
 import (
@@ -40,7 +40,8 @@ type Runner struct {
 	// redact takes secrets out of results, and out of what others are told about a call.
 	redact agent.Redactor
 	// keep stores a result that is too long for the model; if nil, such results are not stored.
-	keep func(ctx context.Context, call tools.Call, content json.RawMessage) (path string, err error)
+	keep     func(ctx context.Context, call tools.Call, content json.RawMessage) (path string, err error)
+	askJudge AskJudge
 	// notifyStaleApproval tells people that an approved call does not run because something has changed.
 	notifyStaleApproval func(ctx context.Context, t *turn.Turn, a *turn.Ask) error
 	// HandedOut are the tasks that were prepared, by the id of their call.
@@ -50,9 +51,10 @@ type Runner struct {
 }
 
 // NewRunner makes a runner for a session's turns, with these tools. notifyStaleApproval tells people that an
-// approved call does not run because something has changed.
-func NewRunner(s *turn.Session, set *tools.Set, notifyStaleApproval func(context.Context, *turn.Turn, *turn.Ask) error) *Runner {
-	return &Runner{Session: s, Tools: set, guard: s.Agent.Guard, before: s.Agent.Before, after: s.Agent.After, checkLease: s.Lease.Held, redact: s.Redactor(), keep: s.Agent.Keep, notifyStaleApproval: notifyStaleApproval, HandedOut: map[string]sessions.Delegated{}}
+// approved call does not run because something has changed; askJudge asks the model that judges calls.
+func NewRunner(s *turn.Session, set *tools.Set, notifyStaleApproval func(context.Context, *turn.Turn, *turn.Ask) error, askJudge AskJudge) *Runner {
+	return &Runner{Session: s, Tools: set, guard: s.Agent.Guard, before: s.Agent.Before, after: s.Agent.After, checkLease: s.Lease.Held, redact: s.Redactor(), keep: s.Agent.Keep,
+		notifyStaleApproval: notifyStaleApproval, askJudge: askJudge, HandedOut: map[string]sessions.Delegated{}}
 }
 
 // A Prepared is a call of a turn with everything that is known before it runs.
@@ -69,7 +71,9 @@ type Prepared struct {
 	Ahead         []*Prepared    // the open calls of the same answer that run before it
 	Share         *Share         // limits how much of the results of this step the model is shown
 	Effect        tools.Effect   // the effect of running the call once more; Pure without a tool
-	verdict       tools.Decision // what the guard decided
+	verdict       tools.Decision // what the guard decided, or the model that judges calls
+	rule          string         // ruleJudge if that model made the decision stricter; otherwise ""
+	tainted       bool           // the failure of the call may repeat what strangers wrote
 	spends        []string       // what the call uses up if it runs without approval
 	// approved is the hash of what a person has approved; "" if no approval was needed.
 	approved string
@@ -186,11 +190,11 @@ func (r *Runner) Run(ctx context.Context, t *turn.Turn, p *Prepared) (*sessions.
 	execute := false
 	ran := out != nil && out.Failed == nil // an earlier holder's attempt
 	if out == nil {
-		failed, ask, err := r.decide(ctx, t, p, maybeDone) // granted, valid, not repeated, guard, before-hooks, approved
+		failed, ask, err := r.decide(ctx, t, p, maybeDone) // granted, valid, not repeated, guard, before-hooks, judged, approved
 		if err != nil || ask != nil {
 			return ask, err
 		}
-		out = &turn.Outcome{Failed: failed}
+		out = &turn.Outcome{Failed: failed, Result: tools.Result{Untrusted: p.tainted}}
 		execute = out.Failed == nil
 		if out.Failed != nil && maybeDone {
 			out.Failed = unknownOutcome(p.input.Name, "It cannot be run again: "+out.Failed.Message)
@@ -425,12 +429,8 @@ func (p *Prepared) verdictOf(executed bool, failed *tools.Error) tools.Decision 
 
 // auditCall records a call that was run or refused.
 func (r *Runner) auditCall(t *turn.Turn, p *Prepared, out *turn.Outcome, executed bool, took time.Duration) {
-	by := p.approver
-	if p.Ask.IsApproved() { // even if the approval came too late
-		by = p.Ask.By
-	}
 	r.Audit(t, p.Call, sessions.AuditRecord{
-		Detail: by, Arguments: p.shownArgs(), Verdict: string(p.verdictOf(executed, out.Failed)), Result: turn.ResultCode(out.Failed),
+		Detail: p.decidedBy(), Arguments: p.shownArgs(), Verdict: string(p.verdictOf(executed, out.Failed)), Result: turn.ResultCode(out.Failed),
 		ExitCode: audit.ExitCode(out.Result.Content), Bytes: int64(len(out.Result.Content)), Elapsed: took.Milliseconds(),
 	})
 }

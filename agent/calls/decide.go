@@ -36,6 +36,9 @@ func (r *Runner) decide(ctx context.Context, t *turn.Turn, p *Prepared, maybeDon
 	if failed := r.consult(ctx, d); failed != nil {
 		return failed, nil, nil
 	}
+	if failed, err := r.judge(ctx, t, d); failed != nil || err != nil {
+		return failed, nil, err
+	}
 	if failed, ask, err := r.questionOf(ctx, p); failed != nil || ask != nil || err != nil {
 		return failed, ask, err // asking a question needs no approval
 	}

@@ -10,6 +10,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	"parley/tools"
@@ -187,6 +188,17 @@ func (a *Answer) HasCalls() bool {
 		}
 	}
 	return false
+}
+
+// Text returns the answer's text, without the model's thoughts.
+func (a *Answer) Text() string {
+	var text strings.Builder
+	for i := range a.Blocks {
+		if b := &a.Blocks[i]; b.Kind == BlockText {
+			text.WriteString(b.Text)
+		}
+	}
+	return text.String()
 }
 
 // WithoutCalls returns the answer without its tool calls, which may be cut off.

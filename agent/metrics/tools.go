@@ -20,6 +20,7 @@ type toolMetrics struct {
 	tasks     *prometheus.CounterVec
 	schedules *prometheus.CounterVec
 	lost      prometheus.Counter
+	judged    *prometheus.CounterVec
 	counts    *toolCounts // the same counts, for people to read
 }
 
@@ -36,8 +37,13 @@ func newToolMetrics() toolMetrics {
 	for _, result := range []string{"done", "failed", "cancelled", "lost"} {
 		tasks.WithLabelValues(result)
 	}
+	judged := newCounter("guard_judgements_total", "Tool calls that a model was asked about, by verdict: allow, ask or deny, or why there was none: timeout, failed, unreadable, over_budget or no_model.", "verdict")
+	for _, verdict := range []string{"allow", "ask", "deny", "timeout", "failed", "unreadable", "over_budget", "no_model"} {
+		judged.WithLabelValues(verdict)
+	}
 	return toolMetrics{
-		asks: asks, schedules: schedules, tasks: tasks,
+		judged: judged,
+		asks:   asks, schedules: schedules, tasks: tasks,
 		calls:   newCounter("tool_calls_total", "Calls to a tool, by result: ok or the error code.", "tool", "result"),
 		seconds: newHistogram("tool_seconds", "How long calls to a tool took.", prometheus.ExponentialBuckets(0.001, 4, 10), "tool"),
 		lastError: prometheus.NewGaugeVec(prometheus.GaugeOpts(
@@ -52,7 +58,7 @@ func newToolMetrics() toolMetrics {
 }
 
 func (t toolMetrics) register(r prometheus.Registerer) {
-	r.MustRegister(t.calls, t.seconds, t.lastError, t.batches, t.widest, t.saved, t.kills, t.asks, t.schedules, t.tasks, t.lost)
+	r.MustRegister(t.calls, t.seconds, t.lastError, t.batches, t.widest, t.saved, t.kills, t.asks, t.schedules, t.tasks, t.lost, t.judged)
 }
 
 // Tool counts a call of a tool.
@@ -78,6 +84,9 @@ func (m *Metrics) ScheduleFired(result string, n int) {
 
 // AuditLost counts an action whose record the audit could not store.
 func (m *Metrics) AuditLost() { m.tools.lost.Inc() }
+
+// Judged counts a tool call that a model was asked about.
+func (m *Metrics) Judged(verdict string) { m.tools.judged.WithLabelValues(verdict).Inc() }
 
 // Batch counts a group of tool calls that ran in parallel: how many ran at once, and how much time that saved.
 func (m *Metrics) Batch(concurrency int, saved time.Duration) {

@@ -30,6 +30,9 @@ type costs struct {
 	// platforms. It is "" until it is looked up. It stays the same for all steps of the turn, because one step
 	// may spend what another has reserved.
 	account string
+	// aside ends the names of reservations for what is asked beside the steps of a turn, at the same time; "" for the
+	// turn's own. It consists of numbers, so whoever resumes the turn takes these reservations over, too.
+	aside string
 	// cutOffCounted says that the cost of the call that was cut off under an earlier holder is recorded.
 	cutOffCounted bool
 }
@@ -118,7 +121,7 @@ func (a *costs) bounds(person, parent string) budget.Bounds {
 // fence of the session's lease: otherwise another holder that resumes the turn would mistake the first holder's
 // reservation for its own.
 func (a *costs) reservationName(turn string, call int) string {
-	return fmt.Sprintf("%s#%d.%d", turn, a.Lease.Claim().Fence, call)
+	return fmt.Sprintf("%s#%d.%d%s", turn, a.Lease.Claim().Fence, call, a.aside)
 }
 
 // aheadTokens is how many tokens the next request is assumed to have besides the texts that are already known.

@@ -1,7 +1,7 @@
 // Package model asks the model for the answers of a turn.
 //
 // model.go asks for one answer; window.go decides which part of the log the model is shown, and how that is
-// shortened; costs.go sets aside what the answer may cost, within the person's budgets, and records what it did
+// shortened; title.go asks for titles, and judge.go for verdicts on tool calls; costs.go sets aside what the answer may cost, within the person's budgets, and records what it did
 // cost.
 package model
 

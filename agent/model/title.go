@@ -47,13 +47,7 @@ func (a *Asker) TextAside(ctx context.Context, t *turn.Turn, r llm.Request) (str
 	if err != nil {
 		return "", err
 	}
-	var text strings.Builder
-	for _, b := range found.Blocks {
-		if b.Kind == llm.BlockText {
-			text.WriteString(b.Text)
-		}
-	}
-	return text.String(), nil
+	return found.Text(), nil
 }
 
 // cut returns at most the first titleText characters of a text.

@@ -345,26 +345,32 @@ func (a *Asker) summaryRoom() int {
 // askAside asks the model for an answer that is not a step of the turn, such as a summary. The person still
 // pays for it. begun is called for each piece of the answer.
 func (a *Asker) askAside(ctx context.Context, t *turn.Turn, r llm.Request, begun func()) (llm.Answer, error) {
-	if err := a.reserve(ctx, t, &r); err != nil {
+	return askWithin(ctx, ctx, a, t, r, begun)
+}
+
+// askWithin does what askAside does, but stops asking when asking ends. What the answer cost is recorded as long as ctx
+// has not ended.
+func askWithin(ctx, asking context.Context, a *Asker, t *turn.Turn, r llm.Request, begun func()) (llm.Answer, error) {
+	if err := a.reserve(asking, t, &r); err != nil {
 		return llm.Answer{}, err
 	}
 	r.Session = a.Key()
-	r.Retry = func(ctx context.Context, again llm.Retry) error {
+	r.Retry = func(_ context.Context, again llm.Retry) error {
 		a.emitRetry(t, again)
 		a.came = 0
 		return a.reserveAgain(ctx, t, &r, again)
 	}
 	a.Point("compact:ask")
-	answer, err := a.Agent.Model.Generate(ctx, &r, func(d llm.Delta) {
+	answer, err := a.Agent.Model.Generate(asking, &r, func(d llm.Delta) {
 		a.came += len(d.Text) + len(d.Name)
 		begun()
 	})
 	if err == nil {
 		return *answer, a.recordUnused(ctx, t, answer)
 	}
-	if ctx.Err() != nil {
-		a.recordStopped(ctx, t)
-		return llm.Answer{}, context.Cause(ctx)
+	if asking.Err() != nil {
+		a.recordStopped(asking, t)
+		return llm.Answer{}, context.Cause(asking)
 	}
 	if fault, ok := errors.AsType[*llm.Error](err); ok {
 		if err := a.recordUnused(ctx, t, fault.Void); err != nil {

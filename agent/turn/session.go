@@ -249,6 +249,18 @@ func (s *Session) Audit(t *Turn, c *Call, r sessions.AuditRecord) {
 	s.Audits.Record(r)
 }
 
+// AuditJudgement records that the model that judges calls was asked about a call of a turn: its verdict, and "ok" or
+// why it gave none. The record has no text.
+func (s *Session) AuditJudgement(t *Turn, c *Call, verdict tools.Decision, result string, took time.Duration) {
+	if s.Config.Audit == nil {
+		return
+	}
+	s.Audits.Record(sessions.AuditRecord{
+		At: time.Now(), Kind: sessions.AuditJudgement, By: t.Person, Agent: s.Agent.Name, Session: s.Key(), Turn: t.ID, Call: c.ID, Tool: c.Use.Name,
+		Verdict: string(verdict), Result: result, Elapsed: took.Milliseconds(),
+	})
+}
+
 // writeAudit writes a record. If that fails, the call is not undone; the failure is logged and counted. The end
 // of a run doesn't interrupt the write.
 func (s *Session) writeAudit(r sessions.AuditRecord) {

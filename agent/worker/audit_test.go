@@ -47,6 +47,7 @@ func (*lossCounter) Tool(string, string, time.Duration) {}
 func (*lossCounter) Batch(int, time.Duration)           {}
 func (*lossCounter) Compaction(string)                  {}
 func (l *lossCounter) AuditLost()                       { l.lost.Add(1) }
+func (*lossCounter) Judged(string)                      {}
 
 // hide takes out one secret.
 type hide struct{}

@@ -475,7 +475,8 @@ func (r *sessionRun) newTurnRun(ctx context.Context, model *model.Asker) (*turnR
 		}
 		granted = agent.Tools
 	}
-	return &turnRun{lifecycle: r.lifecycle, inbox: r.inbox, stop: r.stop, calls: calls.NewRunner(r.Session, granted, r.showStaleApproval), model: model}, nil
+	runner := calls.NewRunner(r.Session, granted, r.showStaleApproval, r.shared.askers.Judging(r.Session))
+	return &turnRun{lifecycle: r.lifecycle, inbox: r.inbox, stop: r.stop, calls: runner, model: model}, nil
 }
 
 // delayResume waits before a turn is resumed that was cut off before. A turn may crash every process that

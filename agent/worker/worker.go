@@ -245,4 +245,5 @@ func (noObserver) Step()                              {}
 func (noObserver) Tool(string, string, time.Duration) {}
 func (noObserver) Batch(int, time.Duration)           {}
 func (noObserver) AuditLost()                         {}
+func (noObserver) Judged(string)                      {}
 func (noObserver) Compaction(string)                  {}

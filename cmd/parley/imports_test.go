@@ -139,6 +139,7 @@ func rules() []rule {
 		{"channels/dispatch", 5, []string{"channels", "channels/drafts", "channels/files", "channels/markup", "channels/pacing", "channels/reactions", "bus"}},
 		{"channels/stagetest", 4, []string{"channels/channelstest", "channels/sqlbook", "bus", "bus/..."}},
 
+		{"agent/judge", 3, []string{"agent/frames", "agent/llm", "tools"}},
 		{"agent/proposals", 3, []string{"bus", "sessions", "agent/frames", "agent/llm", "agent/journal"}},
 		{"agent/transcript", 3, []string{"bus", "sessions", "tools", "agent/frames", "agent/llm", "agent/journal"}},
 		{"agent/...", 3, []string{"agent/llm", "tools"}}, // the models
@@ -159,16 +160,16 @@ func rules() []rule {
 		{"agent/attached", 3, []string{"bus", "sessions", "agent/journal"}},
 		{"agent/sessioncache", 3, []string{"agent/journal", "sessions"}},
 		{"agent", 4, []string{
-			"bus", "sessions", "sessions/bill", "tools", "agent/asks", "agent/attached", "agent/llm", "agent/budget", "agent/proposals", "agent/task", "agent/transcript", "agent/sessioncache",
+			"bus", "sessions", "sessions/bill", "tools", "agent/asks", "agent/attached", "agent/judge", "agent/llm", "agent/budget", "agent/proposals", "agent/task", "agent/transcript", "agent/sessioncache",
 		}},
 		{"agent/turn", 5, []string{
 			"agent", "bus", "sessions", "sessions/bill", "tools", "agent/attached", "agent/audit", "agent/blocks", "agent/journal", "agent/route", "agent/estimate", "agent/task",
 		}},
 		{"agent/calls", 6, []string{
-			"agent", "agent/turn", "bus", "sessions", "tools", "agent/asks", "agent/audit", "agent/journal", "agent/excerpt", "agent/task", "agent/transcript",
+			"agent", "agent/turn", "bus", "sessions", "tools", "agent/asks", "agent/audit", "agent/journal", "agent/excerpt", "agent/judge", "agent/task", "agent/transcript",
 		}},
 		{"agent/model", 6, []string{
-			"agent", "agent/turn", "bus", "sessions", "sessions/bill", "agent/blocks", "agent/journal", "agent/llm", "agent/budget", "agent/route", "agent/shortfall", "agent/stream",
+			"agent", "agent/turn", "bus", "sessions", "sessions/bill", "agent/blocks", "agent/journal", "agent/judge", "agent/llm", "agent/budget", "agent/route", "agent/shortfall", "agent/stream",
 			"agent/estimate", "agent/transcript",
 		}},
 		{"agent/figures", 6, []string{"agent", "agent/turn", "sessions"}},

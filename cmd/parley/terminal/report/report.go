@@ -124,6 +124,8 @@ func AuditLine(r sessions.AuditRecord) string {
 	switch r.Kind {
 	case sessions.AuditTool:
 		about, took = string(r.Arguments), (time.Duration(r.Elapsed) * time.Millisecond).String()
+	case sessions.AuditJudgement:
+		about, took = r.Verdict, (time.Duration(r.Elapsed) * time.Millisecond).String()
 	case sessions.AuditTurn:
 		about, took = strings.Trim(Used(r.Used)+", "+r.Detail, ", "), (time.Duration(r.Elapsed) * time.Millisecond).String()
 	case sessions.AuditRefusal:

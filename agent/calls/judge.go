@@ -1,0 +1,80 @@
+package calls
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+
+	"parley/agent/excerpt"
+	"parley/agent/judge"
+	"parley/agent/transcript"
+	"parley/agent/turn"
+	"parley/tools"
+)
+
+// AskJudge asks the model that judges calls of a session's agent about a call of a turn. Its error ends the run; if
+// the model gives no verdict, the verdict says so.
+type AskJudge func(ctx context.Context, t *turn.Turn, q *judge.Question) (judge.Verdict, error)
+
+// ruleJudge is the rule that the audit names if the model that judges calls made a decision stricter.
+const ruleJudge = "judge"
+
+// judge has a model judge a call, if the operator wants that for such calls. It comes after the rules and the hooks,
+// with the arguments as they will run, and only makes their decision stricter. A call that has begun was judged
+// before, and one that a person has approved needs no model's verdict anymore: both are in the log, so whoever
+// resumes the turn does the same.
+func (r *Runner) judge(ctx context.Context, t *turn.Turn, d *decision) (*tools.Error, error) {
+	j := r.Agent.Judge
+	if j == nil || d.Attempts > 0 || d.Ask.IsApproved() || !j.Judges(d.input) {
+		return nil, nil
+	}
+	q := r.judgeQuestion(t, d)
+	v, err := r.askJudge(ctx, t, q)
+	if err != nil {
+		return nil, err
+	}
+	r.Log.Info("a model has judged a tool call", slog.String("turn", t.ID), slog.String("call", d.ID), slog.String("verdict", v.Word()), slog.Bool("known", v.Known), slog.Duration("took", v.Took))
+	r.AuditJudgement(t, d.Call, v.Decision, cmp.Or(string(v.Fault), "ok"), v.Took)
+	d.tainted = d.input.Untrusted
+	switch {
+	case v.Decision == tools.Deny:
+		d.verdict, d.rule = tools.Deny, ruleJudge
+		return v.Denied(d.input.Name), nil
+	case v.Decision == tools.Ask, !q.IsWhole():
+		if !d.ask {
+			d.verdict, d.rule = tools.Ask, ruleJudge
+		}
+		why := v.AskReason(d.input.Untrusted, j.Within)
+		if d.why != "" {
+			why = d.why + "; " + why
+		}
+		d.ask, d.why = true, why
+	}
+	return nil, nil
+}
+
+// judgeQuestion returns what the model that judges calls is shown of a call, without secrets.
+func (r *Runner) judgeQuestion(t *turn.Turn, d *decision) *judge.Question {
+	records := r.Journal.Records()
+	q := &judge.Question{Call: d.input, Asked: d.ask, Memory: r.PromptUntrusted}
+	q.Arguments = string(excerpt.EscapeHidden(r.redact.JSON(d.input.Args)))
+	q.Said = transcript.Said(records, t.ID, t.Person)
+	if d.input.Untrusted {
+		q.Strangers, q.Further = transcript.Strangers(records, t.ID, d.Asked)
+	}
+	for _, texts := range [][]string{q.Said, q.Strangers} {
+		for i, text := range texts {
+			texts[i] = r.redact.Text(text)
+		}
+	}
+	return q
+}
+
+// decidedBy returns for the audit who decided about a call: the person who approved or denied it, or the model that
+// judges calls.
+func (p *Prepared) decidedBy() string {
+	if p.Ask.IsApproved() { // even if the approval came too late
+		return p.Ask.By
+	}
+	return cmp.Or(p.approver, p.rule)
+}

@@ -1,0 +1,179 @@
+// Package judge has a model decide whether a tool call runs, a person is asked about it, or it is denied.
+//
+// The operator names the model and the calls that it judges. It is asked only about calls that the rules let run or
+// ask about, and its verdict can only make the decision stricter. What it reads of the outside is framed, and its
+// answer counts only if it is exactly one verdict: anything else means that a person is asked.
+//
+// judge.go says who judges what, and makes the request; answer.go reads the answer; answers.go remembers verdicts.
+package judge
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"time"
+
+	"parley/agent/frames"
+	"parley/agent/llm"
+	"parley/tools"
+)
+
+// A Judge says which calls are judged, and by which model.
+type Judge struct {
+	// Model is asked. If it is nil, no model can be, and people are asked instead.
+	Model llm.Model
+	// Within limits how long an answer may take.
+	Within time.Duration
+	// Judges reports whether a call is judged.
+	Judges func(call tools.Call) bool
+	// Rules identifies the operator's rules. With other rules, a verdict is not used again.
+	Rules string
+	// Answers remembers verdicts.
+	Answers *Answers
+}
+
+// With returns the judge with the model that it asks. If j is nil, no call is judged.
+func (j *Judge) With(m llm.Model) *Judge {
+	if j == nil {
+		return nil
+	}
+	with := *j
+	with.Model = m
+	return &with
+}
+
+const (
+	// mostArguments is how many bytes of a call's arguments the model reads. If there are more, it reads the first
+	// headOfArguments and the last tailOfArguments bytes.
+	mostArguments   = 12_000
+	headOfArguments = 8_000
+	tailOfArguments = 3_900
+	// answerTokens limits the answer. Reasoning models need some tokens before they write anything.
+	answerTokens = 1024
+	// MostAnswer is how many bytes of an answer are read. A longer one is no verdict.
+	MostAnswer = 16_384
+)
+
+// A Question is a call with what is known about it.
+type Question struct {
+	Call tools.Call
+	// Arguments are the call's arguments as the model reads them. They, Said and Strangers have no secrets.
+	Arguments string
+	// Asked says that a person will be asked about the call in any case.
+	Asked bool
+	// Said are the person's words, each in its frame: first earlier ones, then those of the turn.
+	Said []string
+	// Strangers are texts by strangers that the agent had read, each in its frame. Further is how many more there
+	// are. Memory says that strangers may have written some of what it remembers.
+	Strangers []string
+	Further   int
+	Memory    bool
+}
+
+// IsWhole reports whether the model reads all of the call. If it doesn't, it can't allow the call.
+func (q *Question) IsWhole() bool { return len(q.Arguments) <= mostArguments }
+
+// Request returns the request to the model. Equal questions give equal bytes.
+func (q *Question) Request() llm.Request {
+	var b strings.Builder
+	q.writeCall(&b)
+	b.WriteString("\n\n<" + frames.Notice + ">")
+	b.WriteString(textSaid)
+	if q.Call.Scheduled {
+		b.WriteString(textScheduled)
+	}
+	if len(q.Said) == 0 {
+		b.WriteString(textNothingSaid)
+	}
+	b.WriteString("</" + frames.Notice + ">\n")
+	for _, said := range q.Said {
+		b.WriteString(said + "\n")
+	}
+	q.writeMarks(&b)
+	return llm.Request{
+		System: textSystem, MaxTokens: answerTokens,
+		Messages: []llm.Message{{Role: llm.RoleUser, Blocks: []llm.Block{{Kind: llm.BlockText, Text: b.String()}}}},
+	}
+}
+
+// writeCall writes the call in its frame.
+func (q *Question) writeCall(b *strings.Builder) {
+	b.WriteString("<" + frames.Judged)
+	frames.WriteAttribute(b, "tool", q.Call.Name)
+	frames.WriteAttribute(b, "agent", q.Call.Agent)
+	frames.WriteAttribute(b, "chat", q.Call.At)
+	frames.WriteAttribute(b, "for", q.Call.Person)
+	if q.Call.Parent != "" {
+		frames.WriteAttribute(b, "sub-agent", "yes")
+	}
+	if q.Asked {
+		frames.WriteAttribute(b, "rules", "ask")
+	} else {
+		frames.WriteAttribute(b, "rules", "allow")
+	}
+	args := q.Arguments
+	if !q.IsWhole() {
+		head, tail := tools.Beginning(args, headOfArguments), end(args, tailOfArguments)
+		left := len(args) - len(head) - len(tail)
+		frames.WriteAttribute(b, "cut", fmt.Sprintf(textCut, left))
+		args = head + fmt.Sprintf(textGap, left) + tail
+	}
+	b.WriteString(">\n" + frames.Escape(args) + "\n</" + frames.Judged + ">")
+}
+
+// writeMarks writes what strangers may have written of what the agent had read.
+func (q *Question) writeMarks(b *strings.Builder) {
+	b.WriteString("\n<" + frames.Notice + ">")
+	switch {
+	case !q.Call.Untrusted:
+		b.WriteString(textTrusted)
+	default:
+		b.WriteString(textUntrusted)
+		if q.Memory {
+			b.WriteString(textMemory)
+		}
+		if len(q.Strangers) == 0 {
+			b.WriteString(textGone)
+		}
+		if q.Further > 0 {
+			fmt.Fprintf(b, textFurther, q.Further)
+		}
+	}
+	b.WriteString("</" + frames.Notice + ">")
+	for _, text := range q.Strangers {
+		b.WriteString("\n" + text)
+	}
+}
+
+// end returns at most the last n bytes of a text, without splitting a character.
+func end(text string, n int) string {
+	at := max(0, len(text)-n)
+	for at < len(text) && text[at]&0xC0 == 0x80 {
+		at++
+	}
+	return text[at:]
+}
+
+// Hash returns a hash of everything that the verdict on a question depends on: the call, the person's words, the
+// marks, the model, and the rules.
+func (j *Judge) Hash(q *Question, r llm.Request) string {
+	h := sha256.New()
+	for _, part := range []string{
+		j.Rules, j.Model.Info().Name, q.Call.Session, q.Call.Name, string(q.Call.Args), r.System, r.Messages[0].Blocks[0].Text,
+	} {
+		fmt.Fprintf(h, "%d:%s", len(part), part)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Harmless returns a question about a call that a person has asked for and that does nothing but look. It shows whether
+// a model can judge.
+func Harmless() *Question {
+	q := &Question{
+		Call:      tools.Call{Name: "list_directory", Agent: "main", At: "console:local", Person: "console:owner"},
+		Arguments: `{"path":"."}`,
+	}
+	q.Said = []string{"<" + frames.Message + " from=\"console:owner\">\n" + textHarmless + "\n</" + frames.Message + ">"}
+	return q
+}

@@ -1,0 +1,96 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"parley/agent/budget"
+	"parley/agent/judge"
+	"parley/agent/llm"
+	"parley/agent/turn"
+)
+
+// errLongAnswer stops an answer that is too long to be a verdict.
+var errLongAnswer = errors.New("the answer is too long to be a verdict")
+
+// Judging returns a function that asks the model that judges calls for the session's agent about a call of a turn.
+// It may be called by several goroutines at once. The person pays for it as for the turn. Its error ends the run, as
+// that of any other write: if only the model gives no verdict, it returns a verdict that says so.
+func (m *Askers) Judging(s *turn.Session) func(ctx context.Context, t *turn.Turn, q *judge.Question) (judge.Verdict, error) {
+	return func(ctx context.Context, t *turn.Turn, q *judge.Question) (judge.Verdict, error) {
+		j := s.Agent.Judge
+		if j.Model == nil {
+			s.Config.Observer.Judged(string(judge.NoModel))
+			return judge.Unanswered(judge.NoModel), nil
+		}
+		r := q.Request()
+		return j.Answers.Of(ctx, j.Hash(q, r), func() (judge.Verdict, error) {
+			began := time.Now()
+			v, err := askVerdict(ctx, m.newForJudging(s), t, r, j.Within)
+			if err == nil {
+				v.Took = time.Since(began)
+				s.Config.Observer.Judged(v.Word())
+			}
+			return v, err
+		})
+	}
+}
+
+// newForJudging makes an asker for one call. It has reservations of its own, under a name of its own, because calls of a
+// step may be judged at the same time, beside the reservation of the turn.
+func (m *Askers) newForJudging(s *turn.Session) *Asker {
+	own := s.Aside()
+	own.Payer, own.Agent.Model = s.Payer, s.Agent.Judge.Model
+	a := m.New(own)
+	a.aside = fmt.Sprintf(".%d", rand.Uint64())
+	return a
+}
+
+// askVerdict asks the model once.
+func askVerdict(ctx context.Context, a *Asker, t *turn.Turn, r llm.Request, within time.Duration) (judge.Verdict, error) {
+	defer func() { a.Reservations.Settle(context.WithoutCancel(ctx)) }()
+	asking, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	asking, stop := context.WithCancelCause(asking)
+	defer stop(nil)
+	a.Point("judge:ask")
+	found, err := askWithin(ctx, asking, a, t, r, func() {
+		if a.came > judge.MostAnswer {
+			stop(errLongAnswer)
+		}
+	})
+	a.Point("judged")
+	if err == nil {
+		return judge.Read(found.Text(), a.Redactor().Text), nil
+	}
+	why := whyUnjudged(ctx, asking, err)
+	if why == "" {
+		return judge.Verdict{}, err
+	}
+	a.Log.Warn("no model has judged a tool call, so people are asked", slog.String("turn", t.ID), slog.String("why", string(why)), slog.Any("error", err))
+	return judge.Unanswered(why), nil
+}
+
+// whyUnjudged returns why the model gave no verdict, or "" if err ends the run.
+func whyUnjudged(ctx, asking context.Context, err error) judge.Fault {
+	_, ended := errors.AsType[*turn.Ending](err)
+	_, taken := errors.AsType[*budget.SetAsideError](err)
+	_, failed := errors.AsType[*llm.Error](err)
+	switch {
+	case ctx.Err() != nil:
+		return ""
+	case ended || taken:
+		return judge.OverBudget
+	case errors.Is(err, errLongAnswer):
+		return judge.Unreadable
+	case errors.Is(err, context.DeadlineExceeded) && asking.Err() != nil:
+		return judge.Late
+	case failed || errors.Is(err, ErrUnreserved) || errors.Is(err, errors.ErrUnsupported):
+		return judge.Failed
+	}
+	return ""
+}
