@@ -44,6 +44,7 @@ type Config struct {
 	Channels   map[string]Channel
 	Targets    map[string][]bus.Address
 	Tools      Tools
+	Guard      Guard
 	Web        Web
 	// Transcribe is the service that transcribes voice messages.
 	Transcribe Transcribe
@@ -91,6 +92,7 @@ func sections(platforms []Platform, home string) []row {
 		one(retentionSection(), func(c *Config) *Retention { return &c.Retention }),
 		one(knowledgeSection(), func(c *Config) *Knowledge { return &c.Knowledge }),
 		one(toolsSection(), func(c *Config) *Tools { return &c.Tools }),
+		one(guardSection(), func(c *Config) *Guard { return &c.Guard }),
 		one(sandboxSection(), func(c *Config) *Sandbox { return &c.Sandbox }),
 		one(jobsSection(), func(c *Config) *Jobs { return &c.Jobs }),
 		each(mcpSection(), func(c *Config) *map[string]MCPServer { return &c.MCP }, func(m *MCPServer, name string) { m.Name = name }),

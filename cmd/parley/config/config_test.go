@@ -257,6 +257,8 @@ func TestServeWantsAModel(t *testing.T) {
 			`parley.toml:4: agents.ops.model: no model is called "bik", and [model] has no server to ask for it: write "big", or write [model] base_url or api_key`},
 		"a model for titles without a server": {"[channels.telegram]\nmode = \"send\"\n[agents.main]\nmodel = \"big\"\ntitles = \"bik\"\n[models.big]\nname = \"m\"\nbase_url = \"http://127.0.0.1/v1\"\n", token,
 			`parley.toml:5: agents.main.titles: no model is called "bik", and [model] has no server to ask for it: write "big", or write [model] base_url or api_key`},
+		"a judge without a server": {"[channels.telegram]\nmode = \"send\"\n[guard]\nmodel = \"bik\"\njudge = [\"exec_shell\"]\n[models.big]\nname = \"m\"\nbase_url = \"http://127.0.0.1/v1\"\n", token,
+			`parley.toml:4: guard.model: no model is called "bik", and [model] has no server to ask for it: write "big", or write [model] base_url or api_key`},
 		"another model of the demo's": {"[channels.telegram]\n[model]\nname = \"demo\"\n[agents.ops]\nmodel = \"m\"\n", token,
 			`parley.toml:5: agents.ops.model: no model is called "m", and [model] is the demo, which has no other models: add [models.m]`},
 		"own server": {"[channels.telegram]\n[model]\nbase_url = \"http://127.0.0.1/v1\"\n", token, ""},
@@ -346,6 +348,25 @@ days = 30
 	same(t, "notices", c.Notices(), []string{
 		"parley.toml:9: tools.mcp_servers: no effect yet",
 	})
+}
+
+// The model that judges calls is named like an agent's, and the demo is none.
+func TestJudge(t *testing.T) {
+	const judge, further = "[guard]\njudge = [\"exec_shell\"]\nmodel = ", "[models.small]\nname = \"s\"\nbase_url = \"http://127.0.0.1/s\"\n"
+	for _, c := range []struct{ text, want string }{
+		{"[model]\nbase_url = \"http://127.0.0.1/v1\"\n", ""},
+		{"[model]\nbase_url = \"http://127.0.0.1/v1\"\nname = \"m\"\n" + judge + "\"m\"\n", "model  model.name"},
+		{"[model]\nbase_url = \"http://127.0.0.1/v1\"\n" + judge + "\"t\"\n", "model t guard.model"},
+		{"[model]\nname = \"demo\"\n" + judge + "\"small\"\n" + further, "models.small  models.small.name"},
+		{judge + "\"t\"\n", ""},
+	} {
+		got := ""
+		if choice, ok := good(t, c.text, nil).Judge(); ok {
+			got = choice.Table + " " + choice.Name + " " + choice.Key
+		}
+		same(t, c.text, got, c.want)
+	}
+	same(t, "by default", good(t, "", nil).Guard, config.Guard{Timeout: 5 * time.Second})
 }
 
 // A model makes titles only where the operator names one, and the demo makes none.

@@ -34,7 +34,14 @@ func (c *Config) ModelsOf(agent string) []ModelChoice {
 // TitlesOf returns the model that makes titles for an agent's conversations; false if none does. The demo makes
 // none.
 func (c *Config) TitlesOf(agent string) (choice ModelChoice, ok bool) {
-	name := c.Agents[agent].Titles
+	return c.named(c.Agents[agent].Titles, "agents."+agent+".titles")
+}
+
+// Judge returns the model that judges tool calls; false if none does.
+func (c *Config) Judge() (choice ModelChoice, ok bool) { return c.named(c.Guard.Model, "guard.model") }
+
+// named returns the model that the setting key names; false if it names none, or the demo.
+func (c *Config) named(name, key string) (choice ModelChoice, ok bool) {
 	if _, further := c.Models[name]; further {
 		return ModelChoice{Table: "models." + name, Key: "models." + name + ".name"}, true
 	}
@@ -44,7 +51,7 @@ func (c *Config) TitlesOf(agent string) (choice ModelChoice, ok bool) {
 	if name == c.Model.Name {
 		return ModelChoice{Table: "model", Key: "model.name"}, true
 	}
-	return ModelChoice{Table: "model", Name: name, Key: "agents." + agent + ".titles"}, true
+	return ModelChoice{Table: "model", Name: name, Key: key}, true
 }
 
 // HasModel reports whether a model is configured that answers for an agent: one in [models] that the agent names,

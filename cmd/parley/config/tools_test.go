@@ -32,6 +32,8 @@ func TestBadRules(t *testing.T) {
 			`3: tools.deny: no tool is called "exec_shel": write "exec_shell(git push *)"`},
 		{"unknown tool like no other", "[agents.main]\nallow = [\"x\"]",
 			`2: agents.main.allow: no tool is called "x": the tools are exec_shell, read_file`},
+		{"unknown tool to judge", "[models.m]\nname = \"m\"\nbase_url = \"http://127.0.0.1:1\"\n[guard]\nmodel = \"m\"\njudge = [\"exec_shel(*)\"]",
+			`6: guard.judge: no tool is called "exec_shel": write "exec_shell(*)"`},
 		{"no rule", "[agents.defaults]\nask = [\"exec_shell(ls\"]",
 			`2: agents.defaults.ask: "exec_shell(ls" isn't a rule: it doesn't end with a parenthesis: write TOOL(PATTERN): write something like "exec_shell(git push *)"`},
 	} {

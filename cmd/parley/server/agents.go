@@ -79,7 +79,7 @@ func (a *agents) of(ctx context.Context, session string) (agent.Agent, error) {
 		Name: name, Model: model, Known: all, Tools: granted, Caps: caps,
 		Prompt: a.prompts.build, Memory: a.prompts.memory, Keep: a.workspaces.keepResult, HashInput: a.inputs.HashFiles, Untrusted: a.workspaces.promptUntrusted,
 		CopyFiles: copyFiles, Picture: a.files.Picture, Fetch: a.files.Fetch, MayNote: a.home.MayNote, MaySumUp: a.home.MaySumUp, MayTitle: a.home.MayTitle, Titles: titles, Proposals: remember, Discard: a.undoing.discard(a.files),
-		Guard: a.guard.decide, Before: inForce.before, After: inForce.after, Redact: a.guard.secrets.Load(),
+		Guard: a.guard.decide, Before: inForce.before, After: inForce.after, Judge: inForce.judge.With(a.chains.byAgent[models.ForJudge]), Redact: a.guard.secrets.Load(),
 		MaxIterations: set.MaxToolIterations, ErrorLimit: set.ToolErrorLimit,
 		MaxParallelTools: set.MaxParallelTools, ContextTokens: contextWindow(set.ContextTokens, model), Day: set.Day, Turns: set.UserTurns, TurnsHour: set.UserTurnsHour, Steer: set.Queue == "steer",
 	}, nil

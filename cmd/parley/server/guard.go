@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"parley/agent/jobs"
+	"parley/agent/judge"
 	"parley/channels/onbehalf"
 	"parley/channels/owners"
 	"parley/cmd/parley/config"
@@ -41,6 +42,7 @@ type callGuard struct {
 	*guard.Guard
 	before []func(context.Context, tools.Call) tools.Verdict
 	after  []func(context.Context, tools.Call, tools.Result) tools.ResultReview
+	judge  *judge.Judge // without its model; nil: no call is judged
 }
 
 // guarding decides about tool calls by the operator's rules, and keeps secrets out of what leaves an agent.
@@ -82,6 +84,9 @@ func (g *guarding) Reload(c *config.Config) (apply func(), err error) {
 		return nil, err
 	}
 	all := &callGuard{Guard: rules}
+	if len(c.Guard.Judge) > 0 {
+		all.judge = &judge.Judge{Within: c.Guard.Timeout, Judges: rules.Judges, Rules: rules.Version(), Answers: &judge.Answers{}}
+	}
 	for _, command := range c.Tools.Before {
 		h, err := g.newHook(command)
 		if err != nil {
@@ -109,7 +114,7 @@ func (g *guarding) rules(c *config.Config) (*guard.Guard, error) {
 		agents[name] = guard.Policy(a.Rules)
 	}
 	return guard.New(guard.Config{
-		All: guard.Policy(c.Tools.Rules), Agents: agents,
+		All: guard.Policy(c.Tools.Rules), Agents: agents, Judge: c.Guard.Judge,
 		Path: g.workspaces.pathName, Addresses: g.onBehalf.Destinations, Reading: files.Reading,
 		AskUntrusted: c.Tools.Untrusted != "allow", Networked: g.rights.reachesNetwork,
 		Fetches:         func(call tools.Call) bool { return slices.Contains(g.rights.capabilities(call.Session), tools.Network) },

@@ -56,6 +56,9 @@ func (i *introductions) modelPlaces(agents []string) (hosts []string) {
 		if titles, ok := c.TitlesOf(agent); ok { // it reads what is said, too
 			choices = append([]config.ModelChoice{titles}, choices...)
 		}
+		if judge, ok := c.Judge(); ok { // so does this one
+			choices = append([]config.ModelChoice{judge}, choices...)
+		}
 		for _, choice := range choices {
 			model := c.Model
 			if name, further := strings.CutPrefix(choice.Table, "models."); further {

@@ -114,21 +114,36 @@ func New(ctx context.Context, c *config.Config, log *slog.Logger) (Lists, error)
 				break // it always answers
 			}
 		}
-		choice, ok := c.TitlesOf(agent)
-		if !ok {
-			continue
-		}
-		m, ok := made[choice]
-		if !ok {
-			if m, err = newModel(ctx, c, list, choice, log); err != nil {
+		if choice, ok := c.TitlesOf(agent); ok {
+			if lists[ForTitles(agent)], err = oneModel(ctx, c, list, choice, made, log); err != nil {
 				return nil, err
 			}
-			made[choice] = m
 		}
-		lists[ForTitles(agent)] = []Model{m}
+	}
+	if choice, ok := c.Judge(); ok {
+		if lists[ForJudge], err = oneModel(ctx, c, list, choice, made, log); err != nil {
+			return nil, err
+		}
 	}
 	return lists, nil
 }
+
+// oneModel returns a list of the one model that a setting names. It is made unless it is among those made before.
+func oneModel(ctx context.Context, c *config.Config, list prices.List, choice config.ModelChoice, made map[config.ModelChoice]Model, log *slog.Logger) ([]Model, error) {
+	m, ok := made[choice]
+	if !ok {
+		var err error
+		if m, err = newModel(ctx, c, list, choice, log); err != nil {
+			return nil, err
+		}
+		made[choice] = m
+	}
+	return []Model{m}, nil
+}
+
+// ForJudge is the name under which Lists and Chains contain the model that judges tool calls. No agent has such a
+// name.
+const ForJudge = "guard judge"
 
 // ForTitles is the name under which Lists and Chains contain the model that makes titles for an agent. No agent has
 // such a name.
