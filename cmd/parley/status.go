@@ -234,7 +234,7 @@ func (s *since) UnmarshalText(text []byte) error {
 }
 
 type logsCmd struct {
-	Filter  string `help:"Only records of this kind: ${enum}." enum:"turn,refusal,tool,pairing,export,replay,forget,job,approval,schedule,operator,memory,sign_in," default:"" placeholder:"KIND"`
+	Filter  string `help:"Only records of this kind: ${enum}." enum:"turn,refusal,tool,pairing,export,replay,forget,job,approval,schedule,operator,memory,sign_in,judgement," default:"" placeholder:"KIND"`
 	Since   since  `help:"Only records since this time: how long ago, like 2h or 3d, or a date like 2026-01-31." placeholder:"TIME"`
 	Session string `help:"Only this session." placeholder:"KEY"`
 	Person  string `help:"Only records of what this person did, or asked for." placeholder:"CHANNEL:USER"`
@@ -283,7 +283,7 @@ func (c logsCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Termi
 
 // toolMetricPrefixes returns the prefixes of the names of the metrics about tools.
 func toolMetricPrefixes() []string {
-	return []string{"parley_tool_", "parley_audit_", "parley_sandbox_", "parley_asks_"}
+	return []string{"parley_tool_", "parley_audit_", "parley_sandbox_", "parley_asks_", "parley_guard_"}
 }
 
 type metricsCmd struct {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/agent/judge"
 	"parley/agent/llm"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/server/models"
@@ -37,7 +38,13 @@ func checkModels(ctx context.Context, cfg *config.Config) []Finding {
 	}
 	all.LookUpWindows(ctx)
 	each := slices.DeleteFunc(all.All(), func(m models.Model) bool { return m.Server == "" })
-	return sideBySide(len(each), func(i int) Finding { return checkModel(ctx, cfg, each[i]) })
+	judges := all[models.ForJudge]
+	return sideBySide(len(each)+len(judges), func(i int) Finding {
+		if i >= len(each) {
+			return checkJudge(ctx, cfg, judges[i-len(each)])
+		}
+		return checkModel(ctx, cfg, each[i])
+	})
 }
 
 // checkModel sends one model a request, and returns the result.
@@ -62,6 +69,33 @@ func checkModel(ctx context.Context, cfg *config.Config, m models.Model) Finding
 		f.Remedy = "name a model that accepts tools, or have its server pass them on (vLLM: --enable-auto-tool-choice, llama.cpp: --jinja): " + settingOf(cfg, m.Named)
 	default:
 		f.Detail = fmt.Sprintf("%s answers in %d ms; %s", who, time.Since(began).Milliseconds(), windowOf(m.Model.Info()))
+	}
+	return f
+}
+
+// checkJudge has the model that judges calls judge a harmless one, and returns the result.
+func checkJudge(ctx context.Context, cfg *config.Config, m models.Model) Finding {
+	f := Finding{Part: "guard", State: fine}
+	ctx, cancel := context.WithTimeout(ctx, modelTimeout)
+	defer cancel()
+	who := m.Model.Info().Name + " at " + m.Server
+	request := judge.Harmless().Request()
+	began := time.Now()
+	answer, err := m.Model.Generate(ctx, &request, func(llm.Delta) {})
+	took := time.Since(began)
+	if err != nil {
+		f.State, f.Detail, f.Remedy = wrong, who+": "+failureInWords(err)+textUnjudged, remedyForModel(cfg, m.Table, m.Named, err)
+		return f
+	}
+	v := judge.Read(answer.Text(), func(text string) string { return text })
+	f.Detail = fmt.Sprintf(textJudged, who, v.Decision, took.Milliseconds(), strings.Join(cfg.Guard.Judge, ", "))
+	switch {
+	case v.Fault != "":
+		f.State, f.Detail, f.Remedy = wrong, who+textNoVerdict+textUnjudged, textBetterJudge+settingOf(cfg, "guard.model")
+	case v.Decision != tools.Allow:
+		f.State, f.Remedy = note, textBetterJudge+settingOf(cfg, "guard.model")
+	case took > cfg.Guard.Timeout:
+		f.State, f.Detail, f.Remedy = note, f.Detail+fmt.Sprintf(textSlowJudge, cfg.Guard.Timeout), textFasterJudge+settingOf(cfg, "guard.timeout")
 	}
 	return f
 }

@@ -12,6 +12,13 @@ const (
 	textNoModelKey      = "Parley has no key to send: set model.api_key, or OPENAI_API_KEY where the file names no base_url"
 	textNoEmbeddingsKey = "Parley has no key to send: set embeddings.api_key"
 
+	textJudged      = "%s says %s about a harmless call, in %d ms; it judges %s"
+	textUnjudged    = "; until it gives verdicts, people are asked about the calls that it should judge"
+	textNoVerdict   = " answered with something that isn't a verdict"
+	textSlowJudge   = "; that's longer than %s, so people would be asked instead"
+	textBetterJudge = "name a model that follows instructions better: "
+	textFasterJudge = "name a faster model, or allow it more time: "
+
 	textIndexed        = "%d entries are indexed"
 	textIndexBehind    = "; %d newer ones are read with each search, and will be indexed soon"
 	textIndexMissing   = "; %d can't be found yet"
