@@ -1,0 +1,176 @@
+package approvals
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"parley/agent/agenttest"
+	"parley/cmd/parley/parleytest"
+)
+
+// isJudge reports whether a request is for the model that judges calls.
+func isJudge(r agenttest.Request) bool { return strings.Contains(string(r.Body), `"model":"judge"`) }
+
+// judgedFor returns a model that makes calls, and judges them by the words in them. asked counts how often it judges.
+func judgedFor(asked *atomic.Int64, uses ...agenttest.ToolCall) agenttest.Script {
+	agent := asksFor(uses...)
+	return func(r agenttest.Request) agenttest.Response {
+		if !isJudge(r) {
+			return agent(r)
+		}
+		asked.Add(1)
+		call, _, _ := strings.Cut(r.Messages()[1].Content, "</judged>")
+		for _, verdict := range []string{"deny", "ask"} {
+			if strings.Contains(call, verdict+".txt") {
+				return agenttest.Reply(`{"verdict":"` + verdict + `","reason":"the name says ` + verdict + `"}`)
+			}
+		}
+		return agenttest.Reply(`{"verdict":"allow","reason":"it is wanted"}`)
+	}
+}
+
+const guarded = "\n[guard]\nmodel = \"judge\"\njudge = [\"write_file(*)\", \"message\"]\ntimeout = \"60s\"\n"
+
+// A model judges the calls that the operator names. What it denies does not run, people decide about what it wants to be
+// asked about, and all of it is counted.
+func TestAModelJudgesInAServer(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int64
+	w := parleytest.New(t, judgedFor(&asked,
+		agenttest.Call("write_file", `{"path":"a.txt","content":"a"}`), agenttest.Call("write_file", `{"path":"deny.txt","content":"a"}`),
+		agenttest.Call("write_file", `{"path":"ask.txt","content":"a"}`), agenttest.Call("read_file", `{"path":"a.txt"}`),
+	), guarded)
+	p := w.Serve()
+	w.Telegram.Say(2, 2, "go")
+	request := w.WaitSaid(2, 1)[0]
+	parleytest.Wants(t, request, "the model that judges calls wants a person to decide", "the name says ask")
+	id := parleytest.Requested(t, request)
+	p.Kill()
+	p = w.Serve()
+	w.Telegram.Say(1, 1, "/approve "+id)
+	parleytest.WaitFor(t, "the reply", func() bool {
+		return strings.Contains(strings.Join(parleytest.Texts(w.Telegram.Sent(2)), "\n"), "Successfully wrote")
+	})
+	said := strings.Join(parleytest.Texts(w.Telegram.Sent(2)), "\n")
+	parleytest.Wants(t, said, "Successfully wrote 1 bytes to a.txt", "write_file was refused by the model that judges calls", "the name says deny", "Successfully wrote 1 bytes to ask.txt")
+	out, errs, _ := w.Run("metrics", "--tools")
+	if parleytest.Wants(t, out, `parley_guard_judgements_total{verdict="allow"} 0`); asked.Load() != 3 { // those of the process before it
+		t.Errorf("the judge was asked %d times: %s", asked.Load(), errs)
+	}
+	p.Kill() // the time at which the question would expire still waits on the bus
+	if out, errs, code := w.Run("usage", "--by", "model"); code != 0 || !strings.Contains(out, "judge") {
+		t.Errorf("usage: %d %s%s", code, out, errs)
+	}
+	out, _, _ = w.Run("--json", "logs", "--filter", "judgement")
+	parleytest.Wants(t, out, `"verdict":"allow"`, `"verdict":"deny"`, `"verdict":"ask"`)
+	if strings.Count(out, "\n") != 3 || strings.Contains(out, ".txt") || strings.Contains(out, "the name says") {
+		t.Errorf("the audit has the judgements %s", out)
+	}
+	out, _, _ = w.Run("--json", "logs", "--filter", "tool")
+	parleytest.Wants(t, out, `"verdict":"deny","result":"permission_denied","elapsed_ms"`, `"detail":"judge"`, `"detail":"telegram:1"`)
+}
+
+// Wherever the process dies around a judgement, the call is made once: a model may judge it again, but not once it has begun.
+func TestKilledAroundAJudgement(t *testing.T) {
+	t.Parallel()
+	for at, want := range map[string]int64{"judge:ask": 1, "judged": 2, "c4:before": 2, "c4": 1, "c4:held": 1, "c5:before": 1, "c5": 1} {
+		t.Run(at, func(t *testing.T) {
+			t.Parallel()
+			var asked atomic.Int64
+			w := parleytest.New(t, judgedFor(&asked, agenttest.Call("apply_patch", `{"patch":"--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1 @@\n+once\n"}`)), strings.Replace(guarded, "write_file(*)", "apply_patch(*)", 1))
+			w.Telegram.Say(2, 2, "go")
+			w.Serve("PARLEY_KILL_AT=" + at).WaitKilled()
+			p := w.Serve()
+			parleytest.Wants(t, w.WaitSaid(2, 1)[0], `"added":1`)
+			p.Stop()
+			files, err := filepath.Glob(filepath.Join(w.Home, "workspaces", "main", "*", "a.txt"))
+			parleytest.Must(t, err)
+			if len(files) != 1 || asked.Load() != want {
+				t.Fatalf("there are %q, and the judge was asked %d times, want %d", files, asked.Load(), want)
+			}
+			if raw, err := os.ReadFile(files[0]); err != nil || string(raw) != "once\n" {
+				t.Errorf("the file has %q, %v", raw, err)
+			}
+		})
+	}
+}
+
+// What a sub-agent does is judged, too, and the judge knows that no person wrote its task.
+func TestACallOfASubAgentIsJudged(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int64
+	judging := judgedFor(&asked)
+	w := parleytest.New(t, func(r agenttest.Request) agenttest.Response {
+		child := false
+		for _, m := range r.Messages() {
+			child = child || strings.Contains(m.Content, "<notice>You are a sub-agent of")
+		}
+		switch {
+		case isJudge(r):
+			text := r.Messages()[1].Content
+			parleytest.Wants(t, text, `sub-agent="yes"`, "<past kind=\"task\" by=\"the agent main\">\nwrite the file\n</past>")
+			if strings.Contains(text, "<message") {
+				t.Errorf("the judge reads %s", text)
+			}
+			return judging(r)
+		case child && r.Rounds() == 0:
+			return agenttest.Calls(agenttest.Call("write_file", `{"path":"deny.txt","content":"x"}`))
+		case child:
+			return agenttest.Reply("it gave " + r.Results()[0])
+		case r.Rounds() == 0:
+			return agenttest.Calls(agenttest.Call("task", `{"prompt":"write the file"}`))
+		}
+		return agenttest.Reply(strings.Join(r.Results(), " "))
+	}, "\n[agents.defaults]\ncapabilities = [\"file_read\", \"file_write\", \"session\"]\n"+guarded)
+	p := w.Serve()
+	w.Telegram.Say(2, 2, "go")
+	parleytest.Wants(t, w.WaitSaid(2, 1)[0], "refused by the model that judges calls", "the name says deny")
+	p.Stop()
+	if asked.Load() != 1 {
+		t.Errorf("the judge was asked %d times", asked.Load())
+	}
+}
+
+// The server doesn't start with half of the settings, and the doctor tries the judge.
+func TestTheSettingsOfTheJudge(t *testing.T) {
+	t.Parallel()
+	var answer atomic.Value
+	answer.Store(`{"verdict":"allow","reason":"it only looks"}`)
+	w := parleytest.New(t, func(r agenttest.Request) agenttest.Response {
+		if isJudge(r) {
+			return agenttest.Reply(answer.Load().(string))
+		}
+		return agenttest.Reply("ok")
+	}, guarded)
+	out, _, code := w.Run("doctor")
+	parleytest.Wants(t, out, "ok     guard: judge at ", "says allow about a harmless call", "it judges write_file(*), message")
+	if code != parleytest.ExitDone {
+		t.Errorf("doctor ended with %d: %s", code, out)
+	}
+	answer.Store(`{"verdict":"deny"}`)
+	out, _, _ = w.Run("doctor")
+	parleytest.Wants(t, out, "note   guard: ", "says deny about a harmless call", "follows instructions better: guard.model")
+	answer.Store("I would allow it.")
+	out, _, code = w.Run("doctor")
+	parleytest.Wants(t, out, "wrong  guard: ", "isn't a verdict", "people are asked", "guard.model")
+	if code != parleytest.ExitFailed {
+		t.Errorf("doctor ended with %d: %s", code, out)
+	}
+	raw, err := os.ReadFile(w.File)
+	parleytest.Must(t, err)
+	for wrong, want := range map[string]string{
+		"model = \"demo\"\n": "guard.model: the built-in demo can't judge calls",
+		"":                   "guard.judge: no model is named that judges these calls",
+	} {
+		parleytest.Must(t, os.WriteFile(w.File, []byte(strings.Replace(string(raw), "model = \"judge\"\n", wrong, 1)), 0o600))
+		for _, command := range [][]string{{"config", "check"}, {"serve"}} {
+			_, errs, code := w.Run(command...)
+			if parleytest.Wants(t, errs, want, "parley.toml:"); code != parleytest.ExitConfig {
+				t.Errorf("%v ended with %d: %s", command, code, errs)
+			}
+		}
+	}
+}
