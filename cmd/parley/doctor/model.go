@@ -24,8 +24,13 @@ const modelTimeout = 2 * time.Minute
 
 // checkModels sends each model a request like a turn's, and returns the results.
 func checkModels(ctx context.Context, cfg *config.Config) []Finding {
+	var found []Finding
+	_, judged := cfg.Judge()
 	if cfg.OnlyDemo() {
-		return []Finding{{Part: "model", State: note, Detail: "the built-in demo answers, because model.name says so", Remedy: "set OPENAI_API_KEY, or name another in [model]"}}
+		found = append(found, Finding{Part: "model", State: note, Detail: "the built-in demo answers, because model.name says so", Remedy: "set OPENAI_API_KEY, or name another in [model]"})
+	}
+	if cfg.OnlyDemo() && !judged {
+		return found
 	}
 	if !cfg.AnyModel() {
 		return []Finding{{Part: "model", State: note, Detail: "none; chat uses the built-in demo", Remedy: "set OPENAI_API_KEY, or [model] in the configuration"}}
@@ -34,17 +39,17 @@ func checkModels(ctx context.Context, cfg *config.Config) []Finding {
 	defer cancel()
 	all, err := models.New(naming, cfg, slog.New(slog.DiscardHandler))
 	if err != nil {
-		return []Finding{{Part: "model", State: wrong, Detail: err.Error(), Remedy: remedyForModel(cfg, "model", "model.name", err)}}
+		return append(found, Finding{Part: "model", State: wrong, Detail: err.Error(), Remedy: remedyForModel(cfg, "model", "model.name", err)})
 	}
 	all.LookUpWindows(ctx)
 	each := slices.DeleteFunc(all.All(), func(m models.Model) bool { return m.Server == "" })
 	judges := all[models.ForJudge]
-	return sideBySide(len(each)+len(judges), func(i int) Finding {
+	return append(found, sideBySide(len(each)+len(judges), func(i int) Finding {
 		if i >= len(each) {
 			return checkJudge(ctx, cfg, judges[i-len(each)])
 		}
 		return checkModel(ctx, cfg, each[i])
-	})
+	})...)
 }
 
 // checkModel sends one model a request, and returns the result.

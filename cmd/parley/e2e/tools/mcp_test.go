@@ -94,6 +94,24 @@ func TestToolsOfAnMCPServer(t *testing.T) {
 	p.Stop()
 }
 
+// A model judges the calls of a server's tools like any others.
+func TestAToolOfAnMCPServerIsJudged(t *testing.T) {
+	t.Parallel()
+	w := parleytest.New(t, func(r agenttest.Request) agenttest.Response {
+		if !strings.Contains(string(r.Body), `"model":"judge"`) {
+			return mcpModel(r)
+		}
+		parleytest.Wants(t, r.Messages()[1].Content, `<judged tool="notes__look" agent="main"`, "<message from=\"telegram:2\"")
+		return agenttest.Reply(`{"verdict":"deny","reason":"notes are private"}`)
+	}, mcpSettings("Looks.", `"main"`)+"[guard]\nmodel = \"judge\"\njudge = [\"notes__*\"]\n")
+	w.NeedsSandbox()
+	p := w.Serve("SERVER_KEY=x")
+	awaitTools(t, w)
+	w.Telegram.Say(2, 2, "look")
+	parleytest.Wants(t, w.WaitSaid(2, 1)[0], "notes__look was refused by the model that judges calls", "notes are private")
+	p.Stop()
+}
+
 // An agent with a list of its own has the servers of that list, whoever they name; and each
 // server can be tried, and is told as up or down.
 func TestAnAgentsOwnMCPServers(t *testing.T) {
