@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"parley/agent/agenttest"
@@ -173,4 +174,38 @@ func TestTheSettingsOfTheJudge(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Which calls are judged is read again on SIGHUP. Until the next start there is no model, so people are asked.
+func TestTheRulesOfTheJudgeAreReadAgain(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int64
+	w := parleytest.New(t, judgedFor(&asked, agenttest.Call("write_file", `{"path":"a.txt","content":"a"}`)), "")
+	p := w.Serve()
+	w.Telegram.Say(2, 2, "go")
+	parleytest.Wants(t, w.WaitSaid(2, 1)[0], "Successfully wrote")
+	text, err := os.ReadFile(w.File)
+	parleytest.Must(t, err)
+	reload := func(text string) {
+		t.Helper()
+		before := strings.Count(p.Stderr.String(), "configuration read again")
+		parleytest.Must(t, os.WriteFile(w.File, []byte(text), 0o600))
+		parleytest.Must(t, p.Cmd.Process.Signal(syscall.SIGHUP))
+		parleytest.WaitFor(t, "the configuration to be read again", func() bool { return strings.Count(p.Stderr.String(), "configuration read again") > before })
+	}
+	reload(string(text) + guarded)
+	w.Telegram.Say(3, 3, "go")
+	request := w.WaitSaid(3, 1)[0]
+	parleytest.Wants(t, request, "no model is set up that could judge it")
+	w.Telegram.Say(1, 1, "/deny "+parleytest.Requested(t, request))
+	parleytest.WaitFor(t, "the denial", func() bool {
+		return strings.Contains(strings.Join(parleytest.Texts(w.Telegram.Sent(3)), "\n"), "permission_denied")
+	})
+	reload(string(text))
+	w.Telegram.Say(4, 4, "go")
+	parleytest.Wants(t, w.WaitSaid(4, 1)[0], "Successfully wrote")
+	if asked.Load() != 0 {
+		t.Errorf("a model was asked %d times", asked.Load())
+	}
+	p.Kill()
 }
