@@ -69,8 +69,7 @@ type AuditRecord struct {
 	Elapsed  int64  `json:"elapsed_ms"`
 	// Detail is an id that has no field of its own: of a dead letter, a person or a session; for a tool
 	// call, of the person who approved, denied or answered it, or "judge" if the model that judges calls
-	// decided; for a turn, the code that says why it
-	// ended early.
+	// decided; for a turn, the code that says why it ended early.
 	Detail string `json:"detail,omitempty"`
 	// Used is what a turn has used; nil for other kinds.
 	Used *AuditUse `json:"used,omitempty"`

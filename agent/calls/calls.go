@@ -40,7 +40,8 @@ type Runner struct {
 	// redact takes secrets out of results, and out of what others are told about a call.
 	redact agent.Redactor
 	// keep stores a result that is too long for the model; if nil, such results are not stored.
-	keep     func(ctx context.Context, call tools.Call, content json.RawMessage) (path string, err error)
+	keep func(ctx context.Context, call tools.Call, content json.RawMessage) (path string, err error)
+	// askJudge asks the model that judges calls.
 	askJudge AskJudge
 	// notifyStaleApproval tells people that an approved call does not run because something has changed.
 	notifyStaleApproval func(ctx context.Context, t *turn.Turn, a *turn.Ask) error

@@ -33,6 +33,22 @@ type Judge struct {
 	Answers *Answers
 }
 
+// Rules are the operator's rules.
+type Rules interface {
+	// Judges reports whether a model judges a call.
+	Judges(call tools.Call) bool
+	// Version identifies the rules.
+	Version() string
+}
+
+// New makes a Judge without a model for the calls that are named. If none are, it returns nil.
+func New(named []string, within time.Duration, rules Rules) *Judge {
+	if len(named) == 0 {
+		return nil
+	}
+	return &Judge{Within: within, Judges: rules.Judges, Rules: rules.Version(), Answers: &Answers{}}
+}
+
 // With returns the judge with the model that it asks. If j is nil, no call is judged.
 func (j *Judge) With(m llm.Model) *Judge {
 	if j == nil {

@@ -42,8 +42,7 @@ func newToolMetrics() toolMetrics {
 		judged.WithLabelValues(verdict)
 	}
 	return toolMetrics{
-		judged: judged,
-		asks:   asks, schedules: schedules, tasks: tasks,
+		asks: asks, schedules: schedules, tasks: tasks, judged: judged,
 		calls:   newCounter("tool_calls_total", "Calls to a tool, by result: ok or the error code.", "tool", "result"),
 		seconds: newHistogram("tool_seconds", "How long calls to a tool took.", prometheus.ExponentialBuckets(0.001, 4, 10), "tool"),
 		lastError: prometheus.NewGaugeVec(prometheus.GaugeOpts(

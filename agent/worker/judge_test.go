@@ -46,10 +46,7 @@ func (b *bench) judgedBy(script agenttest.Script, within time.Duration, rules ..
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	b.agent.Judge = &judge.Judge{
-		Model:  failover.New(failover.Config{Links: []failover.Link{{ID: "j", Model: m}}}),
-		Within: within, Judges: g.Judges, Rules: g.Version(), Answers: &judge.Answers{},
-	}
+	b.agent.Judge = judge.New(rules, within, g).With(failover.New(failover.Config{Links: []failover.Link{{ID: "j", Model: m}}}))
 	return s
 }
 

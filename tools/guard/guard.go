@@ -130,7 +130,7 @@ func (g *Guard) Redirect(call tools.Call, to string) tools.Verdict {
 	call.Spent = nil
 	v := g.decide(call, t, true)
 	if v.Decision == "" && slices.ContainsFunc(g.judge, func(r Rule) bool { return !r.coversAll() && r.matches(call.Name, g.subjectOf(call, t.Subject)) }) {
-		return askVerdict("a model judges calls to it")
+		return askVerdict("a model has to judge a call to that address first")
 	}
 	return v
 }

@@ -40,6 +40,18 @@ func (c *Config) TitlesOf(agent string) (choice ModelChoice, ok bool) {
 // Judge returns the model that judges tool calls; false if none does.
 func (c *Config) Judge() (choice ModelChoice, ok bool) { return c.named(c.Guard.Model, "guard.model") }
 
+// ReadersOf returns all models that read what is said to an agent: those that judge its calls and make titles, and
+// then those of ModelsOf.
+func (c *Config) ReadersOf(agent string) []ModelChoice {
+	var all []ModelChoice
+	for _, find := range []func() (ModelChoice, bool){c.Judge, func() (ModelChoice, bool) { return c.TitlesOf(agent) }} {
+		if choice, ok := find(); ok {
+			all = append(all, choice)
+		}
+	}
+	return append(all, c.ModelsOf(agent)...)
+}
+
 // named returns the model that the setting key names; false if it names none, or the demo.
 func (c *Config) named(name, key string) (choice ModelChoice, ok bool) {
 	if _, further := c.Models[name]; further {

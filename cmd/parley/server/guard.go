@@ -83,10 +83,7 @@ func (g *guarding) Reload(c *config.Config) (apply func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	all := &callGuard{Guard: rules}
-	if len(c.Guard.Judge) > 0 {
-		all.judge = &judge.Judge{Within: c.Guard.Timeout, Judges: rules.Judges, Rules: rules.Version(), Answers: &judge.Answers{}}
-	}
+	all := &callGuard{Guard: rules, judge: judge.New(c.Guard.Judge, c.Guard.Timeout, rules)}
 	for _, command := range c.Tools.Before {
 		h, err := g.newHook(command)
 		if err != nil {

@@ -52,14 +52,7 @@ func agentsOf(c config.Channel) []string {
 func (i *introductions) modelPlaces(agents []string) (hosts []string) {
 	c := i.settings.Load()
 	for _, agent := range agents {
-		choices := c.ModelsOf(agent)
-		if titles, ok := c.TitlesOf(agent); ok { // it reads what is said, too
-			choices = append([]config.ModelChoice{titles}, choices...)
-		}
-		if judge, ok := c.Judge(); ok { // so does this one
-			choices = append([]config.ModelChoice{judge}, choices...)
-		}
-		for _, choice := range choices {
+		for _, choice := range c.ReadersOf(agent) {
 			model := c.Model
 			if name, further := strings.CutPrefix(choice.Table, "models."); further {
 				model = c.Models[name]
