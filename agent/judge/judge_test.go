@@ -173,3 +173,25 @@ func TestAnswersAreShared(t *testing.T) {
 		time.Sleep(time.Minute)
 	})
 }
+
+// What a judged call costs besides the model: its request and its hash, and nothing more if the verdict is known.
+func BenchmarkKnownVerdict(b *testing.B) {
+	j := judge.Judge{Model: named("m"), Answers: &judge.Answers{}}
+	q := judge.Question{Call: tools.Call{Name: "exec_shell", Untrusted: true}, Arguments: `{"command":"` + strings.Repeat("echo hello; ", 100) + `"}`}
+	for range 5 {
+		q.Said, q.Strangers = append(q.Said, strings.Repeat("said ", 200)), append(q.Strangers, strings.Repeat("read ", 200))
+	}
+	asked := 0
+	for b.Loop() {
+		_, err := j.Answers.Of(b.Context(), j.Hash(&q, q.Request()), func() (judge.Verdict, error) {
+			asked++
+			return judge.Verdict{Decision: tools.Allow}, nil
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	if asked != 1 {
+		b.Errorf("it was asked %d times", asked)
+	}
+}
