@@ -25,9 +25,9 @@ type panes struct {
 // threads, and for apps made with an older manifest, Slack has no such indicator; Typing then returns an hour, so
 // that it is not called again soon.
 func (p *panes) Typing(ctx context.Context, to bus.Address) (fades time.Duration, err error) {
-	const never = time.Hour
+	const notSupported = time.Hour
 	if to.Thread == "" {
-		return never, nil
+		return notSupported, nil
 	}
 	chat, err := p.conversations.chatID(ctx, to)
 	if err != nil {
@@ -35,7 +35,7 @@ func (p *panes) Typing(ctx context.Context, to bus.Address) (fades time.Duration
 	}
 	fades, err = p.surfaces.ShowWorking(ctx, chat, to.Thread)
 	if refusal, ok := errors.AsType[*channels.SendError](err); ok && refusal.Fault == channels.Rejected {
-		return never, nil
+		return notSupported, nil
 	}
 	return fades, err
 }

@@ -93,7 +93,7 @@ type point struct {
 	left atomic.Int64
 }
 
-// pointOf returns the point that an environment variable names; nil if it is not set.
+// pointOf returns the point that an environment variable names as NAME or NAME/TIMES; nil if it is not set.
 func pointOf(variable string) *point {
 	name, count, _ := strings.Cut(os.Getenv(variable), "/")
 	if name == "" {

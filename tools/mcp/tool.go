@@ -54,7 +54,7 @@ const maxHeldAge = 3 * time.Second
 // from the result.
 func (t *tool) Run(ctx context.Context, call tools.Call) (tools.Result, error) {
 	result, err := t.run(ctx, call)
-	if errors.Is(err, errForgotten) { // nothing was done, and the next connection is new
+	if errors.Is(err, errForgotten) { // the service did nothing, and run now makes a new connection
 		result, err = t.run(ctx, call)
 	}
 	return t.servers.withoutTokens(t.one, result, err)

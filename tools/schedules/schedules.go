@@ -67,7 +67,8 @@ type args struct {
 	Zone   string `json:"time_zone,omitempty" jsonschema:"of add: the time zone of this chat, such as Europe/Berlin, if the person has said where they are; it is remembered"`
 }
 
-// touch says what a call touches: what is done later is done where nobody sees where it comes from.
+// touch says what a call touches. Adding and canceling count as outward, because nobody may be
+// watching when the agent does later what the call asked for.
 func (a args) touch() tools.Touch {
 	t := tools.Touch{Reads: tools.NoFiles{}, Writes: tools.NoFiles{}, Outward: tools.Would("have something done later")}
 	if a.Action == "list" {
