@@ -1,12 +1,13 @@
 // A conversation: its turns, messages that are still being sent, and the field for new ones.
-import { Component, Fragment, type JSX } from "preact";
+import { Component, createRef, Fragment, type JSX } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Button, Dialog, Empty, ErrorNote, Loading, Menu } from "../parts.tsx";
 import { linkTo } from "../route.ts";
 import type { Me } from "../schemas.ts";
 import { Composer, OperatorComposer } from "./composer.tsx";
 import { Files } from "./files.tsx";
-import { type Spoken, type Turn, unsaid } from "./log.ts";
+import { grouped, type Spoken, type Turn, unsaid } from "./log.ts";
+import { Nearby } from "./nearby.ts";
 import { isOwn, mayAnswer, type Message, parseKey, readable } from "./sending.ts";
 import { Talk } from "./talk.ts";
 import { Aside, MessageWhy, Said, TurnView } from "./turn.tsx";
@@ -29,8 +30,7 @@ export function Conversation({ me, session, title, begun, onActivity }: Conversa
     return () => t.close();
   }, [session]);
   const running = talk?.log.running();
-  const standing = talk?.log.turns.map((t) => t.id + t.state).join();
-  useEffect(onActivity, [standing]);
+  useEffect(onActivity, [talk?.log.moves]);
   const own = isOwn(session, me);
   const answers = !own && mayAnswer(session, me);
   return (
@@ -54,10 +54,13 @@ export function Conversation({ me, session, title, begun, onActivity }: Conversa
 
 function Turns({ talk, me }: { talk: Talk; me: Me }): JSX.Element {
   const { turns } = talk.log;
-  const asks = [...talk.log.asks.values()];
-  const said = unsaid(talk.log);
+  const asks = grouped(talk.log.asks.values(), (a) => a.turn);
+  const all = unsaid(talk.log);
+  const said = grouped(all, (s) => s.turn);
   const ids = new Set(turns.map((t) => t.id));
-  const aside = talk.aside(said, ids);
+  const aside = talk.aside(all, ids);
+  const after = grouped(aside, (a) => a.spoken.after);
+  const besides = talk.log.besidesByTurn();
   return (
     <>
       <Aside said={aside.filter((a) => !ids.has(a.spoken.after))} me={me} />
@@ -68,13 +71,13 @@ function Turns({ talk, me }: { talk: Talk; me: Me }): JSX.Element {
             turn={t}
             version={t.version}
             sent={talk.sentOf(t)}
-            said={said.filter((s) => s.turn === t.id)}
-            asks={asks.filter((a) => a.turn === t.id)}
-            beside={talk.log.besideOf(t.id)}
+            said={said.get(t.id) ?? none}
+            asks={asks.get(t.id) ?? none}
+            beside={besides.get(t.id) ?? none}
             readJob={talk.readJob}
             me={me}
           />
-          <Aside said={aside.filter((a) => a.spoken.after === t.id)} me={me} />
+          {after.has(t.id) && <Aside said={after.get(t.id) ?? none} me={me} />}
         </Fragment>
       ))}
       {talk.pending().map((m) => <Pending key={m.key} message={m} talk={talk} me={me} />)}
@@ -82,14 +85,17 @@ function Turns({ talk, me }: { talk: Talk; me: Me }): JSX.Element {
   );
 }
 
+const none: never[] = [];
+
 // Earlier shows the turns before the snapshot, on request, and what was said among them.
 function Earlier({ talk, me }: { talk: Talk; me: Me }): JSX.Element {
   const [failed, setFailed] = useState<unknown>(null);
+  const [nearby] = useState(() => new Nearby());
   return (
     <>
       {talk.mayHaveEarlier() && <div class="earlier"><Button look="quiet" onPress={() => talk.readEarlier()} onError={setFailed}>Show earlier messages</Button></div>}
       <ErrorNote error={failed} />
-      {talk.earlier.map((part) => <EarlierPart key={part[0]?.id} part={part} talk={talk} besides={talk.log.besides} me={me} />)}
+      {talk.earlier.map((part) => <EarlierPart key={part[0]?.id} part={part} talk={talk} besides={talk.log.besides} nearby={nearby} me={me} />)}
     </>
   );
 }
@@ -98,21 +104,37 @@ interface EarlierPartProps {
   part: (Turn | Spoken)[];
   talk: Talk;
   besides: number; // changes whenever tasks or jobs do
+  nearby: Nearby;
   me: Me;
 }
 
-// EarlierPart draws again only when it has to: there may be many of them while an answer grows.
-class EarlierPart extends Component<EarlierPartProps> {
-  override shouldComponentUpdate(next: EarlierPartProps): boolean {
-    return next.part !== this.props.part || next.besides !== this.props.besides;
+// EarlierPart draws again only when it has to: there may be many of them while an answer grows. While nobody is near, only
+// its height is kept.
+class EarlierPart extends Component<EarlierPartProps, { height: number }> {
+  override state = { height: 0 };
+  private readonly at = createRef<HTMLDivElement>();
+
+  override componentDidMount(): void {
+    if (this.at.current) this.props.nearby.add(this.at.current, () => this.setState({ height: 0 }), (height) => this.setState({ height }));
+  }
+
+  override componentWillUnmount(): void {
+    if (this.at.current) this.props.nearby.leave(this.at.current);
+  }
+
+  override shouldComponentUpdate(next: EarlierPartProps, { height }: { height: number }): boolean {
+    return next.part !== this.props.part || next.besides !== this.props.besides || height !== this.state.height;
   }
 
   override render(): JSX.Element {
     const { part, talk, me } = this.props;
+    const { height } = this.state;
+    if (height > 0) return <div ref={this.at} class="earlier-part" style={{ height: `${height}px` }} />;
+    const besides = talk.log.besidesByTurn();
     return (
-      <div class="earlier-part">
+      <div ref={this.at} class="earlier-part">
         {part.map((e) => "blocks" in e
-          ? <TurnView key={e.id} session={talk.key} turn={e} version={e.version} sent={[]} said={e.said ?? []} asks={e.asks ?? []} beside={talk.log.besideOf(e.id)} readJob={talk.readJob} me={me} />
+          ? <TurnView key={e.id} session={talk.key} turn={e} version={e.version} sent={none} said={e.said ?? none} asks={e.asks ?? none} beside={besides.get(e.id) ?? none} readJob={talk.readJob} me={me} />
           : <Aside key={e.id} said={[{ spoken: e }]} me={me} />)}
       </div>
     );

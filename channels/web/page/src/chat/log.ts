@@ -133,6 +133,7 @@ export class Log {
   tasks = new Map<string, Task>();
   jobs = new Map<string, Job>();
   besides = 0; // grows with each change of these two
+  moves = 0; // grows whenever a turn begins, waits, goes on or ends
   ready = false; // whether there was a snapshot
 
   // apply takes one event or snapshot, or what was read of tasks and jobs. It returns the ids of the people's messages
@@ -178,9 +179,9 @@ export class Log {
     return false;
   }
 
-  // besideOf returns what the calls of a turn have started beside it.
-  besideOf(turn: string): Beside[] {
-    return [...this.tasks.values(), ...this.jobs.values()].filter((b) => b.turn === turn);
+  // besidesByTurn returns, by turn, what its calls have started beside it.
+  besidesByTurn(): Map<string, Beside[]> {
+    return grouped<Beside>([...this.tasks.values(), ...this.jobs.values()], (b) => b.turn);
   }
 
   private change(type: string, d: Data): void {
@@ -194,10 +195,12 @@ export class Log {
     }
     if (!d.turn) return;
     const turn = this.turn(d.turn);
+    const { state } = turn;
     turn.version++;
     if (type.startsWith("block_")) changeBlock(turn, type, d);
     else if (type.startsWith("tool_")) changeCall(turn, type, d);
     else changeTurn(turn, type, d);
+    if (turn.state !== state) this.moves++;
   }
 
   // turn returns the turn with an id, and adds it if needed.
@@ -206,6 +209,7 @@ export class Log {
     if (known) return known;
     const turn = newTurn(id);
     this.turns.push(turn);
+    this.moves++;
     return turn;
   }
 
@@ -228,6 +232,7 @@ export class Log {
     this.spoken = merge(this.spoken, (s.messages ?? []).map((m) => spokenOf(m, m.text ?? "", m.after ?? "")));
     for (const a of s.asks ?? []) this.asks.set(a.id, a);
     this.ready = true;
+    this.moves++;
     return gone;
   }
 
@@ -298,6 +303,17 @@ export class Log {
   running(): Turn | undefined {
     return this.turns.findLast((t) => t.state === "running" || t.state === "parked");
   }
+}
+
+// grouped returns things by a name that some of them share, in their order.
+export function grouped<T>(all: Iterable<T>, nameOf: (x: T) => string): Map<string, T[]> {
+  const groups = new Map<string, T[]>();
+  for (const x of all) {
+    const group = groups.get(nameOf(x));
+    if (group) group.push(x);
+    else groups.set(nameOf(x), [x]);
+  }
+  return groups;
 }
 
 // newer returns the later one of two readings: what has ended doesn't go on.

@@ -14,12 +14,16 @@ interface Room {
 
 // Markdown shows a text. It parses the text again only when it changed, and only the end of a text that grows, as
 // an answer does while the model writes it.
+//
+// Its blocks are in sections of a few blocks each. A section whose blocks are settled is neither compared nor laid out
+// again, so a long answer grows as fast as a short one.
 export class Markdown extends Component<{ text: string }> {
-  // The beginning of the text that was parsed before, and its elements. It ends before the last two blocks: whatever
+  // The beginning of the text that was parsed before, and its blocks. It ends before the last two blocks: whatever
   // follows can change only these, as a number becomes the next item of a list above it.
   #settled = "";
-  #parts: Part[] = [];
-  #elements = 0; // about how many these are
+  #full: Part[][] = []; // sections whose blocks are all settled
+  #parts: Part[] = []; // the settled blocks after these
+  #elements = 0; // about how many the settled blocks are
 
   override shouldComponentUpdate(next: { text: string }): boolean {
     return next.text !== this.props.text;
@@ -29,6 +33,7 @@ export class Markdown extends Component<{ text: string }> {
     const { text } = this.props;
     if (!text.startsWith(this.#settled)) {
       this.#settled = "";
+      this.#full = [];
       this.#parts = [];
       this.#elements = 0;
     }
@@ -37,12 +42,42 @@ export class Markdown extends Component<{ text: string }> {
     const open = found.at(-2);
     if (open && open.at > 0) {
       this.#settled += lines.slice(0, open.at).join("\n") + "\n";
-      for (const b of found.splice(0, found.length - 2)) {
-        this.#parts.push(b.part);
-        this.#elements += b.elements;
-      }
+      for (const b of found.splice(0, found.length - 2)) this.#settle(b);
     }
-    return <div class="markdown">{[...this.#parts, ...found.map((b) => b.part)]}</div>;
+    const growing = sectionsOf([...this.#parts, ...found.map((b) => b.part)]);
+    return (
+      <div class="markdown">
+        {[...this.#full, ...growing].map((parts, n) => <Section key={n} parts={parts} />)}
+      </div>
+    );
+  }
+
+  #settle(b: Cut): void {
+    this.#elements += b.elements;
+    this.#parts.push(b.part);
+    if (this.#parts.length < blocksOfSection) return;
+    this.#full.push(this.#parts);
+    this.#parts = [];
+  }
+}
+
+// blocksOfSection is how many blocks a section has. Only the last one has fewer.
+const blocksOfSection = 12;
+
+function sectionsOf(parts: Part[]): Part[][] {
+  const all: Part[][] = [];
+  for (let n = 0; n < parts.length; n += blocksOfSection) all.push(parts.slice(n, n + blocksOfSection));
+  return all;
+}
+
+// A Section is drawn again only when its blocks changed.
+class Section extends Component<{ parts: Part[] }> {
+  override shouldComponentUpdate(next: { parts: Part[] }): boolean {
+    return next.parts !== this.props.parts;
+  }
+
+  override render(): JSX.Element {
+    return <div class="section">{this.props.parts}</div>;
   }
 }
 
@@ -87,7 +122,7 @@ function Rest({ text, told }: { text: string; told: boolean }): JSX.Element {
   return (
     <>
       {told && <p class="faint">The rest of this text is too long to format.</p>}
-      <div class="as-written">{text}</div>
+      <div class="as-written">{piecesOf(text)}</div>
     </>
   );
 }
@@ -135,9 +170,28 @@ export function Code({ text, language = "" }: { text: string; language?: string 
   return (
     <div class="code">
       <div class="code-bar"><span>{language}</span><button type="button" onClick={copy}>Copy</button></div>
-      <pre tabIndex={0}><code>{text}</code></pre>
+      <pre tabIndex={0}><code>{piecesOf(text)}</code></pre>
     </div>
   );
+}
+
+// A piece of a text has so many lines, or more if there would be more than so many pieces.
+const linesOfPiece = 100;
+const mostPieces = 200;
+
+// piecesOf returns a text in pieces of some lines, if it is long. Of a text that grows, only the last one is then laid
+// out again.
+function piecesOf(text: string): Part {
+  const lines = text.split("\n");
+  let size = linesOfPiece;
+  if (lines.length <= size) return text;
+  while (lines.length > size * mostPieces) size *= 2;
+  const pieces: JSX.Element[] = [];
+  for (let n = 0; n < lines.length; n += size) {
+    const end = n + size < lines.length ? "\n" : "";
+    pieces.push(<span key={n} class="piece">{lines.slice(n, n + size).join("\n") + end}</span>);
+  }
+  return pieces;
 }
 
 function heading(line: string, at: number, room: Room): Made | null {

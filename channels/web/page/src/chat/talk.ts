@@ -182,13 +182,15 @@ export class Talk {
 
   // pending returns the messages that neither a turn nor the reply to a command shows, and that wait for something.
   pending(): Message[] {
+    const waiting = this.messages.filter((m) => m.state !== "done");
+    if (waiting.length === 0) return waiting;
     const known = new Set<string>();
     for (const t of this.log.turns) {
       for (const c of t.causes) known.add(c);
       for (const b of t.blocks) if (b.kind === "user") known.add(b.cause);
     }
     for (const s of this.log.spoken) known.add(s.operator ? s.id : s.turn);
-    return this.messages.filter((m) => m.state !== "done" && (!m.id || !known.has(m.id)));
+    return waiting.filter((m) => !m.id || !known.has(m.id));
   }
 
   // sentOf returns the messages of this page that a turn answers and that the log doesn't have yet.

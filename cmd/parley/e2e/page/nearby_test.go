@@ -1,0 +1,84 @@
+package page
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// Of what was read back, only the parts have elements that somebody was near last or uses. The others keep their place, and
+// have elements again once somebody comes near.
+func TestOnlyNearbyPartsHaveElements(t *testing.T) {
+	t.Parallel()
+	const turns, newest, most = 500, 8, 10 // most as the page has it
+	s := newStage(t)
+	entries := entriesOf(turns)
+	s.keeps(entries)
+	x := s.open(newBrowser(t))
+	<-s.lastID
+	s.snapshot(entries[len(entries)-6*newest:])
+	x.waitText(".answer", fmt.Sprintf("File %d", turns-1))
+	const full = "[...document.querySelectorAll('.earlier-part')].filter(p => p.firstChild)"
+	// Somebody opens a call in the second part.
+	const opened = "document.querySelector('.earlier-part details.call[open]')"
+	for parts := 1; eval[bool](x, "!!document.querySelector('.earlier')"); parts++ {
+		x.press("Show earlier messages")
+		x.wait("earlier messages", fmt.Sprintf("document.querySelectorAll('.earlier-part').length >= %d", parts))
+		if parts == 2 {
+			eval[bool](x, "(document.querySelector('.earlier-part .call summary').click(), true)")
+			x.wait("the call to open", opened)
+		}
+	}
+	parts := eval[int](x, "document.querySelectorAll('.earlier-part').length")
+	if parts <= most+2 {
+		t.Fatalf("there are only %d parts", parts)
+	}
+	eval[bool](x, "(document.querySelector('.scroll').scrollTop = 0, true)")
+	x.waitText(".answer", "File 0")
+	x.wait("parts to be cleared", fmt.Sprintf("%s.length <= %d", full, most+1))
+	if !eval[bool](x, "!!"+opened) {
+		t.Error("what somebody opened has no elements")
+	}
+	if !eval[bool](x, "[...document.querySelectorAll('.earlier-part')].every(p => p.offsetHeight > 1000)") {
+		t.Error("a part has lost its place")
+	}
+
+	middle := parts / 2
+	part := fmt.Sprintf("document.querySelectorAll('.earlier-part')[%d]", middle)
+	if eval[bool](x, "!!"+part+".firstChild") {
+		t.Fatal("a part far away has elements")
+	}
+	eval[bool](x, "("+part+".scrollIntoView(), true)")
+	x.wait("the part", part+".querySelector('.answer')")
+	x.wait("fewer parts", fmt.Sprintf("%s.length <= %d", full, most+1))
+	const last = "[...document.querySelectorAll('.earlier-part')].at(-1)"
+	eval[bool](x, "("+last+".scrollIntoView(), true)")
+	x.wait("the newest part", last+".querySelector('.answer')")
+	x.waitText(".answer", fmt.Sprintf("File %d", turns-1))
+}
+
+// Long code is laid out in pieces. Whoever selects and copies it gets it as it was written.
+func TestLongCodeIsCopiedAsItWasWritten(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	x := s.open(newBrowser(t))
+	<-s.lastID
+	var lines []string
+	for n := range 300 {
+		lines = append(lines, []string{fmt.Sprintf("line %d", n), "\tindented", ""}[n%3])
+	}
+	code := strings.Join(lines, "\n")
+	s.tell(0, "snapshot", `{"turns":[{"turn":"t1","causes":[],"state":"done"}],"blocks":[{"turn":"t1","block":0,"kind":"text","text":`+quoted("```\n"+code+"\n```")+`,"done":true}]}`)
+	x.wait("code in pieces", "document.querySelectorAll('.answer .piece').length > 2")
+	if got := eval[string](x, "document.querySelector('.answer pre').textContent"); got != code {
+		t.Errorf("shown as %q", got)
+	}
+	eval[bool](x, "(getSelection().selectAllChildren(document.querySelector('.answer pre')), true)")
+	if got := eval[string](x, "getSelection().toString()"); strings.TrimRight(got, "\n") != strings.TrimRight(code, "\n") {
+		t.Errorf("copied as %q", got)
+	}
+	// Each line has one line's height.
+	if got := eval[float64](x, "document.querySelector('.answer code').offsetHeight / parseFloat(getComputedStyle(document.querySelector('.answer code')).lineHeight)"); got < 298.5 || got > 300.5 {
+		t.Errorf("%d lines are as high as %.1f", len(lines), got)
+	}
+}
