@@ -31,11 +31,16 @@ const (
 	TurnComplete = "turn_complete" // Causes: the turn has ended
 	TurnError    = "turn_error"    // Causes, Error: the turn has failed
 	Limited      = "limited"       // a platform accepts nothing for Delta (a duration) in Route's chat, or in all chats if that is ""; Call is the process that got this answer. Only in channels' feeds
-	Spoken       = "message"       // Delta was said in the conversation; Call is the message's id. Only where people read answers by watching, and for what operators say
+	Spoken       = "message"       // Delta was said in the conversation; Call is the message's id. Only where people read answers by watching, and for what its Kind names
 )
 
-// KindOperator is the Kind of a Spoken event if an operator has said it in person.
-const KindOperator = "operator"
+// The Kinds of Spoken events about what neither an answer nor a command's reply says.
+const (
+	// KindOperator is said by an operator in person.
+	KindOperator = "operator"
+	// KindTold is said by an agent on behalf of somebody who had it told here from another conversation.
+	KindTold = "told"
+)
 
 // A Failure is an error in the form that programs and models read.
 type Failure struct {
@@ -56,7 +61,7 @@ type Event struct {
 	Turn   string   `json:"turn,omitempty"`
 	Causes []string `json:"causes,omitempty"` // the ids of the messages that the turn answers
 	Block  int      `json:"block"`            // which block of the turn, from 0
-	Kind   string   `json:"kind,omitempty"`   // what that block is: user, thinking, text, tool_use or tool_result; for Spoken see KindOperator
+	Kind   string   `json:"kind,omitempty"`   // what that block is: user, thinking, text, tool_use or tool_result; for Spoken see KindOperator and KindTold
 	Delta  string   `json:"delta,omitempty"`
 	Tool   string   `json:"tool,omitempty"`
 	Call   string   `json:"call,omitempty"`

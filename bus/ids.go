@@ -40,3 +40,12 @@ func FallbackID(id string, n int) string { return id + "~fallback/" + strconv.It
 func DerivedID(id, suffix string) string {
 	return id[:min(len(id), MaxID-len(suffix))] + suffix
 }
+
+// toldSuffix is appended to a message's id to form the id of the notice about it.
+const toldSuffix = "#told"
+
+// ToldID returns the id of the notice that tells a session what the message with that id has said in its chat.
+func ToldID(id string) string { return DerivedID(id, toldSuffix) }
+
+// ToldOf returns the id of the message that the notice with that id is about.
+func ToldOf(notice string) string { return strings.TrimSuffix(notice, toldSuffix) }

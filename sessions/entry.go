@@ -368,6 +368,10 @@ type MemoryMark struct {
 // Of is the id of the message, and the first of the Quotes contains the words.
 const NoticeOperator = "operator"
 
+// NoticeTold is the code of a notice about a message that the agent posted in this conversation on behalf of
+// somebody in another: the first of the Quotes contains the words.
+const NoticeTold = "told"
+
 // NoticeUnfetched is the code of a notice about a file that came with message Of and was
 // not fetched, because a process of an older release would not understand the entry.
 const NoticeUnfetched = "unfetched"

@@ -69,6 +69,23 @@ func ShowOperator(n sessions.Notice, redact Redactor) Block {
 	return b
 }
 
+// ShowTold returns a notice of what the agent has said in the conversation on somebody's behalf as a block for
+// watchers, given the notice's id. Its Call is the id of the message, and its Name is that of who had it said, with
+// the id, which alone proves who that is.
+func ShowTold(notice string, n sessions.Notice, redact Redactor) Block {
+	b := ShowOperator(n, redact)
+	b.Kind, b.Call = bus.KindTold, bus.ToldOf(notice)
+	if len(n.Quotes) == 0 {
+		return b
+	}
+	if id := redact.Text(n.Quotes[0].Person); b.Name == "" {
+		b.Name = id
+	} else if id != "" {
+		b.Name += " (" + id + ")"
+	}
+	return b
+}
+
 // shownOf returns as much of a person's message as watchers are shown, and whether it was cut.
 func shownOf(said string) (text string, cut bool) {
 	return strings.Clone(tools.Beginning(said, mostSaid)), len(said) > mostSaid

@@ -28,10 +28,6 @@ import (
 // summary can contain one, because its "<" is replaced by "&lt;". So nobody can pass
 // their words off as somebody else's, or as the system's.
 
-// NoticeTold is the code of a notice about a message that the agent posted in this conversation on behalf of
-// somebody in another.
-const NoticeTold = "told"
-
 // How many characters of quotes the model is shown.
 const (
 	maxQuote  = 8_000  // in one quote
@@ -85,7 +81,7 @@ func frameNotice(n sessions.Notice) string {
 	var b strings.Builder
 	b.WriteString("<" + frames.Notice + ">\n")
 	text := n.Text
-	if text == "" && n.Code == NoticeTold {
+	if text == "" && n.Code == sessions.NoticeTold {
 		text = "You said this here, on behalf of somebody who asked you to in another conversation. An answer to it will come here."
 	}
 	writeLine(&b, frames.Escape(text))

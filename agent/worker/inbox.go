@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"parley/agent/journal"
-	"parley/agent/transcript"
 	"parley/agent/turn"
 	"parley/bus"
 	"parley/sessions"
@@ -91,7 +90,7 @@ func noticeOf(in *bus.Inbound) sessions.Notice {
 	case in.IsOperators():
 		n.Code, n.Of = sessions.NoticeOperator, in.Of
 	case isSaidThroughBot(in):
-		n.Code = transcript.NoticeTold
+		n.Code = sessions.NoticeTold
 	}
 	return n
 }

@@ -20,22 +20,26 @@ func operatorsNotice(post, chat, words string) bus.Inbound {
 		Quotes: []bus.Quote{{Kind: bus.Told, From: bus.Person{ID: "web:boss", Name: "boss"}, Text: words, Own: true, Operator: true}}}
 }
 
-// wantSpoken reads events until one is an operator's message, and compares it.
+// wantSpoken reads events until one is a message, which must be an operator's with that id.
 func (w *watched) wantSpoken(id, words string) {
+	w.b.t.Helper()
+	if e := w.spoken(); e.Kind != bus.KindOperator || e.Call != id || e.Delta != words || e.Detail == nil || e.Name != "boss" || e.Turn != "" {
+		w.b.t.Errorf("watchers were told %+v, not of %s", e, id)
+	}
+}
+
+// spoken reads events until one is a message, and returns that.
+func (w *watched) spoken() bus.Event {
 	w.b.t.Helper()
 	limit := time.After(20 * time.Second)
 	for {
 		select {
 		case e := <-w.session:
-			if e.Type != bus.Spoken {
-				continue
+			if e.Type == bus.Spoken {
+				return e
 			}
-			if e.Kind != bus.KindOperator || e.Call != id || e.Delta != words || e.Detail == nil || e.Name != "boss" || e.Turn != "" {
-				w.b.t.Errorf("watchers were told %+v", e)
-			}
-			return
 		case <-limit:
-			w.b.t.Fatalf("watchers were not told of %s", id)
+			w.b.t.Fatal("watchers were told nothing")
 		}
 	}
 }
@@ -174,4 +178,25 @@ func TestANoticeIsGivenUpInSilence(t *testing.T) {
 	if dead, err := b.bus.DeadLetters(t.Context(), bus.InboundTopic, "", 2); err != nil || len(dead) != 1 {
 		t.Errorf("dead letters %+v, %v", dead, err)
 	}
+}
+
+// Watchers are told what the agent has said in a chat on behalf of somebody in another, once its session's log has it, and by
+// whom it was had said.
+func TestWatchersAreToldWhatWasSaidOnBehalfOfOthers(t *testing.T) {
+	var told string
+	b := newBench(t, listener(&told))
+	watched := b.watch()
+	b.run()
+	for _, id := range []string{"m_1#c1", "m_1#c2"} {
+		b.publish(bus.Inbound{ID: bus.ToldID(id), Kind: bus.Notice, At: bus.Address{Channel: "test", Chat: "1"}, Text: "You have told this chat something.",
+			Quotes: []bus.Quote{{Kind: bus.Told, From: bus.Person{ID: "telegram:2", Name: "Bob"}, Text: "words of " + id}}})
+	}
+	b.settled()
+	for _, id := range []string{"m_1#c1", "m_1#c2"} {
+		e := watched.spoken()
+		if e.Kind != bus.KindTold || e.Call != id || e.Delta != "words of "+id || e.Detail == nil || e.Name != "Bob (telegram:2)" || e.Turn != "" {
+			t.Errorf("watchers were told %+v", e)
+		}
+	}
+	b.silent()
 }

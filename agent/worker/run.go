@@ -348,7 +348,7 @@ func (r *sessionRun) dispatch(ctx context.Context, it *item) (handled bool, err 
 		return true, r.recordChange(ctx, &it.in)
 	}
 	if isKnown {
-		showOperators(r.Session, it) // an earlier holder may have been cut off before doing this
+		showTold(r.Session, it) // an earlier holder may have been cut off before doing this
 		return true, r.republish(ctx, known.Turn, it)
 	}
 	if it.in.Kind == bus.Notice {
@@ -371,7 +371,7 @@ func (r *sessionRun) recordNotice(ctx context.Context, it *item) error {
 		return err
 	}
 	r.Point("notice")
-	showOperators(r.Session, it)
+	showTold(r.Session, it)
 	return nil
 }
 

@@ -26,11 +26,15 @@ func (s lifecycle) showAgain(t *turn.Turn) {
 	s.ShowFrom(t, from)
 }
 
-// showOperators shows watchers what an operator has said in the conversation, once it is in the log.
-func showOperators(s *turn.Session, items ...*item) {
+// showTold shows watchers what an operator has said in the conversation, or the agent on somebody's behalf, once it
+// is in the log.
+func showTold(s *turn.Session, items ...*item) {
 	for _, it := range items {
-		if it.isOperators() {
+		switch {
+		case it.isOperators():
 			s.ShowOperators(noticeOf(&it.in))
+		case it.isKind(bus.Notice) && isSaidThroughBot(&it.in):
+			s.ShowTold(it.in.ID, noticeOf(&it.in))
 		}
 	}
 }

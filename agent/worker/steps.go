@@ -254,7 +254,7 @@ func (r *turnRun) recordSteering(ctx context.Context, t *turn.Turn) error {
 			return err
 		}
 	}
-	showOperators(r.Session, taken...)
+	showTold(r.Session, taken...)
 	r.inbox.markHandled(taken...)
 	return nil
 }

@@ -97,7 +97,7 @@ func (t *sessionNotice) replyAddress(work context.Context, d *delivery) (bus.Add
 // toldNotice returns the notice for the session. Its text is for releases that do not show quotes.
 func toldNotice(send channels.Send, told *bus.Telling, at bus.Address) bus.Inbound {
 	return bus.Inbound{
-		ID: bus.DerivedID(send.ID, "#told"), Kind: bus.Notice, At: at, SentAt: time.Now(),
+		ID: bus.ToldID(send.ID), Kind: bus.Notice, At: at, SentAt: time.Now(),
 		Text: fmt.Sprintf(textTold, told.For.ID),
 		Quotes: []bus.Quote{{
 			Kind: bus.Told, From: told.For, Chat: told.At.String(), At: send.At, Text: told.Words, Own: told.Own,

@@ -197,3 +197,69 @@ func TestRepliesAreTheSameLiveAndLater(t *testing.T) {
 		t.Errorf("live it was told %+v, later %+v", told, said)
 	}
 }
+
+// A snapshot has what the agent has said on behalf of somebody in another conversation, whatever shows the session, without
+// secrets, and by whom it was had said. What somebody has had forgotten is gone.
+func TestASnapshotHasWhatWasSaidOnBehalfOfOthers(t *testing.T) {
+	x := hiding(t)
+	told := func(id string, quotes ...sessions.Quote) sessions.Entry {
+		e := entry(t, bus.ToldID(id), sessions.KindNotice, sessions.Notice{Code: sessions.NoticeTold, Text: "You have told this chat something.", Quotes: quotes})
+		e.Cause = bus.ToldID(id)
+		return e
+	}
+	entries := append([]sessions.Entry{told("m_1#c1", sessions.Quote{Kind: bus.Told, Person: "telegram:2", Name: "Bob", Text: "**lunch**, " + secret})}, begun(t, "asking")...)
+	entries = append(entries, told("m_1#c2", sessions.Quote{Kind: bus.Told, Person: "telegram:2", Text: "at noon"}), told("m_1#c3"),
+		entry(t, "n", sessions.KindNotice, sessions.Notice{Code: "delivery", Text: "not told"}))
+	for _, key := range []string{"main:web:ann", "main:telegram:3"} {
+		x.write(key, entries...)
+		want := "[{m_1#c1 told   **lunch**, [redacted] } {m_1#c2 told   at noon asking}]"
+		if got := fmt.Sprint(x.asideIn(key, ownerToken).Messages); got != want {
+			t.Errorf("%s: the snapshot has %s, want %s", key, got, want)
+		}
+		f := x.watch(key, ownerToken, "")
+		if data := f.must().data; !strings.Contains(data, `"name":"Bob (telegram:2)"`) || !strings.Contains(data, `"name":"telegram:2"`) {
+			t.Errorf("%s: who had it said: %s", key, data)
+		}
+		f.close()
+	}
+}
+
+// A snapshot has what the agent has sent to the conversation itself with its tool message, under the id that it had as an
+// event: people who only watch see it nowhere else. What it has sent elsewhere, or couldn't send, isn't there.
+func TestASnapshotHasWhatTheAgentSentHere(t *testing.T) {
+	x := hiding(t)
+	result := func(turn, call, code string) sessions.Entry {
+		e := entry(t, turn, sessions.KindToolResult, sessions.ToolResult{Content: json.RawMessage(`{"status":"sent"}`), Code: code})
+		e.Call = call
+		return e
+	}
+	here := map[string]string{"main:web:ann": "web:ann", "main:web:ann:side": "web:ann/side", "main:console:x": "console:x", "main:telegram:3": "telegram:3"}
+	for key, at := range here {
+		channel, chat, _ := strings.Cut(at, ":")
+		x.write(key, begun(t, "asking")...)
+		for call, args := range map[string]string{
+			"k1": fmt.Sprintf(`{"channel":%q,"chat_id":%q,"content":"half of %s"}`, channel, chat, secret),
+			"k2": fmt.Sprintf(`{"channel":%q,"content":"and the rest"}`, at),
+			"k3": `{"channel":"telegram","chat_id":"4","content":"elsewhere"}`,
+			"k4": fmt.Sprintf(`{"channel":%q,"content":"failed"}`, at),
+			"k5": fmt.Sprintf(`{"channel":%q,"content":" ","files":["a.png"]}`, at),
+		} {
+			code := ""
+			if call == "k4" {
+				code = "unavailable"
+			}
+			x.write(key, append(called(t, "asking", call, "message", args), result("asking", call, code))...)
+		}
+		got := map[string]bool{}
+		for _, m := range x.asideIn(key, ownerToken).Messages {
+			got[fmt.Sprint(m)] = true
+		}
+		want := 2
+		if strings.HasPrefix(key, "main:telegram") {
+			want = 0
+		}
+		if len(got) != want || want > 0 && (!got["{asking#k1/0 sent   half of [redacted] asking}"] || !got["{asking#k2/0 sent   and the rest asking}"]) {
+			t.Errorf("%s: the snapshot has %v", key, got)
+		}
+	}
+}

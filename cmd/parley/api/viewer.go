@@ -35,7 +35,7 @@ type viewer struct {
 	holes map[string]bool                // the turns for which the watcher missed the beginning of the current answer
 	doubt map[string]bool                // the turns in which an answer began with the number of a block that is in the snapshot
 	ended []string                       // the newest turns whose end was sent
-	heard []string                       // the newest messages of operators that were sent
+	heard []string                       // the newest messages of operators, and on somebody's behalf, that were sent
 	again blockRef                       // the block that is being sent again although the snapshot contains it
 	// The turns for whose current answer the watcher was sent what the bus held, up to the event with the id
 	// shownUpTo.
@@ -65,10 +65,10 @@ func (v *viewer) endedBefore(e bus.Event) bool {
 	return false
 }
 
-// heardBefore reports whether an event contains an operator's message that the watcher already knows: it is sent
-// again if the worker is cut off after the message is in the log.
+// heardBefore reports whether an event contains a message of an operator, or on somebody's behalf, that the watcher
+// already knows: it is sent again if the worker is cut off after the message is in the log.
 func (v *viewer) heardBefore(e bus.Event) bool {
-	if e.Type != bus.Spoken || e.Kind != bus.KindOperator {
+	if e.Type != bus.Spoken || e.Kind != bus.KindOperator && e.Kind != bus.KindTold {
 		return false
 	}
 	if slices.Contains(v.heard, e.Call) {

@@ -2,7 +2,9 @@ package snapshot
 
 import (
 	"bytes"
+	"encoding/json"
 	"slices"
+	"strings"
 
 	"parley/agent/blocks"
 	"parley/bus"
@@ -15,21 +17,35 @@ import (
 // kindReply is the kind of what a turn that failed or was stopped told its person.
 const kindReply = "reply"
 
-// isAside reports whether an entry contains what an operator said, or a command's reply that was announced to
-// watchers when it was given: these occur in sessions that no platform shows. It is cheap for most other entries.
+// kindSent is the kind of what the agent has sent to the conversation with its tool message.
+const (
+	kindSent    = "sent"
+	toolMessage = "message"
+)
+
+// isAside reports whether an entry contains what an operator or, on somebody's behalf, the agent has said, or a
+// command's reply that was announced to watchers when it was given: these occur in sessions that no platform shows.
+// It is cheap for most other entries.
 func (c *builder) isAside(e sessions.Entry) bool {
 	if e.Kind == sessions.KindCommand {
-		key, err := sessions.ParseKey(c.key)
-		return err == nil && (key.Channel == web.Name || key.Channel == console.Name)
+		_, ok := c.watchedAddress()
+		return ok
 	}
-	if !bytes.Contains(e.Data, []byte(`"`+sessions.NoticeOperator+`"`)) {
+	if !bytes.Contains(e.Data, []byte(`"`+sessions.NoticeOperator+`"`)) && !bytes.Contains(e.Data, []byte(`"`+sessions.NoticeTold+`"`)) {
 		return false
 	}
 	n, err := sessions.Decode[sessions.Notice](e)
-	return err == nil && n.Code == sessions.NoticeOperator
+	return err == nil && (n.Code == sessions.NoticeOperator || n.Code == sessions.NoticeTold)
 }
 
-// addAside adds what an operator said, or the reply to a command, to the snapshot.
+// watchedAddress returns the address of the session if people read it by watching only; false if a platform shows it.
+func (c *builder) watchedAddress() (bus.Address, bool) {
+	key, err := sessions.ParseKey(c.key)
+	at := bus.Address{Channel: key.Channel, Chat: key.Chat, Thread: key.Thread}
+	return at, err == nil && (key.Channel == web.Name || key.Channel == console.Name)
+}
+
+// addAside adds what an operator or, on somebody's behalf, the agent has said, or the reply to a command, to the snapshot.
 func (c *builder) addAside(e sessions.Entry) error {
 	said, err := c.asideOf(e)
 	if err != nil || said.Text == "" {
@@ -55,6 +71,47 @@ func (c *builder) addReplies(turn string, done sessions.TurnDone) {
 	}
 }
 
+// addSent adds what the agent has sent to the conversation itself with its tool message, if b is the result of such a
+// call: nothing else shows it where people only watch. It has the same id as its event.
+func (c *builder) addSent(t *turnBlocks, b Block) {
+	if b.Kind != string(sessions.KindToolResult) || b.Tool != toolMessage || b.Failed {
+		return
+	}
+	at, ok := c.watchedAddress()
+	if !ok {
+		return
+	}
+	for _, use := range t.blocks {
+		if use.Call != b.Call || use.Kind != string(sessions.KindToolUse) {
+			continue
+		}
+		if text := sentTo(at, use.Input); strings.TrimSpace(text) != "" {
+			id := channels.PartKey(t.state.Turn+"#"+b.Call, 0) // as turn.Call.Key has it
+			c.keepAside(Aside{Call: id, Kind: kindSent, Text: text, Cut: use.Cut, After: t.state.Turn})
+		}
+	}
+}
+
+// sentTo returns the text that a call of the tool message has sent to an address; "" if it was sent elsewhere.
+func sentTo(at bus.Address, args json.RawMessage) string {
+	var sent struct {
+		Channel string `json:"channel"`
+		ChatID  string `json:"chat_id"`
+		Content string `json:"content"`
+	}
+	if err := json.Unmarshal(args, &sent); err != nil {
+		return ""
+	}
+	to := strings.TrimSpace(sent.Channel)
+	if chat := strings.TrimSpace(sent.ChatID); chat != "" {
+		to += ":" + chat
+	}
+	if to != at.String() {
+		return ""
+	}
+	return sent.Content
+}
+
 // keepAside adds a message to the snapshot, and drops the oldest messages if there are too many.
 func (c *builder) keepAside(said Aside) {
 	c.said = append(c.said, said)
@@ -76,5 +133,8 @@ func (c *builder) asideOf(e sessions.Entry) (Aside, error) {
 	}
 	n, err := sessions.Decode[sessions.Notice](e)
 	b := blocks.ShowOperator(n, c.redact)
+	if n.Code == sessions.NoticeTold {
+		b = blocks.ShowTold(e.Cause, n, c.redact)
+	}
 	return Aside{Call: b.Call, Kind: b.Kind, Name: b.Name, Text: b.Text, Cut: b.Cut}, err
 }

@@ -17,7 +17,7 @@ type Rendered struct {
 	Frame        []byte                // the event as it is sent
 	Blocks       map[string]TurnBlocks // by turn
 	RunningTurns []string              // the ids of the turns that run
-	Said         []string              // the ids of what operators have said
+	Said         []string              // the ids of the messages besides turns
 
 	info sessions.Info // the session when it was read
 }

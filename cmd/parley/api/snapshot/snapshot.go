@@ -16,21 +16,21 @@ import (
 type Snapshot struct {
 	Turns  []Turn  `json:"turns"`
 	Blocks []Block `json:"blocks"`
-	// Messages are what was said among these turns: by operators, in reply to commands, and at the end of turns that
-	// failed or were stopped.
+	// Messages are what was said among these turns: by operators, on behalf of people in other conversations, in reply
+	// to commands, by the tool message, and at the end of turns that failed or were stopped.
 	Messages []Aside `json:"messages,omitempty"`
 	// Asks are the ended asks of these turns. Open ones are in the list of asks, for those who may see them.
 	Asks []bus.Ask `json:"-"`
 }
 
-// An Aside is what an operator said in the conversation in place of the agent, the reply to a command, or what a turn
-// that failed or was stopped told its person.
+// An Aside is what an operator said in the conversation in place of the agent, what the agent said there on somebody's
+// behalf or with its tool message, the reply to a command, or what a turn that failed or was stopped told its person.
 type Aside struct {
 	Call    string `json:"call"` // the message's id
 	Kind    string `json:"kind"`
 	Turn    string `json:"turn,omitempty"`    // of a reply: its turn, or the command's id
 	Command string `json:"command,omitempty"` // of the reply to a command: its name
-	Name    string `json:"name,omitempty"`    // of an operator
+	Name    string `json:"name,omitempty"`    // of an operator, or of who had it said
 	Text    string `json:"text"`
 	Cut     bool   `json:"cut,omitempty"`
 	After   string `json:"after,omitempty"` // the newest turn that had begun then
@@ -209,6 +209,7 @@ func (c *builder) add(e sessions.Entry) error {
 	}
 	b, err := t.addBlock(e, c.redact)
 	c.size += b.size()
+	c.addSent(t, b)
 	c.trim()
 	return err
 }

@@ -93,3 +93,49 @@ func TestAReaderSeesOpenRequests(t *testing.T) {
 	reader.waitText(".answer", "Successfully wrote")
 	reader.waitText(".ask.ended", "Approved by web:owner")
 }
+
+// What the agent says in a conversation on behalf of somebody in another one, and what it sends to the conversation itself
+// with its tool message, stands there once while somebody watches, after loading again, and read back from the log.
+func TestWhatIsSaidBesidesAnswersStaysAfterLoadingAgain(t *testing.T) {
+	t.Parallel()
+	o, _ := newWorld(t, func(r agenttest.Request) agenttest.Response {
+		if words, ok := strings.CutPrefix(r.Said(), "tell 3: "); ok && r.Rounds() == 0 {
+			return agenttest.Calls(agenttest.Call("message", fmt.Sprintf(`{"channel":"telegram","chat_id":"3","content":%q}`, words)))
+		}
+		if r.Said() == "tell me" && r.Rounds() == 0 {
+			return agenttest.Calls(agenttest.Call("message", `{"channel":"web:owner/side","content":"It is **half** done."}`))
+		}
+		return agenttest.Reply("you said " + r.Said())
+	}, "\n[agents.main]\nmay_message = [\"telegram:3\"]\n")
+	o.Telegram.Say(3, 3, "hello")
+	o.WaitSaid(3, 1)
+	x, y := enter(newBrowser(t), o, 1280, 800), enter(newBrowser(t), o, 1280, 800)
+	eval[bool](x, "(location.hash = '#/chat/main%3Atelegram%3A3', true)")
+	x.waitText(".answer", "you said hello")
+	o.Telegram.Say(2, 2, "tell 3: lunch at **noon** <b>")
+	eval[bool](y, "(location.hash = '#/chat/main%3Aweb%3Aowner%3Aside', true)")
+	y.write(field, "tell me")
+	once := func(when string) {
+		t.Helper()
+		x.waitText(".said.told", "lunch at noon <b>")
+		y.waitText(".answer", "you said tell me")
+		y.waitText(".spoken", "It is half done.")
+		for shown, n := range map[string]int{"lunch at noon <b>": x.count(".scroll", "lunch at noon <b>"), "It is half done.": y.count(".spoken", "It is half done.")} {
+			if n != 1 {
+				t.Errorf("%s, %q stands %d times", when, shown, n)
+			}
+		}
+		if by := x.text(".said.told .said-name"); !strings.HasPrefix(by, "On behalf of ") || !strings.Contains(by, "telegram:2") {
+			t.Errorf("%s, it is said by %q", when, by)
+		}
+	}
+	once("at first")
+	x.picture("told")
+	for _, one := range []*tab{x, y} {
+		eval[bool](one, "(location.reload(), true)")
+	}
+	once("after loading again")
+	eval[bool](x, "(location.hash = '#/chat/main%3Atelegram%3A3/1', true)")
+	eval[bool](y, "(location.hash = '#/chat/main%3Aweb%3Aowner%3Aside/1', true)")
+	once("in the log")
+}

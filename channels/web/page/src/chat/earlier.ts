@@ -74,7 +74,7 @@ interface Data {
   code?: string;
   state?: string;
   of?: string;
-  quotes?: { text: string; name?: string }[];
+  quotes?: { text: string; name?: string; person?: string }[];
   reply?: { id: string; text: string };
   outbound?: { id: string; text: string }[];
   asks?: LoggedAsk[];
@@ -103,9 +103,9 @@ export function fold(entries: Entry[], session: string, part = false): (Turn | S
   const all: (Turn | Spoken)[] = [];
   for (const e of entries) {
     const d = (e.data ?? {}) as Data;
-    const said = spokenOf(e, d, session);
-    if (said) all.push(said);
     let turn = turns.get(e.turn);
+    const said = spokenOf(e, d, session) ?? sentBy(turn, e, d, session);
+    if (said) all.push(said);
     if (!turn) {
       if (e.kind !== "turn_started" && !(part && blockOf(e, d))) continue; // a command, or part of a turn that is left out
       turn = { ...newTurn(e.turn), state: "done", asks: [] };
@@ -124,13 +124,33 @@ export function fold(entries: Entry[], session: string, part = false): (Turn | S
   return all.filter((x) => !("blocks" in x) || x.blocks.length > 0);
 }
 
-// spokenOf returns what an operator said, or the reply to a command; null for anything else. What a command answers on a
-// platform isn't part of the conversation here.
+// isWatched reports whether people see a session only by watching it, because no platform shows it.
+const isWatched = (session: string): boolean => ["web", "console"].includes(parseKey(session).channel);
+
+// spokenOf returns what an operator or, on somebody's behalf, the agent said, or the reply to a command; null for anything
+// else. What a command answers on a platform isn't part of the conversation here.
 function spokenOf(e: Entry, d: Data, session: string): Spoken | null {
-  const quote = e.kind === "notice" && d.code === "operator" ? d.quotes?.[0] : undefined;
+  const quote = e.kind === "notice" && (d.code === "operator" || d.code === "told") ? d.quotes?.[0] : undefined;
+  if (quote && d.code === "told") {
+    const name = quote.name && quote.person ? `${quote.name} (${quote.person})` : quote.name || quote.person || "";
+    return { id: (e.cause ?? e.turn).replace(/#told$/, ""), turn: "", text: quote.text, after: "", told: { name, cut: false } };
+  }
   if (quote) return { id: d.of ?? e.turn, turn: "", text: quote.text, after: "", operator: { name: quote.name ?? "", cut: false } };
-  if (e.kind !== "command" || !d.reply?.text || !["web", "console"].includes(parseKey(session).channel)) return null;
+  if (e.kind !== "command" || !d.reply?.text || !isWatched(session)) return null;
   return { id: d.reply.id + "/0", turn: e.turn, text: d.reply.text, after: "", command: d.name ?? "" };
+}
+
+// sentBy returns what the agent has sent to the conversation itself with its tool message, given the result of the call;
+// null for anything else.
+function sentBy(turn: Turn | undefined, e: Entry, d: Data, session: string): Spoken | null {
+  if (e.kind !== "tool_result" || d.code || !isWatched(session)) return null;
+  const use = turn?.blocks.find((b) => b.kind === "tool_use" && b.call === e.call);
+  if (use?.tool !== "message") return null;
+  const { channel, chat_id: chat, content } = (use.input ?? {}) as { channel?: unknown; chat_id?: unknown; content?: unknown };
+  const at = parseKey(session);
+  const to = [channel, chat].filter(Boolean).join(":");
+  if (typeof content !== "string" || content.trim() === "" || to !== `${at.channel}:${at.chat}${at.thread && "/" + at.thread}`) return null;
+  return { id: `${e.turn}#${e.call}/0`, turn: "", text: content, after: "" };
 }
 
 // changeAsks notes what a turn asks people, and how that ended. With the turn ends what nobody answered.

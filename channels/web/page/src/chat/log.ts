@@ -79,6 +79,7 @@ export interface Spoken {
   text: string;
   after: string; // the latest turn at that time
   operator?: { name: string; cut: boolean }; // an operator has said it in place of the agent
+  told?: { name: string; cut: boolean }; // the agent has said it on behalf of this person in another conversation
   command?: string; // it is the reply to the command with this name
 }
 
@@ -116,7 +117,7 @@ interface Data {
 interface Snapshot {
   turns: { turn: string; causes: string[]; state: TurnState }[];
   blocks: (Data & { turn: string; block: number; kind: string })[];
-  messages?: Data[]; // of operators, replies to commands, and what turns said that failed or were stopped
+  messages?: Data[]; // what was said besides the turns' blocks, and what turns said that failed or were stopped
   asks?: Ask[]; // that have ended
 }
 
@@ -334,19 +335,19 @@ export function newTurn(id: string): Turn {
 }
 
 function spokenOf(d: Data, text: string, after: string): Spoken {
-  const operator = d.kind === "operator" && { operator: { name: d.name ?? "", cut: d.cut ?? false } };
-  return { id: d.call ?? "", turn: d.turn ?? "", text, after, ...operator, ...(d.command && { command: d.command }) };
+  const by = { name: d.name ?? "", cut: d.cut ?? false };
+  return { id: d.call ?? "", turn: d.turn ?? "", text, after, ...(d.kind === "operator" && { operator: by }), ...(d.kind === "told" && { told: by }), ...(d.command && { command: d.command }) };
 }
 
 // merge returns what a snapshot has, in its order, and what else was said, each after what it followed. Only a snapshot
-// tells what operators have said.
+// tells what operators have said, and what was said on behalf of others.
 function merge(known: Spoken[], told: Spoken[]): Spoken[] {
   const ids = new Set(told.map((s) => s.id));
   const others = new Map<string, Spoken[]>();
   let last = ""; // of the snapshot
   for (const s of known) {
     if (ids.has(s.id)) last = s.id;
-    else if (!s.operator) others.set(last, [...(others.get(last) ?? []), s]);
+    else if (!s.operator && !s.told) others.set(last, [...(others.get(last) ?? []), s]);
   }
   return [...(others.get("") ?? []), ...told.flatMap((s) => [s, ...(others.get(s.id) ?? [])])];
 }

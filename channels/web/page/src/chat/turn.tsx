@@ -156,20 +156,20 @@ export function Aside({ said, me }: { said: { message?: Message; spoken: Spoken 
       {said.map(({ message, spoken }) => (
         <div key={spoken.id} class="turn">
           {message ? <Said text={message.text} /> : spoken.command && <Said text={"/" + spoken.command} />}
-          {spoken.operator ? <OperatorSaid spoken={spoken} me={me} /> : <><div class="spoken"><Markdown text={spoken.text} /></div><MessageWhy of={spoken.turn || spoken.id} me={me} /></>}
+          {spoken.operator || spoken.told ? <OthersSaid spoken={spoken} me={me} /> : <><div class="spoken"><Markdown text={spoken.text} /></div><MessageWhy of={spoken.turn || spoken.id} me={me} /></>}
         </div>
       ))}
     </>
   );
 }
 
-// OperatorSaid shows what an operator said in place of the agent.
-function OperatorSaid({ spoken: { id, text, operator }, me }: { spoken: Spoken; me: Me }): JSX.Element {
+// OthersSaid shows what an operator said in place of the agent, or what the agent said on behalf of somebody else.
+function OthersSaid({ spoken: { id, text, operator, told }, me }: { spoken: Spoken; me: Me }): JSX.Element {
   return (
-    <div class="said operator">
-      <div class="said-name">Operator{operator?.name && ` (${operator.name})`}</div>
+    <div class={"said " + (operator ? "operator" : "told")}>
+      <div class="said-name">{operator ? <>Operator{operator.name && ` (${operator.name})`}</> : <>On behalf of {told?.name || "somebody"}</>}</div>
       <Markdown text={text} />
-      {operator?.cut && <div class="faint">… (the log has the rest)</div>}
+      {(operator ?? told)?.cut && <div class="faint">… (the log has the rest)</div>}
       <MessageWhy of={id} me={me} />
     </div>
   );
