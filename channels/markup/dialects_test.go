@@ -12,47 +12,8 @@ import (
 	"golang.org/x/net/html"
 
 	"parley/channels/markup"
+	"parley/channels/markup/markuptest"
 )
-
-// letters are the letters and digits of a text, which nothing may take away.
-func letters(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsLetter(r) || unicode.IsDigit(r) {
-			return r
-		}
-		return -1
-	}, s)
-}
-
-// isWithin tells whether all of part is in the whole, in its order.
-func isWithin(part, whole string) bool {
-	rest := []rune(part)
-	for _, r := range whole {
-		if len(rest) > 0 && rest[0] == r {
-			rest = rest[1:]
-		}
-	}
-	return len(rest) == 0
-}
-
-// shown is what people see of HTML: its text and what pictures are called.
-func shown(t *testing.T, source string) string {
-	t.Helper()
-	n, err := html.Parse(strings.NewReader(source))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var b strings.Builder
-	for c := range n.Descendants() {
-		if c.Type == html.TextNode {
-			b.WriteString(c.Data)
-		}
-		if alt, ok := attribute(c, "alt"); ok {
-			b.WriteString(alt)
-		}
-	}
-	return b.String()
-}
 
 // seen is what people see of a message in a dialect. It fails where the message is not
 // as the platform reads it.
@@ -63,7 +24,7 @@ func seen(t *testing.T, r *markup.Renderer, d markup.Dialect, text string) strin
 		return visible(t, text)
 	case markup.HTML:
 		checkPage(t, text)
-		return shown(t, text)
+		return markuptest.Shown(t, text)
 	case markup.Terminal:
 		for _, sequence := range regexp.MustCompile("\x1b(?:\\[[0-9]+m)?").FindAllString(text, -1) {
 			if sequence == "\x1b" {
@@ -146,7 +107,7 @@ func checkAttribute(t *testing.T, tag string, a html.Attribute) {
 	t.Helper()
 	switch tag + " " + a.Key {
 	case "a href":
-		if !regexp.MustCompile(`(?i)^(https?:|mailto:)`).MatchString(a.Val) {
+		if !markuptest.MayLead(a.Val) {
 			t.Errorf("a link to %q", a.Val)
 		}
 	case "a rel", "code class", "th align", "td align", "ol start":
@@ -161,7 +122,7 @@ func TestNothingOfTheSpecificationsIsLost(t *testing.T) {
 	r := markup.New()
 	all := append(dialects(), markup.Terminal)
 	for _, e := range examples(t) {
-		want := letters(shown(t, e.html))
+		want := markuptest.Letters(markuptest.Shown(t, e.HTML))
 		for _, d := range all {
 			whole := ""
 			limits := []int{0, 64, 100, 250}
@@ -169,7 +130,7 @@ func TestNothingOfTheSpecificationsIsLost(t *testing.T) {
 				limits = limits[:1]
 			}
 			for _, limit := range limits {
-				pieces := r.Render(e.md, d, limit)
+				pieces := r.Render(e.Markdown, d, limit)
 				if d != markup.Terminal {
 					check(t, d, limit, pieces)
 				}
@@ -180,11 +141,11 @@ func TestNothingOfTheSpecificationsIsLost(t *testing.T) {
 				if limit == 0 {
 					whole = texts.String()
 				}
-				if got := letters(texts.String()); !isWithin(want, got) || !isWithin(letters(whole), got) {
-					t.Errorf("%s as %s, limit %d: %q is shown as %q", e.name, d, limit, e.md, texts.String())
+				if got := markuptest.Letters(texts.String()); !markuptest.IsWithin(want, got) || !markuptest.IsWithin(markuptest.Letters(whole), got) {
+					t.Errorf("%s as %s, limit %d: %q is shown as %q", e.Name, d, limit, e.Markdown, texts.String())
 				}
-				if got := letters(joined(pieces)); !isWithin(want, got) {
-					t.Errorf("%s as %s, limit %d: %q without markup is %q", e.name, d, limit, e.md, joined(pieces))
+				if got := markuptest.Letters(joined(pieces)); !markuptest.IsWithin(want, got) {
+					t.Errorf("%s as %s, limit %d: %q without markup is %q", e.Name, d, limit, e.Markdown, joined(pieces))
 				}
 			}
 		}
@@ -206,10 +167,10 @@ func TestMarkdownIsReadAsItWasWritten(t *testing.T) {
 			"gfm autolinks 10,", // a mailbox is text
 	}
 	for _, e := range examples(t) {
-		was := html5(r, e.md)
+		was := html5(r, e.Markdown)
 		for _, d := range []markup.Dialect{markup.Markdown, markup.DiscordMarkdown} {
 			var again strings.Builder
-			for _, p := range r.Render(e.md, d, limit) {
+			for _, p := range r.Render(e.Markdown, d, limit) {
 				again.WriteString(p.Text)
 			}
 			var got string
@@ -218,9 +179,9 @@ func TestMarkdownIsReadAsItWasWritten(t *testing.T) {
 			} else {
 				got = ofDiscord(again.String(), func(md string) string { return inline(flat(t, html5(r, md), false)) })
 			}
-			excepted := strings.Contains(exceptions[d], e.name+",")
+			excepted := strings.Contains(exceptions[d], e.Name+",")
 			if want := inline(flat(t, was, false)); (got != want) != excepted {
-				t.Errorf("%s: %q in %s is %q:\n%s\nwant\n%s", e.name, e.md, d, again.String(), got, want)
+				t.Errorf("%s: %q in %s is %q:\n%s\nwant\n%s", e.Name, e.Markdown, d, again.String(), got, want)
 			}
 		}
 	}
@@ -252,13 +213,7 @@ func inline(flat string) string {
 
 func TestAPageRunsAndLoadsNothing(t *testing.T) {
 	r := markup.New()
-	for _, md := range []string{
-		"<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "[a](javascript:alert(1)) [b](JaVaScRiPt://x%0aalert(1)) [c](data:text/html,x) [d](tg://user?id=1)",
-		"![a](https://a.example/x.png\" onerror=\"alert(1))", "[a](https://a.example/\"onmouseover=alert(1))", "[a](<https://a.example/' onclick='x>)",
-		"```\"><script>\nx\n```", "```x\" onload=\"y\nz\n```", "| <b onclick=x> |\n|--|\n| [x](vbscript:y) |", "&lt;script&gt; &#60;script&#62;",
-		"<https://a.example/\"><script>>", "[x](mailto:a@b.c?subject=\"><script>)", "<!-- x --><svg/onload=alert(1)>", "[a]: javascript:alert(1)\n\n[a]",
-		"www.a.example/\"onclick=\"x", "- <script>\n\n> <iframe src=x>", "[![x](javascript:y)](https://a.example)", ":tada: <b>:tada:</b>",
-	} {
+	for _, md := range markuptest.Hostile() {
 		for _, limit := range []int{0, 64} {
 			for _, p := range r.Render(md, markup.HTML, limit) {
 				checkPage(t, p.Text)

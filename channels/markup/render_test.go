@@ -18,6 +18,7 @@ import (
 	"github.com/rivo/uniseg"
 
 	"parley/channels/markup"
+	"parley/channels/markup/markuptest"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -277,7 +278,7 @@ func check(t *testing.T, d markup.Dialect, limit int, pieces []markup.Piece) {
 			n = length(visible(t, p.Text))
 		}
 		if d == markup.HTML {
-			n = length(shown(t, regexp.MustCompile(">\n+").ReplaceAllString(p.Text, ">")))
+			n = length(markuptest.Shown(t, regexp.MustCompile(">\n+").ReplaceAllString(p.Text, ">")))
 		}
 		if limit > 0 && (n > limit || length(p.Plain) > limit) {
 			t.Errorf("%s: piece has %d units, %d plain; the limit is %d: %.300q", d, n, length(p.Plain), limit, p.Text)

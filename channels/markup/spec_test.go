@@ -1,12 +1,9 @@
 package markup_test
 
 import (
-	"bufio"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/url"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,35 +13,12 @@ import (
 	"golang.org/x/net/html/atom"
 
 	"parley/channels/markup"
+	"parley/channels/markup/markuptest"
 )
 
-// An example is one of a specification: what is written, and the HTML of it.
-type example struct{ name, md, html string }
-
-func examples(t *testing.T) []example {
+func examples(t *testing.T) []markuptest.Example {
 	t.Helper()
-	var all []example
-	for _, spec := range []string{"commonmark", "gfm"} {
-		f, err := os.Open("testdata/spec/" + spec + ".jsonl")
-		if err != nil {
-			t.Fatal(err)
-		}
-		lines := bufio.NewScanner(f)
-		for lines.Scan() {
-			var e [3]string
-			if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-				t.Fatal(err)
-			}
-			all = append(all, example{spec + " " + e[0], e[1], e[2]})
-		}
-		if err := f.Close(); err != nil || lines.Err() != nil {
-			t.Fatal(err, lines.Err())
-		}
-	}
-	if len(all) < 670 {
-		t.Fatalf("%d examples", len(all))
-	}
-	return all
+	return markuptest.Examples(t, "testdata/spec")
 }
 
 // A flattener writes HTML so that two ways of writing the same are the same: blocks one
@@ -246,16 +220,16 @@ func TestHTMLIsThatOfTheSpecifications(t *testing.T) {
 	}
 	ours := map[string][]string{}
 	for _, e := range examples(t) {
-		got := html5(r, e.md)
-		have, want := flat(t, got, false), flat(t, e.html, true)
-		reason, differs := reasons[e.name]
+		got := html5(r, e.Markdown)
+		have, want := flat(t, got, false), flat(t, e.HTML, true)
+		reason, differs := reasons[e.Name]
 		switch {
 		case have == want && differs:
-			t.Errorf("%s is as in the specification", e.name)
+			t.Errorf("%s is as in the specification", e.Name)
 		case have != want && !differs:
-			t.Errorf("%s: %q is\n%s\nwant\n%s", e.name, e.md, have, want)
+			t.Errorf("%s: %q is\n%s\nwant\n%s", e.Name, e.Markdown, have, want)
 		case differs:
-			ours[reason] = append(ours[reason], fmt.Sprintf("%s: %q\n%s\n", e.name, e.md, got))
+			ours[reason] = append(ours[reason], fmt.Sprintf("%s: %q\n%s\n", e.Name, e.Markdown, got))
 		}
 	}
 	var all strings.Builder

@@ -70,7 +70,7 @@ func TestTerminalLinesFit(t *testing.T) {
 		texts = append(texts, string(md))
 	}
 	for _, e := range examples(t) {
-		texts = append(texts, e.md)
+		texts = append(texts, e.Markdown)
 	}
 	for _, width := range []int{24, 40, 80} {
 		for _, md := range texts {

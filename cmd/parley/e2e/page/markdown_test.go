@@ -45,6 +45,9 @@ func samples() []string {
 		"3 < 4 && 5 > 2 and a*b*c and __init__.py",
 		"Line with trailing colon:\n\n    indented code\n    more\n\nend",
 		"- a\n- b\n\n\n- c\n\ntext",
+		"Title\n=====\n\ntext\n\nLess\nimportant\n---\nmore\n***\nand # more #\n\n## closed ##\n\n# C#",
+		"born in\n1815. Then\n1. a list",
+		"- # heading\n- > quote\n- - inner\n- ```\n  code\n  ```\n- 1. one",
 		"Wir **müssen** „das“ prüfen – 日本語の**太字**です。",
 	}
 }

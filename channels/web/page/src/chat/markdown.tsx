@@ -195,13 +195,15 @@ function piecesOf(text: string): Part {
 }
 
 function heading(line: string, at: number, room: Room): Made | null {
-  const found = /^ {0,3}(#{1,6})\s+(.*?)\s*#*$/.exec(line);
+  const found = /^ {0,3}(#{1,6})\s+(.*?)(?:\s+#+)?\s*$/.exec(line);
   if (!found) return null;
-  const text = inline(found[2] ?? "", room);
-  // The page itself uses the first levels.
-  const level = found[1]?.length ?? 1;
-  if (level === 1) return [<h3 class="large">{text}</h3>, at + 1];
-  return [level === 2 ? <h3>{text}</h3> : <h4>{text}</h4>, at + 1];
+  return [headingOf(found[1]?.length ?? 1, inline(found[2] ?? "", room)), at + 1];
+}
+
+// headingOf returns a heading of a level. The page itself uses the first levels.
+function headingOf(level: number, text: Part): Part {
+  if (level === 1) return <h3 class="large">{text}</h3>;
+  return level === 2 ? <h3>{text}</h3> : <h4>{text}</h4>;
 }
 
 function rule(line: string, at: number): Made | null {
@@ -299,9 +301,13 @@ function list(lines: string[], at: number, depth: number, room: Room): Made | nu
   return [/\d/.test(mark) ? <ol start={Number.parseInt(mark, 10)}>{shown}</ol> : <ul>{shown}</ul>, n];
 }
 
+// beginsBlock finds a line that is no text of its own, but begins a block of another kind.
+const beginsBlock = /^(`{3,}|~{3,}|>|#{1,6}\s|[-*+]\s|\d{1,9}[.)]\s)/;
+
 // tight returns an item's elements, without a paragraph around its first lines.
 function tight(lines: string[], depth: number, room: Room): Part {
   const [first = "", ...rest] = lines;
+  if (beginsBlock.test(first) && depth + 1 < deepest) return blocks(lines, depth + 1, room);
   const task = /^\[([ xX])\]\s+(.*)$/.exec(first);
   const text = [task ? (task[2] ?? "") : first];
   while (rest.length > 0 && (rest[0] ?? "").trim() !== "" && !bullet.test(rest[0] ?? "") && !/^ {0,3}(```|~~~|>|#)/.test(rest[0] ?? "")) text.push(rest.shift() ?? "");
@@ -309,12 +315,18 @@ function tight(lines: string[], depth: number, room: Room): Part {
   return [box, inline(text.join("\n"), room), rest.some((l) => l.trim()) ? blocks(rest, depth + 1, room) : null];
 }
 
+// interrupts finds a line that ends the paragraph above it. A number at the beginning of a line is part of a sentence, unless
+// a list begins with it.
+const interrupts = /^ {0,3}(`{3,}|~{3,}|#{1,6}\s|>|[-*+]\s|1[.)]\s)/;
+
 function paragraph(lines: string[], at: number, room: Room): Made {
   const inside: string[] = [];
   let n = at;
   for (; n < lines.length; n++) {
     const line = lines[n] ?? "";
-    if (line.trim() === "" || (n > at && /^ {0,3}(`{3,}|~{3,}|#{1,6}\s|>|[-*+]\s|\d{1,9}[.)]\s)/.test(line))) break;
+    const under = n > at ? /^ {0,3}(=+|-{2,})\s*$/.exec(line)?.[1] : undefined; // the lines above are a heading; a single - may become an item
+    if (under) return [headingOf(under.startsWith("=") ? 1 : 2, inline(inside.join("\n"), room)), n + 1];
+    if (line.trim() === "" || (n > at && (interrupts.test(line) || rule(line, n)))) break;
     inside.push(line);
   }
   return [<p>{inline(inside.join("\n"), room)}</p>, n];

@@ -1,0 +1,94 @@
+package page
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"parley/channels/markup"
+	"parley/channels/markup/markuptest"
+)
+
+// A shownText is what a page shows of a text: as HTML, with the numbers of lists and without buttons, and as a skeleton.
+type shownText struct{ HTML, Skeleton string }
+
+// shows has a page show texts as the answers of one turn each, and returns what it shows of each.
+func (s *stage) shows(x *tab, texts []string) []shownText {
+	s.t.Helper()
+	var turns, blocks []string
+	for n, text := range texts {
+		turns = append(turns, fmt.Sprintf(`{"turn":"t%d","causes":[],"state":"done"}`, n))
+		blocks = append(blocks, fmt.Sprintf(`{"turn":"t%d","block":0,"kind":"text","text":%s,"done":true}`, n, quoted(text)))
+	}
+	s.tell(0, "snapshot", `{"turns":[`+strings.Join(turns, ",")+`],"blocks":[`+strings.Join(blocks, ",")+`]}`)
+	x.wait("all turns", fmt.Sprintf("document.querySelectorAll('.turn').length === %d", len(texts)))
+	shown := eval[[]shownText](x, `[...document.querySelectorAll('.turn')].map(t => {
+		const copy = t.querySelector('.markdown')?.cloneNode(true);
+		if (!copy) return {HTML: '', Skeleton: ''};
+		const Skeleton = `+skeleton+`(copy);
+		copy.querySelectorAll('button').forEach(b => b.remove());
+		copy.querySelectorAll('ol').forEach(l => [...l.children].forEach((i, n) => i.prepend(l.start + n + '. ')));
+		return {HTML: copy.innerHTML, Skeleton};
+	})`)
+	s.tell(0, "snapshot", `{"turns":[],"blocks":[]}`)
+	x.wait("an empty page", "!document.querySelector('.turn')")
+	return shown
+}
+
+// checkShown checks that what a page has made of texts can neither load nor run anything, and that its links lead to the
+// web. It is run in the page while it shows them.
+const checkShown = `(() => {
+	const tags = new Set('DIV P H3 H4 PRE CODE SPAN BUTTON TABLE THEAD TBODY TR TH TD HR BLOCKQUOTE OL UL LI A STRONG EM S BR'.split(' '));
+	const attributes = new Set('class tabindex role aria-label scope start href target rel type'.split(' '));
+	const wrong = [];
+	for (const e of document.querySelectorAll('.markdown, .markdown *')) {
+		if (!tags.has(e.tagName)) wrong.push('<' + e.tagName + '>');
+		for (const a of e.attributes) if (!attributes.has(a.name)) wrong.push(e.tagName + ' ' + a.name + '=' + a.value);
+		if (e.tagName === 'A' && !/^(https?:|mailto:)/i.test(e.getAttribute('href'))) wrong.push('a link to ' + e.getAttribute('href'));
+	}
+	return wrong;
+})()`
+
+// The suite that judges what the server makes of Markdown for terminals and platforms judges the page too, as far as both
+// promise the same: of no example of the specifications is anything lost, and no text does anything. The page shows as many
+// examples as the server renders them as it did; it may only become more.
+func TestThePagePassesTheSuiteOfMarkup(t *testing.T) {
+	t.Parallel()
+	const asServer = 465
+	s := newStage(t)
+	x := s.open(newBrowser(t))
+	<-s.lastID
+	eval[bool](x, `(window.wrong = [], new MutationObserver(() => window.wrong.push(...`+checkShown+`)).observe(document.body, {childList: true, subtree: true}), true)`)
+	server := markup.New()
+	examples := markuptest.Examples(t, "../../../../channels/markup/testdata/spec")
+	same := 0
+	for some := range slices.Chunk(examples, 60) {
+		var texts, rendered []string
+		for _, e := range some {
+			html := ""
+			for _, p := range server.Render(e.Markdown, markup.HTML, 0) {
+				html += p.Text
+			}
+			texts, rendered = append(texts, e.Markdown), append(rendered, quoted(html))
+		}
+		shown := s.shows(x, texts)
+		skeletons := eval[[]string](x, "["+strings.Join(rendered, ",")+"].map(html => "+skeleton+"(new DOMParser().parseFromString(html, 'text/html').body))")
+		for n, e := range some {
+			want, got := markuptest.Letters(markuptest.Shown(t, e.HTML)), markuptest.Letters(markuptest.Shown(t, shown[n].HTML))
+			if !markuptest.IsWithin(want, got) {
+				t.Errorf("%s: %q is shown as %q", e.Name, e.Markdown, shown[n].HTML)
+			}
+			if shown[n].Skeleton == skeletons[n] {
+				same++
+			}
+		}
+	}
+	if t.Logf("%d of %d examples are shown as the server renders them", same, len(examples)); same < asServer {
+		t.Errorf("only %d examples are shown as the server renders them, want %d", same, asServer)
+	}
+	s.shows(x, markuptest.Hostile())
+	if wrong := eval[[]string](x, "[...new Set(window.wrong)]"); len(wrong) > 0 {
+		t.Errorf("the page has %q", wrong)
+	}
+}
