@@ -36,20 +36,23 @@ func splitEntries(text string, count int) (entries []sessions.Entry, ok bool, er
 		return nil, false, nil
 	}
 	entries = make([]sessions.Entry, 0, count)
-	var known textCache
-	for one := range strings.SplitSeq(text, entrySeparator) {
-		if strings.Count(one, columnSeparator) != columnsOfEntry-1 {
-			return nil, false, nil
-		}
+	turns, kinds, people := newTextCache(2), newTextCache(8), newTextCache(4)
+	var last int64
+	for range count {
 		var columns [columnsOfEntry]string
-		for i := range columns {
-			columns[i], one, _ = strings.Cut(one, columnSeparator)
+		for i := range columns[1:] {
+			columns[i], text, ok = strings.Cut(text, columnSeparator)
+			if !ok {
+				return nil, false, nil
+			}
 		}
+		columns[columnsOfEntry-1], text, _ = strings.Cut(text, entrySeparator)
 		n, err := strconv.ParseInt(columns[0], 10, 64)
-		if err != nil || len(entries) > 0 && n <= entries[len(entries)-1].N {
+		if err != nil || n <= last {
 			return nil, false, nil //nolint:nilerr // the caller then reads them in another way
 		}
-		r := row{n, known.text(columns[1]), known.text(columns[2]), columns[3], known.text(columns[4]), known.text(columns[5]), strings.Clone(columns[6]), columns[7]}
+		last = n
+		r := row{n: n, turn: turns.text(columns[1]), kind: kinds.text(columns[2]), at: columns[3], cause: turns.text(columns[4]), person: people.text(columns[5]), call: strings.Clone(columns[6]), data: columns[7]}
 		e, err := r.toEntry()
 		if err != nil {
 			return nil, false, err
@@ -62,24 +65,28 @@ func splitEntries(text string, count int) (entries []sessions.Entry, ok bool, er
 // columnsOfEntry is how many columns of an entry briefInOne selects.
 const columnsOfEntry = 8
 
-// textCache holds the newest different texts that were split off. Entries name the same turns, kinds and
-// people again and again; textCache keeps one copy of each in memory, without the long text that it was part
-// of.
+// textCache holds the newest different texts of a column. Entries name the same turns, kinds and people again
+// and again; textCache keeps one copy of each in memory, without the long text that it was part of.
 type textCache struct {
-	texts [16]string
+	texts []string
 	next  int
 }
+
+// newTextCache makes a textCache for that many texts.
+func newTextCache(size int) textCache { return textCache{texts: make([]string, size)} }
 
 // text returns the stored text that is equal to this one. If there is none, it stores a copy and returns
 // that.
 func (k *textCache) text(text string) string {
+	if text == "" {
+		return ""
+	}
 	for _, known := range k.texts {
 		if known == text {
 			return known
 		}
 	}
-	text = strings.Clone(text)
-	k.texts[k.next%len(k.texts)] = text
-	k.next++
-	return text
+	k.next = (k.next + 1) % len(k.texts)
+	k.texts[k.next] = strings.Clone(text)
+	return k.texts[k.next]
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -73,7 +74,11 @@ func (r *row) toEntry() (sessions.Entry, error) {
 
 // time returns when the entry was appended.
 func (r *row) time() (time.Time, error) {
-	at, err := time.Parse(stampLayout, r.at)
+	layout := stampLayout
+	if len(r.at) == len(stampLayout) && strings.HasSuffix(r.at, "Z") {
+		layout = time.RFC3339Nano // means the same for such a text, and is parsed several times as fast
+	}
+	at, err := time.Parse(layout, r.at)
 	if err != nil {
 		return at, fmt.Errorf("entry %d: %w", r.n, err)
 	}
