@@ -9,21 +9,47 @@ import (
 )
 
 // readBrief reads the entries that Peek returns from a span that ends with the newest entry.
-func (s *logs) readBrief(ctx context.Context, session, from, last int64) ([]sessions.Entry, error) {
-	args := []any{session, from, last, last, session, from, last}
+func (s *logs) readBrief(ctx context.Context, l *log, from, last int64) ([]sessions.Entry, error) {
 	if s.queries.whole == nil {
-		return readEntries(ctx, s.queries.brief, nil, args...)
+		return readEntries(ctx, s.queries.brief, nil, briefArgs(l.session, from, last)...)
 	}
+	packed, next, err := s.readPacks(ctx, l.session, from)
+	if err != nil || next > last {
+		return withoutStale(packed, last), err
+	}
+	entries, size, err := s.readUnpacked(ctx, l.session, next, last)
+	if err != nil {
+		return nil, err
+	}
+	if len(entries) >= leastPacked && 0 < size && size <= mostPacked*len(entries) {
+		s.pack(l, from, next, last)
+	}
+	if len(packed) == 0 {
+		return entries, nil
+	}
+	return withoutStale(append(packed, entries...), last), nil
+}
+
+// briefArgs returns the arguments of the queries for brief.
+func briefArgs(session, from, last int64) []any {
+	return []any{session, from, last, last, session, from, last}
+}
+
+// readUnpacked reads the entries of a span in brief, without packs. size is the length of the text that had them
+// all, or 0 if their columns could not be told apart in it.
+func (s *logs) readUnpacked(ctx context.Context, session, from, last int64) (entries []sessions.Entry, size int, err error) {
+	args := briefArgs(session, from, last)
 	var count int
 	var text string
 	if err := s.queries.whole.QueryRowContext(ctx, args...).Scan(&count, &text); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	entries, ok, err := splitEntries(text, count)
 	if err != nil || ok {
-		return entries, err
+		return entries, len(text), err
 	}
-	return readEntries(ctx, s.queries.brief, nil, args...)
+	entries, err = readEntries(ctx, s.queries.brief, nil, args...)
+	return entries, 0, err
 }
 
 // splitEntries splits the text that briefInOne has selected. It returns false if a column contains a

@@ -49,7 +49,7 @@ func (s *logs) open(ctx context.Context, key string, fence int64) (*log, error) 
 	if err := s.checkTombstone(ctx, l, key); err != nil {
 		return nil, err
 	}
-	if l.entries, err = s.readRelevant(ctx, l.session, l.state, false); err != nil {
+	if l.entries, err = s.readRelevant(ctx, l, false); err != nil {
 		return l, err
 	}
 	l.state.findTitle(l.entries)
@@ -72,7 +72,7 @@ func (s *logs) Peek(ctx context.Context, key string) (sessions.Log, bool, error)
 		return nil, false, fmt.Errorf("read session %s: %w", key, err)
 	}
 	l.fence = st.fence
-	if l.entries, err = s.readRelevant(ctx, l.session, l.state, len(st.unfinished) == 0); err != nil {
+	if l.entries, err = s.readRelevant(ctx, l, len(st.unfinished) == 0); err != nil {
 		return nil, false, fmt.Errorf("read session %s: %w", key, err)
 	}
 	st.findTitle(l.entries)
@@ -82,7 +82,8 @@ func (s *logs) Peek(ctx context.Context, key string) (sessions.Log, bool, error)
 // readRelevant reads the entries that a log's holder needs: all entries after those that the newest
 // summary covers, and of the covered ones those that the summary keeps and those of unfinished turns. If
 // brief is true, it leaves out entries that only record the progress of turns; see sessions.Peeker.
-func (s *logs) readRelevant(ctx context.Context, session int64, st state, brief bool) ([]sessions.Entry, error) {
+func (s *logs) readRelevant(ctx context.Context, l *log, brief bool) ([]sessions.Entry, error) {
+	session, st := l.session, l.state
 	if st.last == 0 {
 		return nil, nil
 	}
@@ -98,7 +99,7 @@ func (s *logs) readRelevant(ctx context.Context, session int64, st state, brief 
 	}
 	span := func() ([]sessions.Entry, error) {
 		if brief {
-			return s.readBrief(ctx, session, st.covers+1, st.last)
+			return s.readBrief(ctx, l, st.covers+1, st.last)
 		}
 		return readEntries(ctx, s.queries.span, nil, session, st.covers+1, st.last)
 	}

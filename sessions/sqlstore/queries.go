@@ -9,7 +9,7 @@ import (
 
 // queries holds the prepared statements of the frequent queries.
 type queries struct {
-	span, brief, whole, peek, turn, page, session, find, list, info, spent, tombstone *sql.Stmt
+	span, brief, whole, packs, peek, turn, page, session, find, list, info, spent, tombstone *sql.Stmt
 }
 
 func prepare(ctx context.Context, db *sql.DB, postgres bool) (_ *queries, err error) {
@@ -40,12 +40,16 @@ func prepare(ctx context.Context, db *sql.DB, postgres bool) (_ *queries, err er
 	if q.whole, err = db.PrepareContext(ctx, briefInOne); err != nil {
 		return nil, errors.Join(fmt.Errorf("prepare %q: %w", briefInOne, err), q.close())
 	}
+	const inPacks = "SELECT first, last, count, text FROM packs WHERE session = ? AND last >= ? ORDER BY first"
+	if q.packs, err = db.PrepareContext(ctx, inPacks); err != nil {
+		return nil, errors.Join(fmt.Errorf("prepare %q: %w", inPacks, err), q.close())
+	}
 	return q, nil
 }
 
 func (q *queries) close() error {
 	var errs []error
-	for _, stmt := range []*sql.Stmt{q.span, q.brief, q.whole, q.peek, q.turn, q.page, q.session, q.find, q.list, q.info, q.spent, q.tombstone} {
+	for _, stmt := range []*sql.Stmt{q.span, q.brief, q.whole, q.packs, q.peek, q.turn, q.page, q.session, q.find, q.list, q.info, q.spent, q.tombstone} {
 		if stmt != nil {
 			errs = append(errs, stmt.Close())
 		}

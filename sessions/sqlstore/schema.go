@@ -21,19 +21,19 @@ type dialect struct {
 	fill, scheduled   string // how the index columns of old sessions are filled, and which entries are runs of a schedule
 	counts            string // the storage options of the table of counts
 	// Statements that only SQLite needs; "" elsewhere.
-	compact                 string // a migration of its own
+	compact, packs          string // migrations of their own
 	dropSession, dropByTurn string // how two migrations drop an index
 }
 
 // Schema returns the store's tables for SQLite and for PostgreSQL: the same tables, with different types.
 func Schema() sqldb.Schema {
 	return sqldb.Schema{
-		Name: "store", Derived: search.Tables(),
+		Name: "store", Derived: append(search.Tables(), "packs"),
 		SQLite: dialect{
 			id: "INTEGER", bytes: "TEXT",
 			session: "BIGINT REFERENCES sessions(id)",
 			usage:   usage, bill: bill.SQLite, words: search.SQLite, vectors: search.SQLiteVectors, fill: fillRecency, scheduled: scheduledBy,
-			counts: " WITHOUT ROWID", compact: compactReservations, dropSession: "DROP INDEX audit_session;", dropByTurn: "DROP INDEX audit_by_turn;",
+			counts: " WITHOUT ROWID", compact: compactReservations, packs: packs, dropSession: "DROP INDEX audit_session;", dropByTurn: "DROP INDEX audit_by_turn;",
 		}.migrations(),
 		Postgres: dialect{
 			id: "BIGINT GENERATED ALWAYS AS IDENTITY", bytes: `TEXT COLLATE "C"`, // sorted as in SQLite
@@ -76,6 +76,7 @@ func (d dialect) migrations() []string {
 		sql(activity.Migration),
 		d.words,
 		d.vectors,
+		d.packs,
 	}
 	return slices.DeleteFunc(all, func(step string) bool { return step == "" })
 }

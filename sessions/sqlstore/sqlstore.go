@@ -15,7 +15,8 @@
 //
 //   - sqlstore.go, schema.go: the store and its parts; the tables
 //   - log.go, state.go, row.go: a session's log; what a session's row says; an entry as a row
-//   - opening.go, queries.go, brief.go: opening a session, and reading what still matters of its log
+//   - opening.go, queries.go, brief.go, packs.go: opening a session, and reading what still matters of its log,
+//     on SQLite from packs
 //   - append.go, append_postgres.go: appending, and on PostgreSQL in one statement
 //   - soon.go, publish.go, reopen.go: appending with a shared flush, and together with messages;
 //     opening a log again whose holder has it in memory

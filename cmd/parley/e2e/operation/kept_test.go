@@ -43,6 +43,7 @@ func keptTables() map[string]string {
 		"sessions.db time_zones":    "forget: by session; retention and export: it holds a name of a zone",
 		"sessions.db erased":        ids, "sessions.db graves": ids, "sessions.db purges": ids,
 		"sessions.db entry_words": words, "sessions.db entry_words_data": words, "sessions.db entry_words_idx": words, "sessions.db entry_words_docsize": words,
+		"sessions.db packs":         "forget and retention: by entry, in the same transaction; migrate: made anew; export: it is a copy of entries",
 		"sessions.db entry_vectors": words, "sessions.db vector_identity": "none: it has the name of the model that makes vectors",
 		"sessions.db entry_words_config": "none: it has settings of the index", "sessions.db word_cut": "none: it has the version of the index",
 		"sessions.db sends": sent, "sessions.db parts": sent, "sessions.db posts": sent, "sessions.db post_keys": sent, "sessions.db subjects": sent, "sessions.db asks": sent,
