@@ -78,6 +78,12 @@ func newRole(b *testing.B, role string, more ...string) *contender {
 // waits until it polls.
 func newOutside(b *testing.B, by ...string) *contender {
 	b.Helper()
+	return newOutsideWith(b, "", by...)
+}
+
+// newOutsideWith does what newOutside does, with more settings of agents.
+func newOutsideWith(b *testing.B, settings string, by ...string) *contender {
+	b.Helper()
 	_, model := startRole(b, "model", true)
 	x := &bench{b: b, tg: telegramtest.New(parleytest.Token, "parleybot")}
 	api, err := x.tg.Start("127.0.0.1:0")
@@ -86,7 +92,7 @@ func newOutside(b *testing.B, by ...string) *contender {
 	}
 	b.Cleanup(func() { x.tg.Close() })
 	path := installed(b)
-	args := append(slices.Clone(by), path, "--home", b.TempDir(), "--config", benchFile(b, model, api, ""), "serve")
+	args := append(slices.Clone(by), path, "--home", b.TempDir(), "--config", benchFile(b, model, api, settings), "serve")
 	x.began = time.Now()
 	x.cmd, x.stderr = parleytest.Started(b, args[0], args[1:]...)
 	x.polled()

@@ -13,14 +13,17 @@ import (
 // BenchmarkSoak lets 200 chats exchange 6,000 messages with the bot in all, or as many as soakVar
 // says, and logs for each tenth of them how fast it was and what the bot used. Where conversations
 // begin anew after 50 messages, what differs between the first tenth and the last is what grows with
-// the past. Where they never do, what the model is sent grows, too.
+// the past. Where they never do, what the model is sent grows, too, until it fills the window: then summaries
+// replace its beginning again and again.
 func BenchmarkSoak(b *testing.B) {
-	b.Run("of-50", func(b *testing.B) { soak(b, 50) })
-	b.Run("endless", func(b *testing.B) { soak(b, 1<<30) })
+	b.Run("of-50", func(b *testing.B) { soak(b, 50, 0, "") })
+	b.Run("endless", func(b *testing.B) { soak(b, 1<<30, 0, "") })
+	b.Run("full", func(b *testing.B) { soak(b, 1<<30, 80, "context_tokens = 8000\n") })
 }
 
-// soak lets conversations begin anew after so many messages.
-func soak(b *testing.B, anew int) {
+// soak lets conversations begin anew after so many messages, and measures nothing of the first ones, of which each
+// chat has so many. settings are more settings of agents.
+func soak(b *testing.B, anew, before int, settings string) {
 	const chats = 200
 	messages := 6000
 	if text := os.Getenv(soakVar); text != "" {
@@ -29,7 +32,10 @@ func soak(b *testing.B, anew int) {
 			b.Fatal(err)
 		}
 	}
-	c := newOutside(b)
+	c := newOutsideWith(b, settings)
+	if before > 0 {
+		c.soak(b, chats, before, anew)
+	}
 	var first, last tenth
 	for b.Loop() {
 		for n := range 10 {
