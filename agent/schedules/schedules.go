@@ -214,7 +214,7 @@ func (c *Scheduler) fire(ctx context.Context, id string) (again time.Duration, e
 		if err := c.setTimer(ctx, s); err != nil {
 			return 0, err
 		}
-		if err := c.Table.EndSlot(ctx, s); err != nil {
+		if err := c.Table.EndSlot(ctx, s, result); err != nil {
 			return 0, err
 		}
 		c.Point("schedule:ended")

@@ -57,7 +57,9 @@ func rules() []rule {
 		{"sessions/...", 2, []string{"sessions", "sessions/sqldb"}},
 		{"sessions/search/vectors", 2, []string{"sessions/sqldb"}}, // numbers, without texts
 		{"sessions/search", 3, []string{"sessions", "sessions/search/vectors", "sessions/sqldb"}},
-		{"sessions/sqlstore", 4, []string{"sessions", "sessions/activity", "sessions/bill", "sessions/schedules", "sessions/search", "sessions/sqldb", "sessions/subagents"}},
+		{"sessions/subscriptions", 2, []string{"sessions", "sessions/sqldb"}},
+		{"sessions/schedules", 3, []string{"sessions/sqldb", "sessions/subscriptions"}},
+		{"sessions/sqlstore", 4, []string{"sessions", "sessions/activity", "sessions/bill", "sessions/schedules", "sessions/search", "sessions/sqldb", "sessions/subagents", "sessions/subscriptions"}},
 		{"sessions/sqlstore/sqlstoretest", 5, []string{"sessions/sqlstore", "sessions/sqldb/sqldbtest"}},
 		{"sessions/sessionstest", 4, []string{"sessions", "sessions/search", "sessions/sqldb", "tools/testrace"}},
 		{"sessions/search/searchtest", 4, []string{"sessions", "sessions/search"}},
@@ -128,7 +130,7 @@ func rules() []rule {
 		{"channels/slack/files", 3, []string{"channels", "channels/markup", "bus"}},
 		{"channels/telegram/webhook", 3, nil},
 		{"channels/telegram", 4, []string{"channels", "channels/backoff", "channels/markup", "channels/telegram/webhook", "bus", "tools/plainhttp"}},
-		{"channels/sqlbook", 3, []string{"channels", "channels/markup", "bus", "sessions/sqldb"}},
+		{"channels/sqlbook", 3, []string{"channels", "channels/markup", "bus", "sessions/sqldb", "sessions/subscriptions"}},
 		{"channels/slack", 4, []string{"channels", "channels/backoff", "channels/markup", "channels/slack/assistant", "channels/slack/events", "channels/slack/files", "channels/slack/interaction", "channels/slack/stream", "bus"}},
 		{"channels/pacing", 3, []string{"channels", "bus"}},
 		{"channels/reactions", 3, []string{"channels", "bus"}},
@@ -199,13 +201,14 @@ func rules() []rule {
 		{"agent/undo", 6, []string{"agent", "bus", "sessions/snapshots", "sessions/workspace", "tools", "tools/changes", "tools/guard"}},
 
 		{"cmd/parley/config/schema", 5, []string{"tools/spelling"}},
-		{"cmd/parley/config", 6, []string{"bus", "tools", "tools/spelling", "tools/sandbox/egress", "cmd/parley/config/schema", "channels/outbox"}},
+		{"cmd/parley/config", 6, []string{"bus", "sessions/subscriptions", "tools", "tools/spelling", "tools/sandbox/egress", "cmd/parley/config/schema", "channels/outbox"}},
 		{"channels/webhook/events", 5, []string{"bus", "channels", "channels/markup", "sessions"}},
 		{"channels/routing", 5, []string{"bus", "channels", "channels/gateway", "sessions"}},
 		{"channels/webhook", 6, []string{"bus", "channels", "channels/markup", "channels/webhook/events", "channels/outbox"}},
 		{"agent/jobs", 6, []string{"bus", "sessions", "tools", "tools/jobs", "tools/sandbox", "tools/shell"}},
 		{"agent/subagents", 6, []string{"agent/task", "bus", "sessions", "sessions/subagents", "sessions/workspace", "tools", "tools/subagents", "tools/guard"}},
 		{"channels/history", 6, []string{"bus", "channels", "sessions", "tools", "tools/history"}},
+		{"channels/subscriptions", 6, []string{"bus", "channels", "channels/backoff", "channels/problems", "sessions/subscriptions"}},
 		{"channels/recall", 6, []string{
 			"bus", "channels", "channels/console", "channels/markup", "channels/web", "sessions", "sessions/search", "sessions/search/sight", "tools", "tools/recall",
 		}},
@@ -223,7 +226,7 @@ func rules() []rule {
 		{"cmd/parley/api/ongoing", 5, []string{"bus", "sessions", "sessions/subagents", "cmd/parley/api/exchange"}},
 		{"cmd/parley/api/snapshot", 5, []string{"agent/blocks", "bus", "channels", "channels/console", "channels/web", "sessions"}},
 		{"cmd/parley/api", 6, []string{
-			"agent/blocks", "agent/excerpt", "bus", "bus/fanout", "sessions", "sessions/bill", "sessions/schedules", "channels", "channels/console", "channels/markup", "channels/web", "cmd/parley/api/deadletters", "cmd/parley/api/exchange", "cmd/parley/api/ongoing", "cmd/parley/api/search", "cmd/parley/api/snapshot", "cmd/parley/api/trends", "cmd/parley/data/erase", "cmd/parley/process", "channels/outbox",
+			"agent/blocks", "agent/excerpt", "bus", "bus/fanout", "sessions", "sessions/bill", "sessions/schedules", "sessions/subscriptions", "channels", "channels/console", "channels/markup", "channels/web", "cmd/parley/api/deadletters", "cmd/parley/api/exchange", "cmd/parley/api/ongoing", "cmd/parley/api/search", "cmd/parley/api/snapshot", "cmd/parley/api/trends", "cmd/parley/data/erase", "cmd/parley/process", "channels/outbox",
 			"tools/spelling",
 		}},
 

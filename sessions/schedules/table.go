@@ -2,6 +2,7 @@ package schedules
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"parley/sessions/sqldb"
+	"parley/sessions/subscriptions"
 )
 
 // Migration is the SQL that adds the tables of schedules to a schema; {bytes} is replaced by a text type
@@ -51,13 +53,22 @@ const never = 253_402_300_799_000_000
 
 // A Table stores schedules in a database. Several processes may use the same one at a
 // time.
-type Table struct{ DB *sqldb.DB }
+type Table struct {
+	DB     *sqldb.DB
+	Events *subscriptions.Table // records what happens to schedules for subscribers
+}
+
+// event returns the event that something has happened to a schedule.
+func event(s Schedule, what, state string) subscriptions.Event {
+	return subscriptions.Event{ID: subscriptions.NewID(rand.Text()), Type: what, At: time.Now(), Data: subscriptions.Data{Session: s.Session, ID: s.ID, State: state}}
+}
 
 // Add stores a schedule and returns it. If there is already one with its id, Add returns that one, or
 // ErrOtherRequest if another request made it. It returns ErrTooMany if the person already has most other
 // schedules.
 func (t Table) Add(ctx context.Context, s Schedule, most int) (Schedule, error) {
 	var have int
+	var added bool
 	err := t.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		if t.DB.Postgres() { // only one process counts at a time
 			if _, err := tx.Exec("LOCK TABLE schedules IN SHARE ROW EXCLUSIVE MODE"); err != nil {
@@ -68,16 +79,22 @@ func (t Table) Add(ctx context.Context, s Schedule, most int) (Schedule, error) 
 		if err != nil || have >= most {
 			return err
 		}
-		_, err = tx.Exec(`INSERT INTO schedules (id, session, person, called, address, due, zone, words, request, made, next, slot, missed, missed_from)
+		n, err := tx.Exec(`INSERT INTO schedules (id, session, person, called, address, due, zone, words, request, made, next, slot, missed, missed_from)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0) ON CONFLICT (id) DO NOTHING`,
 			append(textArgs(s.ID, s.Session, s.Person, s.PersonName, s.Address, s.When, s.Zone, s.Text, s.Request), toMicros(s.Made), toMicros(s.Next))...)
-		return err
+		if added = err == nil && n > 0; !added {
+			return err
+		}
+		return t.Events.AddIn(tx, event(s, subscriptions.ScheduleAdded, "added"))
 	})
 	if err != nil {
 		return Schedule{}, fmt.Errorf("keep a schedule: %w", err)
 	}
 	if have >= most {
 		return Schedule{}, ErrTooMany
+	}
+	if added && t.Events.Wants(subscriptions.ScheduleAdded) {
+		t.Events.Added(1)
 	}
 	kept, err := t.Get(ctx, s.ID)
 	if err == nil && kept.Request != s.Request {
@@ -90,7 +107,8 @@ func (t Table) Add(ctx context.Context, s Schedule, most int) (Schedule, error) 
 // it. It returns false, and changes nothing, if the stored schedule is no longer the same as was.
 func (t Table) Replace(ctx context.Context, was, now Schedule) (bool, error) {
 	args := append(textArgs(now.Text, now.When, now.Zone), toMicros(now.Made), nextOf(now), toMicros(now.Paused))
-	n, err := t.DB.Exec(ctx, "UPDATE schedules SET words = ?, due = ?, zone = ?, made = ?, next = ?, paused = ? WHERE "+unchanged, append(args, unchangedArgs(was)...)...)
+	n, err := t.Events.Exec(ctx, event(now, subscriptions.ScheduleChanged, "changed"),
+		"UPDATE schedules SET words = ?, due = ?, zone = ?, made = ?, next = ?, paused = ? WHERE "+unchanged, append(args, unchangedArgs(was)...))
 	if err != nil {
 		return false, fmt.Errorf("change schedule %s: %w", was.ID, err)
 	}
@@ -195,14 +213,22 @@ func (t Table) BeginSlot(ctx context.Context, was, now Schedule) (bool, error) {
 	return n > 0, nil
 }
 
-// EndSlot records that the work on a slot is done. If there is no next slot, the schedule is over then.
-func (t Table) EndSlot(ctx context.Context, s Schedule) error {
-	_, err := t.DB.Exec(ctx, "UPDATE schedules SET slot = 0, missed = 0, missed_from = 0 WHERE id = ? AND slot = ?", sqldb.Text(s.ID), toMicros(s.Slot))
+// EndSlot records that the work on a slot is done, with what became of it: SlotFired, or why it began no turn. If there
+// is no next slot, the schedule is over then.
+func (t Table) EndSlot(ctx context.Context, s Schedule, result string) error {
+	e := event(s, subscriptions.ScheduleFailed, result)
+	if result == SlotFired {
+		e.Type, e.Data.Turn = subscriptions.ScheduleFired, s.SlotID()
+	}
+	_, err := t.Events.Exec(ctx, e, "UPDATE schedules SET slot = 0, missed = 0, missed_from = 0 WHERE id = ? AND slot = ?", []any{sqldb.Text(s.ID), toMicros(s.Slot)})
 	if err != nil {
 		return fmt.Errorf("end a slot of %s: %w", s.ID, err)
 	}
 	return nil
 }
+
+// SlotFired says that a slot's text was sent to its agent.
+const SlotFired = "fired"
 
 // keepFinished is how long after its creation a schedule that is over is kept, so that a
 // caller whose Add was interrupted still finds it.
@@ -218,7 +244,14 @@ func (t Table) Prune(ctx context.Context, now time.Time) error {
 
 // Remove removes a schedule; ErrNone if there is none with that id.
 func (t Table) Remove(ctx context.Context, id string) error {
-	n, err := t.DB.Exec(ctx, "DELETE FROM schedules WHERE id = ?", textArgs(id)...)
+	s := Schedule{ID: id}
+	if t.Events.Wants(subscriptions.ScheduleCancelled) { // only then it matters whose it is
+		var err error
+		if s, err = t.Get(ctx, id); err != nil {
+			return err
+		}
+	}
+	n, err := t.Events.Exec(ctx, event(s, subscriptions.ScheduleCancelled, "cancelled"), "DELETE FROM schedules WHERE id = ?", textArgs(id))
 	if err != nil {
 		return fmt.Errorf("remove schedule %s: %w", id, err)
 	}

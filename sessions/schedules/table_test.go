@@ -100,10 +100,10 @@ func TestASlotIsTakenOnce(t *testing.T) {
 		if late, err := other.DueBefore(t.Context(), due.Slot.Add(time.Second)); err != nil || len(late) != 1 || !late[0].Slot.Equal(due.Slot) {
 			t.Errorf("to be done are %+v, %v", late, err)
 		}
-		if err := other.EndSlot(t.Context(), due); err != nil {
+		if err := other.EndSlot(t.Context(), due, schedules.SlotFired); err != nil {
 			t.Fatal(err)
 		}
-		if err := one.EndSlot(t.Context(), due); err != nil { // again
+		if err := one.EndSlot(t.Context(), due, schedules.SlotFired); err != nil { // again
 			t.Fatal(err)
 		}
 		now, err := one.Get(t.Context(), "a")
@@ -118,7 +118,7 @@ func TestASlotIsTakenOnce(t *testing.T) {
 		if ours, err := one.BeginSlot(t.Context(), now, last); err != nil || !ours {
 			t.Fatal(ours, err)
 		}
-		if err := one.EndSlot(t.Context(), last); err != nil {
+		if err := one.EndSlot(t.Context(), last, schedules.SlotFired); err != nil {
 			t.Fatal(err)
 		}
 		if all, err := one.List(t.Context(), ""); err != nil || len(all) != 0 {

@@ -12,6 +12,7 @@ import (
 	"parley/sessions"
 	"parley/sessions/bill"
 	"parley/sessions/sqldb"
+	"parley/sessions/subscriptions"
 )
 
 // Append writes entries at their place; see [sessions.Log].
@@ -58,6 +59,7 @@ func (l *log) appendBy(ctx context.Context, write writeFunc, at int64, c bill.Ch
 		}
 	}
 	l.logs.tokens.sweepAfter(c)
+	l.logs.subscriptions.Added(done.told)
 	if len(l.state.counts) > 0 {
 		l.state.counts = nil // so that they are not kept in memory as long as the log
 		l.logs.activity.Sweep(time.Now())
@@ -181,7 +183,28 @@ func (l *log) extend(tx *sqldb.Tx, st state, fence int64, rows []row) (appendOut
 	if err := l.logs.activity.AddIn(tx, next.counts); err != nil {
 		return appendOutcome{}, false, err
 	}
-	return appendOutcome{state: next, rows: rows}, true, l.logs.insert(tx, l.session, rows)
+	told, err := l.eventsIn(rows)
+	if err == nil {
+		err = l.logs.subscriptions.AddIn(tx, told...)
+	}
+	if err != nil {
+		return appendOutcome{}, false, err
+	}
+	return appendOutcome{state: next, rows: rows, told: len(told)}, true, l.logs.insert(tx, l.session, rows)
+}
+
+// eventsIn returns the events for subscribers that rows are.
+func (l *log) eventsIn(rows []row) (told []subscriptions.Event, err error) {
+	for _, r := range rows {
+		e, ok, err := l.logs.subscriptions.InLog(l.key, subscriptions.Entry{N: r.n, At: r.at, Kind: r.kind, Turn: r.turn, Cause: r.cause, Call: r.call, Data: r.data})
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			told = append(told, e)
+		}
+	}
+	return told, nil
 }
 
 // findSeen looks for a cause among rows that the session knows already, or that two of the rows

@@ -108,6 +108,15 @@ func (l *log) extendAtOnce(ctx context.Context, rows []row, c bill.Change) (appe
 		return appendOutcome{}, false, err
 	}
 	moved, args = moved+noted, append(args, counted...)
+	told, err := l.eventsIn(rows)
+	if err != nil {
+		return appendOutcome{}, false, err
+	}
+	recorded, more, err := l.logs.subscriptions.Clause("moved", told, len(args)+1)
+	if err != nil {
+		return appendOutcome{}, false, err
+	}
+	moved, args, done.told = moved+recorded, append(args, more...), len(told)
 	asked := l.questionFor(rows)
 	var changed int64
 	if c.Tokens == nil && c.Money == nil && asked.Query == nil {

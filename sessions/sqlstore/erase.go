@@ -61,7 +61,7 @@ type eraser struct {
 
 func newEraser(db *sqldb.DB, t *tokens, a *audits) *eraser {
 	return &eraser{db: db, tokens: t, audits: a, purges: newPurgeRecord(
-		db, "entries", "entry_words", "entry_vectors", "sessions", "spending", "reservations", "audit", "jobs", "schedules", "tasks", "time_zones", "counters")}
+		db, "entries", "entry_words", "entry_vectors", "sessions", "spending", "reservations", "audit", "jobs", "schedules", "tasks", "time_zones", "counters", "subscription_events")}
 }
 
 // EraseSession erases a session; see [sessions.Eraser].

@@ -10,6 +10,7 @@ import (
 	"parley/sessions/bill"
 	"parley/sessions/sqldb"
 	"parley/sessions/subagents"
+	"parley/sessions/subscriptions"
 )
 
 // Queries for eraseEarly: all turns of a session, and those that ended before a time.
@@ -36,6 +37,9 @@ func (p *sessionErasure) eraseWhole() error {
 		return err
 	}
 	if err := deleteJobs(p.tx, "session = ?", p.key); err != nil {
+		return err
+	}
+	if _, err := subscriptions.EraseSession(p.tx, p.key); err != nil {
 		return err
 	}
 	if _, err := subagents.EraseSession(p.tx, sqldb.Untext(p.key)); err != nil {

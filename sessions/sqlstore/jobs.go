@@ -10,6 +10,7 @@ import (
 
 	"parley/sessions"
 	"parley/sessions/sqldb"
+	"parley/sessions/subscriptions"
 )
 
 // keepJobs is how long the record of a job is kept after its end.
@@ -56,7 +57,10 @@ const (
 )
 
 // jobs stores the records of jobs.
-type jobs struct{ db *sqldb.DB }
+type jobs struct {
+	db            *sqldb.DB
+	subscriptions *subscriptions.Table
+}
 
 // BeginJob records a job; see [sessions.Jobs]. It counts and records in one statement, and such
 // statements run one after another, so that two jobs cannot both take the last place.
@@ -72,7 +76,7 @@ func (s *jobs) beginJob(ctx context.Context, j sessions.Job, most sessions.JobLi
 		return err
 	}
 	key, person := sqldb.Text(j.Session), sqldb.Text(j.Person)
-	n, err := s.db.InTurn(ctx, `
+	n, err := s.subscriptions.ExecBy(ctx, s.db.InTurn, jobEvent(j, subscriptions.JobBegun, "running", j.Started), `
 		INSERT INTO jobs (`+jobColumns+`)
 		SELECT CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT),
 			CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS TEXT), CAST(? AS TEXT), '', '', 0, 'running', '', '', '', 0
@@ -257,12 +261,21 @@ func (s *jobs) EndJob(ctx context.Context, j sessions.Job) (bool, error) {
 	if j.ExitCode != nil {
 		code = strconv.Itoa(*j.ExitCode)
 	}
-	n, err := s.db.Exec(ctx, "UPDATE jobs SET state = ?, exit_code = ?, detail = ?, ended = ?, output = ?, printed = ?, told = ? WHERE id = ? AND state = 'running'",
-		j.State, code, sqldb.Text(j.Detail), formatTime(j.Ended), sqldb.Text(j.Output), j.Printed, boolToInt(j.Told), sqldb.Text(j.ID))
+	n, err := s.subscriptions.Exec(ctx, jobEvent(j, subscriptions.JobEnded, j.State, j.Ended),
+		"UPDATE jobs SET state = ?, exit_code = ?, detail = ?, ended = ?, output = ?, printed = ?, told = ? WHERE id = ? AND state = 'running'",
+		[]any{j.State, code, sqldb.Text(j.Detail), formatTime(j.Ended), sqldb.Text(j.Output), j.Printed, boolToInt(j.Told), sqldb.Text(j.ID)})
 	if err != nil {
 		return false, fmt.Errorf("end job %s: %w", j.ID, err)
 	}
 	return n > 0, nil
+}
+
+// jobEvent returns the event that a job has begun or ended.
+func jobEvent(j sessions.Job, what, state string, at time.Time) subscriptions.Event {
+	return subscriptions.Event{
+		ID: subscriptions.NewID("job", j.ID, what), Type: what, At: at,
+		Data: subscriptions.Data{Session: j.Session, Turn: j.Turn, ID: j.ID, Tool: j.Tool, State: state},
+	}
 }
 
 // NoteJobTold records that a job's end was reported; see [sessions.Jobs].

@@ -7,6 +7,7 @@ import (
 	"parley/sessions/activity"
 	"parley/sessions/bill"
 	"parley/sessions/sqldb"
+	"parley/sessions/subscriptions"
 )
 
 var _ interface {
@@ -19,20 +20,21 @@ var _ interface {
 
 // logs opens the logs of sessions.
 type logs struct {
-	db       *sqldb.DB
-	queries  *queries
-	tokens   *tokens
-	activity *activity.Table
-	inserts  []string                                                      // the INSERT statements, by their number of rows
-	sharer   Sharer                                                        // nil if messages are stored elsewhere
-	ask      func(session string, started sessions.Entry) (Question, bool) // nil if nothing is asked
+	db            *sqldb.DB
+	queries       *queries
+	tokens        *tokens
+	activity      *activity.Table
+	subscriptions *subscriptions.Table
+	inserts       []string                                                      // the INSERT statements, by their number of rows
+	sharer        Sharer                                                        // nil if messages are stored elsewhere
+	ask           func(session string, started sessions.Entry) (Question, bool) // nil if nothing is asked
 }
 
 // maxInsert is the most rows of one INSERT.
 const maxInsert = 8
 
 func newLogs(db *sqldb.DB, q *queries, t *tokens) *logs {
-	s := &logs{db: db, queries: q, tokens: t, activity: activity.NewTable(db)}
+	s := &logs{db: db, queries: q, tokens: t, activity: activity.NewTable(db), subscriptions: subscriptions.NewTable(db)}
 	const values = ", (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 	for n := range maxInsert + 1 {
 		s.inserts = append(s.inserts, "INSERT INTO entries (session, "+columns+") VALUES "+
@@ -101,4 +103,5 @@ type appendOutcome struct {
 	state   state // the log's state afterwards
 	rows    []row // the entries as they are in the log
 	changed bill.Done
+	told    int // how many events were recorded for subscribers
 }

@@ -10,6 +10,7 @@ import (
 	"parley/sessions/search"
 	"parley/sessions/sqldb"
 	"parley/sessions/subagents"
+	"parley/sessions/subscriptions"
 )
 
 // A dialect contains what differs between the databases in the SQL of the tables.
@@ -77,6 +78,7 @@ func (d dialect) migrations() []string {
 		d.words,
 		d.vectors,
 		d.packs,
+		sql(subscriptions.Migration),
 	}
 	return slices.DeleteFunc(all, func(step string) bool { return step == "" })
 }

@@ -45,6 +45,7 @@ import (
 	"parley/sessions/search"
 	"parley/sessions/sqldb"
 	"parley/sessions/subagents"
+	"parley/sessions/subscriptions"
 )
 
 var _ interface {
@@ -99,10 +100,11 @@ func use(ctx context.Context, db *sqldb.DB) (*Store, error) {
 		db: db, queries: q, words: search.NewTable(db),
 		reader: &reader{db: db, queries: q},
 		tokens: &tokens{db: db, spent: q.spent, money: bill.NewBudget(db)},
-		jobs:   &jobs{db},
+		jobs:   &jobs{db: db},
 		audits: &audits{db},
 	}
 	s.logs = newLogs(db, q, s.tokens)
+	s.jobs.subscriptions = s.logs.subscriptions
 	s.eraser = newEraser(db, s.tokens, s.audits)
 	return s, nil
 }
@@ -117,7 +119,9 @@ func (s *Store) Close() error {
 func (s *Store) OnLost(report func(writes int, err error)) { s.db.OnLost(report) }
 
 // Schedules returns the table of schedules, which is in the same database.
-func (s *Store) Schedules() schedules.Table { return schedules.Table{DB: s.db} }
+func (s *Store) Schedules() schedules.Table {
+	return schedules.Table{DB: s.db, Events: s.logs.subscriptions}
+}
 
 // Words returns the index of what was said, which is in the same database.
 func (s *Store) Words() *search.Table { return s.words }
@@ -130,6 +134,10 @@ func (s *Store) Bill() bill.Table { return bill.Table{DB: s.db} }
 
 // Activity returns the table of what the fleet has done, in which each ended turn is counted.
 func (s *Store) Activity() *activity.Table { return s.logs.activity }
+
+// Subscriptions returns the table of events that are to be posted to subscribers. What is appended to logs is recorded
+// there.
+func (s *Store) Subscriptions() *subscriptions.Table { return s.logs.subscriptions }
 
 // Money returns the budget that limits what models may cost.
 func (s *Store) Money() *bill.Budget { return s.tokens.money }

@@ -1,0 +1,454 @@
+package subscriptions_test
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/sessions"
+	"parley/sessions/bill"
+	"parley/sessions/schedules"
+	"parley/sessions/sqldb/sqldbtest"
+	"parley/sessions/sqlstore"
+	"parley/sessions/sqlstore/sqlstoretest"
+	"parley/sessions/subscriptions"
+)
+
+const session = "main:telegram:1"
+
+// both has two processes record for the same subscriptions.
+func both(t *testing.T, want map[string][]string, stores ...*sqlstore.Store) {
+	t.Helper()
+	for _, s := range stores {
+		var all []subscriptions.Subscription
+		for name, patterns := range want {
+			all = append(all, subscriptions.Subscription{Name: name, Events: strings.Join(patterns, " ")})
+		}
+		s.Subscriptions().Want(all...)
+	}
+}
+
+func entry(t testing.TB, turn string, kind sessions.Kind, data any, change ...func(*sessions.Entry)) sessions.Entry {
+	t.Helper()
+	e, err := sessions.NewEntry(turn, kind, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range change {
+		c(&e)
+	}
+	return e
+}
+
+func cause(id string) func(*sessions.Entry) {
+	return func(e *sessions.Entry) { e.Cause, e.Person = id, "telegram:1" }
+}
+
+func call(id string) func(*sessions.Entry) { return func(e *sessions.Entry) { e.Call = id } }
+
+func openLog(t testing.TB, s *sqlstore.Store, fence int64) sessions.Log {
+	t.Helper()
+	l, err := s.Open(t.Context(), session, fence)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func add(t testing.TB, l sessions.Log, entries ...sessions.Entry) {
+	t.Helper()
+	if err := l.Append(t.Context(), l.Next(), entries...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// waiting returns what waits for a subscription, and the queue.
+func waiting(t *testing.T, s *sqlstore.Store, name string) (*subscriptions.Queue, []subscriptions.Waiting) {
+	t.Helper()
+	q, _, err := s.Subscriptions().Take(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := q.Next(t.Context(), 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return q, all
+}
+
+// brief shows events in a few words.
+func brief(all []subscriptions.Waiting) (lines []string) {
+	for _, w := range all {
+		d := w.Data
+		lines = append(lines, strings.Join(strings.Fields(fmt.Sprint(w.Type, " ", d.Turn, " ", d.ID, " ", d.Kind, " ", d.State, " ", d.Code, " ", d.Call)), " "))
+	}
+	return lines
+}
+
+func wantBrief(t *testing.T, all []subscriptions.Waiting, want ...string) {
+	t.Helper()
+	if got := brief(all); !slices.Equal(got, want) {
+		t.Errorf("there wait\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// turn appends a whole turn with a call, in the writes that a worker makes.
+func turn(t testing.TB, l sessions.Log, id string) {
+	t.Helper()
+	add(t, l, entry(t, id, sessions.KindTurnStarted, sessions.TurnStarted{Agent: "main"}), entry(t, id, sessions.KindUser, sessions.User{Text: "a question"}, cause(id)))
+	add(t, l, entry(t, id, sessions.KindToolUse, sessions.ToolUse{Name: "shell", Args: []byte(`{}`)}, call(id+"-c")))
+	add(t, l, entry(t, id, sessions.KindTurnParked, sessions.TurnParked{}))
+	add(t, l, entry(t, id, sessions.KindTurnUnparked, nil))
+	add(t, l, entry(t, id, sessions.KindToolResult, sessions.ToolResult{Content: []byte(`"denied"`), Code: "permission_denied"}, call(id+"-c")))
+	add(t, l, entry(t, id, sessions.KindText, sessions.Text{Text: "an answer"}),
+		entry(t, id, sessions.KindTurnDone, sessions.TurnDone{State: sessions.TurnCompleted, Outbound: []sessions.Reply{{ID: id + "#reply", Text: "an answer"}}}))
+}
+
+// What a log has is recorded in its order for each subscription that wants it, with the same ids.
+func TestWhatALogHasIsRecorded(t *testing.T) {
+	sqlstoretest.Each(t, func(t *testing.T, _ string, one, other *sqlstore.Store) {
+		both(t, map[string][]string{"all": {"turn.*", "tool.*", "message.*"}, "ends": {"turn.ended"}}, one, other)
+		turn(t, openLog(t, one, 1), "t1")
+		turn(t, openLog(t, other, 2), "t2")
+		of := func(id string) []string {
+			return []string{
+				"turn.begun " + id + " running", "message.received " + id + " " + id, "turn.waiting " + id + " people waiting", "turn.resumed " + id + " running",
+				"tool.completed " + id + " failed permission_denied " + id + "-c", "turn.ended " + id + " done",
+			}
+		}
+		_, all := waiting(t, one, "all")
+		wantBrief(t, all, append(of("t1"), of("t2")...)...)
+		_, ends := waiting(t, other, "ends")
+		wantBrief(t, ends, "turn.ended t1 done", "turn.ended t2 done")
+		ids := map[string]bool{}
+		for _, w := range all {
+			ids[w.ID] = true
+			if w.Data.Session != session || w.Data.Agent != "main" || time.Since(w.At) > time.Minute || w.Data.Text != "" {
+				t.Errorf("an event is %+v", w)
+			}
+		}
+		if len(ids) != len(all) || ends[1].ID != all[len(all)-1].ID {
+			t.Errorf("the ids are %v, and those of the other subscription %v", ids, ends)
+		}
+		if _, none := waiting(t, one, "unknown"); len(none) > 0 {
+			t.Errorf("for a subscription that nobody knows there wait %v", brief(none))
+		}
+	})
+}
+
+// An append that a log refuses records nothing, and one whose answer was lost records once.
+func TestARefusedAppendRecordsNothing(t *testing.T) {
+	sqlstoretest.Each(t, func(t *testing.T, _ string, one, other *sqlstore.Store) {
+		both(t, map[string][]string{"a": {"turn.*", "message.*"}}, one, other)
+		l := openLog(t, one, 1)
+		begin := []sessions.Entry{entry(t, "t1", sessions.KindTurnStarted, sessions.TurnStarted{Agent: "main"}), entry(t, "t1", sessions.KindUser, sessions.User{Text: "x"}, cause("t1"))}
+		for range 2 {
+			again := slices.Clone(begin)
+			if err := l.Append(t.Context(), 1, again...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		newer := openLog(t, other, 2)
+		if err := l.Append(t.Context(), l.Next(), entry(t, "t1", sessions.KindTurnDone, sessions.TurnDone{State: "done"})); !errors.Is(err, sessions.ErrFenced) {
+			t.Errorf("a former holder appends: %v", err)
+		}
+		if err := newer.Append(t.Context(), newer.Next(), entry(t, "t9", sessions.KindUser, sessions.User{Text: "x"}, cause("t1"))); err == nil {
+			t.Error("a known cause is appended")
+		}
+		_, all := waiting(t, one, "a")
+		wantBrief(t, all, "turn.begun t1 running", "message.received t1 t1")
+	})
+}
+
+// Events are recorded in the statement that also changes budgets, and in that which raises the fence.
+func TestEventsAreRecordedInEveryWayOfAppending(t *testing.T) {
+	sqlstoretest.Each(t, func(t *testing.T, _ string, one, other *sqlstore.Store) {
+		both(t, map[string][]string{"a": {"turn.*"}}, one, other)
+		l := openLog(t, one, 1)
+		reservation := &sessions.Reservation{ID: "r", Person: "telegram:1", Tokens: 5, Cap: 100}
+		if _, err := l.(bill.Log).AppendWith(t.Context(), l.Next(), bill.Change{Tokens: reservation}, entry(t, "t1", sessions.KindTurnStarted, sessions.TurnStarted{})); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.(sessions.Reopener).ReopenLater(3); err != nil {
+			t.Fatal(err)
+		}
+		add(t, l, entry(t, "t1", sessions.KindTurnDone, sessions.TurnDone{State: sessions.TurnFailed, Code: "model"}))
+		_, all := waiting(t, other, "a")
+		wantBrief(t, all, "turn.begun t1 running", "turn.ended t1 failed model")
+	})
+}
+
+// Only one process posts for a subscription: what another has read or posted before counts no more.
+func TestOneProcessHasAQueue(t *testing.T) {
+	sqlstoretest.Each(t, func(t *testing.T, _ string, one, other *sqlstore.Store) {
+		both(t, map[string][]string{"a": {"turn.ended"}}, one, other)
+		l := openLog(t, one, 1)
+		turn(t, l, "t1")
+		turn(t, l, "t2")
+		turn(t, l, "t3")
+		former, all := waiting(t, one, "a")
+		if err := former.Accepted(t.Context(), all[0]); err != nil {
+			t.Fatal(err)
+		}
+		if err := former.Refused(t.Context(), "HTTP 500", time.Now().Add(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		q, state, err := other.Subscriptions().Take(t.Context(), "a")
+		if err != nil || state.Tries != 1 || state.Failing.IsZero() {
+			t.Fatalf("taken over: %+v, %v", state, err)
+		}
+		for what, err := range map[string]error{
+			"removes": former.Accepted(t.Context(), all[1]), "refuses": former.Refused(t.Context(), "no", time.Now()),
+			"reads": func() error { _, err := former.Next(t.Context(), 9); return err }(),
+		} {
+			if !errors.Is(err, subscriptions.ErrFenced) {
+				t.Errorf("a former process %s: %v", what, err)
+			}
+		}
+		next, err := q.Next(t.Context(), 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantBrief(t, next, "turn.ended t2 done", "turn.ended t3 done")
+		for n := range 2 { // the second time as if the answer to its commit had been lost
+			if err := q.Accepted(t.Context(), next[0]); err != nil {
+				t.Fatal(n, err)
+			}
+		}
+		got, err := one.Subscriptions().State(t.Context(), "a")
+		if err != nil || got.Waiting != 1 || !got.Failing.IsZero() || got.Problem != "" || got.Accepted.IsZero() {
+			t.Errorf("the state is %+v, %v", got, err)
+		}
+	})
+}
+
+// If nothing is accepted, the oldest events are dropped, and one event says how many and from when until when.
+func TestWhatIsTooMuchOrTooOldIsDropped(t *testing.T) {
+	sqlstoretest.Each(t, func(t *testing.T, _ string, one, other *sqlstore.Store) {
+		both(t, map[string][]string{"a": {"channel.*"}, "b": {"channel.up"}}, one, other)
+		table, began := one.Subscriptions(), time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
+		record := func(from, to int) {
+			t.Helper()
+			var events []subscriptions.Event
+			for i := from; i < to; i++ {
+				events = append(events, subscriptions.Event{ID: subscriptions.NewID(fmt.Sprint(i)), Type: subscriptions.ChannelUp, At: began.Add(time.Duration(i) * time.Second), Data: subscriptions.Data{ID: fmt.Sprint(i)}})
+			}
+			if err := table.Add(t.Context(), events...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		trim := func(now time.Time, want int64) subscriptions.Waiting {
+			t.Helper()
+			if n, err := table.Trim(t.Context(), "a", now); err != nil || n != want {
+				t.Errorf("%d were dropped, want %d: %v", n, want, err)
+			}
+			_, all := waiting(t, other, "a")
+			return all[0]
+		}
+		record(0, subscriptions.Most)
+		if first := trim(began, 0); first.Data.ID != "0" {
+			t.Errorf("the first is %+v", first)
+		}
+		record(subscriptions.Most, subscriptions.Most+5)
+		first := trim(began, 1005)
+		if d := first.Data; first.Type != subscriptions.EventsDropped || d.Count != 1005 || !d.From.Equal(began) || !d.To.Equal(began.Add(1004*time.Second)) {
+			t.Errorf("the first is %+v", first)
+		}
+		// Those that follow are too old; what was dropped before and not accepted is counted with them.
+		again := trim(began.Add(subscriptions.Keep+1100*time.Second), 95)
+		if d := again.Data; d.Count != 1100 || !d.From.Equal(began) || !d.To.Equal(began.Add(1099*time.Second)) || again.ID == first.ID {
+			t.Errorf("then the first is %+v", again)
+		}
+		if same := trim(began.Add(subscriptions.Keep+1100*time.Second), 0); same.ID != again.ID {
+			t.Errorf("then %+v", same)
+		}
+		_, all := waiting(t, one, "a")
+		if all[1].Data.ID != "1100" {
+			t.Errorf("the next is %+v", all[1])
+		}
+		if s, err := table.State(t.Context(), "a"); err != nil || s.Dropped != 1100 || s.Waiting != subscriptions.Most+5-1100+1 {
+			t.Errorf("the state is %+v, %v", s, err)
+		}
+		if s, err := table.State(t.Context(), "b"); err != nil || s.Dropped != 0 || s.Waiting != subscriptions.Most+5 {
+			t.Errorf("the state of the other is %+v, %v", s, err)
+		}
+		// A subscription that is gone keeps its events for a while, in case it comes back.
+		both(t, map[string][]string{"a": {"channel.*"}}, one)
+		if err := table.Sweep(t.Context(), began.Add(subscriptions.Keep+10*time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		if s, err := table.State(t.Context(), "b"); err != nil || s.Waiting != subscriptions.Most+5-10 {
+			t.Errorf("the state of the one that is gone is %+v, %v", s, err)
+		}
+	})
+}
+
+// Texts are read when an event is posted, and not after they were erased.
+func TestTextsAreNotKept(t *testing.T) {
+	sqlstoretest.Each(t, func(t *testing.T, _ string, one, other *sqlstore.Store) {
+		both(t, map[string][]string{"a": {"turn.ended", "message.*", "tool.*"}}, one, other)
+		turn(t, openLog(t, one, 1), "t1")
+		_, all := waiting(t, one, "a")
+		wantBrief(t, all, "message.received t1 t1", "tool.completed t1 failed permission_denied t1-c", "turn.ended t1 done")
+		said := func() (texts [4]string) {
+			t.Helper()
+			var err [4]error
+			texts[0], err[0] = other.Subscriptions().Words(t.Context(), all[0].Event)
+			texts[1], err[1] = other.Subscriptions().Words(t.Context(), all[1].Event)
+			texts[2], err[2] = other.Subscriptions().Words(t.Context(), all[2].Event)
+			texts[3], err[3] = other.Subscriptions().Tool(t.Context(), all[1].Event)
+			if e := errors.Join(err[:]...); e != nil {
+				t.Fatal(e)
+			}
+			return texts
+		}
+		if got := said(); got != [4]string{"a question", "", "an answer", "shell"} {
+			t.Errorf("the texts are %q", got)
+		}
+		if _, err := one.EraseSession(t.Context(), session); err != nil {
+			t.Fatal(err)
+		}
+		if got := said(); got != [4]string{} {
+			t.Errorf("after the erasure the texts are %q", got)
+		}
+		if _, left := waiting(t, one, "a"); len(left) > 0 {
+			t.Errorf("of what was erased there wait %v", brief(left))
+		}
+		// The entries of the new session have the same numbers, and other ids.
+		turn(t, openLog(t, one, time.Now().Add(time.Hour).UnixMicro()), "t2")
+		if _, again := waiting(t, one, "a"); len(again) != 3 || again[0].ID == all[0].ID {
+			t.Errorf("of the new session there wait %+v", again)
+		}
+	})
+}
+
+// Nothing is recorded that nobody wants.
+func TestNothingIsRecordedForNobody(t *testing.T) {
+	sqlstoretest.Each(t, func(t *testing.T, _ string, one, other *sqlstore.Store) {
+		turn(t, openLog(t, one, 1), "t1")
+		rang := 0
+		one.Subscriptions().OnAdded(func() { rang++ })
+		both(t, map[string][]string{"a": {"ask.*"}}, one)
+		turn(t, openLog(t, one, 2), "t2")
+		if _, all := waiting(t, other, "a"); len(all) > 0 || rang > 0 {
+			t.Errorf("there wait %v, and the bell rang %d times", brief(all), rang)
+		}
+		if n, err := one.Subscriptions().Exec(t.Context(), subscriptions.Event{Type: subscriptions.JobEnded}, "DELETE FROM jobs WHERE id = ?", []any{"x"}); n != 0 || err != nil {
+			t.Error(n, err)
+		}
+		both(t, map[string][]string{"a": {"turn.begun"}}, one)
+		turn(t, openLog(t, one, 3), "t3")
+		if _, all := waiting(t, other, "a"); len(all) != 1 || rang != 1 {
+			t.Errorf("there wait %v, and the bell rang %d times", brief(all), rang)
+		}
+	})
+}
+
+// Jobs and schedules are recorded in the write that begins, changes or ends them, and only if it does.
+func TestRowsThatChangeAreRecorded(t *testing.T) {
+	sqlstoretest.Each(t, func(t *testing.T, _ string, one, other *sqlstore.Store) {
+		both(t, map[string][]string{"a": {"job.*"}}, one, other)
+		openLog(t, one, 1)
+		now := time.Now()
+		j := sessions.Job{ID: "j1", Session: session, Person: "telegram:1", Turn: "t1", Tool: "shell", Command: "a secret", Started: now, Deadline: now.Add(time.Hour)}
+		for n, want := range []error{nil, sessions.ErrJobKnown} {
+			if err := one.BeginJob(t.Context(), j, sessions.JobLimits{Session: 5, Person: 5}); !errors.Is(err, want) {
+				t.Errorf("attempt %d: %v", n, err)
+			}
+		}
+		j.State, j.Ended = "exited", now.Add(time.Minute)
+		for _, want := range []bool{true, false} {
+			if ours, err := other.EndJob(t.Context(), j); ours != want || err != nil {
+				t.Error(ours, err)
+			}
+		}
+		_, all := waiting(t, one, "a")
+		wantBrief(t, all, "job.begun t1 j1 running", "job.ended t1 j1 exited")
+	})
+}
+
+// What happens to schedules is recorded, and what does not happen to them is not.
+func TestSchedulesAreRecorded(t *testing.T) {
+	sqlstoretest.Each(t, func(t *testing.T, _ string, one, other *sqlstore.Store) {
+		both(t, map[string][]string{"a": {"schedule.*"}}, one, other)
+		table, now := one.Schedules(), time.Now().Truncate(time.Microsecond)
+		s := schedules.Schedule{ID: "s1", Session: session, Person: "telegram:1", Address: "telegram:1", When: "every 1h", Zone: "UTC", Text: "a secret", Made: now, Next: now.Add(time.Hour)}
+		for range 2 {
+			if _, err := table.Add(t.Context(), s, 5); err != nil {
+				t.Fatal(err)
+			}
+		}
+		changed := s
+		changed.Text = "another secret"
+		for _, want := range []bool{true, false} {
+			if ours, err := table.Replace(t.Context(), s, changed); ours != want || err != nil {
+				t.Error(ours, err)
+			}
+		}
+		for n, result := range []string{schedules.SlotFired, "no_access"} {
+			due := changed
+			due.Slot, due.Next = changed.Next, changed.Next.Add(time.Hour)
+			if ours, err := other.Schedules().BeginSlot(t.Context(), changed, due); !ours || err != nil {
+				t.Fatal(n, ours, err)
+			}
+			for range 2 {
+				if err := table.EndSlot(t.Context(), due, result); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if n == 0 {
+				changed.Next = due.Next
+			}
+		}
+		for _, want := range []error{nil, schedules.ErrNone} {
+			if err := table.Remove(t.Context(), "s1"); !errors.Is(err, want) {
+				t.Error(err)
+			}
+		}
+		_, all := waiting(t, one, "a")
+		fired := s
+		fired.Slot = s.Next
+		wantBrief(t, all, "schedule.added s1 added", "schedule.changed s1 changed", "schedule.fired "+fired.SlotID()+" s1 fired", "schedule.failed s1 no_access", "schedule.cancelled s1 cancelled")
+		for _, w := range all {
+			if w.Data.Session != session {
+				t.Errorf("an event is %+v", w)
+			}
+		}
+	})
+}
+
+// Patterns name a type or a group.
+func TestSelect(t *testing.T) {
+	for pattern, want := range map[string]int{"turn.*": 4, "turn.ended": 1, "ask.*": 2, "*": 0, "turn": 0, "turn.": 0, ".*": 0, "tur.*": 0, "events.dropped": 0} {
+		if got := subscriptions.Select(pattern); len(got) != want {
+			t.Errorf("%q selects %v", pattern, got)
+		}
+	}
+}
+
+// BenchmarkAppend measures what recording adds to the writes of a turn.
+func BenchmarkAppend(b *testing.B) {
+	for name, place := range map[string]func(testing.TB) string{
+		"sqlite":   func(t testing.TB) string { return filepath.Join(t.TempDir(), "store.db") },
+		"postgres": sqldbtest.New,
+	} {
+		for _, events := range []string{"", "turn.*", "turn.* tool.* message.*"} {
+			b.Run(fmt.Sprintf("%s/wants %q", name, events), func(b *testing.B) {
+				s, err := sqlstore.Open(b.Context(), place(b))
+				if err != nil {
+					b.Fatal(err)
+				}
+				defer s.Close()
+				s.Subscriptions().Want(subscriptions.Subscription{Name: "a", Events: events})
+				l := openLog(b, s, 1)
+				for i := 0; b.Loop(); i++ {
+					turn(b, l, fmt.Sprint("t", i))
+				}
+			})
+		}
+	}
+}

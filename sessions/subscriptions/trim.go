@@ -1,0 +1,175 @@
+package subscriptions
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"parley/sessions/sqldb"
+	"parley/tools/plainjson"
+)
+
+// What a subscriber that accepts nothing is kept: at most Most events, none older than Keep.
+const (
+	Most = 10_000
+	Keep = 3 * 24 * time.Hour
+)
+
+// dropAtOnce is how many more events are dropped than there are too many, so that each new event does not drop another
+// one.
+const dropAtOnce = Most / 10
+
+// lookEvery is after how many events a process that records them looks whether anybody still drops the oldest ones.
+const lookEvery = 1000
+
+// Trim drops the oldest events of a subscription if more than Most wait, or if they are older than Keep, and returns
+// how many it has dropped. An event of the type EventsDropped takes their place. If one is there already, it is
+// replaced by one with the same From that counts both.
+func (t *Table) Trim(ctx context.Context, name string, now time.Time) (dropped int64, err error) {
+	err = t.db.Write(ctx, func(tx *sqldb.Tx) (err error) {
+		dropped, err = t.trimIn(tx, name, now, Most, Keep)
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("drop events for subscription %s: %w", name, err)
+	}
+	return dropped, nil
+}
+
+// trimUnattended drops the oldest events of subscriptions for which no process posts. Nobody waits for it.
+func (t *Table) trimUnattended() {
+	w := t.wanted.Load()
+	if w == nil {
+		return
+	}
+	t.db.Start(func(tx *sqldb.Tx) error {
+		for _, name := range w.names {
+			if _, err := t.trimIn(tx, name, time.Now(), 2*Most, 2*Keep); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (t *Table) trimIn(tx *sqldb.Tx, name string, now time.Time, most int64, keep time.Duration) (dropped int64, err error) {
+	// It creates or locks the row, so that nobody else drops or posts meanwhile.
+	_, err = tx.Exec(`INSERT INTO subscriptions (name, fence, failing, tries, retry_at, problem, accepted, dropped, dropped_at)
+		VALUES (?, 0, 0, 0, 0, '', 0, 0, 0) ON CONFLICT (name) DO UPDATE SET fence = subscriptions.fence`, name)
+	if err != nil {
+		return 0, err
+	}
+	last, err := lastTooMany(tx, name, now, most, keep)
+	if err != nil || last == 0 {
+		return 0, err
+	}
+	d, err := dropUpTo(tx, name, last, now)
+	if err != nil || d.dropped == 0 {
+		return 0, err
+	}
+	data, err := plainjson.Marshal(Data{Count: d.count, From: d.from, To: d.to})
+	if err != nil {
+		return 0, fmt.Errorf("encode what was dropped: %w", err)
+	}
+	id := NewID("dropped", name, d.from.Format(time.RFC3339Nano), d.to.Format(time.RFC3339Nano), fmt.Sprint(d.count))
+	_, err = tx.Exec("UPDATE subscription_events SET id = ?, type = ?, session = '', entry = 0, at = ?, data = ? WHERE n = ? AND subscription = ?",
+		id, EventsDropped, now.UnixMicro(), string(data), last, name)
+	if err == nil {
+		_, err = tx.Exec("UPDATE subscriptions SET dropped = dropped + ?, dropped_at = ? WHERE name = ?", d.dropped, now.UnixMicro(), name)
+	}
+	return d.dropped, err
+}
+
+// lastTooMany returns the number of the last event that has to be dropped; 0 if none has to.
+func lastTooMany(tx *sqldb.Tx, name string, now time.Time, most int64, keep time.Duration) (last int64, err error) {
+	var count int64
+	err = tx.Get(`SELECT (SELECT count(*) FROM subscription_events WHERE subscription = ?),
+		(SELECT coalesce(max(n), 0) FROM subscription_events WHERE subscription = ? AND at < ? AND type <> ?)`,
+		[]any{name, name, now.Add(-keep).UnixMicro(), EventsDropped}, &count, &last)
+	if err != nil || count <= most {
+		return last, err
+	}
+	var byCount int64
+	err = tx.Get("SELECT n FROM subscription_events WHERE subscription = ? ORDER BY n LIMIT 1 OFFSET ?", []any{name, count - most + dropAtOnce - 1}, &byCount)
+	return max(last, byCount), err
+}
+
+// A drop says what was dropped, now and before.
+type drop struct {
+	dropped  int64 // now
+	count    int64 // since the last event that was posted
+	from, to time.Time
+}
+
+// dropUpTo deletes the events of a subscription up to the one with that number, which it leaves for the caller to
+// replace.
+func dropUpTo(tx *sqldb.Tx, name string, last int64, now time.Time) (d drop, err error) {
+	rows, err := tx.Query("SELECT type, at, data FROM subscription_events WHERE subscription = ? AND n <= ? ORDER BY n", name, last)
+	if err != nil {
+		return d, err
+	}
+	for rows.Next() {
+		var w Waiting
+		var at int64
+		var data string
+		if err := rows.Scan(&w.Type, &at, &data); err != nil {
+			return d, errors.Join(err, rows.Close())
+		}
+		w.At = timeOf(at)
+		if err := d.add(w, data); err != nil {
+			return d, errors.Join(err, rows.Close())
+		}
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil || d.dropped == 0 {
+		return d, err
+	}
+	if d.from.IsZero() {
+		d.from = now
+	}
+	_, err = tx.Exec("DELETE FROM subscription_events WHERE subscription = ? AND n < ?", name, last)
+	return d, err
+}
+
+// Sweep deletes what waits for subscriptions that were removed from the settings, once it is older than Keep.
+func (t *Table) Sweep(ctx context.Context, now time.Time) error {
+	w := t.wanted.Load()
+	if w == nil {
+		return nil
+	}
+	args := []any{now.Add(-Keep).UnixMicro()}
+	for _, name := range w.names {
+		args = append(args, name)
+	}
+	names := "('')"
+	if len(w.names) > 0 {
+		names = "(?" + strings.Repeat(", ?", len(w.names)-1) + ")"
+	}
+	if _, err := t.db.Exec(ctx, "DELETE FROM subscription_events WHERE at < ? AND subscription NOT IN "+names, args...); err != nil {
+		return fmt.Errorf("delete events for subscriptions that are gone: %w", err)
+	}
+	return nil
+}
+
+// add counts an event that is dropped. One of the type EventsDropped stands for those that it counts.
+func (d *drop) add(w Waiting, data string) error {
+	n, from, to := int64(1), w.At, w.At
+	if w.Type == EventsDropped {
+		if err := json.Unmarshal([]byte(data), &w.Data); err != nil {
+			return err
+		}
+		n, from, to = w.Data.Count, w.Data.From, w.Data.To
+	} else {
+		d.dropped++
+	}
+	d.count += n
+	if d.from.IsZero() {
+		d.from = from
+	}
+	if to.After(d.to) {
+		d.to = to
+	}
+	return nil
+}
