@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"parley/bus"
 	"parley/sessions/sqldb"
+	"parley/sessions/subscriptions"
 	"parley/tools/plainjson"
 )
 
@@ -47,7 +49,36 @@ CREATE TABLE processes (
 )`
 
 // asks stores what parked turns wait for.
-type asks struct{ db *sqldb.DB }
+type asks struct {
+	db     *sqldb.DB
+	events atomic.Pointer[subscriptions.Table] // nil if nobody is told of asks
+}
+
+// RecordEvents has the book record in a table of the same database, for subscribers, that asks are opened and decided.
+func (a *asks) RecordEvents(t *subscriptions.Table) { a.events.Store(t) }
+
+// record records, within the transaction that opens or ends an ask, that this happens. It returns false if nobody wants
+// to know.
+func (a *asks) record(tx *sqldb.Tx, ask bus.Ask, what string, at time.Time) (recorded bool, err error) {
+	t := a.events.Load()
+	if t == nil || !t.Wants(what) {
+		return false, nil
+	}
+	e := subscriptions.Event{ID: subscriptions.NewID("ask", ask.ID, what), Type: what, At: at, Data: subscriptions.Data{
+		Session: ask.Session, Turn: ask.Turn, ID: ask.ID, Kind: ask.Kind, State: ask.State, Tool: ask.Tool, Call: ask.Call,
+	}}
+	if ask.Kind == bus.AskApproval && ask.State == bus.AskAnswered {
+		e.Data.Code = ask.Answer.Text
+	}
+	return true, t.AddIn(tx, e)
+}
+
+// recorded rings for whoever posts an event that record has recorded.
+func (a *asks) recorded(is bool) {
+	if is {
+		a.events.Load().Added(1)
+	}
+}
 
 const askFields = `body, state, answer, ended`
 
@@ -79,18 +110,23 @@ func (a *asks) OpenAsk(ctx context.Context, ask bus.Ask) error {
 	if err != nil {
 		return fmt.Errorf("open ask %s: %w", ask.ID, err)
 	}
+	told := false
 	err = a.db.Write(ctx, func(tx *sqldb.Tx) error {
 		if err := pruneAsks(tx, time.Now()); err != nil {
 			return err
 		}
-		_, err := tx.Exec(`INSERT INTO asks (id, session, person, hash, body, made, expires, state, cause, answerer, answer, ended, told, granted)
+		n, err := tx.Exec(`INSERT INTO asks (id, session, person, hash, body, made, expires, state, cause, answerer, answer, ended, told, granted)
 			VALUES (?, ?, ?, ?, ?, ?, ?, 'open', '', '', '', 0, 1, ?) ON CONFLICT (id) DO NOTHING`,
 			append(textArgs(ask.ID, ask.Session, ask.Person, ask.Hash, string(body)), stamp(ask.Made), stamp(ask.Expires), -bit(ask.Once))...)
+		if told = false; err == nil && n > 0 {
+			told, err = a.record(tx, ask, subscriptions.AskOpened, ask.Made)
+		}
 		return err
 	})
 	if err != nil {
 		return fmt.Errorf("open ask %s: %w", ask.ID, err)
 	}
+	a.recorded(told)
 	return nil
 }
 
@@ -117,6 +153,7 @@ func (a *asks) EndAsk(ctx context.Context, id, state string, answer bus.Answer) 
 		}
 		said = string(raw)
 	}
+	told := false
 	err = a.db.Write(ctx, func(tx *sqldb.Tx) error {
 		now := stamp(time.Now())
 		// The session is not told that an ask was withdrawn, because whoever withdraws an ask knows it.
@@ -138,6 +175,9 @@ func (a *asks) EndAsk(ctx context.Context, id, state string, answer bus.Answer) 
 		})
 		ours = changed > 0 || ask.State == state && state == bus.AskAnswered &&
 			answer.Cause != "" && answer.Cause == ask.Answer.Cause && answer.Text == ask.Answer.Text
+		if told = false; err == nil && changed > 0 {
+			told, err = a.record(tx, ask, subscriptions.AskDecided, ask.Ended)
+		}
 		return err
 	})
 	if errors.Is(err, sql.ErrNoRows) {
@@ -146,6 +186,7 @@ func (a *asks) EndAsk(ctx context.Context, id, state string, answer bus.Answer) 
 	if err != nil {
 		return bus.Ask{}, false, fmt.Errorf("end ask %s: %w", id, err)
 	}
+	a.recorded(told)
 	return ask, ours, nil
 }
 

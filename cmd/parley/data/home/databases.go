@@ -50,6 +50,7 @@ func (h *Home) openDatabases(ctx context.Context, c *config.Config, log *slog.Lo
 	if err := beside.Wait(); err != nil {
 		return err
 	}
+	h.Book.RecordEvents(h.Store.Subscriptions())
 	if sharer, ok := opened.(sqlstore.Sharer); ok && sharing != nil {
 		sharing.PublishBy(sharer)
 		h.Book.PublishBy(sharer)

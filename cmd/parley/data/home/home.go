@@ -40,6 +40,7 @@ import (
 	"parley/sessions/snapshots"
 	"parley/sessions/sqlstore"
 	"parley/sessions/subagents"
+	"parley/sessions/subscriptions"
 	"parley/sessions/workspace"
 	"parley/tools/crash"
 	"parley/tools/sandbox"
@@ -89,6 +90,7 @@ type store interface {
 	SubAgents() subagents.Table
 	Bill() bill.Table
 	Activity() *activity.Table
+	Subscriptions() *subscriptions.Table
 	Money() *bill.Budget
 	SettleAbandoned(ctx context.Context) (int, error)
 	OnLost(report func(writes int, err error))
