@@ -4,6 +4,7 @@ package connections
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"parley/bus"
@@ -27,11 +28,15 @@ type Watch struct {
 	Channels []Channel
 	Events   bus.Emitter
 	Notes    Notes // nil means that nothing is stored
+	// Record records a change for subscribers; nil means that nobody needs that. After an error it is called again a
+	// second later.
+	Record func(ctx context.Context, channel, state string) error
+	Log    *slog.Logger
 }
 
 // Run checks the channels every second until ctx is done.
 func (w *Watch) Run(ctx context.Context) error {
-	told := map[string]bool{}
+	told, recorded := map[string]bool{}, map[string]bool{}
 	var keepers []*keeper
 	for _, c := range w.Channels {
 		if w.Notes != nil {
@@ -43,6 +48,7 @@ func (w *Watch) Run(ctx context.Context) error {
 	for {
 		for _, c := range w.Channels {
 			w.emitChange(c, told)
+			w.recordChange(ctx, c, recorded)
 		}
 		for _, k := range keepers {
 			k.keep(ctx)
@@ -55,20 +61,48 @@ func (w *Watch) Run(ctx context.Context) error {
 	}
 }
 
-// emitChange emits an event if a channel's state is not the one that was last told.
-func (w *Watch) emitChange(c Channel, told map[string]bool) {
-	if !c.Known() {
-		delete(told, c.Name)
+// recordChange records a channel's state for subscribers if it is not the one that was last recorded.
+func (w *Watch) recordChange(ctx context.Context, c Channel, recorded map[string]bool) {
+	if w.Record == nil {
 		return
 	}
-	up := c.Up()
-	if was, known := told[c.Name]; known && was == up {
+	up, changed := change(c, recorded)
+	if !changed {
+		return
+	}
+	if err := w.Record(ctx, c.Name, stateOf(up)); err != nil {
+		if ctx.Err() == nil {
+			w.Log.Warn("subscribers hear late of a channel", slog.String("channel", c.Name), slog.Any("error", err))
+		}
+		return
+	}
+	recorded[c.Name] = up
+}
+
+// change returns whether a channel is up, and whether that is not what is known; false if this process can't know.
+func change(c Channel, known map[string]bool) (up, changed bool) {
+	if !c.Known() {
+		delete(known, c.Name)
+		return false, false
+	}
+	up = c.Up()
+	was, ok := known[c.Name]
+	return up, !ok || was != up
+}
+
+func stateOf(up bool) string {
+	if up {
+		return bus.StateUp
+	}
+	return bus.StateDown
+}
+
+// emitChange emits an event if a channel's state is not the one that was last told.
+func (w *Watch) emitChange(c Channel, told map[string]bool) {
+	up, changed := change(c, told)
+	if !changed {
 		return
 	}
 	told[c.Name] = up
-	state := bus.StateDown
-	if up {
-		state = bus.StateUp
-	}
-	w.Events.Emit(bus.Event{Type: bus.ChannelMoved, News: &bus.News{ID: c.Name, State: state}})
+	w.Events.Emit(bus.Event{Type: bus.ChannelMoved, News: &bus.News{ID: c.Name, State: stateOf(up)}})
 }
