@@ -1,0 +1,58 @@
+package subscriptions
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"parley/channels/problems"
+	"parley/sessions/subscriptions"
+)
+
+// prefix begins the ids of the concerns about subscriptions, and droppedSuffix ends the id of one about dropped events.
+const (
+	prefix        = "subscription/"
+	droppedSuffix = "/dropped"
+)
+
+// droppedFor is how long owners are reminded that events were dropped if more are.
+const droppedFor = 24 * time.Hour
+
+// Source returns the problems.Source that watches for subscribers that accept nothing for longer than after, and for events that
+// were dropped.
+func Source(t *subscriptions.Table, judges func() bool, after time.Duration) problems.Source {
+	return problems.Source{
+		ID: prefix, Judges: judges,
+		Look: func(ctx context.Context, _ map[string]bool) (all []problems.Concern, err error) {
+			for _, name := range t.Names() {
+				s, err := t.State(ctx, name)
+				if err != nil {
+					return nil, err
+				}
+				all = append(all, concernsAbout(s, after)...)
+			}
+			return all, nil
+		},
+		Over: func(id string) string {
+			if strings.HasSuffix(id, droppedSuffix) {
+				return ""
+			}
+			return fmt.Sprintf(textRecovered, strings.TrimPrefix(id, prefix))
+		},
+	}
+}
+
+// concernsAbout returns what owners need to know about a subscription.
+func concernsAbout(s subscriptions.State, after time.Duration) (all []problems.Concern) {
+	if !s.Failing.IsZero() {
+		all = append(all, problems.Concern{
+			ID: prefix + s.Name, TellAfter: after,
+			Text: fmt.Sprintf(textFailing, s.Name, s.Failing.Format("2006-01-02 15:04 MST"), s.Problem, s.Waiting),
+		})
+	}
+	if s.Dropped > 0 && time.Since(s.DroppedAt) < droppedFor {
+		all = append(all, problems.Concern{ID: prefix + s.Name + droppedSuffix, Count: int(s.Dropped), Text: fmt.Sprintf(textDropped, s.Name, s.Dropped)})
+	}
+	return all
+}
