@@ -30,6 +30,36 @@ func (c badCase) run(t *testing.T) {
 	})
 }
 
+func TestBadSubscriptions(t *testing.T) {
+	const good = "[subscriptions.x]\nurl = \"https://a.example/p\"\nsecret = \"${L}\"\nevents = [\"turn.*\"]\n"
+	for _, c := range []badCase{
+		{"empty", "[subscriptions.x]",
+			`1: subscriptions.x: has no url: there's nowhere to post events: write url = "https://HOST/PATH"
+1: subscriptions.x: has no secret: the program couldn't tell whose events they are: write secret = "${file:PATH}"
+1: subscriptions.x: doesn't name any events: write something like events = ["turn.*", "ask.*"]`},
+		{"no TLS", strings.Replace(good, "https", "http", 1),
+			`2: subscriptions.x.url: without TLS, others could read the events on their way: write https://, or http:// only for a program on this machine, such as "http://127.0.0.1:8080/parley"`},
+		{"no TLS in a private network", strings.Replace(good, "https://a.example", "http://10.0.0.1", 1),
+			`2: subscriptions.x.url: without TLS, others could read the events on their way: write https://, or http:// only for a program on this machine, such as "http://127.0.0.1:8080/parley"`},
+		{"a password", strings.Replace(good, "https://", "https://u:p@", 1),
+			`2: subscriptions.x.url: contains a name, a password or parameters, which logs would show: write only the address`},
+		{"a short secret", strings.Replace(good, "${L}", "short", 1),
+			`3: subscriptions.x.secret: too short to be safe from guessing: it needs at least 16 characters: make one with: openssl rand -hex 32`},
+		{"an unknown event", strings.Replace(good, "turn.*", "turn.end", 1),
+			`4: subscriptions.x.events: unknown event "turn.end": write "turn.ended"`},
+		{"an event like no other", strings.Replace(good, "turn.*", "*", 1),
+			`4: subscriptions.x.events: unknown event "*": write one of "message.received", "turn.*", "turn.begun", "turn.waiting", "turn.resumed", "turn.ended", "tool.completed", "ask.*", "ask.opened", "ask.decided", "job.*", "job.begun", "job.ended", "schedule.*", "schedule.added", "schedule.changed", "schedule.cancelled", "schedule.fired", "schedule.failed", "channel.*", "channel.up", "channel.down", "dead_letter.buried"`},
+	} {
+		c.run(t)
+	}
+	for _, url := range []string{"https://a.example/p", "http://127.0.0.1:8080/p", "http://[::1]/p", "http://localhost/p", "https://10.0.0.1/p"} {
+		c, err := try(t, strings.Replace(good, "https://a.example/p", url, 1), vars{"L": "a-token-of-25-characters"})
+		if err != nil || c.Subscriptions["x"].URL != url || c.Subscriptions["x"].Text {
+			t.Errorf("%s: %v", url, err)
+		}
+	}
+}
+
 func TestBadKeysAndTypes(t *testing.T) {
 	for _, c := range []badCase{
 		{"unknown key", bot + `acess = "list"`,

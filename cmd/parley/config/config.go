@@ -88,6 +88,7 @@ func sections(platforms []Platform, home string) []row {
 		{section: targetsSection()}, // fill reads the addresses
 		one(httpSection(), func(c *Config) *HTTP { return &c.HTTP }),
 		each(webhooksSection(), func(c *Config) *map[string]Webhook { return &c.Webhooks }, func(w *Webhook, name string) { w.Name = name }),
+		each(subscriptionsSection(), func(c *Config) *map[string]Subscription { return &c.Subscriptions }, func(s *Subscription, name string) { s.Name = name }),
 		each(tokensSection(), func(c *Config) *map[string]Token { return &c.Tokens }, func(t *Token, name string) { t.Name = name }),
 		one(retentionSection(), func(c *Config) *Retention { return &c.Retention }),
 		one(knowledgeSection(), func(c *Config) *Knowledge { return &c.Knowledge }),

@@ -16,6 +16,8 @@ type HTTPAccess struct {
 	HTTP     HTTP
 	Tokens   map[string]Token   // by name
 	Webhooks map[string]Webhook // by name
+	// Subscriptions are programs that are posted what happens, by name.
+	Subscriptions map[string]Subscription
 }
 
 // HTTP says where the server listens.

@@ -1,0 +1,102 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+
+	"parley/cmd/parley/config/schema"
+	"parley/sessions/subscriptions"
+)
+
+// A Subscription says which of the server's events are posted to a program, and where.
+type Subscription struct {
+	Name   string
+	URL    string
+	Secret Secret // the key of the signature
+	Events []string
+	Text   bool // whether events have what was said
+}
+
+// Subscribers returns the subscriptions, sorted by name.
+func (c *Config) Subscribers() (all []subscriptions.Subscription) {
+	for _, name := range slices.Sorted(maps.Keys(c.Subscriptions)) {
+		s := c.Subscriptions[name]
+		all = append(all, subscriptions.Subscription{Name: name, URL: s.URL, Secret: string(s.Secret), Events: strings.Join(s.Events, " "), Text: s.Text})
+	}
+	return all
+}
+
+// subscriptionsSection declares the settings of subscriptions.
+func subscriptionsSection() section {
+	return section{
+		Section: schema.Section{Name: "subscriptions", Named: true, Reload: schema.AtOnce, Settings: []schema.Setting{
+			{Key: "url", Kind: schema.URL, Schemes: []string{"https", "http"}, Example: `"https://hooks.example.com/parley"`, Reload: schema.AtOnce, Fill: schema.Into(func(s *Subscription) any { return &s.URL })},
+			{Key: "secret", Kind: schema.Text, Secret: true, Example: `"${file:/run/secrets/subscription}"`, Reload: schema.AtOnce, Fill: schema.Into(func(s *Subscription) any { return &s.Secret })},
+			{Key: "events", Kind: schema.Texts, Example: `["turn.*", "tool.completed"]`, Reload: schema.AtOnce, Fill: schema.Into(func(s *Subscription) any { return &s.Events })},
+			{Key: "text", Kind: schema.Truth, Default: false, Example: "true", Reload: schema.AtOnce, Fill: schema.Into(func(s *Subscription) any { return &s.Text })},
+		}},
+		check: func(l *loader) {
+			for _, name := range l.Names("subscriptions") {
+				checkSubscription(l, "subscriptions."+name)
+			}
+		},
+	}
+}
+
+func checkSubscription(l *loader, path string) {
+	at := l.At(path)
+	switch address := l.Text(path + ".url"); {
+	case !l.Mentioned(path + ".url"):
+		l.Report(at, path, "has no url: there's nowhere to post events", `write url = "https://HOST/PATH"`)
+	case address != "":
+		checkSubscriber(l, path+".url", address)
+	}
+	switch secret := l.Text(path + ".secret"); {
+	case !l.Mentioned(path + ".secret"):
+		l.Report(at, path, "has no secret: the program couldn't tell whose events they are", `write secret = "${file:PATH}"`)
+	case secret != "" && len(secret) < shortestToken:
+		l.Report(l.At(path+".secret"), path+".secret", fmt.Sprintf("too short to be safe from guessing: it needs at least %d characters", shortestToken), "make one with: openssl rand -hex 32")
+	}
+	events := l.Texts(path + ".events")
+	if len(events) == 0 {
+		l.Report(at, path, "doesn't name any events", `write something like events = ["turn.*", "ask.*"]`)
+	}
+	for i, pattern := range events {
+		if len(subscriptions.Select(pattern)) == 0 {
+			l.Report(l.ElementAt(path+".events", i), path+".events", fmt.Sprintf("unknown event %q", pattern), schema.OneOf(pattern, patterns()))
+		}
+	}
+}
+
+// patterns returns what a subscription can name: the types of events, and the groups of those with several.
+func patterns() (all []string) {
+	last := ""
+	for _, one := range subscriptions.Types() {
+		group, _, _ := strings.Cut(one, ".")
+		if group != last && len(subscriptions.Select(group+".*")) > 1 {
+			all = append(all, group+".*")
+		}
+		all, last = append(all, one), group
+	}
+	return all
+}
+
+// checkSubscriber reports a URL to which events can't be posted without others reading them.
+func checkSubscriber(l *loader, path, address string) {
+	u, err := url.Parse(address) // its kind reports what is wrong with it as a URL
+	if err == nil && u.Scheme == "http" && !isLoopback(u.Hostname()) {
+		l.Report(l.At(path), path, "without TLS, others could read the events on their way", `write https://, or http:// only for a program on this machine, such as "http://127.0.0.1:8080/parley"`)
+	}
+}
+
+// isLoopback reports whether a host is this machine.
+func isLoopback(host string) bool {
+	if addr, err := netip.ParseAddr(host); err == nil {
+		return addr.Unmap().IsLoopback()
+	}
+	return strings.EqualFold(strings.TrimSuffix(host, "."), "localhost")
+}
