@@ -37,6 +37,8 @@ type Health struct {
 	// LeftTools returns the tools that models are not shown, because the servers of these models refuse them or
 	// take no more.
 	LeftTools func() []LeftTool
+	// Subscriptions are the programs that events are posted to; nil if there are none.
+	Subscriptions Subscriptions
 }
 
 // The paths that say whether this process works. They need no token, and requests to them may name any Host.
@@ -183,8 +185,10 @@ func (h health) status(w *exchange.Answer, r *http.Request) error {
 		Topics   []topicState   `json:"topics"`
 		Tools    []ToolCount    `json:"tools"`
 		Left     []LeftTool     `json:"left_tools"`
+
+		Subscriptions []SubscriptionState `json:"subscriptions"`
 		*AtWork
-	}{h.Version, h.Role, h.Started, time.Since(h.Started).Seconds(), []channelState{}, []topicState{}, []ToolCount{}, []LeftTool{}, nil}
+	}{h.Version, h.Role, h.Started, time.Since(h.Started).Seconds(), []channelState{}, []topicState{}, []ToolCount{}, []LeftTool{}, nil, nil}
 	if h.Tools != nil {
 		report.Tools = h.Tools()
 	}
@@ -193,6 +197,9 @@ func (h health) status(w *exchange.Answer, r *http.Request) error {
 	}
 	var err error
 	if report.Channels, err = h.channels(r.Context()); err != nil {
+		return err
+	}
+	if report.Subscriptions, err = h.subscriptions(r.Context()); err != nil {
 		return err
 	}
 	topics, err := h.mail.Topics(r.Context())

@@ -11,7 +11,7 @@ import (
 
 // newChannelNews makes the part that tells watchers when a platform's channel goes up or down.
 func newChannelNews(on foundation, all liveChannels) *connections.Watch {
-	w := &connections.Watch{Events: on.home.Bus, Notes: on.home.Book}
+	w := &connections.Watch{Events: on.home.Bus, Notes: on.home.Book, Record: on.home.Store.Subscriptions().RecordChannel, Log: on.log}
 	for _, l := range all {
 		if l.config.Platform != "" {
 			w.Channels = append(w.Channels, connections.Channel{

@@ -179,7 +179,7 @@ func (f *front) newAPI(local bool) *api.API {
 		Agent:     api.Agent{Name: config.MainAgent, Models: f.chains.answering, Say: f.publishUserMessage, Keep: f.keepUploads, Event: f.conversations.eventSession}, Channels: f.configuredChannels,
 		Health: api.Health{
 			Version: f.version, Role: string(f.role), Started: f.started, Ready: f.ready, Channels: f.liveChannels.states, Trouble: f.liveChannels.lastWarning, Facts: f.channelFacts,
-			Tools: f.toolCounts, LeftTools: f.chains.leftTools,
+			Tools: f.toolCounts, LeftTools: f.chains.leftTools, Subscriptions: f.home.Store.Subscriptions(),
 			Work: api.Work{Turns: f.home.Store, Jobs: f.home.Store, Asks: f.home.Book.OldestAsks, Schedules: f.home.Store.Schedules().NextDue},
 		},
 		Metrics: f.metrics.Handler(), Usage: api.Usage{Sums: f.home.Store.Bill().Usage, Caps: f.costs.CapStates, Prices: f.costs.Prices}, Audit: f.audit.access(), ServerLog: f.recent,

@@ -48,6 +48,7 @@ func (s *Server) list(c Config) []part {
 		{"reservations", answering, answers, chats.costs.reservations()},
 		{"jobs", background, r.Works(), jobsRunning{work.jobs}},
 		{"dispatchers", sending, r.Dispatches(), sends},
+		{"subscriptions", sending, r.Serves() && r.Dispatches(), newSubscribing(g, s.front.hidden)},
 		{"files to send", upkeep, r.Serves() && r.Dispatches(), work.fileCopies},
 		{"undo", upkeep, r.Serves() && r.Works(), work.undoing},
 		{"erasing", upkeep, r.Serves(), chats.erasing},
@@ -60,9 +61,6 @@ func (s *Server) list(c Config) []part {
 	}
 	if c.Doctor != nil {
 		all = append(all, part{"doctor", beside, true, c.Doctor(g.settings.Load, s.front.hidden.text, g.log)})
-	}
-	for _, h := range having[host](all) {
-		h.meet(all)
 	}
 	return all
 }

@@ -12,6 +12,7 @@ import (
 	"parley/channels/billing"
 	"parley/channels/owners"
 	"parley/channels/problems"
+	"parley/channels/subscriptions"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/data/home"
 	"parley/cmd/parley/server/models"
@@ -47,7 +48,7 @@ func (p *problemWatch) Run(ctx context.Context) error {
 				return nil
 			})
 		})
-		sources = append(sources, problems.DeadLetters(p.home.Bus, holds.Load), billing.Source(p.costs.spent, p.costs.currentCaps, holds.Load))
+		sources = append(sources, problems.DeadLetters(p.home.Bus, holds.Load), billing.Source(p.costs.spent, p.costs.currentCaps, holds.Load), subscriptions.Source(p.home.Store.Subscriptions(), holds.Load, after))
 		sources = append(sources, p.connections(holds.Load, after)...)
 	}
 	return problems.Run(ctx, problems.Config{

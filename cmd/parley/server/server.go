@@ -135,6 +135,9 @@ func newServer(on foundation, c Config, hidden *secrets, opened liveChannels, bo
 	s.front.stopJob = s.agents.jobs.AskToStop
 	s.front.offer, s.front.atTerminal = c.Offer, c.AtTerminal
 	s.parts = s.list(c)
+	for _, h := range having[host](s.parts) {
+		h.meet(s.parts)
+	}
 	return s
 }
 

@@ -38,7 +38,8 @@ type Status struct {
 		Dead    int     `json:"dead"`
 		Oldest  float64 `json:"oldest_seconds"`
 	} `json:"topics"`
-	Tools []api.ToolCount `json:"tools"`
+	Tools         []api.ToolCount         `json:"tools"`
+	Subscriptions []api.SubscriptionState `json:"subscriptions"`
 	api.AtWork
 }
 
@@ -54,6 +55,16 @@ func (s Status) PrintServer(out io.Writer) {
 			how += " (" + c.Reason + ")"
 		}
 		fmt.Fprintf(out, "channel %s: %s\n", c.Name, how)
+	}
+	for _, one := range s.Subscriptions {
+		how := fmt.Sprintf("%d events waiting", one.Waiting)
+		if one.Failing != nil {
+			how += ", none accepted since " + moment(*one.Failing) + " (" + terminal.Cell(one.Problem) + ")"
+		}
+		if one.Dropped > 0 {
+			how += fmt.Sprintf(", %d dropped", one.Dropped)
+		}
+		fmt.Fprintf(out, "subscription %s: %s\n", one.Name, how)
 	}
 }
 

@@ -1,0 +1,22 @@
+package server
+
+import (
+	"parley/channels/subscriptions"
+	"parley/cmd/parley/config"
+	kept "parley/sessions/subscriptions"
+)
+
+// subscribing posts what happens to the programs in the settings. A process of any role records what it does for them.
+type subscribing struct{ *subscriptions.Poster }
+
+func newSubscribing(on foundation, hidden *secrets) subscribing {
+	return subscribing{subscriptions.New(subscriptions.Config{
+		Current: func() []kept.Subscription { return on.settings.Load().Subscribers() }, Table: on.home.Store.Subscriptions(), Bus: on.home.Bus,
+		Ask: on.home.Book.LookupAsk, Notes: on.home.Book, Redact: hidden.text, Agent: "Parley/" + on.version, Point: on.point, Log: on.log,
+	})}
+}
+
+// Reload sets the subscriptions in the next settings.
+func (s subscribing) Reload(next *config.Config) (apply func(), err error) {
+	return func() { s.Set(next.Subscribers()) }, nil
+}
