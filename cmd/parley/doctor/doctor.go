@@ -1,7 +1,7 @@
 // Package doctor checks what a bot needs before it serves, and says what to change in each part that is faulty.
 //
 // doctor.go calls the checks; local.go checks this machine, fleet.go what a fleet shares, model.go the models,
-// recall.go the search index, and servers.go MCP servers. desk.go runs the checks for programs, while the bot
+// recall.go the search index, servers.go MCP servers, and subscriptions.go subscribers. desk.go runs the checks for programs, while the bot
 // serves.
 package doctor
 
@@ -69,7 +69,7 @@ func Examine(ctx context.Context, cfg *config.Config) []Finding {
 	for _, ch := range cfg.ChannelsByName() {
 		found = append(found, checkChannel(ctx, cfg, ch))
 	}
-	return found
+	return append(found, checkSubscriptions(ctx, cfg)...)
 }
 
 // A brokenCheck is the panic of a check that ran at the same time as others.

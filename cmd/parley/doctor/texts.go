@@ -19,6 +19,15 @@ const (
 	textBetterJudge = "name a model that follows instructions better: "
 	textFasterJudge = "name a faster model, or allow it more time: "
 
+	textSubscriptionNew     = "it had no event yet"
+	textSubscriptionFine    = "it accepted its last event at %s; %d are waiting"
+	textSubscriptionFailing = "nothing was accepted since %s: %s (attempts: %d); %d events are waiting"
+	textSubscriptionWaits   = "%d events are waiting, and none was posted yet"
+	textSubscriptionDropped = "; %d events were dropped, the last ones at %s"
+	textSubscriptionUnknown = "I couldn't look at its events: %v"
+	textSubscriptionRemedy  = "check the program at its url, and url and secret in [subscriptions.%s]"
+	textSubscriptionServe   = "run parley serve (in a fleet, a gateway): it posts them"
+
 	textIndexed        = "%d entries are indexed"
 	textIndexBehind    = "; %d newer ones are read with each search, and will be indexed soon"
 	textIndexMissing   = "; %d can't be found yet"

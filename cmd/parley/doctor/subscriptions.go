@@ -1,0 +1,87 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"parley/cmd/parley/config"
+	"parley/cmd/parley/data/home"
+	"parley/sessions/sqldb"
+	"parley/sessions/subscriptions"
+)
+
+// checkSubscriptions says for each subscription whether its events are accepted. It posts nothing: only the server posts.
+func checkSubscriptions(ctx context.Context, cfg *config.Config) (found []Finding) {
+	names := slices.Sorted(maps.Keys(cfg.Subscriptions))
+	if len(names) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	states := map[string]subscriptions.State{}
+	err := readSubscriptions(ctx, cfg, func(t *subscriptions.Table) (err error) {
+		for _, name := range names {
+			if states[name], err = t.State(ctx, name); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	for _, name := range names {
+		f := judgeSubscription(name, states[name], time.Now())
+		if err != nil {
+			f = Finding{State: note, Detail: fmt.Sprintf(textSubscriptionUnknown, err)}
+		}
+		f.Part = "subscription " + name
+		found = append(found, f)
+	}
+	return found
+}
+
+// readSubscriptions calls read with the table of events, if there is one.
+func readSubscriptions(ctx context.Context, cfg *config.Config, read func(*subscriptions.Table) error) error {
+	place := string(cfg.Store.URL)
+	if place == "" {
+		place = filepath.Join(cfg.Home, home.StoreFile)
+		if _, err := os.Stat(place); errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+	}
+	return sqldb.WithReadOnly(ctx, place, func(db *sqldb.DB) error {
+		has, err := db.HasTable(ctx, "subscription_events")
+		if err != nil || !has {
+			return err
+		}
+		return read(subscriptions.NewTable(db))
+	})
+}
+
+// judgeSubscription returns the finding about a subscription in that state.
+func judgeSubscription(name string, s subscriptions.State, now time.Time) Finding {
+	f := Finding{State: fine}
+	switch {
+	case !s.Failing.IsZero():
+		f.State, f.Detail = wrong, fmt.Sprintf(textSubscriptionFailing, s.Failing.Format(time.RFC3339), s.Problem, s.Tries, s.Waiting)
+		f.Remedy = fmt.Sprintf(textSubscriptionRemedy, name)
+	case s.Accepted.IsZero() && s.Waiting == 0:
+		f.Detail = textSubscriptionNew
+	case s.Accepted.IsZero():
+		f.State, f.Detail, f.Remedy = note, fmt.Sprintf(textSubscriptionWaits, s.Waiting), textSubscriptionServe
+	default:
+		f.Detail = fmt.Sprintf(textSubscriptionFine, s.Accepted.Format(time.RFC3339), s.Waiting)
+		if s.Waiting > 0 && now.Sub(s.Accepted) > time.Hour {
+			f.State, f.Remedy = note, textSubscriptionServe
+		}
+	}
+	if s.Dropped > 0 {
+		f.Detail += fmt.Sprintf(textSubscriptionDropped, s.Dropped, s.DroppedAt.Format(time.RFC3339))
+	}
+	return f
+}
