@@ -37,6 +37,7 @@ func TestChaos(t *testing.T) {
 		t.Run(fmt.Sprintf("jobs, seed %d", seed), func(t *testing.T) { jobsThroughChaos(t, seed, 3*time.Minute) })
 		t.Run(fmt.Sprintf("tasks, seed %d", seed), func(t *testing.T) { tasksThroughChaos(t, seed, 3*time.Minute) })
 		t.Run(fmt.Sprintf("events, seed %d", seed), func(t *testing.T) { eventsThroughChaos(t, seed, 3*time.Minute, 4, 4) })
+		t.Run(fmt.Sprintf("subscribers, seed %d", seed), func(t *testing.T) { subscribersThroughChaos(t, seed, 40, 15) })
 	}
 }
 

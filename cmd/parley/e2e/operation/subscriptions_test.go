@@ -1,0 +1,166 @@
+package operation
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"parley/cmd/parley/parleytest"
+)
+
+const subscriberSecret = "secret-of-the-subscriber-0000"
+
+// A subscriber is a program to which the server posts events.
+type subscriber struct {
+	t      *testing.T
+	server *httptest.Server
+	refuse atomic.Bool // whether it answers with 500
+
+	mu  sync.Mutex
+	got []posted
+}
+
+// A posted is an event as it was posted.
+type posted struct {
+	ID, Type string
+	Data     struct{ Session, Turn, ID, State, Text, Tool string }
+}
+
+func newSubscriber(t *testing.T) *subscriber {
+	s := &subscriber{t: t}
+	s.server = httptest.NewServer(s)
+	t.Cleanup(s.server.Close)
+	return s
+}
+
+// ServeHTTP stores an event.
+func (s *subscriber) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return // who posts was killed
+	}
+	if s.refuse.Load() {
+		w.WriteHeader(http.StatusInternalServerError)
+		return
+	}
+	var p posted
+	if err := json.Unmarshal(body, &p); err != nil || r.Header.Get("Webhook-Id") != p.ID {
+		s.t.Errorf("an event is %s: %v", body, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.got = append(s.got, p)
+}
+
+// settings returns the subscription of this name, with more below it.
+func (s *subscriber) settings(name, events, more string) string {
+	return fmt.Sprintf("\n[subscriptions.%s]\nurl = %q\nsecret = %q\nevents = %s\n%s\n", name, s.server.URL, subscriberSecret, events, more)
+}
+
+// once returns what came, each event once and where it came first.
+func (s *subscriber) once() (all []posted) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.got {
+		if !slices.ContainsFunc(all, func(o posted) bool { return o.ID == p.ID }) {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// of returns the types of the events of a session, in their order.
+func (s *subscriber) of(session string) (types []string) {
+	for _, p := range s.once() {
+		if p.Data.Session == session {
+			types = append(types, p.Type)
+		}
+	}
+	return types
+}
+
+// A subscriber is told each turn, wherever the server is killed; one with text gets the words, another none.
+func TestSubscribersAreToldWhereverTheServerIsKilled(t *testing.T) {
+	t.Parallel()
+	for _, at := range []string{"c1:before", "c1", "c6:before", "c6", "c7:published", "settled", "subscription:posted", "subscription:posted/2", "subscription:removed"} {
+		t.Run(at, func(t *testing.T) {
+			t.Parallel()
+			plain, all := newSubscriber(t), newSubscriber(t)
+			w := parleytest.New(t, parleytest.EchoModel, plain.settings("plain", `["turn.*", "message.*"]`, "")+all.settings("all", `["turn.ended", "message.*"]`, "text = true"))
+			first := w.Serve("PARLEY_KILL_AT=" + at)
+			w.Telegram.Say(2, 2, "hello")
+			first.WaitKilled()
+			p := w.Serve()
+			w.WaitSaid(2, 1)
+			const session = "main:telegram:2"
+			want := []string{"turn.begun", "message.received", "turn.ended"}
+			parleytest.WaitFor(t, "the end to be told", func() bool { return len(plain.of(session)) >= 3 && len(all.of(session)) >= 2 })
+			p.Stop()
+			if got := plain.of(session); !slices.Equal(got, want) && !slices.Equal(got, []string{"message.received", "turn.begun", "turn.ended"}) {
+				t.Errorf("told was %v, want %v", got, want)
+			}
+			var texts []string
+			for _, p := range all.once() {
+				texts = append(texts, p.Data.Text)
+			}
+			if !slices.Equal(texts, []string{"hello", "you said hello"}) {
+				t.Errorf("the texts are %q", texts)
+			}
+			for _, p := range plain.once() {
+				if p.Data.Text != "" {
+					t.Errorf("the other got a text: %+v", p)
+				}
+			}
+			if n := w.Count("sessions.db", "SELECT count(*) FROM subscription_events"); n > 0 {
+				t.Errorf("%d events are left", n)
+			}
+		})
+	}
+}
+
+// Owners and the operator hear of a subscriber that accepts nothing. A reload takes effect at once; what waited goes
+// to the new place.
+func TestADeadSubscriberIsTold(t *testing.T) {
+	t.Parallel()
+	dead, to := newSubscriber(t), newSubscriber(t)
+	dead.refuse.Store(true)
+	w := parleytest.New(t, parleytest.EchoModel, "[notices]\nafter = \"1s\"\n"+dead.settings("tracker", `["turn.ended", "channel.*"]`, ""))
+	p := w.Serve()
+	w.Telegram.Say(1, 1, "hello")
+	told := w.WaitSaid(1, 2)
+	if !slices.ContainsFunc(told, func(text string) bool { return strings.Contains(text, "tracker") && strings.Contains(text, "HTTP 500") }) {
+		t.Errorf("the owner was told %q", told)
+	}
+	if out, _, _ := w.Run("doctor"); !strings.Contains(out, "subscription tracker") || !strings.Contains(out, "HTTP 500") || strings.Contains(out, subscriberSecret) {
+		t.Errorf("doctor says\n%s", out)
+	}
+	if out, _, _ := w.Run("status"); !strings.Contains(out, "subscription tracker:") || !strings.Contains(out, "(HTTP 500)") {
+		t.Errorf("status says\n%s", out)
+	}
+	if out, _, _ := w.Run("config", "check"); strings.Contains(out, subscriberSecret) || !strings.Contains(out, `secret = "***"`) {
+		t.Errorf("config check says\n%s", out)
+	}
+	text, err := os.ReadFile(w.File)
+	parleytest.Must(t, err)
+	parleytest.Must(t, os.WriteFile(w.File, []byte(strings.ReplaceAll(string(text), dead.server.URL, to.server.URL)), 0o600))
+	parleytest.Must(t, p.Cmd.Process.Signal(syscall.SIGHUP))
+	parleytest.WaitFor(t, "what waited", func() bool {
+		return slices.Equal(to.of("main:telegram:1"), []string{"turn.ended"}) && slices.ContainsFunc(to.once(), func(p posted) bool {
+			return p.Type == "channel.up" && p.Data.ID == "telegram" && p.Data.State == "up"
+		})
+	})
+	told = w.WaitSaid(1, 3)
+	if last := told[len(told)-1]; !strings.Contains(last, "accepts events again") {
+		t.Errorf("the owner was told %q", told)
+	}
+	p.Stop()
+}
