@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -63,6 +64,16 @@ const (
 
 // ByHTTP reports whether the platform sends what people say as HTTP requests to this server.
 func (c Channel) ByHTTP() bool { return c.Receive == byHTTP }
+
+// AllAgents returns the agents that answer on the channel.
+func (c Channel) AllAgents() []string {
+	all := []string{c.Agent}
+	for _, r := range c.Routes {
+		all = append(all, r.Agent)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
 
 // channelsSection declares the settings of channels on these platforms.
 func channelsSection(platforms []Platform) section {

@@ -127,3 +127,17 @@ func checkPlace(l *loader, s string, targets bool) *schema.Fault {
 	}
 	return f
 }
+
+// Places returns the addresses that a list of targets and addresses refers to.
+func (c *Config) Places(written []string) (all []bus.Address) {
+	for _, place := range written {
+		if to, ok := c.Targets[place]; ok {
+			all = append(all, to...)
+			continue
+		}
+		if at, err := bus.ParseAddress(place); err == nil { // the configuration was checked
+			all = append(all, at)
+		}
+	}
+	return all
+}

@@ -109,7 +109,7 @@ model = "far"
 		}
 	}
 	routed := config.Channel{Agent: "main", Routes: []config.AgentRoute{{Mention: "ops", Agent: "ops"}, {Chat: "1", Agent: "main"}}}
-	if got := strings.Join(agentsOf(routed), " "); got != "main ops" {
+	if got := strings.Join(routed.AllAgents(), " "); got != "main ops" {
 		t.Errorf("the agents of the channel are %q", got)
 	}
 }

@@ -43,16 +43,4 @@ func (s *settings) Reload(next *config.Config) (apply func(), err error) {
 }
 
 // places returns the addresses that a list of targets and addresses refers to.
-func (s *settings) places(written []string) (all []bus.Address) {
-	targets := s.Load().Targets
-	for _, place := range written {
-		if to, ok := targets[place]; ok {
-			all = append(all, to...)
-			continue
-		}
-		if at, err := bus.ParseAddress(place); err == nil { // the configuration was checked
-			all = append(all, at)
-		}
-	}
-	return all
-}
+func (s *settings) places(written []string) []bus.Address { return s.Load().Places(written) }

@@ -33,18 +33,8 @@ func (i *introductions) on(l *liveChannel) func(context.Context) (string, error)
 		if err != nil {
 			return "", err
 		}
-		return welcome.Introduction{About: now.About, Owners: owners, Models: i.modelPlaces(agentsOf(now)), Days: c.Retention.Days, Prefix: channels.CommandPrefix(l.channel)}.Text(), nil
+		return welcome.Introduction{About: now.About, Owners: owners, Models: i.modelPlaces(now.AllAgents()), Days: c.Retention.Days, Prefix: channels.CommandPrefix(l.channel)}.Text(), nil
 	}
-}
-
-// agentsOf returns the agents that answer on a channel.
-func agentsOf(c config.Channel) []string {
-	all := []string{c.Agent}
-	for _, r := range c.Routes {
-		all = append(all, r.Agent)
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
 }
 
 // modelPlaces returns the hosts to which texts for these agents are sent to be answered, for

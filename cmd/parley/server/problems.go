@@ -36,7 +36,7 @@ func (p *problemWatch) Run(ctx context.Context) error {
 	sources := []problems.Source{problems.Disk(hostName(), "the home", p.home.Dir, nil)}
 	if p.role.Works() {
 		sources = append(sources, disksOfFiles(now)...)
-		sources = append(sources, problems.Quotas(p.home.Workspaces, now.Workspace.MaxMB), problems.LeftTools(hostName(), p.leftTools))
+		sources = append(sources, problems.Quotas(p.home.Workspaces, now.Workspace.MaxMB), problems.LeftTools(hostName(), p.lists.LeftToolsByModel))
 	}
 	if p.role.Receives() {
 		var holds atomic.Bool
@@ -71,15 +71,6 @@ func (p *problemWatch) connections(holds func() bool, after time.Duration) (sour
 		sources = append(sources, problems.Channel(l.name, l.isConnected, judges, after))
 	}
 	return sources
-}
-
-// leftTools returns, by model, the tools that the model is not shown because of its server.
-func (p *problemWatch) leftTools() map[string][]string {
-	left := map[string][]string{}
-	for _, one := range p.lists.LeftTools() {
-		left[one.Model] = append(left[one.Model], one.Tool)
-	}
-	return left
 }
 
 // disksOfFiles returns the sources that watch the disks on which a fleet shares files.

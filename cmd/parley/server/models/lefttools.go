@@ -18,3 +18,12 @@ func (l Lists) LeftTools() []LeftTool {
 	}
 	return all
 }
+
+// LeftToolsByModel returns the names of these tools by model.
+func (l Lists) LeftToolsByModel() map[string][]string {
+	left := map[string][]string{}
+	for _, one := range l.LeftTools() {
+		left[one.Model] = append(left[one.Model], one.Tool)
+	}
+	return left
+}
