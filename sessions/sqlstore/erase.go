@@ -13,6 +13,7 @@ import (
 	"parley/sessions/schedules"
 	"parley/sessions/sqldb"
 	"parley/sessions/subagents"
+	"parley/sessions/subscriptions"
 )
 
 // erasureTables creates the tables of what must stay known about erased sessions. They contain no text
@@ -384,6 +385,9 @@ func (e *eraserCall) eraseOne(ctx context.Context, key string, early int64, eras
 			// The audit may still have records of the session: a release without an audit erased its log,
 			// or the records came after that.
 			if err := errors.Join(p.redactAudit(""), deleteJobs(tx, "session = ?", key)); err != nil {
+				return err
+			}
+			if _, err := subscriptions.EraseSession(tx, key); err != nil {
 				return err
 			}
 			if p.redacted > 0 {
