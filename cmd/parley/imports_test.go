@@ -59,7 +59,8 @@ func rules() []rule {
 		{"sessions/search", 3, []string{"sessions", "sessions/search/vectors", "sessions/sqldb"}},
 		{"sessions/subscriptions", 2, []string{"sessions", "sessions/sqldb"}},
 		{"sessions/schedules", 3, []string{"sessions/sqldb", "sessions/subscriptions"}},
-		{"sessions/sqlstore", 4, []string{"sessions", "sessions/activity", "sessions/bill", "sessions/schedules", "sessions/search", "sessions/sqldb", "sessions/subagents", "sessions/subscriptions"}},
+		{"sessions/jobs", 3, []string{"sessions", "sessions/sqldb", "sessions/subscriptions"}},
+		{"sessions/sqlstore", 4, []string{"sessions", "sessions/activity", "sessions/bill", "sessions/jobs", "sessions/schedules", "sessions/search", "sessions/sqldb", "sessions/subagents", "sessions/subscriptions"}},
 		{"sessions/sqlstore/sqlstoretest", 5, []string{"sessions/sqlstore", "sessions/sqldb/sqldbtest"}},
 		{"sessions/sessionstest", 4, []string{"sessions", "sessions/search", "sessions/sqldb", "tools/testrace"}},
 		{"sessions/search/searchtest", 4, []string{"sessions", "sessions/search"}},
@@ -314,7 +315,7 @@ func libraries() map[string][]string {
 		"github.com/JohannesKaufmann/html-to-markdown/v2": {"tools/web"},
 		"github.com/klippa-app/go-pdfium":                 {"tools/documents/pdf"},
 		"github.com/tetratelabs/wazero":                   {"tools/documents/pdf"},
-		"golang.org/x/net":                                {"tools/documents/charset", "tools/target", "tools/web"},
+		"golang.org/x/net":                                {"channels/markup/markuptest", "tools/documents/charset", "tools/target", "tools/web"},
 	}
 }
 
@@ -699,7 +700,7 @@ func TestImportRulesSeeWhatIsWrong(t *testing.T) {
 		{"contract takes library", "bus/x.go", imports("bus", "golang.org/x/sync/errgroup"), "golang.org/x/sync belongs to"},
 		{"contract takes implementation", "bus/x.go", imports("bus", "parley/bus/sqlitebus"), "bus imports no other"},
 		{"siblings", "bus/redisbus/x.go", imports("redisbus", "parley/bus/sqlitebus"), "bus/redisbus may import bus, bus/redisbus/sentinel, sessions/sqldb only"},
-		{"agent takes channels", "agent/x.go", imports("agent", "parley/channels"), "agent may import bus, sessions, sessions/bill, tools, agent/asks, agent/attached, agent/llm, agent/budget, agent/proposals, agent/task, agent/transcript, agent/sessioncache only"},
+		{"agent takes channels", "agent/x.go", imports("agent", "parley/channels"), "agent may import bus, sessions, sessions/bill, tools, agent/asks, agent/attached, agent/judge, agent/llm, agent/budget, agent/proposals, agent/task, agent/transcript, agent/sessioncache only"},
 		{"channels take agent", "channels/slack/x.go", imports("slack", "parley/agent"), "channels/slack may import"},
 		{"tool takes bus", "tools/message/x.go", imports("message", "parley/bus"), "tools/message may import tools only"},
 		{"adapter takes ground", "channels/slack/x.go", imports("slack", "parley/sessions/sqldb"), "channels/slack may import"},

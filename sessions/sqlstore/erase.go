@@ -417,3 +417,13 @@ func (e *eraserCall) eraseOne(ctx context.Context, key string, early int64, eras
 	}
 	return nil
 }
+
+// deleteJobs deletes the jobs for which the SQL condition is true, and records that traces of them may
+// remain in the files.
+func deleteJobs(tx *sqldb.Tx, condition string, args ...any) error {
+	n, err := tx.Exec("DELETE FROM jobs WHERE "+condition, args...)
+	if err != nil || n == 0 {
+		return err
+	}
+	return schedulePurge(tx)
+}

@@ -6,6 +6,7 @@ import (
 
 	"parley/sessions/activity"
 	"parley/sessions/bill"
+	"parley/sessions/jobs"
 	"parley/sessions/schedules"
 	"parley/sessions/search"
 	"parley/sessions/sqldb"
@@ -57,7 +58,7 @@ func (d dialect) migrations() []string {
 		sql(tables) + d.usage,
 		sql(erasureTables),
 		sql(auditTable),
-		sql(jobsTable),
+		sql(jobs.Migration),
 		sql(schedules.Migration),
 		d.bill,
 		sql(bill.Budgets),

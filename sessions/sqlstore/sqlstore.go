@@ -1,5 +1,5 @@
-// Package sqlstore stores the logs of sessions, people's spending, jobs and audit records in a SQL
-// database.
+// Package sqlstore stores the logs of sessions, people's spending and audit records in a SQL database, beside the
+// tables of other packages, such as that of jobs.
 //
 // An entry is a row. A session's row says how long its log is, what the newest summary covers, and which
 // turns are not finished; each append updates it in the same transaction. So opening a session takes one
@@ -25,7 +25,6 @@
 //   - tokens.go, budget.go, holders.go, change.go, budget_postgres.go: reserving and spending
 //     tokens; whom reservations belong to; changing them with an append
 //   - audit.go: what was done, for those who have to account for it; audit_notes.go: turns and refusals
-//   - jobs.go: what runs in the background
 //   - erase.go: erasing from all sessions; erasure_scope.go, erasure_rows.go, answers.go: what is
 //     erased of one; message_erasure.go: one message; batches.go: statements that go in steps;
 //     purges.go: removing the traces of deleted rows from the files
@@ -41,6 +40,7 @@ import (
 	"parley/sessions"
 	"parley/sessions/activity"
 	"parley/sessions/bill"
+	"parley/sessions/jobs"
 	"parley/sessions/schedules"
 	"parley/sessions/search"
 	"parley/sessions/sqldb"
@@ -62,6 +62,9 @@ var _ interface {
 	sessions.SoonAuditor
 } = (*Store)(nil)
 
+// jobTable is [jobs.Table], under a name that Store keeps to itself.
+type jobTable = jobs.Table
+
 // A Store stores sessions and budgets in one database. Several processes may have it open at once. It
 // consists of one part for each kind of data.
 type Store struct {
@@ -72,7 +75,7 @@ type Store struct {
 	*logs
 	*reader
 	*tokens
-	*jobs
+	*jobTable
 	*audits
 	*eraser
 }
@@ -100,11 +103,10 @@ func use(ctx context.Context, db *sqldb.DB) (*Store, error) {
 		db: db, queries: q, words: search.NewTable(db),
 		reader: &reader{db: db, queries: q},
 		tokens: &tokens{db: db, spent: q.spent, money: bill.NewBudget(db)},
-		jobs:   &jobs{db: db},
 		audits: &audits{db},
 	}
 	s.logs = newLogs(db, q, s.tokens)
-	s.jobs.subscriptions = s.logs.subscriptions
+	s.jobTable = jobs.NewTable(db, s.logs.subscriptions)
 	s.eraser = newEraser(db, s.tokens, s.audits)
 	return s, nil
 }

@@ -1,7 +1,10 @@
-package sqlstore
+// Package jobs stores the records of commands that run in the background: who started them, how they are doing,
+// and how they ended.
+package jobs
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,11 +16,16 @@ import (
 	"parley/sessions/subscriptions"
 )
 
+// stampLayout is how times are written, so that they sort as texts.
+const stampLayout = "2006-01-02T15:04:05.000000Z"
+
+func formatTime(t time.Time) string { return t.UTC().Format(stampLayout) }
+
 // keepJobs is how long the record of a job is kept after its end.
 const keepJobs = 30 * 24 * time.Hour
 
-// jobsTable creates the table of running and ended jobs. A missing text or time is stored as "".
-const jobsTable = `
+// Migration creates the table of running and ended jobs. A missing text or time is stored as "".
+const Migration = `
 CREATE TABLE jobs (
 	id        TEXT PRIMARY KEY,
 	session   {bytes} NOT NULL, -- its key
@@ -56,22 +64,26 @@ const (
 	afterOutput   = ", printed, state, exit_code, detail, ended, told"
 )
 
-// jobs stores the records of jobs.
-type jobs struct {
+// A Table stores the records of jobs in a database. It implements [sessions.Jobs] and [sessions.JobLister].
+type Table struct {
 	db            *sqldb.DB
 	subscriptions *subscriptions.Table
 }
 
+// NewTable returns the table in a database that has its Migration. What begins and ends is also recorded for
+// subscribers.
+func NewTable(db *sqldb.DB, events *subscriptions.Table) *Table { return &Table{db, events} }
+
 // BeginJob records a job; see [sessions.Jobs]. It counts and records in one statement, and such
 // statements run one after another, so that two jobs cannot both take the last place.
-func (s *jobs) BeginJob(ctx context.Context, j sessions.Job, most sessions.JobLimits) error {
+func (s *Table) BeginJob(ctx context.Context, j sessions.Job, most sessions.JobLimits) error {
 	if err := s.beginJob(ctx, j, most); err != nil {
 		return fmt.Errorf("begin job %s: %w", j.ID, err)
 	}
 	return nil
 }
 
-func (s *jobs) beginJob(ctx context.Context, j sessions.Job, most sessions.JobLimits) error {
+func (s *Table) beginJob(ctx context.Context, j sessions.Job, most sessions.JobLimits) error {
 	if _, err := s.db.Exec(ctx, "DELETE FROM jobs WHERE told = 1 AND ended < ?", formatTime(time.Now().Add(-keepJobs))); err != nil {
 		return err
 	}
@@ -96,7 +108,7 @@ func (s *jobs) beginJob(ctx context.Context, j sessions.Job, most sessions.JobLi
 }
 
 // whyNotBegun finds out why a job was not recorded, and returns that error.
-func (s *jobs) whyNotBegun(ctx context.Context, j sessions.Job, most sessions.JobLimits) error {
+func (s *Table) whyNotBegun(ctx context.Context, j sessions.Job, most sessions.JobLimits) error {
 	var known, there, running int64
 	key := sqldb.Text(j.Session)
 	err := s.db.Read.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM jobs WHERE id = ?), (SELECT count(*) FROM sessions WHERE key = ?),
@@ -122,26 +134,29 @@ func boolToInt(yes bool) int64 {
 }
 
 // Job looks up a job; see [sessions.Jobs].
-func (s *jobs) Job(ctx context.Context, id string) (sessions.Job, error) {
+func (s *Table) Job(ctx context.Context, id string) (sessions.Job, error) {
 	j, err := scanJob(s.db.Read.QueryRowContext(ctx, "SELECT "+jobColumns+" FROM jobs WHERE id = ?", sqldb.Text(id)).Scan)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = sessions.ErrNotFound
+	}
 	if err != nil {
-		return sessions.Job{}, fmt.Errorf("look up job %s: %w", id, asNotFound(err))
+		return sessions.Job{}, fmt.Errorf("look up job %s: %w", id, err)
 	}
 	return j, nil
 }
 
 // JobsOf lists jobs of a session; see [sessions.Jobs].
-func (s *jobs) JobsOf(ctx context.Context, session string, limit int) ([]sessions.Job, error) {
+func (s *Table) JobsOf(ctx context.Context, session string, limit int) ([]sessions.Job, error) {
 	return s.listJobs(ctx, "WHERE session = ? ORDER BY started DESC, id DESC LIMIT ?", sqldb.Text(session), max(0, limit))
 }
 
 // RunningJobs lists the running jobs of a session; see [sessions.Jobs].
-func (s *jobs) RunningJobs(ctx context.Context, session string) ([]sessions.Job, error) {
+func (s *Table) RunningJobs(ctx context.Context, session string) ([]sessions.Job, error) {
 	return s.listJobs(ctx, "WHERE session = ? AND state = 'running' ORDER BY started", sqldb.Text(session))
 }
 
 // OpenJobs lists jobs of all sessions; see [sessions.Jobs].
-func (s *jobs) OpenJobs(ctx context.Context) (list []sessions.OpenJob, err error) {
+func (s *Table) OpenJobs(ctx context.Context) (list []sessions.OpenJob, err error) {
 	found, err := s.db.Read.QueryContext(ctx, "SELECT id, state, stop FROM jobs WHERE told = 0 ORDER BY started, id")
 	if err != nil {
 		return nil, fmt.Errorf("list open jobs: %w", err)
@@ -160,7 +175,7 @@ func (s *jobs) OpenJobs(ctx context.Context) (list []sessions.OpenJob, err error
 
 // AllRunningJobs lists the running jobs of all sessions; see [sessions.JobLister]. Its condition excludes
 // jobs whose end was reported, which do not run anyway, so that an index can serve it.
-func (s *jobs) AllRunningJobs(ctx context.Context, limit int) (all sessions.RunningJobs, err error) {
+func (s *Table) AllRunningJobs(ctx context.Context, limit int) (all sessions.RunningJobs, err error) {
 	err = s.db.Read.QueryRowContext(ctx, "SELECT count(*) FROM jobs WHERE told = 0 AND state = 'running'").Scan(&all.Count)
 	if err != nil {
 		return all, fmt.Errorf("count running jobs: %w", err)
@@ -172,12 +187,12 @@ func (s *jobs) AllRunningJobs(ctx context.Context, limit int) (all sessions.Runn
 }
 
 // EndedJobs lists the ended jobs of all sessions; see [sessions.JobLister].
-func (s *jobs) EndedJobs(ctx context.Context, limit int) ([]sessions.Job, error) {
+func (s *Table) EndedJobs(ctx context.Context, limit int) ([]sessions.Job, error) {
 	return s.listJobs(ctx, "WHERE ended > '' ORDER BY ended DESC LIMIT ?", max(0, limit))
 }
 
 // listJobs returns the jobs that clauses, a query's WHERE and ORDER BY, select, without their output.
-func (s *jobs) listJobs(ctx context.Context, clauses string, args ...any) (list []sessions.Job, err error) {
+func (s *Table) listJobs(ctx context.Context, clauses string, args ...any) (list []sessions.Job, err error) {
 	found, err := s.db.Read.QueryContext(ctx, "SELECT "+listedColumns+" FROM jobs "+clauses, args...)
 	if err != nil {
 		return nil, fmt.Errorf("list jobs: %w", err)
@@ -231,7 +246,7 @@ func scanJob(scan func(dest ...any) error) (j sessions.Job, err error) {
 }
 
 // StopJobs asks jobs to end; see [sessions.Jobs].
-func (s *jobs) StopJobs(ctx context.Context, session, id, cause string) (n int, err error) {
+func (s *Table) StopJobs(ctx context.Context, session, id, cause string) (n int, err error) {
 	key, job, why := sqldb.Text(session), sqldb.Text(id), sqldb.Text(cause)
 	err = s.db.Write(ctx, func(tx *sqldb.Tx) error {
 		_, err := tx.Exec("UPDATE jobs SET stop = ? WHERE session = ? AND (? = '' OR id = ?) AND state = 'running' AND stop = ''", why, key, job, job)
@@ -247,7 +262,7 @@ func (s *jobs) StopJobs(ctx context.Context, session, id, cause string) (n int, 
 }
 
 // NoteOutput records a job's output; see [sessions.Jobs].
-func (s *jobs) NoteOutput(ctx context.Context, id, output string, printed int64) error {
+func (s *Table) NoteOutput(ctx context.Context, id, output string, printed int64) error {
 	_, err := s.db.Group(ctx, "UPDATE jobs SET output = ?, printed = ? WHERE id = ? AND state = 'running'", []any{sqldb.Text(output), printed, sqldb.Text(id)})
 	if err != nil {
 		return fmt.Errorf("note the output of job %s: %w", id, err)
@@ -256,7 +271,7 @@ func (s *jobs) NoteOutput(ctx context.Context, id, output string, printed int64)
 }
 
 // EndJob records the end of a job; see [sessions.Jobs].
-func (s *jobs) EndJob(ctx context.Context, j sessions.Job) (bool, error) {
+func (s *Table) EndJob(ctx context.Context, j sessions.Job) (bool, error) {
 	code := ""
 	if j.ExitCode != nil {
 		code = strconv.Itoa(*j.ExitCode)
@@ -279,19 +294,9 @@ func jobEvent(j sessions.Job, what, state string, at time.Time) subscriptions.Ev
 }
 
 // NoteJobTold records that a job's end was reported; see [sessions.Jobs].
-func (s *jobs) NoteJobTold(ctx context.Context, id string) error {
+func (s *Table) NoteJobTold(ctx context.Context, id string) error {
 	if _, err := s.db.Exec(ctx, "UPDATE jobs SET told = 1 WHERE id = ? AND state <> 'running'", sqldb.Text(id)); err != nil {
 		return fmt.Errorf("note that the end of job %s is told: %w", id, err)
 	}
 	return nil
-}
-
-// deleteJobs deletes the jobs for which the SQL condition is true, and records that traces of them may
-// remain in the files.
-func deleteJobs(tx *sqldb.Tx, condition string, args ...any) error {
-	n, err := tx.Exec("DELETE FROM jobs WHERE "+condition, args...)
-	if err != nil || n == 0 {
-		return err
-	}
-	return schedulePurge(tx)
 }
