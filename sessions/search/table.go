@@ -1,6 +1,7 @@
 package search
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -75,18 +76,18 @@ CREATE TABLE word_cut (
 INSERT INTO word_cut (one, cut) VALUES (1, 1);
 `
 
-// Tables returns the tables of the index and of the vectors. When entries are copied to another database,
-// these are filled there again.
+// Tables returns the tables that Copied fills or has filled.
 func Tables() []string {
 	return append(vectors.Tables(), "entry_words", "entry_words_config", "entry_words_data", "entry_words_docsize", "entry_words_idx", "word_cut")
 }
 
-// Copied has the index filled in a database into which the entries of another were copied.
-func Copied(tx *sqldb.Tx) error {
+// Copied completes the copy of a store in SQLite in a transaction that has copied its other tables to PostgreSQL. It
+// has the index filled there, and copies the vectors. It returns the number of these.
+func Copied(ctx context.Context, from *sqldb.DB, tx *sqldb.Tx) (copied int64, err error) {
 	if _, err := tx.Exec("UPDATE sessions SET indexed = 0 WHERE indexed > 0"); err != nil {
-		return err
+		return 0, err
 	}
-	return vectors.Copied(tx)
+	return vectors.Copy(ctx, from, tx)
 }
 
 var _ interface {

@@ -16,12 +16,17 @@ func CheckEmpty(ctx context.Context, to *Store) error {
 // Copy copies everything from a store in SQLite to one in PostgreSQL, all of it or
 // nothing, and calls within in the same transaction; see [sqldb.Transfer].
 func Copy(ctx context.Context, from, to *Store, within func(*sqldb.Tx) error) (rows map[string]int64, err error) {
-	return sqldb.Transfer(ctx, Schema(), from.db, to.db, func(tx *sqldb.Tx) error {
-		if err := search.Copied(tx); err != nil {
+	var vectors int64
+	rows, err = sqldb.Transfer(ctx, Schema(), from.db, to.db, func(tx *sqldb.Tx) (err error) {
+		if vectors, err = search.Copied(ctx, from.db, tx); err != nil {
 			return err
 		}
 		return within(tx)
 	})
+	if err == nil && vectors > 0 {
+		rows["entry_vectors"] = vectors
+	}
+	return rows, err
 }
 
 // Fence returns the highest fence of all sessions, including erased ones.

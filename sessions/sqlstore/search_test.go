@@ -237,12 +237,12 @@ func TestTheReleaseBeforeWritesAndErasesBesideTheIndex(t *testing.T) {
 	wantHits(t, "filled again", s, "figs", 1, indexedKey)
 }
 
-// Where a store is copied to, its index is made anew.
-func TestACopiedStoreIsIndexedAnew(t *testing.T) {
+// Where a store is copied to, its index is made anew, and the vectors are those that were paid for.
+func TestACopiedStoreIsIndexedAnewAndKeepsItsVectors(t *testing.T) {
 	from := openStore(t, filepath.Join(t.TempDir(), "store.db"))
 	saying(t, from, indexedKey, "one fig", "two figs")
 	fillAll(t, from)
-	for _, change := range []string{`INSERT INTO entry_vectors (row, vector) VALUES ((1 << 28) + 1, x'01')`, `UPDATE sessions SET embedded = 2`, `UPDATE vector_identity SET model = 'm'`} {
+	for _, change := range []string{`INSERT INTO entry_vectors (row, vector) VALUES ((1 << 28) + 1, x'00ff'), ((1 << 28) + 2, x'0102')`, `UPDATE sessions SET embedded = 2`, `UPDATE vector_identity SET model = 'm', prompt = 'p', dimensions = 2, taken = 7`} {
 		if _, err := from.db.Exec(t.Context(), change); err != nil {
 			t.Fatal(err)
 		}
@@ -252,12 +252,14 @@ func TestACopiedStoreIsIndexedAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	rows, err := Copy(t.Context(), from, to, func(*sqldb.Tx) error { return nil })
-	if err != nil || rows["entries"] != 2 {
+	if err != nil || rows["entries"] != 2 || rows["entry_vectors"] != 2 {
 		t.Fatal(rows, err)
 	}
-	var vectors, embedded int64
-	if err := to.db.Read.QueryRowContext(t.Context(), "SELECT (SELECT count(*) FROM entry_vectors), (SELECT embedded FROM sessions)").Scan(&vectors, &embedded); err != nil || vectors != 0 || embedded != 0 {
-		t.Errorf("there are %d vectors, up to entry %d, %v", vectors, embedded, err)
+	var got string
+	const all = `SELECT string_agg(concat(v.session, ' ', v.n, ' ', encode(v.vector, 'hex')), ', ' ORDER BY v.n) || ' to ' || min(s.embedded) || concat(' of ', min(i.model), ' ', min(i.prompt), ' ', min(i.dimensions), ' ', min(i.taken))
+		FROM entry_vectors v JOIN sessions s ON s.id = v.session CROSS JOIN vector_identity i`
+	if err := to.db.Read.QueryRowContext(t.Context(), all).Scan(&got); err != nil || got != "1 1 00ff, 1 2 0102 to 2 of m p 2 0" {
+		t.Errorf("the vectors are %q, %v", got, err)
 	}
 	wantHits(t, "at first", to, "figs", 2, indexedKey)
 	fillAll(t, to)

@@ -73,14 +73,51 @@ CREATE TABLE vector_identity (
 INSERT INTO vector_identity (one, model, prompt, dimensions, taken) VALUES (1, '', '', 0, 0);
 `
 
-// Tables returns the tables of the vectors. When entries are copied to another database, the vectors are
-// made there again.
+// Tables returns the tables of the vectors. They differ between the databases; Copy copies them.
 func Tables() []string { return []string{"entry_vectors", "vector_identity"} }
 
-// Copied has the vectors made again in a database into which the entries of another were copied.
-func Copied(tx *sqldb.Tx) error {
-	_, err := tx.Exec("UPDATE sessions SET embedded = 0 WHERE embedded > 0")
-	return err
+// Copy copies the vectors of a SQLite database to a PostgreSQL database, in the transaction that has copied the entries and
+// the sessions, because a provider may have been paid for them. It returns how many there are.
+func Copy(ctx context.Context, from *sqldb.DB, tx *sqldb.Tx) (n int64, err error) {
+	var model, prompt string
+	var dimensions int
+	if err := from.Read.QueryRowContext(ctx, "SELECT model, prompt, dimensions FROM vector_identity").Scan(&model, &prompt, &dimensions); err != nil {
+		return 0, fmt.Errorf("copy the vectors: %w", err)
+	}
+	if _, err := tx.Exec("UPDATE vector_identity SET model = ?, prompt = ?, dimensions = ?", model, prompt, dimensions); err != nil {
+		return 0, fmt.Errorf("copy the vectors: %w", err)
+	}
+	for after := int64(0); ; {
+		rows, list, err := readSome(ctx, from, after)
+		if err == nil && len(rows) > 0 {
+			_, err = tx.Exec("INSERT INTO entry_vectors (session, n, vector) SELECT v.row >> 28, v.row & 268435455, v.vector FROM unnest(CAST(? AS bigint[]), CAST(? AS bytea[])) AS v (row, vector)", rows, list)
+		}
+		if err != nil {
+			return 0, fmt.Errorf("copy the vectors: %w", err)
+		}
+		if len(rows) == 0 {
+			return n, nil
+		}
+		n, after = n+int64(len(rows)), rows[len(rows)-1]
+	}
+}
+
+// readSome reads some vectors of a SQLite database, those with the lowest rows after one.
+func readSome(ctx context.Context, from *sqldb.DB, after int64) (rows []int64, list [][]byte, err error) {
+	found, err := from.Read.QueryContext(ctx, "SELECT row, vector FROM entry_vectors WHERE row > ? ORDER BY row LIMIT ?", after, rowsAtOnce)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, found.Close()) }()
+	for found.Next() {
+		var row int64
+		var vector []byte
+		if err := found.Scan(&row, &vector); err != nil {
+			return nil, nil, err
+		}
+		rows, list = append(rows, row), append(list, vector)
+	}
+	return rows, list, found.Err()
 }
 
 // The errors of methods that find that another process has changed or taken the vectors.
