@@ -415,13 +415,13 @@ func TestAPersonDecidesAfterTheJudge(t *testing.T) {
 	b.agent.Judge.Answers = &judge.Answers{}
 	b.run()
 	b.command("9", owner, "approve "+id)
-	said := ""
+	var said strings.Builder
 	for range 3 {
-		said += b.reply().Text
+		said.WriteString(b.reply().Text)
 	}
 	b.settled()
-	if !strings.Contains(said, `{"said":"x"}`) || ran.Load() != 1 || s.Asked() != 1 {
-		t.Errorf("%s: said %q; it ran %d times, and the judge was asked %d times", first, said, ran.Load(), s.Asked())
+	if !strings.Contains(said.String(), `{"said":"x"}`) || ran.Load() != 1 || s.Asked() != 1 {
+		t.Errorf("%s: said %q; it ran %d times, and the judge was asked %d times", first, said.String(), ran.Load(), s.Asked())
 	}
 	if r := told.of(sessions.AuditTool); len(r) != 1 || r[0].Verdict != "" && r[0].Verdict != "allow" || r[0].Detail != owner.ID {
 		t.Errorf("the audit has the call as %+v", r)
