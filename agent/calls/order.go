@@ -19,7 +19,7 @@ func Sort(t *turn.Turn, open []*Prepared) (sorted []*Prepared, dependent bool) {
 		})
 		p := rest[max(next, 0)] // if each waits for another, the model's order stays
 		rest = slices.Delete(rest, max(next, 0), max(next, 0)+1)
-		p.Ahead = sorted[:len(sorted):len(sorted)]
+		p.Ahead = slices.Clip(sorted)
 		sorted = append(sorted, p)
 		dependent = dependent || slices.ContainsFunc(stepOf(t), p.dependsOn)
 	}

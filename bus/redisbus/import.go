@@ -16,7 +16,7 @@ import (
 // The errors of an import.
 var (
 	// ErrOccupied says that Redis already stores a bus under this prefix.
-	ErrOccupied = errors.New("Redis already has a bus under this prefix")
+	ErrOccupied = errors.New("this Redis already has a bus under this prefix")
 	// ErrServed says that other processes have the bus open.
 	ErrServed = errors.New("other processes have the bus open")
 )

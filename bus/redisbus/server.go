@@ -14,7 +14,7 @@ import (
 )
 
 // ErrUnfit says that a Redis server, as it is configured, must not be trusted with mail.
-var ErrUnfit = errors.New("Redis isn't fit to keep mail")
+var ErrUnfit = errors.New("this Redis isn't fit to keep mail")
 
 // textCluster says what to do instead of using Redis Cluster.
 const textCluster = "Redis Cluster isn't supported: use one Redis (redis://) or one with replicas and Sentinels (redis+sentinel://); set cluster-enabled no in redis.conf"

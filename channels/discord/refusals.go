@@ -40,7 +40,7 @@ func sendError(err error, t *requestTrace) *channels.SendError {
 		e.Fault, e.Code = channels.Retry, "429"
 		e.Limited, e.Account, e.RetryAfter = true, t.global, t.retryAfter
 	case status == http.StatusUnauthorized && known:
-		e.Fault, e.Code, e.Err = channels.Stop, "401", errors.New("Discord refuses the bot token")
+		e.Fault, e.Code, e.Err = channels.Stop, "401", errors.New("the bot token is invalid or revoked")
 	case code == codeOverloaded:
 		e.Fault, e.Code = channels.Retry, strconv.Itoa(code)
 	case status >= 300 && status < 500 && !known:

@@ -118,7 +118,7 @@ func refusalError(r slackgo.SlackErrorResponse) *channels.SendError {
 	switch r.Err {
 	case "invalid_auth", "not_authed", "account_inactive", "token_revoked", "token_expired",
 		"not_allowed_token_type", "org_login_required", "team_access_not_granted":
-		e.Fault, e.Err = channels.Stop, errors.New("Slack refuses the token")
+		e.Fault, e.Err = channels.Stop, errors.New("the token is invalid or revoked")
 	case "missing_scope":
 		e.Err = errors.New("the app lacks a scope")
 		if r.Needed != "" {

@@ -36,7 +36,7 @@ func (s *Socket) closeError(ctx context.Context, err error) error {
 	stop := &channels.SendError{Fault: channels.Stop, Code: strconv.Itoa(closed.Code)}
 	switch closed.Code {
 	case closedBadToken:
-		stop.Err = errors.New("Discord refuses the bot token")
+		stop.Err = errors.New("the bot token is invalid or revoked")
 		return stop
 	case closedDisallowed:
 		stop.Err = errors.New("the bot isn't allowed to read what people write")
