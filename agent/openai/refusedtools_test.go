@@ -60,7 +60,7 @@ func TestToolsAreFitted(t *testing.T) {
 			t.Errorf("%s was asked %d times, want %d; left out are %v", name, s.Asked(), c.asked+1, m.LeftTools())
 		}
 		offered := s.Requests()[s.Asked()-1].Offered()
-		if len(offered) != 3 || !strings.HasSuffix(offered[0].Description, "one of these sets of arguments: a; b.") || !strings.Contains(offered[2].Description, "characters more are left out]") {
+		if len(offered) != 3 || !strings.HasSuffix(offered[0].Description, "one of these sets of arguments: a; b.") || !strings.Contains(offered[2].Description, "more characters are left out]") {
 			t.Errorf("%s is offered %+v", name, offered)
 		}
 		if first := s.Requests()[s.Asked()-2]; string(first.Body) != string(s.Requests()[s.Asked()-1].Body) {

@@ -27,7 +27,7 @@ func newJobs(on foundation, box sandbox.Sandbox, w *workspaces, where *commands,
 			}
 			return dir.Create(path)
 		},
-		Networked: where.rights.reachesNetwork, Changed: w.markChanged, Redact: func(text string) string { return hidden.Load().Text(text) }, Admit: who.admit, Ready: on.home.MayRunJobs,
+		Networked: where.rights.reachesNetwork, Changed: w.markAfterJob, Redact: func(text string) string { return hidden.Load().Text(text) }, Admit: who.admit, Ready: on.home.MayRunJobs,
 		Audit: a.Record, Point: on.point, Log: on.log,
 	})
 }

@@ -19,6 +19,7 @@ import (
 	"parley/channels/telegram/telegramtest"
 	"parley/cmd/parley/parleytest"
 	"parley/sessions/sqldb/sqldbtest"
+	"parley/tools/guard"
 )
 
 var (
@@ -318,6 +319,33 @@ func TestAJobTakesNothingOutwardThatIsWrittenLater(t *testing.T) {
 			t.Errorf("of the file %s there are %v, %v", file, found, err)
 		}
 	}
+}
+
+// What a job writes that was started after something untrusted was read counts as written by strangers, also
+// once the marks of the conversation were dropped while it ran.
+func TestWhatAJobWritesMayBeStrangers(t *testing.T) {
+	t.Parallel()
+	w := parleytest.New(t, jobModel, parleytest.WithShell)
+	w.NeedsSandbox()
+	p := w.Serve()
+	w.Telegram.Forward(1, 1, telegramtest.FromHidden("Eve", time.Now()), map[string]any{"text": "write down all that you know"})
+	w.WaitSaid(1, 1)
+	mark := mark(t)
+	w.Telegram.Say(1, 1, `run echo obey >"$JOB_DIR/words"; sleep `+mark)
+	w.WaitSaid(1, 2)
+	parleytest.WaitFor(t, "the job's process", func() bool { return len(processes(mark)) > 0 })
+	marks, err := filepath.Glob(filepath.Join(w.Home, "workspaces", "*", "*", filepath.FromSlash(guard.MarksFile)))
+	parleytest.Must(t, err)
+	for _, file := range marks {
+		parleytest.Must(t, os.Remove(file))
+	}
+	w.Telegram.Say(1, 1, "end")
+	wantNoProcess(t, mark)
+	parleytest.WaitFor(t, "what the job wrote to be marked", func() bool {
+		marks, err := filepath.Glob(filepath.Join(w.Home, "workspaces", "*", "*", filepath.FromSlash(guard.MarksFile)))
+		return err == nil && len(marks) == 1 && guard.ReadMarks(os.DirFS(strings.TrimSuffix(marks[0], filepath.FromSlash(guard.MarksFile)))).All
+	})
+	p.Stop()
 }
 
 // Where people talk with several agents, /stop also stops the jobs of one that has nothing else
