@@ -19,8 +19,8 @@ const (
 	refusedWait = time.Minute
 )
 
-// rerunAfterRefusal runs a channel's gateway or dispatcher until ctx is done, and runs it again
-// after the platform has refused the bot's account, which is no reason to end a running server.
+// rerunAfterRefusal runs a channel's gateway or dispatcher until ctx is done. If the platform refuses the bot's
+// account, it runs it again after refusedWait: only at the start, see startGrace, does a refusal end the server.
 func (l *liveChannel) rerunAfterRefusal(ctx context.Context, on foundation, run func(context.Context) error) error {
 	for {
 		err := run(ctx)

@@ -29,8 +29,8 @@ type accounts struct {
 	offer func(text string)
 }
 
-// Run looks after the accounts while no messages arrive: it shows invitations for those that have no owner, and
-// checks whether those that only send are in order.
+// Run shows, for each channel that receives, an invitation as long as the bot has no owner there. For each channel
+// that only sends, it checks whether the platform accepts the account.
 func (a *accounts) Run(ctx context.Context) error {
 	return a.liveChannels.each(ctx, func(ctx context.Context, l *liveChannel) error {
 		switch {
@@ -75,7 +75,8 @@ func (a *accounts) offerOwnership(ctx context.Context, l *liveChannel) {
 	}
 }
 
-// offerCode shows the current link or code unless it is the last one that was shown, and returns its code.
+// offerCode shows the current link or code if the channel has no owner and that code isn't last, the one that was
+// shown before. It returns the code that was shown most recently.
 func (a *accounts) offerCode(ctx context.Context, l *liveChannel, last string) string {
 	if owned, err := a.owners.HasAny(ctx, l.name); err != nil || owned {
 		return last

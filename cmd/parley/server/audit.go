@@ -20,7 +20,7 @@ type auditing struct {
 	file *audit.File // nil if none is configured
 }
 
-// newAuditing makes the auditing.
+// newAuditing makes the part that records what is done. It doesn't open the file.
 func newAuditing(on foundation) *auditing {
 	a := &auditing{foundation: on}
 	c := on.settings.Load()
@@ -31,8 +31,8 @@ func newAuditing(on foundation) *auditing {
 	return a
 }
 
-// Load checks that the file can be written to. In a process that only reads (the role Reader) it doesn't create the
-// file.
+// Load checks that the file can be written to. A process that only reads (the role Reader) checks nothing, because
+// the check creates the file.
 func (a *auditing) Load(context.Context) error {
 	if a.file == nil || a.role == Reader {
 		return nil
@@ -56,8 +56,8 @@ func auditRetention(c *config.Config) time.Duration {
 	return time.Duration(days) * 24 * time.Hour
 }
 
-// access returns the audit in the form in which the API uses it. A process that only reads
-// (the role Reader) does not record that it did, because it may not be able to write.
+// access returns the audit in the form in which the API uses it. A process with the role Reader doesn't record who
+// exports sessions, because it may not be able to write.
 func (a *auditing) access() api.Audit {
 	return api.Audit{Record: a.Record, Records: a.Records, Lost: a.metrics.AuditLost, Reads: a.role != Reader}
 }

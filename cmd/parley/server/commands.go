@@ -64,8 +64,7 @@ func (c *commands) gitPlace(ctx context.Context, call tools.Call, path string) (
 	return p, err
 }
 
-// skillPlace returns where a skill's program runs. The program gets the network only if it asks for
-// it.
+// skillPlace returns where a skill's program runs. A program that doesn't ask for the network gets none, like git.
 func (c *commands) skillPlace(ctx context.Context, call tools.Call, network bool) (sandbox.Place, error) {
 	if network {
 		return c.place(ctx, call, "")

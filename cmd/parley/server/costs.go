@@ -27,8 +27,7 @@ type costs struct {
 	owners *owners.Owners
 }
 
-// newCosts makes the costs for these models. What they may cost is known only if some price is
-// known.
+// newCosts makes the costs for these models. No cap applies unless the price of some model is known.
 func newCosts(on foundation, o *owners.Owners, of *modelChains) *costs {
 	c := &costs{foundation: on, owners: o}
 	c.UsageReporter = &billing.UsageReporter{Usage: on.home.Store.Bill().Usage, Linked: c.linked, Budget: on.home.Store.Money()}

@@ -32,7 +32,7 @@ func newFiles(on foundation, all liveChannels, of *modelChains, w *workspaces) *
 	})
 }
 
-// uploads returns the files that come from terminals and over HTTP.
+// uploads returns the store of the files that come from terminals and over HTTP.
 func uploads(on foundation) attachments.Uploads {
 	return attachments.Uploads{Store: on.home.Outgoing, Log: on.home.Store}
 }

@@ -41,7 +41,7 @@ type front struct {
 	erasing       *erasing
 	schedules     *schedules.Scheduler
 	checks        []checked
-	further       []exchange.Route // from other parts
+	further       []exchange.Route // what other parts serve
 	fleet         *fleetMetrics
 	hidden        *secrets
 	stopJob       func(context.Context, sessions.Job) error
@@ -49,7 +49,7 @@ type front struct {
 	offer      func(text string)
 	atTerminal bool
 
-	token        string
+	token        string       // of the home's owner
 	ownerMark    string       // see [api.Access]
 	socket, port net.Listener // port is nil if no port is open
 	// The APIs for requests through the home's socket and over the network; nil while they are not running.
@@ -83,8 +83,8 @@ func (f *front) meet(all []part) {
 	}
 }
 
-// Load reads the token of the home's owner, and creates one if there is none. A Reader serves only its socket, so
-// its token need not be stored.
+// Load reads the token of the home's owner, and creates one if there is none. A Reader serves only the home's
+// socket, where nobody needs the token, so it makes one up. In a fleet, Load also reads or makes the owner's mark.
 func (f *front) Load(ctx context.Context) (err error) {
 	if f.role == Reader {
 		f.token = rand.Text() + rand.Text()
@@ -99,7 +99,7 @@ func (f *front) Load(ctx context.Context) (err error) {
 	return err
 }
 
-// ownerMark is the subject of the note that stores what the owner's sign-ins depend on.
+// ownerMark is the subject of the note that stores what api.Access.OwnerMark is in all processes of a fleet.
 const ownerMark = "owner_mark"
 
 // recheck ends the streams of callers who are no longer allowed to watch, on both APIs of this process.
@@ -197,6 +197,7 @@ func (f *front) ready(ctx context.Context) map[string]error {
 	return all
 }
 
+// tokens returns the configured tokens of programs, as the API checks them.
 func (f *front) tokens() []api.Token {
 	var list []api.Token
 	for _, t := range f.settings.Load().Tokens {

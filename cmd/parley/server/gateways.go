@@ -66,7 +66,7 @@ func (g *gateways) Run(ctx context.Context) error {
 	})
 }
 
-// countIn records that somebody who may talk to the bot has said something.
+// countIn wraps route: it also records when somebody who may talk to the bot last said something.
 func (l *liveChannel) countIn(route gateway.RouteFunc) gateway.RouteFunc {
 	return func(ctx context.Context, in bus.Inbound) (gateway.RouteResult, error) {
 		l.traffic.NoteReceived()
@@ -101,8 +101,8 @@ func (g *gateways) hasMessage(ctx context.Context, session, message string) (boo
 	return err == nil, err
 }
 
-// receiveWhileHeld runs a channel's gateway for as long as this process holds the channel's name on
-// the bus, which only one process can do at a time.
+// receiveWhileHeld waits until this process holds the channel's name on the bus, which only one process can do at a
+// time, and then runs the channel's gateway for as long as it holds the name.
 func (g *gateways) receiveWhileHeld(ctx context.Context, l *liveChannel, gw *gateway.Gateway) error {
 	return bus.WhileHeld(ctx, g.home.Bus, "receive/"+gw.Name, func(held context.Context) error {
 		l.held.Store(true)

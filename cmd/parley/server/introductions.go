@@ -37,8 +37,8 @@ func (i *introductions) on(l *liveChannel) func(context.Context) (string, error)
 	}
 }
 
-// modelPlaces returns the hosts to which texts for these agents are sent to be answered, for
-// welcome.Facts. If some go to a provider, the list does not include this machine itself.
+// modelPlaces returns the hosts of the models that read what is said to these agents, for welcome.Introduction: nil
+// if other processes know them. It names this machine only if there are no others.
 func (i *introductions) modelPlaces(agents []string) (hosts []string) {
 	c := i.settings.Load()
 	for _, agent := range agents {

@@ -14,7 +14,7 @@ import (
 	"parley/tools/sandbox"
 )
 
-// An inventory tells programs what the bot has: settings, agents and their tools, targets, and skills.
+// An inventory tells programs, over HTTP, what the bot has: settings, agents and their tools, targets, and skills.
 type inventory struct {
 	foundation
 	agents *agents
@@ -160,8 +160,8 @@ func (v *inventory) toolsOf(ctx context.Context, agent string) ([]listedTool, er
 	return list, nil
 }
 
-// allTools returns all tools in the program. A process that runs no turns doesn't know which of them can work where
-// turns run, so it returns all.
+// allTools returns the tools that can work on this machine. A process that runs no turns doesn't know which ones can
+// work where turns run, so it returns all tools in the program.
 func (v *inventory) allTools() (*tools.Set, error) {
 	if v.role.Works() {
 		return v.agents.toolbox.set()

@@ -14,7 +14,7 @@ type limits struct {
 	last atomic.Pointer[limitsOf]
 }
 
-// limitsOf holds the limits in these settings.
+// limitsOf holds the limits that were made from particular settings.
 type limitsOf struct {
 	settings *config.Config
 	limits   agent.Limits

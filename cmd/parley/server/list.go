@@ -5,7 +5,7 @@ import (
 	"parley/sessions/search"
 )
 
-// list makes the parts that only run, and returns all parts of the server.
+// list makes the remaining parts, and returns all parts of the server in the order in which they are loaded.
 func (s *Server) list(c Config) []part {
 	r, g, chats, work := s.role, s.foundation, s.chats, s.agents
 	answers := r.Works() && len(chats.chains.byAgent) > 0

@@ -29,9 +29,9 @@ type liveChannel struct {
 	gate        *gateway.Gate
 	receive     bool // whether it receives; otherwise it only sends
 	config      config.Channel
-	held        atomic.Bool                         // whether this process, and no other, is receiving for it
+	held        atomic.Bool                         // whether this process is the one that is receiving for it
 	down        atomic.Bool                         // whether its platform refuses the account
-	lastWarning *atomic.Pointer[string]             // the adapter's latest warning
+	lastWarning *atomic.Pointer[string]             // the latest warning or error about it
 	traffic     connections.Traffic                 // when this process last received or sent a message there
 	dispatcher  atomic.Pointer[dispatch.Dispatcher] // nil until it is made
 }
@@ -152,8 +152,8 @@ func (all liveChannels) prefix(channel string) string {
 	return "/"
 }
 
-// press reports whether people on a channel can press buttons.
-func (all liveChannels) press(channel string) bool {
+// hasButtons reports whether people on a channel can press buttons.
+func (all liveChannels) hasButtons(channel string) bool {
 	l := all.named(channel)
 	if l == nil {
 		return false
@@ -179,8 +179,7 @@ func (all liveChannels) isPlatform(channel string) bool {
 	return slices.Contains(all.ofPlatforms(), channel)
 }
 
-// states returns, for each channel with a platform, by name, whether it is connected. A channel
-// that cannot tell counts as connected unless it has ended.
+// states returns, for each channel with a platform, by name, whether it is connected; see isConnected.
 func (all liveChannels) states() map[string]bool {
 	up := map[string]bool{}
 	for _, l := range all {
@@ -210,16 +209,16 @@ func (all liveChannels) Ready(context.Context) map[string]error {
 	return found
 }
 
-// isOurs reports whether this process knows the state of a channel: it receives for the channel, or
-// the platform refused the bot's account when it tried to.
+// isOurs reports whether this process is the one that receives for a channel, or that would receive if the platform
+// didn't refuse the bot's account.
 func (l *liveChannel) isOurs() bool { return l.held.Load() || l.down.Load() }
 
-// isConnected reports whether a channel is connected to its platform. A channel that cannot tell
-// counts as connected.
+// isConnected reports whether a channel is connected to its platform. A channel that cannot tell counts as connected,
+// unless the platform refuses the bot's account.
 func (l *liveChannel) isConnected() bool { return !l.down.Load() && channels.Connected(l.channel) }
 
-// lastWarning returns the latest warning from a channel's adapter, which probably says why the
-// channel is not connected; "" if there was none.
+// lastWarning returns the latest warning or error about a channel, which probably says why the channel is not
+// connected; "" if there was none.
 func (all liveChannels) lastWarning(channel string) string {
 	if l := all.named(channel); l != nil {
 		if said := l.lastWarning.Load(); said != nil {

@@ -62,7 +62,7 @@ func (o *ownData) linkOnWeb(ctx context.Context, in bus.Inbound) (answer string,
 	return o.personal.LinkHere(ctx, in)
 }
 
-// newRemembered makes the part that serves what agents remember to programs.
+// newRemembered makes the part through which programs read and edit what agents remember.
 func newRemembered(on foundation, e *erasing, hidden *secrets) owndata.Remembered {
 	return owndata.Remembered{
 		Memories: home.EditedMemories{Home: on.home, Erase: e.rewriter.Erase}, Sessions: on.home.Store, Plain: hidden.text,

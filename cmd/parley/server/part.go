@@ -71,7 +71,7 @@ type (
 	host interface {
 		meet(all []part)
 	}
-	// A closer keeps something open.
+	// A closer has something open until Close.
 	closer interface {
 		Close() error
 	}

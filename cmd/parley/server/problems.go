@@ -57,8 +57,9 @@ func (p *problemWatch) Run(ctx context.Context) error {
 	})
 }
 
-// connections returns the sources that watch whether the channels are connected. For a channel that any process may
-// receive for, holds says which process judges it.
+// connections returns the sources that watch whether the channels are connected. The process that receives for a
+// channel judges whether it is. If any process can tell, because the channel receives by HTTP or only sends, the
+// process for which holds returns true judges it.
 func (p *problemWatch) connections(holds func() bool, after time.Duration) (sources []problems.Source) {
 	for _, l := range p.liveChannels {
 		if l.config.Platform == "" {

@@ -46,7 +46,7 @@ func (p *prompts) build(ctx context.Context, who agent.Asker) (string, error) {
 	knows := p.knowledge.describe()
 	model := p.chains.byAgent[sessions.AgentOf(session)]
 	toolless := model != nil && model.Info().Toolless
-	if toolless { // it could read neither
+	if toolless { // without tools, the model could read none of them
 		ofOperator, ofSession, knows = "", "", nil
 	}
 	settings := p.settings.Load()

@@ -35,8 +35,8 @@ func (r *reloading) Run(ctx context.Context) error {
 	}
 }
 
-// reload reads the configuration again and applies what can be changed while serving: who may talk,
-// who may be messaged, and limits. An invalid file changes nothing.
+// reload reads the configuration again and applies what can be changed while serving, such as who may talk to the
+// bot, limits, and rules for tools. If the file is invalid, or one part cannot accept it, nothing changes.
 func (r *reloading) reload() {
 	read, err := r.read()
 	if err != nil {

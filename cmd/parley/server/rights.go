@@ -70,8 +70,8 @@ func (r *rights) isUnattended(session string) bool {
 	return err == nil && (key.Channel == events.Name || key.Channel == heartbeat.Name)
 }
 
-// reachesNetwork reports whether what a call runs in the sandbox can reach any of the network. Without a sandbox,
-// everything that runs can.
+// reachesNetwork reports whether what a call runs can reach any of the network. It always returns false for an agent
+// without the capability network. For other agents, everything that runs without a sandbox can.
 func (r *rights) reachesNetwork(call tools.Call) bool {
 	runs, _ := call.Touch().Outward.(tools.Runs)
 	settings := r.settings.Load().Sandbox

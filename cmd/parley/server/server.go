@@ -47,7 +47,8 @@ type Config struct {
 	Doctor func(settings func() *config.Config, plain func(text string) string, log *slog.Logger) any
 	// Reload reads the configuration again. A single command needs none.
 	Reload func() (*config.Config, error)
-	// Offer shows the operator an invitation to become the owner of a bot that has none.
+	// Offer shows the operator a text with a link or a code: an invitation to become the owner of a bot that has none,
+	// or the link to the web page.
 	Offer func(text string)
 	// AtTerminal says that only the person who has started the server sees what Offer shows, rather than a log that
 	// is kept.
@@ -64,7 +65,7 @@ type Server struct {
 	front  *front
 }
 
-// keptLog is how many bytes of its newest log lines a process stores for people who view them.
+// keptLog is how many bytes of its newest log lines a process keeps in memory, for the API.
 const keptLog = 1 << 20
 
 // Open opens the home, and makes the configured channels. With the role Reader it makes none, so that it needs
@@ -80,7 +81,7 @@ func Open(ctx context.Context, c Config) (_ *Server, err error) {
 	early := newStartup(ctx)
 	defer func() {
 		if err != nil {
-			_ = early.Close() // it only waits
+			_ = early.Close() // it returns no error
 		}
 	}()
 	box := findSandbox(c, early, counts.SandboxKill)

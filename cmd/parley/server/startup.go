@@ -8,7 +8,7 @@ import (
 // startup is the work that begins while the server is still being opened, because it takes longer than opening:
 // finding a sandbox, and the first requests to the models' servers.
 type startup struct {
-	begin func(do func(context.Context)) // does something while the server is being opened
+	begin func(do func(context.Context)) // calls do in a goroutine, which Close waits for
 	end   context.CancelFunc
 	all   sync.WaitGroup
 }
@@ -21,7 +21,7 @@ func newStartup(ctx context.Context) *startup {
 	return e
 }
 
-// Close ends the work that has not ended by itself.
+// Close cancels the work that has not ended by itself, and waits for it.
 func (e *startup) Close() error {
 	e.end()
 	e.all.Wait()

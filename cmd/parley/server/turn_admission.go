@@ -22,9 +22,9 @@ type turnAdmission struct {
 	conversations *conversations
 }
 
-// admit decides whether a turn may begin now on somebody's behalf at an address although they say
-// nothing, for example because a schedule of theirs is due. The same rules apply as to their
-// messages there. Programs may begin turns only in their own sessions.
+// admit reports whether a turn may begin now on somebody's behalf at an address although they say nothing, for
+// example because a schedule of theirs is due, and returns the caller for whom it runs. The same rules apply as to
+// their messages there. Webhooks and the heartbeat may begin turns only in their own sessions.
 func (c *turnAdmission) admit(ctx context.Context, who bus.Person, at bus.Address) (bus.Caller, bool, error) {
 	channel, user, _ := strings.Cut(who.ID, ":")
 	switch channel {
@@ -44,7 +44,7 @@ func (c *turnAdmission) admit(ctx context.Context, who bus.Person, at bus.Addres
 	}
 	i := slices.IndexFunc(c.liveChannels, func(l *liveChannel) bool { return l.name == channel && l.config.Platform != "" && l.receive })
 	if i < 0 || at.Channel != channel {
-		return bus.Caller{}, false, nil // the channel is no longer configured
+		return bus.Caller{}, false, nil // the channel no longer receives, or is another one
 	}
 	l := c.liveChannels[i]
 	_, private, err := c.home.Book.AloneAt(ctx, at)

@@ -28,7 +28,8 @@ func newUndoing(on foundation) *undoing {
 // Run removes versions that nobody can restore any longer.
 func (u *undoing) Run(ctx context.Context) error { return u.History.Run(ctx, u.home.Bus) }
 
-// discard returns a function that removes files that came with a message, and the stored copies of them.
+// discard returns a function that removes files that came with a message. It also removes all earlier versions of
+// the session's files, which may include them.
 func (u *undoing) discard(came *attachments.Keeper) func(ctx context.Context, session string, paths []string) error {
 	return func(ctx context.Context, session string, paths []string) error {
 		if _, err := u.home.Snapshots.Remove(ctx, session); err != nil {

@@ -21,9 +21,9 @@ type workspaces struct{ foundation }
 // write files. It is less than the remaining time of a lease that has just been checked.
 const mostWriting = 3 * time.Second
 
-// openUntil opens a session's directory for one call. In a fleet, a process that was paused for a
-// while may have lost the session to another one when it continues, so writing is refused some time
-// before the lease, or the call's deadline, ends.
+// openUntil opens a session's directory for one call. In a fleet, a process that was paused for a while may have lost
+// the session to another process when it continues. So the directory can be written to for at most mostWriting after
+// the lease was checked, and not after the call's deadline.
 func (w *workspaces) openUntil(ctx context.Context, call tools.Call) (*workspace.Dir, error) {
 	if call.Held.IsZero() {
 		call.Held = time.Now()
@@ -84,7 +84,8 @@ func (w *workspaces) markChanged(call tools.Call) {
 	}
 }
 
-// markAfterJob records that a job that a call has started may have changed files of its session.
+// markAfterJob records that a program that a call used may have changed files of its session, and marks the files if
+// they may now contain text written by strangers; see guard.MarkAfterJob.
 func (w *workspaces) markAfterJob(call tools.Call) {
 	w.markChanged(call)
 	settings := w.settings.Load()

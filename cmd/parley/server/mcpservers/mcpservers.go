@@ -54,7 +54,7 @@ type Servers struct {
 	log       *slog.Logger
 
 	mu   sync.Mutex
-	sets map[string]set // agents' tools, by the agents' names
+	sets map[string]set // agents' tools, by the names of the MCP servers that they include
 }
 
 // A set holds an agent's own tools together with those of MCP servers, and the version of the servers' tools that
@@ -100,7 +100,8 @@ func (s *Servers) Load(ctx context.Context) error {
 	return s.Pins.Load(ctx)
 }
 
-// Refresh is like Load, for a process that doesn't follow what others accept, because it uses no servers itself.
+// Refresh calls Load again in a process that doesn't learn in another way what owners accept, because it uses no
+// servers itself. Otherwise it does nothing.
 func (s *Servers) Refresh(ctx context.Context) error {
 	if !s.elsewhere {
 		return nil
@@ -135,8 +136,8 @@ func serverOf(m config.MCPServer) mcp.Server {
 // turn.
 const startWait = time.Second
 
-// With returns an agent's tools base, together with those of its MCP servers. If owned is true, the agent gets the
-// tools of all servers.
+// With returns an agent's tools base, together with those of its MCP servers. If owned is true, in the owner's
+// terminal, the agent gets the tools of all servers.
 func (s *Servers) With(ctx context.Context, base *tools.Set, agent string, owned bool) *tools.Set {
 	var names []string
 	for name, m := range s.settings {
@@ -164,7 +165,7 @@ func (s *Servers) With(ctx context.Context, base *tools.Set, agent string, owned
 	return all
 }
 
-// A notes stores in the book which tools an owner has accepted.
+// A notes stores in the book which tools an owner has accepted, and who has signed in.
 type notes struct{ channels.Notes }
 
 // Noted implements pins.Store: it returns the values of a subject's notes, keyed by what they are about.

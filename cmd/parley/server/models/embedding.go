@@ -127,5 +127,5 @@ func NewEmbedding(c *config.Config, spender Spender) (search.Embedding, error) {
 	return search.Embedding{Model: s.Model, Embedder: made}, nil
 }
 
-// EmbeddingServer returns the base URL of that model's server.
+// EmbeddingServer returns the base URL of the embedding model's server.
 func EmbeddingServer(c *config.Config) string { return cmp.Or(c.Embeddings.BaseURL, openai.DefaultURL) }

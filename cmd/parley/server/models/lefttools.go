@@ -1,7 +1,7 @@
 package models
 
-// A LeftTool is a tool that a model is not shown, because its server has refused it or takes no
-// more.
+// A LeftTool is a tool that a model is not shown, because the model's server has refused the tool, or takes no more
+// tools.
 type LeftTool struct{ Model, Tool, Why string }
 
 // LeftTools returns the tools that models are not shown because of the models' servers, as far as

@@ -128,7 +128,7 @@ func New(ctx context.Context, c *config.Config, log *slog.Logger) (Lists, error)
 	return lists, nil
 }
 
-// oneModel returns a list of the one model that a setting names. It is made unless it is among those made before.
+// oneModel returns a list of the one model that a setting names. It makes the model unless made contains it.
 func oneModel(ctx context.Context, c *config.Config, list prices.List, choice config.ModelChoice, made map[config.ModelChoice]Model, log *slog.Logger) ([]Model, error) {
 	m, ok := made[choice]
 	if !ok {

@@ -9,8 +9,7 @@ import (
 	"parley/cmd/parley/config"
 )
 
-// Abilities say what messages on a channel can show and carry, for those who only need to know
-// and send nothing.
+// Abilities say what messages on a channel can show and carry, for code that sends no message itself.
 type Abilities struct {
 	Title                 string // the platform's name
 	Length                int    // the most characters of one message

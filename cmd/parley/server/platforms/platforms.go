@@ -43,7 +43,7 @@ type platform struct {
 	config.Platform
 	// page is the file below docs that explains how to set the platform up.
 	page string
-	// steps say how to make a bot there, until its tokens are found.
+	// steps are instructions for people: how to make a bot on the platform and find its tokens.
 	steps []string
 	// manifest is the text that people paste in one of the steps; "" if they paste nothing.
 	manifest string
@@ -127,7 +127,7 @@ func Page(platform string) string {
 	return p.page
 }
 
-// Steps says how to make a bot on a platform, until its tokens are found.
+// Steps returns instructions for people: how to make a bot on a platform and find its tokens.
 func Steps(platform string) []string {
 	p, _ := platformNamed(platform)
 	return p.steps
@@ -182,7 +182,7 @@ func Open(c config.Channel, g AdapterParts) (channels.Channel, error) {
 	return p.open(c, g)
 }
 
-// answerTimeout is how long a platform may take to say who the bot is.
+// answerTimeout limits how long Invitation, Account and Examine wait for a platform.
 const answerTimeout = 20 * time.Second
 
 // Account asks a channel's platform who the bot is there, and returns the bot's name; "" if the

@@ -2,7 +2,7 @@
 
 package platforms
 
-// telegramSteps says how to make a bot there, step by step.
+// telegramSteps says how to make a bot on Telegram, step by step.
 func telegramSteps() []string {
 	return []string{
 		"Open https://t.me/BotFather and send it /newbot.",
@@ -11,7 +11,7 @@ func telegramSteps() []string {
 	}
 }
 
-// slackSteps says how to make a bot there, step by step.
+// slackSteps says how to make a bot on Slack, step by step.
 func slackSteps() []string {
 	return []string{
 		"Open https://api.slack.com/apps?new_app=1, choose From a manifest, and pick your workspace.",
@@ -22,7 +22,7 @@ func slackSteps() []string {
 	}
 }
 
-// discordSteps says how to make a bot there, step by step.
+// discordSteps says how to make a bot on Discord, step by step.
 func discordSteps() []string {
 	return []string{
 		"Open https://discord.com/developers/applications and click New Application.",

@@ -14,7 +14,7 @@ type warningRecorder struct {
 	latest *atomic.Pointer[string]
 }
 
-// RecordWarnings returns a logger that stores its latest warning in latest.
+// RecordWarnings returns a logger that writes to log, and stores its latest warning or error in latest.
 func RecordWarnings(log *slog.Logger, latest *atomic.Pointer[string]) *slog.Logger {
 	return slog.New(&warningRecorder{log.Handler(), latest})
 }

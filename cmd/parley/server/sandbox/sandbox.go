@@ -31,17 +31,18 @@ func ConfigOf(c *config.Config, log *slog.Logger) sandbox.Config {
 	return cfg
 }
 
-// MayBeWrong reports whether the settings ask for a sandbox that this machine may not support. Then nobody is
-// served until that is known. If it returns false, Open's error is never about the settings.
+// MayBeWrong reports whether the settings ask for a sandbox that this machine may not support. Then the server
+// serves nobody until Open has returned. If MayBeWrong returns false, Open's error is never about the settings.
 func MayBeWrong(c *config.Config) bool {
 	network := c.Sandbox.Network
 	return c.Sandbox.Mode != string(sandbox.Auto) || len(network) > 0 && !slices.Contains(network, config.NoNetwork)
 }
 
-// Open finds out which sandbox works on this machine. If none works, no commands are run: it returns nil, and logs
-// that for the operator, with a higher level if root runs this program and needed says that somebody waits for
-// commands, because an ordinary user may get a sandbox. It returns a *config.SettingError if the machine cannot do
-// what a setting demands. killed is called, with the reason, for each command that the sandbox ends.
+// Open finds out which sandbox works on this machine. If none works, no commands are run: Open returns nil, and logs
+// that for the operator. It logs an error if commands are needed and root runs this program, because an ordinary
+// user may get a sandbox; a warning if an agent has a capability for commands; otherwise just information. Open
+// returns a *config.SettingError if the machine cannot do what a setting demands. It has killed called, with the
+// reason, for each command that the sandbox ends.
 func Open(ctx context.Context, c *config.Config, needed bool, log *slog.Logger, killed func(reason string)) (sandbox.Sandbox, error) {
 	cfg := ConfigOf(c, log)
 	cfg.OnKill = func(reason sandbox.Reason) { killed(string(reason)) }

@@ -98,7 +98,8 @@ func (p *Proposals) isTaken(name string) bool {
 	return slices.ContainsFunc(p.skills.catalog.Load().Skills, func(s skills.Skill) bool { return s.Name == name })
 }
 
-// look reads a skill of a session's workspace with all its files. Its errors are for the model, too.
+// look reads a skill of a session's workspace with all its files. If the skill cannot be proposed, the error is a
+// *tools.Error, which the model is told.
 func (p *Proposals) look(session, name string) (ShownProposal, error) {
 	shown := ShownProposal{Proposal: Proposal{Name: name, Session: session}, Files: []ProposedFile{}}
 	files, err := p.skills.cfg.Workspace(session)
@@ -257,7 +258,7 @@ func (p *Proposals) accept(w *exchange.Answer, r *http.Request) error {
 	return w.JSON(http.StatusOK, map[string]string{"name": shown.Name, "folder": place})
 }
 
-// refuse drops a proposal. The conversation keeps its skill.
+// refuse drops a proposal. The skill stays in the session's workspace.
 func (p *Proposals) refuse(w *exchange.Answer, r *http.Request) error {
 	found, err := p.named(w, r)
 	if err != nil {

@@ -60,7 +60,7 @@ func New(c Config, found *Catalog) *Skills {
 	return s
 }
 
-// Set replaces the operator's skills for turns that begin from now on.
+// Set replaces the operator's skills. Turns that begin from now on get the new ones.
 func (s *Skills) Set(found *Catalog) { s.catalog.Store(found) }
 
 // skillsOf returns all skills of a session, the operator's first.

@@ -14,12 +14,12 @@ import (
 
 // How much of a log is read for one message.
 const (
-	before  = 30   // entries before the message's own, because a turn's first entry precedes it
-	mostOf  = 3000 // entries after that
-	mostRun = 20   // calls that are reported one by one
+	before    = 30   // how many entries before the message's own, because a turn's first entry precedes it
+	mostRead  = 3000 // how many entries in all
+	mostCalls = 20   // how many calls are reported one by one
 )
 
-// follow reports on a message that is in a session's log.
+// follow reports on a message that is in the log of the session with this key.
 func (q *query) follow(ctx context.Context, s *Story, key string) error {
 	e, err := q.cfg.Sessions.Find(ctx, key, s.Message)
 	if errors.Is(err, sessions.ErrNotFound) {
@@ -53,7 +53,7 @@ func (q *query) follow(ctx context.Context, s *Story, key string) error {
 				return err
 			}
 		}
-		if n++; n > mostOf || c.published {
+		if n++; n > mostRead || c.published {
 			break
 		}
 	}
@@ -143,8 +143,8 @@ type course struct {
 	message sessions.Entry // the message that the question is about
 	calls   map[string]*toolCall
 	asks    map[string]string // the kinds of the requests to people, by id
-	told    int               // how many calls are reported one by one
-	more    int               // how many are not
+	told    int               // how many calls have begun
+	more    int               // how many of them are not reported one by one
 
 	agent, name string // the agent, and the model that was asked last
 	asked       int    // how often a model was asked
@@ -231,7 +231,7 @@ func (c *course) addCall(e sessions.Entry) error {
 		if one.step >= 0 || e.N < c.message.N {
 			return nil
 		}
-		if c.told++; c.told > mostRun {
+		if c.told++; c.told > mostCalls {
 			c.more++
 			return nil
 		}

@@ -18,7 +18,7 @@ type Story struct {
 	Message string `json:"message"`
 	Session string `json:"session,omitempty"`
 	Turn    string `json:"turn,omitempty"`
-	Outcome string `json:"outcome"` // see outcomes
+	Outcome string `json:"outcome"` // refused, or one of the outcomes in texts.go
 	Says    string `json:"says"`    // the outcome in words, and what to do
 	Steps   []Step `json:"steps"`
 }

@@ -40,7 +40,7 @@ func inWords(outcome string) string {
 	}[outcome]
 }
 
-// worse returns that one of two states of messages that is to be reported.
+// worse returns the worse of two states of messages, which is the one to report.
 func worse(a, b string) string {
 	rank := map[string]int{channels.Sent: 0, channels.Queued: 1, channels.Unsure: 2, channels.Failed: 3}
 	if rank[b] > rank[a] {
@@ -89,7 +89,7 @@ func reasonInWords(code string) string {
 	return "The reason is " + code + "; the server's log has the details."
 }
 
-// counted says how many there are of something.
+// counted returns a number together with what it counts, in the plural unless it is 1.
 func counted(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
