@@ -29,8 +29,8 @@ type Token struct {
 // Access says who may use the API. Its functions are called for each request, so a changed configuration takes
 // effect at once.
 type Access struct {
-	// Local is set for the home's socket: whoever can connect to it is the owner. No token is needed, and Host and
-	// Origin are not checked.
+	// Local says that requests come through the home's socket: whoever can connect to it is the owner. No token is
+	// needed, and Host and Origin are not checked.
 	Local  bool
 	Owner  string // the owner's secret; "" admits nobody
 	Tokens func() []Token
@@ -43,12 +43,12 @@ type Access struct {
 	Encrypted func() []string
 	// SignIns stores the browsers in which somebody has signed in to the web page; nil if nobody can.
 	SignIns channels.SignIns
-	// OwnerMark is what the owner's sign-ins depend on in a fleet, where each home has an owner's token of its own:
-	// it is the same in all processes. If it is "", they depend on the token.
+	// OwnerMark is what the owner's sign-ins depend on in a fleet: they end when it changes. It is the same in all
+	// processes, while each home has an owner's token of its own. If it is "", the sign-ins depend on that token.
 	OwnerMark string
 }
 
-// identify finds the caller by the token, or a browser's by its cookie.
+// identify finds out who sent a request: by its token, or by the cookie of a browser that is signed in.
 func (a Access) identify(r *http.Request) (exchange.Caller, error) {
 	if a.Local {
 		return exchange.Caller{Name: OwnerName, Owner: true, Local: true}, nil
@@ -100,8 +100,9 @@ func (a Access) holderOf(given string) (found holder, known bool) {
 	return found, known
 }
 
-// checkHostAndOrigin refuses requests that another site's page may have made in the owner's browser: those to a
-// host name that is not this server's, and those from another origin. Requests about health are exempt.
+// checkHostAndOrigin refuses requests that another site's page may have made in somebody's browser: those to a host
+// name that is not this server's, and those from another origin. public are the path prefixes of the public routes.
+// Requests about health, and those through the home's socket, are exempt.
 func (a Access) checkHostAndOrigin(r *http.Request, public []string) error {
 	if a.Local || r.URL.Path == healthPath || r.URL.Path == readyPath {
 		return nil

@@ -1,9 +1,9 @@
 // Package api serves the HTTP API that programs and terminals use: messages, sessions, live events, operation.
 //
-// The API holds no state of its own except open streams: it answers requests from the readers and inspectors in its
-// Config, and passes messages to the outbox or to the agent. The same handler serves the network, where everybody
-// needs a token, and the home's socket, where whoever connects is the owner. docs/api.yaml describes the API; a
-// test compares the two.
+// The API holds no state of its own except open streams and caches: it answers requests from the readers and
+// inspectors in its Config, and passes messages to the outbox or to the agent. The same handler serves the network,
+// where callers need a token, and the home's socket, where whoever connects is the owner. docs/api.yaml describes the
+// API; a test compares it with Routes.
 package api
 
 import (
@@ -42,7 +42,8 @@ type Config struct {
 	Sessions sessions.Reader
 	Words    search.Index  // finds what was said
 	Activity trends.Counts // sums up what has happened
-	// Redact removes secrets from what a session's snapshot shows of its log; nil removes nothing.
+	// Redact returns the Redactor that removes secrets from snapshots of sessions and from tasks; if Redact is nil,
+	// nothing is removed.
 	Redact func() blocks.Redactor
 	Events bus.Events
 	Mail   Mail
@@ -74,8 +75,8 @@ type Config struct {
 	// Receivers returns, by name, the channels whose platforms send messages as HTTP requests. They check their
 	// callers themselves.
 	Receivers func() map[string]http.Handler
-	// Recheck has all APIs of this process end the streams of callers who are no longer allowed to watch; nil means
-	// only this API.
+	// Recheck makes all APIs of this process end the streams of callers who are no longer allowed to watch; nil means
+	// that only this API does so.
 	Recheck func()
 	// Pages returns the addresses at which browsers reach the web page, the one on this machine first.
 	Pages    func() []string
@@ -100,9 +101,9 @@ func (nothingSecret) JSON(raw json.RawMessage) json.RawMessage { return raw }
 // Timeouts limits how long callers may take. A zero field means its default.
 type Timeouts struct {
 	Body  time.Duration // for sending a request's body: 15 s, plus an eighth of that for each megabyte
-	Write time.Duration // for reading what the server writes: 15 s
+	Write time.Duration // for reading an event, or a piece of a download: 15 s; for any other answer, four times that
 	Room  time.Duration // for a large body to wait until other large bodies are done: 5 s
-	Quiet time.Duration // how long a stream may be without an event before it sends a heartbeat: 15 s
+	Quiet time.Duration // how long a stream is quiet before it sends a heartbeat: 15 s; at random up to half as long again
 }
 
 const defaultTimeout = 15 * time.Second
@@ -218,8 +219,8 @@ func publicPath(r exchange.Route) string {
 	return p[:strings.LastIndexByte(p, '/')+1]
 }
 
-// ServeHTTP answers one request. It checks Host and Origin first, then the token and its
-// scope, then everything else.
+// ServeHTTP answers one request. It checks Host and Origin first, then the path, then the token and its scopes, then
+// everything else.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ans := exchange.New(w, r, a.bodies, 4*a.cfg.Timeouts.Write)
 	defer a.finish(ans, r)
@@ -311,6 +312,6 @@ func (a *API) Serve(ctx context.Context, l net.Listener) error {
 	return err
 }
 
-// Recheck ends the streams of callers who are no longer allowed to watch. It is called when the tokens have
-// changed.
+// Recheck ends the streams of callers who are no longer allowed to watch. It is called when tokens, sign-ins or
+// linked accounts have changed.
 func (a *API) Recheck() { a.streams.recheck() }

@@ -33,8 +33,8 @@ func (a Audit) serve(w *exchange.Answer, r *http.Request, to exchange.Route, log
 	record := sessions.AuditRecord{Kind: to.Audit, Result: to.Result}
 	if to.Audit == sessions.AuditExport {
 		record.By, record.Session = byCaller(w), exchange.Shorten(r.PathValue("key"))
-		if name := r.PathValue("name"); name != "" { // erasing empties this field
-			record.Arguments, _ = plainjson.Marshal(map[string]string{"name": exchange.Shorten(name)}) // a text can be encoded
+		if name := r.PathValue("name"); name != "" { // it stands in Arguments, because an erasure empties that field
+			record.Arguments, _ = plainjson.Marshal(map[string]string{"name": exchange.Shorten(name)}) // strings can always be encoded
 		}
 		if err := a.Record(r.Context(), record); err != nil {
 			return err
@@ -45,7 +45,7 @@ func (a Audit) serve(w *exchange.Answer, r *http.Request, to exchange.Route, log
 		return err
 	}
 	if w.Status() >= http.StatusBadRequest || cmp.Or(w.Noted.Result, to.Result) == "" {
-		return nil // the handler refused it, or it is not a request that is recorded
+		return nil // the handler refused the request, or noted nothing on a route without a Result
 	}
 	record.By, record.Detail = byCaller(w), exchange.Shorten(cmp.Or(w.Subject, r.PathValue("id")))
 	record.Result, record.Session, record.Tool = cmp.Or(w.Noted.Result, to.Result), exchange.Shorten(w.Noted.Session), w.Noted.Tool
@@ -56,7 +56,8 @@ func (a Audit) serve(w *exchange.Answer, r *http.Request, to exchange.Route, log
 	return nil
 }
 
-// byCaller returns the caller in the audit's form. Somebody who signs in is known only afterwards.
+// byCaller returns the caller in the audit's form. For a request that signs somebody in, call it after the handler,
+// which finds out who that is.
 func byCaller(w *exchange.Answer) string { return "token:" + w.Caller.Name }
 
 // list lists the audit's records, the oldest first unless the newest are asked for.

@@ -8,9 +8,9 @@ import (
 	"parley/bus"
 )
 
-// sendAll sends a snapshot of the session, followed by the events that the bus still holds of the answers that
-// models are giving. It reads these events before the snapshot: so the snapshot contains what has ended in the
-// meantime, and the subscription, which is older than both, delivers the rest of what has not.
+// sendAll sends a snapshot of the session, followed by those events of the current answers that the bus still holds.
+// It reads these events before the snapshot: so the snapshot contains the answers that have ended in the meantime,
+// and the subscription, which began before both, delivers the rest of the others.
 func (v *viewer) sendAll(ctx context.Context) error {
 	held, err := v.heldEvents(ctx)
 	if err != nil {

@@ -30,8 +30,8 @@ type sessionFile struct {
 	Changed *time.Time `json:"changed,omitempty"`
 }
 
-// list lists one folder in a session's workspace, sorted by name. It leaves out everything except files and
-// folders, such as links.
+// list lists the files and folders in one folder of a session's workspace, sorted by name. It leaves out everything
+// else, such as links.
 func (f sessionFiles) list(w *exchange.Answer, r *http.Request) error {
 	files, folder, err := f.find(w, r, r.URL.Query().Get("folder"))
 	if err != nil {

@@ -10,9 +10,8 @@ import (
 	"parley/cmd/parley/data/erase"
 )
 
-// A Forgetter erases what people said. It returns once everything is erased, and leaves it to
-// somebody else to rewrite the database's file, because all writers wait for that; the receipt says
-// so.
+// A Forgetter erases what people said. It returns once everything is erased. It doesn't rewrite the database's file,
+// where erased data may remain in unused parts, because all writers would have to wait; the receipt says so.
 type Forgetter interface {
 	PersonSoon(ctx context.Context, person string) (erase.Receipt, error)
 	SessionSoon(ctx context.Context, key string) (erase.Receipt, error)

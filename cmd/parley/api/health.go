@@ -30,12 +30,12 @@ type Health struct {
 	Trouble func(channel string) string
 	// Facts returns what else is known about the channels, by name; nil if nothing is.
 	Facts func(ctx context.Context) (map[string]ChannelFacts, error)
-	// Tools returns the counts of tool calls in this process; nil if it makes none.
+	// Tools returns the counts of tool calls in this process; if Tools is nil, there are none.
 	Tools func() []ToolCount
 	// Work finds what the bot is working on.
 	Work Work
 	// LeftTools returns the tools that models are not shown, because the servers of these models refuse them or
-	// take no more.
+	// take no more tools.
 	LeftTools func() []LeftTool
 	// Subscriptions are the programs that events are posted to; nil if there are none.
 	Subscriptions Subscriptions
@@ -166,15 +166,16 @@ type ToolCount struct {
 	LastAt    *time.Time `json:"last_error_at,omitempty"`
 }
 
-// A LeftTool is a tool that a model is not shown because the model's server has refused it or takes no more.
+// A LeftTool is a tool that a model is not shown, because the model's server has refused the tool, or takes no more
+// tools.
 type LeftTool struct {
 	Model string `json:"model"`
 	Tool  string `json:"tool"`
 	Why   string `json:"why"`
 }
 
-// status answers with the state of the process, its channels and the waiting messages, and with what the bot is
-// working on, unless less is asked for.
+// status answers with the state of the process, its channels and the waiting messages and, unless the request says
+// brief=true, with what the bot is working on.
 func (h health) status(w *exchange.Answer, r *http.Request) error {
 	report := struct {
 		Version  string         `json:"version"`

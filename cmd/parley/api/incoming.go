@@ -27,9 +27,9 @@ func (i incoming) webhook(w *exchange.Answer, r *http.Request) error {
 	return exchange.NotFound("no webhook has that name: see [webhooks] in the configuration")
 }
 
-// A headerChecker can tell from the header of a platform's request alone whether it answers that
-// request.
+// A headerChecker is a channel that can refuse a platform's request by its header alone.
 type headerChecker interface {
+	// Admits returns false if the channel refuses the request, whatever its body is.
 	Admits(header http.Header) bool
 }
 

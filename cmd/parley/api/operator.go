@@ -47,8 +47,8 @@ func (a messages) postAsOperator(w *exchange.Answer, r *http.Request, m message,
 	}{s, session.text})
 }
 
-// sessionOfPeople returns a session if people take part in its conversation on a platform and its agent still
-// exists: otherwise nobody would see there what the operator said.
+// sessionOfPeople returns the parts of a session's key. It refuses sessions of programs, terminals and sub-agents,
+// because nobody on a platform would see there what the operator said, and sessions whose agent no longer answers.
 func (a messages) sessionOfPeople(r *http.Request, text string) (sessionKey, error) {
 	key, err := parseKey(text)
 	if err != nil {
@@ -66,7 +66,8 @@ func (a messages) sessionOfPeople(r *http.Request, text string) (sessionKey, err
 	return key, a.checkAgent(key.agent)
 }
 
-// operator returns the person as whom a caller answers. Only tokens have names that identify that person.
+// operator returns the person as whom a caller answers. The owner gets no name: unlike a token's, it identifies
+// nobody.
 func operator(c exchange.Caller) bus.Person {
 	p := bus.Person{ID: web.Person(c.Name), Name: c.Name, Owner: c.Owner}
 	if c.Owner {

@@ -156,7 +156,7 @@ func (p schedulesHandler) ownPage(ctx context.Context, seen readScope, session, 
 	return list[:min(len(list), limit)], nil
 }
 
-// byCursor compares two cursors in the order in which schedules are listed: by a number, and then by an id.
+// byCursor compares two cursors, NUMBER.ID, in the order in which schedules are listed: by number, and then by id.
 func byCursor(a, b string) int {
 	x, first, _ := strings.Cut(a, ".")
 	y, second, _ := strings.Cut(b, ".")
@@ -345,7 +345,7 @@ func (p schedulesHandler) cancel(w *exchange.Answer, r *http.Request) error {
 	return nil
 }
 
-// scheduleRefusal returns the refusal for a request that asks for an impossible schedule; it returns any other
+// scheduleRefusal returns the refusal that tells a caller about an error of package schedules; it returns any other
 // error unchanged.
 func scheduleRefusal(err error) error {
 	if invalid, ok := errors.AsType[*schedules.InvalidError](err); ok {

@@ -12,12 +12,11 @@ import (
 	"parley/cmd/parley/process"
 )
 
-// How the lines of the server's log are sent as they are written: a new watcher gets the newest firstLines, and
-// lines are collected for gatherLines, so that a busy log is not sent line by line.
+// How the lines of the server's log are sent as they are written.
 const (
-	firstLines  = 200
-	linesAtOnce = 256
-	gatherLines = 100 * time.Millisecond
+	firstLines  = 200                    // how many of the newest lines a new watcher gets
+	linesAtOnce = 256                    // how many lines are read from the log at a time
+	gatherLines = 100 * time.Millisecond // how long lines are collected, so that a busy log is not sent line by line
 )
 
 // serverLog serves the newest lines of this process's log.

@@ -101,7 +101,7 @@ func (l logsHandler) asked(r *http.Request) (q sessions.SessionQuery, some bool,
 	return q, q.Agent != "" || q.Channel != "" || q.Person != "" || q.Words != "" || q.Keys != nil || !q.Since.IsZero(), nil
 }
 
-// mostRunning is how many of the sessions that are being worked on are listed.
+// mostRunning limits how many of the sessions that workers are working on are listed.
 const mostRunning = 1000
 
 // running returns the keys of the sessions that a worker is working on.
@@ -193,7 +193,8 @@ func byUse(a, b sessions.Info) int {
 	return cmp.Or(b.Updated.Compare(a.Updated), cmp.Compare(a.Key, b.Key))
 }
 
-// placeOf returns where a page of recent sessions begins, given the next of the previous page; nil for "".
+// placeOf returns the session after which a page of recent sessions begins, given the field next of the previous
+// page; nil for "".
 func placeOf(after string) (*sessions.Info, error) {
 	if after == "" {
 		return nil, nil
@@ -284,7 +285,7 @@ func entryFor(c exchange.Caller, e sessions.Entry) (sessions.Entry, error) {
 	if err != nil {
 		return e, err
 	}
-	asks := slices.Clone(waits.Asks) // others may be shown these
+	asks := slices.Clone(waits.Asks) // other callers may be shown the originals
 	for i := range asks {
 		asks[i].Places = nil
 	}

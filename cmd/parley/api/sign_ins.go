@@ -72,8 +72,8 @@ func (h holder) proof() string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// isEncrypted reports whether the browser speaks TLS with this server, or with a proxy in front of it. At the same
-// name, but at this server's own port, it doesn't.
+// isEncrypted reports whether the browser speaks TLS with this server, or with a proxy in front of it. The proxy is
+// recognized by host name and port, because this server's own port may have the same name, without TLS.
 func (a Access) isEncrypted(r *http.Request) bool {
 	if r.TLS != nil || a.Encrypted == nil {
 		return r.TLS != nil

@@ -17,13 +17,13 @@ import (
 
 // A viewer sends a session's events to one watcher.
 //
-// A watcher that was cut off names the last event that it has. If the events since then are no longer held, the
-// viewer sends a snapshot of the session's newest turns instead. It subscribes first and then reads the log, so it
-// misses nothing between the two; events that are in both are dropped by the number of their block. The log doesn't
+// A watcher that was cut off names the last event that it has. If the bus no longer holds the events since then, or
+// the watcher is new, the viewer sends a snapshot of the session's newest turns first. It subscribes before it reads
+// the log, so it misses nothing between the two; it drops events whose block is in the snapshot. The log doesn't
 // contain the answer that the model is giving at that moment. If the watcher missed the beginning of that answer,
-// the turn has a hole: its events are sent without an id, so that a stream that is cut off begins with a snapshot
-// again. The hole ends when the answer starts over, or is in the log; then a second snapshot contains all of it.
-// Usually there is no hole, because the bus still holds the beginning; see sendAll.
+// the turn has a hole: while there is one, events are sent without an id, so that a stream that is cut off begins
+// with a snapshot again. The hole ends when the answer starts over, or is in the log; then a second snapshot
+// contains all of it. Usually there is no hole, because the bus still holds the beginning; see sendAll.
 type viewer struct {
 	key       string
 	caller    exchange.Caller
@@ -35,7 +35,7 @@ type viewer struct {
 	holes map[string]bool                // the turns for which the watcher missed the beginning of the current answer
 	doubt map[string]bool                // the turns in which an answer began with the number of a block that is in the snapshot
 	ended []string                       // the newest turns whose end was sent
-	heard []string                       // the newest messages of operators, and on somebody's behalf, that were sent
+	heard []string                       // the ids of the newest messages besides turns that were sent, such as those of operators
 	again blockRef                       // the block that is being sent again although the snapshot contains it
 	// The turns for whose current answer the watcher was sent what the bus held, up to the event with the id
 	// shownUpTo.
@@ -117,7 +117,7 @@ func (v *viewer) sendSnapshot(ctx context.Context) error {
 func (v *viewer) follow(ctx context.Context, news iter.Seq2[bus.Event, error]) error {
 	for e, err := range news {
 		switch {
-		case errors.Is(err, bus.ErrGone): // it was too slow
+		case errors.Is(err, bus.ErrGone): // the watcher was too slow
 			err = v.sendAll(ctx)
 		case err == nil:
 			err = v.sendEvent(ctx, e)
@@ -129,7 +129,7 @@ func (v *viewer) follow(ctx context.Context, news iter.Seq2[bus.Event, error]) e
 	return nil
 }
 
-// sendEvent sends an event, unless it is already in the last snapshot, or reports the end of a turn again.
+// sendEvent sends an event, unless the watcher already has its content, for example in the last snapshot.
 func (v *viewer) sendEvent(ctx context.Context, e bus.Event) error {
 	if v.endedBefore(e) || v.heardBefore(e) {
 		return nil
@@ -144,30 +144,32 @@ func (v *viewer) sendEvent(ctx context.Context, e bus.Event) error {
 		}
 	}
 	id := ""
-	if len(v.holes) == 0 && e.ID > v.shownUpTo { // otherwise, a watcher that continues after it would be shown pieces again
+	// With an id, a watcher could continue after this event: it must not miss the beginning of an answer then, or get
+	// what sendCurrent sent a second time.
+	if len(v.holes) == 0 && e.ID > v.shownUpTo {
 		id = strconv.FormatUint(e.ID, 10)
 	}
 	return v.out.send(id, e.Type, eventData(e, v.caller))
 }
 
 // inSnapshot reports whether the content of an event is already in the last snapshot. If the event ends a hole,
-// inSnapshot sends a new snapshot, which contains the whole answer. From an event about void blocks it removes all
-// blocks except those that are in the log.
+// inSnapshot sends a new snapshot, which contains the whole answer. It changes an event that voids blocks so that it
+// voids none that are in the log.
 func (v *viewer) inSnapshot(ctx context.Context, e *bus.Event) (old bool, err error) {
 	told, this := v.told[e.Turn], blockRef{e.Turn, e.Block}
 	if e.Type == bus.BlockStart && e.Kind == string(sessions.KindUser) {
-		v.again = this // somebody may have deleted it
+		v.again = this // somebody may have deleted the message: then its block is sent again, without the text
 	}
 	switch e.Type {
 	case bus.BlockDelta:
 		return told.Has[e.Block] && v.again != this, nil
 	case bus.BlockStart:
-		// An answer begins, or none is being given, because a call has run.
+		// A new answer begins, or a call has run, so no answer is being given.
 		if e.Block == told.Next || e.Kind == string(sessions.KindToolResult) {
 			delete(v.holes, e.Turn)
 		}
 		old = told.Has[e.Block] && v.again != this
-		// It is sent again, or a worker of an older release numbers blocks differently.
+		// The block is sent again, or a worker of an older release numbers blocks differently.
 		if old && e.Kind != string(sessions.KindToolResult) {
 			v.doubt[e.Turn] = true
 		}
@@ -204,7 +206,7 @@ func (v *viewer) endHole(ctx context.Context, e *bus.Event) (old bool, err error
 		if err := v.sendSnapshot(ctx); err != nil {
 			return false, err
 		}
-		old = v.told[e.Turn].Has[e.Block] // an older release says so earlier
+		old = v.told[e.Turn].Has[e.Block] // a worker of an older release may send this event before the log has the block
 	}
 	if old {
 		delete(v.holes, e.Turn)

@@ -53,7 +53,7 @@ func (a watchHandler) serve(w *exchange.Answer, r *http.Request, may func() erro
 		return exchange.Unavailable("unavailable", "the server is shutting down: try again later")
 	}
 	defer release()
-	// From here on Recheck knows this stream; may sees what changed before.
+	// From here on Recheck checks this stream; this call of may catches what changed before.
 	if err := may(); err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ type watcher struct {
 	again     *time.Timer // runs until the next check; nil if none is needed
 }
 
-// checkEvery is the longest time that a stream continues after another process has ended what allows it.
+// checkEvery is about how long a stream continues at most after another process has ended what allows it.
 const checkEvery = time.Minute
 
 func newStreams() *streams { return &streams{open: map[*watcher]struct{}{}} }
@@ -169,8 +169,8 @@ func (a watchHandler) checkStillAllowed(r *http.Request, was exchange.Caller, ke
 	return nil
 }
 
-// encodeSnapshot returns a snapshot as the event that watchers are sent. It has the asks without where people were asked:
-// all watchers are shown the same.
+// encodeSnapshot returns a snapshot as the event that watchers are sent. It leaves out in which chats people were
+// asked, because all watchers get the same event.
 func encodeSnapshot(s snapshot.Snapshot) ([]byte, error) {
 	shown := struct {
 		snapshot.Snapshot

@@ -11,8 +11,8 @@ import (
 	"parley/sessions/schedules"
 )
 
-// A Work finds what the bot is working on, from what is durable: so every process of a fleet can report it for all
-// of them. A nil field is left out.
+// A Work finds what the bot is working on. It reads only what is stored, so every process of a fleet can report it
+// for all of them. What a nil field would find is left out.
 type Work struct {
 	Turns sessions.TurnReader
 	Jobs  sessions.JobLister
@@ -22,7 +22,7 @@ type Work struct {
 	Schedules func(ctx context.Context, limit int) ([]schedules.Schedule, int, error)
 }
 
-// mostShown is how many of each kind the status lists.
+// mostShown is how many of each kind the status lists at most.
 const mostShown = 20
 
 // An AtWork lists what the bot is working on. It contains ids, names of tools and times, and nothing that anybody
@@ -67,7 +67,7 @@ type WaitingSession struct {
 	Session  string     `json:"session"`
 	Messages int        `json:"messages"`
 	Since    time.Time  `json:"since"`          // when the first of them arrived
-	Next     *time.Time `json:"next,omitempty"` // when they are tried again, unless as soon as a worker is free
+	Next     *time.Time `json:"next,omitempty"` // when they are tried again; left out if as soon as a worker is free
 }
 
 // A WaitingAsk is an approval or a question that a turn is waiting for.

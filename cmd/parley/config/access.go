@@ -16,7 +16,7 @@ type Access struct {
 	Owners    []string
 	Approvers []string // people who may approve what conversations on the channel ask for
 	Chats     []Chat   // the groups in which the bot listens; nil means all
-	Mention   string   // when it listens there: "always", "threads" or "never"
+	Mention   string   // when people there must mention the bot: "always", "threads" (except in threads with it) or "never"
 }
 
 // A Chat is a group in which the bot listens.
@@ -25,6 +25,8 @@ type Chat struct {
 	Mention string // "" means the channel's setting
 }
 
+// checkAccess reports who-may-talk settings of a channel that the platform cannot apply, that have no effect, or that
+// let nobody in.
 func checkAccess(l *loader, path string, platform Platform) {
 	policy := l.Text(path + ".access")
 	if policy == "" {

@@ -25,11 +25,11 @@ type Agent struct {
 	MaxToolIterations int
 	ToolErrorLimit    int
 	MaxParallelTools  int
-	ContextTokens     int
-	Queue             string // "steer" or "followup"
+	ContextTokens     int    // how many tokens of context it may use, if its model allows that many
+	Queue             string // what becomes of a message while a turn runs: "steer" the turn, or "followup" after it
 	Rules             Rules
 	Prompt            string   // the operator's own instructions to the agent
-	MCP               []string // the MCP servers whose tools it has; nil: the servers that name the agent
+	MCP               []string // the MCP servers whose tools it has; nil means those that name the agent
 	Skills            []string // the operator's skills that it has; nil means all
 	// Model is a name in Config.Models, or else the name of a model on the server of Config.Model;
 	// "" means Config.Model. Config.ModelsOf resolves it.

@@ -141,6 +141,7 @@ func channelSettings(platforms []Platform) []schema.Setting {
 	}
 }
 
+// checkChannel reports settings of a channel that don't fit its platform or each other.
 func checkChannel(l *loader, name string, settings []schema.Setting) {
 	path := "channels." + name
 	at := l.At(path)

@@ -85,7 +85,7 @@ func sections(platforms []Platform, home string) []row {
 		each(modelsSection(), func(c *Config) *map[string]Model { return &c.Models }, func(m *Model, _ string) { m.Configured = true }),
 		each(agentsSection(), func(c *Config) *map[string]Agent { return &c.Agents }, func(a *Agent, name string) { a.Name = name }),
 		each(channelsSection(platforms), func(c *Config) *map[string]Channel { return &c.Channels }, func(ch *Channel, name string) { ch.Name = name }),
-		{section: targetsSection()}, // fill reads the addresses
+		{section: targetsSection()}, // Config.fill parses the addresses
 		one(httpSection(), func(c *Config) *HTTP { return &c.HTTP }),
 		each(webhooksSection(), func(c *Config) *map[string]Webhook { return &c.Webhooks }, func(w *Webhook, name string) { w.Name = name }),
 		each(subscriptionsSection(), func(c *Config) *map[string]Subscription { return &c.Subscriptions }, func(s *Subscription, name string) { s.Name = name }),
@@ -112,7 +112,7 @@ func sections(platforms []Platform, home string) []row {
 // A row is a section together with the part of a Config that it fills.
 type row struct {
 	section
-	fill func(s *schema.Settings, c *Config) // nil if the section's values need more than that
+	fill func(s *schema.Settings, c *Config) // nil if Config.fill itself reads the section's values
 }
 
 // one ties a section with a single table to a field of Config.
@@ -121,7 +121,7 @@ func one[T any](sec section, field func(*Config) *T) row {
 }
 
 // each ties a section whose tables the operator names to a map in Config, keyed by these names;
-// named tells a T the name of its table.
+// named prepares a T for the table with this name, for example by storing the name in it.
 func each[T any](sec section, field func(*Config) *map[string]T, named func(one *T, name string)) row {
 	return row{sec, func(s *schema.Settings, c *Config) {
 		all := map[string]T{}
@@ -210,8 +210,8 @@ func (c *Config) fill() error {
 
 // Reload compares the configuration of a running process with the next one, which was read from the
 // changed file. It returns old with those settings from next that can change while the process
-// runs: who may talk, the limits on people, where agents may write, and who may send requests over
-// HTTP. It also returns what differs. It changes neither old nor next.
+// runs, such as who may talk, the limits on people, and who may send requests over HTTP: those whose
+// declarations say so in Reload. It also returns what differs. It changes neither old nor next.
 func Reload(old, next *Config) (*Config, Changes, error) {
 	merged, changes := schema.Merge(old.parsed.settings, next.parsed.settings)
 	c := &Config{File: old.File, Home: old.Home, FileSearch: old.FileSearch, parsed: parsedSettings{merged, old.parsed.sections, next.parsed.answering}}

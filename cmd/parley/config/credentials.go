@@ -6,7 +6,7 @@ import (
 	"parley/cmd/parley/config/schema"
 )
 
-// botToken is the setting that the channels of all platforms have.
+// botToken is the setting with the token that channels of all platforms need.
 const botToken = "bot_token"
 
 // addChannels adds a channel for each platform for which the environment contains a bot token. It is called only if
@@ -23,7 +23,7 @@ func addChannels(l *loader) {
 	}
 }
 
-// fillTokens takes tokens that the file leaves out from the environment.
+// fillTokens takes from the environment the tokens that the file leaves out.
 func fillTokens(l *loader) {
 	for _, name := range l.Names("channels") {
 		platform := l.Text("channels." + name + ".platform")
@@ -38,8 +38,8 @@ func fillTokens(l *loader) {
 	}
 }
 
-// checkTokens reports which tokens are missing in the table at path, which is a channel's, and which tokens there
-// its platform has no use for. settings are the settings that a channel may have.
+// checkTokens reports which tokens are missing in the channel's table at path, which of them its platform doesn't
+// use, and which are of the wrong kind. settings are the settings that a channel may have.
 func checkTokens(l *loader, path string, platform Platform, settings []schema.Setting) {
 	for _, set := range settings {
 		if !set.Secret {
@@ -79,8 +79,8 @@ func checkMistaken(l *loader, key string, platform Platform, token PlatformToken
 	}
 }
 
-// checkSharedToken reports a channel that has the same token as another, because they would receive each other's
-// messages. seen maps the tokens found so far to their channels.
+// checkSharedToken reports a channel that has the same token as another, if both receive, because they would receive
+// each other's messages. seen maps the tokens found so far to their channels.
 func checkSharedToken(l *loader, name string, seen map[string]string) {
 	path := "channels." + name
 	token := l.Text(path + ".bot_token")

@@ -14,7 +14,7 @@ type Embeddings struct {
 	PriceInput int64
 }
 
-// embeddingsSection declares the settings of that model.
+// embeddingsSection declares the settings of the embedding model.
 func embeddingsSection() section {
 	return section{
 		Section: schema.Section{Name: "embeddings", Settings: []schema.Setting{
@@ -29,7 +29,7 @@ func embeddingsSection() section {
 	}
 }
 
-// checkEmbeddings reports settings that keep the model from being used.
+// checkEmbeddings reports that the settings of the embedding model don't name it, or that it has no server and no key.
 func checkEmbeddings(l *loader) {
 	model, server, key := l.Text("embeddings.model"), l.Text("embeddings.base_url"), l.Text("embeddings.api_key")
 	switch {

@@ -77,8 +77,9 @@ func findFile(o Options, home string) (file string, named bool, from schema.Orig
 // localFile is the name of the configuration file, in the home and in the working directory.
 const localFile = "parley.toml"
 
-// Place returns the path at which a command's configuration file is, or would be: the path that was
-// given, or else the one in the home.
+// Place returns the absolute path at which a command's configuration file is, or would be: the path
+// that the operator named, or else the one in the working directory, if it is looked for there and
+// exists, or else the one in the home.
 func Place(o Options) (string, error) {
 	o = o.withEnv()
 	home, wrong := findHome(o)
@@ -104,8 +105,8 @@ type FileSearch struct {
 	Unread string
 }
 
-// seek returns where the configuration file is searched for, and whether a parley.toml in the
-// working directory is ignored.
+// seek returns where the configuration file was searched for without success, and whether a
+// parley.toml in the working directory is ignored.
 func seek(o Options, home string) (s FileSearch) {
 	file, named, _ := findFile(o, home)
 	if named {

@@ -13,7 +13,7 @@ type Guard struct {
 	Timeout time.Duration
 }
 
-// guardSection declares these settings.
+// guardSection declares the settings for the model that judges tool calls.
 func guardSection() section {
 	return section{
 		Section: schema.Section{Name: "guard", Settings: []schema.Setting{

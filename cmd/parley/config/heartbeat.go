@@ -33,7 +33,7 @@ func heartbeatSection() section {
 	}
 }
 
-// checkHeartbeat reports which settings the heartbeat lacks, if it is on.
+// checkHeartbeat reports, if the heartbeat is on, which settings it lacks, or which don't fit it.
 func checkHeartbeat(l *loader) {
 	if !l.Mentioned("heartbeat.every") {
 		return // it is off

@@ -8,10 +8,10 @@ import (
 
 // Jobs limits the commands that agents run in the background, beyond the turn that starts them.
 type Jobs struct {
-	PerSession int // at once
-	PerPerson  int // at once, in all their conversations
-	Most       time.Duration
-	Write      bool // whether jobs may write to all of the workspace
+	PerSession int           // at once
+	PerPerson  int           // at once, in all their conversations
+	Most       time.Duration // how long a job may run
+	Write      bool          // whether jobs may write to all of the workspace
 }
 
 // jobsSection declares the settings of commands in the background.
@@ -27,8 +27,8 @@ func jobsSection() section {
 	}
 }
 
-// maxJob is the longest time limit for a job: a day after a job's start, whatever is left of it is
-// considered the remains of a crash.
+// maxJob is the longest time limit that can be set for jobs. The sandbox takes temporary folders that are a day old
+// for the remains of a crash, so no job may run that long.
 const maxJob = 20 * time.Hour
 
 // checkJobs reports a time limit for jobs that is too long.

@@ -31,7 +31,7 @@ type Options struct {
 	// otherwise "". It returns an error if the rule cannot be parsed. If CheckRule is nil, rules
 	// are not checked.
 	CheckRule func(rule string) (unknown string, err error)
-	Tools     func() []string
+	Tools     func() []string // the names of the tools that a rule may name
 	// CheckHook returns why a program that is to be asked about tool calls cannot be run; if it is
 	// nil, programs are not checked.
 	CheckHook func(command string) error
@@ -65,7 +65,8 @@ func (l *loader) reportAnswering(at schema.Origin, key, wrong, remedy string) {
 	l.answering = append(l.answering, at.Problem(key, &schema.Fault{Wrong: wrong, Remedy: remedy}))
 }
 
-// When a changed setting that names channels or agents takes effect.
+// When a changed setting that names channels or agents takes effect: at once, unless the file adds or removes a
+// channel or an agent; see schema.Reloading.
 const (
 	withChannels schema.Reloading = "channels"
 	withAgents   schema.Reloading = "agents"

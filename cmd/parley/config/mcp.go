@@ -18,7 +18,7 @@ type MCPServer struct {
 	Command string
 	Args    []string
 	Env     []string // NAME=VALUE
-	Shared  bool
+	Shared  bool     // all sessions use one instance of the program
 	Network []string // as Sandbox.Network
 	URL     string
 	Headers []string // NAME: VALUE
@@ -26,13 +26,13 @@ type MCPServer struct {
 	// authorization server; if they are "", Parley registers itself.
 	ClientID     string
 	ClientSecret Secret
-	Questions    string // "refuse" or "defaults"
-	Tools        []string
+	Questions    string   // what it gets when it asks its user something: "refuse" or "defaults"
+	Tools        []string // the tools that agents get, as patterns; empty means all
 	Timeout      time.Duration
-	Agents       []string // the agents that get its tools, besides those that name the server
+	Agents       []string // all agents that get its tools; see assignServers
 }
 
-// maxServerName is how many letters an MCP server's name may have: few, because the names of its
+// maxServerName is how many characters an MCP server's name may have: few, because the names of its
 // tools begin with it.
 const maxServerName = 32
 

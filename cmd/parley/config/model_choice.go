@@ -4,7 +4,7 @@ package config
 // on the same server, its name.
 type ModelChoice struct {
 	Table string // the table that contains its server and its key: "model", or "models.NAME"
-	Name  string // the model's name, if the agent gives one and the table does not
+	Name  string // the model's name, if it is not the one in the table
 	Key   string // the setting that chose this model, for messages to the operator
 	Demo  bool   // it is the built-in demo
 }
@@ -52,7 +52,8 @@ func (c *Config) ReadersOf(agent string) []ModelChoice {
 	return append(all, c.ModelsOf(agent)...)
 }
 
-// named returns the model that the setting key names; false if it names none, or the demo.
+// named returns the model that the setting key names; false if it names none or the demo, or if no server is known
+// for that model.
 func (c *Config) named(name, key string) (choice ModelChoice, ok bool) {
 	if _, further := c.Models[name]; further {
 		return ModelChoice{Table: "models." + name, Key: "models." + name + ".name"}, true

@@ -13,8 +13,8 @@ import (
 
 // Model holds the settings of a model that answers.
 type Model struct {
-	// Name is the model's name. If it is "", it is gpt-5-mini at the default URL, and elsewhere the
-	// first model that the server lists.
+	// Name is the model's name. If it is "", Parley uses gpt-5-mini at the default URL, and elsewhere
+	// the first model that the server lists.
 	Name    string
 	BaseURL string // "" means the default URL; no trailing slash
 	APIKey  Secret
@@ -34,8 +34,8 @@ type Model struct {
 	PriceInput, PriceCached, PriceOutput int64
 	// Fallback names the models that are asked, in order, if this one doesn't answer.
 	Fallback []string
-	// Wait is how long a message waits if none of its models answers; 0 means that it is given up
-	// at once.
+	// Wait is how long a message waits if none of its agent's models answers; 0 means that it is given
+	// up at once.
 	Wait time.Duration
 	Demo bool // the built-in demo was requested; the other fields are then empty
 	// Configured says that something can answer: a base URL, a key or the demo is set. If not, chat
@@ -148,7 +148,7 @@ func checkModelFields(l *loader, table string) {
 	}
 }
 
-// checkFurtherModel reports a model in [models.NAME] that cannot be used.
+// checkFurtherModel reports a model in [models.NAME] that has no name, or neither a server nor a key.
 func checkFurtherModel(l *loader, table string) {
 	if l.Text(table+".name") == "" {
 		l.Report(l.At(table), table, "it doesn't name a model", `write name = "gpt-5-mini" there`)
@@ -178,15 +178,16 @@ func modelRemedy(l *loader, name string) string {
 	return "add [models." + name + "]"
 }
 
-// checkAgentModel reports an agent's fallbacks that don't exist, and a model for which no server is
-// known: a model that is not in [models] is requested from the server of [model].
+// checkAgentModel reports an agent's fallbacks that don't exist, and a model, for answers or for
+// titles, for which no server is known.
 func checkAgentModel(l *loader, table string) {
 	checkFallback(l, table+".fallback")
 	checkNamedModel(l, table+".model")
 	checkNamedModel(l, table+".titles")
 }
 
-// checkNamedModel reports a model that an agent's setting names and for which no server is known.
+// checkNamedModel reports that no server is known for the model that the setting at path names: a
+// model that is not in [models] is requested from the server of [model].
 func checkNamedModel(l *loader, path string) {
 	name := l.Text(path)
 	if !l.Mentioned(path) || name == "" || name == demoName || slices.Contains(l.Names("models"), name) {

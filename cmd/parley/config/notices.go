@@ -9,7 +9,7 @@ import (
 // Tell says how owners are told of things that need their attention.
 type Tell struct {
 	To    []string      // targets and addresses, as written; if there are none, the owners' private chats with the bot
-	After time.Duration // how long a channel is down before they are told
+	After time.Duration // how long a channel is down before the owners are told
 }
 
 // noticesSection declares the settings for what owners are told.

@@ -14,8 +14,8 @@ type Platform struct {
 	Members bool
 	// Tokens are the tokens that a channel of the platform needs.
 	Tokens []PlatformToken
-	// OtherTokens are prefixes of other kinds of tokens of the platform, which people confuse with
-	// these.
+	// OtherTokens are prefixes of tokens of the platform that no channel needs, but that people
+	// confuse with those in Tokens.
 	OtherTokens []string
 	// IsUserID reports whether a text is a user id rather than a name or an address, and
 	// UserIDRemedy says where to find the id. If IsUserID is nil, every text counts as an id.
@@ -28,7 +28,7 @@ type Platform struct {
 
 // A PlatformToken is one of the tokens that a platform gives a bot.
 type PlatformToken struct {
-	Key      string // the setting, "bot_token" or "app_token"
+	Key      string // the setting: "bot_token", "app_token" or "signing_secret"
 	Env      string // the environment variable that fills the setting; if there is no file, it also creates a channel of the platform
 	Begins   string // the prefix of the platform's tokens of this kind; "" if unknown
 	ChatOnly bool   // a channel that only sends doesn't need it
@@ -65,8 +65,8 @@ func platformOf(platforms []Platform, name string) Platform {
 	return Platform{Name: name}
 }
 
-// titlesThatHave returns the titles of the platforms for which have returns true, joined into the
-// beginning of a sentence.
+// titlesThatHave returns the titles of the platforms for which have returns true, as the beginning of
+// a sentence: "Slack has", or "Slack and Discord have".
 func titlesThatHave(platforms []Platform, have func(Platform) bool) string {
 	var all []string
 	for _, p := range platforms {

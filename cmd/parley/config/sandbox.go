@@ -10,8 +10,7 @@ import (
 	"parley/tools/sandbox/egress"
 )
 
-// Sandbox holds the limits of the sandbox in which agents' commands run, apart from the rest of the
-// machine.
+// Sandbox says what agents' commands may use of the machine.
 type Sandbox struct {
 	Mode string // "auto", "bubblewrap", "landlock" or "none"
 	// Network is "none" or "full", alone, or a list of hosts; empty means none.

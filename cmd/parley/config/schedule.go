@@ -10,7 +10,7 @@ import (
 
 // Schedule holds the limits for the schedules that people may make.
 type Schedule struct {
-	TimeZone string        // for conversations without one of their own; "" means the machine's
+	TimeZone string        // if neither the conversation nor the person's platform has told one; "" means the machine's
 	Most     int           // per person
 	Least    time.Duration // the shortest time between two runs of a schedule
 }

@@ -17,8 +17,8 @@ type Token struct {
 	May []string
 }
 
-// ownerName is the local owner's name where other callers have the names of their tokens, so no
-// token may have this name.
+// ownerName is the name that the home's owner has in logs and in the audit, where other callers have
+// the names of their tokens. So no token may have this name.
 const ownerName = "owner"
 
 // tokensSection declares the settings of tokens.
@@ -48,6 +48,8 @@ func refuseOwner(name string) *schema.Fault {
 // shortestToken is how many characters a token must have at least, so that it cannot be guessed.
 const shortestToken = 16
 
+// checkToken reports a token that is missing, easily guessed or the same as another, and scopes that don't exist.
+// seen maps the tokens found so far to their names.
 func checkToken(l *loader, name string, seen map[string]string) {
 	path := "tokens." + name
 	at := l.At(path)

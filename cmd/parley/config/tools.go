@@ -10,7 +10,7 @@ import (
 // Tools holds the settings that apply to the tools of all agents.
 type Tools struct {
 	Rules     Rules
-	Untrusted string // "ask" or "allow"
+	Untrusted string // what becomes of calls that act on the outside after untrusted content was read: "ask" or "allow"
 	// Before and After are programs that are asked about a tool call before it runs and about its
 	// result. Each is given with its arguments, separated by blanks.
 	Before, After []string

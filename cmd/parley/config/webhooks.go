@@ -15,7 +15,7 @@ type Webhook struct {
 	To       []string // where messages go if no route matches: targets and addresses, as written
 	Routes   []Route  // the first one that matches decides
 	Template string   // "" means the kind's own
-	// Agent is the agent that is given what is posted; if it is "", a message is sent to To.
+	// Agent is the agent that is given what is posted; if it is "", people are sent a message.
 	Agent string
 	Group string // for plain JSON that is given to an agent: the template whose result says which posts belong together
 }
@@ -103,6 +103,7 @@ func decodeRouteTo(d *schema.Decoder, v any) ([]string, *schema.Fault) {
 	return to, nil
 }
 
+// checkWebhook reports what a webhook lacks, and settings of it that are wrong.
 func checkWebhook(l *loader, name string) {
 	path := "webhooks." + name
 	at := l.At(path)
@@ -157,6 +158,7 @@ func checkWebhookAgent(l *loader, path, kind string) {
 	}
 }
 
+// checkTemplate reports that the template at path cannot be parsed; remedy shows how to write one.
 func checkTemplate(l *loader, path, remedy string) {
 	text, ok := l.Value(path).(string)
 	if !ok || l.opts.CheckTemplate == nil {

@@ -50,7 +50,7 @@ func Routes(mail Mail) []exchange.Route {
 
 type letters struct{ mail Mail }
 
-// mostLooked is how many dead letters are searched for those of one mailbox.
+// mostLooked limits how many dead letters of a topic one request reads, for example to find those of one mailbox.
 const mostLooked = 5000
 
 // A query says which dead letters to list.
@@ -109,7 +109,7 @@ func (l letters) list(w *exchange.Answer, r *http.Request) error {
 	if q.newest {
 		slices.SortStableFunc(page.Letters, func(a, b deadLetter) int { return b.BuriedAt.Compare(a.BuriedAt) })
 	}
-	if len(page.Letters) > q.limit { // from several topics
+	if len(page.Letters) > q.limit { // several topics together have more
 		page.Letters, page.More = page.Letters[:q.limit], true
 	}
 	if q.one {

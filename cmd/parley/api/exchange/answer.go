@@ -69,7 +69,7 @@ func (w *Answer) WriteHeader(status int) {
 }
 
 // begin records the status of an answer, and sets the deadline for writing it. The time counts from now rather than
-// from the request: the work may have taken long, and the caller must learn that it is done.
+// from the request: the work may have taken long, and the caller must still get the answer.
 func (w *Answer) begin(status int) {
 	if w.status != 0 {
 		return

@@ -31,7 +31,7 @@ func (c Caller) hasScope(scopes ...string) bool {
 	return c.Owner || slices.ContainsFunc(c.Scopes, func(s string) bool { return s == scopeAdmin || slices.Contains(scopes, s) })
 }
 
-// IsAnybody returns true: it is for routes that every caller may use.
+// IsAnybody returns true: it is the May of routes that every caller with a known token may use.
 func (c Caller) IsAnybody() bool { return true }
 
 // IsAdmin reports whether the caller may do everything.

@@ -11,7 +11,7 @@ import "net/http"
 // A Route is one request that the API serves.
 type Route struct {
 	Pattern string // METHOD PATH, in the form that http.ServeMux accepts
-	// Open says that callers need no token: those who ask for health, and those that the handler checks itself.
+	// Open says that callers need no token: anybody may make the request, or the handler itself checks callers.
 	Open bool
 	// Public says that platforms and browsers may request the path under a public name of the server.
 	Public bool

@@ -55,8 +55,8 @@ type ListedJob struct {
 	Session  string     `json:"session"`
 	Person   string     `json:"person"`
 	Agent    string     `json:"agent"`
-	Turn     string     `json:"turn"` // the turn that started it, and the call in that turn
-	Call     string     `json:"call"`
+	Turn     string     `json:"turn"` // the turn that started it
+	Call     string     `json:"call"` // the call in that turn
 	Tool     string     `json:"tool"`
 	Command  string     `json:"command"`
 	State    string     `json:"state"`

@@ -72,9 +72,9 @@ type ListedTask struct {
 	ID      string `json:"id"`
 	Parent  string `json:"parent"`  // the session that handed it out
 	Session string `json:"session"` // the session in which the sub-agent works
-	Turn    string `json:"turn"`    // the parent's turn that handed it out, and the call in that turn
-	Call    string `json:"call"`
-	Agent   string `json:"agent"` // the sub-agent
+	Turn    string `json:"turn"`    // the parent's turn that handed it out
+	Call    string `json:"call"`    // the call in that turn
+	Agent   string `json:"agent"`   // the sub-agent
 	Title   string `json:"title"`
 	Awaited bool   `json:"awaited"` // the parent's turn waits for it
 	// State is prepared (not begun yet), running, waiting (for people), or how it ended: done, failed, cancelled or

@@ -14,10 +14,10 @@ import (
 	"parley/sessions"
 )
 
-// kindReply is the kind of what a turn that failed or was stopped told its person.
+// kindReply is the Kind of an Aside that contains what a turn that failed or was stopped told its person.
 const kindReply = "reply"
 
-// kindSent is the kind of what the agent has sent to the conversation with its tool message.
+// kindSent is the Kind of an Aside that contains what the agent has sent to the conversation with its tool message.
 const (
 	kindSent    = "sent"
 	toolMessage = "message"

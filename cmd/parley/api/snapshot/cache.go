@@ -17,7 +17,7 @@ type Rendered struct {
 	Frame        []byte                // the event as it is sent
 	Blocks       map[string]TurnBlocks // by turn
 	RunningTurns []string              // the ids of the turns that run
-	Said         []string              // the ids of the messages besides turns
+	Said         []string              // the ids of its Messages
 
 	info sessions.Info // the session when it was read
 }
@@ -59,8 +59,8 @@ func NewCache(log sessions.Reader, redact func() blocks.Redactor, encode func(Sn
 	return &Cache{log: log, redact: redact, encode: encode, readSlots: make(chan struct{}, maxReads), kept: map[string]*cacheSlot{}}
 }
 
-// Get returns a snapshot of a session that is no older than the call. A session that does not exist
-// yet has an empty snapshot.
+// Get returns a snapshot that shows the session as it is at the time of the call. A session that does not exist yet
+// has an empty snapshot.
 func (c *Cache) Get(ctx context.Context, key string) (*Rendered, error) {
 	s := c.acquire(key)
 	defer c.release(key, s)

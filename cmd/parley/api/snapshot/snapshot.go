@@ -64,8 +64,8 @@ const (
 	parked  = "parked" // the turn waits for people
 )
 
-// A snapshot contains at most this many turns. If their blocks take more than maxBytes, the oldest turns are left
-// out. Watchers read earlier turns from the log.
+// The limits of a snapshot. If there are more turns, or their blocks take more bytes, the oldest turns are left out.
+// Watchers read earlier turns from the log.
 const (
 	maxTurns = 32
 	maxBytes = 1 << 20
@@ -104,7 +104,7 @@ func (t *turnBlocks) use(call string) (use sessions.ToolUse) {
 	return use
 }
 
-// endedAsks returns the asks that have ended.
+// endedAsks returns the turn's asks that have ended; session is the turn's session.
 func (t *turnBlocks) endedAsks(session string) (all []bus.Ask) {
 	for _, a := range t.asks.Ended(t.state.State != running && t.state.State != parked) {
 		a.Session, a.Person = session, t.person
@@ -249,7 +249,8 @@ func (c *builder) findTurn(id string) *turnBlocks {
 	return nil
 }
 
-// trim drops the oldest turns while the snapshot is too large, but never the newest turn or one that is running.
+// trim drops the oldest turns while the snapshot is too large. It stops at a turn that is running, and keeps the
+// newest turn.
 func (c *builder) trim() {
 	for len(c.turns) > 1 && (len(c.turns) > maxTurns || c.size > maxBytes) {
 		oldest := c.turns[0]

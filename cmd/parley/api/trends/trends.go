@@ -17,7 +17,7 @@ type Counts interface {
 	Summary(ctx context.Context, by activity.Period, since time.Time) (activity.Summary, error)
 }
 
-// Routes returns the route for the sums. They are only for those who may read everything, because they include
+// Routes returns the route for the sums. Only callers who may read everything may use it, because the sums include
 // everybody.
 func Routes(counts Counts) []exchange.Route {
 	return []exchange.Route{{Pattern: "GET /v1/activity", May: exchange.Caller.MayReadAll, Serve: sums{counts}.show}}

@@ -40,8 +40,8 @@ func (v *Values) TakeVariable(path, name string) {
 	}
 }
 
-// Complete sets every setting that has an effect and was left out to its default, and records which
-// settings were written that have no effect.
+// Complete sets every setting that was left out to its default, and records which settings were
+// written although they have no effect yet.
 func (v *Values) Complete() {
 	for i := range v.sections {
 		sec := &v.sections[i]

@@ -158,8 +158,8 @@ func Tables[T any](d *Decoder, v any, decode func(d *Decoder, table map[string]a
 	})
 }
 
-// UnknownKey returns the fault for a table that contains a key other than keys; nil if it contains
-// none. kind says in the message what the table is.
+// UnknownKey returns the fault for a table that contains any other key than keys; nil for all others.
+// kind says in the message what the table is.
 func UnknownKey(table map[string]any, kind string, keys ...string) *Fault {
 	for _, key := range slices.Sorted(maps.Keys(table)) {
 		if !slices.Contains(keys, key) {

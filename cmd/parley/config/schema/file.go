@@ -14,7 +14,7 @@ type Source struct {
 	File    string // the path of the file, as the operator wrote it; "" means none
 	Named   bool   // whether the operator has named the file, which means that it must exist
 	NamedAt Origin // where the operator named it
-	// Wrong lists what is already known to be wrong with where the file is searched for.
+	// Wrong lists the problems that the caller found while it searched for the file.
 	Wrong []Problem
 	// Env looks up an environment variable.
 	Env func(name string) (string, bool)
@@ -29,7 +29,7 @@ type Source struct {
 type document struct {
 	name     string // its path as the operator wrote it; "" if there is none
 	lines    *lines
-	literals []Origin // where the file itself contains a secret
+	literals []Origin // where the file itself contains a secret, rather than a reference to one
 }
 
 // maxFile is the largest size of the configuration file, in bytes.

@@ -11,12 +11,13 @@ import (
 
 // lines says on which line of a TOML document each key, table and list element is.
 type lines struct {
-	at     map[string]int // the offsets of the document's lines
-	starts []int          // how many [[tables]] with each path there were
-	arrays map[string]int // how many [[tables]] of each path there were
+	at     map[string]int // the line of each path, as joined returns it
+	starts []int          // the offsets at which the document's lines begin
+	arrays map[string]int // how many [[tables]] of each path there were so far
 	parser unstable.Parser
 }
 
+// joined returns a path as one string, with which maps can be indexed.
 func joined(path []string) string { return strings.Join(path, "\x00") }
 
 // findLines returns the lines of a TOML document, which must be valid.
@@ -55,6 +56,7 @@ func (p *lines) lineOf(path ...string) int {
 	return 0
 }
 
+// markLine records the line of a path that is written at this offset, unless the path occurred before.
 func (p *lines) markLine(path []string, offset uint32) {
 	key := joined(path)
 	if _, ok := p.at[key]; ok {
@@ -67,6 +69,8 @@ func (p *lines) markLine(path []string, offset uint32) {
 	p.at[key] = i
 }
 
+// readHeader records the lines of a [table] or, if array is true, of [[tables]], and returns the table's path. In the
+// paths, the elements of [[tables]] are numbered from 0.
 func (p *lines) readHeader(e *unstable.Node, array bool) []string {
 	var table []string
 	for it := e.Key(); it.Next(); {

@@ -146,7 +146,7 @@ func (r *reader) readValue(set *Setting, full, written []string, v any) {
 		r.file.literals = append(r.file.literals, at)
 	}
 	if f != nil && set.Secret && len(x.refs) > 0 && r.withoutSecrets {
-		var unread any = "unread:" + path // distinguishes it from other secrets, because no two may be the same
+		var unread any = "unread:" + path // no two tokens may be the same
 		if set.Kind == Texts {
 			unread = []string{}
 		}

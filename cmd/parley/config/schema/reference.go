@@ -37,9 +37,9 @@ const maxSecretFile = 64 << 10
 // and records which ones it has replaced.
 type expander struct {
 	lookup   lookup
-	verbatim bool     // from the environment: taken literally
+	verbatim bool     // replaces nothing, because the text comes from the environment
 	refs     []string // the references that were replaced
-	fromFile bool
+	fromFile bool     // whether one of them names a file
 }
 
 // expand returns a text with its references replaced (whole), and the part of it that the file

@@ -30,6 +30,7 @@ func Merge(old, next *Settings) (*Settings, Changes) {
 	return &merged, m.changes
 }
 
+// A merger does the work of Merge; values and names are those of the result.
 type merger struct {
 	old, next *Settings
 	values    map[string]*value
@@ -64,8 +65,8 @@ func (m *merger) addTables() {
 	}
 }
 
-// canApply reports whether a running server can apply a change that is declared to take effect
-// then.
+// canApply reports whether a running server can apply the change of a setting or table whose
+// declaration contains this Reloading.
 func (m *merger) canApply(declared Reloading) bool {
 	switch declared {
 	case AfterRestart:
@@ -76,6 +77,7 @@ func (m *merger) canApply(declared Reloading) bool {
 	return slices.Equal(m.old.names[string(declared)], m.next.names[string(declared)])
 }
 
+// both reports whether both configurations have a table with that name in a section.
 func (m *merger) both(section, name string) bool {
 	return slices.Contains(m.old.names[section], name) && slices.Contains(m.next.names[section], name)
 }
@@ -106,6 +108,7 @@ func (m *merger) setting(path string, set *Setting) {
 	m.take(path, is)
 }
 
+// take makes is the value at this path in the result; nil removes the value.
 func (m *merger) take(path string, is *value) {
 	if is == nil {
 		delete(m.values, path)

@@ -22,10 +22,10 @@ import (
 	"strings"
 )
 
-// A Reloading says when a changed setting takes effect: a running server can read the file again.
+// A Reloading says when a changed setting takes effect if a running server reads the file again.
 // Besides the values below it can be the name of a section. Then the change takes effect at once if
 // no table of that section was added to the file or removed from it. Otherwise the changed setting
-// may name a table that nothing uses yet, and so takes effect only at the next restart.
+// may name a table that nothing uses yet, so it takes effect only at the next restart.
 type Reloading string
 
 // The usual values of a Reloading.
@@ -44,7 +44,7 @@ type Setting struct {
 	Default   any      // as decoded by Kind; nil means none
 	Least     int64    // the minimum of a number; micro-dollars for money, nanoseconds for durations
 	Large     bool     // a count that may exceed 32 bits
-	ZeroIsOff bool     // for a number: its smallest value is 0, which means none at all
+	ZeroIsOff bool     // for a number without Least: 0 is allowed, and means none at all
 	OneOf     []string // the only allowed values
 	Planned   []string // those of them that are accepted, but have no effect yet
 	Schemes   []string // for a URL
@@ -120,7 +120,7 @@ func (s *Setting) mayOmitHost() bool { return slices.Contains(s.Schemes, "postgr
 type Section struct {
 	Name   string
 	Named  bool   // the operator names its tables: [channels.NAME]
-	ByName string // the key whose value is the table's own name if it is left out
+	ByName string // the key whose value, if it is left out, is the table's own name
 	Always string // the name of a table that exists even if nobody writes it
 	// Inherit is the name of the table that contains what all others in the section start from.
 	Inherit   string
@@ -134,7 +134,7 @@ type Section struct {
 
 // A Retired key was given up: for two releases it still works like its replacement, with a warning.
 type Retired struct {
-	Old string // the key in the same section that replaces it; "" if there is none
+	Old string // the retired key, as SECTION.KEY
 	Now string // the key of the same section that replaces it; "" if there is none
 	Tip string // what to write instead
 }

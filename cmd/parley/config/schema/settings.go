@@ -7,7 +7,7 @@ import "strings"
 type Settings struct {
 	file     string
 	sections []Section
-	names    map[string][]string // the names that operators have given to a section's tables, by section, sorted
+	names    map[string][]string // the names that operators have given to a section's tables or keys, by section, sorted
 	values   map[string]*value   // complete with defaults, by path
 	notices  []string
 	inVars   []Problem

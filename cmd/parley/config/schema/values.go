@@ -14,8 +14,8 @@ type Values struct {
 	lookup   lookup
 	file     document
 
-	values  map[string]*value
-	places  map[string]Origin // of every table and key that occurs, including wrong ones
+	values  map[string]*value // by path
+	places  map[string]Origin // where each table and key is written, including those with a wrong value, by path
 	names   map[string][]string
 	found   []Problem // problems that stop every command
 	inVars  []Problem // problems with variables that other programs may use, too
@@ -101,7 +101,8 @@ func (v *Values) Report(at Origin, key, wrong, remedy string) {
 // Notify records something that the operator should know, although nothing is wrong.
 func (v *Values) Notify(p Problem) { v.notices = append(v.notices, p.String()) }
 
-// Remove removes the value at this path, as if there were no value and no default.
+// Remove removes the value at this path. If the file or the environment contains something for the
+// path, Complete doesn't replace it with the default.
 func (v *Values) Remove(path string) { delete(v.values, path) }
 
 // AddTable adds a table to a section whose tables the operator names.

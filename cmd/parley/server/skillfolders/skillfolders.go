@@ -114,7 +114,7 @@ func (c *Catalog) Err() error {
 	return errors.Join(all...)
 }
 
-// Minor returns the problems that change nothing: settings that name skills which don't exist.
+// Minor returns the problems that are not serious; see folder.Problem.Minor.
 func (c *Catalog) Minor() (all []folder.Problem) {
 	for _, p := range c.Problems {
 		if p.Minor {
