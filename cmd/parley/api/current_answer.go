@@ -54,7 +54,7 @@ func (v *viewer) heldEvents(ctx context.Context) ([]bus.Event, error) {
 // sendCurrent sends the beginning of the answer that the model is giving in a turn, if the events that the bus
 // holds contain it. Then the watcher misses nothing of the turn.
 func (v *viewer) sendCurrent(turn string, held []bus.Event) error {
-	next := v.told[turn].Next
+	next := v.sentBlocks[turn].Next
 	var begun []*begunBlock
 	for _, e := range held {
 		if e.Turn != turn || e.Block < next && e.Type != bus.BlockReset {

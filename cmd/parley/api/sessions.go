@@ -46,11 +46,11 @@ func (l logsHandler) list(w *exchange.Answer, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	q, some, err := l.asked(r)
+	q, filtered, err := l.queryOf(r)
 	if err != nil {
 		return err
 	}
-	if q.Limit = limit; newest || some {
+	if q.Limit = limit; newest || filtered {
 		return l.listRecent(w, r, q)
 	}
 	seen, err := l.scopes.of(r.Context(), w.Caller)
@@ -68,8 +68,8 @@ func (l logsHandler) list(w *exchange.Answer, r *http.Request) error {
 	return w.JSON(http.StatusOK, page)
 }
 
-// asked reads which sessions a request asks for; some is false if it asks for all.
-func (l logsHandler) asked(r *http.Request) (q sessions.SessionQuery, some bool, err error) {
+// queryOf reads which sessions a request asks for; filtered is false if it asks for all.
+func (l logsHandler) queryOf(r *http.Request) (q sessions.SessionQuery, filtered bool, err error) {
 	given := r.URL.Query()
 	q = sessions.SessionQuery{Agent: given.Get("agent"), Channel: given.Get("channel"), Person: given.Get("person"), Words: given.Get("q")}
 	if q.Since, err = exchange.Moment(r, "since"); err != nil {

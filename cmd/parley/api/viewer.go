@@ -31,12 +31,12 @@ type viewer struct {
 	snapshots *snapshot.Cache
 	out       *stream
 
-	told  map[string]snapshot.TurnBlocks // by turn: the blocks in the last snapshot; nil before one was needed
-	holes map[string]bool                // the turns for which the watcher missed the beginning of the current answer
-	doubt map[string]bool                // the turns in which an answer began with the number of a block that is in the snapshot
-	ended []string                       // the newest turns whose end was sent
-	heard []string                       // the ids of the newest messages besides turns that were sent, such as those of operators
-	again blockRef                       // the block that is being sent again although the snapshot contains it
+	sentBlocks map[string]snapshot.TurnBlocks // by turn: the blocks in the last snapshot; nil before one was needed
+	holes      map[string]bool                // the turns for which the watcher missed the beginning of the current answer
+	doubtful   map[string]bool                // the turns in which an answer began with the number of a block that is in the snapshot
+	ended      []string                       // the newest turns whose end was sent
+	heard      []string                       // the ids of the newest messages besides turns that were sent, such as those of operators
+	resent     blockRef                       // the block that is being sent again although the snapshot contains it
 	// The turns for whose current answer the watcher was sent what the bus held, up to the event with the id
 	// shownUpTo.
 	shown     map[string]bool
@@ -105,7 +105,7 @@ func (v *viewer) sendSnapshot(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read session %s for a snapshot: %w", v.key, err)
 	}
-	v.told, v.holes, v.doubt = told.Blocks, map[string]bool{}, map[string]bool{}
+	v.sentBlocks, v.holes, v.doubtful = told.Blocks, map[string]bool{}, map[string]bool{}
 	v.heard = slices.Clone(told.Said)
 	for _, turn := range told.RunningTurns {
 		v.holes[turn] = true
@@ -137,7 +137,7 @@ func (v *viewer) sendEvent(ctx context.Context, e bus.Event) error {
 	if v.shown[e.Turn] && e.ID <= v.shownUpTo && strings.HasPrefix(e.Type, "block_") {
 		return nil
 	}
-	if v.told != nil {
+	if v.sentBlocks != nil {
 		old, err := v.inSnapshot(ctx, &e)
 		if old || err != nil {
 			return err
@@ -156,22 +156,22 @@ func (v *viewer) sendEvent(ctx context.Context, e bus.Event) error {
 // inSnapshot sends a new snapshot, which contains the whole answer. It changes an event that voids blocks so that it
 // voids none that are in the log.
 func (v *viewer) inSnapshot(ctx context.Context, e *bus.Event) (old bool, err error) {
-	told, this := v.told[e.Turn], blockRef{e.Turn, e.Block}
+	told, this := v.sentBlocks[e.Turn], blockRef{e.Turn, e.Block}
 	if e.Type == bus.BlockStart && e.Kind == string(sessions.KindUser) {
-		v.again = this // somebody may have deleted the message: then its block is sent again, without the text
+		v.resent = this // somebody may have deleted the message: then its block is sent again, without the text
 	}
 	switch e.Type {
 	case bus.BlockDelta:
-		return told.Has[e.Block] && v.again != this, nil
+		return told.Has[e.Block] && v.resent != this, nil
 	case bus.BlockStart:
 		// A new answer begins, or a call has run, so no answer is being given.
 		if e.Block == told.Next || e.Kind == string(sessions.KindToolResult) {
 			delete(v.holes, e.Turn)
 		}
-		old = told.Has[e.Block] && v.again != this
+		old = told.Has[e.Block] && v.resent != this
 		// The block is sent again, or a worker of an older release numbers blocks differently.
 		if old && e.Kind != string(sessions.KindToolResult) {
-			v.doubt[e.Turn] = true
+			v.doubtful[e.Turn] = true
 		}
 		return old, nil
 	case bus.BlockReset:
@@ -183,7 +183,7 @@ func (v *viewer) inSnapshot(ctx context.Context, e *bus.Event) (old bool, err er
 		return v.endHole(ctx, e)
 	case bus.ToolStart, bus.ToolEnd, bus.TurnParked, bus.TurnComplete, bus.TurnError:
 		// Earlier events are in the log, and later ones will reach this viewer.
-		if v.holes[e.Turn] || v.doubt[e.Turn] {
+		if v.holes[e.Turn] || v.doubtful[e.Turn] {
 			err = v.sendSnapshot(ctx)
 			delete(v.holes, e.Turn)
 		}
@@ -194,10 +194,10 @@ func (v *viewer) inSnapshot(ctx context.Context, e *bus.Event) (old bool, err er
 // endHole does the work of inSnapshot for an event that says that the log contains a block. With the first such
 // block, the log contains the whole answer.
 func (v *viewer) endHole(ctx context.Context, e *bus.Event) (old bool, err error) {
-	old = v.told[e.Turn].Has[e.Block]
+	old = v.sentBlocks[e.Turn].Has[e.Block]
 	switch this := (blockRef{e.Turn, e.Block}); sessions.Kind(e.Kind) {
 	case sessions.KindUser:
-		old, v.again = old && v.again != this, blockRef{}
+		old, v.resent = old && v.resent != this, blockRef{}
 		return old, nil
 	case sessions.KindToolResult:
 		return old, nil
@@ -206,7 +206,7 @@ func (v *viewer) endHole(ctx context.Context, e *bus.Event) (old bool, err error
 		if err := v.sendSnapshot(ctx); err != nil {
 			return false, err
 		}
-		old = v.told[e.Turn].Has[e.Block] // a worker of an older release may send this event before the log has the block
+		old = v.sentBlocks[e.Turn].Has[e.Block] // a worker of an older release may send this event before the log has the block
 	}
 	if old {
 		delete(v.holes, e.Turn)

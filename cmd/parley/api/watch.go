@@ -80,7 +80,7 @@ type watcher struct {
 	// elsewhere says that another process may end what allows the caller to watch: a sign-in, or a link with
 	// another account.
 	elsewhere bool
-	again     *time.Timer // runs until the next check; nil if none is needed
+	nextCheck *time.Timer // runs until the next check; nil if none is needed
 }
 
 // checkEvery is about how long a stream continues at most after another process has ended what allows it.
@@ -97,14 +97,14 @@ func (s *streams) add(w *watcher) (release func(), ok bool) {
 	}
 	s.open[w] = struct{}{}
 	if w.elsewhere {
-		w.again = time.AfterFunc(checkEvery, func() { s.checkAgain(w) })
+		w.nextCheck = time.AfterFunc(checkEvery, func() { s.checkAgain(w) })
 	}
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		delete(s.open, w)
-		if w.again != nil {
-			w.again.Stop()
+		if w.nextCheck != nil {
+			w.nextCheck.Stop()
 		}
 	}, true
 }
@@ -118,7 +118,7 @@ func (s *streams) checkAgain(w *watcher) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, open := s.open[w]; open {
-		w.again.Reset(checkEvery)
+		w.nextCheck.Reset(checkEvery)
 	}
 }
 

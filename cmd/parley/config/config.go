@@ -169,7 +169,7 @@ func Load(o Options) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Config{File: settings.File(), Home: home, FileSearch: seek(o, home), parsed: parsedSettings{settings, rows, l.answering}}
+	c := &Config{File: settings.File(), Home: home, FileSearch: fileSearchOf(o, home), parsed: parsedSettings{settings, rows, l.answering}}
 	if err := c.fill(); err != nil {
 		return nil, err
 	}

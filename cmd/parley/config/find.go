@@ -105,9 +105,9 @@ type FileSearch struct {
 	Unread string
 }
 
-// seek returns where the configuration file was searched for without success, and whether a
+// fileSearchOf returns where the configuration file was searched for without success, and whether a
 // parley.toml in the working directory is ignored.
-func seek(o Options, home string) (s FileSearch) {
+func fileSearchOf(o Options, home string) (s FileSearch) {
 	file, named, _ := findFile(o, home)
 	if named {
 		return s

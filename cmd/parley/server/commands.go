@@ -10,15 +10,15 @@ import (
 	"parley/tools/sandbox"
 )
 
-// commands determines where agents' commands run.
-type commands struct {
+// commandPlaces determines where agents' commands run.
+type commandPlaces struct {
 	foundation
 	rights *rights
 }
 
 // place returns where the commands of a call run: in the folder path of the session's
 // workspace, with the network if the agent may use it.
-func (c *commands) place(ctx context.Context, call tools.Call, path string) (sandbox.Place, error) {
+func (c *commandPlaces) place(ctx context.Context, call tools.Call, path string) (sandbox.Place, error) {
 	dir, err := c.home.Workspace(call.Session)
 	if err != nil {
 		return sandbox.Place{}, err
@@ -51,21 +51,21 @@ func (c *commands) place(ctx context.Context, call tools.Call, path string) (san
 }
 
 // workspacePlace returns where the commands of a call run that may use the whole workspace.
-func (c *commands) workspacePlace(ctx context.Context, call tools.Call) (sandbox.Place, error) {
+func (c *commandPlaces) workspacePlace(ctx context.Context, call tools.Call) (sandbox.Place, error) {
 	return c.place(ctx, call, "")
 }
 
 // gitPlace returns where git runs for a call, without the network. None of the git tools needs the
 // network, and a program that an agent has made git run must not get it through them. Without a
 // sandbox the network cannot be taken away.
-func (c *commands) gitPlace(ctx context.Context, call tools.Call, path string) (sandbox.Place, error) {
+func (c *commandPlaces) gitPlace(ctx context.Context, call tools.Call, path string) (sandbox.Place, error) {
 	p, err := c.place(ctx, call, path)
 	p.Network = p.Network && c.settings.Load().Sandbox.Mode == string(sandbox.None)
 	return p, err
 }
 
 // skillPlace returns where a skill's program runs. A program that doesn't ask for the network gets none, like git.
-func (c *commands) skillPlace(ctx context.Context, call tools.Call, network bool) (sandbox.Place, error) {
+func (c *commandPlaces) skillPlace(ctx context.Context, call tools.Call, network bool) (sandbox.Place, error) {
 	if network {
 		return c.place(ctx, call, "")
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // newJobs makes the runner of background commands.
-func newJobs(on foundation, box sandbox.Sandbox, w *workspaces, where *commands, who *turnAdmission, hidden *secrets, a *auditing) *jobs.Runner {
+func newJobs(on foundation, box sandbox.Sandbox, w *workspaces, where *commandPlaces, who *turnAdmission, hidden *secrets, a *auditing) *jobs.Runner {
 	return jobs.New(jobs.Config{
 		Store: on.home.Store, Bus: on.home.Bus, Sandbox: box, Place: where.workspacePlace,
 		Settings: func() jobs.Settings {

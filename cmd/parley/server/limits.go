@@ -11,11 +11,11 @@ import (
 // limits limits what people may ask of agents, and what models may cost.
 type limits struct {
 	foundation
-	last atomic.Pointer[limitsOf]
+	last atomic.Pointer[cachedLimits]
 }
 
-// limitsOf holds the limits that were made from particular settings.
-type limitsOf struct {
+// cachedLimits holds the limits that were made from particular settings.
+type cachedLimits struct {
 	settings *config.Config
 	limits   agent.Limits
 }
@@ -29,7 +29,7 @@ func (l *limits) inForce() agent.Limits {
 		return last.limits
 	}
 	made := limitsIn(c)
-	l.last.Store(&limitsOf{c, made})
+	l.last.Store(&cachedLimits{c, made})
 	return made
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // newMCP makes the MCP servers in the settings. Those that are programs run in box.
-func newMCP(on foundation, box sandbox.Sandbox, o *owners.Owners, w *workspaces, where *commands, keeper *attachments.Keeper) *mcpservers.Servers {
+func newMCP(on foundation, box sandbox.Sandbox, o *owners.Owners, w *workspaces, where *commandPlaces, keeper *attachments.Keeper) *mcpservers.Servers {
 	return mcpservers.New(mcpservers.Config{
 		Settings: on.settings.Load(), Sandbox: box, Notes: on.home.Book, Bus: on.home.Bus, Changed: w.markAfterJob, Tell: o.Notify, Elsewhere: on.role == Gateway, Version: on.version, Log: on.log,
 		Place: where.workspacePlace, Keep: w.keepServerFile,

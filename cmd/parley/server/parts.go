@@ -82,7 +82,7 @@ func newAgentSide(on foundation, c *chatSide, hidden *secrets, box *commandSandb
 	s.subagents = newSubAgents(on, s.workspaces, c.conversations, c.admission, c.erasing)
 	s.schedules = newSchedules(on, c.liveChannels, c.admission)
 	may := &rights{on, s.subagents}
-	where := &commands{on, may}
+	where := &commandPlaces{on, may}
 	s.jobs = newJobs(on, box, s.workspaces, where, c.admission, hidden, c.audit)
 	s.undoing = newUndoing(on)
 	s.knowledge = &knowledgeFolder{foundation: on}

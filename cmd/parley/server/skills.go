@@ -22,7 +22,7 @@ type agentSkills struct {
 }
 
 // newSkills makes the skills. The operator's are missing until Load has read them.
-func newSkills(on foundation, box *commandSandbox, o *owners.Owners, r *rights, w *workspaces, where *commands, marks guard.Marker) *agentSkills {
+func newSkills(on foundation, box *commandSandbox, o *owners.Owners, r *rights, w *workspaces, where *commandPlaces, marks guard.Marker) *agentSkills {
 	k := &agentSkills{foundation: on}
 	k.Skills = skillfolders.New(skillfolders.Config{
 		Workspace: on.home.WorkspaceFiles,

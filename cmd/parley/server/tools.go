@@ -47,7 +47,7 @@ type toolbox struct {
 	sandbox      *commandSandbox
 	workspaces   *workspaces
 	knowledge    *knowledgeFolder
-	commands     *commands
+	commands     *commandPlaces
 	files        *attachments.Keeper
 	onBehalf     *onbehalf.Sender
 	liveChannels liveChannels

@@ -32,7 +32,7 @@ type Readable func(ctx context.Context, c exchange.Caller, session string) error
 
 // JobRoutes returns the routes for jobs.
 func JobRoutes(jobs Jobs, may Readable) []exchange.Route {
-	b := shownJobs{jobs, may}
+	b := jobsHandler{jobs, may}
 	return []exchange.Route{
 		{Pattern: "GET /v1/jobs", May: mayReadJobs, Serve: b.list},
 		{Pattern: "GET /v1/jobs/{id}", May: mayReadJobs, Serve: b.show},
@@ -40,8 +40,8 @@ func JobRoutes(jobs Jobs, may Readable) []exchange.Route {
 	}
 }
 
-// shownJobs serves the jobs.
-type shownJobs struct {
+// jobsHandler serves the jobs.
+type jobsHandler struct {
 	Jobs
 	may Readable
 }
@@ -80,7 +80,7 @@ func listedJobOf(j sessions.Job) ListedJob {
 
 // list answers with the running jobs, followed by those that have ended, the newest first; or with all jobs of a
 // session, the newest first. A caller who may not read everything has to name a session.
-func (b shownJobs) list(w *exchange.Answer, r *http.Request) error {
+func (b jobsHandler) list(w *exchange.Answer, r *http.Request) error {
 	limit, err := exchange.Limit(r)
 	if err != nil {
 		return err
@@ -104,7 +104,7 @@ func (b shownJobs) list(w *exchange.Answer, r *http.Request) error {
 }
 
 // find returns at most limit jobs of a session, or of all sessions for "".
-func (b shownJobs) find(ctx context.Context, session string, limit int) ([]sessions.Job, error) {
+func (b jobsHandler) find(ctx context.Context, session string, limit int) ([]sessions.Job, error) {
 	if session != "" {
 		return b.Kept.JobsOf(ctx, session, limit)
 	}
@@ -117,7 +117,7 @@ func (b shownJobs) find(ctx context.Context, session string, limit int) ([]sessi
 }
 
 // named returns the job that a request's path names; jobs that the caller may not see don't exist for it.
-func (b shownJobs) named(w *exchange.Answer, r *http.Request) (sessions.Job, error) {
+func (b jobsHandler) named(w *exchange.Answer, r *http.Request) (sessions.Job, error) {
 	w.ID = r.PathValue("id")
 	j, err := b.Kept.Job(r.Context(), w.ID)
 	if err == nil {
@@ -130,7 +130,7 @@ func (b shownJobs) named(w *exchange.Answer, r *http.Request) (sessions.Job, err
 }
 
 // show answers with a job and the end of its output.
-func (b shownJobs) show(w *exchange.Answer, r *http.Request) error {
+func (b jobsHandler) show(w *exchange.Answer, r *http.Request) error {
 	j, err := b.named(w, r)
 	if err != nil {
 		return err
@@ -141,7 +141,7 @@ func (b shownJobs) show(w *exchange.Answer, r *http.Request) error {
 }
 
 // stop asks a job to end. The process that runs it obeys, and its session is told.
-func (b shownJobs) stop(w *exchange.Answer, r *http.Request) error {
+func (b jobsHandler) stop(w *exchange.Answer, r *http.Request) error {
 	j, err := b.named(w, r)
 	if err != nil {
 		return err

@@ -36,7 +36,7 @@ type KeptTasks interface {
 
 // TaskRoutes returns the routes for tasks.
 func TaskRoutes(tasks Tasks, may Readable) []exchange.Route {
-	s := shownTasks{tasks, may}
+	s := tasksHandler{tasks, may}
 	return []exchange.Route{
 		{Pattern: "GET /v1/tasks", May: exchange.Caller.MayWatch, Serve: s.list},
 		{Pattern: "GET /v1/tasks/{id}", May: exchange.Caller.MayWatch, Serve: s.show},
@@ -56,8 +56,8 @@ func (k Tasks) Parent(ctx context.Context, session string) (string, error) {
 	return t.Parent, err
 }
 
-// shownTasks serves the tasks.
-type shownTasks struct {
+// tasksHandler serves the tasks.
+type tasksHandler struct {
 	Tasks
 	may Readable
 }
@@ -99,7 +99,7 @@ type taskUsed struct {
 }
 
 // list answers with the newest tasks of a session.
-func (s shownTasks) list(w *exchange.Answer, r *http.Request) error {
+func (s tasksHandler) list(w *exchange.Answer, r *http.Request) error {
 	limit, err := exchange.Limit(r)
 	if err != nil {
 		return err
@@ -127,7 +127,7 @@ func (s shownTasks) list(w *exchange.Answer, r *http.Request) error {
 }
 
 // show answers with a task; a task that the caller may not see doesn't exist for it.
-func (s shownTasks) show(w *exchange.Answer, r *http.Request) error {
+func (s tasksHandler) show(w *exchange.Answer, r *http.Request) error {
 	w.ID = r.PathValue("id")
 	t, err := s.Kept.GetVisible(r.Context(), w.ID)
 	if err == nil {
@@ -147,7 +147,7 @@ func (s shownTasks) show(w *exchange.Answer, r *http.Request) error {
 }
 
 // listed returns tasks in the API's JSON.
-func (s shownTasks) listed(ctx context.Context, tasks ...subagents.Task) ([]ListedTask, error) {
+func (s tasksHandler) listed(ctx context.Context, tasks ...subagents.Task) ([]ListedTask, error) {
 	list := []ListedTask{}
 	used, err := s.Kept.UsageOf(ctx, tasks...)
 	if err != nil {
@@ -167,7 +167,7 @@ func (s shownTasks) listed(ctx context.Context, tasks ...subagents.Task) ([]List
 }
 
 // listedTaskOf returns a task in the API's JSON, without what it is doing and has used.
-func (s shownTasks) listedTaskOf(t subagents.Task) ListedTask {
+func (s tasksHandler) listedTaskOf(t subagents.Task) ListedTask {
 	one := ListedTask{
 		ID: t.ID, Parent: t.Parent, Session: t.Session, Turn: t.Turn, Call: t.Call, Agent: t.Agent, Title: s.Redact(t.Title), Awaited: t.Awaited,
 		State: t.State, Stopping: t.IsOpen() && t.Stop != "", Started: t.Started.UTC(), Ended: exchange.SomeTime(t.Ended), Report: s.Redact(t.Report),
@@ -179,7 +179,7 @@ func (s shownTasks) listedTaskOf(t subagents.Task) ListedTask {
 }
 
 // addCourse adds what a sub-agent is doing now.
-func (s shownTasks) addCourse(ctx context.Context, one *ListedTask) error {
+func (s tasksHandler) addCourse(ctx context.Context, one *ListedTask) error {
 	open, err := s.Turns.OpenTurns(ctx, one.Session)
 	if err != nil {
 		return fmt.Errorf("find out what task %s is doing: %w", one.ID, err)
