@@ -29,7 +29,7 @@ func embeddingsSection() section {
 	}
 }
 
-// checkEmbeddings reports that the settings of the embedding model don't name it, or that it has no server and no key.
+// checkEmbeddings reports an embedding model without a name, or with neither a server nor a key.
 func checkEmbeddings(l *loader) {
 	model, server, key := l.Text("embeddings.model"), l.Text("embeddings.base_url"), l.Text("embeddings.api_key")
 	switch {

@@ -158,7 +158,7 @@ func checkWebhookAgent(l *loader, path, kind string) {
 	}
 }
 
-// checkTemplate reports that the template at path cannot be parsed; remedy shows how to write one.
+// checkTemplate reports a template, in the setting at path, that cannot be parsed; remedy shows how to write one.
 func checkTemplate(l *loader, path, remedy string) {
 	text, ok := l.Value(path).(string)
 	if !ok || l.opts.CheckTemplate == nil {

@@ -45,8 +45,8 @@ func (w *answerer) Run(ctx context.Context) error {
 	}).Run(ctx)
 }
 
-// healthy returns an error if something that every session needs doesn't work: the store or the
-// files. It reads before it writes, because only reading ends when ctx does.
+// healthy returns an error if something that every session needs doesn't work: the store or, in a fleet, the folders
+// with the sessions' files. It reads before it writes, because only reading ends when ctx does.
 func (w *answerer) healthy(ctx context.Context) error {
 	if _, err := w.home.Store.List(ctx, "", 1); err != nil {
 		return err

@@ -158,7 +158,7 @@ func Tables[T any](d *Decoder, v any, decode func(d *Decoder, table map[string]a
 	})
 }
 
-// UnknownKey returns the fault for a table that contains any other key than keys; nil for all others.
+// UnknownKey returns the fault for a table that contains a key that is not among keys; nil for any other table.
 // kind says in the message what the table is.
 func UnknownKey(table map[string]any, kind string, keys ...string) *Fault {
 	for _, key := range slices.Sorted(maps.Keys(table)) {
