@@ -104,7 +104,7 @@ func (c chatCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Termi
 	return err
 }
 
-// noteRootsOwn tells the person if no commands run in their own directory because that belongs to root.
+// noteRootsOwn tells the person if no commands can run in the --workspace directory because only root has access there.
 func noteRootsOwn(dir string, out io.Writer) {
 	if dir != "" && errors.Is(sandbox.CheckPersonal(dir), sandbox.ErrRootsOwn) {
 		fmt.Fprintf(out, "parley: no commands can run in %s: they never run as root, and only root has access there. Run parley as an ordinary user, or make one the directory's owner\n", dir)
@@ -201,8 +201,8 @@ func (c chatCmd) talk(ctx context.Context, own *chatCommands, asJSON bool, tty t
 	return err
 }
 
-// banner returns the lines that begin a conversation: the agent, conversation and model, and how to leave. For the
-// main agent, agent is "" and isn't named.
+// banner returns the line above a conversation: the agent, conversation and model, and how to leave. For the main
+// agent, agent is "", and the line doesn't name it.
 func banner(agent, chat, model string) string {
 	parts := []string{"Parley", "conversation " + chat}
 	if agent != "" {

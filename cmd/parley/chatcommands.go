@@ -26,8 +26,8 @@ type chatCommands struct {
 	here   *client.Conversation
 	// bound says that this conversation works in the person's own directory, which no other conversation does.
 	bound  bool
-	listed []place // where the person continues; nil to stay
-	next   *place  // where the person goes on; nil to stay
+	listed []place // the list that /sessions printed last, from which a number chooses; nil at first
+	next   *place  // the conversation to switch to; nil to stay
 }
 
 // A place is one of the terminal's conversations.
@@ -92,7 +92,7 @@ func (c *chatCommands) find(ctx context.Context) error {
 	var found struct {
 		Sessions []sessions.Info `json:"sessions"`
 	}
-	// Some of them may be on other channels, where the same person has another name.
+	// The server also returns the same person's conversations on other channels; they are left out below.
 	if err := c.server.Get(ctx, "/v1/sessions?limit=100&person="+url.QueryEscape(console.Owner), &found); err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func (c *chatCommands) answering() string {
 	return ""
 }
 
-// describeModel says which model answers, which others there are, and how to change that.
+// describeModel says which model answers, which others are configured, and how to use another one.
 func (c *chatCommands) describeModel(args string) string {
 	chain := c.models[c.agent()]
 	if len(chain) == 0 {

@@ -63,7 +63,7 @@ func (c offeredCommand) wordLine() string {
 }
 
 // printBash prints a shell function that follows the words before the cursor through the commands,
-// and offers what may come next. After a flag it offers files.
+// and offers what may come next. Where nothing of that fits, the shell offers files.
 func printBash(out io.Writer, all []offeredCommand, values map[string][]string) {
 	fmt.Fprintln(out, `_parley() {
   local cur="${COMP_WORDS[COMP_CWORD]}" at="" word words=""

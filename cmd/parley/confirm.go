@@ -9,7 +9,8 @@ import (
 	"parley/cmd/parley/terminal"
 )
 
-// confirm asks on a terminal before something is destroyed; without a terminal it requires --yes.
+// confirm asks the person whether to go on, and returns an error if they don't agree. Without a terminal it requires
+// --yes.
 func confirm(tty terminal.Terminal, yes bool, question string) error {
 	if yes {
 		return nil

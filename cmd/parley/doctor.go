@@ -63,8 +63,8 @@ func (configCheck) Help() string {
 	return examples("parley config check", "parley --config parley.toml config check")
 }
 
-// Run checks the configuration and prints it without its secrets. It fails if serve would not
-// start.
+// Run checks the configuration and prints it without its secrets. It fails if serve would refuse to
+// start with it.
 func (k configCheck) Run(ctx context.Context, c *globalFlags, tty terminal.Terminal) error {
 	role, err := parseRole(k.Role)
 	if err != nil {
@@ -90,7 +90,7 @@ func (k configCheck) Run(ctx context.Context, c *globalFlags, tty terminal.Termi
 		fmt.Fprintln(tty.Err, "parley serve wouldn't start:")
 		return err
 	}
-	if err := server.CheckPort(ctx, cfg); err != nil { // other running programs are not the settings' fault
+	if err := server.CheckPort(ctx, cfg); err != nil { // only a note, because the settings are right even if another program has the port
 		fmt.Fprintf(tty.Err, textWouldNotStart, err)
 		return nil
 	}

@@ -46,8 +46,8 @@ type usageError struct{ msg string }
 
 func (e *usageError) Error() string { return e.msg }
 
-// An outcomeError says that a message that the command has waited for was not sent, with the exit
-// code that tells scripts why.
+// An outcomeError says that a message that the command has waited for wasn't sent, or may not have
+// been. Its exit code tells scripts which of the two, or that the message is still waiting.
 type outcomeError struct {
 	code int
 	msg  string

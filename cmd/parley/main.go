@@ -122,8 +122,9 @@ func (c *cli) sanitizedTerminal(command string, tty terminal.Terminal) terminal.
 
 type onboardCmd = onboard.Command
 
-// onboardProgram returns the functions that the command onboard calls: to read settings before it
-// writes them and, once they are written, to ask the agent a question and to run the server.
+// onboardProgram returns the functions that the command onboard calls: to find the settings file, to
+// read settings before it writes them and, once they are written, to ask the agent a question and to
+// run the server.
 func onboardProgram(c *globalFlags, tty terminal.Terminal) onboard.Program {
 	written := func(file string) *globalFlags {
 		flags := *c

@@ -68,8 +68,7 @@ func (c recallCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Ter
 	})
 }
 
-// recall finds what was said in the person's conversations, for somebody who is talking at a
-// terminal.
+// recall carries out /recall: it searches the terminal's owner's conversations with this agent.
 func (c *chatCommands) recall(ctx context.Context, words string) string {
 	if words == "" {
 		return textRecallUsage

@@ -79,7 +79,7 @@ func (c serveCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Term
 		return err
 	}
 	defer process.Adapt()()
-	if c.Listen != nil && *c.Listen == "none" { // when onboard calls it
+	if c.Listen != nil && *c.Listen == "none" {
 		*c.Listen = ""
 	}
 	err = s.Serve(ctx, c.Listen)
@@ -107,9 +107,10 @@ func (serveCmd) service(flags *globalFlags, file string) (s onboard.Service, pat
 	return s, path, err
 }
 
-// install writes the systemd unit that starts "parley serve" with this configuration, and starts it if requested.
+// install writes the systemd unit that starts "parley serve" with this configuration, and starts the service if the
+// person wants that.
 func (c serveCmd) install(ctx context.Context, flags *globalFlags, tty terminal.Terminal) error {
-	// Only the machine's service may read its secrets.
+	// The files with the secrets may be readable only for the service, not for the person who installs it.
 	cfg, err := loadConfig(config.Options{File: flags.Config, Home: flags.Home, LookLocal: true, WithoutSecrets: true})
 	if err != nil {
 		return err
@@ -166,7 +167,7 @@ func (c serveCmd) uninstall(ctx context.Context, flags *globalFlags, tty termina
 	if err := runSystem(ctx, tty, s.StopCommand()); err != nil {
 		return err
 	}
-	// The unit is removed last: as long as it exists, this can be tried again.
+	// The unit is removed last: as long as it exists, the person can run --uninstall again.
 	for _, file := range []string{s.EnvironmentFile(), path} {
 		if err := os.Remove(file); err == nil {
 			fmt.Fprintf(tty.Out, "Removed: %s\n", file)

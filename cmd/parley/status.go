@@ -155,7 +155,7 @@ func (c sessionsCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.T
 			if err := server.Get(ctx, "/v1/sessions?"+q.Encode(), &page); err != nil {
 				return err
 			}
-			if q.Get("order") == "desc" { // a page in this order may contain fewer than its limit
+			if q.Get("order") == "desc" { // the limit holds for each page, and a page may be short: count what is left
 				page.Sessions = page.Sessions[:min(left, len(page.Sessions))]
 				left -= len(page.Sessions)
 			}

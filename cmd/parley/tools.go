@@ -113,7 +113,8 @@ func (mcpLogin) Help() string {
 }
 
 // Run signs in to an MCP server: it prints the address to open, and waits until the browser has
-// come back to this server, or until somebody pastes the address at which the browser ended.
+// come back to this server, or until the person pastes the address where the browser ended. If that
+// address is already given, Run finishes the sign-in with it instead.
 func (l mcpLogin) Run(ctx context.Context, c *globalFlags, tty terminal.Terminal) error {
 	return withMCPClient(ctx, c, tty, func(ctx context.Context, server *client.Client) error {
 		signIn := client.SignIn{Client: server, Server: l.Name, In: tty.In, Out: tty.Out}
@@ -220,7 +221,7 @@ type skillsList struct{}
 // Help shows examples.
 func (skillsList) Help() string { return examples("parley skills list", "parley --json skills list") }
 
-// Run lists the operator's skills. It fails if serve would not start.
+// Run lists the operator's skills. It fails if serve would refuse to start because of one.
 func (skillsList) Run(c *globalFlags, tty terminal.Terminal) error {
 	cfg, err := c.load(tty, config.Options{WithoutSecrets: true})
 	if err != nil {

@@ -69,7 +69,7 @@ func (u uiOpen) Run(ctx context.Context, c *globalFlags, tty terminal.Terminal) 
 }
 
 // browserCommand returns the command that opens a link in a browser; nil if there is probably no browser. The
-// command runs until ctx is done.
+// command is killed when ctx is done.
 func browserCommand(ctx context.Context, link string) *exec.Cmd {
 	name := "xdg-open"
 	switch {

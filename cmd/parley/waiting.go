@@ -72,8 +72,7 @@ func (a approvalsDeny) Run(ctx context.Context, c *globalFlags, tty terminal.Ter
 	return answerAsk(ctx, c, tty, a.ID, bus.Deny, strings.Join(a.Reason, " "))
 }
 
-// answerAsk gives the owner's answer to an ask: an approval or a question that a turn is waiting
-// for.
+// answerAsk approves or denies the tool call that the ask with this id is about.
 func answerAsk(ctx context.Context, c *globalFlags, tty terminal.Terminal, id, answer, reason string) error {
 	return withClient(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
 		var now api.Ask

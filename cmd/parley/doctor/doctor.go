@@ -50,7 +50,7 @@ const (
 // NeedsChange reports whether the operator has to change something.
 func (f Finding) NeedsChange() bool { return f.State == wrong }
 
-// Examine checks everything that can be checked, and returns at least one finding for each part.
+// Examine checks all parts of a bot. A part that isn't used, or has nothing to report, may have no finding.
 func Examine(ctx context.Context, cfg *config.Config) []Finding {
 	found := append([]Finding{checkFile(cfg), checkHome(cfg)}, checkData(cfg)...)
 	found = append(found, checkFiles(ctx, cfg)...)
@@ -172,7 +172,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// checkChannel asks the platform whether it accepts the channel's token.
+// checkChannel asks the platform whether it accepts the channel's token, and whether the bot lacks anything there.
 func checkChannel(ctx context.Context, cfg *config.Config, c config.Channel) Finding {
 	f := Finding{Part: "channel " + c.Name, State: fine}
 	ch, err := platforms.Open(c, platforms.AdapterParts{Log: slog.New(slog.DiscardHandler)})

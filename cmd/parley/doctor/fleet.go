@@ -256,8 +256,8 @@ func probeWrite(dir string) error {
 	return errors.Join(probe.Close(), os.Remove(probe.Name()))
 }
 
-// checkData checks that the home contains no data that belongs elsewhere: messages or logs from before the operator
-// configured a server for them.
+// checkData checks that the bot's data is where the configuration says it is, in the home or on servers. It returns no
+// finding if it is.
 func checkData(cfg *config.Config) []Finding {
 	var setting *config.SettingError
 	switch err := home.CheckData(cfg); {

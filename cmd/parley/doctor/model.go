@@ -78,7 +78,7 @@ func checkModel(ctx context.Context, cfg *config.Config, m models.Model) Finding
 	return f
 }
 
-// checkJudge has the model that judges calls judge a harmless one, and returns the result.
+// checkJudge has the model that judges tool calls judge a harmless call, and returns the result.
 func checkJudge(ctx context.Context, cfg *config.Config, m models.Model) Finding {
 	f := Finding{Part: "guard", State: fine}
 	ctx, cancel := context.WithTimeout(ctx, modelTimeout)
@@ -113,8 +113,8 @@ func windowOf(m llm.Info) string {
 	return fmt.Sprintf("it can read %d tokens, %s", m.ContextTokens, m.ContextFrom)
 }
 
-// smallRequest returns the smallest request with all parts of a turn's requests, so that it also
-// finds out whether a model accepts tools.
+// smallRequest returns the smallest request that has all parts of a turn's request, among them a
+// tool, because some models accept no tools.
 func smallRequest() *llm.Request {
 	return &llm.Request{
 		System:    textOneWord,

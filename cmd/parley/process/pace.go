@@ -16,11 +16,11 @@ const (
 	// messages, and take a fifth of the processor's time. Go collects nothing below 4 MB at 100 %, nor below 32 MB
 	// at this percentage.
 	seldomPercent = 800
-	// spareBytes is how many bytes may be allocated before the next collection if little memory is in use, and times the
-	// multiple of the memory in use, if that is more.
+	// spareBytes is how many bytes may be allocated before the next collection if little memory is in use; spareTimes
+	// times the memory in use may be allocated if that is more.
 	spareBytes = 32 << 20
-	times      = 3
-	// oftenPercent is that percentage if much memory is in use. At 25 six bursts of 2,000 turns take 10 % less memory, and
+	spareTimes = 3
+	// oftenPercent is that percentage if much memory is in use. At 25, six bursts of 2,000 turns take 10 % less memory, and
 	// no more processor time; but if hundreds of long conversations stay in memory, nearly half of the processor's
 	// time is spent scanning them.
 	oftenPercent = 50
@@ -47,8 +47,8 @@ type pace struct {
 	stopped bool
 }
 
-// A cycle is an object that nothing refers to, so that the next collection finds it. Its size keeps the runtime
-// from allocating it together with other objects.
+// A cycle is an object that nothing refers to, so the next collection frees it and calls its cleanup. Its size keeps
+// the runtime from allocating it together with other objects.
 type cycle [64]byte
 
 // watch makes the next collection call adapt.
@@ -64,7 +64,7 @@ func (p *pace) adapt() {
 		return
 	}
 	now := measure()
-	// Setting it stops all goroutines for a moment, so small differences are ignored.
+	// Setting the percentage stops all goroutines for a moment, so small differences are ignored.
 	percent := percentFor(now)
 	small := 5 + now.percent/10
 	if percent > now.percent+small || percent+small < now.percent {
@@ -83,7 +83,7 @@ func (p *pace) stop() {
 // A use says how much memory is in use, in bytes, and which percentage is set.
 type use struct {
 	live    uint64 // what the last collection has left in use
-	roots   uint64 // what it had to read in addition, which also counts for the percentage
+	roots   uint64 // what the collection had to read in addition, which also counts for the percentage
 	stacks  uint64 // the size of the stacks, including their unused parts
 	percent uint64
 }
@@ -107,6 +107,6 @@ func measure() use {
 // percentFor returns the percentage for that use of memory.
 func percentFor(u use) uint64 {
 	counted := max(u.live+u.roots, 1)
-	room := min(wantedBytes-min(wantedBytes, u.live+u.stacks), max(times*min(counted, wantedBytes), spareBytes))
+	room := min(wantedBytes-min(wantedBytes, u.live+u.stacks), max(spareTimes*min(counted, wantedBytes), spareBytes))
 	return min(max(room*100/counted, oftenPercent), seldomPercent)
 }

@@ -27,18 +27,18 @@ type Config struct {
 	// Fetcher returns the Fetcher that downloads files from a channel's platform, and how large a file may be in
 	// bytes; nil if the channel cannot fetch files.
 	Fetcher func(channel string) (from channels.Fetcher, most int64)
-	// Words, if set, returns the Transcriber that turns voice messages into text; nil if none is configured.
+	// Words, if set, returns the Transcriber that turns voice messages into text, or nil if none is configured.
 	Words func() Transcriber
 	Log   *slog.Logger
 }
 
-// A Transcriber turns the speech in a recording into text. Name is the recording's file name. Its error is
-// transcribe.ErrRefused if trying again is useless.
+// A Transcriber turns the speech in a recording into text. name is the recording's file name. An error wraps
+// transcribe.ErrRefused if the server refuses this recording.
 type Transcriber interface {
 	Words(ctx context.Context, name string, recording []byte) (string, error)
 }
 
-// fetchesAtOnce is how many files are in memory at a time.
+// fetchesAtOnce is how many files a Keeper downloads at a time, because it downloads each into memory.
 const fetchesAtOnce = 8
 
 // A Keeper downloads the files that come with messages into sessions' workspaces, and prepares the pictures that
@@ -46,7 +46,7 @@ const fetchesAtOnce = 8
 type Keeper struct {
 	cfg    Config
 	fitter *pictures.Fitter
-	slots  chan struct{} // for files in memory
+	slots  chan struct{} // one for each download
 }
 
 // New makes a Keeper.

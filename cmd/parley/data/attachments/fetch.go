@@ -43,8 +43,8 @@ func (e *goneError) Error() string { return e.why }
 func newGoneError(format string, args ...any) error { return &goneError{fmt.Sprintf(format, args...)} }
 
 // Fetch downloads a file that came with a message into its session's workspace. A repeated call writes the same
-// file again. If the file is unavailable, the result's Problem says why. An error means that this is not known yet,
-// because the session was lost to another process or ctx has ended.
+// file again. If the file is unavailable, the result's Problem says why. An error means that nothing is decided
+// yet, for example because the session was lost to another process or ctx has ended.
 func (k *Keeper) Fetch(ctx context.Context, f agent.FileToFetch) (sessions.Fetched, error) {
 	raw, err := k.download(ctx, f)
 	if err == nil {
@@ -68,7 +68,7 @@ func (k *Keeper) download(ctx context.Context, f agent.FileToFetch) ([]byte, err
 	case f.Size > most:
 		return nil, tooLarge(most)
 	}
-	select { // each file is in memory for a moment
+	select { // see fetchesAtOnce
 	case k.slots <- struct{}{}:
 		defer func() { <-k.slots }()
 	case <-ctx.Done():

@@ -50,8 +50,7 @@ func cut(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "")
 }
 
-// usualExtensions returns, by MIME type, the extension that people know, for types that have
-// several.
+// usualExtensions returns the extensions of common kinds of files, by MIME type.
 func usualExtensions() map[string]string {
 	return map[string]string{
 		"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif", "image/webp": ".webp", "application/pdf": ".pdf", "text/plain": ".txt",
@@ -60,7 +59,7 @@ func usualExtensions() map[string]string {
 	}
 }
 
-// extensionOf returns the extension for a MIME type; "" if it is unknown.
+// extensionOf returns the extension for a MIME type; "" if usualExtensions doesn't list the type.
 func extensionOf(typ string) string {
 	base, _, _ := mime.ParseMediaType(typ)
 	return usualExtensions()[base]

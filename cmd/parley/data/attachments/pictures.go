@@ -15,8 +15,8 @@ import (
 // maxPicture is the largest file that the agent's tool "image" reads, in bytes.
 const maxPicture = 32 << 20
 
-// Picture reads a picture that the model is about to be shown from the workspace; nil if the
-// picture is missing or has changed since.
+// Picture reads from the workspace a picture that the model is about to be shown; it returns nil if
+// the picture is missing or has changed since.
 func (k *Keeper) Picture(_ context.Context, session string, p llm.Picture) []byte {
 	dir, err := k.cfg.Workspace(session)
 	if err != nil {

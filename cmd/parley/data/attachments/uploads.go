@@ -18,7 +18,7 @@ import (
 
 // Uploads stores the files that people send from a terminal, and programs over HTTP, until they are
 // fetched into the session's workspace like a platform's files. It takes the place of the platform:
-// it is the channels.Fetcher of these channels. All processes that share workspaces share it.
+// it is the channels.Fetcher of these channels. Processes that share the workspaces share the files.
 type Uploads struct {
 	Store *outgoing.Store
 	Log   sessions.Reader
@@ -29,7 +29,7 @@ var _ channels.Fetcher = Uploads{}
 // ErrFull says that too many bytes of a session are already waiting to be fetched.
 var ErrFull = errors.New("too many bytes are already waiting to be fetched")
 
-// maxTries is how often Keep starts over: files may be removed at the moment that others arrive.
+// maxTries is how often Keep tries at most: another process may remove a file that Keep wants to reuse.
 const maxTries = 10
 
 // Keep stores the files of a message in a session, and returns them as the message's attachments. The
@@ -81,7 +81,7 @@ func kindOf(typ string) string {
 // Fetch implements channels.Fetcher: it opens a file that Keep has stored.
 func (u Uploads) Fetch(_ context.Context, _ bus.Address, a bus.Attachment, most int64) (io.ReadCloser, error) {
 	gone := &channels.SendError{Fault: channels.Rejected, Code: "missing"}
-	parts := strings.Split(a.Ref, "/") // SESSION/CALL/SUM/SIZE
+	parts := strings.Split(a.Ref, "/") // SESSION/MESSAGE/SUM/SIZE, as keep has written it
 	if len(parts) != 4 {
 		return nil, gone
 	}

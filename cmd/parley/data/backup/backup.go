@@ -10,9 +10,9 @@
 // checksums, so that a restore notices a file that was cut short or altered before it
 // changes anything.
 //
-// The files, in reading order: backup.go writes a backup, walk.go reads the workspaces
-// into it; check.go verifies one; restore.go unpacks it, in a directory that scratch.go
-// makes, and place.go moves the parts to their places, which can be repeated after a crash;
+// The files, in reading order: backup.go writes a backup; check.go verifies one; restore.go
+// unpacks it, in a directory that scratch.go makes, and place.go moves the parts to their
+// places, which can be repeated after a crash; walk.go opens folders one from the other;
 // stat_unix.go gets information about files from the system.
 package backup
 
@@ -249,7 +249,7 @@ func (p *packer) packItem(dir *os.Root, full, name string, depth int) error {
 	if err != nil {
 		return errorAt(full, err)
 	}
-	defer func() { _ = below.Close() }() // as above
+	defer func() { _ = below.Close() }() // a directory's descriptor has no data that could be lost
 	if err := p.tar.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: path.Join(workspaces, full) + "/", Mode: 0o700, ModTime: p.manifest.At}); err != nil {
 		return errorAt(full, err)
 	}

@@ -162,7 +162,7 @@ func finish(home string, point func(string)) error {
 	}
 	if _, err := os.Lstat(to); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // nothing was decided
+			return nil // no restore has become final
 		}
 		return err
 	}
@@ -196,8 +196,8 @@ func setAside(home, from string, point func(string)) error {
 	return errors.Join(syncDir(aside), syncDir(home))
 }
 
-// placeParts moves each part of the new data from the directory from to its place in the home. A
-// part that is missing in from is already in its place.
+// placeParts moves each part of the new data from the directory from to its place in the home, and
+// removes from. A part that is missing in from is already in its place.
 func placeParts(home, from string, point func(string)) error {
 	for _, part := range parts() {
 		err := os.Rename(filepath.Join(from, part), filepath.Join(home, part))

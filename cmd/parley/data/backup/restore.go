@@ -88,7 +88,7 @@ func restore(ctx context.Context, r io.Reader, home string, o Options) (done Res
 	if err != nil {
 		return done, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir), release()) }() // after the commit it was renamed, and nothing is there
+	defer func() { err = errors.Join(err, os.RemoveAll(dir), release()) }() // commit renames dir, so nothing is left to remove then
 	if done.Manifest, err = unpack(ctx, r, dir, false); err != nil {
 		return done, err
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // A Discarder removes single files from a session's directory, and returns how many of them
-// existed.
+// existed. Workspaces may implement it; otherwise such files are kept.
 type Discarder interface {
 	Discard(ctx context.Context, key string, paths []string) (int, error)
 }

@@ -4,9 +4,9 @@ import "parley/sessions"
 
 // AuditFiles are the files that contain audit records, which say who did what.
 type AuditFiles interface {
-	// Forget empties the arguments and the person of the records for which which returns true, and
+	// Forget empties the arguments and the person of the records for which match returns true, and
 	// returns how many there were.
-	Forget(which func(sessions.AuditRecord) bool) (int, error)
+	Forget(match func(sessions.AuditRecord) bool) (int, error)
 }
 
 // forgetAudit erases people's words from the audit's files: the arguments of records that a person

@@ -46,6 +46,7 @@ func (e *Eraser) dropDeadLetters(ctx context.Context, match func(bus.DeadLetter)
 	return n, nil
 }
 
+// pageSize is how many dead letters, sessions or chats this package reads at a time.
 const pageSize = 100
 
 // releaseFiles says that a dead letter that is about to be dropped no longer needs the files that

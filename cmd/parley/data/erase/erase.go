@@ -1,10 +1,10 @@
 // Package erase removes what a person said, a session, or everything that is too old from every place where it is
 // stored.
 //
-// It works while the bot serves. It erases the mail first, and takes the leases of the workers that
-// hold it; then the audit's files, the workspaces and the book; and last the log, which it uses to find everything
-// else. So if it is interrupted, calling it again finds what is left. Erasing the log also fences off a worker that
-// had it open. A second round finds what such a worker published until then.
+// It works while the bot serves. For a person or a session, it erases the mail first, and takes the leases of the
+// workers that hold it; then the audit's files, the workspaces and the book; and last the log, which it uses to find
+// everything else. So if it is interrupted, calling it again finds what is left. Erasing the log also fences off a
+// worker that had it open. A second round finds what such a worker published until then.
 //
 // The files: erase.go erases, and target.go says what to erase; auditfiles.go erases from the audit's files,
 // attachments.go files that people have sent, files.go files that wait to be sent, oldfiles.go old files,
@@ -292,8 +292,8 @@ func (e *Eraser) eraseRounds(ctx context.Context, r *Receipt, t *target, foundMo
 	}
 }
 
-// clearMemory clears what this process remembers about sessions. It is called after the logs were erased, because
-// that is where the process remembers sessions from.
+// clearMemory clears what this process remembers about sessions. It is called after the logs were erased; before
+// that, the process could read from them again what is to be erased.
 func (e *Eraser) clearMemory() {
 	if e.cfg.Memory != nil {
 		e.cfg.Memory()
@@ -306,7 +306,7 @@ func (e *Eraser) eraseBeside(ctx context.Context, r *Receipt, t *target) (bus.Fo
 	if _, ok := e.cfg.Bus.(bus.Forgetter); ok {
 		what.Asked = time.Now()
 	}
-	var unknown error // of a message of which nobody can say now whether it has to go
+	var unknown error // why it isn't known whether one of the messages must be erased
 	gone, err := e.forget(ctx, r, func(topic bus.Topic, m bus.Message) bool {
 		concerns, err := e.covers(ctx, t, topic, m)
 		if unknown = cmp.Or(unknown, err); unknown != nil {

@@ -130,8 +130,7 @@ func (e *Eraser) receipt(what string) Receipt {
 	return Receipt{What: what, At: time.Now().UTC(), Kept: slices.Clone(e.cfg.Kept)}
 }
 
-// addKept adds to a receipt what no erasure reaches in this installation, and logs that the erasure
-// was done.
+// addKept adds to a receipt what an erasure never reaches, and logs that the erasure was done.
 func (e *Eraser) addKept(r *Receipt) {
 	r.keep("the ids of messages", "so that none of them is answered a second time")
 	r.keep("existing backups", "erase them by hand")

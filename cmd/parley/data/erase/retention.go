@@ -148,9 +148,10 @@ func (e *Eraser) Run(ctx context.Context, holder bus.Holder, days int) error {
 	return nil
 }
 
-// retain counts whole days, from one night to the next, so a process that starts again on the same
-// day finds nothing to erase. Then the databases' files need not be rewritten, which all writes
-// would have to wait for; that is done each night, and at startup only if something is erased.
+// retain erases what is too old, at once and then each night. It counts whole days, from one night
+// to the next, so a process that starts again on the same day finds nothing to erase. The databases'
+// files are rewritten each night, but at startup only if something was erased, because all writes
+// have to wait for that.
 func (e *Eraser) retain(held context.Context, days int) {
 	for night := false; held.Err() == nil; {
 		now := time.Now()

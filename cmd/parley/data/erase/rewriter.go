@@ -10,10 +10,9 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// How often the home's database is rewritten at most because people erase something: once in rewriteEvery; if that
-// takes long, it uses at most one part in rewriteShare of the time, as long as this doesn't make the pause longer
-// than longestPause. It happens when nobody has written for the time quiet, or else after waiting as long as the
-// pause.
+// A Rewriter pauses after each rewrite: for rewriteEvery or, if the rewrite took long, for rewriteShare times as long
+// as it took, but not longer than longestPause. After the pause it waits until nobody has written for the time quiet,
+// but at most as long again as the pause.
 const (
 	rewriteEvery = 10 * time.Minute
 	rewriteShare = 20

@@ -27,7 +27,7 @@ func (n fleetNote) remedy(loaded string) string {
 	switch n.Config {
 	case "":
 		return ": use the configuration that names it, with --config or the environment"
-	case loaded: // in a container another file has taken its place
+	case loaded: // the file has changed since; a container may have mounted another file there
 		return ", which " + n.Config + " named earlier: start with a configuration that names it (in deploy, that's compose.fleet.yaml rather than compose.yaml)"
 	}
 	return ": add --config " + n.Config

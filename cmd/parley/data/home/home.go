@@ -7,7 +7,8 @@
 // which store a directory belongs to, places.go where each agent's files are, and releases.go what each process
 // understands; readiness.go checks whether data can be written; socket.go makes the socket through which commands
 // on this machine reach the process that has the home open. memories.go reads what agents remember as a turn
-// begins.
+// begins, edited.go lets people view and change that, and replies.go has answers published and their sends begun in
+// one write.
 package home
 
 import (
@@ -307,8 +308,8 @@ func (h *Home) OwnOutgoing() error {
 	return h.rootOwner.GiveTree(filepath.Join(h.Root, outgoing.Folder))
 }
 
-// Close closes everything that is open, the bus last, because its lock guards the rest. If that leaves nothing
-// undone, the files left by an older release are no longer needed.
+// Close closes everything that is open, the bus last, because its lock guards the rest. If all of that succeeds, it
+// also removes the files that an older release has left.
 func (h *Home) Close() error {
 	var errs []error
 	for _, w := range []*workspace.Workspaces{h.overrideDir, h.Workspaces} {

@@ -16,7 +16,8 @@ import (
 
 // CheckData returns an error if a bot would lose track of its data: if the bus or the store is
 // configured elsewhere while the home still contains their data, or is in the home although the
-// data was moved elsewhere. It also refuses a shared bus without a shared store.
+// data was moved elsewhere. It also refuses a shared bus without a shared store, and an unfinished
+// migration.
 func CheckData(c *config.Config) error {
 	if c.Bus.URL != "" && c.Store.URL == "" {
 		return &config.SettingError{

@@ -16,7 +16,8 @@ import (
 type MemoryBook interface {
 	// MemoriesFor reads the memories of an agent and of a person; "" means none.
 	MemoriesFor(ctx context.Context, agent, person string) (ofAgent, ofPerson channels.Memory, err error)
-	// MemoriesQuery returns a query for the same memories, which returns one text.
+	// MemoriesQuery returns a query for the same memories, which returns one text. Its parameters
+	// are numbered starting with first.
 	MemoriesQuery(agent, person string, first int) (query string, args []any)
 	// DecodeMemories decodes the text that the query has returned.
 	DecodeMemories(text string) (ofAgent, ofPerson channels.Memory, err error)

@@ -115,8 +115,8 @@ func (h *Home) MaySchedule(ctx context.Context) (why string, err error) {
 	return olderServes, nil
 }
 
-// How long a file waits for a process that has just begun to serve to record what it understands, before the file
-// is refused because of that process.
+// A process that has just begun to serve may not have recorded yet what it understands. waitUntilAllUnderstand waits
+// for that at most sayWithin, and asks again every askEvery.
 const (
 	sayWithin = 3 * time.Second
 	askEvery  = 200 * time.Millisecond

@@ -61,7 +61,8 @@ type begunReply struct {
 // seen the message's id before.
 type storer interface{ Stored() bool }
 
-// Write implements sqldb.Share. A message that is not stored is not sent, or was already sent.
+// Write implements sqldb.Share. It begins no send for a message that the bus doesn't store, because
+// that message was already published.
 func (r *begunReply) Write(tx *sqldb.Tx) (refused, err error) {
 	r.begins = false
 	if refused, err = r.published.Write(tx); refused != nil || err != nil {

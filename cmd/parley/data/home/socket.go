@@ -98,7 +98,7 @@ func (l *socketListener) Accept() (net.Conn, error) {
 			return conn, nil
 		}
 		l.log.Warn("a connection to the home's socket is refused", slog.Any("error", err))
-		_ = conn.Close() // nothing was said
+		_ = conn.Close() // nothing was written to it
 	}
 }
 
@@ -107,8 +107,9 @@ func (l *socketListener) Close() error {
 	return errors.Join(l.Listener.Close(), removeSocket(l.path))
 }
 
-// DialSocket connects to the process that serves a home if it runs as the home's owner, this user,
-// or root. It sends nothing to another user who has put their own socket in its place.
+// DialSocket connects to the process that serves a home if that process runs as this user or as
+// root; for root, also if it runs as the home's owner. It sends nothing to another user who has put
+// their own socket in its place.
 func DialSocket(ctx context.Context, home string) (net.Conn, error) {
 	path := filepath.Join(home, SocketFile)
 	trusted := []int{0, os.Geteuid()}

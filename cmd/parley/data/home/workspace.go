@@ -69,7 +69,8 @@ func IsOwnFolder(c *config.Config, dir string) bool {
 }
 
 // ForCommand returns the configuration for a command that reads a fleet's data, with a home that
-// exists only while it runs: it creates no folder for files where no server has worked.
+// exists only while the command runs. With it, the command creates no folder for sessions' files
+// where no server has worked.
 func ForCommand(c config.Config, home string) (*config.Config, error) {
 	c.Home = home
 	c.Agents = maps.Clone(c.Agents)

@@ -59,7 +59,7 @@ func beginTakeover(dir string, old []sqldb.Source, shared bool, o Options) error
 }
 
 // checkRoom returns an error if the disk may be too full to take over the old files, which have this size. What an
-// interrupted takeover has left in the log beside the database is overwritten.
+// interrupted takeover has left in the log beside the database counts as free, because it is overwritten.
 func checkRoom(dir string, size uint64) error {
 	free, known, err := freeRoom(dir)
 	if log, gone := os.Stat(filepath.Join(dir, File+"-wal")); gone == nil {

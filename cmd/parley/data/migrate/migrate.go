@@ -114,7 +114,7 @@ func Run(ctx context.Context, c Config) (r *Report, err error) {
 		if err := m.copyAll(ctx); err != nil {
 			return nil, err
 		}
-	} else if err := m.leaveMail(ctx); err != nil { // opening the home has put it back
+	} else if err := m.leaveMail(ctx); err != nil { // opening the home has put the mail back into the shared database
 		return nil, err
 	}
 	m.Point("recorded")

@@ -16,10 +16,10 @@ import (
 )
 
 const (
-	// pieceBytes is how many bytes go into one file; every platform accepts that.
+	// pieceBytes is the maximum size of a file with several lines; every platform accepts that.
 	pieceBytes = 7 << 20
-	// lineBytes is the maximum length of a line, in bytes. A line longer than pieceBytes gets a
-	// file of its own.
+	// lineBytes is the maximum length of a line, in bytes; what is longer is left out. A line longer
+	// than pieceBytes gets a file of its own.
 	lineBytes = 10 << 20
 )
 
@@ -41,9 +41,10 @@ const (
 	kindProposal = "proposal" // what an agent has proposed to them to remember
 )
 
-// export sends a person what they said, the answers to it, their ratings of answers, and their
-// schedules, as files of JSON lines. A repeated export sends the same files under the same ids,
-// except for ratings and schedules that have changed in the meantime.
+// export sends a person what they said, the answers to it, their ratings of answers, their
+// schedules, and what is remembered about them or proposed to be, as files of JSON lines. A repeated
+// export sends the same files under the same ids, except for what has changed in the meantime
+// outside the logs.
 func (d *Commands) export(ctx context.Context, id string, r request) error {
 	f := &exportState{commands: d, id: id, request: r}
 	alone, shared, err := d.Store.SessionsOf(ctx, r.Person)

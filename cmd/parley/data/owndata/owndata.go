@@ -49,7 +49,7 @@ const (
 
 const answered = "answered" // the value of a note about a command whose answer was published
 
-// An Eraser erases what a person said; its receipt says what is kept for a while.
+// An Eraser erases what a person said; its receipt says what was erased, and what is kept and why.
 type Eraser interface {
 	PersonSoon(ctx context.Context, person string) (erase.Receipt, error)
 }

@@ -24,7 +24,7 @@ import (
 	"parley/tools/plainjson"
 )
 
-// A Client calls a server's API. It returns the server's errors.
+// A Client calls a server's API. If the server refuses a request, the error is an *Error.
 type Client struct {
 	Base   string
 	HTTP   *http.Client

@@ -39,7 +39,8 @@ func NewConversation(c *Client, key, name string) *Conversation {
 	return &Conversation{Server: c, Session: key, Name: name, ids: map[string]string{}, shown: map[string]bool{}}
 }
 
-// Say sends a message to the agent. Sending it again does nothing.
+// Say sends a message to the agent. Sending it again does nothing. If the server refuses the message,
+// Say shows the person why.
 func (r *Conversation) Say(ctx context.Context, in bus.Inbound) error {
 	to := "agent"
 	if r.Agent != "" {
@@ -108,8 +109,8 @@ func (r *Conversation) ownID(id string) string {
 	return id
 }
 
-// Subscribe returns the session's events. A stream that is cut off is resumed where it ended; what
-// the bot says is shown to the person in the meantime.
+// Subscribe returns the session's events, once the stream has begun. A stream that is cut off is
+// resumed where it ended. Texts in events of type Spoken are not returned, but shown with Deliver.
 func (r *Conversation) Subscribe(ctx context.Context, _ bus.Feed, _ uint64) (iter.Seq2[bus.Event, error], error) {
 	path := "/v1/sessions/" + url.PathEscape(r.Session) + "/events"
 	events := make(chan bus.Event, 64)

@@ -110,8 +110,8 @@ func (s *homeConn) end() error {
 	return s.leave()
 }
 
-// host serves the home while the command runs. For a command that only reads, it returns an error
-// if there is no data.
+// host serves the home while the command runs. For a command that only reads the home's data, it
+// returns an error if there is none.
 func (s *homeConn) host(ctx context.Context) (leave func() error, err error) {
 	cfg := s.server.Settings
 	if err := home.CheckPermissions(cfg); err != nil {
@@ -122,7 +122,7 @@ func (s *homeConn) host(ctx context.Context) (leave func() error, err error) {
 	}
 	switch s.server.Role {
 	case server.Reader:
-		// A command that also runs something else may be the first.
+		// A command that runs MCP servers' programs needs no data.
 		if err := home.RequireData(ctx, cfg); err != nil && !s.server.Commands {
 			return nil, err
 		}

@@ -94,8 +94,8 @@ func (s Status) PrintTools(out io.Writer) error {
 	return w.Flush()
 }
 
-// SpokenLine returns an entry of a session's log as one line for a person to read; "" for entries in which nobody
-// says anything, such as tool calls.
+// SpokenLine returns an entry of a session's log as text for a person to read: what somebody said, or the name of a
+// tool that was called; "" for all other entries, such as tool results.
 func SpokenLine(e sessions.Entry) string {
 	var said struct {
 		Text    string          `json:"text"`
