@@ -1,5 +1,5 @@
-// Package deploy has those files of this folder that the program itself hands out: the unit of systemd
-// and the manifest of the Slack app.
+// Package deploy contains those files of this folder that the program itself needs: the systemd unit, which
+// "parley serve --install" writes, and the manifest of the Slack app.
 package deploy
 
 import _ "embed"

@@ -1,14 +1,14 @@
-// The program arrows prints how the files of each package use one another, and what a
-// package and a type may not exceed: `go run ./.ci/arrows` for all packages, with paths of
-// packages for these alone, and with -v each arrow that points up.
+// The program arrows checks how the files of each package use one another, and fails if a package
+// or a type exceeds a limit. `go run ./.ci/arrows` checks all packages, or only those given as
+// arguments; with -v it also prints each arrow that points up.
 //
-// An arrow leads from a file to a file of the same package that declares something the
-// first one names: a function, a method, a type, a variable or a constant. The files are laid
-// in the order in which as few arrows as possible point up, which is from a file to one above
-// it. A package where most point down is read from top to bottom; where many point up, a
-// reader has to know all of it to understand any file. Tests do not count, of suites and fakes only
-// the lines do, and what is written for one operating system counts as a part of the file without
-// its name.
+// An arrow leads from a file to another file of the same package that declares something the
+// first one names: a function, a method, a type, a variable or a constant. The program looks for
+// the order of the files in which the fewest arrows point up, that is, from a file to one above
+// it. A package in which most arrows point down can be read from top to bottom; where many point
+// up, a reader has to know all of it to understand any file. Test files don't count. Of packages
+// with test suites and fakes, whose names end in "test", only the lines count. A file for one
+// operating system counts as a part of the file with the same name for all systems.
 package main
 
 import (
@@ -32,7 +32,8 @@ import (
 	"strings"
 )
 
-// What one package, and one type, may have at most. Nine tenths of it are warned about.
+// What one package, and one type, may have at most. Above nine tenths of a limit, the program prints
+// a warning.
 const (
 	maxArrows  = 10
 	maxLines   = 5000
@@ -75,7 +76,7 @@ func run(w io.Writer, verbose bool, patterns []string) (over bool, err error) {
 	return over, nil
 }
 
-// A listed package is what the go command says of one.
+// A listed is a package as "go list" describes it.
 type listed struct {
 	ImportPath, Dir, Export string
 	GoFiles                 []string
@@ -83,7 +84,8 @@ type listed struct {
 	ImportMap               map[string]string
 }
 
-// list asks the go command for packages and all that they import, compiled.
+// list asks the go command for the packages that match patterns and for all that they import. The go
+// command compiles them, because read needs their export data.
 func list(patterns []string) (map[string]listed, error) {
 	out, err := exec.Command("go", append([]string{"list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles,DepOnly,Standard,ImportMap"}, patterns...)...).Output()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
@@ -104,17 +106,18 @@ func list(patterns []string) (map[string]listed, error) {
 	}
 }
 
-// A room is what was read of one package.
+// A room is what read has found out about one package.
 type room struct {
 	lines   int
 	files   []string
-	arrows  map[[2]string]string // from file to file, with one name that is used
-	methods map[string]int       // of each type
+	arrows  map[[2]string]string // by the using and the used file, one of the names that are used
+	methods map[string]int       // how many methods each type has
 }
 
+// system matches the end of the name of a file for one operating system.
 var system = regexp.MustCompile(`_(linux|darwin|unix|windows|other|notlinux)\.go$`)
 
-// read finds which files of a package use names of which others. Each such use is an arrow.
+// read finds out which files of a package use names that other files of it declare.
 func read(p listed, all map[string]listed) (room, error) {
 	r := room{arrows: map[[2]string]string{}, methods: map[string]int{}}
 	set := token.NewFileSet()
@@ -164,7 +167,8 @@ func read(p listed, all map[string]listed) (room, error) {
 	return r, nil
 }
 
-// declared reports whether an object is one that a file offers to the others.
+// declared reports whether an object is a method of a type, or declared outside functions, so that
+// other files can name it.
 func declared(object types.Object, pkg *types.Package) bool {
 	if f, ok := object.(*types.Func); ok && f.Signature().Recv() != nil {
 		return !types.IsInterface(f.Signature().Recv().Type())
@@ -172,7 +176,8 @@ func declared(object types.Object, pkg *types.Package) bool {
 	return object.Parent() == pkg.Scope()
 }
 
-// print writes a line for a package, and reports whether something in it is over its limit.
+// print prints what is close to a limit or exceeds it, and reports whether something exceeds it. If
+// verbose is true, it prints all counts and each arrow that points up.
 func (r room) print(w io.Writer, path string, verbose bool) (over bool) {
 	up := r.up()
 	if verbose {

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// up returns the arrows that point up in the order of the files in which they are fewest.
-// The order is found by moving one file after another to where it does best, from several
-// beginnings, until no move helps.
+// up returns the arrows that point up in the best order of the files that it can find: the one with
+// the fewest. From several initial orders, it moves one file after another to its best place until no
+// move helps.
 func (r room) up() [][2]string {
 	best := r.against(r.files)
 	for _, order := range r.beginnings() {
@@ -22,7 +22,7 @@ func (r room) up() [][2]string {
 	return best
 }
 
-// against lists the arrows that point up in an order, which begins with the top.
+// against lists the arrows that point up in an order of the files, which begins at the top.
 func (r room) against(order []string) [][2]string {
 	floor := map[string]int{}
 	for i, name := range order {
@@ -37,8 +37,8 @@ func (r room) against(order []string) [][2]string {
 	return up
 }
 
-// beginnings returns orders to begin with: by the alphabet, and by how much more a file uses
-// than it is used, each also turned at every place.
+// beginnings returns the initial orders: by name, and by how many more files a file uses than use it,
+// each also rotated to begin with every other file.
 func (r room) beginnings() [][]string {
 	balance := map[string]int{}
 	for arrow := range r.arrows {
@@ -66,7 +66,7 @@ func (r room) improve(order []string) []string {
 			for _, step := range []int{-1, 1} {
 				sum := 0
 				for i := from + step; i >= 0 && i < len(order); i += step {
-					// Past order[i], arrows between the two turn round.
+					// Once name has moved past order[i], the arrows between the two point the other way.
 					sum -= step * (r.count(order[i], name) - r.count(name, order[i]))
 					if -sum > gain {
 						gain, to = -sum, i
@@ -82,7 +82,7 @@ func (r room) improve(order []string) []string {
 	return order
 }
 
-// count is one if an arrow leads from one file to another, else nothing.
+// count returns 1 if an arrow leads from one file to another, else 0.
 func (r room) count(from, to string) int {
 	if _, ok := r.arrows[[2]string{from, to}]; ok {
 		return 1

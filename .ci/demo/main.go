@@ -1,9 +1,9 @@
 // The program demo records a conversation in a terminal as a picture: `go run ./.ci/demo bin/parley
-// docs/demo.svg` starts the program in an empty home, types what script.go says, and draws what is seen.
-// With -check it draws nothing, and fails if the picture that is there ends otherwise. It needs Linux.
+// docs/demo.svg` starts the program in an empty home, types what script.go says, and draws what the terminal
+// shows. With -check it draws nothing, and fails if the existing picture lacks a row that the terminal shows at
+// the end. It needs Linux.
 //
-// Read script.go for what is said, record.go for how it is typed and looked at, and picture.go for how it
-// is drawn.
+// script.go says what is typed, record.go types it and records the terminal, and picture.go draws it.
 package main
 
 import (

@@ -10,7 +10,7 @@ import (
 	"parley/channels/console/consoletest"
 )
 
-// The measures of the picture, in pixels.
+// The sizes of the picture's parts, in pixels.
 const (
 	cellWidth  = 8.4
 	cellHeight = 20
@@ -22,8 +22,8 @@ const style = `text{font:14px ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu
 .b{font-weight:700;fill:#fff}.d{fill:#7f8899}.c{fill:#8fbcbb}.t{font-family:system-ui,sans-serif;font-size:13px;fill:#7f8899;text-anchor:middle}
 `
 
-// draw draws the frames one below another. The picture shows one at a time, by moving all of them; where
-// nothing may move, it shows the last.
+// draw draws the frames one below another. The picture shows one at a time, by moving all of them. For readers
+// who don't want animations, it shows the last one.
 func draw(frames []frame) []byte {
 	var out bytes.Buffer
 	w, h := width*cellWidth+2*margin, float64(height*cellHeight)
@@ -51,7 +51,7 @@ func draw(frames []frame) []byte {
 	return out.Bytes()
 }
 
-// motion returns the rules that show each frame for as long as it holds, again and again.
+// motion returns the CSS rules that show each frame for as long as its holds says, again and again.
 func motion(frames []frame, h float64) string {
 	var total, at time.Duration
 	for _, f := range frames {
@@ -67,13 +67,13 @@ func motion(frames []frame, h float64) string {
 		last, total.Seconds(), steps.String())
 }
 
-// A rowSet has each different row once.
+// A rowSet contains each distinct row once, because most rows are in many frames.
 type rowSet struct {
 	ids   map[string]int
 	drawn bytes.Buffer
 }
 
-// add returns the number of a row.
+// add returns the number of a row, and draws the row if it is new.
 func (s *rowSet) add(row []consoletest.Span) int {
 	text := drawRow(row)
 	id, known := s.ids[text]

@@ -17,7 +17,7 @@ import (
 
 const (
 	width, height = 80, 24
-	patience      = 30 * time.Second
+	patience      = 30 * time.Second // how long to wait for what a step should show
 	prompt        = "› "
 )
 
@@ -28,15 +28,15 @@ type frame struct {
 	holds  time.Duration
 }
 
-// A recorder looks at the terminal of a program.
+// A recorder types into a program's terminal, and records what the terminal shows.
 type recorder struct {
 	keys     io.Writer
 	terminal *consoletest.Terminal
-	ended    <-chan error // what the program ended with
+	ended    <-chan error // gets the program's error, or nil, when the program ends
 	frames   []frame
 }
 
-// record starts the program on a terminal, types the lines one after another, and returns what was seen.
+// record starts the program on a terminal, types the lines one after another, and returns what the terminal showed.
 func record(ctx context.Context, program string, lines []line) (frames []frame, err error) {
 	dir, err := os.MkdirTemp("", "demo-")
 	if err != nil {
@@ -58,7 +58,7 @@ func record(ctx context.Context, program string, lines []line) (frames []frame, 
 	}
 	ended := make(chan error, 1)
 	r := &recorder{keys: front, terminal: consoletest.NewTerminal(width, height), ended: ended}
-	go func() { _, _ = io.Copy(r.terminal, front) }() // ends in an error with the terminal
+	go func() { _, _ = io.Copy(r.terminal, front) }() // ends with an error when the terminal is closed
 	go func() { ended <- cmd.Wait() }()
 	defer func() {
 		_ = cmd.Process.Kill() // it may have ended
@@ -73,7 +73,8 @@ func record(ctx context.Context, program string, lines []line) (frames []frame, 
 	return r.frames, nil
 }
 
-// chat returns the command that talks in the folder dir, which it fills.
+// chat returns the command that runs "parley chat" with dir as the user's home, and creates the script's files in
+// the folder where it runs.
 func chat(ctx context.Context, program, dir string) (*exec.Cmd, error) {
 	program, err := filepath.Abs(program)
 	if err != nil {
@@ -123,16 +124,16 @@ func (r *recorder) say(ctx context.Context, l line) error {
 	return nil
 }
 
-// idle reports whether the program waits for the person to type.
+// idle reports whether the program is waiting for a line, and nothing has been typed yet.
 func (r *recorder) idle(rows []string) bool {
 	return r.typed(rows) == "" && !slices.ContainsFunc(rows, func(row string) bool { return strings.HasPrefix(row, "… ") })
 }
 
-// typed returns what stands before the cursor in the line that is typed; "?" if the cursor is in no such
-// line, because the program draws.
+// typed returns what is typed so far: the text between the prompt and the cursor. It returns "?" if the cursor's line
+// has no prompt, because the program is drawing.
 func (r *recorder) typed(rows []string) string {
 	x, y := r.terminal.Cursor()
-	row := []rune(rows[y] + strings.Repeat(" ", width)) // of rows, trailing blanks are gone
+	row := []rune(rows[y] + strings.Repeat(" ", width)) // Rows returns rows without trailing blanks
 	text, is := strings.CutPrefix(string(row[:x]), prompt)
 	if !is {
 		return "?"
@@ -140,7 +141,7 @@ func (r *recorder) typed(rows []string) string {
 	return text
 }
 
-// wait waits until the terminal shows something.
+// wait waits until shows returns true for the terminal's rows; what describes that for the error.
 func (r *recorder) wait(ctx context.Context, what string, shows func(rows []string) bool) error {
 	for deadline := time.Now().Add(patience); ; {
 		rows := r.terminal.Rows()
@@ -160,7 +161,7 @@ func (r *recorder) wait(ctx context.Context, what string, shows func(rows []stri
 	}
 }
 
-// take adds what the terminal shows now to the frames.
+// take adds a frame with what the terminal shows now, to be shown for as long as holds says.
 func (r *recorder) take(holds time.Duration) {
 	x, y := r.terminal.Cursor()
 	r.frames = append(r.frames, frame{r.terminal.Spans(), [2]int{x, y}, holds})

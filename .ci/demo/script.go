@@ -1,6 +1,6 @@
 package main
 
-// Files that are there when the conversation begins, with their contents.
+// files returns the files that exist when the conversation begins: their contents by name.
 func files() map[string]string {
 	return map[string]string{
 		"guests.txt": "Ann\nOlga\nKim\n",
@@ -8,10 +8,10 @@ func files() map[string]string {
 	}
 }
 
-// A line is what a person types, and what is seen once it is answered.
+// A line is what a person types, and a text that the terminal shows once it is answered.
 type line struct{ typed, answer string }
 
-// conversation returns what is said.
+// conversation returns the lines that are typed, in order.
 func conversation() []line {
 	return []line{
 		{"list the files, then read menu.md", "plum cake"},

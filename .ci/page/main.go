@@ -1,7 +1,7 @@
 // Parley's page builder bundles the web page of channels/web/page: TypeScript and CSS become a few files, without Node.
 //
-// It is run as "go run . [-check] FOLDER" by go generate. It writes FOLDER/dist from FOLDER/src and
-// FOLDER/vendored. With -check it writes nothing, and fails if dist is not what it would write.
+// "go run . [-check] FOLDER" writes FOLDER/dist from FOLDER/src and FOLDER/vendored. With -check it writes
+// nothing, and fails if dist differs from what it would write.
 package main
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/evanw/esbuild/pkg/api"
 )
 
-// most is how many bytes the bundle may have: it is in every copy of the program.
+// most is how many bytes the files of dist may have together: every copy of the program contains them.
 const most = 500_000
 
 func main() {
@@ -53,7 +53,7 @@ func run(folder string, check bool) error {
 	return write(dist, built)
 }
 
-// build returns the files of dist by their names.
+// build returns the contents of the files of dist, by name.
 func build(folder string) (map[string][]byte, error) {
 	preact := filepath.Join(folder, "vendored", "preact")
 	result := api.Build(api.BuildOptions{
@@ -69,7 +69,7 @@ func build(folder string) (map[string][]byte, error) {
 		MinifyWhitespace:    true,
 		MinifySyntax:        true,
 		MinifyIdentifiers:   true,
-		LineLimit:           160, // so that a change of the page does not change one line of everything
+		LineLimit:           160, // so that a small change to the page doesn't change one huge line
 		TreeShaking:         api.TreeShakingTrue,
 		Alias: map[string]string{
 			"preact":             filepath.Join(preact, "dist", "preact.mjs"),
@@ -97,7 +97,7 @@ func build(folder string) (map[string][]byte, error) {
 	return built, err
 }
 
-// licences joins the licences of all that is vendored.
+// licences returns the licenses of everything in the folder vendored, joined into one file.
 func licences(vendored string) ([]byte, error) {
 	var all bytes.Buffer
 	all.WriteString("The page of Parley contains these works of others.\n")
@@ -115,7 +115,7 @@ func licences(vendored string) ([]byte, error) {
 	return all.Bytes(), err
 }
 
-// write makes dist hold these files and no others.
+// write replaces the folder dist with one that contains only these files.
 func write(dist string, built map[string][]byte) error {
 	if err := os.RemoveAll(dist); err != nil {
 		return err
@@ -131,7 +131,7 @@ func write(dist string, built map[string][]byte) error {
 	return nil
 }
 
-// compare returns an error that names the files of dist which are not as they were built.
+// compare returns an error that names the files of dist that differ from what was built.
 func compare(dist string, built map[string][]byte) error {
 	have, err := os.ReadDir(dist)
 	if err != nil {

@@ -1,14 +1,14 @@
-// The program recipes follows the recipes of docs/recipes.md on a copy of the checkout that it is run
-// in, and looks whether what they add is fit for it: `go run ./.ci/recipes`.
+// The program recipes follows the recipes in docs/recipes.md on a copy of the checkout that it runs in, and
+// checks and tests the result: `go run ./.ci/recipes`.
 //
-// The page is all that it knows. Below its headings, a numbered step begins with the path of a file, or of a
-// new folder with a slash at the end, as code. The fenced blocks below a step say what becomes of it: one of
-// diff changes the file, and has to show enough of it to fit in one spot only; @@ stands between two spots. Any
-// other is the whole of a new file, which has its name behind the fence in a folder. A block of sh has the
-// tests of what was added.
+// It knows only what the page says. Below a heading, each numbered step begins with a path as code: of a file,
+// or of a new folder, with a slash at the end. The fenced blocks below a step say what to do there. A block of
+// diff changes the file; it has to show enough lines that they fit in one place only, and @@ separates two
+// places. Any other block is the content of a new file; in a folder, the file's name follows the language at the
+// fence. A block of sh contains the commands that test what was added.
 //
-// Each recipe has to fit the checkout as it is, and all of them have to fit together. Read page.go first, then
-// tree.go.
+// Each recipe has to fit the checkout as it is, and all of them have to fit together. page.go reads the page, and
+// tree.go changes the copy.
 package main
 
 import (
@@ -28,7 +28,7 @@ import (
 	"time"
 )
 
-// page is the page with the recipes.
+// page is the file with the recipes.
 const page = "docs/recipes.md"
 
 func main() {
@@ -44,16 +44,16 @@ func main() {
 	}
 }
 
-// importRules is the file that knows what each package may import, which is run by itself.
+// importRules is the test file that says what each package may import. It is run by itself.
 const importRules = "cmd/parley/imports_test.go"
 
-// parleyChecks returns the arguments of the go command with which it looks at packages as lint does, but for the linters.
+// parleyChecks returns the arguments of the go commands that check packages like "make lint" does, except for the linters.
 func parleyChecks(packages []string) [][]string {
 	return [][]string{append([]string{"vet"}, packages...), {"test", importRules}, append([]string{"run", "./.ci/arrows"}, packages...)}
 }
 
-// rehearse follows the recipes on a copy of the checkout in root, and returns what is wrong with the result by
-// the checks and by the recipes' own tests.
+// rehearse follows the recipes on a copy of the checkout in root. Its error says what the checks and the recipes' own
+// tests have found wrong with the result.
 func rehearse(ctx context.Context, w io.Writer, root string, recipes []recipe, checks func(packages []string) [][]string) (err error) {
 	all, err := follow(root, recipes)
 	if err != nil {
@@ -83,7 +83,7 @@ func rehearse(ctx context.Context, w io.Writer, root string, recipes []recipe, c
 	return errors.Join(wrong...)
 }
 
-// tests returns the arguments of the go command for the recipes' tests, once for each package.
+// tests returns the arguments of the go commands that run the recipes' tests, one for each package.
 func tests(recipes []recipe) (all [][]string) {
 	runs := map[string][]string{}
 	for _, r := range recipes {
@@ -99,7 +99,8 @@ func tests(recipes []recipe) (all [][]string) {
 	return all
 }
 
-// follow returns the checkout with all recipes followed. Each has to fit the checkout without the others, too.
+// follow returns the checkout with the changes of all recipes. It returns an error if one of them doesn't fit the
+// checkout, alone or together with the others.
 func follow(root string, recipes []recipe) (*tree, error) {
 	var wrong []error
 	all := newTree(root)
@@ -113,8 +114,8 @@ func follow(root string, recipes []recipe) (*tree, error) {
 	return all, errors.Join(wrong...)
 }
 
-// formatted returns the packages of changed files, as the go command takes them, and an error for each file
-// that is not as gofmt has it.
+// formatted returns the packages of changed files, as arguments for the go command, and an error for each file
+// that gofmt would change.
 func formatted(changed map[string]string) (packages []string, wrong []error) {
 	dirs := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(changed)) {

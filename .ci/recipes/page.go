@@ -17,35 +17,35 @@ const maxPlaces = 5
 type recipe struct {
 	title  string
 	places []place
-	tests  []test // they see whether it works
+	tests  []test // of what the recipe adds
 }
 
-// A test is `go test` of a package, of those tests that run matches; "" means all.
+// A test says which tests to run: those in the package in dir whose names run matches; "" means all.
 type test struct{ dir, run string }
 
-// A place is what one step of a recipe is about.
+// A place is the file or folder that one step of a recipe is about.
 type place struct {
-	path    string // of a file, or with a slash at its end of a folder that the recipe makes
+	path    string // of a file, or of a folder that the recipe makes, with a slash at the end
 	changes []change
 }
 
-// A change is one block of code: what becomes of a file.
+// A change is what one block of code does to a file: it creates the file, or changes some of its lines.
 type change struct {
 	file  string
-	whole string // the content of a new file
-	hunks []hunk // of a file that there is
+	whole string // the content, for a new file
+	hunks []hunk // the changes, for an existing file
 }
 
-// A hunk is some lines of a file, and what stands in their place afterwards.
+// A hunk contains some lines of a file, and the lines that replace them.
 type hunk struct{ before, after []string }
 
 // A block is a fenced block of the page.
 type block struct {
-	language, name string // what stands behind the fence
+	language, name string // the words after the opening fence
 	lines          []string
 }
 
-// readPage reads the recipes of a page, and refuses one that cannot be followed.
+// readPage reads the recipes of a page. It returns an error if one of them cannot be followed.
 func readPage(file string) ([]recipe, error) {
 	raw, err := os.ReadFile(file)
 	if err != nil {
@@ -64,7 +64,7 @@ func readPage(file string) ([]recipe, error) {
 	return all, errors.Join(wrong...)
 }
 
-// parse reads the recipes in the lines of a page: a heading begins a recipe, a number a step.
+// parse reads the recipes in the lines of a page: a heading begins a recipe, and a number begins a step.
 func parse(lines []string) (all []recipe) {
 	step := regexp.MustCompile("^[0-9]+\\. `([^`]+)`")
 	fence := regexp.MustCompile("^( *)```(\\S+) ?(\\S*)$")
@@ -91,7 +91,7 @@ func parse(lines []string) (all []recipe) {
 	return all
 }
 
-// add adds a block to the recipe: to its newest place, or to what is run at the end.
+// add adds a block to the recipe: to its newest place or, if it is a block of sh, to its tests.
 func (r *recipe) add(b block) {
 	if b.language == "sh" {
 		for _, line := range b.lines {
@@ -116,10 +116,10 @@ func (r *recipe) add(b block) {
 	at.changes = append(at.changes, c)
 }
 
-// testLine is how a test is written.
+// testLine returns the pattern of a line that names a test.
 func testLine() *regexp.Regexp { return regexp.MustCompile(`^go test (\./\S+)(?: -run '([^']+)')?$`) }
 
-// hunks reads the lines of a diff, in which @@ stands between two spots of the file.
+// hunks reads the lines of a diff, in which @@ separates hunks.
 func hunks(lines []string) []hunk {
 	all := make([]hunk, 1)
 	for _, line := range lines {
@@ -138,7 +138,7 @@ func hunks(lines []string) []hunk {
 	return all
 }
 
-// check returns why nobody could follow the recipe.
+// check returns an error that says why nobody could follow the recipe; nil if somebody could.
 func (r *recipe) check() error {
 	var seen []string
 	for _, p := range r.places {

@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// A tree is the files of a checkout, which stay as they are, with those that recipes have changed.
+// A tree consists of the files of a checkout, which it never changes, and the new contents of those that recipes
+// change.
 type tree struct {
 	root    string
 	changed map[string]string // content by path
@@ -18,7 +19,7 @@ type tree struct {
 
 func newTree(root string) *tree { return &tree{root, map[string]string{}} }
 
-// apply does what a recipe says.
+// apply makes the changes of a recipe.
 func (t *tree) apply(r recipe) error {
 	for _, p := range r.places {
 		if _, err := os.Stat(filepath.Join(t.root, p.path)); strings.HasSuffix(p.path, "/") && !errors.Is(err, fs.ErrNotExist) {
@@ -56,7 +57,7 @@ func (t *tree) change(c change) error {
 	return nil
 }
 
-// find returns where some lines stand in others.
+// find returns the indexes at which the lines some occur in lines.
 func find(lines, some []string) (at []int) {
 	for i := range len(lines) - len(some) + 1 {
 		if slices.Equal(lines[i:i+len(some)], some) {
@@ -74,7 +75,7 @@ func (t *tree) read(name string) (string, error) {
 	return string(raw), err
 }
 
-// write copies the tree, with its changes, to an empty folder. What git keeps and what was built stays.
+// write copies the tree, with its changes, to an empty folder, without .git and the folders of what was built.
 func (t *tree) write(dir string) error {
 	err := filepath.WalkDir(t.root, func(from string, d fs.DirEntry, err error) error {
 		if err != nil {

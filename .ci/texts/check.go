@@ -11,19 +11,18 @@ import (
 )
 
 const (
-	// textsFile is the file of a package that has what people read.
+	// textsFile is the file that contains a package's texts for people.
 	textsFile = "texts.go"
-	// fewTexts is how many texts a package may have where they are used.
+	// fewTexts is how many sentences a package may have without a textsFile.
 	fewTexts = 3
 )
 
-// scattered are the packages whose texts stand where they are used: what a metric or a setting says of itself
-// stands at it.
+// scattered returns the packages whose texts are where they are used, because each describes a metric or a setting
+// that is declared there.
 func scattered() []string { return []string{"cmd/parley/config", "agent/metrics"} }
 
-// check prints the texts that stand outside of their package's textsFile, and the packages that no
-// longer belong to the scattered ones, and reports whether there were any. What a command's flags say in
-// its help stays at the flags.
+// check prints the sentences that are outside their package's textsFile, and the scattered packages that have none
+// left outside. It reports whether it has printed anything. The help of a command's flags stays at the flags.
 func check(w io.Writer, tree fs.FS, folders, scattered []string) (found bool, err error) {
 	inPackage := map[string][]located{}
 	for _, folder := range folders {

@@ -1,7 +1,7 @@
 // The program texts prints what people read, so that one reader can go through all of it: `go run ./.ci/texts`
-// for every package, or with folders for some. Texts for the log, for programmers and for models are left out, as
-// far as the code shows for whom they are. With -check it prints the sentences that stand outside of their package's
-// texts.go, and fails if there are any; phrases and errors stay where they are used.
+// for every package, or with folders as arguments for some. It leaves out texts for the log, for programmers and for
+// models, as far as the code shows for whom a text is. With -check it prints the sentences that are outside their
+// package's texts.go, and fails if there are any; phrases and errors may stay where they are used.
 package main
 
 import (
@@ -42,11 +42,11 @@ func main() {
 	}
 }
 
-// program are the folders of the program. What tools say is for models, but people read why a call needs their
-// approval.
+// program returns the folders of the program that have texts for people. What tools say is for models, but people
+// read what tools/guard says about a call that needs their approval.
 func program() []string { return []string{"agent", "channels", "cmd", "sessions", "tools/guard"} }
 
-// printAll prints the texts of folders. It never reports a failure.
+// printAll prints the texts in folders. Like check, it returns a bool, which is always false.
 func printAll(w io.Writer, tree fs.FS, folders []string) (bool, error) {
 	for _, folder := range folders {
 		all, err := textsIn(tree, folder)
@@ -60,7 +60,7 @@ func printAll(w io.Writer, tree fs.FS, folders []string) (bool, error) {
 	return false, nil
 }
 
-// A located text is what people read, and where it stands.
+// A located is a text for people, and where it is.
 type located struct {
 	file  string
 	line  int
@@ -68,7 +68,7 @@ type located struct {
 	kind  kind
 }
 
-// textsIn returns the texts in a folder and those below it.
+// textsIn returns the texts in a folder and in the folders below it.
 func textsIn(tree fs.FS, folder string) (all []located, err error) {
 	return all, fs.WalkDir(tree, path.Clean(folder), func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !isRead(name) {
@@ -93,30 +93,30 @@ func textsIn(tree fs.FS, folder string) (all []located, err error) {
 	})
 }
 
-// isRead reports whether a file of the program may have texts for people.
+// isRead reports whether a file may have texts for people.
 func isRead(name string) bool {
 	folder, base := path.Split(name)
 	return strings.HasSuffix(base, ".go") && !strings.HasSuffix(base, "_test.go") && !strings.HasSuffix(path.Clean(folder), "test") &&
 		base != modelsFile && !slices.Contains(forModels(), path.Clean(folder))
 }
 
-// modelsFile is the file of a package that has what models read.
+// modelsFile is the file that contains a package's texts for models.
 const modelsFile = "texts_for_models.go"
 
-// forModels are the packages all of whose texts models read.
+// forModels returns the packages whose texts are all for models.
 func forModels() []string {
 	return []string{"agent/calls", "agent/inputs", "agent/prompt", "agent/subagents", "agent/task", "agent/transcript", "channels/heartbeat"}
 }
 
-// hasErrorsForPeople reports whether people read the errors that a file makes: those of the command line and of the
-// configuration, and why a call needs approval. Other errors are for the log.
+// hasErrorsForPeople reports whether people read the errors that a file makes: those of the command line, of the
+// configuration and of some channels, and why a call needs approval. Other errors are for the log.
 func hasErrorsForPeople(name string) bool {
 	return slices.ContainsFunc([]string{"cmd/parley/", "channels/console/", "channels/discord/commands.go", "tools/guard/"},
 		func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
-// hasPhrases reports whether a file may have phrases for people. The others match what servers and platforms say, have
-// lists of columns or of words, or make what tools tell models.
+// hasPhrases reports whether a file may have phrases for people. In other files, what looks like a phrase is something
+// else: a pattern for what servers and platforms say, a list of columns or words, or what a tool tells a model.
 func hasPhrases(name string) bool {
 	return !slices.ContainsFunc([]string{
 		"agent/openai/dialect.go", "agent/openai/fault.go", "agent/openai/overflow.go", "agent/openai/providers.go", "channels/telegram/refusals.go", "channels/sqlbook/",
@@ -124,7 +124,7 @@ func hasPhrases(name string) bool {
 	}, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
-// A text is what people read.
+// A text is a text for people in a file.
 type text struct {
 	at    token.Pos
 	words string
@@ -135,23 +135,23 @@ type text struct {
 type kind int
 
 const (
-	sentence kind = iota // stands in its package's textsFile
-	help                 // what the help says of a flag
-	phrase               // an error, or a part of a sentence or a line: stands anywhere
+	sentence kind = iota // belongs in its package's textsFile
+	help                 // the help of a flag
+	phrase               // an error, or a part of a sentence or a line: may be anywhere
 )
 
-// notForPeople are the functions and fields whose texts others read: the log, programmers, and models.
+// notForPeople returns the functions and fields whose texts are not for people, but for the log, programmers or models.
 func notForPeople() []string {
 	return []string{
 		"Debug", "Info", "Warn", "Error", "Log", "LogAttrs", "panic", "Panic", "MustCompile", "Exec", "Query", "Get", "Contains", "Prompt",
 	}
 }
 
-// phrases are the fields whose texts are phrases, however they begin: those of a chat's menu and of a problem with the
-// configuration.
+// phrases returns the functions and fields whose texts are phrases, even if they look like sentences: those of a chat's
+// menu, and of a problem with the configuration.
 func phrases() []string { return []string{"Description", "Wrong", "Remedy"} }
 
-// textsOf returns the texts for people in a file.
+// textsOf returns the texts for people in a file, with its errors if errorsToo is true.
 func textsOf(file *ast.File, errorsToo bool) []text {
 	v := visitor{errorsToo: errorsToo}
 	ast.Inspect(file, func(n ast.Node) bool { return v.visit(n, sentence) })
@@ -164,8 +164,8 @@ type visitor struct {
 	all       []text
 }
 
-// visit collects the text that a node is, and reports whether to go on to the parts of the node. Sentences in it are
-// of this kind.
+// visit collects the text of a node, if it is one, and reports whether to continue with the parts of the node. If of is
+// phrase, sentences count as phrases, too.
 func (v *visitor) visit(n ast.Node, of kind) bool {
 	parts := func(n ast.Node) bool {
 		ast.Inspect(n, func(part ast.Node) bool { return part == n || v.visit(part, phrase) })
@@ -205,7 +205,7 @@ func (v *visitor) visit(n ast.Node, of kind) bool {
 	return true
 }
 
-// helpOf returns what a command's help says of a field; "" if that is nothing.
+// helpOf returns the help of a command's flag or argument, which is in the field's tag; "" if there is none.
 func helpOf(field *ast.Field) string {
 	if field.Tag == nil {
 		return ""
@@ -238,8 +238,8 @@ func isError(f ast.Expr) bool {
 	return ok && (from.Name == "errors" && s.Sel.Name == "New" || s.Sel.Name == "Errorf")
 }
 
-// isSentence reports whether words are for people: they begin as sentences do, or have a blank and an end of
-// one. What looks like SQL, a regular expression, a setting or a format of times is not.
+// isSentence reports whether words are a sentence for people: they have at least three words, and begin with a capital
+// letter or end like a sentence. What looks like SQL, a regular expression, a setting or a time format is none.
 func isSentence(words string) bool {
 	fields := strings.Fields(words)
 	if len(fields) < 3 || slices.ContainsFunc(notSentences(), func(mark string) bool { return strings.Contains(words, mark) }) {
@@ -253,16 +253,17 @@ func isSentence(words string) bool {
 	return begins || strings.ContainsAny(words, ".?!:") && strings.Contains(words, " ") && strings.ContainsAny(words[len(words)-1:], ".?!")
 }
 
-// notSentences are what only SQL, regular expressions and formats of times have.
+// notSentences returns marks that only SQL, regular expressions and time formats contain.
 func notSentences() []string { return []string{"= ?", "< ?", "> ?", "(?", "15:04"} }
 
-// notPhrases are what only SQL, JSON and templates have.
+// notPhrases returns marks that only SQL, JSON and templates contain.
 func notPhrases() []string {
 	return append(notSentences(), "SELECT ", "WHERE ", "FROM ", "JOIN ", "INSERT ", "UPDATE ", "DELETE ", "CREATE ", "ALTER ", "ORDER BY", "LIMIT ",
 		"AND ", "AS ", " IN (", "TEXT", "NULL", " LIKE ", " < ", " > ", "{{", `{"`, "${COMP_")
 }
 
-// isPhrase reports whether words may be a part of what people read.
+// isPhrase reports whether words may be a part of what people read: at least three words, one of them in lowercase
+// letters only.
 func isPhrase(words string) bool {
 	isWord := func(w string) bool {
 		return strings.IndexFunc(w, func(r rune) bool { return r < 'a' || r > 'z' }) < 0

@@ -242,8 +242,8 @@ func (ch channel) tryOut(ctx context.Context) (who string, err error) {
 	return who, err
 }
 
-// invite shows the link with which the bot is added to the place where people are, on a platform that requires one,
-// and waits until the person has opened it.
+// invite shows the link with which the person adds the bot to the place where people are, on a platform that requires
+// one, and waits until the person presses Enter.
 func (s *setup) invite(ctx context.Context) error {
 	if s.channel.platform == "" || !s.d.asks {
 		return nil

@@ -197,7 +197,7 @@ func (d *dialogue) askSecret(ctx context.Context, question string) (string, erro
 	if err != nil {
 		return "", fmt.Errorf("hide what is typed: %w", err)
 	}
-	defer func() { _ = term.Restore(fd, before) }() // it was possible a moment ago
+	defer func() { _ = term.Restore(fd, before) }() // changing the mode has just worked
 	ends := struct {
 		io.Reader
 		io.Writer

@@ -43,9 +43,9 @@ type secret struct {
 	value string // the secret itself; if env is not "", the current value of the variable
 }
 
-// isChosen reports whether this run has to find a server for the model, which the demo doesn't
+// needsServer reports whether this run has to find a server for the model, which the demo doesn't
 // need.
-func (s *setup) isChosen() bool { return s.asksModel() && s.model.provider.name != demoProvider }
+func (s *setup) needsServer() bool { return s.asksModel() && s.model.provider.name != demoProvider }
 
 // chooseProvider asks which provider's model should answer.
 func (s *setup) chooseProvider(ctx context.Context) (err error) {
@@ -80,10 +80,10 @@ func (s *setup) chooseProvider(ctx context.Context) (err error) {
 }
 
 // chooseServer finds the model's server, and asks for its address if the provider has none or the
-// server doesn't answer there. It doesn't contact a server that people don't run themselves before
-// its key is known.
+// server doesn't answer there. It contacts only a server on the person's own machine, or one that is
+// in no table; chooseKey contacts the others, once it has the key.
 func (s *setup) chooseServer(ctx context.Context) error {
-	if !s.isChosen() {
+	if !s.needsServer() {
 		return nil
 	}
 	m := &s.model
@@ -133,8 +133,8 @@ func checkAddress(text string) error {
 var errUnreachable = errors.New("the server can't be reached")
 
 // reach asks the model's server for its models, without a key. A server that requires one counts as
-// reached, too. If no server answers at the address, but one does at /v1 below it, that becomes the
-// address.
+// reached, too. If the address doesn't answer the way a model server does, but /v1 below it does,
+// that becomes the address.
 func (s *setup) reach(ctx context.Context) (err error) {
 	m := &s.model
 	m.listed = nil
@@ -184,7 +184,7 @@ func inWords(err error) string {
 // chooseKey asks for the key of the model's provider, and checks it by asking the server for its
 // models.
 func (s *setup) chooseKey(ctx context.Context) error {
-	if !s.isChosen() || s.model.local {
+	if !s.needsServer() || s.model.local {
 		return nil
 	}
 	m, fromEnv := &s.model, true
@@ -203,7 +203,7 @@ func (s *setup) chooseKey(ctx context.Context) error {
 		}
 		refused, ok := errors.AsType[*llm.Error](err)
 		if ok && refused.Cause == llm.CauseAddress {
-			return nil // it lists none; asking its model will show whether it answers
+			return nil // this server lists no models; asking a model will show whether it answers
 		}
 		failed := s.refusal(err)
 		if !s.d.asks || s.KeyFile != "" {
@@ -292,7 +292,7 @@ const maxShown = 30
 
 // chooseModelName asks which of the server's models should answer, and makes it answer.
 func (s *setup) chooseModelName(ctx context.Context) error {
-	if !s.isChosen() {
+	if !s.needsServer() {
 		return nil
 	}
 	m := &s.model

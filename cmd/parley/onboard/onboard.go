@@ -29,10 +29,10 @@ type Program struct {
 	File func() (string, error)
 	// Load reads a configuration file. Its error says why a server would not start with that file.
 	Load func(file string) (*config.Config, error)
-	// Ask sends a question to the agent, with the current configuration, and prints the answer.
+	// Ask sends a question to the agent, with the configuration in file, and prints the answer.
 	Ask func(ctx context.Context, file, question string) error
-	// Serve serves the channels until ctx is done. It calls answered once the first message on that channel was
-	// answered.
+	// Serve serves the channels of the configuration in file until ctx is done. It calls answered once the first
+	// message on that channel was answered.
 	Serve func(ctx context.Context, file, channel string, answered func()) error
 }
 
@@ -206,7 +206,7 @@ func (s *setup) askFirst(ctx context.Context) error {
 		first = demoQuestion
 	}
 	if s.present != nil && (!s.present.AnyModel() && !s.addsModel || s.present.OnlyDemo() && !s.addsModel) {
-		return nil // it only sends, or is the demo, which has answered before
+		return nil // this bot has no model, or still only the demo, which was tried before
 	}
 	s.d.say(textAskingAgent, first)
 	if err := s.program.Ask(ctx, s.file, first); err != nil {

@@ -30,7 +30,7 @@ type Service struct {
 // A Problem says why a service could not run, and what to do.
 type Problem struct{ text string }
 
-// Error says what to do.
+// Error says why the service could not run, and what to do.
 func (p *Problem) Error() string { return p.text }
 
 // Path returns the path at which the unit file belongs. env looks up the user's environment variables.
@@ -278,7 +278,7 @@ func checkReadable(file string) error {
 }
 
 // Write writes the unit and the variables that it names. It replaces a unit that differs only if replace is true;
-// otherwise it writes nothing and returns os.ErrExist.
+// otherwise it writes nothing and returns an error that wraps os.ErrExist.
 func (s Service) Write(path string, replace bool) error {
 	text, err := s.Text()
 	if err != nil {
