@@ -106,8 +106,8 @@ func list(patterns []string) (map[string]listed, error) {
 	}
 }
 
-// A room is what read has found out about one package.
-type room struct {
+// A scan is what read has found out about one package.
+type scan struct {
 	lines   int
 	files   []string
 	arrows  map[[2]string]string // by the using and the used file, one of the names that are used
@@ -118,8 +118,8 @@ type room struct {
 var system = regexp.MustCompile(`_(linux|darwin|unix|windows|other|notlinux)\.go$`)
 
 // read finds out which files of a package use names that other files of it declare.
-func read(p listed, all map[string]listed) (room, error) {
-	r := room{arrows: map[[2]string]string{}, methods: map[string]int{}}
+func read(p listed, all map[string]listed) (scan, error) {
+	r := scan{arrows: map[[2]string]string{}, methods: map[string]int{}}
 	set := token.NewFileSet()
 	var files []*ast.File
 	for _, name := range p.GoFiles {
@@ -178,7 +178,7 @@ func declared(object types.Object, pkg *types.Package) bool {
 
 // print prints what is close to a limit or exceeds it, and reports whether something exceeds it. If
 // verbose is true, it prints all counts and each arrow that points up.
-func (r room) print(w io.Writer, path string, verbose bool) (over bool) {
+func (r scan) print(w io.Writer, path string, verbose bool) (over bool) {
 	up := r.up()
 	if verbose {
 		for _, arrow := range up {

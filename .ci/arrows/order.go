@@ -8,7 +8,7 @@ import (
 // up returns the arrows that point up in the best order of the files that it can find: the one with
 // the fewest. From several initial orders, it moves one file after another to its best place until no
 // move helps.
-func (r room) up() [][2]string {
+func (r scan) up() [][2]string {
 	best := r.against(r.files)
 	for _, order := range r.beginnings() {
 		order = r.improve(order)
@@ -23,7 +23,7 @@ func (r room) up() [][2]string {
 }
 
 // against lists the arrows that point up in an order of the files, which begins at the top.
-func (r room) against(order []string) [][2]string {
+func (r scan) against(order []string) [][2]string {
 	floor := map[string]int{}
 	for i, name := range order {
 		floor[name] = i
@@ -39,7 +39,7 @@ func (r room) against(order []string) [][2]string {
 
 // beginnings returns the initial orders: by name, and by how many more files a file uses than use it,
 // each also rotated to begin with every other file.
-func (r room) beginnings() [][]string {
+func (r scan) beginnings() [][]string {
 	balance := map[string]int{}
 	for arrow := range r.arrows {
 		balance[arrow[0]]++
@@ -57,7 +57,7 @@ func (r room) beginnings() [][]string {
 }
 
 // improve moves files within an order as long as that leaves fewer arrows that point up.
-func (r room) improve(order []string) []string {
+func (r scan) improve(order []string) []string {
 	for moved := true; moved; {
 		moved = false
 		for _, name := range r.files {
@@ -83,7 +83,7 @@ func (r room) improve(order []string) []string {
 }
 
 // count returns 1 if an arrow leads from one file to another, else 0.
-func (r room) count(from, to string) int {
+func (r scan) count(from, to string) int {
 	if _, ok := r.arrows[[2]string{from, to}]; ok {
 		return 1
 	}

@@ -68,7 +68,7 @@ func (c recallCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Ter
 	})
 }
 
-// recall carries out /recall: it searches the terminal's owner's conversations with this agent.
+// recall carries out /recall: it searches the conversations that the terminal's owner has had with this agent.
 func (c *chatCommands) recall(ctx context.Context, words string) string {
 	if words == "" {
 		return textRecallUsage

@@ -16,20 +16,21 @@ export function plural(n: number, what: string): string {
   return n === 1 ? what : what + "s";
 }
 
-// dollars writes micro-dollars as dollars, with as many digits as matter.
+// dollars writes micro-dollars as dollars: less than a cent with up to six digits, more with two.
 export function dollars(micro: number): string {
   if (micro === 0) return "$0";
   if (Math.abs(micro) < 10_000) return "$" + (micro / 1e6).toFixed(6).replace(/0+$/, "");
   return fixed(micro, 2);
 }
 
-// exactDollars writes micro-dollars so that amounts can be compared with each other and with a cap: with four digits
-// unless they are whole cents.
+// exactDollars writes micro-dollars so that amounts can be compared with each other and with a cap: like dollars, but
+// with four digits for more than a cent that isn't whole cents.
 export function exactDollars(micro: number): string {
   return Math.abs(micro) < 10_000 || micro % 10_000 === 0 ? dollars(micro) : fixed(micro, 4);
 }
 
-// dollarsAlike returns how to write the amounts of a column: all with as many digits as the smallest one needs.
+// dollarsAlike returns a function that writes the amounts of a column, all with 2, 4 or 6 digits: as many as the
+// smallest one needs.
 export function dollarsAlike(amounts: number[]): (micro: number) => string {
   let digits = 2;
   for (const m of amounts) {
@@ -50,7 +51,7 @@ export function bytes(n: number): string {
   return (n / (1 << 20)).toFixed(1) + " MB";
 }
 
-// length says how long something takes, in its two largest units: 2 h 5 min.
+// length says how long something takes, in at most two units: 2 h 5 min.
 export function length(ms: number): string {
   if (ms < 1000) return Math.max(0, Math.round(ms)) + " ms";
   const s = Math.round(ms / 1000);

@@ -34,7 +34,7 @@ export function path(parts: string[], query: Query = {}): string {
   return asked.size > 0 ? all + "?" + asked.toString() : all;
 }
 
-// get reads something.
+// get sends a GET request, and returns the decoded answer.
 export function get<T>(parts: string[], query: Query = {}, signal?: AbortSignal): Promise<T> {
   return request<T>("GET", path(parts, query), undefined, {}, signal);
 }
@@ -48,7 +48,7 @@ export function patch<T>(parts: string[], body: unknown): Promise<T> {
   return request<T>("PATCH", path(parts), body);
 }
 
-// remove and put with a version only do it if what they change is still what was read under that version.
+// With a version, remove and put change something only if it still has the version that the caller has read.
 export function remove(parts: string[], version?: string): Promise<void> {
   return request<void>("DELETE", path(parts), undefined, version ? { "If-Match": `"${version}"` } : {});
 }

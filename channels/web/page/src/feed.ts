@@ -1,4 +1,5 @@
-// What starts and ends on the whole server: one stream for all views and tabs, open while the page is visible.
+// The events of the whole server, about what starts and ends there: one stream for all views and tabs, open while the page
+// is visible.
 import { useEffect, useRef } from "preact/hooks";
 import { path } from "./api.ts";
 
@@ -14,7 +15,7 @@ export interface News {
   id?: string;
 }
 
-// How long the stream stays closed after the server refused it. Views also read by themselves meanwhile.
+// How long the stream stays closed after the server refused it, in milliseconds. Views also read at intervals meanwhile.
 const pause = 20_000;
 
 // A browser has few connections to a server, so its tabs share one stream. The tab that holds this lock has the stream,
@@ -33,7 +34,7 @@ class Feed {
     };
   }
 
-  // follow calls hear for each event. The function that it returns ends that.
+  // follow calls hear for each event, until the function that it returns is called.
   follow(hear: (news: News) => void): () => void {
     this.followers.add(hear);
     if (this.followers.size === 1) document.addEventListener("visibilitychange", this.look);
@@ -58,7 +59,7 @@ class Feed {
     }
   };
 
-  // lead waits until no other tab has the stream, and then keeps it until left.
+  // lead waits until no other tab has the stream, and then keeps it until left is aborted.
   private async lead(left: AbortSignal): Promise<void> {
     while (!left.aborted) {
       try {
@@ -71,14 +72,15 @@ class Feed {
     }
   }
 
-  // stream tells what comes until left, or until the server refuses the stream. If it is only cut off, the browser reconnects.
+  // stream passes on events until left is aborted, or until the server refuses the stream. If the stream is only cut off,
+  // the browser reconnects.
   private stream(left: AbortSignal): Promise<void> {
     return new Promise((over) => {
       const source = new EventSource(path(["events"]));
       for (const kind of kinds) source.addEventListener(kind, (e: MessageEvent<string>) => this.tell(kind, e.data));
       source.addEventListener("error", () => {
         if (source.readyState !== EventSource.CLOSED) return;
-        this.tell("reset", "{}"); // tabs that may no longer see it find out
+        this.tell("reset", "{}"); // each tab reads again, and so finds out if it may no longer do that
         over();
       });
       left.addEventListener("abort", () => {
@@ -102,7 +104,7 @@ class Feed {
 
 const feed = new Feed();
 
-// followNews calls hear for each event of the server. The function that it returns ends that.
+// followNews calls hear for each event of the server, until the function that it returns is called.
 export function followNews(hear: (news: News) => void): () => void {
   return feed.follow(hear);
 }

@@ -1,9 +1,9 @@
-// A job in words: how it goes or ended, and what stopping it does.
+// A job in words: how it is going or how it ended, and what stopping it does.
 import type { JSX } from "preact";
 import { showHidden } from "./hidden.ts";
 import type { Job } from "./schemas.ts";
 
-// End is how good it is that a job runs or ended as it did.
+// An End says whether a job is running, or how well it ended. It decides the job's color.
 export type End = "running" | "ok" | "failed" | "unknown" | "over";
 
 // endOf says whether a job runs, or how it ended.
@@ -24,7 +24,7 @@ export function endOf(j: Job): [End, string] {
   }
 }
 
-// Stopping says what stopping a job does. With a session, it says whose job it is.
+// Stopping says what stopping a job does. If a session is given, it names that session as the job's.
 export function Stopping({ of, session }: { of: Job; session?: string }): JSX.Element {
   return <>This ends <code class="name">{showHidden(of.command)}</code>{session && <> of <span class="name">{showHidden(session)}</span></>}, which may leave its work half done. Parley tells its conversation.</>;
 }

@@ -1,4 +1,4 @@
-// Points in time as they look from now. Hovering over one shows the exact time.
+// Points in time, mostly relative to now. Hovering over one shows the exact time.
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { length } from "./amounts.ts";
@@ -16,7 +16,7 @@ function relative(moment: Date): string {
   return away < 0 ? rounded(far) + " ago" : "in " + rounded(far);
 }
 
-// rounded says a length of time in one unit: nobody needs the minutes of a day.
+// rounded says a length of time in a single unit, because nobody needs the minutes if it is days.
 function rounded(far: number): string {
   if (far < minute) return length(far);
   if (far < hour) return length(far - (far % minute));
@@ -25,7 +25,7 @@ function rounded(far: number): string {
   return n === 1 ? "1 day" : n + " days";
 }
 
-// useTick draws a component again every few seconds, since what it says of now changes.
+// useTick draws a component again every few seconds, because what it says depends on the current time.
 function useTick(seconds: number): void {
   const [, tick] = useState(0);
   useEffect(() => {
@@ -34,7 +34,7 @@ function useTick(seconds: number): void {
   }, [seconds]);
 }
 
-// Moment shows what is said of a moment. What is no date is shown as it is.
+// Moment shows a time in the words that says returns for it. A text that isn't a time is shown as it is.
 function Moment({ at, says }: { at: string; says: (moment: Date) => string }): JSX.Element {
   const moment = new Date(at);
   if (Number.isNaN(moment.getTime())) return <span>{at}</span>;

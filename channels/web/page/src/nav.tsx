@@ -6,13 +6,13 @@ import type { View } from "./views.ts";
 
 export interface Menu {
   open: boolean;
-  waiting: number; // what the number next to a view says, for those who don't see the view in the menu
+  waiting: number; // how many requests are open: the menu button shows this while the menu is closed
   toggle: () => void;
   close: () => void;
   tell: (waiting: number) => void;
 }
 
-// useMenu keeps whether the menu is open. A press below it closes it, as Escape does.
+// useMenu keeps whether the menu is open. A press outside it closes it, and so does Escape.
 export function useMenu(): Menu {
   const [open, setOpen] = useState(false);
   const [waiting, setWaiting] = useState(0);
@@ -39,7 +39,7 @@ export function useMenu(): Menu {
   return { open, waiting, toggle: () => setOpen(!open), close, tell: setWaiting };
 }
 
-// MenuButton opens the menu on a small screen. It also says what waits, since the menu is closed.
+// MenuButton opens the menu on a small screen. It also says how many requests are open, because the closed menu can't.
 export function MenuButton({ menu }: { menu: Menu }): JSX.Element {
   return (
     <button type="button" class="button quiet menu-button" aria-expanded={menu.open} aria-controls="views" onClick={menu.toggle}>
@@ -62,7 +62,7 @@ export function Views({ all, view, menu }: { all: View[]; view?: View; menu: Men
   useEffect(() => {
     box.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" });
   }, [view]);
-  // In the menu, the link is gone once it was followed. Then the focus moves to the view.
+  // Following a link in the menu closes the menu, and so removes the link. Then the focus moves to the view.
   const follow = () => {
     if (!menu.open) return;
     menu.close();

@@ -15,7 +15,7 @@ interface ButtonProps {
 
 export function Button({ children, onPress, look, disabled, label, onError }: ButtonProps): JSX.Element {
   const [busy, setBusy] = useState(false);
-  // A busy button is disabled, and so loses the focus: one that is done at once keeps it.
+  // A busy button is disabled, and so loses the focus. If onPress returns no promise, the button never becomes busy.
   const press = async () => {
     try {
       const doing = onPress();
@@ -133,7 +133,7 @@ interface DialogProps {
   onClose: () => void;
 }
 
-// Dialog asks before an action that can't be undone. Escape and Cancel close it.
+// Dialog asks people to confirm an action. Escape and Cancel close it.
 export function Dialog({ title, children, confirm, danger, onConfirm, onClose }: DialogProps): JSX.Element {
   const box = useRef<HTMLDialogElement>(null);
   const left = useRef(false);
@@ -142,7 +142,7 @@ export function Dialog({ title, children, confirm, danger, onConfirm, onClose }:
     const shown = box.current;
     shown?.showModal();
     return () => {
-      left.current = true; // it tells that it's closed only after a moment, when the next dialog may be open
+      left.current = true; // the close event comes only after a moment, when the next dialog may be open
       shown?.close(); // gives the focus back to what opened it
     };
   }, []);
@@ -168,7 +168,7 @@ export function useOpened<T extends HTMLElement = HTMLElement>(): RefObject<T | 
   const box = useRef<T>(null);
   useLayoutEffect(() => {
     const opener = document.activeElement;
-    box.current?.scrollIntoView({ block: "start" }); // what is there grows
+    box.current?.scrollIntoView({ block: "start" }); // at its top, because its content is still growing
     box.current?.focus({ preventScroll: true });
     return () => {
       if (opener instanceof HTMLElement && box.current?.contains(document.activeElement)) opener.focus();

@@ -1,4 +1,4 @@
-// The router: the part of the address after "#" names the view, as in #/chat/KEY. It holds nothing else.
+// The router: the part of the address after "#" names the view and what it shows, as in #/chat/KEY.
 import { useLayoutEffect, useState } from "preact/hooks";
 
 // A Place is a view and what it shows.
@@ -7,7 +7,7 @@ export interface Place {
   rest: string[];
 }
 
-// placeOf reads a fragment. If it can't, it leads to the first view.
+// placeOf returns the place that a fragment names. For one that it can't read, that is the first view.
 export function placeOf(fragment: string): Place {
   const [view = "", ...rest] = fragment.replace(/^#?\/?/, "").split("/");
   try {

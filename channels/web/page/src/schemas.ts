@@ -90,7 +90,7 @@ export interface Status {
 export interface Task {
   id: string;
   parent: string;
-  session: string; // in which the sub-agent works
+  session: string; // the session in which the sub-agent works
   turn: string; // the turn that handed it out, and its call
   call: string;
   agent: string;
@@ -100,7 +100,7 @@ export interface Task {
   stopping: boolean;
   started: string;
   ended?: string;
-  tools?: string[]; // that run now
+  tools?: string[]; // the tools that run now
   usage: { calls: number; input: number; output: number };
   report?: string;
   cut?: boolean; // the report is longer
@@ -123,5 +123,5 @@ export interface Job {
   exit_code?: number;
   detail?: string;
   printed: number;
-  output?: string; // only of a single job
+  output?: string; // only if this job alone was read
 }

@@ -29,7 +29,7 @@ function signIn(by: { code: string } | { token: string }): Promise<Me> {
   return post<Me>(["sign-ins"], by);
 }
 
-// proofOf tells whether a text is a code, a link with a code, or a token.
+// proofOf returns the code in a text that is a code or a link with one. Any other text is a token.
 function proofOf(given: string): { code: string } | { token: string } {
   const code = /(?:#code=|^)([A-Z2-7]{26})$/.exec(given)?.[1];
   return code ? { code } : { token: given };

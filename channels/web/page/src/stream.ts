@@ -4,13 +4,14 @@
 // while, and resumes it once it is visible again.
 import { Failure, failureOf } from "./api.ts";
 
-// Told has the functions that hear what a stream tells.
+// Told contains the functions that follow calls with what it learns from a stream.
 export interface Told {
   event: (type: string, data: unknown) => void;
   state: (state: "live" | "away", why?: string) => void; // whether it is open; why is "" while it reconnects
 }
 
-// The server sends something at least every 23 seconds.
+// How long nothing may arrive before the stream is opened again, in milliseconds. The server sends something at least
+// every 23 seconds.
 const silence = 45_000;
 const firstWait = 400;
 const mostWait = 10_000;
@@ -39,7 +40,8 @@ export async function follow(at: string, told: Told, left: AbortSignal): Promise
   }
 }
 
-// once reads one response of the server to its end.
+// once reads one response of the server until it ends, left is aborted, nothing arrives for too long, or the tab has been
+// hidden for a while.
 async function once(at: string, place: { last: string }, told: Told, left: AbortSignal, up: () => void): Promise<void> {
   const cut = new AbortController();
   const end = () => cut.abort();
@@ -111,7 +113,7 @@ export class Parser {
   }
 }
 
-// pause waits, but no longer than until the browser is online again or the page is visible again.
+// pause waits, but only until the browser is online again, the page is visible again, or left is aborted.
 function pause(ms: number, left: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {

@@ -29,7 +29,7 @@ export interface ViewProps {
 export interface View {
   name: string; // in the address: #/NAME
   title: string; // in the navigation
-  group: string; // with whose other views it stands there
+  group: string; // the group that it belongs to in the navigation
   may: (me: Me) => boolean; // whether this person may see it
   show: ComponentType<ViewProps>;
   beside?: ComponentType<{ tell: (waiting: number) => void }>; // shown next to the title in the navigation; it tells its number

@@ -1,4 +1,4 @@
-// An open request: what it is about, and its buttons. The chat and the approvals both show it.
+// An open request: what it is about, and its buttons. The chat and the approvals view both show it.
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { showHidden } from "../hidden.ts";

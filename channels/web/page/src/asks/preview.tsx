@@ -16,7 +16,7 @@ export function linesOf(parts: Part[]): number {
   return parts.reduce((sum, p) => sum + p.text.split("\n").length, 0);
 }
 
-// Preview shows what a call would do, and the arguments that this leaves out. most is how many lines it shows.
+// Preview shows what a call would do, and the other arguments of the call. most is how many lines it shows at most.
 export function Preview({ parts, tool, most = Infinity }: { parts: Part[]; tool?: string; most?: number }): JSX.Element {
   let left = most;
   const shown: { part: Part; lines: string[] }[] = [];

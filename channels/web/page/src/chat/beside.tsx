@@ -22,7 +22,7 @@ export function BesideCard({ of, me, readJob }: BesideProps): JSX.Element {
   return "command" in of ? <JobCard job={of} me={me} read={() => readJob(of.id)} /> : <TaskCard task={of} />;
 }
 
-// Outlook is the color of a card: how it goes.
+// An Outlook says how a task or job is going. The color of its card shows that.
 type Outlook = End | "waiting";
 
 const ofTasks: Record<Task["state"], [Outlook, string]> = {
@@ -98,7 +98,7 @@ function NewestOutput({ job: j }: { job: Job }): JSX.Element | null {
   return <Printed text={lines.slice(-newestLines).join("\n")} label={"Newest output of " + showHidden(j.command)} />;
 }
 
-// EndOfOutput shows what a job has printed. It is read once somebody wants to see it.
+// EndOfOutput shows what an ended job has printed. The page reads the output when somebody opens it.
 function EndOfOutput({ job: j, read }: { job: Job; read: () => void }): JSX.Element | null {
   if (j.printed === 0) return null;
   const open = (e: Event) => {

@@ -8,9 +8,9 @@ import { Code } from "./markdown.tsx";
 import { isNamedPicture, Picture } from "./picture.tsx";
 
 interface CallProps {
-  session: string; // whose files have the pictures that the call's result names
-  call?: Call | undefined; // what events say about it
-  use?: Block; // what the log has
+  session: string; // the session's key: the pictures that the call's result names are among its files
+  call?: Call | undefined; // what events say about the call
+  use?: Block; // the call in the log
   result?: Block | undefined;
   over: boolean; // whether its turn is over
 }
@@ -27,7 +27,7 @@ const words: Record<State, string> = {
   over: "ended",
 };
 
-// CallCard draws again only when its call changed: a turn may have many calls, and the others keep growing.
+// CallCard draws again only when its call changed: a turn may have many calls, and usually only one of them changes.
 export class CallCard extends Component<CallProps> {
   private drawn = "";
 
@@ -41,7 +41,7 @@ export class CallCard extends Component<CallProps> {
   }
 }
 
-// signatureOf changes whenever the card of a call would.
+// signatureOf returns a text that changes whenever the card of a call has to.
 function signatureOf({ call, use, result, over }: CallProps): string {
   const progress = call?.progress ?? "";
   return JSON.stringify([
@@ -51,7 +51,7 @@ function signatureOf({ call, use, result, over }: CallProps): string {
 }
 
 function Card({ session, call, use, result, over }: CallProps): JSX.Element {
-  const [opened, setOpened] = useState(false); // pictures are read no sooner: the audit has each reading
+  const [opened, setOpened] = useState(false); // pictures are read only then, because the audit records each time that somebody reads one
   const tool = use?.tool || call?.tool || "tool";
   const change = changeOf(use);
   const input = change ? pretty(change.others) : inputOf(use);
@@ -105,11 +105,11 @@ function Shown({ session, name }: { session: string; name: string }): JSX.Elemen
   );
 }
 
-// A card shows so many pictures at most.
+// How many pictures a card shows at most.
 const mostPictures = 8;
 
-// picturesOf returns which files of the session are pictures that a result names: as its path, or as that of one of its
-// pieces, which is how the server names those that MCP servers have sent. What else is in a result may be anybody's words.
+// picturesOf returns the names of the pictures in a result: its path, or the paths of its pieces, which is how the server
+// names pictures that MCP servers have sent. It looks nowhere else, because the rest of a result may be anybody's words.
 function picturesOf(content: string): string[] {
   try {
     const result = JSON.parse(content) as { path?: unknown; content?: unknown } | null;

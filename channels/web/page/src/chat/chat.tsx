@@ -12,7 +12,7 @@ import { Sessions, useSessions } from "./sessions.tsx";
 
 export function Chat({ me, rest }: ViewProps): JSX.Element {
   const shown = rest[0] ?? "";
-  const at = Number(rest[1]) || 0; // the entry that is sought; 0 for none
+  const at = Number(rest[1]) || 0; // the number of the log entry to show; 0 for the newest ones
   const known = useSessions(me);
   const unread = useUnread(me, known.sessions, shown);
   const begun = useRef(new Map<string, Message[]>()); // the first messages of new sessions, by key

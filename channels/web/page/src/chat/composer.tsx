@@ -96,7 +96,7 @@ function useDraft(session: string): [string, (text: string) => void] {
 interface FieldProps {
   label: string; // for people who can't see the page
   hint: string;
-  about?: string; // the id of what says more
+  about?: string; // the id of the element that explains the field
   text: string;
   write: (text: string) => void;
   send: () => void;

@@ -108,8 +108,8 @@ interface EarlierPartProps {
   me: Me;
 }
 
-// EarlierPart draws again only when it has to: there may be many of them while an answer grows. While nobody is near, only
-// its height is kept.
+// EarlierPart draws again only when it has to: there may be many of them, and a growing answer doesn't change them. While
+// nobody is near, it keeps only its height.
 class EarlierPart extends Component<EarlierPartProps, { height: number }> {
   override state = { height: 0 };
   private readonly at = createRef<HTMLDivElement>();
@@ -213,7 +213,7 @@ function Scroll({ children, mark }: { children: JSX.Element | (JSX.Element | nul
   const column = useRef<HTMLDivElement>(null);
   const follows = useRef(true);
   const top = useRef(0); // where it was scrolled to
-  const clicked = useRef(false); // whether someone clicked in it since it was drawn: what grows then was opened
+  const clicked = useRef(false); // whether someone clicked in it since it was drawn: if it grows, they opened something
   const [up, setUp] = useState(false);
   const end = () => {
     const b = box.current;
@@ -230,7 +230,7 @@ function Scroll({ children, mark }: { children: JSX.Element | (JSX.Element | nul
     const b = box.current;
     if (!b) return;
     const far = b.scrollHeight - b.scrollTop - b.clientHeight >= 60;
-    // Whoever is far from the end without having moved up reads at the end: it's the content that grew.
+    // If the end is far away although nobody scrolled up or clicked, the content has grown: keep following it.
     if (!far) follows.current = true;
     else if (b.scrollTop < top.current || clicked.current) follows.current = false;
     top.current = b.scrollTop;

@@ -22,15 +22,15 @@ export class Drawn {
     return this.waiting.size === 0 ? this.turns() : this.turns().filter((t) => !this.waiting.has(t.id));
   }
 
-  // replace takes that a snapshot has replaced the turns. Those that were drawn stay drawn. known are the ids of the turns
-  // before.
+  // replace is called after a snapshot has replaced the turns. Turns that were drawn stay drawn. known contains the ids
+  // of the turns before the snapshot.
   replace(known: Set<string>): void {
     const drawn = (t: Turn) => known.has(t.id) && !this.waiting.has(t.id);
     this.waiting = new Set(this.turns().filter((t) => !drawn(t)).map((t) => t.id));
     this.drawMore(first);
   }
 
-  // drawMore has the newest of the turns that wait drawn, until they have this weight, and the others later.
+  // drawMore draws the newest of the waiting turns, up to about this weight, and arranges for the others to be drawn later.
   private drawMore(weight: number): void {
     const waiting = this.turns().filter((t) => this.waiting.has(t.id));
     while (weight > 0) {
@@ -54,7 +54,7 @@ export class Drawn {
   }
 }
 
-// weightOf returns about how much work it is to draw a turn, in blocks with short texts.
+// weightOf estimates how much work it is to draw a turn: as much as this many blocks with short texts.
 function weightOf(t: Turn): number {
   return t.blocks.reduce((sum, b) => sum + 1 + b.text.length / 1000, 1);
 }

@@ -4,7 +4,7 @@ import type { Ask, Entry, Part } from "../schemas.ts";
 import { type Block, type Kind, newTurn, setBlock, type Spoken, type Turn, type TurnState } from "./log.ts";
 import { parseKey } from "./sending.ts";
 
-// How many entries one request reads, and how many turns one reading returns at least, if there are that many.
+// How many entries one request reads, and how many turns a call of read returns at least, if there are that many.
 const page = 120;
 const fewest = 10;
 
@@ -97,7 +97,7 @@ interface LoggedAsk {
 }
 
 // fold turns entries of a session's log into turns and what was said among them. It leaves out turns whose beginning is
-// missing, unless it is a part of a log that may begin in the middle of a turn.
+// missing, unless part is true: then the entries may begin in the middle of a turn.
 export function fold(entries: Entry[], session: string, part = false): (Turn | Spoken)[] {
   const turns = new Map<string, Turn>();
   const all: (Turn | Spoken)[] = [];
@@ -153,7 +153,8 @@ function sentBy(turn: Turn | undefined, e: Entry, d: Data, session: string): Spo
   return { id: `${e.turn}#${e.call}/0`, turn: "", text: content, after: "" };
 }
 
-// changeAsks notes what a turn asks people, and how that ended. With the turn ends what nobody answered.
+// changeAsks notes what a turn asks people, and how each request ended. When the turn ends, requests that nobody has
+// answered are withdrawn.
 function changeAsks(turn: Turn, e: Entry, d: Data, session: string): void {
   const asks = turn.asks ?? [];
   const end = (ended: (a: Ask) => boolean, how: Partial<Ask>) => {
@@ -173,7 +174,7 @@ function askOf({ id, call, kind, expires, ...a }: LoggedAsk, turn: Turn, session
   return [{ ...common, tool: use?.tool ?? "", arguments: args, shown: partsOf(a.shown ?? "", a.shown_of ?? [], args) }];
 }
 
-// partsOf returns what a call would do and the arguments that this leaves out, as the server shows them.
+// partsOf returns what a call would do and its other arguments, in the form in which the server shows them.
 function partsOf(shown: string, of: string[], args: unknown): Part[] {
   if (!shown) return [];
   const others = Object.entries((args ?? {}) as Record<string, unknown>).filter(([name]) => !of.includes(name));

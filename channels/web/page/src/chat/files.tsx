@@ -28,7 +28,7 @@ export function Files({ session, close }: { session: string; close: () => void }
   const open = (name: string) => {
     setShown(null);
     setPlace({ folder: name, after: "" });
-    box.current?.focus(); // the button that was pressed goes
+    box.current?.focus(); // because the pressed button disappears
   };
   const found = read.value;
   return (

@@ -1,4 +1,4 @@
-// What was said in all sessions that has the words of a search.
+// The search for words in what was said in all sessions.
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { get } from "../api.ts";
@@ -9,7 +9,7 @@ import type { Hit } from "../schemas.ts";
 import { isWeb } from "./markdown.tsx";
 import { readable } from "./sending.ts";
 
-// How many letters a search has at least, and how long it waits for the next one, in milliseconds.
+// How many letters a search has at least, and how long it waits for the next letter, in milliseconds.
 const fewest = 2;
 const pause = 300;
 
@@ -32,7 +32,7 @@ export function Found({ words, shown }: { words: string; shown: string }): JSX.E
   );
 }
 
-// Hits lists what a search finds. Meanwhile, it shows what the one before found.
+// Hits lists what a search finds. Until the search has ended, it shows what the previous one found.
 function Hits({ words, stale, shown }: { words: string; stale: boolean; shown: string }): JSX.Element {
   const { value, error, again } = useLoaded((signal) => get<{ hits: Hit[] }>(["search"], { q: words, limit: 20 }, signal).then(({ hits }) => ({ words, hits })), words);
   const current = !stale && value?.words === words;

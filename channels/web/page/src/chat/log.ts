@@ -4,7 +4,7 @@
 // turn and number. A snapshot replaces all blocks. Everything on the screen comes from the Log alone, so nothing can
 // appear twice. The Log doesn't know how it is shown, or where events come from.
 //
-// What goes on beside the turns, tasks of sub-agents and jobs, is read from lists. The Log keeps it by its id.
+// The tasks of sub-agents and the jobs, which run beside the turns, are read from lists. The Log keeps them by their ids.
 import type { Ask, Job, Task } from "../schemas.ts";
 
 export type Kind = "user" | "thinking" | "text" | "tool_use" | "tool_result";
@@ -64,20 +64,21 @@ export interface Turn {
   retry?: Retry;
   usage?: Usage;
   compacted: number; // how often earlier messages were summarized
-  // Its requests, and what it told people when it failed or was stopped, if it isn't in the Log, which has those of its
-  // own turns.
+  // Only for a turn that is not in a Log: its requests, and what it told people when it failed or was stopped. A Log keeps
+  // those of its turns itself.
   asks?: Ask[];
   said?: Spoken[];
   version: number; // grows with each change
   squeezed?: { version: number; text: string }; // see textOf
 }
 
-// A Spoken is something that was said to the whole conversation.
+// A Spoken is a message that was sent to the conversation: a turn's answer, a request to people, the reply to a command,
+// or an operator's message.
 export interface Spoken {
   id: string;
   turn: string;
   text: string;
-  after: string; // the latest turn at that time
+  after: string; // the id of the latest turn at that time
   operator?: { name: string; cut: boolean }; // an operator has said it in place of the agent
   told?: { name: string; cut: boolean }; // the agent has said it on behalf of this person in another conversation
   command?: string; // it is the reply to the command with this name
@@ -124,7 +125,7 @@ interface Snapshot {
 // Beside is what a call has started beside its turn.
 export type Beside = Task | Job;
 
-// So many things that were said outside of turns are kept, as the server does of what operators said.
+// How many messages that belong to no turn are kept.
 const mostAside = 64;
 
 export class Log {
@@ -133,12 +134,12 @@ export class Log {
   asks = new Map<string, Ask>();
   tasks = new Map<string, Task>();
   jobs = new Map<string, Job>();
-  besides = 0; // grows with each change of these two
+  besides = 0; // grows with each change of tasks or jobs
   moves = 0; // grows whenever a turn begins, waits, goes on or ends
   ready = false; // whether there was a snapshot
 
   // apply takes one event or snapshot, or what was read of tasks and jobs. It returns the ids of the people's messages
-  // that nothing shows any more.
+  // that nothing shows anymore.
   apply(type: string, data: unknown): Set<string> {
     switch (type) {
       case "snapshot":
@@ -214,8 +215,8 @@ export class Log {
     return turn;
   }
 
-  // replace replaces all blocks with those of a snapshot. It keeps what only events say about a turn, and what was said
-  // after one that the snapshot has: as in the snapshot itself, the rest leaves with its turns.
+  // replace replaces all turns and their blocks with those of a snapshot. It keeps what only events say about a turn, and
+  // messages that belong to a turn of the snapshot or followed one. It drops other messages, as the server does.
   private replace(s: Snapshot): Set<string> {
     const before = new Map(this.turns.map((t) => [t.id, t]));
     this.turns = s.turns.map((told) => {
@@ -238,7 +239,7 @@ export class Log {
   }
 
   // leaveAside drops what was said and asked among turns that the log no longer has. It returns the ids of the people's
-  // messages that nothing shows any more.
+  // messages that nothing shows anymore.
   private leaveAside(): Set<string> {
     const ids = new Set(this.turns.map((t) => t.id));
     const left = (s: Spoken) => !ids.has(s.turn) && !(s.after === "" ? ids.size === 0 : ids.has(s.after));
@@ -284,8 +285,8 @@ export class Log {
     if (turn) turn.version++;
   }
 
-  // leave drops the oldest turns but for so many, and what was said and asked with them. A turn that hasn't ended stays,
-  // with all turns after it. It returns the ids of the people's messages that nothing shows any more.
+  // leave drops the oldest turns, until only the given number is left, and what was said and asked with them. A turn that
+  // hasn't ended stays, with all turns after it. It returns the ids of the people's messages that nothing shows anymore.
   leave(newest: number): Set<string> {
     const gone = this.turns.splice(0, Math.max(0, Math.min(this.turns.length - newest, this.mayLeave())));
     const ids = new Set(gone.map((t) => t.id));
@@ -294,7 +295,7 @@ export class Log {
     return new Set([...gone.flatMap((t) => [...t.causes, ...t.blocks.map((b) => b.cause)]), ...(gone.length > 0 ? this.leaveAside() : [])]);
   }
 
-  // mayLeave returns how many of the oldest turns may leave.
+  // mayLeave returns how many of the oldest turns may be dropped.
   mayLeave(): number {
     const going = this.turns.findIndex((t) => t.state === "running" || t.state === "parked");
     return going < 0 ? this.turns.length : going;
@@ -317,7 +318,7 @@ export function grouped<T>(all: Iterable<T>, nameOf: (x: T) => string): Map<stri
   return groups;
 }
 
-// newer returns the later one of two readings: what has ended doesn't go on.
+// newer returns the later one of two readings: a task or job that has ended doesn't run again.
 function newer<T extends { ended?: string }>(known: T | undefined, read: T): T {
   return known?.ended && !read.ended ? known : read;
 }
@@ -339,8 +340,8 @@ function spokenOf(d: Data, text: string, after: string): Spoken {
   return { id: d.call ?? "", turn: d.turn ?? "", text, after, ...(d.kind === "operator" && { operator: by }), ...(d.kind === "told" && { told: by }), ...(d.command && { command: d.command }) };
 }
 
-// merge returns what a snapshot has, in its order, and what else was said, each after what it followed. Only a snapshot
-// tells what operators have said, and what was said on behalf of others.
+// merge returns the messages of a snapshot, in its order, and the other known messages, each after the one that it
+// followed. It drops what operators said, and what was said on behalf of others, unless the snapshot has it.
 function merge(known: Spoken[], told: Spoken[]): Spoken[] {
   const ids = new Set(told.map((s) => s.id));
   const others = new Map<string, Spoken[]>();
@@ -431,7 +432,7 @@ function changeCall(turn: Turn, type: string, d: Data): void {
   }
 }
 
-// mostProgress is how much of the reports of a running call is kept.
+// mostProgress is how many characters of a running call's progress reports are kept.
 const mostProgress = 20_000;
 
 function changeTurn(turn: Turn, type: string, d: Data): void {
@@ -482,7 +483,7 @@ function addUsage(turn: Turn, d: Data & { input?: number }): void {
   };
 }
 
-// unsaid returns what was said that nothing else shows. The answer of a turn comes twice: as blocks and, once it is sent,
+// unsaid returns the messages that nothing else shows. The answer of a turn comes twice: as blocks and, once it is sent,
 // as a message. A request to people comes as an ask, and as a message whose id begins with the ask's id.
 export function unsaid(log: Log): Spoken[] {
   const turns = new Map(log.turns.map((t) => [t.id, t]));

@@ -227,7 +227,7 @@ function table(lines: string[], at: number, room: Room): Made | null {
     const row = cells(lines[n] ?? "");
     rows.push(<tr>{titles.map((_, i) => <td>{inline(row[i] ?? "", room)}</td>)}</tr>);
   }
-  if (n < lines.length && (lines[n] ?? "").includes("|")) room.left = 0; // the next row has no place
+  if (n < lines.length && (lines[n] ?? "").includes("|")) room.left = 0; // there is no room for the next row
   const shown = (
     <div class="table" tabIndex={0} role="region" aria-label="Table">
       <table>
@@ -332,7 +332,7 @@ function paragraph(lines: string[], at: number, room: Room): Made {
   return [<p>{inline(inside.join("\n"), room)}</p>, n];
 }
 
-// What can be within a line, and the characters with which it can begin. The first one that matches counts.
+// What a line can contain besides plain text, and the characters with which each can begin. The first match counts.
 const spans: { first: string; at: RegExp; make: (m: RegExpExecArray, room: Room) => Part }[] = [
   { first: "\\", at: /^\\([!-/:-@[-`{-~])/, make: (m) => m[1] },
   { first: "`", at: /^(`+)([^`]|[^`][\s\S]*?[^`])\1(?!`)/, make: (m) => <code>{(m[2] ?? "").replace(/^ (.*) $/, "$1")}</code> },
@@ -406,7 +406,7 @@ function spanAt(text: string, at: number, room: Room): { part: Part; length: num
     const m = span.first.includes(here) ? span.at.exec(rest) : null;
     if (!m) continue;
     const part = span.make(m, room);
-    if (typeof part !== "string" || here === "&") room.left--; // each entity takes a parser
+    if (typeof part !== "string" || here === "&") room.left--; // an entity counts, too, because it needs a parser
     return { part, length: m[0].length };
   }
   return null;

@@ -8,7 +8,7 @@ import { fold, readBetween } from "./earlier.ts";
 import { readable } from "./sending.ts";
 import { Aside, TurnView } from "./turn.tsx";
 
-// How many entries before and after the one that is sought are read, and how many each further reading adds.
+// How many entries before and after the one to show are read, and how many each further reading adds.
 const around = 60;
 
 interface Part {
@@ -74,7 +74,7 @@ export function Past({ me, session, title, at }: PastProps): JSX.Element {
   );
 }
 
-// Turns shows entries as turns, and once scrolls to the one that is sought, or to what is next before it.
+// Turns shows entries as turns. At first it scrolls to the entry with the number at, or to the last one before it.
 function Turns({ entries, session, at, me }: { entries: Entry[]; session: string; at: number; me: Me }): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
   const all = fold(entries, session, true);

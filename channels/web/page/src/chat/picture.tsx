@@ -24,8 +24,8 @@ export function Picture({ session, name }: { session: string; name: string }): J
   );
 }
 
-// readPicture returns the address of a picture, within this page. What a file begins with says what it is, not its
-// name: nothing else than these pictures is ever shown.
+// readPicture reads a picture, and returns a URL for it that is valid within this page. It goes by the file's first
+// bytes, not by its name, so the page never shows anything but these kinds of pictures.
 async function readPicture(session: string, name: string, signal: AbortSignal): Promise<string> {
   const answer = await reach(path(["sessions", session, "files", name]), { signal });
   if (!answer.ok) throw await failureOf(answer);

@@ -4,7 +4,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Me, Session } from "../schemas.ts";
 
-// mostSessions is of how many sessions the browser keeps this.
+// mostSessions is how many sessions the browser keeps this for.
 export const mostSessions = 500;
 
 // What is written this soon after somebody left a session, in milliseconds, belongs to what they saw: the end of a turn
@@ -39,7 +39,7 @@ function write(me: Me, kept: Kept): void {
   try {
     localStorage.setItem(placeOf(me), JSON.stringify({ since, looks: Object.fromEntries(all) }));
   } catch {
-    // A browser that keeps nothing shows no marks after the page was loaded again.
+    // The browser stores nothing, so the marks are lost when the page is loaded again.
   }
 }
 
@@ -54,7 +54,7 @@ function isNew(kept: Kept, s: Session): boolean {
 // useUnread returns the keys of the sessions that have something new. The one that is shown counts as seen.
 export function useUnread(me: Me, sessions: Session[] | undefined, shown: string): Set<string> {
   const [unread, setUnread] = useState(new Set<string>());
-  const [others, setOthers] = useState(0); // counts what other tabs have kept
+  const [others, setOthers] = useState(0); // counts the changes that other tabs have stored
   const left = useRef({ key: "", until: 0 });
   useEffect(() => {
     const told = (e: StorageEvent) => e.key === placeOf(me) && setOthers((n) => n + 1);
@@ -66,7 +66,7 @@ export function useUnread(me: Me, sessions: Session[] | undefined, shown: string
   }, [shown]);
   useEffect(() => {
     if (!sessions) return;
-    // Whoever comes for the first time has nothing new.
+    // On a person's first visit, nothing is new.
     const kept = read(me);
     const now = kept ?? { since: sessions.reduce((latest, s) => Math.max(latest, writtenAt(s)), 0), looks: {} };
     const looked = (key: string) => (key === shown && !document.hidden) || (key === left.current.key && Date.now() < left.current.until);

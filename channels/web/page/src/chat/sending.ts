@@ -44,7 +44,8 @@ const keyOfMessage = (): string => "page-" + crypto.randomUUID();
 
 const tries = 5;
 
-// deliver sends a message, and tries again while it is unclear whether the message arrived. The message has the result.
+// deliver sends a message, and tries again a few times if the server isn't reached, fails, or asks to wait. It records
+// the result in the message.
 export async function deliver(m: Message, changed: () => void): Promise<void> {
   m.state = "sending";
   m.problem = "";
@@ -72,13 +73,13 @@ export async function deliver(m: Message, changed: () => void): Promise<void> {
   }
 }
 
-// How often the page asks what became of an operator's message that the session doesn't show yet, in milliseconds, and
-// how many times.
+// How long the page waits before it first asks what became of an operator's message or a command that the session doesn't
+// show yet, in milliseconds; and how many times it asks about an operator's message.
 const firstLook = 1500;
 const looks = 12;
 
-// followDelivery asks what became of an operator's message, until it is shown. If it can't be delivered, the message has
-// the reason, and a new key: sending it again is another message.
+// followDelivery asks what became of an operator's message, until the message is shown. If it can't be delivered, it gets
+// the reason as its problem, and a new key, because sending it again makes another message.
 export async function followDelivery(m: Message, changed: () => void, shown: () => boolean, left: AbortSignal): Promise<void> {
   for (let n = 0; n < looks && m.state === "sent"; n++) {
     await new Promise((r) => setTimeout(r, Math.min(firstLook * 1.5 ** n, 30_000)));
@@ -90,7 +91,7 @@ export async function followDelivery(m: Message, changed: () => void, shown: () 
       Object.assign(m, { state: "refused", problem: failed.error?.message ?? "It couldn't be delivered.", id: "", key: keyOfMessage() });
       changed();
     } catch {
-      // It is asked again.
+      // The next round asks again.
     }
   }
 }
@@ -98,7 +99,7 @@ export async function followDelivery(m: Message, changed: () => void, shown: () 
 // isCommand reports whether a message may be a command.
 export const isCommand = (m: Message): boolean => !m.operator && /^\s*\/[a-z]/i.test(m.text);
 
-// followCommand asks whether the session's log has a command, until it is shown: a command such as /approve is carried
+// followCommand asks whether a command was carried out, until its reply is shown: a command such as /approve is carried
 // out without a reply, and no event of the session says so.
 export async function followCommand(m: Message, changed: () => void, shown: () => boolean, left: AbortSignal): Promise<void> {
   for (let n = 0; m.state === "sent"; n++) {
@@ -111,7 +112,7 @@ export async function followCommand(m: Message, changed: () => void, shown: () =
       changed();
     } catch (err) {
       if (err instanceof Failure && err.status === 404) return;
-      // Otherwise, it is asked again.
+      // Otherwise, the next round asks again.
     }
   }
 }

@@ -14,8 +14,9 @@ const patience = 3000;
 // A snapshot with this many turns or more may have left out earlier ones.
 const fullSnapshot = 8;
 
-// So that a page that is left open doesn't grow, the oldest turns leave it when there are more than most, until only
-// these are kept. They can be read again as earlier ones. A few leave at a time, so that nobody notices.
+// So that a page that is left open doesn't grow forever, it drops its oldest turns when there are more than mostTurns,
+// until only keptTurns are left. They can be read again as earlier ones. It drops fewTurns at a time, so that nobody
+// notices.
 const mostTurns = 120;
 const keptTurns = 90;
 const fewTurns = 2;
@@ -34,7 +35,7 @@ export class Talk {
   readonly drawn = new Drawn(() => this.log.turns, () => this.draw(), this.left.signal);
   private readonly work: Work;
   private frame = 0;
-  private trims = false; // whether turns leave, or soon will
+  private trims = false; // whether turns are being dropped, or soon will be
 
   // changed is called when there is something new, at most once for each frame on the screen.
   constructor(
@@ -95,7 +96,7 @@ export class Talk {
     }
   }
 
-  // leave drops the messages that nothing shows any more.
+  // leave drops the messages that nothing shows anymore.
   private leave(gone: Set<string>): void {
     if (gone.size === 0) return;
     this.messages = this.messages.filter((m) => !m.id || !gone.has(m.id));
@@ -124,7 +125,7 @@ export class Talk {
   async readEarlier(): Promise<void> {
     const past = (this.past ??= new EarlierTurns(this.key, () => this.shown()));
     const found = await past.read(this.left.signal);
-    if (this.past !== past) return; // what it follows has changed meanwhile
+    if (this.past !== past) return; // the turns on the screen have changed meanwhile
     if (found.length > 0) this.earlier = [found, ...this.earlier];
     this.work.readAll();
     this.draw();
@@ -180,7 +181,7 @@ export class Talk {
     this.draw();
   }
 
-  // pending returns the messages that neither a turn nor the reply to a command shows, and that wait for something.
+  // pending returns the messages that are still waiting: no turn, reply or operator's message in the log shows them yet.
   pending(): Message[] {
     const waiting = this.messages.filter((m) => m.state !== "done");
     if (waiting.length === 0) return waiting;
@@ -198,8 +199,8 @@ export class Talk {
     return this.messages.filter((m) => m.id && t.causes.includes(m.id) && !t.blocks.some((b) => b.kind === "user" && b.cause === m.id));
   }
 
-  // aside returns what was said outside of turns: commands with their replies, as this page has sent them if it has, and
-  // the rest.
+  // aside returns what was said outside of turns, each with the message that caused it if this page has sent that: such a
+  // message is a command, and what was said is its reply.
   aside(said: Spoken[], turns: Set<string>): { message?: Message; spoken: Spoken }[] {
     const mine = new Map(this.messages.map((m) => [m.id, m]));
     return said

@@ -59,12 +59,13 @@ export class TurnView extends Component<TurnProps> {
   }
 }
 
-// areSame reports whether two lists have the same things as they were read.
+// areSame reports whether two lists contain the same objects.
 function areSame(some: Beside[], others: Beside[]): boolean {
   return some.length === others.length && some.every((b, i) => b === others[i]);
 }
 
-// placesOf puts each request after the call that it is about, as far as its tool shows which one that is.
+// placesOf assigns each request to the block of a call to the same tool, after which it is shown. rest contains the
+// requests for which there is no such block.
 function placesOf(asks: Ask[], turn: Turn): { placed: Map<Block, Ask[]>; rest: Ask[] } {
   const placed = new Map<Block, Ask[]>();
   const rest: Ask[] = [];
@@ -105,8 +106,8 @@ function BlockView({ session, me, block, turn, result }: { session: string; me: 
   }
 }
 
-// MessageWhy leads admins to what happened to a message. The first message of a turn has none: the link of the turn
-// leads there.
+// MessageWhy is a link with which admins see what happened to a message. The first message of a turn has none, because
+// the turn's own link leads there.
 export function MessageWhy({ of, me }: { of: string; me: Me }): JSX.Element | null {
   return me.may.admin && of ? <div class="standing"><WhyLink of={of} /></div> : null;
 }

@@ -1,5 +1,5 @@
 // What goes on beside the turns of a session: the tasks of its sub-agents, and its jobs. The server's events say that
-// something changed, and it is read then: without news it reads nothing, except what failed.
+// something has changed, and only then the page reads it. What it couldn't read, it reads again.
 import { Failure, get } from "../api.ts";
 import { followNews, type News } from "../feed.ts";
 import type { Job, Task } from "../schemas.ts";
@@ -7,10 +7,10 @@ import type { Job, Task } from "../schemas.ts";
 // most is how many tasks and jobs are listed.
 const most = 50;
 
-// So many milliseconds pass before something is read, since several events often come together.
+// How many milliseconds pass before something is read, because several events often come together.
 const gather = 250;
 
-// After so many milliseconds, what couldn't be read is read again.
+// After how many milliseconds the page reads again what it couldn't read.
 const retryAfter = 5000;
 
 // Work reads one thing at a time, so that no reading overtakes another.
@@ -73,7 +73,7 @@ export class Work {
         else if (status === 0 || status === 429 || status >= 500) {
           this.wanted.add(what);
           failed = true;
-        } else this.begun = false; // this isn't for this person anymore
+        } else this.begun = false; // this person may not read it anymore
       }
     }
     this.reading = false;

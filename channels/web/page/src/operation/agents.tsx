@@ -81,7 +81,7 @@ function Tools(): JSX.Element {
   );
 }
 
-// Description shows what a tool says to models. A long one opens.
+// Description shows the description of a tool or skill, which models read. People can open a long one.
 function Description({ of }: { of: string }): JSX.Element {
   const text = showHidden(of);
   if (text.length <= most) return <span class="saying">{text}</span>;

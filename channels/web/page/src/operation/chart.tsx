@@ -17,7 +17,7 @@ interface ChartProps {
   times: string[]; // the names of the points in time
   series: Series[];
   says: (value: number) => string;
-  lines?: boolean; // lines, instead of bars that stand on each other
+  lines?: boolean; // lines instead of stacked bars
   summary: string; // a sentence, for people who can't see the chart
 }
 
@@ -40,7 +40,7 @@ interface DrawingProps {
   times: string[];
   series: Series[];
   says: (value: number) => string;
-  tells: (i: number) => string; // says everything of one point in time
+  tells: (i: number) => string; // says everything about one point in time
   lines?: boolean;
 }
 
@@ -65,7 +65,7 @@ function total(series: Series[], i: number): number {
   return series.reduce((sum, s) => sum + (s.values[i] ?? 0), 0);
 }
 
-// told says everything of one point in time.
+// told says everything about one point in time.
 function told(series: Series[], i: number, says: (value: number) => string): string {
   const all = series.flatMap((s) => (s.values[i] ? [`${s.name} ${says(s.values[i])}`] : []));
   return all.length > 0 ? all.join(", ") : "nothing";
@@ -110,7 +110,7 @@ interface Row {
   at: number;
 }
 
-// Numbers is the table of what a chart shows, without the times of which there is nothing to say.
+// Numbers is the table of what a chart shows, without the times at which there was nothing.
 function Numbers({ title, times, series, says }: { title: string; times: string[]; series: Series[]; says: (value: number) => string }): JSX.Element {
   const rows = times.map((time, at) => ({ time, at })).filter(({ at }) => series.some((s) => s.values[at]));
   const columns: Column<Row>[] = [

@@ -6,7 +6,7 @@ export interface Changed {
   text: string;
 }
 
-// most is how many pairs of lines are compared. Larger texts are shown one after the other.
+// most is how many pairs of lines are compared at most. Larger texts are shown one after the other.
 const most = 4_000_000;
 
 // difference returns the lines of both texts in their order. Without a text before, all lines are new.

@@ -58,7 +58,7 @@ function nameOf(scope: string): string {
   return scope in scopes ? scopes[scope as keyof typeof scopes] : scope;
 }
 
-// Find is the form for whose memory to show. Those of conversations aren't in the list.
+// Find is a form that asks whose memory to show. The memories of conversations aren't in the list.
 function Find({ scope, owner }: { scope: string; owner: string }): JSX.Element {
   const [of, setOf] = useState(scope in scopes ? (scope as keyof typeof scopes) : "session");
   const [given, setGiven] = useState(owner);
@@ -136,7 +136,7 @@ function One({ scope, owner, outcome, changed }: OneProps): JSX.Element {
   );
 }
 
-// outdated passes an error on. If the memory has changed meanwhile, it is read again first.
+// outdated throws an error again. If the error says that the memory has changed, outdated first has it read again.
 function outdated(err: unknown, again: () => void): never {
   if (err instanceof Failure && err.status === 412) again();
   throw err;

@@ -4,7 +4,7 @@ import { useEffect } from "preact/hooks";
 import { get } from "../api.ts";
 import { useRefreshed } from "./refresh.ts";
 
-// OpenAsks also tells the number, so that it can be shown while the link isn't.
+// OpenAsks also passes the number to tell, so that the menu button can show it while the link is hidden.
 export function OpenAsks({ tell }: { tell: (open: number) => void }): JSX.Element | null {
   const read = useRefreshed((signal) => get<{ asks: unknown[] }>(["asks"], {}, signal), "", 60, ["ask", "ask_resolved"]);
   const open = read.value?.asks.length ?? 0;

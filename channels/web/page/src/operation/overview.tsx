@@ -30,7 +30,7 @@ async function readNow(signal: AbortSignal): Promise<Now> {
   return { status, readiness, usage };
 }
 
-// readReadiness asks which parts are ready. A 503 says so, too.
+// readReadiness asks which parts are ready. If one isn't, the status is 503, and the body still says which.
 async function readReadiness(signal: AbortSignal): Promise<Readiness> {
   const answer = await reach("/readyz", { signal });
   if (!answer.ok && answer.status !== 503) throw await failureOf(answer);

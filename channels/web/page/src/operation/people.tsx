@@ -76,7 +76,7 @@ function Admit({ admit, outcome }: { admit: (code: string) => Promise<void>; out
   );
 }
 
-// What the configuration may say of a person on a channel, by the setting.
+// What a setting of a channel says about the people that it lists, by the setting's name.
 const roles: Record<string, string> = { owners: "owner", approvers: "approver", allow_from: "has access" };
 
 interface Named {

@@ -29,7 +29,7 @@ export function Sheet({ title, about, done, children }: { title: string; about?:
 export interface Outcome {
   said: string;
   error: unknown;
-  turn: number; // counts the actions
+  turn: number; // counts the actions that succeeded
   say: (what: string) => void;
   fail: (error: unknown) => void;
 }
@@ -45,7 +45,7 @@ export function useOutcome(): Outcome {
   return { ...last, say, fail: (error) => setLast((l) => ({ said: "", error, turn: l.turn })) };
 }
 
-// Done shows an outcome. Its line is always there, so that screen readers announce what changes in it.
+// Done shows an outcome. Its line is on the page even if it is empty, so that screen readers announce changes in it.
 export function Done({ outcome }: { outcome: Outcome }): JSX.Element {
   return (
     <>
@@ -55,7 +55,7 @@ export function Done({ outcome }: { outcome: Outcome }): JSX.Element {
   );
 }
 
-// State says that something is loading, or why it failed to.
+// State says that something is loading, or why that failed.
 export function State({ value, error, again }: { value?: unknown; error?: unknown; again: () => void }): JSX.Element | null {
   if (error) return <ErrorNote error={error} again={again} />;
   return value === undefined ? <Loading /> : null;
@@ -92,7 +92,7 @@ export function useConfirmation<T>(of: (row: T) => Confirmation): { ask: (row: T
   return { ask: setRow, dialog: <Dialog title={title} confirm={confirm} danger onConfirm={act} onClose={() => setRow(null)}>{text}</Dialog> };
 }
 
-// Words is a field for words that narrow a list.
+// Words is a field for words: the list below it shows only what contains them.
 export function Words({ label, value, set, children }: { label: string; value: string; set: (words: string) => void; children?: ComponentChildren }): JSX.Element {
   return (
     <form class="filters" onSubmit={(e) => e.preventDefault()}>
@@ -102,7 +102,7 @@ export function Words({ label, value, set, children }: { label: string; value: s
   );
 }
 
-// hasWords reports whether texts have all words, in any order.
+// hasWords reports whether the texts contain all the words, in any order.
 export function hasWords(words: string, ...texts: string[]): boolean {
   const all = texts.join("\n").toLowerCase();
   return words.toLowerCase().split(/\s+/).every((w) => all.includes(w));
@@ -137,7 +137,7 @@ export function Opened({ title, children, close }: { title: string; children: Co
   );
 }
 
-// Pages leads to the next page of a list, and back to the first one. The server says what follows a page.
+// Pages leads to the next page of a list, and back to the first one. next, from the server, says where the next one begins.
 export function Pages({ after, next, go }: { after: string; next?: string; go: (after: string) => void }): JSX.Element | null {
   if (!after && !next) return null;
   return (
@@ -158,7 +158,7 @@ export function SessionLink({ of }: { of?: string }): JSX.Element | null {
   return of ? <a class="name" href={linkTo("chat", of)}>{showHidden(of)}</a> : null;
 }
 
-// Coded shows a text that has commands between backquotes.
+// Coded shows a text, with what is between backquotes as code.
 export function Coded({ text }: { text: string }): JSX.Element {
   const parts = showHidden(text).split("`");
   if (parts.length % 2 === 0) return <>{parts.join("`")}</>;
@@ -180,7 +180,8 @@ export function Json({ of, label }: { of: unknown; label: string }): JSX.Element
   return <Verbatim of={JSON.stringify(of, null, 2)} label={label} />;
 }
 
-// Bar draws how much of something is spent, and how much more is kept, in percent. The words next to it say the same.
+// Bar draws how much of something is spent, and how much more is reserved (kept), in percent. The words next to it say
+// the same.
 export function Bar({ spent, kept = 0, look }: { spent: number; kept?: number; look: "" | "near" | "over" }): JSX.Element {
   return (
     <svg class={"bar " + look} viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true" focusable="false">

@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type Kind, useNews } from "../feed.ts";
 
-// After so many seconds, what couldn't be read is read again.
+// After how many seconds, at most, the page reads again what it couldn't read.
 const retryAfter = 5;
 
 export interface Read<T> {
@@ -12,8 +12,8 @@ export interface Read<T> {
 }
 
 // useRefreshed reads something when a view appears or key changes, after certain events on the server, and every few
-// seconds, while the page is visible. After an error, it keeps the last value next to the error, and tries again. Where
-// reading takes the server some time, apart is how many milliseconds lie between two readings after events, at least.
+// seconds, while the page is visible. After an error, it keeps the last value next to the error, and tries again. apart is
+// the shortest time between two readings after events, in milliseconds, for what takes the server some time.
 export function useRefreshed<T>(read: (signal: AbortSignal) => Promise<T>, key: string, seconds: number, news: Kind[] = [], apart = 0): Read<T> {
   const [state, setState] = useState<{ key: string; value?: T; error?: unknown }>({ key });
   const [turn, setTurn] = useState(0);
@@ -38,7 +38,7 @@ export function useRefreshed<T>(read: (signal: AbortSignal) => Promise<T>, key: 
     const once = async () => {
       if (busy || document.hidden) return;
       busy = true;
-      clearTimeout(retry); // this reading comes in its place
+      clearTimeout(retry); // this reading replaces it
       try {
         const value = await latest.current(left.signal);
         if (!left.signal.aborted) setState({ key, value });

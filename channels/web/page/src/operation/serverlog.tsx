@@ -9,10 +9,10 @@ import { follow } from "../stream.ts";
 import { Badge, Sheet } from "./pieces.tsx";
 import type { LogLine } from "./schemas.ts";
 
-// The page keeps this many lines.
+// How many lines the page keeps at most.
 const most = 500;
 
-// Lines that arrive together are shown together, after this many milliseconds.
+// How many milliseconds the page waits for further lines, so that it shows lines together that arrive together.
 const gather = 200;
 
 const levels = { debug: "Everything", info: "Info and above", warn: "Warnings and errors", error: "Errors" } as const;
@@ -69,7 +69,7 @@ function useLog(level: string, paused: boolean): { lines: LogLine[]; live: boole
   useEffect(() => {
     if (paused) return undefined;
     const left = new AbortController();
-    let anew = false; // forget what is shown
+    let anew = false; // whether to drop the lines that are shown
     let soon: ReturnType<typeof setTimeout> | undefined;
     const show = () => {
       soon = undefined;

@@ -12,7 +12,7 @@ import type { Activity, ActivitySum, ToolActivity, Usage, UsageSum } from "./sch
 const hour = 3_600_000;
 const day = 24 * hour;
 
-// The times that people can look at.
+// The periods that people can choose.
 const spans = {
   day: { title: "the last 24 hours", by: "hour", back: 23 * hour, step: hour },
   month: { title: "the last 30 days", by: "day", back: 29 * day, step: day },
@@ -21,7 +21,7 @@ const spans = {
 
 type Span = keyof typeof spans;
 
-// Events may come many times in a second. The plots are drawn again after so many milliseconds at the earliest.
+// The shortest time between two readings, in milliseconds, because events may come many times in a second.
 const apart = { hour: 2000, day: 20_000 };
 
 export function Trends(): JSX.Element {
@@ -100,7 +100,7 @@ interface LatencyProps {
   pick: (s: ActivitySum) => ActivitySum["answer"];
 }
 
-// Latency shows how long half of the answers, and all but a few of them, took.
+// Latency shows how long half of the answers took at most, and how long 95 in 100 did.
 function Latency({ title, of, times, each, pick }: LatencyProps): JSX.Element {
   const all = pick(of.total);
   if (all.count === 0) return <figure class="chart"><figcaption><h3>{title}</h3></figcaption><p class="none">No answers yet.</p></figure>;
@@ -112,10 +112,10 @@ function Latency({ title, of, times, each, pick }: LatencyProps): JSX.Element {
   );
 }
 
-// outcomes are those of calls besides success, in the words that people read.
+// outcomes maps the outcomes of calls, except success, to the words that people read.
 const outcomes: Record<string, string> = { failed: "failed", denied: "denied", timeout: "timed out", cancelled: "canceled", unknown: "outcome unknown" };
 
-// Tools shows how calls of tools went, those with most calls first.
+// Tools shows how tool calls ended, by tool, in the order of the list.
 function Tools({ tools, more }: { tools: ToolActivity[]; more: boolean }): JSX.Element {
   const columns: Column<ToolActivity>[] = [
     { title: "Tool", cell: (t) => <Name of={t.tool} /> },
@@ -142,11 +142,12 @@ function Success({ of }: { of: ToolActivity }): JSX.Element {
   );
 }
 
-// How many models have a color of their own. The rest is drawn together.
+// The colors of the models that cost the most. All other models are drawn together.
 const colors = ["c-main", "c-good", "c-warn", "c-bad"];
 const costDays = 14;
 
-// CostPlot shows what each model costs by day. It is read once in a while: the sums of many days are much to read.
+// CostPlot shows what each model costs by day. It is read only every 5 minutes, because the sums of many days are a lot to
+// read.
 function CostPlot(): JSX.Element | null {
   const to = dayOf(Date.now());
   const from = dayOf(Date.now() - (costDays - 1) * day);
@@ -161,7 +162,7 @@ function CostPlot(): JSX.Element | null {
   );
 }
 
-// modelSeries returns what models cost by day, the dearest first.
+// modelSeries returns what models cost by day, the most expensive first.
 function modelSeries(spent: UsageSum[], times: string[]): Series[] {
   const sums = new Map<string, number>();
   for (const u of spent) sums.set(u.then ?? "", (sums.get(u.then ?? "") ?? 0) + u.microdollars);

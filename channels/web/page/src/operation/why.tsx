@@ -19,7 +19,7 @@ export function Why({ rest }: { rest: string[] }): JSX.Element {
   );
 }
 
-// Ask is the form for what to explain.
+// Ask is a form that asks what to explain.
 function Ask({ id }: { id: string }): JSX.Element {
   const [given, setGiven] = useState(id);
   const show = () => go("why", given.trim());
