@@ -29,7 +29,7 @@ var _ channels.Fetcher = Uploads{}
 // ErrFull says that too many bytes of a session are already waiting to be fetched.
 var ErrFull = errors.New("too many bytes are already waiting to be fetched")
 
-// maxTries is how often Keep tries at most: another process may remove the session's folder while Keep
+// maxTries is how often Keep tries at most: another process may remove the message's folder while Keep
 // writes into it.
 const maxTries = 10
 
