@@ -165,7 +165,7 @@ func (c restoreCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Te
 		}
 		defer func() { _ = in.Close() }() // it is only read
 	}
-	of := home.OwnerOf(cfg.Home)
+	owner := home.OwnerOf(cfg.Home)
 	options := backup.Options{Force: c.Yes, Try: homedb.Check}
 	done, err := backup.Read(ctx, in, cfg.Home, options)
 	if errors.Is(err, backup.ErrUsed) && c.File != "-" {
@@ -181,7 +181,7 @@ func (c restoreCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Te
 	if err == nil {
 		err = home.MoveRestoredWorkspaces(cfg)
 	}
-	if err = errors.Join(err, of.GiveHome(cfg.Home), of.GiveTree(cfg.Workspace.Root)); err != nil {
+	if err = errors.Join(err, owner.GiveHome(cfg.Home), owner.GiveTree(cfg.Workspace.Root)); err != nil {
 		return err
 	}
 	fmt.Fprintf(tty.Out, "%s is restored as of %s.\n", cfg.Home, done.At.Local().Format(time.DateTime))

@@ -33,7 +33,7 @@ func (m model) describe() string {
 	if m.provider.name == demoProvider {
 		return "the built-in demo"
 	}
-	return m.name + " of " + m.fromText()
+	return m.name + " of " + m.label()
 }
 
 // A secret is a key or token. The configuration file doesn't contain it but says where it is: in an
@@ -152,7 +152,7 @@ func (s *setup) reach(ctx context.Context) (err error) {
 			}
 			m.baseURL, m.listed = address, names
 			if m.local {
-				s.d.say(textModelsAnswer, m.fromText(), len(names))
+				s.d.say(textModelsAnswer, m.label(), len(names))
 			}
 			return nil
 		case isRefused && refused.Cause == llm.CauseNetwork:
@@ -195,7 +195,7 @@ func (s *setup) chooseKey(ctx context.Context) error {
 		}
 		m.listed, err = openai.Models(ctx, openai.Config{BaseURL: m.baseURL, APIKey: m.key.value})
 		if err == nil {
-			s.d.say(textModelsAnswer, m.fromText(), len(m.listed))
+			s.d.say(textModelsAnswer, m.label(), len(m.listed))
 			return nil
 		}
 		if ctx.Err() != nil {
@@ -231,7 +231,7 @@ func (s *setup) refusal(err error) error {
 			what = "%s has no model by that name (%s)"
 		}
 	}
-	return fmt.Errorf(what, s.model.fromText(), inWords(err))
+	return fmt.Errorf(what, s.model.label(), inWords(err))
 }
 
 // askKey returns the provider's key: from the file that a flag names, or from the environment;
@@ -257,9 +257,9 @@ func (s *setup) askKey(ctx context.Context, fromEnv bool) (secret, error) {
 		return secret{}, nil // it may not require one
 	}
 	if !s.d.asks {
-		return secret{}, missing("--key-file", "a file with the key of "+p.fromText()+"; or set "+p.env)
+		return secret{}, missing("--key-file", "a file with the key of "+p.label()+"; or set "+p.env)
 	}
-	what := textYourKey + p.fromText()
+	what := textYourKey + p.label()
 	if p.name == otherProvider {
 		what = textItsKey
 	}
@@ -297,7 +297,7 @@ func (s *setup) chooseModelName(ctx context.Context) error {
 	}
 	m := &s.model
 	if s.Model != "" && len(m.listed) > 0 && !slices.Contains(m.listed, s.Model) {
-		s.d.say(textNotListed, m.fromText(), s.Model)
+		s.d.say(textNotListed, m.label(), s.Model)
 	}
 	for {
 		var err error

@@ -88,5 +88,5 @@ func providerChoices() []choice {
 		choice{demoProvider, "none yet: the built-in demo, for a first look"})
 }
 
-// fromText says in words whose model it is, for the questions to the person.
-func (p provider) fromText() string { return cmp.Or(p.title, p.baseURL) }
+// label returns what the person is shown as the provider: its title or, if it has none, its server's address.
+func (p provider) label() string { return cmp.Or(p.title, p.baseURL) }

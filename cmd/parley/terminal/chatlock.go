@@ -54,7 +54,7 @@ func lockChat(homeDir, agent, chat string) (unlock func(), err error) {
 		chat = agent + ":" + chat
 	}
 	dir := filepath.Join(homeDir, home.TerminalsDir)
-	of := home.OwnerOf(homeDir)
+	owner := home.OwnerOf(homeDir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func lockChat(homeDir, agent, chat string) (unlock func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := of.GiveHome(homeDir); err != nil {
+	if err := owner.GiveHome(homeDir); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {

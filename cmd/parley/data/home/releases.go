@@ -14,7 +14,7 @@ import (
 const (
 	understandsAsks      = 1  // turns that wait for people
 	understandsPeople    = 2  // sessions of one person in a place shared with others
-	understandsFiles     = 3  // files that go with an answer; and those that arrive, and pictures, which are older
+	understandsFiles     = 3  // files in answers, files that arrive with messages, and pictures
 	understandsTimes     = 4  // messages from schedules
 	understandsJobs      = 5  // that a job has ended
 	understandsGrowth    = 6  // drafts that are growing messages

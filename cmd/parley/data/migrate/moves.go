@@ -52,9 +52,9 @@ func (t *moves) find(ctx context.Context, id string) (m move, err error) {
 	return m, nil
 }
 
-// unfinished reports whether a migration other than the one with the id beside is in progress.
-func (t *moves) unfinished(ctx context.Context, beside string) (yes bool, err error) {
-	err = t.db.Read.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM moves WHERE done = 0 AND id <> ?)", beside).Scan(&yes)
+// unfinished reports whether a migration with another id than own is in progress.
+func (t *moves) unfinished(ctx context.Context, own string) (yes bool, err error) {
+	err = t.db.Read.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM moves WHERE done = 0 AND id <> ?)", own).Scan(&yes)
 	if err != nil {
 		return false, fmt.Errorf("look for migrations: %w", err)
 	}

@@ -13,8 +13,8 @@ const around = 60;
 
 interface Part {
   entries: Entry[];
-  from: number; // the first entry that was read
-  to: number; // the last one
+  from: number; // the number of the first entry that was asked for
+  to: number; // the number of the last entry that was asked for
   last: boolean; // whether the log has none after it
 }
 
