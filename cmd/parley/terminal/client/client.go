@@ -50,7 +50,7 @@ func (c *Client) Get(ctx context.Context, path string, into any) error {
 	return c.Do(ctx, http.MethodGet, path, "", nil, into)
 }
 
-// Do sends a request. Body and into are JSON; either may be nil. key is the Idempotency-Key, with
+// Do sends a request. body is sent, and into is filled, as JSON; either may be nil. key is the Idempotency-Key, with
 // which the server recognizes a repeated request; "" for none.
 func (c *Client) Do(ctx context.Context, method, path, key string, body, into any) error {
 	res, err := c.send(ctx, method, path, key, body)

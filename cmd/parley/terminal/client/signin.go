@@ -78,7 +78,7 @@ func (s SignIn) Await(ctx context.Context, begun mcpservers.BegunSignIn) error {
 			if s.Client.Hosted {
 				return fmt.Errorf("no address was entered: until %[2]s, you can finish signing in with parley mcp login %[1]s ADDRESS", s.Server, begun.Until.Local().Format(time.TimeOnly))
 			}
-			pasted = nil // nobody types, but the browser may come
+			pasted = nil // the input has ended, but the browser may still come back
 		case <-look.C:
 			var now struct{ Done bool }
 			if err := s.Client.Get(ctx, s.path()+"?id="+url.QueryEscape(begun.ID), &now); err != nil {
