@@ -615,26 +615,26 @@ answer==="session"?" for this session":""}. It's running now.`}function ul({ask:
 start"}),s.current?.focus({preventScroll:!0}))},[n]);let i="request-"+e.id;return o("article",{ref:s,class:"request"+(n?" named":""),"aria-labelledby":i,tabIndex:-1,
 children:[o("h2",{id:i,children:o(Rt,{ask:e})}),o("p",{class:"aside",children:["For ",o(S,{of:e.person})," in ",o(F,{of:e.session}),"; asked ",o(T,{at:e.at}),",\
  expires ",o(T,{at:e.expires})," ",t.may.admin&&o(K,{of:e.turn})]}),e.to&&e.to.length>0&&o("p",{class:"aside",children:["Also asked in ",e.to.map(b).join(", "),
-"."]}),o(Nt,{ask:e,me:t,most:cl,onDone:r})]})}var ml=["turn","refusal","tool","pairing","export","replay","forget","job","approval","schedule","operator","memory","sign_in"];function qr({rest:e}){let[t,n]=f(
-{kind:"",session:e[0]??"",person:""}),[r,s]=f([]),i=r.at(-1),a=B(c=>k(["audit"],{...t,order:"desc",limit:50,after:i},c),JSON.stringify([t,i]));return o(O,{title:"\
-Audit",about:"What happened, newest first.",children:[o(pl,{filter:t,choose:c=>{n(c),s([])},refresh:a.again}),o(L,{...a}),a.value&&o(fl,{records:a.value.records}),
-a.value&&o("div",{class:"after",children:[r.length>0&&o(y,{onPress:()=>s(r.slice(0,-1)),children:"Newer"}),a.value.next!==void 0&&o(y,{onPress:()=>s([...r,a.value?.
-next??0]),children:"Older"})]})]})}function pl({filter:e,choose:t,refresh:n}){let[r,s]=f(e.session),[i,a]=f(e.person),l=()=>{let c={...e,session:r.trim(),person:i.
-trim()};JSON.stringify(c)===JSON.stringify(e)?n():t(c)};return o("form",{class:"filters",onSubmit:c=>{c.preventDefault(),l()},children:[o("label",{children:["Ki\
-nd",o("select",{value:e.kind,onChange:c=>t({...e,kind:c.currentTarget.value}),children:[o("option",{value:"",children:"All"}),ml.map(c=>o("option",{value:c,children:c.
-replace("_"," ")},c))]})]}),o("label",{children:["Session",o("input",{value:r,placeholder:"main:telegram:42",onInput:c=>s(c.currentTarget.value)})]}),o("label",
-{children:["Person",o("input",{value:i,placeholder:"telegram:42",onInput:c=>a(c.currentTarget.value)})]}),o("button",{class:"button",type:"submit",children:"App\
-ly"})]})}function fl({records:e}){return o(z,{label:"What happened, newest first",rows:e,id:t=>String(t.id),empty:"No matching records. The audit lists what age\
-nts, people and programs did.",columns:[{title:"When",cell:t=>o(T,{at:t.at})},{title:"Kind",cell:t=>t.kind.replace("_"," ")},{title:"Who",cell:t=>o(S,{of:t.by})},
+"."]}),o(Nt,{ask:e,me:t,most:cl,onDone:r})]})}var ml=["turn","refusal","tool","pairing","export","replay","forget","job","approval","schedule","operator","memory","sign_in","judgement"];function qr({rest:e}){
+let[t,n]=f({kind:"",session:e[0]??"",person:""}),[r,s]=f([]),i=r.at(-1),a=B(c=>k(["audit"],{...t,order:"desc",limit:50,after:i},c),JSON.stringify([t,i]));return o(
+O,{title:"Audit",about:"What happened, newest first.",children:[o(pl,{filter:t,choose:c=>{n(c),s([])},refresh:a.again}),o(L,{...a}),a.value&&o(fl,{records:a.value.
+records}),a.value&&o("div",{class:"after",children:[r.length>0&&o(y,{onPress:()=>s(r.slice(0,-1)),children:"Newer"}),a.value.next!==void 0&&o(y,{onPress:()=>s([
+...r,a.value?.next??0]),children:"Older"})]})]})}function pl({filter:e,choose:t,refresh:n}){let[r,s]=f(e.session),[i,a]=f(e.person),l=()=>{let c={...e,session:r.
+trim(),person:i.trim()};JSON.stringify(c)===JSON.stringify(e)?n():t(c)};return o("form",{class:"filters",onSubmit:c=>{c.preventDefault(),l()},children:[o("label",
+{children:["Kind",o("select",{value:e.kind,onChange:c=>t({...e,kind:c.currentTarget.value}),children:[o("option",{value:"",children:"All"}),ml.map(c=>o("option",
+{value:c,children:c.replace("_"," ")},c))]})]}),o("label",{children:["Session",o("input",{value:r,placeholder:"main:telegram:42",onInput:c=>s(c.currentTarget.value)})]}),
+o("label",{children:["Person",o("input",{value:i,placeholder:"telegram:42",onInput:c=>a(c.currentTarget.value)})]}),o("button",{class:"button",type:"submit",children:"\
+Apply"})]})}function fl({records:e}){return o(z,{label:"What happened, newest first",rows:e,id:t=>String(t.id),empty:"No matching records. The audit lists what \
+agents, people and programs did.",columns:[{title:"When",cell:t=>o(T,{at:t.at})},{title:"Kind",cell:t=>t.kind.replace("_"," ")},{title:"Who",cell:t=>o(S,{of:t.by})},
 {title:"Where",cell:t=>t.session?o(F,{of:t.session}):o(S,{of:t.address})},{title:"Result",cell:t=>o(bl,{of:t})},{title:"Details",cell:t=>o(vl,{of:t})}]})}var gl=new Set(
 ["ok","done","answered","admitted","replayed","signed in","read","erased","changed","offered","login","accepted","approved","approved for the session"]),hl=new Set(
 ["failed","given_up","timeout","permission_denied","denied"]);function bl({of:e}){let t=gl.has(e.result)?"good":hl.has(e.result)?"bad":void 0;return o(g,{children:[
-o(M,{look:t,children:[b(e.result),e.exit_code!==void 0&&` (${e.exit_code})`]})," ",(e.kind==="tool"||e.kind==="turn"||e.kind==="job")&&o("span",{class:"aside",children:Z(
-e.elapsed_ms)})]})}function vl({of:e}){let t=e.used?[wl(e.used),e.detail].filter(Boolean).join("; "):e.kind==="refusal"?yl(e):e.detail,n=e.turn??e.messages?.at(
--1);return o(g,{children:[e.tool&&o("code",{children:b(e.tool)})," ",t&&o(S,{of:t})," ",n&&o(K,{of:n}),e.arguments!==void 0&&e.arguments!==null&&o("details",{children:[
-o("summary",{children:"Arguments"}),o(_t,{of:e.arguments,label:"Arguments"})]})]})}function wl(e){let t=[e.model,$(e.model_calls,"model call"),$(e.calls,"tool c\
-all"),C(e.input)+" tokens in",C(e.output)+" out"];return e.microdollars!==void 0&&t.push(ne(e.microdollars)),t.filter(Boolean).join(", ")}function yl(e){return $(
-e.count??e.messages?.length??1,"message")+(e.detail?"; "+e.detail:"")}function zr({me:e}){let t=Q(),n=B(s=>k(["sign-ins"],{},s),""),r=oe(s=>({title:s.current?"Sign out here?":"Sign out this browser?",confirm:"Sign out browser",text:o(
+o(M,{look:t,children:[b(e.result),e.exit_code!==void 0&&` (${e.exit_code})`]})," ",(e.kind==="tool"||e.kind==="turn"||e.kind==="job"||e.kind==="judgement")&&o("\
+span",{class:"aside",children:Z(e.elapsed_ms)})]})}function vl({of:e}){let t=e.used?[wl(e.used),e.detail].filter(Boolean).join("; "):e.kind==="refusal"?yl(e):e.
+kind==="judgement"?e.verdict:e.detail,n=e.turn??e.messages?.at(-1);return o(g,{children:[e.tool&&o("code",{children:b(e.tool)})," ",t&&o(S,{of:t})," ",n&&o(K,{of:n}),
+e.arguments!==void 0&&e.arguments!==null&&o("details",{children:[o("summary",{children:"Arguments"}),o(_t,{of:e.arguments,label:"Arguments"})]})]})}function wl(e){
+let t=[e.model,$(e.model_calls,"model call"),$(e.calls,"tool call"),C(e.input)+" tokens in",C(e.output)+" out"];return e.microdollars!==void 0&&t.push(ne(e.microdollars)),
+t.filter(Boolean).join(", ")}function yl(e){return $(e.count??e.messages?.length??1,"message")+(e.detail?"; "+e.detail:"")}function zr({me:e}){let t=Q(),n=B(s=>k(["sign-ins"],{},s),""),r=oe(s=>({title:s.current?"Sign out here?":"Sign out this browser?",confirm:"Sign out browser",text:o(
 g,{children:[Vt(s.device)," (",o(S,{of:s.caller}),") will need to sign in again. ",s.current&&"That's the browser you're using now."]}),act:async()=>{await G(["\
 sign-ins",s.id]),t.say(`You signed out ${Vt(s.device)} (${b(s.caller)}).`),n.again()}}));return o(O,{title:"Browsers",done:t,about:e.may.admin?"Browsers that ar\
 e signed in to this page.":"Browsers that are signed in to this page with your token.",children:[o(V,{read:n,rows:s=>s.sign_ins,label:"Signed-in browsers, most \

@@ -9,7 +9,7 @@ import { Button, Table, useLoaded, WhyLink } from "../parts.tsx";
 import { Badge, Json, Name, SessionLink, Sheet, State } from "./pieces.tsx";
 import type { AuditRecord } from "./schemas.ts";
 
-const kinds = ["turn", "refusal", "tool", "pairing", "export", "replay", "forget", "job", "approval", "schedule", "operator", "memory", "sign_in"];
+const kinds = ["turn", "refusal", "tool", "pairing", "export", "replay", "forget", "job", "approval", "schedule", "operator", "memory", "sign_in", "judgement"];
 
 interface Filter {
   kind: string;
@@ -98,14 +98,14 @@ function Result({ of: r }: { of: AuditRecord }): JSX.Element {
   return (
     <>
       <Badge look={look}>{showHidden(r.result)}{r.exit_code !== undefined && ` (${r.exit_code})`}</Badge>{" "}
-      {(r.kind === "tool" || r.kind === "turn" || r.kind === "job") && <span class="aside">{length(r.elapsed_ms)}</span>}
+      {(r.kind === "tool" || r.kind === "turn" || r.kind === "job" || r.kind === "judgement") && <span class="aside">{length(r.elapsed_ms)}</span>}
     </>
   );
 }
 
 // About shows the details of a record: a call with its arguments, what a turn used, or which messages were refused.
 function About({ of: r }: { of: AuditRecord }): JSX.Element {
-  const said = r.used ? [usedOf(r.used), r.detail].filter(Boolean).join("; ") : r.kind === "refusal" ? refusedOf(r) : r.detail;
+  const said = r.used ? [usedOf(r.used), r.detail].filter(Boolean).join("; ") : r.kind === "refusal" ? refusedOf(r) : r.kind === "judgement" ? r.verdict : r.detail;
   const message = r.turn ?? r.messages?.at(-1);
   return (
     <>
