@@ -66,11 +66,11 @@ func TestThePagePassesTheSuiteOfMarkup(t *testing.T) {
 	for some := range slices.Chunk(examples, 60) {
 		var texts, rendered []string
 		for _, e := range some {
-			html := ""
+			var html strings.Builder
 			for _, p := range server.Render(e.Markdown, markup.HTML, 0) {
-				html += p.Text
+				html.WriteString(p.Text)
 			}
-			texts, rendered = append(texts, e.Markdown), append(rendered, quoted(html))
+			texts, rendered = append(texts, e.Markdown), append(rendered, quoted(html.String()))
 		}
 		shown := s.shows(x, texts)
 		skeletons := eval[[]string](x, "["+strings.Join(rendered, ",")+"].map(html => "+skeleton+"(new DOMParser().parseFromString(html, 'text/html').body))")
