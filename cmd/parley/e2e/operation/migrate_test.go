@@ -246,7 +246,7 @@ func TestMigrateKilled(t *testing.T) {
 			if at == "message/8" {
 				elsewhere := *m.fleet
 				elsewhere.Home = t.TempDir()
-				refused(t, &elsewhere, "isn't finished", "serve")
+				refused(t, &elsewhere, "hasn't finished moving", "serve")
 			}
 			if stdout, stderr, code := m.migrate(); code != parleytest.ExitDone {
 				t.Fatalf("exit code %d, saying %s%s", code, stdout, stderr)

@@ -104,6 +104,8 @@ func TestSubscribersAreToldWhereverTheServerIsKilled(t *testing.T) {
 			const session = "main:telegram:2"
 			want := []string{"turn.begun", "message.received", "turn.ended"}
 			parleytest.WaitFor(t, "the end to be told", func() bool { return len(plain.of(session)) >= 3 && len(all.of(session)) >= 2 })
+			// What the first process posted, and had no time to remove, the second one posts again.
+			parleytest.WaitFor(t, "no event to be left", func() bool { return w.Count("sessions.db", "SELECT count(*) FROM subscription_events") == 0 })
 			p.Stop()
 			if got := plain.of(session); !slices.Equal(got, want) && !slices.Equal(got, []string{"message.received", "turn.begun", "turn.ended"}) {
 				t.Errorf("told was %v, want %v", got, want)
@@ -119,9 +121,6 @@ func TestSubscribersAreToldWhereverTheServerIsKilled(t *testing.T) {
 				if p.Data.Text != "" {
 					t.Errorf("the other got a text: %+v", p)
 				}
-			}
-			if n := w.Count("sessions.db", "SELECT count(*) FROM subscription_events"); n > 0 {
-				t.Errorf("%d events are left", n)
 			}
 		})
 	}

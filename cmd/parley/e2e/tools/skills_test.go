@@ -312,6 +312,7 @@ func TestASkillThatAnAgentProposes(t *testing.T) {
 	say(`skill_propose {"name":"weekly"}`)
 	p.Kill()
 	p = w.Serve()
+	p.WaitServing()
 	if out, errs, code = w.Run("skills", "accept", "weekly", "--yes"); code != parleytest.ExitDone {
 		t.Fatalf("it ended with %d: %s%s", code, out, errs)
 	}
