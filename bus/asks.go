@@ -103,10 +103,10 @@ var (
 	ErrMayNotAnswer = errors.New("somebody else has to answer")
 	// ErrBadAnswer says that the text does not answer this kind of ask, such as a text that neither
 	// approves nor denies.
-	ErrBadAnswer = errors.New("that is no answer to this")
+	ErrBadAnswer = errors.New("that is not an answer to this")
 	// ErrNotShown says that the call cannot be approved from that chat, because the people who were asked
 	// there were not shown all of it.
-	ErrNotShown = errors.New("it was not shown whole")
+	ErrNotShown = errors.New("it was not shown in full")
 	// ErrDecided says that the ask has ended already.
 	ErrDecided = errors.New("it has already been decided")
 )

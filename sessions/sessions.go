@@ -28,7 +28,7 @@ var (
 	ErrNotFound = errors.New("no such session")
 	// ErrUnpublished says that nothing was written because a message that was to be published with the
 	// entries was refused. The wrapped error says why.
-	ErrUnpublished = errors.New("the message is refused")
+	ErrUnpublished = errors.New("the message was refused")
 	// ErrInvalidKey says that a text cannot be a session's key.
 	ErrInvalidKey = errors.New("invalid session key")
 )

@@ -17,7 +17,7 @@ const maxArgsDepth = 64
 var (
 	errDeep    = errors.New("the arguments are nested too deep")
 	errCut     = errors.New("the arguments were cut off, so nothing was done: send the whole call again, in smaller pieces if it is long")
-	errEscapes = errors.New(`a text holds backslashes that can be read in two ways: write each backslash that is meant as one twice (\\)`)
+	errEscapes = errors.New(`a text contains backslashes that can be read in two ways: write each backslash that is meant as one twice (\\)`)
 )
 
 // readArgs parses the arguments that a model wrote into a JSON value. The notes say what readArgs

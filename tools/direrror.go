@@ -19,7 +19,7 @@ func DirError(err error) error {
 	case errors.Is(err, fs.ErrInvalid):
 		code = InvalidPath
 	case errors.Is(err, fs.ErrNotExist):
-		return Errorf(FileNotFound, "%v: list_directory and glob show what there is", err)
+		return Errorf(FileNotFound, "%v: list_directory and glob show what's there", err)
 	case errors.Is(err, fs.ErrPermission):
 		code = PermissionDenied
 	}

@@ -128,7 +128,7 @@ func Result(a sessions.Ask, end bus.Ask) (result tools.Result, failed *tools.Err
 	case end.Answer.Reason != "":
 		failed = tools.Errorf(tools.PermissionDenied, "Denied by %s: %s", by, end.Answer.Reason)
 	default:
-		failed = tools.Errorf(tools.PermissionDenied, "Denied by %s, without a reason. Do not try the same in another way: ask what is wanted.", by)
+		failed = tools.Errorf(tools.PermissionDenied, "Denied by %s, without a reason. Do not try to do the same thing another way: ask what is wanted.", by)
 	}
 	return result, failed, runs
 }

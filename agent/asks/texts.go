@@ -186,7 +186,7 @@ func EndText(of bus.Ask) string {
 // StaleApprovalText returns the words that are added below the message of an approved ask whose call does not run
 // because something has changed.
 func StaleApprovalText(of bus.Ask) string {
-	return "\n\n**" + capitalize(of.Ending()) + ", but I didn't run it:** a file, the directory, the arguments or the tool itself have changed since I asked."
+	return "\n\n**" + capitalize(of.Ending()) + ", but I didn't run it:** a file, the directory, the arguments or the tool itself has changed since I asked."
 }
 
 // capitalize returns a text with its first letter as a capital.

@@ -202,7 +202,7 @@ func (p *Reservations) giveBack(ctx context.Context, next Call, err error) error
 		over.Spent = max(0, both-over.Aside)
 	}
 	if err != nil {
-		return fmt.Errorf("look how a budget stands: %w", err)
+		return fmt.Errorf("look up what a budget has left: %w", err)
 	}
 	return over
 }

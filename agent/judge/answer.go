@@ -51,7 +51,7 @@ func Unanswered(why Fault) Verdict { return Verdict{Decision: tools.Ask, Fault: 
 const maxReason = 300
 
 // errNoVerdict is returned for an answer that is not exactly one verdict.
-var errNoVerdict = errors.New("the answer is no verdict")
+var errNoVerdict = errors.New("the answer is not a verdict")
 
 // Read reads a model's answer. Unless that is exactly one JSON object with a verdict, each name at most once, the
 // answer is no verdict: a text around it might be quoted from anywhere. clean takes secrets out of the reason.

@@ -25,7 +25,7 @@ type toolMetrics struct {
 }
 
 func newToolMetrics() toolMetrics {
-	asks := newCounter("asks_total", "Ended requests to people, by outcome: approved, session, denied, answered, expired or withdrawn.", "result")
+	asks := newCounter("asks_total", "Requests to people that have ended, by outcome: approved, session, denied, answered, expired or withdrawn.", "result")
 	for _, result := range []string{"approved", "session", "denied", "answered", "expired", "withdrawn"} {
 		asks.WithLabelValues(result)
 	}
@@ -33,7 +33,7 @@ func newToolMetrics() toolMetrics {
 	for _, result := range []string{"fired", "no_access", "missed"} {
 		schedules.WithLabelValues(result)
 	}
-	tasks := newCounter("tasks_total", "Ended sub-agent tasks, by outcome: done, failed, cancelled, or lost with their session.", "result")
+	tasks := newCounter("tasks_total", "Sub-agent tasks that have ended, by outcome: done, failed, cancelled, or lost with their session.", "result")
 	for _, result := range []string{"done", "failed", "cancelled", "lost"} {
 		tasks.WithLabelValues(result)
 	}

@@ -112,14 +112,14 @@ func checkBody(body json.RawMessage) error {
 	}
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(body, &fields); err != nil {
-		return fmt.Errorf("what is to stand in each request is no JSON object: %w", err)
+		return fmt.Errorf("the fields to add to each request are not a JSON object: %w", err)
 	}
 	if len(fields) == 0 {
-		return errors.New("what is to stand in each request is empty: leave it out")
+		return errors.New("there are no fields to add to each request: leave the setting out")
 	}
 	for name := range fields {
 		if slices.Contains([]string{"model", "messages", "tools", "tool_choice", "stream", "stream_options", "reasoning_effort", "prompt_cache_key", "input", "instructions", "previous_response_id"}, name) {
-			return fmt.Errorf("the field %s of each request is Parley's own to write", name)
+			return fmt.Errorf("the field %s of each request is set by Parley itself", name)
 		}
 	}
 	return nil

@@ -18,7 +18,7 @@ const maxVectors = 64 << 20
 const bytesPerToken = 4
 
 // errVectors is returned if an answer doesn't contain one vector for each text.
-var errVectors = errors.New("the answer has not one vector for each text")
+var errVectors = errors.New("the answer does not have one vector for each text")
 
 // An Embedder turns texts into vectors, using a server's /embeddings.
 type Embedder struct {

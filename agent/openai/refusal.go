@@ -31,7 +31,7 @@ type refusal struct {
 // Error returns a text that is suitable for logs. It leaves out the server's message, which may repeat what
 // people said.
 func (r *refusal) Error() string {
-	text := "the server refuses"
+	text := "the server refused the request"
 	if r.status > 0 {
 		text += fmt.Sprintf(" with status %d", r.status)
 	}

@@ -125,7 +125,7 @@ func Missing(days int) func(name string) string {
 		}
 		switch path.Dir(name) {
 		case Attachments:
-			return fmt.Sprintf("Parley keeps files that people send for only %s, so ask for this one again if you need it", period(days))
+			return fmt.Sprintf("Files that people send are kept for only %s, so ask for this one again if you need it", period(days))
 		case Pictures:
 			return fmt.Sprintf("Parley keeps copies of pictures for only %s, so show the picture itself, or ask for it again", period(days))
 		}

@@ -88,7 +88,7 @@ func TestUnnamedFiles(t *testing.T) {
 
 func TestMissingFilesAreExplained(t *testing.T) {
 	for name, want := range map[string]string{
-		"attachments/3-scan.pdf":                 "Parley keeps files that people send for only 30 days, so ask for this one again",
+		"attachments/3-scan.pdf":                 "Files that people send are kept for only 30 days, so ask for this one again",
 		ownfiles.Pictures + "/" + shown + ".png": "Parley keeps copies of pictures for only 30 days",
 		ownfiles.Results + "/c.json":             "Parley keeps results for only 30 days, so make the call again",
 		ownfiles.Foreign + "/c-1.png":            "Parley keeps results for only 30 days",

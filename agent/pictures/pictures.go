@@ -23,7 +23,7 @@ import (
 // Errors that callers distinguish.
 var (
 	// ErrNoPicture is returned for bytes that are not a picture of a kind that can be read.
-	ErrNoPicture = errors.New("it is no PNG, JPEG, GIF or WebP picture, or a damaged one")
+	ErrNoPicture = errors.New("it is not a PNG, JPEG, GIF or WebP picture, or it is damaged")
 	// ErrTooLarge is returned for a picture that has too many pixels, or too many bytes, to be read.
 	ErrTooLarge = errors.New("the picture has more pixels than can be read: make it smaller first")
 )

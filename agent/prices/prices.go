@@ -52,7 +52,7 @@ func Read(raw []byte) (List, error) {
 		return List{}, fmt.Errorf("the list's date is %q: write it like \"2026-06-20\"", file.Date)
 	}
 	if len(file.Models) == 0 {
-		return List{}, errors.New("the list has no models: it is of the form " + form)
+		return List{}, errors.New("the list has no models: it has to have the form " + form)
 	}
 	l := List{Date: file.Date, models: make(map[string]llm.Price, len(file.Models))}
 	for name, p := range file.Models {

@@ -69,9 +69,9 @@ func (d Backend) explain(err error, call tools.Call) error {
 	case errors.Is(err, schedules.ErrNotNow):
 		return tools.Errorf(tools.PermissionDenied, "%v. Tell the person to ask again later.", err)
 	case errors.Is(err, schedules.ErrNotAdmitted):
-		return tools.Errorf(tools.PermissionDenied, "Only for people who may talk to me here something can be scheduled, and %s is none now.", call.Person)
+		return tools.Errorf(tools.PermissionDenied, "Something can be scheduled only for people who may talk to me here, and %s may not right now.", call.Person)
 	case errors.Is(err, schedules.ErrTooMany):
-		return tools.Errorf(tools.PermissionDenied, "This person has %d schedules, here and in other chats, which is the most that one may have. One has to be cancelled first.", d.Scheduler.Limits().Most)
+		return tools.Errorf(tools.PermissionDenied, "This person has %d schedules, here and in other chats, which is the most that one may have. One has to be canceled first.", d.Scheduler.Limits().Most)
 	}
 	return err
 }

@@ -39,7 +39,7 @@ func (c *Copier) Copy(ctx context.Context, paths []string) error {
 		info, err := c.From.Stat(name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return tools.Errorf(tools.FileNotFound, "%v: list_directory shows what there is", err)
+			return tools.Errorf(tools.FileNotFound, "%v: list_directory shows what's there", err)
 		case err != nil:
 			return tools.Errorf(tools.InvalidPath, "%v", err)
 		}

@@ -21,7 +21,7 @@ const (
 )
 
 // ErrRefused is returned if a server doesn't accept the recording; trying again won't help.
-var ErrRefused = errors.New("the server refuses the recording")
+var ErrRefused = errors.New("the server refused the recording")
 
 // Config says which server and model transcribe the recordings.
 type Config struct {

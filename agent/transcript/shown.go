@@ -5,7 +5,7 @@ import "parley/agent/llm"
 // ShowPictures fills in the content of the pictures in messages, using the function read, which is nil if the
 // model sees no pictures. It replaces a picture by a text if its file is missing or changed, or if read is nil.
 func ShowPictures(messages []llm.Message, read func(llm.Picture) []byte) {
-	why := "it is not there any more as it was shown"
+	why := "it is no longer there as it was shown"
 	if read == nil {
 		why = "you cannot see pictures"
 	}

@@ -269,7 +269,7 @@ func TestPeopleSumUpTheConversation(t *testing.T) {
 	for n := range 4 {
 		b.wantReply(b.say("1", "ann", fmt.Sprintf("pear %d %s", n, strings.Repeat("word ", 300))), "fine")
 	}
-	b.wantReply(b.say("1", "ann", "/context"), "of at most 6,144 tokens")
+	b.wantReply(b.say("1", "ann", "/context"), "of the 6,144 tokens that I can use")
 	b.wantReply(b.say("1", "ann", "/context"), "m can read 8,192 tokens, according to the configuration")
 	b.wantReply(b.say("1", "ann", "/compact"), "I've summed up the conversation so far")
 	b.wantReply(b.say("1", "ann", "what was it?"), "fine")

@@ -111,7 +111,7 @@ func userEntries(id string, in bus.Inbound, messages int, why string) []sessions
 	}
 	said := sessions.User{Name: in.From.Name, Text: in.Text, Sent: in.SentAt, Quotes: quotes(&in), Schedule: in.Schedule, Chat: in.ChatName}
 	if most := max(leastPosted, mostPosted/messages); in.IsPosted() && utf8.RuneCountInString(said.Quotes[0].Text) > most {
-		said.Quotes[0].Text = string([]rune(said.Quotes[0].Text)[:most]) + "… (the rest is left out, because many came at once)"
+		said.Quotes[0].Text = string([]rune(said.Quotes[0].Text)[:most]) + "… (the rest is left out, because so many came at once)"
 	}
 	e := journal.NewEntry(id, sessions.KindUser, said)
 	e.Cause, e.Person = in.ID, in.From.ID

@@ -8,7 +8,7 @@ import "fmt"
 const textHelp = `Just write to me and I'll answer; I can use my tools to work in this conversation's own folder.
 
 - %[1]snew starts a new conversation, but keeps files and memory
-- %[1]sstop ends what I'm doing
+- %[1]sstop makes me stop what I'm doing
 - %[1]sstatus says what I'm doing, %[1]susage what you've used and what it cost
 - %[1]sundo undoes my last change in that folder, and %[1]sundo list shows what can be undone
 - %[1]scontext says how much room is left in this conversation, %[1]scompact sums up the conversation so far
@@ -40,8 +40,8 @@ const (
 	textBeenWorking     = "I've been working for %s: step %d of at most %d%s."
 	textInBackground    = " Jobs in the background: %d."
 	textSubAgents       = " Sub-agents at work: %d."
-	textStatusList      = "\n\n- model: %s\n- messages waiting: %d of at most %d"
-	textTokensToday     = "\n- your tokens today: %s of at most %s"
+	textStatusList      = "\n\n- model: %s\n- messages waiting: %d (at most %d)"
+	textTokensToday     = "\n- your tokens today: %s (at most %s)"
 	textSetAside        = ", and %s set aside for answers in progress"
 	textSession         = "\n- session: `%s`"
 	textNoFetch         = "I can't fetch files here"

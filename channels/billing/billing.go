@@ -118,7 +118,7 @@ func capSuffix(micro int64) string {
 	if micro == 0 {
 		return ""
 	}
-	return ", of at most " + bill.Dollars(micro)
+	return "; the limit is " + bill.Dollars(micro)
 }
 
 // sumOwnAndAll adds up what one person has used, under all of their ids (same), and what everybody has used.

@@ -95,7 +95,7 @@ func TestUsageIsToldInWords(t *testing.T) {
 		t.Errorf("for one answer it was asked %d times whose accounts belong together", asked)
 	}
 	for _, want := range []string{
-		"you, today: 6 tokens in one model call, $0.0015, and $0.1474 set aside for answers in progress, of at most $2.00\n",
+		"you, today: 6 tokens in one model call, $0.0015, and $0.1474 set aside for answers in progress; the limit is $2.00\n",
 		"you, this month: 116 tokens in 3 model calls, $1.23, plus one call of unknown cost\n",
 		"2026-06-20",
 	} {
@@ -110,7 +110,7 @@ func TestUsageIsToldInWords(t *testing.T) {
 		t.Errorf("a group is told of all:\n%s", text)
 	}
 	owners := said(bus.Inbound{From: bus.Person{ID: "telegram:9", Owner: true}})
-	for _, want := range []string{"you, today: nothing, of at most $2.00\n", "everyone, this month: 194 tokens in 11 model calls, $2.25, plus one call of unknown cost (3 estimated), and $0.1974 set aside for answers in progress, of at most $200.00\n"} {
+	for _, want := range []string{"you, today: nothing; the limit is $2.00\n", "everyone, this month: 194 tokens in 11 model calls, $2.25, plus one call of unknown cost (3 estimated), and $0.1974 set aside for answers in progress; the limit is $200.00\n"} {
 		if !strings.Contains(owners, want) {
 			t.Errorf("%q is not in\n%s", want, owners)
 		}

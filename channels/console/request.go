@@ -72,7 +72,7 @@ func (r *approvalRequests) command(text string) (command, wrong string) {
 	}
 	if r.replaced {
 		r.replaced = false
-		return "", "somebody already decided that request; the next one is " + id + ": answer again if you mean it"
+		return "", "somebody has already decided that request; the next one is " + id + ": answer again if you want to decide that one"
 	}
 	r.open = r.open[1:]
 	return command, ""

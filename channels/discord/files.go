@@ -71,7 +71,7 @@ type downloader struct {
 func (d *downloader) Fetch(ctx context.Context, _ bus.Address, a bus.Attachment, most int64) (io.ReadCloser, error) {
 	parts := strings.Split(a.Ref, "/")
 	if len(parts) != 3 || slices.ContainsFunc(parts, func(id string) bool { return !isID(id) }) {
-		return nil, rejectedError("bad_ref", errors.New("this names no file of Discord's"))
+		return nil, rejectedError("bad_ref", errors.New("this does not name one of Discord's files"))
 	}
 	m := new(message)
 	call, cancel := context.WithTimeout(ctx, callTimeout)
@@ -81,7 +81,7 @@ func (d *downloader) Fetch(ctx context.Context, _ bus.Address, a bus.Attachment,
 	}
 	address := fileURL(m, parts[2])
 	if address == "" {
-		return nil, rejectedError("no_file", errors.New("the message has this file no more"))
+		return nil, rejectedError("no_file", errors.New("the message no longer has this file"))
 	}
 	return d.openFile(ctx, address, most)
 }

@@ -162,7 +162,7 @@ func (t *translator) interactionInbound(ctx context.Context, d *interaction) (bu
 		who, as = cmp.Or(d.Member.User, d.User), &d.Member.member
 	}
 	if who == nil || !isID(who.ID) {
-		return bus.Inbound{}, errors.New("nobody is named who did it")
+		return bus.Inbound{}, errors.New("it does not say who did it")
 	}
 	in.From = bus.Person{ID: t.personID(who.ID), Name: displayName(who, as)}
 	if d.Message != nil {

@@ -27,7 +27,7 @@ func (e *deliveryError) Error() string {
 	case e.leaseLost:
 		return "the lease is lost"
 	case e.refused != nil:
-		return "the platform refuses the account: " + e.refused.Error()
+		return "the platform rejected the account: " + e.refused.Error()
 	}
 	return "to be tried again after " + e.after.String()
 }

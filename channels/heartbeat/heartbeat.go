@@ -181,7 +181,7 @@ func readChecklist(file string) (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("the checklist of heartbeat.file cannot be read: %w", err)
 	case len(raw) > maxFile:
-		return "", fmt.Errorf("the checklist of heartbeat.file has more than %d bytes: make it shorter", maxFile)
+		return "", fmt.Errorf("the checklist of heartbeat.file is longer than %d bytes: make it shorter", maxFile)
 	}
 	text := strings.ToValidUTF8(string(raw), "�")
 	for line := range strings.Lines(text) {

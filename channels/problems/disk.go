@@ -19,7 +19,7 @@ const (
 func (r DiskSpace) lowMark() uint64 { return min(max(r.Size/10, leastFree), mostFree) }
 
 // errNoRoom says that a system does not report how full its disks are.
-var errNoRoom = errors.New("this system does not tell how full its disks are")
+var errNoRoom = errors.New("this system does not report how full its disks are")
 
 // Disk returns the Source that watches the disk that contains the directory dir. name is what owners are told about
 // the directory, and host is its machine; "" means a disk that all processes in a fleet share. room measures the

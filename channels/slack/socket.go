@@ -64,7 +64,7 @@ func (a *socketAddresses) next(ctx context.Context) (string, error) {
 	switch {
 	case e.Code == "missing_scope":
 		e.Fault = channels.Stop
-		e.Remedy = "it lacks the scope connections:write: generate another token under Basic Information → App-Level Tokens"
+		e.Remedy = "it lacks the connections:write scope: generate another token under Basic Information → App-Level Tokens"
 	case e.Fault == channels.Rejected:
 		e.Fault = channels.Retry // Slack rejects this call, but may accept the next
 	}

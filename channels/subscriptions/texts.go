@@ -3,9 +3,9 @@
 package subscriptions
 
 const (
-	textRedirect  = ", a redirect, which isn't followed"
+	textRedirect  = ": Parley doesn't follow redirects"
 	textNoAnswer  = "no answer within %s"
-	textFailing   = "The subscription `%s` hasn't accepted any event since %s (%s). Events waiting: %d. I keep trying, and drop the oldest after 3 days or when 10,000 are waiting. `parley doctor` says more."
+	textFailing   = "The subscription `%s` hasn't accepted any events since %s (%s). Events waiting: %d. I'll keep trying, but I'll drop events after 3 days, and the oldest ones once 10,000 are waiting. `parley doctor` has the details."
 	textRecovered = "The subscription `%s` accepts events again."
 	textDropped   = "Events that I dropped because the subscription `%s` hadn't accepted them: %d. The program behind it may have missed something."
 )

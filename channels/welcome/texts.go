@@ -17,7 +17,7 @@ const (
 	textCapabilities = "**What I can do for you in our own chat**\n\n- answer, and send messages where I'm allowed to\n"
 	textOwner        = "\nYou own this bot: you let others in, and I ask you when something needs approval.\n"
 	textApprover     = "\nYou can approve requests from conversations on this channel.\n"
-	textCommands     = "\n**Commands**\n\n- `%[1]snew` starts a new conversation, but keeps files and memory\n- `%[1]sstop` ends what I'm doing\n- `%[1]sstatus` says what I'm doing\n- `%[1]shelp` shows what else I can do\n"
+	textCommands     = "\n**Commands**\n\n- `%[1]snew` starts a new conversation, but keeps files and memory\n- `%[1]sstop` makes me stop what I'm doing\n- `%[1]sstatus` says what I'm doing\n- `%[1]shelp` shows what else I can do\n"
 )
 
 // A capabilityText says in words what an agent with a permission can do.

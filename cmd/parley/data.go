@@ -184,7 +184,7 @@ func (c restoreCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Te
 	if err = errors.Join(err, owner.GiveHome(cfg.Home), owner.GiveTree(cfg.Workspace.Root)); err != nil {
 		return err
 	}
-	fmt.Fprintf(tty.Out, "%s is restored as of %s.\n", cfg.Home, done.At.Local().Format(time.DateTime))
+	fmt.Fprintf(tty.Out, "%s has been restored to how it was at %s.\n", cfg.Home, done.At.Local().Format(time.DateTime))
 	if done.Aside != "" {
 		fmt.Fprintf(tty.Out, textMovedAside, done.Aside)
 	}

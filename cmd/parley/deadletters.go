@@ -172,7 +172,7 @@ func (c deadDrop) Run(ctx context.Context, flags *globalFlags, tty terminal.Term
 			if err := server.Do(ctx, http.MethodDelete, pathOf(d), "", nil, nil); err != nil {
 				return err
 			}
-			fmt.Fprintf(tty.Out, "%s is dropped\n", d.ID)
+			fmt.Fprintf(tty.Out, "%s has been dropped\n", d.ID)
 		}
 		return nil
 	})

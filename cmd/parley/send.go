@@ -104,7 +104,7 @@ func (c sendCmd) requestBody(tty terminal.Terminal) (map[string]any, error) {
 		return nil, fmt.Errorf("read the file: %w", err)
 	}
 	if len(raw) > maxFile {
-		return nil, &usageError{fmt.Sprintf("%s has %d bytes; at most %d can be sent", c.File, len(raw), maxFile)}
+		return nil, &usageError{fmt.Sprintf("%s is %d bytes long; at most %d can be sent", c.File, len(raw), maxFile)}
 	}
 	body["file"] = map[string]string{"name": filepath.Base(c.File), "data": base64.StdEncoding.EncodeToString(raw)}
 	return body, nil

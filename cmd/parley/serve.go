@@ -24,7 +24,7 @@ import (
 
 type serveCmd struct {
 	Role   string  `help:"The role of this process: gateway, worker, or both." default:"gateway,worker" placeholder:"ROLES"`
-	Listen *string `help:"The address for the HTTP server, instead of the configured one; none turns it off." placeholder:"ADDR"`
+	Listen *string `help:"The address for the HTTP server, instead of the configured one, or \"none\" to turn it off." placeholder:"ADDR"`
 
 	Install   bool `help:"Write a systemd unit that starts Parley and keeps it running, instead of serving now."`
 	Uninstall bool `help:"Stop the service that --install set up, and remove its unit."`

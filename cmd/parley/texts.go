@@ -34,7 +34,7 @@ const (
 	textAccepted       = "Accepted from %s: %s.\n"
 	textAcceptSkill    = "Accept the skill %s for all conversations?"
 	textSkillAccepted  = "Agents now have the skill %s. It's in %s.\n"
-	textSkillRefused   = "The proposal %s is dropped.\n"
+	textSkillRefused   = "The proposal %s has been dropped.\n"
 	textNoSkillNamed   = "name the skill: parley skills accept lists the proposals"
 	textPageLink       = "Open this link within %d seconds. It works once:\n\n"
 	textOpeningBrowser = "\nI'm opening it in your browser."

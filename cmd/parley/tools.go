@@ -134,14 +134,14 @@ func (l mcpLogin) Run(ctx context.Context, c *globalFlags, tty terminal.Terminal
 
 type skillsCmd struct {
 	List   skillsList   `cmd:"" default:"1" help:"List your skills, which agents have them, and why some can't be used."`
-	Accept skillsAccept `cmd:"" help:"Look at a skill that an agent proposes, and accept it for all conversations."`
+	Accept skillsAccept `cmd:"" help:"Look at a skill that an agent has proposed, and accept it for all conversations."`
 	Refuse skillsRefuse `cmd:"" help:"Drop a proposal. The conversation that made it keeps the skill."`
 }
 
 // A proposedSkill names a skill that an agent proposes.
 type proposedSkill struct {
 	Name    string `arg:"" optional:"" help:"The skill's name. Without it, the proposals are listed."`
-	Session string `placeholder:"KEY" help:"The session that proposes it, if several propose a skill with that name."`
+	Session string `placeholder:"KEY" help:"The session that proposed it, if several have proposed a skill by that name."`
 }
 
 // path returns the path of the proposal in the API, with a suffix.

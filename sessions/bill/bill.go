@@ -136,7 +136,7 @@ var (
 	// ErrUnknownBy says that a Grouping has an unknown value.
 	ErrUnknownBy = errors.New("usage is summed up by hour, day, person, session, agent or model, or by two of these")
 	// ErrTooManySums says that there would be more than MostSums sums.
-	ErrTooManySums = errors.New("there are too many sums")
+	ErrTooManySums = errors.New("there are too many totals")
 )
 
 // columnsOf returns the SQL for the column of one grouping: in calls, and in past_usage.

@@ -132,9 +132,9 @@ func parseInterval(text string) (time.Duration, error) {
 	case err != nil:
 		return 0, fmt.Errorf("%q isn't a length of time: write it like 30m, 2h, 1h30m, 1d or 2w", text)
 	case d < time.Second:
-		return 0, errors.New("a length of time is at least a second")
+		return 0, errors.New("a length of time has to be at least a second")
 	case d > longest:
-		return 0, errors.New("a length of time is at most ten years")
+		return 0, errors.New("a length of time can be at most ten years")
 	}
 	return d.Truncate(time.Second), nil
 }

@@ -41,9 +41,9 @@ const (
 
 // Errors of filling.
 var (
-	errUnusable = errors.New("the provider does not return one usable vector for each text, all of one length")
-	errTaken    = errors.New("another process makes the vectors now")
-	errTooOften = errors.New("the vectors were made anew less than an hour ago: does another process have other [embeddings], or does the provider return vectors of changing length?")
+	errUnusable = errors.New("the provider did not return one usable vector for each text, all of the same length")
+	errTaken    = errors.New("another process is creating the vectors now")
+	errTooOften = errors.New("the vectors were recreated less than an hour ago: does another process have different [embeddings], or does the provider return vectors of varying length?")
 )
 
 // MeaningsConfig contains what Meanings need.

@@ -222,7 +222,7 @@ func (d *history) writeCopy(fill func(io.Writer) error, sum func() string) error
 }
 
 // errDamaged says that a copy is missing, or differs from the file that was copied.
-var errDamaged = errors.New("the copy is not there any more, or damaged")
+var errDamaged = errors.New("the copy is missing or damaged")
 
 // writeFromCopy writes the copy of an entry's content to a file, and checks it by its
 // checksum.

@@ -85,7 +85,7 @@ type Source struct {
 func (db *DB) Adopt(ctx context.Context, sources ...Source) error {
 	w, ok := db.backend.(*writer)
 	if !ok {
-		return errors.New("adopt: the database is no SQLite file")
+		return errors.New("adopt: the database is not an SQLite file")
 	}
 	var scripts []string
 	for i, s := range sources {

@@ -94,7 +94,7 @@ func (o *owner) chown(f *os.File) error {
 		return err
 	}
 	if err := f.Chown(o.uid, o.gid); err != nil {
-		return fmt.Errorf("give it to user %d, as whom commands run: %w", o.uid, err)
+		return fmt.Errorf("give it to user %d, whom commands run as: %w", o.uid, err)
 	}
 	return nil
 }

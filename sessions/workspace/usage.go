@@ -66,9 +66,9 @@ func (s *openDir) reserve(d *Dir, more usage) error {
 	fits := func() error {
 		switch {
 		case more.items > 0 && s.usage.items+more.items > maxItems:
-			return fmt.Errorf("%w: it holds %d of at most %d files and folders, and %d more do not fit: write into files that there are", ErrQuota, s.usage.items, maxItems, more.items)
+			return fmt.Errorf("%w: it contains %d of at most %d files and folders, and %d more do not fit: write to existing files instead", ErrQuota, s.usage.items, maxItems, more.items)
 		case more.bytes > 0 && s.usage.bytes+more.bytes > most:
-			return fmt.Errorf("%w: it holds %d of at most %d bytes, and %d more do not fit (each file and folder counts in blocks of %d): make other files shorter first",
+			return fmt.Errorf("%w: it contains %d of at most %d bytes, and %d more do not fit (each file and folder counts in blocks of %d): make other files shorter first",
 				ErrQuota, s.usage.bytes, most, more.bytes, blockSize)
 		}
 		return nil
@@ -134,7 +134,7 @@ func (m *measurement) addItem(dir *os.Root, name string, depth int) error {
 	}
 	m.found.add(usageOf(info))
 	if m.found.items > maxMeasured {
-		return fmt.Errorf("%w: it holds more than %d files and folders", ErrQuota, maxMeasured)
+		return fmt.Errorf("%w: it contains more than %d files and folders", ErrQuota, maxMeasured)
 	}
 	if !info.IsDir() || depth >= maxMeasuredDepth {
 		return nil

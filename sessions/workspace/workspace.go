@@ -260,7 +260,7 @@ func (w *Workspaces) directoryName(key string) (string, error) {
 	}
 	agent, rest, ok := strings.Cut(key, ":")
 	if !ok || rest == "" || len(key) > 256 {
-		return "", fmt.Errorf("open workspace: %q is no session key", shortened(key))
+		return "", fmt.Errorf("open workspace: %q is not a session key", shortened(key))
 	}
 	parts := strings.Split(key, ":")
 	for i, part := range parts {
@@ -268,7 +268,7 @@ func (w *Workspaces) directoryName(key string) (string, error) {
 			continue // empty if one person's conversation is in no thread
 		}
 		if part == "" || part == "." || part == ".." || strings.ContainsFunc(part, func(r rune) bool { return !isKeyRune(r) }) {
-			return "", fmt.Errorf("open workspace: %q is no session key", shortened(key))
+			return "", fmt.Errorf("open workspace: %q is not a session key", shortened(key))
 		}
 	}
 	return filepath.Join(w.component(agent), w.component(rest)), nil

@@ -63,7 +63,7 @@ func (b fileTools) edit(ctx context.Context, call tools.Call, args editArgs) (an
 	}
 	err = dir.Update(args.Path, maxFileBytes, func(old []byte) ([]byte, error) {
 		if old == nil {
-			return nil, tools.Errorf(tools.FileNotFound, "%q does not exist: list_directory and glob show what there is, write_file makes a new file", shorten(args.Path))
+			return nil, tools.Errorf(tools.FileNotFound, "%q does not exist: list_directory and glob show what's there, write_file makes a new file", shorten(args.Path))
 		}
 		return replaceOnce(old, args)
 	})

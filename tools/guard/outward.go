@@ -39,7 +39,7 @@ func (g *Guard) describeReached(call tools.Call, of tools.Subject) string {
 		}
 	case tools.URL:
 		if call.Seen == nil || !call.Seen(string(of)).Found {
-			return fmt.Sprintf("the call would fetch %s, an address that no person wrote and no result contained", tools.OneLine(string(of)))
+			return fmt.Sprintf("the call would fetch %s, an address that nobody wrote and that no result contained", tools.OneLine(string(of)))
 		}
 	}
 	return ""

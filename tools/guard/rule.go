@@ -29,7 +29,7 @@ func ParseRule(text string) (Rule, error) {
 	r := Rule{text: trimmed, tool: strings.Split(tool, "*")}
 	switch {
 	case len(trimmed) > maxRule:
-		return r, fmt.Errorf("a rule has at most %d bytes", maxRule)
+		return r, fmt.Errorf("a rule can have at most %d bytes", maxRule)
 	case tool == "":
 		return r, errors.New("it doesn't name a tool: write TOOL or TOOL(PATTERN)")
 	case strings.Trim(tool, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-*") != "":

@@ -34,7 +34,7 @@ func (s *Servers) Login(name string) (signin.Server, error) {
 }
 
 // ErrNoLogin says that nobody can sign in to the server.
-var ErrNoLogin = errors.New("nobody signs in to a program, nor to a service whose headers say Authorization")
+var ErrNoLogin = errors.New("a program needs no sign-in, nor does a service whose headers set Authorization")
 
 // canSignIn reports whether somebody may sign in to a server. Nobody may if the operator has
 // configured an Authorization header: that header is sent instead of a token.

@@ -34,7 +34,7 @@ type program struct {
 // that starts it. held is the last time at which this process certainly held the session.
 func (s *Servers) startProgram(ctx context.Context, one *server, place sandbox.Place, held time.Time) (*program, error) {
 	if s.cfg.Sandbox == nil {
-		return nil, errors.New("programs only run in a sandbox, and none works on this machine: parley doctor says what it lacks")
+		return nil, errors.New("programs run only in a sandbox, and none works on this machine: parley doctor says what's missing")
 	}
 	childIn, in, err := os.Pipe()
 	if err != nil {

@@ -79,8 +79,8 @@ func (t *roundTripper) checkPlace(u *url.URL) error {
 
 // The errors for a request that would go to another place than the service's URL.
 var (
-	errOtherHost = errors.New("the service leads to another host than its URL names, which is not followed")
-	errPlain     = errors.New("the service leads away from HTTPS, which is not followed: anybody on the way would see what is sent")
+	errOtherHost = errors.New("the service redirects to a host other than the one in its URL, which is not followed")
+	errPlain     = errors.New("the service redirects away from HTTPS, which is not followed: others could read what is sent in transit")
 )
 
 // checkRedirect lets a request follow a few redirects, if they stay on the same host.
@@ -89,7 +89,7 @@ func (t *roundTripper) checkRedirect(r *http.Request, via []*http.Request) error
 		return err
 	}
 	if len(via) > 3 {
-		return errors.New("the service redirects without end")
+		return errors.New("the service redirects too many times")
 	}
 	return context.Cause(r.Context())
 }

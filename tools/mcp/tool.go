@@ -126,7 +126,7 @@ func (t *tool) checkAccepted(ctx context.Context, c *connection) *tools.Error {
 	i := slices.IndexFunc(c.tools, func(now pins.Tool) bool { return now.Name == t.pin.Name })
 	switch {
 	case i < 0:
-		return tools.Errorf(tools.NotFound, "the MCP server %s has no tool %s any more: go on without it", t.one.Name, tools.Clip(t.pin.Name, 64))
+		return tools.Errorf(tools.NotFound, "the MCP server %s no longer has the tool %s: go on without it", t.one.Name, tools.Clip(t.pin.Name, 64))
 	case !t.servers.cfg.Pins.Accepted(t.one.Name, c.tools[i]):
 		return tools.Errorf(tools.PermissionDenied, "%s describes itself differently than when it was accepted, so it was not called: an owner looks at it and runs parley mcp accept %s", t.spec.Name, t.one.Name)
 	}
@@ -159,7 +159,7 @@ func (t *tool) call(ctx context.Context, c *connection, call tools.Call) (*mcp.C
 }
 
 // errForgotten says that a service no longer knows a connection, for example after the service was restarted.
-var errForgotten = errors.New("the service does not know the connection any more")
+var errForgotten = errors.New("the service no longer knows the connection")
 
 // errGone says that the connection ended during the call.
 var errGone = errors.New("the connection ended")

@@ -237,4 +237,4 @@ func (t *Transport) CloseIdleConnections() {
 var errUnanswered = errors.New("the server closed the connection without an answer")
 
 // errHeader is the error for a response whose header is too long.
-var errHeader = fmt.Errorf("the header of the answer has more than %d bytes", maxHeader)
+var errHeader = fmt.Errorf("the header of the answer is larger than %d bytes", maxHeader)

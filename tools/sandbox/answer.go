@@ -21,9 +21,9 @@ func NotRunError(err error) error {
 	case errors.Is(err, ErrNoReach):
 		return tools.Errorf(tools.ExecutionFailed, "commands run with Landlock here, which cannot give one of them the network: the operator sets network = \"none\" for it, or makes bubblewrap work")
 	case errors.Is(err, ErrRootsOwn):
-		return tools.Errorf(tools.PermissionDenied, "commands never run as root, and nobody but root can work in this directory: the operator runs parley as an ordinary user, or gives the directory to one")
+		return tools.Errorf(tools.PermissionDenied, "commands never run as root, and nobody but root can work in this directory: the operator has to run parley as an ordinary user, or give the directory to one")
 	case errors.Is(err, ErrUnreachable):
-		return tools.Errorf(tools.ExecutionFailed, "the command was not run: commands never run as root, and the user as whom they run cannot reach what they need: parley doctor tells the operator what to do")
+		return tools.Errorf(tools.ExecutionFailed, "the command was not run: commands never run as root, and the user that they run as cannot reach what they need: parley doctor tells the operator what to do")
 	case errors.Is(err, ErrReplaced):
 		return tools.Errorf(tools.ExecutionFailed, "the command was not run, because another folder has taken the place of the workspace: the operator puts it back, or restarts parley")
 	case errors.Is(err, ErrLate):

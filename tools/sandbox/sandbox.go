@@ -172,7 +172,7 @@ var ErrRootsOwn = errors.New("a command never runs as root, and the directory be
 
 // ErrUnreachable is the error of Run if this process is root and the user that the command was to
 // run as cannot reach the workspace, or something else that the command needs.
-var ErrUnreachable = errors.New("the user as whom commands run cannot reach what they need")
+var ErrUnreachable = errors.New("the user that commands run as cannot reach what they need")
 
 // ErrReplaced is the error of Run if this process is root and another folder has replaced the
 // workspace since it was opened.

@@ -112,7 +112,7 @@ func (p *program) Run(ctx context.Context, call tools.Call) (tools.Result, error
 	}
 	where, err := filepath.EvalSymlinks(p.skill.Path)
 	if err != nil {
-		return tools.Result{}, tools.Errorf(tools.ExecutionFailed, "the folder of the skill %s is not there any more: go on without", p.skill.Name)
+		return tools.Result{}, tools.Errorf(tools.ExecutionFailed, "the folder of the skill %s is not there anymore: go on without it", p.skill.Name)
 	}
 	c := place.Command(slices.Concat([]string{"sh", "-c", inSkill, p.program.Binary}, p.program.Args, flagsOf(call.Args, p.program.Flags))...)
 	c.Held, c.Stdin = call.Held, bytes.NewReader(append(slices.Clone(call.Args), '\n'))

@@ -190,7 +190,7 @@ func TestProgramsOfASkill(t *testing.T) {
 			t.Error("the effects are not those of the manifest")
 		}
 		must(t, os.RemoveAll(s.Path))
-		c.WantError(t, "s__make", `{}`, tools.ExecutionFailed, "not there any more")
+		c.WantError(t, "s__make", `{}`, tools.ExecutionFailed, "not there anymore")
 	})
 }
 

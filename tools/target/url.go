@@ -23,14 +23,14 @@ const MaxURL = 8192
 func Parse(raw string) (*url.URL, error) {
 	raw = strings.Trim(raw, " ")
 	if len(raw) > MaxURL {
-		return nil, fmt.Errorf("the URL has %d bytes, at most %d are allowed", len(raw), MaxURL)
+		return nil, fmt.Errorf("the URL is %d bytes long; at most %d are allowed", len(raw), MaxURL)
 	}
 	if strings.ContainsFunc(raw, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
-		return nil, errors.New("the URL holds a space or a control character: write it percent-encoded")
+		return nil, errors.New("the URL contains a space or a control character: percent-encode it")
 	}
 	u, err := url.Parse(raw)
 	if err != nil {
-		return nil, errors.New("this is no URL: give one like https://example.com/page")
+		return nil, errors.New("this is not a URL: give one like https://example.com/page")
 	}
 	return u, Check(u)
 }
@@ -43,7 +43,7 @@ func Check(u *url.URL) error {
 		return fmt.Errorf("the scheme %q cannot be fetched: give a URL that begins with https:// or http://", clip(u.Scheme, 32))
 	}
 	if u.User != nil {
-		return errors.New("the URL holds a user or a password: leave them out, and send what the server wants in headers")
+		return errors.New("the URL contains a user or a password: leave them out, and send what the server wants in headers")
 	}
 	if u.Opaque != "" || u.Host == "" {
 		return errors.New("the URL names no host: give one like https://example.com/page")
@@ -76,7 +76,7 @@ func Check(u *url.URL) error {
 func Host(host string) (string, error) {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		if addr.Zone() != "" {
-			return "", errors.New("the URL's address has a zone: it is of this machine's own network")
+			return "", errors.New("the URL's address has a zone, so it belongs to this machine's own network")
 		}
 		return addr.String(), nil
 	}

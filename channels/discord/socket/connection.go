@@ -137,7 +137,7 @@ func (c *connection) beginOrResume(s *Socket) error {
 		Interval int `json:"heartbeat_interval"` // milliseconds
 	}
 	if f.Op != opHello || json.Unmarshal(f.Data, &hello) != nil || hello.Interval <= 0 {
-		return &channels.SendError{Fault: channels.Retry, Code: "no_hello", Err: errors.New("the gateway does not say hello")}
+		return &channels.SendError{Fault: channels.Retry, Code: "no_hello", Err: errors.New("the gateway did not say hello")}
 	}
 	c.heartbeatInterval = time.Duration(hello.Interval) * time.Millisecond
 	c.heartbeatAnswered.Store(true)
@@ -188,7 +188,7 @@ func (c *connection) handleFrame(ctx context.Context, s *Socket, f frame) (ended
 	case opHeartbeatAck:
 		c.heartbeatAnswered.Store(true)
 	case opReconnect:
-		return true, errors.New("told to connect anew")
+		return true, errors.New("told to reconnect")
 	case opInvalidSession:
 		var resumable bool
 		if json.Unmarshal(f.Data, &resumable) != nil || !resumable {

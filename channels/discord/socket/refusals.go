@@ -47,7 +47,7 @@ func (s *Socket) closeError(ctx context.Context, err error) error {
 		stop.Remedy = "remove it from some: Parley serves a bot in up to 2,500 servers"
 		return stop
 	case closedBadShard, closedBadVersion, closedBadIntents:
-		stop.Err = errors.New("the gateway does not speak with this release")
+		stop.Err = errors.New("the gateway does not work with this release of Parley")
 		stop.Remedy = "check whether there's a newer release of Parley, and whether api_url leads to Discord"
 		return stop
 	case closedNotAuthenticated, closedBadSeq, closedTimedOut:

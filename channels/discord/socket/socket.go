@@ -192,7 +192,7 @@ func (s *Socket) checkAddress(address string) error {
 	}
 	return &channels.SendError{
 		Fault: channels.Retry, Code: "bad_gateway_address",
-		Err: errors.New("the gateway's address that the server gives is none to which a token may go: want wss://HOST"),
+		Err: errors.New("the server gave a gateway address that a token must not be sent to: it has to be wss://HOST"),
 	}
 }
 

@@ -97,7 +97,7 @@ func (f Files) keep(ctx context.Context, to Messages, dir Dir, name string) (bus
 	file, err := dir.Open(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return bus.FileRef{}, tools.Errorf(tools.FileNotFound, "%v: list_directory shows what there is", err)
+		return bus.FileRef{}, tools.Errorf(tools.FileNotFound, "%v: list_directory shows what's there", err)
 	case err != nil:
 		return bus.FileRef{}, tools.Errorf(tools.InvalidPath, "%v", err)
 	}

@@ -20,7 +20,7 @@ const asOperator = "operator"
 func (a messages) postAsOperator(w *exchange.Answer, r *http.Request, m message, key, digest string) error {
 	switch {
 	case !w.Caller.IsAdmin():
-		return exchange.Forbidden("to answer as the operator, a token needs the scope admin")
+		return exchange.Forbidden("to answer as the operator, a token needs the admin scope")
 	case m.as != asOperator:
 		return exchange.Unprocessable("bad_as", `"as" must be "operator"; otherwise, leave it out`)
 	case len(m.to) > 0 || m.file != nil || m.files != nil || m.key != "" || !m.expires.IsZero() || m.urgent:

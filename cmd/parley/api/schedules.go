@@ -357,7 +357,7 @@ func scheduleRefusal(err error) error {
 	case errors.Is(err, schedules.ErrOver):
 		return exchange.Conflict("over", "this schedule has ended: make another one")
 	case errors.Is(err, schedules.ErrTooMany):
-		return exchange.Conflict("too_many", "this person has as many schedules as [schedule] most allows: cancel one first")
+		return exchange.Conflict("too_many", "this person already has as many schedules as \"most\" in [schedule] allows: cancel one first")
 	case errors.Is(err, schedules.ErrOtherRequest):
 		return exchange.Conflict("other_body", "an earlier request used this Idempotency-Key with another body: use a new key for a new schedule")
 	case errors.Is(err, schedules.ErrNotAdmitted):

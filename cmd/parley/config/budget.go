@@ -36,7 +36,7 @@ func budgetSection() section {
 // be told.
 func checkBudget(l *loader) {
 	if share, _ := l.Value("budget.tell_at").(int64); share > 100 {
-		l.Report(l.At("budget.tell_at"), "budget.tell_at", "it's a percentage: the largest is 100", "write something like tell_at = 80")
+		l.Report(l.At("budget.tell_at"), "budget.tell_at", "it's a percentage, so it can be at most 100", "write something like tell_at = 80")
 	}
 }
 

@@ -31,7 +31,7 @@ func checkGuard(l *loader) {
 	model, rules := l.Text("guard.model"), l.Texts("guard.judge")
 	switch {
 	case model == "" && len(rules) > 0:
-		l.Report(l.At("guard.judge"), "guard.judge", "no model is named that judges these calls", `write model = "NAME" beside it, the name of a table [models.NAME]`)
+		l.Report(l.At("guard.judge"), "guard.judge", "no model is named to judge these calls", `write model = "NAME" next to it, where NAME is that of a table [models.NAME]`)
 	case model != "" && len(rules) == 0:
 		l.Report(l.At("guard.model"), "guard.model", "it has no calls to judge", `write judge = ["exec_shell(*)"] beside it`)
 	case model == demoName:

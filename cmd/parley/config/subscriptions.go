@@ -59,7 +59,7 @@ func checkSubscription(l *loader, path string) {
 	case !l.Mentioned(path + ".secret"):
 		l.Report(at, path, "has no secret: the program couldn't tell whose events they are", `write secret = "${file:PATH}"`)
 	case secret != "" && len(secret) < shortestToken:
-		l.Report(l.At(path+".secret"), path+".secret", fmt.Sprintf("too short to be safe from guessing: it needs at least %d characters", shortestToken), "make one with: openssl rand -hex 32")
+		l.Report(l.At(path+".secret"), path+".secret", fmt.Sprintf("short enough to guess: it needs at least %d characters", shortestToken), "make one with: openssl rand -hex 32")
 	}
 	events := l.Texts(path + ".events")
 	if len(events) == 0 {
@@ -89,7 +89,7 @@ func patterns() (all []string) {
 func checkSubscriber(l *loader, path, address string) {
 	u, err := url.Parse(address) // its kind reports what is wrong with it as a URL
 	if err == nil && u.Scheme == "http" && !isLoopback(u.Hostname()) {
-		l.Report(l.At(path), path, "without TLS, others could read the events on their way", `write https://, or http:// only for a program on this machine, such as "http://127.0.0.1:8080/parley"`)
+		l.Report(l.At(path), path, "without TLS, others could read the events in transit", `write https://, or http:// only for a program on this machine, such as "http://127.0.0.1:8080/parley"`)
 	}
 }
 

@@ -57,7 +57,7 @@ func checkAgentFolders(l *loader) {
 		}
 		i := slices.IndexFunc(taken, func(other folderInUse) bool { return schema.Within(other.dir, real) || schema.Within(real, other.dir) })
 		if i >= 0 {
-			l.Report(l.At(path), path, fmt.Sprintf("%s is, is in, or contains %s", dir, taken[i].what), "choose a folder just for this agent's conversations, such as /srv/"+name)
+			l.Report(l.At(path), path, fmt.Sprintf("%s is the same as, inside, or around %s", dir, taken[i].what), "choose a folder just for this agent's conversations, such as /srv/"+name)
 		}
 		taken = append(taken, folderInUse{"the folder of the agent " + name, real})
 	}

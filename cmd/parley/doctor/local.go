@@ -33,7 +33,7 @@ func checkSandbox(ctx context.Context, cfg *config.Config, skills *skillfolders.
 		return all
 	}
 	for _, p := range skills.Unsuited(box.Mode()) {
-		all = append(all, Finding{Part: "skills", State: wrong, Detail: p.File + ": " + p.Wrong, Remedy: "agents do without it: " + p.Remedy})
+		all = append(all, Finding{Part: "skills", State: wrong, Detail: p.File + ": " + p.Wrong, Remedy: "agents can't use it until this is fixed: " + p.Remedy})
 	}
 	return all
 }

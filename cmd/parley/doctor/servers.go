@@ -36,18 +36,18 @@ func checkServer(ctx context.Context, cfg *config.Config, name string) Finding {
 	case answered:
 		f.State, f.Detail = note, refused.Message
 	case err != nil:
-		f.State, f.Detail, f.Remedy = note, "not asked, because no server of this home is running", "test it with parley mcp test "+name
+		f.State, f.Detail, f.Remedy = note, "not asked, because this home's server isn't running", "test it with parley mcp test "+name
 	case !got.Up:
 		f.State, f.Detail, f.Remedy = wrong, got.Error, "agents can't use it: check "+settingOf(cfg, "mcp."+name+"."+reachSetting(cfg.MCP[name]))
 	case len(got.Aside) > 0 || len(got.Unusable) > 0:
 		f.State = note
-		f.Detail = fmt.Sprintf("%d tools, after %d ms; %d not accepted yet, and some can't be used", got.Listed, got.Milliseconds, len(got.Aside))
+		f.Detail = fmt.Sprintf("%d tools in %d ms; %d not accepted yet, and some can't be used", got.Listed, got.Milliseconds, len(got.Aside))
 		if len(got.Unusable) == 0 {
-			f.Detail = fmt.Sprintf("%d tools, after %d ms; %d not accepted yet", got.Listed, got.Milliseconds, len(got.Aside))
+			f.Detail = fmt.Sprintf("%d tools in %d ms; %d not accepted yet", got.Listed, got.Milliseconds, len(got.Aside))
 		}
 		f.Remedy = "look at them with parley mcp list and parley mcp test " + name
 	default:
-		f.Detail = fmt.Sprintf("%d tools, after %d ms", got.Listed, got.Milliseconds)
+		f.Detail = fmt.Sprintf("%d tools in %d ms", got.Listed, got.Milliseconds)
 	}
 	return f
 }

@@ -54,7 +54,7 @@ func TestDoctorOnSubscriptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want(fine, "accepted its last event")
+	want(fine, "it last accepted an event")
 	if got := judgeSubscription("a", subscriptions.State{Accepted: time.Now(), Dropped: 3, DroppedAt: time.Now()}, time.Now()); !strings.Contains(got.Detail, "3 events were dropped") {
 		t.Errorf("with dropped events: %+v", got)
 	}

@@ -135,7 +135,7 @@ func (s *setup) checkOther() error {
 	for _, c := range s.present.ChannelsByName() {
 		for _, t := range s.channel.tokens {
 			if t.key == "bot_token" && t.value == string(c.BotToken) {
-				return fmt.Errorf("the channel %s already has this bot: make another bot", c.Name)
+				return fmt.Errorf("the channel %s already uses this bot: make another one", c.Name)
 			}
 		}
 	}
@@ -310,7 +310,7 @@ func (s *setup) chooseListen(ctx context.Context) error {
 		return nil
 	}
 	if s.listen == "" && !s.d.asks {
-		return missing("--listen", "another program is using "+usualListen+"; "+noListen+" turns HTTP off")
+		return missing("--listen", fmt.Sprintf("another program is using %s; %q turns HTTP off", usualListen, noListen))
 	}
 	for where := s.Listen; ; where = "" {
 		if where == "" {

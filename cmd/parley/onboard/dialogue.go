@@ -121,7 +121,7 @@ func (d *dialogue) readLine() (string, error) {
 			return "", errLeft
 		}
 	}
-	return "", fmt.Errorf("the answer has more than %d characters", maxLine)
+	return "", fmt.Errorf("the answer is longer than %d characters", maxLine)
 }
 
 // errKeys says that an answer contains characters that no setting may contain.

@@ -61,7 +61,7 @@ type Command struct {
 	APIURL       string `help:"A different address for the platform's API." name:"api-url" placeholder:"URL"`
 	Owner        string `help:"The owner's id on the platform." placeholder:"ID"`
 
-	Listen string `help:"Where programs reach the bot over HTTP; none turns HTTP off." placeholder:"ADDR"`
+	Listen string `help:"Where programs reach the bot over HTTP, or \"none\" to turn HTTP off." placeholder:"ADDR"`
 
 	Start bool `help:"Start serving the channel when it's set up."`
 	Add   bool `help:"Add to the existing configuration, and change nothing else in it." xor:"present"`
@@ -210,7 +210,7 @@ func (s *setup) askFirst(ctx context.Context) error {
 	}
 	s.d.say(textAskingAgent, first)
 	if err := s.program.Ask(ctx, s.file, first); err != nil {
-		return fmt.Errorf("the settings are written, but the agent hasn't answered (parley doctor says more): %w", err)
+		return fmt.Errorf("the settings have been written, but the agent hasn't answered (parley doctor has the details): %w", err)
 	}
 	return nil
 }

@@ -185,7 +185,7 @@ func (s *settings) modelLines(table string) string {
 	}
 	text := line("name", strconv.Quote(m.name), "") + line("base_url", strconv.Quote(m.baseURL), "")
 	if m.window > 0 {
-		text += line("window", strconv.Itoa(m.window), "how many tokens it can read at once; more need more memory, and the usual default is 4096")
+		text += line("window", strconv.Itoa(m.window), "how many tokens it can read at once; a larger number takes more memory, and the usual default is 4096")
 	}
 	if m.key.value != "" {
 		text += line("api_key", strconv.Quote(s.reference(secretOf(table), m.key)), "")

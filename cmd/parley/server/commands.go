@@ -41,7 +41,7 @@ func (c *commandPlaces) place(ctx context.Context, call tools.Call, path string)
 	info, err := dir.WithContext(ctx).Stat(p.Dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return p, tools.Errorf(tools.FileNotFound, "%v: list_directory shows what there is", err)
+		return p, tools.Errorf(tools.FileNotFound, "%v: list_directory shows what's there", err)
 	case err != nil:
 		return p, tools.Errorf(tools.InvalidPath, "%v", err)
 	case !info.IsDir():

@@ -70,7 +70,7 @@ func (e *erasing) beyondErasing() []erase.NotErased {
 		e.log.Warn("old homes cannot be looked for", slog.Any("error", err))
 	}
 	for _, dir := range asides {
-		kept = append(kept, erase.NotErased{What: dir, Why: "a restore put it aside; delete it by hand"})
+		kept = append(kept, erase.NotErased{What: dir, Why: "a restore set it aside; delete it by hand"})
 	}
 	if c := e.settings.Load(); c.Store.URL != "" {
 		if c.Audit.File != "" {

@@ -37,7 +37,7 @@ func (f *fileCopies) attach(ctx context.Context, r message.Request, outs []bus.O
 		return nil
 	}
 	if !slices.Contains(f.rights.capabilities(r.Session), tools.FileRead) {
-		return tools.Errorf(tools.PermissionDenied, "files cannot be sent without the capability file_read, which this agent does not have")
+		return tools.Errorf(tools.PermissionDenied, "files cannot be sent without the file_read capability, which this agent does not have")
 	}
 	dir, err := f.home.Workspace(r.Session)
 	if err != nil {

@@ -49,7 +49,7 @@ type mainAgentJobs struct{ shell.Background }
 // Start implements shell.Background: it starts the command, unless a sub-agent asks for it.
 func (f mainAgentJobs) Start(ctx context.Context, call tools.Call, o shell.Order) (any, error) {
 	if call.Parent != "" {
-		return nil, tools.Errorf(tools.PermissionDenied, "a sub-agent runs nothing in the background: run it without background")
+		return nil, tools.Errorf(tools.PermissionDenied, "a sub-agent can't run anything in the background: leave background out")
 	}
 	return f.Background.Start(ctx, call, o)
 }

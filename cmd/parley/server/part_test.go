@@ -82,7 +82,7 @@ func TestTheStopGoesStageByStage(t *testing.T) {
 // A part that cannot go on ends all others in the order of the stop, and is what the server ends with.
 func TestAPartThatCannotGoOnStopsTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, broken := &diary{}, errors.New("the platform refuses")
+		d, broken := &diary{}, errors.New("the platform rejected")
 		err := runParts(t.Context(), []part{
 			{"dispatchers", sending, true, recorder{name: "dispatchers", log: d}},
 			{"gateways", receiving, true, recorder{fails: broken, log: d}},

@@ -76,7 +76,7 @@ func (f *shownFiles) copyFiles(ctx context.Context, session, id string, at bus.A
 // keep copies a file that an answer shows, so that it can be sent, if the agent may read that file.
 func (f *shownFiles) keep(ctx context.Context, to copies.Messages, dir *workspace.Dir, path string) ([]bus.FileRef, error) {
 	if !slices.Contains(f.fileCopies.rights.capabilities(to.Session), tools.FileRead) {
-		return nil, tools.Errorf(tools.PermissionDenied, "I don't have the capability file_read")
+		return nil, tools.Errorf(tools.PermissionDenied, "I don't have the file_read capability")
 	}
 	reading := files.Reading(tools.Call{Session: to.Session, Agent: sessions.AgentOf(to.Session)}, path)
 	if v := f.guard.decide(ctx, reading); v.Decision == tools.Deny || v.Decision == tools.Ask {

@@ -60,7 +60,7 @@ func (c *collector) collectWrapped(u invocation) {
 			continue
 		}
 		if c.wraps++; c.wraps > maxInner {
-			c.addHidden("its programs run programs that run other programs")
+			c.addHidden("it nests commands that run other commands too deeply")
 			return
 		}
 		c.collectCommand(invocation{words: rest, piped: u.piped})

@@ -31,15 +31,15 @@ func (i interpreters) checkInterpreter(u invocation) {
 		case !strings.HasPrefix(text, "-"):
 			file = file || text != ""
 		case strings.HasPrefix(text, "--eval"), strings.HasPrefix(text, "--print"), strings.HasPrefix(text, "--run"):
-			i.addHidden(u.program() + " runs code that isn't a shell line")
+			i.addHidden(u.program() + " runs code that isn't shell code")
 		case !strings.HasPrefix(text, "--") && strings.ContainsAny(text, "ceErpn"):
 			if !file {
-				i.addHidden(u.program() + " runs code that isn't a shell line")
+				i.addHidden(u.program() + " runs code that isn't shell code")
 			}
 		}
 	}
 	if input && !file {
-		i.addHidden(u.program() + " runs code that isn't a shell line")
+		i.addHidden(u.program() + " runs code that isn't shell code")
 	}
 }
 

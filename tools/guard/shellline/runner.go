@@ -162,7 +162,7 @@ func (c *collector) checkVariable(name, value string) {
 func (c *collector) checkIndex(w word) {
 	open := strings.IndexByte(w.text, '[')
 	if open > 0 && strings.ContainsAny(w.text[open:], "$`") {
-		c.addHidden("the index of an array in it runs commands")
+		c.addHidden("an array index in it runs commands")
 	}
 }
 

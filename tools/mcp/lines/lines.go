@@ -178,7 +178,7 @@ func unreadableError(raw []byte) (jsonrpc.Message, error) {
 		Method string          `json:"method"`
 	}
 	if err := json.Unmarshal(raw, &m); err != nil || m.ID == nil || m.Method != "" {
-		return nil, errors.New("it is no result")
+		return nil, errors.New("it is not a result")
 	}
 	return jsonrpc.DecodeMessage([]byte(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"error":{"code":-32603,"message":"the answer cannot be read, or is nested too deep"}}`))
 }

@@ -65,10 +65,10 @@ const (
 )
 
 // ErrNoServer says that nothing is known about the server.
-var ErrNoServer = errors.New("nothing is known of the tools of that server yet")
+var ErrNoServer = errors.New("nothing is known about that server's tools yet")
 
 // ErrNothing says that no tool is set aside that could be accepted.
-var ErrNothing = errors.New("nothing is set aside that could be accepted")
+var ErrNothing = errors.New("nothing is waiting to be accepted")
 
 // ErrChanged says that a tool describes itself differently now than when somebody looked at it.
 var ErrChanged = errors.New("the tool has changed since")

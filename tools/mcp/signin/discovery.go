@@ -35,7 +35,7 @@ func (d *Client) discover(ctx context.Context, s Server) (discovery, error) {
 	}
 	asked, err := oauthex.ParseWWWAuthenticate(challenge)
 	if err != nil {
-		return discovery{}, fmt.Errorf("the server says in a way that cannot be read how to sign in: %w", err)
+		return discovery{}, fmt.Errorf("what the server says about how to sign in cannot be read: %w", err)
 	}
 	found := discovery{}
 	where := ""
@@ -98,7 +98,7 @@ func (d *Client) findIssuer(ctx context.Context, s Server, where string, found *
 		}
 	}
 	if wrong != nil {
-		return "", fmt.Errorf("what the server says of how to sign in cannot be used: %w", withoutSecrets(wrong))
+		return "", fmt.Errorf("what the server says about how to sign in cannot be used: %w", withoutSecrets(wrong))
 	}
 	found.resource = s.URL
 	return root.String(), nil
@@ -194,7 +194,7 @@ func (d *Client) clientFor(ctx context.Context, s Server, found discovery, redir
 	}
 	given, err := oauthex.RegisterClient(ctx, found.server.RegistrationEndpoint, d.registration(found, redirect), d.guardedClient(s.URL))
 	if err != nil {
-		return client{}, fmt.Errorf("its authorization server does not register Parley: %w", withoutSecrets(err))
+		return client{}, fmt.Errorf("its authorization server did not register Parley: %w", withoutSecrets(err))
 	}
 	return client{given.ClientID, given.ClientSecret, styleOf(given.TokenEndpointAuthMethod)}, nil
 }

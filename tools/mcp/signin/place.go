@@ -73,8 +73,8 @@ func newRemoteTransport(proxied http.RoundTripper, server *url.URL) remoteTransp
 
 // Why no request is made to an address named by a server.
 var (
-	errLocal   = errors.New("it names an address of this machine, which is not asked")
-	errPrivate = errors.New("it names an address of a private network in which it is not itself, which is not asked")
+	errLocal   = errors.New("it names an address of this machine, and Parley does not ask those")
+	errPrivate = errors.New("it names an address of a private network that it is not in itself, and Parley does not ask those")
 )
 
 // RoundTrip implements http.RoundTripper: it refuses addresses of this machine.

@@ -212,7 +212,7 @@ func (d *Client) Finish(ctx context.Context, server string, answer url.Values) e
 		return err
 	}
 	if answer.Get("code") == "" {
-		return fmt.Errorf("%w: the address holds no code", ErrRefused)
+		return fmt.Errorf("%w: the address contains no code", ErrRefused)
 	}
 	config := one.Login.config()
 	config.RedirectURL = one.Redirect

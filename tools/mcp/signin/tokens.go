@@ -98,7 +98,7 @@ func (d *Client) load(ctx context.Context, server string) (login, error) {
 	var l login
 	if raw := all[server]; raw != "" {
 		if err := json.Unmarshal([]byte(raw), &l); err != nil {
-			return login{}, fmt.Errorf("the tokens that are kept of the MCP server %s cannot be read: run parley mcp login %s", server, server)
+			return login{}, fmt.Errorf("the stored tokens for the MCP server %s cannot be read: run parley mcp login %s", server, server)
 		}
 	}
 	d.remember(server, l)

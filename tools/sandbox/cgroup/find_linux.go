@@ -218,7 +218,7 @@ func moveToLeaf(own string) error {
 		return err
 	}
 	if all := strings.Fields(string(raw)); len(all) != 1 || all[0] != strconv.Itoa(os.Getpid()) {
-		return fmt.Errorf("the control group %s holds other processes than this one", own)
+		return fmt.Errorf("the control group %s contains processes other than this one", own)
 	}
 	if err := os.Mkdir(filepath.Join(own, ownLeaf), 0o755); err != nil && !errors.Is(err, os.ErrExist) {
 		return err

@@ -25,7 +25,7 @@ const (
 // Why a folder cannot be measured.
 var (
 	errTooDeep = fmt.Errorf("its folders are nested more than %d deep", maxDepth)
-	errTooMany = errors.New("it holds more files than can be counted")
+	errTooMany = errors.New("it contains more files than can be counted")
 )
 
 // A walk visits a folder and everything below it. It follows no link, even if the folder changes in

@@ -44,7 +44,7 @@ func parse(raw []byte) (a frontMatter, body string, err error) {
 		body = ""
 	}
 	if len(front) > maxFront {
-		return a, "", fmt.Errorf("its description has more than %d bytes", maxFront)
+		return a, "", fmt.Errorf("its description is longer than %d bytes", maxFront)
 	}
 	if err := yaml.Unmarshal([]byte(front), &a); err != nil {
 		return a, "", fmt.Errorf("its description isn't YAML: %s (a text with a colon needs quotes)", oneLine(err.Error(), 200))

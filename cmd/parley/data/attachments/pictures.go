@@ -29,7 +29,7 @@ func (k *Keeper) Picture(_ context.Context, session string, p llm.Picture) []byt
 // tool "image": it scales the picture and stores the result.
 func (k *Keeper) Show(ctx context.Context, call tools.Call, path string) (image.Picture, error) {
 	if !k.cfg.Sees(call.Session) {
-		return image.Picture{}, tools.Errorf(tools.ExecutionFailed, "you cannot see pictures: the model is configured so, or its server has refused them")
+		return image.Picture{}, tools.Errorf(tools.ExecutionFailed, "you cannot see pictures: the configuration says so, or the model's server has refused them")
 	}
 	dir, err := k.cfg.Writable(ctx, call)
 	if err != nil {
@@ -41,7 +41,7 @@ func (k *Keeper) Show(ctx context.Context, call tools.Call, path string) (image.
 	}
 	raw, err := pictures.ReadFile(dir, name, maxPicture)
 	if errors.Is(err, pictures.ErrTooLarge) {
-		return image.Picture{}, tools.Errorf(tools.ExecutionFailed, "%q has more than %d MB: make it smaller first", name, maxPicture>>20)
+		return image.Picture{}, tools.Errorf(tools.ExecutionFailed, "%q is larger than %d MB: make it smaller first", name, maxPicture>>20)
 	}
 	if err != nil {
 		return image.Picture{}, toolError(err)
@@ -63,7 +63,7 @@ func toolError(err error) error {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	case errors.Is(err, fs.ErrNotExist):
-		return tools.Errorf(tools.FileNotFound, "%v: list_directory and glob show what there is", err)
+		return tools.Errorf(tools.FileNotFound, "%v: list_directory and glob show what's there", err)
 	case errors.Is(err, fs.ErrInvalid):
 		code = tools.InvalidPath
 	case errors.Is(err, fs.ErrPermission):

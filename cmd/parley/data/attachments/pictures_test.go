@@ -128,7 +128,7 @@ func TestWhatCannotBeShownIsSaid(t *testing.T) {
 	s := newShelf(t, 4096+8192)
 	s.write(t, "notes.txt", []byte("hello"))
 	for path, want := range map[string]string{
-		"notes.txt": "no PNG, JPEG, GIF or WebP", "none.png": "file_not_found", "../x.png": "invalid_path", ".": "directory",
+		"notes.txt": "not a PNG, JPEG, GIF or WebP", "none.png": "file_not_found", "../x.png": "invalid_path", ".": "directory",
 	} {
 		if r, err := s.look(t, path); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %s, %v, want %s", path, r.Content, err, want)

@@ -41,7 +41,7 @@ func Workspaces(home string) string { return filepath.Join(home, workspaces) }
 func OldDataDirs(home string) ([]string, error) {
 	found, err := filepath.Glob(filepath.Join(escape(home), asidePrefix+"*"))
 	if err != nil {
-		return nil, fmt.Errorf("list the folders that restores have put aside: %w", err)
+		return nil, fmt.Errorf("list the folders that restores have set aside: %w", err)
 	}
 	return found, nil
 }

@@ -143,7 +143,7 @@ func (e *Eraser) Run(ctx context.Context, holder bus.Holder, days int) error {
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("take the hold for the retention: %w", err)
+		return fmt.Errorf("get the lease for erasing old data: %w", err)
 	}
 	return nil
 }

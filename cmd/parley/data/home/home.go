@@ -236,7 +236,7 @@ func (h *Home) RootOf(session string) string {
 // NameSetting adds to an error from opening something the setting that named it, if any.
 func NameSetting(c *config.Config, key string, err error) error {
 	if from := c.Origin(key); from != "" {
-		return fmt.Errorf("%s: %s: %w (parley doctor says more)", from, key, err)
+		return fmt.Errorf("%s: %s: %w (parley doctor has the details)", from, key, err)
 	}
 	return err
 }

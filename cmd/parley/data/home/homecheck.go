@@ -75,7 +75,7 @@ func checkLeft(c *config.Config, key string, files []string) error {
 		}
 		return &config.SettingError{
 			Where: c.Origin(key), Key: key,
-			Remedy: fmt.Sprintf("the home has data of its own in %s, which would be forgotten: move it with parley migrate, or give this bot a new --home", path),
+			Remedy: fmt.Sprintf("the home has data of its own in %s, which would be ignored: move it with parley migrate, or give this bot a new --home", path),
 		}
 	}
 	return nil

@@ -40,12 +40,12 @@ func CheckPermissions(c *config.Config) error {
 		return &config.SettingError{Where: c.Origin("home"), Key: "home", Remedy: path + " " + what + ": " + remedy}
 	}
 	if uid, ok := uidOf(home); ok && os.Geteuid() != 0 && uid != os.Geteuid() {
-		return refused(c.Home, fmt.Sprintf("belongs to user %d, and this is user %d", uid, os.Geteuid()),
+		return refused(c.Home, fmt.Sprintf("belongs to user %d, but parley is running as user %d", uid, os.Geteuid()),
 			fmt.Sprintf("run parley as its owner, hand it over with `chown -R %d %s`, or choose another with --home", os.Geteuid(), c.Home))
 	}
 	writable := func(path string, info fs.FileInfo) error {
 		return refused(path, fmt.Sprintf("is writable by other users (mode %04o)", info.Mode().Perm()),
-			fmt.Sprintf("run `chmod go-w %s`; if you can't, name a folder in it with --home, and Parley makes that one for its user alone", path))
+			fmt.Sprintf("run `chmod go-w %s`; if you can't, use --home to name a folder in it, which Parley will make accessible only to its own user", path))
 	}
 	if home.Mode()&othersMayWrite != 0 {
 		return writable(c.Home, home)

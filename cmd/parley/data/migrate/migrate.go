@@ -159,7 +159,7 @@ func (m *migration) plan() error {
 	case len(parts) == 0:
 		return fmt.Errorf("%w: %s has no data", ErrNothing, m.Home)
 	case note.Store != "" && note.Store != m.StoreName:
-		return fmt.Errorf("%w: the logs are in %s, and this is %s", ErrOther, note.Store, m.StoreName)
+		return fmt.Errorf("%w: the logs are in %s, but the configuration names %s", ErrOther, note.Store, m.StoreName)
 	}
 	m.note = Note{ID: rand.Text(), Parts: parts, Store: m.StoreName, Bus: note.Bus, Began: time.Now().UTC()}
 	if m.note.HasPart(PartBus) {

@@ -256,7 +256,7 @@ func checkVersion(content, known string) error {
 func memoryRefusal(err error) error {
 	switch {
 	case errors.Is(err, syscall.EFBIG):
-		return exchange.Unprocessable("too_long", "%s has more than %d bytes: have the agent write a shorter one", memory.File, memory.MaxBytes)
+		return exchange.Unprocessable("too_long", "%s is longer than %d bytes: have the agent write a shorter one", memory.File, memory.MaxBytes)
 	case errors.Is(err, fs.ErrInvalid), errors.Is(err, fs.ErrPermission):
 		return exchange.Unprocessable("no_file", "%v", err) // the error names nothing outside the workspace
 	}

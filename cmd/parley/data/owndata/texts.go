@@ -4,7 +4,7 @@ package owndata
 
 const (
 	textNothingSaid   = "There's nothing to send: I don't have anything you've said."
-	textExport        = "This is what you've said to me and what I answered, one line of JSON each. Entries: %d, conversations: %d, your 👍 and 👎 on my answers: %d, schedules: %d. A conversation's files aren't included: ask me for them there."
+	textExport        = "This is what you've said to me and what I answered, with one line of JSON for each entry. Entries: %d, conversations: %d, your 👍 and 👎 on my answers: %d, schedules: %d. A conversation's files aren't included: ask me for them there."
 	textExportOffers  = " Things I've proposed to remember: %d."
 	textExportMemory  = " The last line is what I remember about you."
 	textExportPart    = "Part of what you've said to me; there's more."

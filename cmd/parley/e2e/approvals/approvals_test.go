@@ -227,7 +227,7 @@ func TestAnApprovalIsForWhatItWasAskedAbout(t *testing.T) {
 			}
 			said := func() string { return strings.Join(parleytest.Texts(w.Telegram.Sent(2)), "\n") }
 			parleytest.WaitFor(t, "the refusal", func() bool { return strings.Contains(said(), "has changed since") })
-			if !strings.Contains(said(), "but I didn't run it: a file, the directory, the arguments or the tool itself have changed") {
+			if !strings.Contains(said(), "but I didn't run it: a file, the directory, the arguments or the tool itself has changed") {
 				t.Errorf("people were told %q", said())
 			}
 			if raw, err := os.ReadFile(filepath.Join(dirs[0], "a.txt")); err == nil && string(raw) == "approved" {

@@ -147,13 +147,13 @@ func TestTheSettingsOfTheJudge(t *testing.T) {
 		return agenttest.Reply("ok")
 	}, guarded)
 	out, _, code := w.Run("doctor")
-	parleytest.Wants(t, out, "ok     guard: judge at ", "says allow about a harmless call", "it judges write_file(*), message")
+	parleytest.Wants(t, out, "ok     guard: judge at ", "answered a harmless test call with \"allow\" in", "it judges write_file(*), message")
 	if code != parleytest.ExitDone {
 		t.Errorf("doctor ended with %d: %s", code, out)
 	}
 	answer.Store(`{"verdict":"deny"}`)
 	out, _, _ = w.Run("doctor")
-	parleytest.Wants(t, out, "note   guard: ", "says deny about a harmless call", "follows instructions better: guard.model")
+	parleytest.Wants(t, out, "note   guard: ", "answered a harmless test call with \"deny\" in", "follows instructions better: guard.model")
 	answer.Store("I would allow it.")
 	out, _, code = w.Run("doctor")
 	parleytest.Wants(t, out, "wrong  guard: ", "isn't a verdict", "people are asked", "guard.model")
@@ -164,7 +164,7 @@ func TestTheSettingsOfTheJudge(t *testing.T) {
 	parleytest.Must(t, err)
 	for wrong, want := range map[string]string{
 		"model = \"demo\"\n": "guard.model: the built-in demo can't judge calls",
-		"":                   "guard.judge: no model is named that judges these calls",
+		"":                   "guard.judge: no model is named to judge these calls",
 	} {
 		parleytest.Must(t, os.WriteFile(w.File, []byte(strings.Replace(string(raw), "model = \"judge\"\n", wrong, 1)), 0o600))
 		for _, command := range [][]string{{"config", "check"}, {"serve"}} {

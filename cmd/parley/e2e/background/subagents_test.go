@@ -494,7 +494,7 @@ func TestATaskIsAsTrustedAsItsParent(t *testing.T) {
 	}, withSearch(t))
 	p := w.Serve()
 	w.Telegram.Say(2, 2, "go")
-	parleytest.Wants(t, w.WaitSaid(2, 1)[0], "web_fetch needs approval, for the sub-agent main", "an address that no person wrote")
+	parleytest.Wants(t, w.WaitSaid(2, 1)[0], "web_fetch needs approval, for the sub-agent main", "an address that nobody wrote")
 	p.Kill()
 }
 

@@ -70,7 +70,7 @@ func TestAFileThatSomebodySentIsKeptAsLongAsItsTurn(t *testing.T) {
 	w.Telegram.Say(2, 2, "where is it?")
 	answer := w.WaitSaid(2, 3)[2]
 	p.Stop()
-	const why = "Parley keeps files that people send for only 30 days, so ask for this one again if you need it"
+	const why = "Files that people send are kept for only 30 days, so ask for this one again if you need it"
 	if n := strings.Count(answer, why); n != 3 || strings.Count(answer, "file_not_found") != 3 {
 		t.Errorf("it is said %d times why the file is not there:\n%s", n, answer)
 	}

@@ -267,7 +267,7 @@ func TestOnboardAdds(t *testing.T) {
 			t.Errorf("no %q was added:\n%s", want, rest)
 		}
 	}
-	if out, err := b.command("onboard", "--add", "--channel", "telegram", "--token-file", token, "--api-url", api).CombinedOutput(); err == nil || !strings.Contains(string(out), "telegram already has this bot") {
+	if out, err := b.command("onboard", "--add", "--channel", "telegram", "--token-file", token, "--api-url", api).CombinedOutput(); err == nil || !strings.Contains(string(out), "telegram already uses this bot") {
 		t.Errorf("a bot that is there: %v\n%s", err, out)
 	}
 	// A file that is wrong is not made longer.

@@ -120,7 +120,7 @@ func wantAnswered(t *testing.T, w *parleytest.World) {
 	wantStory(t, told.Messages[0], "answered", "received: it arrived from telegram:2", "command: Parley carried out the command status", "send: ", "was sent to telegram:2 as ")
 	answered := []string{
 		"received: it arrived from telegram:2, was accepted, and is in conversation main:telegram:2", "turn: it started the turn ", " of the agent main",
-		"call: read_file was called: file_not_found", "model: the model scripted got 2 requests", "ended: the turn ended as done", "send: ", "#reply was sent to telegram:2 as ",
+		"call: read_file was called, with the result file_not_found", "model: the model scripted was sent 2 requests", "ended: the turn was finished", "send: ", "#reply was sent to telegram:2 as ",
 	}
 	first := told.Messages[1]
 	wantStory(t, first, "answered", answered...)
@@ -146,7 +146,7 @@ func wantAnswered(t *testing.T, w *parleytest.World) {
 	if len(told.Messages) != 1 {
 		t.Fatalf("of a chat that takes no messages it tells %+v", told)
 	}
-	wantStory(t, told.Messages[0], "undelivered", "ended: the turn ended as done", "was not sent to telegram:6", "dead_letter: ", "so it's a dead letter in the topic outbound/telegram")
+	wantStory(t, told.Messages[0], "undelivered", "ended: the turn was finished", "was not sent to telegram:6", "dead_letter: ", "so it's a dead letter in the topic outbound/telegram")
 }
 
 // wantUnanswered fails the test unless messages that were refused are told of, with the rule.

@@ -255,7 +255,7 @@ func TestAnApprovedToolOfAnotherVersionIsNotRun(t *testing.T) {
 	approve(id)
 	said := func() string { return strings.Join(parleytest.Texts(w.Telegram.Sent(2)), "\n") }
 	parleytest.WaitFor(t, "the refusal", func() bool { return strings.Contains(said(), "has changed since") })
-	parleytest.Wants(t, said(), "but I didn't run it: a file, the directory, the arguments or the tool itself have changed")
+	parleytest.Wants(t, said(), "but I didn't run it: a file, the directory, the arguments or the tool itself has changed")
 	if strings.Contains(said(), "the first") || strings.Contains(said(), "the second") {
 		t.Errorf("it ran: %s", said())
 	}
@@ -293,7 +293,7 @@ func TestASkillThatAnAgentProposes(t *testing.T) {
 	say(write("forms.md", "\x1b[2Jplugh"))
 	parleytest.Wants(t, say(`skill_propose {"name":"weekly"}`), "proposed")
 	parleytest.WaitFor(t, "the owner to be told", func() bool {
-		return strings.Contains(strings.Join(parleytest.Texts(w.Telegram.Sent(1)), "\n"), "proposes a skill for all conversations: weekly. Look at it")
+		return strings.Contains(strings.Join(parleytest.Texts(w.Telegram.Sent(1)), "\n"), "has proposed a skill for all conversations: weekly. Look at it")
 	})
 	out, _, code := w.Run("skills", "accept")
 	if parleytest.Wants(t, out, "weekly", "main:telegram:2", "no"); code != parleytest.ExitDone {
@@ -320,7 +320,7 @@ func TestASkillThatAnAgentProposes(t *testing.T) {
 	say("hello")
 	prompt, _ := seen.last()
 	parleytest.Wants(t, prompt, "<file name=\"skills\" from=\"operator\">", "- weekly: How the week is told.")
-	if out, _, _ = w.Run("skills", "accept"); !strings.Contains(out, "No agent proposes a skill.") {
+	if out, _, _ = w.Run("skills", "accept"); !strings.Contains(out, "No agent has proposed a skill.") {
 		t.Errorf("still waiting: %s", out)
 	}
 	parleytest.Wants(t, say(`skill_propose {"name":"weekly"}`), "already has a skill weekly", "weekly-v2")
@@ -335,14 +335,14 @@ func TestASkillThatAnAgentProposes(t *testing.T) {
 	if _, errs, code = w.Run("skills", "refuse", "other"); code != parleytest.ExitDone {
 		t.Errorf("refuse ended with %d: %s", code, errs)
 	}
-	if _, errs, code = w.Run("skills", "accept", "other", "--yes"); code != parleytest.ExitFailed || !strings.Contains(errs, "no skill by that name is proposed") {
+	if _, errs, code = w.Run("skills", "accept", "other", "--yes"); code != parleytest.ExitFailed || !strings.Contains(errs, "no skill by that name has been proposed") {
 		t.Errorf("refused, it ended with %d: %s", code, errs)
 	}
 	say(`skill_propose {"name":"other"}`)
 	if _, errs, code = w.Run("forget", "--session", "main:telegram:2", "--yes"); code != parleytest.ExitDone {
 		t.Errorf("forget ended with %d: %s", code, errs)
 	}
-	if out, _, _ = w.Run("skills", "accept"); !strings.Contains(out, "No agent proposes a skill.") {
+	if out, _, _ = w.Run("skills", "accept"); !strings.Contains(out, "No agent has proposed a skill.") {
 		t.Errorf("what was forgotten is still proposed: %s", out)
 	}
 	p.Stop()

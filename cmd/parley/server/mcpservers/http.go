@@ -179,14 +179,14 @@ func (s *Servers) accept(w *exchange.Answer, r *http.Request) error {
 		return exchange.BadRequest("bad_request", `the body must be {}, {"tool": "NAME"} or {"tool": "NAME", "digest": "the one that it was listed with"}`)
 	}
 	if asked.Digest != "" && asked.Tool == "" {
-		return exchange.Unprocessable("no_tool", `a digest belongs to one tool: give "tool", too`)
+		return exchange.Unprocessable("no_tool", `a digest belongs to one tool: give "tool" as well`)
 	}
 	names, err := s.Pins.Accept(r.Context(), name, asked.Tool, asked.Digest)
 	switch {
 	case errors.Is(err, pins.ErrNoServer):
 		return exchange.NotFound(textUnknownTools)
 	case errors.Is(err, pins.ErrNothing):
-		return exchange.Unprocessable("nothing_aside", "nothing from that server, or no tool by that name, is waiting to be accepted")
+		return exchange.Unprocessable("nothing_aside", "that server has nothing waiting to be accepted, or no tool by that name")
 	case errors.Is(err, pins.ErrChanged):
 		return exchange.Conflict("changed", "the tool's description has changed: look at it again")
 	case err != nil:

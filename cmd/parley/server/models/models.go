@@ -212,7 +212,7 @@ func unknownPrice(c *config.Config, choice config.ModelChoice, name string) erro
 	const remedy = "price_input and price_output, in dollars per million tokens, or price_input = 0 for a model on this machine or in its own network"
 	wrong := fmt.Sprintf("[budget] limits what models may cost, but the price of %s isn't known: ", name)
 	if choice.Name != "" {
-		return &config.SettingError{Where: c.Origin(choice.Key), Key: choice.Key, Remedy: wrong + "name a table [models.NAME] here, and write into it name, the server, " + remedy}
+		return &config.SettingError{Where: c.Origin(choice.Key), Key: choice.Key, Remedy: wrong + "name a table [models.NAME] here, and set these in it: name, the server, and " + remedy}
 	}
 	return &config.SettingError{Where: c.Origin(choice.Table + ".name"), Key: choice.Table + ".price_input", Remedy: wrong + "write " + remedy}
 }

@@ -37,7 +37,7 @@ func readPrices(file string) (list prices.List, err error) {
 		return list, fmt.Errorf("the list can't be read: %w", err)
 	}
 	if len(raw) > maxPriceListBytes {
-		return list, fmt.Errorf("the list has more than %d bytes: leave out models that you don't use", maxPriceListBytes)
+		return list, fmt.Errorf("the list is larger than %d bytes: leave out models that you don't use", maxPriceListBytes)
 	}
 	return prices.Read(raw)
 }

@@ -18,7 +18,7 @@ func slackSteps() []string {
 		"Paste the manifest below (as YAML), click Next, then Create.",
 		"Click Install to Workspace, then Allow.",
 		"The bot token is under OAuth & Permissions and begins with xoxb-.",
-		"The app token begins with xapp-. To get one, go to Basic Information, App-Level Tokens, and generate a token with the scope connections:write.",
+		"The app token begins with xapp-. To get one, go to Basic Information, App-Level Tokens, and generate a token with the connections:write scope.",
 	}
 }
 

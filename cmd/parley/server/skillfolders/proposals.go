@@ -122,7 +122,7 @@ func (p *Proposals) look(session, name string) (ShownProposal, error) {
 			return err
 		}
 		if left -= len(one.Text); left < 0 || len(shown.Files) == maxProposedFiles {
-			return tools.Errorf(tools.InvalidArgs, "%s has more than %d files or %d KB, which is too much to be looked at: remove what it doesn't need", place, maxProposedFiles, maxProposedBytes>>10)
+			return tools.Errorf(tools.InvalidArgs, "%s has more than %d files or %d KB, which is too much to review: remove what it doesn't need", place, maxProposedFiles, maxProposedBytes>>10)
 		}
 		shown.Strangers = shown.Strangers || marks.Has(path.Join(place, file))
 		shown.Files = append(shown.Files, one)
@@ -200,11 +200,11 @@ func (p *Proposals) named(w *exchange.Answer, r *http.Request) (found Proposal, 
 	})
 	switch len(all) {
 	case 0:
-		return found, exchange.NotFound("no skill by that name is proposed: parley skills, or GET /v1/skills/proposals, lists those that are")
+		return found, exchange.NotFound("no skill by that name has been proposed: parley skills, or GET /v1/skills/proposals, lists those that have been")
 	case 1:
 		return all[0], nil
 	}
-	return found, exchange.Conflict("several", fmt.Sprintf("%d conversations propose a skill with that name: add the session, as listed", len(all)))
+	return found, exchange.Conflict("several", fmt.Sprintf("%d conversations have proposed a skill by that name: add the session, as shown in the list", len(all)))
 }
 
 // shown returns the proposal that a request names with its files, as long as they are as proposed.
@@ -215,7 +215,7 @@ func (p *Proposals) shown(w *exchange.Answer, r *http.Request) (ShownProposal, e
 	}
 	shown, err := p.look(found.Session, found.Name)
 	if wrong, ok := errors.AsType[*tools.Error](err); ok {
-		return shown, exchange.Conflict("changed", "it can't be looked at any more: "+wrong.Message)
+		return shown, exchange.Conflict("changed", "it can't be viewed anymore: "+wrong.Message)
 	}
 	if err == nil && shown.Hash != found.Hash {
 		return shown, exchange.Conflict("changed", "its files have changed since the agent proposed it: have the agent propose it again")
@@ -284,7 +284,7 @@ func (p *Proposals) install(s ShownProposal) (string, error) {
 		if sum, err := (folder.Skill{Name: s.Name, Files: os.DirFS(place)}).Hash(); err == nil && sum == s.Hash {
 			return place, nil // a process died after it had installed it
 		}
-		return "", exchange.Conflict("taken", "there already is "+place+": move it away, or have the agent propose "+s.Name+"-v2")
+		return "", exchange.Conflict("taken", place+" already exists: move it away, or have the agent propose "+s.Name+"-v2")
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err

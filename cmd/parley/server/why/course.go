@@ -97,7 +97,7 @@ func (q *query) conclude(ctx context.Context, c *course, channel string) error {
 	if c.done.Refused {
 		s.add(c.ended, refused, "the rule %s ended the turn before it did anything", c.done.Code)
 	} else {
-		s.add(c.ended, ended, "the turn ended as %s%s", c.done.State, reason)
+		s.add(c.ended, ended, "the turn %s%s", turnEndInWords(c.done.State), reason)
 	}
 	state := channels.Sent
 	for _, reply := range c.done.Outbound {
@@ -247,7 +247,7 @@ func (c *course) addCall(e sessions.Entry) error {
 		if result.Code != "" {
 			how = result.Code
 		}
-		c.story.Steps[one.step].Text = fmt.Sprintf("%s was called: %s, after %s", one.tool, how, e.At.Sub(one.started).Round(time.Millisecond))
+		c.story.Steps[one.step].Text = fmt.Sprintf("%s was called, with the result %s after %s", one.tool, how, e.At.Sub(one.started).Round(time.Millisecond))
 		return nil
 	}
 }
@@ -263,12 +263,12 @@ func (c *course) addWaiting(e sessions.Entry) error {
 		c.parked = true
 		var what []string
 		for _, a := range parked.Asks {
-			tool := ""
+			needs := askInWords(a.Kind)
 			if one := c.calls[a.Call]; one != nil && a.Kind == bus.AskApproval {
-				tool = " of " + one.tool
+				needs += " of " + one.tool
 			}
 			c.asks[a.ID] = a.Kind
-			what = append(what, fmt.Sprintf("%s%s (%s, until %s)", a.Kind, tool, a.ID, a.Expires.UTC().Format(time.RFC3339)))
+			what = append(what, fmt.Sprintf("%s (%s, until %s)", needs, a.ID, a.Expires.UTC().Format(time.RFC3339)))
 		}
 		c.story.add(e.At, waits, "it's waiting for %s", strings.Join(what, ", "))
 	case sessions.KindAskEnded:
@@ -308,6 +308,6 @@ func (c *course) tellModel() {
 		c.story.add(time.Time{}, call, "%s ran", counted(c.more, "more call"))
 	}
 	if c.asked > 0 {
-		c.story.add(c.askedAt, model, "the model %s got %s", c.name, counted(c.asked, "request"))
+		c.story.add(c.askedAt, model, "the model %s was sent %s", c.name, counted(c.asked, "request"))
 	}
 }

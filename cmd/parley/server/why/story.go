@@ -80,7 +80,7 @@ func (s *Story) refuse(r sessions.AuditRecord) {
 	}
 	s.add(r.At, refused, "it arrived%s at %s, and the rule %s refused it", from, r.Address, r.Result)
 	if r.Count > 1 {
-		s.add(time.Time{}, refused, "in all, this rule has refused %s there; the time shown is that of the newest", counted(int(r.Count), "message"))
+		s.add(time.Time{}, refused, "in all, this rule has refused %s there; the time shown is when the newest was refused", counted(int(r.Count), "message"))
 	}
 	s.end(refused, ruleInWords(r.Result))
 }
@@ -277,7 +277,7 @@ func (q *query) tellSend(ctx context.Context, s *Story, id, channel string, publ
 	case err != nil && !errors.Is(err, channels.ErrNoSend):
 		return "", err
 	case err != nil && i < 0 && time.Since(published) > keptSends:
-		s.add(time.Time{}, send, "there's no record anymore of what became of %s", id)
+		s.add(time.Time{}, send, "there's no longer any record of what became of %s", id)
 		return channels.Unsure, nil
 	case err != nil && i < 0:
 		s.add(time.Time{}, send, "%s is on the bus, waiting for its turn or for the channel", id)

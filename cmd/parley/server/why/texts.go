@@ -3,8 +3,10 @@ package why
 import (
 	"strconv"
 
+	"parley/bus"
 	"parley/channels"
 	"parley/channels/gateway"
+	"parley/sessions"
 )
 
 // The outcomes of a message, besides refused.
@@ -87,6 +89,27 @@ func reasonInWords(code string) string {
 		return "The server's log says why."
 	}
 	return "The reason is " + code + "; the server's log has the details."
+}
+
+// turnEndInWords says how a turn ended, to follow "the turn".
+func turnEndInWords(state string) string {
+	switch state {
+	case sessions.TurnCompleted:
+		return "was finished"
+	case sessions.TurnFailed:
+		return "failed"
+	case sessions.TurnCancelled:
+		return "was canceled"
+	}
+	return "ended with the state " + state
+}
+
+// askInWords says what a request of that kind is waiting for.
+func askInWords(kind string) string {
+	if kind == bus.AskQuestion {
+		return "an answer"
+	}
+	return kind
 }
 
 // counted returns a number together with what it counts, in the plural unless it is 1.

@@ -117,7 +117,7 @@ func TestAMessageThatJoinsATurn(t *testing.T) {
 	x.wants(x.one(first, "running"), "it started the turn "+first+" of the agent ops")
 
 	x.write(key, entry(first, sessions.KindTurnDone, "", sessions.TurnDone{State: "failed", Code: "timeout", Outbound: []sessions.Reply{{ID: first + "#reply", Text: "xyzzyplugh"}}}))
-	x.wants(x.one(first, "sending"), "the turn ended as failed: timeout", first+"#reply is on the bus")
+	x.wants(x.one(first, "sending"), "the turn failed: timeout", first+"#reply is on the bus")
 	part := channels.SentPart{Text: "xyzzyplugh", State: channels.Sending}
 	_, _, err := x.book.Begin(t.Context(), channels.Send{ID: first + "#reply", To: at, Session: key, Parts: []channels.SentPart{part}, At: time.Now()})
 	x.must(err)
@@ -142,7 +142,7 @@ func TestAMessageThatWasGivenUp(t *testing.T) {
 	x.must(err)
 	x.write(key, entry(again, sessions.KindTurnStarted, "", sessions.TurnStarted{}), entry(again, sessions.KindUser, again, sessions.User{}),
 		entry(again, sessions.KindTurnDone, "", sessions.TurnDone{State: "done"}))
-	x.wants(x.one(id, "done"), "published it again as "+again, "the turn ended as done")
+	x.wants(x.one(id, "done"), "published it again as "+again, "the turn was finished")
 }
 
 // What a program handed over is told of for each of its destinations.

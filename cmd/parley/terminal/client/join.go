@@ -46,7 +46,7 @@ func (s *homeConn) begin(ctx context.Context) error {
 		role, err := s.client.Role(ctx)
 		if err == nil && role.Suffices(s.server.Role) {
 			if s.server.Override.Dir != "" {
-				return errors.New("--workspace needs the home for itself, but another parley is using it: stop that one, or give another --home")
+				return errors.New("--workspace needs the home to itself, but another parley is using it: stop that one, or give another --home")
 			}
 			s.role = role
 			return nil

@@ -7,7 +7,7 @@ const (
 	textNoSchedules    = "Nothing is scheduled."
 	textNoServers      = "No MCP server is configured: see docs/tools.md."
 	textNoSkills       = "There are no skills: see docs/skills.md."
-	textNoProposals    = "No agent proposes a skill."
+	textNoProposals    = "No agent has proposed a skill."
 	textProposal       = "The skill %s, proposed in %s:%s\n"
 	textFromStrangers  = " STRANGERS MAY HAVE WRITTEN SOME OF IT"
 	textProgram        = " (a program)"
