@@ -304,7 +304,7 @@ func TestWhatCannotBeScheduledIsTold(t *testing.T) {
 		scheduled.Scheduled = true
 		wants(scheduled, `{"action":"add","when":"in 1h","text":"x"}`, "makes no further schedules")
 		s.refused = true
-		wants(call("x"), `{"action":"add","when":"in 1h","text":"x"}`, "Only for people who may talk to me")
+		wants(call("x"), `{"action":"add","when":"in 1h","text":"x"}`, "only for people who may talk to me")
 		s.refused = false
 		wants(call("x"), `{"action":"add","when":"every 1m","text":"x"}`, "there have to be at least 5m0s in between")
 		wants(call("x"), `{"action":"add","when":"1999-01-01 10:00","text":"x"}`, "is in the past")

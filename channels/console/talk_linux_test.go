@@ -422,7 +422,7 @@ func TestRequestsAreAnsweredWithALetter(t *testing.T) {
 	d.emit("console:1", bus.Event{Type: bus.AskResolved, Ask: &bus.Ask{ID: "two"}})
 	d.see(t, "(three)")
 	d.press(t, "y\r") // it may have been meant for the second
-	d.see(t, "three: answer again if")
+	d.see(t, "somebody has already decided that request; the next one is three: answer again")
 	d.press(t, "n\r")
 	d.ends(t, "n\n›")
 	d.press(t, "y\r")

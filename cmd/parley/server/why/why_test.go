@@ -196,7 +196,7 @@ func TestWhatATurnWaitedFor(t *testing.T) {
 	x.write("main:telegram:7", entry(id, sessions.KindTurnStarted, "", sessions.TurnStarted{}), entry(id, sessions.KindUser, id, sessions.User{}),
 		of(entry(id, sessions.KindToolUse, "", sessions.ToolUse{Name: "exec_shell", Args: []byte(`{"command":"xyzzyplugh"}`)}), "c1"),
 		entry(id, sessions.KindTurnParked, "", parked))
-	x.wants(x.one(id, "waiting_for_people"), "it's waiting for approval of exec_shell (aaaaaaaaaa, until ", "question (bbbbbbbbbb, until ")
+	x.wants(x.one(id, "waiting_for_people"), "it's waiting for approval of exec_shell (aaaaaaaaaa, until ", ", an answer (bbbbbbbbbb, until ")
 	x.write("main:telegram:7", by(entry(id, sessions.KindAskEnded, "", sessions.AskEnded{Ask: "aaaaaaaaaa", State: bus.AskAnswered, Answer: bus.Deny})),
 		by(entry(id, sessions.KindAskEnded, "", sessions.AskEnded{Ask: "bbbbbbbbbb", State: bus.AskAnswered, Answer: "xyzzyplugh"})), entry(id, sessions.KindTurnUnparked, "", nil))
 	x.wants(x.one(id, "running"), "the request aaaaaaaaaa: denied by telegram:1", "the request bbbbbbbbbb: answered by telegram:1")
