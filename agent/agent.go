@@ -245,7 +245,7 @@ type Agent struct {
 	// the files that it may read. An approval holds only as long as that stays the same. like is the mode of an
 	// earlier hash that the new one is compared with; nil leaves the choice to HashInput. If HashInput is nil,
 	// only the arguments count.
-	HashInput func(ctx context.Context, call tools.Call, like *string) (asks.Inputs, error)
+	HashInput func(ctx context.Context, call tools.Call, like *string) (asks.InputsHash, error)
 	// Guard decides about each call before it runs. If it changes the arguments, it is called again with the new
 	// ones. If nil, all calls are allowed.
 	Guard func(ctx context.Context, call tools.Call) tools.Verdict

@@ -50,7 +50,7 @@ func (l Limits) Caps(person, session string, a *Agent) []bill.Cap {
 	return append(caps, a.Caps...)
 }
 
-// TokensPerDay returns how many tokens a person may spend in a day.
+// TokensPerDay returns how many tokens a person may spend in a day; for a name in Own, how many its budget allows.
 func (l Limits) TokensPerDay(person string) int64 {
 	if own, ok := l.Own[person]; ok {
 		return own.TokensDay

@@ -93,7 +93,7 @@ type AuditUse struct {
 	Cost       *int64 `json:"microdollars,omitempty"` // nil if it is not known
 }
 
-// An AuditQuery says which audit records to read. An empty field matches all records.
+// An AuditQuery says which audit records to read. If a field other than Limit is empty, it matches all records.
 type AuditQuery struct {
 	Kind    string
 	Session string

@@ -31,15 +31,15 @@ func ID(session, call string) string {
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:bus.AskIDLength]
 }
 
-// Inputs is a hash of what a call works on besides its arguments. Mode says what was hashed: "" means what the
+// InputsHash is a hash of what a call works on besides its arguments. Mode says what was hashed: "" means what the
 // arguments name; the code that makes the hash defines the other values. Version is the version of the tool (see
 // tools.Spec.Version); "" if the tool has none.
-type Inputs struct{ Mode, Sum, Version string }
+type InputsHash struct{ Mode, Sum, Version string }
 
 // Hash returns a hash of everything that the approval of a call covers: the tool with its version, its
-// arguments, the session, and the call's inputs. It begins with the mode of the inputs, unless that is "", so that the same kind of
-// inputs can be compared later.
-func Hash(call tools.Call, on Inputs) string {
+// arguments, the session, and the call's inputs. It begins with the mode of the inputs, unless that is "", so that
+// the same kind of inputs can be compared later.
+func Hash(call tools.Call, on InputsHash) string {
 	h := sha256.New()
 	for _, part := range []string{call.Name, canonical(call.Args), call.Session, on.Sum} {
 		fmt.Fprintf(h, "%d:%s", len(part), part)

@@ -47,10 +47,10 @@ func TestResult(t *testing.T) {
 // how they are written, and that everything else makes it another.
 func TestHash(t *testing.T) {
 	call := tools.Call{Name: "shell", Session: "http:a", Args: json.RawMessage(`{"a":1,"b":"x"}`)}
-	sum := asks.Hash(call, asks.Inputs{Sum: "files"})
+	sum := asks.Hash(call, asks.InputsHash{Sum: "files"})
 	same := call
 	same.Args = json.RawMessage(`{ "b": "x", "a": 1 }`)
-	if asks.Hash(same, asks.Inputs{Sum: "files"}) != sum {
+	if asks.Hash(same, asks.InputsHash{Sum: "files"}) != sum {
 		t.Error("the order of the arguments changes what is approved")
 	}
 	for name, change := range map[string]func(*tools.Call){
@@ -60,11 +60,11 @@ func TestHash(t *testing.T) {
 	} {
 		other := call
 		change(&other)
-		if asks.Hash(other, asks.Inputs{Sum: "files"}) == sum {
+		if asks.Hash(other, asks.InputsHash{Sum: "files"}) == sum {
 			t.Errorf("another %s is approved with it", name)
 		}
 	}
-	if asks.Hash(call, asks.Inputs{Sum: "other files"}) == sum {
+	if asks.Hash(call, asks.InputsHash{Sum: "other files"}) == sum {
 		t.Error("other files are approved with it")
 	}
 }

@@ -28,8 +28,8 @@ func (v View) Excerpt() excerpt.Call {
 	return excerpt.Call{Shown: v.Shown, Of: v.ShownOf, Arguments: v.Arguments}
 }
 
-// FiledAt reports whether people at an address get the whole call as a file.
-func (v View) FiledAt(at bus.Address) bool {
+// GetsFileAt reports whether people at an address get the whole call as a file.
+func (v View) GetsFileAt(at bus.Address) bool {
 	return v.Kind == bus.AskApproval && v.Filed && v.isAskedAt(at) && (v.ShowsAll == nil || !v.ShowsAll(at.Channel))
 }
 
@@ -97,7 +97,7 @@ func (v View) Text(to bus.Address) string {
 		fmt.Fprintf(&b, " (%s)", excerpt.Words(v.Reason))
 	}
 	b.WriteString(":\n\n")
-	if v.FiledAt(to) {
+	if v.GetsFileAt(to) {
 		b.WriteString(excerpt.BeginningAndEnd(v.Excerpt().Text()))
 	} else {
 		b.WriteString(v.Excerpt().Markdown())
@@ -124,7 +124,7 @@ func (v View) Message(to bus.Address, prefix string, clean func(string) string) 
 		return v.Text(to) + "\n\n" + "_(In another chat, I've asked the people who can approve it; they have " + until + ".)_", nil
 	}
 	text = v.Text(to) + "\n\n"
-	if v.FiledAt(to) {
+	if v.GetsFileAt(to) {
 		text += fmt.Sprintf("The whole call is in the file `%s` above.\n\n", v.fileName())
 	}
 	text += v.howToDecide(text, to, prefix)

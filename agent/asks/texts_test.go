@@ -29,8 +29,8 @@ func TestALongCallIsShownByTheMeansOfTheChannel(t *testing.T) {
 	clean := func(s string) string { return s }
 	for channel, want := range map[string]struct{ filed, middle, ends bool }{"discord": {true, false, true}, "terminal": {false, true, true}, "slack": {}} {
 		text, buttons := v.Message(at(channel), "/", clean)
-		if v.FiledAt(at(channel)) != want.filed || strings.Contains(text, "MIDDLE") != want.middle || strings.Contains(text, "HEAD") != want.ends || strings.Contains(text, "TAIL") != want.ends {
-			t.Errorf("%s is shown a file %t and %q", channel, v.FiledAt(at(channel)), text)
+		if v.GetsFileAt(at(channel)) != want.filed || strings.Contains(text, "MIDDLE") != want.middle || strings.Contains(text, "HEAD") != want.ends || strings.Contains(text, "TAIL") != want.ends {
+			t.Errorf("%s is shown a file %t and %q", channel, v.GetsFileAt(at(channel)), text)
 		}
 		if strings.Contains(text, "**of**") || want.ends != strings.Contains(text, "`helper`") || want.ends != (len(buttons) == 3) {
 			t.Errorf("%s is shown %d buttons and %q", channel, len(buttons), text)

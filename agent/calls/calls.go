@@ -26,7 +26,7 @@ import (
 	"parley/tools"
 )
 
-// A Runner runs the tool calls of a session's turns. Its fields decide about a call and handle the result; the
+// A Runner runs the tool calls of a session's turns. Its functions decide about a call and handle the result; the
 // tools know nothing about them.
 type Runner struct {
 	*turn.Session

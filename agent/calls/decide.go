@@ -342,7 +342,7 @@ func (r *Runner) stillApproved(ctx context.Context, p *Prepared) *tools.Error {
 // the session, the directory, and those of its files that the call may read. like is the hash that it will be
 // compared with; "" for a new ask.
 func (r *Runner) approvalHash(ctx context.Context, p *Prepared, like string) (string, error) {
-	var on asks.Inputs
+	var on asks.InputsHash
 	if r.Agent.HashInput != nil {
 		var mode *string
 		if like != "" {

@@ -46,14 +46,14 @@ func New(c Config) *Hasher { return &Hasher{c} }
 // is noticed: the session's directory, the files in it that the arguments name, as a whole argument or within a
 // command line, and all files of the directory if the call may read others. like is the mode of the hash that
 // the new one is compared with; nil if there is none yet.
-func (c *Hasher) HashFiles(ctx context.Context, call tools.Call, like *string) (agentasks.Inputs, error) {
+func (c *Hasher) HashFiles(ctx context.Context, call tools.Call, like *string) (agentasks.InputsHash, error) {
 	dir, err := c.cfg.Workspace(call.Session)
 	if err != nil {
-		return agentasks.Inputs{}, fmt.Errorf("open the workspace: %w", err)
+		return agentasks.InputsHash{}, fmt.Errorf("open the workspace: %w", err)
 	}
 	words, folders, err := guard.FileWords(call)
 	if err != nil {
-		return agentasks.Inputs{}, err
+		return agentasks.InputsHash{}, err
 	}
 	modes := c.modesFor(ctx, call, like)
 	fingerprint := dir.Fingerprint
@@ -62,7 +62,7 @@ func (c *Hasher) HashFiles(ctx context.Context, call tools.Call, like *string) (
 	}
 	named, err := fingerprint(ctx, words, folders)
 	if err != nil {
-		return agentasks.Inputs{}, err
+		return agentasks.InputsHash{}, err
 	}
 	on, err := compareBy(ctx, named, modes, func(ctx context.Context, mode string) (string, error) { return digestBy(ctx, dir, mode) })
 	if errors.Is(err, workspace.ErrChanging) {
@@ -111,19 +111,19 @@ func writersText(running []sessions.Job) string {
 }
 
 // compareBy returns the inputs of a call, hashed by the first of the modes that doesn't take too long.
-func compareBy(ctx context.Context, named string, modes []string, digest func(ctx context.Context, mode string) (string, error)) (agentasks.Inputs, error) {
+func compareBy(ctx context.Context, named string, modes []string, digest func(ctx context.Context, mode string) (string, error)) (agentasks.InputsHash, error) {
 	for _, mode := range modes {
 		work, cancel := context.WithTimeout(ctx, walkTimeout)
 		sum, err := digest(work, mode)
 		cancel()
 		switch {
 		case err == nil:
-			return agentasks.Inputs{Mode: mode, Sum: named + sum}, nil
+			return agentasks.InputsHash{Mode: mode, Sum: named + sum}, nil
 		case !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil:
-			return agentasks.Inputs{}, err
+			return agentasks.InputsHash{}, err
 		}
 	}
-	return agentasks.Inputs{}, fmt.Errorf("the workspace has too many files to be compared in %s. A line that only names its files, for programs such as cat, grep, cp or mv, needs no such comparison", walkTimeout)
+	return agentasks.InputsHash{}, fmt.Errorf("the workspace has too many files to be compared in %s. A line that only names its files, for programs such as cat, grep, cp or mv, needs no such comparison", walkTimeout)
 }
 
 // digestBy returns a hash of all files of a workspace by a mode, or "" for a mode that covers only names.

@@ -20,15 +20,15 @@ func TestALargeWorkspaceIsComparedByTimesOrNotAtAll(t *testing.T) {
 	tests := map[string]struct {
 		slow  string // the modes that never end
 		modes []string
-		want  agentasks.Inputs // zero means an error
+		want  agentasks.InputsHash // zero means an error
 	}{
-		"small":                         {"", []string{byContent, byTimes}, agentasks.Inputs{Mode: byContent, Sum: "named content"}},
-		"large":                         {byContent, []string{byContent, byTimes}, agentasks.Inputs{Mode: byTimes, Sum: "named times"}},
-		"too large":                     {byContent + byTimes, []string{byContent, byTimes}, agentasks.Inputs{}},
-		"too large since it was asked":  {byContent, []string{byContent}, agentasks.Inputs{}},
-		"in the way of a newer release": {"", []string{"newer"}, agentasks.Inputs{}},
-		"by names, as before":           {byContent + byTimes, []string{byNameHere}, agentasks.Inputs{Sum: "named "}},
-		"by names alone":                {byContent + byTimes, []string{byName}, agentasks.Inputs{Mode: byName, Sum: "named name"}},
+		"small":                         {"", []string{byContent, byTimes}, agentasks.InputsHash{Mode: byContent, Sum: "named content"}},
+		"large":                         {byContent, []string{byContent, byTimes}, agentasks.InputsHash{Mode: byTimes, Sum: "named times"}},
+		"too large":                     {byContent + byTimes, []string{byContent, byTimes}, agentasks.InputsHash{}},
+		"too large since it was asked":  {byContent, []string{byContent}, agentasks.InputsHash{}},
+		"in the way of a newer release": {"", []string{"newer"}, agentasks.InputsHash{}},
+		"by names, as before":           {byContent + byTimes, []string{byNameHere}, agentasks.InputsHash{Sum: "named "}},
+		"by names alone":                {byContent + byTimes, []string{byName}, agentasks.InputsHash{Mode: byName, Sum: "named name"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -43,7 +43,7 @@ func TestALargeWorkspaceIsComparedByTimesOrNotAtAll(t *testing.T) {
 					}
 					return mode, nil
 				})
-				if got != test.want || (err == nil) != (test.want != agentasks.Inputs{}) {
+				if got != test.want || (err == nil) != (test.want != agentasks.InputsHash{}) {
 					t.Errorf("got %+v, %v; want %+v", got, err, test.want)
 				}
 			})

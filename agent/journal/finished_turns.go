@@ -11,7 +11,7 @@ import (
 type TurnOver struct{}
 
 // A finishedPrefix is the beginning of a journal's records in which nothing is left to do: it contains no
-// record of a turn that has not ended, and none that withoutProgress would remove. Searches for such records
+// record of an unfinished turn (see Unfinished), and none that withoutProgress would remove. Searches for such records
 // can skip it, so the work on a turn doesn't take longer the more turns there were before.
 type finishedPrefix struct {
 	n    int // the number of its records

@@ -200,7 +200,8 @@ func (j *Journal) makeRoom(n int) {
 // roomForTurn is how many records a turn without tools adds.
 const roomForTurn = 6
 
-// SetTitle sets the conversation's title, which replaces the words of entry n; see [sessions.Titler].
+// SetTitle gives the conversation a title, which is shown instead of the first words of entry n. The entry stays
+// as it is. See [sessions.Titler] for when SetTitle does nothing.
 func (j *Journal) SetTitle(ctx context.Context, n int64, title string) error {
 	log, ok := j.log.(sessions.Titler)
 	if !ok {

@@ -38,12 +38,12 @@ func Unfinished(records []Record) []string {
 	return kept
 }
 
-// Rest prepares a journal to stay in memory until its session is worked on again. It removes the records that
+// KeepForReopen prepares a journal to stay in memory until its session is worked on again. It removes the records that
 // reading the log again would not return either, because a summary hides them or they only record the progress
 // of a finished turn. It returns roughly how many bytes of memory the journal takes, and false if the journal
 // can't be kept, because its log can't be opened again. Callers must no longer use records that they got
 // before.
-func (j *Journal) Rest() (size int, ok bool) {
+func (j *Journal) KeepForReopen() (size int, ok bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	log, ok := j.log.(sessions.Reopener)

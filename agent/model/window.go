@@ -232,8 +232,8 @@ func (a *Asker) fit(ctx context.Context, t *turn.Turn, r *llm.Request, tries *su
 	return nil
 }
 
-// render renders the log into the request. The function that makes the messages again keeps the records that
-// they were made from, because others, such as commands, may write to the log in the meantime.
+// render renders the log into the request's messages, and sets r.Render, which makes them again. That function keeps
+// the records that they were made from, because others, such as commands, may write to the log in the meantime.
 func (a *Asker) render(t *turn.Turn, r *llm.Request) {
 	records := a.Journal.Records()
 	r.Messages = transcript.Render(records, t.ID, a.Memory)

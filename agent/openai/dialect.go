@@ -7,7 +7,8 @@ import (
 	"parley/agent/openai/toollist"
 )
 
-// A dialect is the variant of the protocol that a server has turned out to understand.
+// A dialect is the variant of the protocol in which a server is asked: what is known about its host or configured,
+// and what its refusals have taught since (see learn).
 type dialect struct {
 	limit       limit // how a request limits the length of the answer
 	noUsage     bool  // the server refuses stream_options, which ask for usage

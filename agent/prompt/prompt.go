@@ -212,7 +212,7 @@ func clean(text string) string {
 	return strings.TrimSpace(text)
 }
 
-// Read reads those of the named files that exist. If one exists but can't be read, its text says so, because
+// Read reads the beginnings of those of the named files that exist: a little more than MaxFile characters. If one exists but can't be read, its text says so, because
 // such a file must not keep the agent from answering.
 func Read(open func(name string) (io.ReadCloser, error), from string, names ...string) []File {
 	var files []File

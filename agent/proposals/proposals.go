@@ -38,7 +38,8 @@ const (
 	MostEntries = 400
 )
 
-// A Store stores proposals, and tells people about them.
+// A Store reads what proposals are made from, which is the log and what is remembered, stores the proposals, and
+// tells people about them.
 type Store interface {
 	// May reports whether anything may be proposed now. Nothing may while a process of an older release serves,
 	// because it wouldn't erase proposals.

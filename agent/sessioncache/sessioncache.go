@@ -158,7 +158,7 @@ func (j *Journals) take(key string) *Run {
 // erased in the meantime.
 func (r *Run) End() {
 	r.all.debts.add(r.Journal)
-	if size, ok := r.Journal.Rest(); ok {
+	if size, ok := r.Journal.KeepForReopen(); ok {
 		r.all.keep(r.clears, &keptJournal{key: r.key, fence: r.fence, journal: r.Journal, size: size, read: r.read, rested: time.Now()})
 	}
 }

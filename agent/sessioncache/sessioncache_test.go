@@ -277,7 +277,7 @@ func sameSize(t *testing.T, kept *sessioncache.Journals, log sessions.Log) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, _ := read.Rest()
+	want, _ := read.KeepForReopen()
 	if _, got := kept.Size(); got != want {
 		t.Fatalf("%d bytes are kept, and %d were read", got, want)
 	}

@@ -353,8 +353,9 @@ func (s lifecycle) logForBeginning(entries, more []sessions.Entry) func(sessions
 }
 
 // recordPublished records that the replies of a turn are published (C7): with the next write to the log, or a
-// moment later. If a crash loses the record, the next holder publishes the replies once more. After that
-// (repeated), and after a sub-agent's report, it is recorded at once.
+// moment later. If a crash loses the record, the next holder publishes the replies once more, unless it is sure
+// that they were published, and then records it at once (repeated). That is also done after a sub-agent's report,
+// and if the log can't be kept open.
 func (s lifecycle) recordPublished(ctx context.Context, t *turn.Turn, repeated bool) error {
 	e := journal.NewEntry(t.ID, sessions.KindPublished, nil)
 	if len(t.Tasks) == 0 && !repeated {

@@ -74,7 +74,7 @@ func (s lifecycle) openAsk(ctx context.Context, t *turn.Turn, a *turn.Ask) error
 			out.ReplyTo = t.Route.ReplyTo
 		}
 		out.Text, out.Buttons = v.Message(to, s.CommandPrefix(to), s.Redactor().Text)
-		if v.FiledAt(to) {
+		if v.GetsFileAt(to) {
 			if err := s.showCall(ctx, v, to); err != nil {
 				return err
 			}

@@ -281,8 +281,8 @@ func TestStopEndsTheTurnThatRunsAndTheOneThatWaits(t *testing.T) {
 func TestWhatHasChangedSinceIsNotRun(t *testing.T) {
 	b, _, ran := acting(t, actor(`act {"say":"x"}`))
 	var version atomic.Int32
-	b.agent.HashInput = func(context.Context, tools.Call, *string) (agentasks.Inputs, error) {
-		return agentasks.Inputs{Sum: fmt.Sprint(version.Load())}, nil
+	b.agent.HashInput = func(context.Context, tools.Call, *string) (agentasks.InputsHash, error) {
+		return agentasks.InputsHash{Sum: fmt.Sprint(version.Load())}, nil
 	}
 	b.run()
 	first := b.say("1", "ann", "go")
@@ -355,12 +355,12 @@ func TestWhatIsApprovedIsComparedAsItWasAskedAbout(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			b, _, ran := acting(t, actor(`act {"say":"x"}`))
 			var like []string
-			b.agent.HashInput = func(_ context.Context, _ tools.Call, as *string) (agentasks.Inputs, error) {
+			b.agent.HashInput = func(_ context.Context, _ tools.Call, as *string) (agentasks.InputsHash, error) {
 				if as == nil {
-					return agentasks.Inputs{Mode: mode, Sum: mode + " sum"}, nil
+					return agentasks.InputsHash{Mode: mode, Sum: mode + " sum"}, nil
 				}
 				like = append(like, *as)
-				return agentasks.Inputs{Mode: *as, Sum: *as + " sum"}, nil
+				return agentasks.InputsHash{Mode: *as, Sum: *as + " sum"}, nil
 			}
 			b.run()
 			b.say("1", "ann", "go")
@@ -377,11 +377,11 @@ func TestWhatIsApprovedIsComparedAsItWasAskedAbout(t *testing.T) {
 // What cannot be compared any more counts as changed.
 func TestWhatCannotBeComparedIsNotRun(t *testing.T) {
 	b, _, ran := acting(t, actor(`act {"say":"x"}`))
-	b.agent.HashInput = func(_ context.Context, _ tools.Call, as *string) (agentasks.Inputs, error) {
+	b.agent.HashInput = func(_ context.Context, _ tools.Call, as *string) (agentasks.InputsHash, error) {
 		if as != nil {
-			return agentasks.Inputs{}, context.DeadlineExceeded
+			return agentasks.InputsHash{}, context.DeadlineExceeded
 		}
-		return agentasks.Inputs{Mode: "content", Sum: "1"}, nil
+		return agentasks.InputsHash{Mode: "content", Sum: "1"}, nil
 	}
 	b.run()
 	b.say("1", "ann", "go")
@@ -397,8 +397,8 @@ func TestWhatCannotBeComparedIsNotRun(t *testing.T) {
 func TestWhatChangesWhileACallBeginsIsNotRun(t *testing.T) {
 	b, _, ran := acting(t, actor(`act {"say":"x"}`))
 	var version atomic.Int32
-	b.agent.HashInput = func(context.Context, tools.Call, *string) (agentasks.Inputs, error) {
-		return agentasks.Inputs{Sum: fmt.Sprint(version.Load())}, nil
+	b.agent.HashInput = func(context.Context, tools.Call, *string) (agentasks.InputsHash, error) {
+		return agentasks.InputsHash{Sum: fmt.Sprint(version.Load())}, nil
 	}
 	b.point = func(name string) {
 		if name == "c4:before" {

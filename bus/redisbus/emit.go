@@ -53,8 +53,9 @@ func (m *emitter) sendEvents(ctx context.Context) {
 	}
 }
 
-// sendBatchWhole sends a batch and finishes it even if the bus is being closed, because a
-// batch that is cut off is lost: its outcome is unknown, and nobody would send it again.
+// sendBatchWhole sends a batch. If the bus is closed meanwhile, the batch still has
+// closeTimeout to finish, because one that is cut off is lost: its outcome is unknown, and
+// nobody would send it again.
 func (m *emitter) sendBatchWhole(ctx context.Context) (sent bool) {
 	whole, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()

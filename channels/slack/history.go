@@ -182,7 +182,7 @@ func (h *historian) History(ctx context.Context, at bus.Address, since time.Time
 	if !since.IsZero() {
 		oldest = formatTS(since)
 	}
-	r := historyReader{oldest: oldest, most: most, found: map[string]message{}, chat: at.Chat}
+	r := messageCollector{oldest: oldest, most: most, found: map[string]message{}, chat: at.Chat}
 	if at.Thread != "" {
 		err = h.histories.readThread(ctx, tryOnce, at.Chat, at.Thread, oldest, r.addMessage)
 	} else {
@@ -196,7 +196,7 @@ func (h *historian) History(ctx context.Context, at bus.Address, since time.Time
 			r.more = true
 			break
 		}
-		t := historyReader{oldest: oldest, most: most, found: r.found, chat: at.Chat}
+		t := messageCollector{oldest: oldest, most: most, found: r.found, chat: at.Chat}
 		if err := h.histories.readThread(ctx, tryOnce, at.Chat, root, oldest, t.addMessage); err != nil && !isThreadGone(err) && !errors.Is(err, errTooMuch) {
 			return nil, false, err
 		}
@@ -212,8 +212,8 @@ func (h *historian) History(ctx context.Context, at bus.Address, since time.Time
 	return said, r.more, nil
 }
 
-// A historyReader collects messages while the history of a chat or a thread is read.
-type historyReader struct {
+// A messageCollector collects messages while the history of a chat or a thread is read.
+type messageCollector struct {
 	chat   string
 	oldest string
 	most   int
@@ -225,7 +225,7 @@ type historyReader struct {
 }
 
 // addMessage collects one message, and returns false to end the reading.
-func (r *historyReader) addMessage(said slackgo.Message) bool {
+func (r *messageCollector) addMessage(said slackgo.Message) bool {
 	if said.LatestReply > r.oldest && said.ReplyCount > 0 {
 		r.roots = append(r.roots, said.Timestamp)
 	}

@@ -10,7 +10,8 @@ import (
 	"parley/tools/sandbox"
 )
 
-// longestBackoff limits how long no connection to a server is attempted after failures to connect.
+// longestBackoff is the longest wait before the next attempt to connect to a server, after failed attempts or lost
+// connections.
 const longestBackoff = time.Minute
 
 // A key identifies a connection by its server and its session. The session is "" if all sessions

@@ -172,7 +172,7 @@ func (b *Box) probeOnce(ctx context.Context) (err error) {
 	if err := errors.Join(os.Mkdir(workspace, 0o700), os.WriteFile(outside, []byte("seen\n"), 0o600)); err != nil {
 		return err
 	}
-	if err := b.placeProbe(tmp.Path, outside); err != nil {
+	if err := b.letCommandUserIn(tmp.Path, outside); err != nil {
 		return err
 	}
 	req, err := b.newRequest(ctx, Command{
@@ -203,10 +203,10 @@ func (b *Box) probeOnce(ctx context.Context) (err error) {
 	return checkWritten(filepath.Join(workspace, "written"))
 }
 
-// placeProbe prepares the folder of a probe whose command runs as another user. Without walls, that
+// letCommandUserIn prepares the folder of a probe whose command runs as another user. Without walls, that
 // user could read the file outside. The folder is accessible to root alone if the commands'
 // workspaces are in such a folder, too.
-func (b *Box) placeProbe(folder, outside string) error {
+func (b *Box) letCommandUserIn(folder, outside string) error {
 	uid, gid := commandUser(nil)
 	if uid < 0 {
 		return nil

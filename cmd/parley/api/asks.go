@@ -96,7 +96,7 @@ func mayAnswerAsk(c exchange.Caller, a bus.Ask) bool {
 	return c.MayApprove() || a.Kind == bus.AskQuestion && a.Person == web.Person(c.Name)
 }
 
-// list answers with the open asks that the caller may see: because it may answer them, or because it may read
+// list answers with the open asks, of all sessions or of one, that the caller may see: because it may answer them, or because it may read
 // everything or what belongs to its person.
 func (a asksHandler) list(w *exchange.Answer, r *http.Request) error {
 	found, err := a.Open(r.Context())

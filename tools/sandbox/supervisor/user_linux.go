@@ -329,8 +329,8 @@ func (s *supervisor) showAll(places []place, covers []string) (err error) {
 	return coverAndShow(places, covers)
 }
 
-// coverAndShow covers folders with empty ones, and makes the places, which are open, visible at
-// their paths.
+// coverAndShow covers folders with empty ones, makes the places visible at their paths, and then
+// makes the covers read-only. The places must have been opened (see open).
 func coverAndShow(places []place, covers []string) error {
 	const flags = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
 	var covered []string

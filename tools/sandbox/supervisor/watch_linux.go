@@ -187,8 +187,8 @@ func (s *supervisor) start() (*child, error) {
 	return nil, fmt.Errorf("there is no mode %q", s.Mode)
 }
 
-// lowerLimit lowers a limit of this process, and of what it starts, to most; it leaves a lower
-// limit as it is.
+// lowerLimit sets both limits, soft and hard, of this process and of what it starts to most, or to
+// the present hard limit if that is lower.
 func lowerLimit(what int, most uint64) error {
 	var now unix.Rlimit
 	if err := unix.Getrlimit(what, &now); err != nil {

@@ -80,7 +80,8 @@ func (l letters) queryOf(r *http.Request) (q query, err error) {
 	return q, err
 }
 
-// list lists the dead letters of one topic or of all topics, the newest first if asked to.
+// list answers with a page of the dead letters of one topic or of all topics: those of one mailbox, or the newest
+// first, if asked for that.
 func (l letters) list(w *exchange.Answer, r *http.Request) error {
 	q, err := l.queryOf(r)
 	if err != nil {

@@ -189,7 +189,7 @@ func (p *packer) packSessions(s Source) error {
 	return nil
 }
 
-// packSelected packs those folders in a directory that wanted selects.
+// packSelected packs the folders in dir for whose names wanted returns true. A dir that doesn't exist has none.
 func (p *packer) packSelected(dir string, wanted func(name string) bool) error {
 	root, err := os.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {

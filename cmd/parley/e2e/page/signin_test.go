@@ -58,7 +58,7 @@ func TestSigningInAndOut(t *testing.T) {
 	eval[bool](x, "(location.href = "+quoted(used)+", location.reload(), true)")
 	x.waitText(".note.error", "run `parley ui` again")
 	x.write("#given", "not-the-token-of-anybody")
-	x.waitText(".note.error", "this server doesn't know this token")
+	x.waitText(".note.error", "This server doesn't know this token")
 	token, err := os.ReadFile(filepath.Join(o.Home, "token"))
 	parleytest.Must(t, err)
 	eval[bool](x, "(document.querySelector('#given').select(), true)")
