@@ -84,8 +84,12 @@ func ReadFile(dir fs.FS, name string, most int64) (raw []byte, err error) {
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	var b bytes.Buffer
-	if n, err := io.Copy(&b, io.LimitReader(file, most+1)); err != nil || n > most {
-		return nil, errors.Join(err, ErrTooLarge)
+	n, err := io.Copy(&b, io.LimitReader(file, most+1))
+	if err == nil && n > most {
+		err = ErrTooLarge
+	}
+	if err != nil {
+		return nil, err
 	}
 	return b.Bytes(), nil
 }

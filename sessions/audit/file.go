@@ -17,8 +17,8 @@ import (
 	"parley/tools/plainjson"
 )
 
-// parts is the most files that are kept, the current one included. Each may have this part of the allowed
-// bytes.
+// parts is into how many parts the allowed bytes are divided: no file becomes larger than one part, and the
+// rotated files together have the others.
 const parts = 8
 
 // A File is a log file of JSON lines. When it becomes large or a day is over, it is rotated: it is
@@ -115,8 +115,7 @@ func (f *File) write(line []byte, at time.Time) error {
 // day returns the day of a time in UTC.
 func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
-// rotate renames the file, begins a new one, and deletes the oldest ones if there are too
-// many.
+// rotate renames the file, begins a new one, and deletes the oldest ones if they are too large together.
 func (f *File) rotate() error {
 	if err := f.file.Close(); err != nil {
 		return err
@@ -129,11 +128,18 @@ func (f *File) rotate() error {
 		return err
 	}
 	old, err := f.rotatedFiles()
-	if err != nil || len(old) < parts {
+	if err != nil {
 		return err
 	}
-	for _, path := range old[:len(old)-parts+1] {
-		err = errors.Join(err, os.Remove(path))
+	room := f.most * (parts - 1)
+	for _, path := range slices.Backward(old) {
+		about, wrong := os.Stat(path)
+		if wrong == nil {
+			if room -= about.Size(); room < 0 {
+				wrong = os.Remove(path)
+			}
+		}
+		err = errors.Join(err, wrong)
 	}
 	return err
 }
