@@ -86,9 +86,12 @@ func (c sendCmd) asksAgent() bool {
 // text nor a file was given.
 func (c sendCmd) requestBody(tty terminal.Terminal) (map[string]any, error) {
 	if c.Text == "" && c.File == "" {
-		raw, err := io.ReadAll(io.LimitReader(tty.In, maxFile))
+		raw, err := io.ReadAll(io.LimitReader(tty.In, maxFile+1))
 		if err != nil {
 			return nil, fmt.Errorf("read the text: %w", err)
+		}
+		if len(raw) > maxFile {
+			return nil, &usageError{textLongInput}
 		}
 		c.Text = string(raw)
 	}

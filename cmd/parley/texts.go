@@ -36,6 +36,7 @@ const (
 	textSkillAccepted  = "Agents now have the skill %s. It's in %s.\n"
 	textSkillRefused   = "The proposal %s has been dropped.\n"
 	textNoSkillNamed   = "name the skill: parley skills accept lists the proposals"
+	textLongInput      = "Standard input is longer than 10 MB, which is the most that can be sent: send less of it."
 	textPageLink       = "Open this link within %d seconds. It works once:\n\n"
 	textOpeningBrowser = "\nI'm opening it in your browser."
 	textRunsNow        = "The agent is doing it now, in %s.\n"
