@@ -333,7 +333,7 @@ type UnknownKindError struct{ What, ID, Kind string }
 
 // Error says which entry or message is of the unknown kind, and what the kind is.
 func (e *UnknownKindError) Error() string {
-	return fmt.Sprintf("%s %s is of the unknown kind %q", e.What, e.ID, e.ShortKind())
+	return fmt.Sprintf("%s %s has the unknown kind %q", e.What, e.ID, e.ShortKind())
 }
 
 // ShortKind returns the kind as logs show it: at most 64 bytes.

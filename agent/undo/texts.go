@@ -36,11 +36,11 @@ func (s replyTexts) notTheirsText(r snapshots.Record) string {
 }
 
 func (s replyTexts) jobsText(n int) string {
-	what := "A job is running"
+	what, done := "A job is running", "it's done"
 	if n > 1 {
-		what = fmt.Sprintf("%d jobs are running", n)
+		what, done = fmt.Sprintf("%d jobs are running", n), "they're done"
 	}
-	return fmt.Sprintf("%s in the background and may still change files. Wait until that's done, or say `%sstop`, and then try again.", what, s.prefix)
+	return fmt.Sprintf("%s in the background and may still change files. Wait until %s, or say `%sstop`, and then try again.", what, done, s.prefix)
 }
 
 func (s replyTexts) waitingText() string {

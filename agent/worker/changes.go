@@ -36,7 +36,7 @@ func changeEntry(turn string, in bus.Inbound, records []journal.Record) (session
 	case bus.Reacted:
 		what := "reacted with"
 		if in.Removed {
-			what = "took back the reaction"
+			what = "removed the reaction"
 		}
 		n = sessions.Notice{Code: codeReacted, Text: fmt.Sprintf(textReacted, in.From.ID, what, in.Reaction)}
 	default:

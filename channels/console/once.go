@@ -122,7 +122,7 @@ func (o *answerWaiter) handleEvent(e bus.Event) {
 	case bus.TurnComplete, bus.TurnError:
 	case bus.TurnParked:
 		if o.turns[e.Turn] || slices.Contains(e.Causes, o.id) {
-			o.finish(fmt.Errorf("%w yet: the turn is waiting for an approval or an answer: `parley approvals list` shows what it's waiting for, and you can reply in an interactive parley chat", ErrFailed))
+			o.finish(fmt.Errorf("%w yet: the turn is waiting for an approval or an answer. `parley approvals list` shows what it's waiting for, and you can reply in an interactive parley chat", ErrFailed))
 		}
 		return
 	default:

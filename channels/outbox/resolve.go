@@ -38,7 +38,7 @@ func check(r Request) error {
 	case markup.Blank(r.Text) && r.File == nil:
 		return &InvalidError{"empty", "there's nothing to send: give some visible text, or a file"}
 	case len(r.Subject) > maxSubject:
-		return &InvalidError{"key_too_long", fmt.Sprintf("the key has %d bytes; at most %d are allowed", len(r.Subject), maxSubject)}
+		return &InvalidError{"key_too_long", fmt.Sprintf("the key is %d bytes long; at most %d are allowed", len(r.Subject), maxSubject)}
 	case r.File != nil && !isFileName(r.File.Name):
 		return &InvalidError{"bad_file_name", fmt.Sprintf("the file needs a plain name of at most %d bytes, without slashes, quotation marks or control characters", maxFileName)}
 	}

@@ -92,7 +92,7 @@ func TestLinking(t *testing.T) {
 	s.says("telegram", "doesn't work")
 	s.take(s.command("slack:U1", "link", "`"+strings.ToUpper(code)+"`"))
 	s.says("slack", "`telegram:1`", "!link off")
-	if out := s.says("telegram", "`slack:U1` is now linked with you", "/link off"); out.To.Chat != "D1" {
+	if out := s.says("telegram", "`slack:U1` is now linked to you", "/link off"); out.To.Chat != "D1" {
 		t.Errorf("it is said at %s", out.To)
 	}
 	s.take(s.command("discord:9", "link", code))
@@ -104,7 +104,7 @@ func TestLinking(t *testing.T) {
 	}
 	off := s.command("telegram:1", "link", "off")
 	s.take(off)
-	s.says("telegram", "no longer linked with `slack:U1`")
+	s.says("telegram", "no longer linked to `slack:U1`")
 	s.says("slack", "`telegram:1` is no longer linked")
 	if a, err := s.book.Account(t.Context(), "slack:U1"); err != nil || a != "slack:U1" {
 		t.Errorf("it is counted as %s, %v", a, err)
@@ -129,9 +129,9 @@ func TestLinkingWithoutAPlatform(t *testing.T) {
 	here("abcdefghij", "doesn't work")
 	s.take(s.command("telegram:1", people.Link, ""))
 	code := linkCode.FindStringSubmatch(s.says("telegram").Text)[1]
-	here(code, "linked with `telegram:1`")
+	here(code, "linked to `telegram:1`")
 	s.says("telegram", "`web:ann` is now linked", "web page")
-	here("", "linked with `telegram:1`")
+	here("", "linked to `telegram:1`")
 	here("off", "no longer linked")
 	s.says("telegram", "no longer linked")
 	here("off", "aren't linked")

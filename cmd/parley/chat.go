@@ -107,7 +107,7 @@ func (c chatCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Termi
 // noteRootsOwn tells the person if no commands can run in the --workspace directory because only root has access there.
 func noteRootsOwn(dir string, out io.Writer) {
 	if dir != "" && errors.Is(sandbox.CheckPersonal(dir), sandbox.ErrRootsOwn) {
-		fmt.Fprintf(out, "parley: no commands can run in %s: they never run as root, and only root has access there. Run parley as an ordinary user, or make one the directory's owner\n", dir)
+		fmt.Fprintf(out, "parley: no commands can run in %s: they never run as root, and only root has access there. Run parley as an ordinary user, or give the directory to one\n", dir)
 	}
 }
 

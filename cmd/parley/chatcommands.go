@@ -68,7 +68,7 @@ func (c *chatCommands) list(ctx context.Context) string {
 	lines := []string{textConversations}
 	for i, p := range c.listed {
 		if i == mostPlaces {
-			lines = append(lines, "… parley sessions lists all")
+			lines = append(lines, "… parley sessions lists them all")
 			break
 		}
 		about := []string{p.chat}

@@ -45,7 +45,7 @@ func (c backupCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Ter
 		}
 	}
 	for _, part := range keptElsewhere(cfg) {
-		fmt.Fprintf(tty.Err, "not in this backup: %s, which has to be backed up there\n", part)
+		fmt.Fprintf(tty.Err, "not in this backup: %s; back that data up there\n", part)
 	}
 	if err := home.CheckPlaces(cfg); err != nil {
 		return err
@@ -80,7 +80,7 @@ func (c backupCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Ter
 	for _, file := range m.Files {
 		bytes += file.Size
 	}
-	fmt.Fprintf(tty.Out, "%s has %d files (%d bytes). Parley has read it back, so it can be restored. It doesn't contain settings, tokens or secrets.\n", c.File, len(m.Files), bytes)
+	fmt.Fprintf(tty.Out, "%s contains %d files (%d bytes). Parley has read it back, so it can be restored. It doesn't contain settings, tokens or secrets.\n", c.File, len(m.Files), bytes)
 	return nil
 }
 

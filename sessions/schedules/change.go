@@ -37,7 +37,7 @@ func CheckText(text string) error {
 	case strings.TrimSpace(text) == "":
 		return Invalid("text", "write what to do then")
 	case len(text) > MaxText:
-		return Invalid("text", "it has %d bytes; at most %d are allowed", len(text), MaxText)
+		return Invalid("text", "it is %d bytes long; at most %d are allowed", len(text), MaxText)
 	}
 	return nil
 }

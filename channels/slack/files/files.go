@@ -141,7 +141,7 @@ func answerError(resp *http.Response, a bus.Attachment) error {
 	case status == http.StatusOK, status >= 300 && status < 400:
 		return fetchError(channels.Stop, "missing_scope", "the app lacks the scope "+Scope)
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
-		return fetchError(channels.Stop, code, "Slack refuses the token")
+		return fetchError(channels.Stop, code, "Slack rejected the token")
 	case status == http.StatusNotFound, status == http.StatusGone:
 		return fetchError(channels.Rejected, code, "there's no such file")
 	case status == http.StatusTooManyRequests:

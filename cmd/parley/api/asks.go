@@ -153,7 +153,7 @@ func (a asksHandler) answer(w *exchange.Answer, r *http.Request) error {
 	case errors.Is(err, bus.ErrNoAsk):
 		return exchange.NotFound("there's no such request")
 	case errors.Is(err, bus.ErrMayNotAnswer) && ask.Kind == bus.AskApproval:
-		return exchange.Forbidden("a turn that this same token started made this request: somebody else has to approve it")
+		return exchange.Forbidden("this request comes from a turn that this same token started, so somebody else has to approve it")
 	case errors.Is(err, bus.ErrMayNotAnswer):
 		return exchange.Forbidden("only the person who started the turn, or an owner, can answer this question")
 	case errors.Is(err, bus.ErrBadAnswer) && ask.Kind == bus.AskApproval:

@@ -116,7 +116,7 @@ func readMessage(w *exchange.Answer, r *http.Request) (m message, digest string,
 func idempotencyKey(r *http.Request) (string, error) {
 	key := r.Header.Get(keyHeader)
 	if len(key) > maxKey {
-		return "", exchange.BadRequest("bad_key", "the %s has %d bytes; at most %d are allowed", keyHeader, len(key), maxKey)
+		return "", exchange.BadRequest("bad_key", "the %s is %d bytes long; at most %d are allowed", keyHeader, len(key), maxKey)
 	}
 	return key, nil
 }

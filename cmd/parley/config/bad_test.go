@@ -115,7 +115,7 @@ func TestBadKeysAndTypes(t *testing.T) {
 		{"embeddings without a key", "[embeddings]\nmodel = \"m\"",
 			`1: embeddings: the model at the default URL needs a key, and there isn't one: write api_key = "${OPENAI_API_KEY}" there, or base_url for a server of your own`},
 		{"a judge without calls", "[guard]\nmodel = \"m\"\n[models.m]\nname = \"m\"\nbase_url = \"http://127.0.0.1:1\"",
-			`2: guard.model: it has no calls to judge: write judge = ["exec_shell(*)"] beside it`},
+			`2: guard.model: it has no calls to judge: write judge = ["exec_shell(*)"] next to it`},
 		{"calls without a judge", "[guard]\njudge = [\"exec_shell\"]",
 			`2: guard.judge: no model is named to judge these calls: write model = "NAME" next to it, where NAME is that of a table [models.NAME]`},
 		{"a judge that is the demo", "[guard]\nmodel = \"demo\"\njudge = [\"exec_shell\"]",

@@ -147,5 +147,5 @@ func (s FileSearch) String() string {
 	if len(s.Places) == 0 {
 		return ""
 	}
-	return "Parley found no configuration file; it looked at --config (not given), " + strings.Join(s.Places, ", ")
+	return "Parley found no configuration file. It looked for one in these places: --config (not given), " + strings.Join(s.Places, ", ")
 }

@@ -28,17 +28,17 @@ func TestBadFoldersOfAgents(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"of all":              {"[agents.defaults]\nworkspace = \"ops\"", `2: agents.defaults.workspace: all agents would share the folder: write it as root in [workspace]`},
 		"empty":               {"[agents.ops]\nworkspace = \"\"", `2: agents.ops.workspace: is empty`},
-		"the root":            {"[agents.ops]\nworkspace = \"home/workspaces\"", `2: agents.ops.workspace: AT/home/workspaces is the same as, inside, or around the folder in [workspace] root: choose a folder just for this agent's conversations, such as /srv/ops`},
-		"in the root":         {"[workspace]\nroot = \"all\"\n[agents.ops]\nworkspace = \"all/ops\"", `4: agents.ops.workspace: AT/all/ops is the same as, inside, or around the folder in [workspace] root`},
-		"around the root":     {"[workspace]\nroot = \"all/root\"\n[agents.ops]\nworkspace = \"all\"", `4: agents.ops.workspace: AT/all is the same as, inside, or around the folder in [workspace] root`},
-		"through a link":      {"[workspace]\nroot = \"all\"\n[agents.ops]\nworkspace = \"link/ops\"", `4: agents.ops.workspace: AT/link/ops is the same as, inside, or around the folder in [workspace] root`},
+		"the root":            {"[agents.ops]\nworkspace = \"home/workspaces\"", `2: agents.ops.workspace: AT/home/workspaces overlaps with the folder in [workspace] root: choose a folder just for this agent's conversations, such as /srv/ops`},
+		"in the root":         {"[workspace]\nroot = \"all\"\n[agents.ops]\nworkspace = \"all/ops\"", `4: agents.ops.workspace: AT/all/ops overlaps with the folder in [workspace] root`},
+		"around the root":     {"[workspace]\nroot = \"all/root\"\n[agents.ops]\nworkspace = \"all\"", `4: agents.ops.workspace: AT/all overlaps with the folder in [workspace] root`},
+		"through a link":      {"[workspace]\nroot = \"all\"\n[agents.ops]\nworkspace = \"link/ops\"", `4: agents.ops.workspace: AT/link/ops overlaps with the folder in [workspace] root`},
 		"the home":            {"[agents.ops]\nworkspace = \"home\"", `2: agents.ops.workspace: the home is in that folder`},
 		"around the home":     {"[agents.ops]\nworkspace = \".\"", `2: agents.ops.workspace: the home is in that folder`},
-		"the home's own":      {"[agents.ops]\nworkspace = \"home/skills\"", `2: agents.ops.workspace: AT/home/skills is the same as, inside, or around one of the home's own folders`},
-		"what all agents see": {"[knowledge]\ndir = \"k\"\n[agents.ops]\nworkspace = \"k/ops\"", `4: agents.ops.workspace: AT/k/ops is the same as, inside, or around the folder in [knowledge] dir`},
-		"skills":              {"[skills]\ndirs = [\"s\"]\n[agents.ops]\nworkspace = \"s\"", `4: agents.ops.workspace: AT/s is the same as, inside, or around a folder in [skills] dirs`},
-		"another agent's":     {"[agents.lab]\nworkspace = \"ops\"\n[agents.ops]\nworkspace = \"ops\"", `4: agents.ops.workspace: AT/ops is the same as, inside, or around the folder of the agent lab`},
-		"in another agent's":  {"[agents.lab]\nworkspace = \"ops/lab\"\n[agents.ops]\nworkspace = \"ops\"", `4: agents.ops.workspace: AT/ops is the same as, inside, or around the folder of the agent lab`},
+		"the home's own":      {"[agents.ops]\nworkspace = \"home/skills\"", `2: agents.ops.workspace: AT/home/skills overlaps with one of the home's own folders`},
+		"what all agents see": {"[knowledge]\ndir = \"k\"\n[agents.ops]\nworkspace = \"k/ops\"", `4: agents.ops.workspace: AT/k/ops overlaps with the folder in [knowledge] dir`},
+		"skills":              {"[skills]\ndirs = [\"s\"]\n[agents.ops]\nworkspace = \"s\"", `4: agents.ops.workspace: AT/s overlaps with a folder in [skills] dirs`},
+		"another agent's":     {"[agents.lab]\nworkspace = \"ops\"\n[agents.ops]\nworkspace = \"ops\"", `4: agents.ops.workspace: AT/ops overlaps with the folder of the agent lab`},
+		"in another agent's":  {"[agents.lab]\nworkspace = \"ops/lab\"\n[agents.ops]\nworkspace = \"ops\"", `4: agents.ops.workspace: AT/ops overlaps with the folder of the agent lab`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

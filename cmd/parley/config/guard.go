@@ -33,7 +33,7 @@ func checkGuard(l *loader) {
 	case model == "" && len(rules) > 0:
 		l.Report(l.At("guard.judge"), "guard.judge", "no model is named to judge these calls", `write model = "NAME" next to it, where NAME is that of a table [models.NAME]`)
 	case model != "" && len(rules) == 0:
-		l.Report(l.At("guard.model"), "guard.model", "it has no calls to judge", `write judge = ["exec_shell(*)"] beside it`)
+		l.Report(l.At("guard.model"), "guard.model", "it has no calls to judge", `write judge = ["exec_shell(*)"] next to it`)
 	case model == demoName:
 		l.Report(l.At("guard.model"), "guard.model", "the built-in demo can't judge calls", "name a real model, in [models.NAME]")
 	case model != "":

@@ -70,7 +70,7 @@ func checkSandbox(l *loader) {
 		if !filepath.IsAbs(path) {
 			l.Report(l.ElementAt("sandbox.read", i), "sandbox.read", fmt.Sprintf("%q doesn't begin with /", path), "write its full path on this machine, like /opt/sdk")
 		} else if clean == "/" || clean == l.home || strings.HasPrefix(l.home, clean+"/") {
-			l.Report(l.ElementAt("sandbox.read", i), "sandbox.read", fmt.Sprintf("every command could read the home, which is in %s", path), "name a smaller folder")
+			l.Report(l.ElementAt("sandbox.read", i), "sandbox.read", fmt.Sprintf("every command could read the home, which is in %s", path), "name a folder that doesn't contain the home")
 		}
 	}
 }

@@ -52,12 +52,12 @@ func checkAgentFolders(l *loader) {
 		}
 		real := realPath(dir)
 		if schema.Within(real, realPath(l.home)) {
-			l.Report(l.At(path), path, "the home is in that folder", "choose one outside the home, such as /srv/"+name)
+			l.Report(l.At(path), path, "the home is in that folder", "choose one that doesn't contain the home, such as /srv/"+name)
 			continue
 		}
 		i := slices.IndexFunc(taken, func(other folderInUse) bool { return schema.Within(other.dir, real) || schema.Within(real, other.dir) })
 		if i >= 0 {
-			l.Report(l.At(path), path, fmt.Sprintf("%s is the same as, inside, or around %s", dir, taken[i].what), "choose a folder just for this agent's conversations, such as /srv/"+name)
+			l.Report(l.At(path), path, fmt.Sprintf("%s overlaps with %s", dir, taken[i].what), "choose a folder just for this agent's conversations, such as /srv/"+name)
 		}
 		taken = append(taken, folderInUse{"the folder of the agent " + name, real})
 	}

@@ -192,7 +192,7 @@ func checkChannel(ctx context.Context, cfg *config.Config, c config.Channel) Fin
 	}
 	f.Detail = fmt.Sprintf("%s answers in %d ms", who, time.Since(began).Milliseconds())
 	if c.Session != config.SessionThread && c.Mode == "chat" {
-		f.Detail += fmt.Sprintf("; session = %q: conversations from before you set that won't continue", c.Session)
+		f.Detail += fmt.Sprintf("; session = %q: conversations that began before you set this won't continue", c.Session)
 	}
 	err = platforms.Examine(ctx, c, ch, knownChats(ctx, cfg, c))
 	if refused, ok := errors.AsType[*channels.SendError](err); ok {
@@ -241,7 +241,7 @@ func knownChats(ctx context.Context, cfg *config.Config, c config.Channel) []cha
 // withRefusal returns the finding, completed with what a platform has refused and what to do about it.
 func (f Finding) withRefusal(cfg *config.Config, channel string, refused *channels.SendError) Finding {
 	key := platforms.RefusedSetting(channel, refused)
-	f.State, f.Detail = wrong, fmt.Sprintf("the platform refuses the token (%s)", refused.Code)
+	f.State, f.Detail = wrong, fmt.Sprintf("the platform rejected the token (%s)", refused.Code)
 	f.Remedy = platforms.RefusalRemedy(refused) + ": " + key + ", " + cfg.Origin(key)
 	return f
 }

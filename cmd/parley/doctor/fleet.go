@@ -40,7 +40,7 @@ func checkBus(ctx context.Context, cfg *config.Config) []Finding {
 	}
 	ok := Finding{Part: "bus", State: fine, Detail: fmt.Sprintf("%s, version %s, answers in %d ms", place, h.Version, took.Milliseconds())}
 	if h.Group != nil {
-		ok.Detail += fmt.Sprintf(", the master is %s with %d replicas", h.Group.Master, h.Group.Online)
+		ok.Detail += fmt.Sprintf(", the master is %s (replicas: %d)", h.Group.Master, h.Group.Online)
 	}
 	if h.Fsync != "" {
 		ok.Detail += ", appendfsync " + h.Fsync
@@ -96,7 +96,7 @@ func judgeSentinels(g redisbus.Group, say func(state, detail, remedy string)) {
 		say(wrong, fmt.Sprintf("%d of %d Sentinels didn't answer: %s", len(g.Faults), g.Asked, strings.Join(g.Faults, "; ")), "check whether they're running, and check [bus] url")
 	}
 	if g.Asked < 3 {
-		say(note, fmt.Sprintf("[bus] url names %d Sentinels", g.Asked), "name all of them: there should be 3, on different machines")
+		say(note, fmt.Sprintf("number of Sentinels that [bus] url names: %d", g.Asked), "name all of them: there should be 3, on different machines")
 	}
 	if g.Online == 0 {
 		say(note, "no replica is in touch with the master: if the master is lost, so is its mail", "start a replica, or check the log of the one you have")

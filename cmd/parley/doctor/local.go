@@ -100,7 +100,7 @@ func checkSkills(found *skillfolders.Catalog) (all []Finding) {
 		case p.Minor:
 			f.State, f.Remedy = note, p.Remedy
 		case p.Skill != "":
-			f.Remedy = "agents don't have it: " + p.Remedy
+			f.Remedy = "agents can't use it until this is fixed: " + p.Remedy
 		}
 		all = append(all, f)
 	}

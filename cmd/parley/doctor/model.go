@@ -27,7 +27,7 @@ func checkModels(ctx context.Context, cfg *config.Config) []Finding {
 	var found []Finding
 	_, judged := cfg.Judge()
 	if cfg.OnlyDemo() {
-		found = append(found, Finding{Part: "model", State: note, Detail: "the built-in demo answers, because model.name says so", Remedy: "set OPENAI_API_KEY, or name another in [model]"})
+		found = append(found, Finding{Part: "model", State: note, Detail: "the built-in demo answers, because model.name says so", Remedy: "set OPENAI_API_KEY, or name another model in [model]"})
 	}
 	if cfg.OnlyDemo() && !judged {
 		return found

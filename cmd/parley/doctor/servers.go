@@ -41,13 +41,13 @@ func checkServer(ctx context.Context, cfg *config.Config, name string) Finding {
 		f.State, f.Detail, f.Remedy = wrong, got.Error, "agents can't use it: check "+settingOf(cfg, "mcp."+name+"."+reachSetting(cfg.MCP[name]))
 	case len(got.Aside) > 0 || len(got.Unusable) > 0:
 		f.State = note
-		f.Detail = fmt.Sprintf("%d tools in %d ms; %d not accepted yet, and some can't be used", got.Listed, got.Milliseconds, len(got.Aside))
+		f.Detail = fmt.Sprintf("answers in %d ms; tools: %d; not accepted yet: %d, and some can't be used", got.Milliseconds, got.Listed, len(got.Aside))
 		if len(got.Unusable) == 0 {
-			f.Detail = fmt.Sprintf("%d tools in %d ms; %d not accepted yet", got.Listed, got.Milliseconds, len(got.Aside))
+			f.Detail = fmt.Sprintf("answers in %d ms; tools: %d; not accepted yet: %d", got.Milliseconds, got.Listed, len(got.Aside))
 		}
 		f.Remedy = "look at them with parley mcp list and parley mcp test " + name
 	default:
-		f.Detail = fmt.Sprintf("%d tools in %d ms", got.Listed, got.Milliseconds)
+		f.Detail = fmt.Sprintf("answers in %d ms; tools: %d", got.Milliseconds, got.Listed)
 	}
 	return f
 }

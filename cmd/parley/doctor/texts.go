@@ -20,10 +20,10 @@ const (
 	textFasterJudge = "name a faster model, or allow it more time: "
 
 	textSubscriptionNew     = "it hasn't been sent any events yet"
-	textSubscriptionFine    = "it last accepted an event at %s; %d are waiting"
+	textSubscriptionFine    = "it last accepted an event at %s; events waiting: %d"
 	textSubscriptionFailing = "it hasn't accepted anything since %s: %s (attempts: %d); events waiting: %d"
-	textSubscriptionWaits   = "%d events are waiting, and none has been posted yet"
-	textSubscriptionDropped = "; %d events were dropped, most recently at %s"
+	textSubscriptionWaits   = "nothing has been posted yet; events waiting: %d"
+	textSubscriptionDropped = "; events dropped: %d, most recently at %s"
 	textSubscriptionUnknown = "I couldn't look at its events: %v"
 	textSubscriptionRemedy  = "check the program at its url, and check url and secret in [subscriptions.%s]"
 	textSubscriptionServe   = "run parley serve (in a fleet, a gateway): it posts them"

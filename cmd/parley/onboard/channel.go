@@ -234,7 +234,7 @@ func (ch channel) tryOut(ctx context.Context) (who string, err error) {
 		err = platforms.Examine(ctx, c, adapter, nil)
 	}
 	if refused, ok := errors.AsType[*channels.SendError](err); ok && refused.Fault == channels.Stop {
-		return "", fmt.Errorf("the platform refuses the token (%s): %s", refused.Code, platforms.RefusalRemedy(refused))
+		return "", fmt.Errorf("the platform rejected the token (%s): %s", refused.Code, platforms.RefusalRemedy(refused))
 	}
 	if lack, ok := errors.AsType[*platforms.LackError](err); ok {
 		return "", fmt.Errorf("%s: %s", lack.Lack, lack.Remedy)

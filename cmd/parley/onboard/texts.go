@@ -39,7 +39,7 @@ const (
 	textServerAddress  = "The server's address, which usually ends in /v1"
 	textStartServer    = "Start it, and press Enter to try again; or type another address, or %q."
 	textFoundAt        = "Found it at %s."
-	textModelsAnswer   = "%s responded and has %d models."
+	textModelsAnswer   = "%s responded. Models: %d."
 	textYourKey        = "Your key for "
 	textItsKey         = "Its key (Enter for none)"
 	textFindKeys       = "You'll find your keys at %s."

@@ -174,7 +174,7 @@ StartLimitIntervalSec=0
 Type=exec
 ExecStart=` + call + `
 ExecReload=/bin/kill -HUP $MAINPID
-` + s.environmentLine() + `# systemd restarts it however it ended, unless somebody has to correct the configuration first.
+` + s.environmentLine() + `# systemd restarts it no matter how it ended, unless somebody has to correct the configuration first.
 Restart=always
 RestartSec=1
 RestartPreventExitStatus=78

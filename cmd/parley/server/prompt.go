@@ -95,7 +95,7 @@ func personFiles(files fs.FS, who agent.Asker) []prompt.File {
 	if !who.Private || who.Person == "" || strings.ContainsAny(who.Person, "/\\") {
 		return nil
 	}
-	all := prompt.Read(opener(files), "operator, about whom you talk to", path.Join("users", who.Person+".md"))
+	all := prompt.Read(opener(files), "operator, about the person you're talking to", path.Join("users", who.Person+".md"))
 	for i := range all {
 		all[i].Name = "USER.md"
 	}
@@ -123,7 +123,7 @@ func (p *prompts) memory(ctx context.Context, who agent.Asker) (all []transcript
 	}
 	return append(all,
 		transcript.Memory{Scope: channels.OfAgent, Of: "all your conversations (scope agent)", Text: prompt.File{Name: "this memory", Text: ofAgent.Content}.Shown()},
-		transcript.Memory{Scope: channels.OfPerson, Of: "whom you talk to (scope person)", Text: prompt.File{Name: "this memory", Text: ofPerson.Content}.Shown()},
+		transcript.Memory{Scope: channels.OfPerson, Of: "the person you're talking to (scope person)", Text: prompt.File{Name: "this memory", Text: ofPerson.Content}.Shown()},
 	), ofAgent.Untrusted || ofPerson.Untrusted, nil
 }
 

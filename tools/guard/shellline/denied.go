@@ -22,7 +22,7 @@ func (d *denier) denyProgram(u invocation) {
 			d.directory.enter(rest[0].path)
 		}
 	case "sudo", "doas", "su", "pkexec", "run0":
-		d.deny("%s isn't available: commands don't run with root's rights", name)
+		d.deny("%s isn't available: commands don't run as root", name)
 	case "shutdown", "reboot", "poweroff", "halt", "telinit":
 		d.deny("%s would stop the machine", name)
 	case "init":

@@ -175,7 +175,7 @@ func (u *unpacker) unpack() error {
 			return asDamaged(err)
 		}
 		if u.listed {
-			return fmt.Errorf("%w: there's more after its list of files", ErrDamaged)
+			return fmt.Errorf("%w: there's extra data after its list of files", ErrDamaged)
 		}
 		switch {
 		case h.Typeflag == tar.TypeReg && h.Name == manifestName:

@@ -177,7 +177,7 @@ func (e *Eraser) soon(ctx context.Context, erase func(context.Context) (Receipt,
 		return true, err
 	})
 	if err == nil && e.cfg.Rewriter.file {
-		r.keep("traces in unused parts of the database's files", fmt.Sprintf("Parley rewrites these when nothing else writes to them: within about %d minutes while parley serve is running", int(e.cfg.Rewriter.Within().Minutes())+1))
+		r.keep("traces in unused parts of the database's files", fmt.Sprintf("Parley rewrites these when nothing else is writing to them: within about %d minutes while parley serve is running", int(e.cfg.Rewriter.Within().Minutes())+1))
 	}
 	return r, err
 }

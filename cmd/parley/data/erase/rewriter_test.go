@@ -185,7 +185,7 @@ func TestTheFileIsRewrittenWhenNobodyWrites(t *testing.T) {
 		before := hometest.Rewritings(t, dir)
 		forget := func(chat string) {
 			t.Helper()
-			if r, err := erase.New(c).SessionSoon(t.Context(), hometest.Key(t, chat)); err != nil || len(r.Log.Sessions) != 1 || !strings.Contains(r.String(), "when nothing else writes to them") {
+			if r, err := erase.New(c).SessionSoon(t.Context(), hometest.Key(t, chat)); err != nil || len(r.Log.Sessions) != 1 || !strings.Contains(r.String(), "when nothing else is writing to them") {
 				t.Fatal(r.String(), err)
 			}
 		}

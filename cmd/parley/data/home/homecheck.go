@@ -31,7 +31,7 @@ func CheckData(c *config.Config) error {
 	}
 	if moved.Unfinished() {
 		return &config.SettingError{Key: "home", Remedy: fmt.Sprintf(
-			"the migration of %s to %s isn't finished: run the same parley migrate command again; or, to keep using this home as if the migration had never begun, delete %s and empty the other place",
+			"the migration of %s to %s isn't finished: run the same parley migrate command again; or, to keep using this home as if the migration had never begun, delete %s and empty the destination",
 			c.Home, moved.Places(), migrate.Path(c.Home))}
 	}
 	fleet, err := readFleet(c.Home)

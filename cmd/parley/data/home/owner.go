@@ -161,7 +161,7 @@ func checkWorkable(c *config.Config) error {
 		}
 		if path != "" {
 			return &config.SettingError{Where: c.Origin(f.Key), Key: f.Key, Remedy: fmt.Sprintf(
-				"this user (uid %d) can't use %s, which can happen after root has worked here: run chown -R %d %s", os.Geteuid(), path, os.Geteuid(), f.Dir)}
+				"this user (uid %d) can't use %s, perhaps because root has created files here: run chown -R %d %s", os.Geteuid(), path, os.Geteuid(), f.Dir)}
 		}
 	}
 	return nil

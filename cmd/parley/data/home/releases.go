@@ -144,7 +144,7 @@ func (h *Home) checkAllKnowFolders(ctx context.Context, c *config.Config) error 
 		return err
 	}
 	return &config.SettingError{Where: c.Origin(own[0].Key), Key: own[0].Key,
-		Remedy: olderServes + ", which would put the files elsewhere: leave the setting out until all processes run this release"}
+		Remedy: olderServes + ", and it would put the files elsewhere: leave the setting out until all processes run this release"}
 }
 
 const olderServes = "a process of an older release is still running"

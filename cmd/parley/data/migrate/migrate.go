@@ -137,7 +137,7 @@ func (m *migration) plan() error {
 	}
 	if note.Unfinished() {
 		if note.Store != m.StoreName || note.HasPart(PartBus) != (m.Bus.URL != "") {
-			return fmt.Errorf("%w from this home, to %s: finish that one first, or delete %s to abandon it", ErrOther, note.Places(), Path(m.Home))
+			return fmt.Errorf("%w from this home to %s: finish that one first, or delete %s to abandon it", ErrOther, note.Places(), Path(m.Home))
 		}
 		m.note = note
 		if m.note.HasPart(PartBus) {

@@ -38,7 +38,7 @@ func (t *moves) close() error { return t.db.Close() }
 func (t *moves) find(ctx context.Context, id string) (m move, err error) {
 	other, err := t.unfinished(ctx, id)
 	if err == nil && other {
-		err = fmt.Errorf("%w, to this database: finish that one, or use another database", ErrOther)
+		err = fmt.Errorf("%w to this database: finish that one, or use another database", ErrOther)
 	}
 	if err != nil {
 		return m, err

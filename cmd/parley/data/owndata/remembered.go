@@ -163,7 +163,7 @@ func (m Remembered) change(w *exchange.Answer, r *http.Request) error {
 	case strings.TrimSpace(next) == "":
 		return exchange.Unprocessable("missing_field", `field "content" is empty: DELETE erases a memory`)
 	case len(next) > most:
-		return exchange.Unprocessable("too_long", "the memory would have %d bytes; at most %d are allowed", len(next), most)
+		return exchange.Unprocessable("too_long", "the memory would be %d bytes long; at most %d are allowed", len(next), most)
 	case m.Plain(next) != next:
 		return exchange.Unprocessable("secret", "the text contains a secret, or what looks like one: remove it, because a model would read it")
 	}

@@ -147,7 +147,7 @@ func TestWhatIsWrittenOfAPerson(t *testing.T) {
 	p := w.Serve()
 	w.Telegram.Say(2, 2, "hello")
 	w.WaitSaid(2, 1)
-	if got := <-prompts; !strings.Contains(got, "<file name=\"USER.md\" from=\"operator, about whom you talk to\">\nAnn is a plugh.") {
+	if got := <-prompts; !strings.Contains(got, "<file name=\"USER.md\" from=\"operator, about the person you're talking to\">\nAnn is a plugh.") {
 		t.Errorf("the prompt is %s", got)
 	}
 	w.Telegram.Say(3, 3, "hello")

@@ -24,7 +24,7 @@ func TestDoctor(t *testing.T) {
 		t.Errorf("doctor: %d %q %q", code, out, errs)
 	}
 	w.Telegram.Fail(telegramtest.Fault{Act: telegramtest.Refuse, Status: 401, Description: "Unauthorized"})
-	if out, _, code := w.Run("doctor"); code != parleytest.ExitFailed || !strings.Contains(out, "refuses the token") {
+	if out, _, code := w.Run("doctor"); code != parleytest.ExitFailed || !strings.Contains(out, "rejected the token") {
 		t.Errorf("doctor with a bad token: %d %q", code, out)
 	}
 	if out, _, code := w.Run("config", "check"); code != 0 || strings.Contains(out, parleytest.Token) || !strings.Contains(out, "***") {

@@ -15,19 +15,19 @@ func TestTheDoctorSaysWhatIsWrong(t *testing.T) {
 	v.o.Telegram.Fail(telegramtest.Fault{Method: "getMe", Act: telegramtest.Refuse, Status: 401, Description: "Unauthorized"})
 	v.see("doctor", "Doctor", "1 thing needs a change.")
 	first := v.text("main tbody tr:first-child")
-	for _, want := range []string{"channel telegram", "wrong", "refuses the token", "channels.telegram.bot_token"} {
+	for _, want := range []string{"channel telegram", "wrong", "rejected the token", "channels.telegram.bot_token"} {
 		if !strings.Contains(first, want) {
 			t.Errorf("first of all is %q, without %q", first, want)
 		}
 	}
 	v.waitText("main tbody", "model")
-	if all := v.ask("/v1/doctor"); strings.Contains(all, parleytest.Token) || !strings.Contains(all, "refuses the token") {
+	if all := v.ask("/v1/doctor"); strings.Contains(all, parleytest.Token) || !strings.Contains(all, "rejected the token") {
 		t.Errorf("the server says %s", all)
 	}
 	v.show("overview")
 	v.waitText("main h1", "Overview")
 	v.o.Telegram.Fail(telegramtest.Fault{Method: "getMe", Act: telegramtest.Refuse, Status: 500, Description: "asked again"})
-	v.see("doctor", "Doctor", "refuses the token")
+	v.see("doctor", "Doctor", "rejected the token")
 	v.wait("the button to wait", "[...document.querySelectorAll('main button')].find(b => b.textContent === 'Check again').disabled")
 }
 

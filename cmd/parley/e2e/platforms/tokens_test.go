@@ -153,7 +153,7 @@ signing_secret = %q
 		seen.Write(r.Body)
 	}
 	fmt.Fprintln(&seen, w.Telegram.Sent(2), w.Telegram.Sent(3), w.Telegram.Sent(1), w.slack.Sent("D1"), w.slack.Whispers(), w.discord.Sent("51"), requests.Sent("D9"))
-	for _, sign := range []string{"you said and through faults", "block_delta", "http_500", "execution_failed", "invalid_auth", "refuses the token", "parley_"} {
+	for _, sign := range []string{"you said and through faults", "block_delta", "http_500", "execution_failed", "invalid_auth", "rejected the token", "parley_"} {
 		if !strings.Contains(seen.String(), sign) {
 			t.Errorf("nothing says %q: the test sees less than it should", sign)
 		}

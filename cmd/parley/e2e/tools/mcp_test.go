@@ -123,7 +123,7 @@ func TestAnAgentsOwnMCPServers(t *testing.T) {
 	if code != parleytest.ExitDone {
 		t.Errorf("mcp test ended with %d: %s", code, errs)
 	}
-	parleytest.Wants(t, out, "notes listed 1 tools in", "the agents that have them: main, other", "look")
+	parleytest.Wants(t, out, "Tools listed: 1", "the agents that have them: main, other", "look")
 	if _, errs, code = w.Run("mcp", "test", "gone"); code != parleytest.ExitFailed || !strings.Contains(errs, "exit code 3") || !strings.Contains(errs, "broken") {
 		t.Errorf("mcp test of what ends at once ended with %d: %s", code, errs)
 	}
@@ -131,7 +131,7 @@ func TestAnAgentsOwnMCPServers(t *testing.T) {
 	awaitTools(t, w)
 	w.Telegram.Say(2, 2, "look")
 	parleytest.Wants(t, w.WaitSaid(2, 1)[0], "found the treasure")
-	if out, errs, code = w.Run("mcp", "test", "notes"); code != parleytest.ExitDone || !strings.Contains(out, "notes listed 1 tools in") {
+	if out, errs, code = w.Run("mcp", "test", "notes"); code != parleytest.ExitDone || !strings.Contains(out, "Tools listed: 1") {
 		t.Errorf("beside the server it ended with %d: %s%s", code, out, errs)
 	}
 	if _, errs, code = w.Run("mcp", "test", "nots"); code != parleytest.ExitFailed || !strings.Contains(errs, "no server by that name") {

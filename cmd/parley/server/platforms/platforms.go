@@ -252,7 +252,7 @@ func RefusalRemedy(refused *channels.SendError) string {
 // change, and says what the operator can do.
 func RefusedError(c *config.Config, channel config.Channel, refused *channels.SendError) *config.SettingError {
 	key := RefusedSetting(channel.Name, refused)
-	return &config.SettingError{Where: c.Origin(key), Key: key, Remedy: fmt.Sprintf("%s refuses this token (%s): %s",
+	return &config.SettingError{Where: c.Origin(key), Key: key, Remedy: fmt.Sprintf("%s rejected this token (%s): %s",
 		channel.Platform, refused.Code, RefusalRemedy(refused))}
 }
 
@@ -385,7 +385,7 @@ func examineChats(ctx context.Context, c config.Channel, dc *discord.Channel) er
 	for _, id := range ids {
 		if parent, is := parents[id]; is {
 			return &LackError{
-				Lack:   fmt.Sprintf("chats names %s, which is a thread of the channel %s: it has no effect", id, parent),
+				Lack:   fmt.Sprintf("\"chats\" contains %s, which is a thread of the channel %s: it has no effect", id, parent),
 				Remedy: fmt.Sprintf("write %q instead: a channel's settings apply in its threads", parent),
 			}
 		}
@@ -415,7 +415,7 @@ func lackOfRights(lacking []discord.LackOfRights) *LackError {
 	}
 	e.Lack = "the bot lacks " + strings.Join(all, "; ")
 	if more := len(lacking) - len(all); more > 0 {
-		e.Lack += fmt.Sprintf("; and in %d more places", more)
+		e.Lack += fmt.Sprintf("; other places where it lacks some: %d", more)
 	}
 	return e
 }

@@ -67,7 +67,7 @@ func examineTelegram(ctx context.Context, c config.Channel, ch channels.Channel,
 	case !c.ByHTTP() && state.URL != "":
 		return &LackError{
 			Lack:   "a webhook is set, so Parley can't poll",
-			Remedy: `parley serve removes it if Parley has set it; otherwise have the other program call deleteWebhook, or write receive = "http"`,
+			Remedy: `parley serve removes it if Parley set it; otherwise have the other program call deleteWebhook, or write receive = "http"`,
 		}
 	case !c.ByHTTP():
 		return examinePrivacy(ctx, c, ch.(*telegram.Channel))
@@ -79,7 +79,7 @@ func examineTelegram(ctx context.Context, c config.Channel, ch channels.Channel,
 	}
 	if state.LastError != "" && state.Waiting > 0 {
 		return &LackError{
-			Lack:   fmt.Sprintf("%d updates are waiting at Telegram, whose last delivery failed: %s", state.Waiting, state.LastError),
+			Lack:   fmt.Sprintf(textUpdatesWaiting, state.LastError, state.Waiting),
 			Remedy: "check public_url, the proxy and its certificate", Perhaps: true,
 		}
 	}

@@ -34,5 +34,6 @@ func discordSteps() []string {
 
 const (
 	textWebhookUnknown = "Telegram won't say which webhook it has: "
+	textUpdatesWaiting = "Telegram's last delivery failed: %s (updates waiting: %d)"
 	textOtherWebhook   = "Telegram has another webhook, or none"
 )

@@ -280,26 +280,27 @@ func (c *course) addWaiting(e sessions.Entry) error {
 		if e.Person != "" {
 			by = " by " + e.Person
 		}
-		c.story.add(e.At, answered, "the request %s: %s%s", end.Ask, endInWords(end, c.asks[end.Ask]), by)
+		c.story.add(e.At, answered, "the request %s %s%s", end.Ask, endInWords(end, c.asks[end.Ask]), by)
 	default:
 		c.parked = false
 	}
 	return nil
 }
 
-// endInWords says how a request of that kind ended. An answer to a question isn't reported, because it belongs to
+// endInWords says how a request of that kind ended, to follow its id. An answer to a question isn't reported, because it belongs to
 // whoever gave it.
 func endInWords(end sessions.AskEnded, kind string) string {
-	if end.State != bus.AskAnswered || kind != bus.AskApproval {
-		return end.State
+	switch {
+	case end.State == bus.AskExpired:
+		return "expired"
+	case end.State != bus.AskAnswered || kind != bus.AskApproval:
+		return "was " + end.State
+	case end.Answer == bus.Deny:
+		return "was denied"
+	case end.Answer == bus.ApproveSession:
+		return "was approved for the conversation"
 	}
-	switch end.Answer {
-	case bus.Deny:
-		return "denied"
-	case bus.ApproveSession:
-		return "approved for the conversation"
-	}
-	return "approved"
+	return "was approved"
 }
 
 // tellModel reports how often a model was asked, and how many calls are not reported one by one.

@@ -280,7 +280,7 @@ func (q *query) tellSend(ctx context.Context, s *Story, id, channel string, publ
 		s.add(time.Time{}, send, "there's no longer any record of what became of %s", id)
 		return channels.Unsure, nil
 	case err != nil && i < 0:
-		s.add(time.Time{}, send, "%s is on the bus, waiting for its turn or for the channel", id)
+		s.add(time.Time{}, send, "%s is on the bus, waiting to be sent, or for the channel", id)
 		return channels.Queued, nil
 	case err == nil:
 		s.add(sent.At, send, "%s", sendInWords(sent))

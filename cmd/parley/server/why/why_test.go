@@ -199,5 +199,5 @@ func TestWhatATurnWaitedFor(t *testing.T) {
 	x.wants(x.one(id, "waiting_for_people"), "it's waiting for approval of exec_shell (aaaaaaaaaa, until ", ", an answer (bbbbbbbbbb, until ")
 	x.write("main:telegram:7", by(entry(id, sessions.KindAskEnded, "", sessions.AskEnded{Ask: "aaaaaaaaaa", State: bus.AskAnswered, Answer: bus.Deny})),
 		by(entry(id, sessions.KindAskEnded, "", sessions.AskEnded{Ask: "bbbbbbbbbb", State: bus.AskAnswered, Answer: "xyzzyplugh"})), entry(id, sessions.KindTurnUnparked, "", nil))
-	x.wants(x.one(id, "running"), "the request aaaaaaaaaa: denied by telegram:1", "the request bbbbbbbbbb: answered by telegram:1")
+	x.wants(x.one(id, "running"), "the request aaaaaaaaaa was denied by telegram:1", "the request bbbbbbbbbb was answered by telegram:1")
 }

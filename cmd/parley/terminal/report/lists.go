@@ -183,7 +183,7 @@ func leftOut(why mcpservers.ReasonCount) string {
 
 // Trial prints the tools that an MCP server has listed, and why some of them cannot be used.
 func Trial(out io.Writer, t mcpservers.Trial) {
-	fmt.Fprintf(out, "%s listed %d tools in %d ms; the agents that have them: %s.\n", t.Name, t.Listed, t.Milliseconds, cmp.Or(strings.Join(t.Agents, ", "), "none"))
+	fmt.Fprintf(out, "%s answered in %d ms. Tools listed: %d; the agents that have them: %s.\n", t.Name, t.Milliseconds, t.Listed, cmp.Or(strings.Join(t.Agents, ", "), "none"))
 	for _, tool := range t.Tools {
 		fmt.Fprintf(out, "  %s\n", terminal.Cell(tool.Name))
 	}

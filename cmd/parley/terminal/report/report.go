@@ -57,7 +57,7 @@ func (s Status) PrintServer(out io.Writer) {
 		fmt.Fprintf(out, "channel %s: %s\n", c.Name, how)
 	}
 	for _, one := range s.Subscriptions {
-		how := fmt.Sprintf("%d events waiting", one.Waiting)
+		how := fmt.Sprintf("events waiting: %d", one.Waiting)
 		if one.Failing != nil {
 			how += ", none accepted since " + moment(*one.Failing) + " (" + terminal.Cell(one.Problem) + ")"
 		}
@@ -226,10 +226,10 @@ func (u Usage) Print(out io.Writer, by string) error {
 		return err
 	}
 	if unpriced > 0 {
-		fmt.Fprintf(out, "* the cost of %d calls isn't known: docs/models.md says how to set a price\n", unpriced)
+		fmt.Fprintf(out, "* calls whose cost isn't known: %d; docs/models.md says how to set a price\n", unpriced)
 	}
 	if estimated > 0 {
-		fmt.Fprintf(out, "* the tokens of %d calls are estimated: the provider didn't count them\n", estimated)
+		fmt.Fprintf(out, "* calls whose tokens are estimated, because the provider didn't count them: %d\n", estimated)
 	}
 	fmt.Fprintln(out, "days are in UTC; prices are as of "+u.Prices)
 	return u.printCaps(out)
