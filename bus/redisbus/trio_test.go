@@ -253,7 +253,7 @@ func TestSentinelsRefuse(t *testing.T) {
 		"redis+cluster://:of-redis@" + at:                                        "Redis Cluster isn't supported",
 		"redis+sentinel://" + at + "/mail?no_such=1":                             "no_such",
 		"redis+sentinel://:of-redis@" + locked + "/mail":                         "this Sentinel needs a password, which isn't the one for Redis",
-		"redis+sentinel://:of-redis@" + locked + "/mail?sentinel_password=wrong": "this Sentinel does not accept",
+		"redis+sentinel://:of-redis@" + locked + "/mail?sentinel_password=wrong": "this Sentinel doesn't accept",
 	} {
 		opening.Go(func() { // each takes as long as a dial may
 			_, err := redisbus.Open(t.Context(), redisbus.Config{URL: address})

@@ -117,7 +117,7 @@ func TestSigningInToAnMCPServer(t *testing.T) {
 	if status, _ := g.come(&url.URL{Host: "bot.example.com", Path: "/v1/mcp"}); status != http.StatusForbidden {
 		t.Errorf("by its public name the rest of it answers %d", status)
 	}
-	if out, errs, code := g.Run("mcp", "test", "web"); code != parleytest.ExitDone || !strings.Contains(out, "lists 2 tools") {
+	if out, errs, code := g.Run("mcp", "test", "web"); code != parleytest.ExitDone || !strings.Contains(out, "Tools listed: 2;") {
 		t.Errorf("mcp test ended with %d: %s%s", code, out, errs)
 	}
 	g.Telegram.Say(2, 2, "again")
