@@ -181,6 +181,23 @@ func (x *tab) waitText(css, text string) {
 	x.wait(fmt.Sprintf("%q in %s", text, css), fmt.Sprintf("[...document.querySelectorAll(%q)].some(e => e.textContent.includes(%q))", css, text))
 }
 
+// reload loads the page again, and returns once the tab no longer shows what it showed before.
+func (x *tab) reload() {
+	x.t.Helper()
+	eval[bool](x, "(window.before = true, setTimeout(() => location.reload()), true)")
+	for deadline := time.Now().Add(parleytest.Patience); ; <-time.After(20 * time.Millisecond) {
+		ctx, cancel := context.WithTimeout(x.ctx, parleytest.Patience)
+		anew, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("!window.before"))
+		cancel()
+		if err == nil && anew { // what is asked while the tab navigates fails
+			return
+		}
+		if time.Now().After(deadline) {
+			x.t.Fatalf("the page isn't loaded again: %v", err)
+		}
+	}
+}
+
 // text returns the texts of elements, each on a line.
 func (x *tab) text(css string) string {
 	x.t.Helper()

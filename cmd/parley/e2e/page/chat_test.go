@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chromedp/chromedp"
-
 	"parley/agent/agenttest"
 	"parley/cmd/parley/parleytest"
 )
@@ -70,7 +68,7 @@ func TestAnAnswerIsSeenOnceWhileItIsWritten(t *testing.T) {
 	x.waitText(".call-body", `"content": "one two"`)
 	x.waitText(".call-body", "Successfully wrote")
 	x.picture("done")
-	x.do(chromedp.Reload())
+	x.reload()
 	x.waitText(".answer", "That is all.")
 	x.wait("the card", "document.querySelector('.call.ok')")
 	once("after loading again")
@@ -120,7 +118,7 @@ func TestAnAskIsApprovedAndTwoTabsAgree(t *testing.T) {
 		}
 	}
 	stood := eval[string](x, standing)
-	x.do(chromedp.Reload())
+	x.reload()
 	x.wait("the same after loading again", fmt.Sprintf("%s === %q", standing, stood))
 	if n := x.count(".call + .ask.ended", "Approved by you"); n != 1 || x.count(".ask.ended .preview", "approved") != 1 {
 		t.Errorf("the decision stands %d times after the call: %q", n, x.text(".scroll"))

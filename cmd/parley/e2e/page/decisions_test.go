@@ -39,7 +39,7 @@ func TestARequestIsDecidedByAClick(t *testing.T) {
 	id := v.openAsk()
 	v.see("approvals/"+id, "Approvals", "notes/plan.md, a new file")
 	v.wait("the request that is named", "document.activeElement.matches('.request.named')")
-	v.do(chromedp.Reload())
+	v.reload()
 	v.waitText(".request.named", "notes/plan.md")
 	if got := v.openAsk(); got != id {
 		t.Errorf("the link has decided: %s is open, not %s", got, id)
@@ -102,7 +102,7 @@ func TestAQuestionIsAnswered(t *testing.T) {
 	v.press("Approve once")
 	v.waitText(".request .note.error", "already been decided: denied by")
 	v.forgive("status of 409")
-	v.do(chromedp.Reload())
+	v.reload()
 	v.waitText("main .empty", "No open requests.")
 	v.o.Telegram.Say(1, 1, "choose")
 	v.waitText(".request", "Which color?")

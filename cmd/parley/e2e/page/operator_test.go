@@ -57,7 +57,7 @@ func TestAnOwnerAnswersAsTheOperator(t *testing.T) {
 	}
 	x.picture("operator")
 	for _, one := range []*tab{x, y} {
-		eval[bool](one, "(location.reload(), true)")
+		one.reload()
 		one.waitText(".answer", "you said is it broken?")
 	}
 	once("after loading again", "We repair it. <b>")
@@ -131,7 +131,7 @@ func TestWhatIsSaidBesidesAnswersStaysAfterLoadingAgain(t *testing.T) {
 	once("at first")
 	x.picture("told")
 	for _, one := range []*tab{x, y} {
-		eval[bool](one, "(location.reload(), true)")
+		one.reload()
 	}
 	once("after loading again")
 	eval[bool](x, "(location.hash = '#/chat/main%3Atelegram%3A3/1', true)")

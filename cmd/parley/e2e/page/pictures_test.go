@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chromedp/chromedp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"parley/agent/agenttest"
@@ -67,6 +66,6 @@ func TestCardsShowPictures(t *testing.T) {
 	v.write(field, "draw")
 	look()
 	v.picture("cards-pictures")
-	v.do(chromedp.Reload())
+	v.reload()
 	look()
 }

@@ -52,7 +52,7 @@ func TestAMessageThatIsSentAgainIsSaidOnce(t *testing.T) {
 	x := newBrowser(t).open(address+"/#"+code, 1280, 800)
 	x.write(field, "just once")
 	parleytest.WaitFor(t, "the first answer to be lost", func() bool { return lost.Load() > 0 })
-	x.do(chromedp.Reload())
+	x.reload()
 	x.waitText(".answer", "you said just once")
 	x.wait("the end", "!document.querySelector('.standing .pulse') && !document.querySelector('.pending')")
 	if n := x.count(".answer", "just once"); n != 1 || lost.Load() < 2 {
@@ -89,7 +89,7 @@ func TestDraftsWaitInTheirSessions(t *testing.T) {
 	}
 	eval[bool](x, "(document.querySelector('.sessions li a').click(), true)")
 	x.wait("the draft", value+" === 'one\\ntwo'")
-	x.do(chromedp.Reload())
+	x.reload()
 	x.wait("the draft again", "document.querySelector('"+field+"') && "+value+" === 'one\\ntwo'")
 	x.write(field, "")
 	x.waitText(".answer", "you said one")
@@ -161,7 +161,7 @@ func TestStopAndCommands(t *testing.T) {
 	x.wait("nothing pending", "!document.querySelector('.pending')")
 	x.picture("commands")
 	stood := eval[string](x, standing)
-	x.do(chromedp.Reload())
+	x.reload()
 	x.wait("the same conversation after loading again", fmt.Sprintf("%s === %q", standing, stood))
 	for _, text := range []string{"/status", "/new"} {
 		if !strings.Contains(stood, text) {
@@ -238,7 +238,7 @@ func TestSessionsWithSomethingNewAreMarked(t *testing.T) {
 	entries := o.Count("sessions.db", "SELECT last FROM sessions WHERE CAST(key AS TEXT) = 'main:telegram:3'")
 	x.wait("the end of the turn to be seen", fmt.Sprintf(`JSON.parse(Object.entries(localStorage).find(([k]) => k.startsWith("seen "))[1]).looks["main:telegram:3"].entries >= %d`, entries))
 	show("2")
-	eval[bool](x, "(location.reload(), true)")
+	x.reload()
 	x.waitText(".sessions", "first words of 2")
 	marked("after loading again,", "")
 	o.Telegram.Say(3, 3, "the last one")

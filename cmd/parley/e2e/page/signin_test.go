@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chromedp/chromedp"
-
 	"parley/cmd/parley/parleytest"
 )
 
@@ -50,7 +48,7 @@ func TestSigningInAndOut(t *testing.T) {
 		t.Errorf("the address keeps the code: %s", at)
 	}
 	readable()
-	x.do(chromedp.Reload())
+	x.reload()
 	x.wait("the chat again", "document.querySelector('.composer textarea')")
 	x.press("Sign out")
 	x.wait("the sign-in", "document.querySelector('.signin input')")
