@@ -55,7 +55,7 @@ func TestDoctorOnSubscriptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(fine, "it last accepted an event")
-	if got := judgeSubscription("a", subscriptions.State{Accepted: time.Now(), Dropped: 3, DroppedAt: time.Now()}, time.Now()); !strings.Contains(got.Detail, "3 events were dropped") {
+	if got := judgeSubscription("a", subscriptions.State{Accepted: time.Now(), Dropped: 3, DroppedAt: time.Now()}, time.Now()); !strings.Contains(got.Detail, "events dropped: 3") {
 		t.Errorf("with dropped events: %+v", got)
 	}
 	if got := judgeSubscription("a", subscriptions.State{Waiting: 3}, time.Now()); got.State != note || got.Remedy == "" {

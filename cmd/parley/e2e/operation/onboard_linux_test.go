@@ -100,7 +100,7 @@ func TestOnboardWithAKey(t *testing.T) {
 	s.Sees("Found it at http://127")
 	s.Sees("(not shown)")
 	s.Types("sk-of-a-beginner-0001")
-	s.Sees("2 models")
+	s.Sees("Models: 2")
 	s.Types("7")
 	s.Sees(`There's no "7" here`)
 	s.Types("2")
@@ -171,7 +171,7 @@ func TestOnboardWithALocalServer(t *testing.T) {
 		return parleytest.TakeSeat(t, b.command("onboard", "--listen", "none", "--base-url", b.url, "--provider", "ollama"))
 	}
 	s := onboard()
-	s.Sees("2 models")
+	s.Sees("Models: 2")
 	s.Types("") // the first
 	s.Sees("Where will people talk to the bot?")
 	s.Types("none")
@@ -232,7 +232,7 @@ func TestOnboardAdds(t *testing.T) {
 	s.Types(b.url)
 	s.Sees("(not shown)")
 	s.Types("")
-	s.Sees("2 models")
+	s.Sees("Models: 2")
 	s.Types("small")
 	s.Sees("Write it?")
 	s.Types("y")
