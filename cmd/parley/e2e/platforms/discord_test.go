@@ -255,7 +255,7 @@ func TestDoctorLooksAtChannelsOfDiscord(t *testing.T) {
 	text, err := os.ReadFile(w.File)
 	parleytest.Must(t, err)
 	parleytest.Must(t, os.WriteFile(w.File, []byte(strings.Replace(string(text), "introduce =", "chats = [\"100\", \"301\"]\nintroduce =", 1)), 0o600))
-	if said := doctor(); !strings.Contains(said, "chats names 301, which is a thread of the channel 300: it has no effect") || !strings.Contains(said, `write "300" instead`) {
+	if said := doctor(); !strings.Contains(said, "\"chats\" contains 301, which is a thread of the channel 300: it has no effect") || !strings.Contains(said, `write "300" instead`) {
 		t.Errorf("of a thread among chats doctor says:\n%s", said)
 	}
 	parleytest.Must(t, os.WriteFile(w.File, text, 0o600))
