@@ -224,6 +224,11 @@ func TestMasterGoesOnAlone(t *testing.T) {
 	r.finish(r.claim("k"), "with a replica", "alone", "as another process", "with a replica again")
 }
 
+// isLate reports whether a server has not answered in time, as may happen on a busy machine.
+func isLate(err error) bool {
+	return err != nil && (strings.Contains(err.Error(), "deadline exceeded") || strings.Contains(err.Error(), "i/o timeout"))
+}
+
 // What is wrong with the address of Sentinels is said in words.
 func TestSentinelsRefuse(t *testing.T) {
 	t.Parallel()
@@ -257,6 +262,9 @@ func TestSentinelsRefuse(t *testing.T) {
 	} {
 		opening.Go(func() { // each takes as long as a dial may
 			_, err := redisbus.Open(t.Context(), redisbus.Config{URL: address})
+			for tries := 0; tries < 20 && isLate(err); tries++ {
+				_, err = redisbus.Open(t.Context(), redisbus.Config{URL: address})
+			}
 			if err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "of-redis") {
 				t.Errorf("%s: %v, want %q", address, err, says)
 			}
