@@ -50,7 +50,12 @@ func ReplaceFileBytes(path string, raw []byte) error {
 	if err := os.Rename(next, path); err != nil {
 		return err
 	}
-	dir, err := os.Open(filepath.Dir(path)) // a file's name is durable once its directory is
+	return SyncDir(filepath.Dir(path))
+}
+
+// SyncDir flushes a directory's list of names to the disk: a new file's name is durable once its directory is.
+func SyncDir(path string) error {
+	dir, err := os.Open(path)
 	if err != nil {
 		return err
 	}

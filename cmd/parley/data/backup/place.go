@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"parley/bus/sqlitebus"
+	"parley/tools/plainjson"
 )
 
 // A restore unpacks the new data into a directory of its own; once that directory is renamed to
@@ -88,7 +89,7 @@ func commit(home, dir, aside string, point func(string)) error {
 	if err := writeSynced(filepath.Join(dir, asideFile), []byte(aside)); err != nil {
 		return err
 	}
-	if err := errors.Join(syncTree(dir), syncDir(home)); err != nil {
+	if err := errors.Join(syncTree(dir), plainjson.SyncDir(home)); err != nil {
 		return err
 	}
 	point("commit:before")
@@ -96,7 +97,7 @@ func commit(home, dir, aside string, point func(string)) error {
 		return err
 	}
 	point("committed")
-	return syncDir(home)
+	return plainjson.SyncDir(home)
 }
 
 // checkMovable refuses a home if one of its parts is on another filesystem, because such a part
@@ -153,7 +154,7 @@ func finish(home string, point func(string)) error {
 		if err := os.Rename(from, to); err != nil {
 			return err
 		}
-		if err := syncDir(home); err != nil {
+		if err := plainjson.SyncDir(home); err != nil {
 			return err
 		}
 		point("placing")
@@ -193,7 +194,7 @@ func setAside(home, from string, point func(string)) error {
 	if len(name) == 0 {
 		return nil
 	}
-	return errors.Join(syncDir(aside), syncDir(home))
+	return errors.Join(plainjson.SyncDir(aside), plainjson.SyncDir(home))
 }
 
 // placeParts moves each part of the new data from the directory from to its place in the home, and
@@ -206,7 +207,7 @@ func placeParts(home, from string, point func(string)) error {
 		}
 		point("placed " + part)
 	}
-	if err := syncDir(home); err != nil {
+	if err := plainjson.SyncDir(home); err != nil {
 		return err
 	}
 	return os.RemoveAll(from)
@@ -222,15 +223,5 @@ func writeSynced(name string, content []byte) (err error) {
 	if _, err := f.Write(content); err != nil {
 		return err
 	}
-	return f.Sync()
-}
-
-// syncDir flushes a directory's list of names to the disk, so that a power cut loses no new file.
-func syncDir(dir string) (err error) {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
 	return f.Sync()
 }

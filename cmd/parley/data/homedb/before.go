@@ -11,6 +11,7 @@ import (
 	"parley/bus/sqlitebus"
 	"parley/channels/sqlbook"
 	"parley/sessions/sqldb"
+	"parley/tools/plainjson"
 )
 
 // setAsideSuffix is the suffix of the name of a file that was set aside. 1000 is the version that makes older releases
@@ -104,7 +105,7 @@ func endTakeover(dir string, old []sqldb.Source, o Options) error {
 		o.Log.Info("a file is set aside until the next clean stop", slog.String("file", s.Path+setAsideSuffix))
 		o.Point("takeover:aside " + filepath.Base(s.Path))
 	}
-	return syncDir(dir)
+	return plainjson.SyncDir(dir)
 }
 
 // databaseFiles returns the names of the files that belong to the database at a path.
@@ -135,14 +136,4 @@ func RemoveBefore(dir string) error {
 		return fmt.Errorf("remove what was set aside: %w", err)
 	}
 	return nil
-}
-
-// syncDir flushes a directory's list of names to disk.
-func syncDir(dir string) (err error) {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	return f.Sync()
 }

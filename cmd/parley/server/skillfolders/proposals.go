@@ -2,17 +2,13 @@ package skillfolders
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/http"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"parley/channels"
 	"parley/cmd/parley/api/exchange"
@@ -27,12 +23,6 @@ import (
 // workspace contains the skill, so a proposal is erased with the session.
 const noteProposed = "skill proposed"
 
-// Limits of a proposed skill, so that an owner can look at all of it.
-const (
-	maxProposedFiles = 50
-	maxProposedBytes = 512 << 10
-)
-
 // A Proposal is a skill that an agent has written and that waits until an owner accepts it.
 type Proposal struct {
 	Name    string `json:"name"`
@@ -46,13 +36,6 @@ type Proposal struct {
 type ShownProposal struct {
 	Proposal
 	Files []ProposedFile `json:"files"`
-}
-
-// A ProposedFile is a file of a proposed skill.
-type ProposedFile struct {
-	Path       string `json:"path"` // below the skill's folder
-	Executable bool   `json:"executable"`
-	Text       string `json:"text"`
 }
 
 // Proposals are the skills that agents propose.
@@ -101,7 +84,7 @@ func (p *Proposals) isTaken(name string) bool {
 // look reads a skill of a session's workspace with all its files. If the skill cannot be proposed, the error is a
 // *tools.Error, which the model is told.
 func (p *Proposals) look(session, name string) (ShownProposal, error) {
-	shown := ShownProposal{Proposal: Proposal{Name: name, Session: session}, Files: []ProposedFile{}}
+	shown := ShownProposal{Proposal: Proposal{Name: name, Session: session}}
 	files, err := p.skills.cfg.Workspace(session)
 	if err != nil {
 		return shown, err
@@ -111,47 +94,13 @@ func (p *Proposals) look(session, name string) (ShownProposal, error) {
 	if problem != nil {
 		return shown, tools.Errorf(tools.InvalidArgs, "%s", problem.Error())
 	}
-	marks, left := guard.ReadMarks(files), maxProposedBytes
-	shown.Strangers = marks.All
-	err = folder.Walk(skill.Files, func(file string, e fs.DirEntry) error {
-		if e.IsDir() {
-			return nil
-		}
-		one, err := readProposed(skill.Files, file)
-		if err != nil {
-			return err
-		}
-		if left -= len(one.Text); left < 0 || len(shown.Files) == maxProposedFiles {
-			return tools.Errorf(tools.InvalidArgs, "%s has more than %d files or %d KB, which is too much to review: remove what it doesn't need", place, maxProposedFiles, maxProposedBytes>>10)
-		}
-		shown.Strangers = shown.Strangers || marks.Has(path.Join(place, file))
-		shown.Files = append(shown.Files, one)
-		return nil
-	})
-	if err != nil {
+	if shown.Files, err = readProposed(skill.Files, place); err != nil {
 		return shown, err
 	}
-	shown.Hash, err = skill.Hash()
+	marks := guard.ReadMarks(files)
+	shown.Strangers = marks.All || slices.ContainsFunc(shown.Files, func(f ProposedFile) bool { return marks.Has(path.Join(place, f.Path)) })
+	shown.Hash, err = hashOf(shown.Files)
 	return shown, err
-}
-
-// readProposed reads a file of a proposed skill, which has to be text that an owner can read.
-func readProposed(files fs.FS, name string) (one ProposedFile, err error) {
-	info, err := fs.Stat(files, name)
-	if err == nil && info.Size() > maxProposedBytes {
-		err = tools.Errorf(tools.InvalidArgs, "%s is larger than %d KB", name, maxProposedBytes>>10)
-	}
-	if err != nil {
-		return one, err
-	}
-	raw, err := fs.ReadFile(files, name)
-	if err != nil {
-		return one, err
-	}
-	if !utf8.Valid(raw) || strings.ContainsRune(string(raw), 0) {
-		return one, tools.Errorf(tools.InvalidArgs, "%s isn't text, so nobody could look at it: remove it", name)
-	}
-	return ProposedFile{Path: name, Executable: info.Mode()&0o111 != 0, Text: string(raw)}, nil
 }
 
 // Waiting returns the proposals that wait for an owner.
@@ -200,7 +149,7 @@ func (p *Proposals) named(w *exchange.Answer, r *http.Request) (found Proposal, 
 	})
 	switch len(all) {
 	case 0:
-		return found, exchange.NotFound("no skill by that name has been proposed: parley skills, or GET /v1/skills/proposals, lists those that have been")
+		return found, exchange.NotFound("no skill by that name has been proposed: parley skills accept, or GET /v1/skills/proposals, lists those that have been")
 	case 1:
 		return all[0], nil
 	}
@@ -234,18 +183,18 @@ func (p *Proposals) show(w *exchange.Answer, r *http.Request) error {
 
 // accept puts a proposed skill with the operator's, so that agents get it.
 func (p *Proposals) accept(w *exchange.Answer, r *http.Request) error {
-	var asked struct{ Hash string }
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 4<<10)).Decode(&asked); err != nil || asked.Hash == "" {
-		return exchange.BadRequest("bad_request", `the body must be {"hash": "the one that it was shown with"}`)
+	hash, err := w.ReadText(r, "hash")
+	if err != nil {
+		return err
 	}
 	shown, err := p.shown(w, r)
 	if err != nil {
 		return err
 	}
-	if shown.Hash != asked.Hash {
+	if shown.Hash != hash {
 		return exchange.Conflict("changed", "it isn't the one that you looked at: look at it again")
 	}
-	place, err := p.install(shown)
+	place, err := install(p.operatorsFolder(), shown)
 	if err != nil {
 		return err
 	}
@@ -256,6 +205,15 @@ func (p *Proposals) accept(w *exchange.Answer, r *http.Request) error {
 		return err
 	}
 	return w.JSON(http.StatusOK, map[string]string{"name": shown.Name, "folder": place})
+}
+
+// operatorsFolder returns the folder into which accepted skills go.
+func (p *Proposals) operatorsFolder() string {
+	settings := p.skills.catalog.Load().settings
+	if len(settings.Skills.Dirs) > 0 {
+		return settings.Skills.Dirs[0]
+	}
+	return filepath.Join(settings.Home, Folder)
 }
 
 // refuse drops a proposal. The skill stays in the session's workspace.
@@ -269,54 +227,4 @@ func (p *Proposals) refuse(w *exchange.Answer, r *http.Request) error {
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
-}
-
-// install writes a skill into the operator's folder, whole or not at all, and returns its folder
-// there. Installing it again does nothing.
-func (p *Proposals) install(s ShownProposal) (string, error) {
-	settings := p.skills.catalog.Load().settings
-	dir := filepath.Join(settings.Home, Folder)
-	if len(settings.Skills.Dirs) > 0 {
-		dir = settings.Skills.Dirs[0]
-	}
-	place := filepath.Join(dir, s.Name)
-	if _, err := os.Lstat(place); err == nil {
-		if sum, err := (folder.Skill{Name: s.Name, Files: os.DirFS(place)}).Hash(); err == nil && sum == s.Hash {
-			return place, nil // a process died after it had installed it
-		}
-		return "", exchange.Conflict("taken", place+" already exists: move it away, or have the agent propose "+s.Name+"-v2")
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", err
-	}
-	made, err := os.MkdirTemp(dir, ".proposed-") // a hidden folder is not a skill
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = os.RemoveAll(made) }() // after the rename it is gone
-	for _, f := range s.Files {
-		if err := writeFile(made, f); err != nil {
-			return "", err
-		}
-	}
-	if err := os.Chmod(made, 0o755); err != nil {
-		return "", err
-	}
-	return place, os.Rename(made, place)
-}
-
-// writeFile writes a file of a proposed skill below a folder, readable for the user that commands
-// run as.
-func writeFile(dir string, f ProposedFile) error {
-	file, mode := filepath.Join(dir, filepath.FromSlash(f.Path)), fs.FileMode(0o644)
-	if f.Executable {
-		mode = 0o755
-	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		return err
-	}
-	if err := os.WriteFile(file, []byte(f.Text), mode); err != nil {
-		return err
-	}
-	return os.Chmod(file, mode) // whatever the umask is
 }

@@ -3,7 +3,7 @@
 //
 // skillfolders.go finds the operator's skills; session.go adds those of a session's workspace,
 // and gives agents the tools of their skills; proposals.go keeps the skills that agents propose until
-// an owner accepts them.
+// an owner accepts them; proposed_files.go reads and installs their files.
 package skillfolders
 
 import (
