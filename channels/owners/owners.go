@@ -134,7 +134,7 @@ func (o *Owners) HasAny(ctx context.Context, channel string) (bool, error) {
 		return false, fmt.Errorf("look for an owner: %w", err)
 	}
 	for _, p := range pairings {
-		if p.OwnsBot() && channelOf(p.Person) == channel {
+		if p.OwnsBot() && strings.HasPrefix(p.Person, channel+":") {
 			return true, nil
 		}
 	}
@@ -167,7 +167,7 @@ func (o *Owners) Names(ctx context.Context, channel string) ([]string, error) {
 	paired := map[string]string{}
 	for _, p := range pairings {
 		paired[p.Person] = p.Name
-		if p.OwnsBot() && channelOf(p.Person) == channel {
+		if p.OwnsBot() && strings.HasPrefix(p.Person, channel+":") {
 			all = append(all, p.Person)
 		}
 	}
@@ -181,10 +181,4 @@ func (o *Owners) Names(ctx context.Context, channel string) ([]string, error) {
 		all[i] = cmp.Or(paired[person], names[person], person)
 	}
 	return all, nil
-}
-
-// channelOf returns the channel of a person, CHANNEL:USER.
-func channelOf(person string) string {
-	channel, _, _ := strings.Cut(person, ":")
-	return channel
 }

@@ -16,11 +16,6 @@ import (
 	"parley/sessions/subscriptions"
 )
 
-// stampLayout is how times are written, so that they sort as texts.
-const stampLayout = "2006-01-02T15:04:05.000000Z"
-
-func formatTime(t time.Time) string { return t.UTC().Format(stampLayout) }
-
 // keepJobs is how long the record of a job is kept after its end.
 const keepJobs = 30 * 24 * time.Hour
 
@@ -84,7 +79,7 @@ func (s *Table) BeginJob(ctx context.Context, j sessions.Job, most sessions.JobL
 }
 
 func (s *Table) beginJob(ctx context.Context, j sessions.Job, most sessions.JobLimits) error {
-	if _, err := s.db.Exec(ctx, "DELETE FROM jobs WHERE told = 1 AND ended < ?", formatTime(time.Now().Add(-keepJobs))); err != nil {
+	if _, err := s.db.Exec(ctx, "DELETE FROM jobs WHERE told = 1 AND ended < ?", sqldb.FormatTime(time.Now().Add(-keepJobs))); err != nil {
 		return err
 	}
 	key, person := sqldb.Text(j.Session), sqldb.Text(j.Person)
@@ -98,7 +93,7 @@ func (s *Table) beginJob(ctx context.Context, j sessions.Job, most sessions.JobL
 		ON CONFLICT (id) DO NOTHING`,
 		[]any{
 			sqldb.Text(j.ID), key, person, sqldb.Text(j.Agent), sqldb.Text(j.Turn), sqldb.Text(j.Call), sqldb.Text(j.Tool),
-			sqldb.Text(string(j.Route)), sqldb.Text(j.Command), boolToInt(j.Untrusted), formatTime(j.Started), formatTime(j.Deadline),
+			sqldb.Text(string(j.Route)), sqldb.Text(j.Command), boolToInt(j.Untrusted), sqldb.FormatTime(j.Started), sqldb.FormatTime(j.Deadline),
 			key, key, int64(most.Session), person, int64(most.Person),
 		})
 	if err != nil || n > 0 {
@@ -224,14 +219,14 @@ func scanJob(scan func(dest ...any) error) (j sessions.Job, err error) {
 		j.Route = json.RawMessage(route)
 	}
 	j.Untrusted, j.Told = untrusted == 1, told == 1
-	if j.Started, err = time.Parse(stampLayout, started); err != nil {
+	if j.Started, err = sqldb.ParseTime(started); err != nil {
 		return j, err
 	}
-	if j.Deadline, err = time.Parse(stampLayout, deadline); err != nil {
+	if j.Deadline, err = sqldb.ParseTime(deadline); err != nil {
 		return j, err
 	}
 	if ended != "" {
-		if j.Ended, err = time.Parse(stampLayout, ended); err != nil {
+		if j.Ended, err = sqldb.ParseTime(ended); err != nil {
 			return j, err
 		}
 	}
@@ -278,7 +273,7 @@ func (s *Table) EndJob(ctx context.Context, j sessions.Job) (bool, error) {
 	}
 	n, err := s.subscriptions.Exec(ctx, jobEvent(j, subscriptions.JobEnded, j.State, j.Ended),
 		"UPDATE jobs SET state = ?, exit_code = ?, detail = ?, ended = ?, output = ?, printed = ?, told = ? WHERE id = ? AND state = 'running'",
-		[]any{j.State, code, sqldb.Text(j.Detail), formatTime(j.Ended), sqldb.Text(j.Output), j.Printed, boolToInt(j.Told), sqldb.Text(j.ID)})
+		[]any{j.State, code, sqldb.Text(j.Detail), sqldb.FormatTime(j.Ended), sqldb.Text(j.Output), j.Printed, boolToInt(j.Told), sqldb.Text(j.ID)})
 	if err != nil {
 		return false, fmt.Errorf("end job %s: %w", j.ID, err)
 	}

@@ -97,7 +97,7 @@ func (t *Table) checkCut(ctx context.Context) error {
 // whether it has left something. walk reports whether there may be more, not counting what is said from now on: in a
 // conversation without a pause, there is always more of that.
 func (t *Table) walk(ctx context.Context, at *filling, lack string, do func(context.Context, []pendingSession) (done int, left bool, err error)) (more bool, err error) {
-	since := time.Now().Add(-lately).UTC().Format(stampLayout)[:len("2006-01-02T15:0")] // in the form of the column active
+	since := sqldb.FormatTime(time.Now().Add(-lately))[:len("2006-01-02T15:0")] // in the form of the column active
 	recent, err := t.pending(ctx, "SELECT "+pendingColumns+" FROM sessions WHERE active >= ? AND "+lack+" ORDER BY active DESC LIMIT ?", since, sessionsAtOnce)
 	if err != nil {
 		return false, err

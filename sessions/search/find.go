@@ -518,11 +518,9 @@ func scanEntry(rows *sql.Rows) (session int64, e sessions.Entry, err error) {
 	if data != "" {
 		e.Data = []byte(data)
 	}
-	e.At, err = time.Parse(stampLayout, at)
+	e.At, err = sqldb.ParseTime(at)
 	return session, e, err
 }
-
-const stampLayout = "2006-01-02T15:04:05.000000Z" // the format of times in the tables
 
 // timeOf returns a time in the format of the tables. For the zero time it returns "", which sorts before
 // all others.
@@ -530,5 +528,5 @@ func timeOf(at time.Time) string {
 	if at.IsZero() {
 		return ""
 	}
-	return at.UTC().Format(stampLayout)
+	return sqldb.FormatTime(at)
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -19,6 +20,12 @@ func Text(s string) string {
 	}
 	return hexPrefix + hex.EncodeToString([]byte(s))
 }
+
+// FormatTime returns a time as tables store it: in UTC, to the microsecond, so that texts sort as times do.
+func FormatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }
+
+// ParseTime returns the time that FormatTime has written.
+func ParseTime(text string) (time.Time, error) { return time.Parse(time.RFC3339Nano, text) }
 
 // Untext returns the original of a text that Text has returned.
 func Untext(s string) string {

@@ -100,7 +100,7 @@ func (l *log) write(ctx context.Context, write writeFunc, rows []row, c bill.Cha
 
 // rowsOf converts entries, the first of which gets the number at, into rows.
 func rowsOf(at int64, entries []sessions.Entry) ([]row, error) {
-	now := formatTime(time.Now())
+	now := sqldb.FormatTime(time.Now())
 	rows := make([]row, len(entries))
 	for i, e := range entries {
 		var err error
@@ -174,7 +174,7 @@ func (l *log) extend(tx *sqldb.Tx, st state, fence int64, rows []row) (appendOut
 		UPDATE sessions SET fence = ?, last = ?, summary = ?, covers = ?, unfinished = ?, updated = ?,
 			title = CASE WHEN CAST(? AS BIGINT) < 0 THEN title ELSE CAST(? AS BIGINT) END, named = CASE WHEN CAST(? AS BIGINT) < 0 THEN named ELSE '' END
 		WHERE id = ? AND fence = ? AND last = ? AND (fence = ? OR key = ? AND erasures = ?)`,
-		fence, next.last, next.summary, next.covers, unfinished, formatTime(time.Now()), next.newTitle(), next.newTitle(), next.newTitle(),
+		fence, next.last, next.summary, next.covers, unfinished, sqldb.FormatTime(time.Now()), next.newTitle(), next.newTitle(), next.newTitle(),
 		l.session, st.fence, st.last, fence, l.key, l.erasures)
 	next.fence, next.storedTitle = fence, next.title
 	if err != nil || changed == 0 {

@@ -97,7 +97,7 @@ func (l *log) extendAtOnce(ctx context.Context, rows []row, c bill.Change) (appe
 		people, calls, data, times = append(people, r.person), append(calls, r.call), append(data, r.data), append(times, r.at)
 	}
 	args := []any{
-		next.last, next.summary, next.covers, unfinished, formatTime(time.Now()), l.session, l.state.fence, l.state.last,
+		next.last, next.summary, next.covers, unfinished, sqldb.FormatTime(time.Now()), l.session, l.state.fence, l.state.last,
 		numbers, turns, kinds, causes, people, calls, data, times, next.newTitle(),
 	}
 	next.fence, next.storedTitle = l.fence, next.title

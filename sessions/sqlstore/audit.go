@@ -87,7 +87,7 @@ func auditArgs(r sessions.AuditRecord) []any {
 	}
 	key := sqldb.Text(r.Session)
 	return []any{
-		formatTime(r.At), r.Kind, sqldb.Text(r.By), sqldb.Text(r.Agent), key, sqldb.Text(r.Turn), sqldb.Text(r.Call), sqldb.Text(r.Tool),
+		sqldb.FormatTime(r.At), r.Kind, sqldb.Text(r.By), sqldb.Text(r.Agent), key, sqldb.Text(r.Turn), sqldb.Text(r.Call), sqldb.Text(r.Tool),
 		key, sqldb.Text(string(r.Arguments)), r.Verdict, r.Result, code, r.Bytes, r.Elapsed, sqldb.Text(r.Detail),
 	}
 }
@@ -136,7 +136,7 @@ func auditQuery(q sessions.AuditQuery) (query string, args []any) {
 		also("person = ? AND person <> ''", sqldb.Text(q.Person))
 	}
 	if !q.Since.IsZero() {
-		also("at >= ?", formatTime(q.Since))
+		also("at >= ?", sqldb.FormatTime(q.Since))
 	}
 	if q.Before > 0 {
 		also("id < ?", q.Before)
@@ -168,7 +168,7 @@ func scanAudit(scan func(dest ...any) error) (r sessions.AuditRecord, err error)
 	for _, text := range []*string{&r.By, &r.Agent, &r.Session, &r.Turn, &r.Call, &r.Tool, &r.Detail, &r.Address, &arguments, &used} {
 		*text = sqldb.Untext(*text)
 	}
-	if r.At, err = time.Parse(stampLayout, at); err != nil {
+	if r.At, err = sqldb.ParseTime(at); err != nil {
 		return r, err
 	}
 	if json.Valid([]byte(arguments)) {
@@ -197,7 +197,7 @@ const oldAudit = "DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE at <
 
 // DropAudit deletes old records; see [sessions.Auditor].
 func (s *audits) DropAudit(ctx context.Context, before time.Time) (int64, error) {
-	n, err := inBatches(ctx, s.db, nil, oldAudit, formatTime(before))
+	n, err := inBatches(ctx, s.db, nil, oldAudit, sqldb.FormatTime(before))
 	if err != nil {
 		return 0, fmt.Errorf("delete old audit records: %w", err)
 	}

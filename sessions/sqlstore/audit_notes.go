@@ -149,7 +149,7 @@ func insertNotes(tx *sqldb.Tx, records []sessions.AuditRecord) error {
 				return err
 			}
 		}
-		args = append(args, formatTime(r.At), r.Kind, sqldb.Text(r.Session), sqldb.Text(r.Turn), sqldb.Text(r.By), sqldb.Text(r.Agent), sqldb.Text(r.Session), sqldb.Text(r.Turn), "", "", "", "",
+		args = append(args, sqldb.FormatTime(r.At), r.Kind, sqldb.Text(r.Session), sqldb.Text(r.Turn), sqldb.Text(r.By), sqldb.Text(r.Agent), sqldb.Text(r.Session), sqldb.Text(r.Turn), "", "", "", "",
 			sqldb.Text(r.Result), "", r.Bytes, r.Elapsed, sqldb.Text(r.Detail), sqldb.Text(string(used)), sqldb.Text(r.Address), sqldb.Text(string(messages)), r.Count)
 	}
 	_, err := tx.Exec("INSERT INTO audit ("+columns+") VALUES "+strings.TrimSuffix(strings.Repeat(row+", ", len(records)), ", "), args...)
@@ -180,7 +180,7 @@ func boundRefusals(tx *sqldb.Tx, records []sessions.AuditRecord) error {
 // DropRefusals deletes old refusals; see [sessions.Auditor].
 func (s *audits) DropRefusals(ctx context.Context, before time.Time) error {
 	const old = "DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE kind = 'refusal' AND at < ? LIMIT ?)"
-	if _, err := inBatches(ctx, s.db, nil, old, formatTime(before)); err != nil {
+	if _, err := inBatches(ctx, s.db, nil, old, sqldb.FormatTime(before)); err != nil {
 		return fmt.Errorf("delete old refusals: %w", err)
 	}
 	return nil

@@ -140,7 +140,7 @@ func (s *eraser) ErasePerson(ctx context.Context, person string) (sessions.Erase
 // fence off a worker that holds a session, unless it erases the whole session: otherwise it erases only
 // turns that ended long ago.
 func (s *eraser) EraseBefore(ctx context.Context, before time.Time) (sessions.Erased, error) {
-	at := formatTime(before)
+	at := sqldb.FormatTime(before)
 	done, err := s.erase(ctx, func(e *eraserCall) error {
 		const old = "updated < ? OR EXISTS (SELECT 1 FROM entries WHERE session = s.id AND at < ?)"
 		err := e.eachSession(ctx, func(key string) error {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"parley/sessions"
 	"parley/sessions/sqldb"
@@ -77,7 +76,7 @@ func (s *reader) readProgress(ctx context.Context, t *sessions.OpenTurn, session
 		case sessions.KindToolResult:
 			t.Calls = slices.DeleteFunc(t.Calls, is)
 		case sessions.KindToolStarted:
-			since, err := time.Parse(stampLayout, at)
+			since, err := sqldb.ParseTime(at)
 			if err != nil {
 				return err
 			}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"parley/sessions"
+	"parley/sessions/sqldb"
 )
 
 // Open raises the session's fence and returns its log; see [sessions.Store].
@@ -28,7 +29,7 @@ func (s *logs) open(ctx context.Context, key string, fence int64) (*log, error) 
 		return nil, err
 	}
 	l := &log{logs: s, key: key, fence: fence, state: state{fence: fence}}
-	now := formatTime(time.Now())
+	now := sqldb.FormatTime(time.Now())
 	agent, channel, chat := keyColumns(key)
 	// One statement creates the session or raises its fence. It returns no row if a holder of a higher
 	// fence has opened the session, or its tombstone forbids this fence.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"iter"
 	"strings"
-	"time"
 
 	"parley/sessions"
 	"parley/sessions/sqldb"
@@ -119,10 +118,10 @@ func scanInfo(scan func(dest ...any) error) (info sessions.Info, err error) {
 		info.Agent, info.Channel = parts.Agent, parts.Channel
 	}
 	info.Person, info.Title = sqldb.Untext(info.Person), cmp.Or(sqldb.Untext(named), titleOf(said))
-	if info.Created, err = time.Parse(stampLayout, created); err != nil {
+	if info.Created, err = sqldb.ParseTime(created); err != nil {
 		return sessions.Info{}, err
 	}
-	info.Updated, err = time.Parse(stampLayout, updated)
+	info.Updated, err = sqldb.ParseTime(updated)
 	return info, err
 }
 

@@ -109,10 +109,10 @@ func (s *reader) Recent(ctx context.Context, q sessions.SessionQuery) (page sess
 // narrowest condition of the query.
 func (s *reader) newest(ctx context.Context, q sessions.SessionQuery, after *sessions.Info, limit int) ([]sessions.Info, error) {
 	with, from, where, args := s.source(q)
-	since := formatTime(q.Since)
+	since := sqldb.FormatTime(q.Since)
 	where, args = append(where, "active >= ? AND updated >= ?"), append(args, activeOf(since), since)
 	if after != nil {
-		at := formatTime(after.Updated)
+		at := sqldb.FormatTime(after.Updated)
 		where, args = append(where, "active <= ? AND (updated < ? OR updated = ? AND key > ?)"), append(args, activeOf(at), at, at, sqldb.Text(after.Key))
 	}
 	const order = " ORDER BY active DESC, updated DESC, key"

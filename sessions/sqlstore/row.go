@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -37,7 +36,7 @@ func rowOf(n int64, e sessions.Entry, now string) (row, error) {
 	at := now
 	// A year of five digits could be written but not read again.
 	if year := e.At.UTC().Year(); !e.At.IsZero() && 1 <= year && year <= 9999 {
-		at = formatTime(e.At)
+		at = sqldb.FormatTime(e.At)
 	}
 	return row{
 		n:      n,
@@ -74,11 +73,7 @@ func (r *row) toEntry() (sessions.Entry, error) {
 
 // time returns when the entry was appended.
 func (r *row) time() (time.Time, error) {
-	layout := stampLayout
-	if len(r.at) == len(stampLayout) && strings.HasSuffix(r.at, "Z") {
-		layout = time.RFC3339Nano // means the same for such a text, and is parsed several times as fast
-	}
-	at, err := time.Parse(layout, r.at)
+	at, err := sqldb.ParseTime(r.at)
 	if err != nil {
 		return at, fmt.Errorf("entry %d: %w", r.n, err)
 	}
@@ -92,12 +87,7 @@ func (r *row) equals(o *row) bool {
 	return a == b
 }
 
-const (
-	stampLayout = "2006-01-02T15:04:05.000000Z"
-	dayLayout   = "2006-01-02"
-)
-
-func formatTime(t time.Time) string { return t.UTC().Format(stampLayout) }
+const dayLayout = "2006-01-02"
 
 func formatDay(t time.Time) string { return t.UTC().Format(dayLayout) }
 

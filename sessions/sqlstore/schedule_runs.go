@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"time"
 
 	"parley/sessions"
 	"parley/sessions/schedules"
@@ -70,7 +69,7 @@ func (s *reader) runsOf(ctx context.Context, session int64, id string, limit int
 		if err := found.Scan(&r.N, &turn, &at, &cause); err != nil {
 			return nil, err
 		}
-		if r.Begun, err = time.Parse(stampLayout, at); err != nil {
+		if r.Begun, err = sqldb.ParseTime(at); err != nil {
 			return nil, err
 		}
 		r.ID, r.Turn = sqldb.Untext(cause), sqldb.Untext(turn)
