@@ -123,11 +123,11 @@ func Decode[T any](e Entry) (T, error) {
 func DecodeAny(e Entry) (data any, known bool, err error) {
 	switch e.Kind {
 	case KindUser:
-		data, err = decodeUser(e)
+		data, err = Decode[User](e)
 	case KindThinking:
 		data, err = Decode[Thinking](e)
 	case KindText:
-		data, err = decodeText(e)
+		data, err = Decode[Text](e)
 	case KindToolUse:
 		data, err = Decode[ToolUse](e)
 	case KindToolResult:

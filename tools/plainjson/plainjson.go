@@ -2,8 +2,7 @@
 // \u003c, \u003e and \u0026, so that the JSON may be embedded in a web page. A model reads these escapes literally:
 // they cost it tokens, and text that it quotes with them matches nothing. Two texts that differ in them are not the
 // same bytes. So whatever is stored, compared, hashed or shown is written with this package. JSON parsers notice no
-// difference. strings.go is a fast reader for objects of strings, and string.go writes texts quickly; file.go
-// stores a value in a small file, such as a note in a home.
+// difference. file.go stores a value in a small file, and string.go writes texts quickly.
 package plainjson
 
 import (
