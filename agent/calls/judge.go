@@ -1,6 +1,7 @@
 package calls
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"log/slog"
@@ -25,7 +26,8 @@ const ruleJudge = "judge"
 // resumes the turn does the same.
 func (r *Runner) judge(ctx context.Context, t *turn.Turn, d *decision) (*tools.Error, error) {
 	j := r.Agent.Judge
-	if j == nil || d.Attempts > 0 || d.Ask.IsApproved() || !j.Judges(d.input) {
+	judged := d.Attempts > 0 && bytes.Equal(d.input.Args, d.args) // hooks may want other arguments than it was begun with
+	if j == nil || judged || d.Ask.IsApproved() || !j.Judges(d.input) {
 		return nil, nil
 	}
 	q := r.judgeQuestion(t, d)
@@ -58,11 +60,11 @@ func (r *Runner) judgeQuestion(t *turn.Turn, d *decision) *judge.Question {
 	records := r.Journal.Records()
 	q := &judge.Question{Call: d.input, Asked: d.ask, Memory: r.PromptUntrusted}
 	q.Arguments = string(excerpt.EscapeHidden(r.redact.JSON(d.input.Args)))
-	q.Said = transcript.Said(records, t.ID, t.Person)
+	q.Earlier, q.Said = transcript.Said(records, t.ID, t.Person, r.redact.Text)
 	if d.input.Untrusted {
-		q.Strangers, q.Further = transcript.Strangers(records, t.ID, d.Asked)
+		q.Strangers, q.Further = transcript.Strangers(records, t.ID, d.Asked, r.redact.Text)
 	}
-	for _, texts := range [][]string{q.Said, q.Strangers} {
+	for _, texts := range [][]string{q.Earlier, q.Said, q.Strangers} { // names and paths may have secrets, too
 		for i, text := range texts {
 			texts[i] = r.redact.Text(text)
 		}

@@ -22,6 +22,7 @@ const (
 	Failed     Fault = "failed"      // it gave no answer
 	Unreadable Fault = "unreadable"  // its answer is no verdict
 	OverBudget Fault = "over_budget" // a budget has too little left
+	TooLong    Fault = "too_long"    // the model can't read all of the question
 	NoModel    Fault = "no_model"    // there is no model to ask
 )
 
@@ -60,7 +61,7 @@ func Read(answer string, clean func(string) string) Verdict {
 	if err != nil {
 		return Unanswered(Unreadable)
 	}
-	v := Verdict{Decision: tools.Decision(said["verdict"]), Reason: plainReason(clean(said["reason"]))}
+	v := Verdict{Decision: tools.Decision(said["verdict"]), Reason: plainReason(said["reason"], clean)}
 	switch v.Decision {
 	case tools.Allow, tools.Ask, tools.Deny:
 		return v
@@ -98,19 +99,19 @@ func parse(answer string) (map[string]string, error) {
 	return said, nil
 }
 
-// plainReason returns a reason as one line of at most maxReason bytes, without invisible characters and without
-// quotation marks that could end a quotation of it.
-func plainReason(text string) string {
+// plainReason returns a reason as one line of at most maxReason bytes, without invisible characters, secrets, which these
+// could hide, and quotation marks that could end a quotation of it.
+func plainReason(text string, clean func(string) string) string {
 	text = strings.Map(func(r rune) rune {
 		switch {
 		case unicode.Is(unicode.Cf, r):
 			return -1
-		case strings.ContainsRune("\"“”„«»＂", r):
+		case strings.ContainsRune("\"“”„‟«»〝〞″＂", r):
 			return '\''
 		case !unicode.IsPrint(r):
 			return ' '
 		}
 		return r
 	}, strings.ToValidUTF8(text, "\uFFFD"))
-	return tools.Clip(strings.Join(strings.Fields(text), " "), maxReason)
+	return tools.Clip(clean(strings.Join(strings.Fields(text), " ")), maxReason)
 }

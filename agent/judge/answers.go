@@ -15,15 +15,15 @@ type Answers struct {
 	known map[string]*asked
 }
 
-// An asked question has a verdict once done is closed. keep says that the verdict may be used again.
+// An asked question has a verdict once done is closed, if asking didn't end the run of who asked.
 type asked struct {
 	done    chan struct{}
 	verdict Verdict
-	keep    bool
+	given   bool
 }
 
 // Of returns the verdict on the question with a hash: the remembered one, or the one that ask returns. Only a
-// model's own verdict is remembered. A call that waits for another's answer asks by itself if there is none.
+// model's own verdict is remembered; that there is none counts for all who wait for it.
 func (a *Answers) Of(ctx context.Context, hash string, ask func() (Verdict, error)) (Verdict, error) {
 	for {
 		one, first := a.begin(hash)
@@ -35,7 +35,7 @@ func (a *Answers) Of(ctx context.Context, hash string, ask func() (Verdict, erro
 		case <-ctx.Done():
 			return Verdict{}, context.Cause(ctx)
 		}
-		if one.keep {
+		if one.given {
 			v := one.verdict
 			v.Known, v.Took = true, 0
 			return v, nil
@@ -45,7 +45,7 @@ func (a *Answers) Of(ctx context.Context, hash string, ask func() (Verdict, erro
 
 // askFirst asks a question for everybody who waits for its verdict.
 func (a *Answers) askFirst(hash string, one *asked, ask func() (Verdict, error)) (v Verdict, err error) {
-	defer func() { a.end(hash, one, v, err == nil && v.Decision != "" && v.Fault == "") }()
+	defer func() { a.end(hash, one, v, err == nil && v.Decision != "") }()
 	return ask()
 }
 
@@ -65,12 +65,12 @@ func (a *Answers) begin(hash string) (one *asked, first bool) {
 	return one, true
 }
 
-// end records the verdict on a question, and forgets the question unless the verdict may be used again.
-func (a *Answers) end(hash string, one *asked, v Verdict, keep bool) {
+// end records the verdict on a question, and forgets the question unless a model has given the verdict.
+func (a *Answers) end(hash string, one *asked, v Verdict, given bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	one.verdict, one.keep = v, keep
-	if !keep && a.known[hash] == one {
+	one.verdict, one.given = v, given
+	if (!given || v.Fault != "") && a.known[hash] == one {
 		delete(a.known, hash)
 	}
 	close(one.done)

@@ -74,12 +74,12 @@ const (
 // A Question is a call with what is known about it.
 type Question struct {
 	Call tools.Call
-	// Arguments are the call's arguments as the model reads them. They, Said and Strangers have no secrets.
+	// Arguments are the call's arguments as the model reads them. They, the words and Strangers have no secrets.
 	Arguments string
 	// Asked says that a person will be asked about the call in any case.
 	Asked bool
-	// Said are the person's words, each in its frame: first earlier ones, then those of the turn.
-	Said []string
+	// Said are the person's words in the turn, each in its frame, and Earlier are the newest before it.
+	Earlier, Said []string
 	// Strangers are texts by strangers that the agent had read, each in its frame. Further is how many more there
 	// are. Memory says that strangers may have written some of what it remembers.
 	Strangers []string
@@ -94,18 +94,7 @@ func (q *Question) IsWhole() bool { return len(q.Arguments) <= mostArguments }
 func (q *Question) Request() llm.Request {
 	var b strings.Builder
 	q.writeCall(&b)
-	b.WriteString("\n\n<" + frames.Notice + ">")
-	b.WriteString(textSaid)
-	if q.Call.Scheduled {
-		b.WriteString(textScheduled)
-	}
-	if len(q.Said) == 0 {
-		b.WriteString(textNothingSaid)
-	}
-	b.WriteString("</" + frames.Notice + ">\n")
-	for _, said := range q.Said {
-		b.WriteString(said + "\n")
-	}
+	q.writeSaid(&b)
 	q.writeMarks(&b)
 	return llm.Request{
 		System: textSystem, MaxTokens: answerTokens,
@@ -136,6 +125,27 @@ func (q *Question) writeCall(b *strings.Builder) {
 		args = head + fmt.Sprintf(textGap, left) + tail
 	}
 	b.WriteString(">\n" + frames.Escape(args) + "\n</" + frames.Judged + ">")
+}
+
+// writeSaid writes the person's words: those of the turn after the earlier ones, so that it is clear which are answered.
+func (q *Question) writeSaid(b *strings.Builder) {
+	notice := func(text string) { b.WriteString("\n<" + frames.Notice + ">" + text + "</" + frames.Notice + ">\n") }
+	b.WriteString("\n")
+	if len(q.Earlier) > 0 {
+		notice(textEarlier)
+		b.WriteString(strings.Join(q.Earlier, "\n") + "\n")
+	}
+	text := textSaid
+	if q.Call.Scheduled {
+		text += textScheduled
+	}
+	if len(q.Said) == 0 {
+		text += textNothingSaid
+	}
+	notice(text)
+	for _, said := range q.Said {
+		b.WriteString(said + "\n")
+	}
 }
 
 // writeMarks writes what strangers may have written of what the agent had read.

@@ -126,7 +126,8 @@ func TestTheHashOfAQuestion(t *testing.T) {
 	}
 }
 
-// Equal questions at the same time are asked once. If there is no verdict, each asks by itself, also after a panic.
+// Equal questions at the same time are asked once, and that there is no verdict counts for all who wait, too, but not for
+// who comes later. If asking ends in an error or a panic, which only concerns the run of who asked, the next one asks.
 func TestAnswersAreShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var a judge.Answers
@@ -155,8 +156,23 @@ func TestAnswersAreShared(t *testing.T) {
 			t.Errorf("it was asked %d times", asked.Load())
 		}
 		run("late", judge.Unanswered(judge.Late))
-		if asked.Load() != 6 {
+		run("late", judge.Unanswered(judge.Late))
+		if asked.Load() != 3 {
 			t.Errorf("where nothing was answered it was asked %d times", asked.Load()-1)
+		}
+		go func() {
+			_, err := a.Of(t.Context(), "lost", func() (judge.Verdict, error) {
+				time.Sleep(time.Second)
+				return judge.Verdict{}, errors.New("lost")
+			})
+			if err == nil || err.Error() != "lost" {
+				t.Errorf("who lost its turn was told %v", err)
+			}
+		}()
+		synctest.Wait()
+		run("lost", judge.Verdict{Decision: tools.Deny})
+		if asked.Load() != 4 {
+			t.Errorf("after an error it was asked %d times", asked.Load()-3)
 		}
 		func() {
 			defer func() { _ = recover() }()

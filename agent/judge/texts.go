@@ -15,9 +15,10 @@ const (
 	textNotWhole = "the call is too long for " + textByJudge + " to see all of it"
 
 	textLate       = textByJudge + " gave no verdict within %s"
-	textFailed     = textByJudge + " can't be reached, or gave no answer"
+	textFailed     = textByJudge + " couldn't be asked, or gave no answer"
 	textUnreadable = textByJudge + " answered with something that isn't a verdict"
-	textOverBudget = "a budget has nothing left for " + textByJudge
+	textOverBudget = "a budget has too little left for " + textByJudge
+	textTooLong    = "the call, with what people said and what the agent had read, is too long for " + textByJudge
 	textNoModel    = "no model is set up that could judge it"
 
 	textDenied = "%s was refused by the model that judges calls."
@@ -34,6 +35,8 @@ func (v Verdict) AskReason(untrusted bool, within time.Duration) string {
 		return textUnreadable
 	case OverBudget:
 		return textOverBudget
+	case TooLong:
+		return textTooLong
 	case NoModel:
 		return textNoModel
 	case Failed:

@@ -37,8 +37,8 @@ func newToolMetrics() toolMetrics {
 	for _, result := range []string{"done", "failed", "cancelled", "lost"} {
 		tasks.WithLabelValues(result)
 	}
-	judged := newCounter("guard_judgements_total", "Tool calls that a model was asked about, by verdict: allow, ask or deny, or why there was none: timeout, failed, unreadable, over_budget or no_model.", "verdict")
-	for _, verdict := range []string{"allow", "ask", "deny", "timeout", "failed", "unreadable", "over_budget", "no_model"} {
+	judged := newCounter("guard_judgements_total", "Tool calls that a model was asked about, by verdict: allow, ask or deny, or why there was none: timeout, failed, unreadable, over_budget, too_long or no_model.", "verdict")
+	for _, verdict := range []string{"allow", "ask", "deny", "timeout", "failed", "unreadable", "over_budget", "too_long", "no_model"} {
 		judged.WithLabelValues(verdict)
 	}
 	return toolMetrics{

@@ -58,7 +58,7 @@ func (a *costs) reserveAt(ctx context.Context, t *turn.Turn, r *llm.Request, pri
 	}
 	a.asked, a.came = a.countTokens(r), 0
 	a.Estimator.Ratios.NoteAsked(a.Key(), a.asked)
-	want := budget.CallOf(a.asked, max(answerTokens, r.MaxTokens), price)
+	want := budget.CallOf(a.asked, cmp.Or(r.MaxTokens, answerTokens), price)
 	err := a.Reservations.Take(ctx, a.reservationName(t.ID, t.ModelCalls+1), want, a.bounds(t.Person, t.Parent()))
 	if over, ok := errors.AsType[*budget.OverError](err); ok {
 		if taken := over.WaitSince(t.Progress); taken != nil {
@@ -195,10 +195,12 @@ func (a *costs) recordCutOff(ctx context.Context, t *turn.Turn, r *llm.Request) 
 	return nil
 }
 
-// recordStopped records the estimated cost of a call that was stopped while its answer was arriving. A failure
-// is only logged, because the turn is over in any case.
+// recordStopped records the estimated cost of a call that was stopped while its answer was arriving, or whose time was
+// over, so that the model has read the request at least. A failure is only logged, because nobody waits for the answer
+// anymore.
 func (a *costs) recordStopped(ctx context.Context, t *turn.Turn) {
-	if a.came == 0 || errors.Is(context.Cause(ctx), bus.ErrFenced) {
+	late := errors.Is(context.Cause(ctx), context.DeadlineExceeded)
+	if a.came == 0 && !late || errors.Is(context.Cause(ctx), bus.ErrFenced) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)

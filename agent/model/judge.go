@@ -43,9 +43,7 @@ func (m *Askers) Judging(s *turn.Session) func(ctx context.Context, t *turn.Turn
 // newForJudging makes an asker for one call. It has reservations of its own, under a name of its own, because calls of a
 // step may be judged at the same time, beside the reservation of the turn.
 func (m *Askers) newForJudging(s *turn.Session) *Asker {
-	own := s.Aside()
-	own.Payer, own.Agent.Model = s.Payer, s.Agent.Judge.Model
-	a := m.New(own)
+	a := m.newAside(s, s.Agent.Judge.Model)
 	a.aside = fmt.Sprintf(".%d", rand.Uint64())
 	return a
 }
@@ -57,6 +55,9 @@ func askVerdict(ctx context.Context, a *Asker, t *turn.Turn, r llm.Request, with
 	defer cancel()
 	asking, stop := context.WithCancelCause(asking)
 	defer stop(nil)
+	if has := a.Agent.Model.Info().ContextTokens; has > 0 && a.countTokens(&r)+r.MaxTokens > has {
+		return judge.Unanswered(judge.TooLong), nil // some servers would cut the call or the instructions off
+	}
 	a.Point("judge:ask")
 	found, err := askWithin(ctx, asking, a, t, r, func() {
 		if a.came > judge.MostAnswer {
@@ -79,7 +80,6 @@ func askVerdict(ctx context.Context, a *Asker, t *turn.Turn, r llm.Request, with
 func whyUnjudged(ctx, asking context.Context, err error) judge.Fault {
 	_, ended := errors.AsType[*turn.Ending](err)
 	_, taken := errors.AsType[*budget.SetAsideError](err)
-	_, failed := errors.AsType[*llm.Error](err)
 	switch {
 	case ctx.Err() != nil:
 		return ""
@@ -89,7 +89,7 @@ func whyUnjudged(ctx, asking context.Context, err error) judge.Fault {
 		return judge.Unreadable
 	case errors.Is(err, context.DeadlineExceeded) && asking.Err() != nil:
 		return judge.Late
-	case failed || errors.Is(err, ErrUnreserved) || errors.Is(err, errors.ErrUnsupported):
+	case IsNoAnswer(err):
 		return judge.Failed
 	}
 	return ""

@@ -2,8 +2,10 @@ package model
 
 import (
 	"context"
+	"errors"
 	"strings"
 
+	"parley/agent/budget"
 	"parley/agent/llm"
 	"parley/agent/turn"
 	"parley/sessions"
@@ -20,9 +22,22 @@ const (
 
 // NewForTitles returns an asker for the model that makes titles for the session's agent.
 func (m *Askers) NewForTitles(s *turn.Session) *Asker {
-	own := &turn.Session{Config: s.Config, Lease: s.Lease, Log: s.Log, Journal: s.Journal, Agent: s.Agent, Audits: s.Audits, Estimator: s.Estimator, Payer: s.Payer}
-	own.Agent.Model = s.Agent.Titles
+	return m.newAside(s, s.Agent.Titles)
+}
+
+// newAside returns an asker for another model, beside the turn. The same person pays.
+func (m *Askers) newAside(s *turn.Session, other llm.Model) *Asker {
+	own := s.Aside()
+	own.Payer, own.Agent.Model = s.Payer, other
 	return m.New(own)
+}
+
+// IsNoAnswer reports whether an error only says that no model has answered, or that none may be asked.
+func IsNoAnswer(err error) bool {
+	_, failed := errors.AsType[*llm.Error](err)
+	_, ended := errors.AsType[*turn.Ending](err)
+	_, taken := errors.AsType[*budget.SetAsideError](err)
+	return failed || ended || taken || errors.Is(err, ErrUnreserved) || errors.Is(err, errors.ErrUnsupported)
 }
 
 // Title asks the model for a title of a conversation that begins with said and answer; "" if its answer

@@ -6,6 +6,7 @@ import (
 
 	"parley/agent/frames"
 	"parley/agent/journal"
+	"parley/bus"
 	"parley/sessions"
 )
 
@@ -14,46 +15,66 @@ import (
 const (
 	earlierSaid   = 2     // messages of the person from before the turn
 	mostSaidShown = 8     // messages of the turn
-	saidShown     = 3_000 // characters of one message
-	quotesShown   = 3     // quotes of one message
-	quoteShown    = 1_000 // characters of each
-	strangerTexts = 5     // texts by strangers
-	strangerHead  = 900   // characters of the beginning of each, and of its end
+	saidHead      = 2_200 // characters of the beginning of one message, and of its end
+	saidTail      = 800
+	quotesShown   = 3   // quotes of one message
+	strangerTexts = 5   // texts by strangers
+	strangerHead  = 900 // characters of the beginning of each, and of its end
 	strangerTail  = 300
 )
 
+// A Redact takes secrets out of a text. It gets whole texts, because it can't recognize a part of a secret.
+type Redact func(text string) string
+
 // Said returns what a person said to the agent, for a model that judges a call of the turn own: the newest messages
-// before the turn that are still shown, then those of the turn, each in its frame. A text that a model wrote is in
-// the frame of what agents wrote; one that strangers may have influenced is left out, because Strangers returns it.
-func Said(records []journal.Record, own, person string) []string {
+// before the turn that are still shown, and those of the turn, each in its frame. In the turn, what others in the
+// conversation said is in a quote, and what a schedule asks for or another agent wrote is in the frame of the past:
+// none of it is the person's own words. What strangers may have influenced is left out, because Strangers returns it.
+func Said(records []journal.Record, own, person string, redact Redact) (earlier, now []string) {
 	newest, _ := NewestSummary(records)
-	files, tasked := newFileLists(records), isTasked(records, own)
-	var earlier, now []string
+	files, tasked, edits := newFileLists(records), isTasked(records, own), newestEdits(records)
 	for i := range records {
 		r := &records[i]
-		var text string
 		switch d := r.Data.(type) {
 		case sessions.User:
-			if d.Untrusted || r.Turn != own && (r.Person != person || tasked || newest.Hides(r.N)) {
-				continue
+			if edited, ok := edits[r.Cause]; ok && edited.Person == r.Person {
+				d.Text = edited.Text
 			}
-			text = frameSaid(r, d, files.filesOf(r.Cause), tasked)
+			switch {
+			case d.Untrusted:
+			case r.Turn == own && (tasked || d.Schedule != ""):
+				now = append(now, frameAssigned(d, redact))
+			case r.Turn == own && r.Person != person:
+				now = append(now, frameText(frames.Quote, bothEnds(redact(d.Text), saidHead, saidTail), "kind", "message", "from", r.Person, "name", d.Name))
+			case r.Turn == own:
+				now = append(now, frameSaid(r, d, files.filesOf(r.Cause), redact))
+			case r.Person == person && d.Schedule == "" && !tasked && !newest.Hides(r.N):
+				earlier = append(earlier, frameSaid(r, d, files.filesOf(r.Cause), redact))
+			}
 		case sessions.AskEnded:
-			if r.Turn != own || !isAnswer(d) {
-				continue
+			if r.Turn == own && isAnswer(d) {
+				d.Question, d.Answer = redact(d.Question), bothEnds(redact(d.Answer), saidHead, saidTail)
+				now = append(now, frameAnswer(r.Person, d))
 			}
-			d.Answer = shortened(d.Answer, saidShown)
-			text = frameAnswer(r.Person, d)
-		default:
-			continue
-		}
-		if r.Turn == own {
-			now = append(now, text)
-		} else {
-			earlier = append(earlier, text)
 		}
 	}
-	return slices.Concat(lastOf(earlier, earlierSaid), lastOf(now, mostSaidShown))
+	return lastOf(earlier, earlierSaid), lastOf(now, mostSaidShown)
+}
+
+// newestEdits returns the newest edit of each message, by the message's id.
+func newestEdits(records []journal.Record) map[string]sessions.Quote {
+	var edits map[string]sessions.Quote
+	for i := range records {
+		n, ok := records[i].Data.(sessions.Notice)
+		if !ok || n.Of == "" || len(n.Quotes) != 1 || n.Quotes[0].Kind != bus.Edited {
+			continue
+		}
+		if edits == nil {
+			edits = map[string]sessions.Quote{}
+		}
+		edits[n.Of] = n.Quotes[0]
+	}
+	return edits
 }
 
 // isTasked reports whether a turn works on a task that another agent wrote.
@@ -61,23 +82,32 @@ func isTasked(records []journal.Record, own string) bool {
 	return slices.ContainsFunc(records, func(r journal.Record) bool { return r.Kind == sessions.KindTasked && r.Turn == own })
 }
 
-// frameSaid returns a message in its frame, shortened.
-func frameSaid(r *journal.Record, u sessions.User, files []file, tasked bool) string {
-	u.Text = shortened(u.Text, saidShown)
-	if tasked {
-		return frameText(frames.Past, u.Text, "kind", "task", "by", u.Name)
+// frameAssigned returns what another agent wrote, or what a schedule asks for, in its frame.
+func frameAssigned(u sessions.User, redact Redact) string {
+	kind := "task"
+	if u.Schedule != "" {
+		kind = "schedule"
 	}
+	return frameText(frames.Past, bothEnds(redact(u.Text), saidHead, saidTail), "kind", kind, "by", u.Name)
+}
+
+// frameSaid returns a message in its frame, shortened. Words that were spoken by a stranger are left out.
+func frameSaid(r *journal.Record, u sessions.User, files []file, redact Redact) string {
+	u.Text = bothEnds(redact(u.Text), saidHead, saidTail)
 	u.Quotes = slices.Clone(u.Quotes[:min(len(u.Quotes), quotesShown)])
 	for i := range u.Quotes {
-		u.Quotes[i].Text = shortened(u.Quotes[i].Text, quoteShown)
+		u.Quotes[i].Text = bothEnds(redact(u.Quotes[i].Text), strangerHead, strangerTail)
 	}
 	files = slices.Clone(files)
 	for i, f := range files {
-		if f.got != nil && f.got.Words != "" {
-			got := *f.got
-			got.Words = shortened(got.Words, saidShown)
-			files[i].got = &got
+		if f.got == nil || f.got.Words == "" {
+			continue
 		}
+		got := *f.got
+		if got.Words = bothEnds(redact(got.Words), saidHead, saidTail); got.Untrusted {
+			got.Words = ""
+		}
+		files[i].got = &got
 	}
 	return frameMessage(r.Person, u, files)
 }
@@ -85,7 +115,7 @@ func frameSaid(r *journal.Record, u sessions.User, files []file, tasked bool) st
 // Strangers returns the newest texts that strangers may have written among what a model was shown before entry n,
 // for a model that judges a call of the turn own. Each is shortened, and in a frame that says where it comes from.
 // further is how many older ones there are.
-func Strangers(records []journal.Record, own string, n int64) (texts []string, further int) {
+func Strangers(records []journal.Record, own string, n int64, redact Redact) (texts []string, further int) {
 	newest, _ := NewestSummary(records)
 	uses := map[string]sessions.ToolUse{}
 	for i := range records {
@@ -96,23 +126,24 @@ func Strangers(records []journal.Record, own string, n int64) (texts []string, f
 		if r.N >= n || newest.Hides(r.N) && (own == "" || r.Turn != own) || !isFromOthers(r, records) {
 			continue
 		}
-		texts = append(texts, frameStrangers(&r, uses[r.Call])...)
+		texts = append(texts, frameStrangers(&r, uses[r.Call], redact)...)
 	}
 	further = max(0, len(texts)-strangerTexts)
 	return texts[further:], further
 }
 
 // frameStrangers returns the texts of an entry that strangers may have written, each in its frame.
-func frameStrangers(r *journal.Record, use sessions.ToolUse) []string {
+func frameStrangers(r *journal.Record, use sessions.ToolUse, redact Redact) []string {
+	both := func(text string) string { return bothEnds(redact(text), strangerHead, strangerTail) }
 	var quotes []sessions.Quote
 	switch d := r.Data.(type) {
 	case sessions.ToolResult:
-		return []string{frameText(frames.Quote, bothEnds(string(d.Content)), "kind", "result", "tool", use.Name, "of", string(use.Args))}
+		return []string{frameText(frames.Quote, both(string(d.Content)), "kind", "result", "tool", use.Name, "of", redact(string(use.Args)))}
 	case sessions.Fetched:
-		return []string{frameText(frames.Quote, bothEnds(d.Words), "kind", "file", "of", d.Path)}
+		return []string{frameText(frames.Quote, both(d.Words), "kind", "file", "of", d.Path)}
 	case sessions.User:
 		if d.Untrusted {
-			return []string{frameText(frames.Quote, bothEnds(d.Text), "kind", "task", "by", d.Name)}
+			return []string{frameText(frames.Quote, both(d.Text), "kind", "task", "by", d.Name)}
 		}
 		quotes = d.Quotes
 	case sessions.Notice:
@@ -121,7 +152,7 @@ func frameStrangers(r *journal.Record, use sessions.ToolUse) []string {
 	var texts []string
 	for _, q := range quotes {
 		if q.IsFromOthers(r.Kind, r.Person) {
-			texts = append(texts, frameText(frames.Quote, bothEnds(q.Text), "kind", quoteKind(q), "from", q.Person, "name", q.Name))
+			texts = append(texts, frameText(frames.Quote, both(q.Text), "kind", quoteKind(q), "from", q.Person, "name", q.Name))
 		}
 	}
 	return texts
@@ -130,21 +161,13 @@ func frameStrangers(r *journal.Record, use sessions.ToolUse) []string {
 // lastOf returns the last n of some texts.
 func lastOf(texts []string, n int) []string { return texts[max(0, len(texts)-n):] }
 
-// shortened returns at most the first characters of a text, and says how many are left out.
-func shortened(text string, most int) string {
-	head, left := frames.Cut(text, most)
-	if left == 0 {
+// bothEnds returns a text, or its beginning and its end, of that many characters each, and says how many characters
+// between them are left out: what somebody takes back often stands at the end.
+func bothEnds(text string, first, last int) string {
+	head, left := frames.Cut(text, first)
+	if left <= last {
 		return text
 	}
-	return fmt.Sprintf("%s [… %d more characters]", head, left)
-}
-
-// bothEnds returns the beginning and the end of a text, and says how many characters between them are left out.
-func bothEnds(text string) string {
-	head, left := frames.Cut(text, strangerHead)
-	if left <= strangerTail {
-		return text
-	}
-	before, _ := frames.Cut(text, strangerHead+left-strangerTail)
-	return fmt.Sprintf("%s\n[… %d characters …]\n%s", head, left-strangerTail, text[len(before):])
+	before, _ := frames.Cut(text, first+left-last)
+	return fmt.Sprintf("%s\n[… %d characters …]\n%s", head, left-last, text[len(before):])
 }

@@ -487,7 +487,7 @@ func TestNobodyJudges(t *testing.T) {
 		b.limit.TokensDay = 6000 // enough for the turn alone
 		b.run()
 		b.say("1", "ann", "go")
-		if out := b.reply().Text; !strings.Contains(out, "a budget has nothing left for the model that judges calls") || s.Asked() != 0 || ran.Load() != 0 {
+		if out := b.reply().Text; !strings.Contains(out, "a budget has too little left for the model that judges calls") || s.Asked() != 0 || ran.Load() != 0 {
 			t.Errorf("the model was told %s; the judge was asked %d times", out, s.Asked())
 		}
 	})

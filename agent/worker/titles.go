@@ -6,8 +6,6 @@ import (
 	"log/slog"
 	"time"
 
-	"parley/agent/budget"
-	"parley/agent/llm"
 	"parley/agent/model"
 	"parley/agent/turn"
 	"parley/bus"
@@ -109,16 +107,8 @@ func (r *sessionRun) askOutsideTurns(ctx context.Context, within time.Duration, 
 		}
 	}()
 	err = work(asking)
-	if err != nil && (asking.Err() != nil && ctx.Err() == nil || isNoAnswer(err)) {
+	if err != nil && (asking.Err() != nil && ctx.Err() == nil || model.IsNoAnswer(err)) {
 		return err, nil
 	}
 	return nil, err
-}
-
-// isNoAnswer reports whether an error only says that no model has answered.
-func isNoAnswer(err error) bool {
-	_, failed := errors.AsType[*llm.Error](err)
-	_, ended := errors.AsType[*turn.Ending](err)
-	_, taken := errors.AsType[*budget.SetAsideError](err)
-	return failed || ended || taken || errors.Is(err, model.ErrUnreserved) || errors.Is(err, errors.ErrUnsupported)
 }
