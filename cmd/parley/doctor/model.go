@@ -62,8 +62,7 @@ func checkModel(ctx context.Context, cfg *config.Config, m models.Model) Finding
 	answer, err := m.Model.Generate(ctx, smallRequest(), func(llm.Delta) {})
 	switch {
 	case err != nil && ctx.Err() != nil:
-		f.State, f.Detail = wrong, fmt.Sprintf("%s didn't answer within %v", who, modelTimeout)
-		f.Remedy = "check whether its server is overloaded, or is still loading the model"
+		f.State, f.Detail, f.Remedy = wrong, fmt.Sprintf(textNoAnswer, who, modelTimeout), textCheckServer
 	case err != nil:
 		f.State, f.Detail, f.Remedy = wrong, who+": "+failureInWords(err), remedyForModel(cfg, m.Table, m.Named, err)
 	case len(answer.Blocks) == 0 && answer.Stop != llm.StopLength:
@@ -88,7 +87,11 @@ func checkJudge(ctx context.Context, cfg *config.Config, m models.Model) Finding
 	began := time.Now()
 	answer, err := m.Model.Generate(ctx, &request, func(llm.Delta) {})
 	took := time.Since(began)
-	if err != nil {
+	switch {
+	case err != nil && ctx.Err() != nil:
+		f.State, f.Detail, f.Remedy = wrong, fmt.Sprintf(textNoAnswer, who, modelTimeout)+textUnjudged, textCheckServer
+		return f
+	case err != nil:
 		f.State, f.Detail, f.Remedy = wrong, who+": "+failureInWords(err)+textUnjudged, remedyForModel(cfg, m.Table, m.Named, err)
 		return f
 	}

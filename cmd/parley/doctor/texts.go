@@ -13,6 +13,8 @@ const (
 	textNoEmbeddingsKey = "Parley has no key to send: set embeddings.api_key"
 
 	textJudged      = "%s answered a harmless test call with %q in %d ms; it judges %s"
+	textNoAnswer    = "%s didn't answer within %v"
+	textCheckServer = "check whether its server is overloaded, or is still loading the model"
 	textUnjudged    = "; until it gives verdicts, people are asked about the calls that it should judge"
 	textNoVerdict   = " answered with something that isn't a verdict"
 	textSlowJudge   = "; that's longer than %s, so people would be asked instead"

@@ -175,7 +175,7 @@ func (g *guarding) checkRedirect(call tools.Call, to string) error {
 	case tools.Deny:
 		return tools.Errorf(tools.PermissionDenied, "%s", v.Reason)
 	case tools.Ask:
-		return tools.Errorf(tools.PermissionDenied, "that needs approval (%s). Fetch it in a separate call, so that people can approve it.", v.Reason)
+		return tools.Errorf(tools.PermissionDenied, "that needs approval (%s). Fetch it in a separate call, so that it can be approved.", v.Reason)
 	default:
 		return nil
 	}

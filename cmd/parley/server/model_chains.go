@@ -9,11 +9,11 @@ import (
 	"parley/cmd/parley/server/models"
 )
 
-// modelChains are the chains of models that answer for agents.
+// modelChains are the chains of models that answer for agents, and what else models are asked for.
 type modelChains struct {
 	foundation
 	lists   models.Lists         // the models in the chains; empty if nobody answers
-	byAgent map[string]llm.Model // the chains; empty if nobody answers
+	byAgent map[string]llm.Model // the chains, also those with names such as models.ForJudge; empty if nobody answers
 }
 
 // newModelChains makes the chains of these models.
@@ -45,7 +45,7 @@ func (c *modelChains) leftTools() []api.LeftTool {
 func (c *modelChains) Reload(next *config.Config) (apply func(), err error) {
 	return func() {
 		for name, model := range c.byAgent {
-			if next.Budget.Written && !model.Info().Priced && !next.ModelsOf(name)[0].Demo {
+			if next.Budget.Written && !model.Info().Priced && c.lists[name][0].Server != "" { // the demo has no server, and costs nothing
 				c.log.Warn("[budget] does not hold for a model of no known price, and the next start is refused: set price_input beside the model's name", slog.String("model", model.Info().Name))
 			}
 		}

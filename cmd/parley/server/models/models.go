@@ -46,7 +46,8 @@ func (m Model) lookUpWindow(ctx context.Context) {
 	}
 }
 
-// Lists holds, by agent, the models that are asked, in order. An agent for which no model is configured has none.
+// Lists holds, by agent, the models that are asked, in order, and under ForTitles and ForJudge those that are asked for
+// something else. An agent for which no model is configured has none.
 type Lists map[string][]Model
 
 // All returns the models of all agents, each once, those of the main agent first.
@@ -240,7 +241,7 @@ type Meters interface {
 	Failover(from, to string)
 }
 
-// Chains returns, by agent, one model that asks all of the agent's models in turn. A model that has failed is not
+// Chains returns, by the names in lists, one model each that asks all models of the list in turn. A model that has failed is not
 // asked for a while; the whole fleet learns that from the book.
 func Chains(lists Lists, book channels.Notes, meters Meters, log *slog.Logger) map[string]llm.Model {
 	chains := map[string]llm.Model{}
