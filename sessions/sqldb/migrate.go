@@ -41,10 +41,20 @@ func tellMigration(ctx context.Context, component string, version, newest int) {
 }
 
 // migratePostgres brings a component's tables to the newest version, or refuses
-// them. All of it is one transaction: a process that dies leaves them as they were.
-func migratePostgres(ctx context.Context, pool *sql.DB, s Schema) (err error) {
+// them. If it and others wait for each other, it tries again.
+func migratePostgres(ctx context.Context, pool *sql.DB, s Schema) error {
 	ctx, cancel := context.WithTimeout(ctx, migrateWithin)
 	defer cancel()
+	for n := 1; ; n++ {
+		err := tryMigration(ctx, pool, s)
+		if pg, ok := errors.AsType[*pgconn.PgError](err); !ok || pg.Code != deadlock || n == maxAttempts {
+			return err
+		}
+	}
+}
+
+// tryMigration migrates in one transaction: a process that dies leaves the tables as they were.
+func tryMigration(ctx context.Context, pool *sql.DB, s Schema) (err error) {
 	tx, err := pool.BeginTx(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("connect: %w", err)
@@ -67,6 +77,11 @@ func migratePostgres(ctx context.Context, pool *sql.DB, s Schema) (err error) {
 		return err
 	}
 	tellMigration(ctx, s.Name, version, len(s.Postgres))
+	if version > 0 && version < len(s.Postgres) {
+		if err := lockTables(ctx, tx, s.Locked); err != nil {
+			return err
+		}
+	}
 	for i := version; i < len(s.Postgres); i++ {
 		if _, err := tx.ExecContext(ctx, s.Postgres[i]); err != nil {
 			return fmt.Errorf("migrate to version %d: %w", i+1, explainRights(err))
@@ -82,6 +97,23 @@ func migratePostgres(ctx context.Context, pool *sql.DB, s Schema) (err error) {
 	}
 	if err := tx.Commit(); err != nil {
 		return fmt.Errorf("commit the migration: %w", err)
+	}
+	return nil
+}
+
+// lockTables locks those of the tables that are there, in this order.
+func lockTables(ctx context.Context, tx *sql.Tx, tables []string) error {
+	for _, table := range tables {
+		var there bool
+		if err := tx.QueryRowContext(ctx, "SELECT to_regclass(?) IS NOT NULL", table).Scan(&there); err != nil {
+			return fmt.Errorf("look for the table %s: %w", table, err)
+		}
+		if !there {
+			continue
+		}
+		if _, err := tx.ExecContext(ctx, "LOCK TABLE "+table+" IN ACCESS EXCLUSIVE MODE"); err != nil {
+			return fmt.Errorf("lock the table %s: %w", table, explainRights(err))
+		}
 	}
 	return nil
 }

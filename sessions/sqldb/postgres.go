@@ -28,6 +28,8 @@ const (
 	// tooManyConnections is PostgreSQL's error code for having no connection left, for the server,
 	// the database or the user.
 	tooManyConnections = "53300"
+	// deadlock is its code for a transaction that was rolled back because it and another waited for each other.
+	deadlock = "40P01"
 	// maxAttempts is how many times a write that conflicts with others is tried.
 	maxAttempts = 10
 )
@@ -48,6 +50,9 @@ func openPostgres(ctx context.Context, url string, s Schema) (*DB, error) {
 	cfg, conns, err := parseURL(url)
 	if err != nil {
 		return nil, fmt.Errorf("database URL: %w", err)
+	}
+	if err := adaptTo(ctx, cfg); err != nil {
+		return nil, fmt.Errorf("open the %s in database %s: %w", s.Name, cfg.Database, err)
 	}
 	server := &postgresBackend{}
 	queries := &queryCache{}
@@ -80,6 +85,7 @@ func parseURL(url string) (*pgx.ConnConfig, int, error) {
 	if err != nil {
 		return nil, 0, err
 	}
+	preferPrimary(cfg)
 	if cfg.ConnectTimeout == 0 {
 		cfg.ConnectTimeout = connectWithin
 	}
@@ -127,7 +133,7 @@ func setUp(cfg *pgx.ConnConfig, shortWaits bool) func(context.Context, *pgx.Conn
 // before the server, which gives a client connections on which others have prepared statements.
 func explainPool(err error) error {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && (pg.Code == "42P05" || pg.Code == "26000") {
-		return fmt.Errorf("%w: a pool such as PgBouncer in transaction mode needs default_query_exec_mode=exec in the URL", err)
+		return fmt.Errorf("%w: there is a pool such as PgBouncer before the server that Parley has not noticed; restart it, or put default_query_exec_mode=exec into the URL", err)
 	}
 	return err
 }
@@ -294,7 +300,7 @@ func mayRetry(err error, n int) bool {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch pg.Code {
 		case "40001", // serialization failure
-			"40P01": // deadlock
+			deadlock:
 			return true
 		case "23505": // somebody else has just written the row too; the next try will see it
 			return n == 1

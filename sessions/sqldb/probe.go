@@ -34,6 +34,7 @@ func Probe(ctx context.Context, url string) (h Health, err error) {
 	if err != nil {
 		return h, fmt.Errorf("database URL: %w", err)
 	}
+	prepareNothing(cfg)
 	c, err := pgx.ConnectConfig(ctx, cfg)
 	if err != nil {
 		return h, withoutRepeats(err)

@@ -17,12 +17,12 @@ const purgeWithin = 30 * time.Minute
 // Purge removes what deleted rows leave behind: until then their content may be in
 // unused pages, and on SQLite in the log beside the file.
 //
-// On SQLite none of it is in any of the database's files once Purge returns nil. Purge rewrites the file,
-// so it takes time and disk space in proportion to the file's size, and writes wait for that. Then it
-// waits for those who read an earlier state, but writes do not. Overwriting deleted rows (secure_delete)
-// would not be enough, because rows leave copies behind when a page is split or joined. On PostgreSQL
-// Purge lets the space of the tables' dead rows be overwritten, while everybody goes on working. The
-// server's write-ahead log and backups keep what they have.
+// On SQLite none of it is in any of the database's files once Purge returns nil. Purge rewrites the file, so it
+// takes time and disk space in proportion to the file's size, and writes wait for that. Then it waits for those who
+// read an earlier state, but writes do not. Overwriting deleted rows (secure_delete) would not be enough, because
+// rows leave copies behind when a page is split or joined. On PostgreSQL Purge lets the space of the tables' dead
+// rows be overwritten, while everybody goes on working; without tables, that of all tables. The server's write-ahead
+// log and backups keep what they have.
 //
 // If ctx comes from PurgeOnce, PurgeIf or [Purges.Collect], the database is only purged later.
 func (db *DB) Purge(ctx context.Context, tables ...string) error {

@@ -16,6 +16,7 @@ func WithReadOnly(ctx context.Context, place string, fn func(*DB) error) (err er
 		if err != nil {
 			return fmt.Errorf("database URL: %w", err)
 		}
+		prepareNothing(cfg)
 		db.Read = newPool(cfg, 1, connector{queries: &queryCache{}, timeout: statementTimeout(cfg)})
 	} else if db.Read, err = sql.Open("sqlite", fileURI(place)+"?mode=ro&_pragma=busy_timeout(5000)"); err != nil {
 		return fmt.Errorf("open %s: %w", place, err)

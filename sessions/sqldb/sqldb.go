@@ -76,6 +76,9 @@ type Schema struct {
 	// Previous is how many of the PostgreSQL migrations the release before this one knows. Older releases
 	// are refused from now on.
 	Previous int
+	// Locked names tables in the order in which the release before writes to them. A migration on PostgreSQL locks
+	// those that are there already before it changes anything, so that it and a writer never wait for each other.
+	Locked []string
 }
 
 // Open opens or creates the SQLite file at path, readable by its owner alone, and brings it to the newest

@@ -34,23 +34,7 @@ func Start(t testing.TB) *Server {
 	if s.bin == "" {
 		t.Skip("there is no PARLEY_TEST_POSTGRES_BIN: " + howToRun)
 	}
-	var err error
-	if s.dir, err = os.MkdirTemp("", "parley-postgres"); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(s.dir) })
-	if os.Getuid() == 0 {
-		s.credential = unprivilegedUser(t)
-		if err := os.Chown(s.dir, int(s.credential.Uid), int(s.credential.Gid)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, s.port, _ = net.SplitHostPort(free.Addr().String())
-	free.Close()
+	s.makePlace()
 	init := s.command(filepath.Join(s.bin, "initdb"), "-D", s.data(), "--no-sync", "-A", "trust", "-U", "parley", "--no-locale", "-E", "UTF8")
 	if out, err := init.CombinedOutput(); err != nil {
 		t.Fatalf("initdb: %v\n%s", err, out)
@@ -59,6 +43,68 @@ func Start(t testing.TB) *Server {
 	t.Cleanup(s.Kill)
 	return s
 }
+
+// makePlace makes the server's folder, and looks for a port.
+func (s *Server) makePlace() {
+	s.t.Helper()
+	s.dir, s.credential = placeFor(s.t, "parley-postgres")
+	_, s.port, _ = net.SplitHostPort(freeAddress(s.t))
+}
+
+// freeAddress returns an address of the loopback at which nobody listens.
+func freeAddress(t testing.TB) string {
+	t.Helper()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer free.Close()
+	return free.Addr().String()
+}
+
+// placeFor makes a folder for a server, which goes with the test, and returns the user to run it as: if we are root, one
+// without privileges, to whom the folder is given, or else nil.
+func placeFor(t testing.TB, name string) (dir string, as *syscall.Credential) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if os.Getuid() == 0 {
+		as = unprivilegedUser(t)
+		if err := os.Chown(dir, int(as.Uid), int(as.Gid)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir, as
+}
+
+// Standby starts a server that stands by for this one, which from then on waits for it with each commit.
+func (s *Server) Standby() *Server {
+	s.t.Helper()
+	other := &Server{t: s.t, bin: s.bin}
+	other.makePlace()
+	from := s.command(filepath.Join(s.bin, "pg_basebackup"), "-D", other.data(), "-R", "-X", "stream", "-c", "fast", "--no-sync",
+		"-h", "127.0.0.1", "-p", s.port, "-U", "parley")
+	if out, err := from.CombinedOutput(); err != nil {
+		s.t.Fatalf("pg_basebackup: %v\n%s", err, out)
+	}
+	other.Restart()
+	s.t.Cleanup(other.Kill)
+	execute(s.t.Context(), s.t, s.URL(), "ALTER SYSTEM SET synchronous_standby_names = '*'")
+	execute(s.t.Context(), s.t, s.URL(), "SELECT pg_reload_conf()")
+	return other
+}
+
+// Promote makes a standby the primary.
+func (s *Server) Promote() {
+	s.t.Helper()
+	execute(s.t.Context(), s.t, s.URL(), "SELECT pg_promote()")
+}
+
+// Address returns the server's host and port.
+func (s *Server) Address() string { return "127.0.0.1:" + s.port }
 
 // URL returns the URL of the server's database, which is empty at first.
 func (s *Server) URL() string {
@@ -125,7 +171,8 @@ func (s *Server) launch() {
 	_ = os.Remove(s.pidFile()) // a dead server's
 	const script = `exec 3<&0; "$@" </dev/null & pid=$!; { cat <&3; kill -9 $pid; } & wait $pid`
 	cmd := s.command("sh", "-c", script, "sh", filepath.Join(s.bin, "postgres"), "-D", s.data(), "-p", s.port,
-		"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=")
+		"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=",
+		"-c", "max_connections=200") // the processes of a fleet and their audits fill the default of 100
 	life, err := cmd.StdinPipe()
 	if err != nil {
 		s.t.Fatal(err)
