@@ -1,0 +1,199 @@
+package rates_test
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"parley/sessions/rates"
+	"parley/sessions/sqldb"
+	"parley/sessions/sqlstore"
+	"parley/sessions/sqlstore/sqlstoretest"
+)
+
+const alex, berta = "slack:U1", "telegram:2"
+
+// each runs a test on a database of each kind, with the tables of two processes.
+func each(t *testing.T, test func(t *testing.T, one, other *sqlstore.Store)) {
+	sqlstoretest.Each(t, func(t *testing.T, _ string, one, other *sqlstore.Store) { test(t, one, other) })
+}
+
+func hourly(tools string, most int) rates.Rate {
+	return rates.Rate{Tools: tools, Most: most, Within: time.Hour}
+}
+
+func mustCount(t *testing.T, s *sqlstore.Store, person, call string, all ...rates.Rate) {
+	t.Helper()
+	if err := s.Rates().Count(t.Context(), person, call, all...); err != nil {
+		t.Errorf("call %s of %s: %v", call, person, err)
+	}
+}
+
+// mustRefuse checks that a rate refuses a call, and returns the wait until there may be another.
+func mustRefuse(t *testing.T, s *sqlstore.Store, person, call string, by rates.Rate, all ...rates.Rate) time.Duration {
+	t.Helper()
+	err := s.Rates().Count(t.Context(), person, call, all...)
+	over, is := errors.AsType[*rates.OverError](err)
+	if !is || over.Rate != by {
+		t.Fatalf("call %s of %s: %v, want it over %+v", call, person, err, by)
+	}
+	return over.Opens
+}
+
+// A person's calls are counted over all processes, those of others apart, and each call once, whoever tries it again.
+func TestACallCountsOnceForItsPersonInAllProcesses(t *testing.T) {
+	each(t, func(t *testing.T, one, other *sqlstore.Store) {
+		search := hourly("web_search", 2)
+		mustCount(t, one, alex, "t1#a", search)
+		mustCount(t, other, alex, "t1#a", search) // the same again, after a crash
+		mustCount(t, other, alex, "t1#b", search)
+		if opens := mustRefuse(t, one, alex, "t2#a", search, search); opens <= 59*time.Minute || opens > time.Hour {
+			t.Errorf("the next call may be in %v", opens)
+		}
+		mustCount(t, one, alex, "t1#b", search) // counted before, so it may still run
+		mustCount(t, one, berta, "t3#a", search)
+		mustCount(t, one, alex, "t2#a", hourly("web_fetch", 2)) // other tools are counted separately
+		mustCount(t, other, alex, "t2#b", hourly("web_search", 3))
+	})
+}
+
+// A call that one of its rates refuses is counted under none of them.
+func TestACallCountsForAllRatesOrNone(t *testing.T) {
+	each(t, func(t *testing.T, one, other *sqlstore.Store) {
+		all, search := hourly("web_*", 3), hourly("web_search", 1)
+		mustCount(t, one, alex, "a", all, search)
+		mustRefuse(t, other, alex, "b", search, all, search)
+		mustCount(t, one, alex, "c", all)
+		mustCount(t, one, alex, "d", all)
+		mustRefuse(t, one, alex, "e", all, all)
+	})
+}
+
+// The longest wait is told if several rates are reached, and a rate opens again once its window has passed.
+func TestARateOpensAgain(t *testing.T) {
+	each(t, func(t *testing.T, one, _ *sqlstore.Store) {
+		soon := rates.Rate{Tools: "x", Most: 1, Within: 50 * time.Millisecond}
+		day := rates.Rate{Tools: "x", Most: 2, Within: 24 * time.Hour}
+		mustCount(t, one, alex, "a", soon, day)
+		for { // the window passes
+			err := one.Rates().Count(t.Context(), alex, "b", soon, day)
+			if err == nil {
+				break
+			}
+			over, is := errors.AsType[*rates.OverError](err)
+			if !is || over.Rate != soon || over.Opens > soon.Within {
+				t.Fatal(err)
+			}
+		}
+		if opens := mustRefuse(t, one, alex, "c", day, soon, day); opens <= 23*time.Hour {
+			t.Errorf("the next call may be in %v", opens)
+		}
+	})
+}
+
+// No more calls run than there may be, however many begin at the same moment.
+func TestCallsAtOnceDoNotExceedARate(t *testing.T) {
+	each(t, func(t *testing.T, one, other *sqlstore.Store) {
+		var calls sync.WaitGroup
+		var counted atomic.Int32
+		for i := range 20 {
+			calls.Go(func() {
+				s := one
+				if i%2 == 1 {
+					s = other
+				}
+				err := s.Rates().Count(t.Context(), alex, fmt.Sprint(i), hourly("x", 7))
+				if err == nil {
+					counted.Add(1)
+				} else if _, over := errors.AsType[*rates.OverError](err); !over {
+					t.Error(err)
+				}
+			})
+		}
+		calls.Wait()
+		if counted.Load() != 7 {
+			t.Errorf("%d calls were counted, want 7", counted.Load())
+		}
+	})
+}
+
+// What is counted for a person is erased with the person.
+func TestWhatIsCountedIsErasedWithThePerson(t *testing.T) {
+	each(t, func(t *testing.T, one, other *sqlstore.Store) {
+		mustCount(t, one, alex, "a", hourly("x", 1))
+		mustCount(t, one, berta, "b", hourly("x", 1))
+		if _, err := other.ErasePerson(t.Context(), alex); err != nil {
+			t.Fatal(err)
+		}
+		mustCount(t, one, alex, "c", hourly("x", 1))
+		mustRefuse(t, one, berta, "d", hourly("x", 1), hourly("x", 1))
+	})
+}
+
+// rows opens the database of the stores, for rows that no clock of today writes.
+func rows(t *testing.T, at string) *sqldb.DB {
+	t.Helper()
+	db, err := sqldb.OpenAt(t.Context(), at, sqlstore.Schema())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+// put adds a row for a call that was counted at a time.
+func put(t *testing.T, db *sqldb.DB, call string, at time.Time) {
+	t.Helper()
+	_, err := db.Exec(t.Context(), "INSERT INTO rated_calls (person, tools, at, call) VALUES (?, ?, ?, ?)",
+		sqldb.Text(alex), sqldb.Text("x"), at.UnixMicro(), sqldb.Text(call))
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Calls that a clock has counted that was ahead lock nobody out.
+func TestCallsFromTheFutureDoNotCount(t *testing.T) {
+	sqlstoretest.Each(t, func(t *testing.T, at string, one, _ *sqlstore.Store) {
+		put(t, rows(t, at), "a", time.Now().AddDate(1, 0, 0))
+		mustCount(t, one, alex, "b", hourly("x", 1))
+		mustRefuse(t, one, alex, "c", hourly("x", 1), hourly("x", 1))
+	})
+}
+
+// What no window reaches is removed, though nobody counts any longer.
+func TestWhatIsOldIsRemoved(t *testing.T) {
+	sqlstoretest.Each(t, func(t *testing.T, at string, one, _ *sqlstore.Store) {
+		db := rows(t, at)
+		for i := range 600 {
+			put(t, db, fmt.Sprint("old", i), time.Now().Add(-25*time.Hour))
+		}
+		put(t, db, "ahead", time.Now().AddDate(1, 0, 0))
+		put(t, db, "today", time.Now().Add(-23*time.Hour))
+		for more := true; more; {
+			var err error
+			if more, err = one.Rates().Sweep(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var n int
+		if err := db.Get(t.Context(), "SELECT count(*) FROM rated_calls", nil, &n); err != nil || n != 1 {
+			t.Errorf("%d calls remain, %v", n, err)
+		}
+	})
+}
+
+// Whether a call is counted already is found without a look at all that its person has had.
+func TestACallIsFoundByItsIndex(t *testing.T) {
+	db := rows(t, filepath.Join(t.TempDir(), "store.db"))
+	var a, b, c any
+	var step string
+	query := "EXPLAIN QUERY PLAN SELECT 1 FROM rated_calls WHERE person = 'a' AND call = 'b' AND at > 1 LIMIT 1"
+	if err := db.Read.QueryRowContext(t.Context(), query).Scan(&a, &b, &c, &step); err != nil || !strings.Contains(step, "call=?") {
+		t.Errorf("%s, %v", step, err)
+	}
+}
