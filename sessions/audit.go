@@ -38,6 +38,12 @@ const (
 	MostRefused = 8
 )
 
+// What the Detail of a tool call says if no person has decided.
+const (
+	AuditJudged = "judge" // the model that judges calls made the decision stricter
+	AuditRated  = "rate"  // the person has had as many calls as the operator allows
+)
+
 // An AuditRecord records one action, for the people who have to account for it. It contains the length of
 // a tool's result, but not the result. Only the field Arguments can contain what people wrote; erasing
 // empties that field.
@@ -68,8 +74,8 @@ type AuditRecord struct {
 	Bytes    int64  `json:"bytes,omitempty"`     // the length of the result before it was cut
 	Elapsed  int64  `json:"elapsed_ms"`
 	// Detail is an id that has no field of its own: of a dead letter, a person or a session; for a tool
-	// call, of the person who approved, denied or answered it, or "judge" if the model that judges calls
-	// decided; for a turn, the code that says why it ended early.
+	// call, of the person who approved, denied or answered it, or AuditJudged or AuditRated; for a turn, the
+	// code that says why it ended early.
 	Detail string `json:"detail,omitempty"`
 	// Used is what a turn has used; nil for other kinds.
 	Used *AuditUse `json:"used,omitempty"`
@@ -93,7 +99,8 @@ type AuditUse struct {
 	Cost       *int64 `json:"microdollars,omitempty"` // nil if it is not known
 }
 
-// An AuditQuery says which audit records to read. If a field other than Limit is empty, it matches all records.
+// An AuditQuery says which audit records to read. An empty field matches all records; but without a Limit, none are
+// read.
 type AuditQuery struct {
 	Kind    string
 	Session string
@@ -118,7 +125,8 @@ type Auditor interface {
 	// AuditRecords returns the records that match a query, in ascending or descending order of their
 	// ids, at most as many as its Limit.
 	AuditRecords(ctx context.Context, q AuditQuery) ([]AuditRecord, error)
-	// DropAudit deletes the records from before that time, and returns how many it has deleted.
+	// DropAudit deletes the records from before that time, and returns how many it has deleted. Records that are not
+	// archived yet, if they are to be, stay and lose their arguments.
 	DropAudit(ctx context.Context, before time.Time) (int64, error)
 	// DropRefusals deletes the refusals from before that time.
 	DropRefusals(ctx context.Context, before time.Time) error

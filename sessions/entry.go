@@ -79,8 +79,8 @@ type Entry struct {
 	// Data contains the fields of the entry's kind, as JSON.
 	Data json.RawMessage `json:"data,omitempty"`
 	// encoded is the value from which NewEntry made Data, so that Decode need not read it again.
-	// It is nil for an entry that was read, and for kinds that Decode can return in a different
-	// form.
+	// It is set only for the kinds that every turn has, and only if Decode would return the same
+	// from Data.
 	encoded any
 }
 
@@ -243,7 +243,7 @@ type ToolUse struct {
 	Provider   json.RawMessage `json:"provider,omitempty"`
 }
 
-// ToolResult is the result of a call. Its entry has a Call.
+// ToolResult is the result of a call. Its entry has a Call. Result returns it in the form in which programs read it.
 type ToolResult struct {
 	Content json.RawMessage `json:"content"` // the result as the model sees it, already cut if it was long
 	Code    string          `json:"code,omitempty"`
@@ -254,6 +254,15 @@ type ToolResult struct {
 	Fleeting bool `json:"fleeting,omitempty"`
 	// Spends are those of the call's ToolStarted, which is not always read with the log; see Peeker.
 	Spends []string `json:"spends,omitempty"`
+	// Field is the field of Content that has the main text; "" if none has. MIME is the type of that text, or of a
+	// Content that is a text; "" for plain text.
+	Field string `json:"field,omitempty"`
+	MIME  string `json:"mime,omitempty"`
+	// Bytes is the length of the result's text, as Result returns it, before Content was cut; 0 if it is not cut.
+	Bytes int64 `json:"bytes,omitempty"`
+	// Enclosed are paths of files in the workspace that go with the turn's answer. A process of an older release ignores
+	// them: if it ends the turn, the answer goes without them.
+	Enclosed []string `json:"enclosed,omitempty"`
 }
 
 // Picture is a picture that the model is shown after the results of a step. Its entry has the Call that
@@ -274,6 +283,7 @@ type Attached struct {
 	Type    string `json:"type,omitempty"`
 	Size    int64  `json:"size,omitempty"`
 	Ref     string `json:"ref"`
+	Quoted  bool   `json:"quoted,omitempty"`
 }
 
 // Fetched says what became of a file that came with a message: either Path or Problem is set. Its entry
@@ -334,6 +344,8 @@ type Notice struct {
 	Quotes []Quote `json:"quotes,omitempty"`
 	// Of is the id of the message that the notice refers to.
 	Of string `json:"of,omitempty"`
+	// Why says, for the notice NoticeUnread, why the answer was not read aloud: a clause for people.
+	Why string `json:"why,omitempty"`
 	// Memory says, for the notice NoticeMemory, how much of each memory the model is shown up to and
 	// including this notice.
 	Memory []MemoryMark `json:"memory,omitempty"`
@@ -375,6 +387,9 @@ const NoticeTold = "told"
 // NoticeUnfetched is the code of a notice about a file that came with message Of and was
 // not fetched, because a process of an older release would not understand the entry.
 const NoticeUnfetched = "unfetched"
+
+// NoticeUnread is the code of a notice that says Why an answer was not read aloud, though the agent wanted that.
+const NoticeUnread = "aloud"
 
 // TurnStarted is the first entry of a turn. It has the Person who asked.
 type TurnStarted struct {
@@ -429,6 +444,9 @@ type TurnDone struct {
 	// Outbound are the messages that the turn publishes at its end, with ids and texts, so that
 	// after a crash the same ones are published again.
 	Outbound []Reply `json:"outbound,omitempty"`
+	// Aloud says that the answer is also read aloud, and sent as a recording after the text. A release without this field
+	// sends the text alone.
+	Aloud bool `json:"aloud,omitempty"`
 	// Code says why the turn ended early; empty if it did not, or if the entry is from a release without
 	// codes.
 	Code string `json:"code,omitempty"`
@@ -462,7 +480,7 @@ const OtherTool = "other"
 const (
 	CallOK        = "ok"
 	CallFailed    = "failed"
-	CallDenied    = "denied" // by a rule or a person
+	CallDenied    = "denied" // by a rule, a rate or a person
 	CallTimeout   = "timeout"
 	CallCancelled = "cancelled"
 	CallUnknown   = "unknown" // it was interrupted, and may have taken effect

@@ -10,8 +10,9 @@ import (
 const MaxKey = 256
 
 // Key returns the key of a session: an agent's name and where the conversation takes place. Each part is
-// percent-encoded outside A-Za-z0-9._@-, so that no part contains a separator. "." and ".." are encoded
-// too, so that they are never elements of a path made from a key.
+// percent-encoded outside A-Za-z0-9._@-, so that no part contains a separator. "." and ".." are encoded too, so that
+// they are never elements of a path made from a key. It returns ErrInvalidKey if a part is empty, except the thread,
+// or the key is too long.
 func Key(agent, channel, chat, thread string) (string, error) {
 	parts := []string{agent, channel, chat}
 	if thread != "" {
@@ -24,8 +25,8 @@ func Key(agent, channel, chat, thread string) (string, error) {
 	return key, CheckKey(key)
 }
 
-// PersonalKey returns the key of one person's own conversation in a place where others
-// have theirs: AGENT:CHANNEL:CHAT:[THREAD]:USER. The thread may be empty.
+// PersonalKey returns the key of one person's own conversation in a place where others have theirs:
+// AGENT:CHANNEL:CHAT:[THREAD]:USER. The thread may be empty. It returns ErrInvalidKey as Key does.
 func PersonalKey(agent, channel, chat, thread, user string) (string, error) {
 	parts := []string{agent, channel, chat, thread, user}
 	for i, p := range parts {

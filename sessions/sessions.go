@@ -116,8 +116,8 @@ type Titler interface {
 	SetTitle(ctx context.Context, n int64, title string) error
 }
 
-// A Reopener is a Log that its last holder can open again without reading it.
-type Reopener interface {
+// A ReopenableLog is a Log that its last holder can open again without reading it.
+type ReopenableLog interface {
 	// Release frees the memory of the entries, for a log that may be opened again: Entries returns
 	// none from now on.
 	Release()
@@ -136,7 +136,7 @@ type Reopener interface {
 // A Peeker is a Store that can also read a log without a write.
 type Peeker interface {
 	// Peek returns the log of a session as its last holder has left it. Its caller is not a holder
-	// yet: the log is a Reopener and has to be reopened, now or with the first Append. So the
+	// yet: the log is a ReopenableLog and has to be reopened, now or with the first Append. So the
 	// caller notices any change of the session after Peek.
 	//
 	// Entries omits the entries of finished turns that only record progress (Kind.IsProgressOnly), except the
@@ -163,7 +163,8 @@ type Info struct {
 	Erasures int64 `json:"-"`
 }
 
-// A SessionQuery says which sessions to list. An empty field matches all sessions.
+// A SessionQuery says which sessions to list. An empty field matches all sessions; but without a Limit, none are
+// listed.
 type SessionQuery struct {
 	Agent   string
 	Channel string
@@ -211,7 +212,7 @@ type Finder interface {
 	// FindIn returns the key of the session at a place whose log contains the message with that id;
 	// ErrNotFound if none does.
 	FindIn(ctx context.Context, place, cause string) (key string, err error)
-	// RecentIn lists the sessions of a place, the most recently used first.
+	// RecentIn lists the sessions of a place, the most recently used first, at most limit.
 	RecentIn(ctx context.Context, place string, limit int) ([]Info, error)
 }
 
@@ -275,6 +276,7 @@ type Eraser interface {
 	// Budgets keep their sums and lose the person.
 	ErasePerson(ctx context.Context, person string) (Erased, error)
 	// EraseBefore erases the sessions that were last written to before that time, unless one of their
-	// turns waits for people. In the other sessions, it erases the turns that ended before that time.
+	// turns waits for people. In the other sessions, it erases the turns that ended before that time. Of people of whom
+	// nothing is left then, nobody can tell anymore which lines of the audit's archive are about them.
 	EraseBefore(ctx context.Context, before time.Time) (Erased, error)
 }
