@@ -1,0 +1,151 @@
+package nodes
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"parley/sessions"
+	"parley/sessions/sqldb"
+)
+
+const callColumns = "id, node, tool, session, person, agent, turn, args, timeout, made, sent, cancelled, outcome, ended"
+
+// keep is how long a call is kept after nobody waits for it anymore. By then its session's log has the outcome.
+const keep = 7 * 24 * time.Hour
+
+// sweptAtOnce is how many old calls Give removes at most: more than one, so that none are left in the long run.
+const sweptAtOnce = 20
+
+// Give records a call unless its ID is known, and returns what is recorded. It returns sessions.ErrNotFound if the session
+// does not exist, ErrUnknown if the node does not, and ErrRevoked if that is revoked. It also removes some of the calls for
+// which nobody has waited for a week.
+func (t *Table) Give(ctx context.Context, c Call) (Call, error) {
+	old := time.Now().Add(-keep).UnixMicro()
+	given := false
+	err := t.db.Write(ctx, func(tx *sqldb.Tx) error {
+		_, err := tx.Exec(`DELETE FROM node_calls WHERE id IN (
+			SELECT id FROM node_calls WHERE settled > 0 AND settled < ? ORDER BY settled LIMIT ?`+t.skipLocked+`)`, old, sweptAtOnce)
+		if err != nil {
+			return err
+		}
+		n, err := tx.Exec(`INSERT INTO node_calls (id, node, key, tool, session, person, agent, turn, args, timeout, made, sent, cancelled, outcome, ended, settled)
+			SELECT CAST(? AS TEXT), n.name, n.key, CAST(? AS TEXT), s.key, CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT),
+				CAST(? AS BIGINT), CAST(? AS BIGINT), 0, 0, '', 0, 0
+			FROM sessions s CROSS JOIN nodes n WHERE s.key = ? AND n.name = ? AND n.state <> 'revoked'`+t.lockBoth+`
+			ON CONFLICT (id) DO NOTHING`,
+			sqldb.Text(c.ID), sqldb.Text(c.Tool), sqldb.Text(c.Person), sqldb.Text(c.Agent), sqldb.Text(c.Turn), document(c.Args),
+			c.Timeout.Microseconds(), micro(c.Made), sqldb.Text(c.Session), sqldb.Text(c.Node))
+		given = n > 0
+		return err
+	})
+	if err != nil {
+		return Call{}, wrap("record call "+c.ID, err)
+	}
+	recorded, err := t.Call(ctx, c.ID)
+	if errors.Is(err, ErrUnknown) && !given {
+		err = wrap("record call "+c.ID, t.whyNotGiven(ctx, c))
+	}
+	return recorded, err
+}
+
+// whyNotGiven finds out why a call was not recorded.
+func (t *Table) whyNotGiven(ctx context.Context, c Call) error {
+	if err := t.mustBeKnown(ctx, c.Node); err != nil {
+		return err
+	}
+	return sessions.ErrNotFound
+}
+
+// Call returns a call, or ErrUnknown.
+func (t *Table) Call(ctx context.Context, id string) (Call, error) {
+	c, err := scanCall(t.db.Read.QueryRowContext(ctx, "SELECT "+callColumns+" FROM node_calls WHERE id = ?", sqldb.Text(id)).Scan)
+	return c, wrap("look up call "+id, err)
+}
+
+// Open returns a node's calls that have not ended, in the order in which they were made. Those that were given to a revoked
+// device of the same name are not among them.
+func (t *Table) Open(ctx context.Context, node string) ([]Call, error) {
+	return t.openOf(ctx, node, "(SELECT n.key FROM nodes n WHERE n.name = node_calls.node)")
+}
+
+// openOf returns the calls that have not ended and were given to the device of that name whose key is the SQL value, in the
+// order in which they were made.
+func (t *Table) openOf(ctx context.Context, node, key string) (all []Call, err error) {
+	found, err := t.db.Read.QueryContext(ctx, "SELECT "+callColumns+" FROM node_calls WHERE node = ? AND ended = 0 AND key = "+key+" ORDER BY made, id", sqldb.Text(node))
+	if err != nil {
+		return nil, wrap("list the calls of node "+node, err)
+	}
+	defer func() { err = errors.Join(err, found.Close()) }()
+	for found.Next() {
+		c, err := scanCall(found.Scan)
+		if err != nil {
+			return nil, wrap("list the calls of node "+node, err)
+		}
+		all = append(all, c)
+	}
+	return all, found.Err()
+}
+
+// Send records that a process is about to send a call, and returns it. It returns ErrOther unless that process has the link
+// of the device to which the call was given. A call that has ended is returned as it is.
+func (t *Table) Send(ctx context.Context, id, process string, now time.Time) (Call, error) {
+	c, changed, err := t.change(ctx, id, `UPDATE node_calls SET sent = CASE WHEN sent = 0 THEN CAST(? AS BIGINT) ELSE sent END
+		WHERE id = ? AND ended = 0 AND EXISTS (SELECT 1 FROM nodes n
+			WHERE n.name = node_calls.node AND n.key = node_calls.key AND n.process = ? AND n.process <> ''`+t.lockNode+`)`,
+		now.UnixMicro(), sqldb.Text(id), sqldb.Text(process))
+	if err == nil && !changed && c.Ended.IsZero() {
+		err = ErrOther
+	}
+	return c, wrap("record that call "+id+" is sent", err)
+}
+
+// Cancel ends a call that was never sent with that outcome; of one that was sent, it records that it is cancelled. It
+// returns the call, which is as it was if it has ended.
+func (t *Table) Cancel(ctx context.Context, id string, outcome json.RawMessage, now time.Time) (Call, error) {
+	at := now.UnixMicro()
+	c, _, err := t.change(ctx, id, `UPDATE node_calls SET cancelled = 1, settled = ?, outcome = CASE WHEN sent = 0 THEN CAST(? AS TEXT) ELSE '' END,
+		ended = CASE WHEN sent = 0 THEN CAST(? AS BIGINT) ELSE 0 END WHERE id = ? AND ended = 0 AND cancelled = 0`,
+		at, document(outcome), at, sqldb.Text(id))
+	return c, wrap("cancel call "+id, err)
+}
+
+// End records how a call has ended, unless it has, and returns what is recorded. ErrUnknown means that the call was erased.
+func (t *Table) End(ctx context.Context, id string, outcome json.RawMessage, now time.Time) (Call, error) {
+	at := now.UnixMicro()
+	c, _, err := t.change(ctx, id, "UPDATE node_calls SET outcome = ?, ended = ?, settled = ? WHERE id = ? AND ended = 0",
+		document(outcome), at, at, sqldb.Text(id))
+	return c, wrap("record how call "+id+" has ended", err)
+}
+
+// change runs a statement that may change a call, and returns the call as it is then, and whether the statement has
+// changed it.
+func (t *Table) change(ctx context.Context, id, query string, args ...any) (c Call, changed bool, err error) {
+	c, err = scanCall(func(dest ...any) error { return t.db.Get(ctx, query+" RETURNING "+callColumns, args, dest...) })
+	if !errors.Is(err, ErrUnknown) {
+		return c, err == nil, err
+	}
+	c, err = t.Call(ctx, id)
+	return c, false, err
+}
+
+// scanCall reads a call's row. It returns ErrUnknown if there is none.
+func scanCall(scan func(dest ...any) error) (c Call, err error) {
+	var args, outcome string
+	var timeout, made, sent, cancelled, ended int64
+	err = scan(&c.ID, &c.Node, &c.Tool, &c.Session, &c.Person, &c.Agent, &c.Turn, &args, &timeout, &made, &sent, &cancelled, &outcome, &ended)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = ErrUnknown
+	}
+	if err != nil {
+		return Call{}, err
+	}
+	for _, text := range []*string{&c.ID, &c.Node, &c.Tool, &c.Session, &c.Person, &c.Agent, &c.Turn} {
+		*text = sqldb.Untext(*text)
+	}
+	c.Args, c.Outcome, c.Timeout, c.Cancelled = undocument(args), undocument(outcome), time.Duration(timeout)*time.Microsecond, cancelled == 1
+	c.Made, c.Sent, c.Ended = fromMicro(made), fromMicro(sent), fromMicro(ended)
+	return c, nil
+}
