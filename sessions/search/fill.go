@@ -28,6 +28,8 @@ const (
 	// mergeEvery is the number of added entries after which mergePending has PostgreSQL merge its list of pending
 	// entries into the index.
 	mergeEvery = 300
+	// mergedPages is how many pages of the index SQLite writes in one transaction that merges parts of it.
+	mergedPages = 16
 	// pageOfSessions is how many sessions one statement looks at.
 	pageOfSessions = 1000
 )
@@ -40,6 +42,7 @@ type filling struct {
 	began  time.Time // when it began to look at all sessions
 	noted  int       // how many entries PostgreSQL has put on the index's list of pending entries
 	cut    bool      // whether it is known that this release has cut the words of the index
+	merged bool      // whether SQLite has merged the parts of the index and nothing was added since
 }
 
 // A pendingSession is a session with entries that are not in the index, and the values that show whether it has
@@ -66,7 +69,9 @@ func (t *Table) Fill(ctx context.Context) (more bool, err error) {
 	}
 	more, err = t.walk(ctx, &t.filling, "indexed < last", t.index)
 	if err == nil && !more {
-		err = t.mergePending(ctx, mergeEvery*min(1, t.filling.noted))
+		if err = t.mergePending(ctx, mergeEvery*min(1, t.filling.noted)); err == nil {
+			more, err = t.mergeParts(ctx)
+		}
 	}
 	if err != nil {
 		return false, fmt.Errorf("fill the index: %w", err)
@@ -175,6 +180,7 @@ func (t *Table) index(ctx context.Context, list []pendingSession) (done int, lef
 	if list, err = t.write(ctx, list[:n], t.put); err != nil || len(list) == 0 {
 		return 0, false, err
 	}
+	t.filling.merged = false
 	return len(list), left, t.mergePending(ctx, entriesAtOnce-entries)
 }
 
@@ -216,6 +222,31 @@ func (t *Table) mergePending(ctx context.Context, more int) error {
 	t.filling.noted = 0
 	_, err := t.db.Exec(ctx, "SELECT gin_clean_pending_list('entry_words_words')")
 	return err
+}
+
+// mergeParts has SQLite merge a few pages of the parts that the index consists of, and reports whether it has
+// done so. Each transaction of Fill adds a part, and a search looks for each word in each part. SQLite itself
+// merges them while it inserts, but only after every 64 pages, and then many at once.
+func (t *Table) mergeParts(ctx context.Context) (more bool, err error) {
+	if t.db.Postgres() || t.filling.merged {
+		return false, nil
+	}
+	var before, after int64
+	err = t.db.Write(ctx, func(tx *sqldb.Tx) error {
+		if err := tx.Get("SELECT total_changes()", nil, &before); err != nil {
+			return err
+		}
+		if _, err := tx.Exec("INSERT INTO entry_words (entry_words, rank) VALUES ('merge', ?)", mergedPages); err != nil {
+			return err
+		}
+		return tx.Get("SELECT total_changes()", nil, &after)
+	})
+	if err != nil {
+		return false, fmt.Errorf("merge its parts: %w", err)
+	}
+	more = after-before > 1 // the insertion itself counts as one
+	t.filling.merged = !more
+	return more, nil
 }
 
 // cutEntries reads entries of a session that are not in the index and cuts their words. It returns how

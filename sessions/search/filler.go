@@ -7,53 +7,31 @@ import (
 )
 
 const (
-	// fillEvery is how long the newest entries wait for the index, so that they share a transaction, each
+	// FillEvery is how long the newest entries wait for the index, so that they share a transaction, each
 	// of which costs a disk flush. Searches read them meanwhile.
-	fillEvery = 15 * time.Second
-	// fillAgain is how long it takes until the index is filled again after an error.
-	fillAgain = time.Minute
-	// fillPause is the shortest pause between two calls of Fill; a longer call is followed by a pause of
-	// its own length.
-	fillPause = 5 * time.Millisecond
+	FillEvery = 15 * time.Second
 	// checkEvery is how often a filled index is compared with the entries.
 	checkEvery = 24 * time.Hour
 )
 
-// A Filler fills an index as long as a process serves.
+// A Filler fills an index as long as a process serves. While Step returns errors, searches find what is in the index, and
+// the newest entries.
 type Filler struct {
-	Index Rebuilder
-	Log   *slog.Logger
+	Index   Rebuilder
+	Log     *slog.Logger
+	checked time.Time
 }
 
-// Run fills the index until ctx is done, and has the whole index filled again if it lacks something
-// nevertheless. It logs errors: searches then find what is in the index, and the newest entries.
-func (f *Filler) Run(ctx context.Context) error {
-	var checked time.Time
-	for failed := false; ; {
-		began := time.Now()
-		more, err := f.Index.Fill(ctx)
-		if err == nil && !more && began.Sub(checked) >= checkEvery {
-			more, err = f.check(ctx)
-			checked = began
-		}
-		pause := fillEvery
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case err != nil:
-			if pause = fillAgain; !failed {
-				f.Log.Error("what was said is not added to the index of recall; trying again each minute", slog.Any("error", err))
-			}
-		case more:
-			pause = max(fillPause, time.Since(began))
-		}
-		failed = err != nil
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(pause):
-		}
+// Step fills a part of the index. Once a day, it checks a filled index, and has all of it filled again if it lacks
+// something nevertheless. It reports whether there is more to do. Calls don't overlap.
+func (f *Filler) Step(ctx context.Context) (more bool, err error) {
+	began := time.Now()
+	more, err = f.Index.Fill(ctx)
+	if err == nil && !more && began.Sub(f.checked) >= checkEvery {
+		more, err = f.check(ctx)
+		f.checked = began
 	}
+	return more, err
 }
 
 // check compares the filled index with the entries, and begins to fill it again if they differ. It

@@ -27,19 +27,7 @@ const (
 	// on SQLite they are those of the newest sessions, and on PostgreSQL those of the sessions that were
 	// used last. So a word that is in nearly all entries, and says little, costs no more than one that is
 	// in some.
-	mostOfWord = 2000
-	// For at most fewSessions, SQLite finds the entries with a word by looking for the word together with
-	// the sessions. If there are more than oneByOne, it first checks whether at most mostAnywhere entries
-	// of all sessions have the word. For more than fewSessions it looks through all entries that have the
-	// word.
-	oneByOne     = 4
-	fewSessions  = 64
-	mostAnywhere = 3000
-	// PostgreSQL looks for a word together with sessionsTogether sessions at once. If there are more
-	// sessions, it first checks whether at most mostAnywherePostgres entries of all sessions have the
-	// word.
-	sessionsTogether     = 25
-	mostAnywherePostgres = 5000
+	mostOfWord = 1000
 	// mostBehind is how many entries are read that are not in the index yet. There are more of them only
 	// until Fill has indexed the entries that an older release wrote.
 	mostBehind = 2000
@@ -64,6 +52,7 @@ type search struct {
 	*Table
 	Query
 	words    []Word
+	frequent map[key]float64 // see findFrequent
 	sessions map[int64]searchedSession
 	entries  map[place]sessions.Entry // the entries that were read
 	weights  []float64                // of the words: how rare each is among the entries that the query could find
@@ -151,8 +140,8 @@ func (s *search) candidates(ctx context.Context) (found []candidate, err error) 
 	return found, nil
 }
 
-// scopes returns the sessions, the newest first. If they have more than mostLooked entries, it returns
-// only a part of the last one.
+// scopes returns the sessions, the newest first, up to mostLooked entries in all: a part of the last one,
+// and none of those after it.
 func (s *search) scopes() (in []vectors.Scope) {
 	left := int64(mostLooked)
 	for _, one := range s.newestFirst() {
@@ -165,12 +154,15 @@ func (s *search) scopes() (in []vectors.Scope) {
 	return in
 }
 
+// isTimed reports whether the query has a time range.
+func (s *search) isTimed() bool { return !s.Since.IsZero() || !s.Until.IsZero() }
+
 // inTime reports whether a time is within the bounds of the query.
 func (s *search) inTime(at time.Time) bool {
 	return (s.Since.IsZero() || !at.Before(s.Since)) && (s.Until.IsZero() || at.Before(s.Until))
 }
 
-// findSessions looks up the sessions of the query.
+// findSessions looks up the sessions of the query, the first MostSessions. It leaves out those that do not exist.
 func (s *search) findSessions(ctx context.Context) (err error) {
 	marks, args := placeholders(s.Sessions[:min(len(s.Sessions), MostSessions)])
 	found, err := s.db.Read.QueryContext(ctx, "SELECT id, key, last, indexed, updated FROM sessions WHERE key IN ("+marks+")", args...)
@@ -212,6 +204,9 @@ func (s *search) findPlaces(ctx context.Context) error {
 	for _, in := range s.sessions {
 		all += float64(in.last)
 	}
+	if err := s.findFrequent(ctx); err != nil {
+		return err
+	}
 	s.weights = make([]float64, len(s.words))
 	for i, w := range s.words {
 		having, isAll, err := s.indexedWith(ctx, w)
@@ -247,8 +242,8 @@ func (s *search) entriesAround(rows []int64) (n float64) {
 	return n
 }
 
-// readBehind reads the entries that are not in the index yet, and returns the forms of each entry's
-// words.
+// readBehind reads the entries that are not in the index yet, at most mostBehind, and returns the forms of
+// each entry's words.
 func (s *search) readBehind(ctx context.Context) (map[place]map[string]bool, error) {
 	var parts []string
 	var args []any
@@ -274,8 +269,8 @@ func (s *search) readBehind(ctx context.Context) (map[place]map[string]bool, err
 	return behind, nil
 }
 
-// likeliest returns the entries with the most and the rarest words. Among equals, the newer ones come
-// first.
+// likeliest returns the entries with the most and the rarest words, at most mostCandidates. Among equals,
+// the newer ones come first.
 func (s *search) likeliest() (places []place) {
 	type likely struct {
 		row  int64
@@ -304,14 +299,11 @@ func (s *search) likeliest() (places []place) {
 // indexedWith returns the rows (see rowOf) of the indexed entries that contain a word in one of its
 // forms. isAll is false if there may be more than mostOfWord.
 func (s *search) indexedWith(ctx context.Context, w Word) (rows []int64, isAll bool, err error) {
-	n, timed := len(s.sessions), !s.Since.IsZero() || !s.Until.IsZero()
-	anywhere, most, among := s.anywhereOnSQLite, mostAnywhere, s.onSQLite
-	probe := n > oneByOne && n <= fewSessions
+	anywhere, most, among := s.anywhereOnSQLite, s.mostAnywhereOnSQLite(), s.onSQLite
 	if s.db.Postgres() {
-		anywhere, most, among = s.anywhereOnPostgres, mostAnywherePostgres, s.onPostgres
-		probe = n > sessionsTogether
+		anywhere, most, among = s.anywhereOnPostgres, s.mostAnywhereOnPostgres(w), s.onPostgres
 	}
-	if probe && !timed {
+	if most > 0 && !s.isTimed() {
 		rows, looked, err := s.rows(ctx, anywhere, w)
 		if err != nil || looked < most {
 			return rows, true, err
@@ -349,20 +341,10 @@ func keysOf(w Word, or string) string {
 	return "(" + strings.Join(keys, or) + ")"
 }
 
-// sessionKeys returns, for SQLite, the words that the entries of the sessions have in the index, and a
-// list of the sessions' numbers in JSON.
-func (s *search) sessionKeys() (keys, ids string) {
-	var words, numbers []string
-	for _, in := range s.newestFirst() {
-		words, numbers = append(words, sessionKey(in.id)), append(numbers, strconv.FormatInt(in.id, 10))
-	}
-	return "(" + strings.Join(words, " OR ") + ")", "[" + strings.Join(numbers, ",") + "]"
-}
-
 // timed returns what limits a query to its time range: a join with the entry, a condition, and their
 // arguments.
 func (s *search) timed(on string) (join, condition string, args []any) {
-	if s.Since.IsZero() && s.Until.IsZero() {
+	if !s.isTimed() {
 		return "", "", nil
 	}
 	condition, args = " AND e.at >= ?", []any{timeOf(s.Since)}
@@ -370,67 +352,6 @@ func (s *search) timed(on string) (join, condition string, args []any) {
 		condition, args = condition+" AND e.at < ?", append(args, timeOf(s.Until))
 	}
 	return " JOIN entries e ON " + on, condition, args
-}
-
-// anywhereOnSQLite looks through the entries with a word in all sessions, but through at most
-// mostAnywhere of them.
-func (s *search) anywhereOnSQLite(w Word) (query string, args []any) {
-	_, ids := s.sessionKeys()
-	lowest, highest := s.span()
-	return `SELECT count(*), group_concat(CASE WHEN row >> 28 IN (SELECT value FROM json_each(?)) THEN row END)
-		FROM (SELECT rowid AS row FROM entry_words WHERE entry_words MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT ?) AS found`,
-		[]any{ids, keysOf(w, " OR "), lowest, highest, mostAnywhere}
-}
-
-// span returns the lowest and the highest row that entries of the sessions can have.
-func (s *search) span() (lowest, highest int64) {
-	lowest = math.MaxInt64
-	for id := range s.sessions {
-		lowest, highest = min(lowest, rowOf(id, 0)), max(highest, rowOf(id, mostEntries-1))
-	}
-	return lowest, highest
-}
-
-func (s *search) onSQLite(w Word) (query string, args []any) {
-	join, condition, times := s.timed("e.session = w.rowid >> 28 AND e.n = w.rowid & 268435455")
-	keys, ids := s.sessionKeys()
-	if len(s.sessions) <= fewSessions {
-		args = append([]any{keys + " AND " + keysOf(w, " OR ")}, times...)
-	} else {
-		lowest, highest := s.span()
-		condition = " AND w.rowid BETWEEN ? AND ? AND w.rowid >> 28 IN (SELECT value FROM json_each(?))" + condition
-		args = append([]any{keysOf(w, " OR "), lowest, highest, ids}, times...)
-	}
-	return "SELECT count(*), group_concat(row) FROM (SELECT w.rowid AS row FROM entry_words w" + join + " WHERE entry_words MATCH ?" + condition + " ORDER BY w.rowid DESC LIMIT ?) AS found",
-		append(args, mostOfWord)
-}
-
-// anywhereOnPostgres does on PostgreSQL what anywhereOnSQLite does.
-func (s *search) anywhereOnPostgres(w Word) (query string, args []any) {
-	ids := make([]int64, 0, len(s.sessions))
-	for id := range s.sessions {
-		ids = append(ids, id)
-	}
-	return `SELECT count(*), string_agg(CAST(CASE WHEN session = ANY (CAST(? AS bigint[])) THEN (session << 28) + n END AS text), ',')
-		FROM (SELECT session, n FROM entry_words WHERE words @@ CAST(? AS tsquery) LIMIT ?) AS found`,
-		[]any{ids, keysOf(w, " | "), mostAnywherePostgres}
-}
-
-// onPostgres looks for the word together with some of the sessions at a time, because the server compares
-// each entry that may have the word with all of these.
-func (s *search) onPostgres(w Word) (query string, args []any) {
-	join, condition, times := s.timed("e.session = w.session AND e.n = w.n")
-	var parts []string
-	for some := range slices.Chunk(s.newestFirst(), sessionsTogether) {
-		var keys []string
-		for _, in := range some {
-			keys = append(keys, sessionKey(in.id))
-		}
-		parts = append(parts, "(SELECT (w.session << 28) + w.n AS row FROM entry_words w"+join+" WHERE w.words @@ CAST(? AS tsquery)"+condition+" LIMIT ?)")
-		args = append(append(append(args, "("+strings.Join(keys, " | ")+") & "+keysOf(w, " | ")), times...), mostOfWord)
-	}
-	// The server runs one part after the other, and skips the rest once it has enough.
-	return "SELECT count(*), string_agg(CAST(row AS text), ',') FROM (SELECT row FROM (" + strings.Join(parts, " UNION ALL ") + ") AS all_parts LIMIT ?) AS found", append(args, mostOfWord)
 }
 
 // read reads the entries that were not read yet. Entries that were erased meanwhile stay missing.

@@ -84,8 +84,8 @@ func (m *Meanings) Spoken(ctx context.Context, agent string, people []string, li
 	return m.cfg.Table.Spoken(ctx, agent, people, limit)
 }
 
-// Search finds entries; see [Index]. If it cannot find out in time what the query means, only the words
-// count.
+// Search finds entries; see [Index]. Only the words count if no embedding is configured, if no budget has
+// room, or if it cannot find out in time what the query means.
 func (m *Meanings) Search(ctx context.Context, q Query) ([]Hit, error) {
 	e := m.cfg.With()
 	if e.Model == "" || m.asker.isRecent() {
@@ -124,7 +124,7 @@ func (m *Meanings) Search(ctx context.Context, q Query) ([]Hit, error) {
 	})
 }
 
-// recordNoAnswer records and logs that the provider did not say in time what a query means.
+// recordNoAnswer records that the provider did not say what a query means, and logs the first such failure in a row.
 func (m *Meanings) recordNoAnswer(ctx context.Context, err error) {
 	if ctx.Err() == nil && m.asker.begin() {
 		m.cfg.Log.Warn("the provider of [embeddings] does not say in time what a search means; it finds by words alone", slog.Any("error", err))
@@ -136,7 +136,7 @@ func (m *Meanings) Run(ctx context.Context) error {
 	for failures := 0; ; {
 		began := time.Now()
 		more, err := m.Fill(ctx)
-		pause := fillEvery
+		pause := FillEvery
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -163,7 +163,8 @@ func (m *Meanings) Run(ctx context.Context) error {
 
 // Fill makes some of the missing vectors, with one request, and reports whether there may be more. It
 // continues where the last call of any process ended. If the existing vectors are from another model, it
-// replaces all of them.
+// replaces all of them. It does nothing if no embedding is configured, if no budget has room, or while another
+// process makes vectors.
 func (m *Meanings) Fill(ctx context.Context) (more bool, err error) {
 	m.filling.mu.Lock()
 	defer m.filling.mu.Unlock()
@@ -193,7 +194,7 @@ func (m *Meanings) Fill(ctx context.Context) (more bool, err error) {
 			done, err = m.fill(ctx, e, h, of, list)
 			return err
 		})
-		return done, done > 0, err // what a conversation gains meanwhile is indexed only once in fillEvery
+		return done, done > 0, err // what a conversation gains meanwhile is indexed only once in FillEvery
 	})
 	if err != nil {
 		return false, ignoreTaken(err)
@@ -232,7 +233,8 @@ func ignoreTaken(err error) error {
 }
 
 // runAlone calls do while no other process makes vectors, because each would pay for the same ones. If this process
-// pauses for so long that its hold ends, and another process makes them, this one can change nothing anymore.
+// pauses for so long that its hold ends, and another process makes them, this one can change nothing anymore. It
+// returns errTaken if another process makes vectors now.
 func (m *Meanings) runAlone(ctx context.Context, do func(vectors.Hold) error) (err error) {
 	h, taken, err := m.vectors.Take(ctx, 2*embedWithin)
 	if err != nil {
@@ -246,7 +248,8 @@ func (m *Meanings) runAlone(ctx context.Context, do func(vectors.Hold) error) (e
 }
 
 // beginAnew replaces all vectors with those of another model. It first asks the model how long its
-// vectors are, so that nothing is removed while the provider is unreachable.
+// vectors are, so that nothing is removed while the provider is unreachable. It returns errTooOften if this
+// process has done so for the same model less than anewEvery ago.
 func (m *Meanings) beginAnew(ctx context.Context, e Embedding, h vectors.Hold) error {
 	got, err := m.embed(ctx, e, []string{probe})
 	if err != nil {
@@ -298,8 +301,8 @@ func (m *Meanings) fill(ctx context.Context, e Embedding, h vectors.Hold, of vec
 }
 
 // embedOrSkip returns the vectors of texts. If the provider accepts other texts but not these, it returns nil, and
-// the next request contains half as many. It shortens a single text that may be too long; if the provider has
-// refused it repeatedly nevertheless, its vector is nil.
+// the next request contains half as many. It shortens a single text that may be too long; if the provider has refused
+// several requests in a row nevertheless, the text's vector is nil.
 func (m *Meanings) embedOrSkip(ctx context.Context, e Embedding, texts []string) ([]vectors.Packed, error) {
 	if len(texts) == 0 {
 		return []vectors.Packed{}, nil
@@ -440,7 +443,7 @@ func (m *Meanings) put(tx *sqldb.Tx, h vectors.Hold, of vectors.Identity, p *pen
 	return n > 0, err
 }
 
-// embed asks for the vectors of texts.
+// embed asks for the vectors of texts. It returns errUnusable unless it gets one for each, all of the same length.
 func (m *Meanings) embed(ctx context.Context, e Embedding, texts []string) ([]vectors.Packed, error) {
 	ctx, cancel := context.WithTimeout(ctx, embedWithin)
 	defer cancel()

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Passage returns the part of a text that begins with the first of some words, at most MaxPassage bytes,
-// and how many of the words occur in the text. It is for texts that are in no log.
+// Passage returns the part of a text around the first of some words, at most MaxPassage bytes, and how many
+// of the words occur in the text; "" and 0 if none does. It is for texts that are in no log.
 func Passage(text string, words []Word) (passage string, has int) {
 	found, first := map[int]bool{}, -1
 	for t := range tokens(text) {

@@ -141,7 +141,8 @@ func textsIn(content json.RawMessage) string {
 	}
 }
 
-// bothEnds returns the beginning and the end of a text that is longer than most bytes.
+// bothEnds returns the beginning and the end of a text that is longer than most bytes, and any other text
+// unchanged.
 func bothEnds(text string, most, last int) string {
 	if len(text) <= most {
 		return text

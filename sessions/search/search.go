@@ -8,7 +8,8 @@
 //   - search.go: what an index promises
 //   - words.go, said.go, keys.go: words of texts; what entries say; words as the index has them
 //   - table.go, fill.go, state.go: the tables; filling them; how complete they are
-//   - find.go, rank.go, fuse.go, spoken.go: finding entries; how well they fit; the order of hits; where people have spoken
+//   - find.go, find_sqlite.go, find_postgres.go: finding entries; the queries of the databases for that
+//   - rank.go, fuse.go, spoken.go: how well entries fit; the order of hits; where people have spoken
 //   - meanings.go: finding entries by what they mean, too, and making the vectors for that
 package search
 
@@ -37,7 +38,7 @@ type Query struct {
 	NotTurn      string // a turn whose entries are not found
 }
 
-// A Hit is an entry that has words of the query.
+// A Hit is an entry that has words of the query, or means about the same.
 type Hit struct {
 	Session string
 	N       int64 // the entry's number in the session's log
@@ -69,7 +70,7 @@ type Index interface {
 	// are found too.
 	Search(ctx context.Context, q Query) ([]Hit, error)
 	// Spoken returns the keys of an agent's sessions in which one of the people has said something, at
-	// most limit. The sessions with the newest entries come first.
+	// most limit; none if limit is 0. The sessions that were written to last come first.
 	Spoken(ctx context.Context, agent string, people []string, limit int) ([]string, error)
 }
 
@@ -96,7 +97,7 @@ type State struct {
 	Stray   int64 // rows of the index whose entry does not exist
 }
 
-// A Rebuilder is an Index that can be completed while others use it.
+// A Rebuilder checks, completes and rebuilds an index while others use it.
 type Rebuilder interface {
 	// Compare compares the index with some of the entries. It returns how many of these should be in the
 	// index but are not, and how many rows of the index have no entry.

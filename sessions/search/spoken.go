@@ -11,9 +11,9 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// spokenBySessions finds, for each session in which a person has an entry, whether they have said
-// something there. It steps from session to session in the index of entries by person.
-const spokenBySessions = `
+// sessionsPersonSpokeIn selects an agent's sessions in which a person has said something, those that
+// were written to last first. It steps from session to session in the index of entries by person.
+const sessionsPersonSpokeIn = `
 	WITH RECURSIVE spoken (session) AS (
 		SELECT min(session) FROM entries WHERE person = ? AND person <> ''
 		UNION ALL
@@ -47,7 +47,7 @@ func (t *Table) Spoken(ctx context.Context, agent string, people []string, limit
 
 // spokenBy adds the sessions of one person, and when each was last written to.
 func (t *Table) spokenBy(ctx context.Context, newest map[string]string, args ...any) (err error) {
-	found, err := t.db.Read.QueryContext(ctx, spokenBySessions, args...)
+	found, err := t.db.Read.QueryContext(ctx, sessionsPersonSpokeIn, args...)
 	if err != nil {
 		return err
 	}

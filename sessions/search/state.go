@@ -56,7 +56,7 @@ func (t *Table) Compare(ctx context.Context) (missing, stray int64, err error) {
 	return missing, stray, nil
 }
 
-// count returns how many rows the index has.
+// count returns how many rows the index has; on PostgreSQL, the server's estimate if it has many.
 func (t *Table) count(ctx context.Context) (n int64, err error) {
 	query := "SELECT count(*) FROM entry_words_docsize"
 	if t.db.Postgres() {

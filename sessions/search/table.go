@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 
 	"parley/sessions/search/vectors"
 	"parley/sessions/sqldb"
@@ -97,8 +98,9 @@ var _ interface {
 
 // A Table is the index in a database. Several processes may use the same one at a time.
 type Table struct {
-	db      *sqldb.DB
-	filling filling
+	db          *sqldb.DB
+	filling     filling
+	frequencies atomic.Pointer[frequencies] // nil until they are read, and on SQLite
 }
 
 // NewTable returns the index in a database that has the tables of a store.

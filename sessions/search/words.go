@@ -143,7 +143,7 @@ func (c *cutter) cutRun(at int) (end int) {
 		if before >= 0 {
 			c.emit(Fold(c.text[before:end+size]), before, end+size)
 		}
-		alone := before < 0 && !c.goesOn(end+size)
+		alone := before < 0 && !c.runGoesOn(end+size)
 		if alone || unicode.Is(unicode.Han, r) {
 			c.emit(Fold(c.text[end:end+size]), end, end+size)
 		}
@@ -152,8 +152,8 @@ func (c *cutter) cutRun(at int) (end int) {
 	return end
 }
 
-// goesOn reports whether a run without spaces goes on at a place.
-func (c *cutter) goesOn(at int) bool {
+// runGoesOn reports whether a run without spaces goes on at a place.
+func (c *cutter) runGoesOn(at int) bool {
 	r, _ := utf8.DecodeRuneInString(c.text[at:])
 	return at < len(c.text) && isUnspaced(r)
 }
