@@ -202,9 +202,9 @@ func (t *Table) AddIn(tx *sqldb.Tx, counts []Count) error {
 	return nil
 }
 
-// Clause returns, for PostgreSQL, a clause that adds counts if the clause moved, which comes before it,
-// returns a row. Its arguments are numbered from next on. With arrays PostgreSQL would plan the statement
-// again each time.
+// Clause returns, for PostgreSQL, a clause that adds counts if the clause moved, which comes before it, returns a
+// row; "" if there are no counts. Its arguments are numbered from next on. With arrays PostgreSQL would plan the
+// statement again each time.
 func (t *Table) Clause(counts []Count, next int) (text string, args []any, err error) {
 	if len(counts) == 0 {
 		return "", nil, nil

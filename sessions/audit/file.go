@@ -194,7 +194,7 @@ func (f *File) remove(path string) (err error) {
 	return errors.Join(err, os.Remove(path))
 }
 
-// Forget erases the arguments and the person in the records, in all files, for which match returns true.
+// Forget erases the arguments, the person and the detail in the records, in all files, for which match returns true.
 // It returns how many such records there were.
 func (f *File) Forget(match func(sessions.AuditRecord) bool) (n int, err error) {
 	f.mu.Lock()

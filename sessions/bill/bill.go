@@ -1,6 +1,6 @@
 // Package bill sums up what model calls have cost, and limits what they may cost.
 //
-// bill.go sums up usage, budget.go limits spending.
+// bill.go sums up usage, kept.go keeps sums, budget.go limits spending.
 //
 // Each call's usage is recorded in the log, in the entry that is written with its answer; the view
 // "calls" shows these entries as rows. When entries are erased, their numbers are added to the table
@@ -114,7 +114,12 @@ FROM entries WHERE kind = 'usage' AND data <> '';
 // NUL: PostgreSQL stores them as text but cannot read them as JSON.
 const Postgres = pastUsage + `
 CREATE VIEW calls AS
-SELECT session, n, turn, kind, at, cause, person, substr(at, 1, 10) AS day,
+` + callColumns + `FROM entries` + callsWhere + `;
+` + usageView
+
+// callColumns and callsWhere are what callsOf consists of.
+const (
+	callColumns = `SELECT session, n, turn, kind, at, cause, person, substr(at, 1, 10) AS day,
 	coalesce(d ->> 'agent', '')                  AS agent,
 	coalesce(d ->> 'model', '')                  AS model,
 	coalesce((d ->> 'input')::bigint, 0)         AS input,
@@ -124,9 +129,13 @@ SELECT session, n, turn, kind, at, cause, person, substr(at, 1, 10) AS day,
 	coalesce((d ->> 'microdollars')::bigint, 0)  AS microdollars,
 	CASE WHEN d ->> 'estimated' = 'true' THEN 1 ELSE 0 END AS estimated,
 	CASE WHEN d ->> 'microdollars' IS NULL AND coalesce((d ->> 'input')::bigint, 0) + coalesce((d ->> 'output')::bigint, 0) > 0 THEN 1 ELSE 0 END AS unpriced
-FROM entries, LATERAL (SELECT CASE WHEN position('\u0000' IN data) = 0 THEN data::json END AS d) AS doc
-WHERE kind = 'usage' AND data <> '';
-` + usageView
+`
+	callsWhere = `, LATERAL (SELECT CASE WHEN position('\u0000' IN data) = 0 THEN data::json END AS d) AS doc
+WHERE kind = 'usage' AND data <> ''`
+)
+
+// callsOf returns the query on PostgreSQL for the calls that a table with the columns of entries contains.
+func callsOf(table string) string { return callColumns + "FROM " + table + callsWhere }
 
 // A Table reads usage from a database. Several processes may use the same one at a time.
 type Table struct{ DB *sqldb.DB }
@@ -176,11 +185,17 @@ func (t Table) Usage(ctx context.Context, by Grouping, from, to time.Time) (all 
 	for column := range strings.SplitSeq(sums, ", ") {
 		columns = append(columns, "CAST(sum("+column+") AS BIGINT)")
 	}
+	since, kept, args := "?", "", []any{first, after, first, after}
+	if k, ok := keptFor(Grouping(one), Grouping(two)); ok { // one statement reads how far the sums go, and what follows
+		since = "(SELECT CASE WHEN until > ? THEN until ELSE ? END FROM used_until)"
+		kept = "\n\t\tUNION ALL SELECT " + k.key + ", " + k.then + ", " + sums + " FROM " + k.table + " WHERE " + k.period + " >= ? AND " + k.period + " < ?"
+		args = []any{first, first, after, first, after, first, after}
+	}
 	found, err := t.DB.Read.QueryContext(ctx, "SELECT key, also, "+strings.Join(columns, ", ")+` FROM (
 		SELECT `+key+` AS key, `+then+` AS also, 1 AS calls, c.input, c.cached, c.output, c.reasoning, c.microdollars, c.estimated, c.unpriced
-		FROM calls c`+join+` WHERE c.at >= ? AND c.at < ?
-		UNION ALL SELECT `+past+`, `+pastThen+`, `+sums+` FROM past_usage WHERE day >= ? AND day < ?) AS used
-		GROUP BY key, also ORDER BY key, also LIMIT ?`, first, after, first, after, MostSums+1)
+		FROM calls c`+join+` WHERE c.at >= `+since+` AND c.at < ?
+		UNION ALL SELECT `+past+`, `+pastThen+`, `+sums+` FROM past_usage WHERE day >= ? AND day < ?`+kept+`) AS used
+		GROUP BY key, also ORDER BY key, also LIMIT ?`, append(args, MostSums+1)...)
 	if err != nil {
 		return nil, fmt.Errorf("sum up usage: %w", err)
 	}

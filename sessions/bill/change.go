@@ -19,8 +19,8 @@ type Change struct {
 	Cost   int64 // with Settle: what it cost, in micro-dollars
 }
 
-// Done says which parts of a Change were made. The caller makes the others with the budgets themselves; a
-// cap may have forbidden them.
+// Done says which parts of a Change were made. A part is missing if the Change had none, if a cap forbade it, or if the
+// store could not make it in that write; for that part, nothing has changed.
 type Done struct{ Tokens, Money bool }
 
 // A Log is a session's log that can also change budgets in the write that appends entries, which
@@ -55,8 +55,8 @@ type Clause struct {
 	Args []any
 }
 
-// Clause returns the part of a change that concerns money, as queries for the WITH of a statement. That
-// WITH contains a query named moved: if moved returns no row, nothing is changed. The arguments are
+// Clause returns the part of a change that concerns money, of which there must be some, as queries for the WITH of a
+// statement. That WITH contains a query named moved: if moved returns no row, nothing is changed. The arguments are
 // numbered from first on. The change was made if the query named charged returns a row.
 func (b *Budget) Clause(c Change, first int) (Clause, error) {
 	caps, err := c.Money.counters()

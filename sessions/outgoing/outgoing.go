@@ -120,6 +120,31 @@ func (s *Store) Keep(ctx context.Context, session, call string, content io.Reade
 	return f, nil
 }
 
+// Kept returns the files that were kept for a session's call and are still there.
+func (s *Store) Kept(session, call string) ([]File, error) {
+	ref := RefOf(session, call)
+	dir := path.Join(Folder, ref)
+	names, err := s.names(dir)
+	if err != nil {
+		return nil, fmt.Errorf("look for kept files: %w", err)
+	}
+	var all []File
+	for _, name := range names {
+		if len(name) != 2*sha256.Size || strings.Contains(name, "-") {
+			continue // a reference, or a file that is still being written
+		}
+		info, err := s.root.Lstat(path.Join(dir, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("look for kept files: %w", err)
+		}
+		all = append(all, File{Ref: ref, SHA256: name, Size: info.Size()})
+	}
+	return all, nil
+}
+
 // A limitedReader fails with ErrTooLarge after left bytes, and with the context's error once the context
 // is done.
 type limitedReader struct {

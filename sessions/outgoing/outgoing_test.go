@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -106,6 +107,26 @@ func TestKeepReadRelease(t *testing.T) {
 	if err := s.Refer(outgoing.Reference{Ref: f.Ref, Session: session, Message: "m/2"}); !errors.Is(err, outgoing.ErrMissing) {
 		t.Errorf("a reference to a folder that is gone gives %v", err)
 	}
+}
+
+// What a call has kept is found by the call, as long as it is there.
+func TestKept(t *testing.T) {
+	root := t.TempDir()
+	s := open(t, root, 1<<20)
+	wantKept := func(when string, want ...outgoing.File) {
+		t.Helper()
+		if got, err := s.Kept(session, "call"); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %+v, %v, want %+v", when, got, err, want)
+		}
+	}
+	wantKept("at first")
+	f := keep(t, s, "call", "a chart")
+	keep(t, s, "other", "another")
+	must(t, s.Refer(outgoing.Reference{Ref: f.Ref, Session: session, Message: "m/0"}))
+	must(t, os.WriteFile(filepath.Join(root, outgoing.Folder, filepath.FromSlash(f.Ref), "new-"+strings.Repeat("x", 26)), nil, 0o600)) // is being written
+	wantKept("kept", f)
+	must(t, s.Release(f.Ref, "m/0"))
+	wantKept("released")
 }
 
 // What was kept is what is read, or nothing.

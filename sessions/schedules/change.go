@@ -68,8 +68,9 @@ func (s Schedule) Plan(when string, zone *time.Location, now time.Time, least ti
 	return s, nil
 }
 
-// Changed returns the schedule after a change. Slots that pass while it is paused do not count as missed:
-// when it goes on, it is due at the next time after now.
+// Changed returns the schedule after a change. Slots that pass while it is paused do not count as missed: when it
+// goes on, it is due at the next time after now. It returns ErrOver if the schedule is over, or its last slot is
+// being worked on, and an InvalidError if the change is not allowed.
 func (s Schedule) Changed(c Change, now time.Time, least time.Duration) (Schedule, error) {
 	if s.IsOver() || s.Next.IsZero() && s.Paused.IsZero() {
 		return s, ErrOver // its last slot is being worked on, so it is as good as over

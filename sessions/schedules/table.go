@@ -296,7 +296,8 @@ func ErasePerson(tx *sqldb.Tx, person string) (int64, error) {
 	return tx.Exec("DELETE FROM schedules WHERE person = ?", textArgs(person)...)
 }
 
-// list returns the schedules for which the SQL condition is true.
+// list returns the schedules for which the SQL condition is true, in the order of their next slots; find leaves the
+// order to its caller.
 func (t Table) list(ctx context.Context, condition string, args ...any) ([]Schedule, error) {
 	return t.find(ctx, "("+condition+") ORDER BY next, id", args...)
 }

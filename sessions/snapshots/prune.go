@@ -111,8 +111,8 @@ func (s *Store) Remove(_ context.Context, session string) (bool, error) {
 	return true, nil
 }
 
-// SweepOld removes the histories in which nothing was written for as long as turns are kept, and returns
-// their number. In other histories the next turn removes what is too old.
+// SweepOld removes the histories in which nothing was written for as long as turns are kept, and returns their
+// number. In other histories the next turn removes what is too old. If turns are kept forever, it removes none.
 func (s *Store) SweepOld(ctx context.Context) (int, error) {
 	if s.cfg.MaxAge <= 0 {
 		return 0, nil

@@ -55,8 +55,8 @@ func (r *Record) name() string {
 	return fmt.Sprintf("%s%09d-%s", turnPrefix, r.N, hashName(r.Turn)[:16])
 }
 
-// Begin records the state of a workspace before a turn changes anything. It does nothing if that has been
-// done. If the workspace has too many files, the record says that instead.
+// Begin records the state of a workspace before a turn changes anything. It does nothing if that has been done, or
+// if no turns are kept. If the workspace has too many files, the record says that instead.
 func (s *Store) Begin(ctx context.Context, p Place, a TurnInfo) error {
 	if s.cfg.Turns <= 0 {
 		return nil
@@ -353,7 +353,7 @@ func (d *history) sync(name string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// Records lists the records of a place, the oldest first.
+// Records lists the records of a place that are not older than Config.MaxAge, the oldest first.
 func (s *Store) Records(p Place) ([]Record, error) {
 	d, leave, err := s.openHistory(p)
 	if err != nil {

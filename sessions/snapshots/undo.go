@@ -42,10 +42,11 @@ type LeftPath struct {
 	Why  string `json:"why"`
 }
 
-// Undo restores the paths that a turn has changed, except those that somebody has changed since. It
-// returns the record of the undo, with its result, and the record that it undoes. It returns ErrNone if
-// there is nothing to undo, ErrNotTheirs if the person may not undo it, and ErrTooMany if the workspace
-// contains too many files.
+// Undo restores the paths that a turn has changed, except those that somebody has changed since. It returns the
+// record of the undo, with its result, and the record that it undoes. It returns ErrNone if there is nothing to
+// undo, ErrNotTheirs if the person may not undo it, and ErrTooMany if the workspace contains too many files. If it
+// is not known what the turn has changed, nothing is restored: then the Problem of undone says why, and own has no
+// Result.
 func (s *Store) Undo(ctx context.Context, p Place, u UndoRequest) (own, undone Record, err error) {
 	d, leave, err := s.openHistory(p)
 	if err == nil {

@@ -12,6 +12,7 @@ import (
 
 	"parley/sessions"
 	"parley/sessions/sqldb"
+	"parley/sessions/subscriptions"
 )
 
 // Migration is the SQL that adds the table of tasks to a schema; {bytes} is replaced by a text type that
@@ -50,7 +51,22 @@ const columns = "id, parent, session, agent, person, turn, call, title, awaited,
 const open = "state IN ('prepared', 'running')"
 
 // A Table stores tasks in a database. Several processes may use the same one at a time.
-type Table struct{ DB *sqldb.DB }
+type Table struct {
+	DB     *sqldb.DB
+	Events *subscriptions.Table // records for subscribers that tasks begin and end
+}
+
+// event returns the event that a task is in a state, which is final unless it is Running.
+func event(t Task, state string, at time.Time) subscriptions.Event {
+	what := subscriptions.TaskEnded
+	if state == Running {
+		what = subscriptions.TaskBegun
+	}
+	return subscriptions.Event{
+		ID: subscriptions.NewID("task", t.ID, what), Type: what, At: at,
+		Data: subscriptions.Data{Session: t.Parent, Turn: t.Turn, Call: t.Call, ID: t.ID, State: state, TaskSession: t.Session},
+	}
+}
 
 // hash returns a short text that replaces another one in an id or a key.
 func hash(text string) string {
@@ -113,7 +129,7 @@ func (t Table) Prepare(ctx context.Context, task Task, most int) error {
 }
 
 // Discard ends a task that was never handed out, and marks its session for erasure, because files may already have
-// been copied there.
+// been copied there. It changes nothing if the task was handed out or has ended.
 func (t Table) Discard(ctx context.Context, id string) error {
 	return t.exec(ctx, "discard a task", "UPDATE tasks SET state = 'cancelled', told = 1, dropped = 1, ended = ?, mail = '', title = '' WHERE id = ? AND state = 'prepared'",
 		time.Now().UnixMicro(), sqldb.Text(id))
@@ -122,7 +138,21 @@ func (t Table) Discard(ctx context.Context, id string) error {
 // Start records that a task is handed out. It changes nothing if the task was handed out
 // before or has ended.
 func (t Table) Start(ctx context.Context, id string) error {
-	return t.exec(ctx, "start a task", "UPDATE tasks SET state = 'running' WHERE id = ? AND state = 'prepared'", sqldb.Text(id))
+	const start = "UPDATE tasks SET state = 'running' WHERE id = ? AND state = 'prepared'"
+	if !t.Events.Wants(subscriptions.TaskBegun) {
+		return t.exec(ctx, "start a task", start, sqldb.Text(id))
+	}
+	task, err := t.Get(ctx, id) // whose it is matters only to subscribers
+	if errors.Is(err, ErrNone) {
+		return nil
+	}
+	if err == nil {
+		_, err = t.Events.Exec(ctx, event(task, Running, time.Now()), start, []any{sqldb.Text(id)})
+	}
+	if err != nil {
+		return fmt.Errorf("start a task: %w", err)
+	}
+	return nil
 }
 
 // Get returns a task; ErrNone if there is none of that id.
@@ -150,8 +180,8 @@ func (t Table) OpenOf(ctx context.Context, parent string) ([]Task, error) {
 // How long a task may wait to be handed out. By then, a turn that wants it is over or has handed it out.
 // A turn hands out a task at once, unless it will wait for it: then it may make other calls first.
 const (
-	abandonedAwaited = time.Hour
-	abandoned        = 2 * time.Minute
+	abandonedAfter        = 2 * time.Minute
+	abandonedAwaitedAfter = time.Hour // of one that its turn waits for
 )
 
 // Untold returns the tasks of all sessions that were handed out, or have ended, before a time, and whose end was
@@ -161,7 +191,7 @@ func (t Table) Untold(ctx context.Context, before time.Time) ([]Task, error) {
 	at := before.UnixMicro()
 	return t.list(ctx, `told = 0 AND (state = 'running' AND started < ? OR ended > 0 AND ended < ?
 		OR state = 'prepared' AND (stop <> '' AND started < ? OR awaited = 0 AND started < ? OR started < ?)) ORDER BY started, id`,
-		at, at, at, before.Add(-abandoned).UnixMicro(), before.Add(-abandonedAwaited).UnixMicro())
+		at, at, at, before.Add(-abandonedAfter).UnixMicro(), before.Add(-abandonedAwaitedAfter).UnixMicro())
 }
 
 // Running counts the running tasks of all sessions.
@@ -188,15 +218,16 @@ func (t Table) Stop(ctx context.Context, parent, id, turn, cause string) ([]Task
 // End records how a task ended: State, Report, Untrusted, Ended and Told. It returns false if the task is
 // no longer in the state was, because it was handed out or has ended meanwhile, or if its record is gone.
 func (t Table) End(ctx context.Context, task Task, was string) (bool, error) {
-	n, err := t.DB.Exec(ctx, "UPDATE tasks SET state = ?, report = ?, untrusted = ?, ended = ?, told = ?, mail = '' WHERE id = ? AND state = ? AND "+open,
-		task.State, sqldb.Text(task.Report), toInt(task.Untrusted), task.Ended.UnixMicro(), toInt(task.Told), sqldb.Text(task.ID), was)
+	n, err := t.Events.Exec(ctx, event(task, task.State, task.Ended),
+		"UPDATE tasks SET state = ?, report = ?, untrusted = ?, ended = ?, told = ?, mail = '' WHERE id = ? AND state = ? AND "+open,
+		[]any{task.State, sqldb.Text(task.Report), toInt(task.Untrusted), task.Ended.UnixMicro(), toInt(task.Told), sqldb.Text(task.ID), was})
 	if err != nil {
 		return false, fmt.Errorf("end task %s: %w", task.ID, err)
 	}
 	return n > 0, nil
 }
 
-// NoteTold records that the parent got the report on a task.
+// NoteTold records that the parent got the report on a task. It changes nothing if the task has not ended.
 func (t Table) NoteTold(ctx context.Context, id string) error {
 	return t.exec(ctx, "note that the end of a task is told", "UPDATE tasks SET told = 1 WHERE id = ? AND NOT "+open, sqldb.Text(id))
 }
@@ -218,8 +249,8 @@ func (t Table) Forget(ctx context.Context, session string) error {
 	return t.exec(ctx, "forget tasks", "DELETE FROM tasks WHERE session = ?", sqldb.Text(session))
 }
 
-// SessionsFor returns the sub-agents' sessions that work, or have worked, for one of these sessions, or
-// on behalf of a person if person is not "".
+// SessionsFor returns the keys of the sub-agents' sessions that work, or have worked, for one of these
+// sessions, or on behalf of a person if person is not "". A key may be among them more than once.
 func (t Table) SessionsFor(ctx context.Context, person string, parents ...string) ([]string, error) {
 	var all []string
 	if person != "" {
@@ -242,9 +273,12 @@ func (t Table) SessionsFor(ctx context.Context, person string, parents ...string
 // EraseSession deletes the tasks that a session handed out, and those that it worked on and whose parents have been
 // told how they ended. Of the other tasks that it worked on, open ones become lost, and ended ones keep their state.
 // EraseSession erases the texts of both, and the sweep tells their parents later. It returns the number of changed rows.
-func EraseSession(tx *sqldb.Tx, session string) (int64, error) {
+func (t Table) EraseSession(tx *sqldb.Tx, session string) (int64, error) {
 	n, err := tx.Exec("DELETE FROM tasks WHERE parent = ? OR (session = ? AND told = 1 AND NOT "+open+")", texts(session, session)...)
 	if err != nil {
+		return 0, err
+	}
+	if err := t.recordLost(tx, "session = ?", session); err != nil {
 		return 0, err
 	}
 	lost, err := tx.Exec("UPDATE tasks SET state = CASE WHEN "+open+" THEN 'lost' ELSE state END, report = '', title = '', mail = '', ended = ? WHERE session = ?",
@@ -252,9 +286,43 @@ func EraseSession(tx *sqldb.Tx, session string) (int64, error) {
 	return n + lost, err
 }
 
+// recordLost records for subscribers that the open tasks for which the SQL condition is true are about to be lost. Nobody
+// else ends them before that. Nothing rings for these events: they are found a little later.
+func (t Table) recordLost(tx *sqldb.Tx, condition, of string) error {
+	if !t.Events.Wants(subscriptions.TaskEnded) {
+		return nil
+	}
+	query := "SELECT id, parent, session, turn, call FROM tasks WHERE " + condition + " AND " + open + " ORDER BY started, id"
+	if t.DB.Postgres() {
+		query += " FOR UPDATE"
+	}
+	rows, err := tx.Query(query, sqldb.Text(of))
+	if err != nil {
+		return err
+	}
+	var lost []subscriptions.Event
+	for rows.Next() {
+		var k Task
+		if err := rows.Scan(&k.ID, &k.Parent, &k.Session, &k.Turn, &k.Call); err != nil {
+			return errors.Join(err, rows.Close())
+		}
+		for _, text := range []*string{&k.ID, &k.Parent, &k.Session, &k.Turn, &k.Call} {
+			*text = sqldb.Untext(*text)
+		}
+		lost = append(lost, event(k, Lost, time.Now()))
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		return err
+	}
+	return t.Events.AddIn(tx, lost...)
+}
+
 // ErasePerson deletes the tasks that were handed out on a person's behalf, and returns
-// their number.
-func ErasePerson(tx *sqldb.Tx, person string) (int64, error) {
+// their number. The open ones are lost.
+func (t Table) ErasePerson(tx *sqldb.Tx, person string) (int64, error) {
+	if err := t.recordLost(tx, "person = ?", person); err != nil {
+		return 0, err
+	}
 	return tx.Exec("DELETE FROM tasks WHERE person = ?", sqldb.Text(person))
 }
 
@@ -278,7 +346,7 @@ func (t Table) exec(ctx context.Context, what, query string, args ...any) error 
 	return nil
 }
 
-// one returns the first task for which the SQL condition is true.
+// one returns the first task for which the SQL condition is true; ErrNone if there is none.
 func (t Table) one(ctx context.Context, condition string, args ...any) (Task, error) {
 	found, err := t.list(ctx, condition, args...)
 	if err == nil && len(found) == 0 {

@@ -18,8 +18,8 @@ func (t Table) GetVisible(ctx context.Context, id string) (Task, error) {
 // A Usage says how many model calls were made for a task so far, and how many tokens they took.
 type Usage struct{ Calls, Input, Output int64 }
 
-// UsageOf returns, by the tasks' ids, what the turns that the tasks began have used. A task that joined a
-// running turn has used nothing by itself.
+// UsageOf returns, by the tasks' ids, what the turns that the tasks began have used, without those that have
+// used nothing. A task that joined a running turn has used nothing by itself.
 func (t Table) UsageOf(ctx context.Context, tasks ...Task) (used map[string]Usage, err error) {
 	used = make(map[string]Usage, len(tasks))
 	if len(tasks) == 0 {

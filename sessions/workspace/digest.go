@@ -28,10 +28,10 @@ const (
 // ErrChanging says that a directory keeps changing, so that no digest of it would be true.
 var ErrChanging = errors.New("its files change while they are compared")
 
-// Digest returns a hash of everything in the directory: the name of each file and folder, its kind and
-// who may run it, the target of each link, and the content of each file. For what this process cannot
-// read, and for very long files, the times of the last change count too. If nothing has changed, any
-// process gets the same hash. Digest reads all files, so ctx should limit it.
+// Digest returns a hash of everything in the directory: the name of each file and folder, its kind and who may run
+// it, the target of each link, and the content of each file. For what this process cannot read, and for very long
+// files, the times of the last change count too. If nothing has changed, any process gets the same hash. If
+// something keeps changing meanwhile, the error is ErrChanging. Digest reads all files, so ctx should limit it.
 func (d *Dir) Digest(ctx context.Context) (string, error) {
 	for range digestTries {
 		read, err := d.walkDigest(ctx, true)

@@ -203,8 +203,8 @@ func (w *Workspaces) ListFull(part float64) []string {
 	return full
 }
 
-// UsedPart measures which part of its quota a directory uses (1 is all of it), given its name below the
-// root or the agent's folder; 0 if it does not exist.
+// UsedPart measures which part of its quota a directory uses (1 is all of it), given its name below the root or the
+// agent's folder; 0 if it does not exist, or has no quota.
 func (w *Workspaces) UsedPart(ctx context.Context, name string) (float64, error) {
 	w = w.workspacesOf(name)
 	if _, err := w.base.Lstat(name); errors.Is(err, fs.ErrNotExist) || w.maxBytes <= 0 {

@@ -64,9 +64,9 @@ func (d *Dir) Update(path string, limit int64, change func(old []byte) ([]byte, 
 	return err
 }
 
-// Create creates a file that does not exist yet, with its directories, and opens it. What is written to
-// it does not count against the quota until the directory is measured again, so the caller must limit it.
-// The open file stays the same, whatever happens to its name.
+// Create creates a file that does not exist yet, with its directories, and opens it; if there is one, the error is
+// fs.ErrExist. What is written to it does not count against the quota until the directory is measured again, so the
+// caller must limit it. The open file stays the same, whatever happens to its name.
 func (d *Dir) Create(path string) (f *os.File, err error) {
 	err = d.withOpenDir(path, func(s *openDir, name string) (err error) {
 		s.writes.Lock()
