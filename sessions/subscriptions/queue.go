@@ -146,13 +146,23 @@ func (t *Table) Add(ctx context.Context, events ...Event) error {
 	return nil
 }
 
-// RecordChannel records that a channel is in that state: up or down.
+// RecordChannel records that a channel is in that state: up or down. After an error, a repeated call for the same state
+// records the same event, because the first one may have been stored all the same.
 func (t *Table) RecordChannel(ctx context.Context, name, state string) error {
-	what := ChannelDown
+	e := Event{ID: NewID(rand.Text()), Type: ChannelDown, At: time.Now(), Data: Data{ID: name, State: state}}
 	if state == "up" {
-		what = ChannelUp
+		e.Type = ChannelUp
 	}
-	return t.Add(ctx, Event{ID: NewID(rand.Text()), Type: what, At: time.Now(), Data: Data{ID: name, State: state}})
+	if failed, ok := t.failed.Load(name); ok && failed.(Event).Type == e.Type {
+		e = failed.(Event)
+	}
+	err := t.Add(ctx, e)
+	if err != nil {
+		t.failed.Store(name, e)
+	} else {
+		t.failed.Delete(name)
+	}
+	return err
 }
 
 // Added notes that n events were recorded durably, and rings for whoever posts them.
@@ -192,7 +202,7 @@ func (t *Table) Take(ctx context.Context, name string) (*Queue, State, error) {
 	var failing, retry int64
 	err := t.db.Get(ctx, `INSERT INTO subscriptions (name, fence, failing, tries, retry_at, problem, accepted, dropped, dropped_at)
 		VALUES (?, 1, 0, 0, 0, '', 0, 0, 0) ON CONFLICT (name) DO UPDATE SET fence = subscriptions.fence + 1
-		RETURNING fence, failing, tries, retry_at`, []any{name}, &q.fence, &failing, &s.Tries, &retry)
+		RETURNING fence, failing, tries, retry_at, place`, []any{name}, &q.fence, &failing, &s.Tries, &retry, &s.Place)
 	if err != nil {
 		return nil, s, fmt.Errorf("take the events for subscription %s: %w", name, err)
 	}
@@ -242,11 +252,28 @@ func (q *Queue) check(ctx context.Context) error {
 	return err
 }
 
-// Accepted removes events that the subscriber has accepted.
+// IsDue reports whether an event that Next has returned is still to be posted: it may have been erased or dropped since.
+// It returns ErrFenced if another process posts by now. A caller asks right before it posts, because it may have stood
+// still for any time.
+func (q *Queue) IsDue(ctx context.Context, w Waiting) (bool, error) {
+	var fence, there int64
+	err := q.table.db.Read.QueryRowContext(ctx, "SELECT fence, (SELECT count(*) FROM subscription_events WHERE n = ? AND id = ?) FROM subscriptions WHERE name = ?",
+		w.n, w.ID, q.name).Scan(&fence, &there)
+	if errors.Is(err, sql.ErrNoRows) || err == nil && fence != q.fence {
+		return false, ErrFenced
+	}
+	if err != nil {
+		return false, fmt.Errorf("look for event %s of subscription %s: %w", w.ID, q.name, err)
+	}
+	return there > 0, nil
+}
+
+// Accepted removes events that the subscriber has accepted. It returns ErrFenced, and removes none, if another
+// process posts by now.
 func (q *Queue) Accepted(ctx context.Context, events ...Waiting) error {
 	fenced := false
 	err := q.table.db.Write(ctx, func(tx *sqldb.Tx) error {
-		n, err := tx.Exec("UPDATE subscriptions SET failing = 0, tries = 0, retry_at = 0, problem = '', accepted = ? WHERE name = ? AND fence = ?",
+		n, err := tx.Exec("UPDATE subscriptions SET "+notFailing+", accepted = ? WHERE name = ? AND fence = ?",
 			time.Now().UnixMicro(), q.name, q.fence)
 		if fenced = n == 0; err != nil || fenced {
 			return err
@@ -261,12 +288,25 @@ func (q *Queue) Accepted(ctx context.Context, events ...Waiting) error {
 	return q.outcome(err, fenced)
 }
 
-// Refused records why the first event was not accepted, and when it is posted again.
-func (q *Queue) Refused(ctx context.Context, problem string, again time.Time) error {
-	n, err := q.table.db.Exec(ctx, `UPDATE subscriptions SET failing = CASE WHEN failing = 0 THEN CAST(? AS BIGINT) ELSE failing END, tries = tries + 1, retry_at = ?, problem = ?
-		WHERE name = ? AND fence = ?`, time.Now().UnixMicro(), again.UnixMicro(), sqldb.Text(problem), q.name, q.fence)
+// Refused records why the first event was not accepted, when it is posted again, and where it was posted; see
+// State.Place. It returns ErrFenced if another process posts by now.
+func (q *Queue) Refused(ctx context.Context, problem string, again time.Time, place string) error {
+	n, err := q.table.db.Exec(ctx, `UPDATE subscriptions SET failing = CASE WHEN failing = 0 THEN CAST(? AS BIGINT) ELSE failing END, tries = tries + 1,
+		retry_at = ?, problem = ?, place = ? WHERE name = ? AND fence = ?`, time.Now().UnixMicro(), again.UnixMicro(), sqldb.Text(problem), place, q.name, q.fence)
 	return q.outcome(err, n == 0)
 }
+
+// Emptied records that no event is refused any more, if none waits: the one that was refused was erased.
+func (q *Queue) Emptied(ctx context.Context) error {
+	_, err := q.table.db.Exec(ctx, "UPDATE subscriptions SET "+notFailing+" WHERE name = ? AND fence = ? AND "+nothingWaits, q.name, q.fence)
+	return q.outcome(err, false)
+}
+
+// Parts of SQL statements that change rows of subscriptions.
+const (
+	notFailing   = "failing = 0, tries = 0, retry_at = 0, problem = '', place = ''"
+	nothingWaits = "NOT EXISTS (SELECT 1 FROM subscription_events e WHERE e.subscription = subscriptions.name)"
+)
 
 func (q *Queue) outcome(err error, fenced bool) error {
 	if err != nil {
@@ -280,13 +320,15 @@ func (q *Queue) outcome(err error, fenced bool) error {
 
 // A State says how a subscription does.
 type State struct {
-	Name      string
-	Waiting   int       // how many events wait
-	Oldest    time.Time // when the first of them happened
-	Failing   time.Time // since when nothing was accepted although something waits; zero if that is not so
-	Tries     int       // how often the first event was refused
-	RetryAt   time.Time
-	Problem   string    // why it was refused
+	Name    string
+	Waiting int       // how many events wait
+	Oldest  time.Time // when the first of them happened
+	Failing time.Time // since when nothing was accepted although something waits; zero if that is not so
+	Tries   int       // how often the first event was refused
+	RetryAt time.Time
+	Problem string // why it was refused
+	// Place identifies where the refused event was posted, so that a changed URL is tried at once. Only Take sets it.
+	Place     string
 	Accepted  time.Time // when an event was accepted last
 	Dropped   int64     // how many events were dropped so far
 	DroppedAt time.Time // when that was last
@@ -304,6 +346,9 @@ func (t *Table) State(ctx context.Context, name string) (State, error) {
 	}
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return s, fmt.Errorf("look up subscription %s: %w", name, err)
+	}
+	if s.Waiting == 0 { // what was refused was erased
+		failing, s.Tries, retry, s.Problem = 0, 0, 0, ""
 	}
 	s.Problem = sqldb.Untext(s.Problem)
 	s.Oldest, s.Failing, s.RetryAt, s.Accepted, s.DroppedAt = timeOf(oldest), timeOf(failing), timeOf(retry), timeOf(accepted), timeOf(dropped)

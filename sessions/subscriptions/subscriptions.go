@@ -11,8 +11,10 @@ package subscriptions
 import (
 	"crypto/sha256"
 	"encoding/base32"
+	"encoding/base64"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -38,7 +40,12 @@ const (
 	ScheduleFailed    = "schedule.failed"
 	ChannelUp         = "channel.up"
 	ChannelDown       = "channel.down"
-	DeadLetterBuried  = "dead_letter.buried"
+	TaskBegun         = "task.begun"
+	TaskEnded         = "task.ended"
+
+	DeadLetterBuried   = "dead_letter.buried"
+	DeadLetterReplayed = "dead_letter.replayed"
+	DeadLetterDropped  = "dead_letter.dropped"
 	// EventsDropped says that events of this subscription were dropped. Every subscription gets it.
 	EventsDropped = "events.dropped"
 )
@@ -46,8 +53,8 @@ const (
 // Types returns the types that a subscription may name.
 func Types() []string {
 	return []string{
-		MessageReceived, TurnBegun, TurnWaiting, TurnResumed, TurnEnded, ToolCompleted, AskOpened, AskDecided, JobBegun, JobEnded,
-		ScheduleAdded, ScheduleChanged, ScheduleCancelled, ScheduleFired, ScheduleFailed, ChannelUp, ChannelDown, DeadLetterBuried,
+		MessageReceived, TurnBegun, TurnWaiting, TurnResumed, TurnEnded, ToolCompleted, AskOpened, AskDecided, JobBegun, JobEnded, TaskBegun, TaskEnded,
+		ScheduleAdded, ScheduleChanged, ScheduleCancelled, ScheduleFired, ScheduleFailed, ChannelUp, ChannelDown, DeadLetterBuried, DeadLetterReplayed, DeadLetterDropped,
 	}
 }
 
@@ -77,19 +84,22 @@ type Event struct {
 // Data says what an event is about. It has ids, kinds and states, and never what people or models have said, except
 // for Text. Programs read it.
 type Data struct {
-	Session string    `json:"session,omitempty"`
-	Agent   string    `json:"agent,omitempty"`
-	Turn    string    `json:"turn,omitempty"`
-	ID      string    `json:"id,omitempty"`
-	Kind    string    `json:"kind,omitempty"`
-	State   string    `json:"state,omitempty"`
-	Code    string    `json:"code,omitempty"`
-	Tool    string    `json:"tool,omitempty"`
-	Call    string    `json:"call,omitempty"`
-	Topic   string    `json:"topic,omitempty"`
-	Count   int64     `json:"count,omitempty"`
-	From    time.Time `json:"from,omitzero"`
-	To      time.Time `json:"to,omitzero"`
+	Session string `json:"session,omitempty"`
+	Agent   string `json:"agent,omitempty"`
+	Turn    string `json:"turn,omitempty"`
+	ID      string `json:"id,omitempty"`
+	Kind    string `json:"kind,omitempty"`
+	State   string `json:"state,omitempty"`
+	Code    string `json:"code,omitempty"`
+	Tool    string `json:"tool,omitempty"`
+	Call    string `json:"call,omitempty"`
+	Topic   string `json:"topic,omitempty"`
+	// TaskSession is the session in which a sub-agent works on a task of Session. A release that doesn't know it posts
+	// the event without it.
+	TaskSession string    `json:"task_session,omitempty"`
+	Count       int64     `json:"count,omitempty"`
+	From        time.Time `json:"from,omitzero"`
+	To          time.Time `json:"to,omitzero"`
 	// Text is not stored: it is added when the event is posted, if the subscription asks for texts.
 	Text string `json:"text,omitempty"`
 	Cut  bool   `json:"cut,omitempty"` // Text is longer than what is shown
@@ -129,6 +139,9 @@ CREATE INDEX subscription_events_in_order ON subscription_events (subscription, 
 CREATE INDEX subscription_events_by_session ON subscription_events (session) WHERE session <> '';
 `
 
+// PlaceMigration is the SQL that adds who has refused the first event. The release before leaves it as it is.
+const PlaceMigration = "ALTER TABLE subscriptions ADD COLUMN place TEXT NOT NULL DEFAULT '';"
+
 // A Subscription says which events are posted to a program, and where.
 type Subscription struct {
 	Name   string
@@ -138,6 +151,20 @@ type Subscription struct {
 	Text   bool   // whether events have what was said
 }
 
+// Key returns the key that a secret stands for: the bytes whose Base64 follows whsec_, or else its characters. It reports
+// whether the secret can be read: after whsec_ there must be Base64.
+func Key(secret string) (key []byte, ok bool) {
+	coded, isCoded := strings.CutPrefix(secret, "whsec_")
+	if !isCoded {
+		return []byte(secret), true
+	}
+	key, err := base64.StdEncoding.DecodeString(coded)
+	if err != nil {
+		return []byte(secret), false
+	}
+	return key, true
+}
+
 // A Table stores the events. Several processes may use the same one at a time. It records events only for the
 // subscriptions that Want has named.
 type Table struct {
@@ -145,6 +172,7 @@ type Table struct {
 	wanted atomic.Pointer[wanted]
 	added  atomic.Int64           // how many events this process has added since it last looked how many wait
 	ring   atomic.Pointer[func()] // called when events were added; nil if nobody wants to know
+	failed sync.Map               // the last event of each channel, by name, if it may not be stored
 }
 
 // wanted says which subscriptions want which types.

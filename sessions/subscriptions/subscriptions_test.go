@@ -1,11 +1,14 @@
 package subscriptions_test
 
 import (
+	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,6 +18,7 @@ import (
 	"parley/sessions/sqldb/sqldbtest"
 	"parley/sessions/sqlstore"
 	"parley/sessions/sqlstore/sqlstoretest"
+	"parley/sessions/subagents"
 	"parley/sessions/subscriptions"
 )
 
@@ -173,7 +177,7 @@ func TestEventsAreRecordedInEveryWayOfAppending(t *testing.T) {
 		if _, err := l.(bill.Log).AppendWith(t.Context(), l.Next(), bill.Change{Tokens: reservation}, entry(t, "t1", sessions.KindTurnStarted, sessions.TurnStarted{})); err != nil {
 			t.Fatal(err)
 		}
-		if err := l.(sessions.Reopener).ReopenLater(3); err != nil {
+		if err := l.(sessions.ReopenableLog).ReopenLater(3); err != nil {
 			t.Fatal(err)
 		}
 		add(t, l, entry(t, "t1", sessions.KindTurnDone, sessions.TurnDone{State: sessions.TurnFailed, Code: "model"}))
@@ -194,16 +198,17 @@ func TestOneProcessHasAQueue(t *testing.T) {
 		if err := former.Accepted(t.Context(), all[0]); err != nil {
 			t.Fatal(err)
 		}
-		if err := former.Refused(t.Context(), "HTTP 500", time.Now().Add(time.Minute)); err != nil {
+		if err := former.Refused(t.Context(), "HTTP 500", time.Now().Add(time.Minute), "there"); err != nil {
 			t.Fatal(err)
 		}
 		q, state, err := other.Subscriptions().Take(t.Context(), "a")
-		if err != nil || state.Tries != 1 || state.Failing.IsZero() {
+		if err != nil || state.Tries != 1 || state.Failing.IsZero() || state.Place != "there" || time.Until(state.RetryAt) < 50*time.Second {
 			t.Fatalf("taken over: %+v, %v", state, err)
 		}
 		for what, err := range map[string]error{
-			"removes": former.Accepted(t.Context(), all[1]), "refuses": former.Refused(t.Context(), "no", time.Now()),
+			"removes": former.Accepted(t.Context(), all[1]), "refuses": former.Refused(t.Context(), "no", time.Now(), ""),
 			"reads": func() error { _, err := former.Next(t.Context(), 9); return err }(),
+			"asks":  func() error { _, err := former.IsDue(t.Context(), all[1]); return err }(),
 		} {
 			if !errors.Is(err, subscriptions.ErrFenced) {
 				t.Errorf("a former process %s: %v", what, err)
@@ -214,6 +219,11 @@ func TestOneProcessHasAQueue(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantBrief(t, next, "turn.ended t2 done", "turn.ended t3 done")
+		for i, w := range all { // by now, nothing of the first one waits
+			if due, err := q.IsDue(t.Context(), w); due != (i > 0) || err != nil {
+				t.Errorf("event %d is due: %t, %v", i, due, err)
+			}
+		}
 		for n := range 2 { // the second time as if the answer to its commit had been lost
 			if err := q.Accepted(t.Context(), next[0]); err != nil {
 				t.Fatal(n, err)
@@ -258,7 +268,20 @@ func TestWhatIsTooMuchOrTooOldIsDropped(t *testing.T) {
 		if d := first.Data; first.Type != subscriptions.EventsDropped || d.Count != 1005 || !d.From.Equal(began) || !d.To.Equal(began.Add(1004*time.Second)) {
 			t.Errorf("the first is %+v", first)
 		}
-		// Those that follow are too old; what was dropped before and not accepted is counted with them.
+		// The server was down, or the clock is wrong: a subscriber that has refused nothing loses nothing.
+		if same := trim(began.Add(subscriptions.Keep+1100*time.Second), 0); same.ID != first.ID {
+			t.Errorf("of a subscriber that refuses nothing there waits %+v", same)
+		}
+		q, _ := waiting(t, one, "a")
+		if err := q.Refused(t.Context(), "HTTP 500", began, ""); err != nil {
+			t.Fatal(err)
+		}
+		// Those that follow are too old; what was dropped before and not accepted is counted with them. One that
+		// is older than those before it is not.
+		late := subscriptions.Event{ID: "late", Type: subscriptions.ChannelUp, At: began, Data: subscriptions.Data{ID: "late"}}
+		if err := table.Add(t.Context(), late); err != nil {
+			t.Fatal(err)
+		}
 		again := trim(began.Add(subscriptions.Keep+1100*time.Second), 95)
 		if d := again.Data; d.Count != 1100 || !d.From.Equal(began) || !d.To.Equal(began.Add(1099*time.Second)) || again.ID == first.ID {
 			t.Errorf("then the first is %+v", again)
@@ -270,10 +293,10 @@ func TestWhatIsTooMuchOrTooOldIsDropped(t *testing.T) {
 		if all[1].Data.ID != "1100" {
 			t.Errorf("the next is %+v", all[1])
 		}
-		if s, err := table.State(t.Context(), "a"); err != nil || s.Dropped != 1100 || s.Waiting != subscriptions.Most+5-1100+1 {
+		if s, err := table.State(t.Context(), "a"); err != nil || s.Dropped != 1100 || s.Waiting != subscriptions.Most+5-1100+2 {
 			t.Errorf("the state is %+v, %v", s, err)
 		}
-		if s, err := table.State(t.Context(), "b"); err != nil || s.Dropped != 0 || s.Waiting != subscriptions.Most+5 {
+		if s, err := table.State(t.Context(), "b"); err != nil || s.Dropped != 0 || s.Waiting != subscriptions.Most+6 {
 			t.Errorf("the state of the other is %+v, %v", s, err)
 		}
 		// A subscription that is gone keeps its events for a while, in case it comes back.
@@ -281,8 +304,240 @@ func TestWhatIsTooMuchOrTooOldIsDropped(t *testing.T) {
 		if err := table.Sweep(t.Context(), began.Add(subscriptions.Keep+10*time.Second)); err != nil {
 			t.Fatal(err)
 		}
-		if s, err := table.State(t.Context(), "b"); err != nil || s.Waiting != subscriptions.Most+5-10 {
+		if s, err := table.State(t.Context(), "b"); err != nil || s.Waiting != subscriptions.Most+5-10 { // the late one, too
 			t.Errorf("the state of the one that is gone is %+v, %v", s, err)
+		}
+	})
+}
+
+// What is erased is no longer due, and then nothing is refused any more.
+func TestWhatIsErasedIsNotDue(t *testing.T) {
+	sqlstoretest.Each(t, func(t *testing.T, _ string, one, other *sqlstore.Store) {
+		both(t, map[string][]string{"a": {"turn.ended"}}, one, other)
+		turn(t, openLog(t, one, 1), "t1")
+		q, all := waiting(t, one, "a")
+		if err := q.Refused(t.Context(), "HTTP 500", time.Now().Add(time.Hour), "there"); err != nil {
+			t.Fatal(err)
+		}
+		if err := q.Emptied(t.Context()); err != nil { // it isn't
+			t.Fatal(err)
+		}
+		if s, err := other.Subscriptions().State(t.Context(), "a"); err != nil || s.Tries != 1 || s.Problem != "HTTP 500" {
+			t.Errorf("before, the state is %+v, %v", s, err)
+		}
+		if _, err := other.EraseSession(t.Context(), session); err != nil {
+			t.Fatal(err)
+		}
+		if due, err := q.IsDue(t.Context(), all[0]); due || err != nil {
+			t.Errorf("it is due: %t, %v", due, err)
+		}
+		if s, err := one.Subscriptions().State(t.Context(), "a"); err != nil || !s.Failing.IsZero() || s.Tries != 0 || s.Problem != "" {
+			t.Errorf("the state is %+v, %v", s, err)
+		}
+		if err := q.Emptied(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, s, err := other.Subscriptions().Take(t.Context(), "a"); err != nil || !s.Failing.IsZero() || s.Tries != 0 || s.Place != "" {
+			t.Errorf("taken over, the state is %+v, %v", s, err)
+		}
+	})
+}
+
+// How a subscription did that is long gone says nothing about a new one of its name; those of before still change nothing.
+func TestALaterSubscriptionOfTheNameBeginsAnew(t *testing.T) {
+	sqlstoretest.Each(t, func(t *testing.T, _ string, one, other *sqlstore.Store) {
+		both(t, map[string][]string{"a": {"turn.ended"}, "b": {"turn.ended"}}, one, other)
+		turn(t, openLog(t, one, 1), "t1")
+		former := map[string]*subscriptions.Queue{}
+		for _, name := range []string{"a", "b"} {
+			q, _ := waiting(t, one, name)
+			if err := q.Refused(t.Context(), "HTTP 500", time.Now(), "there"); err != nil {
+				t.Fatal(err)
+			}
+			former[name] = q
+		}
+		both(t, map[string][]string{"b": {"turn.ended"}}, one, other)
+		for _, after := range []time.Duration{subscriptions.Keep - time.Hour, subscriptions.Keep + time.Hour} {
+			if err := one.Subscriptions().Sweep(t.Context(), time.Now().Add(after)); err != nil {
+				t.Fatal(err)
+			}
+			for name, want := range map[string]int{"a": 1, "b": 1} {
+				if name == "a" && after > subscriptions.Keep {
+					want = 0
+				}
+				_, s, err := other.Subscriptions().Take(t.Context(), name)
+				if err != nil || s.Tries != want || s.Failing.IsZero() != (want == 0) {
+					t.Errorf("after %s, the state of %s is %+v, %v", after, name, s, err)
+				}
+				if _, err := former[name].Next(t.Context(), 9); !errors.Is(err, subscriptions.ErrFenced) {
+					t.Errorf("a former process reads: %v", err)
+				}
+			}
+		}
+	})
+}
+
+// Forgetting the person for whom a sub-agent works ends its task. One that has ended is not told again.
+func TestTasksOfAForgottenPersonAreLost(t *testing.T) {
+	sqlstoretest.Each(t, func(t *testing.T, _ string, one, other *sqlstore.Store) {
+		both(t, map[string][]string{"a": {"task.ended"}}, one, other)
+		openLog(t, one, 1)
+		for id, person := range map[string]string{"open": "telegram:1", "ended": "telegram:1", "another": "telegram:2"} {
+			k := subagents.Task{ID: id, Parent: session, Session: "helper:agent:p:" + id, Agent: "helper", Person: person, Turn: "t1", Call: "c-" + id, Route: []byte(`{}`), Started: time.Now()}
+			if err := one.SubAgents().Prepare(t.Context(), k, 9); err != nil {
+				t.Fatal(err)
+			}
+			if id == "ended" {
+				k.State, k.Ended = subagents.Cancelled, time.Now()
+				if ours, err := one.SubAgents().End(t.Context(), k, subagents.Prepared); !ours || err != nil {
+					t.Fatal(ours, err)
+				}
+			}
+		}
+		for range 2 {
+			if _, err := other.ErasePerson(t.Context(), "telegram:1"); err != nil && !errors.Is(err, sessions.ErrNotFound) {
+				t.Fatal(err)
+			}
+		}
+		_, all := waiting(t, one, "a")
+		if got, want := brief(all), []string{"task.ended t1 ended cancelled c-ended", "task.ended t1 open lost c-open"}; !slices.Equal(got, want) {
+			t.Errorf("there wait %q, want %q", got, want)
+		}
+	})
+}
+
+// A task that ends while its session is erased is told once, with the state that it has.
+func TestATaskIsNotToldAsLostAndAsDone(t *testing.T) {
+	sqlstoretest.Each(t, func(t *testing.T, _ string, one, other *sqlstore.Store) {
+		both(t, map[string][]string{"a": {"task.ended"}}, one, other)
+		openLog(t, one, 1)
+		const tasks = 30
+		for n := range tasks {
+			id := fmt.Sprint(n)
+			k := subagents.Task{ID: id, Parent: session, Session: "helper:agent:p:" + id, Agent: "helper", Turn: "t1", Call: "c-" + id, Route: []byte(`{}`), Started: time.Now()}
+			if err := one.SubAgents().Prepare(t.Context(), k, tasks); err != nil {
+				t.Fatal(err)
+			}
+			var ends sync.WaitGroup
+			ends.Go(func() {
+				if _, err := other.EraseSession(context.WithoutCancel(t.Context()), k.Session); err != nil && !errors.Is(err, sessions.ErrNotFound) {
+					t.Error(err)
+				}
+			})
+			ends.Go(func() {
+				k.State, k.Ended = subagents.Done, time.Now()
+				if _, err := one.SubAgents().End(context.WithoutCancel(t.Context()), k, subagents.Prepared); err != nil {
+					t.Error(err)
+				}
+			})
+			ends.Wait()
+		}
+		told := map[string]int{}
+		_, all := waiting(t, one, "a")
+		for _, w := range all {
+			told[w.Data.ID]++
+		}
+		for n := range tasks {
+			if told[fmt.Sprint(n)] != 1 {
+				t.Errorf("task %d was told %d times", n, told[fmt.Sprint(n)])
+			}
+		}
+	})
+}
+
+// Tasks are recorded in the write that begins or ends them, and only if it does. They belong to the session that has
+// handed them out.
+func TestTasksAreRecorded(t *testing.T) {
+	sqlstoretest.Each(t, func(t *testing.T, _ string, one, other *sqlstore.Store) {
+		both(t, map[string][]string{"a": {"task.*"}}, one, other)
+		openLog(t, one, 1)
+		task := func(id string) subagents.Task {
+			return subagents.Task{ID: id, Parent: session, Session: "helper:agent:p:" + id, Agent: "helper", Person: "telegram:1", Turn: "t1", Call: "c-" + id, Title: "a secret", Route: []byte(`{}`), Started: time.Now()}
+		}
+		for _, id := range []string{"done", "stopped", "lost", "discarded", "forgotten"} {
+			if err := one.SubAgents().Prepare(t.Context(), task(id), 9); err != nil {
+				t.Fatal(err)
+			}
+			if id == "stopped" || id == "discarded" {
+				continue
+			}
+			for range 2 {
+				if err := other.SubAgents().Start(t.Context(), id); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if err := one.SubAgents().Start(t.Context(), "nothing"); err != nil {
+			t.Error(err)
+		}
+		for id, state := range map[string]string{"done": subagents.Done, "stopped": subagents.Cancelled} {
+			was := map[string]string{"done": subagents.Running, "stopped": subagents.Prepared}[id]
+			k := task(id)
+			k.State, k.Report, k.Ended = state, "a secret", time.Now()
+			for _, want := range []bool{true, false} {
+				if ours, err := one.SubAgents().End(t.Context(), k, was); ours != want || err != nil {
+					t.Error(id, ours, err)
+				}
+			}
+		}
+		if err := one.SubAgents().Discard(t.Context(), "discarded"); err != nil {
+			t.Error(err)
+		}
+		if _, err := one.EraseSession(t.Context(), "helper:agent:p:lost"); err != nil && !errors.Is(err, sessions.ErrNotFound) {
+			t.Fatal(err)
+		}
+		_, all := waiting(t, one, "a")
+		got := brief(all)
+		slices.Sort(got[3:5]) // of a map
+		want := []string{
+			"task.begun t1 done running c-done", "task.begun t1 lost running c-lost", "task.begun t1 forgotten running c-forgotten",
+			"task.ended t1 done done c-done", "task.ended t1 stopped cancelled c-stopped", "task.ended t1 lost lost c-lost",
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("there wait\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+		for _, w := range all {
+			if d := w.Data; d.Session != session || d.Agent != "main" || d.TaskSession != "helper:agent:p:"+d.ID {
+				t.Errorf("an event is %+v", w)
+			}
+		}
+		if _, err := one.EraseSession(t.Context(), session); err != nil {
+			t.Fatal(err)
+		}
+		if _, left := waiting(t, one, "a"); len(left) > 0 {
+			t.Errorf("of the erased session there wait %v", brief(left))
+		}
+	})
+}
+
+// A name that a model has made up may be what was said to it.
+func TestNamesThatModelsMakeUpAreNotTold(t *testing.T) {
+	sqlstoretest.Each(t, func(t *testing.T, _ string, one, _ *sqlstore.Store) {
+		both(t, map[string][]string{"a": {"tool.*"}}, one)
+		l := openLog(t, one, 1)
+		want := map[string]string{"made_up": sessions.OtherTool, "the password is hunter2": sessions.OtherTool, strings.Repeat("x", 101): sessions.OtherTool, "schedule": "schedule", "notes__list-all": "notes__list-all"}
+		for name := range want {
+			call := func(e *sessions.Entry) { e.Call = name }
+			all := []sessions.Entry{entry(t, "t1", sessions.KindToolUse, sessions.ToolUse{Name: name, Args: []byte(`{}`)}, call)}
+			code := "not_found"
+			if name == "schedule" {
+				all = append(all, entry(t, "t1", sessions.KindToolStarted, sessions.ToolStarted{Attempt: 1}, call))
+			} else if name != "made_up" {
+				code = ""
+			}
+			all = append(all, entry(t, "t1", sessions.KindToolResult, sessions.ToolResult{Content: []byte(`{}`), Code: code}, call))
+			if err := l.Append(t.Context(), l.Next(), all...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, all := waiting(t, one, "a")
+		if len(all) != len(want) {
+			t.Errorf("there wait %v", brief(all))
+		}
+		for _, w := range all {
+			if got, err := one.Subscriptions().Tool(t.Context(), w.Event); got != want[w.Data.Call] || err != nil {
+				t.Errorf("of the call of %q, the event says %q, %v", w.Data.Call, got, err)
+			}
 		}
 	})
 }
@@ -322,6 +577,25 @@ func TestTextsAreNotKept(t *testing.T) {
 		turn(t, openLog(t, one, time.Now().Add(time.Hour).UnixMicro()), "t2")
 		if _, again := waiting(t, one, "a"); len(again) != 3 || again[0].ID == all[0].ID {
 			t.Errorf("of the new session there wait %+v", again)
+		}
+	})
+}
+
+// The words of a message that was erased alone are not there any more when its event is posted.
+func TestTheTextOfAnErasedMessageIsGone(t *testing.T) {
+	sqlstoretest.Each(t, func(t *testing.T, _ string, one, other *sqlstore.Store) {
+		both(t, map[string][]string{"a": {"message.*"}}, one, other)
+		l := openLog(t, one, 1)
+		turn(t, l, "t1")
+		_, all := waiting(t, one, "a")
+		if said, err := other.Subscriptions().Words(t.Context(), all[0].Event); said != "a question" || err != nil {
+			t.Errorf("before, it reads %q, %v", said, err)
+		}
+		if err := l.(sessions.MessageEraser).EraseMessage(t.Context(), "t1"); err != nil {
+			t.Fatal(err)
+		}
+		if said, err := other.Subscriptions().Words(t.Context(), all[0].Event); said != "" || err != nil {
+			t.Errorf("it reads %q, %v", said, err)
 		}
 	})
 }
@@ -423,10 +697,41 @@ func TestSchedulesAreRecorded(t *testing.T) {
 
 // Patterns name a type or a group.
 func TestSelect(t *testing.T) {
-	for pattern, want := range map[string]int{"turn.*": 4, "turn.ended": 1, "ask.*": 2, "*": 0, "turn": 0, "turn.": 0, ".*": 0, "tur.*": 0, "events.dropped": 0} {
+	for pattern, want := range map[string]int{"turn.*": 4, "turn.ended": 1, "ask.*": 2, "*": 0, "turn": 0, "turn.": 0, ".*": 0, "tur.*": 0, "events.dropped": 0, "task.*": 2, "dead_letter.*": 3} {
 		if got := subscriptions.Select(pattern); len(got) != want {
 			t.Errorf("%q selects %v", pattern, got)
 		}
+	}
+}
+
+// BenchmarkIsDue measures what is asked before each request.
+func BenchmarkIsDue(b *testing.B) {
+	for name, place := range map[string]func(testing.TB) string{
+		"sqlite":   func(t testing.TB) string { return filepath.Join(t.TempDir(), "store.db") },
+		"postgres": sqldbtest.New,
+	} {
+		b.Run(name, func(b *testing.B) {
+			s, err := sqlstore.Open(b.Context(), place(b))
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer s.Close()
+			s.Subscriptions().Want(subscriptions.Subscription{Name: "a", Events: "turn.*"})
+			turn(b, openLog(b, s, 1), "t")
+			q, _, err := s.Subscriptions().Take(b.Context(), "a")
+			if err != nil {
+				b.Fatal(err)
+			}
+			next, err := q.Next(b.Context(), 1)
+			if err != nil || len(next) != 1 {
+				b.Fatal(next, err)
+			}
+			for b.Loop() {
+				if due, err := q.IsDue(b.Context(), next[0]); err != nil || !due {
+					b.Fatal(due, err)
+				}
+			}
+		})
 	}
 }
 
@@ -449,6 +754,15 @@ func BenchmarkAppend(b *testing.B) {
 					turn(b, l, fmt.Sprint("t", i))
 				}
 			})
+		}
+	}
+}
+
+// A secret as the Standard Webhooks write it is decoded.
+func TestKey(t *testing.T) {
+	for secret, want := range map[string]string{"plain": "plain", "whsec_" + base64.StdEncoding.EncodeToString([]byte("raw")): "raw", "whsec_?": "whsec_?"} {
+		if key, ok := subscriptions.Key(secret); string(key) != want || ok != (secret != "whsec_?") {
+			t.Errorf("%q is %q, %v", secret, key, ok)
 		}
 	}
 }

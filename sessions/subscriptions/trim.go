@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 	"parley/tools/plainjson"
 )
 
-// What a subscriber that accepts nothing is kept: at most Most events, none older than Keep.
+// What is kept for a subscriber: at most Most events, and while it accepts nothing, none older than Keep.
 const (
 	Most = 10_000
 	Keep = 3 * 24 * time.Hour
@@ -25,12 +26,21 @@ const dropAtOnce = Most / 10
 // lookEvery is after how many events a process that records them looks whether anybody still drops the oldest ones.
 const lookEvery = 1000
 
-// Trim drops the oldest events of a subscription if more than Most wait, or if they are older than Keep, and returns
-// how many it has dropped. An event of the type EventsDropped takes their place. If one is there already, it is
-// replaced by one with the same From that counts both.
+// limits say how many events may wait, and how old they may become.
+type limits struct {
+	most int64
+	keep time.Duration
+	// onlyIfFailing says that old events are dropped only while the subscriber refuses something: they have waited for
+	// it, and not for a server that was down or had a wrong clock.
+	onlyIfFailing bool
+}
+
+// Trim drops the oldest events of a subscription if more than Most wait, or if they are older than Keep and the
+// subscriber accepts nothing, and returns how many it has dropped. An event of the type EventsDropped takes their
+// place. If one is there already, it is replaced by one with the same From that counts both.
 func (t *Table) Trim(ctx context.Context, name string, now time.Time) (dropped int64, err error) {
 	err = t.db.Write(ctx, func(tx *sqldb.Tx) (err error) {
-		dropped, err = t.trimIn(tx, name, now, Most, Keep)
+		dropped, err = t.trimIn(tx, name, now, limits{Most, Keep, true})
 		return err
 	})
 	if err != nil {
@@ -47,7 +57,7 @@ func (t *Table) trimUnattended() {
 	}
 	t.db.Start(func(tx *sqldb.Tx) error {
 		for _, name := range w.names {
-			if _, err := t.trimIn(tx, name, time.Now(), 2*Most, 2*Keep); err != nil {
+			if _, err := t.trimIn(tx, name, time.Now(), limits{2 * Most, 2 * Keep, false}); err != nil {
 				return err
 			}
 		}
@@ -55,14 +65,19 @@ func (t *Table) trimUnattended() {
 	})
 }
 
-func (t *Table) trimIn(tx *sqldb.Tx, name string, now time.Time, most int64, keep time.Duration) (dropped int64, err error) {
+func (t *Table) trimIn(tx *sqldb.Tx, name string, now time.Time, l limits) (dropped int64, err error) {
 	// It creates or locks the row, so that nobody else drops or posts meanwhile.
-	_, err = tx.Exec(`INSERT INTO subscriptions (name, fence, failing, tries, retry_at, problem, accepted, dropped, dropped_at)
-		VALUES (?, 0, 0, 0, 0, '', 0, 0, 0) ON CONFLICT (name) DO UPDATE SET fence = subscriptions.fence`, name)
+	var failing int64
+	err = tx.Get(`INSERT INTO subscriptions (name, fence, failing, tries, retry_at, problem, accepted, dropped, dropped_at)
+		VALUES (?, 0, 0, 0, 0, '', 0, 0, 0) ON CONFLICT (name) DO UPDATE SET fence = subscriptions.fence RETURNING failing`, []any{name}, &failing)
 	if err != nil {
 		return 0, err
 	}
-	last, err := lastTooMany(tx, name, now, most, keep)
+	oldest := now.Add(-l.keep)
+	if l.onlyIfFailing && failing == 0 {
+		oldest = time.Time{}
+	}
+	last, err := lastTooMany(tx, name, oldest, l.most)
 	if err != nil || last == 0 {
 		return 0, err
 	}
@@ -83,12 +98,15 @@ func (t *Table) trimIn(tx *sqldb.Tx, name string, now time.Time, most int64, kee
 	return d.dropped, err
 }
 
-// lastTooMany returns the number of the last event that has to be dropped; 0 if none has to.
-func lastTooMany(tx *sqldb.Tx, name string, now time.Time, most int64, keep time.Duration) (last int64, err error) {
+// lastTooMany returns the number of the last event that has to be dropped; 0 if none has to. Too old are the first
+// events up to the first that is not from before oldest: one with an old time that is among newer ones, because its
+// process had a wrong clock or it was found late, takes none of them along.
+func lastTooMany(tx *sqldb.Tx, name string, oldest time.Time, most int64) (last int64, err error) {
 	var count int64
 	err = tx.Get(`SELECT (SELECT count(*) FROM subscription_events WHERE subscription = ?),
-		(SELECT coalesce(max(n), 0) FROM subscription_events WHERE subscription = ? AND at < ? AND type <> ?)`,
-		[]any{name, name, now.Add(-keep).UnixMicro(), EventsDropped}, &count, &last)
+		(SELECT coalesce(max(n), 0) FROM subscription_events WHERE subscription = ? AND at < ? AND type <> ?
+			AND n < coalesce((SELECT min(n) FROM subscription_events WHERE subscription = ? AND at >= ? AND type <> ?), ?))`,
+		[]any{name, name, oldest.UnixMicro(), EventsDropped, name, oldest.UnixMicro(), EventsDropped, int64(math.MaxInt64)}, &count, &last)
 	if err != nil || count <= most {
 		return last, err
 	}
@@ -133,22 +151,30 @@ func dropUpTo(tx *sqldb.Tx, name string, last int64, now time.Time) (d drop, err
 	return d, err
 }
 
-// Sweep deletes what waits for subscriptions that were removed from the settings, once it is older than Keep.
+// Sweep deletes what waits for subscriptions that were removed from the settings, once it is older than Keep. Then it
+// also forgets how they did, so that later ones of the same names begin anew. It keeps their fences.
 func (t *Table) Sweep(ctx context.Context, now time.Time) error {
 	w := t.wanted.Load()
 	if w == nil {
 		return nil
 	}
-	args := []any{now.Add(-Keep).UnixMicro()}
+	oldest := now.Add(-Keep).UnixMicro()
+	var wanted []any
 	for _, name := range w.names {
-		args = append(args, name)
+		wanted = append(wanted, name)
 	}
-	names := "('')"
+	list := "('')"
 	if len(w.names) > 0 {
-		names = "(?" + strings.Repeat(", ?", len(w.names)-1) + ")"
+		list = "(?" + strings.Repeat(", ?", len(w.names)-1) + ")"
 	}
-	if _, err := t.db.Exec(ctx, "DELETE FROM subscription_events WHERE at < ? AND subscription NOT IN "+names, args...); err != nil {
-		return fmt.Errorf("delete events for subscriptions that are gone: %w", err)
+	_, err := t.db.Exec(ctx, "DELETE FROM subscription_events WHERE at < ? AND subscription NOT IN "+list, append([]any{oldest}, wanted...)...)
+	if err == nil {
+		_, err = t.db.Exec(ctx, "UPDATE subscriptions SET "+notFailing+`, accepted = 0, dropped = 0, dropped_at = 0
+			WHERE failing < ? AND retry_at < ? AND accepted < ? AND dropped_at < ? AND failing + accepted + dropped > 0 AND `+nothingWaits+" AND name NOT IN "+list,
+			append([]any{oldest, oldest, oldest, oldest}, wanted...)...)
+	}
+	if err != nil {
+		return fmt.Errorf("delete what is left of subscriptions that are gone: %w", err)
 	}
 	return nil
 }

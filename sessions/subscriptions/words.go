@@ -44,7 +44,15 @@ func (t *Table) Words(ctx context.Context, e Event) (string, error) {
 	return strings.Join(texts, "\n\n"), nil
 }
 
-// Tool returns the name of the tool whose call has completed; "" if it is no longer known.
+// noTool is the code of the failure of a call whose tool doesn't exist. Some tools fail with it, too.
+const noTool = "not_found"
+
+// maxToolName is the length of the longest name that an event has.
+const maxToolName = 100
+
+// Tool returns the name of the tool whose call has completed; "" if it is no longer known. In place of a name that a model
+// seems to have made up, it returns sessions.OtherTool: one that never ran because there is no such tool, or that doesn't
+// look like a tool's name.
 func (t *Table) Tool(ctx context.Context, e Event) (string, error) {
 	if e.Type != ToolCompleted {
 		return "", nil
@@ -54,8 +62,29 @@ func (t *Table) Tool(ctx context.Context, e Event) (string, error) {
 		return "", err
 	}
 	var use struct{ Name string }
-	err = json.Unmarshal([]byte(data), &use)
-	return use.Name, err
+	if err := json.Unmarshal([]byte(data), &use); err != nil {
+		return "", err
+	}
+	if e.Data.Code == noTool {
+		started, err := t.entry(ctx, e, "e.n < ? AND e.kind = ? AND e.call = ?", e.Entry, string(sessions.KindToolStarted), sqldb.Text(e.Data.Call))
+		if err != nil {
+			return "", err
+		}
+		if started == "" {
+			return sessions.OtherTool, nil
+		}
+	}
+	if !isToolName(use.Name) {
+		return sessions.OtherTool, nil
+	}
+	return use.Name, nil
+}
+
+// isToolName reports whether a name looks like that of a tool, rather than like words.
+func isToolName(name string) bool {
+	return name != "" && len(name) <= maxToolName && !strings.ContainsFunc(name, func(r rune) bool {
+		return r != '_' && r != '-' && r != '.' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+	})
 }
 
 // entry returns the data of the newest entry of an event's session for which the condition holds; "" if there is none.
