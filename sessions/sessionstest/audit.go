@@ -19,11 +19,11 @@ func auditTests() []test {
 		{"an erased session's records lose their arguments", testAuditOfSession},
 		{"a person's records lose them and the person", testAuditOfPerson},
 		{"what is old leaves the records", testAuditOfAge},
-		{"arguments of a session that is gone are not kept", testAuditAfterErasure},
+		{"arguments of a session that is gone are not kept", testLateAuditRecord},
 		{"nothing that was erased is left of records in any file", testAuditTraces},
 		{"turns and refusals come back as they were noted", testAuditNotes},
 		{"the end of a turn is kept once", testAuditKeepsEndsOnce},
-		{"a note that comes after an erasure names nobody", testAuditNotesAfterErasure},
+		{"a note that comes after an erasure names nobody", testLateAuditNote},
 		{"what one person is refused at one address is one record", testAuditMergesRefusals},
 		{"a flood of refusals takes no place but its own", testAuditBoundsRefusals},
 		{"refusals leave after a day, with their person, and with their session", testAuditForgetsRefusals},
@@ -170,7 +170,7 @@ func testAuditOfAge(t *testing.T, p place) {
 	wantAudit(t, s, anna+` new {"command":"x"} `)
 }
 
-func testAuditAfterErasure(t *testing.T, p place) {
+func testLateAuditRecord(t *testing.T, p place) {
 	s := p.open()
 	appendAll(t, openLog(t, s, key, clockFence()), wholeTurn(anna, "t1", "x")...)
 	if _, err := s.EraseSession(t.Context(), key); err != nil {

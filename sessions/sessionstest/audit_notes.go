@@ -83,7 +83,7 @@ func testAuditKeepsEndsOnce(t *testing.T, p place) {
 	}
 }
 
-func testAuditNotesAfterErasure(t *testing.T, p place) {
+func testLateAuditNote(t *testing.T, p place) {
 	s := p.open()
 	ofTurn := func(turn, person string) sessions.AuditRecord {
 		return sessions.AuditRecord{At: time.Now(), Kind: sessions.AuditTurn, By: person, Session: key, Turn: turn, Result: "completed"}

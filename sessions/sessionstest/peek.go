@@ -125,7 +125,7 @@ func testPeekTooLate(t *testing.T, p place) {
 	}
 	fence := clockFence()
 	openLog(t, stores[0], key, fence)
-	if _, err := peek(t, stores[1], key).(sessions.Reopener).Reopen(t.Context(), fence-1); !errors.Is(err, sessions.ErrFenced) { //nolint:forcetypeassert // reopen says so in words
+	if _, err := peek(t, stores[1], key).(sessions.ReopenableLog).Reopen(t.Context(), fence-1); !errors.Is(err, sessions.ErrFenced) { //nolint:forcetypeassert // reopen says so in words
 		t.Errorf("reopened under a lower fence: %v", err)
 	}
 }

@@ -29,9 +29,9 @@ func reopenTests() []test {
 // reopen opens a log again, and fails the test unless Reopen succeeds or not as want says.
 func reopen(t *testing.T, l sessions.Log, fence int64, want bool) {
 	t.Helper()
-	again, ok := l.(sessions.Reopener)
+	again, ok := l.(sessions.ReopenableLog)
 	if !ok {
-		t.Fatalf("%T is no Reopener", l)
+		t.Fatalf("%T is no ReopenableLog", l)
 	}
 	if got, err := again.Reopen(t.Context(), fence); got != want || err != nil {
 		t.Fatalf("reopened under %d: %t, %v, want %t", fence, got, err, want)
@@ -43,7 +43,7 @@ func testReopen(t *testing.T, p place) {
 	l, former := openLog(t, stores[0], key, 10), openLog(t, stores[1], key, 10)
 	entries := wholeTurn(anna, "t1", "hello")
 	appendAll(t, l, entries...)
-	again := l.(sessions.Reopener) //nolint:forcetypeassert // reopen says so in words
+	again := l.(sessions.ReopenableLog) //nolint:forcetypeassert // reopen says so in words
 	again.Release()
 	if got := l.Entries(); len(got) != 0 {
 		t.Errorf("%d entries after they were released", len(got))
@@ -123,7 +123,7 @@ func testReopenErased(t *testing.T, p place) {
 // reopenLater has the next append open a log again.
 func reopenLater(t *testing.T, l sessions.Log, fence int64) {
 	t.Helper()
-	if err := l.(sessions.Reopener).ReopenLater(fence); err != nil { //nolint:forcetypeassert // reopen says so in words
+	if err := l.(sessions.ReopenableLog).ReopenLater(fence); err != nil { //nolint:forcetypeassert // reopen says so in words
 		t.Fatalf("reopened later under %d: %v", fence, err)
 	}
 }
@@ -148,7 +148,7 @@ func testReopenLater(t *testing.T, p place) {
 	wantFenced(t, "append under the former fence", former.Append(t.Context(), 6, replied("t1", "late")))
 	_, err := stores[1].Open(t.Context(), key, 10)
 	wantFenced(t, "open under the former fence", err)
-	if err := l.(sessions.Reopener).ReopenLater(10); !errors.Is(err, sessions.ErrFenced) { //nolint:forcetypeassert // reopen says so in words
+	if err := l.(sessions.ReopenableLog).ReopenLater(10); !errors.Is(err, sessions.ErrFenced) { //nolint:forcetypeassert // reopen says so in words
 		t.Errorf("reopened later under a lower fence: %v", err)
 	}
 	appendAll(t, l, more[1:]...)
@@ -241,12 +241,12 @@ func testReopenUnderErasure(t *testing.T, p place) {
 				t.Error(err)
 			}
 		})
-		_, err := l.(sessions.Reopener).Reopen(t.Context(), clockFence()) //nolint:forcetypeassert // reopen says so in words
+		_, err := l.(sessions.ReopenableLog).Reopen(t.Context(), clockFence()) //nolint:forcetypeassert // reopen says so in words
 		if err != nil {
 			t.Fatal(err)
 		}
 		erasing.Wait()
-		again, err := l.(sessions.Reopener).Reopen(t.Context(), clockFence()) //nolint:forcetypeassert // reopen says so in words
+		again, err := l.(sessions.ReopenableLog).Reopen(t.Context(), clockFence()) //nolint:forcetypeassert // reopen says so in words
 		if err != nil {
 			t.Fatal(err)
 		}

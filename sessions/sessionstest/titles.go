@@ -136,7 +136,7 @@ func peeked(t testing.TB, s Store) sessions.Log {
 	if err != nil || !known {
 		t.Fatal(known, err)
 	}
-	if err := l.(sessions.Reopener).ReopenLater(clockFence()); err != nil { //nolint:forcetypeassert // what Peek returns is one
+	if err := l.(sessions.ReopenableLog).ReopenLater(clockFence()); err != nil { //nolint:forcetypeassert // what Peek returns is one
 		t.Fatal(err)
 	}
 	return l

@@ -125,7 +125,7 @@ func (p *sessionErasure) rewriteAnswer(a answer, kept sessions.AskEnded, result 
 	if err := json.Unmarshal([]byte(old), &was); err != nil {
 		return err
 	}
-	was.Content = json.RawMessage(result)
+	was.Content, was.Field, was.MIME, was.Bytes = json.RawMessage(result), "", "", 0
 	if data, err = plainjson.Marshal(was); err != nil {
 		return err
 	}

@@ -193,7 +193,7 @@ func (l *log) extend(tx *sqldb.Tx, st state, fence int64, rows []row) (appendOut
 	return appendOutcome{state: next, rows: rows, told: len(told)}, true, l.logs.insert(tx, l.session, rows)
 }
 
-// eventsIn returns the events for subscribers that rows are.
+// eventsIn returns the events that rows are, as far as a subscriber wants them.
 func (l *log) eventsIn(rows []row) (told []subscriptions.Event, err error) {
 	for _, r := range rows {
 		e, ok, err := l.logs.subscriptions.InLog(l.key, subscriptions.Entry{N: r.n, At: r.at, Kind: r.kind, Turn: r.turn, Cause: r.cause, Call: r.call, Data: r.data})

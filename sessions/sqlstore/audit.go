@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"parley/sessions"
+	"parley/sessions/archive"
 	"parley/sessions/sqldb"
 	"parley/tools/plainjson"
 )
@@ -192,20 +193,34 @@ func scanAudit(scan func(dest ...any) error) (r sessions.AuditRecord, err error)
 	return r, nil
 }
 
-// oldAudit deletes records from before a time; see inBatches.
-const oldAudit = "DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE at < ? ORDER BY at LIMIT ?)"
+// These delete records from before a time, and empty the arguments of those that stay because they are not archived
+// yet; see inBatches.
+const (
+	oldAudit = "DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE at < ? AND " + archive.Deletable + " ORDER BY at LIMIT ?)"
+	oldWords = "UPDATE audit SET arguments = '' WHERE id IN (SELECT id FROM audit WHERE at < ? AND arguments <> '' ORDER BY at LIMIT ?)"
+)
 
 // DropAudit deletes old records; see [sessions.Auditor].
 func (s *audits) DropAudit(ctx context.Context, before time.Time) (int64, error) {
-	n, err := inBatches(ctx, s.db, nil, oldAudit, sqldb.FormatTime(before))
+	n, err := s.dropBefore(ctx, nil, sqldb.FormatTime(before))
 	if err != nil {
 		return 0, fmt.Errorf("delete old audit records: %w", err)
 	}
 	return n, nil
 }
 
-// anonymiseAudit removes a person, and the arguments of what they did, from all records, and deletes the
-// records of their refused messages.
+// dropBefore deletes the records from before a time, and returns how many. Those that are not archived yet only lose
+// their arguments. after, if set, is called in each transaction.
+func (s *audits) dropBefore(ctx context.Context, after func(*sqldb.Tx) error, at string) (int64, error) {
+	n, err := inBatches(ctx, s.db, after, oldAudit, at)
+	if err == nil {
+		_, err = inBatches(ctx, s.db, after, oldWords, at)
+	}
+	return n, err
+}
+
+// anonymiseAudit removes a person, and the arguments of what they did, from all records, deletes the records of their
+// refused messages, and lets nobody tell anymore which lines of the archive are about the person.
 func (s *audits) anonymiseAudit(ctx context.Context, person string) error {
 	if _, err := inBatches(ctx, s.db, schedulePurge, "DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE kind = 'refusal' AND person = ? AND person <> '' LIMIT ?)", person); err != nil {
 		return err
@@ -218,5 +233,11 @@ func (s *audits) anonymiseAudit(ctx context.Context, person string) error {
 			return err
 		}
 	}
-	return nil
+	return s.db.Write(ctx, func(tx *sqldb.Tx) error {
+		n, err := archive.ForgetPerson(tx, sqldb.Untext(person))
+		if err != nil || n == 0 {
+			return err
+		}
+		return schedulePurge(tx)
+	})
 }

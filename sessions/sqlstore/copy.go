@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"parley/sessions/participants"
 	"parley/sessions/search"
 	"parley/sessions/sqldb"
 )
@@ -19,6 +20,9 @@ func Copy(ctx context.Context, from, to *Store, within func(*sqldb.Tx) error) (r
 	var vectors int64
 	rows, err = sqldb.Transfer(ctx, Schema(), from.db, to.db, func(tx *sqldb.Tx) (err error) {
 		if vectors, err = search.Copied(ctx, from.db, tx); err != nil {
+			return err
+		}
+		if err := participants.Refill(tx); err != nil {
 			return err
 		}
 		return within(tx)

@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"parley/sessions"
+	"parley/sessions/archive"
 	"parley/sessions/bill"
+	"parley/sessions/rates"
 	"parley/sessions/schedules"
 	"parley/sessions/sqldb"
 	"parley/sessions/subagents"
@@ -57,12 +59,13 @@ type eraser struct {
 	db     *sqldb.DB
 	tokens *tokens
 	audits *audits
+	tasks  subagents.Table
 	purges *purgeRecord
 }
 
-func newEraser(db *sqldb.DB, t *tokens, a *audits) *eraser {
-	return &eraser{db: db, tokens: t, audits: a, purges: newPurgeRecord(
-		db, "entries", "entry_words", "entry_vectors", "sessions", "spending", "reservations", "audit", "jobs", "schedules", "tasks", "time_zones", "counters", "subscription_events")}
+func newEraser(db *sqldb.DB, t *tokens, a *audits, tasks subagents.Table) *eraser {
+	return &eraser{db: db, tokens: t, audits: a, tasks: tasks, purges: newPurgeRecord(
+		db, "entries", "entry_words", "entry_vectors", "participants", "sessions", "spending", "reservations", "audit", "jobs", "node_calls", "schedules", "tasks", "time_zones", "counters", "charges", "used_days", "rated_calls", "subscription_events", "audit_keys")}
 }
 
 // EraseSession erases a session; see [sessions.Eraser].
@@ -72,7 +75,7 @@ func (s *eraser) EraseSession(ctx context.Context, key string) (sessions.Erased,
 	}
 	done, err := s.erase(ctx, func(e *eraserCall) error {
 		err := s.eraseRows(ctx, func(tx *sqldb.Tx) (int64, error) { return schedules.EraseSession(tx, key) },
-			func(tx *sqldb.Tx) (int64, error) { return subagents.EraseSession(tx, key) })
+			func(tx *sqldb.Tx) (int64, error) { return s.tasks.EraseSession(tx, key) })
 		if err != nil {
 			return err
 		}
@@ -99,7 +102,7 @@ func (s *eraser) ErasePerson(ctx context.Context, person string) (sessions.Erase
 	person = sqldb.Text(person)
 	done, err := s.erase(ctx, func(e *eraserCall) error {
 		err := s.eraseRows(ctx, func(tx *sqldb.Tx) (int64, error) { return schedules.ErasePerson(tx, sqldb.Untext(person)) },
-			func(tx *sqldb.Tx) (int64, error) { return subagents.ErasePerson(tx, sqldb.Untext(person)) })
+			func(tx *sqldb.Tx) (int64, error) { return s.tasks.ErasePerson(tx, sqldb.Untext(person)) })
 		if err != nil {
 			return err
 		}
@@ -123,7 +126,7 @@ func (s *eraser) ErasePerson(ctx context.Context, person string) (sessions.Erase
 			return err
 		}
 		err = s.db.Write(ctx, func(tx *sqldb.Tx) error {
-			return errors.Join(anonymiseSpending(tx, person, reservations), bill.Forget(tx, bill.Person(sqldb.Untext(person))), bill.Disown(tx, "", bill.Person(sqldb.Untext(person))), deleteJobs(tx, "person = ?", person))
+			return errors.Join(anonymiseSpending(tx, person, reservations), bill.Forget(tx, bill.Person(sqldb.Untext(person))), bill.Disown(tx, "", bill.Person(sqldb.Untext(person))), rates.Forget(tx, sqldb.Untext(person)), deleteRows(tx, "jobs", "person = ?", person), deleteRows(tx, "node_calls", "person = ?", person))
 		})
 		if err != nil {
 			return err
@@ -154,7 +157,9 @@ func (s *eraser) EraseBefore(ctx context.Context, before time.Time) (sessions.Er
 			return err
 		}
 		err = s.db.Write(ctx, func(tx *sqldb.Tx) error {
-			if err := deleteJobs(tx, "state <> 'running' AND ended < ?", at); err != nil {
+			err := errors.Join(deleteRows(tx, "jobs", "state <> 'running' AND ended < ?", at),
+				deleteRows(tx, "node_calls", "settled > 0 AND settled < ?", before.UnixMicro()))
+			if err != nil {
 				return err
 			}
 			n, err := subagents.EraseEndedBefore(tx, before)
@@ -166,14 +171,24 @@ func (s *eraser) EraseBefore(ctx context.Context, before time.Time) (sessions.Er
 		if err != nil {
 			return err
 		}
-		_, err = inBatches(ctx, s.db, schedulePurge, oldAudit, at)
-		return err
+		if _, err = s.audits.dropBefore(ctx, schedulePurge, at); err != nil {
+			return err
+		}
+		return archive.Table{DB: s.db}.ForgetGone(ctx, namesPerson, schedulePurge)
 	})
 	if err != nil {
 		return done, fmt.Errorf("erase what is before %s: %w", at, err)
 	}
 	return done, nil
 }
+
+// namesPerson says whether something is left of a person. What is in the book doesn't count: permissions aren't something that
+// the person has said or done, and the rest expires by itself.
+const namesPerson archive.Naming = `SELECT CASE WHEN EXISTS (SELECT 1 FROM entries WHERE person = ? AND person <> '')
+	OR EXISTS (SELECT 1 FROM audit WHERE person = ? AND person <> '') OR EXISTS (SELECT 1 FROM audit WHERE detail = ? AND detail <> '')
+	OR EXISTS (SELECT 1 FROM jobs WHERE person = ?) OR EXISTS (SELECT 1 FROM schedules WHERE person = ?) OR EXISTS (SELECT 1 FROM tasks WHERE person = ?)
+	OR EXISTS (SELECT 1 FROM node_calls WHERE person = ?)
+	THEN 1 ELSE 0 END`
 
 // eraseRows calls each of the functions erase, which delete schedules or tasks. It runs before sessions
 // are erased, so that what schedules and tasks may still add to a session is erased too.
@@ -338,7 +353,7 @@ const longSession = 500
 func (e *eraserCall) eraseTurns(ctx context.Context, key string, id, last int64, turns []span) (int64, error) {
 	var p *sessionErasure
 	err := e.db.Write(ctx, func(tx *sqldb.Tx) error {
-		p = &sessionErasure{tx: tx, key: key, id: id}
+		p = &sessionErasure{tx: tx, tasks: e.tasks, key: key, id: id}
 		// This locks the row, so that appends wait, and nobody reopens the session with erased entries
 		// still in memory.
 		err := tx.Get("UPDATE sessions SET erasures = erasures + 1 WHERE id = ? AND key = ? RETURNING unfinished", []any{id, key}, &p.unfinished)
@@ -377,20 +392,24 @@ func (e *eraserCall) eraseTurns(ctx context.Context, key string, id, last int64,
 func (e *eraserCall) eraseOne(ctx context.Context, key string, early int64, erase func(*sessionErasure) error) error {
 	var p *sessionErasure
 	err := e.db.Write(ctx, func(tx *sqldb.Tx) error {
-		p = &sessionErasure{tx: tx, key: key, erased: early}
+		p = &sessionErasure{tx: tx, tasks: e.tasks, key: key, erased: early}
 		// The update changes nothing but locks the row: appends to the session wait.
 		err := tx.Get("UPDATE sessions SET fence = fence WHERE key = ? RETURNING id, fence, updated, unfinished",
 			[]any{key}, &p.id, &p.fence, &p.updated, &p.unfinished)
 		if errors.Is(err, sql.ErrNoRows) {
 			// The audit may still have records of the session: a release without an audit erased its log,
 			// or the records came after that.
-			if err := errors.Join(p.redactAudit(""), deleteJobs(tx, "session = ?", key)); err != nil {
+			if err := errors.Join(p.redactAudit(""), deleteRows(tx, "jobs", "session = ?", key), deleteRows(tx, "node_calls", "session = ?", key)); err != nil {
 				return err
 			}
 			if _, err := subscriptions.EraseSession(tx, key); err != nil {
 				return err
 			}
-			if p.redacted > 0 {
+			keys, err := archive.ForgetSession(tx, sqldb.Untext(key))
+			if err != nil {
+				return err
+			}
+			if p.redacted+keys > 0 {
 				if err := schedulePurge(tx); err != nil {
 					return err
 				}
@@ -418,10 +437,10 @@ func (e *eraserCall) eraseOne(ctx context.Context, key string, early int64, eras
 	return nil
 }
 
-// deleteJobs deletes the jobs for which the SQL condition is true, and records that traces of them may
+// deleteRows deletes the rows of a table for which the SQL condition is true, and records that traces of them may
 // remain in the files.
-func deleteJobs(tx *sqldb.Tx, condition string, args ...any) error {
-	n, err := tx.Exec("DELETE FROM jobs WHERE "+condition, args...)
+func deleteRows(tx *sqldb.Tx, table, condition string, args ...any) error {
+	n, err := tx.Exec("DELETE FROM "+table+" WHERE "+condition, args...)
 	if err != nil || n == 0 {
 		return err
 	}

@@ -9,12 +9,14 @@ import (
 	"parley/sessions"
 	"parley/sessions/bill"
 	"parley/sessions/sqldb"
+	"parley/sessions/subagents"
 	"parley/tools/plainjson"
 )
 
 // A sessionErasure erases from one session, within one transaction.
 type sessionErasure struct {
 	tx         *sqldb.Tx
+	tasks      subagents.Table
 	key        string
 	id, fence  int64
 	updated    string

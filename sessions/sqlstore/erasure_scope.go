@@ -7,9 +7,9 @@ import (
 	"slices"
 
 	"parley/sessions"
+	"parley/sessions/archive"
 	"parley/sessions/bill"
 	"parley/sessions/sqldb"
-	"parley/sessions/subagents"
 	"parley/sessions/subscriptions"
 )
 
@@ -36,13 +36,16 @@ func (p *sessionErasure) eraseWhole() error {
 	if err := p.redactAudit(""); err != nil {
 		return err
 	}
-	if err := deleteJobs(p.tx, "session = ?", p.key); err != nil {
+	if err := errors.Join(deleteRows(p.tx, "jobs", "session = ?", p.key), deleteRows(p.tx, "node_calls", "session = ?", p.key)); err != nil {
 		return err
 	}
 	if _, err := subscriptions.EraseSession(p.tx, p.key); err != nil {
 		return err
 	}
-	if _, err := subagents.EraseSession(p.tx, sqldb.Untext(p.key)); err != nil {
+	if _, err := archive.ForgetSession(p.tx, sqldb.Untext(p.key)); err != nil {
+		return err
+	}
+	if _, err := p.tasks.EraseSession(p.tx, sqldb.Untext(p.key)); err != nil {
 		return err
 	}
 	p.whollyErased = true

@@ -13,7 +13,7 @@ import (
 var _ interface {
 	bill.Log
 	sessions.Publisher
-	sessions.Reopener
+	sessions.ReopenableLog
 	sessions.SoonLog
 	sessions.Titler
 } = (*log)(nil)
@@ -64,7 +64,7 @@ func (l *log) Entries() []sessions.Entry { return l.entries }
 // Next returns the number of the next entry.
 func (l *log) Next() int64 { return l.state.last + 1 }
 
-// Release removes the entries from memory; see [sessions.Reopener].
+// Release removes the entries from memory; see [sessions.ReopenableLog].
 func (l *log) Release() { l.entries = nil }
 
 // A Question is a query that runs in the statement that begins a turn, so that it needs no statement of

@@ -152,7 +152,7 @@ func TestLostAnswerIsRepeatedSafely(t *testing.T) {
 	}{
 		{"append", func(n int) error { return l.Append(t.Context(), int64(2*n+1), step(n)...) }},
 		{"append that raises the fence", func(n int) error {
-			if err := l.(sessions.Reopener).ReopenLater(int64(n + 2)); err != nil { //nolint:forcetypeassert // the conformance suite says so in words
+			if err := l.(sessions.ReopenableLog).ReopenLater(int64(n + 2)); err != nil { //nolint:forcetypeassert // the conformance suite says so in words
 				return err
 			}
 			return l.Append(t.Context(), int64(2*n+7), step(n+3)...)

@@ -73,8 +73,9 @@ func (s *logs) readPacks(ctx context.Context, session, from int64) (entries []se
 
 // pack makes a pack of the entries of a session from one number to another, all of whose turns are finished. It
 // doesn't wait for that. It removes the packs that nobody reads any more: those before the entry oldest, and those
-// after a gap. If something is erased in the meantime, or the session with it, it makes none. A lost pack is made
-// by a later read.
+// after a gap. If something is erased in the meantime, or the session with it, it makes none. It makes none either
+// of entries that are all gone, because no trigger would ever remove that pack, and a later session may get this
+// session's number. A lost pack is made by a later read.
 func (s *logs) pack(l *log, oldest, from, to int64) {
 	key, session, erasures := l.key, l.session, l.erasures // the log's holder changes the log
 	s.db.Start(func(tx *sqldb.Tx) error {
@@ -82,8 +83,9 @@ func (s *logs) pack(l *log, oldest, from, to int64) {
 			return err
 		}
 		_, err := tx.Exec("INSERT INTO packs (session, first, last, count, text) SELECT ?, ?, ?, * FROM ("+briefInOne+`) AS brief
-			WHERE EXISTS (SELECT 1 FROM sessions WHERE id = ? AND key = ? AND erasures = ? AND last >= ?)`,
-			session, from, to, session, from, to, to, session, from, to, session, key, erasures, to)
+			WHERE EXISTS (SELECT 1 FROM sessions WHERE id = ? AND key = ? AND erasures = ? AND last >= ?)
+				AND EXISTS (SELECT 1 FROM entries WHERE session = ? AND n BETWEEN ? AND ?)`,
+			session, from, to, session, from, to, to, session, from, to, session, key, erasures, to, session, from, to)
 		return err
 	})
 }

@@ -197,3 +197,28 @@ func TestOfLongEntriesThereAreNoPacks(t *testing.T) {
 		t.Errorf("%d packs", n)
 	}
 }
+
+// No pack is made of entries that are all gone: it would outlive its session, and another may get that one's number.
+func TestOfErasedEntriesThereAreNoPacks(t *testing.T) {
+	p := newPacking(t)
+	p.turn("old", 0, false)
+	gone := p.log.state.last
+	cut := time.Now()
+	p.turn("new", 0, false)
+	if _, err := p.EraseBefore(t.Context(), cut); err != nil {
+		t.Fatal(err)
+	}
+	p.hold()
+	p.pack(p.log, 1, 1, gone)
+	p.pack(p.log, 1, gone+1, p.log.state.last)
+	p.db.Flush()
+	if n, last, text := p.packed(); n != 1 || last != p.log.state.last || !strings.Contains(text, `"new"`) {
+		t.Errorf("%d packs up to entry %d: %s", n, last, text)
+	}
+	if _, err := p.EraseSession(t.Context(), packedKey); err != nil {
+		t.Fatal(err)
+	}
+	if n, _, text := p.packed(); n != 0 {
+		t.Errorf("%d packs have outlived the session: %s", n, text)
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"parley/sessions"
+	"parley/sessions/bill"
 	"parley/sessions/schedules"
 	"parley/sessions/sqldb"
 	"parley/sessions/sqldb/sqldbtest"
@@ -93,7 +94,7 @@ func TestNoStatementOfAnErasureReadsAWholeTable(t *testing.T) {
 		t.Error("the reservations are not looked through")
 	}
 	asked = slices.DeleteFunc(asked, func(query string) bool { return query == may })
-	growing := strings.Fields("sessions entries e audit counters tasks schedules jobs graves erased time_zones reservations spending")
+	growing := strings.Fields("sessions entries e audit counters tasks node_calls schedules jobs graves erased time_zones reservations spending")
 	mayScan := func(table, step string) bool {
 		return !slices.Contains(growing, table) || strings.Contains(step, "reservations_open") // of which there are few
 	}
@@ -183,9 +184,44 @@ func TestNoPageOfSessionsReadsAWholeTable(t *testing.T) {
 	if len(asked) < 15 {
 		t.Fatalf("only %d statements were seen", len(asked))
 	}
-	growing := strings.Fields("sessions entries t")
+	growing := strings.Fields("sessions entries t participants")
 	mayScan := func(table, _ string) bool { return !slices.Contains(growing, table) }
 	onBoth(t, db, asked, func(t *testing.T, db *sqldb.DB, asked []string) { sqldbtest.WantNoScan(t, db, asked, mayScan) })
+}
+
+// A sum of usage reads the kept sums, and of the calls only those that are not in there.
+func TestSumsOfUsageReadOnlyTheNewestCalls(t *testing.T) {
+	s, db, statements := watched(t)
+	sharedSession(t, s, "main:telegram:-1", 10)
+	statements.Forget()
+	for _, by := range []bill.Grouping{bill.ByDay, bill.ByHour, bill.ByPerson, "day,model"} {
+		if _, err := s.Bill().Usage(t.Context(), by, time.Now(), time.Now()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	asked := slices.DeleteFunc(statements.List(), func(query string) bool { return !strings.Contains(query, "used_") })
+	if len(asked) != 4 {
+		t.Fatalf("%d statements were seen", len(asked))
+	}
+	if _, err := s.Bill().SumUp(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	all := statements.List()
+	onBoth(t, db, asked, func(t *testing.T, db *sqldb.DB, asked []string) {
+		between := "USING INDEX entries_usage (at>? AND at<?)"
+		if db.Postgres() {
+			between = "Index Cond: ((at >= $0) AND (at <"
+		}
+		for _, query := range asked {
+			steps := sqldbtest.Plan(t, db.Read, db.Postgres(), query)
+			if !slices.ContainsFunc(steps, func(step string) bool { return strings.Contains(step, between) }) {
+				t.Errorf("%s\n\tdoes not look up the newest calls: %q", query, steps)
+			}
+		}
+	})
+	growing := strings.Fields("entries used_hours used_days")
+	mayScan := func(table, _ string) bool { return !slices.Contains(growing, table) }
+	onBoth(t, db, all, func(t *testing.T, db *sqldb.DB, asked []string) { sqldbtest.WantNoScan(t, db, asked, mayScan) })
 }
 
 // Old records of the audit are erased in many transactions.

@@ -5,10 +5,12 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"parley/sessions"
 	"parley/sessions/sqldb"
+	"parley/sessions/sqldb/sqldbtest"
 )
 
 // If the file of an erased session is not rewritten, because the process died or was stopped, the
@@ -56,5 +58,21 @@ func TestAnErasureRewritesWhatAnEarlierOneHasLeft(t *testing.T) {
 	}
 	if n := traces(); n > 0 {
 		t.Errorf("there are %d traces", n)
+	}
+}
+
+// Every table with ids of people is purged after an erasure.
+func TestTablesWithPeopleArePurged(t *testing.T) {
+	place := filepath.Join(t.TempDir(), "store.db")
+	s := open(t, place)
+	const named = `SELECT DISTINCT t.name FROM sqlite_schema t JOIN pragma_table_info(t.name) c WHERE t.type = 'table' AND c.name IN ('person', 'subject')`
+	found := sqldbtest.Query(t, "sqlite", place, named)
+	if len(found) < 9 {
+		t.Errorf("only the tables %q have ids of people", found)
+	}
+	for _, table := range found {
+		if !slices.Contains(s.PurgedTables(), table) {
+			t.Errorf("%s is not purged", table)
+		}
 	}
 }

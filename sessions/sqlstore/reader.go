@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"parley/sessions"
+	"parley/sessions/participants"
 	"parley/sessions/sqldb"
 )
 
@@ -19,8 +20,9 @@ const entriesPerPage = 100
 
 // A reader reads sessions for callers that do not hold them.
 type reader struct {
-	db      *sqldb.DB
-	queries *queries
+	db           *sqldb.DB
+	queries      *queries
+	participants *participants.Table
 }
 
 // List lists sessions; see [sessions.Reader].

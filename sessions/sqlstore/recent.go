@@ -8,6 +8,7 @@ import (
 
 	"parley/sessions"
 	"parley/sessions/bill"
+	"parley/sessions/participants"
 	"parley/sessions/sqldb"
 	"parley/tools/plainjson"
 )
@@ -59,7 +60,7 @@ func keyColumns(key string) (agent, channel, chat string) {
 	return parts[0], parts[1], parts[1] + ":" + parts[2]
 }
 
-// activeOf returns the value of the column active for a time that formatTime has formatted.
+// activeOf returns the value of the column active for a time that sqldb.FormatTime has formatted.
 func activeOf(updated string) string { return updated[:15] }
 
 const (
@@ -108,61 +109,141 @@ func (s *reader) Recent(ctx context.Context, q sessions.SessionQuery) (page sess
 // newest reads the sessions that follow another in the order of Recent, and uses the index for the
 // narrowest condition of the query.
 func (s *reader) newest(ctx context.Context, q sessions.SessionQuery, after *sessions.Info, limit int) ([]sessions.Info, error) {
-	with, from, where, args := s.source(q)
-	since := sqldb.FormatTime(q.Since)
-	where, args = append(where, "active >= ? AND updated >= ?"), append(args, activeOf(since), since)
+	of, err := s.selection(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	since, until := activeOf(sqldb.FormatTime(q.Since)), ""
+	of.and("active >= ? AND updated >= ?", since, sqldb.FormatTime(q.Since))
 	if after != nil {
 		at := sqldb.FormatTime(after.Updated)
-		where, args = append(where, "active <= ? AND (updated < ? OR updated = ? AND key > ?)"), append(args, activeOf(at), at, at, sqldb.Text(after.Key))
+		until = activeOf(at)
+		of.and("active <= ? AND (updated < ? OR updated = ? AND key > ?)", until, at, at, sqldb.Text(after.Key))
 	}
-	const order = " ORDER BY active DESC, updated DESC, key"
+	const order = "active DESC, updated DESC, key"
+	few, args := of.newest(order, limit)
+	if of.hours {
+		few, args = of.newestByHour(order, limit, since, until)
+	}
 	// The inner query reads no titles, because it may have to sort more sessions than are listed.
-	found, err := s.db.Read.QueryContext(ctx, with+"SELECT "+infoColumns+" FROM (SELECT * FROM "+from+" WHERE "+strings.Join(where, " AND ")+order+" LIMIT ?) AS s"+titledInfo+order,
-		append(args, limit)...)
+	found, err := s.db.Read.QueryContext(ctx, of.with+"SELECT "+infoColumns+" FROM ("+few+") AS s"+titledInfo+" ORDER BY "+order+" LIMIT ?", append(args, limit)...)
 	if err != nil {
 		return nil, err
 	}
 	return scanInfos(found)
 }
 
-// source returns the parts of newest's query that select sessions: its WITH, the table, the conditions,
-// and their arguments.
-func (s *reader) source(q sessions.SessionQuery) (with, from string, where []string, args []any) {
-	if q.Keys != nil {
-		given, keys := "SELECT value FROM json_each(?)", any(bill.Texts(q.Keys))
-		if s.db.Postgres() {
-			given = "SELECT unnest(CAST(? AS text[]))"
-		} else if raw, err := plainjson.Marshal(keys); err == nil { // a list of texts can be encoded
-			keys = string(raw)
-		}
-		where, args = append(where, "key IN ("+given+")"), append(args, keys)
+// A sessionSelection is the part of newest's query that selects sessions: its WITH, the table, the conditions, and their
+// arguments.
+type sessionSelection struct {
+	with, from string
+	where      []string
+	args       []any
+	hours      bool // whether from has the column hour of participants
+}
+
+// and adds a condition.
+func (o *sessionSelection) and(condition string, args ...any) {
+	o.where, o.args = append(o.where, condition), append(o.args, args...)
+}
+
+// newest returns the query for the first sessions in an order, and its arguments.
+func (o *sessionSelection) newest(order string, limit int) (query string, args []any) {
+	return "SELECT * FROM " + o.from + " WHERE " + strings.Join(o.where, " AND ") + " ORDER BY " + order + " LIMIT ?", append(slices.Clone(o.args), limit)
+}
+
+// newestByHour does the same for sessions from the table of participants, whose rows with an hour are in the same order
+// by index. since and until are values of the column active; until may be empty.
+func (o *sessionSelection) newestByHour(order string, limit int, since, until string) (query string, args []any) {
+	timed := sessionSelection{from: o.from, where: slices.Clone(o.where), args: slices.Clone(o.args)}
+	timed.and("hour >= ?", participants.Hour(since))
+	if until != "" {
+		timed.and("hour <= ?", participants.Hour(until))
 	}
-	if q.Person != "" {
-		where, args = append(where, "id IN ("+sessionsOfPerson+")"), append(args, sqldb.Text(q.Person), sqldb.Text(q.Person))
-	}
+	large := sessionSelection{from: o.from, where: slices.Clone(o.where), args: slices.Clone(o.args)}
+	large.and("hour = ''")
+	query, args = timed.newest("hour DESC, "+order, limit)
+	more, of := large.newest(order, limit)
+	return "SELECT * FROM (" + query + ") AS timed UNION ALL SELECT * FROM (" + more + ") AS large", append(args, of...)
+}
+
+// selection returns the sessions of a query, without the conditions on times.
+func (s *reader) selection(ctx context.Context, q sessions.SessionQuery) (of sessionSelection, err error) {
 	switch {
-	case len(where) > 0: // these are few compared to all sessions, so they are selected first
-		if q.Agent != "" {
-			where, args = append(where, "agent = ?"), append(args, sessions.EncodePart(q.Agent))
-		}
-		if q.Channel != "" {
-			where, args = append(where, "channel = ?"), append(args, sessions.EncodePart(q.Channel))
-		}
-		if q.Chat != "" {
-			where, args = append(where, "chat = ?"), append(args, chatColumn(q.Channel, q.Chat))
-		}
-		return "WITH few AS MATERIALIZED (SELECT * FROM sessions WHERE " + strings.Join(where, " AND ") + ") ", "few", nil, args
+	case q.Keys != nil:
+		s.addKeys(&of, q)
+	case q.Person != "":
+		return s.ofPerson(ctx, q)
 	case q.Chat != "":
-		return "", "sessions", []string{"chat = ?"}, []any{chatColumn(q.Channel, q.Chat)}
+		of = sessionSelection{from: "sessions"}
+		of.and("chat = ?", chatColumn(q.Channel, q.Chat))
 	case q.Channel != "":
-		return "", "sessions", []string{"channel = ?"}, []any{sessions.EncodePart(q.Channel)}
+		of = sessionSelection{from: "sessions"}
+		of.and("channel = ?", sessions.EncodePart(q.Channel))
 	case q.Agent != "":
-		return "", "sessions", []string{"agent = ?"}, []any{sessions.EncodePart(q.Agent)}
+		of = sessionSelection{from: "sessions"}
+		of.and("agent = ?", sessions.EncodePart(q.Agent))
+	case s.db.Postgres():
+		of.from = "sessions"
+	default:
+		of.from = "sessions INDEXED BY sessions_by_time" // without INDEXED BY, SQLite would not use the index if it assumed that the condition holds for all rows
 	}
+	return of, nil
+}
+
+// addKeys selects the sessions with the query's keys. They are few compared to all sessions, so they are selected
+// first.
+func (s *reader) addKeys(of *sessionSelection, q sessions.SessionQuery) {
+	given, keys := "SELECT value FROM json_each(?)", any(bill.Texts(q.Keys))
 	if s.db.Postgres() {
-		return "", "sessions", nil, nil
+		given = "SELECT unnest(CAST(? AS text[]))"
+	} else if raw, err := plainjson.Marshal(keys); err == nil { // a list of texts can be encoded
+		keys = string(raw)
 	}
-	return "", "sessions INDEXED BY sessions_by_time", nil, nil // without INDEXED BY, SQLite would not use the index if it assumed that the condition holds for all rows
+	of.and("key IN ("+given+")", keys)
+	if q.Person != "" {
+		of.and(participants.SpokeIn, sqldb.Text(q.Person))
+	}
+	of.andPlace(q)
+	of.first()
+}
+
+// ofPerson selects the sessions in which the query's person has spoken.
+func (s *reader) ofPerson(ctx context.Context, q sessions.SessionQuery) (of sessionSelection, err error) {
+	complete, err := s.participants.Complete(ctx)
+	if err != nil {
+		return of, err
+	}
+	person := sqldb.Text(q.Person)
+	if complete {
+		of = sessionSelection{from: "participants CROSS JOIN sessions", hours: true} // SQLite reads the tables of a CROSS JOIN in this order
+		of.and("participants.person = ? AND sessions.id = participants.session", person)
+		of.andPlace(q)
+		return of, nil
+	}
+	of.and("id IN ("+sessionsOfPerson+")", person, person)
+	of.andPlace(q)
+	of.first()
+	return of, nil
+}
+
+// andPlace adds the query's conditions on agent, channel and chat.
+func (o *sessionSelection) andPlace(q sessions.SessionQuery) {
+	if q.Agent != "" {
+		o.and("agent = ?", sessions.EncodePart(q.Agent))
+	}
+	if q.Channel != "" {
+		o.and("channel = ?", sessions.EncodePart(q.Channel))
+	}
+	if q.Chat != "" {
+		o.and("chat = ?", chatColumn(q.Channel, q.Chat))
+	}
+}
+
+// first has the sessions that meet the conditions so far selected before all others.
+func (o *sessionSelection) first() {
+	o.with, o.from = "WITH few AS MATERIALIZED (SELECT * FROM sessions WHERE "+strings.Join(o.where, " AND ")+") ", "few"
+	o.where = nil
 }
 
 // chatColumn returns the value of the column chat for a chat of a channel.

@@ -9,7 +9,7 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// Reopen raises the session's fence if the log is as this holder has left it; see [sessions.Reopener].
+// Reopen raises the session's fence if the log is as this holder has left it; see [sessions.ReopenableLog].
 // The whole condition is in the session's row, because on PostgreSQL an UPDATE that has waited for
 // another transaction sees that row as it is then, but everything else as it was before. The number of a
 // deleted row may be given out again, but not together with the same key and fence.
@@ -29,7 +29,7 @@ func (l *log) Reopen(ctx context.Context, fence int64) (bool, error) {
 	return changed > 0, nil
 }
 
-// ReopenLater makes the next append raise the session's fence; see [sessions.Reopener].
+// ReopenLater makes the next append raise the session's fence; see [sessions.ReopenableLog].
 func (l *log) ReopenLater(fence int64) error {
 	if fence < l.fence {
 		return fmt.Errorf("reopen session %s: %w", l.key, sessions.ErrFenced)

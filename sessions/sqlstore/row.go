@@ -27,8 +27,8 @@ func (r *row) scanTargets() []any {
 	return []any{&r.n, &r.turn, &r.kind, &r.at, &r.cause, &r.person, &r.call, &r.data}
 }
 
-// rowOf converts an entry into row number n. An entry without a time gets now, a time that formatTime has
-// formatted.
+// rowOf converts an entry into row number n. An entry without a time gets now, a time that sqldb.FormatTime has
+// formatted. It returns an error if the entry's data is not JSON.
 func rowOf(n int64, e sessions.Entry, now string) (row, error) {
 	if len(e.Data) > 0 && !json.Valid(e.Data) {
 		return row{}, fmt.Errorf("%s entry %d: its data is not JSON", e.Kind, n)

@@ -5,8 +5,12 @@ import (
 	"strings"
 
 	"parley/sessions/activity"
+	"parley/sessions/archive"
 	"parley/sessions/bill"
 	"parley/sessions/jobs"
+	"parley/sessions/nodes"
+	"parley/sessions/participants"
+	"parley/sessions/rates"
 	"parley/sessions/schedules"
 	"parley/sessions/search"
 	"parley/sessions/sqldb"
@@ -22,6 +26,9 @@ type dialect struct {
 	words, vectors    string // the full-text index, and the table of vectors
 	fill, scheduled   string // how the index columns of old sessions are filled, and which entries are runs of a schedule
 	counts            string // the storage options of the table of counts
+	keyed             string // the storage options of a table that is no more than its key
+	participants      string // the table of who has spoken in which session
+	sums              string // the triggers that keep the sums of usage up to date
 	// Statements that only SQLite needs; "" elsewhere.
 	compact, packs          string // migrations of their own
 	dropSession, dropByTurn string // how two migrations drop an index
@@ -30,12 +37,12 @@ type dialect struct {
 // Schema returns the store's tables for SQLite and for PostgreSQL: the same tables, with different types.
 func Schema() sqldb.Schema {
 	return sqldb.Schema{
-		Name: "store", Derived: append(search.Tables(), "packs"),
+		Name: "store", Derived: slices.Concat(search.Tables(), participants.Tables(), bill.KeptTables(), []string{"packs"}),
 		SQLite: dialect{
 			id: "INTEGER", bytes: "TEXT",
 			session: "BIGINT REFERENCES sessions(id)",
 			usage:   usage, bill: bill.SQLite, words: search.SQLite, vectors: search.SQLiteVectors, fill: fillRecency, scheduled: scheduledBy,
-			counts: " WITHOUT ROWID", compact: compactReservations, packs: packs, dropSession: "DROP INDEX audit_session;", dropByTurn: "DROP INDEX audit_by_turn;",
+			counts: " WITHOUT ROWID", keyed: " WITHOUT ROWID", participants: participants.SQLite, sums: bill.KeptTriggers(), compact: compactReservations, packs: packs, dropSession: "DROP INDEX audit_session;", dropByTurn: "DROP INDEX audit_by_turn;",
 		}.migrations(),
 		Postgres: dialect{
 			id: "BIGINT GENERATED ALWAYS AS IDENTITY", bytes: `TEXT COLLATE "C"`, // sorted as in SQLite
@@ -45,15 +52,17 @@ func Schema() sqldb.Schema {
 			// Each append updates its session's row; free room on its page makes that cheap.
 			sessions: " WITH (fillfactor = 50)",
 			usage:    usagePostgres, bill: bill.Postgres, words: search.Postgres, vectors: search.PostgresVectors, fill: fillRecencyPostgres, scheduled: scheduledByPostgres,
-			counts: " WITH (fillfactor = 50)", // as for sessions
+			counts:       " WITH (fillfactor = 50)", // as for sessions
+			participants: participants.Postgres, sums: bill.KeptTriggersPostgres(),
 		}.migrations(),
+		Locked: []string{"sessions", "entries", "audit"},
 	}
 }
 
 // migrations returns the migrations that make the tables, in the order in which releases have added them.
 // A migration never changes.
 func (d dialect) migrations() []string {
-	sql := strings.NewReplacer("{id}", d.id, "{bytes}", d.bytes, "{session}", d.session, "{sessions}", d.sessions, "{fill}", d.fill, "{schedule}", d.scheduled, "{counts}", d.counts).Replace
+	sql := strings.NewReplacer("{id}", d.id, "{bytes}", d.bytes, "{session}", d.session, "{sessions}", d.sessions, "{fill}", d.fill, "{schedule}", d.scheduled, "{counts}", d.counts, "{keyed}", d.keyed, "{sums}", d.sums).Replace
 	all := []string{
 		sql(tables) + d.usage,
 		sql(erasureTables),
@@ -80,6 +89,12 @@ func (d dialect) migrations() []string {
 		d.vectors,
 		d.packs,
 		sql(subscriptions.Migration),
+		sql(rates.Migration),
+		sql(archive.Migration),
+		subscriptions.PlaceMigration,
+		sql(d.participants),
+		sql(bill.Kept),
+		sql(nodes.Migration),
 	}
 	return slices.DeleteFunc(all, func(step string) bool { return step == "" })
 }

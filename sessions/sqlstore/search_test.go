@@ -121,17 +121,12 @@ func TestAFillerMendsTheIndex(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantIndex(t, "at first", s, search.State{Missing: 2})
-		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
-		ended := make(chan error, 1)
-		go func() { ended <- (&search.Filler{Index: s.Words(), Log: slog.New(slog.DiscardHandler)}).Run(ctx) }()
-		for ctx.Err() == nil {
-			if got, err := s.Words().State(t.Context()); err != nil || got == (search.State{Indexed: 2}) {
-				break
+		filler := &search.Filler{Index: s.Words(), Log: slog.New(slog.DiscardHandler)}
+		for more := true; more; {
+			var err error
+			if more, err = filler.Step(t.Context()); err != nil {
+				t.Fatal(err)
 			}
-		}
-		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
 		}
 		wantIndex(t, "in the end", s, search.State{Indexed: 2})
 	})
@@ -313,34 +308,44 @@ func TestAnswersAreAmongTheFirstHits(t *testing.T) {
 	})
 }
 
+// sayingFigs appends 100 texts with the word fig to each of 60 sessions, and returns their keys. Every fifth text also
+// has the word bloom, and the 51st of three sessions the word kraken.
+func sayingFigs(t *testing.T, s *Store) (keys []string) {
+	t.Helper()
+	for i := range 60 {
+		keys = append(keys, fmt.Sprint("main:test:", i))
+		l, err := s.open(t.Context(), keys[i], 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var entries []sessions.Entry
+		for n := range 100 { // 6,000 in all
+			text := fmt.Sprintf("fig %d of tree %d", n, i)
+			if n%5 == 0 {
+				text += " in bloom"
+			}
+			if n == 50 && i%20 == 0 {
+				text += " with a kraken"
+			}
+			e, err := sessions.NewEntry("t", sessions.KindUser, sessions.User{Text: text})
+			if err != nil {
+				t.Fatal(err)
+			}
+			entries = append(entries, e)
+		}
+		if err := l.Append(t.Context(), l.Next(), entries...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fillAll(t, s)
+	return keys
+}
+
 // Of a word that nearly all entries have, some are looked at; its entries with another word are found, however old.
 func TestAWordThatNearlyAllEntriesHave(t *testing.T) {
 	eachKind(t, func(t *testing.T, place string) {
 		s := openStore(t, place)
-		var keys []string
-		for i := range 60 { // more than are looked for together
-			keys = append(keys, fmt.Sprint("main:test:", i))
-			l, err := s.open(t.Context(), keys[i], 1)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var entries []sessions.Entry
-			for n := range 100 { // 6,000 in all
-				text := fmt.Sprintf("fig %d of tree %d", n, i)
-				if n == 50 && i%20 == 0 {
-					text += " with a kraken"
-				}
-				e, err := sessions.NewEntry("t", sessions.KindUser, sessions.User{Text: text})
-				if err != nil {
-					t.Fatal(err)
-				}
-				entries = append(entries, e)
-			}
-			if err := l.Append(t.Context(), l.Next(), entries...); err != nil {
-				t.Fatal(err)
-			}
-		}
-		fillAll(t, s)
+		keys := sayingFigs(t, s) // more than are looked for together
 		wantHits(t, "of the word", s, "fig", search.MostHits, keys...)
 		wantHits(t, "of the other", s, "kraken", 3, keys...)
 		hits, err := s.Words().Search(t.Context(), search.Query{Words: "figs krakens", Sessions: keys})
@@ -353,6 +358,48 @@ func TestAWordThatNearlyAllEntriesHave(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Once PostgreSQL has counted how frequent a word is, a search for it takes from the index only entries of the sessions.
+func TestASearchForAFrequentWordLooksInTheSessionsAlone(t *testing.T) {
+	place := sqldbtest.New(t)
+	s := openStore(t, place)
+	keys := sayingFigs(t, s)
+	if _, err := s.db.Exec(t.Context(), "ANALYZE entry_words"); err != nil {
+		t.Fatal(err)
+	}
+	wantHits(t, "in half of the sessions", s, "bloom", search.MostHits, keys[:30]...)
+	if err := s.Close(); err != nil { // so that the server's processes end, which then report what they have read
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var scans, entries int64
+	for scans == 0 && ctx.Err() == nil {
+		row := sqldbtest.Query(t, "pgx", place, "SELECT idx_scan, idx_tup_read FROM pg_stat_user_indexes WHERE indexrelid = to_regclass('entry_words_words')")
+		if _, err := fmt.Sscan(row[0], &scans, &entries); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if entries != 600 {
+		t.Errorf("%d scans took %d entries from the index, want the 600 of the sessions, and not all 1,200", scans, entries)
+	}
+}
+
+// On SQLite, each call that indexes something adds a part to the index. These are merged, so that a search need not
+// look for its words in all of them.
+func TestPartsOfTheIndexAreMerged(t *testing.T) {
+	s := openStore(t, filepath.Join(t.TempDir(), "store.db"))
+	const calls = 15 // with one more, SQLite would merge the parts by itself
+	for i := range calls {
+		saying(t, s, indexedKey, fmt.Sprintf("fig %d of a tree", i))
+		fillAll(t, s)
+	}
+	var parts int
+	if err := s.db.Read.QueryRowContext(t.Context(), "SELECT count(DISTINCT segid) FROM entry_words_idx").Scan(&parts); err != nil || parts > calls/2 {
+		t.Errorf("after %d calls, the index has %d parts, %v", calls, parts, err)
+	}
+	wantHits(t, "merged", s, "fig", calls, indexedKey)
 }
 
 // What stands in the log for a result that was shown in its turn alone is not found.

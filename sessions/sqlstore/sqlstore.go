@@ -39,8 +39,12 @@ import (
 
 	"parley/sessions"
 	"parley/sessions/activity"
+	"parley/sessions/archive"
 	"parley/sessions/bill"
 	"parley/sessions/jobs"
+	"parley/sessions/nodes"
+	"parley/sessions/participants"
+	"parley/sessions/rates"
 	"parley/sessions/schedules"
 	"parley/sessions/search"
 	"parley/sessions/sqldb"
@@ -71,6 +75,7 @@ type Store struct {
 	db      *sqldb.DB
 	queries *queries
 	words   *search.Table
+	rates   *rates.Table
 
 	*logs
 	*reader
@@ -100,14 +105,14 @@ func use(ctx context.Context, db *sqldb.DB) (*Store, error) {
 		return nil, errors.Join(fmt.Errorf("open store: %w", err), db.Close())
 	}
 	s := &Store{
-		db: db, queries: q, words: search.NewTable(db),
-		reader: &reader{db: db, queries: q},
+		db: db, queries: q, words: search.NewTable(db), rates: rates.NewTable(db),
+		reader: &reader{db: db, queries: q, participants: participants.NewTable(db)},
 		tokens: &tokens{db: db, spent: q.spent, money: bill.NewBudget(db)},
 		audits: &audits{db},
 	}
 	s.logs = newLogs(db, q, s.tokens)
 	s.jobTable = jobs.NewTable(db, s.logs.subscriptions)
-	s.eraser = newEraser(db, s.tokens, s.audits)
+	s.eraser = newEraser(db, s.tokens, s.audits, s.SubAgents())
 	return s, nil
 }
 
@@ -128,8 +133,16 @@ func (s *Store) Schedules() schedules.Table {
 // Words returns the index of what was said, which is in the same database.
 func (s *Store) Words() *search.Table { return s.words }
 
+// Participants returns the table of who has said something in which session.
+func (s *Store) Participants() *participants.Table { return s.reader.participants }
+
 // SubAgents returns the table of tasks of sub-agents, which is in the same database.
-func (s *Store) SubAgents() subagents.Table { return subagents.Table{DB: s.db} }
+func (s *Store) SubAgents() subagents.Table {
+	return subagents.Table{DB: s.db, Events: s.logs.subscriptions}
+}
+
+// Nodes returns the table of nodes and of the calls that they are given, which is in the same database.
+func (s *Store) Nodes() *nodes.Table { return nodes.NewTable(s.db) }
 
 // Bill returns the table that sums up what model calls have cost according to the logs.
 func (s *Store) Bill() bill.Table { return bill.Table{DB: s.db} }
@@ -141,8 +154,14 @@ func (s *Store) Activity() *activity.Table { return s.logs.activity }
 // there.
 func (s *Store) Subscriptions() *subscriptions.Table { return s.logs.subscriptions }
 
+// Archive returns the state of the archive, to which the audit of each day is moved.
+func (s *Store) Archive() archive.Table { return archive.Table{DB: s.db} }
+
 // Money returns the budget that limits what models may cost.
 func (s *Store) Money() *bill.Budget { return s.tokens.money }
+
+// Rates returns the table of people's calls of tools whose number is limited.
+func (s *Store) Rates() *rates.Table { return s.rates }
 
 // Writable writes a row, and returns an error if the store does not accept it. Reading would prove
 // nothing: a standby and a full disk can be read.
