@@ -1,0 +1,264 @@
+// Package otlp sends spans to a collector of traces, with OpenTelemetry's protocol: over HTTP, as JSON.
+//
+// otlp.go keeps spans until they are sent, in batches; request.go sends a batch once; encode.go writes it as JSON.
+//
+// Nobody waits for a collector: whoever records a span only adds it to a list. If the collector doesn't accept the spans
+// in time, the list grows to its limit, and then further spans are dropped and counted. What a process has not sent
+// when it is killed is lost.
+package otlp
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"parley/bus/trace"
+)
+
+const (
+	mostWaiting = 4096             // spans that wait to be sent
+	mostAtOnce  = 256              // spans in a request
+	gatherFor   = time.Second      // how long a span waits for others that go with it
+	giveUpAfter = 5 * time.Minute  // how long the same spans are tried
+	firstRetry  = time.Second      // after the first failure; twice as long after each further one
+	longestWait = 30 * time.Second // between two tries, unless the collector asks for more time
+	flushTime   = 3 * time.Second  // how long spans may still be sent when the process ends
+)
+
+// A Collector is where spans are sent.
+type Collector struct {
+	URL     string   // "" means that none are wanted
+	Headers []string // NAME: VALUE
+	Text    bool     // whether spans have what was said
+}
+
+// A Service is the process whose spans are sent, as others see it.
+type Service struct {
+	Version  string
+	Instance string // different for each process
+	Role     string
+}
+
+// The results that Config.Count counts.
+const (
+	Sent    = "sent"
+	Dropped = "dropped" // never sent: too many waited, the collector accepted none for too long, or another one was set
+	Refused = "refused" // the collector does not want them
+)
+
+// Config holds what New needs.
+type Config struct {
+	Collector Collector
+	Service   Service
+	Count     func(result string, spans int)
+	Redact    func(text string) string // takes secrets out of what the log is told
+	Log       *slog.Logger
+}
+
+// An Exporter sends spans to a collector. It is a trace.Recorder.
+type Exporter struct {
+	cfg     Config
+	clients clients
+	some    chan struct{} // has a value once spans wait
+	many    chan struct{} // has a value once enough for a request wait
+
+	mu      sync.Mutex
+	to      *target
+	waiting []trace.Span // they were recorded for to, and go nowhere else
+}
+
+// A target is a collector for as long as it is the one that is set.
+type target struct {
+	Collector
+	over    chan struct{} // closed once another one is set
+	failing bool          // whether the log says that the collector doesn't accept spans; only Run uses it
+}
+
+func newTarget(c Collector) *target { return &target{Collector: c, over: make(chan struct{})} }
+
+// same reports whether spans for one collector may go to the other.
+func (c Collector) same(other Collector) bool {
+	return c.URL == other.URL && c.Text == other.Text && slices.Equal(c.Headers, other.Headers)
+}
+
+var _ trace.Recorder = (*Exporter)(nil)
+
+// New makes an Exporter, which sends while Run runs.
+func New(c Config) *Exporter {
+	return &Exporter{cfg: c, clients: newClients(), some: make(chan struct{}, 1), many: make(chan struct{}, 1), to: newTarget(c.Collector)}
+}
+
+// Set changes where spans are sent from now on. If that is another collector, or it may have other headers or no texts,
+// the spans that wait are dropped: they may have what only the one before may have. A request that has begun goes on.
+func (e *Exporter) Set(c Collector) {
+	e.mu.Lock()
+	was, left := e.to, len(e.waiting)
+	if was.same(c) {
+		e.mu.Unlock()
+		return
+	}
+	e.to, e.waiting = newTarget(c), nil
+	e.mu.Unlock()
+	close(was.over)
+	if left > 0 {
+		e.cfg.Count(Dropped, left)
+	}
+}
+
+// Detail implements trace.Recorder.
+func (e *Exporter) Detail() trace.Detail {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.to.detail()
+}
+
+func (c Collector) detail() trace.Detail {
+	switch {
+	case c.URL == "":
+		return trace.Nothing
+	case c.Text:
+		return trace.Texts
+	}
+	return trace.Spans
+}
+
+// Record implements trace.Recorder.
+func (e *Exporter) Record(spans ...trace.Span) {
+	e.mu.Lock()
+	if len(spans) == 0 || e.to.detail() == trace.Nothing {
+		e.mu.Unlock()
+		return
+	}
+	fit := min(len(spans), mostWaiting-len(e.waiting))
+	e.waiting = append(e.waiting, spans[:fit]...)
+	enough := len(e.waiting) >= mostAtOnce
+	e.mu.Unlock()
+	if fit < len(spans) {
+		e.cfg.Count(Dropped, len(spans)-fit)
+	}
+	signal(e.some)
+	if enough {
+		signal(e.many)
+	}
+}
+
+func signal(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default: // nobody has noticed the last one yet
+	}
+}
+
+// Run sends what is recorded until ctx is done, and then what is left, for a short time. It returns nil.
+func (e *Exporter) Run(ctx context.Context) error {
+	work, cut := context.WithCancel(context.WithoutCancel(ctx))
+	defer cut()
+	unwatch := context.AfterFunc(ctx, func() { time.AfterFunc(flushTime, cut) })
+	defer unwatch()
+	for ctx.Err() == nil {
+		select {
+		case <-e.some:
+			e.gather(ctx)
+			e.sendWaiting(ctx, work)
+		case <-ctx.Done():
+		}
+	}
+	e.sendWaiting(ctx, work)
+	if _, left := e.take(mostWaiting); len(left) > 0 {
+		e.cfg.Count(Dropped, len(left))
+		e.cfg.Log.Warn("the process ends before its last spans were sent", slog.Int("spans", len(left)))
+	}
+	return nil
+}
+
+// gather waits until there are enough spans for a request, or those that wait have waited long enough.
+func (e *Exporter) gather(ctx context.Context) {
+	late := time.NewTimer(gatherFor)
+	defer late.Stop()
+	select {
+	case <-e.many:
+	case <-late.C:
+	case <-ctx.Done():
+	}
+}
+
+// sendWaiting sends the spans that wait, until none are left or work has ended.
+func (e *Exporter) sendWaiting(ctx, work context.Context) {
+	for work.Err() == nil {
+		to, batch := e.take(mostAtOnce)
+		if len(batch) == 0 {
+			return
+		}
+		e.sendBatch(ctx, work, to, batch)
+	}
+}
+
+// take removes and returns the first spans that wait, up to most, and where they go.
+func (e *Exporter) take(most int) (*target, []trace.Span) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	n := min(most, len(e.waiting))
+	batch := e.waiting[:n:n]
+	if e.waiting = e.waiting[n:]; len(e.waiting) == 0 {
+		e.waiting = nil // the sent ones need not stay in memory
+	}
+	return e.to, batch
+}
+
+// sendBatch sends spans, and tries again until the collector has accepted or refused them, too much time has passed, or
+// the process ends: then it tries once more. It drops them once another collector is set.
+func (e *Exporter) sendBatch(ctx, work context.Context, to *target, batch []trace.Span) {
+	began, wait := time.Now(), firstRetry
+	for {
+		if to.isOver() {
+			e.cfg.Count(Dropped, len(batch))
+			return
+		}
+		last := ctx.Err() != nil
+		out := e.post(work, to.Collector, batch)
+		e.note(to, out)
+		if !out.again {
+			e.cfg.Count(Sent, len(batch)-out.refused)
+			if out.refused > 0 {
+				e.cfg.Count(Refused, out.refused)
+			}
+			return
+		}
+		pause := max(wait, out.after)
+		if last || time.Since(began)+pause > giveUpAfter {
+			e.cfg.Count(Dropped, len(batch))
+			return
+		}
+		rest := time.NewTimer(pause)
+		select {
+		case <-rest.C:
+		case <-ctx.Done():
+			rest.Stop()
+		case <-to.over:
+			rest.Stop()
+		}
+		wait = min(2*wait, longestWait)
+	}
+}
+
+func (t *target) isOver() bool {
+	select {
+	case <-t.over:
+		return true
+	default:
+		return false
+	}
+}
+
+// note tells the log when a collector begins not to accept spans, and when it accepts them again.
+func (e *Exporter) note(to *target, out outcome) {
+	switch {
+	case out.problem != "" && !to.failing:
+		e.cfg.Log.Warn("the collector of traces does not accept spans", slog.String("problem", out.problem), slog.Bool("tried_again", out.again))
+	case out.problem == "" && to.failing:
+		e.cfg.Log.Info("the collector of traces accepts spans again")
+	}
+	to.failing = out.problem != ""
+}
