@@ -126,7 +126,7 @@ func (c *scriptBatcher) sendBatches() {
 	}
 }
 
-// gather collects the calls in the queue into a batch that begins with x.
+// gather collects x and the calls in the queue into a batch, without those that were withdrawn; it may be empty.
 func (c *scriptBatcher) gather(x *call) (batch []*call) {
 	for size := 0; ; {
 		if x.decided.CompareAndSwap(false, true) {

@@ -3,6 +3,7 @@ package redisbus
 import (
 	"container/list"
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,8 +23,9 @@ const (
 // listens for its mail (see listenForMail).
 type claims struct {
 	*connection
-	leases *leases
-	poll   time.Duration
+	leases    *leases
+	poll      time.Duration
+	subscribe func(channel string) // has this process listen to a channel
 
 	mu         sync.Mutex // guards all fields below, except fetches
 	queues     map[bus.Topic]*waitQueue
@@ -50,6 +52,10 @@ type waitQueue struct {
 	// every key is declared before a script runs, so the script can return the messages of a
 	// mailbox only if its caller guessed that mailbox.
 	hints []string
+
+	offers []offer // the mailboxes that are offered to this process, the oldest first
+	busy   bool    // declineIfBusy waits
+	share  share
 }
 
 // A waiter is a caller who waits for leases.
@@ -59,8 +65,8 @@ type waiter struct {
 	waits   bool          // whether it is in its topic's queue
 }
 
-func newClaims(c *connection, l *leases) *claims {
-	return &claims{connection: c, leases: l, poll: min(pollMost, l.length/4), queues: map[bus.Topic]*waitQueue{}, waiterCame: make(chan struct{}, 1)}
+func newClaims(c *connection, l *leases, subscribe func(channel string)) *claims {
+	return &claims{connection: c, leases: l, subscribe: subscribe, poll: min(pollMost, l.length/4), queues: map[bus.Topic]*waitQueue{}, waiterCame: make(chan struct{}, 1)}
 }
 
 // Claim implements bus.Bus: it joins the topic's queue, runs the claim script or has it run, and
@@ -74,7 +80,7 @@ func (c *claims) Claim(ctx context.Context, topic bus.Topic) (bus.Lease, error) 
 	return leases[0], nil
 }
 
-// ClaimUpTo implements bus.GroupClaimer: it works like Claim.
+// ClaimUpTo implements bus.GroupClaimer: it works like Claim, and returns at least one lease.
 func (c *claims) ClaimUpTo(ctx context.Context, topic bus.Topic, most int) ([]bus.Lease, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -96,14 +102,14 @@ func (c *claims) ClaimUpTo(ctx context.Context, topic bus.Topic, most int) ([]bu
 			}
 			return given, nil
 		}
-		c.decline(q, leases)
+		c.giveBack(q, leases)
 	case <-ctx.Done():
 		// Leases may have been granted before this caller left the queue.
 		c.leave(q, place)
 		select {
 		case leases := <-w.granted:
 			if leases != nil {
-				c.decline(q, leases)
+				c.giveBack(q, leases)
 			}
 		default:
 		}
@@ -111,12 +117,9 @@ func (c *claims) ClaimUpTo(ctx context.Context, topic bus.Topic, most int) ([]bu
 	return nil, ctx.Err()
 }
 
-// decline gives back, in the background, leases whose caller no longer waits.
-func (c *claims) decline(q *waitQueue, leases []*lease) {
-	give := func() { c.leases.giveBack(&q.keys, leases) }
-	if !c.spawn(give) {
-		give() // Close is under way and stops the batcher soon, which ends this
-	}
+// giveBack gives back, in the background, leases whose caller no longer waits.
+func (c *claims) giveBack(q *waitQueue, leases []*lease) {
+	c.spawnOrRun(func() { c.leases.giveBack(&q.keys, leases) })
 }
 
 // join adds a caller to its topic's queue; the queue is nil if the bus is closed.
@@ -130,13 +133,14 @@ func (c *claims) join(topic bus.Topic, w *waiter) (*waitQueue, *list.Element) {
 	if q == nil {
 		q = &waitQueue{keys: c.keys.topic(topic)}
 		c.queues[topic] = q
+		c.listenAsClaimer(&q.keys)
 	}
 	place := q.waiters.PushBack(w)
 	w.waits = true
 	q.wanted += w.most
 	// When mail comes, the blocking call gets a token. But a mailbox that becomes due by
 	// time before that call ends brings no token, so the script must run.
-	if !q.watched || q.nextLook.Before(c.listensUntil) {
+	if !q.watched || q.nextLook.Before(c.listensUntil) || len(q.offers) > 0 {
 		c.fetchSoon(q, "")
 	}
 	return q, place
@@ -176,11 +180,11 @@ func (c *claims) fetchSoon(q *waitQueue, hint string) {
 func (c *claims) fetch(q *waitQueue) {
 	var retry backoff
 	for {
-		n, hints := c.neededLeases(q)
+		n, offers, hints := c.neededLeases(q)
 		if n == 0 {
 			return
 		}
-		answer, err := c.runClaim(q, n, hints)
+		answer, err := c.runClaim(q, n, offers, hints)
 		if err == nil {
 			retry = 0
 			c.distribute(q, answer)
@@ -189,6 +193,7 @@ func (c *claims) fetch(q *waitQueue) {
 		select {
 		case <-time.After(retry.next()):
 			c.mu.Lock()
+			q.keepOffers(offers, func(string) bool { return true })
 			q.mayHaveMail = true
 			c.mu.Unlock()
 		case <-c.closed:
@@ -196,9 +201,9 @@ func (c *claims) fetch(q *waitQueue) {
 	}
 }
 
-// neededLeases returns how many leases to ask for, for all callers, and the hints. If it
+// neededLeases returns how many leases to ask for, for all callers, the offers and the hints. If it
 // returns 0, fetch ends, and the blocking call listens for the callers that still wait.
-func (c *claims) neededLeases(q *waitQueue) (n int, hints []string) {
+func (c *claims) neededLeases(q *waitQueue) (n int, offers []offer, hints []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n = min(q.wanted, claimsAtOnce)
@@ -207,11 +212,12 @@ func (c *claims) neededLeases(q *waitQueue) (n int, hints []string) {
 		if n > 0 && (!q.watched || q.nextLook.Before(c.listensUntil)) {
 			c.replan()
 		}
-		return 0, nil
+		return 0, nil, nil
 	}
-	q.mayHaveMail = false
+	offers = q.takeOffers(n)
+	q.mayHaveMail = len(q.offers) > 0
 	hints, q.hints = q.hints, nil
-	return n, hints[:min(len(hints), n+1)]
+	return n, offers, hints[:min(len(hints), n+1)]
 }
 
 // A claimResult is the result of a run of the claim script.
@@ -219,15 +225,22 @@ type claimResult struct {
 	leases   []*lease
 	nextLook time.Time // when the script should run again, because a mailbox becomes due or a lease ends; zero if neither will
 	hints    []string  // the mailboxes that will be granted next
+	offers   []offer   // those with which the script was called
+	share    share
 }
 
 // runClaim runs the claim script. It registers the granted leases in c.leases before any
 // caller gets them, because a note about a lease may arrive before the script's answer.
-func (c *claims) runClaim(q *waitQueue, n int, hints []string) (claimResult, error) {
+func (c *claims) runClaim(q *waitQueue, n int, offers []offer, hints []string) (claimResult, error) {
 	k := &q.keys
-	keys := append(make([]string, 0, 8+len(hints)), c.keys.clock(), c.keys.contact(), k.pause, k.state, k.due, k.leased, k.wake, k.heads)
-	args := append(make([]any, 0, 4+len(hints)), c.self, n, c.leases.length.Microseconds(), c.leases.maxHold.Microseconds())
-	for _, key := range hints {
+	named := make([]string, 0, len(offers)+len(hints))
+	for _, o := range offers {
+		named = append(named, o.key)
+	}
+	named = append(named, hints...)
+	keys := append(make([]string, 0, 8+len(named)), c.keys.clock(), c.keys.contact(), k.pause, k.state, k.due, k.leased, k.wake, k.heads)
+	args := append(make([]any, 0, 6+len(named)), c.self, n, c.leases.length.Microseconds(), c.leases.maxHold.Microseconds(), k.claimers(), len(offers))
+	for _, key := range named {
 		keys, args = append(keys, k.mail(key)), append(args, key)
 	}
 	c.leases.beginClaim()
@@ -250,6 +263,8 @@ func (c *claims) runClaim(q *waitQueue, n int, hints []string) (claimResult, err
 	for _, v := range r.at(2).list() {
 		a.hints = append(a.hints, reply{v}.text())
 	}
+	a.offers = offers
+	a.share = share{leased: r.at(3).number(), processes: r.at(4).number()}
 	return a, nil
 }
 
@@ -279,21 +294,29 @@ func (c *claims) grant(q *waitQueue, a claimResult) (rest []*lease) {
 	if !q.nextLook.After(now) {
 		q.mayHaveMail = true
 	}
+	isNext := func(key string) bool { return slices.Contains(a.hints, key) }
+	q.keepOffers(a.offers, isNext)
 	if q.hints == nil {
-		q.hints = a.hints
+		q.hints = slices.DeleteFunc(a.hints, q.isOffered)
 	}
+	q.share = a.share
 	return a.leases
 }
 
-// close makes all waiting callers of Claim return bus.ErrClosed.
+// close makes all waiting callers of Claim return bus.ErrClosed, and declines what is offered to this process.
 func (c *claims) close() {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.ended = true
-	for _, q := range c.queues {
+	offered := map[bus.Topic][]string{}
+	for topic, q := range c.queues {
+		offered[topic] = q.dropOffers()
 		for q.waiters.Len() > 0 {
 			close(q.take(q.waiters.Front()).granted)
 		}
+	}
+	c.mu.Unlock()
+	for topic, keys := range offered {
+		c.decline(topic, keys...)
 	}
 }
 

@@ -30,6 +30,28 @@ func (ds *deadLetters) NewestDeadLetters(ctx context.Context, topic bus.Topic, b
 	return ds.list(ctx, topic, before, limit, true)
 }
 
+// DeadLetter implements bus.DeadLetters: it reads one dead letter.
+func (ds *deadLetters) DeadLetter(ctx context.Context, topic bus.Topic, id string) (bus.DeadLetter, error) {
+	d, _, err := ds.read(ctx, topic, id)
+	if err != nil {
+		return bus.DeadLetter{}, fmt.Errorf("read dead letter: %w", err)
+	}
+	return d, nil
+}
+
+// read reads a dead letter, and how many times its message was replayed.
+func (ds *deadLetters) read(ctx context.Context, topic bus.Topic, id string) (d bus.DeadLetter, replays int64, err error) {
+	k := ds.keys.topic(topic)
+	text, err := ds.client.HGet(ctx, k.dead, id).Result()
+	if errors.Is(err, redis.Nil) {
+		return d, 0, bus.ErrNotFound
+	}
+	if err != nil {
+		return d, 0, ds.closedOr(err)
+	}
+	return readDead(text, topic)
+}
+
 // list reads a page of dead letters, the oldest first or the newest first.
 func (ds *deadLetters) list(ctx context.Context, topic bus.Topic, known string, limit int, newest bool) ([]bus.DeadLetter, error) {
 	k := ds.keys.topic(topic)
@@ -82,14 +104,7 @@ func (ds *deadLetters) deadIDs(ctx context.Context, k *topicKeys, known string, 
 // The number goes on for a message that was replayed and became a dead letter again: x, x~1, x~2.
 func (ds *deadLetters) Replay(ctx context.Context, topic bus.Topic, id string) (string, error) {
 	k := ds.keys.topic(topic)
-	text, err := ds.client.HGet(ctx, k.dead, id).Result()
-	if errors.Is(err, redis.Nil) {
-		return "", fmt.Errorf("replay: %w", bus.ErrNotFound)
-	}
-	if err != nil {
-		return "", fmt.Errorf("replay: %w", ds.closedOr(err))
-	}
-	message, n, err := readDead(text, topic)
+	message, n, err := ds.read(ctx, topic, id)
 	if err != nil {
 		return "", fmt.Errorf("replay: %w", err)
 	}

@@ -4,9 +4,11 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"sync"
 	"time"
 
 	"parley/bus"
+	"parley/bus/redisbus/unsent"
 	"parley/tools/plainjson"
 )
 
@@ -21,21 +23,21 @@ const (
 // An emitter sends the events of this process.
 type emitter struct {
 	*connection
-	buffer *eventBuffer
+	buffer  *unsent.Buffer
+	sending sync.Mutex // held while a batch is being sent
 }
 
 // Emit implements bus.Events: it buffers the event, to be sent soon.
-func (m *emitter) Emit(e bus.Event) { m.buffer.add(e) }
+func (m *emitter) Emit(e bus.Event) { m.buffer.Add(e) }
 
 // sendEvents sends emitted events until ctx is done. It does not send a batch again if its
 // outcome is unknown: a watcher who is told of a gap can read again what is missing, but
 // cannot recognize an event that comes twice.
 func (m *emitter) sendEvents(ctx context.Context) {
-	r := m.buffer
 	var retry backoff
 	for {
 		select {
-		case <-r.filled:
+		case <-m.buffer.Filled():
 		case <-ctx.Done():
 			return
 		}
@@ -68,16 +70,15 @@ func (m *emitter) sendBatchWhole(ctx context.Context) (sent bool) {
 }
 
 func (m *emitter) sendBatch(ctx context.Context) (sent bool) {
-	r := m.buffer
-	r.sending.Lock()
-	defer r.sending.Unlock()
-	batch := r.nextBatch()
+	m.sending.Lock()
+	defer m.sending.Unlock()
+	batch := m.buffer.NextBatch()
 	if len(batch) == 0 {
 		return true
 	}
 	keys, args := m.emitCall(batch)
 	if _, err := m.batcher.run(ctx, emitScript, keys, args...); err != nil {
-		r.loseBatch(batch)
+		m.buffer.LoseBatch(batch)
 		return false
 	}
 	return true
@@ -89,13 +90,20 @@ func (m *emitter) sendBatch(ctx context.Context) (sent bool) {
 func (m *emitter) sendLast() {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
-	for m.sendBatch(ctx) && m.buffer.hasEvents() {
+	for m.sendBatch(ctx) && !m.hasSentAll() {
 		continue
 	}
 }
 
+// hasSentAll reports whether no event waits. It waits for a batch that is being sent.
+func (m *emitter) hasSentAll() bool {
+	m.sending.Lock()
+	defer m.sending.Unlock()
+	return m.buffer.Len() == 0
+}
+
 // emitCall returns the keys and arguments with which the emit script sends a batch.
-func (m *emitter) emitCall(batch []outgoing) (keys []string, args []any) {
+func (m *emitter) emitCall(batch []unsent.Item) (keys []string, args []any) {
 	keys = []string{m.keys.clock()}
 	var channels, events []any
 	streams, places := map[bus.Feed]int{}, map[bus.Feed]int{}
@@ -108,7 +116,7 @@ func (m *emitter) emitCall(batch []outgoing) (keys []string, args []any) {
 	}
 	for _, x := range batch {
 		stream, stored, channel := 0, 0, 0
-		if feed := x.storedFeed(); feed != "" {
+		if feed := x.StoredFeed(); feed != "" {
 			stored = channelOf(feed)
 			if stream = streams[feed]; stream == 0 {
 				keys = append(keys, m.keys.stream(feed))
@@ -116,10 +124,10 @@ func (m *emitter) emitCall(batch []outgoing) (keys []string, args []any) {
 				streams[feed] = stream
 			}
 		}
-		if x.channel != "" {
-			channel = channelOf(bus.ChannelFeed(x.channel))
+		if x.Channel != "" {
+			channel = channelOf(bus.ChannelFeed(x.Channel))
 		}
-		events = append(events, stream, stored, channel, m.encodeEvent(x.event))
+		events = append(events, stream, stored, channel, m.encodeEvent(x.Event))
 	}
 	return keys, slices.Concat([]any{streamKept.Milliseconds(), streamEvents, len(channels)}, channels, events)
 }
@@ -139,10 +147,9 @@ func (m *emitter) encodeEvent(e *bus.Event) []byte {
 // sessions' streams, and that of the server, which contains some of them. It waits for the batch that is
 // being sent, which would otherwise add to the streams after they were deleted.
 func (m *emitter) removeEvents(ctx context.Context, sessions []string) error {
-	r := m.buffer
-	r.sending.Lock()
-	defer r.sending.Unlock()
-	r.forget(sessions)
+	m.sending.Lock()
+	defer m.sending.Unlock()
+	m.buffer.Forget(sessions)
 	streams := make([]string, len(sessions))
 	for i, key := range sessions {
 		streams[i] = m.keys.stream(bus.SessionFeed(key))

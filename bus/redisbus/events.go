@@ -294,9 +294,7 @@ func (s *events) close() { _ = s.pubsub.Close() } // nobody watches anymore
 // Dropped returns how many events this process has lost: those that it could not send, and
 // those that a watcher was too slow to read.
 func (s *events) Dropped() uint64 {
-	s.emitter.buffer.mu.Lock()
-	defer s.emitter.buffer.mu.Unlock()
-	return s.emitter.buffer.lost + s.lost.Load()
+	return s.emitter.buffer.Lost() + s.lost.Load()
 }
 
 // confirm handles the server's confirmation of a subscription.

@@ -24,11 +24,7 @@ func (b *Bus) Held() int {
 const Senders = senders
 
 // Unsent is how many events wait in memory for the next batch.
-func (b *Bus) Unsent() int {
-	b.buffer.mu.Lock()
-	defer b.buffer.mu.Unlock()
-	return len(b.buffer.events)
-}
+func (b *Bus) Unsent() int { return b.buffer.Len() }
 
 // A Topic names keys of a topic.
 type Topic struct{ State, Heads, Due, Leased, Wake string }
@@ -37,16 +33,4 @@ type Topic struct{ State, Heads, Due, Leased, Wake string }
 func TopicKeys(prefix string, name bus.Topic) Topic {
 	k := newKeys(prefix, 0).topic(name)
 	return Topic{k.state, k.heads, k.due, k.leased, k.wake}
-}
-
-// CallsOf returns the calls that send these events: of each how many events it has.
-func CallsOf(events ...bus.Event) (sizes []int) {
-	b := newEventBuffer()
-	for _, e := range events {
-		b.add(e)
-	}
-	for b.hasEvents() {
-		sizes = append(sizes, len(b.nextBatch()))
-	}
-	return sizes
 }

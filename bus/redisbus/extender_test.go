@@ -168,8 +168,7 @@ func TestNoteLost(t *testing.T) {
 	r.ok("settle", l.Settle(t.Context(), bus.End{Done: next[0].Seq}))
 }
 
-// What waits costs little beside its body, and what has gone leaves nothing but
-// its id.
+// What waits costs little beside its body, and what has gone leaves nothing but its id and, for some minutes, who had it.
 func TestMemory(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, testLease, "--appendonly", "no")
@@ -200,6 +199,22 @@ func TestMemory(t *testing.T) {
 		r.ok("settle", l.Settle(t.Context(), bus.End{Done: 1 << 60}))
 	}
 	r.idle()
+	lately := r.redis.Keys(t.Context(), "parley:{0}:last:*").Val()
+	if len(lately) != n {
+		t.Errorf("it is remembered of %d sessions who had them, want %d", len(lately), n)
+	}
+	with := used()
+	for _, key := range lately {
+		if left := r.redis.TTL(t.Context(), key).Val(); left <= 0 || left > 10*time.Minute {
+			t.Fatalf("%s is kept for %v", key, left)
+		}
+		r.ok("delete", r.redis.Del(t.Context(), key).Err())
+	}
+	if each := (with - used()) / n; each > 200 {
+		t.Errorf("remembering who had a session takes %d bytes", each)
+	} else {
+		t.Logf("remembering who had a session takes %d bytes", each)
+	}
 	if each := (used() - before) / n; each > 250 {
 		t.Errorf("a message that has gone leaves %d bytes", each)
 	} else {

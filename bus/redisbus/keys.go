@@ -6,6 +6,7 @@ import (
 	"hash/fnv"
 	"strconv"
 	"strings"
+	"time"
 
 	"parley/bus"
 )
@@ -38,8 +39,8 @@ func (k keys) forgotten() string { return k.channels + "forgotten" } // channel:
 
 // working and begun name the keys under which a group's leases and begun ids are counted (see
 // bus.CountedLease). The names contain a hash of the group, which may be a person's id.
-func (k keys) working(group string) string { return k.prefix + "working:" + groupHash(group) }
-func (k keys) begun(group string) string   { return k.prefix + "begun:" + groupHash(group) }
+func (k keys) working(group string) string { return k.prefix + "working:" + shortHash(group) }
+func (k keys) begun(group string) string   { return k.prefix + "begun:" + shortHash(group) }
 
 func (k keys) hold(name string) string        { return k.prefix + "hold:" + name }        // the fence under which the name is held
 func (k keys) waiting(name string) string     { return k.prefix + "waiting:" + name }     // set of the processes that wait for the name
@@ -51,9 +52,10 @@ func (k keys) topic(name bus.Topic) topicKeys { return newTopicKeys(k, name) }
 
 // topicKeys contains the names of everything that a bus stores for one topic.
 type topicKeys struct {
-	name   bus.Topic
-	part   string // the topic's name as part of a key
-	prefix string
+	name     bus.Topic
+	part     string // the topic's name as part of a key
+	prefix   string
+	channels string // the beginning of each channel's name
 
 	// scripts/shared/box.lua describes the first four.
 	state, heads, due, leased string
@@ -66,7 +68,7 @@ type topicKeys struct {
 func newTopicKeys(k keys, name bus.Topic) topicKeys {
 	part := strings.NewReplacer("%", "%25", ":", "%3A").Replace(string(name))
 	return topicKeys{
-		name: name, part: part, prefix: k.prefix,
+		name: name, part: part, prefix: k.prefix, channels: k.channels,
 		state:  k.prefix + "state:" + part,
 		heads:  k.prefix + "heads:" + part,
 		due:    k.prefix + "due:" + part,
@@ -85,6 +87,29 @@ func (t *topicKeys) mail(key string) string { return t.prefix + "mail:" + t.part
 // blocks while it enlarges the table of a set, which takes long for a large set.
 const seenBuckets = 256
 
+// rememberLast is how long Redis remembers which process had a session's mailbox last. About as long, a process keeps
+// the session in memory.
+const rememberLast = 10 * time.Minute
+
+// remembersLast reports whether it matters which process claims a mailbox: one that had it lately need not read the
+// session again. For other topics it does not matter, or one process claims all of their mail anyway.
+func (t *topicKeys) remembersLast() bool { return t.name == bus.InboundTopic }
+
+// last returns the name of the key that holds which process had a mailbox last. It is not deleted with the session, so
+// it contains only a hash of the mailbox's key. If two mailboxes have the same, one is offered to a process in vain.
+func (t *topicKeys) last(key string) string {
+	return t.prefix + "last:" + t.part + ":" + shortHash(key)[:16]
+}
+
+// claimers returns the name of the channel to which the processes listen that claim the topic's mail; "" if nobody needs
+// to know how many there are.
+func (t *topicKeys) claimers() string {
+	if !t.remembersLast() {
+		return ""
+	}
+	return t.channels + "claimers:" + t.part
+}
+
 // seen returns the name of the set that contains id if a message with that id was published on that
 // day, counted from 1970 in UTC.
 func (t *topicKeys) seen(day int64, id string) string {
@@ -93,7 +118,7 @@ func (t *topicKeys) seen(day int64, id string) string {
 	return t.prefix + "seen:" + t.part + ":" + strconv.FormatInt(day, 10) + ":" + strconv.Itoa(int(h.Sum32()%seenBuckets))
 }
 
-func groupHash(group string) string {
+func shortHash(group string) string {
 	sum := sha256.Sum256([]byte(group))
 	return hex.EncodeToString(sum[:16])
 }

@@ -251,13 +251,7 @@ func (l *lease) Settle(ctx context.Context, end bus.End) error {
 		return err
 	}
 	defer l.endSettle()
-	k := l.keys
-	keys := []string{
-		l.leases.keys.clock(), k.state, k.due, k.leased, k.wake, k.heads, k.mail(l.claim.Key), k.dead, k.graves,
-	}
-	args := []any{
-		l.claim.Key, l.claim.Fence, end.Done, end.Dead, end.Reason, max(0, end.After.Microseconds()), boolArg(end.Uncounted), seen,
-	}
+	keys, args := l.settleCall(end, seen)
 	var retry backoff
 	for unsure := false; ; {
 		r, err := l.leases.batcher.run(ctx, settleScript, keys, args...)
@@ -267,6 +261,9 @@ func (l *lease) Settle(ctx context.Context, end bus.End) error {
 				return bus.ErrFenced
 			}
 			l.leases.end(l, bus.ErrFenced)
+			if r.text() == "offered" {
+				l.leases.offered(l.claim.Topic, l.claim.Key)
+			}
 			if end.Dead > end.Done {
 				l.leases.emitter.Emit(bus.NewDeadLetterEvent(l.claim.Topic, l.claim.Key, "", bus.StateBuried))
 			}
@@ -284,6 +281,22 @@ func (l *lease) Settle(ctx context.Context, end bus.End) error {
 		case <-l.leases.closed:
 			return fmt.Errorf("settle: %w", bus.ErrClosed)
 		}
+	}
+}
+
+// settleCall returns the keys and arguments with which the settle script runs. seen is the highest number that the holder
+// has seen.
+func (l *lease) settleCall(end bus.End, seen int64) (keys []string, args []any) {
+	k, keep := l.keys, int64(0)
+	if k.remembersLast() {
+		keep = rememberLast.Milliseconds()
+	}
+	keys = []string{
+		l.leases.keys.clock(), k.state, k.due, k.leased, k.wake, k.heads, k.mail(l.claim.Key), k.dead, k.graves,
+		k.last(l.claim.Key),
+	}
+	return keys, []any{
+		l.claim.Key, l.claim.Fence, end.Done, end.Dead, end.Reason, max(0, end.After.Microseconds()), boolArg(end.Uncounted), seen, keep,
 	}
 }
 

@@ -16,17 +16,19 @@ type leases struct {
 	emitter     *emitter // announces new dead letters
 	length      time.Duration
 	maxHold     time.Duration
-	extendAsked chan struct{} // has a value when somebody cannot wait for the next regular extension
+	extendAsked chan struct{}                     // has a value when somebody cannot wait for the next regular extension
+	offered     func(topic bus.Topic, key string) // is called when settling has offered a mailbox to this process again
 
 	mu         sync.Mutex // taken before a lease's own mu
 	held       map[int64]*lease
-	claiming   int             // how many runs of the claim script are under way
-	earlyNotes map[int64]int64 // by fence: the numbers from notes about leases that this process did not know yet
+	counts     map[*topicKeys]int // how many are held, by topic
+	claiming   int                // how many runs of the claim script are under way
+	earlyNotes map[int64]int64    // by fence: the numbers from notes about leases that this process did not know yet
 }
 
 func newLeases(c *connection, m *emitter, length, maxHold time.Duration) *leases {
 	return &leases{
-		connection: c, emitter: m, length: length, maxHold: maxHold, extendAsked: make(chan struct{}, 1), held: map[int64]*lease{}, earlyNotes: map[int64]int64{},
+		connection: c, emitter: m, length: length, maxHold: maxHold, extendAsked: make(chan struct{}, 1), held: map[int64]*lease{}, counts: map[*topicKeys]int{}, earlyNotes: map[int64]int64{},
 	}
 }
 
@@ -45,6 +47,7 @@ func (s *leases) endClaim(granted []*lease) {
 	defer s.mu.Unlock()
 	for _, l := range granted {
 		s.held[l.claim.Fence] = l
+		s.counts[l.keys]++
 		l.recordMessage(s.earlyNotes[l.claim.Fence])
 	}
 	if s.claiming--; s.claiming == 0 {
@@ -72,9 +75,7 @@ func (s *leases) handleNote(fence, last int64) {
 // end ends a lease. why is the error that its methods return from then on. It returns false
 // if the lease was over already.
 func (s *leases) end(l *lease, why error) bool {
-	s.mu.Lock()
-	delete(s.held, l.claim.Fence)
-	s.mu.Unlock()
+	s.remove(l)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.over != nil {
@@ -84,6 +85,23 @@ func (s *leases) end(l *lease, why error) bool {
 	l.cached.page = nil
 	l.wakeWaiters()
 	return true
+}
+
+// remove removes a lease from those that are held, if it is one of them.
+func (s *leases) remove(l *lease) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.held[l.claim.Fence] == l {
+		delete(s.held, l.claim.Fence)
+		s.counts[l.keys]--
+	}
+}
+
+// countOf returns how many leases this process holds of a topic's mailboxes.
+func (s *leases) countOf(k *topicKeys) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.counts[k]
 }
 
 // lose ends a lease and tells its holder by closing Lost.

@@ -32,6 +32,13 @@ func (l *lifecycle) spawn(f func()) bool {
 	return true
 }
 
+// spawnOrRun runs f as spawn does or, if Close has begun, before it returns: Close stops the batcher soon, which ends f.
+func (l *lifecycle) spawnOrRun(f func()) {
+	if !l.spawn(f) {
+		f()
+	}
+}
+
 // beginClose marks the bus as closed. It returns false if it already was.
 func (l *lifecycle) beginClose() bool {
 	l.mu.Lock()

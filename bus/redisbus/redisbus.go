@@ -19,12 +19,13 @@
 //   - batcher.go, replication.go, scripts.go, backoff.go: the scripts, running them in pipelines, and
 //     waiting for replicas
 //   - publish.go: storing a message
-//   - claim.go, listen.go: who waits for mail, and the call that listens for it
+//   - claim.go, offers.go, listen.go: who waits for mail, mail that this process may claim first, and the call
+//     that listens for mail
 //   - lease.go, leases.go: working on a mailbox and settling it; all leases of this process
 //   - hold.go: names that one process holds
 //   - extender.go, repair.go: extending leases and holds; repairing mailboxes
-//   - events.go, forget_events.go, emit.go, event_buffer.go, wire.go: subscribing to events, and
-//     sending them
+//   - events.go, forget_events.go, emit.go, wire.go: subscribing to events, and sending them; package unsent
+//     holds those that wait to be sent
 //   - subscription.go: the connection on which this process hears of its leases, of holds and of events
 //   - inspect.go, dead_letters.go, forget.go, roster.go, import.go: depth and dead letters; erasing;
 //     the other processes; importing what another bus keeps
@@ -43,6 +44,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"parley/bus"
+	"parley/bus/redisbus/unsent"
 )
 
 // A Bus implements every interface of package bus. It consists of one part for each of its tasks.
@@ -128,16 +130,17 @@ func newBus(c Config, d *dialer, client *redis.Client, scripts scriptLibrary) *B
 		connection: to,
 		publisher:  newPublisher(to, c.Caps),
 		holds:      newHolds(to, c.Lease),
-		emitter:    &emitter{connection: to, buffer: newEventBuffer()},
+		emitter:    &emitter{connection: to, buffer: unsent.New()},
 		inspector:  &inspector{to},
 		roster:     &roster{to},
 	}
 	b.leases = newLeases(to, b.emitter, c.Lease, c.MaxHold)
-	b.claims = newClaims(to, b.leases)
 	b.events = newEvents(to, b.emitter)
+	b.claims = newClaims(to, b.leases, b.events.subscribe)
+	b.leases.offered = b.claims.takeUp
 	b.deadLetters = &deadLetters{connection: to, publisher: b.publisher, emitter: b.emitter}
 	b.forgetter = &forgetter{connection: to, inspector: b.inspector, dead: b.deadLetters, events: b.events}
-	b.notes = &subscription{connection: to, leases: b.leases, holds: b.holds, events: b.events}
+	b.notes = &subscription{connection: to, claims: b.claims, leases: b.leases, holds: b.holds, events: b.events}
 	b.extender = &extender{leases: b.leases, holds: b.holds}
 	b.repairs = &repairs{connection: to, inspector: b.inspector, holds: b.holds, lease: c.Lease}
 	return b

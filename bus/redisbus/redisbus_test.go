@@ -108,7 +108,7 @@ func mayRemain(key string) bool {
 	_, name, _ := strings.Cut(key, ":{0}:")
 	kind, _, _ := strings.Cut(name, ":")
 	switch kind {
-	case "clock", "contact", "topics", "wake", "seen", "hold", "waiting", "nudge", "pause", "dead", "graves", "events", "working", "begun":
+	case "clock", "contact", "topics", "wake", "seen", "hold", "waiting", "nudge", "pause", "dead", "graves", "events", "working", "begun", "last":
 		return true
 	}
 	return false

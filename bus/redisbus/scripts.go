@@ -24,6 +24,7 @@ const (
 	settleScript
 	givebackScript
 	rewakeScript
+	declineScript
 	nudgeScript
 	replayScript
 	dropScript
@@ -41,7 +42,7 @@ const (
 // String returns the name of the script's file.
 func (s script) String() string {
 	return [scriptCount]string{
-		"publish", "claim", "read", "extend", "settle", "giveback", "rewake", "nudge", "replay",
+		"publish", "claim", "read", "extend", "settle", "giveback", "rewake", "decline", "nudge", "replay",
 		"drop", "unpause", "hold", "extend_holds", "release", "emit", "repair", "forget", "begin",
 	}[s]
 }
@@ -51,7 +52,7 @@ func (s script) String() string {
 // or nothing that would be missed.
 func (s script) needsReplica() bool {
 	switch s {
-	case readScript, rewakeScript, nudgeScript, emitScript, repairScript:
+	case readScript, rewakeScript, declineScript, nudgeScript, emitScript, repairScript:
 		return false
 	}
 	return true

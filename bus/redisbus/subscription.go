@@ -16,6 +16,7 @@ const maxSilence = 2 * time.Second
 // A subscription receives what is published to this process.
 type subscription struct {
 	*connection
+	claims *claims
 	leases *leases
 	holds  *holds
 	events *events
@@ -25,6 +26,7 @@ type subscription struct {
 // notes about its leases and about names for which it waits, requests to forget, and events.
 func (n *subscription) listen(ctx context.Context) {
 	s := n.events
+	defer s.close() // so that Redis doesn't count a process that reads no more
 	var retry backoff
 	tested := false
 	for tidied := time.Now(); ; {
@@ -95,12 +97,16 @@ func (n *subscription) handleMessage(heard any) {
 	}
 }
 
-// handleNote handles a note to this process: that a name has become free, or news of one of its leases.
+// handleNote handles a note to this process: that a name has become free, that a mailbox is offered to it, or news of one
+// of its leases.
 func (n *subscription) handleNote(text string) {
 	first, rest, _ := strings.Cut(text, " ")
-	if first == "free" {
+	switch first {
+	case "free":
 		n.holds.wakeWaiters(rest)
-		return
+	case "offer":
+		n.claims.handleOffer(rest)
+	default:
+		n.leases.handleNote(reply{first}.number(), reply{rest}.number())
 	}
-	n.leases.handleNote(reply{first}.number(), reply{rest}.number())
 }

@@ -2,11 +2,14 @@
 -- claim leases due mailboxes to one process. It returns the only message of a
 -- mailbox with it, and several of a mailbox whose list is declared in KEYS.
 -- KEYS clock contact pause state due leased wake heads, then lists of mailboxes
--- ARGV owner wanted lease hold, then the keys of the mailboxes whose lists are in KEYS
+-- ARGV owner wanted lease hold, the channel to which processes that claim here listen ('' for none), how many mailboxes
+-- are offered to this one, then the keys of the mailboxes whose lists are in KEYS: first those that are offered
 -- Returns how long until there is something to do (-1: nothing to wait for), per
--- mailbox {key, fence, attempts, first, count, messages}, and the mailboxes next in line.
+-- mailbox {key, fence, attempts, first, count, messages}, the mailboxes next in line, and, if there is a channel, how many
+-- mailboxes are leased and how many processes listen to it (-1 if the server does not tell).
 local clock, contact, pause, state, due, leased, wake, heads = unpack(KEYS, 1, 8)
 local owner, wanted, lease, hold = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local channel, offered = ARGV[5], tonumber(ARGV[6])
 
 local REAPED_AT_ONCE = 32
 local MESSAGES, BYTES, ALL_BYTES = 16, 65536, 1048576
@@ -35,14 +38,36 @@ if now >= spared then
 end
 
 local lists = {}
-for i = 5, #ARGV do
-  lists[ARGV[i]] = KEYS[i + 4]
+for i = 7, #ARGV do
+  lists[ARGV[i]] = KEYS[i + 2]
+end
+
+-- add_offered adds the mailboxes that are offered to this process, each where it would stand if it were due since the
+-- offer. So nobody else's mail waits longer because of offers.
+local function add_offered(keys)
+  local since = {}
+  for i = 1, #keys do
+    since[keys[i]] = tonumber(call('ZSCORE', due, keys[i]))
+  end
+  for i = 7, 6 + offered do
+    local at = tonumber(call('ZSCORE', due, ARGV[i]) or math.huge)
+    if not since[ARGV[i]] and at - OFFER <= now then
+      since[ARGV[i]] = at - OFFER
+      keys[#keys + 1] = ARGV[i]
+    end
+  end
+  table.sort(keys, function(a, b)
+    return since[a] < since[b]
+  end)
 end
 
 -- Twice as many as wanted are read. The rest are returned as next in line, so that the
 -- next run can declare their lists.
 local granted, next_in_line = {}, {}
 local keys = call('ZRANGEBYSCORE', due, '-inf', whole(now), 'LIMIT', 0, 2 * wanted)
+if offered > 0 then
+  add_offered(keys)
+end
 if #keys > 0 then
   local taken, leases, states, total = {}, {}, {}, 0
   local ends = whole(now + math.min(lease, hold))
@@ -95,4 +120,8 @@ if first[1] then
     wait = ends
   end
 end
-return {whole(wait), granted, next_in_line}
+if channel == '' then
+  return {whole(wait), granted, next_in_line}
+end
+local listening = redis.pcall('PUBSUB', 'NUMSUB', channel)
+return {whole(wait), granted, next_in_line, call('ZCARD', leased), listening.err and -1 or tonumber(listening[2])}

@@ -1,7 +1,6 @@
 --! clock box line
--- forget removes messages from a mailbox, and takes the mailbox from its holder, who
--- may be working on one of them. The messages that are left get new numbers above
--- all old ones, so that no number means two messages.
+-- forget removes messages from a mailbox. If it has some of them, it takes the mailbox from its holder, who may be
+-- working on one. The messages that are left get new numbers above all old ones, so that no number means two messages.
 -- KEYS clock state due leased wake heads mail
 -- ARGV key, start of the channel names of notes, how long the mailbox rests so that
 -- work under way can end, 1 if an earlier run took the mailbox from its holder, messages

@@ -5,7 +5,7 @@
 -- KEYS as for publish, then moved
 -- ARGV topic key id urgent not_before day notes replays attempts due number body
 -- Returns as publish does, and stored also if the message was stored before.
-local state, due, moved = KEYS[3], KEYS[4], KEYS[10]
+local state, due, moved = KEYS[3], KEYS[4], KEYS[11]
 local key, urgent, number = ARGV[2], ARGV[4] == '1', ARGV[11]
 if tonumber(call('HGET', moved, 'number') or 0) >= tonumber(number) then
   return {'stored'}

@@ -1,12 +1,12 @@
 --! clock box line message page
 -- settle ends a lease: it removes the messages up to done, makes dead letters of
 -- those after it up to dead, and makes the rest claimable again.
--- KEYS clock state due leased wake heads mail dead graves
--- ARGV key fence done dead reason after uncounted seen
+-- KEYS clock state due leased wake heads mail dead graves last
+-- ARGV key fence done dead reason after uncounted seen keep
 -- seen is the highest number that the holder has read, and uncounted is 1 if the claim
--- is not to count.
--- Returns settled or fenced.
-local clock, state, due, leased, wake, heads, mail, dead, graves = unpack(KEYS)
+-- is not to count. keep is for how many milliseconds to remember who had the mailbox; 0 for not at all.
+-- Returns settled, offered if it has offered the mailbox to the holder again, or fenced.
+local clock, state, due, leased, wake, heads, mail, dead, graves, holder = unpack(KEYS)
 local key, fence, reason = ARGV[1], tonumber(ARGV[2]), ARGV[5]
 local done, bury, after, seen = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[6]), tonumber(ARGV[8])
 
@@ -18,6 +18,9 @@ end
 local last = box.first + box.count - 1
 local upto = math.min(math.max(done, bury), last)
 call('ZREM', leased, key)
+if ARGV[9] ~= '0' then
+  call('SET', holder, box.owner, 'PX', ARGV[9])
+end
 
 -- bury_messages makes dead letters of those after done and up to dead. It reads 16 at a
 -- time, so that a long mailbox is never whole in the script's memory.
@@ -75,5 +78,10 @@ box.owner, box.fence = FREE, 0
 save_box(state, key, box)
 -- Urgent mail that came after the holder last looked makes the mailbox due at once.
 local at = box.urgent > seen and now or math.max(now + after, head.not_before + ahead)
+-- A holder who has done something and is not delayed has probably room for the rest, too.
+if at <= now and removed > 0 and ARGV[9] ~= '0' then
+  call('ZADD', due, whole(now + OFFER), key)
+  return 'offered'
+end
 put_due(due, wake, key, at, now)
 return 'settled'

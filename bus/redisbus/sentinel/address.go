@@ -27,7 +27,8 @@ type Address struct {
 	// ServerName is the name for which all certificates must be valid (tls_name). If it is "", each must
 	// be valid for the host that is dialed, for which Sentinels usually give an IP address.
 	ServerName string
-	// Copies is how many replicas must have a write before it counts as written (copies).
+	// Copies is how many replicas must have a write before it counts as written (copies); 1 if the address doesn't
+	// say.
 	Copies int
 	// Redis is the address of Redis itself, in the form that its client takes. Its host is to be ignored.
 	Redis string

@@ -24,7 +24,8 @@ end
 -- accept puts a message at the end of its mailbox. A message that is refused for
 -- lack of room leaves no trace of its id, so that it can be published again. The first write
 -- is SADD, which a server without memory refuses: then nothing is written at all.
---   keys: clock topics state due wake heads mail seen_today seen_yesterday
+--   keys: clock topics state due wake heads mail seen_today seen_yesterday, and last where an empty mailbox may be
+--     offered to the process that had it last
 --   message: topic key cap bytes day notes, and the fields of a message
 local function accept(keys, message)
   local now, ahead = read_clock(keys.clock)
@@ -60,7 +61,10 @@ local function accept(keys, message)
     if call('HLEN', keys.state) == 1 then
       call('ZADD', keys.topics, whole(now), message.topic)
     end
-    put_due(keys.due, keys.wake, message.key, message.urgent and now or math.max(now, message.not_before + ahead), now)
+    local at = message.urgent and now or math.max(now, message.not_before + ahead)
+    if at > now or not keys.last or not offer_mailbox(keys.due, keys.last, message.notes, message.topic, message.key, now) then
+      put_due(keys.due, keys.wake, message.key, at, now)
+    end
     return {'stored'}
   end
 

@@ -15,3 +15,19 @@ local function put_due(due, wake, key, at, now)
     wake_one(wake, key)
   end
 end
+
+-- Until an offered mailbox is due, only the process that it is offered to claims it.
+local OFFER = 250000
+
+-- offer_mailbox offers a mailbox that has become due to the process that had it last, which may still remember the
+-- session. Nobody else is woken: a process that cannot take the mailbox declines it. If a process neither takes nor
+-- declines it, the mailbox is due soon, and others find it when they look, at the latest after a second. offer_mailbox
+-- returns false if it is not known who had the mailbox, or if that process is gone.
+local function offer_mailbox(due, last, notes, topic, key, now)
+  local process = call('GET', last)
+  if not process or call('PUBLISH', notes .. process, 'offer ' .. #topic .. ' ' .. topic .. key) == 0 then
+    return false
+  end
+  call('ZADD', due, whole(now + OFFER), key)
+  return true
+end

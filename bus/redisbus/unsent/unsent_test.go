@@ -1,11 +1,10 @@
-package redisbus_test
+package unsent_test
 
 import (
-	"slices"
 	"testing"
 
 	"parley/bus"
-	"parley/bus/redisbus"
+	"parley/bus/redisbus/unsent"
 )
 
 // What the server's feed has of a turn goes along in the calls that send the turn's events, and pieces of
@@ -21,7 +20,11 @@ func TestTheServerFeedNeedsNoCallOfItsOwn(t *testing.T) {
 		turn[i].Session, turn[i].Turn, turn[i].Route = "s", "t", bus.Address{Channel: "telegram", Chat: "1"}
 	}
 	// The beginning and the end, each twice; the block's, and the pieces as one.
-	if got := redisbus.CallsOf(turn...); !slices.Equal(got, []int{2 + 3 + 2}) {
-		t.Errorf("the calls have %v events, want one call with 7", got)
+	b := unsent.New()
+	for _, e := range turn {
+		b.Add(e)
+	}
+	if got := b.NextBatch(); len(got) != 2+3+2 || b.Len() != 0 {
+		t.Errorf("the first call has %d items, and %d events wait, want a call with 7 and none that waits", len(got), b.Len())
 	}
 }

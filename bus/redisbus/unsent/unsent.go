@@ -1,4 +1,5 @@
-package redisbus
+// Package unsent holds the events that a process has emitted until they are sent.
+package unsent
 
 import (
 	"slices"
@@ -14,58 +15,65 @@ const (
 	emitBytes    = 256 << 10 // a call with more bytes than these takes no further event
 )
 
-// An eventBuffer holds the events that this process has emitted until they are
-// sent. When it overflows it drops the oldest events, and remembers which feeds now
+// A Buffer holds events. When it overflows it drops the oldest events, and remembers which feeds now
 // lack some, so that the watchers of these feeds can be told.
-type eventBuffer struct {
-	sending sync.Mutex // held while a batch is being sent; taken before mu
+type Buffer struct {
+	filled chan struct{} // has a value when there is something to send
 
-	mu     sync.Mutex
+	mu     sync.Mutex  // guards all fields below
 	events []bus.Event // the oldest first
 	bytes  int
-	gaps   map[destination]bool // feeds that lack events, whose watchers have not been told yet
-	filled chan struct{}        // has a value when there is something to send
+	gaps   map[Destination]bool // feeds that lack events, whose watchers have not been told yet
 	lost   uint64               // number of events that were lost
 }
 
-// A destination says where an event goes: its session's feed, its channel's, or both; or the server's.
-type destination struct {
-	session, channel string
-	server           bool
+// A Destination says where an event goes: to the feed of Session, to that of Channel, or to both; or to the server's.
+type Destination struct {
+	Session, Channel string // "" for none
+	Server           bool
 }
 
 // destinationOf returns where the event itself goes. The server's feed gets another event that is made
 // from it.
-func destinationOf(e *bus.Event) destination {
+func destinationOf(e *bus.Event) Destination {
 	if e.IsServersOnly() {
-		return destination{}
+		return Destination{}
 	}
-	return destination{session: e.Session, channel: e.Route.Channel}
+	return Destination{Session: e.Session, Channel: e.Route.Channel}
 }
 
 // parts splits a destination into those of the single feeds; they are zero for feeds that d does not
 // include.
-func (d destination) parts() [3]destination {
-	return [3]destination{{session: d.session}, {channel: d.channel}, {server: d.server}}
+func (d Destination) parts() [3]Destination {
+	return [3]Destination{{Session: d.Session}, {Channel: d.Channel}, {Server: d.Server}}
 }
 
-// storedFeed returns the feed of which Redis keeps the events for a while; "" if there is none.
-func (d destination) storedFeed() bus.Feed {
+// StoredFeed returns the feed of which Redis keeps the events for a while; "" if there is none.
+func (d Destination) StoredFeed() bus.Feed {
 	switch {
-	case d.server:
+	case d.Server:
 		return bus.ServerFeed()
-	case d.session != "":
-		return bus.SessionFeed(d.session)
+	case d.Session != "":
+		return bus.SessionFeed(d.Session)
 	}
 	return ""
 }
 
-func newEventBuffer() *eventBuffer {
-	return &eventBuffer{gaps: map[destination]bool{}, filled: make(chan struct{}, 1)}
+// New makes an empty Buffer.
+func New() *Buffer { return &Buffer{gaps: map[Destination]bool{}, filled: make(chan struct{}, 1)} }
+
+// Filled returns a channel that has a value when there is something to send.
+func (r *Buffer) Filled() <-chan struct{} { return r.filled }
+
+// Lost returns how many events were lost, because the buffer was full or a batch could not be sent.
+func (r *Buffer) Lost() uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.lost
 }
 
-// add appends an event, and drops the oldest events if the buffer is too large.
-func (r *eventBuffer) add(e bus.Event) {
+// Add appends an event, and drops the oldest events if the buffer is too large.
+func (r *Buffer) Add(e bus.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.events = append(r.events, e)
@@ -77,8 +85,8 @@ func (r *eventBuffer) add(e bus.Event) {
 	r.wakeSender()
 }
 
-// wakeSender tells sendEvents that there is something to send.
-func (r *eventBuffer) wakeSender() {
+// wakeSender tells who listens to Filled that there is something to send.
+func (r *Buffer) wakeSender() {
 	select {
 	case r.filled <- struct{}{}:
 	default: // the sender is signalled already
@@ -87,28 +95,28 @@ func (r *eventBuffer) wakeSender() {
 
 // countLost counts an event that will not be sent, and remembers that its feeds lack one. The
 // caller of countLost, markGaps, markGapsOf or removeFirst holds r.mu.
-func (r *eventBuffer) countLost(e *bus.Event) {
+func (r *Buffer) countLost(e *bus.Event) {
 	r.lost++
 	r.markGapsOf(e)
 }
 
 // markGapsOf remembers that the feeds to which e was to go lack an event.
-func (r *eventBuffer) markGapsOf(e *bus.Event) {
+func (r *Buffer) markGapsOf(e *bus.Event) {
 	to := destinationOf(e)
-	_, to.server = e.ForServer()
+	_, to.Server = e.ForServer()
 	r.markGaps(to)
 }
 
 // markGaps remembers that the feeds of a destination lack an event.
-func (r *eventBuffer) markGaps(to destination) {
+func (r *Buffer) markGaps(to Destination) {
 	for _, feed := range to.parts() {
-		if feed != (destination{}) {
+		if feed != (Destination{}) {
 			r.gaps[feed] = true
 		}
 	}
 }
 
-func (r *eventBuffer) removeFirst(n int) {
+func (r *Buffer) removeFirst(n int) {
 	for i := range r.events[:n] {
 		r.bytes -= eventBytes(&r.events[i])
 		r.events[i] = bus.Event{}
@@ -119,17 +127,16 @@ func (r *eventBuffer) removeFirst(n int) {
 // eventBytes returns about how much memory an event takes.
 func eventBytes(e *bus.Event) int { return 256 + e.Size() }
 
-// An outgoing is one item to send to a destination: an event or, if event is nil, a sign
-// that events are missing.
-type outgoing struct {
-	destination
-	event *bus.Event
+// An Item is to be sent to a destination: an event or, if Event is nil, a sign that events are missing.
+type Item struct {
+	Destination
+	Event *bus.Event
 }
 
-// nextBatch removes the next events to send from the buffer. The sign that a feed lacks
+// NextBatch removes the next events to send from the buffer. The sign that a feed lacks
 // events comes before the feed's next event, or, if the buffer has no event of that feed,
 // at the end. Pieces of one part of an answer that follow one another become one event.
-func (r *eventBuffer) nextBatch() (batch []outgoing) {
+func (r *Buffer) NextBatch() (batch []Item) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	newest := map[string]*bus.Event{} // the newest event of each turn in the batch
@@ -143,7 +150,7 @@ func (r *eventBuffer) nextBatch() (batch []outgoing) {
 		newest[e.Turn] = &e
 		batch = r.appendEvent(batch, destinationOf(&e), &e)
 		if news, ok := e.ForServer(); ok {
-			batch = r.appendEvent(batch, destination{server: true}, &news)
+			batch = r.appendEvent(batch, Destination{Server: true}, &news)
 		}
 	}
 	r.removeFirst(n)
@@ -153,7 +160,7 @@ func (r *eventBuffer) nextBatch() (batch []outgoing) {
 	}
 	r.events = nil
 	for p := range r.gaps {
-		batch = append(batch, outgoing{p, nil})
+		batch = append(batch, Item{p, nil})
 	}
 	clear(r.gaps)
 	return batch
@@ -161,17 +168,17 @@ func (r *eventBuffer) nextBatch() (batch []outgoing) {
 
 // appendEvent appends an event to a batch. If a feed of its destination lacks events, the sign of that
 // comes first. The caller holds r.mu.
-func (r *eventBuffer) appendEvent(batch []outgoing, to destination, e *bus.Event) []outgoing {
-	if to == (destination{}) {
+func (r *Buffer) appendEvent(batch []Item, to Destination, e *bus.Event) []Item {
+	if to == (Destination{}) {
 		return batch
 	}
 	for _, feed := range to.parts() {
 		if r.gaps[feed] {
 			delete(r.gaps, feed)
-			batch = append(batch, outgoing{feed, nil})
+			batch = append(batch, Item{feed, nil})
 		}
 	}
-	return append(batch, outgoing{to, e})
+	return append(batch, Item{to, e})
 }
 
 // joinPieces adds the text of e to that of the event before it and returns true, if both are pieces
@@ -187,28 +194,29 @@ func joinPieces(before, e *bus.Event) bool {
 	return true
 }
 
-// loseBatch counts the events of a batch that could not be sent, and remembers which feeds
+// LoseBatch counts the events of a batch that could not be sent, and remembers which feeds
 // lack them.
-func (r *eventBuffer) loseBatch(batch []outgoing) {
+func (r *Buffer) LoseBatch(batch []Item) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, x := range batch {
-		if x.event != nil && (!x.server || x.event.IsServersOnly()) { // the server's feed gets most events in addition to other feeds; they are counted once
+		if x.Event != nil && (!x.Server || x.Event.IsServersOnly()) { // the server's feed gets most events in addition to other feeds; they are counted once
 			r.lost++
 		}
-		r.markGaps(x.destination)
+		r.markGaps(x.Destination)
 	}
 	r.wakeSender()
 }
 
-func (r *eventBuffer) hasEvents() bool {
+// Len returns how many events wait.
+func (r *Buffer) Len() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.events) > 0
+	return len(r.events)
 }
 
-// forget removes the events of sessions from the buffer, and remembers that their feeds lack them.
-func (r *eventBuffer) forget(sessions []string) {
+// Forget removes the events of sessions from the buffer, and remembers that their feeds lack them.
+func (r *Buffer) Forget(sessions []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	kept := r.events[:0]

@@ -1,0 +1,186 @@
+package redisbus_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"parley/bus"
+	"parley/bus/redisbus"
+)
+
+// A claimed is a lease, and which process has it.
+type claimed struct {
+	by    string
+	lease bus.Lease
+}
+
+// claimAll has a process claim mailboxes, each as soon as it can, until the test ends.
+func (r *rig) claimAll(by string, b *redisbus.Bus, to chan<- claimed) {
+	r.Helper()
+	ctx, cancel := context.WithCancel(r.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			l, err := b.Claim(ctx, inbound)
+			if err != nil {
+				return
+			}
+			select {
+			case to <- claimed{by, l}:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	r.Cleanup(func() {
+		cancel()
+		<-ended
+	})
+}
+
+// next returns the next lease, which has to come in time.
+func (r *rig) next(from <-chan claimed) claimed {
+	r.Helper()
+	select {
+	case c := <-from:
+		return c
+	case <-time.After(patience):
+		r.Fatal("nobody claims the mailbox")
+		return claimed{}
+	}
+}
+
+// Mail for a session goes to the process that had it last, although others wait for mail, too. What is left when a
+// process settles comes to it again.
+func TestMailGoesToWhoHadTheSessionLast(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, testLease)
+	got := make(chan claimed)
+	for _, name := range []string{"b", "c", "d"} {
+		r.claimAll(name, r.another(testLease, newNetwork()), got)
+	}
+	r.claimAll("a", r.Bus, got)
+	last := map[string]string{}
+	for round := range 20 {
+		for key := range 10 {
+			key := fmt.Sprint("k", key)
+			first, second := fmt.Sprintf("%s/%d", key, round), fmt.Sprintf("%s/%d'", key, round)
+			r.publish(key, first)
+			c := r.next(got)
+			if round > 0 && c.by != last[key] {
+				t.Errorf("%s goes to %s, and %s had its session last", first, c.by, last[key])
+			}
+			mail := r.mailAfter(c.lease, 0)
+			r.publish(key, second)
+			r.ok("settle", c.lease.Settle(t.Context(), bus.End{Done: mail[0].Seq}))
+			again := r.next(got)
+			if again.by != c.by {
+				t.Errorf("%s goes to %s, and %s had its session last", second, again.by, c.by)
+			}
+			r.finish(again.lease, second)
+			last[key] = again.by
+		}
+	}
+	many := map[string]bool{}
+	for _, by := range last {
+		many[by] = true
+	}
+	if len(many) < 2 {
+		t.Errorf("all sessions are new, and all go to %v", many)
+	}
+}
+
+// A process in which nobody waits for mail, and one that is closed, leave what is offered to them to others.
+func TestAnOfferIsDeclined(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, testLease)
+	other := r.another(testLease, newNetwork())
+	r.publish("k", "a")
+	r.finish(r.claim("k"), "a")
+	got := make(chan claimed)
+	r.claimAll("other", other, got)
+	r.publish("k", "b")
+	c := r.next(got)
+	r.ok("close", r.Bus.Close())
+	r.finish(c.lease, "b")
+
+	third := r.another(testLease, newNetwork())
+	r.Bus = third
+	r.publish("l", "c")
+	r.finish(r.next(got).lease, "c")
+	r.ok("close", other.Close())
+	r.publish("l", "d")
+	r.finish(r.claim("l"), "d")
+}
+
+// A process that stands still, or is told nothing, holds nothing up for long: others claim what was offered to it.
+func TestAnOfferThatIsNotHeard(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, testLease)
+	const still = "stands-still"
+	heard := r.redis.Subscribe(t.Context(), "parley:{0}:notes:"+still)
+	defer func() { _ = heard.Close() }()
+	_, err := heard.Receive(t.Context())
+	r.ok("subscribe", err)
+	r.publish("k", "a")
+	r.finish(r.claim("k"), "a")
+	for _, key := range r.redis.Keys(t.Context(), "parley:{0}:last:*").Val() {
+		r.ok("set", r.redis.Set(t.Context(), key, still, 0).Err())
+	}
+	got := make(chan claimed)
+	r.claimAll("a", r.Bus, got)
+	r.publish("k", "b")
+	if m, err := heard.ReceiveMessage(t.Context()); err != nil || m.Payload != "offer 7 inboundk" {
+		t.Errorf("the process that had it last hears %v, %v", m, err)
+	}
+	r.finish(r.next(got).lease, "b")
+}
+
+// Offers change nothing of the order: mail that was due before an offer is claimed before it.
+func TestOffersKeepTheirPlace(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, testLease)
+	r.publish("offered", "a")
+	r.finish(r.claim("offered"), "a")
+	r.publish("first", "b")
+	r.publish("second", "c")
+	r.publish("offered", "d")
+	for _, key := range []string{"first", "second", "offered"} {
+		r.claim(key)
+	}
+}
+
+// A process that has far more to do than others declines what is offered to it.
+func TestAProcessWithFarMoreToDoDeclines(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, testLease)
+	const most = 120
+	for n := range most {
+		r.publish(fmt.Sprint("k", n), fmt.Sprint("a", n))
+	}
+	var held []bus.Lease
+	for n := range most {
+		held = append(held, r.claim(fmt.Sprint("k", n)))
+	}
+	got := make(chan claimed)
+	r.claimAll("other", r.another(testLease, newNetwork()), got)
+	r.await("both to be counted", func() bool {
+		return r.redis.PubSubNumSub(t.Context(), "parley:{0}:claimers:inbound").Val()["parley:{0}:claimers:inbound"] == 2
+	})
+	r.publish("new", "b")
+	r.finish(r.next(got).lease, "b")
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	r.finish(held[0], "a0")
+	r.publish("k0", "c")
+	l, err := r.Bus.Claim(ctx, inbound) // this tells the process how much the others do
+	r.ok("claim", err)
+	r.finish(l, "c")
+	mine := make(chan claimed)
+	r.claimAll("mine", r.Bus, mine)
+	r.publish("k0", "d")
+	r.finish(r.next(got).lease, "d")
+}
