@@ -184,7 +184,7 @@ func (a Ask) Inbound() Inbound {
 
 // A Decision says how an ask ended, in the mail that tells its session.
 type Decision struct {
-	State  string `json:"state"` // AskAnswered, AskExpired or AskWithdrawn
+	State  string `json:"state"` // AskAnswered or AskExpired
 	Text   string `json:"text,omitempty"`
 	Reason string `json:"reason,omitempty"`
 }

@@ -88,7 +88,8 @@ type Bus interface {
 
 	// Claim waits for a mailbox that has mail, is due and is not leased, and leases it.
 	// Mailboxes are served in the order in which they became due; one that still has mail
-	// when it is settled goes to the back of the queue. Claim survives outages of the
+	// when it is settled goes to the back of the queue. A bus with several processes may keep a mailbox for a
+	// moment for the process that had it last. Claim survives outages of the
 	// backend and returns only a lease, ctx's error or ErrClosed.
 	Claim(ctx context.Context, topic Topic) (Lease, error)
 }

@@ -17,7 +17,7 @@ const (
 	TurnStart    = "turn_start"    // Causes: a turn has begun
 	BlockStart   = "block_start"   // Block, Kind, Tool, and Call, Cause and Name if they are known: a block begins, or begins again
 	BlockDelta   = "block_delta"   // Block, Kind, Delta: the next piece of that block
-	BlockStop    = "block_stop"    // Block, Kind, Tool, Call, Input, Failed, Cut: the log has that block
+	BlockStop    = "block_stop"    // Block, Kind, Tool, Call, Input, Failed, Reason, Metadata, Cut: the log has that block
 	BlockReset   = "block_reset"   // the blocks from Block on are void and come again
 	Retried      = "retry"         // Retry: the model is asked again after an error
 	Compacted    = "compaction"    // Compaction: the model is shown less of the conversation
@@ -80,9 +80,19 @@ type Event struct {
 type Detail struct {
 	Input  json.RawMessage `json:"input,omitempty"`    // of a tool_use: the complete input, which replaces the pieces
 	Failed bool            `json:"is_error,omitempty"` // of a tool_result: the call has failed
-	Cut    bool            `json:"cut,omitempty"`      // the log contains more than is shown
-	Cause  string          `json:"cause,omitempty"`    // of a person's message: its id
-	Name   string          `json:"name,omitempty"`     // of a person's message: what the platform calls the person
+	// Reason and Metadata are set for a tool_result: the code of the failure, and what describes the result.
+	Reason   string         `json:"reason,omitempty"`
+	Metadata ResultMetadata `json:"metadata,omitzero"`
+	Cut      bool           `json:"cut,omitempty"`   // the log contains more than is shown
+	Cause    string         `json:"cause,omitempty"` // of a person's message: its id
+	Name     string         `json:"name,omitempty"`  // of a person's message: what the platform calls the person
+}
+
+// ResultMetadata describes the result of a tool call; see the type of the same name in package sessions.
+type ResultMetadata struct {
+	Bytes     int64  `json:"bytes"`
+	Truncated bool   `json:"truncated"`
+	MIME      string `json:"mime"`
 }
 
 // Size returns the approximate size of an event's texts in bytes.

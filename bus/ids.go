@@ -15,8 +15,8 @@ const replySuffix = "#reply"
 // ReplyID returns the id of the reply to the turn or command with that id.
 func ReplyID(cause string) string { return cause + replySuffix }
 
-// ReplyCause returns the id of the turn or command to which the message with that id
-// replies.
+// ReplyCause returns the id of the turn or command to which the message with that id replies; the id itself if it is
+// no reply's.
 func ReplyCause(id string) string { return strings.TrimSuffix(id, replySuffix) }
 
 // IsReply reports whether the message is a turn's answer, and not another message of the
@@ -31,9 +31,19 @@ func Cause(id string) (cause string, derived bool) {
 	return cause, derived
 }
 
+// fallbackInfix is what follows a message's id in the ids under which it is published to its fallback addresses.
+const fallbackInfix = "~fallback/"
+
 // FallbackID returns the id under which a message that could not be delivered is published to its
 // n-th fallback address.
-func FallbackID(id string, n int) string { return id + "~fallback/" + strconv.Itoa(n) }
+func FallbackID(id string, n int) string { return id + fallbackInfix + strconv.Itoa(n) }
+
+// FallbackOf returns the id of the message that was published to a fallback address under this id; the id itself if none
+// was.
+func FallbackOf(id string) string {
+	of, _, _ := strings.Cut(id, fallbackInfix)
+	return of
+}
 
 // DerivedID returns the id for a message about the message with that id, such as a notice
 // to its session. It shortens the id so that the result fits MaxID.
@@ -47,5 +57,6 @@ const toldSuffix = "#told"
 // ToldID returns the id of the notice that tells a session what the message with that id has said in its chat.
 func ToldID(id string) string { return DerivedID(id, toldSuffix) }
 
-// ToldOf returns the id of the message that the notice with that id is about.
+// ToldOf returns the id of the message that the notice with that id is about; of a message with a long id, only the
+// part that ToldID has kept.
 func ToldOf(notice string) string { return strings.TrimSuffix(notice, toldSuffix) }

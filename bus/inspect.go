@@ -75,6 +75,8 @@ type DeadLetters interface {
 	// NewestDeadLetters lists them in the opposite order, the newest first: at most limit of those
 	// before that id, or from the newest if it is "".
 	NewestDeadLetters(ctx context.Context, topic Topic, before string, limit int) ([]DeadLetter, error)
+	// DeadLetter returns one; ErrNotFound if there is none.
+	DeadLetter(ctx context.Context, topic Topic, id string) (DeadLetter, error)
 	// Replay publishes a dead letter again at the end of its mailbox, under a new id (the old one
 	// with "~n"; n = 1, 2, …), and removes the dead letter: both or neither. It returns the new id;
 	// ErrNotFound if there is no such dead letter, or ErrFull as Publish does.

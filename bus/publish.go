@@ -59,8 +59,8 @@ func PublishNotice(ctx context.Context, b Bus, session string, notice Inbound) e
 	return PublishInbound(ctx, b, session, notice, true)
 }
 
-// IsRefusal reports whether an error of Publish is a decision of the bus (the mailbox is full, or the
-// message is invalid), which a repetition a moment later would not change. After any other error, it is
+// IsRefusal reports whether an error of Publish is a decision of the bus (the mailbox is full, the message is
+// invalid, or the bus is closed), which a repetition a moment later would not change. After any other error, it is
 // unknown whether the message is durable.
 func IsRefusal(err error) bool {
 	return errors.Is(err, ErrFull) || errors.Is(err, ErrInvalid) || errors.Is(err, ErrClosed)

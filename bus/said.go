@@ -154,6 +154,9 @@ type Inbound struct {
 	Args    string    `json:"args,omitempty"`
 	ReplyTo string    `json:"reply_to,omitempty"` // the platform's id of the message itself, for a reply that quotes it
 	SentAt  time.Time `json:"sent_at,omitzero"`
+	// Received is when this program received the message, if that is recorded as the first span of its trace; zero
+	// otherwise.
+	Received time.Time `json:"received,omitzero"`
 	// Quotes are texts that came with the message but that its sender did not write in it: a text that it
 	// forwards, and one that it replies to.
 	Quotes []Quote `json:"quotes,omitempty"`
@@ -215,6 +218,8 @@ type Attachment struct {
 	Type string `json:"type,omitempty"` // MIME type
 	Size int64  `json:"size,omitempty"` // bytes; 0 means unknown
 	Ref  string `json:"ref"`            // the reference by which its channel fetches it; contains no secret
+	// Quoted says that the file came with the message to which the sender replies.
+	Quoted bool `json:"quoted,omitempty"`
 }
 
 // The kinds of quotes.
@@ -384,15 +389,19 @@ type Telling struct {
 type File struct {
 	Name string `json:"name"`
 	Data []byte `json:"data"`
+	// Voice says that the file is a recording of speech in Ogg/Opus, to be shown as a voice note where the platform has
+	// them. An older release sends it as any other file.
+	Voice bool `json:"voice,omitempty"`
 }
 
 // A FileRef names a file that is sent with a message and stored elsewhere until then.
 type FileRef struct {
 	Name   string `json:"name"`
 	Size   int64  `json:"size"`
-	SHA256 string `json:"sha256"` // the hash of its content, in hexadecimal digits
-	Ref    string `json:"ref"`    // where it is stored
-	Path   string `json:"path"`   // its path in the workspace of the session that sends it
+	SHA256 string `json:"sha256"`          // the hash of its content, in hexadecimal digits
+	Ref    string `json:"ref"`             // where it is stored
+	Path   string `json:"path"`            // its path in the workspace of the session that sends it
+	Voice  bool   `json:"voice,omitempty"` // see File
 }
 
 // NeedFiles is in the Needs of a message with Files: a dispatcher of an older release would send

@@ -1,7 +1,9 @@
 package bustest
 
 import (
+	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"time"
 
@@ -56,6 +58,9 @@ func testBury(r *rig) {
 			if d.Topic != inbound || d.Reason != "poison" || d.Attempts != 2 || m.Key != "k" || m.Seq != mail[i+1].Seq || string(m.Body) != "body of "+m.ID {
 				r.Errorf("dead letter is %+v", d)
 			}
+			if one, err := r.DeadLetter(r.Context(), inbound, m.ID); err != nil || !reflect.DeepEqual(one, d) {
+				r.Errorf("alone it is %+v, %v", one, err)
+			}
 			if d.BuriedAt.Before(before) || d.BuriedAt.After(time.Now().Add(time.Minute)) {
 				r.Errorf("buried at %v", d.BuriedAt)
 			}
@@ -68,6 +73,9 @@ func testBury(r *rig) {
 	}
 	r.publish("k", "b") // it was taken: its id is burnt
 	r.wantNothingDue(inbound, 50*time.Millisecond)
+	if d, err := r.DeadLetter(r.Context(), inbound, "a"); !errors.Is(err, bus.ErrNotFound) {
+		r.Errorf("one that was not buried is %+v, %v", d, err)
+	}
 	if list, err := r.DeadLetters(r.Context(), bus.TimersTopic, "", 10); err != nil || len(list) > 0 {
 		r.Errorf("another topic has %v, %v", list, err)
 	}

@@ -36,9 +36,23 @@ func (ds *deadLetters) DeadLetters(ctx context.Context, topic bus.Topic, after s
 	return ds.list(ctx, selectDead, topic, after, limit)
 }
 
-// list reads a page of dead letters by one of the queries.
-func (ds *deadLetters) list(ctx context.Context, query string, topic bus.Topic, known string, limit int) ([]bus.DeadLetter, error) {
-	rows, err := ds.db.Read.QueryContext(ctx, query, topic, known, limit)
+const selectOneDead = `SELECT id, key, seq, urgent, not_before, attempts, reason, buried, body FROM dead WHERE topic = ? AND id = ?`
+
+// DeadLetter implements bus.DeadLetters: it reads one dead letter.
+func (ds *deadLetters) DeadLetter(ctx context.Context, topic bus.Topic, id string) (bus.DeadLetter, error) {
+	found, err := ds.list(ctx, selectOneDead, topic, id)
+	if err == nil && len(found) == 0 {
+		err = fmt.Errorf("read dead letter: %w", bus.ErrNotFound)
+	}
+	if err != nil {
+		return bus.DeadLetter{}, err
+	}
+	return found[0], nil
+}
+
+// list reads the dead letters of a topic that one of the queries selects.
+func (ds *deadLetters) list(ctx context.Context, query string, topic bus.Topic, args ...any) ([]bus.DeadLetter, error) {
+	rows, err := ds.db.Read.QueryContext(ctx, query, append([]any{topic}, args...)...)
 	if err != nil {
 		return nil, fmt.Errorf("list dead letters: %w", ds.asClosedRead(err))
 	}

@@ -13,7 +13,7 @@ import (
 // An inspector reports what waits in the mailboxes.
 type inspector struct{ *mailboxes }
 
-// Topics implements bus.Inspector: it lists the topics that the scheduler knows.
+// Topics implements bus.Inspector: it lists the topics that have, or had, mail, dead letters or a pause.
 func (i *inspector) Topics(ctx context.Context) ([]bus.Topic, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
