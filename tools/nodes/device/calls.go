@@ -1,0 +1,345 @@
+package device
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
+
+	"parley/tools"
+	"parley/tools/nodes"
+	"parley/tools/nodes/wire"
+)
+
+const (
+	mostRunning = 8
+	mostWaiting = 256
+	maxWaiting  = 16 << 20 // bytes of the arguments of all calls that wait
+	maxID       = 200      // bytes of a call's id; longer ones are ignored
+	maxReport   = 2000     // bytes of a report
+	maxMessage  = 4000     // bytes of an error
+	// maxContent is how long a result may be, in bytes: the outcome has other fields, too.
+	maxContent = nodes.MaxResult - 8<<10
+)
+
+// errCancelled is the cause of the end of a call's context if the server has cancelled the call. Tools see it as the end
+// of their context.
+var errCancelled = fmt.Errorf("the call was cancelled: %w", context.Canceled)
+
+// A pending is a call that waits or runs.
+type pending struct {
+	frame  wire.Frame
+	cancel context.CancelCauseFunc // nil as long as the call waits
+}
+
+// A runner runs calls. Those that are running or waiting are in pending, all others in the journal, if anywhere.
+type runner struct {
+	node    Node
+	journal *journal
+	outbox  *outbox
+
+	mu      sync.Mutex
+	pending map[string]*pending
+	waiting []*pending // in order
+	workers int
+	ended   chan struct{} // has an element if a worker has ended
+}
+
+func newRunner(n Node, j *journal) *runner {
+	return &runner{node: n, journal: j, outbox: newOutbox(j, n.Log), pending: map[string]*pending{}, ended: make(chan struct{}, 1)}
+}
+
+// handle does what a frame asks for. Calls run until ctx ends, which is not the link's.
+func (r *runner) handle(ctx context.Context, f wire.Frame) {
+	if f.ID == "" || len(f.ID) > maxID {
+		return
+	}
+	switch f.Type {
+	case wire.Call:
+		r.call(ctx, f)
+	case wire.Cancel:
+		r.cancel(f.ID)
+	case wire.Ack:
+		if err := r.journal.acknowledge(f.ID); err != nil {
+			r.node.Log.Warn("the journal cannot be written", slog.Any("error", err))
+		}
+		r.node.Point("device:acked")
+	}
+}
+
+// call runs a call, or says how it has ended if it was here before.
+func (r *runner) call(ctx context.Context, f wire.Frame) {
+	isPending := r.isPending(f.ID)
+	stage, pure := r.journal.look(f.ID) // in this order: what is neither pending nor ended was cut off
+	if isPending && (stage == unknown || stage == started) {
+		return // its result will come
+	}
+	switch stage {
+	case ended:
+		r.outbox.result(f.ID)
+		return
+	case started:
+		if !pure || !r.isPure(f) {
+			r.finish(f.ID, nodes.Outcome{Status: nodes.Unknown, Error: tools.Errorf(tools.OutcomeUnknown, textCutOff, f.Tool)})
+			return
+		}
+	case acknowledged:
+		r.outbox.pass(f.ID, nodes.Outcome{Status: nodes.Unknown, Error: tools.Errorf(tools.OutcomeUnknown, textLost, f.Tool)})
+		return
+	case unknown:
+	}
+	if !r.enqueue(ctx, f) {
+		r.finish(f.ID, notRun(tools.ExecutionFailed, textTooMany))
+	}
+}
+
+func notRun(code tools.Code, format string, args ...any) nodes.Outcome {
+	return nodes.Outcome{Status: nodes.NotRun, Error: tools.Errorf(code, format, args...)}
+}
+
+// isPure reports whether a call changes nothing.
+func (r *runner) isPure(f wire.Frame) bool {
+	tool, ok := r.node.Tools.Lookup(f.Tool)
+	return ok && tools.EffectOf(tool, callOf(f)) == tools.Pure
+}
+
+// callOf returns the call that a frame asks for.
+func callOf(f wire.Frame) tools.Call {
+	return tools.Call{ID: f.ID, Key: f.ID, Name: f.Tool, Args: f.Args, Attempt: 1}
+}
+
+func (r *runner) isPending(id string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.pending[id] != nil
+}
+
+// enqueue has a worker run a call; false if too many wait.
+func (r *runner) enqueue(ctx context.Context, f wire.Frame) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	size := len(f.Args)
+	for _, p := range r.waiting {
+		size += len(p.frame.Args)
+	}
+	if len(r.waiting) >= mostWaiting || size > maxWaiting {
+		return false
+	}
+	p := &pending{frame: f}
+	r.pending[f.ID] = p
+	r.waiting = append(r.waiting, p)
+	if r.workers < mostRunning {
+		r.workers++
+		go r.work(ctx) // wait waits for it
+	}
+	return true
+}
+
+// work runs calls until none waits, or ctx ends.
+func (r *runner) work(ctx context.Context) {
+	defer func() {
+		select {
+		case r.ended <- struct{}{}:
+		default:
+		}
+	}()
+	for {
+		f, running, done := r.take(ctx)
+		if done == nil {
+			return
+		}
+		r.run(running, f)
+		done()
+	}
+}
+
+// take takes the next waiting call out, with a context that ends when the call is to end. done is nil if there is none:
+// then this worker has ended. Else it must be called after the call.
+func (r *runner) take(ctx context.Context) (f wire.Frame, running context.Context, done func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.waiting) == 0 || ctx.Err() != nil {
+		r.workers--
+		return f, nil, nil
+	}
+	p := r.waiting[0]
+	r.waiting = slices.Delete(r.waiting, 0, 1)
+	running, cancel := context.WithCancelCause(ctx)
+	p.cancel = cancel
+	return p.frame, running, func() {
+		cancel(nil)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.pending, p.frame.ID)
+	}
+}
+
+// cancel ends a call. One that was never begun here is recorded as such, so that it is not run if it comes late.
+func (r *runner) cancel(id string) {
+	isRunning := r.cancelPending(id)
+	switch stage, pure := r.journal.look(id); {
+	case isRunning && stage != ended: // its result will come
+	case stage == unknown, stage == started && pure:
+		r.finish(id, notRun(tools.Cancelled, textNotBegun))
+	case stage == started:
+		r.finish(id, nodes.Outcome{Status: nodes.Unknown, Error: tools.Errorf(tools.OutcomeUnknown, textCutOff, "the call")})
+	case stage == ended:
+		r.outbox.result(id)
+	}
+}
+
+// cancelPending ends a call that runs, and takes one that waits out of the queue. It returns true if the outcome comes by
+// itself.
+func (r *runner) cancelPending(id string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p := r.pending[id]
+	switch {
+	case p == nil:
+		return false
+	case p.cancel != nil:
+		p.cancel(errCancelled)
+		return true
+	}
+	r.waiting = slices.DeleteFunc(r.waiting, func(one *pending) bool { return one == p })
+	delete(r.pending, id)
+	return false
+}
+
+// finish records an outcome, and has it sent.
+func (r *runner) finish(id string, out nodes.Outcome) {
+	if err := r.journal.end(id, out); err != nil {
+		// It is sent all the same. If this process dies before the server has it, the outcome counts as unknown.
+		r.node.Log.Error("an outcome cannot be recorded", slog.String("call", id), slog.Any("error", err))
+	}
+	r.node.Point("device:ended")
+	r.outbox.result(id)
+}
+
+// run runs a call, and records its outcome. If the node is stopped before the call has begun, or while a pure one runs,
+// nothing is recorded: it runs when it comes again.
+func (r *runner) run(ctx context.Context, f wire.Frame) {
+	began := time.Now()
+	out := r.attempt(ctx, f)
+	out.Milliseconds = time.Since(began).Milliseconds()
+	if isStopped(ctx) && (out.Status == nodes.NotRun || out.Status != nodes.Done && r.isPure(f)) {
+		r.outbox.quiet(f.ID)
+		return
+	}
+	if out.Error != nil {
+		out.Error = tools.Errorf(out.Error.Code, "%s", tools.Clip(out.Error.Message, maxMessage))
+	}
+	r.finish(f.ID, out)
+	r.node.Log.Info("a call has ended", slog.String("call", f.ID), slog.String("tool", f.Tool), slog.String("status", string(out.Status)), slog.Duration("took", time.Since(began)))
+}
+
+// isStopped reports whether a call's context has ended because the node is stopped.
+func isStopped(ctx context.Context) bool {
+	return ctx.Err() != nil && !errors.Is(context.Cause(ctx), errCancelled)
+}
+
+// attempt decides about a call and runs it. The journal says that the call is begun before it is.
+func (r *runner) attempt(ctx context.Context, f wire.Frame) nodes.Outcome {
+	call := callOf(f)
+	args, note, wrong := r.node.Tools.Check(call)
+	if wrong != nil {
+		return notRun(wrong.Code, "%s", wrong.Message)
+	}
+	tool, _ := r.node.Tools.Lookup(f.Tool) // Check has found it
+	call.Args, call.Touches = args, tool.Spec().Touches
+	call.Progress = func(text string) {
+		if ctx.Err() == nil {
+			r.outbox.report(f.ID, tools.Clip(text, maxReport))
+		}
+	}
+	if denied := r.decide(ctx, call); denied != nil {
+		r.node.Log.Info("a call is denied", slog.String("call", f.ID), slog.String("tool", f.Tool))
+		return nodes.Outcome{Status: nodes.NotRun, Error: denied}
+	}
+	if ctx.Err() != nil {
+		return notRun(tools.Cancelled, textNotBegun)
+	}
+	pure := tools.EffectOf(tool, call) == tools.Pure
+	if err := r.journal.start(f.ID, pure); err != nil {
+		r.node.Log.Error("the journal cannot be written, so no call is run", slog.Any("error", err))
+		return notRun(tools.ExecutionFailed, textNoRecord)
+	}
+	r.node.Point("device:started")
+	limit := limitOf(tool.Spec(), args, f.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	result, err := r.perform(ctx, tool, call)
+	r.node.Point("device:ran")
+	if err != nil {
+		return nodes.Outcome{Status: nodes.Failed, Error: failure(ctx, err, f.Tool, limit, pure)}
+	}
+	content, _ := tools.Truncate(tools.Annotate(tools.AsJSON(result.Content), note), maxContent, "")
+	return nodes.Outcome{Status: nodes.Done, Content: content}
+}
+
+// decide returns why a call may not run; nil if it may.
+func (r *runner) decide(ctx context.Context, call tools.Call) *tools.Error {
+	if r.node.Decide == nil {
+		return nil
+	}
+	switch v := r.node.Decide(ctx, call); v.Decision {
+	case tools.Deny:
+		return tools.Errorf(tools.PermissionDenied, "%s", v.Reason)
+	case tools.Ask:
+		return tools.Errorf(tools.PermissionDenied, textNoOneToAsk, v.Reason)
+	}
+	return nil
+}
+
+// perform runs a tool, and turns a panic into an error: the other calls go on.
+func (r *runner) perform(ctx context.Context, tool tools.Tool, call tools.Call) (result tools.Result, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			r.node.Log.Error("panic in a tool", slog.String("tool", call.Name), slog.String("stack", string(debug.Stack())))
+			err = tools.Errorf(tools.ExecutionFailed, textCrashed, call.Name)
+		}
+	}()
+	return tool.Run(ctx, call) //nolint:wrapcheck // it is for the model
+}
+
+// failure returns the error for the model about a call that was begun.
+func failure(ctx context.Context, err error, tool string, limit time.Duration, pure bool) *tools.Error {
+	if known, ok := errors.AsType[*tools.Error](err); ok {
+		return known
+	}
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errCancelled):
+		return tools.Errorf(tools.Cancelled, textCancelled, tool)
+	case errors.Is(cause, context.DeadlineExceeded) && pure:
+		return tools.Errorf(tools.Timeout, textTimeoutPure, tool, limit)
+	case errors.Is(cause, context.DeadlineExceeded):
+		return tools.Errorf(tools.Timeout, textTimeout, tool, limit)
+	case cause != nil:
+		return tools.Errorf(tools.Cancelled, textStopped, tool)
+	}
+	return tools.Errorf(tools.ExecutionFailed, "%v", err)
+}
+
+// wait waits until all workers have ended, which they do soon after the context of their calls; false if they don't in
+// time.
+func (r *runner) wait(most time.Duration) bool {
+	late := time.NewTimer(most)
+	defer late.Stop()
+	for {
+		r.mu.Lock()
+		left := r.workers
+		r.mu.Unlock()
+		if left == 0 {
+			return true
+		}
+		select {
+		case <-r.ended:
+		case <-late.C:
+			return false
+		}
+	}
+}
