@@ -1,0 +1,38 @@
+// Package placed says which tools of an agent run on a node, a device, if the agent works there.
+package placed
+
+import (
+	"context"
+	"errors"
+
+	"parley/tools"
+	"parley/tools/changes"
+	"parley/tools/code"
+	"parley/tools/files"
+	"parley/tools/git"
+	"parley/tools/jobs"
+	"parley/tools/shell"
+)
+
+// Tools returns the tools that run on a node if the agent works there: those of files and the shell. Only the
+// node can run them; these specs say what rules match, and what people see of a call.
+func Tools() (specs []tools.Spec) {
+	nowhere := func(context.Context, tools.Call) (files.Dir, error) {
+		return nil, errors.ErrUnsupported
+	}
+	for _, t := range append(files.New(nowhere, nil), shell.New(shell.Config{})...) {
+		specs = append(specs, t.Spec())
+	}
+	return specs
+}
+
+// Left returns the names of the tools that an agent goes without if it works on a node: they show, index or change
+// what its file tools and commands have in a workspace, where it has nothing then.
+func Left() (names []string) {
+	all := append(code.New[code.Dir](nil, nil), jobs.New(nil)...)
+	all = append(append(all, git.New(git.Config{})...), changes.New(nil))
+	for _, t := range all {
+		names = append(names, t.Spec().Name)
+	}
+	return names
+}

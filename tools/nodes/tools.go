@@ -1,0 +1,234 @@
+package nodes
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"parley/tools"
+	"parley/tools/plainjson"
+)
+
+// Name is the name of the tool that lists nodes, and calls those that the model finds only then.
+const Name = "nodes"
+
+// The actions of that tool.
+const (
+	actList     = "list"
+	actDescribe = "describe"
+	actInvoke   = "invoke"
+)
+
+type arguments struct {
+	Action string         `json:"action" enum:"list,describe,invoke" jsonschema:"list: which nodes there are and what they have; describe: the tools of a node with their arguments; invoke: call a tool of a node"`
+	Node   string         `json:"node,omitempty" jsonschema:"for describe and invoke: the node's name; for invoke also any:CAPABILITY, which picks a node that is here and has it"`
+	Tool   string         `json:"tool,omitempty" jsonschema:"for invoke: the tool's name"`
+	Args   map[string]any `json:"args,omitempty" jsonschema:"for invoke: the tool's arguments"`
+}
+
+// patience is how much longer than the node may take a call is waited for: the backend ends it before that.
+const patience = 15 * time.Second
+
+// New makes the tool nodes.
+func New(b Backend) tools.Tool {
+	return &anyTool{backend: b, Tool: tools.New(tools.Spec{
+		Name: Name, Effect: tools.Idempotent, Timeout: MaxTimeout + patience, MaxTimeout: -1,
+		Touches:     tools.Touches(arguments.touch),
+		Description: "List the devices that run tools for you, show what they have, or call one of their tools. Those that you have as NODE__TOOL are called directly.",
+	}, func(ctx context.Context, call tools.Call, args arguments) (any, error) {
+		if args.Action == actDescribe {
+			return describe(ctx, b, call, args.Node)
+		}
+		return list(ctx, b, call)
+	}, tools.EffectBy(arguments.effect))}
+}
+
+// effect returns what repeating a call would do.
+func (a arguments) effect() tools.Effect {
+	if a.Action == actInvoke {
+		return tools.Idempotent
+	}
+	return tools.Pure
+}
+
+// touch says what a call touches.
+func (a arguments) touch() tools.Touch {
+	if a.Action == actInvoke {
+		return touch(a.Node, false)
+	}
+	return tools.Touch{Reads: tools.NoFiles{}, Writes: tools.NoFiles{}, Outward: tools.Inside{}}
+}
+
+// touch says what a call of a node's tool touches: nothing in the workspace.
+func touch(node string, pure bool) tools.Touch {
+	t := tools.Touch{Reads: tools.NoFiles{}, Writes: tools.NoFiles{}, Outward: tools.Inside{}}
+	if !pure {
+		t.Outward = tools.Would("call a tool of the node " + tools.Clip(node, 64))
+	}
+	return t
+}
+
+// An anyTool is the tool nodes.
+type anyTool struct {
+	tools.Tool // all but invoke
+	backend    Backend
+}
+
+// EffectOf implements tools.Effecter.
+func (a *anyTool) EffectOf(call tools.Call) tools.Effect { return tools.EffectOf(a.Tool, call) }
+
+// Run implements tools.Tool.
+func (a *anyTool) Run(ctx context.Context, call tools.Call) (tools.Result, error) {
+	node, tool, args, invokes := Invoked(call)
+	if !invokes {
+		return a.Tool.Run(ctx, call)
+	}
+	if node == "" || tool == "" {
+		return tools.Result{}, tools.Errorf(tools.InvalidArgs, textWhichTool)
+	}
+	out, err := a.backend.Call(ctx, node, tool, args, call)
+	result, err := resultOf(out, err)
+	if err != nil {
+		return result, err
+	}
+	raw, err := plainjson.Marshal(map[string]any{"node": out.Node, "result": result.Content})
+	if err != nil {
+		return tools.Result{}, err
+	}
+	result.Content = raw
+	return result, nil
+}
+
+// Invoked returns what a call of the tool nodes calls, and with which arguments; false if it is another call, or calls no
+// tool of a node.
+func Invoked(call tools.Call) (node, tool string, args json.RawMessage, invokes bool) {
+	var given struct {
+		Action, Node, Tool string
+		Args               json.RawMessage
+	}
+	if call.Name != Name || json.Unmarshal(call.Args, &given) != nil || given.Action != actInvoke {
+		return "", "", nil, false
+	}
+	if len(given.Args) == 0 || string(given.Args) == "null" {
+		given.Args = json.RawMessage("{}")
+	}
+	return given.Node, given.Tool, given.Args, true
+}
+
+// A shownNode is a node in the result of list.
+type shownNode struct {
+	Name         string   `json:"name"`
+	Here         bool     `json:"here"`
+	Since        string   `json:"since,omitempty"`
+	Platform     string   `json:"platform,omitempty"`
+	Capabilities []string `json:"capabilities,omitempty"`
+	Tools        []string `json:"tools"`
+	Running      int      `json:"running,omitempty"`
+}
+
+// list returns the nodes that the caller may use. Of what a node says itself, only words and what an owner has accepted
+// are shown, so the result may be trusted.
+func list(ctx context.Context, b Backend, call tools.Call) (any, error) {
+	all, err := b.Nodes(ctx, call)
+	if err != nil {
+		return nil, err
+	}
+	shown := make([]shownNode, len(all))
+	for i, n := range all {
+		shown[i] = shownNode{Name: n.Name, Here: n.Here, Platform: plainWord(n.Platform), Capabilities: n.Capabilities, Tools: []string{}, Running: n.Running}
+		if !n.Since.IsZero() {
+			shown[i].Since = n.Since.UTC().Format(time.RFC3339)
+		}
+		for _, t := range n.Tools {
+			shown[i].Tools = append(shown[i].Tools, t.Name)
+		}
+	}
+	return map[string]any{"nodes": shown}, nil
+}
+
+// plainWord returns a short text without what could be a sentence.
+func plainWord(text string) string {
+	return tools.Beginning(strings.Map(func(r rune) rune {
+		if strings.ContainsRune("abcdefghijklmnopqrstuvwxyz0123456789/_.-", r) {
+			return r
+		}
+		return -1
+	}, text), 32)
+}
+
+// describe returns the accepted tools of a node.
+func describe(ctx context.Context, b Backend, call tools.Call, node string) (any, error) {
+	all, err := b.Nodes(ctx, call)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range all {
+		if n.Name == node {
+			return map[string]any{"node": n.Name, "tools": n.Tools}, nil
+		}
+	}
+	return nil, tools.Errorf(tools.NotFound, textNoNode, tools.Clip(node, 64))
+}
+
+// A nodeTool is a node's tool as an agent sees it.
+type nodeTool struct {
+	backend    Backend
+	node, tool string
+	spec       tools.Spec
+}
+
+// Of makes the tools that an agent has of a node, from those that an owner has accepted.
+func Of(b Backend, node string, accepted []Tool) []tools.Tool {
+	all := make([]tools.Tool, len(accepted))
+	for i, t := range accepted {
+		effect := tools.Idempotent // the node runs no call twice: see Backend.Call
+		if t.Pure {
+			effect = tools.Pure
+		}
+		all[i] = &nodeTool{b, node, t.Name, tools.Spec{
+			Name: Alias(node, t.Name), Description: "On the node " + node + ": " + t.Description, Schema: t.Schema, Effect: effect,
+			Timeout: t.Limit() + patience, MaxTimeout: -1, Touches: tools.TouchesAlways(touch(node, t.Pure)),
+			Version: func() (string, error) { return t.Digest(), nil },
+		}}
+	}
+	return all
+}
+
+const maxAlias = 64 // the longest name of a tool that providers of models accept
+
+// Alias returns the name under which agents have a node's tool: NODE__TOOL. If that is too long, its end is replaced by a
+// hash.
+func Alias(node, tool string) string {
+	name := node + "__" + tool
+	if len(name) <= maxAlias {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	mark := "_" + hex.EncodeToString(sum[:4])
+	return name[:maxAlias-len(mark)] + mark
+}
+
+// Spec implements tools.Tool.
+func (t *nodeTool) Spec() tools.Spec { return t.spec }
+
+// Run implements tools.Tool.
+func (t *nodeTool) Run(ctx context.Context, call tools.Call) (tools.Result, error) {
+	return resultOf(t.backend.Call(ctx, t.node, t.tool, call.Args, call))
+}
+
+// resultOf returns how a call ended as the result of a tool.
+func resultOf(out Outcome, err error) (tools.Result, error) {
+	switch {
+	case err != nil:
+		return tools.Result{}, err
+	case out.Status == Done:
+		return tools.Result{Content: out.Content, Untrusted: !out.Trusted}, nil
+	case out.Error == nil:
+		return tools.Result{}, errors.New(textNoError)
+	}
+	return tools.Result{Untrusted: !out.Trusted}, out.Error
+}

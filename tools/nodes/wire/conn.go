@@ -1,0 +1,198 @@
+package wire
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"parley/tools/plainjson"
+)
+
+// ErrTooLarge means that a frame has more than MaxFrame bytes. It was not sent, and the link is as good as before.
+var ErrTooLarge = errors.New("the frame is too large")
+
+// Timing is how long the ends of a link wait for each other. Zero means the usual time.
+type Timing struct {
+	Step    time.Duration // for each step of the beginning; 15 s
+	Write   time.Duration // for a small frame; a large one gets more; 30 s
+	Ping    time.Duration // between two pings; 30 s
+	Silence time.Duration // after so long without a byte from the other end, the link is dead; 90 s
+}
+
+func (t Timing) orUsual() Timing {
+	for _, d := range []struct {
+		set   *time.Duration
+		usual time.Duration
+	}{{&t.Step, 15 * time.Second}, {&t.Write, 30 * time.Second}, {&t.Ping, 30 * time.Second}, {&t.Silence, 90 * time.Second}} {
+		if *d.set <= 0 {
+			*d.set = d.usual
+		}
+	}
+	return t
+}
+
+// slowest is the number of bytes per second that a link must take at least.
+const slowest = 16 << 10
+
+// A Conn is a link between a node and a server. Any number of goroutines may write, and one may read.
+type Conn struct {
+	ws     *websocket.Conn
+	timing Timing
+
+	writing sync.Mutex // gorilla's connections allow one writer at a time
+
+	closing sync.Once
+	closed  chan struct{}
+	pings   sync.WaitGroup
+}
+
+func newConn(ws *websocket.Conn, t Timing) *Conn {
+	return &Conn{ws: ws, timing: t.orUsual(), closed: make(chan struct{})}
+}
+
+// begin makes the connection a link: from now on it is pinged, and ends if the other end is silent.
+func (c *Conn) begin() {
+	c.ws.SetReadLimit(MaxFrame)
+	c.ws.SetPongHandler(func(string) error { return c.heard() })
+	answer := c.ws.PingHandler()
+	c.ws.SetPingHandler(func(data string) error { return errors.Join(c.heard(), answer(data)) })
+	c.pings.Go(func() {
+		every := time.NewTicker(c.timing.Ping)
+		defer every.Stop()
+		for {
+			select {
+			case <-c.closed:
+				return
+			case <-every.C:
+				// If it cannot be sent, the next write fails too, or the silence ends the link.
+				_ = c.ws.WriteControl(websocket.PingMessage, nil, time.Now().Add(c.timing.Write))
+			}
+		}
+	})
+}
+
+// heard notes that the other end is alive.
+func (c *Conn) heard() error { return c.ws.SetReadDeadline(time.Now().Add(c.timing.Silence)) }
+
+// Read waits for the next frame of a type that this package knows. After an error the link is of no use any more. The end
+// of ctx closes the link.
+func (c *Conn) Read(ctx context.Context) (Frame, error) {
+	stop := context.AfterFunc(ctx, c.Close)
+	defer stop()
+	for {
+		if err := c.heard(); err != nil {
+			return Frame{}, c.readError(ctx, err)
+		}
+		f, err := c.receive(c.heard)
+		if err != nil {
+			return Frame{}, c.readError(ctx, err)
+		}
+		if known(f.Type) {
+			return f, nil
+		}
+	}
+}
+
+func (c *Conn) readError(ctx context.Context, err error) error {
+	if ended := ctx.Err(); ended != nil {
+		err = ended
+	}
+	return fmt.Errorf("read from the link: %w", err)
+}
+
+// receive reads one message, and calls progress after each part of it: a large one may take long on a slow link.
+func (c *Conn) receive(progress func() error) (f Frame, err error) {
+	_, r, err := c.ws.NextReader()
+	if err != nil {
+		return f, err //nolint:wrapcheck // the callers say what they did
+	}
+	raw, err := io.ReadAll(&watched{r, progress})
+	if err != nil {
+		return f, err //nolint:wrapcheck // the callers say what they did
+	}
+	if err := json.Unmarshal(raw, &f); err != nil {
+		return f, fmt.Errorf("the frame is no JSON: %w", err)
+	}
+	return f, nil
+}
+
+// watched is a reader that calls a function after each read.
+type watched struct {
+	io.Reader
+	progress func() error
+}
+
+func (w *watched) Read(p []byte) (int, error) {
+	n, err := w.Reader.Read(p)
+	if err == nil && w.progress != nil {
+		err = w.progress()
+	}
+	return n, err //nolint:wrapcheck // io.EOF must stay as it is
+}
+
+// Write sends a frame. It does not say that the frame has arrived. If it returns another error than ErrTooLarge, the link
+// is of no use any more.
+func (c *Conn) Write(f Frame) error {
+	raw, err := plainjson.Marshal(f)
+	if err != nil {
+		return fmt.Errorf("encode a frame: %w", err)
+	}
+	if len(raw) > MaxFrame {
+		return fmt.Errorf("%w: %d bytes", ErrTooLarge, len(raw))
+	}
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	limit := c.timing.Write + time.Duration(len(raw)/slowest)*time.Second
+	if err := c.ws.SetWriteDeadline(time.Now().Add(limit)); err != nil {
+		return fmt.Errorf("bound a write: %w", err)
+	}
+	if err := c.ws.WriteMessage(websocket.TextMessage, raw); err != nil {
+		return fmt.Errorf("write to the link: %w", err)
+	}
+	return nil
+}
+
+// Close ends the link, and so whatever reads from it or writes to it.
+func (c *Conn) Close() {
+	c.closing.Do(func() {
+		close(c.closed)
+		_ = c.ws.Close() // nothing is lost that was not lost before
+	})
+	c.pings.Wait()
+}
+
+// step waits for a frame of one of those types, during the beginning. Unlike Read, it waits for Timing.Step altogether,
+// whatever the other end sends meanwhile, and accepts only so many bytes.
+func (c *Conn) step(limit int64, types ...string) (Frame, error) {
+	c.ws.SetReadLimit(limit)
+	if err := c.ws.SetReadDeadline(time.Now().Add(c.timing.Step)); err != nil {
+		return Frame{}, fmt.Errorf("bound a step: %w", err)
+	}
+	for {
+		f, err := c.receive(nil)
+		if err != nil {
+			return Frame{}, fmt.Errorf("wait for %s: %w", types[0], err)
+		}
+		if slices.Contains(types, f.Type) {
+			return f, nil
+		}
+		if known(f.Type) {
+			return Frame{}, fmt.Errorf("got the frame %s instead of %s", f.Type, types[0])
+		}
+	}
+}
+
+func known(kind string) bool {
+	switch kind {
+	case Hello, Challenge, Proof, Welcome, Refused, Call, Cancel, Ack, Progress, Result, Offer:
+		return true
+	}
+	return false
+}
