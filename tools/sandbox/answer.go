@@ -10,9 +10,9 @@ import (
 	"parley/tools"
 )
 
-// NotRunError turns an error from Run, which means that a command was not run, into an error for
-// the model.
-func NotRunError(err error) error {
+// ErrorForModel turns an error from Run, which means that a command was not run, into an error for
+// the model. It returns the error of a context unchanged.
+func ErrorForModel(err error) error {
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err

@@ -12,6 +12,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"sync"
@@ -108,7 +109,7 @@ func (b *Box) newRequest(ctx context.Context, c Command) (supervisor.Request, er
 	}
 	req := supervisor.Request{
 		Mode: b.mode, Bwrap: b.bwrap, Args: c.Args, Own: c.Own, Env: b.commandEnv(c), Workspace: c.Workspace, Dir: c.Dir, Writes: c.Writes, WritesAll: c.WritesAll,
-		UID: -1, GID: -1, Read: b.cfg.Read, Memory: int64(b.cfg.MemoryMB) << 20, Tmp: int64(b.cfg.TmpMB) << 20,
+		UID: -1, GID: -1, Read: b.readable(c), Memory: int64(b.cfg.MemoryMB) << 20, Tmp: int64(b.cfg.TmpMB) << 20,
 		Processes: b.cfg.Processes, Groups: b.groups, Quota: c.Quota, Lease: now + int64(lease), Waits: c.Waits,
 		ReadOnly: c.ReadOnly, Shows: slices.Clone(c.Shows), Personal: c.Personal,
 	}
@@ -121,7 +122,21 @@ func (b *Box) newRequest(ctx context.Context, c Command) (supervisor.Request, er
 	return req, chooseUser(c, &req)
 }
 
-// allowNetwork adds to a request what its command may reach: some hosts, or the whole network.
+// readable returns which of the configured files and folders a command can read: all, unless ReadsFor is set.
+func (b *Box) readable(c Command) []string {
+	if c.ReadsFor == nil {
+		return b.cfg.Read
+	}
+	return slices.DeleteFunc(slices.Clone(b.cfg.Read), func(shown string) bool {
+		return !slices.ContainsFunc(c.ReadsFor, func(name string) bool {
+			below, err := filepath.Rel(shown, name)
+			return err == nil && filepath.IsLocal(below)
+		})
+	})
+}
+
+// allowNetwork adds to a request what its command may reach: some hosts, the whole network, or nothing. It returns
+// ErrNoReach or ErrNoNetworkWall if the mode can't provide that, or nothing more.
 func (b *Box) allowNetwork(req *supervisor.Request, c Command) error {
 	network := b.cfg.Network
 	if c.Reach != nil {
@@ -142,7 +157,7 @@ func (b *Box) allowNetwork(req *supervisor.Request, c Command) error {
 }
 
 // chooseUser chooses the user that runs the commands of a root process: the owner of the workspace, or of another
-// folder, but never root.
+// folder, but never root. It returns an error if the folder is missing or was replaced.
 func chooseUser(c Command, r *supervisor.Request) error {
 	folder := cmp.Or(c.Workspace, c.Owner)
 	if folder == "" {
@@ -196,7 +211,7 @@ func CheckPersonal(dir string) error {
 	if err != nil || !isRoots(info) {
 		return err
 	}
-	if err := supervisor.CheckMapped(dir); err != nil {
+	if err := supervisor.CheckIDMapping(dir); err != nil {
 		return fmt.Errorf("%w: %w", ErrRootsOwn, err)
 	}
 	return nil
@@ -228,8 +243,8 @@ func (b *Box) commandEnv(c Command) []string {
 	return append(env, c.Env...)
 }
 
-// runSupervised runs a request under a supervisor of its own, and returns the
-// supervisor's report.
+// runSupervised runs a request under a supervisor of its own, and returns the supervisor's report. An error means that
+// the command was not run, or that it is unknown how it ended.
 func (b *Box) runSupervised(ctx context.Context, req supervisor.Request, stdin io.Reader, stdout, stderr io.Writer) (supervisor.Report, error) {
 	p, err := b.startSupervisor(req.Proxied(), stdin, stdout, stderr)
 	if err != nil {

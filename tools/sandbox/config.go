@@ -72,7 +72,7 @@ func ModeOf(s Sandbox) Mode {
 func (b *Box) Groups() bool { return b.groups.IsUsable() }
 
 // WhyNotBetter says why commands don't run in a mode that separates them better from the machine;
-// "" if there is no better one.
+// "" if there is no better one, or if the mode was configured.
 func (b *Box) WhyNotBetter() string {
 	return joinAttempts(b.tried, "; ", func(a Attempt) string { return string(a.Mode) + ": " + a.Err.Error() })
 }

@@ -22,8 +22,9 @@ import (
 const probeTimeout = 20 * time.Second
 
 // Open returns a Box with the configured mode, after it has run a command to check that the mode
-// works. For Auto it tries the modes in turn. If none works, the error is an *AbsentError; if the
-// mode that works cannot do what a setting promises, it is a *SettingError.
+// works. For Auto it tries the modes in turn; if none works, the error is an *AbsentError. If the
+// configured mode doesn't work, or the one that works cannot do what a setting promises, it is a
+// *SettingError.
 func Open(ctx context.Context, cfg Config) (*Box, error) {
 	if os.Getenv(supervisorEnv) != "" {
 		// A program that doesn't call Main would keep starting itself.
@@ -63,7 +64,7 @@ func Open(ctx context.Context, cfg Config) (*Box, error) {
 	return nil, &AbsentError{tried}
 }
 
-// tryOnly tries only the configured mode.
+// tryOnly tries only the configured mode. It returns a *SettingError if that doesn't work.
 func (b *Box) tryOnly(ctx context.Context) error {
 	if err := supervisor.CheckRights(b.program()); err != nil {
 		return &SettingError{"sandbox.mode", fmt.Sprintf("%q doesn't work here: %v", b.mode, err), remedyRoot}
@@ -159,7 +160,8 @@ read -r seen <"$1" && exit 3
 exit 0`
 
 // probeOnce runs a command that looks for a file outside the workspace, tries to open for writing
-// the files through which root controls the machine, and writes a file inside the workspace.
+// the files through which root controls the machine, and writes a file inside the workspace. It
+// returns an error if the command could do what it must not, or could not do what it should.
 func (b *Box) probeOnce(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()

@@ -110,7 +110,7 @@ func inContainer(mode sandbox.Mode, dir string) error {
 		return fmt.Errorf("this program gave %+v, %w", r, err)
 	}
 	r, err := b.Run(context.Background(), sandbox.Command{Args: []string{"true"}, Workspace: filepath.Join(dir, "closed", "a"), Network: mode == sandbox.None})
-	if !errors.Is(err, sandbox.ErrUnreachable) || strings.Contains(sandbox.NotRunError(err).Error(), dir) {
+	if !errors.Is(err, sandbox.ErrUnreachable) || strings.Contains(sandbox.ErrorForModel(err).Error(), dir) {
 		return fmt.Errorf("where nobody may go it gave %+v, %w", r, err)
 	}
 	cfg.Workspaces = []string{filepath.Join(dir, "closed", "a")}

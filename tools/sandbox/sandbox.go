@@ -68,6 +68,9 @@ type Command struct {
 	ReadOnly bool
 	// Shows are other folders on this machine that the command can read.
 	Shows []Shown
+	// ReadsFor, if not nil, are paths on this machine: of the files and folders in Config.Read, the command can read only
+	// those that contain one of them.
+	ReadsFor []string
 	// Env are variables, as NAME=VALUE, in addition to those that every command has.
 	Env []string
 	// Stdin is the command's input; nil means none. If it is not a file, it must end soon after ctx
@@ -157,12 +160,12 @@ const (
 // otherwise.
 const MaxOutput = 64 << 10
 
-// ErrNoNetworkWall is the error of Run if Command.Network is not set and the sandbox has no walls,
-// so that it could not keep the command from the network.
+// ErrNoNetworkWall is the error of Run if the sandbox has no walls, so that it could not keep the
+// command from the network, and Command.Network is not set or Command.Reach allows only a part.
 var ErrNoNetworkWall = errors.New("without walls a command cannot be kept from the network")
 
-// ErrNoReach is the error of Run if Command.Reach asks for a part of the network that this mode
-// cannot provide or limit.
+// ErrNoReach is the error of Run if Command.Reach asks for the network, or a part of it, and
+// commands run with Landlock, which cannot provide either.
 var ErrNoReach = errors.New("these walls cannot give a command the network, or a part of it")
 
 // ErrRootsOwn is the error of Run if this process is root, the workspace is a person's own

@@ -107,7 +107,7 @@ func (p *Proxy) Close() error {
 	return p.server.Close()
 }
 
-// Refused returns the hosts that the command asked for but may not reach.
+// Refused returns the hosts that the command asked for but may not reach, at most maxRefused.
 func (p *Proxy) Refused() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

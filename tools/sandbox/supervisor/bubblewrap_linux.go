@@ -208,7 +208,7 @@ func readExitCode(words *json.Decoder, status io.Closer, end error) (int, error)
 
 // limitTasks limits how many processes and threads the user of the process pid may have in that process's
 // namespace: as many as the command may have, plus others that are not the command's. The limit doesn't apply to
-// root.
+// root. If the request has no limit, or the process has already ended, limitTasks does nothing.
 func (s *supervisor) limitTasks(pid int, others uint64) error {
 	if s.Processes == 0 {
 		return nil

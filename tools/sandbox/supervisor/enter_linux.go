@@ -120,8 +120,8 @@ const (
 	codeNotFound = 127
 )
 
-// enterSandbox turns this process, which is already inside the sandbox, into the command. It
-// reports errors on standard error.
+// enterSandbox turns this process, which is already inside the sandbox, into the command. It returns only if that
+// fails: it writes why to standard error, and returns the exit code.
 func enterSandbox(args []string) int {
 	if len(args) != 1 {
 		return codeNotRun
@@ -202,7 +202,8 @@ func handOutSocket(number string) error {
 	return errors.Join(err, unix.Close(l), unix.Close(n))
 }
 
-// receiveFile receives an open file that is sent over from.
+// receiveFile receives an open file that is sent over from, and closes from. It fails if the other side ends without
+// sending one.
 func receiveFile(from *os.File) (*os.File, error) {
 	defer func() { _ = from.Close() }() // it was read
 	space := make([]byte, unix.CmsgSpace(4))

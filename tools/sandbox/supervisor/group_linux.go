@@ -14,7 +14,7 @@ import (
 // and memory without mapped files. So the supervisor also measures a command that is in a group.
 type group struct {
 	made      *cgroup.Group
-	memory    int64 // what the configuration allows, in bytes
+	memory    int64 // what the configuration allows, in bytes; 0 means no limit, as in processes
 	processes int
 }
 
@@ -47,14 +47,15 @@ func (g *group) start(cmd *exec.Cmd) error {
 	return g.made.Start(cmd)
 }
 
-// kill kills all processes of the group.
+// kill kills all processes of the group, if there is one.
 func (g *group) kill() {
 	if g != nil {
 		g.made.Kill()
 	}
 }
 
-// refused returns what the command wanted more of than its control group allowed; "" if nothing.
+// refused returns, as a Reason and in words, what the command wanted more of than its control group allowed; both are
+// "" if nothing, or if there is no group.
 func (g *group) refused() (Reason, string) {
 	if g == nil {
 		return "", ""

@@ -139,7 +139,7 @@ type fileChange struct {
 	times    uint64 // 0 means now
 }
 
-// decodeCall returns the change that a system call asks for.
+// decodeCall returns the change that a system call asks for; the error is unix.ENOSYS for any other system call.
 func decodeCall(call *notification) (fileChange, error) {
 	a := &call.args
 	switch call.call {
@@ -255,7 +255,7 @@ func openPath(pid, dir int, name string, noFollow bool) (int, error) {
 	return unix.Openat(from, name, how, 0)
 }
 
-// readText reads a NUL-terminated text from a process's memory.
+// readText reads a NUL-terminated text from a process's memory; it fails if the text is longer than a path can be.
 func readText(pid int, at uint64) (string, error) {
 	text := make([]byte, 0, unix.PathMax)
 	for len(text) < unix.PathMax {
@@ -273,7 +273,8 @@ func readText(pid int, at uint64) (string, error) {
 	return "", unix.ENAMETOOLONG
 }
 
-// readMemory reads memory of a process.
+// readMemory reads memory of a process, and returns how many bytes it has read, which may be fewer than fit; it fails
+// if there are none.
 func readMemory(pid int, at uint64, into []byte) (int, error) {
 	local := []unix.Iovec{{Base: &into[0]}}
 	local[0].SetLen(len(into))

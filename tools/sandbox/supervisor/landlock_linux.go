@@ -23,7 +23,7 @@ import (
 // from connecting to their abstract sockets.
 const LeastABI = 6
 
-// LandlockVersion returns the kernel's version of Landlock.
+// LandlockVersion returns the kernel's version of Landlock; it fails if the kernel has no Landlock.
 func LandlockVersion() (int, error) { return landlocksys.LandlockGetABIVersion() }
 
 // landlockWalls describe the walls around a process that shares its namespaces with others.

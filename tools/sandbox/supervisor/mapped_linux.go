@@ -39,8 +39,8 @@ func openMapped(dir string, uid, gid int, readOnly bool) (fd int, err error) {
 	return fd, nil
 }
 
-// CheckMapped returns an error if root cannot let another user work in a directory that belongs to root.
-func CheckMapped(dir string) error {
+// CheckIDMapping returns an error if root cannot let another user work in a directory that belongs to root.
+func CheckIDMapping(dir string) error {
 	ended := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread() // newMapping requires that

@@ -65,7 +65,7 @@ type Request struct {
 	Read      []string
 	FullNet   bool
 	Hosts     []string // reached through the proxy
-	Memory    int64    // in bytes, like Tmp
+	Memory    int64    // in bytes, like Tmp; 0 means no limit, as in Processes
 	Tmp       int64
 	Processes int
 	Groups    cgroup.Place // nowhere if there are no control groups
@@ -92,7 +92,7 @@ type ShownFolder struct {
 	Env string
 }
 
-// A Quota limits how much a folder may contain.
+// A Quota limits how much a folder may contain. A field that is 0 means no limit.
 type Quota struct {
 	Bytes int64 // each item counts as whole blocks of 4 KiB
 	Items int   // files and folders
@@ -100,14 +100,14 @@ type Quota struct {
 
 // A Report says how a command ended.
 type Report struct {
-	ExitCode int
-	Killed   Reason   `json:",omitempty"`
-	Detail   string   `json:",omitempty"`
-	Refused  []string `json:",omitempty"`
+	ExitCode int      // -1 if the command was ended
+	Killed   Reason   `json:",omitempty"` // "" if the command ended by itself
+	Detail   string   `json:",omitempty"` // Killed in words
+	Refused  []string `json:",omitempty"` // the hosts that the proxy refused
 	Duration time.Duration
 	Grouped  bool `json:",omitempty"` // whether it ran in a control group
-	// Failure says why nothing was run, or why it is unknown how the command ended; Fault is the
-	// part of Failure that callers act on.
+	// Failure says why nothing was run, or why it is unknown how the command ended; "" if neither
+	// is so. Fault is the part of Failure that callers act on.
 	Failure string `json:",omitempty"`
 	Fault   Fault  `json:",omitempty"`
 }
@@ -178,6 +178,7 @@ type Proxy interface {
 	// Serve serves connections to a listening socket until the proxy is closed. It closes
 	// the file.
 	Serve(listening *os.File) error
+	// Refused returns the hosts that the command asked for and may not reach.
 	Refused() []string
 	Close() error
 }

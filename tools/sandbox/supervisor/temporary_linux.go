@@ -63,7 +63,8 @@ func NewTemporary(uid, gid int) (TemporaryFolder, error) {
 // Remove removes the folder with everything in it.
 func (t TemporaryFolder) Remove() error { return errors.Join(removeTree(t.Path), t.lock.Close()) }
 
-// lockFolder locks a folder, unless somebody else has locked it.
+// lockFolder locks a folder; closing the returned file unlocks it. The error is unix.EWOULDBLOCK if somebody else has
+// locked it.
 func lockFolder(dir string) (*os.File, error) {
 	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -147,7 +147,7 @@ func memoryOf(pids []int) (bytes int64) {
 	return bytes
 }
 
-// tasksOf counts the processes and threads of a user.
+// tasksOf counts the processes and threads of a user; 0 if they cannot be listed.
 func tasksOf(uid int) (tasks uint64) {
 	names, err := os.ReadDir("/proc")
 	if err != nil {

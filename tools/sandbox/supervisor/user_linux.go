@@ -155,12 +155,12 @@ const (
 	mapped          // root's files in it belong to the command's user
 )
 
-// reveal lets the command's user reach the files and folders that the command needs, if root runs
+// openPlacesToUser lets the command's user reach the files and folders that the command needs, if root runs
 // this program: folders above them, such as root's own home, may be closed to others, or they may
 // belong to root themselves. In that case this thread gets its own view of the machine's files, in
 // which each folder that is closed to the user is covered by an empty one that contains only the
 // needed files. Whatever this thread starts has the same view.
-func (s *supervisor) reveal() error {
+func (s *supervisor) openPlacesToUser() error {
 	if s.UID < 0 {
 		return nil
 	}

@@ -29,9 +29,9 @@ func Clock() int64 {
 	return now.Nano()
 }
 
-// supervise runs one command, ends it when its time is over, and returns the supervisor's exit
-// code. It runs in a process of its own, so that the command is ended even if the process that
-// asked for it has died.
+// supervise runs one command, ends it when its time is over, writes the report, and returns the supervisor's exit
+// code: 1 if the report could not be written. It runs in a process of its own, so that the command is ended even if
+// the process that asked for it has died.
 func supervise(proxy func(hosts []string) Proxy) int {
 	unix.CloseOnExec(controlFD)
 	unix.CloseOnExec(reportFD) // commands write no report
@@ -62,7 +62,7 @@ type supervisor struct {
 	workspace workspace
 	disk      time.Time                  // when to measure the disk next
 	proxy     func(hosts []string) Proxy // nil if none is needed
-	view      *os.File                   // the namespace in which reveal has covered folders; nil if it has covered none
+	view      *os.File                   // the namespace in which openPlacesToUser has covered folders; nil if it has covered none
 	writes    *os.File                   // the folder that the command can write to; nil means the workspace
 }
 
@@ -72,11 +72,12 @@ type child struct {
 	// extraProcesses is how many of the child's processes are not the command's.
 	extraProcesses int
 	tmp            string // its folder for temporary files on this machine; "" means none
-	// code returns the program's exit code once the child has ended; it fails if the program was
-	// not run.
-	code    func(err error) (int, error)
+	// code returns the program's exit code once the child has ended, given what waiting for the child returned; it
+	// fails if the program was not run.
+	code func(err error) (int, error)
+	// refused returns the hosts that the command may not reach and asked for; nil without a proxy.
 	refused func() []string
-	close   func() error
+	close   func() error // cleans up after the child has ended
 }
 
 // failureReport returns the report that a command was not run, or that it is unknown how it ended.
@@ -112,7 +113,7 @@ func (s *supervisor) run(control *os.File) Report {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return failureReport(err)
 	}
-	if err := errors.Join(s.checkUser(), s.reveal()); err != nil {
+	if err := errors.Join(s.checkUser(), s.openPlacesToUser()); err != nil {
 		return failureReport(err)
 	}
 	if Clock() > s.lease.Load() {
@@ -228,7 +229,8 @@ func (s *supervisor) awaitChild() Report {
 	return rep
 }
 
-// watch waits until the child ends by itself, or has to be ended; killed says why it has to be.
+// watch waits until the child ends by itself, or has to be ended. killed and detail say why it has to be; they are ""
+// if it ended by itself, and end is then what waiting for it returned.
 func (s *supervisor) watch(ended <-chan error) (killed Reason, detail string, end error) {
 	tick := time.NewTicker(s.inspectInterval())
 	defer tick.Stop()
@@ -252,7 +254,8 @@ func (s *supervisor) watch(ended <-chan error) (killed Reason, detail string, en
 	}
 }
 
-// timeLeft returns the time until the deadline.
+// timeLeft returns the time until the deadline; if there is none, it returns an hour, after which the caller asks
+// again.
 func (s *supervisor) timeLeft() time.Duration {
 	if s.Deadline == 0 {
 		return time.Hour
@@ -303,6 +306,7 @@ func (s *supervisor) checkUsage() (Reason, string) {
 	return "", ""
 }
 
+// reasonFor returns the reason for an excess that overDiskText describes; "" if there is none.
 func reasonFor(over string) Reason {
 	if over == "" {
 		return ""
@@ -368,7 +372,8 @@ func (s *supervisor) killAll() error {
 	}
 }
 
-// exitCode returns the exit code of a process that was run directly.
+// exitCode returns the exit code of a process that was run directly, given what waiting for it returned: 128 plus the
+// signal if a signal ended it. It fails if the process was not run.
 func exitCode(err error) (int, error) {
 	if err == nil {
 		return 0, nil

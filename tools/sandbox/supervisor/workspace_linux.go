@@ -19,7 +19,7 @@ type workspace struct {
 // something that somebody else has put there.
 func (w *workspace) open(how int) (int, error) {
 	if w.request.Folder != (FolderID{}) {
-		how |= unix.O_NOFOLLOW // reveal has resolved the path
+		how |= unix.O_NOFOLLOW // openPlacesToUser has resolved the path
 	}
 	fd, err := unix.Open(w.request.Workspace, how|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR) {
@@ -111,9 +111,9 @@ func (w *workspace) measure() string {
 	return w.overQuotaText(all.usage, err)
 }
 
-// overQuotaText says what the workspace contains too much of; "" if nothing. If it already
-// contained too much before the command, the command is only ended if it adds to that, because it
-// may be there to remove something.
+// overQuotaText says what the workspace, which now contains this much, contains too much of; "" if nothing. err says
+// why it could not be measured. If it already contained too much before the command, the command is only ended if it
+// adds to that, because it may be there to remove something.
 func (w *workspace) overQuotaText(now usage, err error) string {
 	switch {
 	case w.request.Quota == Quota{}:
