@@ -73,7 +73,7 @@ func (r Reader) Read(ctx context.Context, ask pages.Request) (pages.ShownPart, e
 	if err != nil {
 		return pages.ShownPart{}, tools.Errorf(tools.InvalidArgs, "pages: %v", err)
 	}
-	content := &countedReader{from: ask.Content}
+	content := &limitedReader{from: ask.Content}
 	content.left.Store(pages.MaxBytes)
 	got, err := r.runChild(ctx, request{Kind: ask.Kind, Pages: chosen, Most: min(ask.Most, maxMost), Within: r.timeLimit() / 2}, content, ask.Name)
 	switch {
@@ -177,17 +177,17 @@ func noteOf(got answer) string {
 	return got.Note
 }
 
-// A countedReader is a reader that ends after a number of bytes. It records whether there were
+// A limitedReader is a reader that fails after a number of bytes. It records whether there were
 // more, or why not everything could be read. Read and the other methods may be called at the same
 // time, because the process that starts the child may still read when the child has ended.
-type countedReader struct {
+type limitedReader struct {
 	from   io.Reader
 	left   atomic.Int64
 	over   atomic.Bool
 	failed atomic.Pointer[error]
 }
 
-func (c *countedReader) Read(p []byte) (int, error) {
+func (c *limitedReader) Read(p []byte) (int, error) {
 	n, err := c.from.Read(p)
 	if c.left.Add(-int64(n)) < 0 {
 		c.over.Store(true)
@@ -200,7 +200,7 @@ func (c *countedReader) Read(p []byte) (int, error) {
 }
 
 // err returns why not everything could be read; nil if it could.
-func (c *countedReader) err() error {
+func (c *limitedReader) err() error {
 	if failed := c.failed.Load(); failed != nil {
 		return *failed
 	}

@@ -117,7 +117,8 @@ func hasLoneBytes(content []byte) bool {
 	return alone*2 > runs
 }
 
-// Reader returns a reader that converts what it reads from the charset named label to UTF-8.
+// Reader returns a reader that converts what it reads from the charset named label to UTF-8. It fails if it does not
+// know that charset.
 func Reader(label string, from io.Reader) (io.Reader, error) {
 	return charset.NewReaderLabel(label, from)
 }

@@ -139,7 +139,8 @@ func meaningOfCode(code string) meaning {
 	return plainNumber
 }
 
-// show formats the number value; look is the index of the cell's style.
+// show formats the number value; look is the index of the cell's style. It returns a value that is no number
+// unchanged.
 func (f *formats) show(value string, look int) string {
 	n, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
 	if err != nil || math.IsInf(n, 0) || math.IsNaN(n) {
@@ -166,7 +167,7 @@ func (f *formats) show(value string, look int) string {
 }
 
 // timeOf returns the time that a number of days represents. Days are counted from 1900, which by an
-// old mistake counts as a leap year.
+// old mistake counts as a leap year, or from 1904 if the workbook says so.
 func (f *formats) timeOf(days float64) time.Time {
 	begin := time.Date(1899, 12, 30, 0, 0, 0, 0, time.UTC)
 	switch {

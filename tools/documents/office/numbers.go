@@ -87,8 +87,8 @@ func readLevels(r *reader, kind *[maxLevel]level) error {
 	})
 }
 
-// nextItem counts the next item of a list and returns the text that precedes it: the indent, and
-// its number or a dash.
+// nextItem counts the next item of a list and returns the text that precedes it: the indent, and its number or a
+// dash; "" and "" if there is no such list.
 func (n *numbering) nextItem(ref listRef) (before, ordinal string) {
 	kind := n.kinds[n.lists[ref.id]]
 	if ref.id == "" || ref.id == "0" || kind == nil {
@@ -122,7 +122,7 @@ func (n *numbering) nextItem(ref listRef) (before, ordinal string) {
 	return before, text
 }
 
-// ordinalOf writes a number in a list's format.
+// ordinalOf writes a number in a list's format, and as digits if it does not know that format.
 func ordinalOf(n int, format string) string {
 	switch format {
 	case "lowerLetter", "upperLetter":

@@ -113,7 +113,8 @@ type Range struct{ First, Last int }
 // maxRanges limits how many ranges a choice of pages may contain.
 const maxRanges = 100
 
-// Parse reads a choice of pages: "3", "2-5", "7-", or several with commas between them.
+// Parse reads a choice of pages: "3", "2-5", "7-", or several with commas between them. An empty choice means all
+// pages.
 func Parse(choice string) ([]Range, error) {
 	if strings.TrimSpace(choice) == "" {
 		return []Range{{First: 1}}, nil

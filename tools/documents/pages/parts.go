@@ -62,7 +62,7 @@ func (p *Parts) End(title string) {
 	p.open.Reset()
 }
 
-// Put appends a complete part.
+// Put appends a complete part, unless MostText is reached.
 func (p *Parts) Put(title, text string) {
 	if p.End(""); p.IsFull() {
 		return

@@ -38,8 +38,12 @@ type Engine struct {
 // take ten times as long, and most documents take less than that to read.
 func Start(ctx context.Context) (_ *Engine, err error) {
 	defer recoverPanic(&err)
-	pool, err := webassembly.Init(webassembly.Config{
-		Context: ctx, MaxTotal: 1, MaxIdle: 1, ReuseWorkers: true,
+	wasm, err := module()
+	if err != nil {
+		return nil, err
+	}
+	pool, err := webassembly.InitWithWASM(webassembly.Config{
+		Context: ctx, WASM: wasm, MaxTotal: 1, MaxIdle: 1, ReuseWorkers: true,
 		FSConfig: wazero.NewFSConfig(), Stdout: io.Discard, Stderr: io.Discard,
 		RuntimeConfig: wazero.NewRuntimeConfigInterpreter().WithMemoryLimitPages(maxMemory).
 			WithCoreFeatures(api.CoreFeaturesV2 | experimental.CoreFeaturesExceptionHandling),

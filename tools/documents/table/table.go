@@ -130,8 +130,8 @@ func Cell(text string) string {
 // Rule returns the line of dashes below the first row of a Markdown table with this many cells.
 func Rule(cells int) string { return "|" + strings.Repeat("---|", min(max(cells, 1), maxCells)) }
 
-// separator returns the character that separates the values: the one that splits the first rows
-// most evenly.
+// separator returns the character that separates the values: the one that splits the first rows most evenly; a comma
+// if none does.
 func separator(text string) rune {
 	lines := firstRows(text, 20)
 	best, most := ',', 0
