@@ -37,7 +37,8 @@ type answer struct {
 	cut       bool   // the server would have sent more
 }
 
-// readAnswer reads the body of a response.
+// readAnswer reads the body of a response, up to maxBody bytes. If the connection breaks before that, it returns an
+// error.
 func readAnswer(response *http.Response) (answer, error) {
 	content, err := io.ReadAll(io.LimitReader(response.Body, maxBody+1))
 	if err != nil && len(content) <= maxBody {
@@ -74,8 +75,19 @@ func kindOf(mediaType string) kind {
 	return isBinary
 }
 
-// text decodes the content in its charset: the one named in the header, or the one named in the
-// page, or the one that it looks like.
+// shownAs returns the MIME type of the text that the model reads; "" for plain text.
+func (a answer) shownAs(raw bool) string {
+	switch {
+	case a.kind == isBinary:
+		return "" // the text is about the body
+	case a.kind == isPage && !raw:
+		return "text/markdown"
+	}
+	return a.mediaType
+}
+
+// text decodes the content in its charset: the one named in the header, or the one named in the page, or the one that
+// it looks like. What cannot be decoded is replaced.
 func (a answer) text() string {
 	if _, params, err := mime.ParseMediaType(a.declared); err == nil && params["charset"] == "" && a.kind == isText && utf8.Valid(trimCut(a.content)) {
 		return strings.TrimPrefix(string(trimCut(a.content)), "\uFEFF")
@@ -113,7 +125,7 @@ func (a answer) bounded(text string) string {
 	return text + suffix
 }
 
-// aboutBinary returns what the model is told in place of a body that is not text.
+// aboutBinary returns what the model is told in place of a body that is not text; "" if the body is empty.
 func (a answer) aboutBinary() string {
 	if len(a.content) == 0 {
 		return ""

@@ -38,12 +38,14 @@ func documentKind(a answer) pages.Kind {
 type document struct {
 	text  string
 	bytes int // how many bytes of it were read
-	// How many pages it has, which of those asked for didn't fit, and what a reader has to know.
+	// How many pages it has, which of those asked for didn't fit ("" if all did), and what a reader
+	// has to know.
 	pages      int
 	next, note string
 }
 
-// readDocument has a document read: first the part of the body that was already read, and then the rest.
+// readDocument has a document read: first the part of the body that was already read, and then the rest. choice names
+// the pages. If the body turns out to be no document, the text says what it is instead.
 func readDocument(ctx context.Context, by pages.Reader, kind pages.Kind, a answer, body io.Reader, choice string) (document, error) {
 	whole := &counter{from: io.MultiReader(bytes.NewReader(a.first), body)}
 	shown, err := by.Read(ctx, pages.Request{

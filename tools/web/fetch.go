@@ -59,15 +59,17 @@ func (f *fetcher) fetch(ctx context.Context, call tools.Call, args fetchArgs) (a
 	if 300 <= out.Status && out.Status < 400 {
 		out.Location = visibleText(clip(response.Header.Get("Location"), 2000))
 	}
+	mime := ""
 	if kind := documentKind(got); kind != pages.None && f.documents != nil && !args.Raw {
 		err = f.showDocument(ctx, kind, got, response.Body, args.Pages, &out)
 	} else {
+		mime = got.shownAs(args.Raw)
 		out.Body, err = f.show(ctx, got, args.Raw)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return tools.Untrusted{Value: out}, nil
+	return tools.Untrusted{Value: tools.Typed{Value: out, Field: "body", MIME: mime}}, nil
 }
 
 // showDocument has a document read, and puts its text into the result out.

@@ -29,7 +29,8 @@ const (
 )
 
 // markdown returns a page as a model reads it: what a person would see of it, or only its article
-// if it has one, without scripts, pictures and decoration. It gives up soon after ctx has ended.
+// if it has one, without scripts, pictures and decoration. If it cannot be read as HTML, the text says so. Soon after
+// ctx has ended, markdown gives up and returns ctx's error.
 func markdown(ctx context.Context, source string, at *url.URL) (string, error) {
 	from := strings.NewReader(source)
 	doc, err := html.Parse(readFunc(func(p []byte) (int, error) {
@@ -125,8 +126,8 @@ type cleaner struct {
 	left  int // how many more elements may follow
 }
 
-// prepare collects what applies to the whole page: its title, its styles, and the URL that its
-// links are relative to.
+// prepare collects what applies to the whole page, until ctx ends: its title, its styles, and the URL that its links
+// are relative to.
 func (c *cleaner) prepare(ctx context.Context, doc *html.Node) {
 	selector := compoundSelector()
 	based := false

@@ -85,7 +85,8 @@ func isHarmless(name, value string) bool {
 	return http.CanonicalHeaderKey(name) == "Accept" && slices.Contains(forms, value)
 }
 
-// request makes the HTTP request for a call; own are the headers that the model gave.
+// request makes the HTTP request for a call; own are the headers that the model gave. The error says which argument
+// is wrong, or that the operator doesn't permit the host.
 func (a fetchArgs) request(ctx context.Context, settings Settings) (r *http.Request, own http.Header, err error) {
 	target, err := parseTarget(a.URL)
 	if err != nil {

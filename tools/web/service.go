@@ -14,7 +14,8 @@ import (
 
 // A searcher is a service that searches the web.
 type searcher interface {
-	// search asks for most hits, and returns them with the best first. Some services return more.
+	// search asks for most hits, and returns them with the best first; nil if there are none. Some services return
+	// more. The error is for the model.
 	search(ctx context.Context, query string, most int) ([]hit, error)
 }
 

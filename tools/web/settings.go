@@ -36,8 +36,8 @@ func (s Settings) checkPermitted(host string) error {
 	return nil
 }
 
-// matches reports whether an entry in a list matches a host: the host itself or, as "*.NAME", every
-// host below NAME. A host that is an address is not below any name.
+// matches reports whether an entry in a list matches a host: the host itself or, as "*.NAME", every host below NAME.
+// A host that is an address is not below any name. An entry that is no host matches nothing.
 func matches(entry, host string) bool {
 	parent, below := strings.CutPrefix(entry, "*.")
 	if !below {

@@ -93,7 +93,8 @@ func compoundSelector() *regexp.Regexp {
 	return regexp.MustCompile(`^(\*|[A-Za-z][A-Za-z0-9-]*)?((?:[.#][A-Za-z0-9_-]+)*)$`)
 }
 
-// add adds the rule for one selector, given as the parts that compoundSelector matched.
+// add adds the rule for one selector, given as the parts that compoundSelector matched; it ignores a selector that
+// didn't match, or is empty.
 func (s *styleSheet) add(parts []string, style visibilityStyles) {
 	if parts == nil || parts[0] == "" {
 		return

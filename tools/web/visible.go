@@ -84,7 +84,7 @@ func (l visibilityStyles) isInvisibleColor() bool {
 	return color == "transparent" || color == ground || strings.HasPrefix(color, "rgba(") && isTransparent(color)
 }
 
-// isTransparent reports whether an rgba color is almost fully transparent.
+// isTransparent reports whether an rgba color is almost fully transparent; false if its last part is no number.
 func isTransparent(color string) bool {
 	alpha := strings.TrimSuffix(color[strings.LastIndexAny(color, ",/")+1:], ")")
 	n, err := strconv.ParseFloat(strings.TrimSpace(alpha), 64)

@@ -30,8 +30,8 @@ type Config struct {
 	// Refuse returns why there may be no connection to an address; "" permits it. If it is nil, the function Refuse
 	// is used. Servers leave it nil: it exists for tests, whose web is on this machine.
 	Refuse func(netip.Addr) string
-	// Redirect returns why a call may not follow a redirect. If it is nil, a call may follow
-	// every redirect that the settings allow.
+	// Redirect returns why a call may not follow a redirect to this URL; nil if it may. If Redirect itself is nil, a
+	// call may follow every redirect that the settings allow.
 	Redirect func(call tools.Call, to string) error
 }
 

@@ -139,6 +139,30 @@ func TestFetch(t *testing.T) {
 	}
 }
 
+// Programs are told of which type the text is that a result has: what the server says, but for what was converted or only
+// described.
+func TestTheTypeOfATextIsKnown(t *testing.T) {
+	var fetching tools.Tool
+	for _, tool := range web.New(web.Config{Settings: func() web.Settings { return web.Settings{} }, Refuse: func(netip.Addr) string { return "" }}) {
+		if tool.Spec().Name == "web_fetch" {
+			fetching = tool
+		}
+	}
+	page := serve(t, "text/html; charset=utf-8", []byte("<html><body><p>words</p></body></html>"))
+	for _, c := range []struct{ arguments, want string }{
+		{args("url", page), "text/markdown"},
+		{args("url", page, "raw", true), "text/html"},
+		{args("url", serve(t, "application/json", []byte(`{"a":1}`))), "application/json"},
+		{args("url", serve(t, "text/css; charset=utf-8", []byte("a {}"))), "text/css"},
+		{args("url", serve(t, "image/png", []byte("\x89PNG"))), ""},
+	} {
+		r, err := fetching.Run(t.Context(), tools.Call{ID: "c", Args: json.RawMessage(c.arguments)})
+		if err != nil || r.Field != "body" || r.MIME != c.want || !r.Untrusted {
+			t.Errorf("%s gave the field %q of the type %q, untrusted %v, %v; want %q", c.arguments, r.Field, r.MIME, r.Untrusted, err, c.want)
+		}
+	}
+}
+
 // A method that may change something is sent once, with what it was given.
 func TestMethods(t *testing.T) {
 	var asked atomic.Pointer[string]
