@@ -5,7 +5,7 @@
 // anywhere wins. Rules look at what a call acts on: the commands of a shell line, an address, a path.
 //
 // The files: guard.go decides by the rules; rule.go reads rules and matches texts; subject.go reads what a call
-// acts on; judged.go finds the calls that a model judges; words.go lists the words by which a call may name files;
+// acts on; rate.go says how many calls people may have; judged.go finds the calls that a model judges; words.go lists the words by which a call may name files;
 // outward.go asks about calls that act on the outside, and spending.go about too many requests; reads.go says
 // which calls read only files that they name; marks.go remembers which files contain text that strangers may have
 // written, and marking.go updates these marks around tool calls; hook.go asks the operator's programs.
@@ -29,6 +29,7 @@ type Config struct {
 	All    Policy
 	Agents map[string]Policy // rules that agents have in addition to All
 	Judge  []string          // rules for the calls that a model judges: see Guard.Judges
+	Rates  []string          // how many calls people may have: see ParseRate
 	// Path returns the name that a path has in the session of a call; nil leaves the path as it is written.
 	Path func(call tools.Call, path string) string
 	// Addresses returns the addresses that a message to a channel and a chat reaches,
@@ -57,12 +58,13 @@ type Guard struct {
 	all    rules
 	agents map[string]rules
 	judge  []Rule
+	rates  []Rate
 }
 
 // rules are the rules that apply to one agent.
 type rules struct{ deny, ask, allow []Rule }
 
-// New makes a Guard. It returns an error if a rule cannot be read.
+// New makes a Guard. It returns an error if a rule or a rate cannot be read.
 func New(cfg Config) (*Guard, error) {
 	all, err := parsePolicy(cfg.All)
 	if err != nil {
@@ -83,6 +85,13 @@ func New(cfg Config) (*Guard, error) {
 			ask:   slices.Concat(all.ask, own.ask),
 			allow: slices.Concat(all.allow, own.allow),
 		}
+	}
+	for _, text := range cfg.Rates {
+		rate, err := ParseRate(text)
+		if err != nil {
+			return nil, err
+		}
+		g.rates = append(g.rates, rate)
 	}
 	return g, nil
 }

@@ -39,7 +39,7 @@ func (r Rule) coversAll() bool {
 	return r.pattern == nil || !slices.ContainsFunc(r.pattern, func(piece string) bool { return piece != "" })
 }
 
-// Version returns a hash of all rules.
+// Version returns a hash of all rules, without the rates.
 func (g *Guard) Version() string {
 	raw, err := plainjson.Marshal([]any{g.cfg.All, g.cfg.Agents, g.cfg.Judge, g.cfg.AskUntrusted})
 	if err != nil { // texts always marshal

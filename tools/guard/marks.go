@@ -43,6 +43,9 @@ type Marks struct {
 // every prompt (such as AGENTS.md).
 func (m Marks) Has(name string) bool { return slices.Contains(m.Files, name) }
 
+// MayHold reports whether a file that is not part of a prompt may contain such text.
+func (m Marks) MayHold(name string) bool { return m.All || m.Has(name) }
+
 func (m Marks) hasAny() bool { return m.All || len(m.Files) > 0 }
 
 // markEverything returns marks for all files. It marks those that are part of every prompt by name, too.

@@ -39,7 +39,7 @@ func keyOf(kind, name string) string {
 // conversation that has read something untrusted. It says to ask a person if the call would exceed a limit;
 // otherwise it returns the keys that the call spends.
 func (g *Guard) checkSpending(call tools.Call, t tools.Touch) tools.Verdict {
-	if !spends(t) || handsOut(t) && g.cfg.Fetches != nil && !g.cfg.Fetches(call) {
+	if !spends(t) || delegates(t) && g.cfg.Fetches != nil && !g.cfg.Fetches(call) {
 		return tools.Verdict{}
 	}
 	turn, all := g.spent(call)
@@ -53,10 +53,11 @@ func (g *Guard) checkSpending(call tools.Call, t tools.Touch) tools.Verdict {
 // spends reports whether a call fetches a page, or hands a task to a sub-agent, which may fetch pages.
 func spends(t tools.Touch) bool {
 	_, fetches := t.Subject.(tools.URL)
-	return fetches || handsOut(t)
+	return fetches || delegates(t)
 }
 
-func handsOut(t tools.Touch) bool {
+// delegates reports whether a call hands a task to a sub-agent.
+func delegates(t tools.Touch) bool {
 	_, does := t.Outward.(tools.HandsOut)
 	return does
 }
