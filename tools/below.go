@@ -15,7 +15,8 @@ func OrDot(path string) string {
 	return path
 }
 
-// RelativeTo returns a name relative to from, the directory in which a search began. It returns "" for from itself.
+// RelativeTo returns a name relative to from, the directory in which a search began. It returns "" for from itself,
+// and every name unchanged if from is ".".
 func RelativeTo(from, name string) string {
 	if from == "." {
 		return name

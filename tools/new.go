@@ -34,9 +34,10 @@ func EffectBy[Args any](effectOf func(args Args) Effect) Option[Args] {
 // arguments, a struct: fields with omitempty or omitzero are optional, the tag `jsonschema`
 // describes a field, and the tag `enum` lists the strings that it may contain, separated by commas.
 // The value that run returns becomes the result, as JSON. If the value is an Untrusted, the result
-// is marked as possibly written by strangers. If it is a Shown, the model also sees the pictures.
-// If it is a Fleeting, the model sees the value only in this turn. New panics if it cannot describe
-// the type, because that is a programming error.
+// is marked as possibly written by strangers. If it is a Typed, the result says which field of it
+// has the main text. If it is a Shown, the model also sees the pictures.
+// If it is a Fleeting, the model sees the value only in this turn. If it is an Enclosed, files go with
+// the turn's answer. New panics if it cannot describe the type, because that is a programming error.
 func New[Args any](spec Spec, run func(ctx context.Context, call Call, args Args) (any, error), opts ...Option[Args]) Tool {
 	schema, names, err := schemaFor[Args]()
 	if err != nil {
@@ -136,6 +137,14 @@ func (f *function[Args]) encode(value any) (Result, error) {
 	if untrusted {
 		value = foreign.Value
 	}
+	typed, is := value.(Typed)
+	if is {
+		value = typed.Value
+	}
+	enclosed, encloses := value.(Enclosed)
+	if encloses {
+		value = enclosed.Value
+	}
 	shown, shows := value.(Shown)
 	if shows {
 		value = shown.Value
@@ -152,7 +161,7 @@ func (f *function[Args]) encode(value any) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("encode the result of %s: %w", f.spec.Name, err)
 	}
-	return Result{Content: raw, Untrusted: untrusted, Pictures: shown.Pictures, Kept: kept}, nil
+	return Result{Content: raw, Untrusted: untrusted, Pictures: shown.Pictures, Kept: kept, Field: typed.Field, MIME: typed.MIME, Enclosed: enclosed.Files}, nil
 }
 
 // schemaFor derives the schema of a struct and the names of its fields. The same struct always

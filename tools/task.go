@@ -11,13 +11,12 @@ type Task struct {
 // A TaskTool is a tool that hands tasks to sub-agents. Its calls do not run: the turn waits
 // until the sub-agent has ended, and the result is its report.
 type TaskTool interface {
-	// TaskOf returns the task that a call hands out. It returns false if the call hands out nothing
-	// and should run.
+	// TaskOf returns the task that a call hands out. It returns false if the call hands out nothing and should run.
+	// The error tells the model why the arguments don't describe a task.
 	TaskOf(call Call) (task Task, given bool, err error)
 }
 
-// TaskOf returns the task that a call of a tool hands to a sub-agent; false if it hands out
-// nothing.
+// TaskOf returns the task that a call of a tool hands to a sub-agent; false if it hands out nothing.
 func TaskOf(t Tool, call Call) (task Task, given bool, err error) {
 	if a, ok := t.(TaskTool); ok {
 		return a.TaskOf(call)

@@ -6,16 +6,17 @@
 // interfaces and functions.
 //
 // The files, in reading order: tools.go is the contract; touch.go says what a call touches, and show.go how people
-// see it; new.go makes a tool from a function; set.go holds an agent's set; args.go, fit.go, schema.go, pattern.go
-// and words.go parse, repair and check the arguments that a model wrote; annotate.go adds the repairs to a result;
-// truncate.go shortens a result; verdict.go defines a guard's decision on a call; ask.go defines a tool's question
-// to people, and task.go its task for a sub-agent. below.go, direrror.go and textfile.go are for tools that read
-// the files of a session.
+// see it; timeout.go says how long a call may take; new.go makes a tool from a function; set.go holds an agent's set;
+// args.go, fit.go, schema.go, pattern.go and words.go parse, repair and check the arguments that a model wrote;
+// annotate.go adds the repairs to a result; truncate.go shortens a result; verdict.go defines a guard's decision on a
+// call; ask.go defines a tool's question to people, and task.go its task for a sub-agent. below.go, direrror.go and
+// textfile.go are for tools that read the files of a session.
 package tools
 
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -102,6 +103,9 @@ type Call struct {
 	// can. A tool that changes something must do so soon after that time, because another process may take over the
 	// session later.
 	Held time.Time
+	// CheckLease, if set, returns an error if it is not certain that no other process works on the session. A tool that
+	// changes something after it has worked for long calls it first, and Held is then the time before that.
+	CheckLease func(ctx context.Context) error
 
 	Turn    string
 	Session string // the session's key
@@ -143,9 +147,15 @@ type Result struct {
 	Untrusted bool
 	// Pictures are shown to the model with Content, if the model can see pictures.
 	Pictures []Picture
+	// Field is the field of Content that has the main text, such as that of a file; "" if none has. MIME is the
+	// type of that text, or of a Content that is a text; "" for plain text. Programs are shown the text, and models
+	// the whole Content.
+	Field, MIME string
 	// Kept is stored in the session instead of Content, which the model then sees only in this
 	// turn; if Kept is nil, Content is stored.
 	Kept json.RawMessage
+	// Enclosed are paths of files in the session's workspace that go with the turn's answer, as they are then.
+	Enclosed []string
 }
 
 // A Picture is a picture that a model is shown. It is stored in a file.
@@ -166,9 +176,23 @@ type Shown struct {
 // see Result.Untrusted.
 type Untrusted struct{ Value any }
 
+// Typed is what a tool's function returns around its value to say which field of it has the main text, and of which
+// type that is: see Result.Field. A Typed may be the value of an Untrusted.
+type Typed struct {
+	Value       any
+	Field, MIME string
+}
+
 // Fleeting is what a tool's function returns to show the model Value only in this turn; the session stores Kept
 // instead. A Fleeting may be the value of an Untrusted.
 type Fleeting struct{ Value, Kept any }
+
+// Enclosed is what a tool's function returns around its value to have files of the session's workspace go with the turn's
+// answer: see Result.Enclosed.
+type Enclosed struct {
+	Value any
+	Files []string
+}
 
 // A Tool is one ability of an agent, such as reading a file.
 type Tool interface {
@@ -218,7 +242,13 @@ const (
 	Timeout          Code = "timeout"
 	OutcomeUnknown   Code = "outcome_unknown"
 	Cancelled        Code = "cancelled"
+	RateLimited      Code = "rate_limited" // the person has had as many calls as the operator allows
+	NodeAway         Code = "node_away"    // the device that has the tool has no link now; nothing was done
 )
+
+// ErrUnwanted is the cause of the end of a call's ctx if nobody wants the call's outcome anymore, such as after /stop.
+// After any other end, such as that of the process, the next attempt of the call asks for the outcome.
+var ErrUnwanted = errors.New("nobody wants the outcome anymore")
 
 // An Error is a failed call, in the form in which the model reads it.
 type Error struct {

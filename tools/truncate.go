@@ -30,7 +30,8 @@ const (
 // keeps its first elements and ends with an object that counts them. An object keeps its short
 // members, and its long ones are cut; if it has too many, it becomes {"_truncated_json": its
 // beginning}. The same content always gives the same bytes. The result is valid JSON and UTF-8 and,
-// if most is at least two, no longer than most. Content that is not JSON is treated as a string.
+// if most is at least two, no longer than most. Content that is not JSON is treated as a string. JSON that is short
+// enough stays as it is.
 func Truncate(content json.RawMessage, most int, file string) (json.RawMessage, bool) {
 	return Shorten(toValidJSON(content), most, file)
 }

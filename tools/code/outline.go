@@ -105,7 +105,7 @@ func renderFolders(folders []*folder, most int) string {
 	return b.String()
 }
 
-// describeCounts says how many files a folder contains, by language.
+// describeCounts says how many files a folder contains of each of its three most frequent languages.
 func (f *folder) describeCounts() string {
 	names := slices.SortedFunc(maps.Keys(f.languages), func(a, b string) int {
 		return cmp.Or(f.languages[b]-f.languages[a], strings.Compare(a, b))

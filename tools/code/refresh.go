@@ -129,7 +129,7 @@ func (r *refresh) visit(ctx context.Context, name string, e fs.DirEntry) error {
 	return nil
 }
 
-// cut ends the walk early.
+// cut ends the walk early: it records why, in words for the model, and returns errCut.
 func (r *refresh) cut(format string, args ...any) error {
 	r.list.cut = fmt.Sprintf("only %d files were searched: ", len(r.list.files)) + fmt.Sprintf(format, args...) + "; give a path"
 	return errCut

@@ -130,7 +130,7 @@ func (s *search) findSymbols(list listing) {
 	s.keepBest()
 }
 
-// keepBest keeps the best matches.
+// keepBest sorts the matches, the best ones first, and keeps at most limit of them.
 func (s *search) keepBest() {
 	slices.SortStableFunc(s.found, func(a, b match) int { return a.rank.compare(b.rank) })
 	s.found = s.found[:min(len(s.found), s.limit)]

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"parley/tools"
 )
@@ -85,6 +86,15 @@ func newRing(once string) tools.Tool {
 // LocalWeb reports whether web_fetch may read pages on this machine, because tests serve pages there. It may if
 // PARLEY_LOCAL_WEB is set.
 func LocalWeb() bool { return os.Getenv("PARLEY_LOCAL_WEB") != "" }
+
+// MostRest returns how long a node waits at most before it opens a link again, as PARLEY_MOST_REST says; 0 means as long as usual.
+func MostRest() time.Duration {
+	d, err := time.ParseDuration(os.Getenv("PARLEY_MOST_REST"))
+	if err != nil {
+		return 0
+	}
+	return d
+}
 
 // A point is a place in the program at which a test wants the process to end or stop. It counts down how many more
 // times the place must be passed.

@@ -51,5 +51,5 @@ func (b fileTools) readDocument(ctx context.Context, kind pages.Kind, args readA
 	if err != nil {
 		return nil, err
 	}
-	return shown, nil
+	return tools.Typed{Value: shown, Field: "content"}, nil
 }

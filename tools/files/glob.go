@@ -128,7 +128,7 @@ func filterFrom(dir fs.FS, from string, ignored bool) *ignore.Filter {
 const maxCounting = time.Second
 
 // countIgnored returns a text that says how many matches a search would have found without its filter. The search
-// found none with it.
+// found none with it. The text is "" if there would have been none either.
 func countIgnored(ctx context.Context, filter *ignore.Filter, find func(context.Context, *ignore.Filter) (int, string, error)) (string, error) {
 	if !filter.Skipped() {
 		return "", nil
@@ -155,7 +155,8 @@ func countIgnored(ctx context.Context, filter *ignore.Filter, find func(context.
 }
 
 // walk calls visit for a file or, if from is a directory, for everything below it that filter does not leave out,
-// in the order of names. It does not follow symbolic links. If it ends early, early says why, worded for the model.
+// in the order of names. It does not follow symbolic links. If it ends early, because visit returns errEnough or
+// there are too many files, early says why, worded for the model.
 func walk(ctx context.Context, dir fs.FS, from string, filter *ignore.Filter, visit func(name string, e fs.DirEntry) error) (early string, err error) {
 	visited := 0
 	err = fs.WalkDir(dir, from, func(name string, e fs.DirEntry, err error) error {

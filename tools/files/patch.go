@@ -279,8 +279,8 @@ func readIntent(dir Dir, call string) (*intent, error) {
 	return &i, nil
 }
 
-// isDone reports whether the file at a path already has the content that the patch gives it. It
-// returns true for the path "".
+// isDone reports whether the file at a path already has the content that the patch gives it. It returns true for the
+// path "", and false if the intent is nil.
 func (i *intent) isDone(dir Dir, path string) bool {
 	if i == nil {
 		return false

@@ -90,7 +90,8 @@ func (b fileTools) read(ctx context.Context, dir Dir, args readArgs) (result any
 	if err != nil {
 		return nil, err
 	}
-	return map[string]string{"content": strings.ReplaceAll(strings.ToValidUTF8(content, "\uFFFD"), "\x00", "\uFFFD")}, nil
+	text := strings.ReplaceAll(strings.ToValidUTF8(content, "\uFFFD"), "\x00", "\uFFFD")
+	return tools.Typed{Value: map[string]string{"content": text}, Field: "content", MIME: mimeOf(args.Path)}, nil
 }
 
 // readLines reads the lines that args ask for, at most maxFileBytes in all.

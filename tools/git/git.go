@@ -160,7 +160,7 @@ func checkNotOption(what, name string) error {
 	return nil
 }
 
-// run runs git in a folder of the workspace.
+// run runs a command in a folder of the workspace; in the workspace itself if path is "".
 func (g gitTools) run(ctx context.Context, call tools.Call, path, stdin string, args ...string) (any, error) {
 	place, err := g.Place(ctx, call, path)
 	if err != nil {
@@ -173,7 +173,7 @@ func (g gitTools) run(ctx context.Context, call tools.Call, path, stdin string, 
 	r, err := g.Sandbox.Run(ctx, c)
 	g.Changed(call)
 	if err != nil {
-		return nil, sandbox.NotRunError(err)
+		return nil, sandbox.ErrorForModel(err)
 	}
 	if err := sandbox.EndedError(r, time.Since(began)); err != nil {
 		return nil, err

@@ -76,7 +76,11 @@ func (s *Servers) toResult(ctx context.Context, call tools.Call, one *server, an
 	if err != nil {
 		return untrustedError(tools.ExecutionFailed, "the answer of the MCP server %s cannot be read: %v", one.Name, err)
 	}
-	return tools.Result{Content: raw, Untrusted: true, Pictures: r.pictures}, nil
+	field := ""
+	if made.Text != "" && made.Structured == nil {
+		field = "text"
+	}
+	return tools.Result{Content: raw, Untrusted: true, Pictures: r.pictures, Field: field}, nil
 }
 
 // failureText joins the texts in which a server reports a failure.

@@ -94,7 +94,7 @@ func (p *program) failureReason() string {
 	case errors.Is(p.err, context.Canceled):
 		return ""
 	case errors.Is(p.err, sandbox.ErrNoNetworkWall), errors.Is(p.err, sandbox.ErrNoReach), errors.Is(p.err, sandbox.ErrLate):
-		return sandbox.NotRunError(p.err).Error()
+		return sandbox.ErrorForModel(p.err).Error()
 	case p.err != nil:
 		return "it could not be run: " + p.err.Error()
 	case p.result.Killed == sandbox.Cancelled:

@@ -86,7 +86,8 @@ func (s *Servers) Signed(name string) {
 	}
 }
 
-// Tools returns the tools of the named servers, as agents see them.
+// Tools returns the tools of the named servers, as agents see them: those that are offered and match Server.Tools.
+// Without names, it returns none.
 func (s *Servers) Tools(names ...string) []tools.Tool {
 	var all []tools.Tool
 	for _, one := range s.servers {

@@ -21,7 +21,8 @@ const MaxStored = 64 << 10
 // A Store stores what agents remember beyond one session. Scope says whether it is about a person
 // or belongs to an agent, and owner which one.
 type Store interface {
-	// Memory returns what is remembered; untrusted says that strangers may have written some of it.
+	// Memory returns what is remembered, or "" if nothing is; untrusted says that strangers may have written some of
+	// it.
 	Memory(ctx context.Context, scope, owner string) (content string, untrusted bool, err error)
 	// Remember replaces what is remembered with what change returns for it; change may be called
 	// more than once. A call that was done before changes nothing. overwrite says that nothing of

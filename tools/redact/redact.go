@@ -40,8 +40,8 @@ type candidates struct {
 	rules []rule
 }
 
-// New makes a Redactor for secrets and regular expressions. It ignores secrets that are too short to be
-// distinguished from ordinary words.
+// New makes a Redactor for secrets and regular expressions. It ignores secrets that are too short to be distinguished
+// from ordinary words, and returns an error if tools.Pattern refuses a regular expression.
 func New(secrets, patterns []string) (*Redactor, error) {
 	r := &Redactor{lists: make([]candidates, 1)}
 	for _, text := range patterns {
@@ -227,7 +227,8 @@ func (r *Redactor) startsWithSecret(raw []byte) bool {
 	return false
 }
 
-// JSON returns a JSON value without its secrets, still as valid JSON.
+// JSON returns a valid JSON value without its secrets, still as valid JSON. The names of an object's members are
+// redacted, too.
 func (r *Redactor) JSON(raw json.RawMessage) json.RawMessage {
 	if len(r.patterns) == 0 && !r.mayContainSecret(raw) {
 		return raw

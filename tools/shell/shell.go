@@ -51,6 +51,9 @@ const (
 // inBackground tells models what a background command is.
 const inBackground = " With background it becomes a job: the call returns its id at once, the job goes on after this turn, for hours if need be, and its end is told here by itself. A job reads the workspace and writes to its own folder jobs/ID alone, which $JOB_DIR names; job_status, job_output and job_stop look after it."
 
+// about describes exec_shell to models.
+const about = "Run a shell command (sh -c) in the workspace and return its exit code and what it printed. It runs in a sandbox: it sees the workspace and the system's programs, files outside of the workspace are temporary, and everything it started is ended when it returns. Of long output the middle is left out."
+
 // New makes the tools exec_shell and spawn.
 func New(c Config) []tools.Tool {
 	s := &shellTools{Config: c, spawnedIn: map[string]int{}}
@@ -59,7 +62,7 @@ func New(c Config) []tools.Tool {
 			Name: "exec_shell", Effect: tools.Once, Permission: tools.Shell, Timeout: 30 * time.Second, MaxTimeout: maxTimeout,
 			Touches:     tools.Touches(func(a shellArgs) tools.Touch { return touchOf(tools.ShellLine(a.Command)) }),
 			Shows:       tools.Shows(func(a shellArgs) tools.Showing { return tools.Showing{Text: a.Command, Of: []string{"command"}} }),
-			Description: "Run a shell command (sh -c) in the workspace and return its exit code and what it printed. It runs in a sandbox: it sees the workspace and the system's programs, files outside of the workspace are temporary, and everything it started is ended when it returns. Of long output the middle is left out." + inBackground,
+			Description: about + inBackground,
 		}, s.execShell, tools.EffectBy(shellArgs.effect), tools.Reconcile(reconcile[shellArgs](s))),
 		tools.New(tools.Spec{
 			Name: "spawn", Effect: tools.Once, Permission: tools.Shell, Timeout: 60 * time.Second, MaxTimeout: maxTimeout,
@@ -72,6 +75,24 @@ func New(c Config) []tools.Tool {
 			Description: "Run one program with arguments, without a shell, in the workspace and in the same sandbox as exec_shell, and return its exit code and what it printed." + inBackground,
 		}, s.spawn, tools.EffectBy(spawnArgs.effect), tools.Reconcile(reconcile[spawnArgs](s))),
 	}
+}
+
+// NewForeground makes exec_shell for a place where nothing runs in the background.
+func NewForeground(c Config) tools.Tool {
+	s := &shellTools{Config: c}
+	return tools.New(tools.Spec{
+		Name: "exec_shell", Effect: tools.Once, Permission: tools.Shell, Timeout: 30 * time.Second, MaxTimeout: maxTimeout,
+		Touches:     tools.Touches(func(a foregroundArgs) tools.Touch { return touchOf(tools.ShellLine(a.Command)) }),
+		Shows:       tools.Shows(func(a foregroundArgs) tools.Showing { return tools.Showing{Text: a.Command, Of: []string{"command"}} }),
+		Description: about,
+	}, func(ctx context.Context, call tools.Call, args foregroundArgs) (any, error) {
+		return s.execShell(ctx, call, shellArgs{Command: args.Command})
+	})
+}
+
+type foregroundArgs struct {
+	Command string  `json:"command" jsonschema:"the command line, for sh"`
+	Timeout float64 `json:"timeout,omitempty" jsonschema:"seconds until it is ended; 30 if left out, at most 300"`
 }
 
 // commandLine returns a program and its arguments the way one would type them in a shell.
@@ -240,7 +261,7 @@ func (s *shellTools) run(ctx context.Context, call tools.Call, args ...string) (
 	r, err := s.Sandbox.Run(ctx, c)
 	s.Changed(call)
 	if err != nil {
-		return r, sandbox.NotRunError(err)
+		return r, sandbox.ErrorForModel(err)
 	}
 	return r, sandbox.EndedError(r, time.Since(began))
 }

@@ -161,3 +161,14 @@ func TestProgress(t *testing.T) {
 		t.Errorf("watchers were told %q", told)
 	}
 }
+
+// A place without background jobs offers none.
+func TestForeground(t *testing.T) {
+	tool := shell.NewForeground(shell.Config{})
+	if spec := tool.Spec(); spec.Name != "exec_shell" || strings.Contains(string(spec.Schema)+spec.Description, "background") {
+		t.Errorf("the tool is %+v", spec)
+	}
+	if tools.EffectOf(tool, tools.Call{Args: json.RawMessage(`{"command":"true"}`)}) != tools.Once {
+		t.Error("a command may run twice")
+	}
+}

@@ -10,8 +10,8 @@ import (
 )
 
 // Parse parses the argument with that name, a time as models and people write it. "" gives the zero time, which
-// means no limit. Days are in UTC, and a weekday means the latest one that has begun. For a text that isn't a time,
-// it returns an error that tells the model how to write one.
+// means no limit. Days are in UTC, a weekday means the latest one that has begun, and a length of time such as 24h or
+// 7d means that long ago. For a text that isn't a time, it returns an error that tells the model how to write one.
 func Parse(name, text string, now time.Time) (time.Time, error) {
 	at, ok := parse(text, now)
 	if !ok {

@@ -129,7 +129,7 @@ func (p *program) Run(ctx context.Context, call tools.Call) (tools.Result, error
 		p.runner.Changed(call)
 	}
 	if err != nil {
-		return tools.Result{}, sandbox.NotRunError(err)
+		return tools.Result{}, sandbox.ErrorForModel(err)
 	}
 	if err := sandbox.EndedError(r, time.Since(began)); err != nil {
 		return tools.Result{Untrusted: true}, err

@@ -93,7 +93,8 @@ type skillText struct {
 	Tools   []string `json:"tools,omitempty"`
 }
 
-// read returns the text of a skill, or of one of its files.
+// read returns the text of one of a skill's files or, if file is "" or SKILL.md, that of the skill with a list of its
+// files and tools. A skill without a text is shown as its description.
 func (s Skill) read(ctx context.Context, file string) (any, error) {
 	if file != "" && path.Clean(file) != folder.File {
 		content, err := s.fileText(path.Clean(file))

@@ -24,15 +24,18 @@ const (
 type Backend interface {
 	// Spawn hands out a task without making the turn wait: the report arrives later, as a message.
 	Spawn(ctx context.Context, call tools.Call, d tools.Task) (any, error)
-	// Send sends a text to a session.
+	// Send says a text in another session that the call may see, and returns before it is answered. For a
+	// sub-agent's session, the text is a further task, whose report arrives later, as a message. Another session
+	// answers in its own chat.
 	Send(ctx context.Context, call tools.Call, session, text string) (any, error)
-	// List lists sessions.
+	// List lists the call's session and those of its sub-agents or, if p says so and an owner asks in a private chat, a
+	// page of all sessions.
 	List(ctx context.Context, call tools.Call, p ListArgs) (any, error)
-	// History returns what was said and done in a session, from an entry on.
+	// History returns what was said and done in a session, from an entry on; if from is 0, the newest entries.
 	History(ctx context.Context, call tools.Call, session string, from int64) (any, error)
-	// Status describes a session.
+	// Status says whether a session works, waits or is idle, and describes its tasks. "" is the call's own session.
 	Status(ctx context.Context, call tools.Call, session string) (any, error)
-	// Agents describes the agents that tasks may be handed to.
+	// Agents describes the agents that the calling agent may hand tasks to, which may include itself.
 	Agents(ctx context.Context, call tools.Call) (any, error)
 }
 

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// IsOwn reports whether an address belongs to this machine. A server at it may be meant for this
-// machine only, because firewalls let a machine's own packets through.
+// IsOwn reports whether an address belongs to this machine; false if the machine's addresses cannot be listed. A
+// server at it may be meant for this machine only, because firewalls let a machine's own packets through.
 func IsOwn(addr netip.Addr) bool {
 	interfaces, err := net.InterfaceAddrs()
 	if err != nil {

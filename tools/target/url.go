@@ -19,7 +19,7 @@ import (
 // MaxURL limits the length of a URL, in bytes.
 const MaxURL = 8192
 
-// Parse parses and checks the URL that a model gave.
+// Parse parses and checks the URL that a model gave. The error tells the model what to write instead.
 func Parse(raw string) (*url.URL, error) {
 	raw = strings.Trim(raw, " ")
 	if len(raw) > MaxURL {
@@ -35,7 +35,7 @@ func Parse(raw string) (*url.URL, error) {
 	return u, Check(u)
 }
 
-// Check returns what is wrong with a URL from a model or a redirect. It also rewrites the URL's
+// Check returns what is wrong with a URL from a model or a redirect; nil if nothing is. It also rewrites the URL's
 // host in the form in which it is looked up: in ASCII and lower case.
 func Check(u *url.URL) error {
 	u.Scheme = strings.ToLower(u.Scheme)

@@ -32,7 +32,7 @@ func New(ts ...tools.Tool) *Caller {
 	}}
 }
 
-// Args writes a JSON object of arguments; pairs contains names and values in turn.
+// Args writes a JSON object of arguments; pairs contains names and values in turn; a last name without a value is left out.
 func Args(pairs ...any) string {
 	args := map[string]any{}
 	for i := 0; i+1 < len(pairs); i += 2 {

@@ -131,7 +131,7 @@ func (r *reader) add(t token) {
 	}
 }
 
-// finish reads a statement that has ended.
+// finish has the grammar read the statement that has ended, and begins another one.
 func (r *reader) finish() {
 	if len(r.head) > 0 && r.scope().kind != inNothing {
 		r.end(r, r.head)

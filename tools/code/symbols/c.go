@@ -5,8 +5,8 @@ import "slices"
 // c reads C and, if plus is set, C++.
 type c struct{ plus bool }
 
-// strip removes tokens that don't matter for which name is declared. linkage says that the statement began with
-// extern "C".
+// strip removes leading tokens, such as specifiers and attributes, that say nothing about the declared name. linkage
+// says that one of them was extern "C", or extern with another language.
 func (c) strip(head []token) (h []token, linkage bool) {
 	for len(head) > 0 {
 		switch {

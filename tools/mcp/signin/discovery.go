@@ -215,8 +215,8 @@ func (d *Client) registration(found discovery, redirect string) *oauthex.ClientR
 	return said
 }
 
-// styleFor returns how to send the client's credentials, given the methods that an authorization
-// server says it supports.
+// styleFor returns how to send the client's credentials, given the methods that an authorization server says it
+// supports; AuthStyleAutoDetect if it names none that this program knows.
 func styleFor(methods []string) oauth2.AuthStyle {
 	for _, method := range []string{"client_secret_post", "client_secret_basic", "none"} {
 		if slices.Contains(methods, method) {

@@ -98,7 +98,8 @@ func isLocal(host string) bool {
 	return err == nil && (a.Unmap().IsLoopback() || a.Unmap().IsUnspecified() || a.Unmap().IsLinkLocalUnicast())
 }
 
-// isPrivate reports whether a server has an address in a private network.
+// isPrivate reports whether a server has an address in a private network, which it looks up. It returns false if it
+// can't find out.
 func isPrivate(ctx context.Context, server *url.URL) bool {
 	if server == nil {
 		return false

@@ -116,7 +116,8 @@ type pendingSignIn struct {
 }
 
 // Begin prepares a sign-in to a server. The server must name issuer as its authorization server or, if issuer is
-// "", the one at which somebody signed in to it before; otherwise Begin returns *IssuerError.
+// "", the one at which somebody signed in to it before; otherwise Begin returns *IssuerError. It returns ErrOpen if
+// the server requires no sign-in.
 func (d *Client) Begin(ctx context.Context, s Server, issuer string) (BegunSignIn, error) {
 	found, err := d.discover(ctx, s)
 	if err != nil {

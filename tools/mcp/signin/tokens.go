@@ -157,10 +157,9 @@ func (d *Client) Token(ctx context.Context, s Server) (string, error) {
 	return token, err
 }
 
-// Renew returns another token than the one that a server has refused: one that another process has
-// obtained in the meantime, or a new one. It returns "" if somebody has to sign in. Only one
-// process at a time asks for a new token, because most authorization servers accept a refresh token
-// only once.
+// Renew returns another token than the one that a server has refused: one that another process has obtained in the
+// meantime, or a new one. If refused is "", it is any valid token. Renew returns "" if somebody has to sign in. Only
+// one process at a time asks for a new token, because most authorization servers accept a refresh token only once.
 func (d *Client) Renew(ctx context.Context, s Server, refused string) (string, error) {
 	l, err := d.load(ctx, s.Name)
 	switch {

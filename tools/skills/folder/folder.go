@@ -186,8 +186,8 @@ func Read(files fs.FS, place string) (Skill, *Problem) {
 	return skill, wrong
 }
 
-// readOne reads the skill in the folder with this name. place tells people in problems where the
-// folder is.
+// readOne reads the skill in the folder with this name. place tells people in problems where the folder is. The
+// problem is minor if nothing suggests that the folder is meant to be a skill.
 func readOne(files fs.FS, name, place string) (Skill, *Problem) {
 	file := path.Join(place, File)
 	raw, err := read(files, File, maxFront)

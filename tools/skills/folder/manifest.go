@@ -113,8 +113,8 @@ func (e manifestEntry) program() Program {
 	}
 }
 
-// readManifest adds to a skill what its skill.toml says, if it has one. notes are things in it that
-// have no effect.
+// readManifest adds to a skill what its skill.toml says, if it has one. notes are things in it that have no effect;
+// wrong says why the skill cannot be used, and is nil if it can.
 func (s *Skill) readManifest() (notes []Problem, wrong *Problem) {
 	raw, err := read(s.Files, Manifest, maxManifest)
 	switch {
@@ -151,7 +151,8 @@ func (s *Skill) readManifest() (notes []Problem, wrong *Problem) {
 	return notes, nil
 }
 
-// setVersion sets the skill's version. A skill whose name ends in -v2 has a version that begins with 2.
+// setVersion sets the skill's version, unless version is "", and returns what is wrong with it; nil if nothing is. A
+// skill whose name ends in -v2 must have a version that begins with 2.
 func (s *Skill) setVersion(version string) *Problem {
 	if version == "" {
 		return nil
@@ -167,8 +168,8 @@ func (s *Skill) setVersion(version string) *Problem {
 	return nil
 }
 
-// includesThisSystem reports whether a list of operating systems includes the one that this program
-// runs on. An empty list includes all.
+// includesThisSystem reports whether a list of operating systems includes the one that this program runs on. An empty
+// list includes all. An unknown name in the list is a problem.
 func includesThisSystem(systems []string) (bool, *Problem) {
 	known := []string{"linux", "darwin", "windows", "freebsd", "netbsd", "openbsd"}
 	for _, name := range systems {
