@@ -81,7 +81,7 @@ func (q *query) followCommand(ctx context.Context, s *Story, e sessions.Entry, c
 // conclude reports how the turn ended and what became of its answer, or what it is doing now.
 func (q *query) conclude(ctx context.Context, c *course, channel string) error {
 	s := c.story
-	c.tellModel()
+	c.addCounts()
 	switch {
 	case c.done == nil && c.parked:
 		s.end(waitsForPeople)
@@ -110,17 +110,13 @@ func (q *query) conclude(ctx context.Context, c *course, channel string) error {
 		}
 		state = worse(state, one)
 	}
-	letters, err := q.deadLetters(ctx, bus.InboundTopic)
+	letter, buried, err := q.deadLetter(ctx, bus.InboundTopic, s.Message)
 	if err != nil {
 		return err
 	}
-	for _, d := range letters {
-		if d.Message.ID == s.Message {
-			s.bury(d)
-			return nil
-		}
-	}
 	switch {
+	case buried:
+		s.bury(letter)
 	case c.done.Refused:
 		s.end(refused, ruleInWords(c.done.Code))
 	case state != channels.Sent:
@@ -303,8 +299,8 @@ func endInWords(end sessions.AskEnded, kind string) string {
 	return "was approved"
 }
 
-// tellModel reports how often a model was asked, and how many calls are not reported one by one.
-func (c *course) tellModel() {
+// addCounts says how often a model was asked, and how many calls are not reported one by one.
+func (c *course) addCounts() {
 	if c.more > 0 {
 		c.story.add(time.Time{}, call, "%s ran", counted(c.more, "more call"))
 	}

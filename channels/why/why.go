@@ -11,14 +11,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
 
 	"parley/bus"
 	"parley/channels"
-	"parley/cmd/parley/api/exchange"
 	"parley/sessions"
 )
 
@@ -59,24 +57,6 @@ type Why struct{ cfg Config }
 // New makes a Why.
 func New(cfg Config) *Why { return &Why{cfg} }
 
-// Routes returns the routes that the API serves.
-func (y *Why) Routes() []exchange.Route {
-	return []exchange.Route{{Pattern: "GET /v1/why/{id}", May: exchange.Caller.IsAdmin, Serve: y.show}}
-}
-
-// show answers with what became of a message, or of the newest messages of a session or a chat.
-func (y *Why) show(w *exchange.Answer, r *http.Request) error {
-	w.ID = r.PathValue("id")
-	if !bus.IsClean(w.ID) || len(w.ID) > bus.MaxID {
-		return exchange.BadRequest("bad_id", "that isn't a message's id, a session's key or an address: give one of these")
-	}
-	told, err := y.Tell(r.Context(), w.ID)
-	if err != nil {
-		return err
-	}
-	return w.JSON(http.StatusOK, told)
-}
-
 // What a question can be about.
 const (
 	aMessage = "message"
@@ -101,13 +81,13 @@ const newest = 5
 // the chat at that address; if nothing is known about such a chat, of the newest messages from the person with that
 // id.
 func (y *Why) Tell(ctx context.Context, id string) (Report, error) {
-	return (&query{cfg: y.cfg, letters: map[bus.Topic][]bus.DeadLetter{}}).tell(ctx, id)
+	return (&query{cfg: y.cfg}).tell(ctx, id)
 }
 
-// A query is one question, with the dead letters that were read for it.
+// A query is one question, with the dead letters that were read for it: nil if they weren't.
 type query struct {
 	cfg     Config
-	letters map[bus.Topic][]bus.DeadLetter
+	letters []bus.DeadLetter
 }
 
 // tell does the work of Tell.
@@ -171,7 +151,7 @@ func (q *query) ofSession(ctx context.Context, key string) ([]Story, error) {
 	if err != nil {
 		return nil, err
 	}
-	buried, err := q.buried(ctx, func(d bus.DeadLetter) bool { return d.Message.Key == key })
+	buried, err := q.buried(ctx, key)
 	if err != nil {
 		return nil, err
 	}
@@ -259,7 +239,8 @@ func (q *query) hints(about string) []string {
 	}
 }
 
-// place returns the channel and the chat in the id of a platform's message, CHANNEL:ACCOUNT:CHAT:MESSAGE.
+// place returns the channel and the chat in the id of a platform's message, CHANNEL:ACCOUNT:CHAT:MESSAGE; false for
+// any other id.
 func place(id string) (channel, chat string, ok bool) {
 	parts := strings.SplitN(id, ":", 4)
 	if len(parts) < 4 {
@@ -318,29 +299,42 @@ func (q *query) refusals(ctx context.Context, of sessions.AuditQuery) (all []Sto
 	return all, err
 }
 
-// mostLetters is how many dead letters in a topic are searched.
-const mostLetters = 2000
+// mostLetters is how many dead letters are searched for those of a session, and lettersPerPage how many are read at once.
+const (
+	mostLetters    = 2000
+	lettersPerPage = 100
+)
 
-// deadLetters returns the dead letters in a topic, without their bodies.
-func (q *query) deadLetters(ctx context.Context, topic bus.Topic) ([]bus.DeadLetter, error) {
-	if known, ok := q.letters[topic]; ok {
-		return known, nil
+// deadLetters returns the newest dead letters among the inbound messages, about mostLetters, the newest first,
+// without their bodies. They are read once for each question.
+func (q *query) deadLetters(ctx context.Context) ([]bus.DeadLetter, error) {
+	if q.letters != nil {
+		return q.letters, nil
 	}
 	all := []bus.DeadLetter{}
-	for after := ""; len(all) < mostLetters; {
-		page, err := q.cfg.Mail.DeadLetters(ctx, topic, after, exchange.PageDefault)
+	for before := ""; len(all) < mostLetters; {
+		page, err := q.cfg.Mail.NewestDeadLetters(ctx, bus.InboundTopic, before, lettersPerPage)
 		if err != nil {
 			return nil, err
 		}
 		for _, d := range page {
 			d.Message.Body = nil
 			all = append(all, d)
-			after = d.Message.ID
+			before = d.Message.ID
 		}
-		if len(page) < exchange.PageDefault {
+		if len(page) < lettersPerPage {
 			break
 		}
 	}
-	q.letters[topic] = all
+	q.letters = all
 	return all, nil
+}
+
+// deadLetter returns the dead letter with an id, and whether there is one.
+func (q *query) deadLetter(ctx context.Context, topic bus.Topic, id string) (bus.DeadLetter, bool, error) {
+	d, err := q.cfg.Mail.DeadLetter(ctx, topic, id)
+	if errors.Is(err, bus.ErrNotFound) {
+		return d, false, nil
+	}
+	return d, err == nil, err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -97,7 +96,8 @@ func (q *query) ofMessage(ctx context.Context, id string) (Story, error) {
 	return s, nil
 }
 
-// asInbound reports on a message that a session knows.
+// asInbound reports on a message that a session knows. Like the functions below whose names begin with "as", it adds
+// nothing to the story if it does not find the message.
 func (q *query) asInbound(ctx context.Context, s *Story) error {
 	id := s.Message
 	key, err := q.find(ctx, id, nil)
@@ -192,24 +192,25 @@ func (q *query) asRefused(ctx context.Context, s *Story) error {
 
 // asBuried reports on a message that was given up before a session knew it.
 func (q *query) asBuried(ctx context.Context, s *Story) error {
-	found, err := q.buried(ctx, func(d bus.DeadLetter) bool { return d.Message.ID == s.Message })
-	if err == nil && len(found) > 0 {
-		*s = found[0]
+	d, found, err := q.deadLetter(ctx, bus.InboundTopic, s.Message)
+	if found {
+		s.Session = d.Message.Key
+		s.bury(d)
 	}
 	return err
 }
 
-// buried reports on the inbound messages that were given up and match.
-func (q *query) buried(ctx context.Context, match func(bus.DeadLetter) bool) (all []Story, err error) {
-	letters, err := q.deadLetters(ctx, bus.InboundTopic)
+// buried reports on the newest messages in a session that were given up.
+func (q *query) buried(ctx context.Context, key string) (all []Story, err error) {
+	letters, err := q.deadLetters(ctx)
 	for _, d := range letters {
-		if match(d) {
-			s := Story{Message: d.Message.ID, Session: d.Message.Key}
+		if d.Message.Key == key && len(all) < newest {
+			s := Story{Message: d.Message.ID, Session: key}
 			s.bury(d)
 			all = append(all, s)
 		}
 	}
-	return all[max(0, len(all)-newest):], err
+	return all, err
 }
 
 // bury reports that the message was given up.
@@ -266,27 +267,26 @@ const keptSends = 30 * 24 * time.Hour
 // tellSend reports what became of an outbound message in a channel, which was published at that time, and returns
 // its state.
 func (q *query) tellSend(ctx context.Context, s *Story, id, channel string, published time.Time) (string, error) {
-	letters, err := q.deadLetters(ctx, bus.OutboundTopic(channel))
+	letter, buried, err := q.deadLetter(ctx, bus.OutboundTopic(channel), id)
 	if err != nil {
 		return "", err
 	}
-	i := slices.IndexFunc(letters, func(d bus.DeadLetter) bool { return d.Message.ID == id })
 	sent, err := q.cfg.Book.Lookup(ctx, id)
 	state := sent.State()
 	switch {
 	case err != nil && !errors.Is(err, channels.ErrNoSend):
 		return "", err
-	case err != nil && i < 0 && time.Since(published) > keptSends:
+	case err != nil && !buried && time.Since(published) > keptSends:
 		s.add(time.Time{}, send, "there's no longer any record of what became of %s", id)
 		return channels.Unsure, nil
-	case err != nil && i < 0:
+	case err != nil && !buried:
 		s.add(time.Time{}, send, "%s is on the bus, waiting to be sent, or for the channel", id)
 		return channels.Queued, nil
 	case err == nil:
 		s.add(sent.At, send, "%s", sendInWords(sent))
 	}
-	if i >= 0 {
-		s.add(letters[i].BuriedAt, deadLetter, textGaveUpOn, id, letters[i].Topic, letters[i].Reason)
+	if buried {
+		s.add(letter.BuriedAt, deadLetter, textGaveUpOn, id, letter.Topic, letter.Reason)
 		return channels.Failed, nil
 	}
 	return state, nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 	"parley/bus/sqlitebus"
 	"parley/channels"
 	"parley/channels/sqlbook"
-	"parley/cmd/parley/server/why"
+	"parley/channels/why"
 	"parley/sessions"
 	"parley/sessions/sqlstore"
 )
@@ -143,6 +144,40 @@ func TestAMessageThatWasGivenUp(t *testing.T) {
 	x.write(key, entry(again, sessions.KindTurnStarted, "", sessions.TurnStarted{}), entry(again, sessions.KindUser, again, sessions.User{}),
 		entry(again, sessions.KindTurnDone, "", sessions.TurnDone{State: "done"}))
 	x.wants(x.one(id, "done"), "published it again as "+again, "the turn was finished")
+}
+
+// What was given up is found by its id and in its session, however many others were given up before.
+func TestWhatWasGivenUpAfterManyOthers(t *testing.T) {
+	x := newRig(t)
+	const many, key = 2050, "main:telegram:7"
+	var publishing sync.WaitGroup
+	for n := range 50 {
+		publishing.Go(func() {
+			for i := range many / 50 {
+				if err := x.bus.Publish(t.Context(), bus.InboundTopic, bus.Message{ID: fmt.Sprintf("telegram:4242:8:%d", 100*n+i), Key: "main:telegram:8", Body: []byte("xyzzyplugh")}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	publishing.Wait()
+	bury := func() {
+		lease, err := x.bus.Claim(t.Context(), bus.InboundTopic)
+		x.must(err)
+		mail, err := lease.Mail(t.Context(), 0)
+		x.must(err)
+		x.must(lease.Settle(t.Context(), bus.End{Dead: mail[len(mail)-1].Seq, Reason: "its log cannot be opened"}))
+	}
+	bury()
+	if others, err := x.bus.Depth(t.Context(), bus.InboundTopic); err != nil || others.Dead != many {
+		t.Fatalf("%+v, %v", others, err)
+	}
+	x.write(key, entry("telegram:4242:7:1", sessions.KindTurnStarted, "", sessions.TurnStarted{}))
+	x.must(x.bus.Publish(t.Context(), bus.InboundTopic, bus.Message{ID: "telegram:4242:7:2", Key: key, Body: []byte("xyzzyplugh")}))
+	bury()
+	x.one("telegram:4242:7:2", "given_up")
+	x.one("telegram:4242:8:4920", "given_up")
+	x.one(key, "given_up")
 }
 
 // What a program handed over is told of for each of its destinations.
