@@ -55,7 +55,7 @@ func run(folder string, check bool) error {
 
 // build returns the contents of the files of dist, by name.
 func build(folder string) (map[string][]byte, error) {
-	preact := filepath.Join(folder, "vendored", "preact")
+	vendored := func(path string) string { return filepath.Join(folder, "vendored", filepath.FromSlash(path)) }
 	result := api.Build(api.BuildOptions{
 		EntryPointsAdvanced: []api.EntryPoint{{InputPath: filepath.Join(folder, "src", "main.tsx"), OutputPath: "page"}},
 		AbsWorkingDir:       folder,
@@ -72,9 +72,15 @@ func build(folder string) (map[string][]byte, error) {
 		LineLimit:           160, // so that a small change to the page doesn't change one huge line
 		TreeShaking:         api.TreeShakingTrue,
 		Alias: map[string]string{
-			"preact":             filepath.Join(preact, "dist", "preact.mjs"),
-			"preact/hooks":       filepath.Join(preact, "hooks", "dist", "hooks.mjs"),
-			"preact/jsx-runtime": filepath.Join(preact, "jsx-runtime", "dist", "jsxRuntime.mjs"),
+			"preact":             vendored("preact/dist/preact.mjs"),
+			"preact/hooks":       vendored("preact/hooks/dist/hooks.mjs"),
+			"preact/jsx-runtime": vendored("preact/jsx-runtime/dist/jsxRuntime.mjs"),
+			"markdown-it":        vendored("markdown-it/dist/markdown-it.mjs"),
+			"linkify-it":         vendored("linkify-it/build/index.mjs"),
+			"mdurl":              vendored("mdurl/index.mjs"),
+			"punycode.js":        vendored("punycode.js/punycode.es6.js"),
+			"uc.micro":           vendored("uc.micro/build/index.mjs"),
+			"entities":           filepath.Join(folder, "src", "markdown", "entities.ts"),
 		},
 	})
 	if len(result.Errors) > 0 || len(result.Warnings) > 0 {
@@ -102,7 +108,7 @@ func licences(vendored string) ([]byte, error) {
 	var all bytes.Buffer
 	all.WriteString("The page of Parley contains these works of others.\n")
 	err := filepath.WalkDir(vendored, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.Name() != "LICENSE" {
+		if err != nil || !strings.HasPrefix(d.Name(), "LICENSE") {
 			return err
 		}
 		text, err := os.ReadFile(path)

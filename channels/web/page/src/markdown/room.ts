@@ -1,0 +1,4 @@
+// A Room says how many elements a text may still become.
+export interface Room {
+  left: number;
+}
