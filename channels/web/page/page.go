@@ -25,8 +25,9 @@ import (
 var dist embed.FS
 
 // policy allows the page what it needs, and nothing else: no text by others can become a script or a style, nothing
-// is sent elsewhere, and no other page can embed this one.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; " +
+// is sent elsewhere, and no other page can embed this one. Frames show nothing from elsewhere, wherever their documents try
+// to go.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; frame-src 'self'; " +
 	"form-action 'none'; frame-ancestors 'none'; base-uri 'none'"
 
 // The paths at which the page is served: the page itself and, below AssetPath, what it loads.

@@ -72,7 +72,7 @@ func TestThePolicyIsStrict(t *testing.T) {
 	for _, at := range append(assets(t, p), "/", "/assets/none.js") {
 		h := ask(t, p, "GET", at).Header
 		allowed := strings.Split(h.Get("Content-Security-Policy"), "; ")
-		for _, want := range []string{"default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "frame-ancestors 'none'", "form-action 'none'", "base-uri 'none'"} {
+		for _, want := range []string{"default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "frame-src 'self'", "frame-ancestors 'none'", "form-action 'none'", "base-uri 'none'"} {
 			if !slices.Contains(allowed, want) {
 				t.Errorf("%s: the policy %q lacks %s", at, allowed, want)
 			}

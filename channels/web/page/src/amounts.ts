@@ -69,7 +69,8 @@ function pair(s: number, big: number, bigName: string, small: number, smallName:
 // mostBetween is how many moments momentsBetween returns at most: the days of a leap year.
 const mostBetween = 366;
 
-// momentsBetween returns the moments from one to another, both included, one step after the other, in milliseconds.
+// momentsBetween returns the moments from one to another, both included, one step after the other, in milliseconds: the
+// first mostBetween of them.
 export function momentsBetween(from: number, to: number, step: number): number[] {
   const all: number[] = [];
   for (let at = from; at <= to && all.length < mostBetween; at += step) all.push(at);
@@ -81,7 +82,7 @@ export function dayOf(moment: number): string {
   return new Date(moment).toISOString().slice(0, 10);
 }
 
-// daysBetween returns all days from one to another, both included.
+// daysBetween returns the days from one to another, both included: the first mostBetween of them.
 export function daysBetween(from: string, to: string): string[] {
   return momentsBetween(Date.parse(from), Date.parse(to), 86_400_000).map(dayOf);
 }

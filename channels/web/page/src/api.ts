@@ -24,7 +24,8 @@ export function onSignedOut(call: () => void): void {
   signedOut = call;
 }
 
-// path joins the parts of a path, each encoded, with a query: path(["sessions", key], {limit: 5}).
+// path joins the parts of a path, each encoded, with a query: path(["sessions", key], {limit: 5}). It leaves out what
+// is "" or undefined in the query.
 export function path(parts: string[], query: Query = {}): string {
   const asked = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
@@ -34,12 +35,13 @@ export function path(parts: string[], query: Query = {}): string {
   return asked.size > 0 ? all + "?" + asked.toString() : all;
 }
 
-// get sends a GET request, and returns the decoded answer.
+// get sends a GET request, and returns the decoded answer. Like the functions below, it throws a Failure if the server
+// refuses the request or isn't reached.
 export function get<T>(parts: string[], query: Query = {}, signal?: AbortSignal): Promise<T> {
   return request<T>("GET", path(parts, query), undefined, {}, signal);
 }
 
-// post, patch, put and remove change something. With a key, a request can be repeated: the server runs it once.
+// post, patch, put and remove change something. A post with a key can be repeated: the server runs it once.
 export function post<T>(parts: string[], body: unknown = {}, key?: string): Promise<T> {
   return request<T>("POST", path(parts), body, key ? { "Idempotency-Key": key } : {});
 }

@@ -177,7 +177,8 @@ export function useOpened<T extends HTMLElement = HTMLElement>(): RefObject<T | 
   return box;
 }
 
-// useLoaded reads something when a view appears, and again when key changes or again() is called.
+// useLoaded reads something when a view appears, and again when key changes or again() is called. It keeps the previous
+// value until then, and after an error.
 export function useLoaded<T>(read: (signal: AbortSignal) => Promise<T>, key: string): { value?: T; error?: unknown; again: () => void } {
   const [state, setState] = useState<{ value?: T; error?: unknown }>({});
   const [turn, setTurn] = useState(0);

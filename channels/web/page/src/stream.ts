@@ -17,7 +17,7 @@ const firstWait = 400;
 const mostWait = 10_000;
 const unseen = 10_000; // how long a hidden tab keeps its stream
 
-// follow follows the stream at a path until left is aborted.
+// follow follows the stream at a path until left is aborted, or until the server refuses it for good.
 export async function follow(at: string, told: Told, left: AbortSignal): Promise<void> {
   const place = { last: "" };
   let wait = firstWait;

@@ -11,6 +11,7 @@ import { Doctor } from "./operation/doctor.tsx";
 import { Jobs } from "./operation/jobs.tsx";
 import { McpServers } from "./operation/mcp.tsx";
 import { Memory } from "./operation/memory.tsx";
+import { Nodes } from "./operation/nodes.tsx";
 import { OpenAsks } from "./operation/openasks.tsx";
 import { Overview } from "./operation/overview.tsx";
 import { People } from "./operation/people.tsx";
@@ -47,6 +48,7 @@ export function views(): View[] {
     { name: "jobs", title: "Jobs", group: "Now", may: (me) => me.may.read, show: Jobs },
     { name: "agents", title: "Agents", group: "Setup", may: (me) => me.may.read, show: Agents },
     { name: "mcp", title: "MCP servers", group: "Setup", may: (me) => me.may.admin, show: McpServers },
+    { name: "nodes", title: "Nodes", group: "Setup", may: (me) => me.may.admin, show: Nodes },
     { name: "configuration", title: "Configuration", group: "Setup", may: (me) => me.may.admin, show: Configuration },
     { name: "memory", title: "Memory", group: "Setup", may: (me) => me.may.admin, show: Memory },
     { name: "browsers", title: "Browsers", group: "Setup", may: () => true, show: Browsers },

@@ -10,7 +10,7 @@ import { Button, Dialog } from "../parts.tsx";
 import { linkTo } from "../route.ts";
 import type { Job, Me, Task } from "../schemas.ts";
 import type { Beside } from "./log.ts";
-import { Markdown } from "./markdown.tsx";
+import { Markdown } from "../markdown/markdown.tsx";
 
 interface BesideProps {
   of: Beside;

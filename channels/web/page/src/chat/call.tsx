@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { Preview } from "../asks/preview.tsx";
 import { showHidden } from "../hidden.ts";
 import type { Block, Call } from "./log.ts";
-import { Code } from "./markdown.tsx";
+import { Code } from "../markdown/code.tsx";
 import { isNamedPicture, Picture } from "./picture.tsx";
 
 interface CallProps {
@@ -132,7 +132,7 @@ function stateOf(call: Call | undefined, use: Block | undefined, result: Block |
 
 const unknownOutcome = "outcome_unknown";
 
-// codeOf returns the error code in a result's content.
+// codeOf returns the error code in a result's content; "" if there is none.
 function codeOf(content: string): string {
   const found = /"code"\s*:\s*"([a-z_]+)"/.exec(content);
   return found?.[1] ?? "";

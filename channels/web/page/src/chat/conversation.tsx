@@ -100,6 +100,12 @@ function Earlier({ talk, me }: { talk: Talk; me: Me }): JSX.Element {
   );
 }
 
+// innerHeight returns the height of an element without its padding, in pixels.
+function innerHeight(element: Element): number {
+  const { paddingTop, paddingBottom } = getComputedStyle(element);
+  return element.getBoundingClientRect().height - parseFloat(paddingTop) - parseFloat(paddingBottom);
+}
+
 interface EarlierPartProps {
   part: (Turn | Spoken)[];
   talk: Talk;
@@ -113,9 +119,24 @@ interface EarlierPartProps {
 class EarlierPart extends Component<EarlierPartProps, { height: number }> {
   override state = { height: 0 };
   private readonly at = createRef<HTMLDivElement>();
+  private heights: number[] = []; // of its turns when it was cleared
 
   override componentDidMount(): void {
-    if (this.at.current) this.props.nearby.add(this.at.current, () => this.setState({ height: 0 }), (height) => this.setState({ height }));
+    if (this.at.current) this.props.nearby.add(this.at.current, () => this.setState({ height: 0 }), (height) => this.clear(height));
+  }
+
+  private clear(height: number): void {
+    this.heights = [...(this.at.current?.children ?? [])].map(innerHeight);
+    this.setState({ height });
+  }
+
+  // componentDidUpdate gives turns that are back the heights that they had, until the browser lays them out: whoever scrolls
+  // would jump if they were lower at first.
+  override componentDidUpdate(_: EarlierPartProps, { height }: { height: number }): void {
+    if (height === 0 || this.state.height > 0) return;
+    for (const [i, turn] of [...(this.at.current?.children ?? [])].entries()) {
+      if (turn instanceof HTMLElement) turn.style.containIntrinsicHeight = `auto ${this.heights[i] ?? 0}px`;
+    }
   }
 
   override componentWillUnmount(): void {

@@ -50,7 +50,7 @@ export class EarlierTurns {
   private async between(after: number, until: number, left: AbortSignal): Promise<Entry[]> {
     const { entries } = await readBetween(this.key, after, until, left);
     const known = this.known();
-    return entries.filter((e) => !known.has(e.turn) && !known.has((e.data as Data | undefined)?.of ?? ""));
+    return entries.filter((e) => !known.has(saidAs(e.turn)) && !known.has((e.data as Data | undefined)?.of ?? ""));
   }
 }
 
@@ -124,6 +124,10 @@ export function fold(entries: Entry[], session: string, part = false): (Turn | S
   return all.filter((x) => !("blocks" in x) || x.blocks.length > 0);
 }
 
+// saidAs returns the id of the message that the notice with an id is about, if it is about what the agent has said on
+// somebody's behalf; any other id stays as it is.
+const saidAs = (id: string): string => id.replace(/#told$/, "");
+
 // isWatched reports whether people see a session only by watching it, because no platform shows it.
 const isWatched = (session: string): boolean => ["web", "console"].includes(parseKey(session).channel);
 
@@ -133,9 +137,9 @@ function spokenOf(e: Entry, d: Data, session: string): Spoken | null {
   const quote = e.kind === "notice" && (d.code === "operator" || d.code === "told") ? d.quotes?.[0] : undefined;
   if (quote && d.code === "told") {
     const name = quote.name && quote.person ? `${quote.name} (${quote.person})` : quote.name || quote.person || "";
-    return { id: (e.cause ?? e.turn).replace(/#told$/, ""), turn: "", text: quote.text, after: "", told: { name, cut: false } };
+    return { id: saidAs(e.cause ?? e.turn), turn: "", text: quote.text, after: "", told: { name } };
   }
-  if (quote) return { id: d.of ?? e.turn, turn: "", text: quote.text, after: "", operator: { name: quote.name ?? "", cut: false } };
+  if (quote) return { id: d.of ?? e.turn, turn: "", text: quote.text, after: "", operator: { name: quote.name ?? "" } };
   if (e.kind !== "command" || !d.reply?.text || !isWatched(session)) return null;
   return { id: d.reply.id + "/0", turn: e.turn, text: d.reply.text, after: "", command: d.name ?? "" };
 }

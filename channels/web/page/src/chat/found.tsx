@@ -6,7 +6,7 @@ import { Ago } from "../moments.tsx";
 import { Empty, ErrorNote, Loading, useLoaded } from "../parts.tsx";
 import { linkTo } from "../route.ts";
 import type { Hit } from "../schemas.ts";
-import { isWeb } from "./markdown.tsx";
+import { isWeb } from "../markdown/link.ts";
 import { readable } from "./sending.ts";
 
 // How many letters a search has at least, and how long it waits for the next letter, in milliseconds.

@@ -79,8 +79,9 @@ export interface Spoken {
   turn: string;
   text: string;
   after: string; // the id of the latest turn at that time
-  operator?: { name: string; cut: boolean }; // an operator has said it in place of the agent
-  told?: { name: string; cut: boolean }; // the agent has said it on behalf of this person in another conversation
+  cut?: boolean; // the log has more of it
+  operator?: { name: string }; // an operator has said it in place of the agent
+  told?: { name: string }; // the agent has said it on behalf of this person in another conversation
   command?: string; // it is the reply to the command with this name
 }
 
@@ -336,8 +337,8 @@ export function newTurn(id: string): Turn {
 }
 
 function spokenOf(d: Data, text: string, after: string): Spoken {
-  const by = { name: d.name ?? "", cut: d.cut ?? false };
-  return { id: d.call ?? "", turn: d.turn ?? "", text, after, ...(d.kind === "operator" && { operator: by }), ...(d.kind === "told" && { told: by }), ...(d.command && { command: d.command }) };
+  const by = { name: d.name ?? "" };
+  return { id: d.call ?? "", turn: d.turn ?? "", text, after, ...(d.cut && { cut: true }), ...(d.kind === "operator" && { operator: by }), ...(d.kind === "told" && { told: by }), ...(d.command && { command: d.command }) };
 }
 
 // merge returns the messages of a snapshot, in its order, and the other known messages, each after the one that it

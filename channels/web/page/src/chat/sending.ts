@@ -78,8 +78,9 @@ export async function deliver(m: Message, changed: () => void): Promise<void> {
 const firstLook = 1500;
 const looks = 12;
 
-// followDelivery asks what became of an operator's message, until the message is shown. If it can't be delivered, it gets
-// the reason as its problem, and a new key, because sending it again makes another message.
+// followDelivery asks what became of an operator's message, until the message is shown or it has asked often enough. If
+// it can't be delivered, it gets the reason as its problem, and a new key, because sending it again makes another
+// message.
 export async function followDelivery(m: Message, changed: () => void, shown: () => boolean, left: AbortSignal): Promise<void> {
   for (let n = 0; n < looks && m.state === "sent"; n++) {
     await new Promise((r) => setTimeout(r, Math.min(firstLook * 1.5 ** n, 30_000)));
@@ -172,7 +173,7 @@ export const drafts = {
 };
 
 // outbox keeps messages that are being sent, by session, so that the page sends them again after a reload. The server
-// recognizes them by their keys, and delivers each one once. Files aren't kept.
+// recognizes them by their keys, and delivers each one once. Messages with files aren't kept.
 export const outbox = {
   get: (session: string): Message[] => {
     try {

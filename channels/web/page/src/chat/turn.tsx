@@ -6,8 +6,9 @@ import type { Ask, Me } from "../schemas.ts";
 import { AskCard } from "./ask.tsx";
 import { BesideCard } from "./beside.tsx";
 import { CallCard } from "./call.tsx";
+import { CanvasCard } from "./canvas.tsx";
 import type { Beside, Block, Spoken, Turn, Usage } from "./log.ts";
-import { Markdown } from "./markdown.tsx";
+import { Markdown } from "../markdown/markdown.tsx";
 import type { Message } from "./sending.ts";
 
 interface TurnProps {
@@ -100,7 +101,12 @@ function BlockView({ session, me, block, turn, result }: { session: string; me: 
     case "text":
       return block.text.trim() ? <div class="answer"><Markdown text={block.late ? "… " + block.text.trimStart() : block.text} /></div> : null;
     case "tool_use":
-      return <CallCard session={session} call={turn.calls.get(block.call)} use={block} result={result} over={isOver(turn)} />;
+      return (
+        <>
+          <CallCard session={session} call={turn.calls.get(block.call)} use={block} result={result} over={isOver(turn)} />
+          <CanvasCard session={session} use={block} result={result} />
+        </>
+      );
     default:
       return null; // its call shows it
   }
@@ -157,20 +163,30 @@ export function Aside({ said, me }: { said: { message?: Message; spoken: Spoken 
       {said.map(({ message, spoken }) => (
         <div key={spoken.id} class="turn">
           {message ? <Said text={message.text} /> : spoken.command && <Said text={"/" + spoken.command} />}
-          {spoken.operator || spoken.told ? <OthersSaid spoken={spoken} me={me} /> : <><div class="spoken"><Markdown text={spoken.text} /></div><MessageWhy of={spoken.turn || spoken.id} me={me} /></>}
+          {spoken.operator || spoken.told ? <OthersSaid spoken={spoken} me={me} /> : <><div class="spoken"><Words spoken={spoken} /></div><MessageWhy of={spoken.turn || spoken.id} me={me} /></>}
         </div>
       ))}
     </>
   );
 }
 
+// Words shows the text of what was said.
+function Words({ spoken: { text, cut } }: { spoken: Spoken }): JSX.Element {
+  return (
+    <>
+      <Markdown text={text} />
+      {cut && <div class="faint">… (the log has the rest)</div>}
+    </>
+  );
+}
+
 // OthersSaid shows what an operator said in place of the agent, or what the agent said on behalf of somebody else.
-function OthersSaid({ spoken: { id, text, operator, told }, me }: { spoken: Spoken; me: Me }): JSX.Element {
+function OthersSaid({ spoken, me }: { spoken: Spoken; me: Me }): JSX.Element {
+  const { id, operator, told } = spoken;
   return (
     <div class={"said " + (operator ? "operator" : "told")}>
       <div class="said-name">{operator ? <>Operator{operator.name && ` (${operator.name})`}</> : <>On behalf of {told?.name || "somebody"}</>}</div>
-      <Markdown text={text} />
-      {(operator ?? told)?.cut && <div class="faint">… (the log has the rest)</div>}
+      <Words spoken={spoken} />
       <MessageWhy of={id} me={me} />
     </div>
   );

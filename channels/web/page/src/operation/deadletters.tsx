@@ -61,7 +61,7 @@ export function DeadLetters({ me }: ViewProps): JSX.Element {
   );
 }
 
-// useTopics returns the topics that have dead letters.
+// useTopics returns the topics that have dead letters; none if this person may not read the status.
 function useTopics(may: boolean): { topic: string; dead: number }[] {
   const read = useLoaded(async (signal) => (may ? (await get<ServerStatus>(["status"], { brief: true }, signal)).topics : []), "");
   return (read.value ?? []).filter((t) => t.dead > 0);

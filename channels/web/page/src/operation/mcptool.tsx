@@ -46,7 +46,7 @@ export function Waiting({ server, tool, changed, renew, outcome, done }: Waiting
 }
 
 // schemaOf returns the arguments of a tool as text.
-function schemaOf(t: McpTool): string {
+export function schemaOf(t: McpTool): string {
   return JSON.stringify(t.schema, null, 2);
 }
 
@@ -59,7 +59,7 @@ interface DifferenceProps {
 }
 
 // Difference shows what changed in a text, with invisible characters as escapes.
-function Difference({ title, of, before, now, isNew }: DifferenceProps): JSX.Element {
+export function Difference({ title, of, before, now, isNew }: DifferenceProps): JSX.Element {
   const look = { " ": "", "+": "plus", "-": "minus" };
   const lines = difference(before === undefined ? undefined : showHidden(before), showHidden(now));
   const changed = lines.some((l) => l.mark !== " ");
@@ -73,7 +73,7 @@ function Difference({ title, of, before, now, isNew }: DifferenceProps): JSX.Ele
   );
 }
 
-// Accepted lists the tools that agents have, each with what it says about itself.
+// Accepted lists the tools of a server or a node that agents have, each with what it says about itself.
 export function Accepted({ server, tools }: { server: string; tools: McpTool[] }): JSX.Element {
   return (
     <ul class="items">

@@ -350,6 +350,33 @@ export interface McpTrial extends McpServer {
   ms: number;
 }
 
+// A DeviceTool is a tool of a node.
+export interface DeviceTool extends McpTool {
+  pure: boolean; // it says that it changes nothing
+}
+
+// A Device is a node.
+export interface Device {
+  name: string;
+  state: "waiting" | "accepted" | "revoked";
+  here: boolean; // it has a link now
+  since?: string; // when the link was opened or lost
+  platform?: string;
+  tools: DeviceTool[]; // tools that agents get
+  aside: DeviceTool[]; // tools that nobody has accepted yet
+  agents: string[];
+  trusted: boolean;
+  fingerprint?: string; // of its key, if it has one
+  digest: string; // of all that would be accepted now
+}
+
+// An Invitation is a code with which a device can join.
+export interface Invitation {
+  code: string;
+  until: string;
+  url?: string; // the server's public address
+}
+
 export interface Setting {
   key: string;
   value: unknown;

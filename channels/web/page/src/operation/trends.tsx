@@ -162,7 +162,7 @@ function CostPlot(): JSX.Element | null {
   );
 }
 
-// modelSeries returns what models cost by day, the most expensive first.
+// modelSeries returns what models cost by day: the most expensive ones first, and then all others together.
 function modelSeries(spent: UsageSum[], times: string[]): Series[] {
   const sums = new Map<string, number>();
   for (const u of spent) sums.set(u.then ?? "", (sums.get(u.then ?? "") ?? 0) + u.microdollars);
