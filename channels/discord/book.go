@@ -10,8 +10,8 @@ import (
 
 // A Book remembers for a Channel what must outlive the process.
 type Book interface {
-	// Joined reports whether a person whom the gate admits has talked to the bot in that thread, and since when:
-	// from then on, messages there need no mention.
+	// Joined reports whether a person whom the gate admits has talked to the bot in that thread, and since when.
+	// Where the setting mention is "threads", messages from then on need no mention.
 	Joined(ctx context.Context, at bus.Address) (since time.Time, joined bool, err error)
 	// Chats lists the chats in which people have talked to the bot.
 	Chats(ctx context.Context) ([]channels.Chat, error)

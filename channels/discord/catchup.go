@@ -171,8 +171,8 @@ func (u *catchUp) readHistoryBefore(ctx context.Context, m *message) {
 	}
 }
 
-// listActiveDirectChats returns the direct message chats in which this process has received a message, including
-// those that the book could not record.
+// listActiveDirectChats returns the first maxActiveDirectChats direct message chats in which this process has received a
+// message, including those that the book could not record.
 func (u *catchUp) listActiveDirectChats() []string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -247,7 +247,7 @@ func (u *catchUp) noteDirectChats() {
 }
 
 // readMissed publishes the messages that a channel has missed, starting where its lane has recorded. It runs in the
-// lane's goroutine. It returns false if the read should be tried again later.
+// lane's goroutine. It returns false if the read should be tried again later. What is left after maxPages is left out.
 func (u *catchUp) readMissed(ctx context.Context, l *lane) (done bool) {
 	from := u.lanes.missingFrom(l)
 	if u.directory.isUnreadable(l.id) {

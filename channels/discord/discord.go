@@ -179,7 +179,7 @@ func (c *Channel) BotName() string {
 	return ""
 }
 
-// Limits returns Discord's dialect, its length limits and its rate limits.
+// Limits returns Discord's dialect, its length limits and, unless the channel has NoPace, its rate limits.
 func (c *Channel) Limits() channels.Limits {
 	l := channels.Limits{Dialect: markup.DiscordMarkdown, Length: messageLength, DraftEvery: draftEvery}
 	if c.paced {

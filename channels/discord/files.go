@@ -67,7 +67,8 @@ type downloader struct {
 }
 
 // Fetch implements channels.Fetcher: it opens an attachment, of which at most `most` bytes can be read. It fetches
-// the message again, to get an address of the file that is valid now.
+// the message again, to get an address of the file that is valid now. Its error has the fault Rejected if the file is
+// gone.
 func (d *downloader) Fetch(ctx context.Context, _ bus.Address, a bus.Attachment, most int64) (io.ReadCloser, error) {
 	parts := strings.Split(a.Ref, "/")
 	if len(parts) != 3 || slices.ContainsFunc(parts, func(id string) bool { return !isID(id) }) {
@@ -101,7 +102,8 @@ func fileURL(m *message, id string) string {
 	return all[i].URL
 }
 
-// openFile opens a file on Discord's file hosts. They do not need the bot's token, so it is not sent.
+// openFile opens a file on Discord's file hosts, and refuses an address that isn't a file's (see isFileURL). The hosts do
+// not need the bot's token, so it is not sent.
 func (d *downloader) openFile(ctx context.Context, address string, most int64) (io.ReadCloser, error) {
 	if !d.isFileURL(address) {
 		return nil, rejectedError("bad_address", errors.New("the file is not where Discord keeps files"))

@@ -44,7 +44,8 @@ func (h *historian) history(ctx context.Context, id, query string) ([]*message, 
 }
 
 // Before implements channels.ThreadReader: it returns what was said in a thread before a message, as quotes. The
-// message from which the thread was started is in the parent channel, and not among them.
+// message from which the thread was started is in the parent channel, and not among them. It returns none outside of
+// threads and, unless always is set, in a thread in which somebody has talked to the bot before.
 func (h *historian) Before(ctx context.Context, in bus.Inbound, most int, always bool) ([]bus.Quote, error) {
 	if in.At.Thread == "" {
 		return nil, nil
@@ -74,7 +75,7 @@ func (h *historian) Before(ctx context.Context, in bus.Inbound, most int, always
 }
 
 // Link implements channels.Linker. Discord's web addresses name the server, which the directory knows, or asks
-// Discord for once.
+// Discord for once. It returns "" if the server isn't known, or for an id that isn't this channel's.
 func (h *historian) Link(ctx context.Context, _ bus.Address, message string) (string, error) {
 	parts := strings.Split(message, ":") // in the form that messageID makes
 	if len(parts) != 4 || parts[0] != h.translator.name || !isID(parts[2]) || !isID(parts[3]) {
@@ -94,7 +95,7 @@ const (
 
 // History implements channels.Historian: it reads the newest messages of a channel or a thread. If it is a channel,
 // it also reads the ten threads with the newest messages, among the threads that this process knows and that aren't
-// private.
+// private. It leaves out threads that can't be read.
 func (h *historian) History(ctx context.Context, at bus.Address, since time.Time, most int) ([]channels.Utterance, bool, error) {
 	places := []string{cmp.Or(at.Thread, at.Chat)}
 	if at.Thread == "" {

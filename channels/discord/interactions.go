@@ -79,7 +79,8 @@ type interactions struct {
 	log          *slog.Logger
 }
 
-// receive reads an interaction from an event and publishes it in the background.
+// receive reads an interaction from an event and publishes it in the background. It ignores what is neither a press of
+// a button nor a command.
 func (r *interactions) receive(ctx context.Context, data json.RawMessage) {
 	d := new(interaction)
 	if err := json.Unmarshal(data, d); err != nil {

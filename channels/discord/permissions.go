@@ -13,7 +13,7 @@ import (
 )
 
 // IsIn implements channels.Roster: a person is in a channel of a server if they may see the channel and read its
-// history.
+// history. It returns false for a chat that is in no server.
 func (h *historian) IsIn(ctx context.Context, chat, person string) (bool, error) {
 	_, user, _ := strings.Cut(person, ":")
 	var where discordgo.Channel

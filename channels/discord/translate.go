@@ -79,7 +79,7 @@ func (t *translator) concernsBot(ctx context.Context, m *message, in bus.Inbound
 }
 
 // typedText returns a message's text as the person would have typed it: with names instead of ids and, if the
-// message calls the bot (called), without the bot's name at the beginning.
+// message calls the bot (called), without the bot's name at the beginning. Stickers and polls are put into words.
 func (t *translator) typedText(m *message, called bool) string {
 	text := m.Content
 	if called {

@@ -197,14 +197,14 @@ func (s *actions) quoteAskedMessage(ctx context.Context, d interaction.Action) (
 	if err := json.Unmarshal(d.About, m); err != nil {
 		return nil, fmt.Errorf("read the message that is asked about: %w", err)
 	}
-	q := bus.Quote{Kind: bus.Answered, From: s.translator.authorOf(ctx, m), At: parseTS(m.TS), Text: s.translator.typedText(ctx, m, s.me, false)}
+	q := bus.Quote{Kind: bus.Answered, From: s.translator.authorOf(ctx, m), At: interaction.ParseTS(m.TS), Text: s.translator.typedText(ctx, m, s.me, false)}
 	return append([]bus.Quote{q}, s.translator.quotes(ctx, m, s.me)...), nil
 }
 
 // slashText translates the words after the app's slash command: "stop" becomes the "/stop" that the gateway reads,
 // other words are said to the agent, and no words ask for help. A command followed by more words, such as "status
-// of the build?", counts as a command only with commandPrefix, unless it answers a request by its id or contains an
-// owner's code.
+// of the build?", counts as a command only with commandPrefix, unless it answers a request by its id, contains an
+// owner's code, or confirms with "yes" a command about the person's own data.
 func slashText(words string) string {
 	words = strings.TrimSpace(words)
 	if words == "" {

@@ -45,7 +45,8 @@ func (cs *conversations) chatID(ctx context.Context, to bus.Address) (string, er
 // noteDirectChat remembers which chat a message to a user went to.
 func (cs *conversations) noteDirectChat(user, chat string) { cs.directChats.put(user, chat) }
 
-// describeChat returns the name that people see for a chat, and whether the bot is in the chat.
+// describeChat returns the name that people see for a chat, and whether the bot is in the chat; "" and false for a
+// chat that the bot can't see.
 func (cs *conversations) describeChat(ctx context.Context, chat string) (name string, takesPart bool, err error) {
 	if chat == "" {
 		return "", false, nil

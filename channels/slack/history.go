@@ -15,6 +15,7 @@ import (
 	"parley/bus"
 	"parley/channels"
 	"parley/channels/markup"
+	"parley/channels/slack/interaction"
 )
 
 const (
@@ -43,8 +44,8 @@ type page struct {
 }
 
 // readPages gets page after page and passes their messages to visit, until the last page or until visit returns
-// false. Each page is retried separately: if the reading started over after a rate limit, it would hit the limit
-// again at the same page.
+// false. After maxPages pages, it fails with errTooMuch. Each page is retried separately: if the reading started over
+// after a rate limit, it would hit the limit again at the same page.
 func readPages(ctx context.Context, try retrier, get func(ctx context.Context, cursor string) (page, error), visit func(slackgo.Message) bool) error {
 	cursor := ""
 	for range maxPages {
@@ -163,7 +164,7 @@ func (h *historian) Before(ctx context.Context, in bus.Inbound, most int, always
 	}
 	quotes := make([]bus.Quote, 0, len(all))
 	for _, m := range all {
-		quotes = append(quotes, bus.Quote{Kind: bus.Earlier, From: h.translator.authorOf(ctx, m), At: parseTS(m.TS), Text: h.translator.typedText(ctx, m, me, false)})
+		quotes = append(quotes, bus.Quote{Kind: bus.Earlier, From: h.translator.authorOf(ctx, m), At: interaction.ParseTS(m.TS), Text: h.translator.typedText(ctx, m, me, false)})
 	}
 	return quotes, nil
 }
@@ -243,7 +244,7 @@ func (r *messageCollector) addMessage(said slackgo.Message) bool {
 
 // newUtterance converts a message into the form that people read.
 func (h *historian) newUtterance(ctx context.Context, m *message, me Account) channels.Utterance {
-	u := channels.Utterance{At: parseTS(m.TS), Text: strings.TrimSpace(describeFiles(m.Files) + " " + markup.WithEmoji(h.translator.resolveReferences(ctx, m.Text, me)))}
+	u := channels.Utterance{At: interaction.ParseTS(m.TS), Text: strings.TrimSpace(describeFiles(m.Files) + " " + markup.WithEmoji(h.translator.resolveReferences(ctx, m.Text, me)))}
 	if m.isReply() {
 		u.Thread = m.ThreadTS
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley/channels/backoff"
+	"parley/channels/slack/interaction"
 )
 
 // reorderTime is how long a message waits for an earlier one from its chat, which the other socket may deliver a
@@ -58,7 +59,7 @@ func (s *lanes) add(ctx context.Context, chat string, it item) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if it.message != nil && s.waiting >= s.maxWaiting {
-		if at := parseTS(it.message.TS); s.dropped.IsZero() || at.Before(s.dropped) {
+		if at := interaction.ParseTS(it.message.TS); s.dropped.IsZero() || at.Before(s.dropped) {
 			s.dropped = at
 		}
 		return
@@ -163,7 +164,7 @@ func (s *lanes) oldestUnpublished() time.Time {
 		if it.message == nil {
 			return
 		}
-		if at := parseTS(it.message.TS); first.IsZero() || at.Before(first) {
+		if at := interaction.ParseTS(it.message.TS); first.IsZero() || at.Before(first) {
 			first = at
 		}
 	}

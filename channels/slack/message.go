@@ -183,12 +183,3 @@ func (m *message) forwardsMessages() bool {
 func formatTS(at time.Time) string {
 	return fmt.Sprintf("%d.%06d", at.Unix(), at.Nanosecond()/1000)
 }
-
-// parseTS parses a ts; it returns the zero time for any other text.
-func parseTS(ts string) time.Time {
-	var seconds, micros int64
-	if n, err := fmt.Sscanf(ts, "%d.%06d", &seconds, &micros); err != nil || n != 2 {
-		return time.Time{}
-	}
-	return time.Unix(seconds, micros*1000).UTC()
-}

@@ -9,6 +9,7 @@ import (
 
 	"parley/bus"
 	"parley/channels"
+	"parley/channels/slack/interaction"
 )
 
 const (
@@ -79,7 +80,7 @@ func (o *outages) load(ctx context.Context) error {
 			err = o.cursors.SetCursor(ctx, o.cursorAddress(), formatTS(wallClock()))
 		}
 		if err == nil {
-			o.lastHeard = parseTS(cursor)
+			o.lastHeard = interaction.ParseTS(cursor)
 			o.savedCursor = o.lastHeard
 			return nil
 		}

@@ -57,8 +57,8 @@ func (p *panes) Welcome(ctx context.Context, opened bus.Inbound, w channels.Welc
 	return p.surfaces.SuggestPrompts(ctx, opened.At.Chat, opened.At.Thread, textSuggestions, prompts)
 }
 
-// beginsPane reports whether a message is the first one in an assistant pane: nobody whom the gate admits has
-// written there before.
+// beginsPane reports whether a message is the first one in an assistant pane: nobody whom the gate admits has written
+// there before. It returns false if the book can't tell.
 func (p *panes) beginsPane(ctx context.Context, m *message, at bus.Address) bool {
 	if m.isGroup() || at.Thread == "" {
 		return false

@@ -519,7 +519,7 @@ func TestADeadSocketIsFoundOut(t *testing.T) {
 func TestASocketThatOnlyAnswersPingsIsReplaced(t *testing.T) {
 	r := newRig(t)
 	r.server.PingEvery(50 * time.Millisecond)
-	r.Quicken(20*time.Millisecond, 300*time.Millisecond, time.Second)
+	r.Quicken(20*time.Millisecond, time.Second, time.Second) // a second, so that no socket seems silent before it is
 	m := newMailbox(r)
 	connected(t, r, m.publish)
 	r.server.Mute()

@@ -154,7 +154,7 @@ func textOptions(part channels.Part) []slackgo.MsgOption {
 }
 
 // threadFor returns the ts of the thread that a part goes into: the address's own, or that of the message to which
-// the part belongs.
+// the part belongs; "" if there is neither.
 func threadFor(to bus.Address, part channels.Part) string {
 	if to.Thread != "" || !isTS(part.Under) {
 		return to.Thread

@@ -81,11 +81,12 @@ type Config struct {
 	Log           *slog.Logger
 	HTTP          *http.Client // the client to use; if nil, the Channel makes its own
 	// Joins and Cursors store what must outlive the process: the threads that the bot takes part in, and how far
-	// Slack has been read. Without Joins, every message needs a mention; without Cursors, the bot does not read
-	// what was said before it started.
+	// Slack has been read. Without Joins, no thread counts as one that the bot takes part in; without Cursors, the
+	// bot does not read what was said before it started.
 	Joins   Joins
 	Cursors Cursors
-	// Mention says in which channels only messages that mention the bot are meant for it.
+	// Mention says in which channels only messages that mention the bot are meant for it; nil means MentionThreads in
+	// all of them.
 	Mention channels.MentionIn
 }
 
@@ -283,7 +284,7 @@ func tokenProblem(token, prefix, called string) string {
 	return ""
 }
 
-// Limits returns Slack's dialect, its length limits and its rate limits.
+// Limits returns Slack's dialect, its length limits and, unless RateLimit is NoPace, its rate limits.
 func (c *Channel) Limits() channels.Limits {
 	l := channels.Limits{Dialect: markup.SlackMrkdwn, Length: messageLength, EditBytes: editBytes, DraftEvery: draftEvery, Markdown: true, Streams: true}
 	if c.paced {

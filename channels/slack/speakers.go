@@ -7,6 +7,8 @@ import (
 	"time"
 
 	slackgo "github.com/slack-go/slack"
+
+	"parley/channels/slack/interaction"
 )
 
 // speakers knows who spoke last in a thread: in a channel, Slack requires a growing answer to be for one person.
@@ -31,7 +33,7 @@ func (s *speakers) find(ctx context.Context, me Account, chat, thread, turn stri
 		return "" // the turn was not started by a message
 	}
 	user := ""
-	err := s.histories.readThread(ctx, tryOnce, chat, thread, formatTS(parseTS(ts).Add(-time.Microsecond)), func(said slackgo.Message) bool {
+	err := s.histories.readThread(ctx, tryOnce, chat, thread, formatTS(interaction.ParseTS(ts).Add(-time.Microsecond)), func(said slackgo.Message) bool {
 		if said.Timestamp == ts && said.BotID == "" {
 			user = said.User
 		}

@@ -12,6 +12,7 @@ import (
 	"parley/channels"
 	"parley/channels/markup"
 	"parley/channels/slack/files"
+	"parley/channels/slack/interaction"
 )
 
 // maxNames is the maximum number of users mentioned in one text that are looked up.
@@ -51,7 +52,7 @@ func (t *translator) messageID(m *message, me Account) string {
 // bot.
 func (t *translator) messageInbound(ctx context.Context, m *message, me Account) (bus.Inbound, bool, error) {
 	in := bus.Inbound{
-		ID: t.messageID(m, me), Kind: bus.Said, At: t.replyAddress(m), Group: m.isGroup(), ReplyTo: m.TS, SentAt: parseTS(m.TS),
+		ID: t.messageID(m, me), Kind: bus.Said, At: t.replyAddress(m), Group: m.isGroup(), ReplyTo: m.TS, SentAt: interaction.ParseTS(m.TS),
 		From: bus.Person{ID: t.name + ":" + m.User},
 	}
 	called := m.mentions(me.User)
@@ -97,7 +98,7 @@ func (t *translator) changeInbound(ctx context.Context, what change, me Account)
 	of := t.messageID(m, me)
 	in := bus.Inbound{
 		ID: of + "#" + what.kind + "/" + what.eventID, Kind: what.kind, Of: of, At: t.replyAddress(m), Group: m.isGroup(), Mentioned: true, ReplyTo: m.TS,
-		From: bus.Person{ID: t.name + ":" + m.User}, SentAt: parseTS(what.eventID),
+		From: bus.Person{ID: t.name + ":" + m.User}, SentAt: interaction.ParseTS(what.eventID),
 	}
 	if what.kind == bus.Edited {
 		in.From.Name = cmp.Or(t.people.name(ctx, m.User), m.User)
@@ -108,8 +109,8 @@ func (t *translator) changeInbound(ctx context.Context, what change, me Account)
 }
 
 // typedText returns a message's text as the person would have typed it: with names instead of ids, without the
-// bot's name at the beginning, and with commands in the form that the gateway reads. called says that the message
-// mentions the bot.
+// bot's name at the beginning, and with commands in the form that the gateway reads. If nothing else was said, it is
+// the bot's name. called says that the message mentions the bot.
 func (t *translator) typedText(ctx context.Context, m *message, me Account, called bool) string {
 	text := withoutOwnName(m.Text, me.User)
 	text = strings.TrimSpace(markup.WithEmoji(t.resolveReferences(ctx, text, me)))
@@ -261,7 +262,7 @@ func (t *translator) quotes(ctx context.Context, m *message, me Account) []bus.Q
 			continue
 		}
 		q := bus.Quote{
-			Kind: bus.Forwarded, Chat: markup.OneLine(cmp.Or(a.ChannelName, a.ChannelID), maxName), At: parseTS(a.TS),
+			Kind: bus.Forwarded, Chat: markup.OneLine(cmp.Or(a.ChannelName, a.ChannelID), maxName), At: interaction.ParseTS(a.TS),
 			Text: strings.TrimSpace(describeFiles(a.Files) + " " + markup.WithEmoji(t.resolveReferences(ctx, cmp.Or(a.Text, a.Fallback), me))),
 		}
 		q.From.Name = markup.OneLine(a.AuthorName, maxName)

@@ -14,7 +14,8 @@ import (
 	"parley/channels"
 )
 
-// inboundOfPress translates a button press into what the agent gets; false if the button is not one of the bot's.
+// inboundOfPress translates a button press into what the agent gets; false if Telegram does not name the chat, or if
+// the button has no text to say.
 func (t *translator) inboundOfPress(q *models.CallbackQuery) (bus.Inbound, bool) {
 	m := pressedMessage(q)
 	if m.Chat.ID == 0 || q.From.IsBot || strings.TrimSpace(q.Data) == "" {

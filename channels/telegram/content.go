@@ -77,7 +77,8 @@ func units(s string) (n int) {
 	return n
 }
 
-// fullText returns a description of a message's media, in brackets, followed by the message's text.
+// fullText returns in brackets what a message contains besides text, such as a picture or a poll, followed by the text
+// with the addresses of its links.
 func fullText(m *models.Message) string {
 	kind, _ := describeContent(m)
 	return strings.TrimSpace(kind + " " + textWithLinks(m.Text+m.Caption, textEntities(m), span{}))

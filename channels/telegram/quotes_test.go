@@ -238,3 +238,16 @@ func TestWordsThatAreALinkSayWhereItLeads(t *testing.T) {
 		}
 	}
 }
+
+// A voice message to which somebody replies comes along, marked: the sender has written, and not spoken.
+func TestTheFilesOfAnAnsweredMessageAreMarked(t *testing.T) {
+	said := translated(t, -7, fields{
+		"text": "what is in this?", "reply_to_message": fields{"message_id": 1, "from": fields{"id": 8}, "voice": fields{"file_id": "x"}},
+	})
+	said = append(said, translated(t, 5, fields{"voice": fields{"file_id": "x"}})...)
+	for i, quoted := range []bool{true, false} {
+		if files := said[i].Attachments; len(files) != 1 || files[0].Kind != bus.Voice || files[0].Quoted != quoted {
+			t.Errorf("got %+v", said[i])
+		}
+	}
+}

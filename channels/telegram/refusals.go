@@ -64,7 +64,8 @@ const (
 	tooLong     = "too_long"
 	empty       = "empty"
 	badPhoto    = "bad_photo"
-	badRequest  = "400" // refused for an unknown reason
+	noVoice     = "no_voice" // the person or the group accepts no voice notes
+	badRequest  = "400"      // refused for an unknown reason
 	notModified = "not_modified"
 )
 
@@ -90,6 +91,8 @@ func refusalCode(err error, status string) string {
 		{"photo_invalid", badPhoto},
 		{"photo_save_file_invalid", badPhoto},
 		{"image_process_failed", badPhoto},
+		{"voice_messages_forbidden", noVoice},
+		{"not enough rights to send voice", noVoice},
 		{"file must be non-empty", "empty_file"},
 		{"chat not found", "chat_not_found"},
 		{"blocked by the user", "blocked"},

@@ -19,7 +19,8 @@ import (
 const (
 	sendTimeout    = 30 * time.Second
 	fileTimeout    = 4 * time.Minute
-	typingDuration = 5 * time.Second
+	typingTimeout  = 5 * time.Second // later than that, the sign is of no use
+	typingDuration = 5 * time.Second // how long Telegram shows the sign
 )
 
 // A sender sends and edits messages.
@@ -51,34 +52,55 @@ func (s *sender) Send(ctx context.Context, to bus.Address, part channels.Part) (
 }
 
 // SendFile sends a file with the part's text as its caption and returns the id of the message. It sends a picture
-// as a photo if Telegram accepts it as one.
+// as a photo, and a recording as a voice note, if Telegram accepts it as one.
 func (s *sender) SendFile(ctx context.Context, to bus.Address, file bus.File, part channels.Part) (string, error) {
 	chat, thread, err := s.chatAndThread(ctx, to)
 	if err != nil {
 		return "", err
 	}
-	if isPhoto(file.Data) {
-		id, err := sendReadable(part, func(text string, mode models.ParseMode) (string, error) {
+	send := func(call func(ctx context.Context, caption string, mode models.ParseMode) (*models.Message, error)) (string, error) {
+		return sendReadable(part, func(text string, mode models.ParseMode) (string, error) {
 			return s.sendMessage(ctx, chat, fileTimeout, func(ctx context.Context) (sentMessage, error) {
-				return toSentMessage(s.library.SendPhoto(ctx, &bot.SendPhotoParams{
-					ChatID: chat, MessageThreadID: messageThread(thread), Caption: text, ParseMode: mode, ReplyParameters: replyParameters(part),
-					Photo: inputFile(file),
-				}))
+				m, err := call(ctx, text, mode)
+				if err != nil {
+					return sentMessage{}, err
+				}
+				return sentMessage{m.ID}, nil
+			})
+		})
+	}
+	if file.Voice {
+		id, err := send(func(ctx context.Context, caption string, mode models.ParseMode) (*models.Message, error) {
+			return s.library.SendVoice(ctx, &bot.SendVoiceParams{
+				ChatID: chat, MessageThreadID: messageThread(thread), Caption: caption, ParseMode: mode, ReplyParameters: replyParameters(part),
+				Voice: inputFile(file),
+			})
+		})
+		if !hasCode(err, noVoice) {
+			return id, err
+		}
+	}
+	if isPhoto(file.Data) {
+		id, err := send(func(ctx context.Context, caption string, mode models.ParseMode) (*models.Message, error) {
+			return s.library.SendPhoto(ctx, &bot.SendPhotoParams{
+				ChatID: chat, MessageThreadID: messageThread(thread), Caption: caption, ParseMode: mode, ReplyParameters: replyParameters(part),
+				Photo: inputFile(file),
 			})
 		})
 		if !hasCode(err, badPhoto) {
 			return id, err
 		}
 	}
-	return sendReadable(part, func(text string, mode models.ParseMode) (string, error) {
-		return s.sendMessage(ctx, chat, fileTimeout, func(ctx context.Context) (sentMessage, error) {
-			return toSentMessage(s.library.SendDocument(ctx, &bot.SendDocumentParams{
-				ChatID: chat, MessageThreadID: messageThread(thread), Caption: text, ParseMode: mode, ReplyParameters: replyParameters(part),
-				Document: inputFile(file),
-			}))
+	return send(func(ctx context.Context, caption string, mode models.ParseMode) (*models.Message, error) {
+		return s.library.SendDocument(ctx, &bot.SendDocumentParams{
+			ChatID: chat, MessageThreadID: messageThread(thread), Caption: caption, ParseMode: mode, ReplyParameters: replyParameters(part),
+			Document: inputFile(file),
 		})
 	})
 }
+
+// SendsVoice implements channels.VoiceSender.
+func (s *sender) SendsVoice() bool { return true }
 
 // MostFileBytes returns the size, in bytes, of the largest file that a bot can send through the Bot API.
 func (s *sender) MostFileBytes() int64 { return 50_000_000 }
@@ -132,14 +154,6 @@ type sentMessage struct {
 	ID int `json:"message_id"`
 }
 
-// toSentMessage converts the result of a call of go-telegram/bot: the sent message, or the error.
-func toSentMessage(m *models.Message, err error) (sentMessage, error) {
-	if err != nil {
-		return sentMessage{}, err
-	}
-	return sentMessage{m.ID}, nil
-}
-
 // sendMessage makes one call that sends or edits a message, and returns the message's id.
 // Its errors are *channels.SendError.
 func (s *sender) sendMessage(ctx context.Context, chat any, timeout time.Duration, call func(context.Context) (sentMessage, error)) (string, error) {
@@ -186,7 +200,7 @@ func (s *sender) Typing(ctx context.Context, to bus.Address) (time.Duration, err
 	if id, ok := chat.(int64); ok && thread == 0 && s.forums.has(id) {
 		thread = generalTopic // without a topic, Telegram shows it nowhere
 	}
-	ctx, cancel := context.WithTimeout(ctx, typingDuration)
+	ctx, cancel := context.WithTimeout(ctx, typingTimeout)
 	defer cancel()
 	ctx, t := withRequestTrace(ctx)
 	var done bool

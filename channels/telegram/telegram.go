@@ -60,7 +60,8 @@ type Config struct {
 	Webhook string
 	// Book stores what must outlive the process; if nil, nothing is remembered.
 	Book Book
-	// Mention says in which groups only messages that mention the bot are meant for it.
+	// Mention says in which groups only messages that mention the bot are meant for it; nil means MentionThreads in
+	// all of them.
 	Mention channels.MentionIn
 	Log     *slog.Logger
 	HTTP    *http.Client // the client to use; if nil, the Channel makes its own
@@ -227,7 +228,7 @@ func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus
 // total.
 const draftEvery = 4 * time.Second
 
-// Limits returns Telegram's dialect, its length limits and its rate limits.
+// Limits returns Telegram's dialect, its length limits and, unless RateLimit is NoPace, its rate limits.
 func (c *Channel) Limits() channels.Limits {
 	l := channels.Limits{
 		Dialect:    markup.TelegramHTML,

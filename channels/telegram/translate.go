@@ -227,7 +227,10 @@ func asEdit(in bus.Inbound, m *models.Message) bus.Inbound {
 func (t *translator) attachments(m *models.Message) []bus.Attachment {
 	files := filesOf(m)
 	if r := m.ReplyToMessage; r != nil && (r.From == nil || r.From.ID != t.id) {
-		files = append(files, filesOf(r)...)
+		for _, f := range filesOf(r) {
+			f.Quoted = true
+			files = append(files, f)
+		}
 	}
 	return files
 }

@@ -218,8 +218,8 @@ func (rs *webhookReceiver) Webhook(ctx context.Context) (WebhookState, error) {
 }
 
 // removeWebhook removes a webhook that a Parley process has set earlier, because Telegram refuses polls while there
-// is one. It retries until the webhook is removed or Telegram refuses the account. A webhook that another program
-// has set stays.
+// is one. It retries until the webhook is removed, Telegram refuses the account, or ctx ends; then it returns nil. A
+// webhook that another program has set stays.
 func (rs *webhookReceiver) removeWebhook(ctx context.Context) error {
 	var wait backoff.Series
 	for {

@@ -55,7 +55,8 @@ type Interaction struct {
 	token    string
 }
 
-// PressButton presses a button as that user, and returns the id of the interaction.
+// PressButton presses the button with that label below a message, as that user, and returns the id of the
+// interaction. It panics if there is no such button.
 func (s *Server) PressButton(channel, user, message, label string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,7 +104,7 @@ func (s *Server) announceInteraction(channel, user string, event map[string]any)
 	return d.ID
 }
 
-// InteractionResult returns an interaction with the bot's answers so far.
+// InteractionResult returns an interaction with the bot's answers so far. It panics if there is no such interaction.
 func (s *Server) InteractionResult(id string) Interaction {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -132,8 +132,8 @@ func (s *Socket) pauseBeforeReconnect(ctx context.Context, err error) bool {
 	return backoff.Sleep(ctx, max(wait, atLeast))
 }
 
-// connect opens a connection and serves it until it ends. It fails with a *channels.SendError if no
-// connection could be opened.
+// connect opens a connection and serves it until it ends, and returns why it ended. It fails with a
+// *channels.SendError if no connection could be opened, and with ctx's error if ctx ended before that.
 func (s *Socket) connect(ctx context.Context) error {
 	address := s.session.url
 	if address == "" {
@@ -157,8 +157,8 @@ func (s *Socket) connect(ctx context.Context) error {
 	return c.serve(ctx, s)
 }
 
-// findGateway asks Discord for the gateway's address. It fails with a *channels.SendError, including when no more
-// sessions may be begun for now.
+// findGateway asks Discord for the gateway's address. It fails with a *channels.SendError, including when a session
+// must be begun and no more may be begun for now.
 func (s *Socket) findGateway(ctx context.Context) (GatewayInfo, error) {
 	entry, err := s.FindGateway(ctx)
 	if err != nil {

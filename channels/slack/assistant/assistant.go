@@ -47,7 +47,7 @@ func New(api *slackgo.Client, call func(ctx context.Context, do func(context.Con
 	return &Surfaces{api: api, call: call, refused: map[string]time.Time{}, working: map[place]time.Time{}}
 }
 
-// ShowHome shows a Markdown text in a user's view of the app's home.
+// ShowHome shows a Markdown text, as much as fits, in a user's view of the app's home.
 func (d *Surfaces) ShowHome(ctx context.Context, user, text string) error {
 	view := slackgo.HomeTabViewRequest{Type: slackgo.VTHomeTab}
 	for _, piece := range markup.Render(text, markup.SlackMrkdwn, maxSectionUnits) {
@@ -112,8 +112,8 @@ func (d *Surfaces) NoteSent(chat, thread string) {
 	delete(d.working, place{chat, thread})
 }
 
-// ClearStatus removes the status from a thread in which the bot has edited a message: Slack removes
-// it by itself only when the bot posts one.
+// ClearStatus removes the status from a thread in which the bot has edited a message: Slack removes it by itself only
+// when the bot posts one. If this process has set no status there that Slack still shows, it does nothing.
 func (d *Surfaces) ClearStatus(ctx context.Context, chat, thread string) error {
 	d.mu.Lock()
 	until, shown := d.working[place{chat, thread}]

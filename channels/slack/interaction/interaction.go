@@ -8,6 +8,7 @@ package interaction
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -41,7 +42,8 @@ type Action struct {
 	About json.RawMessage
 }
 
-// ReadInteractive reads the payload of a button press or a shortcut; false if it is another kind of payload.
+// ReadInteractive reads the payload of a button press or a shortcut; false if it is another kind of payload, or if a
+// required field is missing.
 func ReadInteractive(payload json.RawMessage) (Action, bool, error) {
 	var p struct {
 		Type     string `json:"type"`
@@ -94,7 +96,7 @@ func ReadInteractive(payload json.RawMessage) (Action, bool, error) {
 	if d.Thread == d.Message { // the message began the thread and was not written in it
 		d.Thread = ""
 	}
-	d.ID, d.At = string(d.Kind)+":"+d.User+":"+at, parseTS(at)
+	d.ID, d.At = string(d.Kind)+":"+d.User+":"+at, ParseTS(at)
 	if d.Kind == Asked {
 		d.ID += ":about" // so that the id does not end like a message's
 	}
@@ -120,10 +122,18 @@ func ReadCommand(payload json.RawMessage) (Action, bool, error) {
 // isTS reports whether a text has the form of a message's ts.
 func isTS(id string) bool { return id != "" && strings.Trim(id, "0123456789.") == "" }
 
-// parseTS parses a ts; it returns the zero time for any other text.
-func parseTS(ts string) time.Time {
-	var seconds, micros int64
-	if n, err := fmt.Sscanf(ts, "%d.%06d", &seconds, &micros); err != nil || n != 2 {
+// ParseTS parses a message's ts, which is a time with six decimals; it returns the zero time for any other text.
+func ParseTS(ts string) time.Time {
+	whole, decimals, ok := strings.Cut(ts, ".")
+	if !ok || len(decimals) != 6 || !isTS(ts) {
+		return time.Time{}
+	}
+	seconds, err := strconv.ParseInt(whole, 10, 64)
+	if err != nil {
+		return time.Time{}
+	}
+	micros, err := strconv.ParseInt(decimals, 10, 64)
+	if err != nil {
 		return time.Time{}
 	}
 	return time.Unix(seconds, micros*1000).UTC()

@@ -15,7 +15,8 @@ type SurfaceOpened struct {
 	Beside string // the channel that the person is reading next to the pane, if Slack says
 }
 
-// ReadSurfaceOpened reads an event; false if it does not say that the app's home or its pane was opened.
+// ReadSurfaceOpened reads an event; false if it does not say that the app's home or its pane was opened, or if a
+// required field is missing.
 func ReadSurfaceOpened(event json.RawMessage) (SurfaceOpened, bool, error) {
 	var e struct {
 		Type    string `json:"type"`

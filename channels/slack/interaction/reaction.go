@@ -19,7 +19,7 @@ type Reaction struct {
 	At      time.Time
 }
 
-// ReadReaction reads an event; false if it is not about a reaction to a message.
+// ReadReaction reads an event; false if it is not about a reaction to a message, or if a required field is missing.
 func ReadReaction(event json.RawMessage) (Reaction, bool, error) {
 	var e struct {
 		Type   string `json:"type"`
@@ -42,7 +42,7 @@ func ReadReaction(event json.RawMessage) (Reaction, bool, error) {
 	name, _, _ := strings.Cut(e.Name, "::")
 	r := Reaction{
 		ID: e.Type + ":" + e.User + ":" + e.At + ":reaction", User: e.User, Author: e.Author, Chat: e.Item.Channel, Message: e.Item.TS,
-		Name: name, Removed: e.Type == "reaction_removed", At: parseTS(e.At),
+		Name: name, Removed: e.Type == "reaction_removed", At: ParseTS(e.At),
 	}
 	return r, r.User != "" && r.Chat != "" && isTS(r.Message) && r.Name != "", nil
 }

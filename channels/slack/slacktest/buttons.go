@@ -229,8 +229,8 @@ func (s *Server) PressButton(channel, user, ts, label string) (envelope string) 
 	return s.Press(channel, user, ts, b)
 }
 
-// Press makes a user press a button, even if the message no longer has it, because the user's app may not have
-// shown an edit yet.
+// Press makes a user press a button, even if the message no longer has it, because the user's app may not have shown
+// an edit yet. It returns the id of the envelope, and panics if there is no such message.
 func (s *Server) Press(channel, user, ts string, b Button) (envelope string) {
 	s.mu.Lock()
 	m := s.find(channel, ts)

@@ -131,8 +131,8 @@ func (s *Server) sent(channel string) []Message {
 	return sent
 }
 
-// WaitSent waits until the bot has sent at least n messages to a channel, and returns
-// them.
+// WaitSent waits until the bot has sent at least n messages to a channel, and returns them. If ctx ends first, it
+// returns an error.
 func (s *Server) WaitSent(ctx context.Context, channel string, n int) ([]Message, error) {
 	for {
 		s.mu.Lock()

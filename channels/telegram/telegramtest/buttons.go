@@ -86,7 +86,8 @@ func (s *Server) PressButton(chat, user int64, message int, label string) string
 }
 
 // Press makes a user press a button with that data, even if the message no longer has it, because the user's app
-// may not have shown an edit yet. fields are added to the message in the update.
+// may not have shown an edit yet. fields are added to the message in the update. Press returns the id of the press. A
+// bot that has not asked for presses receives none.
 func (s *Server) Press(chat, user int64, message int, data string, fields map[string]any) string {
 	shown := s.messageJSON(chat, message)
 	maps.Copy(shown, fields)
@@ -103,7 +104,7 @@ func (s *Server) Press(chat, user int64, message int, data string, fields map[st
 	return id
 }
 
-// PressResult returns a press with the bot's answer so far.
+// PressResult returns a press with the bot's answer so far. It panics if there is no such press.
 func (s *Server) PressResult(id string) Press {
 	s.mu.Lock()
 	defer s.mu.Unlock()

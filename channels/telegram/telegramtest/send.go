@@ -39,6 +39,8 @@ func (s *Server) sendFile(p params, field string) ([]byte, error) {
 		return nil, badRequest("there is no " + field + " in the request")
 	}
 	m.File = &File{Name: name, Size: len(p[field]), Data: []byte(p[field]), Photo: field == "photo"}
+	// Telegram shows a voice note that isn't Ogg/Opus as another file.
+	m.File.Voice = field == "voice" && bytes.HasPrefix(m.File.Data, []byte("OggS")) && bytes.Contains(m.File.Data, []byte("OpusHead"))
 	if m.File.Size == 0 {
 		return nil, badRequest("file must be non-empty")
 	}

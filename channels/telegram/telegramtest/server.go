@@ -47,8 +47,9 @@ type File struct {
 	Name string `json:"name"`
 	Size int    `json:"size"`
 	Data []byte `json:"-"`
-	// Photo is true if people see the file as a picture.
+	// Photo is true if people see the file as a picture, and Voice if they see a voice note.
 	Photo bool `json:"-"`
+	Voice bool `json:"-"`
 }
 
 // A Server is a Bot API server with one bot. Several goroutines may call its methods at the same time. It is also
@@ -209,7 +210,8 @@ func (s *Server) Sent(chat int64) []Message {
 	return append([]Message(nil), s.findChat(chat).sent...)
 }
 
-// WaitSent waits until the bot has sent at least n messages to a chat, and returns them.
+// WaitSent waits until the bot has sent at least n messages to a chat, and returns them. If ctx ends first, it
+// returns an error.
 func (s *Server) WaitSent(ctx context.Context, chat int64, n int) ([]Message, error) {
 	if err := s.AwaitSent(ctx, chat, n); err != nil {
 		return nil, err
@@ -217,7 +219,7 @@ func (s *Server) WaitSent(ctx context.Context, chat int64, n int) ([]Message, er
 	return s.Sent(chat), nil
 }
 
-// AwaitSent waits until the bot has sent at least n messages to a chat.
+// AwaitSent waits until the bot has sent at least n messages to a chat. If ctx ends first, it returns an error.
 func (s *Server) AwaitSent(ctx context.Context, chat int64, n int) error {
 	for {
 		s.mu.Lock()
@@ -310,6 +312,8 @@ func (s *Server) route(ctx context.Context, method string, p params) ([]byte, er
 		return s.sendFile(p, "document")
 	case "sendphoto":
 		return s.sendFile(p, "photo")
+	case "sendvoice":
+		return s.sendFile(p, "voice")
 	case "editmessagetext":
 		return s.editMessageText(p)
 	case "answercallbackquery":
