@@ -75,7 +75,7 @@ type Traffic struct{ in, out atomic.Int64 }
 // NoteReceived records that a message has just arrived.
 func (t *Traffic) NoteReceived() { t.in.Store(time.Now().Unix()) }
 
-// Observe returns a function that records how a send ended, and passes it on.
+// Observe returns a function that calls on with how a send ended, and records the time if the message was sent.
 func (t *Traffic) Observe(on func(result string, took time.Duration)) func(result string, took time.Duration) {
 	return func(result string, took time.Duration) {
 		if result == "sent" {

@@ -69,7 +69,8 @@ func (s *abandoner) abandon(work context.Context, d *delivery, code string) erro
 	return &deliveryError{bury: code}
 }
 
-// leaveUnknown records that nobody will find out whether a part has arrived.
+// leaveUnknown records that nobody will find out whether a part has arrived. Before that, it sends the message to its
+// fallback.
 func (s *abandoner) leaveUnknown(work context.Context, d *delivery, i int) error {
 	s.log.Warn("nobody can tell whether a message was sent", slog.String("id", d.record.ID), slog.Int("part", i))
 	// Nobody handles a part again once it is recorded as unknown, so the fallback comes first.

@@ -47,7 +47,7 @@ func (c *clearance) awaitPace(ctx context.Context, d *delivery) error {
 
 // checkLease asks the bus whether this process still holds the mailbox. Call it before each call to the platform,
 // and before each change to the book that could contradict what another process, which holds the mailbox by now,
-// has recorded.
+// has recorded. If the lease is lost, or if the bus doesn't answer, it returns the *deliveryError that says so.
 func (c *clearance) checkLease(work context.Context, d *delivery) error {
 	err := d.lease.Held(work)
 	switch {

@@ -31,6 +31,7 @@ type delivery struct {
 	record   channels.Send // the book's record of the message; its ID is also the message's id on the bus
 	fresh    bool          // this process has just recorded the first part as sending
 	attempts int
+	began    time.Time
 	paced    bool              // clearance.awaitPace has reserved a send under the rate limits that has not been made yet
 	markdown map[string]string // the Markdown of each rendered text; made when first needed
 

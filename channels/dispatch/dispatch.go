@@ -15,9 +15,9 @@
 //   - session_notice.go: the session of a chat is told what was posted there.
 //
 // The stages share the remaining files: clearance.go (the rate limits and the lease), ledger.go (writes to the
-// book), rendering.go, subjects.go, notices.go, and the reasons in words (texts.go). failure_streaks.go counts
-// failures in a row, retry_schedule.go plans when to try again, and moved_chats.go remembers chats whose ids have
-// changed.
+// book), rendering.go, subjects.go, notices.go, tracing.go (spans), and the reasons in words (texts.go).
+// failure_streaks.go counts failures in a row, retry_schedule.go plans when to try again, and moved_chats.go remembers
+// chats whose ids have changed.
 //
 // typing.go shows people that the bot is at work; package drafts shows what it is about to say. reply.go plans the
 // record of an answer for whoever publishes the answer.
@@ -31,6 +31,7 @@ import (
 	"time"
 
 	"parley/bus"
+	"parley/bus/trace"
 	"parley/channels"
 	"parley/channels/files"
 	"parley/channels/pacing"
@@ -83,6 +84,8 @@ type Dispatcher struct {
 	// Observe, if set, is called for each send whose outcome counts, with "sent", "failed" or "unknown" and the
 	// time that the platform took.
 	Observe func(result string, took time.Duration)
+	// Trace, if set, takes the spans of deliveries.
+	Trace trace.Recorder
 	// Point, if set, is called with a name at each line where a crash would matter: tests kill the process there.
 	Point func(name string)
 

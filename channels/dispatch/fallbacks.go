@@ -19,7 +19,8 @@ type fallbacks struct {
 }
 
 // send publishes a message that is given up to its fallback addresses, with a sentence that says where it could not
-// be delivered and why. The copies have no fallback themselves.
+// be delivered and why. The copies have no fallback themselves. A copy that the bus will never accept is left out; if
+// the bus can't take one now, the message is given back.
 func (f *fallbacks) send(work context.Context, d *delivery, code string) error {
 	for n, to := range d.out.Fallback {
 		if to == d.out.To || to.Chat == "" {

@@ -26,7 +26,8 @@ type fileSending struct {
 	log     *slog.Logger
 }
 
-// send sends the file of a part. It limits how many files are in memory at the same time.
+// send sends the file of a part. It limits how many files are in memory at the same time. Its error has the fault
+// Rejected if the channel sends no files, or if the file is missing.
 func (f *fileSending) send(ctx context.Context, d *delivery, i int, part channels.Part) (id string, err error) {
 	s, can := channels.AsFileSender(f.channel)
 	e, has := d.fileOf(i)
@@ -50,7 +51,7 @@ func (f *fileSending) send(ctx context.Context, d *delivery, i int, part channel
 }
 
 // mayLeaveOut reports whether a message may go out without the file of a part: the message only names the file, or
-// the file is a long text, and either the file is missing or the platform refuses the file but not the place.
+// the file is a long text; the part has no text; and the file is missing, or the platform refuses it but not the place.
 func (f *fileSending) mayLeaveOut(d *delivery, i int, code string) bool {
 	e, ok := d.fileOf(i)
 	return ok && (e.IsReference() || e.IsText()) && d.record.Parts[i].Text == "" && (code == fileMissing || isAboutContent(f.channel, code))

@@ -41,7 +41,8 @@ func (l *ledger) write(work context.Context, lost <-chan struct{}, write func(co
 }
 
 // mark records the state of part i in the book. If the record was erased in the meantime and the platform has this
-// part or an earlier one, the delivery continues without a record: with a new one it would send those parts again.
+// part or an earlier one, the delivery continues without a record: with a new one it would send those parts again. If
+// another process has finished the part, or the book can't be written to, the message is given back.
 func (l *ledger) mark(work context.Context, d *delivery, i int, now channels.SentPart) error {
 	err := l.write(work, d.lease.Lost(), func(ctx context.Context) error { return l.book.Mark(ctx, d.record.ID, i, now) })
 	if errors.Is(err, channels.ErrNoSend) && (now.State == channels.Sent || slices.ContainsFunc(d.record.Parts, isPartSent)) {

@@ -49,7 +49,8 @@ func (r *run) startIndicators(ctx, work context.Context, running *sync.WaitGroup
 }
 
 // claimAll claims mailboxes and calls work for them, at most Policy.AtOnce at a time, until ctx is done. It returns
-// after all work has ended; if some is still running after Policy.Drain, it calls cut to end it.
+// after all work has ended; if some is still running after Policy.Drain, it calls cut to end it. It returns the first
+// error of work, or why mailboxes can't be claimed.
 func (r *run) claimAll(ctx context.Context, stop context.CancelCauseFunc, work func(bus.Lease) error, cut func()) error {
 	var refused error
 	var once sync.Once

@@ -12,6 +12,13 @@ import (
 	"parley/channels/markup"
 )
 
+// What follows a message's id in the ids of those that its delivery publishes.
+const (
+	excuseSuffix = "#excuse"
+	fileSuffix   = "#file/"
+	wholeSuffix  = "#whole"
+)
+
 // notices tells sessions and chats what became of a message. The id of each notice is derived from the message's
 // id, so the notice arrives only once, however often it is published.
 type notices struct {
@@ -37,7 +44,7 @@ func (n *notices) undelivered(work context.Context, d *delivery, code string) er
 }
 
 // refused tells a chat that an answer will not come, if the platform has refused the answer's content but not the
-// chat. This notice has no session, so nobody is told if it can't be sent either.
+// chat, and the answer has no fallback. This notice has no session, so nobody is told if it can't be sent either.
 func (n *notices) refused(work context.Context, d *delivery, code string) error {
 	if d.out.Session == "" || d.out.Told != nil || len(d.out.Fallback) > 0 || !isAboutContent(n.channel, code) {
 		return nil
@@ -47,7 +54,7 @@ func (n *notices) refused(work context.Context, d *delivery, code string) error 
 		more = more || d.isSettled(i)
 	}
 	text := textNotShown(more, reasonInWords(n.channel, code))
-	out := bus.Outbound{ID: bus.DerivedID(d.record.ID, "#excuse"), To: d.out.To, Text: text, At: time.Now()}
+	out := bus.Outbound{ID: bus.DerivedID(d.record.ID, excuseSuffix), To: d.out.To, Text: text, At: time.Now()}
 	err := publish(work, n.bus, d, out)
 	switch {
 	case err == nil:
@@ -73,7 +80,7 @@ func isAboutContent(ch channels.Channel, code string) bool {
 
 // withoutFile tells the session that sent a message, and the chat, that the file of a part was left out.
 func (n *notices) withoutFile(work context.Context, d *delivery, part int, file, why string) error {
-	id := bus.DerivedID(d.record.ID, fmt.Sprintf("#file/%d", part))
+	id := bus.DerivedID(d.record.ID, fmt.Sprint(fileSuffix, part))
 	if d.out.Session != "" {
 		err := bus.PublishNotice(work, n.bus, d.out.Session, bus.Inbound{
 			ID: id, Kind: bus.Notice, At: d.out.To, SentAt: time.Now(),
@@ -97,7 +104,7 @@ func (n *notices) withoutFile(work context.Context, d *delivery, part int, file,
 
 // wholeText publishes a long text as ordinary messages, after the platform has refused it as a file.
 func (n *notices) wholeText(work context.Context, d *delivery) error {
-	out := bus.Outbound{ID: bus.DerivedID(d.record.ID, "#whole"), To: d.out.To, Text: d.out.Text, Session: d.out.Session, At: time.Now(), Whole: true}
+	out := bus.Outbound{ID: bus.DerivedID(d.record.ID, wholeSuffix), To: d.out.To, Text: d.out.Text, Session: d.out.Session, At: time.Now(), Whole: true}
 	if err := publish(work, n.bus, d, out); err != nil && !errors.Is(err, bus.ErrInvalid) {
 		n.log.Warn("a long text could not be said", slog.String("id", d.record.ID), slog.Any("error", err))
 		return giveBackFor(storageWait)
@@ -115,7 +122,8 @@ func publish(work context.Context, b bus.Bus, d *delivery, out bus.Outbound) err
 }
 
 // TellSession returns a function for Dispatcher.Notify, which tells the session that wrote a message that the
-// message was not delivered. The notice's id is derived from the message's, so the notice arrives only once.
+// message was not delivered. The notice's id is derived from the message's, so the notice arrives only once. Nobody is
+// told of a message that no session wrote.
 func TellSession(b bus.Bus) func(ctx context.Context, out bus.Outbound, reason string) error {
 	return func(ctx context.Context, out bus.Outbound, reason string) error {
 		if out.Session == "" {

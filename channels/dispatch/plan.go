@@ -19,7 +19,7 @@ type plan struct {
 }
 
 // parts splits the message into parts for this channel, and decides whether they replace or follow an earlier
-// message about the same subject.
+// message about the same subject. If nothing of it can be sent, it returns one failed part that says why.
 func (p *plan) parts(ctx context.Context, d *delivery) ([]channels.SentPart, error) {
 	text, attached := d.out.Text, d.files
 	if _, can := channels.AsFileSender(p.rendering.channel); !can {

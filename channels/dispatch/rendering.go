@@ -45,7 +45,8 @@ func (r *rendering) captionPart(text string, parts []channels.SentPart) *channel
 	return &channels.SentPart{Text: parts[0].Text, Plain: parts[0].Plain, File: true}
 }
 
-// canReplace reports whether a message with these parts may replace an earlier message.
+// canReplace reports whether a message with these parts may replace an earlier message: the channel can edit, and the
+// message has one text, which fits into an edit.
 func (r *rendering) canReplace(d *delivery, parts []channels.SentPart) bool {
 	_, can := channels.AsEditor(r.channel)
 	return can && !parts[0].File && (len(parts) == 1 || parts[1].File) && r.mayEdit(d, parts[0])
@@ -97,7 +98,7 @@ func (r *rendering) markdownOf(d *delivery, p channels.SentPart) string {
 	return d.markdown[p.Text]
 }
 
-// buttons returns the buttons to show with the message's last part. A message about a subject will be replaced by a
+// buttons returns the buttons to show with the message's last part; none if that is a file. A message about a subject will be replaced by a
 // later one. So it gets buttons only if that edit can remove them again, that is, if the message is a single text
 // that may be edited.
 func (r *rendering) buttons(d *delivery) []bus.Button {

@@ -36,7 +36,8 @@ type retryPolicy struct {
 
 // shouldGiveUp reports whether a message that can't be sent has been tried long enough. A message with a fallback
 // is given up once sends to its address have failed for FallbackAfter. All sends to the address count, not only
-// those of this message, so that the messages behind it needn't wait as long again.
+// those of this message, so that the messages behind it needn't wait as long again. A message with Ahead set is given
+// up after giveUpAheadAfter.
 func (p *retryPolicy) shouldGiveUp(d *delivery) bool {
 	if len(d.out.Fallback) > 0 {
 		since, tries := p.streaks.lookup(d.out.To)

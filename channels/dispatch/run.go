@@ -26,6 +26,7 @@ type run struct {
 	rendering *rendering
 	files     *fileSending
 	abandoner *abandoner
+	tracing   *tracing
 	stages    []stage // the stages of a delivery, in order
 	point     func(name string)
 	log       *slog.Logger // names the channel
@@ -37,6 +38,7 @@ func newRun(d *Dispatcher) *run {
 		Dispatcher: d, policy: d.Policy.withDefaults(),
 		pace: pacing.New(d.Name, limits, d.Bus), retries: newRetrySchedule(), moved: newMovedChats(),
 		rendering: &rendering{channel: d.Channel, limits: limits, renderer: markup.New()},
+		tracing:   &tracing{recorder: d.Trace, channel: d.Name},
 		point:     d.Point, log: d.Log.With(slog.String("channel", d.Name)),
 	}
 	if r.point == nil {
@@ -89,7 +91,7 @@ func (r *run) addStages(clearance *clearance, ledger *ledger) {
 			ledger: ledger, clearance: clearance, retryPolicy: retries, withdrawals: withdrawals,
 			files: r.files, abandoner: r.abandoner, observe: r.observe, log: r.log,
 		},
-		moved: r.moved, typing: r.typing, observe: r.observe, point: r.point, log: r.log,
+		moved: r.moved, typing: r.typing, tracing: r.tracing, observe: r.observe, point: r.point, log: r.log,
 	}
 	r.stages = []stage{
 		&alternative{ledger: ledger},

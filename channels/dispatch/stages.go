@@ -36,7 +36,7 @@ func (r *run) deliver(ctx, work context.Context, lease bus.Lease, m bus.Message,
 // newDelivery decodes a message that is to be sent. It returns a *deliveryError if the message can never be sent,
 // or not by this release.
 func (r *run) newDelivery(lease bus.Lease, m bus.Message, attempts int) (*delivery, error) {
-	d := &delivery{lease: lease, attempts: attempts}
+	d := &delivery{lease: lease, attempts: attempts, began: time.Now()}
 	var err error
 	if d.out, err = bus.DecodeOutbound(m.Body); err != nil || d.out.To.Chat == "" {
 		r.log.Error("message cannot be read and is buried", slog.String("id", m.ID), slog.Int("bytes", len(m.Body)))
@@ -60,6 +60,7 @@ func (r *run) newDelivery(lease bus.Lease, m bus.Message, attempts int) (*delive
 // deliver returns.
 func (r *run) finish(work context.Context, d *delivery, err error) error {
 	how, failed := errors.AsType[*deliveryError](err)
+	r.tracing.finished(d, how)
 	if !failed || how.discarded || how.bury != "" {
 		r.drafts.NoteFinished(work, d.out)
 		r.files.release(d)

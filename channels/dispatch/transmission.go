@@ -21,6 +21,7 @@ type transmission struct {
 	sendErrors  *sendErrors
 	moved       *movedChats
 	typing      *typing // nil if the channel can't show this
+	tracing     *tracing
 	observe     func(result string, took time.Duration)
 	point       func(string)
 	log         *slog.Logger
@@ -43,6 +44,7 @@ func (t *transmission) send(work context.Context, d *delivery, i int) error {
 		began := time.Now()
 		id, err := t.callPlatform(d.withLeaseCheck(work, asked), d, i)
 		took := time.Since(began)
+		t.tracing.sent(d, i, began, took, err)
 		t.point("send:sent")
 		if err == nil {
 			t.observe("sent", took)

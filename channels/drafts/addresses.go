@@ -34,7 +34,8 @@ func (d *Drafts) Unblock(key string, leftOver bool) {
 	d.releaseHeld(key)
 }
 
-// releaseHeld wakes the schedule if a draft at the address was waiting for something that is over now.
+// releaseHeld wakes the schedule if a draft at the address was waiting for mail or for a call there. The caller holds
+// d.mu.
 func (d *Drafts) releaseHeld(key string) {
 	if d.waiting[key] {
 		delete(d.waiting, key)
@@ -42,7 +43,7 @@ func (d *Drafts) releaseHeld(key string) {
 	}
 }
 
-// wakeFor wakes the schedule if a draft is due before the schedule would wake by itself.
+// wakeFor wakes the schedule if a draft is due before the schedule would wake by itself. The caller holds d.mu.
 func (d *Drafts) wakeFor(x *draft) {
 	at, due := d.dueAt(x)
 	if due && (d.wakesAt.IsZero() || at.Before(d.wakesAt)) {
@@ -51,7 +52,7 @@ func (d *Drafts) wakeFor(x *draft) {
 }
 
 // dueAt returns when to call the platform for a draft; false if no call is needed, or if the draft's address is
-// busy.
+// busy. The caller holds d.mu.
 func (d *Drafts) dueAt(x *draft) (time.Time, bool) {
 	if !x.needsCall() {
 		return time.Time{}, false

@@ -22,7 +22,8 @@ type draftCall struct {
 	closing  bool // whether this is the edit that closes the draft of a turn without an answer
 }
 
-// makeCall makes one call, and completes it even if ctx is done, so that its outcome is known.
+// makeCall makes one call, unless ctx is done. It completes a call even if ctx ends meanwhile, so that its outcome is
+// known.
 func (d *Drafts) makeCall(ctx, work context.Context, one draftCall) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -132,7 +133,8 @@ func (d *Drafts) mayGrow(work context.Context) bool {
 }
 
 // isStillOurs looks up, before an edit, whether this process may still edit the draft: if this process was paused,
-// another one may have replaced the draft with the answer, which the edit would overwrite.
+// another one may have replaced the draft with the answer, which the edit would overwrite. If nobody can tell now, it
+// returns false, and the edit is tried again later.
 func (d *Drafts) isStillOurs(ctx, work context.Context, one draftCall) bool {
 	asked := time.Now()
 	known, err := d.conf.Book.Lookup(work, ID(one.turn))
@@ -152,7 +154,8 @@ func (d *Drafts) isStillOurs(ctx, work context.Context, one draftCall) bool {
 	return true
 }
 
-// postDraft records a draft in the book, so that nobody posts it again, and posts it.
+// postDraft records a draft in the book, so that nobody posts it again, and posts it. It waits while mail for the
+// address or the book is in the way, and closes the draft if the turn has had a draft or an answer.
 func (d *Drafts) postDraft(ctx, work context.Context, one draftCall, to bus.Address, part channels.Part) {
 	asked := time.Now()
 	if _, err := d.conf.Book.Lookup(work, bus.ReplyID(one.turn)); err == nil {

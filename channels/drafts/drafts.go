@@ -116,7 +116,7 @@ func (d *Drafts) crashPoint(name string) {
 	}
 }
 
-// forgetIfDone forgets a turn that has ended and has no draft left to replace.
+// forgetIfDone forgets a turn that has ended and has no draft left to replace. The caller holds d.mu.
 func (d *Drafts) forgetIfDone(x *draft) {
 	if x.phase != turnRuns && x.platformID == "" && !x.mustKeepPreview && x.state != draftUnknown && d.calls[x.key] == nil {
 		delete(d.turns, x.turn)

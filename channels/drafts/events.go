@@ -16,7 +16,8 @@ func (d *Drafts) Missed() {
 	}
 }
 
-// Heard implements bus.Listener: it updates the draft of the event's turn.
+// Heard implements bus.Listener: it updates the draft of the event's turn. It ignores turns that have no chat, and
+// those of which it hears first when a block or a call has already begun.
 func (d *Drafts) Heard(e bus.Event) {
 	if e.Turn == "" || e.Route.Chat == "" {
 		return

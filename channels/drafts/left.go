@@ -12,7 +12,7 @@ import (
 )
 
 // loadLeftDrafts reads from the book the drafts that earlier processes have left. It retries until the book
-// answers: a message that should replace one of them must not be sent before that.
+// answers: a message that should replace one of them must not be sent before that. It returns none if ctx ends first.
 func (d *Drafts) loadLeftDrafts(ctx context.Context) []*draft {
 	for wait := new(backoff.Series); ; {
 		known, err := d.conf.Recorded.Drafts(ctx, d.conf.Name)

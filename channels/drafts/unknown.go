@@ -10,8 +10,9 @@ import (
 	"parley/channels/backoff"
 )
 
-// resolveUnknown finds out whether a draft has arrived whose posting was cut off. If nobody can tell, the draft is
-// neither posted again nor replaced by the answer.
+// resolveUnknown finds out whether a draft has arrived whose posting was cut off. If it has, it goes on growing, and
+// the answer replaces it. If it has not, or if nobody can tell, the draft is closed: it isn't posted again, and the
+// answer becomes a message of its own.
 func (d *Drafts) resolveUnknown(work context.Context, x *draft) {
 	part := channels.SentPart{State: channels.Unsure, Interrupted: 1}
 	if r, can := channels.AsReconciler(d.conf.Channel); can {

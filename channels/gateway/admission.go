@@ -110,7 +110,8 @@ func (d *receiver) runWelcomes(ctx context.Context) {
 	}
 }
 
-// welcomeAdmitted tells everybody who was newly admitted, and reports whether somebody is still waiting.
+// welcomeAdmitted tells everybody who was newly admitted, under the policy "pairing". It reports whether it must be
+// called again: somebody waits to be admitted or told, or the book can't be read.
 func (d *receiver) welcomeAdmitted(ctx context.Context) (waiting bool) {
 	pairings, err := d.Pairings.Pairings(ctx)
 	if err != nil {

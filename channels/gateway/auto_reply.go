@@ -140,7 +140,7 @@ func (t *autoReplier) enqueueOnce(whom string, every time.Duration, next autoRep
 	defer t.mu.Unlock()
 	told := t.lately[every]
 	if told == nil {
-		told = newRecent(every)
+		told = newRecentKeys(every)
 		t.lately[every] = told
 	}
 	if !told.add(whom, t.now()) {

@@ -109,7 +109,8 @@ func (d *receiver) publishUpdate(ctx context.Context, session string, in bus.Inb
 	return err
 }
 
-// worksWithoutMail reports whether /stop has something to end in a session that has no mail.
+// worksWithoutMail reports whether /stop has something to end in a session that has no mail; false if that isn't
+// known.
 func (d *receiver) worksWithoutMail(ctx context.Context, session string) bool {
 	if d.WorksWithoutMail == nil {
 		return false

@@ -117,7 +117,7 @@ func (g *Gate) approves(who bus.Person) bool {
 
 // Judge reports whether a person may talk to the bot now; it doesn't need a message from them. It returns the
 // person with their rights, and with the account if it read the book. It returns ErrUnjudged if the platform can't
-// say now who this is.
+// say now who this is, and another error if the book can't be read.
 func (g *Gate) Judge(ctx context.Context, ch channels.Channel, book channels.Pairings, who bus.Person) (bus.Person, bool, error) {
 	judged, ok, err := g.admits(ctx, ch, book, who)
 	judged.Approver = ok && g.approves(who)

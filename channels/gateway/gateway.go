@@ -23,6 +23,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"parley/bus"
+	"parley/bus/trace"
 	"parley/channels"
 	"parley/channels/pacing"
 	"parley/channels/reactions"
@@ -78,6 +79,8 @@ type Gateway struct {
 	// About, if set, returns a Markdown text that tells somebody who may talk to the bot what it can do for them in
 	// a session.
 	About func(session string, opened bus.Inbound) string
+	// Trace, if set, takes the first span of each message that is published.
+	Trace trace.Recorder
 	Log   *slog.Logger
 	Now   func() time.Time // the clock; nil means time.Now
 }
@@ -182,18 +185,18 @@ func newReceiver(g *Gateway) *receiver {
 		toStrangers:     newAutoReplier(g.Channel, g.Now, pace, rate.NewLimiter(1, 30)),
 		toAdmitted:      newAutoReplier(g.Channel, g.Now, pace, rate.NewLimiter(10, 30)),
 		codeRate:        rate.NewLimiter(10, 30),
-		codeAttempts:    newRecent(guessEvery),
-		notedChats:      newRecent(noteChatEvery),
-		panics:          newRecent(0),
-		recentReactions: newRecent(reactionsEvery),
+		codeAttempts:    newRecentKeys(guessEvery),
+		notedChats:      newRecentKeys(noteChatEvery),
+		panics:          newRecentKeys(0),
+		recentReactions: newRecentKeys(reactionsEvery),
 		refusals:        &refusalLog{log: g.Log, pace: rate.NewLimiter(refusalsLogged, refusalsBurst)},
 		reactions:       reactions.New(g.Channel, g.Name, g.Log, pace),
 
-		introduced:        newRecent(0),
-		announcedRequests: newRecent(0),
+		introduced:        newRecentKeys(0),
+		announcedRequests: newRecentKeys(0),
 		announcementPace:  rate.NewLimiter(rate.Every(10*time.Minute), 5),
-		decided:           newRecent(0),
-		welcomed:          newRecent(0),
+		decided:           newRecentKeys(0),
+		welcomed:          newRecentKeys(0),
 		requested:         make(chan struct{}, 1),
 	}
 }
@@ -219,6 +222,9 @@ func (d *receiver) accept(ctx context.Context, in bus.Inbound) (err error) {
 		d.explain(in, textUnreadable)
 		err = nil
 	}()
+	if trace.IsOn(d.Trace) {
+		in.Received = d.Now().UTC()
+	}
 	return d.handle(ctx, in)
 }
 

@@ -35,8 +35,8 @@ func (d *receiver) introduce(ctx context.Context, in bus.Inbound) {
 	}
 }
 
-// introduceTo publishes the introduction and notes that in the book, unless the book has that note already. In a
-// group, it shows a person the introduction alone.
+// introduceTo publishes the introduction and notes that in the book, unless the book has that note already. If about
+// is a person in a group, it whispers to them instead, and the note is made once that was sent.
 func (d *receiver) introduceTo(ctx context.Context, in bus.Inbound, about string) error {
 	known, err := d.Notes.Noted(ctx, introducedNote, about)
 	if err != nil || known.Value != "" {

@@ -52,7 +52,8 @@ func (w *placeGreeter) show(ctx context.Context, in bus.Inbound) error {
 	return nil
 }
 
-// aboutText returns a text that says what the bot is, and what it can do for a person who may talk to it.
+// aboutText returns a text that says what the bot is, and what it can do for a person who may talk to it; or only
+// that no agent answers there.
 func (w *placeGreeter) aboutText(ctx context.Context, in bus.Inbound) string {
 	text := textJustWrite
 	if w.About != nil {

@@ -33,7 +33,8 @@ func (v ownerDecision) result() string {
 	return "revoked"
 }
 
-// readDecision returns the decision that a message's text expresses; false if it expresses none.
+// readDecision returns the decision that a message's text expresses; false if it expresses none, or was said in a
+// group.
 func readDecision(in bus.Inbound) (ownerDecision, bool) {
 	words := strings.Fields(in.Text)
 	if len(words) != 2 || in.Group || in.Kind != bus.Said && in.Kind != "" {

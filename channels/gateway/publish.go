@@ -9,14 +9,15 @@ import (
 	"log/slog"
 
 	"parley/bus"
+	"parley/bus/trace"
 	"parley/channels"
 	"parley/channels/markup"
 	"parley/tools/spelling"
 )
 
-// handlePress publishes the command of a button that somebody pressed, if they may talk to the bot. In a group, a
-// press needs no mention, because the button belongs to the bot. handlePress does not ask for admission, and does
-// not record the chat as one in which people talk to the bot.
+// handlePress publishes the command of a button that somebody pressed, if they may talk to the bot; otherwise it
+// returns channels.ErrNotAdmitted. In a group, a press needs no mention, because the button belongs to the bot.
+// handlePress does not ask for admission, and does not record the chat as one in which people talk to the bot.
 func (d *receiver) handlePress(ctx context.Context, in bus.Inbound) error {
 	v, decides := readDecision(in)
 	said, urgent := channels.AsCommand(in)
@@ -184,6 +185,9 @@ func (d *receiver) publishTo(ctx context.Context, to RouteResult, said bus.Inbou
 		if err := bus.PublishInbound(ctx, d.Bus, key, forSession(to, key, said), urgent); err != nil {
 			return err
 		}
+	}
+	if !said.Received.IsZero() {
+		d.Trace.Record(trace.Received(said, to.Session, d.Now()))
 	}
 	return nil
 }

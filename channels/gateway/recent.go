@@ -18,7 +18,7 @@ type recentKeys struct {
 	order []string // the keys in the order of their times; some may have been forgotten already
 }
 
-func newRecent(keep time.Duration) *recentKeys {
+func newRecentKeys(keep time.Duration) *recentKeys {
 	return &recentKeys{keep: keep, at: map[string]time.Time{}}
 }
 

@@ -45,13 +45,13 @@ type Request struct {
 	Key    string
 	Digest string
 	// Answer is set if an operator answers in a session; To is then empty.
-	Answer *OperatorAnswer
+	Answer *OperatorMessage
 }
 
-// An OperatorAnswer is what an operator personally says in a session's conversation. The text says that an operator
+// An OperatorMessage is what an operator personally says in a session's conversation. The text says that an operator
 // wrote it, the session is told, and it goes to no fallback, because it is meant for the people in that
 // conversation.
-type OperatorAnswer struct {
+type OperatorMessage struct {
 	Session string
 	At      bus.Address // where the conversation takes place
 	By      bus.Person  // Name is shown there, if it is set
@@ -110,8 +110,8 @@ func (e *FullError) Unwrap() error {
 
 // Accept records a request and publishes it to each destination. When it returns nil, all of that is durable. If
 // the same request comes again under the same key, it is published again under the same ids, and the result is the
-// same except for the messages' states, which are the current ones. A request that has expired is recorded but not
-// published, and its state is failed.
+// same: each message counts as queued, whatever has become of it since; State says that. A request that has expired
+// is recorded but not published, and its state is failed.
 //
 // Mailboxes have no transaction in common, so if there are several destinations, only some of them may be full. The
 // request is then accepted for the others, and the *FullError (a bus.ErrFull) names those that are full. Other

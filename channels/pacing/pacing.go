@@ -86,7 +86,7 @@ func (p *Pacer) paceOf(chat string) channels.Pace {
 
 // Wait waits until the limits of the chat and of the account let one message through. If that would take longer
 // than LongestWait, it immediately returns after what time to try again. It also waits out pauses that the platform
-// asks for in the meantime. It fails when ctx ends or lost is closed.
+// asks for in the meantime. It fails when ctx ends or, with bus.ErrFenced, when lost is closed.
 func (p *Pacer) Wait(ctx context.Context, lost <-chan struct{}, chat string) (later time.Duration, err error) {
 	for again := true; again; again = p.PausedUntil(chat).After(time.Now()) {
 		for _, take := range []func(time.Time) time.Duration{
@@ -122,7 +122,8 @@ func sleep(ctx context.Context, lost <-chan struct{}, wait time.Duration) error 
 	}
 }
 
-// reserveAccount counts one send against the account's limit, and returns how long to wait before it.
+// reserveAccount counts one send against the account's limit, and returns how long to wait before it. If that is
+// longer than LongestWait, it counts nothing.
 func (p *Pacer) reserveAccount(now time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -73,7 +73,8 @@ func (p *Pacer) pause(chat string, until time.Time) {
 	}
 }
 
-// PausedUntil returns when the pause of a chat, or of the whole account, is over.
+// PausedUntil returns when the pause of a chat, or of the whole account, is over; a time in the past if there is no
+// pause now.
 func (p *Pacer) PausedUntil(chat string) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
