@@ -53,8 +53,9 @@ func (f *Finder) Handle(ctx context.Context, in bus.Inbound) error {
 	return err
 }
 
-// answer returns what a person is shown of what they look for: in a group, what was said in that group; in a
-// private chat with the bot, everything that they may see.
+// answer returns what a person is shown of what they look for: in a group, what was said in that group, what the agent
+// remembers of it and for everybody, and the operator's knowledge; in a private chat with the bot, everything that they
+// may see.
 func (f *Finder) answer(ctx context.Context, in bus.Inbound, words string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
@@ -85,7 +86,7 @@ func (f *Finder) answer(ctx context.Context, in bus.Inbound, words string) (stri
 	return text, nil
 }
 
-// answerText returns passages in the form that people read.
+// answerText returns passages in the form that people read, or a sentence that says that there are none.
 func answerText(a recall.Answer) string {
 	if len(a.Found) == 0 {
 		return strings.TrimSpace(textNothing + "\n" + a.Note)
@@ -113,7 +114,7 @@ func answerText(a recall.Answer) string {
 	return b.String()
 }
 
-// minuteOf returns a time, accurate to the minute, in the form that people read.
+// minuteOf returns a time, accurate to the minute, in the form that people read; "" if it isn't a time.
 func minuteOf(when string) string {
 	at, err := time.Parse(time.RFC3339, when)
 	if err != nil {

@@ -103,7 +103,7 @@ func (f *Finder) addDoubtful(ctx context.Context, session string, numbers []int6
 }
 
 // effectOnTrust reports whether an entry makes the agent forget everything it had read, as /new does (anew), or may
-// contain what strangers wrote (foreign).
+// contain what strangers wrote (foreign), as every entry may that this release can't read.
 func effectOnTrust(e sessions.Entry) (anew, foreign bool) {
 	data, known, err := sessions.DecodeAny(e)
 	if err != nil || !known {

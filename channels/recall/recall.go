@@ -50,7 +50,7 @@ type Config struct {
 	Sessions Sessions
 	Book     Book
 	Members  *Members
-	// Files returns the files in a session's workspace.
+	// Files, if set, returns the files in a session's workspace. It is nil in processes without workspaces.
 	Files func(session string) (fs.FS, error)
 	// Knowledge, if set, returns the operator's folder; nil if there is none, or if the session's agent may not
 	// read it.
@@ -141,7 +141,8 @@ func (f *Finder) find(ctx context.Context, facts sight.Facts, who sight.Asker, r
 }
 
 // candidates returns the sessions in which something may be found, before it is checked whether the asker may see
-// them: the session where they ask, others in the same chat, and those in which they have spoken.
+// them: the session where they ask, others in the same chat, and those in which they have spoken. For an asker
+// without accounts, such as a sub-agent, it is only the first of these.
 func (f *Finder) candidates(ctx context.Context, who sight.Asker) ([]string, error) {
 	keys := []string{who.Session}
 	here, err := sessions.ParseKey(who.Session)
@@ -167,7 +168,7 @@ func (f *Finder) candidates(ctx context.Context, who sight.Asker) ([]string, err
 	return keys[:min(len(keys), search.MostSessions)], nil
 }
 
-// accounts returns a person's accounts: the given one, and those that are linked with it.
+// accounts returns a person's accounts: the given one, and those that are linked with it; none if person is "".
 func (f *Finder) accounts(ctx context.Context, person string) ([]string, error) {
 	if person == "" {
 		return nil, nil

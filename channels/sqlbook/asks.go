@@ -73,7 +73,7 @@ func (a *asks) record(tx *sqldb.Tx, ask bus.Ask, what string, at time.Time) (rec
 	return true, t.AddIn(tx, e)
 }
 
-// recorded rings for whoever posts an event that record has recorded.
+// recorded wakes whoever posts events to subscribers, if record has recorded one (is).
 func (a *asks) recorded(is bool) {
 	if is {
 		a.events.Load().Added(1)
@@ -251,7 +251,7 @@ func (a *asks) EndGrants(ctx context.Context, session string) error {
 	return nil
 }
 
-// pruneAsks deletes asks that ended more than keepAsks ago.
+// pruneAsks deletes asks that ended more than keepAsks ago, at most pruneLimit of them.
 func pruneAsks(tx *sqldb.Tx, now time.Time) error {
 	_, err := tx.Exec(`DELETE FROM asks WHERE id IN (SELECT id FROM asks WHERE ended > 0 AND ended < ? ORDER BY ended LIMIT ?)`,
 		stamp(now.Add(-keepAsks)), pruneLimit)

@@ -95,7 +95,8 @@ func (s *sends) beginAtOnce(ctx context.Context, send channels.Send, now time.Ti
 	return fresh, err
 }
 
-// recordOf returns a send in the form in which Begin records it.
+// recordOf returns a send in the form in which Begin records it: drafts stay as they are, the first of the other parts is
+// being sent unless it comes later, and the rest are queued. Of a part that has failed, only why is recorded.
 func recordOf(send channels.Send, now time.Time) channels.Send {
 	parts := make([]channels.SentPart, len(send.Parts))
 	for i, p := range send.Parts {

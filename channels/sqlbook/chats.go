@@ -16,7 +16,7 @@ import (
 // chats stores where people have talked to the bot, and in which sessions.
 type chats struct{ db *sqldb.DB }
 
-// Meet implements channels.Chats: it inserts the chat, or updates its person and name.
+// Meet implements channels.Chats: it inserts the chat, or updates its person and name, if chat.Name is known.
 func (c *chats) Meet(ctx context.Context, chat channels.Chat) error {
 	at := chat.Address
 	person, name := sqldb.Text(chat.Person), nameText(chat.Name)
@@ -42,6 +42,16 @@ func (c *chats) Meet(ctx context.Context, chat channels.Chat) error {
 // Chats implements channels.Chats: it lists all chats, sorted by address.
 func (c *chats) Chats(ctx context.Context) ([]channels.Chat, error) {
 	return queryAll(ctx, c.db.Read, scanChat, `SELECT channel, chat, thread, session, shared, seen, person, name FROM chats ORDER BY channel, chat, thread`)
+}
+
+// ChatsAfter implements channels.Chats: it reads a page by the index of addresses.
+func (c *chats) ChatsAfter(ctx context.Context, channel string, after bus.Address, limit int) ([]channels.Chat, error) {
+	where, args := `(channel, chat, thread) > (?, ?, ?)`, textArgs(after.Channel, after.Chat, after.Thread)
+	if channel != "" {
+		where, args = where+` AND channel = ?`, append(args, sqldb.Text(channel))
+	}
+	return queryAll(ctx, c.db.Read, scanChat, `SELECT channel, chat, thread, session, shared, seen, person, name FROM chats WHERE `+where+`
+		ORDER BY channel, chat, thread LIMIT ?`, append(args, max(0, limit))...)
 }
 
 // SessionsBefore lists sessions that have a chat that was first seen before a time. They are sorted by key and

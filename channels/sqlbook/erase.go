@@ -38,7 +38,7 @@ type Erasure struct {
 	Before time.Time
 }
 
-// Erased counts what was erased.
+// Erased counts what was erased. Posts are submissions.
 type Erased struct {
 	Sends int64 `json:"sends"`
 	Posts int64 `json:"posts"`

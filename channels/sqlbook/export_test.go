@@ -17,3 +17,6 @@ const (
 	StepUnits = stepUnits
 	UnitRows  = unitRows
 )
+
+// PruneLimit is how many old sends a transaction deletes at most.
+const PruneLimit = pruneLimit

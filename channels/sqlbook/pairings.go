@@ -264,6 +264,16 @@ func (ps *pairings) Pairings(ctx context.Context) ([]channels.Pairing, error) {
 	return queryAll(ctx, ps.people.db.Read, scanPairing, `SELECT `+pairingFields+` FROM pairings WHERE approved = 1 OR expires > ? ORDER BY person`, stamp(time.Now()))
 }
 
+// PairingOf returns a person's admission or open request; the zero Pairing if there is neither.
+func (ps *pairings) PairingOf(ctx context.Context, person string) (channels.Pairing, error) {
+	found, err := queryAll(ctx, ps.people.db.Read, scanPairing, `SELECT `+pairingFields+` FROM pairings WHERE person = ? AND (approved = 1 OR expires > ?)`,
+		sqldb.Text(person), stamp(time.Now()))
+	if err != nil || len(found) == 0 {
+		return channels.Pairing{}, err
+	}
+	return found[0], nil
+}
+
 // Paired implements channels.Pairings: a single query reads a person's admission and account.
 func (ps *pairings) Paired(ctx context.Context, person string) (p channels.Pairing, known bool, err error) {
 	p, err = ps.people.paired.get(person, func() (channels.Pairing, bool, error) {

@@ -218,7 +218,7 @@ func findProposal(tx *sqldb.Tx, d channels.ProposalDecision, now time.Time) (p c
 	return p, nil, err
 }
 
-// keepProposal adds a proposal to its memory.
+// keepProposal adds a proposal to its memory; refused is the error of add, and nothing has changed then.
 func keepProposal(tx *sqldb.Tx, p channels.Proposal, add func(old, text string) (string, error)) (refused, err error) {
 	account := p.Owner
 	if p.Scope == channels.OfPerson {

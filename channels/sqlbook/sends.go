@@ -68,8 +68,9 @@ func prune(tx *sqldb.Tx, now time.Time) error {
 	if _, err := tx.Exec(`DELETE FROM parts WHERE send IN (`+old+`)`, before, pruneLimit); err != nil {
 		return err
 	}
-	// Old sends without parts are the ones whose parts have just been deleted.
-	_, err := tx.Exec(`DELETE FROM sends WHERE begun < ? AND NOT EXISTS (SELECT 1 FROM parts WHERE parts.send = sends.id)`, before)
+	// These are the same sends, unless another process has just deleted them: then it leaves alone those whose parts are
+	// still there.
+	_, err := tx.Exec(`DELETE FROM sends WHERE id IN (`+old+`) AND NOT EXISTS (SELECT 1 FROM parts WHERE parts.send = sends.id)`, before, pruneLimit)
 	return err
 }
 

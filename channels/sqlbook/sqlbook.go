@@ -93,8 +93,8 @@ func use(ctx context.Context, db *sqldb.DB, alone bool) (*Book, error) {
 // closeTimeout is the maximum time that Close waits for its own writes.
 const closeTimeout = 5 * time.Second
 
-// Close waits for the writes in progress, and closes the database unless it was opened by the caller of Use. Nobody
-// may send messages anymore.
+// Close records that nothing was sent of the sends that wait for their Begin, waits for the writes in progress, and
+// closes the database unless it was opened by the caller of Use. Nobody may send messages anymore.
 func (b *Book) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()

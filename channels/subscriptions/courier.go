@@ -74,16 +74,33 @@ func (c *courier) deliver(held context.Context) error {
 	}
 	c.failing = known.Tries > 0
 	tries := known.Tries
+	var again time.Time // when the subscriber wants the next attempt
+	if known.Place == c.place() {
+		again = time.Now().Add(min(time.Until(known.RetryAt), longestAfter)) // whatever a clock says
+	}
 	for held.Err() == nil {
-		if err := c.trim(held); err != nil {
-			return err
-		}
 		next, err := q.Next(held, readAtOnce)
 		if err != nil {
 			return err
 		}
 		if len(next) == 0 {
+			if c.failing {
+				if err := q.Emptied(held); err != nil {
+					return err
+				}
+				c.failing, tries = false, 0
+			}
 			c.rest(held, rung)
+			continue
+		}
+		dropped, err := c.trim(held)
+		if err != nil {
+			return err
+		}
+		if dropped || time.Now().Before(again) {
+			if err := c.pause(held, time.Until(again)); err != nil {
+				return err
+			}
 			continue
 		}
 		if tries, err = c.postAll(held, q, next, tries); err != nil {
@@ -110,19 +127,30 @@ func (c *courier) rest(held context.Context, rung <-chan struct{}) {
 	}
 }
 
-// trim drops the oldest events every now and then, if there are too many.
-func (c *courier) trim(ctx context.Context) error {
+// trim drops the oldest events, at most once in trimEvery, if too many wait or if they have waited for too long. It
+// returns whether it has dropped any.
+func (c *courier) trim(ctx context.Context) (bool, error) {
 	now := time.Now()
 	if now.Sub(c.trimmed) < trimEvery {
-		return nil
+		return false, nil
 	}
 	dropped, err := c.Table.Trim(ctx, c.to.Name, now)
 	if err != nil {
-		return err
+		return false, err
 	}
 	c.trimmed = now
 	if dropped > 0 {
 		c.log.Error("events were dropped, because the subscriber has not accepted them", slog.Int64("events", dropped))
+	}
+	return dropped > 0, nil
+}
+
+// pause waits before the next attempt, and drops the oldest events meanwhile.
+func (c *courier) pause(held context.Context, wait time.Duration) error {
+	for until := time.Now().Add(wait); time.Now().Before(until) && sleep(held, min(time.Until(until), trimEvery)); {
+		if _, err := c.trim(held); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -137,11 +165,15 @@ func (c *courier) postAll(held context.Context, q *subscriptions.Queue, next []s
 		if held.Err() != nil {
 			break
 		}
-		refused, err := c.post(held, e.Event)
-		c.Point("subscription:posted")
+		done, refused, err := c.post(held, q, e)
 		if err != nil {
 			return tries, errors.Join(err, c.remove(whole, q, accepted))
 		}
+		if !done && refused == nil {
+			continue // it was erased, or dropped
+		}
+		c.Posted(c.to.Name, done)
+		c.Point("subscription:posted")
 		if refused != nil {
 			if err := c.remove(whole, q, accepted); err != nil {
 				return 0, err
@@ -183,23 +215,18 @@ func (c *courier) remove(ctx context.Context, q *subscriptions.Queue, accepted [
 // refuse notes that the first event was not accepted, and waits before the next attempt.
 func (c *courier) refuse(held context.Context, q *subscriptions.Queue, why *refusal, tries int) error {
 	wait := max(waitAfter(tries), why.after)
-	if err := q.Refused(context.WithoutCancel(held), why.problem, time.Now().Add(wait)); err != nil {
+	if err := q.Refused(context.WithoutCancel(held), why.problem, time.Now().Add(wait), c.place()); err != nil {
 		return err
 	}
 	if !c.failing {
 		c.failing = true
 		c.log.Warn("the subscriber does not accept an event; trying again", slog.String("problem", why.problem))
 	}
-	for until := time.Now().Add(wait); time.Now().Before(until) && sleep(held, min(time.Until(until), trimEvery)); {
-		if err := c.trim(held); err != nil {
-			return err
-		}
-	}
-	return nil
+	return c.pause(held, wait)
 }
 
-// waitAfter returns how long to wait after that many attempts in a row that have failed: a random time between half and
-// all of a length that doubles each time.
+// waitAfter returns how long to wait after that many attempts in a row that have failed, at least one: a random time
+// between half and all of a length that begins at a second and doubles each time, up to longestWait.
 func waitAfter(tries int) time.Duration {
 	length := longestWait
 	if tries < 10 {

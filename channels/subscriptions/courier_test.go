@@ -1,13 +1,14 @@
 package subscriptions
 
 import (
-	"encoding/base64"
 	"errors"
-	"net/url"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"parley/sessions"
+	"parley/sessions/sqlstore"
 	"parley/sessions/subscriptions"
 )
 
@@ -22,33 +23,71 @@ func TestWaitsGrow(t *testing.T) {
 	}
 }
 
-// A subscriber can ask for a wait in seconds or by a time, an hour at most.
-func TestRetryAfter(t *testing.T) {
-	now := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
-	for header, want := range map[string]time.Duration{
-		"": 0, "x": 0, "-5": 0, "7": 7 * time.Second, "86400": time.Hour, "99999999999999999999": 0, "Wed, 02 Jan 2030 03:05:05 GMT": time.Minute, "Wed, 02 Jan 2030 03:00:00 GMT": 0,
-	} {
-		if got := retryAfter(header, now); got != want {
-			t.Errorf("%q asks for %s, want %s", header, got, want)
+// Owners hear that events are accepted again only if one was accepted.
+func TestWhatOwnersHearAfterwards(t *testing.T) {
+	db := store(t)
+	table := db.Subscriptions()
+	table.Want(subscriptions.Subscription{Name: "a", Events: "channel.up"})
+	source := Source(table, func() bool { return true }, time.Minute)
+	look := func() int {
+		t.Helper()
+		all, err := source.Look(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
 		}
+		return len(all)
+	}
+	add := func(session string) *subscriptions.Queue {
+		t.Helper()
+		e := subscriptions.Event{ID: "e" + session, Type: subscriptions.ChannelUp, At: time.Now(), Data: subscriptions.Data{Session: session}}
+		if err := table.Add(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+		q, _, err := table.Take(t.Context(), "a")
+		if err == nil {
+			err = q.Refused(t.Context(), "HTTP 500", time.Now(), "")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return q
+	}
+	add("main:web:x")
+	if look() != 1 {
+		t.Error("a failure is no concern")
+	}
+	if _, err := db.EraseSession(t.Context(), "main:web:x"); err != nil && !errors.Is(err, sessions.ErrNotFound) {
+		t.Fatal(err)
+	}
+	if n, text := look(), source.Over("subscription/a"); n != 0 || text != "" {
+		t.Errorf("when all was erased there are %d concerns, and owners hear %q", n, text)
+	}
+	q := add("")
+	look()
+	next, err := q.Next(t.Context(), 9)
+	if err == nil {
+		err = q.Accepted(t.Context(), next...)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, text := look(), source.Over("subscription/a"); n != 0 || !strings.Contains(text, "accepts events again") {
+		t.Errorf("when it was accepted there are %d concerns, and owners hear %q", n, text)
+	}
+	table.Want()
+	if text := source.Over("subscription/a"); text != "" {
+		t.Errorf("of one that was removed they hear %q", text)
 	}
 }
 
-// A secret as the Standard Webhooks write it is decoded.
-func TestKey(t *testing.T) {
-	for secret, want := range map[string]string{"plain": "plain", "whsec_" + base64.StdEncoding.EncodeToString([]byte("raw")): "raw", "whsec_?": "whsec_?"} {
-		if got := string(key(secret)); got != want {
-			t.Errorf("%q is %q", secret, got)
-		}
+func store(t *testing.T) *sqlstore.Store {
+	t.Helper()
+	s, err := sqlstore.Open(t.Context(), filepath.Join(t.TempDir(), "store.db"))
+	if err != nil {
+		t.Fatal(err)
 	}
-}
-
-// What owners read of a failed request does not show its URL.
-func TestProblemsShowNoURL(t *testing.T) {
-	c := &courier{Poster: &Poster{Config: Config{Redact: func(s string) string { return s }}}}
-	if got := c.plain(&url.Error{Op: "Post", URL: "https://x/?key=hunter2", Err: errors.New("connection refused")}); got != "connection refused" {
-		t.Errorf("it reads %q", got)
-	}
+	t.Cleanup(func() { s.Close() })
+	return s
 }
 
 // Owners hear of a subscriber that accepts nothing, and of events that were dropped.

@@ -1,11 +1,14 @@
 package subscriptions
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -20,13 +23,20 @@ const (
 	lettersSubject = "dead_letters_recorded"
 	lettersEvery   = time.Minute // the time between two looks if nothing is heard of dead letters
 	lettersAtOnce  = 100
+	lettersKnown   = 20 // how many of the newest dead letters a mark names
 )
 
 // A mark is the newest dead letter of a topic for which an event was recorded.
 type mark struct {
 	At time.Time `json:"at"`
 	ID string    `json:"id"`
+	// Known are the newest dead letters that there were, so that those after them are found even when some were
+	// replayed or dropped, and whatever a clock says. A release that doesn't know it finds them by ID or At.
+	Known []string `json:"known,omitempty"`
 }
+
+// knows reports whether an event for a dead letter, or for a later one, was recorded.
+func (m mark) knows(id string) bool { return id == m.ID || slices.Contains(m.Known, id) }
 
 // watchLetters records an event for each new dead letter, until ctx is done. The bus keeps dead letters, so none is
 // missed, whenever the process dies; one process does that at a time.
@@ -37,10 +47,14 @@ func (p *Poster) watchLetters(ctx context.Context) {
 		defer hearing.Wait()
 		hearing.Go(func() { p.hearLetters(held, heard) })
 		for held.Err() == nil {
-			if err := p.recordLetters(held); err != nil && held.Err() == nil {
+			again, err := p.endMoves(held) // first, because a replayed message may have been given up again
+			if err == nil && again == 0 {
+				again, err = lettersEvery, p.recordLetters(held)
+			}
+			if err != nil && held.Err() == nil {
 				p.Log.Warn("subscribers may hear late of dead letters", slog.Any("error", err))
 			}
-			late := time.NewTimer(lettersEvery)
+			late := time.NewTimer(cmp.Or(again, lettersEvery))
 			select {
 			case <-heard:
 			case <-late.C:
@@ -79,6 +93,18 @@ func (p *Poster) recordLetters(ctx context.Context) error {
 	if !p.Table.Wants(subscriptions.DeadLetterBuried) {
 		return nil
 	}
+	topics, err := p.Bus.Topics(ctx)
+	if err != nil {
+		return err
+	}
+	return p.recordTopics(ctx, topics...)
+}
+
+// recordTopics does what recordLetters does, for some topics.
+func (p *Poster) recordTopics(ctx context.Context, topics ...bus.Topic) error {
+	if !p.Table.Wants(subscriptions.DeadLetterBuried) {
+		return nil
+	}
 	began, err := p.Notes.SetNoteOnce(ctx, lettersSubject, "since", time.Now().UTC().Format(time.RFC3339Nano))
 	if err != nil {
 		return err
@@ -87,19 +113,15 @@ func (p *Poster) recordLetters(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("decode since when dead letters are looked through: %w", err)
 	}
-	topics, err := p.Bus.Topics(ctx)
-	if err != nil {
-		return err
-	}
+	var failed error // one topic's mark that can't be used holds up no other topic
 	for _, topic := range topics {
-		if err := p.recordTopic(ctx, topic, since); err != nil {
-			return err
-		}
+		failed = errors.Join(failed, p.recordTopic(ctx, topic, since))
 	}
-	return nil
+	return failed
 }
 
-// recordTopic does that for one topic. It ignores dead letters that are so old that events about them would be dropped.
+// recordTopic does what recordLetters does, for one topic. Without a mark, since takes its place. It ignores dead
+// letters that are so old that events about them would be dropped.
 func (p *Poster) recordTopic(ctx context.Context, topic bus.Topic, since time.Time) error {
 	was := mark{At: since}
 	noted, err := p.Notes.Noted(ctx, lettersSubject, string(topic))
@@ -111,57 +133,78 @@ func (p *Poster) recordTopic(ctx context.Context, topic bus.Topic, since time.Ti
 			return fmt.Errorf("decode how far dead letters were looked through: %w", err)
 		}
 	}
-	if oldest := time.Now().Add(-subscriptions.Keep); was.At.Before(oldest) {
-		was = mark{At: oldest}
-	}
-	fresh, err := p.lettersAfter(ctx, topic, was)
-	if err != nil || len(fresh) == 0 {
+	newest, fresh, err := p.lettersAfter(ctx, topic, was)
+	if err != nil || len(newest) == 0 || was.knows(newest[0]) {
 		return err
 	}
 	slices.Reverse(fresh)
+	oldest := time.Now().Add(-subscriptions.Keep)
 	var events []subscriptions.Event
+	next := mark{was.At, newest[0], slices.Concat(newest, was.Known)}
+	next.Known = next.Known[:min(len(next.Known), lettersKnown)]
 	for _, l := range fresh {
-		events = append(events, letterEvent(l))
+		if l.BuriedAt.After(next.At) {
+			next.At = l.BuriedAt
+		}
+		if l.BuriedAt.After(oldest) {
+			events = append(events, letterEvent(l, subscriptions.DeadLetterBuried, l.BuriedAt))
+		}
 	}
 	if err := p.Table.Add(ctx, events...); err != nil {
 		return err
 	}
 	p.Point("subscription:letters")
-	last := fresh[len(fresh)-1]
-	raw, err := plainjson.Marshal(mark{last.BuriedAt, last.Message.ID})
+	raw, err := plainjson.Marshal(next)
 	if err != nil {
 		return fmt.Errorf("encode how far dead letters were looked through: %w", err)
 	}
 	return p.Notes.SetNote(ctx, lettersSubject, string(topic), string(raw))
 }
 
-// lettersAfter returns the dead letters of a topic that are newer than a mark, the newest first.
-func (p *Poster) lettersAfter(ctx context.Context, topic bus.Topic, was mark) (fresh []bus.DeadLetter, err error) {
-	for before := ""; ; {
-		page, err := p.Bus.NewestDeadLetters(ctx, topic, before, lettersAtOnce)
+// lettersAfter returns the ids of the newest dead letters of a topic that a mark doesn't know, at most lettersKnown,
+// and the dead letters that were buried after the mark, both with the newest first. If the topic no longer has one
+// that the mark knows, it goes by the mark's time, and stops after a page with none that is later.
+func (p *Poster) lettersAfter(ctx context.Context, topic bus.Topic, was mark) (newest []string, fresh []bus.DeadLetter, err error) {
+	for before, limit := "", 1; ; limit = lettersAtOnce { // mostly, the first one is known
+		page, err := p.Bus.NewestDeadLetters(ctx, topic, before, limit)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
+		older := limit == lettersAtOnce
 		for _, l := range page {
-			if l.BuriedAt.Before(was.At) || l.BuriedAt.Equal(was.At) && l.Message.ID == was.ID {
-				return fresh, nil
+			if was.knows(l.Message.ID) {
+				return newest, fresh, nil
 			}
-			fresh, before = append(fresh, l), l.Message.ID
+			if before = l.Message.ID; len(newest) < lettersKnown {
+				newest = append(newest, before)
+			}
+			if was.ID == "" && !l.BuriedAt.After(was.At) { // nothing was recorded yet
+				return newest, fresh, nil
+			}
+			fresh = append(fresh, l)
+			older = older && !l.BuriedAt.After(was.At)
 		}
-		if len(page) < lettersAtOnce {
-			return fresh, nil
+		if len(page) < limit || older {
+			return newest, slices.DeleteFunc(fresh, func(l bus.DeadLetter) bool { return !l.BuriedAt.After(was.At) }), nil
 		}
 	}
 }
 
-func letterEvent(l bus.DeadLetter) subscriptions.Event {
-	e := subscriptions.Event{
-		ID:   subscriptions.NewID("dead_letter", string(l.Topic), l.Message.ID, l.BuriedAt.UTC().Format(time.RFC3339Nano)),
-		Type: subscriptions.DeadLetterBuried, At: l.BuriedAt,
-		Data: subscriptions.Data{ID: l.Message.ID, Topic: string(l.Topic), State: bus.StateBuried},
+// letterEvent returns the event of that type that says what became of a dead letter, and when.
+func letterEvent(l bus.DeadLetter, what string, at time.Time) subscriptions.Event {
+	_, state, _ := strings.Cut(what, ".") // such as bus.StateBuried
+	parts := []string{"dead_letter", string(l.Topic), l.Message.ID, l.BuriedAt.UTC().Format(time.RFC3339Nano)}
+	if what != subscriptions.DeadLetterBuried {
+		parts = append(parts, what)
 	}
-	if l.Topic == bus.InboundTopic {
-		e.Data.Session = l.Message.Key
+	e := subscriptions.Event{
+		ID: subscriptions.NewID(parts...), Type: what, At: at,
+		Data: subscriptions.Data{ID: l.Message.ID, Topic: string(l.Topic), State: state, Session: l.Message.Key},
+	}
+	if l.Topic != bus.InboundTopic {
+		var out struct{ Session, Turn string }
+		_ = json.Unmarshal(l.Message.Body, &out) // what can't be read names no session
+		e.Data.Session, e.Data.Turn = out.Session, out.Turn
 	}
 	return e
 }

@@ -3,6 +3,7 @@ package subscriptions
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,6 +23,7 @@ const droppedFor = 24 * time.Hour
 // Source returns the problems.Source that watches for subscribers that accept nothing for longer than after, and for events that
 // were dropped.
 func Source(t *subscriptions.Table, judges func() bool, after time.Duration) problems.Source {
+	failed, accepted := map[string]time.Time{}, map[string]time.Time{} // since when each failed, and when it accepted an event last
 	return problems.Source{
 		ID: prefix, Judges: judges,
 		Look: func(ctx context.Context, _ map[string]bool) (all []problems.Concern, err error) {
@@ -30,15 +32,19 @@ func Source(t *subscriptions.Table, judges func() bool, after time.Duration) pro
 				if err != nil {
 					return nil, err
 				}
+				if accepted[name] = s.Accepted; !s.Failing.IsZero() {
+					failed[name] = s.Failing
+				}
 				all = append(all, concernsAbout(s, after)...)
 			}
 			return all, nil
 		},
 		Over: func(id string) string {
-			if strings.HasSuffix(id, droppedSuffix) {
-				return ""
+			name := strings.TrimPrefix(id, prefix)
+			if !slices.Contains(t.Names(), name) || !accepted[name].After(failed[name]) {
+				return "" // it was removed; or what it refused was erased, or is about dropped events
 			}
-			return fmt.Sprintf(textRecovered, strings.TrimPrefix(id, prefix))
+			return fmt.Sprintf(textRecovered, name)
 		},
 	}
 }

@@ -11,34 +11,38 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strconv"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"parley/bus"
 	"parley/sessions/subscriptions"
 	"parley/tools/plainjson"
+	"parley/tools/posting"
 )
 
 const (
 	answerTime   = 10 * time.Second // how long a subscriber may take to answer
 	longestAfter = time.Hour        // the longest wait that a subscriber can ask for
+	currentFor   = 5 * time.Second  // how long it may take to read what is posted
 	maxText      = 64 << 10         // how much of a text an event has
 	maxAnswer    = 64 << 10         // how much of an answer is read, so that its connection can be used again
-	maxHeaders   = 64 << 10
 )
 
 // newClient makes the client for all requests. It verifies certificates, and follows no redirect: events go only where
-// the operator says.
+// the operator says. Requests without TLS reach only this machine.
 func newClient() *http.Client {
-	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.MaxResponseHeaderBytes, t.DisableCompression = maxHeaders, true
-	return &http.Client{
-		Transport: t, Timeout: answerTime,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	return posting.NewClient(byScheme{posting.NewTransport(), posting.NewLocalTransport()}, answerTime)
+}
+
+// byScheme chooses between the transports with and without TLS.
+type byScheme struct{ secure, local *http.Transport }
+
+// RoundTrip implements http.RoundTripper.
+func (b byScheme) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Scheme == "http" {
+		return b.local.RoundTrip(r)
 	}
+	return b.secure.RoundTrip(r)
 }
 
 // A refusal says why an event was not accepted.
@@ -55,36 +59,63 @@ type message struct {
 	Data      subscriptions.Data `json:"data"`
 }
 
-// post posts an event, and returns why it was not accepted; nil if it was. An error means that it was not posted.
-func (c *courier) post(held context.Context, e subscriptions.Event) (*refusal, error) {
-	if err := c.complete(held, &e); err != nil {
-		return nil, err
+// post posts an event. It returns whether it was accepted, or else why not; neither if it is no longer to be posted. An
+// error means that it was not posted.
+func (c *courier) post(held context.Context, q *subscriptions.Queue, w subscriptions.Waiting) (accepted bool, _ *refusal, _ error) {
+	e, due, err := c.current(held, q, w)
+	if err != nil || !due {
+		return false, nil, err
 	}
 	body, err := plainjson.Marshal(message{e.ID, e.Type, e.At.UTC(), e.Data})
 	if err != nil {
-		return nil, fmt.Errorf("encode event %s: %w", e.ID, err)
+		return false, nil, fmt.Errorf("encode event %s: %w", e.ID, err)
 	}
 	// A request that has begun is finished even if the process is told to end: otherwise the event would be posted twice.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(held), answerTime)
 	defer cancel()
 	r, err := c.request(ctx, e.ID, body, time.Now())
 	if err != nil {
-		return nil, err
+		return false, nil, err
 	}
 	answer, err := c.client.Do(r)
 	if err != nil {
-		return &refusal{problem: c.plain(err)}, nil
+		return false, &refusal{problem: posting.Problem(err, answerTime, c.Redact)}, nil
 	}
 	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, maxAnswer)) // only its status matters
 	_ = answer.Body.Close()
 	if answer.StatusCode/100 == 2 {
-		return nil, nil
+		return true, nil, nil
 	}
-	why := &refusal{problem: "HTTP " + strconv.Itoa(answer.StatusCode), after: retryAfter(answer.Header.Get("Retry-After"), time.Now())}
+	why := &refusal{problem: "HTTP " + strconv.Itoa(answer.StatusCode), after: posting.RetryAfter(answer.Header, time.Now(), longestAfter)}
 	if answer.StatusCode/100 == 3 {
 		why.problem += textRedirect
 	}
-	return why, nil
+	return false, why, nil
+}
+
+// current returns an event as it is now, and whether it is still to be posted. Erasing what one person has said leaves the
+// event, so its text is read after that, and again if the process has stood still meanwhile.
+func (c *courier) current(held context.Context, q *subscriptions.Queue, w subscriptions.Waiting) (subscriptions.Event, bool, error) {
+	for {
+		began := time.Now()
+		c.Point("subscription:due")
+		if due, err := q.IsDue(held, w); err != nil || !due {
+			return subscriptions.Event{}, false, err
+		}
+		e := w.Event
+		if err := c.complete(held, &e); err != nil {
+			return subscriptions.Event{}, false, err
+		}
+		if time.Since(began) < currentFor {
+			return e, true, nil
+		}
+	}
+}
+
+// place returns a hash of the url and the secret. If it has changed, a wait that the subscriber has asked for no
+// longer applies. It has too few bytes to guess the secret by.
+func (c *courier) place() string {
+	return hex.EncodeToString(mac([]byte(c.to.Secret), c.to.URL, nil)[:6])
 }
 
 // request makes the signed request that posts a body.
@@ -93,24 +124,15 @@ func (c *courier) request(ctx context.Context, id string, body []byte, now time.
 	if err != nil {
 		return nil, errors.New("the url can't be used")
 	}
+	key, _ := subscriptions.Key(c.to.Secret) // the configuration was checked
 	stamp := strconv.FormatInt(now.Unix(), 10)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("User-Agent", c.Agent)
 	r.Header.Set("Webhook-Id", id)
 	r.Header.Set("Webhook-Timestamp", stamp)
-	r.Header.Set("Webhook-Signature", "v1,"+base64.StdEncoding.EncodeToString(mac(key(c.to.Secret), id+"."+stamp+".", body)))
+	r.Header.Set("Webhook-Signature", "v1,"+base64.StdEncoding.EncodeToString(mac(key, id+"."+stamp+".", body)))
 	r.Header.Set("X-Hub-Signature-256", "sha256="+hex.EncodeToString(mac([]byte(c.to.Secret), "", body)))
 	return r, nil
-}
-
-// key returns the bytes of a secret: those that whsec_ and their Base64 stand for, or else its characters.
-func key(secret string) []byte {
-	if coded, ok := strings.CutPrefix(secret, "whsec_"); ok {
-		if raw, err := base64.StdEncoding.DecodeString(coded); err == nil {
-			return raw
-		}
-	}
-	return []byte(secret)
 }
 
 func mac(key []byte, before string, body []byte) []byte {
@@ -140,18 +162,14 @@ func (c *courier) complete(ctx context.Context, e *subscriptions.Event) (err err
 	if err != nil {
 		return err
 	}
-	e.Data.Text = c.Redact(text)
-	if len(e.Data.Text) > maxText {
-		end := maxText
-		for !utf8.RuneStart(e.Data.Text[end]) {
-			end--
-		}
-		e.Data.Text, e.Data.Cut = e.Data.Text[:end], true
-	}
+	text = c.Redact(text)
+	e.Data.Text = posting.First(text, maxText)
+	e.Data.Cut = e.Data.Text != text
 	return nil
 }
 
-// askText returns what people are asked or, once they have answered a question, the answer; "" if it was erased.
+// askText returns what people are asked; for an event that says that the ask is decided, the answer to a question, or
+// the reason for an approval or a denial. It returns "" if the ask was erased.
 func (c *courier) askText(ctx context.Context, e subscriptions.Event) (string, error) {
 	ask, err := c.Ask(ctx, e.Data.ID)
 	switch {
@@ -167,26 +185,4 @@ func (c *courier) askText(ctx context.Context, e subscriptions.Event) (string, e
 		return ask.Question, nil
 	}
 	return ask.Shown, nil
-}
-
-// plain returns what kept a request from being answered, without its URL, which may have secrets.
-func (c *courier) plain(err error) string {
-	if u, ok := errors.AsType[*url.Error](err); ok {
-		if u.Timeout() {
-			return fmt.Sprintf(textNoAnswer, answerTime)
-		}
-		err = u.Err
-	}
-	return c.Redact(err.Error())
-}
-
-// retryAfter returns the wait that a Retry-After header asks for; 0 for none.
-func retryAfter(header string, now time.Time) time.Duration {
-	if seconds, err := strconv.Atoi(header); err == nil {
-		return min(max(0, time.Duration(min(seconds, 1<<20))*time.Second), longestAfter)
-	}
-	if at, err := http.ParseTime(header); err == nil {
-		return min(max(0, at.Sub(now)), longestAfter)
-	}
-	return 0
 }

@@ -6,7 +6,8 @@
 // id.
 //
 // This file says who posts and starts it, courier.go posts, request.go makes and signs the requests, letters.go finds
-// new dead letters, and problems.go tells owners of a subscriber that accepts nothing.
+// new dead letters, moves.go records those that are replayed or dropped, and problems.go tells owners of a subscriber
+// that accepts nothing.
 package subscriptions
 
 import (
@@ -32,8 +33,10 @@ type Config struct {
 	Redact  func(text string) string // removes secrets
 	Agent   string                   // the User-Agent of the requests
 	Notes   channels.Notes
-	Point   func(name string) // called where a test may kill the process
-	Log     *slog.Logger
+	// Posted is called after an event was posted, and says whether it was accepted.
+	Posted func(subscription string, accepted bool)
+	Point  func(name string) // called where a test may kill the process
+	Log    *slog.Logger
 }
 
 // A Bus says which process posts, rings when there is something to post, and has the dead letters.
@@ -57,6 +60,9 @@ type Poster struct {
 
 // New makes a Poster. It posts nothing before Run.
 func New(c Config) *Poster {
+	if c.Posted == nil {
+		c.Posted = func(string, bool) {}
+	}
 	if c.Point == nil {
 		c.Point = func(string) {}
 	}

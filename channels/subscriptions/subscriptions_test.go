@@ -8,12 +8,15 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -22,6 +25,7 @@ import (
 
 	"parley/bus"
 	"parley/bus/redisbus"
+	"parley/channels"
 	"parley/channels/sqlbook"
 	"parley/channels/subscriptions"
 	"parley/cmd/parley/hometest"
@@ -76,8 +80,13 @@ func onBoth(t *testing.T, test func(t *testing.T, s *stage)) {
 
 // poster makes what a process posts with.
 func (s *stage) poster(all ...kept.Subscription) *subscriptions.Poster {
+	return s.posterAt(nil, all...)
+}
+
+// posterAt makes one that calls a function where a test may kill the process.
+func (s *stage) posterAt(point func(string), all ...kept.Subscription) *subscriptions.Poster {
 	p := subscriptions.New(subscriptions.Config{
-		Table: s.store.Subscriptions(), Bus: s.bus, Ask: s.book.LookupAsk, Notes: s.book, Agent: "Parley/test", Log: slog.New(slog.DiscardHandler),
+		Table: s.store.Subscriptions(), Bus: s.bus, Ask: s.book.LookupAsk, Notes: s.book, Agent: "Parley/test", Point: point, Log: slog.New(slog.DiscardHandler),
 		Redact: func(text string) string { return strings.ReplaceAll(text, "hunter2", "[redacted]") },
 	})
 	p.Set(all)
@@ -394,47 +403,379 @@ func TestTexts(t *testing.T) {
 	})
 }
 
+// A process that stood still right before it posts, while another one has posted, posts nothing of that when it goes on.
+func TestAProcessThatStoodStillPostsNothing(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *stage) {
+		to := newSubscriber(t, nil)
+		there, goOn := make(chan struct{}), make(chan struct{})
+		stand := sync.OnceFunc(func() { close(there); <-goOn })
+		s.run(s.posterAt(func(name string) {
+			if name == "subscription:due" {
+				stand()
+			}
+		}, to.subscription("a", "channel.*")))
+		s.up("1", "2")
+		<-there
+		q, _, err := s.store.Subscriptions().Take(t.Context(), "a") // as another process does
+		if err != nil {
+			t.Fatal(err)
+		}
+		next, err := q.Next(t.Context(), 9)
+		if err == nil && len(next) == 2 {
+			err = q.Accepted(t.Context(), next...)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.up("3")
+		close(goOn)
+		s.waitEmpty("a")
+		if got := subjects(to.all()); !slices.Equal(got, []string{"3"}) {
+			t.Errorf("arrived are %v", got)
+		}
+	})
+}
+
+// What is erased when it was already read to be posted is not posted.
+func TestWhatIsErasedMeanwhileIsNotPosted(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *stage) {
+		to := newSubscriber(t, nil)
+		due := 0
+		p := s.posterAt(func(name string) {
+			if name != "subscription:due" {
+				return
+			}
+			if due++; due == 2 {
+				if _, err := s.store.EraseSession(t.Context(), "main:web:x"); err != nil && !errors.Is(err, sessions.ErrNotFound) {
+					t.Error(err)
+				}
+			}
+		}, to.subscription("a", "channel.*"))
+		s.up("1")
+		err := s.store.Subscriptions().Add(t.Context(), kept.Event{ID: kept.NewID("2"), Type: kept.ChannelUp, At: time.Now(), Data: kept.Data{ID: "2", Session: "main:web:x"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.up("3")
+		s.run(p)
+		s.waitEmpty("a")
+		if got := subjects(to.all()); !slices.Equal(got, []string{"1", "3"}) {
+			t.Errorf("arrived are %v", got)
+		}
+	})
+}
+
+// Forgetting a person in a conversation of several leaves the event, but what was said is posted no longer.
+func TestATextThatIsErasedMeanwhileIsNotPosted(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *stage) {
+		to := newSubscriber(t, nil)
+		with := to.subscription("a", "message.*")
+		with.Text = true
+		p := s.posterAt(func(name string) {
+			if name != "subscription:due" {
+				return
+			}
+			if _, err := s.store.ErasePerson(t.Context(), "telegram:1"); err != nil && !errors.Is(err, sessions.ErrNotFound) {
+				t.Error(err)
+			}
+		}, with)
+		l, err := s.store.Open(t.Context(), "main:telegram:g", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, person := range []string{"telegram:1", "telegram:2"} {
+			e, err := sessions.NewEntry("t1", sessions.KindUser, sessions.User{Text: "said by " + person})
+			if err != nil {
+				t.Fatal(err)
+			}
+			e.Cause, e.Person = fmt.Sprint("m", i), person
+			if err := l.Append(t.Context(), l.Next(), e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.run(p)
+		s.waitEmpty("a")
+		for _, got := range to.all() {
+			if strings.Contains(got.Data.Text, "telegram:1") {
+				t.Errorf("arrived is %+v", got)
+			}
+		}
+		if len(to.all()) == 0 {
+			t.Error("nothing arrived")
+		}
+	})
+}
+
+// A subscriber that asks for time gets it from the next process, too. Another url is tried at once.
+func TestAnotherProcessWaitsAsLong(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *stage) {
+		busy, quick := newSubscriber(t, func(n int, w http.ResponseWriter) {
+			if n == 1 {
+				w.Header().Set("Retry-After", "3600")
+				w.WriteHeader(http.StatusTooManyRequests)
+			}
+		}), newSubscriber(t, nil)
+		one, other := busy.subscription("a", "channel.*"), quick.subscription("b", "channel.*")
+		end := s.run(s.poster(one))
+		s.up("1")
+		waitFor(t, "the long wait", func() bool {
+			state, err := s.store.Subscriptions().State(t.Context(), "a")
+			return err == nil && time.Until(state.RetryAt) > 59*time.Minute
+		})
+		end()
+		end = s.run(s.poster(one, other))
+		s.up("2")
+		quick.wait(1)
+		s.waitEmpty("b")
+		end()
+		if n := len(busy.all()); n != 1 {
+			t.Errorf("the one that asked for an hour got %d requests", n)
+		}
+		one.URL += "d"
+		s.run(s.poster(one, other))
+		s.waitEmpty("a")
+		if got := subjects(busy.all()); !slices.Equal(got, []string{"1", "1", "2"}) {
+			t.Errorf("arrived are %v", got)
+		}
+	})
+}
+
+// Whatever a subscriber answers, nothing that it writes is stored or told, because it may repeat what was posted.
+func TestWhatASubscriberWritesIsNotTold(t *testing.T) {
+	for what, c := range map[string]struct {
+		answer func(c net.Conn)
+		want   string
+	}{
+		"no HTTP":         {func(c net.Conn) { fmt.Fprint(c, "you said: a secret text\r\n\r\n") }, "Parley got no answer that it can read"},
+		"a bad header":    {func(c net.Conn) { fmt.Fprint(c, "HTTP/1.1 200 OK\r\na secret text\r\n\r\n") }, "Parley got no answer that it can read"},
+		"endless headers": {func(c net.Conn) { fmt.Fprint(c, "HTTP/1.1 200 OK\r\nX: "+strings.Repeat("secret ", 20_000)) }, "Parley got no answer that it can read"},
+		"nothing":         {func(net.Conn) {}, "it closed the connection without an answer"},
+		"an endless body": {func(c net.Conn) {
+			fmt.Fprint(c, "HTTP/1.1 400 a secret text\r\n\r\n"+strings.Repeat("secret ", 20_000))
+		}, "HTTP 400"},
+		"a strange status": {func(c net.Conn) { fmt.Fprint(c, "HTTP/1.1 999 a secret text\r\nContent-Length: 0\r\n\r\n") }, "HTTP 999"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			h := hometest.Open(t, t.TempDir())
+			s := &stage{t, h.Bus, h.Store, h.Book}
+			to := newSubscriber(t, func(_ int, w http.ResponseWriter) {
+				conn, _, err := w.(http.Hijacker).Hijack()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer conn.Close()
+				c.answer(conn)
+			})
+			s.run(s.poster(to.subscription("a", "channel.*")))
+			s.up("1")
+			waitFor(t, "the refusal", func() bool {
+				state, err := s.store.Subscriptions().State(t.Context(), "a")
+				if err == nil && state.Tries > 0 && state.Problem != c.want {
+					t.Errorf("the problem is %q, want %q", state.Problem, c.want)
+				}
+				return err == nil && state.Tries > 0
+			})
+		})
+	}
+}
+
+// bury makes dead letters of these ids, one after the other.
+func (s *stage) bury(topic bus.Topic, ids ...string) {
+	s.t.Helper()
+	b := s.bus.(bus.Bus)
+	for _, id := range ids {
+		m := bus.Message{ID: id, Key: "main:telegram:" + id, Body: []byte(`{"session": "main:web:` + id + `", "turn": "t` + id + `"}`)}
+		if err := b.Publish(s.t.Context(), topic, m); err != nil {
+			s.t.Fatal(err)
+		}
+		l, err := b.Claim(s.t.Context(), topic)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		mail, err := l.Mail(s.t.Context(), 0)
+		if err == nil {
+			err = l.Settle(s.t.Context(), bus.End{Dead: mail[0].Seq, Reason: "a test"})
+		}
+		if err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+// begun waits until dead letters are looked for.
+func (s *stage) begun() {
+	s.t.Helper()
+	waitFor(s.t, "the beginning", func() bool {
+		n, err := s.book.Noted(s.t.Context(), "dead_letters_recorded", "since")
+		return err == nil && n.Value != ""
+	})
+}
+
+// letters shows events about dead letters in a few words.
+func letters(all []posted) (lines []string) {
+	for _, p := range all {
+		lines = append(lines, strings.TrimPrefix(p.Type, "dead_letter.")+" "+p.Data.ID)
+	}
+	return lines
+}
+
 // Each new dead letter is told, whoever dies after it was buried; those from before the subscription are not.
 func TestDeadLettersAreTold(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *stage) {
-		b := s.bus.(bus.Bus)
-		bury := func(ids ...string) {
-			t.Helper()
-			for _, id := range ids {
-				if err := b.Publish(t.Context(), bus.InboundTopic, bus.Message{ID: id, Key: "main:telegram:" + id, Body: []byte(id)}); err != nil {
-					t.Fatal(err)
-				}
-			}
-			for range ids {
-				l, err := b.Claim(t.Context(), bus.InboundTopic)
-				if err != nil {
-					t.Fatal(err)
-				}
-				mail, err := l.Mail(t.Context(), 0)
-				if err == nil {
-					err = l.Settle(t.Context(), bus.End{Dead: mail[0].Seq, Reason: "a test"})
-				}
-				if err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
 		to := newSubscriber(t, nil)
-		bury("old")
+		s.bury(bus.InboundTopic, "old")
 		end := s.run(s.poster(to.subscription("a", "dead_letter.*")))
-		waitFor(t, "the beginning", func() bool {
-			n, err := s.book.Noted(t.Context(), "dead_letters_recorded", "since")
-			return err == nil && n.Value != ""
-		})
-		bury("1")
+		s.begun()
+		s.bury(bus.InboundTopic, "1")
 		to.wait(1)
 		end()
-		bury("2", "3")
+		s.bury(bus.InboundTopic, "2", "3")
 		s.run(s.poster(to.subscription("a", "dead_letter.*")))
 		got := to.wait(3)
-		slices.SortFunc(got[1:], func(a, b posted) int { return strings.Compare(a.Data.ID, b.Data.ID) })
 		if !slices.Equal(subjects(got), []string{"1", "2", "3"}) || got[0].Data.Session != "main:telegram:1" || got[0].Data.Topic != "inbound" {
 			t.Errorf("arrived are %+v", got)
 		}
+		s.bury(bus.OutboundTopic("telegram"), "out")
+		if p := to.wait(4)[3]; p.Data.Session != "main:web:out" || p.Data.Turn != "tout" || p.Data.Topic != "outbound/telegram" {
+			t.Errorf("of a message to a chat, %+v arrived", p)
+		}
 	})
+}
+
+// New dead letters are told whatever the clock said before, and whichever of the earlier ones are gone; none is told again.
+func TestDeadLettersAreToldWhateverTheClockSays(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *stage) {
+		to := newSubscriber(t, nil)
+		p := s.poster(to.subscription("a", "dead_letter.buried"))
+		end := s.run(p)
+		s.begun()
+		const subject = "dead_letters_recorded"
+		var noted channels.Note
+		var err error
+		for n, id := range []string{"1", "2", "3"} { // each is recorded by a look of its own
+			s.bury(bus.InboundTopic, id)
+			to.wait(n + 1)
+			waitFor(t, "the mark of "+id, func() bool {
+				noted, err = s.book.Noted(t.Context(), subject, "inbound")
+				return err == nil && strings.Contains(noted.Value, `"id":"`+id+`"`)
+			})
+		}
+		s.waitEmpty("a")
+		end()
+		var mark map[string]any
+		if err := json.Unmarshal([]byte(noted.Value), &mark); err != nil {
+			t.Fatal(err)
+		}
+		mark["at"] = time.Now().Add(24 * time.Hour) // as if the clock had been wrong
+		raw, err := json.Marshal(mark)
+		if err == nil {
+			err = s.book.SetNote(t.Context(), subject, "inbound", string(raw))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.bus.Drop(t.Context(), bus.InboundTopic, "3"); err != nil {
+			t.Fatal(err)
+		}
+		s.bury(bus.InboundTopic, "4")
+		s.run(s.poster(to.subscription("a", "dead_letter.buried")))
+		to.wait(4)
+		s.waitEmpty("a")
+		if got := letters(to.all()); !slices.Equal(got, []string{"buried 1", "buried 2", "buried 3", "buried 4"}) {
+			t.Errorf("arrived are %v", got)
+		}
+	})
+}
+
+// A note that can't be used holds up no other event about dead letters.
+func TestANoteThatCannotBeUsedHoldsNothingUp(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *stage) {
+		to := newSubscriber(t, nil)
+		for _, note := range [][3]string{{"dead_letters_moved", "0", "?"}, {"dead_letters_moved", "1", "{}"}, {"dead_letters_recorded", "inbound", "?"}} {
+			if err := s.book.SetNote(t.Context(), note[0], note[1], note[2]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		end := s.run(s.poster(to.subscription("a", "dead_letter.*")))
+		s.begun()
+		end()
+		s.bury(bus.InboundTopic, "1")
+		s.bury(bus.OutboundTopic("telegram"), "2")
+		s.run(s.poster(to.subscription("a", "dead_letter.*")))
+		if got := letters(to.wait(1)); !slices.Equal(got, []string{"buried 2"}) {
+			t.Errorf("arrived are %v", got)
+		}
+	})
+}
+
+// What somebody does with a dead letter is told after its burial, and only if it was done.
+func TestReplaysAndDropsAreTold(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *stage) {
+		to := newSubscriber(t, nil)
+		p := s.poster(to.subscription("a", "dead_letter.*"))
+		end := s.run(s.poster(to.subscription("a", "dead_letter.*")))
+		s.begun()
+		end()
+		s.bury(bus.InboundTopic, "1", "2")
+		if id, err := p.Letters().Replay(t.Context(), bus.InboundTopic, "2"); id != "2~1" || err != nil {
+			t.Error(id, err)
+		}
+		if err := p.Letters().Drop(t.Context(), bus.InboundTopic, "1"); err != nil {
+			t.Error(err)
+		}
+		_, err := p.Letters().Replay(t.Context(), bus.InboundTopic, "1")
+		if again := p.Letters().Drop(t.Context(), bus.InboundTopic, "2"); !errors.Is(err, bus.ErrNotFound) || !errors.Is(again, bus.ErrNotFound) {
+			t.Error(err, again)
+		}
+		s.run(p)
+		s.waitEmpty("a")
+		got := to.all()
+		if !slices.Equal(letters(got), []string{"buried 1", "buried 2", "replayed 2", "dropped 1"}) {
+			t.Errorf("arrived are %v", letters(got))
+		}
+		if d := got[2].Data; d.State != "replayed" || d.Topic != "inbound" || d.Session != "main:telegram:2" {
+			t.Errorf("of the replay, %+v arrived", d)
+		}
+		if left, err := s.book.AllNoted(t.Context(), "dead_letters_moved"); len(left) > 0 || err != nil {
+			t.Errorf("notes are left: %v, %v", left, err)
+		}
+	})
+}
+
+// If the process dies before or after it replays a dead letter, another one tells what came of it.
+func TestReplaysAreToldWhereverTheProcessDies(t *testing.T) {
+	for at, want := range map[string][]string{"subscription:letter_noted": {"buried 1"}, "subscription:letter_moved": {"buried 1", "replayed 1"}} {
+		t.Run(at, func(t *testing.T) {
+			t.Parallel()
+			onBoth(t, func(t *testing.T, s *stage) {
+				to := newSubscriber(t, nil)
+				end := s.run(s.poster(to.subscription("a", "dead_letter.*")))
+				s.begun()
+				end()
+				s.bury(bus.InboundTopic, "1")
+				dies := s.posterAt(func(name string) {
+					if name == at {
+						runtime.Goexit()
+					}
+				}, to.subscription("a", "dead_letter.*"))
+				dead := make(chan struct{})
+				go func() {
+					defer close(dead)
+					_, err := dies.Letters().Replay(context.WithoutCancel(t.Context()), bus.InboundTopic, "1")
+					t.Error("it has not died", err)
+				}()
+				<-dead
+				s.run(s.poster(to.subscription("a", "dead_letter.*")))
+				waitFor(t, "the note to be forgotten", func() bool {
+					left, err := s.book.AllNoted(t.Context(), "dead_letters_moved")
+					return err == nil && len(left) == 0
+				})
+				s.waitEmpty("a")
+				if got := letters(to.all()); !slices.Equal(got, want) {
+					t.Errorf("arrived are %v, want %v", got, want)
+				}
+			})
+		})
+	}
 }
