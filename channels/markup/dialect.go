@@ -16,8 +16,8 @@ type dialect interface {
 	size(text string) size
 	// largest returns the size of the largest message whose length is at most limit.
 	largest(limit int) size
-	// rendersLink reports whether the dialect renders a span's link as a link in a message of at most limit units.
-	// If not, the link's target is written as text.
+	// rendersLink reports whether the dialect renders a span's link as a link in a message of at most limit units; 0
+	// means no limit. If not, the link's target is written as text.
 	rendersLink(s document.Span, limit int) bool
 	// tableForm returns the form in which the dialect shows a table.
 	tableForm(table document.Block) form
@@ -207,8 +207,9 @@ func isQuoted(b document.Block) bool {
 	return (b.Kind == document.Paragraph || b.Kind == document.Heading || b.Kind == document.Record) && b.Quotes() > 0
 }
 
-// hasShortTarget reports whether a link's target takes up only a small part of a message, on platforms that count
-// targets. It returns false for targets with Telegram's own scheme, which lead nowhere on other platforms.
+// hasShortTarget reports whether a link's target takes up only a small part of a message of at most limit units (0
+// means no limit), on platforms that count targets. It returns false for targets with Telegram's own scheme, which
+// lead nowhere on other platforms.
 func hasShortTarget(s document.Span, limit int) bool {
 	if strings.HasPrefix(s.URL, "tg:") {
 		return false

@@ -33,7 +33,7 @@ func (r *Renderer) Render(md string, d Dialect, limit int) []Piece {
 func Render(md string, d Dialect, limit int) []Piece { return New().Render(md, d, limit) }
 
 // RenderFirst does what Render does, with an additional limit for the first piece: its text has at most first bytes
-// in UTF-8. Some platforms count bytes in a text that replaces another one.
+// in UTF-8; less than 64 counts as 64. Some platforms count bytes in a text that replaces another one.
 func (r *Renderer) RenderFirst(md string, d Dialect, first, limit int) []Piece {
 	for most := first; ; most = most * 9 / 10 { // the marks between blocks may take up more than estimated
 		pieces := r.renderWithin(md, d, limit, most)

@@ -280,7 +280,8 @@ func (a *assembly) cutAt(spans []document.Span, room size, must bool, makeBlock 
 	return at
 }
 
-// cutLines cuts a code block between lines, or inside the first line if that alone is too long.
+// cutLines cuts a code block between lines, or inside the first line if that alone is too long for a whole piece.
+// head is empty if nothing fits behind the blocks that the piece has already.
 func (a *assembly) cutLines(b document.Block, room size) (head, tail document.Block) {
 	head, tail = b, b
 	tail.Gap = false

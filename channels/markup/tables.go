@@ -43,7 +43,8 @@ func cellText(c document.Cell) string {
 	return strings.ReplaceAll(document.Text(c, true), "\n", " ")
 }
 
-// columnWidths returns, for each column, the width that its widest cell has on a screen.
+// columnWidths returns, for each column, the width that its widest cell has on a screen; for a part of a table, the
+// widths of the whole table's columns.
 func columnWidths(t document.Block) []int {
 	if t.Widths != nil {
 		return t.Widths
