@@ -33,7 +33,7 @@ type Editor interface {
 	Edit(ctx context.Context, to bus.Address, id string, part Part) error
 }
 
-// A FileSender sends a file together with a part's text.
+// A FileSender sends a file together with a part's text. Its errors are those of Channel.Send.
 type FileSender interface {
 	SendFile(ctx context.Context, to bus.Address, file bus.File, part Part) (id string, err error)
 }
@@ -45,12 +45,25 @@ type FileLimiter interface {
 }
 
 // MostFileBytes returns the size, in bytes, of the largest file that may be sent to a channel: the smaller of the
-// channel's limit and most.
+// channel's limit and most; most if the channel has no limit.
 func MostFileBytes(ch Channel, most int64) int64 {
 	if l, ok := ability[FileLimiter](ch); ok {
 		return min(most, l.MostFileBytes())
 	}
 	return most
+}
+
+// A VoiceSender is a FileSender whose platform shows voice notes.
+type VoiceSender interface {
+	FileSender
+	// SendsVoice reports whether SendFile shows a file with Voice as a voice note.
+	SendsVoice() bool
+}
+
+// SendsVoice reports whether a channel shows voice notes; others show a recording as a file.
+func SendsVoice(ch Channel) bool {
+	v, ok := ability[VoiceSender](ch)
+	return ok && v.SendsVoice()
 }
 
 // An Inviter makes links that open a chat with the bot, in which the person's first message

@@ -240,6 +240,9 @@ type Chats interface {
 	Meet(ctx context.Context, chat Chat) error
 	// Chats lists the chats, sorted by address.
 	Chats(ctx context.Context) ([]Chat, error)
+	// ChatsAfter lists at most limit of the chats that follow an address, sorted by address: those of one channel or,
+	// if that is "", of all.
+	ChatsAfter(ctx context.Context, channel string, after bus.Address, limit int) ([]Chat, error)
 	// Assign changes a chat's session to chat.Session; if the chat is unknown, it records all fields. The record is
 	// durable when Assign returns.
 	Assign(ctx context.Context, chat Chat) error
@@ -262,7 +265,7 @@ type Asks interface {
 	// LookupAsk returns the ask with that id; bus.ErrNoAsk if there is none.
 	LookupAsk(ctx context.Context, id string) (bus.Ask, error)
 	// EndAsk ends an open ask atomically: only one of several concurrent callers succeeds. The state is
-	// bus.AskAnswered, which fails once the ask has expired, bus.AskExpired, which fails before then, or
+	// bus.AskAnswered, which ends no ask that has expired, bus.AskExpired, which ends none before then, or
 	// bus.AskWithdrawn. EndAsk returns the ask in its new state. `ours` reports that this call ended it, or that an
 	// earlier call with the same answer and Cause did. It returns bus.ErrNoAsk if no ask has that id.
 	EndAsk(ctx context.Context, id, state string, answer bus.Answer) (ask bus.Ask, ours bool, err error)
@@ -381,8 +384,9 @@ type Memories interface {
 
 // EditableMemories lets somebody look through all memories, and erase one after seeing it.
 type EditableMemories interface {
-	// KeptMemories lists the memories that aren't empty, without their texts, sorted by scope and owner. The list
-	// starts after the memory with the given scope and owner.
+	// KeptMemories lists the memories that aren't empty, without their texts, sorted by scope and owner. The list has
+	// at most limit of them, and starts after the memory with the given scope and owner; if both are "", with the
+	// first.
 	KeptMemories(ctx context.Context, scope, owner string, limit int) ([]KeptMemory, error)
 	// ForgetIf erases a memory like Forget, but only if may, which is passed the memory's text, returns no error.
 	// Otherwise it returns may's error unchanged. may can be called more than once.

@@ -136,8 +136,8 @@ func (d *Service) checkShown(ctx context.Context, ask bus.Ask, answer bus.Answer
 	return bus.ErrNotShown
 }
 
-// Withdraw ends an ask whose answer nobody needs anymore, and returns it. If an answer has already been accepted,
-// it stands.
+// Withdraw ends an ask whose answer nobody needs anymore, and returns it. If an answer has already been accepted, it
+// stands. An ask that the book does not have counts as withdrawn.
 func (d *Service) Withdraw(ctx context.Context, id string) (bus.Ask, error) {
 	ask, err := d.endAsk(ctx, id, bus.AskWithdrawn)
 	if errors.Is(err, bus.ErrNoAsk) { // nobody has been asked yet, or the ask has been forgotten
@@ -157,7 +157,7 @@ func (d *Service) endAsk(ctx context.Context, id, state string) (bus.Ask, error)
 }
 
 // notifySession tells the ask's session how the ask ended, unless it is open or was withdrawn: whoever withdraws an
-// ask knows that.
+// ask knows that. It returns nil if the bus will never accept the message.
 func (d *Service) notifySession(ctx context.Context, ask bus.Ask) error {
 	if ask.State == bus.AskOpen || ask.State == bus.AskWithdrawn {
 		return nil

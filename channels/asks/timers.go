@@ -11,8 +11,8 @@ import (
 
 const (
 	sweepEvery = time.Minute
-	// sweepAge is how long an ask must have ended, or be past its expiry, before the sweep handles it: until then,
-	// the process that does so first of all has time.
+	// sweepAge is how long an ask must have ended, or be past its expiry, before the sweep handles it. Until then,
+	// the process that ended the ask, or that its timer wakes, can finish that itself.
 	sweepAge = 15 * time.Second
 	// renewEvery is how often the timer of each open ask is published again, because a bus that lost its data has
 	// lost the timers too.
@@ -37,7 +37,8 @@ func (d *Service) Fire(ctx context.Context, t bus.Timer) (again time.Duration, e
 	return again, err
 }
 
-// expire ends an ask if it has expired, and tells its session. An ask that was forgotten counts as withdrawn.
+// expire ends an ask if it has expired. If the ask has ended, now or before, and its session waits for that, expire tells
+// the session. An ask that was forgotten counts as withdrawn.
 func (d *Service) expire(ctx context.Context, id string) (bus.Ask, error) {
 	ask, err := d.endAsk(ctx, id, bus.AskExpired)
 	if errors.Is(err, bus.ErrNoAsk) { // the ask was forgotten

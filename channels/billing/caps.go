@@ -81,8 +81,8 @@ func (c watchedCap) warningText(micro int64, now time.Time) string {
 }
 
 // DefaultCapsText says, in words, which caps apply although the operator has set none, and returns for each of them
-// a note by which the book remembers that people were told. The function set reports whether a key in [budget] is
-// set.
+// a note by which the book remembers that people were told; "" and none if there are no such caps. The function set
+// reports whether a key in [budget] is set.
 func DefaultCapsText(c Caps, set func(key string) bool) (words string, notes []string) {
 	var caps, keys []string
 	for _, one := range []struct {

@@ -297,6 +297,29 @@ func testChats(t *testing.T, s suite) {
 	if want := "c:1 main:c:1 false true|c:1/9 main:c:1:9 false true|c:2 main:c:2 true true"; strings.Join(got, "|") != want {
 		t.Errorf("chats %q, want %q", got, want)
 	}
+	for _, c := range []struct {
+		channel string
+		after   bus.Address
+		limit   int
+		want    string
+	}{
+		{"", bus.Address{}, 2, "c:1 c:1/9"},
+		{"", at("1", ""), 9, "c:1/9 c:2"},
+		{"c", at("1", "9"), 9, "c:2"},
+		{"c", bus.Address{}, 1, "c:1"},
+		{"other", bus.Address{}, 9, ""},
+		{"", at("2", ""), 9, ""},
+	} {
+		page, err := b.ChatsAfter(t.Context(), c.channel, c.after, c.limit)
+		must(t, err)
+		var got []string
+		for _, chat := range page {
+			got = append(got, chat.Address.String())
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%d chats of %q after %v: %q, want %q", c.limit, c.channel, c.after, got, c.want)
+		}
+	}
 	// A thread's session is the one that was last assigned.
 	must(t, b.Assign(t.Context(), channels.Chat{Address: at("2", "5"), Session: "ops:c:2:5", Group: true, Seen: first}))
 	must(t, b.Meet(t.Context(), channels.Chat{Address: at("2", "5"), Session: "main:c:2:5", Group: true, Seen: time.Now()}))

@@ -71,7 +71,8 @@ type search struct {
 	typed string // what was in the line before the search
 }
 
-// find returns the index of the newest line before an index that contains the words; -1 if there is none.
+// find returns the index of the newest line before an index that contains the words, in any case; -1 if there is
+// none.
 func (s *search) find(lines []string, before int) int {
 	for i := before - 1; i >= 0; i-- {
 		if strings.Contains(strings.ToLower(lines[i]), strings.ToLower(s.words)) {

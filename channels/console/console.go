@@ -108,7 +108,7 @@ type Channel struct {
 
 var _ channels.Channel = (*Channel)(nil)
 
-// New makes a Channel. It reads no input before Receive is called.
+// New makes a Channel. It reads no input before Receive is called. It fails if cfg has no Chat, In or Out.
 func New(cfg Config) (*Channel, error) {
 	if cfg.Chat == "" || cfg.In == nil || cfg.Out == nil {
 		return nil, errors.New("console: chat, input and output are needed")
@@ -174,7 +174,7 @@ func (c *Channel) watch(news iter.Seq2[bus.Event, error]) {
 }
 
 // Send prints a part of a message. If the part belongs to an answer that was shown as it was written, Send prints
-// only the rest.
+// only the rest. If the message is for another terminal's conversation, Send fails with the fault Retry.
 func (c *Channel) Send(ctx context.Context, to bus.Address, part channels.Part) (string, error) {
 	if to.Chat != c.cfg.Chat {
 		return "", &channels.SendError{Fault: channels.Retry, Limited: true, RetryAfter: otherChatWait, Code: "other_chat"}
@@ -205,8 +205,9 @@ func (c *Channel) personMessage(text string) bus.Inbound {
 	}
 }
 
-// withFiles returns a message with the files that its text names. wrong says why one of them can't be sent. The
-// files' references are paths on this machine: whoever publishes the message must send the contents.
+// withFiles returns a message with the files that its text names; a command gets none. wrong says why one of them
+// can't be sent. The files' references are paths on this machine: whoever publishes the message must send the
+// contents.
 func (c *Channel) withFiles(in bus.Inbound) (with bus.Inbound, wrong string) {
 	if isCommand(in.Text) {
 		return in, ""

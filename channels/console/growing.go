@@ -146,7 +146,7 @@ func isListItem(line string) bool {
 	return !deep && (mark == "-" || mark == "*" || mark == "+")
 }
 
-// indented returns a line without its leading spaces, and whether these are as many as in front of indented code.
+// indented returns a line without its leading spaces; "" and true if they make it a line of indented code.
 func indented(line string) (inner string, deep bool) {
 	inner = strings.TrimLeft(line, " ")
 	if deep = len(line)-len(inner) > 3 || strings.HasPrefix(inner, "\t"); deep {

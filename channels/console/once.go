@@ -161,7 +161,8 @@ func errFromEvent(e bus.Event) error {
 	return fmt.Errorf("%w: %s", ErrFailed, clean(e.Error.Message))
 }
 
-// send prints a part of the answer to Out. Other messages to this chat are printed to Err.
+// send prints a part of the answer to Out, and makes Receive return. If the part says why there is no answer, it
+// prints nothing: Receive returns that as an ErrFailed. Other messages to this chat are printed to Err.
 func (o *answerWaiter) send(ctx context.Context, part channels.Part) error {
 	var end bus.Event
 	if turn, answers := bus.Cause(part.Key); answers {
@@ -199,7 +200,8 @@ func (o *answerWaiter) printAnswer(text string) error {
 	}{o.session, text})
 }
 
-// waitForEnd returns the event that ended a turn; if the turn has not ended yet, it waits for at most eventLag.
+// waitForEnd returns the event that ended a turn; if the turn has not ended yet, it waits for at most eventLag. It
+// returns the zero Event if none comes, and at once if none is to be expected, as for a command.
 func (o *answerWaiter) waitForEnd(ctx context.Context, turn string) bus.Event {
 	timer := time.NewTimer(eventLag)
 	defer timer.Stop()

@@ -64,16 +64,22 @@ func (p *prompt) Init() tea.Cmd { return nil }
 // Update implements tea.Model: it handles a key, or a message to the prompt.
 func (p *prompt) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	cmd := p.handle(msg)
-	rows := strings.Split(p.editor.View(), "\n")
+	rows, cursor := p.rows()
+	p.window.showTyped(rows, cursor, p.helpText())
+	return p, cmd
+}
+
+// rows returns the line as rows of the terminal, and where the cursor is in them.
+func (p *prompt) rows() (rows []string, cursor position) {
+	rows = strings.Split(p.editor.View(), "\n")
 	for i, row := range rows {
 		rows[i] = strings.TrimRight(row, " ")
 	}
-	at := position{row: len(rows) - 1}
+	cursor = position{row: len(rows) - 1}
 	if c := p.editor.Cursor(); c != nil {
-		at = position{c.Y, c.X}
+		cursor = position{c.Y, c.X}
 	}
-	p.window.showTyped(rows, at, p.helpText())
-	return p, cmd
+	return rows, cursor
 }
 
 // helpText returns a text that helps with the line as it is typed now: what it may become, or how the search is
@@ -213,7 +219,8 @@ func (p *prompt) searchKey(name string) bool {
 	return true
 }
 
-// showFound puts the newest line before an index that contains the search's words into the editor.
+// showFound puts the newest line before an index that contains the search's words into the editor. If there is none,
+// the editor keeps its text.
 func (p *prompt) showFound(before int) {
 	s := p.search
 	if s.at = s.find(p.history.lines, before); s.at >= 0 && s.words != "" {
@@ -221,7 +228,8 @@ func (p *prompt) showFound(before int) {
 	}
 }
 
-// paste puts a pasted text into the line.
+// paste puts a pasted text into the line. Only a file that was dropped onto the terminal becomes a name of a file;
+// see typedfiles.Pasted.
 func (p *prompt) paste(text string) {
 	text = typedfiles.Pasted(text)
 	if strings.HasSuffix(p.editor.Value(), "@") { // typed before a file was dropped
@@ -232,16 +240,18 @@ func (p *prompt) paste(text string) {
 
 // send passes the typed text on to the conversation. If the queue is full, the text stays in the line.
 func (p *prompt) send() {
-	text := strings.TrimSpace(p.editor.Value())
+	typed := p.editor.Value()
+	text := strings.TrimSpace(typed)
 	if text == "" {
 		return
 	}
-	select {
-	case p.window.lines <- text:
-		p.history.add(text)
-		p.setText("")
-	default:
+	p.setText("")
+	rows, cursor := p.rows()
+	if !p.window.send(text, rows, cursor) {
+		p.setText(typed)
+		return
 	}
+	p.history.add(text)
 }
 
 // setText puts a text into the line, for editing.

@@ -24,7 +24,7 @@ type approvalRequests struct {
 	replaced bool
 }
 
-// add adds a request, if people are asked about it in this chat.
+// add adds a request for an approval, unless it is known already or people are asked only in other chats.
 func (r *approvalRequests) add(a *bus.Ask, here bus.Address) {
 	if a == nil || a.Kind != bus.AskApproval || len(a.Asked) > 0 && !slices.Contains(a.Asked, here) {
 		return
@@ -52,8 +52,8 @@ func (r *approvalRequests) question() string {
 	return fmt.Sprintf("%s needs your approval (%s): %s", oneLine(r.open[0].Tool), r.open[0].ID, answersHelp)
 }
 
-// command returns the command for a typed line that decides about the current request; wrong says why a line that
-// looks like a decision is not accepted as one. Both are "" for any other line.
+// command returns the command for a typed line that decides about the current request, and goes on to the next
+// request; wrong says why a line that looks like a decision is not accepted as one. Both are "" for any other line.
 func (r *approvalRequests) command(text string) (command, wrong string) {
 	if len(r.open) == 0 {
 		return "", ""
@@ -78,8 +78,9 @@ func (r *approvalRequests) command(text string) (command, wrong string) {
 	return command, ""
 }
 
-// takeDecision returns the command for a typed line if the line decides about the current request; taken is false
-// if the line is meant for the agent.
+// takeDecision returns the command for a typed line if the line decides about the current request. It returns "" and
+// true if the line looks like a decision but may be meant for an earlier request; taken is false if the line is meant
+// for the agent.
 func (s *screen) takeDecision(text string) (command string, taken bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

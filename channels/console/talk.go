@@ -177,7 +177,7 @@ func (c *Channel) carryOut(ctx context.Context, text string) (done, leave bool) 
 }
 
 // readLines reads lines from an input that has no editor, and leaves out empty ones. At the end of the input it
-// returns io.EOF.
+// returns io.EOF, and nil if ctx ends first.
 func (c *Channel) readLines(ctx context.Context, lines chan<- string) error {
 	s := bufio.NewScanner(c.cfg.In)
 	s.Buffer(nil, bus.MaxBody)

@@ -64,7 +64,7 @@ func newWindow(fd int, in io.Reader, out io.Writer, width, height int, cfg Confi
 	return w
 }
 
-// run shows the window until something ends it, and restores the terminal.
+// run shows the window until something ends it, restores the terminal, and sends the reason to w.ended.
 func (w *window) run() {
 	err := w.runOnTerminal()
 	switch {
@@ -193,6 +193,19 @@ type questionMsg string
 // showTyped shows the line that is being typed, as rows, with the cursor in them and the text that helps with it.
 func (w *window) showTyped(rows []string, cursor position, helpText string) {
 	w.change(func() { w.typed, w.cursor, w.helpText = rows, cursor, helpText })
+}
+
+// send passes a typed line on to the conversation, and shows the line that is empty then at the same moment: the
+// conversation prints what was sent, which nobody should see twice. It returns false if too many lines wait.
+func (w *window) send(line string, rows []string, cursor position) (sent bool) {
+	w.change(func() {
+		select {
+		case w.lines <- line:
+			w.typed, w.cursor, sent = rows, cursor, true
+		default:
+		}
+	})
+	return sent
 }
 
 // clear clears the screen; what has scrolled away stays.

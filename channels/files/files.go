@@ -36,6 +36,7 @@ type File struct {
 	Size int64
 
 	inline []byte
+	voice  bool // see bus.File
 	ref    *bus.FileRef
 	text   bool // whether the content is the message's own text
 }
@@ -52,10 +53,10 @@ func (f File) IsText() bool { return f.text }
 func Of(out bus.Outbound) []File {
 	var all []File
 	if f := out.File; f != nil {
-		all = append(all, File{Name: cleanName(f.Name), Size: int64(len(f.Data)), inline: f.Data})
+		all = append(all, File{Name: cleanName(f.Name), Size: int64(len(f.Data)), inline: f.Data, voice: f.Voice})
 	}
 	for _, f := range out.Files {
-		all = append(all, File{Name: cleanName(f.Name), Size: f.Size, ref: &f})
+		all = append(all, File{Name: cleanName(f.Name), Size: f.Size, ref: &f, voice: f.Voice})
 	}
 	return all
 }
@@ -67,7 +68,7 @@ func (f File) IsReference() bool { return f.ref != nil }
 // no store.
 func (f File) Load(s Store) (bus.File, error) {
 	if f.ref == nil {
-		return bus.File{Name: f.Name, Data: f.inline}, nil
+		return bus.File{Name: f.Name, Data: f.inline, Voice: f.voice}, nil
 	}
 	if s == nil {
 		return bus.File{}, ErrMissing
@@ -76,7 +77,7 @@ func (f File) Load(s Store) (bus.File, error) {
 	if err != nil {
 		return bus.File{}, fmt.Errorf("read a file to be sent: %w", err)
 	}
-	return bus.File{Name: f.Name, Data: content}, nil
+	return bus.File{Name: f.Name, Data: content, Voice: f.voice}, nil
 }
 
 // NotAttachedNote returns a sentence for people that takes the place of a file that can't be sent.

@@ -45,8 +45,8 @@ type Settings struct {
 	File      string
 	Agent     string
 	To        []bus.Address
-	TokensDay int64
-	Day       int64 // micro-dollars
+	TokensDay int64 // how many tokens an agent's heartbeats may use in a day
+	Day       int64 // what they may cost in a day, in micro-dollars
 }
 
 // A Bus is the part of the bus that a Service needs.

@@ -57,7 +57,7 @@ func codeSpan(id string) string {
 const longestName = 40
 
 // plainName removes from a person's name whatever could be read as Markdown, as a mention of somebody, or as more
-// than a name.
+// than a name; "" if nothing is left.
 func plainName(name string) string {
 	kept := []rune(strings.Map(func(r rune) rune {
 		switch {

@@ -48,8 +48,8 @@ type Sender struct{ cfg Config }
 func New(c Config) *Sender { return &Sender{c} }
 
 // Send sends a message for which the model has called the tool "message". The message may go to the conversation
-// itself, to the chat in which the person who asks was paired, and to the places that the agent's may_message
-// lists.
+// itself, to the chat in which the person who asks was paired, and to the places that the agent's may_message lists.
+// If the message may be on its way although Send failed, the error has the code tools.OutcomeUnknown.
 func (s *Sender) Send(ctx context.Context, r message.Request) error {
 	r.Content = s.cfg.Redact(r.Content)
 	if markup.Blank(r.Content) && len(r.Files) == 0 {

@@ -72,7 +72,8 @@ func requestedPlace(r message.Request) string {
 	return r.Channel + ":" + r.Chat
 }
 
-// Destinations returns the addresses that a message would go to if the model sent it to a channel and a chat.
+// Destinations returns the addresses that a message would go to if the model sent it to a channel and a chat; none if
+// the tool would refuse that place.
 func (s *Sender) Destinations(channel, chat string) []string {
 	to, failed := s.addresses(message.Request{Channel: channel, Chat: chat})
 	if failed != nil {

@@ -40,8 +40,8 @@ type Owners struct {
 	Log    *slog.Logger
 }
 
-// Notify sends each owner a text about something that needs their attention, in their private chat
-// with the bot: once a day for each subject.
+// Notify sends the owners a text about something that needs their attention, once a day for each subject: to Places,
+// or else to their private chats with the bot. If that fails, it only logs that.
 func (o *Owners) Notify(ctx context.Context, subject, text string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), noticeTimeout)
 	defer cancel()
@@ -59,8 +59,8 @@ func (o *Owners) Notify(ctx context.Context, subject, text string) {
 }
 
 // NotifyOnce sends the owners a text about something that needs their attention. The ids of these
-// messages are derived from suffix, so a caller may repeat the call after an error, and nobody gets
-// the text twice.
+// messages are derived from suffix, so a caller may repeat the call after an error, and nobody gets the text twice.
+// It returns problems.ErrNobody if no chat is known.
 func (o *Owners) NotifyOnce(ctx context.Context, suffix, text string) error {
 	chats, err := o.chats(ctx)
 	if err != nil {
@@ -80,8 +80,8 @@ func (o *Owners) publish(ctx context.Context, at bus.Address, id, text string) e
 	return bus.PublishOutbound(ctx, o.Bus, bus.Outbound{ID: id, To: at, Text: text, At: now, Expires: now.Add(24 * time.Hour)})
 }
 
-// chats returns the addresses to which notices for the owners are sent: those in Places, or, if there
-// are none, the owners' private chats with the bot.
+// chats returns the addresses to which notices for the owners are sent: those in Places, or, if there are none, the
+// owners' private chats with the bot. It returns problems.ErrNobody if no such chat is known either.
 func (o *Owners) chats(ctx context.Context) ([]bus.Address, error) {
 	chats := o.Places()
 	if len(chats) > 0 {

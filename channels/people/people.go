@@ -107,7 +107,7 @@ func (d *Commands) LinkHere(ctx context.Context, in bus.Inbound) (answer string,
 	return answer, nil
 }
 
-// wordsOf returns the text after a command.
+// wordsOf returns the text after a command, in lower case and without backticks around it.
 func wordsOf(in bus.Inbound) string {
 	return strings.ToLower(strings.Trim(strings.TrimSpace(in.Args), "`"))
 }
@@ -269,7 +269,8 @@ func (d *Commands) unlink(ctx context.Context, in bus.Inbound) (answer string, e
 }
 
 // tellLinked tells a linked person, in that person's private chat with the bot, what somebody has done with a
-// command. suffix is appended to the command's id to make the message's.
+// command. It tells nobody if that chat is not known, or if the person gave the command themselves. suffix is
+// appended to the command's id to make the message's.
 func (d *Commands) tellLinked(ctx context.Context, in bus.Inbound, l channels.Link, suffix, text string) error {
 	at, err := bus.ParseAddress(l.Chat)
 	if err != nil || l.Person == in.From.ID {
@@ -290,7 +291,7 @@ func (d *Commands) publish(ctx context.Context, in bus.Inbound, out bus.Outbound
 	return d.publishTo(ctx, out)
 }
 
-// publishTo publishes a message.
+// publishTo publishes a message, unless the bus will never accept it.
 func (d *Commands) publishTo(ctx context.Context, out bus.Outbound) error {
 	out.At = d.now()
 	err := bus.PublishOutbound(ctx, d.Bus, out)

@@ -161,7 +161,7 @@ func answerTo(p channels.Proposal) string {
 	return fmt.Sprintf(textRefused, p.Text)
 }
 
-// add returns a memory with one more paragraph, or errFull.
+// add returns a memory with one more paragraph, or errFull if it would then be longer than MostMemory.
 func (d *Commands) add(old, text string) (string, error) {
 	if old = strings.TrimRight(old, " \t\r\n"); old != "" {
 		old += "\n\n"

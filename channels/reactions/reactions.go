@@ -53,14 +53,14 @@ func New(ch channels.Channel, name string, log *slog.Logger, pauses Pauses) *Rea
 	return &Reactions{reactor: r, channel: name, log: log, pauses: pauses, queue: make(chan reaction, reactionQueue), causes: map[string][]string{}}
 }
 
-// Seen marks a message as safely stored.
+// Seen marks a message as safely stored. It marks only what somebody said, no commands.
 func (r *Reactions) Seen(in bus.Inbound) {
 	if r != nil && in.Kind == bus.Said {
 		r.enqueue(reaction{in.At, in.ID, r.reactor.Seen})
 	}
 }
 
-// Refused marks a message as not accepted.
+// Refused marks a message as not accepted, unless it is a command.
 func (r *Reactions) Refused(in bus.Inbound) {
 	if r != nil && in.Kind != bus.Command {
 		r.enqueue(reaction{in.At, in.ID, r.reactor.Failed})

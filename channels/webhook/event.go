@@ -34,7 +34,8 @@ func (s starter) Record(ctx context.Context, r outbox.Request, to []bus.Address)
 	return s.config.Outbox.Record(ctx, r, to)
 }
 
-// Accept implements Outbox: it records a post and starts a turn for it.
+// Accept implements Outbox: it records a post and starts a turn for it. The status has no destinations if a search
+// for a twin has used the post's key.
 func (s starter) Accept(ctx context.Context, r outbox.Request) (outbox.Status, error) {
 	to, err := s.config.Resolve(r.To)
 	if err != nil {

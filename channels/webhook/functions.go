@@ -191,7 +191,7 @@ func first(n int, v any) []any {
 }
 
 // moreText returns, in words, how many items of a list are not shown: those after the first `shown`, and those that
-// the sender has left out, whose number is truncated.
+// the sender has left out, whose number is truncated. It returns "" if there are none.
 func moreText(shown int, v, truncated any) string {
 	left, err := strconv.Atoi(plainText(truncated))
 	if err != nil || left < 0 {
@@ -248,8 +248,8 @@ func links(pairs ...any) markdown {
 	return markdown(strings.Join(all, " · "))
 }
 
-// silenceURL returns the URL at which a person can silence a notification's alerts; "" if none is firing, or if the
-// alerts have no labels in common.
+// silenceURL returns the URL at which a person can silence a notification's alerts; "" if none is firing, if the
+// alerts have no labels in common, or if Alertmanager gives no address.
 func silenceURL(v any, firing []any) string {
 	data, _ := v.(map[string]any)
 	at := strings.TrimRight(plainText(data["externalURL"]), "/")

@@ -67,7 +67,8 @@ func (h *Handler) verify(r *http.Request, body []byte) error {
 	return &refusal{http.StatusUnauthorized, "unauthorized", "the signature is wrong: sign the body exactly as you send it, with this webhook's secret"}
 }
 
-// readBody reads the body, and refuses one that is too long or arrives too slowly.
+// readBody reads the body. It refuses one of the wrong type, and one that is compressed, is too long or arrives too
+// slowly.
 func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "application/json" && !(isForm(r) && h.config.Kind == GitHub) {
@@ -183,7 +184,8 @@ func (h *Handler) matches(want map[string]string, d delivery) bool {
 	return true
 }
 
-// value returns the text in a post that a route's key path refers to; false if there is none.
+// value returns the text in a post that a key of Route.Match refers to: a common label of Alertmanager's, GitHub's
+// event, or the value at a path of keys; false if there is none.
 func (h *Handler) value(path string, d delivery) (string, bool) {
 	switch h.config.Kind {
 	case Alertmanager:
@@ -198,8 +200,8 @@ func (h *Handler) value(path string, d delivery) (string, bool) {
 	return follow(d.data, path)
 }
 
-// follow returns the value at a path of keys separated by dots, such as "repository.name" or "commits.0.id". If
-// there is a key that itself contains these dots, that key is preferred.
+// follow returns the value at a path of keys separated by dots, such as "repository.name" or "commits.0.id". If there
+// is a key that itself contains these dots, that key is preferred. It returns false if there is no such value.
 func follow(v any, path string) (string, bool) {
 	switch x := v.(type) {
 	case map[string]any:

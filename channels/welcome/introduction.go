@@ -88,8 +88,8 @@ func ownersInWords(owners []string) string {
 	return textRunBy(strings.Join(names, " and "))
 }
 
-// Host returns the host in a model's address, with its port if it has one. The rest of the address may contain
-// secrets.
+// Host returns the host in a model's address, with its port if it has one; "" if it finds none. The rest of the
+// address may contain secrets.
 func Host(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {

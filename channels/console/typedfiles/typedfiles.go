@@ -27,22 +27,22 @@ const (
 	MaxBytes = 10 << 20
 )
 
-// A name is an @ in a text, with what follows it.
-type name struct {
+// A mention is an @ in a text, with the path that follows it.
+type mention struct {
 	begin, end int // in bytes
 	path       string
 	quote      byte // the quotation mark around the path; 0 if there is none
 	open       bool // whether it extends to the end of the text, so that more may follow
 }
 
-// names returns the names in a text, whether or not such files exist.
-func names(text string) []name {
-	var all []name
+// mentionsIn returns the mentions in a text, whether or not such files exist.
+func mentionsIn(text string) []mention {
+	var all []mention
 	before := ' '
 	for i := 0; i < len(text); {
 		r, size := utf8.DecodeRuneInString(text[i:])
 		if r == '@' && (unicode.IsSpace(before) || before == '(') {
-			n := nameAt(text, i)
+			n := mentionAt(text, i)
 			all = append(all, n)
 			if i = n.end; i < len(text) {
 				before = ' '
@@ -55,9 +55,9 @@ func names(text string) []name {
 	return all
 }
 
-// nameAt reads the name that begins at an index in a text.
-func nameAt(text string, at int) name {
-	n := name{begin: at, end: len(text), open: true}
+// mentionAt reads the mention that begins at an index in a text.
+func mentionAt(text string, at int) mention {
+	n := mention{begin: at, end: len(text), open: true}
 	var path strings.Builder
 	rest := text[at+1:]
 	if rest != "" && (rest[0] == '"' || rest[0] == '\'') {
@@ -98,9 +98,9 @@ func resolvePath(path string) string {
 	return path
 }
 
-// lookUp looks up what a name leads to; ok is false if there is nothing. Punctuation after the name that belongs to
-// the sentence is not part of the name.
-func (n name) lookUp() (path string, info fs.FileInfo, ok bool) {
+// lookUp looks up what a mention leads to; ok is false if there is nothing. Punctuation after the path that belongs to
+// the sentence is not part of the path.
+func (n mention) lookUp() (path string, info fs.FileInfo, ok bool) {
 	tries := []string{n.path}
 	if n.quote == 0 {
 		tries = append(tries, strings.TrimRight(n.path, ".,;:!?)"))
@@ -120,7 +120,7 @@ func (n name) lookUp() (path string, info fs.FileInfo, ok bool) {
 // be sent; the text should then not be sent. A name that leads nowhere is ordinary text.
 func Find(text string) (found []bus.Attachment, wrong string) {
 	var bytes int64
-	for _, n := range names(text) {
+	for _, n := range mentionsIn(text) {
 		path, info, ok := n.lookUp()
 		if !ok {
 			continue
@@ -172,7 +172,7 @@ func Pasted(text string) string {
 	}
 	var b strings.Builder
 	at := 0
-	for _, n := range names(text) {
+	for _, n := range mentionsIn(text) {
 		if _, _, ok := n.lookUp(); ok {
 			b.WriteString(text[at:n.begin] + `\`)
 			at = n.begin
@@ -186,7 +186,7 @@ func Pasted(text string) string {
 func droppedNames(text string) (named string, ok bool) {
 	var all []string
 	for rest := strings.TrimSpace(text); rest != ""; rest = strings.TrimSpace(rest) {
-		n := nameAt("@"+rest, 0)
+		n := mentionAt("@"+rest, 0)
 		path := resolvePath(n.path)
 		if !filepath.IsAbs(path) && rest == strings.TrimSpace(text) { // it may be a path with unescaped spaces
 			return "", false
@@ -222,7 +222,7 @@ const mostListed = 5000
 // Complete returns where the name that may still grow begins in a typed text, and what it may become, sorted; none
 // if the text does not end in a name.
 func Complete(text string) (at int, may []string) {
-	all := names(text)
+	all := mentionsIn(text)
 	if len(all) == 0 || !all[len(all)-1].open {
 		return 0, nil
 	}
