@@ -1,0 +1,451 @@
+package nodes
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	stored "parley/sessions/nodes"
+	"parley/tools"
+	"parley/tools/nodes"
+	"parley/tools/nodes/wire"
+	"parley/tools/plainjson"
+)
+
+// What a node may say over a link: so many frames a second, and so many at once. An offer counts as many frames, because
+// it is stored. A node that says more is read more slowly.
+const (
+	frameRate  = 100
+	frameBurst = 200
+	offerCosts = 100
+)
+
+const (
+	progressEvery = 500 * time.Millisecond // reports of one call that come faster are dropped
+	maxProgress   = 2000                   // bytes of a report; the rest is cut off
+	storeAgain    = time.Second            // wait after the store has failed
+	storeTimeout  = 30 * time.Second       // for what a link records at its end
+)
+
+// A link is a node's link to this process.
+type link struct {
+	service *Service
+	node    string
+	conn    *wire.Conn
+	ctx     context.Context //nolint:containedctx // of the link itself: it ends with the link
+	end     context.CancelFunc
+	gone    chan struct{} // closed once the link has ended and the store knows it
+
+	bell  chan struct{} // has an element if there may be calls to send
+	check chan struct{} // has an element if this process may have the link no more
+	paced *rate.Limiter
+
+	mu       sync.Mutex
+	recorded bool // the store has the link
+	calls    map[string]*sentCall
+}
+
+// A sentCall is a call that was sent over a link.
+type sentCall struct {
+	cancelled bool // the node was told to end it
+	reported  time.Time
+}
+
+func (l *link) ring()    { poke(l.bell) }
+func (l *link) recheck() { poke(l.check) }
+
+// poke puts an element into a channel of capacity 1 unless it has one.
+func poke(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+func (l *link) isRecorded() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.recorded
+}
+
+// ServeLink serves a node that opens a link, until the link ends. It answers the request in any case.
+func (s *Service) ServeLink(w http.ResponseWriter, r *http.Request) {
+	if !s.enter() {
+		http.Error(w, textStopping, http.StatusServiceUnavailable)
+		return
+	}
+	defer s.serving.Done()
+	if guest := s.meet(w, r); guest != nil {
+		s.serve(context.WithoutCancel(r.Context()), guest)
+	}
+}
+
+// meet lets a node prove who it is. It returns nil if the request was refused.
+func (s *Service) meet(w http.ResponseWriter, r *http.Request) *wire.Guest {
+	select {
+	case s.meeting <- struct{}{}:
+		defer func() { <-s.meeting }()
+	default:
+		http.Error(w, textBusy, http.StatusServiceUnavailable)
+		return nil
+	}
+	key, err := s.cfg.Key(r.Context())
+	if err != nil {
+		s.cfg.Log.Error("the key that nodes know this server by cannot be read", slog.Any("error", err))
+		http.Error(w, textBusy, http.StatusServiceUnavailable)
+		return nil
+	}
+	guest, err := wire.Server{Key: key, Lookup: s.keyOf, Timing: s.cfg.Timing}.Accept(w, r)
+	if err != nil {
+		s.cfg.Log.Info("a link was not accepted", slog.Any("error", err))
+		return nil
+	}
+	return guest
+}
+
+// maxMeeting is how many nodes may prove at once who they are: anybody may try, and each needs memory.
+const maxMeeting = 256
+
+// enter counts one more link; false if this process accepts none anymore.
+func (s *Service) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.serving.Add(1)
+	}
+	return !s.closed
+}
+
+// keyOf returns the public key of a node that may open a link.
+func (s *Service) keyOf(ctx context.Context, name string) ([]byte, error) {
+	n, err := s.cfg.Registry.Node(ctx, name)
+	switch {
+	case errors.Is(err, stored.ErrUnknown):
+		return nil, &wire.Refusal{Reason: wire.ReasonUnknown, Text: textUnknown}
+	case err != nil:
+		return nil, err
+	case n.State == stored.Revoked:
+		return nil, &wire.Refusal{Reason: wire.ReasonRevoked, Text: textRevoked}
+	case n.IsKeyless(): // an edge agent: nobody can prove to be it
+		return nil, &wire.Refusal{Reason: wire.ReasonUnknown, Text: textUnknown}
+	}
+	return n.Key, nil
+}
+
+// serve serves the link of a node that has proved who it is.
+func (s *Service) serve(ctx context.Context, guest *wire.Guest) {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	l := &link{
+		service: s, node: guest.Name, ctx: ctx, end: end, gone: make(chan struct{}),
+		bell: make(chan struct{}, 1), check: make(chan struct{}, 1), paced: rate.NewLimiter(frameRate, frameBurst), calls: map[string]*sentCall{},
+	}
+	defer close(l.gone)
+	if !s.replace(l) {
+		guest.Refuse(wire.ReasonBusy, textStopping)
+		return
+	}
+	defer s.drop(l)
+	if err := l.record(guest.Offer); err != nil {
+		refusal, refused := errors.AsType[*wire.Refusal](err)
+		if !refused {
+			s.cfg.Log.Warn("the link of a node cannot be recorded", slog.String("node", l.node), slog.Any("error", err))
+			refusal = &wire.Refusal{Reason: wire.ReasonBusy, Text: textBusy}
+		}
+		guest.Refuse(refusal.Reason, refusal.Text)
+		return
+	}
+	var err error
+	if l.conn, err = guest.Welcome(); err != nil {
+		return
+	}
+	defer l.conn.Close()
+	s.cfg.Log.Info("a node is here", slog.String("node", l.node))
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	defer end()
+	beside.Go(l.send)
+	beside.Go(l.supervise)
+	s.cfg.Log.Info("a node is away", slog.String("node", l.node), slog.Any("error", l.read()))
+}
+
+// replace makes l the link of its node, once the one before has ended and the store knows it. It returns false if this
+// process accepts no more links.
+func (s *Service) replace(l *link) bool {
+	for {
+		s.mu.Lock()
+		old := s.links[l.node]
+		if old == nil && !s.closed {
+			s.links[l.node] = l
+		}
+		closed := s.closed
+		s.mu.Unlock()
+		if old == nil || closed {
+			return !closed
+		}
+		old.end()
+		<-old.gone
+	}
+}
+
+// drop removes a link that has ended. The store hears so first: see replace.
+func (s *Service) drop(l *link) {
+	if l.isRecorded() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(l.ctx), storeTimeout)
+		defer cancel()
+		if err := s.cfg.Links.Unlink(ctx, l.node, s.cfg.Process, time.Now()); err != nil {
+			// Until the next link it looks as if the node were here, for minutes at most.
+			s.cfg.Log.Warn("it cannot be recorded that a node is away", slog.String("node", l.node), slog.Any("error", err))
+		}
+		s.emit(nodeChanged, l.node, "", "")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.links, l.node)
+}
+
+// record records that this process has the link, and what the node offers. It returns a *wire.Refusal if the node may
+// have no link.
+func (l *link) record(offer nodes.Offer) error {
+	s := l.service
+	raw, err := plainjson.Marshal(offer)
+	if err != nil {
+		return fmt.Errorf("encode an offer: %w", err)
+	}
+	n, err := s.cfg.Links.Link(l.ctx, l.node, s.cfg.Process, raw, time.Now())
+	switch {
+	case errors.Is(err, stored.ErrRevoked):
+		return &wire.Refusal{Reason: wire.ReasonRevoked, Text: textRevoked}
+	case errors.Is(err, stored.ErrUnknown):
+		return &wire.Refusal{Reason: wire.ReasonUnknown, Text: textUnknown}
+	case err != nil:
+		return err
+	}
+	l.mu.Lock()
+	l.recorded = true
+	l.mu.Unlock()
+	s.cfg.Point("node:linked")
+	s.emit(nodeLinked, l.node, s.cfg.Process, "")
+	s.emit(nodeChanged, l.node, "", "")
+	s.announce(l.ctx, n)
+	return nil
+}
+
+// supervise ends the link when another process has it, or the node was revoked.
+func (l *link) supervise() {
+	for {
+		select {
+		case <-l.check:
+			l.service.recheck(l.ctx, l)
+		case <-l.ctx.Done():
+			return
+		}
+	}
+}
+
+// send sends the node its calls, until the link ends.
+func (l *link) send() {
+	defer l.end()
+	for {
+		err := l.sendOpen()
+		var again <-chan time.Time
+		switch {
+		case l.ctx.Err() != nil, errors.Is(err, stored.ErrOther), errors.Is(err, errBroken):
+			return
+		case err != nil:
+			l.service.cfg.Log.Warn("a node's calls cannot be sent now", slog.String("node", l.node), slog.Any("error", err))
+			again = time.After(storeAgain)
+		}
+		select {
+		case <-l.bell:
+		case <-again:
+		case <-l.ctx.Done():
+			return
+		}
+	}
+}
+
+// errBroken says that nothing can be sent over a link anymore.
+var errBroken = errors.New("the link is broken")
+
+// sendOpen sends the node all of its open calls that it was not sent over this link, and tells it to end those that are
+// cancelled.
+func (l *link) sendOpen() error {
+	open, err := l.service.cfg.Calls.Open(l.ctx, l.node)
+	if err != nil {
+		return err
+	}
+	for _, c := range open {
+		if err := l.sendCall(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sendCall sends the node an open call unless it was sent over this link, and tells it to end the call if it is
+// cancelled. A cancelled call that the node may never have heard of is not sent; only its end is.
+func (l *link) sendCall(c stored.Call) (err error) {
+	l.mu.Lock()
+	sent := l.calls[c.ID]
+	l.mu.Unlock()
+	switch {
+	case sent == nil && !c.Cancelled:
+		// It is recorded before it is sent: from then on nobody may say that it was not.
+		c, err = l.service.cfg.Calls.Send(l.ctx, c.ID, l.service.cfg.Process, time.Now())
+		if errors.Is(err, stored.ErrUnknown) { // erased
+			return nil
+		}
+		if err != nil || !c.Ended.IsZero() {
+			return err
+		}
+		l.service.cfg.Point("node:sent")
+	case sent != nil && (sent.cancelled || !c.Cancelled):
+		return nil
+	}
+	l.mu.Lock()
+	l.calls[c.ID] = &sentCall{cancelled: c.Cancelled}
+	l.mu.Unlock()
+	f := wire.Frame{Type: wire.Call, ID: c.ID, Tool: c.Tool, Args: c.Args, Timeout: c.Timeout.Milliseconds()}
+	if c.Cancelled {
+		f = wire.Frame{Type: wire.Cancel, ID: c.ID}
+	}
+	if err := l.conn.Write(f); err != nil {
+		return errors.Join(errBroken, err)
+	}
+	return nil
+}
+
+// read reads what the node says, until the link ends.
+func (l *link) read() error {
+	for {
+		f, err := l.conn.Read(l.ctx)
+		if err != nil {
+			return err
+		}
+		costs := 1
+		if f.Type == wire.Offer {
+			costs = offerCosts
+		}
+		if err := l.paced.WaitN(l.ctx, costs); err != nil {
+			return err
+		}
+		switch f.Type {
+		case wire.Progress:
+			l.progress(f)
+		case wire.Result:
+			err = l.result(f)
+		case wire.Offer:
+			err = l.offer(f)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// progress passes on what a call reports.
+func (l *link) progress(f wire.Frame) {
+	l.mu.Lock()
+	sent := l.calls[f.ID]
+	passes := sent != nil && time.Since(sent.reported) >= progressEvery
+	if passes {
+		sent.reported = time.Now()
+	}
+	l.mu.Unlock()
+	if passes {
+		l.service.emit(callProgress, l.node, f.ID, tools.Clip(f.Text, maxProgress))
+	}
+}
+
+// offer records that the node offers something else.
+func (l *link) offer(f wire.Frame) error {
+	if f.Offer == nil {
+		return errors.New("there is no offer in the frame")
+	}
+	if err := wire.CheckOffer(*f.Offer); err != nil {
+		return fmt.Errorf("the offer exceeds the bounds: %w", err)
+	}
+	return l.record(*f.Offer)
+}
+
+// result records how a call has ended, and then lets the node forget it. It returns an error, which ends the link, if it
+// cannot be recorded: the node sends it again over the next one. A result of a call that the node was not given is not
+// acknowledged.
+func (l *link) result(f wire.Frame) error {
+	s := l.service
+	c, err := s.cfg.Calls.Call(l.ctx, f.ID)
+	switch {
+	case errors.Is(err, stored.ErrUnknown): // it was erased
+		return l.acknowledge(f.ID)
+	case err != nil:
+		return err
+	case c.Node != l.node:
+		return errors.New("the node reports the result of a call of another node")
+	}
+	raw, err := plainjson.Marshal(plausible(f.Outcome))
+	if err != nil {
+		return fmt.Errorf("encode an outcome: %w", err)
+	}
+	if _, err = s.cfg.Calls.End(l.ctx, f.ID, raw, time.Now()); err != nil && !errors.Is(err, stored.ErrUnknown) {
+		return err
+	}
+	s.cfg.Point("node:ended")
+	s.emit(callEnded, l.node, f.ID, "")
+	return l.acknowledge(f.ID)
+}
+
+// acknowledge lets the node forget a call.
+func (l *link) acknowledge(id string) error {
+	l.mu.Lock()
+	delete(l.calls, id)
+	l.mu.Unlock()
+	err := l.conn.Write(wire.Frame{Type: wire.Ack, ID: id})
+	l.service.cfg.Point("node:acked")
+	return err
+}
+
+// plausible returns an outcome as it is recorded: what a node cannot mean becomes a failure that says so.
+func plausible(o *nodes.Outcome) nodes.Outcome {
+	if o == nil {
+		return nodes.Outcome{Status: nodes.Failed, Error: tools.Errorf(tools.ExecutionFailed, textNoOutcome)}
+	}
+	out := nodes.Outcome{Status: o.Status, Milliseconds: max(0, o.Milliseconds)}
+	switch o.Status {
+	case nodes.Done:
+		out.Content = o.Content
+		if len(o.Content) > nodes.MaxResult || !json.Valid(o.Content) {
+			out = nodes.Outcome{Status: nodes.Failed, Error: tools.Errorf(tools.ExecutionFailed, textTooLarge, nodes.MaxResult)}
+		}
+		return out
+	case nodes.Failed, nodes.NotRun, nodes.Unknown:
+	default:
+		out.Status = nodes.Failed
+	}
+	out.Error = tools.Errorf(tools.ExecutionFailed, textNoReason)
+	if o.Error != nil {
+		out.Error = tools.Errorf(known(o.Error.Code), "%s", tools.Clip(o.Error.Message, maxMessage))
+	}
+	if out.Status == nodes.Unknown {
+		out.Error.Code = tools.OutcomeUnknown
+	}
+	return out
+}
+
+const maxMessage = 4000 // bytes of what a node says about a failure
+
+// known returns a code that a node may give a failure, and ExecutionFailed for any other one.
+func known(code tools.Code) tools.Code {
+	switch code {
+	case tools.NotFound, tools.InvalidArgs, tools.PermissionDenied, tools.FileNotFound, tools.InvalidPath, tools.Timeout, tools.Cancelled, tools.OutcomeUnknown:
+		return code
+	}
+	return tools.ExecutionFailed
+}

@@ -1,0 +1,212 @@
+package nodes
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"parley/bus"
+	stored "parley/sessions/nodes"
+	"parley/tools"
+	"parley/tools/nodes/wire"
+)
+
+// Config holds what a Service needs.
+type Config struct {
+	Registry Registry
+	Links    Links
+	Calls    Calls
+	Events   bus.Events
+	// Key returns the fleet's private key, with which it proves to nodes that it is the server that they have joined.
+	Key func(ctx context.Context) (ed25519.PrivateKey, error)
+	// Process is the id of this process. No other one has the same, ever.
+	Process string
+	// Ready returns why no node can be given calls now; "" if nodes can.
+	Ready func(ctx context.Context) (why string, err error)
+	// May reports whether the agent that makes a call may use a node.
+	May func(call tools.Call, node string) bool
+	// Trusted reports whether the operator trusts what a node returns.
+	Trusted func(node string) bool
+	// Tell tells the owners a text about a node, once for each set, which names what the node offers.
+	Tell func(ctx context.Context, node, set, text string)
+	// Count counts a call by how it ended.
+	Count  func(node, result string, took time.Duration)
+	Timing wire.Timing
+	// Point, if set, is called at each step after which a test may kill the process.
+	Point func(name string)
+	Log   *slog.Logger
+}
+
+// A Service gives calls to nodes, and has the links of those that have connected to this process.
+type Service struct {
+	cfg Config
+
+	mu      sync.Mutex
+	links   map[string]*link // by node
+	broker  *broker          // nil unless this process has the connection to it
+	closed  bool             // no more links are accepted
+	serving sync.WaitGroup   // the links; it grows only under mu, while closed is false
+	meeting chan struct{}    // has an element for each node that is proving who it is
+
+	waiting waiters
+	view    view
+	changed chan struct{} // has an element if the view may be old
+}
+
+// New makes a Service.
+func New(c Config) *Service {
+	if c.Point == nil {
+		c.Point = func(string) {}
+	}
+	return &Service{cfg: c, links: map[string]*link{}, waiting: waiters{byCall: map[string][]*waiter{}}, changed: make(chan struct{}, 1), meeting: make(chan struct{}, maxMeeting)}
+}
+
+// The feed in which the processes of a fleet ring for each other, and the types of its events. Tool is a node, and Call
+// the id of a call; of a nodeLinked it is the process that has the link now.
+const (
+	feed = "nodes"
+
+	callWaits    = "node_call"     // a call waits to be sent or cancelled
+	callEnded    = "node_outcome"  // a call's outcome is recorded
+	callProgress = "node_progress" // Delta: what a running call reports
+	nodeLinked   = "node_link"     // a node has a new link
+	nodeChanged  = "node_change"   // a node has joined, was accepted or revoked, offers something else or is away
+)
+
+// emit rings for all processes.
+func (s *Service) emit(kind, node, call, delta string) {
+	s.cfg.Events.Emit(bus.Event{Type: kind, Route: bus.Address{Channel: feed}, Tool: node, Call: call, Delta: delta})
+}
+
+const (
+	holdEvery = stored.LinkAge / 3 // how often a process says that it has its links
+	lookAgain = 2 * time.Second    // how often whoever waits looks whether it has missed the bell
+)
+
+// Run follows the bell, and looks after the links of this process, until ctx is done. Then it closes the links, whose
+// nodes connect to another process, and returns nil once nothing of them runs anymore.
+func (s *Service) Run(ctx context.Context) error {
+	var beside sync.WaitGroup
+	beside.Go(func() { bus.Follow(ctx, s.cfg.Events, feed, s) })
+	beside.Go(func() { s.keepView(ctx) })
+	beside.Go(func() { s.hold(ctx) })
+	<-ctx.Done()
+	s.mu.Lock()
+	s.closed = true
+	for _, l := range s.links {
+		l.end()
+	}
+	s.mu.Unlock()
+	s.serving.Wait()
+	beside.Wait()
+	return nil
+}
+
+// hold says again and again that this process has its links and can reach its edge agents, and ends what it should not
+// have. If a process stands still for so long that others count its nodes as away, it says so again when it continues.
+func (s *Service) hold(ctx context.Context) {
+	every := time.NewTicker(holdEvery)
+	defer every.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-every.C:
+		}
+		links, edges := s.linked(), s.edges()
+		if len(links)+len(edges) == 0 {
+			continue
+		}
+		if err := s.cfg.Links.Hold(ctx, s.cfg.Process, time.Now()); err != nil {
+			if ctx.Err() == nil {
+				s.cfg.Log.Warn("it cannot be recorded which nodes are here", slog.Any("error", err))
+			}
+			continue
+		}
+		for _, l := range links {
+			s.recheck(ctx, l)
+		}
+		for _, e := range edges {
+			poke(e.check)
+		}
+	}
+}
+
+// recheck ends a link that this process must not have, because its node was revoked or is linked elsewhere.
+func (s *Service) recheck(ctx context.Context, l *link) {
+	n, err := s.cfg.Registry.Node(ctx, l.node)
+	if err != nil && !errors.Is(err, stored.ErrUnknown) {
+		return // the next time
+	}
+	if l.isRecorded() && (err != nil || n.State == stored.Revoked || n.Process != s.cfg.Process) {
+		l.end()
+	}
+}
+
+// linked returns the links of this process.
+func (s *Service) linked() (all []*link) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range s.links {
+		all = append(all, l)
+	}
+	return all
+}
+
+// edges returns the edge agents that this process looks after.
+func (s *Service) edges() []*edge {
+	s.mu.Lock()
+	b := s.broker
+	s.mu.Unlock()
+	return b.all()
+}
+
+// Heard implements bus.Listener.
+func (s *Service) Heard(e bus.Event) {
+	s.mu.Lock()
+	l, b := s.links[e.Tool], s.broker
+	s.mu.Unlock()
+	over := b.edge(e.Tool)
+	switch e.Type {
+	case callWaits:
+		if l != nil {
+			l.ring()
+		}
+		if over != nil {
+			poke(over.bell)
+		}
+	case callEnded:
+		s.waiting.ring(e.Call)
+	case callProgress:
+		s.waiting.report(e.Call, e.Delta)
+	case nodeLinked:
+		if l != nil && e.Call != s.cfg.Process {
+			l.recheck()
+		}
+	case nodeChanged:
+		if l != nil {
+			l.recheck()
+		}
+		if over != nil {
+			poke(over.check)
+		}
+		s.look()
+	}
+}
+
+// Missed implements bus.Listener: anything may have happened.
+func (s *Service) Missed() {
+	for _, l := range s.linked() {
+		l.recheck()
+		l.ring()
+	}
+	for _, over := range s.edges() {
+		poke(over.check)
+		poke(over.bell)
+	}
+	s.waiting.ringAll()
+	s.look()
+}

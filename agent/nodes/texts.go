@@ -1,0 +1,13 @@
+// This file holds the text that people see from this package.
+
+package nodes
+
+const (
+	textUnknown  = "no node by that name has joined this server"
+	textRevoked  = "an owner has removed this node: it has to join again"
+	textStopping = "this process is stopping: try again"
+	textBusy     = "not now: try again later"
+	textWaiting  = "The device %s (%s) has joined as a node, but no agent can use it yet. Look at what it offers with `parley nodes describe %[1]s`, and accept it with `parley nodes accept %[1]s`."
+	textHeard    = "The edge agent %s was heard on the MQTT broker, but no agent can use it yet. Only the broker says that it is that device. Look at what it offers with `parley nodes describe %[1]s`, and accept it with `parley nodes accept %[1]s`."
+	textMore     = "The node %s offers new or changed tools, which agents can't use yet: %s. Look at them with `parley nodes describe %[1]s`, and accept them with `parley nodes accept %[1]s`."
+)

@@ -1,0 +1,266 @@
+package nodes
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	stored "parley/sessions/nodes"
+	"parley/tools"
+	"parley/tools/nodes"
+)
+
+// A Node is a node with what it offers.
+type Node struct {
+	stored.Node
+	Offer nodes.Offer
+	// Tools are those of its tools that an owner has accepted, and Aside the others. Both are sorted by name.
+	Tools, Aside []nodes.Tool
+}
+
+// open decodes what a record says of a node. A record of another release that cannot be decoded is a node without tools.
+func open(n stored.Node) Node {
+	all := Node{Node: n}
+	accepted := map[string]string{}
+	_ = json.Unmarshal(n.Accepted, &accepted) // empty before somebody has accepted it
+	_ = json.Unmarshal(n.Offer, &all.Offer)   // empty before its first link
+	for _, t := range all.Offer.Tools {
+		if n.State == stored.Accepted && accepted[t.Name] == t.Digest() {
+			all.Tools = append(all.Tools, t)
+		} else {
+			all.Aside = append(all.Aside, t)
+		}
+	}
+	for _, list := range [][]nodes.Tool{all.Tools, all.Aside} {
+		slices.SortFunc(list, func(a, b nodes.Tool) int { return strings.Compare(a.Name, b.Name) })
+	}
+	return all
+}
+
+// has reports whether the node says that it has a capability.
+func (n Node) has(capability string) bool { return slices.Contains(n.Offer.Capabilities, capability) }
+
+// tool returns one of the node's accepted tools.
+func (n Node) tool(name string) (nodes.Tool, bool) {
+	i := slices.IndexFunc(n.Tools, func(t nodes.Tool) bool { return t.Name == name })
+	if i < 0 {
+		return nodes.Tool{}, false
+	}
+	return n.Tools[i], true
+}
+
+// set names what a node offers that no owner has accepted; "" if there is nothing.
+func (n Node) set() string {
+	var digests []string
+	for _, t := range n.Aside {
+		digests = append(digests, t.Digest())
+	}
+	if len(digests) == 0 && n.State == stored.Waiting {
+		return string(stored.Waiting)
+	}
+	return strings.Join(digests, " ")
+}
+
+// A view is what this process knows of the nodes, so that turns need not read it. It is kept up to date by events, and
+// read again now and then.
+type view struct {
+	mu      sync.Mutex
+	nodes   []Node
+	version int64 // grows whenever agents may get other tools
+}
+
+// Load reads which nodes there are.
+func (s *Service) Load(ctx context.Context) error {
+	all, err := s.List(ctx)
+	if err != nil {
+		return err
+	}
+	s.view.mu.Lock()
+	defer s.view.mu.Unlock()
+	if !slices.EqualFunc(all, s.view.nodes, sameTools) {
+		s.view.version++
+	}
+	s.view.nodes = all
+	return nil
+}
+
+// sameTools reports whether agents get the same tools from two nodes.
+func sameTools(a, b Node) bool {
+	return a.Name == b.Name && a.State == b.State && slices.EqualFunc(a.Tools, b.Tools, func(a, b nodes.Tool) bool {
+		return a.Digest() == b.Digest() && a.Limit() == b.Limit()
+	})
+}
+
+// View returns the nodes as this process knows them, by name, and a number that grows whenever agents may get other tools
+// from them. It reads nothing.
+func (s *Service) View() ([]Node, int64) {
+	s.view.mu.Lock()
+	defer s.view.mu.Unlock()
+	return s.view.nodes, s.view.version
+}
+
+// List reads all nodes, by name.
+func (s *Service) List(ctx context.Context) ([]Node, error) {
+	found, err := s.cfg.Registry.Nodes(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list the nodes: %w", err)
+	}
+	all := make([]Node, len(found))
+	for i, n := range found {
+		all[i] = open(n)
+	}
+	return all, nil
+}
+
+// Find reads one node. It returns nodes.ErrUnknown if there is none by that name.
+func (s *Service) Find(ctx context.Context, name string) (Node, error) {
+	n, err := s.cfg.Registry.Node(ctx, name)
+	return open(n), err
+}
+
+// look has the view read again soon.
+func (s *Service) look() { poke(s.changed) }
+
+const viewEvery = time.Minute // how often the view is read again while there are nodes: an event may get lost
+
+// keepView keeps the view up to date until ctx is done.
+func (s *Service) keepView(ctx context.Context) {
+	every := time.NewTicker(viewEvery)
+	defer every.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.changed:
+		case <-every.C:
+			if all, _ := s.View(); len(all) == 0 {
+				continue
+			}
+		}
+		if err := s.Load(ctx); err != nil && ctx.Err() == nil {
+			s.cfg.Log.Warn("it cannot be read which nodes there are", slog.Any("error", err))
+			time.AfterFunc(lookAgain, s.look)
+		}
+	}
+}
+
+// isPure reports whether the tool of a call says that it is pure, as far as this process knows.
+func (s *Service) isPure(c stored.Call) bool {
+	all, _ := s.View()
+	for _, n := range all {
+		if n.Name == c.Node {
+			t, _ := n.tool(c.Tool)
+			return t.Pure
+		}
+	}
+	return false
+}
+
+// Nodes implements nodes.Backend.
+func (s *Service) Nodes(ctx context.Context, call tools.Call) ([]nodes.Standing, error) {
+	all, err := s.usable(ctx, call)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]nodes.Standing, len(all))
+	for i, n := range all {
+		open, err := s.cfg.Calls.Open(ctx, n.Name)
+		if err != nil {
+			return nil, s.storeFailed(err)
+		}
+		list[i] = nodes.Standing{
+			Name: n.Name, Here: n.Process != "", Since: n.Since, Tools: n.Tools, Capabilities: n.Offer.Capabilities, Platform: n.Offer.Platform,
+			Trusted: !n.IsKeyless() && s.cfg.Trusted(n.Name), Running: len(open),
+		}
+	}
+	return list, nil
+}
+
+// usable reads the accepted nodes that the caller's agent may use.
+func (s *Service) usable(ctx context.Context, call tools.Call) ([]Node, error) {
+	all, err := s.List(ctx)
+	if err != nil {
+		return nil, s.storeFailed(err)
+	}
+	return slices.DeleteFunc(all, func(n Node) bool { return n.State != stored.Accepted || !s.cfg.May(call, n.Name) }), nil
+}
+
+// choose returns the node that is to run a call of a tool, and the tool. Its error is for the model: nothing was done. If
+// the node that was named is away, it is returned as well.
+func (s *Service) choose(ctx context.Context, node, tool string, call tools.Call) (string, nodes.Tool, error) {
+	all, err := s.usable(ctx, call)
+	if err != nil {
+		return "", nodes.Tool{}, err
+	}
+	if capability, isAny := strings.CutPrefix(node, nodes.Any); isAny {
+		return s.chooseAny(ctx, all, capability, tool)
+	}
+	i := slices.IndexFunc(all, func(n Node) bool { return n.Name == node })
+	if i < 0 {
+		return "", nodes.Tool{}, tools.Errorf(tools.NotFound, textNoSuchNode, tools.Clip(node, 64), names(all))
+	}
+	n := all[i]
+	t, has := n.tool(tool)
+	switch {
+	case !has:
+		return "", t, tools.Errorf(tools.NotFound, textNoSuchTool, n.Name, tools.Clip(tool, 64))
+	case n.Process == "":
+		return n.Name, t, tools.Errorf(tools.NodeAway, textAway, n.Name, sinceText(n.Since))
+	}
+	return n.Name, t, nil
+}
+
+// chooseAny returns the least busy of those nodes that are here and have a capability and a tool.
+func (s *Service) chooseAny(ctx context.Context, all []Node, capability, tool string) (name string, t nodes.Tool, err error) {
+	var away []string
+	least := 0
+	for _, n := range all {
+		offered, has := n.tool(tool)
+		if !has || !n.has(capability) {
+			continue
+		}
+		if n.Process == "" {
+			away = append(away, n.Name)
+			continue
+		}
+		open, err := s.cfg.Calls.Open(ctx, n.Name)
+		if err != nil {
+			return "", t, s.storeFailed(err)
+		}
+		if name == "" || len(open) < least {
+			name, t, least = n.Name, offered, len(open)
+		}
+	}
+	switch {
+	case name != "":
+		return name, t, nil
+	case len(away) > 0:
+		return "", t, tools.Errorf(tools.NodeAway, textAllAway, strings.Join(away, ", "))
+	}
+	return "", t, tools.Errorf(tools.NotFound, textNobodyHas, tools.Clip(capability, 64), tools.Clip(tool, 64))
+}
+
+// names lists the names of nodes for a model.
+func names(all []Node) string {
+	if len(all) == 0 {
+		return "none"
+	}
+	list := make([]string, len(all))
+	for i, n := range all {
+		list[i] = n.Name
+	}
+	return strings.Join(list, ", ")
+}
+
+// sinceText says since when a node is away.
+func sinceText(at time.Time) string {
+	if at.IsZero() {
+		return "it joined"
+	}
+	return at.UTC().Format("2006-01-02 15:04 UTC")
+}
