@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/sashabaranov/go-openai"
+
+	"parley/agent/audio"
 )
 
 const (
@@ -28,7 +30,6 @@ type Config struct {
 	BaseURL string // "" is OpenAI's
 	APIKey  string
 	Model   string
-	HTTP    *http.Client // nil: a client that follows no redirects
 }
 
 // A Transcriber turns recordings into text.
@@ -39,15 +40,7 @@ type Transcriber struct {
 
 // New makes a Transcriber. It does not contact the server yet.
 func New(c Config) *Transcriber {
-	cfg := openai.DefaultConfig(c.APIKey)
-	if c.BaseURL != "" {
-		cfg.BaseURL = strings.TrimRight(c.BaseURL, "/")
-	}
-	if c.HTTP == nil {
-		c.HTTP = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	}
-	cfg.HTTPClient = c.HTTP
-	return &Transcriber{client: openai.NewClientWithConfig(cfg), model: c.Model}
+	return &Transcriber{client: audio.NewClient(c.BaseURL, c.APIKey), model: c.Model}
 }
 
 // Words returns the words spoken in a recording. name is the recording's file name; its extension says the
@@ -73,14 +66,7 @@ func (t *Transcriber) try(ctx context.Context, name string, recording []byte) (s
 	defer cancel()
 	r, err := t.client.CreateTranscription(ctx, openai.AudioRequest{Model: t.model, FilePath: name, Reader: bytes.NewReader(recording), Format: openai.AudioResponseFormatJSON})
 	if err != nil {
-		status := 0
-		if e, ok := errors.AsType[*openai.APIError](err); ok {
-			status = e.HTTPStatusCode
-		}
-		if e, ok := errors.AsType[*openai.RequestError](err); ok {
-			status = e.HTTPStatusCode
-		}
-		if status >= 400 && status < 500 && status != http.StatusTooManyRequests && status != http.StatusRequestTimeout {
+		if status := audio.Status(err); status >= 400 && status < 500 && status != http.StatusTooManyRequests && status != http.StatusRequestTimeout {
 			return "", ErrRefused
 		}
 		return "", errors.New("the server did not answer")
