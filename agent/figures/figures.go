@@ -41,3 +41,33 @@ func Of(a *agent.Agent, t *turn.Turn, ending []sessions.Entry) *sessions.TurnFig
 	})
 	return f
 }
+
+// OfEnded returns what metrics count of a turn that has ended.
+func OfEnded(t *turn.Turn) agent.EndedTurn {
+	ended := agent.EndedTurn{Result: t.Done.State, Took: time.Since(t.Started) - t.WaitingTime(), Steps: t.ModelCalls}
+	if t.Done.State == sessions.TurnCompleted && t.IsAwaited() {
+		ended.Answer = ended.Took
+		if !t.Said.IsZero() && t.Said.Before(t.Started) { // the platform's clock may be ahead
+			ended.Answer += t.Started.Sub(t.Said)
+		}
+	}
+	outcomes, succeeded := t.Outcomes(nil), map[string]bool{} // succeeded: by tool, in later steps
+	for _, step := range slices.Backward(t.Steps) {
+		for _, c := range step.Calls {
+			if outcome := outcomes[c.ID]; outcome != sessions.CallFailed && outcome != sessions.CallTimeout {
+				continue
+			}
+			if succeeded[c.Use.Name] {
+				ended.Recovered++
+			} else {
+				ended.Unrecovered++
+			}
+		}
+		for _, c := range step.Calls {
+			if outcomes[c.ID] == sessions.CallOK {
+				succeeded[c.Use.Name] = true
+			}
+		}
+	}
+	return ended
+}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
+	"parley/agent"
 	"parley/agent/failover"
 	"parley/agent/llm"
 	"parley/agent/metrics"
@@ -46,6 +47,11 @@ func openBus(t *testing.T) *sqlitebus.Bus {
 	return b
 }
 
+// subscriptions are two programs that events are posted to: one that refuses them, and one that has none.
+func subscriptions(context.Context) ([]metrics.Subscription, error) {
+	return []metrics.Subscription{{Name: "tracker", Waiting: 7, Oldest: 90 * time.Second, Failing: time.Minute, Dropped: 1005}, {Name: "quiet"}}, nil
+}
+
 // used makes metrics of a process in which a little of everything has happened.
 func used(t *testing.T, fleet metrics.Fleet) *metrics.Metrics {
 	t.Helper()
@@ -58,17 +64,27 @@ func used(t *testing.T, fleet metrics.Fleet) *metrics.Metrics {
 	})
 	m.Add(metrics.Gauge{Name: "channel_up", Help: "Whether the channel is connected.", Label: "channel", Values: func() map[string]float64 {
 		return metrics.Up(map[string]bool{"slack": true, "telegram": false})
+	}}, metrics.Gauge{Name: "node_up", Help: "Whether the node has a link.", Label: "node", Values: func() map[string]float64 {
+		return map[string]float64{"pi": 1}
 	}}, metrics.Gauge{Name: "jobs_running", Help: "Commands.", Values: func() map[string]float64 { return map[string]float64{"": 2} }})
 	slack := m.Send("slack")
 	slack("sent", 20*time.Millisecond)
 	slack("sent", time.Second)
 	slack("unknown", time.Minute)
 	m.Send("telegram")
-	m.Turn("done", 3*time.Second)
+	m.Posted("tracker", true)
+	m.Posted("tracker", true)
+	m.Posted("dead", false)
+	m.Turn(agent.EndedTurn{Result: "done", Took: 3 * time.Second, Answer: 5 * time.Second, Steps: 2, Recovered: 2, Unrecovered: 1})
+	m.Turn(agent.EndedTurn{Result: "failed", Took: time.Second}) // refused: no model was asked
+	m.SessionOpened(true)
+	m.SessionOpened(true)
+	m.SessionOpened(false)
 	m.Step()
 	m.Step()
 	m.Tool("read_file", "ok", 2*time.Millisecond)
 	m.Tool("unknown", "not_found", time.Millisecond)
+	m.NodeCall("pi", "ok", 2*time.Second)
 	m.Batch(3, 2*time.Second)
 	m.Batch(2, -time.Second)
 	m.Model(failover.Try{Model: "gpt-5-mini", Result: "ok", Usage: llm.Usage{Input: 1000, Cached: 400, Output: 50, Cost: 350, Priced: true}, Took: time.Second, First: time.Millisecond})
@@ -111,7 +127,7 @@ func TestWhatHappensIsCounted(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	page := scrape(t, used(t, metrics.Fleet{Bus: b, Book: unknown{"slack": 1}}))
+	page := scrape(t, used(t, metrics.Fleet{Bus: b, Book: unknown{"slack": 1}, Subscriptions: subscriptions}))
 	mustHave(t, page,
 		`parley_bus_waiting{topic="outbound/slack"} 2`, `parley_bus_waiting{topic="outbound/telegram"} 0`, `parley_bus_waiting{topic="inbound"} 0`,
 		`parley_bus_leased{topic="outbound/slack"} 0`, `parley_bus_dead{topic="outbound/slack"} 0`,
@@ -120,13 +136,22 @@ func TestWhatHappensIsCounted(t *testing.T) {
 		`parley_sends_total{channel="slack",result="failed"} 0`, `parley_sends_total{channel="telegram",result="sent"} 0`,
 		`parley_sends_unknown{channel="slack"} 1`, `parley_sends_unknown{channel="telegram"} 0`,
 		`parley_send_seconds_count{channel="slack"} 3`, `parley_send_seconds_bucket{channel="slack",le="0.02"} 1`,
-		`parley_turns_total{result="done"} 1`, `parley_turns_total{result="failed"} 0`, `parley_turn_seconds_count{result="done"} 1`,
+		`parley_turns_total{result="done"} 1`, `parley_turns_total{result="failed"} 1`, `parley_turn_seconds_count{result="done"} 1`,
+		`parley_turn_steps_count 1`, `parley_sessions_opened_total{from="memory"} 2`, `parley_sessions_opened_total{from="log"} 1`, `parley_turn_steps_sum 2`, `parley_answer_seconds_count 1`, `parley_answer_seconds_sum 5`,
+		`parley_tool_recoveries_total{result="recovered"} 2`, `parley_tool_recoveries_total{result="failed"} 1`,
 		`parley_steps_total 2`, `parley_tool_calls_total{result="ok",tool="read_file"} 1`, `parley_tool_calls_total{result="not_found",tool="unknown"} 1`,
 		`parley_tool_seconds_count{tool="read_file"} 1`, `parley_tool_batches_total 2`, `parley_tool_batch_concurrency_max 3`,
 		`parley_tool_batch_saved_seconds_total 2`, `parley_model_calls_total{model="gpt-5-mini",result="ok"} 1`,
 		`parley_model_tokens_total{kind="input",model="gpt-5-mini"} 600`, `parley_model_tokens_total{kind="cached",model="gpt-5-mini"} 400`,
 		`parley_model_tokens_total{kind="output",model="gpt-5-mini"} 50`, `parley_model_cost_dollars_total{model="gpt-5-mini"} 0.00035`, `parley_model_first_token_seconds_count{model="gpt-5-mini"} 1`,
+		`parley_node_calls_total{node="pi",result="ok"} 1`, `parley_node_calls_total{node="pi",result="unknown"} 0`, `parley_node_call_seconds_count{node="pi"} 1`,
 		`parley_events_dropped_total 3`,
+		`parley_subscription_waiting{subscription="tracker"} 7`, `parley_subscription_oldest_seconds{subscription="tracker"} 90`,
+		`parley_subscription_failing_seconds{subscription="tracker"} 60`, `parley_subscription_dropped_total{subscription="tracker"} 1005`,
+		`parley_subscription_waiting{subscription="quiet"} 0`, `parley_subscription_oldest_seconds{subscription="quiet"} 0`,
+		`parley_subscription_failing_seconds{subscription="quiet"} 0`, `parley_subscription_dropped_total{subscription="quiet"} 0`,
+		`parley_subscription_posts_total{result="accepted",subscription="tracker"} 2`, `parley_subscription_posts_total{result="refused",subscription="tracker"} 0`,
+		`parley_subscription_posts_total{result="refused",subscription="dead"} 1`, `parley_subscription_posts_total{result="accepted",subscription="dead"} 0`,
 		`parley_build_info{goversion="go1.26",revision="abc",version="v1"} 1`,
 	)
 	for _, name := range []string{"parley_tool_last_error_timestamp_seconds{tool=\"unknown\"}", "parley_bus_oldest_seconds{topic=\"outbound/slack\"}", "go_goroutines", "process_cpu_seconds_total"} {
@@ -142,13 +167,13 @@ func TestWhoTells(t *testing.T) {
 	closed := openBus(t)
 	closed.Close()
 	for name, fleet := range map[string]metrics.Fleet{
-		"another": {Holder: func() bool { return false }, Bus: openBus(t), Book: unknown{"slack": 1}},
-		"nobody":  {Bus: closed, Book: unknown(nil)},
+		"another": {Holder: func() bool { return false }, Bus: openBus(t), Book: unknown{"slack": 1}, Subscriptions: subscriptions},
+		"nobody":  {Bus: closed, Book: unknown(nil), Subscriptions: func(context.Context) ([]metrics.Subscription, error) { return nil, errors.New("no database") }},
 		"nothing": {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			page := scrape(t, used(t, fleet))
-			if strings.Contains(page, "parley_bus_") || strings.Contains(page, "parley_sends_unknown") {
+			if strings.Contains(page, "parley_bus_") || strings.Contains(page, "parley_sends_unknown") || strings.Contains(page, "parley_subscription_waiting") {
 				t.Errorf("it tells what it does not know:\n%s", page)
 			}
 			mustHave(t, page, `parley_channel_up{channel="slack"} 1`, `parley_steps_total 2`)
@@ -158,7 +183,7 @@ func TestWhoTells(t *testing.T) {
 
 // Names follow Prometheus's conventions, without exceptions.
 func TestNames(t *testing.T) {
-	page := scrape(t, used(t, metrics.Fleet{Bus: openBus(t), Book: unknown{}}))
+	page := scrape(t, used(t, metrics.Fleet{Bus: openBus(t), Book: unknown{}, Subscriptions: subscriptions}))
 	problems, err := promlint.New(strings.NewReader(page)).Lint()
 	if err != nil {
 		t.Fatal(err)
@@ -175,9 +200,10 @@ func TestEveryPromisedName(t *testing.T) {
 	got := exposed(t)
 	for name := range strings.FieldsSeq(`
 		bus_waiting bus_oldest_seconds bus_leased bus_dead channel_up sends_total sends_unknown send_seconds
-		turns_total turn_seconds steps_total tool_calls_total tool_seconds tool_batches_total tool_batch_concurrency_max
+		turns_total turn_seconds turn_steps answer_seconds tool_recoveries_total steps_total sessions_opened_total tool_calls_total tool_seconds tool_batches_total tool_batch_concurrency_max
 		tool_batch_saved_seconds_total tool_last_error_timestamp_seconds model_calls_total model_tokens_total
-		events_dropped_total writes_lost_total audit_lost_total build_info`) {
+		events_dropped_total writes_lost_total audit_lost_total build_info subscription_waiting subscription_oldest_seconds
+		subscription_failing_seconds subscription_dropped_total subscription_posts_total node_calls_total node_call_seconds`) {
 		if !slices.Contains(got, "parley_"+name) {
 			t.Errorf("there is no parley_%s", name)
 		}
@@ -188,7 +214,7 @@ func TestEveryPromisedName(t *testing.T) {
 func exposed(t *testing.T) []string {
 	t.Helper()
 	var names []string
-	page := scrape(t, used(t, metrics.Fleet{Bus: openBus(t), Book: unknown{"slack": 1}}))
+	page := scrape(t, used(t, metrics.Fleet{Bus: openBus(t), Book: unknown{"slack": 1}, Subscriptions: subscriptions}))
 	for _, m := range regexp.MustCompile(`(?m)^# TYPE (\S+)`).FindAllStringSubmatch(page, -1) {
 		names = append(names, m[1])
 	}

@@ -46,6 +46,17 @@ type Fleet struct {
 	Book   Book
 	// Reserved returns how much is set aside for model calls in progress, in micro-dollars.
 	Reserved func(ctx context.Context) (int64, error)
+	// Subscriptions returns how each of the programs does that events are posted to.
+	Subscriptions func(ctx context.Context) ([]Subscription, error)
+}
+
+// A Subscription says how a program does that events are posted to.
+type Subscription struct {
+	Name    string
+	Waiting int           // events
+	Oldest  time.Duration // age of the first of them
+	Failing time.Duration // for how long it has accepted nothing although events wait
+	Dropped int64         // events, so far
 }
 
 // A Book counts the messages that may or may not have been sent, and the approvals and questions that are
@@ -74,6 +85,8 @@ type descriptions struct {
 	waiting, oldest, leased, dead *prometheus.Desc
 	unknown, asks                 *prometheus.Desc
 	reserved                      *prometheus.Desc
+	queued, queuedOldest          *prometheus.Desc
+	failing, lost                 *prometheus.Desc
 }
 
 func describe() descriptions {
@@ -90,17 +103,22 @@ func describe() descriptions {
 			"Requests that people haven't answered yet.", nil, nil),
 		reserved: prometheus.NewDesc(prometheus.BuildFQName(namespace, "", "reserved_dollars"),
 			"Money set aside for model calls in progress, and not yet spent.", nil, nil),
+		queued:       of("subscription_waiting", "Events that a subscription hasn't accepted yet.", "subscription"),
+		queuedOldest: of("subscription_oldest_seconds", "Age of the oldest event that a subscription hasn't accepted yet.", "subscription"),
+		failing:      of("subscription_failing_seconds", "How long a subscription has refused everything; 0 if it accepts events.", "subscription"),
+		lost:         of("subscription_dropped_total", "Events dropped because a subscription didn't accept them.", "subscription"),
 	}
 }
 
 // Describe implements prometheus.Collector: it sends the descriptions of all its metrics.
 func (s *statusCollector) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{s.waiting, s.oldest, s.leased, s.dead, s.unknown, s.asks, s.reserved} {
+	for _, d := range []*prometheus.Desc{s.waiting, s.oldest, s.leased, s.dead, s.unknown, s.asks, s.reserved, s.queued, s.queuedOldest, s.failing, s.lost} {
 		out <- d
 	}
 }
 
-// Collect implements prometheus.Collector: it looks up the values and sends them.
+// Collect implements prometheus.Collector: it looks up the values and sends them, if this process is the one that
+// exports. It leaves out what can't be looked up in time.
 func (s *statusCollector) Collect(out chan<- prometheus.Metric) {
 	gauge := exporter(func(d *prometheus.Desc, v float64, label string) {
 		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, label)
@@ -123,6 +141,9 @@ func (s *statusCollector) Collect(out chan<- prometheus.Metric) {
 		} else {
 			out <- prometheus.MustNewConstMetric(s.reserved, prometheus.GaugeValue, float64(micro)/1e6)
 		}
+	}
+	if s.Fleet.Subscriptions != nil {
+		s.exportSubscriptions(ctx, out)
 	}
 	if s.Fleet.Book != nil {
 		s.exportSends(ctx, channels, gauge)
@@ -176,5 +197,19 @@ func (s *statusCollector) exportSends(ctx context.Context, channels []string, ga
 	slices.Sort(channels)
 	for _, name := range slices.Compact(channels) {
 		gauge(s.unknown, float64(unknown[name]), name)
+	}
+}
+
+// exportSubscriptions exports for each subscription how many events wait, and how long it has refused them.
+func (s *statusCollector) exportSubscriptions(ctx context.Context, out chan<- prometheus.Metric) {
+	all, err := s.Fleet.Subscriptions(ctx)
+	if err != nil {
+		s.log.Warn("events for subscriptions could not be counted for a scrape", slog.Any("error", err))
+	}
+	for _, one := range all {
+		out <- prometheus.MustNewConstMetric(s.queued, prometheus.GaugeValue, float64(one.Waiting), one.Name)
+		out <- prometheus.MustNewConstMetric(s.queuedOldest, prometheus.GaugeValue, one.Oldest.Seconds(), one.Name)
+		out <- prometheus.MustNewConstMetric(s.failing, prometheus.GaugeValue, one.Failing.Seconds(), one.Name)
+		out <- prometheus.MustNewConstMetric(s.lost, prometheus.CounterValue, float64(one.Dropped), one.Name)
 	}
 }

@@ -20,8 +20,11 @@ type toolMetrics struct {
 	tasks     *prometheus.CounterVec
 	schedules *prometheus.CounterVec
 	lost      prometheus.Counter
-	judged    *prometheus.CounterVec
-	counts    *toolCounts // the same counts, for people to read
+	// recoveries counts failed calls by whether a later one succeeded.
+	recoveries *prometheus.CounterVec
+	judged     *prometheus.CounterVec
+	aloud      *prometheus.CounterVec
+	counts     *toolCounts // the same counts, for people to read
 }
 
 func newToolMetrics() toolMetrics {
@@ -41,7 +44,16 @@ func newToolMetrics() toolMetrics {
 	for _, verdict := range []string{"allow", "ask", "deny", "timeout", "failed", "unreadable", "over_budget", "too_long", "no_model"} {
 		judged.WithLabelValues(verdict)
 	}
+	recoveries := newCounter("tool_recoveries_total", "Calls of tools that failed, in turns that have ended: recovered (another call of the same tool succeeded in a later step of the turn) or failed (none did). Calls that a rule, a rate or a person refused don't count.", "result")
+	for _, result := range []string{"recovered", "failed"} {
+		recoveries.WithLabelValues(result)
+	}
+	aloud := newCounter("answers_read_aloud_total", "Answers that were to be read aloud, by result: ok, or why they weren't: failed, refused, timeout, over_budget, no_room, given_up or stopped.", "result")
+	for _, result := range []string{"ok", "failed", "refused", "timeout", "over_budget", "no_room", "given_up", "stopped"} {
+		aloud.WithLabelValues(result)
+	}
 	return toolMetrics{
+		aloud: aloud, recoveries: recoveries,
 		asks: asks, schedules: schedules, tasks: tasks, judged: judged,
 		calls:   newCounter("tool_calls_total", "Calls to a tool, by result: ok or the error code.", "tool", "result"),
 		seconds: newHistogram("tool_seconds", "How long calls to a tool took.", prometheus.ExponentialBuckets(0.001, 4, 10), "tool"),
@@ -57,7 +69,7 @@ func newToolMetrics() toolMetrics {
 }
 
 func (t toolMetrics) register(r prometheus.Registerer) {
-	r.MustRegister(t.calls, t.seconds, t.lastError, t.batches, t.widest, t.saved, t.kills, t.asks, t.schedules, t.tasks, t.lost, t.judged)
+	r.MustRegister(t.calls, t.seconds, t.lastError, t.batches, t.widest, t.saved, t.kills, t.asks, t.schedules, t.tasks, t.lost, t.judged, t.recoveries, t.aloud)
 }
 
 // Tool counts a call of a tool.
@@ -86,6 +98,9 @@ func (m *Metrics) AuditLost() { m.tools.lost.Inc() }
 
 // Judged counts a tool call that a model was asked about.
 func (m *Metrics) Judged(verdict string) { m.tools.judged.WithLabelValues(verdict).Inc() }
+
+// ReadAloud counts an answer that was to be read aloud, by the result.
+func (m *Metrics) ReadAloud(result string) { m.tools.aloud.WithLabelValues(result).Inc() }
 
 // Batch counts a group of tool calls that ran in parallel: how many ran at once, and how much time that saved.
 func (m *Metrics) Batch(concurrency int, saved time.Duration) {
