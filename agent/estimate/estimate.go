@@ -66,7 +66,8 @@ func (t *Ratios) Ratio(model string) (float64, bool) {
 	return 1, false
 }
 
-// Learn updates a model's ratio with the number that a provider reported for a request.
+// Learn updates a model's ratio with the number that a provider reported for a request. It ignores small requests,
+// and a number that can't be for the whole request.
 func (t *Ratios) Learn(model string, estimated int, counted int64) {
 	if estimated < leastLearned || !IsPlausible(estimated, counted) {
 		return
@@ -80,8 +81,8 @@ func (t *Ratios) Learn(model string, estimated int, counted int64) {
 	t.ratios[model] = now
 }
 
-// RaiseRatio raises a model's ratio after a request with that estimate turned out to have more than the given
-// number of tokens.
+// RaiseRatio raises a model's ratio after a request with that estimate turned out to have more than the given number
+// of tokens. It ignores small requests.
 func (t *Ratios) RaiseRatio(model string, estimated int, tokens int) {
 	if estimated < leastLearned {
 		return

@@ -29,7 +29,7 @@ const (
 // removed. The model is told the whole reason.
 const mostOfReason = 200
 
-// Gist returns the same as KeyArgument, shortened to at most 60 characters.
+// Gist returns the same as KeyArgument, cut after 60 characters, with an ellipsis if something was cut.
 func Gist(args json.RawMessage) string {
 	text := KeyArgument(args)
 	if r := []rune(text); len(r) > 60 {
@@ -151,7 +151,8 @@ func countNames(object json.RawMessage) (n int) {
 	return n
 }
 
-// Text returns what the call would do, and the arguments that this doesn't include, as lines of text.
+// Text returns what the call would do, and the arguments that this doesn't include, as lines of text. If nobody can
+// tell which arguments count, it returns only the arguments, as they were written.
 func (c Call) Text() string {
 	others, ok := c.remainingArguments()
 	if !ok {

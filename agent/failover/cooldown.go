@@ -63,8 +63,9 @@ func cooldownLengths(fault *llm.Error) []time.Duration {
 	return []time.Duration{time.Minute, 5 * time.Minute, 25 * time.Minute, time.Hour}
 }
 
-// leftAloneUntil returns until when a model is left alone, or the zero time if it may be asked. probe reports
-// that the caller's request probes the model; then the caller has to call endProbes afterwards.
+// leftAloneUntil returns until when a model is left alone, or the zero time if it may be asked. While another
+// request probes the model, that is a second from now. probe reports that the caller's request probes the model;
+// then the caller has to call endProbes afterwards.
 func (c *cooldowns) leftAloneUntil(ctx context.Context, id string) (until time.Time, probe bool) {
 	now := time.Now()
 	known := c.lookUp(ctx, id, now)
@@ -82,7 +83,8 @@ func (c *cooldowns) leftAloneUntil(ctx context.Context, id string) (until time.T
 	return time.Time{}, true
 }
 
-// lookUp returns a model's cooldown. It reads it from the notes if the value it has is too old.
+// lookUp returns a model's cooldown. It reads it from the notes if the value it has is too old. If that fails, it
+// returns the old value.
 func (c *cooldowns) lookUp(ctx context.Context, id string, now time.Time) cooldown {
 	c.mu.Lock()
 	known := c.known[id]
@@ -126,7 +128,7 @@ func (c *cooldowns) endProbes(ids []string) {
 	})
 }
 
-// begin begins a cooldown of a model. It gets longer with each failure in a row.
+// begin begins a cooldown of a model, unless one is still running. It gets longer with each failure in a row.
 func (c *cooldowns) begin(ctx context.Context, id, name string, fault *llm.Error) {
 	now := time.Now()
 	c.mu.Lock()

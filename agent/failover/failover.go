@@ -37,9 +37,11 @@ type Config struct {
 
 // A Try is one finished request to one model.
 type Try struct {
+	Turn   string // of the request; "" for none
 	Model  string
 	Result string // "ok", or the llm.Fault
 	Usage  llm.Usage
+	Began  time.Time
 	Took   time.Duration
 	First  time.Duration // until the first piece of an answer arrived; 0 if none did
 }
@@ -108,10 +110,10 @@ func (c *Chain) PriceFor(session string) llm.Price {
 	return c.cfg.Links[link].Model.Info().Price
 }
 
-// Generate asks the models of the chain one after another, until one answers. If none does, it returns the
-// first of these that there is: an overflow error if the request was too long for one of them, so that the
-// caller can send a shorter one; the last partial answer with text; the error of the first model that was
-// merely busy; the error of the first model.
+// Generate asks the models of the chain one after another, until one answers. If none does, it returns the first of
+// these that there is: an overflow error if the request was too long for one of them, so that the caller can send a
+// shorter one; the last partial answer with text; the error of the first model that was merely busy; the error of
+// the first model. When ctx ends, or r.Retry returns an error, it asks no further model.
 func (c *Chain) Generate(ctx context.Context, r *llm.Request, emit func(llm.Delta)) (*llm.Answer, error) {
 	a := &requestState{Chain: c, request: r, emit: emit}
 	links, endProbes := c.chooseLinks(ctx, r.Session)

@@ -23,7 +23,7 @@ var errTooLong = errors.New("the request is longer than this model reads")
 // errBroken is returned for a try whose answer arrived only in part.
 var errBroken = errors.New("the provider broke the answer off")
 
-// A requestState is the state of one request while the chain's models are asked.
+// A requestState says how far one request to the chain has come, while its models are asked one after another.
 type requestState struct {
 	*Chain
 	request *llm.Request
@@ -41,8 +41,9 @@ type requestState struct {
 	paid       bool          // whether the caller has counted the usage of part
 }
 
-// askLink asks one model, and asks it again if it is merely busy. A model that is being
-// probed is asked once.
+// askLink asks one model, and asks it again if it is merely busy. A model that is being probed is asked once, and a
+// later model not at all if the request is too long for it. A model that stays busy or refuses is left alone from
+// then on.
 func (a *requestState) askLink(ctx context.Context, link int) (*llm.Answer, error) {
 	l := &a.cfg.Links[link]
 	if link > 0 { // the caller has checked only the first model's window
@@ -140,7 +141,7 @@ func (a *requestState) emitPiece(d llm.Delta) {
 
 // checkAnswer returns the answer of a try, or an error if the provider broke it off.
 func (a *requestState) checkAnswer(answer *llm.Answer, err error) (*llm.Answer, error) {
-	done := Try{Model: a.model, Result: "ok", Took: time.Since(a.began), First: a.first}
+	done := Try{Turn: a.request.Turn, Model: a.model, Result: "ok", Began: a.began, Took: time.Since(a.began), First: a.first}
 	if err != nil {
 		fault := faultOf(err)
 		done.Result = string(fault.Fault)
@@ -218,7 +219,7 @@ func (a *requestState) errorOf(fault *llm.Error) *llm.Error {
 	return &end
 }
 
-// faultOf returns a failure as an *llm.Error.
+// faultOf returns a failure as an *llm.Error. An error of another type counts as Busy.
 func faultOf(err error) *llm.Error {
 	if fault, ok := errors.AsType[*llm.Error](err); ok {
 		return fault

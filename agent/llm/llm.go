@@ -79,6 +79,8 @@ type Request struct {
 	// Session is the session that the answer is for. A chain of models stays with the model that answered the
 	// session before.
 	Session string
+	// Turn is the id of the turn that the answer is for; "" if it is for something else.
+	Turn string
 	// Retry, if set, is called before each further try by a model that asks more than once. The pieces emitted
 	// so far are void then. If Retry returns an error, Generate returns that.
 	Retry func(ctx context.Context, again Retry) error

@@ -46,7 +46,7 @@ const answerTokens = 4096
 
 // reserve sets aside what a request is likely to cost, from all budgets that limit the turn. If a budget has
 // too little left, it returns a *turn.Ending that tells people so, or a *budget.SetAsideError if it is worth
-// waiting.
+// waiting. It returns ErrUnreserved if a budget can't be reached.
 func (a *costs) reserve(ctx context.Context, t *turn.Turn, r *llm.Request) error {
 	return a.reserveAt(ctx, t, r, a.price())
 }
@@ -73,15 +73,17 @@ func (a *costs) reserveAt(ctx context.Context, t *turn.Turn, r *llm.Request, pri
 	return nil
 }
 
-// findAccount finds out who the turn's cost is counted for.
-func (a *costs) findAccount(ctx context.Context, t *turn.Turn) (err error) {
-	if a.account == "" && a.Payer.Person == t.Person { // the turn was counted a moment ago
-		a.account = a.Payer.Account
+// findAccount finds out who the turn's cost is counted for, unless that is known.
+func (a *costs) findAccount(ctx context.Context, t *turn.Turn) error {
+	if a.account != "" {
+		return nil
 	}
-	if a.account == "" {
-		a.account, err = a.AccountOf(ctx, t.Person)
+	of, err := a.PayerOf(ctx, t.Person, nil)
+	if err != nil {
+		return err
 	}
-	return err
+	a.account = of.Account
+	return nil
 }
 
 // TakeOver takes over what earlier holders of the session have reserved for a turn.
@@ -106,7 +108,8 @@ func (a *costs) price() llm.Price {
 }
 
 // bounds returns the budgets of a person's turn. If the turn works for a parent session, that session's cap
-// applies.
+// applies. Tokens are limited only if the person has limits of their own, if limits.TokensAlways is set, or if the
+// price of the model is not known.
 func (a *costs) bounds(person, parent string) budget.Bounds {
 	limits := a.Config.Limits()
 	b := budget.Bounds{Person: a.account, Caps: limits.Caps(a.account, cmp.Or(parent, a.Key()), &a.Agent)}
@@ -127,12 +130,12 @@ func (a *costs) reservationName(turn string, call int) string {
 // aheadTokens is how many tokens the next request is assumed to have besides the texts that are already known.
 const aheadTokens = 64
 
-// ReservationAhead returns the budget change that reserves what a turn's first call is likely to use. first is
+// ReservationChange returns the budget change that reserves what a turn's first call is likely to use. first is
 // the message that begins the turn, and said is the number of bytes in its messages; the estimate is based on
 // the conversation's last answer. With this change, the beginning of the turn and the reservation are one
 // write. The change is empty if there is no such answer, if it isn't known who the turn is counted for, or for
 // a sub-agent's task: then reserve makes the reservation before the model is asked.
-func (a *costs) ReservationAhead(first *bus.Inbound, said int) bill.Change {
+func (a *costs) ReservationChange(first *bus.Inbound, said int) bill.Change {
 	if a.Payer.Person != first.From.ID || a.Payer.Account == "" || first.Kind == bus.Tasked {
 		return bill.Change{}
 	}
@@ -146,7 +149,7 @@ func (a *costs) ReservationAhead(first *bus.Inbound, said int) bill.Change {
 		input += input/16 + aheadTokens // otherwise the reservation is often slightly too small, and has to be renewed
 		input += said / transcript.BytesPerToken
 		a.account = a.Payer.Account
-		return a.Reservations.ReservationAhead(a.reservationName(first.ID, 1), budget.CallOf(input, answerTokens, a.price()), a.bounds(first.From.ID, ""))
+		return a.Reservations.ReservationChange(a.reservationName(first.ID, 1), budget.CallOf(input, answerTokens, a.price()), a.bounds(first.From.ID, ""))
 	}
 	return bill.Change{}
 }
@@ -155,7 +158,7 @@ func (a *costs) ReservationAhead(first *bus.Inbound, said int) bill.Change {
 const resultTokens = 1024
 
 // reserveAgain records the cost of a try that was broken off, and sets aside what the next try, perhaps of
-// another model, is likely to cost.
+// another model, is likely to cost. It does nothing if the same model is asked again and the first try cost nothing.
 func (a *costs) reserveAgain(ctx context.Context, t *turn.Turn, asked *llm.Request, again llm.Retry) error {
 	if again.Void == nil && again.From == again.To {
 		return nil
@@ -174,7 +177,7 @@ func (a *costs) recordUnused(ctx context.Context, t *turn.Turn, answer *llm.Answ
 		return nil
 	}
 	a.spend(t, answer)
-	c := a.Reservations.SpentAhead()
+	c := a.Reservations.SpendingChange()
 	done, err := a.AppendWith(ctx, c, turn.AtOnce, a.usageEntry("", t.Person, *answer, 0))
 	if err == nil {
 		a.Reservations.Keep(c, done)
@@ -196,8 +199,8 @@ func (a *costs) recordCutOff(ctx context.Context, t *turn.Turn, r *llm.Request) 
 }
 
 // recordStopped records the estimated cost of a call that was stopped while its answer was arriving, or whose time was
-// over, so that the model has read the request at least. A failure is only logged, because nobody waits for the answer
-// anymore.
+// over, so that the model has read the request at least. It records nothing if the lease is lost. A failure is only
+// logged, because nobody waits for the answer anymore.
 func (a *costs) recordStopped(ctx context.Context, t *turn.Turn) {
 	late := errors.Is(context.Cause(ctx), context.DeadlineExceeded)
 	if a.came == 0 && !late || errors.Is(context.Cause(ctx), bus.ErrFenced) {
@@ -216,7 +219,12 @@ const recordTimeout = 2 * time.Second
 // spend deducts what an answer has used from the turn's reservation, and reports it to watchers.
 func (a *costs) spend(t *turn.Turn, answer *llm.Answer) {
 	a.Reservations.Spend(answer.Usage)
-	u := a.usageOf(*answer)
+	a.emitUsed(t, *answer)
+}
+
+// emitUsed reports to watchers what an answer has used.
+func (a *costs) emitUsed(t *turn.Turn, answer llm.Answer) {
+	u := a.usageOf(answer)
 	a.Emit(t, bus.Event{Type: bus.Used, Usage: &bus.Usage{
 		Model: u.Model, Input: u.Input, Cached: u.Cached, Output: u.Output, Reasoning: u.Reasoning, Microdollars: u.Cost, Estimated: u.Estimated,
 	}})
@@ -250,7 +258,7 @@ func (a *costs) usageEntry(turn, person string, answer llm.Answer, firstMS int64
 // turn's next call is likely to use.
 func (a *costs) AppendStep(ctx context.Context, t *turn.Turn, answer llm.Answer, calls int, entries []sessions.Entry) error {
 	input := a.asked + int(answer.Usage.Output) + calls*resultTokens
-	c := a.Reservations.RenewalAhead(budget.CallOf(input, answerTokens, a.price()), a.bounds(t.Person, t.Parent()))
+	c := a.Reservations.RenewalChange(budget.CallOf(input, answerTokens, a.price()), a.bounds(t.Person, t.Parent()))
 	done, err := a.AppendWith(ctx, c, journal.Soon, entries...)
 	if err == nil {
 		a.Reservations.Keep(c, done)

@@ -48,7 +48,8 @@ func (m *Askers) newForJudging(s *turn.Session) *Asker {
 	return a
 }
 
-// askVerdict asks the model once.
+// askVerdict asks the model once, for at most that time. If the model gives no verdict, the one that is returned says
+// why. An error ends the run.
 func askVerdict(ctx context.Context, a *Asker, t *turn.Turn, r llm.Request, within time.Duration) (judge.Verdict, error) {
 	defer func() { a.Reservations.Settle(context.WithoutCancel(ctx)) }()
 	asking, cancel := context.WithTimeout(ctx, within)

@@ -1,8 +1,8 @@
 // Package model asks the model for the answers of a turn.
 //
 // model.go asks for one answer; window.go decides which part of the log the model is shown, and how that is
-// shortened; title.go asks for titles, and judge.go for verdicts on tool calls; costs.go sets aside what the answer may cost, within the person's budgets, and records what it did
-// cost.
+// shortened; title.go asks for titles, and judge.go for verdicts on tool calls; speech.go has answers read aloud;
+// costs.go sets aside what the answer may cost, within the person's budgets, and records what it did cost.
 package model
 
 import (
@@ -66,7 +66,7 @@ type UnavailableError struct {
 func (e *UnavailableError) Error() string { return "no model answers" }
 
 // Answer asks the model with as much of the log as it can read. The provider has the last word on how much that
-// is: if it says that a request is too long, the request is shortened and sent again.
+// is: if it says that a request is too long, the request is shortened and sent again. Its errors end the step.
 func (a *Asker) Answer(ctx context.Context, t *turn.Turn, r *llm.Request) (*llm.Answer, error) {
 	a.learnFromLog(r)
 	tries := summaryTries{made: t.Summaries}
@@ -124,15 +124,16 @@ func (a *Asker) redactorFor(kind llm.BlockKind) func(piece string, last bool) st
 	return a.Redactor().Stream()
 }
 
-// Written tells watchers that the entries that AnswerEntries made of the newest answer are in the log.
-func (a *Asker) Written() {
+// AnnounceWritten tells watchers that the entries that AnswerEntries made of the newest answer are in the log.
+func (a *Asker) AnnounceWritten() {
 	if a.shown != nil {
 		a.shown.Written(a.logged)
 	}
 	a.shown, a.logged = nil, nil
 }
 
-// askWithMoreRoom asks once more with more room for the answer, after an answer was cut off in its calls.
+// askWithMoreRoom asks once more with more room for the answer, after an answer was cut off in its calls. If that
+// happens again, it returns a *turn.Ending.
 func (a *Asker) askWithMoreRoom(ctx context.Context, t *turn.Turn, asked *llm.Request, answer *llm.Answer, events *stream.Stream) (*llm.Answer, error) {
 	if err := a.discard(ctx, t, answer, events); err != nil {
 		return nil, err
@@ -193,7 +194,7 @@ func (a *Asker) generate(ctx context.Context, t *turn.Turn, r *llm.Request, even
 func (a *Asker) fullRequest(t *turn.Turn, asked *llm.Request, events *stream.Stream) *llm.Request {
 	asked.Restore()
 	r := *asked
-	r.Session = a.Key()
+	r.Session, r.Turn = a.Key(), t.ID
 	r.Retry = func(ctx context.Context, again llm.Retry) error {
 		events.Reset()
 		a.came, a.text = 0, firstText{}
@@ -203,7 +204,8 @@ func (a *Asker) fullRequest(t *turn.Turn, asked *llm.Request, events *stream.Str
 	return &r
 }
 
-// afterFailure records the cost of a model call that gave no answer, and returns the error that ends the step.
+// afterFailure records the cost of a model call that gave no answer, and returns the error that ends the step, or err
+// itself if the request was or may have been too long.
 func (a *Asker) afterFailure(ctx context.Context, t *turn.Turn, err error) error {
 	if ctx.Err() != nil {
 		a.recordStopped(ctx, t)
@@ -229,7 +231,8 @@ func (a *Asker) afterNoAnswer(t *turn.Turn, fault *llm.Error) error {
 }
 
 // Limits on how long to wait before a model that gave no answer is asked again. Between these limits, the wait
-// is a quarter of the time that the turn has waited so far.
+// is a quarter of the turn's age, not counting its waits for people and sub-agents. A provider may ask for a longer
+// wait. No wait is longer than the turn may still wait, unless that is less than leastAway.
 const (
 	leastAway = time.Second
 	mostAway  = 5 * time.Minute
@@ -260,7 +263,7 @@ func (a *Asker) emitRetry(t *turn.Turn, again llm.Retry) {
 	a.Emit(t, bus.Event{Type: bus.Retried, Retry: &bus.Retry{Attempt: again.Try, AfterMS: again.Wait.Milliseconds(), From: again.From, To: again.To}})
 }
 
-// AnswerEntries returns a model's answer as entries for the log, without secrets, and the number of its tool
+// AnswerEntries returns a model's answer as entries for the log, its texts without secrets, and the number of its tool
 // calls. In the turn's last step, calls are left out. The caller has to call Written once it has written the
 // entries.
 func (a *Asker) AnswerEntries(t *turn.Turn, answer llm.Answer) (entries []sessions.Entry, calls int) {

@@ -72,7 +72,7 @@ func cut(text string) string {
 }
 
 // plainTitle makes a title from a model's text: its first line with content, without markup and quotation
-// marks, and shortened if need be.
+// marks, and shortened if need be; "" if there is none.
 func plainTitle(text string) string {
 	for line := range strings.Lines(text) {
 		var words []string

@@ -41,7 +41,7 @@ const (
 	compactFailed    = "failed"
 )
 
-// prepare fills in the part of the request that comes from the log.
+// prepare fills in the part of the request that comes from the log, shortened so that it fits, and its pictures.
 func (a *Asker) prepare(ctx context.Context, t *turn.Turn, r *llm.Request, tries *summaryTries) error {
 	if err := a.fit(ctx, t, r, tries); err != nil {
 		return err
@@ -58,7 +58,7 @@ type lengthGuess struct {
 	ceiling int // the limit on requests before the guess
 }
 
-// showPictures fills in the pictures that the model is shown.
+// showPictures fills in the pictures that the model is shown. A model that sees none gets a text in place of each.
 func (a *Asker) showPictures(ctx context.Context, messages []llm.Message) {
 	var read func(p llm.Picture) []byte
 	if a.Agent.Picture != nil && !a.Agent.Model.Info().Blind {
@@ -201,7 +201,9 @@ func (a *Asker) messageTokens(messages []llm.Message) int {
 
 // fit renders the log into the request, and shortens it until it fits. First it empties old results, many at
 // once, so that the next requests begin with the same bytes. Then it summarizes the past, if necessary even
-// that of the current turn. What doesn't help is not tried again before the next step.
+// that of the current turn. What doesn't help is not tried again before the next step. A request that remains too long
+// is sent nevertheless, unless it exceeds the window that the model is known to have: then fit returns the error that
+// ends the step.
 func (a *Asker) fit(ctx context.Context, t *turn.Turn, r *llm.Request, tries *summaryTries) error {
 	limit := a.requestLimit(r)
 	ratio, _ := a.Estimator.Ratios.Ratio(a.modelName())
@@ -315,7 +317,8 @@ func (a *Asker) maySumUpWithin(ctx context.Context) (bool, error) {
 	return may, nil
 }
 
-// sumUp makes a summary of the past; false if there is nothing that a summary could replace.
+// sumUp makes a summary of the past; false if there is nothing that a summary could replace, or if the model has
+// written nothing.
 func (a *Asker) sumUp(ctx context.Context, t *turn.Turn, within bool, budgets transcript.Budgets) (sessions.Summary, bool, error) {
 	records := a.Journal.Records()
 	s, ok := transcript.Cut(records, t.ID, within, budgets)
@@ -380,7 +383,7 @@ func askWithin(ctx, asking context.Context, a *Asker, t *turn.Turn, r llm.Reques
 	return llm.Answer{}, err
 }
 
-// reportCompacted tells watchers, metrics and the log how much less the model is shown.
+// reportCompacted tells metrics and the log how much less the model is shown, and also watchers if it is less.
 func (a *Asker) reportCompacted(t *turn.Turn, result string, before, after int) {
 	a.Config.Observer.Compaction(result)
 	a.Log.Info("the conversation was made shorter for the model", slog.String("turn", t.ID), slog.String("result", result),
@@ -416,7 +419,7 @@ func (a *Asker) endingTooLong(t *turn.Turn, fault *llm.Error) *turn.Ending {
 }
 
 // CompactNow summarizes the conversation when a person asks for it with a command. It returns the reply, and
-// the summary unless that would save little.
+// the summary, which it doesn't write to the log; nil if that would save little or could not be made.
 func (a *Asker) CompactNow(ctx context.Context, in bus.Inbound) (text string, _ *sessions.Summary, err error) {
 	defer func() { a.Reservations.Settle(ctx) }()
 	records := a.Journal.Records()
@@ -452,7 +455,7 @@ func (a *Asker) CompactNow(ctx context.Context, in bus.Inbound) (text string, _ 
 func grouped(tokens int) string { return bill.Grouped(int64(tokens)) }
 
 // MarkMemory writes an entry that says from where on the model is shown new parts of the memory. Nothing is
-// lost if the entry is missing: the memory is marked again.
+// lost if the entry is missing: the memory is marked again. It writes none if there is nothing to mark.
 func (a *Asker) MarkMemory(ctx context.Context, t *turn.Turn) error {
 	notice, is := transcript.MarkMemory(a.Journal.Records(), t.ID, a.Memory)
 	if !is {

@@ -143,7 +143,8 @@ func (a *assembly) checkSize() error {
 	return nil
 }
 
-// addChoice adds the delta, the message and the finish_reason of a choice.
+// addChoice adds the delta, the message and the finish_reason of a choice. It ignores all choices but the first, and
+// returns a *refusal if the choice reports an error.
 func (a *assembly) addChoice(c *choice) error {
 	if c.Index != 0 {
 		return nil // only one was asked for
@@ -272,7 +273,8 @@ func (a *assembly) addThinkingOf(d *delta) error {
 }
 
 // answer returns the answer that the chunks form. requestSize is the size of the request in bytes; it is used
-// to estimate the tokens if the server reports no usage.
+// to estimate the tokens if the server reports no usage. It returns a *refusal if the request left no room for an
+// answer, and errGarbled if a call has no name.
 func (a *assembly) answer(requestSize int) (*llm.Answer, error) {
 	a.addThinking(a.thoughtJoiner.Flush())
 	a.addParts(a.split.Add(a.textJoiner.Flush(), a.saidSoFar()), "")

@@ -25,7 +25,8 @@ type callAssembly struct {
 	offered []tools.Spec // the tools that the model may call, sorted by name
 }
 
-// addCall adds one part of a tool call. beside reports whether another part precedes it in the same event.
+// addCall adds one part of a tool call. beside reports whether another part precedes it in the same event. An empty
+// part that belongs to no call adds nothing, and neither does a call that is sent again.
 func (a *callAssembly) addCall(raw json.RawMessage, beside bool) error {
 	var d callDelta
 	if err := json.Unmarshal(raw, &d); err != nil {
@@ -65,7 +66,7 @@ func (a *callAssembly) addCall(raw json.RawMessage, beside bool) error {
 }
 
 // nameCall sets the name of a call, or appends the next part of it. Most servers send the whole name at once,
-// and some repeat it in each part.
+// and some repeat it in each part. A name that doesn't fit to the call's is ignored.
 func (a *callAssembly) nameCall(p *piece, name string) error {
 	switch {
 	case name == "" || name == p.name:
@@ -107,7 +108,7 @@ func (a *callAssembly) isRestOfName(begun, part string) bool {
 	return !a.isOffered(part) && strings.HasPrefix(a.firstOffered(begun+part), begun+part)
 }
 
-// isWholeName reports whether name is complete and begun is its beginning.
+// isWholeName reports whether name is the name of a tool, and begun is its beginning but no tool's name.
 func (a *callAssembly) isWholeName(begun, name string) bool {
 	return !a.isOffered(begun) && a.isOffered(name) && strings.HasPrefix(name, begun)
 }
@@ -146,8 +147,9 @@ func (a *callAssembly) callOf(d callDelta, beside bool) *piece {
 	return p
 }
 
-// endsBefore reports whether a part that could belong to this call begins another one: the part has a different
-// id or a different name, or the arguments of this call are already complete.
+// endsBefore reports whether a part that could belong to this call begins another one. It does if it has a different
+// id, unless it continues the arguments; if it has a different name, unless that continues the name; or if it repeats
+// the name although the arguments are already complete.
 func (a *callAssembly) endsBefore(p *piece, d callDelta) bool {
 	id, name, args := string(d.ID), string(d.Function.Name), string(d.Function.Arguments)
 	switch {

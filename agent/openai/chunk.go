@@ -86,7 +86,7 @@ type delta struct {
 }
 
 // thinkingText returns the thinking in a delta, or "" if there is none. Some servers send the same thinking in
-// two fields.
+// two fields; only the first counts.
 func (d *delta) thinkingText() string {
 	for _, c := range []string{d.ReasoningContent.thinkingThenText(), d.Reasoning.thinkingThenText()} {
 		if c != "" {
@@ -96,7 +96,9 @@ func (d *delta) thinkingText() string {
 	return d.Content.thinking
 }
 
-// keepThinking writes text into the field of another delta in which d has its own thinking.
+// keepThinking writes text, a piece of d's thinking, into a field of another delta: ReasoningContent if that is where
+// d has its thinking, or else Reasoning. The field matters: only thinking in ReasoningContent sets Echo (see
+// addThinkingOf).
 func (d *delta) keepThinking(into *delta, text string) {
 	if d.ReasoningContent.thinkingThenText() != "" {
 		into.ReasoningContent.text = text

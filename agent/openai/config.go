@@ -64,7 +64,8 @@ const (
 	APIResponses API = "responses"
 )
 
-// complete checks a configuration and fills in what was left out. It also returns the server's host.
+// complete checks a configuration and fills in what was left out. It also returns the server's host. It checks neither
+// Name nor Body.
 func (c Config) complete() (Config, string, error) {
 	if c.BaseURL == "" {
 		c.BaseURL = DefaultURL
@@ -105,7 +106,7 @@ func (c Config) complete() (Config, string, error) {
 	return c, u.Host, nil
 }
 
-// checkBody checks that body is empty, or a JSON object whose fields may be added to each request.
+// checkBody checks that body is empty, or a JSON object that has fields, all of which may be added to each request.
 func checkBody(body json.RawMessage) error {
 	if len(body) == 0 {
 		return nil

@@ -27,7 +27,8 @@ type detail struct {
 	texts  map[string]*strings.Builder
 }
 
-// add adds a list of entries, or of parts of the last entry. It ignores raw if it is not a list.
+// add adds a list of entries, or of parts of the last entry. It ignores raw if it is not a list, and what follows an
+// entry that is not an object. It returns errGarbled if the details get too large.
 func (ds *details) add(raw json.RawMessage) error {
 	var more []json.RawMessage
 	if json.Unmarshal(raw, &more) != nil {
@@ -62,7 +63,8 @@ func (d *detail) continuedBy(next map[string]any) bool {
 	return kind == before && from == to && (kind == "reasoning.text" || kind == "reasoning.summary")
 }
 
-// merge adds the fields of an entry's next part to the entry: texts are appended, other values are replaced.
+// merge adds the fields of an entry's next part to the entry: texts are appended, other values are replaced,
+// though not by null.
 func (d *detail) merge(next map[string]any) {
 	for k, v := range next {
 		part, isText := v.(string)

@@ -75,7 +75,8 @@ func (d dialect) learn(r *refusal) (lesson, bool) {
 	return d.learnParameters(r)
 }
 
-// learnAbilities learns from a refusal what the model can't do at all.
+// learnAbilities learns from a refusal what the model can't do at all, or that it needs a bridge. It returns false if
+// the refusal is about something else, or says nothing new.
 func (d dialect) learnAbilities(r *refusal) (lesson, bool) {
 	next, about := d, ""
 	switch {
@@ -90,7 +91,7 @@ func (d dialect) learnAbilities(r *refusal) (lesson, bool) {
 }
 
 // learnReasoning learns from a refusal of the Responses API which reasoning parameters the server doesn't
-// accept.
+// accept. It returns false if the refusal is about something else, or says nothing new.
 func (d dialect) learnReasoning(r *refusal) (lesson, bool) {
 	next, about := d, ""
 	switch {
@@ -106,7 +107,8 @@ func (d dialect) learnReasoning(r *refusal) (lesson, bool) {
 	return lesson{dialect: next, about: about}, about != ""
 }
 
-// learnParameters learns from a refusal which parameters the server doesn't accept.
+// learnParameters learns from a refusal which parameters the server doesn't accept, or only in another form. It returns
+// false if the refusal is about something else, or says nothing new.
 func (d dialect) learnParameters(r *refusal) (lesson, bool) {
 	next, about := d, ""
 	switch {

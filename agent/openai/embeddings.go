@@ -48,7 +48,7 @@ func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, erro
 	if err != nil {
 		return nil, errorOf(err, e.cfg.APIKey)
 	}
-	e.count(int64(answer.Usage.PromptTokens), texts)
+	e.reportSpent(int64(answer.Usage.PromptTokens), texts)
 	vectors := make([][]float32, len(texts))
 	numbered := slices.ContainsFunc(answer.Data, func(one library.Embedding) bool { return one.Index != 0 })
 	for i, one := range answer.Data {
@@ -67,8 +67,8 @@ func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, erro
 	return vectors, nil
 }
 
-// count reports how many tokens an answer has cost.
-func (e *Embedder) count(tokens int64, texts []string) {
+// reportSpent reports how many tokens an answer has cost: an estimate if the server has counted none.
+func (e *Embedder) reportSpent(tokens int64, texts []string) {
 	if e.spent == nil {
 		return
 	}

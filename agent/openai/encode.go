@@ -11,7 +11,7 @@ import (
 	"parley/tools"
 )
 
-// encode returns the body of a request in a dialect, and the tools in it.
+// encode returns the body of a request in a dialect, and the tools in it. The model is told which tools are left out.
 func (s *server) encode(r *llm.Request, d dialect) ([]byte, []tools.Spec, error) {
 	if d.noTools {
 		body, err := s.encodeWith(withoutTools(r, textNoTools), d, nil)

@@ -16,7 +16,7 @@ import (
 var (
 	// errGarbled is returned for a stream that breaks the protocol or exceeds a limit.
 	errGarbled = errors.New("the answer is garbled")
-	// errStalled is returned if a server added nothing to its answer for too long.
+	// errStalled is returned if a server added nothing to its answer for too long, or took too long to list its models.
 	errStalled = errors.New("the server has stopped answering")
 	// errCut is returned for a stream that stopped before the answer had ended.
 	errCut = errors.New("the answer was cut off")
@@ -137,7 +137,8 @@ func (e *eventReader) readLine() ([]byte, error) {
 	}
 }
 
-// handleLine handles one line of the stream.
+// handleLine adds one line to the current event. An empty line ends the event, and fields other than event and data
+// are dropped.
 func (e *eventReader) handleLine(line []byte) error {
 	switch {
 	case len(e.event)+len(line) > maxEvent:
@@ -165,7 +166,7 @@ func (e *eventReader) handleLine(line []byte) error {
 	return nil
 }
 
-// addLine appends one line of a JSON value that spans several lines.
+// addLine appends one line of a JSON value that spans several lines. A line that begins with a brace may be its last.
 func (e *eventReader) addLine(line []byte) error {
 	e.event = append(append(e.event, ' '), line...)
 	if len(line) > 0 && line[0] == '}' {
@@ -193,7 +194,8 @@ func (e *eventReader) passIfWhole() {
 	}
 }
 
-// endEvent ends the event at an empty line. A complete event has been passed on before.
+// endEvent ends the event at an empty line. A complete event has been passed on before. Of the others, an error becomes
+// JSON, an event of an unknown type is dropped, and any other event is garbled.
 func (e *eventReader) endEvent() error {
 	data := bytes.TrimSpace(e.event)
 	switch {

@@ -46,7 +46,8 @@ func (x *exchange) encode() (body []byte, err error) {
 	return body, err
 }
 
-// Do sends the exchange's request instead of req's body, and returns the rewritten stream.
+// Do sends the exchange's request instead of req's body, and returns the rewritten stream. Its errors are those of
+// failureOf.
 func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 	x.fillRequest(req)
 	resp, err := x.send(req)
@@ -99,7 +100,7 @@ func (x *exchange) fillRequest(req *http.Request) {
 	x.server.cfg.sign(req.Header)
 }
 
-// contains reports whether the request itself contains a text.
+// contains reports whether the request's instructions or messages contain a text; false for an empty one.
 func (x *exchange) contains(text string) bool {
 	if text == "" {
 		return false

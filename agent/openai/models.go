@@ -14,7 +14,7 @@ import (
 )
 
 // FirstModel returns the name of the model to use if none is configured: DefaultName at DefaultURL, and
-// elsewhere the first model in the server's list that can chat.
+// elsewhere the first model in the server's list that can chat. A list without any is an error.
 func FirstModel(ctx context.Context, cfg Config) (string, error) {
 	cfg, host, err := cfg.complete()
 	if err != nil {
@@ -33,7 +33,8 @@ func FirstModel(ctx context.Context, cfg Config) (string, error) {
 	return names[0], nil
 }
 
-// Models asks the server for its models, and returns the names of those that can chat.
+// Models asks the server for its models, and returns the names of those that can chat, which may be none. It waits at
+// most 15 s. Its error is an *llm.Error, unless the configuration is invalid.
 func Models(ctx context.Context, cfg Config) ([]string, error) {
 	cfg, _, err := cfg.complete()
 	if err != nil {

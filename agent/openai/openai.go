@@ -51,7 +51,8 @@ type Model struct {
 	dialect dialect // what the server has turned out to understand
 }
 
-// New makes a model from a configuration. It doesn't contact the server yet.
+// New makes a model from a configuration. It doesn't contact the server yet. Its error says what is invalid in the
+// configuration, which must name the model.
 func New(cfg Config) (*Model, error) {
 	cfg, host, err := cfg.complete()
 	if err != nil {
@@ -89,7 +90,7 @@ func (m *Model) Info() llm.Info {
 // accepts no more.
 func (m *Model) LeftTools() []toollist.Left { return m.tools.Left() }
 
-// Generate asks the model once, and asks again only in another dialect. See llm.Model.
+// Generate asks the model once, and asks again only in another dialect or with fewer tools. See llm.Model.
 func (m *Model) Generate(ctx context.Context, r *llm.Request, emit func(llm.Delta)) (*llm.Answer, error) {
 	spoken, said, left := m.currentDialect(), false, attempts{dialects: maxAttempts, tools: maxRefusedTools}
 	for {
@@ -148,7 +149,8 @@ func (m *Model) nextDialect(x *exchange, err error, said bool, left *attempts) (
 	return next, nil
 }
 
-// currentDialect returns the dialect that the server was last found to understand.
+// currentDialect returns the dialect that the server was last found to understand. It is Ollama's own protocol if the
+// server speaks that and a window is configured.
 func (m *Model) currentDialect() dialect {
 	native := m.cfg.Window > 0 && m.windows.IsOllama()
 	m.mu.Lock()

@@ -56,7 +56,7 @@ func (ps *pieces) begin(kind llm.BlockKind) *piece {
 }
 
 // addText adds text that the model says. Text after a tool call becomes a separate block, because watchers were
-// told that the block before the call has ended.
+// told that the block before the call has ended. White space directly after a call adds nothing.
 func (ps *pieces) addText(text string) {
 	if text == "" || ps.text == nil && ps.calls > 0 && strings.TrimSpace(text) == "" {
 		return
@@ -118,7 +118,7 @@ func (ps *pieces) turnToThinking() {
 	ps.showAgain()
 }
 
-// turnToText turns the thinking so far into text that the model says.
+// turnToText turns the thinking so far into text that the model says, unless the model has begun to say something.
 func (ps *pieces) turnToText() {
 	if ps.thought == nil || ps.text != nil {
 		return
@@ -147,7 +147,7 @@ func (ps *pieces) showAgain() {
 	}
 }
 
-// tellName tells watchers about a call once its name is known, and sends them the arguments so far.
+// tellName tells watchers about a call, once, when its name is known, and sends them the arguments so far.
 func (ps *pieces) tellName(p *piece) {
 	if p.kind != llm.BlockToolUse || p.named || p.name == "" {
 		return

@@ -41,7 +41,7 @@ func (r *refusal) Error() string {
 	return text
 }
 
-// description returns the server's reason on one line.
+// description returns the server's reason on one line, or else its code or what the status means.
 func (r *refusal) description() string {
 	switch {
 	case r.message != "":
@@ -71,7 +71,7 @@ func (r *refusal) hasCode(words ...string) bool {
 	return slices.Contains(words, strings.ToLower(r.code)) || slices.Contains(words, strings.ToLower(r.kind))
 }
 
-// refusalOf reads a response whose status is an error.
+// refusalOf reads a response whose status is an error, or that is a web page.
 func refusalOf(status int, header http.Header, body []byte) *refusal {
 	r := &refusal{status: status}
 	r.read(body)
@@ -91,7 +91,8 @@ func refusalInStream(raw []byte) *refusal {
 }
 
 // read reads an error in any of the forms in which servers write it: an object, a text or a list, in a field or
-// by itself. It ignores an HTML page, because the status says more, unless the status is a success.
+// by itself. Of a list, the first item counts. It ignores an HTML page, because the status says more, unless the status
+// is a success.
 func (r *refusal) read(body []byte) {
 	var list []json.RawMessage
 	if json.Unmarshal(body, &list) == nil && len(list) > 0 {
@@ -179,8 +180,8 @@ func (r *refusal) readProviders(metadata json.RawMessage) {
 	}
 }
 
-// statedWait returns how long a message asks the client to wait, as in “try again in 1.5s”; 0 if it doesn't.
-// Within a stream there are no headers that could say so.
+// statedWait returns how long a message asks the client to wait, as in “try again in 1.5s”, up to a day; 0 if it
+// doesn't. Within a stream there are no headers that could say so.
 func statedWait(message string) time.Duration {
 	_, after, found := strings.Cut(strings.ToLower(message), "try again in ")
 	word, _, _ := strings.Cut(after, " ")

@@ -23,7 +23,7 @@ type suspectTools struct {
 }
 
 // leaveOut leaves out of further requests the tools that the server has refused, according to find. It returns
-// false if there are none.
+// false if there are none, or if the server accepts the tools once they are shorter or fewer.
 func (d *suspectTools) leaveOut(x *exchange, err error, find finder) (learned bool) {
 	r, ok := errors.AsType[*refusal](err)
 	if !ok || !r.mayConcernTool() {
@@ -51,7 +51,8 @@ func (d *suspectTools) leaveOut(x *exchange, err error, find finder) (learned bo
 	return learned
 }
 
-// settle takes back the tools that were left out without effect, once a request has failed with err.
+// settle shows the tools again that were left out without effect, once a request has failed with err. It does nothing
+// if err is a refusal for another reason: then leaving them out has helped.
 func (d *suspectTools) settle(s *server, err error) {
 	if r, ok := errors.AsType[*refusal](err); len(d.tools) == 0 || ok && r.gist() != d.gist {
 		return
@@ -70,7 +71,8 @@ func (r *refusal) gist() string {
 	}), " ")
 }
 
-// findLocated finds the tools whose positions a refusal states.
+// findLocated finds the tools whose positions a refusal states. It finds none if the request has the same words, which
+// the message may only repeat.
 func findLocated(r *refusal, x *exchange) (places []int, said bool) {
 	if places, _ = placesIn(r.param); len(places) == 0 {
 		form := ""

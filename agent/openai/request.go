@@ -308,7 +308,7 @@ func (t *transcript) addAssistant(blocks []llm.Block) {
 	t.add(m)
 }
 
-// returnThought adds to a message the thinking that the same provider sent and wants back.
+// returnThought adds to a message the thinking that the same provider sent and wants back, unless it has refused that.
 func (t *transcript) returnThought(m *wireMessage, b llm.Block) {
 	var saved savedThought
 	if t.dialect.noEcho || len(b.Provider) == 0 || json.Unmarshal(b.Provider, &saved) != nil || saved.By != t.host {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// toolPlaces returns the positions of tools, in their list, that a refusal states in a field.
+// toolPlaces returns the positions of tools, in their list, that a refusal states in a field, or else in its message.
 func (r *refusal) toolPlaces() []int {
 	places, _ := placesIn(r.param)
 	if len(places) == 0 {

@@ -2,7 +2,7 @@
 //
 // The list that ships with the program is prices.json; an operator may use another of the same form. Prices are
 // dollars for a million tokens. If a provider charges more for long requests, the list contains the higher
-// price, because a cap on costs has to hold.
+// price, because a cap on costs has to hold. For models that read texts aloud, the input is a million characters.
 package prices
 
 import (

@@ -3,6 +3,7 @@ package route
 
 import (
 	"encoding/json"
+	"time"
 
 	"parley/bus"
 	"parley/tools/plainjson"
@@ -17,11 +18,13 @@ type Route struct {
 	Private *bool       `json:"private,omitempty"`  // nil in logs of older releases
 	// Asked is set for a sub-agent: it is where the people are who may be asked.
 	Asked *bus.Address `json:"asked,omitempty"`
+	// Received is bus.Inbound.Received.
+	Received time.Time `json:"received,omitzero"`
 }
 
-// Of returns the route for the reply to a message.
+// Of returns the route for the reply to a message. It names the message to reply to only in a group.
 func Of(in bus.Inbound) Route {
-	r := Route{At: in.At, Owner: in.From.Owner, Group: in.Group, Private: &in.Private}
+	r := Route{At: in.At, Owner: in.From.Owner, Group: in.Group, Private: &in.Private, Received: in.Received}
 	if in.Group {
 		r.ReplyTo = in.ReplyTo
 	}
@@ -46,7 +49,7 @@ func (r Route) IsPrivate() bool { return bus.IsPrivate(r.Private, r.Group) }
 // Encode returns the route as JSON, for the log.
 func (r Route) Encode() json.RawMessage {
 	raw, err := plainjson.Marshal(r)
-	if err != nil { // strings and booleans always marshal
+	if err != nil { // its fields always marshal
 		panic(err)
 	}
 	return raw

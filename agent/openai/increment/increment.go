@@ -110,7 +110,8 @@ func (r *reader) readObject(value func(name []byte)) {
 	r.require('}')
 }
 
-// readString reads a string without escapes, and returns its content. It fails on a string with escapes.
+// readString reads a string without escapes, and returns its content. It fails on a string with escapes or invalid
+// UTF-8.
 func (r *reader) readString() []byte {
 	r.require('"')
 	for i, c := range r.left {

@@ -80,7 +80,8 @@ func (a *Assembly) MayBeThinking() bool {
 	return open || last == typeReasoning
 }
 
-// Add adds one event of the stream. It returns a *Failure if the event says that the server failed.
+// Add adds one event of the stream. It returns a *Failure if the event says that the server failed, and another
+// error if the event can't be read or the answer exceeds a limit.
 func (a *Assembly) Add(raw []byte) error {
 	if bytes.HasPrefix(raw, []byte("[")) { // Google sends its errors as a list
 		return &Failure{Raw: raw}
@@ -170,8 +171,8 @@ func (a *Assembly) callOf(w wireItem) *item {
 	return nil
 }
 
-// end handles the end of the answer, which repeats the whole answer. Some servers have sent nothing of it
-// before.
+// end handles the end of the answer, which repeats the whole answer. Some servers have sent nothing of it before. It
+// returns a *Failure if the answer has failed.
 func (a *Assembly) end(kind string, raw json.RawMessage) error {
 	var r response
 	if len(raw) > 0 && json.Unmarshal(raw, &r) != nil {
@@ -240,8 +241,9 @@ func (a *Assembly) listedAs(w wireItem) *item {
 // Void returns a broken-off answer without its blocks; see [wire.Void].
 func (a *Assembly) Void(requestSize int) *llm.Answer { return wire.Void(a.usage, requestSize, a.size) }
 
-// Answer returns the answer that the events form. requestSize is the size of the request in bytes; it is used
-// to estimate the tokens if the server reports no usage.
+// Answer returns the answer that the events form. requestSize is the size of the request in bytes; it is used to
+// estimate the tokens if the server reports no usage. It returns a *Failure if the model's window left no room for
+// an answer, and another error if a call of a complete answer has no name.
 func (a *Assembly) Answer(requestSize int) (*llm.Answer, error) {
 	for _, i := range a.items {
 		if i.kind == typeMessage && !i.done {

@@ -357,7 +357,8 @@ func (a *Assembly) addArguments(e event) error {
 	return nil
 }
 
-// replaceArguments replaces a call's arguments by those that the server sends at the call's end.
+// replaceArguments replaces a call's arguments by those that the server sends at the call's end, unless these are
+// empty.
 func (a *Assembly) replaceArguments(i *item, whole string) {
 	if wire.IsEmpty(json.RawMessage(whole)) || whole == i.block.text.String() {
 		return

@@ -348,7 +348,8 @@ func bytesToHold(text string, tags []string) int {
 	return 0
 }
 
-// Flush returns, at the end of the text, what Add has held back. called says that the model has called tools.
+// Flush returns, at the end of the text, what Add has held back. called says that the model has called tools. It
+// says that thinking that was only assumed was said, unless the model has called tools.
 func (s *Splitter) Flush(called bool) (p Parts) {
 	held := s.held
 	s.held = ""

@@ -19,8 +19,9 @@ func fit(s tools.Spec, f Form) (schema json.RawMessage, description string) {
 	return schema, fitDescription(s.Description, note, f.Described)
 }
 
-// fitDescription returns a description followed by a note, in at most most characters; 0 means any number. If
-// the description is too long, its end is cut off.
+// fitDescription returns a description followed by a note, in at most most characters; 0 means any number. If both
+// are too long, the description's end is cut off. The note is dropped if it would leave the description less than
+// half of the room.
 func fitDescription(text, note string, most int) string {
 	if note != "" {
 		note = "\n\n" + note
@@ -259,7 +260,8 @@ func requiredTogether(top map[string]any) string {
 	return ""
 }
 
-// resolve returns the schema within root that a reference points to; nil if it is not a reference.
+// resolve returns the schema within root that a reference points to; nil if it is not a reference, or there is no
+// such schema.
 func resolve(reference any, root map[string]any) map[string]any {
 	text, _ := reference.(string)
 	path, ok := strings.CutPrefix(text, "#/")

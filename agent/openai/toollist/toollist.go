@@ -142,7 +142,7 @@ func (w *Writer) Refuse(spec tools.Spec, why string) bool {
 	return true
 }
 
-// Readmit undoes Refuse.
+// Readmit undoes Refuse for these tools.
 func (w *Writer) Readmit(specs []tools.Spec) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

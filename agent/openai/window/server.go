@@ -21,8 +21,9 @@ const mostRead = 16 << 20
 // ollamaDefault is the size of the window with which Ollama loads a model unless it is told otherwise.
 const ollamaDefault = 4096
 
-// askServer asks the server in every way in which servers report the size of a window, and returns the smallest
-// size found. answered reports whether the server could be asked.
+// askServer asks the server in every way in which servers report the size of a window, and returns the smallest size
+// found. If a public server's list states a size, it returns that one and asks no further. answered reports whether
+// the server could be asked.
 func (f *Finder) askServer(ctx context.Context) (found Size, answered bool) {
 	listed, err := f.askList(ctx)
 	if err != nil {
@@ -94,9 +95,9 @@ func (f *Finder) askLlamaCpp(ctx context.Context) Size {
 	return least(Size{int(props.Default.Context), LlamaCpp}, Size{int(props.Context), LlamaCpp})
 }
 
-// askOllama returns the size with which Ollama has loaded the model, or will load it; or the configured size if
-// each request asks for that. The largest size that the model supports is an upper limit for these, because
-// Ollama silently cuts a longer request.
+// askOllama returns the size with which Ollama has loaded the model, or will load it; or the configured size if each
+// request asks for that; the zero Size if the server isn't Ollama, or doesn't say. Unless the model is loaded, the
+// largest size that it supports is an upper limit, because Ollama silently cuts a longer request.
 func (f *Finder) askOllama(ctx context.Context) Size {
 	var running struct {
 		Models []struct {
@@ -216,8 +217,9 @@ func (f *Finder) post(ctx context.Context, address string, body, into any) error
 	return f.do(req, into)
 }
 
-// do sends a request and decodes the answer. It leaves into unchanged if the server answers but doesn't know
-// the URL. It returns an error if the server can't be asked at the moment.
+// do sends a request and decodes the answer. It returns an error only if the server can't be asked at the moment: it
+// can't be reached, is asked too often, or fails. Any other refusal, such as of an unknown URL or of the key, and an
+// answer that isn't JSON leave into unchanged.
 func (f *Finder) do(req *http.Request, into any) error {
 	maps.Copy(req.Header, f.Header)
 	req.Header.Set("Accept", "application/json")
@@ -236,7 +238,7 @@ func (f *Finder) do(req *http.Request, into any) error {
 	if err != nil {
 		return err
 	}
-	_ = json.Unmarshal(raw, into) // JSON of another form leaves into unchanged
+	_ = json.Unmarshal(raw, into) // JSON of another form fills in what fits
 	return nil
 }
 

@@ -82,7 +82,8 @@ type Finder struct {
 	settled bool // asking again is pointless
 }
 
-// Known returns the size that is known so far: the smaller of the configured size and the server's.
+// Known returns the size that is known so far: the smallest of the configured size, the server's, and those that
+// refusals have stated; the zero Size if there is none. A configured size replaces one that is published or assumed.
 func (f *Finder) Known() Size {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -103,7 +104,7 @@ func (f *Finder) IsOllama() bool {
 	return f.ollama
 }
 
-// Learn records the size that the server stated when it refused a request.
+// Learn records the size that the server stated when it refused a request. It ignores a size below Least.
 func (f *Finder) Learn(tokens int) {
 	if tokens < Least {
 		return

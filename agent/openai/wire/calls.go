@@ -52,9 +52,9 @@ func digest(text string, n int) string {
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:n]
 }
 
-// WriteArgs returns a call's arguments as the text of a JSON object. It wraps anything else in an object: some
-// servers parse the arguments, and would forever refuse a conversation in which a model once wrote something
-// else.
+// WriteArgs returns a call's arguments as the text of a JSON object, an empty one for no arguments. It wraps
+// anything else in an object: some servers parse the arguments, and would forever refuse a conversation in which a
+// model once wrote something else.
 func WriteArgs(args json.RawMessage) string {
 	trimmed := bytes.TrimSpace(args)
 	if len(trimmed) == 0 || string(trimmed) == "null" {
@@ -66,8 +66,8 @@ func WriteArgs(args json.RawMessage) string {
 	return `{"not_an_object":` + string(trimmed) + `}`
 }
 
-// ReadArgs returns the arguments that a model wrote as a JSON object. If the text is not JSON, it returns the
-// text as a JSON string.
+// ReadArgs returns the arguments that a model wrote as a JSON object. If the text is empty, it returns an empty
+// object, and if it is not JSON, the text as a JSON string.
 func ReadArgs(written string) json.RawMessage {
 	raw := bytes.TrimSpace([]byte(written))
 	if IsEmpty(raw) {

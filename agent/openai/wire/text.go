@@ -122,7 +122,8 @@ func (j *Joiner) Add(piece Text) string {
 	return whole.String()
 }
 
-// Flush returns, at the end of the text, what Add has held back.
+// Flush returns, at the end of the text, a replacement character for the half that Add has held back; "" if it holds
+// back none.
 func (j *Joiner) Flush() string {
 	if j.held == 0 {
 		return ""
