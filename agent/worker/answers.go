@@ -14,6 +14,7 @@ import (
 	"parley/agent/calls"
 	"parley/agent/journal"
 	"parley/agent/route"
+	"parley/agent/spans"
 	"parley/agent/task"
 	"parley/agent/turn"
 	"parley/bus"
@@ -107,8 +108,10 @@ func (r *sessionRun) recordEnd(ctx context.Context, t *turn.Turn, a *turn.Ask, e
 	entries := append([]sessions.Entry{e}, more...)
 	var content json.RawMessage
 	if out != nil {
-		content = r.Redactor().JSON(out.Content())
-		content, _ = tools.Truncate(content, calls.ShareOf(r.Session, t).Take(len(content)), "")
+		whole, isCut := r.Redactor().JSON(out.Content()), false
+		if content, isCut = tools.Truncate(whole, calls.ShareOf(r.Session, t).Take(len(whole)), ""); isCut {
+			out.NoteWhole(whole)
+		}
 		entries = append(entries, turn.ResultEntry(t, a.Of, content, out))
 	}
 	if len(t.OpenAsks()) == 1 {
@@ -123,7 +126,7 @@ func (r *sessionRun) recordEnd(ctx context.Context, t *turn.Turn, a *turn.Ask, e
 	}
 	r.Point("unpark")
 	if out != nil {
-		r.ShowResult(t, a.Of, content, out.Failed)
+		r.ShowResult(t, a.Of, content, out)
 		r.reportAnswered(t, a, out, by)
 	}
 	return r.Fold(t.ID)
@@ -150,9 +153,9 @@ func (r *sessionRun) reportAnswered(t *turn.Turn, a *turn.Ask, out *turn.Outcome
 	r.Emit(t, e)
 }
 
-// handleMeanwhile handles a message that arrives while a turn waits. If the person who was asked a question
-// writes, that is the answer. Any other message is kept for the turn, and its sender is told what the turn
-// waits for.
+// handleMeanwhile handles a message that arrives while a turn waits. If the turn's person or an owner writes while a
+// question is open, that is the answer. Any other message is kept for the turn, and a person who has written it is
+// told what the turn waits for.
 func (r *sessionRun) handleMeanwhile(ctx context.Context, t *turn.Turn, in *bus.Inbound) error {
 	unnoted, err := r.whyNotNoted(ctx, &item{in: *in})
 	if err != nil {
@@ -187,7 +190,7 @@ func (r *sessionRun) handleMeanwhile(ctx context.Context, t *turn.Turn, in *bus.
 	return r.replyAwaited(ctx, t, in)
 }
 
-// replyAwaited tells the sender of a message what the turn waits for.
+// replyAwaited tells the sender of a message what the turn waits for, unless no person takes part in the conversation.
 func (r *sessionRun) replyAwaited(ctx context.Context, t *turn.Turn, in *bus.Inbound) error {
 	if r.IsDeserted() {
 		return nil
@@ -200,7 +203,8 @@ func (r *sessionRun) replyAwaited(ctx context.Context, t *turn.Turn, in *bus.Inb
 	})
 }
 
-// openQuestion returns the open question that a message answers; nil if it answers none. If an agent says
+// openQuestion returns the open question that a message answers; nil if it answers none. Only the turn's person and
+// owners answer. If an agent says
 // something here on somebody's behalf, that doesn't count as the person's own answer.
 func openQuestion(t *turn.Turn, in *bus.Inbound) *turn.Ask {
 	if strings.TrimSpace(in.Text) == "" || in.Kind != bus.Said || len(in.Quotes) > 0 && in.Quotes[0].Kind == bus.Told {
@@ -262,7 +266,7 @@ func (r *sessionRun) recordChange(ctx context.Context, in *bus.Inbound) error {
 }
 
 // blankDeleted empties the text of a deleted message, and removes the files that came with it, even if a
-// summary covers the message.
+// summary covers the message. It does nothing if the message is known to be another person's.
 func (r *sessionRun) blankDeleted(ctx context.Context, in *bus.Inbound) error {
 	trace, at, err := r.Trace(ctx, in.Of)
 	if err != nil && !errors.Is(err, sessions.ErrNotFound) {
@@ -288,9 +292,10 @@ func (r *sessionRun) blankDeleted(ctx context.Context, in *bus.Inbound) error {
 
 // republish publishes the replies of a turn again after one of its messages has arrived again: the bus may have
 // lost what was published before (a restored backup, another bus). The ids are the same, so a reply that did
-// arrive is not delivered twice. The messages of a turn that was given up become dead letters.
+// arrive is not delivered twice. The messages of a turn that was given up become dead letters. If the turn still waits,
+// the sender is told so again.
 func (r *sessionRun) republish(ctx context.Context, id string, it *item) error {
-	t, err := r.foldWhole(ctx, id)
+	t, records, err := r.foldWhole(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -304,6 +309,7 @@ func (r *sessionRun) republish(ctx context.Context, id string, it *item) error {
 		return errUnsendable
 	}
 	r.auditEnd(t, r.usageOf(t), true) // an earlier holder may have been cut off before doing this and the next
+	spans.RecordRead(r.Session, t, records)
 	r.emitEnd(t)
 	if err := r.publishReplies(ctx, t); err != nil {
 		return err
@@ -315,17 +321,18 @@ func (r *sessionRun) republish(ctx context.Context, id string, it *item) error {
 }
 
 // foldWhole does what Fold does. It also works for a turn that is over, whose progress it has to read from the
-// log.
-func (r *sessionRun) foldWhole(ctx context.Context, id string) (*turn.Turn, error) {
+// log. It also returns the records, perhaps with those of other turns.
+func (r *sessionRun) foldWhole(ctx context.Context, id string) (t *turn.Turn, records []journal.Record, err error) {
 	from, over := journal.IsOver(r.Journal.Records(), id)
 	if !over {
-		return r.Fold(id)
+		t, err = r.Fold(id)
+		return t, r.Journal.Records(), err
 	}
-	records, err := journal.ReadTurn(r.Config.Store.Read(ctx, r.Key(), from), id)
-	if err != nil {
-		return nil, fmt.Errorf("read turn %s: %w", id, err)
+	if records, err = journal.ReadTurn(r.Config.Store.Read(ctx, r.Key(), from), id); err != nil {
+		return nil, nil, fmt.Errorf("read turn %s: %w", id, err)
 	}
-	return turn.Fold(id, records, nil)
+	t, err = turn.Fold(id, records, nil)
+	return t, records, err
 }
 
 // surelyPublished is the age of a turn from which on its replies are not published again, unless a message

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"parley/agent"
 	"parley/sessions"
 	"parley/tools"
 )
@@ -41,11 +42,13 @@ func (r *records) keep(_ context.Context, record sessions.AuditRecord) error {
 // lossCounter counts the records that were lost, and nothing else.
 type lossCounter struct{ lost atomic.Int32 }
 
-func (*lossCounter) Turn(string, time.Duration)         {}
+func (*lossCounter) Turn(agent.EndedTurn)               {}
 func (*lossCounter) Step()                              {}
 func (*lossCounter) Tool(string, string, time.Duration) {}
 func (*lossCounter) Batch(int, time.Duration)           {}
 func (*lossCounter) Compaction(string)                  {}
+func (l *lossCounter) ReadAloud(string)                 {}
+func (l *lossCounter) SessionOpened(bool)               {}
 func (l *lossCounter) AuditLost()                       { l.lost.Add(1) }
 func (*lossCounter) Judged(string)                      {}
 

@@ -244,3 +244,17 @@ func TestAResumedTurnSaysThatItRuns(t *testing.T) {
 	}
 	t.Error("nothing was told")
 }
+
+// A call that runs can check the session's lease, as often as it wants.
+func TestACallChecksTheLease(t *testing.T) {
+	checks := tools.New(tools.Spec{Name: "checks", Description: "x", Effect: tools.Idempotent},
+		func(ctx context.Context, call tools.Call, _ echoArgs) (any, error) {
+			return "held", errors.Join(call.CheckLease(ctx), call.CheckLease(ctx))
+		})
+	b := newBench(t, callOnce(`checks {"say":"1"}`), checks)
+	b.run()
+	b.say("1", "ann", "go")
+	if out := b.reply(); out.Text != `"held"` {
+		t.Errorf("the model was told %s", out.Text)
+	}
+}

@@ -21,7 +21,7 @@ func isChange(kind string) bool {
 }
 
 // changeEntry returns the log entry for an edit or a reaction. It returns false if there is nothing to record:
-// the log contains no such message by that person, or the text is the same.
+// the log contains no such message by that person, the message was deleted, or the text is the same.
 func changeEntry(turn string, in bus.Inbound, records []journal.Record) (sessions.Entry, bool) {
 	var n sessions.Notice
 	switch in.Kind {

@@ -17,6 +17,7 @@ import (
 	"parley/agent/journal"
 	"parley/agent/model"
 	"parley/agent/route"
+	"parley/agent/spans"
 	"parley/agent/transcript"
 	"parley/agent/turn"
 	"parley/bus"
@@ -62,8 +63,8 @@ func runsAtOnce(name string) bool {
 	return false
 }
 
-// announceWait tells the sender of /new or /undo that the command waits until the current work is done. An error is
-// only logged, because the command itself is answered in any case.
+// announceWait tells the sender of /new or /undo that the command waits until the current work, if there is any, is
+// done. An error is only logged, because the command itself is answered in any case.
 func (c *commander) announceWait(ctx context.Context, in bus.Inbound) {
 	// A command that is in the log was carried out before and is only answered again.
 	then, waits := map[string]string{cmdNew: "start a new conversation", cmdUndo: "undo"}[in.Text]
@@ -83,6 +84,7 @@ func (c *commander) announceWait(ctx context.Context, in bus.Inbound) {
 // run carries out a command, writes its entry and replies. If the command is already in the log, run only
 // repeats the reply, under the same id.
 func (c *commander) run(ctx context.Context, it *item) error {
+	began := time.Now()
 	if it.in.Text == turn.CommandStop {
 		it.busy = c.isBusy() // what is canceled next may end before the reply is made
 		c.inbox.cancelBefore(it.seq)
@@ -113,6 +115,7 @@ func (c *commander) run(ctx context.Context, it *item) error {
 	if !ok { // it was dropped together with what /new covers
 		return nil
 	}
+	spans.RecordCommand(c.Session, &it.in, began)
 	return c.reply(ctx, cmd)
 }
 
@@ -142,7 +145,8 @@ func (c *commander) compactNow(ctx context.Context, in bus.Inbound) (text string
 	return c.askers.New(c.Session).CompactNow(ctx, in)
 }
 
-// record writes a command's entry, and the summary if there is one.
+// record writes a command's entry, and the summary if there is one. Before that, /new ends the approvals that hold for
+// the session, and drops its sub-agents.
 func (c *commander) record(ctx context.Context, in bus.Inbound, cmd sessions.Command, summary *sessions.Summary) error {
 	e := journal.NewEntry(in.ID, sessions.KindCommand, cmd)
 	e.Cause, e.Person = in.ID, in.From.ID
@@ -325,16 +329,24 @@ func (c *commander) runningTurn() (*turn.Turn, error) {
 	return waits, nil
 }
 
-// isBusy reports whether a turn runs or waits for people, or a message waits for a turn.
+// isBusy reports whether a turn runs or waits for people, its answer is being read aloud, or a message waits for a turn.
 func (c *commander) isBusy() bool {
 	t, err := c.runningTurn()
-	return t != nil || err != nil || c.hasUnanswered()
+	return t != nil || err != nil || c.stop.isSet() || c.hasUnanswered()
 }
 
-// isWorking reports whether a turn runs, or a message waits for a turn.
+// isWorking reports whether a turn runs, its answer is being read aloud, or a message waits for a turn.
 func (c *commander) isWorking() bool {
 	t, err := c.runningTurn()
-	return t != nil && !t.Parked || err != nil || c.hasUnanswered()
+	return t != nil && !t.Parked || err != nil || c.isReading() || c.hasUnanswered()
+}
+
+// isReading reports whether the answer of a turn that has ended is being read aloud.
+func (c *commander) isReading() bool {
+	return c.stop.isSet() && slices.ContainsFunc(journal.Unfinished(c.Journal.Current()), func(id string) bool {
+		t, err := c.Fold(id)
+		return err == nil && t.Done != nil && t.Done.Aloud
+	})
 }
 
 // hasUnanswered reports whether there is a message that no turn is answering yet.
@@ -352,6 +364,8 @@ func (c *commander) status(ctx context.Context, it *item) (string, error) {
 		return "", err
 	}
 	switch {
+	case t == nil && c.isReading():
+		b.WriteString(textReadingAloud)
 	case t == nil:
 		b.WriteString(textNothingRuns)
 	case t.Parked:

@@ -40,6 +40,10 @@ const (
 	askingPeople = "asking people"
 	// findingFacts finds out what to remember, too.
 	findingFacts = "finding facts"
+	// readingAloud reads answers aloud.
+	readingAloud = "reading aloud"
+	// refusedAloud is to read answers aloud, which the model that speaks refuses.
+	refusedAloud = "refused aloud"
 )
 
 // TestMain lets the test binary be the process that is killed.
@@ -117,6 +121,15 @@ func crashWork(ctx context.Context, home *crashHome, at, how string) error {
 		made, point = poisonAgent(), nil
 	case at == threeInFlight, how == costly:
 		made, point = costlyAgent(filepath.Join(home.dir, "waited"), at == threeInFlight), nil
+	}
+	if how == readingAloud || how == refusedAloud {
+		voice, err := newDiskVoice(home.dir, point)
+		if err != nil {
+			return err
+		}
+		if made.Voice = voice; how == refusedAloud {
+			made.Voice = refusingVoice{voice}
+		}
 	}
 	if how == inLongTurns {
 		made = longAgent(effects)

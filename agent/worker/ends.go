@@ -3,7 +3,10 @@ package worker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
+
+	"parley/tools"
 )
 
 // The reasons why a run ends before it has handled all of its mail, or why a turn's
@@ -11,8 +14,8 @@ import (
 var (
 	errShutdown     = errors.New("shutting down")
 	errTooManyTurns = errors.New("the person has enough turns at once")
-	errStopped      = errors.New("stopped by /stop")
-	errTooLong      = errors.New("the turn took too long")
+	errStopped      = fmt.Errorf("stopped by /stop: %w", tools.ErrUnwanted)
+	errTooLong      = fmt.Errorf("the turn took too long: %w", tools.ErrUnwanted)
 	errParked       = errors.New("the turn waits for people")
 	// errUnsendable is returned for a turn that is over and whose answer no bus accepts.
 	errUnsendable = errors.New("the answer can never be sent")
@@ -36,20 +39,27 @@ type buryError struct {
 // Error returns why the message must become a dead letter.
 func (e *buryError) Error() string { return e.reason }
 
-// A turnStop lets a command end the running turn.
+// A turnStop lets a command end the running turn, or the reading of its answer.
 type turnStop struct {
 	mu     sync.Mutex
-	cancel context.CancelCauseFunc // nil while no turn runs
+	cancel context.CancelCauseFunc // nil while neither is going on
 }
 
-// set sets the function that ends the running turn; nil means that none is running any longer.
+// set sets the function that ends the running turn, or the reading; nil means that neither is going on any longer.
 func (s *turnStop) set(cancel context.CancelCauseFunc) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.cancel = cancel
 }
 
-// stop ends the running turn, if there is one.
+// isSet reports whether there is something to end.
+func (s *turnStop) isSet() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cancel != nil
+}
+
+// stop ends the running turn, or the reading of its answer, if there is one.
 func (s *turnStop) stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -2,11 +2,14 @@ package worker_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"parley/agent"
 	"parley/agent/llm"
+	"parley/bus"
 	"parley/sessions"
 	"parley/sessions/activity"
 	"parley/tools"
@@ -128,6 +131,86 @@ func TestTheFirstTextMayComeBeforeACall(t *testing.T) {
 		sum := activityOf(t, b.store.Activity()).Total
 		if sum.First.P95 <= 3000 || sum.First.P95 > 5000 || sum.Answer.P95 <= 7000 || sum.Answer.P95 > 10_000 {
 			t.Errorf("counted %+v", sum)
+		}
+	})
+}
+
+// endedTurns keeps what metrics are told of turns.
+type endedTurns struct {
+	lossCounter
+	all chan agent.EndedTurn
+}
+
+func (e *endedTurns) Turn(t agent.EndedTurn) { e.all <- t }
+
+// Metrics are told once of a turn, at its end: how many requests it needed, how long the person waited since the message
+// was sent, and which failures the model recovered from. All of that is also about what an earlier process did.
+func TestMetricsAreToldOfAWholeTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		refused := tools.Errorf(tools.PermissionDenied, "no")
+		fails := func(n int, failed *tools.Error) func(tools.Call, string) error {
+			return func(_ tools.Call, say string) error {
+				if len(say) <= n {
+					return failed
+				}
+				return nil
+			}
+		}
+		b := newBenchIn(t, t.TempDir(), func(_ context.Context, r llm.Request) (llm.Answer, error) {
+			<-time.After(time.Second)
+			n := len(results(r))
+			switch n {
+			case 0:
+				return calls(`mends {"say":"a"}`, `mends {"say":"b"}`, `breaks {"say":"a"}`, `denied {"say":"a"}`), nil
+			case 4:
+				return calls(`mends {"say":"ab"}`, `breaks {"say":"b"}`, `made_up {}`), nil
+			}
+			return text("done"), nil
+		}, echo("mends", tools.Pure, fails(1, tools.Errorf(tools.ExecutionFailed, "no"))), echo("breaks", tools.Pure, fails(9, tools.Errorf(tools.Timeout, "no"))), echo("denied", tools.Pure, fails(9, refused)))
+		told := &endedTurns{all: make(chan agent.EndedTurn, 10)}
+		b.observer, b.drain = told, time.Millisecond
+		in := bus.Inbound{ID: "m", Kind: bus.Said, From: bus.Person{ID: "test:ann"}, At: bus.Address{Channel: "test", Chat: "1"}, Text: "go", SentAt: time.Now().Add(-time.Minute)}
+		b.publish(in)
+		stop := b.run()
+		<-time.After(1500 * time.Millisecond) // during the second request
+		stop()
+		defer b.run()()
+		b.wantReply("m", "done")
+		b.settled()
+		got := <-told.all
+		if got.Took < 3*time.Second || got.Took > 10*time.Second || got.Answer.Truncate(time.Second) != got.Took.Truncate(time.Second)+time.Minute {
+			t.Errorf("it took %v, and the answer %v", got.Took, got.Answer)
+		}
+		got.Took, got.Answer = 0, 0
+		if want := (agent.EndedTurn{Result: "done", Steps: 3, Recovered: 2, Unrecovered: 3}); got != want {
+			t.Errorf("told were %+v, want %+v", got, want)
+		}
+		select {
+		case again := <-told.all:
+			t.Errorf("told again were %+v", again)
+		default:
+		}
+	})
+}
+
+// Nobody waits for the answer to what a program has posted.
+func TestOnlyWhatPeopleWaitForIsAnAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBenchIn(t, t.TempDir(), func(context.Context, llm.Request) (llm.Answer, error) {
+			<-time.After(time.Second)
+			return text("done"), nil
+		})
+		told := &endedTurns{all: make(chan agent.EndedTurn, 10)}
+		b.observer = told
+		defer b.run()()
+		for _, quotes := range [][]bus.Quote{{{Kind: bus.Posted, Text: "deployed"}}, nil} {
+			id := fmt.Sprint("m", len(quotes))
+			b.publish(bus.Inbound{ID: id, Kind: bus.Said, From: bus.Person{ID: "test:ann"}, At: bus.Address{Channel: "test", Chat: "1"}, Text: "go", Quotes: quotes})
+			b.wantReply(id, "done")
+			b.settled()
+			if got := <-told.all; (got.Answer > 0) != (quotes == nil) {
+				t.Errorf("%d quotes: told were %+v", len(quotes), got)
+			}
 		}
 	})
 }

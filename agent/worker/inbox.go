@@ -39,7 +39,7 @@ func readItems(mail []bus.Message) []*item {
 	return items
 }
 
-// readItem decodes a message of the bus.
+// readItem decodes a message of the bus. If it can't be worked on, the item says why.
 func readItem(m bus.Message) *item {
 	it := &item{seq: m.Seq}
 	it.in, it.err = bus.DecodeInbound(m.Body)
@@ -143,7 +143,8 @@ func (b *inbox) add(it *item) {
 	b.wake()
 }
 
-// onMail returns a channel that is closed when mail arrives, or already closed if there is unhandled mail.
+// onMail returns a channel that is closed when mail arrives or is canceled, or already closed if there is unhandled
+// mail.
 func (b *inbox) onMail() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -322,7 +323,7 @@ func mayJoin(first *bus.Inbound, it *item) bool {
 
 // gather waits for more pieces if the newest message announces some, and returns the batch for the next turn.
 // All mail stays on the bus meanwhile: if the process dies here, nothing is lost, and the next holder waits
-// again.
+// again. It returns an error if the process should end, or if only a newer release knows some of the mail.
 func (b *inbox) gather(ctx context.Context, closing <-chan struct{}, inLog func(id string) bool) (batch, error) {
 	began := time.Now()
 	grown, size := began, 0

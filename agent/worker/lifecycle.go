@@ -44,7 +44,7 @@ func (s lifecycle) beginTurn(ctx context.Context, b batch, a *model.Asker, more 
 		entries := s.beginning(id, b, why)
 		var c bill.Change
 		if a != nil {
-			c = a.ReservationAhead(&b.items[0].in, b.textSize())
+			c = a.ReservationChange(&b.items[0].in, b.textSize())
 		}
 		done, err := s.AppendWith(ctx, c, s.logForBeginning(entries, more), append(entries, more...)...)
 		if seen, ok := errors.AsType[*sessions.SeenError](err); ok {
@@ -176,7 +176,7 @@ func (s lifecycle) finish(ctx context.Context, t *turn.Turn, end *turn.Ending) e
 	}
 	s.Point("c6")
 	for i, c := range open {
-		s.ShowResult(t, c, failures[i].Result().Content, failures[i])
+		s.ShowResult(t, c, failures[i].Result().Content, &turn.Outcome{Failed: failures[i]})
 		s.Audit(t, c, sessions.AuditRecord{Arguments: c.Started.Args, Result: turn.ResultCode(failures[i])})
 	}
 	return s.conclude(ctx, t.ID)
@@ -193,7 +193,7 @@ func (s lifecycle) conclude(ctx context.Context, id string) error {
 	if t.HasCalls() && !t.Published { // most turns only answer, and have changed nothing
 		s.recordChanges(ctx, id)
 	}
-	s.Config.Observer.Turn(t.Done.State, time.Since(t.Started)-t.WaitingTime())
+	s.Config.Observer.Turn(figures.OfEnded(t))
 	s.emitEnd(t)
 	return s.publishTurn(ctx, t, false)
 }
@@ -209,7 +209,8 @@ func (s lifecycle) emitEnd(t *turn.Turn) {
 
 // publishTurn publishes the replies of a turn on the bus, and then records that they are published (C7). If the
 // process dies in between, the next holder publishes the same ids again, with repeated set; the bus drops them,
-// or the book knows that they were sent.
+// or the book knows that they were sent. If the answer is read aloud, the narrator records it. If no bus will ever
+// accept the replies, it returns errUnsendable.
 func (s lifecycle) publishTurn(ctx context.Context, t *turn.Turn, repeated bool) error {
 	if t.Done == nil || len(t.Done.Outbound) == 0 {
 		return nil
@@ -228,11 +229,24 @@ func (s lifecycle) publishTurn(ctx context.Context, t *turn.Turn, repeated bool)
 		return err
 	}
 	s.Point("c7:published")
+	if t.Done.Aloud {
+		return nil
+	}
 	if err := s.recordPublished(ctx, t, repeated); err != nil {
 		return err
 	}
 	s.Point("c7")
 	return nil
+}
+
+// noteSuspended writes that a turn stops in an orderly way, so that its next resume doesn't count as one after a crash.
+// A failure is only logged.
+func noteSuspended(ctx context.Context, s *turn.Session, t *turn.Turn) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	defer cancel()
+	if err := s.Journal.Append(ctx, journal.NewEntry(t.ID, sessions.KindSuspended, nil)); err != nil {
+		s.Log.Warn("noting the suspension failed", slog.Any("error", err))
+	}
 }
 
 // publishReplies publishes a turn's replies on the bus, which passes them on to the chat. A sub-agent's reply
@@ -276,7 +290,7 @@ func (s lifecycle) appendEnd(ctx context.Context, t *turn.Turn, c bill.Change, d
 // replyMail returns the replies of a turn that is about to end, for the write of its end. It returns none if
 // publishTurn has to publish them afterwards.
 func (s lifecycle) replyMail(ctx context.Context, t *turn.Turn, done sessions.TurnDone) []sessions.Mail {
-	if len(t.Tasks) > 0 || t.Route.At.Channel == bus.SubAgents || !s.Journal.Publishes() || s.Lease.Held(ctx) != nil {
+	if done.Aloud || len(t.Tasks) > 0 || t.Route.At.Channel == bus.SubAgents || !s.Journal.Publishes() || s.Lease.Held(ctx) != nil {
 		return nil
 	}
 	var mail []sessions.Mail

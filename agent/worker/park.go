@@ -12,6 +12,7 @@ import (
 	"parley/agent/blocks"
 	"parley/agent/excerpt"
 	"parley/agent/journal"
+	"parley/agent/spans"
 	"parley/agent/task"
 	"parley/agent/transcript"
 	"parley/agent/turn"
@@ -33,6 +34,7 @@ func (s lifecycle) announce(ctx context.Context, id string) error {
 			return err
 		}
 	}
+	spans.Record(s.Session, t)
 	if err := s.Journal.Append(ctx, journal.NewEntry(t.ID, sessions.KindPublished, nil)); err != nil {
 		return err
 	}
@@ -61,7 +63,8 @@ func (s lifecycle) announceOne(ctx context.Context, t *turn.Turn, a *turn.Ask) e
 	return nil
 }
 
-// openAsk stores an ask where every channel finds it, and publishes it to people.
+// openAsk stores an ask where every channel finds it, and publishes it to people. An address to which it can never be
+// sent is left out.
 func (s lifecycle) openAsk(ctx context.Context, t *turn.Turn, a *turn.Ask) error {
 	v := s.viewOf(t, a)
 	if err := s.Config.Asks.Open(ctx, v.Ask); err != nil {
@@ -96,7 +99,8 @@ func (s lifecycle) openAsk(ctx context.Context, t *turn.Turn, a *turn.Ask) error
 }
 
 // showCall publishes the file that shows the whole of a long call at an address. It is published before the
-// message with the buttons, which is sent without buttons if the file doesn't arrive.
+// message with the buttons, which is sent without buttons if the file doesn't arrive. A file that the bus will never
+// accept is left out.
 func (s lifecycle) showCall(ctx context.Context, v asks.View, to bus.Address) error {
 	err := s.publish(ctx, bus.Outbound{ID: v.FileID(to), To: to, Expires: v.Expires, Ahead: true, File: v.File()})
 	if errors.Is(err, bus.ErrInvalid) {

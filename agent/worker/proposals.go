@@ -60,7 +60,8 @@ type proposer struct {
 	in     *bus.Inbound // the person's newest message
 }
 
-// propose asks a model about the session's log up to the entry covers, stores what it finds, and tells the person.
+// propose asks a model about the session's log up to the entry covers, stores what it finds, and tells the person. It
+// does only what was not done before, and nothing while an older release serves.
 func (p proposer) propose(ctx context.Context, covers int64) error {
 	store, in := p.Agent.Proposals, p.in
 	last, told, err := store.Last(ctx, p.Key())

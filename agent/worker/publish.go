@@ -11,7 +11,7 @@ import (
 )
 
 // publish publishes a message from this session on the bus. It checks the lease first: a holder that has lost
-// the lease must no longer speak, because the next holder does.
+// the lease must no longer speak, because the next holder does. It drops what is addressed to a sub-agent's session.
 func (s lifecycle) publish(ctx context.Context, out bus.Outbound) error {
 	if err := s.Lease.Held(ctx); err != nil {
 		return fmt.Errorf("before publishing %s: %w", out.ID, err)
@@ -39,7 +39,7 @@ func publish(ctx context.Context, b bus.Bus, out bus.Outbound) error {
 }
 
 // recordChanges has History record what a turn has changed in the session's files. It is called before anybody
-// hears of the turn's end and can change more.
+// hears of the turn's end and can change more. A failure is only logged.
 func (s lifecycle) recordChanges(ctx context.Context, id string) {
 	if s.Config.History == nil {
 		return

@@ -40,7 +40,7 @@ func (t *announcedMail) forgetSession(key string) {
 
 // announceReceived announces to the server's watchers which messages have arrived for the session, each once.
 // first says that they came with the lease: then the first one begins the turn, and the turn's beginning
-// announces it.
+// announces it. Commands, decisions, and what can't be read are left out.
 func (r *sessionRun) announceReceived(items []*item, first bool) {
 	if len(items) == 0 {
 		return

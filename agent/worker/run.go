@@ -16,6 +16,7 @@ import (
 	"parley/agent/model"
 	"parley/agent/quota"
 	"parley/agent/sessioncache"
+	"parley/agent/spans"
 	"parley/agent/turn"
 	"parley/bus"
 	"parley/sessions"
@@ -55,7 +56,8 @@ func newSessionRun(cfg *agent.Config, with *sharedParts, closing <-chan struct{}
 	return r
 }
 
-// run answers the session's mail. It returns why it stopped; the inbox says how far it got.
+// run answers the session's mail. It returns why it stopped, nil if there is nothing left to do or if the rest is for
+// the next run; the inbox says how far it got.
 func (r *sessionRun) run(ctx context.Context) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -80,7 +82,7 @@ func (r *sessionRun) run(ctx context.Context) (err error) {
 }
 
 // begin opens the log, and receives the mail that came with the lease. It doesn't open the log if only a newer
-// release knows the mail.
+// release knows the mail. It returns an *openError if the log can't be opened.
 func (r *sessionRun) begin(ctx context.Context) error {
 	mail, err := r.Lease.Mail(ctx, 0)
 	if err != nil {
@@ -110,6 +112,7 @@ func (r *sessionRun) open(ctx context.Context, soon bool) error {
 		return err
 	}
 	r.cached, r.Journal = run, run.Journal
+	r.Config.Observer.SessionOpened(run.FromMemory)
 	agent, err := r.Config.Agents(ctx, claim.Key)
 	if err != nil {
 		return err
@@ -134,7 +137,8 @@ func (r *sessionRun) receiveMore(ctx context.Context, cancel context.CancelCause
 	}
 }
 
-// receive adds mail to the inbox. It carries out the commands that must not wait, while a turn may be running.
+// receive adds mail to the inbox, while a turn may be running. It carries out commands that don't wait for the turn's
+// end, and tells whoever gave one that does. A command that fails has to wait, too.
 func (r *sessionRun) receive(ctx context.Context, items []*item) {
 	r.inbox.taking.Lock()
 	defer r.inbox.taking.Unlock()
@@ -214,13 +218,18 @@ func (r *sessionRun) resume(ctx context.Context) error {
 			err = r.resumeTurn(ctx, t)
 		case r.isSurelyPublished(t):
 			r.auditEnd(t, r.usageOf(t), true)
+			spans.Record(r.Session, t)
 			err = r.recordPublished(ctx, t, true)
 		default: // an earlier holder may have been cut off before doing this and the next
 			r.recordChanges(ctx, t.ID)
 			r.auditEnd(t, r.usageOf(t), true)
+			spans.Record(r.Session, t)
 			r.showAgain(t)
 			r.emitEnd(t)
 			if err = r.publishTurn(ctx, t, true); err == nil {
+				err = narratorOf(r).read(ctx, t.ID, true)
+			}
+			if err == nil {
 				r.Log.Info("published the answer of a turn that had ended", slog.String("turn", t.ID))
 			}
 		}
@@ -295,7 +304,7 @@ func (r *sessionRun) endStopped(ctx context.Context) error {
 	return nil
 }
 
-// runTurn runs a turn with the tools that the agent has at this time.
+// runTurn runs a turn with the tools that the agent has at this time, and has its answer read aloud if that is wanted.
 func (r *sessionRun) runTurn(ctx context.Context, t *turn.Turn, model *model.Asker) error {
 	defer r.Journal.HideResults()
 	defer model.Reservations.Settle(ctx)
@@ -307,7 +316,7 @@ func (r *sessionRun) runTurn(ctx context.Context, t *turn.Turn, model *model.Ask
 		return err
 	}
 	r.noteFirstAnswer(t.ID)
-	return nil
+	return narratorOf(r).read(ctx, t.ID, false)
 }
 
 // handle handles one message. If it returns nil, the result is in the log. If no bus will ever accept the
@@ -348,7 +357,7 @@ func (r *sessionRun) dispatch(ctx context.Context, it *item) (handled bool, err 
 		return true, r.recordChange(ctx, &it.in)
 	}
 	if isKnown {
-		showTold(r.Session, it) // an earlier holder may have been cut off before doing this
+		showSaidByOthers(r.Session, it) // an earlier holder may have been cut off before doing this
 		return true, r.republish(ctx, known.Turn, it)
 	}
 	if it.in.Kind == bus.Notice {
@@ -371,7 +380,7 @@ func (r *sessionRun) recordNotice(ctx context.Context, it *item) error {
 		return err
 	}
 	r.Point("notice")
-	showTold(r.Session, it)
+	showSaidByOthers(r.Session, it)
 	return nil
 }
 
@@ -481,7 +490,8 @@ func (r *sessionRun) newTurnRun(ctx context.Context, model *model.Asker) (*turnR
 
 // delayResume waits before a turn is resumed that was cut off before. A turn may crash every process that
 // resumes it, along with everything else that runs there. So it is resumed after a random delay that grows with
-// each interruption, which keeps such turns apart. Dying during the delay is not counted. When closing is
+// each interruption, which keeps such turns apart. The first resume is not delayed. Dying during the delay is not
+// counted. When closing is
 // closed, delayResume returns errShutdown.
 func delayResume(ctx context.Context, closing <-chan struct{}, resumes int) error {
 	if resumes == 0 {

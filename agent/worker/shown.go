@@ -26,9 +26,9 @@ func (s lifecycle) showAgain(t *turn.Turn) {
 	s.ShowFrom(t, from)
 }
 
-// showTold shows watchers what an operator has said in the conversation, or the agent on somebody's behalf, once it
-// is in the log.
-func showTold(s *turn.Session, items ...*item) {
+// showSaidByOthers shows watchers what an operator has said in the conversation, or the agent on somebody's behalf,
+// once it is in the log. It skips other items.
+func showSaidByOthers(s *turn.Session, items ...*item) {
 	for _, it := range items {
 		switch {
 		case it.isOperators():

@@ -86,7 +86,7 @@ func (w *watched) take(e bus.Event) {
 	case bus.BlockStop:
 		at.Call = e.Call
 		if e.Detail != nil {
-			at.Input, at.Failed, at.Cut = e.Input, e.Failed, e.Cut
+			at.Input, at.Failed, at.Reason, at.Metadata, at.Cut = e.Input, e.Failed, e.Reason, e.Metadata, e.Cut
 		}
 		if e.Kind == string(sessions.KindToolUse) {
 			at.Text = ""

@@ -18,6 +18,7 @@ import (
 	"parley/agent/llm"
 	"parley/agent/model"
 	"parley/agent/shortfall"
+	"parley/agent/spans"
 	"parley/agent/task"
 	"parley/agent/turn"
 	"parley/bus"
@@ -94,7 +95,7 @@ func (r *turnRun) handleOutcome(ctx, tctx context.Context, t *turn.Turn, err err
 }
 
 // runSteps runs the steps of a turn until its end is written. Each round begins with the turn as it is in the
-// log.
+// log. It returns errParked if the turn waits, and errStopped after a /stop.
 func (r *turnRun) runSteps(ctx context.Context, id string) error {
 	prompt, err := r.prompt(ctx, id)
 	if err != nil {
@@ -105,6 +106,7 @@ func (r *turnRun) runSteps(ctx context.Context, id string) error {
 		if err != nil {
 			return err
 		}
+		spans.Record(r.Session, t)
 		if t.Stopped {
 			return errStopped
 		}
@@ -188,6 +190,7 @@ func (r *turnRun) recordAnswer(ctx context.Context, t *turn.Turn, answer *llm.An
 			return context.Cause(ctx)
 		}
 		done := sessions.TurnDone{State: sessions.TurnCompleted, Outbound: []sessions.Reply{reply}, Figures: figures.Of(&r.Agent, t, entries)}
+		done.Aloud = r.isAloud(t, reply.Text)
 		write = func() error {
 			settled, err := r.appendEnd(ctx, t, r.model.Reservations.Settlement(), done, append(entries, notices...))
 			r.model.Reservations.Settled(settled)
@@ -199,7 +202,7 @@ func (r *turnRun) recordAnswer(ctx context.Context, t *turn.Turn, answer *llm.An
 	if err := write(); err != nil {
 		return err
 	}
-	r.model.Written()
+	r.model.AnnounceWritten()
 	r.Point("c3")
 	if calls == 0 {
 		r.Point("c6")
@@ -207,8 +210,9 @@ func (r *turnRun) recordAnswer(ctx context.Context, t *turn.Turn, answer *llm.An
 	return nil
 }
 
-// recordSteering records (C2) mail that the same sender has sent since and, if a limit is reached, a notice
-// that this is the last step. The mail counts as handled once it is in the log.
+// recordSteering records (C2) what steeringMail returns, if the agent may be steered, edits of the turn's messages,
+// reactions to them and, if a limit is reached, a notice that this is the last step. The mail counts as handled once
+// it is in the log.
 func (r *turnRun) recordSteering(ctx context.Context, t *turn.Turn) error {
 	var entries []sessions.Entry
 	var taken []*item
@@ -254,7 +258,7 @@ func (r *turnRun) recordSteering(ctx context.Context, t *turn.Turn) error {
 			return err
 		}
 	}
-	showTold(r.Session, taken...)
+	showSaidByOthers(r.Session, taken...)
 	r.inbox.markHandled(taken...)
 	return nil
 }
@@ -301,7 +305,8 @@ func (r *turnRun) finalReply(t *turn.Turn, answer llm.Answer) string {
 }
 
 // runCalls runs the calls of a step that have no result. If all of them are pure and none depends on another,
-// they run in parallel. Otherwise they run in order, and only as long as their sender says nothing new.
+// they run in parallel. Otherwise they run in order and, if the agent may be steered, only as long as their sender says
+// nothing new.
 func (r *turnRun) runCalls(ctx context.Context, t *turn.Turn, open []*turn.Call) error {
 	prepared := make([]*calls.Prepared, len(open))
 	untrusted := r.calls.Untrusted(ctx, t, open[0]) // the same for all calls of one answer
@@ -318,7 +323,7 @@ func (r *turnRun) runCalls(ctx context.Context, t *turn.Turn, open []*turn.Call)
 	return r.runInOrder(ctx, t, sorted)
 }
 
-// runSideBySide runs calls in parallel.
+// runSideBySide runs calls in parallel, at most MaxParallelTools at a time.
 func (r *turnRun) runSideBySide(ctx context.Context, t *turn.Turn, calls []*calls.Prepared) error {
 	began := time.Now()
 	free := make(chan struct{}, max(1, r.Agent.MaxParallelTools))
@@ -410,13 +415,14 @@ func (r *turnRun) skipCalls(ctx context.Context, t *turn.Turn, calls []*calls.Pr
 		return err
 	}
 	for _, p := range calls {
-		r.ShowResult(t, p.Call, e.Result().Content, e)
+		r.ShowResult(t, p.Call, e.Result().Content, &turn.Outcome{Failed: e})
 		r.Audit(t, p.Call, sessions.AuditRecord{Result: string(e.Code)})
 	}
 	return nil
 }
 
-// warnOfRepeats warns the model about calls that it repeats without a new result.
+// warnOfRepeats warns the model about a call that it repeats without a new result, when that has happened RepeatWarn
+// times.
 func (r *turnRun) warnOfRepeats(ctx context.Context, t *turn.Turn, ran []*calls.Prepared) error {
 	t, err := r.Fold(t.ID)
 	if err != nil {
@@ -438,7 +444,7 @@ func (r *turnRun) replyWithFiles(ctx context.Context, t *turn.Turn, text string)
 	if r.Agent.CopyFiles == nil {
 		return reply, nil
 	}
-	files := r.Agent.CopyFiles(ctx, r.Key(), reply.ID, t.Route.At, text)
+	files := r.Agent.CopyFiles(ctx, r.Key(), agent.AnswerWithFiles{ID: reply.ID, At: t.Route.At, Text: text, Enclosed: t.Enclosed()})
 	if len(files.Files) > 0 {
 		raw, err := plainjson.Marshal(files.Files)
 		if err != nil { // texts and numbers always marshal
@@ -497,11 +503,8 @@ func (r *turnRun) fetch(ctx context.Context, t *turn.Turn, f attached.File) erro
 // suspend records that a turn stops in an orderly way, because the process ends, no model answers, or something
 // that the turn needs is unavailable. The turn's next resume then doesn't count as one after a crash.
 func (r *turnRun) suspend(ctx context.Context, t *turn.Turn) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
-	defer cancel()
-	if err := r.Journal.Append(ctx, journal.NewEntry(t.ID, sessions.KindSuspended, nil)); err != nil {
-		r.Log.Warn("noting the suspension failed", slog.Any("error", err))
-	}
+	spans.Record(r.Session, t)
+	noteSuspended(ctx, r.Session, t)
 }
 
 // awaitModel makes a turn wait until a model may answer again, and tells the person once. It returns an error

@@ -36,6 +36,7 @@ const (
 	textPageHere        = "Run `parley ui` on the machine I run on: it opens my web page."
 	textUnknownCommand  = "I don't know the command %[1]s%[2]s. %[1]shelp lists the ones I know."
 	textNoCopies        = "I don't keep copies of what I change here, so I can't undo it."
+	textReadingAloud    = "I'm reading my answer aloud."
 	textBeenWaiting     = "I've been waiting %s for %s."
 	textBeenWorking     = "I've been working for %s: step %d of at most %d%s."
 	textInBackground    = " Jobs in the background: %d."
@@ -54,6 +55,10 @@ const (
 	textTooManyTurns    = "You've asked me %d times in the past hour, and that's the limit. Ask again after %s UTC."
 	textNoHistory       = "I couldn't work on your message: I can't open this conversation's history. The server's log says why."
 	textKeptFailing     = "I couldn't work on your message: something went wrong each time I tried. The server's log says why."
+	textReadInPart      = "_(This is the beginning of my answer. The rest is only in the text above.)_"
+	textReadCut         = "_(This is only the beginning. The rest was too long to be read aloud.)_"
+	textNotRead         = "_(I couldn't read that aloud: %s.)_"
+	textCutOffReading   = "I was cut off while I was reading"
 	textBadName         = "I couldn't accept your message: I can't store a conversation under that name. Use another one."
 )
 

@@ -7,6 +7,7 @@ const (
 	textNotSent         = "Your answer could not be sent."
 	textRepeats         = "You have called %s %d times with the same arguments and the same result. Try something else."
 	textFileMissing     = "Your answer went without a file that it shows. "
+	textNotAloud        = "Your answer was sent as text, but it could not be read aloud: "
 	textSubAgentBroken  = "The sub-agent's session cannot be worked on. The server's log says why."
 	textEdited          = "A person has edited an earlier message of theirs. It reads now:"
 	textReacted         = "%s %s %s to what you said here. It needs no answer."

@@ -84,8 +84,8 @@ func (r *sessionRun) title(ctx context.Context) error {
 
 // askOutsideTurns does work that asks a model and that nobody waits for. The context asking ends after the time
 // within, when more mail arrives, and when the process should end. The work doesn't count as a turn, so the
-// person's other conversations continue. failed is why no model has answered; the session isn't tried again
-// because of that.
+// person's other conversations continue. failed is why the work was not done; the session isn't tried again
+// because of that. err ends the run.
 func (r *sessionRun) askOutsideTurns(ctx context.Context, within time.Duration, work func(asking context.Context) error) (failed, err error) {
 	switch _, err := r.turns.leaveCount(ctx); {
 	case errors.Is(err, bus.ErrFenced):

@@ -5,12 +5,13 @@ import (
 	"log/slog"
 	"time"
 
+	"parley/agent/spans"
 	"parley/agent/turn"
 	"parley/sessions"
 )
 
-// This file reports turns to operators, in the server's log and in the audit: ids and figures, never what
-// people wrote.
+// This file reports turns to operators, in the server's log, in the audit and as spans: ids and figures, never what
+// people wrote, unless the operator wants that in spans.
 
 // logBeginning logs that a turn has begun.
 func (s lifecycle) logBeginning(t *turn.Turn) {
@@ -19,7 +20,8 @@ func (s lifecycle) logBeginning(t *turn.Turn) {
 }
 
 // auditEnd records the end of a turn in the audit: as a refusal, if a rule kept the turn from doing
-// anything. used is what the turn has used. If again is true, an earlier holder may already have done so.
+// anything. used is what the turn has used. If again is true, an earlier holder may already have done so; then a
+// refusal isn't recorded.
 func (s lifecycle) auditEnd(t *turn.Turn, used sessions.AuditUse, again bool) {
 	if s.Config.Note == nil || again && t.Done.Refused { // a refusal would be counted twice
 		return
@@ -44,6 +46,7 @@ func (s lifecycle) reportEnd(t *turn.Turn) {
 	used := s.usageOf(t)
 	s.logEnd(t, used)
 	s.auditEnd(t, used, false)
+	spans.Record(s.Session, t)
 }
 
 // logEnd logs how a turn ended, and what it used.

@@ -200,7 +200,8 @@ func (w *Worker) retryOpening(ctx context.Context, lease bus.Lease, err error) b
 	return newSessionRun(&w.cfg, &w.shared, nil, lease).open(ctx, false) == nil
 }
 
-// giveUp turns the first message of a session that can't be worked on into a dead letter, and tells the sender.
+// giveUp turns the first message of a session that can't be worked on into a dead letter, and tells the sender. If the
+// mail can't be read, or the sender can't be told, both are tried again later.
 func (w *Worker) giveUp(ctx context.Context, lease bus.Lease, log *slog.Logger, end bus.End, cause error) bus.End {
 	log.Error("session cannot be worked on; giving its first message up", slog.Any("error", cause))
 	mail, err := lease.Mail(ctx, end.Done)
@@ -240,10 +241,12 @@ func failedText(cause error) string {
 // noObserver is an Observer that does nothing.
 type noObserver struct{}
 
-func (noObserver) Turn(string, time.Duration)         {}
+func (noObserver) Turn(agent.EndedTurn)               {}
 func (noObserver) Step()                              {}
 func (noObserver) Tool(string, string, time.Duration) {}
 func (noObserver) Batch(int, time.Duration)           {}
 func (noObserver) AuditLost()                         {}
 func (noObserver) Judged(string)                      {}
+func (noObserver) ReadAloud(string)                   {}
+func (noObserver) SessionOpened(bool)                 {}
 func (noObserver) Compaction(string)                  {}
