@@ -70,7 +70,8 @@ func Read(answer string, clean func(string) string) Verdict {
 }
 
 // parse returns the fields of an answer. It doesn't decode into a struct, because that would take VERDICT for
-// verdict, and the last of two verdicts for the only one.
+// verdict, and the last of two verdicts for the only one. It returns an error for anything but one JSON object with
+// these two names.
 func parse(answer string) (map[string]string, error) {
 	d := json.NewDecoder(bytes.NewReader([]byte(answer)))
 	if start, err := d.Token(); err != nil || start != json.Delim('{') {

@@ -15,15 +15,16 @@ type Answers struct {
 	known map[string]*asked
 }
 
-// An asked question has a verdict once done is closed, if asking didn't end the run of who asked.
+// An asked is a question that somebody is asking, or that a model has answered. done is closed once asking has ended. Only then
+// the rest may be read.
 type asked struct {
 	done    chan struct{}
 	verdict Verdict
-	given   bool
+	given   bool // there is a verdict, perhaps with a fault; otherwise asking has ended the run of whoever asked
 }
 
 // Of returns the verdict on the question with a hash: the remembered one, or the one that ask returns. Only a
-// model's own verdict is remembered; that there is none counts for all who wait for it.
+// model's own verdict is remembered. One with a fault counts for all who wait for it, and is then forgotten.
 func (a *Answers) Of(ctx context.Context, hash string, ask func() (Verdict, error)) (Verdict, error) {
 	for {
 		one, first := a.begin(hash)
@@ -49,8 +50,8 @@ func (a *Answers) askFirst(hash string, one *asked, ask func() (Verdict, error))
 	return ask()
 }
 
-// begin returns the question with that hash. first reports that nobody has asked it, or nobody who remembers the
-// answer, so that the caller has to.
+// begin returns the question with that hash. first reports that nobody is asking it and that its verdict isn't remembered, so
+// that the caller has to ask.
 func (a *Answers) begin(hash string) (one *asked, first bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -58,14 +59,14 @@ func (a *Answers) begin(hash string) (one *asked, first bool) {
 		return one, false
 	}
 	if len(a.known) >= mostKnown || a.known == nil {
-		a.known = map[string]*asked{} // who waits for an answer has its question already
+		a.known = map[string]*asked{} // whoever waits for a verdict has the question already
 	}
 	one = &asked{done: make(chan struct{})}
 	a.known[hash] = one
 	return one, true
 }
 
-// end records the verdict on a question, and forgets the question unless a model has given the verdict.
+// end records the verdict on a question, if one is given, and forgets the question unless the verdict is a model's own.
 func (a *Answers) end(hash string, one *asked, v Verdict, given bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

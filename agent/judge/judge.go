@@ -49,7 +49,7 @@ func New(named []string, within time.Duration, rules Rules) *Judge {
 	return &Judge{Within: within, Judges: rules.Judges, Rules: rules.Version(), Answers: &Answers{}}
 }
 
-// With returns the judge with the model that it asks. If j is nil, no call is judged.
+// With returns the judge with the model that it asks. If j is nil, it returns nil: no call is judged.
 func (j *Judge) With(m llm.Model) *Judge {
 	if j == nil {
 		return nil

@@ -17,7 +17,7 @@ const (
 		"Answer with one JSON object and nothing else, without Markdown: {\"verdict\": \"allow\" or \"ask\" or \"deny\", \"reason\": \"one short sentence\"}. " +
 		"The reason is for people: say what the call would do, in your own words, and quote nothing."
 
-	textEarlier     = "What the person said before this turn. It is answered, and shows only what later words refer to."
+	textEarlier     = "What the person said before this turn. The agent has answered it. Use it only to understand what later words refer to."
 	textSaid        = "What the person said in this turn; the newest is the last."
 	textScheduled   = " A schedule of the person began this turn, so nobody is talking to the agent now."
 	textNothingSaid = " Nothing: a program, another agent or a job began this turn."
