@@ -13,9 +13,10 @@
 // contract with a model), estimate (how many tokens a request has), stream (turns the pieces of an answer into
 // events), route (where a turn's replies go), shortfall (what people are told when an answer is incomplete),
 // asks (what people are asked, and what their answers mean), task (what is handed to sub-agents), attached (the
-// files that came with a turn's messages), pictures and transcribe (what models see and read of files),
-// episodes (short records of turns with tools), figures (the statistics of a turn), audit (the records of
-// calls), quota (how many turns a person may have) and budget (what a turn has reserved of budgets).
+// files that came with a turn's messages), pictures and transcribe (what models see and read of files), speech
+// (recordings of answers), episodes (short records of turns with tools), figures (the statistics of a turn), spans (a
+// turn as spans of a trace), audit (the records of calls), quota (how many turns a person may have) and budget (what a
+// turn has reserved of budgets).
 package agent
 
 import (
@@ -35,6 +36,7 @@ import (
 	"parley/agent/task"
 	"parley/agent/transcript"
 	"parley/bus"
+	"parley/bus/trace"
 	"parley/sessions"
 	"parley/sessions/bill"
 	"parley/tools"
@@ -111,6 +113,8 @@ type Config struct {
 	Log   *slog.Logger
 	// Observer, if set, is told what happens, for metrics.
 	Observer Observer
+	// Trace, if set, takes the spans of turns and commands.
+	Trace trace.Recorder
 	// Audit, if set, writes a record of each call that has a result. The record becomes durable no later than
 	// anything written to the log or the bus after Audit has returned nil.
 	Audit func(ctx context.Context, r sessions.AuditRecord) error
@@ -233,9 +237,11 @@ type Agent struct {
 	// Proposals, if set, stores what a model finds worth remembering when a long conversation in a private chat
 	// ends, and tells the person.
 	Proposals proposals.Store
-	// CopyFiles stores copies of the workspace's files that an answer's text shows, so that they can be sent
-	// with the message with that id. It may be called again. If nil, answers have no files.
-	CopyFiles func(ctx context.Context, session, message string, at bus.Address, text string) AnswerFiles
+	// CopyFiles stores copies of the workspace's files that go with an answer, so that they can be sent: those that
+	// its text shows, and those that the turn's calls enclose. It may be called again. If nil, answers have no files.
+	CopyFiles func(ctx context.Context, session string, answer AnswerWithFiles) AnswerFiles
+	// Voice, if set, reads answers aloud.
+	Voice Voice
 	// Discard removes files from the session's workspace that came with a message that was deleted. It isn't an
 	// error if they are already gone. If nil, the files stay.
 	Discard func(ctx context.Context, session string, paths []string) error
@@ -249,6 +255,11 @@ type Agent struct {
 	// Guard decides about each call before it runs. If it changes the arguments, it is called again with the new
 	// ones. If nil, all calls are allowed.
 	Guard func(ctx context.Context, call tools.Call) tools.Verdict
+	// CountCall counts a call that the guard and the hooks allow for the person on whose behalf it is made, if the
+	// operator limits how many such calls one may have. It returns why the call must not run if that many are
+	// reached. A call is counted once, by its key. person, which it asks only if there is a limit, returns who that is:
+	// the same for all accounts of one human. If CountCall is nil, calls are not limited.
+	CountCall func(ctx context.Context, call tools.Call, person func(context.Context) (string, error)) (refused *tools.Error, err error)
 	// Before are hooks that are called, in order, for each call that the guard allows. If one changes the
 	// arguments, the guard is called again.
 	Before []func(ctx context.Context, call tools.Call) tools.Verdict
@@ -308,13 +319,37 @@ type FileToFetch struct {
 // An Observer is told by a Worker about each turn, model call and tool call, for metrics. Its methods must
 // return at once.
 type Observer interface {
-	Turn(result string, d time.Duration) // done, failed, cancelled
+	Turn(t EndedTurn)
 	Step()
 	Tool(tool, result string, d time.Duration)  // ok or the error's code
 	Batch(concurrency int, saved time.Duration) // calls that ran in parallel, and how much time that saved
 	Compaction(result string)                   // cleared, summarised, too_little, failed
 	AuditLost()                                 // a call's audit record could not be written
 	Judged(verdict string)                      // a model was asked about a call: its verdict, or why there is none
+	SessionOpened(fromMemory bool)              // a run began: its session was in memory, or was read from the log
+	ReadAloud(result string)                    // an answer was to be read aloud: ok, stopped, or the code of an UnreadError
+}
+
+// An EndedTurn is what metrics count of a turn that has ended. All of it comes from the log, so it is about the whole
+// turn, whoever has resumed it.
+type EndedTurn struct {
+	Result string        // done, failed or cancelled
+	Took   time.Duration // without the time that it waited for people
+	// Answer is how long the person waited for the answer, from the message on, without the time that the turn
+	// waited for people; 0 if there is no answer, or nobody waited for it.
+	Answer time.Duration
+	Steps  int // requests to a model that were answered
+	// Recovered is how many calls of tools failed before another call of the same tool succeeded in a later step,
+	// and Unrecovered how many others failed. What a rule, a rate or a person has refused counts as neither.
+	Recovered, Unrecovered int
+}
+
+// An AnswerWithFiles is an answer that files may go with.
+type AnswerWithFiles struct {
+	ID       string // the message's
+	At       bus.Address
+	Text     string
+	Enclosed []string // the paths of files that the turn's calls have asked to send with it
 }
 
 // AnswerFiles are the files that go with an answer.

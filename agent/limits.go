@@ -32,7 +32,8 @@ type OwnBudget struct {
 	TokensDay, UserDay int64
 }
 
-// Caps returns the caps on the cost of the calls that an agent makes for a person in a session.
+// Caps returns the caps on the cost of the calls that an agent makes for a person in a session. It leaves out those
+// that are 0.
 func (l Limits) Caps(person, session string, a *Agent) []bill.Cap {
 	var caps []bill.Cap
 	userDay := l.UserDay

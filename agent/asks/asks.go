@@ -54,8 +54,8 @@ func Hash(call tools.Call, on InputsHash) string {
 	return sum
 }
 
-// ModeOf returns the mode of the inputs in a hash that Hash has made. It also reads hashes of releases that had
-// no modes yet.
+// ModeOf returns the mode of the inputs in a hash that Hash has made; "" if the hash begins with none, as those of
+// releases that had no modes yet.
 func ModeOf(hash string) string {
 	mode, _, found := strings.Cut(hash, ".")
 	if !found {
@@ -64,10 +64,10 @@ func ModeOf(hash string) string {
 	return mode
 }
 
-// canonical writes a JSON value in one form, so that equal values have the same bytes, whether or not they came
-// with the escapes that package plainjson avoids. The form itself has these escapes, because earlier releases
-// wrote them: a hash in an open ask or in a grant of such a release stays valid, and while one runs beside this
-// release, each recognizes what the other has asked.
+// canonical writes a JSON value in one form, so that equal values have the same bytes, whether or not they came with
+// the escapes that package plainjson avoids. The form itself has these escapes, because earlier releases wrote them:
+// a hash in an open ask or in a grant of such a release stays valid, and while one runs beside this release, each
+// recognizes what the other has asked. It returns what isn't JSON unchanged.
 func canonical(raw json.RawMessage) string {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()

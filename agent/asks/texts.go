@@ -28,7 +28,8 @@ func (v View) Excerpt() excerpt.Call {
 	return excerpt.Call{Shown: v.Shown, Of: v.ShownOf, Arguments: v.Arguments}
 }
 
-// GetsFileAt reports whether people at an address get the whole call as a file.
+// GetsFileAt reports whether people at an address get the whole call as a file. They do where they are asked to
+// approve a call that is too long for a message, unless their channel shows texts of any length.
 func (v View) GetsFileAt(at bus.Address) bool {
 	return v.Kind == bus.AskApproval && v.Filed && v.isAskedAt(at) && (v.ShowsAll == nil || !v.ShowsAll(at.Channel))
 }
@@ -105,9 +106,9 @@ func (v View) Text(to bus.Address) string {
 	return b.String()
 }
 
-// Message returns the text and the buttons of the ask's message at an address. The text includes how to answer,
-// or says that others are asked. prefix begins a command there; clean takes secrets out of what the model has
-// written on a button.
+// Message returns the text and the buttons of the ask's message at an address. The text includes how to answer, or
+// says that others are asked; then there are no buttons. prefix begins a command there; clean takes secrets out of
+// what the model has written on a button.
 func (v View) Message(to bus.Address, prefix string, clean func(string) string) (text string, buttons []bus.Button) {
 	until := "until " + v.until()
 	switch {
@@ -140,7 +141,7 @@ func (v View) Message(to bus.Address, prefix string, clean func(string) string) 
 const mostBesideButtons = 1800
 
 // howToDecide returns the line below a text at an address that says who decides, until when, and with which
-// commands, unless people press buttons there.
+// commands. It leaves the commands out if people press buttons there, and the text is short enough to have some.
 func (v View) howToDecide(text string, to bus.Address, prefix string) string {
 	from := "here or in any other chat"
 	if v.Filed {

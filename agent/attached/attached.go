@@ -33,8 +33,8 @@ type Files struct {
 	unfetched []string // messages for people about files that have no entries
 }
 
-// Apply updates the files with the turn's next log entry: files that came with a message, or the outcome of
-// fetching them.
+// Apply updates the files with the turn's next log entry: a message, a file that came with it, the outcome of
+// fetching the file, or a notice that it is not fetched. It ignores other entries.
 func (f *Files) Apply(r journal.Record) {
 	switch d := r.Data.(type) {
 	case sessions.User:
@@ -73,7 +73,7 @@ func Entries(turn string, in bus.Inbound) []sessions.Entry {
 	var entries []sessions.Entry
 	for _, a := range in.Attachments {
 		e := journal.NewEntry(turn, sessions.KindAttached, sessions.Attached{
-			Message: in.ID, Kind: a.Kind, Name: a.Name, Type: a.Type, Size: a.Size, Ref: a.Ref,
+			Message: in.ID, Kind: a.Kind, Name: a.Name, Type: a.Type, Size: a.Size, Ref: a.Ref, Quoted: a.Quoted,
 		})
 		e.Person = in.From.ID
 		entries = append(entries, e)
@@ -129,6 +129,11 @@ func TraceOf(entries iter.Seq2[sessions.Entry, error], message string) (Trace, e
 // HasUnfetched reports whether any file is still to be fetched.
 func (f *Files) HasUnfetched() bool {
 	return slices.ContainsFunc(f.all, func(a File) bool { return a.fetched == nil })
+}
+
+// HasVoice reports whether a message came with a recording of its sender's own speech.
+func (f *Files) HasVoice() bool {
+	return slices.ContainsFunc(f.all, func(a File) bool { return a.Kind == bus.Voice && !a.Forwarded && !a.Quoted })
 }
 
 // atOnce is how many files of a turn are fetched at the same time.

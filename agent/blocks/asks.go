@@ -30,7 +30,8 @@ func ShowAsk(a sessions.Ask, use sessions.ToolUse, redact Redactor) bus.Ask {
 // that has asked nothing.
 type TurnAsks struct{ all []bus.Ask }
 
-// Begin adds the asks of an entry that parks the turn. use returns the call with that id.
+// Begin adds the asks of an entry that parks the turn. use returns the call with that id. It leaves out what waits
+// for sub-agents. It returns an error if the entry can't be decoded.
 func (t *TurnAsks) Begin(e sessions.Entry, use func(call string) sessions.ToolUse, redact Redactor) error {
 	waits, err := sessions.Decode[sessions.TurnParked](e)
 	for _, a := range waits.Asks {

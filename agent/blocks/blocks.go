@@ -51,7 +51,8 @@ func Show(data any, redact Redactor) (Block, bool) {
 	case sessions.ToolResult:
 		content, shortened := tools.Shorten(tools.AsJSON(redact.JSON(d.Content)), MostOfCall, "")
 		b.Kind, b.Text = string(sessions.KindToolResult), string(content)
-		b.Cut, b.Failed = shortened, d.Code != ""
+		b.Cut, b.Failed, b.Reason = shortened, d.Code != "", d.Code
+		b.Metadata = bus.ResultMetadata(d.Result("").Metadata)
 	default:
 		return b, false
 	}
@@ -118,8 +119,8 @@ func (b Block) EmitText(piece string, emit func(bus.Event)) {
 // EmitStop tells watchers that a block is in the log.
 func (b Block) EmitStop(emit func(bus.Event)) {
 	e := bus.Event{Type: bus.BlockStop, Block: b.Number, Kind: b.Kind, Tool: b.Tool, Call: b.Call}
-	if b.Input != nil || b.Failed || b.Cut {
-		e.Detail = &bus.Detail{Input: b.Input, Failed: b.Failed, Cut: b.Cut}
+	if b.Input != nil || b.Failed || b.Cut || b.Metadata != (bus.ResultMetadata{}) {
+		e.Detail = &bus.Detail{Input: b.Input, Failed: b.Failed, Reason: b.Reason, Metadata: b.Metadata, Cut: b.Cut}
 	}
 	emit(e)
 }

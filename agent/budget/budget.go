@@ -132,7 +132,8 @@ type Reservations struct {
 
 // Take makes sure that the amount the next call is likely to use is reserved. If too little is reserved, it
 // renews the reservation. If there is none, or it was made on an earlier day, Take makes a new one, whose id
-// begins with name. It returns an *OverError if a budget has too little left; then nothing is reserved.
+// begins with name. It does nothing if no budget limits the call. It returns an *OverError if a budget has too little
+// left. After any error, nothing is reserved.
 func (p *Reservations) Take(ctx context.Context, name string, next Call, b Bounds) error {
 	next = p.limitedPart(next, b)
 	if next.All == (Amount{}) {
@@ -163,7 +164,8 @@ func (p *Reservations) Take(ctx context.Context, name string, next Call, b Bound
 // nextID returns the id of the next reservation.
 func (p *Reservations) nextID(name string) string { return fmt.Sprintf("%s.%d", name, p.settled) }
 
-// holdsFor reports whether there is a reservation made today of each kind that the next call needs.
+// holdsFor reports whether there is a reservation made today of each kind that the next call needs, and none of the
+// other kind.
 func (p *Reservations) holdsFor(next Call, now time.Time) bool {
 	today := func(at time.Time) bool { return at.UTC().Format(time.DateOnly) == now.UTC().Format(time.DateOnly) }
 	return (p.tokens || p.money) && p.tokens == (next.All.Tokens > 0) && p.money == (next.All.Micro > 0) &&
@@ -291,7 +293,8 @@ func (p *Reservations) reserve(ctx context.Context, id string, next Call, b Boun
 }
 
 // renew changes the reservation to what the next call needs in addition to what is used already. It returns
-// false if the reservation is gone, because the process stood still for too long.
+// false if the reservation is gone, because the process stood still for too long, and an *OverError if a budget has too
+// little left.
 func (p *Reservations) renew(ctx context.Context, next Call, b Bounds) (known bool, err error) {
 	if p.tokens {
 		r, _ := p.reservations(p.ofTokens.ID, next, b, p.ofTokens.At)
@@ -320,7 +323,8 @@ func (p *Reservations) renew(ctx context.Context, next Call, b Bounds) (known bo
 }
 
 // TakeOver turns what earlier holders of the turn have reserved into one new reservation, whose id begins with
-// name. What the calls of these holders have used is counted already.
+// name. What the calls of these holders have used is counted already. If they have reserved nothing, nothing is
+// reserved.
 func (p *Reservations) TakeOver(ctx context.Context, name, turn string, b Bounds) error {
 	id, now := p.nextID(name), time.Now()
 	var tokens *sessions.Reservation
@@ -385,17 +389,17 @@ func (p *Reservations) Spend(u llm.Usage) {
 	p.spent = p.spent.plus(Amount{Tokens: u.Input + u.Output, Micro: u.Cost})
 }
 
-// ReservationAhead returns the change that reserves what a call is likely to use, as Take would with empty
+// ReservationChange returns the change that reserves what a call is likely to use, as Take would with empty
 // Reservations. The change is sent along with an append, and what the append reports as done is then passed to
 // Keep.
-func (p *Reservations) ReservationAhead(name string, next Call, b Bounds) (c bill.Change) {
+func (p *Reservations) ReservationChange(name string, next Call, b Bounds) (c bill.Change) {
 	c.Tokens, c.Money = p.reservations(p.nextID(name), p.limitedPart(next, b), b, time.Now())
 	return c
 }
 
-// RenewalAhead returns the change that adjusts the reservation to what the next call is likely to use, as Take
-// would. It is empty if there is no reservation made today of each kind that the call needs.
-func (p *Reservations) RenewalAhead(next Call, b Bounds) (c bill.Change) {
+// RenewalChange returns the change that adjusts the reservation to what the next call is likely to use, as Take
+// would. It is empty if there is no reservation made today of exactly the kinds that the call needs.
+func (p *Reservations) RenewalChange(next Call, b Bounds) (c bill.Change) {
 	next = p.limitedPart(next, b)
 	if !p.holdsFor(next, time.Now()) {
 		return c
@@ -411,9 +415,9 @@ func (p *Reservations) RenewalAhead(next Call, b Bounds) (c bill.Change) {
 	return c
 }
 
-// SpentAhead returns the change that records how much of the reservation is used so far, without changing its
+// SpendingChange returns the change that records how much of the reservation is used so far, without changing its
 // size. It is sent along with an append that records the same in the log.
-func (p *Reservations) SpentAhead() (c bill.Change) {
+func (p *Reservations) SpendingChange() (c bill.Change) {
 	c.Renew = true
 	if r := p.ofTokens; p.tokens {
 		r.Tokens, r.Used = max(p.reserved.Tokens, p.spent.Tokens), p.spent.Tokens
@@ -426,7 +430,7 @@ func (p *Reservations) SpentAhead() (c bill.Change) {
 	return c
 }
 
-// Keep records what was reserved by a change that ReservationAhead or RenewalAhead returned. done says which
+// Keep records what was reserved by a change that ReservationChange or RenewalChange returned. done says which
 // part of the change was made: if only tokens or only money was reserved, the next Take gives that back and
 // makes a new reservation; what was not renewed stays as it was.
 func (p *Reservations) Keep(c bill.Change, done bill.Done) {
@@ -488,7 +492,8 @@ func (p *Reservations) empty() {
 
 const settleTimeout = 5 * time.Second
 
-// Settle replaces the reserved amount in the budgets with the amount that was spent.
+// Settle replaces the reserved amount in the budgets with the amount that was spent, even if ctx has ended. It takes at
+// most settleTimeout. A failure is only logged: the store then settles the reservation later.
 func (p *Reservations) Settle(ctx context.Context) {
 	if !p.tokens && !p.money {
 		return

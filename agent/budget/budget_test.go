@@ -137,13 +137,13 @@ func TestReservingAndSettlingWithAnAppend(t *testing.T) {
 		if turn.tokensDay == 0 {
 			bounded.Tokens = 0
 		}
-		c := p.ReservationAhead(name, likely(call), bounds)
+		c := p.ReservationChange(name, likely(call), bounds)
 		p.Keep(c, write(s, c))
 		check(t, s, "set aside ahead", turn.ofTokens, turn.reserved)
 		take(t, p, name, call, bounds)
 		check(t, s, "taken from it", bounded.Tokens, bounded.Micro)
 		p.Spend(llm.Usage{Input: 20, Output: 10, Cost: 300})
-		c = p.RenewalAhead(likely(call), bounds)
+		c = p.RenewalChange(likely(call), bounds)
 		p.Keep(c, write(s, c))
 		check(t, s, "set aside for the next", bounded.Tokens+min(bounded.Tokens, 30), bounded.Micro+300)
 		take(t, p, name, call, bounds)
@@ -271,7 +271,7 @@ func TestWhatIsReservedInPartAheadIsGivenBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := p.ReservationAhead("t", likely(call), bounds)
+	c := p.ReservationChange("t", likely(call), bounds)
 	done, err := opened.(bill.Log).AppendWith(t.Context(), 1, c, sessions.Entry{Turn: "t", Kind: sessions.KindText}) //nolint:forcetypeassert // a panic says as much
 	if err != nil {
 		t.Fatal(err)

@@ -2,7 +2,6 @@ package calls
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"runtime/debug"
@@ -38,7 +37,7 @@ func runOnce(ctx context.Context, log *slog.Logger, tool tools.Tool, call tools.
 
 // attempt does the work of runOnce, and returns the result and the failure as one value.
 func attempt(ctx context.Context, log *slog.Logger, tool tools.Tool, call tools.Call) outcome {
-	limit := callTimeout(tool.Spec(), call.Args)
+	limit := tool.Spec().TimeoutFor(call.Args)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	if tools.EffectOf(tool, call) != tools.Pure {
@@ -97,26 +96,4 @@ func perform(ctx context.Context, log *slog.Logger, tool tools.Tool, call tools.
 		return failedWith(tools.Timeout, "%s took longer than %s.", call.Name, limit)
 	}
 	return failedWith(tools.ExecutionFailed, "%v", err)
-}
-
-// callTimeout returns how long a call may take: the timeout in its arguments, in seconds
-// and within the tool's bounds, or else the tool's default.
-func callTimeout(s tools.Spec, args json.RawMessage) time.Duration {
-	limit, most := s.Timeout, s.MaxTimeout
-	if limit <= 0 {
-		limit = 10 * time.Second
-	}
-	if most < 0 {
-		return limit
-	}
-	if most <= 0 {
-		most = max(limit, time.Minute)
-	}
-	var asked struct {
-		Timeout float64 `json:"timeout"`
-	}
-	if err := json.Unmarshal(args, &asked); err == nil && asked.Timeout > 0 {
-		limit = time.Duration(min(asked.Timeout, most.Seconds()) * float64(time.Second))
-	}
-	return min(limit, most)
 }

@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"parley/agent"
@@ -49,6 +50,8 @@ type Runner struct {
 	HandedOut map[string]sessions.Delegated
 	// PromptUntrusted reports that strangers may have written some of the memory that the model reads.
 	PromptUntrusted bool
+
+	counted atomic.Pointer[turn.Payer] // the person whose call was counted last; nil for none
 }
 
 // NewRunner makes a runner for a session's turns, with these tools. notifyStaleApproval tells people that an
@@ -73,7 +76,7 @@ type Prepared struct {
 	Share         *Share         // limits how much of the results of this step the model is shown
 	Effect        tools.Effect   // the effect of running the call once more; Pure without a tool
 	verdict       tools.Decision // what the guard decided, or the model that judges calls
-	rule          string         // ruleJudge if that model made the decision stricter; otherwise ""
+	rule          string         // sessions.AuditJudged or AuditRated if that decided; otherwise ""
 	tainted       bool           // the failure of the call may repeat what strangers wrote
 	spends        []string       // what the call uses up if it runs without approval
 	// approved is the hash of what a person has approved; "" if no approval was needed.
@@ -96,7 +99,7 @@ func (p *Prepared) addNote(note string) {
 
 // Prepare finds the tool of a call, and repairs and validates its arguments. It also finds a tool that the
 // agent no longer has: the agent may have had it when the call began. A call that has begun keeps the arguments
-// that it began with.
+// that it began with. untrusted reports that the model may have read what strangers wrote.
 func (r *Runner) Prepare(t *turn.Turn, c *turn.Call, untrusted bool) *Prepared {
 	p := &Prepared{Call: c, Effect: tools.Pure, input: tools.Call{
 		ID: c.ID, Key: c.Key(t.ID), Name: c.Use.Name, Args: c.Use.Args, Attempt: c.Attempts + 1,
@@ -235,7 +238,7 @@ func (r *Runner) Run(ctx context.Context, t *turn.Turn, p *Prepared) (*sessions.
 		r.Journal.ShowResult(p.ID, content)
 	}
 	r.Point("c5")
-	r.Session.ShowResult(t, p.Call, kept, out.Failed)
+	r.Session.ShowResult(t, p.Call, kept, out)
 	took := time.Since(began)
 	r.auditCall(t, p, out, execute, took)
 	r.report(t, p, out.Failed, took) // metrics, event
@@ -243,7 +246,7 @@ func (r *Runner) Run(ctx context.Context, t *turn.Turn, p *Prepared) (*sessions.
 }
 
 // execute records the start of a call (C4), checks the lease and the approval, and runs the tool. ran reports
-// whether the tool ran.
+// whether the tool ran: it doesn't if what was approved has changed.
 func (r *Runner) execute(ctx context.Context, t *turn.Turn, p *Prepared) (out *turn.Outcome, ran bool, err error) {
 	if err := r.recordFiles(ctx, p); err != nil {
 		return nil, false, err
@@ -251,7 +254,8 @@ func (r *Runner) execute(ctx context.Context, t *turn.Turn, p *Prepared) (out *t
 	if p.input.Held, err = r.recordStart(ctx, t, p); err != nil { // C4, then Held
 		return nil, false, err
 	}
-	defer func() { p.input.Held = time.Time{} }()
+	p.input.CheckLease = r.checkLease
+	defer func() { p.input.Held, p.input.CheckLease = time.Time{}, nil }()
 	if failed := r.stillApproved(ctx, p); failed != nil {
 		return &turn.Outcome{Failed: failed}, false, nil
 	}
@@ -384,6 +388,7 @@ func (r *Runner) shapeResult(ctx context.Context, p *Prepared, o *turn.Outcome) 
 			}
 			where = path
 		}
+		o.NoteWhole(tools.Annotate(content, p.note))
 		content, _ = tools.Truncate(content, limit, where)
 	}
 	return tools.Annotate(content, p.note)

@@ -36,6 +36,9 @@ func (r *Runner) decide(ctx context.Context, t *turn.Turn, p *Prepared, maybeDon
 	if failed := r.consult(ctx, d); failed != nil {
 		return failed, nil, nil
 	}
+	if failed, err := r.countCall(ctx, t, d); failed != nil || err != nil {
+		return failed, nil, err
+	}
 	if failed, err := r.judge(ctx, t, d); failed != nil || err != nil {
 		return failed, nil, err
 	}
@@ -50,7 +53,8 @@ func (r *Runner) decide(ctx context.Context, t *turn.Turn, p *Prepared, maybeDon
 	return r.prepareTask(ctx, p)
 }
 
-// questionOf returns the ask of a call whose tool only asks people a question; nil for other calls.
+// questionOf returns the ask of a call whose tool only asks people a question, or the call's failure: its question is
+// invalid, or nobody can be asked. For other calls it returns nothing.
 func (r *Runner) questionOf(ctx context.Context, p *Prepared) (*tools.Error, *sessions.Ask, error) {
 	q, isQuestion, err := tools.QuestionOf(p.tool, p.input)
 	if !isQuestion {
@@ -100,7 +104,7 @@ func (r *Runner) newAsk(p *Prepared, kind string) *sessions.Ask {
 }
 
 // prepareTask prepares the task that a call hands to a sub-agent, and returns the ask by which the turn waits
-// for it; nil for other calls.
+// for it, or the call's failure if the task can't be handed out. For other calls it returns nothing.
 func (r *Runner) prepareTask(ctx context.Context, p *Prepared) (*tools.Error, *sessions.Ask, error) {
 	d, given, err := tools.TaskOf(p.tool, p.input)
 	switch {
@@ -174,7 +178,8 @@ func (r *Runner) consult(ctx context.Context, d *decision) *tools.Error {
 	return nil
 }
 
-// askGuard asks the guard about a call, and again each time it changes the arguments, up to maxChanges times.
+// askGuard asks the guard about a call, and again each time it changes the arguments, up to maxChanges times. It
+// returns why the call must not run, or nil. A guard that changes the arguments more often refuses the call.
 func (r *Runner) askGuard(ctx context.Context, d *decision) *tools.Error {
 	if r.guard == nil {
 		return nil
@@ -232,13 +237,14 @@ func (r *Runner) changeArgs(p *Prepared, v tools.Verdict, maybeDone bool) (chang
 	return true, nil
 }
 
-// Untrusted reports whether the model had read text written by strangers when it asked for a call.
+// Untrusted reports whether the model may have read text written by strangers when it asked for a call.
 func (r *Runner) Untrusted(ctx context.Context, t *turn.Turn, c *turn.Call) bool {
 	return r.PromptUntrusted || transcript.Untrusted(r.Journal.Records(), t.ID, c.Asked) ||
 		r.Agent.Untrusted != nil && r.Agent.Untrusted(ctx, r.Key())
 }
 
-// review calls the hooks with the outcome of a call that ran, and returns the outcome with their changes.
+// review calls the hooks with the outcome of a call that ran, and returns the outcome with their changes. If a hook
+// rejects the result, or makes no JSON of it, the outcome is a failure without it.
 func (r *Runner) review(ctx context.Context, p *Prepared, out *turn.Outcome) *turn.Outcome {
 	for _, hook := range r.after {
 		result := out.Result
@@ -265,7 +271,8 @@ func (r *Runner) review(ctx context.Context, p *Prepared, out *turn.Outcome) *tu
 }
 
 // decideApproval decides about a call that needs approval. The call runs if it was approved, by itself or for
-// the whole session, and nothing has changed since. Otherwise people are asked, if that is possible.
+// the whole session, and nothing has changed since. Otherwise people are asked, or the call fails if that isn't
+// possible or if something has changed.
 func (r *Runner) decideApproval(ctx context.Context, p *Prepared, why string, maybeDone bool) (*tools.Error, *sessions.Ask, error) {
 	var like string
 	if p.Ask.IsApproved() {
@@ -364,8 +371,8 @@ func (r *Runner) approvalHash(ctx context.Context, p *Prepared, like string) (st
 }
 
 // RenewHashes computes the hashes of the asks about a step's calls again, once all other calls of the step have
-// run: what these wrote doesn't count as a change. If that fails, the old hash stays, and the call will count
-// as changed.
+// run: what these wrote doesn't count as a change. If that fails, the old hash stays, and the call may count
+// as changed. It does nothing for a single call.
 func (r *Runner) RenewHashes(ctx context.Context, calls []*Prepared, of []*sessions.Ask) {
 	if len(calls) < 2 {
 		return
@@ -381,4 +388,45 @@ func (r *Runner) RenewHashes(ctx context.Context, calls []*Prepared, of []*sessi
 		}
 		a.Hash = sum
 	}
+}
+
+// countCall counts a call for its person, if the operator limits the number of such calls, and returns why it must
+// not run if that number is reached. It comes after the rules and the hooks, so that what they refuse isn't counted,
+// and before anybody is asked about the call. A call that has begun, or that a person has approved, was counted
+// before.
+func (r *Runner) countCall(ctx context.Context, t *turn.Turn, d *decision) (*tools.Error, error) {
+	if r.Agent.CountCall == nil || d.Attempts > 0 || d.Ask.IsApproved() {
+		return nil, nil
+	}
+	var unknown error // why nobody can say for whom it is counted
+	refused, err := r.Agent.CountCall(ctx, d.input, func(ctx context.Context) (person string, err error) {
+		person, err = r.accountOf(ctx, t.Person)
+		unknown = err
+		return person, err
+	})
+	if refused != nil {
+		d.verdict, d.rule = tools.Deny, sessions.AuditRated
+	}
+	r.Point("rate:counted")
+	switch {
+	case err == nil, unknown != nil:
+		return refused, err
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	}
+	return nil, fmt.Errorf("%w: %w", turn.ErrBusAway, err)
+}
+
+// accountOf returns the account under which a person's calls are counted, while the lease is held: otherwise another
+// process may have erased the person meanwhile.
+func (r *Runner) accountOf(ctx context.Context, person string) (string, error) {
+	of, err := r.PayerOf(ctx, person, r.counted.Load())
+	if err != nil {
+		return "", err
+	}
+	r.counted.Store(&of)
+	if err := r.checkLease(ctx); err != nil {
+		return "", fmt.Errorf("before counting the call: %w", err)
+	}
+	return of.Account, nil
 }

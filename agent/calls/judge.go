@@ -10,15 +10,13 @@ import (
 	"parley/agent/judge"
 	"parley/agent/transcript"
 	"parley/agent/turn"
+	"parley/sessions"
 	"parley/tools"
 )
 
 // AskJudge asks the model that judges calls of a session's agent about a call of a turn. Its error ends the run; if
 // the model gives no verdict, the verdict says so.
 type AskJudge func(ctx context.Context, t *turn.Turn, q *judge.Question) (judge.Verdict, error)
-
-// ruleJudge is the rule that the audit names if the model that judges calls made a decision stricter.
-const ruleJudge = "judge"
 
 // judge has a model judge a call, if the operator wants that for such calls. It comes after the rules and the hooks,
 // with the arguments as they will run, and only makes their decision stricter. A call that has begun was judged
@@ -40,11 +38,11 @@ func (r *Runner) judge(ctx context.Context, t *turn.Turn, d *decision) (*tools.E
 	d.tainted = d.input.Untrusted
 	switch {
 	case v.Decision == tools.Deny:
-		d.verdict, d.rule = tools.Deny, ruleJudge
+		d.verdict, d.rule = tools.Deny, sessions.AuditJudged
 		return v.Denied(d.input.Name), nil
 	case v.Decision == tools.Ask, !q.IsWhole():
 		if !d.ask {
-			d.verdict, d.rule = tools.Ask, ruleJudge
+			d.verdict, d.rule = tools.Ask, sessions.AuditJudged
 		}
 		why := v.AskReason(d.input.Untrusted, j.Within)
 		if d.why != "" {
@@ -72,8 +70,8 @@ func (r *Runner) judgeQuestion(t *turn.Turn, d *decision) *judge.Question {
 	return q
 }
 
-// decidedBy returns for the audit who decided about a call: the person who approved or denied it, or the model that
-// judges calls.
+// decidedBy returns for the audit who decided about a call: the person who approved it, or else sessions.AuditJudged or
+// AuditRated; "" if neither did.
 func (p *Prepared) decidedBy() string {
 	if p.Ask.IsApproved() { // even if the approval came too late
 		return p.Ask.By

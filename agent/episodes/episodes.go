@@ -82,7 +82,8 @@ func (m Maker) spoken(message string) string {
 	return strings.Join(words, " ")
 }
 
-// addDeeds adds what the turn did, tool by tool, as long as there is room.
+// addDeeds adds what the turn did, tool by tool, as long as there is room. It then adds only how many other calls
+// there were.
 func (m Maker) addDeeds(e *sessions.Episode, t *turn.Turn, ending []sessions.Entry) {
 	outcomes := t.Outcomes(ending)
 	for _, step := range t.Steps {

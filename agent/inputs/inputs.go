@@ -110,7 +110,8 @@ func writersText(running []sessions.Job) string {
 	return fmt.Sprintf("A job that runs in the background may be writing there (%s): wait for its end, or end it with job_stop. %s", strings.Join(ids, ", "), plain)
 }
 
-// compareBy returns the inputs of a call, hashed by the first of the modes that doesn't take too long.
+// compareBy returns the inputs of a call, hashed by the first of the modes that doesn't take too long. If all do,
+// its error tells the model so.
 func compareBy(ctx context.Context, named string, modes []string, digest func(ctx context.Context, mode string) (string, error)) (agentasks.InputsHash, error) {
 	for _, mode := range modes {
 		work, cancel := context.WithTimeout(ctx, walkTimeout)

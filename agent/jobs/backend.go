@@ -21,7 +21,7 @@ const (
 
 var _ jobs.Backend = (*Runner)(nil)
 
-// List implements jobs.Backend: it returns a session's newest jobs.
+// List implements jobs.Backend: it returns a session's newest jobs, at most mostListed.
 func (r *Runner) List(ctx context.Context, session string) ([]jobs.Status, error) {
 	all, err := r.cfg.Store.JobsOf(ctx, session, mostListed)
 	if err != nil {
@@ -105,8 +105,8 @@ func (r *Runner) AskToStop(ctx context.Context, j sessions.Job) error {
 	return nil
 }
 
-// StopAll implements agent.Jobs: it asks all jobs of a session to end, records the cause, and returns how many
-// jobs there are; a repeated call returns the same number.
+// StopAll implements agent.Jobs: it asks all running jobs of a session to end, records the cause, and returns how
+// many were asked for it; a repeated call returns the same number.
 func (r *Runner) StopAll(ctx context.Context, session, cause string) (int, error) {
 	n, err := r.cfg.Store.StopJobs(ctx, session, "", cause)
 	if err == nil && n > 0 {

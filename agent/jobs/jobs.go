@@ -69,7 +69,7 @@ type Config struct {
 	Admit bus.Admit
 	// Ready returns why no job may be started now; "" if jobs may.
 	Ready func(ctx context.Context) (why string, err error)
-	// Audit records in the audit that a job has ended.
+	// Audit, if set, records in the audit that a job has ended.
 	Audit func(ctx context.Context, r sessions.AuditRecord) error
 	// Point, if set, is called at each step after which a test may kill the process.
 	Point func(name string)
@@ -225,8 +225,8 @@ func (r *Runner) newJob(call tools.Call, o shell.Order, set Settings) (sessions.
 // maxCommand is how many bytes of a job's command line are kept in its record.
 const maxCommand = 1000
 
-// joinRun waits until Run has started, adds a job to those that Run waits for when it ends, and returns the
-// context of all jobs.
+// joinRun waits until Run has started, adds a job to those that Run waits for when it ends, and returns the context
+// of all jobs. It returns an error for the model if this process is shutting down, or has maxAtOnce jobs.
 func (r *Runner) joinRun(ctx context.Context) (context.Context, error) {
 	select {
 	case <-r.ready:

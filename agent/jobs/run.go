@@ -31,8 +31,8 @@ func (r *Runner) run(ctx context.Context, j sessions.Job, call tools.Call, c san
 	r.end(ctx, j, log)
 }
 
-// register adds a job to those that run in this process, and returns the job's context, which ends when the job
-// has to end.
+// register adds a job to those that run in this process, and returns the job's context. It ends with held, which is
+// the context of the job's hold, or when somebody ends the job. The caller calls deregister afterwards.
 func (r *Runner) register(held context.Context, id string) context.Context {
 	ctx, cancel := context.WithCancelCause(held)
 	r.mu.Lock()
@@ -117,7 +117,7 @@ func withEnd(j sessions.Job, result sandbox.Result, err error, took time.Duratio
 	case errors.Is(err, bus.ErrFenced), errors.Is(err, bus.ErrClosed):
 		j.State, j.Detail = sessions.JobLost, "the process that ran it was cut off from the others"
 	case err != nil:
-		why := sandbox.NotRunError(err)
+		why := sandbox.ErrorForModel(err)
 		if known, ok := errors.AsType[*tools.Error](why); ok {
 			return failedJob(j, known.Message)
 		}
@@ -134,7 +134,8 @@ func withEnd(j sessions.Job, result sandbox.Result, err error, took time.Duratio
 	return j
 }
 
-// end records the end of a job, and reports it to the job's session.
+// end records the end of a job, and reports it to the job's session, unless the job was erased or another process
+// has reported it as lost.
 func (r *Runner) end(running context.Context, j sessions.Job, log *slog.Logger) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(running))
 	defer cancel()

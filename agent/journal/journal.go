@@ -85,8 +85,10 @@ func Open(log sessions.Log, logger *slog.Logger) (*Journal, error) {
 }
 
 // Append writes entries to the log and adds them to the records. If the result is uncertain, Append tries again
-// until ctx ends: the store accepts the same entries at the same position twice, and doesn't write an append
-// that already arrived a second time. Append holds the lock meanwhile, so other writers wait.
+// until ctx ends: the store accepts the same entries at the same position twice, and doesn't write an append that
+// already arrived a second time. Append holds the lock meanwhile, so other writers wait. It returns at once if the
+// store has refused the entries for good, as with sessions.ErrFenced, and after openTries if nothing was appended
+// since ReopenLater.
 func (j *Journal) Append(ctx context.Context, entries ...sessions.Entry) error {
 	return j.AppendBy(ctx, func(ctx context.Context, log sessions.Log, at int64, entries []sessions.Entry) error {
 		return log.Append(ctx, at, entries...)
@@ -200,8 +202,9 @@ func (j *Journal) makeRoom(n int) {
 // roomForTurn is how many records a turn without tools adds.
 const roomForTurn = 6
 
-// SetTitle gives the conversation a title, which is shown instead of the first words of entry n. The entry stays
-// as it is. See [sessions.Titler] for when SetTitle does nothing.
+// SetTitle gives the conversation a title, which is shown instead of the first words of entry n. The entry stays as
+// it is. See [sessions.Titler] for when SetTitle does nothing. It returns errors.ErrUnsupported if the log knows no
+// titles.
 func (j *Journal) SetTitle(ctx context.Context, n int64, title string) error {
 	log, ok := j.log.(sessions.Titler)
 	if !ok {
@@ -212,8 +215,8 @@ func (j *Journal) SetTitle(ctx context.Context, n int64, title string) error {
 	return log.SetTitle(ctx, n, title)
 }
 
-// EraseMessage empties the texts of a deleted message, in the log and in the records. cause is the message's
-// id.
+// EraseMessage empties the texts of a deleted message, in the log and in the records. cause is the message's id. It
+// returns errors.ErrUnsupported if the log can't do that.
 func (j *Journal) EraseMessage(ctx context.Context, cause string) error {
 	log, ok := j.log.(sessions.MessageEraser)
 	if !ok {

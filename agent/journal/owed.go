@@ -14,7 +14,7 @@ import (
 func (j *Journal) Owe(e sessions.Entry) (bool, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if _, ok := j.log.(sessions.Reopener); !ok {
+	if _, ok := j.log.(sessions.ReopenableLog); !ok {
 		return false, nil
 	}
 	e.N, e.At = j.next+int64(len(j.owed)), time.Now().UTC().Truncate(time.Microsecond)

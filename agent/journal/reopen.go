@@ -46,7 +46,7 @@ func Unfinished(records []Record) []string {
 func (j *Journal) KeepForReopen() (size int, ok bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	log, ok := j.log.(sessions.Reopener)
+	log, ok := j.log.(sessions.ReopenableLog)
 	if !ok {
 		return 0, false
 	}
@@ -68,7 +68,7 @@ func (j *Journal) KeepForReopen() (size int, ok bool) {
 func (j *Journal) Reopen(ctx context.Context, fence int64, logger *slog.Logger) (bool, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	log, ok := j.log.(sessions.Reopener)
+	log, ok := j.log.(sessions.ReopenableLog)
 	if !ok {
 		return false, nil
 	}
@@ -86,7 +86,7 @@ func (j *Journal) Reopen(ctx context.Context, fence int64, logger *slog.Logger) 
 func (j *Journal) ReopenLater(fence int64, logger *slog.Logger) (bool, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	log, ok := j.log.(sessions.Reopener)
+	log, ok := j.log.(sessions.ReopenableLog)
 	if !ok || len(Unfinished(j.records[j.finished.n:])) > 0 {
 		return false, nil
 	}
@@ -112,7 +112,7 @@ func (j *Journal) Confirm(ctx context.Context) error {
 	if !j.unconfirmed {
 		return nil
 	}
-	switch still, err := j.log.(sessions.Reopener).Reopen(ctx, j.fence); { //nolint:forcetypeassert // ReopenLater has checked the type
+	switch still, err := j.log.(sessions.ReopenableLog).Reopen(ctx, j.fence); { //nolint:forcetypeassert // ReopenLater has checked the type
 	case err != nil:
 		return fmt.Errorf("reopen the log: %w", err)
 	case !still:

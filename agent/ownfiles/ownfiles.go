@@ -2,7 +2,7 @@
 //
 // The setting [retention] erases turns that ended long ago. The conversation continues, and its folder still
 // contains the files of these turns: attachments, pictures that a model was shown, complete results that were
-// too long for the model, and files from MCP servers. Parley itself put them there, under names that it chose.
+// too long for the model, files from MCP servers, and canvases. Parley itself put them there, under names that it chose.
 // They're removed once they're older than the retention period and no remaining log entry refers to them. Files
 // that an agent made belong to the conversation and stay.
 package ownfiles
@@ -13,6 +13,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strings"
 
 	"parley/agent/pictures"
 	"parley/sessions"
@@ -24,10 +25,25 @@ const (
 	Pictures    = pictures.Folder // what models are shown, named by the hash of its content
 	Results     = ".agent/out"    // tool results too long for the model, named by the id of their call
 	Foreign     = ".agent/mcp"    // files that MCP servers returned, named by the id of the call
+	Canvases    = ".agent/canvas" // what the agent has drawn for people, named by the id of the call
 )
 
 // Folders returns the names of all folders in a workspace to which Parley itself adds files.
-func Folders() []string { return []string{Attachments, Pictures, Results, Foreign} }
+func Folders() []string { return []string{Attachments, Pictures, Results, Foreign, Canvases} }
+
+// CallFolders returns the names of those of these folders whose files belong to tool calls.
+func CallFolders() []string { return []string{Results, Foreign, Canvases} }
+
+// OfCalls returns those of the files that Parley itself put there for one of the calls, which are given by their ids.
+func OfCalls(files []string, calls map[string]bool) []string {
+	var of []string
+	for _, file := range files {
+		if call, ok := strings.CutPrefix(ownerOf(file), "call/"); ok && calls[call] {
+			of = append(of, file)
+		}
+	}
+	return of
+}
 
 // Unreferenced returns the session's files that Parley itself put there and that none of the log's entries
 // refers to any longer. Such files may be removed.
@@ -76,6 +92,8 @@ func ownerOf(file string) string {
 		shape = `^(.+)\.json$`
 	case Foreign:
 		shape = `^(.+)-[1-9][0-9]*(?:\.[a-z0-9]+)?$`
+	case Canvases:
+		shape = `^(.+)-[a-z0-9_]+\.(?:html|png)$`
 	default:
 		return ""
 	}

@@ -54,6 +54,10 @@ func TestUnnamedFiles(t *testing.T) {
 		"attachments/4-shown-again.png":          false,
 		"attachments/3-only-mentioned.txt":       true,
 		"attachments/notes.txt":                  false, // an agent's
+		".agent/canvas/c2-load_of_1.html":        false,
+		".agent/canvas/c9-load.html":             true,
+		".agent/canvas/c9-load.png":              true,
+		".agent/canvas/mine.html":                false, // an agent's
 		"attachments/0-odd.txt":                  false,
 		"attachments/x/70-other.txt":             false,
 		view:                                     false,

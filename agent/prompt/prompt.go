@@ -21,7 +21,7 @@ import (
 	"parley/agent/frames"
 )
 
-// The most characters that are read from one file, and from all files together.
+// The most characters that a prompt contains of one file, and of all files together.
 const (
 	MaxFile  = 12_000
 	MaxTotal = 60_000
@@ -212,12 +212,13 @@ func clean(text string) string {
 	return strings.TrimSpace(text)
 }
 
-// Read reads the beginnings of those of the named files that exist: a little more than MaxFile characters. If one exists but can't be read, its text says so, because
-// such a file must not keep the agent from answering.
-func Read(open func(name string) (io.ReadCloser, error), from string, names ...string) []File {
+// Read reads the beginnings of those of the named files that exist: enough of each to tell whether it has more than
+// MaxFile characters. If one exists but can't be read, its text says so, because such a file must not keep the agent
+// from answering.
+func Read(dir fs.FS, from string, names ...string) []File {
 	var files []File
 	for _, name := range names {
-		text, err := read(open, name)
+		text, err := read(dir, name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			continue
@@ -230,8 +231,8 @@ func Read(open func(name string) (io.ReadCloser, error), from string, names ...s
 }
 
 // read reads the beginning of one file.
-func read(open func(name string) (io.ReadCloser, error), name string) (string, error) {
-	r, err := open(name)
+func read(dir fs.FS, name string) (string, error) {
+	r, err := dir.Open(name)
 	if errors.Is(err, fs.ErrNotExist) { // most of these files don't exist
 		return "", fs.ErrNotExist
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -140,8 +139,7 @@ func TestRead(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "DIR.md"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	open := func(name string) (io.ReadCloser, error) { return os.Open(filepath.Join(dir, name)) }
-	got := prompt.Read(open, "home", "SOUL.md", "AGENTS.md", "DIR.md", "BIG.md")
+	got := prompt.Read(os.DirFS(dir), "home", "SOUL.md", "AGENTS.md", "DIR.md", "BIG.md")
 	if len(got) != 3 || got[0] != (prompt.File{Name: "AGENTS.md", From: "home", Text: "Be kind."}) {
 		t.Fatalf("read %d files, the first %+v", len(got), got[0])
 	}

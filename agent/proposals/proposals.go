@@ -140,7 +140,8 @@ func (c *Conversation) add(tag, text string) {
 func (c Conversation) IsLong() bool { return c.said >= leastSaid }
 
 // Request returns the request that asks a model for the facts in a conversation. owner says that the person owns the
-// bot, and so may also decide about the agent's memory.
+// bot, and so may also decide about the agent's memory. The model reads only the newest part of a conversation with
+// more than mostRead bytes.
 func (c Conversation) Request(known Known, owner bool) llm.Request {
 	var b strings.Builder
 	from, size := len(c.lines), 0
@@ -182,8 +183,9 @@ const (
 	ofAgent  = "agent:"
 )
 
-// Facts returns the facts that a model's answer proposes. It drops facts that are known already, and facts with secrets,
-// which are those that redact changes. Facts for the agent's memory count only in an owner's conversation.
+// Facts returns the first mostFacts facts that a model's answer proposes. It drops facts that are known already,
+// long ones, and facts with secrets, which are those that redact changes. Facts for the agent's memory count only in
+// an owner's conversation.
 func Facts(answer string, owner bool, known Known, redact func(string) string) []Fact {
 	var found []Fact
 	have := lettersOfAll(known)

@@ -29,7 +29,8 @@ func scheduleIDFor(call tools.Call) string {
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:idLength])
 }
 
-// Add implements scheduletools.Backend: it stores a schedule for the call's person and sets its timer.
+// Add implements scheduletools.Backend: it stores a schedule for the call's person and sets its timer. If an earlier
+// attempt of the call has added it, it returns that one.
 func (d Backend) Add(ctx context.Context, call tools.Call, w scheduletools.Request) (scheduletools.Entry, error) {
 	if e, ok, err := d.Added(ctx, call); err != nil || ok {
 		return e, err

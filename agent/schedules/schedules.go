@@ -174,8 +174,8 @@ func (c *Scheduler) Fire(ctx context.Context, t bus.Timer) (again time.Duration,
 	return c.fire(ctx, t.ID)
 }
 
-// fire handles the slot that is due in the schedule with this id. If again is not 0, the caller must try again
-// after that time.
+// fire handles the slot that is due in the schedule with this id. If no slot is due, it only sets the timer; if
+// there is no such schedule, it does nothing. If again is not 0, the caller must try again after that time.
 func (c *Scheduler) fire(ctx context.Context, id string) (again time.Duration, err error) {
 	for {
 		s, err := c.Table.Get(ctx, id)

@@ -74,7 +74,8 @@ func New(b Bounds) *Journals {
 
 // A Run is the work on one session under one fence.
 type Run struct {
-	Journal *journal.Journal
+	Journal    *journal.Journal
+	FromMemory bool // the journal was kept, and not read again
 
 	all    *Journals
 	key    string
@@ -92,7 +93,7 @@ func (j *Journals) Begin(ctx context.Context, store sessions.Store, key string, 
 	r.fence = fence
 	if r.Journal != nil {
 		still, err := reopen(ctx, r.Journal, fence, soon, logger)
-		if err != nil || still {
+		if r.FromMemory = err == nil && still; err != nil || still {
 			return r, err
 		}
 	}
@@ -139,7 +140,8 @@ func reopen(ctx context.Context, j *journal.Journal, fence int64, soon bool, log
 	return j.Reopen(ctx, fence, logger)
 }
 
-// take removes the journal of a session from the cache, if it is kept and was not read too long ago.
+// take returns a run with the journal of a session, which it removes from the cache. The run has no journal if none
+// is kept, or if that was read too long ago.
 func (j *Journals) take(key string) *Run {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -154,8 +156,8 @@ func (j *Journals) take(key string) *Run {
 	return r
 }
 
-// End ends a run whose journal matches the log. The journal is kept for the next run, unless something was
-// erased in the meantime.
+// End ends a run whose journal matches the log. The journal is kept for the next run, unless something was erased in
+// the meantime, the journal is too large, or its log can't be opened again.
 func (r *Run) End() {
 	r.all.debts.add(r.Journal)
 	if size, ok := r.Journal.KeepForReopen(); ok {
@@ -170,9 +172,9 @@ func (r *Run) Fail() { r.all.debts.add(r.Journal) }
 // is about to end.
 func (j *Journals) PayAll(ctx context.Context) { j.debts.payAll(ctx) }
 
-// keep keeps a journal for its session's next run, and removes the journals for which there is no more room.
-// clears is how often Clear had been called when the run began: if it was called since then, the journal may
-// contain what was erased, and is not kept.
+// keep keeps a journal for its session's next run, and removes the journals for which there is no more room. clears
+// is how often Clear had been called when the run began: if it was called since then, the journal may contain what
+// was erased, and is not kept. Neither is a journal that takes more than a quarter of the room.
 func (j *Journals) keep(clears int, k *keptJournal) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -56,6 +56,9 @@ func (r *rig) begin(n int) *sessioncache.Run {
 	if err != nil {
 		r.t.Fatal(err)
 	}
+	if run.FromMemory == r.read {
+		r.t.Errorf("session %d is said to be from memory: %t; its log was read: %t", n, run.FromMemory, r.read)
+	}
 	return run
 }
 

@@ -27,8 +27,9 @@ type Copier struct {
 	names []string
 }
 
-// Copy copies files, and folders with everything in them, to the same names in the other workspace. If a file
-// is marked as possibly written by strangers, its copy is marked before it is written.
+// Copy copies files, and folders with everything in them, to the same names in the other workspace. If a file is
+// marked as possibly written by strangers, its copy is marked before it is written. In folders, it leaves out links
+// and other special files. It leaves out ownFolder, and returns an error if there is more than may be copied.
 func (c *Copier) Copy(ctx context.Context, paths []string) error {
 	marks := guard.ReadMarks(c.From)
 	for _, p := range paths {

@@ -25,8 +25,8 @@ type historyJSON struct {
 }
 
 // History implements subagenttools.Backend. It shows the model what was said in other sessions (except the
-// conversation's own and its sub-agents') only in this turn and not in later ones, because the people who said
-// it may have it erased from those sessions.
+// conversation's own and its sub-agents') only in this turn and not in later ones, because the people who said it
+// may have it erased from those sessions. If from is 0, it shows the newest entries.
 func (d *Service) History(ctx context.Context, call tools.Call, session string, from int64) (any, error) {
 	t, err := d.find(ctx, call, session)
 	if err != nil {
@@ -55,9 +55,9 @@ func (d *Service) History(ctx context.Context, call tools.Call, session string, 
 	return shown, nil
 }
 
-// read returns a part of a session's log, beginning with the entry number from, and whether strangers may have
-// written some of it. They count as authors of a model's own words, too, if these may repeat what the model had
-// read before that part.
+// read returns a part of a session's log, beginning with the entry number from, as much as a model is shown at once,
+// and whether strangers may have written some of it. They count as authors of a model's own words, too, if these may
+// repeat what the model had read before that part.
 func (d *Service) read(ctx context.Context, session string, from int64) (h historyJSON, foreign bool, err error) {
 	h = historyJSON{Session: session, Entries: []entryJSON{}}
 	size := 0

@@ -18,7 +18,7 @@ import (
 const maxReport = 48 << 10
 
 // Report implements task.SubAgents: it writes the report into the task's row, and publishes it to the parent's
-// session.
+// session. It does nothing if the task was erased.
 func (d *Service) Report(ctx context.Context, r task.Report) error {
 	t, err := d.cfg.Table.Get(ctx, r.ID)
 	if errors.Is(err, subagents.ErrNone) {

@@ -27,9 +27,9 @@ const (
 // that nobody else reads, and not a sub-agent's.
 func maySeeAll(call tools.Call) bool { return call.Owner && call.Private && call.Parent == "" }
 
-// find returns the newest task of a session, if the call may see that session: its own, those of its sub-agents
-// or, if maySeeAll allows it, any. A session that is not a sub-agent's has no task; for it find returns the zero
-// Task.
+// find returns the newest task of a session, if the call may see that session: its own, those of its sub-agents or,
+// if maySeeAll allows it, any. A session that is not a sub-agent's has no task; for it find returns the zero Task.
+// If the call may not see the session, or there is none, the error tells the model so.
 func (d *Service) find(ctx context.Context, call tools.Call, session string) (subagents.Task, error) {
 	if session == call.Session {
 		return subagents.Task{}, nil
@@ -69,8 +69,8 @@ func describe(t subagents.Task) sessionJSON {
 
 func formatTime(at time.Time) string { return at.UTC().Format(time.RFC3339) }
 
-// List implements subagenttools.Backend: it lists the sub-agents of the call's session or, for an owner,
-// all sessions, a page at a time.
+// List implements subagenttools.Backend: it lists the sub-agents of the call's session or, if p.All is set and
+// maySeeAll allows it, all sessions, a page at a time.
 func (d *Service) List(ctx context.Context, call tools.Call, p subagenttools.ListArgs) (any, error) {
 	if p.All {
 		return d.listAll(ctx, call, p.After)
@@ -122,8 +122,8 @@ func (d *Service) listAll(ctx context.Context, call tools.Call, after string) (a
 	return tools.Untrusted{Value: result}, nil // people name their chats
 }
 
-// Status implements subagenttools.Backend: it says whether a session is working, waiting or idle, and lists its
-// tasks.
+// Status implements subagenttools.Backend: it says whether a session is working, waiting or idle, and what its
+// newest task is. For the call's own session, which "" names too, it lists the sub-agents.
 func (d *Service) Status(ctx context.Context, call tools.Call, session string) (any, error) {
 	if session == "" || session == call.Session {
 		list, open, err := d.subAgents(ctx, call.Session)

@@ -260,7 +260,8 @@ func title(prompt string) string {
 	return string(words)
 }
 
-// Start implements task.SubAgents: it hands out the task with this id, which Prepare has recorded.
+// Start implements task.SubAgents: it hands out the task with this id, which Prepare has recorded. It does nothing
+// if the task was erased or stopped. If a task for which the turn waits has ended, it publishes the report again.
 func (d *Service) Start(ctx context.Context, id string) error {
 	t, err := d.cfg.Table.Get(ctx, id)
 	if errors.Is(err, subagents.ErrNone) {
@@ -281,7 +282,8 @@ func (d *Service) Start(ctx context.Context, id string) error {
 	return d.publish(ctx, t)
 }
 
-// publish publishes a task as a message to its sub-agent's session.
+// publish publishes a task as a message to its sub-agent's session. If no bus would accept that, it reports the task
+// as failed.
 func (d *Service) publish(ctx context.Context, t subagents.Task) error {
 	var in bus.Inbound
 	if err := json.Unmarshal(t.Mail, &in); err != nil {

@@ -60,8 +60,9 @@ func (d *Service) runSweeps(held context.Context) {
 	}
 }
 
-// sweep reports the ends of tasks that nobody has reported, and sends the stop commands again. If renew is
-// true, it also publishes each open task again.
+// sweep ends the tasks that were never handed out, reports the ends that nobody has reported, sends the stop
+// commands again, and erases the sessions that are marked for that. If renew is true, it also publishes each open
+// task again.
 func (d *Service) sweep(ctx context.Context, renew bool) error {
 	untold, err := d.cfg.Table.Untold(ctx, time.Now().Add(-sweepAge))
 	if err != nil {

@@ -106,7 +106,8 @@ type reportJSON struct {
 	Report  string `json:"report"`
 }
 
-// Result returns a report as the result of the call that handed out the task.
+// Result returns a report as the result of the call that handed out the task; if the task has failed, as the call's
+// failure.
 func Result(in bus.Inbound) (tools.Result, *tools.Error) {
 	result := tools.Result{Untrusted: in.Task.Untrusted}
 	if in.Task.State == sessions.TurnFailed {

@@ -31,6 +31,7 @@ type Redact func(text string) string
 // conversation said is in a quote, and what a schedule asks for or another agent wrote is in the frame of the past:
 // none of it is the person's own words. What strangers may have influenced is left out, because Strangers returns it.
 func Said(records []journal.Record, own, person string, redact Redact) (earlier, now []string) {
+	var before, since []frame
 	newest, _ := NewestSummary(records)
 	files, tasked, edits := newFileLists(records), isTasked(records, own), newestEdits(records)
 	for i := range records {
@@ -43,22 +44,26 @@ func Said(records []journal.Record, own, person string, redact Redact) (earlier,
 			switch {
 			case d.Untrusted:
 			case r.Turn == own && (tasked || d.Schedule != ""):
-				now = append(now, frameAssigned(d, redact))
+				since = append(since, func() string { return frameAssigned(d, redact) })
 			case r.Turn == own && r.Person != person:
-				now = append(now, frameText(frames.Quote, bothEnds(redact(d.Text), saidHead, saidTail), "kind", "message", "from", r.Person, "name", d.Name))
+				since = append(since, func() string {
+					return frameText(frames.Quote, bothEnds(redact(d.Text), saidHead, saidTail), "kind", "message", "from", r.Person, "name", d.Name)
+				})
 			case r.Turn == own:
-				now = append(now, frameSaid(r, d, files.filesOf(r.Cause), redact))
+				since = append(since, func() string { return frameSaid(r, d, files.filesOf(r.Cause), redact) })
 			case r.Person == person && d.Schedule == "" && !tasked && !newest.Hides(r.N):
-				earlier = append(earlier, frameSaid(r, d, files.filesOf(r.Cause), redact))
+				before = append(before, func() string { return frameSaid(r, d, files.filesOf(r.Cause), redact) })
 			}
 		case sessions.AskEnded:
 			if r.Turn == own && isAnswer(d) {
-				d.Question, d.Answer = redact(d.Question), bothEnds(redact(d.Answer), saidHead, saidTail)
-				now = append(now, frameAnswer(r.Person, d))
+				since = append(since, func() string {
+					d.Question, d.Answer = redact(d.Question), bothEnds(redact(d.Answer), saidHead, saidTail)
+					return frameAnswer(r.Person, d)
+				})
 			}
 		}
 	}
-	return lastOf(earlier, earlierSaid), lastOf(now, mostSaidShown)
+	return lastOf(before, earlierSaid), lastOf(since, mostSaidShown)
 }
 
 // newestEdits returns the newest edit of each message, by the message's id.
@@ -104,8 +109,10 @@ func frameSaid(r *journal.Record, u sessions.User, files []file, redact Redact) 
 			continue
 		}
 		got := *f.got
-		if got.Words = bothEnds(redact(got.Words), saidHead, saidTail); got.Untrusted {
+		if got.Untrusted {
 			got.Words = ""
+		} else {
+			got.Words = bothEnds(redact(got.Words), saidHead, saidTail)
 		}
 		files[i].got = &got
 	}
@@ -116,6 +123,7 @@ func frameSaid(r *journal.Record, u sessions.User, files []file, redact Redact) 
 // for a model that judges a call of the turn own. Each is shortened, and in a frame that says where it comes from.
 // further is how many older ones there are.
 func Strangers(records []journal.Record, own string, n int64, redact Redact) (texts []string, further int) {
+	var all []frame
 	newest, _ := NewestSummary(records)
 	uses := map[string]sessions.ToolUse{}
 	for i := range records {
@@ -126,40 +134,55 @@ func Strangers(records []journal.Record, own string, n int64, redact Redact) (te
 		if r.N >= n || newest.Hides(r.N) && (own == "" || r.Turn != own) || !isFromOthers(r, records) {
 			continue
 		}
-		texts = append(texts, frameStrangers(&r, uses[r.Call], redact)...)
+		all = append(all, frameStrangers(&r, uses[r.Call], redact)...)
 	}
-	further = max(0, len(texts)-strangerTexts)
-	return texts[further:], further
+	return lastOf(all, strangerTexts), max(0, len(all)-strangerTexts)
 }
 
 // frameStrangers returns the texts of an entry that strangers may have written, each in its frame.
-func frameStrangers(r *journal.Record, use sessions.ToolUse, redact Redact) []string {
-	both := func(text string) string { return bothEnds(redact(text), strangerHead, strangerTail) }
+func frameStrangers(r *journal.Record, use sessions.ToolUse, redact Redact) []frame {
+	quote := func(text string, attributes ...string) frame {
+		return func() string {
+			return frameText(frames.Quote, bothEnds(redact(text), strangerHead, strangerTail), attributes...)
+		}
+	}
 	var quotes []sessions.Quote
 	switch d := r.Data.(type) {
 	case sessions.ToolResult:
-		return []string{frameText(frames.Quote, both(string(d.Content)), "kind", "result", "tool", use.Name, "of", redact(string(use.Args)))}
+		return []frame{func() string {
+			return quote(string(d.Content), "kind", "result", "tool", use.Name, "of", redact(string(use.Args)))()
+		}}
 	case sessions.Fetched:
-		return []string{frameText(frames.Quote, both(d.Words), "kind", "file", "of", d.Path)}
+		return []frame{quote(d.Words, "kind", "file", "of", d.Path)}
 	case sessions.User:
 		if d.Untrusted {
-			return []string{frameText(frames.Quote, both(d.Text), "kind", "task", "by", d.Name)}
+			return []frame{quote(d.Text, "kind", "task", "by", d.Name)}
 		}
 		quotes = d.Quotes
 	case sessions.Notice:
 		quotes = d.Quotes
 	}
-	var texts []string
+	var all []frame
 	for _, q := range quotes {
 		if q.IsFromOthers(r.Kind, r.Person) {
-			texts = append(texts, frameText(frames.Quote, both(q.Text), "kind", quoteKind(q), "from", q.Person, "name", q.Name))
+			all = append(all, quote(q.Text, "kind", quoteKind(q), "from", q.Person, "name", q.Name))
 		}
+	}
+	return all
+}
+
+// A frame makes a text in its frame, without secrets. Few of a conversation's texts are shown, and taking the secrets out of
+// all would take long.
+type frame func() string
+
+// lastOf makes the last n of some texts.
+func lastOf(all []frame, n int) []string {
+	var texts []string
+	for _, show := range all[max(0, len(all)-n):] {
+		texts = append(texts, show())
 	}
 	return texts
 }
-
-// lastOf returns the last n of some texts.
-func lastOf(texts []string, n int) []string { return texts[max(0, len(texts)-n):] }
 
 // bothEnds returns a text, or its beginning and its end, of that many characters each, and says how many characters
 // between them are left out: what somebody takes back often stands at the end.

@@ -119,6 +119,27 @@ func TestSecretsAreTakenOutBeforeTextsAreCut(t *testing.T) {
 	}
 }
 
+// Secrets are taken only out of what is shown, however long the conversation is.
+func TestOnlyWhatIsShownIsSearchedForSecrets(t *testing.T) {
+	var before, now, others []journal.Record
+	for i := range 20 {
+		n := fmt.Sprint(i)
+		before = append(before, saidBy("t"+n, "ann", "before "+n))
+		now = append(now, saidBy("own", "ann", "now "+n))
+		others = append(others, journal.Record{Turn: "own", Call: n, Data: sessions.ToolUse{Name: "f", Args: []byte("{}")}}, journal.Record{Turn: "own", Call: n, Data: sessions.ToolResult{Content: []byte(n), Untrusted: true}})
+	}
+	searched := 0
+	count := func(text string) string { searched++; return text }
+	earlier, said := transcript.Said(recordsOf(slices.Concat(before, now)...), "own", "ann", count)
+	if len(earlier) != 2 || len(said) != 8 || searched != 10 {
+		t.Errorf("it is shown %d and %d texts, and %d were searched", len(earlier), len(said), searched)
+	}
+	searched = 0
+	if texts, further := transcript.Strangers(recordsOf(others...), "own", 99, count); len(texts) != 5 || further != 15 || searched != 10 {
+		t.Errorf("it is shown %d texts and told of %d, and %d were searched", len(texts), further, searched)
+	}
+}
+
 // What strangers wrote is shown by its beginning and its end, the newest last, and where it comes from.
 func TestWhatStrangersWroteToAJudge(t *testing.T) {
 	use := func(call, args string) journal.Record {

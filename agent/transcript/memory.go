@@ -199,7 +199,7 @@ func (m Memory) hasPrefix(mark sessions.MemoryMark) bool {
 	return crc32.ChecksumIEEE([]byte(m.Text[:mark.Bytes])) == mark.Sum
 }
 
-// frameMemory returns a part of a memory in its frame, followed by an empty line.
+// frameMemory returns a part of a memory in its frame, followed by an empty line; "" if the part has no text.
 func frameMemory(m Memory, from, to int) string {
 	text := strings.TrimSpace(m.Text[from:to])
 	if text == "" {

@@ -39,8 +39,8 @@ func EstimateMessages(messages []llm.Message) int {
 	return n / BytesPerToken
 }
 
-// TruncateResults shortens messages that together have more than limit tokens: it cuts each tool result that
-// has more than a quarter of limit. The same messages and limit give the same bytes.
+// TruncateResults shortens messages that together have more than limit tokens: it cuts each tool result that has
+// more than a quarter of limit. A limit of 0 means none. The same messages and limit give the same bytes.
 func TruncateResults(messages []llm.Message, limit int) {
 	if limit <= 0 || EstimateMessages(messages) <= limit {
 		return

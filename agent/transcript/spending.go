@@ -32,7 +32,8 @@ func Spent(records []journal.Record, own, but string) (inTurn, inAll []string) {
 	return inTurn, inAll
 }
 
-// Carry returns the expenses that a new summary has to carry forward: all up to the entry that it covers.
+// Carry returns the expenses that a new summary has to carry forward: all up to the entry that it covers, at most
+// maxCarried.
 func Carry(records []journal.Record, covers int64) []string {
 	newest, _ := NewestSummary(records)
 	all := slices.Clone(newest.Spent)

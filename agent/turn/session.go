@@ -21,8 +21,8 @@ import (
 	"parley/tools"
 )
 
-// A Session holds what the parts of a run share: the lease, the log, the agent that answers, and the
-// connections to the outside.
+// A Session holds what the parts of one run share, which is the work on a leased session: the lease, the session's log
+// (Journal), the agent that answers, and the connections to the outside.
 type Session struct {
 	Config  *agent.Config
 	Lease   bus.Lease
@@ -38,7 +38,9 @@ type Session struct {
 	// Trusted is the id of the turn for which it was found that strangers have written nothing that the agent
 	// remembers.
 	Trusted string
-	Payer   Payer // the sender of the turn that was last counted
+	// Traced says up to which entry of which turn this run has recorded spans.
+	Traced Traced
+	Payer  Payer // the sender of the turn that was last counted
 	// folded is the last folded turn: each message has its turn folded several times, often with nothing written
 	// in between.
 	folded atomic.Pointer[foldedTurn]
@@ -47,6 +49,12 @@ type Session struct {
 // ErrBusAway is returned if work can't continue because the bus, or something that belongs to it, doesn't
 // respond.
 var ErrBusAway = errors.New("the bus is away")
+
+// A Traced is a turn whose spans were recorded up to an entry's number.
+type Traced struct {
+	Turn string
+	UpTo int64
+}
 
 // A foldedTurn is a turn with the records that it was made from.
 type foldedTurn struct {
@@ -198,6 +206,19 @@ func (s *Session) AccountOf(ctx context.Context, person string) (string, error) 
 		return "", fmt.Errorf("%w: %w", ErrBusAway, err)
 	}
 	return account, nil
+}
+
+// PayerOf returns a person with the account that AccountOf returns. It doesn't look that up for the sender of the turn that was
+// last counted, nor if known, which may be nil, has it.
+func (s *Session) PayerOf(ctx context.Context, person string, known *Payer) (Payer, error) {
+	if s.Payer.Person == person && s.Payer.Account != "" {
+		return s.Payer, nil
+	}
+	if known != nil && known.Person == person {
+		return *known, nil
+	}
+	account, err := s.AccountOf(ctx, person)
+	return Payer{Person: person, Account: account}, err
 }
 
 // IsDeserted reports whether no person takes part in the session.

@@ -9,21 +9,15 @@ import (
 	"parley/agent/blocks"
 	"parley/bus"
 	"parley/sessions"
-	"parley/tools"
 )
 
-// ShowResult tells watchers the result of a call, which is already in the log with that content. failed is nil
-// if the call did not fail.
-func (s *Session) ShowResult(t *Turn, c *Call, content json.RawMessage, failed *tools.Error) {
+// ShowResult tells watchers the result of a call, which is already in the log with that content.
+func (s *Session) ShowResult(t *Turn, c *Call, content json.RawMessage, o *Outcome) {
 	number, ok := t.Blocks.Result(c.ID)
 	if !ok {
 		return
 	}
-	d := sessions.ToolResult{Content: content}
-	if failed != nil {
-		d.Code = string(failed.Code)
-	}
-	b, _ := blocks.Show(d, s.Redactor())
+	b, _ := blocks.Show(o.Logged(content), s.Redactor())
 	b.Number, b.Call, b.Tool = number, c.ID, c.Use.Name
 	b.Emit(func(e bus.Event) { s.Emit(t, e) })
 }

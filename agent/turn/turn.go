@@ -43,6 +43,8 @@ type Turn struct {
 	Scheduled  bool   // the turn was begun by a schedule, and no person is speaking
 	Route      route.Route
 	Started    time.Time
+	addressed  bool      // it answers a message that no program has posted
+	Said       time.Time // when the first message was sent, as its platform says; zero if it doesn't
 
 	Causes     []string // ids of the messages that the turn answers
 	Steps      []step
@@ -55,6 +57,7 @@ type Turn struct {
 	Unsendable bool               // the turn's answer can never be sent
 	LastStep   bool               // the model was told that this is its last step
 	Stopped    bool               // somebody said /stop
+	Unread     string             // why the answer was not read aloud, if the log has a notice about that; "" otherwise
 	Done       *sessions.TurnDone // the turn's end; nil while it continues
 	Ended      time.Time
 	Published  bool // the turn's replies are on the bus
@@ -156,14 +159,7 @@ func (t *Turn) apply(r journal.Record, calls map[string]*Call) {
 	case sessions.TurnStarted:
 		t.Person, t.Started, t.FirstEntry = r.Person, r.At(), r.N
 	case sessions.User:
-		t.Causes = append(t.Causes, r.Cause)
-		if t.Parked {
-			t.Meanwhile[r.Cause] = true
-		}
-		if t.PersonName == "" {
-			t.PersonName = d.Name
-		}
-		t.Scheduled = t.Scheduled || d.Schedule != ""
+		t.applyUser(r, d)
 	case sessions.ToolUse:
 		c := &Call{ID: r.Call, Use: d, Asked: r.N}
 		calls[r.Call] = c
@@ -189,6 +185,7 @@ func (t *Turn) apply(r journal.Record, calls map[string]*Call) {
 		if d.Code == NoticeJob || d.Code == task.NoticeReport {
 			t.Causes = append(t.Causes, r.Cause)
 		}
+		t.Unread = cmp.Or(t.Unread, d.Why)
 		t.LastStep = t.LastStep || d.Code == NoticeLastStep
 		t.GivenUp = t.GivenUp || d.Code == CodeGaveUp
 		t.Unsendable = t.Unsendable || d.Code == NoticeUnsendable
@@ -202,6 +199,22 @@ func (t *Turn) apply(r journal.Record, calls map[string]*Call) {
 	t.applyTask(r, calls)
 	t.Files.Apply(r)
 	t.applyMark(r)
+}
+
+// applyUser updates the turn with what a person has said.
+func (t *Turn) applyUser(r journal.Record, d sessions.User) {
+	if len(t.Causes) == 0 {
+		t.Said = d.Sent
+	}
+	t.Causes = append(t.Causes, r.Cause)
+	if t.Parked {
+		t.Meanwhile[r.Cause] = true
+	}
+	if t.PersonName == "" {
+		t.PersonName = d.Name
+	}
+	t.Scheduled = t.Scheduled || d.Schedule != ""
+	t.addressed = t.addressed || !slices.ContainsFunc(d.Quotes, func(q sessions.Quote) bool { return q.Kind == bus.Posted })
 }
 
 // applyTask updates the turn with an entry about tasks that are handed to sub-agents.
@@ -373,6 +386,10 @@ func (t *Turn) WaitingTime() time.Duration {
 	return t.parkedFor
 }
 
+// IsAwaited reports whether a person waits for the turn's answer: somebody has said something, rather than a program, a schedule,
+// another agent or a job.
+func (t *Turn) IsAwaited() bool { return t.addressed && !t.Scheduled && len(t.Tasks) == 0 }
+
 // Parent returns the key of the session that a sub-agent's turn works for, or "" for other turns.
 func (t *Turn) Parent() string {
 	if len(t.Tasks) == 0 {
@@ -381,7 +398,7 @@ func (t *Turn) Parent() string {
 	return t.Tasks[0].Parent
 }
 
-// ReplyText returns the text of all the turn's replies.
+// ReplyText returns the text of all replies of a turn that has ended.
 func (t *Turn) ReplyText() string {
 	var texts []string
 	for _, r := range t.Done.Outbound {
@@ -392,8 +409,10 @@ func (t *Turn) ReplyText() string {
 
 // An Outcome is what a tool call led to: its result, or its failure.
 type Outcome struct {
-	Result  tools.Result
-	Failed  *tools.Error
+	Result tools.Result
+	Failed *tools.Error
+	// Bytes is the length of the result's text before it was shortened; 0 if it is whole. See sessions.ToolResult.
+	Bytes   int64
 	Changed bool // the hooks changed the result, which then counts even beside a failure
 }
 
@@ -405,12 +424,30 @@ func (o *Outcome) Content() json.RawMessage {
 	return o.Result.Content
 }
 
-// ResultEntry returns the entry with the outcome of a call (C5).
-func ResultEntry(t *Turn, c *Call, content []byte, o *Outcome) sessions.Entry {
-	r := sessions.ToolResult{Content: content, Untrusted: o.Result.Untrusted, Fleeting: o.Result.Kept != nil, Spends: c.Started.Spends}
+// Logged returns what the log has of the outcome of a call: content, which is the content in the form in which it is
+// stored, and what describes it.
+func (o *Outcome) Logged(content json.RawMessage) sessions.ToolResult {
+	r := sessions.ToolResult{Content: content, Untrusted: o.Result.Untrusted, Fleeting: o.Result.Kept != nil}
 	if o.Failed != nil {
 		r.Code = string(o.Failed.Code)
+	} else if !o.Changed {
+		r.Enclosed = o.Result.Enclosed
 	}
+	if !r.Fleeting {
+		r.Field, r.MIME, r.Bytes = o.Result.Field, o.Result.MIME, o.Bytes
+	}
+	return r
+}
+
+// NoteWhole sets Bytes for the outcome of a call whose content is shortened. whole is the content before that.
+func (o *Outcome) NoteWhole(whole json.RawMessage) {
+	o.Bytes = o.Logged(whole).Result("").Metadata.Bytes
+}
+
+// ResultEntry returns the entry with the outcome of a call (C5).
+func ResultEntry(t *Turn, c *Call, content []byte, o *Outcome) sessions.Entry {
+	r := o.Logged(content)
+	r.Spends = c.Started.Spends
 	e := journal.NewEntry(t.ID, sessions.KindToolResult, r)
 	e.Call = c.ID
 	return e
@@ -428,6 +465,24 @@ func ResultEntries(t *Turn, c *Call, content []byte, o *Outcome) []sessions.Entr
 		entries = append(entries, e)
 	}
 	return entries
+}
+
+// Enclosed returns the paths of the files that go with the turn's answer because a call says so, each once.
+func (t *Turn) Enclosed() []string {
+	var paths []string
+	for _, step := range t.Steps {
+		for _, c := range step.Calls {
+			if c.Result == nil {
+				continue
+			}
+			for _, path := range c.Result.Enclosed {
+				if !slices.Contains(paths, path) {
+					paths = append(paths, path)
+				}
+			}
+		}
+	}
+	return paths
 }
 
 // ReplyMessage returns the message that carries a reply to the chat of a turn that has ended.
@@ -481,7 +536,7 @@ func countedAs(code tools.Code) string {
 	switch code {
 	case "":
 		return sessions.CallOK
-	case tools.PermissionDenied:
+	case tools.PermissionDenied, tools.RateLimited:
 		return sessions.CallDenied
 	case tools.Timeout:
 		return sessions.CallTimeout

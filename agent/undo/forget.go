@@ -20,7 +20,7 @@ type Dirs struct {
 	Store *snapshots.Store
 }
 
-// Remove removes a session's directory.
+// Remove removes a session's directory, and reports whether there was one.
 func (d Dirs) Remove(ctx context.Context, key string) (bool, error) {
 	if _, err := d.Store.Remove(ctx, key); err != nil {
 		return false, err
@@ -28,7 +28,7 @@ func (d Dirs) Remove(ctx context.Context, key string) (bool, error) {
 	return d.Workspaces.Remove(ctx, key)
 }
 
-// Discard removes files from a session's directory.
+// Discard removes files from a session's directory, and returns how many it removed.
 func (d Dirs) Discard(ctx context.Context, key string, paths []string) (int, error) {
 	if _, err := d.Store.Remove(ctx, key); err != nil {
 		return 0, err

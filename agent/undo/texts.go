@@ -12,9 +12,9 @@ import (
 
 // How much of a list is shown in one chat message.
 const (
-	mostNamed  = 12
-	mostListed = 10
-	mostName   = 80 // bytes
+	mostNamed  = 12 // names of files in one line
+	mostListed = 10 // changes in the answer to /undo list
+	mostName   = 80 // bytes of one name, whose end is shown
 )
 
 // replyTexts makes the answers to /undo, for a chat in which commands begin with prefix.

@@ -50,8 +50,8 @@ func (d *History) openPlace(session string) (*workspace.Dir, snapshots.Place, er
 	return dir, snapshots.Place{Session: session, Dir: dir.Path(), Own: own}, nil
 }
 
-// Begin implements agent.History: it records the workspace's state before the turn's first call of a tool that
-// may change files.
+// Begin implements agent.History: it records the workspace's state before the turn's first call of a tool that may
+// change files, unless the operator wants no history kept.
 func (d *History) Begin(ctx context.Context, call tools.Call) error {
 	if d.cfg.Off() || !call.Touch().MayWrite() {
 		return nil
