@@ -54,8 +54,10 @@ type audit struct {
 	seenFiles, sentFiles   int                            // files that answers tell of, and those that agents sent
 	unsent, unfetched      int                            // those that could not be sent, and those that could not be fetched, said aloud
 	recalled, unsearched   int                            // searches that have found what was said, and those while the store was away
+	recordings, unread     int                            // answers that were read aloud, and those that could not be, said aloud
 	swept                  int                            // references to files of calls that were cut off and did not come about
 	mayLeave               map[string]bool                // sends that may have left copies of their files
+	readings               map[string][]reading           // by address
 	late                   int                            // calls that were refused for coming too late, and made again
 	slowest                time.Duration
 	slowestOf              string
@@ -65,7 +67,7 @@ type audit struct {
 // audit ends the fleet in good order and then checks everything that it has left.
 func (s *storm) audit() *audit {
 	s.T.Helper()
-	a := &audit{storm: s, expected: map[string]map[string][]string{}, made: s.once.calls(), lostDrafts: map[string]int{}, lostDraftOf: map[string]bool{}, maybe: map[string]bool{}, mayLeave: map[string]bool{}, givenUpIn: map[string]int{}, shown: map[string][]shownAsk{}}
+	a := &audit{storm: s, readings: map[string][]reading{}, expected: map[string]map[string][]string{}, made: s.once.calls(), lostDrafts: map[string]int{}, lostDraftOf: map[string]bool{}, maybe: map[string]bool{}, mayLeave: map[string]bool{}, givenUpIn: map[string]int{}, shown: map[string][]shownAsk{}}
 	a.findSlowestAnswer()
 	s.endAll()
 	close(s.stopWaking)
@@ -105,9 +107,9 @@ func (a *audit) String() string {
 	for _, what := range slices.Sorted(maps.Keys(s.faults)) {
 		faults = append(faults, fmt.Sprintf("%s ×%d", what, s.faults[what]))
 	}
-	return fmt.Sprintf("seed %d: %d messages in %d sessions, %d turns, %d calls, %d messages told elsewhere, %d searches found what was said and %d came while the store was away, %d files seen, %d sent, %d not sent and %d not fetched, said aloud, %d of cut off calls swept up; %s; %d turns resumed, %d calls begun again, %d turns given up aloud, "+
+	return fmt.Sprintf("seed %d: %d messages in %d sessions, %d turns, %d calls, %d messages told elsewhere, %d searches found what was said and %d came while the store was away, %d answers read aloud and %d not, said aloud, %d files seen, %d sent, %d not sent and %d not fetched, said aloud, %d of cut off calls swept up; %s; %d turns resumed, %d calls begun again, %d turns given up aloud, "+
 		"%d calls approved and %d of them refused by the release before, %d denied, %d questions answered, %d asks expired, %d of 4 chats seen to wait unheld, %d could not be asked, %d calls too late and made again, %d of %d calls of effect once of unknown outcome, %d sends interrupted, %d of them seen twice, %d drafts left over, %d withdrawn; slowest answer %v (%s); %v in all; %d processes ended by themselves; %d violations",
-		s.seed, a.messages, len(s.chats), a.turns, a.calls, a.told, a.recalled, a.unsearched, a.seenFiles, a.sentFiles, a.unsent, a.unfetched, a.swept, strings.Join(faults, ", "), a.resumed, a.rerun, a.givenUp,
+		s.seed, a.messages, len(s.chats), a.turns, a.calls, a.told, a.recalled, a.unsearched, a.recordings, a.unread, a.seenFiles, a.sentFiles, a.unsent, a.unfetched, a.swept, strings.Join(faults, ", "), a.resumed, a.rerun, a.givenUp,
 		a.approved, a.incomparable, a.denied, a.replied, a.expired, len(s.unheld), a.unasked, a.late, a.unknown, a.onceCalls, a.interrupted, a.repeats, a.leftDrafts, a.withdrawn, a.slowest.Round(time.Millisecond), a.slowestOf, s.took.Round(time.Second), a.endedByThemselves, len(a.violations))
 }
 
@@ -125,7 +127,9 @@ func leftovers(keys []string) []string {
 // shortLived returns the kinds of keys that must expire by themselves. A nudge, which
 // ends a process's blocking call, stays for some seconds if the call has ended before the
 // nudge came.
-func shortLived() []string { return []string{"events", "hold", "waiting", "nudge", "working", "begun"} }
+func shortLived() []string {
+	return []string{"events", "hold", "waiting", "nudge", "working", "begun", "last"}
+}
 
 // findSlowestAnswer finds the answer that took longest.
 func (a *audit) findSlowestAnswer() {
@@ -304,7 +308,7 @@ func (a *audit) readPlatform() {
 			case texts[m.text] != nil:
 			case strings.Contains(m.text, withdrawnDraft) && i < len(shown)-1:
 				a.withdrawn++
-			case a.maybe[address+" "+m.text]:
+			case a.maybe[address+" "+m.text], a.isReading(address, m.text):
 			case a.isAboutAsk(address, m.text):
 			case a.lostDrafts[address] > 0:
 				a.lostDrafts[address]--
@@ -332,6 +336,7 @@ func (a *audit) readPlatform() {
 			}
 		}
 	}
+	a.checkReadings()
 	a.checkShown()
 	a.findUnanswered()
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"parley/sessions/archive/folder"
 )
 
 // The flags of the long run, which make chaos starts.
@@ -38,16 +40,26 @@ func TestChaos(t *testing.T) {
 		t.Run(fmt.Sprintf("tasks, seed %d", seed), func(t *testing.T) { tasksThroughChaos(t, seed, 3*time.Minute) })
 		t.Run(fmt.Sprintf("events, seed %d", seed), func(t *testing.T) { eventsThroughChaos(t, seed, 3*time.Minute, 4, 4) })
 		t.Run(fmt.Sprintf("subscribers, seed %d", seed), func(t *testing.T) { subscribersThroughChaos(t, seed, 40, 15) })
+		t.Run(fmt.Sprintf("nodes, seed %d", seed), func(t *testing.T) {
+			nodesThroughChaos(t, seed, 40, max(1, *chaosMessages/100), 2*time.Second, time.Hour)
+		})
+		t.Run(fmt.Sprintf("nodes of one server, seed %d", seed), func(t *testing.T) {
+			nodesOfOneThroughChaos(t, seed, 20, max(1, *chaosMessages/100), 2*time.Second, time.Hour)
+		})
 	}
 }
 
 // runChaos runs a full fleet through a storm once and checks what it has left.
 func runChaos(t *testing.T, seed uint64) {
-	s := newStorm(fullFleet(t), seed, *chaosChats, max(1, *chaosMessages / *chaosChats), 8*time.Second)
+	dir := t.TempDir()
+	s := newStorm(fullFleet(t, archiveSettings(dir)), seed, *chaosChats, max(1, *chaosMessages / *chaosChats), 8*time.Second)
+	s.past = newPast(s, folder.New(dir))
 	s.armCrashpoints()
-	s.run(5*time.Minute, breakMembers, breakMembers, breakServers, breakPlatforms)
+	s.run(5*time.Minute, breakMembers, breakMembers, breakServers, breakPlatforms, s.past.pass)
 	s.findAgain(time.Minute)
+	s.past.finish(2 * time.Minute)
 	a := s.audit()
+	s.past.check(a.addViolation)
 	t.Logf("%s", a)
 	for _, how := range s.unexpected {
 		t.Logf("ended by itself: %s", how)

@@ -38,6 +38,9 @@ const firstPerson = 2
 // again.
 func (f *fleet) introduceDiscordChats(all []*chat) {
 	f.T.Helper()
+	if len(all) == 0 {
+		return
+	}
 	book, err := sqlbook.Open(f.T.Context(), f.pg.URL())
 	if err != nil {
 		f.T.Fatal(err)

@@ -27,7 +27,7 @@ func crashpointsOf(role string) []string {
 	}
 	return []string{
 		"c1:before", "c1", "fetch:before", "fetch", "fetched", "files:kept", "c3:before", "c3", "c4:before", "c4", "c4:held", "c5:before", "c5",
-		"c6:before", "c6", "c7:published", "c7", "settled",
+		"c6:before", "c6", "c7:published", "c7", "settled", "aloud:ask", "aloud:made", "aloud:unread", "aloud:published",
 		"park:before", "park", "park:opened", "park:asked", "park:published", "ask:shown", "unpark:before", "unpark",
 	}
 }
@@ -42,8 +42,12 @@ func (s *storm) drawCrashpoint(role string) []string {
 	if only := s.points[role]; only != nil {
 		points = only
 	}
+	times := 20
+	if s.past != nil && s.random.IntN(4) == 0 {
+		points, times = archivePoints(), 4 // one process comes to few days
+	}
 	what := []string{"PARLEY_STOP_AT", "PARLEY_KILL_AT"}[s.random.IntN(2)]
-	return []string{fmt.Sprintf("%s=%s/%d", what, points[s.random.IntN(len(points))], 1+s.random.IntN(20))}
+	return []string{fmt.Sprintf("%s=%s/%d", what, points[s.random.IntN(len(points))], 1+s.random.IntN(times))}
 }
 
 // disarmCrashpoints makes processes no longer kill and stop themselves, from their next

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -30,6 +29,12 @@ const (
 	worker  = "worker"
 )
 
+// Other roles of members: a server that is all of a fleet, and a device that runs "parley node".
+const (
+	alone  = "server"
+	device = "node"
+)
+
 const (
 	fleetPrefix  = "fleet"
 	discordToken = "NDI0Mg.of-a.fleet"
@@ -45,6 +50,8 @@ type fleet struct {
 	redis *parleytest.Redis
 	pg    *sqldbtest.Server
 	root  string // of the workspaces, which all share
+	// speaks says that answers can be read aloud, so people ask for that.
+	speaks bool
 
 	mu         sync.Mutex
 	members    []*member
@@ -52,7 +59,7 @@ type fleet struct {
 	// crashpoints, if set, is added to the environment of every start but a member's
 	// first; killed, if set, is called for each process that has killed itself.
 	crashpoints func(role string) []string
-	killed      func(role string)
+	killed      func(role, crashpoint string)
 }
 
 // skipUnlessFleet skips what takes its time, and the machine for itself.
@@ -118,6 +125,14 @@ max_tool_iterations = 100
 may_message = [%q, %q]
 `+askSettings+scheduleSettings+strings.Join(more, ""), f.redis.URL(), fleetPrefix, f.pg.URL(), f.root, slackAPI, parleytest.SlackBot, parleytest.SlackApp, discordAPI, discordToken, sharedTelegram, sharedSlack))
 	f.Model.Keep(0)
+	f.endWithTest()
+	return f
+}
+
+// endWithTest kills all members at the end of the test, and keeps what they have said if it has failed.
+func (f *fleet) endWithTest() {
+	t := f.T
+	t.Helper()
 	t.Cleanup(func() {
 		for _, m := range f.members {
 			m.end(syscall.SIGKILL)
@@ -134,7 +149,6 @@ may_message = [%q, %q]
 			}
 		}
 	})
-	return f
 }
 
 // A member is one process of a fleet. Like a service it is started again whenever it
@@ -144,6 +158,7 @@ type member struct {
 	name     string
 	role     string
 	listen   string   // where it serves HTTP; "" if nowhere
+	file     string   // the settings of a device
 	firstEnv []string // added to the environment of its first start
 	stderr   *parleytest.SyncBuffer
 	done     chan struct{}
@@ -160,8 +175,8 @@ type member struct {
 	earlierStarts int
 	// stopped is set between the test's SIGSTOP and its SIGCONT.
 	stopped bool
-	// killsItself is set if this start kills itself at a crashpoint, which it may meet only as it ends.
-	killsItself bool
+	// killsAt is the crashpoint at which this start kills itself, which it may meet only as it ends; "" if none.
+	killsAt string
 }
 
 // join adds a process with a home of its own, and waits until it serves; more is added to
@@ -187,7 +202,13 @@ func (f *fleet) add(m *member) *member {
 func (m *member) command() *exec.Cmd {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	cmd := m.f.Command("--home", filepath.Join(m.f.Home, m.name), "serve", "--role", m.role)
+	if m.role == device {
+		return m.f.Command("--home", m.home(), "--config", m.file, "node")
+	}
+	cmd := m.f.Command("--home", m.home(), "serve")
+	if m.role != alone {
+		cmd.Args = append(cmd.Args, "--role", m.role)
+	}
 	if m.listen != "" {
 		cmd.Args = append(cmd.Args, "--listen", m.listen)
 	}
@@ -198,8 +219,17 @@ func (m *member) command() *exec.Cmd {
 	return cmd
 }
 
+// home returns the directory of the member's data.
+func (m *member) home() string { return filepath.Join(m.f.Home, m.name) }
+
 // countStarts counts how often the member has begun to serve.
-func (m *member) countStarts() int { return strings.Count(m.stderr.String(), `"msg":"serving"`) }
+func (m *member) countStarts() int {
+	says := "serving"
+	if m.role == device {
+		says = "the node offers tools"
+	}
+	return strings.Count(m.stderr.String(), `"msg":"`+says+`"`)
+}
 
 // isServing reports whether the member's newest start has begun to serve, and nobody has
 // told it to end.
@@ -212,7 +242,7 @@ func (m *member) isServing() bool {
 func (m *member) run() {
 	defer close(m.done)
 	for {
-		cmd, killsItself := m.command(), false
+		cmd, killsAt := m.command(), ""
 		cmd.Stderr = m.stderr
 		cmd.Env = append(cmd.Env, "PARLEY_ONCE_URL="+m.f.once.url)
 		if m.starts.Load() == 0 {
@@ -220,7 +250,11 @@ func (m *member) run() {
 		} else if more := m.f.currentCrashpoints(); more != nil {
 			points := more(m.role)
 			cmd.Env = append(cmd.Env, points...)
-			killsItself = slices.ContainsFunc(points, func(p string) bool { return strings.HasPrefix(p, "PARLEY_KILL_AT=") })
+			for _, p := range points {
+				if at, kills := strings.CutPrefix(p, "PARLEY_KILL_AT="); kills {
+					killsAt = at
+				}
+			}
 		}
 		m.mu.Lock()
 		select {
@@ -231,7 +265,7 @@ func (m *member) run() {
 		}
 		m.earlierStarts = m.countStarts()
 		err := cmd.Start()
-		m.cmd, m.toldToEnd, m.stopped, m.killsItself = cmd, false, false, killsItself
+		m.cmd, m.toldToEnd, m.stopped, m.killsAt = cmd, false, false, killsAt
 		m.mu.Unlock()
 		if err != nil {
 			m.f.T.Errorf("start %s: %v", m.name, err)
@@ -267,7 +301,7 @@ func (f *fleet) addUnexpectedEnd(m *member, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok && f.killed != nil && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL {
-		f.killed(m.role)
+		f.killed(m.role, m.killsAt)
 		return
 	}
 	f.unexpected = append(f.unexpected, fmt.Sprintf("%s: %v: %s", m.name, err, lastLine(m.stderr.String())))
@@ -325,7 +359,7 @@ func (f *fleet) endAll() {
 	ending.Wait()
 	for _, m := range f.members {
 		status, _ := m.cmd.ProcessState.Sys().(syscall.WaitStatus)
-		if m.killsItself && status.Signal() == syscall.SIGKILL { // it has met its crashpoint meanwhile
+		if m.killsAt != "" && status.Signal() == syscall.SIGKILL { // it has met its crashpoint meanwhile
 			continue
 		}
 		if state := m.cmd.ProcessState; !state.Success() {

@@ -34,7 +34,9 @@ type turnSeen struct {
 	cut             bool // whether a call did not run to its end: its result says cancelled or unknown
 	done, published int
 	state           string
-	causes          int // how many messages it answers
+	causes          int         // how many messages it answers
+	spoken          []*callSeen // the calls that have something read aloud
+	unread          bool        // whether the log says that it could not be read
 }
 
 // A callSeen is a tool call as a log has it.
@@ -86,6 +88,8 @@ func (l *logAudit) addEntry(e sessions.Entry) {
 		l.addTurnDone(e)
 	case sessions.KindTurnParked:
 		l.addParked(e)
+	case sessions.KindNotice:
+		l.addUnread(e)
 	case sessions.KindAskEnded:
 		l.addAskEnded(e)
 	case sessions.KindTurnUnparked:
@@ -107,6 +111,9 @@ func (l *logAudit) addCall(e sessions.Entry) {
 			l.addViolation("%s: call %s was asked for twice, or cannot be read: %v", l.key, e.Call, err)
 		}
 		l.calls[e.Call] = &callSeen{use: use, turn: e.Turn}
+		if t := l.turns[e.Turn]; use.Name == "speak" {
+			t.spoken = append(t.spoken, l.calls[e.Call])
+		}
 		l.audit.calls++
 		return
 	}
@@ -228,6 +235,7 @@ func (l *logAudit) addTurnDone(e sessions.Entry) {
 	if len(done.Outbound) == 0 {
 		l.addViolation("%s: turn %s ended and said nothing", l.key, e.Turn)
 	}
+	l.addReading(e.Turn, t, done)
 	for _, r := range done.Outbound {
 		l.expectText(l.address, platformText(r.Text), r.ID)
 		l.replyFiles(r)

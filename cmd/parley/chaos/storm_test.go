@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"parley/agent/agenttest"
+	"parley/sessions/archive/folder"
 	"parley/sessions/workspace"
 	"parley/tools"
 )
@@ -119,6 +120,7 @@ const (
 	askFile     = "file"     // read the file that comes with it, and tell what is in it
 	askPicture  = "picture"  // tell what is on the picture that comes with it, and send it back
 	askSend     = "send"     // send a file with a message
+	askSpeak    = "speak"    // have words read aloud, beside the answer; only where something reads
 	askShow     = "show"     // answer with a file
 	askRecall   = "recall"   // find what was said first in this chat
 	askFind     = "find"     // find a message of this chat, and its answer
@@ -254,6 +256,7 @@ func (s request) calls(round int) []agenttest.ToolCall {
 		askFile:     tool("read_file", `{"path":%q}`, s.came.path),
 		askPicture:  tool("message", `{"channel":%q,"content":%q,"files":[%q]}`, s.here, s.returnCaption(), s.came.path),
 		askSend:     tool("write_file", `{"path":%q,"content":%q}`, s.sentName(), s.fileText()),
+		askSpeak:    tool("speak", `{"text":%q}`, s.spokenText()),
 		askShow:     tool("write_file", `{"path":%q,"content":%q}`, s.sentName(), s.fileText()),
 	}
 	finishCount := tool("edit_file", `{"path":"count.txt","old_text":"%d;[","new_text":"%d;<"}`, s.n, s.n)
@@ -292,6 +295,7 @@ type storm struct {
 	downgrades      bool                // workers go back to the release before, which cannot compare what was approved meanwhile
 	noRecall        bool                // nor for anything that was said before
 	points          map[string][]string // the crashpoints at which processes of a role die; nil for all
+	past            *past               // what the fleet archives meanwhile; nil if it archives nothing
 
 	mu     sync.Mutex
 	said   [][]request    // by chat
@@ -317,7 +321,12 @@ func (s *storm) armCrashpoints() {
 	s.fleet.mu.Lock()
 	defer s.fleet.mu.Unlock()
 	s.fleet.crashpoints = s.drawCrashpoint
-	s.fleet.killed = func(role string) { s.countFault("killed a " + role + " at a line") }
+	s.fleet.killed = func(role, crashpoint string) {
+		s.countFault("killed a " + role + " at a line")
+		if strings.HasPrefix(crashpoint, "archive:") {
+			s.countFault("of these, while it archived")
+		}
+	}
 	s.waking.Go(func() { s.continueStopped(rand.New(rand.NewPCG(s.seed, 998)), s.stopWaking) })
 }
 
@@ -356,6 +365,9 @@ func (s *storm) talk(i int, random *rand.Rand) {
 		askShort, askLong, askRead, askRewrite, askRemember, askCount, askOnce, askNote, askShout, askPost, askAll, askAll, askAll,
 		askApproval, askApproval, askQuestion, askBoth, askFile, askFile, askPicture, askSend, askShow, askRecall, askRecall,
 	}
+	if s.speaks {
+		kinds = append(kinds, askSpeak, askSpeak)
+	}
 	if s.noLong {
 		kinds = slices.DeleteFunc(kinds, func(what string) bool { return what == askLong })
 	}
@@ -364,7 +376,7 @@ func (s *storm) talk(i int, random *rand.Rand) {
 	}
 	if s.noFiles {
 		kinds = slices.DeleteFunc(kinds, func(what string) bool {
-			return slices.Contains([]string{askFile, askPicture, askSend, askShow}, what)
+			return slices.Contains([]string{askFile, askPicture, askSend, askShow, askSpeak}, what)
 		})
 	}
 	if s.noRecall {
@@ -526,10 +538,11 @@ func (s *storm) countFault(what string) {
 	s.faults[what]++
 }
 
-// fullFleet makes a fleet of two gateways and three workers.
-func fullFleet(t *testing.T) *fleet {
+// fullFleet makes a fleet of two gateways and three workers; more is added to its configuration.
+func fullFleet(t *testing.T, more ...string) *fleet {
 	t.Helper()
-	f := newFleet(t, stormModel)
+	f := newFleet(t, stormModel, append(more, startSpeech(t))...)
+	f.speaks = true
 	f.join("gateway-1", gateway)
 	f.join("worker-1", worker)
 	f.join("gateway-2", gateway)
@@ -543,13 +556,20 @@ const stormSeed = 4
 
 func TestFleetLosesNothingAndDoesNothingTwice(t *testing.T) {
 	t.Parallel()
-	s := newStorm(fullFleet(t), stormSeed, 60, 15, 4*time.Second)
+	dir := t.TempDir()
+	s := newStorm(fullFleet(t, archiveSettings(dir)), stormSeed, 60, 15, 4*time.Second)
+	s.past = newPast(s, folder.New(dir))
 	s.armCrashpoints()
-	s.run(4*time.Minute, breakMembers, breakMembers, breakServers, breakPlatforms)
+	s.run(4*time.Minute, breakMembers, breakMembers, breakServers, breakPlatforms, s.past.pass)
 	s.findAgain(time.Minute)
+	s.past.finish(2 * time.Minute)
 	a := s.audit()
+	s.past.check(a.addViolation)
 	t.Logf("%s", a)
 	for _, wrong := range a.violations {
 		t.Error(wrong)
+	}
+	if a.recordings == 0 {
+		t.Error("nothing was read aloud")
 	}
 }

@@ -114,8 +114,8 @@ func TestFleetTellsSubscribersEverything(t *testing.T) {
 }
 
 func subscribersThroughChaos(t *testing.T, seed uint64, chats, messages int) {
-	to := newSubscriber(t, seed)
-	f := newFleet(t, stormModel, to.settings())
+	to, bucket := newSubscriber(t, seed), newUnsureBucket(t)
+	f := newFleet(t, stormModel, to.settings(), bucket.settings)
 	for _, m := range []struct{ name, role string }{
 		{"gateway-1", gateway}, {"worker-1", worker}, {"gateway-2", gateway}, {"worker-2", worker},
 	} {
@@ -127,9 +127,12 @@ func subscribersThroughChaos(t *testing.T, seed uint64, chats, messages int) {
 		gateway: {"subscription:posted", "subscription:removed"},
 		worker:  {"c1", "c3", "c5:before", "c5", "c6:before", "c6", "c7:published", "park", "park:opened", "unpark", "settled"},
 	}
+	s.past = newPast(s, bucket)
 	s.armCrashpoints()
-	s.run(4*time.Minute, breakMembers, breakServers)
+	s.run(4*time.Minute, breakMembers, breakServers, s.past.pass)
 	s.disarmCrashpoints()
+	bucket.calm.Store(true)
+	s.past.finish(2 * time.Minute)
 	to.mu.Lock()
 	to.calm = true
 	to.mu.Unlock()
@@ -141,6 +144,7 @@ func subscribersThroughChaos(t *testing.T, seed uint64, chats, messages int) {
 	close(s.stopWaking)
 	s.waking.Wait()
 	s.auditSubscriber(to)
+	s.past.check(t.Errorf)
 	t.Logf("seed %d: %d events in %d requests; %v", seed, len(to.first), to.tried, s.faults)
 }
 

@@ -1,0 +1,156 @@
+package chaos
+
+import (
+	"io"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"testing"
+	"time"
+)
+
+// A line is how a device reaches the fleet: a proxy that leads to one of the gateways, and that a test may harm.
+type line struct {
+	address  string
+	gateways []string
+
+	mu   sync.Mutex
+	open map[net.Conn]net.Conn // the fleet's end by the device's
+	lost []net.Conn            // the fleet's ends of connections of which the device knows that they are over
+	held chan struct{}         // closed once nothing is held up anymore; nil if nothing is
+}
+
+// newLine makes a line to gateways.
+func newLine(t *testing.T, gateways []string) *line {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &line{address: listener.Addr().String(), gateways: gateways, open: map[net.Conn]net.Conn{}}
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		for {
+			from, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			serving.Go(func() { l.serve(from) })
+		}
+	})
+	t.Cleanup(func() {
+		_ = listener.Close() // nobody connects anymore
+		l.cut()
+		serving.Wait()
+	})
+	return l
+}
+
+// serve connects a device with a gateway that answers.
+func (l *line) serve(from net.Conn) {
+	defer from.Close()
+	for _, i := range rand.Perm(len(l.gateways)) {
+		to, err := net.DialTimeout("tcp", l.gateways[i], time.Second)
+		if err != nil {
+			continue
+		}
+		l.mu.Lock()
+		l.open[from] = to
+		l.mu.Unlock()
+		var back sync.WaitGroup
+		back.Go(func() {
+			l.pass(to, from)
+			_ = from.Close() // the gateway has closed its end
+		})
+		l.pass(from, to)
+		if l.forget(from) {
+			_ = to.Close() // the device has closed its end
+		}
+		back.Wait()
+		return
+	}
+}
+
+// forget forgets a connection that has ended; false if the fleet isn't to hear of it.
+func (l *line) forget(from net.Conn) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, known := l.open[from]
+	delete(l.open, from)
+	return known
+}
+
+// pass passes on what one end says until it ends.
+func (l *line) pass(from io.Reader, to io.Writer) {
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buffer)
+		l.mu.Lock()
+		held := l.held
+		l.mu.Unlock()
+		if held != nil {
+			<-held
+		}
+		_, _ = to.Write(buffer[:n]) // if that end is lost, nothing arrives
+		if err != nil {
+			return
+		}
+	}
+}
+
+// cut ends all connections.
+func (l *line) cut() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for from, to := range l.open {
+		_, _ = from.Close(), to.Close()
+	}
+	for _, to := range l.lost {
+		_ = to.Close() // it may have ended
+	}
+	l.lost = nil
+}
+
+// lose ends the device's end of all connections, and the fleet doesn't hear of it.
+func (l *line) lose() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for from, to := range l.open {
+		delete(l.open, from)
+		l.lost = append(l.lost, to)
+		_ = from.Close() // that is the harm
+	}
+}
+
+// hold holds up what both ends say for some time.
+func (l *line) hold(during time.Duration) {
+	free := make(chan struct{})
+	l.mu.Lock()
+	l.held = free
+	l.mu.Unlock()
+	<-time.After(during)
+	l.mu.Lock()
+	l.held = nil
+	l.mu.Unlock()
+	close(free)
+}
+
+// breakLines returns a function that harms lines until the storm is over.
+func breakLines(lines []*line) func(*storm, *rand.Rand, <-chan struct{}) {
+	return func(s *storm, random *rand.Rand, over <-chan struct{}) {
+		for pause(random, 300*time.Millisecond, 3*time.Second, over) {
+			l := lines[random.IntN(len(lines))]
+			switch random.IntN(3) {
+			case 0:
+				l.cut()
+				s.countFault("cut a line")
+			case 1:
+				l.lose()
+				s.countFault("lost a line on the way")
+			case 2:
+				l.hold(time.Duration(random.Int64N(int64(5 * time.Second))))
+				s.countFault("held up a line")
+			}
+		}
+	}
+}
