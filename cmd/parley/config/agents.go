@@ -15,7 +15,8 @@ const (
 	defaults = "defaults" // [agents.defaults]: what all agents start from
 )
 
-// An Agent holds the settings of one agent, as the operator wrote them in [agents.NAME].
+// An Agent holds the settings of one agent: those that the operator wrote in [agents.NAME], or else in
+// [agents.defaults], or else the defaults.
 type Agent struct {
 	Name         string
 	Capabilities []tools.Permission
@@ -31,6 +32,8 @@ type Agent struct {
 	Prompt            string   // the operator's own instructions to the agent
 	MCP               []string // the MCP servers whose tools it has; nil means those that name the agent
 	Skills            []string // the operator's skills that it has; nil means all
+	Nodes             []string // the nodes that it may use; nil means those that name the agent
+	RunsOn            string   // where its file tools and commands work: "node:NAME"; "" means in its sessions' workspaces
 	// Model is a name in Config.Models, or else the name of a model on the server of Config.Model;
 	// "" means Config.Model. Config.ModelsOf resolves it.
 	Model string
@@ -64,6 +67,8 @@ func agentSettings() []schema.Setting {
 		{Key: "prompt", Kind: schema.Text, Example: `"You are …"`, Reload: schema.AtOnce, Fill: schema.Into(func(a *Agent) any { return &a.Prompt })},
 		{Key: "mcp", Kind: schema.Texts, Example: `["github"]`, Fill: schema.Into(func(a *Agent) any { return &a.MCP })},
 		{Key: "skills", Kind: schema.Texts, Example: `["reports"]`, Reload: schema.AtOnce, Fill: schema.Into(func(a *Agent) any { return &a.Skills })},
+		{Key: "nodes", Kind: schema.Texts, Example: `["pi"]`, Reload: schema.AtOnce, Fill: schema.Into(func(a *Agent) any { return &a.Nodes })},
+		{Key: "runs_on", Kind: schema.Text, Example: `"node:pi"`, Reload: schema.AtOnce, Fill: schema.Into(func(a *Agent) any { return &a.RunsOn })},
 		{Key: "day", Kind: schema.Money, Least: 1, Example: `5.0`, Reload: schema.AtOnce, Fill: schema.Into(func(a *Agent) any { return &a.Day })},
 		{Key: "user_turns", Kind: schema.Count, Least: 1, Example: `2`, Reload: schema.AtOnce, Fill: schema.Into(func(a *Agent) any { return &a.UserTurns })},
 		{Key: "user_turns_hour", Kind: schema.Count, Least: 1, Example: `60`, Reload: schema.AtOnce, Fill: schema.Into(func(a *Agent) any { return &a.UserTurnsHour })},
@@ -86,8 +91,9 @@ func agentsSection() section {
 			for _, name := range agentTables(l) {
 				checkPlaces(l, name+".may_message", true)
 				checkRules(l, name)
-				checkAgentNames(l, name+".may_spawn")
+				checkAgentsExist(l, name+".may_spawn")
 			}
+			checkRunsOn(l)
 		},
 	}
 }
@@ -101,17 +107,17 @@ func agentTables(l *loader) []string {
 	return tables
 }
 
-// checkAgentNames reports those elements of the list at this path that are not names of agents.
-func checkAgentNames(l *loader, path string) {
+// checkAgentsExist reports those elements of the list at this path that are not names of agents.
+func checkAgentsExist(l *loader, path string) {
 	for i, name := range l.Texts(path) {
 		if l.Mentioned(path) {
-			checkAgentName(l, l.ElementAt(path, i), path, name)
+			checkAgentExists(l, l.ElementAt(path, i), path, name)
 		}
 	}
 }
 
-// checkAgentName reports a name that isn't an agent's; at and path say where the name is written.
-func checkAgentName(l *loader, at schema.Origin, path, name string) {
+// checkAgentExists reports a name that isn't an agent's; at and path say where the name is written.
+func checkAgentExists(l *loader, at schema.Origin, path, name string) {
 	if agents := l.Names("agents"); !slices.Contains(agents, name) {
 		l.Report(at, path, fmt.Sprintf("no agent is called %q", name), schema.OneOf(name, agents)+", or add [agents."+name+"]")
 	}

@@ -30,6 +30,34 @@ func (c badCase) run(t *testing.T) {
 	})
 }
 
+func TestBadTraces(t *testing.T) {
+	for _, c := range []badCase{
+		{"no endpoint", "[trace]\ntext = true\n",
+			`1: trace: has no endpoint: there's nowhere to send traces: write endpoint = "http://127.0.0.1:4318", or another collector's address`},
+		{"not a URL", "[trace]\nendpoint = \"collector:4318\"\n",
+			`2: trace.endpoint: not an address that begins with https:// or http://: write something like endpoint = "http://127.0.0.1:4318"`},
+		{"texts without TLS", "[trace]\nendpoint = \"http://collector:4318\"\ntext = true\n",
+			`2: trace.endpoint: without TLS, others could read the texts and headers in transit: write https://, or leave out text and headers; http:// is for a collector on this machine, such as "http://127.0.0.1:4318"`},
+		{"a key without TLS", "[trace]\nendpoint = \"http://collector:4318\"\nheaders = [\"X-Key: ${L}\"]\n",
+			`2: trace.endpoint: without TLS, others could read the texts and headers in transit: write https://, or leave out text and headers; http:// is for a collector on this machine, such as "http://127.0.0.1:4318"`},
+		{"not a header", "[trace]\nendpoint = \"https://collector\"\nheaders = [\"${L}\"]\n",
+			`3: trace.headers: it isn't NAME: VALUE: write something like headers = ["Authorization: Bearer ${TRACE_TOKEN}"]`},
+	} {
+		c.run(t)
+	}
+	for _, c := range []struct{ text, want string }{
+		{"", ""},
+		{"endpoint = \"http://collector:4318\"", "http://collector:4318/v1/traces"},
+		{"endpoint = \"https://collector/v1/traces\"\ntext = true", "https://collector/v1/traces"},
+		{"endpoint = \"http://127.0.0.1:4318/otlp/\"\nheaders = [\"X-Key: ${L}\"]", "http://127.0.0.1:4318/otlp/v1/traces"},
+	} {
+		got, err := try(t, "[trace]\n"+c.text+"\n", vars{"L": "a-token-of-25-characters"})
+		if err != nil || got.Trace.URL() != c.want {
+			t.Errorf("%s: %v", c.text, err)
+		}
+	}
+}
+
 func TestBadSubscriptions(t *testing.T) {
 	const good = "[subscriptions.x]\nurl = \"https://a.example/p\"\nsecret = \"${L}\"\nevents = [\"turn.*\"]\n"
 	for _, c := range []badCase{
@@ -45,10 +73,14 @@ func TestBadSubscriptions(t *testing.T) {
 			`2: subscriptions.x.url: contains a name, a password or parameters, which logs would show: write only the address`},
 		{"a short secret", strings.Replace(good, "${L}", "short", 1),
 			`3: subscriptions.x.secret: short enough to guess: it needs at least 16 characters: make one with: openssl rand -hex 32`},
+		{"a coded secret that was cut", strings.Replace(good, "${L}", "whsec_c2VjcmV0IG9mIHRoZSBzdWJzY3JpYmV", 1),
+			`3: subscriptions.x.secret: starts with whsec_, but what follows isn't Base64: copy it again, up to the last =; or make one with: openssl rand -hex 32`},
+		{"a short coded secret", strings.Replace(good, "${L}", "whsec_c2hvcnQtc2VjcmV0", 1),
+			`3: subscriptions.x.secret: short enough to guess: it needs at least 16 characters: make one with: openssl rand -hex 32`},
 		{"an unknown event", strings.Replace(good, "turn.*", "turn.end", 1),
 			`4: subscriptions.x.events: unknown event "turn.end": write "turn.ended"`},
 		{"an event like no other", strings.Replace(good, "turn.*", "*", 1),
-			`4: subscriptions.x.events: unknown event "*": write one of "message.received", "turn.*", "turn.begun", "turn.waiting", "turn.resumed", "turn.ended", "tool.completed", "ask.*", "ask.opened", "ask.decided", "job.*", "job.begun", "job.ended", "schedule.*", "schedule.added", "schedule.changed", "schedule.cancelled", "schedule.fired", "schedule.failed", "channel.*", "channel.up", "channel.down", "dead_letter.buried"`},
+			`4: subscriptions.x.events: unknown event "*": write one of "message.received", "turn.*", "turn.begun", "turn.waiting", "turn.resumed", "turn.ended", "tool.completed", "ask.*", "ask.opened", "ask.decided", "job.*", "job.begun", "job.ended", "task.*", "task.begun", "task.ended", "schedule.*", "schedule.added", "schedule.changed", "schedule.cancelled", "schedule.fired", "schedule.failed", "channel.*", "channel.up", "channel.down", "dead_letter.*", "dead_letter.buried", "dead_letter.replayed", "dead_letter.dropped"`},
 	} {
 		c.run(t)
 	}
@@ -110,6 +142,12 @@ func TestBadKeysAndTypes(t *testing.T) {
 			`3: channels.telegram.routes: the mention "Stop" is a command: choose another word`},
 		{"a route by a channel's user", bot + `routes = [{ match = { user = "telegram:7" }, agent = "main" }]`,
 			`3: channels.telegram.routes: "telegram:7" names a channel: write only what follows it: "7"`},
+		{"speech without a key", "[speech]\nmodel = \"m\"",
+			`1: speech: the server at the default URL needs a key, and there isn't one: write api_key = "${OPENAI_API_KEY}" there, or base_url for a server of your own`},
+		{"speech of nothing", "[speech]\nprice_input = 15",
+			`1: speech: it doesn't name a server or a model: write api_key = "${OPENAI_API_KEY}" there, or base_url for a server of your own`},
+		{"speaking without speech", bot + "speak = \"asked\"",
+			`3: channels.telegram.speak: nothing reads answers aloud: there is no [speech]: add [speech] with an api_key or a base_url, or write speak = "off"`},
 		{"embeddings of no model", "[embeddings]\nbase_url = \"http://127.0.0.1:1/v1\"",
 			`1: embeddings: it doesn't name a model: write model = "nomic-embed-text", or another embedding model that the server has`},
 		{"embeddings without a key", "[embeddings]\nmodel = \"m\"",
@@ -299,7 +337,7 @@ func TestBadPlaces(t *testing.T) {
 func TestEverythingIsReportedAtOnce(t *testing.T) {
 	badCase{"many", bot + "allow_from = [1]\nfoo = 1\n[limits]\nwaiting = 0\n[log]\nlevel = \"loud\"\n[store]\nurl = 1", strings.Join([]string{
 		`3: channels.telegram.allow_from: has no effect without access = "list": write access = "list", or remove allow_from`,
-		`4: channels.telegram.foo: unknown key: the keys here are platform, mode, bot_token, app_token, receive, signing_secret, public_url, api_url, access, allow_from, owners, approvers, chats, mention, rate_limit, on_unknown, stream, files_mb, agent, routes, history, reactions, introduce, about, session`,
+		`4: channels.telegram.foo: unknown key: the keys here are platform, mode, bot_token, app_token, receive, signing_secret, public_url, api_url, access, allow_from, owners, approvers, chats, mention, rate_limit, on_unknown, stream, files_mb, agent, routes, history, reactions, introduce, about, session, speak`,
 		`6: limits.waiting: too small: the smallest is 1: leave it out for the default; it can't be unlimited`,
 		`8: log.level: unknown value "loud": write one of "debug", "info", "warn", "error"`,
 		`10: store.url: has to be a string in quotes, not an integer: write something like url = "postgres://127.0.0.1/parley"`,

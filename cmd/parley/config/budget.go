@@ -13,7 +13,7 @@ type Budget struct {
 	Day, Month int64  // for everybody together
 	TellAt     int    // the percentage of a cap at which owners are warned
 	Prices     string // the file that contains the price list; "" means the built-in list
-	// Written says that the operator has set a cap, here or for an agent.
+	// Written says that the operator has set a cap, here, for the heartbeat or for an agent.
 	Written bool
 }
 

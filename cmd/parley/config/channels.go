@@ -34,6 +34,7 @@ type Channel struct {
 	Introduce     string // who is told what the bot is: IntroduceOnce or IntroduceNever
 	About         string // text to add to the introduction
 	Session       string // what gets a conversation of its own: SessionThread, SessionChannel or SessionUser
+	Speak         string // which answers are read aloud: SpeakOff or SpeakAsked
 }
 
 // DefaultFilesMB is the largest size of a file, in MB, if the operator has not set one.
@@ -138,6 +139,8 @@ func channelSettings(platforms []Platform) []schema.Setting {
 			Reload: schema.AtOnce, Fill: schema.Into(func(c *Channel) any { return &c.About })},
 		{Key: "session", Kind: schema.Text, Default: SessionThread, OneOf: []string{SessionThread, SessionChannel, SessionUser}, Example: `"user"`,
 			Fill: schema.Into(func(c *Channel) any { return &c.Session })},
+		{Key: "speak", Kind: schema.Text, Default: SpeakOff, OneOf: []string{SpeakOff, SpeakAsked}, Example: `"asked"`,
+			Reload: schema.AtOnce, Fill: schema.Into(func(c *Channel) any { return &c.Speak })},
 	}
 }
 
@@ -159,7 +162,7 @@ func checkChannel(l *loader, name string, settings []schema.Setting) {
 	checkReceive(l, name, platform)
 	checkTokens(l, path, platform, settings)
 	if agent := l.Text(path + ".agent"); agent != "" {
-		checkAgentName(l, l.At(path+".agent"), path+".agent", agent)
+		checkAgentExists(l, l.At(path+".agent"), path+".agent", agent)
 	}
 	checkAgentRoutes(l, path, platform)
 	checkAccess(l, path, platform)

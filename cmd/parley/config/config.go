@@ -7,9 +7,9 @@
 // to a field of Config. The package schema does the rest with these declarations: reading, filling
 // in defaults, showing, comparing with the next configuration.
 //
-// Load reports everything that is wrong at once, each with its place and a remedy. The
-// configuration that it returns is complete: no other code looks at the file, the environment or a
-// default. Each value remembers where it came from.
+// Load reports everything that is wrong at once, each with its place and a remedy. The configuration that it returns is
+// complete: to learn a setting's value, no other code looks at the file, the environment or a default. Each value
+// remembers where it came from.
 package config
 
 import (
@@ -46,15 +46,22 @@ type Config struct {
 	Tools      Tools
 	Guard      Guard
 	Web        Web
+	Canvas     Canvas
 	// Transcribe is the service that transcribes voice messages.
 	Transcribe Transcribe
+	// Speech is the service that reads answers aloud.
+	Speech     Speech
 	Embeddings Embeddings
 	Recall     Recall
 	Sandbox    Sandbox
 	Jobs       Jobs
 	Audit      Audit
+	Trace      Trace
 	MCP        map[string]MCPServer // by name
 	Skills     Skills
+	Nodes      map[string]Node // by name; nodes that have joined need not be among them
+	Node       NodeSelf
+	MQTT       MQTT
 	HTTPAccess
 	Keeping
 
@@ -98,11 +105,17 @@ func sections(platforms []Platform, home string) []row {
 		one(jobsSection(), func(c *Config) *Jobs { return &c.Jobs }),
 		each(mcpSection(), func(c *Config) *map[string]MCPServer { return &c.MCP }, func(m *MCPServer, name string) { m.Name = name }),
 		one(skillsSection(), func(c *Config) *Skills { return &c.Skills }),
+		each(nodesSection(), func(c *Config) *map[string]Node { return &c.Nodes }, func(n *Node, name string) { n.Name = name }),
+		one(nodeSection(), func(c *Config) *NodeSelf { return &c.Node }),
+		one(mqttSection(), func(c *Config) *MQTT { return &c.MQTT }),
 		one(webSection(), func(c *Config) *Web { return &c.Web }),
+		one(canvasSection(), func(c *Config) *Canvas { return &c.Canvas }),
 		one(transcribeSection(), func(c *Config) *Transcribe { return &c.Transcribe }),
+		one(speechSection(), func(c *Config) *Speech { return &c.Speech }),
 		one(embeddingsSection(), func(c *Config) *Embeddings { return &c.Embeddings }),
 		one(recallSection(), func(c *Config) *Recall { return &c.Recall }),
 		one(auditSection(), func(c *Config) *Audit { return &c.Audit }),
+		one(traceSection(), func(c *Config) *Trace { return &c.Trace }),
 		one(scheduleSection(), func(c *Config) *Schedule { return &c.Schedule }),
 		one(heartbeatSection(), func(c *Config) *Heartbeat { return &c.Heartbeat }),
 		one(budgetSection(), func(c *Config) *Budget { return &c.Budget }),
@@ -135,8 +148,8 @@ func each[T any](sec section, field func(*Config) *map[string]T, named func(one 
 	}}
 }
 
-// retired returns the keys that were given up but still work for two releases: none now.
-func retired() []schema.Retired { return nil }
+// deprecated returns the keys that are given up and still work for two releases: none now.
+func deprecated() []schema.Retired { return nil }
 
 // Load finds the home and the configuration file, reads the file, fills in what it leaves out from
 // the environment and from defaults, and checks the result. Its error is an *Error that lists every
@@ -151,7 +164,7 @@ func Load(o Options) (*Config, error) {
 		declared = append(declared, r.Section)
 	}
 	l := &loader{opts: o, home: home, Values: schema.Read(declared, schema.Source{
-		File: file, Named: named, NamedAt: at, Wrong: wrong, Env: o.Env, WithoutSecrets: o.WithoutSecrets, Retired: retired(),
+		File: file, Named: named, NamedAt: at, Wrong: wrong, Env: o.Env, WithoutSecrets: o.WithoutSecrets, Retired: deprecated(),
 	})}
 	l.TakeEnv()
 	for _, r := range rows {
@@ -228,8 +241,8 @@ func (c *Config) CheckServe() error {
 	return schema.ErrorOf(slices.Concat(c.parsed.settings.InVariables(), c.parsed.answering))
 }
 
-// CheckGateway is like CheckServe for a process that only connects channels, while other processes
-// answer.
+// CheckGateway is like CheckServe for a process that only connects channels, while other processes answer: it requires
+// no model.
 func (c *Config) CheckGateway() error { return schema.ErrorOf(c.parsed.settings.InVariables()) }
 
 // Notices returns what the operator should know, one line each: settings without effect yet, keys

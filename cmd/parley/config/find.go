@@ -54,8 +54,8 @@ func HomeDir(o Options) (string, error) {
 	return dir, nil
 }
 
-// findFile returns the path of the configuration file, whether the operator has named it, which
-// means that it must exist, and if so where.
+// findFile returns the path of the configuration file, which may not exist; "" if nobody knows where to look. named
+// says that the operator has named the file, so that it must exist, and from where.
 func findFile(o Options, home string) (file string, named bool, from schema.Origin) {
 	if o.File != "" {
 		return o.File, true, schema.Origin{}

@@ -45,7 +45,7 @@ func checkHeartbeat(l *loader) {
 	case len(l.Texts("heartbeat.to")) == 0:
 		l.Report(at, "heartbeat.every", "the heartbeat wouldn't tell anybody what it finds", `write to = "telegram:42", or a target`)
 	case !slices.Contains(l.Names("agents"), agent):
-		checkAgentName(l, l.At("heartbeat.agent"), "heartbeat.agent", agent)
+		checkAgentExists(l, l.At("heartbeat.agent"), "heartbeat.agent", agent)
 	case slices.Contains(l.Names("channels"), "heartbeat"):
 		l.Report(l.At("channels.heartbeat"), "channels.heartbeat", "with a heartbeat, the name heartbeat is reserved for its conversations", "choose another name for the channel")
 	}

@@ -28,8 +28,8 @@ type HTTP struct {
 	PublicURL string
 }
 
-// Page returns the address at which browsers on other machines reach the web page: the public address, if requests
-// to its host name are answered and use TLS. It returns nil if there is none.
+// Page returns the address at which browsers on other machines reach the web page: the public address, if it uses TLS,
+// has no path, and its host name is one of Hosts. It returns nil for any other, and if there is none.
 func (h HTTP) Page() *url.URL {
 	u, err := url.Parse(h.PublicURL)
 	if err != nil || u.Scheme != "https" || strings.Trim(u.Path, "/") != "" {
@@ -69,8 +69,8 @@ func checkHosts(l *loader) {
 	}
 }
 
-// checkExposed adds a notice if the server listens where other machines can reach it although no token or webhook
-// would let anybody in.
+// checkExposed adds a notice if the server listens where other machines can reach it although no token or webhook would
+// let anybody in, and no platform sends requests to it.
 func checkExposed(l *loader) {
 	listen := l.Text("http.listen")
 	if listen == "" || len(l.Names("tokens"))+len(l.Names("webhooks")) > 0 || hearsByHTTP(l) {

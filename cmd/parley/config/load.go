@@ -31,6 +31,8 @@ type Options struct {
 	// otherwise "". It returns an error if the rule cannot be parsed. If CheckRule is nil, rules
 	// are not checked.
 	CheckRule func(rule string) (unknown string, err error)
+	// CheckRate does for a rate of tool calls what CheckRule does for a rule.
+	CheckRate func(rate string) (unknown string, err error)
 	Tools     func() []string // the names of the tools that a rule may name
 	// CheckHook returns why a program that is to be asked about tool calls cannot be run; if it is
 	// nil, programs are not checked.

@@ -46,7 +46,7 @@ func mcpSection() section {
 			{Key: "shared", Kind: schema.Truth, Default: false, Fill: schema.Into(func(m *MCPServer) any { return &m.Shared })},
 			{Key: "network", Kind: placeList{}, Example: `["api.github.com"]`, Fill: schema.Into(func(m *MCPServer) any { return &m.Network })},
 			{Key: "url", Kind: schema.URL, Schemes: []string{"http", "https"}, Example: `"https://mcp.example.com/mcp"`, Fill: schema.Into(func(m *MCPServer) any { return &m.URL })},
-			{Key: "headers", Kind: schema.Texts, Default: []string{}, Secret: true, Example: `["Authorization: Bearer ${MCP_TOKEN}"]`, Fill: schema.Into(func(m *MCPServer) any { return &m.Headers })},
+			{Key: "headers", Kind: schema.Texts, Default: []string{}, Secret: true, Headers: schema.References, Example: `["Authorization: Bearer ${MCP_TOKEN}"]`, Fill: schema.Into(func(m *MCPServer) any { return &m.Headers })},
 			{Key: "client_id", Kind: schema.Text, Example: `"parley"`, Fill: schema.Into(func(m *MCPServer) any { return &m.ClientID })},
 			{Key: "client_secret", Kind: schema.Text, Secret: true, Example: `"${MCP_CLIENT_SECRET}"`, Fill: schema.Into(func(m *MCPServer) any { return &m.ClientSecret })},
 			{Key: "questions", Kind: schema.Text, Default: "refuse", OneOf: []string{"refuse", "defaults"}, Fill: schema.Into(func(m *MCPServer) any { return &m.Questions })},
@@ -58,7 +58,8 @@ func mcpSection() section {
 	}
 }
 
-// checkMCP reports MCP servers whose settings don't say how to reach them, or that no agent uses.
+// checkMCP reports MCP servers whose settings don't say how to reach them, contradict each other or are wrong, those
+// that no agent uses, and names in agents' lists that are no server's.
 func checkMCP(l *loader) {
 	for _, name := range l.Names("mcp") {
 		table := "mcp." + name
@@ -91,8 +92,8 @@ func checkMCP(l *loader) {
 	}
 }
 
-// checkMCPAgents reports an MCP server if no setting says which agents get its tools, because no
-// agent gets them by default.
+// checkMCPAgents reports an MCP server if no setting says which agents get its tools, because no agent gets them by
+// default. It also reports names in the server's list that are no agent's.
 func checkMCPAgents(l *loader, table, server string) {
 	path := table + ".agents"
 	chosen := slices.ContainsFunc(l.Names("agents"), func(agent string) bool {
@@ -150,7 +151,7 @@ func assignServers(s *schema.Settings, servers map[string]MCPServer, agents map[
 		has := []string{}
 		for _, agent := range slices.Sorted(maps.Keys(agents)) {
 			list, of := agents[agent].MCP, name
-			if !s.Has("agents." + agent + ".mcp") {
+			if !s.HasValue("agents." + agent + ".mcp") {
 				list, of = server.Agents, agent
 			}
 			if slices.Contains(list, of) {

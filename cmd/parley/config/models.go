@@ -105,7 +105,7 @@ func modelSettings() []schema.Setting {
 		{Key: "api", Kind: schema.Text, Default: "auto", OneOf: []string{"auto", "chat", "responses"}, Fill: schema.Into(func(m *Model) any { return &m.API })},
 		{Key: "window", Kind: schema.Count, Least: 1000, Example: `32768`, Fill: schema.Into(func(m *Model) any { return &m.Window })},
 		{Key: "reasoning", Kind: schema.Text, Example: `"low"`, Fill: schema.Into(func(m *Model) any { return &m.Reasoning })},
-		{Key: "headers", Kind: schema.Texts, Secret: true, Example: `["X-Title: Parley"]`, Fill: schema.Into(func(m *Model) any { return &m.Headers })},
+		{Key: "headers", Kind: schema.Texts, Secret: true, Headers: schema.References, Example: `["X-Title: Parley"]`, Fill: schema.Into(func(m *Model) any { return &m.Headers })},
 		{Key: "body", Kind: schema.Text, Example: `"{\"top_p\": 0.9}"`, Fill: schema.Into(func(m *Model) any { return &m.Body })},
 		{Key: "first_token", Kind: schema.Duration, Least: int64(time.Second), Example: `"120s"`, Fill: schema.Into(func(m *Model) any { return &m.FirstToken })},
 		{Key: "idle", Kind: schema.Duration, Least: int64(time.Second), Example: `"60s"`, Fill: schema.Into(func(m *Model) any { return &m.Idle })},

@@ -90,7 +90,7 @@ func checkAgentRoutes(l *loader, channel string, platform Platform) {
 	routes, _ := l.Value(path).([]AgentRoute)
 	for i, r := range routes {
 		report := func(what, remedy string) { l.Report(l.ElementAt(path, i), path, what, remedy) }
-		checkAgentName(l, l.ElementAt(path, i), path, r.Agent)
+		checkAgentExists(l, l.ElementAt(path, i), path, r.Agent)
 		for _, id := range []string{r.Chat, r.User} {
 			if _, alone, names := strings.Cut(id, ":"); names {
 				report(fmt.Sprintf("%q names a channel", id), fmt.Sprintf("write only what follows it: %q", alone))

@@ -32,18 +32,36 @@ func ruleSettings[T any](rulesOf func(*T) *Rules) []schema.Setting {
 
 // checkRules reports rules in a table that cannot be parsed, or that name no tool.
 func checkRules(l *loader, table string) {
-	if l.opts.CheckRule == nil {
+	for _, key := range []string{"deny", "ask", "allow"} {
+		checkRuleList(l, table+"."+key)
+	}
+}
+
+// checkRuleList reports those rules in the list at this path that cannot be parsed, or that name no tool.
+func checkRuleList(l *loader, path string) {
+	if l.opts.CheckRule == nil || !l.Mentioned(path) {
+		return // if it isn't mentioned, there are none, or they are inherited and reported there
+	}
+	for i, rule := range l.Texts(path) {
+		if f := checkRule(l, rule); f != nil {
+			l.Report(l.ElementAt(path, i), path, f.Wrong, f.Remedy)
+		}
+	}
+}
+
+// checkRates reports rates of tool calls that cannot be parsed, or that name no tool.
+func checkRates(l *loader) {
+	if l.opts.CheckRate == nil {
 		return
 	}
-	for _, key := range []string{"deny", "ask", "allow"} {
-		path := table + "." + key
-		if !l.Mentioned(path) {
-			continue // there are none, or they are inherited and reported there
+	for i, rate := range l.Texts("tools.rate") {
+		unknown, err := l.opts.CheckRate(rate)
+		f := checkTool(l, rate, unknown)
+		if err != nil {
+			f = &schema.Fault{Wrong: fmt.Sprintf("%q isn't a rate: %v", rate, err), Remedy: `write something like "web_search 30/h"`}
 		}
-		for i, rule := range l.Texts(path) {
-			if f := checkRule(l, rule); f != nil {
-				l.Report(l.ElementAt(path, i), path, f.Wrong, f.Remedy)
-			}
+		if f != nil {
+			l.Report(l.ElementAt("tools.rate", i), "tools.rate", f.Wrong, f.Remedy)
 		}
 	}
 }
@@ -51,10 +69,16 @@ func checkRules(l *loader, table string) {
 // checkRule returns what is wrong with the text of a rule about tool calls; nil if nothing is.
 func checkRule(l *loader, text string) *schema.Fault {
 	unknown, err := l.opts.CheckRule(text)
-	switch {
-	case err != nil:
+	if err != nil {
 		return &schema.Fault{Wrong: fmt.Sprintf("%q isn't a rule: %v", text, err), Remedy: `write something like "exec_shell(git push *)"`}
-	case unknown == "":
+	}
+	return checkTool(l, text, unknown)
+}
+
+// checkTool returns what is wrong with a rule or rate that begins with the name of an unknown tool; nil if unknown
+// is "".
+func checkTool(l *loader, text, unknown string) *schema.Fault {
+	if unknown == "" {
 		return nil
 	}
 	tools := l.opts.Tools()

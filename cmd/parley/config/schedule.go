@@ -10,7 +10,7 @@ import (
 
 // Schedule holds the limits for the schedules that people may make.
 type Schedule struct {
-	TimeZone string        // if neither the conversation nor the person's platform has told one; "" means the machine's
+	TimeZone string        // for people of whom neither the conversation nor their platform tells it; "" means the machine's
 	Most     int           // per person
 	Least    time.Duration // the shortest time between two runs of a schedule
 }

@@ -113,6 +113,37 @@ url = "postgres://bot:store-pw@10.0.0.3/parley?sslpassword=key-pw&sslmode=requir
 	}
 }
 
+// What a reference in a header stands for is secret, whatever the header's name is, and so is each header for traces.
+func TestHeadersAreSecrets(t *testing.T) {
+	t.Chdir(t.TempDir())
+	put(t, ".", "secret", "from-file\n")
+	put(t, ".", "parley.toml", `
+[model]
+base_url = "https://127.0.0.1/v1"
+headers = ["X-Title: Parley on a server", "x-team: plus ${TEAM}"]
+[mcp.notes]
+url = "https://127.0.0.1/"
+headers = ["x-space: shown", "x-place: ${PLACE}"]
+agents = ["main"]
+[mcp.program]
+command = "notes"
+env = ["PLACE=${HOME}", "FILE=${file:secret}"]
+agents = ["main"]
+[trace]
+endpoint = "https://127.0.0.1/"
+headers = ["x-honeycomb-team: ${KEY}", "x-data: of a server", "Authorization: Bearer written"]
+`)
+	c, err := load(config.Options{File: "parley.toml", Home: "h", Env: vars{"TEAM": "team", "PLACE": "place", "KEY": "key", "HOME": "home"}.look})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := c.Secrets()
+	slices.Sort(got)
+	if want := []string{"from-file", "key", "of a server", "place", "team", "written"}; !slices.Equal(slices.Compact(got), want) {
+		t.Errorf("the secrets are %q, want %q", got, want)
+	}
+}
+
 // Who uses no secret is not stopped by one that cannot be read, in a list either.
 func TestWithoutSecrets(t *testing.T) {
 	t.Chdir(t.TempDir())

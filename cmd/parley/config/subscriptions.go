@@ -3,8 +3,6 @@ package config
 import (
 	"fmt"
 	"maps"
-	"net/netip"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -52,13 +50,17 @@ func checkSubscription(l *loader, path string) {
 	switch address := l.Text(path + ".url"); {
 	case !l.Mentioned(path + ".url"):
 		l.Report(at, path, "has no url: there's nowhere to post events", `write url = "https://HOST/PATH"`)
-	case address != "":
-		checkSubscriber(l, path+".url", address)
+	case inTheClear(address):
+		l.Report(l.At(path+".url"), path+".url", "without TLS, others could read the events in transit", `write https://, or http:// only for a program on this machine, such as "http://127.0.0.1:8080/parley"`)
 	}
-	switch secret := l.Text(path + ".secret"); {
+	secret := l.Text(path + ".secret")
+	key, ok := subscriptions.Key(secret)
+	switch {
 	case !l.Mentioned(path + ".secret"):
 		l.Report(at, path, "has no secret: the program couldn't tell whose events they are", `write secret = "${file:PATH}"`)
-	case secret != "" && len(secret) < shortestToken:
+	case !ok:
+		l.Report(l.At(path+".secret"), path+".secret", "starts with whsec_, but what follows isn't Base64", "copy it again, up to the last =; or make one with: openssl rand -hex 32")
+	case secret != "" && len(key) < shortestToken:
 		l.Report(l.At(path+".secret"), path+".secret", fmt.Sprintf("short enough to guess: it needs at least %d characters", shortestToken), "make one with: openssl rand -hex 32")
 	}
 	events := l.Texts(path + ".events")
@@ -83,20 +85,4 @@ func patterns() (all []string) {
 		all, last = append(all, one), group
 	}
 	return all
-}
-
-// checkSubscriber reports a URL to which events can't be posted without others reading them.
-func checkSubscriber(l *loader, path, address string) {
-	u, err := url.Parse(address) // its kind reports what is wrong with it as a URL
-	if err == nil && u.Scheme == "http" && !isLoopback(u.Hostname()) {
-		l.Report(l.At(path), path, "without TLS, others could read the events in transit", `write https://, or http:// only for a program on this machine, such as "http://127.0.0.1:8080/parley"`)
-	}
-}
-
-// isLoopback reports whether a host is this machine.
-func isLoopback(host string) bool {
-	if addr, err := netip.ParseAddr(host); err == nil {
-		return addr.Unmap().IsLoopback()
-	}
-	return strings.EqualFold(strings.TrimSuffix(host, "."), "localhost")
 }

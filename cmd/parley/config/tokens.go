@@ -45,7 +45,7 @@ func refuseOwner(name string) *schema.Fault {
 	return nil
 }
 
-// shortestToken is how many characters a token must have at least, so that it cannot be guessed.
+// shortestToken is how many bytes a token, or the key in a subscription's secret, must have at least, so that it cannot be guessed.
 const shortestToken = 16
 
 // checkToken reports a token that is missing, easily guessed or the same as another, and scopes that don't exist.

@@ -9,7 +9,9 @@ import (
 
 // Tools holds the settings that apply to the tools of all agents.
 type Tools struct {
-	Rules     Rules
+	Rules Rules
+	// Rate limits how many calls of a tool each person may have, as TOOL N/UNIT.
+	Rate      []string
 	Untrusted string // what becomes of calls that act on the outside after untrusted content was read: "ask" or "allow"
 	// Before and After are programs that are asked about a tool call before it runs and about its
 	// result. Each is given with its arguments, separated by blanks.
@@ -23,6 +25,7 @@ type Tools struct {
 func toolsSection() section {
 	return section{
 		Section: schema.Section{Name: "tools", Settings: append(ruleSettings(func(t *Tools) *Rules { return &t.Rules }), []schema.Setting{
+			{Key: "rate", Kind: schema.Texts, Default: []string{}, Example: `["web_search 30/h"]`, Reload: schema.AtOnce, Fill: schema.Into(func(t *Tools) any { return &t.Rate })},
 			{Key: "untrusted", Kind: schema.Text, Default: "ask", OneOf: []string{"ask", "allow"}, Reload: schema.AtOnce, Fill: schema.Into(func(t *Tools) any { return &t.Untrusted })},
 			{Key: "before", Kind: schema.Texts, Default: []string{}, Example: `["/usr/local/bin/check-call"]`, Reload: schema.AtOnce, Fill: schema.Into(func(t *Tools) any { return &t.Before })},
 			{Key: "after", Kind: schema.Texts, Default: []string{}, Example: `["/usr/local/bin/check-result"]`, Reload: schema.AtOnce, Fill: schema.Into(func(t *Tools) any { return &t.After })},
@@ -31,6 +34,7 @@ func toolsSection() section {
 		}...)},
 		check: func(l *loader) {
 			checkRules(l, "tools")
+			checkRates(l)
 			checkHooks(l)
 			checkExpressions(l)
 		},

@@ -1,6 +1,8 @@
 package config_test
 
 import (
+	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -17,12 +19,20 @@ func ruled(o *config.Options) {
 		}
 		return rule.UnknownTool(o.Tools()), nil
 	}
+	o.CheckRate = func(text string) (string, error) {
+		rate, err := guard.ParseRate(text)
+		if err != nil {
+			return "", err
+		}
+		return rate.UnknownTool(o.Tools()), nil
+	}
 }
 
 func TestRulesAreRead(t *testing.T) {
 	c := good(t, "[tools]\ndeny = [\"exec_shell(git push *)\"]\n[agents.defaults]\nask = [\"read_file\"]\n[agents.ops]\nallow = [\"exec_*\"]\n", nil)
 	same(t, "rules of all", c.Tools.Rules.Deny, []string{"exec_shell(git push *)"})
 	same(t, "rules of one", c.Agents["ops"].Rules.Allow, []string{"exec_*"})
+	same(t, "rates", good(t, "[tools]\nrate = [\"exec_* 30/h\"]\n", nil).Tools.Rate, []string{"exec_* 30/h"})
 	same(t, "rules of the defaults", c.Agents["ops"].Rules.Ask, []string{"read_file"})
 }
 
@@ -34,6 +44,10 @@ func TestBadRules(t *testing.T) {
 			`2: agents.main.allow: no tool is called "x": the tools are exec_shell, read_file`},
 		{"unknown tool to judge", "[models.m]\nname = \"m\"\nbase_url = \"http://127.0.0.1:1\"\n[guard]\nmodel = \"m\"\njudge = [\"exec_shel(*)\"]",
 			`6: guard.judge: no tool is called "exec_shel": write "exec_shell(*)"`},
+		{"unknown tool with a rate", "[tools]\nrate = [\"docs__* 1/s\",\n \"exec_shel 30/h\"]",
+			`3: tools.rate: no tool is called "exec_shel": write "exec_shell 30/h"`},
+		{"no rate", "[tools]\nrate = [\"exec_shell 30\"]",
+			`2: tools.rate: "exec_shell 30" isn't a rate: write TOOL N/UNIT, with s, m, h or d as the unit: write something like "web_search 30/h"`},
 		{"no rule", "[agents.defaults]\nask = [\"exec_shell(ls\"]",
 			`2: agents.defaults.ask: "exec_shell(ls" isn't a rule: it doesn't end with a parenthesis: write TOOL(PATTERN): write something like "exec_shell(git push *)"`},
 	} {
@@ -63,6 +77,19 @@ func TestSandbox(t *testing.T) {
 	} {
 		if _, err := try(t, "[sandbox]\n"+text+"\n", nil); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "parley.toml:2") {
 			t.Errorf("%s: %v; want %q", text, err, want)
+		}
+	}
+}
+
+// A browser that isn't installed stops no command: pictures alone need it.
+func TestCanvas(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "chromium")
+	same(t, "a browser", good(t, fmt.Sprintf("[canvas]\nbrowser = %q\n", program), nil).Canvas.Browser, program)
+	same(t, "by default", good(t, "", nil).Canvas.Browser, "")
+	_, err := try(t, "[canvas]\nbrowser = \"chromium\"\n", nil)
+	for _, want := range []string{"doesn't begin with /", "parley.toml:2", "/usr/bin/chromium"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v; want %q", err, want)
 		}
 	}
 }

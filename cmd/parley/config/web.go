@@ -14,7 +14,8 @@ type Web struct {
 	Search  string // "brave", "tavily" or "searxng"; "" means none
 	APIKey  Secret
 	BaseURL string // "" means the service's own URL; no trailing slash
-	// Allow and Deny are hosts, each a name, "*.NAME" or an address.
+	// Allow, if it isn't empty, lists the only hosts whose pages may be read, and Deny those whose pages may not; each
+	// is a name, "*.NAME" or an address.
 	Allow, Deny []string
 }
 

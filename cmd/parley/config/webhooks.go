@@ -34,7 +34,7 @@ func webhooksSection() section {
 			{Key: "token", Kind: schema.Text, Secret: true, Example: `"${file:/run/secrets/webhook}"`, Reload: schema.AtOnce, Fill: schema.Into(func(w *Webhook) any { return &w.Token })},
 			{Key: "secret", Kind: schema.Text, Secret: true, Example: `"${file:/run/secrets/webhook}"`, Reload: schema.AtOnce, Fill: schema.Into(func(w *Webhook) any { return &w.Secret })},
 			{Key: "to", Kind: placeList{}, Example: `"oncall"`, Reload: withChannels, Fill: schema.Into(func(w *Webhook) any { return &w.To })},
-			{Key: "routes", Kind: routes{}, Example: `[{ match = { severity = "critical" }, to = "oncall" }]`, Reload: withChannels, Fill: schema.Into(func(w *Webhook) any { return &w.Routes })},
+			{Key: "routes", Kind: routeList{}, Example: `[{ match = { severity = "critical" }, to = "oncall" }]`, Reload: withChannels, Fill: schema.Into(func(w *Webhook) any { return &w.Routes })},
 			{Key: "template", Kind: schema.Text, Example: `"{{ .commonLabels.severity }}"`, Reload: schema.AtOnce, Fill: schema.Into(func(w *Webhook) any { return &w.Template })},
 			{Key: "agent", Kind: schema.Text, Example: `"main"`, Fill: schema.Into(func(w *Webhook) any { return &w.Agent })},
 			{Key: "group", Kind: schema.Text, Example: `"{{ .build.id }}"`, Reload: schema.AtOnce, Fill: schema.Into(func(w *Webhook) any { return &w.Group })},
@@ -53,16 +53,16 @@ type Route struct {
 	To    []string // targets and addresses, as written; if there are none, matching posts are dropped
 }
 
-// A routes is the kind of a setting whose value is a list of { match = {…}, to = … }.
-type routes struct{}
+// A routeList is the kind of a setting whose value is a list of { match = {…}, to = … }.
+type routeList struct{}
 
 // Decode converts a list of tables into a list of Route.
-func (routes) Decode(d *schema.Decoder, v any) (any, *schema.Fault) {
+func (routeList) Decode(d *schema.Decoder, v any) (any, *schema.Fault) {
 	return schema.Tables(d, v, decodeRoute)
 }
 
 // Show converts routes to JSON types.
-func (routes) Show(v any) any {
+func (routeList) Show(v any) any {
 	list := []any{}
 	for _, r := range v.([]Route) {
 		list = append(list, schema.Table{{Key: "match", Value: r.Match}, {Key: "to", Value: r.To}})
@@ -152,7 +152,7 @@ func checkWebhookAgent(l *loader, path, kind string) {
 	if agent == "" {
 		return
 	}
-	checkAgentName(l, l.At(path+".agent"), path+".agent", agent)
+	checkAgentExists(l, l.At(path+".agent"), path+".agent", agent)
 	if slices.Contains(l.Names("channels"), "webhook") {
 		l.Report(l.At("channels.webhook"), "channels.webhook", "if a webhook has an agent, the name webhook is reserved for its conversations", "choose another name for the channel")
 	}

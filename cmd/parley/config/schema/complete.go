@@ -91,8 +91,8 @@ func (v *Values) inherit(sec *Section, name string) {
 	}
 }
 
-// fillName uses a table's own name as the value of the key in the section's ByName, if that key is
-// left out: a channel named telegram has the platform telegram.
+// fillName uses a table's own name as the value of the key in the section's ByName, if that key is left out and the name
+// is one of its values: a channel named telegram has the platform telegram, and one named work has none.
 func (v *Values) fillName(sec *Section, name string) {
 	path := sec.Name + "." + name + "." + sec.ByName
 	if set := sec.find(sec.ByName); set != nil && !v.Mentioned(path) && slices.Contains(set.OneOf, name) {

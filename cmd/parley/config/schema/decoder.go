@@ -67,7 +67,7 @@ func (s *Setting) show(v any) any {
 	return s.Kind.Show(v)
 }
 
-// masked returns what is shown in place of a secret value.
+// masked returns what is shown in place of a secret value; an empty one is shown as it is.
 func masked(v any) any {
 	if list, ok := v.([]string); ok && len(list) == 0 {
 		return list
@@ -78,7 +78,8 @@ func masked(v any) any {
 	return hidden
 }
 
-// Text decodes a string and replaces the references in it, such as ${VAR}, with what they refer to.
+// Text decodes a string and replaces the references in it, such as ${VAR}, with what they refer to. If the setting is a
+// secret, it refuses a text that no key or token can be.
 func (d *Decoder) Text(v any) (string, *Fault) {
 	s, ok := v.(string)
 	if !ok {
@@ -125,7 +126,8 @@ func (d *Decoder) ID(v any) (string, *Fault) {
 // Texts decodes a list of strings.
 func (d *Decoder) Texts(v any) ([]string, *Fault) { return d.list(v, d.Text) }
 
-// list decodes a list of strings; item decodes one.
+// list decodes a list of strings, none of which may be empty or, if the setting has a OneOf, missing there; item
+// decodes one.
 func (d *Decoder) list(v any, item func(v any) (string, *Fault)) ([]string, *Fault) {
 	items, ok := v.([]any)
 	if !ok {

@@ -45,7 +45,7 @@ func (e *Error) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// ErrorOf returns an *Error with the problems; nil if there are none.
+// ErrorOf returns an *Error with the problems, each once, in the order of the file; nil if there are none.
 func ErrorOf(found []Problem) error {
 	if len(found) == 0 {
 		return nil

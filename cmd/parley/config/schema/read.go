@@ -139,7 +139,7 @@ func (r *reader) readValue(set *Setting, full, written []string, v any) {
 	path := strings.Join(full, ".")
 	at := r.file.lineOf(written...)
 	r.places[path] = at
-	x := &expander{lookup: r.lookup}
+	x := &expander{lookup: r.lookup, headers: set.Headers}
 	d := &Decoder{set: set, key: written[len(written)-1], x: x}
 	decoded, f := set.Kind.Decode(d, v)
 	if d.literal {
@@ -160,7 +160,7 @@ func (r *reader) readValue(set *Setting, full, written []string, v any) {
 		r.found = append(r.found, at.Problem(strings.Join(written, "."), f))
 		return
 	}
-	r.values[path] = &value{path: path, set: set, v: decoded, from: at, refs: x.refs, hidden: x.fromFile}
+	r.values[path] = &value{path: path, set: set, v: decoded, from: at, refs: x.refs, hidden: x.fromFile, secrets: x.secrets}
 }
 
 // unknown reports a key that doesn't exist; known are the keys that do.

@@ -40,6 +40,8 @@ type expander struct {
 	verbatim bool     // replaces nothing, because the text comes from the environment
 	refs     []string // the references that were replaced
 	fromFile bool     // whether one of them names a file
+	headers  Hidden   // what is secret, if the value is a list of headers
+	secrets  []string // what references stand for that is secret
 }
 
 // expand returns a text with its references replaced (whole), and the part of it that the file
@@ -84,7 +86,9 @@ func (x *expander) find(ref string) (string, *Fault) {
 	if name, ok := strings.CutPrefix(ref, "file:"); ok {
 		x.refs = append(x.refs, "${file:"+name+"}")
 		x.fromFile = true
-		return x.lookup.secretFile(name)
+		text, f := x.lookup.secretFile(name)
+		x.secrets = append(x.secrets, text)
+		return text, f
 	}
 	if !isVariable(ref) {
 		// The text may be a secret put in the wrong place: it is not repeated.
@@ -94,6 +98,9 @@ func (x *expander) find(ref string) (string, *Fault) {
 	text, ok := x.lookup.env(ref)
 	if !ok {
 		return "", &Fault{Wrong: "${" + ref + "} isn't set", Remedy: "set the environment variable " + ref + ", or read a file with ${file:PATH}"}
+	}
+	if x.headers >= References {
+		x.secrets = append(x.secrets, text)
 	}
 	return text, nil
 }
@@ -130,8 +137,8 @@ func (l lookup) secretFile(name string) (string, *Fault) {
 	return text, nil
 }
 
-// readBounded returns the content of a regular file; its error is errTooLarge if the file has more
-// than most bytes.
+// readBounded returns the content of a regular file. Its error is errTooLarge if the file has more than most bytes, and
+// errNoFile if it isn't a regular file.
 func readBounded(path string, most int64) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -59,8 +59,9 @@ type Setting struct {
 	EnvStops   bool
 	Example    string // as written in a file; "" means the default
 	Secret     bool
-	MayBeEmpty bool // for a secret: "" means that none is sent
-	NotYet     bool // it is accepted, and the operator is told that it has no effect yet
+	Headers    Hidden // for a list of headers, NAME: VALUE, that is secret
+	MayBeEmpty bool   // for a secret: "" means that none is sent
+	NotYet     bool   // it is accepted, and the operator is told that it has no effect yet
 	Reload     Reloading
 	// Fill assigns the value to its field in dest, which is a value of the type that the table
 	// describes. See Into.
@@ -120,7 +121,7 @@ func (s *Setting) mayOmitHost() bool { return slices.Contains(s.Schemes, "postgr
 type Section struct {
 	Name   string
 	Named  bool   // the operator names its tables: [channels.NAME]
-	ByName string // the key whose value, if it is left out, is the table's own name
+	ByName string // the key whose value, if it is left out, is the table's own name, if that is one of its values
 	Always string // the name of a table that exists even if nobody writes it
 	// Inherit is the name of the table that contains what all others in the section start from.
 	Inherit   string

@@ -29,6 +29,16 @@ func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 // LogValue hides the secret.
 func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
+// Hidden says which parts of a list of headers are secret, besides the values whose names are usual ones for secrets.
+type Hidden int
+
+// What is secret in headers.
+const (
+	UsualValues Hidden = iota // no more; or the list has no headers
+	References                // also what references such as ${VAR} stand for
+	AllValues                 // also all values
+)
+
 // secretIn returns the part of NAME=VALUE or NAME: VALUE that nobody may see: the value's last word, if the name is
 // a usual one for secrets. Otherwise it returns nil.
 func secretIn(pair string) []string {

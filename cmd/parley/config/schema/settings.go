@@ -35,8 +35,8 @@ func (s *Settings) Texts(path string) []string {
 	return nil
 }
 
-// Has reports whether the setting at this path has a value, even if it is the default.
-func (s *Settings) Has(path string) bool { return s.values[path] != nil }
+// HasValue reports whether the setting at this path has a value, even if it is the default.
+func (s *Settings) HasValue(path string) bool { return s.values[path] != nil }
 
 // IsSet reports whether the operator has set the setting at this path.
 func (s *Settings) IsSet(path string) bool {

@@ -32,7 +32,7 @@ func (s *Settings) Origin(path string) string {
 	return s.values[path].source()
 }
 
-// source says in words where the value was written.
+// source says in words where the value was written; "default" if nobody has written it.
 func (v *value) source() string {
 	from := v.from.inWords()
 	if from == "" {
@@ -79,17 +79,22 @@ func (s *Settings) Print(w io.Writer, head ...string) error {
 }
 
 // Secrets returns all texts that no output may show, so that they can be removed wherever they
-// occur: values that are declared as secrets, the content of secret files and variables, and
+// occur: values that are declared as secrets, the content of secret files, what variables in headers stand for, and
 // passwords in URLs.
 func (s *Settings) Secrets() []string {
 	var all []string
 	s.each(func(_ string, v *value) {
 		text, isText := v.v.(string)
 		list, isList := v.v.([]string)
+		all = append(all, v.secrets...)
 		switch {
 		case isList && v.set.Secret:
 			for _, pair := range list {
-				all = append(all, secretIn(pair)...)
+				found := secretIn(pair)
+				if _, text, ok := strings.Cut(pair, ":"); ok && len(found) == 0 && v.set.Headers == AllValues {
+					found = []string{strings.TrimSpace(text)}
+				}
+				all = append(all, found...)
 			}
 		case v.hidden || v.set.Secret:
 			all = append(all, textsIn(v.v)...)

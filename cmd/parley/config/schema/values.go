@@ -30,6 +30,8 @@ type value struct {
 	from   Origin
 	refs   []string // the references ${…} that it was made from
 	hidden bool     // not to be shown, although its setting isn't declared secret
+
+	secrets []string // what references in it stand for that is secret
 }
 
 // Value returns the value of the setting at this path; nil if it has no valid value.
