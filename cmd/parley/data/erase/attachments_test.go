@@ -9,7 +9,8 @@ import (
 	"parley/sessions"
 )
 
-// Of a conversation that others share a person takes along the files that they have sent.
+// Of a conversation that others share a person takes along the files that they have sent, and those that were kept for the
+// calls of their turns.
 func TestFilesThatAPersonHasSentGoWithThem(t *testing.T) {
 	h := hometest.Open(t, t.TempDir())
 	const key = "main:telegram:-100"
@@ -34,6 +35,8 @@ func TestFilesThatAPersonHasSentGoWithThem(t *testing.T) {
 		add(id, person, sessions.KindTurnStarted, sessions.TurnStarted{Route: []byte("{}")})
 		add(id, person, sessions.KindUser, sessions.User{Text: "look"})
 		add(id, person, sessions.KindFetched, sessions.Fetched{Path: "attachments/" + id + ".png", Picture: &sessions.Picture{View: ".agent/pictures/" + id + ".png"}})
+		add(id, "", sessions.KindToolStarted, sessions.ToolStarted{Attempt: 1})
+		entries[len(entries)-1].Call = id + "-1"
 		add(id, "", sessions.KindTurnDone, sessions.TurnDone{State: sessions.TurnCompleted})
 	}
 	if err := log.Append(t.Context(), 1, entries...); err != nil {
@@ -43,7 +46,9 @@ func TestFilesThatAPersonHasSentGoWithThem(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files := []string{"attachments/a.png", ".agent/pictures/a.png", "attachments/b.png", ".agent/pictures/b.png"}
+	files := []string{"attachments/a.png", ".agent/pictures/a.png", ".agent/canvas/a-1-sales.html", ".agent/canvas/a-1-sales.png", ".agent/out/a-1.json", ".agent/mcp/a-1-2.pdf",
+		"attachments/b.png", ".agent/pictures/b.png", ".agent/canvas/b-1-sales.html", ".agent/canvas/a-10-sales.html", ".agent/canvas/a-1.txt", ".agent/out/b-1.json"}
+	const hers = 6
 	for _, name := range files {
 		if err := dir.Write(name, []byte("x")); err != nil {
 			t.Fatal(err)
@@ -51,12 +56,12 @@ func TestFilesThatAPersonHasSentGoWithThem(t *testing.T) {
 	}
 	for n, want := range []int{2, 0} { // the second time nothing is left
 		r, err := eraser(h).Person(t.Context(), anna)
-		if err != nil || r.Attachments != want {
+		if err != nil || r.Attachments != want || r.OldFiles != 2*want {
 			t.Errorf("time %d: %+v, %v", n+1, r, err)
 		}
 	}
 	for i, name := range files {
-		if _, err := dir.Stat(name); errors.Is(err, fs.ErrNotExist) != (i < 2) {
+		if _, err := dir.Stat(name); errors.Is(err, fs.ErrNotExist) != (i < hers) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -8,7 +8,8 @@
 //
 // The files: erase.go erases, and target.go says what to erase; auditfiles.go erases from the audit's files,
 // attachments.go files that people have sent, files.go files that wait to be sent, oldfiles.go old files,
-// deadletters.go dead letters; receipt.go says what was erased, retention.go erases at intervals what is too old,
+// deadletters.go dead letters; beyond.go says what no erasure reaches; receipt.go says what was erased, progress.go how far an erasure is, requests.go carries
+// out what programs ask for with routes.go; retention.go erases at intervals what is too old,
 // rewriter.go rewrites the database after erasures.
 package erase
 
@@ -64,7 +65,8 @@ type Store interface {
 // A Book is the book from which the channels' records are erased.
 type Book interface {
 	Erase(ctx context.Context, what sqlbook.Erasure) (sqlbook.Erased, error)
-	Pairings(ctx context.Context) ([]channels.Pairing, error)
+	// PairingOf returns a person's admission or open request; the zero Pairing if there is neither.
+	PairingOf(ctx context.Context, person string) (channels.Pairing, error)
 	// SessionsBefore lists some of the sessions, in order and after the session after, that have a chat recorded
 	// before a time.
 	SessionsBefore(ctx context.Context, before time.Time, after string, limit int) ([]string, error)
@@ -101,7 +103,9 @@ type Config struct {
 	SubAgents func(ctx context.Context, person string, sessions ...string) ([]string, error)
 	// Kept lists what an erasure cannot reach in this installation, such as backups. Each receipt repeats it.
 	Kept []NotErased
-	Log  *slog.Logger
+	// Progress, if set, is called at each step, and within a step for each session.
+	Progress func(Progress)
+	Log      *slog.Logger
 }
 
 // An Eraser erases from all places in its Config.
@@ -110,12 +114,13 @@ type Eraser struct{ cfg Config }
 // New makes an Eraser.
 func New(cfg Config) *Eraser { return &Eraser{cfg} }
 
-// Person erases what a person has said, and the answers to them. The person is given as CHANNEL:USER.
+// Person erases what a person has said, and the answers to them: conversations that the person had alone completely,
+// and the person's turns in those shared with others. The person is given as CHANNEL:USER.
 func (e *Eraser) Person(ctx context.Context, person string) (Receipt, error) {
-	channel, user, ok := strings.Cut(person, ":")
-	if !ok || channel == "" || user == "" {
+	if !isPerson(person) {
 		return Receipt{}, fmt.Errorf("erase: %q isn't a person: write CHANNEL:USER", person)
 	}
+	channel, user, _ := strings.Cut(person, ":")
 	r := e.receipt("person " + person)
 	t := &target{person: person, eraseLog: func(ctx context.Context, t *target) (sessions.Erased, error) { return e.erasePerson(ctx, &r, t) }}
 	switch channel {
@@ -124,7 +129,7 @@ func (e *Eraser) Person(ctx context.Context, person string) (Receipt, error) {
 	case "webhook":
 		t.origin = channel + "/" + user
 	}
-	paired, err := e.pairingOf(ctx, person)
+	paired, err := e.cfg.Book.PairingOf(ctx, person)
 	if err != nil {
 		return r, fmt.Errorf("erase %s: %w", person, err)
 	}
@@ -157,12 +162,13 @@ func (e *Eraser) Person(ctx context.Context, person string) (Receipt, error) {
 }
 
 // PersonSoon is like Person, but returns before the databases are rewritten, because all writers would have to wait
-// for that. The Rewriter does it a little later, for everything erased until then. The receipt says so.
+// for that. The Rewriter does it a little later, for everything erased until then; the receipt says so. Without a
+// Rewriter, PersonSoon does the same as Person.
 func (e *Eraser) PersonSoon(ctx context.Context, person string) (Receipt, error) {
 	return e.soon(ctx, func(ctx context.Context) (Receipt, error) { return e.Person(ctx, person) })
 }
 
-// SessionSoon is to Session what PersonSoon is to Person.
+// SessionSoon is like Session, but returns before the databases are rewritten; see PersonSoon.
 func (e *Eraser) SessionSoon(ctx context.Context, key string) (Receipt, error) {
 	return e.soon(ctx, func(ctx context.Context) (Receipt, error) { return e.Session(ctx, key) })
 }
@@ -194,7 +200,8 @@ func (e *Eraser) Session(ctx context.Context, key string) (Receipt, error) {
 		return r, fmt.Errorf("erase session %s: %w", key, err)
 	}
 	t := &target{alone: all, eraseLog: func(ctx context.Context, t *target) (done sessions.Erased, err error) {
-		for _, key := range slices.Backward(t.alone) { // the session itself knows the others, so it is the last
+		for i, key := range slices.Backward(t.alone) { // the session itself knows the others, so it is the last
+			e.report(Log, len(t.alone)-1-i, len(t.alone))
 			one, err := e.cfg.Store.EraseSession(ctx, key)
 			done = addErased(done, one)
 			if err != nil && !errors.Is(err, sessions.ErrNotFound) { // it may have had mail, files or records without a log
@@ -273,6 +280,7 @@ func (e *Eraser) eraseRounds(ctx context.Context, r *Receipt, t *target, foundMo
 		if err != nil {
 			return err
 		}
+		e.report(Log, 0, 0)
 		log, err := t.eraseLog(ctx, t)
 		e.clearMemory()
 		r.Log = addErased(r.Log, log)
@@ -300,12 +308,15 @@ func (e *Eraser) clearMemory() {
 	}
 }
 
-// eraseBeside erases a target from all places except the log: the bus, files, workspaces and the book.
+// eraseBeside erases a target from all places except the log: the bus, the audit's files, the workspaces, the files
+// that wait to be sent, and the book. It also stops the background jobs of sessions that are erased completely. It
+// returns what it has removed from the bus.
 func (e *Eraser) eraseBeside(ctx context.Context, r *Receipt, t *target) (bus.Forgotten, error) {
 	what := sqlbook.Erasure{Sessions: t.alone, Person: t.person, Origin: t.origin, At: t.addresses}
 	if _, ok := e.cfg.Bus.(bus.Forgetter); ok {
 		what.Asked = time.Now()
 	}
+	e.report(Mail, 0, 0)
 	var unknown error // why it isn't known whether one of the messages must be erased
 	gone, err := e.forget(ctx, r, func(topic bus.Topic, m bus.Message) bool {
 		concerns, err := e.covers(ctx, t, topic, m)
@@ -331,17 +342,8 @@ func (e *Eraser) eraseBeside(ctx context.Context, r *Receipt, t *target) (bus.Fo
 	if err := e.forgetAudit(r, t.person, t.alone); err != nil {
 		return gone, err
 	}
-	for _, key := range t.alone {
-		if _, err := e.cfg.Store.StopJobs(ctx, key, "", forgotten); err != nil {
-			return gone, err
-		}
-		removed, err := e.cfg.Workspaces.Remove(ctx, key)
-		if err != nil {
-			return gone, err
-		}
-		if removed && !slices.Contains(r.Workspaces, key) {
-			r.Workspaces = append(r.Workspaces, key)
-		}
+	if err := e.removeWorkspaces(ctx, r, t.alone); err != nil {
+		return gone, err
 	}
 	if err := e.forgetFiles(ctx, t, what.Sends); err != nil {
 		return gone, err
@@ -351,6 +353,7 @@ func (e *Eraser) eraseBeside(ctx context.Context, r *Receipt, t *target) (bus.Fo
 			what.Places = append(what.Places, a)
 		}
 	}
+	e.report(Records, 0, 0)
 	book, err := e.cfg.Book.Erase(ctx, what)
 	r.Book.Sends += book.Sends
 	r.Book.Posts += book.Posts
@@ -359,6 +362,26 @@ func (e *Eraser) eraseBeside(ctx context.Context, r *Receipt, t *target) (bus.Fo
 	r.Book.Ratings += book.Ratings
 	r.Book.Memories += book.Memories
 	return gone, err
+}
+
+// removeWorkspaces removes the workspaces of sessions, and stops the background jobs that run in them.
+func (e *Eraser) removeWorkspaces(ctx context.Context, r *Receipt, keys []string) error {
+	var gone []string
+	for i, key := range keys {
+		e.report(Folders, i, len(keys))
+		if _, err := e.cfg.Store.StopJobs(ctx, key, "", forgotten); err != nil {
+			return err
+		}
+		removed, err := e.cfg.Workspaces.Remove(ctx, key)
+		if err != nil {
+			return err
+		}
+		if removed {
+			gone = append(gone, key)
+		}
+	}
+	r.Workspaces = addKeys(r.Workspaces, gone)
+	return nil
 }
 
 // forget removes from the bus the messages for which match returns true: waiting messages, if the bus can remove
@@ -370,17 +393,4 @@ func (e *Eraser) forget(ctx context.Context, r *Receipt, match func(bus.Topic, b
 	r.keep("messages that are waiting or being answered", "this bus can't remove them; erase again once they're finished")
 	gone, err := e.dropDeadLetters(ctx, func(d bus.DeadLetter) bool { return match(d.Topic, d.Message) })
 	return bus.Forgotten{DeadLetters: gone}, err
-}
-
-// pairingOf returns the record of a person's admission to the bot; the zero Pairing if there is none.
-func (e *Eraser) pairingOf(ctx context.Context, person string) (channels.Pairing, error) {
-	all, err := e.cfg.Book.Pairings(ctx)
-	if err != nil {
-		return channels.Pairing{}, err
-	}
-	i := slices.IndexFunc(all, func(p channels.Pairing) bool { return p.Person == person })
-	if i < 0 {
-		return channels.Pairing{}, nil
-	}
-	return all[i], nil
 }

@@ -116,7 +116,7 @@ func testOldFiles(t *testing.T, store *sqlstore.Store) {
 	}
 	cfg.Store = store
 	r, err := erase.New(cfg).EraseBefore(t.Context(), before)
-	if err != nil || r.OldFiles != 5 || r.Empty() || !strings.Contains(r.String(), "5  old files in conversations that continue") {
+	if err != nil || r.OldFiles != 5 || r.Empty() || !strings.Contains(r.String(), "5  files of erased turns in conversations that continue") {
 		t.Errorf("%v\n%s", err, r.String())
 	}
 	for name, gone := range goes {

@@ -23,7 +23,7 @@ type Receipt struct {
 	Workspaces []string        `json:"workspaces"` // the sessions whose directories were removed
 	// Attachments counts the files that were removed from conversations shared with others.
 	Attachments int `json:"attachments,omitempty"`
-	// OldFiles counts the files that were removed from conversations that continue.
+	// OldFiles counts the files that belong to erased turns and were removed from conversations that continue.
 	OldFiles   int         `json:"old_files,omitempty"`
 	AuditFiles int         `json:"audit_files,omitempty"` // how many records in the audit's files lost their arguments
 	Kept       []NotErased `json:"kept"`
@@ -72,7 +72,7 @@ func (r *Receipt) String() string {
 		{"ratings of answers", r.Book.Ratings},
 		{"memories about the person, in all conversations", r.Book.Memories},
 		{"files sent to conversations with others", int64(r.Attachments)},
-		{"old files in conversations that continue", int64(r.OldFiles)},
+		{"files of erased turns in conversations that continue", int64(r.OldFiles)},
 		{"records of tool calls in audit files", int64(r.AuditFiles)},
 	} {
 		if line.n > 0 {

@@ -126,13 +126,11 @@ func (e *Eraser) orphans(ctx context.Context, before time.Time, log sessions.Era
 }
 
 func (e *Eraser) exists(ctx context.Context, key string) (bool, error) {
-	for _, err := range e.cfg.Store.Read(ctx, key, 1) {
-		if errors.Is(err, sessions.ErrNotFound) {
-			return false, nil
-		}
-		return err == nil, err
+	_, err := e.cfg.Store.Info(ctx, key)
+	if errors.Is(err, sessions.ErrNotFound) {
+		return false, nil
 	}
-	return true, nil // a session without entries
+	return err == nil, err
 }
 
 // Run erases what is older than this many days, at once and then each night, until ctx is done. In

@@ -79,8 +79,9 @@ func (e *Eraser) belongsTo(ctx context.Context, person string, out bus.Outbound)
 	return entry.Person == person, nil
 }
 
-// addressOf returns the address of the chat in which the session with this key takes place; false if other people
-// have sessions of their own in the same chat, so that not everything there belongs to this session.
+// addressOf returns the address of the chat in which the session with this key takes place; false if other people have
+// sessions of their own in the same chat, so that not everything there belongs to this session, or if key isn't a
+// session's.
 func addressOf(key string) (bus.Address, bool) {
 	parts, err := sessions.ParseKey(key)
 	if err != nil || parts.User != "" {
