@@ -129,7 +129,8 @@ func (k *Keeper) tryDownload(ctx context.Context, from channels.Fetcher, f agent
 	return b.Bytes(), err
 }
 
-// keep writes a file into the workspace, marked as possibly written by strangers.
+// keep writes a file into the workspace, marked as possibly written by strangers. Of a picture, it also keeps the copy
+// that the model is shown, and of a voice message what is said in it.
 func (k *Keeper) keep(ctx context.Context, f agent.FileToFetch, raw []byte) (sessions.Fetched, error) {
 	if len(raw) == 0 {
 		return sessions.Fetched{}, newGoneError("it's empty")
@@ -203,7 +204,7 @@ func (k *Keeper) transcribe(ctx context.Context, f agent.FileToFetch, got *sessi
 	case words == "":
 		got.Unheard = "I heard no words in it"
 	default:
-		got.Words, got.Untrusted = words, f.Forwarded
+		got.Words, got.Untrusted = words, f.Forwarded || f.Quoted
 	}
 }
 

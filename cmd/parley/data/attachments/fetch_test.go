@@ -230,12 +230,12 @@ func (h hears) Words(_ context.Context, name string, recording []byte) (string, 
 
 func TestVoiceMessagesAreWrittenDown(t *testing.T) {
 	s := newShelf(t, 0)
-	listen := func(by attachments.Transcriber, forwarded bool) sessions.Fetched {
+	listen := func(by attachments.Transcriber, forwarded, quoted bool) sessions.Fetched {
 		t.Helper()
 		f := fetches{gives("OggS\x00")}
 		cfg := s.config(&f)
 		cfg.Words = func() attachments.Transcriber { return by }
-		of := fetching(sessions.Attached{Kind: bus.Voice, Type: "audio/ogg"})
+		of := fetching(sessions.Attached{Kind: bus.Voice, Type: "audio/ogg", Quoted: quoted})
 		of.Forwarded = forwarded
 		got, err := attachments.New(cfg).Fetch(t.Context(), of)
 		if err != nil || got.Path != "attachments/3-voice.ogg" {
@@ -243,19 +243,22 @@ func TestVoiceMessagesAreWrittenDown(t *testing.T) {
 		}
 		return got
 	}
-	if got := listen(hears{}, false); got.Words != "3-voice.ogg says OggS\x00" || got.Untrusted || got.Unheard != "" {
+	if got := listen(hears{}, false, false); got.Words != "3-voice.ogg says OggS\x00" || got.Untrusted || got.Unheard != "" {
 		t.Errorf("%+v", got)
 	}
-	if got := listen(hears{}, true); !got.Untrusted {
+	if got := listen(hears{}, false, true); !got.Untrusted {
+		t.Errorf("of a message that was replied to: %+v", got)
+	}
+	if got := listen(hears{}, true, false); !got.Untrusted {
 		t.Errorf("of a message that was passed on: %+v", got)
 	}
-	if got := listen(hears{err: errors.New("away")}, false); got.Words != "" || !strings.Contains(got.Unheard, "can't be reached") {
+	if got := listen(hears{err: errors.New("away")}, false, false); got.Words != "" || !strings.Contains(got.Unheard, "can't be reached") {
 		t.Errorf("%+v", got)
 	}
-	if got := listen(hears{err: transcribe.ErrRefused}, false); got.Words != "" || !strings.Contains(got.Unheard, "refused it") {
+	if got := listen(hears{err: transcribe.ErrRefused}, false, false); got.Words != "" || !strings.Contains(got.Unheard, "refused it") {
 		t.Errorf("%+v", got)
 	}
-	if got := listen(nil, false); !strings.Contains(got.Unheard, "no transcription server is set up") {
+	if got := listen(nil, false, false); !strings.Contains(got.Unheard, "no transcription server is set up") {
 		t.Errorf("%+v", got)
 	}
 }

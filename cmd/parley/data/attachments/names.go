@@ -65,8 +65,8 @@ func extensionOf(typ string) string {
 	return usualExtensions()[base]
 }
 
-// typeOf returns a file's MIME type, determined from its content. The type given by the sender
-// counts only if the content is consistent with it: an office document is a ZIP file, a table is
+// typeOf returns a file's MIME type, determined from its content. The type that the sender gives, or else that of the
+// name's extension, counts only if the content is consistent with it: an office document is a ZIP file, a table is
 // text.
 func typeOf(raw []byte, name, said string) string {
 	sniffed, _, _ := mime.ParseMediaType(http.DetectContentType(raw))

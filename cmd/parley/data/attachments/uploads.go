@@ -33,8 +33,9 @@ var ErrFull = errors.New("too many bytes are already waiting to be fetched")
 // writes into it.
 const maxTries = 10
 
-// Keep stores the files of a message in a session, and returns them as the message's attachments. The
-// message may be published after that. Keep may be called again for the same message.
+// Keep stores the files of a message in a session, and returns them as the message's attachments. The message may be
+// published after that. Keep may be called again for the same message. It returns ErrFull if the session's files that
+// wait to be fetched would have too many bytes.
 func (u Uploads) Keep(ctx context.Context, session, message string, all []bus.File) (kept []bus.Attachment, err error) {
 	if err := u.releaseFetched(ctx, session); err != nil {
 		return nil, err
@@ -122,7 +123,8 @@ func (u Uploads) releaseFetched(ctx context.Context, session string) error {
 	return nil
 }
 
-// isFetched reports whether the session's log says for all files of a message what became of them.
+// isFetched reports whether the session's log says for all files of a message what became of them, or that the
+// message's turn is over.
 func (u Uploads) isFetched(ctx context.Context, session, message string) (bool, error) {
 	said, err := u.Log.Find(ctx, session, message)
 	if errors.Is(err, sessions.ErrNotFound) {

@@ -110,7 +110,7 @@ func Write(ctx context.Context, s Source, w io.Writer) (Manifest, error) {
 	return m, nil
 }
 
-// snapshot copies the databases of the home and opens the copies. It removes the names of the copies at once, so
+// snapshot copies the databases that the home has, and opens the copies. It removes the names of the copies at once, so
 // that no copy is left even if this process is killed.
 func snapshot(ctx context.Context, home string, m *Manifest) (files []*os.File, err error) {
 	if err := Sweep(home); err != nil {
@@ -224,7 +224,8 @@ func (p *packer) packFolder(dir *os.Root, name string, depth int, wanted func(na
 	return nil
 }
 
-// packItem packs one file or folder of a workspace.
+// packItem packs one file or folder of a workspace. It leaves out what is removed meanwhile, temporary files, and files
+// beside the sessions' folders; it records folders that are too deep.
 func (p *packer) packItem(dir *os.Root, full, name string, depth int) error {
 	info, err := dir.Lstat(name)
 	switch {
@@ -261,8 +262,8 @@ func errorAt(name string, err error) error {
 	return fmt.Errorf("%q: %w", shortened(name), err)
 }
 
-// packIfPlain packs a plain file. It records anything else as skipped: a link, a pipe, or a file that has a second
-// name (a hard link), which may be outside the workspace.
+// packIfPlain packs a plain file. It records anything else as skipped: a link, a pipe, a file that can't be opened, or
+// one that has a second name (a hard link), which may be outside the workspace.
 func (p *packer) packIfPlain(dir *os.Root, full, name string) error {
 	// O_NONBLOCK keeps open from blocking at a pipe.
 	f, err := dir.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)

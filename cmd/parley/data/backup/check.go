@@ -12,9 +12,10 @@ import (
 	"strings"
 )
 
-// Check returns nil if a backup can be restored into the home: the backup is complete, its files
-// and folders can be created there, and its databases can be opened. To check that, it unpacks the
-// databases into a temporary directory in the home and calls try with that directory. The error
+// Check returns nil if a backup is complete and unaltered, the names of its files and folders don't
+// conflict and aren't nested too deep, and try accepts its databases. For that, it unpacks them into
+// a temporary directory in the home, and calls try, unless that is nil, with the directory. It
+// creates no files of workspaces, so it doesn't notice that a restore would lack room. The error
 // says what prevents a restore. The home's data is not changed.
 func Check(ctx context.Context, r io.Reader, home string, try func(ctx context.Context, dir string) error) (err error) {
 	dir, release, err := makeScratch(home, backupScratch)
@@ -34,7 +35,7 @@ func Check(ctx context.Context, r io.Reader, home string, try func(ctx context.C
 }
 
 // CheckTarget returns nil if a backup may be written to the file with that name: the file doesn't
-// exist, is empty, or is an earlier backup, which the new one replaces.
+// exist, is empty, or begins like an earlier backup, which the new one replaces.
 func CheckTarget(name string) error {
 	info, err := os.Stat(name)
 	switch {

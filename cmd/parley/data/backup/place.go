@@ -118,7 +118,7 @@ func checkMovable(home string) error {
 }
 
 // Finish completes a restore that was interrupted after it became final. It must be called before a
-// home is opened, and does nothing if there is no such restore.
+// home is opened, and does nothing if there is no such restore. It fails while a server uses the home.
 func Finish(home string) (err error) {
 	pending := false
 	for _, name := range []string{agreed, placing} {

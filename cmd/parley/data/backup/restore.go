@@ -53,7 +53,7 @@ type RestoreResult struct {
 // Read restores a backup into the home, which it creates if it is missing. It reads the whole
 // backup and verifies its checksums before it changes the home. If the process dies meanwhile, the
 // home contains its old data or, once Finish was called, that of the backup; never a mixture. Read
-// refuses a home that a server is using.
+// refuses a home that a server is using and, unless Force is set, one that contains data (ErrUsed).
 func Read(ctx context.Context, r io.Reader, home string, o Options) (RestoreResult, error) {
 	if o.Point == nil {
 		o.Point = func(string) {}
@@ -292,7 +292,8 @@ func (u *unpacker) readManifest() error {
 	return nil
 }
 
-// checkManifest returns an error if what was unpacked differs from what the manifest lists.
+// checkManifest returns an error if what was unpacked differs from what the manifest lists, or if
+// a newer release wrote the backup.
 func (u *unpacker) checkManifest() error {
 	switch {
 	case !u.listed:

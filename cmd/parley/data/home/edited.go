@@ -49,12 +49,13 @@ type EditedMemories struct {
 // inBook reports whether the memories of a scope are in the book.
 func inBook(scope string) bool { return scope == channels.OfPerson || scope == channels.OfAgent }
 
-// List lists the memories of people and agents, beginning after owner's memory in that scope.
+// List lists at most limit memories of people and agents, beginning after owner's memory in that scope.
 func (m EditedMemories) List(ctx context.Context, scope, owner string, limit int) ([]channels.KeptMemory, error) {
 	return m.Home.Book.KeptMemories(ctx, scope, owner, limit)
 }
 
-// Read returns a memory. An error that wraps EFBIG says that the file is too long to be a memory.
+// Read returns a memory; an empty one if there is none. An error that wraps EFBIG says that the file is too long to be
+// a memory.
 func (m EditedMemories) Read(ctx context.Context, scope, owner string) (channels.Memory, error) {
 	if inBook(scope) {
 		content, untrusted, err := m.Home.Book.Memory(ctx, scope, owner)
@@ -79,8 +80,8 @@ func (m EditedMemories) Read(ctx context.Context, scope, owner string) (channels
 	return channels.Memory{Content: string(content), Untrusted: guard.ReadMarks(files).Has(memory.File)}, err
 }
 
-// Change replaces a memory with what change makes of it. A memory that strangers may have written keeps its mark,
-// because some of their text may still be there.
+// Change replaces a memory with what change makes of it, unless change returns an error. A memory that strangers may
+// have written keeps its mark, because some of their text may still be there.
 func (m EditedMemories) Change(ctx context.Context, scope, owner string, change func(old string) (string, error)) error {
 	if inBook(scope) {
 		return m.Home.Book.Remember(ctx, scope, owner, "edit:"+rand.Text(), false, false, change)

@@ -1,7 +1,9 @@
 package home
 
 import (
+	"context"
 	"log/slog"
+	"strings"
 	"testing"
 
 	"parley/cmd/parley/config"
@@ -27,6 +29,15 @@ func TestBesideAnOlderReleaseNothingNewIsBegun(t *testing.T) {
 	if may, err := h.MaySumUp(t.Context()); !may || err != nil {
 		t.Errorf("alone no turn may be summed up: %v", err)
 	}
+	if may, err := h.MayArchive(t.Context()); !may || err != nil {
+		t.Errorf("alone the audit may not be archived: %v", err)
+	}
+	if err := h.Book.NoteProcess(t.Context(), h.self, understandsArchive-1); err != nil {
+		t.Fatal(err)
+	}
+	if may, err := h.MayArchive(t.Context()); may || err != nil {
+		t.Errorf("beside an older release the audit may be archived, %v", err)
+	}
 	if err := h.Book.NoteProcess(t.Context(), h.self, understandsParts-1); err != nil {
 		t.Fatal(err)
 	}
@@ -47,5 +58,10 @@ func TestBesideAnOlderReleaseNothingNewIsBegun(t *testing.T) {
 	}
 	if why, err := h.MaySendFiles(t.Context()); why == "" || err != nil {
 		t.Errorf("beside an older release: %q, %v", why, err)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if why, err := h.MaySendFiles(ended); !strings.Contains(why, "can't tell") || err == nil {
+		t.Errorf("without knowing: %q, %v", why, err)
 	}
 }

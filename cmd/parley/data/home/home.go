@@ -34,8 +34,12 @@ import (
 	"parley/cmd/parley/data/homedb"
 	"parley/sessions"
 	"parley/sessions/activity"
+	"parley/sessions/archive"
 	"parley/sessions/bill"
+	"parley/sessions/nodes"
 	"parley/sessions/outgoing"
+	"parley/sessions/participants"
+	"parley/sessions/rates"
 	"parley/sessions/schedules"
 	"parley/sessions/search"
 	"parley/sessions/snapshots"
@@ -89,13 +93,17 @@ type store interface {
 	Schedules() schedules.Table
 	ScheduleRuns(ctx context.Context, of schedules.Schedule, limit int) ([]schedules.Run, error)
 	SubAgents() subagents.Table
+	Nodes() *nodes.Table
 	Bill() bill.Table
 	Activity() *activity.Table
 	Subscriptions() *subscriptions.Table
+	Archive() archive.Table
 	Money() *bill.Budget
+	Rates() *rates.Table
 	SettleAbandoned(ctx context.Context) (int, error)
 	OnLost(report func(writes int, err error))
 	Words() *search.Table
+	Participants() *participants.Table
 	AskAtTurnStart(ask func(session string, started sessions.Entry) (sqlstore.Question, bool))
 	Writable(ctx context.Context) error
 	Close() error

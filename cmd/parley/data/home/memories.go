@@ -30,9 +30,9 @@ const maxAge = time.Second
 // maxKept is the number of entries at which those that are too old are removed.
 const maxKept = 64
 
-// Memories hands out what agents remember: it reads that together with the beginning of a turn, so
+// TurnMemories hands out what agents remember: it reads that together with the beginning of a turn, so
 // that a turn need not send the server another query. Its methods may be called at the same time.
-type Memories struct {
+type TurnMemories struct {
 	book MemoryBook
 
 	mu   sync.Mutex
@@ -49,12 +49,14 @@ type readMemory struct {
 	at                time.Time
 }
 
-// NewMemories makes Memories over a book.
-func NewMemories(b MemoryBook) *Memories { return &Memories{book: b, kept: map[begunTurn]readMemory{}} }
+// NewTurnMemories makes TurnMemories over a book.
+func NewTurnMemories(b MemoryBook) *TurnMemories {
+	return &TurnMemories{book: b, kept: map[begunTurn]readMemory{}}
+}
 
 // For returns the memories that a turn may know: those of an agent and of a person; "" means none.
 // It reads them, unless that was just done with the turn's beginning.
-func (m *Memories) For(ctx context.Context, session, turn, agent, person string) (ofAgent, ofPerson channels.Memory, err error) {
+func (m *TurnMemories) For(ctx context.Context, session, turn, agent, person string) (ofAgent, ofPerson channels.Memory, err error) {
 	if k, ok := m.take(begunTurn{session, turn}); ok && k.agent == agent && k.person == person && time.Since(k.at) < maxAge {
 		return k.ofAgent, k.ofPerson, nil
 	}
@@ -62,14 +64,14 @@ func (m *Memories) For(ctx context.Context, session, turn, agent, person string)
 }
 
 // Clear forgets what no turn has taken yet, for example because people's words are being erased.
-func (m *Memories) Clear() {
+func (m *TurnMemories) Clear() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	clear(m.kept)
 }
 
 // take removes and returns the memories that were read with the beginning of a turn.
-func (m *Memories) take(turn begunTurn) (readMemory, bool) {
+func (m *TurnMemories) take(turn begunTurn) (readMemory, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	k, ok := m.kept[turn]
@@ -77,8 +79,9 @@ func (m *Memories) take(turn begunTurn) (readMemory, bool) {
 	return k, ok
 }
 
-// Question returns the query that the store adds to the statement that begins a turn.
-func (m *Memories) Question(session string, started sessions.Entry) (sqlstore.Question, bool) {
+// Question returns the query for the turn's memories that the store adds to the statement that begins a turn, and that
+// hands its answer to For; false if it isn't known whose memories the turn may know.
+func (m *TurnMemories) Question(session string, started sessions.Entry) (sqlstore.Question, bool) {
 	data, err := sessions.Decode[sessions.TurnStarted](started)
 	if err != nil {
 		return sqlstore.Question{}, false
@@ -103,7 +106,7 @@ func (m *Memories) Question(session string, started sessions.Entry) (sqlstore.Qu
 }
 
 // keep keeps the memories that were read for a turn.
-func (m *Memories) keep(turn begunTurn, k readMemory) {
+func (m *TurnMemories) keep(turn begunTurn, k readMemory) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.kept) >= maxKept {

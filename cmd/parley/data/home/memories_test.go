@@ -25,7 +25,7 @@ func TestWhatWasReadWithATurnsBeginning(t *testing.T) {
 		if err := book.Remember(t.Context(), channels.OfPerson, "test:ann", "c1", true, false, func(string) (string, error) { return "now", nil }); err != nil {
 			t.Fatal(err)
 		}
-		m := home.NewMemories(book)
+		m := home.NewTurnMemories(book)
 		begin := func(turn string, group bool) {
 			t.Helper()
 			private := !group

@@ -43,9 +43,8 @@ func DescribeConfig(cfg *config.Config) string {
 // probeTimeout is how long a database may take to say what it contains.
 const probeTimeout = 20 * time.Second
 
-// RequireData returns an error if the home contains no data yet, or the store's database is still
-// empty. Commands that only read call it before they open anything, because opening would create
-// the data.
+// RequireData returns a *NothingError if the home contains no data yet, or the store's database is still empty.
+// Commands that only read call it before they open anything, because opening would create the data.
 func RequireData(ctx context.Context, cfg *config.Config) error {
 	if cfg.Bus.URL == "" {
 		file := BusFile
@@ -92,7 +91,7 @@ func Begin(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	return h.Close()
 }
 
-// RequireChannel fails if no channel is configured, so nothing can be sent.
+// RequireChannel returns a *NothingError if no channel is configured, so nothing can be sent.
 func RequireChannel(cfg *config.Config) error {
 	if len(cfg.Channels) > 0 {
 		return nil

@@ -25,9 +25,8 @@ type Owner struct{ uid, gid int }
 // runs the program.
 func noOwner() Owner { return Owner{uid: -1, gid: -1} }
 
-// OwnerOf returns the owner of a directory if root runs the program and the directory is not
-// root's. If the directory doesn't exist yet, it returns the owner of the folder that will contain
-// it.
+// OwnerOf returns the owner of a directory if root runs the program and the directory is not root's; otherwise noOwner.
+// If the directory doesn't exist yet, it returns the owner of the folder that will contain it.
 func OwnerOf(dir string) Owner {
 	if os.Geteuid() != 0 {
 		return noOwner()
@@ -55,7 +54,7 @@ func homeParts() []string {
 	return []string{BusFile, StoreFile, homedb.BookFile, TokenFile, SocketFile, TerminalsDir, fleetFile, "before-restore-"}
 }
 
-// GiveHome makes o the owner of everything that root has created in a home, except the workspaces.
+// GiveHome makes o the owner of Parley's own files that root has created in a home, except the workspaces.
 func (o Owner) GiveHome(home string) error {
 	return o.openWithin(home, func(root *os.Root) error {
 		entries, err := fs.ReadDir(root.FS(), ".")

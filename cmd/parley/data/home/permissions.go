@@ -25,9 +25,9 @@ func homeFiles() []string {
 	return names
 }
 
-// CheckPermissions refuses a home that other users of the machine can write to: they could put a
-// conversation, an owner or a socket of their own into it. A missing home is fine, because it will
-// be created for its owner alone.
+// CheckPermissions refuses a home that other users of the machine can write to: they could put a conversation, an owner
+// or a socket of their own into it. It also refuses a home that belongs to another user, unless root runs the program.
+// A missing home is fine, because it will be created for its owner alone.
 func CheckPermissions(c *config.Config) error {
 	home, err := os.Stat(c.Home)
 	if errors.Is(err, fs.ErrNotExist) {

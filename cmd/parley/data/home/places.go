@@ -55,8 +55,8 @@ func notePlaces(c *config.Config, folders map[string]string) (err error) {
 }
 
 // AgentFolders returns, by agent, the folders that contain the directories of agents' sessions, if
-// these are not in the workspaces' root. For an agent in the configuration this is the configured
-// folder, and for one that was removed from it the folder that was recorded.
+// these are not in the workspaces' root. For an agent in the configuration this is the configured folder, and for one
+// that was removed from it the folder that was recorded, if that still exists.
 func AgentFolders(c *config.Config) (map[string]string, error) {
 	noted, err := readPlaces(c.Workspace.Root)
 	if err != nil {

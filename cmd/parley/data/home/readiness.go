@@ -31,8 +31,8 @@ type readiness struct {
 }
 
 // Ready checks whether the bus and the store accept writes, which they don't on a full disk or on a
-// standby server. It returns an error or nil for each by name. Anybody may read the errors, so they
-// give no details.
+// standby server. It returns an error or nil for each by name; for readinessTTL, it returns the same result again.
+// Anybody may read the errors, so they give no details.
 func (h *Home) Ready(context.Context) map[string]error {
 	r := &h.ready
 	r.mu.Lock()

@@ -24,7 +24,9 @@ const (
 	understandsInodes    = 10 // approvals that are valid on every machine that mounts the workspace
 	understandsTitles    = 11 // titles that models make, which are erased with the conversation
 	understandsProposals = 12 // proposals of what to remember, which are erased with the person's data
-	understands          = understandsProposals
+	understandsArchive   = 13 // the archive of the audit, with keys that are erased with the person's data
+	understandsNodes     = 14 // calls of nodes, which are erased with the conversation and the person's data
+	understands          = understandsNodes
 )
 
 // endTimeout is how long a process may take to remove its note when it ends.
@@ -94,6 +96,12 @@ func (h *Home) MayTitle(ctx context.Context) (bool, error) {
 // the proposals when the person is forgotten.
 func (h *Home) MayPropose(ctx context.Context) (bool, error) {
 	return h.allUnderstand(ctx, understandsProposals)
+}
+
+// MayArchive reports whether the audit may be archived: a process of an older release would delete records that aren't
+// archived yet, and would leave the keys of pseudonyms when somebody is forgotten.
+func (h *Home) MayArchive(ctx context.Context) (bool, error) {
+	return h.allUnderstand(ctx, understandsArchive)
 }
 
 // allUnderstand reports whether all serving processes understand at least the given number.
@@ -184,6 +192,16 @@ func (h *Home) MayUseSubAgents(ctx context.Context) (why string, err error) {
 	return olderServes, nil
 }
 
+// MayUseNodes returns why no node can be given calls now; "" if nodes can. A process of an older release would leave their
+// calls in the store when the conversation or the person is forgotten.
+func (h *Home) MayUseNodes(ctx context.Context) (why string, err error) {
+	able, err := h.allUnderstand(ctx, understandsNodes)
+	if err != nil || able {
+		return "", err
+	}
+	return olderServes, nil
+}
+
 // MayCompareAnywhere reports whether an approval may be compared without the number that a machine gives a mounted
 // disk: a process of an older release would consider the call a different one. It is checked again for each
 // approval, because an older process may have begun to serve a moment ago.
@@ -191,12 +209,17 @@ func (h *Home) MayCompareAnywhere(ctx context.Context) (bool, error) {
 	return h.allUnderstand(ctx, understandsInodes)
 }
 
-// MaySendFiles returns why no answer may contain files now; "" if answers may. A process of an older release that
-// continues the turn would send only the text.
+// MaySendFiles returns why no answer may contain files now, as a sentence without its period; "" if answers may. A process
+// of an older release that continues the turn would send only the text. If that isn't known, it returns both a sentence and
+// an error.
 func (h *Home) MaySendFiles(ctx context.Context) (why string, err error) {
+	const noFiles = "I can't send files right now: "
 	able, err := h.allUnderstand(ctx, understandsFiles)
-	if err != nil || able {
-		return "", err
+	switch {
+	case err != nil:
+		return noFiles + "I can't tell whether all processes know how", err
+	case !able:
+		return noFiles + olderServes, nil
 	}
-	return olderServes, nil
+	return "", nil
 }

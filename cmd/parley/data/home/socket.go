@@ -135,8 +135,8 @@ func DialSocket(ctx context.Context, home string) (net.Conn, error) {
 	return conn, nil
 }
 
-// checkUser returns an error unless the process at the other end of a connection belongs to one of
-// these users.
+// checkUser returns an error unless the process at the other end of a connection belongs to one of these users, or this
+// system can't say to whom it belongs.
 func checkUser(conn net.Conn, users ...int) error {
 	socket, ok := conn.(*net.UnixConn)
 	if !ok {

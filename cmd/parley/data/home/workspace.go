@@ -17,9 +17,9 @@ import (
 // workspaces belong to.
 const MarkerFile = ".parley-store"
 
-// MarkWorkspace ensures that all processes of one store, and no others, work in the same files: the
-// first one writes the store's name into the root, and into each folder that an agent has in its
-// place.
+// MarkWorkspace ensures that all processes of one store, and no others, work in the same files: the first one writes
+// the store's name into the root, and into each folder that an agent has in its place, and processes of another store
+// are refused. It does nothing if the store is in the home.
 func MarkWorkspace(c *config.Config) error {
 	if c.Store.URL == "" {
 		return nil
@@ -102,7 +102,7 @@ func isInside(dir, path string) bool {
 	return err == nil && filepath.IsLocal(below)
 }
 
-// StoreName returns a store's address without the secrets in it.
+// StoreName returns a store's address without the secrets in it; "unreadable" if it isn't a URL.
 func StoreName(place string) string {
 	u, err := url.Parse(place)
 	if err != nil {

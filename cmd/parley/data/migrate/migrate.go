@@ -87,9 +87,10 @@ type migration struct {
 	intake *redisbus.Importer // writes into the new bus; nil if the messages stay where they are
 }
 
-// Run copies everything, or continues what an earlier run has begun. It returns a
-// *sqlitebus.InUseError while a process has the home open, and an error of package redisbus or
-// sqldb if the new place is not empty.
+// Run copies everything, or continues what an earlier run has begun. It returns ErrNowhere or ErrNothing if there is
+// nothing that it can copy, ErrOther while another migration is in progress, a *sqlitebus.InUseError while a process
+// has the home open, an error of package redisbus or sqldb if the new place is not empty, and ErrDiffers if the copied
+// messages aren't the same.
 func Run(ctx context.Context, c Config) (r *Report, err error) {
 	began := time.Now()
 	m := &migration{Config: c}
@@ -129,7 +130,8 @@ func Run(ctx context.Context, c Config) (r *Report, err error) {
 	return &m.report, nil
 }
 
-// plan decides which parts to copy, and under which migration id.
+// plan decides which parts to copy, and under which migration id. It returns ErrNothing if there are none, and ErrOther
+// if the home's logs are in another place, or a migration to another place is unfinished.
 func (m *migration) plan() error {
 	note, err := Read(m.Home)
 	if err != nil {

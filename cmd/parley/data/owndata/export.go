@@ -44,7 +44,7 @@ const (
 // export sends a person what they said, the answers to it, their ratings of answers, their
 // schedules, and what is remembered about them or proposed to be, as files of JSON lines. A repeated
 // export sends the same files under the same ids, except for what has changed in the meantime
-// outside the logs.
+// outside the logs. If there is nothing to send, it says so.
 func (d *Commands) export(ctx context.Context, id string, r request) error {
 	f := &exportState{commands: d, id: id, request: r}
 	alone, shared, err := d.Store.SessionsOf(ctx, r.Person)
@@ -147,7 +147,7 @@ func (f *exportState) addProposals(ctx context.Context) error {
 	return nil
 }
 
-// addMemory adds what is remembered about the person now.
+// addMemory adds what is remembered about the person at this moment, dated with the end of the export.
 func (f *exportState) addMemory(ctx context.Context) error {
 	if f.commands.Memories == nil {
 		return nil
@@ -205,7 +205,7 @@ func (f *exportState) send(ctx context.Context, text string) error {
 }
 
 // linesOf yields those entries of a session that the person of the request said, and those that
-// answer them. It leaves out what others said.
+// answer them, up to the time of the request. It leaves out what others said.
 func (d *Commands) linesOf(ctx context.Context, key string, r request) func(func(line, error) bool) {
 	return func(yield func(line, error) bool) {
 		theirs := map[string]bool{} // the person's turns
@@ -234,7 +234,7 @@ func (d *Commands) linesOf(ctx context.Context, key string, r request) func(func
 }
 
 // isTheirs reports whether an entry belongs in the export for a person: they said it, or it is an
-// answer in one of their turns, as turn says.
+// answer or a notice in one of their turns, as turn says. A notice that marks memory doesn't.
 func isTheirs(e sessions.Entry, person string, turn bool) bool {
 	switch e.Kind {
 	case sessions.KindUser, sessions.KindCommand, sessions.KindAskEnded:

@@ -20,8 +20,8 @@ import (
 // EditableMemories provides what agents remember to people who view and change it. A memory belongs to a person, an
 // agent or a session: its owner.
 type EditableMemories interface {
-	// List lists the memories of people and agents, without their texts, by scope and owner. It begins after
-	// owner's memory in that scope.
+	// List lists the memories of people and agents, without their texts, by scope and owner, at most limit. It
+	// begins after owner's memory in that scope; with the first if both are "".
 	List(ctx context.Context, scope, owner string, limit int) ([]channels.KeptMemory, error)
 	// Read returns a memory; its text is "" if there is none.
 	Read(ctx context.Context, scope, owner string) (channels.Memory, error)
@@ -202,7 +202,8 @@ func (m Remembered) erase(w *exchange.Answer, r *http.Request) error {
 	return nil
 }
 
-// subject returns whose memory a request is for, if that person, agent or session exists.
+// subject returns whose memory a request is for. It returns a refusal if there is no such agent or session, or if the
+// owner is not written like a person.
 func (m Remembered) subject(w *exchange.Answer, r *http.Request) (scope, owner string, err error) {
 	scope, owner = r.PathValue("scope"), r.PathValue("owner")
 	w.ID = owner
@@ -234,7 +235,7 @@ func (m Remembered) subject(w *exchange.Answer, r *http.Request) (scope, owner s
 	return "", "", exchange.NotFound("only a person, an agent or a session has a memory")
 }
 
-// knownVersion returns the version that the caller has read.
+// knownVersion returns the version that the caller has read, or a refusal if the request doesn't say.
 func knownVersion(r *http.Request) (string, error) {
 	tag := strings.Trim(strings.TrimPrefix(r.Header.Get("If-Match"), "W/"), `"`)
 	if tag == "" || tag == "*" {
