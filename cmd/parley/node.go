@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"parley/cmd/parley/config"
+	"parley/cmd/parley/node"
+	"parley/cmd/parley/onboard"
+	"parley/cmd/parley/terminal"
+	"parley/tools/nodes/wire"
+	"parley/tools/plainjson"
+)
+
+type nodeCmd struct {
+	Run  nodeRun  `cmd:"" default:"withargs" help:"Run this device's node, until it's told to end."`
+	Join nodeJoin `cmd:"" help:"Join a server with a code that an owner got from parley nodes invite."`
+}
+
+type nodeRun struct {
+	Install   bool `help:"Write a systemd unit that starts the node and keeps it running, instead of running it now."`
+	Uninstall bool `help:"Stop the service that --install set up, and remove its unit."`
+	Start     bool `help:"With --install: start it now without asking."`
+	Yes       bool `help:"With --install: replace an existing unit."`
+}
+
+type nodeJoin struct {
+	URL  string `arg:"" name:"url" help:"The server's address, such as https://parley.example.org."`
+	Code string `arg:"" help:"The code from parley nodes invite."`
+	Name string `help:"The node's name; default: this machine's." placeholder:"NAME"`
+}
+
+// Help shows examples.
+func (nodeRun) Help() string {
+	return examples("parley node", "parley node --install", "parley --home /srv/pi node")
+}
+
+// Help shows examples.
+func (nodeJoin) Help() string {
+	return examples("parley node join https://parley.example.org q7kzm-2vxha", "parley node join https://parley.example.org q7kzm-2vxha --name kitchen")
+}
+
+// Run runs the node of a home until SIGINT or SIGTERM. With --install or --uninstall, it sets up or removes the systemd
+// service instead.
+func (c nodeRun) Run(ctx context.Context, flags *globalFlags, tty terminal.Terminal) error {
+	o := config.Options{File: flags.Config, Home: flags.Home, LookLocal: true}
+	if c.Uninstall {
+		return uninstallService(ctx, flags, onboard.Service{Node: true}, tty)
+	}
+	cfg, err := loadConfig(o)
+	if err != nil {
+		return err
+	}
+	if c.Install {
+		return c.install(ctx, flags, cfg, tty)
+	}
+	log := newLogger(cfg, tty.Err)
+	for _, notice := range cfg.Notices() {
+		log.Warn("setting", slog.String("notice", notice))
+	}
+	return node.Run(ctx, cfg, thisBuild().Version, log)
+}
+
+// install writes the systemd unit that starts "parley node".
+func (c nodeRun) install(ctx context.Context, flags *globalFlags, cfg *config.Config, tty terminal.Terminal) error {
+	s, path, err := serviceFor(flags, onboard.Service{Config: cfg.File, Node: true, Camera: len(cfg.Node.Camera) > 0})
+	if err != nil {
+		return err
+	}
+	if home := s.ItsHome(); !node.Joined(home) {
+		return fmt.Errorf(textJoinFirst, home)
+	}
+	return installService(ctx, s, path, tty, c.Start, c.Yes)
+}
+
+// Run has this device join a server.
+func (c nodeJoin) Run(ctx context.Context, flags *globalFlags, tty terminal.Terminal) error {
+	cfg, err := loadConfig(config.Options{File: flags.Config, Home: flags.Home, LookLocal: true, WithoutSecrets: true})
+	if err != nil {
+		return err
+	}
+	name := c.Name
+	if name == "" {
+		name = cfg.Node.Name
+	}
+	if name == "" {
+		name = node.DefaultName()
+	}
+	key, m, err := node.Join(ctx, cfg.Home, c.URL, c.Code, name)
+	if err != nil {
+		return err
+	}
+	fingerprint := wire.Fingerprint(key)
+	if flags.JSON {
+		return plainjson.NewEncoder(tty.Out).Encode(map[string]string{"name": m.Name, "server": m.Server, "fingerprint": fingerprint})
+	}
+	fmt.Fprintf(tty.Out, textNodeJoined, m.Server, m.Name, fingerprint)
+	return nil
+}
+
+// isSetup reports whether starting the program again is of no use until somebody has done something.
+func isSetup(err error) bool {
+	_, ok := errors.AsType[*node.SetupError](err)
+	return ok
+}

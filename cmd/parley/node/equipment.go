@@ -1,0 +1,146 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"parley/cmd/parley/config"
+	"parley/cmd/parley/data/home"
+	"parley/sessions/workspace"
+	"parley/tools"
+	"parley/tools/documents"
+	"parley/tools/documents/pages"
+	"parley/tools/files"
+	"parley/tools/guard"
+	"parley/tools/nodes/camera"
+	"parley/tools/sandbox"
+	"parley/tools/shell"
+	"parley/tools/skills"
+	"parley/tools/skills/folder"
+)
+
+// session stands for the one place in which all calls work.
+const session = "node:node"
+
+// An equipment is what a node offers. All calls work in one folder, whatever conversation they are from.
+type equipment struct {
+	config       *config.Config
+	log          *slog.Logger
+	workspaces   *workspace.Workspaces
+	dir          *workspace.Dir
+	box          sandbox.Sandbox // nil if none works
+	tools        *tools.Set
+	capabilities []string
+}
+
+// equip makes the tools of a node. If no sandbox works, there is none that runs commands, and the log says why.
+func equip(ctx context.Context, c *config.Config, log *slog.Logger) (_ *equipment, err error) {
+	place := filepath.Join(c.Home, workspaceFolder)
+	if err := os.MkdirAll(place, 0o700); err != nil {
+		return nil, fmt.Errorf("make the workspace: %w", err)
+	}
+	e := &equipment{config: c, log: log, capabilities: []string{"files"}}
+	if e.workspaces, err = workspace.OpenFixed(place); err != nil {
+		return nil, err
+	}
+	if e.dir, err = e.workspaces.Open(session); err != nil {
+		e.close()
+		return nil, err
+	}
+	own := *c
+	own.Workspace.Root = place
+	if e.box, err = home.OpenSandbox(ctx, &own, true, log, func(string) {}); err != nil {
+		e.close()
+		return nil, err
+	}
+	all := files.New(e.open, e.documents())
+	if e.box != nil {
+		e.capabilities = append(e.capabilities, "exec")
+		all = append(all, shell.NewForeground(shell.Config{Sandbox: e.box, Place: e.place, Changed: func(tools.Call) {}}))
+		all = append(all, e.skillTools()...)
+	} else if c.Node.Skills != "" {
+		log.Warn("no sandbox works on this device, so it does not offer its skills")
+	}
+	if len(c.Node.Camera) > 0 {
+		e.capabilities = append(e.capabilities, "camera")
+		all = append(all, camera.New(camera.Config{Command: c.Node.Camera, Write: func(ctx context.Context, _ tools.Call, name string, content []byte) error {
+			return e.dir.WithContext(ctx).Write(name, content)
+		}}))
+	}
+	e.tools = tools.NewSet(all...)
+	return e, nil
+}
+
+// close closes the workspace.
+func (e *equipment) close() { _ = e.workspaces.Close() }
+
+// open opens the folder for the file tools.
+func (e *equipment) open(ctx context.Context, _ tools.Call) (files.Dir, error) {
+	return e.dir.WithContext(ctx), nil
+}
+
+// documents returns the reader of files that are not text; nil without a sandbox, as on a server.
+func (e *equipment) documents() pages.Reader {
+	if e.box == nil {
+		return nil
+	}
+	return documents.Reader{Sandbox: e.box, Log: e.log}
+}
+
+// place returns where commands run. They reach what [sandbox] network says.
+func (e *equipment) place(context.Context, tools.Call) (sandbox.Place, error) {
+	opened, err := e.dir.Stat(".")
+	if err != nil {
+		return sandbox.Place{}, tools.DirError(err)
+	}
+	return sandbox.Place{Workspace: e.dir.Path(), Opened: opened, Network: true}, nil
+}
+
+// skillPlace returns where the program of a skill runs. It has the network only if its manifest asks for it. Without a
+// sandbox the network cannot be taken away.
+func (e *equipment) skillPlace(ctx context.Context, call tools.Call, network bool) (sandbox.Place, error) {
+	p, err := e.place(ctx, call)
+	p.Network = network || e.config.Sandbox.Mode == string(sandbox.None)
+	return p, err
+}
+
+// skillTools returns the programs of the skills in [node] skills.
+func (e *equipment) skillTools() (all []tools.Tool) {
+	if e.config.Node.Skills == "" {
+		return nil
+	}
+	runner := skills.Runner{Sandbox: e.box, Mode: sandbox.ModeOf(e.box), Place: e.skillPlace, Changed: func(tools.Call) {}}
+	found, problems := folder.Find(e.config.Node.Skills)
+	for _, p := range problems {
+		e.log.Warn("a skill, or a part of it, cannot be used", slog.String("skill", p.Skill), slog.Any("reason", p))
+	}
+	for _, s := range found {
+		usable := s
+		usable.Programs = nil
+		for _, p := range s.Programs {
+			if runner.CanRun(p) {
+				usable.Programs = append(usable.Programs, p)
+				continue
+			}
+			e.log.Warn("a tool of a skill is for a stricter sandbox than works here, so it is not offered", slog.String("skill", s.Name), slog.String("tool", p.Name))
+		}
+		all = append(all, runner.Tools(skills.Skill{Skill: usable})...)
+	}
+	return all
+}
+
+// rules returns the node's own rules about calls.
+func (e *equipment) rules(deny []string) guard.Config {
+	return guard.Config{
+		All: guard.Policy{Deny: deny}, Reading: files.Reading,
+		Path: func(_ tools.Call, path string) string {
+			if name, err := e.dir.Name(path); err == nil {
+				return name
+			}
+			return path // the tool refuses it, too
+		},
+	}
+}

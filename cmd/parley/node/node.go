@@ -1,0 +1,120 @@
+// Package node is the command parley node: a device that runs calls for the agents of a server.
+//
+// It keeps little: the key of the device and what it knows of its server (membership.go), the journal of calls, and the
+// folder in which agents work. It opens neither a bus nor a store.
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"parley/bus/sqlitebus"
+	"parley/cmd/parley/config"
+	"parley/tools/crash"
+	"parley/tools/guard"
+	"parley/tools/nodes/device"
+	"parley/tools/nodes/wire"
+)
+
+// The names of what is in a node's home.
+const (
+	keyFile         = "node.key"
+	membershipFile  = "node.json"
+	lockName        = "node"
+	journalFolder   = "journal"
+	workspaceFolder = "workspace"
+)
+
+// A SetupError says what somebody has to do before a node can run: starting it again is of no use.
+type SetupError struct{ text string }
+
+// Error says what is wrong, and what to do.
+func (e *SetupError) Error() string { return e.text }
+
+func setup(format string, args ...any) error { return &SetupError{fmt.Sprintf(format, args...)} }
+
+// Run runs the node of a home until ctx ends. It returns a *SetupError or a *config.SettingError if somebody has to do
+// something first.
+func Run(ctx context.Context, c *config.Config, release string, log *slog.Logger) error {
+	m, key, err := read(c.Home)
+	if err != nil {
+		return err
+	}
+	if c.Node.Name != "" && c.Node.Name != m.Name {
+		return setup(textOtherName, c.Node.Name, m.Name)
+	}
+	if c.Node.Server != "" { // it has moved
+		m.Server = c.Node.Server
+	}
+	unlock, err := lock(c.Home)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	equipment, err := equip(ctx, c, log)
+	if err != nil {
+		return err
+	}
+	defer equipment.close()
+	rules, err := guard.New(equipment.rules(c.Node.Deny))
+	if err != nil {
+		return setup(textDeny, err)
+	}
+	offer := device.OfferOf(equipment.tools, equipment.capabilities, release, runtime.GOOS+"/"+runtime.GOARCH)
+	if err := wire.CheckOffer(offer); err != nil {
+		return setup(textOffer, err)
+	}
+	log.Info("the node offers tools", slog.String("node", m.Name), slog.Int("tools", len(offer.Tools)), slog.Any("capabilities", offer.Capabilities))
+	err = device.Node{
+		Link:    wire.Node{Server: m.Server, ServerKey: m.ServerKey, Name: m.Name, Key: key, Offer: offer},
+		Tools:   equipment.tools,
+		Decide:  rules.Decide,
+		Journal: filepath.Join(c.Home, journalFolder),
+		Log:     log,
+		Timing:  device.Timing{Most: crash.MostRest()},
+		Point:   crash.Points(),
+	}.Run(ctx)
+	return explain(err, m.Server)
+}
+
+// explain makes an error that starting the node again would repeat a *SetupError.
+func explain(err error, server string) error {
+	if damaged, ok := errors.AsType[*device.DamagedError](err); ok {
+		return setup(textDamaged, damaged)
+	}
+	if wrong := wrongAddress(err, server); wrong != nil {
+		return &SetupError{wrong.Error()}
+	}
+	return err
+}
+
+// wrongAddress says what is wrong with a server's address; nil if err isn't about that.
+func wrongAddress(err error, server string) error {
+	switch {
+	case errors.Is(err, wire.ErrPlain):
+		return fmt.Errorf(textPlain, server)
+	case errors.Is(err, wire.ErrAddress):
+		return fmt.Errorf(textAddress, server)
+	}
+	return nil
+}
+
+// lock keeps every other process from running the node of a home, until unlock is called.
+func lock(home string) (unlock func(), err error) {
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		return nil, fmt.Errorf("make the home: %w", err)
+	}
+	held, err := sqlitebus.Lock(filepath.Join(home, lockName))
+	if busy, ok := errors.AsType[*sqlitebus.InUseError](err); ok {
+		return nil, fmt.Errorf(textRuns, busy)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("lock the home: %w", err)
+	}
+	return func() { _ = held.Close() }, nil // the kernel frees it in any case
+}

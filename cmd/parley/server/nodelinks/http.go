@@ -1,0 +1,233 @@
+package nodelinks
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/agent/nodes"
+	"parley/cmd/parley/api/exchange"
+	"parley/sessions"
+	stored "parley/sessions/nodes"
+	toolnodes "parley/tools/nodes"
+	"parley/tools/nodes/wire"
+)
+
+// A Node describes a node in the API.
+type Node struct {
+	Name  string       `json:"name"`
+	State stored.State `json:"state"` // waiting, accepted or revoked
+	Here  bool         `json:"here"`  // it has a link now
+	// Since is when the link was opened or lost; nil if there has been none.
+	Since        *time.Time `json:"since,omitempty"`
+	Joined       *time.Time `json:"joined,omitempty"`
+	Platform     string     `json:"platform,omitempty"`
+	Release      string     `json:"release,omitempty"`
+	Capabilities []string   `json:"capabilities"`
+	Tools        []Tool     `json:"tools"` // tools that agents get
+	Aside        []Tool     `json:"aside"` // tools that no owner has accepted yet
+	Agents       []string   `json:"agents"`
+	Trusted      bool       `json:"trusted"`
+	// Fingerprint is that of the device's key: the device shows the same. An edge agent over MQTT has none: it is "", and
+	// nothing that the agent returns is trusted.
+	Fingerprint string `json:"fingerprint"`
+	Edge        bool   `json:"edge,omitempty"` // it is an edge agent over MQTT
+	// Digest stands for all that would be accepted now.
+	Digest string `json:"digest"`
+}
+
+// A Tool is a tool of a node, in the API's JSON.
+type Tool struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Schema      json.RawMessage `json:"schema"`
+	Pure        bool            `json:"pure"` // calls change nothing
+}
+
+// shown returns a node as the API shows it.
+func (n *Nodes) shown(one nodes.Node) Node {
+	settings := n.cfg.Settings()
+	shown := Node{
+		Name: one.Name, State: one.State, Here: one.Process != "", Since: exchange.SomeTime(one.Since), Joined: exchange.SomeTime(one.Joined),
+		Platform: one.Offer.Platform, Release: one.Offer.Release, Capabilities: append([]string{}, one.Offer.Capabilities...),
+		Tools: toolsOf(one.Tools), Aside: toolsOf(one.Aside), Agents: []string{}, Trusted: settings.Nodes[one.Name].Trusted && !one.IsKeyless(),
+		Edge: one.IsKeyless(), Digest: one.Digest(),
+	}
+	if !shown.Edge {
+		shown.Fingerprint = wire.Fingerprint(one.Key)
+	}
+	for _, agent := range slices.Sorted(maps.Keys(settings.Agents)) {
+		if settings.MayUseNode(agent, one.Name) {
+			shown.Agents = append(shown.Agents, agent)
+		}
+	}
+	return shown
+}
+
+// toolsOf converts tools to the form in which the API lists them.
+func toolsOf(all []toolnodes.Tool) []Tool {
+	list := []Tool{}
+	for _, t := range all {
+		list = append(list, Tool{t.Name, t.Description, t.Schema, t.Pure})
+	}
+	return list
+}
+
+// Routes returns the routes for nodes that the API serves. Devices prove who they are themselves.
+func (n *Nodes) Routes() []exchange.Route {
+	admin := exchange.Caller.IsAdmin
+	return []exchange.Route{
+		{Pattern: "GET /v1/nodes", May: admin, Serve: n.list},
+		{Pattern: "GET /v1/nodes/{name}", May: admin, Serve: n.show},
+		{Pattern: "POST /v1/nodes/invite", May: admin, Serve: n.invite, Audit: sessions.AuditApproval, Result: "invited"},
+		{Pattern: "POST /v1/nodes/{name}/accept", May: admin, Serve: n.accept, Audit: sessions.AuditApproval, Result: "accepted"},
+		{Pattern: "POST /v1/nodes/{name}/revoke", May: admin, Serve: n.revoke, Audit: sessions.AuditApproval, Result: "revoked"},
+		{Pattern: "POST /" + wire.JoinPath, Open: true, Public: true, Serve: n.join},
+		{Pattern: "GET /v1/nodes/link", Open: true, Public: true, Serve: n.link},
+	}
+}
+
+// list answers with all nodes.
+func (n *Nodes) list(w *exchange.Answer, r *http.Request) error {
+	found, err := n.List(r.Context())
+	if err != nil {
+		return err
+	}
+	all := make([]Node, len(found))
+	for i, one := range found {
+		all[i] = n.shown(one)
+	}
+	return w.JSON(http.StatusOK, map[string]any{"nodes": all})
+}
+
+// show answers with one node.
+func (n *Nodes) show(w *exchange.Answer, r *http.Request) error {
+	return n.answer(r.Context(), w, named(w, r))
+}
+
+// answer answers with a node as it is now.
+func (n *Nodes) answer(ctx context.Context, w *exchange.Answer, name string) error {
+	found, err := n.Find(ctx, name)
+	if err != nil {
+		return refusal(err)
+	}
+	return w.JSON(http.StatusOK, n.shown(found))
+}
+
+// named returns the name in the request's path, and records it in the answer as the request's subject.
+func named(w *exchange.Answer, r *http.Request) string {
+	w.ID = r.PathValue("name")
+	w.Subject = w.ID
+	return w.ID
+}
+
+// refusal returns the answer to a request about a node that failed.
+func refusal(err error) error {
+	switch {
+	case errors.Is(err, stored.ErrUnknown):
+		return exchange.NotFound(textNoNode)
+	case errors.Is(err, stored.ErrChanged):
+		return exchange.Conflict("changed", textOffered)
+	case errors.Is(err, stored.ErrRevoked):
+		return exchange.Conflict("revoked", textRevoked)
+	}
+	return err
+}
+
+// An Invitation is a code with which a device can join.
+type Invitation struct {
+	Code  string    `json:"code"`
+	Until time.Time `json:"until"`
+	URL   string    `json:"url,omitempty"` // the server's public address; "" if none is configured
+}
+
+// invite makes a code with which a device can join.
+func (n *Nodes) invite(w *exchange.Answer, r *http.Request) error {
+	code, until, err := n.Invite(r.Context())
+	if err != nil {
+		return err
+	}
+	return w.JSON(http.StatusOK, Invitation{code, until.UTC(), n.cfg.Settings().HTTP.PublicURL})
+}
+
+// accept serves an owner's request to accept all that a node offers, so that agents get it.
+func (n *Nodes) accept(w *exchange.Answer, r *http.Request) error {
+	name := named(w, r)
+	var asked struct{ Digest string }
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 4<<10)).Decode(&asked); err != nil && !errors.Is(err, io.EOF) {
+		return exchange.BadRequest("bad_request", `the body must be {} or {"digest": "the one that it was shown with"}`)
+	}
+	found, err := n.Find(r.Context(), name)
+	if err != nil {
+		return refusal(err)
+	}
+	if len(found.Node.Offer) == 0 {
+		return exchange.Conflict("never_linked", textUnlinked)
+	}
+	accepted, err := n.Accept(r.Context(), name, asked.Digest)
+	if err != nil {
+		return refusal(err)
+	}
+	w.Noted.Tool = exchange.Shorten(strings.Join(accepted, ", "))
+	return w.JSON(http.StatusOK, map[string]any{"accepted": accepted})
+}
+
+// revoke serves an owner's request to remove a node.
+func (n *Nodes) revoke(w *exchange.Answer, r *http.Request) error {
+	name := named(w, r)
+	if err := n.Revoke(r.Context(), name); err != nil {
+		return refusal(err)
+	}
+	return n.answer(r.Context(), w, name)
+}
+
+// join serves a device that joins.
+func (n *Nodes) join(w *exchange.Answer, r *http.Request) error {
+	if !n.tries.Allow() {
+		return &exchange.Refusal{Status: http.StatusTooManyRequests, Code: "too_many", Message: textTooMany, Retry: time.Minute}
+	}
+	raw, err := w.ReadJSON(r, 4<<10)
+	if err != nil {
+		return err
+	}
+	var asked wire.JoinRequest
+	if err := json.Unmarshal(raw, &asked); err != nil {
+		return exchange.BadRequest("bad_request", `the body must be {"code": "…", "name": "…", "key": "base64"}`)
+	}
+	w.ID = asked.Name
+	if _, isServer := n.cfg.Settings().MCP[asked.Name]; isServer { // the names of their tools would begin alike
+		return taken(asked.Name)
+	}
+	key, err := n.Join(r.Context(), asked.Code, asked.Name, asked.Key)
+	switch {
+	case errors.Is(err, nodes.ErrName), errors.Is(err, nodes.ErrKey):
+		return exchange.Unprocessable(wire.RefusedForm, "%s", err.Error())
+	case errors.Is(err, stored.ErrCode):
+		return &exchange.Refusal{Status: http.StatusForbidden, Code: wire.RefusedCode, Message: textWrongCode}
+	case errors.Is(err, stored.ErrTaken):
+		return taken(asked.Name)
+	case err != nil:
+		return err
+	}
+	return w.JSON(http.StatusOK, wire.JoinAnswer{Name: asked.Name, Key: key})
+}
+
+// taken refuses a device whose name something else has.
+func taken(name string) error {
+	return &exchange.Refusal{Status: http.StatusConflict, Code: wire.RefusedName, Message: nameTaken(name)}
+}
+
+// link serves a node that opens a link, until the link ends.
+func (n *Nodes) link(w *exchange.Answer, r *http.Request) error {
+	if !n.cfg.Links {
+		return exchange.Unavailable("no_links", textNoLinks)
+	}
+	n.ServeLink(w.ResponseWriter, r)
+	return nil
+}

@@ -1,0 +1,199 @@
+// Package nodelinks is the part of a server that has to do with nodes, the devices that run calls for agents: it gives their
+// tools to agents, and serves the API by which devices join and link, and owners accept them.
+package nodelinks
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"parley/agent/metrics"
+	"parley/agent/nodes"
+	"parley/bus"
+	"parley/channels"
+	"parley/cmd/parley/config"
+	"parley/sessions"
+	stored "parley/sessions/nodes"
+	"parley/tools"
+	toolnodes "parley/tools/nodes"
+)
+
+// Config holds the parts that the Nodes need.
+type Config struct {
+	Settings func() *config.Config
+	Table    *stored.Table
+	Notes    channels.Notes // keeps the fleet's key, and what owners were told
+	Events   bus.Events
+	// Ready returns why no node can be given calls now; "" if nodes can.
+	Ready func(ctx context.Context) (why string, err error)
+	// Terminal reports whether a session is one in the owner's terminal, where agents may use all nodes.
+	Terminal func(session string) bool
+	// Tell sends a text to the owners, once for each subject. If it fails, it may be called again.
+	Tell  func(ctx context.Context, subject, text string) error
+	Count func(node, result string, took time.Duration)
+	// Placed are the tools of agents that run on a node instead if the agent works there, and Left the names of those that
+	// such an agent goes without, because they would only reach its workspace.
+	Placed []tools.Spec
+	Left   []string
+	// Holds decides which process of the fleet has the connection to the MQTT broker.
+	Holds bus.Holder
+	// Links says that this process has the links of nodes.
+	Links bool
+	// Point, if set, is called at each step after which a test may kill the process.
+	Point func(name string)
+	Log   *slog.Logger
+}
+
+// Nodes are the nodes as agents, owners and devices reach them in this process.
+type Nodes struct {
+	*nodes.Service
+	cfg   Config
+	tries *rate.Limiter // of joining
+
+	mu   sync.Mutex
+	sets map[string]set // agents' tools, by the names of the nodes that they include
+	told map[string]time.Time
+}
+
+// A set holds an agent's other tools together with those of nodes, and the version of the nodes that it was made for.
+type set struct {
+	version int64
+	base    *tools.Set
+	all     *tools.Set
+}
+
+// triesPerMinute is how often somebody may try to join through this process. A code has 50 bits and lasts ten minutes, so
+// nobody guesses one.
+const triesPerMinute = 30
+
+// The subjects of the notes.
+const (
+	keyNote  = "nodes_key"  // about keyAbout: the seed of the key by which nodes know the fleet
+	keyAbout = "fleet"      //
+	toldNote = "nodes_told" // about a node: the set of tools that the owners were told of last
+)
+
+// New makes the part.
+func New(c Config) *Nodes {
+	n := &Nodes{cfg: c, tries: rate.NewLimiter(rate.Every(time.Minute/triesPerMinute), triesPerMinute), sets: map[string]set{}, told: map[string]time.Time{}}
+	n.Service = nodes.New(nodes.Config{
+		Registry: c.Table, Links: c.Table, Calls: c.Table, Events: c.Events, Process: rand.Text(), Ready: c.Ready, May: n.may, Tell: n.tell, Count: c.Count, Point: c.Point, Log: c.Log,
+		Trusted: func(node string) bool { return c.Settings().Nodes[node].Trusted },
+		Key: nodes.FleetKey(func(ctx context.Context, value string) (string, error) {
+			return c.Notes.SetNoteOnce(ctx, keyNote, keyAbout, value)
+		}),
+	})
+	return n
+}
+
+// may reports whether the agent that makes a call may use a node. A sub-agent may use only those that the agent which it
+// works for may use, too.
+func (n *Nodes) may(call tools.Call, node string) bool {
+	if call.Parent == "" {
+		return n.mayIn(call.Session, node)
+	}
+	own := sessions.AgentOf(call.Session) == sessions.AgentOf(call.Parent) || n.mayIn(call.Session, node)
+	return own && n.mayIn(call.Parent, node)
+}
+
+// mayIn reports whether the agent of a session that is no sub-agent's may use a node.
+func (n *Nodes) mayIn(session, node string) bool {
+	return n.cfg.Terminal(session) || n.cfg.Settings().MayUseNode(sessions.AgentOf(session), node)
+}
+
+// tellEvery is the shortest time between two texts about one node from this process.
+const tellEvery = 10 * time.Minute
+
+// tell tells the owners a text about a node, unless it was about the same set the last time. A node that changes what it
+// offers again and again is not told about each time.
+func (n *Nodes) tell(ctx context.Context, node, set, text string) {
+	last, err := n.cfg.Notes.Noted(ctx, toldNote, node)
+	if err != nil || last.Value == shortened(set) {
+		return // the next link tells if the book has failed
+	}
+	n.mu.Lock()
+	soon := time.Since(n.told[node]) < tellEvery
+	n.mu.Unlock()
+	if soon {
+		return
+	}
+	if err := n.cfg.Tell(ctx, "#node/"+node+"/"+shortened(set), text); err != nil {
+		n.cfg.Log.Warn("the owners could not be told about a node", slog.String("node", node), slog.Any("error", err))
+		return
+	}
+	n.mu.Lock()
+	n.told[node] = time.Now()
+	n.mu.Unlock()
+	if err := n.cfg.Notes.SetNote(ctx, toldNote, node, shortened(set)); err != nil {
+		n.cfg.Log.Warn("it cannot be recorded what the owners were told about a node", slog.String("node", node), slog.Any("error", err))
+	}
+}
+
+// With returns an agent's tools base where it works, see InPlace, together with those of the nodes that it may use. They stay
+// the same while a node is away. If owned is true, in the owner's terminal, these are the tools of all nodes.
+func (n *Nodes) With(base *tools.Set, agent string, owned bool) *tools.Set {
+	base, home := n.InPlace(base, agent), n.cfg.Settings().Agents[agent].Node()
+	all, version := n.View()
+	var has []nodes.Node
+	var names []string
+	for _, one := range all {
+		if one.State == stored.Accepted && (owned || n.cfg.Settings().MayUseNode(agent, one.Name)) {
+			has = append(has, one)
+			names = append(names, one.Name)
+		}
+	}
+	if len(has) == 0 {
+		return base
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.once(fmt.Sprintf("%p of %s %s", base, home, strings.Join(names, " ")), version, base, func() *tools.Set {
+		more := []tools.Tool{toolnodes.New(n)}
+		for _, one := range has {
+			offered := one.Tools
+			if one.Name == home { // these are there already, or the agent may not have them
+				offered = slices.DeleteFunc(slices.Clone(offered), func(t toolnodes.Tool) bool { return n.isPlaced(t.Name) })
+			}
+			for _, t := range toolnodes.Of(n, one.Name, offered) {
+				if _, taken := base.Lookup(t.Spec().Name); !taken { // by a server or skill that came later
+					more = append(more, t)
+				}
+			}
+		}
+		return base.With(more...)
+	})
+}
+
+// shortened returns a short text that stands for a set.
+func shortened(set string) string {
+	sum := sha256.Sum256([]byte(set))
+	return hex.EncodeToString(sum[:8])
+}
+
+// maxSets is how many sets are remembered: one for each group of agents with the same tools.
+const maxSets = 64
+
+// Gauges implements the server's interface for parts with metrics. Each process that has links says of all accepted nodes
+// whether some process has their link.
+func (n *Nodes) Gauges() []metrics.Gauge {
+	return []metrics.Gauge{{Name: "node_up", Help: textNodeUp, Label: "node", Values: func() map[string]float64 {
+		up := map[string]bool{}
+		if all, _ := n.View(); n.cfg.Links {
+			for _, one := range all {
+				if one.State == stored.Accepted {
+					up[one.Name] = one.Process != ""
+				}
+			}
+		}
+		return metrics.Up(up)
+	}}}
+}

@@ -1,0 +1,66 @@
+package nodelinks
+
+import (
+	"fmt"
+	"slices"
+
+	"parley/agent/nodes"
+	"parley/sessions"
+	stored "parley/sessions/nodes"
+	"parley/tools"
+	toolnodes "parley/tools/nodes"
+)
+
+// InPlace returns tools as an agent has them that works on a node: calls of Config.Placed run there, those that the node
+// does not have or nobody has accepted are left out, and so are those in Config.Left. Tools of an agent that works in its
+// workspace are returned as they are.
+func (n *Nodes) InPlace(base *tools.Set, agent string) *tools.Set {
+	home := n.cfg.Settings().Agents[agent].Node()
+	if home == "" {
+		return base
+	}
+	all, version := n.View()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.once(fmt.Sprintf("%p in %s", base, home), version, base, func() *tools.Set {
+		var accepted []toolnodes.Tool
+		if i := slices.IndexFunc(all, func(one nodes.Node) bool { return one.Name == home && one.State == stored.Accepted }); i >= 0 {
+			accepted = all[i].Tools
+		}
+		var own []tools.Spec
+		unfit := slices.Clone(n.cfg.Left)
+		for _, spec := range n.cfg.Placed {
+			unfit = append(unfit, spec.Name)
+			if _, has := base.Lookup(spec.Name); has {
+				own = append(own, spec)
+			}
+		}
+		return base.Without(unfit...).With(toolnodes.Placed(n, home, own, accepted)...)
+	})
+}
+
+// once returns the set that was made for base under a key, and makes it if there is none for this version of the nodes.
+// The caller holds mu.
+func (n *Nodes) once(key string, version int64, base *tools.Set, makeSet func() *tools.Set) *tools.Set {
+	if made, ok := n.sets[key]; ok && made.version == version && made.base == base {
+		return made.all
+	}
+	if len(n.sets) >= maxSets {
+		clear(n.sets)
+	}
+	n.sets[key] = set{version, base, makeSet()}
+	return n.sets[key].all
+}
+
+// isPlaced reports whether an agent that works on a node has that node's tool under the tool's own name, or not at all.
+func (n *Nodes) isPlaced(tool string) bool {
+	return slices.ContainsFunc(n.cfg.Placed, func(spec tools.Spec) bool { return spec.Name == tool })
+}
+
+// isRoundabout reports whether a call reaches, through the tool nodes, a tool of the node on which its agent works that the
+// agent has under the tool's own name. The rules about that name, and the agent's capabilities, would be worth nothing.
+func (n *Nodes) isRoundabout(call tools.Call) bool {
+	home := n.cfg.Settings().Agents[sessions.AgentOf(call.Session)].Node()
+	node, tool, _, invokes := toolnodes.Invoked(call)
+	return invokes && home != "" && n.isPlaced(tool) && slices.Contains(n.reached(node), home)
+}
