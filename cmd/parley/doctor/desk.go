@@ -43,7 +43,7 @@ type Desk struct {
 	last    result
 }
 
-// A result is the result of an examination.
+// A result is what an examination has found, and when.
 type result struct {
 	at       time.Time // when it ended; zero if there was none yet
 	took     time.Duration

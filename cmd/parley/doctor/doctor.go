@@ -1,8 +1,9 @@
 // Package doctor checks what a bot needs before it serves, and says what to change in each part that is faulty.
 //
-// doctor.go calls the checks; local.go checks this machine, fleet.go what a fleet shares, model.go the models,
-// recall.go the search index, servers.go MCP servers, and subscriptions.go subscribers. desk.go runs the checks for programs, while the bot
-// serves.
+// doctor.go calls the checks; local.go checks this machine, canvas.go the browser that makes pictures, fleet.go what a fleet
+// shares, model.go the models, speech.go what reads aloud, recall.go the search index, servers.go MCP servers, nodes.go nodes and their
+// broker, traces.go the collector of traces, subscriptions.go subscribers, and archive.go the archive of the audit. desk.go runs the checks for
+// programs, while the bot serves.
 package doctor
 
 import (
@@ -11,10 +12,12 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -41,10 +44,11 @@ type Finding struct {
 	Remedy string `json:"remedy,omitempty"`
 }
 
+// The states of a Finding.
 const (
 	fine  = "ok"
-	note  = "note"
-	wrong = "wrong"
+	note  = "note"  // the operator should know it, and need not change anything
+	wrong = "wrong" // the operator has to change something
 )
 
 // NeedsChange reports whether the operator has to change something.
@@ -62,13 +66,19 @@ func Examine(ctx context.Context, cfg *config.Config) []Finding {
 	found = append(found, checkWorkspaces(cfg)...)
 	found = append(found, checkSandbox(ctx, cfg, skills)...)
 	found = append(found, checkSkills(skills)...)
+	found = append(found, checkRates(cfg, skills)...)
 	found = append(found, checkNamedFiles(cfg)...)
+	found = append(found, checkArchive(ctx, cfg)...)
 	found = append(found, checkModels(ctx, cfg)...)
+	found = append(found, checkSpeech(ctx, cfg)...)
 	found = append(found, checkServers(ctx, cfg)...)
 	found = append(found, checkLeftTools(ctx, cfg)...)
+	found = append(found, checkNodes(ctx, cfg)...)
+	found = append(found, checkBroker(ctx, cfg)...)
 	for _, ch := range cfg.ChannelsByName() {
 		found = append(found, checkChannel(ctx, cfg, ch))
 	}
+	found = append(found, checkTraces(ctx, cfg)...)
 	return append(found, checkSubscriptions(ctx, cfg)...)
 }
 
@@ -207,13 +217,17 @@ func checkChannel(ctx context.Context, cfg *config.Config, c config.Channel) Fin
 	return f
 }
 
+// mostMet is how many of the chats in which people have spoken to the bot are checked.
+const mostMet = 1000
+
 // knownChats returns the chats of a channel that the configuration names and, while a server of this home is
-// running, those in which people have spoken to the bot.
+// running, the first of those in which people have spoken to the bot.
 func knownChats(ctx context.Context, cfg *config.Config, c config.Channel) []channels.Chat {
 	var all []channels.Chat
+	known := map[bus.Address]bool{}
 	know := func(a bus.Address) {
-		if a.Channel == c.Name && !slices.ContainsFunc(all, func(k channels.Chat) bool { return k.Address == a }) {
-			all = append(all, channels.Chat{Address: a})
+		if a.Channel == c.Name && !known[a] {
+			known[a], all = true, append(all, channels.Chat{Address: a})
 		}
 	}
 	for _, chat := range c.Access.Chats {
@@ -227,7 +241,8 @@ func knownChats(ctx context.Context, cfg *config.Config, c config.Channel) []cha
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	var met struct{ Chats []struct{ Address string } }
-	if client.Dial(cfg.Home).Get(ctx, "/v1/chats", &met) != nil {
+	page := url.Values{"channel": {c.Name}, "limit": {strconv.Itoa(mostMet)}}
+	if client.Dial(cfg.Home).Get(ctx, "/v1/chats?"+page.Encode(), &met) != nil {
 		return all // no server is running, or it is from another release
 	}
 	for _, chat := range met.Chats {

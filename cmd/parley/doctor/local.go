@@ -9,26 +9,29 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/data/home"
 	"parley/cmd/parley/data/homedb"
 	"parley/cmd/parley/server/models"
-	commandsandbox "parley/cmd/parley/server/sandbox"
 	"parley/cmd/parley/server/skillfolders"
 	"parley/cmd/parley/terminal/client"
 	"parley/sessions/audit"
 	"parley/sessions/sqldb"
+	"parley/tools/guard"
 	"parley/tools/knowledge"
 	"parley/tools/sandbox"
+	"parley/tools/skills"
 )
 
 // checkSandbox runs a command to find out which sandbox agents' commands can run in on this
-// machine. It also says which tools of skills cannot run there.
+// machine. It also says which tools of skills cannot run there, and whether a browser makes pictures there.
 func checkSandbox(ctx context.Context, cfg *config.Config, skills *skillfolders.Catalog) []Finding {
-	box, err := sandbox.Open(ctx, commandsandbox.ConfigOf(cfg, slog.New(slog.DiscardHandler)))
-	all := []Finding{describeSandbox(cfg, skills, box, err)}
+	box, err := sandbox.Open(ctx, home.SandboxConfig(cfg, slog.New(slog.DiscardHandler)))
+	all := append([]Finding{describeSandbox(cfg, skills, box, err)}, checkCanvas(ctx, cfg, box, err)...)
 	if err != nil {
 		return all
 	}
@@ -107,6 +110,22 @@ func checkSkills(found *skillfolders.Catalog) (all []Finding) {
 	return all
 }
 
+// checkRates returns a finding for each rate of tool calls that names a tool of an MCP server, skill or node that doesn't
+// exist. Rates for other unknown tools are problems of the configuration.
+func checkRates(cfg *config.Config, found *skillfolders.Catalog) (all []Finding) {
+	for _, text := range cfg.Tools.Rate {
+		rate, err := guard.ParseRate(text)
+		owner, _, isTheirs := strings.Cut(rate.Tools(), "__")
+		if err != nil || !isTheirs || strings.Contains(owner, "*") || slices.ContainsFunc(found.Skills, func(s skills.Skill) bool { return s.Name == owner }) {
+			continue
+		}
+		if _, isServer := cfg.MCP[owner]; !isServer && !isNodeNamed(cfg, owner) {
+			all = append(all, Finding{Part: "rates", State: note, Detail: fmt.Sprintf(textRateOfNothing, text, owner), Remedy: "check the name in " + settingOf(cfg, "tools.rate")})
+		}
+	}
+	return all
+}
+
 // checkNamedFiles checks the operator's files and folders that are named in the settings, without
 // which serve would not start.
 func checkNamedFiles(cfg *config.Config) (found []Finding) {
@@ -171,7 +190,10 @@ func checkPort(ctx context.Context, cfg *config.Config) []Finding {
 	return []Finding{f}
 }
 
-// checkFiles checks that the home's databases are undamaged. It changes nothing.
+// readTimeout is how long doctor reads a database to find damage. About 500 MB can be read in that time.
+const readTimeout = 2 * time.Second
+
+// checkFiles checks that the home's databases are undamaged, unless reading them takes too long. It changes nothing.
 func checkFiles(ctx context.Context, cfg *config.Config) (found []Finding) {
 	for _, file := range []string{home.BusFile, home.StoreFile, homedb.BookFile} {
 		path := filepath.Join(cfg.Home, file)
@@ -179,14 +201,14 @@ func checkFiles(ctx context.Context, cfg *config.Config) (found []Finding) {
 			continue
 		}
 		f := Finding{Part: file, State: fine, Detail: "whole"}
-		asked, cancel := context.WithTimeout(ctx, checkTimeout)
+		asked, cancel := context.WithTimeout(ctx, readTimeout)
 		err := sqldb.Examine(asked, path)
 		switch {
 		case errors.Is(err, sqldb.ErrDamaged):
 			f.State, f.Detail = wrong, fmt.Sprintf("%s: %v", path, err)
 			f.Remedy = "stop the server, keep a copy of the home, and restore a backup: parley restore FILE"
 		case asked.Err() != nil:
-			f.State, f.Detail, f.Remedy = note, "too large to check now", "to check it, run sqlite3 "+path+" 'PRAGMA integrity_check', which takes a while"
+			f.State, f.Detail, f.Remedy = note, fmt.Sprintf(textNotRead, readTimeout), "to check it, run sqlite3 "+path+" 'PRAGMA integrity_check', which takes a while"
 		case err != nil:
 			f.State, f.Detail, f.Remedy = wrong, fmt.Sprintf("%s: %v", path, err), "let this user read and write it"
 		}

@@ -2,11 +2,7 @@ package doctor
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"time"
 
 	"parley/cmd/parley/config"
@@ -20,22 +16,13 @@ import (
 // checkIndex compares the search index with the sessions; it returns no finding if there is no index yet. Other
 // findings report what else is wrong with the store.
 func checkIndex(ctx context.Context, cfg *config.Config) []Finding {
-	place := string(cfg.Store.URL)
-	if place == "" {
-		place = filepath.Join(cfg.Home, home.StoreFile)
-		if _, err := os.Stat(place); errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-	}
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	var s search.State
 	var v vectors.State
 	has := false
-	err := sqldb.WithReadOnly(ctx, place, func(db *sqldb.DB) (err error) {
-		if has, err = db.HasTable(ctx, "entry_words"); err != nil || !has {
-			return err
-		}
+	err := home.WithTable(ctx, cfg, "entry_words", func(db *sqldb.DB) (err error) {
+		has = true
 		if s, err = search.NewTable(db).State(ctx); err != nil || cfg.Embeddings.Model == "" {
 			return err
 		}

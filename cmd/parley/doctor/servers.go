@@ -16,8 +16,8 @@ import (
 	"parley/cmd/parley/terminal/client"
 )
 
-// checkServers tells the server of this home to ask each MCP server for its tools, and returns the
-// results.
+// checkServers tells the server of this home to ask each MCP server for its tools, and returns the results. If no
+// server is running, the findings say that nobody was asked.
 func checkServers(ctx context.Context, cfg *config.Config) []Finding {
 	names := slices.Sorted(maps.Keys(cfg.MCP))
 	return sideBySide(len(names), func(i int) Finding { return checkServer(ctx, cfg, names[i]) })

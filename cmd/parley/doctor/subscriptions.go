@@ -2,12 +2,8 @@ package doctor
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -26,7 +22,8 @@ func checkSubscriptions(ctx context.Context, cfg *config.Config) (found []Findin
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	states := map[string]subscriptions.State{}
-	err := readSubscriptions(ctx, cfg, func(t *subscriptions.Table) (err error) {
+	err := home.WithTable(ctx, cfg, "subscription_events", func(db *sqldb.DB) (err error) {
+		t := subscriptions.NewTable(db)
 		for _, name := range names {
 			if states[name], err = t.State(ctx, name); err != nil {
 				return err
@@ -43,24 +40,6 @@ func checkSubscriptions(ctx context.Context, cfg *config.Config) (found []Findin
 		found = append(found, f)
 	}
 	return found
-}
-
-// readSubscriptions calls read with the table of events, if there is one.
-func readSubscriptions(ctx context.Context, cfg *config.Config, read func(*subscriptions.Table) error) error {
-	place := string(cfg.Store.URL)
-	if place == "" {
-		place = filepath.Join(cfg.Home, home.StoreFile)
-		if _, err := os.Stat(place); errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-	}
-	return sqldb.WithReadOnly(ctx, place, func(db *sqldb.DB) error {
-		has, err := db.HasTable(ctx, "subscription_events")
-		if err != nil || !has {
-			return err
-		}
-		return read(subscriptions.NewTable(db))
-	})
 }
 
 // judgeSubscription returns the finding about a subscription in that state.

@@ -41,7 +41,7 @@ func TestDoctorOnSubscriptions(t *testing.T) {
 	}
 	q, _, err := table.Take(t.Context(), "a")
 	if err == nil {
-		err = q.Refused(t.Context(), "HTTP 500", time.Now())
+		err = q.Refused(t.Context(), "HTTP 500", time.Now(), "")
 	}
 	if err != nil {
 		t.Fatal(err)

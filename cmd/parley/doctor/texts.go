@@ -12,6 +12,8 @@ const (
 	textNoModelKey      = "Parley has no key to send: set model.api_key, or OPENAI_API_KEY if the file names no base_url"
 	textNoEmbeddingsKey = "Parley has no key to send: set embeddings.api_key"
 
+	textRateOfNothing = "%q limits nothing: no MCP server in the configuration, and no skill of yours, is called %q"
+
 	textJudged      = "%s answered a harmless test call with %q in %d ms; it judges %s"
 	textNoAnswer    = "%s didn't answer within %v"
 	textCheckServer = "check whether its server is overloaded, or is still loading the model"
@@ -21,6 +23,19 @@ const (
 	textBetterJudge = "name a model that follows instructions better: "
 	textFasterJudge = "name a faster model, or allow it more time: "
 
+	textPicture         = "%s made a picture in %d ms"
+	textNoPicture       = "%s makes no pictures of what agents draw, so chats get files: %v"
+	textNeedsBubblewrap = "it only runs in the bubblewrap sandbox"
+	textBrowserRemedy   = "write the full path of a Chromium, like /usr/bin/chromium; or leave it out: %s"
+	textPictureRemedy   = "try the program on this machine, and see [sandbox] memory_mb, processes and tmp_mb; or leave it out: %s"
+
+	textReadThis     = "Hello."
+	textReads        = "%s read a word aloud in %d ms"
+	textUnread       = "; until it works, answers are sent as text only"
+	textNotOpus      = "%s returns %s instead of Ogg/Opus: recordings are sent as a file, and not as a voice note"
+	textSpeechRemedy = "check api_key, model and voice in [speech]"
+	textSpeechServer = "check base_url in [speech], and whether the server is running"
+
 	textSubscriptionNew     = "it hasn't been sent any events yet"
 	textSubscriptionFine    = "it last accepted an event at %s; events waiting: %d"
 	textSubscriptionFailing = "it hasn't accepted anything since %s: %s (attempts: %d); events waiting: %d"
@@ -29,6 +44,22 @@ const (
 	textSubscriptionUnknown = "I couldn't look at its events: %v"
 	textSubscriptionRemedy  = "check the program at its url, and check url and secret in [subscriptions.%s]"
 	textSubscriptionServe   = "run parley serve (in a fleet, a gateway): it posts them"
+
+	textNotRead = "I couldn't read all of it within %s"
+
+	textTracesFine    = "the collector at %s accepts traces"
+	textTracesText    = ", with what is said in conversations"
+	textTracesRefused = "the collector at %s doesn't accept traces: %v"
+	textTracesRemedy  = "check endpoint and headers in [trace], and whether the collector listens there for OTLP over HTTP (usually on port 4318)"
+
+	textArchiveRefused       = "nothing can be written to it: %v"
+	textArchiveUnknown       = "it can be written to; I couldn't look up which day was archived last: %v"
+	textArchiveNew           = "%s can be written to; no day has been archived yet"
+	textArchiveFine          = "%s can be written to; the last archived day is %s (file %d)"
+	textArchiveFailing       = "%s can be written to, but archiving has failed since %s: %s"
+	textArchiveOverdue       = "%s can be written to, but the records since %s aren't archived, though nothing has failed"
+	textArchiveOverdueRemedy = "make sure that parley serve is running, that no older release runs beside it, and that the archive responds: otherwise nothing is archived"
+	textArchiveRemedy        = "records stay in the database until they're archived; make the archive writable, or name another folder or bucket: "
 
 	textIndexed        = "%d entries are indexed"
 	textIndexBehind    = "; %d newer ones are read with each search, and will be indexed soon"
@@ -42,4 +73,18 @@ const (
 	textWordsAlone     = "; entries without vectors are found by words only, and so is everything while this model can't be reached"
 	textVectorsRemedy  = "run parley serve: it creates them"
 	textIndexRemedy    = "run parley serve: it indexes what's missing, and notices within a day if the whole index has to be rebuilt"
+	textEdgeAway       = "the edge agent hasn't been heard on the MQTT broker for minutes"
+	textEdgeStart      = "see whether the agent runs on the device, and whether it is connected to the broker"
+	textBrokerFails    = "it can't be reached: %s"
+	textBrokerRemedy   = "see whether the broker runs, and what [mqtt] says about it: url, user and password"
+	textBrokerWorks    = "it can be reached"
+	textNodeWaits      = "it has joined, but no agent can use it yet"
+	textNodeAccept     = "look at what it offers, and accept it with parley nodes accept %s"
+	textNodeNever      = "it has joined, but has never been here"
+	textNodeAway       = "away since %s"
+	textNodeStart      = "start parley node on the device, and look at its log"
+	textNodeAside      = "here; tools: %d; not accepted yet: %d"
+	textNodeUnused     = "here, but no agent may use it"
+	textNodeAgents     = "write agents = [\"main\"] under [nodes.%s]"
+	textNodeHere       = "here; tools: %d"
 )
