@@ -35,8 +35,8 @@ type Access struct {
 	Owner  string // the owner's secret; "" admits nobody
 	Tokens func() []Token
 	Hosts  func() []string // the names of this server, besides loopback names and IP addresses
-	// Public returns the names by which platforms and browsers reach this server. They are valid only for the paths
-	// of channels and of MCP servers.
+	// Public returns the names by which platforms, browsers and nodes reach this server. They are valid only for the paths
+	// of channels, MCP servers and nodes.
 	Public func() []string
 	// Encrypted returns the public names that browsers reach over TLS, through a proxy. They include the port if it
 	// is not the usual one.
@@ -48,7 +48,8 @@ type Access struct {
 	OwnerMark string
 }
 
-// identify finds out who sent a request: by its token, or by the cookie of a browser that is signed in.
+// identify finds out who sent a request: by its token, or by the cookie of a browser that is signed in. If nobody is
+// found, it returns a refusal with status 401.
 func (a Access) identify(r *http.Request) (exchange.Caller, error) {
 	if a.Local {
 		return exchange.Caller{Name: OwnerName, Owner: true, Local: true}, nil
@@ -75,7 +76,7 @@ type holder struct {
 	mark   string // what the caller's sign-ins depend on
 }
 
-// holders lists everybody who has a token, the owner last.
+// holders lists everybody whose token isn't empty, the owner last.
 func (a Access) holders() []holder {
 	var all []holder
 	if a.Tokens != nil {
@@ -87,8 +88,8 @@ func (a Access) holders() []holder {
 	return slices.DeleteFunc(all, func(h holder) bool { return h.secret == "" })
 }
 
-// holderOf returns who has a token. It compares all tokens, each in the same time, so that the time reveals nothing
-// about them.
+// holderOf returns who has a token; known is false if nobody has. It compares all tokens, each in the same time, so
+// that the time reveals nothing about them.
 func (a Access) holderOf(given string) (found holder, known bool) {
 	sum := sha256.Sum256([]byte(given))
 	for _, h := range a.holders() {

@@ -29,19 +29,17 @@ import (
 	"parley/cmd/parley/api/deadletters"
 	"parley/cmd/parley/api/exchange"
 	"parley/cmd/parley/api/ongoing"
-	"parley/cmd/parley/api/search"
 	"parley/cmd/parley/api/snapshot"
-	"parley/cmd/parley/api/trends"
-	"parley/cmd/parley/process"
 	"parley/sessions"
+	"parley/tools/process"
 )
 
 // Config holds the parts that an API serves.
 type Config struct {
 	Outbox   *outbox.Outbox
 	Sessions sessions.Reader
-	Words    search.Index  // finds what was said
-	Activity trends.Counts // sums up what has happened
+	Words    Words    // finds what was said
+	Activity Activity // sums up what has happened
 	// Redact returns the Redactor that removes secrets from snapshots of sessions and from tasks; if Redact is nil,
 	// nothing is removed.
 	Redact func() blocks.Redactor
@@ -52,10 +50,12 @@ type Config struct {
 	// linked with theirs; nil links nobody.
 	Links  Links
 	Access Access
-	Forget Forgetter
 	Asks   Asks
 	// Files returns the files in a session's workspace.
 	Files func(session string) (fs.FS, error)
+	// Canvas returns a canvas of a session, and the policy that a browser has to apply to it. If scripts is false, the
+	// canvas has none.
+	Canvas func(ctx context.Context, session, name string, scripts bool) (doc []byte, policy string, err error)
 	// Further lists the routes that other packages serve, such as those for MCP servers.
 	Further []exchange.Route
 	// Schedules holds what people have the agent do later.
@@ -163,7 +163,7 @@ func (a *API) Routes() []exchange.Route {
 	watch := watchHandler{events: cfg.Events, access: cfg.Access, scopes: seen, snapshots: a.snapshots, streams: a.streams, timeouts: cfg.Timeouts}
 	logged, asks := serverLog{watch, cfg.ServerLog}, asksHandler{cfg.Asks, seen}
 	people, schedules := peopleHandler{cfg.People, cfg.Channels}, schedulesHandler{cfg.Schedules, messages, seen}
-	forget, incoming := forgetHandler{cfg.Forget, a.snapshots}, incoming{cfg.Webhooks, cfg.Receivers}
+	incoming := incoming{cfg.Webhooks, cfg.Receivers}
 	files := sessionFiles{cfg.Files, seen, cfg.Timeouts.Write}
 	admin := exchange.Caller.IsAdmin
 	health := health{cfg.Health, cfg.Mail, cfg.Metrics}
@@ -176,6 +176,7 @@ func (a *API) Routes() []exchange.Route {
 		{Pattern: "GET /v1/sessions/{key}/export", May: exchange.Caller.MayWatch, Serve: logs.export, Audit: sessions.AuditExport, Result: "read"},
 		{Pattern: "GET /v1/sessions/{key}/files", May: exchange.Caller.MayWatch, Serve: files.list},
 		{Pattern: "GET /v1/sessions/{key}/files/{name}", May: exchange.Caller.MayWatch, Serve: files.download, Audit: sessions.AuditExport, Result: "file"},
+		{Pattern: "GET /v1/sessions/{key}/canvases/{name}", May: exchange.Caller.MayWatch, Serve: canvases{cfg.Canvas, seen}.show, Audit: sessions.AuditExport, Result: "canvas"},
 		{Pattern: "GET /v1/sessions/{key}/events", May: exchange.Caller.MayWatch, Serve: watch.watch},
 		{Pattern: "GET /v1/events", May: mayWatchServer, Serve: overview{watch, a.hub}.watch},
 		{Pattern: "GET /v1/status", May: exchange.Caller.MayReadAll, Serve: health.status},
@@ -184,7 +185,6 @@ func (a *API) Routes() []exchange.Route {
 		{Pattern: "POST /v1/pairings", May: admin, Serve: people.admit, Audit: sessions.AuditPairing, Result: "admitted"},
 		{Pattern: "DELETE /v1/pairings/{person}", May: admin, Serve: people.revoke, Audit: sessions.AuditPairing, Result: "revoked"},
 		{Pattern: "POST /v1/pairings/owner", May: admin, Serve: people.offerOwner, Audit: sessions.AuditPairing, Result: "offered"},
-		{Pattern: "POST /v1/forget", May: admin, Serve: forget.forget, Audit: sessions.AuditForget, Result: "erased"},
 		{Pattern: "GET /v1/asks", May: mayReadAsks, Serve: asks.list},
 		{Pattern: "POST /v1/asks/{id}", May: mayAnswerAsks, Serve: asks.answer, Audit: sessions.AuditApproval, Result: "answered"},
 		{Pattern: "GET /v1/schedules", May: mayReadSchedules, Serve: schedules.list},
@@ -209,7 +209,7 @@ func (a *API) Routes() []exchange.Route {
 		{Pattern: "GET " + healthPath, Open: true, Serve: health.alive},
 		{Pattern: "GET " + readyPath, Open: true, Serve: health.ready},
 	}, ongoing.JobRoutes(cfg.Jobs, seen.check), ongoing.TaskRoutes(cfg.Tasks, seen.check), deadletters.Routes(cfg.Mail),
-		search.Routes(cfg.Words, search.Sessions{All: cfg.Sessions, Check: seen.check, Recent: logs.recent}), trends.Routes(cfg.Activity), cfg.Further)
+		searchRoutes(cfg.Words, searched{all: cfg.Sessions, check: seen.check, recent: logs.recent}), trendRoutes(cfg.Activity), cfg.Further)
 }
 
 // publicPath returns the prefix of the paths that a public route serves.
@@ -285,8 +285,9 @@ func (a *API) finish(w *exchange.Answer, r *http.Request) {
 
 const shutdownGrace = 10 * time.Second
 
-// Serve answers the requests that come through l until ctx is done. Then it ends the
-// streams, lets the requests in flight finish, and returns nil. It closes l.
+// Serve answers the requests that come through l until ctx is done. Then it ends the streams, lets the requests in
+// flight finish, and returns nil. It returns an error if they take longer than shutdownGrace, or if it can't accept
+// connections. It closes l.
 func (a *API) Serve(ctx context.Context, l net.Listener) error {
 	srv := &http.Server{
 		Handler: a, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
@@ -311,6 +312,9 @@ func (a *API) Serve(ctx context.Context, l net.Listener) error {
 	}
 	return err
 }
+
+// Clear removes what the API remembers of sessions, because somebody's words were erased.
+func (a *API) Clear() { a.snapshots.Clear() }
 
 // Recheck ends the streams of callers who are no longer allowed to watch. It is called when tokens, sign-ins or
 // linked accounts have changed.

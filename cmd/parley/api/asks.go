@@ -18,7 +18,7 @@ import (
 type Asks struct {
 	Open   func(ctx context.Context) ([]bus.Ask, error)
 	Lookup func(ctx context.Context, id string) (bus.Ask, error)
-	// Answer records an answer; its errors are those that package bus has for asks.
+	// Answer records an answer. The errors of Lookup and Answer are those that package bus has for asks.
 	Answer func(ctx context.Context, id string, answer bus.Answer) (bus.Ask, error)
 }
 

@@ -23,9 +23,9 @@ type Audit struct {
 	Lost func()
 }
 
-// serve serves a route and records the request in the audit. It records a request that only reads
-// before serving it, and doesn't answer if that fails; it records a request that changes something
-// afterwards.
+// serve serves a route and, if the route has a kind in the audit, records the request. It records an export before
+// serving it, and doesn't serve it if that fails; without Reads, it records none. It records any other request
+// afterwards, unless it was refused.
 func (a Audit) serve(w *exchange.Answer, r *http.Request, to exchange.Route, log *slog.Logger) error {
 	if to.Audit == "" || a.Record == nil || to.Audit == sessions.AuditExport && !a.Reads {
 		return to.Serve(w, r)

@@ -31,7 +31,8 @@ func (v *viewer) sendAll(ctx context.Context) error {
 	return nil
 }
 
-// heldEvents returns the session's events that the bus still holds, if a turn is running.
+// heldEvents returns the session's events that the bus still holds; none if no turn is running, or if this bus doesn't
+// hold events.
 func (v *viewer) heldEvents(ctx context.Context) ([]bus.Event, error) {
 	history, ok := v.events.(bus.History)
 	if !ok {

@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"context"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -11,20 +10,8 @@ import (
 	"time"
 
 	"parley/cmd/parley/api"
-	"parley/cmd/parley/data/erase"
+	"parley/cmd/parley/api/exchange"
 )
-
-// slowForgetter takes a long time to erase.
-type slowForgetter struct{ takes time.Duration }
-
-func (f slowForgetter) PersonSoon(context.Context, string) (erase.Receipt, error) {
-	time.Sleep(f.takes)
-	return erase.Receipt{What: "a person"}, nil
-}
-
-func (f slowForgetter) SessionSoon(ctx context.Context, key string) (erase.Receipt, error) {
-	return f.PersonSoon(ctx, key)
-}
 
 // A connection is a caller's, which takes nothing once a deadline has passed.
 type connection struct {
@@ -51,8 +38,11 @@ func (c *connection) Write(p []byte) (int, error) {
 func TestAnAnswerIsNotCutOffAfterItWasDone(t *testing.T) {
 	x := newRig(t)
 	synctest.Test(t, func(t *testing.T) {
-		x.cfg.Forget = slowForgetter{time.Hour}
-		r := httptest.NewRequest(http.MethodPost, "/v1/forget", strings.NewReader(`{"user": "telegram:42"}`))
+		x.cfg.Further = []exchange.Route{{Pattern: "POST /v1/slow", May: exchange.Caller.IsAdmin, Serve: func(w *exchange.Answer, _ *http.Request) error {
+			time.Sleep(time.Hour)
+			return w.JSON(http.StatusOK, "a person")
+		}}}
+		r := httptest.NewRequest(http.MethodPost, "/v1/slow", strings.NewReader(`{}`))
 		r.Host = "parley.internal"
 		r.Header.Set("Authorization", "Bearer "+adminToken)
 		r.Header.Set("Content-Type", "application/json")

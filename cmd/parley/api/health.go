@@ -64,7 +64,8 @@ func (health) alive(w *exchange.Answer, _ *http.Request) error {
 	}{true})
 }
 
-// ready answers whether all parts, such as the database, are ready, and which ones are not.
+// ready answers whether all parts, such as the database, are ready, and why others are not. Unless all are, the status
+// is 503.
 func (h health) ready(w *exchange.Answer, r *http.Request) error {
 	report := struct {
 		Ready bool              `json:"ready"`
@@ -127,7 +128,7 @@ type ChannelFacts struct {
 	LastIn, LastOut time.Time // when people last said something there, and when something was last sent
 }
 
-// channels returns the states of the channels by name.
+// channels returns the states of the channels, in the order of their names.
 func (h health) channels(ctx context.Context) ([]channelState, error) {
 	list := []channelState{}
 	if h.Channels == nil {

@@ -32,7 +32,7 @@ func (a messages) postAsOperator(w *exchange.Answer, r *http.Request, m message,
 	}
 	s, err := a.out.Accept(r.Context(), outbox.Request{
 		Origin: w.Caller.Name, Text: m.text, Key: key, Digest: digest,
-		Answer: &outbox.OperatorAnswer{Session: session.text, At: session.at, By: operator(w.Caller)},
+		Answer: &outbox.OperatorMessage{Session: session.text, At: session.at, By: operator(w.Caller)},
 	})
 	if full, ok := errors.AsType[*outbox.FullError](err); ok {
 		w.ID = full.ID

@@ -51,8 +51,9 @@ func serverFrame(e bus.Event) []byte {
 // mayWatchServer reports whether the caller may see any events of the server at all.
 func mayWatchServer(c exchange.Caller) bool { return c.MayWatch() || c.MayApprove() }
 
-// maySee reports whether the caller, who may read the sessions in seen, may see an event of the server. A caller
-// may see all events, or those of the sessions in seen and of their sub-agents, or those about asks.
+// maySee reports whether the caller, who may read the sessions in seen, may see an event of the server. Whoever may
+// read everything sees all events. Others see those of the sessions in seen and of their sub-agents, but none about
+// dead letters; whoever may answer approvals also sees those about all asks.
 func (o overview) maySee(ctx context.Context, c exchange.Caller, seen readScope, e *bus.Event) (bool, error) {
 	switch {
 	case seen.all:
@@ -69,7 +70,7 @@ func (o overview) maySee(ctx context.Context, c exchange.Caller, seen readScope,
 	return o.scopes.sees(ctx, seen, key)
 }
 
-// watch streams the events of the server until the watcher leaves.
+// watch streams the events of the server that the watcher may see, until it leaves or may see others than before.
 func (o overview) watch(w *exchange.Answer, r *http.Request) error {
 	seen, err := o.scopes.of(r.Context(), w.Caller)
 	if err != nil {

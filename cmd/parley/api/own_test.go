@@ -27,7 +27,7 @@ const ownToken = "own-secret" // own, of ann
 // until somebody adds it here.
 var allowedToOwn = []string{
 	"GET /v1/sessions", "GET /v1/sessions/{key}", "GET /v1/sessions/{key}/export", "GET /v1/sessions/{key}/files",
-	"GET /v1/sessions/{key}/files/{name}", "GET /v1/sessions/{key}/events", "GET /v1/events",
+	"GET /v1/sessions/{key}/files/{name}", "GET /v1/sessions/{key}/canvases/{name}", "GET /v1/sessions/{key}/events", "GET /v1/events",
 	"GET /v1/search", "GET /v1/asks", "GET /v1/schedules", "GET /v1/schedules/{id}", "GET /v1/jobs", "GET /v1/jobs/{id}", "GET /v1/tasks", "GET /v1/tasks/{id}",
 	"POST /v1/render", "GET /v1/me",
 	"POST /v1/sign-ins/codes", "GET /v1/sign-ins", "DELETE /v1/sign-ins/{id}",

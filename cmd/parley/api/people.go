@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"parley/bus"
 	"parley/channels"
 	"parley/channels/outbox"
 	"parley/cmd/parley/api/exchange"
@@ -36,19 +37,34 @@ type peopleHandler struct {
 	channels func() []string
 }
 
-// chats lists the chats in which the bot was spoken to.
+// chats answers with a page of the chats in which the bot was spoken to: those of one channel, or of all.
 func (p peopleHandler) chats(w *exchange.Answer, r *http.Request) error {
-	found, err := p.book.Chats(r.Context())
+	limit, err := exchange.Limit(r)
 	if err != nil {
 		return err
 	}
-	list := make([]Chat, len(found))
-	for i, c := range found {
-		list[i] = Chat{c.Address.String(), c.Session, c.Name, c.Group, c.Seen}
+	var after bus.Address
+	if text := r.URL.Query().Get("after"); text != "" {
+		if after, err = bus.ParseAddress(text); err != nil {
+			return exchange.BadRequest("bad_query", `"after" must be the previous page's "next"`)
+		}
 	}
-	return w.JSON(http.StatusOK, struct {
+	found, err := p.book.ChatsAfter(r.Context(), r.URL.Query().Get("channel"), after, limit+1)
+	if err != nil {
+		return err
+	}
+	page := struct {
 		Chats []Chat `json:"chats"`
-	}{list})
+		Next  string `json:"next,omitempty"`
+	}{Chats: []Chat{}}
+	for i, c := range found {
+		if i == limit {
+			page.Next = page.Chats[i-1].Address
+			break
+		}
+		page.Chats = append(page.Chats, Chat{c.Address.String(), c.Session, c.Name, c.Group, c.Seen})
+	}
+	return w.JSON(http.StatusOK, page)
 }
 
 // A Pairing is a person who is admitted or asks to be, in the API's JSON.

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -89,7 +90,8 @@ func (b seenBlock) with(d bus.Event) seenBlock {
 	if d.Input != nil {
 		b.Input, b.Text = string(d.Input), ""
 	}
-	b.Failed, b.Cut = b.Failed || d.Failed, b.Cut || d.Cut
+	b.Failed, b.Cut, b.Reason = b.Failed || d.Failed, b.Cut || d.Cut, cmp.Or(d.Reason, b.Reason)
+	b.Metadata = cmp.Or(d.Metadata, b.Metadata)
 	if d.Cause != "" {
 		b.Cause, b.Name = d.Cause, d.Name
 	}
@@ -338,8 +340,8 @@ func wantConversation(t *testing.T, happened []frame, c *client) {
 			2: {Kind: "text", Text: "I look, and say nothing of [redacted]."},
 			3: {Kind: "tool_use", Tool: "long", Call: calls[0], Input: `{"of":"[redacted]"}`},
 			4: {Kind: "tool_use", Tool: "fail", Call: calls[1], Input: `{}`},
-			5: {Kind: "tool_result", Tool: "long", Call: calls[0], Text: all[5].Text, Detail: bus.Detail{Cut: true}},
-			6: {Kind: "tool_result", Tool: "fail", Call: calls[1], Text: `{"error":{"code":"execution_failed","message":"no such thing as [redacted]"}}`, Detail: bus.Detail{Failed: true}},
+			5: {Kind: "tool_result", Tool: "long", Call: calls[0], Text: all[5].Text, Detail: bus.Detail{Cut: true, Metadata: bus.ResultMetadata{Bytes: 20490, MIME: "text/plain"}}},
+			6: {Kind: "tool_result", Tool: "fail", Call: calls[1], Text: `{"error":{"code":"execution_failed","message":"no such thing as [redacted]"}}`, Detail: bus.Detail{Failed: true, Reason: "execution_failed", Metadata: bus.ResultMetadata{Bytes: 27, MIME: "text/plain"}}},
 			7: {Kind: "text", Text: "One was long, and one has failed."},
 		} {
 			if b.Done = true; !reflect.DeepEqual(all[n], b) {

@@ -21,7 +21,6 @@ import (
 	"parley/channels/sqlbook"
 	"parley/channels/web"
 	"parley/cmd/parley/api"
-	"parley/cmd/parley/data/erase"
 	"parley/cmd/parley/data/home"
 	"parley/sessions"
 	"parley/sessions/bill"
@@ -117,7 +116,7 @@ func (x *rig) config() api.Config {
 				return map[string][]bus.Address{"ci": {builds}, "oncall": {builds, alerts}}
 			},
 		},
-		Sessions: x.store, Words: x.store.Words(), Activity: x.store.Activity(), Events: x.bus, Mail: x.bus, People: x.book, Links: x.book, Forget: forgetful{},
+		Sessions: x.store, Words: x.store.Words(), Activity: x.store.Activity(), Events: x.bus, Mail: x.bus, People: x.book, Links: x.book,
 		Access: api.Access{
 			Owner: ownerToken, Tokens: tokens,
 			Hosts:     func() []string { return []string{"parley.internal", "parley.example"} },
@@ -285,17 +284,6 @@ func (x *rig) useSocket(path string) {
 		return new(net.Dialer).DialContext(ctx, "unix", path)
 	}}}
 	x.t.Cleanup(x.client.CloseIdleConnections)
-}
-
-// forgetful has nothing to erase.
-type forgetful struct{}
-
-func (forgetful) PersonSoon(_ context.Context, person string) (erase.Receipt, error) {
-	return erase.Receipt{What: "person " + person, At: time.Now()}, nil
-}
-
-func (forgetful) SessionSoon(_ context.Context, key string) (erase.Receipt, error) {
-	return erase.Receipt{What: "session " + key, At: time.Now()}, nil
 }
 
 // caps is how a cap on all stands, by the rig's own store.

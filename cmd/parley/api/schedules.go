@@ -240,7 +240,9 @@ func (p schedulesHandler) makeOnce(ctx context.Context, s schedules.Schedule) (s
 	return p.Maker.Add(ctx, s)
 }
 
-// place fills in, from the schedule's session, where it is said and for whom.
+// place fills in, from the schedule's session, where it is said and for whom. It refuses a session that doesn't exist
+// or has no agent to answer, and a person whom that session doesn't belong to; a session that people share needs a
+// person.
 func (p schedulesHandler) place(ctx context.Context, s *schedules.Schedule) error {
 	key, err := parseKey(s.Session)
 	if err != nil {

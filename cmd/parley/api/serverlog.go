@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"parley/cmd/parley/api/exchange"
-	"parley/cmd/parley/process"
+	"parley/tools/process"
 )
 
 // How the lines of the server's log are sent as they are written.
@@ -38,7 +38,7 @@ func logLineOf(l process.Line) logLine {
 	return logLine{l.ID, l.At.UTC(), l.Level.String(), l.Message, l.Fields}
 }
 
-// leastLevel reads the lowest level of lines that a request asks for.
+// leastLevel reads the lowest level of lines that a request asks for; debug, which means all lines, if it names none.
 func leastLevel(r *http.Request) (slog.Level, error) {
 	switch asked := r.URL.Query().Get("level"); asked {
 	case "", "debug":
@@ -53,7 +53,8 @@ func leastLevel(r *http.Request) (slog.Level, error) {
 	return 0, exchange.BadRequest("bad_query", `"level" must be debug, info, warn or error`)
 }
 
-// list answers with the newest lines, in the order in which they were written.
+// list answers with a page of the newest lines of a level and above, or of those before the line that the request
+// names, in the order in which they were written.
 func (s serverLog) list(w *exchange.Answer, r *http.Request) error {
 	least, err := leastLevel(r)
 	if err != nil {

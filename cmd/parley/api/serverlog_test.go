@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"parley/cmd/parley/api"
-	"parley/cmd/parley/process"
+	"parley/tools/process"
 	"parley/tools/testlog"
 )
 

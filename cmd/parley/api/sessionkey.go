@@ -16,8 +16,8 @@ type sessionKey struct {
 	user  string // the only person in this conversation; "" if everybody there shares it
 }
 
-// parseKey splits the key of a session, made by sessions.Key or sessions.PersonalKey, into its
-// parts.
+// parseKey splits the key of a session, made by sessions.Key or sessions.PersonalKey, into its parts. Any other text is
+// an error.
 func parseKey(text string) (sessionKey, error) {
 	parts, err := sessions.ParseKey(text)
 	return sessionKey{text, parts.Agent, bus.Address{Channel: parts.Channel, Chat: parts.Chat, Thread: parts.Thread}, parts.User}, err

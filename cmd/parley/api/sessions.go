@@ -17,7 +17,7 @@ import (
 	"parley/tools/plainjson"
 )
 
-// pageBytes is how many bytes a page of entries has at most.
+// pageBytes is about how many bytes a page of entries has at most; a single entry may have more.
 const pageBytes = 4 << 20
 
 // logsHandler serves the logs of sessions.
@@ -104,7 +104,7 @@ func (l logsHandler) queryOf(r *http.Request) (q sessions.SessionQuery, filtered
 // mostRunning limits how many of the sessions that workers are working on are listed.
 const mostRunning = 1000
 
-// running returns the keys of the sessions that a worker is working on.
+// running returns the keys of the sessions that a worker is working on, at most mostRunning.
 func (l logsHandler) running(ctx context.Context) ([]string, error) {
 	boxes, err := l.mail.Mailboxes(ctx, bus.InboundTopic, mostRunning)
 	keys := make([]string, 0, len(boxes.Leased))
@@ -227,7 +227,7 @@ func (l logsHandler) listVisible(ctx context.Context, seen readScope, after stri
 	return append([]sessions.Info{}, list...), more, err
 }
 
-// read answers with a page of entries from a session's log.
+// read answers with a page of entries from a session's log; the last page also contains the ratings of its answers.
 func (l logsHandler) read(w *exchange.Answer, r *http.Request) error {
 	key, err := l.scopes.readable(w, r)
 	if err != nil {
@@ -246,12 +246,12 @@ func (l logsHandler) read(w *exchange.Answer, r *http.Request) error {
 		return err
 	}
 	page := struct {
-		Key     string           `json:"key"`
-		Entries []sessions.Entry `json:"entries"`
-		Last    int64            `json:"last"`
-		Next    int64            `json:"next,omitempty"`
-		Ratings []rating         `json:"ratings,omitempty"`
-	}{Key: key.text, Entries: []sessions.Entry{}, Last: info.Entries}
+		Key     string   `json:"key"`
+		Entries []entry  `json:"entries"`
+		Last    int64    `json:"last"`
+		Next    int64    `json:"next,omitempty"`
+		Ratings []rating `json:"ratings,omitempty"`
+	}{Key: key.text, Entries: []entry{}, Last: info.Entries}
 	size := 0
 	for e, err := range l.sessions.Read(r.Context(), key.text, after+1) {
 		if err != nil {
@@ -261,11 +261,12 @@ func (l logsHandler) read(w *exchange.Answer, r *http.Request) error {
 			page.Next = page.Entries[n-1].N
 			break
 		}
-		if e, err = entryFor(w.Caller, e); err != nil {
+		shown, err := entryFor(w.Caller, e)
+		if err != nil {
 			return err
 		}
-		page.Entries = append(page.Entries, e)
-		size += len(e.Data)
+		page.Entries = append(page.Entries, shown)
+		size += shown.size()
 	}
 	if page.Next == 0 {
 		if page.Ratings, err = l.ratings(r.Context(), key.text); err != nil {
@@ -275,22 +276,48 @@ func (l logsHandler) read(w *exchange.Answer, r *http.Request) error {
 	return w.JSON(http.StatusOK, page)
 }
 
-// entryFor returns an entry as a caller may see it: without the chats in which people are asked, unless the caller
-// may see these.
-func entryFor(c exchange.Caller, e sessions.Entry) (sessions.Entry, error) {
-	if e.Kind != sessions.KindTurnParked || maySeeAskChats(c) {
-		return e, nil
+// An entry is an entry of a log as it is shown. The entry of a tool's result also has that in the form that all results
+// have, if it can be decoded.
+type entry struct {
+	sessions.Entry
+	Result *sessions.Result `json:"result,omitempty"`
+}
+
+// size returns about how many bytes the entry takes.
+func (e entry) size() int {
+	if e.Result == nil {
+		return len(e.Data)
 	}
-	waits, err := sessions.Decode[sessions.TurnParked](e)
-	if err != nil {
-		return e, err
+	return len(e.Data) + len(e.Result.Content)
+}
+
+// entryFor returns an entry as a caller may see it: with a tool's result decoded, and without the chats in which people
+// are asked, unless the caller may see these.
+func entryFor(c exchange.Caller, e sessions.Entry) (entry, error) {
+	switch e.Kind {
+	case sessions.KindToolResult:
+		logged, err := sessions.Decode[sessions.ToolResult](e)
+		if err != nil { // the rest of the log can be read
+			return entry{Entry: e}, nil //nolint:nilerr // see above
+		}
+		result := logged.Result(e.Call)
+		return entry{e, &result}, nil
+	case sessions.KindTurnParked:
+		if maySeeAskChats(c) {
+			break
+		}
+		waits, err := sessions.Decode[sessions.TurnParked](e)
+		if err != nil {
+			return entry{}, err
+		}
+		asks := slices.Clone(waits.Asks) // other callers may be shown the originals
+		for i := range asks {
+			asks[i].Places = nil
+		}
+		e.Data, err = plainjson.Marshal(sessions.TurnParked{Asks: asks})
+		return entry{Entry: e}, err
 	}
-	asks := slices.Clone(waits.Asks) // other callers may be shown the originals
-	for i := range asks {
-		asks[i].Places = nil
-	}
-	e.Data, err = plainjson.Marshal(sessions.TurnParked{Asks: asks})
-	return e, err
+	return entry{Entry: e}, nil
 }
 
 // A rating is a person's judgment, good or bad, of a turn's answer.
@@ -310,8 +337,8 @@ func (l logsHandler) ratings(ctx context.Context, session string) (all []rating,
 	return all, err
 }
 
-// export answers with a session's whole log, one entry on each line. If an error occurs in the middle, it breaks
-// the connection, so that nobody mistakes a part for the whole.
+// export answers with a session's whole log, one entry on each line, followed by the ratings of its answers. If an
+// error occurs in the middle, it breaks the connection, so that nobody mistakes a part for the whole.
 func (l logsHandler) export(w *exchange.Answer, r *http.Request) error {
 	key, err := l.scopes.readable(w, r)
 	if err != nil {
@@ -328,8 +355,9 @@ func (l logsHandler) export(w *exchange.Answer, r *http.Request) error {
 				w.Header().Set("Cache-Control", "no-store")
 			}
 			w.Extend(l.write)
-			if e, err = entryFor(w.Caller, e); err == nil {
-				err = enc.Encode(e)
+			var shown entry
+			if shown, err = entryFor(w.Caller, e); err == nil {
+				err = enc.Encode(shown)
 			}
 		}
 		if err != nil && w.Status() == 0 {

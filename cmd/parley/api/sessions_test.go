@@ -207,6 +207,20 @@ func TestSessionsAreTheirTokens(t *testing.T) {
 	}
 }
 
+// A result that this release can't decode hides nothing else.
+func TestAnUnreadableResultIsShownAsItIs(t *testing.T) {
+	x := newRig(t)
+	const key = "main:web:chat"
+	x.write(key, begun(t, "t")...)
+	x.write(key, entry(t, "t", sessions.KindToolResult, []int{1}), entry(t, "t", sessions.KindText, sessions.Text{Text: "after it"}))
+	for _, rest := range []string{"", "/export"} {
+		r := x.get(sessionPath(key, rest), chatToken)
+		if body := string(r.body); r.StatusCode != 200 || !strings.Contains(body, "[1]") || !strings.Contains(body, "after it") || strings.Contains(body, `"result"`) {
+			t.Errorf("%s: %d %s", rest, r.StatusCode, body)
+		}
+	}
+}
+
 // A message to the agent is sent once its session's log has it.
 func TestStateOfWhatTheAgentIsTold(t *testing.T) {
 	x := newRig(t)
@@ -420,6 +434,32 @@ func TestDeadLetters(t *testing.T) {
 	}
 }
 
+// wantChatPages fails the test unless the chats telegram:-10033 and telegram:7 are listed page by page.
+func wantChatPages(t *testing.T, x *rig) {
+	t.Helper()
+	for _, c := range []struct{ query, first, next string }{
+		{"?limit=1", "telegram:-10033", "telegram:-10033"},
+		{"?limit=1&after=telegram:-10033", "telegram:7", ""},
+		{"?limit=2&channel=telegram", "telegram:-10033", ""},
+	} {
+		page := into[struct {
+			Chats []struct{ Address string }
+			Next  string
+		}](t, x.get("/v1/chats"+c.query, adminToken))
+		if len(page.Chats) == 0 || page.Chats[0].Address != c.first || page.Next != c.next {
+			t.Errorf("%s: %+v", c.query, page)
+		}
+	}
+	if r := x.get("/v1/chats?channel=slack", adminToken); string(r.body) != `{"chats":[]}`+"\n" {
+		t.Errorf("the chats of another channel are %s", r.body)
+	}
+	for _, query := range []string{"?after=nowhere", "?limit=x"} {
+		if r := x.get("/v1/chats"+query, adminToken); r.StatusCode != 400 {
+			t.Errorf("%s: %d %s", query, r.StatusCode, r.body)
+		}
+	}
+}
+
 func TestPeople(t *testing.T) {
 	x := newRig(t)
 	if err := x.book.Meet(t.Context(), channels.Chat{Address: alerts, Session: "main:telegram:-10033", Group: true}); err != nil {
@@ -435,6 +475,7 @@ func TestPeople(t *testing.T) {
 	if r := x.get("/v1/chats", adminToken); !strings.Contains(string(r.body), `"name":"Ada"`) || strings.Count(string(r.body), `"name"`) != 1 {
 		t.Errorf("%d %s", r.StatusCode, r.body)
 	}
+	wantChatPages(t, x)
 	asked := ask(t, x.book, "telegram:7")
 	if err := x.book.SetName(t.Context(), "telegram:7", "Ada"); err != nil {
 		t.Fatal(err)
@@ -489,23 +530,4 @@ func ask(t *testing.T, book *sqlbook.Book, person string) channels.Pairing {
 		t.Fatal(err)
 	}
 	return p
-}
-
-func TestForget(t *testing.T) {
-	x := newRig(t)
-	for body, want := range map[string]int{
-		`{"user": "telegram:42"}`:                                200,
-		`{"session": "main:telegram:42"}`:                        200,
-		`{"user": "telegram:42", "session": "main:telegram:42"}`: 422,
-		`{}`:                     422,
-		`{"user": "42"}`:         422,
-		`{"session": "../main"}`: 422,
-	} {
-		if r := x.do("POST", "/v1/forget", adminToken, body); r.StatusCode != want {
-			t.Errorf("%s: status %d, want %d: %s", body, r.StatusCode, want, r.body)
-		}
-	}
-	if r := x.do("POST", "/v1/forget", readToken, `{"user": "telegram:42"}`); r.StatusCode != 403 {
-		t.Errorf("who may only read got %d", r.StatusCode)
-	}
 }

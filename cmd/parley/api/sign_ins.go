@@ -35,8 +35,8 @@ type signIns struct {
 	recheck func() // ends the streams of callers who are no longer allowed to watch
 }
 
-// signedIn finds the caller of a browser by the secret in its cookie. It refuses requests that another site's page
-// may have made in that browser.
+// signedIn finds the caller of a browser by the secret in its cookie. It refuses requests that another site's page may
+// have made in that browser, and those of a sign-in that has ended or whose token has changed.
 func (a Access) signedIn(r *http.Request, secret string) (exchange.Caller, error) {
 	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" {
 		return exchange.Caller{}, exchange.Forbidden("this request comes from a web page on another origin, which this server doesn't allow")
@@ -115,7 +115,7 @@ func (a Access) setCookie(w http.ResponseWriter, r *http.Request, secret string,
 	})
 }
 
-// signIn signs a browser in, with a code or with a token.
+// signIn signs a browser in, with a code or with a token. It does so only over TLS or at a loopback address.
 func (s signIns) signIn(w *exchange.Answer, r *http.Request) error {
 	if s.access.SignIns == nil {
 		return noSuchPath()

@@ -19,16 +19,17 @@ type stream struct {
 	quiet   time.Duration
 	timeout time.Duration
 	leave   func()
+	left    func() error // why nothing more may be sent; nil as long as the watcher stays, and may watch
 
 	mu        sync.Mutex
 	closed    bool
 	heartbeat *time.Timer
 }
 
-func newStream(w *exchange.Answer, t Timeouts, leave func()) *stream {
+func newStream(w *exchange.Answer, t Timeouts, leave func(), left func() error) *stream {
 	// Random delays keep streams that begin together from sending their heartbeats together.
 	quiet := t.Quiet + rand.N(t.Quiet/2+1)
-	return &stream{w: w, quiet: quiet, timeout: t.Write, leave: leave}
+	return &stream{w: w, quiet: quiet, timeout: t.Write, leave: leave, left: left}
 }
 
 // open sends the header of the response.
@@ -59,12 +60,12 @@ func frameOf(id, kind string, data any) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// write sends frames: events or comments in the form in which they are sent. If the watcher doesn't read them in
-// time, the stream ends.
+// write sends frames: events or comments in the form in which they are sent. If the watcher doesn't read them in time,
+// the stream ends. On a stream that has ended, it returns http.ErrServerClosed.
 func (s *stream) write(frames ...[]byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
+	if s.closed || s.left() != nil {
 		return http.ErrServerClosed
 	}
 	if s.w.Status() == 0 {

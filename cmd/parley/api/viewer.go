@@ -78,8 +78,8 @@ func (v *viewer) heardBefore(e bus.Event) bool {
 	return false
 }
 
-// begin subscribes to the session's events after the one with lastID, and sends a snapshot if some of them are no
-// longer held.
+// begin subscribes to the session's events after the one with lastID. If some of them are no longer held, or if lastID
+// isn't an event's id, it sends a snapshot, and subscribes to those from now on.
 func (v *viewer) begin(ctx context.Context, lastID string) (iter.Seq2[bus.Event, error], error) {
 	feed := bus.SessionFeed(v.key)
 	if after, err := strconv.ParseUint(lastID, 10, 64); err == nil && after > 0 {

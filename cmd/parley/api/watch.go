@@ -23,7 +23,7 @@ type watchHandler struct {
 	timeouts  Timeouts
 }
 
-// watch streams the events of a session until the watcher leaves.
+// watch streams the events of a session until the watcher leaves, or is no longer allowed to watch.
 func (a watchHandler) watch(w *exchange.Answer, r *http.Request) error {
 	key, err := a.scopes.readable(w, r)
 	if err != nil {
@@ -57,7 +57,7 @@ func (a watchHandler) serve(w *exchange.Answer, r *http.Request, may func() erro
 	if err := may(); err != nil {
 		return err
 	}
-	out := newStream(w, a.timeouts, leave)
+	out := newStream(w, a.timeouts, leave, ctx.Err)
 	defer out.close()
 	if err := send(ctx, out); w.Status() == 0 {
 		return err

@@ -80,8 +80,8 @@ func (l letters) queryOf(r *http.Request) (q query, err error) {
 	return q, err
 }
 
-// list answers with a page of the dead letters of one topic or of all topics: those of one mailbox, or the newest
-// first, if asked for that.
+// list answers with a page of the dead letters of one topic, or of all topics if none is named. If a mailbox is named,
+// it lists only that mailbox's. The oldest come first, topic by topic, unless the newest are asked for.
 func (l letters) list(w *exchange.Answer, r *http.Request) error {
 	q, err := l.queryOf(r)
 	if err != nil {
@@ -152,8 +152,6 @@ func (l letters) ofTopic(ctx context.Context, t bus.Topic, q query) (found []bus
 	return found, after, nil
 }
 
-var errNoLetter = errors.New("no such dead letter")
-
 // deadLetterPath returns the topic and the id of the dead letter in a request's path.
 func deadLetterPath(w *exchange.Answer, r *http.Request) (topic bus.Topic, id string) {
 	w.ID = r.PathValue("id")
@@ -164,35 +162,24 @@ func deadLetterPath(w *exchange.Answer, r *http.Request) (topic bus.Topic, id st
 // asNotFound returns a "not found" refusal if err says that a dead letter does not exist; it returns any other
 // error unchanged.
 func asNotFound(err error) error {
-	if errors.Is(err, bus.ErrNotFound) || errors.Is(err, errNoLetter) {
+	if errors.Is(err, bus.ErrNotFound) {
 		return exchange.NotFound("there's no such dead letter; in a path, percent-encode its topic and its id")
 	}
 	return err
 }
 
-// show answers with one dead letter and its message.
+// show answers with one dead letter and its message; it leaves out a message that isn't JSON.
 func (l letters) show(w *exchange.Answer, r *http.Request) error {
 	topic, id := deadLetterPath(w, r)
-	after := ""
-	for {
-		found, err := l.mail.DeadLetters(r.Context(), topic, after, exchange.PageDefault)
-		if err != nil {
-			return err
-		}
-		for _, d := range found {
-			if d.Message.ID == id {
-				one := deadLetterOf(d)
-				if one.Message = d.Message.Body; !json.Valid(one.Message) {
-					one.Message = nil
-				}
-				return w.JSON(http.StatusOK, one)
-			}
-			after = d.Message.ID
-		}
-		if len(found) < exchange.PageDefault {
-			return asNotFound(errNoLetter)
-		}
+	d, err := l.mail.DeadLetter(r.Context(), topic, id)
+	if err != nil {
+		return asNotFound(err)
 	}
+	one := deadLetterOf(d)
+	if one.Message = d.Message.Body; !json.Valid(one.Message) {
+		one.Message = nil
+	}
+	return w.JSON(http.StatusOK, one)
 }
 
 // drop deletes a dead letter.

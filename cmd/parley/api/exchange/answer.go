@@ -139,7 +139,8 @@ func (w *Answer) Refuse(e *Refusal) {
 	}{bus.Failure{Code: e.Code, Message: e.Message}})
 }
 
-// LogTo logs a request that was served.
+// LogTo logs a request that was served: at level debug if it only reads, or if it is Routine and wasn't refused; at
+// level info otherwise.
 func (w *Answer) LogTo(log *slog.Logger, r *http.Request) {
 	level := slog.LevelDebug
 	if r.Method != http.MethodGet && r.Method != http.MethodHead && (!w.Routine || w.status >= http.StatusBadRequest) {

@@ -45,7 +45,8 @@ func (w *Answer) setReadDeadline(r *http.Request) {
 	_ = w.control.SetReadDeadline(time.Now().Add(w.bodies.body + megabytes*w.bodies.body/8))
 }
 
-// ReadJSON returns the JSON in a request's body, which may be at most most bytes long.
+// ReadJSON returns the body of a request that says that it is JSON, which may be at most most bytes long. It doesn't
+// check the JSON itself.
 func (w *Answer) ReadJSON(r *http.Request, most int64) ([]byte, error) {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "application/json" {

@@ -12,7 +12,8 @@ const (
 	PageMost    = 1000
 )
 
-// Limit returns how many items a page should contain, from the query parameter limit.
+// Limit returns how many items a page should contain, from the query parameter limit: PageDefault if there is none, and
+// at most PageMost.
 func Limit(r *http.Request) (int, error) {
 	n, err := number(r, "limit", PageDefault, PageMost)
 	if err == nil && n == 0 {

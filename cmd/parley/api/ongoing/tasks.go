@@ -178,7 +178,7 @@ func (s tasksHandler) listedTaskOf(t subagents.Task) ListedTask {
 	return one
 }
 
-// addCourse adds what a sub-agent is doing now.
+// addCourse adds what a sub-agent is doing now: the tools that are running, or that it waits for people.
 func (s tasksHandler) addCourse(ctx context.Context, one *ListedTask) error {
 	open, err := s.Turns.OpenTurns(ctx, one.Session)
 	if err != nil {

@@ -92,7 +92,8 @@ func (c *builder) addSent(t *turnBlocks, b Block) {
 	}
 }
 
-// sentTo returns the text that a call of the tool message has sent to an address; "" if it was sent elsewhere.
+// sentTo returns the text that a call of the tool message has sent to an address; "" if it was sent elsewhere, or by the
+// name of a target, which may stand for another address by now.
 func sentTo(at bus.Address, args json.RawMessage) string {
 	var sent struct {
 		Channel string `json:"channel"`

@@ -94,7 +94,7 @@ type turnBlocks struct {
 	size    int
 }
 
-// use returns the call with that id as watchers see it.
+// use returns the call with that id as watchers see it; an empty one if the turn has none.
 func (t *turnBlocks) use(call string) (use sessions.ToolUse) {
 	for _, b := range t.blocks {
 		if b.Call == call && b.Kind == string(sessions.KindToolUse) {
@@ -118,9 +118,9 @@ func (t *turnBlocks) sorted() []Block {
 	return slices.SortedStableFunc(slices.Values(t.blocks), func(a, b Block) int { return a.Block - b.Block })
 }
 
-// read makes a snapshot of the end of a session's log. It reads backwards, a page at a
-// time, and stops as soon as the snapshot is full, so that it costs the same however long the log
-// is. It leaves out the entries after the one with the number until.
+// read makes a snapshot of the end of a session's log. It reads backwards, a page at a time, and stops as soon as the
+// snapshot is full and has the beginning of a turn, so that what it costs doesn't depend on the length of the log. It
+// leaves out the entries after the one with the number until.
 func read(ctx context.Context, log sessions.Reader, redact blocks.Redactor, key string, until int64) (*builder, error) {
 	c := &builder{redact: redact, key: key}
 	var pages [][]sessions.Entry // the newest first, without the kinds of entries that no snapshot shows
@@ -249,8 +249,8 @@ func (c *builder) findTurn(id string) *turnBlocks {
 	return nil
 }
 
-// trim drops the oldest turns while the snapshot is too large. It stops at a turn that is running, and keeps the
-// newest turn.
+// trim drops the oldest turns while the snapshot is too large. The messages that were said before and during these
+// turns go with them. It stops at a turn that is running, and keeps the newest turn.
 func (c *builder) trim() {
 	for len(c.turns) > 1 && (len(c.turns) > maxTurns || c.size > maxBytes) {
 		oldest := c.turns[0]

@@ -1,6 +1,4 @@
-// Package trends serves statistics over time: how turns ended, how long people waited for answers, and how tool
-// calls went.
-package trends
+package api
 
 import (
 	"cmp"
@@ -12,22 +10,24 @@ import (
 	"parley/sessions/activity"
 )
 
-// Counts provides the sums; see [activity.Table].
-type Counts interface {
+// Activity provides sums over time: how turns ended, how long people waited for answers, and how calls of tools went; see
+// [activity.Table].
+type Activity interface {
 	Summary(ctx context.Context, by activity.Period, since time.Time) (activity.Summary, error)
 }
 
-// Routes returns the route for the sums. Only callers who may read everything may use it, because the sums include
+// trendRoutes returns the route for the sums. Only callers who may read everything may use it, because the sums include
 // everybody.
-func Routes(counts Counts) []exchange.Route {
-	return []exchange.Route{{Pattern: "GET /v1/activity", May: exchange.Caller.MayReadAll, Serve: sums{counts}.show}}
+func trendRoutes(counts Activity) []exchange.Route {
+	return []exchange.Route{{Pattern: "GET /v1/activity", May: exchange.Caller.MayReadAll, Serve: trends{counts}.show}}
 }
 
-type sums struct{ counts Counts }
+// trends answers with the sums.
+type trends struct{ counts Activity }
 
-// show answers with the sums since a time: by default those of the last 24 hours, by hour, or those of the last 30
-// days.
-func (s sums) show(w *exchange.Answer, r *http.Request) error {
+// show answers with the sums since a time, by hour or by day. By default it sums the last 24 hours by hour; if asked to
+// sum by day, it takes the last 30 days.
+func (s trends) show(w *exchange.Answer, r *http.Request) error {
 	by := activity.Period(cmp.Or(r.URL.Query().Get("by"), string(activity.Hour)))
 	if by != activity.Hour && by != activity.Day {
 		return exchange.BadRequest("bad_query", `"by" must be hour or day`)

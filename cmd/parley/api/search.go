@@ -1,5 +1,4 @@
-// Package search serves searches for words that were said in sessions.
-package search
+package api
 
 import (
 	"cmp"
@@ -14,22 +13,22 @@ import (
 	"parley/sessions/search"
 )
 
-// An Index finds entries; see [search.Index].
-type Index interface {
+// Words finds entries by words; see [search.Index].
+type Words interface {
 	Search(ctx context.Context, q search.Query) ([]search.Hit, error)
 }
 
-// Sessions are the sessions that are searched.
-type Sessions struct {
-	All sessions.Reader
-	// Check returns nil if a caller may read the session with that key, or a refusal.
-	Check func(ctx context.Context, c exchange.Caller, session string) error
-	// Recent returns the sessions that match a query and that a caller may list, the most recently used first.
-	Recent func(ctx context.Context, c exchange.Caller, q sessions.SessionQuery) (sessions.SessionPage, error)
+// searched are the sessions that are searched.
+type searched struct {
+	all sessions.Reader
+	// check returns nil if a caller may read the session with that key, or a refusal.
+	check func(ctx context.Context, c exchange.Caller, session string) error
+	// recent returns the sessions that match a query and that a caller may list, the most recently used first.
+	recent func(ctx context.Context, c exchange.Caller, q sessions.SessionQuery) (sessions.SessionPage, error)
 }
 
-// A hit is an entry that was found, in the API's JSON.
-type hit struct {
+// A foundEntry is an entry that was found, in the API's JSON.
+type foundEntry struct {
 	Session   string        `json:"session"`
 	Title     string        `json:"title,omitempty"` // of the session
 	N         int64         `json:"n"`
@@ -44,30 +43,30 @@ type hit struct {
 	Link      string        `json:"link,omitempty"`
 }
 
-// Routes returns the route for searches. Whoever may read some sessions may search those.
-func Routes(index Index, in Sessions) []exchange.Route {
+// searchRoutes returns the route for searches. Whoever may read some sessions may search those.
+func searchRoutes(index Words, in searched) []exchange.Route {
 	return []exchange.Route{{Pattern: "GET /v1/search", May: exchange.Caller.MayWatch, Serve: searchHandler{index, in}.find}}
 }
 
 // searchHandler serves what is found.
 type searchHandler struct {
-	index Index
-	in    Sessions
+	index Words
+	in    searched
 }
 
 // mostQuery is how many bytes the words of a query may have.
 const mostQuery = 2000
 
-// A query says what to find, and where.
-type query struct {
+// A searchQuery says what to find, and where.
+type searchQuery struct {
 	search.Query
 	agent, session, person string
 }
 
-// queryOf reads what a request searches for.
-func queryOf(r *http.Request) (q query, err error) {
+// searchQueryOf reads what a request searches for.
+func searchQueryOf(r *http.Request) (q searchQuery, err error) {
 	asked := r.URL.Query()
-	q = query{agent: asked.Get("agent"), session: asked.Get("session"), person: asked.Get("person")}
+	q = searchQuery{agent: asked.Get("agent"), session: asked.Get("session"), person: asked.Get("person")}
 	if q.Words = strings.TrimSpace(asked.Get("q")); q.Words == "" || len(q.Words) > mostQuery {
 		return q, exchange.BadRequest("bad_query", `"q" must be the words to find, in at most %d bytes`, mostQuery)
 	}
@@ -89,7 +88,7 @@ func queryOf(r *http.Request) (q query, err error) {
 
 // find answers with the entries that match best, in the sessions that the caller may read.
 func (s searchHandler) find(w *exchange.Answer, r *http.Request) error {
-	q, err := queryOf(r)
+	q, err := searchQueryOf(r)
 	if err != nil {
 		return err
 	}
@@ -101,14 +100,14 @@ func (s searchHandler) find(w *exchange.Answer, r *http.Request) error {
 		return err
 	}
 	page := struct {
-		Hits []hit `json:"hits"`
-	}{Hits: []hit{}}
+		Hits []foundEntry `json:"hits"`
+	}{Hits: []foundEntry{}}
 	titles, err := s.titles(r.Context(), found)
 	if err != nil {
 		return err
 	}
 	for _, h := range found {
-		one := hit{
+		one := foundEntry{
 			Session: h.Session, Title: titles[h.Session], N: h.N, Turn: h.Turn, Kind: h.Kind, At: h.At.UTC(),
 			Person: h.Person, Name: h.Name, Tool: h.Tool, Text: h.Text, Untrusted: h.Untrusted, Link: h.Link,
 		}
@@ -120,16 +119,17 @@ func (s searchHandler) find(w *exchange.Answer, r *http.Request) error {
 	return w.JSON(http.StatusOK, page)
 }
 
-// sessions returns the keys of the sessions to search: the one that was asked for, or the most recently used ones,
-// limited to an agent and a person if these were named.
-func (s searchHandler) sessions(ctx context.Context, by exchange.Caller, q query) (keys []string, err error) {
+// sessions returns the keys of the sessions to search: the one that was asked for, or else the search.MostSessions most
+// recently used ones that the caller may read. If the query names an agent, a person or a time, it returns only
+// sessions of that agent, in which that person has spoken, or used since that time.
+func (s searchHandler) sessions(ctx context.Context, by exchange.Caller, q searchQuery) (keys []string, err error) {
 	in := sessions.SessionQuery{Agent: q.agent, Person: q.person, Since: q.Since, Limit: search.MostSessions}
 	var page sessions.SessionPage
 	if q.session == "" {
-		page, err = s.in.Recent(ctx, by, in)
-	} else if err = s.in.Check(ctx, by, q.session); err == nil { // it may be a sub-agent's, which is in no list
+		page, err = s.in.recent(ctx, by, in)
+	} else if err = s.in.check(ctx, by, q.session); err == nil { // it may be a sub-agent's, which is in no list
 		in.Keys = []string{q.session}
-		page, err = s.in.All.Recent(ctx, in)
+		page, err = s.in.all.Recent(ctx, in)
 	}
 	for _, one := range page.Sessions {
 		keys = append(keys, one.Key)
@@ -137,7 +137,7 @@ func (s searchHandler) sessions(ctx context.Context, by exchange.Caller, q query
 	return keys, err
 }
 
-// titles returns the titles of the sessions in which something was found.
+// titles returns the titles of the sessions in which something was found, by key.
 func (s searchHandler) titles(ctx context.Context, found []search.Hit) (map[string]string, error) {
 	titles := map[string]string{}
 	var keys []string
@@ -149,7 +149,7 @@ func (s searchHandler) titles(ctx context.Context, found []search.Hit) (map[stri
 	if len(keys) == 0 {
 		return titles, nil
 	}
-	page, err := s.in.All.Recent(ctx, sessions.SessionQuery{Keys: keys, Limit: len(keys)})
+	page, err := s.in.all.Recent(ctx, sessions.SessionQuery{Keys: keys, Limit: len(keys)})
 	for _, one := range page.Sessions {
 		titles[one.Key] = cmp.Or(one.Title, titles[one.Key])
 	}
