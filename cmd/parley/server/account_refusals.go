@@ -19,8 +19,9 @@ const (
 	refusedWait = time.Minute
 )
 
-// rerunAfterRefusal runs a channel's gateway or dispatcher until ctx is done. If the platform refuses the bot's
-// account, it runs it again after refusedWait: only at the start, see startGrace, does a refusal end the server.
+// rerunAfterRefusal runs a channel's gateway or dispatcher until ctx is done, or until it returns an error. If the
+// error is that the platform refuses the bot's account, rerunAfterRefusal runs it again after refusedWait; it returns
+// that error only if the channel receives and the server has just started, see startGrace.
 func (l *liveChannel) rerunAfterRefusal(ctx context.Context, on foundation, run func(context.Context) error) error {
 	for {
 		err := run(ctx)

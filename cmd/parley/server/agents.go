@@ -13,10 +13,14 @@ import (
 	"parley/cmd/parley/data/owndata"
 	"parley/cmd/parley/server/mcpservers"
 	"parley/cmd/parley/server/models"
+	"parley/cmd/parley/server/nodelinks"
+	"parley/cmd/parley/server/voices"
 	"parley/sessions"
 	"parley/sessions/bill"
 	"parley/tools"
+	"parley/tools/canvas"
 	"parley/tools/schedules"
+	"parley/tools/speak"
 )
 
 // agents makes the agents that answer in sessions.
@@ -27,18 +31,21 @@ type agents struct {
 	subagents  *subagents.Service
 	rights     *rights
 	mcp        *mcpservers.Servers
+	nodes      *nodelinks.Nodes
 	skills     *agentSkills
 	prompts    *prompts
 	workspaces *workspaces
 	inputs     *inputs.Hasher
 	files      *attachments.Keeper
 	shown      *shownFiles
+	voices     *voices.Voices
 	undoing    *undoing
 	guard      *guarding
 	proposals  owndata.Proposals
 }
 
-// of returns the agent named in a session's key, according to the current settings.
+// of returns the agent named in a session's key, according to the current settings. It returns an error if no agent
+// with that name is configured, or if it has no model. A sub-agent gets only what the agent that it works for has, too.
 func (a *agents) of(ctx context.Context, session string) (agent.Agent, error) {
 	name := sessions.AgentOf(session)
 	set, ok := a.settings.Load().Agents[name]
@@ -54,12 +61,20 @@ func (a *agents) of(ctx context.Context, session string) (agent.Agent, error) {
 	if err != nil {
 		return agent.Agent{}, err
 	}
+	known, keep := a.nodes.InPlace(all, name), a.workspaces.keepResult
+	if set.Node() != "" {
+		keep = nil // its tools could not read what is kept in the workspace
+	}
 	parent, err := a.subagents.Parent(ctx, session)
 	if err != nil {
 		return agent.Agent{}, err
 	}
 	granted := a.toolsOf(ctx, all, session, name, isOwnerTerminal(session) || sessions.AgentOf(parent) == name && isOwnerTerminal(parent))
 	copyFiles, titles := a.shown.copyFiles, a.chains.byAgent[models.ForTitles(name)]
+	var voice agent.Voice = a.voices
+	if parent != "" || !a.settings.Load().Speech.Reads() {
+		granted, known, voice = granted.Without(speak.Name), known.Without(speak.Name), nil
+	}
 	var remember proposals.Store
 	if a.settings.Load().Recall.Propose && parent == "" {
 		remember = a.proposals
@@ -68,27 +83,29 @@ func (a *agents) of(ctx context.Context, session string) (agent.Agent, error) {
 	if parent != "" { // a sub-agent gets only what its parent has
 		above := sessions.AgentOf(parent)
 		granted = granted.Within(a.toolsOf(ctx, all, parent, above, isOwnerTerminal(parent)))
-		granted, all = granted.Without(schedules.Name), all.Without(schedules.Name) // nobody would watch its schedules
-		copyFiles, titles = nil, nil                                                // its report goes to a model
+		unfit := []string{schedules.Name, canvas.Name} // nobody would watch its schedules, or see what it draws
+		granted, known = granted.Without(unfit...), known.Without(unfit...)
+		copyFiles, titles = nil, nil // its report goes to a model
 		if most := a.settings.Load().Agents[above].Day; most > 0 && above != name {
 			caps = append(caps, bill.Cap{Of: bill.Agent(above), Most: most})
 		}
 	}
 	inForce := a.guard.inForce.Load()
 	return agent.Agent{
-		Name: name, Model: model, Known: all, Tools: granted, Caps: caps,
-		Prompt: a.prompts.build, Memory: a.prompts.memory, Keep: a.workspaces.keepResult, HashInput: a.inputs.HashFiles, Untrusted: a.workspaces.promptUntrusted,
-		CopyFiles: copyFiles, Picture: a.files.Picture, Fetch: a.files.Fetch, MayNote: a.home.MayNote, MaySumUp: a.home.MaySumUp, MayTitle: a.home.MayTitle, Titles: titles, Proposals: remember, Discard: a.undoing.discard(a.files),
-		Guard: a.guard.decide, Before: inForce.before, After: inForce.after, Judge: inForce.judge.With(a.chains.byAgent[models.ForJudge]), Redact: a.guard.secrets.Load(),
+		Name: name, Model: model, Known: known, Tools: granted, Caps: caps,
+		Prompt: a.prompts.build, Memory: a.prompts.memory, Keep: keep, HashInput: a.inputs.HashFiles, Untrusted: a.workspaces.promptUntrusted,
+		CopyFiles: copyFiles, Voice: voice, Picture: a.files.Picture, Fetch: a.files.Fetch, MayNote: a.home.MayNote, MaySumUp: a.home.MaySumUp, MayTitle: a.home.MayTitle, Titles: titles, Proposals: remember, Discard: a.undoing.discard(a.files),
+		Guard: a.guard.decide, CountCall: a.guard.countCall, Before: inForce.before, After: inForce.after, Judge: inForce.judge.With(a.chains.byAgent[models.ForJudge]), Redact: a.guard.secrets.Load(),
 		MaxIterations: set.MaxToolIterations, ErrorLimit: set.ToolErrorLimit,
 		MaxParallelTools: set.MaxParallelTools, ContextTokens: contextWindow(set.ContextTokens, model), Day: set.Day, Turns: set.UserTurns, TurnsHour: set.UserTurnsHour, Steer: set.Queue == "steer",
 	}, nil
 }
 
 // toolsOf returns the tools that an agent has in a session; in the owner's terminal these include
-// the tools of all MCP servers.
+// the tools of all MCP servers and nodes.
 func (a *agents) toolsOf(ctx context.Context, all *tools.Set, session, name string, terminal bool) *tools.Set {
-	return a.skills.With(a.mcp.With(ctx, a.toolbox.granted(all, a.rights.capabilities(session)), name, terminal), session)
+	served := a.mcp.With(ctx, a.toolbox.granted(all, a.rights.capabilities(session)), name, terminal)
+	return a.nodes.With(a.skills.With(served, session), name, terminal)
 }
 
 // contextWindow returns how many tokens of context may be used: the configured number, or

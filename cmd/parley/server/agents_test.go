@@ -5,9 +5,11 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"parley/agent"
 	"parley/agent/agenttest"
 	"parley/agent/demo"
 	"parley/agent/failover"
@@ -17,6 +19,8 @@ import (
 	"parley/cmd/parley/data/home"
 	"parley/cmd/parley/server/models"
 	"parley/sessions"
+	"parley/tools"
+	"parley/tools/nodes/placed"
 )
 
 // newTestServer makes a server of a configuration. It does not serve.
@@ -99,12 +103,11 @@ base_url = "https://far.example/v1"
 model = "far"
 [agents.mute]
 `)
-	places := &introductions{foundation: s.foundation, chains: s.chats.chains}
 	for _, c := range []struct {
 		agents []string
 		want   string
 	}{{[]string{"main"}, "local"}, {[]string{"main", "mute"}, "local"}, {[]string{"main", "ops"}, "far.example"}, {[]string{"ops"}, "far.example"}} {
-		if got := strings.Join(places.modelPlaces(c.agents), " "); got != c.want {
+		if got := strings.Join(models.Places(s.settings.Load(), s.chats.chains.byAgent, c.agents), " "); got != c.want {
 			t.Errorf("%v: %q, want %q", c.agents, got, c.want)
 		}
 	}
@@ -123,4 +126,38 @@ func (testDoctor) Run(context.Context) error { return nil }
 
 func (testDoctor) Routes() []exchange.Route {
 	return []exchange.Route{{Pattern: "GET /v1/doctor", May: exchange.Caller.IsAdmin}}
+}
+
+// The tools of an agent that works on a node are those that agents have, so each call is matched and shown like any other.
+func TestToolsThatRunOnANode(t *testing.T) {
+	s := newTestServer(t, "[agents.main]\nruns_on = \"node:pi\"\n[agents.ops]\n")
+	all := s.agents.toolbox.makeTools(&commandSandbox{})
+	for _, spec := range placed.Tools() {
+		if own, has := all.Lookup(spec.Name); !has || own.Spec().Permission != spec.Permission || spec.Touches == nil {
+			t.Errorf("no agent has %s like that", spec.Name)
+		}
+	}
+	for _, name := range placed.Left() {
+		if _, has := all.Lookup(name); !has {
+			t.Errorf("no agent has %s", name)
+		}
+	}
+	on, err := s.agents.answerer.agents.of(t.Context(), "main:console:default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, spec := range slices.Concat(on.Tools.Specs(), on.Known.Specs()) {
+		if slices.Contains(placed.Left(), spec.Name) || slices.ContainsFunc(placed.Tools(), func(p tools.Spec) bool { return p.Name == spec.Name }) {
+			t.Errorf("there is no node, and yet it has %s", spec.Name)
+		}
+	}
+	if _, has := on.Tools.Lookup("memory_write"); !has || on.Keep != nil {
+		t.Error("it remembers nothing, or keeps results that it can't read")
+	}
+	if text, err := s.agents.answerer.agents.prompts.build(t.Context(), agent.Asker{Session: "main:console:default"}); err != nil || !strings.Contains(text, "the node `pi`") {
+		t.Errorf("it is told %q, %v", text, err)
+	}
+	if text, err := s.agents.answerer.agents.prompts.build(t.Context(), agent.Asker{Session: "ops:console:default"}); err != nil || strings.Contains(text, "node `") {
+		t.Errorf("another agent is told %q, %v", text, err)
+	}
 }

@@ -16,8 +16,8 @@ type commandPlaces struct {
 	rights *rights
 }
 
-// place returns where the commands of a call run: in the folder path of the session's
-// workspace, with the network if the agent may use it.
+// place returns where the commands of a call run: in the folder path of the session's workspace ("" means the workspace
+// itself), with the network if the agent may use it.
 func (c *commandPlaces) place(ctx context.Context, call tools.Call, path string) (sandbox.Place, error) {
 	dir, err := c.home.Workspace(call.Session)
 	if err != nil {
@@ -64,7 +64,8 @@ func (c *commandPlaces) gitPlace(ctx context.Context, call tools.Call, path stri
 	return p, err
 }
 
-// skillPlace returns where a skill's program runs. A program that doesn't ask for the network gets none, like git.
+// skillPlace returns where a skill's program runs. A program that doesn't ask for the network gets none, like git; see
+// gitPlace.
 func (c *commandPlaces) skillPlace(ctx context.Context, call tools.Call, network bool) (sandbox.Place, error) {
 	if network {
 		return c.place(ctx, call, "")

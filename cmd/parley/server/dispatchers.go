@@ -17,6 +17,13 @@ type dispatchers struct {
 	files         files.Store
 }
 
+// newDispatchers makes the dispatchers, which plan the parts of answers from now on.
+func newDispatchers(on foundation, chats *chatSide) *dispatchers {
+	d := &dispatchers{foundation: on, liveChannels: chats.liveChannels, conversations: chats.conversations, files: chats.copies}
+	on.home.PlanReplies(d.planReply)
+	return d
+}
+
 // Run runs the dispatchers of all channels.
 func (d *dispatchers) Run(ctx context.Context) error {
 	return d.liveChannels.each(ctx, func(ctx context.Context, l *liveChannel) error {
@@ -24,7 +31,7 @@ func (d *dispatchers) Run(ctx context.Context) error {
 			Name: l.name, Channel: l.channel, Bus: d.home.Bus, Book: d.home.Book, Subjects: d.home.Book, Drafts: d.home.Book,
 			Files: d.files, MayShorten: d.mayShorten, MayGrow: d.mayGrow,
 			Policy: dispatch.Policy{OnUnknown: l.config.OnUnknown, Stream: l.config.Stream, Drain: d.settings.Load().Serve.Drain},
-			Notify: dispatch.TellSession(d.home.Bus), SessionAt: d.conversations.replySession, Log: d.log, Observe: l.traffic.Observe(d.metrics.Send(l.name)), Point: d.point,
+			Notify: dispatch.TellSession(d.home.Bus), SessionAt: d.conversations.replySession, Log: d.log, Observe: l.traffic.Observe(d.metrics.Send(l.name)), Trace: d.traces, Point: d.point,
 		}
 		l.dispatcher.Store(one)
 		return l.rerunAfterRefusal(ctx, d.foundation, one.Run)

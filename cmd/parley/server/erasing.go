@@ -17,20 +17,31 @@ type erasing struct {
 	audit    *auditing
 	copies   copies.Files
 	rewriter *erase.Rewriter
+	requests *erase.Requests
 	memories []forgetter // the parts of this process that hold such data in memory
 }
 
 // newErasing makes the erasing.
 func newErasing(on foundation, a *auditing, c copies.Files) *erasing {
-	return &erasing{foundation: on, audit: a, copies: c, rewriter: erase.NewRewriter(on.home.Store, on.settings.Load().Store.URL != "", on.log)}
+	e := &erasing{foundation: on, audit: a, copies: c, rewriter: erase.NewRewriter(on.home.Store, on.settings.Load().Store.URL != "", on.log)}
+	e.requests = erase.NewRequests(erase.RequestsConfig{Eraser: e.reportingEraser, Notes: on.home.Book, Holder: on.home.Bus, Resumes: on.role.Serves(), Log: on.log})
+	return e
 }
 
 // eraser returns an eraser for the current settings.
-func (e *erasing) eraser() *erase.Eraser {
+func (e *erasing) eraser() *erase.Eraser { return e.reportingEraser(nil) }
+
+// reportingEraser returns an eraser for the current settings that reports its progress.
+func (e *erasing) reportingEraser(progress func(erase.Progress)) *erase.Eraser {
+	c := e.settings.Load()
+	asides, err := backup.OldDataDirs(e.home.Dir)
+	if err != nil {
+		e.log.Warn("old homes cannot be looked for", slog.Any("error", err))
+	}
 	return erase.New(erase.Config{
 		Bus: e.home.Bus, Store: e.home.Store, Book: e.home.Book, Workspaces: undo.Dirs{Workspaces: e.home.Workspaces, Store: e.home.Snapshots},
 		Files: undo.Files{Sent: e.copies, Store: e.home.Snapshots}, Audit: e.audit.files(), Rewriter: e.rewriter, Before: e.home.RemoveBefore, Memory: e.clearMemory,
-		SubAgents: e.home.Store.SubAgents().SessionsFor, Kept: e.beyondErasing(), Log: e.log,
+		SubAgents: e.home.Store.SubAgents().SessionsFor, Kept: erase.Beyond(asides, c.Audit.Archive != "", c.Audit.File != "", c.Store.URL != ""), Progress: progress, Log: e.log,
 	})
 }
 
@@ -60,23 +71,4 @@ func (e *erasing) clearMemory() {
 	for _, m := range e.memories {
 		m.Clear()
 	}
-}
-
-// beyondErasing returns the data that no erasure reaches, such as backups, and what the operator can do about each.
-func (e *erasing) beyondErasing() []erase.NotErased {
-	var kept []erase.NotErased
-	asides, err := backup.OldDataDirs(e.home.Dir)
-	if err != nil {
-		e.log.Warn("old homes cannot be looked for", slog.Any("error", err))
-	}
-	for _, dir := range asides {
-		kept = append(kept, erase.NotErased{What: dir, Why: "a restore set it aside; delete it by hand"})
-	}
-	if c := e.settings.Load(); c.Store.URL != "" {
-		if c.Audit.File != "" {
-			kept = append(kept, erase.NotErased{What: "audit files of other processes", Why: "each process has its own; run parley forget there, too"})
-		}
-		kept = append(kept, erase.NotErased{What: "the database server's own files and logs, and Redis's", Why: "it's up to the operator to keep or rotate them"})
-	}
-	return kept
 }

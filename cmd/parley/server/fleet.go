@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync/atomic"
+	"time"
 
 	"parley/agent/metrics"
 	"parley/bus"
@@ -35,8 +36,30 @@ func (f *fleetMetrics) Run(ctx context.Context) {
 
 // shared returns the sources of the whole fleet's metrics.
 func (f *fleetMetrics) shared() metrics.Fleet {
-	return metrics.Fleet{Holder: f.included.Load, Bus: f.home.Bus, Book: f.home.Book, Reserved: func(ctx context.Context) (int64, error) {
-		aside, err := f.home.Store.Money().SetAside(ctx)
-		return aside.All, err
-	}}
+	return metrics.Fleet{
+		Holder: f.included.Load, Bus: f.home.Bus, Book: f.home.Book, Subscriptions: f.subscriptions,
+		Reserved: func(ctx context.Context) (int64, error) {
+			aside, err := f.home.Store.Money().SetAside(ctx)
+			return aside.All, err
+		},
+	}
+}
+
+// subscriptions returns how the programs do that events are posted to.
+func (f *fleetMetrics) subscriptions(ctx context.Context) (all []metrics.Subscription, err error) {
+	since := func(t time.Time) time.Duration {
+		if t.IsZero() {
+			return 0
+		}
+		return max(0, time.Since(t))
+	}
+	table := f.home.Store.Subscriptions()
+	for _, name := range table.Names() {
+		s, err := table.State(ctx, name)
+		if err != nil {
+			return all, err
+		}
+		all = append(all, metrics.Subscription{Name: name, Waiting: s.Waiting, Oldest: since(s.Oldest), Failing: since(s.Failing), Dropped: s.Dropped})
+	}
+	return all, nil
 }

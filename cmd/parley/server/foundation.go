@@ -9,8 +9,9 @@ import (
 	"parley/bus"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/data/home"
-	"parley/cmd/parley/process"
 	"parley/sessions/search"
+	"parley/tools/canvas"
+	"parley/tools/process"
 )
 
 // A foundation is what all parts of a server are made from.
@@ -22,9 +23,11 @@ type foundation struct {
 	log      *slog.Logger
 	recent   *process.Log // the newest lines of log
 	metrics  *metrics.Metrics
+	traces   traces
 	version  string // of this program
 	started  time.Time
-	point    func(string) // called where a test may kill the process; nil except in chaos builds
+	canvases *canvas.Reader // reads what agents draw, for them and for the web page
+	point    func(string)   // called where a test may kill the process; nil except in chaos builds
 }
 
 // settings are the current settings, which a reload replaces. They are loaded again for each use.
@@ -37,7 +40,7 @@ func newSettings(c *config.Config) *settings {
 	return s
 }
 
-// Reload makes the next settings the current ones.
+// Reload implements reloader: applying it makes the next settings the current ones.
 func (s *settings) Reload(next *config.Config) (apply func(), err error) {
 	return func() { s.Store(next) }, nil
 }

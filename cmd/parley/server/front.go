@@ -12,11 +12,13 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"parley/agent/blocks"
 	"parley/agent/metrics"
 	"parley/agent/schedules"
 	"parley/bus"
+	"parley/bus/trace"
 	"parley/channels/asks"
 	"parley/channels/outbox"
 	"parley/channels/web"
@@ -38,12 +40,12 @@ type front struct {
 	chains        *modelChains
 	costs         *costs
 	audit         *auditing
-	erasing       *erasing
 	schedules     *schedules.Scheduler
 	checks        []checked
 	further       []exchange.Route // what other parts serve
 	fleet         *fleetMetrics
 	hidden        *secrets
+	subscribing   subscribing
 	stopJob       func(context.Context, sessions.Job) error
 	// offer shows the operator a text, which only they see if atTerminal is set.
 	offer      func(text string)
@@ -64,7 +66,7 @@ func newFront(on foundation, c *chatSide, planning *schedules.Scheduler, hidden 
 	})
 	return &front{
 		foundation: on, liveChannels: c.liveChannels, conversations: c.conversations, asks: c.asks, chains: c.chains, costs: c.costs,
-		audit: c.audit, erasing: c.erasing, schedules: planning, fleet: fleet, hidden: hidden,
+		audit: c.audit, schedules: planning, fleet: fleet, hidden: hidden, subscribing: newSubscribing(on, hidden),
 		webhooks: &webhooks{foundation: on, events: c.events, outbox: &outbox.Outbox{
 			Bus: on.home.Bus, Book: on.home.Book, Dead: on.home.Bus,
 			Channels: c.liveChannels.ofPlatforms, Targets: func() map[string][]bus.Address { return on.settings.Load().Targets },
@@ -111,6 +113,15 @@ func (f *front) recheck() {
 	}
 }
 
+// Clear implements forgetter: it removes what both APIs of this process remember of sessions.
+func (f *front) Clear() {
+	for _, a := range []*api.API{f.local.Load(), f.network.Load()} {
+		if a != nil {
+			a.Clear()
+		}
+	}
+}
+
 // Reload ends the streams of callers who are no longer allowed to watch, once the next settings are the current
 // ones.
 func (f *front) Reload(*config.Config) (apply func(), err error) {
@@ -147,7 +158,7 @@ func (f *front) listen(address string) (err error) {
 	var lc net.ListenConfig
 	f.port, err = lc.Listen(context.Background(), "tcp", address)
 	if err != nil {
-		return errors.Join(cannotListen(f.settings.Load(), err), f.socket.Close())
+		return errors.Join(home.CannotListen(f.settings.Load(), err), f.socket.Close())
 	}
 	return nil
 }
@@ -172,7 +183,7 @@ func (f *front) Run(ctx context.Context) error {
 // newAPI makes the API: for the home's socket if local is true, otherwise for the network.
 func (f *front) newAPI(local bool) *api.API {
 	return api.New(api.Config{
-		Outbox: f.webhooks.outbox, Sessions: f.home.Store, Words: f.liveChannels.linked(f.foundation), Activity: f.home.Store.Activity(), Redact: func() blocks.Redactor { return f.hidden.Load() }, Events: f.home.Bus, Mail: f.home.Bus, People: f.home.Book, Links: f.home.Book, Forget: f.erasing.eraser(), Further: f.further, Files: f.home.WorkspaceFiles,
+		Outbox: f.webhooks.outbox, Sessions: f.home.Store, Words: f.liveChannels.linked(f.foundation), Activity: f.home.Store.Activity(), Redact: func() blocks.Redactor { return f.hidden.Load() }, Events: f.home.Bus, Mail: f.subscribing.Letters(), People: f.home.Book, Links: f.home.Book, Further: f.further, Files: f.home.WorkspaceFiles, Canvas: canvasReader(f.foundation),
 		Asks: api.Asks{Open: f.home.Book.OpenAsks, Lookup: f.home.Book.LookupAsk, Answer: f.asks.Answer}, Jobs: ongoing.Jobs{Kept: f.home.Store, Stop: f.stopJob}, Tasks: ongoing.Tasks{Kept: f.home.Store.SubAgents(), Turns: f.home.Store},
 		Schedules: api.Schedules{Kept: f.home.Store.Schedules(), Maker: f.schedules, Runs: f.home.Store.ScheduleRuns},
 		Access:    api.Access{Local: local, Owner: f.token, Tokens: f.tokens, Hosts: f.hosts, Public: f.publicHosts, Encrypted: f.encryptedHosts, SignIns: f.home.Book, OwnerMark: f.ownerMark},
@@ -238,5 +249,14 @@ func (f *front) toolCounts() []api.ToolCount {
 
 // publishUserMessage publishes a message that a program sends to the agent over HTTP.
 func (f *front) publishUserMessage(ctx context.Context, session string, in bus.Inbound) error {
-	return web.New(f.home.Bus, config.MainAgent).Say(ctx, session, in)
+	if trace.IsOn(f.traces) {
+		in.Received = time.Now().UTC()
+	}
+	if err := web.New(f.home.Bus, config.MainAgent).Say(ctx, session, in); err != nil {
+		return err
+	}
+	if !in.Received.IsZero() {
+		f.traces.Record(trace.Received(in, session, time.Now()))
+	}
+	return nil
 }

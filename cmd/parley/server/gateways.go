@@ -57,7 +57,7 @@ func (g *gateways) Run(ctx context.Context) error {
 			History:      func() int { return g.settings.Load().Channels[l.name].History },
 			AllReactions: func() bool { return g.settings.Load().Channels[l.name].Reactions == config.ReactionsAll },
 			Ratings:      g.home.Book, Rated: g.metrics.RatingCounter(l.name), OwnData: g.ownData,
-			Decided: g.decided, Refused: g.refused,
+			Decided: g.decided, Refused: g.refused, Trace: g.traces,
 		}
 		if _, ok := channels.AsHTTPReceiver(l.channel); ok {
 			return l.rerunAfterRefusal(ctx, g.foundation, gw.Run) // the platform's requests may reach any process

@@ -15,6 +15,7 @@ import (
 	"parley/channels/owners"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/data/home"
+	"parley/cmd/parley/server/nodelinks"
 	"parley/sessions"
 	"parley/tools"
 	"parley/tools/files"
@@ -29,6 +30,15 @@ func CheckRule(text string, known func() []string) (unknown string, err error) {
 		return "", err
 	}
 	return rule.UnknownTool(known()), nil
+}
+
+// CheckRate does for a rate what CheckRule does for a rule.
+func CheckRate(text string, known func() []string) (unknown string, err error) {
+	rate, err := guard.ParseRate(text)
+	if err != nil {
+		return "", err
+	}
+	return rate.UnknownTool(known()), nil
 }
 
 // CheckHook returns why a command line cannot be used as a hook, which is a program that is asked about calls.
@@ -48,6 +58,7 @@ type callGuard struct {
 // guarding decides about tool calls by the operator's rules, and keeps secrets out of what leaves an agent.
 type guarding struct {
 	foundation
+	nodes      *nodelinks.Nodes
 	rights     *rights
 	workspaces *workspaces
 	onBehalf   *onbehalf.Sender
@@ -58,8 +69,8 @@ type guarding struct {
 }
 
 // newGuarding makes the guarding, which has no rules before Load.
-func newGuarding(on foundation, r *rights, w *workspaces, d *onbehalf.Sender, running *jobs.Runner, o *owners.Owners, hidden *secrets) *guarding {
-	all := &guarding{foundation: on, rights: r, workspaces: w, onBehalf: d, jobs: running, owners: o, secrets: hidden}
+func newGuarding(on foundation, n *nodelinks.Nodes, r *rights, w *workspaces, d *onbehalf.Sender, running *jobs.Runner, o *owners.Owners, hidden *secrets) *guarding {
+	all := &guarding{foundation: on, nodes: n, rights: r, workspaces: w, onBehalf: d, jobs: running, owners: o, secrets: hidden}
 	all.inForce.Store(&callGuard{Guard: &guard.Guard{}})
 	return all
 }
@@ -111,7 +122,7 @@ func (g *guarding) rules(c *config.Config) (*guard.Guard, error) {
 		agents[name] = guard.Policy(a.Rules)
 	}
 	return guard.New(guard.Config{
-		All: guard.Policy(c.Tools.Rules), Agents: agents, Judge: c.Guard.Judge,
+		All: guard.Policy(c.Tools.Rules), Agents: agents, Judge: c.Guard.Judge, Rates: c.Tools.Rate,
 		Path: g.workspaces.pathName, Addresses: g.onBehalf.Destinations, Reading: files.Reading,
 		AskUntrusted: c.Tools.Untrusted != "allow", Networked: g.rights.reachesNetwork,
 		Fetches:         func(call tools.Call) bool { return slices.Contains(g.rights.capabilities(call.Session), tools.Network) },
@@ -150,7 +161,10 @@ func (g *guarding) newHook(command string) (guard.Hook, error) {
 
 // decide returns what the current rules decide about a call.
 func (g *guarding) decide(ctx context.Context, call tools.Call) tools.Verdict {
-	return underBoth(call, func(call tools.Call) tools.Verdict { return g.inForce.Load().Decide(ctx, call) })
+	rules := g.inForce.Load()
+	return g.nodes.Decide(call, rules.Judges, func(call tools.Call) tools.Verdict {
+		return underBoth(call, func(call tools.Call) tools.Verdict { return rules.Decide(ctx, call) })
+	})
 }
 
 // underBoth decides about a sub-agent's call by its own rules and by those of the agent that it works for, and

@@ -1,16 +1,13 @@
 package server
 
 import (
-	"cmp"
 	"context"
-	"slices"
-	"strings"
 
-	"parley/agent/openai"
 	"parley/channels"
 	"parley/channels/owners"
 	"parley/channels/welcome"
 	"parley/cmd/parley/config"
+	"parley/cmd/parley/server/models"
 )
 
 // introductions introduce the bot to people who talk to it for the first time.
@@ -33,36 +30,6 @@ func (i *introductions) on(l *liveChannel) func(context.Context) (string, error)
 		if err != nil {
 			return "", err
 		}
-		return welcome.Introduction{About: now.About, Owners: owners, Models: i.modelPlaces(now.AllAgents()), Days: c.Retention.Days, Prefix: channels.CommandPrefix(l.channel)}.Text(), nil
+		return welcome.Introduction{About: now.About, Owners: owners, Models: models.Places(c, i.chains.byAgent, now.AllAgents()), Days: c.Retention.Days, Prefix: channels.CommandPrefix(l.channel)}.Text(), nil
 	}
-}
-
-// modelPlaces returns the hosts of the models that read what is said to these agents, for welcome.Introduction: nil
-// if other processes know them. It names this machine only if there are no others.
-func (i *introductions) modelPlaces(agents []string) (hosts []string) {
-	c := i.settings.Load()
-	for _, agent := range agents {
-		for _, choice := range c.ReadersOf(agent) {
-			model := c.Model
-			if name, further := strings.CutPrefix(choice.Table, "models."); further {
-				model = c.Models[name]
-			}
-			if choice.Demo || !model.Configured && i.chains.byAgent[agent] != nil {
-				hosts = append(hosts, welcome.Local)
-				break // the demo always answers
-			}
-			if !model.Configured { // other processes answer
-				return nil
-			}
-			hosts = append(hosts, welcome.Host(cmp.Or(model.BaseURL, openai.DefaultURL)))
-		}
-	}
-	if c.Embeddings.Model != "" { // it reads what is said, too
-		hosts = append(hosts, welcome.Host(cmp.Or(c.Embeddings.BaseURL, openai.DefaultURL)))
-	}
-	isLocal := func(host string) bool { return host == welcome.Local }
-	if slices.ContainsFunc(hosts, func(host string) bool { return !isLocal(host) }) {
-		return slices.DeleteFunc(hosts, isLocal)
-	}
-	return slices.Compact(hosts)
 }

@@ -12,10 +12,11 @@ import (
 
 	"parley/bus"
 	"parley/cmd/parley/api/exchange"
+	"parley/cmd/parley/server/inventory"
 )
 
-// ask has the part serve a request, and decodes what it answers; it returns the status.
-func (v *inventory) ask(t *testing.T, pattern, target, id string, into any) int {
+// askInventory has the part serve a request, and decodes what it answers; it returns the status.
+func askInventory(t *testing.T, v *inventory.Inventory, pattern, target, id string, into any) int {
 	t.Helper()
 	i := slices.IndexFunc(v.Routes(), func(r exchange.Route) bool { return r.Pattern == pattern })
 	if i < 0 {
@@ -39,8 +40,8 @@ func (v *inventory) ask(t *testing.T, pattern, target, id string, into any) int 
 	return told.Code
 }
 
-func inventoryOf(s *Server) *inventory {
-	return &inventory{s.foundation, s.agents.answerer.agents}
+func inventoryOf(s *Server) *inventory.Inventory {
+	return newInventory(s.foundation, s.agents.answerer.agents)
 }
 
 // Each agent is listed with its models and the tools for which it has the capabilities, and each tool with
@@ -49,8 +50,8 @@ func TestAgentsAndToolsAreListed(t *testing.T) {
 	s := newTestServer(t, "[model]\nname = \"demo\"\n[agents.main]\ncapabilities = [\"file_read\"]\n[agents.ops]\ncapabilities = [\"network\"]\nday = 2\n[agents.mute]\ncapabilities = []\n")
 	s.settings.Load().Targets = map[string][]bus.Address{"ci": {{Channel: "telegram", Chat: "42"}}}
 	v := inventoryOf(s)
-	var agents struct{ Agents []listedAgent }
-	v.ask(t, "GET /v1/agents", "/v1/agents", "", &agents)
+	var agents struct{ Agents []inventory.Agent }
+	askInventory(t, v, "GET /v1/agents", "/v1/agents", "", &agents)
 	var names []string
 	for _, a := range agents.Agents {
 		names = append(names, a.Name)
@@ -65,22 +66,22 @@ func TestAgentsAndToolsAreListed(t *testing.T) {
 		t.Errorf("listed are %q", names)
 	}
 	s.metrics.Tool("web_fetch", "timeout", time.Second)
-	var all struct{ Tools []listedTool }
-	v.ask(t, "GET /v1/tools", "/v1/tools", "", &all)
-	i := slices.IndexFunc(all.Tools, func(t listedTool) bool { return t.Name == "web_fetch" })
+	var all struct{ Tools []inventory.Tool }
+	askInventory(t, v, "GET /v1/tools", "/v1/tools", "", &all)
+	i := slices.IndexFunc(all.Tools, func(t inventory.Tool) bool { return t.Name == "web_fetch" })
 	if i < 0 {
 		t.Fatalf("listed are %+v", all.Tools)
 	}
-	if one := all.Tools[i]; one.Origin != fromProgram || one.Permission != "network" || one.Effect == "" || !slices.Equal(one.Agents, []string{"ops"}) || one.Calls != 1 || one.Failed != 1 {
+	if one := all.Tools[i]; one.Origin != "builtin" || one.Permission != "network" || one.Effect == "" || !slices.Equal(one.Agents, []string{"ops"}) || one.Calls != 1 || one.Failed != 1 {
 		t.Errorf("listed is %+v", one)
 	}
-	var targets struct{ Targets []listedTarget }
-	v.ask(t, "GET /v1/targets", "/v1/targets", "", &targets)
+	var targets struct{ Targets []inventory.Target }
+	askInventory(t, v, "GET /v1/targets", "/v1/targets", "", &targets)
 	if len(targets.Targets) != 1 || targets.Targets[0].Name != "ci" || !slices.Equal(targets.Targets[0].To, []string{"telegram:42"}) {
 		t.Errorf("listed are %+v", targets)
 	}
 	var skills struct{ Skills []any }
-	if v.ask(t, "GET /v1/skills", "/v1/skills", "", &skills); skills.Skills == nil {
+	if askInventory(t, v, "GET /v1/skills", "/v1/skills", "", &skills); skills.Skills == nil {
 		t.Error("no list of skills is answered")
 	}
 }
@@ -95,7 +96,7 @@ func TestSettingsAreShownWithoutSecrets(t *testing.T) {
 			Value     any
 		}
 	}
-	if v.ask(t, "GET /v1/config", "/v1/config", "", &shown); !strings.HasSuffix(shown.File, "parley.toml") {
+	if askInventory(t, v, "GET /v1/config", "/v1/config", "", &shown); !strings.HasSuffix(shown.File, "parley.toml") {
 		t.Errorf("the file is %q", shown.File)
 	}
 	from := map[string]string{}

@@ -19,7 +19,7 @@ type knowledgeFolder struct {
 	base *knowledge.Base // nil if none is configured, and before Load
 }
 
-// Load opens the folder.
+// Load opens the folder, in a process that runs turns.
 func (k *knowledgeFolder) Load(context.Context) (err error) {
 	if k.role.Works() {
 		k.base, err = openKnowledge(k.settings.Load())

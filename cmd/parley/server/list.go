@@ -1,30 +1,29 @@
 package server
 
-import (
-	"parley/channels/people"
-	"parley/sessions/search"
-)
+import "parley/channels/people"
 
 // list makes the remaining parts, and returns all parts of the server in the order in which they are loaded.
 func (s *Server) list(c Config) []part {
 	r, g, chats, work := s.role, s.foundation, s.chats, s.agents
 	answers := r.Works() && len(chats.chains.byAgent) > 0
 	gates := newGateways(g, chats, work)
-	sends := &dispatchers{foundation: g, liveChannels: chats.liveChannels, conversations: chats.conversations, files: chats.copies}
-	g.home.PlanReplies(sends.planReply)
+	sends := newDispatchers(g, chats)
 	ownData := newOwnData(g, chats.erasing, chats.liveChannels, people.PageLink{Owns: chats.owners.Includes, New: s.front.ownersLink}, s.front.recheck)
 	ownData.join(gates, work)
 	all := []part{
 		{name: "home", is: s.home},
 		{"costs", beside, r.Serves(), chats.costs},
 		{name: "knowledge", is: work.knowledge},
+		{name: "voices", is: work.voices},
 		{name: "skills", is: work.skills},
 		{"audit", upkeep, r.Serves() || r.Works(), chats.audit},
 		{name: "sandbox", is: work.sandbox},
 		{"MCP servers", background, r.Works(), mcpRunning{work.mcp, r}},
+		{"nodes", background, r.Serves() || r.Works(), work.nodes},
+		{"edge agents", background, r.Serves() && r.Receives(), running(work.nodes.RunEdge)},
 		{name: "guard", is: work.guard},
 		{name: "endpoints", is: chats.liveChannels},
-		{name: "inventory", is: &inventory{g, work.answerer.agents}},
+		{name: "inventory", is: newInventory(g, work.answerer.agents)},
 		{name: "remembered", is: newRemembered(g, chats.erasing, s.front.hidden)},
 		{name: "why", is: newWhy(g, chats.audit)},
 		{name: "page", is: webPage{}},
@@ -48,19 +47,26 @@ func (s *Server) list(c Config) []part {
 		{"reservations", answering, answers, chats.costs.reservations()},
 		{"jobs", background, r.Works(), jobsRunning{work.jobs}},
 		{"dispatchers", sending, r.Dispatches(), sends},
-		{"subscriptions", sending, r.Serves() && r.Dispatches(), newSubscribing(g, s.front.hidden)},
+		{"subscriptions", sending, r.Serves() && r.Dispatches(), s.front.subscribing},
 		{"files to send", upkeep, r.Serves() && r.Dispatches(), work.fileCopies},
 		{"undo", upkeep, r.Serves() && r.Works(), work.undoing},
+		{"archive", upkeep, r.Serves(), newArchive(g)},
 		{"erasing", upkeep, r.Serves(), chats.erasing},
-		{"index", upkeep, r.Serves(), &search.Filler{Index: g.home.Store.Words(), Log: g.log}},
+		{"requests to erase", upkeep, true, chats.erasing.requests},
 		{"vectors", upkeep, r.Serves(), g.words},
+		{"traces", upkeep, true, g.traces}, // after all that record spans
 		{"rewriting", rewriting, true, running(chats.erasing.rewrite)},
 		{name: "session cache", is: work.answerer.sessionCache},
 		{name: "prompts", is: work.prompts},
 		{name: "memory", is: work.memories},
 	}
-	if c.Doctor != nil {
-		all = append(all, part{"doctor", beside, true, c.Doctor(g.settings.Load, s.front.hidden.text, g.log)})
+	return append(append(all, tableUpkeep(g, r.Serves())...), s.doctor(c)...)
+}
+
+// doctor returns the part that examines the bot; none if this process has no doctor.
+func (s *Server) doctor(c Config) []part {
+	if c.Doctor == nil {
+		return nil
 	}
-	return all
+	return []part{{"doctor", beside, true, c.Doctor(s.foundation.settings.Load, s.front.hidden.text, s.foundation.log)}}
 }

@@ -83,7 +83,7 @@ func platformless(on foundation, posted *events.Channel, beat *heartbeat.Service
 	return all
 }
 
-// Reload makes the gates admit the people in the next settings.
+// Reload implements reloader: applying it makes the gates admit the people in the next settings.
 func (all liveChannels) Reload(next *config.Config) (apply func(), err error) {
 	return func() {
 		for _, l := range all {
@@ -144,7 +144,7 @@ func (all liveChannels) named(name string) *liveChannel {
 	return nil
 }
 
-// prefix returns the prefix of commands on a channel.
+// prefix returns the prefix of commands on a channel; "/" if this process doesn't have the channel.
 func (all liveChannels) prefix(channel string) string {
 	if l := all.named(channel); l != nil {
 		return channels.CommandPrefix(l.channel)

@@ -18,7 +18,7 @@ type modelChains struct {
 
 // newModelChains makes the chains of these models.
 func newModelChains(on foundation, lists models.Lists) *modelChains {
-	return &modelChains{foundation: on, lists: lists, byAgent: models.Chains(lists, on.home.Book, on.metrics, on.log)}
+	return &modelChains{foundation: on, lists: lists, byAgent: models.Chains(lists, on.home.Book, meters{on.metrics, on.traces}, on.log)}
 }
 
 // answering returns all agents by name, and for each whether a model is configured that answers for

@@ -16,9 +16,11 @@ import (
 	"parley/channels/webhook/events"
 	"parley/cmd/parley/data/attachments"
 	"parley/cmd/parley/data/home"
-	"parley/cmd/parley/process"
 	"parley/cmd/parley/server/mcpservers"
+	"parley/cmd/parley/server/nodelinks"
 	"parley/cmd/parley/server/platforms"
+	"parley/cmd/parley/server/voices"
+	"parley/tools/process"
 )
 
 // A chatSide holds the parts that know people and channels, and nothing about agents' tools.
@@ -68,9 +70,11 @@ type agentSide struct {
 	skills     *agentSkills
 	mcp        *mcpservers.Servers
 	fileCopies *fileCopies
+	voices     *voices.Voices
+	nodes      *nodelinks.Nodes
 	guard      *guarding
 	toolbox    *toolbox
-	memories   *home.Memories
+	memories   *home.TurnMemories
 	prompts    *prompts
 	answerer   *answerer
 }
@@ -92,23 +96,26 @@ func newAgentSide(on foundation, c *chatSide, hidden *secrets, box *commandSandb
 	s.skills = newSkills(on, box, c.owners, may, s.workspaces, where, marks)
 	s.mcp = newMCP(on, box, c.owners, s.workspaces, where, s.files)
 	s.fileCopies = &fileCopies{on, c.liveChannels, may, c.copies}
+	s.voices = newVoices(on, c.liveChannels, s.fileCopies)
 	sends := newOnBehalf(on, c.liveChannels, may, s.fileCopies, hidden)
-	s.guard = newGuarding(on, may, s.workspaces, sends, s.jobs, c.owners, hidden)
+	s.nodes = newNodes(on, c.owners)
+	s.guard = newGuarding(on, s.nodes, may, s.workspaces, sends, s.jobs, c.owners, hidden)
 	s.toolbox = &toolbox{
 		foundation: on, sandbox: box, workspaces: s.workspaces, knowledge: s.knowledge, commands: where, files: s.files,
 		onBehalf: sends, liveChannels: c.liveChannels, recall: s.recall, schedules: s.schedules,
-		subagents: s.subagents, jobs: s.jobs, undoing: s.undoing, skills: s.skills, guard: s.guard, marks: marks,
+		subagents: s.subagents, jobs: s.jobs, undoing: s.undoing, skills: s.skills, voices: s.voices, guard: s.guard, marks: marks,
+		browser: newBrowser(on, box),
 	}
 	s.toolbox.set = sync.OnceValues(s.toolbox.makeSet)
-	s.memories = home.NewMemories(on.home.Book)
+	s.memories = home.NewTurnMemories(on.home.Book)
 	on.home.Store.AskAtTurnStart(s.memories.Question)
 	s.prompts = &prompts{foundation: on, chains: c.chains, skills: s.skills, knowledge: s.knowledge, memories: s.memories, abilities: platforms.KnownAbilities{}}
 	s.answerer = &answerer{
 		foundation: on, limits: &limits{foundation: on}, liveChannels: c.liveChannels, asks: c.asks, jobs: s.jobs, subagents: s.subagents, undoing: s.undoing, rights: may,
 		events: c.events, costs: c.costs, audit: c.audit, sessionCache: sessioncache.New(sessioncache.BoundsFor(process.Memory())),
 		agents: &agents{
-			foundation: on, chains: c.chains, toolbox: s.toolbox, subagents: s.subagents, rights: may, mcp: s.mcp, skills: s.skills, prompts: s.prompts,
-			workspaces: s.workspaces, inputs: inputs.New(inputs.Config{Workspace: on.home.Workspace, Running: on.home.Store.RunningJobs, Anywhere: on.home.MayCompareAnywhere}), files: s.files, shown: &shownFiles{on, s.fileCopies, s.guard}, undoing: s.undoing, guard: s.guard,
+			foundation: on, chains: c.chains, toolbox: s.toolbox, subagents: s.subagents, rights: may, mcp: s.mcp, nodes: s.nodes, skills: s.skills, prompts: s.prompts,
+			workspaces: s.workspaces, inputs: inputs.New(inputs.Config{Workspace: on.home.Workspace, Running: on.home.Store.RunningJobs, Anywhere: on.home.MayCompareAnywhere}), files: s.files, shown: &shownFiles{on, s.fileCopies, s.guard}, voices: s.voices, undoing: s.undoing, guard: s.guard,
 		},
 	}
 	return s

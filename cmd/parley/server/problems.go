@@ -15,6 +15,7 @@ import (
 	"parley/channels/subscriptions"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/data/home"
+	"parley/cmd/parley/server/archives"
 	"parley/cmd/parley/server/models"
 )
 
@@ -48,7 +49,7 @@ func (p *problemWatch) Run(ctx context.Context) error {
 				return nil
 			})
 		})
-		sources = append(sources, problems.DeadLetters(p.home.Bus, holds.Load), billing.Source(p.costs.spent, p.costs.currentCaps, holds.Load), subscriptions.Source(p.home.Store.Subscriptions(), holds.Load, after))
+		sources = append(sources, problems.DeadLetters(p.home.Bus, holds.Load), billing.Source(p.costs.spent, p.costs.currentCaps, holds.Load), subscriptions.Source(p.home.Store.Subscriptions(), holds.Load, after), archives.Source(p.home.Store.Archive(), holds.Load))
 		sources = append(sources, p.connections(holds.Load, after)...)
 	}
 	return problems.Run(ctx, problems.Config{
@@ -89,7 +90,7 @@ func disksOfFiles(c *config.Config) (sources []problems.Source) {
 	return sources
 }
 
-// hostName returns the name of this machine.
+// hostName returns the name of this machine; "this machine" if it has none.
 func hostName() string {
 	name, err := os.Hostname()
 	if err != nil {

@@ -2,13 +2,9 @@ package server
 
 import (
 	"context"
-	"io"
-	"io/fs"
 	"log/slog"
 	"os"
-	"path"
 	"slices"
-	"strings"
 
 	"parley/agent"
 	"parley/agent/prompt"
@@ -27,7 +23,7 @@ type prompts struct {
 	chains    *modelChains
 	skills    *agentSkills
 	knowledge *knowledgeFolder
-	memories  *home.Memories
+	memories  *home.TurnMemories
 	abilities platforms.KnownAbilities
 	cache     prompt.Cache
 }
@@ -35,8 +31,10 @@ type prompts struct {
 // Clear forgets what sessions' files contained.
 func (p *prompts) Clear() { p.cache.Clear() }
 
-// build returns the beginning of a session's prompt: what the operator has written in the home, and what is written
-// in the session's workspace. Agent.Untrusted says whether strangers may have written some of that.
+// build returns the beginning of a session's prompt: what the operator has written in the settings, the home and the
+// skills, where the conversation takes place, what is written in the session's workspace, the names of the operator's
+// documents, and in a private chat what the operator has written about the person. A model that accepts no tools is
+// told of no skills and documents. Agent.Untrusted says whether strangers may have written some of that.
 func (p *prompts) build(ctx context.Context, who agent.Asker) (string, error) {
 	session := who.Session
 	ofOperator, ofSession, err := p.skills.Prompt(session)
@@ -50,21 +48,25 @@ func (p *prompts) build(ctx context.Context, who agent.Asker) (string, error) {
 		ofOperator, ofSession, knows = "", "", nil
 	}
 	settings := p.settings.Load()
+	var place []prompt.File
+	if node := settings.Agents[sessions.AgentOf(session)].Node(); node != "" && !toolless {
+		place, knows = []prompt.File{prompt.OfNode(node)}, nil // its tools don't reach the documents
+	}
 	files, set := os.DirFS(settings.Home), settings.Agents[sessions.AgentOf(session)]
 	return prompt.Builder{Cache: &p.cache, Toolless: toolless, Instructions: set.Prompt, Sources: []prompt.Source{
 		func(context.Context, string) ([]prompt.File, error) {
-			return append(prompt.Read(opener(files), "home", "AGENTS.md", "SOUL.md"), prompt.File{Name: "skills", From: "operator", Text: ofOperator}), nil
+			return append(prompt.Read(files, "home", "AGENTS.md", "SOUL.md"), prompt.File{Name: "skills", From: "operator", Text: ofOperator}), nil
 		},
 		func(_ context.Context, session string) ([]prompt.File, error) {
 			files, err := p.home.WorkspaceFiles(session)
 			if err != nil {
 				return nil, home.Unusable(p.home.RootOf(session), err)
 			}
-			all := append([]prompt.File{p.placeOf(who)}, prompt.Read(opener(files), "workspace", "AGENTS.md")...)
+			all := append(append([]prompt.File{p.placeOf(who)}, place...), prompt.Read(files, "workspace", "AGENTS.md")...)
 			return append(all, prompt.File{Name: "skills", From: "workspace", Text: ofSession}), nil
 		},
 		func(context.Context, string) ([]prompt.File, error) {
-			return slices.Concat(knows, personFiles(files, who)), nil
+			return slices.Concat(knows, prompt.OfPerson(files, who.Person, who.Private)), nil
 		},
 	}}.Build(ctx, session)
 }
@@ -89,19 +91,6 @@ func (p *prompts) placeOf(who agent.Asker) prompt.File {
 	}.File()
 }
 
-// personFiles returns what the operator has written about the person that the agent talks to, in the home in
-// users/CHANNEL:USER.md. Nobody else may read it, so only private chats get it.
-func personFiles(files fs.FS, who agent.Asker) []prompt.File {
-	if !who.Private || who.Person == "" || strings.ContainsAny(who.Person, "/\\") {
-		return nil
-	}
-	all := prompt.Read(opener(files), "operator, about the person you're talking to", path.Join("users", who.Person+".md"))
-	for i := range all {
-		all[i].Name = "USER.md"
-	}
-	return all
-}
-
 // memory returns what an agent remembers: in the session, in all conversations and, if nobody else reads along,
 // about the person. The bool reports whether strangers may have written some of it; for the session's file,
 // Agent.Untrusted says that.
@@ -118,16 +107,11 @@ func (p *prompts) memory(ctx context.Context, who agent.Asker) (all []transcript
 	if err != nil {
 		return nil, false, home.Unusable(p.home.RootOf(who.Session), err)
 	}
-	for _, f := range prompt.Read(opener(files), "workspace", memory.File) {
+	for _, f := range prompt.Read(files, "workspace", memory.File) {
 		all = append(all, transcript.Memory{Scope: "session", Of: "this conversation", File: f.Name, Text: f.Shown()})
 	}
 	return append(all,
 		transcript.Memory{Scope: channels.OfAgent, Of: "all your conversations (scope agent)", Text: prompt.File{Name: "this memory", Text: ofAgent.Content}.Shown()},
 		transcript.Memory{Scope: channels.OfPerson, Of: "the person you're talking to (scope person)", Text: prompt.File{Name: "this memory", Text: ofPerson.Content}.Shown()},
 	), ofAgent.Untrusted || ofPerson.Untrusted, nil
-}
-
-// opener adapts a file system's Open for prompt.Read.
-func opener(files fs.FS) func(string) (io.ReadCloser, error) {
-	return func(name string) (io.ReadCloser, error) { return files.Open(name) }
 }

@@ -22,8 +22,8 @@ type rights struct {
 	subagents *subagents.Service
 }
 
-// capabilities returns what a session's agent may do: what is configured for it or, in the
-// owner's terminal, everything.
+// capabilities returns what a session's agent may do: what is configured for it or, in the owner's terminal,
+// everything. A sub-agent may do only what its parent may do, too, and nothing if its parent is unknown.
 func (r *rights) capabilities(session string) []tools.Permission {
 	if isOwnerTerminal(session) {
 		return tools.Permissions()

@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"parley/cmd/parley/config"
-	commandsandbox "parley/cmd/parley/server/sandbox"
+	"parley/cmd/parley/data/home"
 	"parley/tools/sandbox"
 )
 
@@ -29,7 +29,7 @@ func findSandbox(c Config, e *startup, killed func(reason string)) *commandSandb
 		found := make(chan struct{})
 		e.begin(func(ctx context.Context) {
 			defer close(found)
-			box, err = commandsandbox.Open(ctx, c.Settings, c.Role == Terminal || c.Settings.RunsCommands(), c.Log, killed)
+			box, err = home.OpenSandbox(ctx, c.Settings, c.Role == Terminal || c.Settings.RunsCommands(), c.Log, killed)
 		})
 		<-found
 		return box, err
@@ -42,7 +42,7 @@ func findSandbox(c Config, e *startup, killed func(reason string)) *commandSandb
 
 // Load waits for the sandbox if the settings ask for one that this machine may not support.
 func (w *commandSandbox) Load(context.Context) error {
-	if !commandsandbox.MayBeWrong(w.settings) {
+	if !home.SandboxMayBeWrong(w.settings) {
 		return nil
 	}
 	_, err := w.open()

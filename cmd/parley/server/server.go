@@ -25,10 +25,11 @@ import (
 	"parley/agent/metrics"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/data/home"
-	"parley/cmd/parley/process"
 	"parley/cmd/parley/server/models"
 	"parley/cmd/parley/server/platforms"
+	"parley/tools/canvas"
 	"parley/tools/crash"
+	"parley/tools/process"
 )
 
 // A Config holds what Open needs to make a server.
@@ -68,8 +69,8 @@ type Server struct {
 // keptLog is how many bytes of its newest log lines a process keeps in memory, for the API.
 const keptLog = 1 << 20
 
-// Open opens the home, and makes the configured channels. With the role Reader it makes none, so that it needs
-// neither a platform nor a platform's token.
+// Open opens the home, and makes and loads all parts of the server; nothing runs yet. With the role Reader it makes no
+// channels, so that it needs neither a platform nor a platform's token.
 func Open(ctx context.Context, c Config) (_ *Server, err error) {
 	hidden, err := newSecrets(c.Settings)
 	if err != nil {
@@ -99,7 +100,7 @@ func Open(ctx context.Context, c Config) (_ *Server, err error) {
 	if c.Role.Works() {
 		early.begin(c.Models.LookUpWindows)
 	}
-	g := foundation{home: h, settings: newSettings(c.Settings), role: c.Role, log: c.Log, recent: recent, metrics: counts, version: c.Build.Version, started: time.Now(), point: crash.Points()}
+	g := foundation{home: h, settings: newSettings(c.Settings), role: c.Role, log: c.Log, recent: recent, metrics: counts, traces: newTraces(c, hidden, counts), version: c.Build.Version, started: time.Now(), canvases: &canvas.Reader{}, point: crash.Points()}
 	s := newServer(g, c, hidden, opened, box)
 	s.parts = append(s.parts, part{name: "early", is: early})
 	for _, p := range having[loader](s.parts) {

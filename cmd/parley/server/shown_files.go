@@ -1,7 +1,6 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,35 +12,36 @@ import (
 	"parley/bus"
 	"parley/channels/files/copies"
 	"parley/channels/markup"
+	"parley/channels/web"
 	"parley/sessions"
 	"parley/sessions/workspace"
 	"parley/tools"
+	"parley/tools/canvas"
 	"parley/tools/files"
 )
 
-// shownFiles copies the files that answers show as images.
+// shownFiles copies the files that go with answers.
 type shownFiles struct {
 	foundation
 	fileCopies *fileCopies
 	guard      *guarding
 }
 
-// copyFiles copies the files in the workspace that an answer shows as images. The result also
-// contains, for each file that is not sent, a sentence that says why.
-func (f *shownFiles) copyFiles(ctx context.Context, session, id string, at bus.Address, text string) (e agent.AnswerFiles) {
-	paths := copies.ShownPaths(text)
+// copyFiles copies the files in the workspace that an answer shows as images, and those that its turn's calls enclose. The
+// result also contains, for each file that is not sent, a sentence that says why.
+func (f *shownFiles) copyFiles(ctx context.Context, session string, answer agent.AnswerWithFiles) (e agent.AnswerFiles) {
+	paths := copies.ShownPaths(answer.Text)
+	if answer.At.Channel != web.Name { // the page shows what calls enclose beside them
+		paths = append(paths, answer.Enclosed...)
+	}
 	if len(paths) == 0 {
 		return e
 	}
 	refuse := func(format string, args ...any) {
 		e.Refused = append(e.Refused, fmt.Sprintf(format, args...))
 	}
-	if len(paths) > copies.MaxFiles {
-		refuse(textTooManyFiles, len(paths), copies.MaxFiles)
-		paths = paths[:copies.MaxFiles]
-	}
-	if why, err := f.home.MaySendFiles(ctx); err != nil || why != "" {
-		refuse(textNoFilesNow, cmp.Or(why, textNotAllKnow))
+	if why, _ := f.home.MaySendFiles(ctx); why != "" {
+		refuse("%s.", why)
 		return e
 	}
 	dir, err := f.home.Workspace(session)
@@ -50,7 +50,11 @@ func (f *shownFiles) copyFiles(ctx context.Context, session, id string, at bus.A
 		refuse(textNoWorkspace)
 		return e
 	}
-	to := copies.Messages{Session: session, Call: id, IDs: []string{id}, Most: f.fileCopies.mostFileBytes(at.Channel)}
+	if paths = eachOnce(dir, paths); len(paths) > copies.MaxFiles {
+		refuse(textTooManyFiles, len(paths), copies.MaxFiles)
+		paths = paths[:copies.MaxFiles]
+	}
+	to := copies.Messages{Session: session, Call: answer.ID, IDs: []string{answer.ID}, Most: f.fileCopies.mostFileBytes(answer.At.Channel)}
 	for _, path := range paths {
 		kept, err := f.keep(ctx, to, dir, path)
 		if refused, ok := errors.AsType[*tools.Error](err); ok && refused.Code == tools.FileNotFound {
@@ -73,6 +77,19 @@ func (f *shownFiles) copyFiles(ctx context.Context, session, id string, at bus.A
 	return e
 }
 
+// eachOnce returns the paths without those that name the same file in a directory as one before.
+func eachOnce(dir *workspace.Dir, paths []string) []string {
+	named := map[string]bool{}
+	return slices.DeleteFunc(paths, func(path string) bool {
+		if name, err := dir.Name(path); err == nil {
+			path = name
+		}
+		again := named[path]
+		named[path] = true
+		return again
+	})
+}
+
 // keep copies a file that an answer shows, so that it can be sent, if the agent may read that file.
 func (f *shownFiles) keep(ctx context.Context, to copies.Messages, dir *workspace.Dir, path string) ([]bus.FileRef, error) {
 	if !slices.Contains(f.fileCopies.rights.capabilities(to.Session), tools.FileRead) {
@@ -82,5 +99,11 @@ func (f *shownFiles) keep(ctx context.Context, to copies.Messages, dir *workspac
 	if v := f.guard.decide(ctx, reading); v.Decision == tools.Deny || v.Decision == tools.Ask {
 		return nil, tools.Errorf(tools.PermissionDenied, "the operator's rules don't let me read %s without asking", markup.Verbatim(path))
 	}
-	return f.fileCopies.copies.Keep(ctx, to, dir, []string{path})
+	kept, err := f.fileCopies.copies.Keep(ctx, to, dir, []string{path})
+	for i, file := range kept {
+		if name, ok := canvas.SentName(file.Path); ok {
+			kept[i].Name = name
+		}
+	}
+	return kept, err
 }

@@ -43,7 +43,7 @@ func newSkills(on foundation, box *commandSandbox, o *owners.Owners, r *rights, 
 // Load reads the operator's skills.
 func (k *agentSkills) Load(context.Context) error { return k.read(k.settings.Load()) }
 
-// Reload reads them again.
+// Reload implements reloader: applying it reads the operator's skills again. If they can't be read, the old ones stay.
 func (k *agentSkills) Reload(next *config.Config) (apply func(), err error) {
 	return func() {
 		if err := k.read(next); err != nil {

@@ -12,11 +12,11 @@ type subscribing struct{ *subscriptions.Poster }
 func newSubscribing(on foundation, hidden *secrets) subscribing {
 	return subscribing{subscriptions.New(subscriptions.Config{
 		Current: func() []kept.Subscription { return on.settings.Load().Subscribers() }, Table: on.home.Store.Subscriptions(), Bus: on.home.Bus,
-		Ask: on.home.Book.LookupAsk, Notes: on.home.Book, Redact: hidden.text, Agent: "Parley/" + on.version, Point: on.point, Log: on.log,
+		Ask: on.home.Book.LookupAsk, Notes: on.home.Book, Redact: hidden.text, Agent: "Parley/" + on.version, Posted: on.metrics.Posted, Point: on.point, Log: on.log,
 	})}
 }
 
-// Reload sets the subscriptions in the next settings.
+// Reload implements reloader: applying it posts events to the subscriptions in the next settings.
 func (s subscribing) Reload(next *config.Config) (apply func(), err error) {
 	return func() { s.Set(next.Subscribers()) }, nil
 }

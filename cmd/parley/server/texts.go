@@ -8,8 +8,6 @@ const (
 	textJobsRunning      = "Commands running in the background in this process."
 	textServerReached    = "Whether the last attempt to reach the MCP server succeeded."
 	textTooManyFiles     = "I only sent the first %[2]d of the %[1]d files."
-	textNoFilesNow       = "I can't send files right now: %s."
-	textNotAllKnow       = "I can't tell whether all processes know how"
 	textNoWorkspace      = "I can't send files right now: I can't open the workspace."
 	textNoSuchFile       = "I couldn't send the file %s: there's none by that name in the workspace."
 	textFileNotSent      = "I couldn't send the file: %s."

@@ -16,8 +16,10 @@ import (
 	"parley/channels/onbehalf"
 	"parley/cmd/parley/data/attachments"
 	"parley/cmd/parley/data/home"
+	"parley/cmd/parley/server/voices"
 	"parley/tools"
 	"parley/tools/askuser"
+	"parley/tools/canvas"
 	"parley/tools/changes"
 	"parley/tools/code"
 	"parley/tools/crash"
@@ -31,11 +33,13 @@ import (
 	jobtools "parley/tools/jobs"
 	"parley/tools/memory"
 	"parley/tools/message"
+	toolnodes "parley/tools/nodes"
 	recalltool "parley/tools/recall"
 	"parley/tools/sandbox"
 	scheduletools "parley/tools/schedules"
 	"parley/tools/shell"
 	"parley/tools/skills"
+	"parley/tools/speak"
 	subagenttools "parley/tools/subagents"
 	"parley/tools/todo"
 	"parley/tools/web"
@@ -57,9 +61,11 @@ type toolbox struct {
 	jobs         *jobs.Runner
 	undoing      *undoing
 	skills       *agentSkills
+	voices       *voices.Voices
 	guard        *guarding
 	marks        guard.Marker
 	code         code.Indexes
+	browser      *canvas.Browser
 
 	set    func() (*tools.Set, error) // makes all tools, once; see makeSet
 	grants sync.Map                   // sets of tools that were already made, by permissions
@@ -77,18 +83,18 @@ func (t *toolbox) Run(ctx context.Context) error {
 
 // makeSet makes all tools. It waits until it is known whether a sandbox works.
 func (t *toolbox) makeSet() (*tools.Set, error) {
-	all := t.make(t.sandbox) // while the sandbox is being tested
+	all := t.makeTools(t.sandbox) // while the sandbox is being tested
 	works, err := t.sandbox.open()
 	if works == nil {
-		all = t.make(nil)
+		all = t.makeTools(nil)
 	}
 	t.skills.warnOfPrograms(works)
 	return all, err
 }
 
-// make makes all tools that can work on this machine. Commands run in box; if it is nil, no
+// makeTools makes all tools that can work on this machine. Commands run in box; if it is nil, no
 // tool runs commands.
-func (t *toolbox) make(box sandbox.Sandbox) *tools.Set {
+func (t *toolbox) makeTools(box sandbox.Sandbox) *tools.Set {
 	documents := t.documentReader(box)
 	all := append(files.New(t.openFiles, documents), code.New(t.openFiles, &t.code)...)
 	all = append(all, memory.New(func(ctx context.Context, call tools.Call) (memory.Dir, error) {
@@ -97,21 +103,22 @@ func (t *toolbox) make(box sandbox.Sandbox) *tools.Set {
 	all = append(all, todo.New(func(ctx context.Context, call tools.Call) (todo.Dir, error) { return t.workspaces.openUntil(ctx, call) })...)
 	all = append(all, t.commandTools(box)...)
 	all = append(all, image.New(t.files.Show)...)
-	all = append(all, message.New(t.onBehalf.Send), askuser.New(), history.New(t.readChat), recalltool.New(t.recall, tools.Paths{memory.File}), scheduletools.New(schedules.Backend{Scheduler: t.schedules}))
+	all = append(all, message.New(t.onBehalf.Send), askuser.New(), speak.New(t.voices), history.New(t.readChat), recalltool.New(t.recall, tools.Paths{memory.File}), scheduletools.New(schedules.Backend{Scheduler: t.schedules}))
 	all = append(all, web.New(web.Config{Settings: t.webSettings, Redirect: t.guard.checkRedirect, Documents: documents, Refuse: refusedAddresses()})...)
 	all = append(all, subagenttools.New(t.subagents)...)
+	all = append(all, newCanvasTool(t.workspaces, t.canvases, t.browser))
 	all = append(all, changes.New(t.undoing.Changes))
 	all = append(all, crash.Tools()...)
 	return tools.NewSet(t.marks.Watch(all)...)
 }
 
 // ToolNames returns the names that a rule may use: those of all tools that a toolbox may make, whether or not this
-// machine can run them, and of the tool that reads skills. Making a tool only to get its name needs nothing that
+// machine can run them, and of the tools that read skills and reach nodes. Making a tool only to get its name needs nothing that
 // its calls need, so an empty toolbox makes them.
 func ToolNames() []string {
 	empty := &toolbox{foundation: foundation{home: &home.Home{}}, undoing: &undoing{}}
 	var names []string
-	for _, spec := range empty.make(&commandSandbox{}).With(skills.New(nil)).Specs() {
+	for _, spec := range empty.makeTools(&commandSandbox{}).With(skills.New(nil), toolnodes.New(nil)).Specs() {
 		names = append(names, spec.Name)
 	}
 	return names
@@ -140,8 +147,8 @@ func (t *toolbox) webSettings() web.Settings {
 	}
 }
 
-// openFiles opens a session's directory for the file tools, like openUntil, with the operator's knowledge folder in
-// it.
+// openFiles opens a session's directory for the file tools, like openUntil, with the operator's knowledge folder in it,
+// if there is one.
 func (t *toolbox) openFiles(ctx context.Context, call tools.Call) (files.Dir, error) {
 	dir, err := t.workspaces.openUntil(ctx, call)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"parley/tools"
+	"parley/tools/nodes"
 	"parley/tools/skills"
 )
 
@@ -51,7 +52,7 @@ func TestThePageOfToolsHasEveryTool(t *testing.T) {
 // What a tool touches it says itself, in its Spec. One that does not counts as the worst, so that people
 // would be asked about it, and rules could not be written for what it acts on.
 func TestEveryToolDeclaresWhatItTouches(t *testing.T) {
-	made := newTestServer(t, "").agents.toolbox.make(&commandSandbox{}).With(skills.New(nil)).Specs()
+	made := newTestServer(t, "").agents.toolbox.makeTools(&commandSandbox{}).With(skills.New(nil), nodes.New(nil)).Specs()
 	var names []string
 	for _, spec := range made {
 		names = append(names, spec.Name)
@@ -72,7 +73,7 @@ func TestEveryToolDeclaresWhatItTouches(t *testing.T) {
 // Only of these tools a model cannot make the results: an address that stands there it has read.
 func TestWhichToolsQuote(t *testing.T) {
 	var quoting []string
-	for _, spec := range newTestServer(t, "").agents.toolbox.make(&commandSandbox{}).Specs() {
+	for _, spec := range newTestServer(t, "").agents.toolbox.makeTools(&commandSandbox{}).Specs() {
 		if spec.Quotes {
 			quoting = append(quoting, spec.Name)
 		}

@@ -26,7 +26,7 @@ func (w *webhooks) Load(context.Context) error {
 	return nil
 }
 
-// Reload makes the webhooks in the next settings.
+// Reload implements reloader: applying it makes the webhooks in the next settings.
 func (w *webhooks) Reload(next *config.Config) (apply func(), err error) {
 	return func() { w.set(next) }, nil
 }

@@ -5,14 +5,22 @@ import (
 	"slices"
 	"time"
 
-	"parley/cmd/parley/server/why"
+	"parley/channels/why"
+	"parley/cmd/parley/api"
+	"parley/cmd/parley/api/exchange"
 )
 
+// aboutMessages says what became of messages.
+type aboutMessages struct{ *why.Why }
+
+// Routes returns the route that the API serves.
+func (a aboutMessages) Routes() []exchange.Route { return api.WhyRoutes(a.Tell) }
+
 // newWhy makes the part that says what became of messages.
-func newWhy(on foundation, a *auditing) *why.Why {
-	return why.New(why.Config{
+func newWhy(on foundation, a *auditing) aboutMessages {
+	return aboutMessages{why.New(why.Config{
 		Sessions: on.home.Store, Book: on.home.Book, Mail: on.home.Bus, Refusals: a.Records,
 		Agents: func() []string { return slices.Sorted(maps.Keys(on.settings.Load().Agents)) },
 		Kept:   func() time.Duration { return time.Duration(on.settings.Load().Retention.Days) * 24 * time.Hour },
-	})
+	})}
 }

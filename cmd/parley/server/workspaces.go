@@ -98,7 +98,7 @@ func (w *workspaces) markAfterJob(call tools.Call) {
 	}
 }
 
-// pathName returns the name of a path within the workspace of a call's session.
+// pathName returns the name of a path within the workspace of a call's session; the path itself if it isn't in there.
 func (w *workspaces) pathName(call tools.Call, path string) string {
 	dir, err := w.home.Workspace(call.Session)
 	if err != nil {
@@ -111,8 +111,8 @@ func (w *workspaces) pathName(call tools.Call, path string) string {
 	return name
 }
 
-// promptUntrusted reports whether a file that is part of a session's prompt may contain text
-// written by strangers.
+// promptUntrusted reports whether a file that is part of a session's prompt may contain text written by strangers. It
+// returns true if that can't be found out.
 func (w *workspaces) promptUntrusted(_ context.Context, session string) bool {
 	files, err := w.home.WorkspaceFiles(session)
 	if err != nil {

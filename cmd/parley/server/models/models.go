@@ -47,10 +47,10 @@ func (m Model) lookUpWindow(ctx context.Context) {
 }
 
 // Lists holds, by agent, the models that are asked, in order, and under ForTitles and ForJudge those that are asked for
-// something else. An agent for which no model is configured has none.
+// something else. An agent for which nothing answers is missing.
 type Lists map[string][]Model
 
-// All returns the models of all agents, each once, those of the main agent first.
+// All returns the models of all lists, each once, those of the main agent first.
 func (l Lists) All() []Model {
 	var all []Model
 	names := slices.Sorted(maps.Keys(l))

@@ -43,7 +43,7 @@ func readPrices(file string) (list prices.List, err error) {
 }
 
 // priceOf returns the price of a model's tokens: from its settings, or else from the price list;
-// known is false if neither contains it.
+// known is false if neither contains it. The error says which price in the settings is missing or wrong.
 func priceOf(c *config.Config, list prices.List, m Model, name string, s config.Model) (price llm.Price, known bool, err error) {
 	written := func(key string) bool { return c.Origin(m.Table+"."+key) != "" }
 	wrong := func(key, remedy string) error {

@@ -37,7 +37,7 @@ func (l *DeferredBook) wait(ctx context.Context) (Book, error) {
 	}
 }
 
-// SetNote waits for the book and calls its SetNote. All other methods work the same way.
+// SetNote waits for the book, and calls its SetNote.
 func (l *DeferredBook) SetNote(ctx context.Context, subject, about, value string) error {
 	b, err := l.wait(ctx)
 	if err != nil {
@@ -46,7 +46,7 @@ func (l *DeferredBook) SetNote(ctx context.Context, subject, about, value string
 	return b.SetNote(ctx, subject, about, value)
 }
 
-// SetNoteOnce calls the book's method.
+// SetNoteOnce waits for the book, and calls its SetNoteOnce.
 func (l *DeferredBook) SetNoteOnce(ctx context.Context, subject, about, value string) (kept string, err error) {
 	b, err := l.wait(ctx)
 	if err != nil {
@@ -55,7 +55,7 @@ func (l *DeferredBook) SetNoteOnce(ctx context.Context, subject, about, value st
 	return b.SetNoteOnce(ctx, subject, about, value)
 }
 
-// Noted calls the book's method.
+// Noted waits for the book, and calls its Noted.
 func (l *DeferredBook) Noted(ctx context.Context, subject, about string) (channels.Note, error) {
 	b, err := l.wait(ctx)
 	if err != nil {
@@ -64,7 +64,7 @@ func (l *DeferredBook) Noted(ctx context.Context, subject, about string) (channe
 	return b.Noted(ctx, subject, about)
 }
 
-// AllNoted calls the book's method.
+// AllNoted waits for the book, and calls its AllNoted.
 func (l *DeferredBook) AllNoted(ctx context.Context, subject string) ([]channels.Note, error) {
 	b, err := l.wait(ctx)
 	if err != nil {
@@ -73,7 +73,7 @@ func (l *DeferredBook) AllNoted(ctx context.Context, subject string) ([]channels
 	return b.AllNoted(ctx, subject)
 }
 
-// Joined calls the book's method.
+// Joined waits for the book, and calls its Joined.
 func (l *DeferredBook) Joined(ctx context.Context, at bus.Address) (since time.Time, joined bool, err error) {
 	b, err := l.wait(ctx)
 	if err != nil {
@@ -82,7 +82,7 @@ func (l *DeferredBook) Joined(ctx context.Context, at bus.Address) (since time.T
 	return b.Joined(ctx, at)
 }
 
-// Threads calls the book's method.
+// Threads waits for the book, and calls its Threads.
 func (l *DeferredBook) Threads(ctx context.Context, chat bus.Address) ([]bus.Address, error) {
 	b, err := l.wait(ctx)
 	if err != nil {
@@ -91,7 +91,7 @@ func (l *DeferredBook) Threads(ctx context.Context, chat bus.Address) ([]bus.Add
 	return b.Threads(ctx, chat)
 }
 
-// Chats calls the book's method.
+// Chats waits for the book, and calls its Chats.
 func (l *DeferredBook) Chats(ctx context.Context) ([]channels.Chat, error) {
 	b, err := l.wait(ctx)
 	if err != nil {
@@ -100,7 +100,7 @@ func (l *DeferredBook) Chats(ctx context.Context) ([]channels.Chat, error) {
 	return b.Chats(ctx)
 }
 
-// Cursor calls the book's method.
+// Cursor waits for the book, and calls its Cursor.
 func (l *DeferredBook) Cursor(ctx context.Context, at bus.Address) (string, error) {
 	b, err := l.wait(ctx)
 	if err != nil {
@@ -109,7 +109,7 @@ func (l *DeferredBook) Cursor(ctx context.Context, at bus.Address) (string, erro
 	return b.Cursor(ctx, at)
 }
 
-// SetCursor calls the book's method.
+// SetCursor waits for the book, and calls its SetCursor.
 func (l *DeferredBook) SetCursor(ctx context.Context, at bus.Address, cursor string) error {
 	b, err := l.wait(ctx)
 	if err != nil {

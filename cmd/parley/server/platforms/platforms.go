@@ -228,7 +228,8 @@ type settingError struct {
 func (e *settingError) Error() string { return e.err.Error() }
 func (e *settingError) Unwrap() error { return e.err }
 
-// SettingAtFault returns the setting because of which an adapter could not be made, and what is wrong with it.
+// SettingAtFault returns the setting because of which an adapter could not be made, and what is wrong with it. If err,
+// which Open has returned, names no setting, that is the bot's token.
 func SettingAtFault(channel string, err error) (key, wrong string) {
 	key, wrong = "bot_token", err.Error()
 	if setting, ok := errors.AsType[*settingError](err); ok {

@@ -98,7 +98,7 @@ func (p *Proposals) look(session, name string) (ShownProposal, error) {
 		return shown, err
 	}
 	marks := guard.ReadMarks(files)
-	shown.Strangers = marks.All || slices.ContainsFunc(shown.Files, func(f ProposedFile) bool { return marks.Has(path.Join(place, f.Path)) })
+	shown.Strangers = slices.ContainsFunc(shown.Files, func(f ProposedFile) bool { return marks.MayHold(path.Join(place, f.Path)) })
 	shown.Hash, err = hashOf(shown.Files)
 	return shown, err
 }

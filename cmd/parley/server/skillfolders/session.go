@@ -113,7 +113,7 @@ type sessionSkills struct {
 	problems []folder.Problem
 }
 
-// readOwn reads the skills in a session's workspace.
+// readOwn reads the skills in a session's workspace; none if the session's agent may not read files.
 func (s *Skills) readOwn(session string, catalog *Catalog) (o sessionSkills, err error) {
 	if !slices.Contains(s.cfg.Capabilities(session), tools.FileRead) {
 		return o, nil
@@ -134,7 +134,7 @@ func (s *Skills) readOwn(session string, catalog *Catalog) (o sessionSkills, err
 		case slices.Contains(catalog.settings.Skills.Off, one.Name):
 		case slices.ContainsFunc(catalog.Skills, func(s skills.Skill) bool { return s.Name == one.Name }):
 			o.problems = append(o.problems, folder.Problem{File: file, Wrong: "one of the operator's skills has the same name", Remedy: "rename it and its folder"})
-		case marks.All || marks.Has(file):
+		case marks.MayHold(file):
 			o.hidden = append(o.hidden, skill)
 		default:
 			o.skills = append(o.skills, skill)
@@ -151,7 +151,8 @@ func (s *Skills) Prompt(session string) (operator, workspace string, err error) 
 	return skills.OperatorPrompt(catalog.OfAgent(s.cfg.Agent(session))), skills.SessionPrompt(o.skills, o.problems, len(o.hidden)), err
 }
 
-// With returns a session's tools base, together with those that its skills add.
+// With returns a session's tools base, together with those that its skills add, the tool that reads skills and, if the
+// agent may propose skills, the one that does. If the session has no skills and may propose none, it returns base.
 func (s *Skills) With(base *tools.Set, session string) *tools.Set {
 	if len(s.catalog.Load().OfAgent(s.cfg.Agent(session))) == 0 && !s.mayPropose(session) && !s.hasOwn(session) {
 		return base

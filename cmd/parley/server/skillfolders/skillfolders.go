@@ -134,7 +134,7 @@ func (c *Catalog) LeftOut() (all []folder.Problem) {
 	return all
 }
 
-// WithPrograms returns the names of the skills that add tools.
+// WithPrograms returns the names of the skills that add tools and that at least one agent has.
 func (c *Catalog) WithPrograms() (names []string) {
 	for _, s := range c.Skills {
 		if len(s.Programs) > 0 && len(c.Agents(s.Name)) > 0 {

@@ -1,0 +1,32 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"parley/sessions/rates"
+	"parley/tools"
+)
+
+// countCall counts a call for its person, whom payer returns, under each rate in force that limits the tool. If the person
+// has had as many calls as one of them allows, countCall returns what the model is told, and counts nothing.
+func (g *guarding) countCall(ctx context.Context, call tools.Call, payer func(context.Context) (string, error)) (refused *tools.Error, err error) {
+	limits := g.inForce.Load().RatesOf(g.nodes.Names(call)...)
+	if len(limits) == 0 {
+		return nil, nil
+	}
+	person, err := payer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	limiting := make([]rates.Rate, len(limits))
+	for i, l := range limits {
+		limiting[i] = rates.Rate{Tools: l.Tools(), Most: l.Most, Within: l.Within}
+	}
+	err = g.home.Store.Rates().Count(ctx, person, call.Key, limiting...)
+	if over, is := errors.AsType[*rates.OverError](err); is {
+		return textOverRate(call.Name, over, time.Now()), nil
+	}
+	return nil, err
+}

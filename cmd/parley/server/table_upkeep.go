@@ -1,0 +1,30 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"parley/sessions/search"
+	"parley/sessions/stepwise"
+)
+
+const (
+	// sumEvery is how often what was used is added to the kept sums.
+	sumEvery = 10 * time.Minute
+	// sweepEvery is how often counted calls that no rate reaches anymore are removed.
+	sweepEvery = time.Hour
+)
+
+// tableUpkeep returns the parts that keep tables up to date in steps, as long as this process serves.
+func tableUpkeep(on foundation, serves bool) []part {
+	store := on.home.Store
+	row := func(name string, every time.Duration, step func(context.Context) (bool, error)) part {
+		return part{name, upkeep, serves, &stepwise.Work{Part: name, Step: step, Every: every, Log: on.log}}
+	}
+	return []part{
+		row("index", search.FillEvery, (&search.Filler{Index: store.Words(), Log: on.log}).Step),
+		row("participants", 0, store.Participants().Fill),
+		row("sums of usage", sumEvery, store.Bill().SumUp),
+		row("counted calls", sweepEvery, store.Rates().Sweep),
+	}
+}

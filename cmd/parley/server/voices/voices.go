@@ -1,0 +1,205 @@
+// Package voices has the operator's service read agents' answers aloud, and keeps the recordings until they are sent.
+//
+// voices.go is the voice of agents (agent.Voice), and prices.go knows what it costs.
+package voices
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+
+	"parley/agent"
+	"parley/agent/openai"
+	"parley/agent/prices"
+	"parley/agent/speech"
+	"parley/bus"
+	"parley/channels"
+	"parley/channels/markup"
+	"parley/cmd/parley/config"
+	"parley/sessions/outgoing"
+	"parley/tools"
+	"parley/tools/speak"
+)
+
+// What is asked for if the operator names none. Servers for one's own machine know these names as well.
+const (
+	defaultModel = "tts-1"
+	defaultVoice = "alloy"
+)
+
+// Config holds what a Voices needs from the rest of the program.
+type Config struct {
+	Settings func() *config.Config
+	// Prices returns the price list of the program's start.
+	Prices func() (prices.List, error)
+	// Channel returns the channel with a name; nil if there is none.
+	Channel func(name string) channels.Channel
+	// Most returns the size, in bytes, of the largest file that is sent to a channel.
+	Most func(channel string) int64
+	// MaySend returns why no message may contain files now, as a sentence without its period; "" if messages may. It also
+	// returns one with an error.
+	MaySend func(ctx context.Context) (why string, err error)
+	// Own makes the owner of the workspaces the owner of the stored files.
+	Own   func() error
+	Store *outgoing.Store
+	Book  channels.Sends
+	Log   *slog.Logger
+}
+
+// Voices read answers aloud. They are the agent.Voice of all agents.
+type Voices struct {
+	cfg      Config
+	renderer *markup.Renderer
+}
+
+var (
+	_ agent.Voice    = (*Voices)(nil)
+	_ speak.Listener = (*Voices)(nil)
+)
+
+// New makes a Voices. It contacts no server yet.
+func New(cfg Config) *Voices { return &Voices{cfg, markup.New()} }
+
+// Server returns the client of the service that reads texts aloud: the one in these settings, or else OpenAI's.
+func Server(s config.Speech) *speech.Speaker {
+	return speech.New(speech.Config{BaseURL: s.BaseURL, APIKey: string(s.APIKey), Model: modelOf(s), Voice: cmp.Or(s.Voice, defaultVoice)})
+}
+
+// Describe returns the name of the model that reads, and of its server, for people.
+func Describe(s config.Speech) string {
+	return modelOf(s) + " at " + cmp.Or(s.BaseURL, openai.DefaultURL)
+}
+
+// modelOf returns the name of the model that reads.
+func modelOf(s config.Speech) string { return cmp.Or(s.Model, defaultModel) }
+
+// Reaches implements agent.Voice: recordings reach people on channels that accept files.
+func (v *Voices) Reaches(at bus.Address) bool {
+	ch := v.cfg.Channel(at.Channel)
+	if ch == nil {
+		return false
+	}
+	_, can := channels.AsFileSender(ch)
+	return can
+}
+
+// AnswersSpeech implements agent.Voice.
+func (v *Voices) AnswersSpeech(at bus.Address) bool {
+	return v.cfg.Settings().Channels[at.Channel].Speak == config.SpeakAsked
+}
+
+// Deaf implements speak.Listener.
+func (v *Voices) Deaf(call tools.Call) string {
+	at, err := bus.ParseAddress(call.At)
+	switch {
+	case !v.cfg.Settings().Speech.Reads():
+		return "the operator has set up no speech"
+	case err != nil || !v.Reaches(at):
+		return "people get no recordings in this conversation"
+	}
+	return ""
+}
+
+// Mark implements agent.Voice.
+func (v *Voices) Mark(tool string, args json.RawMessage) (text string, marks bool) {
+	if tool != speak.Name {
+		return "", false
+	}
+	return speak.Marked(args), true
+}
+
+// Words implements agent.Voice.
+func (v *Voices) Words(text string) (words string, whole bool) {
+	return v.renderer.Aloud(text, speech.MostCharacters)
+}
+
+// Find implements agent.Voice. Files of a message that was sent are no longer there, so it looks into the book first.
+func (v *Voices) Find(ctx context.Context, r agent.Reading) (found *bus.FileRef, sent bool, err error) {
+	switch _, err := v.cfg.Book.Lookup(ctx, r.Message); {
+	case err == nil:
+		return nil, true, nil
+	case !errors.Is(err, channels.ErrNoSend):
+		return nil, false, err
+	}
+	kept, err := v.cfg.Store.Kept(r.Session, r.Message)
+	if err != nil {
+		return nil, false, v.unkept(r, err)
+	}
+	for _, f := range kept {
+		content, err := v.cfg.Store.Read(f)
+		if err != nil || speech.Extension(content) == "" {
+			continue // it was removed, or is damaged
+		}
+		ref, err := v.refer(r, f, content)
+		if errors.Is(err, outgoing.ErrMissing) {
+			continue
+		}
+		return &ref, false, err
+	}
+	return nil, false, nil
+}
+
+// Record implements agent.Voice. Platforms with voice notes get the format of these, and others one that they all play.
+func (v *Voices) Record(ctx context.Context, r agent.Reading) (bus.FileRef, error) {
+	if why, err := v.cfg.MaySend(ctx); ctx.Err() != nil {
+		return bus.FileRef{}, unread(ctx.Err())
+	} else if why != "" {
+		return bus.FileRef{}, &agent.UnreadError{Code: "failed", Why: why, Err: err}
+	}
+	as := speech.MP3
+	if ch := v.cfg.Channel(r.At.Channel); ch != nil && channels.SendsVoice(ch) {
+		as = speech.Opus
+	}
+	content, err := Server(v.cfg.Settings().Speech).Record(ctx, r.Words, as)
+	if err != nil {
+		return bus.FileRef{}, unread(err)
+	}
+	// What was paid for is kept even if the time is over.
+	kept, err := v.cfg.Store.Keep(context.WithoutCancel(ctx), r.Session, r.Message, bytes.NewReader(content), v.cfg.Most(r.At.Channel))
+	if err != nil {
+		return bus.FileRef{}, v.unkept(r, err)
+	}
+	return v.refer(r, kept, content)
+}
+
+// refer records that a message needs a stored recording, and returns the file as the message names it.
+func (v *Voices) refer(r agent.Reading, f outgoing.File, content []byte) (bus.FileRef, error) {
+	if err := v.cfg.Store.Refer(outgoing.Reference{Ref: f.Ref, Session: r.Session, Message: r.Message}); err != nil {
+		return bus.FileRef{}, v.unkept(r, err)
+	}
+	if err := v.cfg.Own(); err != nil {
+		return bus.FileRef{}, v.unkept(r, err)
+	}
+	return bus.FileRef{Name: "voice" + speech.Extension(content), Size: f.Size, SHA256: f.SHA256, Ref: f.Ref, Voice: speech.IsOpus(content)}, nil
+}
+
+// unread returns the error for a recording that the service did not make. What it does with a request that was cut off,
+// nobody knows.
+func unread(err error) error {
+	switch {
+	case errors.Is(err, context.Canceled):
+		return err
+	case errors.Is(err, context.DeadlineExceeded):
+		return &agent.UnreadError{Code: "timeout", Why: textTooSlow, Paid: true, Err: err}
+	case errors.Is(err, speech.ErrRefused):
+		return &agent.UnreadError{Code: "refused", Why: textRefused, Err: err}
+	case errors.Is(err, speech.ErrBusy):
+		return &agent.UnreadError{Code: "failed", Why: textFailed, Err: err}
+	}
+	return &agent.UnreadError{Code: "failed", Why: textFailed, Paid: true, Err: err}
+}
+
+// unkept returns the error for a recording that was not stored.
+func (v *Voices) unkept(r agent.Reading, err error) error {
+	switch {
+	case errors.Is(err, outgoing.ErrFull):
+		return &agent.UnreadError{Code: "no_room", Why: textNoRoom, Paid: true, Err: err}
+	case errors.Is(err, outgoing.ErrTooLarge):
+		return &agent.UnreadError{Code: "no_room", Why: textTooLarge, Paid: true, Err: err}
+	}
+	v.cfg.Log.Error("a recording of an answer cannot be stored", slog.String("session", r.Session), slog.Any("error", err))
+	return &agent.UnreadError{Code: "failed", Why: textNotStored, Paid: true, Err: err}
+}
