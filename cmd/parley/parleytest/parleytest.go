@@ -61,6 +61,7 @@ type World struct {
 	Model    *agenttest.Server
 	Home     string
 	File     string
+	Env      []string // variables that each command gets
 }
 
 // New makes a world in which user 1 owns the bot and the users 2 to 999 may talk to it. more is appended to the
@@ -95,7 +96,7 @@ func (w *World) Command(args ...string) *exec.Cmd {
 		w.T.Fatal(err)
 	}
 	cmd := exec.Command(path, append([]string{"--home", w.Home, "--config", w.File}, args...)...)
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.Home, "TMPDIR=" + os.TempDir()}
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.Home, "TMPDIR=" + os.TempDir()}, w.Env...)
 	return cmd
 }
 
@@ -115,12 +116,15 @@ func (w *World) Serve(env ...string) *Process {
 	return p.start()
 }
 
-// ServeAs starts "parley serve" with a role, as one process of a fleet, in a home directory of its own.
-func (w *World) ServeAs(role string) *Process {
+// ServeAs starts "parley serve" with a role, as one process of a fleet, in a home directory of its own; env is added to
+// its environment.
+func (w *World) ServeAs(role string, env ...string) *Process {
 	w.T.Helper()
 	own := *w
 	own.Home = w.T.TempDir()
-	return own.process("serve", "--role", role).start()
+	p := own.process("serve", "--role", role)
+	p.Cmd.Env = append(p.Cmd.Env, env...)
+	return p.start()
 }
 
 // process returns a process that will run the program with these arguments once it is started.

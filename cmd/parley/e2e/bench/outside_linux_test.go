@@ -16,8 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"parley/channels/telegram/telegramtest"
 	"parley/cmd/parley/parleytest"
 )
@@ -164,12 +162,7 @@ func (c *contender) ask(b *testing.B, chat int64, text string) time.Duration {
 // processor returns how much processor time the bot has used.
 func (c *contender) processor(b *testing.B) time.Duration {
 	b.Helper()
-	const cpuOf = 2 // all that a process has used, as clock_getcpuclockid(3) names it
-	var used unix.Timespec
-	if err := unix.ClockGettime(int32(^c.pid<<3|cpuOf), &used); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(used.Nano())
+	return processorOf(b, c.pid)
 }
 
 // dialogues lets one person and each bot in turn exchange n messages, with a rest before

@@ -107,6 +107,9 @@ func TestMetricsOfATurn(t *testing.T) {
 	for metric, want := range map[string]string{
 		`parley_turn_seconds_count{result="done"}`:                           "1",
 		`parley_steps_total`:                                                 "4",
+		`parley_turn_steps_sum`:                                              "4",
+		`parley_answer_seconds_count`:                                        "1",
+		`parley_tool_recoveries_total{result="failed"}`:                      "0",
 		`parley_tool_calls_total{result="ok",tool="write_file"}`:             "1",
 		`parley_tool_calls_total{result="permission_denied",tool="message"}`: "1",
 		`parley_tool_seconds_count{tool="read_file"}`:                        "1",

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"parley/agent/agenttest"
 	"parley/cmd/parley/parleytest"
@@ -85,7 +86,13 @@ func TestTwelveMessagesAreAnsweredThroughFourKills(t *testing.T) {
 			}
 		}
 		parleytest.WaitFor(t, "three turns to be at the model", func() bool { return model.isLeft(3) })
-		if c := standing(); c.Reserved < 3*4096*25 || c.Reserved > 3*200_000 {
+		// What turns of the life before have set aside that nobody has resumed is settled within a minute of its end.
+		c, began := standing(), time.Now()
+		for c.Reserved > 3*250_000 && time.Since(began) < 2*parleytest.Patience { // a busy machine may take longer
+			<-time.After(100 * time.Millisecond)
+			c = standing()
+		}
+		if c.Reserved < 3*4096*25 || c.Reserved > 3*250_000 { // what was cut off in each life counts, and a call's worst case
 			t.Errorf("life %d: %+v", life, c)
 		}
 		if out, _, _ := w.Run("usage"); !strings.Contains(out, "SET ASIDE") || !strings.Contains(out, "person:telegram:2") {

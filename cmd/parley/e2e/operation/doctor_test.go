@@ -57,6 +57,23 @@ func TestDoctorOnAPortThatIsTaken(t *testing.T) {
 	}
 }
 
+// doctor finds rates for tools of servers and skills that don't exist. Rates for other unknown tools stop the start.
+func TestDoctorOnARateForNothing(t *testing.T) {
+	t.Parallel()
+	n := newNewcomer(t)
+	file := filepath.Join(n.cwd, "bot.toml")
+	text := "[http]\nlisten = \"\"\n[model]\nname = \"demo\"\n[mcp.notes]\ncommand = \"true\"\nagents = [\"main\"]\n[tools]\nrate = [\"dosc__find 9/h\", \"notes__* 9/h\", \"web_* 9/h\"]\n"
+	parleytest.Must(t, os.WriteFile(file, []byte(text), 0o600))
+	out, errs, _ := n.run("--config", file, "doctor")
+	if strings.Count(out, "rates: ") != 1 || !strings.Contains(out, `"dosc__find 9/h" limits nothing`) || !strings.Contains(out, "bot.toml:9") {
+		t.Errorf("doctor says\n%s%s", out, errs)
+	}
+	parleytest.Must(t, os.WriteFile(file, []byte(strings.Replace(text, "web_*", "wbe_fetch", 1)), 0o600))
+	if out, errs, code := n.run("--config", file, "doctor"); code == parleytest.ExitDone || !strings.Contains(out+errs, `bot.toml:9: tools.rate: no tool is called "wbe_fetch": write "web_fetch 9/h"`) {
+		t.Errorf("exit code %d, %s%s", code, out, errs)
+	}
+}
+
 // doctor finds the files and folders that the settings name and that serve would not start without.
 func TestDoctorOnFilesThatAreMissing(t *testing.T) {
 	t.Parallel()

@@ -33,22 +33,34 @@ func keptTables() map[string]string {
 		"sessions.db audit":         "forget: arguments and person; retention: by age; export: GET /v1/audit",
 		"sessions.db jobs":          "forget: by session and person; retention: by age; export: the log has their calls and ends",
 		"sessions.db past_usage":    "forget, retention, export: numbers of what was erased, by day, agent and model",
+		"sessions.db used_hours":    "forget and retention: loses what is erased, in the same transaction, which past_usage has then; migrate: made anew; export: sums by hour, agent and model",
+		"sessions.db used_days":     "forget and retention: loses what is erased, and so the person, in the same transaction; migrate: made anew; export: sums by day, person, agent and model",
+		"sessions.db used_until":    "none: it has a time",
 		"sessions.db activity":      "forget and export: sums of all by hour, which name no person and no session; retention: they go after 90 days",
+		"sessions.db rated_calls":   "forget: by person; retention: they go after a day; export: numbers of calls, whose ids the log has",
 		"sessions.db counters":      "forget: by person and session; retention and export: sums of micro-dollars, which go after a week, and those of months after two",
 		"sessions.db charges":       "forget: by person and session; retention and export: sums of micro-dollars that are set aside for calls under way, which go within an hour after a kill",
 		"sessions.db spending":      "forget: loses the person; retention and export: sums of tokens",
 		"sessions.db reservations":  "forget: loses the person and session; retention and export: sums of tokens",
 		"sessions.db schedules":     "forget: by person and session; retention: kept until it is over or cancelled; export: those of the person",
 		"sessions.db tasks":         "forget: by session and person, with the sessions of sub-agents; retention: by age; export: the logs have what was asked and reported",
+		"sessions.db nodes":         "none: devices with their public keys, which no person is named in, and what they can do; backup: with the rest, so a restored home accepts nodes that were revoked later",
+		"sessions.db node_codes":    ids,
+		"sessions.db node_calls":    "forget: by session and person; retention: by age, once nobody waits for them; export: the log has what was asked and returned",
 		"sessions.db time_zones":    "forget: by session; retention and export: it holds a name of a zone",
 		"sessions.db erased":        ids, "sessions.db graves": ids, "sessions.db purges": ids,
 		"sessions.db entry_words": words, "sessions.db entry_words_data": words, "sessions.db entry_words_idx": words, "sessions.db entry_words_docsize": words,
-		"sessions.db packs":         "forget and retention: by entry, in the same transaction; migrate: made anew; export: it is a copy of entries",
-		"sessions.db entry_vectors": words, "sessions.db vector_identity": "none: it has the name of the model that makes vectors",
+		"sessions.db participants":        "forget and retention: by entry, in the same transaction; migrate: made anew; export: it says whose the entries are",
+		"sessions.db participants_filled": "none: it has the number of a session",
+		"sessions.db packs":               "forget and retention: by entry, in the same transaction; migrate: made anew; export: it is a copy of entries",
+		"sessions.db entry_vectors":       words, "sessions.db vector_identity": "none: it has the name of the model that makes vectors",
 		"sessions.db entry_words_config": "none: it has settings of the index", "sessions.db word_cut": "none: it has the version of the index",
 		"sessions.db subscriptions":       "forget, retention, export: how programs do that events are posted to, without anybody's ids",
 		"sessions.db subscription_events": "forget: by session; retention: by session, and they go after 3 days; export: it holds ids and states of what the log has",
-		"sessions.db sends":               sent, "sessions.db parts": sent, "sessions.db posts": sent, "sessions.db post_keys": sent, "sessions.db subjects": sent, "sessions.db asks": sent,
+		"sessions.db audit_archive":       ids, "sessions.db audit_files": ids,
+		"sessions.db audit_lines": "forget: the keys of its pseudonyms; retention: a day's go once the day is archived; export: it names nobody",
+		"sessions.db audit_keys":  "forget: by person and session; retention: by session, and by person once nothing else is left of them; export: they are random; backup: with the rest, so a backup still has keys that were dropped later",
+		"sessions.db sends":       sent, "sessions.db parts": sent, "sessions.db posts": sent, "sessions.db post_keys": sent, "sessions.db subjects": sent, "sessions.db asks": sent,
 		"sessions.db pairings": parties, "sessions.db offers": parties, "sessions.db chats": sent, "sessions.db cursors": ids,
 		"sessions.db processes":       ids,
 		"sessions.db ratings":         "forget: by person and session; retention: by age; export: with the session's log",
@@ -89,6 +101,8 @@ func keptKeys() []string {
 		"events", "feed", // events: by session
 		"clock", "contact", "topics", "wake", "pause", "hold", "waiting", "nudge", "notes", "released", "forgotten", // nothing that somebody said
 		"working", "begun", // by a hash of a person's id, ids of turns: forget leaves them, or who is forgotten might ask without a limit; they go after an hour
+		"last",     // by a hash of a session's key, a process: it goes after ten minutes
+		"claimers", // a channel to which nothing is published
 	}
 }
 

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 
+	"parley/agent/agenttest"
+	"parley/channels/telegram/telegramtest"
 	"parley/cmd/parley/parleytest"
 )
 
@@ -124,6 +126,111 @@ func TestSubscribersAreToldWhereverTheServerIsKilled(t *testing.T) {
 			}
 		})
 	}
+}
+
+// handingOut is a model that hands what it is told to a sub-agent, which reports it.
+func handingOut(r agenttest.Request) agenttest.Response {
+	results := false
+	for _, m := range r.Messages() {
+		if m.Role == "user" && strings.Contains(m.Content, "<notice>You are a sub-agent of") {
+			return agenttest.Reply("a report")
+		}
+		results = results || m.Role == "tool"
+	}
+	if results {
+		return agenttest.Reply("an answer")
+	}
+	return agenttest.Calls(agenttest.Call("task", `{"prompt": "a secret"}`))
+}
+
+// A subscriber is told when a task begins and ends, wherever the server is killed.
+func TestSubscribersAreToldOfTasksWhereverTheServerIsKilled(t *testing.T) {
+	t.Parallel()
+	for _, at := range []string{"task:recorded", "park:before", "task:running", "park:handed", "task:ended", "task:told", "unpark"} {
+		t.Run(at, func(t *testing.T) {
+			t.Parallel()
+			to := newSubscriber(t)
+			w := parleytest.New(t, handingOut, "\n[agents.defaults]\ncapabilities = [\"session\"]\n"+to.settings("tracker", `["task.*"]`, ""))
+			first := w.Serve("PARLEY_KILL_AT=" + at)
+			w.Telegram.Say(2, 2, "hello")
+			first.WaitKilled()
+			p := w.Serve()
+			w.WaitSaid(2, 1)
+			parleytest.WaitFor(t, "no event to be left", func() bool { return w.Count("sessions.db", "SELECT count(*) FROM subscription_events") == 0 })
+			p.Stop()
+			var told []string
+			for _, p := range to.once() {
+				told = append(told, strings.Join([]string{p.Type, p.Data.Session, p.Data.Turn, p.Data.State}, " "))
+			}
+			if want := []string{"task.begun main:telegram:2 telegram:4242:2:1 running", "task.ended main:telegram:2 telegram:4242:2:1 done"}; !slices.Equal(told, want) {
+				t.Errorf("told was\n%s\nwant\n%s", strings.Join(told, "\n"), strings.Join(want, "\n"))
+			}
+		})
+	}
+}
+
+// A subscriber is told what an operator does with a dead letter, wherever the server is killed.
+func TestSubscribersAreToldOfReplaysWhereverTheServerIsKilled(t *testing.T) {
+	t.Parallel()
+	for _, at := range []string{"subscription:letters", "subscription:letter_noted", "subscription:letter_moved"} {
+		t.Run(at, func(t *testing.T) {
+			t.Parallel()
+			to := newSubscriber(t)
+			w := parleytest.New(t, parleytest.EchoModel, to.settings("tracker", `["dead_letter.*"]`, ""))
+			w.Telegram.Fail(telegramtest.Fault{Method: "sendMessage", Chat: 2, Times: 1, Status: 403, Description: "Forbidden: bot was blocked by the user"})
+			first := w.Serve("PARLEY_KILL_AT=" + at)
+			w.Telegram.Say(2, 2, "hello")
+			if at != "subscription:letters" {
+				parleytest.WaitFor(t, "the dead letter", func() bool { return len(to.once()) == 1 })
+				if out, _, code := w.Run("dead-letters", "replay", "--all"); code == 0 {
+					t.Errorf("the server was not killed: %s", out)
+				}
+			}
+			first.WaitKilled()
+			p := w.Serve()
+			p.WaitServing()
+			if at != "subscription:letter_moved" {
+				parleytest.WaitFor(t, "the dead letter", func() bool { return len(to.once()) == 1 })
+				if out, errs, code := w.Run("dead-letters", "replay", "--all"); code != 0 {
+					t.Errorf("it was not replayed: %s %s", out, errs)
+				}
+			}
+			var told []string
+			parleytest.WaitFor(t, "the replay", func() bool {
+				told = nil
+				for _, p := range to.once() {
+					told = append(told, strings.Join([]string{p.Type, p.Data.ID, p.Data.Session}, " "))
+				}
+				return len(told) >= 2
+			})
+			p.Stop()
+			want := []string{"dead_letter.buried telegram:4242:2:1#reply main:telegram:2", "dead_letter.replayed telegram:4242:2:1#reply main:telegram:2"}
+			if !slices.Equal(told, want) {
+				t.Errorf("told was\n%s\nwant\n%s", strings.Join(told, "\n"), strings.Join(want, "\n"))
+			}
+		})
+	}
+}
+
+// A subscriber is told later of what the command does with a dead letter while no server runs.
+func TestSubscribersAreToldOfWhatIsDroppedWithoutAServer(t *testing.T) {
+	t.Parallel()
+	to := newSubscriber(t)
+	w := parleytest.New(t, parleytest.EchoModel, to.settings("tracker", `["dead_letter.*"]`, ""))
+	w.Telegram.Fail(telegramtest.Fault{Method: "sendMessage", Chat: 2, Status: 403, Description: "Forbidden: bot was blocked by the user"})
+	p := w.Serve()
+	w.Telegram.Say(2, 2, "hello")
+	parleytest.WaitFor(t, "the dead letter", func() bool { return len(to.once()) == 1 })
+	p.Stop()
+	if out, errs, code := w.Run("dead-letters", "drop", "--all", "--yes"); code != 0 {
+		t.Errorf("it was not dropped: %s %s", out, errs)
+	}
+	p = w.Serve()
+	parleytest.WaitFor(t, "the drop", func() bool {
+		all := to.once()
+		return len(all) == 2 && all[1].Type == "dead_letter.dropped" && all[1].Data.Session == "main:telegram:2"
+	})
+	p.Stop()
 }
 
 // Owners and the operator hear of a subscriber that accepts nothing. A reload takes effect at once; what waited goes

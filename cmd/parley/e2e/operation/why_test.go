@@ -7,8 +7,8 @@ import (
 
 	"parley/agent/agenttest"
 	"parley/channels/telegram/telegramtest"
+	"parley/channels/why"
 	"parley/cmd/parley/parleytest"
-	"parley/cmd/parley/server/why"
 )
 
 // readWhy returns what parley why says, for programs and for people. It fails the test if that has

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,29 +18,8 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"parley/cmd/parley/parleytest"
+	"parley/tools/canvas/canvastest"
 )
-
-// chromiumPath returns the browser's program, "" if there is none; .ci/chromium installs it.
-func chromiumPath() string {
-	for _, name := range []string{os.Getenv("PARLEY_TEST_CHROMIUM"), "/usr/lib/chromium/chromium", "chromium", "chromium-browser", "google-chrome"} {
-		if found, err := exec.LookPath(name); err == nil {
-			return found
-		}
-	}
-	return ""
-}
-
-// chromium checks that there is a browser.
-func chromium(t testing.TB) {
-	t.Helper()
-	if chromiumPath() != "" {
-		return
-	}
-	if os.Getenv("CI") != "" {
-		t.Fatal("there is no Chromium: run this below .ci/chromium")
-	}
-	t.Skip("there is no Chromium: .ci/chromium installs it, or name the program in PARLEY_TEST_CHROMIUM")
-}
 
 // A browser is a profile of its own in the Chromium of the tests.
 type browser struct {
@@ -52,7 +30,7 @@ type browser struct {
 // chrome starts one Chromium for all tests of this package.
 var chrome = sync.OnceValues(func() (context.Context, error) {
 	options := []chromedp.ExecAllocatorOption{
-		chromedp.ExecPath(chromiumPath()), chromedp.Headless, chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck,
+		chromedp.ExecPath(canvastest.ChromiumPath()), chromedp.Headless, chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck,
 		chromedp.Flag("disable-dev-shm-usage", true), chromedp.Flag("disable-background-networking", true),
 		chromedp.Flag("disable-renderer-backgrounding", true), chromedp.Flag("disable-backgrounding-occluded-windows", true),
 	}
@@ -67,7 +45,7 @@ var chrome = sync.OnceValues(func() (context.Context, error) {
 // newBrowser returns a browser without cookies, which no other test uses.
 func newBrowser(t testing.TB) *browser {
 	t.Helper()
-	chromium(t)
+	canvastest.Chromium(t)
 	all, err := chrome()
 	if err != nil {
 		t.Fatalf("the browser does not start: %v", err)

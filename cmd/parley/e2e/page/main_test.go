@@ -8,11 +8,12 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"parley/cmd/parley/parleytest"
+	"parley/tools/canvas/canvastest"
 )
 
 func TestMain(m *testing.M) {
 	code := parleytest.Main(m)
-	if chromiumPath() != "" {
+	if canvastest.ChromiumPath() != "" {
 		if ctx, err := chrome(); err == nil {
 			_ = chromedp.Cancel(ctx) // the tests are over
 		}

@@ -59,6 +59,7 @@ const skeleton = `(root => {
 	const walk = node => {
 		if (node.nodeType === 3) return /^(T(ABLE|HEAD|BODY|R)|[UO]L)$/.test(node.parentNode.tagName) ? '' : node.textContent.replace(/\s+/g, ' ');
 		if (node.nodeType !== 1 || node.classList.contains('code-bar')) return '';
+		if (node.classList.contains('as-written')) return '<P>' + node.textContent.trim().split(/ *\n */).join('<BR></>') + '</>';
 		const inside = node.tagName === 'PRE' ? node.textContent.trimEnd() : [...node.childNodes].map(walk).join('');
 		const name = names[node.tagName] || node.tagName;
 		if (!shown.has(name)) return inside;
@@ -176,7 +177,8 @@ func TestTextsOfMarksTakeLittleWork(t *testing.T) {
 	ordinary := show("## A heading\n\nSome words, **some** of them `marked`.\n\n- one\n- two\n\n")
 	for _, piece := range []string{
 		"*", "**a", "**a** ", "_a", "`", "`a` ", "[", "[a](", "[a](http://a) ", "![", "<", "&a;", "&lt;", "~~", "> ", "> a\n\n", "- ", "1. ", "| a ", "|-", "|a|b|\n|-|-|\n|c|d|\n\n", "|a|b|\n|-|-|\n" + strings.Repeat("|c|d|\n", 10_000),
-		"\\", "\\*", "\\\n", "h", "https://", "#", "# a\n", "---\n", "```\n", "    a\n\nb\n\n", "  \n", "a\n", "a\n\n", "- a\n  ", "- a\n", "- a\n  - b\n", "- a\n\n", "a*b_c`d[e",
+		"\\", "\\*", "\\\n", "h", "https://", "#", "# a\n", "---\n", "```\n", "    a\n\nb\n\n", "  \n", "a\n", "a\n\n", strings.Repeat("![", 90) + strings.Repeat("a*b_", 2000) + strings.Repeat("](x)", 90) + "\n\n", "www.a.b" + strings.Repeat("!", 1900) + " ",
+		strings.Repeat("|a", 10_000) + "\n" + strings.Repeat("|-", 10_000) + "\n", "- a\n  ", "- a\n", "- a\n  - b\n", "- a\n\n", "a*b_c`d[e",
 	} {
 		if work := show(piece); work > mostWork*ordinary {
 			t.Errorf("a text of %.20q took %.3f s of work, and an ordinary one %.3f s", piece, work, ordinary)

@@ -57,6 +57,30 @@ func TestOnlyNearbyPartsHaveElements(t *testing.T) {
 	x.waitText(".answer", fmt.Sprintf("File %d", turns-1))
 }
 
+// What the agent has said on somebody's behalf among the turns on the screen isn't read back from the log once more. If it
+// is shortened, the page says so.
+func TestWhatIsOnTheScreenIsNotReadBack(t *testing.T) {
+	t.Parallel()
+	const turns, newest = 30, 8
+	s := newStage(t)
+	entries := entriesOf(turns)
+	entries = append(entries, map[string]any{"n": len(entries) + 1, "turn": "i1#told", "cause": "i1#told", "kind": "notice", "at": "2026-01-02T03:04:05Z",
+		"data": map[string]any{"code": "told", "quotes": []map[string]any{{"kind": "told", "name": "Ann", "text": "lunch at noon"}}}})
+	s.keeps(entries)
+	x := s.open(newBrowser(t))
+	<-s.lastID
+	s.snapshot(entries[6*(turns-newest) : 6*turns])
+	x.waitText(".answer", fmt.Sprintf("File %d", turns-1))
+	s.tell(1, "message", `{"call":"i1","kind":"told","name":"Ann","delta":"lunch at noon","cut":true}`)
+	x.waitText(".said.told", "lunch at noon")
+	x.waitText(".said.told", "the log has the rest")
+	x.press("Show earlier messages")
+	x.waitText(".earlier-part .answer", fmt.Sprintf("File %d", turns-newest-1))
+	if n := x.count(".scroll", "lunch at noon"); n != 1 {
+		t.Errorf("it stands there %d times", n)
+	}
+}
+
 // Long code is laid out in pieces. Whoever selects and copies it gets it as it was written.
 func TestLongCodeIsCopiedAsItWasWritten(t *testing.T) {
 	t.Parallel()

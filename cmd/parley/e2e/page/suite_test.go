@@ -55,7 +55,7 @@ const checkShown = `(() => {
 // examples as the server renders them as it did; it may only become more.
 func TestThePagePassesTheSuiteOfMarkup(t *testing.T) {
 	t.Parallel()
-	const asServer = 465
+	const asServer = 669
 	s := newStage(t)
 	x := s.open(newBrowser(t))
 	<-s.lastID
@@ -90,5 +90,27 @@ func TestThePagePassesTheSuiteOfMarkup(t *testing.T) {
 	s.shows(x, markuptest.Hostile())
 	if wrong := eval[[]string](x, "[...new Set(window.wrong)]"); len(wrong) > 0 {
 		t.Errorf("the page has %q", wrong)
+	}
+}
+
+// Quotes and lists that are nested far too deep stay as they were written, and nothing of them is lost.
+func TestWhatIsNestedTooDeepStaysAsItWasWritten(t *testing.T) {
+	t.Parallel()
+	const times = 2000
+	s := newStage(t)
+	x := s.open(newBrowser(t))
+	<-s.lastID
+	marks := []string{"> ", "- ", "1. ", "> - "}
+	var texts []string
+	for _, mark := range marks {
+		texts = append(texts, strings.Repeat(mark, times)+"word")
+	}
+	for n, shown := range s.shows(x, texts) {
+		if !strings.Contains(shown.HTML, "word") || strings.Count(shown.Skeleton, strings.TrimSpace(marks[n])) < times/2 {
+			t.Errorf("%q repeated is shown as %.400s", marks[n], shown.HTML)
+		}
+		if most := 40; strings.Count(shown.HTML, "<li>")+strings.Count(shown.HTML, "<blockquote>") > most {
+			t.Errorf("%q repeated has more than %d levels", marks[n], most)
+		}
 	}
 }

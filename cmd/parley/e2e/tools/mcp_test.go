@@ -52,9 +52,10 @@ func mcpSettings(description, agents string) string {
 func TestToolsOfAnMCPServer(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, mcpModel, mcpSettings("Looks.", `"main"`))
+	w.Env = []string{"SERVER_KEY=s3cr3t-of-the-server"}
 	w.NeedsSandbox()
-	const key = "SERVER_KEY=s3cr3t-of-the-server"
-	p := w.Serve(key)
+	p := w.Serve()
+	p.WaitServing()
 	awaitTools(t, w)
 	w.Telegram.Say(2, 2, "look")
 	said := w.WaitSaid(2, 1)[0]
@@ -75,7 +76,8 @@ func TestToolsOfAnMCPServer(t *testing.T) {
 	raw, err := os.ReadFile(w.File)
 	parleytest.Must(t, err)
 	parleytest.Must(t, os.WriteFile(w.File, []byte(strings.Replace(string(raw), "DESCRIBED=Looks.", "DESCRIBED=Looks, and tells me.", 1)), 0o600))
-	p = w.Serve(key)
+	p = w.Serve()
+	p.WaitServing()
 	parleytest.WaitFor(t, "the change to be seen", func() bool {
 		out, _, _ := w.Run("mcp")
 		return strings.Contains(out, "NOT ACCEPTED YET") && strings.Contains(out, "and tells me")
@@ -98,14 +100,19 @@ func TestToolsOfAnMCPServer(t *testing.T) {
 func TestAToolOfAnMCPServerIsJudged(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, func(r agenttest.Request) agenttest.Response {
-		if !strings.Contains(string(r.Body), `"model":"judge"`) {
+		switch {
+		case !strings.Contains(string(r.Body), `"model":"judge"`):
 			return mcpModel(r)
+		case !strings.Contains(string(r.Body), "notes__look"): // doctor tries it
+			return agenttest.Reply(`{"verdict":"allow","reason":""}`)
 		}
 		parleytest.Wants(t, r.Messages()[1].Content, `<judged tool="notes__look" agent="main"`, "<message from=\"telegram:2\"")
 		return agenttest.Reply(`{"verdict":"deny","reason":"notes are private"}`)
 	}, mcpSettings("Looks.", `"main"`)+"[guard]\nmodel = \"judge\"\njudge = [\"notes__*\"]\n")
+	w.Env = []string{"SERVER_KEY=x"}
 	w.NeedsSandbox()
-	p := w.Serve("SERVER_KEY=x")
+	p := w.Serve()
+	p.WaitServing()
 	awaitTools(t, w)
 	w.Telegram.Say(2, 2, "look")
 	parleytest.Wants(t, w.WaitSaid(2, 1)[0], "notes__look was refused by the model that judges calls", "notes are private")
@@ -118,6 +125,7 @@ func TestAnAgentsOwnMCPServers(t *testing.T) {
 	t.Parallel()
 	settings := mcpSettings("Looks.", `"other"`) + "[agents.main]\nmcp = [\"notes\"]\n[mcp.gone]\ncommand = \"sh\"\nargs = [\"-c\", \"echo broken >&2; exit 3\"]\nagents = [\"other\"]\n"
 	w := parleytest.New(t, mcpModel, settings)
+	w.Env = []string{"SERVER_KEY=x"}
 	w.NeedsSandbox()
 	out, errs, code := w.Run("mcp", "test", "notes") // without a server
 	if code != parleytest.ExitDone {
@@ -127,7 +135,8 @@ func TestAnAgentsOwnMCPServers(t *testing.T) {
 	if _, errs, code = w.Run("mcp", "test", "gone"); code != parleytest.ExitFailed || !strings.Contains(errs, "exit code 3") || !strings.Contains(errs, "broken") {
 		t.Errorf("mcp test of what ends at once ended with %d: %s", code, errs)
 	}
-	p := w.Serve("SERVER_KEY=x")
+	p := w.Serve()
+	p.WaitServing()
 	awaitTools(t, w)
 	w.Telegram.Say(2, 2, "look")
 	parleytest.Wants(t, w.WaitSaid(2, 1)[0], "found the treasure")
@@ -142,7 +151,7 @@ func TestAnAgentsOwnMCPServers(t *testing.T) {
 		return strings.Contains(out, `parley_mcp_up{server="notes"} 1`) && strings.Contains(out, `parley_mcp_up{server="gone"} 0`)
 	})
 	out, _, _ = w.Run("doctor")
-	parleytest.Wants(t, out, "ok     mcp notes: 1 tools", "wrong  mcp gone:", "exit code 3", "mcp.gone.command")
+	parleytest.Wants(t, out, "ok     mcp notes: answers in ", "ms; tools: 1", "wrong  mcp gone:", "exit code 3", "mcp.gone.command")
 	p.Stop()
 }
 
@@ -150,8 +159,10 @@ func TestAnAgentsOwnMCPServers(t *testing.T) {
 func TestAnAgentWithoutAnMCPServer(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, mcpModel, mcpSettings("Looks.", `"other"`))
+	w.Env = []string{"SERVER_KEY=x"}
 	w.NeedsSandbox()
-	p := w.Serve("SERVER_KEY=x")
+	p := w.Serve()
+	p.WaitServing()
 	awaitTools(t, w)
 	w.Telegram.Say(2, 2, "look")
 	parleytest.Wants(t, w.WaitSaid(2, 1)[0], "no such tool")
@@ -165,8 +176,10 @@ func TestAToolThatTheModelsServerRefuses(t *testing.T) {
 	const words = `{"error":{"message":"Invalid schema for function '{name}'","type":"invalid_request_error","param":"tools[{index}].function.parameters","code":"invalid_function_parameters"}}`
 	refuses := func(t agenttest.Tool) bool { return t.Name == "notes__look" }
 	w := parleytest.New(t, agenttest.RefuseTools(400, words, refuses, mcpModel), mcpSettings("Looks.", `"main"`))
+	w.Env = []string{"SERVER_KEY=x"}
 	w.NeedsSandbox()
-	p := w.Serve("SERVER_KEY=x")
+	p := w.Serve()
+	p.WaitServing()
 	awaitTools(t, w)
 	w.Telegram.Say(2, 2, "look")
 	parleytest.Wants(t, w.WaitSaid(2, 1)[0], "no such tool")
