@@ -32,8 +32,8 @@ func (s *settings) added() (string, error) {
 	return text, nil
 }
 
-// takesFurtherModel reports whether the existing configuration already has a model, so that another one goes in a
-// table of its own.
+// takesFurtherModel reports whether the existing configuration already has a model other than the demo, so that another
+// one goes in a table of its own.
 func (s *settings) takesFurtherModel() bool {
 	return s.present != nil && s.present.Model.Configured && !s.present.Model.Demo && !s.present.OnlyDemo()
 }

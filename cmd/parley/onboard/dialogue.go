@@ -213,7 +213,7 @@ func (d *dialogue) askSecret(ctx context.Context, question string) (string, erro
 	})
 }
 
-// confirm asks a question that the person answers with yes, just Enter, or no.
+// confirm asks a question that the person answers with yes or no; just Enter means yes.
 func (d *dialogue) confirm(ctx context.Context, question string) (bool, error) {
 	for {
 		typed, err := d.answer(ctx, func() (string, error) {
@@ -236,8 +236,8 @@ func (d *dialogue) confirm(ctx context.Context, question string) (bool, error) {
 // A choice is one of the possible answers to a question: its name, and what is shown for it.
 type choice struct{ name, title string }
 
-// choose asks for one of several answers, which the person gives by number or name, and returns its
-// name.
+// choose asks for one of several answers, which the person gives by number or name, and returns its name. Just Enter
+// means the first.
 func (d *dialogue) choose(ctx context.Context, question string, among []choice) (string, error) {
 	d.say("\n%s", question)
 	width := 0

@@ -410,7 +410,7 @@ func pick(typed string, shown, listed []string) (name string, some []string) {
 	return typed, nil
 }
 
-// chooseUse asks what an additional model is to be used for.
+// chooseUse asks what an additional model is to be used for. Without a person to ask, it is a fallback.
 func (s *setup) chooseUse(ctx context.Context) error {
 	s.model.fallback = false
 	if s.present == nil || !s.addsModel {

@@ -73,7 +73,7 @@ func (Command) Help() string {
 	return textHelp
 }
 
-// demoQuestion is a first question to an agent that the demo understands.
+// demoQuestion is the first question if the model is the built-in demo, which understands only a few requests.
 const demoQuestion = "write hello to hello.txt then list the files"
 
 // A setup is one run of onboard: the settings to ask for, and the answers so far.
@@ -152,7 +152,7 @@ func (s *setup) lookAtPresent(ctx context.Context) error {
 }
 
 // choosePresent asks whether to add a channel or a model to the existing configuration, or to replace it. Flags can
-// answer this, too.
+// answer this, too; what is then "".
 func (s *setup) choosePresent(ctx context.Context) (what string, err error) {
 	s.addsChannel = s.Channel != "" && s.Channel != noChannel
 	s.addsModel = s.Provider != "" || s.BaseURL != ""

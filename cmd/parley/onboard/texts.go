@@ -61,6 +61,8 @@ const (
 	textNextServe      = "\nparley serve runs the bot on %s and tells you how to make it yours. parley serve --install has systemd keep it running."
 	textItWorks        = "\nThe bot answered its first message on %s: it works. Ctrl-C stops it; parley serve starts it again, and parley serve --install has systemd keep it running.\n"
 	textNotRead        = "%s is set, but nothing reads it yet: parley onboard sets up %s."
+	textServerService  = "Parley, an AI agent in chats"
+	textNodeService    = "Parley, a node that runs calls for agents"
 )
 
 // textNoPlace is the text for a user who has no folder for systemd units.

@@ -12,17 +12,19 @@ import (
 	"parley/deploy"
 )
 
-// Name is the name of the unit.
+// Name is the name of the server's unit.
 const Name = "parley.service"
 
 // A Service says what systemd is to start, and for whom. An ordinary user gets a unit of their own, which serves
 // their home. Root gets the machine's unit, which is deploy/parley.service with the paths of the program and the
-// configuration.
+// configuration. A device's node gets a unit like the server's.
 type Service struct {
 	Program string // absolute
 	Config  string // absolute; "" for none
 	Home    string // absolute; root's unit has a home of its own
 	Root    bool   // the machine's unit
+	Node    bool   // it starts "parley node", not "parley serve"
+	Camera  bool   // the node may use the machine's cameras
 
 	variables string // the content of the environment file; empty if there is none
 }
@@ -33,10 +35,45 @@ type Problem struct{ text string }
 // Error says why the service could not run, and what to do.
 func (p *Problem) Error() string { return p.text }
 
+// name returns the name of the service, without its ending.
+func (s Service) name() string {
+	if s.Node {
+		return "parley-node"
+	}
+	return strings.TrimSuffix(Name, ".service")
+}
+
+// unit returns the name of the unit.
+func (s Service) unit() string { return s.name() + ".service" }
+
+// command returns the command that the service runs.
+func (s Service) command() string {
+	if s.Node {
+		return "node"
+	}
+	return "serve"
+}
+
+// description describes the service in a few words.
+func (s Service) description() string {
+	if s.Node {
+		return textNodeService
+	}
+	return textServerService
+}
+
+// ItsHome returns the home of the service.
+func (s Service) ItsHome() string {
+	if s.Root {
+		return "/var/lib/" + s.name()
+	}
+	return s.Home
+}
+
 // Path returns the path at which the unit file belongs. env looks up the user's environment variables.
 func (s Service) Path(env func(string) string) (string, error) {
 	if s.Root {
-		return filepath.Join("/etc/systemd/system", Name), nil
+		return filepath.Join("/etc/systemd/system", s.unit()), nil
 	}
 	folder := env("XDG_CONFIG_HOME")
 	if folder == "" {
@@ -45,44 +82,45 @@ func (s Service) Path(env func(string) string) (string, error) {
 		}
 		folder = filepath.Join(env("HOME"), ".config")
 	}
-	return filepath.Join(folder, "systemd", "user", Name), nil
+	return filepath.Join(folder, "systemd", "user", s.unit()), nil
 }
 
 // StartCommands returns the commands that make systemd start the unit, now and whenever the machine boots.
 func (s Service) StartCommands() []string {
 	if s.Root {
-		return []string{"systemctl daemon-reload", "systemctl enable --now parley"}
+		return []string{"systemctl daemon-reload", "systemctl enable --now " + s.name()}
 	}
-	return []string{"systemctl --user daemon-reload", "systemctl --user enable --now parley", "loginctl enable-linger"}
+	return []string{"systemctl --user daemon-reload", "systemctl --user enable --now " + s.name(), "loginctl enable-linger"}
 }
 
 // StopCommand returns the command that makes systemd stop the unit, and not start it again.
 func (s Service) StopCommand() string {
 	if s.Root {
-		return "systemctl disable --now parley"
+		return "systemctl disable --now " + s.name()
 	}
-	return "systemctl --user disable --now parley"
+	return "systemctl --user disable --now " + s.name()
 }
 
 // LogCommand returns the command that shows the service's log.
 func (s Service) LogCommand() string {
 	if s.Root {
-		return "journalctl -u parley -f"
+		return "journalctl -u " + s.name() + " -f"
 	}
-	return "journalctl --user -u parley -f"
+	return "journalctl --user -u " + s.name() + " -f"
 }
 
 // EnvironmentFile returns the path of the file from which systemd takes the variables that the configuration reads.
 // Only its owner can read it.
 func (s Service) EnvironmentFile() string {
 	if s.Root {
-		return credentialsSource + "environment"
+		return credentialsSource + map[bool]string{false: "environment", true: "node-environment"}[s.Node]
 	}
-	return filepath.Join(s.Home, "service.env")
+	return filepath.Join(s.Home, map[bool]string{false: "service.env", true: "node.env"}[s.Node])
 }
 
-// environment returns the content of the environment file; "" if the configuration reads no variables. systemd
-// doesn't get the variables that are set in a shell.
+// environment returns the content of the environment file; "" if the configuration reads no variables. It returns a
+// *Problem if env has no value for one, or one that the file can't contain. systemd doesn't get the variables that are
+// set in a shell.
 func (s Service) environment(env func(string) string) (string, error) {
 	if s.Config == "" {
 		return "", nil
@@ -159,22 +197,25 @@ func (s Service) environmentLine() string {
 
 // userUnit returns the unit for an ordinary user.
 func (s Service) userUnit() string {
-	call := fmt.Sprintf("%q --home %q serve", s.Program, s.Home)
+	call := fmt.Sprintf("%q --home %q %s", s.Program, s.Home, s.command())
 	if s.Config != "" {
-		call = fmt.Sprintf("%q --home %q --config %q serve", s.Program, s.Home, s.Config)
+		call = fmt.Sprintf("%q --home %q --config %q %s", s.Program, s.Home, s.Config, s.command())
 	}
-	return `# Parley, an AI agent in chats, as one user's service. Written by parley serve --install.
+	reload := "ExecReload=/bin/kill -HUP $MAINPID\n"
+	if s.Node { // it would end
+		reload = ""
+	}
+	return `# ` + s.description() + `, as one user's service. Written by parley ` + s.command() + ` --install.
 
 [Unit]
-Description=Parley, an AI agent in chats
+Description=` + s.description() + `
 # systemd keeps restarting it until everything that it needs is up, however long that takes.
 StartLimitIntervalSec=0
 
 [Service]
 Type=exec
 ExecStart=` + call + `
-ExecReload=/bin/kill -HUP $MAINPID
-` + s.environmentLine() + `# systemd restarts it no matter how it ended, unless somebody has to correct the configuration first.
+` + reload + s.environmentLine() + `# systemd restarts it no matter how it ended, unless somebody has to correct the configuration first.
 Restart=always
 RestartSec=1
 RestartPreventExitStatus=78
@@ -192,50 +233,83 @@ WantedBy=default.target
 `
 }
 
-// The machine's unit finds its secrets in the folder credentials. Root stores them in the folder credentialsSource,
-// from which systemd passes them on.
-const (
-	credentials       = "/run/credentials/parley.service/"
-	credentialsSource = "/etc/parley/credentials/"
-)
+// credentialsSource is the folder in which root stores secrets, which systemd passes on to the machine's unit.
+const credentialsSource = "/etc/parley/credentials/"
+
+// credentials returns the folder in which the machine's unit finds its secrets.
+func (s Service) credentials() string { return "/run/credentials/" + s.unit() + "/" }
 
 // systemUnit returns the machine's unit: it runs as a user that exists only while the unit runs, and reads its
 // secrets as credentials.
 func (s Service) systemUnit() (string, error) {
-	if s.Config == "" {
+	var names []string
+	switch {
+	case s.Config == "" && !s.Node:
 		return "", &Problem{"the system service needs a configuration that everybody can read: write /etc/parley/parley.toml, and give it with --config"}
+	case s.Config != "":
+		raw, err := os.ReadFile(s.Config)
+		if err != nil {
+			return "", fmt.Errorf("read the configuration: %w", err)
+		}
+		if err := checkReadable(s.Config); err != nil {
+			return "", err
+		}
+		if names, err = s.secretsOf(string(raw)); err != nil {
+			return "", err
+		}
 	}
-	raw, err := os.ReadFile(s.Config)
-	if err != nil {
-		return "", fmt.Errorf("read the configuration: %w", err)
-	}
-	if err := checkReadable(s.Config); err != nil {
-		return "", err
-	}
-	names, err := secretsOf(string(raw))
-	if err != nil {
-		return "", err
+	unit := deploy.Unit()
+	if s.Node { // the comment at the top says how the server's unit is installed
+		unit = "# " + s.description() + ". Written by parley node --install from the server's unit.\n\n" + unit[strings.Index(unit, "[Unit]\n"):]
 	}
 	var lines []string
-	for line := range strings.Lines(deploy.Unit()) {
-		switch {
-		case strings.HasPrefix(line, "ExecStart="):
-			line = fmt.Sprintf("ExecStart=%q serve --config %q\n", s.Program, s.Config)
-		case strings.HasPrefix(line, "LoadCredential="):
-			continue // they follow the home
-		case strings.HasPrefix(line, "Environment=PARLEY_HOME="):
-			line += s.environmentLine()
-			for _, name := range names {
-				line += "LoadCredential=" + name + ":" + credentialsSource + name + "\n"
-			}
-		}
-		lines = append(lines, line)
+	for line := range strings.Lines(unit) {
+		lines = append(lines, s.systemLine(line, names))
 	}
 	return strings.Join(lines, ""), nil
 }
 
+// systemLine returns what the machine's unit has in place of a line of deploy/parley.service. names are the secrets that
+// the configuration reads.
+func (s Service) systemLine(line string, names []string) string {
+	key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+	switch {
+	case key == "ExecStart" && s.Config == "":
+		return fmt.Sprintf("ExecStart=%q %s\n", s.Program, s.command())
+	case key == "ExecStart":
+		return fmt.Sprintf("ExecStart=%q %s --config %q\n", s.Program, s.command(), s.Config)
+	case key == "LoadCredential":
+		return "" // they follow the home
+	case key == "Environment" && strings.HasPrefix(value, "PARLEY_HOME="):
+		line = "Environment=PARLEY_HOME=" + s.ItsHome() + "\n" + s.environmentLine()
+		for _, name := range names {
+			line += "LoadCredential=" + name + ":" + credentialsSource + name + "\n"
+		}
+	case s.Node:
+		return s.nodeLine(line, key)
+	}
+	return line
+}
+
+// nodeLine returns what the machine's unit of a node has in place of a line of the server's.
+func (s Service) nodeLine(line, key string) string {
+	switch {
+	case key == "ExecReload": // it would end
+		return ""
+	case key == "Description":
+		return "Description=" + s.description() + "\n"
+	case key == "StateDirectory":
+		return "StateDirectory=" + s.name() + "\n"
+	case s.Camera && key == "PrivateDevices":
+		return "PrivateDevices=no\nSupplementaryGroups=video\n"
+	case s.Camera && key == "PrivateUsers":
+		return "PrivateUsers=no\n"
+	}
+	return line
+}
+
 // secretsOf returns the names of the secrets that a configuration reads as systemd credentials.
-func secretsOf(config string) ([]string, error) {
+func (s Service) secretsOf(config string) ([]string, error) {
 	secretFile := regexp.MustCompile(`\$\{file:([^}]*)\}`)
 	var names []string
 	for line := range strings.Lines(config) {
@@ -243,9 +317,9 @@ func secretsOf(config string) ([]string, error) {
 			continue
 		}
 		for _, found := range secretFile.FindAllStringSubmatch(line, -1) {
-			name, ok := strings.CutPrefix(found[1], credentials)
+			name, ok := strings.CutPrefix(found[1], s.credentials())
 			if !ok || name == "" || strings.Contains(name, "/") {
-				return nil, &Problem{fmt.Sprintf("the service runs as its own user, who can't read %s: put it at %sNAME with mode 0600, and write ${file:%sNAME} in the configuration", found[1], credentialsSource, credentials)}
+				return nil, &Problem{fmt.Sprintf("the service runs as its own user, who can't read %s: put it at %sNAME with mode 0600, and write ${file:%sNAME} in the configuration", found[1], credentialsSource, s.credentials())}
 			}
 			if !slices.Contains(names, name) {
 				names = append(names, name)
@@ -295,7 +369,7 @@ func (s Service) Write(path string, replace bool) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("make the unit's folder: %w", err)
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), "."+Name+"-*")
+	f, err := os.CreateTemp(filepath.Dir(path), "."+s.unit()+"-*")
 	if err != nil {
 		return fmt.Errorf("write the unit: %w", err)
 	}

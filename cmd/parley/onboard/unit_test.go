@@ -111,3 +111,32 @@ func TestTheMachinesUnit(t *testing.T) {
 		t.Error("a unit without a configuration")
 	}
 }
+
+// A node's unit is one of its own beside the server's: with another name, home and command.
+func TestNodeUnits(t *testing.T) {
+	t.Parallel()
+	s := onboard.Service{Program: "/bin/sh", Home: "/a place/home", Node: true}
+	path, err := s.Path(func(string) string { return "/x" })
+	if err != nil || filepath.Base(path) != "parley-node.service" {
+		t.Errorf("it belongs at %s (%v)", path, err)
+	}
+	text, err := s.Text()
+	if err != nil || !strings.Contains(text, `ExecStart="/bin/sh" --home "/a place/home" node`) || strings.Contains(text, "ExecReload") {
+		t.Errorf("the unit (%v):\n%s", err, text)
+	}
+	verified(t, text)
+	if !strings.Contains(strings.Join(s.StartCommands(), "\n")+s.StopCommand()+s.LogCommand(), "enable --now parley-node") {
+		t.Errorf("it is started with %q", s.StartCommands())
+	}
+	s.Root, s.Camera = true, true
+	text, err = s.Text()
+	for _, line := range []string{`ExecStart="/bin/sh" node`, "Environment=PARLEY_HOME=/var/lib/parley-node", "StateDirectory=parley-node", "PrivateDevices=no", "DynamicUser=yes"} {
+		if err != nil || !strings.Contains(text, "\n"+line+"\n") {
+			t.Errorf("the unit has no line %s (%v):\n%s", line, err, text)
+		}
+	}
+	if strings.Contains(text, "LoadCredential") || strings.Contains(text, "ExecReload") || strings.Contains(text, "install -m") {
+		t.Errorf("the unit has what is the server's:\n%s", text)
+	}
+	verified(t, text)
+}

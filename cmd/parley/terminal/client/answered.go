@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-	"strings"
+	"strconv"
 	"time"
 
 	"parley/sessions"
@@ -28,29 +28,46 @@ func (c *Client) AwaitAnswer(ctx context.Context, channel string) error {
 	}
 }
 
-// hasAnswered reports whether a conversation on a channel contains an answer that was sent since a time.
+// hasAnswered reports whether one of the conversations that were used last on a channel contains an answer that was sent
+// since a time.
 func (c *Client) hasAnswered(ctx context.Context, channel string, since time.Time) (bool, error) {
 	var list struct {
 		Sessions []sessions.Info `json:"sessions"`
 	}
-	if err := c.Get(ctx, "/v1/sessions", &list); err != nil {
+	if err := c.Get(ctx, "/v1/sessions?order=desc&channel="+url.QueryEscape(channel), &list); err != nil {
 		return false, fmt.Errorf("look for answers: %w", err)
 	}
 	for _, s := range list.Sessions {
-		if parts := strings.Split(s.Key, ":"); len(parts) < 3 || parts[1] != channel || s.Updated.Before(since) {
+		if s.Updated.Before(since) {
 			continue
 		}
-		var one struct {
-			Entries []sessions.Entry `json:"entries"`
-		}
-		if err := c.Get(ctx, "/v1/sessions/"+url.PathEscape(s.Key), &one); err != nil {
+		entries, err := c.newestEntries(ctx, s.Key)
+		if err != nil {
 			return false, fmt.Errorf("look for answers: %w", err)
 		}
-		for _, e := range one.Entries {
+		for _, e := range entries {
 			if e.Kind == sessions.KindPublished && !e.At.Before(since) {
 				return true, nil
 			}
 		}
 	}
 	return false, nil
+}
+
+// newestEntries returns the newest entries of a session: a page of them at most.
+func (c *Client) newestEntries(ctx context.Context, key string) ([]sessions.Entry, error) {
+	const most = 50 // less than a page
+	var page struct {
+		Entries []sessions.Entry `json:"entries"`
+		Last    int64            `json:"last"`
+		Next    int64            `json:"next"`
+	}
+	path := "/v1/sessions/" + url.PathEscape(key)
+	if err := c.Get(ctx, path, &page); err != nil || page.Next == 0 {
+		return page.Entries, err
+	}
+	path += "?after=" + strconv.FormatInt(max(page.Last-most, 0), 10)
+	page.Entries = nil
+	err := c.Get(ctx, path, &page)
+	return page.Entries, err
 }

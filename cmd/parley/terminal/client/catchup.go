@@ -204,9 +204,9 @@ type PastTurn struct {
 	Over   bool // the conversation was started over after it
 }
 
-// Earlier returns what was said earlier in this conversation, the oldest first, for the terminal's input history
-// and to show where the conversation was left. It reads this from the log, so that no separate history is stored.
-// If that fails, Earlier returns nil, because one can talk without it.
+// Earlier returns what was said in the last maxEarlier entries of this conversation, the oldest first, for the
+// terminal's input history and to show where the conversation was left. It reads this from the log, so that no separate
+// history is stored. If that fails, Earlier returns nil, because one can talk without it.
 func (r *Conversation) Earlier(ctx context.Context) []PastTurn {
 	var list struct {
 		Sessions []sessions.Info `json:"sessions"`

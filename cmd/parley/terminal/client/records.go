@@ -26,7 +26,9 @@ const (
 	followBehind = 200 // how many ids are read again: records in a fleet may appear a moment after others with greater ids
 )
 
-// ShowRecords calls show with the records that match a query, the oldest first and each once, a page at a time.
+// ShowRecords calls show with the records that match a query, the oldest first and each once, a page at a time. With
+// Follow, it continues with new ones until ctx is done and then returns nil; without Limit and Since, it then begins
+// with the newest lastShown.
 func ShowRecords(ctx context.Context, server *Client, q RecordQuery, show func([]sessions.AuditRecord) error) error {
 	r := &recordReader{RecordQuery: q, server: server, show: show, seen: map[int64]bool{}}
 	if r.Limit == 0 && r.Follow && r.Since.IsZero() {

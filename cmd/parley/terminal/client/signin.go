@@ -33,7 +33,7 @@ func (s SignIn) Begin(ctx context.Context, issuer string) (begun mcpservers.Begu
 	return begun, s.Client.Do(ctx, http.MethodPost, s.path(), "", asked, &begun)
 }
 
-// Finish ends a sign-in with the address at which the browser ended.
+// Finish completes a sign-in, given the address to which the browser was sent at its end, and says so on Out.
 func (s SignIn) Finish(ctx context.Context, address string) error {
 	if err := s.Client.Do(ctx, http.MethodPost, s.path(), "", map[string]string{"address": address}, nil); err != nil {
 		return err

@@ -156,7 +156,7 @@ func AuditLine(r sessions.AuditRecord) string {
 	return strings.Join(cells, "\t")
 }
 
-// Used says in words what a turn has used.
+// Used says in words what a turn has used; "" for nil.
 func Used(u *sessions.AuditUse) string {
 	if u == nil {
 		return ""

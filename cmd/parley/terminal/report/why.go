@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"parley/cmd/parley/server/why"
+	"parley/channels/why"
 	"parley/cmd/parley/terminal"
 )
 
