@@ -44,7 +44,7 @@ func (chatCmd) Help() string {
 	return examples("parley chat", `parley chat -m "what is in notes.txt?"`, `parley chat --workspace . -m "list the files"`, `parley chat --agent ops`)
 }
 
-// Run talks to the agent in this terminal.
+// Run lets the person talk to the agent in this terminal; with -m, it asks once and prints only the answer.
 func (c chatCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Terminal) error {
 	cfg, err := flags.load(tty, config.Options{})
 	if err != nil {

@@ -57,7 +57,8 @@ func (c *chatCommands) carryOut(ctx context.Context, name, args string) (said st
 	return "", false
 }
 
-// list lists the person's conversations at terminals, the most recently used first.
+// list returns the reply to /sessions: a line for each of the person's conversations at terminals, the most recently
+// used first, at most mostPlaces.
 func (c *chatCommands) list(ctx context.Context) string {
 	if err := c.find(ctx); err != nil {
 		return "can't list the conversations: " + err.Error()
@@ -87,7 +88,8 @@ func (c *chatCommands) list(ctx context.Context) string {
 	return strings.Join(lines, "\n")
 }
 
-// find gets the list of the person's conversations at terminals.
+// find fills c.listed with the person's conversations at terminals, as far as they are among the person's 100 most
+// recently used ones.
 func (c *chatCommands) find(ctx context.Context) error {
 	var found struct {
 		Sessions []sessions.Info `json:"sessions"`
@@ -111,7 +113,8 @@ func (c *chatCommands) isHere(p place) bool {
 	return err == nil && key == c.here.Session
 }
 
-// goTo switches the person to the conversation with that number, name or key.
+// goTo switches the person to the conversation with that number, name or key. If it can't, it says why, and leave is
+// false.
 func (c *chatCommands) goTo(ctx context.Context, which string) (said string, leave bool) {
 	if c.listed == nil {
 		if err := c.find(ctx); err != nil {
@@ -165,7 +168,8 @@ func (c *chatCommands) answering() string {
 	return ""
 }
 
-// describeModel says which model answers, which others are configured, and how to use another one.
+// describeModel says which model answers, which others are configured, and how to use another one. If args names a
+// model, it also says that one conversation can't change its model.
 func (c *chatCommands) describeModel(args string) string {
 	chain := c.models[c.agent()]
 	if len(chain) == 0 {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,12 +14,9 @@ import (
 
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/data/backup"
-	"parley/cmd/parley/data/erase"
 	"parley/cmd/parley/data/home"
 	"parley/cmd/parley/data/homedb"
-	"parley/cmd/parley/server"
 	"parley/cmd/parley/terminal"
-	"parley/cmd/parley/terminal/client"
 	"parley/tools/plainjson"
 )
 
@@ -146,7 +142,8 @@ func (restoreCmd) Help() string {
 	return examples("parley restore parley.backup", "parley --home /srv/second restore parley.backup")
 }
 
-// Run makes a home from a backup.
+// Run makes a home from a backup. If the home contains data already, the person has to agree, and that data is moved
+// aside.
 func (c restoreCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Terminal) error {
 	cfg, err := flags.load(tty, config.Options{WithoutSecrets: true})
 	if err != nil {
@@ -193,42 +190,4 @@ func (c restoreCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Te
 		fmt.Fprintln(tty.Out, "next:", line)
 	}
 	return err
-}
-
-type forgetCmd struct {
-	User    string `help:"The person whose messages to erase, as CHANNEL:USER." placeholder:"WHO" xor:"what"`
-	Session string `help:"The conversation to erase, by its key." placeholder:"KEY" xor:"what"`
-	Yes     bool   `help:"Don't ask for confirmation."`
-}
-
-// Help says that either a person or a session must be given, and shows examples.
-func (forgetCmd) Help() string {
-	return textUserOrSession +
-		examples("parley forget --user telegram:42", "parley forget --session main:slack:C0TEAM", "parley forget --yes --user telegram:42")
-}
-
-// Run erases what a person has said, or a session, and prints the receipt: a list of what was
-// erased.
-func (c forgetCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Terminal) error {
-	if c.User == "" && c.Session == "" {
-		return &usageError{"give --user WHO or --session KEY"}
-	}
-	if err := confirm(tty, c.Yes, fmt.Sprintf(textErase, c.User+c.Session)); err != nil {
-		return err
-	}
-	body := map[string]string{"user": c.User}
-	if c.Session != "" {
-		body = map[string]string{"session": c.Session}
-	}
-	return withClient(ctx, flags, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
-		var receipt erase.Receipt
-		if err := server.Do(ctx, http.MethodPost, "/v1/forget", "", body, &receipt); err != nil {
-			return err
-		}
-		if flags.JSON {
-			return plainjson.NewEncoder(tty.Out).Encode(receipt)
-		}
-		_, err := fmt.Fprint(tty.Out, receipt.String())
-		return err
-	})
 }

@@ -52,7 +52,8 @@ func fetchDeadLetters(ctx context.Context, server *client.Client) ([]report.Dead
 	return all, nil
 }
 
-// chooseLetters returns the dead letters with these ids or, if everything is set, all of them.
+// chooseLetters returns the dead letters with these ids or, if everything is set, all of them. It returns an error if
+// one of the ids is unknown, or if there is none and everything isn't set.
 func chooseLetters(ctx context.Context, server *client.Client, ids []string, everything bool) ([]report.DeadLetter, error) {
 	if len(ids) == 0 && !everything {
 		return nil, &usageError{"give the ids of dead letters, or use --all"}

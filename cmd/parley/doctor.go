@@ -10,6 +10,7 @@ import (
 	"parley/cmd/parley/terminal/report"
 
 	"parley/cmd/parley/config"
+	"parley/cmd/parley/data/home"
 	"parley/cmd/parley/doctor"
 	"parley/cmd/parley/server"
 	"parley/cmd/parley/terminal"
@@ -90,7 +91,7 @@ func (k configCheck) Run(ctx context.Context, c *globalFlags, tty terminal.Termi
 		fmt.Fprintln(tty.Err, "parley serve wouldn't start:")
 		return err
 	}
-	if err := server.CheckPort(ctx, cfg); err != nil { // only a note, because the settings are right even if another program has the port
+	if err := home.CheckPort(ctx, cfg); err != nil { // only a note, because the settings are right even if another program has the port
 		fmt.Fprintf(tty.Err, textWouldNotStart, err)
 		return nil
 	}

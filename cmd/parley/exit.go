@@ -13,10 +13,10 @@ import (
 const (
 	exitDone    = 0
 	exitFailed  = 1
-	exitUsage   = 2
-	exitUnknown = 3
-	exitQueued  = 4
-	exitConfig  = 78
+	exitUsage   = 2  // the command was called wrongly
+	exitUnknown = 3  // nobody can tell whether a message was sent
+	exitQueued  = 4  // a message is still waiting to be sent
+	exitConfig  = 78 // the configuration is wrong
 )
 
 // exitCode prints the error of a command, if there is one, and returns the exit code.
@@ -35,7 +35,7 @@ func exitCode(err error, tty terminal.Terminal) int {
 	switch {
 	case errors.As(err, &usage), errors.As(err, &called):
 		return exitUsage
-	case errors.As(err, &wrong), errors.As(err, &setting):
+	case errors.As(err, &wrong), errors.As(err, &setting), isSetup(err):
 		return exitConfig
 	}
 	return exitFailed
@@ -46,8 +46,8 @@ type usageError struct{ msg string }
 
 func (e *usageError) Error() string { return e.msg }
 
-// An outcomeError says that a message that the command has waited for wasn't sent, or may not have
-// been. Its exit code tells scripts which of the two, or that the message is still waiting.
+// An outcomeError says that a message that the command has waited for wasn't sent, may not have been sent, or is still
+// waiting. Its exit code tells scripts which of the three.
 type outcomeError struct {
 	code int
 	msg  string

@@ -10,6 +10,7 @@ import (
 	"parley/cmd/parley/server"
 	"parley/cmd/parley/server/platforms"
 	"parley/cmd/parley/terminal"
+	"parley/tools/nodes/camera"
 )
 
 // globalFlags are the flags that every command accepts.
@@ -34,10 +35,14 @@ func (f *globalFlags) load(tty terminal.Terminal, o config.Options) (*config.Con
 // program.
 func loadConfig(o config.Options) (*config.Config, error) {
 	o.Platforms, o.CheckTemplate = platforms.Settings(), webhook.Check
-	o.Tools, o.CheckHook = sync.OnceValue(server.ToolNames), server.CheckHook // making all tools takes longer than everything else
+	o.Tools, o.CheckHook = sync.OnceValue(toolNames), server.CheckHook // making all tools takes longer than everything else
 	o.CheckRule = func(text string) (string, error) { return server.CheckRule(text, o.Tools) }
+	o.CheckRate = func(text string) (string, error) { return server.CheckRate(text, o.Tools) }
 	return config.Load(o)
 }
+
+// toolNames returns the names that a rule may use: those of an agent's tools, and that of a node's own.
+func toolNames() []string { return append(server.ToolNames(), camera.Tool) }
 
 // examples returns the part of a command's help that shows examples, one on each line.
 func examples(lines ...string) string {

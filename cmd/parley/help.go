@@ -17,7 +17,7 @@ type helpCmd struct {
 // Help shows examples.
 func (helpCmd) Help() string { return examples("parley help", "parley help pairing approve") }
 
-// Run prints what --help prints.
+// Run prints what --help prints; it returns a usageError if there is no such command.
 func (h helpCmd) Run(tty terminal.Terminal) error {
 	args := append(append([]string{}, h.Command...), "--help")
 	if code := run(args, terminal.Terminal{In: tty.In, Out: tty.Out, Err: io.Discard}); code != exitDone {

@@ -62,6 +62,11 @@ func TestHelpShowsExamples(t *testing.T) {
 	if _, errs, code := w.Run("forget", "--yes"); code != exitUsage || !strings.Contains(errs, "--user WHO or --session KEY") {
 		t.Errorf("forget: exit code %d, saying %q", code, errs)
 	}
+	for _, call := range [][]string{{"usage", "--from", "may"}, {"usage", "--to", "2026-1-1"}, {"audit", "verify", "--from", "may"}} {
+		if _, errs, code := w.Run(call...); code != exitUsage || !strings.Contains(errs, "isn't a day") {
+			t.Errorf("%q: exit code %d, saying %q", call, code, errs)
+		}
+	}
 	if out, _, _ := w.Run("forget", "--help"); strings.Contains(out, "--user=WHO --session") {
 		t.Errorf("forget reads as if it needed both:\n%s", out)
 	}

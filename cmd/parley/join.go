@@ -14,8 +14,8 @@ import (
 	"parley/tools/plainjson"
 )
 
-// withClient connects to the home's server for one command, and calls fn with the client. If no
-// server is running, this process serves the home meanwhile, in that role.
+// withClient connects to the home's server for one command, and calls fn with the client. If no server is running, this
+// process serves the home meanwhile, in that role. A Reader does so without the secrets in the settings.
 func withClient(ctx context.Context, flags *globalFlags, tty terminal.Terminal, role server.Role, fn func(context.Context, *client.Client) error) error {
 	cfg, err := flags.load(tty, config.Options{WithoutSecrets: role == server.Reader})
 	if err != nil {

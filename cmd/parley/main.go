@@ -26,10 +26,12 @@ type cli struct {
 
 	Chat        chatCmd        `cmd:"" help:"Talk to the agent in this terminal."`
 	Serve       serveCmd       `cmd:"" help:"Serve the configured channels."`
+	Node        nodeCmd        `cmd:"" help:"Run calls for the agents of a server on this device."`
 	Send        sendCmd        `cmd:"" help:"Send a message to people, without AI."`
 	Status      statusCmd      `cmd:"" help:"Show how the server is doing, and what it's working on."`
 	Why         whyCmd         `cmd:"" help:"Show what became of a message, step by step."`
 	Logs        logsCmd        `cmd:"" help:"Show the audit log: turns, tool calls, refusals, admissions, erasures."`
+	Audit       auditCmd       `cmd:"" help:"Check the archive of the audit log."`
 	Metrics     metricsCmd     `cmd:"" help:"Print the metrics in Prometheus format."`
 	Usage       usageCmd       `cmd:"" help:"Show how many tokens models have used, and what they cost."`
 	Sessions    sessionsCmd    `cmd:"" help:"Show conversations."`
@@ -43,6 +45,7 @@ type cli struct {
 	Approvals   approvalsCmd   `cmd:"" help:"List and answer the requests that turns are waiting on."`
 	Schedule    scheduleCmd    `cmd:"" help:"List and manage the agent's schedules."`
 	MCP         mcpCmd         `cmd:"" name:"mcp" help:"Manage the MCP servers whose tools agents use."`
+	Nodes       nodesCmd       `cmd:"" help:"Manage the devices that run calls for agents."`
 	Skills      skillsCmd      `cmd:"" help:"List the agents' skills."`
 	UI          uiCmd          `cmd:"" name:"ui" help:"Open the web page in a browser, and manage sign-ins."`
 	Chats       chatsCmd       `cmd:"" help:"List the chats where people have talked to the bot."`
@@ -111,7 +114,7 @@ func newParser(c *cli, tty terminal.Terminal, more ...kong.Option) (*kong.Kong, 
 func (c *cli) sanitizedTerminal(command string, tty terminal.Terminal) terminal.Terminal {
 	name, _, _ := strings.Cut(command, " ")
 	switch {
-	case name == "chat", name == "serve", name == "onboard": // text from others is sanitized where it is drawn or logged
+	case name == "chat", name == "serve", command == "node run", name == "onboard": // text from others is sanitized where it is drawn or logged
 		return tty
 	case c.JSON, name == "backup" && c.Backup.File == "-":
 		return terminal.Terminal{In: tty.In, Out: tty.Out, Err: &terminal.Screen{To: tty.Err}}

@@ -96,7 +96,7 @@ func oldFolders(flags *globalFlags, to *config.Config) (map[string]string, error
 	return folders, nil
 }
 
-// explainMigrateError adds to an error what the operator can do about it.
+// explainMigrateError adds to an error what the operator can do about it. It returns other errors unchanged.
 func explainMigrateError(err error, to *config.Config) error {
 	filled, isFilled := errors.AsType[*sqldb.NotEmptyError](err)
 	used, isUsed := errors.AsType[*sqlitebus.InUseError](err)

@@ -41,7 +41,8 @@ func (sendCmd) Help() string {
 	return examples(`parley send --to oncall "it works"`, `make 2>&1 | parley send --to slack:C0BUILDS --key build-7`, `parley send --to telegram:42 --file report.pdf --wait "the report"`)
 }
 
-// Run passes a message to the server and, with --wait, waits for the outcome and reports it.
+// Run passes a message to the server. It waits for the outcome with --wait, or if this process serves the home
+// meanwhile. Only with --wait, an outcome other than sent is an error.
 func (c sendCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Terminal) error {
 	body, err := c.requestBody(tty)
 	if err != nil {
@@ -82,8 +83,8 @@ func (c sendCmd) asksAgent() bool {
 	return slices.ContainsFunc(c.To, func(to string) bool { return to == "agent" || strings.HasPrefix(to, "agent:") })
 }
 
-// requestBody returns the body of the request; it reads the text from standard input if neither a
-// text nor a file was given.
+// requestBody returns the body of the request; it reads the text from standard input if neither a text nor a file was
+// given. It refuses an input or a file of more than maxFile bytes with a usageError.
 func (c sendCmd) requestBody(tty terminal.Terminal) (map[string]any, error) {
 	if c.Text == "" && c.File == "" {
 		raw, err := io.ReadAll(io.LimitReader(tty.In, maxFile+1))
@@ -120,9 +121,8 @@ type delivery struct {
 	Session string `json:"session,omitempty"`
 }
 
-// awaitOutcome keeps asking the server until the message was sent or has failed at each
-// destination, or the time is up. If the server is unreachable, it keeps asking, because the
-// message is stored.
+// awaitOutcome keeps asking the server until each destination has an outcome, or the time is up; then it returns what
+// it knows, without an error. If the server is unreachable, it keeps asking, because the message is stored.
 func (c sendCmd) awaitOutcome(ctx context.Context, server *client.Client, s delivery) (delivery, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
@@ -140,7 +140,7 @@ func (c sendCmd) awaitOutcome(ctx context.Context, server *client.Client, s deli
 	return s, nil
 }
 
-// isPending reports whether a destination has no outcome yet.
+// isPending reports whether a destination has no outcome yet, or whether an agent has not answered anywhere yet.
 func isPending(s delivery) bool {
 	if s.Session != "" && len(s.Destinations) == 0 {
 		return true // an agent has it, and may not have begun

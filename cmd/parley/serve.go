@@ -2,24 +2,17 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"maps"
 	"os"
-	"os/exec"
-	"runtime"
-	"strings"
-
-	"golang.org/x/term"
 
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/data/home"
 	"parley/cmd/parley/onboard"
-	"parley/cmd/parley/process"
 	"parley/cmd/parley/server"
 	"parley/cmd/parley/server/models"
 	"parley/cmd/parley/terminal"
+	"parley/tools/process"
 )
 
 type serveCmd struct {
@@ -37,7 +30,8 @@ func (serveCmd) Help() string {
 	return examples("parley serve", "parley serve --config /etc/parley/parley.toml", "parley serve --role worker", "parley serve --install", "parley serve --uninstall")
 }
 
-// Run serves the configured channels until SIGINT or SIGTERM.
+// Run serves the configured channels until SIGINT or SIGTERM. With --install or --uninstall, it sets up or removes the
+// systemd service instead.
 func (c serveCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Terminal) error {
 	role, err := parseRole(c.Role)
 	if err != nil {
@@ -47,7 +41,7 @@ func (c serveCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Term
 		return c.install(ctx, flags, tty)
 	}
 	if c.Uninstall {
-		return c.uninstall(ctx, flags, tty)
+		return uninstallService(ctx, flags, onboard.Service{}, tty)
 	}
 	load := func() (*config.Config, error) {
 		return loadConfig(config.Options{File: flags.Config, Home: flags.Home, LookLocal: true})
@@ -89,24 +83,6 @@ func (c serveCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Term
 	return err
 }
 
-// service returns the systemd service that serves a configuration, and the path of its unit.
-func (serveCmd) service(flags *globalFlags, file string) (s onboard.Service, path string, err error) {
-	if runtime.GOOS != "linux" {
-		return s, "", errors.New("--install and --uninstall only work with systemd, on Linux")
-	}
-	dir, err := config.HomeDir(config.Options{Home: flags.Home})
-	if err != nil {
-		return s, "", err
-	}
-	program, err := os.Executable()
-	if err != nil {
-		return s, "", fmt.Errorf("find this program: %w", err)
-	}
-	s = onboard.Service{Program: program, Config: file, Home: dir, Root: os.Geteuid() == 0}
-	path, err = s.Path(os.Getenv)
-	return s, path, err
-}
-
 // install writes the systemd unit that starts "parley serve" with this configuration, and starts the service if the
 // person wants that.
 func (c serveCmd) install(ctx context.Context, flags *globalFlags, tty terminal.Terminal) error {
@@ -115,79 +91,11 @@ func (c serveCmd) install(ctx context.Context, flags *globalFlags, tty terminal.
 	if err != nil {
 		return err
 	}
-	s, path, err := c.service(flags, cfg.File)
+	s, path, err := serviceFor(flags, onboard.Service{Config: cfg.File})
 	if err != nil {
 		return err
 	}
-	if err := s.ReadVariables(os.Getenv); err != nil {
-		return err
-	}
-	err = s.Write(path, c.Yes)
-	if errors.Is(err, os.ErrExist) {
-		if err := confirm(tty, false, path+textReplace); err != nil {
-			return err
-		}
-		err = s.Write(path, true)
-	}
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(tty.Out, "Written: %s\n", path)
-	if s.HasVariables() {
-		fmt.Fprintf(tty.Out, textVariables, s.EnvironmentFile())
-	}
-	start := c.Start
-	if !start && term.IsTerminal(int(tty.In.Fd())) {
-		start = confirm(tty, false, textStartNow) == nil
-	}
-	if !start {
-		fmt.Fprintf(tty.Out, textToStart, strings.Join(s.StartCommands(), "\n  "))
-	}
-	for _, command := range s.StartCommands() {
-		if !start {
-			break
-		}
-		if err := runSystem(ctx, tty, command); err != nil {
-			return err
-		}
-	}
-	fmt.Fprintf(tty.Out, textItsLog, s.LogCommand())
-	return nil
-}
-
-// uninstall stops the service and removes its unit.
-func (c serveCmd) uninstall(ctx context.Context, flags *globalFlags, tty terminal.Terminal) error {
-	s, path, err := c.service(flags, "")
-	if err != nil {
-		return err
-	}
-	if _, err := os.Stat(path); err != nil {
-		return fmt.Errorf("nothing is installed: %w", err)
-	}
-	if err := runSystem(ctx, tty, s.StopCommand()); err != nil {
-		return err
-	}
-	// The unit is removed last: as long as it exists, the person can run --uninstall again.
-	for _, file := range []string{s.EnvironmentFile(), path} {
-		if err := os.Remove(file); err == nil {
-			fmt.Fprintf(tty.Out, "Removed: %s\n", file)
-		} else if !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("remove the service: %w", err)
-		}
-	}
-	fmt.Fprintf(tty.Out, textStillThere, s.Home)
-	return nil
-}
-
-// runSystem runs one of systemd's commands.
-func runSystem(ctx context.Context, tty terminal.Terminal, command string) error {
-	words := strings.Fields(command)
-	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
-	cmd.Stdout, cmd.Stderr = tty.Err, tty.Err
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%s: %w", command, err)
-	}
-	return nil
+	return installService(ctx, s, path, tty, c.Start, c.Yes)
 }
 
 // parseRole parses the value of --role; its error is a usageError.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -18,6 +19,7 @@ import (
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/config/schema"
 	"parley/cmd/parley/server"
+	"parley/cmd/parley/server/nodelinks"
 	"parley/cmd/parley/terminal"
 	"parley/cmd/parley/terminal/client"
 	"parley/cmd/parley/terminal/report"
@@ -57,11 +59,31 @@ func (c statusCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Ter
 		default:
 			s.PrintServer(tty.Out)
 		}
+		if !server.Hosted || server.Shared { // or no node can be here
+			if err := printNodesLine(ctx, server, tty.Out); err != nil {
+				return err
+			}
+		}
 		if err := s.PrintTopics(tty.Out); err != nil {
 			return err
 		}
 		return s.PrintWork(tty.Out, time.Now())
 	})
+}
+
+// printNodesLine prints one line about the nodes, if there are any.
+func printNodesLine(ctx context.Context, server *client.Client, out io.Writer) error {
+	var found struct {
+		Nodes []nodelinks.Node `json:"nodes"`
+	}
+	err := server.Get(ctx, "/v1/nodes", &found)
+	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Status == http.StatusNotFound { // a server of an older release
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return report.NodesLine(out, found.Nodes, time.Now())
 }
 
 // liveTimeout limits how long a server may take to answer that it is alive.
@@ -112,7 +134,8 @@ func (c sessionsCmd) Validate() error {
 // mostListed is the maximum length of a list of sessions that is not in the order of their keys.
 const mostListed = 1000
 
-// query returns the parameters of the request for the list.
+// query returns the parameters of the request for the list. Without a filter and a limit, the list contains all
+// sessions, in the order of their keys.
 func (c sessionsCmd) query() url.Values {
 	q := url.Values{}
 	for name, value := range map[string]string{"person": c.Person, "agent": c.Agent, "channel": c.Channel, "q": c.Title} {
@@ -281,7 +304,8 @@ func (c logsCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Termi
 	})
 }
 
-// toolMetricPrefixes returns the prefixes of the names of the metrics about tools.
+// toolMetricPrefixes returns the prefixes of the names of the metrics that --tools shows: those about tool calls and
+// what guards them.
 func toolMetricPrefixes() []string {
 	return []string{"parley_tool_", "parley_audit_", "parley_sandbox_", "parley_asks_", "parley_guard_"}
 }
@@ -293,7 +317,7 @@ type metricsCmd struct {
 // Help shows examples.
 func (metricsCmd) Help() string { return examples("parley metrics", "parley metrics --tools") }
 
-// Run prints the metrics of the server in the format of Prometheus.
+// Run prints the metrics of the server in the format of Prometheus; with --tools, only those about tools.
 func (c metricsCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Terminal) error {
 	return withClient(ctx, flags, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
 		if !c.Tools {

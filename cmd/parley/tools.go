@@ -85,7 +85,7 @@ func (mcpAccept) Help() string {
 	return examples("parley mcp accept github", "parley mcp accept github__create_issue")
 }
 
-// Run accepts tools of an MCP server, so that agents get them.
+// Run accepts the new and changed tools of an MCP server, or the one that is named, so that agents get them.
 func (a mcpAccept) Run(ctx context.Context, c *globalFlags, tty terminal.Terminal) error {
 	return withClient(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
 		name, tool, _ := strings.Cut(a.Name, "__")
@@ -112,9 +112,9 @@ func (mcpLogin) Help() string {
 	return examples("parley mcp login tracker", "parley mcp login tracker 'http://127.0.0.1:7275/mcp/tracker/callback?code=…&state=…'")
 }
 
-// Run signs in to an MCP server: it prints the address to open, and waits until the browser has
-// come back to this server, or until the person pastes the address where the browser ended. If that
-// address is already given, Run finishes the sign-in with it instead.
+// Run signs in to an MCP server: it prints the address to open, and waits until the browser has come back to this
+// server, or until the person pastes the address where the browser ended. With --json it doesn't wait. If the address
+// where the browser ended is already given, Run finishes the sign-in with it instead.
 func (l mcpLogin) Run(ctx context.Context, c *globalFlags, tty terminal.Terminal) error {
 	return withMCPClient(ctx, c, tty, func(ctx context.Context, server *client.Client) error {
 		signIn := client.SignIn{Client: server, Server: l.Name, In: tty.In, Out: tty.Out}

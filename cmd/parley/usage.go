@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -25,13 +26,21 @@ func (usageCmd) Help() string {
 	return examples("parley usage", "parley usage --by person --from 2026-01-01 --to 2026-01-31", "parley --json usage --by model")
 }
 
+// Validate refuses what isn't a day.
+func (c usageCmd) Validate() error {
+	return cmp.Or(checkDay("--from", c.From), checkDay("--to", c.To))
+}
+
+// checkDay returns an error if the value of a flag isn't a day; "" stands for its default.
+func checkDay(flag, value string) error {
+	if _, err := time.Parse(time.DateOnly, value); err != nil && value != "" {
+		return fmt.Errorf("%s: %q isn't a day: write it like 2026-01-31", flag, value)
+	}
+	return nil
+}
+
 // Run prints how many tokens models have used, and what they cost.
 func (c usageCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Terminal) error {
-	for _, day := range []string{c.From, c.To} {
-		if _, err := time.Parse(time.DateOnly, day); err != nil && day != "" {
-			return &usageError{fmt.Sprintf("%q isn't a day: write it like 2026-01-31", day)}
-		}
-	}
 	return withClient(ctx, flags, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
 		path := "/v1/usage?" + url.Values{"by": {c.By}, "from": {c.From}, "to": {c.To}}.Encode()
 		if flags.JSON {

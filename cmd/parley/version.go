@@ -16,7 +16,8 @@ import (
 // version is set by the linker when a release is built.
 var version = "devel"
 
-// thisBuild returns the version and revision of this program.
+// thisBuild returns the version and revision of this program, and Go's version. The revision is "" if it wasn't built
+// in a checkout.
 func thisBuild() metrics.Build {
 	b := metrics.Build{Version: version, Go: runtime.Version()}
 	info, ok := debug.ReadBuildInfo()

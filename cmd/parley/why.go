@@ -4,8 +4,8 @@ import (
 	"context"
 	"net/url"
 
+	"parley/channels/why"
 	"parley/cmd/parley/server"
-	"parley/cmd/parley/server/why"
 	"parley/cmd/parley/terminal"
 	"parley/cmd/parley/terminal/client"
 	"parley/cmd/parley/terminal/report"

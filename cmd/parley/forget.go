@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/cmd/parley/data/erase"
+	"parley/cmd/parley/server"
+	"parley/cmd/parley/terminal"
+	"parley/cmd/parley/terminal/client"
+	"parley/tools/plainjson"
+)
+
+type forgetCmd struct {
+	User    string `help:"The person whose messages to erase, as CHANNEL:USER." placeholder:"WHO" xor:"what"`
+	Session string `help:"The conversation to erase, by its key." placeholder:"KEY" xor:"what"`
+	Receipt string `help:"Show how far an erasure is, and its receipt once it's done." placeholder:"ID" xor:"what"`
+	Yes     bool   `help:"Don't ask for confirmation."`
+}
+
+// Help says that either a person or a session must be given, and shows examples.
+func (forgetCmd) Help() string {
+	return textUserOrSession +
+		examples("parley forget --user telegram:42", "parley forget --session main:slack:C0TEAM", "parley forget --yes --user telegram:42")
+}
+
+// Run erases what a person has said, or a session, and prints the receipt: a list of what was erased. The server goes on
+// if Run is interrupted; then the receipt can be printed later.
+func (c forgetCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Terminal) error {
+	if c.User+c.Session+c.Receipt == "" {
+		return &usageError{"give --user WHO or --session KEY"}
+	}
+	if c.Receipt == "" {
+		if err := confirm(tty, c.Yes, fmt.Sprintf(textErase, c.User+c.Session)); err != nil {
+			return err
+		}
+	}
+	return withClient(ctx, flags, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
+		e := erasure{server: server, id: c.Receipt, out: io.Discard}
+		if isTerminal(tty.Err) {
+			e.out = tty.Err
+		}
+		receipt, err := e.receipt(ctx, c)
+		if err != nil {
+			return err
+		}
+		if flags.JSON {
+			return plainjson.NewEncoder(tty.Out).Encode(receipt)
+		}
+		_, err = fmt.Fprint(tty.Out, receipt.String())
+		return err
+	})
+}
+
+// errInterrupted says that whoever waited has given up.
+var errInterrupted = errors.New("interrupted")
+
+// lookEvery is how often a command asks how far an erasure is.
+const lookEvery = 200 * time.Millisecond
+
+// An erasure is one that a command asks for and waits for.
+type erasure struct {
+	server *client.Client
+	id     string
+	out    io.Writer // where its progress is shown
+}
+
+// receipt asks for what the command says, unless that was done before, and waits for the receipt.
+func (e *erasure) receipt(ctx context.Context, c forgetCmd) (*erase.Receipt, error) {
+	if e.id == "" {
+		body := map[string]string{"user": c.User}
+		if c.Session != "" {
+			body = map[string]string{"session": c.Session}
+		}
+		var begun struct {
+			erase.Receipt
+			ID string `json:"id"`
+		}
+		if err := e.server.Do(ctx, http.MethodPost, "/v1/forget?wait=false", "", body, &begun); err != nil {
+			return nil, err
+		}
+		if begun.ID == "" { // the server is of an older release, and has waited
+			return &begun.Receipt, nil
+		}
+		e.id = begun.ID
+	}
+	r, err := e.await(ctx)
+	if err != nil {
+		if ctx.Err() != nil {
+			err = errInterrupted
+		}
+		if _, refused := errors.AsType[*client.Error](err); !refused {
+			err = fmt.Errorf(textErasingGoesOn, err, e.id)
+		}
+		return nil, err
+	}
+	if r.State == erase.Failed {
+		return nil, fmt.Errorf(textNotErased, r.Error)
+	}
+	return r.Receipt, nil
+}
+
+// await waits until the erasure has ended, and shows how far it is.
+func (e *erasure) await(ctx context.Context) (erase.Request, error) {
+	for shown := false; ; {
+		var r erase.Request
+		err := e.server.Get(ctx, "/v1/forget/"+url.PathEscape(e.id), &r)
+		if shown && (err != nil || r.State != erase.Running) {
+			fmt.Fprint(e.out, "\r\x1b[K")
+		}
+		if err != nil || r.State != erase.Running {
+			return r, err
+		}
+		if r.Progress.Step != "" {
+			shown = true
+			fmt.Fprint(e.out, "\r\x1b[K"+progressBar(r.Progress))
+		}
+		select {
+		case <-time.After(lookEvery):
+		case <-ctx.Done():
+			return r, ctx.Err()
+		}
+	}
+}
+
+// progressBar returns a line that shows how far an erasure is.
+func progressBar(p erase.Progress) string {
+	const width = 24
+	steps := erase.Steps()
+	part := 0.0
+	if p.Of > 0 {
+		part = float64(p.Done) / float64(p.Of)
+	}
+	full := int(width * (float64(max(0, slices.Index(steps, p.Step))) + part) / float64(len(steps)))
+	line := strings.Repeat("█", full) + strings.Repeat("░", width-full) + " " + terminal.Cell(string(p.Step))
+	if p.Of > 1 {
+		line += fmt.Sprintf(": %d of %d sessions", p.Done, p.Of)
+	}
+	return line
+}
