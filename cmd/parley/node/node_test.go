@@ -140,7 +140,7 @@ func TestJoinSaysWhatIsWrong(t *testing.T) {
 		{s.URL + "/at", "busy", "pi", "the server's words"},
 		{s.URL + "/nowhere", "good", "pi", "404"},
 		{s.URL + "/moved", "good", "pi", "https://elsewhere.example.org/"},
-		{s.URL + "/other", "good", "pi", "not as a Parley server"},
+		{s.URL + "/other", "good", "pi", "not like a Parley server"},
 		{"http://192.0.2.1", "good", "pi", "isn't https"},
 		{"parley.example.org", "good", "pi", "https://parley.example.org"},
 		{"http://127.0.0.1:1", "good", "pi", "can't reach 127.0.0.1:1"},
