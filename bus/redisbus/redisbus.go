@@ -112,6 +112,7 @@ func Open(ctx context.Context, c Config) (*Bus, error) {
 		c.Log.Warn("redis keeps no append-only file: a restart of it loses mail; set appendonly yes")
 	}
 	b := newBus(c, d, client, scripts)
+	b.batcher.replication.prepare(ctx)
 	b.start(ctx)
 	return b, nil
 }

@@ -191,6 +191,13 @@ func (r *replication) record(by serverState, view sentinel.View) {
 	}
 }
 
+// prepare asks the master how many replicas it has, so that the first write waits for them as long as later writes do.
+func (r *replication) prepare(ctx context.Context) {
+	if r.dialer.replicasNeeded > 0 {
+		_ = r.refresh(ctx, nil) // if it fails, watch asks again, and the first write waits only for aloneTimeout
+	}
+}
+
 // watch asks the Sentinels and the master every now and then until ctx is done. When the Sentinels name
 // another master, it closes the connections to the old one.
 func (r *replication) watch(ctx context.Context) {
