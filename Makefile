@@ -5,8 +5,8 @@ PKG       ?= ./...
 # SQLite itself is left out, with its allocator: it is C that was translated to Go, without any goroutine of its
 # own, and looking for races in it takes four times as long as the tests. Name no package here
 # that uses sync.Map: the linker keeps one copy of it for the whole program, and one that does
-# not tell of its locks lets races be seen where there are none.
-RACE      ?= -race -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc=-race=false -gcflags=modernc.org/memory=-race=false
+# not tell of its locks lets races be seen where there are none. Traces of calls need no DWARF, and linking is faster without.
+RACE      ?= -race -ldflags=-w -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc=-race=false -gcflags=modernc.org/memory=-race=false
 # Most tests wait for something most of the time: two packages for each processor run side
 # by side.
 PACKAGES  ?= $(shell expr 2 '*' "$$(getconf _NPROCESSORS_ONLN)")
