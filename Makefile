@@ -1,6 +1,8 @@
 # What can be done with this checkout. `make` alone lists it.
 
 GO        ?= go
+# What is compiled for one checkout, or for a release, serves all others, too.
+export GOFLAGS := $(shell $(GO) env GOFLAGS) -trimpath
 PKG       ?= ./...
 # SQLite itself is left out, with its allocator: it is C that was translated to Go, without any goroutine of its
 # own, and looking for races in it takes four times as long as the tests. Name no package here
