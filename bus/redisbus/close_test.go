@@ -72,8 +72,8 @@ func TestCloseInAnOutage(t *testing.T) {
 			call(8, func(i int) error { _, err := r.Subscribe(ctx, bus.SessionFeed(fmt.Sprint(i)), 0); return err })
 			call(1, func(int) error { _, _, err := r.Hold(ctx, "name"); return err })
 			under.Wait()
-			r.within(5*time.Second, "close", func() { r.ok("close", r.Close()) })
-			r.within(time.Second, "to tell all callers", callers.Wait)
+			r.within(10*time.Second, "close", func() { r.ok("close", r.Close()) })
+			r.within(5*time.Second, "to tell all callers", callers.Wait)
 		})
 	}
 }
