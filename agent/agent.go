@@ -72,6 +72,8 @@ type Config struct {
 	// Admit, if set, is called before a turn that answers a message begins. It returns nil if the turn may
 	// begin, or why it must not. After a crash it is called again with the same message.
 	Admit func(ctx context.Context, in bus.Inbound) (*Refusal, error)
+	// NodeWaits, if set, lets turns wait for nodes that are away. If nil, a call for such a node fails.
+	NodeWaits NodeWaits
 	// Jobs, if set, are the commands that run in the background.
 	Jobs Jobs
 	// SubAgents, if set, lets agents hand tasks to sub-agents. If nil, such calls are denied.
@@ -155,6 +157,15 @@ type Asks interface {
 	Granted(ctx context.Context, session, hash string) (by string, ok bool, err error)
 	// EndGrants ends all approvals for a whole session, including those from asks that are still open.
 	EndGrants(ctx context.Context, session string) error
+}
+
+// NodeWaits records which turns wait for nodes where every process finds it.
+type NodeWaits interface {
+	// OpenWait records a wait. Once the node is back or removed, or the time has come, the session gets mail of the kind
+	// Decided under the wait's id. It may be called again with the same wait.
+	OpenWait(ctx context.Context, w sessions.NodeWait) error
+	// CloseWait records that the session needs no mail about a wait anymore. It may be called again.
+	CloseWait(ctx context.Context, id string) error
 }
 
 // Jobs are the commands that run in the background for sessions.

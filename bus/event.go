@@ -25,7 +25,7 @@ const (
 	ToolStart    = "tool_start"    // Tool, Call, Delta = arguments in brief: a tool call begins
 	ToolProgress = "tool_progress" // Tool, Call, Delta: what the running call reports
 	ToolEnd      = "tool_end"      // Tool, Call, Error if it failed
-	TurnParked   = "parked"        // the turn waits for people
+	TurnParked   = "parked"        // the turn waits for people, or for nodes only if its Kind is KindNode
 	Asked        = "ask"           // Ask: people are asked
 	AskResolved  = "ask_resolved"  // Ask, which has ended
 	TurnComplete = "turn_complete" // Causes: the turn has ended
@@ -33,6 +33,9 @@ const (
 	Limited      = "limited"       // a platform accepts nothing for Delta (a duration) in Route's chat, or in all chats if that is ""; Call is the process that got this answer. Only in channels' feeds
 	Spoken       = "message"       // Delta was said in the conversation; Call is the message's id. Only where people read answers by watching, and for what its Kind names
 )
+
+// KindNode is the Kind of the TurnParked event of a turn that waits for nodes that are away, and for nobody else.
+const KindNode = "node"
 
 // The Kinds of Spoken events about what neither an answer nor a command's reply says.
 const (
@@ -61,7 +64,7 @@ type Event struct {
 	Turn   string   `json:"turn,omitempty"`
 	Causes []string `json:"causes,omitempty"` // the ids of the messages that the turn answers
 	Block  int      `json:"block"`            // which block of the turn, from 0
-	Kind   string   `json:"kind,omitempty"`   // what that block is: user, thinking, text, tool_use or tool_result; for Spoken see KindOperator and KindTold
+	Kind   string   `json:"kind,omitempty"`   // what that block is: user, thinking, text, tool_use or tool_result; for Spoken see KindOperator and KindTold, for TurnParked KindNode
 	Delta  string   `json:"delta,omitempty"`
 	Tool   string   `json:"tool,omitempty"`
 	Call   string   `json:"call,omitempty"`

@@ -507,16 +507,24 @@ type TurnParked struct {
 	Asks []Ask `json:"asks"`
 }
 
-// AskTask is the kind of an Ask that waits for a sub-agent instead of people.
-const AskTask = "task"
+// The kinds of an Ask that waits for a sub-agent, or for a node that is away, instead of people.
+const (
+	AskTask = "task"
+	AskNode = "node"
+)
 
-// WaitsForPeople reports whether the turn waits for people, and not only for sub-agents.
-func (p TurnParked) WaitsForPeople() bool {
-	return len(p.Asks) == 0 || slices.ContainsFunc(p.Asks, func(a Ask) bool { return a.Kind != AskTask })
+// WaitsForSubAgents reports whether the turn waits for sub-agents only.
+func (p TurnParked) WaitsForSubAgents() bool {
+	return len(p.Asks) > 0 && !slices.ContainsFunc(p.Asks, func(a Ask) bool { return a.Kind != AskTask })
 }
 
-// Ask is one thing that a parked turn waits for: somebody's approval of a call, an answer, or a
-// sub-agent's report. The kinds are those of bus.Ask, and AskTask.
+// WaitsForPeople reports whether the turn waits for people, and not only for sub-agents or nodes.
+func (p TurnParked) WaitsForPeople() bool {
+	return len(p.Asks) == 0 || slices.ContainsFunc(p.Asks, func(a Ask) bool { return a.Kind != AskTask && a.Kind != AskNode })
+}
+
+// Ask is one thing that a parked turn waits for: somebody's approval of a call, an answer, a
+// sub-agent's report, or a node. The kinds are those of bus.Ask, AskTask and AskNode.
 type Ask struct {
 	ID   string `json:"id"`
 	Call string `json:"call"`
@@ -533,8 +541,21 @@ type Ask struct {
 	Question string   `json:"question,omitempty"`
 	Choices  []string `json:"choices,omitempty"`
 	// Places are the addresses where people are asked, encoded by package agent.
-	Places  json.RawMessage `json:"places,omitempty"`
-	Expires time.Time       `json:"expires"`
+	Places json.RawMessage `json:"places,omitempty"`
+	// Node is the node that is waited for, and Since when it was lost; zero if it has never been there.
+	Node    string    `json:"node,omitempty"`
+	Since   time.Time `json:"since,omitzero"`
+	Expires time.Time `json:"expires"`
+}
+
+// A NodeWait says that a turn waits for a node that is away. It is kept where every process finds it.
+type NodeWait struct {
+	ID      string // that of the Ask
+	Node    string
+	Session string // the session's key
+	Person  string // CHANNEL:USER
+	// Until is when the turn goes on even if the node is still away.
+	Until time.Time
 }
 
 // AskEnded records how an ask ended. Its entry has a Call, a Cause, and the Person who

@@ -9,7 +9,7 @@
 // see it; timeout.go says how long a call may take; new.go makes a tool from a function; set.go holds an agent's set;
 // args.go, fit.go, schema.go, pattern.go and words.go parse, repair and check the arguments that a model wrote;
 // annotate.go adds the repairs to a result; truncate.go shortens a result; verdict.go defines a guard's decision on a
-// call; ask.go defines a tool's question to people, and task.go its task for a sub-agent. below.go, direrror.go and
+// call; ask.go defines a tool's question to people, task.go its task for a sub-agent, and postponed.go that it has to wait. below.go, direrror.go and
 // textfile.go are for tools that read the files of a session.
 package tools
 
@@ -106,6 +106,9 @@ type Call struct {
 	// CheckLease, if set, returns an error if it is not certain that no other process works on the session. A tool that
 	// changes something after it has worked for long calls it first, and Held is then the time before that.
 	CheckLease func(ctx context.Context) error
+	// WaitsUntil is until when the call waits for a device, because an earlier attempt was postponed: see Postponed. It is
+	// zero if none was.
+	WaitsUntil time.Time
 
 	Turn    string
 	Session string // the session's key

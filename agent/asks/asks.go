@@ -31,6 +31,18 @@ func ID(session, call string) string {
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:bus.AskIDLength]
 }
 
+// nodeWait begins the ids of waits for nodes.
+const nodeWait = "node:"
+
+// NodeWaitID returns the id of a call's wait for a node, of which there were n before. The same wait always gets the same
+// id: whoever finds out that the node is back sends the session a message with that id.
+func NodeWaitID(session, call string, n int) string {
+	return nodeWait + ID(session, call+"#"+strconv.Itoa(n))
+}
+
+// IsNodeWait reports whether an id is that of a wait for a node.
+func IsNodeWait(id string) bool { return strings.HasPrefix(id, nodeWait) }
+
 // InputsHash is a hash of what a call works on besides its arguments. Mode says what was hashed: "" means what the
 // arguments name; the code that makes the hash defines the other values. Version is the version of the tool (see
 // tools.Spec.Version); "" if the tool has none.

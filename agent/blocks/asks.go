@@ -31,11 +31,11 @@ func ShowAsk(a sessions.Ask, use sessions.ToolUse, redact Redactor) bus.Ask {
 type TurnAsks struct{ all []bus.Ask }
 
 // Begin adds the asks of an entry that parks the turn. use returns the call with that id. It leaves out what waits
-// for sub-agents. It returns an error if the entry can't be decoded.
+// for sub-agents and nodes. It returns an error if the entry can't be decoded.
 func (t *TurnAsks) Begin(e sessions.Entry, use func(call string) sessions.ToolUse, redact Redactor) error {
 	waits, err := sessions.Decode[sessions.TurnParked](e)
 	for _, a := range waits.Asks {
-		if a.Kind != sessions.AskTask {
+		if a.Kind != sessions.AskTask && a.Kind != sessions.AskNode {
 			ask := ShowAsk(a, use(a.Call), redact)
 			ask.Turn, ask.Made = e.Turn, e.At.UTC()
 			t.all = append(t.all, ask)

@@ -19,6 +19,8 @@ const leaveAfter = 250 * time.Millisecond
 type outcome struct {
 	result tools.Result
 	failed *tools.Error
+	// postponed is set, together with failed, if the call has to wait for a device.
+	postponed *tools.Postponed
 }
 
 // failedWith returns the outcome of a call that failed with this code and text.
@@ -30,13 +32,7 @@ func failedWith(code tools.Code, format string, args ...any) outcome {
 // for it and drops its result, because nothing depends on it. It waits for any other call, because no other
 // process can find out what the call does. The result beside a failure is marked as untrusted if the failure
 // may quote strangers.
-func runOnce(ctx context.Context, log *slog.Logger, tool tools.Tool, call tools.Call) (tools.Result, *tools.Error) {
-	out := attempt(ctx, log, tool, call)
-	return out.result, out.failed
-}
-
-// attempt does the work of runOnce, and returns the result and the failure as one value.
-func attempt(ctx context.Context, log *slog.Logger, tool tools.Tool, call tools.Call) outcome {
+func runOnce(ctx context.Context, log *slog.Logger, tool tools.Tool, call tools.Call) outcome {
 	limit := tool.Spec().TimeoutFor(call.Args)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -87,7 +83,8 @@ func perform(ctx context.Context, log *slog.Logger, tool tools.Tool, call tools.
 	}
 	defer func() { out.result = tools.Result{Untrusted: result.Untrusted} }()
 	if known, ok := errors.AsType[*tools.Error](err); ok {
-		return outcome{failed: known}
+		later, _ := errors.AsType[*tools.Postponed](err)
+		return outcome{failed: known, postponed: later}
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		if tools.EffectOf(tool, call) == tools.Once {

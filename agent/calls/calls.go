@@ -84,6 +84,7 @@ type Prepared struct {
 	approver string // who approved it
 	// approvalStale reports that what was approved changed before the call could run.
 	approvalStale bool
+	postponed     *tools.Postponed // says which device the call has to wait for; nil if it has run
 }
 
 // addNote adds to the note that the model gets beside the call's result.
@@ -119,6 +120,9 @@ func (r *Runner) Prepare(t *turn.Turn, c *turn.Call, untrusted bool) *Prepared {
 		if tool, known := r.Agent.Known.Lookup(c.Use.Name); known {
 			p.tool, set = tool, r.Agent.Known
 		}
+	}
+	if c.Wait != nil {
+		p.input.WaitsUntil = c.Wait.Expires
 	}
 	if c.Started.Args != nil {
 		p.input.Args, p.note = c.Started.Args, c.Started.Note
@@ -184,7 +188,7 @@ func (p *Prepared) write(ctx context.Context, j *journal.Journal, entries ...ses
 
 // Run takes a call through all its stages in order; each stage is called here and nowhere else. It returns an
 // error only if that ends the run or the turn; the failure of a call is a result. If the turn first has to wait
-// for people or for a sub-agent, Run doesn't run the call and returns the ask.
+// for people, for a sub-agent or for a node, Run doesn't run the call and returns the ask.
 func (r *Runner) Run(ctx context.Context, t *turn.Turn, p *Prepared) (*sessions.Ask, error) {
 	began := time.Now()
 	out, maybeDone, err := r.reconcile(ctx, p) // the outcome of an earlier holder's attempt, regardless of what is allowed now
@@ -209,6 +213,9 @@ func (r *Runner) Run(ctx context.Context, t *turn.Turn, p *Prepared) (*sessions.
 	if execute {
 		if out, ran, err = r.execute(ctx, t, p); err != nil {
 			return nil, err
+		}
+		if p.postponed != nil && r.Config.NodeWaits != nil && ctx.Err() == nil {
+			return r.newNodeWait(p), nil
 		}
 	}
 	if ran && ctx.Err() == nil {
@@ -259,10 +266,10 @@ func (r *Runner) execute(ctx context.Context, t *turn.Turn, p *Prepared) (out *t
 	if failed := r.stillApproved(ctx, p); failed != nil {
 		return &turn.Outcome{Failed: failed}, false, nil
 	}
-	out = &turn.Outcome{}
-	out.Result, out.Failed = runOnce(ctx, r.Log, p.tool, p.input)
+	came := runOnce(ctx, r.Log, p.tool, p.input)
 	p.flushProgress()
-	return out, true, nil
+	p.postponed = came.postponed
+	return &turn.Outcome{Result: came.result, Failed: came.failed}, true, nil
 }
 
 // recordFiles records the session's files before a call that may change them. The time this takes doesn't count

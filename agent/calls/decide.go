@@ -103,6 +103,14 @@ func (r *Runner) newAsk(p *Prepared, kind string) *sessions.Ask {
 	}
 }
 
+// newNodeWait makes the ask by which the turn waits for the device that is to run a call.
+func (r *Runner) newNodeWait(p *Prepared) *sessions.Ask {
+	return &sessions.Ask{
+		ID: asks.NodeWaitID(r.Key(), p.input.Key, p.Waits), Call: p.ID, Kind: sessions.AskNode,
+		Node: p.postponed.Node, Since: p.postponed.Since.UTC().Truncate(time.Second), Expires: p.postponed.Until.UTC().Truncate(time.Millisecond),
+	}
+}
+
 // prepareTask prepares the task that a call hands to a sub-agent, and returns the ask by which the turn waits
 // for it, or the call's failure if the task can't be handed out. For other calls it returns nothing.
 func (r *Runner) prepareTask(ctx context.Context, p *Prepared) (*tools.Error, *sessions.Ask, error) {

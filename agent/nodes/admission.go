@@ -121,6 +121,7 @@ func (s *Service) Revoke(ctx context.Context, name string) error {
 		return err
 	}
 	s.emit(nodeChanged, name, "", "")
+	s.cfg.Over()
 	s.look()
 	return nil
 }

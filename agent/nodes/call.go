@@ -34,11 +34,12 @@ const countedAway = "away"
 // Call implements nodes.Backend.
 func (s *Service) Call(ctx context.Context, node, tool string, args json.RawMessage, call tools.Call) (nodes.Outcome, error) {
 	began := time.Now()
-	a := &attempt{Service: s, id: CallID(call.Session, call.Key)}
+	a := &attempt{Service: s, id: CallID(call.Session, call.Key), of: call}
 	a.waiter = s.waiting.add(a.id, call.Progress)
 	defer s.waiting.remove(a.id, a.waiter)
 	if err := a.give(ctx, node, tool, args, call); err != nil {
-		if known, ok := errors.AsType[*tools.Error](err); ok && known.Code == tools.NodeAway && a.node != "" {
+		_, waits := errors.AsType[*tools.Postponed](err)
+		if known, ok := errors.AsType[*tools.Error](err); ok && known.Code == tools.NodeAway && a.node != "" && !waits {
 			s.cfg.Count(a.node, countedAway, time.Since(began))
 		}
 		return nodes.Outcome{}, err
@@ -60,6 +61,7 @@ type attempt struct {
 	node   string      // that was named, if it is one that may be used
 	call   stored.Call // as it was recorded when it was last looked at
 	pure   bool        // its tool says that it is
+	of     tools.Call
 }
 
 // give records the call unless it is known.
@@ -152,6 +154,9 @@ func (a *attempt) await(ctx context.Context) (nodes.Outcome, error) {
 		case <-a.waiter.bell:
 		case <-again.C:
 		case <-late.C:
+			if later := a.postpone(ctx); later != nil {
+				return nodes.Outcome{}, later
+			}
 			return a.giveUp(ctx)
 		case <-ctx.Done():
 			if isGivenUp(ctx) {
@@ -165,8 +170,36 @@ func (a *attempt) await(ctx context.Context) (nodes.Outcome, error) {
 		if !a.hasEnded() && !a.call.Sent.IsZero() && a.isRevoked(ctx, a.call.Node) {
 			return a.lost(textRevokedMeanwhile), nil
 		}
+		if later := a.postpone(ctx); later != nil {
+			return nodes.Outcome{}, later
+		}
 	}
 	return decode(a.call), nil
+}
+
+// postpone withdraws a call that was not sent because its node has gone away, and returns the *tools.Postponed; nil if the
+// call goes on as before.
+func (a *attempt) postpone(ctx context.Context) error {
+	wait := a.cfg.Wait(a.call.Node)
+	if wait <= 0 || a.hasEnded() || !a.call.Sent.IsZero() || a.call.Cancelled {
+		return nil
+	}
+	n, err := a.cfg.Registry.Node(ctx, a.call.Node)
+	if err != nil || n.Process != "" || n.State != stored.Accepted {
+		return nil //nolint:nilerr // the next time
+	}
+	later, ok := errors.AsType[*tools.Postponed](away(open(n), a.of, wait))
+	if !ok {
+		return nil
+	}
+	withdrawn, err := a.cfg.Calls.Withdraw(ctx, a.id)
+	if err != nil {
+		a.cfg.Log.Warn("a node's call cannot be withdrawn", slog.String("node", a.call.Node), slog.Any("error", err))
+	}
+	if !withdrawn { // it was sent after all, or nobody knows: the next attempt finds out
+		return nil
+	}
+	return later
 }
 
 // reread reads the call as it is recorded now; if it cannot be read, it is as it was. The error is for the model: the call

@@ -172,6 +172,7 @@ func (e *edge) record(ctx context.Context, lives bool) error {
 	}
 	e.recorded, e.linked = bytes.Clone(offer), process != ""
 	e.emit(nodeChanged, e.name, "", "")
+	e.Service.cfg.Over()
 	e.announce(ctx, n)
 	return nil
 }

@@ -234,6 +234,7 @@ func (l *link) record(offer nodes.Offer) error {
 	s.cfg.Point("node:linked")
 	s.emit(nodeLinked, l.node, s.cfg.Process, "")
 	s.emit(nodeChanged, l.node, "", "")
+	s.cfg.Over()
 	s.announce(l.ctx, n)
 	return nil
 }

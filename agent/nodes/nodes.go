@@ -58,6 +58,9 @@ type Calls interface {
 	// Cancel ends a call that was never sent with that outcome; of one that was sent, it records that it is cancelled. It
 	// returns the call.
 	Cancel(ctx context.Context, id string, outcome json.RawMessage, now time.Time) (nodes.Call, error)
+	// Withdraw removes a call that was never sent and has not ended, as if it had not been given. It returns false if there
+	// is no such call.
+	Withdraw(ctx context.Context, id string) (bool, error)
 	// End records how a call has ended, unless it has, and returns what is recorded. nodes.ErrUnknown means that the
 	// call was erased.
 	End(ctx context.Context, id string, outcome json.RawMessage, now time.Time) (nodes.Call, error)

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"parley/agent/nodes"
+	"parley/agent/nodes/waits"
 	"parley/bus"
 	"parley/bus/redisbus"
 	"parley/bus/sqlitebus"
@@ -50,11 +51,17 @@ func until(t *testing.T, what string, is func() bool) {
 type fleet struct {
 	t     *testing.T
 	place string
-	bus   func() bus.Events // of one more process
+	bus   func() eventBus // of one more process
 	key   func(context.Context) (ed25519.PrivateKey, error)
 
 	mu   sync.Mutex
 	told []string
+}
+
+// An eventBus is a bus on which events are published, too.
+type eventBus interface {
+	bus.Bus
+	bus.Events
 }
 
 // onBoth runs a test on a home, and on the servers of a fleet.
@@ -67,7 +74,7 @@ func onBoth(t *testing.T, test func(t *testing.T, f *fleet)) {
 		b, err := sqlitebus.Open(t.Context(), sqlitebus.Config{Path: filepath.Join(t.TempDir(), "bus.db")})
 		must(t, err)
 		t.Cleanup(func() { b.Close() })
-		test(t, &fleet{t: t, place: filepath.Join(t.TempDir(), "store.db"), bus: func() bus.Events { return b }, key: keyOf})
+		test(t, &fleet{t: t, place: filepath.Join(t.TempDir(), "store.db"), bus: func() eventBus { return b }, key: keyOf})
 	})
 	t.Run("fleet", func(t *testing.T) {
 		url := os.Getenv("PARLEY_TEST_REDIS_URL")
@@ -75,7 +82,7 @@ func onBoth(t *testing.T, test func(t *testing.T, f *fleet)) {
 			t.Skip("there is no PARLEY_TEST_REDIS_URL: run it as `.ci/servers go test …`, or with make test")
 		}
 		prefix := "nodes-" + rand.Text()
-		test(t, &fleet{t: t, place: sqldbtest.New(t), key: keyOf, bus: func() bus.Events {
+		test(t, &fleet{t: t, place: sqldbtest.New(t), key: keyOf, bus: func() eventBus {
 			b, err := redisbus.Open(t.Context(), redisbus.Config{URL: url, Prefix: prefix})
 			must(t, err)
 			t.Cleanup(func() { b.Close() })
@@ -87,6 +94,7 @@ func onBoth(t *testing.T, test func(t *testing.T, f *fleet)) {
 // A process is one process of a fleet.
 type process struct {
 	*nodes.Service
+	*waits.Waits
 	t     *testing.T
 	store *sqlstore.Store
 	url   string
@@ -103,11 +111,14 @@ func (f *fleet) process(change ...func(*nodes.Config)) *process {
 	if _, err := store.Open(t.Context(), session, 1); err != nil && len(change) == 0 {
 		t.Log(err) // another process has opened it
 	}
-	table := store.Nodes()
+	table, over := store.Nodes(), f.bus()
+	waiting := waits.New(table, over, nil, slog.New(slog.DiscardHandler))
 	c := nodes.Config{
-		Registry: table, Links: table, Calls: table, Events: f.bus(), Key: f.key, Process: rand.Text(),
+		Registry: table, Links: table, Calls: table, Events: over, Key: f.key, Process: rand.Text(),
 		May:     func(call tools.Call, node string) bool { return call.Agent == "main" && node != "forbidden" },
 		Trusted: func(node string) bool { return node == "trusted" },
+		Wait:    func(string) time.Duration { return 0 },
+		Over:    waiting.Look,
 		Tell: func(_ context.Context, node, set, text string) {
 			f.mu.Lock()
 			defer f.mu.Unlock()
@@ -119,16 +130,19 @@ func (f *fleet) process(change ...func(*nodes.Config)) *process {
 	for _, one := range change {
 		one(&c)
 	}
-	p := &process{Service: nodes.New(c), t: t, store: store}
+	p := &process{Service: nodes.New(c), Waits: waiting, t: t, store: store}
 	must(t, p.Load(t.Context()))
 	server := httptest.NewServer(http.HandlerFunc(p.ServeLink))
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := p.Run(ctx); err != nil {
+		var both sync.WaitGroup
+		both.Go(func() { _ = p.Waits.Run(ctx) }) // it returns nil
+		if err := p.Service.Run(ctx); err != nil {
 			t.Error(err)
 		}
+		both.Wait()
 	}()
 	p.url = server.URL
 	p.stop = sync.OnceFunc(func() { cancel(); <-done; server.Close() })

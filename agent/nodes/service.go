@@ -28,6 +28,10 @@ type Config struct {
 	Ready func(ctx context.Context) (why string, err error)
 	// May reports whether the agent that makes a call may use a node.
 	May func(call tools.Call, node string) bool
+	// Wait returns for how long a turn waits for a node that is away; 0 if it doesn't. Over is called when a node is here or was
+	// removed, so that nobody has to wait for it.
+	Wait func(node string) time.Duration
+	Over func()
 	// Trusted reports whether the operator trusts what a node returns.
 	Trusted func(node string) bool
 	// Tell tells the owners a text about a node, once for each set, which names what the node offers.

@@ -210,9 +210,23 @@ func (s *Service) choose(ctx context.Context, node, tool string, call tools.Call
 	case !has:
 		return "", t, tools.Errorf(tools.NotFound, textNoSuchTool, n.Name, tools.Clip(tool, 64))
 	case n.Process == "":
-		return n.Name, t, tools.Errorf(tools.NodeAway, textAway, n.Name, sinceText(n.Since))
+		return n.Name, t, away(n, call, s.cfg.Wait(n.Name))
 	}
 	return n.Name, t, nil
+}
+
+// away returns the error of a call for a node that is away: if turns wait for the node, the call is postponed for that time,
+// counted from the first attempt.
+func away(n Node, call tools.Call, wait time.Duration) error {
+	failed := tools.Errorf(tools.NodeAway, textAway, n.Name, sinceText(n.Since))
+	until := call.WaitsUntil
+	if until.IsZero() {
+		until = time.Now().Add(wait)
+	}
+	if wait <= 0 || !time.Now().Before(until) {
+		return failed
+	}
+	return &tools.Postponed{Node: n.Name, Since: n.Since, Until: until, Failed: failed}
 }
 
 // chooseAny returns the least busy of those nodes that are here and have a capability and a tool.

@@ -253,7 +253,7 @@ func (w *walk) park(r *journal.Record, d sessions.TurnParked) {
 	}
 }
 
-// decided adds the time that the turn waited for a person or a sub-agent.
+// decided adds the time that the turn waited for a person, a sub-agent or a node.
 func (w *walk) decided(r *journal.Record, d sessions.AskEnded) {
 	a := w.asks[d.Ask]
 	if a == nil {
@@ -270,6 +270,10 @@ func (w *walk) decided(r *journal.Record, d sessions.AskEnded) {
 			of := subagents.MailID(c.task)
 			s.Links = []trace.Link{{Trace: trace.Of(of), Span: trace.Of(of).Turn(of)}}
 		}
+	}
+	if a.Kind == sessions.AskNode {
+		s.Name = "wait for a node"
+		s.Attributes = append(s.Attributes, trace.Text("parley.node", a.Node))
 	}
 	w.add(r, s)
 }

@@ -93,6 +93,8 @@ type Call struct {
 	// Started is the start of the last attempt. It has arguments if they differ from what the model wrote.
 	Started sessions.ToolStarted
 	Ask     *Ask // the ask to people about the call; nil if there is none
+	Wait    *Ask // the last wait for the node that runs the call; nil if there was none
+	Waits   int  // how often the turn has waited for that node
 	// Delegated is the task that the turn waits for, or has waited for.
 	Delegated sessions.Delegated
 	Result    *sessions.ToolResult
@@ -288,8 +290,15 @@ func (t *Turn) applyParked(r journal.Record, d sessions.TurnParked, calls map[st
 		if c == nil {
 			continue
 		}
-		c.Ask, c.Attempts, c.Started = &Ask{Ask: of, Of: c}, 0, sessions.ToolStarted{}
-		t.Asks = append(t.Asks, c.Ask)
+		a := &Ask{Ask: of, Of: c}
+		if of.Kind == sessions.AskNode { // if somebody has approved the call, that stands
+			c.Wait = a
+			c.Waits++
+		} else {
+			c.Ask = a
+		}
+		c.Attempts, c.Started = 0, sessions.ToolStarted{}
+		t.Asks = append(t.Asks, a)
 	}
 }
 

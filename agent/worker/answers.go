@@ -42,6 +42,24 @@ func (r *sessionRun) handleDecision(ctx context.Context, in *bus.Inbound) error 
 	return r.continueTurn(ctx, t)
 }
 
+// handleNodeBack goes on with a turn that waits for a node: the node is back or removed, or the time has come. The call runs
+// again, and finds out which of these it is.
+func (r *sessionRun) handleNodeBack(ctx context.Context, in *bus.Inbound) error {
+	t, a, err := r.findAsk(in.ID)
+	if err != nil {
+		return err
+	}
+	if a != nil && a.Ended == nil {
+		if t, err = r.recordEnd(ctx, t, a, sessions.AskEnded{Ask: a.ID, State: in.Decision.State}, in.ID, "", nil); err != nil {
+			return err
+		}
+	}
+	if err := closeNodeWait(ctx, r.Session, in.ID); err != nil { // even if the turn is over or unknown
+		return err
+	}
+	return r.continueTurn(ctx, t)
+}
+
 // handleReport gives the report of a task to the turn that waits for it. If no turn does any longer, it drops
 // the report.
 func (r *sessionRun) handleReport(ctx context.Context, in *bus.Inbound) error {

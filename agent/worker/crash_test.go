@@ -147,6 +147,9 @@ func crashWork(ctx context.Context, home *crashHome, at, how string) error {
 			w = crashWorker(home, findingAgent(home, book, made), point)
 		}
 	}
+	if how == waitingForNode {
+		w = farWorker(home, made, point)
+	}
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	done := make(chan error, 1)

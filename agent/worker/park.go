@@ -41,12 +41,16 @@ func (s lifecycle) announce(ctx context.Context, id string) error {
 	s.Point("park:published")
 	s.Log.Info("turn waits", slog.String("turn", t.ID), slog.String("agent", s.Agent.Name), slog.Int("asks", len(t.OpenAsks())))
 	if slices.ContainsFunc(t.OpenAsks(), func(a *turn.Ask) bool { return a.Kind != task.Kind }) { // while sub-agents work, nobody has to do anything
-		s.Emit(t, bus.Event{Type: bus.TurnParked, Causes: t.Causes})
+		parked := bus.Event{Type: bus.TurnParked, Causes: t.Causes}
+		if !slices.ContainsFunc(t.OpenAsks(), func(a *turn.Ask) bool { return a.Kind != sessions.AskNode }) {
+			parked.Kind = bus.KindNode
+		}
+		s.Emit(t, parked)
 	}
 	return nil
 }
 
-// announceOne announces one ask: it hands a task to its sub-agent, or asks people.
+// announceOne announces one ask: it hands a task to its sub-agent, records for which node the turn waits, or asks people.
 func (s lifecycle) announceOne(ctx context.Context, t *turn.Turn, a *turn.Ask) error {
 	if err := s.Lease.Held(ctx); err != nil {
 		return fmt.Errorf("before asking: %w", err)
@@ -57,6 +61,12 @@ func (s lifecycle) announceOne(ctx context.Context, t *turn.Turn, a *turn.Ask) e
 			return fmt.Errorf("%w: %w", turn.ErrBusAway, err)
 		}
 		s.Point("park:handed")
+	case a.Kind == sessions.AskNode && s.Config.NodeWaits != nil:
+		if err := openNodeWait(ctx, s.Session, t, a); err != nil {
+			return err
+		}
+		return tellOfNode(ctx, s, t, a)
+	case a.Kind == sessions.AskNode:
 	case a.Kind != task.Kind && s.Config.Asks != nil:
 		return s.openAsk(ctx, t, a)
 	}
@@ -96,6 +106,19 @@ func (s lifecycle) openAsk(ctx context.Context, t *turn.Turn, a *turn.Ask) error
 	s.Point("park:asked")
 	s.Emit(t, bus.Event{Type: bus.Asked, Call: a.Call, Tool: a.Of.Use.Name, Ask: &v.Ask})
 	return nil
+}
+
+// tellOfNode tells the person for which node a turn waits, the first time that the call waits.
+func tellOfNode(ctx context.Context, s lifecycle, t *turn.Turn, a *turn.Ask) error {
+	if a.Of.Waits > 1 || s.IsDeserted() {
+		return nil
+	}
+	to := t.Route.People()
+	err := s.publish(ctx, bus.Outbound{ID: a.ID + "#ask/0", To: to, ReplyTo: t.Route.ReplyTo, Turn: t.ID, Text: textNodeAway(a.Ask, s.CommandPrefix(to))})
+	if errors.Is(err, bus.ErrInvalid) { // the conversation's own answer says so then
+		err = nil
+	}
+	return err
 }
 
 // showCall publishes the file that shows the whole of a long call at an address. It is published before the
@@ -155,12 +178,18 @@ func (s lifecycle) currentParked() (*turn.Turn, error) {
 // withdraw ends the open asks of a turn that ends before people have answered, for example by /stop, and tells
 // people that their answers are no longer needed.
 func (s lifecycle) withdraw(ctx context.Context, t *turn.Turn) error {
-	if s.Config.Asks == nil {
-		return nil
-	}
 	for _, a := range t.OpenAsks() {
 		if a.Kind == task.Kind {
 			continue // finish ends these
+		}
+		if a.Kind == sessions.AskNode {
+			if err := closeNodeWait(ctx, s.Session, a.ID); err != nil {
+				return err
+			}
+			continue
+		}
+		if s.Config.Asks == nil {
+			continue
 		}
 		of, err := s.Config.Asks.Withdraw(ctx, a.ID)
 		if err != nil {
@@ -211,6 +240,8 @@ func (s lifecycle) awaitedText(t *turn.Turn, at bus.Address) string {
 	for _, a := range t.OpenAsks() {
 		if a.Kind == task.Kind {
 			waits = append(waits, fmt.Sprintf("the sub-agent `%s`", a.Of.Delegated.Agent))
+		} else if a.Kind == sessions.AskNode {
+			waits = append(waits, textNode(a.Ask))
 		} else if a.Kind == bus.AskQuestion {
 			waits = append(waits, fmt.Sprintf("an answer to my question (`%sanswer %s WORDS`)", p, a.ID))
 		} else {
@@ -220,7 +251,7 @@ func (s lifecycle) awaitedText(t *turn.Turn, at bus.Address) string {
 	return strings.Join(waits, ", and for ")
 }
 
-// parkedTurns returns the turns of the session that wait for people or sub-agents.
+// parkedTurns returns the turns of the session that wait for people, sub-agents or nodes.
 func (s lifecycle) parkedTurns() ([]*turn.Turn, error) {
 	var parked []*turn.Turn
 	for _, id := range parkedIDs(s.Journal.Current()) {

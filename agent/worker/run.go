@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"parley/agent"
+	"parley/agent/asks"
 	"parley/agent/calls"
 	"parley/agent/estimate"
 	"parley/agent/journal"
@@ -348,6 +349,9 @@ func (r *sessionRun) dispatch(ctx context.Context, it *item) (handled bool, err 
 	case bus.Command:
 		return true, r.commands.run(ctx, it)
 	case bus.Decided:
+		if asks.IsNodeWait(it.in.ID) {
+			return true, r.handleNodeBack(ctx, &it.in)
+		}
 		return true, r.handleDecision(ctx, &it.in)
 	case bus.TaskEnded:
 		if it.in.Task.Awaited {

@@ -2,7 +2,12 @@
 
 package worker
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+
+	"parley/sessions"
+)
 
 // textHelp is a format; its arguments are the channel's prefix of commands, and textOwnDataHelp where that applies.
 const textHelp = `Just write to me and I'll answer; I can use my tools to work in this conversation's own folder.
@@ -61,6 +66,27 @@ const (
 	textCutOffReading   = "I was cut off while I was reading"
 	textBadName         = "I couldn't accept your message: I can't store a conversation under that name. Use another one."
 )
+
+// textNode names a node that is waited for, and says since when it is away.
+func textNode(a sessions.Ask) string {
+	if a.Since.IsZero() {
+		return fmt.Sprintf("the node `%s`, which has never been here", a.Node)
+	}
+	return fmt.Sprintf("the node `%s`, which has been away since %s", a.Node, textTime(a.Since))
+}
+
+// textWaitsForNode says what a call waits for, and until when.
+func textWaitsForNode(a sessions.Ask) string {
+	return fmt.Sprintf("waiting for %s, until %s at the latest", textNode(a), textTime(a.Expires))
+}
+
+// textNodeAway tells a person that a turn waits for a node.
+func textNodeAway(a sessions.Ask, prefix string) string {
+	return fmt.Sprintf("I'm waiting for %s. I'll go on when it's back, or without it at %s. `%sstop` makes me give up.", textNode(a), textTime(a.Expires), prefix)
+}
+
+// textTime returns a time in words.
+func textTime(at time.Time) string { return at.UTC().Format("2006-01-02 15:04 UTC") }
 
 func textStoppedAlso(beside string) string {
 	return "Stopped, along with " + beside + "."

@@ -14,6 +14,7 @@
 //	changes.go      how people's edits and deletions of earlier messages are applied
 //	lifecycle.go    how a turn begins (C1), ends (C6) and is published (C7)
 //	park.go         how a turn begins to wait for people, and who is asked
+//	nodewait.go     how a turn waits for a node that is away
 //	publish.go      how a session publishes a message, and records what it has changed
 //	turnlog.go      what operators are told about turns
 //	ends.go         why a run or a turn ends early

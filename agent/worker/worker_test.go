@@ -52,7 +52,8 @@ type bench struct {
 	drain    time.Duration
 	asks     agent.Asks // nil where nobody can be asked
 	asking   agent.Approvals
-	jobs     agent.Jobs // nil where nothing runs in the background
+	waits    agent.NodeWaits // nil where turns can't wait for nodes
+	jobs     agent.Jobs      // nil where nothing runs in the background
 	history  agent.History
 	account  func(ctx context.Context, person string) (string, error)
 	caches   []*sessioncache.Journals // of each worker
@@ -175,7 +176,7 @@ func (b *bench) runWith(remembered *sessioncache.Journals) (stop func()) {
 	b.owing = append(b.owing, remembered)
 	w := worker.New(agent.Config{
 		SessionCache: remembered,
-		Bus:          b.carrier, Events: b.bus, Store: b.sessions, Budget: b.budget, Money: b.money, Healthy: b.healthy, Asks: b.asks, Jobs: b.jobs,
+		Bus:          b.carrier, Events: b.bus, Store: b.sessions, Budget: b.budget, Money: b.money, Healthy: b.healthy, Asks: b.asks, NodeWaits: b.waits, Jobs: b.jobs,
 		Approvals:   func() agent.Approvals { return b.asking },
 		Agents:      b.agentOf,
 		Limits:      func() agent.Limits { return b.limit },

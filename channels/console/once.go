@@ -121,6 +121,9 @@ func (o *answerWaiter) handleEvent(e bus.Event) {
 	switch e.Type {
 	case bus.TurnComplete, bus.TurnError:
 	case bus.TurnParked:
+		if e.Kind == bus.KindNode { // it goes on by itself
+			return
+		}
 		if o.turns[e.Turn] || slices.Contains(e.Causes, o.id) {
 			o.finish(fmt.Errorf("%w yet: the turn is waiting for an approval or an answer. `parley approvals list` shows what it's waiting for, and you can reply in an interactive parley chat", ErrFailed))
 		}

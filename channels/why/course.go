@@ -259,7 +259,7 @@ func (c *course) addWaiting(e sessions.Entry) error {
 		c.parked = true
 		var what []string
 		for _, a := range parked.Asks {
-			needs := askInWords(a.Kind)
+			needs := askInWords(a)
 			if one := c.calls[a.Call]; one != nil && a.Kind == bus.AskApproval {
 				needs += " of " + one.tool
 			}
@@ -275,6 +275,10 @@ func (c *course) addWaiting(e sessions.Entry) error {
 		by := ""
 		if e.Person != "" {
 			by = " by " + e.Person
+		}
+		if c.asks[end.Ask] == sessions.AskNode {
+			c.story.add(e.At, answered, "it stopped waiting for the node")
+			break
 		}
 		c.story.add(e.At, answered, "the request %s %s%s", end.Ask, endInWords(end, c.asks[end.Ask]), by)
 	default:

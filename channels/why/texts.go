@@ -104,12 +104,15 @@ func turnEndInWords(state string) string {
 	return "ended with the state " + state
 }
 
-// askInWords says what a request of that kind is waiting for.
-func askInWords(kind string) string {
-	if kind == bus.AskQuestion {
+// askInWords says what a turn is waiting for.
+func askInWords(a sessions.Ask) string {
+	switch a.Kind {
+	case bus.AskQuestion:
 		return "an answer"
+	case sessions.AskNode:
+		return "the node " + a.Node
 	}
-	return kind
+	return a.Kind
 }
 
 // counted returns a number together with what it counts, in the plural unless it is 1.

@@ -130,6 +130,7 @@ func rules() []rule {
 		{"agent/excerpt", 2, nil},
 		{"agent/asks", 3, []string{"agent/excerpt", "bus", "sessions", "tools"}},
 		{"agent/route", 2, []string{"bus"}},
+		{"agent/nodes/waits", 2, []string{"bus", "sessions"}},
 		{"agent/nodes", 4, []string{"bus", "sessions", "sessions/nodes", "tools", "tools/nodes", "tools/nodes/mqtt", "tools/nodes/wire"}},
 		{"agent/shortfall", 3, []string{"agent/llm"}},
 		{"agent/pictures", 2, nil},
@@ -260,7 +261,7 @@ func rules() []rule {
 		}},
 		{"cmd/parley/server/mcpservers", 7, []string{"bus", "channels", "sessions", "tools", "tools/mcp", "tools/mcp/pins", "tools/mcp/signin", "tools/sandbox", "cmd/parley/api/exchange", "cmd/parley/config"}},
 		{"cmd/parley/server/nodelinks", 7, []string{
-			"agent/metrics", "agent/nodes", "bus", "channels", "sessions", "sessions/nodes", "tools", "tools/nodes", "tools/nodes/mqtt", "tools/nodes/wire", "cmd/parley/api/exchange", "cmd/parley/config",
+			"agent/metrics", "agent/nodes", "agent/nodes/waits", "bus", "channels", "sessions", "sessions/nodes", "tools", "tools/nodes", "tools/nodes/mqtt", "tools/nodes/wire", "cmd/parley/api/exchange", "cmd/parley/config",
 		}},
 		{"cmd/parley/server/skillfolders", 7, []string{
 			"channels", "sessions", "tools", "tools/guard", "tools/sandbox", "tools/skills", "tools/skills/folder", "tools/spelling", "cmd/parley/api/exchange", "cmd/parley/config",

@@ -65,7 +65,7 @@ type eraser struct {
 
 func newEraser(db *sqldb.DB, t *tokens, a *audits, tasks subagents.Table) *eraser {
 	return &eraser{db: db, tokens: t, audits: a, tasks: tasks, purges: newPurgeRecord(
-		db, "entries", "entry_words", "entry_vectors", "participants", "sessions", "spending", "reservations", "audit", "jobs", "node_calls", "schedules", "tasks", "time_zones", "counters", "charges", "used_days", "rated_calls", "subscription_events", "audit_keys")}
+		db, "entries", "entry_words", "entry_vectors", "participants", "sessions", "spending", "reservations", "audit", "jobs", "node_calls", "node_waits", "schedules", "tasks", "time_zones", "counters", "charges", "used_days", "rated_calls", "subscription_events", "audit_keys")}
 }
 
 // EraseSession erases a session; see [sessions.Eraser].
@@ -126,7 +126,7 @@ func (s *eraser) ErasePerson(ctx context.Context, person string) (sessions.Erase
 			return err
 		}
 		err = s.db.Write(ctx, func(tx *sqldb.Tx) error {
-			return errors.Join(anonymiseSpending(tx, person, reservations), bill.Forget(tx, bill.Person(sqldb.Untext(person))), bill.Disown(tx, "", bill.Person(sqldb.Untext(person))), rates.Forget(tx, sqldb.Untext(person)), deleteRows(tx, "jobs", "person = ?", person), deleteRows(tx, "node_calls", "person = ?", person))
+			return errors.Join(anonymiseSpending(tx, person, reservations), bill.Forget(tx, bill.Person(sqldb.Untext(person))), bill.Disown(tx, "", bill.Person(sqldb.Untext(person))), rates.Forget(tx, sqldb.Untext(person)), deleteRows(tx, "jobs", "person = ?", person), deleteRows(tx, "node_calls", "person = ?", person), deleteRows(tx, "node_waits", "person = ?", person))
 		})
 		if err != nil {
 			return err
@@ -158,7 +158,7 @@ func (s *eraser) EraseBefore(ctx context.Context, before time.Time) (sessions.Er
 		}
 		err = s.db.Write(ctx, func(tx *sqldb.Tx) error {
 			err := errors.Join(deleteRows(tx, "jobs", "state <> 'running' AND ended < ?", at),
-				deleteRows(tx, "node_calls", "settled > 0 AND settled < ?", before.UnixMicro()))
+				deleteRows(tx, "node_calls", "settled > 0 AND settled < ?", before.UnixMicro()), deleteRows(tx, "node_waits", "until < ?", before.UnixMicro()))
 			if err != nil {
 				return err
 			}
@@ -187,7 +187,7 @@ func (s *eraser) EraseBefore(ctx context.Context, before time.Time) (sessions.Er
 const namesPerson archive.Naming = `SELECT CASE WHEN EXISTS (SELECT 1 FROM entries WHERE person = ? AND person <> '')
 	OR EXISTS (SELECT 1 FROM audit WHERE person = ? AND person <> '') OR EXISTS (SELECT 1 FROM audit WHERE detail = ? AND detail <> '')
 	OR EXISTS (SELECT 1 FROM jobs WHERE person = ?) OR EXISTS (SELECT 1 FROM schedules WHERE person = ?) OR EXISTS (SELECT 1 FROM tasks WHERE person = ?)
-	OR EXISTS (SELECT 1 FROM node_calls WHERE person = ?)
+	OR EXISTS (SELECT 1 FROM node_calls WHERE person = ?) OR EXISTS (SELECT 1 FROM node_waits WHERE person = ?)
 	THEN 1 ELSE 0 END`
 
 // eraseRows calls each of the functions erase, which delete schedules or tasks. It runs before sessions
@@ -399,7 +399,7 @@ func (e *eraserCall) eraseOne(ctx context.Context, key string, early int64, eras
 		if errors.Is(err, sql.ErrNoRows) {
 			// The audit may still have records of the session: a release without an audit erased its log,
 			// or the records came after that.
-			if err := errors.Join(p.redactAudit(""), deleteRows(tx, "jobs", "session = ?", key), deleteRows(tx, "node_calls", "session = ?", key)); err != nil {
+			if err := errors.Join(p.redactAudit(""), deleteRows(tx, "jobs", "session = ?", key), deleteRows(tx, "node_calls", "session = ?", key), deleteRows(tx, "node_waits", "session = ?", key)); err != nil {
 				return err
 			}
 			if _, err := subscriptions.EraseSession(tx, key); err != nil {

@@ -36,7 +36,7 @@ func (p *sessionErasure) eraseWhole() error {
 	if err := p.redactAudit(""); err != nil {
 		return err
 	}
-	if err := errors.Join(deleteRows(p.tx, "jobs", "session = ?", p.key), deleteRows(p.tx, "node_calls", "session = ?", p.key)); err != nil {
+	if err := errors.Join(deleteRows(p.tx, "jobs", "session = ?", p.key), deleteRows(p.tx, "node_calls", "session = ?", p.key), deleteRows(p.tx, "node_waits", "session = ?", p.key)); err != nil {
 		return err
 	}
 	if _, err := subscriptions.EraseSession(p.tx, p.key); err != nil {

@@ -204,11 +204,14 @@ func TestNodesMoveToAnotherStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	giveCalls(t, from, "main:telegram:7", "telegram:7", "sent", "waits")
+	if err := from.Nodes().OpenWait(t.Context(), sessions.NodeWait{ID: "w", Node: "pi", Session: "main:telegram:7", Person: "telegram:7", Until: time.Now()}); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := from.Nodes().Send(t.Context(), "sent", "p1", time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	rows, err := sqlstore.Copy(t.Context(), from, to, func(*sqldb.Tx) error { return nil })
-	if err != nil || rows["nodes"] != 1 || rows["node_codes"] != 1 || rows["node_calls"] != 2 {
+	if err != nil || rows["nodes"] != 1 || rows["node_codes"] != 1 || rows["node_calls"] != 2 || rows["node_waits"] != 1 {
 		t.Fatal(rows, err)
 	}
 	want, err := from.Nodes().Node(t.Context(), "pi")
@@ -243,7 +246,15 @@ func TestNoStatementOfNodesReadsAWholeTable(t *testing.T) {
 	_, cancelled := table.Cancel(t.Context(), "a", []byte(`{}`), at)
 	_, ended := table.End(t.Context(), "a", []byte(`{}`), at)
 	open, opened := table.Open(t.Context(), "pi")
-	err := errors.Join(sent, cancelled, ended, opened, table.Hold(t.Context(), "p1", at), table.Unlink(t.Context(), "pi", "p1", at),
+	_, withdrawn := table.Withdraw(t.Context(), "a")
+	wait := sessions.NodeWait{ID: "w", Node: "pi", Session: "main:telegram:7", Person: "telegram:7", Until: at}
+	_, waits := table.WaitsIn(t.Context(), wait.Session)
+	_, _, due := table.DueWaits(t.Context(), at, at, 10)
+	err := errors.Join(table.OpenWait(t.Context(), wait), table.OpenWait(t.Context(), wait), waits, due, table.NoteWoken(t.Context(), "w", at), table.CloseWait(t.Context(), "w"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = errors.Join(sent, cancelled, ended, opened, withdrawn, table.Hold(t.Context(), "p1", at), table.Unlink(t.Context(), "pi", "p1", at),
 		table.Accept(t.Context(), "pi", []byte(`{}`), []byte(`{}`)), table.Revoke(t.Context(), "pi", []byte(`{}`), at))
 	if err != nil || len(open) != 1 {
 		t.Fatal(open, err)
@@ -252,7 +263,64 @@ func TestNoStatementOfNodesReadsAWholeTable(t *testing.T) {
 	if len(asked) < 15 {
 		t.Fatalf("only %d statements were seen", len(asked))
 	}
-	growing := strings.Fields("nodes n node_codes node_calls")
+	// To find waits whose nodes are here, the nodes are looked through, which are few, and no waits of others.
+	asked = slices.DeleteFunc(asked, func(query string) bool { return strings.Contains(query, "nodes n JOIN") })
+	growing := strings.Fields("nodes n node_codes node_calls node_waits w")
 	mayScan := func(table, _ string) bool { return !slices.Contains(growing, table) }
 	onBoth(t, db, asked, func(t *testing.T, db *sqldb.DB, asked []string) { sqldbtest.WantNoScan(t, db, asked, mayScan) })
+}
+
+// To find the waits for the nodes that are here, none for others are read.
+func TestWaitsAreFoundByTheirNode(t *testing.T) {
+	s, db, statements := watched(t)
+	nodeJoins(t, s, "pi")
+	if _, _, err := s.Nodes().DueWaits(t.Context(), time.Now(), time.Now(), 10); err != nil {
+		t.Fatal(err)
+	}
+	asked := slices.DeleteFunc(statements.List(), func(query string) bool { return !strings.Contains(query, "nodes n JOIN") })
+	if len(asked) != 1 {
+		t.Fatalf("the statements are %q", asked)
+	}
+	onBoth(t, db, asked, func(t *testing.T, db *sqldb.DB, asked []string) {
+		sqldbtest.WantNoScan(t, db, asked, func(table, _ string) bool { return table != "w" && table != "node_waits" })
+	})
+}
+
+// A wait is erased with its session, or with its person, in however many sessions.
+func TestWaitsForNodesAreErased(t *testing.T) {
+	t.Parallel()
+	sqlstoretest.Each(t, func(t *testing.T, _ string, one, other *sqlstore.Store) {
+		nodeJoins(t, one, "pi")
+		for i, key := range []string{"main:telegram:7", "main:telegram:-1", "main:telegram:8"} {
+			giveCalls(t, one, key, "telegram:7")
+			person := []string{"telegram:7", "telegram:7", "telegram:8"}[i]
+			if err := one.Nodes().OpenWait(t.Context(), sessions.NodeWait{ID: key, Node: "pi", Session: key, Person: person, Until: time.Now().Add(-time.Minute)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		left := func(want int) {
+			t.Helper()
+			all, _, err := one.Nodes().DueWaits(t.Context(), time.Now(), time.Now(), 10)
+			if err != nil || len(all) != want {
+				t.Errorf("the waits are %+v, %v, want %d", all, err, want)
+			}
+		}
+		left(3)
+		if _, err := other.EraseSession(t.Context(), "main:telegram:7"); err != nil {
+			t.Fatal(err)
+		}
+		left(2)
+		if _, err := other.ErasePerson(t.Context(), "telegram:7"); err != nil {
+			t.Fatal(err)
+		}
+		left(1)
+		if _, err := other.EraseBefore(t.Context(), time.Now().Add(-time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		left(1)
+		if _, err := other.EraseBefore(t.Context(), time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		left(0)
+	})
 }

@@ -95,6 +95,7 @@ func (d dialect) migrations() []string {
 		sql(d.participants),
 		sql(bill.Kept),
 		sql(nodes.Migration),
+		sql(nodes.WaitMigration),
 	}
 	return slices.DeleteFunc(all, func(step string) bool { return step == "" })
 }

@@ -72,8 +72,10 @@ func (d *Data) complete(what string, e Entry) (known bool, err error) {
 			return false, err
 		}
 		d.State, d.Kind = "waiting", "people"
-		if !parked.WaitsForPeople() {
+		if parked.WaitsForSubAgents() {
 			d.Kind = "tasks"
+		} else if !parked.WaitsForPeople() {
+			d.Kind = "nodes"
 		}
 	case TurnEnded:
 		var done struct{ State, Code string }

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"time"
 
 	"parley/cmd/parley/config/schema"
 )
@@ -13,9 +14,10 @@ import (
 // server runs, so there are also nodes without a table.
 type Node struct {
 	Name    string
-	Trusted bool     // whether what its tools return counts as the operator's own
-	Agents  []string // the agents that may use it, unless they name their nodes; see Config.MayUseNode
-	Tools   []string // the tools of an edge agent; nil means those that it names itself
+	Trusted bool          // whether what its tools return counts as the operator's own
+	Agents  []string      // the agents that may use it, unless they name their nodes; see Config.MayUseNode
+	Tools   []string      // the tools of an edge agent; nil means those that it names itself
+	Wait    time.Duration // how long a turn waits for the node while it is away; 0 means that calls fail at once
 }
 
 // A NodeSelf holds the settings of a device itself, on which "parley node" runs.
@@ -45,6 +47,7 @@ func nodesSection() section {
 			{Key: "trusted", Kind: schema.Truth, Default: false, Reload: schema.AtOnce, Fill: schema.Into(func(n *Node) any { return &n.Trusted })},
 			{Key: "agents", Kind: schema.Texts, Example: `["main"]`, Reload: schema.AtOnce, Fill: schema.Into(func(n *Node) any { return &n.Agents })},
 			{Key: "tools", Kind: schema.Texts, Example: `["bash", "read"]`, Reload: schema.AtOnce, Fill: schema.Into(func(n *Node) any { return &n.Tools })},
+			{Key: "wait", Kind: schema.Duration, Least: int64(time.Second), Example: `"1h"`, Reload: schema.AtOnce, Fill: schema.Into(func(n *Node) any { return &n.Wait })},
 		}},
 		check: checkNodes,
 	}

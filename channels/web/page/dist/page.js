@@ -309,14 +309,14 @@ r.person||"";return{id:cs(e.cause??e.turn),turn:"",text:r.text,after:"",told:{na
 content:l}=s.input??{},c=me(r),u=[i,a].filter(Boolean).join(":");return typeof l!="string"||l.trim()===""||u!==`${c.channel}:${c.chat}${c.thread&&"/"+c.thread}`?
 null:{id:`${t.turn}#${t.call}/0`,turn:"",text:l,after:""}}function El(e,t,n,r){let s=e.asks??[],i=(a,l)=>{e.asks=s.map(c=>a(c)?{...c,...l}:c)};t.kind==="turn_pa\
 rked"&&(e.asks=[...s,...(n.asks??[]).flatMap(a=>Dl(a,e,r,t.at))]),t.kind==="ask_ended"&&i(a=>a.id===n.ask,{state:n.state,...n.answer&&{answer:n.answer},...t.person&&
-{by:t.person}}),t.kind==="turn_done"&&i(a=>a.state==="open",{state:"withdrawn"})}function Dl({id:e,call:t,kind:n,expires:r,...s},i,a,l){if(n==="task")return[];let c=i.
-blocks.find(m=>m.kind==="tool_use"&&m.call===t),u={id:e,kind:n,session:a,turn:i.id,person:"",at:l,expires:r,state:"open",...s.reason&&{reason:s.reason}};if(n===
-"question")return[{...u,...s.question&&{question:s.question},...s.choices&&{choices:s.choices}}];let d=s.args??c?.input;return[{...u,tool:c?.tool??"",arguments:d,
-shown:Al(s.shown??"",s.shown_of??[],d)}]}function Al(e,t,n){if(!e)return[];let r=Object.entries(n??{}).filter(([s])=>!t.includes(s));return[{text:e},...r.map(([
-s,i])=>({name:s,text:typeof i=="string"?i:JSON.stringify(i)}))]}function ls(e,t){if(!["user","thinking","text","tool_use","tool_result"].includes(e.kind))return null;
-let n={number:e.n,kind:e.kind,call:e.call??"",cause:e.cause??"",cut:!1,done:!0,late:!1};switch(e.kind){case"tool_use":return{...n,text:"",tool:t.name??"",name:"",
-input:t.args,failed:!1};case"tool_result":return{...n,text:JSON.stringify(t.content??""),tool:"",name:"",failed:!!t.code};default:return{...n,text:t.text??"",tool:"",
-name:t.name??"",failed:!1}}}var ds=50,ps=250,Tl=5e3,an=class{constructor(t,n,r,s){this.session=t;this.mayJobs=n;this.take=r;this.left=s;s.addEventListener("abort",Yo(i=>this.hear(i)))}session;mayJobs;take;left;wanted=new Set;begun=!1;reading=!1;readAll(){
+{by:t.person}}),t.kind==="turn_done"&&i(a=>a.state==="open",{state:"withdrawn"})}function Dl({id:e,call:t,kind:n,expires:r,...s},i,a,l){if(n==="task"||n==="node")
+return[];let c=i.blocks.find(m=>m.kind==="tool_use"&&m.call===t),u={id:e,kind:n,session:a,turn:i.id,person:"",at:l,expires:r,state:"open",...s.reason&&{reason:s.
+reason}};if(n==="question")return[{...u,...s.question&&{question:s.question},...s.choices&&{choices:s.choices}}];let d=s.args??c?.input;return[{...u,tool:c?.tool??
+"",arguments:d,shown:Al(s.shown??"",s.shown_of??[],d)}]}function Al(e,t,n){if(!e)return[];let r=Object.entries(n??{}).filter(([s])=>!t.includes(s));return[{text:e},
+...r.map(([s,i])=>({name:s,text:typeof i=="string"?i:JSON.stringify(i)}))]}function ls(e,t){if(!["user","thinking","text","tool_use","tool_result"].includes(e.kind))
+return null;let n={number:e.n,kind:e.kind,call:e.call??"",cause:e.cause??"",cut:!1,done:!0,late:!1};switch(e.kind){case"tool_use":return{...n,text:"",tool:t.name??
+"",name:"",input:t.args,failed:!1};case"tool_result":return{...n,text:JSON.stringify(t.content??""),tool:"",name:"",failed:!!t.code};default:return{...n,text:t.
+text??"",tool:"",name:t.name??"",failed:!1}}}var ds=50,ps=250,Tl=5e3,an=class{constructor(t,n,r,s){this.session=t;this.mayJobs=n;this.take=r;this.left=s;s.addEventListener("abort",Yo(i=>this.hear(i)))}session;mayJobs;take;left;wanted=new Set;begun=!1;reading=!1;readAll(){
 this.begun=!0,this.want("all")}readJob(t){this.want("jobs/"+t)}hear({kind:t,session:n,id:r}){if(this.begun)if(t==="reset")this.readAll();else{if(n!==this.session)
 return;t==="task"?this.want(r?"tasks/"+r:"all"):(t==="job"||t==="job_output")&&r&&this.want("jobs/"+r)}}want(t){t.startsWith("jobs/")&&!this.mayJobs||(this.wanted.
 add(t),this.reading||this.readIn(ps))}readIn(t){this.reading=!0,setTimeout(()=>{this.read()},t)}async read(){let t=!1;for(let n of[...this.wanted]){if(this.left.

@@ -188,7 +188,7 @@ func (c *builder) add(e sessions.Entry) error {
 	switch e.Kind {
 	case sessions.KindTurnParked:
 		waits, err := sessions.Decode[sessions.TurnParked](e)
-		if waits.WaitsForPeople() {
+		if !waits.WaitsForSubAgents() {
 			t.state.State = parked
 		}
 		size := min(len(e.Data), blocks.MostOfCall)

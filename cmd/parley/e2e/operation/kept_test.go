@@ -47,6 +47,7 @@ func keptTables() map[string]string {
 		"sessions.db nodes":         "none: devices with their public keys, which no person is named in, and what they can do; backup: with the rest, so a restored home accepts nodes that were revoked later",
 		"sessions.db node_codes":    ids,
 		"sessions.db node_calls":    "forget: by session and person; retention: by age, once nobody waits for them; export: the log has what was asked and returned",
+		"sessions.db node_waits":    "forget: by session and person; retention: once the time is over; export: the log has what is waited for",
 		"sessions.db time_zones":    "forget: by session; retention and export: it holds a name of a zone",
 		"sessions.db erased":        ids, "sessions.db graves": ids, "sessions.db purges": ids,
 		"sessions.db entry_words": words, "sessions.db entry_words_data": words, "sessions.db entry_words_idx": words, "sessions.db entry_words_docsize": words,

@@ -18,6 +18,7 @@ import (
 
 	"parley/agent/metrics"
 	"parley/agent/nodes"
+	"parley/agent/nodes/waits"
 	"parley/bus"
 	"parley/channels"
 	"parley/cmd/parley/config"
@@ -33,6 +34,7 @@ type Config struct {
 	Table    *stored.Table
 	Notes    channels.Notes // keeps the fleet's key, and what owners were told
 	Events   bus.Events
+	Mail     bus.Bus // tells sessions that the nodes are back for which their turns wait
 	// Ready returns why no node can be given calls now; "" if nodes can.
 	Ready func(ctx context.Context) (why string, err error)
 	// Terminal reports whether a session is one in the owner's terminal, where agents may use all nodes.
@@ -56,6 +58,7 @@ type Config struct {
 // Nodes are the nodes as agents, owners and devices reach them in this process.
 type Nodes struct {
 	*nodes.Service
+	*waits.Waits
 	cfg   Config
 	tries *rate.Limiter // of joining
 
@@ -85,9 +88,12 @@ const (
 // New makes the part.
 func New(c Config) *Nodes {
 	n := &Nodes{cfg: c, tries: rate.NewLimiter(rate.Every(time.Minute/triesPerMinute), triesPerMinute), sets: map[string]set{}, told: map[string]time.Time{}}
+	n.Waits = waits.New(c.Table, c.Mail, c.Point, c.Log)
 	n.Service = nodes.New(nodes.Config{
 		Registry: c.Table, Links: c.Table, Calls: c.Table, Events: c.Events, Process: rand.Text(), Ready: c.Ready, May: n.may, Tell: n.tell, Count: c.Count, Point: c.Point, Log: c.Log,
 		Trusted: func(node string) bool { return c.Settings().Nodes[node].Trusted },
+		Over:    n.Look,
+		Wait:    func(node string) time.Duration { return c.Settings().Nodes[node].Wait },
 		Key: nodes.FleetKey(func(ctx context.Context, value string) (string, error) {
 			return c.Notes.SetNoteOnce(ctx, keyNote, keyAbout, value)
 		}),
@@ -103,6 +109,19 @@ func (n *Nodes) may(call tools.Call, node string) bool {
 	}
 	own := sessions.AgentOf(call.Session) == sessions.AgentOf(call.Parent) || n.mayIn(call.Session, node)
 	return own && n.mayIn(call.Parent, node)
+}
+
+// Run looks after the links of this process, and after the turns that wait for nodes, until ctx is done.
+func (n *Nodes) Run(ctx context.Context) error {
+	var waking sync.WaitGroup
+	defer waking.Wait()
+	waking.Go(func() { _ = n.Waits.Run(ctx) }) // it ends with ctx, and with nil
+	return n.Service.Run(ctx)
+}
+
+// WaitsIn reports whether a turn of a session waits for a node.
+func (n *Nodes) WaitsIn(ctx context.Context, session string) (bool, error) {
+	return n.cfg.Table.WaitsIn(ctx, session)
 }
 
 // mayIn reports whether the agent of a session that is no sub-agent's may use a node.

@@ -108,10 +108,12 @@ func (r *Conversation) showAwaited(ctx context.Context, t pastTurn, events chan<
 	if err := r.Server.Get(ctx, "/v1/asks?session="+url.QueryEscape(r.Session), &list); err != nil {
 		return err
 	}
+	kind := bus.KindNode // unless people are asked
 	for _, a := range list.Asks {
 		if a.Turn != t.Turn {
 			continue
 		}
+		kind = ""
 		text := fmt.Sprintf("`%s` needs approval: `/approve %s` or `/deny %s`\n\n```\n%s\n```", a.Tool, a.ID, a.ID, a.Arguments)
 		if a.Kind == bus.AskQuestion {
 			text = a.Question
@@ -121,7 +123,7 @@ func (r *Conversation) showAwaited(ctx context.Context, t pastTurn, events chan<
 		}
 		r.pass(ctx, bus.Event{Type: bus.Asked, Turn: a.Turn, Ask: a.ask()}, events)
 	}
-	r.pass(ctx, bus.Event{Type: bus.TurnParked, Turn: t.Turn, Causes: t.Causes}, events)
+	r.pass(ctx, bus.Event{Type: bus.TurnParked, Kind: kind, Turn: t.Turn, Causes: t.Causes}, events)
 	return nil
 }
 

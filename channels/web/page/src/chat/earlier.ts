@@ -86,7 +86,7 @@ interface Data {
 interface LoggedAsk {
   id: string;
   call: string;
-  kind: "approval" | "question" | "task";
+  kind: "approval" | "question" | "task" | "node";
   args?: unknown; // if they differ from those of the call
   shown?: string;
   shown_of?: string[];
@@ -170,7 +170,7 @@ function changeAsks(turn: Turn, e: Entry, d: Data, session: string): void {
 }
 
 function askOf({ id, call, kind, expires, ...a }: LoggedAsk, turn: Turn, session: string, at: string): Ask[] {
-  if (kind === "task") return [];
+  if (kind === "task" || kind === "node") return [];
   const use = turn.blocks.find((b) => b.kind === "tool_use" && b.call === call);
   const common = { id, kind, session, turn: turn.id, person: "", at, expires, state: "open" as const, ...(a.reason && { reason: a.reason }) };
   if (kind === "question") return [{ ...common, ...(a.question && { question: a.question }), ...(a.choices && { choices: a.choices }) }];

@@ -1,0 +1,174 @@
+package nodes_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"parley/agent/nodes"
+	"parley/bus"
+	"parley/sessions"
+	"parley/tools"
+	toolnodes "parley/tools/nodes"
+	"parley/tools/plainjson"
+)
+
+// waiting has a process let turns wait for nodes.
+func waiting(long time.Duration) func(*nodes.Config) {
+	return func(c *nodes.Config) { c.Wait = func(string) time.Duration { return long } }
+}
+
+// postponed checks that a call was postponed, and returns how.
+func postponed(t *testing.T, got called) *tools.Postponed {
+	t.Helper()
+	later, ok := errors.AsType[*tools.Postponed](got.err)
+	if !ok {
+		t.Fatalf("got %+v and the error %v, want that it is postponed", got.out, got.err)
+	}
+	wantsCode(t, got, tools.NodeAway) // for whoever cannot wait
+	return later
+}
+
+// waitOf is the wait of a session.
+func waitOf(id string, until time.Time) sessions.NodeWait {
+	return sessions.NodeWait{ID: id, Node: "pi", Session: session, Person: "telegram:42", Until: until}
+}
+
+// mail returns the ids of the mail that the session has, in order.
+func mail(t *testing.T, b bus.Bus) (ids []string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	lease, err := b.Claim(ctx, bus.InboundTopic)
+	must(t, err)
+	got, err := lease.Mail(ctx, 0)
+	must(t, err)
+	for _, m := range got {
+		in, err := bus.DecodeInbound(m.Body)
+		must(t, err)
+		if in.Kind != bus.Decided || in.Decision == nil || lease.Claim().Key != session {
+			t.Errorf("%s has the mail %+v", lease.Claim().Key, in)
+		}
+		ids = append(ids, in.ID)
+	}
+	must(t, lease.Settle(ctx, bus.End{Done: got[len(got)-1].Seq}))
+	return ids
+}
+
+// A call for a node that is away waits, at most as long as the operator says, counted from its first attempt.
+func TestACallIsPostponed(t *testing.T) {
+	onBoth(t, func(t *testing.T, f *fleet) {
+		a := f.process(waiting(time.Hour))
+		open(t, a)
+		a.join("pi", tool("exec_shell", false))
+		later := postponed(t, <-a.begin(t.Context(), "pi", "exec_shell", call(key(1))))
+		if later.Node != "pi" || later.Since.IsZero() || time.Until(later.Until) < 50*time.Minute || time.Until(later.Until) > time.Hour {
+			t.Errorf("it is postponed as %+v", later)
+		}
+		again := call(key(1))
+		again.WaitsUntil = later.Until
+		if second := postponed(t, <-a.begin(t.Context(), "pi", "exec_shell", again)); !second.Until.Equal(later.Until) {
+			t.Errorf("the second attempt waits until %s, want %s", second.Until, later.Until)
+		}
+		again.WaitsUntil = time.Now()
+		got := <-a.begin(t.Context(), "pi", "exec_shell", again)
+		if _, waits := errors.AsType[*tools.Postponed](got.err); waits {
+			t.Error("it waits although the time is over")
+		}
+		wantsCode(t, got, tools.NodeAway)
+		b := f.process()
+		again.WaitsUntil = later.Until
+		if got := <-b.begin(t.Context(), "pi", "exec_shell", again); !errors.As(got.err, new(*tools.Error)) || errors.As(got.err, new(*tools.Postponed)) {
+			t.Errorf("without the setting it ends with %v", got.err)
+		}
+	})
+}
+
+// open opens the session of the tests.
+func open(t *testing.T, p *process) {
+	t.Helper()
+	_, err := p.store.Open(t.Context(), session, 1)
+	must(t, err)
+}
+
+// A call that was given and never sent is taken back once the node has gone: the node never gets it twice.
+func TestACallIsTakenBack(t *testing.T) {
+	onBoth(t, func(t *testing.T, f *fleet) {
+		a := f.process(waiting(time.Hour))
+		open(t, a)
+		d := a.join("pi", tool("exec_shell", false))
+		// Another process seems to have the link, and never sends anything.
+		_, err := a.store.Nodes().Link(t.Context(), "pi", "gone", []byte(offerOf(t, d)), time.Now())
+		must(t, err)
+		came := a.begin(t.Context(), "pi", "exec_shell", call(key(1)))
+		id := nodes.CallID(session, key(1))
+		until(t, "the call is given", func() bool { _, err := a.store.Nodes().Call(t.Context(), id); return err == nil })
+		must(t, a.store.Nodes().Unlink(t.Context(), "pi", "gone", time.Now()))
+		later := postponed(t, <-came)
+		if _, err := a.store.Nodes().Call(t.Context(), id); err == nil {
+			t.Error("the call is still given")
+		}
+		d.link(a)
+		again := call(key(1))
+		again.WaitsUntil = later.Until
+		wants(t, <-a.begin(t.Context(), "pi", "exec_shell", again), toolnodes.Done, `"done"`)
+		if calls, most := d.ran(); calls != 1 || most != 1 {
+			t.Errorf("%d calls ran, one of them %d times", calls, most)
+		}
+	})
+}
+
+// The session is told by whatever process the node comes back to, and by any once the time has come or the node is revoked.
+func TestSessionsAreToldThatANodeIsBack(t *testing.T) {
+	onBoth(t, func(t *testing.T, f *fleet) {
+		a := f.process(waiting(time.Hour))
+		open(t, a)
+		d := a.join("pi", tool("exec_shell", false))
+		soon := time.Now().Add(time.Hour)
+		must(t, a.OpenWait(t.Context(), waitOf("node:1", soon)))
+		must(t, a.OpenWait(t.Context(), waitOf("node:1", soon)))
+		if err := a.OpenWait(t.Context(), sessions.NodeWait{ID: "node:0", Node: "pi", Session: "main:telegram:none", Until: soon}); !errors.Is(err, sessions.ErrNotFound) {
+			t.Errorf("a wait of no session is opened with %v", err)
+		}
+		a.stop() // it is told by one that knows of it from the store only
+		b, c := f.process(waiting(time.Hour)), f.process(waiting(time.Hour))
+		waits, err := b.store.Nodes().WaitsIn(t.Context(), session)
+		if err != nil || !waits {
+			t.Errorf("it waits: %v, %v", waits, err)
+		}
+		d.link(c)
+		if got := mail(t, f.bus()); len(got) != 1 || got[0] != "node:1" {
+			t.Errorf("it has the mail %v", got)
+		}
+		must(t, b.CloseWait(t.Context(), "node:1"))
+		must(t, b.CloseWait(t.Context(), "node:1"))
+		// It is here now, as if it had come back between the call and the wait.
+		must(t, b.OpenWait(t.Context(), waitOf("node:2", soon)))
+		if got := mail(t, f.bus()); len(got) != 1 || got[0] != "node:2" {
+			t.Errorf("it has the mail %v", got)
+		}
+		must(t, b.CloseWait(t.Context(), "node:2"))
+		d.leave()
+		until(t, "the link is gone", func() bool { return b.node("pi").Process == "" })
+		must(t, b.OpenWait(t.Context(), waitOf("node:3", time.Now().Add(300*time.Millisecond))))
+		if got := mail(t, f.bus()); len(got) != 1 || got[0] != "node:3" {
+			t.Errorf("it has the mail %v", got)
+		}
+		must(t, b.CloseWait(t.Context(), "node:3"))
+		must(t, b.OpenWait(t.Context(), waitOf("node:4", soon)))
+		must(t, b.Revoke(t.Context(), "pi"))
+		if got := mail(t, f.bus()); len(got) != 1 || got[0] != "node:4" {
+			t.Errorf("it has the mail %v", got)
+		}
+		wantsCode(t, <-b.begin(t.Context(), "pi", "exec_shell", call(key(1))), tools.NotFound)
+	})
+}
+
+// offerOf returns what a device offers, as it is recorded.
+func offerOf(t *testing.T, d *device) string {
+	t.Helper()
+	raw, err := plainjson.Marshal(d.offer)
+	must(t, err)
+	return string(raw)
+}
