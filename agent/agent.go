@@ -87,6 +87,9 @@ type Config struct {
 	Usage func(ctx context.Context, in bus.Inbound) (string, error)
 	// Approvals returns how approvals are requested, as currently configured.
 	Approvals func() Approvals
+	// Approvers, if set, returns the people, besides owners, who may approve a call: CHANNEL:USER. It returns nil if those
+	// may whom the channels name.
+	Approvers func(call tools.Call) []string
 	// Prefix, if set, returns the characters that begin a command on a channel; if nil, a slash does.
 	Prefix func(channel string) string
 	// ShowsAll, if set, reports whether a channel shows texts of any length completely, as a terminal does; if

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -73,6 +74,9 @@ type Ask struct {
 	// people are asked, which may be elsewhere.
 	At      Address   `json:"address"`
 	Asked   []Address `json:"asked,omitempty"`
+	// Approvers are the people, besides owners, who may decide about the call: CHANNEL:USER. If it is nil, those of the
+	// channels may.
+	Approvers []string `json:"approvers,omitzero"`
 	Made    time.Time `json:"made"`
 	Expires time.Time `json:"expires"`
 
@@ -120,7 +124,7 @@ func AnswerRefused(err error) bool {
 // MayAnswer reports whether a person may answer the ask. Owners always may. A question may also be
 // answered by the person whose turn it is, and an approval by approvers of the channel where the
 // conversation is or where people are asked. Somebody who is an approver on all channels may decide
-// about any call but their own.
+// about any call but their own. If the ask names approvers, these and owners may answer it, and nobody else.
 func (a Ask) MayAnswer(who Person) bool {
 	switch {
 	case who.ID == "":
@@ -129,6 +133,8 @@ func (a Ask) MayAnswer(who Person) bool {
 		return true
 	case a.Kind == AskQuestion:
 		return who.ID == a.Person
+	case a.Approvers != nil:
+		return slices.Contains(a.Approvers, who.ID)
 	case who.EveryApprover:
 		return who.ID != a.Person
 	case !who.Approver:

@@ -542,6 +542,8 @@ type Ask struct {
 	Choices  []string `json:"choices,omitempty"`
 	// Places are the addresses where people are asked, encoded by package agent.
 	Places json.RawMessage `json:"places,omitempty"`
+	// Approvers are the people, besides owners, who may approve the call; nil means those of the channels.
+	Approvers []string `json:"approvers,omitzero"`
 	// Node is the node that is waited for, and Since when it was lost; zero if it has never been there.
 	Node    string    `json:"node,omitempty"`
 	Since   time.Time `json:"since,omitzero"`

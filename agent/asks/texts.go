@@ -228,6 +228,9 @@ func RefusalText(err error, id string, of bus.Ask, prefix string) string {
 	case errors.Is(err, bus.ErrMayNotAnswer) && of.Kind == bus.AskQuestion:
 		return "You can't answer this: only the person I asked or an owner can."
 	case errors.Is(err, bus.ErrMayNotAnswer):
+		if of.Approvers != nil {
+			return "You can't decide this: only owners and the people who approve the calls of that node can."
+		}
 		return "You can't decide this: only owners and approvers can."
 	case errors.Is(err, bus.ErrBadAnswer) && of.Kind == bus.AskQuestion:
 		return fmt.Sprintf("This is a question: say `%s%s %s WORDS`.", prefix, Answer, of.ID)

@@ -17,7 +17,7 @@ func ShowAsk(a sessions.Ask, use sessions.ToolUse, redact Redactor) bus.Ask {
 	if a.Kind != bus.AskApproval {
 		return shown
 	}
-	shown.Tool, shown.Arguments = use.Name, use.Args
+	shown.Tool, shown.Arguments, shown.Approvers = use.Name, use.Args, a.Approvers
 	if a.Args != nil {
 		shown.Arguments = a.Args
 	}

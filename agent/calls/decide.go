@@ -332,6 +332,9 @@ func (r *Runner) decideApproval(ctx context.Context, p *Prepared, why string, ma
 	showing := tools.ShowingOf(ctx, p.tool, p.input)
 	a.Shown, a.ShownOf = showing.Text, showing.Of
 	a.Places = asks.EncodePlaces(r.Approvals().To)
+	if r.Config.Approvers != nil {
+		a.Approvers = r.Config.Approvers(p.input)
+	}
 	return nil, a, nil
 }
 

@@ -312,7 +312,7 @@ func entryFor(c exchange.Caller, e sessions.Entry) (entry, error) {
 		}
 		asks := slices.Clone(waits.Asks) // other callers may be shown the originals
 		for i := range asks {
-			asks[i].Places = nil
+			asks[i].Places, asks[i].Approvers = nil, nil
 		}
 		e.Data, err = plainjson.Marshal(sessions.TurnParked{Asks: asks})
 		return entry{Entry: e}, err

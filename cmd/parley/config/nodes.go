@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"parley/cmd/parley/config/schema"
@@ -14,10 +15,12 @@ import (
 // server runs, so there are also nodes without a table.
 type Node struct {
 	Name    string
-	Trusted bool          // whether what its tools return counts as the operator's own
-	Agents  []string      // the agents that may use it, unless they name their nodes; see Config.MayUseNode
-	Tools   []string      // the tools of an edge agent; nil means those that it names itself
-	Wait    time.Duration // how long a turn waits for the node while it is away; 0 means that calls fail at once
+	Trusted bool     // whether what its tools return counts as the operator's own
+	Agents  []string // the agents that may use it, unless they name their nodes; see Config.MayUseNode
+	Tools   []string // the tools of an edge agent; nil means those that it names itself
+	// Approvers are the people, besides owners, who decide about its calls, as CHANNEL:USER; nil means those of the channels.
+	Approvers []string
+	Wait      time.Duration // how long a turn waits for the node while it is away; 0 means that calls fail at once
 }
 
 // A NodeSelf holds the settings of a device itself, on which "parley node" runs.
@@ -47,6 +50,7 @@ func nodesSection() section {
 			{Key: "trusted", Kind: schema.Truth, Default: false, Reload: schema.AtOnce, Fill: schema.Into(func(n *Node) any { return &n.Trusted })},
 			{Key: "agents", Kind: schema.Texts, Example: `["main"]`, Reload: schema.AtOnce, Fill: schema.Into(func(n *Node) any { return &n.Agents })},
 			{Key: "tools", Kind: schema.Texts, Example: `["bash", "read"]`, Reload: schema.AtOnce, Fill: schema.Into(func(n *Node) any { return &n.Tools })},
+			{Key: "approvers", Kind: schema.Texts, Example: `["telegram:42"]`, Reload: schema.AtOnce, Fill: schema.Into(func(n *Node) any { return &n.Approvers })},
 			{Key: "wait", Kind: schema.Duration, Least: int64(time.Second), Example: `"1h"`, Reload: schema.AtOnce, Fill: schema.Into(func(n *Node) any { return &n.Wait })},
 		}},
 		check: checkNodes,
@@ -77,6 +81,7 @@ func checkNodes(l *loader) {
 		}
 		checkAgentsExist(l, table+".agents")
 		checkNodeTools(l, table)
+		checkApprovers(l, table+".approvers")
 	}
 	for _, table := range agentTables(l) {
 		path := table + ".nodes"
@@ -90,6 +95,27 @@ func checkNodes(l *loader) {
 		}
 	}
 }
+
+// checkApprovers reports entries of a list of people who can't be anybody on a channel.
+func checkApprovers(l *loader, path string) {
+	for i, who := range l.Texts(path) {
+		channel, user, named := strings.Cut(who, ":")
+		switch {
+		case !named || user == "":
+			l.Report(l.ElementAt(path, i), path, fmt.Sprintf("%q doesn't name a channel and a user there", who), `write something like "telegram:42"`)
+		case channel != webPerson && !slices.Contains(l.Names("channels"), channel):
+			l.Report(l.ElementAt(path, i), path, fmt.Sprintf("there is no channel %q", channel), "write [channels."+channel+"], or the name of another channel")
+		default:
+			platform := platformOf(l.opts.Platforms, l.Text("channels."+channel+".platform"))
+			if platform.IsUserID != nil && !platform.IsUserID(user) {
+				l.Report(l.ElementAt(path, i), path, fmt.Sprintf("%q isn't a %s user's id", user, platform.Title), platform.UserIDRemedy)
+			}
+		}
+	}
+}
+
+// webPerson begins the ids of people who use the API with a token.
+const webPerson = "web"
 
 // checkNode reports what is wrong with the settings of a device itself.
 func checkNode(l *loader) {

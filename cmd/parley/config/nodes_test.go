@@ -4,17 +4,19 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"parley/cmd/parley/config"
 )
 
 func TestNodes(t *testing.T) {
 	same(t, "none", good(t, "", nil).Nodes, map[string]config.Node{})
-	c := good(t, "[nodes.pi]\ntrusted = true\nagents = [\"main\", \"ops\", \"lab\"]\n[nodes.door]\n"+
-		"[agents.ops]\nnodes = [\"later\", \"door\"]\n[agents.lab]\nnodes = []\n", nil)
+	c := good(t, "[nodes.pi]\ntrusted = true\nagents = [\"main\", \"ops\", \"lab\"]\n[nodes.door]\nwait = \"1h\"\napprovers = [\"telegram:42\", \"web:ci\"]\n[nodes.lab]\napprovers = []\n"+
+		"[agents.ops]\nnodes = [\"later\", \"door\"]\n[agents.lab]\nnodes = []\n[channels.telegram]\n", vars{"TELEGRAM_BOT_TOKEN": "1:x"})
 	same(t, "nodes", c.Nodes, map[string]config.Node{
 		"pi":   {Name: "pi", Trusted: true, Agents: []string{"main", "ops", "lab"}},
-		"door": {Name: "door"},
+		"door": {Name: "door", Wait: time.Hour, Approvers: []string{"telegram:42", "web:ci"}},
+		"lab":  {Name: "lab", Approvers: []string{}},
 	})
 	same(t, "of an agent", c.Agents["ops"].Nodes, []string{"later", "door"})
 	for agent, want := range map[string]map[string]bool{
@@ -51,6 +53,11 @@ func TestBadNodes(t *testing.T) {
 			`3: agents.main.nodes: no node can be called "Pi 4": use at most 32 characters: a-z, 0-9 and -`},
 		{"an agent that there is not", "[agents.ops]\n[nodes.pi]\nagents = [\"ops\", \"op\"]",
 			`3: nodes.pi.agents: no agent is called "op": write "ops", or add [agents.op]`},
+		{"people who are nobody", "[channels.telegram]\nbot_token = \"1:x\"\n[nodes.pi]\napprovers = [\"42\", \"slack:U1\",\n\"telegram:ann\"]\nwait = \"0s\"",
+			`4: nodes.pi.approvers: "42" doesn't name a channel and a user there: write something like "telegram:42"` + "\n" +
+				`4: nodes.pi.approvers: there is no channel "slack": write [channels.slack], or the name of another channel` + "\n" +
+				`5: nodes.pi.approvers: "ann" isn't a Telegram user's id: write the number: the bot tells it to anyone it turns away` + "\n" +
+				`6: nodes.pi.wait: too small: the smallest is "1s": leave it out for the default; it can't be unlimited`},
 		{"a device's name", "[node]\nname = \"my_pi\"",
 			`2: node.name: no node can be called "my_pi": use at most 32 characters: a-z, 0-9 and -`},
 		{"a device's server", "[node]\nserver = \"parley.example.com\"",

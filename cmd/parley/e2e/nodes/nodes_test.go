@@ -189,6 +189,19 @@ func TestRulesForANodesTools(t *testing.T) {
 	parleytest.Wants(t, w.WaitSaid(31, 1)[0], "plain", "pi")
 }
 
+// Who approves the calls of a node is said in its table, and nobody else may but owners.
+func TestWhoApprovesTheCallsOfANode(t *testing.T) {
+	w, _, _ := accepted(t, "approvers = [\"telegram:5\"]\n[tools]\nask = [\"pi__*\"]\n")
+	for chat, by := range map[int64]int64{11: 5, 12: 1} {
+		w.Telegram.Say(chat, chat, "run: echo careful;;")
+		ask := parleytest.Requested(t, w.WaitSaid(chat, 1)[0])
+		w.Telegram.Say(chat, chat, "/approve "+ask)
+		parleytest.Wants(t, w.WaitSaid(chat, 2)[1], "only owners and the people who approve the calls of that node can")
+		w.Telegram.Say(by, by, "/approve "+ask)
+		parleytest.Wants(t, w.WaitSaid(chat, 3)[2], `"stdout":"careful`)
+	}
+}
+
 // What somebody stops ends on the node.
 func TestACommandIsStopped(t *testing.T) {
 	w, p, n := accepted(t, "")

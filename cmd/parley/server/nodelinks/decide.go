@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"parley/sessions"
 	"parley/tools"
 	toolnodes "parley/tools/nodes"
 )
@@ -53,6 +54,28 @@ func (n *Nodes) under(call tools.Call) (calls []tools.Call) {
 		calls = append(calls, as)
 	}
 	return calls
+}
+
+// Approvers returns the people, besides owners, who may approve a call of a node's tool; nil if the node's table names none, or
+// the call reaches no node. If several nodes may get the call, they are those whom all of the lists name.
+func (n *Nodes) Approvers(call tools.Call) (who []string) {
+	settings := n.cfg.Settings()
+	home := settings.Agents[sessions.AgentOf(call.Session)].Node()
+	node, _, _, invokes := toolnodes.Invoked(call)
+	reached := n.reached(node)
+	for name, one := range settings.Nodes {
+		isIts := strings.HasPrefix(call.Name, toolnodes.Alias(name, "")) || invokes && slices.Contains(reached, name) || home == name && n.isPlaced(call.Name)
+		list := one.Approvers
+		switch {
+		case !isIts:
+		case list == nil:
+		case who == nil:
+			who = append([]string{}, list...)
+		default:
+			who = slices.DeleteFunc(who, func(one string) bool { return !slices.Contains(list, one) })
+		}
+	}
+	return who
 }
 
 // reached returns the names of the nodes that a call may reach that names a node, or any that has a capability.

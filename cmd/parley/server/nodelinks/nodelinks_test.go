@@ -253,6 +253,38 @@ func TestRulesHoldForTheToolNodes(t *testing.T) {
 	}
 }
 
+// Who approves the calls of a node is said in its table, however the call reaches it.
+func TestApproversOfANode(t *testing.T) {
+	c := settings()
+	c.Nodes = map[string]config.Node{"pi": {Approvers: []string{"telegram:1", "slack:U2"}}, "cam": {Approvers: []string{"slack:U2"}}, "shut": {Approvers: []string{}}, "lab": {}}
+	c.Agents["ops"] = config.Agent{RunsOn: "node:pi"}
+	s := newStage(t, c)
+	for _, name := range []string{"pi", "cam"} {
+		s.join(name).offer([]string{"camera"}, "snap")
+		s.accept(name)
+	}
+	for _, one := range []struct {
+		session, tool, args string
+		want                []string
+	}{
+		{"main:telegram:1", "pi__snap", `{}`, []string{"telegram:1", "slack:U2"}},
+		{"main:telegram:1", "shut__snap", `{}`, []string{}},
+		{"main:telegram:1", "lab__snap", `{}`, nil},
+		{"main:telegram:1", "pip__snap", `{}`, nil},
+		{"main:telegram:1", "exec_shell", `{}`, nil},
+		{"ops:telegram:1", "exec_shell", `{}`, []string{"telegram:1", "slack:U2"}},
+		{"ops:telegram:1", "web_fetch", `{}`, nil},
+		{"main:telegram:1", "nodes", `{"action":"invoke","node":"pi","tool":"snap"}`, []string{"telegram:1", "slack:U2"}},
+		{"main:telegram:1", "nodes", `{"action":"invoke","node":"any:camera","tool":"snap"}`, []string{"slack:U2"}},
+		{"main:telegram:1", "nodes", `{"action":"list"}`, nil},
+	} {
+		got := s.Approvers(tools.Call{Session: one.session, Name: one.tool, Args: json.RawMessage(one.args)})
+		if !slices.Equal(got, one.want) || (got == nil) != (one.want == nil) {
+			t.Errorf("%s %s in %s: %q, want %q", one.tool, one.args, one.session, got, one.want)
+		}
+	}
+}
+
 // Who joins under a name that is taken, with a wrong code or too often is told so.
 func TestJoiningIsRefused(t *testing.T) {
 	s := newStage(t, settings())
