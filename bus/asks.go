@@ -72,13 +72,13 @@ type Ask struct {
 	Choices  []string `json:"choices,omitempty"`
 	// At is where the conversation with the agent takes place; Asked are the addresses at which
 	// people are asked, which may be elsewhere.
-	At      Address   `json:"address"`
-	Asked   []Address `json:"asked,omitempty"`
+	At    Address   `json:"address"`
+	Asked []Address `json:"asked,omitempty"`
 	// Approvers are the people, besides owners, who may decide about the call: CHANNEL:USER. If it is nil, those of the
 	// channels may.
-	Approvers []string `json:"approvers,omitzero"`
-	Made    time.Time `json:"made"`
-	Expires time.Time `json:"expires"`
+	Approvers []string  `json:"approvers,omitzero"`
+	Made      time.Time `json:"made"`
+	Expires   time.Time `json:"expires"`
 
 	State  string    `json:"state"`
 	Answer Answer    `json:"answer,omitzero"` // once answered

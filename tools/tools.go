@@ -126,6 +126,8 @@ type Call struct {
 	// Untrusted says that the model that asked for this call had already read content from strangers (see
 	// Result.Untrusted), or a summary of it.
 	Untrusted bool
+	// Approved says that a person has approved this call.
+	Approved bool
 	// Touches returns what the call touches. It is the function of the tool's Spec; if it is nil,
 	// the worst is assumed.
 	Touches func(call Call) Touch

@@ -261,7 +261,7 @@ func (r *Runner) execute(ctx context.Context, t *turn.Turn, p *Prepared) (out *t
 	if p.input.Held, err = r.recordStart(ctx, t, p); err != nil { // C4, then Held
 		return nil, false, err
 	}
-	p.input.CheckLease = r.checkLease
+	p.input.CheckLease, p.input.Approved = r.checkLease, p.approved != ""
 	defer func() { p.input.Held, p.input.CheckLease = time.Time{}, nil }()
 	if failed := r.stillApproved(ctx, p); failed != nil {
 		return &turn.Outcome{Failed: failed}, false, nil

@@ -90,7 +90,7 @@ func (a *attempt) give(ctx context.Context, node, tool string, args json.RawMess
 		return err
 	}
 	return a.record(ctx, stored.Call{
-		ID: a.id, Node: to, Tool: t.Name, Session: call.Session, Person: call.Person, Agent: call.Agent, Turn: call.Turn, Args: args, Timeout: t.Limit(), Made: time.Now(),
+		ID: a.id, Node: to, Tool: t.Name, Session: call.Session, Person: call.Person, Agent: call.Agent, Turn: call.Turn, Args: args, Timeout: t.Limit(), Approved: call.Approved, Made: time.Now(),
 	})
 }
 

@@ -314,7 +314,7 @@ func (l *link) sendCall(c stored.Call) (err error) {
 	l.mu.Lock()
 	l.calls[c.ID] = &sentCall{cancelled: c.Cancelled}
 	l.mu.Unlock()
-	f := wire.Frame{Type: wire.Call, ID: c.ID, Tool: c.Tool, Args: c.Args, Timeout: c.Timeout.Milliseconds()}
+	f := wire.Frame{Type: wire.Call, ID: c.ID, Tool: c.Tool, Args: c.Args, Timeout: c.Timeout.Milliseconds(), Approved: c.Approved}
 	if c.Cancelled {
 		f = wire.Frame{Type: wire.Cancel, ID: c.ID}
 	}

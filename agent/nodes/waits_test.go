@@ -3,6 +3,7 @@ package nodes_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"parley/sessions"
 	"parley/tools"
 	toolnodes "parley/tools/nodes"
+	"parley/tools/nodes/wire"
 	"parley/tools/plainjson"
 )
 
@@ -81,6 +83,23 @@ func TestACallIsPostponed(t *testing.T) {
 		again.WaitsUntil = later.Until
 		if got := <-b.begin(t.Context(), "pi", "exec_shell", again); !errors.As(got.err, new(*tools.Error)) || errors.As(got.err, new(*tools.Postponed)) {
 			t.Errorf("without the setting it ends with %v", got.err)
+		}
+	})
+}
+
+// The node hears whether a person has approved a call.
+func TestANodeHearsWhatWasApproved(t *testing.T) {
+	onBoth(t, func(t *testing.T, f *fleet) {
+		a, b := f.process(), f.process()
+		d := a.join("pi", tool("exec_shell", false))
+		d.run = func(f wire.Frame, _ func(string), _ <-chan struct{}) toolnodes.Outcome {
+			return ok(fmt.Sprint(f.Approved))
+		}
+		d.link(b)
+		for n, approved := range []bool{true, false} {
+			c := call(key(n))
+			c.Approved = approved
+			wants(t, <-a.begin(t.Context(), "pi", "exec_shell", c), toolnodes.Done, fmt.Sprint(approved))
 		}
 	})
 }

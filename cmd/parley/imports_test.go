@@ -261,7 +261,7 @@ func rules() []rule {
 		}},
 		{"cmd/parley/server/mcpservers", 7, []string{"bus", "channels", "sessions", "tools", "tools/mcp", "tools/mcp/pins", "tools/mcp/signin", "tools/sandbox", "cmd/parley/api/exchange", "cmd/parley/config"}},
 		{"cmd/parley/server/nodelinks", 7, []string{
-			"agent/metrics", "agent/nodes", "agent/nodes/waits", "bus", "channels", "sessions", "sessions/nodes", "tools", "tools/nodes", "tools/nodes/mqtt", "tools/nodes/wire", "cmd/parley/api/exchange", "cmd/parley/config",
+			"agent/metrics", "agent/nodes", "agent/nodes/waits", "bus", "channels", "sessions", "sessions/nodes", "tools", "tools/guard", "tools/nodes", "tools/nodes/mqtt", "tools/nodes/wire", "cmd/parley/api/exchange", "cmd/parley/config",
 		}},
 		{"cmd/parley/server/skillfolders", 7, []string{
 			"channels", "sessions", "tools", "tools/guard", "tools/sandbox", "tools/skills", "tools/skills/folder", "tools/spelling", "cmd/parley/api/exchange", "cmd/parley/config",

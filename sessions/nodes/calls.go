@@ -11,7 +11,7 @@ import (
 	"parley/sessions/sqldb"
 )
 
-const callColumns = "id, node, tool, session, person, agent, turn, args, timeout, made, sent, cancelled, outcome, ended"
+const callColumns = "id, node, tool, session, person, agent, turn, args, timeout, approved, made, sent, cancelled, outcome, ended"
 
 // keep is how long a call is kept after nobody waits for it anymore. By then its session's log has the outcome.
 const keep = 7 * 24 * time.Hour
@@ -24,20 +24,23 @@ const sweptAtOnce = 20
 // which nobody has waited for a week.
 func (t *Table) Give(ctx context.Context, c Call) (Call, error) {
 	old := time.Now().Add(-keep).UnixMicro()
-	given := false
+	given, approved := false, 0
+	if c.Approved {
+		approved = 1
+	}
 	err := t.db.Write(ctx, func(tx *sqldb.Tx) error {
 		_, err := tx.Exec(`DELETE FROM node_calls WHERE id IN (
 			SELECT id FROM node_calls WHERE settled > 0 AND settled < ? ORDER BY settled LIMIT ?`+t.skipLocked+`)`, old, sweptAtOnce)
 		if err != nil {
 			return err
 		}
-		n, err := tx.Exec(`INSERT INTO node_calls (id, node, key, tool, session, person, agent, turn, args, timeout, made, sent, cancelled, outcome, ended, settled)
+		n, err := tx.Exec(`INSERT INTO node_calls (id, node, key, tool, session, person, agent, turn, args, timeout, approved, made, sent, cancelled, outcome, ended, settled)
 			SELECT CAST(? AS TEXT), n.name, n.key, CAST(? AS TEXT), s.key, CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT),
-				CAST(? AS BIGINT), CAST(? AS BIGINT), 0, 0, '', 0, 0
+				CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT), 0, 0, '', 0, 0
 			FROM sessions s CROSS JOIN nodes n WHERE s.key = ? AND n.name = ? AND n.state <> 'revoked'`+t.lockBoth+`
 			ON CONFLICT (id) DO NOTHING`,
 			sqldb.Text(c.ID), sqldb.Text(c.Tool), sqldb.Text(c.Person), sqldb.Text(c.Agent), sqldb.Text(c.Turn), document(c.Args),
-			c.Timeout.Microseconds(), micro(c.Made), sqldb.Text(c.Session), sqldb.Text(c.Node))
+			c.Timeout.Microseconds(), approved, micro(c.Made), sqldb.Text(c.Session), sqldb.Text(c.Node))
 		given = n > 0
 		return err
 	})
@@ -134,8 +137,8 @@ func (t *Table) change(ctx context.Context, id, query string, args ...any) (c Ca
 // scanCall reads a call's row. It returns ErrUnknown if there is none.
 func scanCall(scan func(dest ...any) error) (c Call, err error) {
 	var args, outcome string
-	var timeout, made, sent, cancelled, ended int64
-	err = scan(&c.ID, &c.Node, &c.Tool, &c.Session, &c.Person, &c.Agent, &c.Turn, &args, &timeout, &made, &sent, &cancelled, &outcome, &ended)
+	var timeout, approved, made, sent, cancelled, ended int64
+	err = scan(&c.ID, &c.Node, &c.Tool, &c.Session, &c.Person, &c.Agent, &c.Turn, &args, &timeout, &approved, &made, &sent, &cancelled, &outcome, &ended)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = ErrUnknown
 	}
@@ -146,6 +149,7 @@ func scanCall(scan func(dest ...any) error) (c Call, err error) {
 		*text = sqldb.Untext(*text)
 	}
 	c.Args, c.Outcome, c.Timeout, c.Cancelled = undocument(args), undocument(outcome), time.Duration(timeout)*time.Microsecond, cancelled == 1
+	c.Approved = approved == 1
 	c.Made, c.Sent, c.Ended = fromMicro(made), fromMicro(sent), fromMicro(ended)
 	return c, nil
 }

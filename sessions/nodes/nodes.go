@@ -68,7 +68,9 @@ type Call struct {
 	Turn    string
 	Args    json.RawMessage
 	Timeout time.Duration // how long the node may take
-	Made    time.Time
+	// Approved says that a person has approved the call.
+	Approved bool
+	Made     time.Time
 	// Sent is when a process first was about to send the call over a link; zero if none has been.
 	Sent time.Time
 	// Cancelled says that nobody waits for the outcome anymore, and that the node should end the call.

@@ -9,8 +9,10 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// WaitMigration is the SQL that adds the table of the turns that wait for nodes.
+// WaitMigration is the SQL that adds the table of the turns that wait for nodes, and which calls people have approved.
 const WaitMigration = `
+ALTER TABLE node_calls ADD COLUMN approved BIGINT NOT NULL DEFAULT 0;
+
 CREATE TABLE node_waits (
 	id      {bytes} PRIMARY KEY,
 	node    {bytes} NOT NULL,

@@ -59,6 +59,9 @@ type Offer struct {
 	Capabilities []string `json:"capabilities,omitempty"`
 	Release      string   `json:"release"`  // of the node's program
 	Platform     string   `json:"platform"` // such as linux/arm64
+	// Ask are rules, as package guard reads them, for calls that the node runs only if a person has approved them. They can only
+	// make it run less, so nobody accepts them.
+	Ask []string `json:"ask,omitempty"`
 }
 
 // A Status says how a call has ended at a node.

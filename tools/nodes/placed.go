@@ -66,7 +66,7 @@ func placedTouch(node string, own func(tools.Call) tools.Touch, pure bool) func(
 		if paths, ok := t.Subject.(tools.Paths); ok {
 			there := make(tools.Paths, len(paths))
 			for i, p := range paths {
-				there[i] = nameThere(p)
+				there[i] = PathThere(p)
 			}
 			t.Subject = there
 		}
@@ -74,8 +74,8 @@ func placedTouch(node string, own func(tools.Call) tools.Touch, pure bool) func(
 	}
 }
 
-// nameThere returns the name that a path has in the node's folder: relative to it, if it is within.
-func nameThere(p string) string {
+// PathThere returns the name that a path has in the node's folder: relative to it, if it is within.
+func PathThere(p string) string {
 	if p == "" {
 		return ""
 	}

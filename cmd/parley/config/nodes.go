@@ -28,6 +28,7 @@ type NodeSelf struct {
 	Server string   // the URL of the server that it joins; "" if it isn't written
 	Name   string   // the name under which it joins; "" if it isn't written
 	Deny   []string // rules for calls that it doesn't run, whoever gives it them
+	Ask    []string // rules for calls that it runs only if a person has approved them
 	Skills string   // the absolute path of the folder whose skills it offers; "" means none
 	Camera []string // the command whose standard output is a picture; nil means that it has no camera
 }
@@ -64,6 +65,7 @@ func nodeSection() section {
 			{Key: "server", Kind: schema.URL, Schemes: []string{"http", "https"}, Example: `"https://parley.example.com"`, Fill: schema.Into(func(n *NodeSelf) any { return &n.Server })},
 			{Key: "name", Kind: schema.Text, Example: `"pi"`, Fill: schema.Into(func(n *NodeSelf) any { return &n.Name })},
 			{Key: "deny", Kind: schema.Texts, Default: []string{}, Example: `["exec_shell(shutdown *)"]`, Fill: schema.Into(func(n *NodeSelf) any { return &n.Deny })},
+			{Key: "ask", Kind: schema.Texts, Default: []string{}, Example: `["exec_shell(rm *)"]`, Fill: schema.Into(func(n *NodeSelf) any { return &n.Ask })},
 			{Key: "skills", Kind: schema.Path, Example: `"skills"`, Fill: schema.Into(func(n *NodeSelf) any { return &n.Skills })},
 			{Key: "camera", Kind: schema.Texts, Example: `["rpicam-still", "-o", "-"]`, Fill: schema.Into(func(n *NodeSelf) any { return &n.Camera })},
 		}},
@@ -125,6 +127,7 @@ func checkNode(l *loader) {
 		}
 	}
 	checkRuleList(l, "node.deny")
+	checkRuleList(l, "node.ask")
 	if camera := l.Texts("node.camera"); l.Mentioned("node.camera") && len(camera) == 0 {
 		l.Report(l.At("node.camera"), "node.camera", "it names no command", `write something like camera = ["rpicam-still", "-o", "-"], or leave it out`)
 	}

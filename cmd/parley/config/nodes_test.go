@@ -72,15 +72,15 @@ func TestBadNodes(t *testing.T) {
 }
 
 func TestADevicesOwnSettings(t *testing.T) {
-	same(t, "by default", good(t, "", nil).Node, config.NodeSelf{Deny: []string{}})
-	c := good(t, "[node]\nserver = \"https://parley.example.com/\"\nname = \"pi\"\ndeny = [\"exec_shell(shutdown *)\"]\n"+
+	same(t, "by default", good(t, "", nil).Node, config.NodeSelf{Deny: []string{}, Ask: []string{}})
+	c := good(t, "[node]\nserver = \"https://parley.example.com/\"\nname = \"pi\"\ndeny = [\"exec_shell(shutdown *)\"]\nask = [\"exec_shell(rm *)\"]\n"+
 		"skills = \"skills\"\ncamera = [\"rpicam-still\", \"-o\", \"-\"]\n", nil)
 	at, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
 	}
 	same(t, "the device", c.Node, config.NodeSelf{
-		Server: "https://parley.example.com", Name: "pi", Deny: []string{"exec_shell(shutdown *)"},
+		Server: "https://parley.example.com", Name: "pi", Deny: []string{"exec_shell(shutdown *)"}, Ask: []string{"exec_shell(rm *)"},
 		Skills: filepath.Join(at, "skills"), Camera: []string{"rpicam-still", "-o", "-"},
 	})
 }

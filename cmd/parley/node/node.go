@@ -65,7 +65,12 @@ func Run(ctx context.Context, c *config.Config, release string, log *slog.Logger
 	if err != nil {
 		return setup(textDeny, err)
 	}
+	asks, err := equipment.asks(c.Node.Ask)
+	if err != nil {
+		return setup(textAsk, err)
+	}
 	offer := device.OfferOf(equipment.tools, equipment.capabilities, release, runtime.GOOS+"/"+runtime.GOARCH)
+	offer.Ask = c.Node.Ask
 	if err := wire.CheckOffer(offer); err != nil {
 		return setup(textOffer, err)
 	}
@@ -74,6 +79,7 @@ func Run(ctx context.Context, c *config.Config, release string, log *slog.Logger
 		Link:    wire.Node{Server: m.Server, ServerKey: m.ServerKey, Name: m.Name, Key: key, Offer: offer},
 		Tools:   equipment.tools,
 		Decide:  rules.Decide,
+		Asks:    asks.Decide,
 		Journal: filepath.Join(c.Home, journalFolder),
 		Log:     log,
 		Timing:  device.Timing{Most: crash.MostRest()},

@@ -6,6 +6,7 @@ const (
 	textBadKey      = "the file %s isn't a node's key: remove it and join again, with `parley nodes invite` on the server, then `parley node join URL CODE` here"
 	textOtherName   = "the settings call this node %q, but it has joined as %q: change [node] name, or join again with --name"
 	textDeny        = "[node] deny: %v: write something like \"exec_shell(shutdown *)\""
+	textAsk         = "[node] ask: %v: write something like \"exec_shell(rm *)\""
 	textOffer       = "the node can't offer its tools: %v: look at the folder [node] skills"
 	textDamaged     = "%v: nobody knows which calls have run; move the file away if you can accept that a call may run a second time"
 	textPlain       = "%s isn't https, so others could read and change what is sent there: give the server an https address, or run it on this machine"

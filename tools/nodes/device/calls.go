@@ -109,7 +109,7 @@ func (r *runner) isPure(f wire.Frame) bool {
 
 // callOf returns the call that a frame asks for.
 func callOf(f wire.Frame) tools.Call {
-	return tools.Call{ID: f.ID, Key: f.ID, Name: f.Tool, Args: f.Args, Attempt: 1}
+	return tools.Call{ID: f.ID, Key: f.ID, Name: f.Tool, Args: f.Args, Attempt: 1, Approved: f.Approved}
 }
 
 func (r *runner) isPending(id string) bool {
@@ -283,14 +283,19 @@ func (r *runner) attempt(ctx context.Context, f wire.Frame) nodes.Outcome {
 
 // decide returns why a call may not run; nil if it may.
 func (r *runner) decide(ctx context.Context, call tools.Call) *tools.Error {
-	if r.node.Decide == nil {
+	if r.node.Decide != nil {
+		switch v := r.node.Decide(ctx, call); v.Decision {
+		case tools.Deny:
+			return tools.Errorf(tools.PermissionDenied, "%s", v.Reason)
+		case tools.Ask:
+			return tools.Errorf(tools.PermissionDenied, textNoOneToAsk, v.Reason)
+		}
+	}
+	if r.node.Asks == nil || call.Approved { // an older server never says so
 		return nil
 	}
-	switch v := r.node.Decide(ctx, call); v.Decision {
-	case tools.Deny:
-		return tools.Errorf(tools.PermissionDenied, "%s", v.Reason)
-	case tools.Ask:
-		return tools.Errorf(tools.PermissionDenied, textNoOneToAsk, v.Reason)
+	if v := r.node.Asks(ctx, call); v.Decision == tools.Ask || v.Decision == tools.Deny {
+		return tools.Errorf(tools.PermissionDenied, textNotApproved, v.Reason)
 	}
 	return nil
 }

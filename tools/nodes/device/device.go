@@ -50,6 +50,9 @@ type Node struct {
 	// Decide decides about each call before it runs; nil allows all. Nobody can be asked here, so a call that would need
 	// that is denied, too.
 	Decide func(ctx context.Context, call tools.Call) tools.Verdict
+	// Asks decides which calls run only if the server says that a person has approved them: those for which it doesn't allow it
+	// by itself; nil means none. The offer has the same rules, so that the server knows.
+	Asks func(ctx context.Context, call tools.Call) tools.Verdict
 	// Journal is the folder of the journal. No other process may use it at the same time.
 	Journal string
 	Log     *slog.Logger

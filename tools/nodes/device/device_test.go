@@ -347,6 +347,44 @@ func TestCallsThatAreNotRun(t *testing.T) {
 	}
 }
 
+// What the device's rules ask about runs only if the server says that a person has approved it, which older servers never do.
+// What its other rules forbid or can't tell doesn't run, whatever the server says.
+func TestCallsThatAPersonHasToApprove(t *testing.T) {
+	t.Parallel()
+	f, g := newFleet(t), newGate()
+	close(g.open)
+	f.run(t.TempDir(), func(n *device.Node) {
+		n.Decide = func(_ context.Context, call tools.Call) tools.Verdict {
+			if call.Name == "unsure" {
+				return tools.Verdict{Decision: tools.Ask, Reason: "perhaps"}
+			}
+			return tools.Verdict{}
+		}
+		n.Asks = func(_ context.Context, call tools.Call) tools.Verdict {
+			return map[string]tools.Verdict{"asked": {Decision: tools.Ask, Reason: "a rule"}, "never": {Decision: tools.Deny, Reason: "always"}}[call.Name]
+		}
+	}, tool("unsure", tools.Once, g.run), tool("asked", tools.Once, g.run), tool("never", tools.Once, g.run), tool("work", tools.Once, g.run))
+	c := f.link()
+	for _, one := range []struct {
+		tool     string
+		approved bool
+		runs     bool
+	}{{"asked", false, false}, {"asked", true, true}, {"never", false, false}, {"unsure", true, false}, {"work", false, true}, {"work", true, true}} {
+		id := fmt.Sprint(one.tool, one.approved)
+		frame := call(id, one.tool, `{}`)
+		frame.Approved = one.approved
+		before := g.runs.Load()
+		send(t, c, frame)
+		out := result(t, c, id)
+		if !one.runs {
+			wantError(t, out, nodes.NotRun, tools.PermissionDenied)
+		}
+		if ran := g.runs.Load() > before; ran != one.runs || one.runs && out.Status != nodes.Done {
+			t.Errorf("%s ran: %v, and it ended with %+v", id, ran, out)
+		}
+	}
+}
+
 func TestTooManyCalls(t *testing.T) {
 	t.Parallel()
 	f, g := newFleet(t), newGate()

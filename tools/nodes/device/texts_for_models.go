@@ -10,6 +10,7 @@ const (
 	textTooMany     = "too many calls wait at the node already, so this one was not begun: wait for them"
 	textNoRecord    = "the node can't write its journal, so the call was not begun: its disk may be full or broken"
 	textNoOneToAsk  = "the node's own settings forbid it, because nobody can be asked there: %s"
+	textNotApproved = "the node's own settings forbid it, because no person has approved it: %s"
 	textTimeout     = "%s took longer than %s on the node and was cut off. It may have had its effect: inspect before repeating it."
 	textTimeoutPure = "%s took longer than %s on the node."
 	textCrashed     = "%s crashed. It may work with other arguments."

@@ -463,6 +463,8 @@ func TestCheckOffer(t *testing.T) {
 		"timeout":          tool(func(t *nodes.Tool) { t.Timeout = -1 }),
 		"many tools":       {Tools: make([]nodes.Tool, nodes.MaxTools+1)},
 		"odd capability":   {Capabilities: []string{"Camera"}},
+		"many rules":       {Ask: make([]string, 65)},
+		"long rule":        {Ask: []string{strings.Repeat("a", 501)}},
 		"long release":     {Release: strings.Repeat("a", 101)},
 	} {
 		if wire.CheckOffer(o) == nil {

@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"parley/tools/nodes"
@@ -15,6 +16,8 @@ const (
 	maxCapabilities = 32
 	maxWord         = 32  // bytes of a capability
 	maxAbout        = 100 // bytes of the release, and of the platform
+	maxRules        = 64
+	maxRule         = 500 // bytes of a rule
 )
 
 // CheckOffer returns why an offer exceeds the bounds; nil if it doesn't. The error is for the node's log.
@@ -42,6 +45,9 @@ func CheckOffer(o nodes.Offer) error {
 	}
 	if len(o.Release) > maxAbout || len(o.Platform) > maxAbout {
 		return fmt.Errorf("the release or the platform has more than %d bytes", maxAbout)
+	}
+	if len(o.Ask) > maxRules || slices.ContainsFunc(o.Ask, func(rule string) bool { return len(rule) > maxRule }) {
+		return fmt.Errorf("there are more than %d rules for what to ask about, or one has more than %d bytes", maxRules, maxRule)
 	}
 	raw, err := plainjson.Marshal(o)
 	if err != nil {

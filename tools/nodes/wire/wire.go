@@ -9,7 +9,7 @@
 //
 // Each end knows the other's public key since the node has joined, and breaks off if a signature is not that key's. Then:
 //
-//	server  call       run Call.Tool, once for each ID, ever
+//	server  call       run Call.Tool, once for each ID, ever; it may say that a person has approved it
 //	server  cancel     end the call ID; its result still comes
 //	server  ack        the result of the call ID is recorded: forget it
 //	node    progress   what the call ID reports
@@ -59,6 +59,7 @@ type Frame struct {
 	Tool      string          `json:"tool,omitempty"`
 	Args      json.RawMessage `json:"args,omitempty"`
 	Timeout   int64           `json:"timeout_ms,omitempty"`
+	Approved  bool            `json:"approved,omitempty"` // of call: a person has approved it
 	Outcome   *nodes.Outcome  `json:"outcome,omitempty"`
 }
 

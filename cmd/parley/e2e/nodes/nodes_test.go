@@ -202,6 +202,33 @@ func TestWhoApprovesTheCallsOfANode(t *testing.T) {
 	}
 }
 
+// What the device's own rules ask about is asked on the server, and runs once a person has approved it.
+func TestADeviceWantsItsCallsApproved(t *testing.T) {
+	w, _, n := accepted(t, "")
+	n.kill()
+	isAway(w)
+	parleytest.Must(t, os.WriteFile(n.world.File, []byte("[node]\nname = \"pi\"\nask = [\"exec_shell(*careful*)\"]\n"), 0o600))
+	n.start()
+	here(w)
+	for chat, say := range map[int64]string{11: "run: echo careful;;", 12: "any run: echo careful;;"} {
+		w.Telegram.Say(chat, chat, say)
+		asked := w.WaitSaid(chat, 1)[0]
+		parleytest.Wants(t, asked, "the node pi runs it only if a person has approved it", "echo careful")
+		w.Telegram.Say(1, 1, "/approve "+parleytest.Requested(t, asked))
+		parleytest.Wants(t, w.WaitSaid(chat, 2)[1], `"stdout":"careful`)
+	}
+	w.Telegram.Say(13, 13, "run: echo careful;;")
+	w.Telegram.Say(1, 1, "/deny "+parleytest.Requested(t, w.WaitSaid(13, 1)[0]))
+	parleytest.Wants(t, w.WaitSaid(13, 2)[1], "permission_denied")
+	w.Telegram.Say(14, 14, "run: echo plain;;")
+	parleytest.Wants(t, w.WaitSaid(14, 1)[0], `"stdout":"plain`)
+	for _, said := range w.WaitSaid(1, 2)[2:] { // nobody has to accept the node again
+		if strings.Contains(said, "parley nodes accept") {
+			t.Errorf("the owner was told %q", said)
+		}
+	}
+}
+
 // What somebody stops ends on the node.
 func TestACommandIsStopped(t *testing.T) {
 	w, p, n := accepted(t, "")

@@ -1,11 +1,14 @@
 package nodelinks
 
 import (
+	"context"
+	"fmt"
 	"slices"
 	"strings"
 
 	"parley/sessions"
 	"parley/tools"
+	"parley/tools/guard"
 	toolnodes "parley/tools/nodes"
 )
 
@@ -26,7 +29,54 @@ func (n *Nodes) Decide(call tools.Call, judges func(tools.Call) bool, decide fun
 			v = other
 		}
 	}
+	if isAllowed(v) {
+		if node := n.asking(call); node != "" {
+			v.Decision, v.Reason = tools.Ask, fmt.Sprintf(textNodeAsks, node)
+		}
+	}
 	return v
+}
+
+// asking returns the name of a node that a call may reach, and which runs it only if a person has approved it; "" if there is
+// none. The node itself looks at what it gets; what is overlooked here doesn't run there.
+func (n *Nodes) asking(call tools.Call) string {
+	home := n.cfg.Settings().Agents[sessions.AgentOf(call.Session)].Node()
+	node, tool, args, invokes := toolnodes.Invoked(call)
+	all, _ := n.View()
+	for _, one := range all {
+		there := call
+		switch {
+		case len(one.Offer.Ask) == 0:
+			continue
+		case invokes && slices.Contains(n.reached(node), one.Name):
+			there.Name, there.Args = tool, args
+		case home == one.Name && n.isPlaced(call.Name):
+		default:
+			i := slices.IndexFunc(one.Tools, func(t toolnodes.Tool) bool { return toolnodes.Alias(one.Name, t.Name) == call.Name })
+			if i < 0 {
+				continue
+			}
+			there.Name = one.Tools[i].Name
+		}
+		if n.asksAbout(one.Offer.Ask, there) {
+			return one.Name
+		}
+	}
+	return ""
+}
+
+// asksAbout reports whether a node's rules ask about a call, under the node's own name for the tool. Rules of a newer release
+// that can't be read here ask about every call.
+func (n *Nodes) asksAbout(rules []string, call tools.Call) bool {
+	g, err := guard.New(guard.Config{All: guard.Policy{Ask: rules}, Path: func(_ tools.Call, path string) string { return toolnodes.PathThere(path) }})
+	if err != nil {
+		return true
+	}
+	call.Touches = nil // of a tool that only the node knows, the arguments are compared
+	if i := slices.IndexFunc(n.cfg.Placed, func(spec tools.Spec) bool { return spec.Name == call.Name }); i >= 0 {
+		call.Touches = n.cfg.Placed[i].Touches
+	}
+	return g.Decide(context.Background(), call).Decision == tools.Ask
 }
 
 func isAllowed(v tools.Verdict) bool { return v.Decision != tools.Deny && v.Decision != tools.Ask }

@@ -22,6 +22,7 @@ import (
 	"parley/cmd/parley/server/nodelinks"
 	"parley/tools"
 	toolnodes "parley/tools/nodes"
+	"parley/tools/nodes/placed"
 	"parley/tools/nodes/wire"
 	"parley/tools/plainjson"
 )
@@ -43,14 +44,17 @@ type stage struct {
 }
 
 // newStage makes a stage; an agent may use the nodes that the settings say.
-func newStage(t *testing.T, settings *config.Config) *stage {
+func newStage(t *testing.T, settings *config.Config, own ...tools.Spec) *stage {
 	t.Helper()
+	if own == nil {
+		own = []tools.Spec{ownTool("read_file", tools.FileRead).Spec(), ownTool("exec_shell", tools.Shell).Spec(), ownTool("spawn", tools.Shell).Spec()}
+	}
 	h := hometest.Open(t, t.TempDir())
 	s := &stage{t: t}
 	s.Nodes = nodelinks.New(nodelinks.Config{
 		Settings: func() *config.Config { return settings }, Table: h.Store.Nodes(), Notes: h.Book, Events: h.Bus, Ready: func(context.Context) (string, error) { return "", nil },
 		Terminal: func(session string) bool { return strings.Contains(session, "console") }, Count: func(string, string, time.Duration) {}, Links: true,
-		Placed: []tools.Spec{ownTool("read_file", tools.FileRead).Spec(), ownTool("exec_shell", tools.Shell).Spec(), ownTool("spawn", tools.Shell).Spec()}, Left: []string{"git_status"},
+		Placed: own, Left: []string{"git_status"},
 		Tell: func(_ context.Context, _, text string) error {
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -95,6 +99,7 @@ type device struct {
 	name   string
 	key    ed25519.PrivateKey
 	server []byte
+	ask    []string // its rules for what people are to be asked about
 }
 
 // joinBody makes the body of a request to join.
@@ -123,7 +128,7 @@ func (s *stage) join(name string) *device {
 		}
 	}
 	must(s.t, json.Unmarshal([]byte(answer), &joined))
-	return &device{s, name, key, joined.Key}
+	return &device{s: s, name: name, key: key, server: joined.Key}
 }
 
 // offer opens a link, at which the device says that it has these tools and capabilities, and closes it.
@@ -132,7 +137,7 @@ func (d *device) offer(capabilities []string, names ...string) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(d.s.ServeLink))
 	defer server.Close()
-	o := toolnodes.Offer{Capabilities: capabilities}
+	o := toolnodes.Offer{Capabilities: capabilities, Ask: d.ask}
 	for _, name := range names {
 		o.Tools = append(o.Tools, toolnodes.Tool{Name: name, Description: name, Schema: json.RawMessage(`{"type":"object"}`)})
 	}
@@ -250,6 +255,52 @@ func TestRulesHoldForTheToolNodes(t *testing.T) {
 	}
 	if got := s.Names(tools.Call{Name: "nodes", Args: json.RawMessage(`{"action":"list"}`)}); !slices.Equal(got, []string{"nodes"}) {
 		t.Errorf("a list counts for %v", got)
+	}
+}
+
+// People are asked about what a node runs only if somebody has approved it, however the call reaches it. The operator's own
+// rules come first.
+func TestANodeWantsItsCallsApproved(t *testing.T) {
+	c := settings()
+	c.Agents["ops"] = config.Agent{RunsOn: "node:pi"}
+	s := newStage(t, c, placed.Tools()...)
+	d := s.join("pi")
+	d.ask = []string{"exec_shell(rm *)", "snap", "look(*door*)", "read_file(secrets/*)"}
+	d.offer([]string{"camera"}, "exec_shell", "snap", "look", "read_file")
+	s.accept("pi")
+	s.join("cam").offer(nil, "snap")
+	s.accept("cam")
+	for _, one := range []struct {
+		session, tool, args string
+		given, want         tools.Decision
+	}{
+		{"main:telegram:1", "pi__snap", `{}`, "", tools.Ask},
+		{"main:telegram:1", "pi__snap", `{}`, tools.Allow, tools.Ask},
+		{"main:telegram:1", "pi__snap", `{}`, tools.Deny, tools.Deny},
+		{"main:telegram:1", "cam__snap", `{}`, "", ""},
+		{"main:telegram:1", "pi__exec_shell", `{"command":"rm -rf x"}`, "", tools.Ask},
+		{"main:telegram:1", "pi__exec_shell", `{"command":"ls"}`, "", ""},
+		{"main:telegram:1", "pi__look", `{"at":"the door"}`, "", tools.Ask},
+		{"main:telegram:1", "pi__look", `{"at":"the window"}`, "", ""},
+		{"main:telegram:1", "pi__read_file", `{"path":"/workspace/x/../secrets/key"}`, "", tools.Ask},
+		{"main:telegram:1", "pi__read_file", `{"path":"x"}`, "", ""},
+		{"main:telegram:1", "exec_shell", `{"command":"rm -rf x"}`, "", ""},
+		{"ops:telegram:1", "exec_shell", `{"command":"rm -rf x"}`, "", tools.Ask},
+		{"main:telegram:1", "nodes", `{"action":"invoke","node":"pi","tool":"exec_shell","args":{"command":"rm x"}}`, "", tools.Ask},
+		{"main:telegram:1", "nodes", `{"action":"invoke","node":"any:camera","tool":"snap"}`, "", tools.Ask},
+		{"main:telegram:1", "nodes", `{"action":"invoke","node":"cam","tool":"snap"}`, "", ""},
+	} {
+		call := tools.Call{Session: one.session, Name: one.tool, Args: json.RawMessage(one.args)}
+		got := s.Decide(call, func(tools.Call) bool { return false }, func(tools.Call) tools.Verdict { return tools.Verdict{Decision: one.given} })
+		if got.Decision != one.want {
+			t.Errorf("%s %s in %s: %+v, want %q", one.tool, one.args, one.session, got, one.want)
+		}
+	}
+	d.ask = []string{"snap(((", "\x00"}
+	d.offer(nil, "exec_shell", "snap", "look", "read_file")
+	got := s.Decide(tools.Call{Session: "main:telegram:1", Name: "pi__read_file", Args: json.RawMessage(`{"path":"x"}`)}, func(tools.Call) bool { return false }, func(tools.Call) tools.Verdict { return tools.Verdict{} })
+	if got.Decision != tools.Ask || len(s.told) != 2 {
+		t.Errorf("with rules that can't be read: %+v; the owners were told %q", got, s.told)
 	}
 }
 

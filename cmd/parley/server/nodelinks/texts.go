@@ -14,6 +14,7 @@ const (
 	textOffered    = "the node now offers something other than what you looked at: look at it again"
 	textRevoked    = "the node was removed: it has to join again before you can accept it"
 	textJudged     = "a model has to judge that call, and it's only asked if the tool is called by its own name"
+	textNodeAsks   = "the node %s runs it only if a person has approved it"
 	textRoundabout = "You work on that node: call the tool by its own name, without nodes. If you don't have it, you may not use it."
 	textUnlinked   = "the node hasn't linked yet, so nobody knows what it offers: start `parley node` on the device"
 )
