@@ -8,7 +8,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
+	"parley/bus"
 	"parley/sessions"
 )
 
@@ -103,6 +105,24 @@ func TestASnapshotSaysThatATurnWaits(t *testing.T) {
 	g := x.watch(watched, chatToken, "")
 	defer g.close()
 	if e := g.must(); !strings.Contains(e.data, `"state":"running"`) {
+		t.Errorf("once it goes on: %s", e.data)
+	}
+}
+
+func TestASnapshotSaysForWhichNodeATurnWaits(t *testing.T) {
+	x := newRig(t)
+	at := time.Date(2026, 11, 30, 21, 4, 0, 0, time.UTC)
+	wait := sessions.Ask{ID: "node:a", Call: "k1", Kind: sessions.AskNode, Node: "pi", Since: at, Expires: at.Add(time.Hour)}
+	x.write(watched, append(begun(t, "asking"), entry(t, "asking", sessions.KindTurnParked, sessions.TurnParked{Asks: []sessions.Ask{wait}}))...)
+	f := x.watch(watched, chatToken, "")
+	defer f.close()
+	if e := f.must(); !strings.Contains(e.data, `"state":"parked","waits":[{"call":"k1","node":"pi","since":"2026-11-30T21:04:00Z","until":"2026-11-30T22:04:00Z"}]`) {
+		t.Errorf("while it waits: %s", e.data)
+	}
+	x.write(watched, entry(t, "asking", sessions.KindAskEnded, sessions.AskEnded{Ask: "node:a", State: bus.AskAnswered}), entry(t, "asking", sessions.KindTurnUnparked, nil))
+	g := x.watch(watched, chatToken, "")
+	defer g.close()
+	if e := g.must(); strings.Contains(e.data, `"waits"`) || strings.Contains(e.data, "node:a") {
 		t.Errorf("once it goes on: %s", e.data)
 	}
 }

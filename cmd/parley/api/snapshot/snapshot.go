@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"parley/agent/blocks"
 	"parley/bus"
@@ -41,6 +42,15 @@ type Turn struct {
 	Turn   string   `json:"turn"`
 	Causes []string `json:"causes"`
 	State  string   `json:"state"` // running, parked, done, failed or cancelled
+	Waits  []Wait   `json:"waits,omitempty"`
+}
+
+// A Wait says that a call of a parked turn waits for a node that is away.
+type Wait struct {
+	Call  string    `json:"call"`
+	Node  string    `json:"node"`
+	Since time.Time `json:"since,omitzero"` // when the node was lost; zero if it has never been there
+	Until time.Time `json:"until"`
 }
 
 // A Block is something that a person said, that the model thought, said or called, or that a call returned.
@@ -61,7 +71,7 @@ func (b *Block) size() int { return len(b.Text) + len(b.Input) }
 
 const (
 	running = "running"
-	parked  = "parked" // the turn waits for people
+	parked  = "parked" // the turn waits for people or a node
 )
 
 // The limits of a snapshot. If there are more turns, or their blocks take more bytes, the oldest turns are left out.
@@ -191,17 +201,22 @@ func (c *builder) add(e sessions.Entry) error {
 		if !waits.WaitsForSubAgents() {
 			t.state.State = parked
 		}
+		for _, a := range waits.Asks {
+			if a.Kind == sessions.AskNode {
+				t.state.Waits = append(t.state.Waits, Wait{a.Call, a.Node, a.Since, a.Expires})
+			}
+		}
 		size := min(len(e.Data), blocks.MostOfCall)
 		c.size, t.size = c.size+size, t.size+size
 		return errors.Join(err, t.asks.Begin(e, t.use, c.redact))
 	case sessions.KindAskEnded:
 		return t.asks.End(e, c.redact)
 	case sessions.KindTurnUnparked:
-		t.state.State = running
+		t.state.State, t.state.Waits = running, nil
 		return nil
 	case sessions.KindTurnDone:
 		done, err := sessions.Decode[sessions.TurnDone](e)
-		t.state.State = done.State
+		t.state.State, t.state.Waits = done.State, nil
 		c.addReplies(e.Turn, done)
 		return err
 	case sessions.KindUser:

@@ -116,8 +116,16 @@ interface Data {
   command?: string;
 }
 
+// A Wait says that a call waits for a node that is away.
+interface Wait {
+  call: string;
+  node: string;
+  since?: string;
+  until: string;
+}
+
 interface Snapshot {
-  turns: { turn: string; causes: string[]; state: TurnState }[];
+  turns: { turn: string; causes: string[]; state: TurnState; waits?: Wait[] }[];
   blocks: (Data & { turn: string; block: number; kind: string })[];
   messages?: Data[]; // what was said besides the turns' blocks, and what turns said that failed or were stopped
   asks?: Ask[]; // that have ended
@@ -223,6 +231,7 @@ export class Log {
     this.turns = s.turns.map((told) => {
       const old = before.get(told.turn);
       const turn: Turn = { ...newTurn(told.turn), causes: told.causes, state: told.state };
+      for (const w of told.waits ?? []) changeCall(turn, "tool_progress", { call: w.call, delta: waitText(w) });
       if (!old) return turn;
       const { calls, error, usage, compacted, version } = old;
       return { ...turn, calls, compacted, ...(error && { error }), ...(usage && { usage }), version: version + 1 };
@@ -431,6 +440,12 @@ function changeCall(turn: Turn, type: string, d: Data): void {
       call.state = d.error ? "failed" : "ended";
       if (d.error) call.error = d.error;
   }
+}
+
+// waitText says for which node a call waits.
+function waitText(w: Wait): string {
+  const away = w.since ? `has been away since ${new Date(w.since).toLocaleString()}` : "has never been here";
+  return `waiting for the node ${w.node}, which ${away}, until ${new Date(w.until).toLocaleString()} at the latest`;
 }
 
 // mostProgress is how many characters of a running call's progress reports are kept.
