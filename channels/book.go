@@ -139,7 +139,7 @@ type Submissions interface {
 	// Accept returns that one with fresh = false, so that the same request gets the same answer; if its digest
 	// differs, it returns ErrOtherBody. The record is durable when Accept returns. Only then does the caller
 	// publish the messages, and it publishes them again if the request is repeated.
-	Accept(ctx context.Context, s Submission) (known Submission, fresh bool, err error)
+	Accept(ctx context.Context, s Submission) (recorded Submission, fresh bool, err error)
 	// Submission returns the submission with that id; ErrNoSend if there is none.
 	Submission(ctx context.Context, id string) (Submission, error)
 }
@@ -150,7 +150,7 @@ type SubmissionPublisher interface {
 	// AcceptAndPublish does what Accept does and, if that records s, publishes the message m in the same write:
 	// either both are durable or neither is. Nothing is published if s was already known, if the message is
 	// refused, or if this book and the bus have no write in common; the caller then continues as after Accept.
-	AcceptAndPublish(ctx context.Context, s Submission, topic bus.Topic, m bus.Message) (known Submission, published bool, err error)
+	AcceptAndPublish(ctx context.Context, s Submission, topic bus.Topic, m bus.Message) (recorded Submission, published bool, err error)
 }
 
 // Subjects remembers the platform message that was last sent about each subject (something that several messages

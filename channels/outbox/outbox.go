@@ -128,7 +128,7 @@ func (o *Outbox) Accept(ctx context.Context, r Request) (Status, error) {
 	if err := checkCopies(r.File, len(to)); err != nil {
 		return Status{}, err
 	}
-	p, published, err := o.recordAndPublishIfPossible(ctx, r, to)
+	p, published, err := o.recordAndPublishInOneWrite(ctx, r, to)
 	if err != nil {
 		return Status{}, err
 	}
@@ -143,28 +143,28 @@ func (o *Outbox) Accept(ctx context.Context, r Request) (Status, error) {
 	return queuedStatus(p), nil
 }
 
-// recordAndPublishIfPossible records a request as Record does. If the book can do so, and the request has only one
-// message, which is not urgent and has no file, it publishes the message in the same write. published reports
-// whether it did.
-func (o *Outbox) recordAndPublishIfPossible(ctx context.Context, r Request, to []bus.Address) (known channels.Submission, published bool, err error) {
+// recordAndPublishInOneWrite records a request as Record does. If the book can do so, and the request has only one
+// destination, is not urgent, has no file and has not expired, it publishes the message in the same write. published
+// reports whether it did; otherwise the caller has to publish.
+func (o *Outbox) recordAndPublishInOneWrite(ctx context.Context, r Request, to []bus.Address) (recorded channels.Submission, published bool, err error) {
 	p := o.submission(r, to)
 	book, able := o.Book.(channels.SubmissionPublisher)
 	if able && len(to) == 1 && r.File == nil && !r.Urgent && !o.hasExpired(p) {
 		// If the message can't be encoded, publish will refuse it.
 		if m, err := bus.OutboundMessage(o.outbound(r, p, 0)); err == nil {
-			known, published, err = book.AcceptAndPublish(ctx, p, bus.OutboundTopic(to[0].Channel), m)
-			return known, published, recordError(err)
+			recorded, published, err = book.AcceptAndPublish(ctx, p, bus.OutboundTopic(to[0].Channel), m)
+			return recorded, published, recordError(err)
 		}
 	}
-	known, _, err = o.Book.Accept(ctx, p)
-	return known, false, recordError(err)
+	recorded, _, err = o.Book.Accept(ctx, p)
+	return recorded, false, recordError(err)
 }
 
 // Record records a request with its destinations, and publishes nothing, because the caller does that. If there is
 // already a record under the same key, it returns that one instead.
 func (o *Outbox) Record(ctx context.Context, r Request, to []bus.Address) (channels.Submission, error) {
-	known, _, err := o.Book.Accept(ctx, o.submission(r, to))
-	return known, recordError(err)
+	recorded, _, err := o.Book.Accept(ctx, o.submission(r, to))
+	return recorded, recordError(err)
 }
 
 // submission returns a new submission for a request.

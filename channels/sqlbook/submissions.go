@@ -79,28 +79,28 @@ func (s *submissions) PublishBy(c Sharer) { s.sharer = c }
 
 // Accept implements channels.Submissions: it records the submission in one transaction. If there are two requests
 // with the same key, the second waits for the first and then finds its submission.
-func (s *submissions) Accept(ctx context.Context, p channels.Submission) (known channels.Submission, fresh bool, err error) {
-	known, fresh, _, err = s.accept(ctx, p, nil)
-	return known, fresh, err
+func (s *submissions) Accept(ctx context.Context, p channels.Submission) (recorded channels.Submission, fresh bool, err error) {
+	recorded, fresh, _, err = s.accept(ctx, p, nil)
+	return recorded, fresh, err
 }
 
 // AcceptAndPublish implements channels.SubmissionPublisher: the transaction that records the submission also stores
 // the message.
-func (s *submissions) AcceptAndPublish(ctx context.Context, p channels.Submission, topic bus.Topic, m bus.Message) (known channels.Submission, published bool, err error) {
+func (s *submissions) AcceptAndPublish(ctx context.Context, p channels.Submission, topic bus.Topic, m bus.Message) (recorded channels.Submission, published bool, err error) {
 	var share sqldb.Share
 	if s.sharer != nil && !m.Urgent && m.NotBefore.IsZero() {
 		// If it can never be published, the caller will learn why when it tries to publish it.
 		share, _ = s.sharer.Share(string(topic), m.Key, m.ID, m.Body)
 	}
-	known, _, published, err = s.accept(ctx, p, share)
+	recorded, _, published, err = s.accept(ctx, p, share)
 	if share != nil {
 		share.End(published)
 	}
-	return known, published, err
+	return recorded, published, err
 }
 
 // accept records a submission, and writes the share if the submission is new. If it fails, nothing is published.
-func (s *submissions) accept(ctx context.Context, p channels.Submission, share sqldb.Share) (known channels.Submission, fresh, published bool, err error) {
+func (s *submissions) accept(ctx context.Context, p channels.Submission, share sqldb.Share) (recorded channels.Submission, fresh, published bool, err error) {
 	if p.At.IsZero() {
 		p.At = time.Now()
 	}
@@ -111,7 +111,7 @@ func (s *submissions) accept(ctx context.Context, p channels.Submission, share s
 	}
 	err = s.db.Write(ctx, func(tx *sqldb.Tx) (err error) {
 		published = false
-		if known, fresh, err = record(tx, p, string(places)); err != nil || !fresh || share == nil {
+		if recorded, fresh, err = record(tx, p, string(places)); err != nil || !fresh || share == nil {
 			return err
 		}
 		refused, err := share.Write(tx)
@@ -121,15 +121,15 @@ func (s *submissions) accept(ctx context.Context, p channels.Submission, share s
 	switch {
 	case err != nil:
 		return channels.Submission{}, false, false, fmt.Errorf("accept submission %s: %w", p.ID, err)
-	case known.Digest != p.Digest:
+	case recorded.Digest != p.Digest:
 		return channels.Submission{}, false, false, fmt.Errorf("accept submission %s: %w", p.ID, channels.ErrOtherBody)
 	}
 	s.pruneSometimes()
-	return known, fresh, published, nil
+	return recorded, fresh, published, nil
 }
 
-// record records a submission to places in a transaction, unless the submission or its key is already known.
-func record(tx *sqldb.Tx, p channels.Submission, places string) (known channels.Submission, fresh bool, err error) {
+// record records a submission to places in a transaction, unless the submission or its key is already recorded.
+func record(tx *sqldb.Tx, p channels.Submission, places string) (recorded channels.Submission, fresh bool, err error) {
 	id, err := claimKey(tx, p)
 	if err != nil {
 		return channels.Submission{}, false, err
@@ -142,8 +142,8 @@ func record(tx *sqldb.Tx, p channels.Submission, places string) (known channels.
 			return p, true, err
 		}
 	}
-	known, err = scanSubmission(func(dest ...any) error { return tx.Get(submissionByID, textArgs(id), dest...) })
-	return known, false, err
+	recorded, err = scanSubmission(func(dest ...any) error { return tx.Get(submissionByID, textArgs(id), dest...) })
+	return recorded, false, err
 }
 
 // claimKey returns the id of the submission that owns p's key: p itself, unless another submission has used the key
