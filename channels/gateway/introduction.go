@@ -8,8 +8,8 @@ import (
 	"parley/channels"
 )
 
-// introducedNote is the subject of the book's notes about people who were told what the bot is.
-const introducedNote = "introduced"
+// introducedSubject is the subject of the book's notes about people who were told what the bot is.
+const introducedSubject = "introduced"
 
 // introduce tells people other than owners at their first contact what the bot is: each person once, in a private
 // chat or by a whisper, or, on platforms that can't whisper, each group once. The book notes who was told, so
@@ -38,7 +38,7 @@ func (d *receiver) introduce(ctx context.Context, in bus.Inbound) {
 // introduceTo publishes the introduction and notes that in the book, unless the book has that note already. If about
 // is a person in a group, it whispers to them instead, and the note is made once that was sent.
 func (d *receiver) introduceTo(ctx context.Context, in bus.Inbound, about string) error {
-	known, err := d.Notes.Noted(ctx, introducedNote, about)
+	known, err := d.Notes.Noted(ctx, introducedSubject, about)
 	if err != nil || known.Value != "" {
 		return err
 	}
@@ -54,21 +54,21 @@ func (d *receiver) introduceTo(ctx context.Context, in bus.Inbound, about string
 	if !in.Group {
 		to.Thread = ""
 	}
-	out := bus.Outbound{ID: bus.DerivedID(about, "#"+introducedNote), To: to, Text: text, At: d.Now()}
+	out := bus.Outbound{ID: bus.DerivedID(about, "#"+introducedSubject), To: to, Text: text, At: d.Now()}
 	if err := bus.PublishOutbound(ctx, d.Bus, out); err != nil && !bus.IsRefusal(err) {
 		return err
 	}
-	return d.Notes.SetNote(ctx, introducedNote, about, in.At.String())
+	return d.Notes.SetNote(ctx, introducedSubject, about, in.At.String())
 }
 
 // whisperIntroduction introduces the bot to one person in a group. The whisper bypasses the
 // bus, so it is noted in the book only after it was sent.
 func (d *receiver) whisperIntroduction(in bus.Inbound, text string) {
 	whisper := d.whisperTo(in)
-	whisper.key, whisper.compose = bus.DerivedID(in.From.ID, "#"+introducedNote), fixedText(text)
+	whisper.key, whisper.compose = bus.DerivedID(in.From.ID, "#"+introducedSubject), fixedText(text)
 	whisper.sent = func(ctx context.Context, err error) {
 		if err == nil {
-			err = d.Notes.SetNote(ctx, introducedNote, in.From.ID, in.At.String())
+			err = d.Notes.SetNote(ctx, introducedSubject, in.From.ID, in.At.String())
 		}
 		if err != nil {
 			d.introduced.forget(in.From.ID)

@@ -34,9 +34,9 @@ func Person(agent string) string { return Name + ":" + agent }
 const NothingToReport = "HEARTBEAT_OK"
 
 const (
-	lookEvery   = time.Minute        // how often the settings are checked for changes
-	maxFile     = 32 << 10           // the maximum size of the checklist, in bytes
-	failureNote = "heartbeat_failed" // the subject under which the book notes the last failure that people were told about
+	lookEvery      = time.Minute        // how often the settings are checked for changes
+	maxFile        = 32 << 10           // the maximum size of the checklist, in bytes
+	failureSubject = "heartbeat_failed" // the subject under which the book notes the last failure that people were told about
 )
 
 // Settings are the heartbeat's settings, as they are configured now.
@@ -266,12 +266,12 @@ func (d *Service) noteFailure(ctx context.Context, session, turn, day string) (b
 	if !failed {
 		return false, nil
 	}
-	told, err := d.Notes.Noted(ctx, failureNote, Name)
+	told, err := d.Notes.Noted(ctx, failureSubject, Name)
 	if err != nil {
 		return false, err
 	}
 	if on, which, _ := strings.Cut(told.Value, " "); on == day {
 		return which != turn, nil
 	}
-	return false, d.Notes.SetNote(ctx, failureNote, Name, day+" "+turn)
+	return false, d.Notes.SetNote(ctx, failureSubject, Name, day+" "+turn)
 }

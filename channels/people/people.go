@@ -34,10 +34,10 @@ type Book interface {
 	Noted(ctx context.Context, subject, about string) (channels.Note, error)
 }
 
-// erased is the subject of the notes about commands that have erased something. If a platform delivers such a
+// erasedSubject is the subject of the notes about commands that have erased something. If a platform delivers such a
 // command again, it must not erase what has been remembered since. Package owndata, which uses the same subject,
 // removes such notes after some days.
-const erased = "own_erased"
+const erasedSubject = "own_erased"
 
 // Commands carries out the commands /memory, /link and /ui.
 type Commands struct {
@@ -131,14 +131,14 @@ func (d *Commands) noteChanged() {
 
 // clear erases what is remembered about a person, unless the same command has already done so.
 func (d *Commands) clear(ctx context.Context, in bus.Inbound) error {
-	done, err := d.Book.Noted(ctx, erased, in.ID)
+	done, err := d.Book.Noted(ctx, erasedSubject, in.ID)
 	if err != nil || done.Value != "" {
 		return err
 	}
 	if err := d.Book.Forget(ctx, channels.OfPerson, in.From.ID); err != nil {
 		return err
 	}
-	return d.Book.SetNote(ctx, erased, in.ID, "answered")
+	return d.Book.SetNote(ctx, erasedSubject, in.ID, "answered")
 }
 
 // maxShown is how many bytes of what is remembered are shown in a message; longer content is sent as a file.
@@ -197,7 +197,7 @@ func (d *Commands) link(ctx context.Context, in bus.Inbound, code, more string) 
 	}
 	all, err := d.Book.Link(ctx, channels.Linking{Code: code, Person: in.From.ID, Chat: in.At.String(), Cause: in.ID})
 	if errors.Is(err, channels.ErrNoCode) {
-		if err := d.Book.SetNote(ctx, wrongNote, in.From.ID, fmt.Sprintf("%d %d", wrong+1, since.Unix())); err != nil {
+		if err := d.Book.SetNote(ctx, wrongCodesSubject, in.From.ID, fmt.Sprintf("%d %d", wrong+1, since.Unix())); err != nil {
 			return "", err
 		}
 		return fmt.Sprintf(textWrongCode, p), nil
@@ -216,17 +216,17 @@ func (d *Commands) link(ctx context.Context, in bus.Inbound, code, more string) 
 	return fmt.Sprintf(textLinked, namesOf(all, in.From.ID), p), nil
 }
 
-// A person may say up to mostWrong wrong codes within wrongFor; the note about them contains the number of wrong
+// A person may say up to mostWrong wrong codes within wrongFor. The note about them contains the number of wrong
 // codes and when the first one was said.
 const (
-	mostWrong = 10
-	wrongFor  = 10 * time.Minute
-	wrongNote = "wrong link codes"
+	mostWrong         = 10
+	wrongFor          = 10 * time.Minute
+	wrongCodesSubject = "wrong link codes"
 )
 
 // wrongCodes returns how many wrong codes a person has said recently, and since when they count.
 func (d *Commands) wrongCodes(ctx context.Context, person string) (n int, since time.Time, err error) {
-	note, err := d.Book.Noted(ctx, wrongNote, person)
+	note, err := d.Book.Noted(ctx, wrongCodesSubject, person)
 	if err != nil {
 		return 0, time.Time{}, err
 	}

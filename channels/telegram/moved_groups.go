@@ -21,8 +21,8 @@ type Book interface {
 // id; there is one subject for each direction. Parley keeps the group's conversation under the old id everywhere,
 // and uses the new one only when talking to Telegram.
 const (
-	movedTo   = "moved to"
-	movedFrom = "moved from"
+	movedToSubject   = "moved to"
+	movedFromSubject = "moved from"
 )
 
 // unmovedKept is how long movedGroups assumes that a group has not moved before it asks the book again.
@@ -50,12 +50,12 @@ func newMovedGroups(book Book, channel string) *movedGroups {
 
 // currentID returns the id that Telegram now uses for a chat.
 func (m *movedGroups) currentID(ctx context.Context, chat string) (string, error) {
-	return m.lookup(ctx, movedTo, chat)
+	return m.lookup(ctx, movedToSubject, chat)
 }
 
 // originalID returns the id under which Parley keeps a chat.
 func (m *movedGroups) originalID(ctx context.Context, chat string) (string, error) {
-	return m.lookup(ctx, movedFrom, chat)
+	return m.lookup(ctx, movedFromSubject, chat)
 }
 
 // lookup returns the id that the book notes for a chat under a subject, or chat itself if there is no such note.
@@ -100,17 +100,17 @@ func (m *movedGroups) recordMove(ctx context.Context, from, to string) error {
 	// Messages from the new id must be mapped to the old one before sends to the old id are redirected to the new
 	// one.
 	if !spoken {
-		if _, err := m.book.SetNoteOnce(ctx, movedFrom, young, from); err != nil {
+		if _, err := m.book.SetNoteOnce(ctx, movedFromSubject, young, from); err != nil {
 			return fmt.Errorf("note that a group has moved: %w", err)
 		}
 	}
-	if _, err := m.book.SetNoteOnce(ctx, movedTo, old, to); err != nil {
+	if _, err := m.book.SetNoteOnce(ctx, movedToSubject, old, to); err != nil {
 		return fmt.Errorf("note that a group has moved: %w", err)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.cached, movedFrom+" "+to)
-	delete(m.cached, movedTo+" "+from)
+	delete(m.cached, movedFromSubject+" "+to)
+	delete(m.cached, movedToSubject+" "+from)
 	return nil
 }
 

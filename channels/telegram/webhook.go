@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	// webhookSecret is the subject under which the book keeps the secret of a channel's webhook, which is the same
+	// webhookSecretSubject is the subject under which the book keeps the secret of a channel's webhook, which is the same
 	// for all processes.
-	webhookSecret = "webhook secret"
+	webhookSecretSubject = "webhook secret"
 	// webhookCheckEvery is how often a process checks that Telegram still has the webhook.
 	webhookCheckEvery = 5 * time.Minute
 	// publishTimeout is how long publishing is tried before Telegram is asked to repeat the request. It is less
@@ -92,7 +92,7 @@ func (rs *webhookReceiver) receive(ctx context.Context, p *publisher) error {
 func (rs *webhookReceiver) sharedSecret(ctx context.Context) (string, error) {
 	var wait backoff.Series
 	for {
-		secret, err := rs.book.SetNoteOnce(ctx, webhookSecret, rs.name, rand.Text()+rand.Text())
+		secret, err := rs.book.SetNoteOnce(ctx, webhookSecretSubject, rs.name, rand.Text()+rand.Text())
 		if err == nil {
 			return secret, nil
 		}
@@ -223,14 +223,14 @@ func (rs *webhookReceiver) Webhook(ctx context.Context) (WebhookState, error) {
 func (rs *webhookReceiver) removeWebhook(ctx context.Context) error {
 	var wait backoff.Series
 	for {
-		noted, err := rs.book.Noted(ctx, webhookSecret, rs.name)
+		noted, err := rs.book.Noted(ctx, webhookSecretSubject, rs.name)
 		if err == nil && noted.Value == "" {
 			return nil
 		}
 		if err == nil {
 			var done bool
 			if err = rs.call(ctx, "deleteWebhook", nil, &done); err == nil {
-				err = rs.book.SetNote(ctx, webhookSecret, rs.name, "")
+				err = rs.book.SetNote(ctx, webhookSecretSubject, rs.name, "")
 			}
 			if err == nil {
 				rs.log.LogAttrs(ctx, slog.LevelInfo, "the bot's webhook is removed; it is polled from now on")

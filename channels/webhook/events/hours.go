@@ -15,10 +15,10 @@ import (
 // begin on the hour.
 const MaxTurns = 20
 
-// turnNotes is the subject under which the book notes which turns a webhook has started. A note about "NAME HOUR
+// turnsSubject is the subject under which the book notes which turns a webhook has started. A note about "NAME HOUR
 // NUMBER" contains the id of a turn; one about "NAME HOUR full" contains the id of the turn that told people that
 // the limit was reached.
-const turnNotes = "webhook_turns"
+const turnsSubject = "webhook_turns"
 
 // A Refusal says why an event starts no turn. Text tells people so; "" if they have already been told.
 type Refusal struct{ Text string }
@@ -32,7 +32,7 @@ func (d *Channel) Admit(ctx context.Context, in bus.Inbound) (*Refusal, error) {
 	}
 	now := d.now().UTC()
 	hour := in.At.Chat + " " + now.Format("2006-01-02T15")
-	noted, err := d.Book.AllNoted(ctx, turnNotes)
+	noted, err := d.Book.AllNoted(ctx, turnsSubject)
 	if err != nil {
 		return nil, fmt.Errorf("count the turns of a webhook: %w", err)
 	}
@@ -47,7 +47,7 @@ func (d *Channel) Admit(ctx context.Context, in bus.Inbound) (*Refusal, error) {
 		if slices.ContainsFunc(noted, func(r channels.Note) bool { return r.About == about }) {
 			continue
 		}
-		by, err := d.Book.SetNoteOnce(ctx, turnNotes, about, in.ID)
+		by, err := d.Book.SetNoteOnce(ctx, turnsSubject, about, in.ID)
 		if err != nil {
 			return nil, fmt.Errorf("count a turn of a webhook: %w", err)
 		}
@@ -55,7 +55,7 @@ func (d *Channel) Admit(ctx context.Context, in bus.Inbound) (*Refusal, error) {
 			return nil, nil
 		}
 	}
-	by, err := d.Book.SetNoteOnce(ctx, turnNotes, hour+" full", in.ID)
+	by, err := d.Book.SetNoteOnce(ctx, turnsSubject, hour+" full", in.ID)
 	if err != nil {
 		return nil, fmt.Errorf("note that a webhook was told of: %w", err)
 	}
@@ -72,7 +72,7 @@ func (d *Channel) forgetHours(ctx context.Context, noted []channels.Note, now ti
 		if now.Sub(r.At) < 3*time.Hour {
 			continue
 		}
-		if err := d.Book.SetNote(ctx, turnNotes, r.About, ""); err != nil {
+		if err := d.Book.SetNote(ctx, turnsSubject, r.About, ""); err != nil {
 			return fmt.Errorf("forget the turns of an hour that is over: %w", err)
 		}
 	}

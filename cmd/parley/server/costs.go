@@ -16,9 +16,9 @@ import (
 	"parley/sessions/bill"
 )
 
-// defaultCaps is the subject under which the book records which of the default cost caps were
+// defaultCapsSubject is the subject under which the book records which of the default cost caps were
 // announced.
-const defaultCaps = "default caps"
+const defaultCapsSubject = "default caps"
 
 // costs knows what models have cost and what they may cost, and tells the people concerned.
 type costs struct {
@@ -88,7 +88,7 @@ func (c *costs) announceDefaultCaps(ctx context.Context) error {
 	}
 	now := c.settings.Load()
 	text, notes := billing.DefaultCapsText(c.currentCaps(), func(key string) bool { return now.Origin("budget."+key) != "" })
-	told, err := c.home.Book.Noted(ctx, defaultCaps, "")
+	told, err := c.home.Book.Noted(ctx, defaultCapsSubject, "")
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func (c *costs) announceDefaultCaps(ctx context.Context) error {
 	if err != nil && !errors.Is(err, problems.ErrNobody) {
 		return err
 	}
-	return c.home.Book.SetNote(ctx, defaultCaps, "", strings.Join(append(known, notes...), " "))
+	return c.home.Book.SetNote(ctx, defaultCapsSubject, "", strings.Join(append(known, notes...), " "))
 }
 
 // reservations returns the sweeper that settles the cost of calls that nobody is working on any

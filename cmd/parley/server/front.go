@@ -93,7 +93,7 @@ func (f *front) Load(ctx context.Context) (err error) {
 		return nil
 	}
 	if f.role.Serves() && f.settings.Load().Store.URL != "" {
-		if f.ownerMark, err = f.home.Book.SetNoteOnce(ctx, ownerMark, api.OwnerName, rand.Text()); err != nil {
+		if f.ownerMark, err = f.home.Book.SetNoteOnce(ctx, ownerMarkSubject, api.OwnerName, rand.Text()); err != nil {
 			return err
 		}
 	}
@@ -101,8 +101,8 @@ func (f *front) Load(ctx context.Context) (err error) {
 	return err
 }
 
-// ownerMark is the subject of the note that stores what api.Access.OwnerMark is in all processes of a fleet.
-const ownerMark = "owner_mark"
+// ownerMarkSubject is the subject of the note that stores what api.Access.OwnerMark is in all processes of a fleet.
+const ownerMarkSubject = "owner_mark"
 
 // recheck ends the streams of callers who are no longer allowed to watch, on both APIs of this process.
 func (f *front) recheck() {

@@ -60,8 +60,8 @@ type Store interface {
 
 // The subjects under which pins are stored.
 const (
-	accepted = "mcp-tools" // about SERVER: the tools that were accepted
-	aside    = "mcp-aside" // about SERVER/TOOL: a tool as it describes itself now
+	acceptedSubject = "mcp-tools" // about SERVER: the tools that were accepted
+	asideSubject    = "mcp-aside" // about SERVER/TOOL: a tool as it describes itself now
 )
 
 // ErrNoServer says that nothing is known about the server.
@@ -108,11 +108,11 @@ func (p *Pins) Load(ctx context.Context) error {
 
 // load is Load for callers that hold change.
 func (p *Pins) load(ctx context.Context) error {
-	kept, err := p.store.Noted(ctx, accepted)
+	kept, err := p.store.Noted(ctx, acceptedSubject)
 	if err != nil {
 		return fmt.Errorf("read which tools are accepted: %w", err)
 	}
-	beside, err := p.store.Noted(ctx, aside)
+	beside, err := p.store.Noted(ctx, asideSubject)
 	if err != nil {
 		return fmt.Errorf("read which tools are set aside: %w", err)
 	}
@@ -170,7 +170,7 @@ func (p *Pins) Observe(ctx context.Context, name string, listed []Tool) (setAsid
 		if err != nil {
 			return nil, fmt.Errorf("write down the tools of %s: %w", name, err)
 		}
-		if _, err := p.store.SetNoteOnce(ctx, accepted, name, string(raw)); err != nil {
+		if _, err := p.store.SetNoteOnce(ctx, acceptedSubject, name, string(raw)); err != nil {
 			return nil, fmt.Errorf("keep the tools of %s: %w", name, err)
 		}
 		if err := p.load(ctx); err != nil { // another process may have been first
@@ -214,12 +214,12 @@ func (p *Pins) compare(ctx context.Context, name string, s server, t Tool) (fres
 	about := name + "/" + t.Name
 	switch {
 	case isKnown && was.equals(t) && isAside:
-		err = p.store.SetNote(ctx, aside, about, "")
+		err = p.store.SetNote(ctx, asideSubject, about, "")
 	case isKnown && was.equals(t), isAside && set.equals(t):
 	default:
 		var raw []byte
 		if raw, err = plainjson.Marshal(t); err == nil {
-			err = p.store.SetNote(ctx, aside, about, string(raw))
+			err = p.store.SetNote(ctx, asideSubject, about, string(raw))
 		}
 		fresh = err == nil
 	}
@@ -279,11 +279,11 @@ func (p *Pins) Accept(ctx context.Context, name, tool, digest string) ([]string,
 		return nil, fmt.Errorf("write down the tools of %s: %w", name, err)
 	}
 	// If the process dies between the two writes, an accepted tool stays set aside until Observe corrects that.
-	if err := p.store.SetNote(ctx, accepted, name, string(raw)); err != nil {
+	if err := p.store.SetNote(ctx, acceptedSubject, name, string(raw)); err != nil {
 		return nil, fmt.Errorf("accept tools of %s: %w", name, err)
 	}
 	for _, accepted := range names {
-		if err := p.store.SetNote(ctx, aside, name+"/"+accepted, ""); err != nil {
+		if err := p.store.SetNote(ctx, asideSubject, name+"/"+accepted, ""); err != nil {
 			return nil, fmt.Errorf("accept tools of %s: %w", name, err)
 		}
 	}

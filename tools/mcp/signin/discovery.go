@@ -108,7 +108,7 @@ func (d *Client) findIssuer(ctx context.Context, s Server, where string, found *
 // those stored last, or those in the answer to a request that it makes now. It returns ErrOpen if
 // the server doesn't require that.
 func (d *Client) readChallenge(ctx context.Context, s Server) ([]string, error) {
-	said, err := d.cfg.Store.Noted(ctx, challenges)
+	said, err := d.cfg.Store.Noted(ctx, challengesSubject)
 	if err != nil {
 		return nil, fmt.Errorf("read what the server has said: %w", err)
 	}
@@ -144,7 +144,7 @@ func (d *Client) RecordWanted(ctx context.Context, s Server, challenge []string)
 	if len(challenge) == 0 || len(text) > maxChallenge {
 		return nil // the server is asked again
 	}
-	return d.cfg.Store.SetNote(ctx, challenges, s.Name, text)
+	return d.cfg.Store.SetNote(ctx, challengesSubject, s.Name, text)
 }
 
 // scopesToRequest returns the scopes to ask for: those that the server wants, and those that were

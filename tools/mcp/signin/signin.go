@@ -50,10 +50,10 @@ type Store interface {
 
 // The subjects under which sign-ins are stored.
 const (
-	logins     = "mcp-login"     // about SERVER: its tokens
-	pending    = "mcp-signing"   // about the hash of a state, the random text that matches an answer to its sign-in: the sign-in that was begun
-	spent      = "mcp-signed"    // about the hash of a state: that it was used
-	challenges = "mcp-challenge" // about SERVER: the headers in which it said that somebody has to sign in
+	loginsSubject     = "mcp-login"     // about SERVER: its tokens
+	pendingSubject    = "mcp-signing"   // about the hash of a state, the random text that matches an answer to its sign-in: the sign-in that was begun
+	spentSubject      = "mcp-signed"    // about the hash of a state: that it was used
+	challengesSubject = "mcp-challenge" // about SERVER: the headers in which it said that somebody has to sign in
 )
 
 // Config holds what a Client needs.
@@ -150,7 +150,7 @@ func (d *Client) Begin(ctx context.Context, s Server, issuer string) (BegunSignI
 	if err := d.sweep(ctx); err != nil {
 		return BegunSignIn{}, err
 	}
-	if err := d.storeJSON(ctx, pending, id, one); err != nil {
+	if err := d.storeJSON(ctx, pendingSubject, id, one); err != nil {
 		return BegunSignIn{}, err
 	}
 	address := config.AuthCodeURL(state, oauth2.S256ChallengeOption(one.Verifier), oauth2.SetAuthURLParam("resource", found.resource))
@@ -228,7 +228,7 @@ func (d *Client) Finish(ctx context.Context, server string, answer url.Values) e
 	if err := d.saveLogin(ctx, server, one.Login.withToken(token)); err != nil {
 		return err
 	}
-	return d.cfg.Store.SetNote(ctx, challenges, server, "")
+	return d.cfg.Store.SetNote(ctx, challengesSubject, server, "")
 }
 
 // checkIssuer returns an error if the answer comes from another authorization server than the one at which the
@@ -242,7 +242,7 @@ func (s pendingSignIn) checkIssuer(iss string) error {
 
 // useUp returns a sign-in that was begun, and ensures that no further call with the same state gets it.
 func (d *Client) useUp(ctx context.Context, id string) (one pendingSignIn, err error) {
-	begun, err := d.cfg.Store.Noted(ctx, pending)
+	begun, err := d.cfg.Store.Noted(ctx, pendingSubject)
 	if err != nil {
 		return one, fmt.Errorf("read what was begun: %w", err)
 	}
@@ -254,14 +254,14 @@ func (d *Client) useUp(ctx context.Context, id string) (one pendingSignIn, err e
 		return one, fmt.Errorf("read what was begun: %w", err)
 	}
 	mine := time.Now().UTC().Format(time.RFC3339) + " " + rand.Text()
-	kept, err := d.cfg.Store.SetNoteOnce(ctx, spent, id, mine)
+	kept, err := d.cfg.Store.SetNoteOnce(ctx, spentSubject, id, mine)
 	if err != nil {
 		return one, fmt.Errorf("note that it is used: %w", err)
 	}
 	if kept != mine {
 		return one, ErrState
 	}
-	if err := d.cfg.Store.SetNote(ctx, pending, id, ""); err != nil {
+	if err := d.cfg.Store.SetNote(ctx, pendingSubject, id, ""); err != nil {
 		return one, fmt.Errorf("note that it is used: %w", err)
 	}
 	return one, nil
@@ -269,7 +269,7 @@ func (d *Client) useUp(ctx context.Context, id string) (one pendingSignIn, err e
 
 // sweep deletes the records of sign-ins that were begun too long ago.
 func (d *Client) sweep(ctx context.Context) error {
-	begun, err := d.cfg.Store.Noted(ctx, pending)
+	begun, err := d.cfg.Store.Noted(ctx, pendingSubject)
 	if err != nil {
 		return fmt.Errorf("read what was begun: %w", err)
 	}
@@ -278,11 +278,11 @@ func (d *Client) sweep(ctx context.Context) error {
 		if json.Unmarshal([]byte(raw), &one) == nil && time.Now().Before(one.Until.Add(time.Hour)) {
 			continue
 		}
-		if err := d.cfg.Store.SetNote(ctx, pending, id, ""); err != nil {
+		if err := d.cfg.Store.SetNote(ctx, pendingSubject, id, ""); err != nil {
 			return fmt.Errorf("forget what was begun: %w", err)
 		}
 	}
-	used, err := d.cfg.Store.Noted(ctx, spent)
+	used, err := d.cfg.Store.Noted(ctx, spentSubject)
 	if err != nil {
 		return fmt.Errorf("read what was used: %w", err)
 	}
@@ -291,7 +291,7 @@ func (d *Client) sweep(ctx context.Context) error {
 		if begun[id] != "" || err == nil && time.Since(at) < time.Hour {
 			continue
 		}
-		if err := d.cfg.Store.SetNote(ctx, spent, id, ""); err != nil {
+		if err := d.cfg.Store.SetNote(ctx, spentSubject, id, ""); err != nil {
 			return fmt.Errorf("forget what was used: %w", err)
 		}
 	}

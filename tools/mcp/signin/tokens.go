@@ -91,7 +91,7 @@ const maxUnsignedAge = 10 * time.Second
 
 // load reads the stored login for a server; the zero login if there is none.
 func (d *Client) load(ctx context.Context, server string) (login, error) {
-	all, err := d.cfg.Store.Noted(ctx, logins)
+	all, err := d.cfg.Store.Noted(ctx, loginsSubject)
 	if err != nil {
 		return login{}, fmt.Errorf("read the tokens of MCP servers: %w", err)
 	}
@@ -131,7 +131,7 @@ func (d *Client) remember(server string, l login) {
 
 // saveLogin stores the result of signing in to a server, or of renewing its token.
 func (d *Client) saveLogin(ctx context.Context, server string, l login) error {
-	if err := d.storeJSON(ctx, logins, server, l); err != nil {
+	if err := d.storeJSON(ctx, loginsSubject, server, l); err != nil {
 		return fmt.Errorf("keep the tokens of the MCP server %s: %w", server, err)
 	}
 	d.remember(server, l)
@@ -201,7 +201,7 @@ func (d *Client) refresh(ctx context.Context, s Server, l login) (login, error) 
 		return l, withoutSecrets(err)
 	}
 	l.Access, l.Refresh, l.Expiry = "", "", time.Time{}
-	if err := d.storeJSON(ctx, logins, s.Name, l); err != nil {
+	if err := d.storeJSON(ctx, loginsSubject, s.Name, l); err != nil {
 		return l, err
 	}
 	d.remember(s.Name, l)

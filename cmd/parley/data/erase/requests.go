@@ -46,9 +46,9 @@ type order struct {
 // The subjects of the notes about a request, whose id they are about. Only the first outcome is kept, so a process that
 // was paused, and whose request another one has finished, changes nothing anymore.
 const (
-	orderNote    = "forget order"    // an order; removed once there is an outcome
-	progressNote = "forget progress" // a Progress; there is one as soon as some process has begun
-	outcomeNote  = "forget outcome"  // a Request that has ended
+	orderSubject    = "forget order"    // an order; removed once there is an outcome
+	progressSubject = "forget progress" // a Progress; there is one as soon as some process has begun
+	outcomeSubject  = "forget outcome"  // a Request that has ended
 )
 
 // Errors of Requests.
@@ -130,14 +130,14 @@ func (r *Requests) waitForWork() {
 
 // resume begins requests that have not ended, and removes what is known of those that ended long ago.
 func (r *Requests) resume(ctx context.Context) error {
-	orders, err := r.cfg.Notes.AllNoted(ctx, orderNote)
+	orders, err := r.cfg.Notes.AllNoted(ctx, orderSubject)
 	if err != nil {
 		return err
 	}
 	for _, note := range orders {
 		r.begin(note.About)
 	}
-	outcomes, err := r.cfg.Notes.AllNoted(ctx, outcomeNote)
+	outcomes, err := r.cfg.Notes.AllNoted(ctx, outcomeSubject)
 	if err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func (r *Requests) resume(ctx context.Context) error {
 		if time.Since(note.At) < keepOutcomes {
 			continue
 		}
-		for _, subject := range []string{progressNote, outcomeNote} {
+		for _, subject := range []string{progressSubject, outcomeSubject} {
 			if err := r.cfg.Notes.SetNote(ctx, subject, note.About, ""); err != nil {
 				return err
 			}
@@ -160,7 +160,7 @@ func (r *Requests) Ask(ctx context.Context, user, session string) (Request, erro
 		return Request{}, err
 	}
 	id, o := strings.ToLower(rand.Text()[:16]), order{time.Now().UTC(), user, session}
-	if err := r.record(ctx, orderNote, id, o); err != nil {
+	if err := r.record(ctx, orderSubject, id, o); err != nil {
 		return Request{}, err
 	}
 	r.begin(id)
@@ -180,19 +180,19 @@ func (r *Requests) awaitRun(ctx context.Context) error {
 // Find returns a request. It returns errNoRequest if there is none, or if it ended more than a day ago.
 func (r *Requests) Find(ctx context.Context, id string) (Request, error) {
 	var o order
-	ordered, err := r.read(ctx, orderNote, id, &o) // before the outcome, which replaces it
+	ordered, err := r.read(ctx, orderSubject, id, &o) // before the outcome, which replaces it
 	if err != nil {
 		return Request{}, err
 	}
 	q := Request{ID: id, State: Running, Asked: o.Asked}
-	ended, err := r.read(ctx, outcomeNote, id, &q)
+	ended, err := r.read(ctx, outcomeSubject, id, &q)
 	switch {
 	case err != nil || ended:
 		return q, err
 	case !ordered:
 		return q, errNoRequest
 	}
-	_, err = r.read(ctx, progressNote, id, &q.Progress)
+	_, err = r.read(ctx, progressSubject, id, &q.Progress)
 	return q, err
 }
 
@@ -306,11 +306,11 @@ func (r *Requests) carryOut(ctx context.Context, q Request) (Request, error) {
 		return q, nil
 	}
 	var o order
-	if _, err := r.read(ctx, orderNote, q.ID, &o); err != nil {
+	if _, err := r.read(ctx, orderSubject, q.ID, &o); err != nil {
 		return q, err
 	}
 	again := q.Progress.Step != ""
-	if err := r.record(ctx, progressNote, q.ID, Progress{Step: Mail}); err != nil {
+	if err := r.record(ctx, progressSubject, q.ID, Progress{Step: Mail}); err != nil {
 		return q, err
 	}
 	receipt, err := r.erase(ctx, q.ID, o)
@@ -335,10 +335,10 @@ func (r *Requests) end(ctx context.Context, q Request) error {
 	if err != nil {
 		return fmt.Errorf("encode an outcome: %w", err)
 	}
-	if _, err := r.cfg.Notes.SetNoteOnce(ctx, outcomeNote, q.ID, string(raw)); err != nil {
+	if _, err := r.cfg.Notes.SetNoteOnce(ctx, outcomeSubject, q.ID, string(raw)); err != nil {
 		return fmt.Errorf("record an outcome: %w", err)
 	}
-	return r.cfg.Notes.SetNote(ctx, orderNote, q.ID, "")
+	return r.cfg.Notes.SetNote(ctx, orderSubject, q.ID, "")
 }
 
 // erase erases what an order says, and records the progress from time to time.
@@ -349,7 +349,7 @@ func (r *Requests) erase(ctx context.Context, id string, o order) (Receipt, erro
 			return
 		}
 		recorded = time.Now()
-		_ = r.record(ctx, progressNote, id, p) // the next one may be recorded
+		_ = r.record(ctx, progressSubject, id, p) // the next one may be recorded
 	})
 	if o.User != "" {
 		return eraser.PersonSoon(ctx, o.User)

@@ -41,10 +41,10 @@ const (
 
 // The subjects of the book's notes.
 const (
-	askedToForget = "forget_asked" // about a person: the id of their command /forget
-	exported      = "exported"     // about a person: the id of their last command /export
-	undone        = "own_data"     // about a command: the request, as JSON
-	erased        = "own_erased"   // about a command that has erased: its answer until that was published, then answered
+	askedToForgetSubject = "forget_asked" // about a person: the id of their command /forget
+	exportedSubject      = "exported"     // about a person: the id of their last command /export
+	requestsSubject      = "own_data"     // about a command that is not carried out yet: the request, as JSON
+	erasedSubject        = "own_erased"   // about a command that has erased: its answer until that was published, then answered
 )
 
 const answered = "answered" // the value of a note about a command whose answer was published
@@ -139,12 +139,12 @@ func (d *Commands) Handle(ctx context.Context, in bus.Inbound) error {
 // just told is only reminded, because counting what would be erased requires looking through all conversations.
 func (d *Commands) explain(ctx context.Context, in bus.Inbound) error {
 	p := d.Prefix(in.At.Channel)
-	asked, err := d.Notes.Noted(ctx, askedToForget, in.From.ID)
+	asked, err := d.Notes.Noted(ctx, askedToForgetSubject, in.From.ID)
 	if err != nil {
 		return err
 	}
 	if asked.Value != in.ID && d.isRecent(asked) {
-		if err := d.Notes.SetNote(ctx, askedToForget, in.From.ID, in.ID); err != nil {
+		if err := d.Notes.SetNote(ctx, askedToForgetSubject, in.From.ID, in.ID); err != nil {
 			return err
 		}
 		return d.reply(ctx, in, fmt.Sprintf(textJustTold, p))
@@ -153,7 +153,7 @@ func (d *Commands) explain(ctx context.Context, in bus.Inbound) error {
 	if err != nil {
 		return err
 	}
-	if err := d.Notes.SetNote(ctx, askedToForget, in.From.ID, in.ID); err != nil {
+	if err := d.Notes.SetNote(ctx, askedToForgetSubject, in.From.ID, in.ID); err != nil {
 		return err
 	}
 	text := fmt.Sprintf(textForget,
@@ -169,16 +169,16 @@ func (d *Commands) isRecent(asked channels.Note) bool {
 func (d *Commands) handleForget(ctx context.Context, in bus.Inbound) error {
 	// A completed command that is delivered again was already answered, under the same id. It must not erase what
 	// was said since, although the person may have said "/forget" again in the meantime.
-	if done, err := d.Notes.Noted(ctx, erased, in.ID); err != nil || done.Value != "" {
+	if done, err := d.Notes.Noted(ctx, erasedSubject, in.ID); err != nil || done.Value != "" {
 		return err
 	}
-	asked, err := d.Notes.Noted(ctx, askedToForget, in.From.ID)
+	asked, err := d.Notes.Noted(ctx, askedToForgetSubject, in.From.ID)
 	if err != nil {
 		return err
 	}
 	if !d.isRecent(asked) {
 		// A command that is being carried out and is delivered again will be answered under the same id.
-		known, err := d.Notes.Noted(ctx, undone, in.ID)
+		known, err := d.Notes.Noted(ctx, requestsSubject, in.ID)
 		if err != nil || known.Value != "" {
 			return err
 		}
@@ -188,7 +188,7 @@ func (d *Commands) handleForget(ctx context.Context, in bus.Inbound) error {
 }
 
 func (d *Commands) handleExport(ctx context.Context, in bus.Inbound) error {
-	last, err := d.Notes.Noted(ctx, exported, in.From.ID)
+	last, err := d.Notes.Noted(ctx, exportedSubject, in.From.ID)
 	if err != nil {
 		return err
 	}
@@ -200,7 +200,7 @@ func (d *Commands) handleExport(ctx context.Context, in bus.Inbound) error {
 			return err
 		}
 	}
-	return d.Notes.SetNote(ctx, exported, in.From.ID, in.ID)
+	return d.Notes.SetNote(ctx, exportedSubject, in.From.ID, in.ID)
 }
 
 // record writes a request to the book, so that it is carried out even if this process dies, and wakes up Run.
@@ -209,7 +209,7 @@ func (d *Commands) record(ctx context.Context, in bus.Inbound) error {
 	if err != nil {
 		return fmt.Errorf("encode a request: %w", err)
 	}
-	if err := d.Notes.SetNote(ctx, undone, in.ID, string(raw)); err != nil {
+	if err := d.Notes.SetNote(ctx, requestsSubject, in.ID, string(raw)); err != nil {
 		return err
 	}
 	select {
@@ -252,7 +252,7 @@ func (d *Commands) Run(ctx context.Context) error {
 }
 
 func (d *Commands) sweep(ctx context.Context) {
-	all, err := d.Notes.AllNoted(ctx, undone)
+	all, err := d.Notes.AllNoted(ctx, requestsSubject)
 	if err == nil {
 		err = d.forgetOldCommands(ctx)
 	}
@@ -266,7 +266,7 @@ func (d *Commands) sweep(ctx context.Context) {
 			err = d.carryOut(ctx, note.About, r)
 		}
 		if err == nil {
-			err = d.Notes.SetNote(ctx, undone, note.About, "")
+			err = d.Notes.SetNote(ctx, requestsSubject, note.About, "")
 		}
 		if err != nil {
 			d.reportFailure(ctx, note.About, err)
@@ -284,7 +284,7 @@ func (d *Commands) carryOut(ctx context.Context, id string, r request) error {
 	if r.Do == Export {
 		return d.export(ctx, id, r)
 	}
-	done, err := d.Notes.Noted(ctx, erased, id)
+	done, err := d.Notes.Noted(ctx, erasedSubject, id)
 	if err != nil || done.Value == answered {
 		return err
 	}
@@ -294,20 +294,20 @@ func (d *Commands) carryOut(ctx context.Context, id string, r request) error {
 			return err
 		}
 		done.Value = receiptInWords(receipt)
-		if err := d.Notes.SetNote(ctx, erased, id, done.Value); err != nil {
+		if err := d.Notes.SetNote(ctx, erasedSubject, id, done.Value); err != nil {
 			return err
 		}
 	} // otherwise this process or another one died after it had erased
 	if err := d.publish(ctx, bus.Outbound{ID: bus.ReplyID(id), To: r.To, ReplyTo: r.Quote, Text: done.Value}); err != nil {
 		return err
 	}
-	return d.Notes.SetNote(ctx, erased, id, answered)
+	return d.Notes.SetNote(ctx, erasedSubject, id, answered)
 }
 
 // forgetOldCommands removes the records of commands that were completed so long ago that no platform delivers them
 // again.
 func (d *Commands) forgetOldCommands(ctx context.Context) error {
-	all, err := d.Notes.AllNoted(ctx, erased)
+	all, err := d.Notes.AllNoted(ctx, erasedSubject)
 	if err != nil {
 		return err
 	}
@@ -315,7 +315,7 @@ func (d *Commands) forgetOldCommands(ctx context.Context) error {
 		if note.Value != answered || d.Now().Sub(note.At) < knowFor {
 			continue
 		}
-		if err := d.Notes.SetNote(ctx, erased, note.About, ""); err != nil {
+		if err := d.Notes.SetNote(ctx, erasedSubject, note.About, ""); err != nil {
 			return err
 		}
 	}

@@ -257,19 +257,19 @@ func Chains(lists Lists, book channels.Notes, meters Meters, log *slog.Logger) m
 	return chains
 }
 
-// notesSubject is the subject under which the book records which models are not asked for a while.
-const notesSubject = "model cooldown"
+// cooldownSubject is the subject under which the book records which models are not asked for a while.
+const cooldownSubject = "model cooldown"
 
 // notes stores failover's notes about models in the book.
 type notes struct{ book channels.Notes }
 
 // SetNote implements failover.Notes; it writes to the book.
 func (n notes) SetNote(ctx context.Context, id, value string) error {
-	return n.book.SetNote(ctx, notesSubject, id, value)
+	return n.book.SetNote(ctx, cooldownSubject, id, value)
 }
 
 // Noted implements failover.Notes; it reads from the book.
 func (n notes) Noted(ctx context.Context, id string) (string, error) {
-	r, err := n.book.Noted(ctx, notesSubject, id)
+	r, err := n.book.Noted(ctx, cooldownSubject, id)
 	return r.Value, err
 }

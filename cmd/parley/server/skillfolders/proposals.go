@@ -19,9 +19,9 @@ import (
 	"parley/tools/skills/folder"
 )
 
-// noteProposed is the subject of the notes about proposed skills. Each note is about a session, whose
+// proposedSubject is the subject of the notes about proposed skills. Each note is about a session, whose
 // workspace contains the skill, so a proposal is erased with the session.
-const noteProposed = "skill proposed"
+const proposedSubject = "skill proposed"
 
 // A Proposal is a skill that an agent has written and that waits until an owner accepts it.
 type Proposal struct {
@@ -65,7 +65,7 @@ func (p *Proposals) Propose(ctx context.Context, call tools.Call, name string) e
 	if call.Untrusted || found.Strangers {
 		strangers = " strangers"
 	}
-	if err := p.notes.SetNote(ctx, noteProposed, call.Session, found.Hash+" "+name+strangers); err != nil {
+	if err := p.notes.SetNote(ctx, proposedSubject, call.Session, found.Hash+" "+name+strangers); err != nil {
 		return fmt.Errorf("record the proposal: %w", err)
 	}
 	warning := ""
@@ -105,7 +105,7 @@ func (p *Proposals) look(session, name string) (ShownProposal, error) {
 
 // Waiting returns the proposals that wait for an owner.
 func (p *Proposals) Waiting(ctx context.Context) ([]Proposal, error) {
-	notes, err := p.notes.AllNoted(ctx, noteProposed)
+	notes, err := p.notes.AllNoted(ctx, proposedSubject)
 	all := []Proposal{}
 	for _, n := range notes {
 		if words := strings.Fields(n.Value); len(words) >= 2 {
@@ -198,7 +198,7 @@ func (p *Proposals) accept(w *exchange.Answer, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := p.notes.SetNote(r.Context(), noteProposed, shown.Session, ""); err != nil {
+	if err := p.notes.SetNote(r.Context(), proposedSubject, shown.Session, ""); err != nil {
 		return err
 	}
 	if err := p.reread(); err != nil {
@@ -222,7 +222,7 @@ func (p *Proposals) refuse(w *exchange.Answer, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := p.notes.SetNote(r.Context(), noteProposed, found.Session, ""); err != nil {
+	if err := p.notes.SetNote(r.Context(), proposedSubject, found.Session, ""); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
