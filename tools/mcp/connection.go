@@ -26,8 +26,8 @@ type transport interface {
 	done() <-chan struct{}
 	// failureReason says why the transport has ended, or what went wrong last; "" if nothing is known.
 	failureReason() string
-	// wantsLogin reports whether the server wants somebody to sign in.
-	wantsLogin() bool
+	// wantsSignIn reports whether the server wants somebody to sign in.
+	wantsSignIn() bool
 	// received returns how many messages have arrived over the transport.
 	received() int64
 	// stop ends the transport and everything that it has started, and waits until they have ended.
@@ -108,13 +108,13 @@ func (s *Servers) connectOnce(ctx context.Context, one *server, place sandbox.Pl
 		return c, nil
 	}
 	silent := late && c.received() == 0
-	why, wants := c.failureReason(), c.wantsLogin() // read before this function stops the transport
+	why, wants := c.failureReason(), c.wantsSignIn() // read before this function stops the transport
 	c.close()
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case wants:
-		return nil, &LoginError{one.Name}
+		return nil, &SignInNeededError{one.Name}
 	case silent:
 		return nil, &silentError{limit}
 	case late:

@@ -61,11 +61,11 @@ func (s *Servers) watchTools(ctx context.Context, one *server) {
 // wants somebody to sign in, and did not before, it reports that.
 func (s *Servers) recordOutcome(ctx context.Context, one *server, err error) {
 	one.mu.Lock()
-	_, wanted := errors.AsType[*LoginError](one.err)
+	_, wanted := errors.AsType[*SignInNeededError](one.err)
 	one.tried, one.err = true, err
 	one.mu.Unlock()
-	if _, wants := errors.AsType[*LoginError](err); wants && !wanted && s.cfg.Login != nil {
-		s.cfg.Login(ctx, one.Name)
+	if _, wants := errors.AsType[*SignInNeededError](err); wants && !wanted && s.cfg.SignInNeeded != nil {
+		s.cfg.SignInNeeded(ctx, one.Name)
 	}
 }
 

@@ -11,7 +11,7 @@
 // finds out which tools there are, and listing.go reads a server's list; pool.go keeps the connections;
 // connection.go is one connection, program.go and web.go are its two kinds of transport; requests.go sends HTTP
 // requests, and sending.go records how one call was answered; names.go makes the names by which models know the
-// tools, login.go says who may sign in and hides the tokens, and questions.go answers what servers ask.
+// tools, signin.go says who may sign in and hides the tokens, and questions.go answers what servers ask.
 package mcp
 
 import (
@@ -68,8 +68,8 @@ type Config struct {
 	Pins *pins.Pins
 	// SignIn stores the tokens of services that somebody has signed in to; nil if nobody can sign in to any.
 	SignIn *signin.Client
-	// Login is called when a service wants an owner to sign in, and did not before.
-	Login func(ctx context.Context, server string)
+	// SignInNeeded is called when a service wants an owner to sign in, and did not before.
+	SignInNeeded func(ctx context.Context, server string)
 	// Aside is called with the names of tools that are new or have changed, and that agents therefore don't get
 	// until an owner accepts them.
 	Aside func(ctx context.Context, server string, names []string)

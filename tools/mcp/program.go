@@ -65,7 +65,7 @@ func (s *Servers) startProgram(ctx context.Context, one *server, place sandbox.P
 // done returns a channel that is closed once the program has ended.
 func (p *program) done() <-chan struct{} { return p.over }
 
-func (p *program) wantsLogin() bool { return false }
+func (p *program) wantsSignIn() bool { return false }
 
 func (p *program) received() int64 { return p.Received() }
 

@@ -294,7 +294,7 @@ func conform(url string) error {
 }
 
 func wants(err error) bool {
-	_, ok := errors.AsType[*mcp.LoginError](err)
+	_, ok := errors.AsType[*mcp.SignInNeededError](err)
 	return ok
 }
 
@@ -315,7 +315,7 @@ func conformCall(ctx context.Context, s *mcp.Servers, signIn *signin.Client, too
 
 // browse is an owner with a browser.
 func browse(ctx context.Context, s *mcp.Servers, signIn *signin.Client) error {
-	server, err := s.Login("it")
+	server, err := s.SignInServer("it")
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ type roundTripper struct {
 	refused atomic.Int32 // the status of the last request, if it was refused
 
 	signIn *signin.Client // holds the token of whoever has signed in; nil if nobody can
-	login  signin.Server
+	server signin.Server
 	wanted atomic.Bool // the service wants somebody to sign in
 	log    *slog.Logger
 }
@@ -52,7 +52,7 @@ func (t *roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	t.answers.Add(1)
-	callRecordOf(r.Context()).answered(r, answer, t.signIn != nil && saysLogin(answer))
+	callRecordOf(r.Context()).answered(r, answer, t.signIn != nil && asksForSignIn(answer))
 	if r.Method == http.MethodPost {
 		t.refused.Store(0)
 		if answer.StatusCode >= http.StatusBadRequest {
@@ -98,7 +98,7 @@ func (t *roundTripper) checkRedirect(r *http.Request, via []*http.Request) error
 // service refuses the token, it has done nothing, so sendSigned sends the request once more with a
 // new token.
 func (t *roundTripper) sendSigned(r *http.Request) (*http.Response, error) {
-	token, err := t.signIn.Token(r.Context(), t.login)
+	token, err := t.signIn.Token(r.Context(), t.server)
 	if err != nil {
 		return nil, err
 	}
@@ -106,10 +106,10 @@ func (t *roundTripper) sendSigned(r *http.Request) (*http.Response, error) {
 	if err != nil || answer.StatusCode != http.StatusUnauthorized {
 		return t.recordWanted(r.Context(), answer, err)
 	}
-	next, err := t.signIn.Renew(r.Context(), t.login, token)
+	next, err := t.signIn.Renew(r.Context(), t.server, token)
 	if err != nil || next == "" || r.Body != nil && r.GetBody == nil {
 		if err != nil {
-			t.log.Warn("the token of an MCP server cannot be renewed", slog.String("server", t.login.Name), slog.Any("error", err))
+			t.log.Warn("the token of an MCP server cannot be renewed", slog.String("server", t.server.Name), slog.Any("error", err))
 		}
 		return t.recordWanted(r.Context(), answer, nil)
 	}
@@ -140,10 +140,10 @@ func (t *roundTripper) recordWanted(ctx context.Context, answer *http.Response, 
 	}
 	said := answer.Header.Values("WWW-Authenticate")
 	switch {
-	case saysLogin(answer):
+	case asksForSignIn(answer):
 		t.wanted.Store(true)
-		if err := t.signIn.RecordWanted(ctx, t.login, said); err != nil {
-			t.log.Warn("it cannot be noted how one signs in to an MCP server", slog.String("server", t.login.Name), slog.Any("error", err))
+		if err := t.signIn.RecordWanted(ctx, t.server, said); err != nil {
+			t.log.Warn("it cannot be noted how one signs in to an MCP server", slog.String("server", t.server.Name), slog.Any("error", err))
 		}
 	case answer.StatusCode < http.StatusBadRequest:
 		t.wanted.Store(false)
@@ -151,9 +151,9 @@ func (t *roundTripper) recordWanted(ctx context.Context, answer *http.Response, 
 	return answer, nil
 }
 
-// saysLogin reports whether a service's answer says that somebody has to sign in, or to grant more
+// asksForSignIn reports whether a service's answer says that somebody has to sign in, or to grant more
 // permissions.
-func saysLogin(answer *http.Response) bool {
+func asksForSignIn(answer *http.Response) bool {
 	return answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden && wantsMore(answer.Header.Values("WWW-Authenticate"))
 }
 

@@ -55,16 +55,16 @@ func (s *Servers) follow(ctx context.Context) {
 		if err := s.cfg.Pins.Load(ctx); err != nil && ctx.Err() == nil {
 			s.cfg.Log.Warn("which tools of MCP servers are accepted cannot be read", slog.Any("error", err))
 		}
-		s.followLogins(ctx)
+		s.followSignIns(ctx)
 	}
 }
 
-// followLogins finds the servers to which somebody has signed in through another process, and has
+// followSignIns finds the servers to which somebody has signed in through another process, and has
 // their tools listed.
-func (s *Servers) followLogins(ctx context.Context) {
+func (s *Servers) followSignIns(ctx context.Context) {
 	for _, one := range s.servers {
 		_, err := one.lastOutcome()
-		if _, wants := errors.AsType[*LoginError](err); !wants {
+		if _, wants := errors.AsType[*SignInNeededError](err); !wants {
 			continue
 		}
 		if token, err := s.cfg.SignIn.Renew(ctx, one.signinServer(), ""); err == nil && token != "" {

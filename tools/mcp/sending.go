@@ -21,7 +21,7 @@ import (
 type callRecord struct {
 	begun  atomic.Bool  // part of a request was sent
 	status atomic.Int32 // 0 until there is an answer
-	login  atomic.Bool  // the answer says that somebody has to sign in
+	signIn atomic.Bool  // the answer says that somebody has to sign in
 	// unknown says that the answer blames the session: the service does not know it.
 	unknown atomic.Bool
 }
@@ -44,11 +44,11 @@ func callRecordOf(ctx context.Context) *callRecord {
 
 // answered records the answer to a request. Only the answer to the first request of a call counts, because later
 // ones are for something else, for example to say that the call was canceled.
-func (s *callRecord) answered(r *http.Request, answer *http.Response, login bool) {
+func (s *callRecord) answered(r *http.Request, answer *http.Response, wantsSignIn bool) {
 	if r.Method != http.MethodPost || !s.status.CompareAndSwap(0, int32(answer.StatusCode)) {
 		return
 	}
-	s.login.Store(login)
+	s.signIn.Store(wantsSignIn)
 	if answer.StatusCode == http.StatusBadRequest {
 		said, ofProtocol := readRefusal(r, answer)
 		s.unknown.Store(!ofProtocol || strings.Contains(said, "session") || strings.Contains(said, "initialize"))
@@ -113,7 +113,7 @@ func (s *callRecord) isServiceError(said *jsonrpc.Error) bool {
 	return said.Code != codeRejected || status != 0 && status < http.StatusBadRequest
 }
 
-func (s *callRecord) wantedLogin() bool { return s.login.Load() }
+func (s *callRecord) wantedSignIn() bool { return s.signIn.Load() }
 
 // wasRefused reports whether it is certain that the service has not begun the call, so that it may be made again. A
 // 5xx status alone doesn't prove that, because it may come from something between here and the service. The

@@ -71,7 +71,7 @@ func (t *tool) run(ctx context.Context, call tools.Call) (tools.Result, error) {
 		if known, ok := errors.AsType[*tools.Error](err); ok {
 			return tools.Result{}, known
 		}
-		if _, wants := errors.AsType[*LoginError](err); wants {
+		if _, wants := errors.AsType[*SignInNeededError](err); wants {
 			return t.notSignedIn()
 		}
 		return untrustedError(tools.ExecutionFailed, "the MCP server %s cannot be reached, so nothing was done: %v", t.one.Name, err)
@@ -170,8 +170,8 @@ func (t *tool) callError(ctx context.Context, c *connection, err error) (tools.R
 		return tools.Result{}, ctx.Err()
 	}
 	sent := callRecordOf(ctx)
-	if sent.wantedLogin() {
-		t.servers.recordOutcome(ctx, t.one, &LoginError{t.one.Name})
+	if sent.wantedSignIn() {
+		t.servers.recordOutcome(ctx, t.one, &SignInNeededError{t.one.Name})
 		return t.notSignedIn()
 	}
 	if said, ok := errors.AsType[*jsonrpc.Error](err); ok && (!t.one.Web() || sent.isServiceError(said)) {

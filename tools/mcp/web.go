@@ -30,7 +30,7 @@ func (s *Servers) newHTTPTransport(one *server) *httpTransport {
 		t.host, t.secure = u.Host, u.Scheme == "https"
 	}
 	if s.canSignIn(one) {
-		t.signIn, t.login, t.log = s.cfg.SignIn, one.signinServer(), s.cfg.Log
+		t.signIn, t.server, t.log = s.cfg.SignIn, one.signinServer(), s.cfg.Log
 	}
 	return &httpTransport{
 		StreamableClientTransport: &mcp.StreamableClientTransport{
@@ -59,8 +59,8 @@ func (s *httpTransport) stop() {
 	})
 }
 
-// wantsLogin reports whether the service wants somebody to sign in.
-func (s *httpTransport) wantsLogin() bool { return s.requests.wanted.Load() }
+// wantsSignIn reports whether the service wants somebody to sign in.
+func (s *httpTransport) wantsSignIn() bool { return s.requests.wanted.Load() }
 
 // failureReason says how the service refused the last request; "" if it did not refuse it.
 func (s *httpTransport) failureReason() string {

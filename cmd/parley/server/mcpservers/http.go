@@ -38,7 +38,7 @@ const (
 
 // stateOf returns the state of a server.
 func stateOf(s mcp.State) State {
-	_, wants := errors.AsType[*mcp.LoginError](s.Err)
+	_, wants := errors.AsType[*mcp.SignInNeededError](s.Err)
 	switch {
 	case wants:
 		return signInNeeded
@@ -68,7 +68,7 @@ type AsideTool struct {
 func (s *Servers) List() []Server {
 	all := []Server{}
 	for _, state := range s.States() {
-		_, err := s.Login(state.Name)
+		_, err := s.SignInServer(state.Name)
 		one := Server{
 			Name: state.Name, State: stateOf(state), SignIn: err == nil, Tools: toolsOf(state.Tools), Aside: []AsideTool{},
 			Agents: append([]string{}, s.settings[state.Name].Agents...),

@@ -73,7 +73,7 @@ type BegunSignIn struct {
 
 // serverToSignIn returns the server that a sign-in request names, or why nobody can sign in to it.
 func (s *Servers) serverToSignIn(w *exchange.Answer, r *http.Request) (signin.Server, error) {
-	server, err := s.Login(named(w, r))
+	server, err := s.SignInServer(named(w, r))
 	switch {
 	case errors.Is(err, mcp.ErrNoServer):
 		return server, noServer()
@@ -159,7 +159,7 @@ func (s *Servers) callback(w *exchange.Answer, r *http.Request) error {
 	w.ID = r.PathValue("name")
 	text := fmt.Sprintf(textSignedIn, w.ID)
 	status := http.StatusOK
-	if _, err := s.Login(w.ID); err != nil {
+	if _, err := s.SignInServer(w.ID); err != nil {
 		status, text = http.StatusNotFound, textNoServer
 	} else if code, err := s.finish(r.Context(), w.ID, r.URL.Query()); err != nil {
 		status, text = code, textNotSignedIn(err.Error())
@@ -183,7 +183,7 @@ func forBrowsers(w http.ResponseWriter) {
 func (s *Servers) clientPage(w *exchange.Answer, _ *http.Request) error {
 	redirects := []string{}
 	for _, state := range s.States() {
-		if _, err := s.Login(state.Name); err == nil {
+		if _, err := s.SignInServer(state.Name); err == nil {
 			redirects = append(redirects, externalURL(s.http)+callbackPath+state.Name+"/callback")
 		}
 	}

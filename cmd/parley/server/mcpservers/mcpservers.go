@@ -83,7 +83,7 @@ func New(c Config) *Servers {
 				server, tools.Clip(strings.Join(names, ", "), 500), server))
 		},
 		SignIn: s.signIn,
-		Login: func(ctx context.Context, server string) {
+		SignInNeeded: func(ctx context.Context, server string) {
 			c.Tell(ctx, "mcp login "+server, fmt.Sprintf(
 				textSignInNeeded, server, server))
 		},

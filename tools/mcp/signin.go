@@ -10,22 +10,22 @@ import (
 	"parley/tools/mcp/signin"
 )
 
-// A LoginError says that a service won't answer until an owner has signed in to it.
-type LoginError struct{ Server string }
+// A SignInNeededError says that a service won't answer until an owner has signed in to it, or has granted more.
+type SignInNeededError struct{ Server string }
 
 // Error says what the owner has to do.
-func (e *LoginError) Error() string {
+func (e *SignInNeededError) Error() string {
 	return fmt.Sprintf("somebody has to sign in (HTTP 401 Unauthorized): an owner can, with parley mcp login %s", e.Server)
 }
 
-// Login returns a server in the form that package signin needs. It returns ErrNoServer if no server
-// has this name, and ErrNoLogin if nobody can sign in to it.
-func (s *Servers) Login(name string) (signin.Server, error) {
+// SignInServer returns a server in the form that package signin needs. It returns ErrNoServer if no
+// server has this name, and another error, which says why, if nobody can sign in to it.
+func (s *Servers) SignInServer(name string) (signin.Server, error) {
 	for _, one := range s.servers {
 		switch {
 		case one.Name != name:
 		case !s.canSignIn(one):
-			return signin.Server{}, ErrNoLogin
+			return signin.Server{}, errCannotSignIn
 		default:
 			return one.signinServer(), nil
 		}
@@ -33,8 +33,8 @@ func (s *Servers) Login(name string) (signin.Server, error) {
 	return signin.Server{}, ErrNoServer
 }
 
-// ErrNoLogin says that nobody can sign in to the server.
-var ErrNoLogin = errors.New("a program needs no sign-in, nor does a service whose headers set Authorization")
+// errCannotSignIn says that nobody can sign in to a server.
+var errCannotSignIn = errors.New("a program needs no sign-in, nor does a service whose headers set Authorization")
 
 // canSignIn reports whether somebody may sign in to a server. Nobody may if the operator has
 // configured an Authorization header: that header is sent instead of a token.

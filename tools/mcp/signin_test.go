@@ -53,7 +53,7 @@ func TestAServiceThatWantsSomebodyToBeSignedIn(t *testing.T) {
 	var asked atomic.Int32
 	s := newStage(t, func(c *mcp.Config) {
 		c.SignIn, c.Log, c.Limits.Backoff = signIn, slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})), time.Millisecond
-		c.Login = func(context.Context, string) { asked.Add(1) }
+		c.SignInNeeded = func(context.Context, string) { asked.Add(1) }
 	}, mcp.Server{Name: "it", URL: auth.URL + "/mcp"})
 	waitFor(t, "an owner to be asked", func() bool { return asked.Load() == 1 })
 	if st := s.States()[0]; !wants(st.Err) || st.Up || len(st.Tools) > 0 || !strings.Contains(st.Err.Error(), "parley mcp login it") {
