@@ -117,32 +117,32 @@ func (l *log) extendAtOnce(ctx context.Context, rows []row, c bill.Change) (appe
 		return appendOutcome{}, false, err
 	}
 	moved, args, done.told = moved+recorded, append(args, more...), len(told)
-	asked := l.questionFor(rows)
+	also := l.turnStartQuery(rows)
 	var changed int64
-	if c.Tokens == nil && c.Money == nil && asked.Query == nil {
+	if c.Tokens == nil && c.Money == nil && also.Query == nil {
 		changed, err = l.logs.db.Group(ctx, moved+putEntries, args)
 	} else {
-		changed, done.changed, err = l.logs.appendWithAtOnce(ctx, moved, args, c, asked)
+		changed, done.changed, err = l.logs.appendWithAtOnce(ctx, moved, args, c, also)
 	}
 	return done, changed > 0, err
 }
 
-// questionFor returns the question to ask in the same statement as an append of rows; the zero
-// Question means none.
-func (l *log) questionFor(rows []row) (q Question) {
+// turnStartQuery returns the query to run in the same statement as an append of rows; the zero
+// TurnStartQuery if they don't begin a turn, or nothing is to be queried then.
+func (l *log) turnStartQuery(rows []row) (q TurnStartQuery) {
 	i := slices.IndexFunc(rows, func(r row) bool { return r.kind == string(sessions.KindTurnStarted) })
-	if l.logs.ask == nil || i < 0 {
+	if l.logs.queryAtStart == nil || i < 0 {
 		return q
 	}
 	if started, err := rows[i].toEntry(); err == nil {
-		q, _ = l.logs.ask(l.key, started)
+		q, _ = l.logs.queryAtStart(l.key, started)
 	}
 	return q
 }
 
-// appendWithAtOnce runs one statement that begins with text: it appends entries, changes budgets and asks
-// a question. It returns how many entries it has written, and what was changed.
-func (s *logs) appendWithAtOnce(ctx context.Context, text string, args []any, c bill.Change, asked Question) (written int64, done bill.Done, err error) {
+// appendWithAtOnce runs one statement that begins with text: it appends entries, changes budgets and runs
+// a query, unless that is zero. It returns how many entries it has written, and what was changed.
+func (s *logs) appendWithAtOnce(ctx context.Context, text string, args []any, c bill.Change, also TurnStartQuery) (written int64, done bill.Done, err error) {
 	row := ""
 	tokens, money := "FALSE", "FALSE"
 	if c.Tokens != nil {
@@ -161,13 +161,13 @@ func (s *logs) appendWithAtOnce(ctx context.Context, text string, args []any, c 
 	text += ", put AS (" + putEntries + "\nRETURNING 1)\nSELECT (SELECT count(*) FROM put), " + tokens + ", " + money
 	dest := []any{&written, &done.Tokens, &done.Money}
 	var found string
-	if asked.Query != nil {
-		query, more := asked.Query(len(args) + 1)
+	if also.Query != nil {
+		query, more := also.Query(len(args) + 1)
 		text, args, dest = text+", coalesce(("+query+"), '')", append(args, more...), append(dest, &found)
 	}
 	_, err = s.db.Shared(ctx, row, text, args, dest...)
-	if err == nil && written > 0 && asked.Query != nil {
-		asked.Answer(found)
+	if err == nil && written > 0 && also.Query != nil {
+		also.Result(found)
 	}
 	if c.Settle { // a reservation that did not exist counts as settled, too
 		done = bill.Done{Tokens: c.Tokens != nil, Money: c.Money != nil}

@@ -60,11 +60,11 @@ type eraser struct {
 	tokens *tokens
 	audits *audits
 	tasks  subagents.Table
-	purges *purgeRecord
+	purger *purger
 }
 
 func newEraser(db *sqldb.DB, t *tokens, a *audits, tasks subagents.Table) *eraser {
-	return &eraser{db: db, tokens: t, audits: a, tasks: tasks, purges: newPurgeRecord(
+	return &eraser{db: db, tokens: t, audits: a, tasks: tasks, purger: newPurger(
 		db, "entries", "entry_words", "entry_vectors", "participants", "sessions", "spending", "reservations", "audit", "jobs", "node_calls", "node_waits", "schedules", "tasks", "time_zones", "counters", "charges", "used_days", "rated_calls", "subscription_events", "audit_keys")}
 }
 
@@ -210,22 +210,22 @@ func (s *eraser) eraseRows(ctx context.Context, erase ...func(*sqldb.Tx) (int64,
 }
 
 // erase runs do, and then removes the traces of deleted rows from the database's files, including those
-// that an interrupted earlier call left. Only one call runs at a time.
+// that an interrupted earlier call left, unless do fails. Only one call runs at a time.
 func (s *eraser) erase(ctx context.Context, do func(*eraserCall) error) (sessions.Erased, error) {
 	e := &eraserCall{eraser: s}
-	err := s.purges.erase(ctx, func() error { return do(e) })
+	err := s.purger.erase(ctx, func() error { return do(e) })
 	return e.done, err
 }
 
 // PurgeDue purges the files if an erasure was interrupted before it did so, or put it off.
 func (s *eraser) PurgeDue(ctx context.Context) error {
-	return s.purges.erase(ctx, func() error { return nil })
+	return s.purger.erase(ctx, func() error { return nil })
 }
 
 // NotePurge records that somebody else is about to erase something from tables that may be in the store's
-// files; see purgeRecord.announce.
+// files; see purger.announce.
 func (s *eraser) NotePurge(ctx context.Context) (end func(ctx context.Context, erased bool) error, err error) {
-	return s.purges.announce(ctx)
+	return s.purger.announce(ctx)
 }
 
 // sessionsAtOnce limits how many sessions one query looks through, because queries have a timeout.

@@ -4,7 +4,7 @@ package sqlstore
 const LongSession = longSession
 
 // PurgedTables returns the tables that are purged after an erasure.
-func (s *Store) PurgedTables() []string { return s.eraser.purges.tables }
+func (s *Store) PurgedTables() []string { return s.eraser.purger.tables }
 
 // What runs of schedules are found by; the tests of plans ask PostgreSQL what SQLite was asked.
 const (

@@ -25,9 +25,9 @@ type logs struct {
 	tokens        *tokens
 	activity      *activity.Table
 	subscriptions *subscriptions.Table
-	inserts       []string                                                      // the INSERT statements, by their number of rows
-	sharer        Sharer                                                        // nil if messages are stored elsewhere
-	ask           func(session string, started sessions.Entry) (Question, bool) // nil if nothing is asked
+	inserts       []string                                                            // the INSERT statements, by their number of rows
+	sharer        Sharer                                                              // nil if messages are stored elsewhere
+	queryAtStart  func(session string, started sessions.Entry) (TurnStartQuery, bool) // see QueryAtTurnStart; may be nil
 }
 
 // maxInsert is the most rows of one INSERT.
@@ -67,22 +67,22 @@ func (l *log) Next() int64 { return l.state.last + 1 }
 // Release removes the entries from memory; see [sessions.ReopenableLog].
 func (l *log) Release() { l.entries = nil }
 
-// A Question is a query that runs in the statement that begins a turn, so that it needs no statement of
+// A TurnStartQuery is an SQL query that runs in the statement that begins a turn, so that it needs no statement of
 // its own.
-type Question struct {
+type TurnStartQuery struct {
 	// Query returns a query over tables in the same database, whose result is one text or NULL. Its
 	// arguments are numbered from first on.
 	Query func(first int) (query string, args []any)
-	// Answer is called with the result, "" for NULL, once the turn has begun. Sometimes it is not called
-	// although the turn has begun.
-	Answer func(text string)
+	// Result is called with the result, "" for NULL, once the turn has begun. If more than one statement had to begin
+	// the turn, or the statement's answer was lost, it isn't called: whoever needs the result then sends the query.
+	Result func(text string)
 }
 
-// AskAtTurnStart sets the function that returns the question to ask when a turn of a session begins with the
-// entry started; false means none. On SQLite nothing is asked. AskAtTurnStart must be called before the first
+// QueryAtTurnStart sets the function that returns the query to run when a turn of a session begins with the
+// entry started; false means none. On SQLite it is never called. QueryAtTurnStart must be called before the first
 // session is opened.
-func (s *logs) AskAtTurnStart(ask func(session string, started sessions.Entry) (Question, bool)) {
-	s.ask = ask
+func (s *logs) QueryAtTurnStart(query func(session string, started sessions.Entry) (TurnStartQuery, bool)) {
+	s.queryAtStart = query
 }
 
 // A Sharer publishes messages in the writes of others: it is a bus that stores its messages in the

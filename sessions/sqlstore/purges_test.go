@@ -17,7 +17,7 @@ func TestTheRecordOfAnErasureOutlivesThoseOfOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	record := newPurgeRecord(db)
+	record := newPurger(db)
 	endLong, err := record.announce(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -108,7 +108,7 @@ func newAgentSide(on foundation, c *chatSide, hidden *secrets, box *commandSandb
 	}
 	s.toolbox.set = sync.OnceValues(s.toolbox.makeSet)
 	s.memories = home.NewTurnMemories(on.home.Book)
-	on.home.Store.AskAtTurnStart(s.memories.Question)
+	on.home.Store.QueryAtTurnStart(s.memories.TurnStartQuery)
 	s.prompts = &prompts{foundation: on, chains: c.chains, skills: s.skills, knowledge: s.knowledge, memories: s.memories, abilities: platforms.KnownAbilities{}}
 	s.answerer = &answerer{
 		foundation: on, limits: &limits{foundation: on}, liveChannels: c.liveChannels, asks: c.asks, jobs: s.jobs, subagents: s.subagents, undoing: s.undoing, rights: may,

@@ -104,7 +104,7 @@ type store interface {
 	OnLost(report func(writes int, err error))
 	Words() *search.Table
 	Participants() *participants.Table
-	AskAtTurnStart(ask func(session string, started sessions.Entry) (sqlstore.Question, bool))
+	QueryAtTurnStart(query func(session string, started sessions.Entry) (sqlstore.TurnStartQuery, bool))
 	Writable(ctx context.Context) error
 	Close() error
 }

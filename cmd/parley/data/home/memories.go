@@ -79,24 +79,24 @@ func (m *TurnMemories) take(turn begunTurn) (readMemory, bool) {
 	return k, ok
 }
 
-// Question returns the query for the turn's memories that the store adds to the statement that begins a turn, and that
-// hands its answer to For; false if it isn't known whose memories the turn may know.
-func (m *TurnMemories) Question(session string, started sessions.Entry) (sqlstore.Question, bool) {
+// TurnStartQuery returns the query for the turn's memories that the store adds to the statement that begins a turn, and
+// whose result For uses; false if it isn't known whose memories the turn may know.
+func (m *TurnMemories) TurnStartQuery(session string, started sessions.Entry) (sqlstore.TurnStartQuery, bool) {
 	data, err := sessions.Decode[sessions.TurnStarted](started)
 	if err != nil {
-		return sqlstore.Question{}, false
+		return sqlstore.TurnStartQuery{}, false
 	}
 	var r route.Route
 	if err := json.Unmarshal(data.Route, &r); err != nil {
-		return sqlstore.Question{}, false
+		return sqlstore.TurnStartQuery{}, false
 	}
 	k := readMemory{agent: data.Agent, at: time.Now()}
 	if r.IsPrivate() {
 		k.person = started.Person
 	}
-	return sqlstore.Question{
+	return sqlstore.TurnStartQuery{
 		Query: func(first int) (string, []any) { return m.book.MemoriesQuery(k.agent, k.person, first) },
-		Answer: func(text string) {
+		Result: func(text string) {
 			var err error
 			if k.ofAgent, k.ofPerson, err = m.book.DecodeMemories(text); err == nil {
 				m.keep(begunTurn{session, started.Turn}, k)

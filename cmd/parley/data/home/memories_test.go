@@ -34,11 +34,11 @@ func TestWhatWasReadWithATurnsBeginning(t *testing.T) {
 				t.Fatal(err)
 			}
 			started.Person = "test:ann"
-			asked, ok := m.Question("main:test:1", started)
+			query, ok := m.TurnStartQuery("main:test:1", started)
 			if !ok {
-				t.Fatal("nothing is asked")
+				t.Fatal("nothing is queried")
 			}
-			asked.Answer(`[["person", "then", "1"], ["agent", "of the agent", "0"]]`)
+			query.Result(`[["person", "then", "1"], ["agent", "of the agent", "0"]]`)
 		}
 		want := func(turn, person, text string) {
 			t.Helper()
@@ -53,7 +53,7 @@ func TestWhatWasReadWithATurnsBeginning(t *testing.T) {
 		begin("t3", false)
 		time.Sleep(time.Second)
 		want("t3", "test:ann", "now")
-		begin("t4", true) // a question about no person
+		begin("t4", true) // a query about no person
 		want("t4", "test:ann", "now")
 		begin("t5", false)
 		want("t5", "", "")
