@@ -122,7 +122,7 @@ func (r *diffReader) readNext() error {
 	case strings.HasPrefix(line, "diff --git "):
 		return r.readGitHeader()
 	case r.isHeader(r.at):
-		return r.readFileHeader(filePatch{})
+		return r.addNamedFile(filePatch{})
 	case strings.HasPrefix(line, "@@"):
 		if len(r.files) == 0 {
 			return tools.Errorf(tools.InvalidArgs, "line %d of the patch: a hunk stands before the lines --- a/PATH and +++ b/PATH", r.at+1)
@@ -152,7 +152,7 @@ func (r *diffReader) readGitHeader() error {
 		case strings.HasPrefix(line, "diff --git "), word == "@@":
 			return r.addGitOnly(start, f, added, removed)
 		case r.isHeader(r.at):
-			return r.readFileHeader(f)
+			return r.addNamedFile(f)
 		case strings.HasPrefix(line, "rename from "):
 			f.from = unquotePath(strings.TrimPrefix(line, "rename from "))
 		case strings.HasPrefix(line, "rename to "):
@@ -188,8 +188,9 @@ func (r *diffReader) addGitOnly(start int, f filePatch, added, removed bool) err
 	return r.addFile(f)
 }
 
-// readFileHeader reads the two lines of a file, --- and +++.
-func (r *diffReader) readFileHeader(f filePatch) error {
+// addNamedFile reads the lines --- and +++, and adds the file that they name. If git's header has stated both names of
+// a rename, these hold instead of those in the lines.
+func (r *diffReader) addNamedFile(git filePatch) error {
 	from, to := headerPath(r.lineAt(r.at), "--- "), headerPath(r.lineAt(r.at+1), "+++ ")
 	r.at += 2
 	a, hasA := strings.CutPrefix(from, "a/")
@@ -200,8 +201,8 @@ func (r *diffReader) readFileHeader(f filePatch) error {
 	if from == "" && to == "" {
 		return tools.Errorf(tools.InvalidArgs, "line %d of the patch names no file", r.at-1)
 	}
-	if f.from != "" && f.to != "" { // a rename, whose names git writes without a/ and b/
-		from, to = f.from, f.to
+	if git.from != "" && git.to != "" { // a rename, whose names git writes without a/ and b/
+		from, to = git.from, git.to
 	} else if from != "" && to != "" && from != to {
 		// If the old and new names differ, as "a.txt.orig" and "a.txt", the new one is meant unless
 		// a rename is stated.
