@@ -24,7 +24,7 @@ func tokens() []string {
 type harmony struct {
 	where  harmonyPlace
 	header string // of the current message
-	role   channel
+	reader reader
 	call   bool // a message was a tool call
 }
 
@@ -36,12 +36,12 @@ const (
 	inBody
 )
 
-// A channel says who a message is for.
-type channel int
+// A reader is whom the current message is for, which its channel says.
+type reader int
 
 const (
-	channelAnalysis channel = iota // nobody: the model thinks, or calls a tool
-	channelFinal                   // people
+	forNobody reader = iota // the model thinks, or calls a tool
+	forPeople
 )
 
 // maxHeader limits how much of a header is looked at.
@@ -67,7 +67,7 @@ func (h *harmony) addText(text string, thought, said *string) {
 	switch {
 	case h.where == inHeader:
 		h.header += text[:min(len(text), maxHeader-min(len(h.header), maxHeader))]
-	case h.role == channelFinal:
+	case h.reader == forPeople:
 		*said += text
 	default:
 		*thought += text
@@ -81,12 +81,12 @@ func (h *harmony) handleToken(token string) {
 		if h.where == inBody {
 			return
 		}
-		h.where, h.role = inBody, channelAnalysis
+		h.where, h.reader = inBody, forNobody
 		_, name, _ := strings.Cut(h.header, channelToken)
 		calls := strings.Contains(h.header, " to=")
 		h.call = h.call || calls
 		if name = strings.TrimSpace(name); !calls && !strings.HasPrefix(name, "analysis") {
-			h.role = channelFinal // what it says before it calls a tool is for people, too
+			h.reader = forPeople // what it says before it calls a tool is for people, too
 		}
 	case channelToken, "<|constrain|>":
 		if h.where == inBody { // the token at the end of the message was lost

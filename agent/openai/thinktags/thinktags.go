@@ -268,7 +268,7 @@ func (s *Splitter) holdBack(text string, tags []string) string {
 func (s *Splitter) endAt(tag string) {
 	s.state = splitAfter
 	if strings.HasSuffix(tag, finalChannel) {
-		s.state, s.harmony.where, s.harmony.role = splitHarmony, inBody, channelFinal
+		s.state, s.harmony.where, s.harmony.reader = splitHarmony, inBody, forPeople
 	}
 }
 
