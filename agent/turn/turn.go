@@ -267,7 +267,8 @@ func (t *Turn) applyMark(r journal.Record) {
 	}
 }
 
-// applyAskEnded records how an ask of the turn has ended.
+// applyAskEnded records how an ask of the turn has ended. If a message has answered it, the turn answers that message,
+// too.
 func (t *Turn) applyAskEnded(r journal.Record, d sessions.AskEnded) {
 	for _, a := range t.Asks {
 		if a.ID == d.Ask {
