@@ -31,7 +31,8 @@ var ErrChanging = errors.New("its files change while they are compared")
 // Digest returns a hash of everything in the directory: the name of each file and folder, its kind and who may run
 // it, the target of each link, and the content of each file. For what this process cannot read, and for very long
 // files, the times of the last change count too. If nothing has changed, any process gets the same hash. If
-// something keeps changing meanwhile, the error is ErrChanging. Digest reads all files, so ctx should limit it.
+// something keeps changing meanwhile, the error is ErrChanging. It refuses folders that are nested more than
+// maxDigestDepth deep. Digest reads all files, so ctx should limit it.
 func (d *Dir) Digest(ctx context.Context) (string, error) {
 	for range digestTries {
 		read, err := d.walkDigest(ctx, true)

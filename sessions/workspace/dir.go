@@ -200,7 +200,8 @@ func (d *Dir) Stat(path string) (fs.FileInfo, error) {
 	return info, err
 }
 
-// ReadDir lists a directory, sorted by name, without temporary files.
+// ReadDir lists a directory, sorted by name, without temporary files. It refuses one with more than maxEntries
+// entries.
 func (d *Dir) ReadDir(path string) ([]fs.DirEntry, error) {
 	var entries []fs.DirEntry
 	err := d.withOpenDir(path, func(s *openDir, name string) (err error) {

@@ -6,8 +6,8 @@ import (
 	"io/fs"
 )
 
-// Discard removes files from a session's directory, and returns how many of them existed. It removes
-// nothing but files.
+// Discard removes files from a session's directory, and returns how many of these paths led to something. It
+// removes nothing but files. It creates the directory if it is missing.
 func (w *Workspaces) Discard(ctx context.Context, key string, paths []string) (n int, err error) {
 	dir, err := w.Open(key)
 	if err != nil {

@@ -27,7 +27,8 @@ const maxLookups = 100_000
 // may name: the content of a file, the kind of anything else. It looks up each word in the directory, in
 // each folder that is in folders or that leads to one of these, and again relative to that folder,
 // because a command may first change to any of these. A name that does not exist is not part of the hash,
-// so the hash changes once it exists. The hash is the same on every machine that mounts the directory.
+// so the hash changes once it exists. It refuses words and folders that take more than maxLookups look-ups. The hash
+// is the same on every machine that mounts the directory.
 func (d *Dir) Fingerprint(ctx context.Context, words, folders []string) (string, error) {
 	return d.fingerprint(ctx, words, folders, identity)
 }

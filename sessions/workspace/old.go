@@ -11,8 +11,8 @@ import (
 )
 
 // ListOld lists the files directly in a folder of a session's directory that were last written before a
-// time, sorted by name. It skips links, and a folder that is reached through a link. If the session has
-// no directory, it does not create one.
+// time, sorted by name. It skips links, temporary files, and a folder that is reached through a link. If the
+// session has no directory, it does not create one.
 func (w *Workspaces) ListOld(ctx context.Context, key, folder string, before time.Time) (old []string, err error) {
 	err = w.ifExists(key, func(s *openDir) error {
 		if !s.isFolder(folder) {
@@ -49,7 +49,7 @@ func (w *Workspaces) ListOld(ctx context.Context, key, folder string, before tim
 }
 
 // DiscardOld removes the files at these paths that are still older than before, and returns their number.
-// A file that was written again meanwhile stays.
+// A file that was written again meanwhile stays, and so does one that is reached through a link.
 func (w *Workspaces) DiscardOld(ctx context.Context, key string, paths []string, before time.Time) (n int, err error) {
 	err = w.ifExists(key, func(s *openDir) error {
 		for _, name := range paths {

@@ -82,7 +82,7 @@ func (w *Workspaces) openRoot(name string) (*os.Root, *owner, error) {
 	return root, own, nil
 }
 
-// release returns an open directory. If too many are idle, it closes those that have been idle for
+// release gives an open directory back. If too many are idle, it closes those that have been idle for
 // longest. A directory that could not be opened is opened again next time.
 func (w *Workspaces) release(s *openDir) {
 	w.mu.Lock()

@@ -45,7 +45,8 @@ func shortened(path string) string {
 }
 
 // sanitised rewords an error about a name inside the directory for a model. The system's errors contain
-// the path on the host, which the new error leaves out.
+// the path on the host, which the new error leaves out. Refusals, plainErrors, ErrQuota, ErrLate and the
+// errors of a context have no such path, and pass unchanged.
 func sanitised(name string, err error) error {
 	if err == nil {
 		return nil
@@ -57,7 +58,7 @@ func sanitised(name string, err error) error {
 	if known, ok := errors.AsType[*refusal](err); ok {
 		return known
 	}
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrQuota) || errors.Is(err, ErrLate) || isCallbackError(err) {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrQuota) || errors.Is(err, ErrLate) || isPlain(err) {
 		return err
 	}
 	name = shortened(name)
@@ -89,9 +90,9 @@ func sanitised(name string, err error) error {
 	return &refusal{fmt.Sprintf("%q: %s", name, number.Error()), number}
 }
 
-// explainMissing adds to an error about a missing file why it may be missing.
+// explainMissing adds to an error about a missing file why it may be missing, if Config.Missing knows.
 func (w *Workspaces) explainMissing(name string, err error) error {
-	if w.missing == nil || !errors.Is(err, fs.ErrNotExist) || isCallbackError(err) {
+	if w.missing == nil || !errors.Is(err, fs.ErrNotExist) || isPlain(err) {
 		return err
 	}
 	if more := w.missing(name); more != "" {
@@ -100,13 +101,13 @@ func (w *Workspaces) explainMissing(name string, err error) error {
 	return err
 }
 
-// A callbackError is an error that the function change, an argument of Update, has returned. It is passed
-// on unchanged.
-type callbackError struct{ error }
+// A plainError passes through withOpenDir unchanged, because the caller unwraps it: an error of Update's
+// callback, or fs.ErrExist of Create.
+type plainError struct{ error }
 
-func (f callbackError) Unwrap() error { return f.error }
+func (f plainError) Unwrap() error { return f.error }
 
-func isCallbackError(err error) bool {
-	_, ok := errors.AsType[callbackError](err)
+func isPlain(err error) bool {
+	_, ok := errors.AsType[plainError](err)
 	return ok
 }

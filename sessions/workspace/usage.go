@@ -83,7 +83,7 @@ func (s *openDir) reserve(d *Dir, more usage) error {
 }
 
 // measure measures the directory's usage. If ended is set and returns an error, measure stops with that
-// error.
+// error. It returns ErrQuota if there are more than maxMeasured files and folders.
 func (s *openDir) measure(ended func() error) error {
 	m := measurement{ended: ended}
 	if err := m.addFolder(s.root, 1); err != nil {
@@ -93,8 +93,8 @@ func (s *openDir) measure(ended func() error) error {
 	return nil
 }
 
-// A measurement adds up the sizes of everything in a directory. It opens each folder from the one above
-// it, so that the kernel need not walk the whole path of every item.
+// A measurement adds up the sizes of everything in a directory, down to maxMeasuredDepth. It opens each folder
+// from the one above it, so that the kernel need not walk the whole path of every item.
 type measurement struct {
 	found usage
 	ended func() error
@@ -123,7 +123,8 @@ func (m *measurement) addFolder(dir *os.Root, depth int) (err error) {
 	}
 }
 
-// addItem adds one file or folder.
+// addItem adds an item of a folder and, if it is a folder itself, everything in it. It skips what is gone or may not
+// be looked at. It returns ErrQuota after maxMeasured items.
 func (m *measurement) addItem(dir *os.Root, name string, depth int) error {
 	if m.ended != nil && m.ended() != nil {
 		return m.ended()
@@ -179,7 +180,7 @@ func (d *Dir) MarkChanged() error {
 
 // ListFull lists the directories that were written to lately and use at least that part of their quota
 // (0.9 is nine tenths), by their names below the root or the agent's folder, sorted. It uses earlier
-// measurements.
+// measurements, and leaves out a directory that is being written to.
 func (w *Workspaces) ListFull(part float64) []string {
 	if w.maxBytes <= 0 {
 		return nil

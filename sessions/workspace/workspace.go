@@ -8,8 +8,8 @@
 //
 // errors.Is distinguishes a Dir's errors: fs.ErrInvalid is for a path that cannot be used (it leads out,
 // is not a regular file, or is too long), fs.ErrNotExist for one that leads to nothing, fs.ErrPermission
-// for one that the system refuses, ErrQuota for a write that does not fit under the quota, and ErrLate
-// for a write that came too late.
+// for one that the system refuses, syscall.EFBIG for a file or a folder that is too large for the call,
+// ErrQuota for a write that does not fit under the quota, and ErrLate for a write that came too late.
 //
 // The files, in reading order: workspace.go names and opens the directories; dir.go reads, write.go
 // writes, remove.go deletes directories and old.go old files; refusal.go makes the errors; opendir.go
@@ -83,7 +83,7 @@ type Workspaces struct {
 
 // New opens, and creates if needed, the directories that contain the sessions' directories.
 func New(cfg Config) (*Workspaces, error) {
-	w, err := newIn(cfg)
+	w, err := newForRoot(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +91,7 @@ func New(cfg Config) (*Workspaces, error) {
 	for agent, dir := range cfg.Folders {
 		own := cfg
 		own.Root = dir
-		if w.byAgent[agent], err = newIn(own); err != nil {
+		if w.byAgent[agent], err = newForRoot(own); err != nil {
 			delete(w.byAgent, agent)
 			return nil, errors.Join(&FolderError{Agent: agent, Err: err}, w.Close())
 		}
@@ -113,8 +113,8 @@ func (e *FolderError) Error() string {
 // Unwrap returns the cause.
 func (e *FolderError) Unwrap() error { return e.Err }
 
-// newIn does what New does, for one directory.
-func newIn(cfg Config) (*Workspaces, error) {
+// newForRoot makes Workspaces with cfg.Root alone, without those in cfg.Folders.
+func newForRoot(cfg Config) (*Workspaces, error) {
 	if err := os.MkdirAll(cfg.Root, 0o700); err != nil {
 		return nil, fmt.Errorf("make the workspaces' directory: %w", err)
 	}

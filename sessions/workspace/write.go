@@ -54,11 +54,11 @@ func (d *Dir) Update(path string, limit int64, change func(old []byte) ([]byte, 
 		}
 		content, err := change(old)
 		if err != nil {
-			return callbackError{err}
+			return plainError{err}
 		}
 		return s.replace(d, name, info, content)
 	})
-	if own, ok := errors.AsType[callbackError](err); ok {
+	if own, ok := errors.AsType[plainError](err); ok {
 		return own.error
 	}
 	return err
@@ -76,7 +76,7 @@ func (d *Dir) Create(path string) (f *os.File, err error) {
 			return err
 		}
 		if info != nil {
-			return callbackError{fs.ErrExist}
+			return plainError{fs.ErrExist}
 		}
 		if err := s.replace(d, name, nil, nil); err != nil {
 			return err
@@ -84,7 +84,7 @@ func (d *Dir) Create(path string) (f *os.File, err error) {
 		f, err = s.root.OpenFile(name, os.O_WRONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 		return err
 	})
-	if own, ok := errors.AsType[callbackError](err); ok {
+	if own, ok := errors.AsType[plainError](err); ok {
 		err = own.error
 	}
 	if err != nil {
@@ -159,7 +159,8 @@ func (s *openDir) readAll(name string, limit int64) (content []byte, err error) 
 	return content, err
 }
 
-// replace writes a temporary file beside the old one and renames it.
+// replace writes a temporary file and renames it, if the quota allows that. It makes the folders that are missing. old
+// describes the file that it replaces; nil if there is none.
 func (s *openDir) replace(d *Dir, name string, old fs.FileInfo, content []byte) (err error) {
 	more := usage{roundUp(int64(len(content))), 1}
 	if old != nil {
@@ -300,7 +301,7 @@ func IsTemporary(name string) bool {
 }
 
 // sweep removes the temporary files that a crash left in a directory, the first time something is written
-// there.
+// there. It keeps those younger than staleAfter, and looks at no more than maxEntries names.
 func (s *openDir) sweep(dir string) (err error) {
 	if s.swept[dir] {
 		return nil
