@@ -110,7 +110,7 @@ func (c *courier) deliver(held context.Context) error {
 	return nil
 }
 
-// rest waits until there may be something to post.
+// rest waits until there may be something to post, or held ends.
 func (c *courier) rest(held context.Context, rung <-chan struct{}) {
 	wait := lookAgain
 	if c.rang {
@@ -145,7 +145,7 @@ func (c *courier) trim(ctx context.Context) (bool, error) {
 	return dropped > 0, nil
 }
 
-// pause waits before the next attempt, and drops the oldest events meanwhile.
+// pause waits before the next attempt, until held ends at the latest, and trims the queue meanwhile (see trim).
 func (c *courier) pause(held context.Context, wait time.Duration) error {
 	for until := time.Now().Add(wait); time.Now().Before(until) && sleep(held, min(time.Until(until), trimEvery)); {
 		if _, err := c.trim(held); err != nil {
@@ -196,7 +196,7 @@ func (c *courier) postAll(held context.Context, q *subscriptions.Queue, next []s
 	return tries, c.remove(whole, q, accepted)
 }
 
-// remove removes accepted events from the queue.
+// remove removes accepted events from the queue. If there are any, the subscriber no longer counts as failing.
 func (c *courier) remove(ctx context.Context, q *subscriptions.Queue, accepted []subscriptions.Waiting) error {
 	if len(accepted) == 0 {
 		return nil

@@ -17,11 +17,11 @@ const (
 	droppedSuffix = "/dropped"
 )
 
-// droppedFor is how long owners are reminded that events were dropped if more are.
+// droppedFor is how long dropped events stay a concern: owners are told again only if more are dropped meanwhile.
 const droppedFor = 24 * time.Hour
 
-// Source returns the problems.Source that watches for subscribers that accept nothing for longer than after, and for events that
-// were dropped.
+// Source returns the problems.Source that watches for subscribers that accept nothing for longer than after, and for
+// events that were dropped.
 func Source(t *subscriptions.Table, judges func() bool, after time.Duration) problems.Source {
 	failed, accepted := map[string]time.Time{}, map[string]time.Time{} // since when each failed, and when it accepted an event last
 	return problems.Source{
