@@ -23,12 +23,12 @@ type Limits struct {
 }
 
 // A Quota counts the turns of all people. It is safe for concurrent use. If the lease of a turn's session can
-// count turns ([bus.CountedLease]), the bus counts the turn until the lease ends or counts for somebody else. So
-// a turn of a process that died is no longer counted.
+// count turns ([bus.CountedLease]), the bus counts the turn as running until the lease ends or counts for somebody
+// else. So a turn of a process that died no longer counts as running.
 type Quota struct {
 	mu     sync.Mutex
 	people map[string]*turnsOfPerson
-	sweep  int // the number of people at which idle ones are forgotten
+	sweep  int // the number of people at which forgetIdle does something
 	now    func() time.Time
 }
 
@@ -48,9 +48,9 @@ type begunTurn struct {
 func New() *Quota { return &Quota{people: map[string]*turnsOfPerson{}, sweep: 1024, now: time.Now} }
 
 // Begin counts a new turn of a person, by its id: a turn that tries to begin again is counted only once in the
-// hour. It returns ErrBusy if the person has enough turns running. If the person has begun enough turns in this
-// hour, the turn is refused, and again is the time from which another may begin; otherwise again is zero. The
-// turn counts as running until release is called.
+// hour. It returns ErrBusy, and no release, if the person has enough turns running. If the person has begun enough
+// turns in the last hour, the turn is refused, and again is the time from which another may begin; otherwise again is
+// zero. If this process counts, the turn counts as running until release is called, even if it is refused.
 func (q *Quota) Begin(ctx context.Context, lease bus.Lease, person, turn string, most Limits) (release func(), again time.Time, err error) {
 	if shared, ok := lease.(bus.CountedLease); ok {
 		return beginShared(ctx, shared, bus.Quota{Group: person, ID: turn, AtOnce: most.AtOnce, Hour: most.Hour})
@@ -88,8 +88,8 @@ func beginShared(ctx context.Context, lease bus.CountedLease, quota bus.Quota) (
 	return func() {}, time.Time{}, err
 }
 
-// Resume counts a turn that may run regardless of limits, because it began under an earlier holder of its
-// session.
+// Resume counts a turn as running, as Begin does. It may run regardless of limits, because it began under an earlier
+// holder of its session.
 func (q *Quota) Resume(ctx context.Context, lease bus.Lease, person string) (release func(), err error) {
 	if shared, ok := lease.(bus.CountedLease); ok {
 		return func() {}, shared.Resume(ctx, person)
@@ -101,8 +101,8 @@ func (q *Quota) Resume(ctx context.Context, lease bus.Lease, person string) (rel
 	return q.releaser(u), nil
 }
 
-// Leave stops counting the last turn that ran under a lease. It is called before a turn that isn't counted,
-// such as an owner's.
+// Leave stops counting the last turn that ran under a lease as running. It is called before a turn that isn't counted,
+// such as an owner's. It does nothing if this process counts: then release was called.
 func (q *Quota) Leave(ctx context.Context, lease bus.Lease) error {
 	if shared, ok := lease.(bus.CountedLease); ok {
 		return shared.Leave(ctx)
@@ -110,7 +110,7 @@ func (q *Quota) Leave(ctx context.Context, lease bus.Lease) error {
 	return nil // release has done it
 }
 
-// turnsOf returns the counts of a person.
+// turnsOf returns the counts of a person. The caller holds mu.
 func (q *Quota) turnsOf(person string) *turnsOfPerson {
 	u := q.people[person]
 	if u == nil {
@@ -129,8 +129,9 @@ func (q *Quota) releaser(u *turnsOfPerson) func() {
 	})
 }
 
-// forgetIdle forgets the people who have been idle for an hour. It does so each time the number of known people
-// has doubled since the last time.
+// forgetIdle forgets the people without a running turn and without one that began in the last hour. It does so once
+// there are 1,024 people, and then each time there are twice as many as it has left, and at least 1,024. The caller
+// holds mu.
 func (q *Quota) forgetIdle() {
 	if len(q.people) < q.sweep {
 		return
@@ -144,7 +145,7 @@ func (q *Quota) forgetIdle() {
 	q.sweep = max(1024, 2*len(q.people))
 }
 
-// prune drops the turns that began more than an hour ago from those that count for the hourly limit.
+// prune drops the turns that began an hour ago or earlier from those that count for the hourly limit.
 func (u *turnsOfPerson) prune(now time.Time) {
 	n := 0
 	for n < len(u.begun) && now.Sub(u.begun[n].at) >= time.Hour {
