@@ -28,7 +28,8 @@ type translator struct {
 }
 
 // messageInbound translates a message into what the agent gets. It returns false if the message is not meant for
-// the bot; then only its id and address matter. It fails if that can't be found out now.
+// the bot; then only its id and address matter. What looks like a command is returned even if it isn't meant for the
+// bot, with Mentioned false. It fails if that can't be found out now.
 func (t *translator) messageInbound(ctx context.Context, m *message) (bus.Inbound, bool, error) {
 	me := t.directory.botUser()
 	p, err := t.directory.findPlace(ctx, m.Channel)

@@ -48,8 +48,9 @@ func (t *translator) messageID(m *message, me Account) string {
 }
 
 // messageInbound translates a message into what the agent gets. It returns false if the message is not meant for
-// the bot; then only its id and address matter. It fails if the book can't tell now whether it is meant for the
-// bot.
+// the bot; then only its id and address matter. What looks like a command, in a thread that the bot is in, is returned
+// even if it isn't meant for the bot, with Mentioned false. It fails if the book can't tell now whether the message is
+// meant for the bot.
 func (t *translator) messageInbound(ctx context.Context, m *message, me Account) (bus.Inbound, bool, error) {
 	in := bus.Inbound{
 		ID: t.messageID(m, me), Kind: bus.Said, At: t.replyAddress(m), Group: m.isGroup(), ReplyTo: m.TS, SentAt: interaction.ParseTS(m.TS),

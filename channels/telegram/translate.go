@@ -25,9 +25,10 @@ type translator struct {
 	forums      *forums
 }
 
-// messageInbound translates a message into what the agent gets; false if nobody says anything to the bot in it. A
-// message with an @name has to wait until the bot's own name is known. It fails only when ctx ends or the book
-// fails.
+// messageInbound translates a message into what the agent gets. It returns false if a person says nothing in it (a
+// service message, another bot's, or a channel's post), or if it is in a group that is not among the channel's chats.
+// A group's message that isn't meant for the bot is returned with Mentioned false. A message with an @name has to wait
+// until the bot's own name is known. It fails only when ctx ends or the book fails.
 func (t *translator) messageInbound(ctx context.Context, m *models.Message) (bus.Inbound, bool, error) {
 	if m.From == nil || m.From.IsBot || m.IsAutomaticForward || m.Chat.Type == models.ChatTypeChannel {
 		return bus.Inbound{}, false, nil
