@@ -165,7 +165,8 @@ func (j *judge) chat(ctx context.Context, at Place) fact[Chat] {
 	return known
 }
 
-// isMember asks the platform, once, whether the asker is a member of a group.
+// isMember returns whether one of the asker's accounts is a member of a group. It asks the platform only the first
+// time, and about at most MostAsked groups; it is unknown about the others, and if the platform can't tell.
 func (j *judge) isMember(ctx context.Context, at Place) fact[bool] {
 	in, ok := j.members[at]
 	if ok {
