@@ -29,11 +29,11 @@ import (
 // ends them, and publishes what they say.
 type lifecycle struct{ *turn.Session }
 
-// beginTurn writes the beginning of a turn (C1): its messages, and the entries in more, which may end it at
-// once. It returns the messages that the turn answers. There are none if the first message was answered long
+// beginTurn writes the beginning of a turn (C1): its messages and, if the turn also ends here, the entries of its
+// ending. It returns the messages that the turn answers. There are none if the first message was answered long
 // ago: the store remembers causes longer than the journal keeps the entries, and a message that it knows as
-// answered ends the batch. If there is an asker, what the turn may use is reserved in the same write.
-func (s lifecycle) beginTurn(ctx context.Context, b batch, a *model.Asker, more ...sessions.Entry) (batch, error) {
+// answered ends the batch. If asker isn't nil, what the turn may use is reserved in the same write.
+func (s lifecycle) beginTurn(ctx context.Context, b batch, asker *model.Asker, ending ...sessions.Entry) (batch, error) {
 	s.Point("c1:before")
 	id := b.items[0].in.ID
 	why, err := s.whyNotNoted(ctx, b.items...)
@@ -43,18 +43,18 @@ func (s lifecycle) beginTurn(ctx context.Context, b batch, a *model.Asker, more 
 	for len(b.items) > 0 {
 		entries := s.beginning(id, b, why)
 		var c bill.Change
-		if a != nil {
-			c = a.ReservationChange(&b.items[0].in, b.textSize())
+		if asker != nil {
+			c = asker.ReservationChange(&b.items[0].in, b.textSize())
 		}
-		done, err := s.AppendWith(ctx, c, s.logForBeginning(entries, more), append(entries, more...)...)
+		done, err := s.AppendWith(ctx, c, s.durabilityOfBeginning(entries, ending), append(entries, ending...)...)
 		if seen, ok := errors.AsType[*sessions.SeenError](err); ok {
 			at := max(0, slices.Index(b.causes(), seen.Cause))
 			b = batch{items: b.items[:at], ended: true}
 			continue
 		}
 		if err == nil {
-			if a != nil {
-				a.Reservations.Keep(c, done)
+			if asker != nil {
+				asker.Reservations.Keep(c, done)
 			}
 			s.Point("c1")
 		}
@@ -354,13 +354,13 @@ func (s lifecycle) report(ctx context.Context, t *turn.Turn) error {
 	return nil
 }
 
-// logForBeginning returns the log to which the beginning of a turn is written. Normally nothing waits for the
-// disk: after a crash the messages come again, and the model is asked again as it would be anyway. There are
-// three exceptions: if more ends the turn, that is final; files are stored under the numbers of their entries;
-// and a turn that kills its process must be known to have begun.
-func (s lifecycle) logForBeginning(entries, more []sessions.Entry) func(sessions.Log) sessions.Log {
+// durabilityOfBeginning returns how durable the beginning of a turn has to be, as AppendWith needs it. Normally nothing
+// waits for the disk: after a crash the messages come again, and the model is asked again as it would be anyway. It is
+// durable at once if the turn also ends here, which is final; if it has files, because their names contain the numbers
+// of their entries; and if an earlier attempt failed, so that a turn that kills its process is known to have begun.
+func (s lifecycle) durabilityOfBeginning(entries, ending []sessions.Entry) func(sessions.Log) sessions.Log {
 	isFile := func(e sessions.Entry) bool { return e.Kind == sessions.KindAttached }
-	if len(more) > 0 || slices.ContainsFunc(entries, isFile) || s.Lease.Claim().Attempts > 1 {
+	if len(ending) > 0 || slices.ContainsFunc(entries, isFile) || s.Lease.Claim().Attempts > 1 {
 		return turn.AtOnce
 	}
 	return journal.Soon

@@ -243,12 +243,12 @@ func (r *sessionRun) resume(ctx context.Context) error {
 
 // resumeTurn resumes a turn that was cut off, or ends it if that has happened too often.
 func (r *sessionRun) resumeTurn(ctx context.Context, t *turn.Turn) error {
-	model := r.shared.askers.New(r.Session)
+	asker := r.shared.askers.New(r.Session)
 	if t.Resumes >= maxResumes {
-		if err := model.TakeOver(ctx, t); err != nil {
+		if err := asker.TakeOver(ctx, t); err != nil {
 			return err
 		}
-		model.Reservations.Settle(ctx)
+		asker.Reservations.Settle(ctx)
 		r.showAgain(t)
 		// Its message becomes a dead letter when the messages before it are done.
 		return r.finish(ctx, t, turn.Failed(turn.CodeGaveUp, textCutOff, t.Resumes))
@@ -262,7 +262,7 @@ func (r *sessionRun) resumeTurn(ctx context.Context, t *turn.Turn) error {
 	}
 	defer release()
 	if !t.Suspended { // a suspended turn's holder has settled its reservations
-		if err := model.TakeOver(ctx, t); err != nil {
+		if err := asker.TakeOver(ctx, t); err != nil {
 			return err
 		}
 	}
@@ -272,7 +272,7 @@ func (r *sessionRun) resumeTurn(ctx context.Context, t *turn.Turn) error {
 	}
 	r.Emit(t, bus.Event{Type: bus.TurnStart, Causes: t.Causes}) // watchers may no longer know about the turn
 	r.showAgain(t)
-	return r.runTurn(ctx, t, model)
+	return r.runTurn(ctx, t, asker)
 }
 
 // resumeParked restores a turn that waits, without running it: if the turn's asks were not announced before its
@@ -306,10 +306,10 @@ func (r *sessionRun) endStopped(ctx context.Context) error {
 }
 
 // runTurn runs a turn with the tools that the agent has at this time, and has its answer read aloud if that is wanted.
-func (r *sessionRun) runTurn(ctx context.Context, t *turn.Turn, model *model.Asker) error {
+func (r *sessionRun) runTurn(ctx context.Context, t *turn.Turn, asker *model.Asker) error {
 	defer r.Journal.HideResults()
-	defer model.Reservations.Settle(ctx)
-	run, err := r.newTurnRun(ctx, model)
+	defer asker.Reservations.Settle(ctx)
+	run, err := r.newTurnRun(ctx, asker)
 	if err != nil {
 		return err
 	}
@@ -400,16 +400,16 @@ func (r *sessionRun) answerMail(ctx context.Context) error {
 		return err
 	}
 	defer release()
-	model := r.shared.askers.New(r.Session)
+	asker := r.shared.askers.New(r.Session)
 	if refusal != nil {
-		model = nil
+		asker = nil
 	}
-	if b, err = r.beginTurn(ctx, b, model); err != nil || len(b.items) == 0 {
+	if b, err = r.beginTurn(ctx, b, asker); err != nil || len(b.items) == 0 {
 		return err
 	}
-	t, err := r.announceBegun(ctx, b, model, refusal)
+	t, err := r.announceBegun(ctx, b, asker, refusal)
 	if err == nil && t != nil {
-		err = r.runTurn(ctx, t, model)
+		err = r.runTurn(ctx, t, asker)
 	}
 	if err != nil {
 		return err
@@ -443,9 +443,9 @@ func (r *sessionRun) gatherMail(ctx context.Context) (batch, error) {
 	return batch{}, err
 }
 
-// announceBegun tells watchers that a turn has begun, and returns the turn. If the turn is refused (then model
+// announceBegun tells watchers that a turn has begun, and returns the turn. If the turn is refused (then asker
 // is nil) or canceled, announceBegun ends it and returns nil.
-func (r *sessionRun) announceBegun(ctx context.Context, b batch, model *model.Asker, refusal *turn.Ending) (*turn.Turn, error) {
+func (r *sessionRun) announceBegun(ctx context.Context, b batch, asker *model.Asker, refusal *turn.Ending) (*turn.Turn, error) {
 	t, err := r.Fold(b.items[0].in.ID)
 	if err != nil {
 		return nil, err
@@ -457,8 +457,8 @@ func (r *sessionRun) announceBegun(ctx context.Context, b batch, model *model.As
 	r.ShowFrom(t, 0)
 	switch {
 	case r.inbox.isCancelled(b.last().seq): // a /stop arrived while the beginning was written
-		if model != nil {
-			model.Reservations.Settle(ctx)
+		if asker != nil {
+			asker.Reservations.Settle(ctx)
 		}
 		return nil, r.finish(ctx, t, &turn.Ending{State: sessions.TurnCancelled})
 	case refusal != nil:
@@ -479,7 +479,7 @@ const agentFresh = 100 * time.Millisecond
 // newTurnRun makes the run of a turn. The turn keeps the set of tools that it begins with; the session's next
 // turn may have a different set. If the agent was looked up a moment ago, when the log was opened, its set is
 // used.
-func (r *sessionRun) newTurnRun(ctx context.Context, model *model.Asker) (*turnRun, error) {
+func (r *sessionRun) newTurnRun(ctx context.Context, asker *model.Asker) (*turnRun, error) {
 	granted := r.Agent.Tools
 	if time.Since(r.agentFrom) > agentFresh {
 		agent, err := r.Config.Agents(ctx, r.Key())
@@ -489,7 +489,7 @@ func (r *sessionRun) newTurnRun(ctx context.Context, model *model.Asker) (*turnR
 		granted = agent.Tools
 	}
 	runner := calls.NewRunner(r.Session, granted, r.showStaleApproval, r.shared.askers.Judging(r.Session))
-	return &turnRun{lifecycle: r.lifecycle, inbox: r.inbox, stop: r.stop, calls: runner, model: model}, nil
+	return &turnRun{lifecycle: r.lifecycle, inbox: r.inbox, stop: r.stop, calls: runner, asker: asker}, nil
 }
 
 // delayResume waits before a turn is resumed that was cut off before. A turn may crash every process that

@@ -33,7 +33,7 @@ type turnRun struct {
 	inbox *inbox
 	stop  *turnStop
 	calls *calls.Runner
-	model *model.Asker
+	asker *model.Asker
 }
 
 const maxTurnTime = 30 * time.Minute
@@ -139,7 +139,7 @@ func (r *turnRun) prompt(ctx context.Context, id string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("make the prompt: %w", err)
 	}
-	r.model.Memory, r.calls.PromptUntrusted = nil, false
+	r.asker.Memory, r.calls.PromptUntrusted = nil, false
 	if r.Agent.Memory == nil {
 		r.Trusted = id
 		return prompt, nil
@@ -148,7 +148,7 @@ func (r *turnRun) prompt(ctx context.Context, id string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("read what is remembered: %w", err)
 	}
-	r.model.Memory, r.calls.PromptUntrusted = memory, untrusted
+	r.asker.Memory, r.calls.PromptUntrusted = memory, untrusted
 	if !untrusted {
 		r.Trusted = id
 	}
@@ -162,14 +162,14 @@ func (r *turnRun) askModel(ctx context.Context, t *turn.Turn, prompt string) err
 	if err := r.recordSteering(ctx, t); err != nil {
 		return err
 	}
-	if err := r.model.MarkMemory(ctx, t); err != nil {
+	if err := r.asker.MarkMemory(ctx, t); err != nil {
 		return err
 	}
 	t, err := r.fetchAttached(ctx, t.ID)
 	if err != nil {
 		return err
 	}
-	answer, err := r.model.Answer(ctx, t, &llm.Request{System: prompt, Tools: r.Offered(r.calls.Tools), NoCalls: t.LastStep})
+	answer, err := r.asker.Answer(ctx, t, &llm.Request{System: prompt, Tools: r.Offered(r.calls.Tools), NoCalls: t.LastStep})
 	if err != nil {
 		return err
 	}
@@ -181,9 +181,9 @@ func (r *turnRun) askModel(ctx context.Context, t *turn.Turn, prompt string) err
 // be on their stacks.
 func (r *turnRun) recordAnswer(ctx context.Context, t *turn.Turn, answer *llm.Answer) error {
 	r.Config.Observer.Step()
-	entries, calls := r.model.AnswerEntries(t, *answer)
+	entries, calls := r.asker.AnswerEntries(t, *answer)
 	// A call with an effect waits until the record of its start (C4), and so this entry, is on the disk.
-	write := func() error { return r.model.AppendStep(ctx, t, *answer, calls, entries) }
+	write := func() error { return r.asker.AppendStep(ctx, t, *answer, calls, entries) }
 	if calls == 0 {
 		reply, notices := r.replyWithFiles(ctx, t, r.finalReply(t, *answer))
 		if ctx.Err() != nil {
@@ -192,8 +192,8 @@ func (r *turnRun) recordAnswer(ctx context.Context, t *turn.Turn, answer *llm.An
 		done := sessions.TurnDone{State: sessions.TurnCompleted, Outbound: []sessions.Reply{reply}, Figures: figures.Of(&r.Agent, t, entries)}
 		done.Aloud = r.isAloud(t, reply.Text)
 		write = func() error {
-			settled, err := r.appendEnd(ctx, t, r.model.Reservations.Settlement(), done, append(entries, notices...))
-			r.model.Reservations.Settled(settled)
+			settled, err := r.appendEnd(ctx, t, r.asker.Reservations.Settlement(), done, append(entries, notices...))
+			r.asker.Reservations.Settled(settled)
 			return err
 		}
 		r.Point("c6:before")
@@ -202,7 +202,7 @@ func (r *turnRun) recordAnswer(ctx context.Context, t *turn.Turn, answer *llm.An
 	if err := write(); err != nil {
 		return err
 	}
-	r.model.AnnounceWritten()
+	r.asker.AnnounceWritten()
 	r.Point("c3")
 	if calls == 0 {
 		r.Point("c6")
