@@ -37,15 +37,15 @@ func (f *finishedPrefix) grow(records []Record) {
 // grow. Of the records with which turns began and ended, it removes only the data. It also keeps the newest
 // record, whose number is the length of the log, and the newest usage of a turn, which is used to estimate the
 // next one. sessions.Peeker leaves out the same records. The slice is changed in place, so nobody but the
-// caller may use it. The first finished records are left as they are.
-func withoutProgress(records []Record, finished int) []Record {
+// caller may use it. The first done records were treated by an earlier call, and stay as they are.
+func withoutProgress(records []Record, done int) []Record {
 	open := map[string]bool{"": true}
-	for _, id := range Unfinished(records[finished:]) {
+	for _, id := range Unfinished(records[done:]) {
 		open[id] = true
 	}
 	usage := newestUsage(records)
-	kept := records[:finished]
-	for i := finished; i < len(records); i++ {
+	kept := records[:done]
+	for i := done; i < len(records); i++ {
 		r := &records[i]
 		if !open[r.Turn] {
 			switch {

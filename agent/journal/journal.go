@@ -108,8 +108,8 @@ func Soon(log sessions.Log) sessions.Log {
 	return log
 }
 
-// Publishing returns a view of the log whose appends also publish mail, in the same write. It returns false if
-// the log can't do that; see [sessions.Publisher].
+// Publishing returns a view of the log whose appends also publish mail, in the same write. It returns the log itself,
+// and false, if the log can't do that; see [sessions.Publisher].
 func Publishing(log sessions.Log, mail ...sessions.Mail) (sessions.Log, bool) {
 	if p, ok := log.(sessions.Publisher); ok {
 		return p.Publishing(mail...)
@@ -256,8 +256,8 @@ func (j *Journal) Records() []Record {
 	return slices.Clip(j.records)
 }
 
-// Current returns the records of all turns that have not ended, or that ended since Rest was last called. It
-// may also return some records before these. The caller must not change them.
+// Current returns the records of all turns that have not ended, or that ended since the log was read or
+// KeepForReopen was last called. It may also return some records before these. The caller must not change them.
 func (j *Journal) Current() []Record {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -345,7 +345,8 @@ func (e *UnknownKindError) ShortKind() string {
 	return strings.ToValidUTF8(e.Kind[:min(len(e.Kind), most)], "")
 }
 
-// NewEntry is sessions.NewEntry for data of a type of package sessions, which can always be encoded.
+// NewEntry is sessions.NewEntry for data of a type of package sessions, which can always be encoded. It panics for data
+// that can't.
 func NewEntry(turn string, kind sessions.Kind, data any) sessions.Entry {
 	e, err := sessions.NewEntry(turn, kind, data)
 	if err != nil {
