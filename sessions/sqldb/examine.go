@@ -13,8 +13,8 @@ import (
 // ErrDamaged says that a database file is damaged, or is not an SQLite database.
 var ErrDamaged = errors.New("the database is damaged")
 
-// Examine reads a SQLite file from end to end and fails with ErrDamaged if it is damaged. It writes
-// nothing, and another process may have the file open.
+// Examine reads a SQLite file from end to end and fails with ErrDamaged if it is damaged. It doesn't compare indexes
+// with their tables. It writes nothing, and another process may have the file open.
 func Examine(ctx context.Context, path string) (err error) {
 	db, err := sql.Open("sqlite", fileURI(path)+"?mode=ro&_pragma=busy_timeout(5000)")
 	if err != nil {

@@ -143,13 +143,13 @@ func (s *postgresBackend) single(ctx context.Context, st *statement) error {
 	return s.runSingle(ctx, st)
 }
 
-// runSingle makes one attempt to run a statement, which without BEGIN is a transaction of its own.
+// runSingle runs a statement, which without BEGIN is a transaction of its own, and repeats that as repeat does.
 func (s *postgresBackend) runSingle(ctx context.Context, st *statement) error {
 	return s.repeat(ctx, func(conn *sql.Conn) (bool, error) { return false, st.runIn(&Tx{conn: conn}) })
 }
 
-// transactGroup runs a group in one transaction. It fails with errRolledBack if the group was
-// certainly rolled back; after any other error it may have been committed.
+// transactGroup runs a group in one transaction. It fails with errRolledBack if the group was certainly rolled back, or
+// never sent over a broken connection. After any other error, except one of connecting, it may have been committed.
 func (s *postgresBackend) transactGroup(batch []*statement) error {
 	connect := s.connectLane
 	if batch[0].inTurn { // these groups wait longer for one another

@@ -41,7 +41,7 @@ func tellMigration(ctx context.Context, component string, version, newest int) {
 }
 
 // migratePostgres brings a component's tables to the newest version, or refuses
-// them. If it and others wait for each other, it tries again.
+// them. If it and others wait for each other, it tries again, up to maxAttempts times in all.
 func migratePostgres(ctx context.Context, pool *sql.DB, s Schema) error {
 	ctx, cancel := context.WithTimeout(ctx, migrateWithin)
 	defer cancel()
@@ -128,7 +128,8 @@ func explainRights(err error) error {
 }
 
 // versionOf returns how many migrations were applied to the component's tables. That may be more
-// than this release knows, if a newer release has recorded that this one may still work on them.
+// than this release knows, if a newer release has recorded that this one may still work on them;
+// otherwise such tables are refused. It makes the table of versions if there is none.
 func versionOf(ctx context.Context, tx *sql.Tx, s Schema) (int, error) {
 	const table = `
 		CREATE TABLE IF NOT EXISTS parley_schema (
@@ -221,7 +222,8 @@ func IsShared(ctx context.Context, path string) (shared bool, err error) {
 	return layout == sharedVersion, nil
 }
 
-// layoutOf returns the user_version of a file, which is sharedVersion if several components share it.
+// layoutOf returns the user_version of a file, which is sharedVersion if several components share it. It refuses a file
+// of a newer release with a higher one.
 func layoutOf(ctx context.Context, conn *sql.Conn) (layout int, err error) {
 	if err := conn.QueryRowContext(ctx, "PRAGMA user_version").Scan(&layout); err != nil {
 		return 0, err
@@ -326,7 +328,8 @@ func componentVersion(ctx context.Context, conn *sql.Conn, c Schema) (version in
 	return version, err
 }
 
-// migrateComponent brings the tables of one component to their newest version.
+// migrateComponent brings the tables of one component of a shared file to their newest version, or refuses them. The
+// caller has begun the transaction.
 func migrateComponent(ctx context.Context, conn *sql.Conn, c Schema) error {
 	version, err := componentVersion(ctx, conn, c)
 	if err != nil {

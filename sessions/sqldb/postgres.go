@@ -211,8 +211,8 @@ func (s *postgresBackend) start(fn func(*Tx) error, lost func(error)) {
 
 func (s *postgresBackend) onLost(report func(writes int, err error)) { s.lost.Store(&report) }
 
-// repeat calls fn with a connection. It calls fn again as long as it is certain that nothing was written
-// (because of undone, or the kind of error) and another try may succeed.
+// repeat calls fn with a connection. It calls fn again, up to maxAttempts times in all, as long as it is certain that
+// nothing was written (because of undone, or the kind of error) and another try may succeed.
 func (s *postgresBackend) repeat(ctx context.Context, fn func(*sql.Conn) (undone bool, err error)) error {
 	for n := 1; ; n++ {
 		conn, err := s.connect(ctx)
@@ -228,8 +228,8 @@ func (s *postgresBackend) repeat(ctx context.Context, fn func(*sql.Conn) (undone
 	}
 }
 
-// connect takes a connection from the pool. If the server allows no more connections, connect waits for
-// one that this process already has.
+// connect takes a connection from the pool, within callTimeout. If the server allows no more connections, connect
+// waits for one that this process already has.
 func (s *postgresBackend) connect(ctx context.Context) (*sql.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -249,7 +249,7 @@ func (s *postgresBackend) connect(ctx context.Context) (*sql.Conn, error) {
 	}
 }
 
-// connectLane takes the connection of groups, or one from the pool if the server allows no more.
+// connectLane takes the connection of groups, or one from the pool if they have none, or the server allows no more.
 func (s *postgresBackend) connectLane() (*sql.Conn, error) {
 	if s.lane != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), callTimeout)

@@ -50,7 +50,8 @@ func (db *DB) purgeThen(ctx context.Context, afterwards func(context.Context) er
 	return afterwards(ctx)
 }
 
-// purgesKey is the context key of the Purges that record purges for later.
+// purgesKey is the key of a *Purges in a context. If there is one, Purge only adds to it instead of purging; see
+// Purges.Collect.
 type purgesKey struct{}
 
 // Purges are the databases that must still be purged. The zero value contains none.
@@ -123,7 +124,8 @@ func (p *Purges) Collect(ctx context.Context, fn func(context.Context) (erased b
 	return err
 }
 
-// Run purges once each database that is to be purged. If that fails, the database stays in p.
+// Run purges once each database that is to be purged, and then does what the callers of PurgeThen want. A database that
+// can't be purged stays in p; what fails afterwards is not done again.
 func (p *Purges) Run(ctx context.Context) (err error) {
 	for _, d := range p.take() {
 		if wrong := d.db.purge(ctx, d.tables); wrong != nil {

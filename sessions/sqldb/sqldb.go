@@ -219,7 +219,7 @@ func (db *DB) Soon(ctx context.Context, within time.Duration, fn func(*Tx) error
 // Start runs fn as Write does but reports no outcome. Once a later write is durable, fn's write is too.
 // On SQLite Start does not wait, and fn runs with the next write, or a little later if there is none. On
 // PostgreSQL only a finished write certainly comes before the next one, so there Start returns after fn
-// has run.
+// has run. A write that is started after Close is lost; on SQLite nobody hears of that.
 func (db *DB) Start(fn func(*Tx) error) { db.backend.start(fn, nil) }
 
 // StartOrReport does what Start does, and calls lost with the error if the write is lost. Like the
