@@ -14,12 +14,12 @@ import (
 // only the refusal's message tells, which may repeat what people said.
 type finder func(r *refusal, x *exchange) (places []int, said bool)
 
-// suspectTools are tools that were left out because of the words of a message. They are sent again if leaving
-// them out didn't help: then the message is about something else, and only looks as if it named a tool's
-// position.
+// suspectTools are tools that were left out because the text of a refusal seems to name them or their positions. If the
+// request without them is refused in the same words, or fails without a refusal, later requests have them again: the
+// text was about something else.
 type suspectTools struct {
 	tools []tools.Spec
-	gist  string // the message's gist
+	gist  string // what the refusal says; see refusal.gist
 }
 
 // leaveOut leaves out of further requests the tools that the server has refused, according to find. It returns
