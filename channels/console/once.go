@@ -53,16 +53,16 @@ func (c *Channel) askOnce(ctx context.Context, publish func(context.Context, bus
 	}
 }
 
-// readAll reads In to the end, and fails if In is longer than the longest allowed message. It returns "" if ctx
-// ends first.
-func readAll(ctx context.Context, in io.Reader) (string, error) {
+// readAll reads from a reader to its end, and replaces invalid UTF-8. It fails if the text is longer than the longest
+// allowed message. If ctx ends first, it returns "" and no error.
+func readAll(ctx context.Context, from io.Reader) (string, error) {
 	type all struct {
 		text []byte
 		err  error
 	}
 	read := make(chan all, 1)
 	go func() { // a read of standard input can't be interrupted
-		text, err := io.ReadAll(io.LimitReader(in, bus.MaxBody+1))
+		text, err := io.ReadAll(io.LimitReader(from, bus.MaxBody+1))
 		read <- all{text, err}
 	}()
 	select {
