@@ -72,7 +72,7 @@ func (d Backend) explain(err error, call tools.Call) error {
 	case errors.Is(err, schedules.ErrNotAdmitted):
 		return tools.Errorf(tools.PermissionDenied, "Something can be scheduled only for people who may talk to me here, and %s may not right now.", call.Person)
 	case errors.Is(err, schedules.ErrTooMany):
-		return tools.Errorf(tools.PermissionDenied, "This person has %d schedules, here and in other chats, which is the most that one may have. One has to be canceled first.", d.Scheduler.Limits().Most)
+		return tools.Errorf(tools.PermissionDenied, "This person has %d schedules, here and in other chats, which is the most that one may have. One has to be canceled first.", d.Scheduler.Limits().MostPerPerson)
 	}
 	return err
 }

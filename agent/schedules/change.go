@@ -109,11 +109,11 @@ func (c *Scheduler) keep(ctx context.Context, s schedules.Schedule, zone *time.L
 		return schedules.Schedule{}, err
 	}
 	limits := c.Limits()
-	s, err := s.Plan(s.When, zone, time.Now(), limits.Least)
+	s, err := s.Plan(s.When, zone, time.Now(), limits.LeastBetween)
 	if err != nil {
 		return schedules.Schedule{}, err
 	}
-	if s, err = c.Table.Add(ctx, s, limits.Most); err != nil {
+	if s, err = c.Table.Add(ctx, s, limits.MostPerPerson); err != nil {
 		return schedules.Schedule{}, err
 	}
 	c.Point("schedule:added")
@@ -138,7 +138,7 @@ func (c *Scheduler) Change(ctx context.Context, id string, to schedules.Change) 
 		if err != nil {
 			return schedules.Schedule{}, err
 		}
-		now, err := was.Changed(to, time.Now(), c.Limits().Least)
+		now, err := was.Changed(to, time.Now(), c.Limits().LeastBetween)
 		if err != nil {
 			return schedules.Schedule{}, err
 		}

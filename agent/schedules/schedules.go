@@ -48,9 +48,9 @@ const (
 
 // Limits are the limits of schedules and their default time zone, as configured now.
 type Limits struct {
-	Most  int           // the largest number of schedules of one person
-	Least time.Duration // the shortest allowed time between two slots
-	Zone  string        // for a conversation that has none of its own
+	MostPerPerson int           // how many schedules one person may have
+	LeastBetween  time.Duration // the shortest allowed time between two slots
+	Zone          string        // for a conversation that has none of its own
 }
 
 // MachineZone returns the name of this machine's time zone; "UTC" if it has none.

@@ -50,7 +50,7 @@ func (s *stage) scheduler() *schedules.Scheduler {
 	return schedules.New(schedules.Config{
 		Bus: s.Bus, Table: s.Store.Schedules(), Log: slog.New(slog.DiscardHandler),
 		Limits: func() schedules.Limits {
-			return schedules.Limits{Most: 3, Least: 5 * time.Minute, Zone: "Europe/Berlin"}
+			return schedules.Limits{MostPerPerson: 3, LeastBetween: 5 * time.Minute, Zone: "Europe/Berlin"}
 		},
 		Zone:  func(context.Context, string) string { return s.zone },
 		Ready: func(context.Context) (string, error) { return "", nil },

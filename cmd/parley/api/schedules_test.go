@@ -30,7 +30,7 @@ func planning(x *rig) {
 func planningWhile(x *rig, whyNot func() string, admitted func(person string) bool) {
 	scheduler := planner.New(planner.Config{
 		Bus: x.bus, Table: x.store.Schedules(), Log: slog.New(slog.DiscardHandler),
-		Limits: func() planner.Limits { return planner.Limits{Most: 2, Least: time.Minute, Zone: "Europe/Berlin"} },
+		Limits: func() planner.Limits { return planner.Limits{MostPerPerson: 2, LeastBetween: time.Minute, Zone: "Europe/Berlin"} },
 		Ready:  func(context.Context) (string, error) { return whyNot(), nil },
 		Admit: func(_ context.Context, who bus.Person, _ bus.Address) (bus.Caller, bool, error) {
 			return bus.Caller{Person: who}, admitted(who.ID), nil

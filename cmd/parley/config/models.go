@@ -70,7 +70,7 @@ func modelSection() section {
 			}
 		},
 		check: func(l *loader) {
-			checkModelFields(l, "model")
+			checkHeadersAndBody(l, "model")
 			checkFallback(l, "model.fallback")
 			checkAnswered(l)
 			for _, table := range agentTables(l) {
@@ -86,7 +86,7 @@ func modelsSection() section {
 		Section: schema.Section{Name: "models", Named: true, Settings: modelSettings()},
 		check: func(l *loader) {
 			for _, name := range l.Names("models") {
-				checkModelFields(l, "models."+name)
+				checkHeadersAndBody(l, "models."+name)
 				checkFurtherModel(l, "models."+name)
 			}
 		},
@@ -139,8 +139,8 @@ func mayTakeKey(v *schema.Values) bool {
 	return false
 }
 
-// checkModelFields reports fields of a model's requests that cannot be sent.
-func checkModelFields(l *loader, table string) {
+// checkHeadersAndBody reports headers of a model's requests that cannot be sent, and a body that isn't a JSON object.
+func checkHeadersAndBody(l *loader, table string) {
 	checkHeaders(l, table, `["X-Title: Parley"]`)
 	var fields map[string]any
 	if body := l.Text(table + ".body"); body != "" && json.Unmarshal([]byte(body), &fields) != nil {

@@ -10,9 +10,9 @@ import (
 
 // Schedule holds the limits for the schedules that people may make.
 type Schedule struct {
-	TimeZone string        // for people of whom neither the conversation nor their platform tells it; "" means the machine's
-	Most     int           // per person
-	Least    time.Duration // the shortest time between two runs of a schedule
+	TimeZone      string // for people of whom neither the conversation nor their platform tells it; "" means the machine's
+	MostPerPerson int
+	LeastBetween  time.Duration // the shortest time between two runs of a schedule
 }
 
 // scheduleSection declares the settings of schedules.
@@ -20,8 +20,8 @@ func scheduleSection() section {
 	return section{
 		Section: schema.Section{Name: "schedule", Settings: []schema.Setting{
 			{Key: "time_zone", Kind: schema.Text, Example: `"Europe/Berlin"`, Reload: schema.AtOnce, Fill: schema.Into(func(s *Schedule) any { return &s.TimeZone })},
-			{Key: "most", Kind: schema.Count, Default: int64(20), Least: 1, Reload: schema.AtOnce, Fill: schema.Into(func(s *Schedule) any { return &s.Most })},
-			{Key: "least", Kind: schema.Duration, Default: 5 * time.Minute, Least: int64(time.Second), Reload: schema.AtOnce, Fill: schema.Into(func(s *Schedule) any { return &s.Least })},
+			{Key: "most", Kind: schema.Count, Default: int64(20), Least: 1, Reload: schema.AtOnce, Fill: schema.Into(func(s *Schedule) any { return &s.MostPerPerson })},
+			{Key: "least", Kind: schema.Duration, Default: 5 * time.Minute, Least: int64(time.Second), Reload: schema.AtOnce, Fill: schema.Into(func(s *Schedule) any { return &s.LeastBetween })},
 		}},
 		check: checkSchedule,
 	}
