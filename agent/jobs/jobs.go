@@ -44,9 +44,9 @@ type Bus interface {
 
 // Settings are the operator's settings for jobs.
 type Settings struct {
-	Limits sessions.JobLimits
-	Most   time.Duration // how long a job may take
-	Write  bool          // whether jobs may write to all of their workspace
+	Limits  sessions.JobLimits
+	Longest time.Duration // how long a job may take
+	Write   bool          // whether jobs may write to all of their workspace
 }
 
 // Config holds the parts that a Runner works with.
@@ -156,8 +156,8 @@ func (r *Runner) Start(ctx context.Context, call tools.Call, o shell.Order) (any
 		return nil, errors.Join(err, tools.Errorf(tools.ExecutionFailed, "nothing can be run in the background now: %s", cmp.Or(why, "it is not known which processes serve")))
 	}
 	set := r.cfg.Settings()
-	if o.Timeout > set.Most {
-		return nil, tools.Errorf(tools.InvalidArgs, "a job may take %s at most: ask for less, or leave timeout out", set.Most)
+	if o.Timeout > set.Longest {
+		return nil, tools.Errorf(tools.InvalidArgs, "a job may take %s at most: ask for less, or leave timeout out", set.Longest)
 	}
 	place, err := r.cfg.Place(ctx, call)
 	if err != nil {
@@ -218,7 +218,7 @@ func (r *Runner) newJob(call tools.Call, o shell.Order, set Settings) (sessions.
 	return sessions.Job{
 		ID: jobIDFor(call), Session: call.Session, Person: call.Person, Agent: call.Agent, Turn: call.Turn, Call: call.ID, Tool: call.Name,
 		Route: to, Command: tools.Clip(r.cfg.Redact(o.Line), maxCommand), Untrusted: call.Untrusted,
-		Started: now, Deadline: now.Add(cmp.Or(o.Timeout, set.Most)), State: sessions.JobRunning,
+		Started: now, Deadline: now.Add(cmp.Or(o.Timeout, set.Longest)), State: sessions.JobRunning,
 	}, nil
 }
 

@@ -69,7 +69,7 @@ type home struct {
 func newHome(t *testing.T) *home {
 	t.Helper()
 	said := &testlog.Buffer{}
-	h := &home{t: t, dir: t.TempDir(), set: jobs.Settings{Limits: sessions.JobLimits{Session: 3, Person: 5}, Most: time.Hour}, log: slog.New(slog.NewTextHandler(said, nil))}
+	h := &home{t: t, dir: t.TempDir(), set: jobs.Settings{Limits: sessions.JobLimits{Session: 3, Person: 5}, Longest: time.Hour}, log: slog.New(slog.NewTextHandler(said, nil))}
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Log(said)

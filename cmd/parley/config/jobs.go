@@ -10,7 +10,7 @@ import (
 type Jobs struct {
 	PerSession int           // at once
 	PerPerson  int           // at once, in all their conversations
-	Most       time.Duration // how long a job may run
+	Longest    time.Duration // how long a job may run
 	Write      bool          // whether jobs may write to all of the workspace
 }
 
@@ -20,7 +20,7 @@ func jobsSection() section {
 		Section: schema.Section{Name: "jobs", Settings: []schema.Setting{
 			{Key: "per_session", Kind: schema.Count, Default: int64(3), Least: 1, Reload: schema.AtOnce, Fill: schema.Into(func(j *Jobs) any { return &j.PerSession })},
 			{Key: "per_person", Kind: schema.Count, Default: int64(10), Least: 1, Reload: schema.AtOnce, Fill: schema.Into(func(j *Jobs) any { return &j.PerPerson })},
-			{Key: "most", Kind: schema.Duration, Default: 4 * time.Hour, Least: int64(time.Second), Reload: schema.AtOnce, Fill: schema.Into(func(j *Jobs) any { return &j.Most })},
+			{Key: "most", Kind: schema.Duration, Default: 4 * time.Hour, Least: int64(time.Second), Reload: schema.AtOnce, Fill: schema.Into(func(j *Jobs) any { return &j.Longest })},
 			{Key: "write", Kind: schema.Truth, Default: false, Example: "true", Reload: schema.AtOnce, Fill: schema.Into(func(j *Jobs) any { return &j.Write })},
 		}},
 		check: checkJobs,

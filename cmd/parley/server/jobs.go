@@ -18,7 +18,7 @@ func newJobs(on foundation, box sandbox.Sandbox, w *workspaces, where *commandPl
 		Store: on.home.Store, Bus: on.home.Bus, Sandbox: box, Place: where.workspacePlace,
 		Settings: func() jobs.Settings {
 			c := on.settings.Load().Jobs
-			return jobs.Settings{Limits: sessions.JobLimits{Session: c.PerSession, Person: c.PerPerson}, Most: c.Most, Write: c.Write}
+			return jobs.Settings{Limits: sessions.JobLimits{Session: c.PerSession, Person: c.PerPerson}, Longest: c.Longest, Write: c.Write}
 		},
 		Create: func(_ context.Context, session, path string) (*os.File, error) {
 			dir, err := on.home.Workspace(session)
