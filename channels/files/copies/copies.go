@@ -35,10 +35,10 @@ type Dir interface {
 
 // Messages describes the messages that are to contain files.
 type Messages struct {
-	Session string
-	Call    string   // the tool call that sends the files
-	IDs     []string // ids of the messages on the bus
-	Most    int64    // the maximum size of one file, in bytes
+	Session   string
+	Call      string   // the tool call that sends the files
+	IDs       []string // ids of the messages on the bus
+	MostBytes int64    // the maximum size of one file
 }
 
 // maxTries is how many times Keep tries to copy files. A copy may be removed while Keep is running, if an earlier
@@ -108,13 +108,13 @@ func (f Files) keep(ctx context.Context, to Messages, dir Dir, name string) (bus
 		return bus.FileRef{}, fmt.Errorf("look at a file to be sent: %w", err)
 	case info.Size() == 0:
 		return bus.FileRef{}, tools.Errorf(tools.InvalidArgs, "%q is empty: there is nothing to send", name)
-	case info.Size() > to.Most:
-		return bus.FileRef{}, tooLarge(name, info.Size(), to.Most)
+	case info.Size() > to.MostBytes:
+		return bus.FileRef{}, tooLarge(name, info.Size(), to.MostBytes)
 	}
-	kept, err := f.Store.Keep(ctx, to.Session, to.Call, file, to.Most)
+	kept, err := f.Store.Keep(ctx, to.Session, to.Call, file, to.MostBytes)
 	switch {
 	case errors.Is(err, outgoing.ErrTooLarge):
-		return bus.FileRef{}, tooLarge(name, to.Most+1, to.Most)
+		return bus.FileRef{}, tooLarge(name, to.MostBytes+1, to.MostBytes)
 	case errors.Is(err, outgoing.ErrFull):
 		return bus.FileRef{}, tools.Errorf(tools.ExecutionFailed, "%q cannot be sent now: %v. Try again when the files that were sent before have arrived.", name, err)
 	case err != nil:

@@ -46,7 +46,7 @@ func TestKeepsWhatTheFileWasAtTheCall(t *testing.T) {
 	_, store, dir, session := newSession(t)
 	must(t, dir.Write("charts/a.png", []byte("first")))
 	must(t, dir.Write("b.txt", []byte("b")))
-	kept, err := store.Keep(t.Context(), copies.Messages{Session: session, Call: call, Most: 100}, dir, []string{"charts/a.png", "./b.txt", "/workspace/charts/a.png"})
+	kept, err := store.Keep(t.Context(), copies.Messages{Session: session, Call: call, MostBytes: 100}, dir, []string{"charts/a.png", "./b.txt", "/workspace/charts/a.png"})
 	must(t, err)
 	if len(kept) != 2 || kept[0].Name != "a.png" || kept[0].Path != "charts/a.png" || kept[0].Size != 5 || kept[1].Name != "b.txt" || kept[0].Ref != kept[1].Ref {
 		t.Fatalf("kept are %+v", kept)
@@ -96,7 +96,7 @@ func TestRefusesWhatCannotBeSent(t *testing.T) {
 		{[]string{""}, tools.InvalidPath, "empty"},
 		{many, tools.InvalidArgs, "at most 10 go"},
 	} {
-		_, err := store.Keep(t.Context(), copies.Messages{Session: session, Call: call, Most: 10}, dir, c.paths)
+		_, err := store.Keep(t.Context(), copies.Messages{Session: session, Call: call, MostBytes: 10}, dir, c.paths)
 		refused, ok := errors.AsType[*tools.Error](err)
 		if !ok || refused.Code != c.code || !strings.Contains(refused.Message, c.words) || strings.Contains(refused.Message, h.Dir) && c.paths[0] != outside {
 			t.Errorf("%q: %v, want %s with %q", c.paths, err, c.code, c.words)
@@ -104,7 +104,7 @@ func TestRefusesWhatCannotBeSent(t *testing.T) {
 	}
 	must(t, dir.Write("much", make([]byte, 1<<20)))
 	must(t, dir.Write("small", []byte("x")))
-	_, err := store.Keep(t.Context(), copies.Messages{Session: session, Call: call, Most: 1 << 20}, dir, []string{"much", "small"})
+	_, err := store.Keep(t.Context(), copies.Messages{Session: session, Call: call, MostBytes: 1 << 20}, dir, []string{"much", "small"})
 	if refused, ok := errors.AsType[*tools.Error](err); !ok || !strings.Contains(refused.Message, "sent before have arrived") {
 		t.Errorf("more than may wait gives %v", err)
 	}
@@ -115,7 +115,7 @@ func TestForgetsTheFilesOfMessages(t *testing.T) {
 	must(t, dir.Write("a", []byte("a")))
 	kept := map[string][]bus.FileRef{}
 	for _, id := range []string{"one", "two", "three"} {
-		refs, err := store.Keep(t.Context(), copies.Messages{Session: session, Call: id, Most: 10}, dir, []string{"a"})
+		refs, err := store.Keep(t.Context(), copies.Messages{Session: session, Call: id, MostBytes: 10}, dir, []string{"a"})
 		must(t, err)
 		kept[id] = refs
 		must(t, store.Refer(session, id, refs))
@@ -135,7 +135,7 @@ func TestACallThatIsMadeAgainLeavesNoFilesOfSentMessages(t *testing.T) {
 	h, store, dir, session := newSession(t)
 	must(t, dir.Write("a", []byte("a")))
 	to := bus.Address{Channel: hometest.Channel, Chat: "42"}
-	letter := copies.Messages{Session: session, Call: call, IDs: []string{"sent", "half", "new"}, Most: 10}
+	letter := copies.Messages{Session: session, Call: call, IDs: []string{"sent", "half", "new"}, MostBytes: 10}
 	kept, err := store.Keep(t.Context(), letter, dir, []string{"a"})
 	must(t, err)
 	for id, states := range map[string][]string{"sent": {channels.Sent, channels.Failed}, "half": {channels.Failed, channels.Queued}} {
@@ -180,7 +180,7 @@ func TestSweep(t *testing.T) {
 	h, store, dir, session := newSession(t)
 	must(t, dir.Write("a", []byte("a")))
 	keep := func(id string, publish bool) []bus.FileRef {
-		refs, err := store.Keep(t.Context(), copies.Messages{Session: session, Call: id, Most: 10}, dir, []string{"a"})
+		refs, err := store.Keep(t.Context(), copies.Messages{Session: session, Call: id, MostBytes: 10}, dir, []string{"a"})
 		must(t, err)
 		must(t, store.Refer(session, id, refs))
 		if publish {
@@ -229,7 +229,7 @@ func TestSweep(t *testing.T) {
 func TestRunSweepsAtOnce(t *testing.T) {
 	h, store, dir, session := newSession(t)
 	must(t, dir.Write("a", []byte("a")))
-	refs, err := store.Keep(t.Context(), copies.Messages{Session: session, Call: "x", Most: 10}, dir, []string{"a"})
+	refs, err := store.Keep(t.Context(), copies.Messages{Session: session, Call: "x", MostBytes: 10}, dir, []string{"a"})
 	must(t, err)
 	old := time.Now().Add(-48 * time.Hour)
 	must(t, os.Chtimes(filepath.Join(h.Dir, "workspaces", outgoing.Folder, filepath.FromSlash(refs[0].Ref)), old, old))

@@ -20,7 +20,7 @@ func newVoices(on foundation, all liveChannels, copies *fileCopies) *voices.Voic
 			}
 			return nil
 		},
-		Most: copies.mostFileBytes, MaySend: on.home.MaySendFiles, Own: on.home.OwnOutgoing,
+		MostBytes: copies.mostFileBytes, MaySend: on.home.MaySendFiles, Own: on.home.OwnOutgoing,
 		Store: on.home.Outgoing, Book: on.home.Book, Log: on.log,
 	})
 }

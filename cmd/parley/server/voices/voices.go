@@ -37,8 +37,8 @@ type Config struct {
 	Prices func() (prices.List, error)
 	// Channel returns the channel with a name; nil if there is none.
 	Channel func(name string) channels.Channel
-	// Most returns the size, in bytes, of the largest file that is sent to a channel.
-	Most func(channel string) int64
+	// MostBytes returns the size of the largest file that is sent to a channel.
+	MostBytes func(channel string) int64
 	// MaySend returns why no message may contain files now, as a sentence without its period; "" if messages may. It also
 	// returns one with an error.
 	MaySend func(ctx context.Context) (why string, err error)
@@ -158,7 +158,7 @@ func (v *Voices) Record(ctx context.Context, r agent.Reading) (bus.FileRef, erro
 		return bus.FileRef{}, unread(err)
 	}
 	// What was paid for is kept even if the time is over.
-	kept, err := v.cfg.Store.Keep(context.WithoutCancel(ctx), r.Session, r.Message, bytes.NewReader(content), v.cfg.Most(r.At.Channel))
+	kept, err := v.cfg.Store.Keep(context.WithoutCancel(ctx), r.Session, r.Message, bytes.NewReader(content), v.cfg.MostBytes(r.At.Channel))
 	if err != nil {
 		return bus.FileRef{}, v.unkept(r, err)
 	}

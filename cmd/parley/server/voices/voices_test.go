@@ -61,7 +61,7 @@ func newRig(t *testing.T) *rig {
 	all := map[string]channels.Channel{"notes": noting{files}, "files": files, "texts": channelstest.NewMemoryChannel()}
 	r.Voices = voices.New(voices.Config{
 		Settings: func() *config.Config { return r.config }, Prices: prices.Shipped, Channel: func(name string) channels.Channel { return all[name] },
-		Most: func(string) int64 { return r.most }, MaySend: func(context.Context) (string, error) { return r.older, nil }, Own: func() error { return nil },
+		MostBytes: func(string) int64 { return r.most }, MaySend: func(context.Context) (string, error) { return r.older, nil }, Own: func() error { return nil },
 		Store: r.store, Book: r.book, Log: slog.New(slog.DiscardHandler),
 	})
 	return r
