@@ -8,7 +8,34 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"parley/cmd/parley/config"
+	"parley/cmd/parley/terminal"
 )
+
+type completionCmd struct {
+	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
+}
+
+// Help shows where to put the script.
+func (completionCmd) Help() string {
+	return examples(`source <(parley completion bash)`, `parley completion zsh > "${fpath[1]}/_parley"`, `parley completion fish > ~/.config/fish/completions/parley.fish`)
+}
+
+// Run prints a script that lets a shell complete commands and flags, and the agents' names.
+func (c completionCmd) Run(flags *globalFlags, tty terminal.Terminal) error {
+	parser, err := newParser(&cli{}, tty)
+	if err != nil {
+		return err
+	}
+	agents := []string{config.MainAgent}
+	// If the configuration cannot be read, the shell still completes the rest.
+	if cfg, err := loadConfig(config.Options{File: flags.Config, Home: flags.Home, WithoutSecrets: true}); err == nil {
+		agents = slices.Sorted(maps.Keys(cfg.Agents))
+	}
+	printCompletion(tty.Out, c.Shell, parser.Model.Node, map[string][]string{"agent": agents})
+	return nil
+}
 
 // printCompletion prints the script with which a shell completes the commands and flags of the
 // program whose command line is n. shell is bash, zsh or fish; values contains the values to offer

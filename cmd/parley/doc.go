@@ -64,8 +64,8 @@ platform and splits it to fit the platform's limit.
 
 # How it is put together
 
-This package is the command line: each command has a file of its own; main.go lists and
-runs them, and join.go connects them to a server.
+This package is the command line: each command has a file of its name, or is a package as
+onboard is; main.go lists and runs them, and join.go connects them to a server.
 
 Everything meets in server/. server.go opens a home and makes the parts of the server,
 which list.go lists: the front, the channels, the worker, the dispatchers and more; part.go
