@@ -134,7 +134,7 @@ func (e *Eraser) exists(ctx context.Context, key string) (bool, error) {
 }
 
 // Run erases what is older than this many days, at once and then each night, until ctx is done. In
-// a fleet only one process erases: the one that holds the lease "retention".
+// a fleet only one process erases: the one that has the hold "retention".
 func (e *Eraser) Run(ctx context.Context, holder bus.Holder, days int) error {
 	err := bus.WhileHeld(ctx, holder, holdName, func(held context.Context) error {
 		e.retain(held, days)
