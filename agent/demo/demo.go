@@ -82,7 +82,7 @@ func currentTurn(messages []llm.Message) (said []string, done []finishedCall) {
 					done[i].result = b
 				}
 			case len(words) > 0:
-				if slices.ContainsFunc(done, finishedCall.wasCancelled) { // a cancelled call cancels all requests before it
+				if slices.ContainsFunc(done, finishedCall.wasCancelled) { // a canceled call cancels all requests before it
 					said, done = nil, nil
 				}
 				said = append(said, words...)

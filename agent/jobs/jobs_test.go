@@ -62,7 +62,7 @@ type home struct {
 	box   sandbox.Sandbox
 	set   jobs.Settings
 	log   *slog.Logger
-	// revoked says that the person may not talk to the bot any more.
+	// revoked says that the person may not talk to the bot anymore.
 	revoked bool
 }
 
@@ -513,7 +513,7 @@ func TestAForgottenJobEndsAndNobodyIsTold(t *testing.T) {
 	}
 }
 
-// Who may not talk to the bot any more starts no turn by what they have left running.
+// Who may not talk to the bot anymore starts no turn by what they have left running.
 func TestTheEndOfAJobOfWhoIsRevoked(t *testing.T) {
 	h := newHome(t)
 	h.revoked = true

@@ -136,7 +136,7 @@ func TestARequestIsSentAgainWhole(t *testing.T) {
 	}
 }
 
-// TestEachRequestHasItsOwnBody sends many requests side by side, some of which are cancelled
+// TestEachRequestHasItsOwnBody sends many requests side by side, some of which are canceled
 // meanwhile, and checks that no body has anything of another, whose memory it may be in.
 func TestEachRequestHasItsOwnBody(t *testing.T) {
 	const people, each = 16, 40
@@ -147,7 +147,7 @@ func TestEachRequestHasItsOwnBody(t *testing.T) {
 			} `json:"messages"`
 		}
 		if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
-			return // the request was cancelled
+			return // the request was canceled
 		}
 		said := asked.Messages[0].Content
 		if strings.Trim(said, said[:1]) != "" {

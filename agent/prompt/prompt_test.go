@@ -175,7 +175,7 @@ func TestPromptsThatWereMadeLately(t *testing.T) {
 	}
 }
 
-// What people said is not held in memory any more once it is erased.
+// What people said is not held in memory anymore once it is erased.
 func TestPromptsAreForgotten(t *testing.T) {
 	var lately prompt.Cache
 	held := func() weak.Pointer[byte] {

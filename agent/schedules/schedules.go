@@ -179,7 +179,7 @@ func (c *Scheduler) Fire(ctx context.Context, t bus.Timer) (again time.Duration,
 func (c *Scheduler) fire(ctx context.Context, id string) (again time.Duration, err error) {
 	for {
 		s, err := c.Table.Get(ctx, id)
-		if errors.Is(err, schedules.ErrNone) { // it was cancelled or forgotten
+		if errors.Is(err, schedules.ErrNone) { // it was canceled or forgotten
 			return 0, nil
 		}
 		if err != nil {

@@ -37,7 +37,7 @@ func (d *Service) Report(ctx context.Context, r task.Report) error {
 
 // end records how a task ended, unless it has already ended or was handed out after t was read, and returns
 // the task as it is recorded then. It marks the task as reported if nobody needs to be told: if the turn that
-// waits for the task has stopped it, or if the task was cancelled without a report.
+// waits for the task has stopped it, or if the task was canceled without a report.
 func (d *Service) end(ctx context.Context, t subagents.Task, state, report string) (subagents.Task, error) {
 	was := t.State
 	t.State, t.Report, t.Ended = state, report, time.Now()

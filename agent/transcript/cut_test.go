@@ -100,7 +100,7 @@ func TestATurnIsSummedUpInPart(t *testing.T) {
 	if got := told(Render(l.records, "t2", nil)); got != want {
 		t.Errorf("in the next turn %s\nwant %s", got, want)
 	}
-	// As it is after a restart, when what the summary hides is not read any more.
+	// As it is after a restart, when what the summary hides is not read anymore.
 	var read []journal.Record
 	for _, r := range l.records {
 		if !s.Hides(r.N) {

@@ -93,15 +93,15 @@ func TestWhatIsKnownComesBeforeWhatIsAllowed(t *testing.T) {
 		granted, known, denied bool
 		want                   string
 	}{
-		"once, and there is no such tool any more": {nil, false, false, false, "outcome_unknown"},
-		"once, not granted any more":               {echo("do", tools.Once, nil), false, true, false, "outcome_unknown"},
-		"once, refused by the guard":               {echo("do", tools.Once, nil), true, true, true, "outcome_unknown"},
-		"reconcilable, and it has happened":        {happened, false, true, false, `"it happened"`},
-		"reconcilable, refused, and it has":        {happened, true, true, true, `"it happened"`},
-		"reconcilable, refused, and it has not":    {notYet, true, true, true, "permission_denied"},
-		"idempotent, not granted any more":         {echo("do", tools.Idempotent, nil), false, true, false, "outcome_unknown"},
-		"idempotent":                               {echo("do", tools.Idempotent, nil), true, true, false, `{"said":"x"}`},
-		"pure, refused by the guard":               {echo("do", tools.Pure, nil), true, true, true, "permission_denied"},
+		"once, and there is no such tool anymore": {nil, false, false, false, "outcome_unknown"},
+		"once, not granted anymore":               {echo("do", tools.Once, nil), false, true, false, "outcome_unknown"},
+		"once, refused by the guard":              {echo("do", tools.Once, nil), true, true, true, "outcome_unknown"},
+		"reconcilable, and it has happened":       {happened, false, true, false, `"it happened"`},
+		"reconcilable, refused, and it has":       {happened, true, true, true, `"it happened"`},
+		"reconcilable, refused, and it has not":   {notYet, true, true, true, "permission_denied"},
+		"idempotent, not granted anymore":         {echo("do", tools.Idempotent, nil), false, true, false, "outcome_unknown"},
+		"idempotent":                              {echo("do", tools.Idempotent, nil), true, true, false, `{"said":"x"}`},
+		"pure, refused by the guard":              {echo("do", tools.Pure, nil), true, true, true, "permission_denied"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, callOnce())

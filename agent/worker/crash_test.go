@@ -86,7 +86,7 @@ func crashChild(dir, at, how string) error {
 	return crashWork(ctx, home, at, how)
 }
 
-// crashWork works on the bus and store of a home until nothing waits any more, or until it kills
+// crashWork works on the bus and store of a home until nothing waits anymore, or until it kills
 // the process at a point.
 func crashWork(ctx context.Context, home *crashHome, at, how string) error {
 	b := home.bus

@@ -53,7 +53,7 @@ func TestThatAReplyIsPublishedIsWrittenLater(t *testing.T) {
 }
 
 // A reply of which the log does not say that it is published is published again, but not long after
-// it was sent, when nobody would know that any more.
+// it was sent, when nobody would know that anymore.
 func TestAnOldReplyIsNotPublishedAgain(t *testing.T) {
 	for _, c := range []struct {
 		name string

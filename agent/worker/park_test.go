@@ -374,7 +374,7 @@ func TestWhatIsApprovedIsComparedAsItWasAskedAbout(t *testing.T) {
 	}
 }
 
-// What cannot be compared any more counts as changed.
+// What cannot be compared anymore counts as changed.
 func TestWhatCannotBeComparedIsNotRun(t *testing.T) {
 	b, _, ran := acting(t, actor(`act {"say":"x"}`))
 	b.agent.HashInput = func(_ context.Context, _ tools.Call, as *string) (agentasks.InputsHash, error) {

@@ -1053,7 +1053,7 @@ func testAReplyThatFindsNoRoom(t *testing.T, apart bool) {
 			t.Fatalf("message %d is %s", n, out.ID)
 		}
 	}
-	b.say("1", "ann", "/help") // urgent, so the session need not wait any more
+	b.say("1", "ann", "/help") // urgent, so the session need not wait anymore
 	said := map[string]string{}
 	for range 2 {
 		out := b.reply()

@@ -64,7 +64,7 @@ func (w *witness) checkOrder(m bus.Message) {
 	w.next[m.Key]++
 }
 
-// recordRelease records that nobody holds the lease's mailbox any more.
+// recordRelease records that nobody holds the lease's mailbox anymore.
 func (w *witness) recordRelease(l bus.Lease) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -43,7 +43,7 @@ func TestClockSetBack(t *testing.T) {
 		return l
 	}
 	r.network.cut()
-	l := claim("dies", 5*lease) // nobody works on it any more
+	l := claim("dies", 5*lease) // nobody works on it anymore
 	r.checkHeld(works)
 	r.network.restore()
 

@@ -199,7 +199,7 @@ func storedIDs(t *testing.T, db *sql.DB) (ids []string) {
 	return ids
 }
 
-// A settled message that the disk did not let go of is none of the mailbox's any more.
+// A settled message that the disk did not let go of is none of the mailbox's anymore.
 func TestWhatTheDiskKeepsOfASettledMessageIsNotCounted(t *testing.T) {
 	path := bustest.FilePlace(t)
 	b := open(t, path)

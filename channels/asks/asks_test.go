@@ -17,7 +17,7 @@ import (
 )
 
 // What a process that died has not come to, and what a bus that lost its data does not
-// know any more, is made up for.
+// know anymore, is made up for.
 func TestWhatWasCutOffIsMadeUpFor(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {

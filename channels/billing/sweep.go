@@ -40,7 +40,7 @@ func (s *Sweeper) sweep(held context.Context) {
 	for {
 		n, err := s.Settle(held)
 		if n > 0 {
-			s.Log.Info("settled what was set aside for calls that nobody works on any more", slog.Int("reservations", n))
+			s.Log.Info("settled what was set aside for calls that nobody works on anymore", slog.Int("reservations", n))
 		}
 		if err != nil && held.Err() == nil {
 			s.Log.Warn("what nobody works on is not settled; trying again", slog.Any("error", err))

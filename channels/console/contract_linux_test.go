@@ -36,7 +36,7 @@ func newKeyboard(t testing.TB) *keyboard {
 	k := &keyboard{t: t, printed: new(testlog.Buffer)}
 	k.front, k.back = openTerminal(t)
 	t.Cleanup(func() {
-		_ = k.back.Close() // nothing depends on it any more
+		_ = k.back.Close() // nothing depends on it anymore
 		_ = k.front.Close()
 	})
 	return k

@@ -47,7 +47,7 @@ func sitBefore(t *testing.T, cfg console.Config, width, height int, beside io.Wr
 		_, _ = io.Copy(io.MultiWriter(d.shown, beside), front) // ends in an error when the terminal is closed
 	}()
 	t.Cleanup(func() {
-		_ = back.Close() // nothing depends on it any more
+		_ = back.Close() // nothing depends on it anymore
 		_ = front.Close()
 		<-read
 	})

@@ -705,7 +705,7 @@ func TestRepliesThatArePlannedBeforeTheyArePublished(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if _, ok := plan(t, d, answer(nil)); !ok {
-			t.Error("when nothing waits any more, an answer is not planned")
+			t.Error("when nothing waits anymore, an answer is not planned")
 		}
 	})
 }

@@ -239,7 +239,7 @@ func TestADraftWaitsForMailOfAnEarlierProcess(t *testing.T) {
 	})
 }
 
-// A draft that a message is about to replace is none any more before that: who
+// A draft that a message is about to replace is none anymore before that: who
 // goes on after a crash must not let the turn's next message replace that one.
 func TestADraftIsTakenBeforeItIsReplaced(t *testing.T) {
 	var seen []string

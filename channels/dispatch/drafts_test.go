@@ -243,7 +243,7 @@ func TestAnswersThatDoNotFitTheDraft(t *testing.T) {
 			}
 		})
 	})
-	t.Run("one where the draft cannot be edited any more", func(t *testing.T) {
+	t.Run("one where the draft cannot be edited anymore", func(t *testing.T) {
 		setup := func(p *channelstest.EditingChannel) {
 			p.OnEdit = func(string) error { return &channels.SendError{Fault: channels.Rejected, Code: "gone"} }
 		}

@@ -77,7 +77,7 @@ const (
 	killAt  = "CHANNELS_KILL_AT" // POINT N: the Nth time that it is passed
 )
 
-// drain dispatches until nothing waits any more.
+// drain dispatches until nothing waits anymore.
 func drain(t *testing.T, s *stage, ch channels.Channel, point func(string)) {
 	t.Helper()
 	settled := make(chan struct{}, 1)

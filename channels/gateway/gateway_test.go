@@ -130,7 +130,7 @@ func TestAFloodOfStrangersCostsNothing(t *testing.T) {
 		time.Sleep(time.Minute)
 		s.say(t, stagetest.Said("new", "new", "hello"))
 		if len(s.Platform.Texts("new")) != 1 {
-			t.Error("after the flood a stranger is not told any more")
+			t.Error("after the flood a stranger is not told anymore")
 		}
 	})
 }

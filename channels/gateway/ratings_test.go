@@ -93,7 +93,7 @@ func TestThumbsAreKeptAsRatings(t *testing.T) {
 		react("1", "78", "👎", false) // no answer of the bot's
 		react("2", "77", "👍", false)
 		react("2", "77", "👎", false) // thinks otherwise now
-		react("2", "77", "👍", true)  // which is not what counts any more
+		react("2", "77", "👍", true)  // which is not what counts anymore
 		react("7", "77", "👎", false) // a stranger
 		all, err := s.Book.Ratings(t.Context(), "main:c:room")
 		if err != nil || len(all) != 2 || all[0].Person != "c:1" || !all[0].Good || all[0].Turn != "c:t:room:1" || all[0].Rated.IsZero() || all[1].Person != "c:2" || all[1].Good {

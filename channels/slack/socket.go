@@ -249,7 +249,7 @@ func (s *sockets) noteSilence(ctx context.Context, k *socket, greeted bool) {
 	if ctx.Err() != nil || !greeted || !k.drainUntil.IsZero() || now.Sub(k.lastHeard) < s.timing.silence*9/10 {
 		return
 	}
-	s.log.LogAttrs(ctx, slog.LevelWarn, "a socket brings nothing any more and is replaced")
+	s.log.LogAttrs(ctx, slog.LevelWarn, "a socket brings nothing anymore and is replaced")
 	s.outages.noteLostSince(k.lastHeard, now)
 }
 

@@ -138,7 +138,7 @@ func TestNumbersOutliveWhatIsErased(t *testing.T) {
 			}
 			same(t, "by day, of what is too old", sums(t, one, bill.ByDay, noon(), next), days)
 			same(t, "by day and model, of what is too old", sums(t, one, bill.ByDay+","+bill.ByModel, noon(), next), both)
-			same(t, "by hour, of what is too old", sums(t, one, bill.ByHour, noon(), next), days) // no hour is known any more
+			same(t, "by hour, of what is too old", sums(t, one, bill.ByHour, noon(), next), days) // no hour is known anymore
 		}
 		same(t, "by session", sums(t, one, bill.BySession, noon(), next), map[string]bill.Sum{"": {
 			Calls: 3, Input: 1107, Cached: 40, Output: 14, Reasoning: 4, Microdollars: 500, Estimated: 1, Unpriced: 1,

@@ -121,7 +121,7 @@ func TestWhoResumesATurnHasWhatWasSetAsideForIt(t *testing.T) {
 		next.takeOver("t#8.1.0", 500, true)
 		next.takeOver("t#8.1.0", 500, true) // the answer was lost
 		next.wants(100, 550)
-		first.settle("t#7.1.0", 600) // the predecessor comes back, and has nothing any more
+		first.settle("t#7.1.0", 600) // the predecessor comes back, and has nothing anymore
 		next.wants(100, 550)
 		known, err := one.Money().Renew(t.Context(), first.money("t#7.1.0", 1, 0, 0))
 		if known || err != nil {
@@ -178,7 +178,7 @@ func TestAReservationIsRenewed(t *testing.T) {
 	})
 }
 
-// What nobody works on any more is settled as what its calls have cost as far as is known; who comes
+// What nobody works on anymore is settled as what its calls have cost as far as is known; who comes
 // back corrects that, or takes it over.
 func TestWhatNobodyWorksOnIsSettled(t *testing.T) {
 	sqlstoretest.Each(t, func(t *testing.T, at string, one, other *sqlstore.Store) {

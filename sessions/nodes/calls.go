@@ -105,7 +105,7 @@ func (t *Table) Send(ctx context.Context, id, process string, now time.Time) (Ca
 	return c, wrap("record that call "+id+" is sent", err)
 }
 
-// Cancel ends a call that was never sent with that outcome; of one that was sent, it records that it is cancelled. It
+// Cancel ends a call that was never sent with that outcome; of one that was sent, it records that it is canceled. It
 // returns the call, which is as it was if it has ended.
 func (t *Table) Cancel(ctx context.Context, id string, outcome json.RawMessage, now time.Time) (Call, error) {
 	at := now.UnixMicro()

@@ -218,7 +218,7 @@ func TestACallIsCancelled(t *testing.T) {
 	})
 }
 
-// A call that is cancelled while it is about to be sent either was sent, and then the node has to hear of it, or it is over.
+// A call that is canceled while it is about to be sent either was sent, and then the node has to hear of it, or it is over.
 func TestCancelWhileACallIsSent(t *testing.T) {
 	each(t, func(t *testing.T, one, other *nodes.Table) {
 		link(t, one, "pi", "key", "p1")

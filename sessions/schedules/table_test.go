@@ -124,7 +124,7 @@ func TestASlotIsTakenOnce(t *testing.T) {
 		if all, err := one.List(t.Context(), ""); err != nil || len(all) != 0 {
 			t.Errorf("after its last slot there are %+v, %v", all, err)
 		}
-		if _, err := one.Add(t.Context(), sample("b"), 1); err != nil { // it does not count any more
+		if _, err := one.Add(t.Context(), sample("b"), 1); err != nil { // it does not count anymore
 			t.Error(err)
 		}
 		if err := other.Prune(t.Context(), last.Made.Add(24*time.Hour)); err != nil {

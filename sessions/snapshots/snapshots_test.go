@@ -569,7 +569,7 @@ func TestOnlyWhoMayUndoes(t *testing.T) {
 	}
 }
 
-// What is kept is bounded: in turns, in age, and by what nothing names any more.
+// What is kept is bounded: in turns, in age, and by what nothing names anymore.
 func TestPruning(t *testing.T) {
 	b := newBench(t, func(c *snapshots.Config) { c.Turns = 3 })
 	for i := range 10 {

@@ -275,7 +275,7 @@ func TestPurgeOnce(t *testing.T) {
 }
 
 // As long as somebody reads an earlier state, its log cannot be emptied. Writes go on all the same,
-// and the purge ends once nobody reads that state any more.
+// and the purge ends once nobody reads that state anymore.
 func TestWritesGoOnWhileAPurgeWaitsForAReader(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "read.db")
 	db := open(t, path, schema)

@@ -72,7 +72,7 @@ func (s *logs) readPacks(ctx context.Context, session, from int64) (entries []se
 }
 
 // pack makes a pack of the entries of a session from one number to another, all of whose turns are finished. It
-// doesn't wait for that. It removes the packs that nobody reads any more: those before the entry oldest, and those
+// doesn't wait for that. It removes the packs that nobody reads anymore: those before the entry oldest, and those
 // after a gap. If something is erased in the meantime, or the session with it, it makes none. It makes none either
 // of entries that are all gone, because no trigger would ever remove that pack, and a later session may get this
 // session's number. A lost pack is made by a later read.

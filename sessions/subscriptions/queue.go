@@ -296,7 +296,7 @@ func (q *Queue) Refused(ctx context.Context, problem string, again time.Time, pl
 	return q.outcome(err, n == 0)
 }
 
-// Emptied records that no event is refused any more, if none waits: the one that was refused was erased.
+// Emptied records that no event is refused anymore, if none waits: the one that was refused was erased.
 func (q *Queue) Emptied(ctx context.Context) error {
 	_, err := q.table.db.Exec(ctx, "UPDATE subscriptions SET "+notFailing+" WHERE name = ? AND fence = ? AND "+nothingWaits, q.name, q.fence)
 	return q.outcome(err, false)

@@ -310,7 +310,7 @@ func TestWhatIsTooMuchOrTooOldIsDropped(t *testing.T) {
 	})
 }
 
-// What is erased is no longer due, and then nothing is refused any more.
+// What is erased is no longer due, and then nothing is refused anymore.
 func TestWhatIsErasedIsNotDue(t *testing.T) {
 	sqlstoretest.Each(t, func(t *testing.T, _ string, one, other *sqlstore.Store) {
 		both(t, map[string][]string{"a": {"turn.ended"}}, one, other)
@@ -581,7 +581,7 @@ func TestTextsAreNotKept(t *testing.T) {
 	})
 }
 
-// The words of a message that was erased alone are not there any more when its event is posted.
+// The words of a message that was erased alone are not there anymore when its event is posted.
 func TestTheTextOfAnErasedMessageIsGone(t *testing.T) {
 	sqlstoretest.Each(t, func(t *testing.T, _ string, one, other *sqlstore.Store) {
 		both(t, map[string][]string{"a": {"message.*"}}, one, other)

@@ -187,7 +187,7 @@ func (f failing) Remove(name string) error {
 	return f.Dir.Remove(name)
 }
 
-// dying is a directory that nothing can be written to any more after some changes, as
+// dying is a directory that nothing can be written to anymore after some changes, as
 // if the process had died.
 type dying struct {
 	*workspace.Dir

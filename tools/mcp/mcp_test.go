@@ -725,7 +725,7 @@ func TestAService(t *testing.T) {
 		}
 		return false
 	})
-	// A service that was restarted does not know its connections any more: the call that finds this
+	// A service that was restarted does not know its connections anymore: the call that finds this
 	// out is made over a new one.
 	for _, status := range []int32{http.StatusNotFound, http.StatusBadRequest} {
 		handler.Store(forgetful(serveHTTP("on the network"), int(status)))

@@ -116,7 +116,7 @@ func everything(t *testing.T, s *stage, over string) {
 	everythingSlow(t, s)
 }
 
-// everythingSlow calls what takes long: it tells how far it is, and can be cancelled.
+// everythingSlow calls what takes long: it tells how far it is, and can be canceled.
 func everythingSlow(t *testing.T, s *stage) {
 	t.Helper()
 	const name = "all__trigger-long-running-operation"

@@ -89,7 +89,7 @@ func await(t *testing.T, what string, holds func() bool) {
 func echo(w http.ResponseWriter, r *http.Request) {
 	text, err := io.ReadAll(r.Body)
 	if err != nil {
-		return // the request was cancelled
+		return // the request was canceled
 	}
 	_, _ = w.Write(text)
 }
@@ -118,7 +118,7 @@ func TestAConnectionServesManyRequests(t *testing.T) {
 	}
 }
 
-// TestRequestsAreNotMixedUp sends many requests at the same time, some of which are cancelled or
+// TestRequestsAreNotMixedUp sends many requests at the same time, some of which are canceled or
 // whose answers are not read to their ends.
 func TestRequestsAreNotMixedUp(t *testing.T) {
 	s, c := newServer(t, echo), newClient(t)

@@ -285,7 +285,7 @@ func FuzzRedact(f *testing.F) {
 			t.Errorf("%q and %q are %q", a, b, out)
 		}
 		if json.Valid([]byte(text)) && !json.Valid(r.JSON(json.RawMessage(text))) {
-			t.Errorf("%q is no JSON any more: %q", text, r.JSON(json.RawMessage(text)))
+			t.Errorf("%q is no JSON anymore: %q", text, r.JSON(json.RawMessage(text)))
 		}
 	})
 }

@@ -177,7 +177,7 @@ func TestNothingOutlivesACommand(t *testing.T) {
 }
 
 // A worker that dies, or stands still, leaves no process, and nothing is written
-// for it any more.
+// for it anymore.
 func TestAWorkerThatIsGone(t *testing.T) {
 	eachMode(t, func(t *testing.T, b *sandbox.Box) {
 		for _, how := range []struct {

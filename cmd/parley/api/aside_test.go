@@ -54,7 +54,7 @@ func hiding(t *testing.T) *rig {
 }
 
 // A snapshot shows how requests have ended: who has decided what, that nobody did in time, and that nobody needs the
-// answer any more. Whoever sees the session sees it, without secrets, without where people were asked, and not more of a
+// answer anymore. Whoever sees the session sees it, without secrets, without where people were asked, and not more of a
 // call than of any other. Requests that are open are only listed.
 func TestASnapshotHasRequestsThatHaveEnded(t *testing.T) {
 	x := hiding(t)

@@ -110,7 +110,7 @@ func TestABrokenCheckIsAFinding(t *testing.T) {
 	}
 }
 
-// A server that does not serve yet, or not any more, examines nothing.
+// A server that does not serve yet, or not anymore, examines nothing.
 func TestTheDoctorExaminesWhileTheServerServes(t *testing.T) {
 	p := newPatient(t, false)
 	if r := p.get("/v1/doctor", adminToken); r.StatusCode != http.StatusServiceUnavailable || p.runs.Load() != 0 {

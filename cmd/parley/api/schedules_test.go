@@ -30,8 +30,10 @@ func planning(x *rig) {
 func planningWhile(x *rig, whyNot func() string, admitted func(person string) bool) {
 	scheduler := planner.New(planner.Config{
 		Bus: x.bus, Table: x.store.Schedules(), Log: slog.New(slog.DiscardHandler),
-		Limits: func() planner.Limits { return planner.Limits{MostPerPerson: 2, LeastBetween: time.Minute, Zone: "Europe/Berlin"} },
-		Ready:  func(context.Context) (string, error) { return whyNot(), nil },
+		Limits: func() planner.Limits {
+			return planner.Limits{MostPerPerson: 2, LeastBetween: time.Minute, Zone: "Europe/Berlin"}
+		},
+		Ready: func(context.Context) (string, error) { return whyNot(), nil },
 		Admit: func(_ context.Context, who bus.Person, _ bus.Address) (bus.Caller, bool, error) {
 			return bus.Caller{Person: who}, admitted(who.ID), nil
 		},
@@ -201,7 +203,7 @@ func TestARepeatedRequestGetsItsSchedule(t *testing.T) {
 	}
 }
 
-// Who watches the server learns in which session a schedule was cancelled over HTTP.
+// Who watches the server learns in which session a schedule was canceled over HTTP.
 func TestWatchersLearnWhichScheduleIsCancelled(t *testing.T) {
 	x := newRig(t, planning)
 	made := into[scheduled](t, x.do("POST", "/v1/schedules", adminToken, `{"session": "main:web:chat", "when": "every 1h", "text": "look"}`))

@@ -118,7 +118,7 @@ func TestTheLogIsFollowed(t *testing.T) {
 	x.followLog("", "1").begin() // of an earlier process
 }
 
-// The stream of the log ends when its caller may not read it any more.
+// The stream of the log ends when its caller may not read it anymore.
 func TestTheLogIsNotFollowedForLonger(t *testing.T) {
 	log, has := logging(1 << 20)
 	var gone atomic.Bool

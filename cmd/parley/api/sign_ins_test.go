@@ -232,7 +232,7 @@ func TestTheOwnersSignInIsKnownToTheFleet(t *testing.T) {
 	}
 }
 
-// Who may not watch any more is looked up in the store. If that is away, the streams go on.
+// Who may not watch anymore is looked up in the store. If that is away, the streams go on.
 func TestAStoreThatIsAwayEndsNoStream(t *testing.T) {
 	x := newRig(t)
 	cookie := x.signIn(`{"token": "` + chatToken + `"}`)

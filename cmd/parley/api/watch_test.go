@@ -383,7 +383,7 @@ func TestWhoComesLateSeesTheAnswerSoFar(t *testing.T) {
 	}
 }
 
-// Who comes in the middle of a block whose beginning is not held any more is told the rest of it as it is said,
+// Who comes in the middle of a block whose beginning is not held anymore is told the rest of it as it is said,
 // and the whole once the log has it; until then no id says that it was seen.
 func TestAHoleIsFilled(t *testing.T) {
 	x := newRig(t)

@@ -39,7 +39,7 @@ const (
 )
 
 // answerPrefix begins what a person says to a question. If nobody waits for the answer
-// any more, the model gets it as a message.
+// anymore, the model gets it as a message.
 const answerPrefix = "word "
 
 // approvalOf returns the arguments of the request's call that needs approval, as

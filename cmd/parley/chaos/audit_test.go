@@ -159,7 +159,7 @@ func (a *audit) readBook() {
 		a.interruptedBy[send], _ = strconv.Atoi(n)
 		a.interrupted += a.interruptedBy[send]
 	}
-	// A request that has expired before it was sent, or before it was known to be, is not sent any more.
+	// A request that has expired before it was sent, or before it was known to be, is not sent anymore.
 	for _, row := range sqldbtest.Query(a.storm.T, "pgx", a.storm.pg.URL(), "SELECT send, part, state, code FROM parts WHERE state <> 'sent' AND send NOT LIKE '%#draft' AND NOT (send LIKE '%#ask/%' AND (code = 'expired' OR state = 'unknown'))") {
 		a.addViolation("the book has a part that was not sent: %s", row)
 	}

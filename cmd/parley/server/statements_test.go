@@ -128,7 +128,7 @@ func TestWhatAnAnswerAsksOfTheHome(t *testing.T) {
 	}
 	for kind := range ofAnAnswer {
 		if times[kind] == 0 {
-			t.Logf("%s is in no answer any more: take it off the list", kind)
+			t.Logf("%s is in no answer anymore: take it off the list", kind)
 		}
 	}
 }

@@ -119,7 +119,7 @@ func TestNearLooksAtItsScopesAlone(t *testing.T) {
 	}
 }
 
-// A process that was overtaken changes nothing any more, and does not take the right from the one that has it.
+// A process that was overtaken changes nothing anymore, and does not take the right from the one that has it.
 func TestWhoIsOvertakenChangesNothing(t *testing.T) {
 	for name, place := range map[string]string{"sqlite": filepath.Join(t.TempDir(), "store.db"), "postgres": sqldbtest.New(t)} {
 		t.Run(name, func(t *testing.T) {

@@ -23,7 +23,7 @@ func TestAServerThatNamesThisMachineByAName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = here.Close() }() // nobody uses it any more
+	defer func() { _ = here.Close() }() // nobody uses it anymore
 	go func() {
 		for {
 			c, err := here.Accept()
@@ -73,7 +73,7 @@ func resolveAll(t *testing.T, name string, to [4]byte) {
 	ended := make(chan struct{})
 	t.Cleanup(func() {
 		net.DefaultResolver = before
-		_ = server.Close() // nobody asks it any more
+		_ = server.Close() // nobody asks it anymore
 		<-ended
 	})
 	go func() {

@@ -131,7 +131,7 @@ func TestAScheduleKilledAtEachPoint(t *testing.T) {
 	}
 }
 
-// Who may not talk to the bot any more is not spoken for; once they may again, they are.
+// Who may not talk to the bot anymore is not spoken for; once they may again, they are.
 func TestAScheduleOfSomebodyWhoMayNotTalk(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, func(r agenttest.Request) agenttest.Response {

@@ -222,7 +222,7 @@ func TestAnAgentsFolderIsNotThere(t *testing.T) {
 	wantFile(t, filepath.Join(folder, "main", "telegram:2", "said.txt"), "more words")
 }
 
-// The files of an agent that is not configured any more are forgotten where they are.
+// The files of an agent that is not configured anymore are forgotten where they are.
 func TestTheFolderOfAnAgentThatIsGone(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "own")

@@ -234,7 +234,7 @@ func TestPortTaken(t *testing.T) {
 	}
 }
 
-// A token that SIGHUP has taken back watches nothing any more.
+// A token that SIGHUP has taken back watches nothing anymore.
 func TestATokenThatIsTakenBackLosesItsStream(t *testing.T) {
 	t.Parallel()
 	o := newOps(t, "", unpaced+"\n")

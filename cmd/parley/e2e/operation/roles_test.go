@@ -87,7 +87,7 @@ func TestCommandsOverAFleet(t *testing.T) {
 	}
 }
 
-// The book that was taken elsewhere is not written here any more.
+// The book that was taken elsewhere is not written here anymore.
 func TestPairingsOfAHomeThatMoved(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, parleytest.EchoModel, "")

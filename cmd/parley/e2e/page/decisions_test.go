@@ -180,7 +180,7 @@ func TestAPersonIsAdmittedAndRevoked(t *testing.T) {
 	}
 }
 
-// A schedule is cancelled once somebody has confirmed it.
+// A schedule is canceled once somebody has confirmed it.
 func TestAScheduleIsCancelled(t *testing.T) {
 	t.Parallel()
 	v := enterBusy(t)

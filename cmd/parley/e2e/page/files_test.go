@@ -45,7 +45,7 @@ func TestFilesOfASession(t *testing.T) {
 	if eval[bool](x, "document.querySelector('.picture img') !== null || window.hit !== undefined") {
 		t.Error("what is no picture is shown as one")
 	}
-	eval[bool](x, "(window.setInterval = () => 0, true)") // nothing is read by the clock any more
+	eval[bool](x, "(window.setInterval = () => 0, true)") // nothing is read by the clock anymore
 	x.press("All files")
 	x.write(field, "write it")
 	x.press("notes/")

@@ -237,7 +237,7 @@ func TestViewsAreForThoseWhoMaySeeThem(t *testing.T) {
 func TestNewsComeByThemselves(t *testing.T) {
 	t.Parallel()
 	v := enterBusy(t)
-	eval[bool](v.tab, "(window.setInterval = () => 0, true)") // nothing is read by the clock any more
+	eval[bool](v.tab, "(window.setInterval = () => 0, true)") // nothing is read by the clock anymore
 	v.see("approvals", "Approvals", "notes/plan.md")
 	v.waitText(".views a .badge", "1")
 	v.o.Ask("POST", "/v1/asks/"+v.openAsk(), `{"answer":"deny"}`, v.o.OwnerHeader()...)

@@ -22,7 +22,7 @@ func (v visit) cell(plot, column string) string {
 func TestOverviewShowsHowItWent(t *testing.T) {
 	t.Parallel()
 	v := enterBusy(t)
-	eval[bool](v.tab, "(window.setInterval = () => 0, true)") // nothing is read by the clock any more
+	eval[bool](v.tab, "(window.setInterval = () => 0, true)") // nothing is read by the clock anymore
 	v.see("overview", "Overview", "Over time")
 	for _, plot := range []string{"Answers and errors", "Until the first text", "Until the answer is complete", "Tool calls", "Cost by day and model"} {
 		v.waitText(".chart h3", plot)

@@ -94,7 +94,7 @@ func TestAVoiceNoteComesOnce(t *testing.T) {
 			p = w.serve()
 			_, err := w.Telegram.WaitSent(t.Context(), 10, 2)
 			parleytest.Must(t, err)
-			parleytest.WaitFor(t, "nothing waits any more", func() bool {
+			parleytest.WaitFor(t, "nothing waits anymore", func() bool {
 				return w.Count("sessions.db", "SELECT count(*) FROM entries WHERE kind = 'published'") == 1
 			})
 			p.Stop()

@@ -70,7 +70,7 @@ func TestASupervisorWaitsForNoLibrary(t *testing.T) {
 	trace := initialised("version")
 	for _, name := range heavy {
 		if !strings.Contains(trace, "init "+name+" @") {
-			t.Errorf("the program has no package %s any more: it need not be named here", name)
+			t.Errorf("the program has no package %s anymore: it need not be named here", name)
 		}
 	}
 }
