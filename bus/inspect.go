@@ -66,8 +66,8 @@ type DeadLetter struct {
 }
 
 // DeadLetters stores dead letters: messages that were abandoned because they failed too often or can
-// never be handled. Each stays until the operator replays or drops it. It is identified by its topic
-// and its message's id.
+// never be handled. Each stays until an operator replays or drops it, or it is erased. It is identified
+// by its topic and its message's id.
 type DeadLetters interface {
 	// DeadLetters lists the dead letters of a topic, the oldest first: at most limit of
 	// them after that id, or from the beginning if it is "".

@@ -179,7 +179,7 @@ func (t *autoReplier) run(ctx context.Context) {
 }
 
 // postpone reports whether the platform has asked for a pause in the reply's chat; if so, it queues the reply again
-// after the pause, unless it has done so too often.
+// after the pause, unless it has done so too often, or the queue is full then.
 func (t *autoReplier) postpone(next autoReply) bool {
 	wait := time.Until(t.pauses.PausedUntil(next.to.Chat))
 	if wait <= 0 {
@@ -202,7 +202,8 @@ func (t *autoReplier) postpone(next autoReply) bool {
 // errPausedTooLong says that a reply was dropped because the platform's pauses lasted too long.
 var errPausedTooLong = errors.New("the platform wants nothing now")
 
-// send composes and sends a reply once. It reports a failure only to the reply's sent function.
+// send composes and sends a reply once; of a text that is too long for one message, only the beginning. It reports a
+// failure only to the reply's sent function.
 func (t *autoReplier) send(ctx context.Context, next autoReply) {
 	ctx, cancel := context.WithTimeout(ctx, autoReplyTimeout)
 	defer cancel()

@@ -103,7 +103,8 @@ func (d *receiver) judgeUnaddressed(ctx context.Context, in bus.Inbound, answers
 }
 
 // publish finds the session for an admitted person's message and puts the message on the bus; commands about a
-// person's own data go to OwnData instead.
+// person's own data go to OwnData instead. If there is no session, or the bus refuses the message, the person is told
+// why, and publish returns nil.
 func (d *receiver) publish(ctx context.Context, in bus.Inbound) error {
 	if said, _ := channels.AsCommand(in); d.isOwnData(in, said) {
 		return d.OwnData(ctx, said)

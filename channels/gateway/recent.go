@@ -9,7 +9,7 @@ import (
 const maxRecent = 4096
 
 // A recentKeys remembers keys for a while, each with the time at which it was added. It holds at most maxRecent
-// keys, and forgets the oldest first.
+// keys: when there is no room, it forgets the oldest quarter.
 type recentKeys struct {
 	keep time.Duration // how long a key is remembered; 0 means as long as there is room
 
@@ -22,7 +22,7 @@ func newRecentKeys(keep time.Duration) *recentKeys {
 	return &recentKeys{keep: keep, at: map[string]time.Time{}}
 }
 
-// add remembers a key and returns true; if it already remembers the key, it changes nothing and returns false.
+// add remembers a key and returns true; if it still remembers the key, it changes nothing and returns false.
 func (r *recentKeys) add(key string, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -125,8 +125,8 @@ const (
 	buriedMost  = 1000        // how many dead letters are searched
 )
 
-// findDead looks among the dead letters for a message that the book does not have: that is where the Dispatcher
-// puts messages that it can't even read.
+// findDead looks among the channel's oldest dead letters (buriedMost) for a message that the book does not have: that
+// is where the Dispatcher puts messages that it can't even read. It changes d only if it finds the message.
 func (o *Outbox) findDead(ctx context.Context, p channels.Submission, id string, to bus.Address, d *Destination) error {
 	if o.Dead == nil || o.now().Sub(p.At) < buriedAfter {
 		return nil
@@ -184,7 +184,7 @@ func failure(s channels.Send) *bus.Failure {
 	return nil
 }
 
-// refusal returns a code with its explanation in words.
+// refusal returns the reason for a code, with its explanation in words.
 func refusal(code string) *bus.Failure {
 	f := &bus.Failure{Code: code}
 	switch code {
