@@ -84,7 +84,7 @@ func (c *Config) AnyModel() bool {
 	return false
 }
 
-// OnlyDemo reports whether the built-in demo answers, and no real model.
+// OnlyDemo reports whether each agent asks the built-in demo, and no real model before that.
 func (c *Config) OnlyDemo() bool {
 	for name := range c.Agents {
 		if !c.ModelsOf(name)[0].Demo {

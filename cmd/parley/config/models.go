@@ -37,7 +37,7 @@ type Model struct {
 	// Wait is how long a message waits if none of its agent's models answers; 0 means that it is given
 	// up at once.
 	Wait time.Duration
-	Demo bool // the built-in demo was requested; the other fields are then empty
+	Demo bool // the built-in demo was requested; the other fields except Configured are then empty
 	// Configured says that something can answer: a base URL, a key or the demo is set. If not, chat
 	// uses the demo, and serve starts only if no channel receives.
 	Configured bool
@@ -122,7 +122,8 @@ func isDemo(v *schema.Values) bool { return v.Text("model.name") == demoName }
 const keyVariable = "OPENAI_API_KEY"
 
 // mayTakeKey reports whether the model's key may be taken from the environment. It may not if the
-// file names another server than the one that the key belongs to.
+// file names a server, which may not be the one that the key belongs to. If there is a key that
+// therefore isn't used, mayTakeKey notifies the operator.
 func mayTakeKey(v *schema.Values) bool {
 	if isDemo(v) {
 		return false
@@ -213,8 +214,8 @@ func hasOwnModel(l *loader, agent string) bool {
 	return name == demoName || slices.Contains(l.Names("models"), name)
 }
 
-// needsModel returns the path of a table that is useless without a model, such as a receiving
-// channel, and the fault to report if no model is configured; "" if no table needs a model.
+// needsModel returns the path of the first table that is useless without a model, such as a channel
+// that receives, and the fault to report if [model] is not configured; "" if no table needs [model].
 func needsModel(l *loader) (path string, without *schema.Fault) {
 	const remedy = `set OPENAI_API_KEY; or [model] base_url for your own server; or [model] name = "demo"; or `
 	for _, name := range l.Names("channels") {

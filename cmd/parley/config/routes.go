@@ -84,7 +84,7 @@ func agentsOf(l *loader, channel string) []string {
 	return all
 }
 
-// checkAgentRoutes reports a channel's routes that name no agent, or match no message.
+// checkAgentRoutes reports a channel's routes that name no agent, that match no message, or whose mention is a command.
 func checkAgentRoutes(l *loader, channel string, platform Platform) {
 	path := channel + ".routes"
 	routes, _ := l.Value(path).([]AgentRoute)

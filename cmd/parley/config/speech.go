@@ -39,7 +39,8 @@ func speechSection() section {
 	}
 }
 
-// checkSpeech reports a service that needs a key and has none, and channels that are to speak without a service.
+// checkSpeech reports a service that needs a key and has none, a [speech] that sets nothing, and channels that are to
+// speak without a service.
 func checkSpeech(l *loader) {
 	set := false
 	for _, key := range []string{"base_url", "api_key", "model", "voice"} {

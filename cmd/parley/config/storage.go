@@ -33,7 +33,8 @@ func busSection() section {
 	}
 }
 
-// checkBusURL refuses Redis Cluster, and an address with Sentinels that doesn't say what they call the master.
+// checkBusURL refuses Redis Cluster, and an address with Sentinels that can't be read, or doesn't say what they call
+// the master.
 func checkBusURL(address string) *schema.Fault {
 	scheme, rest, _ := strings.Cut(address, "://")
 	switch {
@@ -73,12 +74,12 @@ func storeSection() section {
 	}}}
 }
 
-// Retention says how long what people and the bot said is kept.
+// Retention says how long what is over is kept: turns with what belongs to them, and dead letters.
 type Retention struct {
 	Days int // 0 means forever
 }
 
-// retentionSection declares the setting for how long what was said is kept.
+// retentionSection declares the setting for how long what is over is kept.
 func retentionSection() section {
 	return section{Section: schema.Section{Name: "retention", Settings: []schema.Setting{
 		{Key: "days", Kind: schema.Count, Least: 1, Example: `30`, Fill: schema.Into(func(r *Retention) any { return &r.Days })},
