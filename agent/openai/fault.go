@@ -127,7 +127,8 @@ func (r *refusal) isMalformedOutput() bool {
 	return r.hasCode("tool_use_failed", "output_parse_failed", "json_validate_failed")
 }
 
-// mayConcernTool reports whether a refusal may be about a tool, judging by its status.
+// mayConcernTool reports whether a refusal may be about a tool: its status doesn't speak against that, the request
+// isn't too long, and the model's output isn't to blame.
 func (r *refusal) mayConcernTool() bool {
 	switch r.status {
 	case http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusInternalServerError, 0:

@@ -8,7 +8,7 @@
 // expects.
 //
 // A Model asks once; its caller decides whether and when to ask again. A Model repeats a request only if the
-// server refused a parameter or a form that can be left out. It remembers that in its dialect.
+// server refused a parameter, a form or a tool that can be left out. It remembers that, in its dialect or for the tool.
 //
 // The files, in reading order: openai.go is the model, and models.go lists the models of a server. config.go
 // and server.go are the way to the server; providers.go lists what is known about servers before they are

@@ -201,7 +201,8 @@ func oneLine(text string) string {
 	return tools.Clip(text, most)
 }
 
-// waitOf returns how long a response's headers ask the client to wait; false if they don't say.
+// waitOf returns how long a response's headers ask the client to wait, but at most a day if they state seconds; false
+// if they don't say.
 func waitOf(h http.Header, now time.Time) (time.Duration, bool) {
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms >= 0 {
 		return seconds(ms / 1000), true
