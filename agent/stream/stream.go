@@ -69,7 +69,8 @@ func New(counter *Counter, first int, emit func(bus.Event), begin func(llm.Block
 	return &Stream{counter: counter, emit: emit, first: first, begin: begin}
 }
 
-// Close says that no more of the answer will arrive. Text that is still waiting is dropped.
+// Close stops counting the stream as open. It sends nothing, so the caller calls End before, for the rest of the answer;
+// otherwise watchers may still get text that waits, or may not.
 func (s *Stream) Close() { s.counter.open.Add(-1) }
 
 // Delta takes the next piece of the answer from the model, and sends it to watchers, soon and perhaps combined
