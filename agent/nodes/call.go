@@ -64,7 +64,9 @@ type attempt struct {
 	of     tools.Call
 }
 
-// give records the call unless it is known.
+// give chooses a node and records the call for it, unless the call is known. It refuses the call if the fleet
+// isn't ready for calls, if its arguments are too large, or if no node can run it; if the node that was named is away, the
+// call may be postponed instead (see away).
 func (a *attempt) give(ctx context.Context, node, tool string, args json.RawMessage, call tools.Call) (err error) {
 	a.call, err = a.cfg.Calls.Call(ctx, a.id)
 	switch {

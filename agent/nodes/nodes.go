@@ -55,7 +55,7 @@ type Calls interface {
 	// Send records that a process is about to send a call, and returns it. It returns nodes.ErrOther unless that process
 	// has the node's link. A call that has ended is returned as it is.
 	Send(ctx context.Context, id, process string, now time.Time) (nodes.Call, error)
-	// Cancel ends a call that was never sent with that outcome; of one that was sent, it records that it is cancelled. It
+	// Cancel ends a call that was never sent with that outcome; of one that was sent, it records that it is canceled. It
 	// returns the call.
 	Cancel(ctx context.Context, id string, outcome json.RawMessage, now time.Time) (nodes.Call, error)
 	// Withdraw removes a call that was never sent and has not ended, as if it had not been given. It returns false if there

@@ -73,7 +73,7 @@ func New(c Config) *Service {
 const (
 	feed = "nodes"
 
-	callWaits    = "node_call"     // a call waits to be sent or cancelled
+	callWaits    = "node_call"     // a call waits to be sent or canceled
 	callEnded    = "node_outcome"  // a call's outcome is recorded
 	callProgress = "node_progress" // Delta: what a running call reports
 	nodeLinked   = "node_link"     // a node has a new link

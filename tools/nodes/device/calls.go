@@ -26,7 +26,7 @@ const (
 	maxContent = nodes.MaxResult - 8<<10
 )
 
-// errCancelled is the cause of the end of a call's context if the server has cancelled the call. Tools see it as the end
+// errCancelled is the cause of the end of a call's context if the server has canceled the call. Tools see it as the end
 // of their context.
 var errCancelled = fmt.Errorf("the call was cancelled: %w", context.Canceled)
 

@@ -340,7 +340,7 @@ func TestCallsThatAreNotRun(t *testing.T) {
 	send(t, c, wire.Frame{Type: wire.Call, Tool: "work", Args: json.RawMessage(`{}`)}) // without an id it is nothing
 	send(t, c, wire.Frame{Type: wire.Cancel, ID: "late"})
 	wantError(t, result(t, c, "late"), nodes.NotRun, tools.Cancelled)
-	send(t, c, call("late", "work", `{}`)) // it comes after it was cancelled
+	send(t, c, call("late", "work", `{}`)) // it comes after it was canceled
 	wantError(t, result(t, c, "late"), nodes.NotRun, tools.Cancelled)
 	if n := g.runs.Load(); n != 0 {
 		t.Errorf("%d calls were run", n)

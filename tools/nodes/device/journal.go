@@ -73,9 +73,10 @@ type entry struct {
 	outcome *nodes.Outcome
 }
 
-// A journal records which calls were begun, so that none runs twice. A line is on the disk before what it allows
-// happens. It is one file, in which each line is a record; a line at its end that a crash has cut off counts as not
-// written.
+// A journal records which calls were begun, how they have ended, and which outcomes the server has. So no call runs
+// twice, and no outcome is lost. That a call is begun, or has ended, is on the disk before anything else happens; that
+// the server has its outcome need not be. The journal is one file, in which each line is a record; a line at its end
+// that a crash has cut off counts as not written.
 type journal struct {
 	path string
 	now  func() time.Time

@@ -81,7 +81,7 @@ func (c *Conn) begin() {
 // heard notes that the other end is alive.
 func (c *Conn) heard() error { return c.ws.SetReadDeadline(time.Now().Add(c.timing.Silence)) }
 
-// Read waits for the next frame of a type that this package knows. After an error the link is of no use any more. The end
+// Read waits for the next frame of a type that this package knows. After an error the link is of no use anymore. The end
 // of ctx closes the link.
 func (c *Conn) Read(ctx context.Context) (Frame, error) {
 	stop := context.AfterFunc(ctx, c.Close)
@@ -138,7 +138,7 @@ func (w *watched) Read(p []byte) (int, error) {
 }
 
 // Write sends a frame. It does not say that the frame has arrived. If it returns another error than ErrTooLarge, the link
-// is of no use any more.
+// is of no use anymore.
 func (c *Conn) Write(f Frame) error {
 	raw, err := plainjson.Marshal(f)
 	if err != nil {

@@ -80,10 +80,12 @@ const triesPerMinute = 30
 
 // The subjects of the notes.
 const (
-	keyNote  = "nodes_key"  // about keyAbout: the seed of the key by which nodes know the fleet
-	keyAbout = "fleet"      //
-	toldNote = "nodes_told" // about a node: the set of tools that the owners were told of last
+	keySubject  = "nodes_key"  // about keyAbout: the seed of the key by which nodes know the fleet
+	toldSubject = "nodes_told" // about a node: the set of tools that the owners were told of last
 )
+
+// keyAbout is what the note about the key is about: the fleet has one.
+const keyAbout = "fleet"
 
 // New makes the part.
 func New(c Config) *Nodes {
@@ -95,7 +97,7 @@ func New(c Config) *Nodes {
 		Over:    n.Look,
 		Wait:    func(node string) time.Duration { return c.Settings().Nodes[node].Wait },
 		Key: nodes.FleetKey(func(ctx context.Context, value string) (string, error) {
-			return c.Notes.SetNoteOnce(ctx, keyNote, keyAbout, value)
+			return c.Notes.SetNoteOnce(ctx, keySubject, keyAbout, value)
 		}),
 	})
 	return n
@@ -135,7 +137,7 @@ const tellEvery = 10 * time.Minute
 // tell tells the owners a text about a node, unless it was about the same set the last time. A node that changes what it
 // offers again and again is not told about each time.
 func (n *Nodes) tell(ctx context.Context, node, set, text string) {
-	last, err := n.cfg.Notes.Noted(ctx, toldNote, node)
+	last, err := n.cfg.Notes.Noted(ctx, toldSubject, node)
 	if err != nil || last.Value == shortened(set) {
 		return // the next link tells if the book has failed
 	}
@@ -152,7 +154,7 @@ func (n *Nodes) tell(ctx context.Context, node, set, text string) {
 	n.mu.Lock()
 	n.told[node] = time.Now()
 	n.mu.Unlock()
-	if err := n.cfg.Notes.SetNote(ctx, toldNote, node, shortened(set)); err != nil {
+	if err := n.cfg.Notes.SetNote(ctx, toldSubject, node, shortened(set)); err != nil {
 		n.cfg.Log.Warn("it cannot be recorded what the owners were told about a node", slog.String("node", node), slog.Any("error", err))
 	}
 }
