@@ -220,7 +220,8 @@ func (b *broker) hear(ctx context.Context, m mqtt.Message) {
 	e.post(m)
 }
 
-// mayAdd reports whether this process may look after one more edge agent. The caller holds mu.
+// mayAdd reports whether this process may look after one more edge agent. It logs once that an agent is ignored because
+// no node can have its name. The caller holds mu.
 func (b *broker) mayAdd(name string) bool {
 	if !b.strangers.Allow() {
 		return false

@@ -148,7 +148,8 @@ func failureOf(req *http.Request, resp *http.Response, err error) error {
 }
 
 // isPage reports whether a response is a web page: many servers send one if they have nothing else. Some also
-// label the stream of an answer as a page, so the first characters decide.
+// label the stream of an answer as a page, so the first characters decide: isPage waits for them, and skips the white
+// space before them.
 func isPage(resp *http.Response) bool {
 	if !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/html") {
 		return false

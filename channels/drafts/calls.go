@@ -247,7 +247,7 @@ func (d *Drafts) handleDraftError(one draftCall, fault *channels.SendError) {
 }
 
 // isSettledByAnother reports whether another process has, in the meantime, found out what became of a draft.
-// Whatever that process has recorded stays.
+// Whatever that process has recorded stays, and this one does no more with the draft.
 func (d *Drafts) isSettledByAnother(work context.Context, one draftCall) bool {
 	known, err := d.conf.Book.Lookup(context.WithoutCancel(work), ID(one.turn))
 	if err != nil || known.Parts[0].State == channels.Drafted && known.Parts[0].PlatformID == "" {

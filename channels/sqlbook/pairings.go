@@ -169,7 +169,7 @@ func (ps *pairings) admit(ctx context.Context, by channels.Admission) (admitted 
 }
 
 // committedEarlier reports whether an admission was stored by a commit in this process whose answer was lost, and
-// returns the pairing. The person must still be paired in the way that that commit wrote.
+// returns the pairing. The person must still be paired in the way that that commit wrote. It returns true only once.
 func (ps *pairings) committedEarlier(ctx context.Context, by channels.Admission) (channels.Pairing, bool) {
 	was, ok := ps.uncertainAdmissions.Load(by)
 	if !ok {

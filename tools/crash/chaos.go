@@ -118,5 +118,6 @@ func pointOf(variable string) *point {
 	return p
 }
 
-// passed reports whether the program is at this point, for the last of the number of times that the test has set.
+// passed counts it if the program is at this point, and reports whether that was the last of the number of times that
+// the test has set.
 func (p *point) passed(at string) bool { return p != nil && at == p.name && p.left.Add(-1) == 0 }

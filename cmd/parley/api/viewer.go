@@ -53,7 +53,8 @@ type blockRef struct {
 const knownEnds = 64
 
 // endedBefore reports whether an event says that a turn has ended, and the watcher already knows that: a worker
-// that takes over a session says it again if the log doesn't show that the answer was published.
+// that takes over a session says it again if the log doesn't show that the answer was published. It remembers that the
+// watcher knows it from now on.
 func (v *viewer) endedBefore(e bus.Event) bool {
 	if e.Type != bus.TurnComplete && e.Type != bus.TurnError {
 		return false
@@ -66,7 +67,8 @@ func (v *viewer) endedBefore(e bus.Event) bool {
 }
 
 // heardBefore reports whether an event contains a message of an operator, or on somebody's behalf, that the watcher
-// already knows: it is sent again if the worker is cut off after the message is in the log.
+// already knows: it is sent again if the worker is cut off after the message is in the log. It remembers that the
+// watcher knows it from now on.
 func (v *viewer) heardBefore(e bus.Event) bool {
 	if e.Type != bus.Spoken || e.Kind != bus.KindOperator && e.Kind != bus.KindTold {
 		return false

@@ -71,7 +71,8 @@ func (p *Parts) Put(title, text string) {
 	p.size += len(text)
 }
 
-// IsFull reports whether MostText is reached, so that no more text needs to be read.
+// IsFull reports whether MostText is reached, so that no more text needs to be read. The first time that it is, IsFull
+// adds a note that says so.
 func (p *Parts) IsFull() bool {
 	if p.size >= MostText && !p.full {
 		p.full = true
