@@ -45,7 +45,7 @@ func open(n stored.Node) Node {
 // has reports whether the node says that it has a capability.
 func (n Node) has(capability string) bool { return slices.Contains(n.Offer.Capabilities, capability) }
 
-// tool returns one of the node's accepted tools.
+// tool returns the node's accepted tool of that name; false if it has none.
 func (n Node) tool(name string) (nodes.Tool, bool) {
 	i := slices.IndexFunc(n.Tools, func(t nodes.Tool) bool { return t.Name == name })
 	if i < 0 {

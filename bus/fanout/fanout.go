@@ -282,7 +282,7 @@ func (w *Watcher) Next(ctx context.Context) (items []*Item, lost bool, err error
 	}
 }
 
-// read returns the next events that the hub has. If it returns nothing, the watcher will be woken.
+// read does what Next does without waiting. If it returns nothing, the watcher will be woken.
 func (w *Watcher) read() (items []*Item, lost bool, err error) {
 	h := w.hub
 	h.mu.Lock()

@@ -55,7 +55,7 @@ func (m *emitter) sendEvents(ctx context.Context) {
 	}
 }
 
-// sendBatchWhole sends a batch. If the bus is closed meanwhile, the batch still has
+// sendBatchWhole does what sendBatch does. If the bus is closed meanwhile, the batch still has
 // closeTimeout to finish, because one that is cut off is lost: its outcome is unknown, and
 // nobody would send it again.
 func (m *emitter) sendBatchWhole(ctx context.Context) (sent bool) {
@@ -69,6 +69,7 @@ func (m *emitter) sendBatchWhole(ctx context.Context) (sent bool) {
 	return m.sendBatch(whole)
 }
 
+// sendBatch sends a batch, if there is one. It returns false if that failed; then the batch is lost.
 func (m *emitter) sendBatch(ctx context.Context) (sent bool) {
 	m.sending.Lock()
 	defer m.sending.Unlock()

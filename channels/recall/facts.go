@@ -128,7 +128,8 @@ func (m *Members) isIn(ctx context.Context, at sight.Place, person string) (bool
 	}
 }
 
-// fill asks the platform, and gives the answer to everybody who waits for it.
+// fill asks the platform whether the person is in the group, and gives the answer to everybody who waits for it. If ctx
+// ends, it forgets the answer, so that somebody else asks.
 func (m *Members) fill(ctx context.Context, of membership, a *answer) (bool, error) {
 	defer close(a.ready)
 	a.in, a.err = m.ask(ctx, of)
@@ -172,7 +173,7 @@ func (m *Members) keeps(of membership, a *answer) bool {
 // askWithin is how long a platform may take to answer.
 const askWithin = 4 * time.Second
 
-// ask asks a platform.
+// ask asks a platform whether a person is in a group, for at most askWithin.
 func (m *Members) ask(ctx context.Context, of membership) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, askWithin)
 	defer cancel()

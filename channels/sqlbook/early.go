@@ -38,7 +38,7 @@ func (e *earlySends) add(send channels.Send) {
 	e.sends[send.ID] = send
 }
 
-// take removes and returns the send with that id.
+// take removes and returns the send with that id; false if there is none.
 func (e *earlySends) take(id string) (send channels.Send, ok bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

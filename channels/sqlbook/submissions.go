@@ -99,7 +99,8 @@ func (s *submissions) AcceptAndPublish(ctx context.Context, p channels.Submissio
 	return recorded, published, err
 }
 
-// accept records a submission, and writes the share if the submission is new. If it fails, nothing is published.
+// accept records a submission, and writes the share if the submission is new (fresh). published reports whether that
+// was written. If accept fails, nothing is published.
 func (s *submissions) accept(ctx context.Context, p channels.Submission, share sqldb.Share) (recorded channels.Submission, fresh, published bool, err error) {
 	if p.At.IsZero() {
 		p.At = time.Now()
@@ -128,7 +129,8 @@ func (s *submissions) accept(ctx context.Context, p channels.Submission, share s
 	return recorded, fresh, published, nil
 }
 
-// record records a submission to places in a transaction, unless the submission or its key is already recorded.
+// record records a submission to places in a transaction, unless the submission or its key is already recorded; then it
+// returns what is recorded, and fresh is false.
 func record(tx *sqldb.Tx, p channels.Submission, places string) (recorded channels.Submission, fresh bool, err error) {
 	id, err := claimKey(tx, p)
 	if err != nil {

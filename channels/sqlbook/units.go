@@ -158,8 +158,8 @@ func eraseSends(tx *sqldb.Tx, done *Erased, condition, after string, args ...any
 	return ids[len(ids)-1], len(ids) == unitRows, nil
 }
 
-// eraseSendsBefore erases some of the finished sends that began before a time, oldest first. It starts with those
-// that began at the time that an earlier call has reached.
+// eraseSendsBefore erases some of the finished sends that began before a time, oldest first: at most unitRows. It starts
+// with those that began at the time that an earlier call has reached. more reports that there may be others.
 func eraseSendsBefore(tx *sqldb.Tx, done *Erased, reached string, before int64) (last string, more bool, err error) {
 	from := int64(0)
 	if reached != "" {
@@ -183,7 +183,8 @@ func eraseSendsBefore(tx *sqldb.Tx, done *Erased, reached string, before int64) 
 }
 
 // eraseOfSession erases some of what the book has about one session: the finished sends that it wrote, asks,
-// ratings and proposals, and then the record of its chats, by which an erasure that was interrupted finds the rest.
+// ratings and proposals, and then the record of its chats, by which an erasure that was interrupted finds the rest. more
+// reports that there may be others.
 func eraseOfSession(tx *sqldb.Tx, done *Erased, key string) (reached string, more bool, err error) {
 	for _, condition := range []string{`session = ? AND session <> ''`, `writer = ? AND writer <> ''`} {
 		// The sends that earlier calls found are gone; those that aren't finished are few. So each call starts at

@@ -60,7 +60,8 @@ const pendingColumns = "id, key, last, indexed, embedded, fence, erasures"
 
 // Fill indexes some of the entries that are not in the index; see [Rebuilder]. It reads them and cuts
 // their words before it writes. If meanwhile something was erased from a session, or another process has
-// indexed the same entries or has taken over the session, it leaves that session for the next time.
+// indexed the same entries or has taken over the session, it leaves that session for the next time. It
+// reports whether there is more to do.
 func (t *Table) Fill(ctx context.Context) (more bool, err error) {
 	t.filling.mu.Lock()
 	defer t.filling.mu.Unlock()

@@ -34,7 +34,7 @@ func (f *Filler) Step(ctx context.Context) (more bool, err error) {
 	return more, err
 }
 
-// check compares the filled index with the entries, and begins to fill it again if they differ. It
+// check compares the filled index with the entries, and begins to fill it again (anew) if they differ. It
 // compares twice, because something that is erased or edited during the comparison looks like a
 // difference, too.
 func (f *Filler) check(ctx context.Context) (anew bool, err error) {

@@ -122,8 +122,8 @@ func freeze(ctx context.Context, sources []*copiedFile) (done bool, err error) {
 	return true, nil
 }
 
-// lockWriters takes the lock that writers take for each commit. Between two commits it is
-// free for a moment only, so lockWriters tries often.
+// lockWriters takes the lock that writers take for each commit; false if it did not get it within
+// lockWait. Between two commits it is free for a moment only, so lockWriters tries often.
 func (s *copiedFile) lockWriters(ctx context.Context) (bool, error) {
 	deadline := time.Now().Add(lockWait)
 	for {

@@ -69,7 +69,7 @@ func (w *Workspaces) DiscardOld(ctx context.Context, key string, paths []string,
 	return n, err
 }
 
-// discardOld removes one file if it is old. This process writes nothing between the check of the age and
+// discardOld removes one file if it is old, and reports whether it has done so. This process writes nothing between the check of the age and
 // the removal; another process has only that moment to write.
 func (s *openDir) discardOld(name string, before time.Time) (bool, error) {
 	s.writes.Lock()

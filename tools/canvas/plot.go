@@ -67,7 +67,7 @@ func (p *plot) check() error {
 	return nil
 }
 
-// number reads a value of x as a number.
+// number reads a value of x as a number; false if it is none, or is greater than maxNumber.
 func number(x string) (float64, bool) {
 	v, err := strconv.ParseFloat(strings.TrimSpace(x), 64)
 	return v, err == nil && math.Abs(v) <= maxNumber // no NaN, either

@@ -84,7 +84,7 @@ func (n nameMatcher) match(name, container string) (class int, ok bool) {
 	return n.member.match(name)
 }
 
-// splitQuery splits Type.method, Type::method and Type#method.
+// splitQuery splits Type.method, Type::method and Type#method; false if a query has none of these forms.
 func splitQuery(query string) (owner, member string, ok bool) {
 	for _, mark := range []string{"::", ".", "#"} {
 		if at := strings.LastIndex(query, mark); at > 0 && at+len(mark) < len(query) {

@@ -308,7 +308,7 @@ func parseHunkHeader(line string) (at, olds, news int, ok bool) {
 	return at, olds, news, ok && also
 }
 
-// parseSpan reads the line and the number of lines in "12,5"; "12" means one line.
+// parseSpan reads the line and the number of lines in "12,5"; "12" means one line. ok is false for anything else.
 func parseSpan(s string) (at, count int, ok bool) {
 	first, second, has := strings.Cut(s, ",")
 	at, err := strconv.Atoi(first)

@@ -218,7 +218,7 @@ func (c *piece) readSet(text string, i int) (end int, ok bool) {
 	return i + 1, true
 }
 
-// setByte reads one byte of a set, which may be escaped with a backslash.
+// setByte reads one byte of a set, which may be escaped with a backslash; ok is false at the end of the text.
 func setByte(text string, i int) (b byte, next int, ok bool) {
 	if i < len(text) && text[i] == '\\' {
 		i++

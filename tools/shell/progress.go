@@ -44,7 +44,7 @@ func lastLines(report func(string), now func() time.Time) func(p []byte) {
 	}
 }
 
-// cutLast splits a text at its last line break.
+// cutLast splits a text at its last line break; if it has none, all of it is after.
 func cutLast(text string) (before, after string, found bool) {
 	i := strings.LastIndexAny(text, "\r\n")
 	if i < 0 {

@@ -201,7 +201,8 @@ func (c *connection) handleFrame(ctx context.Context, s *Socket, f frame) (ended
 	return false, nil
 }
 
-// handleEvent passes an event to s.Handle and remembers its number, after which a resumed session continues.
+// handleEvent passes an event to s.Handle and remembers its number, after which a resumed session continues. ended
+// reports that the connection is of no use, because what Discord says of its session can't be read.
 func (c *connection) handleEvent(ctx context.Context, s *Socket, f frame) (ended bool, err error) {
 	switch f.Type {
 	case Ready:

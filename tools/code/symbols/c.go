@@ -145,7 +145,7 @@ func (g c) function(h []token) (name token, container string, typed, ok bool) {
 	return token{}, "", false, false
 }
 
-// operator reads the name of an operator at i.
+// operator reads the name of an operator at i; ok is false if its parameters don't follow.
 func (g c) operator(h []token, i int) (name token, container string, typed, ok bool) {
 	container, _ = g.qualifier(h, i)
 	name = h[i]
@@ -282,7 +282,7 @@ func (g c) declaratorEnd(h []token) int {
 	return len(h)
 }
 
-// declared returns the name that one declarator declares.
+// declared returns the name that one declarator declares; false if it declares none.
 func (c) declared(part []token) (token, bool) {
 	for i := range part {
 		if part[i].is("(") && at(part, i+1).is("*") { // a pointer to a function

@@ -3,7 +3,7 @@ package symbols
 // java reads Java.
 type java struct{}
 
-// strip removes annotations and modifiers.
+// strip removes annotations and modifiers. isConst reports that these were static and final.
 func (java) strip(head []token) (h []token, isConst bool) {
 	static, final := false, false
 	for len(head) > 0 {

@@ -2,7 +2,7 @@ package symbols
 
 import "strings"
 
-// skipString skips a string, a character or a regular expression, if one begins here.
+// skipString skips a string, a character or a regular expression, and reports whether one begins here.
 func (l *lexer) skipString(b byte) bool {
 	switch b {
 	case '"':
@@ -63,7 +63,7 @@ func (l *lexer) skipQuoted(quote byte, multiline bool) {
 	l.skipTo(min(end+1, len(l.src)))
 }
 
-// skipSingle skips a string, character or lifetime that begins with a single quote.
+// skipSingle skips a string, character or lifetime that begins with a single quote. It returns true.
 func (l *lexer) skipSingle() bool {
 	rest := l.src[l.at:]
 	switch {
@@ -183,7 +183,8 @@ func (l *lexer) skipRaw() bool {
 	return false
 }
 
-// skipHeredoc skips the opening of a Ruby heredoc, whose text begins on the next line, or all of a PHP heredoc.
+// skipHeredoc skips the opening of a Ruby heredoc, whose text begins on the next line, or all of a PHP heredoc, and
+// reports whether one begins here.
 func (l *lexer) skipHeredoc() bool {
 	rest := l.src[l.at:min(len(l.src), l.at+200)]
 	switch {

@@ -165,8 +165,8 @@ func cutFlags(s string) (flags, rest string) {
 	return s[:len(s)-len(rest)], rest
 }
 
-// cutDelimited returns the text after the next delimiter that isn't escaped with a backslash. It also stops at a
-// delimiter inside a bracket expression, which at worst makes a script unreadable.
+// cutDelimited returns the text after the next delimiter that isn't escaped with a backslash; false if there is none. It
+// also stops at a delimiter inside a bracket expression, which at worst makes a script unreadable.
 func cutDelimited(s string, delimiter byte) (rest string, ok bool) {
 	for i := 0; i < len(s); i++ {
 		switch s[i] {

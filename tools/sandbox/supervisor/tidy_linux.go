@@ -23,7 +23,7 @@ type tidier struct {
 }
 
 // tidyItem cleans up one item: it removes a remnant, gives what belongs to root to the user that commands run as,
-// and takes the set-ID bits from a file.
+// and takes the set-ID bits from a file. gone reports that the item isn't there afterwards.
 func (t *tidier) tidyItem(above int, name string, st *unix.Stat_t, depth int) (gone bool, err error) {
 	kind := st.Mode & unix.S_IFMT
 	if uint64(st.Dev) != t.device {

@@ -70,7 +70,7 @@ func (m *TurnMemories) Clear() {
 	clear(m.kept)
 }
 
-// take removes and returns the memories that were read with the beginning of a turn.
+// take removes and returns the memories that were read with the beginning of a turn; false if there are none.
 func (m *TurnMemories) take(turn begunTurn) (readMemory, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

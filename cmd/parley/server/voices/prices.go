@@ -33,8 +33,9 @@ func (v *Voices) Price(words string) (model string, micro int64, known bool) {
 	return modelOf(c.Speech), (text*n + sound*spoken(words) + million - 1) / million, known
 }
 
-// priceOf returns what a million characters cost, in micro-dollars, and what their sound costs: according to the settings, or
-// else to the price list. One's own server costs nothing unless the settings say otherwise.
+// priceOf returns what a million characters cost, in micro-dollars, and what their sound costs: according to the
+// settings, or else to the price list; known is false if neither has it. One's own server costs nothing unless the
+// settings say otherwise.
 func priceOf(c *config.Config, list prices.List) (text, sound int64, known bool) {
 	if c.Origin("speech.price_input") != "" || llm.IsOwnServer(c.Speech.BaseURL) {
 		return c.Speech.PriceInput, 0, true
