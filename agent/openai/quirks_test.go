@@ -25,7 +25,7 @@ func finish(reason string) string {
 	return fmt.Sprintf(`{"choices":[{"index":0,"delta":{},"finish_reason":%q}]}`, reason)
 }
 
-// use is a wanted tool use, written as "name args id".
+// wantUses wants an answer with these tool uses, each written as "name args id".
 func wantUses(t *testing.T, a *llm.Answer, want ...string) {
 	t.Helper()
 	var got []string

@@ -30,13 +30,13 @@ func setStage(t *testing.T, dir string, caps bus.Caps) *stage {
 	return &stage{stagetest.Open(t, dir, sqlitebus.Config{Caps: caps}), &gateway.Gate{}}
 }
 
-// gateway runs a gateway for as long as the test does its work, in a bubble.
+// inGateway runs a gateway for as long as the test does its work, in a bubble.
 func inGateway(t *testing.T, caps bus.Caps, access gateway.Access, run func(*testing.T, *stage)) {
 	t.Helper()
 	inGatewayOn(t, caps, access, nil, run)
 }
 
-// gatewayOn is gateway with a say in how it is made.
+// inGatewayOn does what inGateway does, and has setup change the gateway before it runs.
 func inGatewayOn(t *testing.T, caps bus.Caps, access gateway.Access, setup func(*stage, *gateway.Gateway), run func(*testing.T, *stage)) {
 	t.Helper()
 	dir := t.TempDir()

@@ -33,7 +33,7 @@ type watched struct {
 	beside bool
 }
 
-// command stands for exec_shell: it does in the workspace what a test wants.
+// newWatched makes watched tools. command stands for exec_shell: it does in the workspace what a test wants.
 func newWatched(t *testing.T, command func(dir string)) *watched {
 	t.Helper()
 	all, err := workspace.New(workspace.Config{Root: filepath.Join(t.TempDir(), "workspaces")})

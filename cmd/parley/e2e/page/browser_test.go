@@ -37,7 +37,7 @@ var chrome = sync.OnceValues(func() (context.Context, error) {
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox)
 	}
-	allocator, _ := chromedp.NewExecAllocator(context.Background(), options...) // quitChrome ends it
+	allocator, _ := chromedp.NewExecAllocator(context.Background(), options...) // TestMain ends it
 	ctx, _ := chromedp.NewContext(allocator)
 	return ctx, chromedp.Do(ctx)
 })
