@@ -26,7 +26,8 @@ type jobOutput struct {
 	noted int64 // the total at the last write to the store
 }
 
-// write adds output of the job. The sandbox calls it (sandbox.Command.Output).
+// write adds output of the job, to the file until that is full, and to the end. The sandbox calls it
+// (sandbox.Command.Output).
 func (p *jobOutput) write(more []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

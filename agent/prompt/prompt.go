@@ -105,7 +105,8 @@ func (b Builder) Build(ctx context.Context, session string) (string, error) {
 	return b.Cache.find(b.Toolless, b.Instructions, files), nil
 }
 
-// write returns the prompt made from instructions and files. toolless says that the model can't use tools.
+// write returns the prompt made from instructions and files, of whose texts it takes MaxTotal characters in all. toolless
+// says that the model can't use tools.
 func write(toolless bool, instructions string, files []File) string {
 	var out strings.Builder
 	if toolless {

@@ -125,7 +125,7 @@ func Read(records []journal.Record, person string, trusted bool) Conversation {
 	return c
 }
 
-// add adds a text, unless it is empty.
+// add adds a text, or its beginning (mostMessage), unless it is empty.
 func (c *Conversation) add(tag, text string) {
 	if text = strings.TrimSpace(text); text == "" {
 		return

@@ -82,7 +82,7 @@ func (s *Speaker) Record(ctx context.Context, text string, as Format) ([]byte, e
 	}
 }
 
-// try asks the server once.
+// try asks the server once. It returns ErrNoAudio for an answer that is no audio, or more than maxBytes.
 func (s *Speaker) try(ctx context.Context, text string, as Format) (recording []byte, err error) {
 	answer, err := s.client.CreateSpeech(ctx, openai.CreateSpeechRequest{
 		Model: openai.SpeechModel(s.model), Input: text, Voice: openai.SpeechVoice(s.voice), ResponseFormat: openai.SpeechResponseFormat(as),

@@ -65,8 +65,8 @@ func (c *Copier) Copy(ctx context.Context, paths []string) error {
 	return nil
 }
 
-// find collects the names of the regular files to copy: the named file itself, or everything in it if it is a
-// folder.
+// find collects the names of the regular files to copy: the named file itself, or everything in it if it is a folder. It
+// skips ownFolder and links, and refuses more than maxCopiedFiles files or maxCopied bytes.
 func (c *Copier) find(ctx context.Context, name string, info fs.FileInfo) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -60,7 +60,7 @@ func (t *Transcriber) Words(ctx context.Context, name string, recording []byte) 
 	}
 }
 
-// try sends a recording to the server once.
+// try sends a recording to the server once, and returns the words in it, or the first maxWords bytes of them.
 func (t *Transcriber) try(ctx context.Context, name string, recording []byte) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

@@ -203,8 +203,8 @@ func bracketed(kind, called string) string {
 // maxQuotes is the maximum number of forwarded messages in one message that reach the agent.
 const maxQuotes = 10
 
-// quotes returns what a message contains that its sender did not write: the messages that it forwards, and the one
-// that it replies to.
+// quotes returns what a message contains that its sender did not write: the messages that it forwards, but no more than
+// maxQuotes, and the one that it replies to.
 func (t *translator) quotes(m *message) []bus.Quote {
 	var all []bus.Quote
 	for _, s := range m.Snapshots {

@@ -73,7 +73,8 @@ func (o *Outbox) destinations(r Request) ([]bus.Address, error) {
 	return []bus.Address{r.Answer.At}, nil
 }
 
-// Resolve returns the addresses for a list of names, each address once, in the order in which they first occur.
+// Resolve returns the addresses for a list of names, each address once, in the order in which they first occur. It
+// refuses more than MaxDestinations, and none.
 func (o *Outbox) Resolve(names []string) ([]bus.Address, error) {
 	if len(names) == 0 {
 		return nil, &InvalidError{"no_destination", `there's no destination: name a target or an address in "to"`}

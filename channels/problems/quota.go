@@ -21,8 +21,8 @@ const (
 	mostFull   = 50 // the maximum number of full folders that owners are told about
 )
 
-// Quotas returns the Source that watches for conversations whose folders have nearly reached their quota. megabytes
-// is the quota.
+// Quotas returns the Source that watches for conversations whose folders have nearly reached their quota, and names no
+// more than mostFull of them. megabytes is the quota.
 func Quotas(w Workspaces, megabytes int) Source {
 	const prefix = "quota/"
 	return Source{

@@ -66,7 +66,7 @@ func paragraphs(text string, words []search.Word) (found []paragraph) {
 	return found
 }
 
-// memories finds passages in the memories that the agent may read in this conversation.
+// memories finds passages in the memories that the agent may read in this conversation, at most mostNotes.
 func (f *Finder) memories(ctx context.Context, who sight.Asker, r request, words []search.Word) (found []recall.Passage, err error) {
 	type memory struct {
 		text, where string
@@ -98,8 +98,8 @@ func (f *Finder) memories(ctx context.Context, who sight.Asker, r request, words
 	return found[:min(len(found), mostNotes)], nil
 }
 
-// sessionMemory returns what the agent has kept for a conversation; "" if there is nothing, or if the workspaces
-// are not available, as in a gateway.
+// sessionMemory returns what the agent has kept for a conversation, at most the first mostMemory bytes; "" if there is
+// nothing, or if the workspaces are not available, as in a gateway.
 func (f *Finder) sessionMemory(session string) string {
 	if f.cfg.Files == nil {
 		return ""

@@ -168,7 +168,8 @@ func (f *Finder) candidates(ctx context.Context, who sight.Asker) ([]string, err
 	return keys[:min(len(keys), search.MostSessions)], nil
 }
 
-// accounts returns a person's accounts: the given one, and those that are linked with it; none if person is "".
+// accounts returns a person's accounts: the given one, and those that are linked with it, but no more than mostLinked of
+// these; none if person is "".
 func (f *Finder) accounts(ctx context.Context, person string) ([]string, error) {
 	if person == "" {
 		return nil, nil

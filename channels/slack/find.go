@@ -23,8 +23,8 @@ type finder struct {
 // maxLookBack is how far back FindSent looks. No send is retried for that long.
 const maxLookBack = 7 * 24 * time.Hour
 
-// FindSent looks for a part by its key, in the history of the chat to which the part was addressed. It returns the
-// message's ts, and whether it found the part.
+// FindSent looks for a part by its key, in the history of the chat to which the part was addressed, as far back as
+// maxLookBack. It returns the message's ts, and whether it found the part.
 func (f *finder) FindSent(ctx context.Context, to bus.Address, part channels.Part) (string, bool, error) {
 	chat, err := f.conversations.chatID(ctx, to)
 	if err != nil {

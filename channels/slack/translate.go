@@ -255,7 +255,7 @@ func (t *translator) resolveReference(ctx context.Context, ref string, me Accoun
 // maxQuotes is the maximum number of forwarded messages in one message that reach the agent.
 const maxQuotes = 10
 
-// quotes returns, as quotes, the messages that m forwards.
+// quotes returns, as quotes, the messages that m forwards, but no more than maxQuotes.
 func (t *translator) quotes(ctx context.Context, m *message, me Account) []bus.Quote {
 	var all []bus.Quote
 	for _, a := range m.Attachments {

@@ -67,7 +67,8 @@ const (
 	mostEventFields = 4000
 )
 
-// eventText returns what an agent is given: the text that people would read, and the fields as they were posted.
+// eventText returns what an agent is given: the text that people would read, and the fields as they were posted, each
+// cut if it is too long.
 func (s starter) eventText(text string) string {
 	return truncate(mostEventText, text) + "\n\nAs it was posted:\n\n" + string(jsonBlock(s.d.data, mostEventFields))
 }

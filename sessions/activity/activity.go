@@ -91,7 +91,7 @@ type Count struct {
 const mostTools = 200
 
 // With returns counts together with those of a turn that ended in this hour, such as 2026-01-31T15.
-// Counts of the same thing are merged.
+// Counts of the same thing are merged. Of the turn's tools, only the first mostTools are counted.
 func With(counts []Count, done sessions.TurnDone, hour string) []Count {
 	all := slices.Clone(counts)
 	for _, what := range counted(done) {

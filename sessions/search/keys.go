@@ -60,8 +60,8 @@ func (s content) forms() iter.Seq[string] {
 	}
 }
 
-// wordsOf returns the words of an entry in the form in which they are indexed, separated by spaces; ""
-// for an entry without words.
+// wordsOf returns the words of an entry in the form in which they are indexed, separated by spaces, but no
+// more than mostKeys; "" for an entry without words.
 func wordsOf(e sessions.Entry) string {
 	known := map[string]bool{}
 	var b strings.Builder

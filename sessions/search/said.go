@@ -30,8 +30,8 @@ type content struct {
 // that creates the triggers again: those of [SQLite] and [Postgres] never change.
 const mayHaveWords = "('user', 'text', 'summary', 'tool_result', 'notice', 'attached', 'fetched')"
 
-// contentOf returns the searchable content of an entry. It returns nothing if the entry cannot be decoded,
-// for example because a newer release wrote it.
+// contentOf returns the searchable content of an entry, of a long text only the beginning and the end. It returns
+// nothing if the entry cannot be decoded, for example because a newer release wrote it.
 func contentOf(e sessions.Entry) (s content) {
 	switch e.Kind {
 	case sessions.KindUser:

@@ -117,7 +117,8 @@ func (w *walk) addFolder(dir *os.Root, above string, depth int) (err error) {
 	}
 }
 
-// addItem adds one path and, if it is a folder, everything in it.
+// addItem adds one path and, if it is a folder, everything in it. It returns ErrTooMany after MostItems, and for folders
+// that are nested too deep.
 func (w *walk) addItem(dir *os.Root, name, full string, depth int) error {
 	if err := w.ctx.Err(); err != nil {
 		return err

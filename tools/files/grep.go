@@ -130,7 +130,8 @@ func (s *search) searchFile(ctx context.Context, dir fs.FS, name string) error {
 	return err
 }
 
-// searchLines searches the lines of one file and records the matches with their context.
+// searchLines searches the lines of one file and records the matches with their context. It returns errEnough once there
+// are maxMatches.
 func (s *search) searchLines(ctx context.Context, from *bufio.Reader, name string) error {
 	if start, err := from.Peek(tools.SniffBytes); err != nil && !errors.Is(err, io.EOF) || tools.IsBinary(start) {
 		return ctx.Err() // a file that cannot be read is skipped, unless the call has ended

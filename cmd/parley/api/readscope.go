@@ -100,7 +100,8 @@ func (s readScopes) of(ctx context.Context, c exchange.Caller) (readScope, error
 	return s.own(ctx, c)
 }
 
-// own returns which sessions a caller may read because they are its own, or belong to linked accounts.
+// own returns which sessions a caller may read because they are its own, or belong to linked accounts, of which it looks
+// at no more than mostLinked.
 func (s readScopes) own(ctx context.Context, c exchange.Caller) (readScope, error) {
 	var found readScope
 	if !c.MayWatch() {

@@ -110,7 +110,7 @@ func shown[A, B any](all []A, count int, as func(A) B) Shown[B] {
 	return s
 }
 
-// read finds what the bot is working on.
+// read finds what the bot is working on; each list in it has no more than mostShown elements.
 func (k Work) read(ctx context.Context, mail bus.Inspector) (now AtWork, err error) {
 	boxes, err := mail.Mailboxes(ctx, bus.InboundTopic, mostShown)
 	if err != nil {

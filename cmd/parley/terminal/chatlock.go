@@ -20,8 +20,8 @@ const (
 
 // LockConversation locks a conversation with an agent ("" means the main one) for this terminal:
 // the named one, or else the first of default, default-2, … that no other terminal has locked. If
-// that is not the first, it tells the person so, on said. A named conversation is joined even if
-// another terminal has locked it.
+// that is not the first, it tells the person so, on said, and after mostTerminals it gives up. A
+// named conversation is joined even if another terminal has locked it.
 func LockConversation(homeDir, agent, name string, said io.Writer) (chat string, unlock func(), err error) {
 	chat = name
 	if name == "" {

@@ -63,7 +63,7 @@ func readSheets(a *archive, main string, parts *pages.Parts) error {
 	return nil
 }
 
-// listSheets lists the sheets in order.
+// listSheets lists the sheets in order, at most maxParts.
 func (b *book) listSheets(a *archive, main string, links map[string]relation) (sheets []sheet, err error) {
 	err = a.read(main, func(r *reader) error {
 		return r.walk(func(e xml.StartElement) error {
@@ -180,7 +180,8 @@ func (p *piece) toTable() string {
 	return strings.Join(lines, "\n")
 }
 
-// row reads the cells of a row, and returns their total size in bytes.
+// row reads the cells of a row, up to maxColumns, and returns their total size in bytes. If there are more, the last cell
+// says so.
 func (b *book) row(r *reader) (cells []string, size int, err error) {
 	at := -1
 	beyond := 0

@@ -11,7 +11,7 @@ import (
 	"parley/tools/documents/table"
 )
 
-// readSlides reads a PPTX file: it adds each slide to parts.
+// readSlides reads a PPTX file: it adds each slide to parts, until that is full or has maxParts.
 func readSlides(a *archive, main string, parts *pages.Parts) error {
 	links, err := a.relations(main)
 	if err != nil {

@@ -102,7 +102,7 @@ const (
 	maxCell  = 2000
 )
 
-// Row returns one row of a Markdown table.
+// Row returns one row of a Markdown table. If it would have more than maxCells, the last cell says how many more.
 func Row(cells []string) string {
 	var out strings.Builder
 	out.WriteByte('|')
@@ -118,7 +118,7 @@ func Row(cells []string) string {
 	return out.String()
 }
 
-// Cell returns a text in a form that fits into one cell of a Markdown table.
+// Cell returns a text, or the beginning of a long one, in a form that fits into one cell of a Markdown table.
 func Cell(text string) string {
 	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "\uFFFD")), " ")
 	if len(text) > maxCell {

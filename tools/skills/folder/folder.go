@@ -132,7 +132,7 @@ const (
 )
 
 // ReadIn reads the skills in the folder dir of a session's workspace. It skips folders that are not
-// skills.
+// skills. If there are too many, the last problem says so.
 func ReadIn(files fs.FS, dir string) (found []Skill, problems []Problem) {
 	entries, err := fs.ReadDir(files, dir)
 	if err != nil {
