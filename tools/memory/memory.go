@@ -141,7 +141,7 @@ func matchingParagraphs(content, query string) []string {
 	return matches
 }
 
-// content returns the whole memory file, or fs.ErrNotExist.
+// content returns the whole memory file, or fs.ErrNotExist. It refuses a file of more than MaxBytes.
 func (k memoryTools) content(ctx context.Context, call tools.Call) (content []byte, err error) {
 	dir, err := k.open(ctx, call)
 	if err != nil {

@@ -158,7 +158,8 @@ func attribute(n *html.Node, name string) string {
 	return ""
 }
 
-// cleanChildren cleans everything below a node, until ctx ends.
+// cleanChildren cleans everything below a node, until ctx ends. It removes the elements of which there are too many, and
+// keeps only what is in those that are nested too deep.
 func (c *cleaner) cleanChildren(ctx context.Context, n *html.Node, depth int) {
 	var next *html.Node
 	for child := n.FirstChild; child != nil && ctx.Err() == nil; child = next {

@@ -138,7 +138,7 @@ func (d *Client) readChallenge(ctx context.Context, s Server) ([]string, error) 
 const maxChallenge = 8 << 10
 
 // RecordWanted records that a server wants somebody to sign in. challenge holds the headers in
-// which it said so.
+// which it said so. It does nothing if there are none, or if they are longer than maxChallenge.
 func (d *Client) RecordWanted(ctx context.Context, s Server, challenge []string) error {
 	text := s.URL + "\n" + strings.Join(challenge, "\n")
 	if len(challenge) == 0 || len(text) > maxChallenge {

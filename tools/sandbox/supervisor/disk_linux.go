@@ -75,7 +75,8 @@ func (w *walk) walkOpen(folder *os.File, depth int) (err error) {
 	}
 }
 
-// walkItem counts an item in a folder and, if the item is a folder itself, everything in it.
+// walkItem counts an item in a folder and, if the item is a folder itself, everything in it. It skips what is gone. It
+// returns errTooMany after maxItems, and errTooDeep for a folder below maxDepth, unless deep handles such folders.
 func (w *walk) walkItem(above int, name string, depth int) error {
 	var st unix.Stat_t
 	err := unix.Fstatat(above, name, &st, unix.AT_SYMLINK_NOFOLLOW)

@@ -179,7 +179,7 @@ func (r *remover) removeMoved() error {
 	return nil
 }
 
-// remove removes an item in a folder.
+// remove removes an item in a folder. It moves a folder that is too deep to the top, where the caller removes it.
 func (r *remover) remove(above int, name string, depth int) error {
 	err := withRights(above, func() error { return unix.Unlinkat(above, name, 0) })
 	if !errors.Is(err, unix.EISDIR) && !errors.Is(err, unix.EPERM) {

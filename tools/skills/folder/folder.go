@@ -65,8 +65,8 @@ func (p Problem) Error() string { return p.File + ": " + p.Wrong + ": " + p.Reme
 
 // Find reads the skills in these folders, each in a folder of its own, and returns them sorted by
 // name. A link to a folder counts as a folder. It leaves out skills that it cannot read, and those
-// with the same name as one found before, and returns a problem for each. Many skills are other
-// people's work, so one that cannot be used has no effect on the others.
+// with the same name as one found before, and those beyond MostSkills, and returns a problem for each.
+// Many skills are other people's work, so one that cannot be used has no effect on the others.
 func Find(dirs ...string) (found []Skill, problems []Problem) {
 	where := map[string]string{}
 	for _, dir := range dirs {
