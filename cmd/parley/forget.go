@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"parley/cmd/parley/data/erase"
@@ -43,10 +42,7 @@ func (c forgetCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Ter
 		}
 	}
 	return withClient(ctx, flags, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
-		e := erasure{server: server, id: c.Receipt, out: io.Discard}
-		if isTerminal(tty.Err) {
-			e.out = tty.Err
-		}
+		e := erasure{server: server, id: c.Receipt, bar: progressBar(flags, tty)}
 		receipt, err := e.receipt(ctx, c)
 		if err != nil {
 			return err
@@ -69,7 +65,7 @@ const lookEvery = 200 * time.Millisecond
 type erasure struct {
 	server *client.Client
 	id     string
-	out    io.Writer // where its progress is shown
+	bar    *terminal.Bar
 }
 
 // receipt asks for what the command says, unless that was done before, and waits for the receipt.
@@ -109,18 +105,14 @@ func (e *erasure) receipt(ctx context.Context, c forgetCmd) (*erase.Receipt, err
 
 // await waits until the erasure has ended, and shows how far it is.
 func (e *erasure) await(ctx context.Context) (erase.Request, error) {
-	for shown := false; ; {
+	defer e.bar.Clear()
+	for {
 		var r erase.Request
-		err := e.server.Get(ctx, "/v1/forget/"+url.PathEscape(e.id), &r)
-		if shown && (err != nil || r.State != erase.Running) {
-			fmt.Fprint(e.out, "\r\x1b[K")
-		}
-		if err != nil || r.State != erase.Running {
+		if err := e.server.Get(ctx, "/v1/forget/"+url.PathEscape(e.id), &r); err != nil || r.State != erase.Running {
 			return r, err
 		}
 		if r.Progress.Step != "" {
-			shown = true
-			fmt.Fprint(e.out, "\r\x1b[K"+progressBar(r.Progress))
+			showErasing(e.bar, r.Progress)
 		}
 		select {
 		case <-time.After(lookEvery):
@@ -130,18 +122,30 @@ func (e *erasure) await(ctx context.Context) (erase.Request, error) {
 	}
 }
 
-// progressBar returns a line that shows how far an erasure is.
-func progressBar(p erase.Progress) string {
-	const width = 24
+// showErasing shows how far an erasure is.
+func showErasing(bar *terminal.Bar, p erase.Progress) {
 	steps := erase.Steps()
-	part := 0.0
-	if p.Of > 0 {
-		part = float64(p.Done) / float64(p.Of)
-	}
-	full := int(width * (float64(max(0, slices.Index(steps, p.Step))) + part) / float64(len(steps)))
-	line := strings.Repeat("█", full) + strings.Repeat("░", width-full) + " " + terminal.Cell(string(p.Step))
+	far := ""
 	if p.Of > 1 {
-		line += fmt.Sprintf(": %d of %d sessions", p.Done, p.Of)
+		far = fmt.Sprintf("%d of %d sessions", p.Done, p.Of)
 	}
-	return line
+	bar.Show(partDone(slices.Index(steps, p.Step), len(steps), int64(p.Done), int64(p.Of)), string(p.Step), far)
+}
+
+// progressBar returns the bar on which a command shows how far it is. There is none beside JSON.
+func progressBar(flags *globalFlags, tty terminal.Terminal) *terminal.Bar {
+	if flags.JSON {
+		return terminal.NewBar(io.Discard)
+	}
+	return terminal.NewBar(tty.Err)
+}
+
+// partDone returns which part of the steps, which count alike, is done: those before step, and of that one done of so
+// many, or nothing yet if of is 0.
+func partDone(step, steps int, done, of int64) float64 {
+	part := 0.0
+	if of > 0 {
+		part = float64(done) / float64(of)
+	}
+	return (float64(max(0, step)) + part) / float64(steps)
 }

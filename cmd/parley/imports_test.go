@@ -338,7 +338,7 @@ func libraries() map[string][]string {
 		"golang.org/x/oauth2":                      {"tools/mcp/signin"},
 		"golang.org/x/sync":                        anyAbove,
 		"golang.org/x/sys":                         {"cmd/parley/data/home", "tools/sandbox/cgroup", "tools/sandbox/seccomp", "tools/sandbox/supervisor"},
-		"golang.org/x/term":                        {"channels/console", "cmd/parley", "cmd/parley/onboard"},
+		"golang.org/x/term":                        {"channels/console", "cmd/parley", "cmd/parley/onboard", "cmd/parley/terminal"},
 		"golang.org/x/text":                        {"sessions/search"},
 		"golang.org/x/time":                        anyAbove,
 		"modernc.org/sqlite":                       {"sessions/sqldb"},

@@ -7,8 +7,8 @@ import (
 	"os"
 	"time"
 
-	"golang.org/x/term"
 	"parley/cmd/parley/config"
+	"parley/cmd/parley/terminal"
 )
 
 // newLogger returns a logger that writes text to a terminal and JSON elsewhere, unless
@@ -24,15 +24,9 @@ func newLogger(cfg *config.Config, out io.Writer) *slog.Logger {
 // logsText reports whether the log is text rather than JSON.
 func logsText(cfg *config.Config, out io.Writer) bool {
 	if _, ok := out.(*os.File); ok && cfg.Log.Format == "" {
-		return isTerminal(out)
+		return terminal.IsTerminal(out)
 	}
 	return cfg.Log.Format == "text"
-}
-
-// isTerminal reports whether out is a terminal.
-func isTerminal(out io.Writer) bool {
-	f, ok := out.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // tellOperator writes a text for the person who runs the server, whatever the log level. In a JSON

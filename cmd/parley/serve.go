@@ -64,7 +64,7 @@ func (c serveCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Term
 	if len(cfg.Channels) == 0 && role.Receives() {
 		tellOperator(cfg, tty.Err, textNothingToServe+home.DescribeConfig(cfg))
 	}
-	s, err := server.Open(ctx, server.Config{Settings: cfg, Models: answerers, Role: role, Commands: true, Doctor: examineWhileServing, Build: thisBuild(), Log: log, Reload: load, Offer: func(text string) { tellOperator(cfg, tty.Err, text) }, AtTerminal: isTerminal(tty.Err)})
+	s, err := server.Open(ctx, server.Config{Settings: cfg, Models: answerers, Role: role, Commands: true, Doctor: examineWhileServing, Build: thisBuild(), Log: log, Reload: load, Offer: func(text string) { tellOperator(cfg, tty.Err, text) }, AtTerminal: terminal.IsTerminal(tty.Err)})
 	if err != nil && ctx.Err() != nil {
 		log.Info("told to end before serving began", slog.Any("error", err))
 		return nil

@@ -59,7 +59,7 @@ func (u uiOpen) Run(ctx context.Context, c *globalFlags, tty terminal.Terminal) 
 		for _, link := range offer.Links {
 			fmt.Fprintf(tty.Out, "  %s\n", link)
 		}
-		if open := browserCommand(context.WithoutCancel(ctx), offer.Links[0]); open != nil && !u.Print && isTerminal(tty.Out) {
+		if open := browserCommand(context.WithoutCancel(ctx), offer.Links[0]); open != nil && !u.Print && terminal.IsTerminal(tty.Out) {
 			if err := open.Start(); err == nil {
 				go func() { _ = open.Wait() }() // the browser may stay open longer than this command runs
 				fmt.Fprintln(tty.Out, textOpeningBrowser)
