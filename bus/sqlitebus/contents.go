@@ -30,6 +30,15 @@ type StoredMessage struct {
 	BuriedAt time.Time // for a dead letter: when it was given up
 }
 
+// Count counts the messages that wait, and the dead letters.
+func (c *contents) Count(ctx context.Context) (n int64, err error) {
+	err = c.db.Read.QueryRowContext(ctx, "SELECT (SELECT count(*) FROM message) + (SELECT count(*) FROM dead)").Scan(&n)
+	if err != nil {
+		return 0, fmt.Errorf("count messages: %w", err)
+	}
+	return n, nil
+}
+
 // Messages reads the messages that wait in all mailboxes, in the order of publication. If an
 // id was published again days later, Messages returns only the first message, because a bus
 // that receives both at once would drop the second as a duplicate.

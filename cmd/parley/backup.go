@@ -5,14 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
+	"slices"
 
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/data/backup"
 	"parley/cmd/parley/data/home"
 	"parley/cmd/parley/data/homedb"
 	"parley/cmd/parley/terminal"
+	"parley/tools/crash"
 	"parley/tools/plainjson"
 )
 
@@ -47,14 +47,9 @@ func (c backupCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Ter
 		return err
 	}
 	source := backup.Source{Home: cfg.Home, Workspaces: cfg.Workspace.Root, Folders: folders, Version: thisBuild().Version}
-	var m backup.Manifest
-	if c.File == "-" {
-		m, err = writeChecked(ctx, source, tty.Out)
-	} else {
-		m, err = writeFile(ctx, source, c.File)
-	}
+	m, err := c.write(ctx, source, progressBar(flags, tty), tty.Out)
 	if err != nil {
-		return fmt.Errorf("write the backup: %w", err)
+		return err
 	}
 	for _, name := range m.Skipped {
 		fmt.Fprintf(tty.Err, "left out, because it isn't a regular file: %s\n", name)
@@ -76,24 +71,31 @@ func (c backupCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Ter
 	return nil
 }
 
-// writeFile writes a backup to a file with that name, and reads it back like a restore would. The
-// file gets its name only once it is complete.
-func writeFile(ctx context.Context, source backup.Source, name string) (m backup.Manifest, err error) {
-	f, err := os.CreateTemp(filepath.Dir(name), ".parley-backup-*")
-	if err != nil {
-		return m, err
-	}
-	m, err = backup.Write(ctx, source, f)
-	if err = errors.Join(err, f.Sync()); err == nil {
-		if _, err = f.Seek(0, io.SeekStart); err == nil {
-			err = backup.Check(ctx, f, source.Home, homedb.Check)
+// write writes the backup to the file, or to out, and shows how far it is.
+func (c backupCmd) write(ctx context.Context, source backup.Source, bar *terminal.Bar, out io.Writer) (m backup.Manifest, err error) {
+	defer bar.Clear()
+	point := crash.Points()
+	source.Progress = func(p backup.Progress) {
+		const mb = 1e6
+		far := fmt.Sprintf("%.0f of %.0f MB", float64(p.Done)/mb, float64(p.Of)/mb)
+		steps := backup.Steps()
+		bar.Show(partDone(slices.Index(steps, p.Step), len(steps), p.Done, p.Of), string(p.Step), far)
+		if point != nil {
+			point("backup:" + string(p.Step))
 		}
 	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), name)
+	if c.File == "-" {
+		m, err = writeChecked(ctx, source, out)
+	} else {
+		m, err = backup.WriteFile(ctx, source, c.File, homedb.Check)
 	}
-	if err != nil {
-		return m, errors.Join(err, os.Remove(f.Name()))
+	switch {
+	case err != nil && ctx.Err() != nil && c.File == "-":
+		return m, fmt.Errorf(textPipeInterrupted, errInterrupted)
+	case err != nil && ctx.Err() != nil:
+		return m, fmt.Errorf(textBackupInterrupted, errInterrupted)
+	case err != nil:
+		return m, fmt.Errorf("write the backup: %w", err)
 	}
 	return m, nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -106,14 +107,13 @@ func (e *erasure) receipt(ctx context.Context, c forgetCmd) (*erase.Receipt, err
 // await waits until the erasure has ended, and shows how far it is.
 func (e *erasure) await(ctx context.Context) (erase.Request, error) {
 	defer e.bar.Clear()
+	showErasing(e.bar, erase.Progress{})
 	for {
 		var r erase.Request
 		if err := e.server.Get(ctx, "/v1/forget/"+url.PathEscape(e.id), &r); err != nil || r.State != erase.Running {
 			return r, err
 		}
-		if r.Progress.Step != "" {
-			showErasing(e.bar, r.Progress)
-		}
+		showErasing(e.bar, r.Progress)
 		select {
 		case <-time.After(lookEvery):
 		case <-ctx.Done():
@@ -129,7 +129,7 @@ func showErasing(bar *terminal.Bar, p erase.Progress) {
 	if p.Of > 1 {
 		far = fmt.Sprintf("%d of %d sessions", p.Done, p.Of)
 	}
-	bar.Show(partDone(slices.Index(steps, p.Step), len(steps), int64(p.Done), int64(p.Of)), string(p.Step), far)
+	bar.Show(partDone(slices.Index(steps, p.Step), len(steps), int64(p.Done), int64(p.Of)), cmp.Or(string(p.Step), "beginning"), far)
 }
 
 // progressBar returns the bar on which a command shows how far it is. There is none beside JSON.

@@ -54,19 +54,24 @@ func (m migrateCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Te
 	if err := backup.Finish(to.Home); err != nil { // finish an interrupted restore
 		return err
 	}
-	log := slog.New(slog.DiscardHandler)
+	bar, log := progressBar(flags, tty), slog.New(slog.DiscardHandler)
 	if !flags.JSON {
-		log = slog.New(slog.NewTextHandler(tty.Err, nil))
+		log = slog.New(slog.NewTextHandler(bar, nil))
 	}
 	report, err := migrate.Run(ctx, migrate.Config{
 		Home: to.Home,
 		Bus: redisbus.Config{URL: string(to.Bus.URL), Prefix: to.Bus.Prefix, Log: log,
 			Caps: bus.Caps{Inbound: to.Limits.Waiting, Outbound: to.Limits.Outbound}},
 		StoreURL: string(to.Store.URL), BusName: home.BusName(to), StoreName: home.StoreName(string(to.Store.URL)), Log: log,
-		Point: crash.Points(),
+		Progress: func(p migrate.Progress) { showMigrating(bar, p) },
+		Point:    crash.Points(),
 	})
+	bar.Clear()
 	if given := home.OwnerOf(to.Home).GiveHome(to.Home); err == nil {
 		err = given
+	}
+	if err != nil && ctx.Err() != nil {
+		return explainInterruption(to.Home)
 	}
 	if err != nil {
 		return explainMigrateError(err, to)
@@ -76,6 +81,28 @@ func (m migrateCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Te
 		return plainjson.NewEncoder(tty.Out).Encode(r)
 	}
 	return r.print(tty.Out)
+}
+
+// showMigrating shows how far a migration is.
+func showMigrating(bar *terminal.Bar, p migrate.Progress) {
+	steps := migrate.Steps()
+	far := ""
+	if p.Of > 0 {
+		far = fmt.Sprintf("%.0f %% copied and compared", 100*float64(p.Done)/float64(p.Of))
+	}
+	bar.Show(partDone(slices.Index(steps, p.Step), len(steps), p.Done, p.Of), string(p.Step), far)
+}
+
+// explainInterruption returns an error that says what an interrupted migration has left.
+func explainInterruption(home string) error {
+	note, err := migrate.Read(home)
+	if err != nil {
+		return err
+	}
+	if note.Unfinished() {
+		return fmt.Errorf(textMigrationStays, errInterrupted)
+	}
+	return fmt.Errorf(textNothingMoved, errInterrupted)
 }
 
 // oldFolders returns the directories in which the sessions' files have been until now, by agent; "" is the root for

@@ -21,7 +21,10 @@ const (
 )
 
 // A Copy names a file (From) and the file that it is copied to (To).
-type Copy struct{ From, To string }
+type Copy struct {
+	From, To string
+	Progress func(done, of int) // called with how many pages are copied, and how many there are; may be nil
+}
 
 // Snapshot copies SQLite files, each to one that must not exist, readable by its owner alone. All copies
 // are of the same instant, although this and other processes go on writing to the files: together they
@@ -171,6 +174,9 @@ func (s *copiedFile) copy(ctx context.Context) error {
 		for more := true; more && err == nil; {
 			if err = ctx.Err(); err == nil {
 				more, err = b.Step(copyPages)
+			}
+			if err == nil && s.Progress != nil {
+				s.Progress(b.PageCount()-b.Remaining(), b.PageCount())
 			}
 		}
 		return errors.Join(err, b.Finish())

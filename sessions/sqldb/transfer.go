@@ -38,6 +38,49 @@ func CheckEmpty(ctx context.Context, s Schema, to *DB) error {
 	return nil
 }
 
+type transferKey struct{}
+
+// OnTransfer returns a context. A [Transfer] with it calls tell again and again, with how many rows it has copied and how
+// many it has compared, and how many of both there are. tell must be quick.
+func OnTransfer(ctx context.Context, tell func(done, of int64)) context.Context {
+	return context.WithValue(ctx, transferKey{}, tell)
+}
+
+// tellEvery is after how many rows a Transfer says how far it is.
+const tellEvery = 100
+
+// A transferMeter tells how far a Transfer is.
+type transferMeter struct {
+	tell     func(done, of int64) // nil if nobody wants to know it
+	done, of int64
+}
+
+// newTransferMeter returns a meter for a transfer of tables, which are copied and then compared.
+func newTransferMeter(ctx context.Context, tables []table, from *DB) (*transferMeter, error) {
+	m := &transferMeter{}
+	m.tell, _ = ctx.Value(transferKey{}).(func(done, of int64))
+	if m.tell == nil {
+		return m, nil
+	}
+	for _, table := range tables {
+		var rows int64
+		if err := from.Read.QueryRowContext(ctx, "SELECT count(*) FROM "+table.quotedName()).Scan(&rows); err != nil {
+			return nil, fmt.Errorf("count the rows of %s: %w", table.name, err)
+		}
+		m.of += 2 * rows
+	}
+	m.tell(0, m.of)
+	return m, nil
+}
+
+// add counts a row.
+func (m *transferMeter) add() {
+	m.done++
+	if m.tell != nil && m.done%tellEvery == 0 {
+		m.tell(m.done, m.of)
+	}
+}
+
 // Transfer copies every row of a component's tables from one database, which is SQLite, to the tables of
 // the same names in the other, PostgreSQL, in one transaction, and returns how many rows each had. It
 // reads the copies back and compares them. If they differ, or if a table was not empty, nothing is
@@ -51,6 +94,10 @@ func Transfer(ctx context.Context, s Schema, from, to *DB, alsoWrite func(*Tx) e
 	var rows map[string]int64
 	err = to.Write(ctx, func(tx *Tx) error {
 		rows = map[string]int64{}
+		meter, err := newTransferMeter(ctx, tables, from)
+		if err != nil {
+			return err
+		}
 		// A large table takes longer than other statements may.
 		for _, name := range []string{"statement_timeout", "idle_in_transaction_session_timeout"} {
 			if _, err := tx.Exec("SELECT set_config(?, '0', true)", name); err != nil {
@@ -58,7 +105,7 @@ func Transfer(ctx context.Context, s Schema, from, to *DB, alsoWrite func(*Tx) e
 			}
 		}
 		for _, table := range tables {
-			n, err := table.transfer(ctx, from, tx)
+			n, err := table.transfer(ctx, from, tx, meter)
 			if err != nil {
 				return fmt.Errorf("table %s: %w", table.name, err)
 			}
@@ -217,7 +264,7 @@ func tablesOf(ctx context.Context, s Schema) (tables []table, err error) {
 
 // transfer copies the table's rows, compares them with the original, and returns their
 // number.
-func (t table) transfer(ctx context.Context, from *DB, tx *Tx) (n int64, err error) {
+func (t table) transfer(ctx context.Context, from *DB, tx *Tx, meter *transferMeter) (n int64, err error) {
 	if _, err := tx.Exec("LOCK TABLE " + t.quotedName() + " IN ACCESS EXCLUSIVE MODE"); err != nil {
 		return 0, err
 	}
@@ -234,7 +281,7 @@ func (t table) transfer(ctx context.Context, from *DB, tx *Tx) (n int64, err err
 	}
 	defer func() { _ = found.Close() }() // found.Err has reported errors already
 	seed := maphash.MakeSeed()
-	taken, there := &checksum{seed: seed}, &checksum{seed: seed}
+	taken, there := &checksum{seed: seed, meter: meter}, &checksum{seed: seed, meter: meter}
 	err = tx.conn.Raw(func(dc any) error {
 		c := dc.(*conn).Conn.Conn()
 		truths, err := t.boolColumns(ctx, c)
@@ -350,9 +397,11 @@ type checksum struct {
 	seed  maphash.Seed
 	rows  int64
 	total uint64
+	meter *transferMeter
 }
 
 func (s *checksum) add(row []any) error {
+	s.meter.add()
 	var text []byte
 	for _, v := range row {
 		switch v := v.(type) {

@@ -10,7 +10,8 @@
 // checksums, so that a restore notices a file that was cut short or altered before it
 // changes anything.
 //
-// The files, in reading order: backup.go writes a backup; check.go verifies one; restore.go
+// The files, in reading order: backup.go writes a backup; progress.go says how far it is; check.go verifies one; file.go
+// does both with a file; restore.go
 // unpacks it, in a directory that scratch.go makes, and place.go moves the parts to their
 // places, which can be repeated after a crash; walk.go opens folders one from the other;
 // stat_unix.go gets information about files from the system.
@@ -61,6 +62,8 @@ type Source struct {
 	// they are among the others.
 	Folders map[string]string
 	Version string // of the release that writes the backup
+	// Progress is called again and again, and must be quick; may be nil.
+	Progress func(Progress)
 }
 
 // A Manifest says what a backup contains.
@@ -87,7 +90,7 @@ type File struct {
 // Write writes a backup. The home may be in use, by this or another process.
 func Write(ctx context.Context, s Source, w io.Writer) (Manifest, error) {
 	m := Manifest{Format: format, Version: s.Version}
-	files, err := snapshot(ctx, s.Home, &m)
+	files, err := snapshot(ctx, s, &m)
 	defer func() {
 		for _, f := range files {
 			_ = f.Close() // it was only read
@@ -100,7 +103,16 @@ func Write(ctx context.Context, s Source, w io.Writer) (Manifest, error) {
 	if err != nil {
 		return m, fmt.Errorf("back up: %w", err)
 	}
-	p := &packer{ctx: ctx.Err, tar: tar.NewWriter(zipped), manifest: &m}
+	size, err := s.sizeOf(ctx.Err)
+	if err != nil {
+		return m, fmt.Errorf("back up: %w", err)
+	}
+	for _, f := range files {
+		if info, err := f.Stat(); err == nil {
+			size += info.Size()
+		}
+	}
+	p := &packer{ctx: ctx.Err, tar: tar.NewWriter(zipped), manifest: &m, meter: s.newMeter(Packing, size)}
 	if err := p.pack(files, s); err != nil {
 		return m, fmt.Errorf("back up: %w", err)
 	}
@@ -112,7 +124,8 @@ func Write(ctx context.Context, s Source, w io.Writer) (Manifest, error) {
 
 // snapshot copies the databases that the home has, and opens the copies. It removes the names of the copies at once, so
 // that no copy is left even if this process is killed.
-func snapshot(ctx context.Context, home string, m *Manifest) (files []*os.File, err error) {
+func snapshot(ctx context.Context, s Source, m *Manifest) (files []*os.File, err error) {
+	home := s.Home
 	if err := Sweep(home); err != nil {
 		return nil, err
 	}
@@ -122,15 +135,21 @@ func snapshot(ctx context.Context, home string, m *Manifest) (files []*os.File, 
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir), release()) }()
 	var copies []sqldb.Copy
+	meter := s.newMeter(Copying, 0)
 	for _, name := range databases() {
 		from := filepath.Join(home, name)
-		switch _, err := os.Stat(from); {
+		info, err := os.Stat(from)
+		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			continue
 		case err != nil:
 			return nil, err
 		}
-		copies = append(copies, sqldb.Copy{From: from, To: filepath.Join(dir, name)})
+		before := meter.of // the size of the files before this one
+		meter.of += info.Size()
+		copies = append(copies, sqldb.Copy{From: from, To: filepath.Join(dir, name), Progress: func(done, of int) {
+			meter.reach(before + info.Size()*int64(done)/int64(max(1, of)))
+		}})
 	}
 	if err := sqldb.Snapshot(ctx, copies...); err != nil {
 		return nil, err
@@ -151,6 +170,9 @@ type packer struct {
 	ctx      func() error // the context's Err: an error ends the work
 	tar      *tar.Writer
 	manifest *Manifest
+	meter    *meter
+	measures bool // it packs nothing, but adds up the size
+	size     int64
 }
 
 func (p *packer) pack(databases []*os.File, s Source) error {
@@ -237,6 +259,9 @@ func (p *packer) packItem(dir *os.Root, full, name string, depth int) error {
 		return nil // a write or a removal is in progress
 	case !info.IsDir() && depth == 0:
 		return nil
+	case !info.IsDir() && p.measures:
+		p.measure(info)
+		return nil
 	case !info.IsDir():
 		return p.packIfPlain(dir, full, name)
 	case depth == maxDepth:
@@ -251,8 +276,11 @@ func (p *packer) packItem(dir *os.Root, full, name string, depth int) error {
 		return errorAt(full, err)
 	}
 	defer func() { _ = below.Close() }() // a directory's descriptor has no data that could be lost
-	if err := p.tar.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: path.Join(workspaces, full) + "/", Mode: 0o700, ModTime: p.manifest.At}); err != nil {
-		return errorAt(full, err)
+	if !p.measures {
+		header := &tar.Header{Typeflag: tar.TypeDir, Name: path.Join(workspaces, full) + "/", Mode: 0o700, ModTime: p.manifest.At}
+		if err := p.tar.WriteHeader(header); err != nil {
+			return errorAt(full, err)
+		}
 	}
 	return p.packFolder(below, full, depth+1, nil)
 }
@@ -298,7 +326,7 @@ func (p *packer) packFile(name string, f *os.File, mode fs.FileMode) error {
 	}
 	sum := sha256.New()
 	both := io.MultiWriter(p.tar, sum)
-	n, err := io.Copy(both, &cancellableReader{p.ctx, io.LimitReader(f, size)})
+	n, err := io.Copy(both, &cancellableReader{p.ctx, p.meter.read(io.LimitReader(f, size))})
 	if err != nil {
 		return err
 	}

@@ -49,9 +49,16 @@ func (m *migration) copyBus(ctx context.Context) error {
 	if err := m.intake.Begin(ctx, max(fence, m.from.bus.Highest())); err != nil {
 		return err
 	}
+	all, err := m.from.bus.Count(ctx)
+	if err != nil {
+		return err
+	}
+	report := m.progressOf(Post)
+	report(0, 2*all)
 	was := newChecksum()
 	for l, err := range m.from.bus.Messages(ctx) {
 		if err == nil {
+			report(was.n, 2*all)
 			was.add(l.Topic, l.Message, l.Attempts, l.Replays, "")
 			m.Point("message")
 			err = m.intake.AddMessage(ctx, redisbus.StoredMessage(l))
@@ -64,6 +71,7 @@ func (m *migration) copyBus(ctx context.Context) error {
 	for l, err := range m.from.bus.Dead(ctx) {
 		if err == nil {
 			m.report.Mail.Dead++
+			report(was.n, 2*all)
 			was.add("dead/"+l.Topic, l.Message, l.Attempts, 0, l.Reason+l.BuriedAt.String())
 			err = m.intake.AddDead(ctx, redisbus.StoredMessage(l))
 		}
@@ -134,12 +142,13 @@ func (m *migration) copyPauses(ctx context.Context) error {
 // compare reads the messages in the new bus and returns ErrDiffers if they differ from those that
 // were copied; was is the checksum of the latter.
 func (m *migration) compare(ctx context.Context, was *checksum) error {
-	is := newChecksum()
+	is, report := newChecksum(), m.progressOf(Post)
 	is.seed = was.seed
 	for l, err := range m.intake.Messages(ctx) {
 		if err != nil {
 			return err
 		}
+		report(was.n+is.n, 2*was.n)
 		is.add(l.Topic, l.Message, l.Attempts, l.Replays, "")
 	}
 	topics, err := m.to.bus.Topics(ctx)
@@ -156,6 +165,7 @@ func (m *migration) compare(ctx context.Context, was *checksum) error {
 				break
 			}
 			for _, d := range page {
+				report(was.n+is.n, 2*was.n)
 				is.add("dead/"+topic, d.Message, d.Attempts, 0, d.Reason+d.BuriedAt.String())
 				after = d.Message.ID
 			}

@@ -8,7 +8,7 @@
 // The logs and the book come first, each in one transaction. The mail comes last,
 // because a bot that has mail answers it and needs the logs for that.
 //
-// The files: migrate.go runs a migration; note.go writes the note in the home that identifies it;
+// The files: migrate.go runs a migration; progress.go says how far it is; note.go writes the note in the home that identifies it;
 // moves.go is the table in which a database records what was copied to it; mail.go copies the mail.
 package migrate
 
@@ -53,6 +53,7 @@ type Config struct {
 	// BusName and StoreName are those two URLs without passwords, for people.
 	BusName, StoreName string
 	Log                *slog.Logger
+	Progress           func(Progress)    // called again and again, and must be quick; may be nil
 	Point              func(name string) // called at each step, where a test may kill the process; may be nil
 }
 
@@ -107,6 +108,7 @@ func Run(ctx context.Context, c Config) (r *Report, err error) {
 	if err := m.open(ctx); err != nil {
 		return nil, err
 	}
+	m.Point("opened")
 	done, err := m.begin(ctx)
 	if err != nil {
 		return nil, err
@@ -141,6 +143,7 @@ func (m *migration) plan() error {
 		if note.Store != m.StoreName || note.HasPart(PartBus) != (m.Bus.URL != "") {
 			return fmt.Errorf("%w from this home to %s: finish that one first, or delete %s to abandon it", ErrOther, note.Places(), Path(m.Home))
 		}
+		m.Log.Info("the migration goes on that has begun before", slog.Time("began", note.Began))
 		m.note = note
 		if m.note.HasPart(PartBus) {
 			m.note.Bus = m.BusName
@@ -319,7 +322,7 @@ func (m *migration) copyStore(ctx context.Context) error {
 	m.report.Rows = map[string]int64{}
 	if !move.store {
 		m.Point("before the store")
-		rows, err := sqlstore.Copy(ctx, m.from.store, m.to.store, m.to.moves.recordCopied(m.note.ID, "store"))
+		rows, err := sqlstore.Copy(sqldb.OnTransfer(ctx, m.progressOf(Logs)), m.from.store, m.to.store, m.to.moves.recordCopied(m.note.ID, "store"))
 		if err != nil {
 			return fmt.Errorf("copy the logs: %w", err)
 		}
@@ -328,7 +331,7 @@ func (m *migration) copyStore(ctx context.Context) error {
 	}
 	if !move.book {
 		m.Point("before the book")
-		rows, err := sqlbook.Copy(ctx, m.from.book, m.to.book, m.to.moves.recordCopied(m.note.ID, "book"))
+		rows, err := sqlbook.Copy(sqldb.OnTransfer(ctx, m.progressOf(Book)), m.from.book, m.to.book, m.to.moves.recordCopied(m.note.ID, "book"))
 		if err != nil {
 			return fmt.Errorf("copy the book: %w", err)
 		}
