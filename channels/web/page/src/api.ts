@@ -42,8 +42,8 @@ export function get<T>(parts: string[], query: Query = {}, signal?: AbortSignal)
 }
 
 // post, patch, put and remove change something. A post with a key can be repeated: the server runs it once.
-export function post<T>(parts: string[], body: unknown = {}, key?: string): Promise<T> {
-  return request<T>("POST", path(parts), body, key ? { "Idempotency-Key": key } : {});
+export function post<T>(parts: string[], body: unknown = {}, key?: string, query: Query = {}): Promise<T> {
+  return request<T>("POST", path(parts, query), body, key ? { "Idempotency-Key": key } : {});
 }
 
 export function patch<T>(parts: string[], body: unknown): Promise<T> {

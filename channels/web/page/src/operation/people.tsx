@@ -1,17 +1,18 @@
-// People: who has access, who wants it, and where people talked to the agent.
+// People: who has access, who wants it, where people talked to the agent, and erasing what they said.
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { get, post, remove } from "../api.ts";
 import { showHidden } from "../hidden.ts";
 import { Ago } from "../moments.tsx";
 import { Button, useLoaded, WhyLink } from "../parts.tsx";
+import { Erase, Erasing } from "./erasing.tsx";
 import { Badge, Block, Listing, Name, type Outcome, SessionLink, Sheet, useConfirmation, useOutcome } from "./pieces.tsx";
 import { useRefreshed } from "./refresh.ts";
 import type { Configuration, KnownChat, Pairing, Setting } from "./schemas.ts";
 
 const states = { owner: "owner", admitted: "has access", asks: "wants access" };
 
-export function People(): JSX.Element {
+export function People({ rest }: { rest: string[] }): JSX.Element {
   const outcome = useOutcome();
   const read = useRefreshed((signal) => get<{ pairings: Pairing[] }>(["pairings"], {}, signal), "", 10);
   const admit = async (code: string) => {
@@ -31,6 +32,7 @@ export function People(): JSX.Element {
   }));
   return (
     <Sheet title="People" done={outcome} about="People who got access with a code, people who want it, and people named in the configuration.">
+      {rest[0] && <Erasing id={rest[0]} />}
       <Admit admit={admit} outcome={outcome} />
       <Listing
         read={read}
@@ -49,6 +51,7 @@ export function People(): JSX.Element {
       />
       <Configured />
       <Chats />
+      <Erase outcome={outcome} />
       {ending.dialog}
     </Sheet>
   );

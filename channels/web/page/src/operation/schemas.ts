@@ -390,3 +390,25 @@ export interface Configuration {
   settings: Setting[];
   notices?: string[];
 }
+
+export interface Erasure {
+  id: string;
+  state: "running" | "done" | "failed";
+  asked: string;
+  progress: { step: string; done: number; of: number };
+  receipt?: Receipt;
+  error?: string;
+}
+
+// A Receipt says what was erased, and what was kept and why. Its lists may be missing.
+export interface Receipt {
+  what: string;
+  log: { sessions?: string[] | null; shared?: string[] | null; entries: number };
+  bus: { messages: number; dead_letters: number; leases: number };
+  book: { sends: number; posts: number; chats: number; asks: number; ratings: number; memories?: number };
+  workspaces?: string[] | null;
+  attachments?: number;
+  old_files?: number;
+  audit_files?: number;
+  kept?: { what: string; why: string }[] | null;
+}
