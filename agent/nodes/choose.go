@@ -2,10 +2,11 @@ package nodes
 
 import (
 	"context"
-	"slices"
+	"errors"
 	"strings"
 	"time"
 
+	stored "parley/sessions/nodes"
 	"parley/tools"
 	"parley/tools/nodes"
 )
@@ -13,18 +14,24 @@ import (
 // choose returns the node that is to run a call of a tool, and the tool. Its error is for the model: nothing was done. If
 // the node that was named is away, it is returned as well.
 func (s *Service) choose(ctx context.Context, node, tool string, call tools.Call) (string, nodes.Tool, error) {
-	all, err := s.usable(ctx, call)
-	if err != nil {
-		return "", nodes.Tool{}, err
+	capability, isAny := strings.CutPrefix(node, nodes.Any)
+	n, err := Node{}, stored.ErrUnknown
+	if !isAny { // alone: there may be a thousand nodes
+		n, err = s.Find(ctx, node)
 	}
-	if capability, isAny := strings.CutPrefix(node, nodes.Any); isAny {
-		return s.chooseAny(ctx, all, capability, tool)
+	if err != nil && !errors.Is(err, stored.ErrUnknown) {
+		return "", nodes.Tool{}, s.storeFailed(err)
 	}
-	i := slices.IndexFunc(all, func(n Node) bool { return n.Name == node })
-	if i < 0 {
+	if err != nil || n.State != stored.Accepted || !s.cfg.May(call, n.Name) {
+		all, err := s.usable(ctx, call)
+		switch {
+		case err != nil:
+			return "", nodes.Tool{}, err
+		case isAny:
+			return s.chooseAny(ctx, all, capability, tool)
+		}
 		return "", nodes.Tool{}, tools.Errorf(tools.NotFound, textNoSuchNode, tools.Clip(node, 64), names(all))
 	}
-	n := all[i]
 	t, has := n.tool(tool)
 	switch {
 	case !has:
