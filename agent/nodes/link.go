@@ -102,7 +102,7 @@ func (s *Service) meet(w http.ResponseWriter, r *http.Request) *wire.Guest {
 		http.Error(w, textBusy, http.StatusServiceUnavailable)
 		return nil
 	}
-	guest, err := wire.Server{Key: key, Lookup: s.keyOf, Timing: s.cfg.Timing}.Accept(w, r)
+	guest, err := wire.Server{Key: key, Lookup: s.keyOf, Timing: s.cfg.Timing, Buffers: &s.buffers}.Accept(w, r)
 	if err != nil {
 		s.cfg.Log.Info("a link was not accepted", slog.Any("error", err))
 		return nil
@@ -382,14 +382,19 @@ func (l *link) offer(f wire.Frame) error {
 // acknowledged.
 func (l *link) result(f wire.Frame) error {
 	s := l.service
-	c, err := s.cfg.Calls.Call(l.ctx, f.ID)
-	switch {
-	case errors.Is(err, stored.ErrUnknown): // it was erased
-		return l.acknowledge(f.ID)
-	case err != nil:
-		return err
-	case c.Node != l.node:
-		return errors.New("the node reports the result of a call of another node")
+	l.mu.Lock()
+	sent := l.calls[f.ID] != nil // over this link, so it is the node's
+	l.mu.Unlock()
+	if !sent {
+		c, err := s.cfg.Calls.Call(l.ctx, f.ID)
+		switch {
+		case errors.Is(err, stored.ErrUnknown): // it was erased
+			return l.acknowledge(f.ID)
+		case err != nil:
+			return err
+		case c.Node != l.node:
+			return errors.New("the node reports the result of a call of another node")
+		}
 	}
 	raw, err := plainjson.Marshal(plausible(f.Outcome))
 	if err != nil {

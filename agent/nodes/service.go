@@ -53,6 +53,7 @@ type Service struct {
 	broker  *broker          // nil unless this process has the connection to it
 	closed  bool             // no more links are accepted
 	serving sync.WaitGroup   // the links; it grows only under mu, while closed is false
+	buffers sync.Pool        // of the links
 	meeting chan struct{}    // has an element for each node that is proving who it is
 
 	waiting waiters
@@ -80,8 +81,11 @@ const (
 	nodeChanged  = "node_change"   // a node has joined, was accepted or revoked, offers something else or is away
 )
 
-// emit rings for all processes.
+// emit rings for all processes. Whoever waits in this one hears at once that a call has ended: the bus lets events gather.
 func (s *Service) emit(kind, node, call, delta string) {
+	if kind == callEnded {
+		s.waiting.ring(call)
+	}
 	s.cfg.Events.Emit(bus.Event{Type: kind, Route: bus.Address{Channel: feed}, Tool: node, Call: call, Delta: delta})
 }
 

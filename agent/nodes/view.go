@@ -80,6 +80,7 @@ func (s *Service) Load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	slim(all)
 	s.view.mu.Lock()
 	defer s.view.mu.Unlock()
 	if !slices.EqualFunc(all, s.view.nodes, sameTools) {
@@ -89,6 +90,34 @@ func (s *Service) Load(ctx context.Context) error {
 	return nil
 }
 
+// slim drops what nobody asks the view for, and keeps texts once that many nodes have: there may be a thousand of one kind.
+func slim(all []Node) {
+	texts := map[string]string{}
+	once := func(text string) string {
+		kept, known := texts[text]
+		if !known {
+			texts[text], kept = text, text
+		}
+		return kept
+	}
+	schemas := map[string]json.RawMessage{}
+	for i := range all {
+		n := &all[i]
+		n.Node.Offer, n.Accepted, n.Offer.Tools = nil, nil, nil
+		for _, list := range [][]nodes.Tool{n.Tools, n.Aside} {
+			for j := range list {
+				t := &list[j]
+				t.Name, t.Description = once(t.Name), once(t.Description)
+				schema, known := schemas[string(t.Schema)]
+				if !known {
+					schemas[string(t.Schema)], schema = t.Schema, t.Schema
+				}
+				t.Schema = schema
+			}
+		}
+	}
+}
+
 // sameTools reports whether agents get the same tools from two nodes.
 func sameTools(a, b Node) bool {
 	return a.Name == b.Name && a.State == b.State && slices.EqualFunc(a.Tools, b.Tools, func(a, b nodes.Tool) bool {
@@ -96,7 +125,7 @@ func sameTools(a, b Node) bool {
 	})
 }
 
-// View returns the nodes as this process knows them, by name, and a number that grows whenever agents may get other tools
+// View returns the nodes as this process knows them, by name, without the records of what they offer and what was accepted, and a number that grows whenever agents may get other tools
 // from them. It reads nothing.
 func (s *Service) View() ([]Node, int64) {
 	s.view.mu.Lock()

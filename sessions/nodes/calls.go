@@ -16,42 +16,50 @@ const callColumns = "id, node, tool, session, person, agent, turn, args, timeout
 // keep is how long a call is kept after nobody waits for it anymore. By then its session's log has the outcome.
 const keep = 7 * 24 * time.Hour
 
-// sweptAtOnce is how many old calls Give removes at most: more than one, so that none are left in the long run.
-const sweptAtOnce = 20
+// Give removes at most so many old calls, and so often: as many as a node can be given meanwhile, so that none are left in
+// the long run, and seldom, because the call waits for it.
+const (
+	sweptAtOnce = 6000
+	sweepEvery  = time.Minute
+)
 
 // Give records a call unless its ID is known, and returns what is recorded. It returns sessions.ErrNotFound if the session
-// does not exist, ErrUnknown if the node does not, and ErrRevoked if that is revoked. It also removes some of the calls for
-// which nobody has waited for a week.
+// does not exist, ErrUnknown if the node does not, and ErrRevoked if that is revoked. Now and then it also removes
+// calls for which nobody has waited for a week.
 func (t *Table) Give(ctx context.Context, c Call) (Call, error) {
-	old := time.Now().Add(-keep).UnixMicro()
-	given, approved := false, 0
+	approved := 0
 	if c.Approved {
 		approved = 1
 	}
-	err := t.db.Write(ctx, func(tx *sqldb.Tx) error {
-		_, err := tx.Exec(`DELETE FROM node_calls WHERE id IN (
-			SELECT id FROM node_calls WHERE settled > 0 AND settled < ? ORDER BY settled LIMIT ?`+t.skipLocked+`)`, old, sweptAtOnce)
-		if err != nil {
-			return err
-		}
-		n, err := tx.Exec(`INSERT INTO node_calls (id, node, key, tool, session, person, agent, turn, args, timeout, approved, made, sent, cancelled, outcome, ended, settled)
-			SELECT CAST(? AS TEXT), n.name, n.key, CAST(? AS TEXT), s.key, CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT),
-				CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT), 0, 0, '', 0, 0
-			FROM sessions s CROSS JOIN nodes n WHERE s.key = ? AND n.name = ? AND n.state <> 'revoked'`+t.lockBoth+`
-			ON CONFLICT (id) DO NOTHING`,
-			sqldb.Text(c.ID), sqldb.Text(c.Tool), sqldb.Text(c.Person), sqldb.Text(c.Agent), sqldb.Text(c.Turn), document(c.Args),
-			c.Timeout.Microseconds(), approved, micro(c.Made), sqldb.Text(c.Session), sqldb.Text(c.Node))
-		given = n > 0
-		return err
-	})
-	if err != nil {
-		return Call{}, wrap("record call "+c.ID, err)
+	recorded, given, err := t.change(ctx, c.ID, `INSERT INTO node_calls (id, node, key, tool, session, person, agent, turn, args, timeout, approved, made, sent, cancelled, outcome, ended, settled)
+		SELECT CAST(? AS TEXT), n.name, n.key, CAST(? AS TEXT), s.key, CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT),
+			CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT), 0, 0, '', 0, 0
+		FROM sessions s CROSS JOIN nodes n WHERE s.key = ? AND n.name = ? AND n.state <> 'revoked'`+t.lockBoth+`
+		ON CONFLICT (id) DO NOTHING`,
+		sqldb.Text(c.ID), sqldb.Text(c.Tool), sqldb.Text(c.Person), sqldb.Text(c.Agent), sqldb.Text(c.Turn), document(c.Args),
+		c.Timeout.Microseconds(), approved, micro(c.Made), sqldb.Text(c.Session), sqldb.Text(c.Node))
+	switch {
+	case errors.Is(err, ErrUnknown):
+		err = t.whyNotGiven(ctx, c)
+	case given && t.isSweepDue():
+		_ = t.sweep(ctx) // the call is given all the same, and the next sweep removes what is left
 	}
-	recorded, err := t.Call(ctx, c.ID)
-	if errors.Is(err, ErrUnknown) && !given {
-		err = wrap("record call "+c.ID, t.whyNotGiven(ctx, c))
-	}
-	return recorded, err
+	return recorded, wrap("record call "+c.ID, err)
+}
+
+// isSweepDue reports whether old calls are to be removed now, and counts that as done.
+func (t *Table) isSweepDue() bool {
+	now := time.Now().UnixNano()
+	last := t.swept.Load()
+	return now-last >= int64(sweepEvery) && t.swept.CompareAndSwap(last, now)
+}
+
+// sweep removes some of the calls for which nobody has waited for a week.
+func (t *Table) sweep(ctx context.Context) error {
+	old := time.Now().Add(-keep).UnixMicro()
+	_, err := t.db.Exec(ctx, `DELETE FROM node_calls WHERE id IN (
+		SELECT id FROM node_calls WHERE settled > 0 AND settled < ? ORDER BY settled LIMIT ?`+t.skipLocked+`)`, old, sweptAtOnce)
+	return err
 }
 
 // whyNotGiven finds out why a call was not recorded.

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"parley/sessions/sqldb"
@@ -68,6 +69,7 @@ type Table struct {
 	// What PostgreSQL needs at the end of a query so that the rows which it has found stay as they are until the commit. In
 	// SQLite one transaction writes at a time.
 	lockNode, lockBoth, skipLocked string
+	swept                          atomic.Int64 // when old calls were removed last, in nanoseconds since 1970
 }
 
 // NewTable returns the table in a database that has its Migration.

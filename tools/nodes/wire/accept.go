@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 
 	"github.com/gorilla/websocket"
 
@@ -26,6 +27,8 @@ type Server struct {
 	// error, the node is told to come again.
 	Lookup func(ctx context.Context, node string) ([]byte, error)
 	Timing Timing
+	// Buffers are for what is being written to links, which borrow them: most links are idle. nil gives each its own.
+	Buffers *sync.Pool
 }
 
 // A Guest is a node that has proved who it is, and waits for Welcome or Refuse.
@@ -46,6 +49,9 @@ const (
 // Timing.Step.
 func (s Server) Accept(w http.ResponseWriter, r *http.Request) (*Guest, error) {
 	upgrader := websocket.Upgrader{HandshakeTimeout: s.Timing.orUsual().Step, Subprotocols: []string{Subprotocol}}
+	if s.Buffers != nil {
+		upgrader.WriteBufferPool = s.Buffers
+	}
 	ws, err := upgrader.Upgrade(w, r, nil)
 	if err != nil {
 		return nil, fmt.Errorf("upgrade to a link: %w", err) // it has answered
