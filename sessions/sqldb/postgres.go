@@ -25,6 +25,8 @@ const (
 	// either if there is a connection pool before the server, which may hand a connection with our
 	// settings to others.
 	minConns = 4
+	// idleWithin is how long a connection stays open that nobody needs: others of a fleet may need it more.
+	idleWithin = 30 * time.Second
 	// tooManyConnections is PostgreSQL's error code for having no connection left, for the server,
 	// the database or the user.
 	tooManyConnections = "53300"
@@ -74,7 +76,7 @@ func newPool(cfg *pgx.ConnConfig, conns int, c connector) *sql.DB {
 	pool := sql.OpenDB(c)
 	pool.SetMaxOpenConns(conns)
 	pool.SetMaxIdleConns(conns)
-	pool.SetConnMaxIdleTime(5 * time.Minute)
+	pool.SetConnMaxIdleTime(idleWithin)
 	return pool
 }
 
