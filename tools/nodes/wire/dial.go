@@ -6,6 +6,7 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -41,21 +42,23 @@ type Node struct {
 	Key       ed25519.PrivateKey
 	Offer     nodes.Offer
 	Timing    Timing
+	// Open, if set, opens the connection on which the link is, instead of one to Server, which is only a name then. Whoever
+	// accepts it serves HTTP there, and has Server.Accept answer every request.
+	Open func(ctx context.Context) (net.Conn, error)
 }
 
 // Dial opens a link. Its errors are a *Refusal, ErrServer, a *StatusError, ErrAddress and ErrPlain; any other one says
 // that the server cannot be reached now.
 func (n Node) Dial(ctx context.Context) (*Conn, error) {
-	address, err := Address(n.Server, "v1/nodes/link")
+	step := n.Timing.orUsual().Step
+	dialer := websocket.Dialer{Proxy: http.ProxyFromEnvironment, HandshakeTimeout: step, Subprotocols: []string{Subprotocol}}
+	address, err := n.open(&dialer)
 	if err != nil {
 		return nil, err
 	}
-	address.Scheme = map[string]string{"http": "ws", "https": "wss"}[address.Scheme]
-	step := n.Timing.orUsual().Step
 	opening, cancel := context.WithTimeout(ctx, step)
 	defer cancel()
-	dialer := websocket.Dialer{Proxy: http.ProxyFromEnvironment, HandshakeTimeout: step, Subprotocols: []string{Subprotocol}}
-	ws, response, err := dialer.DialContext(opening, address.String(), nil)
+	ws, response, err := dialer.DialContext(opening, address, nil)
 	if response != nil && err != nil {
 		_ = response.Body.Close() // the status says enough
 		return nil, &StatusError{response.StatusCode}
@@ -72,6 +75,24 @@ func (n Node) Dial(ctx context.Context) (*Conn, error) {
 	}
 	c.begin()
 	return c, nil
+}
+
+// linkPath is where a server answers links.
+const linkPath = "v1/nodes/link"
+
+// open returns the address of a link, and has the dialer use Open if that is set.
+func (n Node) open(dialer *websocket.Dialer) (address string, err error) {
+	if n.Open != nil {
+		dialer.Proxy = nil
+		dialer.NetDialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return n.Open(ctx) }
+		return "ws://parley/" + linkPath, nil
+	}
+	at, err := Address(n.Server, linkPath)
+	if err != nil {
+		return "", err
+	}
+	at.Scheme = map[string]string{"http": "ws", "https": "wss"}[at.Scheme]
+	return at.String(), nil
 }
 
 // introduce takes the steps up to the welcome.

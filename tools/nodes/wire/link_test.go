@@ -6,6 +6,7 @@ import (
 	"crypto/ed25519"
 	"encoding/json"
 	"errors"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -25,6 +26,7 @@ type end struct {
 	lookup     func(context.Context, string) ([]byte, error)
 	timing     wire.Timing
 	address    string
+	open       func(context.Context) (net.Conn, error)
 	guests     chan *wire.Guest
 	acceptErrs chan error
 }
@@ -67,7 +69,7 @@ func start(t *testing.T, change func(*end)) *end {
 
 func (e *end) asNode() wire.Node {
 	return wire.Node{
-		Server: e.address, ServerKey: public(e.server), Name: "pi", Key: e.node, Timing: e.timing,
+		Server: e.address, ServerKey: public(e.server), Name: "pi", Key: e.node, Timing: e.timing, Open: e.open,
 		Offer: nodes.Offer{Release: "1.0", Platform: "linux/arm64", Tools: []nodes.Tool{{Name: "read_file", Schema: json.RawMessage(`{"type":"object"}`)}}},
 	}
 }
@@ -122,6 +124,22 @@ func TestLinkCarriesFramesBothWays(t *testing.T) {
 	got, err = server.Read(t.Context())
 	if err != nil || got.Outcome == nil || len(got.Outcome.Content) != len(large.Outcome.Content) {
 		t.Fatalf("the server read another result, %v", err)
+	}
+}
+
+// A link may be on any connection. Then the server's address is only a name.
+func TestLinkOnAnotherConnection(t *testing.T) {
+	t.Parallel()
+	e := start(t, nil)
+	at := strings.TrimPrefix(e.address, "http://")
+	e.address = "nowhere"
+	e.open = func(ctx context.Context) (net.Conn, error) { return (&net.Dialer{}).DialContext(ctx, "tcp", at) }
+	node, there := e.link(t)
+	if err := node.Write(wire.Frame{Type: wire.Progress, Text: "here"}); err != nil {
+		t.Fatal(err)
+	}
+	if f, err := there.Read(t.Context()); err != nil || f.Text != "here" {
+		t.Fatalf("read %+v, %v", f, err)
 	}
 }
 
