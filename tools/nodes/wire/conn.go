@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -24,6 +25,9 @@ type Timing struct {
 	Write   time.Duration // for a small frame; a large one gets more; 30 s
 	Ping    time.Duration // between two pings; 30 s
 	Silence time.Duration // after so long without a byte from the other end, the link is dead; 90 s
+	// Answer is how old a ping may be that was not answered. What comes later than that, and the time between two pings, was
+	// held back on the way, and ends the link instead of being read. Zero means that nothing is too old.
+	Answer time.Duration
 }
 
 func (t Timing) orUsual() Timing {
@@ -48,6 +52,10 @@ type Conn struct {
 
 	writing sync.Mutex // gorilla's connections allow one writer at a time
 
+	pinging    sync.Mutex
+	pinged     uint64      // how many pings were sent
+	unanswered []time.Time // when those of them were sent that were not answered, the last ones
+
 	closing sync.Once
 	closed  chan struct{}
 	pings   sync.WaitGroup
@@ -60,7 +68,7 @@ func newConn(ws *websocket.Conn, t Timing) *Conn {
 // begin makes the connection a link: from now on it is pinged, and ends if the other end is silent.
 func (c *Conn) begin() {
 	c.ws.SetReadLimit(MaxFrame)
-	c.ws.SetPongHandler(func(string) error { return c.heard() })
+	c.ws.SetPongHandler(func(data string) error { c.answered(data); return c.heard() })
 	answer := c.ws.PingHandler()
 	c.ws.SetPingHandler(func(data string) error { return errors.Join(c.heard(), answer(data)) })
 	c.pings.Go(func() {
@@ -72,10 +80,41 @@ func (c *Conn) begin() {
 				return
 			case <-every.C:
 				// If it cannot be sent, the next write fails too, or the silence ends the link.
-				_ = c.ws.WriteControl(websocket.PingMessage, nil, time.Now().Add(c.timing.Write))
+				_ = c.ws.WriteControl(websocket.PingMessage, c.ping(), time.Now().Add(c.timing.Write))
 			}
 		}
 	})
+}
+
+// ping returns what the next ping says: its number.
+func (c *Conn) ping() []byte {
+	c.pinging.Lock()
+	defer c.pinging.Unlock()
+	c.pinged++
+	if c.timing.Answer > 0 {
+		c.unanswered = append(c.unanswered, time.Now())
+	}
+	return strconv.AppendUint(nil, c.pinged, 10)
+}
+
+// answered notes that a ping was answered, and all before it.
+func (c *Conn) answered(ping string) {
+	c.pinging.Lock()
+	defer c.pinging.Unlock()
+	n, err := strconv.ParseUint(ping, 10, 64)
+	if left := c.pinged - n; err == nil && n <= c.pinged && left < uint64(len(c.unanswered)) {
+		c.unanswered = c.unanswered[uint64(len(c.unanswered))-left:]
+	}
+}
+
+// errHeldBack means that the link is too slow to be used: see Timing.Answer.
+var errHeldBack = errors.New("the other end answers too late")
+
+// isHeldBack reports whether the oldest ping that was not answered is too old.
+func (c *Conn) isHeldBack() bool {
+	c.pinging.Lock()
+	defer c.pinging.Unlock()
+	return c.timing.Answer > 0 && len(c.unanswered) > 0 && time.Since(c.unanswered[0]) > c.timing.Answer
 }
 
 // heard notes that the other end is alive.
@@ -91,6 +130,9 @@ func (c *Conn) Read(ctx context.Context) (Frame, error) {
 			return Frame{}, c.readError(ctx, err)
 		}
 		f, err := c.receive(c.heard)
+		if err == nil && c.isHeldBack() {
+			err = errHeldBack
+		}
 		if err != nil {
 			return Frame{}, c.readError(ctx, err)
 		}

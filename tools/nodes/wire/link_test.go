@@ -6,10 +6,12 @@ import (
 	"crypto/ed25519"
 	"encoding/json"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -140,6 +142,88 @@ func TestLinkOnAnotherConnection(t *testing.T) {
 	}
 	if f, err := there.Read(t.Context()); err != nil || f.Text != "here" {
 		t.Fatalf("read %+v, %v", f, err)
+	}
+}
+
+// A slowConn hands out what comes only after a while.
+type slowConn struct {
+	net.Conn
+	came chan delayed
+	left []byte
+	by   atomic.Int64 // how long
+}
+
+type delayed struct {
+	raw  []byte
+	from time.Time
+}
+
+// slow has what comes over a connection held back by what by says at its time. The order stays.
+func slow(c net.Conn) *slowConn {
+	s := &slowConn{Conn: c, came: make(chan delayed, 1000)}
+	go func() {
+		defer close(s.came)
+		for {
+			raw := make([]byte, 64<<10)
+			n, err := c.Read(raw)
+			if err != nil {
+				return
+			}
+			s.came <- delayed{raw[:n], time.Now().Add(time.Duration(s.by.Load()))}
+		}
+	}()
+	return s
+}
+
+func (s *slowConn) Read(into []byte) (int, error) {
+	for len(s.left) == 0 {
+		one, ok := <-s.came
+		if !ok {
+			return 0, io.EOF
+		}
+		<-time.After(time.Until(one.from))
+		s.left = one.raw
+	}
+	n := copy(into, s.left)
+	s.left = s.left[n:]
+	return n, nil
+}
+
+func (s *slowConn) SetReadDeadline(time.Time) error { return nil }
+func (s *slowConn) SetDeadline(time.Time) error     { return nil }
+
+// Somebody in between holds back what the server says, more and more, but is never silent. A call that is too old is not read.
+func TestWhatIsHeldBackIsNotRead(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		answer time.Duration
+		reads  bool
+	}{"and nobody minds": {0, true}, "": {200 * time.Millisecond, false}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := start(t, nil)
+			at := strings.TrimPrefix(e.address, "http://")
+			e.timing = wire.Timing{Ping: 20 * time.Millisecond, Answer: c.answer}
+			lines := make(chan *slowConn, 1)
+			e.open = func(ctx context.Context) (net.Conn, error) {
+				conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", at)
+				if err != nil {
+					return nil, err
+				}
+				line := slow(conn)
+				lines <- line
+				return line, nil
+			}
+			node, server := e.link(t)
+			(<-lines).by.Store(int64(time.Second))
+			if err := server.Write(wire.Frame{Type: wire.Call, ID: "late"}); err != nil {
+				t.Fatal(err)
+			}
+			f, err := node.Read(t.Context())
+			if c.reads && (err != nil || f.ID != "late") || !c.reads && err == nil {
+				t.Errorf("read %+v, %v", f, err)
+			}
+		})
 	}
 }
 
