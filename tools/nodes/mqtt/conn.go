@@ -30,46 +30,98 @@ type Server struct {
 	User, Password string
 }
 
-// ErrRefused says that the broker doesn't allow Parley to read what agents say.
-var ErrRefused = errors.New("the broker doesn't allow reading the topics " + topicRoot + "+/…")
+// ErrRefused says that the broker doesn't allow a client to read what it has to.
+var ErrRefused = errors.New("the broker doesn't allow reading the topics")
 
 // Dial connects to the broker, and calls hear with what agents say, one message at a time, until the connection is lost or
 // closed. hear must return soon. Dial does not try again, and a lost connection stays lost: a client that connects by itself
 // would publish commands again.
 func (s Server) Dial(ctx context.Context, hear func(Message)) (*Conn, error) {
+	return s.dial(ctx, nil, func(m paho.Message) {
+		if heard, ok := messageOf(m); ok {
+			hear(heard)
+		}
+	}, map[string]byte{topicRoot + "+/" + string(Reports): 1, topicRoot + "+/" + string(Capabilities): 1, topicRoot + "+/" + string(Status): 0}, nil)
+}
+
+// Topics are what a client of a broker reads.
+type Topics struct {
+	Read []string // it has to be allowed to read these
+	Also []string // and reads these if it may
+	// Hear is called with each message, one at a time, until the connection is lost or closed. It must return soon. Messages
+	// that the broker has kept for later readers are left out.
+	Hear func(topic string, payload []byte)
+	Will *Word // what the broker is to publish if the connection is lost; nil means nothing
+}
+
+// A Word is something that is said under a topic.
+type Word struct {
+	Topic   string
+	Payload []byte
+}
+
+// Join connects to the broker to read topics. As with Dial, a lost connection stays lost.
+func (s Server) Join(ctx context.Context, t Topics) (*Conn, error) {
+	read, also := map[string]byte{}, map[string]byte{}
+	for _, topic := range t.Read {
+		read[topic] = 1
+	}
+	for _, topic := range t.Also {
+		also[topic] = 1
+	}
+	return s.dial(ctx, t.Will, func(m paho.Message) {
+		if !m.Retained() {
+			t.Hear(m.Topic(), m.Payload())
+		}
+	}, read, also)
+}
+
+// dial connects to the broker. The topics in also may be refused.
+func (s Server) dial(ctx context.Context, will *Word, hear func(paho.Message), topics, also map[string]byte) (*Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	c := &Conn{lost: make(chan struct{})}
 	o := paho.NewClientOptions().AddBroker(s.URL).SetClientID("parley-" + strings.ToLower(rand.Text()[:12])).SetUsername(s.User).SetPassword(s.Password).
 		SetProtocolVersion(4).SetCleanSession(true).SetAutoReconnect(false).SetConnectRetry(false).SetKeepAlive(keepAlive).
 		SetConnectTimeout(dialTimeout).SetWriteTimeout(publishTimeout).SetStore(paho.NewMemoryStore())
+	if will != nil {
+		o.SetBinaryWill(will.Topic, will.Payload, 1, false)
+	}
 	o.SetCustomOpenConnectionFn(func(at *url.URL, _ paho.ClientOptions) (net.Conn, error) { return open(ctx, at) })
 	o.SetConnectionLostHandler(func(_ paho.Client, err error) { c.lose(err) })
-	o.SetDefaultPublishHandler(func(_ paho.Client, m paho.Message) {
-		if heard, ok := messageOf(m); ok {
-			hear(heard)
-		}
-	})
+	o.SetDefaultPublishHandler(func(_ paho.Client, m paho.Message) { hear(m) })
 	c.client = paho.NewClient(o)
 	if err := finish(ctx, c.client.Connect()); err != nil {
 		c.Close()
 		return nil, fmt.Errorf("connect to the broker: %w", err)
 	}
-	to := map[string]byte{topicRoot + "+/" + string(Reports): 1, topicRoot + "+/" + string(Capabilities): 1, topicRoot + "+/" + string(Status): 0}
-	token := c.client.SubscribeMultiple(to, nil)
-	if err := finish(ctx, token); err != nil {
+	err := c.subscribe(ctx, topics)
+	if err == nil && len(also) > 0 {
+		if err = c.subscribe(ctx, also); errors.Is(err, ErrRefused) {
+			err = nil
+		}
+	}
+	if err != nil {
 		c.Close()
-		return nil, fmt.Errorf("subscribe at the broker: %w", err)
+		return nil, err
+	}
+	return c, nil
+}
+
+// subscribe has the broker send what is said under topics. It returns ErrRefused if that is not allowed for one of them.
+func (c *Conn) subscribe(ctx context.Context, topics map[string]byte) error {
+	token := c.client.SubscribeMultiple(topics, nil)
+	if err := finish(ctx, token); err != nil {
+		return fmt.Errorf("subscribe at the broker: %w", err)
 	}
 	if t, ok := token.(*paho.SubscribeToken); ok {
-		for _, granted := range t.Result() {
+		for topic, granted := range t.Result() {
 			if granted > 2 {
-				c.Close()
-				return nil, ErrRefused
+				return fmt.Errorf("%w %s", ErrRefused, topic)
 			}
 		}
 	}
-	return c, nil
+	return nil
 }
 
 // open opens the connection to a broker.
@@ -158,10 +210,31 @@ func (c *Conn) Send(ctx context.Context, agent string, command Command) error {
 	if err != nil {
 		return fmt.Errorf("encode a command: %w", err)
 	}
+	return c.publish(ctx, Word{topicRoot + agent + "/" + commands, raw}, 1)
+}
+
+// Say publishes something, once. An error means that nobody knows whether the broker has it; without one, the broker may still
+// have lost it.
+func (c *Conn) Say(ctx context.Context, w Word) error { return c.publish(ctx, w, 0) }
+
+// errClosed says that there is no connection to the broker anymore.
+var errClosed = errors.New("the connection to the broker is lost or closed")
+
+// publish publishes something. With a qos of 1 it waits until the broker says that it has it.
+func (c *Conn) publish(ctx context.Context, w Word, qos byte) error {
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
-	if err := finish(ctx, c.client.Publish(topicRoot+agent+"/"+commands, 1, false, raw)); err != nil {
-		return fmt.Errorf("publish a command: %w", err)
+	said := make(chan error, 1)
+	// If the connection is lost at the wrong moment, the library waits for publishTimeout in Publish. Nobody else does.
+	go func() { said <- finish(ctx, c.client.Publish(w.Topic, qos, false, w.Payload)) }()
+	var err error
+	select {
+	case err = <-said:
+	case <-c.lost:
+		err = errClosed
+	}
+	if err != nil {
+		return fmt.Errorf("publish at the broker: %w", err)
 	}
 	return nil
 }
