@@ -115,6 +115,7 @@ func rules() []rule {
 		{"tools/nodes/wire", 3, []string{"tools/nodes"}},
 		{"tools/nodes/mqtt", 3, []string{"tools", "tools/nodes"}},
 		{"tools/nodes/mqtt/mqtttest", 3, nil},
+		{"tools/nodes/tunnel", 4, []string{"tools/nodes/mqtt"}},
 		{"tools/nodes/placed", 4, []string{"tools", "tools/changes", "tools/code", "tools/files", "tools/git", "tools/jobs", "tools/shell"}},
 		{"tools/nodes/device", 4, []string{"tools", "tools/nodes", "tools/nodes/wire"}},
 		{"channels", 2, []string{"bus", "channels/markup"}},
@@ -261,7 +262,7 @@ func rules() []rule {
 		}},
 		{"cmd/parley/server/mcpservers", 7, []string{"bus", "channels", "sessions", "tools", "tools/mcp", "tools/mcp/pins", "tools/mcp/signin", "tools/sandbox", "cmd/parley/api/exchange", "cmd/parley/config"}},
 		{"cmd/parley/server/nodelinks", 7, []string{
-			"agent/metrics", "agent/nodes", "agent/nodes/waits", "bus", "channels", "sessions", "sessions/nodes", "tools", "tools/guard", "tools/nodes", "tools/nodes/mqtt", "tools/nodes/wire", "cmd/parley/api/exchange", "cmd/parley/config",
+			"agent/metrics", "agent/nodes", "agent/nodes/waits", "bus", "channels", "sessions", "sessions/nodes", "tools", "tools/guard", "tools/nodes", "tools/nodes/mqtt", "tools/nodes/tunnel", "tools/nodes/wire", "cmd/parley/api/exchange", "cmd/parley/config",
 		}},
 		{"cmd/parley/server/skillfolders", 7, []string{
 			"channels", "sessions", "tools", "tools/guard", "tools/sandbox", "tools/skills", "tools/skills/folder", "tools/spelling", "cmd/parley/api/exchange", "cmd/parley/config",
@@ -285,7 +286,7 @@ func rules() []rule {
 			"bus", "sessions", "sessions/bill", "cmd/parley/api", "cmd/parley/doctor", "cmd/parley/server/mcpservers", "cmd/parley/server/nodelinks", "cmd/parley/server/skillfolders", "channels/why", "cmd/parley/terminal", "sessions/nodes",
 		}},
 		{"cmd/parley/node", 10, []string{
-			"bus/sqlitebus", "cmd/parley/config", "cmd/parley/data/home", "sessions/workspace", "tools", "tools/crash", "tools/documents", "tools/documents/pages", "tools/files", "tools/guard", "tools/nodes/camera", "tools/nodes/device", "tools/nodes/wire", "tools/sandbox", "tools/shell", "tools/skills", "tools/skills/folder",
+			"bus/sqlitebus", "cmd/parley/config", "cmd/parley/data/home", "sessions/workspace", "tools", "tools/crash", "tools/documents", "tools/documents/pages", "tools/files", "tools/guard", "tools/nodes/camera", "tools/nodes/device", "tools/nodes/mqtt", "tools/nodes/tunnel", "tools/nodes/wire", "tools/sandbox", "tools/shell", "tools/skills", "tools/skills/folder",
 		}},
 		{"cmd/parley/onboard", 10, []string{
 			"agent/llm", "agent/openai", "channels", "tools/spelling", "cmd/parley/config", "cmd/parley/server/platforms", "cmd/parley/terminal", "deploy",

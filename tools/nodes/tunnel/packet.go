@@ -1,0 +1,60 @@
+package tunnel
+
+import "encoding/binary"
+
+// A packet is what is published at once. It is written as
+//
+//	1 byte    version
+//	1 byte    kind
+//	16 bytes  id
+//	8 bytes   number, in network order, as the next
+//	8 bytes   read
+//	the rest  content
+type packet struct {
+	kind byte
+	id   id
+	// number counts the packets with content of one direction, from 1; of the end of a connection it is the number that would
+	// be next, or 0 if that does not matter.
+	number uint64
+	// read is how many packets with content of the other direction were read.
+	read    uint64
+	content []byte // of kind content only
+}
+
+// An id is that of a connection. A node chooses it at random.
+type id [16]byte
+
+// The kinds.
+const (
+	content = 1 // a part of what the connection carries
+	reading = 2 // only says how much was read
+	over    = 3 // the connection has ended; with the id that is zero, all have
+)
+
+const (
+	version    = 1
+	headerSize = 34
+	maxContent = 16 << 10 // bytes; brokers may be set up to refuse messages of more than some KB
+	window     = 16       // packets with content that may be on the way, or unread
+)
+
+func (p packet) wire() []byte {
+	raw := make([]byte, 0, headerSize+len(p.content))
+	raw = append(raw, version, p.kind)
+	raw = append(raw, p.id[:]...)
+	raw = binary.BigEndian.AppendUint64(raw, p.number)
+	raw = binary.BigEndian.AppendUint64(raw, p.read)
+	return append(raw, p.content...)
+}
+
+// parse returns a packet; false if it is none.
+func parse(raw []byte) (p packet, ok bool) {
+	if len(raw) < headerSize || len(raw) > headerSize+maxContent || raw[0] != version {
+		return p, false
+	}
+	p.kind = raw[1]
+	copy(p.id[:], raw[2:18])
+	p.number, p.read = binary.BigEndian.Uint64(raw[18:26]), binary.BigEndian.Uint64(raw[26:34])
+	p.content = raw[headerSize:]
+	return p, (p.kind == content) == (len(p.content) > 0) && p.kind >= content && p.kind <= over
+}
