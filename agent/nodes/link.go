@@ -77,18 +77,23 @@ func (l *link) isRecorded() bool {
 
 // ServeLink serves a node that opens a link, until the link ends. It answers the request in any case.
 func (s *Service) ServeLink(w http.ResponseWriter, r *http.Request) {
+	s.serveLink(w, r, s.keyOf, s.cfg.Timing)
+}
+
+// serveLink serves a node whose key lookup knows.
+func (s *Service) serveLink(w http.ResponseWriter, r *http.Request, lookup lookup, timing wire.Timing) {
 	if !s.enter() {
 		http.Error(w, textStopping, http.StatusServiceUnavailable)
 		return
 	}
 	defer s.serving.Done()
-	if guest := s.meet(w, r); guest != nil {
+	if guest := s.meet(w, r, lookup, timing); guest != nil {
 		s.serve(context.WithoutCancel(r.Context()), guest)
 	}
 }
 
 // meet lets a node prove who it is. It returns nil if the request was refused.
-func (s *Service) meet(w http.ResponseWriter, r *http.Request) *wire.Guest {
+func (s *Service) meet(w http.ResponseWriter, r *http.Request, lookup lookup, timing wire.Timing) *wire.Guest {
 	select {
 	case s.meeting <- struct{}{}:
 		defer func() { <-s.meeting }()
@@ -102,7 +107,7 @@ func (s *Service) meet(w http.ResponseWriter, r *http.Request) *wire.Guest {
 		http.Error(w, textBusy, http.StatusServiceUnavailable)
 		return nil
 	}
-	guest, err := wire.Server{Key: key, Lookup: s.keyOf, Timing: s.cfg.Timing, Buffers: &s.buffers}.Accept(w, r)
+	guest, err := wire.Server{Key: key, Lookup: lookup, Timing: timing, Buffers: &s.buffers}.Accept(w, r)
 	if err != nil {
 		s.cfg.Log.Info("a link was not accepted", slog.Any("error", err))
 		return nil
@@ -122,6 +127,9 @@ func (s *Service) enter() bool {
 	}
 	return !s.closed
 }
+
+// A lookup returns the public key of a node that may open a link: see wire.Server.
+type lookup func(ctx context.Context, name string) ([]byte, error)
 
 // keyOf returns the public key of a node that may open a link.
 func (s *Service) keyOf(ctx context.Context, name string) ([]byte, error) {
