@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -27,7 +28,7 @@ type nodeRun struct {
 }
 
 type nodeJoin struct {
-	URL  string `arg:"" name:"url" help:"The server's address, such as https://parley.example.org."`
+	URL  string `arg:"" name:"url" help:"The server's address, such as https://parley.example.org, or that of an MQTT broker where it is, such as mqtts://broker.example.org."`
 	Code string `arg:"" help:"The code from parley nodes invite."`
 	Name string `help:"The node's name; default: this machine's." placeholder:"NAME"`
 }
@@ -39,7 +40,8 @@ func (nodeRun) Help() string {
 
 // Help shows examples.
 func (nodeJoin) Help() string {
-	return examples("parley node join https://parley.example.org q7kzm-2vxha", "parley node join https://parley.example.org q7kzm-2vxha --name kitchen")
+	return examples("parley node join https://parley.example.org q7kzm-2vxha", "parley node join https://parley.example.org q7kzm-2vxha --name kitchen",
+		"parley node join mqtts://broker.example.org q7kzm-2vxha-h4fz2kqm7ynvx3wcd5sgjtb6ra")
 }
 
 // Run runs the node of a home until SIGINT or SIGTERM. With --install or --uninstall, it sets up or removes the systemd
@@ -77,7 +79,7 @@ func (c nodeRun) install(ctx context.Context, flags *globalFlags, cfg *config.Co
 
 // Run has this device join a server.
 func (c nodeJoin) Run(ctx context.Context, flags *globalFlags, tty terminal.Terminal) error {
-	cfg, err := loadConfig(config.Options{File: flags.Config, Home: flags.Home, LookLocal: true, WithoutSecrets: true})
+	cfg, err := loadConfig(config.Options{File: flags.Config, Home: flags.Home, LookLocal: true, WithoutSecrets: !node.IsBroker(c.URL)})
 	if err != nil {
 		return err
 	}
@@ -88,7 +90,15 @@ func (c nodeJoin) Run(ctx context.Context, flags *globalFlags, tty terminal.Term
 	if name == "" {
 		name = node.DefaultName()
 	}
-	key, m, err := node.Join(ctx, cfg.Home, c.URL, c.Code, name)
+	join := func() (ed25519.PublicKey, node.Membership, error) {
+		return node.Join(ctx, cfg.Home, c.URL, c.Code, name)
+	}
+	if node.IsBroker(c.URL) {
+		join = func() (ed25519.PublicKey, node.Membership, error) {
+			return node.JoinThrough(ctx, cfg, c.URL, c.Code, name)
+		}
+	}
+	key, m, err := join()
 	if err != nil {
 		return err
 	}

@@ -55,7 +55,11 @@ func (nodesInvite) Run(ctx context.Context, c *globalFlags, tty terminal.Termina
 		if address == "" {
 			address, hint = "https://…", textNodeAddress
 		}
-		_, err := fmt.Fprintf(tty.Out, textInvited, address, made.Code, made.Until.Local().Format("15:04"), hint)
+		through := ""
+		if made.Broker != "" {
+			through = fmt.Sprintf(textInvitedThrough, made.Broker, made.BrokerCode)
+		}
+		_, err := fmt.Fprintf(tty.Out, textInvited, address, made.Code, through, made.Until.Local().Format("15:04"), hint)
 		return err
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"regexp"
 	"strconv"
+	"strings"
 
 	"parley/cmd/parley/config/schema"
 )
@@ -11,12 +12,14 @@ import (
 // edgeWords is the only value of MQTT.Compatible.
 const edgeWords = "evoclaw"
 
-// MQTT is the broker where edge agents are reached; the zero MQTT is none.
+// MQTT is the broker where nodes and edge agents are reached, and who Parley is there. On a device, whose own settings say
+// where the broker is, it is only the latter.
 type MQTT struct {
-	URL        string // mqtt:// or mqtts://HOST:PORT
+	URL        string // mqtt:// or mqtts://HOST:PORT; "" means that there is none
 	User       string
 	Password   Secret
-	Compatible string // whose agents' words are spoken there
+	Prefix     string // the first part of the topics of nodes
+	Compatible string // whose edge agents' words are spoken there, too; "" means that there are none
 }
 
 // mqttSection declares the settings of the broker.
@@ -26,6 +29,7 @@ func mqttSection() section {
 			{Key: "url", Kind: schema.URL, Schemes: []string{"mqtt", "mqtts"}, Check: refuseBroker, Example: `"mqtts://broker.example.com:8883"`, Fill: schema.Into(func(m *MQTT) any { return &m.URL })},
 			{Key: "user", Kind: schema.Text, Example: `"parley"`, Fill: schema.Into(func(m *MQTT) any { return &m.User })},
 			{Key: "password", Kind: schema.Text, Secret: true, Example: `"${MQTT_PASSWORD}"`, Fill: schema.Into(func(m *MQTT) any { return &m.Password })},
+			{Key: "prefix", Kind: schema.Text, Default: "parley", Fill: schema.Into(func(m *MQTT) any { return &m.Prefix })},
 			{Key: "compatible", Kind: schema.Text, OneOf: []string{edgeWords}, Example: strconv.Quote(edgeWords), Fill: schema.Into(func(m *MQTT) any { return &m.Compatible })},
 		}},
 		check: checkMQTT,
@@ -48,16 +52,30 @@ func refuseBroker(address string) *schema.Fault {
 	return nil
 }
 
-// checkMQTT reports a broker without an address or without a word for what is spoken there, and a password without a user.
+// refuseBrokerOf is refuseBroker for the address of a server, which may be that of a broker.
+func refuseBrokerOf(address string) *schema.Fault {
+	if !isAtBroker(address) {
+		return nil
+	}
+	return refuseBroker(address)
+}
+
+// isAtBroker reports whether an address is that of a broker.
+func isAtBroker(address string) bool {
+	return strings.HasPrefix(address, "mqtt://") || strings.HasPrefix(address, "mqtts://")
+}
+
+// checkMQTT reports a broker without an address, unless this is a device that has it elsewhere, a prefix that no topic can
+// have, and a password without a user.
 func checkMQTT(l *loader) {
 	if !l.Mentioned("mqtt") {
 		return
 	}
-	if !l.Mentioned("mqtt.url") {
+	if !l.Mentioned("mqtt.url") && (!isAtBroker(l.Text("node.server")) || l.Mentioned("mqtt.compatible")) {
 		l.Report(l.At("mqtt"), "mqtt", "it doesn't say where the broker is", `write url = "mqtts://broker.example.com:8883", or mqtt:// without TLS`)
 	}
-	if !l.Mentioned("mqtt.compatible") {
-		l.Report(l.At("mqtt"), "mqtt.compatible", "it's missing", `write compatible = "`+edgeWords+`": for now Parley speaks only with edge agents of that kind over MQTT`)
+	if prefix := l.Text("mqtt.prefix"); !regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}(/[A-Za-z0-9_-]{1,64}){0,3}$`).MatchString(prefix) {
+		l.Report(l.At("mqtt.prefix"), "mqtt.prefix", strconv.Quote(prefix)+" can't begin the topics of nodes", "use one to four words of letters, digits, _ and -, with / in between")
 	}
 	if l.Mentioned("mqtt.password") && l.Text("mqtt.user") == "" {
 		l.Report(l.At("mqtt.password"), "mqtt.password", "there is no user that it's the password of", `write user = "parley", or whoever it is`)
@@ -70,8 +88,8 @@ func checkNodeTools(l *loader, table string) {
 	if !l.Mentioned(path) {
 		return
 	}
-	if l.Text("mqtt.url") == "" {
-		l.Report(l.At(path), path, "there is no [mqtt]: only what edge agents offer is listed here", "remove the line: parley node says itself which tools it has")
+	if l.Text("mqtt.compatible") == "" {
+		l.Report(l.At(path), path, "there is no [mqtt] with compatible: only what edge agents offer is listed here", "remove the line: parley node says itself which tools it has")
 	}
 	for i, name := range l.Texts(path) {
 		if !regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`).MatchString(name) {

@@ -25,7 +25,7 @@ type Node struct {
 
 // A NodeSelf holds the settings of a device itself, on which "parley node" runs.
 type NodeSelf struct {
-	Server string   // the URL of the server that it joins; "" if it isn't written
+	Server string   // the URL of the server that it joins, or of an MQTT broker through which it links; "" if it isn't written
 	Name   string   // the name under which it joins; "" if it isn't written
 	Deny   []string // rules for calls that it doesn't run, whoever gives it them
 	Ask    []string // rules for calls that it runs only if a person has approved them
@@ -62,7 +62,7 @@ func nodesSection() section {
 func nodeSection() section {
 	return section{
 		Section: schema.Section{Name: "node", Settings: []schema.Setting{
-			{Key: "server", Kind: schema.URL, Schemes: []string{"http", "https"}, Example: `"https://parley.example.com"`, Fill: schema.Into(func(n *NodeSelf) any { return &n.Server })},
+			{Key: "server", Kind: schema.URL, Schemes: []string{"http", "https", "mqtt", "mqtts"}, Check: refuseBrokerOf, Example: `"https://parley.example.com"`, Fill: schema.Into(func(n *NodeSelf) any { return &n.Server })},
 			{Key: "name", Kind: schema.Text, Example: `"pi"`, Fill: schema.Into(func(n *NodeSelf) any { return &n.Name })},
 			{Key: "deny", Kind: schema.Texts, Default: []string{}, Example: `["exec_shell(shutdown *)"]`, Fill: schema.Into(func(n *NodeSelf) any { return &n.Deny })},
 			{Key: "ask", Kind: schema.Texts, Default: []string{}, Example: `["exec_shell(rm *)"]`, Fill: schema.Into(func(n *NodeSelf) any { return &n.Ask })},

@@ -61,7 +61,7 @@ func TestBadNodes(t *testing.T) {
 		{"a device's name", "[node]\nname = \"my_pi\"",
 			`2: node.name: no node can be called "my_pi": use at most 32 characters: a-z, 0-9 and -`},
 		{"a device's server", "[node]\nserver = \"parley.example.com\"",
-			`2: node.server: not an address that begins with http:// or https://: write something like server = "https://parley.example.com"`},
+			`2: node.server: not an address that begins with http:// or https:// or mqtt:// or mqtts://: write something like server = "https://parley.example.com"`},
 		{"a device's rule", "[node]\ndeny = [\"exec_shel(shutdown *)\"]",
 			`2: node.deny: no tool is called "exec_shel": write "exec_shell(shutdown *)"`},
 		{"a device's camera", "[node]\ncamera = []",

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"parley/cmd/parley/terminal/client"
 	"parley/sessions/nodes"
 	"parley/tools/nodes/mqtt"
+	"parley/tools/nodes/tunnel"
 )
 
 // checkNodes asks the server of this home for its nodes, and returns a finding for each that was not removed, and for
@@ -68,7 +70,7 @@ func isNodeNamed(cfg *config.Config, name string) bool {
 	return false
 }
 
-// checkBroker connects to the MQTT broker where edge agents are reached, if the settings name one.
+// checkBroker connects to the MQTT broker where nodes and edge agents are reached, if the settings name one.
 func checkBroker(ctx context.Context, cfg *config.Config) []Finding {
 	if cfg.MQTT.URL == "" {
 		return nil
@@ -77,11 +79,15 @@ func checkBroker(ctx context.Context, cfg *config.Config) []Finding {
 	defer cancel()
 	f := Finding{Part: "MQTT broker", State: fine, Detail: textBrokerWorks}
 	at := mqtt.Server{URL: cfg.MQTT.URL, User: cfg.MQTT.User, Password: string(cfg.MQTT.Password)}
-	conn, err := at.Dial(ctx, func(mqtt.Message) {})
+	err := tunnel.Place{Broker: at, Prefix: cfg.MQTT.Prefix}.Check(ctx)
+	if cfg.MQTT.Compatible != "" && (err == nil || errors.Is(err, mqtt.ErrRefused)) { // it may be for edge agents alone
+		var conn *mqtt.Conn
+		if conn, err = at.Dial(ctx, func(mqtt.Message) {}); err == nil {
+			conn.Close()
+		}
+	}
 	if err != nil {
 		f.State, f.Detail, f.Remedy = wrong, fmt.Sprintf(textBrokerFails, err), textBrokerRemedy
-		return []Finding{f}
 	}
-	conn.Close()
 	return []Finding{f}
 }

@@ -56,6 +56,14 @@ func Join(ctx context.Context, home, server, code, name string) (public ed25519.
 	if err != nil {
 		return nil, m, cmp.Or(wrongAddress(err, server), err)
 	}
+	own := strings.TrimSuffix(address.String(), "/"+wire.JoinPath)
+	return join(home, own, func(public ed25519.PublicKey, _ ed25519.PrivateKey) (wire.JoinAnswer, error) {
+		return ask(ctx, http.DefaultTransport, address, wire.JoinRequest{Code: code, Name: name, Key: public})
+	})
+}
+
+// join has the device of a home join a server in some way, and keeps what it knows then.
+func join(home, server string, ask func(ed25519.PublicKey, ed25519.PrivateKey) (wire.JoinAnswer, error)) (public ed25519.PublicKey, m Membership, err error) {
 	unlock, err := lock(home)
 	if err != nil {
 		return nil, m, err
@@ -66,11 +74,11 @@ func Join(ctx context.Context, home, server, code, name string) (public ed25519.
 		return nil, m, err
 	}
 	public = key.Public().(ed25519.PublicKey) //nolint:forcetypeassert // so it is documented
-	answer, err := ask(ctx, address, wire.JoinRequest{Code: code, Name: name, Key: public})
+	answer, err := ask(public, key)
 	if err != nil {
 		return nil, m, err
 	}
-	m = Membership{Server: strings.TrimSuffix(address.String(), "/"+wire.JoinPath), Name: answer.Name, ServerKey: answer.Key}
+	m = Membership{Server: server, Name: answer.Name, ServerKey: answer.Key}
 	if err := plainjson.ReplaceFile(filepath.Join(home, membershipFile), m); err != nil {
 		return nil, m, fmt.Errorf("write what the node knows of its server: %w", err)
 	}
@@ -78,7 +86,7 @@ func Join(ctx context.Context, home, server, code, name string) (public ed25519.
 }
 
 // ask asks the server to let the device join. It follows no redirect: the code is for this address.
-func ask(ctx context.Context, address *url.URL, asked wire.JoinRequest) (answer wire.JoinAnswer, err error) {
+func ask(ctx context.Context, over http.RoundTripper, address *url.URL, asked wire.JoinRequest) (answer wire.JoinAnswer, err error) {
 	body, err := plainjson.Marshal(asked)
 	if err != nil {
 		return answer, fmt.Errorf("encode the request: %w", err)
@@ -90,7 +98,7 @@ func ask(ctx context.Context, address *url.URL, asked wire.JoinRequest) (answer 
 		return answer, fmt.Errorf("make the request: %w", err)
 	}
 	r.Header.Set("Content-Type", "application/json")
-	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := http.Client{Transport: over, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	w, err := client.Do(r)
 	if failed, ok := errors.AsType[*url.Error](err); ok {
 		return answer, fmt.Errorf(textUnreachable, address.Host, failed.Err)

@@ -18,6 +18,7 @@ import (
 	"parley/tools/crash"
 	"parley/tools/guard"
 	"parley/tools/nodes/device"
+	"parley/tools/nodes/tunnel"
 	"parley/tools/nodes/wire"
 )
 
@@ -75,8 +76,12 @@ func Run(ctx context.Context, c *config.Config, release string, log *slog.Logger
 		return setup(textOffer, err)
 	}
 	log.Info("the node offers tools", slog.String("node", m.Name), slog.Int("tools", len(offer.Tools)), slog.Any("capabilities", offer.Capabilities))
+	link := wire.Node{Server: m.Server, ServerKey: m.ServerKey, Name: m.Name, Key: key, Offer: offer}
+	if IsBroker(m.Server) {
+		link.Open, link.Timing.Answer = through(c, m.Server, m.Name, key, tunnel.Is(m.ServerKey)).Dial, heldBack
+	}
 	err = device.Node{
-		Link:    wire.Node{Server: m.Server, ServerKey: m.ServerKey, Name: m.Name, Key: key, Offer: offer},
+		Link:    link,
 		Tools:   equipment.tools,
 		Decide:  rules.Decide,
 		Asks:    asks.Decide,

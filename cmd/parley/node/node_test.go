@@ -156,6 +156,27 @@ func TestJoinSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
+func TestJoinThroughSaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	long := "aaaaa-aaaaa-" + strings.Repeat("a", 26)
+	for _, c := range []struct{ url, code, name, says string }{
+		{"mqtt://127.0.0.1:1", "aaaaa-aaaaa", "pi", "the longer code"},
+		{"mqtt://127.0.0.1:1", long, "+", "can't be the name"},
+		{"mqtt://127.0.0.1:1", long, "pi", "can't reach 127.0.0.1:1"},
+		{"mqtt://pi:secret@127.0.0.1", long, "pi", "isn't the address of a broker"},
+		{"mqtts:", long, "pi", "isn't the address of a broker"},
+	} {
+		home := t.TempDir()
+		_, _, err := node.JoinThrough(t.Context(), load(t, home, ""), c.url, c.code, c.name)
+		if err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("join %s as %s: %v, want an error with %q", c.url, c.name, err, c.says)
+		}
+		if !node.IsBroker(c.url) || node.Joined(home) {
+			t.Errorf("join %s as %s: it counts as joined, or as a server's address", c.url, c.name)
+		}
+	}
+}
+
 func TestRunSaysWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	run := func(c *config.Config) error { return node.Run(t.Context(), c, "1.0", quiet()) }

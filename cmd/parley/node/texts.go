@@ -11,6 +11,8 @@ const (
 	textDamaged     = "%v: nobody knows which calls have run; move the file away if you can accept that a call may run a second time"
 	textPlain       = "%s isn't https, so others could read and change what is sent there: give the server an https address, or run it on this machine"
 	textAddress     = "%s isn't the address of a server: write something like https://parley.example.org"
+	textBroker      = "this isn't the address of a broker: write something like mqtts://broker.example.org:8883, and the user and the password under [mqtt]"
+	textShortCode   = "a device that joins through a broker needs the longer code, which `parley nodes invite` prints below the other"
 	textRuns        = "a node is already running here: %w: stop it first, or give another folder with --home"
 	textUnreachable = "can't reach %s: %w"
 	textNoServer    = "%s answered, but not like a Parley server: check the address"

@@ -2,26 +2,36 @@ package nodelinks
 
 import (
 	"context"
+	"sync"
 
 	"parley/agent/nodes"
 	"parley/bus"
 	"parley/tools/nodes/mqtt"
+	"parley/tools/nodes/tunnel"
 )
 
-// brokerHold is the name that the process holds which has the connection to the MQTT broker.
+// brokerHold is the name that the process holds which has the connections to the MQTT broker.
 const brokerHold = "nodes/mqtt"
 
-// RunEdge gives edge agents over MQTT their calls, if the settings name a broker, until ctx is done. One process of the fleet
-// does so at a time.
-func (n *Nodes) RunEdge(ctx context.Context) error {
+// RunBroker takes the links of nodes that come through the MQTT broker, and gives edge agents there their calls, if the settings
+// name a broker, until ctx is done. One process of the fleet does so at a time.
+func (n *Nodes) RunBroker(ctx context.Context) error {
 	at := n.cfg.Settings().MQTT // it changes with the next start only
 	if at.URL == "" {
 		<-ctx.Done()
 		return nil
 	}
 	return bus.WhileHeld(ctx, n.cfg.Holds, brokerHold, func(held context.Context) error {
+		broker := mqtt.Server{URL: at.URL, User: at.User, Password: string(at.Password)}
+		if at.Compatible == "" {
+			n.listenAgain(held, tunnel.Place{Broker: broker, Prefix: at.Prefix})
+			return nil
+		}
+		var beside sync.WaitGroup
+		defer beside.Wait()
+		beside.Go(func() { n.listenAgain(held, tunnel.Place{Broker: broker, Prefix: at.Prefix}) })
 		return n.ServeBroker(held, nodes.BrokerConfig{
-			Server: mqtt.Server{URL: at.URL, User: at.User, Password: string(at.Password)}, Edges: n.cfg.Table,
+			Server: broker, Edges: n.cfg.Table,
 			Tools: func(name string) []string { return n.cfg.Settings().Nodes[name].Tools },
 			May: func(name string) bool { // the names of their tools would begin alike
 				_, isServer := n.cfg.Settings().MCP[name]

@@ -145,6 +145,10 @@ type Invitation struct {
 	Code  string    `json:"code"`
 	Until time.Time `json:"until"`
 	URL   string    `json:"url,omitempty"` // the server's public address; "" if none is configured
+	// Broker is the MQTT broker where nodes reach the server, and BrokerCode the code with which the device can join through it:
+	// it also says by which key the device knows the server. "" if there is no broker.
+	Broker     string `json:"broker,omitempty"`
+	BrokerCode string `json:"broker_code,omitempty"`
 }
 
 // invite makes a code with which a device can join.
@@ -153,7 +157,13 @@ func (n *Nodes) invite(w *exchange.Answer, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return w.JSON(http.StatusOK, Invitation{code, until.UTC(), n.cfg.Settings().HTTP.PublicURL})
+	invited := Invitation{Code: code, Until: until.UTC(), URL: n.cfg.Settings().HTTP.PublicURL, Broker: n.cfg.Settings().MQTT.URL}
+	if invited.Broker != "" {
+		if invited.BrokerCode, err = n.brokerCode(r.Context(), code); err != nil {
+			return err
+		}
+	}
+	return w.JSON(http.StatusOK, invited)
 }
 
 // accept serves an owner's request to accept all that a node offers, so that agents get it.
@@ -190,7 +200,7 @@ func (n *Nodes) revoke(w *exchange.Answer, r *http.Request) error {
 // join serves a device that joins.
 func (n *Nodes) join(w *exchange.Answer, r *http.Request) error {
 	if !n.tries.Allow() {
-		return &exchange.Refusal{Status: http.StatusTooManyRequests, Code: "too_many", Message: textTooMany, Retry: time.Minute}
+		return tooMany()
 	}
 	raw, err := w.ReadJSON(r, 4<<10)
 	if err != nil {
@@ -201,21 +211,35 @@ func (n *Nodes) join(w *exchange.Answer, r *http.Request) error {
 		return exchange.BadRequest("bad_request", `the body must be {"code": "…", "name": "…", "key": "base64"}`)
 	}
 	w.ID = asked.Name
-	if _, isServer := n.cfg.Settings().MCP[asked.Name]; isServer { // the names of their tools would begin alike
-		return taken(asked.Name)
-	}
-	key, err := n.Join(r.Context(), asked.Code, asked.Name, asked.Key)
-	switch {
-	case errors.Is(err, nodes.ErrName), errors.Is(err, nodes.ErrKey):
-		return exchange.Unprocessable(wire.RefusedForm, "%s", err.Error())
-	case errors.Is(err, stored.ErrCode):
-		return &exchange.Refusal{Status: http.StatusForbidden, Code: wire.RefusedCode, Message: textWrongCode}
-	case errors.Is(err, stored.ErrTaken):
-		return taken(asked.Name)
-	case err != nil:
+	joined, err := n.admit(r.Context(), asked)
+	if err != nil {
 		return err
 	}
-	return w.JSON(http.StatusOK, wire.JoinAnswer{Name: asked.Name, Key: key})
+	return w.JSON(http.StatusOK, joined)
+}
+
+// tooMany refuses a device because too many have tried to join.
+func tooMany() error {
+	return &exchange.Refusal{Status: http.StatusTooManyRequests, Code: "too_many", Message: textTooMany, Retry: time.Minute}
+}
+
+// admit lets a device join.
+func (n *Nodes) admit(ctx context.Context, asked wire.JoinRequest) (joined wire.JoinAnswer, err error) {
+	if _, isServer := n.cfg.Settings().MCP[asked.Name]; isServer { // the names of their tools would begin alike
+		return joined, taken(asked.Name)
+	}
+	key, err := n.Join(ctx, asked.Code, asked.Name, asked.Key)
+	switch {
+	case errors.Is(err, nodes.ErrName), errors.Is(err, nodes.ErrKey):
+		return joined, exchange.Unprocessable(wire.RefusedForm, "%s", err.Error())
+	case errors.Is(err, stored.ErrCode):
+		return joined, &exchange.Refusal{Status: http.StatusForbidden, Code: wire.RefusedCode, Message: textWrongCode}
+	case errors.Is(err, stored.ErrTaken):
+		return joined, taken(asked.Name)
+	case err != nil:
+		return joined, err
+	}
+	return wire.JoinAnswer{Name: asked.Name, Key: key}, nil
 }
 
 // taken refuses a device whose name something else has.

@@ -4,6 +4,7 @@ package nodelinks
 
 import (
 	"context"
+	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
@@ -46,7 +47,7 @@ type Config struct {
 	// such an agent goes without, because they would only reach its workspace.
 	Placed []tools.Spec
 	Left   []string
-	// Holds decides which process of the fleet has the connection to the MQTT broker.
+	// Holds decides which process of the fleet has the connections to the MQTT broker.
 	Holds bus.Holder
 	// Links says that this process has the links of nodes.
 	Links bool
@@ -61,6 +62,7 @@ type Nodes struct {
 	*waits.Waits
 	cfg   Config
 	tries *rate.Limiter // of joining
+	key   func(context.Context) (ed25519.PrivateKey, error)
 
 	mu   sync.Mutex
 	sets map[string]set // agents' tools, by the names of the nodes that they include
@@ -90,15 +92,16 @@ const keyAbout = "fleet"
 // New makes the part.
 func New(c Config) *Nodes {
 	n := &Nodes{cfg: c, tries: rate.NewLimiter(rate.Every(time.Minute/triesPerMinute), triesPerMinute), sets: map[string]set{}, told: map[string]time.Time{}}
+	n.key = nodes.FleetKey(func(ctx context.Context, value string) (string, error) {
+		return c.Notes.SetNoteOnce(ctx, keySubject, keyAbout, value)
+	})
 	n.Waits = waits.New(c.Table, c.Mail, c.Point, c.Log)
 	n.Service = nodes.New(nodes.Config{
 		Registry: c.Table, Links: c.Table, Calls: c.Table, Events: c.Events, Process: rand.Text(), Ready: c.Ready, May: n.may, Tell: n.tell, Count: c.Count, Point: c.Point, Log: c.Log,
 		Trusted: func(node string) bool { return c.Settings().Nodes[node].Trusted },
 		Over:    n.Look,
 		Wait:    func(node string) time.Duration { return c.Settings().Nodes[node].Wait },
-		Key: nodes.FleetKey(func(ctx context.Context, value string) (string, error) {
-			return c.Notes.SetNoteOnce(ctx, keySubject, keyAbout, value)
-		}),
+		Key:     n.key,
 	})
 	return n
 }

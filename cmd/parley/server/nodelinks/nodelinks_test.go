@@ -52,7 +52,7 @@ func newStage(t *testing.T, settings *config.Config, own ...tools.Spec) *stage {
 	h := hometest.Open(t, t.TempDir())
 	s := &stage{t: t}
 	s.Nodes = nodelinks.New(nodelinks.Config{
-		Settings: func() *config.Config { return settings }, Table: h.Store.Nodes(), Notes: h.Book, Events: h.Bus, Ready: func(context.Context) (string, error) { return "", nil },
+		Settings: func() *config.Config { return settings }, Table: h.Store.Nodes(), Notes: h.Book, Events: h.Bus, Holds: h.Bus, Ready: func(context.Context) (string, error) { return "", nil },
 		Terminal: func(session string) bool { return strings.Contains(session, "console") }, Count: func(string, string, time.Duration) {}, Links: true,
 		Placed: own, Left: []string{"git_status"},
 		Tell: func(_ context.Context, _, text string) error {

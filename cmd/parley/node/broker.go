@@ -1,0 +1,63 @@
+package node
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	"parley/cmd/parley/config"
+	"parley/tools/nodes/mqtt"
+	"parley/tools/nodes/tunnel"
+	"parley/tools/nodes/wire"
+)
+
+// heldBack is how old a ping may be that the server has not answered through a broker: together with the time between two
+// pings it is as long as a link may be silent.
+const heldBack = time.Minute
+
+// JoinThrough has the device of a home join a server through an MQTT broker, as Join does, with the longer code for that.
+func JoinThrough(ctx context.Context, c *config.Config, broker, code, name string) (public ed25519.PublicKey, m Membership, err error) {
+	at, err := url.Parse(broker)
+	if err != nil || at.Hostname() == "" || at.User != nil || strings.Trim(at.Path, "/") != "" || at.RawQuery != "" || at.Fragment != "" {
+		return nil, m, errors.New(textBroker)
+	}
+	if !regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`).MatchString(name) { // it is a part of topics
+		return nil, m, fmt.Errorf(textBadName, name)
+	}
+	code, knows, ok := tunnel.ParseCode(code)
+	if !ok {
+		return nil, m, errors.New(textShortCode)
+	}
+	own := at.Scheme + "://" + at.Host
+	return join(c.Home, own, func(public ed25519.PublicKey, key ed25519.PrivateKey) (wire.JoinAnswer, error) {
+		over := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return through(c, own, name, key, knows).Dial(ctx)
+		}}
+		answer, err := ask(ctx, over, &url.URL{Scheme: "http", Host: at.Host, Path: "/" + wire.JoinPath}, wire.JoinRequest{Code: code, Name: name, Key: public})
+		if err == nil && !knows(answer.Key) {
+			err = fmt.Errorf(textNoServer, at.Host)
+		}
+		return answer, err
+	})
+}
+
+// IsBroker reports whether an address is that of an MQTT broker, through which the server is reached.
+func IsBroker(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && (u.Scheme == "mqtt" || u.Scheme == "mqtts")
+}
+
+// through returns the node's end of connections through a broker, where the settings say who it is.
+func through(c *config.Config, broker, name string, key ed25519.PrivateKey, knows func(ed25519.PublicKey) bool) tunnel.Node {
+	return tunnel.Node{
+		Place: tunnel.Place{Broker: mqtt.Server{URL: broker, User: c.MQTT.User, Password: string(c.MQTT.Password)}, Prefix: c.MQTT.Prefix},
+		Name:  name, Key: key, Knows: knows,
+	}
+}

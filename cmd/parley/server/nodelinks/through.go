@@ -1,0 +1,140 @@
+package nodelinks
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"parley/agent/nodes"
+	"parley/cmd/parley/api/exchange"
+	"parley/tools/nodes/mqtt"
+	"parley/tools/nodes/tunnel"
+	"parley/tools/nodes/wire"
+	"parley/tools/plainjson"
+)
+
+const (
+	relistenLeast = time.Second
+	relistenMost  = 30 * time.Second
+	headerTime    = 15 * time.Second // for a node to ask for a link
+)
+
+// listenAgain takes links through the broker whenever it is there, until ctx is done.
+func (n *Nodes) listenAgain(ctx context.Context, at tunnel.Place) {
+	level := slog.LevelWarn
+	for wait := relistenLeast; ctx.Err() == nil; {
+		err := n.listen(ctx, at)
+		if ctx.Err() != nil {
+			return
+		}
+		if errors.Is(err, errLost) {
+			wait = relistenLeast
+		}
+		n.cfg.Log.Log(ctx, level, "no node reaches this server through the MQTT broker; trying again", slog.Any("error", err))
+		level = slog.LevelWarn
+		if errors.Is(err, mqtt.ErrRefused) { // it stays so until somebody changes the broker, and perhaps only edge agents are wanted
+			level = slog.LevelDebug
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+		}
+		wait = min(2*wait, relistenMost)
+	}
+}
+
+// errLost says that there was a connection to the broker.
+var errLost = errors.New("the connection to the MQTT broker is lost")
+
+// listen takes links through the broker until ctx is done or the connection to it is lost.
+func (n *Nodes) listen(ctx context.Context, at tunnel.Place) error {
+	key, err := n.key(ctx)
+	if err != nil {
+		return err
+	}
+	l, err := at.Listen(ctx, key)
+	if err != nil {
+		return err
+	}
+	n.cfg.Log.Info("nodes reach this server through the MQTT broker")
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v1/nodes/link", n.linkThrough)
+	mux.HandleFunc("POST /"+wire.JoinPath, n.joinThrough)
+	server := http.Server{
+		Handler: mux, ReadHeaderTimeout: headerTime, ErrorLog: slog.NewLogLogger(n.cfg.Log.Handler(), slog.LevelDebug),
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, tunnelKey{}, c) },
+	}
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = server.Serve(l) }) // it ends with the listener
+	select {
+	case <-ctx.Done():
+	case <-l.Lost():
+	}
+	err = errors.Join(errLost, l.Err())
+	_ = l.Close() // all that it had ends
+	_ = server.Close()
+	serving.Wait()
+	return err
+}
+
+// tunnelKey is the key of the connection in the context of a request that has come through the broker.
+type tunnelKey struct{}
+
+// linkThrough serves a node that opens a link through the broker, until the link ends.
+func (n *Nodes) linkThrough(w http.ResponseWriter, r *http.Request) {
+	if c, ok := r.Context().Value(tunnelKey{}).(*tunnel.Conn); ok {
+		n.ServeLinkThrough(w, r, nodes.Peer{Name: c.Node(), Key: c.Key()})
+	}
+}
+
+// brokerCode returns the code with which a device can join through the broker. It goes only to the server whose key it names.
+func (n *Nodes) brokerCode(ctx context.Context, code string) (string, error) {
+	key, err := n.key(ctx)
+	if err != nil {
+		return "", err
+	}
+	return tunnel.CodeFor(code, key.Public().(ed25519.PublicKey)), nil //nolint:forcetypeassert // so it is documented
+}
+
+const maxJoin = 4 << 10 // bytes of a request to join
+
+// joinThrough serves a device that joins through the broker. It has proved that it has the key with which it joins.
+func (n *Nodes) joinThrough(w http.ResponseWriter, r *http.Request) {
+	joined, err := n.admitThrough(w, r)
+	status, answer := http.StatusOK, any(joined)
+	if err != nil {
+		refused, ok := errors.AsType[*exchange.Refusal](err)
+		if !ok {
+			n.cfg.Log.Warn("a device cannot join", slog.Any("error", err))
+			refused = &exchange.Refusal{Status: http.StatusServiceUnavailable, Code: "unavailable", Message: textLater}
+		}
+		status, answer = refused.Status, map[string]any{"error": map[string]string{"code": refused.Code, "message": refused.Message}}
+	}
+	n.cfg.Log.Info("a device asks to join through the MQTT broker", slog.Int("status", status))
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = plainjson.NewEncoder(w).Encode(answer) // the device asks again
+}
+
+// admitThrough lets a device join that asks through the broker.
+func (n *Nodes) admitThrough(w http.ResponseWriter, r *http.Request) (joined wire.JoinAnswer, err error) {
+	if !n.tries.Allow() {
+		return joined, tooMany()
+	}
+	var asked wire.JoinRequest
+	if json.NewDecoder(http.MaxBytesReader(w, r.Body, maxJoin)).Decode(&asked) != nil {
+		return joined, exchange.BadRequest("bad_request", textNoRequest)
+	}
+	c, ok := r.Context().Value(tunnelKey{}).(*tunnel.Conn)
+	if !ok || c.Node() != asked.Name || !bytes.Equal(c.Key(), asked.Key) {
+		return joined, exchange.Unprocessable(wire.RefusedForm, textOtherDevice)
+	}
+	return n.admit(r.Context(), asked)
+}
