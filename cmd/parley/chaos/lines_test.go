@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"bytes"
 	"io"
 	"math/rand/v2"
 	"net"
@@ -152,5 +153,42 @@ func breakLines(lines []*line) func(*storm, *rand.Rand, <-chan struct{}) {
 				s.countFault("held up a line")
 			}
 		}
+	}
+}
+
+// breakBroker kills the broker, cuts the lines to it, and has it drop, repeat and change what it delivers, until the storm is over.
+func (n *nodeStorm) breakBroker(s *storm, random *rand.Rand, over <-chan struct{}) {
+	evil := rand.New(rand.NewPCG(n.seed, random.Uint64()))
+	var before [][]byte
+	n.middle.Change(func(_ string, payload []byte) [][]byte {
+		before = append(before, bytes.Clone(payload))
+		old := before[evil.IntN(len(before))]
+		switch evil.IntN(150) {
+		case 0:
+			return nil
+		case 1:
+			changed := bytes.Clone(payload)
+			changed[evil.IntN(len(changed))]++
+			return [][]byte{changed}
+		case 2, 3, 4, 5:
+			return [][]byte{payload, payload, old}
+		}
+		return [][]byte{payload}
+	})
+	defer func() {
+		if n.middle.Change(nil); len(before) == 0 {
+			s.T.Error("nothing has gone through the broker")
+		}
+	}()
+	for pause(random, time.Second, 5*time.Second, over) {
+		if random.IntN(2) == 0 {
+			n.middle.Cut()
+			s.countFault("cut the lines to the broker")
+			continue
+		}
+		n.broker.Kill()
+		<-time.After(time.Duration(random.Int64N(int64(3 * time.Second))))
+		n.broker.Restart()
+		s.countFault("killed the broker")
 	}
 }

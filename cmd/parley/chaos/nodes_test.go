@@ -18,6 +18,7 @@ import (
 	"parley/cmd/parley/parleytest"
 	"parley/sessions/sqldb/sqldbtest"
 	"parley/sessions/sqlstore"
+	"parley/tools/nodes/mqtt/mqtttest"
 )
 
 // What people have nodes do, each followed by ":NODE".
@@ -41,7 +42,9 @@ type nodeStorm struct {
 	*storm
 	devices []*member
 	lines   []*line
-	place   string // of the database
+	broker  *mqtttest.Broker // through which one device links; nil if there is none
+	middle  *mqtttest.Middle // before it
+	place   string           // of the database
 	driver  string
 
 	slowest   time.Duration // that somebody has waited for an answer
@@ -95,6 +98,9 @@ func nodeCall(order, mark string, number int) agenttest.ToolCall {
 // nodeNames returns the names of the devices.
 func nodeNames() []string { return []string{"attic", "cellar", "garden"} }
 
+// throughBroker is the device that links through a broker if there is one.
+const throughBroker = "garden"
+
 // nodeSettings returns the settings for the devices, which are trusted so that nobody is asked, and for whoever accepts them.
 func nodeSettings() string {
 	var text strings.Builder
@@ -105,16 +111,19 @@ func nodeSettings() string {
 	return text.String()
 }
 
-// TestFleetRunsEachNodeCallOnce has people call the tools of three devices through a fleet of four processes: whatever
-// becomes of these, of the devices, of the lines between them, and of Redis and PostgreSQL, no call runs twice, each result
-// says what has happened, and each turn is answered.
+// TestFleetRunsEachNodeCallOnce has people call the tools of three devices through a fleet of four processes, one of them through
+// an MQTT broker: whatever becomes of these, of the devices, of the lines between them, of Redis and PostgreSQL, and of the
+// broker, which is hostile, too, no call runs twice, each result says what has happened, and each turn is answered.
 func TestFleetRunsEachNodeCallOnce(t *testing.T) {
 	t.Parallel()
 	nodesThroughChaos(t, stormSeed, 30, 1, 15*time.Second, 20*time.Second)
 }
 
 func nodesThroughChaos(t *testing.T, seed uint64, people, messages int, lull, during time.Duration) {
-	f := newFleet(t, nodeModel, nodeSettings())
+	skipUnlessFleet(t)
+	broker := mqtttest.New(t)
+	middle := mqtttest.NewMiddle(broker)
+	f := newFleet(t, nodeModel, nodeSettings()+fmt.Sprintf("[mqtt]\nurl = %q\n", middle.URL()))
 	needsSandbox(t)
 	var gateways []string
 	for _, m := range []*member{{name: "gateway-1", role: gateway}, {name: "worker-1", role: worker}, {name: "gateway-2", role: gateway}, {name: "worker-2", role: worker}} {
@@ -124,9 +133,9 @@ func nodesThroughChaos(t *testing.T, seed uint64, people, messages int, lull, du
 		}
 		f.add(m)
 	}
-	n := &nodeStorm{storm: newStorm(f, seed, 0, 0, lull), driver: "pgx", place: f.pg.URL()}
+	n := &nodeStorm{storm: newStorm(f, seed, 0, 0, lull), driver: "pgx", place: f.pg.URL(), broker: broker, middle: middle}
 	n.addDevices(gateways)
-	n.run(people, messages, during, breakMembers, breakMembers, breakServers, breakLines(n.lines))
+	n.run(people, messages, during, breakMembers, breakMembers, breakServers, breakLines(n.lines), n.breakBroker)
 	client := n.client()
 	n.waitUntil(3*time.Minute, "the bus to have nothing to do", func() bool { return len(leftovers(n.keys(client))) == 0 })
 	n.finish(people)
@@ -206,6 +215,9 @@ func (n *nodeStorm) addDevices(gateways []string) {
 		own.Home, own.File = m.home(), m.file
 		if out, errs, code := own.Run("node", "join", "http://"+l.address, invited.Code); code != parleytest.ExitDone {
 			t.Fatalf("node join ended with %d: %s%s", code, out, errs)
+		}
+		if name == throughBroker && n.broker != nil {
+			parleytest.Must(t, os.WriteFile(m.file, fmt.Appendf(nil, "[node]\nname = %q\nserver = %q\n", name, n.middle.URL()), 0o600))
 		}
 		n.add(m)
 		n.lines, n.devices = append(n.lines, l), append(n.devices, m)
