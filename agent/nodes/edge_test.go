@@ -431,8 +431,15 @@ func TestHostileEdgeAgents(t *testing.T) {
 			evil.Say("reports", fmt.Appendf(nil, `{"status":"success","tool":"bash","request_id":%q}`, id))
 		}
 		evil.Say("reports", bytes.Repeat([]byte("x"), 8*toolnodes.MaxResult))
-		good.Report(map[string]any{"status": "success", "tool": "bash", "result": "one", "request_id": id})
-		wants(t, <-first, toolnodes.Done, `{"result":"one"}`)
+		for heard := false; !heard; { // the broker may drop some while its queue is full
+			good.Report(map[string]any{"status": "success", "tool": "bash", "result": "one", "request_id": id})
+			select {
+			case got := <-first:
+				wants(t, got, toolnodes.Done, `{"result":"one"}`)
+				heard = true
+			case <-time.After(200 * time.Millisecond):
+			}
+		}
 
 		second := p.begin(t.Context(), "good", "bash", call("2"))
 		until(t, "the call is sent", func() bool { return len(good.Heard()) == 2 })
