@@ -113,10 +113,11 @@ func rules() []rule {
 		{"tools/git", 3, []string{"tools", "tools/sandbox"}},
 		{"tools/nodes", 2, []string{"tools"}},
 		{"tools/nodes/wire", 3, []string{"tools/nodes"}},
+		{"tools/nodes/ssh", 3, []string{"tools"}},
 		{"tools/nodes/mqtt", 3, []string{"tools", "tools/nodes"}},
 		{"tools/nodes/mqtt/mqtttest", 3, nil},
 		{"tools/nodes/tunnel", 4, []string{"tools/nodes/mqtt"}},
-		{"tools/nodes/placed", 4, []string{"tools", "tools/changes", "tools/code", "tools/files", "tools/git", "tools/jobs", "tools/shell"}},
+		{"tools/nodes/placed", 4, []string{"tools", "tools/changes", "tools/code", "tools/documents/pages", "tools/files", "tools/git", "tools/jobs", "tools/shell"}},
 		{"tools/nodes/device", 4, []string{"tools", "tools/nodes", "tools/nodes/wire"}},
 		{"channels", 2, []string{"bus", "channels/markup"}},
 		{"channels/backoff", 2, nil},
@@ -225,7 +226,7 @@ func rules() []rule {
 		{"agent/undo", 6, []string{"agent", "bus", "sessions/snapshots", "sessions/workspace", "tools", "tools/changes", "tools/guard"}},
 
 		{"cmd/parley/config/schema", 5, []string{"tools/spelling"}},
-		{"cmd/parley/config", 6, []string{"bus", "sessions/subscriptions", "tools", "tools/spelling", "tools/sandbox/egress", "cmd/parley/config/schema", "channels/outbox"}},
+		{"cmd/parley/config", 6, []string{"bus", "sessions/subscriptions", "tools", "tools/spelling", "tools/nodes/ssh", "tools/sandbox/egress", "cmd/parley/config/schema", "channels/outbox"}},
 		{"channels/webhook/events", 5, []string{"bus", "channels", "channels/markup", "sessions"}},
 		{"channels/routing", 5, []string{"bus", "channels", "channels/gateway", "sessions"}},
 		{"channels/webhook", 6, []string{"bus", "channels", "channels/markup", "channels/webhook/events", "channels/outbox"}},
@@ -262,7 +263,7 @@ func rules() []rule {
 		}},
 		{"cmd/parley/server/mcpservers", 7, []string{"bus", "channels", "sessions", "tools", "tools/mcp", "tools/mcp/pins", "tools/mcp/signin", "tools/sandbox", "cmd/parley/api/exchange", "cmd/parley/config"}},
 		{"cmd/parley/server/nodelinks", 7, []string{
-			"agent/metrics", "agent/nodes", "agent/nodes/waits", "bus", "channels", "sessions", "sessions/nodes", "tools", "tools/guard", "tools/nodes", "tools/nodes/mqtt", "tools/nodes/tunnel", "tools/nodes/wire", "cmd/parley/api/exchange", "cmd/parley/config",
+			"agent/metrics", "agent/nodes", "agent/nodes/waits", "bus", "channels", "sessions", "sessions/nodes", "tools", "tools/guard", "tools/nodes", "tools/nodes/mqtt", "tools/nodes/ssh", "tools/nodes/tunnel", "tools/nodes/wire", "cmd/parley/api/exchange", "cmd/parley/config",
 		}},
 		{"cmd/parley/server/skillfolders", 7, []string{
 			"channels", "sessions", "tools", "tools/guard", "tools/sandbox", "tools/skills", "tools/skills/folder", "tools/spelling", "cmd/parley/api/exchange", "cmd/parley/config",
@@ -286,7 +287,7 @@ func rules() []rule {
 			"bus", "sessions", "sessions/bill", "cmd/parley/api", "cmd/parley/doctor", "cmd/parley/server/mcpservers", "cmd/parley/server/nodelinks", "cmd/parley/server/skillfolders", "channels/why", "cmd/parley/terminal", "sessions/nodes",
 		}},
 		{"cmd/parley/node", 10, []string{
-			"bus/sqlitebus", "cmd/parley/config", "cmd/parley/data/home", "sessions/workspace", "tools", "tools/crash", "tools/documents", "tools/documents/pages", "tools/files", "tools/guard", "tools/nodes/camera", "tools/nodes/device", "tools/nodes/mqtt", "tools/nodes/tunnel", "tools/nodes/wire", "tools/sandbox", "tools/shell", "tools/skills", "tools/skills/folder",
+			"bus/sqlitebus", "cmd/parley/config", "cmd/parley/data/home", "sessions/workspace", "tools", "tools/crash", "tools/documents", "tools/documents/pages", "tools/files", "tools/guard", "tools/nodes/camera", "tools/nodes/device", "tools/nodes/mqtt", "tools/nodes/ssh", "tools/nodes/tunnel", "tools/nodes/wire", "tools/sandbox", "tools/shell", "tools/skills", "tools/skills/folder",
 		}},
 		{"cmd/parley/onboard", 10, []string{
 			"agent/llm", "agent/openai", "channels", "tools/spelling", "cmd/parley/config", "cmd/parley/server/platforms", "cmd/parley/terminal", "deploy",
@@ -338,7 +339,7 @@ func libraries() map[string][]string {
 		"golang.org/x/image":                       {"agent/pictures"},
 		"golang.org/x/oauth2":                      {"tools/mcp/signin"},
 		"golang.org/x/sync":                        anyAbove,
-		"golang.org/x/sys":                         {"cmd/parley/data/home", "tools/sandbox/cgroup", "tools/sandbox/seccomp", "tools/sandbox/supervisor"},
+		"golang.org/x/sys":                         {"cmd/parley/data/home", "tools/nodes/ssh", "tools/sandbox/cgroup", "tools/sandbox/seccomp", "tools/sandbox/supervisor"},
 		"golang.org/x/term":                        {"channels/console", "cmd/parley", "cmd/parley/onboard", "cmd/parley/terminal"},
 		"golang.org/x/text":                        {"sessions/search"},
 		"golang.org/x/time":                        anyAbove,

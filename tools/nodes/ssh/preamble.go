@@ -1,0 +1,167 @@
+package ssh
+
+import (
+	"crypto/ed25519"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"time"
+	"unicode"
+
+	"parley/tools"
+	"parley/tools/plainjson"
+)
+
+// version is that of the lines before the link.
+const version = 1
+
+// A Hello is the node's first line.
+type Hello struct {
+	Version      int      `json:"parley_node"`
+	Key          []byte   `json:"key"` // the public key of the home there
+	Release      string   `json:"release"`
+	Capabilities []string `json:"capabilities"`
+}
+
+// HelloOf returns the first line of a node with that public key.
+func HelloOf(key []byte, release string, capabilities []string) Hello {
+	return Hello{version, key, release, capabilities}
+}
+
+// A Greeting is the server's line.
+type Greeting struct {
+	Version int    `json:"parley_server"`
+	Key     []byte `json:"key"`  // the public key of the fleet
+	Name    string `json:"name"` // of the node
+}
+
+// A Ready is the node's second line: the link begins, unless Refused says why not.
+type Ready struct {
+	Refused string `json:"refused,omitempty"`
+}
+
+// Bounds of the lines.
+const (
+	maxLine  = 4 << 10 // bytes
+	maxShown = 500     // bytes of what was read instead
+)
+
+// Introduce is the node's end of the lines: it sends a Hello, and waits for the server's Greeting for up to patience. The link
+// begins after Begin. The error is io.EOF if the other end has closed the connection.
+func Introduce(conn net.Conn, h Hello, patience time.Duration) (g Greeting, err error) {
+	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+		return g, fmt.Errorf("bound the beginning: %w", err)
+	}
+	if err := writeLine(conn, h); err != nil {
+		return g, err
+	}
+	line, err := readLine(conn)
+	if errors.Is(err, io.EOF) && line == "" {
+		return g, io.EOF
+	}
+	if err != nil {
+		return g, fmt.Errorf("wait for the server: %w", err)
+	}
+	if json.Unmarshal([]byte(line), &g) != nil || g.Version == 0 || len(g.Key) != ed25519.PublicKeySize {
+		return g, fmt.Errorf("%q is nothing that a server says", tools.Clip(line, maxShown))
+	}
+	if g.Version != version {
+		return g, fmt.Errorf("the server speaks version %d, and this program version %d", g.Version, version)
+	}
+	return g, nil
+}
+
+// Begin ends the lines: it tells the server that the link begins, or why the node refuses it.
+func Begin(conn net.Conn, refused string) error {
+	if err := writeLine(conn, Ready{refused}); err != nil {
+		return err
+	}
+	return conn.SetDeadline(time.Time{}) //nolint:wrapcheck // it says enough
+}
+
+// hear waits for the node's Hello. The error is a *Problem, or that of reading.
+func hear(conn net.Conn) (h Hello, err error) {
+	line, err := readLine(conn)
+	switch {
+	case err != nil && !errors.Is(err, errLong) && line != "": // whatever was said, no node has said it
+		return h, &Problem{Kind: Noise, Said: clean(line)}
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return h, &Problem{Kind: Silent}
+	case err != nil && !errors.Is(err, errLong):
+		return h, err
+	}
+	switch {
+	case json.Unmarshal([]byte(line), &h) != nil || h.Version == 0:
+		return h, &Problem{Kind: Noise, Said: clean(line)}
+	case h.Version != version || len(h.Key) != ed25519.PublicKeySize:
+		return h, &Problem{Kind: Other}
+	}
+	return h, nil
+}
+
+// greet sends the Greeting, and waits until the node is ready. The error is a *Problem, or that of reading or writing.
+func greet(conn net.Conn, g Greeting) error {
+	g.Version = version
+	if err := writeLine(conn, g); err != nil {
+		return err
+	}
+	line, err := readLine(conn)
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return &Problem{Kind: Silent}
+	case err != nil:
+		return err
+	}
+	var r Ready
+	if json.Unmarshal([]byte(line), &r) != nil {
+		return &Problem{Kind: Noise, Said: clean(line)}
+	}
+	if r.Refused != "" {
+		return &Problem{Kind: Refused, Said: clean(r.Refused)}
+	}
+	return nil
+}
+
+func writeLine(w io.Writer, line any) error {
+	raw, err := plainjson.Marshal(line)
+	if err != nil {
+		return fmt.Errorf("encode a line: %w", err)
+	}
+	if _, err := w.Write(append(raw, '\n')); err != nil {
+		return fmt.Errorf("write a line: %w", err)
+	}
+	return nil
+}
+
+// errLong says that a line is too long.
+var errLong = errors.New("the line is too long")
+
+// readLine reads one line, and not a byte more: the link follows. It returns what it has read, also if it fails.
+func readLine(r io.Reader) (string, error) {
+	var line strings.Builder
+	for one := make([]byte, 1); line.Len() < maxLine; {
+		if _, err := io.ReadFull(r, one); err != nil {
+			return line.String(), err //nolint:wrapcheck // io.EOF must stay as it is
+		}
+		if one[0] == '\n' {
+			return line.String(), nil
+		}
+		line.WriteByte(one[0])
+	}
+	return line.String(), errLong
+}
+
+// clean returns what somebody else has written as one short line without control characters.
+func clean(text string) string {
+	visible := strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return ' '
+	}, strings.ToValidUTF8(text, "?"))
+	return tools.Clip(strings.Join(strings.Fields(visible), " "), maxShown)
+}
