@@ -8,6 +8,7 @@ import (
 	"parley/tools"
 	"parley/tools/changes"
 	"parley/tools/code"
+	"parley/tools/documents/pages"
 	"parley/tools/files"
 	"parley/tools/git"
 	"parley/tools/jobs"
@@ -16,11 +17,23 @@ import (
 
 // Tools returns the tools that run on a node if the agent works there: those of files and the shell. Only the
 // node can run them; these specs say what rules match, and what people see of a call.
-func Tools() (specs []tools.Spec) {
-	nowhere := func(context.Context, tools.Call) (files.Dir, error) {
-		return nil, errors.ErrUnsupported
+func Tools() []tools.Spec {
+	return specsOf(append(files.New(nowhere, nil), shell.New(shell.Config{})...))
+}
+
+// Offered returns those of Tools that a node has, as a node of this release describes them. Without a sandbox, it runs no
+// commands, and reads no documents.
+func Offered(sandboxed bool) []tools.Spec {
+	if !sandboxed {
+		return specsOf(files.New(nowhere, nil))
 	}
-	for _, t := range append(files.New(nowhere, nil), shell.New(shell.Config{})...) {
+	return specsOf(append(files.New(nowhere, struct{ pages.Reader }{}), shell.NewForeground(shell.Config{})))
+}
+
+func nowhere(context.Context, tools.Call) (files.Dir, error) { return nil, errors.ErrUnsupported }
+
+func specsOf(all []tools.Tool) (specs []tools.Spec) {
+	for _, t := range all {
 		specs = append(specs, t.Spec())
 	}
 	return specs
