@@ -84,12 +84,7 @@ func (s *Service) Accept(ctx context.Context, name, digest string) ([]string, er
 	if digest != "" && digest != n.Digest() {
 		return nil, stored.ErrChanged
 	}
-	accepted, all := map[string]string{}, []string{}
-	for _, t := range n.Offer.Tools {
-		accepted[t.Name] = t.Digest()
-		all = append(all, t.Name)
-	}
-	raw, err := plainjson.Marshal(accepted)
+	raw, all, err := acceptance(n.Offer.Tools)
 	if err != nil {
 		return nil, fmt.Errorf("write down what is accepted of the node %s: %w", name, err)
 	}

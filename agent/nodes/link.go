@@ -49,6 +49,7 @@ type link struct {
 
 	mu       sync.Mutex
 	recorded bool // the store has the link
+	fixed    bool // the node may not offer anything else over it
 	calls    map[string]*sentCall
 }
 
@@ -141,7 +142,7 @@ func (s *Service) keyOf(ctx context.Context, name string) ([]byte, error) {
 		return nil, err
 	case n.State == stored.Revoked:
 		return nil, &wire.Refusal{Reason: wire.ReasonRevoked, Text: textRevoked}
-	case n.IsKeyless(): // an edge agent: nobody can prove to be it
+	case n.IsKeyless(), n.IsTarget(): // an edge agent, or a target: nobody can prove to be it
 		return nil, &wire.Refusal{Reason: wire.ReasonUnknown, Text: textUnknown}
 	}
 	return n.Key, nil
@@ -237,7 +238,7 @@ func (l *link) record(offer nodes.Offer) error {
 		return err
 	}
 	l.mu.Lock()
-	l.recorded = true
+	l.recorded, l.fixed = true, n.IsTarget()
 	l.mu.Unlock()
 	s.cfg.Point("node:linked")
 	s.emit(nodeLinked, l.node, s.cfg.Process, "")
@@ -378,6 +379,12 @@ func (l *link) progress(f wire.Frame) {
 func (l *link) offer(f wire.Frame) error {
 	if f.Offer == nil {
 		return errors.New("there is no offer in the frame")
+	}
+	l.mu.Lock()
+	fixed := l.fixed
+	l.mu.Unlock()
+	if fixed {
+		return errors.New("what a target offers is recorded before its link only")
 	}
 	if err := wire.CheckOffer(*f.Offer); err != nil {
 		return fmt.Errorf("the offer exceeds the bounds: %w", err)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -157,6 +158,7 @@ type device struct {
 	key   ed25519.PrivateKey
 	fleet ed25519.PublicKey
 	offer toolnodes.Offer
+	over  func(context.Context) (net.Conn, error) // opens the connections of its links; nil means to the process's address
 	// run runs a call; cancelled is closed when it is to end.
 	run func(f wire.Frame, report func(string), cancelled <-chan struct{}) toolnodes.Outcome
 
@@ -218,7 +220,7 @@ func (p *process) node(name string) nodes.Node {
 
 // dial opens a link to a process.
 func (d *device) dial(p *process) (*wire.Conn, error) {
-	return wire.Node{Server: p.url, ServerKey: d.fleet, Name: d.name, Key: d.key, Offer: d.offer}.Dial(context.WithoutCancel(d.t.Context()))
+	return wire.Node{Server: p.url, ServerKey: d.fleet, Name: d.name, Key: d.key, Offer: d.offer, Open: d.over}.Dial(context.WithoutCancel(d.t.Context()))
 }
 
 // link opens a link and serves it, until it ends.
