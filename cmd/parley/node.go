@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"log/slog"
 
+	"golang.org/x/term"
+
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/node"
 	"parley/cmd/parley/onboard"
@@ -25,6 +27,8 @@ type nodeRun struct {
 	Uninstall bool `help:"Stop the service that --install set up, and remove its unit."`
 	Start     bool `help:"With --install: start it now without asking."`
 	Yes       bool `help:"With --install: replace an existing unit."`
+	Stdio     bool `help:"Be the node for the server that runs this over ssh, as runs_on = \"ssh://…\" says, without having joined."`
+	Check     bool `help:"With --stdio: only say what the server would hear first."`
 }
 
 type nodeJoin struct {
@@ -61,6 +65,14 @@ func (c nodeRun) Run(ctx context.Context, flags *globalFlags, tty terminal.Termi
 	log := newLogger(cfg, tty.Err)
 	for _, notice := range cfg.Notices() {
 		log.Warn("setting", slog.String("notice", notice))
+	}
+	switch {
+	case c.Check && !c.Stdio, c.Stdio && !c.Check && term.IsTerminal(int(tty.In.Fd())):
+		return &usageError{textOverSSH}
+	case c.Check:
+		return node.Check(ctx, cfg, thisBuild().Version, tty.Out, log)
+	case c.Stdio:
+		return node.Stdio(ctx, cfg, thisBuild().Version, log)
 	}
 	return node.Run(ctx, cfg, thisBuild().Version, log)
 }

@@ -37,6 +37,7 @@ const (
 	textToStart           = "To start it:\n\n  %s\n\n"
 	textItsLog            = "Its log: %s\n"
 	textJoinFirst         = "the service's home is %[1]s, and no node has joined from there: run `parley nodes invite` on the server, then `parley --home %[1]s node join URL CODE` here"
+	textOverSSH           = "a server runs `parley node --stdio` over ssh, because of a setting like runs_on = \"ssh://user@host\"; by hand, add --check"
 	textNodeJoined        = "This device has joined %[1]s as %[2]s. The fingerprint of its key is %[3]s.\n\nStart it with: parley node (or parley node --install, to keep it running)\nThen an owner accepts what it offers, on the server: parley nodes accept %[2]s\n"
 	textStillThere        = "The configuration and the home %s are still there.\n"
 	textAccepted          = "Accepted from %s: %s.\n"

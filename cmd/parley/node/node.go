@@ -57,40 +57,54 @@ func Run(ctx context.Context, c *config.Config, release string, log *slog.Logger
 		return err
 	}
 	defer unlock()
-	equipment, err := equip(ctx, c, log)
+	made, equipment, err := prepare(ctx, c, release, log)
 	if err != nil {
 		return err
 	}
 	defer equipment.close()
+	log.Info("the node offers tools", slog.String("node", m.Name), slog.Int("tools", len(made.Link.Offer.Tools)), slog.Any("capabilities", made.Link.Offer.Capabilities))
+	made.Link = wire.Node{Server: m.Server, ServerKey: m.ServerKey, Name: m.Name, Key: key, Offer: made.Link.Offer}
+	if IsBroker(m.Server) {
+		made.Link.Open, made.Link.Timing.Answer = through(c, m.Server, m.Name, key, tunnel.Is(m.ServerKey)).Dial, heldBack
+	}
+	made.Journal = filepath.Join(c.Home, journalFolder)
+	return explain(made.Run(ctx), m.Server)
+}
+
+// prepare makes a node with its tools, its rules and its offer. It has no link and no journal yet. Unless there is an error, the
+// equipment must be closed.
+func prepare(ctx context.Context, c *config.Config, release string, log *slog.Logger) (n device.Node, _ *equipment, err error) {
+	equipment, err := equip(ctx, c, log)
+	if err != nil {
+		return n, nil, err
+	}
+	defer func() {
+		if err != nil {
+			equipment.close()
+		}
+	}()
 	rules, err := guard.New(equipment.rules(c.Node.Deny))
 	if err != nil {
-		return setup(textDeny, err)
+		return n, nil, setup(textDeny, err)
 	}
 	asks, err := equipment.asks(c.Node.Ask)
 	if err != nil {
-		return setup(textAsk, err)
+		return n, nil, setup(textAsk, err)
 	}
 	offer := device.OfferOf(equipment.tools, equipment.capabilities, release, runtime.GOOS+"/"+runtime.GOARCH)
 	offer.Ask = c.Node.Ask
 	if err := wire.CheckOffer(offer); err != nil {
-		return setup(textOffer, err)
+		return n, nil, setup(textOffer, err)
 	}
-	log.Info("the node offers tools", slog.String("node", m.Name), slog.Int("tools", len(offer.Tools)), slog.Any("capabilities", offer.Capabilities))
-	link := wire.Node{Server: m.Server, ServerKey: m.ServerKey, Name: m.Name, Key: key, Offer: offer}
-	if IsBroker(m.Server) {
-		link.Open, link.Timing.Answer = through(c, m.Server, m.Name, key, tunnel.Is(m.ServerKey)).Dial, heldBack
-	}
-	err = device.Node{
-		Link:    link,
-		Tools:   equipment.tools,
-		Decide:  rules.Decide,
-		Asks:    asks.Decide,
-		Journal: filepath.Join(c.Home, journalFolder),
-		Log:     log,
-		Timing:  device.Timing{Most: crash.MostRest()},
-		Point:   crash.Points(),
-	}.Run(ctx)
-	return explain(err, m.Server)
+	return device.Node{
+		Link:   wire.Node{Offer: offer},
+		Tools:  equipment.tools,
+		Decide: rules.Decide,
+		Asks:   asks.Decide,
+		Log:    log,
+		Timing: device.Timing{Most: crash.MostRest()},
+		Point:  crash.Points(),
+	}, equipment, nil
 }
 
 // explain makes an error that starting the node again would repeat a *SetupError.

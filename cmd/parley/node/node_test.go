@@ -24,6 +24,7 @@ import (
 	"parley/cmd/parley/node"
 	"parley/tools"
 	"parley/tools/nodes"
+	"parley/tools/nodes/placed"
 	"parley/tools/nodes/wire"
 	"parley/tools/sandbox"
 	"parley/tools/testrace"
@@ -32,6 +33,13 @@ import (
 func TestMain(m *testing.M) {
 	if code, asked := sandbox.Main(os.Args); asked {
 		os.Exit(code)
+	}
+	if len(os.Args) > 3 && os.Args[1] == "stdio" {
+		if err := runStdio(os.Args[2], os.Args[3:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
 	}
 	os.Exit(testrace.Run(m.Run))
 }
@@ -292,6 +300,12 @@ func TestNodeRunsCallsInItsWorkspace(t *testing.T) {
 	}
 	if !slices.Contains(offer.Capabilities, "files") || !slices.Contains(offer.Capabilities, "camera") || offer.Release != "1.0" {
 		t.Errorf("the offer is %+v", offer)
+	}
+	for _, s := range placed.Offered(slices.Contains(offer.Capabilities, "exec")) { // what servers tell agents of machines that ssh reaches
+		i := slices.IndexFunc(offer.Tools, func(o nodes.Tool) bool { return o.Name == s.Name })
+		if i < 0 || offer.Tools[i].Description != s.Description || string(offer.Tools[i].Schema) != string(s.Schema) || offer.Tools[i].Pure != (s.Effect == tools.Pure) {
+			t.Errorf("servers know another %s than the node offers", s.Name)
+		}
 	}
 	if slices.Contains(offer.Capabilities, "exec") {
 		checkCommands(t, link)

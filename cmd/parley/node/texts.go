@@ -14,6 +14,8 @@ const (
 	textBroker      = "this isn't the address of a broker: write something like mqtts://broker.example.org:8883, and the user and the password under [mqtt]"
 	textShortCode   = "a device that joins through a broker needs the longer code, which `parley nodes invite` prints below the other"
 	textRuns        = "a node is already running here: %w: stop it first, or give another folder with --home"
+	textNoPipes     = "a server runs `parley node --stdio` over ssh: it can't be run by hand (%v)"
+	textOther       = "another server uses the node of this home, or the same server under another name: let each have a user of its own on this machine"
 	textUnreachable = "can't reach %s: %w"
 	textNoServer    = "%s answered, but not like a Parley server: check the address"
 	textNoNodes     = "%s isn't a Parley server that takes nodes (HTTP status %d): check the address, and that the server's release knows nodes"
