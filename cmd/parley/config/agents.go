@@ -33,7 +33,7 @@ type Agent struct {
 	MCP               []string // the MCP servers whose tools it has; nil means those that name the agent
 	Skills            []string // the operator's skills that it has; nil means all
 	Nodes             []string // the nodes that it may use; nil means those that name the agent
-	RunsOn            string   // where its file tools and commands work: "node:NAME"; "" means in its sessions' workspaces
+	RunsOn            string   // where its file tools and commands work: "node:NAME" or "ssh://USER@HOST"; "" means in its sessions' workspaces
 	// Model is a name in Config.Models, or else the name of a model on the server of Config.Model;
 	// "" means Config.Model. Config.ModelsOf resolves it.
 	Model string

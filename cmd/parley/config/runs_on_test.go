@@ -18,9 +18,14 @@ func TestAgentsThatWorkOnNodes(t *testing.T) {
 }
 
 func TestBadPlacesToWork(t *testing.T) {
-	const remedy = `write "node:" and the name of a node, or leave it out`
+	const remedy = `write "node:" and the name of a node, or "ssh://user@host" (with :port or the path of parley there behind it, if needed), or leave it out`
 	for _, c := range []badCase{
 		{"no node", "[agents.main]\nruns_on = \"pi\"", `2: agents.main.runs_on: an agent can't work on "pi": ` + remedy},
+		{"an option", "[agents.main]\nruns_on = \"ssh://user@-oProxyCommand=id\"", `2: agents.main.runs_on: an agent can't work on "ssh://user@-oProxyCommand=id": ` + remedy},
+		{"two of one name", "[agents.main]\nruns_on = \"ssh://a@b.c\"\n[agents.ops]\nruns_on = \"ssh://a-b@c\"",
+			`4: agents.ops.runs_on: the targets ssh://a@b.c and ssh://a-b@c would both be the node ssh-a-b-c: write the same text for the same place, or call one of the machines by another name or address`},
+		{"the name of an MCP server for ssh", "[mcp.ssh-a-b]\ncommand = \"x\"\nagents = [\"main\"]\n[agents.main]\nruns_on = \"ssh://a@b\"",
+			`5: agents.main.runs_on: "ssh-a-b" is the name of an MCP server: give the node or the server another name: the names of their tools begin with it`},
 		{"without a name", "[agents.defaults]\nruns_on = \"node:\"\n[agents.ops]\n", `2: agents.defaults.runs_on: no node can be called "": use at most 32 characters: a-z, 0-9 and -`},
 		{"the name of an MCP server", "[mcp.pi]\ncommand = \"x\"\nagents = [\"main\"]\n[agents.main]\nruns_on = \"node:pi\"",
 			`5: agents.main.runs_on: "pi" is the name of an MCP server: give the node or the server another name: the names of their tools begin with it`},
@@ -37,4 +42,16 @@ func TestReloadOfPlacesToWork(t *testing.T) {
 	}
 	same(t, "live", changes.Live, []string{"agents.ops.runs_on"})
 	same(t, "node", c.Agents["ops"].Node(), "pi")
+}
+
+// An ssh:// target is a node, whose name is made from it.
+func TestAgentsThatWorkOverSSH(t *testing.T) {
+	c := good(t, "[agents.ops]\nruns_on = \"ssh://deploy@db1:2222\"\n[agents.more]\nruns_on = \"ssh://deploy@db1:2222\"\n[agents.here]\n[nodes.ssh-deploy-db1-2222]\ntrusted = true\n", nil)
+	same(t, "node", c.Agents["ops"].Node(), "ssh-deploy-db1-2222")
+	same(t, "here", c.Agents["here"].Node(), "")
+	same(t, "may use", c.MayUseNode("ops", "ssh-deploy-db1-2222"), true)
+	same(t, "may use", c.MayUseNode("here", "ssh-deploy-db1-2222"), false)
+	all := c.SSHTargets()
+	same(t, "targets", len(all), 1)
+	same(t, "target", all["ssh-deploy-db1-2222"].String(), "ssh://deploy@db1:2222")
 }
