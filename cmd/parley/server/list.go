@@ -20,6 +20,7 @@ func (s *Server) list(c Config) []part {
 		{name: "sandbox", is: work.sandbox},
 		{"MCP servers", background, r.Works(), mcpRunning{work.mcp, r}},
 		{"nodes", background, r.Serves() || r.Works(), work.nodes},
+		{"ssh targets", background, r.Serves() && r.Receives(), running(work.nodes.RunTargets)},
 		{"MQTT broker", background, r.Serves() && r.Receives(), running(work.nodes.RunBroker)},
 		{name: "guard", is: work.guard},
 		{name: "endpoints", is: chats.liveChannels},

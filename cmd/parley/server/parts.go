@@ -98,7 +98,7 @@ func newAgentSide(on foundation, c *chatSide, hidden *secrets, box *commandSandb
 	s.fileCopies = &fileCopies{on, c.liveChannels, may, c.copies}
 	s.voices = newVoices(on, c.liveChannels, s.fileCopies)
 	sends := newOnBehalf(on, c.liveChannels, may, s.fileCopies, hidden)
-	s.nodes = newNodes(on, c.owners)
+	s.nodes = newNodes(on, c.owners, hidden)
 	s.guard = newGuarding(on, s.nodes, may, s.workspaces, sends, s.jobs, c.owners, hidden)
 	s.toolbox = &toolbox{
 		foundation: on, sandbox: box, workspaces: s.workspaces, knowledge: s.knowledge, commands: where, files: s.files,

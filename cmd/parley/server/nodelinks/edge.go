@@ -33,10 +33,7 @@ func (n *Nodes) RunBroker(ctx context.Context) error {
 		return n.ServeBroker(held, nodes.BrokerConfig{
 			Server: broker, Edges: n.cfg.Table,
 			Tools: func(name string) []string { return n.cfg.Settings().Nodes[name].Tools },
-			May: func(name string) bool { // the names of their tools would begin alike
-				_, isServer := n.cfg.Settings().MCP[name]
-				return !isServer
-			},
+			May:   func(name string) bool { return !n.isUsed(name) },
 		})
 	})
 }

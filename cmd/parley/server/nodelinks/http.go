@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -38,6 +39,9 @@ type Node struct {
 	// nothing that the agent returns is trusted.
 	Fingerprint string `json:"fingerprint"`
 	Edge        bool   `json:"edge,omitempty"` // it is an edge agent over MQTT
+	// SSH says that it is an ssh:// target, which has not joined, and Target is the one that the settings name, if they still do.
+	SSH    bool   `json:"ssh,omitempty"`
+	Target string `json:"target,omitempty"`
 	// Digest stands for all that would be accepted now.
 	Digest string `json:"digest"`
 }
@@ -57,9 +61,12 @@ func (n *Nodes) shown(one nodes.Node) Node {
 		Name: one.Name, State: one.State, Here: one.Process != "", Since: exchange.SomeTime(one.Since), Joined: exchange.SomeTime(one.Joined),
 		Platform: one.Offer.Platform, Release: one.Offer.Release, Capabilities: append([]string{}, one.Offer.Capabilities...),
 		Tools: toolsOf(one.Tools), Aside: toolsOf(one.Aside), Agents: []string{}, Trusted: settings.Nodes[one.Name].Trusted && !one.IsKeyless(),
-		Edge: one.IsKeyless(), Digest: one.Digest(),
+		Edge: one.IsKeyless(), SSH: one.IsTarget(), Digest: one.Digest(),
 	}
-	if !shown.Edge {
+	if t, named := settings.SSHTargets()[one.Name]; named && shown.SSH {
+		shown.Target = t.String()
+	}
+	if !shown.Edge && !shown.SSH {
 		shown.Fingerprint = wire.Fingerprint(one.Key)
 	}
 	for _, agent := range slices.Sorted(maps.Keys(settings.Agents)) {
@@ -191,6 +198,9 @@ func (n *Nodes) accept(w *exchange.Answer, r *http.Request) error {
 // revoke serves an owner's request to remove a node.
 func (n *Nodes) revoke(w *exchange.Answer, r *http.Request) error {
 	name := named(w, r)
+	if t, isTarget := n.cfg.Settings().SSHTargets()[name]; isTarget {
+		return exchange.Conflict("configured", fmt.Sprintf(textConfigured, t))
+	}
 	if err := n.Revoke(r.Context(), name); err != nil {
 		return refusal(err)
 	}
@@ -225,7 +235,7 @@ func tooMany() error {
 
 // admit lets a device join.
 func (n *Nodes) admit(ctx context.Context, asked wire.JoinRequest) (joined wire.JoinAnswer, err error) {
-	if _, isServer := n.cfg.Settings().MCP[asked.Name]; isServer { // the names of their tools would begin alike
+	if n.isUsed(asked.Name) {
 		return joined, taken(asked.Name)
 	}
 	key, err := n.Join(ctx, asked.Code, asked.Name, asked.Key)
@@ -240,6 +250,14 @@ func (n *Nodes) admit(ctx context.Context, asked wire.JoinRequest) (joined wire.
 		return joined, err
 	}
 	return wire.JoinAnswer{Name: asked.Name, Key: key}, nil
+}
+
+// isUsed reports whether something else than a node that joins has a name: an MCP server, because the names of their tools would
+// begin alike, or an ssh:// target.
+func (n *Nodes) isUsed(name string) bool {
+	_, isServer := n.cfg.Settings().MCP[name]
+	_, isTarget := n.cfg.Settings().SSHTargets()[name]
+	return isServer || isTarget
 }
 
 // taken refuses a device whose name something else has.

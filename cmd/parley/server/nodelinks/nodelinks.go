@@ -47,8 +47,13 @@ type Config struct {
 	// such an agent goes without, because they would only reach its workspace.
 	Placed []tools.Spec
 	Left   []string
-	// Holds decides which process of the fleet has the connections to the MQTT broker.
+	// Offered returns those of Placed that an ssh:// target may have, with a sandbox or without, as a node of this release
+	// describes them.
+	Offered func(sandboxed bool) []tools.Spec
+	// Holds decides which process of the fleet has the connections to the MQTT broker, and which one to each ssh:// target.
 	Holds bus.Holder
+	// Redact removes secrets from what is logged.
+	Redact func(text string) string
 	// Links says that this process has the links of nodes.
 	Links bool
 	// Point, if set, is called at each step after which a test may kill the process.

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -37,10 +38,11 @@ func must(t *testing.T, err error) {
 // A stage is the part on a home, with what it has told the owners.
 type stage struct {
 	*nodelinks.Nodes
-	t      *testing.T
-	mu     sync.Mutex
-	told   []string
-	broken bool // the owners can't be told
+	t       *testing.T
+	current atomic.Pointer[config.Config]
+	mu      sync.Mutex
+	told    []string
+	broken  bool // the owners can't be told
 }
 
 // newStage makes a stage; an agent may use the nodes that the settings say.
@@ -51,8 +53,9 @@ func newStage(t *testing.T, settings *config.Config, own ...tools.Spec) *stage {
 	}
 	h := hometest.Open(t, t.TempDir())
 	s := &stage{t: t}
+	s.current.Store(settings)
 	s.Nodes = nodelinks.New(nodelinks.Config{
-		Settings: func() *config.Config { return settings }, Table: h.Store.Nodes(), Notes: h.Book, Events: h.Bus, Holds: h.Bus, Ready: func(context.Context) (string, error) { return "", nil },
+		Settings: s.current.Load, Table: h.Store.Nodes(), Notes: h.Book, Events: h.Bus, Holds: h.Bus, Ready: func(context.Context) (string, error) { return "", nil },
 		Terminal: func(session string) bool { return strings.Contains(session, "console") }, Count: func(string, string, time.Duration) {}, Links: true,
 		Placed: own, Left: []string{"git_status"},
 		Tell: func(_ context.Context, _, text string) error {

@@ -15,16 +15,21 @@ import (
 // does not have or nobody has accepted are left out, and so are those in Config.Left. Tools of an agent that works in its
 // workspace are returned as they are.
 func (n *Nodes) InPlace(base *tools.Set, agent string) *tools.Set {
-	home := n.cfg.Settings().Agents[agent].Node()
+	set := n.cfg.Settings().Agents[agent]
+	home := set.Node()
 	if home == "" {
 		return base
 	}
+	_, isTarget := set.Target()
 	all, version := n.View()
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.once(fmt.Sprintf("%p in %s", base, home), version, base, func() *tools.Set {
+	return n.once(fmt.Sprintf("%p in %s %t", base, home, isTarget), version, base, func() *tools.Set {
 		var accepted []toolnodes.Tool
-		if i := slices.IndexFunc(all, func(one nodes.Node) bool { return one.Name == home && one.State == stored.Accepted }); i >= 0 {
+		if i := slices.IndexFunc(all, func(one nodes.Node) bool {
+			// A device that has joined under the name of a target is not that target.
+			return one.Name == home && one.State == stored.Accepted && (!isTarget || one.IsTarget())
+		}); i >= 0 {
 			accepted = all[i].Tools
 		}
 		var own []tools.Spec

@@ -19,6 +19,7 @@ const (
 	textJudged      = "a model has to judge that call, and it's only asked if the tool is called by its own name"
 	textNodeAsks    = "the node %s runs it only if a person has approved it"
 	textRoundabout  = "You work on that node: call the tool by its own name, without nodes. If you don't have it, you may not use it."
+	textConfigured  = "the settings name it: an agent's runs_on is %s; take that out first"
 	textUnlinked    = "the node hasn't linked yet, so nobody knows what it offers: start `parley node` on the device"
 )
 

@@ -64,6 +64,9 @@ func Node(out io.Writer, n nodelinks.Node) error {
 	if n.Trusted {
 		trusted = "yes"
 	}
+	if n.SSH {
+		n.Fingerprint = fmt.Sprintf(textSSHKey, cmp.Or(terminal.Cell(n.Target), textSSHUnnamed))
+	}
 	if n.Edge { // it has no key
 		n.Fingerprint, trusted = textEdgeKey, textEdgeTrusted
 	}

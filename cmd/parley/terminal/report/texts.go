@@ -10,6 +10,8 @@ const (
 	textNoTools        = "It offers nothing."
 	textNode           = "%s: %s, %s\n  platform      %s\n  release       %s\n  key           %s\n  capabilities  %s\n  agents        %s\n  trusted       %s\n\n"
 	textEdgeKey        = "none: it is an edge agent, and only the MQTT broker says that it is this one"
+	textSSHKey         = "none: it hasn't joined, but ssh reaches it (%s)"
+	textSSHUnnamed     = "no agent's runs_on names it anymore"
 	textEdgeTrusted    = "no (trusted = true has no effect on edge agents)"
 	textNoSkills       = "There are no skills: see docs/skills.md."
 	textNoProposals    = "No agent has proposed a skill."

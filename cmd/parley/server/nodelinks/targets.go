@@ -1,0 +1,141 @@
+package nodelinks
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"parley/agent/nodes"
+	"parley/bus"
+	"parley/tools"
+	toolnodes "parley/tools/nodes"
+	"parley/tools/nodes/ssh"
+)
+
+// targetHold begins the names that the process holds which has the connection to a target.
+const targetHold = "nodes/ssh/"
+
+const (
+	lookAtSettings = time.Second // between two looks at which targets the settings name
+	leastRest      = time.Second // before ssh is started again
+	mostRest       = time.Minute
+	lasting        = time.Minute // after a link that has lasted so long, it rests leastRest again
+)
+
+// RunTargets keeps a connection to each ssh:// target on which the settings have agents work, until ctx is done. One process of
+// the fleet has it.
+func (n *Nodes) RunTargets(ctx context.Context) error {
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	var reaching sync.WaitGroup
+	ends := map[ssh.Target]context.CancelFunc{}
+	every := time.NewTicker(lookAtSettings)
+	defer every.Stop()
+	for ctx.Err() == nil {
+		named := map[ssh.Target]bool{}
+		for _, t := range n.cfg.Settings().SSHTargets() {
+			named[t] = true
+			if ends[t] != nil {
+				continue
+			}
+			reached, end := context.WithCancel(ctx)
+			ends[t] = end
+			reaching.Go(func() {
+				if err := n.reach(reached, t); err != nil {
+					fail(err)
+				}
+			})
+		}
+		for t, end := range ends {
+			if !named[t] { // if it is named again, the name is held until this one has ended
+				end()
+				delete(ends, t)
+			}
+		}
+		select {
+		case <-every.C:
+		case <-ctx.Done():
+		}
+	}
+	reaching.Wait()
+	for _, end := range ends {
+		end()
+	}
+	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+// reach keeps a connection to a target, as long as this process holds its name, until ctx is done.
+func (n *Nodes) reach(ctx context.Context, t ssh.Target) error {
+	return bus.WhileHeld(ctx, n.cfg.Holds, targetHold+t.Name(), func(held context.Context) error {
+		log := n.cfg.Log.With(slog.String("target", t.String()), slog.String("node", t.Name()))
+		said := ""
+		for rest := leastRest; held.Err() == nil; rest = min(2*rest, mostRest) {
+			began := time.Now()
+			err := n.linkTarget(held, t, log)
+			if held.Err() != nil {
+				break
+			}
+			if time.Since(began) >= lasting {
+				rest, said = leastRest, ""
+			}
+			level := slog.LevelWarn
+			if text := textOf(err); text == said { // it has been said
+				level = slog.LevelDebug
+			} else {
+				said = text
+			}
+			attrs := []slog.Attr{slog.Any("error", err)}
+			if p, ok := errors.AsType[*ssh.Problem](err); ok {
+				attrs = append(attrs, slog.String("remedy", p.Remedy(t)))
+			}
+			log.LogAttrs(held, level, "an ssh target can't be reached, or its link has ended; trying again and again", attrs...)
+			select {
+			case <-time.After(rest/2 + rand.N(rest)):
+			case <-held.Done():
+			}
+		}
+		return nil
+	})
+}
+
+func textOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// linkTarget starts ssh, and serves the link of the target until it ends. Then ssh has ended, too.
+func (n *Nodes) linkTarget(ctx context.Context, t ssh.Target, log *slog.Logger) error {
+	key, err := n.key(ctx)
+	if err != nil {
+		return err
+	}
+	way := ssh.Way{Target: t, Env: os.Environ(), Redact: n.cfg.Redact, Log: log}
+	c, err := way.Connect(ctx, ssh.Greeting{Key: key.Public().(ed25519.PublicKey), Name: t.Name()}) //nolint:forcetypeassert // so it is documented
+	if err != nil {
+		return err
+	}
+	defer c.Wait()
+	has := toolsThere(n.cfg.Offered(slices.Contains(c.Hello.Capabilities, "exec")))
+	return nodes.Target{Name: t.Name(), Key: c.Hello.Key, Conn: c, Targets: n.cfg.Table, Tools: has}.Serve(ctx, n.Service)
+}
+
+// toolsThere returns tools as nodes offer them.
+func toolsThere(specs []tools.Spec) (all []toolnodes.Tool) {
+	for _, s := range specs {
+		all = append(all, toolnodes.Tool{
+			Name: s.Name, Description: s.Description, Schema: s.Schema, Pure: s.Effect == tools.Pure, Timeout: s.LongestTimeout().Milliseconds(),
+		})
+	}
+	return all
+}
