@@ -14,6 +14,9 @@ import (
 // for files and commands.
 func findAgentsWithoutTheirNode(cfg *config.Config, all []nodelinks.Node) (found []Finding) {
 	for _, name := range slices.Sorted(maps.Keys(cfg.Agents)) {
+		if _, isTarget := cfg.Agents[name].Target(); isTarget { // checkSSHTargets says what is wrong
+			continue
+		}
 		node := cfg.Agents[name].Node()
 		accepted := func(n nodelinks.Node) bool { return n.Name == node && n.State == nodes.Accepted }
 		if node != "" && !slices.ContainsFunc(all, accepted) {

@@ -1,9 +1,9 @@
 // Package doctor checks what a bot needs before it serves, and says what to change in each part that is faulty.
 //
 // doctor.go calls the checks; local.go checks this machine, canvas.go the browser that makes pictures, fleet.go what a fleet
-// shares, model.go the models, speech.go what reads aloud, recall.go the search index, servers.go MCP servers, nodes.go nodes and their
-// broker, traces.go the collector of traces, subscriptions.go subscribers, and archive.go the archive of the audit. desk.go runs the checks for
-// programs, while the bot serves.
+// shares, model.go the models, speech.go what reads aloud, recall.go the search index, servers.go MCP servers, nodes.go nodes, their
+// broker, and machines that ssh reaches, traces.go the collector of traces, subscriptions.go subscribers, and archive.go the
+// archive of the audit. desk.go runs the checks for programs, while the bot serves.
 package doctor
 
 import (
@@ -75,6 +75,7 @@ func Examine(ctx context.Context, cfg *config.Config) []Finding {
 	found = append(found, checkLeftTools(ctx, cfg)...)
 	found = append(found, checkNodes(ctx, cfg)...)
 	found = append(found, checkBroker(ctx, cfg)...)
+	found = append(found, checkSSHTargets(ctx, cfg)...)
 	for _, ch := range cfg.ChannelsByName() {
 		found = append(found, checkChannel(ctx, cfg, ch))
 	}

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"maps"
 	"net/http"
+	"os"
 	"slices"
 	"time"
 
@@ -13,6 +16,7 @@ import (
 	"parley/cmd/parley/terminal/client"
 	"parley/sessions/nodes"
 	"parley/tools/nodes/mqtt"
+	"parley/tools/nodes/ssh"
 	"parley/tools/nodes/tunnel"
 )
 
@@ -41,6 +45,10 @@ func judgeNode(n nodelinks.Node) Finding {
 	switch {
 	case n.State == nodes.Waiting:
 		f.Detail, f.Remedy = textNodeWaits, fmt.Sprintf(textNodeAccept, n.Name)
+	case n.SSH && n.Target == "":
+		f.Detail, f.Remedy = textTargetUnnamed, fmt.Sprintf(textTargetRevoke, n.Name)
+	case n.SSH && !n.Here:
+		f.Detail, f.Remedy = fmt.Sprintf(textTargetAway, n.Target), textTargetLook
 	case n.Edge && !n.Here:
 		f.Detail, f.Remedy = textEdgeAway, textEdgeStart
 	case !n.Here && n.Since == nil:
@@ -90,4 +98,32 @@ func checkBroker(ctx context.Context, cfg *config.Config) []Finding {
 		f.State, f.Detail, f.Remedy = wrong, fmt.Sprintf(textBrokerFails, err), textBrokerRemedy
 	}
 	return []Finding{f}
+}
+
+// checkSSHTargets connects to each ssh:// target on which an agent works, and returns a finding for each. It disturbs no link
+// that a server has to it.
+func checkSSHTargets(ctx context.Context, cfg *config.Config) []Finding {
+	all := cfg.SSHTargets()
+	names := slices.Sorted(maps.Keys(all))
+	return sideBySide(len(names), func(i int) Finding { return checkSSHTarget(ctx, all[names[i]]) })
+}
+
+func checkSSHTarget(ctx context.Context, t ssh.Target) Finding {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	f := Finding{Part: t.String(), State: fine}
+	hello, err := ssh.Way{Target: t, Env: os.Environ(), Log: slog.New(slog.DiscardHandler)}.Check(ctx)
+	problem, known := errors.AsType[*ssh.Problem](err)
+	switch {
+	case known:
+		f.State, f.Detail, f.Remedy = wrong, problem.Error(), problem.Remedy(t)
+	case err != nil:
+		silent := &ssh.Problem{Kind: ssh.Silent}
+		f.State, f.Detail, f.Remedy = wrong, silent.Error(), silent.Remedy(t)
+	case !slices.Contains(hello.Capabilities, "exec"):
+		f.State, f.Detail, f.Remedy = note, fmt.Sprintf(textTargetNoSandbox, hello.Release), textTargetSandbox
+	default:
+		f.Detail = fmt.Sprintf(textTargetWorks, hello.Release)
+	}
+	return f
 }

@@ -87,4 +87,12 @@ const (
 	textNodeUnused     = "here, but no agent may use it"
 	textNodeAgents     = "write agents = [\"main\"] under [nodes.%s]"
 	textNodeHere       = "here; tools: %d"
+
+	textTargetUnnamed   = "it was an ssh:// target, and no agent works there anymore"
+	textTargetRevoke    = "take it out of the list with parley nodes revoke %s"
+	textTargetAway      = "the server isn't connected to %s"
+	textTargetLook      = "see below, under that target; if it can be reached from here, look at the server's log"
+	textTargetWorks     = "ssh connects, and parley %s is there"
+	textTargetNoSandbox = "ssh connects, and parley %s is there, but no sandbox works there, so agents can't run commands"
+	textTargetSandbox   = "run parley doctor there: it says what a sandbox needs"
 )
