@@ -16,18 +16,23 @@ import (
 	"parley/sessions/sqldb/sqldbtest"
 )
 
-// In a fleet, a gateway has the link and a worker the turn. Both are killed in the middle of a call: the command runs once,
-// and the person is answered once.
-func TestAFleetIsKilled(t *testing.T) {
-	t.Parallel()
+// fleetSettings are those of a fleet with a bus and a store of its own, and a token of an owner. They skip the test if there is no Redis.
+func fleetSettings(t *testing.T) string {
+	t.Helper()
 	redis := os.Getenv("PARLEY_TEST_REDIS_URL")
 	if redis == "" {
 		t.Skip("there is no PARLEY_TEST_REDIS_URL: run it as `.ci/servers go test …`, or with make test")
 	}
+	return fmt.Sprintf("[bus]\nurl = %q\nprefix = %q\n[store]\nurl = %q\n[workspace]\nroot = %q\n[tokens.boss]\ntoken = \"boss-token-of-the-test\"\nmay = [\"admin\"]\n",
+		redis, "test-"+rand.Text(), sqldbtest.New(t), t.TempDir())
+}
+
+// In a fleet, a gateway has the link and a worker the turn. Both are killed in the middle of a call: the command runs once,
+// and the person is answered once.
+func TestAFleetIsKilled(t *testing.T) {
+	t.Parallel()
 	boss := parleytest.Bearer("boss-token-of-the-test")
-	w := parleytest.ListenHTTP(parleytest.New(t, runModel, parleytest.WithShell+fmt.Sprintf(
-		"[nodes.pi]\nagents = [\"main\"]\n[bus]\nurl = %q\nprefix = %q\n[store]\nurl = %q\n[workspace]\nroot = %q\n[tokens.boss]\ntoken = \"boss-token-of-the-test\"\nmay = [\"admin\"]\n",
-		redis, "test-"+rand.Text(), sqldbtest.New(t), t.TempDir())))
+	w := parleytest.ListenHTTP(parleytest.New(t, runModel, parleytest.WithShell+"[nodes.pi]\nagents = [\"main\"]\n"+fleetSettings(t)))
 	w.NeedsSandbox()
 	gateway := w.ServeAs("gateway")
 	w.Ready(t)
@@ -64,4 +69,32 @@ func TestAFleetIsKilled(t *testing.T) {
 	if raw, err := os.ReadFile(filepath.Join(dir, "runs")); err != nil || string(raw) != "begun\n" {
 		t.Errorf("the command was run as %q (%v)", raw, err)
 	}
+}
+
+// In a fleet, a gateway has ssh, and a worker the turn. Both are killed in the middle of a call: the command runs once, and the
+// person is answered once.
+func TestAFleetIsKilledInACallOverSSH(t *testing.T) {
+	t.Parallel()
+	boss := parleytest.Bearer("boss-token-of-the-test")
+	w := parleytest.ListenHTTP(parleytest.New(t, callModel, parleytest.WithShell+overSSH+fleetSettings(t)))
+	w.NeedsSandbox()
+	b := newBox(w.World, "")
+	gateway := w.ServeAs("gateway")
+	w.Ready(t)
+	isHere := func() bool {
+		return strings.Contains(w.Ask("GET", "/v1/nodes/ssh-deploy-box-example-com-2222", "", boss...).Body, `"here":true`)
+	}
+	parleytest.WaitFor(t, "the target to be here", isHere)
+	worker := w.ServeAs("worker")
+	worker.WaitServing()
+	w.Telegram.Say(1, 1, waitCall)
+	dir := b.begun()
+	gateway.Kill()
+	worker.Kill()
+	parleytest.Must(t, os.WriteFile(filepath.Join(dir, "go"), nil, 0o600))
+	w.ServeAs("worker").WaitServing()
+	w.ServeAs("gateway")
+	w.Ready(t)
+	parleytest.Wants(t, w.WaitSaid(1, 1)[0], `"stdout":"begun\n"`)
+	b.ranOnce(dir)
 }
