@@ -68,6 +68,8 @@ type Nodes struct {
 	cfg   Config
 	tries *rate.Limiter // of joining
 	key   func(context.Context) (ed25519.PrivateKey, error)
+	// reloaded has an element if there are other settings than RunTargets has looked at.
+	reloaded chan struct{}
 
 	mu   sync.Mutex
 	sets map[string]set // agents' tools, by the names of the nodes that they include
@@ -96,7 +98,7 @@ const keyAbout = "fleet"
 
 // New makes the part.
 func New(c Config) *Nodes {
-	n := &Nodes{cfg: c, tries: rate.NewLimiter(rate.Every(time.Minute/triesPerMinute), triesPerMinute), sets: map[string]set{}, told: map[string]time.Time{}}
+	n := &Nodes{cfg: c, tries: rate.NewLimiter(rate.Every(time.Minute/triesPerMinute), triesPerMinute), sets: map[string]set{}, told: map[string]time.Time{}, reloaded: make(chan struct{}, 1)}
 	n.key = nodes.FleetKey(func(ctx context.Context, value string) (string, error) {
 		return c.Notes.SetNoteOnce(ctx, keySubject, keyAbout, value)
 	})

@@ -13,6 +13,7 @@ import (
 
 	"parley/agent/nodes"
 	"parley/bus"
+	"parley/cmd/parley/config"
 	"parley/tools"
 	toolnodes "parley/tools/nodes"
 	"parley/tools/nodes/ssh"
@@ -22,11 +23,20 @@ import (
 const targetHold = "nodes/ssh/"
 
 const (
-	lookAtSettings = time.Second // between two looks at which targets the settings name
-	leastRest      = time.Second // before ssh is started again
-	mostRest       = time.Minute
-	lasting        = time.Minute // after a link that has lasted so long, it rests leastRest again
+	leastRest = time.Second // before ssh is started again
+	mostRest  = time.Minute
+	lasting   = time.Minute // after a link that has lasted so long, it rests leastRest again
 )
+
+// Reload has RunTargets look at which targets the next settings name, once they are the current ones.
+func (n *Nodes) Reload(*config.Config) (apply func(), err error) {
+	return func() {
+		select {
+		case n.reloaded <- struct{}{}:
+		default:
+		}
+	}, nil
+}
 
 // RunTargets keeps a connection to each ssh:// target on which the settings have agents work, until ctx is done. One process of
 // the fleet has it.
@@ -35,8 +45,6 @@ func (n *Nodes) RunTargets(ctx context.Context) error {
 	defer fail(nil)
 	var reaching sync.WaitGroup
 	ends := map[ssh.Target]context.CancelFunc{}
-	every := time.NewTicker(lookAtSettings)
-	defer every.Stop()
 	for ctx.Err() == nil {
 		named := map[ssh.Target]bool{}
 		for _, t := range n.cfg.Settings().SSHTargets() {
@@ -59,7 +67,7 @@ func (n *Nodes) RunTargets(ctx context.Context) error {
 			}
 		}
 		select {
-		case <-every.C:
+		case <-n.reloaded:
 		case <-ctx.Done():
 		}
 	}

@@ -61,6 +61,9 @@ func TestTargetsFollowTheSettings(t *testing.T) {
 	}
 	s.until("ssh to one", func() bool { return started("one") })
 	s.current.Store(&config.Config{Agents: map[string]config.Agent{"main": {RunsOn: "ssh://a@two"}, "here": {}}})
+	apply, err := s.Reload(s.current.Load())
+	must(t, err)
+	apply()
 	s.until("ssh to two instead", func() bool { return started("two") && !started("one") })
 	stop()
 	if err := <-ended; err != nil {
