@@ -1,8 +1,8 @@
-var Aa=Object.defineProperty;var qr=(e,t)=>{for(var n in t)Aa(e,n,{get:t[n],enumerable:!0})};var q,Vr,Ta,De,Fn,Rt,Zr,Ot,Kr,Mn,Pn,Fa,it=Symbol.for("pv"),Jt={},Xt=[],Pa=/^m(i|n|o|s|text|space)$/,Bn=Array.isArray,Gr=Xt.slice,Le=Object.assign;function Ie(e){
+var Aa=Object.defineProperty;var qr=(e,t)=>{for(var n in t)Aa(e,n,{get:t[n],enumerable:!0})};var q,Vr,Ta,De,Fn,Rt,Zr,Ot,Kr,Mn,Pn,Fa,it=Symbol.for("pv"),Jt={},Xt=[],Pa=/^m(i|n|o|s|text|space)$/,Bn=Array.isArray,Gr=Xt.slice,Re=Object.assign;function Le(e){
 e&&e.parentNode&&e.remove()}function It(e,t,n,r,s){var i={type:e,props:t,key:n,ref:r,__k:null,__:null,__b:0,__e:null,__c:null,constructor:it,__v:s||++Vr,__i:-1,__u:0};return!s&&q.vnode&&q.
 vnode(i),i}function Yr(){return{current:null}}function g(e){return e.children}function le(e,t){this.props=e,this.context=t,this.__g=0}function Ae(e,t){if(t==null)
 return e.__&&Ae(e.__,e.__i+1);for(var n;t<e.__k.length;t++)if((n=e.__k[t])&&n.__e)return n.__e;return typeof e.type!="function"||e.props.__P?null:Ae(e)}function Ma(e){
-var t,n=e.__v,r=n.__e,s=[],i=[],a=e.__P;a&&((t=Le({constructor:it},n)).__v=n.__v+1,q.vnode&&q.vnode(t),$n(a,t,n,e.__n,a.namespaceURI,32&n.__u?[r]:null,s,r||Ae(n),
+var t,n=e.__v,r=n.__e,s=[],i=[],a=e.__P;a&&((t=Re({constructor:it},n)).__v=n.__v+1,q.vnode&&q.vnode(t),$n(a,t,n,e.__n,a.namespaceURI,32&n.__u?[r]:null,s,r||Ae(n),
 32&n.__u,i),t.__v=n.__v,t.__.__k[t.__i]=t,oo(s,t,i),n.__=n.__e=null,t.__e!=r&&Qr(t))}function Qr(e){if((e=e.__)&&e.__c&&!e.props.__P)return e.__e=null,e.__k.some(
 function(t){return t&&(e.__e=t.__e)}),Qr(e)}function Hr(e){(8&e.__g||(e.__g|=8,De.push(e),Rt++))&&Fn==q.debounceRendering||((Fn=q.debounceRendering)||queueMicrotask)(
 eo)}function eo(){try{for(var e,t=1;De.length;)De.length>t&&De.sort(Zr),e=De.shift(),t=De.length,8&e.__g&&Ma(e)}finally{(Rt=De.length)&&(Fn||queueMicrotask)(eo)}}
@@ -28,19 +28,19 @@ return function(t){var n=this.__e;if(n){if(n=n[e],t[Ot]==null)t[Ot]=Mn++;else if
 var d,m,h,p,f,k,w,x,y,D,C,M,F,N,Z,Ee,be,_e,he=t.type;if(t.constructor!==it)return null;128&n.__u&&(c=32&n.__u,d=n.__c.__z)&&(t.__u|=c,m=i=[],d.nodeType==8?l=Lt(
 d,i):i.push(d),l=i[0]||l),(d=q.__b)&&d(t);e:if(typeof he=="function"){h=a.length;try{if(x=t.props,y=(d=he.prototype)&&d.render,D=(d=he.contextType)&&r[d.__c],C=
 d?D?D.props.value:d.__:r,(p=n.__c)?(t.__c=p,2&p.__g&&(p.__g|=1)):(y?t.__c=p=new he(x,C):(t.__c=p=new le(x,C),p.constructor=he,p.render=La),D&&D.sub(p),p.state||
-(p.state={}),p.__n=r,p.__g|=8,p.__h=[],p.__k=[]),y&&(p.__s||(p.__s=p.state),he.getDerivedStateFromProps&&(p.__s==p.state&&(p.__s=Le({},p.__s)),Le(p.__s,he.getDerivedStateFromProps(
+(p.state={}),p.__n=r,p.__g|=8,p.__h=[],p.__k=[]),y&&(p.__s||(p.__s=p.state),he.getDerivedStateFromProps&&(p.__s==p.state&&(p.__s=Re({},p.__s)),Re(p.__s,he.getDerivedStateFromProps(
 x,p.__s)))),f=p.props,k=p.state,p.__v=t,n.__c){if(x!==f&&y&&!he.getDerivedStateFromProps&&p.componentWillReceiveProps&&p.componentWillReceiveProps(x,C),t.__v==n.
 __v&&!(8&p.__g)||!(4&p.__g)&&p.shouldComponentUpdate&&p.shouldComponentUpdate(x,p.__s,C)===!1){t.__v!=n.__v&&(p.props=x,p.state=p.__s,p.__g&=-9),t.__e=n.__e,t.__k=
 n.__k,t.__k.some(function(de){de&&(de.__=t)}),Xt.push.apply(p.__h,p.__k),p.__k=[],p.__h.length&&a.push(p),l=Ae(n);break e}p.componentWillUpdate&&p.componentWillUpdate(
 x,p.__s,C),y&&p.componentDidUpdate&&p.__h.push(function(){p.componentDidUpdate(f,k,w)})}else y&&!he.getDerivedStateFromProps&&p.componentWillMount&&p.componentWillMount(),
 y&&p.componentDidMount&&p.__h.push(p.componentDidMount);p.context=C,p.props=x,p.__P=e,p.__g&=-5,M=q.__r,F=y?25:0;do p.__g&=-9,M&&M(t),d=p.render(p.props,p.state=
-p.__s,p.context);while(8&p.__g&&++F<25);y&&(Xt.push.apply(p.__h,p.__k),p.__k=[]),p.state=p.__s,p.getChildContext&&(r=Le({},r,p.getChildContext())),y&&n.__c&&p.getSnapshotBeforeUpdate&&
+p.__s,p.context);while(8&p.__g&&++F<25);y&&(Xt.push.apply(p.__h,p.__k),p.__k=[]),p.state=p.__s,p.getChildContext&&(r=Re({},r,p.getChildContext())),y&&n.__c&&p.getSnapshotBeforeUpdate&&
 (w=p.getSnapshotBeforeUpdate(f,k)),N=d&&d.type===g&&d.key==null?d.props.children:d,x.__P&&(d=l,s=(e=x.__P).namespaceURI,c=i=null,n.props&&n.props.__P!=e&&(n.__k.
-some(function(de){de&&In(de,de)}),n.__k=null),l=n.__k?Ae(n,0):null),l=to(e,Bn(N)?N:[N],t,n,r,s,i,a,l,c,u),x.__P&&(t.__e=null,l=d),t.__u&=-161,m&&m.some(Ie),p.__h.
+some(function(de){de&&In(de,de)}),n.__k=null),l=n.__k?Ae(n,0):null),l=to(e,Bn(N)?N:[N],t,n,r,s,i,a,l,c,u),x.__P&&(t.__e=null,l=d),t.__u&=-161,m&&m.some(Le),p.__h.
 length&&a.push(p),1&p.__g&&(p.__g&=-4)}catch(de){if(a.length=h,t.__v=null,c||i)if(de&&de.then){if(t.__u|=128|c,i){for(~(be=i.indexOf(l||void 0))||(be=i.length);(_e=
 i[be-1])&&_e.nodeType==8;)be--;for(;be<i.length;be++)if(_e=i[be])if(i[be]=null,Z){if(_e==Ee)break}else{if(_e.nodeType!=8)break;_e.data.startsWith("$s")&&(Ee=Lt(
 Z=_e))}}if(!Z){for(;l&&l.nodeType==8&&l.nextSibling;)l=l.nextSibling;Z=l}(d=Lt(Z=t.__c.__z||(t.__c.__z=Z)))?(t.__e=Z,l=d):t.__e=l,l=l&&l.nextSibling}else i&&i.some(
-Ie);else t.__e=n.__e;t.__k||(t.__k=n.__k||[]),de&&de.then||ro(t),q.__e(de,t,n)}}else l=t.__e=Ia(n.__e,t,n,r,s,i,a,c,u,e);return(d=q.diffed)&&d(t),l}function Lt(e,t){
+Le);else t.__e=n.__e;t.__k||(t.__k=n.__k||[]),de&&de.then||ro(t),q.__e(de,t,n)}}else l=t.__e=Ia(n.__e,t,n,r,s,i,a,c,u,e);return(d=q.diffed)&&d(t),l}function Lt(e,t){
 if(e&&e.nodeType==8&&e.data.startsWith("$s"))for(var n=1;e=e.nextSibling;){if(e.nodeType==8){if(e.data.startsWith("$s"))n++;else if(e.data.startsWith("/$s")&&!--n)
 return e}t&&t.push(e)}}function ro(e){e&&(e.__c&&(e.__c.__g|=4),e.__k&&e.__k.some(ro))}function oo(e,t,n){for(var r=0;r<n.length;)On(n[r++],n[r++],n[r++]);q.__c&&
 q.__c(t,e),e.some(function(s){try{e=s.__h,s.__h=[],e.some(function(i){i.call(s)})}catch(i){q.__e(i,s.__v)}})}function Ia(e,t,n,r,s,i,a,l,c,u){var d,m,h,p,f,k,w,
@@ -51,17 +51,17 @@ call(u.childNodes),!l&&i)for(y={},d=0;d<e.attributes.length;d++)y[(f=e.attribute
 ren"||d in D||d=="value"&&"defaultValue"in D||d=="checked"&&"defaultChecked"in D||$t(e,d,null,f,s);for(d in D)f=D[d],d=="children"?p=f:d=="dangerouslySetInnerHT\
 ML"?m=f:d=="value"?k=f:d=="checked"?w=f:l&&typeof f!="function"||y[d]===f||$t(e,d,f,y[d],s);m?(l||h&&(m.__html==h.__html||m.__html==e.innerHTML)||(e.innerHTML=m.
 __html),t.__k=[]):(h&&(e.textContent=""),(C=="foreignObject"||s=="http://www.w3.org/1998/Math/MathML"&&Pa.test(C))&&(s="http://www.w3.org/1999/xhtml"),to(u,Bn(p)?
-p:[p],t,n,r,s,i,a,i?i[0]:n.__k&&Ae(n,0),l,c),i&&i.some(Ie)),l&&C!="textarea"||(d="value",C=="progress"&&k==null?e.removeAttribute(d):k==null||k===e[d]&&(C!="pro\
+p:[p],t,n,r,s,i,a,i?i[0]:n.__k&&Ae(n,0),l,c),i&&i.some(Le)),l&&C!="textarea"||(d="value",C=="progress"&&k==null?e.removeAttribute(d):k==null||k===e[d]&&(C!="pro\
 gress"||k)||$t(e,d,k,y[d],s),d="checked",w!=null&&w!=e[d]&&$t(e,d,w,y[d],s))}else y===D||l&&e.data==D||(e.data=D);return e}function On(e,t,n,r){try{typeof e=="f\
 unction"?t?t.__x=e(t)||1:r&&(r=r.__c||r.__e)&&(t=r.__x)&&(r.__x=null,typeof t=="function"?t():e(null)):e.current=t}catch(s){q.__e(s,n)}}function In(e,t,n){var r,
 s,i,a;if(q.unmount&&q.unmount(e),!(r=e.ref)||r.current&&r.current!=e.__e||On(r,null,t,e),r=e.__c){if(r.componentWillUnmount)try{r.componentWillUnmount()}catch(l){
 q.__e(l,t)}r.__P=r.__n=null}if(r=e.__k)for(a=0;a<r.length;a++)r[a]&&In(r[a],t,typeof e.type!="function"||n&&!e.props.__P);!n&&(r=e.__c)&&(r=r.__z)&&(s=Lt(r,i=[]))&&
-(r==e.__e&&i.some(Ie),Ie(s),Ie(r)),n||Ie(e.__e),e.__e=e.__c=e.__=null}function La(e,t,n){return this.constructor(e,n)}function so(e,t){var n,r,s,i;q.__&&q.__(e,
+(r==e.__e&&i.some(Le),Le(s),Le(r)),n||Le(e.__e),e.__e=e.__c=e.__=null}function La(e,t,n){return this.constructor(e,n)}function so(e,t){var n,r,s,i;q.__&&q.__(e,
 t),t.nodeType==9&&(t=t.documentElement),r=(n=e&&32&e.__u)?null:t.__k,t.__k=It(g,{children:[e]}),s=[],i=[],$n(t,t.__k,r||Jt,Jt,t.namespaceURI,r?null:t.firstChild?
 Gr.call(t.childNodes):null,s,r?r.__e:t.firstChild,n,i),oo(s,t.__k,i),t.__k.props.children=null}q={__e:function(e,t,n,r){for(var s,i,a;t=t.__;)if((s=t.__c)&&!(1&s.__g)){s.__g|=4;try{if((a=(i=s.constructor)&&i.getDerivedStateFromError)&&s.setState(i.getDerivedStateFromError(
 e)),s.componentDidCatch&&(s.componentDidCatch(e,r||{}),a=1),a&&8&s.__g)return void(s.__g|=2)}catch(l){e=l}}throw Rt=0,e}},Vr=0,Ta=function(e){return e!=null&&e.
-constructor===it},le.prototype.setState=function(e,t){var n=this.__s;n&&n!=this.state||(n=this.__s=Le({},this.state)),typeof e=="function"&&(e=e(Le({},n),this.props)),
-e&&(Le(n,e),this.__v&&(t&&this.__k.push(t),Hr(this)))},le.prototype.forceUpdate=function(e){this.__v&&(this.__g|=4,e&&this.__h.push(e),Hr(this))},le.prototype.render=
+constructor===it},le.prototype.setState=function(e,t){var n=this.__s;n&&n!=this.state||(n=this.__s=Re({},this.state)),typeof e=="function"&&(e=e(Re({},n),this.props)),
+e&&(Re(n,e),this.__v&&(t&&this.__k.push(t),Hr(this)))},le.prototype.forceUpdate=function(e){this.__v&&(this.__g|=4,e&&this.__h.push(e),Hr(this))},le.prototype.render=
 g,De=[],Rt=0,Zr=function(e,t){return e.__v.__b-t.__v.__b},Ot=Symbol(),Kr=/(PointerCapture)$|Capture$/i,Mn=0,Pn={},Fa=0;var He,G,Ln,io,Rn=Object.is,zt=0,go=[],Jn=[],K=q,ao=K.__b,lo=K.__r,co=K.diffed,uo=K.__c,po=K.unmount,fo=K.__;function Nt(e,t){K.__h&&K.__h(G,e,zt||t),zt=0;var n=G.
 __H||(G.__H={__:[],__h:[]});return e>=n.__.length&&n.__.push({}),n.__[e]}function b(e){return zt=1,Ra(bo,e)}function Ra(e,t,n){var r=Nt(He++,2);if(r.t=e,!r.__c&&
 (r.__=[n?n(t):bo(void 0,t),function(i){var a=(r.__N||r.__)[0],l=r.t(a,i);Rn(a,l)||(r.__N=[l,r.__[1]],r.__c.setState({}))}],r.__c=G,!G.__f)){G.__f=!0;var s=G.shouldComponentUpdate;
@@ -82,9 +82,9 @@ let n=new URLSearchParams;for(let[s,i]of Object.entries(t))i!==void 0&&i!==""&&n
 0?r+"?"+n.toString():r}function S(e,t={},n){return lt("GET",oe(e,t),void 0,{},n)}function H(e,t={},n,r={}){return lt("POST",oe(e,r),t,n?{"Idempotency-Key":n}:{})}
 function Ut(e,t){return lt("PATCH",oe(e),t)}function ie(e,t){return lt("DELETE",oe(e),void 0,t?{"If-Match":`"${t}"`}:{})}function wo(e,t,n){return lt("PUT",oe(e),
 t,{"If-Match":`"${n}"`})}async function lt(e,t,n,r={},s){let i={...r};e!=="GET"&&(i["Parley-Page"]="1"),n!==void 0&&(i["Content-Type"]="application/json");let a={
-method:e,headers:i,credentials:"same-origin",redirect:"error"};n!==void 0&&(a.body=JSON.stringify(n)),s&&(a.signal=s);let l=await ct(t,a);if(!l.ok)throw await Re(
+method:e,headers:i,credentials:"same-origin",redirect:"error"};n!==void 0&&(a.body=JSON.stringify(n)),s&&(a.signal=s);let l=await ct(t,a);if(!l.ok)throw await Je(
 l);let c=await l.text();return c?JSON.parse(c):void 0}async function ct(e,t){try{return await fetch(e,{cache:"no-store",...t})}catch(n){throw t.signal?.aborted?
-n:new se(0,"unreachable","Can't reach the server. Check that parley serve is running.")}}async function Re(e){let t="http_"+e.status,n=`The server responded wit\
+n:new se(0,"unreachable","Can't reach the server. Check that parley serve is running.")}}async function Je(e){let t="http_"+e.status,n=`The server responded wit\
 h status ${e.status}.`;try{let r=await e.json();t=r.error?.code||t,n=r.error?.message||n}catch{}return e.status===401&&ko(),new se(e.status,t,n,Number(e.headers.
 get("Retry-After"))||0)}function je(e){let t=e instanceof Error?e.message:String(e);return t.charAt(0).toUpperCase()+t.slice(1)}function _o(e){let[t="",...n]=e.replace(/^#?\/?/,"").split("/");try{return{view:decodeURIComponent(t),rest:n.map(decodeURIComponent)}}catch{return{view:"",rest:[]}}}
 function W(e,...t){return"#/"+[e,...t].map(encodeURIComponent).join("/")}function Te(e,...t){location.hash=W(e,...t)}function yo(){let[e,t]=b(()=>_o(location.hash));
@@ -188,8 +188,8 @@ title:e,children:t,close:n}){let r=ge();return o(U,{title:e,wide:!0,box:r,childr
 after:e,next:t,go:n}){return!e&&!t?null:o("div",{class:"after",children:[e&&o(_,{onPress:()=>n(""),children:"First page"}),t&&o(_,{onPress:()=>n(t),children:"Ne\
 xt page"})]})}function E({of:e}){return e?o("span",{class:"name",children:v(e)}):null}function V({of:e}){return e?o("a",{class:"name",href:W("chat",e),children:v(
 e)}):null}function Vt({text:e}){let t=v(e).split("`");return t.length%2===0?o(g,{children:t.join("`")}):o(g,{children:t.map((n,r)=>r%2===1?o("code",{children:n},
-r):n)})}function Je({of:e,label:t,above:n}){return o("div",{class:"preview",children:[n&&o("h3",{children:n}),o("pre",{tabIndex:0,role:"region","aria-label":t,children:o(
-"span",{class:"preview-line",children:v(e)})})]})}function Zt({of:e,label:t}){return o(Je,{of:JSON.stringify(e,null,2),label:t})}function Ke({spent:e,kept:t=0,look:n}){
+r):n)})}function Me({of:e,label:t,above:n}){return o("div",{class:"preview",children:[n&&o("h3",{children:n}),o("pre",{tabIndex:0,role:"region","aria-label":t,children:o(
+"span",{class:"preview-line",children:v(e)})})]})}function Zt({of:e,label:t}){return o(Me,{of:JSON.stringify(e,null,2),label:t})}function Ke({spent:e,kept:t=0,look:n}){
 return o("svg",{class:"bar "+n,viewBox:"0 0 100 1",preserveAspectRatio:"none","aria-hidden":"true",focusable:"false",children:[o("rect",{class:"all",width:"100",
 height:"1"}),t>0&&o("rect",{class:"kept",width:Math.min(100,e+t),height:"1"}),o("rect",{class:"spent",width:Math.min(100,e),height:"1"})]})}function B({look:e,children:t}){
 return o("span",{class:"badge "+(e??""),children:t})}var Zo=["reset","turn_start","parked","turn_complete","turn_error","ask","ask_resolved","dead_letter","job","job_output","task","channel"],ol=2e4,Ko="parley-eve\
@@ -209,7 +209,7 @@ M=>M.key===t?{...M,error:C}:{key:t,error:C}),w=setTimeout(()=>{x()},Math.min(n,s
 addEventListener("visibilitychange",D),()=>{f.abort(),clearInterval(y),clearTimeout(w),document.removeEventListener("visibilitychange",D)}},[t,n,l]),{...i.key===
 t?i:{key:t},again:d}}var Gn=10<<20,Gt=e=>/\.(png|jpe?g|gif|webp)$/i.test(e);function Yt({session:e,name:t}){let n=L(r=>il(e,t,r),t);return P(()=>()=>{n.value&&URL.revokeObjectURL(n.
 value)},[n.value]),o(g,{children:[o(J,{...n}),n.value&&o("img",{src:n.value,alt:`Picture ${v(t)}`})]})}async function il(e,t,n){let r=await ct(oe(["sessions",e,
-"files",t]),{signal:n});if(!r.ok)throw await Re(r);if(Number(r.headers.get("Content-Length"))>Gn)throw await r.body?.cancel(),new Error("This picture is too lar\
+"files",t]),{signal:n});if(!r.ok)throw await Je(r);if(Number(r.headers.get("Content-Length"))>Gn)throw await r.body?.cancel(),new Error("This picture is too lar\
 ge to show here. You can download it.");let s=await r.arrayBuffer(),i=al(new Uint8Array(s));if(!i)throw new Error("This file isn't a picture that the page can s\
 how. You can download it.");return URL.createObjectURL(new Blob([s],{type:i}))}function al(e){let t=String.fromCharCode(...e.subarray(0,12));return t.startsWith(
 `PNG\r
@@ -280,7 +280,7 @@ aborted)return;if(i instanceof se&&i.status>=400&&i.status<500&&i.status!==429){
 POSITIVE_INFINITY:s*(.75+Math.random()/2),n),s=Math.min(s*2,_l)}}async function xl(e,t,n,r,s){let i=new AbortController,a=()=>i.abort();r.addEventListener("abor\
 t",a);let l=setTimeout(a,is),c=setTimeout(()=>{},0),u=()=>{clearTimeout(c),document.hidden&&(c=setTimeout(a,yl))};document.addEventListener("visibilitychange",u);
 try{let d={Accept:"text/event-stream"};t.last&&(d["Last-Event-ID"]=t.last);let m=await fetch(e,{headers:d,signal:i.signal,credentials:"same-origin",cache:"no-st\
-ore"});if(!m.ok||!m.body)throw await Re(m);s(),n.state("live");let h=new er((f,k,w)=>{f&&(t.last=f),n.event(k,JSON.parse(w))}),p=m.body.pipeThrough(new TextDecoderStream).
+ore"});if(!m.ok||!m.body)throw await Je(m);s(),n.state("live");let h=new er((f,k,w)=>{f&&(t.last=f),n.event(k,JSON.parse(w))}),p=m.body.pipeThrough(new TextDecoderStream).
 getReader();for(;;){let{done:f,value:k}=await p.read();if(f)return;clearTimeout(l),l=setTimeout(a,is),h.take(k)}}finally{clearTimeout(l),clearTimeout(c),document.
 removeEventListener("visibilitychange",u),r.removeEventListener("abort",a),i.abort()}}var er=class{constructor(t){this.tell=t}tell;rest="";id="";type="";data=[];take(t){
 let n=(this.rest+t).split(`
@@ -405,7 +405,7 @@ n)){s.push(a.text),i++;continue}if(r.left<=0){s.push(o("span",{class:"as-written
 d=(h,p)=>{let f=i;for(;f<e.length&&p(e[f]);)f++;f>c&&([c,u]=[f,h])};a.link!==null&&a.link!==n&&d(0,h=>h.link===a.link);for(let h of[ir,ar,ws])a.styles&~t&h&&d(h,
 p=>(p.styles&h)!==0);if(c===i){s.push(a.kind==="break"?o("br",{}):o("code",{children:a.text})),i++;continue}let m=e.slice(i,c);s.push(u===0?o("a",{href:a.link?.
 to,target:"_blank",rel:"noopener noreferrer",children:sr(m,t,a.link,r)}):Zl(u,sr(m,t|u,n,r))),i=c}return s}function Zl(e,t){return e===ir?o("strong",{children:t}):
-e===ar?o("em",{children:t}):o("s",{children:t})}var cr={};qr(cr,{decode:()=>bt,encode:()=>Me,format:()=>Ye,parse:()=>kt});var _s={};function Kl(e){let t=_s[e];if(t)return t;t=_s[e]=[];for(let n=0;n<128;n++){let r=String.fromCharCode(n);t.push(r)}for(let n=0;n<e.length;n++){let r=e.
+e===ar?o("em",{children:t}):o("s",{children:t})}var cr={};qr(cr,{decode:()=>bt,encode:()=>Be,format:()=>Ye,parse:()=>kt});var _s={};function Kl(e){let t=_s[e];if(t)return t;t=_s[e]=[];for(let n=0;n<128;n++){let r=String.fromCharCode(n);t.push(r)}for(let n=0;n<e.length;n++){let r=e.
 charCodeAt(n);t[r]="%"+("0"+r.toString(16).toUpperCase()).slice(-2)}return t}function gn(e,t){typeof t!="string"&&(t=gn.defaultChars);let n=Kl(t);return e.replace(
 /(%[a-f0-9]{2})+/gi,function(r){let s="";for(let i=0,a=r.length;i<a;i+=3){let l=parseInt(r.slice(i+1,i+3),16);if(l<128){s+=n[l];continue}if((l&224)===192&&i+3<a){
 let c=parseInt(r.slice(i+4,i+6),16);if((c&192)===128){let u=l<<6&1984|c&63;u<128?s+="��":s+=String.fromCharCode(u),i+=3;continue}}if((l&240)===224&&i+6<a){let c=parseInt(
@@ -416,7 +416,7 @@ fromCharCode(55296+(m>>10),56320+(m&1023))),i+=9;continue}}s+="�"}return s})}g
 n.toString(16).toUpperCase()).slice(-2))}for(let n=0;n<e.length;n++)t[e.charCodeAt(n)]=e[n];return t}function bn(e,t,n){typeof t!="string"&&(n=t,t=bn.defaultChars),
 typeof n>"u"&&(n=!0);let r=Gl(t),s="";for(let i=0,a=e.length;i<a;i++){let l=e.charCodeAt(i);if(n&&l===37&&i+2<a&&/^[0-9a-f]{2}$/i.test(e.slice(i+1,i+3))){s+=e.slice(
 i,i+3),i+=2;continue}if(l<128){s+=r[l];continue}if(l>=55296&&l<=57343){if(l>=55296&&l<=56319&&i+1<a){let c=e.charCodeAt(i+1);if(c>=56320&&c<=57343){s+=encodeURIComponent(
-e[i]+e[i+1]),i++;continue}}s+="%EF%BF%BD";continue}s+=encodeURIComponent(e[i])}return s}bn.defaultChars=";/?:@&=+$,-_.!~*'()#";bn.componentChars="-_.!~*'()";var Me=bn;function Ye(e){let t="";return t+=e.protocol||"",t+=e.slashes?"//":"",t+=e.auth?e.auth+"@":"",e.hostname&&e.hostname.indexOf(":")!==-1?t+="["+e.hostname+"]":t+=
+e[i]+e[i+1]),i++;continue}}s+="%EF%BF%BD";continue}s+=encodeURIComponent(e[i])}return s}bn.defaultChars=";/?:@&=+$,-_.!~*'()#";bn.componentChars="-_.!~*'()";var Be=bn;function Ye(e){let t="";return t+=e.protocol||"",t+=e.slashes?"//":"",t+=e.auth?e.auth+"@":"",e.hostname&&e.hostname.indexOf(":")!==-1?t+="["+e.hostname+"]":t+=
 e.hostname||"",t+=e.port?":"+e.port:"",t+=e.pathname||"",t+=e.search||"",t+=e.hash||"",t}function kn(){this.protocol=null,this.slashes=null,this.auth=null,this.port=null,this.hostname=null,this.hash=null,this.search=null,this.pathname=null}var Yl=/^([a-z0-9.+-]+:)/i,
 Ql=/:[0-9]*$/,ec=/^(\/\/?(?!\/)[^\?\s]*)(\?[^\s]*)?$/,tc=["<",">",'"',"`"," ","\r",`
 `,"	"],nc=["{","}","|","\\","^","`"].concat(tc),rc=["'"].concat(nc),xs=["%","/","?",";","#"].concat(rc),Ss=["/","?","#"],oc=255,Cs=/^[+a-z0-9A-Z_-]{0,63}$/,sc=/^([+a-z0-9A-Z_-]{0,63})(.*)$/,
@@ -505,21 +505,21 @@ let t=this.re.get_schema_at_start().exec(e);if(!t)return null;let n=this.testSch
 t.index+t[0].length+n);return this.__schemas__[r.schema].normalize(r,this),r}tlds(e,t=!1){return e=Array.isArray(e)?e:[e],t?this.__opts__.tlds=this.__opts__.tlds.
 concat(e):this.__opts__.tlds=e,this.re.set({...this.__opts__,schema_names:Object.keys(this.__schemas__)}),this}normalize(e){e.schema||(e.url=`http://${e.url}`),
 e.schema==="mailto:"&&!/^mailto:/i.test(e.url)&&(e.url=`mailto:${e.url}`)}};var mc=/^xn--/,hc=/[^\0-\x7F]/,gc=/[\x2E\u3002\uFF0E\uFF61]/g,bc={overflow:"Overflow: input needs wider integers to process","not-basic":"Illegal input >= 0x80 \
-(not a basic code point)","invalid-input":"Invalid input"},br=35,ke=Math.floor,kr=String.fromCharCode;function Be(e){throw new RangeError(bc[e])}function kc(e,t){
+(not a basic code point)","invalid-input":"Invalid input"},br=35,ke=Math.floor,kr=String.fromCharCode;function $e(e){throw new RangeError(bc[e])}function kc(e,t){
 let n=[],r=e.length;for(;r--;)n[r]=t(e[r]);return n}function Ms(e,t){let n=e.split("@"),r="";n.length>1&&(r=n[0]+"@",e=n[1]),e=e.replace(gc,".");let s=e.split("\
 ."),i=kc(s,t).join(".");return r+i}function Bs(e){let t=[],n=0,r=e.length;for(;n<r;){let s=e.charCodeAt(n++);if(s>=55296&&s<=56319&&n<r){let i=e.charCodeAt(n++);
 (i&64512)==56320?t.push(((s&1023)<<10)+(i&1023)+65536):(t.push(s),n--)}else t.push(s)}return t}var vc=e=>String.fromCodePoint(...e),wc=function(e){return e>=48&&
 e<58?26+(e-48):e>=65&&e<91?e-65:e>=97&&e<123?e-97:36},Ps=function(e,t){return e+22+75*(e<26)-((t!=0)<<5)},$s=function(e,t,n){let r=0;for(e=n?ke(e/700):e>>1,e+=ke(
 e/t);e>br*26>>1;r+=36)e=ke(e/br);return ke(r+(br+1)*e/(e+38))},Os=function(e){let t=[],n=e.length,r=0,s=128,i=72,a=e.lastIndexOf("-");a<0&&(a=0);for(let l=0;l<a;++l)
-e.charCodeAt(l)>=128&&Be("not-basic"),t.push(e.charCodeAt(l));for(let l=a>0?a+1:0;l<n;){let c=r;for(let d=1,m=36;;m+=36){l>=n&&Be("invalid-input");let h=wc(e.charCodeAt(
-l++));h>=36&&Be("invalid-input"),h>ke((2147483647-r)/d)&&Be("overflow"),r+=h*d;let p=m<=i?1:m>=i+26?26:m-i;if(h<p)break;let f=36-p;d>ke(2147483647/f)&&Be("overf\
-low"),d*=f}let u=t.length+1;i=$s(r-c,u,c==0),ke(r/u)>2147483647-s&&Be("overflow"),s+=ke(r/u),r%=u,t.splice(r++,0,s)}return String.fromCodePoint(...t)},Is=function(e){
+e.charCodeAt(l)>=128&&$e("not-basic"),t.push(e.charCodeAt(l));for(let l=a>0?a+1:0;l<n;){let c=r;for(let d=1,m=36;;m+=36){l>=n&&$e("invalid-input");let h=wc(e.charCodeAt(
+l++));h>=36&&$e("invalid-input"),h>ke((2147483647-r)/d)&&$e("overflow"),r+=h*d;let p=m<=i?1:m>=i+26?26:m-i;if(h<p)break;let f=36-p;d>ke(2147483647/f)&&$e("overf\
+low"),d*=f}let u=t.length+1;i=$s(r-c,u,c==0),ke(r/u)>2147483647-s&&$e("overflow"),s+=ke(r/u),r%=u,t.splice(r++,0,s)}return String.fromCodePoint(...t)},Is=function(e){
 let t=[];e=Bs(e);let n=e.length,r=128,s=0,i=72;for(let c of e)c<128&&t.push(kr(c));let a=t.length,l=a;for(a&&t.push("-");l<n;){let c=2147483647;for(let d of e)d>=
-r&&d<c&&(c=d);let u=l+1;c-r>ke((2147483647-s)/u)&&Be("overflow"),s+=(c-r)*u,r=c;for(let d of e)if(d<r&&++s>2147483647&&Be("overflow"),d===r){let m=s;for(let h=36;;h+=
+r&&d<c&&(c=d);let u=l+1;c-r>ke((2147483647-s)/u)&&$e("overflow"),s+=(c-r)*u,r=c;for(let d of e)if(d<r&&++s>2147483647&&$e("overflow"),d===r){let m=s;for(let h=36;;h+=
 36){let p=h<=i?1:h>=i+26?26:h-i;if(m<p)break;let f=m-p,k=36-p;t.push(kr(Ps(p+f%k,0))),m=ke(f/k)}t.push(kr(Ps(m,0))),i=$s(s,u,l===a),s=0,++l}++s,++r}return t.join(
 "")},_c=function(e){return Ms(e,function(t){return mc.test(t)?Os(t.slice(4).toLowerCase()):t})},yc=function(e){return Ms(e,function(t){return hc.test(t)?"xn--"+
 Is(t):t})},xc={version:"2.3.1",ucs2:{decode:Bs,encode:vc},decode:Os,encode:Is,toASCII:yc,toUnicode:_c};var vr=xc;var Ls=Object.defineProperty,Zs=(e,t)=>{let n={};for(var r in e)Ls(n,r,{get:e[r],enumerable:!0});return t||Ls(n,Symbol.toStringTag,{value:"Module"}),n},Sc=Zs({arrayReplaceAt:()=>Cc,
-asciiTrim:()=>xn,callable:()=>Ks,escapeHtml:()=>$e,escapeRE:()=>Oc,fromCodePoint:()=>_t,isMdAsciiPunct:()=>St,isPunctChar:()=>Ys,isPunctCharCode:()=>xt,isSpace:()=>j,
+asciiTrim:()=>xn,callable:()=>Ks,escapeHtml:()=>Oe,escapeRE:()=>Oc,fromCodePoint:()=>_t,isMdAsciiPunct:()=>St,isPunctChar:()=>Ys,isPunctCharCode:()=>xt,isSpace:()=>j,
 isValidEntityCode:()=>Cr,isWhiteSpace:()=>yt,lib:()=>Ic,normalizeReference:()=>yn,unescapeAll:()=>Qe,unescapeMd:()=>Tc});function Ks(e){let t=function(...n){return Reflect.
 construct(e,n,new.target&&new.target!==t?new.target:e)};return Object.defineProperty(t,"name",{value:e.name}),Object.setPrototypeOf(t,e),t.prototype=e.prototype,
 t}function Cc(e,t,n){return[].concat(e.slice(0,t),n,e.slice(t+1))}function Cr(e){return!(e>=55296&&e<=57343||e>=64976&&e<=65007||(e&65535)===65535||(e&65535)===
@@ -528,7 +528,7 @@ t,n)}return String.fromCharCode(e)}var Gs=/\\([!"#$%&'()*+,\-./:;<=>?@[\\\]^_`{|
 Dc=/^#((?:x[a-f0-9]{1,8}|[0-9]{1,8}))$/i;function Ac(e,t){if(t.charCodeAt(0)===35&&Dc.test(t)){let r=t[1].toLowerCase()==="x"?parseInt(t.slice(2),16):parseInt(t.
 slice(1),10);return Cr(r)?_t(r):e}let n=hr(e);return n!==e?n:e}function Tc(e){return e.indexOf("\\")<0?e:e.replace(Gs,"$1")}function Qe(e){return e.indexOf("\\")<
 0&&e.indexOf("&")<0?e:e.replace(Ec,function(t,n,r){return n||Ac(t,r)})}var Fc=/[&<>"]/,Pc=/[&<>"]/g,Mc={"&":"&amp;","<":"&lt;",">":"&gt;",'"':"&quot;"};function Bc(e){
-return Mc[e]}function $e(e){return Fc.test(e)?e.replace(Pc,Bc):e}var $c=/[.?*+^$[\]\\(){}|-]/g;function Oc(e){return e.replace($c,"\\$&")}function j(e){switch(e){case 9:case 32:
+return Mc[e]}function Oe(e){return Fc.test(e)?e.replace(Pc,Bc):e}var $c=/[.?*+^$[\]\\(){}|-]/g;function Oc(e){return e.replace($c,"\\$&")}function j(e){switch(e){case 9:case 32:
 return!0}return!1}function yt(e){if(e>=8192&&e<=8202)return!0;switch(e){case 9:case 10:case 11:case 12:case 13:case 32:case 160:case 5760:case 8239:case 8287:case 12288:
 return!0}return!1}function Ys(e){return vt.test(e)||pr.test(e)}function xt(e){return Ys(_t(e))}function St(e){switch(e){case 33:case 34:case 35:case 36:case 37:case 38:case 39:case 40:case 41:case 42:case 43:case 44:case 45:case 46:case 47:case 58:case 59:case 60:case 61:case 62:case 63:case 64:case 91:case 92:case 93:case 94:case 95:case 96:case 123:case 124:case 125:case 126:
 return!0;default:return!1}}function yn(e){return e=e.trim().replace(/\s+/g," "),e.toLowerCase().toUpperCase()}function Rs(e){return e===32||e===9||e===10||e===13}
@@ -561,10 +561,10 @@ r=>{let s=this.__find__(r);if(s<0){if(t)return;throw new Error(`Rules manager: i
 null,n}enableOnly(e,t=!1){Array.isArray(e)||(e=[e]),this.__rules__.forEach(n=>{n.enabled=!1}),this.enable(e,t)}disable(e,t=!1){Array.isArray(e)||(e=[e]);let n=[];
 return e.forEach(r=>{let s=this.__find__(r);if(s<0){if(t)return;throw new Error(`Rules manager: invalid rule name ${r}`)}this.__rules__[s].enabled=!1,n.push(r)}),
 this.__cache__=null,n}getRules(e){return this.__cache__||this.__compile__(),this.__cache__[e]||[]}},ve={};ve.code_inline=function(e,t,n,r,s){let i=e[t];return`<\
-code${s.renderAttrs(i)}>${$e(i.content)}</code>`};ve.code_block=function(e,t,n,r,s){let i=e[t];return`<pre${s.renderAttrs(i)}><code>${$e(e[t].content)}</code></\
+code${s.renderAttrs(i)}>${Oe(i.content)}</code>`};ve.code_block=function(e,t,n,r,s){let i=e[t];return`<pre${s.renderAttrs(i)}><code>${Oe(e[t].content)}</code></\
 pre>
 `};ve.fence=function(e,t,n,r,s){let i=e[t],a=i.info?Qe(i.info).trim():"",l="",c="";if(a){let d=a.split(/(\s+)/g);l=d[0],c=d.slice(2).join("")}let u;if(n.highlight?
-u=n.highlight(i.content,l,c)||$e(i.content):u=$e(i.content),u.indexOf("<pre")===0)return u+`
+u=n.highlight(i.content,l,c)||Oe(i.content):u=Oe(i.content),u.indexOf("<pre")===0)return u+`
 `;if(a){let d=i.attrIndex("class"),m=i.attrs?i.attrs.slice():[];d<0?m.push(["class",`${n.langPrefix}${l}`]):(m[d]=[m[d][0],m[d][1]],m[d][1]+=` ${n.langPrefix}${l}`);
 let h={attrs:m};return`<pre><code${s.renderAttrs(h)}>${u}</code></pre>
 `}return`<pre><code${s.renderAttrs(i)}>${u}</code></pre>
@@ -574,8 +574,8 @@ return n.xhtmlOut?`<br />
 `};ve.softbreak=function(e,t,n){return n.breaks?n.xhtmlOut?`<br />
 `:`<br>
 `:`
-`};ve.text=function(e,t){return $e(e[t].content)};ve.html_block=function(e,t){return e[t].content};ve.html_inline=function(e,t){return e[t].content};var Qs=class{constructor(){
-A(this,"rules",Object.assign({},ve))}renderAttrs(e){let t,n,r;if(!e.attrs)return"";for(r="",t=0,n=e.attrs.length;t<n;t++)r+=` ${$e(e.attrs[t][0])}="${$e(String(
+`};ve.text=function(e,t){return Oe(e[t].content)};ve.html_block=function(e,t){return e[t].content};ve.html_inline=function(e,t){return e[t].content};var Qs=class{constructor(){
+A(this,"rules",Object.assign({},ve))}renderAttrs(e){let t,n,r;if(!e.attrs)return"";for(r="",t=0,n=e.attrs.length;t<n;t++)r+=` ${Oe(e.attrs[t][0])}="${Oe(String(
 e.attrs[t][1]))}"`;return r}renderToken(e,t,n){let r=e[t],s="";if(r.hidden)return"";let i=t-1;for(;i>=0&&e[i].hidden&&e[i].nesting===0;)i--;r.block&&r.nesting!==
 -1&&i>=0&&e[i].hidden&&e[i].nesting===-1&&(s+=`
 `),s+=(r.nesting===-1?"</":"<")+r.tag,s+=this.renderAttrs(r),r.nesting===0&&n.xhtmlOut&&(s+=" /");let a=!1;if(r.block&&(a=!0,r.nesting===1)){let l=t+1;for(;l<e.
@@ -826,8 +826,8 @@ maxNesting:20},components:{core:{rules:["normalize","block","strip_references","
 html_block","lheading","list","reference","paragraph"]},inline:{rules:["autolink","backticks","emphasis","entity","escape","html_inline","image","link","newline",
 "text"],rules2:["balance_pairs","emphasis","fragments_join"]}}}},td=/^(vbscript|javascript|file|data):/,nd=/^data:image\/(gif|png|jpeg|webp);/,Vs=["http:","http\
 s:","mailto:"],we=class{validateLink(e){let t=e.trim().toLowerCase();return td.test(t)?nd.test(t):!0}normalizeLink(e){let t=kt(e,!0);if(t.hostname&&(!t.protocol||
-Vs.indexOf(t.protocol)>=0))try{t.hostname=vr.toASCII(t.hostname)}catch{}return t.auth&&(t.auth=Me(t.auth)),t.hostname&&(t.hostname=Me(t.hostname)),t.pathname&&(t.
-pathname=Me(t.pathname)),t.search&&(t.search=Me(t.search)),t.hash&&(t.hash=Me(t.hash)),Ye(t)}normalizeLinkText(e){let t=kt(e,!0);if(t.hostname&&(!t.protocol||Vs.
+Vs.indexOf(t.protocol)>=0))try{t.hostname=vr.toASCII(t.hostname)}catch{}return t.auth&&(t.auth=Be(t.auth)),t.hostname&&(t.hostname=Be(t.hostname)),t.pathname&&(t.
+pathname=Be(t.pathname)),t.search&&(t.search=Be(t.search)),t.hash&&(t.hash=Be(t.hash)),Ye(t)}normalizeLinkText(e){let t=kt(e,!0);if(t.hostname&&(!t.protocol||Vs.
 indexOf(t.protocol)>=0))try{t.hostname=vr.toUnicode(t.hostname)}catch{}return bt(Ye(t),bt.defaultChars+"%")}constructor(...e){A(this,"inline",new pi),A(this,"bl\
 ock",new ai),A(this,"core",new ni),A(this,"renderer",new Qs),A(this,"linkify",new Fs),A(this,"utils",Sc),A(this,"helpers",Object.assign({},Xc));let[t,n]=e;typeof t==
 "string"?(this.configure(t),n&&this.set(n)):(this.configure("default"),this.set(t||{}))}set(e){return Object.assign(this.options,e),this}configure(e){let t;if(typeof e==
@@ -963,9 +963,9 @@ running:d!==void 0,onSay:(p,f)=>a.say(p,f),onStop:()=>a.say("/stop",[])},t),a&&h
 o("p",{class:"reading",children:["This conversation",me(t).channel&&` on ${me(t).channel}`," is read-only. Start a new chat to talk to the agent."]}),o("p",{class:"\
 away",role:"status",children:d?"The agent is working":"The agent is done"})]})}function Wd({talk:e,me:t}){let{turns:n}=e.log,r=ht(e.log.asks.values(),d=>d.turn),
 s=os(e.log),i=ht(s,d=>d.turn),a=new Set(n.map(d=>d.id)),l=e.aside(s,a),c=ht(l,d=>d.spoken.after),u=e.log.besidesByTurn();return o(g,{children:[o(tt,{said:l.filter(
-d=>!a.has(d.spoken.after)),me:t}),e.drawn.all().map(d=>o(g,{children:[o(Ne,{session:e.key,turn:d,version:d.version,sent:e.sentOf(d),said:i.get(d.id)??Oe,asks:r.
-get(d.id)??Oe,beside:u.get(d.id)??Oe,readJob:e.readJob,me:t}),c.has(d.id)&&o(tt,{said:c.get(d.id)??Oe,me:t})]},d.id)),e.pending().map(d=>o(jd,{message:d,talk:e,
-me:t},d.key))]})}var Oe=[];function qd({talk:e,me:t}){let[n,r]=b(null),[s]=b(()=>new tn);return o(g,{children:[e.mayHaveEarlier()&&o("div",{class:"earlier",children:o(
+d=>!a.has(d.spoken.after)),me:t}),e.drawn.all().map(d=>o(g,{children:[o(Ne,{session:e.key,turn:d,version:d.version,sent:e.sentOf(d),said:i.get(d.id)??Ie,asks:r.
+get(d.id)??Ie,beside:u.get(d.id)??Ie,readJob:e.readJob,me:t}),c.has(d.id)&&o(tt,{said:c.get(d.id)??Ie,me:t})]},d.id)),e.pending().map(d=>o(jd,{message:d,talk:e,
+me:t},d.key))]})}var Ie=[];function qd({talk:e,me:t}){let[n,r]=b(null),[s]=b(()=>new tn);return o(g,{children:[e.mayHaveEarlier()&&o("div",{class:"earlier",children:o(
 _,{look:"quiet",onPress:()=>e.readEarlier(),onError:r,children:"Show earlier messages"})}),o(I,{error:n}),e.earlier.map(i=>o(Mr,{part:i,talk:e,besides:e.log.besides,
 nearby:s,me:t},i[0]?.id))]})}function Hd(e){let{paddingTop:t,paddingBottom:n}=getComputedStyle(e);return e.getBoundingClientRect().height-parseFloat(t)-parseFloat(
 n)}var Mr=class extends le{state={height:0};at=Yr();heights=[];componentDidMount(){this.at.current&&this.props.nearby.add(this.at.current,()=>this.setState({height:0}),
@@ -973,8 +973,8 @@ t=>this.clear(t))}clear(t){this.heights=[...this.at.current?.children??[]].map(H
 height>0))for(let[r,s]of[...this.at.current?.children??[]].entries())s instanceof HTMLElement&&(s.style.containIntrinsicHeight=`auto ${this.heights[r]??0}px`)}componentWillUnmount(){
 this.at.current&&this.props.nearby.leave(this.at.current)}shouldComponentUpdate(t,{height:n}){return t.part!==this.props.part||t.besides!==this.props.besides||n!==
 this.state.height}render(){let{part:t,talk:n,me:r}=this.props,{height:s}=this.state;if(s>0)return o("div",{ref:this.at,class:"earlier-part",style:{height:`${s}p\
-x`}});let i=n.log.besidesByTurn();return o("div",{ref:this.at,class:"earlier-part",children:t.map(a=>"blocks"in a?o(Ne,{session:n.key,turn:a,version:a.version,sent:Oe,
-said:a.said??Oe,asks:a.asks??Oe,beside:i.get(a.id)??Oe,readJob:n.readJob,me:r},a.id):o(tt,{said:[{spoken:a}],me:r},a.id))})}};function jd({message:e,talk:t,me:n}){
+x`}});let i=n.log.besidesByTurn();return o("div",{ref:this.at,class:"earlier-part",children:t.map(a=>"blocks"in a?o(Ne,{session:n.key,turn:a,version:a.version,sent:Ie,
+said:a.said??Ie,asks:a.asks??Ie,beside:i.get(a.id)??Ie,readJob:n.readJob,me:r},a.id):o(tt,{said:[{spoken:a}],me:r},a.id))})}};function jd({message:e,talk:t,me:n}){
 return o("div",{class:"pending "+e.state+(e.operator?" operator":""),children:o(et,{text:e.text,name:e.operator?"Operator":"",files:e.files,children:e.state==="\
 refused"?o("div",{class:"refused",role:"alert",children:[o("span",{children:["Not sent: ",e.problem]}),o(_,{onPress:()=>{t.send(e)},children:"Send again"}),o(_,
 {look:"quiet",onPress:()=>t.drop(e),children:"Discard"})]}):o(g,{children:[o("div",{class:"faint",children:e.state!=="sent"?"Sending…":e.operator?"On its way.":
@@ -1147,7 +1147,7 @@ danger",onPress:()=>n(r),label:`Stop ${r.id}`,children:"Stop…"})]})}]})}functi
 o("br",{}),e.state==="running"&&o("span",{class:"aside",children:["for ",o(pe,{at:e.started}),"; times out ",o(T,{at:e.deadline})]}),e.ended&&o("span",{class:"a\
 side",children:o(T,{at:e.ended})}),e.detail&&o("span",{class:"aside",children:[o("br",{}),v(e.detail)]})]})}function Wp({of:e,close:t}){let n=z(s=>S(["jobs",e.id],
 {},s),e.id,5,["job","job_output"]),r=n.value?.output??"";return o(Pe,{title:"Output",close:t,children:[o("p",{class:"aside",children:o("code",{class:"name",children:v(
-e.command)})}),o(J,{...n}),n.value&&!r&&o("p",{class:"none",children:["It printed nothing",n.value.state==="running"&&" yet","."]}),n.value&&r&&o(Je,{of:r,label:`\
+e.command)})}),o(J,{...n}),n.value&&!r&&o("p",{class:"none",children:["It printed nothing",n.value.state==="running"&&" yet","."]}),n.value&&r&&o(Me,{of:r,label:`\
 Output of ${e.id}`,above:`Printed ${Q(n.value.printed)}; this is the end`})]})}function Vi(e,t){let n=e===void 0?[]:e.split(`
 `),r=t.split(`
 `),s=0;for(;s<n.length&&s<r.length&&n[s]===r[s];)s++;let i=0;for(;i<n.length-s&&i<r.length-s&&n.at(-1-i)===r.at(-1-i);)i++;let a=l=>({mark:" ",text:l});return[...r.
@@ -1209,7 +1209,7 @@ text:o(g,{children:["This erases everything in the memory of ",o(E,{of:t}),". Yo
 h,l)),c(`Erased the memory of ${v(t)}.`)}})),d=s.value;return o(U,{title:`Memory of ${v(t)}`,wide:!0,children:[o(J,{...s}),d&&o(g,{children:[o("p",{class:"aside",
 children:[e==="session"?o(g,{children:["Conversation ",o(V,{of:t})]}):ea(e),d.content!==""&&o(g,{children:[", ",Q(Ir(d.content))," of ",Q(d.most_bytes)]})," ",d.
 untrusted&&o(B,{look:"warn",children:"strangers may have written some of this"})]}),d.redacted&&o("p",{class:"note",children:"Secrets are hidden here. If you sa\
-ve your edit, they're removed from the memory, too."}),d.content===""?o("p",{class:"none",children:"There's no memory here."}):o(Je,{of:d.content,label:"The mem\
+ve your edit, they're removed from the memory, too."}),d.content===""?o("p",{class:"none",children:"There's no memory here."}):o(Me,{of:d.content,label:"The mem\
 ory"}),i?o(tf,{base:i,now:d,again:l,close:()=>a(null),saved:()=>c(`Saved the memory of ${v(t)}.`)}):o("div",{class:"after",children:[o(_,{onPress:()=>a(d),children:d.
 content===""?"Write":"Edit"}),d.content!==""&&o(_,{look:"danger",onPress:()=>u.ask(d),children:"Erase…"})]})]}),u.dialog]})}function ta(e,t){throw e instanceof
 se&&e.status===412&&t(),e}function Ir(e){return new TextEncoder().encode(e).length}function tf({base:e,now:t,again:n,saved:r,close:s}){let[i,a]=b(e.content),[l,
@@ -1225,26 +1225,27 @@ g,{children:["Its connection ends at once, and agents can't use it anymore. To b
  a device, or a new or changed tool of one, until you accept it.",children:[o("div",{class:"filters",children:o(_,{onPress:i,onError:e.fail,children:"Invite a d\
 evice"})}),t&&o(of,{by:t,close:()=>n(null)},t.code),o(J,{...r}),s?.length===0&&o(ce,{children:"No device has joined. See docs/nodes.md."}),s?.map(l=>o(sf,{of:l,
 outcome:e,again:r.again,remove:()=>a.ask(l)},l.name)),a.dialog]})}function of({by:e,close:t}){let n=e.url||(location.protocol==="https:"?location.origin:""),r=`\
-parley node join ${n||"https://…"} ${e.code}`;return o(Pe,{title:"Run this on the device",close:t,children:[o(Je,{of:r,label:"The command to run on the device"}),
-o("p",{children:["The code works once, until ",o(Ve,{at:e.until})," (",o(T,{at:e.until}),"). Then start ",o("code",{children:"parley node"})," there, and accept\
- the device here."]}),!n&&o("p",{children:["Replace https://… with the address at which the device reaches this server. With ",o("code",{children:"[http] publ\
-ic_url"}),", it's shown here."]})]})}function sf({of:e,outcome:t,again:n,remove:r}){let s="node-"+e.name,i=e.state!=="revoked";return o("article",{class:"story",
-"aria-labelledby":s,children:[o("h2",{id:s,children:[o(E,{of:e.name})," ",o(B,{look:rf[e.state],children:nf[e.state]})," ",i&&o(B,{look:e.here?"good":"bad",children:e.
-here?"here":"away"})]}),i&&o("p",{class:"aside",children:o(af,{of:e})}),e.platform&&o("p",{class:"aside",children:["Platform: ",o(E,{of:e.platform})]}),i&&o("p",
-{class:"aside",children:[e.agents.length>0?`Used by ${e.agents.join(", ")}`:"No agent may use it",". ",e.trusted?"What it returns is trusted.":"What it returns \
-isn't trusted."]}),o("p",{class:"aside",children:e.fingerprint?o(g,{children:["Fingerprint of its key: ",o("code",{children:e.fingerprint})]}):"It has no key."}),
-i&&o("div",{class:"rowactions",children:o(_,{look:"danger",onPress:r,label:`Remove ${e.name}`,children:"Remove…"})}),i&&o(lf,{by:e,outcome:t,again:n}),e.tools.
-length>0&&o("details",{children:[o("summary",{children:[R(e.tools.length,"tool")," in use"]}),o(Dn,{server:e.name,tools:e.tools})]})]})}function af({of:e}){return e.
-since?e.here?o(g,{children:["Connected for ",o(pe,{at:e.since})]}):o(g,{children:["Away for ",o(pe,{at:e.since}),", since ",o(T,{at:e.since})]}):o(g,{children:[
-"It hasn't connected yet. Start ",o("code",{children:"parley node"})," on the device."]})}function lf({by:e,outcome:t,again:n}){let[,r]=b(0),s=O(null);e.aside.length>
-0||e.state==="waiting"&&e.since!==void 0?s.current??=e:s.current=null;let a=s.current;if(!a)return null;let l=e.state==="waiting"?"Accept this node":"Accept the\
-se tools",c=async()=>{try{await H(["nodes",e.name,"accept"],{digest:a.digest}),t.say(`Accepted ${e.name}.`)}finally{n()}},u=()=>{s.current=e,r(d=>d+1)};return o(
-g,{children:[o("div",{class:"between",children:o("h3",{children:a.aside.length>0?`${R(a.aside.length,"tool")} to accept`:"It offers no tools"})}),a.aside.map(d=>o(
-cf,{node:e.name,tool:d},d.name)),a.digest!==e.digest?o("p",{class:"note warn",children:["What it offers changed while you were looking. ",o(_,{onPress:u,label:`\
-Show it again: ${e.name}`,children:"Show it again"})]}):o(_,{look:"main",onPress:c,onError:t.fail,label:`${l}: ${e.name}`,children:l})]})}function cf({node:e,tool:t}){
-let n=v(t.name);return o("section",{class:"request","aria-label":`Tool ${n} of ${e}`,children:[o("div",{class:"between",children:[o("strong",{children:o("code",
-{children:n})}),t.pure&&o("span",{class:"aside",children:"It says that it changes nothing"})]}),o(Ue,{title:"Description",of:`${n} of ${e}`,now:t.description,isNew:!0}),
-o(Ue,{title:"Arguments",of:`${n} of ${e}`,now:Tt(t),isNew:!0})]})}function ra({tell:e}){let n=z(r=>S(["asks"],{},r),"",60,["ask","ask_resolved"]).value?.asks.length??0;return P(()=>e(n),[n]),n===0?null:o("span",{class:"badge w\
+parley node join ${n||"https://…"} ${e.code}`;return o(Pe,{title:"Run this on the device",close:t,children:[o(Me,{of:r,label:"The command to run on the device"}),
+e.broker&&o(g,{children:[o("p",{children:"Or this, if it reaches only the MQTT broker:"}),o(Me,{of:`parley node join ${e.broker} ${e.broker_code}`,label:"The co\
+mmand to run on a device that reaches only the broker"})]}),o("p",{children:["The code works once, until ",o(Ve,{at:e.until})," (",o(T,{at:e.until}),"). Then st\
+art ",o("code",{children:"parley node"})," there, and accept the device here."]}),!n&&o("p",{children:["Replace https://… with the address at which the device r\
+eaches this server. With ",o("code",{children:"[http] public_url"}),", it's shown here."]})]})}function sf({of:e,outcome:t,again:n,remove:r}){let s="node-"+e.name,
+i=e.state!=="revoked";return o("article",{class:"story","aria-labelledby":s,children:[o("h2",{id:s,children:[o(E,{of:e.name})," ",o(B,{look:rf[e.state],children:nf[e.
+state]})," ",i&&o(B,{look:e.here?"good":"bad",children:e.here?"here":"away"})]}),i&&o("p",{class:"aside",children:o(af,{of:e})}),e.platform&&o("p",{class:"aside",
+children:["Platform: ",o(E,{of:e.platform})]}),i&&o("p",{class:"aside",children:[e.agents.length>0?`Used by ${e.agents.join(", ")}`:"No agent may use it",". ",e.
+trusted?"What it returns is trusted.":"What it returns isn't trusted."]}),o("p",{class:"aside",children:e.fingerprint?o(g,{children:["Fingerprint of its key: ",
+o("code",{children:e.fingerprint})]}):"It has no key."}),i&&o("div",{class:"rowactions",children:o(_,{look:"danger",onPress:r,label:`Remove ${e.name}`,children:"\
+Remove…"})}),i&&o(lf,{by:e,outcome:t,again:n}),e.tools.length>0&&o("details",{children:[o("summary",{children:[R(e.tools.length,"tool")," in use"]}),o(Dn,{server:e.
+name,tools:e.tools})]})]})}function af({of:e}){return e.since?e.here?o(g,{children:["Connected for ",o(pe,{at:e.since})]}):o(g,{children:["Away for ",o(pe,{at:e.
+since}),", since ",o(T,{at:e.since})]}):o(g,{children:["It hasn't connected yet. Start ",o("code",{children:"parley node"})," on the device."]})}function lf({by:e,
+outcome:t,again:n}){let[,r]=b(0),s=O(null);e.aside.length>0||e.state==="waiting"&&e.since!==void 0?s.current??=e:s.current=null;let a=s.current;if(!a)return null;
+let l=e.state==="waiting"?"Accept this node":"Accept these tools",c=async()=>{try{await H(["nodes",e.name,"accept"],{digest:a.digest}),t.say(`Accepted ${e.name}\
+.`)}finally{n()}},u=()=>{s.current=e,r(d=>d+1)};return o(g,{children:[o("div",{class:"between",children:o("h3",{children:a.aside.length>0?`${R(a.aside.length,"t\
+ool")} to accept`:"It offers no tools"})}),a.aside.map(d=>o(cf,{node:e.name,tool:d},d.name)),a.digest!==e.digest?o("p",{class:"note warn",children:["What it off\
+ers changed while you were looking. ",o(_,{onPress:u,label:`Show it again: ${e.name}`,children:"Show it again"})]}):o(_,{look:"main",onPress:c,onError:t.fail,label:`${l}\
+: ${e.name}`,children:l})]})}function cf({node:e,tool:t}){let n=v(t.name);return o("section",{class:"request","aria-label":`Tool ${n} of ${e}`,children:[o("div",
+{class:"between",children:[o("strong",{children:o("code",{children:n})}),t.pure&&o("span",{class:"aside",children:"It says that it changes nothing"})]}),o(Ue,{title:"\
+Description",of:`${n} of ${e}`,now:t.description,isNew:!0}),o(Ue,{title:"Arguments",of:`${n} of ${e}`,now:Tt(t),isNew:!0})]})}function ra({tell:e}){let n=z(r=>S(["asks"],{},r),"",60,["ask","ask_resolved"]).value?.asks.length??0;return P(()=>e(n),[n]),n===0?null:o("span",{class:"badge w\
 arn",children:[n,o("span",{class:"away",children:" open"})]})}function An({caps:e}){return e.length===0?o("p",{class:"none",children:"No cap is in effect, because no model has a known price. See docs/models.md to set price\
 s."}):o("ul",{class:"caps",children:e.map(t=>o("li",{children:o(uf,{cap:t})},t.of+t.span))})}function uf({cap:e}){let{most_microdollars:t,spent_microdollars:n,reserved_microdollars:r}=e,
 s=Math.max(0,t-n-r),i=l=>t>0?100*l/t:100,a=i(n+r);return o(g,{children:[o("span",{class:"between",children:[o("span",{title:e.setting,children:[e.of==="all"?"Ev\
@@ -1294,7 +1295,7 @@ let s=Wt(t,e),i=r.reduce((a,l)=>a+l.microdollars,0);return o(Pt,{title:"Cost by 
 hich are in UTC.`})}function xf(e,t){let n=new Map;for(let l of e)n.set(l.then??"",(n.get(l.then??"")??0)+l.microdollars);let r=[...n].sort((l,c)=>c[1]-l[1]).map(
 ([l])=>l),s=l=>t.map(c=>e.reduce((u,d)=>d.key===c&&l(d.then??"")?u+d.microdollars:u,0)||null),i=r.slice(0,Rr.length).map((l,c)=>({name:l||"unknown",look:Rr[c]??
 "",values:s(u=>u===l)})),a=r.slice(Rr.length);return a.length>0&&i.push({name:"others",look:"c-faint",values:s(l=>a.includes(l))}),i}async function Sf(e){let t=Se(Date.now()),[n,r,s]=await Promise.all([S(["status"],{},e),Cf(e),S(["usage"],{by:"day",from:t,to:t},e)]);return{status:n,readiness:r,
-usage:s}}async function Cf(e){let t=await ct("/readyz",{signal:e});if(!t.ok&&t.status!==503)throw await Re(t);return await t.json()}function aa({me:e}){let t=z(
+usage:s}}async function Cf(e){let t=await ct("/readyz",{signal:e});if(!t.ok&&t.status!==503)throw await Je(t);return await t.json()}function aa({me:e}){let t=z(
 Sf,"",5,["turn_start","parked","turn_complete","turn_error","ask","ask_resolved","dead_letter","job","channel"]),n=t.value;return o(X,{title:"Overview",children:[
 o(J,{...t}),n&&o(g,{children:[o("p",{class:"about",children:["Parley ",n.status.version," (",n.status.role,"), up for ",o(pe,{at:n.status.started})," ",o(Ef,{readiness:n.
 readiness})]}),o(Df,{now:n,me:e}),o("div",{class:"blocks",children:[o(Tf,{status:n.status,me:e}),o(Ff,{status:n.status}),o(Pf,{usage:n.usage}),o(Mf,{status:n.status})]}),

@@ -24,11 +24,12 @@ func deviceTool(name, description string) nodes.Tool {
 // isn't accepted.
 func TestADeviceIsAcceptedAndRemoved(t *testing.T) {
 	t.Parallel()
-	o, _ := newWorld(t, parleytest.EchoModel, withNode)
+	o, _ := newWorld(t, parleytest.EchoModel, withNode+"[mqtt]\nurl = \"mqtt://127.0.0.1:1\"\n")
 	v := visit{enter(newBrowser(t), o, 1280, 900), o}
 	v.see("nodes", "Nodes", "No device has joined.")
 	v.press("Invite a device")
 	v.waitText("main pre", "parley node join https://… ")
+	v.waitText("main", "parley node join mqtt://127.0.0.1:1 ")
 	v.waitText("main", "The code works once, until")
 	code := regexp.MustCompile(`[a-z2-7]{5}-[a-z2-7]{5}`).FindString(v.text("main pre"))
 	d := o.Join("pi", code)

@@ -50,6 +50,12 @@ function Invited({ by, close }: { by: Invitation; close: () => void }): JSX.Elem
   return (
     <Opened title="Run this on the device" close={close}>
       <Verbatim of={command} label="The command to run on the device" />
+      {by.broker && (
+        <>
+          <p>Or this, if it reaches only the MQTT broker:</p>
+          <Verbatim of={`parley node join ${by.broker} ${by.broker_code}`} label="The command to run on a device that reaches only the broker" />
+        </>
+      )}
       <p>The code works once, until <Clock at={by.until} /> (<Ago at={by.until} />). Then start <code>parley node</code> there, and accept the device here.</p>
       {!reached && <p>Replace https://… with the address at which the device reaches this server. With <code>[http] public_url</code>, it's shown here.</p>}
     </Opened>

@@ -375,6 +375,8 @@ export interface Invitation {
   code: string;
   until: string;
   url?: string; // the server's public address
+  broker?: string; // the MQTT broker through which the device can join instead, with its own code
+  broker_code?: string;
 }
 
 export interface Setting {
