@@ -14,6 +14,7 @@ import (
 
 	"parley/agent/nodes"
 	"parley/cmd/parley/api/exchange"
+	"parley/cmd/parley/config"
 	"parley/sessions"
 	stored "parley/sessions/nodes"
 	toolnodes "parley/tools/nodes"
@@ -235,7 +236,7 @@ func tooMany() error {
 
 // admit lets a device join.
 func (n *Nodes) admit(ctx context.Context, asked wire.JoinRequest) (joined wire.JoinAnswer, err error) {
-	if n.isUsed(asked.Name) {
+	if isUsed(n.cfg.Settings(), asked.Name) {
 		return joined, taken(asked.Name)
 	}
 	key, err := n.Join(ctx, asked.Code, asked.Name, asked.Key)
@@ -254,9 +255,9 @@ func (n *Nodes) admit(ctx context.Context, asked wire.JoinRequest) (joined wire.
 
 // isUsed reports whether something else than a node that joins has a name: an MCP server, because the names of their tools would
 // begin alike, or an ssh:// target.
-func (n *Nodes) isUsed(name string) bool {
-	_, isServer := n.cfg.Settings().MCP[name]
-	_, isTarget := n.cfg.Settings().SSHTargets()[name]
+func isUsed(by *config.Config, name string) bool {
+	_, isServer := by.MCP[name]
+	_, isTarget := by.SSHTargets()[name]
 	return isServer || isTarget
 }
 
