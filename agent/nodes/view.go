@@ -125,8 +125,8 @@ func sameTools(a, b Node) bool {
 	})
 }
 
-// View returns the nodes as this process knows them, by name, without the records of what they offer and what was accepted, and a number that grows whenever agents may get other tools
-// from them. It reads nothing.
+// View returns the nodes as this process knows them, by name, without the records of what they offer and what was accepted,
+// and a number that grows whenever agents may get other tools from them. It reads nothing.
 func (s *Service) View() ([]Node, int64) {
 	s.view.mu.Lock()
 	defer s.view.mu.Unlock()
