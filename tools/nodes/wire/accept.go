@@ -58,8 +58,10 @@ func (s Server) Accept(w http.ResponseWriter, r *http.Request) (*Guest, error) {
 	}
 	c := newConn(ws, s.Timing)
 	stop := context.AfterFunc(r.Context(), c.Close)
-	defer stop()
 	g, err := s.meet(r.Context(), c)
+	if !stop() && err == nil { // what closes the connection must not meet begin
+		err = r.Context().Err()
+	}
 	if err == nil {
 		return g, nil
 	}

@@ -68,8 +68,8 @@ func (n Node) Dial(ctx context.Context) (*Conn, error) {
 	}
 	c := newConn(ws, n.Timing)
 	stop := context.AfterFunc(ctx, c.Close)
-	defer stop()
-	if err := n.introduce(c); err != nil {
+	err = n.introduce(c)
+	if !stop() || err != nil { // what closes the connection must not meet begin
 		c.Close()
 		return nil, cmp.Or(ctx.Err(), err)
 	}
