@@ -103,7 +103,8 @@ func IsPlausible(estimated int, counted int64) bool {
 	return counted > 0 && counted >= int64(estimated/implausible)
 }
 
-// An Estimator estimates the requests of one conversation.
+// An Estimator estimates how many tokens the requests of one conversation have, from what providers have counted. It is not
+// safe for concurrent use.
 type Estimator struct {
 	Ratios *Ratios
 

@@ -310,8 +310,8 @@ func (c *commander) undo(ctx context.Context, in bus.Inbound) (string, error) {
 	return c.Config.History.Undo(ctx, u)
 }
 
-// runningTurn returns the turn that has begun and not ended, or else a turn that waits for people; nil if there
-// is neither.
+// runningTurn returns the turn that has begun and is neither parked nor ended, or else the parked one that began last; nil if
+// there is neither. A parked turn waits for people, sub-agents or a node.
 func (c *commander) runningTurn() (*turn.Turn, error) {
 	var waits *turn.Turn
 	for _, id := range journal.Unfinished(c.Journal.Current()) {

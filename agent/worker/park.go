@@ -175,8 +175,8 @@ func (s lifecycle) currentParked() (*turn.Turn, error) {
 	return nil, nil
 }
 
-// withdraw ends the open asks of a turn that ends before people have answered, for example by /stop, and tells
-// people that their answers are no longer needed.
+// withdraw ends what a turn still waits for when it ends, for example by /stop: approvals and questions, whose people are told
+// that their answers are no longer needed, and waits for nodes. Tasks of sub-agents are left to the function finish.
 func (s lifecycle) withdraw(ctx context.Context, t *turn.Turn) error {
 	for _, a := range t.OpenAsks() {
 		if a.Kind == task.Kind {

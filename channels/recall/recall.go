@@ -64,7 +64,8 @@ type Config struct {
 	Log       *slog.Logger
 }
 
-// A Finder finds what was said.
+// A Finder finds what was said and what is remembered, as far as whoever asks may see it. It answers the tool recall and the
+// command /recall.
 type Finder struct{ cfg Config }
 
 // New makes a Finder.

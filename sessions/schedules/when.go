@@ -117,7 +117,8 @@ func IsZone(name string) bool {
 	return err == nil && name != "" && !strings.EqualFold(name, "local")
 }
 
-// parseInterval parses a duration as people write it: Go's notation, and days and weeks.
+// parseInterval parses a length of time as people write it: in Go's notation, or as a whole number of days or weeks (1h30m,
+// 2w). It returns an error below a second and above longest, and drops fractions of a second.
 func parseInterval(text string) (time.Duration, error) {
 	text = strings.ReplaceAll(text, " ", "")
 	d, err := time.ParseDuration(text)

@@ -313,8 +313,8 @@ func (s *search) indexedWith(ctx context.Context, w Word) (rows []int64, isAll b
 	return rows, looked < mostOfWord, err
 }
 
-// rows runs a query that returns, as one text, how many entries it has looked at and the rows of those
-// that fit. One result row for each would take many times as long as finding them.
+// rows runs the query that querying makes for a word. Its only row has the number of entries that it has looked at and, as one
+// text with commas, the entries that fit (see rowOf): one row for each would take many times as long.
 func (s *search) rows(ctx context.Context, querying func(Word) (string, []any), w Word) (rows []int64, looked int, err error) {
 	query, args := querying(w)
 	var text sql.NullString

@@ -107,8 +107,9 @@ func stays(n *html.Node, keep map[string]bool) bool {
 	return false
 }
 
-// staysAttribute reports whether an attribute may stay: one that names no place but one in the document itself, and is
-// no script.
+// staysAttribute reports whether an attribute may stay. Handlers of events may not, nor srcset, nor one in addressAttributes,
+// unless it names a place in the document itself or contains an image. Addresses in other attributes, such as style, stay: the
+// policy denies loading them.
 func staysAttribute(a html.Attribute) bool {
 	key := strings.ToLower(a.Key)
 	value := strings.ToLower(strings.TrimSpace(a.Val))

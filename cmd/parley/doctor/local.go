@@ -110,8 +110,8 @@ func checkSkills(found *skillfolders.Catalog) (all []Finding) {
 	return all
 }
 
-// checkRates returns a finding for each rate of tool calls that names a tool of an MCP server, skill or node that doesn't
-// exist. Rates for other unknown tools are problems of the configuration.
+// checkRates returns a finding for each rate of NAME__TOOL for which there is no MCP server, skill or node called NAME. It
+// doesn't check the tool, nor a NAME with a *. Rates for other unknown tools are problems of the configuration.
 func checkRates(cfg *config.Config, found *skillfolders.Catalog) (all []Finding) {
 	for _, text := range cfg.Tools.Rate {
 		rate, err := guard.ParseRate(text)

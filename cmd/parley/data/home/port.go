@@ -8,8 +8,8 @@ import (
 	"parley/cmd/parley/config"
 )
 
-// CheckPort returns an error if HTTP cannot listen at its address, unless this home's own server is
-// already listening there.
+// CheckPort returns an error if HTTP cannot listen at its address. It doesn't look while this home's server runs, because that
+// may be what listens there.
 func CheckPort(ctx context.Context, c *config.Config) error {
 	if c.HTTP.Listen == "" {
 		return nil
