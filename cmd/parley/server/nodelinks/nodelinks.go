@@ -27,6 +27,7 @@ import (
 	stored "parley/sessions/nodes"
 	"parley/tools"
 	toolnodes "parley/tools/nodes"
+	"parley/tools/nodes/ssh"
 )
 
 // Config holds the parts that the Nodes need.
@@ -68,8 +69,8 @@ type Nodes struct {
 	cfg   Config
 	tries *rate.Limiter // of joining
 	key   func(context.Context) (ed25519.PrivateKey, error)
-	// reloaded has an element if there are other settings than RunTargets has looked at.
-	reloaded chan struct{}
+	// reloaded has the ssh:// targets of settings that RunTargets has not heard of yet; one goroutine reloads.
+	reloaded chan map[string]ssh.Target
 
 	mu   sync.Mutex
 	sets map[string]set // agents' tools, by the names of the nodes that they include
@@ -98,7 +99,7 @@ const keyAbout = "fleet"
 
 // New makes the part.
 func New(c Config) *Nodes {
-	n := &Nodes{cfg: c, tries: rate.NewLimiter(rate.Every(time.Minute/triesPerMinute), triesPerMinute), sets: map[string]set{}, told: map[string]time.Time{}, reloaded: make(chan struct{}, 1)}
+	n := &Nodes{cfg: c, tries: rate.NewLimiter(rate.Every(time.Minute/triesPerMinute), triesPerMinute), sets: map[string]set{}, told: map[string]time.Time{}, reloaded: make(chan map[string]ssh.Target, 1)}
 	n.key = nodes.FleetKey(func(ctx context.Context, value string) (string, error) {
 		return c.Notes.SetNoteOnce(ctx, keySubject, keyAbout, value)
 	})

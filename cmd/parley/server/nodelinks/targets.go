@@ -28,13 +28,15 @@ const (
 	lasting   = time.Minute // after a link that has lasted so long, it rests leastRest again
 )
 
-// Reload has RunTargets look at which targets the next settings name, once they are the current ones.
-func (n *Nodes) Reload(*config.Config) (apply func(), err error) {
+// Reload has RunTargets keep connections to the targets that the next settings name. They may not be the current ones yet when
+// RunTargets hears of them.
+func (n *Nodes) Reload(next *config.Config) (apply func(), err error) {
 	return func() {
 		select {
-		case n.reloaded <- struct{}{}:
+		case <-n.reloaded: // nobody has heard of these
 		default:
 		}
+		n.reloaded <- next.SSHTargets()
 	}, nil
 }
 
@@ -45,9 +47,10 @@ func (n *Nodes) RunTargets(ctx context.Context) error {
 	defer fail(nil)
 	var reaching sync.WaitGroup
 	ends := map[ssh.Target]context.CancelFunc{}
+	targets := n.cfg.Settings().SSHTargets()
 	for ctx.Err() == nil {
 		named := map[ssh.Target]bool{}
-		for _, t := range n.cfg.Settings().SSHTargets() {
+		for _, t := range targets {
 			named[t] = true
 			if ends[t] != nil {
 				continue
@@ -67,7 +70,7 @@ func (n *Nodes) RunTargets(ctx context.Context) error {
 			}
 		}
 		select {
-		case <-n.reloaded:
+		case targets = <-n.reloaded:
 		case <-ctx.Done():
 		}
 	}

@@ -60,10 +60,10 @@ func TestTargetsFollowTheSettings(t *testing.T) {
 		return err == nil
 	}
 	s.until("ssh to one", func() bool { return started("one") })
-	s.current.Store(&config.Config{Agents: map[string]config.Agent{"main": {RunsOn: "ssh://a@two"}, "here": {}}})
-	apply, err := s.Reload(s.current.Load())
+	next := &config.Config{Agents: map[string]config.Agent{"main": {RunsOn: "ssh://a@two"}, "here": {}}}
+	apply, err := s.Reload(next)
 	must(t, err)
-	apply()
+	apply() // before they are the current ones
 	s.until("ssh to two instead", func() bool { return started("two") && !started("one") })
 	stop()
 	if err := <-ended; err != nil {
