@@ -187,3 +187,19 @@ func TestWhatPeopleSeeOfCallsInTheirPlace(t *testing.T) {
 		}
 	}
 }
+
+// Approvals name the version of a tool: one for a call on a node is not good on another node that has the same tool.
+func TestVersionsNameTheNode(t *testing.T) {
+	offered := []nodes.Tool{{Name: "exec_shell", Schema: json.RawMessage(`{"type":"object"}`)}}
+	versions := map[string]bool{}
+	for _, node := range []string{"pi", "prod", "pi"} {
+		v, err := nodes.Of(nil, node, offered)[0].Spec().Version()
+		if err != nil {
+			t.Fatal(err)
+		}
+		versions[v] = true
+	}
+	if len(versions) != 2 {
+		t.Errorf("the versions of a tool on two nodes are %v", versions)
+	}
+}

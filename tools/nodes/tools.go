@@ -192,7 +192,8 @@ func Of(b Backend, node string, accepted []Tool) []tools.Tool {
 		all[i] = &nodeTool{b, node, t.Name, tools.Spec{
 			Name: Alias(node, t.Name), Description: "On the node " + node + ": " + t.Description, Schema: t.Schema, Effect: effect,
 			Timeout: t.Limit() + patience, MaxTimeout: -1, Touches: tools.TouchesAlways(touch(node, t.Pure)),
-			Version: func() (string, error) { return t.Digest(), nil },
+			// What was approved for one node is not for another that has the same tool.
+			Version: func() (string, error) { return node + " " + t.Digest(), nil },
 		}}
 	}
 	return all
