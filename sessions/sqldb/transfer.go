@@ -94,15 +94,15 @@ func Transfer(ctx context.Context, s Schema, from, to *DB, alsoWrite func(*Tx) e
 	var rows map[string]int64
 	err = to.Write(ctx, func(tx *Tx) error {
 		rows = map[string]int64{}
-		meter, err := newTransferMeter(ctx, tables, from)
-		if err != nil {
-			return err
-		}
-		// A large table takes longer than other statements may.
+		// A large table takes longer than other statements may, and so does counting its rows.
 		for _, name := range []string{"statement_timeout", "idle_in_transaction_session_timeout"} {
 			if _, err := tx.Exec("SELECT set_config(?, '0', true)", name); err != nil {
 				return err
 			}
+		}
+		meter, err := newTransferMeter(ctx, tables, from)
+		if err != nil {
+			return err
 		}
 		for _, table := range tables {
 			n, err := table.transfer(ctx, from, tx, meter)
