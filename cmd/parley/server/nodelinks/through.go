@@ -68,7 +68,8 @@ func (n *Nodes) listen(ctx context.Context, at tunnel.Place) error {
 	mux.HandleFunc("GET /v1/nodes/link", n.linkThrough)
 	mux.HandleFunc("POST /"+wire.JoinPath, n.joinThrough)
 	server := http.Server{
-		Handler: mux, ReadHeaderTimeout: headerTime, ErrorLog: slog.NewLogLogger(n.cfg.Log.Handler(), slog.LevelDebug),
+		// A connection that is no link takes up the place of one, and anybody at the broker can open some.
+		Handler: mux, ReadHeaderTimeout: headerTime, ReadTimeout: headerTime, IdleTimeout: headerTime, ErrorLog: slog.NewLogLogger(n.cfg.Log.Handler(), slog.LevelDebug),
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, tunnelKey{}, c) },
 	}
 	var serving sync.WaitGroup
