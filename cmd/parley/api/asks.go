@@ -152,6 +152,8 @@ func (a asksHandler) answer(w *exchange.Answer, r *http.Request) error {
 	switch {
 	case errors.Is(err, bus.ErrNoAsk):
 		return exchange.NotFound("there's no such request")
+	case errors.Is(err, bus.ErrMayNotAnswer) && ask.Kind == bus.AskApproval && ask.Approvers != nil:
+		return exchange.Forbidden("only owners and the approvers of that node can decide about this request")
 	case errors.Is(err, bus.ErrMayNotAnswer) && ask.Kind == bus.AskApproval:
 		return exchange.Forbidden("this request comes from a turn that this same token started, so somebody else has to approve it")
 	case errors.Is(err, bus.ErrMayNotAnswer):
