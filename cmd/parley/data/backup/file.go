@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 )
 
@@ -85,6 +86,10 @@ func removeUnfinished(dir string) error {
 		return err
 	}
 	for _, name := range names {
+		_, number, _ := strings.Cut(filepath.Base(name), unfinishedFile)
+		if strings.Trim(number, "0123456789") != "" { // a person has given it this name
+			continue
+		}
 		f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 		if err != nil {
 			continue // it is gone, or somebody else's
