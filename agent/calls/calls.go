@@ -232,6 +232,17 @@ func (r *Runner) Run(ctx context.Context, t *turn.Turn, p *Prepared) (*sessions.
 	if execute {
 		r.Point("c5:before")
 	}
+	if err := r.record(ctx, t, p, out); err != nil {
+		return nil, err
+	}
+	took := time.Since(began)
+	r.auditCall(t, p, out, execute, took)
+	r.report(t, p, out.Failed, took) // metrics, event
+	return nil, nil
+}
+
+// record writes the result of a call (C5), and shows it to watchers.
+func (r *Runner) record(ctx context.Context, t *turn.Turn, p *Prepared, out *turn.Outcome) error {
 	r.hidePictures(ctx, p, out)
 	content := r.shapeResult(ctx, p, out) // redact, truncate
 	kept := content
@@ -239,17 +250,14 @@ func (r *Runner) Run(ctx context.Context, t *turn.Turn, p *Prepared) (*sessions.
 		kept = tools.Annotate(r.redact.JSON(out.Result.Kept), p.note)
 	}
 	if err := p.write(ctx, r.Journal, turn.ResultEntries(t, p.Call, kept, out)...); err != nil {
-		return nil, err
+		return err
 	}
 	if out.Result.Kept != nil {
 		r.Journal.ShowResult(p.ID, content)
 	}
 	r.Point("c5")
 	r.Session.ShowResult(t, p.Call, kept, out)
-	took := time.Since(began)
-	r.auditCall(t, p, out, execute, took)
-	r.report(t, p, out.Failed, took) // metrics, event
-	return nil, nil
+	return nil
 }
 
 // execute records the start of a call (C4), checks the lease and the approval, and runs the tool. ran reports
