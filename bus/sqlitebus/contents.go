@@ -69,7 +69,7 @@ func (c *contents) messages(ctx context.Context, query string) iter.Seq2[StoredM
 			var notBefore, due, buried int64
 			err := rows.Scan(&l.Topic, &m.Key, &m.Seq, &m.ID, &m.Urgent, &notBefore, &m.Body, &l.Replays, &l.Attempts,
 				&due, &l.Reason, &buried)
-			m.NotBefore, l.Due, l.BuriedAt = fromMicro(notBefore), fromMicro(due), fromMicro(buried)
+			m.NotBefore, l.Due, l.BuriedAt = sqldb.FromMicros(notBefore), sqldb.FromMicros(due), sqldb.FromMicros(buried)
 			if err != nil {
 				err = fmt.Errorf("read messages: %w", err)
 			}
@@ -130,7 +130,7 @@ func (c *contents) Pauses(ctx context.Context) (map[bus.Topic]time.Time, error) 
 		if err := rows.Scan(&topic, &until); err != nil {
 			return nil, fmt.Errorf("read pauses: %w", err)
 		}
-		pauses[topic] = fromMicro(until)
+		pauses[topic] = sqldb.FromMicros(until)
 	}
 	return pauses, rows.Err()
 }

@@ -65,7 +65,7 @@ func (ds *deadLetters) list(ctx context.Context, query string, topic bus.Topic, 
 		if err := rows.Scan(&m.ID, &m.Key, &m.Seq, &m.Urgent, &notBefore, &d.Attempts, &d.Reason, &buried, &m.Body); err != nil {
 			return nil, fmt.Errorf("list dead letters: %w", err)
 		}
-		m.NotBefore, d.BuriedAt = fromMicro(notBefore), fromMicro(buried)
+		m.NotBefore, d.BuriedAt = sqldb.FromMicros(notBefore), sqldb.FromMicros(buried)
 		list = append(list, d)
 	}
 	if err := rows.Err(); err != nil {
@@ -110,7 +110,7 @@ func (ds *deadLetters) Replay(ctx context.Context, topic bus.Topic, id string) (
 		if err != nil {
 			return err
 		}
-		a.NotBefore = fromMicro(notBefore)
+		a.NotBefore = sqldb.FromMicros(notBefore)
 		if a.refused = ds.publisher.lacksRoom(a); a.refused != nil {
 			return nil
 		}

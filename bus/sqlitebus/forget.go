@@ -141,7 +141,7 @@ func (f *forgetter) pickPage(ctx context.Context, query string, after, upto int6
 		if err := found.Scan(&c.row, &c.topic, &c.m.Key, &c.m.ID, &c.m.Seq, &c.m.Urgent, &notBefore, &c.m.Body); err != nil {
 			return nil, err
 		}
-		c.m.NotBefore = fromMicro(notBefore)
+		c.m.NotBefore = sqldb.FromMicros(notBefore)
 		size += messageSize + len(c.m.Body)
 		page = append(page, c)
 	}

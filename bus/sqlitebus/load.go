@@ -68,7 +68,7 @@ func (ms *mailboxes) loadTopics(ctx context.Context) error {
 		if err := rows.Scan(&name, &until); err != nil {
 			return err
 		}
-		ms.sched.restoreTopic(name, fromMicro(until))
+		ms.sched.restoreTopic(name, sqldb.FromMicros(until))
 	}
 	return rows.Err()
 }
@@ -98,8 +98,8 @@ func (ms *mailboxes) loadMailboxes(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		x.mail.notBefore = fromMicro(notBefore)
-		ms.sched.restoreMailbox(topic, x, fromMicro(due))
+		x.mail.notBefore = sqldb.FromMicros(notBefore)
+		ms.sched.restoreMailbox(topic, x, sqldb.FromMicros(due))
 	}
 	return rows.Err()
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"parley/bus"
+	"parley/sessions/sqldb"
 )
 
 // How much memory mailboxes may take. The first messages of a mailbox are kept in memory,
@@ -159,7 +160,7 @@ func (m *mailState) takeOut(h *seizure, n int, budget *int) bool {
 	switch {
 	case m.n == 0:
 	case h.remaining.first > 0:
-		m.published, m.notBefore = h.remaining.published, fromMicro(h.remaining.notBefore)
+		m.published, m.notBefore = h.remaining.published, sqldb.FromMicros(h.remaining.notBefore)
 	case len(m.head) > 0:
 		m.published, m.notBefore = m.head[0].published, m.head[0].NotBefore
 	default:

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"time"
 
 	"parley/bus"
 	"parley/sessions/sqldb"
@@ -43,7 +42,7 @@ func (ms *mailboxes) readPage(ctx context.Context, c bus.Claim, after, last int6
 		if err := rows.Scan(&l.Seq, &l.ID, &l.Urgent, &notBefore, &l.published, &l.Body); err != nil {
 			return nil, err
 		}
-		l.NotBefore = fromMicro(notBefore)
+		l.NotBefore = sqldb.FromMicros(notBefore)
 		size += l.size()
 		page = append(page, l)
 	}
@@ -74,18 +73,3 @@ const (
 	setAttemptsOf = `UPDATE message SET attempts = ? WHERE seq = ?` // of the first message, if its number is known
 	setState      = `UPDATE message SET attempts = ?, due = ? WHERE seq = ` + firstOf
 )
-
-// toMicro and fromMicro convert times for the tables; the zero time is 0.
-func toMicro(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixMicro()
-}
-
-func fromMicro(us int64) time.Time {
-	if us == 0 {
-		return time.Time{}
-	}
-	return time.UnixMicro(us)
-}

@@ -52,7 +52,7 @@ func newArrival(topic bus.Topic, m bus.Message) (*arrival, error) {
 		return nil, err
 	}
 	m.Body = bytes.Clone(m.Body)
-	m.NotBefore = fromMicro(toMicro(m.NotBefore)) // as it will be read back
+	m.NotBefore = sqldb.FromMicros(sqldb.Micros(m.NotBefore)) // as it will be read back
 	return &arrival{topic: topic, publishedMessage: publishedMessage{Message: m, published: time.Now().UnixMicro()}}, nil
 }
 
@@ -187,7 +187,7 @@ func (p *publisher) insertArrival(tx *sqldb.Tx, a *arrival) (err error) {
 	if a.Seq, err = p.seqs.next(tx); err != nil {
 		return err
 	}
-	_, err = tx.Exec(insertMessage, a.Seq, a.topic, a.Key, a.ID, a.replays, a.Urgent, toMicro(a.NotBefore), a.published, notNil(a.Body))
+	_, err = tx.Exec(insertMessage, a.Seq, a.topic, a.Key, a.ID, a.replays, a.Urgent, sqldb.Micros(a.NotBefore), a.published, notNil(a.Body))
 	if err != nil {
 		return err
 	}

@@ -63,7 +63,7 @@ func (st *settlement) write(tx *sqldb.Tx) error {
 	if st.removed > 0 && st.due.IsZero() {
 		return nil // the row of the new first message has no attempts and no delay already
 	}
-	_, err := tx.Exec(setState, st.attempts, toMicro(st.due), c.Topic, c.Key)
+	_, err := tx.Exec(setState, st.attempts, sqldb.Micros(st.due), c.Topic, c.Key)
 	return err
 }
 

@@ -13,8 +13,8 @@ import (
 
 const callColumns = "id, node, tool, session, person, agent, turn, args, timeout, approved, made, sent, cancelled, outcome, ended"
 
-// keep is how long a call is kept after nobody waits for it anymore. By then its session's log has the outcome.
-const keep = 7 * 24 * time.Hour
+// keepCalls is how long a call is kept after nobody waits for it anymore. By then its session's log has the outcome.
+const keepCalls = 7 * 24 * time.Hour
 
 // Give removes at most so many old calls, and so often: as many as a node can be given meanwhile, so that none are left in
 // the long run, and seldom, because the call waits for it.
@@ -25,7 +25,7 @@ const (
 
 // Give records a call unless its ID is known, and returns what is recorded. It returns sessions.ErrNotFound if the session
 // does not exist, ErrUnknown if the node does not, and ErrRevoked if that is revoked. Now and then it also removes
-// calls for which nobody has waited for a week.
+// calls for which nobody has waited for longer than keepCalls.
 func (t *Table) Give(ctx context.Context, c Call) (Call, error) {
 	approved := 0
 	if c.Approved {
@@ -37,7 +37,7 @@ func (t *Table) Give(ctx context.Context, c Call) (Call, error) {
 		FROM sessions s CROSS JOIN nodes n WHERE s.key = ? AND n.name = ? AND n.state <> 'revoked'`+t.lockBoth+`
 		ON CONFLICT (id) DO NOTHING`,
 		sqldb.Text(c.ID), sqldb.Text(c.Tool), sqldb.Text(c.Person), sqldb.Text(c.Agent), sqldb.Text(c.Turn), document(c.Args),
-		c.Timeout.Microseconds(), approved, micro(c.Made), sqldb.Text(c.Session), sqldb.Text(c.Node))
+		c.Timeout.Microseconds(), approved, sqldb.Micros(c.Made), sqldb.Text(c.Session), sqldb.Text(c.Node))
 	switch {
 	case errors.Is(err, ErrUnknown):
 		err = t.whyNotGiven(ctx, c)
@@ -54,9 +54,9 @@ func (t *Table) isSweepDue() bool {
 	return now-last >= int64(sweepEvery) && t.swept.CompareAndSwap(last, now)
 }
 
-// sweep removes some of the calls for which nobody has waited for a week.
+// sweep removes some of the calls for which nobody has waited for longer than keepCalls.
 func (t *Table) sweep(ctx context.Context) error {
-	old := time.Now().Add(-keep).UnixMicro()
+	old := time.Now().Add(-keepCalls).UnixMicro()
 	_, err := t.db.Exec(ctx, `DELETE FROM node_calls WHERE id IN (
 		SELECT id FROM node_calls WHERE settled > 0 AND settled < ? ORDER BY settled LIMIT ?`+t.skipLocked+`)`, old, sweptAtOnce)
 	return err
@@ -158,6 +158,6 @@ func scanCall(scan func(dest ...any) error) (c Call, err error) {
 	}
 	c.Args, c.Outcome, c.Timeout, c.Cancelled = undocument(args), undocument(outcome), time.Duration(timeout)*time.Microsecond, cancelled == 1
 	c.Approved = approved == 1
-	c.Made, c.Sent, c.Ended = fromMicro(made), fromMicro(sent), fromMicro(ended)
+	c.Made, c.Sent, c.Ended = sqldb.FromMicros(made), sqldb.FromMicros(sent), sqldb.FromMicros(ended)
 	return c, nil
 }

@@ -125,7 +125,7 @@ func (t *Table) Join(ctx context.Context, hash string, n Node) error {
 			VALUES (?, ?, ?, 'waiting', ?, '', ?, '', 0, 0)
 			ON CONFLICT (name) DO UPDATE SET key = excluded.key, code = excluded.code, state = excluded.state, offer = excluded.offer,
 				accepted = '', joined = excluded.joined, process = '', since = 0, held = 0 WHERE nodes.state = 'revoked'`,
-			name, key, hash, document(n.Offer), micro(n.Joined))
+			name, key, hash, document(n.Offer), sqldb.Micros(n.Joined))
 		if err == nil && joined == 0 {
 			err = ErrTaken
 		}
@@ -245,11 +245,11 @@ func scanNode(scan func(dest ...any) error) (n Node, err error) {
 		return Node{}, err
 	}
 	n.Name, n.Process = sqldb.Untext(n.Name), sqldb.Untext(n.Process)
-	n.Offer, n.Accepted, n.Joined = undocument(offer), undocument(accepted), fromMicro(joined)
+	n.Offer, n.Accepted, n.Joined = undocument(offer), undocument(accepted), sqldb.FromMicros(joined)
 	if n.Process != "" && time.Since(time.UnixMicro(held)) > LinkAge {
 		n.Process, since = "", held
 	}
-	n.Since = fromMicro(since)
+	n.Since = sqldb.FromMicros(since)
 	return n, nil
 }
 
@@ -269,19 +269,4 @@ func undocument(text string) json.RawMessage {
 		return nil
 	}
 	return json.RawMessage(sqldb.Untext(text))
-}
-
-// micro returns a time as a column stores it, and fromMicro the reverse.
-func micro(at time.Time) int64 {
-	if at.IsZero() {
-		return 0
-	}
-	return at.UnixMicro()
-}
-
-func fromMicro(at int64) time.Time {
-	if at == 0 {
-		return time.Time{}
-	}
-	return time.UnixMicro(at).UTC()
 }

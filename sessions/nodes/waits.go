@@ -38,7 +38,7 @@ func (t *Table) OpenWait(ctx context.Context, w sessions.NodeWait) error {
 		n, err := tx.Exec(`INSERT INTO node_waits (id, node, session, person, until, woken)
 			SELECT CAST(? AS TEXT), CAST(? AS TEXT), s.key, CAST(? AS TEXT), CAST(? AS BIGINT), 0 FROM sessions s WHERE s.key = ?`+lock+`
 			ON CONFLICT (id) DO NOTHING`,
-			sqldb.Text(w.ID), sqldb.Text(w.Node), sqldb.Text(w.Person), micro(w.Until), sqldb.Text(w.Session))
+			sqldb.Text(w.ID), sqldb.Text(w.Node), sqldb.Text(w.Person), sqldb.Micros(w.Until), sqldb.Text(w.Session))
 		if err != nil || n > 0 {
 			return err
 		}
@@ -81,7 +81,7 @@ func (t *Table) DueWaits(ctx context.Context, now, woken time.Time, most int) (d
 	}
 	var until int64
 	err = t.db.Read.QueryRowContext(ctx, "SELECT coalesce(min(until), 0) FROM node_waits WHERE until > ?", now.UnixMicro()).Scan(&until)
-	return append(due, here...), fromMicro(until), wrap("list waits", err)
+	return append(due, here...), sqldb.FromMicros(until), wrap("list waits", err)
 }
 
 // waits returns the waits that a query finds.
@@ -97,7 +97,7 @@ func (t *Table) waits(ctx context.Context, query string, args ...any) (all []ses
 		if err := found.Scan(&w.ID, &w.Node, &w.Session, &w.Person, &until); err != nil {
 			return nil, wrap("list waits", err)
 		}
-		w.ID, w.Node, w.Session, w.Person, w.Until = sqldb.Untext(w.ID), sqldb.Untext(w.Node), sqldb.Untext(w.Session), sqldb.Untext(w.Person), fromMicro(until)
+		w.ID, w.Node, w.Session, w.Person, w.Until = sqldb.Untext(w.ID), sqldb.Untext(w.Node), sqldb.Untext(w.Session), sqldb.Untext(w.Person), sqldb.FromMicros(until)
 		all = append(all, w)
 	}
 	return all, found.Err()

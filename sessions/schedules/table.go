@@ -81,7 +81,7 @@ func (t Table) Add(ctx context.Context, s Schedule, most int) (Schedule, error) 
 		}
 		n, err := tx.Exec(`INSERT INTO schedules (id, session, person, called, address, due, zone, words, request, made, next, slot, missed, missed_from)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0) ON CONFLICT (id) DO NOTHING`,
-			append(textArgs(s.ID, s.Session, s.Person, s.PersonName, s.Address, s.When, s.Zone, s.Text, s.Request), toMicros(s.Made), toMicros(s.Next))...)
+			append(textArgs(s.ID, s.Session, s.Person, s.PersonName, s.Address, s.When, s.Zone, s.Text, s.Request), sqldb.Micros(s.Made), sqldb.Micros(s.Next))...)
 		if added = err == nil && n > 0; !added {
 			return err
 		}
@@ -106,7 +106,7 @@ func (t Table) Add(ctx context.Context, s Schedule, most int) (Schedule, error) 
 // Replace stores a changed schedule: was is the schedule before, and now what Changed has returned for
 // it. It returns false, and changes nothing, if the stored schedule is no longer the same as was.
 func (t Table) Replace(ctx context.Context, was, now Schedule) (bool, error) {
-	args := append(textArgs(now.Text, now.When, now.Zone), toMicros(now.Made), nextOf(now), toMicros(now.Paused))
+	args := append(textArgs(now.Text, now.When, now.Zone), sqldb.Micros(now.Made), nextOf(now), sqldb.Micros(now.Paused))
 	n, err := t.Events.Exec(ctx, event(now, subscriptions.ScheduleChanged, "changed"),
 		"UPDATE schedules SET words = ?, due = ?, zone = ?, made = ?, next = ?, paused = ? WHERE "+unchanged, append(args, unchangedArgs(was)...))
 	if err != nil {
@@ -120,7 +120,7 @@ func (t Table) Replace(ctx context.Context, was, now Schedule) (bool, error) {
 const unchanged = "id = ? AND words = ? AND due = ? AND zone = ? AND made = ? AND next = ? AND paused = ?"
 
 func unchangedArgs(was Schedule) []any {
-	return append(textArgs(was.ID, was.Text, was.When, was.Zone), toMicros(was.Made), nextOf(was), toMicros(was.Paused))
+	return append(textArgs(was.ID, was.Text, was.When, was.Zone), sqldb.Micros(was.Made), nextOf(was), sqldb.Micros(was.Paused))
 }
 
 // nextOf returns the next slot of a schedule in the form in which the table stores it.
@@ -128,7 +128,7 @@ func nextOf(s Schedule) int64 {
 	if !s.Paused.IsZero() {
 		return never
 	}
-	return toMicros(s.Next)
+	return sqldb.Micros(s.Next)
 }
 
 // Get returns a schedule, even one that is over; ErrNone if there is none with that id.
@@ -198,14 +198,14 @@ func (t Table) OfPerson(ctx context.Context, person string) ([]Schedule, error) 
 
 // DueBefore returns the schedules whose current or next slot is before a time.
 func (t Table) DueBefore(ctx context.Context, at time.Time) ([]Schedule, error) {
-	return t.list(ctx, "slot > 0 AND slot < ? OR slot = 0 AND next > 0 AND next < ?", toMicros(at), toMicros(at))
+	return t.list(ctx, "slot > 0 AND slot < ? OR slot = 0 AND next > 0 AND next < ?", sqldb.Micros(at), sqldb.Micros(at))
 }
 
 // BeginSlot records that work on a slot begins: was is the schedule before, and now is the one that Due
 // returned for it. It returns false if another process has begun the slot, if anything about the schedule
 // was changed, even if it is only the text, or if the schedule no longer exists.
 func (t Table) BeginSlot(ctx context.Context, was, now Schedule) (bool, error) {
-	args := []any{toMicros(now.Slot), now.Missed, toMicros(now.MissedFrom), toMicros(now.Next)}
+	args := []any{sqldb.Micros(now.Slot), now.Missed, sqldb.Micros(now.MissedFrom), sqldb.Micros(now.Next)}
 	n, err := t.DB.Exec(ctx, "UPDATE schedules SET slot = ?, missed = ?, missed_from = ?, next = ? WHERE slot = 0 AND "+unchanged, append(args, unchangedArgs(was)...)...)
 	if err != nil {
 		return false, fmt.Errorf("begin a slot of %s: %w", now.ID, err)
@@ -220,7 +220,7 @@ func (t Table) EndSlot(ctx context.Context, s Schedule, result string) error {
 	if result == SlotFired {
 		e.Type, e.Data.Turn = subscriptions.ScheduleFired, s.SlotID()
 	}
-	_, err := t.Events.Exec(ctx, e, "UPDATE schedules SET slot = 0, missed = 0, missed_from = 0 WHERE id = ? AND slot = ?", []any{sqldb.Text(s.ID), toMicros(s.Slot)})
+	_, err := t.Events.Exec(ctx, e, "UPDATE schedules SET slot = 0, missed = 0, missed_from = 0 WHERE id = ? AND slot = ?", []any{sqldb.Text(s.ID), sqldb.Micros(s.Slot)})
 	if err != nil {
 		return fmt.Errorf("end a slot of %s: %w", s.ID, err)
 	}
@@ -236,7 +236,7 @@ const keepFinished = 2 * 24 * time.Hour
 
 // Prune removes the schedules that are over and were made long ago.
 func (t Table) Prune(ctx context.Context, now time.Time) error {
-	if _, err := t.DB.Exec(ctx, "DELETE FROM schedules WHERE slot = 0 AND next = 0 AND made < ?", toMicros(now.Add(-keepFinished))); err != nil {
+	if _, err := t.DB.Exec(ctx, "DELETE FROM schedules WHERE slot = 0 AND next = 0 AND made < ?", sqldb.Micros(now.Add(-keepFinished))); err != nil {
 		return fmt.Errorf("remove schedules that are over: %w", err)
 	}
 	return nil
@@ -321,7 +321,7 @@ func (t Table) find(ctx context.Context, condition string, args ...any) (all []S
 		for _, text := range held {
 			*text = sqldb.Untext(*text)
 		}
-		s.Made, s.Next, s.Slot, s.MissedFrom, s.Paused = fromMicros(made), fromMicros(next), fromMicros(slot), fromMicros(from), fromMicros(paused)
+		s.Made, s.Next, s.Slot, s.MissedFrom, s.Paused = sqldb.FromMicros(made), sqldb.FromMicros(next), sqldb.FromMicros(slot), sqldb.FromMicros(from), sqldb.FromMicros(paused)
 		if paused != 0 {
 			s.Next = time.Time{}
 		}
@@ -340,19 +340,4 @@ func textArgs(list ...string) []any {
 		held[i] = sqldb.Text(s)
 	}
 	return held
-}
-
-// toMicros converts a time to the form in which the table stores it, and fromMicros converts it back.
-func toMicros(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixMicro()
-}
-
-func fromMicros(stamp int64) time.Time {
-	if stamp == 0 {
-		return time.Time{}
-	}
-	return time.UnixMicro(stamp)
 }

@@ -27,6 +27,22 @@ func FormatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05
 // ParseTime returns the time that FormatTime has written.
 func ParseTime(text string) (time.Time, error) { return time.Parse(time.RFC3339Nano, text) }
 
+// Micros returns a time as tables store it that calculate with times: in microseconds since 1970; 0 for the zero time.
+func Micros(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMicro()
+}
+
+// FromMicros returns the time that Micros has written, in UTC.
+func FromMicros(us int64) time.Time {
+	if us == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(us).UTC()
+}
+
 // Untext returns the original of a text that Text has returned.
 func Untext(s string) string {
 	if after, ok := strings.CutPrefix(s, hexPrefix); ok {
