@@ -453,7 +453,7 @@ func TestTheTools(t *testing.T) {
 			return ok(`{"got":` + string(f.Args) + `}`)
 		}
 		d.link(a)
-		set := tools.NewSet(append(toolnodes.Of(a, "pi", a.node("pi").Tools), toolnodes.New(a))...)
+		set := tools.NewSet(append(toolnodes.Of(a, toolnodes.Device{Name: "pi"}, a.node("pi").Tools), toolnodes.New(a, ""))...)
 		for i, c := range []struct{ name, args, want string }{
 			{"pi__exec_shell", `{"n":12345678901234567}`, `{"got":{"n":12345678901234567}}`},
 			{"nodes", `{"action":"invoke","node":"pi","tool":"exec_shell","args":{"n":12345678901234567}}`, `{"node":"pi","result":{"got":{"n":12345678901234567}}}`},

@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -120,7 +121,7 @@ func slim(all []Node) {
 
 // sameTools reports whether agents get the same tools from two nodes.
 func sameTools(a, b Node) bool {
-	return a.Name == b.Name && a.State == b.State && slices.EqualFunc(a.Tools, b.Tools, func(a, b nodes.Tool) bool {
+	return a.Name == b.Name && bytes.Equal(a.Key, b.Key) && a.State == b.State && slices.EqualFunc(a.Tools, b.Tools, func(a, b nodes.Tool) bool {
 		return a.Digest() == b.Digest() && a.Limit() == b.Limit()
 	})
 }

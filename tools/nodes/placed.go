@@ -20,7 +20,7 @@ const seenAs = "/workspace"
 //
 // Rules match the same paths and command lines as those of the own tool, and people see the same before they approve a
 // call. To all else a call touches no file of the workspace.
-func Placed(b Backend, node string, own []tools.Spec, accepted []Tool) (placed []tools.Tool) {
+func Placed(b Backend, d Device, own []tools.Spec, accepted []Tool) (placed []tools.Tool) {
 	of := map[string]Tool{}
 	for _, t := range accepted {
 		of[t.Name] = t
@@ -32,13 +32,13 @@ func Placed(b Backend, node string, own []tools.Spec, accepted []Tool) (placed [
 		}
 		// The word of the node that a tool changes nothing is not enough: nobody would be asked about its calls.
 		t.Pure = t.Pure && spec.Effect == tools.Pure
-		made := Of(b, node, []Tool{t})[0].Spec()
+		made := Of(b, d, []Tool{t})[0].Spec()
 		made.Name = t.Name
 		if !t.Pure {
 			made.Description += textNoUndo
 		}
-		made.Permission, made.Shows, made.Touches = spec.Permission, spec.Shows, placedTouch(node, spec.Touches, t.Pure)
-		placed = append(placed, &placedTool{nodeTool{b, node, t.Name, made}})
+		made.Permission, made.Shows, made.Touches = spec.Permission, spec.Shows, placedTouch(d.Name, spec.Touches, t.Pure)
+		placed = append(placed, &placedTool{nodeTool{b, d.Name, t.Name, made}})
 	}
 	return placed
 }

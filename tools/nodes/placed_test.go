@@ -38,7 +38,7 @@ func placed(t *testing.T, b nodes.Backend, pure bool, offered ...string) *tools.
 		}
 		accepted = append(accepted, n)
 	}
-	return tools.NewSet(nodes.Placed(b, "pi", own.Specs(), accepted)...)
+	return tools.NewSet(nodes.Placed(b, nodes.Device{Name: "pi"}, own.Specs(), accepted)...)
 }
 
 // called makes a call of a tool of a set.
@@ -86,7 +86,7 @@ func TestAnotherToolOfTheSameName(t *testing.T) {
 		`{"type":"object","properties":{"command":{"type":"string"}},"required":["command"]}`: 1,
 	} {
 		offered := []nodes.Tool{{Name: "exec_shell", Schema: json.RawMessage(schema)}}
-		if got := nodes.Placed(&stand{}, "pi", own, offered); len(got) != want {
+		if got := nodes.Placed(&stand{}, nodes.Device{Name: "pi"}, own, offered); len(got) != want {
 			t.Errorf("%s: there are %d tools, want %d", schema, len(got), want)
 		}
 	}
@@ -188,18 +188,19 @@ func TestWhatPeopleSeeOfCallsInTheirPlace(t *testing.T) {
 	}
 }
 
-// Approvals name the version of a tool: one for a call on a node is not good on another node that has the same tool.
-func TestVersionsNameTheNode(t *testing.T) {
+// Approvals name the version of a tool: one for a call on a node is not good on another node that has the same tool, nor on
+// another device that has joined under the name.
+func TestVersionsNameTheDevice(t *testing.T) {
 	offered := []nodes.Tool{{Name: "exec_shell", Schema: json.RawMessage(`{"type":"object"}`)}}
-	versions := map[string]bool{}
-	for _, node := range []string{"pi", "prod", "pi"} {
-		v, err := nodes.Of(nil, node, offered)[0].Spec().Version()
+	versions, ofAll := map[string]bool{}, map[string]bool{}
+	for _, d := range []nodes.Device{{"pi", []byte("a")}, {"prod", []byte("a")}, {"pi", []byte("b")}, {"pi", []byte("a")}} {
+		v, err := nodes.Of(nil, d, offered)[0].Spec().Version()
 		if err != nil {
 			t.Fatal(err)
 		}
-		versions[v] = true
+		versions[v], ofAll[d.Version(offered)] = true, true
 	}
-	if len(versions) != 2 {
-		t.Errorf("the versions of a tool on two nodes are %v", versions)
+	if len(versions) != 3 || len(ofAll) != 3 {
+		t.Errorf("the versions of a tool on three devices are %v, and of all their tools %v", versions, ofAll)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"io"
 	"strings"
 	"time"
 
@@ -33,10 +34,12 @@ type arguments struct {
 // patience is how much longer than the node may take a call is waited for: the backend ends it before that.
 const patience = 15 * time.Second
 
-// New makes the tool nodes.
-func New(b Backend) tools.Tool {
+// New makes the tool nodes. What is approved for a call of it is good only as long as version stays the same: it stands for all
+// that the tool may call.
+func New(b Backend, version string) tools.Tool {
 	return &anyTool{backend: b, Tool: tools.New(tools.Spec{
 		Name: Name, Effect: tools.Idempotent, Timeout: MaxTimeout + patience, MaxTimeout: -1,
+		Version:     func() (string, error) { return version, nil },
 		Touches:     tools.Touches(arguments.touch),
 		Description: "List the devices that run tools for you, show what they have, or call one of their tools. Those that you have as NODE__TOOL are called directly.",
 	}, func(ctx context.Context, call tools.Call, args arguments) (any, error) {
@@ -181,19 +184,39 @@ type nodeTool struct {
 	spec       tools.Spec
 }
 
+// A Device is a node whose tools agents have.
+type Device struct {
+	Name string
+	Key  []byte // its public key; an edge agent has none
+}
+
+// version returns a text that changes whenever a call of one of the device's tools would run something else, or on another
+// device: what was approved for one is not for another that has the same tool.
+func (d Device) version(t Tool) string {
+	return d.Name + " " + hex.EncodeToString(d.Key) + " " + t.Digest()
+}
+
+// Version returns a text that changes whenever one of the device's tools does, or another device has the name.
+func (d Device) Version(all []Tool) string {
+	sum := sha256.New()
+	for _, t := range all {
+		_, _ = io.WriteString(sum, d.version(t)+"\n") // a hash takes everything
+	}
+	return d.Name + " " + hex.EncodeToString(sum.Sum(nil)[:16])
+}
+
 // Of makes the tools that an agent has of a node, from those that an owner has accepted.
-func Of(b Backend, node string, accepted []Tool) []tools.Tool {
+func Of(b Backend, d Device, accepted []Tool) []tools.Tool {
 	all := make([]tools.Tool, len(accepted))
 	for i, t := range accepted {
 		effect := tools.Idempotent // the node runs no call twice: see Backend.Call
 		if t.Pure {
 			effect = tools.Pure
 		}
-		all[i] = &nodeTool{b, node, t.Name, tools.Spec{
-			Name: Alias(node, t.Name), Description: "On the node " + node + ": " + t.Description, Schema: t.Schema, Effect: effect,
-			Timeout: t.Limit() + patience, MaxTimeout: -1, Touches: tools.TouchesAlways(touch(node, t.Pure)),
-			// What was approved for one node is not for another that has the same tool.
-			Version: func() (string, error) { return node + " " + t.Digest(), nil },
+		all[i] = &nodeTool{b, d.Name, t.Name, tools.Spec{
+			Name: Alias(d.Name, t.Name), Description: "On the node " + d.Name + ": " + t.Description, Schema: t.Schema, Effect: effect,
+			Timeout: t.Limit() + patience, MaxTimeout: -1, Touches: tools.TouchesAlways(touch(d.Name, t.Pure)),
+			Version: func() (string, error) { return d.version(t), nil },
 		}}
 	}
 	return all

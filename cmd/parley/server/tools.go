@@ -118,7 +118,7 @@ func (t *toolbox) makeTools(box sandbox.Sandbox) *tools.Set {
 func ToolNames() []string {
 	empty := &toolbox{foundation: foundation{home: &home.Home{}}, undoing: &undoing{}}
 	var names []string
-	for _, spec := range empty.makeTools(&commandSandbox{}).With(skills.New(nil), toolnodes.New(nil)).Specs() {
+	for _, spec := range empty.makeTools(&commandSandbox{}).With(skills.New(nil), toolnodes.New(nil, "")).Specs() {
 		names = append(names, spec.Name)
 	}
 	return names

@@ -52,7 +52,7 @@ func TestThePageOfToolsHasEveryTool(t *testing.T) {
 // What a tool touches it says itself, in its Spec. One that does not counts as the worst, so that people
 // would be asked about it, and rules could not be written for what it acts on.
 func TestEveryToolDeclaresWhatItTouches(t *testing.T) {
-	made := newTestServer(t, "").agents.toolbox.makeTools(&commandSandbox{}).With(skills.New(nil), nodes.New(nil)).Specs()
+	made := newTestServer(t, "").agents.toolbox.makeTools(&commandSandbox{}).With(skills.New(nil), nodes.New(nil, "")).Specs()
 	var names []string
 	for _, spec := range made {
 		names = append(names, spec.Name)

@@ -176,11 +176,12 @@ func (n *Nodes) With(base *tools.Set, agent string, owned bool) *tools.Set {
 	base, home := n.InPlace(base, agent), n.cfg.Settings().Agents[agent].Node()
 	all, version := n.View()
 	var has []nodes.Node
-	var names []string
+	var names []string // with who may approve their calls
 	for _, one := range all {
 		if one.State == stored.Accepted && (owned || n.cfg.Settings().MayUseNode(agent, one.Name)) {
 			has = append(has, one)
-			names = append(names, one.Name)
+			approvers := n.cfg.Settings().Nodes[one.Name].Approvers
+			names = append(names, fmt.Sprintf("%s %t %q", one.Name, approvers != nil, approvers))
 		}
 	}
 	if len(has) == 0 {
@@ -189,19 +190,21 @@ func (n *Nodes) With(base *tools.Set, agent string, owned bool) *tools.Set {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.once(fmt.Sprintf("%p of %s %s", base, home, strings.Join(names, " ")), version, base, func() *tools.Set {
-		more := []tools.Tool{toolnodes.New(n)}
+		reached := slices.Clone(names)
+		var more []tools.Tool
 		for _, one := range has {
-			offered := one.Tools
+			device, offered := toolnodes.Device{Name: one.Name, Key: one.Key}, one.Tools
+			reached = append(reached, device.Version(offered))
 			if one.Name == home { // these are there already, or the agent may not have them
 				offered = slices.DeleteFunc(slices.Clone(offered), func(t toolnodes.Tool) bool { return n.isPlaced(t.Name) })
 			}
-			for _, t := range toolnodes.Of(n, one.Name, offered) {
+			for _, t := range toolnodes.Of(n, device, offered) {
 				if _, taken := base.Lookup(t.Spec().Name); !taken { // by a server or skill that came later
 					more = append(more, t)
 				}
 			}
 		}
-		return base.With(more...)
+		return base.With(append(more, toolnodes.New(n, shortened(strings.Join(reached, "\n"))))...)
 	})
 }
 

@@ -25,12 +25,13 @@ func (n *Nodes) InPlace(base *tools.Set, agent string) *tools.Set {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.once(fmt.Sprintf("%p in %s %t", base, home, isTarget), version, base, func() *tools.Set {
+		device := toolnodes.Device{Name: home}
 		var accepted []toolnodes.Tool
 		if i := slices.IndexFunc(all, func(one nodes.Node) bool {
 			// A device that has joined under the name of a target is not that target.
 			return one.Name == home && one.State == stored.Accepted && (!isTarget || one.IsTarget())
 		}); i >= 0 {
-			accepted = all[i].Tools
+			device.Key, accepted = all[i].Key, all[i].Tools
 		}
 		var own []tools.Spec
 		unfit := slices.Clone(n.cfg.Left)
@@ -40,7 +41,7 @@ func (n *Nodes) InPlace(base *tools.Set, agent string) *tools.Set {
 				own = append(own, spec)
 			}
 		}
-		return base.Without(unfit...).With(toolnodes.Placed(n, home, own, accepted)...)
+		return base.Without(unfit...).With(toolnodes.Placed(n, device, own, accepted)...)
 	})
 }
 
