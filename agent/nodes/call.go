@@ -62,6 +62,8 @@ type attempt struct {
 	call   stored.Call // as it was recorded when it was last looked at
 	pure   bool        // its tool says that it is
 	of     tools.Call
+	// withdrawn is set if the call may have been withdrawn, but the store's answer was lost: what to return if it is gone.
+	withdrawn error
 }
 
 // give chooses a node and records the call for it, unless the call is known. It refuses the call if the fleet
@@ -194,23 +196,30 @@ func (a *attempt) postpone(ctx context.Context) error {
 	if !ok {
 		return nil
 	}
+	if a.of.CheckLease != nil && a.of.CheckLease(ctx) != nil { // another process may wait for it
+		return nil
+	}
 	withdrawn, err := a.cfg.Calls.Withdraw(ctx, a.id)
 	if err != nil {
-		a.cfg.Log.Warn("a node's call cannot be withdrawn", slog.String("node", a.call.Node), slog.Any("error", err))
+		a.cfg.Log.Warn("it is unknown whether a node's call is withdrawn; looking", slog.String("node", a.call.Node), slog.Any("error", err))
+		a.withdrawn = later
+		return nil
 	}
-	if !withdrawn { // it was sent after all, or nobody knows: the next attempt finds out
+	if !withdrawn { // it was sent after all
 		return nil
 	}
 	return later
 }
 
-// reread reads the call as it is recorded now; if it cannot be read, it is as it was. The error is for the model: the call
-// was erased.
+// reread reads the call as it is recorded now; if it cannot be read, it is as it was. If it is gone, the error says that it was
+// erased, for the model, or is withdrawn.
 func (a *attempt) reread(ctx context.Context) error {
 	now, err := a.cfg.Calls.Call(ctx, a.id)
 	switch {
 	case err == nil:
 		a.call = now
+	case errors.Is(err, stored.ErrUnknown) && a.withdrawn != nil:
+		return a.withdrawn
 	case errors.Is(err, stored.ErrUnknown):
 		return tools.Errorf(tools.Cancelled, textErased)
 	case ctx.Err() == nil:

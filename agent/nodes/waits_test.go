@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -116,26 +117,32 @@ func TestACallIsTakenBack(t *testing.T) {
 	onBoth(t, func(t *testing.T, f *fleet) {
 		a := f.process(waiting(time.Hour))
 		open(t, a)
-		d := a.join("pi", tool("exec_shell", false))
-		// Another process seems to have the link, and never sends anything.
-		_, err := a.store.Nodes().Link(t.Context(), "pi", "gone", []byte(offerOf(t, d)), time.Now())
-		must(t, err)
-		came := a.begin(t.Context(), "pi", "exec_shell", call(key(1)))
-		id := nodes.CallID(session, key(1))
-		until(t, "the call is given", func() bool { _, err := a.store.Nodes().Call(t.Context(), id); return err == nil })
-		must(t, a.store.Nodes().Unlink(t.Context(), "pi", "gone", time.Now()))
-		later := postponed(t, <-came)
-		if _, err := a.store.Nodes().Call(t.Context(), id); err == nil {
-			t.Error("the call is still given")
-		}
-		d.link(a)
-		again := call(key(1))
-		again.WaitsUntil = later.Until
-		wants(t, <-a.begin(t.Context(), "pi", "exec_shell", again), toolnodes.Done, `"done"`)
-		if calls, most := d.ran(); calls != 1 || most != 1 {
-			t.Errorf("%d calls ran, one of them %d times", calls, most)
-		}
+		takenBack(t, a)
 	})
+}
+
+// takenBack checks that a call is taken back whose node goes away before it was sent, and that it runs once the node is back.
+func takenBack(t *testing.T, a *process) {
+	t.Helper()
+	d := a.join("pi", tool("exec_shell", false))
+	// Another process seems to have the link, and never sends anything.
+	_, err := a.store.Nodes().Link(t.Context(), "pi", "gone", []byte(offerOf(t, d)), time.Now())
+	must(t, err)
+	came := a.begin(t.Context(), "pi", "exec_shell", call(key(1)))
+	id := nodes.CallID(session, key(1))
+	until(t, "the call is given", func() bool { _, err := a.store.Nodes().Call(t.Context(), id); return err == nil })
+	must(t, a.store.Nodes().Unlink(t.Context(), "pi", "gone", time.Now()))
+	later := postponed(t, <-came)
+	if _, err := a.store.Nodes().Call(t.Context(), id); err == nil {
+		t.Error("the call is still given")
+	}
+	d.link(a)
+	again := call(key(1))
+	again.WaitsUntil = later.Until
+	wants(t, <-a.begin(t.Context(), "pi", "exec_shell", again), toolnodes.Done, `"done"`)
+	if calls, most := d.ran(); calls != 1 || most != 1 {
+		t.Errorf("%d calls ran, one of them %d times", calls, most)
+	}
 }
 
 // The session is told by whatever process the node comes back to, and by any once the time has come or the node is revoked.
@@ -190,4 +197,34 @@ func offerOf(t *testing.T, d *device) string {
 	raw, err := plainjson.Marshal(d.offer)
 	must(t, err)
 	return string(raw)
+}
+
+// A forgetful store withdraws calls, and its first answer about that is lost on the way.
+type forgetful struct {
+	nodes.Calls
+	lost atomic.Bool
+}
+
+func (f *forgetful) Withdraw(ctx context.Context, id string) (bool, error) {
+	withdrawn, err := f.Calls.Withdraw(ctx, id)
+	if withdrawn && f.lost.CompareAndSwap(false, true) {
+		return false, errors.New("the answer is lost")
+	}
+	return withdrawn, err
+}
+
+// A call that was withdrawn is postponed although the store's answer was lost, and nobody takes it for erased.
+func TestTheAnswerOfAWithdrawalIsLost(t *testing.T) {
+	onBoth(t, func(t *testing.T, f *fleet) {
+		var store *forgetful
+		a := f.process(waiting(time.Hour), func(c *nodes.Config) {
+			store = &forgetful{Calls: c.Calls}
+			c.Calls = store
+		})
+		open(t, a)
+		takenBack(t, a)
+		if !store.lost.Load() {
+			t.Error("no answer was lost")
+		}
+	})
 }
