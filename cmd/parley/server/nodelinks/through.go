@@ -6,6 +6,7 @@ import (
 	"crypto/ed25519"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -30,11 +31,12 @@ const (
 func (n *Nodes) listenAgain(ctx context.Context, at tunnel.Place) {
 	level := slog.LevelWarn
 	for wait := relistenLeast; ctx.Err() == nil; {
+		began := time.Now()
 		err := n.listen(ctx, at)
 		if ctx.Err() != nil {
 			return
 		}
-		if errors.Is(err, errLost) {
+		if time.Since(began) >= lasting {
 			wait = relistenLeast
 		}
 		n.cfg.Log.Log(ctx, level, "no node reaches this server through the MQTT broker; trying again", slog.Any("error", err))
@@ -50,9 +52,6 @@ func (n *Nodes) listenAgain(ctx context.Context, at tunnel.Place) {
 	}
 }
 
-// errLost says that there was a connection to the broker.
-var errLost = errors.New("the connection to the MQTT broker is lost")
-
 // listen takes links through the broker until ctx is done or the connection to it is lost.
 func (n *Nodes) listen(ctx context.Context, at tunnel.Place) error {
 	key, err := n.key(ctx)
@@ -65,7 +64,7 @@ func (n *Nodes) listen(ctx context.Context, at tunnel.Place) error {
 	}
 	n.cfg.Log.Info("nodes reach this server through the MQTT broker")
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /v1/nodes/link", n.linkThrough)
+	mux.HandleFunc("GET /v1/nodes/link", n.linkThrough) // the Service waits for links
 	mux.HandleFunc("POST /"+wire.JoinPath, n.joinThrough)
 	server := http.Server{
 		// A connection that is no link takes up the place of one, and anybody at the broker can open some.
@@ -78,9 +77,11 @@ func (n *Nodes) listen(ctx context.Context, at tunnel.Place) error {
 	case <-ctx.Done():
 	case <-l.Lost():
 	}
-	err = errors.Join(errLost, l.Err())
+	err = fmt.Errorf("the connection to the MQTT broker is lost: %w", l.Err())
 	_ = l.Close() // all that it had ends
-	_ = server.Close()
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), headerTime)
+	defer cancel()
+	_ = errors.Join(server.Shutdown(ending), server.Close()) // it waits for devices that are joining
 	serving.Wait()
 	return err
 }
