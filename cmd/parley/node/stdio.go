@@ -204,8 +204,14 @@ func relay(ctx context.Context, conn net.Conn, folder string) (passed bool, err 
 	stop := context.AfterFunc(ctx, func() { _ = there.Close() })
 	defer stop()
 	first := make([]byte, 4<<10)
+	if err := there.SetReadDeadline(time.Now().Add(patience)); err != nil { // it may stand still
+		return false, err
+	}
 	n, err := there.Read(first) // it speaks first, unless it is about to end
 	if n == 0 {
+		return false, err
+	}
+	if err := there.SetReadDeadline(time.Time{}); err != nil {
 		return false, err
 	}
 	if _, err := conn.Write(first[:n]); err != nil {
