@@ -43,7 +43,7 @@ const (
 	textAccepted          = "Accepted from %s: %s.\n"
 	textInvited           = "Run this on the device:\n\n  parley node join %s %s\n\n%sThe code works once, until %s. Then start `parley node` there, and accept it here with `parley nodes accept`.\n%s"
 	textInvitedThrough    = "Or this, if it reaches only the MQTT broker:\n\n  parley node join %s %s\n\n"
-	textNodeAddress       = "Replace https://… by the address at which the device reaches this server. With [http] public_url, it's printed here.\n"
+	textNodeAddress       = "Replace https://… with the address at which the device reaches this server. With [http] public_url, it's printed here.\n"
 	textAcceptNode        = "Let agents use the node %s, with these tools?"
 	textNoAgentHas        = "No agent may use it yet: write agents = [\"main\"] under [nodes.%s] in the configuration.\n"
 	textRevokeNode        = "Remove the node %s? It has to join again before it can be used."

@@ -8,7 +8,7 @@ const (
 	textOld         = "ssh connects, but the parley there is too old: it doesn't know `parley node --stdio`"
 	textOther       = "ssh connects, but the parley there is of another release that speaks a different protocol"
 	textEnded       = "ssh connects, but the parley there ended with code %d: %s"
-	textNoise       = "ssh connects, but something else than parley writes first there: %q"
+	textNoise       = "ssh connects, but something other than parley writes first there: %q"
 	textSilent      = "ssh was started, but the parley there says nothing"
 	textRefused     = "the parley there refuses: %s"
 	textSaidNothing = "it doesn't say why"

@@ -12,7 +12,7 @@ const (
 	textTaken       = "the name %[1]s is taken: join under another name, or remove the other node first (`parley nodes revoke %[1]s`)"
 	textTooMany     = "too many devices try to join: wait a minute"
 	textLater       = "the server can't let you join now: try again"
-	textNoRequest   = "this is no request to join"
+	textNoRequest   = "this isn't a request to join"
 	textOtherDevice = "the request is for another name or key than the connection is for"
 	textOffered     = "the node now offers something other than what you looked at: look at it again"
 	textRevoked     = "the node was removed: it has to join again before you can accept it"

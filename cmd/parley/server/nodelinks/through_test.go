@@ -65,7 +65,7 @@ func TestJoiningThroughABroker(t *testing.T) {
 		status int
 		says   string
 	}{
-		{"what", http.StatusBadRequest, "no request to join"},
+		{"what", http.StatusBadRequest, "isn't a request to join"},
 		{joinBody(t, "aaaaa-aaaaa", "pi", public), http.StatusForbidden, wire.RefusedCode},
 		{joinBody(t, code, "pi", other), http.StatusUnprocessableEntity, wire.RefusedForm},
 		{joinBody(t, code, "attic", public), http.StatusUnprocessableEntity, wire.RefusedForm},
