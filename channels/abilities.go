@@ -109,8 +109,8 @@ type ThreadReader interface {
 // AsThreadReader returns the channel as a ThreadReader; false if it isn't one.
 func AsThreadReader(ch Channel) (ThreadReader, bool) { return ability[ThreadReader](ch) }
 
-// AsHost returns the channel as a Host (see welcome.go); false if it isn't one.
-func AsHost(ch Channel) (Host, bool) { return ability[Host](ch) }
+// AsWelcomer returns the channel as a Welcomer (see welcome.go); false if it isn't one.
+func AsWelcomer(ch Channel) (Welcomer, bool) { return ability[Welcomer](ch) }
 
 // A Captioner is a channel that accepts less text beside a file than in a message without one.
 type Captioner interface {

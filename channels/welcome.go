@@ -10,9 +10,9 @@ import (
 // without saying anything yet. The event goes no further than the gate: it is never put on the bus.
 const Opened = "opened"
 
-// A Host has places that people open: a page about the bot, or a pane next to what they are reading. When a person
+// A Welcomer has places that people open: a page about the bot, or a pane next to what they are reading. When a person
 // opens one, Welcome shows there what the bot can do for them.
-type Host interface {
+type Welcomer interface {
 	// Welcome shows w at the place that `opened`, an event that Receive has passed on, names. If a place shows
 	// strangers nothing, it stays unchanged for them. Its errors are *SendError; repeating the call does no harm.
 	Welcome(ctx context.Context, opened bus.Inbound, w Welcome) error

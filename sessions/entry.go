@@ -204,10 +204,10 @@ const (
 	quoteEdited = "edited"
 )
 
-// IsFromOthers reports whether strangers may have written the quote, which came with an entry of this
+// MayBeFromStrangers reports whether strangers may have written the quote, which came with an entry of this
 // kind and person. Own counts only for what an agent has passed on: then a person whom the bot knows said
 // it, who could have said it in this session.
-func (q Quote) IsFromOthers(kind Kind, person string) bool {
+func (q Quote) MayBeFromStrangers(kind Kind, person string) bool {
 	if q.Kind == quoteTold && q.Own {
 		return false
 	}

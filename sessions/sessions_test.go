@@ -219,11 +219,11 @@ func TestWhoseWordsAQuoteHas(t *testing.T) {
 		{sessions.Quote{Kind: bus.Edited, Person: berta}, sessions.KindNotice, true},
 		{sessions.Quote{Kind: bus.Reported, Person: anna}, sessions.KindNotice, true},
 	} {
-		if got := tt.quote.IsFromOthers(tt.kind, anna); got != tt.want {
+		if got := tt.quote.MayBeFromStrangers(tt.kind, anna); got != tt.want {
 			t.Errorf("%+v with a %s of anna: from others %v", tt.quote, tt.kind, got)
 		}
 	}
-	if !(sessions.Quote{Kind: bus.Forwarded}).IsFromOthers(sessions.KindUser, "") {
+	if !(sessions.Quote{Kind: bus.Forwarded}).MayBeFromStrangers(sessions.KindUser, "") {
 		t.Error("nobody's quote in nobody's entry is trusted")
 	}
 }

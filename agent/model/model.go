@@ -280,7 +280,7 @@ func (a *Asker) AnswerEntries(t *turn.Turn, answer llm.Answer) (entries []sessio
 			}
 			calls++
 			entries = append(entries, a.blockEntry(t, sessions.KindToolUse, newCallID(), sessions.ToolUse{
-				Name: b.Name, Args: safeArgs(b.Args), ProviderID: b.ProviderID, Provider: b.Provider,
+				Name: b.Name, Args: argsAsJSON(b.Args), ProviderID: b.ProviderID, Provider: b.Provider,
 			}))
 		}
 	}
@@ -305,8 +305,8 @@ func (a *Asker) blockEntry(t *turn.Turn, kind sessions.Kind, call string, data a
 // newCallID returns a new random id of a call.
 func newCallID() string { return "c" + strings.ToLower(rand.Text()[:15]) }
 
-// safeArgs returns what the model wrote as JSON: unchanged if it is JSON, or else as a JSON string.
-func safeArgs(args json.RawMessage) json.RawMessage {
+// argsAsJSON returns what the model wrote as JSON: unchanged if it is JSON, or else as a JSON string.
+func argsAsJSON(args json.RawMessage) json.RawMessage {
 	if json.Valid(args) {
 		return args
 	}

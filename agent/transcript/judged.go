@@ -164,7 +164,7 @@ func frameStrangers(r *journal.Record, use sessions.ToolUse, redact Redact) []fr
 	}
 	var all []frame
 	for _, q := range quotes {
-		if q.IsFromOthers(r.Kind, r.Person) {
+		if q.MayBeFromStrangers(r.Kind, r.Person) {
 			all = append(all, quote(q.Text, "kind", quoteKind(q), "from", q.Person, "name", q.Name))
 		}
 	}

@@ -51,7 +51,7 @@ func isFromOthers(r journal.Record, records []journal.Record) bool {
 		quotes = d.Quotes
 	}
 	return slices.ContainsFunc(quotes, func(q sessions.Quote) bool {
-		return q.IsFromOthers(r.Kind, r.Person) && !(q.Kind == bus.Answered && wasSaidByModel(records, q.Text))
+		return q.MayBeFromStrangers(r.Kind, r.Person) && !(q.Kind == bus.Answered && wasSaidByModel(records, q.Text))
 	})
 }
 

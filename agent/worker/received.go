@@ -6,8 +6,8 @@ import (
 	"parley/bus"
 )
 
-// maxAnnounced limits the number of sessions that an announcedMail tracks.
-const maxAnnounced = 10_000
+// maxAnnouncedSessions limits the number of sessions that an announcedMail tracks.
+const maxAnnouncedSessions = 10_000
 
 // An announcedMail tracks, per session, the newest message that this process has announced to watchers, so that
 // a session that is claimed repeatedly doesn't announce the same mail twice.
@@ -24,7 +24,7 @@ func (t *announcedMail) advance(key string, seq int64) (before int64) {
 	if before = t.newest[key]; seq <= before {
 		return before
 	}
-	if t.newest == nil || len(t.newest) >= maxAnnounced { // otherwise sessions that other processes now work on would stay for good
+	if t.newest == nil || len(t.newest) >= maxAnnouncedSessions { // otherwise sessions that other processes now work on would stay for good
 		t.newest = map[string]int64{}
 	}
 	t.newest[key] = seq

@@ -24,7 +24,7 @@ type placeGreeter struct {
 // show tells a person who opened one of the bot's places what the bot can do for them, or that they may not talk to
 // it. It stores nothing and asks nobody to admit them: the person has to write something for that.
 func (w *placeGreeter) show(ctx context.Context, in bus.Inbound) error {
-	host, can := channels.AsHost(w.Channel)
+	welcomer, can := channels.AsWelcomer(w.Channel)
 	if !can {
 		return nil
 	}
@@ -43,7 +43,7 @@ func (w *placeGreeter) show(ctx context.Context, in bus.Inbound) error {
 		if ok {
 			shown.Text = w.aboutText(ctx, in)
 		}
-		err := host.Welcome(ctx, in, shown)
+		err := welcomer.Welcome(ctx, in, shown)
 		if err != nil {
 			w.Log.Debug("who has opened a place of the bot's could not be welcomed", slog.String("channel", w.Name), slog.Any("error", err))
 		}

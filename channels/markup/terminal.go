@@ -51,7 +51,7 @@ func (x terminalDialect) renderBlock(b document.Block) string {
 	case document.Table:
 		lines = x.renderTable(b, width)
 	case document.Rule:
-		lines = []string{escFaint + strings.Repeat("─", min(max(width, 3), 40)) + escNormal}
+		lines = []string{escFaint + strings.Repeat("─", min(max(width, 3), 40)) + escWeightEnd}
 	case document.Heading:
 		lines = x.renderParagraph(makeBold(b.Spans), width)
 	default:
@@ -59,7 +59,7 @@ func (x terminalDialect) renderBlock(b document.Block) string {
 	}
 	before := b.Indent
 	if bars != "" {
-		before += escFaint + bars + escNormal
+		before += escFaint + bars + escWeightEnd
 	}
 	return before + strings.Join(lines, "\n"+before)
 }
@@ -76,7 +76,7 @@ func (x terminalDialect) renderCode(b document.Block, width int) []string {
 	const indent = "  "
 	var lines []string
 	if b.Info != "" {
-		lines = append(lines, indent+escFaint+withoutControls(b.Info)+escNormal)
+		lines = append(lines, indent+escFaint+withoutControls(b.Info)+escWeightEnd)
 	}
 	for _, line := range b.Lines {
 		line = withoutControls(strings.ReplaceAll(line, "\t", "    "))
@@ -146,7 +146,7 @@ func (x terminalDialect) renderTable(b document.Block, width int) []string {
 	for i, w := range widths {
 		rule[i] = strings.Repeat("─", w)
 	}
-	between := escFaint + strings.Join(rule, "─┼─") + escNormal
+	between := escFaint + strings.Join(rule, "─┼─") + escWeightEnd
 	lines := x.renderRow(cells[0], widths, b.Align)
 	lines = append(lines, between)
 	for i, row := range cells[1:] {
@@ -191,7 +191,7 @@ func (x terminalDialect) renderRow(cells [][]document.Span, widths []int, align 
 			left, right := padding(uniseg.StringWidth(document.Text(part, false)), width, alignOf(align, c))
 			b.WriteString(strings.Repeat(" ", left) + inlineText(x, part))
 			if c+1 < len(widths) {
-				b.WriteString(strings.Repeat(" ", right) + escFaint + barGap + escNormal)
+				b.WriteString(strings.Repeat(" ", right) + escFaint + barGap + escWeightEnd)
 			}
 		}
 		lines[i] = b.String()
@@ -307,13 +307,13 @@ func (terminalDialect) shownStyle(s document.Span) document.Style {
 
 // Escape sequences that are used in several places.
 const (
-	escCode    = "\x1b[36m"
-	escCodeEnd = "\x1b[39m"
-	escBold    = "\x1b[1m"
-	escFaint   = "\x1b[2m"
-	escNormal  = "\x1b[22m" // neither bold nor faint
-	escLink    = "\x1b]8;;"
-	escEnd     = "\x1b\\"
+	escCode      = "\x1b[36m"
+	escCodeEnd   = "\x1b[39m"
+	escBold      = "\x1b[1m"
+	escFaint     = "\x1b[2m"
+	escWeightEnd = "\x1b[22m" // neither bold nor faint
+	escLink      = "\x1b]8;;"
+	escEnd       = "\x1b\\"
 )
 
 func (x terminalDialect) openMark(b *strings.Builder, m mark) {
@@ -340,7 +340,7 @@ func (x terminalDialect) closeMark(b *strings.Builder, m mark, _ rune) {
 			b.WriteString(escLink + escEnd)
 		}
 	case m.style == document.Bold:
-		b.WriteString(escNormal)
+		b.WriteString(escWeightEnd)
 	case m.style == document.Italic:
 		b.WriteString("\x1b[23m")
 	default:

@@ -126,5 +126,5 @@ func effectOnTrust(e sessions.Entry) (anew, foreign bool) {
 
 // quotesOthers reports whether strangers may have written a quote that came with an entry.
 func quotesOthers(e sessions.Entry, quotes []sessions.Quote) bool {
-	return slices.ContainsFunc(quotes, func(q sessions.Quote) bool { return q.IsFromOthers(e.Kind, e.Person) })
+	return slices.ContainsFunc(quotes, func(q sessions.Quote) bool { return q.MayBeFromStrangers(e.Kind, e.Person) })
 }

@@ -129,7 +129,7 @@ var (
 	_ channels.Prefixer          = (*Channel)(nil)
 	_ channels.Reactor           = (*Channel)(nil)
 	_ channels.Typer             = (*Channel)(nil)
-	_ channels.Host              = (*Channel)(nil)
+	_ channels.Welcomer          = (*Channel)(nil)
 	_ channels.ThreadReader      = (*Channel)(nil)
 	_ channels.Whisperer         = (*Channel)(nil)
 	_ channels.ButtonShower      = (*Channel)(nil)

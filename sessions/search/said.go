@@ -100,7 +100,7 @@ func (s *content) quote(quotes []sessions.Quote) {
 
 // quotesOthers reports whether a quote may have been written by somebody whom the bot does not know.
 func quotesOthers(e sessions.Entry, quotes []sessions.Quote) bool {
-	return slices.ContainsFunc(quotes, func(q sessions.Quote) bool { return q.IsFromOthers(e.Kind, e.Person) })
+	return slices.ContainsFunc(quotes, func(q sessions.Quote) bool { return q.MayBeFromStrangers(e.Kind, e.Person) })
 }
 
 // textsIn returns the texts in a JSON value, without the names of fields.

@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	// maxConns limits one component's connections, so that the processes of a fleet stay below a server's
-	// usual limit of a hundred. More connections commit no faster.
-	maxConns = 12
+	// defaultConns limits one component's connections unless the URL has pool_max_conns, so that the processes of a
+	// fleet stay below a server's usual limit of a hundred. More connections commit no faster.
+	defaultConns = 12
 	// minConns is the smallest pool for which groups have a connection of their own. They have none
 	// either if there is a connection pool before the server, which may hand a connection with our
 	// settings to others.
@@ -94,7 +94,7 @@ func parseURL(url string) (*pgx.ConnConfig, int, error) {
 	if cfg.RuntimeParams["application_name"] == "" {
 		cfg.RuntimeParams["application_name"] = "parley"
 	}
-	conns := maxConns
+	conns := defaultConns
 	if given, ok := cfg.RuntimeParams["pool_max_conns"]; ok {
 		delete(cfg.RuntimeParams, "pool_max_conns")
 		if conns, err = strconv.Atoi(given); err != nil || conns < 1 {

@@ -16,8 +16,8 @@ import (
 // Limits for the path of a file that is written. Code that walks through a directory, or copies it to
 // another place, relies on them. Earlier releases allowed deeper paths; such files can still be read.
 const (
-	maxDepth   = 32
-	maxWritten = 1024 // bytes
+	maxDepth       = 32
+	maxWrittenPath = 1024 // bytes
 )
 
 // Write replaces a file's content. It creates the file and its directories if they are missing. A reader
@@ -124,8 +124,8 @@ func (d *Dir) Remove(path string) error {
 // checkTarget returns the FileInfo of the file that a write is to replace, nil if there is none, and an
 // error if the path must not be written.
 func (s *openDir) checkTarget(name string) (fs.FileInfo, error) {
-	if len(name) > maxWritten {
-		return nil, refuse("the path has %d bytes, at most %d are allowed for a file that is written: give a shorter one", len(name), maxWritten)
+	if len(name) > maxWrittenPath {
+		return nil, refuse("the path has %d bytes, at most %d are allowed for a file that is written: give a shorter one", len(name), maxWrittenPath)
 	}
 	if depth := strings.Count(name, "/") + 1; depth > maxDepth {
 		return nil, refuse("the path has %d names, at most %d are allowed for a file that is written: give one in fewer folders", depth, maxDepth)
