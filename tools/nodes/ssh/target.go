@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
-	"regexp"
 	"strconv"
 	"strings"
 )
@@ -29,6 +28,9 @@ type Target struct {
 // Parse reads a target. The error is ErrTarget.
 func Parse(text string) (Target, error) {
 	rest, isTarget := strings.CutPrefix(text, scheme)
+	if !isTarget {
+		return Target{}, ErrTarget
+	}
 	user, rest, hasUser := strings.Cut(rest, "@")
 	host, program, hasProgram := strings.Cut(rest, "/")
 	t := Target{User: user}
@@ -44,19 +46,46 @@ func Parse(text string) (Target, error) {
 	}
 	inner, isBracketed := strings.CutPrefix(host, "[")
 	t.Host = strings.TrimSuffix(inner, "]")
-	isWhole := isTarget && hasUser && isBracketed == (len(inner) > len(t.Host))
-	userFits := regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$`).MatchString(user)
-	programFits := !hasProgram || regexp.MustCompile(`^(/[A-Za-z0-9_.+-]+)+$`).MatchString(t.Program)
-	if !isWhole || !userFits || !hostFits(t.Host, isBracketed) || !programFits {
+	isWhole := hasUser && isBracketed == (len(inner) > len(t.Host))
+	userFits := len(user) <= maxUser && !strings.HasPrefix(user, "-") && !strings.HasPrefix(user, ".") && consistsOf(user, letters+"_.-")
+	if !isWhole || !userFits || !hostFits(t.Host, isBracketed) || hasProgram && !programFits(t.Program) {
 		return Target{}, ErrTarget
 	}
 	return t, nil
 }
 
+// The bounds of what a target consists of, in bytes.
+const (
+	maxUser = 64
+	maxHost = 253
+)
+
+// Characters that mean nothing to a shell, whatever surrounds them.
+const (
+	lowerCase = "abcdefghijklmnopqrstuvwxyz0123456789"
+	letters   = lowerCase + "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+)
+
+// consistsOf reports whether a text is not empty and has no other characters than these. No regular expression is
+// compiled for it: the settings of an agent are asked for its target with every message.
+func consistsOf(text, characters string) bool {
+	return text != "" && strings.Trim(text, characters) == ""
+}
+
+// programFits reports whether a text is an absolute path without empty elements.
+func programFits(path string) bool {
+	for element := range strings.SplitSeq(strings.TrimPrefix(path, "/"), "/") {
+		if !consistsOf(element, letters+"_.+-") {
+			return false
+		}
+	}
+	return true
+}
+
 // hostFits reports whether a text is the name or address of a machine; IPv6 addresses are in brackets.
 func hostFits(host string, bracketed bool) bool {
 	if !bracketed {
-		return regexp.MustCompile(`^[a-z0-9]([a-z0-9_.-]{0,251}[a-z0-9])?$`).MatchString(host)
+		return len(host) <= maxHost && consistsOf(host, lowerCase+"_.-") && strings.Trim(host, "_.-") == host
 	}
 	addr, err := netip.ParseAddr(host)
 	return err == nil && addr.Is6() && addr.Zone() == ""
