@@ -1,7 +1,7 @@
 // Package billing tells people what models have cost, and how much they may cost.
 //
-// billing.go answers /usage; caps.go tells owners about caps that are nearly used up, and about those that apply
-// although nobody has set them, and says how much of each cap is used; sweep.go settles reservations of turns that
+// billing.go answers /usage; caps.go tells owners about caps that are nearly used up, and says how much of each cap is
+// used; defaults.go tells owners about caps that apply although nobody has set them; sweep.go settles reservations of turns that
 // nobody works on anymore.
 package billing
 

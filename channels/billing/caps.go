@@ -80,27 +80,6 @@ func (c watchedCap) warningText(micro int64, now time.Time) string {
 		bill.Dollars(micro), bill.Dollars(c.of.Most), c.who, span, c.setting, c.of.Opens(now).Format("January 2, 15:04"))
 }
 
-// DefaultCapsText says, in words, which caps apply although the operator has set none, and returns for each of them
-// a note by which the book remembers that people were told; "" and none if there are no such caps. The function set
-// reports whether a key in [budget] is set.
-func DefaultCapsText(c Caps, set func(key string) bool) (words string, notes []string) {
-	var caps, keys []string
-	for _, one := range []struct {
-		key, who string
-		most     int64
-	}{{"user_day", "for one person in a day", c.UserDay}, {"day", "for everyone together in a day", c.Day}, {"month", "for everyone together in a month", c.Month}} {
-		if !set(one.key) {
-			caps, keys = append(caps, bill.Dollars(one.most)+" "+one.who), append(keys, "`"+one.key+"`")
-			notes = append(notes, one.key+"="+bill.Dollars(one.most))
-		}
-	}
-	if len(caps) == 0 {
-		return "", nil
-	}
-	return fmt.Sprintf(textBounded,
-		strings.Join(caps, ", "), strings.Join(keys, ", ")), notes
-}
-
 // CapStates returns how much of each cap is used: of the caps on all agents together and on each agent, and of the
 // caps on the people and sessions that something is reserved for now. There are none if no price is known.
 func (d *UsageReporter) CapStates(ctx context.Context) ([]bill.CapState, error) {

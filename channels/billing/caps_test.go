@@ -2,7 +2,6 @@ package billing_test
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -60,16 +59,5 @@ func TestOwnersHearOfWhatIsNearlyUsedUp(t *testing.T) {
 	}
 	if text := source.Over("budget/x"); text != "" {
 		t.Errorf("a new day is told: %q", text)
-	}
-}
-
-func TestDefaultCapsInWords(t *testing.T) {
-	caps := billing.Caps{UserDay: 2_000_000, Day: 20_000_000, Month: 200_000_000}
-	text, notes := billing.DefaultCapsText(caps, func(key string) bool { return key == "day" })
-	if !strings.Contains(text, "$2.00 for one person in a day, $200.00 for everyone together in a month") || !strings.Contains(text, "`user_day`, `month`") || strings.Contains(text, "$20.00") || !slices.Equal(notes, []string{"user_day=$2.00", "month=$200.00"}) {
-		t.Error(text, notes)
-	}
-	if text, _ := billing.DefaultCapsText(caps, func(string) bool { return true }); text != "" {
-		t.Error(text)
 	}
 }

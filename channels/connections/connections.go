@@ -1,5 +1,6 @@
 // Package connections tells those who watch the server when a channel connects to its platform and when it loses
-// the connection, and stores what each process knows about its channels for all processes.
+// the connection, and stores what each process knows about its channels for all processes. Its probe asks the platform
+// of a channel that only sends for the bot's account.
 package connections
 
 import (

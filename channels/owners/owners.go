@@ -1,4 +1,5 @@
-// Package owners knows who owns the bot, and tells the owners what needs their attention.
+// Package owners knows who owns the bot, tells the owners what needs their attention, and invites the operator to
+// become the owner of a bot that has none.
 package owners
 
 import (

@@ -1,7 +1,8 @@
 // Package routing decides which session a message on a channel belongs to: with which agent, in which place and, if
 // people have sessions of their own, with which person.
 //
-// routing.go makes the keys of sessions, and choose.go chooses the agent.
+// routing.go makes the keys of sessions, choose.go chooses the agent, and scope.go warns if sessions are divided in a
+// different way than before.
 package routing
 
 import (

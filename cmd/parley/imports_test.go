@@ -238,7 +238,7 @@ func rules() []rule {
 			"bus", "channels", "channels/console", "channels/markup", "channels/web", "sessions", "sessions/search", "sessions/search/sight", "tools", "tools/recall",
 		}},
 		{"channels/heartbeat", 5, []string{"bus", "channels", "channels/markup", "sessions"}},
-		{"channels/billing", 6, []string{"bus", "sessions/bill", "channels/problems"}},
+		{"channels/billing", 6, []string{"bus", "channels", "sessions/bill", "channels/problems"}},
 		{"channels/why", 6, []string{"bus", "channels", "channels/gateway", "sessions"}},
 		{"agent/schedules", 5, []string{"bus", "sessions/schedules", "tools", "tools/schedules"}},
 		{"channels/owners", 6, []string{"bus", "channels", "channels/problems"}},
@@ -275,7 +275,7 @@ func rules() []rule {
 			"bus", "channels", "cmd/parley/config", "deploy",
 		}},
 		{"cmd/parley/data/home", 7, []string{
-			"bus", "bus/...", "sessions", "sessions/...", "sessions/sqldb", "sessions/workspace", "channels", "channels/sqlbook", "tools/crash", "tools/guard", "tools/memory", "tools/sandbox",
+			"bus", "bus/...", "sessions", "sessions/...", "sessions/sqldb", "sessions/workspace", "channels", "channels/sqlbook", "tools", "tools/crash", "tools/guard", "tools/memory", "tools/sandbox",
 			"agent/ownfiles", "agent/route", "cmd/parley/data/backup", "cmd/parley/config", "cmd/parley/data/erase", "cmd/parley/data/homedb", "cmd/parley/data/migrate",
 		}},
 		{"cmd/parley/server", 8, []string{"..."}},

@@ -10,6 +10,7 @@ import (
 	"parley/agent/proposals"
 	"parley/agent/subagents"
 	"parley/cmd/parley/data/attachments"
+	"parley/cmd/parley/data/home"
 	"parley/cmd/parley/data/owndata"
 	"parley/cmd/parley/server/mcpservers"
 	"parley/cmd/parley/server/models"
@@ -34,7 +35,7 @@ type agents struct {
 	nodes      *nodelinks.Nodes
 	skills     *agentSkills
 	prompts    *prompts
-	workspaces *workspaces
+	workspaces *home.CallWorkspaces
 	inputs     *inputs.Hasher
 	files      *attachments.Keeper
 	shown      *shownFiles
@@ -61,7 +62,7 @@ func (a *agents) of(ctx context.Context, session string) (agent.Agent, error) {
 	if err != nil {
 		return agent.Agent{}, err
 	}
-	known, keep := a.nodes.InPlace(all, name), a.workspaces.keepResult
+	known, keep := a.nodes.InPlace(all, name), a.workspaces.KeepResult
 	if set.Node() != "" {
 		keep = nil // its tools could not read what is kept in the workspace
 	}
@@ -93,7 +94,7 @@ func (a *agents) of(ctx context.Context, session string) (agent.Agent, error) {
 	inForce := a.guard.inForce.Load()
 	return agent.Agent{
 		Name: name, Model: model, Known: known, Tools: granted, Caps: caps,
-		Prompt: a.prompts.build, Memory: a.prompts.memory, Keep: keep, HashInput: a.inputs.HashFiles, Untrusted: a.workspaces.promptUntrusted,
+		Prompt: a.prompts.build, Memory: a.prompts.memory, Keep: keep, HashInput: a.inputs.HashFiles, Untrusted: a.workspaces.IsPromptUntrusted,
 		CopyFiles: copyFiles, Voice: voice, Picture: a.files.Picture, Fetch: a.files.Fetch, MayNote: a.home.MayNote, MaySumUp: a.home.MaySumUp, MayTitle: a.home.MayTitle, Titles: titles, Proposals: remember, Discard: a.undoing.discard(a.files),
 		Guard: a.guard.decide, CountCall: a.guard.countCall, Before: inForce.before, After: inForce.after, Judge: inForce.judge.With(a.chains.byAgent[models.ForJudge]), Redact: a.guard.secrets.Load(),
 		MaxIterations: set.MaxToolIterations, ErrorLimit: set.ToolErrorLimit,

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 
 	"parley/cmd/parley/api/exchange"
+	"parley/cmd/parley/data/home"
 	"parley/tools"
 	"parley/tools/canvas"
 	"parley/tools/canvas/folder"
@@ -25,9 +26,9 @@ func newBrowser(on foundation, box *commandSandbox) *canvas.Browser {
 }
 
 // newCanvasTool returns the tool with which agents draw.
-func newCanvasTool(w *workspaces, reader *canvas.Reader, browser *canvas.Browser) tools.Tool {
+func newCanvasTool(w *home.CallWorkspaces, reader *canvas.Reader, browser *canvas.Browser) tools.Tool {
 	return canvas.New(folder.Keep(func(ctx context.Context, call tools.Call) (folder.Dir, error) {
-		return w.openUntil(ctx, call)
+		return w.Open(ctx, call)
 	}), reader, browser)
 }
 

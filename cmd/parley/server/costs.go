@@ -2,23 +2,15 @@ package server
 
 import (
 	"context"
-	"errors"
 	"log/slog"
-	"slices"
-	"strings"
 	"time"
 
 	"parley/agent/llm"
 	"parley/channels/billing"
 	"parley/channels/owners"
-	"parley/channels/problems"
 	"parley/cmd/parley/server/models"
 	"parley/sessions/bill"
 )
-
-// defaultCapsSubject is the subject under which the book records which of the default cost caps were
-// announced.
-const defaultCapsSubject = "default caps"
 
 // costs knows what models have cost and what they may cost, and tells the people concerned.
 type costs struct {
@@ -46,9 +38,20 @@ func (c *costs) Load(context.Context) error {
 	return err
 }
 
-// Run announces, once, the caps that apply by default.
+// Run announces, once, the caps that apply by default. No cap applies without known prices.
 func (c *costs) Run(ctx context.Context) error {
-	if err := c.announceDefaultCaps(ctx); err != nil && ctx.Err() == nil {
+	if c.Caps == nil {
+		return nil
+	}
+	now := c.settings.Load()
+	err := (&billing.DefaultCaps{
+		Caps: c.currentCaps(), IsSet: func(key string) bool { return now.Origin("budget."+key) != "" }, Notes: c.home.Book, Tell: c.owners.NotifyOnce, Log: c.log,
+		Used: func(ctx context.Context) (bool, error) {
+			first, err := c.home.Store.List(ctx, "", 1)
+			return len(first) > 0, err
+		},
+	}).Announce(ctx)
+	if err != nil && ctx.Err() == nil {
 		c.log.Warn("nobody may have been told which caps on models hold", slog.Any("error", err))
 	}
 	return nil
@@ -78,33 +81,6 @@ func (c *costs) linked(ctx context.Context, person string) (all []string, err er
 		all = append(all, l.Person)
 	}
 	return all, err
-}
-
-// announceDefaultCaps announces the caps on models that apply by default: in the log, and to the
-// owners of a bot that people used before there were caps. It announces each cap once.
-func (c *costs) announceDefaultCaps(ctx context.Context) error {
-	if c.Caps == nil {
-		return nil // no cap applies without known prices
-	}
-	now := c.settings.Load()
-	text, notes := billing.DefaultCapsText(c.currentCaps(), func(key string) bool { return now.Origin("budget."+key) != "" })
-	told, err := c.home.Book.Noted(ctx, defaultCapsSubject, "")
-	if err != nil {
-		return err
-	}
-	known := strings.Fields(told.Value)
-	if !slices.ContainsFunc(notes, func(n string) bool { return !slices.Contains(known, n) }) {
-		return nil
-	}
-	c.log.Warn("what models cost is bounded by default", slog.String("caps", strings.ReplaceAll(text, "`", "")))
-	used, err := c.home.Store.List(ctx, "", 1)
-	if err == nil && told.Value == "" && len(used) > 0 {
-		err = c.owners.NotifyOnce(ctx, "#caps", text)
-	}
-	if err != nil && !errors.Is(err, problems.ErrNobody) {
-		return err
-	}
-	return c.home.Book.SetNote(ctx, defaultCapsSubject, "", strings.Join(append(known, notes...), " "))
 }
 
 // reservations returns the sweeper that settles the cost of calls that nobody is working on any

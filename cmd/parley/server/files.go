@@ -13,14 +13,15 @@ import (
 	"parley/cmd/parley/api/exchange"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/data/attachments"
+	"parley/cmd/parley/data/home"
 	"parley/sessions"
 )
 
 // newFiles makes the keeper of the files that come with messages, and of those that models look at, in the
 // sessions' workspaces.
-func newFiles(on foundation, all liveChannels, of *modelChains, w *workspaces) *attachments.Keeper {
+func newFiles(on foundation, all liveChannels, of *modelChains, w *home.CallWorkspaces) *attachments.Keeper {
 	return attachments.New(attachments.Config{
-		Workspace: on.home.Workspace, Writable: w.openUntil,
+		Workspace: on.home.Workspace, Writable: w.Open,
 		Sees: func(session string) bool {
 			model := of.byAgent[sessions.AgentOf(session)]
 			return model == nil || !model.Info().Blind

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync/atomic"
 
 	"parley/agent/jobs"
@@ -60,7 +59,7 @@ type guarding struct {
 	foundation
 	nodes      *nodelinks.Nodes
 	rights     *rights
-	workspaces *workspaces
+	workspaces *home.CallWorkspaces
 	onBehalf   *onbehalf.Sender
 	jobs       *jobs.Runner
 	owners     *owners.Owners
@@ -69,7 +68,7 @@ type guarding struct {
 }
 
 // newGuarding makes the guarding, which has no rules before Load.
-func newGuarding(on foundation, n *nodelinks.Nodes, r *rights, w *workspaces, d *onbehalf.Sender, running *jobs.Runner, o *owners.Owners, hidden *secrets) *guarding {
+func newGuarding(on foundation, n *nodelinks.Nodes, r *rights, w *home.CallWorkspaces, d *onbehalf.Sender, running *jobs.Runner, o *owners.Owners, hidden *secrets) *guarding {
 	all := &guarding{foundation: on, nodes: n, rights: r, workspaces: w, onBehalf: d, jobs: running, owners: o, secrets: hidden}
 	all.inForce.Store(&callGuard{Guard: &guard.Guard{}})
 	return all
@@ -123,9 +122,9 @@ func (g *guarding) rules(c *config.Config) (*guard.Guard, error) {
 	}
 	return guard.New(guard.Config{
 		All: guard.Policy(c.Tools.Rules), Agents: agents, Judge: c.Guard.Judge, Rates: c.Tools.Rate,
-		Path: g.workspaces.pathName, Addresses: g.onBehalf.Destinations, Reading: files.Reading,
+		Path: g.workspaces.NameInside, Addresses: g.onBehalf.Destinations, Reading: files.Reading,
 		AskUntrusted: c.Tools.Untrusted != "allow", Networked: g.rights.reachesNetwork,
-		Fetches:         func(call tools.Call) bool { return slices.Contains(g.rights.capabilities(call.Session), tools.Network) },
+		Fetches:         func(call tools.Call) bool { return g.rights.mayUseNetwork(call.Session) },
 		NetworkedReader: g.jobs.NetworkedJob,
 	})
 }
@@ -196,9 +195,9 @@ func (g *guarding) checkRedirect(call tools.Call, to string) error {
 }
 
 // newMarker makes the marker that records which files in a workspace may contain text written by strangers.
-func newMarker(w *workspaces, running *jobs.Runner) guard.Marker {
+func newMarker(w *home.CallWorkspaces, running *jobs.Runner) guard.Marker {
 	return guard.Marker{
-		Open:   func(ctx context.Context, call tools.Call) (guard.Dir, error) { return w.openUntil(ctx, call) },
+		Open:   func(ctx context.Context, call tools.Call) (guard.Dir, error) { return w.Open(ctx, call) },
 		Beside: running.RunsIn,
 	}
 }

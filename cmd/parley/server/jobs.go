@@ -6,6 +6,7 @@ import (
 
 	"parley/agent/jobs"
 	"parley/agent/metrics"
+	"parley/cmd/parley/data/home"
 	"parley/sessions"
 	"parley/tools"
 	"parley/tools/sandbox"
@@ -13,9 +14,9 @@ import (
 )
 
 // newJobs makes the runner of background commands.
-func newJobs(on foundation, box sandbox.Sandbox, w *workspaces, where *commandPlaces, who *turnAdmission, hidden *secrets, a *auditing) *jobs.Runner {
+func newJobs(on foundation, box sandbox.Sandbox, w *home.CallWorkspaces, where *home.CommandPlaces, may *rights, who *turnAdmission, hidden *secrets, a *auditing) *jobs.Runner {
 	return jobs.New(jobs.Config{
-		Store: on.home.Store, Bus: on.home.Bus, Sandbox: box, Place: where.workspacePlace,
+		Store: on.home.Store, Bus: on.home.Bus, Sandbox: box, Place: where.ForWorkspace,
 		Settings: func() jobs.Settings {
 			c := on.settings.Load().Jobs
 			return jobs.Settings{Limits: sessions.JobLimits{Session: c.PerSession, Person: c.PerPerson}, Longest: c.Longest, Write: c.Write}
@@ -27,7 +28,7 @@ func newJobs(on foundation, box sandbox.Sandbox, w *workspaces, where *commandPl
 			}
 			return dir.Create(path)
 		},
-		Networked: where.rights.reachesNetwork, Changed: w.markAfterJob, Redact: func(text string) string { return hidden.Load().Text(text) }, Admit: who.admit, Ready: on.home.MayRunJobs,
+		Networked: may.reachesNetwork, Changed: w.MarkAfterJob, Redact: func(text string) string { return hidden.Load().Text(text) }, Admit: who.admit, Ready: on.home.MayRunJobs,
 		Audit: a.Record, Point: on.point, Log: on.log,
 	})
 }

@@ -6,16 +6,17 @@ import (
 	"parley/agent/metrics"
 	"parley/channels/owners"
 	"parley/cmd/parley/data/attachments"
+	"parley/cmd/parley/data/home"
 	"parley/cmd/parley/server/mcpservers"
 	"parley/tools"
 	"parley/tools/sandbox"
 )
 
 // newMCP makes the MCP servers in the settings. Those that are programs run in box.
-func newMCP(on foundation, box sandbox.Sandbox, o *owners.Owners, w *workspaces, where *commandPlaces, keeper *attachments.Keeper) *mcpservers.Servers {
+func newMCP(on foundation, box sandbox.Sandbox, o *owners.Owners, w *home.CallWorkspaces, where *home.CommandPlaces, keeper *attachments.Keeper) *mcpservers.Servers {
 	return mcpservers.New(mcpservers.Config{
-		Settings: on.settings.Load(), Sandbox: box, Notes: on.home.Book, Bus: on.home.Bus, Changed: w.markAfterJob, Tell: o.Notify, Elsewhere: on.role == Gateway, Version: on.version, Log: on.log,
-		Place: where.workspacePlace, Keep: w.keepServerFile,
+		Settings: on.settings.Load(), Sandbox: box, Notes: on.home.Book, Bus: on.home.Bus, Changed: w.MarkAfterJob, Tell: o.Notify, Elsewhere: on.role == Gateway, Version: on.version, Log: on.log,
+		Place: where.ForWorkspace, Keep: w.KeepServerFile,
 		Show: func(ctx context.Context, call tools.Call, path string) (tools.Picture, error) {
 			p, err := keeper.Show(ctx, call, path)
 			return p.Picture, err

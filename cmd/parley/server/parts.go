@@ -59,7 +59,7 @@ func newChatSide(on foundation, c Config, opened liveChannels) *chatSide {
 // An agentSide holds the parts that make up agents and their tools.
 type agentSide struct {
 	sandbox    *commandSandbox
-	workspaces *workspaces
+	workspaces *home.CallWorkspaces
 	subagents  *subagents.Service
 	schedules  *schedules.Scheduler
 	jobs       *jobs.Runner
@@ -82,12 +82,12 @@ type agentSide struct {
 // newAgentSide makes these parts.
 func newAgentSide(on foundation, c *chatSide, hidden *secrets, box *commandSandbox) *agentSide {
 	s := &agentSide{sandbox: box}
-	s.workspaces = &workspaces{on}
+	s.workspaces = &home.CallWorkspaces{Home: on.home, Settings: on.settings.Load, Log: on.log}
 	s.subagents = newSubAgents(on, s.workspaces, c.conversations, c.admission, c.erasing)
 	s.schedules = newSchedules(on, c.liveChannels, c.admission)
 	may := &rights{on, s.subagents}
-	where := &commandPlaces{on, may}
-	s.jobs = newJobs(on, box, s.workspaces, where, c.admission, hidden, c.audit)
+	where := &home.CommandPlaces{Home: on.home, MayUseNetwork: may.mayUseNetwork, Settings: on.settings.Load}
+	s.jobs = newJobs(on, box, s.workspaces, where, may, c.admission, hidden, c.audit)
 	s.undoing = newUndoing(on)
 	s.knowledge = &knowledgeFolder{foundation: on}
 	s.recall = newRecall(on, c, s.knowledge, may)

@@ -70,18 +70,23 @@ func (r *rights) isUnattended(session string) bool {
 	return err == nil && (key.Channel == events.Name || key.Channel == heartbeat.Name)
 }
 
+// mayUseNetwork reports whether a session's agent has the capability network.
+func (r *rights) mayUseNetwork(session string) bool {
+	return slices.Contains(r.capabilities(session), tools.Network)
+}
+
 // reachesNetwork reports whether what a call runs can reach any of the network. It always returns false for an agent
 // without the capability network. For other agents, everything that runs without a sandbox can.
 func (r *rights) reachesNetwork(call tools.Call) bool {
 	runs, _ := call.Touch().Outward.(tools.Runs)
 	settings := r.settings.Load().Sandbox
 	switch allowed := settings.Network; {
-	case !slices.Contains(r.capabilities(call.Session), tools.Network):
+	case !r.mayUseNetwork(call.Session):
 		return false
 	case settings.Mode == string(sandbox.None):
 		return true
 	case runs.Offline:
-		return false // see gitPlace and skillPlace
+		return false // see home.CommandPlaces
 	default:
 		return len(allowed) > 0 && !slices.Contains(allowed, config.NoNetwork)
 	}

@@ -10,7 +10,7 @@
 // parts.go makes the parts. Those of the chat side know people and channels: live_channels.go, with
 // conversations.go, turn_admission.go, gateways.go, dispatchers.go, accounts.go and account_refusals.go; owners.go,
 // problems.go, costs.go and introductions.go. Those of the agent side know tools: rights.go says what an agent may
-// do, workspaces.go and commands.go where its tools work, guard.go which calls run, tools.go makes the tools and
+// do, home.CallWorkspaces and home.CommandPlaces where its tools work, guard.go which calls run, tools.go makes the tools and
 // agents.go the agents, and worker.go runs the worker through which they answer. Every other service has a file
 // with its name. front.go serves programs and terminals.
 package server

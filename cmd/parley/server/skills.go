@@ -6,6 +6,7 @@ import (
 
 	"parley/channels/owners"
 	"parley/cmd/parley/config"
+	"parley/cmd/parley/data/home"
 	"parley/cmd/parley/server/skillfolders"
 	"parley/sessions"
 	"parley/tools"
@@ -22,7 +23,7 @@ type agentSkills struct {
 }
 
 // newSkills makes the skills. The operator's are missing until Load has read them.
-func newSkills(on foundation, box *commandSandbox, o *owners.Owners, r *rights, w *workspaces, where *commandPlaces, marks guard.Marker) *agentSkills {
+func newSkills(on foundation, box *commandSandbox, o *owners.Owners, r *rights, w *home.CallWorkspaces, where *home.CommandPlaces, marks guard.Marker) *agentSkills {
 	k := &agentSkills{foundation: on}
 	k.Skills = skillfolders.New(skillfolders.Config{
 		Workspace: on.home.WorkspaceFiles,
@@ -32,7 +33,7 @@ func newSkills(on foundation, box *commandSandbox, o *owners.Owners, r *rights, 
 			if err != nil || works == nil {
 				return nil
 			}
-			return &skills.Runner{Sandbox: works, Mode: sandbox.ModeOf(works), Place: where.skillPlace, Changed: w.markChanged}
+			return &skills.Runner{Sandbox: works, Mode: sandbox.ModeOf(works), Place: where.ForSkill, Changed: w.MarkChanged}
 		},
 		Propose: func(ctx context.Context, call tools.Call, name string) error { return k.Propose(ctx, call, name) },
 	}, skillfolders.EmptyCatalog(on.settings.Load()))

@@ -8,13 +8,14 @@ import (
 	"parley/bus"
 	"parley/channels/heartbeat"
 	"parley/channels/webhook/events"
+	"parley/cmd/parley/data/home"
 	"parley/tools"
 )
 
 // newSubAgents makes the service that hands tasks to sub-agents.
-func newSubAgents(on foundation, w *workspaces, talk *conversations, who *turnAdmission, e *erasing) *subagents.Service {
+func newSubAgents(on foundation, w *home.CallWorkspaces, talk *conversations, who *turnAdmission, e *erasing) *subagents.Service {
 	return subagents.New(subagents.Config{
-		Table: on.home.Store.SubAgents(), Bus: on.home.Bus, Ready: on.home.MayUseSubAgents, Admit: who.admit, Copy: w.copyTo,
+		Table: on.home.Store.SubAgents(), Bus: on.home.Bus, Ready: on.home.MayUseSubAgents, Admit: who.admit, Copy: copyTo(w),
 		MaySpawn: func(agent string) []string {
 			may := append([]string{agent}, on.settings.Load().Agents[agent].MaySpawn...)
 			slices.Sort(may)
@@ -36,17 +37,19 @@ func newSubAgents(on foundation, w *workspaces, talk *conversations, who *turnAd
 	})
 }
 
-// copyTo copies files from the workspace of the session that made a call to that of another session.
-func (w *workspaces) copyTo(ctx context.Context, call tools.Call, to string, files []string) error {
-	from, err := w.openUntil(ctx, call)
-	if err != nil {
-		return err
+// copyTo returns a function that copies files from the workspace of the session that made a call to that of another
+// session.
+func copyTo(w *home.CallWorkspaces) func(ctx context.Context, call tools.Call, to string, files []string) error {
+	return func(ctx context.Context, call tools.Call, to string, files []string) error {
+		from, err := w.Open(ctx, call)
+		if err != nil {
+			return err
+		}
+		call.Session = to
+		dir, err := w.Open(ctx, call)
+		if err != nil {
+			return err
+		}
+		return (&subagents.Copier{From: from, To: dir}).Copy(ctx, files)
 	}
-	into := call
-	into.Session = to
-	dir, err := w.openUntil(ctx, into)
-	if err != nil {
-		return err
-	}
-	return (&subagents.Copier{From: from, To: dir}).Copy(ctx, files)
 }

@@ -49,9 +49,9 @@ import (
 type toolbox struct {
 	foundation
 	sandbox      *commandSandbox
-	workspaces   *workspaces
+	workspaces   *home.CallWorkspaces
 	knowledge    *knowledgeFolder
-	commands     *commandPlaces
+	commands     *home.CommandPlaces
 	files        *attachments.Keeper
 	onBehalf     *onbehalf.Sender
 	liveChannels liveChannels
@@ -98,9 +98,9 @@ func (t *toolbox) makeTools(box sandbox.Sandbox) *tools.Set {
 	documents := t.documentReader(box)
 	all := append(files.New(t.openFiles, documents), code.New(t.openFiles, &t.code)...)
 	all = append(all, memory.New(func(ctx context.Context, call tools.Call) (memory.Dir, error) {
-		return t.workspaces.openUntil(ctx, call)
+		return t.workspaces.Open(ctx, call)
 	}, t.home.Book)...)
-	all = append(all, todo.New(func(ctx context.Context, call tools.Call) (todo.Dir, error) { return t.workspaces.openUntil(ctx, call) })...)
+	all = append(all, todo.New(func(ctx context.Context, call tools.Call) (todo.Dir, error) { return t.workspaces.Open(ctx, call) })...)
 	all = append(all, t.commandTools(box)...)
 	all = append(all, image.New(t.files.Show)...)
 	all = append(all, message.New(t.onBehalf.Send), askuser.New(), speak.New(t.voices), history.New(t.readChat), recalltool.New(t.recall, tools.Paths{memory.File}), scheduletools.New(schedules.Backend{Scheduler: t.schedules}))
@@ -147,10 +147,10 @@ func (t *toolbox) webSettings() web.Settings {
 	}
 }
 
-// openFiles opens a session's directory for the file tools, like openUntil, with the operator's knowledge folder in it,
-// if there is one.
+// openFiles opens a session's workspace for the file tools, with the operator's knowledge folder in it, if there is
+// one.
 func (t *toolbox) openFiles(ctx context.Context, call tools.Call) (files.Dir, error) {
-	dir, err := t.workspaces.openUntil(ctx, call)
+	dir, err := t.workspaces.Open(ctx, call)
 	if err != nil {
 		return nil, err
 	}
@@ -201,6 +201,6 @@ func (t *toolbox) commandTools(box sandbox.Sandbox) []tools.Tool {
 	}
 	return slices.Concat(
 		jobtools.New(t.jobs),
-		shell.New(shell.Config{Sandbox: box, Changed: t.workspaces.markChanged, Background: mainAgentJobs{t.jobs}, Place: t.commands.workspacePlace}),
-		git.New(git.Config{Sandbox: box, Changed: t.workspaces.markChanged, Place: t.commands.gitPlace}))
+		shell.New(shell.Config{Sandbox: box, Changed: t.workspaces.MarkChanged, Background: mainAgentJobs{t.jobs}, Place: t.commands.ForWorkspace}),
+		git.New(git.Config{Sandbox: box, Changed: t.workspaces.MarkChanged, Place: t.commands.ForGit}))
 }

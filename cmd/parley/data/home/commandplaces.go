@@ -1,25 +1,27 @@
-package server
+package home
 
 import (
 	"context"
 	"errors"
 	"io/fs"
-	"slices"
 
+	"parley/cmd/parley/config"
 	"parley/tools"
 	"parley/tools/sandbox"
 )
 
-// commandPlaces determines where agents' commands run.
-type commandPlaces struct {
-	foundation
-	rights *rights
+// CommandPlaces determines where agents' commands run.
+type CommandPlaces struct {
+	Home *Home
+	// MayUseNetwork reports whether a session's agent has the capability network.
+	MayUseNetwork func(session string) bool
+	Settings      func() *config.Config // the current settings
 }
 
 // place returns where the commands of a call run: in the folder path of the session's workspace ("" means the workspace
 // itself), with the network if the agent may use it.
-func (c *commandPlaces) place(ctx context.Context, call tools.Call, path string) (sandbox.Place, error) {
-	dir, err := c.home.Workspace(call.Session)
+func (c *CommandPlaces) place(ctx context.Context, call tools.Call, path string) (sandbox.Place, error) {
+	dir, err := c.Home.Workspace(call.Session)
 	if err != nil {
 		return sandbox.Place{}, err
 	}
@@ -30,7 +32,7 @@ func (c *commandPlaces) place(ctx context.Context, call tools.Call, path string)
 	bytes, items := dir.Quota()
 	p := sandbox.Place{
 		Workspace: dir.Path(), Opened: opened, Quota: sandbox.Quota{Bytes: bytes, Items: items},
-		Network: slices.Contains(c.rights.capabilities(call.Session), tools.Network), Personal: c.home.IsOwn(call.Session),
+		Network: c.MayUseNetwork(call.Session), Personal: c.Home.IsOwn(call.Session),
 	}
 	if path == "" {
 		return p, nil
@@ -50,25 +52,25 @@ func (c *commandPlaces) place(ctx context.Context, call tools.Call, path string)
 	return p, nil
 }
 
-// workspacePlace returns where the commands of a call run that may use the whole workspace.
-func (c *commandPlaces) workspacePlace(ctx context.Context, call tools.Call) (sandbox.Place, error) {
+// ForWorkspace returns where the commands of a call run that may use the whole workspace.
+func (c *CommandPlaces) ForWorkspace(ctx context.Context, call tools.Call) (sandbox.Place, error) {
 	return c.place(ctx, call, "")
 }
 
-// gitPlace returns where git runs for a call, without the network. None of the git tools needs the
+// ForGit returns where git runs for a call, without the network. None of the git tools needs the
 // network, and a program that an agent has made git run must not get it through them. Without a
 // sandbox the network cannot be taken away.
-func (c *commandPlaces) gitPlace(ctx context.Context, call tools.Call, path string) (sandbox.Place, error) {
+func (c *CommandPlaces) ForGit(ctx context.Context, call tools.Call, path string) (sandbox.Place, error) {
 	p, err := c.place(ctx, call, path)
-	p.Network = p.Network && c.settings.Load().Sandbox.Mode == string(sandbox.None)
+	p.Network = p.Network && c.Settings().Sandbox.Mode == string(sandbox.None)
 	return p, err
 }
 
-// skillPlace returns where a skill's program runs. A program that doesn't ask for the network gets none, like git; see
-// gitPlace.
-func (c *commandPlaces) skillPlace(ctx context.Context, call tools.Call, network bool) (sandbox.Place, error) {
+// ForSkill returns where a skill's program runs. A program that doesn't ask for the network gets none, like git; see
+// ForGit.
+func (c *CommandPlaces) ForSkill(ctx context.Context, call tools.Call, network bool) (sandbox.Place, error) {
 	if network {
 		return c.place(ctx, call, "")
 	}
-	return c.gitPlace(ctx, call, "")
+	return c.ForGit(ctx, call, "")
 }
