@@ -4,15 +4,16 @@
 // their models.
 //
 // part.go says what a part of a server is, and what happens to it in which order; list.go lists all parts.
-// server.go opens a server, including one for a single command, serve.go runs it, reload.go makes the parts follow
-// the settings, and role.go defines the roles of a process. foundation.go is what all parts are made from.
+// server.go opens a server, including one for a single command, from what config.go describes; serve.go runs it,
+// reload.go makes the parts follow the settings, and role.go defines the roles of a process. foundation.go is what
+// all parts are made from.
 //
 // parts.go makes the parts. Those of the chat side know people and channels: live_channels.go, with
 // conversations.go, turn_admission.go, gateways.go, dispatchers.go, accounts.go and account_refusals.go; owners.go,
 // problems.go, costs.go and introductions.go. Those of the agent side know tools: rights.go says what an agent may
-// do, home.CallWorkspaces and home.CommandPlaces where its tools work, guard.go which calls run, tools.go makes the tools and
-// agents.go the agents, and worker.go runs the worker through which they answer. Every other service has a file
-// with its name. front.go serves programs and terminals.
+// do, CallWorkspaces and CommandPlaces in home where its tools work, guard.go which calls run, tools.go makes the
+// tools and agents.go the agents, and worker.go runs the worker through which they answer. Every other service has
+// a file with its name. front.go serves programs and terminals.
 package server
 
 import (
@@ -23,7 +24,6 @@ import (
 	"time"
 
 	"parley/agent/metrics"
-	"parley/cmd/parley/config"
 	"parley/cmd/parley/data/home"
 	"parley/cmd/parley/server/models"
 	"parley/cmd/parley/server/platforms"
@@ -31,31 +31,6 @@ import (
 	"parley/tools/crash"
 	"parley/tools/process"
 )
-
-// A Config holds what Open needs to make a server.
-type Config struct {
-	Settings *config.Config
-	Models   models.Lists // empty if nobody answers
-	Role     Role
-	// Override names a directory that one session uses as its workspace instead of a folder of its own.
-	Override home.WorkspaceOverride
-	// Commands lets agents run commands if a sandbox works. The program must have called sandbox.Main at its start,
-	// because the sandbox runs the same program as supervisor.
-	Commands bool
-	Build    metrics.Build // of this program
-	// Doctor makes the part that tells programs what is wrong; nil if there is none. plain removes secrets from a
-	// text.
-	Doctor func(settings func() *config.Config, plain func(text string) string, log *slog.Logger) any
-	// Reload reads the configuration again. A single command needs none.
-	Reload func() (*config.Config, error)
-	// Offer shows the operator a text with a link or a code: an invitation to become the owner of a bot that has none,
-	// or the link to the web page.
-	Offer func(text string)
-	// AtTerminal says that only the person who has started the server sees what Offer shows, rather than a log that
-	// is kept.
-	AtTerminal bool
-	Log        *slog.Logger
-}
 
 // A Server holds all parts of a running bot, connected with each other: the home, the worker, and the channels.
 type Server struct {

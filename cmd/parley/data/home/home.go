@@ -7,8 +7,9 @@
 // which store a directory belongs to, places.go where each agent's files are, and releases.go what each process
 // understands; readiness.go checks whether data can be written; socket.go makes the socket through which commands
 // on this machine reach the process that has the home open. callworkspaces.go opens a session's workspace for a tool
-// call, commandplaces.go says where commands run. memories.go reads what agents remember as a turn begins, edited.go lets people view and change that, and replies.go has answers published and their sends begun in
-// one write.
+// call, and commandplaces.go says where commands run. memories.go reads what agents remember as a turn begins,
+// edited.go lets people view and change that, and replies.go has answers published and their sends begun in one
+// write.
 package home
 
 import (
