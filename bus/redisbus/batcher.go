@@ -17,10 +17,10 @@ import (
 // Calls are gathered into pipelines: few connections with many calls on each cost
 // client and server less than many connections with few.
 const (
-	senders    = 3         // goroutines that each have one pipeline under way
-	batchCalls = 64        // the most calls in one pipeline
-	batchBytes = 512 << 10 // a pipeline with more bytes than these takes no further call
-	queueCalls = 1024      // how many calls may wait to be sent; later callers block
+	senderCount    = 3         // goroutines that each have one pipeline under way
+	maxBatchCalls  = 64        // the most calls in one pipeline
+	fullBatchBytes = 512 << 10 // a pipeline with more bytes than these takes no further call
+	maxQueuedCalls = 1024      // how many calls may wait to be sent; later callers block
 )
 
 // A scriptBatcher gathers the Redis scripts that callers want to run into pipelines and returns
@@ -28,7 +28,7 @@ const (
 type scriptBatcher struct {
 	client      *redis.Client
 	scripts     scriptLibrary
-	health      *health
+	outages     *outageLog
 	replication *replication
 	queue       chan *call
 	stopped     chan struct{}
@@ -51,12 +51,12 @@ type call struct {
 	err     error // if it is errNotReplicated, there is a reply, too
 }
 
-func newBatcher(client *redis.Client, l scriptLibrary, h *health, k *replication) *scriptBatcher {
-	return &scriptBatcher{client: client, scripts: l, health: h, replication: k, queue: make(chan *call, queueCalls), stopped: make(chan struct{})}
+func newBatcher(client *redis.Client, l scriptLibrary, h *outageLog, k *replication) *scriptBatcher {
+	return &scriptBatcher{client: client, scripts: l, outages: h, replication: k, queue: make(chan *call, maxQueuedCalls), stopped: make(chan struct{})}
 }
 
 func (c *scriptBatcher) start() {
-	for range senders {
+	for range senderCount {
 		c.work.Go(c.sendBatches)
 	}
 }
@@ -72,9 +72,9 @@ var (
 	errNoReply = errors.New("redis has not replied")
 )
 
-// grace is how long run still waits after ctx has ended if the call is under way: a caller
+// replyGrace is how long run still waits after ctx has ended if the call is under way: a caller
 // who learns the outcome need not repeat the call.
-const grace = 100 * time.Millisecond
+const replyGrace = 100 * time.Millisecond
 
 // run runs a script and returns its reply. It returns an error soon after ctx has ended; even
 // so the script may have run, or may run later, unless the error is a notSentError.
@@ -107,7 +107,7 @@ func (c *scriptBatcher) send(ctx context.Context, x *call) (reply, error) {
 	select {
 	case <-x.done:
 		return reply{x.reply}, x.err
-	case <-time.After(grace):
+	case <-time.After(replyGrace):
 		return reply{}, cmp.Or(ctx.Err(), errStopped)
 	}
 }
@@ -133,7 +133,7 @@ func (c *scriptBatcher) gather(x *call) (batch []*call) {
 			batch = append(batch, x)
 			size += x.size
 		}
-		if len(batch) == batchCalls || size > batchBytes {
+		if len(batch) == maxBatchCalls || size > fullBatchBytes {
 			return batch
 		}
 		select {
@@ -162,7 +162,7 @@ func (c *scriptBatcher) runBatch(batch []*call) {
 		c.runPipeline(ctx, unknown, (*redis.Script).Eval)
 	}
 	for _, x := range batch {
-		c.health.record(x.err)
+		c.outages.record(x.err)
 		if redis.HasErrorPrefix(x.err, "READONLY") {
 			c.replication.dialer.leaveReplica()
 		}
@@ -186,7 +186,7 @@ func (c *scriptBatcher) runPipeline(ctx context.Context, batch []*call, eval fun
 			commands[i] = eval(c.scripts[x.script], ctx, pipe, x.keys, x.args...)
 		}
 		if relied {
-			proof = c.replication.begin(ctx, pipe)
+			proof = c.replication.addProof(ctx, pipe)
 		}
 		_, failed = pipe.Exec(ctx)
 	}
@@ -236,8 +236,8 @@ func mayHaveRun(err error) bool {
 // other calls.
 const healthyAfter = 5 * time.Second
 
-// health logs once that calls to Redis fail, and once that they succeed again.
-type health struct {
+// An outageLog logs once that calls to Redis fail, and once that they succeed again.
+type outageLog struct {
 	log          *slog.Logger
 	failing      atomic.Bool
 	mu           sync.Mutex
@@ -246,7 +246,7 @@ type health struct {
 }
 
 // record takes note of how a call ended: err is nil if it succeeded.
-func (h *health) record(err error) {
+func (h *outageLog) record(err error) {
 	if err == nil && !h.failing.Load() {
 		return // Redis worked before and works now; this usual case takes no lock
 	}

@@ -12,10 +12,10 @@ import (
 
 const (
 	claimsAtOnce = 64 // the most leases that one run of the claim script grants
-	// pollMost is the longest time between two runs of the claim script for a topic for which
-	// somebody waits. It is needed because a wake-up token from Redis may be lost with a
-	// connection.
-	pollMost = time.Second
+	// maxPollInterval is the longest time between two runs of the claim script for a topic for which
+	// somebody waits. It is needed because a wake-up token from Redis may be lost with a connection. What else
+	// may be lost is not waited for any longer either.
+	maxPollInterval = time.Second
 )
 
 // claims queues this process's callers of Claim, one queue for each topic. For a topic with
@@ -36,7 +36,7 @@ type claims struct {
 	listensUntil time.Time    // when that blocking call ends by itself
 	nudged       bool         // that blocking call was asked to end earlier
 
-	fetches sync.WaitGroup
+	fetches sync.WaitGroup // the goroutines that run fetch
 }
 
 // A waitQueue holds the waiting callers of one topic. claims.mu guards all of it.
@@ -45,7 +45,7 @@ type waitQueue struct {
 	waiters     list.List // a list of *waiter
 	wanted      int       // how many leases all waiters want in total
 	fetching    bool      // a goroutine runs fetch
-	mayHaveMail bool      // fetch has to run the script once more: there may be mail
+	mayHaveMail bool      // fetch has to run the script again: there may be mail
 	watched     bool      // the blocking call listens for the topic's mail
 	nextLook    time.Time // when to run the script even if no token came; see listenForMail
 	// hints are the mailboxes that the script will probably grant next. Redis demands that
@@ -53,20 +53,20 @@ type waitQueue struct {
 	// mailbox only if its caller guessed that mailbox.
 	hints []string
 
-	offers []offer // the mailboxes that are offered to this process, the oldest first
-	busy   bool    // declineIfBusy waits
-	share  share
+	offers    []offer // the mailboxes that are offered to this process, the oldest first
+	declining bool    // declineIfBusy waits
+	load      fleetLoad
 }
 
 // A waiter is a caller who waits for leases.
 type waiter struct {
-	granted chan []*lease // gets its leases once; has room for them
-	most    int           // the most leases that it takes
-	waits   bool          // whether it is in its topic's queue
+	granted   chan []*lease // gets its leases once; has room for them
+	maxLeases int           // the most leases that it takes
+	queued    bool          // whether it is in its topic's queue
 }
 
 func newClaims(c *connection, l *leases, subscribe func(channel string)) *claims {
-	return &claims{connection: c, leases: l, subscribe: subscribe, poll: min(pollMost, l.length/4), queues: map[bus.Topic]*waitQueue{}, waiterCame: make(chan struct{}, 1)}
+	return &claims{connection: c, leases: l, subscribe: subscribe, poll: min(maxPollInterval, l.length/4), queues: map[bus.Topic]*waitQueue{}, waiterCame: make(chan struct{}, 1)}
 }
 
 // Claim implements bus.Bus: it joins the topic's queue, runs the claim script or has it run, and
@@ -85,7 +85,7 @@ func (c *claims) ClaimUpTo(ctx context.Context, topic bus.Topic, most int) ([]bu
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	w := &waiter{granted: make(chan []*lease, 1), most: max(1, most)}
+	w := &waiter{granted: make(chan []*lease, 1), maxLeases: max(1, most)}
 	q, place := c.join(topic, w)
 	if q == nil {
 		return nil, bus.ErrClosed
@@ -136,8 +136,8 @@ func (c *claims) join(topic bus.Topic, w *waiter) (*waitQueue, *list.Element) {
 		c.listenAsClaimer(&q.keys)
 	}
 	place := q.waiters.PushBack(w)
-	w.waits = true
-	q.wanted += w.most
+	w.queued = true
+	q.wanted += w.maxLeases
 	// When mail comes, the blocking call gets a token. But a mailbox that becomes due by
 	// time before that call ends brings no token, so the script must run.
 	if !q.watched || q.nextLook.Before(c.listensUntil) || len(q.offers) > 0 {
@@ -150,7 +150,7 @@ func (c *claims) join(topic bus.Topic, w *waiter) (*waitQueue, *list.Element) {
 func (c *claims) leave(q *waitQueue, place *list.Element) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if place.Value.(*waiter).waits {
+	if place.Value.(*waiter).queued {
 		q.take(place)
 	}
 }
@@ -158,8 +158,8 @@ func (c *claims) leave(q *waitQueue, place *list.Element) {
 // take removes a waiter from the queue. The caller holds claims.mu.
 func (q *waitQueue) take(place *list.Element) *waiter {
 	w := q.waiters.Remove(place).(*waiter)
-	w.waits = false
-	q.wanted -= w.most
+	w.queued = false
+	q.wanted -= w.maxLeases
 	return w
 }
 
@@ -226,7 +226,7 @@ type claimResult struct {
 	nextLook time.Time // when the script should run again, because a mailbox becomes due or a lease ends; zero if neither will
 	hints    []string  // the mailboxes that will be granted next
 	offers   []offer   // those with which the script was called
-	share    share
+	load     fleetLoad
 }
 
 // runClaim runs the claim script. It registers the granted leases in c.leases before any
@@ -264,7 +264,7 @@ func (c *claims) runClaim(q *waitQueue, n int, offers []offer, hints []string) (
 		a.hints = append(a.hints, reply{v}.text())
 	}
 	a.offers = offers
-	a.share = share{leased: r.at(3).number(), processes: r.at(4).number()}
+	a.load = fleetLoad{leased: r.at(3).number(), processes: r.at(4).number()}
 	return a, nil
 }
 
@@ -282,7 +282,7 @@ func (c *claims) grant(q *waitQueue, a claimResult) (rest []*lease) {
 	defer c.mu.Unlock()
 	for q.waiters.Len() > 0 && len(a.leases) > 0 {
 		w := q.take(q.waiters.Front())
-		n := min(w.most, len(a.leases))
+		n := min(w.maxLeases, len(a.leases))
 		w.granted <- a.leases[:n:n]
 		a.leases = a.leases[n:]
 	}
@@ -299,7 +299,7 @@ func (c *claims) grant(q *waitQueue, a claimResult) (rest []*lease) {
 	if q.hints == nil {
 		q.hints = slices.DeleteFunc(a.hints, q.isOffered)
 	}
-	q.share = a.share
+	q.load = a.load
 	return a.leases
 }
 
@@ -333,7 +333,7 @@ func (c *claims) replan() {
 	case !c.nudged:
 		c.nudged = true
 		c.spawn(func() {
-			// If this fails, the call ends by itself within pollMost.
+			// If this fails, the call ends by itself within maxPollInterval.
 			_, _ = c.batcher.run(context.Background(), nudgeScript, []string{c.keys.nudge(c.self)})
 		})
 	}

@@ -52,10 +52,11 @@ func (ds *deadLetters) read(ctx context.Context, topic bus.Topic, id string) (d 
 	return readDead(text, topic)
 }
 
-// list reads a page of dead letters, the oldest first or the newest first.
-func (ds *deadLetters) list(ctx context.Context, topic bus.Topic, known string, limit int, newest bool) ([]bus.DeadLetter, error) {
+// list reads a page of dead letters, the oldest first or the newest first, that follow the one with the id beyond; "" for
+// the first page.
+func (ds *deadLetters) list(ctx context.Context, topic bus.Topic, beyond string, limit int, newest bool) ([]bus.DeadLetter, error) {
 	k := ds.keys.topic(topic)
-	ids, err := ds.deadIDs(ctx, &k, known, limit, newest)
+	ids, err := ds.deadIDs(ctx, &k, beyond, limit, newest)
 	if err != nil || len(ids) == 0 {
 		return nil, err
 	}
@@ -77,13 +78,14 @@ func (ds *deadLetters) list(ctx context.Context, topic bus.Topic, known string, 
 	return list, nil
 }
 
-func (ds *deadLetters) deadIDs(ctx context.Context, k *topicKeys, known string, limit int, newest bool) ([]string, error) {
+// deadIDs returns the ids of a page of dead letters. If the one with the id beyond no longer exists, it is the first page.
+func (ds *deadLetters) deadIDs(ctx context.Context, k *topicKeys, beyond string, limit int, newest bool) ([]string, error) {
 	first, last := "-inf", "+inf"
 	if newest {
 		first, last = last, first
 	}
-	if known != "" {
-		score, err := ds.client.ZScore(ctx, k.graves, known).Result()
+	if beyond != "" {
+		score, err := ds.client.ZScore(ctx, k.graves, beyond).Result()
 		switch {
 		case err == nil:
 			first = "(" + strconv.FormatFloat(score, 'f', 0, 64)
@@ -100,8 +102,8 @@ func (ds *deadLetters) deadIDs(ctx context.Context, k *topicKeys, known string, 
 	return ids, nil
 }
 
-// Replay implements bus.DeadLetters: one script publishes the message and removes the dead letter.
-// The number goes on for a message that was replayed and became a dead letter again: x, x~1, x~2.
+// Replay implements bus.DeadLetters: one script publishes the message and removes the dead letter. The message gets a new
+// id, because the bus knows its old one: x becomes x~1 and, if that becomes a dead letter and is replayed too, x~2.
 func (ds *deadLetters) Replay(ctx context.Context, topic bus.Topic, id string) (string, error) {
 	k := ds.keys.topic(topic)
 	message, n, err := ds.read(ctx, topic, id)

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	streamEvents = 4096      // about how many events of a session, and of the server, Redis keeps
-	streamKept   = time.Hour // how long it keeps them after the newest of them
+	maxStreamEvents = 4096      // about how many events of each session, and of the server, Redis keeps
+	streamExpiry    = time.Hour // how long it keeps them after the newest of them
 	// emitEvery is the wait between two calls that send events. The events that many turns emit
 	// meanwhile are sent in one call.
 	emitEvery = 2 * time.Millisecond
@@ -130,7 +130,7 @@ func (m *emitter) emitCall(batch []unsent.Item) (keys []string, args []any) {
 		}
 		events = append(events, stream, stored, channel, m.encodeEvent(x.Event))
 	}
-	return keys, slices.Concat([]any{streamKept.Milliseconds(), streamEvents, len(channels)}, channels, events)
+	return keys, slices.Concat([]any{streamExpiry.Milliseconds(), maxStreamEvents, len(channels)}, channels, events)
 }
 
 func (m *emitter) encodeEvent(e *bus.Event) []byte {

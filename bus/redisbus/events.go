@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	watcherEvents = 4096 // how many events may wait for one watcher
+	maxWatcherEvents = 4096 // how many events may wait for one watcher
 	// feedLingers is how long a subscription is kept after its last watcher has left.
 	feedLingers = 5 * time.Second
 )
@@ -47,7 +47,7 @@ type feed struct {
 	confirmed  chan struct{} // closed when the server has confirmed the subscription
 	subscribed bool          // the server has confirmed it
 	watchers   map[*watcher]bool
-	left       time.Time // when the last watcher left
+	left       time.Time // when a watcher last left
 }
 
 func newEvents(c *connection, m *emitter) *events {
@@ -68,7 +68,7 @@ type watcher struct {
 func (w *watcher) push(e bus.Event) (lost uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.queue) == watcherEvents {
+	if len(w.queue) == maxWatcherEvents {
 		// The first event goes, and the second is replaced by the sign that some are missing.
 		if w.queue[0].ID != 0 {
 			lost++
@@ -107,7 +107,7 @@ func (w *watcher) pop() (bus.Event, bool) {
 
 // Subscribe implements bus.Events: it yields the past events after that id, then new ones. The last
 // few thousand events of a session, and of the server, can be read again until an hour after the last
-// of them; those of a channel cannot.
+// of them; those of a chat channel cannot.
 func (s *events) Subscribe(ctx context.Context, name bus.Feed, after uint64) (iter.Seq2[bus.Event, error], error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

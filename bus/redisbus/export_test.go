@@ -21,7 +21,7 @@ func (b *Bus) Held() int {
 }
 
 // Senders is how many calls are sent side by side.
-const Senders = senders
+const Senders = senderCount
 
 // Unsent is how many events wait in memory for the next batch.
 func (b *Bus) Unsent() int { return b.buffer.Len() }

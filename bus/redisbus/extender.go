@@ -35,9 +35,9 @@ func (u *extender) extendAll(ctx context.Context) {
 	}
 }
 
-// extendLeases extends all leases and returns when the next round is due: after a third of
-// the lease time. A failure in one topic does not stop the others. A lease at the end of
-// MaxHold is lost.
+// extendLeases extends all leases and returns how long to wait for the next round: a third of
+// the lease time, or less if a lease reaches the end of MaxHold earlier, at which it is lost. A failure in one topic does
+// not stop the others.
 func (s *leases) extendLeases(ctx context.Context) (next time.Duration, err error) {
 	next = s.length / 3
 	for k, held := range s.byTopic() {

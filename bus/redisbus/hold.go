@@ -26,8 +26,8 @@ func newHolds(c *connection, lease time.Duration) *holds {
 	return &holds{connection: c, lease: lease, held: map[*hold]bool{}, freeing: map[string]chan struct{}{}}
 }
 
-// waitingKept is how long Redis remembers which processes wait for a name. Each of them asks again earlier.
-const waitingKept = 5 * pollMost
+// waitingExpiry is how long Redis remembers which processes wait for a name. Each of them asks again earlier.
+const waitingExpiry = 5 * maxPollInterval
 
 // A hold is a name that this process holds under a fence.
 type hold struct {
@@ -79,7 +79,7 @@ func (hs *holds) Hold(ctx context.Context, name string) (held context.Context, r
 		bell := hs.whenFree(name)
 		sent := time.Now()
 		r, err := hs.batcher.run(ctx, holdScript, []string{hs.keys.clock(), hs.keys.hold(name), hs.keys.waiting(name)},
-			hs.lease.Milliseconds(), hs.self, waitingKept.Milliseconds())
+			hs.lease.Milliseconds(), hs.self, waitingExpiry.Milliseconds())
 		wait := time.Duration(r.at(1).number())*time.Millisecond + shortRetry
 		if err != nil {
 			wait = retry.next()
@@ -89,7 +89,7 @@ func (hs *holds) Hold(ctx context.Context, name string) (held context.Context, r
 		}
 		select {
 		case <-bell:
-		case <-time.After(jitter(2 * min(wait, pollMost))):
+		case <-time.After(jitter(2 * min(wait, maxPollInterval))):
 		case <-ctx.Done():
 		case <-hs.closed:
 		}

@@ -69,7 +69,8 @@ func NewImporter(ctx context.Context, b *Bus, id string) (*Importer, error) {
 	return in, nil
 }
 
-func (k keys) moved() string { return k.prefix + "moved" } // hash: the id of the import, and the number of the last message that it stored
+// moved returns the name of a hash with the id of the import, and the number of the last message that it stored.
+func (k keys) moved() string { return k.prefix + "moved" }
 
 // checkEmpty returns ErrOccupied if Redis has keys of the bus other than those that opening
 // it makes, unless an earlier run of this import has made them.
@@ -227,8 +228,9 @@ func (in *Importer) readMailbox(ctx context.Context, k *topicKeys, key string, y
 	}
 }
 
-// AwaitDurable waits until the server has written its append-only file to disk, if it has one.
-// For a server that cannot be asked it waits as long as that should take.
+// AwaitDurable waits until the server says that its append-only file is on disk. If the server cannot
+// say so, because it is too old or has no such file, or does not say so in 2.5 seconds, AwaitDurable waits for another
+// 2 seconds, which should be enough, and returns nil.
 func (in *Importer) AwaitDurable(ctx context.Context) error {
 	synced, err := in.bus.client.Do(ctx, "WAITAOF", 1, 0, 2500).Slice()
 	if err == nil && len(synced) > 0 && (reply{synced[0]}).number() > 0 {

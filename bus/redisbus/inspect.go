@@ -30,10 +30,12 @@ func (i *inspector) Topics(ctx context.Context) ([]bus.Topic, error) {
 	return topics, nil
 }
 
+// scanAtOnce is about how many mailboxes one page of mailboxPages has.
 const scanAtOnce = 500
 
 // Depth implements bus.Inspector: it reads every mailbox that contains mail, some at a time, so its
-// figures are not from the same moment. Mail counts as waiting if the lease of its mailbox has run out.
+// figures are not from the same moment. Mail also counts as waiting if the lease of its mailbox has run out, of at most
+// scanAtOnce mailboxes.
 func (i *inspector) Depth(ctx context.Context, topic bus.Topic) (d bus.Depth, err error) {
 	k := i.keys.topic(topic)
 	now, err := i.now(ctx)

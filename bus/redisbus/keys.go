@@ -83,12 +83,12 @@ func newTopicKeys(k keys, name bus.Topic) topicKeys {
 // mail returns the name of the list with the messages of a mailbox, except the first.
 func (t *topicKeys) mail(key string) string { return t.prefix + "mail:" + t.part + ":" + key }
 
-// seenBuckets is the number of sets over which the ids of a day's messages are spread. Redis
+// seenSetCount is the number of sets over which the ids of a day's messages are spread. Redis
 // blocks while it enlarges the table of a set, which takes long for a large set.
-const seenBuckets = 256
+const seenSetCount = 256
 
-// rememberLast is how long Redis remembers which process had a session's mailbox last. About as long, a process keeps
-// the session in memory.
+// rememberLast is how long Redis remembers which process had a session's mailbox last. A process keeps a
+// session in memory for about as long.
 const rememberLast = 10 * time.Minute
 
 // remembersLast reports whether it matters which process claims a mailbox: one that had it lately need not read the
@@ -115,7 +115,7 @@ func (t *topicKeys) claimers() string {
 func (t *topicKeys) seen(day int64, id string) string {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(id)) // never fails
-	return t.prefix + "seen:" + t.part + ":" + strconv.FormatInt(day, 10) + ":" + strconv.Itoa(int(h.Sum32()%seenBuckets))
+	return t.prefix + "seen:" + t.part + ":" + strconv.FormatInt(day, 10) + ":" + strconv.Itoa(int(h.Sum32()%seenSetCount))
 }
 
 func shortHash(group string) string {

@@ -262,7 +262,7 @@ func (l *lease) Settle(ctx context.Context, end bus.End) error {
 			}
 			l.leases.end(l, bus.ErrFenced)
 			if r.text() == "offered" {
-				l.leases.offered(l.claim.Topic, l.claim.Key)
+				l.leases.onOffer(l.claim.Topic, l.claim.Key)
 			}
 			if end.Dead > end.Done {
 				l.leases.emitter.Emit(bus.NewDeadLetterEvent(l.claim.Topic, l.claim.Key, "", bus.StateBuried))

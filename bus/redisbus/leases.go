@@ -17,7 +17,7 @@ type leases struct {
 	length      time.Duration
 	maxHold     time.Duration
 	extendAsked chan struct{}                     // has a value when somebody cannot wait for the next regular extension
-	offered     func(topic bus.Topic, key string) // is called when settling has offered a mailbox to this process again
+	onOffer     func(topic bus.Topic, key string) // is called when settling has offered a mailbox to this process again
 
 	mu         sync.Mutex // taken before a lease's own mu
 	held       map[int64]*lease

@@ -29,7 +29,7 @@ func (c *claims) listenForMail(ctx context.Context) {
 			return
 		}
 		if err != nil {
-			c.batcher.health.record(err)
+			c.batcher.outages.record(err)
 			select {
 			case <-time.After(retry.next()):
 			case <-ctx.Done():
@@ -108,7 +108,7 @@ func (c *claims) handleToken(list, token string) {
 			return
 		}
 		c.spawn(func() {
-			// If this fails, the other processes look by themselves within pollMost.
+			// If this fails, the other processes look by themselves within maxPollInterval.
 			_, _ = c.batcher.run(context.Background(), rewakeScript, []string{list}, token)
 		})
 	}

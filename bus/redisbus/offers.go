@@ -16,11 +16,11 @@ import (
 const (
 	// offerLasts is for how long an offer is good, as in shared/line.lua.
 	offerLasts = 250 * time.Millisecond
-	// busyFor is how long a process in which nobody waits for mail keeps an offer before it declines.
-	busyFor = 20 * time.Millisecond
-	// A process declines offers if it holds more than 1.5 times as many leases as an average process, and evenMost
-	// more. So few sessions move, and processes that join still get their part.
-	evenMost = 16
+	// declineAfter is how long a process in which nobody waits for mail keeps an offer before it declines.
+	declineAfter = 20 * time.Millisecond
+	// A process declines offers if it holds more leases than 1.5 times the average of all processes plus leaseSlack. So
+	// few sessions move, and processes that join still get their part.
+	leaseSlack = 16
 )
 
 // An offer is a mailbox that is offered to this process, and until when.
@@ -29,14 +29,15 @@ type offer struct {
 	until time.Time
 }
 
-// A share is what the claim script last told of all processes together.
-type share struct {
+// A fleetLoad is how many leases all processes together hold, and how many processes there are, as the claim script last
+// told.
+type fleetLoad struct {
 	leased, processes int64
 }
 
-// isTooLarge reports whether a process with that many leases has far more than its part.
-func (s share) isTooLarge(own int) bool {
-	return s.processes > 1 && int64(own)*2*s.processes > 3*s.leased+2*evenMost*s.processes
+// makesBusy reports whether a process with that many leases has far more than its part.
+func (s fleetLoad) makesBusy(own int) bool {
+	return s.processes > 1 && int64(own)*2*s.processes > 3*s.leased+2*leaseSlack*s.processes
 }
 
 // handleOffer handles an offer that was published to this process: the length of the topic, and the topic and key.
@@ -53,7 +54,7 @@ func (c *claims) handleOffer(text string) {
 func (c *claims) takeUp(topic bus.Topic, key string) {
 	c.mu.Lock()
 	q := c.queues[topic]
-	if q == nil || c.ended || q.share.isTooLarge(c.leases.countOf(&q.keys)) {
+	if q == nil || c.ended || q.load.makesBusy(c.leases.countOf(&q.keys)) {
 		c.mu.Unlock()
 		c.decline(topic, key)
 		return
@@ -64,19 +65,19 @@ func (c *claims) takeUp(topic bus.Topic, key string) {
 		c.fetchSoon(q, "")
 		return
 	}
-	if !q.busy { // the next caller of Claim takes it, unless none comes soon
-		q.busy = c.spawn(func() { c.declineIfBusy(topic, q) })
+	if !q.declining { // the next caller of Claim takes it, unless none comes soon
+		q.declining = c.spawn(func() { c.declineIfBusy(topic, q) })
 	}
 }
 
 // declineIfBusy waits a moment, and declines all offers if nobody waits for mail then.
 func (c *claims) declineIfBusy(topic bus.Topic, q *waitQueue) {
 	select {
-	case <-time.After(busyFor):
+	case <-time.After(declineAfter):
 	case <-c.closed:
 	}
 	c.mu.Lock()
-	q.busy = false
+	q.declining = false
 	var declined []string
 	if q.waiters.Len() == 0 {
 		declined = q.dropOffers()
@@ -94,7 +95,8 @@ func (q *waitQueue) dropOffers() (keys []string) {
 	return keys
 }
 
-// goodOffers returns the offers that are still good. The caller holds claims.mu.
+// goodOffers returns the offers that are still good. It reuses the memory of q.offers, so the caller, who holds
+// claims.mu, has to replace q.offers.
 func (q *waitQueue) goodOffers() []offer {
 	now := time.Now()
 	return slices.DeleteFunc(q.offers, func(o offer) bool { return !now.Before(o.until) })
@@ -108,7 +110,8 @@ func (q *waitQueue) takeOffers(most int) (taken []offer) {
 	return taken
 }
 
-// keepOffers puts back those of the offers that were not granted although they may be. The caller holds claims.mu.
+// keepOffers puts back, after a run of the claim script, those of its offers for which left returns true: they may still
+// be granted. The caller holds claims.mu.
 func (q *waitQueue) keepOffers(offers []offer, left func(key string) bool) {
 	offers = slices.DeleteFunc(offers, func(o offer) bool { return !left(o.key) })
 	q.offers = append(offers, q.offers...)
@@ -137,7 +140,7 @@ func (c *claims) decline(topic bus.Topic, keys ...string) {
 		args[i] = key
 	}
 	c.spawnOrRun(func() {
-		// If this fails, the mailboxes are due soon, and others look by themselves within pollMost.
+		// If this fails, the mailboxes are due soon, and others look by themselves within maxPollInterval.
 		_, _ = c.batcher.run(context.Background(), declineScript, []string{c.keys.clock(), k.due, k.wake}, args...)
 	})
 }

@@ -92,7 +92,7 @@ func Open(ctx context.Context, c Config) (*Bus, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open bus: %w", err)
 	}
-	redis.SetLogger(discardLogger{}) // its messages are returned as errors too, and health logs them once
+	redis.SetLogger(discardLogger{}) // its messages are returned as errors too, and the outageLog logs them once
 	client := redis.NewClient(d.options)
 	s, err := inspect(ctx, client)
 	if err == nil {
@@ -120,7 +120,7 @@ func Open(ctx context.Context, c Config) (*Bus, error) {
 func newBus(c Config, d *dialer, client *redis.Client, scripts scriptLibrary) *Bus {
 	to := &connection{
 		keys: newKeys(c.Prefix, client.Options().DB), self: rand.Text()[:12], client: client, log: c.Log,
-		batcher:   newBatcher(client, scripts, &health{log: c.Log}, newReplication(client, d, c.Log)),
+		batcher:   newBatcher(client, scripts, &outageLog{log: c.Log}, newReplication(client, d, c.Log)),
 		lifecycle: &lifecycle{closed: make(chan struct{})},
 	}
 	to.hangUp = sync.OnceFunc(func() {
@@ -138,7 +138,7 @@ func newBus(c Config, d *dialer, client *redis.Client, scripts scriptLibrary) *B
 	b.leases = newLeases(to, b.emitter, c.Lease, c.MaxHold)
 	b.events = newEvents(to, b.emitter)
 	b.claims = newClaims(to, b.leases, b.events.subscribe)
-	b.leases.offered = b.claims.takeUp
+	b.leases.onOffer = b.claims.takeUp
 	b.deadLetters = &deadLetters{connection: to, publisher: b.publisher, emitter: b.emitter}
 	b.forgetter = &forgetter{connection: to, inspector: b.inspector, dead: b.deadLetters, events: b.events}
 	b.notes = &subscription{connection: to, claims: b.claims, leases: b.leases, holds: b.holds, events: b.events}

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	repairName  = "bus/repair"
-	repairEvery = time.Minute
+	repairName  = "bus/repair" // the name that the process holds which repairs
+	repairEvery = time.Minute  // the time between two rounds
 	// topicKept is for how long a topic stays in the list after it last had mail.
 	topicKept = 48 * time.Hour
 )

@@ -39,11 +39,11 @@ type replication struct {
 	log    *slog.Logger
 	grace  time.Duration // aloneAfter
 
-	mu     sync.Mutex
-	master string    // the address of the master that the fields below describe
-	online int       // how many replicas are connected to it
-	alone  bool      // whether it may go on without replicas
-	lost   time.Time // when it lost its last replica
+	mu       sync.Mutex
+	master   string    // the address of the master that the fields below describe
+	replicas int       // how many are connected to it
+	alone    bool      // whether it may go on without replicas
+	lostAt   time.Time // when it lost its last replica
 	// fresh says that it became the master while this process ran, and has had no replica since: so no
 	// other server is about to replace it.
 	fresh bool
@@ -66,13 +66,13 @@ type proof struct {
 
 // A serverState is how the server that has answered describes itself.
 type serverState struct {
-	runID  string
-	online int // how many replicas are connected
+	runID    string
+	replicas int // how many are connected
 }
 
-// begin adds to a pipeline the commands that prove its writes. It returns nil if nothing has to be
+// addProof adds to a pipeline the commands that prove its writes. It returns nil if nothing has to be
 // proved. The proof covers everything that was written to the server before, also over other connections.
-func (r *replication) begin(ctx context.Context, pipe redis.Pipeliner) *proof {
+func (r *replication) addProof(ctx context.Context, pipe redis.Pipeliner) *proof {
 	if r.dialer.replicasNeeded == 0 {
 		return nil
 	}
@@ -97,8 +97,8 @@ func (r *replication) needed() (n int, timeout time.Duration, runID string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
-	case r.online > 0:
-		return min(r.dialer.replicasNeeded, r.online), copyTimeout, ""
+	case r.replicas > 0:
+		return min(r.dialer.replicasNeeded, r.replicas), copyTimeout, ""
 	case r.alone:
 		return 0, 0, r.runID
 	}
@@ -118,7 +118,7 @@ func (r *replication) judge(ctx context.Context, p *proof) error {
 		failed = err
 	} else {
 		by, err := readServer(p.server)
-		if err == nil && by.runID == p.runID && by.online == 0 {
+		if err == nil && by.runID == p.runID && by.replicas == 0 {
 			return nil
 		}
 		failed = err
@@ -143,7 +143,7 @@ func (r *replication) refresh(ctx context.Context, view *sentinel.View) error {
 		return err
 	}
 	switch {
-	case by.online > 0:
+	case by.replicas > 0:
 		view = &sentinel.View{}
 	case view == nil:
 		said, err := r.dialer.finder.View(ctx)
@@ -165,20 +165,20 @@ func (r *replication) record(by serverState, view sentinel.View) {
 	r.dialer.mu.Unlock()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	before, was := r.online, r.alone
+	before, was := r.replicas, r.alone
 	if r.master != master {
 		r.fresh, before = r.master != "", 1
 	}
-	r.master, r.online = master, by.online
+	r.master, r.replicas = master, by.replicas
 	switch {
-	case by.online > 0:
+	case by.replicas > 0:
 		r.alone, r.fresh = false, false
 		if was {
-			r.log.Info("redis has a replica again", slog.Int("replicas", by.online))
+			r.log.Info("redis has a replica again", slog.Int("replicas", by.replicas))
 		}
 		return
 	case before > 0:
-		r.alone, r.lost = false, time.Now()
+		r.alone, r.lostAt = false, time.Now()
 	case r.runID != by.runID:
 		r.alone = false
 	}
@@ -186,7 +186,7 @@ func (r *replication) record(by serverState, view sentinel.View) {
 		return
 	}
 	r.runID = by.runID
-	if r.alone = r.alone || r.fresh || view.Replicas == 0 || time.Since(r.lost) >= r.grace; r.alone && !was {
+	if r.alone = r.alone || r.fresh || view.Replicas == 0 || time.Since(r.lostAt) >= r.grace; r.alone && !was {
 		r.log.Warn("redis has no replica in touch: if its master is lost, so is what comes now")
 	}
 }
@@ -232,7 +232,7 @@ func readServer(answers [2]*redis.StringCmd) (by serverState, err error) {
 				by.runID = value
 			}
 		}
-		by.online += countReplicas(info)
+		by.replicas += countReplicas(info)
 	}
 	return by, nil
 }

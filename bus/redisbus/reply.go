@@ -6,11 +6,13 @@ import "strconv"
 // counts as empty, because somebody else may have written to Redis.
 type reply struct{ v any }
 
+// list returns the reply's elements; none if it is no list.
 func (r reply) list() []any {
 	list, _ := r.v.([]any)
 	return list
 }
 
+// at returns the element with that index; an empty reply if there is none.
 func (r reply) at(i int) reply {
 	if list := r.list(); i < len(list) {
 		return reply{list[i]}
@@ -18,11 +20,13 @@ func (r reply) at(i int) reply {
 	return reply{}
 }
 
+// text returns the reply as a text; "" if it is none.
 func (r reply) text() string {
 	s, _ := r.v.(string)
 	return s
 }
 
+// number returns the reply as a number; 0 if it is none.
 func (r reply) number() int64 {
 	switch v := r.v.(type) {
 	case int64:
