@@ -20,7 +20,7 @@ func (n *Nodes) Decide(call tools.Call, judges func(tools.Call) bool, decide fun
 		return tools.Verdict{Decision: tools.Deny, Reason: textRoundabout}
 	}
 	v := decide(call)
-	for _, as := range n.under(call) {
+	for _, as := range n.directCalls(call) {
 		other := decide(as)
 		if isAllowed(other) && judges(as) {
 			other = tools.Verdict{Decision: tools.Ask, Reason: textJudged}
@@ -30,16 +30,16 @@ func (n *Nodes) Decide(call tools.Call, judges func(tools.Call) bool, decide fun
 		}
 	}
 	if isAllowed(v) {
-		if node := n.asking(call); node != "" {
+		if node := n.askingNode(call); node != "" {
 			v.Decision, v.Reason = tools.Ask, fmt.Sprintf(textNodeAsks, node)
 		}
 	}
 	return v
 }
 
-// asking returns the name of a node that a call may reach, and which runs it only if a person has approved it; "" if there is
-// none. The node itself looks at what it gets; what is overlooked here doesn't run there.
-func (n *Nodes) asking(call tools.Call) string {
+// askingNode returns the name of a node that a call may reach, and which runs it only if a person has approved it; "" if there
+// is none. The node checks what it gets by itself; what is overlooked here doesn't run there.
+func (n *Nodes) askingNode(call tools.Call) string {
 	home := n.cfg.Settings().Agents[sessions.AgentOf(call.Session)].Node()
 	node, tool, args, invokes := toolnodes.Invoked(call)
 	all, _ := n.View()
@@ -48,7 +48,7 @@ func (n *Nodes) asking(call tools.Call) string {
 		switch {
 		case len(one.Offer.Ask) == 0:
 			continue
-		case invokes && slices.Contains(n.reached(node), one.Name):
+		case invokes && slices.Contains(n.reachedNodes(node), one.Name):
 			there.Name, there.Args = tool, args
 		case home == one.Name && n.isPlaced(call.Name):
 		default:
@@ -81,24 +81,24 @@ func (n *Nodes) asksAbout(rules []string, call tools.Call) bool {
 
 func isAllowed(v tools.Verdict) bool { return v.Decision != tools.Deny && v.Decision != tools.Ask }
 
-// Names returns the names of the tools that a call calls: its own and, if it calls a node's tool through the tool nodes,
+// ToolNames returns the names of the tools that a call calls: its own and, if it calls a node's tool through the tool nodes,
 // that of the other.
-func (n *Nodes) Names(call tools.Call) []string {
+func (n *Nodes) ToolNames(call tools.Call) []string {
 	names := []string{call.Name}
-	for _, as := range n.under(call) {
+	for _, as := range n.directCalls(call) {
 		names = append(names, as.Name)
 	}
 	return names
 }
 
-// under returns a call that calls a node's tool through the tool nodes under the name that agents know that tool by: several
-// if it is for any node that has a capability.
-func (n *Nodes) under(call tools.Call) (calls []tools.Call) {
+// directCalls returns, for a call of a node's tool through the tool nodes, that call under the name by which agents know the
+// node's tool: several calls if it is for any node that has a capability. There are none for a call of another tool.
+func (n *Nodes) directCalls(call tools.Call) (calls []tools.Call) {
 	node, tool, args, invokes := toolnodes.Invoked(call)
 	if !invokes {
 		return nil
 	}
-	for _, name := range n.reached(node) {
+	for _, name := range n.reachedNodes(node) {
 		as := call
 		as.Name, as.Args, as.Touches = toolnodes.Alias(name, tool), args, tools.TouchesAlways(call.Touch())
 		calls = append(calls, as)
@@ -112,7 +112,7 @@ func (n *Nodes) Approvers(call tools.Call) (who []string) {
 	settings := n.cfg.Settings()
 	home := settings.Agents[sessions.AgentOf(call.Session)].Node()
 	node, _, _, invokes := toolnodes.Invoked(call)
-	reached := n.reached(node)
+	reached := n.reachedNodes(node)
 	for name, one := range settings.Nodes {
 		isIts := strings.HasPrefix(call.Name, toolnodes.Alias(name, "")) || invokes && slices.Contains(reached, name) || home == name && n.isPlaced(call.Name)
 		list := one.Approvers
@@ -128,8 +128,9 @@ func (n *Nodes) Approvers(call tools.Call) (who []string) {
 	return who
 }
 
-// reached returns the names of the nodes that a call may reach that names a node, or any that has a capability.
-func (n *Nodes) reached(node string) []string {
+// reachedNodes returns the names of the nodes that a call for node may reach: node itself and, if it stands for any node with a
+// capability, all nodes that have it.
+func (n *Nodes) reachedNodes(node string) []string {
 	names := []string{node}
 	if capability, isAny := strings.CutPrefix(node, toolnodes.Any); isAny {
 		all, _ := n.View()

@@ -33,7 +33,7 @@ func (n *Nodes) RunBroker(ctx context.Context) error {
 		return n.ServeBroker(held, nodes.BrokerConfig{
 			Server: broker, Edges: n.cfg.Table,
 			Tools: func(name string) []string { return n.cfg.Settings().Nodes[name].Tools },
-			May:   func(name string) bool { return !isUsed(n.cfg.Settings(), name) },
+			May:   func(name string) bool { return !isReserved(n.cfg.Settings(), name) },
 		})
 	})
 }

@@ -55,8 +55,8 @@ type Tool struct {
 	Pure        bool            `json:"pure"` // calls change nothing
 }
 
-// shown returns a node as the API shows it.
-func (n *Nodes) shown(one nodes.Node) Node {
+// describe returns a node as the API shows it.
+func (n *Nodes) describe(one nodes.Node) Node {
 	settings := n.cfg.Settings()
 	shown := Node{
 		Name: one.Name, State: one.State, Here: one.Process != "", Since: exchange.SomeTime(one.Since), Joined: exchange.SomeTime(one.Joined),
@@ -109,27 +109,27 @@ func (n *Nodes) list(w *exchange.Answer, r *http.Request) error {
 	}
 	all := make([]Node, len(found))
 	for i, one := range found {
-		all[i] = n.shown(one)
+		all[i] = n.describe(one)
 	}
 	return w.JSON(http.StatusOK, map[string]any{"nodes": all})
 }
 
 // show answers with one node.
 func (n *Nodes) show(w *exchange.Answer, r *http.Request) error {
-	return n.answer(r.Context(), w, named(w, r))
+	return n.answerWithNode(r.Context(), w, requestedName(w, r))
 }
 
-// answer answers with a node as it is now.
-func (n *Nodes) answer(ctx context.Context, w *exchange.Answer, name string) error {
+// answerWithNode answers with a node as it is now.
+func (n *Nodes) answerWithNode(ctx context.Context, w *exchange.Answer, name string) error {
 	found, err := n.Find(ctx, name)
 	if err != nil {
 		return refusal(err)
 	}
-	return w.JSON(http.StatusOK, n.shown(found))
+	return w.JSON(http.StatusOK, n.describe(found))
 }
 
-// named returns the name in the request's path, and records it in the answer as the request's subject.
-func named(w *exchange.Answer, r *http.Request) string {
+// requestedName returns the name in the request's path, and records it in the answer as the request's subject.
+func requestedName(w *exchange.Answer, r *http.Request) string {
 	w.ID = r.PathValue("name")
 	w.Subject = w.ID
 	return w.ID
@@ -176,7 +176,7 @@ func (n *Nodes) invite(w *exchange.Answer, r *http.Request) error {
 
 // accept serves an owner's request to accept all that a node offers, so that agents get it.
 func (n *Nodes) accept(w *exchange.Answer, r *http.Request) error {
-	name := named(w, r)
+	name := requestedName(w, r)
 	var asked struct{ Digest string }
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 4<<10)).Decode(&asked); err != nil && !errors.Is(err, io.EOF) {
 		return exchange.BadRequest("bad_request", `the body must be {} or {"digest": "the one that it was shown with"}`)
@@ -198,14 +198,14 @@ func (n *Nodes) accept(w *exchange.Answer, r *http.Request) error {
 
 // revoke serves an owner's request to remove a node.
 func (n *Nodes) revoke(w *exchange.Answer, r *http.Request) error {
-	name := named(w, r)
+	name := requestedName(w, r)
 	if t, isTarget := n.cfg.Settings().SSHTargets()[name]; isTarget {
 		return exchange.Conflict("configured", fmt.Sprintf(textConfigured, t))
 	}
 	if err := n.Revoke(r.Context(), name); err != nil {
 		return refusal(err)
 	}
-	return n.answer(r.Context(), w, name)
+	return n.answerWithNode(r.Context(), w, name)
 }
 
 // join serves a device that joins.
@@ -236,7 +236,7 @@ func tooMany() error {
 
 // admit lets a device join.
 func (n *Nodes) admit(ctx context.Context, asked wire.JoinRequest) (joined wire.JoinAnswer, err error) {
-	if isUsed(n.cfg.Settings(), asked.Name) {
+	if isReserved(n.cfg.Settings(), asked.Name) {
 		return joined, taken(asked.Name)
 	}
 	key, err := n.Join(ctx, asked.Code, asked.Name, asked.Key)
@@ -253,9 +253,9 @@ func (n *Nodes) admit(ctx context.Context, asked wire.JoinRequest) (joined wire.
 	return wire.JoinAnswer{Name: asked.Name, Key: key}, nil
 }
 
-// isUsed reports whether something else than a node that joins has a name: an MCP server, because the names of their tools would
-// begin alike, or an ssh:// target.
-func isUsed(by *config.Config, name string) bool {
+// isReserved reports whether no device may join under a name, because it is that of an MCP server, whose tools' names would
+// begin alike, or of an ssh:// target.
+func isReserved(by *config.Config, name string) bool {
 	_, isServer := by.MCP[name]
 	_, isTarget := by.SSHTargets()[name]
 	return isServer || isTarget

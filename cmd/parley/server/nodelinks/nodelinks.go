@@ -43,7 +43,7 @@ type Config struct {
 	Terminal func(session string) bool
 	// Tell sends a text to the owners, once for each subject. If it fails, it may be called again.
 	Tell  func(ctx context.Context, subject, text string) error
-	Count func(node, result string, took time.Duration)
+	Count func(node, result string, took time.Duration) // counts a call that has ended
 	// Placed are the tools of agents that run on a node instead if the agent works there, and Left the names of those that
 	// such an agent goes without, because they would only reach its workspace.
 	Placed []tools.Spec
@@ -73,8 +73,8 @@ type Nodes struct {
 	reloaded chan map[string]ssh.Target
 
 	mu   sync.Mutex
-	sets map[string]set // agents' tools, by the names of the nodes that they include
-	told map[string]time.Time
+	sets map[string]set       // agents' tools, by the names of the nodes that they include
+	told map[string]time.Time // when the owners were last told about a node
 }
 
 // A set holds an agent's other tools together with those of nodes, and the version of the nodes that it was made for.
@@ -105,7 +105,7 @@ func New(c Config) *Nodes {
 	})
 	n.Waits = waits.New(c.Table, c.Mail, c.Point, c.Log)
 	n.Service = nodes.New(nodes.Config{
-		Registry: c.Table, Links: c.Table, Calls: c.Table, Events: c.Events, Process: rand.Text(), Ready: c.Ready, May: n.may, Tell: n.tell, Count: c.Count, Point: c.Point, Log: c.Log,
+		Registry: c.Table, Links: c.Table, Calls: c.Table, Events: c.Events, Process: rand.Text(), Ready: c.Ready, May: n.mayUse, Tell: n.tell, Count: c.Count, Point: c.Point, Log: c.Log,
 		Trusted: func(node string) bool { return c.Settings().Nodes[node].Trusted },
 		Over:    n.Look,
 		Wait:    func(node string) time.Duration { return c.Settings().Nodes[node].Wait },
@@ -114,14 +114,14 @@ func New(c Config) *Nodes {
 	return n
 }
 
-// may reports whether the agent that makes a call may use a node. A sub-agent may use only those that the agent which it
+// mayUse reports whether the agent that makes a call may use a node. A sub-agent may use only those that the agent which it
 // works for may use, too.
-func (n *Nodes) may(call tools.Call, node string) bool {
+func (n *Nodes) mayUse(call tools.Call, node string) bool {
 	if call.Parent == "" {
-		return n.mayIn(call.Session, node)
+		return n.mayUseIn(call.Session, node)
 	}
-	own := sessions.AgentOf(call.Session) == sessions.AgentOf(call.Parent) || n.mayIn(call.Session, node)
-	return own && n.mayIn(call.Parent, node)
+	own := sessions.AgentOf(call.Session) == sessions.AgentOf(call.Parent) || n.mayUseIn(call.Session, node)
+	return own && n.mayUseIn(call.Parent, node)
 }
 
 // Run looks after the links of this process, and after the turns that wait for nodes, until ctx is done.
@@ -137,19 +137,19 @@ func (n *Nodes) WaitsIn(ctx context.Context, session string) (bool, error) {
 	return n.cfg.Table.WaitsIn(ctx, session)
 }
 
-// mayIn reports whether the agent of a session that is no sub-agent's may use a node.
-func (n *Nodes) mayIn(session, node string) bool {
+// mayUseIn reports whether the agent of a session that is no sub-agent's may use a node.
+func (n *Nodes) mayUseIn(session, node string) bool {
 	return n.cfg.Terminal(session) || n.cfg.Settings().MayUseNode(sessions.AgentOf(session), node)
 }
 
 // tellEvery is the shortest time between two texts about one node from this process.
 const tellEvery = 10 * time.Minute
 
-// tell tells the owners a text about a node, unless it was about the same set the last time. A node that changes what it
-// offers again and again is not told about each time.
+// tell tells the owners a text about a node that offers a set of tools, unless they were last told about the same set, or
+// about this node less than tellEvery ago: a node may change what it offers again and again.
 func (n *Nodes) tell(ctx context.Context, node, set, text string) {
 	last, err := n.cfg.Notes.Noted(ctx, toldSubject, node)
-	if err != nil || last.Value == shortened(set) {
+	if err != nil || last.Value == digestOf(set) {
 		return // the next link tells if the book has failed
 	}
 	n.mu.Lock()
@@ -158,20 +158,21 @@ func (n *Nodes) tell(ctx context.Context, node, set, text string) {
 	if soon {
 		return
 	}
-	if err := n.cfg.Tell(ctx, "#node/"+node+"/"+shortened(set), text); err != nil {
+	if err := n.cfg.Tell(ctx, "#node/"+node+"/"+digestOf(set), text); err != nil {
 		n.cfg.Log.Warn("the owners could not be told about a node", slog.String("node", node), slog.Any("error", err))
 		return
 	}
 	n.mu.Lock()
 	n.told[node] = time.Now()
 	n.mu.Unlock()
-	if err := n.cfg.Notes.SetNote(ctx, toldSubject, node, shortened(set)); err != nil {
+	if err := n.cfg.Notes.SetNote(ctx, toldSubject, node, digestOf(set)); err != nil {
 		n.cfg.Log.Warn("it cannot be recorded what the owners were told about a node", slog.String("node", node), slog.Any("error", err))
 	}
 }
 
-// With returns an agent's tools base where it works, see InPlace, together with those of the nodes that it may use. They stay
-// the same while a node is away. If owned is true, in the owner's terminal, these are the tools of all nodes.
+// With returns base, an agent's other tools, as they are where the agent works (see InPlace), together with the tools of the
+// nodes that it may use. They stay the same while a node is away. If owned is true, in the owner's terminal, these are the
+// tools of all nodes.
 func (n *Nodes) With(base *tools.Set, agent string, owned bool) *tools.Set {
 	base, home := n.InPlace(base, agent), n.cfg.Settings().Agents[agent].Node()
 	all, version := n.View()
@@ -189,7 +190,7 @@ func (n *Nodes) With(base *tools.Set, agent string, owned bool) *tools.Set {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.once(fmt.Sprintf("%p of %s %s", base, home, strings.Join(names, " ")), version, base, func() *tools.Set {
+	return n.cachedSet(fmt.Sprintf("%p of %s %s", base, home, strings.Join(names, " ")), version, base, func() *tools.Set {
 		reached := slices.Clone(names)
 		var more []tools.Tool
 		for _, one := range has {
@@ -204,17 +205,17 @@ func (n *Nodes) With(base *tools.Set, agent string, owned bool) *tools.Set {
 				}
 			}
 		}
-		return base.With(append(more, toolnodes.New(n, shortened(strings.Join(reached, "\n"))))...)
+		return base.With(append(more, toolnodes.New(n, digestOf(strings.Join(reached, "\n"))))...)
 	})
 }
 
-// shortened returns a short text that stands for a set.
-func shortened(set string) string {
+// digestOf returns a short text that stands for a set of tools.
+func digestOf(set string) string {
 	sum := sha256.Sum256([]byte(set))
 	return hex.EncodeToString(sum[:8])
 }
 
-// maxSets is how many sets are remembered: one for each group of agents with the same tools.
+// maxSets is how many sets are remembered, one for each group of agents with the same tools. Beyond it all are forgotten.
 const maxSets = 64
 
 // Gauges implements the server's interface for parts with metrics. Each process that has links says of all accepted nodes

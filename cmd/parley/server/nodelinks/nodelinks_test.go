@@ -253,10 +253,10 @@ func TestRulesHoldForTheToolNodes(t *testing.T) {
 		}
 	}
 	call := tools.Call{Name: "nodes", Args: json.RawMessage(`{"action":"invoke","node":"any:camera","tool":"snap"}`)}
-	if got := s.Names(call); !slices.Contains(got, "cam__snap") || !slices.Contains(got, "nodes") {
+	if got := s.ToolNames(call); !slices.Contains(got, "cam__snap") || !slices.Contains(got, "nodes") {
 		t.Errorf("it counts for %v", got)
 	}
-	if got := s.Names(tools.Call{Name: "nodes", Args: json.RawMessage(`{"action":"list"}`)}); !slices.Equal(got, []string{"nodes"}) {
+	if got := s.ToolNames(tools.Call{Name: "nodes", Args: json.RawMessage(`{"action":"list"}`)}); !slices.Equal(got, []string{"nodes"}) {
 		t.Errorf("a list counts for %v", got)
 	}
 }

@@ -24,7 +24,7 @@ func (n *Nodes) InPlace(base *tools.Set, agent string) *tools.Set {
 	all, version := n.View()
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.once(fmt.Sprintf("%p in %s %t", base, home, isTarget), version, base, func() *tools.Set {
+	return n.cachedSet(fmt.Sprintf("%p in %s %t", base, home, isTarget), version, base, func() *tools.Set {
 		device := toolnodes.Device{Name: home}
 		var accepted []toolnodes.Tool
 		if i := slices.IndexFunc(all, func(one nodes.Node) bool {
@@ -45,9 +45,9 @@ func (n *Nodes) InPlace(base *tools.Set, agent string) *tools.Set {
 	})
 }
 
-// once returns the set that was made for base under a key, and makes it if there is none for this version of the nodes.
+// cachedSet returns the set that was made for base under a key, and makes it if there is none for this version of the nodes.
 // The caller holds mu.
-func (n *Nodes) once(key string, version int64, base *tools.Set, makeSet func() *tools.Set) *tools.Set {
+func (n *Nodes) cachedSet(key string, version int64, base *tools.Set, makeSet func() *tools.Set) *tools.Set {
 	if made, ok := n.sets[key]; ok && made.version == version && made.base == base {
 		return made.all
 	}
@@ -68,5 +68,5 @@ func (n *Nodes) isPlaced(tool string) bool {
 func (n *Nodes) isRoundabout(call tools.Call) bool {
 	home := n.cfg.Settings().Agents[sessions.AgentOf(call.Session)].Node()
 	node, tool, _, invokes := toolnodes.Invoked(call)
-	return invokes && home != "" && n.isPlaced(tool) && slices.Contains(n.reached(node), home)
+	return invokes && home != "" && n.isPlaced(tool) && slices.Contains(n.reachedNodes(node), home)
 }

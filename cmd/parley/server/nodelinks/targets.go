@@ -23,9 +23,9 @@ import (
 const targetHold = "nodes/ssh/"
 
 const (
-	leastRest = time.Second // before ssh is started again
-	mostRest  = time.Minute
-	lasting   = time.Minute // after a link that has lasted so long, it rests leastRest again
+	minRest     = time.Second // the shortest and the longest time before ssh is started again
+	maxRest     = time.Minute
+	stableAfter = time.Minute // after a link that has lasted so long, it rests minRest again
 )
 
 // Reload has RunTargets keep connections to the targets that the next settings name. They may not be the current ones yet when
@@ -58,7 +58,7 @@ func (n *Nodes) RunTargets(ctx context.Context) error {
 			reached, end := context.WithCancel(ctx)
 			ends[t] = end
 			reaching.Go(func() {
-				if err := n.reach(reached, t); err != nil {
+				if err := n.keepLinked(reached, t); err != nil {
 					fail(err)
 				}
 			})
@@ -84,19 +84,19 @@ func (n *Nodes) RunTargets(ctx context.Context) error {
 	return nil
 }
 
-// reach keeps a connection to a target, as long as this process holds its name, until ctx is done.
-func (n *Nodes) reach(ctx context.Context, t ssh.Target) error {
+// keepLinked keeps a connection to a target, as long as this process holds its name, until ctx is done.
+func (n *Nodes) keepLinked(ctx context.Context, t ssh.Target) error {
 	return bus.WhileHeld(ctx, n.cfg.Holds, targetHold+t.Name(), func(held context.Context) error {
 		log := n.cfg.Log.With(slog.String("target", t.String()), slog.String("node", t.Name()))
 		said := ""
-		for rest := leastRest; held.Err() == nil; rest = min(2*rest, mostRest) {
+		for rest := minRest; held.Err() == nil; rest = min(2*rest, maxRest) {
 			began := time.Now()
 			err := n.linkTarget(held, t, log)
 			if held.Err() != nil {
 				break
 			}
-			if time.Since(began) >= lasting {
-				rest, said = leastRest, ""
+			if time.Since(began) >= stableAfter {
+				rest, said = minRest, ""
 			}
 			level := slog.LevelWarn
 			if text := textOf(err); text == said { // it has been said
@@ -118,6 +118,7 @@ func (n *Nodes) reach(ctx context.Context, t ssh.Target) error {
 	})
 }
 
+// textOf returns the text of an error; "" for nil.
 func textOf(err error) string {
 	if err == nil {
 		return ""

@@ -22,22 +22,22 @@ import (
 )
 
 const (
-	relistenLeast = time.Second
-	relistenMost  = 30 * time.Second
-	headerTime    = 15 * time.Second // for a node to ask for a link
+	minRelisten = time.Second
+	maxRelisten = 30 * time.Second
+	headerTime  = 15 * time.Second // for a node to ask for a link
 )
 
 // listenAgain takes links through the broker whenever it is there, until ctx is done.
 func (n *Nodes) listenAgain(ctx context.Context, at tunnel.Place) {
 	level := slog.LevelWarn
-	for wait := relistenLeast; ctx.Err() == nil; {
+	for wait := minRelisten; ctx.Err() == nil; {
 		began := time.Now()
 		err := n.listen(ctx, at)
 		if ctx.Err() != nil {
 			return
 		}
-		if time.Since(began) >= lasting {
-			wait = relistenLeast
+		if time.Since(began) >= stableAfter {
+			wait = minRelisten
 		}
 		n.cfg.Log.Log(ctx, level, "no node reaches this server through the MQTT broker; trying again", slog.Any("error", err))
 		level = slog.LevelWarn
@@ -48,7 +48,7 @@ func (n *Nodes) listenAgain(ctx context.Context, at tunnel.Place) {
 		case <-time.After(wait):
 		case <-ctx.Done():
 		}
-		wait = min(2*wait, relistenMost)
+		wait = min(2*wait, maxRelisten)
 	}
 }
 
@@ -105,7 +105,7 @@ func (n *Nodes) brokerCode(ctx context.Context, code string) (string, error) {
 	return tunnel.CodeFor(code, key.Public().(ed25519.PublicKey)), nil //nolint:forcetypeassert // so it is documented
 }
 
-const maxJoin = 4 << 10 // bytes of a request to join
+const maxJoinBytes = 4 << 10 // bytes of a request to join
 
 // joinThrough serves a device that joins through the broker. It has proved that it has the key with which it joins.
 func (n *Nodes) joinThrough(w http.ResponseWriter, r *http.Request) {
@@ -131,7 +131,7 @@ func (n *Nodes) admitThrough(w http.ResponseWriter, r *http.Request) (joined wir
 		return joined, tooMany()
 	}
 	var asked wire.JoinRequest
-	if json.NewDecoder(http.MaxBytesReader(w, r.Body, maxJoin)).Decode(&asked) != nil {
+	if json.NewDecoder(http.MaxBytesReader(w, r.Body, maxJoinBytes)).Decode(&asked) != nil {
 		return joined, exchange.BadRequest("bad_request", textNoRequest)
 	}
 	c, ok := r.Context().Value(tunnelKey{}).(*tunnel.Conn)
