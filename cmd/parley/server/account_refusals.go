@@ -39,10 +39,10 @@ func (l *liveChannel) rerunAfterRefusal(ctx context.Context, on foundation, run 
 		on.log.Error("the platform refuses this account; trying again", slog.String("channel", l.name), slog.String("code", refused.Code),
 			slog.String("key", platforms.RefusedSetting(l.name, refused)), slog.String("remedy", said), slog.Duration("wait", refusedWait))
 		l.lastWarning.Store(&said)
-		l.down.Store(true)
+		l.refused.Store(true)
 		select {
 		case <-time.After(refusedWait):
-			l.down.Store(false)
+			l.refused.Store(false)
 		case <-ctx.Done():
 			return nil
 		}

@@ -45,9 +45,9 @@ type agents struct {
 	proposals  owndata.Proposals
 }
 
-// of returns the agent named in a session's key, according to the current settings. It returns an error if no agent
+// forSession returns the agent named in a session's key, according to the current settings. It returns an error if no agent
 // with that name is configured, or if it has no model. A sub-agent gets only what the agent that it works for has, too.
-func (a *agents) of(ctx context.Context, session string) (agent.Agent, error) {
+func (a *agents) forSession(ctx context.Context, session string) (agent.Agent, error) {
 	name := sessions.AgentOf(session)
 	set, ok := a.settings.Load().Agents[name]
 	if !ok {

@@ -63,14 +63,14 @@ func assemble(t testing.TB, h *home.Home, c Config) *Server {
 func TestAgentOfASession(t *testing.T) {
 	s := newTestServer(t, "[agents.main]\nmax_tool_iterations = 3\n[agents.ops]\nmax_tool_iterations = 7\n[agents.mute]\n")
 	for session, want := range map[string]int{"main:console:default": 3, "ops:slack:C1/17.5": 7} {
-		if a, err := s.agents.answerer.agents.of(t.Context(), session); err != nil || a.MaxIterations != want || a.Name != sessions.AgentOf(session) {
+		if a, err := s.agents.answerer.agents.forSession(t.Context(), session); err != nil || a.MaxIterations != want || a.Name != sessions.AgentOf(session) {
 			t.Errorf("%s: %s with %d iterations, %v; want %d", session, a.Name, a.MaxIterations, err, want)
 		}
 	}
-	if _, err := s.agents.answerer.agents.of(t.Context(), "mute:console:default"); err == nil || !strings.Contains(err.Error(), "agents.mute.model") {
+	if _, err := s.agents.answerer.agents.forSession(t.Context(), "mute:console:default"); err == nil || !strings.Contains(err.Error(), "agents.mute.model") {
 		t.Errorf("an agent for which no model answers: %v", err)
 	}
-	if a, err := s.agents.answerer.agents.of(t.Context(), "gone:console:default"); err == nil || !strings.Contains(err.Error(), `"gone"`) {
+	if a, err := s.agents.answerer.agents.forSession(t.Context(), "gone:console:default"); err == nil || !strings.Contains(err.Error(), `"gone"`) {
 		t.Errorf("an agent that there is not: %+v, %v", a, err)
 	}
 }
@@ -86,7 +86,7 @@ func TestATurnWaitsForTheWindowOfItsModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	*s.chats.chains = *newModelChains(s.foundation, lists)
-	if a, err := s.agents.answerer.agents.of(t.Context(), "main:console:default"); err != nil || a.ContextTokens != 8192 {
+	if a, err := s.agents.answerer.agents.forSession(t.Context(), "main:console:default"); err != nil || a.ContextTokens != 8192 {
 		t.Errorf("the agent begins with a window of %d, %v; want 8192", a.ContextTokens, err)
 	}
 }
@@ -142,7 +142,7 @@ func TestToolsThatRunOnANode(t *testing.T) {
 			t.Errorf("no agent has %s", name)
 		}
 	}
-	on, err := s.agents.answerer.agents.of(t.Context(), "main:console:default")
+	on, err := s.agents.answerer.agents.forSession(t.Context(), "main:console:default")
 	if err != nil {
 		t.Fatal(err)
 	}

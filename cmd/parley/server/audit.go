@@ -56,14 +56,14 @@ func auditRetention(c *config.Config) time.Duration {
 	return time.Duration(days) * 24 * time.Hour
 }
 
-// access returns the audit in the form in which the API uses it. A process with the role Reader doesn't record who
+// forAPI returns the audit in the form in which the API uses it. A process with the role Reader doesn't record who
 // exports sessions, because it may not be able to write.
-func (a *auditing) access() api.Audit {
+func (a *auditing) forAPI() api.Audit {
 	return api.Audit{Record: a.Record, Records: a.Records, Lost: a.metrics.AuditLost, Reads: a.role != Reader}
 }
 
-// decided records who became an owner by using a code, and about whom an owner decided in a chat.
-func (a *auditing) decided(ctx context.Context, by, person, result string) {
+// recordDecision records who became an owner by using a code, and about whom an owner decided in a chat.
+func (a *auditing) recordDecision(ctx context.Context, by, person, result string) {
 	record := sessions.AuditRecord{At: time.Now(), Kind: sessions.AuditPairing, By: by, Result: result, Detail: person}
 	if err := a.Record(context.WithoutCancel(ctx), record); err != nil {
 		a.metrics.AuditLost()

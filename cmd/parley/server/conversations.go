@@ -16,8 +16,7 @@ type conversations struct {
 	foundation
 	liveChannels liveChannels
 	events       *events.Channel
-	// answered reports whether an agent of this process answers.
-	answered bool
+	answersHere  bool // whether agents of this process answer
 }
 
 // router returns the router that decides which sessions a channel's messages belong to.
@@ -45,9 +44,9 @@ func (c *conversations) sessionOf(ctx context.Context, in bus.Inbound) (string, 
 }
 
 // replySession returns the session that a reply at an address would belong to; "" if no agent
-// listens there.
+// listens there, or if that depends on who replies.
 func (c *conversations) replySession(ctx context.Context, at bus.Address) (session string, err error) {
-	if !c.answered && c.settings.Load().Bus.URL == "" { // in a fleet the workers have the model
+	if !c.answersHere && c.settings.Load().Bus.URL == "" { // in a fleet the workers have the model
 		return "", nil
 	}
 	if at.Channel == events.Name {

@@ -68,7 +68,8 @@ func (c *costs) currentCaps() billing.Caps {
 	return caps
 }
 
-// spent returns how much of a cap was spent, without what is reserved.
+// spent returns how much of a cap was spent, in millionths of a dollar, in the day or month that contains at. What is reserved
+// does not count.
 func (c *costs) spent(ctx context.Context, of bill.Cap, at time.Time) (micro int64, err error) {
 	micro, _, err = c.home.Store.Money().State(ctx, of, at)
 	return micro, err
@@ -83,8 +84,8 @@ func (c *costs) linked(ctx context.Context, person string) (all []string, err er
 	return all, err
 }
 
-// reservations returns the sweeper that settles the cost of calls that nobody is working on any
+// newSweeper makes the sweeper that settles the cost of calls that nobody is working on any
 // longer.
-func (c *costs) reservations() *billing.Sweeper {
+func (c *costs) newSweeper() *billing.Sweeper {
 	return &billing.Sweeper{Bus: c.home.Bus, Settle: c.home.Store.SettleAbandoned, Log: c.log}
 }

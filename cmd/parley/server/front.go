@@ -42,7 +42,7 @@ type front struct {
 	audit         *auditing
 	schedules     *schedules.Scheduler
 	checks        []checked
-	further       []exchange.Route // what other parts serve
+	partRoutes    []exchange.Route // what other parts serve
 	fleet         *fleetMetrics
 	hidden        *secrets
 	subscribing   subscribing
@@ -78,7 +78,7 @@ func newFront(on foundation, c *chatSide, planning *schedules.Scheduler, hidden 
 func (f *front) meet(all []part) {
 	f.checks = having[checked](all)
 	for _, r := range having[routed](all) {
-		f.further = append(f.further, r.Routes()...)
+		f.partRoutes = append(f.partRoutes, r.Routes()...)
 	}
 	for _, m := range having[measured](all) {
 		f.metrics.Add(m.Gauges()...)
@@ -183,7 +183,7 @@ func (f *front) Run(ctx context.Context) error {
 // newAPI makes the API: for the home's socket if local is true, otherwise for the network.
 func (f *front) newAPI(local bool) *api.API {
 	return api.New(api.Config{
-		Outbox: f.webhooks.outbox, Sessions: f.home.Store, Words: f.liveChannels.linked(f.foundation), Activity: f.home.Store.Activity(), Redact: func() blocks.Redactor { return f.hidden.Load() }, Events: f.home.Bus, Mail: f.subscribing.Letters(), People: f.home.Book, Links: f.home.Book, Further: f.further, Files: f.home.WorkspaceFiles, Canvas: canvasReader(f.foundation),
+		Outbox: f.webhooks.outbox, Sessions: f.home.Store, Words: f.liveChannels.linked(f.foundation), Activity: f.home.Store.Activity(), Redact: func() blocks.Redactor { return f.hidden.Load() }, Events: f.home.Bus, Mail: f.subscribing.Letters(), People: f.home.Book, Links: f.home.Book, Further: f.partRoutes, Files: f.home.WorkspaceFiles, Canvas: canvasReader(f.foundation),
 		Asks: api.Asks{Open: f.home.Book.OpenAsks, Lookup: f.home.Book.LookupAsk, Answer: f.asks.Answer}, Jobs: ongoing.Jobs{Kept: f.home.Store, Stop: f.stopJob}, Tasks: ongoing.Tasks{Kept: f.home.Store.SubAgents(), Turns: f.home.Store},
 		Schedules: api.Schedules{Kept: f.home.Store.Schedules(), Maker: f.schedules, Runs: f.home.Store.ScheduleRuns},
 		Access:    api.Access{Local: local, Owner: f.token, Tokens: f.tokens, Hosts: f.hosts, Public: f.publicHosts, Encrypted: f.encryptedHosts, SignIns: f.home.Book, OwnerMark: f.ownerMark},
@@ -193,7 +193,7 @@ func (f *front) newAPI(local bool) *api.API {
 			Tools: f.toolCounts, LeftTools: f.chains.leftTools, Subscriptions: f.home.Store.Subscriptions(),
 			Work: api.Work{Turns: f.home.Store, Jobs: f.home.Store, Asks: f.home.Book.OldestAsks, Schedules: f.home.Store.Schedules().NextDue},
 		},
-		Metrics: f.metrics.Handler(), Usage: api.Usage{Sums: f.home.Store.Bill().Usage, Caps: f.costs.CapStates, Prices: f.costs.Prices}, Audit: f.audit.access(), ServerLog: f.recent,
+		Metrics: f.metrics.Handler(), Usage: api.Usage{Sums: f.home.Store.Bill().Usage, Caps: f.costs.CapStates, Prices: f.costs.Prices}, Audit: f.audit.forAPI(), ServerLog: f.recent,
 		Pages: f.pages, Recheck: f.recheck,
 		Webhooks: f.webhooks.handlers, Receivers: func() map[string]http.Handler { return f.liveChannels.receivers(f.role) }, Log: f.log,
 	})

@@ -22,21 +22,21 @@ type gateways struct {
 	introductions *introductions
 	// capabilities returns what the agent of a session may do.
 	capabilities func(session string) []tools.Permission
-	// worksBeside reports whether there is something to stop in a session that has no mail.
-	worksBeside func(ctx context.Context, session string) (bool, error)
+	// worksWithoutMail reports whether there is something to stop in a session that has no mail.
+	worksWithoutMail func(ctx context.Context, session string) (bool, error)
 	// ownData carries out a person's command about the data that is stored about them.
 	ownData func(ctx context.Context, in bus.Inbound) error
-	// decided is told who became an owner in a chat, and about whom owners decided there.
-	decided func(ctx context.Context, by, person, result string)
-	// note records that a message was refused.
-	note func(sessions.AuditRecord)
+	// recordDecision is told who became an owner in a chat, and about whom owners decided there.
+	recordDecision func(ctx context.Context, by, person, result string)
+	// recordRefusal puts a message's refusal in the audit.
+	recordRefusal func(sessions.AuditRecord)
 }
 
 // newGateways makes the gateways.
 func newGateways(on foundation, c *chatSide, a *agentSide) *gateways {
 	return &gateways{
 		foundation: on, liveChannels: c.liveChannels, conversations: c.conversations, introductions: &introductions{foundation: on, owners: c.owners, chains: c.chains},
-		capabilities: a.answerer.rights.capabilities, worksBeside: a.answerer.worksBeside, decided: c.audit.decided, note: c.audit.Note,
+		capabilities: a.answerer.rights.capabilities, worksWithoutMail: a.answerer.worksWithoutMail, recordDecision: c.audit.recordDecision, recordRefusal: c.audit.Note,
 	}
 }
 
@@ -52,12 +52,12 @@ func (g *gateways) Run(ctx context.Context) error {
 		router := g.conversations.router(l)
 		gw := &gateway.Gateway{
 			Name: l.name, Channel: l.channel, Bus: g.home.Bus, Events: g.home.Bus, Gate: l.gate, Route: l.countIn(router.Route),
-			Chats: g.home.Book, Pairings: g.home.Book, WorksWithoutMail: g.worksBeside, Knows: g.hasMessage, FindAuthor: router.FindAuthor, Log: g.log,
-			Introduction: g.introductions.on(l), Notes: g.home.Book, About: g.capabilitiesText(l),
+			Chats: g.home.Book, Pairings: g.home.Book, WorksWithoutMail: g.worksWithoutMail, Knows: g.hasMessage, FindAuthor: router.FindAuthor, Log: g.log,
+			Introduction: g.introductions.textFor(l), Notes: g.home.Book, About: g.capabilitiesText(l),
 			History:      func() int { return g.settings.Load().Channels[l.name].History },
 			AllReactions: func() bool { return g.settings.Load().Channels[l.name].Reactions == config.ReactionsAll },
 			Ratings:      g.home.Book, Rated: g.metrics.RatingCounter(l.name), OwnData: g.ownData,
-			Decided: g.decided, Refused: g.refused, Trace: g.traces,
+			Decided: g.recordDecision, Refused: g.refused, Trace: g.traces,
 		}
 		if _, ok := channels.AsHTTPReceiver(l.channel); ok {
 			return l.rerunAfterRefusal(ctx, g.foundation, gw.Run) // the platform's requests may reach any process
@@ -76,7 +76,7 @@ func (l *liveChannel) countIn(route gateway.RouteFunc) gateway.RouteFunc {
 
 // refused records that a message was refused.
 func (g *gateways) refused(r gateway.Refusal) {
-	g.note(sessions.AuditRecord{
+	g.recordRefusal(sessions.AuditRecord{
 		Kind: sessions.AuditRefusal, By: r.Person, Session: r.Session, Result: r.Rule, Address: r.At.String(), Messages: []string{r.Message},
 	})
 }

@@ -162,13 +162,13 @@ func (g *guarding) newHook(command string) (guard.Hook, error) {
 func (g *guarding) decide(ctx context.Context, call tools.Call) tools.Verdict {
 	rules := g.inForce.Load()
 	return g.nodes.Decide(call, rules.Judges, func(call tools.Call) tools.Verdict {
-		return underBoth(call, func(call tools.Call) tools.Verdict { return rules.Decide(ctx, call) })
+		return decideStricter(call, func(call tools.Call) tools.Verdict { return rules.Decide(ctx, call) })
 	})
 }
 
-// underBoth decides about a sub-agent's call by its own rules and by those of the agent that it works for, and
+// decideStricter decides about a sub-agent's call by its own rules and by those of the agent that it works for, and
 // returns the stricter of the two decisions.
-func underBoth(call tools.Call, decide func(tools.Call) tools.Verdict) tools.Verdict {
+func decideStricter(call tools.Call, decide func(tools.Call) tools.Verdict) tools.Verdict {
 	v := decide(call)
 	above := sessions.AgentOf(call.Parent)
 	if above == "" || above == call.Agent || v.Decision == tools.Deny {
@@ -184,7 +184,7 @@ func underBoth(call tools.Call, decide func(tools.Call) tools.Verdict) tools.Ver
 // checkRedirect returns why a call may not follow a page's redirect to another URL;
 // nil if it may.
 func (g *guarding) checkRedirect(call tools.Call, to string) error {
-	switch v := underBoth(call, func(call tools.Call) tools.Verdict { return g.inForce.Load().Redirect(call, to) }); v.Decision {
+	switch v := decideStricter(call, func(call tools.Call) tools.Verdict { return g.inForce.Load().Redirect(call, to) }); v.Decision {
 	case tools.Deny:
 		return tools.Errorf(tools.PermissionDenied, "%s", v.Reason)
 	case tools.Ask:

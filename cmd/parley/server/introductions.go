@@ -17,9 +17,9 @@ type introductions struct {
 	chains *modelChains
 }
 
-// on returns a function for the text that introduces the bot to people who talk to it on a channel
+// textFor returns a function for the text that introduces the bot to people who talk to it on a channel
 // for the first time; the function returns "" if there is no such text.
-func (i *introductions) on(l *liveChannel) func(context.Context) (string, error) {
+func (i *introductions) textFor(l *liveChannel) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
 		c := i.settings.Load()
 		now := c.Channels[l.name]

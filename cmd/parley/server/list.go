@@ -45,7 +45,7 @@ func (s *Server) list(c Config) []part {
 		{"schedules", answering, answers, work.schedules},
 		{"heartbeat", answering, answers, chats.heartbeat},
 		{"sub-agents", answering, answers, work.subagents},
-		{"reservations", answering, answers, chats.costs.reservations()},
+		{"reservations", answering, answers, chats.costs.newSweeper()},
 		{"jobs", background, r.Works(), jobsRunning{work.jobs}},
 		{"dispatchers", sending, r.Dispatches(), sends},
 		{"subscriptions", sending, r.Serves() && r.Dispatches(), s.front.subscribing},

@@ -30,7 +30,7 @@ type liveChannel struct {
 	receive     bool // whether it receives; otherwise it only sends
 	config      config.Channel
 	held        atomic.Bool                         // whether this process is the one that is receiving for it
-	down        atomic.Bool                         // whether its platform refuses the account
+	refused     atomic.Bool                         // whether its platform refuses the account
 	lastWarning *atomic.Pointer[string]             // the latest warning or error about it
 	traffic     connections.Traffic                 // when this process last received or sent a message there
 	dispatcher  atomic.Pointer[dispatch.Dispatcher] // nil until it is made
@@ -211,11 +211,11 @@ func (all liveChannels) Ready(context.Context) map[string]error {
 
 // isOurs reports whether this process is the one that receives for a channel, or that would receive if the platform
 // didn't refuse the bot's account.
-func (l *liveChannel) isOurs() bool { return l.held.Load() || l.down.Load() }
+func (l *liveChannel) isOurs() bool { return l.held.Load() || l.refused.Load() }
 
 // isConnected reports whether a channel is connected to its platform. A channel that cannot tell counts as connected,
 // unless the platform refuses the bot's account.
-func (l *liveChannel) isConnected() bool { return !l.down.Load() && channels.Connected(l.channel) }
+func (l *liveChannel) isConnected() bool { return !l.refused.Load() && channels.Connected(l.channel) }
 
 // lastWarning returns the latest warning or error about a channel, which probably says why the channel is not
 // connected; "" if there was none.

@@ -20,7 +20,7 @@ type ownData struct {
 	*owndata.Commands
 	personal  *people.Commands
 	proposals owndata.Proposals
-	found     *recall.Finder
+	finder    *recall.Finder
 }
 
 // newOwnData makes the part that carries out these commands. It calls relinked after accounts were linked or
@@ -39,14 +39,14 @@ func newOwnData(on foundation, e *erasing, all liveChannels, page people.PageLin
 
 // join connects people's own data with the gateways, which pass on the commands, and with the agents.
 func (o *ownData) join(gates *gateways, work *agentSide) {
-	gates.ownData, work.answerer.link, o.found = o.Handle, o.linkOnWeb, work.recall
+	gates.ownData, work.answerer.link, o.finder = o.Handle, o.linkOnWeb, work.recall
 	work.answerer.agents.proposals = o.proposals
 }
 
 // Handle carries out a command.
 func (o *ownData) Handle(ctx context.Context, in bus.Inbound) error {
 	if recall.IsCommand(in) {
-		return o.found.Handle(ctx, in)
+		return o.finder.Handle(ctx, in)
 	}
 	if people.IsPersonal(in) {
 		return o.personal.Handle(ctx, in)

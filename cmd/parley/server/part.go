@@ -106,7 +106,7 @@ const (
 	upkeep                  // what looks after the data
 	rewriting               // what all of them have erased
 	beside                  // what only reads: told to end before all others, and waited for last, because a disk may delay it
-	stages                  // how many there are
+	stageCount
 )
 
 // runParts runs parts until ctx is done or one of them cannot continue, whose error it returns. Then it calls
@@ -114,11 +114,11 @@ const (
 func runParts(ctx context.Context, parts []part, stopping func()) error {
 	failed := make(chan error, len(parts))
 	var (
-		during [stages]context.Context
-		end    [stages]context.CancelFunc
-		ended  [stages]sync.WaitGroup
+		during [stageCount]context.Context
+		end    [stageCount]context.CancelFunc
+		ended  [stageCount]sync.WaitGroup
 	)
-	for i := range stages {
+	for i := range stageCount {
 		during[i], end[i] = context.WithCancel(context.WithoutCancel(ctx))
 		defer end[i]()
 	}
@@ -140,7 +140,7 @@ func runParts(ctx context.Context, parts []part, stopping func()) error {
 	}
 	stopping()
 	end[beside]()
-	for i := range stages {
+	for i := range stageCount {
 		end[i]()
 		ended[i].Wait()
 	}

@@ -51,7 +51,7 @@ func newChatSide(on foundation, c Config, opened liveChannels) *chatSide {
 	s.events = newEvents(on)
 	s.heartbeat = newHeartbeat(on, s.costs)
 	s.liveChannels = append(opened, platformless(on, s.events, s.heartbeat)...)
-	s.conversations = &conversations{foundation: on, liveChannels: s.liveChannels, events: s.events, answered: len(c.Models) > 0}
+	s.conversations = &conversations{foundation: on, liveChannels: s.liveChannels, events: s.events, answersHere: len(c.Models) > 0}
 	s.admission = &turnAdmission{foundation: on, liveChannels: s.liveChannels, conversations: s.conversations}
 	return s
 }

@@ -92,9 +92,9 @@ func (r *rights) reachesNetwork(call tools.Call) bool {
 	}
 }
 
-// mayMessage returns the targets and addresses that a session's agent may send messages to: for a sub-agent, only
+// messageTargets returns the targets and addresses that a session's agent may send messages to: for a sub-agent, only
 // those that the agent that handed it the task may also send to.
-func (r *rights) mayMessage(session string) []string {
+func (r *rights) messageTargets(session string) []string {
 	agents := r.settings.Load().Agents
 	own := agents[sessions.AgentOf(session)].MayMessage
 	if !subagents.IsSubAgent(session) {

@@ -26,9 +26,9 @@ func newSecrets(c *config.Config) (*secrets, error) {
 	return s, nil
 }
 
-// redactorOf returns a redactor for the secrets in the settings, and for more.
-func redactorOf(c *config.Config, more []string) (*redact.Redactor, error) {
-	r, err := redact.New(append(c.Secrets(), more...), c.Tools.Redact)
+// redactorOf returns a redactor for the secrets in the settings, and for others.
+func redactorOf(c *config.Config, others []string) (*redact.Redactor, error) {
+	r, err := redact.New(append(c.Secrets(), others...), c.Tools.Redact)
 	if err != nil {
 		return nil, fmt.Errorf("tools.redact: %w", err)
 	}
@@ -38,7 +38,7 @@ func redactorOf(c *config.Config, more []string) (*redact.Redactor, error) {
 // text returns a text without the secrets.
 func (s *secrets) text(text string) string { return s.Load().Text(text) }
 
-// hide returns a logger that removes secrets from its records.
-func (s *secrets) hide(log *slog.Logger) *slog.Logger {
+// hideIn returns a logger that writes to log and removes secrets from its records.
+func (s *secrets) hideIn(log *slog.Logger) *slog.Logger {
 	return slog.New(redact.Handler(log.Handler(), s.Load))
 }

@@ -41,8 +41,8 @@ type Server struct {
 	front  *front
 }
 
-// keptLog is how many bytes of its newest log lines a process keeps in memory, for the API.
-const keptLog = 1 << 20
+// keptLogBytes is how many bytes of its newest log lines a process keeps in memory, for the API.
+const keptLogBytes = 1 << 20
 
 // Open opens the home, and makes and loads all parts of the server; nothing runs yet. With the role Reader it makes no
 // channels, so that it needs neither a platform nor a platform's token.
@@ -51,8 +51,8 @@ func Open(ctx context.Context, c Config) (_ *Server, err error) {
 	if err != nil {
 		return nil, err
 	}
-	recent := process.NewLog(keptLog)
-	c.Log = hidden.hide(slog.New(recent.Beside(c.Log.Handler())))
+	recent := process.NewLog(keptLogBytes)
+	c.Log = hidden.hideIn(slog.New(recent.Beside(c.Log.Handler())))
 	counts := metrics.New(metrics.Config{Build: c.Build, Log: c.Log})
 	early := newStartup(ctx)
 	defer func() {

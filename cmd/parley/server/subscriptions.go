@@ -6,9 +6,11 @@ import (
 	kept "parley/sessions/subscriptions"
 )
 
-// subscribing posts what happens to the programs in the settings. A process of any role records what it does for them.
+// subscribing posts events to the programs that subscribe to them in the settings. A process of any role records its
+// events for them.
 type subscribing struct{ *subscriptions.Poster }
 
+// newSubscribing makes the part that posts them.
 func newSubscribing(on foundation, hidden *secrets) subscribing {
 	return subscribing{subscriptions.New(subscriptions.Config{
 		Current: func() []kept.Subscription { return on.settings.Load().Subscribers() }, Table: on.home.Store.Subscriptions(), Bus: on.home.Bus,
