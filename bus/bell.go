@@ -5,10 +5,10 @@ import "sync"
 // A Bell implements Lease.OnMail for a bus: the holder of the lease listens, and the bus rings. The zero
 // Bell has no listener.
 type Bell struct {
-	mu      sync.Mutex
-	answer  func()        // nil if there is no listener
-	running chan struct{} // closed when the current call of answer has ended; nil if there is none
-	again   bool          // the bell rang during that call
+	mu        sync.Mutex
+	listener  func()        // nil if there is no listener
+	running   chan struct{} // closed when the current call of answer has ended; nil if there is none
+	rangAgain bool          // the bell rang during that call
 }
 
 // Listen arranges for answer to be called, in a goroutine of its own, each time the bell rings, until
@@ -17,14 +17,14 @@ type Bell struct {
 func (b *Bell) Listen(answer func()) (stop func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.answer = answer
+	b.listener = answer
 	return b.stop
 }
 
 // stop removes the listener, and returns once no call is running.
 func (b *Bell) stop() {
 	b.mu.Lock()
-	b.answer, b.again = nil, false
+	b.listener, b.rangAgain = nil, false
 	running := b.running
 	b.mu.Unlock()
 	if running != nil {
@@ -37,12 +37,12 @@ func (b *Bell) Ring() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
-	case b.answer == nil:
+	case b.listener == nil:
 	case b.running != nil:
-		b.again = true
+		b.rangAgain = true
 	default:
 		b.running = make(chan struct{})
-		go b.call(b.answer)
+		go b.call(b.listener)
 	}
 }
 
@@ -58,7 +58,7 @@ func (b *Bell) call(answer func()) {
 func (b *Bell) endCall() (again bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	again, b.again = b.again, false
+	again, b.rangAgain = b.rangAgain, false
 	if !again {
 		close(b.running)
 		b.running = nil

@@ -15,7 +15,7 @@ type Listener interface {
 	Missed()
 }
 
-const subscribeAgain = time.Second // wait after a subscription that failed
+const resubscribeWait = time.Second // wait after a subscription that failed
 
 // Follow passes a channel's events to all listeners until ctx is done. Whenever the
 // subscription ends, it calls Missed and subscribes again.
@@ -29,7 +29,7 @@ func Follow(ctx context.Context, events Events, channel string, listeners ...Lis
 		feed, err := events.Subscribe(ctx, ChannelFeed(channel), 0)
 		if err != nil {
 			select {
-			case <-time.After(subscribeAgain):
+			case <-time.After(resubscribeWait):
 				continue
 			case <-ctx.Done():
 				return

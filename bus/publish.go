@@ -28,6 +28,7 @@ func OutboundMessage(out Outbound) (Message, error) {
 	return Message{ID: out.ID, Key: out.To.String(), Body: body}, nil
 }
 
+// publishOutbound publishes an outbound message, with the options that how has.
 func publishOutbound(ctx context.Context, b Bus, out Outbound, how Message) error {
 	m, err := OutboundMessage(out)
 	if err != nil {

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// maxResting is the most goroutines that wait for another lease after their work. New goroutines would
+// maxIdleWorkers is how many goroutines of ClaimEach at most wait for another lease after their work. New goroutines would
 // have to grow their stacks again for each message.
-const maxResting = 8
+const maxIdleWorkers = 8
 
-// claimTogether is the most mailboxes that ClaimEach leases in one call.
-const claimTogether = 16
+// maxClaimBatch is the most mailboxes that ClaimEach leases in one call.
+const maxClaimBatch = 16
 
 // A GroupClaimer is a Bus that leases several mailboxes in one call. This is optional, and meant for
 // buses whose claims go to a server, where single claims would wait for one another.
@@ -31,7 +31,7 @@ func ClaimEach(ctx context.Context, b Bus, topic Topic, atOnce int, work func(Le
 	// A place is taken before a lease is. Otherwise a lease could wait here for a place, although another
 	// process has one free.
 	places := make(places, atOnce)
-	resting, handed := make(chan struct{}, maxResting), make(chan Lease)
+	resting, handed := make(chan struct{}, maxIdleWorkers), make(chan Lease)
 	defer close(handed)
 	workAndFree := func(lease Lease) {
 		defer places.free(1)
@@ -49,7 +49,7 @@ func ClaimEach(ctx context.Context, b Bus, topic Topic, atOnce int, work func(Le
 			<-resting
 		}
 	}
-	claim, most := claimer(b)
+	claim, most := claimFunc(b)
 	wanted := 1
 	for {
 		taken := places.take(ctx, wanted)
@@ -80,11 +80,11 @@ func ClaimEach(ctx context.Context, b Bus, topic Topic, atOnce int, work func(Le
 	}
 }
 
-// claimer returns the function with which ClaimEach leases mailboxes, and the most that it leases at a
+// claimFunc returns the function with which ClaimEach leases mailboxes, and the most that it leases at a
 // time.
-func claimer(b Bus) (claim func(context.Context, Topic, int) ([]Lease, error), most int) {
+func claimFunc(b Bus) (claim func(context.Context, Topic, int) ([]Lease, error), most int) {
 	if many, ok := b.(GroupClaimer); ok {
-		return many.ClaimUpTo, claimTogether
+		return many.ClaimUpTo, maxClaimBatch
 	}
 	return func(ctx context.Context, topic Topic, _ int) ([]Lease, error) {
 		lease, err := b.Claim(ctx, topic)
