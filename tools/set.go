@@ -13,6 +13,8 @@ import (
 type Set struct {
 	tools map[string]*member
 	specs []Spec // sorted by name
+	// without has the sets that Without has made, by the names of what they lack. Thousands of turns share them.
+	without sync.Map // from string to *Set
 }
 
 // A member is a tool of a Set with its schema. The schema is compiled when it is first needed, so that the program
@@ -70,13 +72,18 @@ func (s *Set) Within(other *Set) *Set {
 	return newSet(members)
 }
 
-// Without returns the set without the tools with these names.
+// Without returns the set without the tools with these names. It returns the same set again for the same names.
 func (s *Set) Without(names ...string) *Set {
+	key := strings.Join(names, "\x00")
+	if made, ok := s.without.Load(key); ok {
+		return made.(*Set) //nolint:forcetypeassert // nothing else is stored
+	}
 	members := maps.Clone(s.tools)
 	for _, name := range names {
 		delete(members, name)
 	}
-	return newSet(members)
+	made, _ := s.without.LoadOrStore(key, newSet(members))
+	return made.(*Set) //nolint:forcetypeassert // nothing else is stored
 }
 
 // Lookup returns the tool with that name; false if the set has none.

@@ -345,3 +345,21 @@ func FuzzCheck(f *testing.F) {
 		}
 	})
 }
+
+// Each turn asks for the set without some tools: it must not get one of its own.
+func TestWithoutIsMadeOnce(t *testing.T) {
+	named := func(name string) tools.Tool {
+		return tools.New(tools.Spec{Name: name, Effect: tools.Pure}, func(context.Context, tools.Call, lookArgs) (any, error) { return name, nil })
+	}
+	set := tools.NewSet(named("one"), named("two"), named("three"))
+	less := set.Without("one", "three")
+	if specs := less.Specs(); len(specs) != 1 || specs[0].Name != "two" {
+		t.Errorf("%+v", specs)
+	}
+	if less != set.Without("one", "three") {
+		t.Error("the same names made another set")
+	}
+	if other := set.Without("two").Specs(); len(other) != 2 || len(set.Specs()) != 3 {
+		t.Errorf("%+v, %d tools", other, len(set.Specs()))
+	}
+}
