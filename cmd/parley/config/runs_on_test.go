@@ -55,3 +55,13 @@ func TestAgentsThatWorkOverSSH(t *testing.T) {
 	same(t, "targets", len(all), 1)
 	same(t, "target", all["ssh-deploy-db1-2222"].String(), "ssh://deploy@db1:2222")
 }
+
+// Each message asks several times where its agent works: that must cost nothing worth counting.
+func TestWhereAnAgentWorksIsCheapToKnow(t *testing.T) {
+	for runsOn, most := range map[string]float64{"": 0, "node:pi": 0, "ssh://deploy@db1.example.com:2222/opt/parley": 20} {
+		agent := config.Agent{RunsOn: runsOn}
+		if n := testing.AllocsPerRun(100, func() { agent.Node() }); n > most {
+			t.Errorf("%q: %v allocations", runsOn, n)
+		}
+	}
+}
