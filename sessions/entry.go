@@ -545,8 +545,10 @@ type Ask struct {
 	// Approvers are the people, besides owners, who may approve the call; nil means those of the channels.
 	Approvers []string `json:"approvers,omitzero"`
 	// Node is the node that is waited for, and Since when it was lost; zero if it has never been there.
-	Node    string    `json:"node,omitempty"`
-	Since   time.Time `json:"since,omitzero"`
+	Node  string    `json:"node,omitempty"`
+	Since time.Time `json:"since,omitzero"`
+	// OneOf are all nodes that are waited for, Node included, if the first of several that is back will do.
+	OneOf   []string  `json:"one_of,omitempty"`
 	Expires time.Time `json:"expires"`
 }
 
@@ -554,8 +556,9 @@ type Ask struct {
 type NodeWait struct {
 	ID      string // that of the Ask
 	Node    string
-	Session string // the session's key
-	Person  string // CHANNEL:USER
+	OneOf   []string // see Ask.OneOf; DueWaits leaves it out
+	Session string   // the session's key
+	Person  string   // CHANNEL:USER
 	// Until is when the turn goes on even if the node is still away.
 	Until time.Time
 }

@@ -8,6 +8,8 @@ import "time"
 type Postponed struct {
 	Node  string    // the name of the device
 	Since time.Time // when it was lost; zero if it has never been there
+	// OneOf are the names of all devices of which any would do, Node included; nil if the call is for Node alone.
+	OneOf []string
 	// Until is when the call is to be made again even if the device is still away. It then fails.
 	Until  time.Time
 	Failed *Error

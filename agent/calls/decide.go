@@ -107,7 +107,7 @@ func (r *Runner) newAsk(p *Prepared, kind string) *sessions.Ask {
 func (r *Runner) newNodeWait(p *Prepared) *sessions.Ask {
 	return &sessions.Ask{
 		ID: asks.NodeWaitID(r.Key(), p.input.Key, p.Waits), Call: p.ID, Kind: sessions.AskNode,
-		Node: p.postponed.Node, Since: p.postponed.Since.UTC().Truncate(time.Second), Expires: p.postponed.Until.UTC().Truncate(time.Millisecond),
+		Node: p.postponed.Node, OneOf: p.postponed.OneOf, Since: p.postponed.Since.UTC().Truncate(time.Second), Expires: p.postponed.Until.UTC().Truncate(time.Millisecond),
 	}
 }
 

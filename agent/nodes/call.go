@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"strings"
 	"time"
 
 	"parley/sessions"
@@ -34,7 +35,7 @@ const countedAway = "away"
 // Call implements nodes.Backend.
 func (s *Service) Call(ctx context.Context, node, tool string, args json.RawMessage, call tools.Call) (nodes.Outcome, error) {
 	began := time.Now()
-	a := &attempt{Service: s, id: CallID(call.Session, call.Key), of: call}
+	a := &attempt{Service: s, id: CallID(call.Session, call.Key), asked: node, of: call}
 	a.waiter = s.waiting.add(a.id, call.Progress)
 	defer s.waiting.remove(a.id, a.waiter)
 	if err := a.give(ctx, node, tool, args, call); err != nil {
@@ -58,6 +59,7 @@ type attempt struct {
 	*Service
 	id     string
 	waiter *waiter
+	asked  string      // the node as the model has named it, or any: and a capability
 	node   string      // that was named, if it is one that may be used
 	call   stored.Call // as it was recorded when it was last looked at
 	pure   bool        // its tool says that it is
@@ -184,15 +186,23 @@ func (a *attempt) await(ctx context.Context) (nodes.Outcome, error) {
 // postpone withdraws a call that was not sent because its node has gone away, and returns the *tools.Postponed; nil if the
 // call goes on as before.
 func (a *attempt) postpone(ctx context.Context) error {
-	wait := a.cfg.Wait(a.call.Node)
-	if wait <= 0 || a.hasEnded() || !a.call.Sent.IsZero() || a.call.Cancelled {
+	if a.cfg.Wait(a.call.Node) <= 0 || a.hasEnded() || !a.call.Sent.IsZero() || a.call.Cancelled {
 		return nil
 	}
 	n, err := a.cfg.Registry.Node(ctx, a.call.Node)
 	if err != nil || n.Process != "" || n.State != stored.Accepted {
 		return nil //nolint:nilerr // the next time
 	}
-	later, ok := errors.AsType[*tools.Postponed](away(open(n), a.of, wait))
+	lost := open(n)
+	could := []Node{lost}
+	if capability, isAny := strings.CutPrefix(a.asked, nodes.Any); isAny {
+		all, err := a.usable(ctx, a.of)
+		if err != nil {
+			return nil //nolint:nilerr // the next time
+		}
+		could = withTool(all, capability, a.call.Tool)
+	}
+	later, ok := errors.AsType[*tools.Postponed](a.cfg.away(could, a.of, tools.Errorf(tools.NodeAway, textAway, lost.Name, sinceText(lost.Since))))
 	if !ok {
 		return nil
 	}

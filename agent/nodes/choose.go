@@ -3,6 +3,7 @@ package nodes
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,7 +29,7 @@ func (s *Service) choose(ctx context.Context, node, tool string, call tools.Call
 		case err != nil:
 			return "", nodes.Tool{}, err
 		case isAny:
-			return s.chooseAny(ctx, all, capability, tool)
+			return s.chooseAny(ctx, withTool(all, capability, tool), call, capability, tool)
 		}
 		return "", nodes.Tool{}, tools.Errorf(tools.NotFound, textNoSuchNode, tools.Clip(node, 64), names(all))
 	}
@@ -37,36 +38,48 @@ func (s *Service) choose(ctx context.Context, node, tool string, call tools.Call
 	case !has:
 		return "", t, tools.Errorf(tools.NotFound, textNoSuchTool, n.Name, tools.Clip(tool, 64))
 	case n.Process == "":
-		return n.Name, t, away(n, call, s.cfg.Wait(n.Name))
+		return n.Name, t, s.cfg.away([]Node{n}, call, tools.Errorf(tools.NodeAway, textAway, n.Name, sinceText(n.Since)))
 	}
 	return n.Name, t, nil
 }
 
-// away returns the error of a call for a node that is away: if turns wait for the node, the call is postponed for that time,
-// counted from the first attempt.
-func away(n Node, call tools.Call, wait time.Duration) error {
-	failed := tools.Errorf(tools.NodeAway, textAway, n.Name, sinceText(n.Since))
+// away returns the error of a call if the nodes that could run it are away. If turns wait for some of these, the call is
+// postponed until the first of them is back, for the longest of their times, counted from the first attempt.
+func (c *Config) away(all []Node, call tools.Call, failed *tools.Error) error {
+	var waitedFor []Node
+	var longest time.Duration
+	for _, n := range all {
+		if wait := c.Wait(n.Name); wait > 0 {
+			waitedFor, longest = append(waitedFor, n), max(longest, wait)
+		}
+	}
 	until := call.WaitsUntil
 	if until.IsZero() {
-		until = time.Now().Add(wait)
+		until = time.Now().Add(longest)
 	}
-	if wait <= 0 || !time.Now().Before(until) {
+	if longest <= 0 || !time.Now().Before(until) {
 		return failed
 	}
-	return &tools.Postponed{Node: n.Name, Since: n.Since, Until: until, Failed: failed}
+	later := &tools.Postponed{Node: waitedFor[0].Name, Since: waitedFor[0].Since, Until: until, Failed: failed}
+	if len(waitedFor) > 1 {
+		for _, n := range waitedFor {
+			later.OneOf = append(later.OneOf, n.Name)
+		}
+	}
+	return later
 }
 
-// chooseAny returns the least busy of those nodes that are here and have a capability and a tool.
-func (s *Service) chooseAny(ctx context.Context, all []Node, capability, tool string) (name string, t nodes.Tool, err error) {
-	var away []string
+// withTool returns those of some nodes that have a capability and a tool.
+func withTool(all []Node, capability, tool string) []Node {
+	return slices.DeleteFunc(all, func(n Node) bool { _, has := n.tool(tool); return !has || !n.has(capability) })
+}
+
+// chooseAny returns the least busy of those nodes that are here, of all that have a capability and a tool. If all are away, the
+// call may be postponed instead.
+func (s *Service) chooseAny(ctx context.Context, all []Node, call tools.Call, capability, tool string) (name string, t nodes.Tool, err error) {
 	least := 0
 	for _, n := range all {
-		offered, has := n.tool(tool)
-		if !has || !n.has(capability) {
-			continue
-		}
 		if n.Process == "" {
-			away = append(away, n.Name)
 			continue
 		}
 		open, err := s.cfg.Calls.Open(ctx, n.Name)
@@ -74,14 +87,15 @@ func (s *Service) chooseAny(ctx context.Context, all []Node, capability, tool st
 			return "", t, s.storeFailed(err)
 		}
 		if name == "" || len(open) < least {
-			name, t, least = n.Name, offered, len(open)
+			name, least = n.Name, len(open)
+			t, _ = n.tool(tool)
 		}
 	}
 	switch {
 	case name != "":
 		return name, t, nil
-	case len(away) > 0:
-		return "", t, tools.Errorf(tools.NodeAway, textAllAway, strings.Join(away, ", "))
+	case len(all) > 0:
+		return "", t, s.cfg.away(all, call, tools.Errorf(tools.NodeAway, textAllAway, names(all)))
 	}
 	return "", t, tools.Errorf(tools.NotFound, textNobodyHas, tools.Clip(capability, 64), tools.Clip(tool, 64))
 }

@@ -191,6 +191,100 @@ func TestSessionsAreToldThatANodeIsBack(t *testing.T) {
 	})
 }
 
+// A call for any node with a capability waits for all that have it, and goes on with the first that is back.
+func TestACallWaitsForAnyNode(t *testing.T) {
+	onBoth(t, func(t *testing.T, f *fleet) {
+		a := f.process(waiting(time.Hour))
+		open(t, a)
+		devices := map[string]*device{}
+		for _, name := range []string{"door", "hall", "plain"} {
+			d := a.waiting(name, tool("snap", false))
+			if name != "plain" {
+				d.offer.Capabilities = []string{"camera"}
+			}
+			d.link(a)
+			_, err := a.Accept(t.Context(), name, "")
+			must(t, err)
+			d.leave()
+			until(t, "the link is gone", func() bool { return a.node(name).Process == "" })
+			devices[name] = d
+		}
+		later := postponed(t, <-a.begin(t.Context(), "any:camera", "snap", call(key(1))))
+		if later.Node != "door" || fmt.Sprint(later.OneOf) != "[door hall]" {
+			t.Fatalf("it waits for %q, one of %v", later.Node, later.OneOf)
+		}
+		wait := sessions.NodeWait{ID: "node:1", Node: later.Node, OneOf: later.OneOf, Session: session, Person: "telegram:42", Until: later.Until}
+		must(t, a.OpenWait(t.Context(), wait))
+		must(t, a.OpenWait(t.Context(), wait))
+		b := f.process(waiting(time.Hour))
+		devices["plain"].link(b) // nobody waits for it
+		devices["hall"].link(b)
+		if got := mail(t, f.bus()); fmt.Sprint(got) != "[node:1]" {
+			t.Errorf("it has the mail %v", got)
+		}
+		must(t, b.CloseWait(t.Context(), "node:1"))
+		if waits, err := b.store.Nodes().WaitsIn(t.Context(), session); waits || err != nil {
+			t.Errorf("it still waits: %v, %v", waits, err)
+		}
+		again := call(key(1))
+		again.WaitsUntil = later.Until
+		got := <-a.begin(t.Context(), "any:camera", "snap", again)
+		wants(t, got, toolnodes.Done, `"done"`)
+		if got.out.Node != "hall" {
+			t.Errorf("%s ran it", got.out.Node)
+		}
+		again.WaitsUntil, again.Key = time.Now(), key(2)
+		devices["hall"].leave()
+		until(t, "the link is gone", func() bool { return a.node("hall").Process == "" })
+		late := <-a.begin(t.Context(), "any:camera", "snap", again)
+		if _, waits := errors.AsType[*tools.Postponed](late.err); waits {
+			t.Error("it waits although the time is over")
+		}
+		wantsCode(t, late, tools.NodeAway)
+	})
+}
+
+// A call for any node that was not sent before the node went away goes to another one that is here.
+func TestACallForAnyNodeIsTakenBack(t *testing.T) {
+	onBoth(t, func(t *testing.T, f *fleet) {
+		a := f.process(waiting(time.Hour))
+		open(t, a)
+		var devices []*device
+		for _, name := range []string{"door", "hall"} {
+			d := a.waiting(name, tool("snap", false))
+			d.offer.Capabilities = []string{"camera"}
+			d.link(a)
+			_, err := a.Accept(t.Context(), name, "")
+			must(t, err)
+			d.leave()
+			until(t, "the link is gone", func() bool { return a.node(name).Process == "" })
+			devices = append(devices, d)
+		}
+		// Another process seems to have the link, and never sends anything.
+		_, err := a.store.Nodes().Link(t.Context(), "door", "gone", []byte(offerOf(t, devices[0])), time.Now())
+		must(t, err)
+		came := a.begin(t.Context(), "any:camera", "snap", call(key(1)))
+		until(t, "the call is given", func() bool {
+			_, err := a.store.Nodes().Call(t.Context(), nodes.CallID(session, key(1)))
+			return err == nil
+		})
+		devices[1].link(a)
+		must(t, a.store.Nodes().Unlink(t.Context(), "door", "gone", time.Now()))
+		later := postponed(t, <-came)
+		must(t, a.OpenWait(t.Context(), sessions.NodeWait{ID: "node:1", Node: later.Node, OneOf: later.OneOf, Session: session, Until: later.Until}))
+		if got := mail(t, f.bus()); fmt.Sprint(got) != "[node:1]" {
+			t.Errorf("it has the mail %v", got)
+		}
+		again := call(key(1))
+		again.WaitsUntil = later.Until
+		got := <-a.begin(t.Context(), "any:camera", "snap", again)
+		wants(t, got, toolnodes.Done, `"done"`)
+		if calls, _ := devices[1].ran(); got.out.Node != "hall" || calls != 1 {
+			t.Errorf("%s ran it, and hall %d calls", got.out.Node, calls)
+		}
+	})
+}
+
 // offerOf returns what a device offers, as it is recorded.
 func offerOf(t *testing.T, d *device) string {
 	t.Helper()

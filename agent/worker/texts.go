@@ -4,6 +4,7 @@ package worker
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"parley/sessions"
@@ -69,6 +70,9 @@ const (
 
 // textNode names a node that is waited for, and says since when it is away.
 func textNode(a sessions.Ask) string {
+	if len(a.OneOf) > 1 {
+		return fmt.Sprintf("the first of the nodes `%s` that is back", strings.Join(a.OneOf, "`, `"))
+	}
 	if a.Since.IsZero() {
 		return fmt.Sprintf("the node `%s`, which has never been here", a.Node)
 	}

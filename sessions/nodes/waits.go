@@ -3,6 +3,9 @@ package nodes
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"parley/sessions"
@@ -27,33 +30,65 @@ CREATE INDEX node_waits_by_session ON node_waits (session);
 CREATE INDEX node_waits_by_person ON node_waits (person);
 `
 
-// OpenWait records that a turn waits for a node, unless that is known. It returns sessions.ErrNotFound if the session does not
-// exist.
+// If a turn waits for the first of several nodes, each has a row. The id of each row but that of NodeWait.Node is the wait's id,
+// this character, and the node's name.
+const (
+	rowSeparator  = "#"
+	rowsOfWait    = "(id = ? OR id > ? AND id < ?)"
+	pastSeparator = "$" // the character after it
+)
+
+// idsOfRows returns the arguments of rowsOfWait. Ids of waits never contain the separator.
+func idsOfRows(wait string) []any {
+	wait = sqldb.Text(wait)
+	return []any{wait, wait + rowSeparator, wait + pastSeparator}
+}
+
+// OpenWait records that a turn waits for a node or for the first of several, unless that is known. It returns
+// sessions.ErrNotFound if the session does not exist.
 func (t *Table) OpenWait(ctx context.Context, w sessions.NodeWait) error {
+	rows := map[string]string{w.ID: w.Node}
+	for _, node := range w.OneOf {
+		if node != w.Node {
+			rows[w.ID+rowSeparator+node] = node
+		}
+	}
 	err := t.db.Write(ctx, func(tx *sqldb.Tx) error {
-		lock := ""
-		if t.db.Postgres() {
-			lock = " FOR KEY SHARE OF s"
+		for _, id := range slices.Sorted(maps.Keys(rows)) { // in one order, so that two processes don't wait for each other
+			row := w
+			row.ID, row.Node = id, rows[id]
+			if err := t.openRow(tx, row); err != nil {
+				return err
+			}
 		}
-		n, err := tx.Exec(`INSERT INTO node_waits (id, node, session, person, until, woken)
-			SELECT CAST(? AS TEXT), CAST(? AS TEXT), s.key, CAST(? AS TEXT), CAST(? AS BIGINT), 0 FROM sessions s WHERE s.key = ?`+lock+`
-			ON CONFLICT (id) DO NOTHING`,
-			sqldb.Text(w.ID), sqldb.Text(w.Node), sqldb.Text(w.Person), sqldb.Micros(w.Until), sqldb.Text(w.Session))
-		if err != nil || n > 0 {
-			return err
-		}
-		var known int
-		if err = tx.Get("SELECT count(*) FROM node_waits WHERE id = ?", []any{sqldb.Text(w.ID)}, &known); err == nil && known == 0 {
-			err = sessions.ErrNotFound
-		}
-		return err
+		return nil
 	})
 	return wrap("record the wait "+w.ID, err)
 }
 
+// openRow records a wait for one node, unless it is known.
+func (t *Table) openRow(tx *sqldb.Tx, w sessions.NodeWait) error {
+	lock := ""
+	if t.db.Postgres() {
+		lock = " FOR KEY SHARE OF s"
+	}
+	n, err := tx.Exec(`INSERT INTO node_waits (id, node, session, person, until, woken)
+		SELECT CAST(? AS TEXT), CAST(? AS TEXT), s.key, CAST(? AS TEXT), CAST(? AS BIGINT), 0 FROM sessions s WHERE s.key = ?`+lock+`
+		ON CONFLICT (id) DO NOTHING`,
+		sqldb.Text(w.ID), sqldb.Text(w.Node), sqldb.Text(w.Person), sqldb.Micros(w.Until), sqldb.Text(w.Session))
+	if err != nil || n > 0 {
+		return err
+	}
+	var known int
+	if err = tx.Get("SELECT count(*) FROM node_waits WHERE id = ?", []any{sqldb.Text(w.ID)}, &known); err == nil && known == 0 {
+		err = sessions.ErrNotFound
+	}
+	return err
+}
+
 // CloseWait records that a turn waits no more. It may be repeated.
 func (t *Table) CloseWait(ctx context.Context, id string) error {
-	_, err := t.db.Exec(ctx, "DELETE FROM node_waits WHERE id = ?", sqldb.Text(id))
+	_, err := t.db.Exec(ctx, "DELETE FROM node_waits WHERE "+rowsOfWait, idsOfRows(id)...)
 	return wrap("end the wait "+id, err)
 }
 
@@ -65,8 +100,8 @@ func (t *Table) WaitsIn(ctx context.Context, session string) (bool, error) {
 }
 
 // DueWaits returns waits that are over: their time has come, or their node is here or was removed. It leaves out those whose
-// sessions were sent mail at the time woken or later, and returns at most so many for each reason. Next is when the time of
-// another one comes; zero if there is none.
+// sessions were sent mail at the time woken or later, and returns at most so many for each reason. A wait for the first of
+// several nodes can be there more than once. Next is when the time of another one comes; zero if there is none.
 func (t *Table) DueWaits(ctx context.Context, now, woken time.Time, most int) (due []sessions.NodeWait, next time.Time, err error) {
 	const columns = "SELECT w.id, w.node, w.session, w.person, w.until FROM "
 	due, err = t.waits(ctx, columns+"node_waits w WHERE w.until <= ? AND w.woken < ? ORDER BY w.until LIMIT ?", now.UnixMicro(), woken.UnixMicro(), most)
@@ -97,7 +132,8 @@ func (t *Table) waits(ctx context.Context, query string, args ...any) (all []ses
 		if err := found.Scan(&w.ID, &w.Node, &w.Session, &w.Person, &until); err != nil {
 			return nil, wrap("list waits", err)
 		}
-		w.ID, w.Node, w.Session, w.Person, w.Until = sqldb.Untext(w.ID), sqldb.Untext(w.Node), sqldb.Untext(w.Session), sqldb.Untext(w.Person), sqldb.FromMicros(until)
+		w.ID, _, _ = strings.Cut(sqldb.Untext(w.ID), rowSeparator)
+		w.Node, w.Session, w.Person, w.Until = sqldb.Untext(w.Node), sqldb.Untext(w.Session), sqldb.Untext(w.Person), sqldb.FromMicros(until)
 		all = append(all, w)
 	}
 	return all, found.Err()
@@ -105,7 +141,7 @@ func (t *Table) waits(ctx context.Context, query string, args ...any) (all []ses
 
 // NoteWoken records that a session was sent mail about a wait.
 func (t *Table) NoteWoken(ctx context.Context, id string, now time.Time) error {
-	_, err := t.db.Exec(ctx, "UPDATE node_waits SET woken = ? WHERE id = ?", now.UnixMicro(), sqldb.Text(id))
+	_, err := t.db.Exec(ctx, "UPDATE node_waits SET woken = ? WHERE "+rowsOfWait, append([]any{now.UnixMicro()}, idsOfRows(id)...)...)
 	return wrap("record that the wait "+id+" is told", err)
 }
 

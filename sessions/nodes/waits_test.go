@@ -71,6 +71,34 @@ func TestAWaitIsOver(t *testing.T) {
 	})
 }
 
+// A turn that waits for the first of several nodes has one wait, whichever of them is back.
+func TestAWaitForTheFirstOfSeveral(t *testing.T) {
+	each(t, func(t *testing.T, one, other *nodes.Table) {
+		at := now()
+		for _, name := range []string{"pi", "lab"} {
+			join(t, one, device(name, "key of "+name))
+		}
+		for id, all := range map[string][]string{"a": {"pi", "lab", "gone"}, "a2": {"gone"}} {
+			must(t, one.OpenWait(t.Context(), sessions.NodeWait{ID: id, Node: all[0], OneOf: all, Session: session, Until: at.Add(time.Hour)}))
+		}
+		for _, name := range []string{"lab", "pi"} {
+			_, err := one.Link(t.Context(), name, "p1", device(name, "key of "+name).Offer, at)
+			must(t, err)
+		}
+		if got, _ := due(t, other, at); got != "aa" {
+			t.Errorf("over are %q", got)
+		}
+		must(t, other.NoteWoken(t.Context(), "a", at))
+		if got, _ := due(t, other, at); got != "" {
+			t.Errorf("once it was told, over are %q", got)
+		}
+		must(t, other.CloseWait(t.Context(), "a"))
+		if got, _ := due(t, one, at.Add(2*time.Hour)); got != "a2" {
+			t.Errorf("in the end, over are %q", got)
+		}
+	})
+}
+
 // A call that was not sent can be taken back, and given again.
 func TestACallIsWithdrawn(t *testing.T) {
 	each(t, func(t *testing.T, one, other *nodes.Table) {
