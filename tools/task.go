@@ -3,7 +3,8 @@ package tools
 // A Task is what a call hands to a sub-agent, which is another agent, or the same one in a session
 // of its own.
 type Task struct {
-	Agent  string // the name of the agent to work on it; "" means the calling agent
+	Agent  string // the name of the agent to work on it; "" means the calling agent, or one that can do what Needs says
+	Needs  []string
 	Prompt string // what is to be done
 	Files  []string
 }

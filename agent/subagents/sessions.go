@@ -203,12 +203,21 @@ func (d *Service) Agents(_ context.Context, call tools.Call) (any, error) {
 		Self         bool               `json:"is_this_one,omitempty"`
 		Model        string             `json:"model,omitempty"`
 		Capabilities []tools.Permission `json:"capabilities"`
+		Can          []string           `json:"can,omitempty"`      // what calls may name in needs
+		Away         []string           `json:"away_now,omitempty"` // those of them that take a node that is away
 		Prompt       string             `json:"prompt,omitempty"`
 	}
 	list := []agentJSON{}
 	for _, name := range d.cfg.MaySpawn(call.Agent) {
 		about := d.cfg.Describe(name)
-		list = append(list, agentJSON{Name: name, Self: name == call.Agent, Model: about.Model, Capabilities: about.Capabilities, Prompt: tools.Clip(about.Prompt, maxShown)})
+		one := agentJSON{Name: name, Self: name == call.Agent, Model: about.Model, Capabilities: about.Capabilities, Prompt: tools.Clip(about.Prompt, maxShown)}
+		for _, ability := range d.cfg.Abilities(call, name) {
+			one.Can = append(one.Can, ability.Name)
+			if ability.Away {
+				one.Away = append(one.Away, ability.Name)
+			}
+		}
+		list = append(list, one)
 	}
 	return map[string]any{"agents": list}, nil
 }

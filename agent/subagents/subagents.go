@@ -5,19 +5,17 @@
 // leaves undone, another does again, and it counts only once. Run does that for tasks that nothing else would
 // finish.
 //
-// subagents.go hands out tasks, and copy.go copies files for them; report.go delivers reports; stop.go ends
+// subagents.go hands out tasks, choose.go says to whom, and copy.go copies files for them; report.go delivers reports; stop.go ends
 // tasks; sweep.go does what was left undone; parent.go says which session another one works for; sessions.go
 // and history.go show sessions to models, and send.go says something in a session.
 package subagents
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -50,6 +48,8 @@ type Config struct {
 	Ready func(ctx context.Context) (why string, err error)
 	// MaySpawn returns the names of the agents that an agent may hand tasks to.
 	MaySpawn func(agent string) []string
+	// Abilities returns what an agent can do in a task that a call hands out.
+	Abilities func(call tools.Call, agent string) []Ability
 	// Copy copies files from the workspace of the session that made a tool call into the workspace of session
 	// to.
 	Copy func(ctx context.Context, call tools.Call, to string, files []string) error
@@ -204,9 +204,9 @@ func (d *Service) newTask(ctx context.Context, call tools.Call, what tools.Task,
 	if why != "" {
 		return subagents.Task{}, tools.Errorf(tools.ExecutionFailed, "nothing can be handed to sub-agents now: %s. Do it yourself, or try again later", why)
 	}
-	name := cmp.Or(what.Agent, call.Agent)
-	if may := d.cfg.MaySpawn(call.Agent); !slices.Contains(may, name) {
-		return subagents.Task{}, tools.Errorf(tools.InvalidArgs, "%q is no agent that may be given a task from here: there are %s", tools.Clip(name, 64), strings.Join(may, ", "))
+	name, err := d.choose(ctx, call, what)
+	if err != nil {
+		return subagents.Task{}, err
 	}
 	at, err := bus.ParseAddress(call.At)
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 const (
 	maxPrompt = 64 << 10 // bytes
 	maxFiles  = 50
+	maxNeeds  = 10
 )
 
 // A Backend hands out tasks, and knows sessions: it is the part of the program that the tools call. Its errors are
@@ -42,13 +43,19 @@ type Backend interface {
 type taskArgs struct {
 	Prompt string   `json:"prompt" jsonschema:"what is to be done, whole: the sub-agent sees nothing of this conversation"`
 	Agent  string   `json:"agent,omitempty" jsonschema:"the agent that is to do it; this one if left out"`
+	Needs  []string `json:"needs,omitempty" jsonschema:"in place of agent: what the agent must be able to do, in the words of agents_list; one that can do all of it gets the task"`
 	Files  []string `json:"files,omitempty" jsonschema:"files and folders of this workspace that are copied into that of the sub-agent"`
 }
 
 // task returns the task that the arguments describe, or an error that tells the model what is wrong with them.
 func (a taskArgs) task() (tools.Task, error) {
-	d := tools.Task{Agent: a.Agent, Prompt: strings.TrimSpace(a.Prompt), Files: a.Files}
-	if len(d.Files) > maxFiles {
+	d := tools.Task{Agent: a.Agent, Needs: a.Needs, Prompt: strings.TrimSpace(a.Prompt), Files: a.Files}
+	switch {
+	case d.Agent != "" && len(d.Needs) > 0:
+		return d, tools.Errorf(tools.InvalidArgs, "name the agent, or what it must be able to do, and not both")
+	case len(d.Needs) > maxNeeds:
+		return d, tools.Errorf(tools.InvalidArgs, "it needs %d things, at most %d are allowed", len(d.Needs), maxNeeds)
+	case len(d.Files) > maxFiles:
 		return d, tools.Errorf(tools.InvalidArgs, "there are %d files, at most %d are allowed: name their folder", len(d.Files), maxFiles)
 	}
 	return d, checkText("prompt", d.Prompt)

@@ -46,6 +46,7 @@ type Agent struct {
 
 	Day      int64    // what its models may cost per day, in micro-dollars; 0 means no limit
 	MaySpawn []string // the other agents that it may hand tasks to
+	GoodAt   []string // words by which other agents find it for a task
 	// Workspace is the absolute path of the folder that contains its sessions' directories; ""
 	// means Config.Workspace.Root.
 	Workspace string
@@ -77,6 +78,7 @@ func agentSettings() []schema.Setting {
 		{Key: "titles", Kind: schema.Text, Example: `"small"`, Fill: schema.Into(func(a *Agent) any { return &a.Titles })},
 		{Key: "workspace", Kind: schema.Path, Example: `"/srv/ops"`, Fill: schema.Into(func(a *Agent) any { return &a.Workspace })},
 		{Key: "may_spawn", Kind: schema.Texts, Example: `["research"]`, Reload: schema.AtOnce, Fill: schema.Into(func(a *Agent) any { return &a.MaySpawn })},
+		{Key: "good_at", Kind: schema.Texts, Example: `["ocr", "invoices"]`, Reload: schema.AtOnce, Fill: schema.Into(func(a *Agent) any { return &a.GoodAt })},
 	}
 }
 

@@ -83,7 +83,7 @@ type agentSide struct {
 func newAgentSide(on foundation, c *chatSide, hidden *secrets, box *commandSandbox) *agentSide {
 	s := &agentSide{sandbox: box}
 	s.workspaces = &home.CallWorkspaces{Home: on.home, Settings: on.settings.Load, Log: on.log}
-	s.subagents = newSubAgents(on, s.workspaces, c.conversations, c.admission, c.erasing)
+	s.subagents = newSubAgents(on, s.workspaces, c.conversations, c.admission, c.erasing, func() *nodelinks.Nodes { return s.nodes })
 	s.schedules = newSchedules(on, c.liveChannels, c.admission)
 	may := &rights{on, s.subagents}
 	where := &home.CommandPlaces{Home: on.home, MayUseNetwork: may.mayUseNetwork, Settings: on.settings.Load}

@@ -9,17 +9,21 @@ import (
 	"parley/channels/heartbeat"
 	"parley/channels/webhook/events"
 	"parley/cmd/parley/data/home"
+	"parley/cmd/parley/server/nodelinks"
 	"parley/tools"
 )
 
 // newSubAgents makes the service that hands tasks to sub-agents.
-func newSubAgents(on foundation, w *home.CallWorkspaces, talk *conversations, who *turnAdmission, e *erasing) *subagents.Service {
+func newSubAgents(on foundation, w *home.CallWorkspaces, talk *conversations, who *turnAdmission, e *erasing, nodes func() *nodelinks.Nodes) *subagents.Service {
 	return subagents.New(subagents.Config{
 		Table: on.home.Store.SubAgents(), Bus: on.home.Bus, Ready: on.home.MayUseSubAgents, Admit: who.admit, Copy: copyTo(w),
 		MaySpawn: func(agent string) []string {
 			may := append([]string{agent}, on.settings.Load().Agents[agent].MaySpawn...)
 			slices.Sort(may)
 			return slices.Compact(may)
+		},
+		Abilities: func(call tools.Call, agent string) []subagents.Ability {
+			return nodelinks.AbilitiesOf(nodes(), agent, call)
 		},
 		Erase: func(ctx context.Context, sessions []string) ([]string, error) {
 			return e.eraser().Sessions(ctx, sessions)

@@ -1,6 +1,7 @@
 package background
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -107,6 +108,35 @@ func TestTasksAreReported(t *testing.T) {
 	if n := w.Count("sessions.db", "SELECT count(*) FROM tasks WHERE told = 1 AND state = 'done'"); n != 3 {
 		t.Errorf("%d tasks are done and told", n)
 	}
+}
+
+// A task goes to the agent that can do what it needs, and the model is told what agents can do.
+func TestATaskGoesToTheAgentThatItNeeds(t *testing.T) {
+	t.Parallel()
+	w := parleytest.New(t, func(r agenttest.Request) agenttest.Response {
+		talk := read(r)
+		switch last := talk.words; {
+		case talk.child:
+			if bytes.Contains(r.Body, []byte(`"model":"reads"`)) {
+				return agenttest.Reply("read by the reader")
+			}
+			return agenttest.Reply("read by another one")
+		case len(talk.results) > 0:
+			return agenttest.Reply("answer " + strings.Join(talk.results, "; "))
+		case last[len(last)-1] == "who":
+			return agenttest.Calls(agenttest.Call("agents_list", `{}`))
+		default:
+			return agenttest.Calls(agenttest.Call("task", `{"prompt":"read it","needs":["`+last[len(last)-1]+`"]}`))
+		}
+	}, withSession+"[agents.main]\nmay_spawn = [\"reader\", \"other\"]\n[agents.reader]\ngood_at = [\"ocr\"]\nmodel = \"reads\"\n[agents.other]\ncapabilities = [\"shell\"]\n")
+	w.Serve()
+	w.Telegram.Say(2, 2, "who")
+	parleytest.Wants(t, w.WaitSaid(2, 1)[0], `"can":["file_read","file_write","ocr","session"]`, `"name":"other"`)
+	w.Telegram.Say(2, 2, "ocr")
+	parleytest.Wants(t, w.WaitSaid(2, 2)[1], "read by the reader")
+	// The other one could run commands, but not for an agent that can't.
+	w.Telegram.Say(2, 2, "shell")
+	parleytest.Wants(t, w.WaitSaid(2, 3)[2], "not_found", "What they can do is called file_read, file_write, ocr, session.")
 }
 
 // The report of what was spawned is told by itself, once.

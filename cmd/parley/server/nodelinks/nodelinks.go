@@ -120,8 +120,7 @@ func (n *Nodes) mayUse(call tools.Call, node string) bool {
 	if call.Parent == "" {
 		return n.mayUseIn(call.Session, node)
 	}
-	own := sessions.AgentOf(call.Session) == sessions.AgentOf(call.Parent) || n.mayUseIn(call.Session, node)
-	return own && n.mayUseIn(call.Parent, node)
+	return mayUseFor(n, sessions.AgentOf(call.Session), call.Parent, node)
 }
 
 // Run looks after the links of this process, and after the turns that wait for nodes, until ctx is done.

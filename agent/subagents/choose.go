@@ -1,0 +1,96 @@
+package subagents
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+
+	"parley/sessions/subagents"
+	"parley/tools"
+)
+
+// An Ability is something that an agent can do in a task, as a call names it in needs.
+type Ability struct {
+	Name string
+	Away bool // it takes a node, and all nodes that have it are away
+}
+
+// choose returns the name of the agent that gets a task: the one that the call names, or one that can do what the task needs. A
+// call that has recorded its task gets the same agent again. The error tells the model why there is none.
+func (d *Service) choose(ctx context.Context, call tools.Call, what tools.Task) (string, error) {
+	may := d.cfg.MaySpawn(call.Agent)
+	if len(what.Needs) == 0 {
+		name := cmp.Or(what.Agent, call.Agent)
+		if !slices.Contains(may, name) {
+			return "", tools.Errorf(tools.InvalidArgs, "%q is no agent that may be given a task from here: there are %s", tools.Clip(name, 64), strings.Join(may, ", "))
+		}
+		return name, nil
+	}
+	known, err := d.cfg.Table.Get(ctx, subagents.ID(call.Session, call.Key))
+	if !errors.Is(err, subagents.ErrNone) {
+		return known.Agent, err
+	}
+	open, err := d.cfg.Table.OpenOf(ctx, call.Session)
+	if err != nil {
+		return "", fmt.Errorf("the sub-agents cannot be looked up now: %w", err)
+	}
+	busy := map[string]int{}
+	for _, t := range open {
+		busy[t.Agent]++
+	}
+	able := d.able(call, may, what.Needs)
+	if len(able) == 0 {
+		return "", tools.Errorf(tools.NotFound, "no agent that may be given a task from here can do all of this: %s. %s", tools.Clip(strings.Join(what.Needs, ", "), 300), d.whatAgentsCan(call, may))
+	}
+	best := slices.MinFunc(able, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(a.away, b.away), cmp.Compare(busy[a.name], busy[b.name]), order(a.name == call.Agent, b.name == call.Agent), cmp.Compare(a.name, b.name))
+	})
+	d.cfg.Log.Info("a task goes to an agent that can do what it needs", slog.String("agent", best.name), slog.Any("needs", what.Needs), slog.String("session", call.Session), slog.String("call", call.ID))
+	return best.name, nil
+}
+
+// A candidate is an agent that can do what a task needs. Away is how many of its abilities take nodes that are away.
+type candidate struct {
+	name string
+	away int
+}
+
+// able returns those of some agents that can do everything that a task needs.
+func (d *Service) able(call tools.Call, agents, needs []string) (list []candidate) {
+	for _, name := range agents {
+		can := map[string]int{}
+		for _, one := range d.cfg.Abilities(call, name) {
+			can[one.Name] = order(one.Away, false)
+		}
+		c := candidate{name: name}
+		if !slices.ContainsFunc(needs, func(need string) bool { away, has := can[need]; c.away += away; return !has }) {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// whatAgentsCan says for a model what the agents can do that may be given tasks.
+func (d *Service) whatAgentsCan(call tools.Call, agents []string) string {
+	all := map[string]bool{}
+	for _, name := range agents {
+		for _, one := range d.cfg.Abilities(call, name) {
+			all[one.Name] = true
+		}
+	}
+	if len(all) == 0 {
+		return "None of them can do anything that has a name here: name the agent instead."
+	}
+	return "What they can do is called " + strings.Join(slices.Sorted(maps.Keys(all)), ", ") + "."
+}
+
+// order compares two answers: no comes before yes.
+func order(a, b bool) int {
+	number := map[bool]int{true: 1}
+	return cmp.Compare(number[a], number[b])
+}

@@ -1,0 +1,46 @@
+package nodelinks
+
+import (
+	"maps"
+	"slices"
+
+	"parley/agent/subagents"
+	"parley/sessions"
+	stored "parley/sessions/nodes"
+	"parley/tools"
+)
+
+// AbilitiesOf returns what an agent can do in a task that a call hands out, by name: what its settings say that it is good at, the
+// capabilities that both agents have, and those of accepted nodes that both may use.
+func AbilitiesOf(n *Nodes, agent string, call tools.Call) (list []subagents.Ability) {
+	settings := n.cfg.Settings()
+	away := map[string]bool{}
+	all, _ := n.View()
+	for _, one := range all {
+		if one.State != stored.Accepted || len(one.Tools) == 0 || !mayUseFor(n, agent, call.Session, one.Name) {
+			continue
+		}
+		for _, capability := range one.Offer.Capabilities {
+			others, known := away[capability]
+			away[capability] = one.Process == "" && (!known || others)
+		}
+	}
+	for _, permission := range settings.Agents[agent].Capabilities {
+		if n.cfg.Terminal(call.Session) || slices.Contains(settings.Agents[call.Agent].Capabilities, permission) {
+			away[string(permission)] = false
+		}
+	}
+	for _, word := range settings.Agents[agent].GoodAt {
+		away[word] = false
+	}
+	for _, name := range slices.Sorted(maps.Keys(away)) {
+		list = append(list, subagents.Ability{Name: name, Away: away[name]})
+	}
+	return list
+}
+
+// mayUseFor reports whether an agent may use a node while it works for a session: only if the agent of that session may, too.
+func mayUseFor(n *Nodes, agent, parent, node string) bool {
+	own := agent == sessions.AgentOf(parent) || n.cfg.Settings().MayUseNode(agent, node)
+	return own && n.mayUseIn(parent, node)
+}
