@@ -43,9 +43,9 @@ func (d *Service) choose(ctx context.Context, call tools.Call, what tools.Task) 
 	for _, t := range open {
 		busy[t.Agent]++
 	}
-	able := d.able(call, may, what.Needs)
+	able := d.cfg.able(call, may, what.Needs)
 	if len(able) == 0 {
-		return "", tools.Errorf(tools.NotFound, "no agent that may be given a task from here can do all of this: %s. %s", tools.Clip(strings.Join(what.Needs, ", "), 300), d.whatAgentsCan(call, may))
+		return "", tools.Errorf(tools.NotFound, "no agent that may be given a task from here can do all of this: %s. %s", tools.Clip(strings.Join(what.Needs, ", "), 300), d.cfg.whatAgentsCan(call, may))
 	}
 	best := slices.MinFunc(able, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(a.away, b.away), cmp.Compare(busy[a.name], busy[b.name]), order(a.name == call.Agent, b.name == call.Agent), cmp.Compare(a.name, b.name))
@@ -61,25 +61,25 @@ type candidate struct {
 }
 
 // able returns those of some agents that can do everything that a task needs.
-func (d *Service) able(call tools.Call, agents, needs []string) (list []candidate) {
+func (c *Config) able(call tools.Call, agents, needs []string) (list []candidate) {
 	for _, name := range agents {
 		can := map[string]int{}
-		for _, one := range d.cfg.Abilities(call, name) {
-			can[one.Name] = order(one.Away, false)
+		for _, ability := range c.Abilities(call, name) {
+			can[ability.Name] = order(ability.Away, false)
 		}
-		c := candidate{name: name}
-		if !slices.ContainsFunc(needs, func(need string) bool { away, has := can[need]; c.away += away; return !has }) {
-			list = append(list, c)
+		one := candidate{name: name}
+		if !slices.ContainsFunc(needs, func(need string) bool { away, has := can[need]; one.away += away; return !has }) {
+			list = append(list, one)
 		}
 	}
 	return list
 }
 
 // whatAgentsCan says for a model what the agents can do that may be given tasks.
-func (d *Service) whatAgentsCan(call tools.Call, agents []string) string {
+func (c *Config) whatAgentsCan(call tools.Call, agents []string) string {
 	all := map[string]bool{}
 	for _, name := range agents {
-		for _, one := range d.cfg.Abilities(call, name) {
+		for _, one := range c.Abilities(call, name) {
 			all[one.Name] = true
 		}
 	}

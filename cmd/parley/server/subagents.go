@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"parley/agent/subagents"
@@ -22,8 +23,12 @@ func newSubAgents(on foundation, w *home.CallWorkspaces, talk *conversations, wh
 			slices.Sort(may)
 			return slices.Compact(may)
 		},
-		Abilities: func(call tools.Call, agent string) []subagents.Ability {
-			return nodelinks.AbilitiesOf(nodes(), agent, call)
+		Abilities: func(call tools.Call, agent string) (can []subagents.Ability) {
+			away := nodelinks.AbilitiesOf(nodes(), agent, call)
+			for _, name := range slices.Sorted(maps.Keys(away)) {
+				can = append(can, subagents.Ability{Name: name, Away: away[name]})
+			}
+			return can
 		},
 		Erase: func(ctx context.Context, sessions []string) ([]string, error) {
 			return e.eraser().Sessions(ctx, sessions)

@@ -1,20 +1,18 @@
 package nodelinks
 
 import (
-	"maps"
 	"slices"
 
-	"parley/agent/subagents"
 	"parley/sessions"
 	stored "parley/sessions/nodes"
 	"parley/tools"
 )
 
 // AbilitiesOf returns what an agent can do in a task that a call hands out, by name: what its settings say that it is good at, the
-// capabilities that both agents have, and those of accepted nodes that both may use.
-func AbilitiesOf(n *Nodes, agent string, call tools.Call) (list []subagents.Ability) {
+// capabilities that both agents have, and those of accepted nodes that both may use. The value is whether all these nodes are away.
+func AbilitiesOf(n *Nodes, agent string, call tools.Call) (away map[string]bool) {
 	settings := n.cfg.Settings()
-	away := map[string]bool{}
+	away = map[string]bool{}
 	all, _ := n.View()
 	for _, one := range all {
 		if one.State != stored.Accepted || len(one.Tools) == 0 || !mayUseFor(n, agent, call.Session, one.Name) {
@@ -33,10 +31,7 @@ func AbilitiesOf(n *Nodes, agent string, call tools.Call) (list []subagents.Abil
 	for _, word := range settings.Agents[agent].GoodAt {
 		away[word] = false
 	}
-	for _, name := range slices.Sorted(maps.Keys(away)) {
-		list = append(list, subagents.Ability{Name: name, Away: away[name]})
-	}
-	return list
+	return away
 }
 
 // mayUseFor reports whether an agent may use a node while it works for a session: only if the agent of that session may, too.
