@@ -28,6 +28,7 @@ type nodeAudit struct {
 
 	reads, unread, again int // calls of read_file that have read, and that have not; and those that ran again
 	size                 int64
+	waits                int // times that a turn waited for nodes
 }
 
 // A nodeRow is a row of node_calls.
@@ -51,8 +52,8 @@ func (a *nodeAudit) String() string {
 	for _, on := range a.runs {
 		ran += len(on)
 	}
-	return fmt.Sprintf("%d calls of commands, of which %d were given to nodes and %d ran; outcomes %v; logs say %v; %d reads, %d not, %d again; the largest journal has %d bytes",
-		len(a.seen), len(a.rows), ran, a.ends, a.said, a.reads, a.unread, a.again, a.size)
+	return fmt.Sprintf("%d calls of commands, of which %d were given to nodes and %d ran; outcomes %v; logs say %v; %d reads, %d not, %d again; %d waits for nodes; the largest journal has %d bytes",
+		len(a.seen), len(a.rows), ran, a.ends, a.said, a.reads, a.unread, a.again, a.waits, a.size)
 }
 
 // audit checks everything.
@@ -89,6 +90,12 @@ func (a *nodeAudit) audit(people int) {
 		if a.seen[mark] == nil {
 			t.Errorf("%s was given to %s, and no log has it", mark, row.node)
 		}
+	}
+	if many := 1000; a.waits == 0 && len(a.seen) > many {
+		t.Error("no turn has waited for a node")
+	}
+	if left := a.query("SELECT count(*) FROM node_waits"); left[0] != "0" {
+		t.Errorf("%s waits are left", left[0])
 	}
 	if a.ends[nodes.Done] == 0 || a.reads == 0 {
 		t.Error("no call has come to its end: the test has not seen what it is for")
@@ -174,6 +181,16 @@ func (a *nodeAudit) readLog(store *sqlstore.Store, session string) {
 				t.Fatal(err)
 			}
 			states[e.Turn] = done.State
+		case sessions.KindTurnParked:
+			parked, err := sessions.Decode[sessions.TurnParked](e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, ask := range parked.Asks {
+				if ask.Kind == sessions.AskNode {
+					a.waits++
+				}
+			}
 		case sessions.KindToolUse:
 			use, err := sessions.Decode[sessions.ToolUse](e)
 			if err != nil {

@@ -107,9 +107,15 @@ func nodeSettings() string {
 	fmt.Fprintf(&text, "\n[tokens.boss]\ntoken = %q\nmay = [\"admin\"]\n", bossToken)
 	for _, name := range nodeNames() {
 		fmt.Fprintf(&text, "[nodes.%s]\nagents = [\"main\"]\ntrusted = true\n", name)
+		if name != withoutWait {
+			text.WriteString("wait = \"30s\"\n")
+		}
 	}
 	return text.String()
 }
+
+// withoutWait is the device for which no turn waits: calls fail while it is away.
+const withoutWait = "cellar"
 
 // TestFleetRunsEachNodeCallOnce has people call the tools of three devices through a fleet of four processes, one of them through
 // an MQTT broker: whatever becomes of these, of the devices, of the lines between them, of Redis and PostgreSQL, and of the
@@ -246,8 +252,8 @@ func (n *nodeStorm) run(people, messages int, during time.Duration, breakers ...
 	n.T.Helper()
 	n.points = map[string][]string{
 		gateway: {"node:linked", "node:sent", "node:ended", "node:acked"},
-		worker:  {"node:given", "c4", "c4:held", "c5:before", "c5", "c6", "settled"},
-		alone:   {"node:linked", "node:given", "node:sent", "node:ended", "node:acked", "c4:held", "c5:before"},
+		worker:  {"node:given", "c4", "c4:held", "c5:before", "c5", "c6", "settled", "park:waiting", "node:woken", "unpark"},
+		alone:   {"node:linked", "node:given", "node:sent", "node:ended", "node:acked", "c4:held", "c5:before", "park:waiting", "node:woken", "unpark"},
 		device:  {"device:started", "device:ran", "device:ended", "device:acked"},
 	}
 	n.armCrashpoints()

@@ -323,8 +323,11 @@ func (s *storm) armCrashpoints() {
 	s.fleet.crashpoints = s.drawCrashpoint
 	s.fleet.killed = func(role, crashpoint string) {
 		s.countFault("killed a " + role + " at a line")
-		if strings.HasPrefix(crashpoint, "archive:") {
+		switch {
+		case strings.HasPrefix(crashpoint, "archive:"):
 			s.countFault("of these, while it archived")
+		case crashpoint == "park:waiting", crashpoint == "node:woken":
+			s.countFault("of these, while a turn waited for a node")
 		}
 	}
 	s.waking.Go(func() { s.continueStopped(rand.New(rand.NewPCG(s.seed, 998)), s.stopWaking) })
