@@ -21,9 +21,9 @@ import (
 
 const (
 	maxItems   = 4096                  // how many events the hub keeps
-	readMost   = 256                   // how many a watcher reads at once
+	maxRead    = 256                   // how many a watcher reads at once
 	gatherTime = 25 * time.Millisecond // how long events gather before watchers are woken
-	wokenMost  = 4                     // how many watchers are woken at once
+	maxWoken   = 4                     // how many watchers are woken at once
 	wakePause  = time.Millisecond      // between one such group and the next
 )
 
@@ -238,7 +238,7 @@ func (h *Hub) wakeSoon() {
 
 // wakeAll wakes all waiting watchers, a few at a time.
 func (h *Hub) wakeAll() {
-	for some := range slices.Chunk(h.takeWaiting(), wokenMost) {
+	for some := range slices.Chunk(h.takeWaiting(), maxWoken) {
 		for _, w := range some {
 			w.woken <- struct{}{} // never blocks: only a watcher that waits is woken, and only once
 		}
@@ -300,7 +300,7 @@ func (w *Watcher) read() (items []*Item, lost bool, err error) {
 		}
 		return 1
 	})
-	items = h.items[next:min(next+readMost, len(h.items))]
+	items = h.items[next:min(next+maxRead, len(h.items))]
 	if w.waiting = len(items) == 0; !w.waiting {
 		w.after = items[len(items)-1].ID
 	}

@@ -182,7 +182,7 @@ func (r *replication) record(by serverState, view sentinel.View) {
 	case r.runID != by.runID:
 		r.alone = false
 	}
-	if !view.Calm || view.Master != master || view.RunID != by.runID {
+	if !view.Stable || view.Master != master || view.RunID != by.runID {
 		return
 	}
 	r.runID = by.runID

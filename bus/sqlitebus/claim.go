@@ -11,8 +11,8 @@ import (
 
 // The shortest and longest wait between attempts to record a claim.
 const (
-	firstRetry = 50 * time.Millisecond
-	lastRetry  = 2 * time.Second
+	minRetry = 50 * time.Millisecond
+	maxRetry = 2 * time.Second
 )
 
 // claims lets callers wait for mail.
@@ -23,7 +23,7 @@ type claims struct {
 
 // Claim implements bus.Bus: it waits for a lease and records the claim.
 func (cs *claims) Claim(ctx context.Context, topic bus.Topic) (bus.Lease, error) {
-	for retry := firstRetry; ; retry = min(2*retry, lastRetry) {
+	for retry := minRetry; ; retry = min(2*retry, maxRetry) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}

@@ -94,8 +94,8 @@ func (ds *deadLetters) Drop(ctx context.Context, topic bus.Topic, id string) err
 }
 
 // Replay implements bus.DeadLetters: it publishes the message and deletes the dead letter in one
-// transaction. The number goes on for a message that was replayed and became a dead letter again:
-// x, x~1, x~2.
+// transaction. The message gets a new id, because the bus knows its old one: x becomes x~1 and,
+// if that becomes a dead letter and is replayed too, x~2.
 func (ds *deadLetters) Replay(ctx context.Context, topic bus.Topic, id string) (string, error) {
 	a := &arrival{topic: topic, publishedMessage: publishedMessage{published: time.Now().UnixMicro()}}
 	err := ds.publisher.commit(ctx, a, func(tx *sqldb.Tx) error {

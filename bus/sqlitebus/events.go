@@ -15,10 +15,10 @@ import (
 
 // How many events are kept for watchers that come later or read slowly.
 const (
-	feedEvents  = 4096             // how many events of one feed are kept
-	eventsBytes = 8 << 20          // how many bytes the events of all feeds may take; one that is in two feeds counts twice
-	eventSize   = 320              // about how many bytes an event takes besides its texts
-	feedIdle    = 10 * time.Minute // how long a feed without new events is kept
+	maxFeedEvents  = 4096             // how many events of one feed are kept
+	maxEventsBytes = 8 << 20          // how many bytes the events of all feeds may take; one that is in two feeds counts twice
+	eventSize      = 320              // about how many bytes an event takes besides its texts
+	maxFeedIdle    = 10 * time.Minute // how long a feed without new events is kept
 	// gatherTime is how long the events of a channel, or of the server, gather before the watchers that
 	// wait for them are woken. Waking them for each event of a short turn would cost more than all other
 	// work on the events, and typing indicators and drafts are not urgent.
@@ -133,7 +133,7 @@ func (f *feeds) feed(name bus.Feed) *feed {
 
 // add appends an event to a feed, and drops the feed's oldest event if it has too many.
 func (f *feeds) add(x *feed, e *bus.Event, now time.Time) {
-	if len(x.events) == feedEvents {
+	if len(x.events) == maxFeedEvents {
 		f.dropFirst(x)
 	}
 	x.events = append(x.events, e)
@@ -158,17 +158,17 @@ func (f *feeds) dropFirst(x *feed) {
 // sizeOf returns about how many bytes an event takes in memory.
 func sizeOf(e *bus.Event) int { return eventSize + e.Size() }
 
-// freeMemory drops all events of feeds that had none for feedIdle. While all feeds together
+// freeMemory drops all events of feeds that had none for maxFeedIdle. While all feeds together
 // still take too much, it drops the oldest events of the feed that has been without a new
 // one for longest.
 func (f *feeds) freeMemory(now time.Time) {
 	for f.byAge.Len() > 0 {
 		x := f.byAge.Front().Value.(*feed)
-		quiet := now.Sub(x.last) > feedIdle
-		if !quiet && f.bytes <= eventsBytes {
+		quiet := now.Sub(x.last) > maxFeedIdle
+		if !quiet && f.bytes <= maxEventsBytes {
 			return
 		}
-		for len(x.events) > 0 && (quiet || f.bytes > eventsBytes) {
+		for len(x.events) > 0 && (quiet || f.bytes > maxEventsBytes) {
 			f.dropFirst(x)
 		}
 		f.removeIfUnused(x)

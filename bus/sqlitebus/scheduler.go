@@ -253,15 +253,15 @@ func (s *scheduler) removeDeadline(x *box) {
 	}
 }
 
-// longestSleep bounds how long the timer sleeps while something waits for a time: a timer
+// maxSleep bounds how long the timer sleeps while something waits for a time: a timer
 // stands still while the machine is suspended, and does not notice that the clock is set
 // forward.
-const longestSleep = time.Minute
+const maxSleep = time.Minute
 
 // wakeAt makes the timer call wake at that time or earlier. When a deadline is removed the
 // timer stays as it is, and calls wake once for nothing.
 func (s *scheduler) wakeAt(at time.Time) {
-	if latest := time.Now().Add(longestSleep); !at.IsZero() && at.After(latest) {
+	if latest := time.Now().Add(maxSleep); !at.IsZero() && at.After(latest) {
 		at = latest
 	}
 	if s.closed || at.IsZero() || !s.wakesAt.IsZero() && !at.Before(s.wakesAt) {

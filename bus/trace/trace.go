@@ -112,14 +112,14 @@ func Number[N ~int | ~int64](key string, n N) Attribute {
 	return Attribute{Key: key, Number: int64(n), IsNumber: true}
 }
 
-// longestText is how many bytes of a text an attribute has.
-const longestText = 4 << 10
+// maxTextBytes is how many bytes of a text an attribute has.
+const maxTextBytes = 4 << 10
 
 func cut(text string) string {
-	if len(text) <= longestText {
+	if len(text) <= maxTextBytes {
 		return text
 	}
-	end := longestText
+	end := maxTextBytes
 	for !utf8.RuneStart(text[end]) {
 		end--
 	}

@@ -63,9 +63,9 @@ type View struct {
 	Master   string // the master's address
 	RunID    string // which process the master was when they last asked it
 	Replicas int    // how many replicas they know, connected or not
-	// Calm says that most Sentinels agree on the master, and that none of these considers it down or is
+	// Stable says that most Sentinels agree on the master, and that none of these considers it down or is
 	// replacing it.
-	Calm bool
+	Stable bool
 	// Faults say why Sentinels that were asked gave no answer.
 	Faults []string
 	Asked  int // how many Sentinels there are
@@ -96,7 +96,7 @@ func (f *Finder) View(ctx context.Context) (v View, err error) {
 			a.view.Faults = v.Faults
 			v, agree = a.view, 1
 		case a.view.epoch == v.epoch && a.view.Master == v.Master:
-			v.Calm = v.Calm && a.view.Calm
+			v.Stable = v.Stable && a.view.Stable
 			v.Replicas = max(v.Replicas, a.view.Replicas)
 			agree++
 		}
@@ -104,7 +104,7 @@ func (f *Finder) View(ctx context.Context) (v View, err error) {
 			break // the others need not be waited for
 		}
 	}
-	v.Calm, v.Asked = v.Calm && agree == most, len(f.clients)
+	v.Stable, v.Asked = v.Stable && agree == most, len(f.clients)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if agree == 0 || agree < most && v.epoch < f.newest {
@@ -145,7 +145,7 @@ func (f *Finder) ask(ctx context.Context, c *redis.SentinelClient) (v View, err 
 	v.RunID = said["runid"]
 	v.Replicas, _ = strconv.Atoi(said["num-slaves"]) // 0 if it does not say
 	v.epoch, _ = strconv.ParseInt(said["config-epoch"], 10, 64)
-	v.Calm = said["flags"] == "master"
+	v.Stable = said["flags"] == "master"
 	return v, nil
 }
 

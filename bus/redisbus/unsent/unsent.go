@@ -9,10 +9,10 @@ import (
 )
 
 const (
-	bufferEvents = 8192      // how many events may wait in this process to be sent
-	bufferBytes  = 16 << 20  // about how much memory the waiting events may take
-	emitAtOnce   = 128       // the most events in one call
-	emitBytes    = 256 << 10 // a call with more bytes than these takes no further event
+	maxBuffered      = 8192      // how many events may wait in this process to be sent
+	maxBufferedBytes = 16 << 20  // about how much memory the waiting events may take
+	maxBatchEvents   = 128       // the most events in one call
+	fullBatchBytes   = 256 << 10 // a call with more bytes than these takes no further event
 )
 
 // A Buffer holds events. When it overflows it drops the oldest events, and remembers which feeds now
@@ -78,7 +78,7 @@ func (r *Buffer) Add(e bus.Event) {
 	defer r.mu.Unlock()
 	r.events = append(r.events, e)
 	r.bytes += eventBytes(&e)
-	for len(r.events) > bufferEvents || r.bytes > bufferBytes && len(r.events) > 1 {
+	for len(r.events) > maxBuffered || r.bytes > maxBufferedBytes && len(r.events) > 1 {
 		r.countLost(&r.events[0])
 		r.removeFirst(1)
 	}
@@ -116,6 +116,7 @@ func (r *Buffer) markGaps(to Destination) {
 	}
 }
 
+// removeFirst removes the n oldest events.
 func (r *Buffer) removeFirst(n int) {
 	for i := range r.events[:n] {
 		r.bytes -= eventBytes(&r.events[i])
@@ -141,7 +142,7 @@ func (r *Buffer) NextBatch() (batch []Item) {
 	defer r.mu.Unlock()
 	newest := map[string]*bus.Event{} // the newest event of each turn in the batch
 	n := 0
-	for size := 0; n < len(r.events) && n < emitAtOnce && size < emitBytes; n++ {
+	for size := 0; n < len(r.events) && n < maxBatchEvents && size < fullBatchBytes; n++ {
 		e := r.events[n]
 		size += eventBytes(&e)
 		if joinPieces(newest[e.Turn], &e) {

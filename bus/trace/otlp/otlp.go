@@ -18,13 +18,13 @@ import (
 )
 
 const (
-	mostWaiting = 4096             // spans that wait to be sent
-	mostAtOnce  = 256              // spans in a request
-	gatherFor   = time.Second      // how long a span waits for others that go with it
-	giveUpAfter = 5 * time.Minute  // how long the same spans are tried
-	firstRetry  = time.Second      // after the first failure; twice as long after each further one
-	longestWait = 30 * time.Second // between two tries, unless the collector asks for more time
-	flushTime   = 3 * time.Second  // how long spans may still be sent when the process ends
+	maxWaiting   = 4096             // spans that wait to be sent
+	maxBatch     = 256              // spans in a request
+	gatherFor    = time.Second      // how long a span waits for others that go with it
+	giveUpAfter  = 5 * time.Minute  // how long the same spans are tried
+	firstRetry   = time.Second      // after the first failure; twice as long after each further one
+	maxRetryWait = 30 * time.Second // between two tries, unless the collector asks for more time
+	flushTime    = 3 * time.Second  // how long spans may still be sent when the process ends
 )
 
 // A Collector is where spans are sent.
@@ -59,10 +59,10 @@ type Config struct {
 
 // An Exporter sends spans to a collector. It is a trace.Recorder.
 type Exporter struct {
-	cfg     Config
-	clients clients
-	some    chan struct{} // has a value once spans wait
-	many    chan struct{} // has a value once enough for a request wait
+	cfg          Config
+	clients      clients
+	anyWaiting   chan struct{} // has a value once spans wait
+	batchWaiting chan struct{} // has a value once enough for a request wait
 
 	mu      sync.Mutex
 	to      *target
@@ -72,11 +72,11 @@ type Exporter struct {
 // A target is a collector for as long as it is the one that is set.
 type target struct {
 	Collector
-	over    chan struct{} // closed once another one is set
-	failing bool          // whether the log says that the collector doesn't accept spans; only Run uses it
+	replaced chan struct{} // closed once another one is set
+	failing  bool          // whether the log says that the collector doesn't accept spans; only Run uses it
 }
 
-func newTarget(c Collector) *target { return &target{Collector: c, over: make(chan struct{})} }
+func newTarget(c Collector) *target { return &target{Collector: c, replaced: make(chan struct{})} }
 
 // same reports whether spans for one collector may go to the other.
 func (c Collector) same(other Collector) bool {
@@ -87,7 +87,7 @@ var _ trace.Recorder = (*Exporter)(nil)
 
 // New makes an Exporter, which sends while Run runs.
 func New(c Config) *Exporter {
-	return &Exporter{cfg: c, clients: newClients(), some: make(chan struct{}, 1), many: make(chan struct{}, 1), to: newTarget(c.Collector)}
+	return &Exporter{cfg: c, clients: newClients(), anyWaiting: make(chan struct{}, 1), batchWaiting: make(chan struct{}, 1), to: newTarget(c.Collector)}
 }
 
 // Set changes where spans are sent from now on. If that is another collector, or it may have other headers or no texts,
@@ -101,7 +101,7 @@ func (e *Exporter) Set(c Collector) {
 	}
 	e.to, e.waiting = newTarget(c), nil
 	e.mu.Unlock()
-	close(was.over)
+	close(was.replaced)
 	if left > 0 {
 		e.cfg.Count(Dropped, left)
 	}
@@ -131,16 +131,16 @@ func (e *Exporter) Record(spans ...trace.Span) {
 		e.mu.Unlock()
 		return
 	}
-	fit := min(len(spans), mostWaiting-len(e.waiting))
+	fit := min(len(spans), maxWaiting-len(e.waiting))
 	e.waiting = append(e.waiting, spans[:fit]...)
-	enough := len(e.waiting) >= mostAtOnce
+	enough := len(e.waiting) >= maxBatch
 	e.mu.Unlock()
 	if fit < len(spans) {
 		e.cfg.Count(Dropped, len(spans)-fit)
 	}
-	signal(e.some)
+	signal(e.anyWaiting)
 	if enough {
-		signal(e.many)
+		signal(e.batchWaiting)
 	}
 }
 
@@ -159,14 +159,14 @@ func (e *Exporter) Run(ctx context.Context) error {
 	defer unwatch()
 	for ctx.Err() == nil {
 		select {
-		case <-e.some:
+		case <-e.anyWaiting:
 			e.gather(ctx)
 			e.sendWaiting(ctx, work)
 		case <-ctx.Done():
 		}
 	}
 	e.sendWaiting(ctx, work)
-	if _, left := e.take(mostWaiting); len(left) > 0 {
+	if _, left := e.take(maxWaiting); len(left) > 0 {
 		e.cfg.Count(Dropped, len(left))
 		e.cfg.Log.Warn("the process ends before its last spans were sent", slog.Int("spans", len(left)))
 	}
@@ -178,7 +178,7 @@ func (e *Exporter) gather(ctx context.Context) {
 	late := time.NewTimer(gatherFor)
 	defer late.Stop()
 	select {
-	case <-e.many:
+	case <-e.batchWaiting:
 	case <-late.C:
 	case <-ctx.Done():
 	}
@@ -187,7 +187,7 @@ func (e *Exporter) gather(ctx context.Context) {
 // sendWaiting sends the spans that wait, until none are left or work has ended.
 func (e *Exporter) sendWaiting(ctx, work context.Context) {
 	for work.Err() == nil {
-		to, batch := e.take(mostAtOnce)
+		to, batch := e.take(maxBatch)
 		if len(batch) == 0 {
 			return
 		}
@@ -219,7 +219,7 @@ func (e *Exporter) sendBatch(ctx, work context.Context, to *target, batch []trac
 		last := ctx.Err() != nil
 		out := e.post(work, to.Collector, batch)
 		e.note(to, out)
-		if !out.again {
+		if !out.retryable {
 			e.cfg.Count(Sent, len(batch)-out.refused)
 			if out.refused > 0 {
 				e.cfg.Count(Refused, out.refused)
@@ -236,16 +236,16 @@ func (e *Exporter) sendBatch(ctx, work context.Context, to *target, batch []trac
 		case <-rest.C:
 		case <-ctx.Done():
 			rest.Stop()
-		case <-to.over:
+		case <-to.replaced:
 			rest.Stop()
 		}
-		wait = min(2*wait, longestWait)
+		wait = min(2*wait, maxRetryWait)
 	}
 }
 
 func (t *target) isOver() bool {
 	select {
-	case <-t.over:
+	case <-t.replaced:
 		return true
 	default:
 		return false
@@ -256,7 +256,7 @@ func (t *target) isOver() bool {
 func (e *Exporter) note(to *target, out outcome) {
 	switch {
 	case out.problem != "" && !to.failing:
-		e.cfg.Log.Warn("the collector of traces does not accept spans", slog.String("problem", out.problem), slog.Bool("tried_again", out.again))
+		e.cfg.Log.Warn("the collector of traces does not accept spans", slog.String("problem", out.problem), slog.Bool("tried_again", out.retryable))
 	case out.problem == "" && to.failing:
 		e.cfg.Log.Info("the collector of traces accepts spans again")
 	}

@@ -17,10 +17,10 @@ import (
 )
 
 const (
-	answerTime   = 10 * time.Second // how long a collector may take to answer
-	longestAfter = 2 * time.Minute  // the longest wait that a collector can ask for
-	maxAnswer    = 64 << 10         // how much of an answer is read
-	mostWhy      = 200              // how many bytes of its reason are told
+	answerTime     = 10 * time.Second // how long a collector may take to answer
+	maxRetryAfter  = 2 * time.Minute  // the longest wait that a collector can ask for
+	maxAnswerBytes = 64 << 10         // how much of an answer is read
+	maxReasonBytes = 200              // how many bytes of its reason are told
 )
 
 // clients are what requests go through. They follow no redirect: spans go only where the operator says.
@@ -46,10 +46,10 @@ func (c clients) close() {
 
 // An outcome says what became of a request.
 type outcome struct {
-	problem string        // why not all spans were accepted; "" if they were
-	refused int           // how many the collector does not want
-	again   bool          // whether they may be accepted later
-	after   time.Duration // the wait that the collector asks for; 0 for none
+	problem   string        // why not all spans were accepted; "" if they were
+	refused   int           // how many the collector does not want
+	retryable bool          // whether they may be accepted later
+	after     time.Duration // the wait that the collector asks for; 0 for none
 }
 
 // Check sends a request without spans, and returns why a collector doesn't accept it.
@@ -80,17 +80,17 @@ func (e *Exporter) post(ctx context.Context, to Collector, batch []trace.Span) o
 	r.Header.Set("Content-Type", "application/json")
 	answer, err := e.clients.to(to).Do(r)
 	if err != nil {
-		return outcome{problem: posting.Problem(err, answerTime, e.cfg.Redact), again: true}
+		return outcome{problem: posting.Problem(err, answerTime, e.cfg.Redact), retryable: true}
 	}
 	defer func() { _ = answer.Body.Close() }() // all that matters was read
-	said, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
+	said, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswerBytes))
 	if answer.StatusCode/100 == 2 {
 		return e.judge(said, err, len(batch))
 	}
 	out := outcome{problem: "HTTP " + strconv.Itoa(answer.StatusCode)}
 	switch answer.StatusCode {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		out.again, out.after = true, posting.RetryAfter(answer.Header, time.Now(), longestAfter)
+		out.retryable, out.after = true, posting.RetryAfter(answer.Header, time.Now(), maxRetryAfter)
 	default:
 		out.refused = len(batch)
 	}
@@ -112,6 +112,6 @@ func (e *Exporter) judge(said []byte, err error, sent int) outcome {
 	if err != nil || refused <= 0 {
 		return outcome{}
 	}
-	why := posting.First(e.cfg.Redact(answer.PartialSuccess.ErrorMessage), mostWhy)
-	return outcome{problem: "it rejects some: " + why, refused: int(min(refused, int64(sent)))}
+	why := posting.First(e.cfg.Redact(answer.PartialSuccess.ErrorMessage), maxReasonBytes)
+	return outcome{problem: "it rejects anyWaiting: " + why, refused: int(min(refused, int64(sent)))}
 }
