@@ -209,7 +209,7 @@ func (a *API) Routes() []exchange.Route {
 		{Pattern: "GET " + healthPath, Open: true, Serve: health.alive},
 		{Pattern: "GET " + readyPath, Open: true, Serve: health.ready},
 	}, ongoing.JobRoutes(cfg.Jobs, seen.check), ongoing.TaskRoutes(cfg.Tasks, seen.check), deadletters.Routes(cfg.Mail),
-		searchRoutes(cfg.Words, searched{all: cfg.Sessions, check: seen.check, recent: logs.recent}), trendRoutes(cfg.Activity), cfg.Further)
+		searchRoutes(cfg.Words, searchScope{all: cfg.Sessions, check: seen.check, recent: logs.recent}), trendRoutes(cfg.Activity), cfg.Further)
 }
 
 // publicPath returns the prefix of the paths that a public route serves.

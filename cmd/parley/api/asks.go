@@ -105,7 +105,7 @@ func (a asksHandler) list(w *exchange.Answer, r *http.Request) error {
 	}
 	var seen readScope
 	if w.Caller.MayReadAll() || w.Caller.MayReadOwn() {
-		if seen, err = a.scopes.of(r.Context(), w.Caller); err != nil {
+		if seen, err = a.scopes.scopeOf(r.Context(), w.Caller); err != nil {
 			return err
 		}
 	}
@@ -167,12 +167,12 @@ func (a asksHandler) answer(w *exchange.Answer, r *http.Request) error {
 	case err != nil:
 		return err
 	}
-	w.Noted = exchange.Noted{Result: doneBy(ask), Session: ask.Session, Tool: ask.Tool}
+	w.Noted = exchange.Noted{Result: auditResultOf(ask), Session: ask.Session, Tool: ask.Tool}
 	return w.JSON(http.StatusOK, askOf(ask, w.Caller))
 }
 
-// doneBy says, in the audit's words, what the answer to an ask did.
-func doneBy(a bus.Ask) string {
+// auditResultOf says, in the audit's words, what the answer to an ask did.
+func auditResultOf(a bus.Ask) string {
 	if a.Kind != bus.AskApproval {
 		return "answered"
 	}

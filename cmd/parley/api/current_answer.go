@@ -19,14 +19,14 @@ func (v *viewer) sendAll(ctx context.Context) error {
 	if err := v.sendSnapshot(ctx); err != nil {
 		return err
 	}
-	v.shown, v.shownUpTo = map[string]bool{}, 0
+	v.caughtUp, v.caughtUpTo = map[string]bool{}, 0
 	for turn := range v.holes {
 		if err := v.sendCurrent(turn, held); err != nil {
 			return err
 		}
 	}
 	if len(held) > 0 {
-		v.shownUpTo = held[len(held)-1].ID
+		v.caughtUpTo = held[len(held)-1].ID
 	}
 	return nil
 }
@@ -90,7 +90,7 @@ func (v *viewer) sendCurrent(turn string, held []bus.Event) error {
 		}
 	}
 	delete(v.holes, turn)
-	v.shown[turn] = true
+	v.caughtUp[turn] = true
 	return nil
 }
 

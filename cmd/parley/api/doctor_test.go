@@ -27,7 +27,7 @@ type patient struct {
 func newPatient(t *testing.T, desk bool) *patient {
 	t.Helper()
 	p := &patient{hold: make(chan struct{})}
-	d := doctor.NewDesk(doctor.DeskConfig{
+	d := doctor.NewExaminer(doctor.ExaminerConfig{
 		Settings: func() *config.Config { return &config.Config{} }, Log: slog.New(slog.DiscardHandler),
 		Plain:   func(text string) string { return strings.ReplaceAll(text, "swordfish", "[redacted]") },
 		Examine: p.examine,

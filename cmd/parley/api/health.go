@@ -189,7 +189,7 @@ func (h health) status(w *exchange.Answer, r *http.Request) error {
 		Left     []LeftTool     `json:"left_tools"`
 
 		Subscriptions []SubscriptionState `json:"subscriptions"`
-		*AtWork
+		*CurrentWork
 	}{h.Version, h.Role, h.Started, time.Since(h.Started).Seconds(), []channelState{}, []topicState{}, []ToolCount{}, []LeftTool{}, nil, nil}
 	if h.Tools != nil {
 		report.Tools = h.Tools()
@@ -220,7 +220,7 @@ func (h health) status(w *exchange.Answer, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		report.AtWork = &now
+		report.CurrentWork = &now
 	}
 	return w.JSON(http.StatusOK, report)
 }

@@ -212,7 +212,7 @@ func (a messages) postToAgent(w *exchange.Answer, r *http.Request, agent string,
 	if err != nil {
 		return exchange.Unprocessable("bad_session", "%v", err)
 	}
-	p, err := a.out.Record(r.Context(), said, a.recorded(agent, at))
+	p, err := a.out.Record(r.Context(), said, a.recordedTo(agent, at))
 	if err != nil {
 		return err
 	}
@@ -232,9 +232,9 @@ func (a messages) postToAgent(w *exchange.Answer, r *http.Request, agent string,
 	}{p.ID, session})
 }
 
-// recorded returns the destinations under which the outbox records a message to an agent: the address at which the
+// recordedTo returns the destinations under which the outbox records a message to an agent: the address at which the
 // caller talks to it and, if it is not the main agent, a second address that names the agent.
-func (a messages) recorded(agent string, at bus.Address) []bus.Address {
+func (a messages) recordedTo(agent string, at bus.Address) []bus.Address {
 	to := []bus.Address{at}
 	if agent != a.agent.Name {
 		to = append(to, bus.Address{Channel: toAgent, Chat: agent})
@@ -323,7 +323,7 @@ func (a messages) agentSessionOf(p channels.Submission) (session string, ok bool
 		return "", false
 	}
 	at, agent := p.Destinations[0], a.agent.Name
-	if len(p.Destinations) == 2 && p.Destinations[1].Channel == toAgent { // see recorded
+	if len(p.Destinations) == 2 && p.Destinations[1].Channel == toAgent { // see recordedTo
 		agent = p.Destinations[1].Chat
 	}
 	if at.Channel == web.Name || at.Channel == console.Name {

@@ -72,7 +72,7 @@ func (o overview) maySee(ctx context.Context, c exchange.Caller, seen readScope,
 
 // watch streams the events of the server that the watcher may see, until it leaves or may see others than before.
 func (o overview) watch(w *exchange.Answer, r *http.Request) error {
-	seen, err := o.scopes.of(r.Context(), w.Caller)
+	seen, err := o.scopes.scopeOf(r.Context(), w.Caller)
 	if err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func (o overview) checkSeesTheSame(r *http.Request, was exchange.Caller, seen re
 	if err != nil {
 		return err
 	}
-	now, err := o.scopes.of(r.Context(), is)
+	now, err := o.scopes.scopeOf(r.Context(), is)
 	if err != nil {
 		return err
 	}

@@ -20,8 +20,8 @@ type Links interface {
 	AloneAt(ctx context.Context, at bus.Address) (person string, alone bool, err error)
 }
 
-// mostLinked is how many linked accounts a caller sees at most, the earliest linked first.
-const mostLinked = 20
+// maxLinked is how many linked accounts a caller sees at most, the earliest linked first.
+const maxLinked = 20
 
 // A readScope says which sessions a caller may read.
 type readScope struct {
@@ -68,11 +68,11 @@ type parents struct {
 	known map[string]string
 }
 
-// mostParents is how many parents are cached at most.
-const mostParents = 10_000
+// maxCachedParents is how many parents are cached at most.
+const maxCachedParents = 10_000
 
-// of returns the session that a sub-agent's session works for; "" if none is known, which is not cached.
-func (p *parents) of(ctx context.Context, session string) (string, error) {
+// parentOf returns the session that a sub-agent's session works for; "" if none is known, which is not cached.
+func (p *parents) parentOf(ctx context.Context, session string) (string, error) {
 	p.mu.Lock()
 	parent := p.known[session]
 	p.mu.Unlock()
@@ -85,24 +85,24 @@ func (p *parents) of(ctx context.Context, session string) (string, error) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.known) >= mostParents || p.known == nil {
+	if len(p.known) >= maxCachedParents || p.known == nil {
 		p.known = map[string]string{}
 	}
 	p.known[session] = parent
 	return parent, nil
 }
 
-// of returns which sessions a caller may read.
-func (s readScopes) of(ctx context.Context, c exchange.Caller) (readScope, error) {
+// scopeOf returns which sessions a caller may read.
+func (s readScopes) scopeOf(ctx context.Context, c exchange.Caller) (readScope, error) {
 	if c.MayReadAll() {
 		return readScope{all: true}, nil
 	}
-	return s.own(ctx, c)
+	return s.ownScope(ctx, c)
 }
 
-// own returns which sessions a caller may read because they are its own, or belong to linked accounts, of which it looks
-// at no more than mostLinked.
-func (s readScopes) own(ctx context.Context, c exchange.Caller) (readScope, error) {
+// ownScope returns which sessions a caller may read because they are its own, or belong to linked accounts, of which it looks
+// at no more than maxLinked.
+func (s readScopes) ownScope(ctx context.Context, c exchange.Caller) (readScope, error) {
 	var found readScope
 	if !c.MayWatch() {
 		return found, nil
@@ -114,7 +114,7 @@ func (s readScopes) own(ctx context.Context, c exchange.Caller) (readScope, erro
 	}
 	linked, err := s.links.Linked(ctx, self)
 	linked = slices.DeleteFunc(linked, func(l channels.Link) bool { return l.Person == self })
-	for _, l := range linked[:min(len(linked), mostLinked)] {
+	for _, l := range linked[:min(len(linked), maxLinked)] {
 		at, alone, err := s.privateChat(ctx, l)
 		if err != nil {
 			return readScope{}, err
@@ -147,13 +147,13 @@ func (s readScopes) sees(ctx context.Context, seen readScope, key sessionKey) (b
 	if seen.has(key) || key.at.Channel != bus.SubAgents || len(seen.places) == 0 {
 		return seen.has(key), nil
 	}
-	parent, err := s.parents.of(ctx, key.text)
+	parent, err := s.parents.parentOf(ctx, key.text)
 	return err == nil && parent != "" && seen.hasKey(parent), err
 }
 
 // check returns nil if a caller may read the session with that key, or else a refusal. "" means all sessions.
 func (s readScopes) check(ctx context.Context, c exchange.Caller, session string) error {
-	seen, err := s.of(ctx, c)
+	seen, err := s.scopeOf(ctx, c)
 	if err != nil || seen.all {
 		return err
 	}

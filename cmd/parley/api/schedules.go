@@ -66,8 +66,8 @@ func scheduleOf(s schedules.Schedule) Schedule {
 	return Schedule{s.ID, s.When, s.Text, exchange.SomeTime(s.DueSince()), exchange.SomeTime(s.Paused), s.Zone, s.Session, s.Person, s.Made.UTC()}
 }
 
-// mostRuns is how many past runs of a schedule are shown at most.
-const mostRuns = 100
+// maxRuns is how many past runs of a schedule are shown at most.
+const maxRuns = 100
 
 // A scheduleRun is a turn that a schedule has begun, in the API's JSON.
 type scheduleRun struct {
@@ -109,7 +109,7 @@ func (p schedulesHandler) list(w *exchange.Answer, r *http.Request) error {
 	}
 	find := p.Kept.Page
 	if !w.Caller.IsAdmin() {
-		seen, err := p.scopes.own(r.Context(), w.Caller)
+		seen, err := p.scopes.ownScope(r.Context(), w.Caller)
 		if err != nil {
 			return err
 		}
@@ -174,7 +174,7 @@ func (p schedulesHandler) show(w *exchange.Answer, r *http.Request) error {
 	if err != nil {
 		return scheduleRefusal(err)
 	}
-	found, err := p.Runs(r.Context(), s, min(limit, mostRuns))
+	found, err := p.Runs(r.Context(), s, min(limit, maxRuns))
 	if err != nil {
 		return err
 	}
@@ -194,7 +194,7 @@ func (p schedulesHandler) visible(ctx context.Context, c exchange.Caller, id str
 	if err != nil || c.IsAdmin() {
 		return s, err
 	}
-	seen, err := p.scopes.own(ctx, c)
+	seen, err := p.scopes.ownScope(ctx, c)
 	if err == nil && (!slices.Contains(seen.people, s.Person) || !seen.hasKey(s.Session)) {
 		err = schedules.ErrNone
 	}

@@ -18,8 +18,8 @@ type Words interface {
 	Search(ctx context.Context, q search.Query) ([]search.Hit, error)
 }
 
-// searched are the sessions that are searched.
-type searched struct {
+// A searchScope gives access to the sessions that a search covers.
+type searchScope struct {
 	all sessions.Reader
 	// check returns nil if a caller may read the session with that key, or a refusal.
 	check func(ctx context.Context, c exchange.Caller, session string) error
@@ -44,18 +44,18 @@ type foundEntry struct {
 }
 
 // searchRoutes returns the route for searches. Whoever may read some sessions may search those.
-func searchRoutes(index Words, in searched) []exchange.Route {
+func searchRoutes(index Words, in searchScope) []exchange.Route {
 	return []exchange.Route{{Pattern: "GET /v1/search", May: exchange.Caller.MayWatch, Serve: searchHandler{index, in}.find}}
 }
 
 // searchHandler serves what is found.
 type searchHandler struct {
 	index Words
-	in    searched
+	in    searchScope
 }
 
-// mostQuery is how many bytes the words of a query may have.
-const mostQuery = 2000
+// maxQueryBytes is how many bytes the words of a query may have.
+const maxQueryBytes = 2000
 
 // A searchQuery says what to find, and where.
 type searchQuery struct {
@@ -67,8 +67,8 @@ type searchQuery struct {
 func searchQueryOf(r *http.Request) (q searchQuery, err error) {
 	asked := r.URL.Query()
 	q = searchQuery{agent: asked.Get("agent"), session: asked.Get("session"), person: asked.Get("person")}
-	if q.Words = strings.TrimSpace(asked.Get("q")); q.Words == "" || len(q.Words) > mostQuery {
-		return q, exchange.BadRequest("bad_query", `"q" must be the words to find, in at most %d bytes`, mostQuery)
+	if q.Words = strings.TrimSpace(asked.Get("q")); q.Words == "" || len(q.Words) > maxQueryBytes {
+		return q, exchange.BadRequest("bad_query", `"q" must be the words to find, in at most %d bytes`, maxQueryBytes)
 	}
 	if q.Since, err = exchange.Moment(r, "since"); err != nil {
 		return q, err

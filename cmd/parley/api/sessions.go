@@ -53,7 +53,7 @@ func (l logsHandler) list(w *exchange.Answer, r *http.Request) error {
 	if q.Limit = limit; newest || filtered {
 		return l.listRecent(w, r, q)
 	}
-	seen, err := l.scopes.of(r.Context(), w.Caller)
+	seen, err := l.scopes.scopeOf(r.Context(), w.Caller)
 	if err != nil {
 		return err
 	}
@@ -101,12 +101,12 @@ func (l logsHandler) queryOf(r *http.Request) (q sessions.SessionQuery, filtered
 	return q, q.Agent != "" || q.Channel != "" || q.Person != "" || q.Words != "" || q.Keys != nil || !q.Since.IsZero(), nil
 }
 
-// mostRunning limits how many of the sessions that workers are working on are listed.
-const mostRunning = 1000
+// maxRunning limits how many of the sessions that workers are working on are listed.
+const maxRunning = 1000
 
-// running returns the keys of the sessions that a worker is working on, at most mostRunning.
+// running returns the keys of the sessions that a worker is working on, at most maxRunning.
 func (l logsHandler) running(ctx context.Context) ([]string, error) {
-	boxes, err := l.mail.Mailboxes(ctx, bus.InboundTopic, mostRunning)
+	boxes, err := l.mail.Mailboxes(ctx, bus.InboundTopic, maxRunning)
 	keys := make([]string, 0, len(boxes.Leased))
 	for _, m := range boxes.Leased {
 		keys = append(keys, m.Key)
@@ -149,7 +149,7 @@ func (l logsHandler) listRecent(w *exchange.Answer, r *http.Request, q sessions.
 // recent returns the sessions that match a query and that a caller may read, the most recently used first; it
 // includes sub-agents' sessions only if the caller may read everything.
 func (l logsHandler) recent(ctx context.Context, c exchange.Caller, q sessions.SessionQuery) (sessions.SessionPage, error) {
-	seen, err := l.scopes.of(ctx, c)
+	seen, err := l.scopes.scopeOf(ctx, c)
 	switch {
 	case err != nil:
 		return sessions.SessionPage{}, err

@@ -327,7 +327,7 @@ func TestStatusOfWork(t *testing.T) {
 	}
 	held, _ := x.claim(bus.InboundTopic)
 	r := x.get("/v1/status", readToken)
-	now := into[api.AtWork](t, r)
+	now := into[api.CurrentWork](t, r)
 	if now.Waiting.Count != 49 || len(now.Waiting.List) != 20 || now.Asks.Count != 50 || len(now.Asks.List) != 20 || strings.Join(now.Asks.List[0].Decides, "+") != "telegram:7+owners" {
 		t.Errorf("%s", r.body)
 	}

@@ -31,16 +31,16 @@ type viewer struct {
 	snapshots *snapshot.Cache
 	out       *stream
 
-	sentBlocks map[string]snapshot.TurnBlocks // by turn: the blocks in the last snapshot; nil before one was needed
-	holes      map[string]bool                // the turns for which the watcher missed the beginning of the current answer
-	doubtful   map[string]bool                // the turns in which an answer began with the number of a block that is in the snapshot
-	ended      []string                       // the newest turns whose end was sent
-	heard      []string                       // the ids of the newest messages besides turns that were sent, such as those of operators
-	resent     blockRef                       // the block that is being sent again although the snapshot contains it
+	sentBlocks   map[string]snapshot.TurnBlocks // by turn: the blocks in the last snapshot; nil before one was needed
+	holes        map[string]bool                // the turns for which the watcher missed the beginning of the current answer
+	doubtful     map[string]bool                // the turns in which an answer began with the number of a block that is in the snapshot
+	sentEnds     []string                       // the newest turns whose end was sent
+	sentMessages []string                       // the ids of the newest messages besides turns that were sent, such as those of operators
+	resent       blockRef                       // the block that is being sent again although the snapshot contains it
 	// The turns for whose current answer the watcher was sent what the bus held, up to the event with the id
 	// shownUpTo.
-	shown     map[string]bool
-	shownUpTo uint64
+	caughtUp   map[string]bool
+	caughtUpTo uint64
 }
 
 // A blockRef identifies a block.
@@ -49,8 +49,8 @@ type blockRef struct {
 	block int
 }
 
-// knownEnds is how many of the newest turns that ended a viewer remembers.
-const knownEnds = 64
+// maxKnownEnds is how many of the newest turns that ended a viewer remembers.
+const maxKnownEnds = 64
 
 // endedBefore reports whether an event says that a turn has ended, and the watcher already knows that: a worker
 // that takes over a session says it again if the log doesn't show that the answer was published. It remembers that the
@@ -59,10 +59,10 @@ func (v *viewer) endedBefore(e bus.Event) bool {
 	if e.Type != bus.TurnComplete && e.Type != bus.TurnError {
 		return false
 	}
-	if slices.Contains(v.ended, e.Turn) {
+	if slices.Contains(v.sentEnds, e.Turn) {
 		return true
 	}
-	v.ended = append(v.ended[max(0, len(v.ended)+1-knownEnds):], e.Turn)
+	v.sentEnds = append(v.sentEnds[max(0, len(v.sentEnds)+1-maxKnownEnds):], e.Turn)
 	return false
 }
 
@@ -73,10 +73,10 @@ func (v *viewer) heardBefore(e bus.Event) bool {
 	if e.Type != bus.Spoken || e.Kind != bus.KindOperator && e.Kind != bus.KindTold {
 		return false
 	}
-	if slices.Contains(v.heard, e.Call) {
+	if slices.Contains(v.sentMessages, e.Call) {
 		return true
 	}
-	v.heard = append(v.heard[max(0, len(v.heard)+1-snapshot.MaxMessages):], e.Call)
+	v.sentMessages = append(v.sentMessages[max(0, len(v.sentMessages)+1-snapshot.MaxMessages):], e.Call)
 	return false
 }
 
@@ -108,7 +108,7 @@ func (v *viewer) sendSnapshot(ctx context.Context) error {
 		return fmt.Errorf("read session %s for a snapshot: %w", v.key, err)
 	}
 	v.sentBlocks, v.holes, v.doubtful = told.Blocks, map[string]bool{}, map[string]bool{}
-	v.heard = slices.Clone(told.Said)
+	v.sentMessages = slices.Clone(told.Said)
 	for _, turn := range told.RunningTurns {
 		v.holes[turn] = true
 	}
@@ -136,7 +136,7 @@ func (v *viewer) sendEvent(ctx context.Context, e bus.Event) error {
 	if v.endedBefore(e) || v.heardBefore(e) {
 		return nil
 	}
-	if v.shown[e.Turn] && e.ID <= v.shownUpTo && strings.HasPrefix(e.Type, "block_") {
+	if v.caughtUp[e.Turn] && e.ID <= v.caughtUpTo && strings.HasPrefix(e.Type, "block_") {
 		return nil
 	}
 	if v.sentBlocks != nil {
@@ -148,7 +148,7 @@ func (v *viewer) sendEvent(ctx context.Context, e bus.Event) error {
 	id := ""
 	// With an id, a watcher could continue after this event: it must not miss the beginning of an answer then, or get
 	// what sendCurrent sent a second time.
-	if len(v.holes) == 0 && e.ID > v.shownUpTo {
+	if len(v.holes) == 0 && e.ID > v.caughtUpTo {
 		id = strconv.FormatUint(e.ID, 10)
 	}
 	return v.out.send(id, e.Type, eventData(e, v.caller))

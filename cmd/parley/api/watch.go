@@ -48,7 +48,7 @@ func (a watchHandler) serve(w *exchange.Answer, r *http.Request, may func() erro
 	}
 	ctx, leave := context.WithCancel(r.Context())
 	defer leave()
-	release, ok := a.streams.add(&watcher{cancel: leave, check: may, elsewhere: w.Caller.SignIn != "" || w.Caller.MayReadOwn() && !w.Caller.MayReadAll()})
+	release, ok := a.streams.add(&watcher{cancel: leave, check: may, endsElsewhere: w.Caller.SignIn != "" || w.Caller.MayReadOwn() && !w.Caller.MayReadAll()})
 	if !ok {
 		return exchange.Unavailable("unavailable", "the server is shutting down: try again later")
 	}
@@ -77,10 +77,10 @@ type streams struct {
 type watcher struct {
 	cancel func()       // ends it
 	check  func() error // returns why its caller is no longer allowed to watch; nil if the caller is
-	// elsewhere says that another process may end what allows the caller to watch: a sign-in, or a link with
+	// endsElsewhere says that another process may end what allows the caller to watch: a sign-in, or a link with
 	// another account.
-	elsewhere bool
-	nextCheck *time.Timer // runs until the next check; nil if none is needed
+	endsElsewhere bool
+	nextCheck     *time.Timer // runs until the next check; nil if none is needed
 }
 
 // checkEvery is about how long a stream continues at most after another process has ended what allows it.
@@ -96,7 +96,7 @@ func (s *streams) add(w *watcher) (release func(), ok bool) {
 		return nil, false
 	}
 	s.open[w] = struct{}{}
-	if w.elsewhere {
+	if w.endsElsewhere {
 		w.nextCheck = time.AfterFunc(checkEvery, func() { s.checkAgain(w) })
 	}
 	return func() {

@@ -22,21 +22,21 @@ type Work struct {
 	Schedules func(ctx context.Context, limit int) ([]schedules.Schedule, int, error)
 }
 
-// mostShown is how many of each kind the status lists at most.
-const mostShown = 20
+// maxListed is how many of each kind the status lists at most.
+const maxListed = 20
 
-// An AtWork lists what the bot is working on. It contains ids, names of tools and times, and nothing that anybody
+// An CurrentWork lists what the bot is working on. It contains ids, names of tools and times, and nothing that anybody
 // has said or written.
-type AtWork struct {
-	Turns     Shown[RunningTurn]    `json:"turns"`
-	Waiting   Shown[WaitingSession] `json:"waiting"`
-	Asks      Shown[WaitingAsk]     `json:"asks"`
-	Jobs      Shown[RunningJob]     `json:"jobs"`
-	Schedules Shown[DueSchedule]    `json:"schedules"`
+type CurrentWork struct {
+	Turns     LimitedList[RunningTurn]    `json:"turns"`
+	Waiting   LimitedList[WaitingSession] `json:"waiting"`
+	Asks      LimitedList[WaitingAsk]     `json:"asks"`
+	Jobs      LimitedList[RunningJob]     `json:"jobs"`
+	Schedules LimitedList[DueSchedule]    `json:"schedules"`
 }
 
-// A Shown contains the first few items of a list, and how many there are.
-type Shown[T any] struct {
+// A LimitedList contains the first few items of a list, and how many there are.
+type LimitedList[T any] struct {
 	Count int `json:"count"`
 	List  []T `json:"list"`
 }
@@ -101,22 +101,22 @@ type DueSchedule struct {
 	Next    time.Time `json:"next"`
 }
 
-// shown returns a list in the form that the API uses.
-func shown[A, B any](all []A, count int, as func(A) B) Shown[B] {
-	s := Shown[B]{Count: count, List: []B{}}
+// limitList returns a list in the form that the API uses.
+func limitList[A, B any](all []A, count int, as func(A) B) LimitedList[B] {
+	s := LimitedList[B]{Count: count, List: []B{}}
 	for _, one := range all {
 		s.List = append(s.List, as(one))
 	}
 	return s
 }
 
-// read finds what the bot is working on; each list in it has no more than mostShown elements.
-func (k Work) read(ctx context.Context, mail bus.Inspector) (now AtWork, err error) {
-	boxes, err := mail.Mailboxes(ctx, bus.InboundTopic, mostShown)
+// read finds what the bot is working on; each list in it has no more than maxListed elements.
+func (k Work) read(ctx context.Context, mail bus.Inspector) (now CurrentWork, err error) {
+	boxes, err := mail.Mailboxes(ctx, bus.InboundTopic, maxListed)
 	if err != nil {
 		return now, err
 	}
-	now.Waiting = shown(boxes.Waiting, boxes.WaitingCount, func(m bus.Mailbox) WaitingSession {
+	now.Waiting = limitList(boxes.Waiting, boxes.WaitingCount, func(m bus.Mailbox) WaitingSession {
 		w := WaitingSession{Session: m.Key, Messages: m.Messages, Since: m.Since.UTC()}
 		if !m.Due.IsZero() {
 			next := m.Due.UTC()
@@ -124,7 +124,7 @@ func (k Work) read(ctx context.Context, mail bus.Inspector) (now AtWork, err err
 		}
 		return w
 	})
-	now.Turns = Shown[RunningTurn]{Count: boxes.LeasedCount, List: []RunningTurn{}}
+	now.Turns = LimitedList[RunningTurn]{Count: boxes.LeasedCount, List: []RunningTurn{}}
 	for _, m := range boxes.Leased {
 		t, err := k.running(ctx, m)
 		if err != nil {
@@ -137,32 +137,32 @@ func (k Work) read(ctx context.Context, mail bus.Inspector) (now AtWork, err err
 }
 
 // readRest finds what waits for people and for times, and what runs outside the turns.
-func (k Work) readRest(ctx context.Context, now *AtWork) error {
-	now.Asks, now.Jobs, now.Schedules = Shown[WaitingAsk]{List: []WaitingAsk{}}, Shown[RunningJob]{List: []RunningJob{}}, Shown[DueSchedule]{List: []DueSchedule{}}
+func (k Work) readRest(ctx context.Context, now *CurrentWork) error {
+	now.Asks, now.Jobs, now.Schedules = LimitedList[WaitingAsk]{List: []WaitingAsk{}}, LimitedList[RunningJob]{List: []RunningJob{}}, LimitedList[DueSchedule]{List: []DueSchedule{}}
 	if k.Asks != nil {
-		found, count, err := k.Asks(ctx, mostShown)
+		found, count, err := k.Asks(ctx, maxListed)
 		if err != nil {
 			return err
 		}
-		now.Asks = shown(found, count, func(a bus.Ask) WaitingAsk {
+		now.Asks = limitList(found, count, func(a bus.Ask) WaitingAsk {
 			return WaitingAsk{a.ID, a.Kind, a.Session, a.Tool, a.Person, whoDecides(a), a.Made.UTC(), a.Expires.UTC()}
 		})
 	}
 	if k.Jobs != nil {
-		found, err := k.Jobs.AllRunningJobs(ctx, mostShown)
+		found, err := k.Jobs.AllRunningJobs(ctx, maxListed)
 		if err != nil {
 			return err
 		}
-		now.Jobs = shown(found.Jobs, found.Count, func(j sessions.Job) RunningJob {
+		now.Jobs = limitList(found.Jobs, found.Count, func(j sessions.Job) RunningJob {
 			return RunningJob{j.ID, j.Session, j.Person, j.Agent, j.Tool, j.Started.UTC(), j.Deadline.UTC()}
 		})
 	}
 	if k.Schedules != nil {
-		found, count, err := k.Schedules(ctx, mostShown)
+		found, count, err := k.Schedules(ctx, maxListed)
 		if err != nil {
 			return err
 		}
-		now.Schedules = shown(found, count, func(s schedules.Schedule) DueSchedule {
+		now.Schedules = limitList(found, count, func(s schedules.Schedule) DueSchedule {
 			return DueSchedule{s.ID, s.Session, s.Person, s.DueSince().UTC()}
 		})
 	}

@@ -128,7 +128,7 @@ func (l letters) ofTopic(ctx context.Context, t bus.Topic, q query) (found []bus
 	}
 	after, batch := q.after, q.limit+1
 	if q.mailbox != "" {
-		batch = exchange.PageMost
+		batch = exchange.MaxPage
 	}
 	for looked := 0; looked < mostLooked; looked += batch {
 		some, err := read(ctx, t, after, batch)

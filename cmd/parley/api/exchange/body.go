@@ -17,8 +17,8 @@ import (
 // MaxJSON is how many bytes the body of most requests may have; only requests with larger bodies wait for others.
 const MaxJSON = 1 << 20
 
-// mostAhead is the size of the buffer for a body, in bytes, before any of it has arrived.
-const mostAhead = 64 << 10
+// firstBuffer is the size of the buffer for a body, in bytes, before any of it has arrived.
+const firstBuffer = 64 << 10
 
 // MaxLarge is how many large bodies may be in memory at once: each takes several times its size there.
 const MaxLarge = 4
@@ -26,14 +26,14 @@ const MaxLarge = 4
 // A BodyReader reads the bodies of requests: it limits how long they may take, and how many large ones are in
 // memory.
 type BodyReader struct {
-	body, room time.Duration
-	slots      chan struct{} // contains an element for each large body in memory
+	bodyTime, roomTime time.Duration
+	slots              chan struct{} // contains an element for each large body in memory
 }
 
 // NewBodyReader makes a BodyReader. A body may take the time body, plus an eighth of that for each megabyte; a
 // large one waits for others at most the time room.
 func NewBodyReader(body, room time.Duration) *BodyReader {
-	return &BodyReader{body: body, room: room, slots: make(chan struct{}, MaxLarge)}
+	return &BodyReader{bodyTime: body, roomTime: room, slots: make(chan struct{}, MaxLarge)}
 }
 
 // Large returns how many large bodies are in memory.
@@ -42,7 +42,7 @@ func (i *BodyReader) Large() int { return len(i.slots) }
 // setReadDeadline limits how long, from now on, a request's body may take.
 func (w *Answer) setReadDeadline(r *http.Request) {
 	megabytes := time.Duration(max(r.ContentLength, 0) >> 20)
-	_ = w.control.SetReadDeadline(time.Now().Add(w.bodies.body + megabytes*w.bodies.body/8))
+	_ = w.control.SetReadDeadline(time.Now().Add(w.bodies.bodyTime + megabytes*w.bodies.bodyTime/8))
 }
 
 // ReadJSON returns the body of a request that says that it is JSON, which may be at most most bytes long. It doesn't
@@ -70,7 +70,7 @@ func (w *Answer) ReadBody(r *http.Request, most int64) ([]byte, error) {
 	}
 	var buf bytes.Buffer
 	if r.ContentLength > 0 { // somebody who only announces that much gets no memory for it yet
-		buf.Grow(int(min(r.ContentLength, mostAhead)) + bytes.MinRead)
+		buf.Grow(int(min(r.ContentLength, firstBuffer)) + bytes.MinRead)
 	}
 	_, err := buf.ReadFrom(http.MaxBytesReader(w.ResponseWriter, r.Body, most))
 	if _, over := errors.AsType[*http.MaxBytesError](err); over {
@@ -90,7 +90,7 @@ func (w *Answer) ReadBody(r *http.Request, most int64) ([]byte, error) {
 // waitForSlot takes one of the few slots for large bodies, which limit how many are in memory. If all are taken, it
 // waits a while, and returns a refusal if none becomes free.
 func (w *Answer) waitForSlot(r *http.Request) error {
-	late := time.NewTimer(w.bodies.room)
+	late := time.NewTimer(w.bodies.roomTime)
 	defer late.Stop()
 	select {
 	case w.bodies.slots <- struct{}{}:

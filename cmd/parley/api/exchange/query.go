@@ -8,14 +8,14 @@ import (
 
 // How many items a page of an answer contains.
 const (
-	PageDefault = 100
-	PageMost    = 1000
+	DefaultPage = 100
+	MaxPage     = 1000
 )
 
-// Limit returns how many items a page should contain, from the query parameter limit: PageDefault if there is none, and
-// at most PageMost.
+// Limit returns how many items a page should contain, from the query parameter limit: DefaultPage if there is none, and
+// at most MaxPage.
 func Limit(r *http.Request) (int, error) {
-	n, err := number(r, "limit", PageDefault, PageMost)
+	n, err := number(r, "limit", DefaultPage, MaxPage)
 	if err == nil && n == 0 {
 		err = notNumber("limit")
 	}

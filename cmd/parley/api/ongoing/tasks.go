@@ -63,8 +63,8 @@ type tasksHandler struct {
 }
 
 const (
-	mostTasks  = 50      // how many tasks a list contains at most, because the usage of each is summed up
-	mostReport = 8 << 10 // how many bytes of a report are shown
+	maxTasks       = 50      // how many tasks a list contains at most, because the usage of each is summed up
+	maxReportBytes = 8 << 10 // how many bytes of a report are shown
 )
 
 // A ListedTask is a task in the API's JSON.
@@ -104,7 +104,7 @@ func (s tasksHandler) list(w *exchange.Answer, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	limit = min(limit, mostTasks)
+	limit = min(limit, maxTasks)
 	session := r.URL.Query().Get("session")
 	if session == "" {
 		return exchange.BadRequest("bad_query", `"session" must be the key of the session whose tasks you want`)
@@ -172,8 +172,8 @@ func (s tasksHandler) listedTaskOf(t subagents.Task) ListedTask {
 		ID: t.ID, Parent: t.Parent, Session: t.Session, Turn: t.Turn, Call: t.Call, Agent: t.Agent, Title: s.Redact(t.Title), Awaited: t.Awaited,
 		State: t.State, Stopping: t.IsOpen() && t.Stop != "", Started: t.Started.UTC(), Ended: exchange.SomeTime(t.Ended), Report: s.Redact(t.Report),
 	}
-	if one.Cut = len(one.Report) > mostReport; one.Cut {
-		one.Report = strings.ToValidUTF8(one.Report[:mostReport], "")
+	if one.Cut = len(one.Report) > maxReportBytes; one.Cut {
+		one.Report = strings.ToValidUTF8(one.Report[:maxReportBytes], "")
 	}
 	return one
 }

@@ -40,7 +40,7 @@ type Status struct {
 	} `json:"topics"`
 	Tools         []api.ToolCount         `json:"tools"`
 	Subscriptions []api.SubscriptionState `json:"subscriptions"`
-	api.AtWork
+	api.CurrentWork
 }
 
 // PrintServer prints the state of a running server and of its channels.
@@ -126,8 +126,8 @@ func SpokenLine(e sessions.Entry) string {
 // AuditHeader is the header of a table whose lines AuditLine returns.
 const AuditHeader = "TIME\tKIND\tWHO\tSESSION\tTOOL\tRESULT\tTOOK\tABOUT"
 
-// mostAbout is how many characters are printed of what an audit record is about.
-const mostAbout = 120
+// maxAbout is how many characters are printed of what an audit record is about.
+const maxAbout = 120
 
 // AuditLine returns a record as a line of a table, its cells separated by tabs.
 func AuditLine(r sessions.AuditRecord) string {
@@ -142,8 +142,8 @@ func AuditLine(r sessions.AuditRecord) string {
 	case sessions.AuditRefusal:
 		about = refused(r)
 	}
-	if all := []rune(about); len(all) > mostAbout {
-		about = string(all[:mostAbout]) + "…"
+	if all := []rune(about); len(all) > maxAbout {
+		about = string(all[:maxAbout]) + "…"
 	}
 	result := r.Result
 	if r.ExitCode != nil {

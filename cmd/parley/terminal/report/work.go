@@ -15,23 +15,23 @@ import (
 // PrintWork prints what the bot is working on now. It leaves out whatever there is none of.
 func (s Status) PrintWork(out io.Writer, now time.Time) error {
 	work := workPrinter{out: out, now: now}
-	printShown(&work, s.Turns, "turn", "running", []string{"SESSION", "PERSON", "AGENT", "FOR", "DOING"}, func(t api.RunningTurn) []string {
+	printLimited(&work, s.Turns, "turn", "running", []string{"SESSION", "PERSON", "AGENT", "FOR", "DOING"}, func(t api.RunningTurn) []string {
 		return []string{t.Session, t.Person, t.Agent, work.age(t.Since), work.doing(t)}
 	})
-	printShown(&work, s.Waiting, "conversation", "waiting for a worker", []string{"SESSION", "MESSAGES", "FOR", "NEXT"}, func(w api.WaitingSession) []string {
+	printLimited(&work, s.Waiting, "conversation", "waiting for a worker", []string{"SESSION", "MESSAGES", "FOR", "NEXT"}, func(w api.WaitingSession) []string {
 		next := ""
 		if w.Next != nil {
 			next = moment(*w.Next)
 		}
 		return []string{w.Session, bill.Grouped(int64(w.Messages)), work.age(w.Since), next}
 	})
-	printShown(&work, s.Asks, "request", "waiting for people", []string{"ID", "SESSION", "WHAT", "WHO DECIDES", "FOR", "EXPIRES"}, func(a api.WaitingAsk) []string {
+	printLimited(&work, s.Asks, "request", "waiting for people", []string{"ID", "SESSION", "WHAT", "WHO DECIDES", "FOR", "EXPIRES"}, func(a api.WaitingAsk) []string {
 		return []string{a.ID, a.Session, cmp.Or(a.Tool, a.Kind), strings.Join(a.Decides, ", "), work.age(a.Since), moment(a.Expires)}
 	})
-	printShown(&work, s.Jobs, "job", "running", []string{"ID", "SESSION", "PERSON", "TOOL", "FOR", "ENDS BY"}, func(j api.RunningJob) []string {
+	printLimited(&work, s.Jobs, "job", "running", []string{"ID", "SESSION", "PERSON", "TOOL", "FOR", "ENDS BY"}, func(j api.RunningJob) []string {
 		return []string{j.ID, j.Session, j.Person, j.Tool, work.age(j.Since), moment(j.Deadline)}
 	})
-	printShown(&work, s.Schedules, "schedule", "due", []string{"ID", "SESSION", "PERSON", "NEXT"}, func(d api.DueSchedule) []string {
+	printLimited(&work, s.Schedules, "schedule", "due", []string{"ID", "SESSION", "PERSON", "NEXT"}, func(d api.DueSchedule) []string {
 		return []string{d.ID, d.Session, d.Person, moment(d.Next)}
 	})
 	return work.err
@@ -44,8 +44,8 @@ type workPrinter struct {
 	err error
 }
 
-// printShown prints one table below a line that says how many items there are.
-func printShown[T any](p *workPrinter, all api.Shown[T], noun, state string, head []string, row func(T) []string) {
+// printLimited prints one table below a line that says how many items there are.
+func printLimited[T any](p *workPrinter, all api.LimitedList[T], noun, state string, head []string, row func(T) []string) {
 	if all.Count == 0 || p.err != nil {
 		return
 	}
