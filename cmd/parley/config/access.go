@@ -59,8 +59,8 @@ func checkPeople(l *loader, path string, platform Platform) {
 	}
 }
 
-// mentions returns the values that the setting mention may have.
-func mentions() []string { return []string{"always", "threads", "never"} }
+// mentionValues returns the values that the setting mention may have.
+func mentionValues() []string { return []string{"always", "threads", "never"} }
 
 // A chatList is the kind of a setting whose value is a list of chat ids, or of { chat = …, mention
 // = … }.
@@ -123,8 +123,8 @@ func decodeChat(d *schema.Decoder, v any) (chat Chat, f *schema.Fault) {
 		if chat.Mention, f = d.Text(said); f != nil {
 			return chat, f
 		}
-		if !slices.Contains(mentions(), chat.Mention) {
-			return chat, &schema.Fault{Wrong: fmt.Sprintf("unknown value %q", said), Remedy: schema.OneOf(chat.Mention, mentions())}
+		if !slices.Contains(mentionValues(), chat.Mention) {
+			return chat, &schema.Fault{Wrong: fmt.Sprintf("unknown value %q", said), Remedy: schema.OneOf(chat.Mention, mentionValues())}
 		}
 	}
 	return chat, nil

@@ -40,8 +40,8 @@ func checkBudget(l *loader) {
 	}
 }
 
-// capsCost reports whether the operator has set any limit on what models may cost.
-func capsCost(s *schema.Settings) bool {
+// hasCostCap reports whether the operator has set any limit on what models may cost.
+func hasCostCap(s *schema.Settings) bool {
 	for _, key := range []string{"user_day", "session_day", "day", "month"} {
 		if s.IsSet("budget." + key) {
 			return true

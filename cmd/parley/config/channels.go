@@ -120,7 +120,7 @@ func channelSettings(platforms []Platform) []schema.Setting {
 			Reload: schema.AtOnce, Fill: schema.Into(func(c *Channel) any { return &c.Access.Approvers })},
 		{Key: "chats", Kind: chatList{}, Example: `["C1", { chat = "C2", mention = "always" }]`,
 			Reload: schema.AtOnce, Fill: schema.Into(func(c *Channel) any { return &c.Access.Chats })},
-		{Key: "mention", Kind: schema.Text, Default: "threads", OneOf: mentions(), Example: `"always"`,
+		{Key: "mention", Kind: schema.Text, Default: "threads", OneOf: mentionValues(), Example: `"always"`,
 			Reload: schema.AtOnce, Fill: schema.Into(func(c *Channel) any { return &c.Access.Mention })},
 		{Key: "rate_limit", Kind: schema.Text, Default: "platform", OneOf: []string{"platform", "none"}, Fill: schema.Into(func(c *Channel) any { return &c.RateLimit })},
 		{Key: "on_unknown", Kind: schema.Text, Default: "resend", OneOf: []string{"resend", "drop"}, Example: `"drop"`,

@@ -63,7 +63,7 @@ type Config struct {
 	Node       NodeSelf
 	MQTT       MQTT
 	HTTPAccess
-	Keeping
+	DataStorage
 
 	parsed parsedSettings
 }
@@ -72,8 +72,8 @@ type Config struct {
 type parsedSettings struct {
 	settings *schema.Settings // nil if it wasn't read from a file or the environment
 	sections []row
-	// answering contains the problems that stop a server only if it runs agents.
-	answering []schema.Problem
+	// agentProblems contains the problems that stop a server only if it runs agents.
+	agentProblems []schema.Problem
 }
 
 // sections lists the sections of the file in the order in which they are shown, each with the part
@@ -182,7 +182,7 @@ func Load(o Options) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Config{File: settings.File(), Home: home, FileSearch: fileSearchOf(o, home), parsed: parsedSettings{settings, rows, l.answering}}
+	c := &Config{File: settings.File(), Home: home, FileSearch: fileSearchOf(o, home), parsed: parsedSettings{settings, rows, l.agentProblems}}
 	if err := c.fill(); err != nil {
 		return nil, err
 	}
@@ -199,7 +199,7 @@ func (c *Config) fill() error {
 	}
 	assignServers(s, c.MCP, c.Agents)
 	c.Limits.TokensWritten = s.IsSet("limits.user_tokens_day")
-	c.Budget.Written = capsCost(s)
+	c.Budget.Written = hasCostCap(s)
 	for name, channel := range c.Channels {
 		channel.PublicURL = cmp.Or(channel.PublicURL, c.HTTP.PublicURL)
 		c.Channels[name] = channel
@@ -227,7 +227,7 @@ func (c *Config) fill() error {
 // declarations say so in Reload. It also returns what differs. It changes neither old nor next.
 func Reload(old, next *Config) (*Config, Changes, error) {
 	merged, changes := schema.Merge(old.parsed.settings, next.parsed.settings)
-	c := &Config{File: old.File, Home: old.Home, FileSearch: old.FileSearch, parsed: parsedSettings{merged, old.parsed.sections, next.parsed.answering}}
+	c := &Config{File: old.File, Home: old.Home, FileSearch: old.FileSearch, parsed: parsedSettings{merged, old.parsed.sections, next.parsed.agentProblems}}
 	if err := c.fill(); err != nil {
 		return nil, changes, err
 	}
@@ -238,7 +238,7 @@ func Reload(old, next *Config) (*Config, Changes, error) {
 // channels that receive messages while no model answers them, and mistakes in variables that only a
 // server needs. It returns an *Error, or nil if serve can start.
 func (c *Config) CheckServe() error {
-	return schema.ErrorOf(slices.Concat(c.parsed.settings.InVariables(), c.parsed.answering))
+	return schema.ErrorOf(slices.Concat(c.parsed.settings.InVariables(), c.parsed.agentProblems))
 }
 
 // CheckGateway is like CheckServe for a process that only connects channels, while other processes answer: it requires

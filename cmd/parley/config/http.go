@@ -73,7 +73,7 @@ func checkHosts(l *loader) {
 // let anybody in, and no platform sends requests to it.
 func checkExposed(l *loader) {
 	listen := l.Text("http.listen")
-	if listen == "" || len(l.Names("tokens"))+len(l.Names("webhooks")) > 0 || hearsByHTTP(l) {
+	if listen == "" || len(l.Names("tokens"))+len(l.Names("webhooks")) > 0 || hasHTTPChannel(l) {
 		return
 	}
 	host, _, err := net.SplitHostPort(listen)
@@ -89,7 +89,7 @@ func checkExposed(l *loader) {
 	}))
 }
 
-// hearsByHTTP reports whether any channel's platform sends requests to the server.
-func hearsByHTTP(l *loader) bool {
+// hasHTTPChannel reports whether any channel's platform sends requests to the server.
+func hasHTTPChannel(l *loader) bool {
 	return slices.ContainsFunc(l.Names("channels"), func(name string) bool { return l.Text("channels."+name+".receive") == byHTTP })
 }

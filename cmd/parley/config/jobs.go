@@ -27,13 +27,13 @@ func jobsSection() section {
 	}
 }
 
-// maxJob is the longest time limit that can be set for jobs. The sandbox takes temporary folders that are a day old
+// maxJobTime is the longest time limit that can be set for jobs. The sandbox takes temporary folders that are a day old
 // for the remains of a crash, so no job may run that long.
-const maxJob = 20 * time.Hour
+const maxJobTime = 20 * time.Hour
 
 // checkJobs reports a time limit for jobs that is too long.
 func checkJobs(l *loader) {
-	if most, _ := l.Value("jobs.most").(time.Duration); most > maxJob {
-		l.Report(l.At("jobs.most"), "jobs.most", "a job can't take longer than "+maxJob.String(), `write something like most = "12h"`)
+	if most, _ := l.Value("jobs.most").(time.Duration); most > maxJobTime {
+		l.Report(l.At("jobs.most"), "jobs.most", "a job can't take longer than "+maxJobTime.String(), `write something like most = "12h"`)
 	}
 }

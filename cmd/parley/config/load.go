@@ -58,13 +58,13 @@ type loader struct {
 	*schema.Values
 	opts Options
 	home string // absolute
-	// answering contains the problems that stop a server only if it runs agents.
-	answering []schema.Problem
+	// agentProblems contains the problems that stop a server only if it runs agents.
+	agentProblems []schema.Problem
 }
 
-// reportAnswering records a problem that stops a server only if it runs agents.
-func (l *loader) reportAnswering(at schema.Origin, key, wrong, remedy string) {
-	l.answering = append(l.answering, at.Problem(key, &schema.Fault{Wrong: wrong, Remedy: remedy}))
+// reportForAgents records a problem that stops a server only if it runs agents.
+func (l *loader) reportForAgents(at schema.Origin, key, wrong, remedy string) {
+	l.agentProblems = append(l.agentProblems, at.Problem(key, &schema.Fault{Wrong: wrong, Remedy: remedy}))
 }
 
 // When a changed setting that names channels or agents takes effect: at once, unless the file adds or removes a

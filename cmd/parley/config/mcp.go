@@ -32,9 +32,9 @@ type MCPServer struct {
 	Agents       []string // all agents that get its tools; see assignServers
 }
 
-// maxServerName is how many characters an MCP server's name may have: few, because the names of its
+// maxServerNameLength is how many characters an MCP server's name may have: few, because the names of its
 // tools begin with it.
-const maxServerName = 32
+const maxServerNameLength = 32
 
 // mcpSection declares the settings of MCP servers.
 func mcpSection() section {
@@ -65,8 +65,8 @@ func checkMCP(l *loader) {
 		table := "mcp." + name
 		command, url := l.Mentioned(table+".command"), l.Mentioned(table+".url")
 		switch {
-		case len(name) > maxServerName:
-			l.Report(l.At(table), table, "the name is too long", fmt.Sprintf("use at most %d characters: the names of its tools begin with it", maxServerName))
+		case len(name) > maxServerNameLength:
+			l.Report(l.At(table), table, "the name is too long", fmt.Sprintf("use at most %d characters: the names of its tools begin with it", maxServerNameLength))
 		case command == url:
 			l.Report(l.At(table), table, "it needs either command or url", `write command = "mcp-server-git" for a program, or url = "https://mcp.example.com/mcp" for a service`)
 		}

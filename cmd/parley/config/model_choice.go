@@ -34,11 +34,13 @@ func (c *Config) ModelsOf(agent string) []ModelChoice {
 // TitlesOf returns the model that makes titles for an agent's conversations; false if none does. The demo makes
 // none.
 func (c *Config) TitlesOf(agent string) (choice ModelChoice, ok bool) {
-	return c.named(c.Agents[agent].Titles, "agents."+agent+".titles")
+	return c.choiceNamed(c.Agents[agent].Titles, "agents."+agent+".titles")
 }
 
 // Judge returns the model that judges tool calls; false if none does.
-func (c *Config) Judge() (choice ModelChoice, ok bool) { return c.named(c.Guard.Model, "guard.model") }
+func (c *Config) Judge() (choice ModelChoice, ok bool) {
+	return c.choiceNamed(c.Guard.Model, "guard.model")
+}
 
 // ReadersOf returns all models that read what is said to an agent: those that judge its calls and make titles, and
 // then those of ModelsOf.
@@ -52,9 +54,9 @@ func (c *Config) ReadersOf(agent string) []ModelChoice {
 	return append(all, c.ModelsOf(agent)...)
 }
 
-// named returns the model that the setting key names; false if it names none or the demo, or if no server is known
+// choiceNamed returns the model that the setting key names; false if it names none or the demo, or if no server is known
 // for that model.
-func (c *Config) named(name, key string) (choice ModelChoice, ok bool) {
+func (c *Config) choiceNamed(name, key string) (choice ModelChoice, ok bool) {
 	if _, further := c.Models[name]; further {
 		return ModelChoice{Table: "models." + name, Key: "models." + name + ".name"}, true
 	}

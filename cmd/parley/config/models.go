@@ -197,11 +197,11 @@ func checkNamedModel(l *loader, path string) {
 	switch {
 	case l.Text("model.name") == name:
 	case l.Text("model.name") == demoName:
-		l.reportAnswering(l.At(path), path,
+		l.reportForAgents(l.At(path), path,
 			fmt.Sprintf("no model is called %q, and [model] is the demo, which has no other models", name),
 			modelRemedy(l, name))
 	case l.Text("model.base_url") == "" && l.Text("model.api_key") == "":
-		l.reportAnswering(l.At(path), path,
+		l.reportForAgents(l.At(path), path,
 			fmt.Sprintf("no model is called %q, and [model] has no server to ask for it", name),
 			modelRemedy(l, name)+`, or write [model] base_url or api_key`)
 	}
@@ -244,13 +244,13 @@ func checkAnswered(l *loader) {
 	switch {
 	case !own || key != "":
 	case base == "" && name == "":
-		l.reportAnswering(l.At(hears), hears, what.Wrong, what.Remedy)
+		l.reportForAgents(l.At(hears), hears, what.Wrong, what.Remedy)
 	case base == "":
-		l.reportAnswering(l.At("model.name"), "model.name",
+		l.reportForAgents(l.At("model.name"), "model.name",
 			"the model at the default URL needs a key, and there isn't one",
 			"set OPENAI_API_KEY, or write [model] base_url for a server of your own")
 	default:
-		l.reportAnswering(l.At("model.base_url"), "model.base_url",
+		l.reportForAgents(l.At("model.base_url"), "model.base_url",
 			"the server named here needs a key, and Parley doesn't send it the one in the environment unless you say so",
 			`write api_key = "${OPENAI_API_KEY}" next to it`)
 	}

@@ -9,8 +9,8 @@ import (
 	"parley/cmd/parley/config/schema"
 )
 
-// edgeWords is the only value of MQTT.Compatible.
-const edgeWords = "evoclaw"
+// compatibleEvoclaw is the only value of MQTT.Compatible.
+const compatibleEvoclaw = "evoclaw"
 
 // MQTT is the broker where nodes and edge agents are reached, and who Parley is there. On a device, whose own settings say
 // where the broker is, it is only the latter.
@@ -30,7 +30,7 @@ func mqttSection() section {
 			{Key: "user", Kind: schema.Text, Example: `"parley"`, Fill: schema.Into(func(m *MQTT) any { return &m.User })},
 			{Key: "password", Kind: schema.Text, Secret: true, Example: `"${MQTT_PASSWORD}"`, Fill: schema.Into(func(m *MQTT) any { return &m.Password })},
 			{Key: "prefix", Kind: schema.Text, Default: "parley", Fill: schema.Into(func(m *MQTT) any { return &m.Prefix })},
-			{Key: "compatible", Kind: schema.Text, OneOf: []string{edgeWords}, Example: strconv.Quote(edgeWords), Fill: schema.Into(func(m *MQTT) any { return &m.Compatible })},
+			{Key: "compatible", Kind: schema.Text, OneOf: []string{compatibleEvoclaw}, Example: strconv.Quote(compatibleEvoclaw), Fill: schema.Into(func(m *MQTT) any { return &m.Compatible })},
 		}},
 		check: checkMQTT,
 	}

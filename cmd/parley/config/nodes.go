@@ -144,11 +144,11 @@ func refuseNode(l *loader, name string) *schema.Fault {
 
 // refuseNodeName returns why no node can have a name; nil if one can.
 func refuseNodeName(name string) *schema.Fault {
-	if regexp.MustCompile(`^[a-z0-9-]{1,` + strconv.Itoa(maxServerName) + `}$`).MatchString(name) {
+	if regexp.MustCompile(`^[a-z0-9-]{1,` + strconv.Itoa(maxServerNameLength) + `}$`).MatchString(name) {
 		return nil
 	}
 	return &schema.Fault{
 		Wrong:  fmt.Sprintf("no node can be called %q", name),
-		Remedy: fmt.Sprintf("use at most %d characters: a-z, 0-9 and -", maxServerName),
+		Remedy: fmt.Sprintf("use at most %d characters: a-z, 0-9 and -", maxServerNameLength),
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"parley/tools/nodes/ssh"
 )
 
-// onNode is what runs_on begins with if an agent works on a node.
-const onNode = "node:"
+// nodePrefix is what runs_on begins with if an agent works on a node.
+const nodePrefix = "node:"
 
 const remedyRunsOn = `write "node:" and the name of a node, or "ssh://user@host" (with :port or the path of parley there behind it, if needed), or leave it out`
 
@@ -18,7 +18,7 @@ func (a Agent) Node() string {
 	if t, ok := a.Target(); ok {
 		return t.Name()
 	}
-	node, isNode := strings.CutPrefix(a.RunsOn, onNode)
+	node, isNode := strings.CutPrefix(a.RunsOn, nodePrefix)
 	if !isNode {
 		return ""
 	}
@@ -50,7 +50,7 @@ func checkRunsOn(l *loader) {
 		if !l.Mentioned(path) || l.Text(path) == "" {
 			continue
 		}
-		node, isNode := strings.CutPrefix(l.Text(path), onNode)
+		node, isNode := strings.CutPrefix(l.Text(path), nodePrefix)
 		target, err := ssh.Parse(l.Text(path))
 		if err == nil {
 			node = target.Name()

@@ -59,16 +59,16 @@ func outputs(t *testing.T, c *config.Config) string {
 		t.Fatal(err)
 	}
 	out.Write(body)
-	typed, err := json.Marshal([]any{c.Channels, c.HTTPAccess, c.Keeping})
+	typed, err := json.Marshal([]any{c.Channels, c.HTTPAccess, c.DataStorage})
 	if err != nil {
 		t.Fatal(err)
 	}
 	out.Write(typed)
 	log := slog.New(slog.NewJSONHandler(&out, nil))
-	log.Info("loaded", slog.Any("key", c.Model.APIKey), slog.Any("channels", c.Channels), slog.Any("front", c.HTTPAccess), slog.Any("keeping", c.Keeping))
+	log.Info("loaded", slog.Any("key", c.Model.APIKey), slog.Any("channels", c.Channels), slog.Any("front", c.HTTPAccess), slog.Any("keeping", c.DataStorage))
 	ch := c.Channels["telegram"]
 	fmt.Fprintf(&out, "%v %+v %#v %s %q\n", ch, ch, ch, ch.BotToken, ch.BotToken)
-	fmt.Fprintf(&out, "%v %+v %#v\n", c.HTTPAccess, c.HTTPAccess, c.Keeping)
+	fmt.Fprintf(&out, "%v %+v %#v\n", c.HTTPAccess, c.HTTPAccess, c.DataStorage)
 	fmt.Fprintln(&out, c.Notices(), c.CheckServe(), c.Settings())
 	return out.String()
 }

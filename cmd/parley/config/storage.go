@@ -7,8 +7,8 @@ import (
 	"parley/cmd/parley/config/schema"
 )
 
-// Keeping says where data is stored, and for how long.
-type Keeping struct {
+// DataStorage says where data is stored, and for how long.
+type DataStorage struct {
 	Workspace Workspace
 	Bus       Bus
 	Store     Store

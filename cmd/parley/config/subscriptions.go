@@ -45,6 +45,7 @@ func subscriptionsSection() section {
 	}
 }
 
+// checkSubscription reports settings of a subscription that are missing, wrong or unsafe.
 func checkSubscription(l *loader, path string) {
 	at := l.At(path)
 	switch address := l.Text(path + ".url"); {
@@ -60,8 +61,8 @@ func checkSubscription(l *loader, path string) {
 		l.Report(at, path, "has no secret: the program couldn't tell whose events they are", `write secret = "${file:PATH}"`)
 	case !ok:
 		l.Report(l.At(path+".secret"), path+".secret", "starts with whsec_, but what follows isn't Base64", "copy it again, up to the last =; or make one with: openssl rand -hex 32")
-	case secret != "" && len(key) < shortestToken:
-		l.Report(l.At(path+".secret"), path+".secret", fmt.Sprintf("short enough to guess: it needs at least %d characters", shortestToken), "make one with: openssl rand -hex 32")
+	case secret != "" && len(key) < minTokenBytes:
+		l.Report(l.At(path+".secret"), path+".secret", fmt.Sprintf("short enough to guess: it needs at least %d characters", minTokenBytes), "make one with: openssl rand -hex 32")
 	}
 	events := l.Texts(path + ".events")
 	if len(events) == 0 {
@@ -69,13 +70,13 @@ func checkSubscription(l *loader, path string) {
 	}
 	for i, pattern := range events {
 		if len(subscriptions.Select(pattern)) == 0 {
-			l.Report(l.ElementAt(path+".events", i), path+".events", fmt.Sprintf("unknown event %q", pattern), schema.OneOf(pattern, patterns()))
+			l.Report(l.ElementAt(path+".events", i), path+".events", fmt.Sprintf("unknown event %q", pattern), schema.OneOf(pattern, eventPatterns()))
 		}
 	}
 }
 
-// patterns returns what a subscription can name: the types of events, and the groups of those with several.
-func patterns() (all []string) {
+// eventPatterns returns what a subscription can name: the types of events, and the groups of those with several.
+func eventPatterns() (all []string) {
 	last := ""
 	for _, one := range subscriptions.Types() {
 		group, _, _ := strings.Cut(one, ".")

@@ -21,7 +21,7 @@ func targetsSection() section {
 			for _, name := range l.Names("targets") {
 				path := "targets." + name
 				checkPlaces(l, path, false)
-				checkMany(l, path, l.At(path), l.Texts(path))
+				checkTooMany(l, path, l.At(path), l.Texts(path))
 			}
 		},
 	}
@@ -76,9 +76,9 @@ func checkPlaces(l *loader, path string, targets bool) {
 	}
 }
 
-// checkMany reports a list of targets and addresses that refers to more addresses than one message
+// checkTooMany reports a list of targets and addresses that refers to more addresses than one message
 // may have.
-func checkMany(l *loader, path string, at schema.Origin, to []string) {
+func checkTooMany(l *loader, path string, at schema.Origin, to []string) {
 	addresses := map[string]bool{}
 	for _, s := range to {
 		places, isTarget := l.Value("targets." + s).([]string)

@@ -45,8 +45,8 @@ func refuseOwner(name string) *schema.Fault {
 	return nil
 }
 
-// shortestToken is how many bytes a token, or the key in a subscription's secret, must have at least, so that it cannot be guessed.
-const shortestToken = 16
+// minTokenBytes is how many bytes a token, or the key in a subscription's secret, must have at least, so that it cannot be guessed.
+const minTokenBytes = 16
 
 // checkToken reports a token that is missing, easily guessed or the same as another, and scopes that don't exist.
 // seen maps the tokens found so far to their names.
@@ -59,8 +59,8 @@ func checkToken(l *loader, name string, seen map[string]string) {
 	if token := l.Text(path + ".token"); token != "" {
 		twin, twice := seen[token]
 		switch {
-		case len(token) < shortestToken:
-			l.Report(l.At(path+".token"), path+".token", fmt.Sprintf("short enough to guess: it needs at least %d characters", shortestToken),
+		case len(token) < minTokenBytes:
+			l.Report(l.At(path+".token"), path+".token", fmt.Sprintf("short enough to guess: it needs at least %d characters", minTokenBytes),
 				"make one with: openssl rand -hex 32")
 		case twice:
 			l.Report(l.At(path+".token"), path+".token", "the same token as tokens."+twin+": Parley couldn't tell the two apart",

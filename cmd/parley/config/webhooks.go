@@ -124,13 +124,13 @@ func checkWebhook(l *loader, name string) {
 		l.Report(at, path, `has no "to": anything that doesn't match a route has nowhere to go`, `write to = "TARGET"`)
 	}
 	checkPlaces(l, path+".to", true)
-	checkMany(l, path+".to", l.At(path+".to"), l.Texts(path+".to"))
+	checkTooMany(l, path+".to", l.At(path+".to"), l.Texts(path+".to"))
 	checkTemplate(l, path+".template", `write something like template = "**{{ .title }}** {{ .body }}"`)
 	checkTemplate(l, path+".group", `write something like group = "{{ .build.id }}"`)
 	checkWebhookAgent(l, path, kind)
 	routes, _ := l.Value(path + ".routes").([]Route)
 	for i, r := range routes {
-		checkMany(l, path+".routes", l.ElementAt(path+".routes", i), r.To)
+		checkTooMany(l, path+".routes", l.ElementAt(path+".routes", i), r.To)
 		for _, s := range r.To {
 			if f := checkPlace(l, s, true); f != nil {
 				l.Report(l.ElementAt(path+".routes", i), path+".routes", f.Wrong, f.Remedy)
