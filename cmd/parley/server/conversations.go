@@ -22,7 +22,7 @@ type conversations struct {
 // router returns the router that decides which sessions a channel's messages belong to.
 func (c *conversations) router(l *liveChannel) *routing.Router {
 	return &routing.Router{
-		Agent: l.config.Agent, Scope: l.config.Session, Prefix: channels.CommandPrefix(l.channel), Book: c.home.Book, Store: c.home.Store, MaySplitByPerson: c.home.MayPart, Log: c.log,
+		Agent: l.config.Agent, Scope: l.config.Session, Prefix: channels.CommandPrefix(l.channel), Book: c.home.Book, Store: c.home.Store, MaySplitByPerson: c.home.MaySplitByPerson, Log: c.log,
 		Routes: func() []routing.Route {
 			var routes []routing.Route
 			for _, r := range c.settings.Load().Channels[l.name].Routes {

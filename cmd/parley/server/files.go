@@ -22,14 +22,14 @@ import (
 func newFiles(on foundation, all liveChannels, of *modelChains, w *home.CallWorkspaces) *attachments.Keeper {
 	return attachments.New(attachments.Config{
 		Workspace: on.home.Workspace, Writable: w.Open,
-		Sees: func(session string) bool {
+		SeesPictures: func(session string) bool {
 			model := of.byAgent[sessions.AgentOf(session)]
 			return model == nil || !model.Info().Blind
 		},
 		Fetcher: func(channel string) (channels.Fetcher, int64) {
 			return fetcherOf(uploads(on), all, channel, on.settings.Load())
 		},
-		Words: func() attachments.Transcriber { return transcriberOf(on.settings.Load()) }, Log: on.log,
+		Transcriber: func() attachments.Transcriber { return transcriberOf(on.settings.Load()) }, Log: on.log,
 	})
 }
 

@@ -22,14 +22,14 @@ type Config struct {
 	Workspace func(session string) (*workspace.Dir, error)
 	// Writable opens the workspace for a tool call, which may write to it for a while.
 	Writable func(ctx context.Context, call tools.Call) (*workspace.Dir, error)
-	// Sees reports whether the model that answers in a session can be shown pictures.
-	Sees func(session string) bool
+	// SeesPictures reports whether the model that answers in a session can be shown pictures.
+	SeesPictures func(session string) bool
 	// Fetcher returns the Fetcher that downloads files from a channel's platform, and how large a file may be in
 	// bytes; nil if the channel cannot fetch files.
 	Fetcher func(channel string) (from channels.Fetcher, most int64)
-	// Words, if set, returns the Transcriber that turns voice messages into text, or nil if none is configured.
-	Words func() Transcriber
-	Log   *slog.Logger
+	// Transcriber, if set, returns the Transcriber that turns voice messages into text, or nil if none is configured.
+	Transcriber func() Transcriber
+	Log         *slog.Logger
 }
 
 // A Transcriber turns the speech in a recording into text. name is the recording's file name. An error wraps

@@ -28,8 +28,8 @@ import (
 const (
 	fetchTries   = 4
 	fetchTimeout = 5 * time.Minute // for one attempt to download a file
-	firstWait    = 500 * time.Millisecond
-	mostWait     = 30 * time.Second
+	minWait      = 500 * time.Millisecond
+	maxWait      = 30 * time.Second
 	writeTries   = 3 // how often a write that came too late is attempted
 )
 
@@ -74,7 +74,7 @@ func (k *Keeper) download(ctx context.Context, f agent.FileToFetch) ([]byte, err
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	wait := firstWait
+	wait := minWait
 	for try := 1; ; try++ {
 		raw, err := k.tryDownload(ctx, fetcher, f, most)
 		if err == nil || ctx.Err() != nil {
@@ -97,7 +97,7 @@ func (k *Keeper) download(ctx context.Context, f agent.FileToFetch) ([]byte, err
 		}
 		pause := wait
 		if refused != nil {
-			pause = min(max(wait, refused.RetryAfter), mostWait)
+			pause = min(max(wait, refused.RetryAfter), maxWait)
 		}
 		select {
 		case <-time.After(pause):
@@ -186,8 +186,8 @@ func (k *Keeper) writeInTime(ctx context.Context, f agent.FileToFetch, write fun
 // count as somebody else's rather than the sender's.
 func (k *Keeper) transcribe(ctx context.Context, f agent.FileToFetch, got *sessions.Fetched, raw []byte) {
 	var transcriber Transcriber
-	if k.cfg.Words != nil {
-		transcriber = k.cfg.Words()
+	if k.cfg.Transcriber != nil {
+		transcriber = k.cfg.Transcriber()
 	}
 	if transcriber == nil {
 		got.Unheard = "no transcription server is set up"

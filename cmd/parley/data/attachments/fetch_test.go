@@ -234,7 +234,7 @@ func TestVoiceMessagesAreWrittenDown(t *testing.T) {
 		t.Helper()
 		f := fetches{gives("OggS\x00")}
 		cfg := s.config(&f)
-		cfg.Words = func() attachments.Transcriber { return by }
+		cfg.Transcriber = func() attachments.Transcriber { return by }
 		of := fetching(sessions.Attached{Kind: bus.Voice, Type: "audio/ogg", Quoted: quoted})
 		of.Forwarded = forwarded
 		got, err := attachments.New(cfg).Fetch(t.Context(), of)

@@ -28,7 +28,7 @@ func (k *Keeper) Picture(_ context.Context, session string, p llm.Picture) []byt
 // Show prepares a picture in the session's workspace for the model, when the model has called the
 // tool "image": it scales the picture and stores the result.
 func (k *Keeper) Show(ctx context.Context, call tools.Call, path string) (image.Picture, error) {
-	if !k.cfg.Sees(call.Session) {
+	if !k.cfg.SeesPictures(call.Session) {
 		return image.Picture{}, tools.Errorf(tools.ExecutionFailed, "you cannot see pictures: the configuration says so, or the model's server has refused them")
 	}
 	dir, err := k.cfg.Writable(ctx, call)

@@ -55,7 +55,7 @@ func newShelf(t *testing.T, maxBytes int64) *shelf {
 // config has files come from there, or else from s.from.
 func (s *shelf) config(from *fetches) attachments.Config {
 	return attachments.Config{
-		Workspace: s.all.Open, Sees: func(string) bool { return !s.blind }, Log: slog.New(slog.DiscardHandler),
+		Workspace: s.all.Open, SeesPictures: func(string) bool { return !s.blind }, Log: slog.New(slog.DiscardHandler),
 		Writable: func(_ context.Context, call tools.Call) (*workspace.Dir, error) {
 			dir, err := s.all.Open(call.Session)
 			if len(s.late) > 0 {

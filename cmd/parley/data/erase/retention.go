@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	retainAgain = time.Hour // after a failure
-	holdName    = "retention"
+	retryRetention = time.Hour // after a failure
+	holdName       = "retention"
 )
 
 // EraseBefore erases turns that ended before a time, and everything that belongs to them. It keeps
@@ -158,7 +158,7 @@ func (e *Eraser) retain(held context.Context, days int) {
 			if held.Err() != nil || errors.Is(err, bus.ErrClosed) {
 				return
 			}
-			next = now.Add(retainAgain)
+			next = now.Add(retryRetention)
 			e.cfg.Log.Error("what is old could not be erased; trying again later", slog.Any("error", err))
 		} else {
 			night = true

@@ -10,14 +10,14 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// A Rewriter pauses after each rewrite: for rewriteEvery or, if the rewrite took long, for rewriteShare times as long
-// as it took, but not longer than longestPause. After the pause it waits until nobody has written for the time quiet,
+// A Rewriter pauses after each rewrite: for rewriteEvery or, if the rewrite took long, for pauseFactor times as long
+// as it took, but not longer than maxPause. After the pause it waits until nobody has written for quietTime,
 // but at most as long again as the pause.
 const (
 	rewriteEvery = 10 * time.Minute
-	rewriteShare = 20
-	longestPause = time.Hour
-	quiet        = 2 * time.Second
+	pauseFactor  = 20
+	maxPause     = time.Hour
+	quietTime    = 2 * time.Second
 )
 
 // A Rewriter removes from the home's database what is left of erased rows in unused parts of the file. To do that,
@@ -78,7 +78,7 @@ func (r *Rewriter) Within() time.Duration { return 2 * time.Duration(r.pause.Loa
 // awaitQuiet waits until nobody has written for a moment, but not forever. It returns false if ctx is done.
 func (r *Rewriter) awaitQuiet(ctx context.Context) bool {
 	for until := time.Now().Add(time.Duration(r.pause.Load())); ; {
-		left := min(time.Until(r.store.LastWrite().Add(quiet)), time.Until(until))
+		left := min(time.Until(r.store.LastWrite().Add(quietTime)), time.Until(until))
 		if left <= 0 {
 			return ctx.Err() == nil
 		}
@@ -122,7 +122,7 @@ func (r *Rewriter) Run(ctx context.Context) error {
 			r.log.Error("what was erased is left in unused parts of the database's files; trying again later", slog.Any("error", err))
 			r.awaken()
 		}
-		r.pause.Store(int64(min(max(rewriteEvery, rewriteShare*time.Since(began)), longestPause)))
+		r.pause.Store(int64(min(max(rewriteEvery, pauseFactor*time.Since(began)), maxPause)))
 		select {
 		case <-ctx.Done():
 			return nil

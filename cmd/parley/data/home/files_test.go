@@ -26,7 +26,7 @@ func TestBesideAnOlderReleaseNothingNewIsBegun(t *testing.T) {
 	if may, err := h.MayGrow(t.Context()); !may || err != nil {
 		t.Errorf("alone no message may grow: %v", err)
 	}
-	if may, err := h.MaySumUp(t.Context()); !may || err != nil {
+	if may, err := h.MaySummarizeParts(t.Context()); !may || err != nil {
 		t.Errorf("alone no turn may be summed up: %v", err)
 	}
 	if may, err := h.MayArchive(t.Context()); !may || err != nil {
@@ -41,7 +41,7 @@ func TestBesideAnOlderReleaseNothingNewIsBegun(t *testing.T) {
 	if err := h.Book.NoteProcess(t.Context(), h.self, understandsParts-1); err != nil {
 		t.Fatal(err)
 	}
-	if may, err := h.MaySumUp(t.Context()); may || err != nil {
+	if may, err := h.MaySummarizeParts(t.Context()); may || err != nil {
 		t.Errorf("beside an older release a turn may be summed up, %v", err)
 	}
 	if err := h.Book.NoteProcess(t.Context(), h.self, understandsGrowth-1); err != nil {

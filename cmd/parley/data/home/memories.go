@@ -23,12 +23,12 @@ type MemoryBook interface {
 	DecodeMemories(text string) (ofAgent, ofPerson channels.Memory, err error)
 }
 
-// maxAge is how long memories that were read with a turn's beginning may be used. The turn takes
+// maxMemoryAge is how long memories that were read with a turn's beginning may be used. The turn takes
 // them a moment later, or never, because it was refused.
-const maxAge = time.Second
+const maxMemoryAge = time.Second
 
-// maxKept is the number of entries at which those that are too old are removed.
-const maxKept = 64
+// pruneSize is the number of entries at which those that are too old are removed.
+const pruneSize = 64
 
 // TurnMemories hands out what agents remember: it reads that together with the beginning of a turn, so
 // that a turn need not send the server another query. Its methods may be called at the same time.
@@ -57,7 +57,7 @@ func NewTurnMemories(b MemoryBook) *TurnMemories {
 // For returns the memories that a turn may know: those of an agent and of a person; "" means none.
 // It reads them, unless that was just done with the turn's beginning.
 func (m *TurnMemories) For(ctx context.Context, session, turn, agent, person string) (ofAgent, ofPerson channels.Memory, err error) {
-	if k, ok := m.take(begunTurn{session, turn}); ok && k.agent == agent && k.person == person && time.Since(k.at) < maxAge {
+	if k, ok := m.take(begunTurn{session, turn}); ok && k.agent == agent && k.person == person && time.Since(k.at) < maxMemoryAge {
 		return k.ofAgent, k.ofPerson, nil
 	}
 	return m.book.MemoriesFor(ctx, agent, person)
@@ -109,9 +109,9 @@ func (m *TurnMemories) TurnStartQuery(session string, started sessions.Entry) (s
 func (m *TurnMemories) keep(turn begunTurn, k readMemory) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(m.kept) >= maxKept {
+	if len(m.kept) >= pruneSize {
 		for other, old := range m.kept {
-			if time.Since(old.at) >= maxAge {
+			if time.Since(old.at) >= maxMemoryAge {
 				delete(m.kept, other)
 			}
 		}

@@ -68,9 +68,9 @@ func (h *Home) MayPark(ctx context.Context) (why string, err error) {
 	return olderServes, nil
 }
 
-// MayPart reports whether people may have their own sessions in a place that they share: processes of an older
+// MaySplitByPerson reports whether people may have their own sessions in a place that they share: processes of an older
 // release would not accept the key of such a session.
-func (h *Home) MayPart(ctx context.Context) (bool, error) {
+func (h *Home) MaySplitByPerson(ctx context.Context) (bool, error) {
 	return h.allUnderstand(ctx, understandsPeople)
 }
 
@@ -80,9 +80,9 @@ func (h *Home) MayGrow(ctx context.Context) (bool, error) {
 	return h.allUnderstand(ctx, understandsGrowth)
 }
 
-// MaySumUp reports whether a summary may cover a part of a turn that continues: a process of an older release would
+// MaySummarizeParts reports whether a summary may cover a part of a turn that continues: a process of an older release would
 // treat that turn as part of a conversation that has ended.
-func (h *Home) MaySumUp(ctx context.Context) (bool, error) {
+func (h *Home) MaySummarizeParts(ctx context.Context) (bool, error) {
 	return h.allUnderstand(ctx, understandsParts)
 }
 
@@ -130,9 +130,9 @@ const (
 	askEvery  = 200 * time.Millisecond
 )
 
-// MayNote returns why files that come with messages, and pictures that tools show, cannot be recorded in a log now;
+// MayLogFiles returns why files that come with messages, and pictures that tools show, cannot be recorded in a log now;
 // "" if they can. A process of an older release would not touch a session that contains such an entry.
-func (h *Home) MayNote(ctx context.Context) (why string, err error) {
+func (h *Home) MayLogFiles(ctx context.Context) (why string, err error) {
 	able, err := h.waitUntilAllUnderstand(ctx, understandsFiles)
 	if err != nil || able {
 		return "", err

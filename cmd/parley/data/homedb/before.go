@@ -18,11 +18,11 @@ import (
 // refuse the shared file.
 const setAsideSuffix = ".before-1000"
 
-// How much space must be free on the disk when files are taken over: roomFor times their size, for their rows in
+// How much space must be free on the disk when files are taken over: roomFactor times their size, for their rows in
 // the log beside the database, in the database, and in the indexes; and some more.
 const (
-	roomFor   = 3
-	roomAtAll = 16 << 20
+	roomFactor = 3
+	spareRoom  = 16 << 20
 )
 
 // filesBefore returns the files in dir that an older release has left, with the tables in each.
@@ -66,7 +66,7 @@ func checkRoom(dir string, size uint64) error {
 	if log, gone := os.Stat(filepath.Join(dir, File+"-wal")); gone == nil {
 		free += uint64(log.Size())
 	}
-	if need := roomFor*size + roomAtAll; err == nil && known && free < need {
+	if need := roomFactor*size + spareRoom; err == nil && known && free < need {
 		const mega = 1 << 20
 		return fmt.Errorf("%s and %s take up %d MB, which Parley has to copy into %s: free up disk space (%d MB are free, and %d MB are needed); nothing is lost",
 			BusFile, BookFile, size/mega, filepath.Join(dir, File), free/mega, need/mega)

@@ -118,8 +118,8 @@ func (s *Servers) list(w *exchange.Answer, r *http.Request) error {
 	return w.JSON(http.StatusOK, map[string]any{"servers": s.List()})
 }
 
-// named returns the name in the request's path, and records it in the answer as the request's subject.
-func named(w *exchange.Answer, r *http.Request) string {
+// requestedName returns the name in the request's path, and records it in the answer as the request's subject.
+func requestedName(w *exchange.Answer, r *http.Request) string {
 	w.ID = r.PathValue("name")
 	w.Subject = w.ID
 	return w.ID
@@ -148,7 +148,7 @@ type ReasonCount struct {
 
 // test serves a request to connect to an MCP server now and ask it for its tools.
 func (s *Servers) test(w *exchange.Answer, r *http.Request) error {
-	name := named(w, r)
+	name := requestedName(w, r)
 	if s.elsewhere && s.settings[name].Command != "" {
 		return exchange.Conflict("elsewhere", "this process doesn't run programs, because it's a gateway: run parley mcp test where a worker runs")
 	}
@@ -174,7 +174,7 @@ func (s *Servers) test(w *exchange.Answer, r *http.Request) error {
 // accept serves an owner's request to accept tools of an MCP server, so that agents get them: the one that is named, or
 // all that wait.
 func (s *Servers) accept(w *exchange.Answer, r *http.Request) error {
-	name := named(w, r)
+	name := requestedName(w, r)
 	var asked struct{ Tool, Digest string }
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 4<<10)).Decode(&asked); err != nil {
 		return exchange.BadRequest("bad_request", `the body must be {}, {"tool": "NAME"} or {"tool": "NAME", "digest": "the one that it was listed with"}`)

@@ -73,7 +73,7 @@ type BegunSignIn struct {
 
 // serverToSignIn returns the server that a sign-in request names, or why nobody can sign in to it.
 func (s *Servers) serverToSignIn(w *exchange.Answer, r *http.Request) (signin.Server, error) {
-	server, err := s.SignInServer(named(w, r))
+	server, err := s.SignInServer(requestedName(w, r))
 	switch {
 	case errors.Is(err, mcp.ErrNoServer):
 		return server, noServer()

@@ -54,7 +54,7 @@ func NewProposals(s *Skills, notes channels.Notes, tell func(ctx context.Context
 // Propose records that the skill with this name in the workspace of a call's session is proposed,
 // and tells the owners.
 func (p *Proposals) Propose(ctx context.Context, call tools.Call, name string) error {
-	found, err := p.look(call.Session, name)
+	found, err := p.readSkill(call.Session, name)
 	if err != nil {
 		return err
 	}
@@ -81,9 +81,9 @@ func (p *Proposals) isTaken(name string) bool {
 	return slices.ContainsFunc(p.skills.catalog.Load().Skills, func(s skills.Skill) bool { return s.Name == name })
 }
 
-// look reads a skill of a session's workspace with all its files. If the skill cannot be proposed, the error is a
+// readSkill reads a skill of a session's workspace with all its files. If the skill cannot be proposed, the error is a
 // *tools.Error, which the model is told.
-func (p *Proposals) look(session, name string) (ShownProposal, error) {
+func (p *Proposals) readSkill(session, name string) (ShownProposal, error) {
 	shown := ShownProposal{Proposal: Proposal{Name: name, Session: session}}
 	files, err := p.skills.cfg.Workspace(session)
 	if err != nil {
@@ -134,9 +134,9 @@ func (p *Proposals) list(w *exchange.Answer, r *http.Request) error {
 	return w.JSON(http.StatusOK, map[string]any{"proposals": all})
 }
 
-// named returns the proposal that a request names, by its name and, if several conversations propose
+// requestedProposal returns the proposal that a request names, by its name and, if several conversations propose
 // a skill with that name, its session.
-func (p *Proposals) named(w *exchange.Answer, r *http.Request) (found Proposal, err error) {
+func (p *Proposals) requestedProposal(w *exchange.Answer, r *http.Request) (found Proposal, err error) {
 	w.ID = r.PathValue("name")
 	w.Subject = w.ID
 	all, err := p.Waiting(r.Context())
@@ -156,13 +156,13 @@ func (p *Proposals) named(w *exchange.Answer, r *http.Request) (found Proposal, 
 	return found, exchange.Conflict("several", fmt.Sprintf("%d conversations have proposed a skill by that name: add the session, as shown in the list", len(all)))
 }
 
-// shown returns the proposal that a request names with its files, as long as they are as proposed.
-func (p *Proposals) shown(w *exchange.Answer, r *http.Request) (ShownProposal, error) {
-	found, err := p.named(w, r)
+// requestedFiles returns the proposal that a request names with its files, as long as they are as proposed.
+func (p *Proposals) requestedFiles(w *exchange.Answer, r *http.Request) (ShownProposal, error) {
+	found, err := p.requestedProposal(w, r)
 	if err != nil {
 		return ShownProposal{}, err
 	}
-	shown, err := p.look(found.Session, found.Name)
+	shown, err := p.readSkill(found.Session, found.Name)
 	if wrong, ok := errors.AsType[*tools.Error](err); ok {
 		return shown, exchange.Conflict("changed", "it can't be viewed anymore: "+wrong.Message)
 	}
@@ -174,7 +174,7 @@ func (p *Proposals) shown(w *exchange.Answer, r *http.Request) (ShownProposal, e
 }
 
 func (p *Proposals) show(w *exchange.Answer, r *http.Request) error {
-	shown, err := p.shown(w, r)
+	shown, err := p.requestedFiles(w, r)
 	if err != nil {
 		return err
 	}
@@ -187,7 +187,7 @@ func (p *Proposals) accept(w *exchange.Answer, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	shown, err := p.shown(w, r)
+	shown, err := p.requestedFiles(w, r)
 	if err != nil {
 		return err
 	}
@@ -218,7 +218,7 @@ func (p *Proposals) operatorsFolder() string {
 
 // refuse drops a proposal. The skill stays in the session's workspace.
 func (p *Proposals) refuse(w *exchange.Answer, r *http.Request) error {
-	found, err := p.named(w, r)
+	found, err := p.requestedProposal(w, r)
 	if err != nil {
 		return err
 	}
