@@ -45,5 +45,5 @@ func (doctorCmd) Run(ctx context.Context, c *globalFlags, tty terminal.Terminal)
 
 // examineWhileServing makes the part of a server that tells programs what "parley doctor" finds.
 func examineWhileServing(settings func() *config.Config, plain func(text string) string, log *slog.Logger) any {
-	return doctor.NewDesk(doctor.DeskConfig{Settings: settings, Plain: plain, Examine: doctor.Examine, Log: log})
+	return doctor.NewExaminer(doctor.ExaminerConfig{Settings: settings, Plain: plain, Examine: doctor.Examine, Log: log})
 }

@@ -3,7 +3,7 @@
 // doctor.go calls the checks; local.go checks this machine, canvas.go the browser that makes pictures, fleet.go what a fleet
 // shares, model.go the models, speech.go what reads aloud, recall.go the search index, servers.go MCP servers, nodes.go nodes, their
 // broker, and machines that ssh reaches, traces.go the collector of traces, subscriptions.go subscribers, and archive.go the
-// archive of the audit. desk.go runs the checks for programs, while the bot serves.
+// archive of the audit. examiner.go runs the checks for programs, while the bot serves.
 package doctor
 
 import (
@@ -218,8 +218,8 @@ func checkChannel(ctx context.Context, cfg *config.Config, c config.Channel) Fin
 	return f
 }
 
-// mostMet is how many of the chats in which people have spoken to the bot are checked.
-const mostMet = 1000
+// maxChats is how many of the chats in which people have spoken to the bot are checked.
+const maxChats = 1000
 
 // knownChats returns the chats of a channel that the configuration names and, while a server of this home is
 // running, the first of those in which people have spoken to the bot.
@@ -242,7 +242,7 @@ func knownChats(ctx context.Context, cfg *config.Config, c config.Channel) []cha
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	var met struct{ Chats []struct{ Address string } }
-	page := url.Values{"channel": {c.Name}, "limit": {strconv.Itoa(mostMet)}}
+	page := url.Values{"channel": {c.Name}, "limit": {strconv.Itoa(maxChats)}}
 	if client.Dial(cfg.Home).Get(ctx, "/v1/chats?"+page.Encode(), &met) != nil {
 		return all // no server is running, or it is from another release
 	}

@@ -13,27 +13,27 @@ import (
 	"parley/cmd/parley/config"
 )
 
-// How a Desk examines: whoever asks again within keptFor gets the same findings, so that nobody can make it send
-// endless requests to models and platforms. A caller waits for waitMost at most, and an examination ends after
-// examineMost.
+// How an Examiner examines: whoever asks again within reuseFor gets the same findings, so that nobody can make it send
+// endless requests to models and platforms. A caller waits for maxWait at most, and an examination ends after
+// maxExamination.
 const (
-	keptFor     = 30 * time.Second
-	waitMost    = 20 * time.Second
-	examineMost = 5 * time.Minute
+	reuseFor       = 30 * time.Second
+	maxWait        = 20 * time.Second
+	maxExamination = 5 * time.Minute
 )
 
-// A DeskConfig holds what a Desk needs.
-type DeskConfig struct {
+// An ExaminerConfig holds what an Examiner needs.
+type ExaminerConfig struct {
 	Settings func() *config.Config    // the ones in effect
 	Plain    func(text string) string // removes secrets from a text
 	Examine  func(ctx context.Context, cfg *config.Config) []Finding
 	Log      *slog.Logger
 }
 
-// A Desk tells programs what is wrong, while the bot serves. It examines when somebody asks, and only once at a
+// An Examiner tells programs what is wrong, while the bot serves. It examines when somebody asks, and only once at a
 // time, no matter how many ask.
-type Desk struct {
-	cfg DeskConfig
+type Examiner struct {
+	cfg ExaminerConfig
 
 	wanted chan struct{} // has a value once somebody has asked
 
@@ -50,11 +50,13 @@ type result struct {
 	findings []Finding
 }
 
-// NewDesk makes a Desk.
-func NewDesk(c DeskConfig) *Desk { return &Desk{cfg: c, wanted: make(chan struct{}, 1)} }
+// NewExaminer makes an Examiner.
+func NewExaminer(c ExaminerConfig) *Examiner {
+	return &Examiner{cfg: c, wanted: make(chan struct{}, 1)}
+}
 
-// Run makes the desk examine when somebody asks, until ctx is done.
-func (d *Desk) Run(ctx context.Context) error {
+// Run makes it examine when somebody asks, until ctx is done.
+func (d *Examiner) Run(ctx context.Context) error {
 	d.serve(true)
 	defer d.serve(false)
 	for {
@@ -69,7 +71,7 @@ func (d *Desk) Run(ctx context.Context) error {
 }
 
 // serve records whether examinations are made. When they no longer are, it ends the current one.
-func (d *Desk) serve(serving bool) {
+func (d *Examiner) serve(serving bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.serving = serving; serving || d.running == nil {
@@ -84,7 +86,7 @@ func (d *Desk) serve(serving bool) {
 }
 
 // end records what an examination has found.
-func (d *Desk) end(found result) {
+func (d *Examiner) end(found result) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.last = found
@@ -93,19 +95,19 @@ func (d *Desk) end(found result) {
 }
 
 // Routes returns the routes that the API serves.
-func (d *Desk) Routes() []exchange.Route {
+func (d *Examiner) Routes() []exchange.Route {
 	return []exchange.Route{{Pattern: "GET /v1/doctor", May: exchange.Caller.IsAdmin, Serve: d.show}}
 }
 
 // show answers with what was found recently, or else with what is found now. If that takes long, it answers with
 // the previous findings, and says that an examination is running.
-func (d *Desk) show(w *exchange.Answer, r *http.Request) error {
+func (d *Examiner) show(w *exchange.Answer, r *http.Request) error {
 	running, err := d.ask()
 	if err != nil {
 		return err
 	}
 	if running != nil {
-		late := time.NewTimer(waitMost)
+		late := time.NewTimer(maxWait)
 		defer late.Stop()
 		select {
 		case <-running:
@@ -124,7 +126,7 @@ func (d *Desk) show(w *exchange.Answer, r *http.Request) error {
 		Findings []Finding  `json:"findings"`
 	}{Running: busy, Findings: []Finding{}, Took: last.took.Milliseconds()}
 	if !last.at.IsZero() {
-		at, again := last.at.UTC(), last.at.Add(keptFor).UTC()
+		at, again := last.at.UTC(), last.at.Add(reuseFor).UTC()
 		answer.At, answer.Again = &at, &again
 		answer.Findings = append(answer.Findings, last.findings...)
 	}
@@ -133,13 +135,13 @@ func (d *Desk) show(w *exchange.Answer, r *http.Request) error {
 
 // ask starts an examination unless one is running or has just ended. It returns a channel that is closed when the
 // running one ends; nil if there is none.
-func (d *Desk) ask() (running chan struct{}, err error) {
+func (d *Examiner) ask() (running chan struct{}, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {
 	case d.running != nil:
 		return d.running, nil
-	case !d.last.at.IsZero() && time.Since(d.last.at) < keptFor:
+	case !d.last.at.IsZero() && time.Since(d.last.at) < reuseFor:
 		return nil, nil
 	case !d.serving:
 		return nil, exchange.Unavailable("unavailable", "the server isn't serving right now: try again later")
@@ -151,8 +153,8 @@ func (d *Desk) ask() (running chan struct{}, err error) {
 
 // examine returns what is wrong, without secrets. A check that panics becomes a finding, and doesn't end the
 // server.
-func (d *Desk) examine(ctx context.Context) (found []Finding) {
-	ctx, cancel := context.WithTimeout(ctx, examineMost)
+func (d *Examiner) examine(ctx context.Context) (found []Finding) {
+	ctx, cancel := context.WithTimeout(ctx, maxExamination)
 	defer cancel()
 	defer func() {
 		if p := recover(); p != nil {

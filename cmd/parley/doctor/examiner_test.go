@@ -18,7 +18,7 @@ import (
 func TestFindingsAreKeptForAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		runs, takes := 0, time.Second
-		d := NewDesk(DeskConfig{
+		d := NewExaminer(ExaminerConfig{
 			Settings: func() *config.Config { return nil }, Plain: func(text string) string { return text }, Log: slog.New(slog.DiscardHandler),
 			Examine: func(ctx context.Context, _ *config.Config) []Finding {
 				runs++
@@ -53,24 +53,24 @@ func TestFindingsAreKeptForAWhile(t *testing.T) {
 			}
 		}
 		takes = 50 * time.Second
-		ask(1, 0, true, waitMost)
-		ask(1, 0, true, waitMost)
+		ask(1, 0, true, maxWait)
+		ask(1, 0, true, maxWait)
 		ask(1, 1, false, 10*time.Second)
-		time.Sleep(keptFor - time.Millisecond)
+		time.Sleep(reuseFor - time.Millisecond)
 		ask(1, 1, false, 0)
 		time.Sleep(time.Millisecond)
 		takes = time.Hour
-		ask(2, 1, true, waitMost)
-		time.Sleep(examineMost)
+		ask(2, 1, true, maxWait)
+		time.Sleep(maxExamination)
 		synctest.Wait()
 		ask(2, 1, false, 0) // it was told to end
-		time.Sleep(keptFor)
-		ask(3, 1, true, waitMost)
+		time.Sleep(reuseFor)
+		ask(3, 1, true, maxWait)
 		stop()
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
-		time.Sleep(keptFor)
+		time.Sleep(reuseFor)
 		r := httptest.NewRequestWithContext(t.Context(), "GET", "/v1/doctor", nil)
 		if err := d.show(exchange.New(httptest.NewRecorder(), r, nil, time.Minute), r); err == nil || runs != 3 {
 			t.Errorf("after the stop there were %d examinations: %v", runs, err)
@@ -80,7 +80,7 @@ func TestFindingsAreKeptForAWhile(t *testing.T) {
 
 // A check that breaks beside others is a finding, and does not end the server.
 func TestACheckThatBreaksIsAFinding(t *testing.T) {
-	d := NewDesk(DeskConfig{
+	d := NewExaminer(ExaminerConfig{
 		Settings: func() *config.Config { return nil }, Plain: func(text string) string { return text }, Log: slog.New(slog.DiscardHandler),
 		Examine: func(context.Context, *config.Config) []Finding {
 			return sideBySide(3, func(i int) Finding {
