@@ -18,8 +18,8 @@ import (
 	"github.com/evanw/esbuild/pkg/api"
 )
 
-// most is how many bytes the files of dist may have together: every copy of the program contains them.
-const most = 500_000
+// maxDistBytes is how many bytes the files of dist may have together: every copy of the program contains them.
+const maxDistBytes = 500_000
 
 func main() {
 	check := flag.Bool("check", false, "compare, and write nothing")
@@ -43,8 +43,8 @@ func run(folder string, check bool) error {
 	for _, text := range built {
 		size += len(text)
 	}
-	if size > most {
-		return fmt.Errorf("the page has %d bytes: at most %d are allowed", size, most)
+	if size > maxDistBytes {
+		return fmt.Errorf("the page has %d bytes: at most %d are allowed", size, maxDistBytes)
 	}
 	dist := filepath.Join(folder, "dist")
 	if check {

@@ -13,8 +13,8 @@ import (
 const (
 	// textsFile is the file that contains a package's texts for people.
 	textsFile = "texts.go"
-	// fewTexts is how many sentences a package may have without a textsFile.
-	fewTexts = 3
+	// maxScattered is how many sentences a package may have without a textsFile.
+	maxScattered = 3
 )
 
 // scattered returns the packages whose texts are where they are used, because each describes a metric or a setting
@@ -38,7 +38,7 @@ func check(w io.Writer, tree fs.FS, folders, scattered []string) (found bool, er
 	}
 	for _, p := range slices.Sorted(maps.Keys(inPackage)) {
 		outside := slices.DeleteFunc(slices.Clone(inPackage[p]), func(t located) bool { return path.Base(t.file) == textsFile })
-		if len(inPackage[p]) <= fewTexts {
+		if len(inPackage[p]) <= maxScattered {
 			outside = nil
 		}
 		switch listed := slices.Contains(scattered, p); {

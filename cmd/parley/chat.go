@@ -89,7 +89,7 @@ func (c chatCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Termi
 		return err
 	}
 	if joined.Hosted {
-		noteRootsOwn(c.Workspace, tty.Err)
+		noteRootOnly(c.Workspace, tty.Err)
 		noteUnusedKey(cfg, tty.Err)
 	}
 	r := client.NewConversation(joined, key, chat)
@@ -104,8 +104,8 @@ func (c chatCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Termi
 	return err
 }
 
-// noteRootsOwn tells the person if no commands can run in the --workspace directory because only root has access there.
-func noteRootsOwn(dir string, out io.Writer) {
+// noteRootOnly tells the person if no commands can run in the --workspace directory because only root has access there.
+func noteRootOnly(dir string, out io.Writer) {
 	if dir != "" && errors.Is(sandbox.CheckPersonal(dir), sandbox.ErrRootsOwn) {
 		fmt.Fprintf(out, "parley: no commands can run in %s: they never run as root, and only root has access there. Run parley as an ordinary user, or give the directory to one\n", dir)
 	}

@@ -37,8 +37,8 @@ type place struct {
 	title       string
 }
 
-// mostPlaces is how many conversations /sessions lists.
-const mostPlaces = 15
+// maxPlaces is how many conversations /sessions lists.
+const maxPlaces = 15
 
 // carryOut carries out a command, and returns the reply. leave is true if the person continues in another
 // conversation.
@@ -58,7 +58,7 @@ func (c *chatCommands) carryOut(ctx context.Context, name, args string) (said st
 }
 
 // list returns the reply to /sessions: a line for each of the person's conversations at terminals, the most recently
-// used first, at most mostPlaces.
+// used first, at most maxPlaces.
 func (c *chatCommands) list(ctx context.Context) string {
 	if err := c.find(ctx); err != nil {
 		return "can't list the conversations: " + err.Error()
@@ -68,7 +68,7 @@ func (c *chatCommands) list(ctx context.Context) string {
 	}
 	lines := []string{textConversations}
 	for i, p := range c.listed {
-		if i == mostPlaces {
+		if i == maxPlaces {
 			lines = append(lines, "… parley sessions lists them all")
 			break
 		}

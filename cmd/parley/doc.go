@@ -73,9 +73,10 @@ says what happens to a part, and in which order all parts are stopped;
 live_channels.go makes the channels in the settings, agents.go the agents, and tools.go their
 tools. channels/routing decides which agent, and so which session, answers a message, and
 server/models makes the models that each agent asks.
-Implementations are named in three places: server/platforms has a row for each chat
-platform, data/home opens and checks the stored data, in files or in a Redis and a
-PostgreSQL that a fleet shares, and server/ itself names the models and the tools.
+Implementations are named in four places: server/platforms has a row for each chat
+platform, server/models names the clients of models, data/home opens and checks the stored
+data, in files or in a Redis and a PostgreSQL that a fleet shares, and server/ itself names
+the tools.
 config/ reads the file and the environment, using config/schema.
 imports_test.go checks every import against the import rules.
 
@@ -84,7 +85,7 @@ the home's socket, channels/outbox accepts messages to be sent and knows what be
 channels/onbehalf sends what agents want sent,
 channels/webhook turns alerts and builds into messages, channels/problems looks for what is
 wrong and channels/owners tells the owners, agent/metrics counts, and sessions/audit records
-what was done. server/sandbox opens the sandbox that commands run in.
+what was done. server/sandbox.go finds the sandbox that commands run in.
 terminal/client is the terminal's end of that: it connects to the server that has the home
 open, or becomes that server for a moment (server/server.go), so that a command is written
 only once. Commands print with terminal/ and terminal/report.

@@ -35,7 +35,7 @@ func exitCode(err error, tty terminal.Terminal) int {
 	switch {
 	case errors.As(err, &usage), errors.As(err, &called):
 		return exitUsage
-	case errors.As(err, &wrong), errors.As(err, &setting), isSetup(err):
+	case errors.As(err, &wrong), errors.As(err, &setting), needsSetup(err):
 		return exitConfig
 	}
 	return exitFailed

@@ -59,8 +59,8 @@ func (c forgetCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Ter
 // errInterrupted says that whoever waited has given up.
 var errInterrupted = errors.New("interrupted")
 
-// lookEvery is how often a command asks how far an erasure is.
-const lookEvery = 200 * time.Millisecond
+// pollEvery is how often a command asks how far an erasure is.
+const pollEvery = 200 * time.Millisecond
 
 // An erasure is one that a command asks for and waits for.
 type erasure struct {
@@ -115,7 +115,7 @@ func (e *erasure) await(ctx context.Context) (erase.Request, error) {
 		}
 		showErasing(e.bar, r.Progress)
 		select {
-		case <-time.After(lookEvery):
+		case <-time.After(pollEvery):
 		case <-ctx.Done():
 			return r, ctx.Err()
 		}

@@ -122,8 +122,8 @@ func (c nodeJoin) Run(ctx context.Context, flags *globalFlags, tty terminal.Term
 	return nil
 }
 
-// isSetup reports whether starting the program again is of no use until somebody has done something.
-func isSetup(err error) bool {
+// needsSetup reports whether starting the program again is of no use until somebody has done something.
+func needsSetup(err error) bool {
 	_, ok := errors.AsType[*node.SetupError](err)
 	return ok
 }

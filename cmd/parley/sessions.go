@@ -38,14 +38,14 @@ func (sessionsCmd) Help() string {
 
 // Validate refuses a limit that no list accepts.
 func (c sessionsCmd) Validate() error {
-	if c.Limit < 0 || c.Limit > mostListed {
-		return fmt.Errorf("--limit must be from 1 to %d", mostListed)
+	if c.Limit < 0 || c.Limit > maxListed {
+		return fmt.Errorf("--limit must be from 1 to %d", maxListed)
 	}
 	return nil
 }
 
-// mostListed is the maximum length of a list of sessions that is not in the order of their keys.
-const mostListed = 1000
+// maxListed is the maximum length of a list of sessions that is not in the order of their keys.
+const maxListed = 1000
 
 // query returns the parameters of the request for the list. Without a filter and a limit, the list contains all
 // sessions, in the order of their keys.
@@ -68,7 +68,7 @@ func (c sessionsCmd) query() url.Values {
 		return url.Values{"limit": {"500"}}
 	}
 	q.Set("order", "desc")
-	q.Set("limit", strconv.Itoa(cmp.Or(c.Limit, mostListed)))
+	q.Set("limit", strconv.Itoa(cmp.Or(c.Limit, maxListed)))
 	return q
 }
 
@@ -83,7 +83,7 @@ func (c sessionsCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.T
 			fmt.Fprintln(w, "SESSION\tENTRIES\tLAST\tTITLE")
 		}
 		q := c.query()
-		for left := cmp.Or(c.Limit, mostListed); ; {
+		for left := cmp.Or(c.Limit, maxListed); ; {
 			var page struct {
 				Sessions []sessions.Info `json:"sessions"`
 				Next     string          `json:"next"`

@@ -18,9 +18,9 @@ import (
 	"parley/tools/nodes/wire"
 )
 
-// heldBack is how old a ping may be that the server has not answered through a broker: together with the time between two
+// maxPingAge is how old a ping may be that the server has not answered through a broker: together with the time between two
 // pings it is as long as a link may be silent.
-const heldBack = time.Minute
+const maxPingAge = time.Minute
 
 // JoinThrough has the device of a home join a server through an MQTT broker, as Join does, with the longer code for that.
 func JoinThrough(ctx context.Context, c *config.Config, broker, code, name string) (public ed25519.PublicKey, m Membership, err error) {

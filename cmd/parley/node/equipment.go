@@ -132,18 +132,18 @@ func (e *equipment) skillTools() (all []tools.Tool) {
 	return all
 }
 
-// rules returns the node's own rules about calls that it never runs.
-func (e *equipment) rules(deny []string) guard.Config {
-	return e.under(guard.Policy{Deny: deny})
+// denyRules returns the node's own rules about calls that it never runs.
+func (e *equipment) denyRules(deny []string) guard.Config {
+	return e.guardConfig(guard.Policy{Deny: deny})
 }
 
-// asks returns the node's own rules about calls that it runs only if a person has approved them.
-func (e *equipment) asks(about []string) (*guard.Guard, error) {
-	return guard.New(e.under(guard.Policy{Ask: about}))
+// askRules returns the node's own rules about calls that it runs only if a person has approved them.
+func (e *equipment) askRules(about []string) (*guard.Guard, error) {
+	return guard.New(e.guardConfig(guard.Policy{Ask: about}))
 }
 
-// under returns a configuration for rules about calls.
-func (e *equipment) under(own guard.Policy) guard.Config {
+// guardConfig returns a configuration for rules about calls.
+func (e *equipment) guardConfig(own guard.Policy) guard.Config {
 	return guard.Config{
 		All: own, Reading: files.Reading,
 		Path: func(_ tools.Call, path string) string {

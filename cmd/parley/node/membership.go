@@ -38,7 +38,7 @@ func read(home string) (m Membership, key ed25519.PrivateKey, err error) {
 		return m, nil, err
 	}
 	if m.Server == "" || m.Name == "" || len(m.ServerKey) != ed25519.PublicKeySize || key == nil {
-		return m, nil, setup(textNotJoined, home)
+		return m, nil, newSetupError(textNotJoined, home)
 	}
 	return m, key, nil
 }
@@ -55,7 +55,7 @@ func readKey(home string) (ed25519.PrivateKey, error) {
 	}
 	seed, err := base64.StdEncoding.DecodeString(strings.TrimSpace(string(text)))
 	if err != nil || len(seed) != ed25519.SeedSize {
-		return nil, setup(textBadKey, path)
+		return nil, newSetupError(textBadKey, path)
 	}
 	return ed25519.NewKeyFromSeed(seed), nil
 }

@@ -37,7 +37,9 @@ type SetupError struct{ text string }
 // Error says what is wrong, and what to do.
 func (e *SetupError) Error() string { return e.text }
 
-func setup(format string, args ...any) error { return &SetupError{fmt.Sprintf(format, args...)} }
+func newSetupError(format string, args ...any) error {
+	return &SetupError{fmt.Sprintf(format, args...)}
+}
 
 // Run runs the node of a home until ctx ends. It returns a *SetupError or a *config.SettingError if somebody has to do
 // something first.
@@ -47,7 +49,7 @@ func Run(ctx context.Context, c *config.Config, release string, log *slog.Logger
 		return err
 	}
 	if c.Node.Name != "" && c.Node.Name != m.Name {
-		return setup(textOtherName, c.Node.Name, m.Name)
+		return newSetupError(textOtherName, c.Node.Name, m.Name)
 	}
 	if c.Node.Server != "" { // it has moved
 		m.Server = c.Node.Server
@@ -65,7 +67,7 @@ func Run(ctx context.Context, c *config.Config, release string, log *slog.Logger
 	log.Info("the node offers tools", slog.String("node", m.Name), slog.Int("tools", len(made.Link.Offer.Tools)), slog.Any("capabilities", made.Link.Offer.Capabilities))
 	made.Link = wire.Node{Server: m.Server, ServerKey: m.ServerKey, Name: m.Name, Key: key, Offer: made.Link.Offer}
 	if IsBroker(m.Server) {
-		made.Link.Open, made.Link.Timing.Answer = through(c, m.Server, m.Name, key, tunnel.Is(m.ServerKey)).Dial, heldBack
+		made.Link.Open, made.Link.Timing.Answer = through(c, m.Server, m.Name, key, tunnel.Is(m.ServerKey)).Dial, maxPingAge
 	}
 	made.Journal = filepath.Join(c.Home, journalFolder)
 	return explain(made.Run(ctx), m.Server)
@@ -83,18 +85,18 @@ func prepare(ctx context.Context, c *config.Config, release string, log *slog.Lo
 			equipment.close()
 		}
 	}()
-	rules, err := guard.New(equipment.rules(c.Node.Deny))
+	rules, err := guard.New(equipment.denyRules(c.Node.Deny))
 	if err != nil {
-		return n, nil, setup(textDeny, err)
+		return n, nil, newSetupError(textDeny, err)
 	}
-	asks, err := equipment.asks(c.Node.Ask)
+	asks, err := equipment.askRules(c.Node.Ask)
 	if err != nil {
-		return n, nil, setup(textAsk, err)
+		return n, nil, newSetupError(textAsk, err)
 	}
 	offer := device.OfferOf(equipment.tools, equipment.capabilities, release, runtime.GOOS+"/"+runtime.GOARCH)
 	offer.Ask = c.Node.Ask
 	if err := wire.CheckOffer(offer); err != nil {
-		return n, nil, setup(textOffer, err)
+		return n, nil, newSetupError(textOffer, err)
 	}
 	return device.Node{
 		Link:   wire.Node{Offer: offer},
@@ -110,7 +112,7 @@ func prepare(ctx context.Context, c *config.Config, release string, log *slog.Lo
 // explain makes an error that starting the node again would repeat a *SetupError.
 func explain(err error, server string) error {
 	if damaged, ok := errors.AsType[*device.DamagedError](err); ok {
-		return setup(textDamaged, damaged)
+		return newSetupError(textDamaged, damaged)
 	}
 	if wrong := wrongAddress(err, server); wrong != nil {
 		return &SetupError{wrong.Error()}

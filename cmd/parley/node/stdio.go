@@ -32,9 +32,9 @@ import (
 const stdioFolder = "stdio"
 
 const (
-	patience  = time.Minute            // for the first line of a server
-	lockWait  = 5 * time.Second        // for a process of the same home that is about to end
-	lockAgain = 100 * time.Millisecond // between two attempts
+	greetingTimeout = time.Minute            // for the first line of a server
+	lockWait        = 5 * time.Second        // for a process of the same home that is about to end
+	lockRetry       = 100 * time.Millisecond // between two attempts
 )
 
 // Stdio runs the node of a home for the server that has started it over ssh, and is at the other end of the standard input and
@@ -46,7 +46,7 @@ func Stdio(ctx context.Context, c *config.Config, release string, log *slog.Logg
 	defer signal.Stop(pipes)
 	conn, err := ssh.Standard()
 	if err != nil {
-		return setup(textNoPipes, err)
+		return newSetupError(textNoPipes, err)
 	}
 	defer func() { _ = conn.Close() }() // nothing is lost that was not lost before
 	folder := filepath.Join(c.Home, stdioFolder)
@@ -66,7 +66,7 @@ func Stdio(ctx context.Context, c *config.Config, release string, log *slog.Logg
 			return err
 		}
 		select {
-		case <-time.After(lockAgain):
+		case <-time.After(lockRetry):
 		case <-ctx.Done():
 			return nil
 		}
@@ -114,7 +114,7 @@ func serveStdio(ctx context.Context, c *config.Config, release string, conn net.
 	}
 	defer func() { _ = others.Close() }() // below, unless something fails
 	hello := ssh.HelloOf(publicOf(key), n.Link.Offer.Release, n.Link.Offer.Capabilities)
-	server, err := ssh.Introduce(conn, hello, patience)
+	server, err := ssh.Introduce(conn, hello, greetingTimeout)
 	if err == nil {
 		err = ssh.Begin(conn, "")
 	}
@@ -132,7 +132,7 @@ func serveStdio(ctx context.Context, c *config.Config, release string, conn net.
 	_ = others.Close() // so accept ends
 	beside.Wait()
 	if damaged, ok := errors.AsType[*device.DamagedError](err); ok {
-		return setup(textDamaged, damaged)
+		return newSetupError(textDamaged, damaged)
 	}
 	return err
 }
@@ -181,7 +181,7 @@ func (h host) accept(ctx context.Context) {
 
 // meet lets only that server begin a link for which the node runs.
 func (h host) meet(conn net.Conn) error {
-	server, err := ssh.Introduce(conn, h.hello, patience)
+	server, err := ssh.Introduce(conn, h.hello, greetingTimeout)
 	if err != nil {
 		return err
 	}
@@ -204,7 +204,7 @@ func relay(ctx context.Context, conn net.Conn, folder string) (passed bool, err 
 	stop := context.AfterFunc(ctx, func() { _ = there.Close() })
 	defer stop()
 	first := make([]byte, 4<<10)
-	if err := there.SetReadDeadline(time.Now().Add(patience)); err != nil { // it may stand still
+	if err := there.SetReadDeadline(time.Now().Add(greetingTimeout)); err != nil { // it may stand still
 		return false, err
 	}
 	n, err := there.Read(first) // it speaks first, unless it is about to end

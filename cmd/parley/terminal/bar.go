@@ -22,16 +22,16 @@ type Bar struct {
 	out      io.Writer
 	terminal *os.File // nil if out isn't one
 
-	mu    sync.Mutex
-	step  string // the one that is shown; "" if nothing is
-	again time.Time
+	mu       sync.Mutex
+	step     string // the one that is shown; "" if nothing is
+	nextDraw time.Time
 }
 
 // NewBar makes a Bar that writes to out, which may be a Screen.
 func NewBar(out io.Writer) *Bar {
 	b := &Bar{out: out, terminal: terminalOf(out)}
 	if b.terminal == nil {
-		b.again = time.Now().Add(tellEvery)
+		b.nextDraw = time.Now().Add(tellEvery)
 	}
 	return b
 }
@@ -40,7 +40,7 @@ func NewBar(out io.Writer) *Bar {
 func (b *Bar) Show(part float64, step, far string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if time.Now().Before(b.again) && (b.terminal == nil || b.step == step) {
+	if time.Now().Before(b.nextDraw) && (b.terminal == nil || b.step == step) {
 		return
 	}
 	part = min(1, max(0, part))
@@ -49,11 +49,11 @@ func (b *Bar) Show(part float64, step, far string) {
 		text += ": " + Cell(far)
 	}
 	if b.terminal == nil {
-		b.again = time.Now().Add(tellEvery)
+		b.nextDraw = time.Now().Add(tellEvery)
 		fmt.Fprintf(b.out, "%.0f %%, %s\n", 100*part, text)
 		return
 	}
-	b.step, b.again = step, time.Now().Add(drawEvery)
+	b.step, b.nextDraw = step, time.Now().Add(drawEvery)
 	full := int(barWidth * part)
 	// Past the Screen, which would remove the sequence that clears the line.
 	fmt.Fprint(b.terminal, clearLine+strings.Repeat("█", full)+strings.Repeat("░", barWidth-full)+" "+text)
@@ -73,7 +73,7 @@ func (b *Bar) clear() {
 	if b.step == "" {
 		return
 	}
-	b.step, b.again = "", time.Time{}
+	b.step, b.nextDraw = "", time.Time{}
 	fmt.Fprint(b.terminal, clearLine)
 }
 

@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	defaultChat   = "default"
-	mostTerminals = 100
+	defaultChat     = "default"
+	maxDefaultChats = 100
 )
 
 // LockConversation locks a conversation with an agent ("" means the main one) for this terminal:
 // the named one, or else the first of default, default-2, … that no other terminal has locked. If
-// that is not the first, it tells the person so, on said, and after mostTerminals it gives up. A
+// that is not the first, it tells the person so, on said, and after maxDefaultChats it gives up. A
 // named conversation is joined even if another terminal has locked it.
 func LockConversation(homeDir, agent, name string, said io.Writer) (chat string, unlock func(), err error) {
 	chat = name
@@ -36,8 +36,8 @@ func LockConversation(homeDir, agent, name string, said io.Writer) (chat string,
 			return "", nil, fmt.Errorf("lock the conversation %s: %w", chat, err)
 		case name != "":
 			return chat, func() {}, nil
-		case n > mostTerminals:
-			return "", nil, fmt.Errorf("%d terminals are already open: name a conversation with --session", mostTerminals)
+		case n > maxDefaultChats:
+			return "", nil, fmt.Errorf("%d terminals are already open: name a conversation with --session", maxDefaultChats)
 		}
 		next := fmt.Sprintf("%s-%d", defaultChat, n)
 		fmt.Fprintf(said, "another terminal is using the conversation %s; this one uses %s\n", chat, next)

@@ -35,7 +35,7 @@ func busyModel(r agenttest.Request) agenttest.Response {
 
 // readStatus returns what parley status says, for programs and for people. It fails the test if that has
 // anything that was said.
-func readStatus(t *testing.T, w *parleytest.World) (now api.AtWork, text string) {
+func readStatus(t *testing.T, w *parleytest.World) (now api.CurrentWork, text string) {
 	t.Helper()
 	raw, errs, code := w.Run("--json", "status")
 	text, errs2, code2 := w.Run("status")
@@ -62,7 +62,7 @@ func TestStatusSaysWhatTheBotIsAt(t *testing.T) {
 	for chat := range int64(3) {
 		w.WaitSaid(3+chat, 1)
 	}
-	var now api.AtWork
+	var now api.CurrentWork
 	var text string
 	parleytest.WaitFor(t, "the only turn that runs to be in its tool", func() bool {
 		now, text = readStatus(t, w)
@@ -108,7 +108,7 @@ func TestStatusOfAFleet(t *testing.T) {
 	w.Telegram.Say(3, 3, "write it")
 	w.WaitSaid(3, 1)
 	w.Telegram.Say(2, 2, "hang")
-	var now api.AtWork
+	var now api.CurrentWork
 	parleytest.WaitFor(t, "the turn to be in its tool", func() bool {
 		now, _ = readStatus(t, w) // of a home of its own, where no server runs
 		return now.Turns.Count == 1 && len(now.Turns.List[0].Calls) == 1

@@ -10,8 +10,8 @@ import (
 	"parley/sessions"
 )
 
-// lookAgain is how long AwaitAnswer waits before it checks again whether something was answered.
-const lookAgain = 500 * time.Millisecond
+// recheckEvery is how long AwaitAnswer waits before it checks again whether something was answered.
+const recheckEvery = 500 * time.Millisecond
 
 // AwaitAnswer waits until the server has answered a message on a channel. If no server is running yet, it waits for
 // one. Its error is ctx's.
@@ -20,7 +20,7 @@ func (c *Client) AwaitAnswer(ctx context.Context, channel string) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(lookAgain):
+		case <-time.After(recheckEvery):
 		}
 		if ok, err := c.hasAnswered(ctx, channel, began); err == nil && ok {
 			return nil

@@ -20,19 +20,19 @@ type RecordQuery struct {
 }
 
 const (
-	lastShown    = 10 // how many records are shown before those that are followed
-	pageRecords  = 500
-	followEvery  = time.Second
-	followBehind = 200 // how many ids are read again: records in a fleet may appear a moment after others with greater ids
+	initialRecords = 10 // how many records are shown before those that are followed
+	recordPage     = 500
+	followEvery    = time.Second
+	followBehind   = 200 // how many ids are read again: records in a fleet may appear a moment after others with greater ids
 )
 
 // ShowRecords calls show with the records that match a query, the oldest first and each once, a page at a time. With
 // Follow, it continues with new ones until ctx is done and then returns nil; without Limit and Since, it then begins
-// with the newest lastShown.
+// with the newest initialRecords.
 func ShowRecords(ctx context.Context, server *Client, q RecordQuery, show func([]sessions.AuditRecord) error) error {
 	r := &recordReader{RecordQuery: q, server: server, show: show, seen: map[int64]bool{}}
 	if r.Limit == 0 && r.Follow && r.Since.IsZero() {
-		r.Limit = lastShown
+		r.Limit = initialRecords
 	}
 	if err := r.showFirst(ctx); err != nil || !r.Follow {
 		return err
@@ -70,7 +70,7 @@ func (r *recordReader) showFirst(ctx context.Context) error {
 	q := r.parameters()
 	q.Set("order", "desc")
 	for len(all) < r.Limit {
-		q.Set("limit", strconv.Itoa(min(pageRecords, r.Limit-len(all))))
+		q.Set("limit", strconv.Itoa(min(recordPage, r.Limit-len(all))))
 		page, next, err := r.read(ctx, q)
 		if err != nil {
 			return err
@@ -112,7 +112,7 @@ func (r *recordReader) showNew(records []sessions.AuditRecord) error {
 
 // parameters returns the parameters of a request for records.
 func (r *recordReader) parameters() url.Values {
-	q := url.Values{"limit": {strconv.Itoa(pageRecords)}, "kind": {r.Kind}, "session": {r.Session}, "person": {r.Person}}
+	q := url.Values{"limit": {strconv.Itoa(recordPage)}, "kind": {r.Kind}, "session": {r.Session}, "person": {r.Person}}
 	if !r.Since.IsZero() {
 		q.Set("since", r.Since.UTC().Format(time.RFC3339))
 	}
