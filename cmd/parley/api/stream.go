@@ -19,17 +19,17 @@ type stream struct {
 	quiet   time.Duration
 	timeout time.Duration
 	leave   func()
-	left    func() error // why nothing more may be sent; nil as long as the watcher stays, and may watch
+	whyOver func() error // why nothing more may be sent; nil as long as the watcher stays, and may watch
 
 	mu        sync.Mutex
 	closed    bool
 	heartbeat *time.Timer
 }
 
-func newStream(w *exchange.Answer, t Timeouts, leave func(), left func() error) *stream {
+func newStream(w *exchange.Answer, t Timeouts, leave func(), whyOver func() error) *stream {
 	// Random delays keep streams that begin together from sending their heartbeats together.
 	quiet := t.Quiet + rand.N(t.Quiet/2+1)
-	return &stream{w: w, quiet: quiet, timeout: t.Write, leave: leave, left: left}
+	return &stream{w: w, quiet: quiet, timeout: t.Write, leave: leave, whyOver: whyOver}
 }
 
 // open sends the header of the response.
@@ -65,7 +65,7 @@ func frameOf(id, kind string, data any) ([]byte, error) {
 func (s *stream) write(frames ...[]byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || s.left() != nil {
+	if s.closed || s.whyOver() != nil {
 		return http.ErrServerClosed
 	}
 	if s.w.Status() == 0 {

@@ -38,7 +38,7 @@ type viewer struct {
 	sentMessages []string                       // the ids of the newest messages besides turns that were sent, such as those of operators
 	resent       blockRef                       // the block that is being sent again although the snapshot contains it
 	// The turns for whose current answer the watcher was sent what the bus held, up to the event with the id
-	// shownUpTo.
+	// caughtUpTo.
 	caughtUp   map[string]bool
 	caughtUpTo uint64
 }

@@ -36,7 +36,8 @@ func NewBar(out io.Writer) *Bar {
 	return b
 }
 
-// Show shows the step that is done now, how far it is, and which part of all the work is done, from 0 to 1.
+// Show shows the step that is under way, how far it is, and which part of all the work is done, from 0 to 1. It may be
+// called often: it draws a step every drawEvery, or writes a line every tellEvery where there is no terminal.
 func (b *Bar) Show(part float64, step, far string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -69,6 +70,7 @@ func (b *Bar) Clear() {
 	b.clear()
 }
 
+// clear removes the bar from the terminal. The caller holds b.mu.
 func (b *Bar) clear() {
 	if b.step == "" {
 		return

@@ -14,7 +14,8 @@ import (
 	"parley/tools/spelling"
 )
 
-// MaxJSON is how many bytes the body of most requests may have; only requests with larger bodies wait for others.
+// MaxJSON is how many bytes the body of most requests may have. Only requests with larger bodies, or bodies of unknown
+// length where larger ones are allowed, wait for others.
 const MaxJSON = 1 << 20
 
 // firstBuffer is the size of the buffer for a body, in bytes, before any of it has arrived.

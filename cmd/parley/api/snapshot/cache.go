@@ -30,7 +30,7 @@ type TurnBlocks struct {
 
 const (
 	maxKept  = 32              // how many sessions' snapshots are kept for further watchers
-	keptFor  = 2 * time.Second // for how long a snapshot is kept: another process may have erased something since
+	keptFor  = 2 * time.Second // how long a snapshot is kept once nobody uses it: another process may have erased something since
 	maxReads = 4               // how many sessions' logs are read at once
 )
 

@@ -27,10 +27,10 @@ import (
 
 const (
 	fetchTries   = 4
-	fetchTimeout = 5 * time.Minute // for one attempt to download a file
-	minWait      = 500 * time.Millisecond
-	maxWait      = 30 * time.Second
-	writeTries   = 3 // how often a write that came too late is attempted
+	fetchTimeout = 5 * time.Minute        // for one attempt to download a file
+	minWait      = 500 * time.Millisecond // before the second attempt; twice as long before each further one
+	maxWait      = 30 * time.Second       // the longest wait that a platform can ask for
+	writeTries   = 3                      // how often a write that came too late is attempted
 )
 
 // A goneError says why a file is no longer available, in words for people and models.

@@ -104,8 +104,8 @@ func (u Uploads) Fetch(_ context.Context, _ bus.Address, a bus.Attachment, most 
 	return io.NopCloser(bytes.NewReader(raw)), nil
 }
 
-// releaseFetched releases the files of those messages in a session that are already in its
-// workspace, to make room for new ones. A sweep takes care of all others.
+// releaseFetched releases the files of those messages in a session whose files are already in its workspace, or whose
+// turn is over, to make room for new ones. A sweep takes care of all others.
 func (u Uploads) releaseFetched(ctx context.Context, session string) error {
 	waiting, err := u.Store.References(ctx, session)
 	if err != nil {

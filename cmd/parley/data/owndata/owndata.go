@@ -166,6 +166,7 @@ func (d *Commands) isRecent(asked channels.Note) bool {
 	return asked.Value != "" && d.Now().Sub(asked.At) <= confirmWithin
 }
 
+// handleForget answers /forget, or records "/forget yes" as a request if it confirms a recent /forget.
 func (d *Commands) handleForget(ctx context.Context, in bus.Inbound) error {
 	// A completed command that is delivered again was already answered, under the same id. It must not erase what
 	// was said since, although the person may have said "/forget" again in the meantime.
@@ -187,6 +188,7 @@ func (d *Commands) handleForget(ctx context.Context, in bus.Inbound) error {
 	return d.record(ctx, in)
 }
 
+// handleExport records /export as a request, unless the person was just sent an export.
 func (d *Commands) handleExport(ctx context.Context, in bus.Inbound) error {
 	last, err := d.Notes.Noted(ctx, exportedSubject, in.From.ID)
 	if err != nil {
@@ -251,6 +253,7 @@ func (d *Commands) Run(ctx context.Context) error {
 	}
 }
 
+// sweep carries out all recorded requests. One that fails stays recorded, and is tried again with the next sweep.
 func (d *Commands) sweep(ctx context.Context) {
 	all, err := d.Notes.AllNoted(ctx, requestsSubject)
 	if err == nil {
@@ -280,6 +283,7 @@ func (d *Commands) reportFailure(ctx context.Context, id string, err error) {
 	}
 }
 
+// carryOut carries out a request, given the id of its command. It can be repeated after it was cut off.
 func (d *Commands) carryOut(ctx context.Context, id string, r request) error {
 	if r.Do == Export {
 		return d.export(ctx, id, r)

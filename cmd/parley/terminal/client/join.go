@@ -38,9 +38,11 @@ func Join(ctx context.Context, c server.Config) (joined *Client, leave func() er
 	return s.client, s.end, nil
 }
 
-// joinWait is how long Join waits for a process that is starting or ending.
+// joinWait is how long Join waits for a process that is starting or ending. It waits without a limit for another command
+// whose role does not suffice to end.
 const joinWait = 5 * time.Second
 
+// begin connects to the process that serves the home if its role suffices, or else serves the home in this process.
 func (s *homeConn) begin(ctx context.Context) error {
 	for deadline := time.Now().Add(joinWait); ; {
 		role, err := s.client.Role(ctx)
@@ -70,7 +72,7 @@ func (s *homeConn) begin(ctx context.Context) error {
 	}
 }
 
-// errAway says that no process serves the home at the moment.
+// errAway says that no process serves the home at the moment, or only one whose role does not suffice.
 var errAway = errors.New("the server isn't running")
 
 // reconnect is called when the server could not be reached; it returns nil if the request can be
@@ -101,6 +103,7 @@ func (s *homeConn) reconnect(ctx context.Context) error {
 	return nil
 }
 
+// end stops serving the home, if this process does.
 func (s *homeConn) end() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
