@@ -11,7 +11,8 @@ import (
 	"parley/cmd/parley/config/schema"
 )
 
-// HTTPAccess says who may send requests over HTTP, and what they may do.
+// HTTPAccess says where the server listens, who may send requests to it and what they may do, and which programs it
+// posts events to.
 type HTTPAccess struct {
 	HTTP     HTTP
 	Tokens   map[string]Token   // by name

@@ -21,7 +21,7 @@ type Membership struct {
 	ServerKey []byte `json:"server_key"`
 }
 
-// Joined reports whether the device of a home has joined a server.
+// Joined reports whether the device of a home has joined a server; false if that cannot be read.
 func Joined(home string) bool {
 	_, _, err := read(home)
 	return err == nil
