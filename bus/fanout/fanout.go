@@ -40,14 +40,14 @@ type Hub struct {
 	render  func(bus.Event) []byte
 	joining chan struct{} // holds a value while Join runs, so that only one makes a subscription
 
-	mu       sync.Mutex
-	watchers map[*Watcher]bool
-	sub      *subscription // nil while nobody watches
-	items    []*Item       // the oldest first; its elements never change
-	from     uint64        // all events after the one with this id are in items; 0 before the first is known
-	losses   int           // how often events were lost
-	waking   bool          // whether wakeAll runs, or soon will
-	fresh    bool          // whether events have come since wakeAll began
+	mu        sync.Mutex
+	watchers  map[*Watcher]bool
+	sub       *subscription // nil while nobody watches
+	items     []*Item       // the oldest first; its elements never change
+	keptAfter uint64        // all events after the one with this id are in items; 0 before the first is known
+	losses    int           // how often events were lost
+	waking    bool          // whether wakeAll runs, or soon will
+	fresh     bool          // whether events have come since wakeAll began
 }
 
 // A subscription is the hub's subscription to the bus. Once the hub has a new one, it takes no events
@@ -65,9 +65,9 @@ type Watcher struct {
 	woken chan struct{}
 
 	// guarded by the hub's lock
-	after   uint64 // the id of the newest event that it has read, or does not need; 0 exactly while the hub's from is 0
-	losses  int    // the hub's losses when the watcher last looked
-	waiting bool
+	position uint64 // the id of the newest event that it has read, or does not need; 0 exactly while the hub's keptAfter is 0
+	losses   int    // the hub's losses when the watcher last looked
+	waiting  bool
 }
 
 // Join adds a watcher, which has to Leave. It gets the events after the one with the id after. It gets
@@ -124,7 +124,7 @@ func (h *Hub) subscribe(ctx context.Context, after uint64) (*subscription, iter.
 func (h *Hub) enter(after uint64, sub *subscription) *Watcher {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	has := h.sub != nil && (after == 0 || h.from != 0 && h.from <= after)
+	has := h.sub != nil && (after == 0 || h.keptAfter != 0 && h.keptAfter <= after)
 	switch {
 	case sub == nil && (!has || after > h.last()): // an id that the hub has not reached may come from another bus
 		return nil
@@ -132,12 +132,12 @@ func (h *Hub) enter(after uint64, sub *subscription) *Watcher {
 		if h.sub != nil {
 			h.sub.stop()
 		}
-		h.sub, h.items, h.from = sub, nil, after
+		h.sub, h.items, h.keptAfter = sub, nil, after
 		h.placeWatchers()
 	}
-	w := &Watcher{hub: h, woken: make(chan struct{}, 1), after: after, losses: h.losses}
+	w := &Watcher{hub: h, woken: make(chan struct{}, 1), position: after, losses: h.losses}
 	if after == 0 {
-		w.after = h.last()
+		w.position = h.last()
 	}
 	h.watchers[w] = true
 	return w
@@ -149,14 +149,14 @@ func (h *Hub) last() uint64 {
 	if len(h.items) > 0 {
 		return h.items[len(h.items)-1].ID
 	}
-	return h.from
+	return h.keptAfter
 }
 
 // placeWatchers lets the watchers that have no position yet begin before all events that the hub has.
 func (h *Hub) placeWatchers() {
 	for w := range h.watchers {
-		if w.after == 0 {
-			w.after = h.from
+		if w.position == 0 {
+			w.position = h.keptAfter
 		}
 	}
 }
@@ -170,16 +170,16 @@ func (h *Hub) isCurrent(sub *subscription) bool {
 // follow takes the events of a subscription until the hub has another subscription, or none.
 func (h *Hub) follow(sub *subscription, news iter.Seq2[bus.Event, error]) {
 	for e, err := range news {
-		if !h.take(sub, e, err) {
+		if !h.addEvent(sub, e, err) {
 			return
 		}
 	}
-	h.end(sub)
+	h.endSubscription(sub)
 }
 
-// take adds an event of a subscription, or records that events were lost. It returns false if the hub
+// addEvent adds an event of a subscription, or records that events were lost. It returns false if the hub
 // wants nothing more from that subscription.
-func (h *Hub) take(sub *subscription, e bus.Event, err error) bool {
+func (h *Hub) addEvent(sub *subscription, e bus.Event, err error) bool {
 	var item *Item
 	if err == nil {
 		item = &Item{Event: e, Frame: h.render(e)}
@@ -190,32 +190,32 @@ func (h *Hub) take(sub *subscription, e bus.Event, err error) bool {
 	case h.sub != sub:
 		return false
 	case item != nil:
-		if h.from == 0 {
-			h.from = e.ID - 1
+		if h.keptAfter == 0 {
+			h.keptAfter = e.ID - 1
 			h.placeWatchers()
 		}
 		if len(h.items) == maxItems {
-			h.from, h.items = h.items[0].ID, h.items[1:]
+			h.keptAfter, h.items = h.items[0].ID, h.items[1:]
 		}
 		h.items = append(h.items, item)
 	case errors.Is(err, bus.ErrGone):
-		h.lose()
+		h.dropAll()
 	}
 	h.wakeSoon()
 	return true
 }
 
-// lose drops all events, because some after them are missing. The caller holds h.mu.
-func (h *Hub) lose() {
+// dropAll drops all events, because some after them are missing. The caller holds h.mu.
+func (h *Hub) dropAll() {
 	h.losses++
-	h.items, h.from = nil, 0
+	h.items, h.keptAfter = nil, 0
 	for w := range h.watchers {
-		w.after = 0
+		w.position = 0
 	}
 }
 
-// end records that the bus has ended a subscription.
-func (h *Hub) end(sub *subscription) {
+// endSubscription records that the bus has ended a subscription.
+func (h *Hub) endSubscription(sub *subscription) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.sub != sub {
@@ -223,7 +223,7 @@ func (h *Hub) end(sub *subscription) {
 	}
 	sub.stop()
 	h.sub = nil
-	h.lose()
+	h.dropAll()
 	h.wakeSoon()
 }
 
@@ -290,11 +290,11 @@ func (w *Watcher) read() (items []*Item, lost bool, err error) {
 	switch {
 	case h.sub == nil:
 		return nil, false, bus.ErrClosed
-	case w.losses != h.losses, w.after < h.from:
-		w.losses, w.after = h.losses, h.last()
+	case w.losses != h.losses, w.position < h.keptAfter:
+		w.losses, w.position = h.losses, h.last()
 		return nil, true, nil
 	}
-	next, _ := slices.BinarySearchFunc(h.items, w.after+1, func(i *Item, id uint64) int {
+	next, _ := slices.BinarySearchFunc(h.items, w.position+1, func(i *Item, id uint64) int {
 		if i.ID < id {
 			return -1
 		}
@@ -302,7 +302,7 @@ func (w *Watcher) read() (items []*Item, lost bool, err error) {
 	})
 	items = h.items[next:min(next+maxRead, len(h.items))]
 	if w.waiting = len(items) == 0; !w.waiting {
-		w.after = items[len(items)-1].ID
+		w.position = items[len(items)-1].ID
 	}
 	return items, false, nil
 }
@@ -311,7 +311,7 @@ func (w *Watcher) read() (items []*Item, lost bool, err error) {
 func (w *Watcher) Position() uint64 {
 	w.hub.mu.Lock()
 	defer w.hub.mu.Unlock()
-	return w.after
+	return w.position
 }
 
 // Leave removes the watcher. When the last one leaves, the hub ends its subscription.
@@ -322,6 +322,6 @@ func (w *Watcher) Leave() {
 	delete(h.watchers, w)
 	if len(h.watchers) == 0 && h.sub != nil {
 		h.sub.stop()
-		h.sub, h.items, h.from = nil, nil, 0
+		h.sub, h.items, h.keptAfter = nil, nil, 0
 	}
 }

@@ -47,7 +47,7 @@ type feed struct {
 	confirmed  chan struct{} // closed when the server has confirmed the subscription
 	subscribed bool          // the server has confirmed it
 	watchers   map[*watcher]bool
-	left       time.Time // when a watcher last left
+	lastLeft   time.Time // when a watcher last left
 }
 
 func newEvents(c *connection, m *emitter) *events {
@@ -258,7 +258,7 @@ func (s *events) removeWatcher(f *feed, w *watcher) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(f.watchers, w)
-	f.left = time.Now()
+	f.lastLeft = time.Now()
 }
 
 // confirmation returns a channel that is closed when the server has confirmed the feed's
@@ -278,7 +278,7 @@ func (s *events) dropIdleFeeds() {
 	var idle []string
 	s.mu.Lock()
 	for channel, f := range s.feeds {
-		if f.subscribed && len(f.watchers) == 0 && time.Since(f.left) > feedLingers {
+		if f.subscribed && len(f.watchers) == 0 && time.Since(f.lastLeft) > feedLingers {
 			idle = append(idle, channel)
 			delete(s.feeds, channel)
 		}

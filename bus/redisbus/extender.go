@@ -42,7 +42,7 @@ func (s *leases) extendLeases(ctx context.Context) (next time.Duration, err erro
 	next = s.length / 3
 	for k, held := range s.byTopic() {
 		held = slices.DeleteFunc(held, func(l *lease) bool {
-			left := time.Until(l.until)
+			left := time.Until(l.maxHoldEnd)
 			if left <= 0 {
 				s.lose(l, bus.ErrFenced)
 			} else {

@@ -58,6 +58,7 @@ func (hs *holds) wakeWaiters(name string) {
 	}
 }
 
+// list returns the holds of this process.
 func (hs *holds) list() []*hold {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
@@ -78,7 +79,7 @@ func (hs *holds) Hold(ctx context.Context, name string) (held context.Context, r
 		}
 		bell := hs.whenFree(name)
 		sent := time.Now()
-		r, err := hs.batcher.run(ctx, holdScript, []string{hs.keys.clock(), hs.keys.hold(name), hs.keys.waiting(name)},
+		r, err := hs.batcher.run(ctx, holdScript, []string{hs.keys.clock(), hs.keys.hold(name), hs.keys.waitingProcesses(name)},
 			hs.lease.Milliseconds(), hs.self, waitingExpiry.Milliseconds())
 		wait := time.Duration(r.at(1).number())*time.Millisecond + shortRetry
 		if err != nil {
@@ -148,7 +149,7 @@ func (h *hold) release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
 	defer cancel()
 	s := h.holds
-	_, _ = s.batcher.run(ctx, releaseScript, []string{s.keys.hold(h.name), s.keys.waiting(h.name)}, h.fence, s.keys.notes(""), h.name, s.keys.released())
+	_, _ = s.batcher.run(ctx, releaseScript, []string{s.keys.hold(h.name), s.keys.waitingProcesses(h.name)}, h.fence, s.keys.notes(""), h.name, s.keys.released())
 	s.wakeWaiters(h.name)
 }
 

@@ -84,7 +84,7 @@ func (in *Importer) checkEmpty(ctx context.Context) error {
 		return fmt.Errorf("look for an earlier import: %w", err)
 	}
 	// The keys that a bus makes when it is opened.
-	own := []string{b.keys.clock(), b.keys.contact(), b.keys.hold(repairName), b.keys.waiting(repairName), b.keys.nudge(b.self)}
+	own := []string{b.keys.clock(), b.keys.contact(), b.keys.hold(repairName), b.keys.waitingProcesses(repairName), b.keys.nudge(b.self)}
 	found := b.client.Scan(ctx, 0, prefixPattern(b.keys.prefix), 1000).Iterator()
 	for found.Next(ctx) {
 		if key := found.Val(); !slices.Contains(own, key) {
@@ -157,7 +157,7 @@ func (in *Importer) AddKnown(ctx context.Context, topic bus.Topic, day int64, id
 	forget := time.UnixMicro((day + 2) * dayLength).Add(time.Hour)
 	pipe := in.bus.client.Pipeline()
 	for _, id := range ids {
-		seen := k.seen(day, id)
+		seen := k.seenIDs(day, id)
 		pipe.SAdd(ctx, seen, id)
 		pipe.PExpireAt(ctx, seen, forget)
 	}

@@ -37,23 +37,23 @@ func (k keys) released() string { return k.channels + "released" } // channel: n
 
 func (k keys) forgotten() string { return k.channels + "forgotten" } // channel: requests to forget the events of sessions
 
-// working and begun name the keys under which a group's leases and begun ids are counted (see
+// workingLeases and begunIDs name the keys under which a group's leases and begun ids are counted (see
 // bus.CountedLease). The names contain a hash of the group, which may be a person's id.
-func (k keys) working(group string) string { return k.prefix + "working:" + shortHash(group) }
-func (k keys) begun(group string) string   { return k.prefix + "begun:" + shortHash(group) }
+func (k keys) workingLeases(group string) string { return k.prefix + "working:" + shortHash(group) }
+func (k keys) begunIDs(group string) string      { return k.prefix + "begun:" + shortHash(group) }
 
-func (k keys) hold(name string) string        { return k.prefix + "hold:" + name }        // the fence under which the name is held
-func (k keys) waiting(name string) string     { return k.prefix + "waiting:" + name }     // set of the processes that wait for the name
-func (k keys) notes(instance string) string   { return k.channels + "notes:" + instance } // channel: notes for a process
-func (k keys) nudge(instance string) string   { return k.prefix + "nudge:" + instance }   // list: a token in it ends a process's blocking call
-func (k keys) channel(feed bus.Feed) string   { return k.channels + "feed:" + string(feed) }
-func (k keys) stream(feed bus.Feed) string    { return k.prefix + "events:" + string(feed) }
-func (k keys) topic(name bus.Topic) topicKeys { return newTopicKeys(k, name) }
+func (k keys) hold(name string) string             { return k.prefix + "hold:" + name }        // the fence under which the name is held
+func (k keys) waitingProcesses(name string) string { return k.prefix + "waiting:" + name }     // set of the processes that wait for the name
+func (k keys) notes(instance string) string        { return k.channels + "notes:" + instance } // channel: notes for a process
+func (k keys) nudge(instance string) string        { return k.prefix + "nudge:" + instance }   // list: a token in it ends a process's blocking call
+func (k keys) channel(feed bus.Feed) string        { return k.channels + "feed:" + string(feed) }
+func (k keys) stream(feed bus.Feed) string         { return k.prefix + "events:" + string(feed) }
+func (k keys) topic(name bus.Topic) topicKeys      { return newTopicKeys(k, name) }
 
 // topicKeys contains the names of everything that a bus stores for one topic.
 type topicKeys struct {
 	name     bus.Topic
-	part     string // the topic's name as part of a key
+	keyPart  string // the topic's name as part of a key
 	prefix   string
 	channels string // the beginning of each channel's name
 
@@ -68,7 +68,7 @@ type topicKeys struct {
 func newTopicKeys(k keys, name bus.Topic) topicKeys {
 	part := strings.NewReplacer("%", "%25", ":", "%3A").Replace(string(name))
 	return topicKeys{
-		name: name, part: part, prefix: k.prefix, channels: k.channels,
+		name: name, keyPart: part, prefix: k.prefix, channels: k.channels,
 		state:  k.prefix + "state:" + part,
 		heads:  k.prefix + "heads:" + part,
 		due:    k.prefix + "due:" + part,
@@ -81,7 +81,7 @@ func newTopicKeys(k keys, name bus.Topic) topicKeys {
 }
 
 // mail returns the name of the list with the messages of a mailbox, except the first.
-func (t *topicKeys) mail(key string) string { return t.prefix + "mail:" + t.part + ":" + key }
+func (t *topicKeys) mail(key string) string { return t.prefix + "mail:" + t.keyPart + ":" + key }
 
 // seenSetCount is the number of sets over which the ids of a day's messages are spread. Redis
 // blocks while it enlarges the table of a set, which takes long for a large set.
@@ -95,10 +95,10 @@ const rememberLast = 10 * time.Minute
 // session again. For other topics it does not matter, or one process claims all of their mail anyway.
 func (t *topicKeys) remembersLast() bool { return t.name == bus.InboundTopic }
 
-// last returns the name of the key that holds which process had a mailbox last. It is not deleted with the session, so
+// lastHolder returns the name of the key that holds which process had a mailbox last. It is not deleted with the session, so
 // it contains only a hash of the mailbox's key. If two mailboxes have the same, one is offered to a process in vain.
-func (t *topicKeys) last(key string) string {
-	return t.prefix + "last:" + t.part + ":" + shortHash(key)[:16]
+func (t *topicKeys) lastHolder(key string) string {
+	return t.prefix + "last:" + t.keyPart + ":" + shortHash(key)[:16]
 }
 
 // claimers returns the name of the channel to which the processes listen that claim the topic's mail; "" if nobody needs
@@ -107,15 +107,15 @@ func (t *topicKeys) claimers() string {
 	if !t.remembersLast() {
 		return ""
 	}
-	return t.channels + "claimers:" + t.part
+	return t.channels + "claimers:" + t.keyPart
 }
 
-// seen returns the name of the set that contains id if a message with that id was published on that
+// seenIDs returns the name of the set that contains id if a message with that id was published on that
 // day, counted from 1970 in UTC.
-func (t *topicKeys) seen(day int64, id string) string {
+func (t *topicKeys) seenIDs(day int64, id string) string {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(id)) // never fails
-	return t.prefix + "seen:" + t.part + ":" + strconv.FormatInt(day, 10) + ":" + strconv.Itoa(int(h.Sum32()%seenSetCount))
+	return t.prefix + "seen:" + t.keyPart + ":" + strconv.FormatInt(day, 10) + ":" + strconv.Itoa(int(h.Sum32()%seenSetCount))
 }
 
 func shortHash(group string) string {

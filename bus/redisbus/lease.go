@@ -12,19 +12,19 @@ import (
 
 // A lease implements bus.Lease, and caches what this process knows of the leased mailbox.
 type lease struct {
-	leases   *leases
-	keys     *topicKeys
-	claim    bus.Claim
-	until    time.Time     // when MaxHold is over, beyond which the lease is not extended
-	lost     chan struct{} // closed once it is lost
-	settling chan struct{} // has a value while Settle runs
+	leases     *leases
+	keys       *topicKeys
+	claim      bus.Claim
+	maxHoldEnd time.Time     // when MaxHold is over, beyond which the lease is not extended
+	lost       chan struct{} // closed once it is lost
+	settling   chan struct{} // has a value while Settle runs
 
-	mu      sync.Mutex // guards all fields below
-	term    grantedTime
-	over    error         // why the lease is over; nil while it is not known to be
-	changed chan struct{} // closed at the next change; nil if nobody waits for one
-	cached  cachedMailbox
-	group   string // the group for which the lease is counted, or may be if the outcome of a call is unknown; "" for none
+	mu        sync.Mutex // guards all fields below
+	term      grantedTime
+	endReason error         // why the lease is over; nil while it is not known to be
+	changed   chan struct{} // closed at the next change; nil if nobody waits for one
+	cached    cachedMailbox
+	group     string // the group for which the lease is counted, or may be if the outcome of a call is unknown; "" for none
 
 	bell bus.Bell // rings when there is mail that Mail has not returned, and when the lease ends
 }
@@ -32,8 +32,8 @@ type lease struct {
 // A cachedMailbox is what this process knows of a mailbox that it has leased.
 type cachedMailbox struct {
 	page     []bus.Message // the messages that came with the claim, until Mail returns them
-	last     int64         // the highest number in the mailbox
-	seen     int64         // the highest number that Mail has returned
+	lastSeq  int64         // the highest number in the mailbox
+	seenSeq  int64         // the highest number that Mail has returned
 	settling bool          // Settle runs, and may itself be why the server refuses the fence
 }
 
@@ -71,7 +71,7 @@ func (l *lease) wakeWaiters() {
 
 // ringIfDue rings the bell if there is mail that Mail has not returned, or the lease is over.
 func (l *lease) ringIfDue() {
-	if l.over != nil || l.cached.last > l.cached.seen {
+	if l.endReason != nil || l.cached.lastSeq > l.cached.seenSeq {
 		l.bell.Ring()
 	}
 }
@@ -102,9 +102,9 @@ func (l *lease) Held(ctx context.Context) error {
 			return err
 		}
 		l.mu.Lock()
-		if l.over != nil || l.term.isRunning() {
+		if l.endReason != nil || l.term.isRunning() {
 			defer l.mu.Unlock()
-			return l.over
+			return l.endReason
 		}
 		news := l.nextChange()
 		l.mu.Unlock()
@@ -146,11 +146,11 @@ func (l *lease) Mail(ctx context.Context, after int64) ([]bus.Message, error) {
 func (l *lease) cachedMail(after int64) (page []bus.Message, news <-chan struct{}, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.over != nil {
-		return nil, nil, l.over
+	if l.endReason != nil {
+		return nil, nil, l.endReason
 	}
 	k := &l.cached
-	if k.last <= after {
+	if k.lastSeq <= after {
 		return nil, nil, nil
 	}
 	if l.term.isRunning() {
@@ -169,7 +169,7 @@ func (l *lease) cachedMail(after int64) (page []bus.Message, news <-chan struct{
 // markSeen records that Mail returns these messages to the holder.
 func (k *cachedMailbox) markSeen(page []bus.Message) {
 	if len(page) > 0 {
-		k.seen = max(k.seen, page[len(page)-1].Seq)
+		k.seenSeq = max(k.seenSeq, page[len(page)-1].Seq)
 	}
 }
 
@@ -193,11 +193,11 @@ func (l *lease) messagesAfter(ctx context.Context, after int64) (page []bus.Mess
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.over != nil {
+	if l.endReason != nil {
 		return nil, true, nil
 	}
 	last := r.at(1).number()
-	l.cached.last = max(l.cached.last, last)
+	l.cached.lastSeq = max(l.cached.lastSeq, last)
 	l.cached.markSeen(page)
 	return page, len(page) == 0 && last > after, nil
 }
@@ -206,9 +206,9 @@ func (l *lease) messagesAfter(ctx context.Context, after int64) (page []bus.Mess
 func (l *lease) recordExtension(t grantedTime, last int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.over == nil {
+	if l.endReason == nil {
 		l.term = t
-		l.cached.last = max(l.cached.last, last)
+		l.cached.lastSeq = max(l.cached.lastSeq, last)
 		l.wakeWaiters()
 	}
 }
@@ -217,7 +217,7 @@ func (l *lease) recordExtension(t grantedTime, last int64) {
 func (l *lease) recordMessage(last int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.cached.last = max(l.cached.last, last)
+	l.cached.lastSeq = max(l.cached.lastSeq, last)
 	l.wakeWaiters()
 }
 
@@ -260,7 +260,7 @@ func (l *lease) Settle(ctx context.Context, end bus.End) error {
 				l.leases.lose(l, bus.ErrFenced)
 				return bus.ErrFenced
 			}
-			l.leases.end(l, bus.ErrFenced)
+			l.leases.endLease(l, bus.ErrFenced)
 			if r.text() == "offered" {
 				l.leases.onOffer(l.claim.Topic, l.claim.Key)
 			}
@@ -276,7 +276,7 @@ func (l *lease) Settle(ctx context.Context, end bus.End) error {
 		case <-ctx.Done():
 			// The holder is done with the lease. If it were extended further, nobody
 			// could claim the mailbox; so it runs out.
-			l.leases.end(l, bus.ErrFenced)
+			l.leases.endLease(l, bus.ErrFenced)
 			return fmt.Errorf("settle: %w", err)
 		case <-l.leases.closed:
 			return fmt.Errorf("settle: %w", bus.ErrClosed)
@@ -293,7 +293,7 @@ func (l *lease) settleCall(end bus.End, seen int64) (keys []string, args []any) 
 	}
 	keys = []string{
 		l.leases.keys.clock(), k.state, k.due, k.leased, k.wake, k.heads, k.mail(l.claim.Key), k.dead, k.graves,
-		k.last(l.claim.Key),
+		k.lastHolder(l.claim.Key),
 	}
 	return keys, []any{
 		l.claim.Key, l.claim.Fence, end.Done, end.Dead, end.Reason, max(0, end.After.Microseconds()), boolArg(end.Uncounted), seen, keep,
@@ -306,8 +306,8 @@ func (l *lease) settleCall(end bus.End, seen int64) (keys []string, args []any) 
 func (l *lease) beginSettle() (seen int64, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.cached.settling = l.over == nil
-	return l.cached.seen, l.over
+	l.cached.settling = l.endReason == nil
+	return l.cached.seenSeq, l.endReason
 }
 
 // endSettle records that Settle has ended.
@@ -368,7 +368,7 @@ func (l *lease) count(ctx context.Context, q bus.Quota, last string) (reply, err
 		last = q.Group
 	}
 	k := l.leases.keys
-	keys := []string{k.clock(), l.keys.state, k.working(q.Group), k.begun(q.Group), k.working(last)}
+	keys := []string{k.clock(), l.keys.state, k.workingLeases(q.Group), k.begunIDs(q.Group), k.workingLeases(last)}
 	keep := l.leases.maxHold + l.leases.length
 	r, err := l.leases.batcher.run(ctx, beginScript, keys, l.claim.Key, l.claim.Fence, q.ID, q.AtOnce, q.Hour, keep.Milliseconds())
 	if err == nil && r.at(0).text() == "fenced" {

@@ -21,14 +21,14 @@ type leases struct {
 
 	mu         sync.Mutex // taken before a lease's own mu
 	held       map[int64]*lease
-	counts     map[*topicKeys]int // how many are held, by topic
+	heldCounts map[*topicKeys]int // how many are held, by topic
 	claiming   int                // how many runs of the claim script are under way
 	earlyNotes map[int64]int64    // by fence: the numbers from notes about leases that this process did not know yet
 }
 
 func newLeases(c *connection, m *emitter, length, maxHold time.Duration) *leases {
 	return &leases{
-		connection: c, emitter: m, length: length, maxHold: maxHold, extendAsked: make(chan struct{}, 1), held: map[int64]*lease{}, counts: map[*topicKeys]int{}, earlyNotes: map[int64]int64{},
+		connection: c, emitter: m, length: length, maxHold: maxHold, extendAsked: make(chan struct{}, 1), held: map[int64]*lease{}, heldCounts: map[*topicKeys]int{}, earlyNotes: map[int64]int64{},
 	}
 }
 
@@ -47,7 +47,7 @@ func (s *leases) endClaim(granted []*lease) {
 	defer s.mu.Unlock()
 	for _, l := range granted {
 		s.held[l.claim.Fence] = l
-		s.counts[l.keys]++
+		s.heldCounts[l.keys]++
 		l.recordMessage(s.earlyNotes[l.claim.Fence])
 	}
 	if s.claiming--; s.claiming == 0 {
@@ -72,16 +72,16 @@ func (s *leases) handleNote(fence, last int64) {
 	}
 }
 
-// end ends a lease. why is the error that its methods return from then on. It returns false
+// endLease ends a lease. why is the error that its methods return from then on. It returns false
 // if the lease was over already.
-func (s *leases) end(l *lease, why error) bool {
+func (s *leases) endLease(l *lease, why error) bool {
 	s.remove(l)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.over != nil {
+	if l.endReason != nil {
 		return false
 	}
-	l.over = why
+	l.endReason = why
 	l.cached.page = nil
 	l.wakeWaiters()
 	return true
@@ -93,7 +93,7 @@ func (s *leases) remove(l *lease) {
 	defer s.mu.Unlock()
 	if s.held[l.claim.Fence] == l {
 		delete(s.held, l.claim.Fence)
-		s.counts[l.keys]--
+		s.heldCounts[l.keys]--
 	}
 }
 
@@ -101,12 +101,12 @@ func (s *leases) remove(l *lease) {
 func (s *leases) countOf(k *topicKeys) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.counts[k]
+	return s.heldCounts[k]
 }
 
 // lose ends a lease and tells its holder by closing Lost.
 func (s *leases) lose(l *lease, why error) {
-	if s.end(l, why) {
+	if s.endLease(l, why) {
 		close(l.lost)
 	}
 }
@@ -135,10 +135,10 @@ func (s *leases) newLease(k *topicKeys, r reply, sent time.Time) *lease {
 	c := bus.Claim{Topic: k.name, Key: r.at(0).text(), Fence: r.at(1).number(), Attempts: int(r.at(2).number())}
 	first, count := r.at(3).number(), r.at(4).number()
 	l := &lease{
-		leases: s, keys: k, claim: c, until: sent.Add(s.maxHold),
+		leases: s, keys: k, claim: c, maxHoldEnd: sent.Add(s.maxHold),
 		lost: make(chan struct{}), settling: make(chan struct{}, 1),
 		term:   grantedTime{sent, min(s.length, s.maxHold)},
-		cached: cachedMailbox{last: first + count - 1},
+		cached: cachedMailbox{lastSeq: first + count - 1},
 	}
 	// A page that cannot be read is dropped: Mail reads it again and returns the error.
 	l.cached.page, _ = r.at(5).messages(c.Key, first)
@@ -148,14 +148,14 @@ func (s *leases) newLease(k *topicKeys, r reply, sent time.Time) *lease {
 // nextTerm returns for how long l should be extended by a request that was sent at that time:
 // for the lease time, but not beyond MaxHold.
 func (s *leases) nextTerm(l *lease, sent time.Time) grantedTime {
-	return grantedTime{sent, max(0, min(s.length, l.until.Sub(sent)))}
+	return grantedTime{sent, max(0, min(s.length, l.maxHoldEnd.Sub(sent)))}
 }
 
 // giveBack returns to the server leases on which nobody works. These claims do not count as
 // attempts.
 func (s *leases) giveBack(k *topicKeys, leases []*lease) {
 	for _, l := range leases {
-		s.end(l, bus.ErrFenced)
+		s.endLease(l, bus.ErrFenced)
 	}
 	s.returnLeases(context.Background(), k, false, leases)
 }

@@ -81,7 +81,7 @@ func boolArg(on bool) int {
 // acceptKeys returns the Redis keys that a script which stores a message has to declare.
 func (p *publisher) acceptKeys(t *topicKeys, key, id string, day int64) []string {
 	return []string{
-		p.keys.clock(), p.keys.topics(), t.state, t.due, t.wake, t.heads, t.mail(key), t.seen(day, id), t.seen(day-1, id), t.last(key),
+		p.keys.clock(), p.keys.topics(), t.state, t.due, t.wake, t.heads, t.mail(key), t.seenIDs(day, id), t.seenIDs(day-1, id), t.lastHolder(key),
 	}
 }
 

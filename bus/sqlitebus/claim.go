@@ -58,8 +58,8 @@ func (cs *claims) Claim(ctx context.Context, topic bus.Topic) (bus.Lease, error)
 func (cs *claims) recordClaim(l *lease) error {
 	c := l.claim
 	write := func(tx *sqldb.Tx) (err error) {
-		if l.first > 0 {
-			_, err = tx.Exec(setAttemptsOf, c.Attempts, l.first)
+		if l.firstSeq > 0 {
+			_, err = tx.Exec(setAttemptsOf, c.Attempts, l.firstSeq)
 		} else {
 			_, err = tx.Exec(setAttempts, c.Attempts, c.Topic, c.Key)
 		}

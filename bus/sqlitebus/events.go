@@ -37,7 +37,7 @@ type feeds struct {
 	byAge       list.List // a list of *feed: those that hold events, the one longest without a new one first
 	bytes       int
 	lastDropped uint64 // the highest id that was dropped from any feed that is no longer in byName
-	last        uint64 // the highest id given
+	lastID      uint64 // the highest id given
 	closed      chan struct{}
 }
 
@@ -49,7 +49,7 @@ type feed struct {
 	events      []*bus.Event
 	start       int
 	lastDropped uint64 // the highest id that the feed no longer has
-	last        time.Time
+	lastEventAt time.Time
 	watchers    int
 	changed     chan struct{} // closed once there is news; nil if nobody waits
 	gathering   bool          // whether wakeLater's timer is running, which will close changed
@@ -57,15 +57,15 @@ type feed struct {
 
 func newFeeds(c *clock) *feeds {
 	born := uint64(c.next()) // above the ids of earlier processes, whose events are gone
-	return &feeds{clock: c, byName: map[bus.Feed]*feed{}, lastDropped: born, last: born, closed: make(chan struct{})}
+	return &feeds{clock: c, byName: map[bus.Feed]*feed{}, lastDropped: born, lastID: born, closed: make(chan struct{})}
 }
 
 // Emit implements bus.Events: it adds the event to its session's, its channel's and the server's feed.
 func (f *feeds) Emit(e bus.Event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.last = uint64(f.clock.next())
-	e.ID = f.last
+	f.lastID = uint64(f.clock.next())
+	e.ID = f.lastID
 	now := time.Now()
 	if !e.IsServersOnly() {
 		f.addToOwnFeeds(&e, now)
@@ -137,7 +137,7 @@ func (f *feeds) add(x *feed, e *bus.Event, now time.Time) {
 		f.dropFirst(x)
 	}
 	x.events = append(x.events, e)
-	x.last = now
+	x.lastEventAt = now
 	f.bytes += sizeOf(e)
 	if x.ageElement == nil {
 		x.ageElement = f.byAge.PushBack(x)
@@ -164,7 +164,7 @@ func sizeOf(e *bus.Event) int { return eventSize + e.Size() }
 func (f *feeds) freeMemory(now time.Time) {
 	for f.byAge.Len() > 0 {
 		x := f.byAge.Front().Value.(*feed)
-		quiet := now.Sub(x.last) > maxFeedIdle
+		quiet := now.Sub(x.lastEventAt) > maxFeedIdle
 		if !quiet && f.bytes <= maxEventsBytes {
 			return
 		}
@@ -201,7 +201,7 @@ func (f *feeds) Subscribe(ctx context.Context, name bus.Feed, after uint64) (ite
 		return nil, bus.ErrClosed
 	}
 	x := f.feed(name)
-	if after != 0 && (after < x.lastDropped || after > f.last) {
+	if after != 0 && (after < x.lastDropped || after > f.lastID) {
 		f.removeIfUnused(x)
 		return nil, bus.ErrGone
 	}

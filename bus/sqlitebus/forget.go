@@ -185,7 +185,7 @@ func (f *forgetter) forgetMail(ctx context.Context, p pickedRows) (n int, taken 
 	}
 	// A message that is committed but not in the mailbox yet counts as published after
 	// Forget was called, so it stays.
-	h.rows = slices.DeleteFunc(p.rows, func(seq int64) bool { return seq < h.first || seq > h.last })
+	h.rows = slices.DeleteFunc(p.rows, func(seq int64) bool { return seq < h.first || seq > h.lastSeq })
 	err = f.db.Write(ctx, func(tx *sqldb.Tx) error {
 		if h.bytes, err = sizeOfRows(tx, h.rows); err != nil {
 			return err
@@ -227,7 +227,7 @@ type seizure struct {
 	taken     bool      // whether the mailbox was taken from a holder
 	due       time.Time // when the mailbox may be claimed again
 	first     int64     // the lowest number in the mailbox when it was seized; 0 if it was not in memory
-	last      int64     // the highest number in the mailbox then
+	lastSeq   int64     // the highest number in the mailbox then
 	rows      []int64   // the messages to remove
 	bytes     int       // how many bytes their bodies take
 	remaining remainder
@@ -244,7 +244,7 @@ func (h *seizure) readRemainder(tx *sqldb.Tx) error {
 		SELECT coalesce(min(seq), 0), coalesce(max(seq), 0), coalesce(max(CASE WHEN urgent THEN seq ELSE 0 END), 0)
 		FROM message WHERE topic = ? AND key = ? AND seq >= ? AND seq <= ?`
 	x := &h.remaining
-	err := tx.Get(left, []any{h.claim.Topic, h.claim.Key, h.first, h.last}, &x.first, &x.last, &x.urgent)
+	err := tx.Get(left, []any{h.claim.Topic, h.claim.Key, h.first, h.lastSeq}, &x.first, &x.last, &x.urgent)
 	if err != nil || x.first == 0 {
 		return err
 	}
@@ -273,7 +273,7 @@ func (s *scheduler) trySeize(name bus.Topic, key string) (*lease, *seizure) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	x := s.topic(name).boxes[key]
-	if s.closed || x == nil || x.mail.n == 0 {
+	if s.closed || x == nil || x.mail.count == 0 {
 		return nil, nil
 	}
 	h := &seizure{}
@@ -296,7 +296,7 @@ func (s *scheduler) trySeize(name bus.Topic, key string) (*lease, *seizure) {
 func (s *scheduler) seizeFrom(holder *lease) *seizure {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if holder.over != nil {
+	if holder.endReason != nil {
 		return nil
 	}
 	x := holder.box
@@ -313,7 +313,7 @@ func (s *scheduler) seizeFrom(holder *lease) *seizure {
 // caller holds s.mu.
 func (s *scheduler) keepFromOthers(x *box, h *seizure) {
 	h.lease = &lease{box: x, claim: bus.Claim{Topic: x.topic.name, Key: x.key}, lost: make(chan struct{})}
-	h.first, h.last = x.mail.first(), x.mail.last
+	h.first, h.lastSeq = x.mail.first(), x.mail.lastSeq
 	x.state, x.lease = leased, h.lease
 }
 
@@ -328,7 +328,7 @@ func (s *scheduler) firstNumber(name bus.Topic, key string) int64 {
 		return 0
 	case x == nil:
 		return math.MaxInt64
-	case x.mail.n > 0:
+	case x.mail.count > 0:
 		return x.mail.first()
 	case len(x.arriving) > 0:
 		return x.arriving[0].Seq
@@ -351,7 +351,7 @@ func (s *scheduler) takeOut(h *seizure, n int) bool {
 func (s *scheduler) handBack(h *seizure, n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if h.over != nil {
+	if h.endReason != nil {
 		return // closed meanwhile: the rows are right
 	}
 	x := h.box
@@ -364,9 +364,9 @@ func (s *scheduler) handBack(h *seizure, n int) {
 			h.due = time.Time{}
 		}
 	}
-	if x.mail.n == 0 {
+	if x.mail.count == 0 {
 		s.removeIfEmpty(x)
 		return
 	}
-	s.schedule(x, h.due, h.last)
+	s.schedule(x, h.due, h.lastSeq)
 }

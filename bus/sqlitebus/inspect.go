@@ -50,7 +50,7 @@ func (i *inspector) HasMail(ctx context.Context, topic bus.Topic, key string) (b
 	if t == nil || t.boxes[key] == nil {
 		return false, ctx.Err()
 	}
-	return t.boxes[key].mail.n > 0, ctx.Err()
+	return t.boxes[key].mail.count > 0, ctx.Err()
 }
 
 // depth returns the depth of a topic without its dead letters, which are not in memory.
@@ -63,7 +63,7 @@ func (s *scheduler) depth(name bus.Topic) (d bus.Depth) {
 	}
 	var oldest int64
 	for _, x := range t.boxes {
-		if x.mail.n == 0 {
+		if x.mail.count == 0 {
 			continue
 		}
 		switch x.state {
@@ -71,9 +71,9 @@ func (s *scheduler) depth(name bus.Topic) (d bus.Depth) {
 			d.Leased++
 		case delayed:
 			d.Delayed++
-			d.Waiting += x.mail.n
+			d.Waiting += x.mail.count
 		case ready, idle:
-			d.Waiting += x.mail.n
+			d.Waiting += x.mail.count
 		}
 		if oldest == 0 || x.mail.published < oldest {
 			oldest = x.mail.published
@@ -102,10 +102,10 @@ func (s *scheduler) mailboxes(name bus.Topic, limit int) (list bus.MailboxList) 
 		return list
 	}
 	for _, x := range t.boxes {
-		if x.mail.n == 0 {
+		if x.mail.count == 0 {
 			continue
 		}
-		m := bus.Mailbox{Key: x.key, Messages: x.mail.n, Since: time.UnixMicro(x.mail.published)}
+		m := bus.Mailbox{Key: x.key, Messages: x.mail.count, Since: time.UnixMicro(x.mail.published)}
 		if x.state == leased {
 			list.LeasedCount++
 			list.Leased = insertOldest(list.Leased, m, limit)

@@ -15,15 +15,15 @@ type lease struct {
 	box         *box
 	claim       bus.Claim
 	recordFirst bool  // whether the claim has to be durable before anybody works on it; copied from the box when this was claimed
-	first       int64 // the number of the mailbox's first message when this was claimed; 0 if it was not in memory
+	firstSeq    int64 // the number of the mailbox's first message when this was claimed; 0 if it was not in memory
 	lost        chan struct{}
 
 	settling    sync.Mutex  // held while the lease is being settled
 	settlingNow atomic.Bool // whether the lease is being settled; for recordClaim, which must not wait for settling
 
 	// The scheduler's lock guards the following fields.
-	over error // why the lease is over; nil while it is held
-	seen int64 // the highest number that Mail has returned
+	endReason error // why the lease is over; nil while it is held
+	seenSeq   int64 // the highest number that Mail has returned
 
 	bell bus.Bell // rings when mail comes, and when the lease ends
 }
@@ -43,7 +43,7 @@ func (l *lease) Held(ctx context.Context) error {
 	s := l.mailboxes.sched
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return l.over
+	return l.endReason
 }
 
 // OnMail implements bus.Lease: f is called when a message becomes visible in the mailbox, and when
@@ -53,7 +53,7 @@ func (l *lease) OnMail(f func()) (stop func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	stop = l.bell.Listen(f)
-	if l.over != nil || l.box.mail.last > l.seen {
+	if l.endReason != nil || l.box.mail.lastSeq > l.seenSeq {
 		l.bell.Ring()
 	}
 	return stop
@@ -80,14 +80,14 @@ func (l *lease) knownMail(after int64) (out []bus.Message, last int64, err error
 	s := l.mailboxes.sched
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if l.over != nil {
-		return nil, 0, l.over
+	if l.endReason != nil {
+		return nil, 0, l.endReason
 	}
 	m := &l.box.mail
 	if out = m.messagesAfter(after); len(out) > 0 {
-		l.seen = max(l.seen, out[len(out)-1].Seq)
+		l.seenSeq = max(l.seenSeq, out[len(out)-1].Seq)
 	}
-	return out, m.last, nil
+	return out, m.lastSeq, nil
 }
 
 // returnPage returns a page that was read from disk, if the lease is still held.
@@ -95,13 +95,13 @@ func (l *lease) returnPage(page []publishedMessage, after int64) ([]bus.Message,
 	s := l.mailboxes.sched
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if l.over != nil {
-		return nil, l.over
+	if l.endReason != nil {
+		return nil, l.endReason
 	}
 	if len(page) == 0 {
 		return nil, fmt.Errorf("read mail: mailbox %s has lost its rows", l.claim.Key)
 	}
-	l.seen = max(l.seen, page[len(page)-1].Seq)
+	l.seenSeq = max(l.seenSeq, page[len(page)-1].Seq)
 	out := cloneMessages(page)
 	if after == 0 {
 		l.box.mail.fill(page, &s.budget)

@@ -93,7 +93,7 @@ func (ms *mailboxes) loadMailboxes(ctx context.Context) error {
 		var topic bus.Topic
 		var notBefore, due int64
 		x := &box{recordFirst: true, heapIndex: -1}
-		err := rows.Scan(&topic, &x.key, &x.mail.published, &notBefore, &x.attempts, &due, &x.mail.n, &x.mail.last, &x.mail.urgent,
+		err := rows.Scan(&topic, &x.key, &x.mail.published, &notBefore, &x.attempts, &due, &x.mail.count, &x.mail.lastSeq, &x.mail.lastUrgent,
 			&x.bytes)
 		if err != nil {
 			return err

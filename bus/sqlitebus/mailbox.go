@@ -53,28 +53,28 @@ func (l *publishedMessage) size() int { return messageSize + len(l.Body) }
 
 // A mailState is what the scheduler knows about the messages of a mailbox.
 type mailState struct {
-	n         int                // number of messages
-	last      int64              // the highest number
-	urgent    int64              // the highest urgent number; 0 if no message is urgent
-	published int64              // when the first message was published
-	notBefore time.Time          // the NotBefore of the first message
-	head      []publishedMessage // the first messages, with none left out between them; the others are only on disk
+	count      int                // number of messages
+	lastSeq    int64              // the highest number
+	lastUrgent int64              // the highest urgent number; 0 if no message is urgent
+	published  int64              // when the first message was published
+	notBefore  time.Time          // the NotBefore of the first message
+	head       []publishedMessage // the first messages, with none left out between them; the others are only on disk
 }
 
 // add adds a message. If it keeps the message in memory, it subtracts the message's size from
 // budget.
 func (m *mailState) add(l publishedMessage, budget *int) {
-	if m.n == 0 {
+	if m.count == 0 {
 		m.published, m.notBefore = l.published, l.NotBefore
 	}
-	if len(m.head) == m.n && *budget >= l.size() {
+	if len(m.head) == m.count && *budget >= l.size() {
 		*budget -= l.size()
 		m.head = append(m.head, l)
 	}
-	m.n++
-	m.last = l.Seq
+	m.count++
+	m.lastSeq = l.Seq
 	if l.Urgent {
-		m.urgent = l.Seq
+		m.lastUrgent = l.Seq
 	}
 }
 
@@ -95,15 +95,15 @@ func (m *mailState) measureUpto(seq int64) (n, bytes int, known bool) {
 		}
 		bytes += len(m.head[n].Body)
 	}
-	return len(m.head), bytes, len(m.head) == m.n
+	return len(m.head), bytes, len(m.head) == m.count
 }
 
 // dropUpTo removes the messages up to a number. It returns false if the first of the rest
 // is not in memory; then the caller has to read it and call fill.
 func (m *mailState) dropUpTo(upto int64, removed int, budget *int) bool {
-	m.n -= removed
-	if m.urgent <= upto {
-		m.urgent = 0
+	m.count -= removed
+	if m.lastUrgent <= upto {
+		m.lastUrgent = 0
 	}
 	i := 0
 	for ; i < len(m.head) && m.head[i].Seq <= upto; i++ {
@@ -113,7 +113,7 @@ func (m *mailState) dropUpTo(upto int64, removed int, budget *int) bool {
 	if len(m.head) > 0 {
 		m.published, m.notBefore = m.head[0].published, m.head[0].NotBefore
 	}
-	return m.n == 0 || len(m.head) > 0
+	return m.count == 0 || len(m.head) > 0
 }
 
 // fill caches the first messages, which were just read from disk, unless some are in memory already. It
@@ -143,7 +143,7 @@ func (m *mailState) freeBeyond(budget *int) {
 // takeOut removes the n messages of h.rows, all of which are at or below h.last, and
 // reports whether the first of the rest is known. Messages that came later stay.
 func (m *mailState) takeOut(h *seizure, n int, budget *int) bool {
-	m.n -= n
+	m.count -= n
 	m.head = slices.DeleteFunc(m.head, func(l publishedMessage) bool {
 		out := slices.Contains(h.rows, l.Seq)
 		if out {
@@ -151,14 +151,14 @@ func (m *mailState) takeOut(h *seizure, n int, budget *int) bool {
 		}
 		return out
 	})
-	if m.last == h.last {
-		m.last = h.remaining.last
+	if m.lastSeq == h.lastSeq {
+		m.lastSeq = h.remaining.last
 	}
-	if m.urgent <= h.last {
-		m.urgent = h.remaining.urgent
+	if m.lastUrgent <= h.lastSeq {
+		m.lastUrgent = h.remaining.urgent
 	}
 	switch {
-	case m.n == 0:
+	case m.count == 0:
 	case h.remaining.first > 0:
 		m.published, m.notBefore = h.remaining.published, sqldb.FromMicros(h.remaining.notBefore)
 	case len(m.head) > 0:

@@ -213,7 +213,7 @@ func (p *publisher) lacksRoom(a *arrival) error {
 	x := s.topic(a.topic).boxes[a.Key]
 	switch {
 	case x == nil:
-	case count > 0 && x.mail.n+len(x.arriving) >= count:
+	case count > 0 && x.mail.count+len(x.arriving) >= count:
 		return bus.ErrFull
 	case size > 0 && x.bytes > 0 && x.bytes+len(a.Body) > size:
 		return bus.ErrTooMuch
@@ -307,7 +307,7 @@ func (s *scheduler) showArrival(x *box, l publishedMessage) {
 }
 
 // A sweepState remembers the last day for which old ids were deleted.
-type sweepState struct{ done atomic.Int64 }
+type sweepState struct{ lastDay atomic.Int64 }
 
 // sweepRows is how many known ids one call of sweep deletes at most.
 const sweepRows = 256
@@ -315,14 +315,14 @@ const sweepRows = 256
 // sweep deletes known ids of the day before yesterday and earlier, some with each
 // publication: deleting those of a whole day at once would delay every write.
 func (p *publisher) sweep(day int64) {
-	if p.lastSweep.done.Load() >= day {
+	if p.lastSweep.lastDay.Load() >= day {
 		return
 	}
 	p.db.Start(func(tx *sqldb.Tx) error {
 		n, err := tx.Exec(`DELETE FROM seen WHERE (day, topic, id) IN
 			(SELECT day, topic, id FROM seen WHERE day < ? LIMIT ?)`, day-1, sweepRows)
 		if err == nil && n < sweepRows {
-			p.lastSweep.done.Store(day)
+			p.lastSweep.lastDay.Store(day)
 		}
 		return err
 	})

@@ -76,7 +76,7 @@ func (s *scheduler) schedule(x *box, due time.Time, seen int64) {
 	if x.mail.notBefore.After(due) {
 		due = x.mail.notBefore
 	}
-	if x.mail.urgent > seen || !due.After(time.Now()) {
+	if x.mail.lastUrgent > seen || !due.After(time.Now()) {
 		s.makeReady(x)
 		return
 	}
@@ -110,7 +110,7 @@ func (s *scheduler) grant(x *box) *lease {
 		box:         x,
 		claim:       bus.Claim{Topic: x.topic.name, Key: x.key, Fence: s.clock.next(), Attempts: x.attempts},
 		recordFirst: x.recordFirst,
-		first:       x.mail.first(),
+		firstSeq:    x.mail.first(),
 		lost:        make(chan struct{}),
 	}
 	x.state, x.lease = leased, l
@@ -160,7 +160,7 @@ func (s *scheduler) waitForLease(ctx context.Context, name bus.Topic) (*lease, e
 func (s *scheduler) giveBack(l *lease) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if l.over != nil {
+	if l.endReason != nil {
 		return
 	}
 	x := l.box
@@ -174,7 +174,7 @@ func (s *scheduler) giveBack(l *lease) {
 // endLease takes the mailbox from its holder. It leaves the mailbox in the state idle; the caller
 // has to give it another state, or remove it.
 func (s *scheduler) endLease(l *lease, why error) {
-	l.over = why
+	l.endReason = why
 	l.box.lease = nil
 	l.box.state = idle
 	s.removeDeadline(l.box)
@@ -189,7 +189,7 @@ func (s *scheduler) lose(l *lease, why error) {
 
 // removeIfEmpty removes x if it has no message and none is being committed to it.
 func (s *scheduler) removeIfEmpty(x *box) {
-	if x.state == idle && x.mail.n == 0 && len(x.arriving) == 0 {
+	if x.state == idle && x.mail.count == 0 && len(x.arriving) == 0 {
 		delete(x.topic.boxes, x.key)
 	}
 }

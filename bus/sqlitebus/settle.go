@@ -15,11 +15,11 @@ type settlement struct {
 	claim    bus.Claim
 	end      bus.End
 	upto     int64 // the highest number to remove or to turn into a dead letter
-	seen     int64 // the highest number that the holder has read
+	seenSeq  int64 // the highest number that the holder has read
 	now, due time.Time
 
-	n        int   // messages in the mailbox, up to last
-	last     int64 // the highest number of them
+	count    int   // messages in the mailbox, up to lastSeq
+	lastSeq  int64 // the highest number of them
 	bytes    int   // how many bytes the bodies of the removed and buried messages take
 	removed  int   // how many messages are removed or buried
 	measured bool  // bytes and removed are known; otherwise write finds out
@@ -77,8 +77,8 @@ func (st *settlement) measure(tx *sqldb.Tx) error {
 	if err := tx.Get(bytesUpto, []any{c.Topic, c.Key, st.upto}, &st.bytes); err != nil {
 		return err
 	}
-	err := tx.Get(countAfter, []any{c.Topic, c.Key, st.upto, st.last}, &stay)
-	st.removed = st.n - stay
+	err := tx.Get(countAfter, []any{c.Topic, c.Key, st.upto, st.lastSeq}, &stay)
+	st.removed = st.count - stay
 	return err
 }
 
@@ -94,18 +94,18 @@ func (st *settlement) deleteSettled(tx *sqldb.Tx) error {
 func (s *scheduler) beginSettle(l *lease, end bus.End) (*settlement, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if l.over != nil {
-		return nil, l.over
+	if l.endReason != nil {
+		return nil, l.endReason
 	}
 	s.removeDeadline(l.box)
-	st := &settlement{claim: l.claim, end: end, seen: l.seen, now: time.Now()}
+	st := &settlement{claim: l.claim, end: end, seenSeq: l.seenSeq, now: time.Now()}
 	m := &l.box.mail
-	st.n, st.last, st.upto = m.n, m.last, min(max(end.Done, end.Dead), m.last)
+	st.count, st.lastSeq, st.upto = m.count, m.lastSeq, min(max(end.Done, end.Dead), m.lastSeq)
 	st.removed, st.bytes, st.measured = m.measureUpto(st.upto)
 	if end.After > 0 {
 		st.due = st.now.Add(end.After)
 	}
-	st.empties = st.measured && end.Dead <= end.Done && m.n > 0 && st.removed == m.n
+	st.empties = st.measured && end.Dead <= end.Done && m.count > 0 && st.removed == m.count
 	return st, nil
 }
 
@@ -114,10 +114,10 @@ func (s *scheduler) beginSettle(l *lease, end bus.End) (*settlement, error) {
 func (s *scheduler) undoBeginSettle(l *lease) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if l.over == nil {
+	if l.endReason == nil {
 		s.setDeadline(l.box, l.box.deadline)
 	}
-	return l.over
+	return l.endReason
 }
 
 // removeSettled removes the settled messages from memory. It reports whether the first message that
@@ -133,7 +133,7 @@ func (s *scheduler) removeSettled(l *lease, st *settlement) (firstInMemory bool)
 // mailbox counts as due: its next holder gets the same error from Mail, and retries.
 func (ms *mailboxes) findFirst(x *box, st *settlement) {
 	ms.sched.mu.Lock()
-	last := x.mail.last
+	last := x.mail.lastSeq
 	ms.sched.mu.Unlock()
 	page, err := ms.readPage(context.Background(), st.claim, 0, last)
 	if err != nil {
@@ -149,7 +149,7 @@ func (ms *mailboxes) findFirst(x *box, st *settlement) {
 func (s *scheduler) finishSettle(l *lease, st *settlement) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if l.over != nil {
+	if l.endReason != nil {
 		return // closed meanwhile: the rows are right, and nobody claims anymore
 	}
 	x := l.box
@@ -157,11 +157,11 @@ func (s *scheduler) finishSettle(l *lease, st *settlement) {
 	x.attempts = st.attempts
 	x.recordFirst = st.removed == 0
 	x.mail.freeBeyond(&s.budget)
-	if x.mail.n == 0 {
+	if x.mail.count == 0 {
 		s.removeIfEmpty(x)
 		return
 	}
-	s.schedule(x, st.due, st.seen)
+	s.schedule(x, st.due, st.seenSeq)
 }
 
 // A mailboxName names a mailbox.

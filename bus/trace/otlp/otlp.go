@@ -65,7 +65,7 @@ type Exporter struct {
 	batchWaiting chan struct{} // has a value once enough for a request wait
 
 	mu      sync.Mutex
-	to      *target
+	target  *target
 	waiting []trace.Span // they were recorded for to, and go nowhere else
 }
 
@@ -78,8 +78,8 @@ type target struct {
 
 func newTarget(c Collector) *target { return &target{Collector: c, replaced: make(chan struct{})} }
 
-// same reports whether spans for one collector may go to the other.
-func (c Collector) same(other Collector) bool {
+// mayShareSpans reports whether spans for one collector may go to the other.
+func (c Collector) mayShareSpans(other Collector) bool {
 	return c.URL == other.URL && c.Text == other.Text && slices.Equal(c.Headers, other.Headers)
 }
 
@@ -87,19 +87,19 @@ var _ trace.Recorder = (*Exporter)(nil)
 
 // New makes an Exporter, which sends while Run runs.
 func New(c Config) *Exporter {
-	return &Exporter{cfg: c, clients: newClients(), anyWaiting: make(chan struct{}, 1), batchWaiting: make(chan struct{}, 1), to: newTarget(c.Collector)}
+	return &Exporter{cfg: c, clients: newClients(), anyWaiting: make(chan struct{}, 1), batchWaiting: make(chan struct{}, 1), target: newTarget(c.Collector)}
 }
 
 // Set changes where spans are sent from now on. If that is another collector, or it may have other headers or no texts,
 // the spans that wait are dropped: they may have what only the one before may have. A request that has begun goes on.
 func (e *Exporter) Set(c Collector) {
 	e.mu.Lock()
-	was, left := e.to, len(e.waiting)
-	if was.same(c) {
+	was, left := e.target, len(e.waiting)
+	if was.mayShareSpans(c) {
 		e.mu.Unlock()
 		return
 	}
-	e.to, e.waiting = newTarget(c), nil
+	e.target, e.waiting = newTarget(c), nil
 	e.mu.Unlock()
 	close(was.replaced)
 	if left > 0 {
@@ -111,7 +111,7 @@ func (e *Exporter) Set(c Collector) {
 func (e *Exporter) Detail() trace.Detail {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.to.detail()
+	return e.target.detail()
 }
 
 func (c Collector) detail() trace.Detail {
@@ -127,7 +127,7 @@ func (c Collector) detail() trace.Detail {
 // Record implements trace.Recorder.
 func (e *Exporter) Record(spans ...trace.Span) {
 	e.mu.Lock()
-	if len(spans) == 0 || e.to.detail() == trace.Nothing {
+	if len(spans) == 0 || e.target.detail() == trace.Nothing {
 		e.mu.Unlock()
 		return
 	}
@@ -204,7 +204,7 @@ func (e *Exporter) take(most int) (*target, []trace.Span) {
 	if e.waiting = e.waiting[n:]; len(e.waiting) == 0 {
 		e.waiting = nil // the sent ones need not stay in memory
 	}
-	return e.to, batch
+	return e.target, batch
 }
 
 // sendBatch sends spans, and tries again until the collector has accepted or refused them, too much time has passed, or
@@ -218,7 +218,7 @@ func (e *Exporter) sendBatch(ctx, work context.Context, to *target, batch []trac
 		}
 		last := ctx.Err() != nil
 		out := e.post(work, to.Collector, batch)
-		e.note(to, out)
+		e.logChange(to, out)
 		if !out.retryable {
 			e.cfg.Count(Sent, len(batch)-out.refused)
 			if out.refused > 0 {
@@ -226,7 +226,7 @@ func (e *Exporter) sendBatch(ctx, work context.Context, to *target, batch []trac
 			}
 			return
 		}
-		pause := max(wait, out.after)
+		pause := max(wait, out.retryAfter)
 		if last || time.Since(began)+pause > giveUpAfter {
 			e.cfg.Count(Dropped, len(batch))
 			return
@@ -252,8 +252,8 @@ func (t *target) isOver() bool {
 	}
 }
 
-// note tells the log when a collector begins not to accept spans, and when it accepts them again.
-func (e *Exporter) note(to *target, out outcome) {
+// logChange tells the log when a collector begins not to accept spans, and when it accepts them again.
+func (e *Exporter) logChange(to *target, out outcome) {
 	switch {
 	case out.problem != "" && !to.failing:
 		e.cfg.Log.Warn("the collector of traces does not accept spans", slog.String("problem", out.problem), slog.Bool("tried_again", out.retryable))

@@ -30,9 +30,9 @@ func newClients() clients {
 	return clients{posting.NewClient(posting.NewTransport(), answerTime), posting.NewClient(posting.NewLocalTransport(), answerTime)}
 }
 
-// to returns the client for a collector. Without TLS, headers and texts reach only this machine, whatever the host's name
+// clientFor returns the client for a collector. Without TLS, headers and texts reach only this machine, whatever the host's name
 // stands for at the moment, and go through no proxy.
-func (c clients) to(at Collector) *http.Client {
+func (c clients) clientFor(at Collector) *http.Client {
 	if u, err := url.Parse(at.URL); (at.Text || len(at.Headers) > 0) && (err != nil || u.Scheme == "http") {
 		return c.local
 	}
@@ -46,10 +46,10 @@ func (c clients) close() {
 
 // An outcome says what became of a request.
 type outcome struct {
-	problem   string        // why not all spans were accepted; "" if they were
-	refused   int           // how many the collector does not want
-	retryable bool          // whether they may be accepted later
-	after     time.Duration // the wait that the collector asks for; 0 for none
+	problem    string        // why not all spans were accepted; "" if they were
+	refused    int           // how many the collector does not want
+	retryable  bool          // whether they may be accepted later
+	retryAfter time.Duration // the wait that the collector asks for; 0 for none
 }
 
 // Check sends a request without spans, and returns why a collector doesn't accept it.
@@ -78,7 +78,7 @@ func (e *Exporter) post(ctx context.Context, to Collector, batch []trace.Span) o
 		r.Header.Set(strings.TrimSpace(name), strings.TrimSpace(value))
 	}
 	r.Header.Set("Content-Type", "application/json")
-	answer, err := e.clients.to(to).Do(r)
+	answer, err := e.clients.clientFor(to).Do(r)
 	if err != nil {
 		return outcome{problem: posting.Problem(err, answerTime, e.cfg.Redact), retryable: true}
 	}
@@ -90,7 +90,7 @@ func (e *Exporter) post(ctx context.Context, to Collector, batch []trace.Span) o
 	out := outcome{problem: "HTTP " + strconv.Itoa(answer.StatusCode)}
 	switch answer.StatusCode {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		out.retryable, out.after = true, posting.RetryAfter(answer.Header, time.Now(), maxRetryAfter)
+		out.retryable, out.retryAfter = true, posting.RetryAfter(answer.Header, time.Now(), maxRetryAfter)
 	default:
 		out.refused = len(batch)
 	}
