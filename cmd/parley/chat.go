@@ -95,7 +95,7 @@ func (c chatCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Termi
 	r := client.NewConversation(joined, key, chat)
 	r.Agent = other
 	if err = checkAgent(cfg, joined, agent); err == nil {
-		own := &chatCommands{cfg: cfg, models: answerers, server: joined, here: r, bound: c.Workspace != ""}
+		own := &chatCommands{cfg: cfg, models: answerers, server: joined, current: r, bound: c.Workspace != ""}
 		err = c.talkOn(ctx, own, flags.JSON, tty, log)
 	}
 	if left := leave(); err == nil {
@@ -157,14 +157,14 @@ func (c chatCmd) talkOn(ctx context.Context, own *chatCommands, asJSON bool, tty
 			unlock = func() {}
 			return err
 		}
-		own.here = r
+		own.current = r
 	}
 }
 
 // talk runs the conversation. The terminal is a channel like Slack's, and the home's server takes the place of the
 // platform.
 func (c chatCmd) talk(ctx context.Context, own *chatCommands, asJSON bool, tty terminal.Terminal, log *slog.Logger) error {
-	r := own.here
+	r := own.current
 	typed := c.Message == "" && term.IsTerminal(int(tty.In.Fd()))
 	cfg := console.Config{
 		Chat: r.Name, Session: r.Session, Once: c.Message, JSON: asJSON, In: tty.In, Out: tty.Out, Err: tty.Err,

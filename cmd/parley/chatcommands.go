@@ -20,10 +20,10 @@ import (
 
 // chatCommands carries out the commands that only a terminal has: /sessions, /model and /recall.
 type chatCommands struct {
-	cfg    *config.Config
-	models models.Lists
-	server *client.Client
-	here   *client.Conversation
+	cfg     *config.Config
+	models  models.Lists
+	server  *client.Client
+	current *client.Conversation
 	// bound says that this conversation works in the person's own directory, which no other conversation does.
 	bound  bool
 	listed []place // the list that /sessions printed last, from which a number chooses; nil at first
@@ -110,7 +110,7 @@ func (c *chatCommands) find(ctx context.Context) error {
 
 func (c *chatCommands) isHere(p place) bool {
 	key, err := sessionKey(p.agent, p.chat)
-	return err == nil && key == c.here.Session
+	return err == nil && key == c.current.Session
 }
 
 // goTo switches the person to the conversation with that number, name or key. If it can't, it says why, and leave is
@@ -154,10 +154,10 @@ func age(since time.Duration) string {
 
 // agent returns the name of this conversation's agent.
 func (c *chatCommands) agent() string {
-	if c.here.Agent == "" {
+	if c.current.Agent == "" {
 		return config.MainAgent
 	}
-	return c.here.Agent
+	return c.current.Agent
 }
 
 // answering returns the name of the model that answers; "" if another process answers.

@@ -200,7 +200,7 @@ func (a *API) Routes() []exchange.Route {
 		{Pattern: "POST /v1/sign-ins", Open: true, Serve: entry.signIn, Audit: sessions.AuditSignIn, Result: "signed in"},
 		{Pattern: "POST /v1/sign-ins/codes", May: exchange.Caller.IsAnybody, Serve: entry.offer},
 		{Pattern: "GET /v1/sign-ins", May: exchange.Caller.IsAnybody, Serve: entry.list},
-		{Pattern: "DELETE /v1/sign-ins/{id}", May: exchange.Caller.IsAnybody, Serve: entry.end, Audit: sessions.AuditSignIn, Result: "ended"},
+		{Pattern: "DELETE /v1/sign-ins/{id}", May: exchange.Caller.IsAnybody, Serve: entry.endSignIn, Audit: sessions.AuditSignIn, Result: "ended"},
 		{Pattern: "POST /v1/render", May: exchange.Caller.MayWatch, Serve: renderHandler{markup.New()}.render},
 		{Pattern: "GET /v1/me", May: exchange.Caller.IsAnybody, Serve: entry.me},
 		{Pattern: "GET /metrics", May: exchange.Caller.MayReadMetrics, Serve: health.serveMetrics},
@@ -300,7 +300,7 @@ func (a *API) Serve(ctx context.Context, l net.Listener) error {
 		return fmt.Errorf("serve HTTP on %s: %w", l.Addr(), err)
 	case <-ctx.Done():
 	}
-	a.streams.end()
+	a.streams.endAll()
 	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownGrace)
 	defer cancel()
 	err := srv.Shutdown(late)

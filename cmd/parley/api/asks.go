@@ -117,7 +117,7 @@ func (a asksHandler) list(w *exchange.Answer, r *http.Request) error {
 		}
 		may := mayAnswerAsk(w.Caller, ask)
 		if key, err := parseKey(ask.Session); !may && err == nil {
-			if may, err = a.scopes.sees(r.Context(), seen, key); err != nil {
+			if may, err = a.scopes.includes(r.Context(), seen, key); err != nil {
 				return err
 			}
 		}

@@ -32,7 +32,7 @@ func (a messages) postAsOperator(w *exchange.Answer, r *http.Request, m message,
 	}
 	s, err := a.out.Accept(r.Context(), outbox.Request{
 		Origin: w.Caller.Name, Text: m.text, Key: key, Digest: digest,
-		Answer: &outbox.OperatorMessage{Session: session.text, At: session.at, By: operator(w.Caller)},
+		Answer: &outbox.OperatorMessage{Session: session.text, At: session.at, By: operatorOf(w.Caller)},
 	})
 	if full, ok := errors.AsType[*outbox.FullError](err); ok {
 		w.ID = full.ID
@@ -66,9 +66,9 @@ func (a messages) sessionOfPeople(r *http.Request, text string) (sessionKey, err
 	return key, a.checkAgent(key.agent)
 }
 
-// operator returns the person as whom a caller answers. The owner gets no name: unlike a token's, it identifies
+// operatorOf returns the person as whom a caller answers. The owner gets no name: unlike a token's, it identifies
 // nobody.
-func operator(c exchange.Caller) bus.Person {
+func operatorOf(c exchange.Caller) bus.Person {
 	p := bus.Person{ID: web.Person(c.Name), Name: c.Name, Owner: c.Owner}
 	if c.Owner {
 		p.Name = ""

@@ -67,7 +67,7 @@ func (o overview) maySee(ctx context.Context, c exchange.Caller, seen readScope,
 	if err != nil {
 		return false, nil //nolint:nilerr // nobody owns a session without a key
 	}
-	return o.scopes.sees(ctx, seen, key)
+	return o.scopes.includes(ctx, seen, key)
 }
 
 // watch streams the events of the server that the watcher may see, until it leaves or may see others than before.

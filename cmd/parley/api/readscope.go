@@ -141,9 +141,9 @@ func (s readScopes) privateChat(ctx context.Context, l channels.Link) (p place, 
 	return p, alone && (person == "" || person == l.Person), err
 }
 
-// sees reports whether a session is in a caller's scope. A sub-agent's session is if the session that it works for
+// includes reports whether a session is in a caller's scope. A sub-agent's session is if the session that it works for
 // is.
-func (s readScopes) sees(ctx context.Context, seen readScope, key sessionKey) (bool, error) {
+func (s readScopes) includes(ctx context.Context, seen readScope, key sessionKey) (bool, error) {
 	if seen.has(key) || key.at.Channel != bus.SubAgents || len(seen.places) == 0 {
 		return seen.has(key), nil
 	}
@@ -161,7 +161,7 @@ func (s readScopes) check(ctx context.Context, c exchange.Caller, session string
 	if err != nil {
 		return notReadable(c)
 	}
-	sees, err := s.sees(ctx, seen, key)
+	sees, err := s.includes(ctx, seen, key)
 	if err == nil && !sees {
 		return notReadable(c)
 	}

@@ -51,7 +51,7 @@ func searchRoutes(index Words, in searchScope) []exchange.Route {
 // searchHandler serves what is found.
 type searchHandler struct {
 	index Words
-	in    searchScope
+	scope searchScope
 }
 
 // maxQueryBytes is how many bytes the words of a query may have.
@@ -126,10 +126,10 @@ func (s searchHandler) sessions(ctx context.Context, by exchange.Caller, q searc
 	in := sessions.SessionQuery{Agent: q.agent, Person: q.person, Since: q.Since, Limit: search.MostSessions}
 	var page sessions.SessionPage
 	if q.session == "" {
-		page, err = s.in.recent(ctx, by, in)
-	} else if err = s.in.check(ctx, by, q.session); err == nil { // it may be a sub-agent's, which is in no list
+		page, err = s.scope.recent(ctx, by, in)
+	} else if err = s.scope.check(ctx, by, q.session); err == nil { // it may be a sub-agent's, which is in no list
 		in.Keys = []string{q.session}
-		page, err = s.in.all.Recent(ctx, in)
+		page, err = s.scope.all.Recent(ctx, in)
 	}
 	for _, one := range page.Sessions {
 		keys = append(keys, one.Key)
@@ -149,7 +149,7 @@ func (s searchHandler) titles(ctx context.Context, found []search.Hit) (map[stri
 	if len(keys) == 0 {
 		return titles, nil
 	}
-	page, err := s.in.all.Recent(ctx, sessions.SessionQuery{Keys: keys, Limit: len(keys)})
+	page, err := s.scope.all.Recent(ctx, sessions.SessionQuery{Keys: keys, Limit: len(keys)})
 	for _, one := range page.Sessions {
 		titles[one.Key] = cmp.Or(one.Title, titles[one.Key])
 	}

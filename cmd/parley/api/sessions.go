@@ -132,7 +132,7 @@ func (l logsHandler) waiting(ctx context.Context) ([]string, error) {
 func (l logsHandler) listRecent(w *exchange.Answer, r *http.Request, q sessions.SessionQuery) error {
 	page := sessionPage{Sessions: []sessions.Info{}}
 	var err error
-	if q.After, err = placeOf(r.URL.Query().Get("after")); err != nil {
+	if q.After, err = cursorOf(r.URL.Query().Get("after")); err != nil {
 		return err
 	}
 	found, err := l.recent(r.Context(), w.Caller, q)
@@ -193,9 +193,9 @@ func byUse(a, b sessions.Info) int {
 	return cmp.Or(b.Updated.Compare(a.Updated), cmp.Compare(a.Key, b.Key))
 }
 
-// placeOf returns the session after which a page of recent sessions begins, given the field next of the previous
+// cursorOf returns the session after which a page of recent sessions begins, given the field next of the previous
 // page; nil for "".
-func placeOf(after string) (*sessions.Info, error) {
+func cursorOf(after string) (*sessions.Info, error) {
 	if after == "" {
 		return nil, nil
 	}

@@ -264,8 +264,8 @@ func (s signIns) list(w *exchange.Answer, r *http.Request) error {
 	}{list})
 }
 
-// end ends a sign-in, and the streams of that browser in this process.
-func (s signIns) end(w *exchange.Answer, r *http.Request) error {
+// endSignIn ends a sign-in, and the streams of that browser in this process.
+func (s signIns) endSignIn(w *exchange.Answer, r *http.Request) error {
 	w.ID = r.PathValue("id")
 	id := w.ID
 	if id == CurrentSignIn {

@@ -122,8 +122,8 @@ func (s *streams) checkAgain(w *watcher) {
 	}
 }
 
-// end ends all streams, and lets no new ones begin.
-func (s *streams) end() {
+// endAll ends all streams, and lets no new ones begin.
+func (s *streams) endAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended = true

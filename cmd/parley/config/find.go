@@ -112,7 +112,7 @@ func fileSearchOf(o Options, home string) (s FileSearch) {
 	if named {
 		return s
 	}
-	if !o.LookLocal && !sameFile(file, localFile) {
+	if !o.LookLocal && !isSameFile(file, localFile) {
 		if info, err := os.Stat(localFile); err == nil && info.Mode().IsRegular() {
 			s.Unread = localFile
 			if abs, err := filepath.Abs(localFile); err == nil {
@@ -133,7 +133,7 @@ func fileSearchOf(o Options, home string) (s FileSearch) {
 	return s
 }
 
-func sameFile(a, b string) bool {
+func isSameFile(a, b string) bool {
 	one, err := os.Stat(a)
 	if err != nil {
 		return false

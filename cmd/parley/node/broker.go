@@ -38,7 +38,7 @@ func JoinThrough(ctx context.Context, c *config.Config, broker, code, name strin
 	own := at.Scheme + "://" + at.Host
 	return join(c.Home, own, func(public ed25519.PublicKey, key ed25519.PrivateKey) (wire.JoinAnswer, error) {
 		over := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return through(c, own, name, key, knows).Dial(ctx)
+			return brokerNode(c, own, name, key, knows).Dial(ctx)
 		}}
 		answer, err := ask(ctx, over, &url.URL{Scheme: "http", Host: at.Host, Path: "/" + wire.JoinPath}, wire.JoinRequest{Code: code, Name: name, Key: public})
 		if err == nil && !knows(answer.Key) {
@@ -54,8 +54,8 @@ func IsBroker(address string) bool {
 	return err == nil && (u.Scheme == "mqtt" || u.Scheme == "mqtts")
 }
 
-// through returns the node's end of connections through a broker, where the settings say who it is.
-func through(c *config.Config, broker, name string, key ed25519.PrivateKey, knows func(ed25519.PublicKey) bool) tunnel.Node {
+// brokerNode returns the node's end of connections through a broker, where the settings say who it is.
+func brokerNode(c *config.Config, broker, name string, key ed25519.PrivateKey, knows func(ed25519.PublicKey) bool) tunnel.Node {
 	return tunnel.Node{
 		Place: tunnel.Place{Broker: mqtt.Server{URL: broker, User: c.MQTT.User, Password: string(c.MQTT.Password)}, Prefix: c.MQTT.Prefix},
 		Name:  name, Key: key, Knows: knows,

@@ -67,7 +67,7 @@ func Run(ctx context.Context, c *config.Config, release string, log *slog.Logger
 	log.Info("the node offers tools", slog.String("node", m.Name), slog.Int("tools", len(made.Link.Offer.Tools)), slog.Any("capabilities", made.Link.Offer.Capabilities))
 	made.Link = wire.Node{Server: m.Server, ServerKey: m.ServerKey, Name: m.Name, Key: key, Offer: made.Link.Offer}
 	if IsBroker(m.Server) {
-		made.Link.Open, made.Link.Timing.Answer = through(c, m.Server, m.Name, key, tunnel.Is(m.ServerKey)).Dial, maxPingAge
+		made.Link.Open, made.Link.Timing.Answer = brokerNode(c, m.Server, m.Name, key, tunnel.Is(m.ServerKey)).Dial, maxPingAge
 	}
 	made.Journal = filepath.Join(c.Home, journalFolder)
 	return explain(made.Run(ctx), m.Server)

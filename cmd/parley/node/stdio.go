@@ -164,7 +164,7 @@ func (h host) accept(ctx context.Context) {
 		}
 		meeting.Go(func() {
 			stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-			err := h.meet(conn)
+			err := h.greet(conn)
 			if !stop() || err != nil {
 				_ = conn.Close() // whoever connects again finds the home free, or this process
 				h.log.Info("a connection is not used", slog.Any("error", err))
@@ -179,8 +179,8 @@ func (h host) accept(ctx context.Context) {
 	}
 }
 
-// meet lets only that server begin a link for which the node runs.
-func (h host) meet(conn net.Conn) error {
+// greet lets only that server begin a link for which the node runs.
+func (h host) greet(conn net.Conn) error {
 	server, err := ssh.Introduce(conn, h.hello, greetingTimeout)
 	if err != nil {
 		return err

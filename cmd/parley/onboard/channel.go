@@ -50,7 +50,7 @@ func (s *setup) choosePlatform(ctx context.Context) error {
 		among = append(among, choice{noChannel, "nowhere yet: just in this terminal"})
 	}
 	name := s.Channel
-	if name == "" && !s.d.asks {
+	if name == "" && !s.d.interactive {
 		name = noChannel
 	}
 	if name == "" {
@@ -100,7 +100,7 @@ func (s *setup) chooseTokens(ctx context.Context) error {
 	if !ok {
 		return nil
 	}
-	if s.d.asks && s.TokenFile == "" {
+	if s.d.interactive && s.TokenFile == "" {
 		s.explain(p)
 	}
 	for fromEnv := true; ; fromEnv = false {
@@ -119,10 +119,10 @@ func (s *setup) chooseTokens(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return errLeft
 		}
-		if !s.d.asks || s.TokenFile != "" {
+		if !s.d.interactive || s.TokenFile != "" {
 			return fmt.Errorf("%s: %w", s.channel.title, err)
 		}
-		s.d.say(textTypeAgain, err, back)
+		s.d.say(textTypeAgain, err, backCommand)
 	}
 }
 
@@ -180,7 +180,7 @@ func (d *dialogue) token(ctx context.Context, p config.Platform, t config.Platfo
 	}
 	if held := os.Getenv(t.Env); held != "" && fromEnv {
 		use := true
-		if d.asks {
+		if d.interactive {
 			var err error
 			if use, err = d.confirm(ctx, fmt.Sprintf(textUseVariable, t.Env)); err != nil {
 				return secret{}, err
@@ -194,7 +194,7 @@ func (d *dialogue) token(ctx context.Context, p config.Platform, t config.Platfo
 	if t.Begins != "" {
 		what += ", " + t.Begins + "…"
 	}
-	if !d.asks {
+	if !d.interactive {
 		return secret{}, missing(flag, "a file with "+what+"; or set "+t.Env)
 	}
 	for {
@@ -245,7 +245,7 @@ func (ch channel) tryOut(ctx context.Context) (who string, err error) {
 // invite shows the link with which the person adds the bot to the place where people are, on a platform that requires
 // one, and waits until the person presses Enter.
 func (s *setup) invite(ctx context.Context) error {
-	if s.channel.platform == "" || !s.d.asks {
+	if s.channel.platform == "" || !s.d.interactive {
 		return nil
 	}
 	adapter, _, err := s.channel.adapter()
@@ -273,7 +273,7 @@ func (s *setup) chooseOwner(ctx context.Context) error {
 		return nil
 	}
 	for id := s.Owner; ; id = "" {
-		if id == "" && s.d.asks {
+		if id == "" && s.d.interactive {
 			s.d.say(textWhoOwns, p.Title)
 			var err error
 			if id, err = s.d.ask(ctx, "Your id", ""); err != nil {
@@ -285,7 +285,7 @@ func (s *setup) chooseOwner(ctx context.Context) error {
 			return nil
 		}
 		wrong := fmt.Sprintf("%q isn't a person's id on %s: %s", id, p.Title, p.UserIDRemedy)
-		if !s.d.asks || s.Owner != "" {
+		if !s.d.interactive || s.Owner != "" {
 			return errors.New(wrong)
 		}
 		s.d.say("%s.", wrong)
@@ -309,7 +309,7 @@ func (s *setup) chooseListen(ctx context.Context) error {
 	if s.listen == "" && checkFree(ctx, usualListen) == nil {
 		return nil
 	}
-	if s.listen == "" && !s.d.asks {
+	if s.listen == "" && !s.d.interactive {
 		return missing("--listen", fmt.Sprintf("another program is using %s; %q turns HTTP off", usualListen, noListen))
 	}
 	for where := s.Listen; ; where = "" {
@@ -328,7 +328,7 @@ func (s *setup) chooseListen(ctx context.Context) error {
 			s.listen = where
 			return nil
 		}
-		if !s.d.asks || s.Listen != "" {
+		if !s.d.interactive || s.Listen != "" {
 			return &UsageError{fmt.Sprintf("%q isn't an address like %s: %v", where, usualListen, err)}
 		}
 		s.d.say(textWontWork, where, err)

@@ -16,10 +16,10 @@ import (
 
 // A dialogue asks a person at a terminal for settings, one line at a time.
 type dialogue struct {
-	in        *os.File
-	out       io.Writer
-	asks      bool // there is somebody who can be asked
-	questions int  // how many were asked
+	in          *os.File
+	out         io.Writer
+	interactive bool // there is somebody who can be asked
+	questions   int  // how many were asked
 }
 
 // errLeft says that the person ended the dialogue early.
@@ -28,8 +28,8 @@ var errLeft = errors.New("you quit before the end; nothing was written")
 // errBack says that the person wants to answer the previous question again.
 var errBack = errors.New("go back a question")
 
-// back is what the person types to answer the previous question again.
-const back = "back"
+// backCommand is what the person types to answer the previous question again.
+const backCommand = "back"
 
 // A step asks for some of the settings. It returns errBack if the person wants to go back.
 type step func(ctx context.Context) error
@@ -167,7 +167,7 @@ func (d *dialogue) answer(ctx context.Context, read func() (string, error)) (str
 			d.say(textAgain, err)
 			continue
 		}
-		if err == nil && strings.EqualFold(typed, back) {
+		if err == nil && strings.EqualFold(typed, backCommand) {
 			err = errBack
 		}
 		return typed, err

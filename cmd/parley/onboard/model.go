@@ -56,7 +56,7 @@ func (s *setup) chooseProvider(ctx context.Context) (err error) {
 	if name == "" && s.BaseURL != "" {
 		name = otherProvider
 	}
-	if name == "" && !s.d.asks {
+	if name == "" && !s.d.interactive {
 		return missing("--provider", "whose model answers; demo for the built-in one")
 	}
 	if name == "" {
@@ -91,7 +91,7 @@ func (s *setup) chooseServer(ctx context.Context) error {
 	m.baseURL = cmp.Or(s.BaseURL, usual.baseURL)
 	for asked := false; ; asked = true {
 		if m.baseURL == "" || asked {
-			if !s.d.asks {
+			if !s.d.interactive {
 				return missing("--base-url", "where the model's server is")
 			}
 			typed, err := s.d.ask(ctx, textServerAddress, cmp.Or(s.BaseURL, usual.baseURL))
@@ -102,7 +102,7 @@ func (s *setup) chooseServer(ctx context.Context) error {
 		}
 		err := checkAddress(m.baseURL)
 		if err == nil && (m.local || m.provider.name == otherProvider) {
-			err = s.reach(ctx)
+			err = s.probeServer(ctx)
 		}
 		if err == nil {
 			return nil
@@ -110,12 +110,12 @@ func (s *setup) chooseServer(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return errLeft
 		}
-		if !s.d.asks {
+		if !s.d.interactive {
 			return err
 		}
 		s.d.say("%v.", err)
 		if m.local && errors.Is(err, errUnreachable) {
-			s.d.say(textStartServer, back)
+			s.d.say(textStartServer, backCommand)
 		}
 	}
 }
@@ -132,10 +132,10 @@ func checkAddress(text string) error {
 // errUnreachable says that no server answers at an address.
 var errUnreachable = errors.New("the server can't be reached")
 
-// reach asks the model's server for its models, without a key. A server that requires one counts as
+// probeServer asks the model's server for its models, without a key. A server that requires one counts as
 // reached, too. If the address doesn't answer the way a model server does, but /v1 below it does,
 // that becomes the address.
-func (s *setup) reach(ctx context.Context) (err error) {
+func (s *setup) probeServer(ctx context.Context) (err error) {
 	m := &s.model
 	m.listed = nil
 	addresses := []string{m.baseURL}
@@ -206,7 +206,7 @@ func (s *setup) chooseKey(ctx context.Context) error {
 			return nil // this server lists no models; asking a model will show whether it answers
 		}
 		failed := s.refusal(err)
-		if !s.d.asks || s.KeyFile != "" {
+		if !s.d.interactive || s.KeyFile != "" {
 			return failed
 		}
 		s.d.say("%v.", failed)
@@ -243,7 +243,7 @@ func (s *setup) askKey(ctx context.Context, fromEnv bool) (secret, error) {
 	}
 	if held := os.Getenv(p.env); held != "" && fromEnv {
 		use := true
-		if s.d.asks {
+		if s.d.interactive {
 			var err error
 			if use, err = s.d.confirm(ctx, fmt.Sprintf(textUseVariable, p.env)); err != nil {
 				return secret{}, err
@@ -253,10 +253,10 @@ func (s *setup) askKey(ctx context.Context, fromEnv bool) (secret, error) {
 			return secret{env: p.env, value: held}, nil
 		}
 	}
-	if p.name == otherProvider && !s.d.asks {
+	if p.name == otherProvider && !s.d.interactive {
 		return secret{}, nil // it may not require one
 	}
-	if !s.d.asks {
+	if !s.d.interactive {
 		return secret{}, missing("--key-file", "a file with the key of "+p.label()+"; or set "+p.env)
 	}
 	what := textYourKey + p.label()
@@ -313,7 +313,7 @@ func (s *setup) chooseModelName(ctx context.Context) error {
 			return errLeft
 		}
 		failed := fmt.Errorf("%s: %w", m.name, s.refusal(err))
-		if !s.d.asks || s.Model != "" {
+		if !s.d.interactive || s.Model != "" {
 			return failed
 		}
 		s.d.say("%v.", failed)
@@ -345,9 +345,9 @@ func (s *setup) askModelName(ctx context.Context) (string, error) {
 	switch {
 	case s.Model != "":
 		return s.Model, nil
-	case !s.d.asks && usual == "":
+	case !s.d.interactive && usual == "":
 		return "", missing("--model", "the server doesn't list any chat models")
-	case !s.d.asks:
+	case !s.d.interactive:
 		return usual, nil
 	}
 	if len(m.listed) == 0 && m.provider.name == "ollama" {
@@ -422,7 +422,7 @@ func (s *setup) chooseUse(ctx context.Context) error {
 	if !s.takesFurtherModel() {
 		return nil
 	}
-	if !s.d.asks {
+	if !s.d.interactive {
 		s.model.fallback = true
 		return nil
 	}

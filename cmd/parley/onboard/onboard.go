@@ -86,13 +86,13 @@ type setup struct {
 
 // Run asks for what the flags leave out, writes the settings, and makes the agent answer a first question.
 func (c Command) Run(ctx context.Context, tty terminal.Terminal, p Program) error {
-	s := &setup{Command: c, program: p, d: &dialogue{in: tty.In, out: tty.Err, asks: term.IsTerminal(int(tty.In.Fd()))}}
+	s := &setup{Command: c, program: p, d: &dialogue{in: tty.In, out: tty.Err, interactive: term.IsTerminal(int(tty.In.Fd()))}}
 	var err error
 	if s.file, err = p.File(); err != nil {
 		return err
 	}
-	if s.d.asks {
-		s.d.say(textHowToAnswer, back)
+	if s.d.interactive {
+		s.d.say(textHowToAnswer, backCommand)
 	}
 	err = s.d.walk(ctx, []step{
 		s.lookAtPresent,
@@ -159,9 +159,9 @@ func (s *setup) choosePresent(ctx context.Context) (what string, err error) {
 	switch {
 	case s.Add && (s.addsChannel || s.addsModel):
 		return "", nil
-	case !s.d.asks && s.Add:
+	case !s.d.interactive && s.Add:
 		return "", missing("--channel or --provider", "what to add")
-	case !s.d.asks:
+	case !s.d.interactive:
 		return "", missing("--add or --yes", s.file+" already exists; --add adds to it, and --yes replaces it and keeps the old one under another name")
 	}
 	what, err = s.d.choose(ctx, s.file+textExists, []choice{
@@ -181,7 +181,7 @@ func (s *setup) asksChannel() bool { return s.present == nil || s.addsChannel }
 
 // confirmWriting shows what is about to be written, and asks whether it is right.
 func (s *setup) confirmWriting(ctx context.Context) error {
-	if !s.d.asks {
+	if !s.d.interactive {
 		return nil
 	}
 	var parts []string
@@ -223,7 +223,7 @@ func (s *setup) begin(ctx context.Context) error {
 		return nil
 	}
 	start := s.Start
-	if !start && d.asks {
+	if !start && d.interactive {
 		var err error
 		d.say(textWriteThere, ch.title)
 		start, err = d.confirm(ctx, fmt.Sprintf(textStartServing, ch.title))

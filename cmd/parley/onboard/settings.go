@@ -168,8 +168,8 @@ func (s *settings) text() (string, error) {
 `, s.channelTable(), s.listenTable()}, func(part string) bool { return part == "" }), "\n"), nil
 }
 
-// line returns the line that sets a setting, with a comment that says why it is there.
-func line(key, value, why string) string {
+// settingLine returns the line that sets a setting, with a comment that says why it is there.
+func settingLine(key, value, why string) string {
 	text := key + " = " + value
 	if why != "" {
 		text = fmt.Sprintf("%-44s # %s", text, why)
@@ -181,14 +181,14 @@ func line(key, value, why string) string {
 func (s *settings) modelLines(table string) string {
 	m := s.model
 	if m.provider.name == demoProvider {
-		return line("name", `"demo"`, "the built-in model, which understands a handful of requests")
+		return settingLine("name", `"demo"`, "the built-in model, which understands a handful of requests")
 	}
-	text := line("name", strconv.Quote(m.name), "") + line("base_url", strconv.Quote(m.baseURL), "")
+	text := settingLine("name", strconv.Quote(m.name), "") + settingLine("base_url", strconv.Quote(m.baseURL), "")
 	if m.window > 0 {
-		text += line("window", strconv.Itoa(m.window), "how many tokens it can read at once; a larger number takes more memory, and the usual default is 4096")
+		text += settingLine("window", strconv.Itoa(m.window), "how many tokens it can read at once; a larger number takes more memory, and the usual default is 4096")
 	}
 	if m.key.value != "" {
-		text += line("api_key", strconv.Quote(s.reference(secretOf(table), m.key)), "")
+		text += settingLine("api_key", strconv.Quote(s.reference(secretOf(table), m.key)), "")
 	}
 	return text
 }
@@ -202,17 +202,17 @@ func (s *settings) channelTable() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Where people talk to the bot.\n[channels.%s]\n", c.name)
 	if c.name != c.platform {
-		b.WriteString(line("platform", strconv.Quote(c.platform), ""))
+		b.WriteString(settingLine("platform", strconv.Quote(c.platform), ""))
 	}
 	for _, t := range c.tokens {
-		b.WriteString(line(t.key, strconv.Quote(s.reference(c.name+"_"+t.key, t.secret)), ""))
+		b.WriteString(settingLine(t.key, strconv.Quote(s.reference(c.name+"_"+t.key, t.secret)), ""))
 	}
 	if c.apiURL != "" {
-		b.WriteString(line("api_url", strconv.Quote(c.apiURL), ""))
+		b.WriteString(settingLine("api_url", strconv.Quote(c.apiURL), ""))
 	}
-	b.WriteString(line("access", `"pairing"`, "whoever writes to it gets a code, and an owner lets them in with parley pairing approve CODE"))
+	b.WriteString(settingLine("access", `"pairing"`, "whoever writes to it gets a code, and an owner lets them in with parley pairing approve CODE"))
 	if c.owner != "" {
-		b.WriteString(line("owners", "["+strconv.Quote(c.owner)+"]", ""))
+		b.WriteString(settingLine("owners", "["+strconv.Quote(c.owner)+"]", ""))
 	}
 	return b.String()
 }
@@ -222,5 +222,5 @@ func (s *settings) listenTable() string {
 	if s.listen == "" {
 		return ""
 	}
-	return "# Where programs reach the bot: docs/http.md.\n[http]\n" + line("listen", strconv.Quote(strings.TrimPrefix(s.listen, noListen)), "")
+	return "# Where programs reach the bot: docs/http.md.\n[http]\n" + settingLine("listen", strconv.Quote(strings.TrimPrefix(s.listen, noListen)), "")
 }

@@ -13,13 +13,13 @@ import (
 // newInventory makes the part that tells programs what the bot has.
 func newInventory(on foundation, a *agents) *inventory.Inventory {
 	return inventory.New(inventory.Config{
-		Settings: on.settings.Load, Refresh: a.mcp.Refresh, Models: a.chains.names, Tools: a.onPlatform, Counts: on.metrics.Tools,
+		Settings: on.settings.Load, Refresh: a.mcp.Refresh, Models: a.chains.modelNames, Tools: a.onPlatform, Counts: on.metrics.Tools,
 		Skills: func() any { return a.skills.List() },
 	})
 }
 
-// names returns the names of the models that are asked for an agent; answers is false if none is.
-func (c *modelChains) names(agent string) (names []string, answers bool) {
+// modelNames returns the names of the models that are asked for an agent; answers is false if none is.
+func (c *modelChains) modelNames(agent string) (names []string, answers bool) {
 	for _, one := range c.lists[agent] {
 		names = append(names, one.Model.Info().Name)
 	}

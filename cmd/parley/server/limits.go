@@ -11,7 +11,7 @@ import (
 // limits limits what people may ask of agents, and what models may cost.
 type limits struct {
 	foundation
-	last atomic.Pointer[cachedLimits]
+	cached atomic.Pointer[cachedLimits]
 }
 
 // cachedLimits holds the limits that were made from particular settings.
@@ -25,10 +25,10 @@ type cachedLimits struct {
 // settings.
 func (l *limits) inForce() agent.Limits {
 	c := l.settings.Load()
-	if last := l.last.Load(); last != nil && last.settings == c {
+	if last := l.cached.Load(); last != nil && last.settings == c {
 		return last.limits
 	}
 	made := models.LimitsIn(c)
-	l.last.Store(&cachedLimits{c, made})
+	l.cached.Store(&cachedLimits{c, made})
 	return made
 }

@@ -56,7 +56,7 @@ func (f *shownFiles) copyFiles(ctx context.Context, session string, answer agent
 	}
 	to := copies.Messages{Session: session, Call: answer.ID, IDs: []string{answer.ID}, MostBytes: f.fileCopies.mostFileBytes(answer.At.Channel)}
 	for _, path := range paths {
-		kept, err := f.keep(ctx, to, dir, path)
+		kept, err := f.copyFile(ctx, to, dir, path)
 		if refused, ok := errors.AsType[*tools.Error](err); ok && refused.Code == tools.FileNotFound {
 			refuse(textNoSuchFile, markup.Verbatim(path))
 			continue
@@ -90,8 +90,8 @@ func eachOnce(dir *workspace.Dir, paths []string) []string {
 	})
 }
 
-// keep copies a file that an answer shows, so that it can be sent, if the agent may read that file.
-func (f *shownFiles) keep(ctx context.Context, to copies.Messages, dir *workspace.Dir, path string) ([]bus.FileRef, error) {
+// copyFile copies a file that an answer shows, so that it can be sent, if the agent may read that file.
+func (f *shownFiles) copyFile(ctx context.Context, to copies.Messages, dir *workspace.Dir, path string) ([]bus.FileRef, error) {
 	if !slices.Contains(f.fileCopies.rights.capabilities(to.Session), tools.FileRead) {
 		return nil, tools.Errorf(tools.PermissionDenied, "I don't have the file_read capability")
 	}

@@ -8,22 +8,22 @@ import (
 // startup is the work that begins while the server is still being opened, because it takes longer than opening:
 // finding a sandbox, and the first requests to the models' servers.
 type startup struct {
-	begin func(do func(context.Context)) // calls do in a goroutine, which Close waits for
-	end   context.CancelFunc
-	all   sync.WaitGroup
+	begin   func(do func(context.Context)) // calls do in a goroutine, which Close waits for
+	end     context.CancelFunc
+	running sync.WaitGroup
 }
 
 // newStartup makes a startup; all its work ends when ctx is done.
 func newStartup(ctx context.Context) *startup {
 	ctx, end := context.WithCancel(ctx)
 	e := &startup{end: end}
-	e.begin = func(do func(context.Context)) { e.all.Go(func() { do(ctx) }) }
+	e.begin = func(do func(context.Context)) { e.running.Go(func() { do(ctx) }) }
 	return e
 }
 
 // Close cancels the work that has not ended by itself, and waits for it.
 func (e *startup) Close() error {
 	e.end()
-	e.all.Wait()
+	e.running.Wait()
 	return nil
 }

@@ -22,18 +22,18 @@ type webhooks struct {
 
 // Load makes the webhooks in the current settings.
 func (w *webhooks) Load(context.Context) error {
-	w.set(w.settings.Load())
+	w.replaceHooks(w.settings.Load())
 	return nil
 }
 
 // Reload implements reloader: applying it makes the webhooks in the next settings.
 func (w *webhooks) Reload(next *config.Config) (apply func(), err error) {
-	return func() { w.set(next) }, nil
+	return func() { w.replaceHooks(next) }, nil
 }
 
-// set makes the webhooks in these settings. A webhook that existed before still knows what it has
+// replaceHooks makes the webhooks in these settings. A webhook that existed before still knows what it has
 // already sent.
-func (w *webhooks) set(c *config.Config) {
+func (w *webhooks) replaceHooks(c *config.Config) {
 	hooks := map[string]*webhook.Handler{}
 	for name, set := range c.Webhooks {
 		var routes []webhook.Route

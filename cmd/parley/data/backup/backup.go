@@ -148,7 +148,7 @@ func snapshot(ctx context.Context, s Source, m *Manifest) (files []*os.File, err
 		before := meter.of // the size of the files before this one
 		meter.of += info.Size()
 		copies = append(copies, sqldb.Copy{From: from, To: filepath.Join(dir, name), Progress: func(done, of int) {
-			meter.reach(before + info.Size()*int64(done)/int64(max(1, of)))
+			meter.setDone(before + info.Size()*int64(done)/int64(max(1, of)))
 		}})
 	}
 	if err := sqldb.Snapshot(ctx, copies...); err != nil {

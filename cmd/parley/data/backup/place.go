@@ -25,8 +25,8 @@ const (
 	asidePrefix = "before-restore-"
 )
 
-// parts returns the names in a home that a restore replaces.
-func parts() []string {
+// restoredNames returns the names in a home that a restore replaces.
+func restoredNames() []string {
 	var names []string
 	for _, db := range databases() {
 		names = append(names, db, db+"-wal", db+"-shm")
@@ -77,7 +77,7 @@ func commit(home, dir, aside string, point func(string)) error {
 		return err
 	}
 	for _, e := range entries {
-		if !slices.Contains(parts(), e.Name()) { // such as a lock left from opening the databases
+		if !slices.Contains(restoredNames(), e.Name()) { // such as a lock left from opening the databases
 			if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
 				return err
 			}
@@ -171,7 +171,7 @@ func finish(home string, point func(string)) error {
 }
 
 // setAside moves the home's old data into the directory named by the file asideFile in from. Until
-// agreed is renamed, everything in the home under the names of parts is old, so a repetition moves
+// agreed is renamed, everything in the home under restoredNames is old, so a repetition moves
 // only what is left.
 func setAside(home, from string, point func(string)) error {
 	name, err := os.ReadFile(filepath.Join(from, asideFile))
@@ -184,7 +184,7 @@ func setAside(home, from string, point func(string)) error {
 			return err
 		}
 	}
-	for _, part := range parts() {
+	for _, part := range restoredNames() {
 		err := os.Rename(filepath.Join(home, part), filepath.Join(aside, part))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -200,7 +200,7 @@ func setAside(home, from string, point func(string)) error {
 // placeParts moves each part of the new data from the directory from to its place in the home, and
 // removes from. A part that is missing in from is already in its place.
 func placeParts(home, from string, point func(string)) error {
-	for _, part := range parts() {
+	for _, part := range restoredNames() {
 		err := os.Rename(filepath.Join(from, part), filepath.Join(home, part))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err

@@ -39,10 +39,10 @@ func (s Source) newMeter(step Step, of int64) *meter {
 }
 
 // add counts bytes that are done.
-func (m *meter) add(bytes int64) { m.reach(m.done + bytes) }
+func (m *meter) add(bytes int64) { m.setDone(m.done + bytes) }
 
-// reach says how many bytes are done by now.
-func (m *meter) reach(done int64) {
+// setDone says how many bytes are done by now.
+func (m *meter) setDone(done int64) {
 	m.done = done
 	if m.tell != nil {
 		m.tell(Progress{m.step, min(m.done, m.of), m.of})

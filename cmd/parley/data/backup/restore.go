@@ -109,7 +109,7 @@ func restore(ctx context.Context, r io.Reader, home string, o Options) (done Res
 
 // dataIn lists the names of the databases and data folders that the home already contains.
 func dataIn(home string) (used []string, err error) {
-	for _, name := range parts() {
+	for _, name := range restoredNames() {
 		_, err := os.Lstat(filepath.Join(home, name))
 		if err == nil {
 			used = append(used, name)
@@ -157,12 +157,12 @@ func asDamaged(err error) error {
 
 // An unpacker reads the files of a backup, which is a tar, and writes them.
 type unpacker struct {
-	tar      *tar.Reader
-	trail    openFolders
-	plan     *plan           // if set, files of workspaces are planned rather than written
-	files    map[string]File // by name
-	manifest Manifest
-	listed   bool // the manifest was read
+	tar         *tar.Reader
+	trail       openFolders
+	plan        *plan           // if set, files of workspaces are planned rather than written
+	files       map[string]File // by name
+	manifest    Manifest
+	hasManifest bool // the manifest was read
 }
 
 func (u *unpacker) unpack() error {
@@ -174,7 +174,7 @@ func (u *unpacker) unpack() error {
 		if err != nil {
 			return asDamaged(err)
 		}
-		if u.listed {
+		if u.hasManifest {
 			return fmt.Errorf("%w: there's extra data after its list of files", ErrDamaged)
 		}
 		switch {
@@ -288,7 +288,7 @@ func (u *unpacker) readManifest() error {
 	if err := json.NewDecoder(io.LimitReader(u.tar, maxManifest)).Decode(&u.manifest); err != nil {
 		return asDamaged(err)
 	}
-	u.listed = true
+	u.hasManifest = true
 	return nil
 }
 
@@ -296,7 +296,7 @@ func (u *unpacker) readManifest() error {
 // a newer release wrote the backup.
 func (u *unpacker) checkManifest() error {
 	switch {
-	case !u.listed:
+	case !u.hasManifest:
 		return fmt.Errorf("%w: its list of files is missing", ErrDamaged)
 	case u.manifest.Format > format:
 		return fmt.Errorf("%w (%s)", ErrNewer, u.manifest.Version)

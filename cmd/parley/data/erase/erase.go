@@ -137,7 +137,7 @@ func (e *Eraser) Person(ctx context.Context, person string) (Receipt, error) {
 		if at, err := bus.ParseAddress(paired.Chat); err == nil {
 			t.addresses = append(t.addresses, at)
 		}
-		r.keep(person+"'s permission to talk to the bot", "it isn't something they said; parley pairing revoke "+person+" removes it")
+		r.noteKept(person+"'s permission to talk to the bot", "it isn't something they said; parley pairing revoke "+person+" removes it")
 	}
 	again := func() (bool, error) {
 		t.alone, t.shared, err = e.cfg.Store.SessionsOf(ctx, person)
@@ -155,7 +155,7 @@ func (e *Eraser) Person(ctx context.Context, person string) (Receipt, error) {
 		return r, fmt.Errorf("erase %s: %w", person, err)
 	}
 	for _, key := range r.Log.Shared {
-		r.keep("files, memory and what others said in session "+key, "others share them; look through its workspace by hand")
+		r.noteKept("files, memory and what others said in session "+key, "others share them; look through its workspace by hand")
 	}
 	e.addKept(&r)
 	return r, nil
@@ -183,7 +183,7 @@ func (e *Eraser) soon(ctx context.Context, erase func(context.Context) (Receipt,
 		return true, err
 	})
 	if err == nil && e.cfg.Rewriter.file {
-		r.keep("traces in unused parts of the database's files", fmt.Sprintf("Parley rewrites these when nothing else is writing to them: within about %d minutes while parley serve is running", int(e.cfg.Rewriter.Within().Minutes())+1))
+		r.noteKept("traces in unused parts of the database's files", fmt.Sprintf("Parley rewrites these when nothing else is writing to them: within about %d minutes while parley serve is running", int(e.cfg.Rewriter.Within().Minutes())+1))
 	}
 	return r, err
 }
@@ -390,7 +390,7 @@ func (e *Eraser) forget(ctx context.Context, r *Receipt, match func(bus.Topic, b
 	if f, ok := e.cfg.Bus.(bus.Forgetter); ok {
 		return f.Forget(ctx, match, keys...)
 	}
-	r.keep("messages that are waiting or being answered", "this bus can't remove them; erase again once they're finished")
+	r.noteKept("messages that are waiting or being answered", "this bus can't remove them; erase again once they're finished")
 	gone, err := e.dropDeadLetters(ctx, func(d bus.DeadLetter) bool { return match(d.Topic, d.Message) })
 	return bus.Forgotten{DeadLetters: gone}, err
 }

@@ -35,7 +35,7 @@ type NotErased struct {
 	Why  string `json:"why"`
 }
 
-func (r *Receipt) keep(what, why string) {
+func (r *Receipt) noteKept(what, why string) {
 	for _, k := range r.Kept {
 		if k.What == what {
 			return
@@ -132,9 +132,9 @@ func (e *Eraser) receipt(what string) Receipt {
 
 // addKept adds to a receipt what an erasure never reaches, and logs that the erasure was done.
 func (e *Eraser) addKept(r *Receipt) {
-	r.keep("the ids of messages", "so that none of them is answered a second time")
-	r.keep("existing backups", "erase them by hand")
-	r.keep("copies on the chat platforms", "only they can erase those")
+	r.noteKept("the ids of messages", "so that none of them is answered a second time")
+	r.noteKept("existing backups", "erase them by hand")
+	r.noteKept("copies on the chat platforms", "only they can erase those")
 	e.cfg.Log.Info("erased", slog.Int("sessions", len(r.Log.Sessions)), slog.Int("shared", len(r.Log.Shared)),
 		slog.Int64("entries", r.Log.Entries), slog.Int("messages", r.Bus.Messages), slog.Int("dead_letters", r.Bus.DeadLetters),
 		slog.Int("workspaces", len(r.Workspaces)), slog.Int("old_files", r.OldFiles))

@@ -84,21 +84,21 @@ type Requests struct {
 	ready chan struct{} // closed once Run has begun
 
 	mu      sync.Mutex
-	base    context.Context          //nolint:containedctx // of all requests; it is Run's, which waits for them
-	here    map[string]chan struct{} // by request that this process works on, or waits for another process to finish: closed when it no longer does
+	runCtx  context.Context          //nolint:containedctx // of all requests; it is Run's, which waits for them
+	active  map[string]chan struct{} // by request that this process works on, or waits for another process to finish: closed when it no longer does
 	working sync.WaitGroup
 }
 
 // NewRequests makes Requests. They are carried out while Run is running.
 func NewRequests(cfg RequestsConfig) *Requests {
-	return &Requests{cfg: cfg, ready: make(chan struct{}), here: map[string]chan struct{}{}}
+	return &Requests{cfg: cfg, ready: make(chan struct{}), active: map[string]chan struct{}{}}
 }
 
 // Run carries out requests until ctx is done, and then waits until those in this process have stopped. What isn't done
 // then goes on in another process, or at the next start.
 func (r *Requests) Run(ctx context.Context) error {
 	r.mu.Lock()
-	r.base = ctx
+	r.runCtx = ctx
 	r.mu.Unlock()
 	close(r.ready)
 	defer r.waitForWork()
@@ -123,7 +123,7 @@ func (r *Requests) Run(ctx context.Context) error {
 // waitForWork refuses further requests, and waits for those that this process works on.
 func (r *Requests) waitForWork() {
 	r.mu.Lock()
-	r.here = nil
+	r.active = nil
 	r.mu.Unlock()
 	r.working.Wait()
 }
@@ -135,7 +135,7 @@ func (r *Requests) resume(ctx context.Context) error {
 		return err
 	}
 	for _, note := range orders {
-		r.begin(note.About)
+		r.start(note.About)
 	}
 	outcomes, err := r.cfg.Notes.AllNoted(ctx, outcomeSubject)
 	if err != nil {
@@ -163,7 +163,7 @@ func (r *Requests) Ask(ctx context.Context, user, session string) (Request, erro
 	if err := r.record(ctx, orderSubject, id, o); err != nil {
 		return Request{}, err
 	}
-	r.begin(id)
+	r.start(id)
 	return Request{ID: id, State: Running, Asked: o.Asked}, nil
 }
 
@@ -206,7 +206,7 @@ func (r *Requests) Await(ctx context.Context, id string) (Request, error) {
 		if err != nil || q.State != Running {
 			return q, err
 		}
-		ended := r.begin(id) // also if another process works on it: then it ends when that has done so
+		ended := r.start(id) // also if another process works on it: then it ends when that has done so
 		if ended == nil {
 			return q, errStopping
 		}
@@ -242,26 +242,26 @@ func (r *Requests) read(ctx context.Context, subject, id string, into any) (bool
 	return note.Value != "", nil
 }
 
-// begin works on a request in a goroutine of its own, unless this process does so already. It returns a channel that is
+// start works on a request in a goroutine of its own, unless this process does so already. It returns a channel that is
 // closed when this process doesn't work on it anymore; nil if it is being stopped.
-func (r *Requests) begin(id string) (ended <-chan struct{}) {
+func (r *Requests) start(id string) (ended <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.here == nil {
+	if r.active == nil {
 		return nil
 	}
-	if r.here[id] != nil {
-		return r.here[id]
+	if r.active[id] != nil {
+		return r.active[id]
 	}
-	done, base := make(chan struct{}), r.base
-	r.here[id] = done
+	done, base := make(chan struct{}), r.runCtx
+	r.active[id] = done
 	r.working.Go(func() {
-		if err := r.work(base, id); err != nil && base.Err() == nil {
+		if err := r.process(base, id); err != nil && base.Err() == nil {
 			r.cfg.Log.Error("a request to erase something is not carried out yet", slog.String("id", id), slog.Any("error", err))
 			pause(base, afterError)
 		}
 		r.mu.Lock()
-		delete(r.here, id)
+		delete(r.active, id)
 		r.mu.Unlock()
 		close(done)
 	})
@@ -276,9 +276,9 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// work waits until no other process works on a request, and carries it out. If it returns an error, the request is
+// process waits until no other process works on a request, and carries it out. If it returns an error, the request is
 // still to be carried out.
-func (r *Requests) work(ctx context.Context, id string) error {
+func (r *Requests) process(ctx context.Context, id string) error {
 	held, release, err := r.cfg.Holder.Hold(ctx, "forget/"+id)
 	if err != nil {
 		return err
@@ -296,7 +296,7 @@ func (r *Requests) work(ctx context.Context, id string) error {
 			return err
 		}
 	}
-	return r.end(held, q)
+	return r.recordOutcome(held, q)
 }
 
 // carryOut erases what a request is about, and returns the request as it has ended.
@@ -323,14 +323,14 @@ func (r *Requests) carryOut(ctx context.Context, q Request) (Request, error) {
 		return q, nil
 	}
 	if again {
-		receipt.keep("the count of what was erased before an interruption", "this receipt counts what was left after it")
+		receipt.noteKept("the count of what was erased before an interruption", "this receipt counts what was left after it")
 	}
 	q.State, q.Receipt = Done, &receipt
 	return q, nil
 }
 
-// end records the outcome of a request, unless there is one, and removes its order, which says who is erased.
-func (r *Requests) end(ctx context.Context, q Request) error {
+// recordOutcome records the outcome of a request, unless there is one, and removes its order, which says who is erased.
+func (r *Requests) recordOutcome(ctx context.Context, q Request) error {
 	raw, err := plainjson.Marshal(q)
 	if err != nil {
 		return fmt.Errorf("encode an outcome: %w", err)

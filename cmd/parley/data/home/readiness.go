@@ -23,9 +23,9 @@ type readiness struct {
 	inHome map[string]bool // whether the bus, and the store, are in the home's files
 	log    *slog.Logger
 
-	mu    sync.Mutex
-	at    time.Time
-	parts map[string]error
+	mu        sync.Mutex
+	checkedAt time.Time
+	results   map[string]error
 
 	bus, store atomic.Bool // whether a write is in progress, however long it takes
 }
@@ -37,11 +37,11 @@ func (h *Home) Ready(context.Context) map[string]error {
 	r := &h.ready
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.parts == nil || time.Since(r.at) >= readinessTTL {
-		r.parts = h.checkWrites()
-		r.at = time.Now()
+	if r.results == nil || time.Since(r.checkedAt) >= readinessTTL {
+		r.results = h.checkWrites()
+		r.checkedAt = time.Now()
 	}
-	return maps.Clone(r.parts)
+	return maps.Clone(r.results)
 }
 
 // checkWrites writes to the bus and to the store, each within writeTimeout. It takes no ctx: its

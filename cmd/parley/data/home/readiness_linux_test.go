@@ -44,9 +44,9 @@ func TestAFullDiskIsNotReady(t *testing.T) {
 	full := filepath.Join(dir, "full")
 	fill(t, full)
 	want("a full disk not to be", false)
-	if first := h.ready.at; time.Since(first) < readinessTTL/2 {
+	if first := h.ready.checkedAt; time.Since(first) < readinessTTL/2 {
 		h.Ready(t.Context())
-		if h.ready.at != first {
+		if h.ready.checkedAt != first {
 			t.Error("what was found out just now is found out again")
 		}
 	}

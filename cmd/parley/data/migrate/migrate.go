@@ -83,7 +83,7 @@ type migration struct {
 		bus   *redisbus.Bus
 		store *sqlstore.Store
 		book  *sqlbook.Book
-		moves *moves
+		moves *migrationTable
 	}
 	intake *redisbus.Importer // writes into the new bus; nil if the messages stay where they are
 }

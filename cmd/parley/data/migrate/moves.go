@@ -10,13 +10,13 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// moves is a table in the new database in which a migration records what it has copied there.
-type moves struct{ db *sqldb.DB }
+// migrationTable is a table in the new database in which a migration records what it has copied there.
+type migrationTable struct{ db *sqldb.DB }
 
 // A move says which parts of a migration are complete.
 type move struct{ known, store, book, done bool }
 
-func openMoves(ctx context.Context, url string) (*moves, error) {
+func openMoves(ctx context.Context, url string) (*migrationTable, error) {
 	db, err := sqldb.OpenAt(ctx, url, sqldb.Schema{Name: "moves", Postgres: []string{`
 CREATE TABLE moves (
 	id    TEXT PRIMARY KEY,
@@ -28,14 +28,14 @@ CREATE TABLE moves (
 	if err != nil {
 		return nil, err
 	}
-	return &moves{db}, nil
+	return &migrationTable{db}, nil
 }
 
-func (t *moves) close() error { return t.db.Close() }
+func (t *migrationTable) close() error { return t.db.Close() }
 
 // find returns how far the migration with this id has come. It returns ErrOther while another one
 // is in progress.
-func (t *moves) find(ctx context.Context, id string) (m move, err error) {
+func (t *migrationTable) find(ctx context.Context, id string) (m move, err error) {
 	other, err := t.unfinished(ctx, id)
 	if err == nil && other {
 		err = fmt.Errorf("%w to this database: finish that one, or use another database", ErrOther)
@@ -53,7 +53,7 @@ func (t *moves) find(ctx context.Context, id string) (m move, err error) {
 }
 
 // unfinished reports whether a migration with another id than own is in progress.
-func (t *moves) unfinished(ctx context.Context, own string) (yes bool, err error) {
+func (t *migrationTable) unfinished(ctx context.Context, own string) (yes bool, err error) {
 	err = t.db.Read.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM moves WHERE done = 0 AND id <> ?)", own).Scan(&yes)
 	if err != nil {
 		return false, fmt.Errorf("look for migrations: %w", err)
@@ -61,7 +61,7 @@ func (t *moves) unfinished(ctx context.Context, own string) (yes bool, err error
 	return yes, nil
 }
 
-func (t *moves) begin(ctx context.Context, id string) error {
+func (t *migrationTable) begin(ctx context.Context, id string) error {
 	_, err := t.db.Exec(ctx, "INSERT INTO moves (id, began) VALUES (?, ?) ON CONFLICT DO NOTHING", id, time.Now().UnixMicro())
 	if err != nil {
 		return fmt.Errorf("record the migration: %w", err)
@@ -71,14 +71,14 @@ func (t *moves) begin(ctx context.Context, id string) error {
 
 // recordCopied returns a function that records that a part was copied. It must be called in the
 // transaction that copies the part, so that either both happen or neither.
-func (t *moves) recordCopied(id, part string) func(*sqldb.Tx) error {
+func (t *migrationTable) recordCopied(id, part string) func(*sqldb.Tx) error {
 	return func(tx *sqldb.Tx) error {
 		_, err := tx.Exec("UPDATE moves SET "+part+" = ? WHERE id = ?", time.Now().UnixMicro(), id)
 		return err
 	}
 }
 
-func (t *moves) finish(ctx context.Context, id string) error {
+func (t *migrationTable) finish(ctx context.Context, id string) error {
 	if _, err := t.db.Exec(ctx, "UPDATE moves SET done = ? WHERE id = ?", time.Now().UnixMicro(), id); err != nil {
 		return fmt.Errorf("record the end of the migration: %w", err)
 	}

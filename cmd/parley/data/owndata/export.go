@@ -166,7 +166,7 @@ type exportState struct {
 	commands *Commands
 	id       string // of the command
 	request
-	piece                 bytes.Buffer
+	file                  bytes.Buffer
 	sent, lines, sessions int
 	remembered            bool
 }
@@ -182,12 +182,12 @@ func (f *exportState) add(ctx context.Context, l line) error {
 		l.Data = json.RawMessage(`"left out: it's too large for a file"`)
 		raw, _ = plainjson.Marshal(l) // cannot fail
 	}
-	if f.piece.Len() > 0 && f.piece.Len()+len(raw) > pieceBytes {
+	if f.file.Len() > 0 && f.file.Len()+len(raw) > pieceBytes {
 		if err := f.send(ctx, textExportPart); err != nil {
 			return err
 		}
 	}
-	f.piece.Write(append(raw, '\n'))
+	f.file.Write(append(raw, '\n'))
 	f.lines++
 	return nil
 }
@@ -198,9 +198,9 @@ func (f *exportState) send(ctx context.Context, text string) error {
 	name := fmt.Sprintf("parley-%s-%d.jsonl", f.Until.UTC().Format(time.DateOnly), f.sent)
 	err := f.commands.publish(ctx, bus.Outbound{
 		ID: bus.DerivedID(f.id, fmt.Sprintf("#export/%d", f.sent)), To: f.To, ReplyTo: f.Quote, Text: text,
-		File: &bus.File{Name: name, Data: slices.Clone(f.piece.Bytes())},
+		File: &bus.File{Name: name, Data: slices.Clone(f.file.Bytes())},
 	})
-	f.piece.Reset()
+	f.file.Reset()
 	return err
 }
 

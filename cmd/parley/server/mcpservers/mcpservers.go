@@ -54,12 +54,12 @@ type Servers struct {
 	log       *slog.Logger
 
 	mu   sync.Mutex
-	sets map[string]set // agents' tools, by the names of the MCP servers that they include
+	sets map[string]cachedTools // agents' tools, by the names of the MCP servers that they include
 }
 
-// A set holds an agent's own tools together with those of MCP servers, and the version of the servers' tools that
+// A cachedTools holds an agent's own tools together with those of MCP servers, and the version of the servers' tools that
 // it was made for.
-type set struct {
+type cachedTools struct {
 	version int64
 	base    *tools.Set
 	all     *tools.Set
@@ -68,7 +68,7 @@ type set struct {
 // New makes the servers.
 func New(c Config) *Servers {
 	s := &Servers{
-		settings: c.Settings.MCP, elsewhere: c.Elsewhere, Pins: pins.New(notes{c.Notes}), begun: time.Now(), sets: map[string]set{},
+		settings: c.Settings.MCP, elsewhere: c.Elsewhere, Pins: pins.New(notes{c.Notes}), begun: time.Now(), sets: map[string]cachedTools{},
 		http: c.Settings.HTTP, signIn: newSignIn(c), tell: c.Tell, log: c.Log,
 	}
 	var servers []mcp.Server
@@ -161,7 +161,7 @@ func (s *Servers) With(ctx context.Context, base *tools.Set, agent string, owned
 		return made.all
 	}
 	all := base.With(s.Tools(names...)...)
-	s.sets[key] = set{version, base, all}
+	s.sets[key] = cachedTools{version, base, all}
 	return all
 }
 

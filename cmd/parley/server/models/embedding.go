@@ -80,9 +80,9 @@ type embeddings struct {
 	spender  Spender
 	log      *slog.Logger
 
-	mu   sync.Mutex
-	of   config.Embeddings // the settings from which made was made
-	made search.Embedding
+	mu      sync.Mutex
+	madeFor config.Embeddings // the settings from which made was made
+	made    search.Embedding
 }
 
 // current returns the model according to the current settings.
@@ -90,14 +90,14 @@ func (e *embeddings) current() search.Embedding {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	c := e.settings()
-	if c.Embeddings == e.of {
+	if c.Embeddings == e.madeFor {
 		return e.made
 	}
 	made, err := NewEmbedding(c, e.spender)
 	if err != nil { // the settings were checked
 		e.log.Error("no vectors can be made of what was said", slog.Any("error", err))
 	}
-	e.of, e.made = c.Embeddings, made
+	e.madeFor, e.made = c.Embeddings, made
 	return made
 }
 

@@ -73,12 +73,12 @@ type Nodes struct {
 	reloaded chan map[string]ssh.Target
 
 	mu   sync.Mutex
-	sets map[string]set       // agents' tools, by the names of the nodes that they include
-	told map[string]time.Time // when the owners were last told about a node
+	sets map[string]cachedTools // agents' tools, by the names of the nodes that they include
+	told map[string]time.Time   // when the owners were last told about a node
 }
 
-// A set holds an agent's other tools together with those of nodes, and the version of the nodes that it was made for.
-type set struct {
+// A cachedTools holds an agent's other tools together with those of nodes, and the version of the nodes that it was made for.
+type cachedTools struct {
 	version int64
 	base    *tools.Set
 	all     *tools.Set
@@ -99,7 +99,7 @@ const keyAbout = "fleet"
 
 // New makes the part.
 func New(c Config) *Nodes {
-	n := &Nodes{cfg: c, tries: rate.NewLimiter(rate.Every(time.Minute/triesPerMinute), triesPerMinute), sets: map[string]set{}, told: map[string]time.Time{}, reloaded: make(chan map[string]ssh.Target, 1)}
+	n := &Nodes{cfg: c, tries: rate.NewLimiter(rate.Every(time.Minute/triesPerMinute), triesPerMinute), sets: map[string]cachedTools{}, told: map[string]time.Time{}, reloaded: make(chan map[string]ssh.Target, 1)}
 	n.key = nodes.FleetKey(func(ctx context.Context, value string) (string, error) {
 		return c.Notes.SetNoteOnce(ctx, keySubject, keyAbout, value)
 	})

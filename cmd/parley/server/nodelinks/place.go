@@ -54,7 +54,7 @@ func (n *Nodes) cachedSet(key string, version int64, base *tools.Set, makeSet fu
 	if len(n.sets) >= maxSets {
 		clear(n.sets)
 	}
-	n.sets[key] = set{version, base, makeSet()}
+	n.sets[key] = cachedTools{version, base, makeSet()}
 	return n.sets[key].all
 }
 

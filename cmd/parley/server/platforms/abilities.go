@@ -38,9 +38,9 @@ func abilitiesOf(c config.Channel) (Abilities, error) {
 // KnownAbilities caches what channels can do, so that each channel's adapter is asked once for each
 // reading of the settings. The zero KnownAbilities is ready to use.
 type KnownAbilities struct {
-	mu    sync.Mutex
-	of    *config.Config // the settings to which known applies
-	known map[string]Abilities
+	mu       sync.Mutex
+	knownFor *config.Config // the settings to which known applies
+	known    map[string]Abilities
 }
 
 // Of returns what a channel can do according to the settings c; the zero Abilities if it is not on
@@ -53,8 +53,8 @@ func (k *KnownAbilities) Of(c *config.Config, channel string) (Abilities, error)
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.of != c {
-		k.of, k.known = c, map[string]Abilities{}
+	if k.knownFor != c {
+		k.knownFor, k.known = c, map[string]Abilities{}
 	}
 	if can, known := k.known[channel]; known {
 		return can, nil

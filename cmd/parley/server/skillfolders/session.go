@@ -41,19 +41,19 @@ type Skills struct {
 	propose tools.Tool // the tool with which a model proposes a skill
 
 	mu   sync.Mutex
-	sets map[string]set // tools, by agent and permissions
+	sets map[string]cachedTools // tools, by agent and permissions
 }
 
-// A set holds the tools of an agent without its skills (base), and with the tools that its skills
+// A cachedTools holds the tools of an agent without its skills (base), and with the tools that its skills
 // add (all).
-type set struct {
+type cachedTools struct {
 	catalog   *Catalog
 	base, all *tools.Set
 }
 
 // New makes Skills; found are the operator's skills.
 func New(c Config, found *Catalog) *Skills {
-	s := &Skills{cfg: c, sets: map[string]set{}}
+	s := &Skills{cfg: c, sets: map[string]cachedTools{}}
 	s.tool = skills.New(func(_ context.Context, call tools.Call) ([]skills.Skill, error) { return s.skillsOf(call.Session) })
 	s.propose = skills.NewPropose(c.Propose)
 	s.Set(found)
@@ -194,7 +194,7 @@ func (s *Skills) with(base *tools.Set, session string) *tools.Set {
 		more = append(more, s.programs(skill, session)...)
 	}
 	all := base.With(more...)
-	s.sets[key] = set{catalog, base, all}
+	s.sets[key] = cachedTools{catalog, base, all}
 	return all
 }
 
