@@ -360,7 +360,7 @@ func (p *Reservations) TakeOver(ctx context.Context, name, turn string, b Bounds
 }
 
 const (
-	tries     = 6
+	maxTries  = 6
 	firstWait = 100 * time.Millisecond // twice as long after each try
 )
 
@@ -372,7 +372,7 @@ func retry(ctx context.Context, fn func() error) error {
 	for try := 1; ; try++ {
 		err := fn()
 		_, over := errors.AsType[*bill.OverError](err)
-		if err == nil || over || errors.Is(err, sessions.ErrOverBudget) || try == tries {
+		if err == nil || over || errors.Is(err, sessions.ErrOverBudget) || try == maxTries {
 			return err
 		}
 		select {

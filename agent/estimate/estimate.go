@@ -15,14 +15,14 @@ import (
 const (
 	// leastLearned is the smallest request, in tokens, from which the ratio of a model is learned.
 	leastLearned = 1000
-	// weight is how much the newest ratio counts in a model's average, from 0 to 1.
-	weight = 0.3
+	// newestWeight is how much the newest ratio counts in a model's average, from 0 to 1.
+	newestWeight = 0.3
 	// Limits on a model's ratio of counted to estimated tokens. No model is further off than that: a provider
 	// whose number lies outside counts something else.
 	leastRatio, mostRatio = 0.2, 6
-	// implausible is how many times smaller than the estimate a provider's number may be. Some servers leave out
+	// implausibleFactor is how many times smaller than the estimate a provider's number may be. Some servers leave out
 	// what they had in their cache.
-	implausible = 8
+	implausibleFactor = 8
 )
 
 // Ratios hold each model's ratio of counted to estimated tokens. They are safe for concurrent use.
@@ -76,7 +76,7 @@ func (t *Ratios) Learn(model string, estimated int, counted int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if before, ok := t.ratios[model]; ok {
-		now = (1-weight)*before + weight*now
+		now = (1-newestWeight)*before + newestWeight*now
 	}
 	t.ratios[model] = now
 }
@@ -100,7 +100,7 @@ func (t *Ratios) RaiseRatio(model string, estimated int, tokens int) {
 // IsPlausible reports whether a provider's number can be for the whole request with that estimate. A number
 // that is too small covers only a part of it.
 func IsPlausible(estimated int, counted int64) bool {
-	return counted > 0 && counted >= int64(estimated/implausible)
+	return counted > 0 && counted >= int64(estimated/implausibleFactor)
 }
 
 // An Estimator estimates how many tokens the requests of one conversation have, from what providers have counted. It is not

@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	tries         = 3 // of one model that is merely busy
-	firstWait     = 500 * time.Millisecond
-	maxRetryAfter = time.Minute // if a provider asks for a longer wait, the next model is asked at once
+	maxTriesOfBusy = 3 // of one model that is merely busy
+	firstWait      = 500 * time.Millisecond
+	maxRetryAfter  = time.Minute // if a provider asks for a longer wait, the next model is asked at once
 )
 
 // errTooLong is returned for a request that is longer than a later model of the chain can read.
@@ -230,7 +230,7 @@ func faultOf(err error) *llm.Error {
 // waitFor returns how long to wait before the next try of the same model; false if it should not be tried
 // again.
 func waitFor(fault *llm.Error, try int) (time.Duration, bool) {
-	if fault.Fault != llm.Busy || try >= tries || fault.RetryAfter > maxRetryAfter {
+	if fault.Fault != llm.Busy || try >= maxTriesOfBusy || fault.RetryAfter > maxRetryAfter {
 		return 0, false
 	}
 	if fault.RetryAfter > 0 {

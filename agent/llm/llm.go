@@ -47,14 +47,14 @@ type Info struct {
 // A Price is the cost of a million tokens of each kind, in micro-dollars.
 type Price struct{ Input, Cached, Output int64 }
 
-// million is the number of tokens that a Price applies to.
-const million = 1_000_000
+// tokensPerPrice is the number of tokens that a Price applies to.
+const tokensPerPrice = 1_000_000
 
 // Of returns the cost of the tokens in u at this price, in micro-dollars, rounded up.
 func (p Price) Of(u Usage) int64 {
 	cached := min(max(u.Cached, 0), max(u.Input, 0))
 	sum := product(u.Input-cached, p.Input) + product(cached, p.Cached) + product(u.Output, p.Output)
-	return (sum + million - 1) / million
+	return (sum + tokensPerPrice - 1) / tokensPerPrice
 }
 
 // product returns the price of that many tokens, in millionths of micro-dollars. It limits both numbers, so

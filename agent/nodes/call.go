@@ -25,9 +25,9 @@ func CallID(session, key string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// grace is how much longer than a call may take its outcome is waited for, and how long a node has to end a call that
+// outcomeGrace is how much longer than a call may take its outcome is waited for, and how long a node has to end a call that
 // was given up.
-const grace = 5 * time.Second
+const outcomeGrace = 5 * time.Second
 
 // countedAway is how a call is counted that was not given because its node is away; any other is counted by its status.
 const countedAway = "away"
@@ -144,9 +144,9 @@ func (a *attempt) hasEnded() bool { return !a.call.Ended.IsZero() }
 // await waits for the outcome of the call. As long as the call was not sent, it rings again and again: a lost event costs
 // seconds.
 func (a *attempt) await(ctx context.Context) (nodes.Outcome, error) {
-	limit := a.call.Timeout + grace
+	limit := a.call.Timeout + outcomeGrace
 	if a.call.Cancelled {
-		limit = grace
+		limit = outcomeGrace
 	}
 	late := time.NewTimer(limit)
 	defer late.Stop()
@@ -274,7 +274,7 @@ func isGivenUp(ctx context.Context) bool {
 // how it has ended.
 func (a *attempt) giveUp(ctx context.Context) (nodes.Outcome, error) {
 	stopped := errors.Is(context.Cause(ctx), tools.ErrUnwanted)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), outcomeGrace)
 	defer cancel()
 	if err := a.cancel(ctx, stopped); err != nil {
 		return nodes.Outcome{}, err

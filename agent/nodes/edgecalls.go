@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// stall is how long a process may take from recording that a call is sent until it publishes it. If it stood still for
+	// maxStall is how long a process may take from recording that a call is sent until it publishes it. If it stood still for
 	// longer, the call is not published, and counts as one whose outcome nobody knows: whoever waited may have gone on.
-	stall = 10 * time.Second
+	maxStall = 10 * time.Second
 	// elapsedSlack is by how much a command may have taken longer, as its report says, than the call is old: the agent's clock
 	// is another one.
 	elapsedSlack = 10 * time.Second
@@ -36,7 +36,7 @@ type load struct {
 func (e *edge) loadOf(open []stored.Call, now time.Time) (l load, forgotten []stored.Call) {
 	l = load{open: open, late: map[string]time.Time{}, next: now.Add(edgeLookAgain)}
 	for _, c := range open {
-		due := c.Sent.Add(c.Timeout + grace)
+		due := c.Sent.Add(c.Timeout + outcomeGrace)
 		end := due.Add(e.cfg.Timing.Late)
 		switch {
 		case c.Sent.IsZero():
@@ -92,7 +92,7 @@ func (e *edge) serveCalls(ctx context.Context) time.Duration {
 				return edgeLookAgain // the next connection rings
 			}
 			l.running++
-			l.wakeAt(time.Now().Add(c.Timeout + grace))
+			l.wakeAt(time.Now().Add(c.Timeout + outcomeGrace))
 		}
 	}
 	return max(time.Until(l.next), 10*time.Millisecond)
@@ -121,7 +121,7 @@ func (e *edge) send(ctx context.Context, c stored.Call) error {
 	}
 	e.Service.cfg.Point("edge:recorded")
 	// It stays unsent if it is too late, or this process has lost the broker in between.
-	if ctx.Err() != nil || time.Since(began) > stall {
+	if ctx.Err() != nil || time.Since(began) > maxStall {
 		e.log().Warn("a call was recorded as sent and not sent", slog.String("call", c.ID))
 		return nil
 	}

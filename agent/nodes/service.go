@@ -72,7 +72,7 @@ func New(c Config) *Service {
 // The feed in which the processes of a fleet ring for each other, and the types of its events. Tool is a node, and Call
 // the id of a call; of a nodeLinked it is the process that has the link now.
 const (
-	feed = "nodes"
+	nodesFeed = "nodes"
 
 	callWaits    = "node_call"     // a call waits to be sent or canceled
 	callEnded    = "node_outcome"  // a call's outcome is recorded
@@ -86,7 +86,7 @@ func (s *Service) emit(kind, node, call, delta string) {
 	if kind == callEnded {
 		s.waiting.ring(call)
 	}
-	s.cfg.Events.Emit(bus.Event{Type: kind, Route: bus.Address{Channel: feed}, Tool: node, Call: call, Delta: delta})
+	s.cfg.Events.Emit(bus.Event{Type: kind, Route: bus.Address{Channel: nodesFeed}, Tool: node, Call: call, Delta: delta})
 }
 
 const (
@@ -98,7 +98,7 @@ const (
 // nodes connect to another process, and returns nil once nothing of them runs anymore.
 func (s *Service) Run(ctx context.Context) error {
 	var beside sync.WaitGroup
-	beside.Go(func() { bus.Follow(ctx, s.cfg.Events, feed, s) })
+	beside.Go(func() { bus.Follow(ctx, s.cfg.Events, nodesFeed, s) })
 	beside.Go(func() { s.keepView(ctx) })
 	beside.Go(func() { s.hold(ctx) })
 	<-ctx.Done()

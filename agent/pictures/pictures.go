@@ -36,7 +36,7 @@ const (
 	// maxLossless is the largest size in bytes of a picture that is kept as PNG, such as a drawing or a
 	// screenshot.
 	maxLossless = 1 << 20
-	quality     = 85 // of JPEG
+	jpegQuality = 85 // of JPEG
 	atOnce      = 2  // pictures that are decoded at the same time
 )
 
@@ -147,7 +147,7 @@ func encode(made image.Image, lossless bool) (Picture, error) {
 		draw.Draw(opaque, opaque.Bounds(), made, made.Bounds().Min, draw.Over)
 		made = opaque
 	}
-	if err := jpeg.Encode(&b, made, &jpeg.Options{Quality: quality}); err != nil {
+	if err := jpeg.Encode(&b, made, &jpeg.Options{Quality: jpegQuality}); err != nil {
 		return Picture{}, fmt.Errorf("encode a picture: %w", err)
 	}
 	p.Data, p.Type = b.Bytes(), "image/jpeg"

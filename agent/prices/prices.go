@@ -20,7 +20,7 @@ import (
 )
 
 //go:embed prices.json
-var shipped []byte
+var shippedPrices []byte
 
 // A List holds the prices of models on a certain date.
 type List struct {
@@ -29,10 +29,10 @@ type List struct {
 }
 
 // Shipped returns the list that ships with the program.
-func Shipped() (List, error) { return Read(shipped) }
+func Shipped() (List, error) { return Read(shippedPrices) }
 
-// most is the highest price of a million tokens that Read accepts, in dollars.
-const most = 10_000
+// maxPrice is the highest price of a million tokens that Read accepts, in dollars.
+const maxPrice = 10_000
 
 // Read reads a list. Its errors say what is wrong and what the list has to look like.
 func Read(raw []byte) (List, error) {
@@ -46,13 +46,13 @@ func Read(raw []byte) (List, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&file); err != nil {
-		return List{}, fmt.Errorf("a list of prices is JSON of the form %s: %w", form, err)
+		return List{}, fmt.Errorf("a list of prices is JSON of the form %s: %w", exampleList, err)
 	}
 	if _, err := time.Parse(time.DateOnly, file.Date); err != nil {
 		return List{}, fmt.Errorf("the list's date is %q: write it like \"2026-06-20\"", file.Date)
 	}
 	if len(file.Models) == 0 {
-		return List{}, errors.New("the list has no models: it has to have the form " + form)
+		return List{}, errors.New("the list has no models: it has to have the form " + exampleList)
 	}
 	l := List{Date: file.Date, models: make(map[string]llm.Price, len(file.Models))}
 	for name, p := range file.Models {
@@ -61,7 +61,7 @@ func Read(raw []byte) (List, error) {
 			cached = *p.Cached
 		}
 		for _, dollars := range []float64{p.Input, cached, p.Output} {
-			if dollars < 0 || dollars > most {
+			if dollars < 0 || dollars > maxPrice {
 				return List{}, fmt.Errorf("a price of %s is %v: write dollars for a million tokens", name, dollars)
 			}
 		}
@@ -70,8 +70,8 @@ func Read(raw []byte) (List, error) {
 	return l, nil
 }
 
-// form is an example of a list, for errors.
-const form = `{"date": "2026-06-20", "models": {"NAME": {"input": 0.25, "cached": 0.025, "output": 2}}}`
+// exampleList is an example of a list, for errors.
+const exampleList = `{"date": "2026-06-20", "models": {"NAME": {"input": 0.25, "cached": 0.025, "output": 2}}}`
 
 // toMicro converts dollars to micro-dollars.
 func toMicro(dollars float64) int64 { return int64(math.Round(dollars * 1e6)) }

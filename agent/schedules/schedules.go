@@ -27,11 +27,11 @@ const (
 	// sweepAge is how long a process that has received a slot's timer may take before the sweep handles the
 	// slot.
 	sweepAge = 15 * time.Second
-	// ahead is how near a slot must be to get a timer, so that the bus isn't filled with timers that are due in
+	// timerHorizon is how near a slot must be to get a timer, so that the bus isn't filled with timers that are due in
 	// years. Every renewEvery, the slots that have come near enough get their timers, and so do slots whose
 	// timer the bus has lost.
-	ahead      = 26 * time.Hour
-	renewEvery = time.Hour
+	timerHorizon = 26 * time.Hour
+	renewEvery   = time.Hour
 	// lateAfter is how late a slot may be before people are told.
 	lateAfter = 5 * time.Minute
 	fullRetry = 30 * time.Second // when to try again if the session's mailbox is full
@@ -137,7 +137,7 @@ func (c *Scheduler) sweep(ctx context.Context, renew bool) error {
 		if err := c.Table.Prune(ctx, now); err != nil {
 			return err
 		}
-		soon, err := c.Table.DueBefore(ctx, now.Add(ahead))
+		soon, err := c.Table.DueBefore(ctx, now.Add(timerHorizon))
 		if err != nil {
 			return err
 		}
@@ -161,7 +161,7 @@ func (c *Scheduler) sweep(ctx context.Context, renew bool) error {
 
 // setTimer publishes the timer of a schedule's next slot, if the slot is near enough.
 func (c *Scheduler) setTimer(ctx context.Context, s schedules.Schedule) error {
-	if s.Next.IsZero() || s.Next.After(time.Now().Add(ahead)) {
+	if s.Next.IsZero() || s.Next.After(time.Now().Add(timerHorizon)) {
 		return nil
 	}
 	t := bus.Timer{Kind: bus.ScheduleTimer, ID: s.ID, Slot: s.Next.Unix(), Session: s.Session, Person: s.Person}

@@ -20,9 +20,9 @@ import (
 const MostCharacters = 4096
 
 const (
-	tries    = 2 // only what the server has certainly not done is tried again
-	wait     = time.Second
-	maxBytes = 20 << 20
+	maxTries  = 2 // only what the server has certainly not done is tried again
+	retryWait = time.Second
+	maxBytes  = 20 << 20
 )
 
 // Errors that say why there is no recording. None of them contains the text or the server's key.
@@ -71,11 +71,11 @@ func New(c Config) *Speaker {
 func (s *Speaker) Record(ctx context.Context, text string, as Format) ([]byte, error) {
 	for try := 1; ; try++ {
 		recording, err := s.try(ctx, text, as)
-		if !errors.Is(err, ErrBusy) || try == tries {
+		if !errors.Is(err, ErrBusy) || try == maxTries {
 			return recording, err
 		}
 		select {
-		case <-time.After(wait):
+		case <-time.After(retryWait):
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}

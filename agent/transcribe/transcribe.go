@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	timeout = 2 * time.Minute // of one try
-	tries   = 3
+	tryTimeout = 2 * time.Minute // of one try
+	maxTries   = 3
 	// maxWords limits the text of one recording, in bytes.
 	maxWords = 64 << 10
 )
@@ -49,7 +49,7 @@ func New(c Config) *Transcriber {
 func (t *Transcriber) Words(ctx context.Context, name string, recording []byte) (string, error) {
 	for try := 1; ; try++ {
 		words, err := t.try(ctx, name, recording)
-		if err == nil || errors.Is(err, ErrRefused) || ctx.Err() != nil || try == tries {
+		if err == nil || errors.Is(err, ErrRefused) || ctx.Err() != nil || try == maxTries {
 			return words, err
 		}
 		select {
@@ -62,7 +62,7 @@ func (t *Transcriber) Words(ctx context.Context, name string, recording []byte) 
 
 // try sends a recording to the server once, and returns the words in it, or the first maxWords bytes of them.
 func (t *Transcriber) try(ctx context.Context, name string, recording []byte) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
 	defer cancel()
 	r, err := t.client.CreateTranscription(ctx, openai.AudioRequest{Model: t.model, FilePath: name, Reader: bytes.NewReader(recording), Format: openai.AudioResponseFormatJSON})
 	if err != nil {

@@ -28,16 +28,16 @@ type Notes interface {
 // The subject of the notes with facts, and what they are about: one of these words, a space, and the channel's
 // name.
 const (
-	subject  = "channel"
-	ofState  = "state"
-	ofIn     = "in"
-	ofOut    = "out"
-	keepNext = 10 * time.Second // the minimum time between two notes of when messages arrived and were sent
+	channelSubject = "channel"
+	ofState        = "state"
+	ofIn           = "in"
+	ofOut          = "out"
+	keepNext       = 10 * time.Second // the minimum time between two notes of when messages arrived and were sent
 )
 
 // Read returns the stored facts, by channel name.
 func Read(ctx context.Context, notes Notes) (map[string]Facts, error) {
-	kept, err := notes.AllNoted(ctx, subject)
+	kept, err := notes.AllNoted(ctx, channelSubject)
 	if err != nil {
 		return nil, fmt.Errorf("read what is known of the channels: %w", err)
 	}
@@ -139,7 +139,7 @@ func (k *keeper) keep(ctx context.Context) {
 	}
 	if !k.now.since.IsZero() {
 		k.now.bot = k.Bot()
-		if k.now != k.kept && k.notes.SetNote(ctx, subject, ofState+" "+k.Name, k.now.text()) == nil {
+		if k.now != k.kept && k.notes.SetNote(ctx, channelSubject, ofState+" "+k.Name, k.now.text()) == nil {
 			k.kept = k.now
 		}
 	}
@@ -147,7 +147,7 @@ func (k *keeper) keep(ctx context.Context) {
 		return
 	}
 	for i, at := range []int64{k.Traffic.in.Load(), k.Traffic.out.Load()} {
-		if of := []string{ofIn, ofOut}[i]; at != k.traffic[i] && k.notes.SetNote(ctx, subject, of+" "+k.Name, asTime(at).Format(time.RFC3339)) == nil {
+		if of := []string{ofIn, ofOut}[i]; at != k.traffic[i] && k.notes.SetNote(ctx, channelSubject, of+" "+k.Name, asTime(at).Format(time.RFC3339)) == nil {
 			k.traffic[i], k.next = at, now.Add(keepNext)
 		}
 	}

@@ -26,10 +26,10 @@ const (
 	readsAtOnce  = 8
 	historyEvery = time.Second / 20
 	historyBurst = 20
-	// patience is how long a channel's new messages wait while reading its history fails. After that they are
+	// historyPatience is how long a channel's new messages wait while reading its history fails. After that they are
 	// published, and the missed ones come later. Only this channel waits, and while Discord's REST API is down, no
 	// answer could be sent anyway.
-	patience = 10 * time.Minute
+	historyPatience = 10 * time.Minute
 )
 
 // catchUp recovers the messages that people sent while the bot received no events (gaps): it reads them from
@@ -309,7 +309,7 @@ func (u *catchUp) readPage(ctx context.Context, id string, from uint64) ([]*mess
 			return page, nil
 		}
 		refusal, ok := errors.AsType[*channels.SendError](err)
-		if !ok || refusal.Fault != channels.Retry || !refusal.Limited && time.Since(began) > patience || !wait.pause(ctx, err) {
+		if !ok || refusal.Fault != channels.Retry || !refusal.Limited && time.Since(began) > historyPatience || !wait.pause(ctx, err) {
 			return nil, err
 		}
 	}

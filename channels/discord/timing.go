@@ -13,12 +13,12 @@ type timing struct {
 
 // defaultTiming returns the timing of every Channel outside of tests.
 func defaultTiming() timing {
-	return timing{save: 5 * time.Second, hello: 20 * time.Second, answerWithin: answerTimeout, overlap: overlap}
+	return timing{save: 5 * time.Second, hello: 20 * time.Second, answerWithin: answerTimeout, overlap: historyOverlap}
 }
 
-// overlap is how far before an outage history is read too: when the last message arrived, an older one from another
+// historyOverlap is how far before an outage history is read too: when the last message arrived, an older one from another
 // channel may still have been on its way.
-const overlap = 15 * time.Second
+const historyOverlap = 15 * time.Second
 
 // answerTimeout is how long Discord waits for the first answer to an interaction, minus the time that the request
 // takes. After that, Discord tells the person that the interaction failed.

@@ -120,8 +120,8 @@ const (
 	StreamOff  = "off"
 )
 
-// drop is the other value of OnUnknown.
-const drop = "drop"
+// onUnknownDrop is the other value of OnUnknown.
+const onUnknownDrop = "drop"
 
 func (d Policy) withDefaults() Policy {
 	if d.GiveUp <= 0 {

@@ -30,7 +30,7 @@ func (c *interruptedSends) resolve(ctx, work context.Context, d *delivery, i int
 		return false, nil // an edit may be repeated
 	}
 	policy := c.retryPolicy.policy
-	over := policy.OnUnknown == drop || c.retryPolicy.triedLongEnough(d) || d.partExpired(i)
+	over := policy.OnUnknown == onUnknownDrop || c.retryPolicy.triedLongEnough(d) || d.partExpired(i)
 	if r, can := channels.AsReconciler(c.rendering.channel); can {
 		asked, cancel := context.WithTimeout(work, policy.Timeout)
 		id, sent, err := r.FindSent(asked, d.to, c.rendering.platformPart(d, i))

@@ -20,7 +20,7 @@ func (d *Dispatcher) PlanReply(id string, body []byte) (send channels.Send, ok b
 		}
 	}()
 	r := d.running.Load()
-	if r == nil || r.policy.OnUnknown == drop || !channels.Connected(r.Channel) {
+	if r == nil || r.policy.OnUnknown == onUnknownDrop || !channels.Connected(r.Channel) {
 		return channels.Send{}, false
 	}
 	out, err := bus.DecodeOutbound(body)

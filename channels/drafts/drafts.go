@@ -104,10 +104,10 @@ func New(c Config) *Drafts {
 }
 
 // ID returns the id of a turn's draft in the book.
-func ID(turn string) string { return turn + suffix }
+func ID(turn string) string { return turn + draftSuffix }
 
-// suffix is appended to a turn's id to make the id of its draft.
-const suffix = "#draft"
+// draftSuffix is appended to a turn's id to make the id of its draft.
+const draftSuffix = "#draft"
 
 // crashPoint calls Config.Point, if it is set.
 func (d *Drafts) crashPoint(name string) {

@@ -33,7 +33,7 @@ func (d *Drafts) loadLeftDrafts(ctx context.Context) []*draft {
 func (d *Drafts) adoptDrafts(ctx context.Context, known []channels.Send) []*draft {
 	var left []*draft
 	for _, send := range known {
-		x := newDraft(strings.TrimSuffix(send.ID, suffix), send.To)
+		x := newDraft(strings.TrimSuffix(send.ID, draftSuffix), send.To)
 		x.platformID = send.Parts[0].PlatformID
 		if time.Since(send.At) > draftKept {
 			d.mark(ctx, x, channels.SentPart{State: channels.Sent, PlatformID: x.platformID})

@@ -65,8 +65,8 @@ type Config struct {
 // ErrNobody says that no chat is known in which owners could be told.
 var ErrNobody = errors.New("no chat with an owner is known")
 
-// subject is the subject of the notes in which the book records what owners were told.
-const subject = "concern"
+// concernSubject is the subject of the notes in which the book records what owners were told.
+const concernSubject = "concern"
 
 // tellAgainAfter is the minimum time before owners are told again, if a concern has grown.
 const tellAgainAfter = time.Hour
@@ -106,7 +106,7 @@ func Run(ctx context.Context, c Config) error {
 // check checks one source once. A new concern is only recorded: owners are told once the note has been read back,
 // so that processes that find the same concern at the same time tell owners under the same id.
 func (c Config) check(ctx context.Context, s Source) error {
-	noted, err := c.Notes.AllNoted(ctx, subject)
+	noted, err := c.Notes.AllNoted(ctx, concernSubject)
 	if err != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ func (c Config) handlePresent(ctx context.Context, one Concern, st state, known 
 func (c Config) handleGone(ctx context.Context, s Source, id string, st state, now time.Time) error {
 	switch {
 	case st.Told.IsZero() && st.Patient:
-		return c.Notes.SetNote(ctx, subject, id, "")
+		return c.Notes.SetNote(ctx, concernSubject, id, "")
 	case st.Gone.IsZero():
 		st.Gone = now
 		return c.note(ctx, id, st)
@@ -179,7 +179,7 @@ func (c Config) handleGone(ctx context.Context, s Source, id string, st state, n
 			return err
 		}
 	}
-	return c.Notes.SetNote(ctx, subject, id, "")
+	return c.Notes.SetNote(ctx, concernSubject, id, "")
 }
 
 func (c Config) note(ctx context.Context, id string, st state) error {
@@ -187,7 +187,7 @@ func (c Config) note(ctx context.Context, id string, st state) error {
 	if err != nil {
 		return fmt.Errorf("encode a concern: %w", err)
 	}
-	return c.Notes.SetNote(ctx, subject, id, string(raw))
+	return c.Notes.SetNote(ctx, concernSubject, id, string(raw))
 }
 
 // suffix returns the suffix for the ids of messages: the same one for the same concern, but a different one if the

@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// overlap is how far before a gap history is read too, because events from that time may have been on their way
+	// historyOverlap is how far before a gap history is read too, because events from that time may have been on their way
 	// when the last socket closed.
-	overlap = 30 * time.Second
+	historyOverlap = 30 * time.Second
 	// shortGap is the length of an outage from which on new messages wait until history has been read. After a
 	// shorter one, Slack itself redelivers the events that it failed to deliver, and in a busy workspace all
 	// messages would wait for the few reads of history that Slack allows.
@@ -150,7 +150,7 @@ func (o *outages) noteOpened(ctx context.Context) {
 // addGap records that messages since a time may be missing, and merges this gap with an earlier one that has not
 // been read completely. The caller holds o.mu.
 func (o *outages) addGap(since, now time.Time) {
-	next := newGap(since.Add(-overlap), now.Sub(since) >= shortGap)
+	next := newGap(since.Add(-historyOverlap), now.Sub(since) >= shortGap)
 	if o.gap != nil {
 		next.long = next.long || o.gap.long
 		if o.gap.from.Before(next.from) {
@@ -244,7 +244,7 @@ func (o *outages) currentGap() *gap {
 // The caller holds o.mu.
 func (o *outages) markUnsettled(now time.Time, d time.Duration) {
 	if now.After(o.settledAt) {
-		o.heldUpSince = now.Add(-overlap)
+		o.heldUpSince = now.Add(-historyOverlap)
 	}
 	if until := now.Add(d); until.After(o.settledAt) {
 		o.settledAt = until
@@ -258,7 +258,7 @@ func (o *outages) possiblyHeldUp() (since time.Time, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	now := wallClock()
-	since = now.Add(-overlap - takeoverTime)
+	since = now.Add(-historyOverlap - takeoverTime)
 	if since.Before(o.heldUpSince) {
 		since = o.heldUpSince
 	}

@@ -19,9 +19,9 @@ const (
 	requestLifetime = time.Hour
 	offerLifetime   = time.Hour
 	maxRequests     = 1000
-	// alphabet contains no characters that people confuse.
-	alphabet   = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"
-	codeLength = 8
+	// codeAlphabet contains no characters that people confuse.
+	codeAlphabet = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"
+	codeLength   = 8
 )
 
 // pairings stores who may talk to the bot, and who asks to.
@@ -110,10 +110,10 @@ func newCode() string {
 	for {
 		_, _ = rand.Read(random[:]) // never fails
 		for _, r := range random {
-			if int(r) >= 256/len(alphabet)*len(alphabet) {
+			if int(r) >= 256/len(codeAlphabet)*len(codeAlphabet) {
 				continue // beyond the last whole multiple, which would favor some letters
 			}
-			if code = append(code, alphabet[int(r)%len(alphabet)]); len(code) == codeLength {
+			if code = append(code, codeAlphabet[int(r)%len(codeAlphabet)]); len(code) == codeLength {
 				return string(code)
 			}
 		}

@@ -11,9 +11,9 @@ import (
 	"parley/sessions/subscriptions"
 )
 
-// prefix begins the ids of the concerns about subscriptions, and droppedSuffix ends the id of one about dropped events.
+// namePrefix begins the ids of the concerns about subscriptions, and droppedSuffix ends the id of one about dropped events.
 const (
-	prefix        = "subscription/"
+	namePrefix    = "subscription/"
 	droppedSuffix = "/dropped"
 )
 
@@ -25,7 +25,7 @@ const droppedFor = 24 * time.Hour
 func Source(t *subscriptions.Table, judges func() bool, after time.Duration) problems.Source {
 	failed, accepted := map[string]time.Time{}, map[string]time.Time{} // since when each failed, and when it accepted an event last
 	return problems.Source{
-		ID: prefix, Judges: judges,
+		ID: namePrefix, Judges: judges,
 		Look: func(ctx context.Context, _ map[string]bool) (all []problems.Concern, err error) {
 			for _, name := range t.Names() {
 				s, err := t.State(ctx, name)
@@ -40,7 +40,7 @@ func Source(t *subscriptions.Table, judges func() bool, after time.Duration) pro
 			return all, nil
 		},
 		Over: func(id string) string {
-			name := strings.TrimPrefix(id, prefix)
+			name := strings.TrimPrefix(id, namePrefix)
 			if !slices.Contains(t.Names(), name) || !accepted[name].After(failed[name]) {
 				return "" // it was removed; or what it refused was erased, or is about dropped events
 			}
@@ -53,12 +53,12 @@ func Source(t *subscriptions.Table, judges func() bool, after time.Duration) pro
 func concernsAbout(s subscriptions.State, after time.Duration) (all []problems.Concern) {
 	if !s.Failing.IsZero() {
 		all = append(all, problems.Concern{
-			ID: prefix + s.Name, TellAfter: after,
+			ID: namePrefix + s.Name, TellAfter: after,
 			Text: fmt.Sprintf(textFailing, s.Name, s.Failing.Format("2006-01-02 15:04 MST"), s.Problem, s.Waiting),
 		})
 	}
 	if s.Dropped > 0 && time.Since(s.DroppedAt) < droppedFor {
-		all = append(all, problems.Concern{ID: prefix + s.Name + droppedSuffix, Count: int(s.Dropped), Text: fmt.Sprintf(textDropped, s.Name, s.Dropped)})
+		all = append(all, problems.Concern{ID: namePrefix + s.Name + droppedSuffix, Count: int(s.Dropped), Text: fmt.Sprintf(textDropped, s.Name, s.Dropped)})
 	}
 	return all
 }

@@ -131,8 +131,8 @@ type handle struct {
 	end context.CancelFunc
 }
 
-// listening is the name under which what all couriers need runs. No subscription can have it.
-const listening = ""
+// listenerName is the name under which what all couriers need runs. No subscription can have it.
+const listenerName = ""
 
 // follow starts and ends couriers, so that there is one for each of the current subscriptions. One that has changed gets
 // another courier, which waits until the one before has let go of the subscription.
@@ -146,13 +146,13 @@ func (p *Poster) follow(ctx context.Context, running *sync.WaitGroup, couriers m
 		})
 	}
 	for name, c := range couriers {
-		if s, is := current[name]; s != c.of || !is && (name != listening || len(current) == 0) {
+		if s, is := current[name]; s != c.of || !is && (name != listenerName || len(current) == 0) {
 			c.end()
 			delete(couriers, name)
 		}
 	}
-	if couriers[listening] == nil && len(current) > 0 {
-		start(listening, subscriptions.Subscription{}, p.listen)
+	if couriers[listenerName] == nil && len(current) > 0 {
+		start(listenerName, subscriptions.Subscription{}, p.listen)
 	}
 	for name, s := range current {
 		if couriers[name] == nil {
@@ -169,8 +169,8 @@ func (p *Poster) listen(ctx context.Context) {
 	looking.Wait()
 }
 
-// feed is the name under which processes ring for one another. No channel can have it.
-const feed = "@subscriptions"
+// bellFeed is the name under which processes ring for one another. No channel can have it.
+const bellFeed = "@subscriptions"
 
 // restBetweenRings is how long events gather before the other processes hear of them.
 const restBetweenRings = 50 * time.Millisecond
@@ -201,12 +201,12 @@ func (b *bell) ring() {
 		b.mu.Lock()
 		b.ringing = false
 		b.mu.Unlock()
-		b.events.Emit(bus.Event{Type: "events_recorded", Route: bus.Address{Channel: feed}})
+		b.events.Emit(bus.Event{Type: "events_recorded", Route: bus.Address{Channel: bellFeed}})
 	})
 }
 
 // follow wakes those who wait in this process whenever the bell rings, until ctx is done.
-func (b *bell) follow(ctx context.Context) { bus.Follow(ctx, b.events, feed, b) }
+func (b *bell) follow(ctx context.Context) { bus.Follow(ctx, b.events, bellFeed, b) }
 
 // Heard implements bus.Listener.
 func (b *bell) Heard(bus.Event) { b.Missed() }

@@ -45,11 +45,11 @@ func messageThread(thread int) int {
 	return thread
 }
 
-// In the Bot API, a supergroup's id is supergroups minus the id in its links. So it lies between lowestSupergroups
-// and supergroups.
+// In the Bot API, a supergroup's id is supergroupBase minus the id in its links. So it lies between lowestSupergroups
+// and supergroupBase.
 const (
-	supergroups       = -1_000_000_000_000
-	lowestSupergroups = 2 * supergroups
+	supergroupBase    = -1_000_000_000_000
+	lowestSupergroups = 2 * supergroupBase
 )
 
 // Link implements channels.Linker. Telegram has web addresses only for messages in supergroups.
@@ -59,13 +59,13 @@ func (i *identity) Link(_ context.Context, _ bus.Address, message string) (strin
 		return "", nil
 	}
 	chat, err := strconv.ParseInt(parts[2], 10, 64)
-	if err != nil || chat >= supergroups || chat <= lowestSupergroups {
+	if err != nil || chat >= supergroupBase || chat <= lowestSupergroups {
 		return "", nil //nolint:nilerr // it is not the id of such a message
 	}
 	if n, err := strconv.Atoi(parts[3]); err != nil || n <= 0 {
 		return "", nil //nolint:nilerr // as above
 	}
-	return fmt.Sprintf("https://t.me/c/%d/%s", supergroups-chat, parts[3]), nil
+	return fmt.Sprintf("https://t.me/c/%d/%s", supergroupBase-chat, parts[3]), nil
 }
 
 // IsGroupID reports whether a text is the id of a group, which is negative, as opposed to a name or a person's id.

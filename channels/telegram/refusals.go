@@ -62,7 +62,7 @@ func unansweredError(err error, t *requestTrace) *channels.SendError {
 const (
 	badMarkup   = "bad_markup"
 	tooLong     = "too_long"
-	empty       = "empty"
+	emptyText   = "empty"
 	badPhoto    = "bad_photo"
 	noVoice     = "no_voice" // the person or the group accepts no voice notes
 	badRequest  = "400"      // refused for an unknown reason
@@ -104,7 +104,7 @@ func refusalCode(err error, status string) string {
 		{"thread not found", "thread_not_found"},
 		{"topic_closed", "topic_closed"},
 		{"message is too long", tooLong},
-		{"message text is empty", empty},
+		{"message text is empty", emptyText},
 	} {
 		if strings.Contains(text, known.text) {
 			return known.code

@@ -146,7 +146,7 @@ func sendReadable(part channels.Part, send func(text string, mode models.ParseMo
 // mayBeAboutMarkup reports whether a call was refused because of its markup, because the text is too long or empty,
 // or for an unknown reason: without markup, the call may succeed.
 func mayBeAboutMarkup(err error) bool {
-	return hasCode(err, badMarkup) || hasCode(err, tooLong) || hasCode(err, empty) || hasCode(err, badRequest)
+	return hasCode(err, badMarkup) || hasCode(err, tooLong) || hasCode(err, emptyText) || hasCode(err, badRequest)
 }
 
 // A sentMessage contains what we read of the Bot API's message.

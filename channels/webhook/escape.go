@@ -10,13 +10,13 @@ import (
 // or mention.
 const zeroWidth = "\u200b"
 
-// marks are the characters that get a backslash because Markdown may give them a meaning. The opening parenthesis
+// escapedMarks are the characters that get a backslash because Markdown may give them a meaning. The opening parenthesis
 // and bracket are not among them, because a backslash in front of one of them begins a formula. Instead, the
 // bracket is written as an entity; the parenthesis then has no meaning, because it never follows a bracket.
-const marks = "\\`*_{}]<>)#+-.!|~&=$^"
+const escapedMarks = "\\`*_{}]<>)#+-.!|~&=$^"
 
-// bracket is the HTML entity for an opening bracket, which is shown as a bracket but begins no link.
-const bracket = "&#91;"
+// bracketEntity is the HTML entity for an opening bracket, which is shown as a bracket but begins no link.
+const bracketEntity = "&#91;"
 
 // escape returns Markdown that shows s literally: without formatting, mentions and blocks. URLs remain links.
 func escape(s string) string {
@@ -107,8 +107,8 @@ func escapeText(b *strings.Builder, s string) {
 		}
 		switch {
 		case r == '[':
-			b.WriteString(bracket)
-		case r < utf8.RuneSelf && strings.ContainsRune(marks, r), r == ':' && !isNameRune(before) && mayBeName(s[i+1:]):
+			b.WriteString(bracketEntity)
+		case r < utf8.RuneSelf && strings.ContainsRune(escapedMarks, r), r == ':' && !isNameRune(before) && mayBeName(s[i+1:]):
 			b.WriteByte('\\')
 			b.WriteRune(r)
 		default:

@@ -53,8 +53,8 @@ func compileGroup(text string) (*template.Template, error) {
 // that only says that it is about a template.
 func parserMessage(err error) string { return strings.TrimPrefix(err.Error(), "template: ") }
 
-// escaper is the name of the function that compile puts at the end of each pipeline that prints.
-const escaper = "_shown"
+// escaperName is the name of the function that compile puts at the end of each pipeline that prints.
+const escaperName = "_shown"
 
 // escapeList puts the escaper at the end of every pipeline (such as {{ .text | line }}) that prints. A pipeline
 // that declares a variable prints nothing and stays as it is.
@@ -66,7 +66,7 @@ func escapeList(list *parse.ListNode) {
 		switch n := node.(type) {
 		case *parse.ActionNode:
 			if len(n.Pipe.Decl) == 0 {
-				call := parse.NewIdentifier(escaper).SetPos(n.Pos)
+				call := parse.NewIdentifier(escaperName).SetPos(n.Pos)
 				n.Pipe.Cmds = append(n.Pipe.Cmds, &parse.CommandNode{NodeType: parse.NodeCommand, Pos: n.Pos, Args: []parse.Node{call}})
 			}
 		case *parse.IfNode:

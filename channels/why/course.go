@@ -14,9 +14,9 @@ import (
 
 // How much of a log is read for one message.
 const (
-	before    = 30   // how many entries before the message's own, because a turn's first entry precedes it
-	mostRead  = 3000 // how many entries in all
-	mostCalls = 20   // how many calls are reported one by one
+	entriesBefore = 30   // how many entries before the message's own, because a turn's first entry precedes it
+	mostRead      = 3000 // how many entries in all
+	mostCalls     = 20   // how many calls are reported one by one
 )
 
 // follow reports on a message that is in the log of the session with this key.
@@ -33,7 +33,7 @@ func (q *query) follow(ctx context.Context, s *Story, key string) error {
 	if e.Person != "" {
 		from = " from " + e.Person
 	}
-	s.add(e.At, received, "it arrived%s, was accepted, and is in conversation %s", from, key)
+	s.add(e.At, stepReceived, "it arrived%s, was accepted, and is in conversation %s", from, key)
 	channel := ""
 	if parts, err := sessions.ParseKey(key); err == nil {
 		channel = parts.Channel
@@ -44,7 +44,7 @@ func (q *query) follow(ctx context.Context, s *Story, key string) error {
 	s.Turn = e.Turn
 	c := course{story: s, message: e, calls: map[string]*toolCall{}, asks: map[string]string{}}
 	n := 0
-	for entry, err := range q.cfg.Sessions.Read(ctx, key, max(1, e.N-before)) {
+	for entry, err := range q.cfg.Sessions.Read(ctx, key, max(1, e.N-entriesBefore)) {
 		if err != nil {
 			return err
 		}
@@ -66,7 +66,7 @@ func (q *query) followCommand(ctx context.Context, s *Story, e sessions.Entry, c
 	if err != nil {
 		return err
 	}
-	s.add(e.At, command, textCarriedOut, done.Name)
+	s.add(e.At, stepCommand, textCarriedOut, done.Name)
 	if done.Reply.ID == "" || done.Reply.Text == "" {
 		s.end(channels.Sent)
 		return nil
@@ -95,9 +95,9 @@ func (q *query) conclude(ctx context.Context, c *course, channel string) error {
 		reason = ": " + c.done.Code
 	}
 	if c.done.Refused {
-		s.add(c.ended, refused, "the rule %s ended the turn before it did anything", c.done.Code)
+		s.add(c.ended, stepRefused, "the rule %s ended the turn before it did anything", c.done.Code)
 	} else {
-		s.add(c.ended, ended, "the turn %s%s", turnEndInWords(c.done.State), reason)
+		s.add(c.ended, stepEnded, "the turn %s%s", turnEndInWords(c.done.State), reason)
 	}
 	state := channels.Sent
 	for _, reply := range c.done.Outbound {
@@ -118,7 +118,7 @@ func (q *query) conclude(ctx context.Context, c *course, channel string) error {
 	case buried:
 		s.bury(letter)
 	case c.done.Refused:
-		s.end(refused, ruleInWords(c.done.Code))
+		s.end(stepRefused, ruleInWords(c.done.Code))
 	case state != channels.Sent:
 		s.end(outcomeOf(state))
 	case c.done.State == sessions.TurnFailed:
@@ -180,7 +180,7 @@ func (c *course) add(e sessions.Entry) error {
 	case sessions.KindTurnParked, sessions.KindAskEnded, sessions.KindTurnUnparked:
 		return c.addWaiting(e)
 	case sessions.KindResumed:
-		c.story.add(e.At, resumed, "another process continued it, or the same one did after a restart")
+		c.story.add(e.At, stepResumed, "another process continued it, or the same one did after a restart")
 	case sessions.KindTurnDone:
 		done, err := sessions.Decode[sessions.TurnDone](e)
 		if err != nil {
@@ -204,10 +204,10 @@ func (c *course) addMessage(e sessions.Entry) {
 		if c.agent != "" {
 			who = " of the agent " + c.agent
 		}
-		c.story.add(e.At, turn, "it started the turn %s%s", e.Turn, who)
+		c.story.add(e.At, stepTurn, "it started the turn %s%s", e.Turn, who)
 		return
 	}
-	c.story.add(e.At, turn, "it joined the turn %s", e.Turn)
+	c.story.add(e.At, stepTurn, "it joined the turn %s", e.Turn)
 }
 
 // addCall reports on a call: that it is running, or how it ended.
@@ -232,7 +232,7 @@ func (c *course) addCall(e sessions.Entry) error {
 			return nil
 		}
 		one.step = len(c.story.Steps)
-		c.story.add(e.At, call, "%s was called and hasn't finished", one.tool)
+		c.story.add(e.At, stepCall, "%s was called and hasn't finished", one.tool)
 		return nil
 	default:
 		result, err := sessions.Decode[sessions.ToolResult](e)
@@ -266,7 +266,7 @@ func (c *course) addWaiting(e sessions.Entry) error {
 			c.asks[a.ID] = a.Kind
 			what = append(what, fmt.Sprintf("%s (%s, until %s)", needs, a.ID, a.Expires.UTC().Format(time.RFC3339)))
 		}
-		c.story.add(e.At, waits, "it's waiting for %s", strings.Join(what, ", "))
+		c.story.add(e.At, stepWaits, "it's waiting for %s", strings.Join(what, ", "))
 	case sessions.KindAskEnded:
 		end, err := sessions.Decode[sessions.AskEnded](e)
 		if err != nil {
@@ -277,10 +277,10 @@ func (c *course) addWaiting(e sessions.Entry) error {
 			by = " by " + e.Person
 		}
 		if c.asks[end.Ask] == sessions.AskNode {
-			c.story.add(e.At, answered, "it stopped waiting for the node")
+			c.story.add(e.At, stepAnswered, "it stopped waiting for the node")
 			break
 		}
-		c.story.add(e.At, answered, "the request %s %s%s", end.Ask, endInWords(end, c.asks[end.Ask]), by)
+		c.story.add(e.At, stepAnswered, "the request %s %s%s", end.Ask, endInWords(end, c.asks[end.Ask]), by)
 	default:
 		c.parked = false
 	}
@@ -306,9 +306,9 @@ func endInWords(end sessions.AskEnded, kind string) string {
 // addCounts says how often a model was asked, and how many calls are not reported one by one.
 func (c *course) addCounts() {
 	if c.more > 0 {
-		c.story.add(time.Time{}, call, "%s ran", counted(c.more, "more call"))
+		c.story.add(time.Time{}, stepCall, "%s ran", counted(c.more, "more call"))
 	}
 	if c.asked > 0 {
-		c.story.add(c.askedAt, model, "the model %s was sent %s", c.name, counted(c.asked, "request"))
+		c.story.add(c.askedAt, stepModel, "the model %s was sent %s", c.name, counted(c.asked, "request"))
 	}
 }

@@ -32,18 +32,18 @@ type Step struct {
 
 // The kinds of steps.
 const (
-	received   = "received"
-	refused    = "refused"
-	command    = "command"
-	turn       = "turn"
-	model      = "model"
-	call       = "call"
-	waits      = "waits"
-	answered   = "answered"
-	resumed    = "resumed"
-	ended      = "ended"
-	send       = "send"
-	deadLetter = "dead_letter"
+	stepReceived = "received"
+	stepRefused  = "refused"
+	stepCommand  = "command"
+	stepTurn     = "turn"
+	stepModel    = "model"
+	stepCall     = "call"
+	stepWaits    = "waits"
+	stepAnswered = "answered"
+	stepResumed  = "resumed"
+	stepEnded    = "ended"
+	stepSend     = "send"
+	deadLetter   = "dead_letter"
 )
 
 // add adds a step.
@@ -77,11 +77,11 @@ func (s *Story) refuse(r sessions.AuditRecord) {
 	if r.By != "" {
 		from = " from " + r.By
 	}
-	s.add(r.At, refused, "it arrived%s at %s, and the rule %s refused it", from, r.Address, r.Result)
+	s.add(r.At, stepRefused, "it arrived%s at %s, and the rule %s refused it", from, r.Address, r.Result)
 	if r.Count > 1 {
-		s.add(time.Time{}, refused, "in all, this rule has refused %s there; the time shown is when the newest was refused", counted(int(r.Count), "message"))
+		s.add(time.Time{}, stepRefused, "in all, this rule has refused %s there; the time shown is when the newest was refused", counted(int(r.Count), "message"))
 	}
-	s.end(refused, ruleInWords(r.Result))
+	s.end(stepRefused, ruleInWords(r.Result))
 }
 
 // ofMessage reports on the message with an id, or on the message that has an answer, request or part with that id.
@@ -151,7 +151,7 @@ func (q *query) asSubmission(ctx context.Context, s *Story) error {
 	for _, at := range p.Destinations {
 		to = append(to, at.String())
 	}
-	s.add(p.At, received, "%s submitted it for %s", p.Origin, strings.Join(to, ", "))
+	s.add(p.At, stepReceived, "%s submitted it for %s", p.Origin, strings.Join(to, ", "))
 	state := channels.Sent
 	for i, at := range p.Destinations {
 		one, err := q.tellSend(ctx, s, fmt.Sprintf("%s/%d", p.ID, i), at.Channel, p.At)
@@ -204,7 +204,7 @@ func (q *query) asBuried(ctx context.Context, s *Story) error {
 func (q *query) buried(ctx context.Context, key string) (all []Story, err error) {
 	letters, err := q.deadLetters(ctx)
 	for _, d := range letters {
-		if d.Message.Key == key && len(all) < newest {
+		if d.Message.Key == key && len(all) < maxReported {
 			s := Story{Message: d.Message.ID, Session: key}
 			s.bury(d)
 			all = append(all, s)
@@ -253,7 +253,7 @@ func (q *query) asWaiting(ctx context.Context, s *Story) error {
 		}
 		if has {
 			s.Session = key
-			s.add(time.Time{}, waits, "it isn't in any log, but conversation %s has messages that no worker has started on yet: it may be one of them", key)
+			s.add(time.Time{}, stepWaits, "it isn't in any log, but conversation %s has messages that no worker has started on yet: it may be one of them", key)
 			s.end(waiting)
 			return nil
 		}
@@ -277,13 +277,13 @@ func (q *query) tellSend(ctx context.Context, s *Story, id, channel string, publ
 	case err != nil && !errors.Is(err, channels.ErrNoSend):
 		return "", err
 	case err != nil && !buried && time.Since(published) > keptSends:
-		s.add(time.Time{}, send, "there's no longer any record of what became of %s", id)
+		s.add(time.Time{}, stepSend, "there's no longer any record of what became of %s", id)
 		return channels.Unsure, nil
 	case err != nil && !buried:
-		s.add(time.Time{}, send, "%s is on the bus, waiting to be sent, or for the channel", id)
+		s.add(time.Time{}, stepSend, "%s is on the bus, waiting to be sent, or for the channel", id)
 		return channels.Queued, nil
 	case err == nil:
-		s.add(sent.At, send, "%s", sendInWords(sent))
+		s.add(sent.At, stepSend, "%s", sendInWords(sent))
 	}
 	if buried {
 		s.add(letter.BuriedAt, deadLetter, textGaveUpOn, id, letter.Topic, letter.Reason)

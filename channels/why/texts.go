@@ -38,7 +38,7 @@ func inWords(outcome string) string {
 		failed:         "Its turn failed.",
 		cancelled:      "Somebody stopped its turn.",
 		givenUp:        "Parley gave up on it: `parley dead-letters` shows it, and can try it again.",
-		refused:        "It was refused.",
+		stepRefused:    "It was refused.",
 	}[outcome]
 }
 

@@ -74,8 +74,8 @@ type Report struct {
 	Hints []string `json:"hints,omitempty"`
 }
 
-// newest is how many messages in a session or a chat are reported.
-const newest = 5
+// maxReported is how many messages in a session or a chat are reported.
+const maxReported = 5
 
 // Tell says what became of the message with that id, or of the newest messages in the session with that key or in
 // the chat at that address; if nothing is known about such a chat, of the newest messages from the person with that
@@ -126,7 +126,7 @@ func (q *query) tell(ctx context.Context, id string) (Report, error) {
 // ofPerson reports on the newest messages from a person, in the sessions in which they last spoke, and on those
 // that were refused.
 func (q *query) ofPerson(ctx context.Context, person string) (all []Story, err error) {
-	recent, err := q.cfg.Sessions.Recent(ctx, sessions.SessionQuery{Person: person, Limit: newest})
+	recent, err := q.cfg.Sessions.Recent(ctx, sessions.SessionQuery{Person: person, Limit: maxReported})
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +165,7 @@ func (q *query) ofChat(ctx context.Context, at bus.Address) (all []Story, err er
 		if err != nil {
 			continue // no session can be there
 		}
-		recent, err := q.cfg.Sessions.RecentIn(ctx, place, newest)
+		recent, err := q.cfg.Sessions.RecentIn(ctx, place, maxReported)
 		if err != nil {
 			return nil, err
 		}
@@ -189,7 +189,7 @@ func firstOf(all []Story) (first []Story) {
 		}
 	}
 	slices.SortStableFunc(first, func(a, b Story) int { return b.came().Compare(a.came()) })
-	return first[:min(len(first), newest)]
+	return first[:min(len(first), maxReported)]
 }
 
 // lookedThrough is how many entries at the end of a session's log are searched for messages.
@@ -211,7 +211,7 @@ func (q *query) saidIn(ctx context.Context, key, person string) (all []Story, er
 			said = append(said, e)
 		}
 	}
-	for _, e := range said[max(0, len(said)-newest):] {
+	for _, e := range said[max(0, len(said)-maxReported):] {
 		s := Story{Message: e.Cause}
 		if err := q.follow(ctx, &s, key); err != nil {
 			return nil, err
@@ -285,7 +285,7 @@ func (q *query) findAt(ctx context.Context, id string, at []bus.Address) (string
 
 // refusals reports on the newest refused messages that match a query.
 func (q *query) refusals(ctx context.Context, of sessions.AuditQuery) (all []Story, err error) {
-	of.Kind, of.Newest, of.Limit = sessions.AuditRefusal, true, newest
+	of.Kind, of.Newest, of.Limit = sessions.AuditRefusal, true, maxReported
 	found, err := q.cfg.Refusals(ctx, of)
 	for _, r := range found {
 		id := cmp.Or(of.Message, r.Turn)

@@ -58,8 +58,8 @@ const (
 	toolPrefix      = "tool/"  // tool/NAME/OUTCOME
 )
 
-// beyond is the bucket for times above the greatest bound.
-const beyond = "more"
+// overflowBucket is the bucket for times above the greatest bound.
+const overflowBucket = "more"
 
 // bounds returns the upper bounds of the buckets in which durations are counted, in milliseconds. The
 // buckets of several hours and processes can be added up.
@@ -75,7 +75,7 @@ func bucket(ms int64) string {
 	all := bounds()
 	i, _ := slices.BinarySearch(all, ms)
 	if i == len(all) {
-		return beyond
+		return overflowBucket
 	}
 	return strconv.FormatInt(all[i], 10)
 }
@@ -179,14 +179,14 @@ func NewTable(db *sqldb.DB) *Table {
 		t.shard = 1 + rand.Int64N(1<<40)
 	}
 	for n := range mostAdded + 1 {
-		t.adds = append(t.adds, insert+"VALUES "+strings.TrimPrefix(strings.Repeat(", (?, ?, ?, ?)", n), ", ")+upsert)
+		t.adds = append(t.adds, insertCount+"VALUES "+strings.TrimPrefix(strings.Repeat(", (?, ?, ?, ?)", n), ", ")+addOnConflict)
 	}
 	return t
 }
 
-const insert = "INSERT INTO activity (hour, what, shard, n) "
+const insertCount = "INSERT INTO activity (hour, what, shard, n) "
 
-const upsert = " ON CONFLICT (hour, what, shard) DO UPDATE SET n = activity.n + excluded.n"
+const addOnConflict = " ON CONFLICT (hour, what, shard) DO UPDATE SET n = activity.n + excluded.n"
 
 // AddIn adds counts within a transaction, on either kind of database.
 func (t *Table) AddIn(tx *sqldb.Tx, counts []Count) error {
@@ -213,8 +213,8 @@ func (t *Table) Clause(counts []Count, next int) (text string, args []any, err e
 	if err != nil {
 		return "", nil, fmt.Errorf("encode what a turn has done: %w", err)
 	}
-	return fmt.Sprintf(", noted AS ("+insert+`
-		SELECT c.hour, c.what, $%d::bigint, c.n FROM moved, json_to_recordset($%d::text::json) AS c (hour TEXT, what TEXT, n BIGINT)`+upsert+")", next, next+1),
+	return fmt.Sprintf(", noted AS ("+insertCount+`
+		SELECT c.hour, c.what, $%d::bigint, c.n FROM moved, json_to_recordset($%d::text::json) AS c (hour TEXT, what TEXT, n BIGINT)`+addOnConflict+")", next, next+1),
 		[]any{t.shard, string(raw)}, nil
 }
 
@@ -251,7 +251,7 @@ func (t *Table) sweepIn(tx *sqldb.Tx, now time.Time) error {
 			DELETE FROM activity WHERE (hour, what, shard) IN (
 				SELECT hour, what, shard FROM activity WHERE hour >= ? AND hour < ? AND shard <> 0 ORDER BY hour, what, shard LIMIT ?`+free+`)
 			RETURNING hour, what, n
-		) `+insert+"SELECT hour, what, 0, sum(n) FROM old GROUP BY hour, what ORDER BY hour, what"+upsert,
+		) `+insertCount+"SELECT hour, what, 0, sum(n) FROM old GROUP BY hour, what ORDER BY hour, what"+addOnConflict,
 		hourOf(now.Add(-foldWithin)), hourOf(now.Add(-foldAfter)), sweepRows)
 	return err
 }

@@ -51,7 +51,7 @@ func (t Table) begin(ctx context.Context, fence int64, day string) (f File, err 
 		if _, err := tx.Exec("INSERT INTO audit_files (file, day, lines, hash, archived) VALUES (?, ?, 0, '', 0)", f.Number, day); err != nil {
 			return err
 		}
-		return chain.add(tx, f.Number, header{link: chain.next(), Format: format, File: f.Number, Day: day, After: last.Day})
+		return chain.add(tx, f.Number, header{link: chain.next(), Format: lineVersion, File: f.Number, Day: day, After: last.Day})
 	})
 	return f, wrap("begin a file of the archive", err)
 }

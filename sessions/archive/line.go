@@ -9,8 +9,8 @@ import (
 	"parley/sessions"
 )
 
-// format is the version of what a line has.
-const format = 1
+// lineVersion is the version of what a line has.
+const lineVersion = 1
 
 // A link is what every line has: the hash of the line before, without its newline, and its own number in the chain.
 type link struct {

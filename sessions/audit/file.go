@@ -17,9 +17,9 @@ import (
 	"parley/tools/plainjson"
 )
 
-// parts is into how many parts the allowed bytes are divided: no file becomes larger than one part, and the
+// fileParts is into how many parts the allowed bytes are divided: no file becomes larger than one part, and the
 // rotated files together have the others.
-const parts = 8
+const fileParts = 8
 
 // A File is a log file of JSON lines. When it becomes large or a day is over, it is rotated: it is
 // renamed to its name and a time, and a new one is begun.
@@ -36,7 +36,7 @@ type File struct {
 
 // NewFile returns the File at path. The file is created when the first record is written, readable by its
 // owner alone. All rotated files and the current one together have at most maxBytes.
-func NewFile(path string, maxBytes int64) *File { return &File{path: path, most: maxBytes / parts} }
+func NewFile(path string, maxBytes int64) *File { return &File{path: path, most: maxBytes / fileParts} }
 
 // Check creates the file if there is none, and returns an error if it cannot be written.
 func (f *File) Check() error {
@@ -131,7 +131,7 @@ func (f *File) rotate() error {
 	if err != nil {
 		return err
 	}
-	room := f.most * (parts - 1)
+	room := f.most * (fileParts - 1)
 	for _, path := range slices.Backward(old) {
 		about, wrong := os.Stat(path)
 		if wrong == nil {

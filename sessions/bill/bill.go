@@ -58,8 +58,8 @@ type Sum struct {
 	Unpriced     int64  `json:"unpriced"`  // how many of the calls have no known cost
 }
 
-// sums are the columns of a Sum other than its keys.
-const sums = "calls, input, cached, output, reasoning, microdollars, estimated, unpriced"
+// summedColumns are the columns of a Sum other than its keys.
+const summedColumns = "calls, input, cached, output, reasoning, microdollars, estimated, unpriced"
 
 // pastUsage creates the table with the usage of calls whose entries were erased.
 const pastUsage = `
@@ -182,19 +182,19 @@ func (t Table) Usage(ctx context.Context, by Grouping, from, to time.Time) (all 
 	}
 	first, after := from.UTC().Format(time.DateOnly), to.UTC().AddDate(0, 0, 1).Format(time.DateOnly)
 	var columns []string
-	for column := range strings.SplitSeq(sums, ", ") {
+	for column := range strings.SplitSeq(summedColumns, ", ") {
 		columns = append(columns, "CAST(sum("+column+") AS BIGINT)")
 	}
 	since, kept, args := "?", "", []any{first, after, first, after}
 	if k, ok := keptFor(Grouping(one), Grouping(two)); ok { // one statement reads how far the sums go, and what follows
 		since = "(SELECT CASE WHEN until > ? THEN until ELSE ? END FROM used_until)"
-		kept = "\n\t\tUNION ALL SELECT " + k.key + ", " + k.then + ", " + sums + " FROM " + k.table + " WHERE " + k.period + " >= ? AND " + k.period + " < ?"
+		kept = "\n\t\tUNION ALL SELECT " + k.key + ", " + k.then + ", " + summedColumns + " FROM " + k.table + " WHERE " + k.period + " >= ? AND " + k.period + " < ?"
 		args = []any{first, first, after, first, after, first, after}
 	}
 	found, err := t.DB.Read.QueryContext(ctx, "SELECT key, also, "+strings.Join(columns, ", ")+` FROM (
 		SELECT `+key+` AS key, `+then+` AS also, 1 AS calls, c.input, c.cached, c.output, c.reasoning, c.microdollars, c.estimated, c.unpriced
 		FROM calls c`+join+` WHERE c.at >= `+since+` AND c.at < ?
-		UNION ALL SELECT `+past+`, `+pastThen+`, `+sums+` FROM past_usage WHERE day >= ? AND day < ?`+kept+`) AS used
+		UNION ALL SELECT `+past+`, `+pastThen+`, `+summedColumns+` FROM past_usage WHERE day >= ? AND day < ?`+kept+`) AS used
 		GROUP BY key, also ORDER BY key, also LIMIT ?`, append(args, MostSums+1)...)
 	if err != nil {
 		return nil, fmt.Errorf("sum up usage: %w", err)
@@ -219,7 +219,7 @@ func (t Table) Usage(ctx context.Context, by Grouping, from, to time.Time) (all 
 // condition is true. It is called before these entries are erased.
 func KeepUsage(tx *sqldb.Tx, condition string, args ...any) error {
 	_, err := tx.Exec(`
-		INSERT INTO past_usage (day, agent, model, `+sums+`)
+		INSERT INTO past_usage (day, agent, model, `+summedColumns+`)
 		SELECT day, agent, model, count(*), sum(input), sum(cached), sum(output), sum(reasoning), sum(microdollars), sum(estimated), sum(unpriced)
 		FROM calls WHERE `+condition+` GROUP BY day, agent, model
 		`+addSums, args...)
@@ -234,7 +234,7 @@ func KeepUsage(tx *sqldb.Tx, condition string, args ...any) error {
 func (t Table) Note(model string, at time.Time, s Sum) {
 	t.DB.Start(func(tx *sqldb.Tx) error {
 		_, err := tx.Exec(`
-			INSERT INTO past_usage (day, agent, model, `+sums+`) VALUES (?, '', ?, ?, ?, ?, ?, ?, ?, ?, ?)
+			INSERT INTO past_usage (day, agent, model, `+summedColumns+`) VALUES (?, '', ?, ?, ?, ?, ?, ?, ?, ?, ?)
 			`+addSums, at.UTC().Format(time.DateOnly), sqldb.Text(model), s.Calls, s.Input, s.Cached, s.Output, s.Reasoning, s.Microdollars, s.Estimated, s.Unpriced)
 		return err
 	})

@@ -101,10 +101,10 @@ ALTER TABLE charges ADD COLUMN until BIGINT NOT NULL DEFAULT 0;       -- microse
 ALTER TABLE charges ADD COLUMN abandoned BOOLEAN NOT NULL DEFAULT FALSE; -- micro is what the calls are counted as, as nobody came back
 `
 
-// shards is the number of shards, of which each process takes one at random. Two processes with the same
+// shardCount is the number of shards, of which each process takes one at random. Two processes with the same
 // shard lose nothing, but wait for each other's writes, so there are many shards. A counter has a row for
 // each process that wrote to it in its day or month.
-const shards = 1 << 40
+const shardCount = 1 << 40
 
 // A Budget limits what models may cost, over all processes.
 type Budget struct {
@@ -114,7 +114,7 @@ type Budget struct {
 }
 
 // NewBudget makes a process's budget.
-func NewBudget(db *sqldb.DB) *Budget { return &Budget{db: db, shard: rand.Int64N(shards)} }
+func NewBudget(db *sqldb.DB) *Budget { return &Budget{db: db, shard: rand.Int64N(shardCount)} }
 
 // Reserve sets an amount aside for all caps or for none. It returns an *OverError if a sum would exceed
 // its cap. Whoever works on the turn for longer than HeldFor has to extend the reservation; otherwise it

@@ -65,7 +65,7 @@ func addSumsTo(table, key string) string {
 // changeSums returns the assignments that add numbers to sums, or subtract them.
 func changeSums(numbers, table, sign string) string {
 	var all []string
-	for column := range strings.SplitSeq(sums, ", ") {
+	for column := range strings.SplitSeq(summedColumns, ", ") {
 		all = append(all, column+" = "+table+"."+column+" "+sign+" "+numbers+"."+column)
 	}
 	return strings.Join(all, ", ")
@@ -92,7 +92,7 @@ func keptTables() []keptTable {
 // addCalls returns the statement that adds to a table the calls in a table or view with the columns of calls for which
 // a condition holds.
 func (k keptTable) addCalls(calls, condition string) string {
-	return "INSERT INTO " + k.name + " (" + k.key + ", " + sums + ") SELECT " + k.from + ", " + sumColumns + " FROM " + calls +
+	return "INSERT INTO " + k.name + " (" + k.key + ", " + summedColumns + ") SELECT " + k.from + ", " + sumColumns + " FROM " + calls +
 		" WHERE " + condition + k.grouped() + addSumsTo(k.name, k.key)
 }
 
@@ -128,7 +128,7 @@ func KeptTriggers() string {
 	for _, k := range keptTables() {
 		added.WriteString(k.addCalls("calls", "session = new.session AND n = new.n") + ";\n")
 		var less []string
-		for column := range strings.SplitSeq(sums, ", ") {
+		for column := range strings.SplitSeq(summedColumns, ", ") {
 			one := "c." + column
 			if column == "calls" {
 				one = "1"
@@ -136,7 +136,7 @@ func KeptTriggers() string {
 			less = append(less, k.name+"."+column+" - "+one)
 		}
 		where := " WHERE " + k.of(ofOld)
-		removed.WriteString("UPDATE " + k.name + " SET (" + sums + ") = (SELECT " + strings.Join(less, ", ") + " FROM calls c WHERE c.session = old.session AND c.n = old.n)" + where + ";\n" +
+		removed.WriteString("UPDATE " + k.name + " SET (" + summedColumns + ") = (SELECT " + strings.Join(less, ", ") + " FROM calls c WHERE c.session = old.session AND c.n = old.n)" + where + ";\n" +
 			"DELETE FROM " + k.name + where + " AND calls <= 0;\n")
 	}
 	return "CREATE TRIGGER used_late AFTER INSERT ON entries WHEN new.kind = 'usage' AND new." + late + "\nBEGIN\n" + added.String() + "END;\n" +

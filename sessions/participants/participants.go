@@ -29,11 +29,11 @@ import (
 // SQLite and Postgres are the migrations that add the table to a schema with entries and sessions. {bytes} is replaced by
 // a text type that sorts by bytes, and {keyed} by the storage options of a table that is no more than its key.
 const (
-	SQLite   = table + triggers + filled
-	Postgres = table + triggersPostgres + filled
+	SQLite   = createTable + createTriggers + createFilled
+	Postgres = createTable + triggersPostgres + createFilled
 )
 
-const table = `
+const createTable = `
 CREATE TABLE participants (
 	session BIGINT NOT NULL,
 	person  TEXT NOT NULL,
@@ -43,7 +43,7 @@ CREATE TABLE participants (
 CREATE INDEX participants_by_person ON participants (person, hour);
 `
 
-const filled = `
+const createFilled = `
 CREATE TABLE participants_filled (
 	one    BIGINT PRIMARY KEY,
 	before BIGINT NOT NULL
@@ -55,7 +55,7 @@ INSERT INTO participants_filled (one, before) SELECT 1, coalesce(max(id) + 1, 0)
 // an hour; see above.
 const hourOf = "CASE WHEN (SELECT count(*) FROM (SELECT 1 FROM participants WHERE session = sessions.id LIMIT 100) AS few) < 100 THEN substr(active, 1, 13) ELSE '' END"
 
-const triggers = `
+const createTriggers = `
 CREATE TRIGGER participants_come AFTER INSERT ON entries WHEN new.person <> '' AND new.kind <> 'usage'
 	AND NOT EXISTS (SELECT 1 FROM participants WHERE session = new.session AND person = new.person)
 BEGIN INSERT INTO participants (session, person, hour) SELECT new.session, new.person, ` + hourOf + ` FROM sessions WHERE id = new.session; END;

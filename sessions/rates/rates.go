@@ -29,12 +29,12 @@ CREATE INDEX rated_calls_by_call ON rated_calls (person, call, at);
 CREATE INDEX rated_calls_by_time ON rated_calls (at);
 `
 
-// longest is the longest window of a rate.
-const longest = 24 * time.Hour
+// longestWindow is the longest window of a rate.
+const longestWindow = 24 * time.Hour
 
-// ahead is by how much the clock may have been ahead with which a call was counted. Calls from later than that don't count,
+// maxClockLead is by how much the clock may have been ahead with which a call was counted. Calls from later than that don't count,
 // so nobody is locked out once the clock is right again.
-const ahead = time.Minute
+const maxClockLead = time.Minute
 
 // A Rate is the most calls that a person may have within any time of that length.
 type Rate struct {
@@ -84,7 +84,7 @@ func (t *Table) countIn(tx *sqldb.Tx, person, call string, rates []Rate) (over *
 		return nil, err
 	}
 	var known int
-	err = tx.Get("SELECT 1 FROM rated_calls WHERE person = ? AND call = ? AND at > ? LIMIT 1", []any{person, call, now - longest.Microseconds()}, &known)
+	err = tx.Get("SELECT 1 FROM rated_calls WHERE person = ? AND call = ? AND at > ? LIMIT 1", []any{person, call, now - longestWindow.Microseconds()}, &known)
 	if !errors.Is(err, sql.ErrNoRows) {
 		return nil, err
 	}
@@ -136,7 +136,7 @@ func (t *Table) now(tx *sqldb.Tx) (now int64, err error) {
 func (r Rate) opensIn(tx *sqldb.Tx, person string, now int64) (time.Duration, error) {
 	var at int64 // of the call that has to leave the window first
 	err := tx.Get("SELECT at FROM rated_calls WHERE person = ? AND tools = ? AND at > ? AND at <= ? ORDER BY at DESC LIMIT 1 OFFSET ?",
-		[]any{person, sqldb.Text(r.Tools), now - r.Within.Microseconds(), now + ahead.Microseconds(), r.Most - 1}, &at)
+		[]any{person, sqldb.Text(r.Tools), now - r.Within.Microseconds(), now + maxClockLead.Microseconds(), r.Most - 1}, &at)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, nil
 	}
@@ -161,7 +161,7 @@ func (t *Table) Sweep(ctx context.Context) (more bool, err error) {
 		}
 		n, err = tx.Exec(`DELETE FROM rated_calls WHERE (person, tools, at, call) IN (
 			SELECT person, tools, at, call FROM rated_calls WHERE at < ? OR at > ? LIMIT ?`+free+`)`,
-			now-longest.Microseconds(), now+ahead.Microseconds(), sweepRows)
+			now-longestWindow.Microseconds(), now+maxClockLead.Microseconds(), sweepRows)
 		return err
 	})
 	if err != nil {

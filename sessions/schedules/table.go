@@ -47,9 +47,9 @@ ALTER TABLE schedules ADD COLUMN paused BIGINT NOT NULL DEFAULT 0;   -- since wh
 ALTER TABLE schedules ADD COLUMN request TEXT NOT NULL DEFAULT '';   -- a hash of the one that has made it
 `
 
-// never is the stored next slot of a paused schedule: the end of the year 9999. A process of an older
+// pausedSlot is the stored next slot of a paused schedule: the end of the year 9999. A process of an older
 // release, which does not know that schedules can be paused, treats it as one that is not due yet.
-const never = 253_402_300_799_000_000
+const pausedSlot = 253_402_300_799_000_000
 
 // A Table stores schedules in a database. Several processes may use the same one at a
 // time.
@@ -108,16 +108,16 @@ func (t Table) Add(ctx context.Context, s Schedule, most int) (Schedule, error) 
 func (t Table) Replace(ctx context.Context, was, now Schedule) (bool, error) {
 	args := append(textArgs(now.Text, now.When, now.Zone), sqldb.Micros(now.Made), nextOf(now), sqldb.Micros(now.Paused))
 	n, err := t.Events.Exec(ctx, event(now, subscriptions.ScheduleChanged, "changed"),
-		"UPDATE schedules SET words = ?, due = ?, zone = ?, made = ?, next = ?, paused = ? WHERE "+unchanged, append(args, unchangedArgs(was)...))
+		"UPDATE schedules SET words = ?, due = ?, zone = ?, made = ?, next = ?, paused = ? WHERE "+unchangedCondition, append(args, unchangedArgs(was)...))
 	if err != nil {
 		return false, fmt.Errorf("change schedule %s: %w", was.ID, err)
 	}
 	return n > 0, nil
 }
 
-// unchanged is the condition for a schedule that still has the values of unchangedArgs. It compares
+// unchangedCondition is the condition for a schedule that still has the values of unchangedArgs. It compares
 // everything that a change may affect, so it also notices changes by a process of an older release.
-const unchanged = "id = ? AND words = ? AND due = ? AND zone = ? AND made = ? AND next = ? AND paused = ?"
+const unchangedCondition = "id = ? AND words = ? AND due = ? AND zone = ? AND made = ? AND next = ? AND paused = ?"
 
 func unchangedArgs(was Schedule) []any {
 	return append(textArgs(was.ID, was.Text, was.When, was.Zone), sqldb.Micros(was.Made), nextOf(was), sqldb.Micros(was.Paused))
@@ -126,7 +126,7 @@ func unchangedArgs(was Schedule) []any {
 // nextOf returns the next slot of a schedule in the form in which the table stores it.
 func nextOf(s Schedule) int64 {
 	if !s.Paused.IsZero() {
-		return never
+		return pausedSlot
 	}
 	return sqldb.Micros(s.Next)
 }
@@ -206,7 +206,7 @@ func (t Table) DueBefore(ctx context.Context, at time.Time) ([]Schedule, error) 
 // was changed, even if it is only the text, or if the schedule no longer exists.
 func (t Table) BeginSlot(ctx context.Context, was, now Schedule) (bool, error) {
 	args := []any{sqldb.Micros(now.Slot), now.Missed, sqldb.Micros(now.MissedFrom), sqldb.Micros(now.Next)}
-	n, err := t.DB.Exec(ctx, "UPDATE schedules SET slot = ?, missed = ?, missed_from = ?, next = ? WHERE slot = 0 AND "+unchanged, append(args, unchangedArgs(was)...)...)
+	n, err := t.DB.Exec(ctx, "UPDATE schedules SET slot = ?, missed = ?, missed_from = ?, next = ? WHERE slot = 0 AND "+unchangedCondition, append(args, unchangedArgs(was)...)...)
 	if err != nil {
 		return false, fmt.Errorf("begin a slot of %s: %w", now.ID, err)
 	}

@@ -22,8 +22,8 @@ type When struct {
 // Forms describes the forms that Parse accepts, for messages to people.
 const Forms = `a time such as "2026-12-01 09:00" or "15:30" (once), "in 2h" (once), "every 2h", or a cron line such as "0 9 * * mon-fri"`
 
-// longest limits how far away a time may be, and how long an interval.
-const longest = 10 * 366 * 24 * time.Hour
+// longestInterval limits how far away a time may be, and how long an interval.
+const longestInterval = 10 * 366 * 24 * time.Hour
 
 // Parse parses somebody's words, in a time zone, that say when something is due. Words such as "in 2h"
 // and "every 2h" count from now. The String of the result means the same no matter when it is parsed.
@@ -94,7 +94,7 @@ func (w When) Next(after time.Time) time.Time {
 
 // Last returns the newest slot that is not after now; zero if there is none.
 func (w When) Last(now time.Time) time.Time {
-	for _, back := range []time.Duration{time.Hour, 36 * time.Hour, 32 * 24 * time.Hour, 367 * 24 * time.Hour, longest} {
+	for _, back := range []time.Duration{time.Hour, 36 * time.Hour, 32 * 24 * time.Hour, 367 * 24 * time.Hour, longestInterval} {
 		at := w.Next(now.Add(-back))
 		if at.IsZero() || at.After(now) {
 			continue
@@ -125,7 +125,7 @@ func parseInterval(text string) (time.Duration, error) {
 	if err != nil && len(text) > 1 {
 		unit := map[byte]time.Duration{'d': 24 * time.Hour, 'w': 7 * 24 * time.Hour}[text[len(text)-1]]
 		n, wrong := strconv.Atoi(text[:len(text)-1])
-		if unit > 0 && wrong == nil && n < int(longest/unit) {
+		if unit > 0 && wrong == nil && n < int(longestInterval/unit) {
 			d, err = time.Duration(n)*unit, nil
 		}
 	}
@@ -134,7 +134,7 @@ func parseInterval(text string) (time.Duration, error) {
 		return 0, fmt.Errorf("%q isn't a length of time: write it like 30m, 2h, 1h30m, 1d or 2w", text)
 	case d < time.Second:
 		return 0, errors.New("a length of time has to be at least a second")
-	case d > longest:
+	case d > longestInterval:
 		return 0, errors.New("a length of time can be at most ten years")
 	}
 	return d.Truncate(time.Second), nil

@@ -253,7 +253,7 @@ func (t *Table) mergeParts(ctx context.Context) (more bool, err error) {
 // cutEntries reads entries of a session that are not in the index and cuts their words. It returns how
 // many entries and bytes it has read.
 func (t *Table) cutEntries(ctx context.Context, p *pendingSession, most, mostBytes int) (read, size int, err error) {
-	found, err := t.db.Read.QueryContext(ctx, "SELECT "+columns+" FROM entries e WHERE e.session = ? AND e.n > ? AND e.n <= ? AND e.kind IN "+mayHaveWords+" ORDER BY e.n LIMIT ?",
+	found, err := t.db.Read.QueryContext(ctx, "SELECT "+entryColumns+" FROM entries e WHERE e.session = ? AND e.n > ? AND e.n <= ? AND e.kind IN "+mayHaveWords+" ORDER BY e.n LIMIT ?",
 		p.id, p.indexed, p.last, most)
 	if err != nil {
 		return 0, 0, err

@@ -254,7 +254,7 @@ func (s *search) readBehind(ctx context.Context) (map[place]map[string]bool, err
 		}
 		from := max(in.indexed, in.last-left)
 		left -= in.last - from
-		parts, args = append(parts, "SELECT "+columns+" FROM entries e WHERE e.session = ? AND e.n > ? AND e.kind IN "+mayHaveWords), append(args, in.id, from)
+		parts, args = append(parts, "SELECT "+entryColumns+" FROM entries e WHERE e.session = ? AND e.n > ? AND e.kind IN "+mayHaveWords), append(args, in.id, from)
 	}
 	if err := s.readParts(ctx, parts, args, 2); err != nil {
 		return nil, err
@@ -363,13 +363,13 @@ func (s *search) read(ctx context.Context, places []place) error {
 		}
 	}
 	if s.db.Postgres() {
-		return s.scan(s.db.Read.QueryContext(ctx, "SELECT "+columns+" FROM unnest(CAST(? AS bigint[])) AS row JOIN entries e ON e.session = row >> 28 AND e.n = row & 268435455", rows))
+		return s.scan(s.db.Read.QueryContext(ctx, "SELECT "+entryColumns+" FROM unnest(CAST(? AS bigint[])) AS row JOIN entries e ON e.session = row >> 28 AND e.n = row & 268435455", rows))
 	}
 	list, err := plainjson.Marshal(rows)
 	if err != nil {
 		return err
 	}
-	return s.scan(s.db.Read.QueryContext(ctx, "SELECT "+columns+" FROM json_each(?) AS row CROSS JOIN entries e ON e.session = row.value >> 28 AND e.n = row.value & 268435455", string(list)))
+	return s.scan(s.db.Read.QueryContext(ctx, "SELECT "+entryColumns+" FROM json_each(?) AS row CROSS JOIN entries e ON e.session = row.value >> 28 AND e.n = row.value & 268435455", string(list)))
 }
 
 // scan adds the entries in a query's result to those that were read, and closes it.
@@ -425,8 +425,8 @@ func (s *search) toolOf(ctx context.Context, session int64, result sessions.Entr
 	return use.Name, nil
 }
 
-// columns are the columns that are read from an entry e.
-const columns = "e.session, e.n, e.turn, e.kind, e.at, e.cause, e.person, e.call, e.data"
+// entryColumns are the columns that are read from an entry e.
+const entryColumns = "e.session, e.n, e.turn, e.kind, e.at, e.cause, e.person, e.call, e.data"
 
 // scanEntry reads an entry and the number of its session.
 func scanEntry(rows *sql.Rows) (session int64, e sessions.Entry, err error) {

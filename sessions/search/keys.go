@@ -23,8 +23,8 @@ const mostKeys = 2000
 // A key is the hash of a word's form: eight letters or digits.
 type key string
 
-// letters are the characters of a hash.
-const letters = "0123456789abcdefghijklmnopqrstuv"
+// hashAlphabet are the characters of a hash.
+const hashAlphabet = "0123456789abcdefghijklmnopqrstuv"
 
 func keyOf(form string) key {
 	h := fnv.New64a()
@@ -33,8 +33,8 @@ func keyOf(form string) key {
 	sum ^= sum >> 40 // the low bits alone would hardly depend on the last letters
 	var k [8]byte
 	for i := range k {
-		k[i] = letters[sum%uint64(len(letters))]
-		sum /= uint64(len(letters))
+		k[i] = hashAlphabet[sum%uint64(len(hashAlphabet))]
+		sum /= uint64(len(hashAlphabet))
 	}
 	return key(k[:])
 }

@@ -35,8 +35,8 @@ const (
 	leastEmbedded = 100
 	// mostRefused is how many requests in a row must be refused before a single text is given up.
 	mostRefused = 3
-	// probe is a text that every model takes.
-	probe = "hello"
+	// probeText is a text that every model takes.
+	probeText = "hello"
 )
 
 // Errors of filling.
@@ -251,7 +251,7 @@ func (m *Meanings) runAlone(ctx context.Context, do func(vectors.Hold) error) (e
 // vectors are, so that nothing is removed while the provider is unreachable. It returns errTooOften if this
 // process has done so for the same model less than anewEvery ago.
 func (m *Meanings) beginAnew(ctx context.Context, e Embedding, h vectors.Hold) error {
-	got, err := m.embed(ctx, e, []string{probe})
+	got, err := m.embed(ctx, e, []string{probeText})
 	if err != nil {
 		return fmt.Errorf("ask for a vector: %w", err)
 	}
@@ -312,7 +312,7 @@ func (m *Meanings) embedOrSkip(ctx context.Context, e Embedding, texts []string)
 		m.most, m.refused = min(2*m.most, textsAtOnce), 0
 		return got, nil
 	}
-	if _, away := m.embed(ctx, e, []string{probe}); away != nil {
+	if _, away := m.embed(ctx, e, []string{probeText}); away != nil {
 		return nil, err
 	}
 	m.refused++
@@ -330,7 +330,7 @@ func (m *Meanings) embedOrSkip(ctx context.Context, e Embedding, texts []string)
 			return got, nil
 		}
 	}
-	if _, away := m.embed(ctx, e, []string{probe}); away != nil {
+	if _, away := m.embed(ctx, e, []string{probeText}); away != nil {
 		return nil, err
 	}
 	if m.refused >= mostRefused {
@@ -392,7 +392,7 @@ func (m *Meanings) read(ctx context.Context, list []pendingSession) (now []pendi
 
 // readTexts reads the texts of a session that have no vectors.
 func (m *Meanings) readTexts(ctx context.Context, p *pendingSession, most int) (err error) {
-	found, err := m.cfg.Table.db.Read.QueryContext(ctx, "SELECT "+columns+" FROM entries e WHERE e.session = ? AND e.n > ? AND e.n <= ? AND e.kind IN "+mayHaveWords+" AND "+m.vectors.Lacks()+" ORDER BY e.n LIMIT ?",
+	found, err := m.cfg.Table.db.Read.QueryContext(ctx, "SELECT "+entryColumns+" FROM entries e WHERE e.session = ? AND e.n > ? AND e.n <= ? AND e.kind IN "+mayHaveWords+" AND "+m.vectors.Lacks()+" ORDER BY e.n LIMIT ?",
 		p.id, p.embedded, p.indexed, entriesAtOnce)
 	if err != nil {
 		return err

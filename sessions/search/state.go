@@ -148,7 +148,7 @@ func (t *Table) compare(ctx context.Context, session int64) (missing, stray int6
 
 // worded returns the numbers of the entries after one that have words.
 func (t *Table) worded(ctx context.Context, session, from int64) (numbers []int64, err error) {
-	found, err := t.db.Read.QueryContext(ctx, "SELECT "+columns+" FROM entries e WHERE e.session = ? AND e.n > ? AND e.kind IN "+mayHaveWords+" LIMIT ?", session, from, 4*sampledEntries)
+	found, err := t.db.Read.QueryContext(ctx, "SELECT "+entryColumns+" FROM entries e WHERE e.session = ? AND e.n > ? AND e.kind IN "+mayHaveWords+" LIMIT ?", session, from, 4*sampledEntries)
 	if err != nil {
 		return nil, err
 	}

@@ -322,8 +322,8 @@ func formsOf(original string, t token) []string {
 	return forms
 }
 
-// common has the words that nearly every text has, in English and in German.
-const common = " " +
+// commonWords has the words that nearly every text has, in English and in German.
+const commonWords = " " +
 	"a about am an and any are as at be been but by can could did do does for from had has have he her " +
 	"him his how i if in into is it its let me my no not of on or our she should so some tell than that " +
 	"the their them then there they this to us was we were what when where which who whom why will with " +
@@ -335,4 +335,4 @@ const common = " " +
 	"zum zur "
 
 // isCommon reports whether a word as Fold returns it is one of the commonest.
-func isCommon(exact string) bool { return strings.Contains(common, " "+exact+" ") }
+func isCommon(exact string) bool { return strings.Contains(commonWords, " "+exact+" ") }

@@ -19,9 +19,9 @@ const copyPrefix = "kept-"
 
 // The reasons why there is no copy of a file.
 const (
-	tooLarge   = "it was too large for me to copy"
-	noRoom     = "there was no room for a copy of it"
-	unreadable = "I couldn't read it"
+	tooLarge       = "it was too large for me to copy"
+	noRoom         = "there was no room for a copy of it"
+	textUnreadable = "I couldn't read it"
 )
 
 // A copier makes copies of files as long as there is room for them.
@@ -97,12 +97,12 @@ func (d *history) readFile(ctx context.Context, root *os.Root, name string, keep
 	case errors.Is(err, fs.ErrNotExist):
 		return Entry{}, nil
 	case err != nil:
-		before.Why = unreadable
+		before.Why = textUnreadable
 		return before, nil //nolint:nilerr // the reason is in the entry
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		before.Why = unreadable
+		before.Why = textUnreadable
 		return before, err
 	}
 	from := &limitedReader{ctx: ctx, from: f, left: d.cfg.MaxBytes / 4}
@@ -120,7 +120,7 @@ func (d *history) readFile(ctx context.Context, root *os.Root, name string, keep
 	case ctx.Err() != nil:
 		return Entry{}, ctx.Err()
 	case err != nil && !errors.Is(err, errStore):
-		before.Why = unreadable
+		before.Why = textUnreadable
 	case err != nil:
 		return Entry{}, err
 	}

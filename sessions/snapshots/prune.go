@@ -73,7 +73,7 @@ func (d *history) sweep() error {
 		}
 	}
 	for _, name := range names {
-		if !needed[name] && (strings.HasPrefix(name, treePrefix) || strings.HasPrefix(name, copyPrefix) || strings.HasPrefix(name, unfinished)) {
+		if !needed[name] && (strings.HasPrefix(name, treePrefix) || strings.HasPrefix(name, copyPrefix) || strings.HasPrefix(name, unfinishedPrefix)) {
 			if err := d.removeIfThere(name); err != nil {
 				return err
 			}

@@ -283,6 +283,6 @@ func ignoreMissing(err error) error {
 }
 
 // newName returns a temporary name for a file that is being written.
-func newName() string { return unfinished + strings.ToLower(rand.Text()) }
+func newName() string { return unfinishedPrefix + strings.ToLower(rand.Text()) }
 
-const unfinished = "new-"
+const unfinishedPrefix = "new-"

@@ -250,7 +250,7 @@ func (w *walk) readStale(root *os.Root, copies bool) error {
 			found[i], err = w.history.readFile(ctx, root, string(name), keep)
 			if errors.Is(err, fs.ErrPermission) { // the file is in a folder that cannot be read, and known from an earlier tree
 				if found[i] = w.next.Entries[name]; !found[i].Kept && found[i].Why == "" {
-					found[i].Why = unreadable
+					found[i].Why = textUnreadable
 				}
 				return nil
 			}

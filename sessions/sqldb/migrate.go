@@ -47,7 +47,7 @@ func migratePostgres(ctx context.Context, pool *sql.DB, s Schema) error {
 	defer cancel()
 	for n := 1; ; n++ {
 		err := tryMigration(ctx, pool, s)
-		if pg, ok := errors.AsType[*pgconn.PgError](err); !ok || pg.Code != deadlock || n == maxAttempts {
+		if pg, ok := errors.AsType[*pgconn.PgError](err); !ok || pg.Code != codeDeadlock || n == maxAttempts {
 			return err
 		}
 	}

@@ -30,8 +30,8 @@ const (
 	// tooManyConnections is PostgreSQL's error code for having no connection left, for the server,
 	// the database or the user.
 	tooManyConnections = "53300"
-	// deadlock is its code for a transaction that was rolled back because it and another waited for each other.
-	deadlock = "40P01"
+	// codeDeadlock is its code for a transaction that was rolled back because it and another waited for each other.
+	codeDeadlock = "40P01"
 	// maxAttempts is how many times a write that conflicts with others is tried.
 	maxAttempts = 10
 )
@@ -302,7 +302,7 @@ func mayRetry(err error, n int) bool {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch pg.Code {
 		case "40001", // serialization failure
-			deadlock:
+			codeDeadlock:
 			return true
 		case "23505": // somebody else has just written the row too; the next try will see it
 			return n == 1

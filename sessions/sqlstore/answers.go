@@ -35,9 +35,9 @@ func (p *sessionErasure) redactAnswers(person string) error {
 		}
 		kept := sessions.AskEnded{Ask: a.ended.Ask, State: a.ended.State}
 		result := erasedAnswer
-		if kind == approval {
+		if kind == approvalAsk {
 			kept.Answer, result = a.ended.Answer, ""
-			if a.ended.Answer == deny {
+			if a.ended.Answer == answerDeny {
 				result = erasedDenial
 			}
 		}
@@ -51,8 +51,8 @@ func (p *sessionErasure) redactAnswers(person string) error {
 // The kind of ask and the answer, both of package bus, that redactAnswers treats differently from
 // others.
 const (
-	approval = "approval"
-	deny     = "deny"
+	approvalAsk = "approval"
+	answerDeny  = "deny"
 )
 
 func (p *sessionErasure) answers(person string) (list []answer, err error) {

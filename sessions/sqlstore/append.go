@@ -238,7 +238,7 @@ func (l *log) findSeen(tx *sqldb.Tx, rows []row) (*sessions.SeenError, error) {
 // acceptRepeated accepts rows that are in the log already, as those of a repeated append,
 // and refuses others with ErrConflict.
 func (l *log) acceptRepeated(tx *sqldb.Tx, st state, rows []row) (appendOutcome, error) {
-	found, err := tx.Query("SELECT "+columns+" FROM entries WHERE session = ? AND n >= ? AND n <= ? ORDER BY n",
+	found, err := tx.Query("SELECT "+entryColumns+" FROM entries WHERE session = ? AND n >= ? AND n <= ? ORDER BY n",
 		l.session, rows[0].n, rows[len(rows)-1].n)
 	if err != nil {
 		return appendOutcome{}, err

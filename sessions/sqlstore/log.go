@@ -37,7 +37,7 @@ func newLogs(db *sqldb.DB, q *queries, t *tokens) *logs {
 	s := &logs{db: db, queries: q, tokens: t, activity: activity.NewTable(db), subscriptions: subscriptions.NewTable(db)}
 	const values = ", (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 	for n := range maxInsert + 1 {
-		s.inserts = append(s.inserts, "INSERT INTO entries (session, "+columns+") VALUES "+
+		s.inserts = append(s.inserts, "INSERT INTO entries (session, "+entryColumns+") VALUES "+
 			strings.TrimPrefix(strings.Repeat(values, n), ", "))
 	}
 	return s

@@ -51,7 +51,7 @@ func (l *log) EraseMessage(ctx context.Context, cause string) error {
 }
 
 func (l *log) emptyEntries(tx *sqldb.Tx, cause string) error {
-	found, err := tx.Query("SELECT "+columns+" FROM entries WHERE session = ? AND (cause = ? AND cause <> '' OR kind IN (?, ?, ?))",
+	found, err := tx.Query("SELECT "+entryColumns+" FROM entries WHERE session = ? AND (cause = ? AND cause <> '' OR kind IN (?, ?, ?))",
 		l.session, sqldb.Text(cause), string(sessions.KindNotice), string(sessions.KindAttached), string(sessions.KindFetched))
 	if err != nil {
 		return err

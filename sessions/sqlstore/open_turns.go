@@ -109,7 +109,7 @@ func (s *reader) nameCalls(ctx context.Context, t *sessions.OpenTurn, session, f
 
 // entriesOf returns the entries of a session for which the SQL condition is true.
 func (s *reader) entriesOf(ctx context.Context, session int64, condition string, args ...any) (found []sessions.Entry, err error) {
-	rows, err := s.db.Read.QueryContext(ctx, "SELECT "+columns+" FROM entries WHERE session = ? AND "+condition+" ORDER BY n", append([]any{session}, args...)...)
+	rows, err := s.db.Read.QueryContext(ctx, "SELECT "+entryColumns+" FROM entries WHERE session = ? AND "+condition+" ORDER BY n", append([]any{session}, args...)...)
 	if err != nil {
 		return nil, err
 	}

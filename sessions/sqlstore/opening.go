@@ -138,7 +138,7 @@ func (s *logs) appendKept(ctx context.Context, entries, uncovered []sessions.Ent
 	if len(args) == 1 {
 		return entries, nil
 	}
-	found, err := s.db.Read.QueryContext(ctx, "SELECT "+columns+" FROM entries WHERE session = ? AND n IN (?"+strings.Repeat(", ?", len(args)-2)+")", args...)
+	found, err := s.db.Read.QueryContext(ctx, "SELECT "+entryColumns+" FROM entries WHERE session = ? AND n IN (?"+strings.Repeat(", ?", len(args)-2)+")", args...)
 	if err != nil {
 		return nil, err
 	}

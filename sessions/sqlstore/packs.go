@@ -16,9 +16,9 @@ import (
 // Every step of an erasure deletes or changes rows of entries, and triggers remove the packs with these entries in
 // the same transaction. So nothing that was erased is left in a pack, and no step has to know about packs.
 
-// packs is the migration that adds the table of packs on SQLite. The packs of a session follow one another without
+// packsMigration is the migration that adds the table of packs on SQLite. The packs of a session follow one another without
 // a gap, unless one was removed.
-const packs = `
+const packsMigration = `
 CREATE TABLE packs (
 	session BIGINT NOT NULL,
 	first   BIGINT NOT NULL,     -- the numbers of the first and the last entry that it stands for

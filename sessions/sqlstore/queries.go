@@ -18,13 +18,13 @@ func prepare(ctx context.Context, db *sql.DB, postgres bool) (_ *queries, err er
 		stmt **sql.Stmt
 		text string
 	}{
-		{&q.span, "SELECT " + columns + " FROM entries WHERE session = ? AND n >= ? AND n <= ? ORDER BY n"},
+		{&q.span, "SELECT " + entryColumns + " FROM entries WHERE session = ? AND n >= ? AND n <= ? ORDER BY n"},
 		{&q.brief, "SELECT " + columnsInBrief + ofBrief + " ORDER BY n"},
 		{&q.peek, "SELECT id, erasures, fence, last, summary, covers, unfinished, title FROM sessions WHERE key = ?"},
-		{&q.turn, "SELECT " + columns + " FROM entries WHERE session = ? AND n >= ? AND n <= ? AND turn = ? ORDER BY n"},
-		{&q.page, "SELECT " + columns + " FROM entries WHERE session = ? AND n >= ? ORDER BY n LIMIT ?"},
+		{&q.turn, "SELECT " + entryColumns + " FROM entries WHERE session = ? AND n >= ? AND n <= ? AND turn = ? ORDER BY n"},
+		{&q.page, "SELECT " + entryColumns + " FROM entries WHERE session = ? AND n >= ? ORDER BY n LIMIT ?"},
 		{&q.session, "SELECT id FROM sessions WHERE key = ?"},
-		{&q.find, "SELECT " + columns + " FROM entries WHERE session = (SELECT id FROM sessions WHERE key = ?) AND cause = ? AND cause <> ''"},
+		{&q.find, "SELECT " + entryColumns + " FROM entries WHERE session = (SELECT id FROM sessions WHERE key = ?) AND cause = ? AND cause <> ''"},
 		{&q.list, "SELECT " + infoColumns + " FROM sessions s" + titledInfo + " WHERE s.key > ? ORDER BY s.key LIMIT ?"},
 		{&q.info, "SELECT key, last, erasures, created, updated, '', '', '' FROM sessions WHERE key = ?"},
 		{&q.spent, "SELECT tokens FROM spending WHERE person = ? AND day = ?"},

@@ -13,11 +13,11 @@ import (
 	"parley/tools/plainjson"
 )
 
-// recency is the migration that adds the indexes for the sessions that were used last: of all, of an
+// recencyMigration is the migration that adds the indexes for the sessions that were used last: of all, of an
 // agent, of a channel, and of a chat. They contain the time of the last append in steps of ten minutes,
 // so that they are written once in that time, and not with each append. {fill} keeps the columns of the
 // index up to date, no matter which release writes.
-const recency = `
+const recencyMigration = `
 ALTER TABLE sessions ADD COLUMN active {bytes} NOT NULL DEFAULT '';  -- the beginning of updated
 ALTER TABLE sessions ADD COLUMN agent {bytes} NOT NULL DEFAULT '';   -- the parts of the key, encoded as there
 ALTER TABLE sessions ADD COLUMN channel {bytes} NOT NULL DEFAULT '';

@@ -19,8 +19,8 @@ type row struct {
 	turn, kind, at, cause, person, call, data string
 }
 
-// columns are the columns of a row in SQL, in the order of scanTargets.
-const columns = "n, turn, kind, at, cause, person, call, data"
+// entryColumns are the columns of a row in SQL, in the order of scanTargets.
+const entryColumns = "n, turn, kind, at, cause, person, call, data"
 
 // scanTargets returns where the columns of a row are scanned to.
 func (r *row) scanTargets() []any {

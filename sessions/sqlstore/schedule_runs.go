@@ -81,7 +81,7 @@ func (s *reader) runsOf(ctx context.Context, session int64, id string, limit int
 // readEnd fills in how the turn of a run ended, if it has ended.
 func (s *reader) readEnd(ctx context.Context, r *schedules.Run, session int64) error {
 	var end row
-	err := s.db.Read.QueryRowContext(ctx, "SELECT "+columns+" FROM entries WHERE session = ? AND n > ? AND n < ? AND turn = ? AND kind = 'turn_done' ORDER BY n LIMIT 1",
+	err := s.db.Read.QueryRowContext(ctx, "SELECT "+entryColumns+" FROM entries WHERE session = ? AND n > ? AND n < ? AND turn = ? AND kind = 'turn_done' ORDER BY n LIMIT 1",
 		session, r.N, r.N+longestTurn, sqldb.Text(r.Turn)).Scan(end.scanTargets()...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil

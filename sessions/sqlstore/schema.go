@@ -41,8 +41,8 @@ func Schema() sqldb.Schema {
 		SQLite: dialect{
 			id: "INTEGER", bytes: "TEXT",
 			session: "BIGINT REFERENCES sessions(id)",
-			usage:   usage, bill: bill.SQLite, words: search.SQLite, vectors: search.SQLiteVectors, fill: fillRecency, scheduled: scheduledBy,
-			counts: " WITHOUT ROWID", keyed: " WITHOUT ROWID", participants: participants.SQLite, sums: bill.KeptTriggers(), compact: compactReservations, packs: packs, dropSession: "DROP INDEX audit_session;", dropByTurn: "DROP INDEX audit_by_turn;",
+			usage:   usageView, bill: bill.SQLite, words: search.SQLite, vectors: search.SQLiteVectors, fill: fillRecency, scheduled: scheduledBy,
+			counts: " WITHOUT ROWID", keyed: " WITHOUT ROWID", participants: participants.SQLite, sums: bill.KeptTriggers(), compact: compactReservations, packs: packsMigration, dropSession: "DROP INDEX audit_session;", dropByTurn: "DROP INDEX audit_by_turn;",
 		}.migrations(),
 		Postgres: dialect{
 			id: "BIGINT GENERATED ALWAYS AS IDENTITY", bytes: `TEXT COLLATE "C"`, // sorted as in SQLite
@@ -64,7 +64,7 @@ func Schema() sqldb.Schema {
 func (d dialect) migrations() []string {
 	sql := strings.NewReplacer("{id}", d.id, "{bytes}", d.bytes, "{session}", d.session, "{sessions}", d.sessions, "{fill}", d.fill, "{schedule}", d.scheduled, "{counts}", d.counts, "{keyed}", d.keyed, "{sums}", d.sums).Replace
 	all := []string{
-		sql(tables) + d.usage,
+		sql(firstTables) + d.usage,
 		sql(erasureTables),
 		sql(auditTable),
 		sql(jobs.Migration),
@@ -74,12 +74,12 @@ func (d dialect) migrations() []string {
 		sql(subagents.Migration),
 		erasureCount,
 		d.compact,
-		sql(bill.Holders + holders),
+		sql(bill.Holders + holdersMigration),
 		erasingIndexes,
 		auditByTurn + d.dropSession,
 		sql(auditNotes) + d.dropByTurn,
-		titles,
-		sql(recency),
+		titlesMigration,
+		sql(recencyMigration),
 		schedules.PauseMigration,
 		modelTitles,
 		sql(scheduleRuns),
@@ -100,12 +100,12 @@ func (d dialect) migrations() []string {
 	return slices.DeleteFunc(all, func(step string) bool { return step == "" })
 }
 
-// tables creates the tables of the first release. Later tables are added as further
+// firstTables creates the tables of the first release. Later tables are added as further
 // migrations.
 //
 // Times are texts in UTC with a fixed width, so that they sort, and a day is their first ten characters.
 // A missing cause, person or call is stored as "".
-const tables = `
+const firstTables = `
 CREATE TABLE sessions (
 	id         {id} PRIMARY KEY,
 	key        {bytes} NOT NULL UNIQUE,
@@ -167,9 +167,9 @@ DROP TABLE reservations;
 ALTER TABLE compact RENAME TO reservations;
 `
 
-// holders is the migration that records who holds reserved tokens, and how long they count as being
+// holdersMigration is the migration that records who holds reserved tokens, and how long they count as being
 // worked on; bill.Holders does the same for money.
-const holders = `
+const holdersMigration = `
 ALTER TABLE reservations ADD COLUMN session {bytes} NOT NULL DEFAULT '';
 ALTER TABLE reservations ADD COLUMN used BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE reservations ADD COLUMN sent BIGINT NOT NULL DEFAULT 0;
@@ -178,8 +178,8 @@ ALTER TABLE reservations ADD COLUMN abandoned BOOLEAN NOT NULL DEFAULT FALSE;
 CREATE INDEX reservations_open ON reservations (until) WHERE NOT settled;
 `
 
-// usage creates a view for operators that sums up the use of models.
-const usage = `
+// usageView creates a view for operators that sums up the use of models.
+const usageView = `
 CREATE VIEW usage AS
 SELECT s.key                            AS session,
        e.person                         AS person,

@@ -172,7 +172,7 @@ func TestAStoreOfTheReleaseBeforeIsIndexedBesideServing(t *testing.T) {
 			now := "2026-01-02T03:04:05.000000Z"
 			err := tx.Get("INSERT INTO sessions (key, fence, last, summary, covers, unfinished, created, updated) VALUES (?, 1, ?, 0, 0, '', ?, ?) RETURNING id", []any{indexedKey, entries, now, now}, &id)
 			for n := 1; n <= entries && err == nil; n++ {
-				_, err = tx.Exec("INSERT INTO entries (session, "+columns+") VALUES (?, ?, 't', 'user', ?, '', '', '', ?)", id, n, now, fmt.Sprintf(`{"text":"old fig f%dx"}`, n))
+				_, err = tx.Exec("INSERT INTO entries (session, "+entryColumns+") VALUES (?, ?, 't', 'user', ?, '', '', '', ?)", id, n, now, fmt.Sprintf(`{"text":"old fig f%dx"}`, n))
 			}
 			return err
 		})

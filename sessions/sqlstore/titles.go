@@ -14,9 +14,9 @@ import (
 // of the entry whose first words are the title, and lists read them there. So nothing that was erased
 // from the log appears in a title.
 
-// titles is the migration that adds this number. A row that the release before has written does not have
+// titlesMigration is the migration that adds this number. A row that the release before has written does not have
 // it; then the title's entry is found when the log is read, and recorded with the next append.
-const titles = `ALTER TABLE sessions ADD COLUMN title BIGINT NOT NULL DEFAULT 0;`
+const titlesMigration = `ALTER TABLE sessions ADD COLUMN title BIGINT NOT NULL DEFAULT 0;`
 
 // modelTitles is the migration that adds the titles that models give. Such a title is also made from what was
 // said: it is valid only as long as the entry whose number is stored with it has words, and each erasure

@@ -13,8 +13,8 @@ const (
 	StillPolicy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; media-src data:; form-action 'none'; base-uri 'none'"
 )
 
-// frame is what all documents begin with. The policy in it counts where somebody opens the file itself.
-const frame = `<!doctype html>
+// documentHead is what all documents begin with. The policy in it counts where somebody opens the file itself.
+const documentHead = `<!doctype html>
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="{{.Policy}}">
 <meta name="viewport" content="width=device-width">
@@ -43,12 +43,12 @@ func (a args) document(numbers bool) ([]byte, error) {
 	doc, err := render(struct {
 		Policy, Title string
 		Content       template.HTML
-	}{policy, a.Title, content}, frame)
+	}{policy, a.Title, content}, documentHead)
 	return []byte(doc), err
 }
 
-// look is the style of tables and plots.
-const look = `<style>
+// pageStyle is the style of tables and plots.
+const pageStyle = `<style>
 :root { color-scheme: light; }
 body { background: #fff; color: #1a1d23; font: 15px/1.4 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; margin: 16px 16px 48px; overflow-wrap: anywhere; }
 h1 { font-size: 1.1rem; margin: 0 0 .6rem; }

@@ -100,11 +100,11 @@ func windowOf(a args) window {
 	return w
 }
 
-// run has the browser read a page from standard input and print its picture. Chromium's own sandbox is off: it can't be
+// printCommand has the browser read a page from standard input and print its picture. Chromium's own sandbox is off: it can't be
 // set up within this one, which already keeps all of Chromium's processes from the network, from other processes, and from
 // all files but those of the system and of the browser. The document is in one process with the page around it, because the
 // browser takes the picture when that page has nothing left to do, and doesn't wait for what another process still draws.
-const run = `cat >"$TMPDIR/canvas.html" &&
+const printCommand = `cat >"$TMPDIR/canvas.html" &&
 "$0" "$@" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --disable-extensions --disable-background-networking \
 	--no-first-run --no-default-browser-check --hide-scrollbars --mute-audio --virtual-time-budget=3000 --disable-features=IsolateSandboxedIframes \
 	--user-data-dir="$TMPDIR/profile" --screenshot="$TMPDIR/canvas.png" "file://$TMPDIR/canvas.html" >/dev/null 2>"$TMPDIR/said" </dev/null
@@ -138,7 +138,7 @@ func (b *Browser) picture(ctx context.Context, session string, doc []byte, w win
 	shot := &limitedBuffer{}
 	out, err := b.sandbox.Run(limited, sandbox.Command{
 		Args: []string{
-			"sh", "-c", run, b.program,
+			"sh", "-c", printCommand, b.program,
 			"--window-size=" + strconv.Itoa(w.width) + "," + strconv.Itoa(w.height), "--force-device-scale-factor=" + strconv.Itoa(w.scale),
 			fmt.Sprint("--timeout=", (b.within * 4 / 5).Milliseconds()), // then it shows what it has
 		},

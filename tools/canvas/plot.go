@@ -13,9 +13,9 @@ import (
 
 // The kinds of plots.
 const (
-	lines   = "line"
-	bars    = "bar"
-	scatter = "scatter"
+	linePlot    = "line"
+	barPlot     = "bar"
+	scatterPlot = "scatter"
 )
 
 // A plot is what a model gives to show a plot.
@@ -37,7 +37,7 @@ const maxNumber = 1e300
 // check refuses a plot that is too large, or whose numbers don't fit together.
 func (p *plot) check() error {
 	switch {
-	case p.Kind != lines && p.Kind != bars && p.Kind != scatter:
+	case p.Kind != linePlot && p.Kind != barPlot && p.Kind != scatterPlot:
 		return tools.Errorf(tools.InvalidArgs, errKind, tools.Clip(p.Kind, 40))
 	case len(p.Series) == 0 || len(p.Series) > maxSeries:
 		return tools.Errorf(tools.InvalidArgs, errSeries, len(p.Series), maxSeries)
@@ -61,7 +61,7 @@ func (p *plot) check() error {
 			return tools.Errorf(tools.InvalidArgs, errLabel, len(text), maxTitle)
 		}
 	}
-	if i := slices.IndexFunc(p.X, func(x string) bool { _, ok := number(x); return !ok }); i >= 0 && p.Kind == scatter {
+	if i := slices.IndexFunc(p.X, func(x string) bool { _, ok := number(x); return !ok }); i >= 0 && p.Kind == scatterPlot {
 		return tools.Errorf(tools.InvalidArgs, errScatter, tools.Clip(p.X[i], 40))
 	}
 	return nil
@@ -75,9 +75,9 @@ func number(x string) (float64, bool) {
 
 // The places in a drawing, in pixels.
 const (
-	width       = 760
+	plotWidth   = 760
 	leftEdge    = 70
-	rightEdge   = width - 16
+	rightEdge   = plotWidth - 16
 	topEdge     = 12
 	belowAxis   = 36 // the room for the names on the axis
 	maxNames    = 12 // of values of x
@@ -158,25 +158,25 @@ func (p *plot) draw(title string, height int, numbers bool) (template.HTML, erro
 		d.Numbers = &g
 	}
 	drawn, err := render(d, plotTemplate)
-	return look + drawn, err
+	return pageStyle + drawn, err
 }
 
 // drawing lays a plot out.
 func (p *plot) drawing(title string, height int) drawing {
-	d := drawing{Title: title, Width: width, Height: max(minHeight, height-110), Left: leftEdge, Right: rightEdge}
+	d := drawing{Title: title, Width: plotWidth, Height: max(minHeight, height-110), Left: leftEdge, Right: rightEdge}
 	d.Bottom = float64(d.Height - belowAxis)
 	looks := seriesLooks()
 	var names []string
 	for i, s := range p.Series {
 		names = append(names, s.Name)
-		d.Legend = append(d.Legend, legendLine{looks[i], s.Name, p.Kind == lines})
+		d.Legend = append(d.Legend, legendLine{looks[i], s.Name, p.Kind == linePlot})
 	}
 	d.Label = fmt.Sprintf("%s plot of %s, with %d values each", p.Kind, strings.Join(names, ", "), len(p.X))
 	y := p.scaleY(d.Bottom)
 	for _, v := range y.ticks() {
 		d.TicksY = append(d.TicksY, tick{y.at(v), short(v)})
 	}
-	if p.Kind == bars {
+	if p.Kind == barPlot {
 		d.drawBars(p, y, looks)
 		return d
 	}
@@ -186,12 +186,12 @@ func (p *plot) drawing(title string, height int) drawing {
 		look, path := looks[i], strings.Builder{}
 		for n, v := range s.Values {
 			at, up := x(n), y.at(v)
-			if p.Kind == scatter || len(p.X) == 1 {
+			if p.Kind == scatterPlot || len(p.X) == 1 {
 				d.Dots = append(d.Dots, drawnDot{look.Color, at, up})
 			}
 			fmt.Fprintf(&path, "%c%.1f %.1f", "ML"[min(n, 1)], at, up)
 		}
-		if p.Kind == lines {
+		if p.Kind == linePlot {
 			d.Lines = append(d.Lines, drawnLine{look, path.String()})
 		}
 	}
@@ -258,7 +258,7 @@ func (p *plot) scaleY(bottom float64) scale {
 	for _, s := range p.Series {
 		least, most = min(least, slices.Min(s.Values)), max(most, slices.Max(s.Values))
 	}
-	if p.Kind == bars {
+	if p.Kind == barPlot {
 		least, most = min(least, 0), max(most, 0)
 	}
 	return newScale(least, most, bottom, topEdge)

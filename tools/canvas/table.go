@@ -65,7 +65,7 @@ type grid struct {
 
 func (t *table) draw(title string) (template.HTML, error) {
 	drawn, err := render(t.grid(title), tableTemplate)
-	return look + drawn, err
+	return pageStyle + drawn, err
 }
 
 func (t *table) grid(title string) grid {

@@ -20,11 +20,11 @@ type rank struct {
 
 // How well a name matches.
 const (
-	exact    = iota
-	sameName // except for case and separators
-	prefix
-	subWord  // a word within the name begins with the query
-	contains // the name contains the query elsewhere
+	exactMatch = iota
+	sameName   // except for case and separators
+	prefixMatch
+	subWord       // a word within the name begins with the query
+	containsMatch // the name contains the query elsewhere
 )
 
 func (r rank) compare(with rank) int {
@@ -99,7 +99,7 @@ func splitQuery(query string) (owner, member string, ok bool) {
 // match returns how well a name matches; ok is false if it doesn't match.
 func (w wantedName) match(name string) (class int, ok bool) {
 	if w.name == name {
-		return exact, true
+		return exactMatch, true
 	}
 	if w.simplified == "" {
 		return 0, false
@@ -112,11 +112,11 @@ func (w wantedName) match(name string) (class int, ok bool) {
 	case w.simplified == plain:
 		return sameName, true
 	case at == 0:
-		return prefix, true
+		return prefixMatch, true
 	case hasWord(name, w.simplified):
 		return subWord, true
 	}
-	return contains, true
+	return containsMatch, true
 }
 
 // simplified returns a name in lower case, without characters such as underscores that only separate its words.

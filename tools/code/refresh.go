@@ -22,9 +22,9 @@ const (
 	maxTime    = 2 * time.Second
 )
 
-// granularity is the resolution that file timestamps are assumed to have: two changes of a file closer together
+// timestampGranularity is the resolution that file timestamps are assumed to have: two changes of a file closer together
 // than this may leave the same timestamp. A file that was read that soon after a change is read again.
-const granularity = 2 * time.Second
+const timestampGranularity = 2 * time.Second
 
 // errCut ends a walk early.
 var errCut = errors.New("the index was cut")
@@ -138,7 +138,7 @@ func (r *refresh) cut(format string, args ...any) error {
 // isCurrent reports whether a file is unchanged since it was read.
 func (f *file) isCurrent(info fs.FileInfo) bool {
 	inode, changed := identityOf(info)
-	return f.size == info.Size() && f.modified.Equal(info.ModTime()) && f.inode == inode && f.changed.Equal(changed) && f.read.Sub(f.modified) > granularity
+	return f.size == info.Size() && f.modified.Equal(info.ModTime()) && f.inode == inode && f.changed.Equal(changed) && f.read.Sub(f.modified) > timestampGranularity
 }
 
 // read reads the symbols of a file into the index; nil if it cannot be read.

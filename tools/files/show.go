@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	mostShown = 64 << 10 // the largest file, in bytes, whose change is shown line by line
-	around    = 3        // how many unchanged lines are shown on either side of a change
+	mostShown    = 64 << 10 // the largest file, in bytes, whose change is shown line by line
+	contextLines = 3        // how many unchanged lines are shown on either side of a change
 )
 
 // showWrite shows what writing a file would change: the whole text of a new file, or the lines of an existing one
@@ -72,8 +72,8 @@ func diffOf(path, before, after string) string {
 	if before == after {
 		return path + ": nothing would change"
 	}
-	from := max(0, head-around)
-	until := min(tail, around)
+	from := max(0, head-contextLines)
+	until := min(tail, contextLines)
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, from line %d:\n", path, from+1)
 	b.WriteString(marked(" ", strings.Join(old[from:head], "")))

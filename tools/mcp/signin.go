@@ -61,14 +61,14 @@ func (s *Servers) withoutTokens(one *server, r tools.Result, err error) (tools.R
 	}
 	for _, token := range s.cfg.SignIn.Tokens(one.Name) {
 		if bytes.Contains(r.Content, []byte(token)) {
-			r.Content = bytes.ReplaceAll(r.Content, []byte(token), []byte(hidden))
+			r.Content = bytes.ReplaceAll(r.Content, []byte(token), []byte(redactedToken))
 		}
 		if said, ok := errors.AsType[*tools.Error](err); ok && strings.Contains(said.Message, token) {
-			err = tools.Errorf(said.Code, "%s", strings.ReplaceAll(said.Message, token, hidden))
+			err = tools.Errorf(said.Code, "%s", strings.ReplaceAll(said.Message, token, redactedToken))
 		}
 	}
 	return r, err
 }
 
-// hidden replaces a token.
-const hidden = "[redacted]"
+// redactedToken replaces a token.
+const redactedToken = "[redacted]"

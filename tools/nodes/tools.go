@@ -31,14 +31,14 @@ type arguments struct {
 	Args   map[string]any `json:"args,omitempty" jsonschema:"for invoke: the tool's arguments"`
 }
 
-// patience is how much longer than the node may take a call is waited for: the backend ends it before that.
-const patience = 15 * time.Second
+// callGrace is how much longer than the node may take a call is waited for: the backend ends it before that.
+const callGrace = 15 * time.Second
 
 // New makes the tool nodes. What is approved for a call of it is good only as long as version stays the same: it stands for all
 // that the tool may call.
 func New(b Backend, version string) tools.Tool {
 	return &anyTool{backend: b, Tool: tools.New(tools.Spec{
-		Name: Name, Effect: tools.Idempotent, Timeout: MaxTimeout + patience, MaxTimeout: -1,
+		Name: Name, Effect: tools.Idempotent, Timeout: MaxTimeout + callGrace, MaxTimeout: -1,
 		Version:     func() (string, error) { return version, nil },
 		Touches:     tools.Touches(arguments.touch),
 		Description: "List the devices that run tools for you, show what they have, or call one of their tools. Those that you have as NODE__TOOL are called directly.",
@@ -215,7 +215,7 @@ func Of(b Backend, d Device, accepted []Tool) []tools.Tool {
 		}
 		all[i] = &nodeTool{b, d.Name, t.Name, tools.Spec{
 			Name: Alias(d.Name, t.Name), Description: "On the node " + d.Name + ": " + t.Description, Schema: t.Schema, Effect: effect,
-			Timeout: t.Limit() + patience, MaxTimeout: -1, Touches: tools.TouchesAlways(touch(d.Name, t.Pure)),
+			Timeout: t.Limit() + callGrace, MaxTimeout: -1, Touches: tools.TouchesAlways(touch(d.Name, t.Pure)),
 			Version: func() (string, error) { return d.version(t), nil },
 		}}
 	}

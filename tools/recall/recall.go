@@ -19,8 +19,8 @@ const (
 	maxLimit     = 50
 	// maxBytes limits how much text one call returns; the worst matches are left out.
 	maxBytes = 16 << 10
-	// overhead is the approximate number of bytes that a passage takes besides its texts.
-	overhead = 96
+	// passageOverhead is the approximate number of bytes that a passage takes besides its texts.
+	passageOverhead = 96
 )
 
 // A Question says what an agent wants to find.
@@ -66,7 +66,7 @@ type Passage struct {
 
 // size returns approximately how many bytes the passage takes.
 func (p Passage) size() int {
-	return len(p.Text) + len(p.Who) + len(p.When) + len(p.Where) + len(p.Link) + overhead
+	return len(p.Text) + len(p.Who) + len(p.When) + len(p.Where) + len(p.Link) + passageOverhead
 }
 
 // A Finder finds passages. Its errors are for the model.

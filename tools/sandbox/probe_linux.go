@@ -148,9 +148,9 @@ const (
 	couldRaise = 5
 )
 
-// attempts is the shell command that tests the walls. It opens files of the kernel for writing, but
+// wallTest is the shell command that tests the walls. It opens files of the kernel for writing, but
 // writes nothing to them.
-const attempts = `for file in /proc/sys/kernel/core_pattern /proc/sys/kernel/modprobe /proc/sys/vm/drop_caches /proc/sysrq-trigger \
+const wallTest = `for file in /proc/sys/kernel/core_pattern /proc/sys/kernel/modprobe /proc/sys/vm/drop_caches /proc/sysrq-trigger \
 	/proc/irq/default_smp_affinity /sys/kernel/uevent_helper /sys/power/state /sys/kernel/mm/*/enabled; do
 	true 2>/dev/null >>"$file" && exit 4
 done
@@ -178,7 +178,7 @@ func (b *Box) probeOnce(ctx context.Context) (err error) {
 		return err
 	}
 	req, err := b.newRequest(ctx, Command{
-		Args: []string{"sh", "-c", attempts, "sh", outside}, Workspace: workspace, Network: b.mode == None,
+		Args: []string{"sh", "-c", wallTest, "sh", outside}, Workspace: workspace, Network: b.mode == None,
 	})
 	if err != nil {
 		return err

@@ -51,8 +51,8 @@ const (
 // inBackground tells models what a background command is.
 const inBackground = " With background it becomes a job: the call returns its id at once, the job goes on after this turn, for hours if need be, and its end is told here by itself. A job reads the workspace and writes to its own folder jobs/ID alone, which $JOB_DIR names; job_status, job_output and job_stop look after it."
 
-// about describes exec_shell to models.
-const about = "Run a shell command (sh -c) in the workspace and return its exit code and what it printed. It runs in a sandbox: it sees the workspace and the system's programs, files outside of the workspace are temporary, and everything it started is ended when it returns. Of long output the middle is left out."
+// description describes exec_shell to models.
+const description = "Run a shell command (sh -c) in the workspace and return its exit code and what it printed. It runs in a sandbox: it sees the workspace and the system's programs, files outside of the workspace are temporary, and everything it started is ended when it returns. Of long output the middle is left out."
 
 // New makes the tools exec_shell and spawn.
 func New(c Config) []tools.Tool {
@@ -62,7 +62,7 @@ func New(c Config) []tools.Tool {
 			Name: "exec_shell", Effect: tools.Once, Permission: tools.Shell, Timeout: 30 * time.Second, MaxTimeout: maxTimeout,
 			Touches:     tools.Touches(func(a shellArgs) tools.Touch { return touchOf(tools.ShellLine(a.Command)) }),
 			Shows:       tools.Shows(func(a shellArgs) tools.Showing { return tools.Showing{Text: a.Command, Of: []string{"command"}} }),
-			Description: about + inBackground,
+			Description: description + inBackground,
 		}, s.execShell, tools.EffectBy(shellArgs.effect), tools.Reconcile(reconcile[shellArgs](s))),
 		tools.New(tools.Spec{
 			Name: "spawn", Effect: tools.Once, Permission: tools.Shell, Timeout: 60 * time.Second, MaxTimeout: maxTimeout,
@@ -84,7 +84,7 @@ func NewForeground(c Config) tools.Tool {
 		Name: "exec_shell", Effect: tools.Once, Permission: tools.Shell, Timeout: 30 * time.Second, MaxTimeout: maxTimeout,
 		Touches:     tools.Touches(func(a foregroundArgs) tools.Touch { return touchOf(tools.ShellLine(a.Command)) }),
 		Shows:       tools.Shows(func(a foregroundArgs) tools.Showing { return tools.Showing{Text: a.Command, Of: []string{"command"}} }),
-		Description: about,
+		Description: description,
 	}, func(ctx context.Context, call tools.Call, args foregroundArgs) (any, error) {
 		return s.execShell(ctx, call, shellArgs{Command: args.Command})
 	})

@@ -3,13 +3,13 @@ package spelling
 
 import "strings"
 
-// longest limits the length of the words that are compared, in bytes, because the time grows with
+// maxWordLength limits the length of the words that are compared, in bytes, because the time grows with
 // the square of the length; no name is longer.
-const longest = 100
+const maxWordLength = 100
 
 // Nearest returns the known word that word probably misspells; "" if none is near. It ignores case.
 func Nearest(word string, known []string) string {
-	if len(word) > longest {
+	if len(word) > maxWordLength {
 		return ""
 	}
 	best, least := "", max(2, len(word)/3)+1

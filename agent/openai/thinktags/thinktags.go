@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	white = " \t\r\n" // the white space around tags
+	whiteSpace = " \t\r\n" // the white space around tags
 	// mostSpoken limits how many closing tags that don't end any thinking are examined. A text with more of them
 	// is about tags.
 	mostSpoken = 32
@@ -126,7 +126,7 @@ func (s *Splitter) Add(text string, said *strings.Builder) (p Parts) {
 		text = s.awaitBareEnd(text, said, &p)
 	}
 	if s.state == splitAfter {
-		text = strings.TrimLeft(text, white)
+		text = strings.TrimLeft(text, whiteSpace)
 		if text != "" {
 			s.state = splitClosed
 		}
@@ -139,7 +139,7 @@ func (s *Splitter) Add(text string, said *strings.Builder) (p Parts) {
 // long as that may still be the beginning of a tag.
 func (s *Splitter) awaitOpeningTag(text string) string {
 	s.held = ""
-	first := strings.TrimLeft(text, white)
+	first := strings.TrimLeft(text, whiteSpace)
 	for _, tags := range pairs() {
 		opening := tags[0]
 		if rest, ok := strings.CutPrefix(first, opening); ok {
@@ -185,7 +185,7 @@ func (s *Splitter) splitThinking(text string) (thought, rest string) {
 		}
 	}
 	if !s.begun {
-		thought = strings.TrimLeft(thought, white)
+		thought = strings.TrimLeft(thought, whiteSpace)
 		s.begun = thought != ""
 	}
 	return thought, rest
@@ -232,7 +232,7 @@ func (s *Splitter) findBareEnd(text string, before *strings.Builder) (at int, ta
 		}
 		at += from
 		switch judgeTag(before.String()+text[:at], tag, text[at+len(tag):]) {
-		case ends:
+		case endsThinking:
 			return at, tag, true
 		case endsAtEnd:
 			s.ends = true
@@ -276,10 +276,10 @@ func (s *Splitter) endAt(tag string) {
 type verdict int
 
 const (
-	speaks    verdict = iota // it doesn't: the text is about the tag
-	ends                     // it does
-	endsAtEnd                // it does if nothing follows; otherwise that depends on what follows
-	mayEnd                   // it doesn't if nothing follows; otherwise that depends on what follows
+	isAboutTag   verdict = iota // it doesn't: the text is about the tag
+	endsThinking                // it does
+	endsAtEnd                   // it does if nothing follows; otherwise that depends on what follows
+	mayEnd                      // it doesn't if nothing follows; otherwise that depends on what follows
 )
 
 // judgeTag decides whether a closing tag between these texts ends thinking without an opening tag. It doesn't if
@@ -292,9 +292,9 @@ func judgeTag(before, tag, after string) verdict {
 	quoted := strings.HasSuffix(before, "`") || strings.HasSuffix(before, `"`) || strings.HasSuffix(before, "'") || strings.HasSuffix(before, "“")
 	switch {
 	case quoted, strings.Count(before, "```")%2 == 1, strings.Count(line, "`")%2 == 1, opening != tag && strings.Count(before, opening) > strings.Count(before, tag):
-		return speaks
-	case opening == tag, strings.Trim(line, white) == "": // opening == tag: a channel's tokens
-		return ends
+		return isAboutTag
+	case opening == tag, strings.Trim(line, whiteSpace) == "": // opening == tag: a channel's tokens
+		return endsThinking
 	}
 	beside := !strings.HasSuffix(line, " ") && !strings.HasSuffix(line, "\t")
 	next := strings.TrimLeft(after, " \t")
@@ -305,9 +305,9 @@ func judgeTag(before, tag, after string) verdict {
 		}
 		return mayEnd
 	case strings.HasPrefix(next, "\n"), strings.HasPrefix(next, "\r"), beside && next == after && mayBeginText(after):
-		return ends
+		return endsThinking
 	}
-	return speaks
+	return isAboutTag
 }
 
 // mayBeginText reports whether a text may be the beginning of what is said, and not the rest of a sentence.
@@ -354,7 +354,7 @@ func (s *Splitter) Flush(called bool) (p Parts) {
 	held := s.held
 	s.held = ""
 	if at, tag := firstOf(held, bareEnds()); at == 0 && s.ends && (s.state == splitPlain || s.state == splitInside && s.assumed) {
-		p.Thinking, p.Said = s.state == splitPlain, strings.TrimLeft(held[len(tag):], white)
+		p.Thinking, p.Said = s.state == splitPlain, strings.TrimLeft(held[len(tag):], whiteSpace)
 		s.state, s.bare = splitClosed, true
 		return p
 	}

@@ -44,9 +44,9 @@ type Size struct {
 // Least is smaller than the window of any useful model. A smaller number can't be the size of a window.
 const Least = 512
 
-// assumed is the size that is assumed for a local server that doesn't report one. Local models are small, and
+// assumedWindow is the size that is assumed for a local server that doesn't report one. Local models are small, and
 // some local servers silently drop what doesn't fit.
-const assumed = 32_768
+const assumedWindow = 32_768
 
 // fewTokens is a size below which instructions and tools leave little room for a conversation.
 const fewTokens = 16_384
@@ -211,7 +211,7 @@ func (f *Finder) fallback() Size {
 		return f.found
 	}
 	if llm.IsOwnServer(f.BaseURL) {
-		return Size{assumed, Assumed}
+		return Size{assumedWindow, Assumed}
 	}
 	return Size{}
 }

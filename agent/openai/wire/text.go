@@ -65,20 +65,20 @@ func escaped(b []byte) rune {
 func isHighSurrogate(r rune) bool { return r >= 0xd800 && r < 0xdc00 }
 func isLowSurrogate(r rune) bool  { return r >= 0xdc00 && r < 0xe000 }
 
-// lead is the first byte of an encoded half, and of some characters.
-const lead = 0xed
+// surrogateLead is the first byte of an encoded half, and of some characters.
+const surrogateLead = 0xed
 
 // encodeHalf returns the three bytes that encode a half; "" for 0.
 func encodeHalf(r rune) string {
 	if r == 0 {
 		return ""
 	}
-	return string([]byte{lead, 0x80 | byte(r>>6)&0x3f, 0x80 | byte(r)&0x3f})
+	return string([]byte{surrogateLead, 0x80 | byte(r>>6)&0x3f, 0x80 | byte(r)&0x3f})
 }
 
 // halfAt returns the half at the beginning of a text; 0 if there is none.
 func halfAt(text string) rune {
-	if len(text) < 3 || text[0] != lead || text[1] < 0xa0 || text[1] > 0xbf || text[2]&0xc0 != 0x80 {
+	if len(text) < 3 || text[0] != surrogateLead || text[1] < 0xa0 || text[1] > 0xbf || text[2]&0xc0 != 0x80 {
 		return 0
 	}
 	return 0xd000 | rune(text[1]&0x3f)<<6 | rune(text[2]&0x3f)
@@ -90,7 +90,7 @@ type Joiner struct{ held rune } // the high surrogate at the end of the last pie
 // Add returns a piece in which halves are joined to characters. It holds back a high surrogate at the end, and
 // replaces a half without a partner by a replacement character.
 func (j *Joiner) Add(piece Text) string {
-	if j.held == 0 && strings.IndexByte(string(piece), lead) < 0 {
+	if j.held == 0 && strings.IndexByte(string(piece), surrogateLead) < 0 {
 		return string(piece)
 	}
 	if piece == "" {

@@ -22,12 +22,12 @@ import (
 //go:generate go run -C ../../../.ci/page . ../../channels/web/page
 
 //go:embed dist
-var dist embed.FS
+var builtFiles embed.FS
 
-// policy allows the page what it needs, and nothing else: no text by others can become a script or a style, nothing
+// contentPolicy allows the page what it needs, and nothing else: no text by others can become a script or a style, nothing
 // is sent elsewhere, and no other page can embed this one. Frames show nothing from elsewhere, wherever their documents try
 // to go.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; frame-src 'self'; " +
+const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; frame-src 'self'; " +
 	"form-action 'none'; frame-ancestors 'none'; base-uri 'none'"
 
 // The paths at which the page is served: the page itself and, below AssetPath, what it loads.
@@ -56,7 +56,7 @@ func New() *Page { return &Page{files: sync.OnceValues(load)} }
 
 // load reads the files and prepares them.
 func load() (map[string]*file, error) {
-	entries, err := dist.ReadDir("dist")
+	entries, err := builtFiles.ReadDir("dist")
 	if err != nil {
 		return nil, fmt.Errorf("read the web page: %w", err)
 	}
@@ -64,7 +64,7 @@ func load() (map[string]*file, error) {
 	var names []string // alternately what the page calls an asset, and the asset's path
 	var index []byte
 	for _, e := range entries {
-		text, err := dist.ReadFile("dist/" + e.Name())
+		text, err := builtFiles.ReadFile("dist/" + e.Name())
 		if err != nil {
 			return nil, fmt.Errorf("read %s of the web page: %w", e.Name(), err)
 		}
@@ -159,7 +159,7 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // setPolicy tells browsers what the page may do.
 func setPolicy(h http.Header) {
-	h.Set("Content-Security-Policy", policy)
+	h.Set("Content-Security-Policy", contentPolicy)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Frame-Options", "DENY")
 	h.Set("Referrer-Policy", "no-referrer")

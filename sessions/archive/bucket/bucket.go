@@ -21,9 +21,9 @@ const (
 	// probeName is the name of a small file that shows whether files can be stored. It is replaced each time, because a
 	// bucket may allow nobody to delete anything.
 	probeName = ".parley-writable"
-	probe     = "Parley archives its audit here.\n"
-	// attempts is how often a request is sent before it has failed.
-	attempts = 3
+	probeText = "Parley archives its audit here.\n"
+	// maxAttempts is how often a request is sent before it has failed.
+	maxAttempts = 3
 )
 
 // Config says where a bucket is, and who may write to it.
@@ -54,7 +54,7 @@ func New(c Config) (*Bucket, error) {
 	}
 	transport.ResponseHeaderTimeout = c.Wait
 	server, err := minio.New(u.Host, &minio.Options{
-		Creds: credentials.NewStaticV4(c.AccessKey, c.SecretKey, ""), Secure: secure, Transport: transport, Region: c.Region, MaxRetries: attempts,
+		Creds: credentials.NewStaticV4(c.AccessKey, c.SecretKey, ""), Secure: secure, Transport: transport, Region: c.Region, MaxRetries: maxAttempts,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("use the archive's server: %w", err)
@@ -103,7 +103,7 @@ func (b *Bucket) Names(ctx context.Context) (names []string, err error) {
 
 // Check implements archive.Place.
 func (b *Bucket) Check(ctx context.Context) error {
-	return b.Put(ctx, probeName, strings.NewReader(probe), int64(len(probe)))
+	return b.Put(ctx, probeName, strings.NewReader(probeText), int64(len(probeText)))
 }
 
 func (b *Bucket) key(name string) string { return path.Join(b.prefix, name) }

@@ -86,7 +86,7 @@ func (r *reader) container() string {
 // emit adds a symbol, unless it was added before.
 func (r *reader) emit(kind string, name token, container string) {
 	s := Symbol{Name: name.text, Kind: kind, Container: container, Line: name.line}
-	if name.kind != word || s.Name == "" || s.Name[0] >= '0' && s.Name[0] <= '9' || r.emitted[s] {
+	if name.kind != wordToken || s.Name == "" || s.Name[0] >= '0' && s.Name[0] <= '9' || r.emitted[s] {
 		return
 	}
 	r.emitted[s] = true
@@ -96,7 +96,7 @@ func (r *reader) emit(kind string, name token, container string) {
 // take reads one token.
 func (r *reader) take(t token) {
 	switch {
-	case t.kind == directive:
+	case t.kind == directiveToken:
 		r.takeDirective(t)
 	case r.deeper > 0 && !t.is("{") && !t.is("}"):
 	case t.is("{"):
@@ -168,7 +168,7 @@ func (r *reader) takeClose(t token) {
 	r.stack = r.stack[:len(r.stack)-1]
 	r.head, r.parens = closed.head, closed.parens
 	if closed.keep {
-		r.add(token{kind: group, text: "{}", line: t.line})
+		r.add(token{kind: groupToken, text: "{}", line: t.line})
 	}
 }
 
@@ -264,7 +264,7 @@ func at(head []token, i int) token {
 
 // isOneOf reports whether a token is one of some words.
 func isOneOf(t token, words ...string) bool {
-	return t.kind == word && slices.Contains(words, t.text)
+	return t.kind == wordToken && slices.Contains(words, t.text)
 }
 
 // withoutWords returns a statement without certain words at its beginning.

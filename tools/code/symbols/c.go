@@ -14,7 +14,7 @@ func (c) strip(head []token) (h []token, linkage bool) {
 			head = head[afterAngles(head, 1):]
 		case head[0].is("[") && at(head, 1).is("["):
 			head = head[afterGroup(head, 0):]
-		case isOneOf(head[0], "extern") && at(head, 1).kind == text:
+		case isOneOf(head[0], "extern") && at(head, 1).kind == textToken:
 			head, linkage = head[2:], true
 		case isOneOf(head[0], "public", "private", "protected", "signals", "slots") && indexOutside(head[:min(len(head), 3)], 0, ":") > 0:
 			head = head[indexOutside(head, 0, ":")+1:]
@@ -51,7 +51,7 @@ func (g c) open(r *reader, head []token, inParens bool) scope {
 	case equals > 0 && indexOutside(h[:equals], 0, "operator") < 0:
 		return scope{kind: inNothing, keep: true}
 	}
-	if last := at(h, len(h)-1); indexOutside(h, 0, ":") > 1 && (last.kind == word || last.is(">")) && indexOutside(h, 0, "(") > 0 && !isOneOf(last, "const", "noexcept", "override", "final") {
+	if last := at(h, len(h)-1); indexOutside(h, 0, ":") > 1 && (last.kind == wordToken || last.is(">")) && indexOutside(h, 0, "(") > 0 && !isOneOf(last, "const", "noexcept", "override", "final") {
 		return scope{kind: inNothing, keep: true} // the value of a member before a constructor's body
 	}
 	if name, container, _, ok := g.function(h); ok {
@@ -65,7 +65,7 @@ func (g c) open(r *reader, head []token, inParens bool) scope {
 func (c) openNamespace(r *reader, h []token) scope {
 	s := scope{kind: inModule}
 	for _, t := range h {
-		if t.kind == word && !isOneOf(t, "inline", "namespace") {
+		if t.kind == wordToken && !isOneOf(t, "inline", "namespace") {
 			r.emit(Module, t, r.container())
 			s.name = t.text
 		}
@@ -99,7 +99,7 @@ func (c) openType(r *reader, h []token) (scope, bool) {
 			i = afterGroup(h, i) - 1
 		case h[i].is("<"):
 			i = afterAngles(h, i) - 1
-		case h[i].kind == word && !isOneOf(h[i], "final"):
+		case h[i].kind == wordToken && !isOneOf(h[i], "final"):
 			name = h[i]
 		}
 	}
@@ -114,14 +114,14 @@ func (g c) function(h []token) (name token, container string, typed, ok bool) {
 		switch {
 		case isOneOf(h[i], "operator"):
 			return g.operator(h, i)
-		case h[i].is("<") && g.plus && i > 0 && h[i-1].kind == word:
+		case h[i].is("<") && g.plus && i > 0 && h[i-1].kind == wordToken:
 			if end := afterAngles(h, i); end < len(h) {
 				i = end - 1
 			}
 		case h[i].is("="), h[i].is(":"), h[i].is("?"):
 			return token{}, "", false, false
 		case h[i].is("("):
-			if i == 0 || h[i-1].kind != word || isOneOf(h[i-1], "if", "for", "while", "switch", "return", "static_assert", "_Static_assert", "__asm__", "sizeof", "catch", "decltype", "noexcept", "defined") {
+			if i == 0 || h[i-1].kind != wordToken || isOneOf(h[i-1], "if", "for", "while", "switch", "return", "static_assert", "_Static_assert", "__asm__", "sizeof", "catch", "decltype", "noexcept", "defined") {
 				if i > 0 && isOneOf(h[i-1], "decltype", "__attribute__", "noexcept", "alignas") {
 					i = afterGroup(h, i) - 1
 					continue
@@ -129,7 +129,7 @@ func (g c) function(h []token) (name token, container string, typed, ok bool) {
 				return token{}, "", false, false
 			}
 			end := afterGroup(h, i)
-			if next := at(h, end); isOneOf(h[i-1], "__attribute__", "__declspec") || next.kind == word &&
+			if next := at(h, end); isOneOf(h[i-1], "__attribute__", "__declspec") || next.kind == wordToken &&
 				!isOneOf(next, "const", "noexcept", "override", "final", "volatile", "throw", "try", "requires", "__attribute__", "mutable") && indexOutside(h, end, "(") > 0 {
 				i = end - 1 // a macro before the declaration
 				continue
@@ -153,7 +153,7 @@ func (g c) operator(h []token, i int) (name token, container string, typed, ok b
 		if h[j].is("(") && j > i+1 {
 			return name, container, true, true
 		}
-		if !h[j].glued && h[j].kind == word {
+		if !h[j].glued && h[j].kind == wordToken {
 			name.text += " "
 		}
 		name.text += h[j].text
@@ -245,10 +245,10 @@ func isPrototype(h []token) bool {
 
 // emitNames adds the names at the end of a typedef or a declaration of variables.
 func (g c) emitNames(r *reader, kind string, h []token) {
-	if isOneOf(at(h, 0), "class", "struct", "union", "enum") && indexOutside(h, 0, "=", ",") < 0 && (len(h) <= 2 || h[len(h)-1].kind == group) {
+	if isOneOf(at(h, 0), "class", "struct", "union", "enum") && indexOutside(h, 0, "=", ",") < 0 && (len(h) <= 2 || h[len(h)-1].kind == groupToken) {
 		return // no name after the type, or a type that is defined elsewhere
 	}
-	behind := slices.IndexFunc(h, func(t token) bool { return t.kind == group })
+	behind := slices.IndexFunc(h, func(t token) bool { return t.kind == groupToken })
 	if behind > 0 && indexOutside(h[:behind], 0, "=") < 0 && isOneOf(h[0], "class", "struct", "union", "enum") {
 		h = h[behind:] // without the base classes before it
 	}
@@ -287,7 +287,7 @@ func (c) declared(part []token) (token, bool) {
 	for i := range part {
 		if part[i].is("(") && at(part, i+1).is("*") { // a pointer to a function
 			for j := i + 1; j < len(part); j++ {
-				if part[j].kind == word && !isOneOf(part[j], "const") {
+				if part[j].kind == wordToken && !isOneOf(part[j], "const") {
 					return part[j], true
 				}
 			}
@@ -308,9 +308,9 @@ func (c) declared(part []token) (token, bool) {
 					break
 				}
 			}
-		case part[i].kind == word && !isOneOf(part[i], "__attribute__"):
+		case part[i].kind == wordToken && !isOneOf(part[i], "__attribute__"):
 			return part[i], true
-		case part[i].kind == group:
+		case part[i].kind == groupToken:
 			if i != len(part)-1 { // an initial value in braces
 				return token{}, false
 			}

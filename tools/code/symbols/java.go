@@ -21,7 +21,7 @@ func (java) strip(head []token) (h []token, isConst bool) {
 		case head[0].is("<"):
 			head = head[afterAngles(head, 0):]
 			continue
-		case head[0].kind == group:
+		case head[0].kind == groupToken:
 			head = head[1:]
 			continue
 		case isOneOf(head[0], "static"):
@@ -48,7 +48,7 @@ func (j java) open(r *reader, head []token, inParens bool) scope {
 	}
 	in := r.scope()
 	switch {
-	case isOneOf(at(h, 0), "class", "interface", "enum", "record") && at(h, 1).kind == word && (h[0].text != "record" || at(h, 2).is("(") || at(h, 2).is("<")):
+	case isOneOf(at(h, 0), "class", "interface", "enum", "record") && at(h, 1).kind == wordToken && (h[0].text != "record" || at(h, 2).is("(") || at(h, 2).is("<")):
 		kind, scoped := Class, inClass
 		switch h[0].text {
 		case "interface":

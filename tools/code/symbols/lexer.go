@@ -21,11 +21,11 @@ type syntax struct {
 
 // The kinds of tokens.
 const (
-	word      = 'w' // a name, keyword or number
-	text      = 's' // a string or a character
-	directive = '#' // a preprocessor line
-	group     = 'g' // braces with everything inside them
-	punct     = 'p' // any other character, and ::, => and ->
+	wordToken      = 'w' // a name, keyword or number
+	textToken      = 's' // a string or a character
+	directiveToken = '#' // a preprocessor line
+	groupToken     = 'g' // braces with everything inside them
+	punctToken     = 'p' // any other character, and ::, => and ->
 )
 
 // A token is one word, string or punctuation mark of a text.
@@ -39,7 +39,7 @@ type token struct {
 }
 
 // is reports whether the token is this word or mark.
-func (t token) is(s string) bool { return t.text == s && (t.kind == word || t.kind == punct) }
+func (t token) is(s string) bool { return t.text == s && (t.kind == wordToken || t.kind == punctToken) }
 
 // A lexer splits a text into tokens. It never fails, and takes time in proportion to the text's length.
 type lexer struct {
@@ -82,21 +82,21 @@ func (l *lexer) read(first bool) byte {
 	switch {
 	case l.directives && b == '#' && first:
 		l.skipDirective()
-		return directive
+		return directiveToken
 	case l.skipString(b):
-		return text
+		return textToken
 	case isWordByte(b):
 		l.skipWord()
-		return word
+		return wordToken
 	}
 	for _, pair := range [...]string{"::", "=>", "->", "==", "!=", "<=", ">=", "&&", "||", "<<"} {
 		if strings.HasPrefix(l.src[l.at:], pair) {
 			l.at += 2
-			return punct
+			return punctToken
 		}
 	}
 	l.at++
-	return punct
+	return punctToken
 }
 
 // isWordByte reports whether a byte can be part of a name: a letter, digit, underscore, dollar sign, or any byte

@@ -115,9 +115,9 @@ func (l *lexer) mayBeRegex() bool {
 	switch {
 	case l.last.kind == 0:
 		return true
-	case l.last.kind == text, l.last.is(")"), l.last.is("]"), l.last.is("}"):
+	case l.last.kind == textToken, l.last.is(")"), l.last.is("]"), l.last.is("}"):
 		return false
-	case l.last.kind != word:
+	case l.last.kind != wordToken:
 		return true
 	}
 	switch l.last.text {
@@ -245,7 +245,7 @@ func (l *lexer) skipPercent() bool {
 	at := l.at + 1
 	if at < len(l.src) && strings.IndexByte("wWqQiIrsx", l.src[at]) >= 0 {
 		at++
-	} else if l.last.kind == word || l.last.is(")") || l.last.is("]") {
+	} else if l.last.kind == wordToken || l.last.is(")") || l.last.is("]") {
 		return false // the operator
 	}
 	if at >= len(l.src) {

@@ -27,7 +27,7 @@ func (p php) open(r *reader, head []token, inParens bool) scope {
 	h := p.strip(head)
 	name := at(h, 1)
 	switch {
-	case isOneOf(at(h, 0), "class", "interface", "trait", "enum") && name.kind == word:
+	case isOneOf(at(h, 0), "class", "interface", "trait", "enum") && name.kind == wordToken:
 		kind := map[string]string{"class": Class, "interface": Interface, "trait": Class, "enum": Enum}[h[0].text]
 		r.emit(kind, name, "")
 		return scope{kind: inClass, name: name.text}
@@ -78,9 +78,9 @@ func (p php) end(r *reader, head []token) {
 		if equals := indexOutside(h, 0, "="); equals > 1 {
 			r.emit(Const, h[equals-1], r.scope().name)
 		}
-	case isOneOf(at(h, 0), "define") && at(h, 1).is("(") && at(h, 2).kind == text:
+	case isOneOf(at(h, 0), "define") && at(h, 1).is("(") && at(h, 2).kind == textToken:
 		name := h[2]
-		name.kind, name.text = word, strings.Trim(name.text, `"'`)
+		name.kind, name.text = wordToken, strings.Trim(name.text, `"'`)
 		r.emit(Const, name, "")
 	case isOneOf(at(h, 0), "namespace"):
 		p.emitNamespace(r, h)

@@ -58,17 +58,17 @@ func (r *pythonReader) read(line []token) {
 	h := withoutWords(line, "async")
 	name := at(h, 1)
 	switch {
-	case isOneOf(at(h, 0), "class") && name.kind == word:
+	case isOneOf(at(h, 0), "class") && name.kind == wordToken:
 		r.found = append(r.found, Symbol{name.text, Class, in.name, name.line})
 		r.open = append(r.open, indentedBlock{col, name.text, true})
-	case isOneOf(at(h, 0), "def") && name.kind == word:
+	case isOneOf(at(h, 0), "def") && name.kind == wordToken:
 		kind := Func
 		if in.isClass {
 			kind = Method
 		}
 		r.found = append(r.found, Symbol{name.text, kind, in.name, name.line})
 		r.open = append(r.open, indentedBlock{col, name.text, false})
-	case (col == 0 || in.isClass) && line[0].kind == word && isAssigned(line):
+	case (col == 0 || in.isClass) && line[0].kind == wordToken && isAssigned(line):
 		kind := Var
 		if strings.ToUpper(line[0].text) == line[0].text {
 			kind = Const

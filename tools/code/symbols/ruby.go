@@ -44,7 +44,7 @@ func (r *rubyReader) read(line []token) {
 		r.readType(line, h)
 	case isOneOf(first, "def"):
 		r.readMethod(h)
-	case first.kind == word && first.text[0] >= 'A' && first.text[0] <= 'Z' && at(h, 1).is("="):
+	case first.kind == wordToken && first.text[0] >= 'A' && first.text[0] <= 'Z' && at(h, 1).is("="):
 		r.found = append(r.found, Symbol{first.text, Const, r.container(), first.line})
 	}
 }
@@ -70,12 +70,12 @@ func (r *rubyReader) readType(line, h []token) {
 	}
 	i := 1
 	container := r.container()
-	for at(h, i+1).is("::") && at(h, i+2).kind == word {
+	for at(h, i+1).is("::") && at(h, i+2).kind == wordToken {
 		container = h[i].text
 		i += 2
 	}
 	name := at(h, i)
-	if name.kind != word || name.text[0] < 'A' || name.text[0] > 'Z' {
+	if name.kind != wordToken || name.text[0] < 'A' || name.text[0] > 'Z' {
 		return
 	}
 	kind := Class
@@ -100,7 +100,7 @@ func (r *rubyReader) readMethod(h []token) {
 	}
 	name := at(h, i)
 	for i++; i < len(h) && h[i].glued && !h[i].is("("); i++ {
-		if h[i].is(";") || name.kind == word && !h[i].is("?") && !h[i].is("!") && !h[i].is("=") {
+		if h[i].is(";") || name.kind == wordToken && !h[i].is("?") && !h[i].is("!") && !h[i].is("=") {
 			break
 		}
 		name.text += h[i].text

@@ -21,7 +21,7 @@ func (rust) strip(head []token) []token {
 			head = head[1:]
 		case isOneOf(head[0], "extern") && isOneOf(at(head, 1), "fn"):
 			head = head[1:]
-		case isOneOf(head[0], "extern") && at(head, 1).kind == text && len(head) > 2:
+		case isOneOf(head[0], "extern") && at(head, 1).kind == textToken && len(head) > 2:
 			head = head[2:]
 		default:
 			return head
@@ -72,7 +72,7 @@ func (rust) item(r *reader, h []token) bool {
 	if isOneOf(name, "mut", "ref") {
 		name = at(h, 2)
 	}
-	if !ok || name.kind != word || h[0].text == "union" && !at(h, 2).is("<") && len(h) > 2 {
+	if !ok || name.kind != wordToken || h[0].text == "union" && !at(h, 2).is("<") && len(h) > 2 {
 		return false
 	}
 	in := r.scope()
@@ -107,8 +107,8 @@ func implemented(h []token) string {
 	name := ""
 	for ; i < len(h); i++ {
 		switch {
-		case isOneOf(h[i], "dyn", "mut"), h[i].is("&"), h[i].is("::"), h[i].is("["), h[i].is("("), h[i].kind == text:
-		case h[i].kind == word && !isOneOf(h[i], "where"):
+		case isOneOf(h[i], "dyn", "mut"), h[i].is("&"), h[i].is("::"), h[i].is("["), h[i].is("("), h[i].kind == textToken:
+		case h[i].kind == wordToken && !isOneOf(h[i], "where"):
 			name = h[i].text
 		default:
 			return name

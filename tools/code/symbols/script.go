@@ -49,7 +49,7 @@ func (s script) open(r *reader, head []token, inParens bool) scope {
 		return s.openClass(r, h)
 	case isOneOf(at(h, 0), "const", "let", "var"):
 		return s.openValue(r, h)
-	case s.typed && name.kind == word && isOneOf(at(h, 0), "interface", "enum", "type"):
+	case s.typed && name.kind == wordToken && isOneOf(at(h, 0), "interface", "enum", "type"):
 		r.emit(map[string]string{"interface": Interface, "enum": Enum, "type": Type}[h[0].text], name, r.container())
 		if h[0].text == "interface" {
 			return scope{kind: inClass, name: name.text}
@@ -64,7 +64,7 @@ func (s script) open(r *reader, head []token, inParens bool) scope {
 }
 
 func (script) openClass(r *reader, h []token) scope {
-	if name := at(h, 1); name.kind == word && !isOneOf(name, "extends", "implements") {
+	if name := at(h, 1); name.kind == wordToken && !isOneOf(name, "extends", "implements") {
 		r.emit(Class, name, r.container())
 		return scope{kind: inClass, name: name.text}
 	}
@@ -74,7 +74,7 @@ func (script) openClass(r *reader, h []token) scope {
 func (script) openModule(r *reader, h []token) scope {
 	last := at(h, len(h)-1)
 	r.emit(Module, last, r.container())
-	if last.kind != word {
+	if last.kind != wordToken {
 		return scope{kind: inModule}
 	}
 	return scope{kind: inModule, name: last.text}
@@ -87,7 +87,7 @@ func (s script) openMember(r *reader, head []token) scope {
 	case isMethod || isFunctionValue(value):
 		r.emit(Method, name, r.scope().name)
 		return scope{kind: inFunction, keep: !isMethod && r.scope().kind == inClass}
-	case len(value) == 0 && len(head) > 1 && r.scope().kind == inObject && name.kind == word:
+	case len(value) == 0 && len(head) > 1 && r.scope().kind == inObject && name.kind == wordToken:
 		return scope{kind: inObject, name: name.text}
 	case len(value) == 0:
 		return scope{kind: inFunction} // static { … }
@@ -98,7 +98,7 @@ func (s script) openMember(r *reader, head []token) scope {
 // member returns the name of a member, its value, and whether it is a method.
 func (s script) member(head []token) (name token, value []token, isMethod bool) {
 	h := s.strip(head)
-	for len(h) > 1 && (h[1].kind == word || h[1].is("#") || h[1].is("*") || h[1].is("[")) &&
+	for len(h) > 1 && (h[1].kind == wordToken || h[1].is("#") || h[1].is("*") || h[1].is("[")) &&
 		isOneOf(h[0], "static", "async", "get", "set", "public", "private", "protected", "readonly", "override", "abstract", "accessor", "declare") {
 		h = h[1:]
 	}
@@ -114,7 +114,7 @@ func (s script) member(head []token) (name token, value []token, isMethod bool) 
 		i = afterAngles(h, i)
 	}
 	if at(h, i).is("(") {
-		return name, nil, name.kind == word && !isOneOf(name, "if", "for", "while", "switch", "catch", "with", "function")
+		return name, nil, name.kind == wordToken && !isOneOf(name, "if", "for", "while", "switch", "catch", "with", "function")
 	}
 	if equals := indexOutside(h, 1, "="); equals > 0 {
 		return name, h[equals+1:], false
@@ -143,11 +143,11 @@ func (s script) openValue(r *reader, h []token) scope {
 	switch {
 	case isOneOf(at(value, 0), "class"):
 		return scope{kind: inClass, name: name.text, keep: true}
-	case len(value) == 0 && name.kind == word && r.scope().kind == inModule:
+	case len(value) == 0 && name.kind == wordToken && r.scope().kind == inModule:
 		return scope{kind: inObject, name: name.text, keep: true}
 	case isFunctionValue(value):
 		return scope{kind: inFunction, keep: true}
-	case name.kind == word:
+	case name.kind == wordToken:
 		return scope{kind: inFunction, keep: true}
 	}
 	return scope{kind: inNothing, keep: true} // an object is destructured into names
@@ -161,7 +161,7 @@ func (s script) declare(r *reader, h []token) (name token, value []token) {
 	}
 	for i := 1; i < len(h); {
 		name, value = h[i], nil
-		if name.kind != word {
+		if name.kind != wordToken {
 			return token{}, nil
 		}
 		i++
@@ -221,7 +221,7 @@ func (s script) openAssigned(r *reader, h []token, equals int) scope {
 	name, container := s.assigned(h[:equals])
 	switch {
 	case isOneOf(at(value, 0), "class"):
-		if at(value, 1).kind == word {
+		if at(value, 1).kind == wordToken {
 			return s.openClass(r, value)
 		}
 		return scope{kind: inClass, name: name.text, keep: true}
@@ -297,14 +297,14 @@ func (s script) begins(r *reader, t token) bool {
 		return false
 	case inClass:
 		if t.is("[") || t.is("#") || t.is("*") || t.is("@") {
-			return last.kind != punct || last.is(")") || last.is("]")
+			return last.kind != punctToken || last.is(")") || last.is("]")
 		}
 	}
-	if t.kind != word || isOneOf(t, "extends", "implements", "in", "of", "instanceof", "as", "is", "satisfies") {
+	if t.kind != wordToken || isOneOf(t, "extends", "implements", "in", "of", "instanceof", "as", "is", "satisfies") {
 		return false
 	}
-	if last.kind == word {
+	if last.kind == wordToken {
 		return !isOneOf(last, "extends", "implements", "return", "typeof", "new", "async", "static", "export", "default", "function", "class")
 	}
-	return last.kind != punct || last.is(")") || last.is("]") || last.is(">")
+	return last.kind != punctToken || last.is(")") || last.is("]") || last.is(">")
 }

@@ -76,8 +76,8 @@ type meaning int
 
 const (
 	plainNumber meaning = iota
-	percent
-	date
+	percentFormat
+	dateFormat
 	timeOfDay
 	dateTime
 )
@@ -90,9 +90,9 @@ func (f *formats) meaningOfID(id int) meaning {
 	}
 	switch {
 	case id == 9 || id == 10:
-		return percent
+		return percentFormat
 	case id >= 14 && id <= 17, id >= 27 && id <= 31, id >= 50 && id <= 58, id == 36:
-		return date
+		return dateFormat
 	case id >= 18 && id <= 21, id >= 32 && id <= 35, id >= 45 && id <= 47:
 		return timeOfDay
 	case id == 22:
@@ -130,11 +130,11 @@ func meaningOfCode(code string) meaning {
 	case days && hours:
 		return dateTime
 	case days, strings.Contains(letters, "mmm"):
-		return date
+		return dateFormat
 	case hours:
 		return timeOfDay
 	case strings.Contains(letters, "%"):
-		return percent
+		return percentFormat
 	}
 	return plainNumber
 }
@@ -151,7 +151,7 @@ func (f *formats) show(value string, look int) string {
 		m = f.meaningOfID(f.styleFormats[look])
 	}
 	switch {
-	case m == percent:
+	case m == percentFormat:
 		return formatNumber(n*100) + "%"
 	case m == plainNumber || n < 0 || n > 2958466: // after the year 9999
 		return formatNumber(n)

@@ -12,11 +12,11 @@ import (
 //
 //go:generate sh -c "gzip -9nc $(go list -m -f '{{.Dir}}' github.com/klippa-app/go-pdfium)/webassembly/pdfium.wasm > pdfium.wasm.gz"
 //go:embed pdfium.wasm.gz
-var compressed []byte
+var compressedPDFium []byte
 
 // module returns PDFium as WebAssembly.
 func module() ([]byte, error) {
-	r, err := gzip.NewReader(bytes.NewReader(compressed))
+	r, err := gzip.NewReader(bytes.NewReader(compressedPDFium))
 	if err != nil {
 		return nil, fmt.Errorf("decompress PDFium: %w", err)
 	}

@@ -159,8 +159,8 @@ func (d *Client) scopesToRequest(ctx context.Context, s Server, found discovery)
 		all = slices.Clone(before.Scopes)
 	}
 	wanted := slices.Clone(found.scopes)
-	if slices.Contains(found.server.ScopesSupported, offline) {
-		wanted = append(wanted, offline)
+	if slices.Contains(found.server.ScopesSupported, offlineScope) {
+		wanted = append(wanted, offlineScope)
 	}
 	for _, scope := range wanted {
 		if !slices.Contains(all, scope) {
@@ -170,9 +170,9 @@ func (d *Client) scopesToRequest(ctx context.Context, s Server, found discovery)
 	return all, nil
 }
 
-// offline is the scope that a client must ask for to get a refresh token, with which it later
+// offlineScope is the scope that a client must ask for to get a refresh token, with which it later
 // renews its token.
-const offline = "offline_access"
+const offlineScope = "offline_access"
 
 // A client holds the credentials that identify this program to an authorization server.
 type client struct {

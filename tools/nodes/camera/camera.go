@@ -32,10 +32,10 @@ type Config struct {
 }
 
 const (
-	maxPicture = 20 << 20  // bytes that are kept of a picture
-	maxShown   = 700 << 10 // bytes of a picture that is part of the result
-	maxStderr  = 2000
-	leave      = 2 * time.Second // for the output of a command that was killed to end
+	maxPicture  = 20 << 20  // bytes that are kept of a picture
+	maxShown    = 700 << 10 // bytes of a picture that is part of the result
+	maxStderr   = 2000
+	outputGrace = 2 * time.Second // for the output of a command that was killed to end
 )
 
 // A picture is what the tool returns.
@@ -93,7 +93,7 @@ func (c Config) run(ctx context.Context) ([]byte, error) {
 	cmd.Stdout, cmd.Stderr = out, errs
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = leave
+	cmd.WaitDelay = outputGrace
 	err := cmd.Run()
 	if cmd.Process != nil {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // mostly nobody is left there

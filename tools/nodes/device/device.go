@@ -61,8 +61,8 @@ type Node struct {
 	Point func(name string)
 }
 
-// lasting is how long a link must have lasted for the next one to be opened without much delay.
-const lasting = time.Minute
+// minLasting is how long a link must have lasted for the next one to be opened without much delay.
+const minLasting = time.Minute
 
 // ErrStuck means that calls did not end in time when the node was stopped. When they come again, their outcome is unknown.
 var ErrStuck = errors.New("some calls did not end in time")
@@ -112,7 +112,7 @@ func (n Node) keepLinked(ctx context.Context, r *runner) error {
 				return nil
 			}
 			n.Log.Warn("the link to the server is lost", slog.Any("error", err))
-			if away = true; time.Since(began) >= lasting {
+			if away = true; time.Since(began) >= minLasting {
 				wait = n.Timing.Least
 			}
 		case isRefused(err):

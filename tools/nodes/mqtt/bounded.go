@@ -55,7 +55,7 @@ func (b *boundedConn) Read(p []byte) (int, error) {
 	}
 }
 
-const publish = 3 // the type of a packet with a message
+const publishPacket = 3 // the type of a packet with a message
 
 // next reads the header of the next packet: its type, and the length of the rest in groups of seven bits.
 func (b *boundedConn) next() error {
@@ -79,7 +79,7 @@ func (b *boundedConn) next() error {
 	}
 	b.header, b.left, b.skip = header, length, 0
 	if length > maxPacket {
-		if kind>>4 != publish {
+		if kind>>4 != publishPacket {
 			return errPacket
 		}
 		b.header, b.left, b.skip = appendLength([]byte{kind}, maxPacket), maxPacket, length-maxPacket

@@ -210,7 +210,7 @@ func (c *Conn) Send(ctx context.Context, agent string, command Command) error {
 	if err != nil {
 		return fmt.Errorf("encode a command: %w", err)
 	}
-	return c.publish(ctx, Word{topicRoot + agent + "/" + commands, raw}, 1)
+	return c.publish(ctx, Word{topicRoot + agent + "/" + commandsTopic, raw}, 1)
 }
 
 // Say publishes something, once. An error means that nobody knows whether the broker has it; without one, the broker may still
@@ -220,7 +220,7 @@ func (c *Conn) Say(ctx context.Context, w Word) error { return c.publish(ctx, w,
 // errClosed says that there is no connection to the broker anymore.
 var errClosed = errors.New("the connection to the broker is lost or closed")
 
-// publish publishes something. With a qos of 1 it waits until the broker says that it has it.
+// publishPacket publishes something. With a qos of 1 it waits until the broker says that it has it.
 func (c *Conn) publish(ctx context.Context, w Word, qos byte) error {
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()

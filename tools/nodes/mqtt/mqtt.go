@@ -18,8 +18,8 @@ import (
 	"parley/tools/nodes"
 )
 
-// platform is what is shown as the platform of an edge agent.
-const platform = "mqtt/evoclaw"
+// edgePlatform is what is shown as the platform of an edge agent.
+const edgePlatform = "mqtt/evoclaw"
 
 // A Kind is what a message of an agent is about.
 type Kind string
@@ -33,8 +33,8 @@ const (
 
 // The topics begin with topicRoot, and go on with an agent's name and a Kind, or commands.
 const (
-	topicRoot = "evoclaw/agents/"
-	commands  = "commands"
+	topicRoot     = "evoclaw/agents/"
+	commandsTopic = "commands"
 )
 
 // A Message is what an agent has said.
@@ -90,8 +90,8 @@ type Report struct {
 
 // The values of Report.Status.
 const (
-	succeeded = "success"
-	failed    = "error"
+	statusSuccess = "success"
+	statusError   = "error"
 )
 
 // ErrNoReport says that a message is no report of how a command has ended.
@@ -103,7 +103,7 @@ func ParseReport(payload []byte) (r Report, err error) {
 	if _, mistyped := errors.AsType[*json.UnmarshalTypeError](err); err != nil && !mistyped {
 		return r, fmt.Errorf("%w: %w", ErrNoReport, err)
 	}
-	if r.Status != succeeded && r.Status != failed || r.Tool == "" && r.RequestID == "" {
+	if r.Status != statusSuccess && r.Status != statusError || r.Tool == "" && r.RequestID == "" {
 		return r, ErrNoReport
 	}
 	return r, nil
@@ -118,7 +118,7 @@ func (r Report) Took() time.Duration {
 func (r Report) Outcome() (nodes.Outcome, error) {
 	out := nodes.Outcome{Status: nodes.Done, Milliseconds: r.Took().Milliseconds()}
 	said := said{r.Result, r.Stderr, r.ExitCode}
-	if r.Status == failed {
+	if r.Status == statusError {
 		out.Status, out.Error = nodes.Failed, &tools.Error{Code: codeOf(r.ErrorType), Message: said.after(r.Error)}
 		return out, nil
 	}

@@ -15,7 +15,7 @@ const Timeout = 30 * time.Second
 // arguments are those that tools of these names have; a tool of any other name takes what the model passes. None of them is
 // said to change nothing: an agent cannot prove who it is. A call may take timeout.
 func OfferOf(names []string, timeout time.Duration) nodes.Offer {
-	offer := nodes.Offer{Platform: platform, Tools: []nodes.Tool{}}
+	offer := nodes.Offer{Platform: edgePlatform, Tools: []nodes.Tool{}}
 	for _, name := range tidy(names) {
 		about, schema := known(name)
 		offer.Tools = append(offer.Tools, nodes.Tool{Name: name, Description: about, Schema: json.RawMessage(schema), Timeout: timeout.Milliseconds()})

@@ -16,8 +16,8 @@ import (
 	"parley/tools/plainjson"
 )
 
-// version is that of the lines before the link.
-const version = 1
+// protocolVersion is that of the lines before the link.
+const protocolVersion = 1
 
 // A Hello is the node's first line.
 type Hello struct {
@@ -29,7 +29,7 @@ type Hello struct {
 
 // HelloOf returns the first line of a node with that public key.
 func HelloOf(key []byte, release string, capabilities []string) Hello {
-	return Hello{version, key, release, capabilities}
+	return Hello{protocolVersion, key, release, capabilities}
 }
 
 // A Greeting is the server's line.
@@ -69,8 +69,8 @@ func Introduce(conn net.Conn, h Hello, patience time.Duration) (g Greeting, err 
 	if json.Unmarshal([]byte(line), &g) != nil || g.Version == 0 || len(g.Key) != ed25519.PublicKeySize {
 		return g, fmt.Errorf("%q is nothing that a server says", tools.Clip(line, maxShown))
 	}
-	if g.Version != version {
-		return g, fmt.Errorf("the server speaks version %d, and this program version %d", g.Version, version)
+	if g.Version != protocolVersion {
+		return g, fmt.Errorf("the server speaks version %d, and this program version %d", g.Version, protocolVersion)
 	}
 	return g, nil
 }
@@ -97,7 +97,7 @@ func hear(conn net.Conn) (h Hello, err error) {
 	switch {
 	case json.Unmarshal([]byte(line), &h) != nil || h.Version == 0:
 		return h, &Problem{Kind: Noise, Said: clean(line)}
-	case h.Version != version || len(h.Key) != ed25519.PublicKeySize:
+	case h.Version != protocolVersion || len(h.Key) != ed25519.PublicKeySize:
 		return h, &Problem{Kind: Other}
 	}
 	return h, nil
@@ -105,7 +105,7 @@ func hear(conn net.Conn) (h Hello, err error) {
 
 // greet sends the Greeting, and waits until the node is ready. The error is a *Problem, or that of reading or writing.
 func greet(conn net.Conn, g Greeting) error {
-	g.Version = version
+	g.Version = protocolVersion
 	if err := writeLine(conn, g); err != nil {
 		return err
 	}

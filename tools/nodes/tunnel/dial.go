@@ -39,12 +39,12 @@ func (n Node) Dial(ctx context.Context) (net.Conn, error) {
 		return nil, err
 	}
 	s := newStream(newID(), "")
-	gone := packet{kind: over, id: s.id}.wire()
+	gone := packet{kind: endPacket, id: s.id}.wire()
 	broker, err := n.Place.Broker.Join(ctx, mqtt.Topics{
 		Read: []string{n.Place.down(n.Name)}, Also: []string{n.Place.server()}, Will: &mqtt.Word{Topic: n.Place.up(n.Name), Payload: gone},
 		Hear: func(topic string, raw []byte) {
 			p, ok := parse(raw)
-			isAll := ok && topic == n.Place.server() && p.kind == over && p.id == id{}
+			isAll := ok && topic == n.Place.server() && p.kind == endPacket && p.id == id{}
 			switch {
 			case isAll:
 				s.end(ErrCut)
@@ -91,7 +91,7 @@ func (c *nodeConn) serve(ctx context.Context, s *stream, broker *mqtt.Conn, topi
 		defer cancel()
 		defer watching.Wait()
 		defer broker.Close()
-		defer time.AfterFunc(2*lingering, cancel).Stop() // a broker that stands still is not waited for
+		defer time.AfterFunc(2*closeGrace, cancel).Stop() // a broker that stands still is not waited for
 		publishing.Wait()
 	})
 }

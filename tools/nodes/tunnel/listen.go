@@ -52,7 +52,7 @@ func (p Place) Listen(ctx context.Context, key ed25519.PrivateKey) (*Listener, e
 		streams: map[id]*stream{}, meeting: map[string]int{},
 	}
 	l.ctx, l.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	all := mqtt.Word{Topic: p.server(), Payload: packet{kind: over}.wire()}
+	all := mqtt.Word{Topic: p.server(), Payload: packet{kind: endPacket}.wire()}
 	l.broker, err = p.Broker.Join(ctx, mqtt.Topics{Read: []string{p.up("+")}, Hear: l.hear, Will: &all})
 	close(l.joined)
 	if err != nil {
@@ -89,16 +89,16 @@ func (l *Listener) hear(topic string, raw []byte) {
 	}
 	l.mu.Lock()
 	s := l.streams[p.id]
-	if s == nil && p.kind == content && p.number == 1 {
+	if s == nil && p.kind == contentPacket && p.number == 1 {
 		s = l.begin(p.id, node)
 	}
 	l.mu.Unlock()
 	switch {
 	case s != nil && s.node == node:
 		s.hear(p)
-	case s == nil && p.kind != over:
+	case s == nil && p.kind != endPacket:
 		select {
-		case l.strays <- mqtt.Word{Topic: l.place.down(node), Payload: packet{kind: over, id: p.id}.wire()}:
+		case l.strays <- mqtt.Word{Topic: l.place.down(node), Payload: packet{kind: endPacket, id: p.id}.wire()}:
 		default: // the node sees for itself that nobody answers
 		}
 	}
@@ -208,8 +208,8 @@ func (l *Listener) stop() {
 
 // Close implements net.Listener. It ends the connections that were accepted, too, and nodes hear so.
 func (l *Listener) Close() error {
-	ctx, cancel := context.WithTimeout(l.ctx, lingering)
-	_ = l.broker.Say(ctx, mqtt.Word{Topic: l.place.server(), Payload: packet{kind: over}.wire()}) // else they see for themselves
+	ctx, cancel := context.WithTimeout(l.ctx, closeGrace)
+	_ = l.broker.Say(ctx, mqtt.Word{Topic: l.place.server(), Payload: packet{kind: endPacket}.wire()}) // else they see for themselves
 	cancel()
 	l.broker.Close()
 	l.stop()

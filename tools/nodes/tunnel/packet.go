@@ -26,21 +26,21 @@ type id [16]byte
 
 // The kinds.
 const (
-	content = 1 // a part of what the connection carries
-	reading = 2 // only says how much was read
-	over    = 3 // the connection has ended; with the id that is zero, all have
+	contentPacket = 1 // a part of what the connection carries
+	readPacket    = 2 // only says how much was read
+	endPacket     = 3 // the connection has ended; with the id that is zero, all have
 )
 
 const (
-	version    = 1
-	headerSize = 34
-	maxContent = 16 << 10 // bytes; brokers may be set up to refuse messages of more than some KB
-	window     = 16       // packets with content that may be on the way, or unread
+	protocolVersion = 1
+	headerSize      = 34
+	maxContent      = 16 << 10 // bytes; brokers may be set up to refuse messages of more than some KB
+	maxUnread       = 16       // packets with content that may be on the way, or unread
 )
 
 func (p packet) wire() []byte {
 	raw := make([]byte, 0, headerSize+len(p.content))
-	raw = append(raw, version, p.kind)
+	raw = append(raw, protocolVersion, p.kind)
 	raw = append(raw, p.id[:]...)
 	raw = binary.BigEndian.AppendUint64(raw, p.number)
 	raw = binary.BigEndian.AppendUint64(raw, p.read)
@@ -49,12 +49,12 @@ func (p packet) wire() []byte {
 
 // parse returns a packet; false if it is none.
 func parse(raw []byte) (p packet, ok bool) {
-	if len(raw) < headerSize || len(raw) > headerSize+maxContent || raw[0] != version {
+	if len(raw) < headerSize || len(raw) > headerSize+maxContent || raw[0] != protocolVersion {
 		return p, false
 	}
 	p.kind = raw[1]
 	copy(p.id[:], raw[2:18])
 	p.number, p.read = binary.BigEndian.Uint64(raw[18:26]), binary.BigEndian.Uint64(raw[26:34])
 	p.content = raw[headerSize:]
-	return p, (p.kind == content) == (len(p.content) > 0) && p.kind >= content && p.kind <= over
+	return p, (p.kind == contentPacket) == (len(p.content) > 0) && p.kind >= contentPacket && p.kind <= endPacket
 }

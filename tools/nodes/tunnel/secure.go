@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// protocol is what both ends say that they speak, so that what they sign here means nothing elsewhere.
-const protocol = "parley.tunnel.1"
+// protocolName is what both ends say that they speak, so that what they sign here means nothing elsewhere.
+const protocolName = "parley.tunnel.1"
 
 // secured returns how a connection is secured: by TLS 1.3, in which each end has a certificate that says nothing but its
 // key, and accepts the other's key if expects says so. Nothing is resumed, and nothing sent early, so nothing can be repeated.
@@ -24,7 +24,7 @@ func secured(own ed25519.PrivateKey, expects func(key ed25519.PublicKey) error) 
 		return nil, fmt.Errorf("make a certificate: %w", err)
 	}
 	return &tls.Config{
-		MinVersion: tls.VersionTLS13, NextProtos: []string{protocol}, SessionTicketsDisabled: true, DynamicRecordSizingDisabled: true,
+		MinVersion: tls.VersionTLS13, NextProtos: []string{protocolName}, SessionTicketsDisabled: true, DynamicRecordSizingDisabled: true,
 		Certificates: []tls.Certificate{{Certificate: [][]byte{raw}, PrivateKey: own}}, ClientAuth: tls.RequireAnyClientCert,
 		InsecureSkipVerify: true, //nolint:gosec // no authority knows these keys: VerifyConnection compares them
 		VerifyConnection: func(state tls.ConnectionState) error {
@@ -39,7 +39,7 @@ func secured(own ed25519.PrivateKey, expects func(key ed25519.PublicKey) error) 
 
 // keyOf returns the key that the other end has proved to have.
 func keyOf(state tls.ConnectionState) (ed25519.PublicKey, error) {
-	if state.NegotiatedProtocol != protocol || len(state.PeerCertificates) == 0 {
+	if state.NegotiatedProtocol != protocolName || len(state.PeerCertificates) == 0 {
 		return nil, errors.New("the other end doesn't speak the protocol of nodes")
 	}
 	key, ok := state.PeerCertificates[0].PublicKey.(ed25519.PublicKey)

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	maxUnsent = 4 * maxContent  // bytes that were written and not yet published
-	lingering = 2 * time.Second // for what was written before Close to be published
+	maxUnsent  = 4 * maxContent  // bytes that were written and not yet published
+	closeGrace = 2 * time.Second // for what was written before Close to be published
 )
 
 // A stream is one end of a connection: it makes packets of what is written, and hands out what packets bring. It implements
@@ -90,10 +90,10 @@ func (s *stream) hear(p packet) {
 	}
 	s.wasRead = max(s.wasRead, p.read)
 	switch {
-	case p.kind == over && (p.number == 0 || p.number == s.came+1):
+	case p.kind == endPacket && (p.number == 0 || p.number == s.came+1):
 		s.fail(ErrCut, dead)
-	case p.kind == reading, p.number <= s.came, s.ending == closing: // nothing new, or nobody reads it
-	case p.kind == over, p.number > s.came+1, s.came-s.read >= window:
+	case p.kind == readPacket, p.number <= s.came, s.ending == closing: // nothing new, or nobody reads it
+	case p.kind == endPacket, p.number > s.came+1, s.came-s.read >= maxUnread:
 		s.fail(ErrDamaged, broken)
 	default:
 		s.came++
@@ -153,22 +153,22 @@ func (s *stream) next() (packet, bool) {
 		case s.ending == dead:
 			return p, false
 		case s.ending == broken, s.ending == closing && (len(s.out) == 0 || s.endBy.has()):
-			if p.kind = over; s.ending == closing {
+			if p.kind = endPacket; s.ending == closing {
 				p.number = s.sent + 1
 			}
 			s.ending = dead
 			return p, true
-		case len(s.out) > 0 && s.sent-s.wasRead < window:
+		case len(s.out) > 0 && s.sent-s.wasRead < maxUnread:
 			n := min(len(s.out), maxContent)
 			s.sent++
-			p.kind, p.number, p.content = content, s.sent, s.out[:n:n]
+			p.kind, p.number, p.content = contentPacket, s.sent, s.out[:n:n]
 			s.out = s.out[n:]
 			s.told = s.read
 			s.changed.Broadcast()
 			return p, true
-		case s.read-s.told >= window/2:
+		case s.read-s.told >= maxUnread/2:
 			s.told = s.read
-			p.kind = reading
+			p.kind = readPacket
 			return p, true
 		}
 		s.changed.Wait()
@@ -232,7 +232,7 @@ func (s *stream) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err == nil {
-		s.set(&s.endBy, time.Now().Add(lingering))
+		s.set(&s.endBy, time.Now().Add(closeGrace))
 		s.fail(net.ErrClosed, closing)
 	}
 	return nil

@@ -42,8 +42,8 @@ func (t Timing) orUsual() Timing {
 	return t
 }
 
-// slowest is the number of bytes per second that a link must take at least.
-const slowest = 16 << 10
+// minBytesPerSecond is the number of bytes per second that a link must take at least.
+const minBytesPerSecond = 16 << 10
 
 // A Conn is a link between a node and a server. Any number of goroutines may write, and one may read.
 type Conn struct {
@@ -191,7 +191,7 @@ func (c *Conn) Write(f Frame) error {
 	}
 	c.writing.Lock()
 	defer c.writing.Unlock()
-	limit := c.timing.Write + time.Duration(len(raw)/slowest)*time.Second
+	limit := c.timing.Write + time.Duration(len(raw)/minBytesPerSecond)*time.Second
 	if err := c.ws.SetWriteDeadline(time.Now().Add(limit)); err != nil {
 		return fmt.Errorf("bound a write: %w", err)
 	}
