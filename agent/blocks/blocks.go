@@ -13,8 +13,8 @@ import (
 
 // Limits on what watchers are shown, in bytes; the log has everything. What a model says is not cut.
 const (
-	MostOfCall = 16 << 10 // of the input or the result of a call
-	mostSaid   = 64 << 10 // of a person's message
+	MostOfCall      = 16 << 10 // of the input or the result of a call
+	maxMessageBytes = 64 << 10 // of a person's message
 )
 
 // A Redactor takes secrets out of what watchers are shown.
@@ -89,7 +89,7 @@ func ShowTold(notice string, n sessions.Notice, redact Redactor) Block {
 
 // shownOf returns as much of a person's message as watchers are shown, and whether it was cut.
 func shownOf(said string) (text string, cut bool) {
-	return strings.Clone(tools.Beginning(said, mostSaid)), len(said) > mostSaid
+	return strings.Clone(tools.Beginning(said, maxMessageBytes)), len(said) > maxMessageBytes
 }
 
 // Emit sends watchers a whole block that is in the log: they discard what they have received of it before. emit

@@ -47,7 +47,7 @@ func (s stars) JSON(raw json.RawMessage) json.RawMessage {
 }
 
 func TestBlocksHaveNoSecretsAndAreBounded(t *testing.T) {
-	long := strings.Repeat("é", mostSaid)
+	long := strings.Repeat("é", maxMessageBytes)
 	for name, tc := range map[string]struct {
 		data any
 		want string // kind, text, input, flags
@@ -65,7 +65,7 @@ func TestBlocksHaveNoSecretsAndAreBounded(t *testing.T) {
 		}
 	}
 	said, _ := Show(sessions.User{Text: "x" + long}, stars{})
-	if !said.Cut || len(said.Text) > mostSaid || len(said.Text) < mostSaid-4 || !utf8.ValidString(said.Text) {
+	if !said.Cut || len(said.Text) > maxMessageBytes || len(said.Text) < maxMessageBytes-4 || !utf8.ValidString(said.Text) {
 		t.Errorf("%d bytes were said, cut %v", len(said.Text), said.Cut)
 	}
 	input, _ := Show(sessions.ToolUse{Args: json.RawMessage(`{"path":"a","content":"` + long + `"}`)}, stars{})

@@ -20,10 +20,10 @@ type SetAsideError struct {
 func (e *SetAsideError) Error() string { return "the rest of the budget is set aside for other calls" }
 
 const (
-	mostWait   = 15 * time.Minute // for what is set aside for others
+	maxWait    = 15 * time.Minute // for what is set aside for others
 	silentWait = 5 * time.Second  // a shorter wait is not announced to people
-	leastPoll  = time.Second
-	mostPoll   = 15 * time.Second
+	minPoll    = time.Second
+	maxPoll    = 15 * time.Second
 )
 
 // IsAnnounced reports whether the people who wait are told so. A short wait isn't worth a message.
@@ -33,10 +33,10 @@ func (e *SetAsideError) IsAnnounced() bool { return e.waited >= silentWait }
 // help, or has taken too long.
 func (e *OverError) WaitSince(since time.Time) *SetAsideError {
 	waited := time.Since(since)
-	if !e.FitsLater() || waited >= mostWait {
+	if !e.FitsLater() || waited >= maxWait {
 		return nil
 	}
-	return &SetAsideError{Over: e, waited: waited, After: max(leastPoll, min(waited/4, mostPoll)), Until: since.Add(mostWait)}
+	return &SetAsideError{Over: e, waited: waited, After: max(minPoll, min(waited/4, maxPoll)), Until: since.Add(maxWait)}
 }
 
 // Today returns how many tokens a person has spent today, and how many more are reserved.

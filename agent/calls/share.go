@@ -10,8 +10,8 @@ import (
 const (
 	// maxResult is the most that a model is shown of one result, in bytes.
 	maxResult = 65536
-	// leastResult is how much is shown of each result, however many results a step has.
-	leastResult = 256
+	// minResultBytes is how much is shown of each result, however many results a step has.
+	minResultBytes = 256
 )
 
 // A Share divides among the calls of one step how much of their results the model is shown: a quarter of the
@@ -42,7 +42,7 @@ func ShareOf(s *turn.Session, t *turn.Turn) *Share {
 func (s *Share) Take(size int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	limit := min(maxResult, max(s.left/max(s.calls, 1), leastResult))
+	limit := min(maxResult, max(s.left/max(s.calls, 1), minResultBytes))
 	s.left -= min(size, limit)
 	s.calls--
 	return limit

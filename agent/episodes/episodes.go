@@ -18,9 +18,9 @@ import (
 // The most bytes that the parts of an episode have, out of sessions.MaxEpisode for all of them. What was found
 // gets what the other parts leave.
 const (
-	mostAsked = 100 // what a person asked for
-	mostDone  = 120 // which tools were called, and how often
-	mostWith  = 48  // the key argument of a tool's first call
+	maxAskedBytes    = 100 // what a person asked for
+	maxToolsBytes    = 120 // which tools were called, and how often
+	maxArgumentBytes = 48  // the key argument of a tool's first call
 )
 
 // A Maker makes the episodes of one session's turns.
@@ -49,9 +49,9 @@ func (m Maker) Of(t *turn.Turn, state string, ending []sessions.Entry) (sessions
 		switch {
 		case said.Untrusted: // not the person's own words
 		case said.Text == "":
-			e.Asked = m.oneLine(m.spoken(asked.Cause), mostAsked)
+			e.Asked = m.oneLine(m.spoken(asked.Cause), maxAskedBytes)
 		default:
-			e.Asked = m.oneLine(said.Text, mostAsked)
+			e.Asked = m.oneLine(said.Text, maxAskedBytes)
 		}
 	}
 	m.addDeeds(&e, t, ending)
@@ -105,13 +105,13 @@ func (m Maker) addDeeds(e *sessions.Episode, t *turn.Turn, ending []sessions.Ent
 			if len(c.Started.Args) > 0 {
 				args = c.Started.Args
 			}
-			e.Did = append(e.Did, sessions.Deed{Tool: tool, N: 1, With: m.oneLine(excerpt.KeyArgument(m.Redact.JSON(args)), mostWith), Outcome: outcome})
+			e.Did = append(e.Did, sessions.Deed{Tool: tool, N: 1, With: m.oneLine(excerpt.KeyArgument(m.Redact.JSON(args)), maxArgumentBytes), Outcome: outcome})
 		}
 	}
-	for len(e.Done(true)) > mostDone {
+	for len(e.Done(true)) > maxToolsBytes {
 		last := len(e.Did) - 1
 		if last == 0 { // only a name, and it is too long
-			e.Did[0].Tool, e.Did[0].With = tools.Beginning(e.Did[0].Tool, mostWith), ""
+			e.Did[0].Tool, e.Did[0].With = tools.Beginning(e.Did[0].Tool, maxArgumentBytes), ""
 			break
 		}
 		e.More += e.Did[last].N

@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	// leastLearned is the smallest request, in tokens, from which the ratio of a model is learned.
-	leastLearned = 1000
+	// minLearned is the smallest request, in tokens, from which the ratio of a model is learned.
+	minLearned = 1000
 	// newestWeight is how much the newest ratio counts in a model's average, from 0 to 1.
 	newestWeight = 0.3
 	// Limits on a model's ratio of counted to estimated tokens. No model is further off than that: a provider
 	// whose number lies outside counts something else.
-	leastRatio, mostRatio = 0.2, 6
+	minRatio, maxRatio = 0.2, 6
 	// implausibleFactor is how many times smaller than the estimate a provider's number may be. Some servers leave out
 	// what they had in their cache.
 	implausibleFactor = 8
@@ -32,8 +32,8 @@ type Ratios struct {
 	asked  map[string]int // by session: the estimated tokens of its last request
 }
 
-// mostAsked limits how many sessions' last requests Ratios remembers.
-const mostAsked = 4096
+// maxSessions limits how many sessions' last requests Ratios remembers.
+const maxSessions = 4096
 
 // New makes empty Ratios.
 func New() *Ratios { return &Ratios{ratios: make(map[string]float64), asked: make(map[string]int)} }
@@ -42,7 +42,7 @@ func New() *Ratios { return &Ratios{ratios: make(map[string]float64), asked: mak
 func (t *Ratios) NoteAsked(session string, tokens int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.asked) >= mostAsked {
+	if len(t.asked) >= maxSessions {
 		clear(t.asked)
 	}
 	t.asked[session] = tokens
@@ -69,10 +69,10 @@ func (t *Ratios) Ratio(model string) (float64, bool) {
 // Learn updates a model's ratio with the number that a provider reported for a request. It ignores small requests,
 // and a number that can't be for the whole request.
 func (t *Ratios) Learn(model string, estimated int, counted int64) {
-	if estimated < leastLearned || !IsPlausible(estimated, counted) {
+	if estimated < minLearned || !IsPlausible(estimated, counted) {
 		return
 	}
-	now := min(max(float64(counted)/float64(estimated), leastRatio), mostRatio)
+	now := min(max(float64(counted)/float64(estimated), minRatio), maxRatio)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if before, ok := t.ratios[model]; ok {
@@ -84,10 +84,10 @@ func (t *Ratios) Learn(model string, estimated int, counted int64) {
 // RaiseRatio raises a model's ratio after a request with that estimate turned out to have more than the given number
 // of tokens. It ignores small requests.
 func (t *Ratios) RaiseRatio(model string, estimated int, tokens int) {
-	if estimated < leastLearned {
+	if estimated < minLearned {
 		return
 	}
-	least := min(float64(tokens)/float64(estimated), mostRatio)
+	least := min(float64(tokens)/float64(estimated), maxRatio)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	before, ok := t.ratios[model]

@@ -15,19 +15,19 @@ import (
 )
 
 const (
-	// mostOfCall is how many bytes of what a call would do are shown in a chat message: together with the words
+	// maxOfCall is how many bytes of what a call would do are shown in a chat message: together with the words
 	// around them, they fit into one message on every platform, and so can have buttons. If there are more, the
 	// message shows the first headOfCall and the last tailOfCall bytes.
-	mostOfCall = 1400
+	maxOfCall  = 1400
 	headOfCall = 700
 	tailOfCall = 500
-	mostInline = 200 // how many bytes of an argument's value are shown on the line with its name
+	maxInline  = 200 // how many bytes of an argument's value are shown on the line with its name
 )
 
-// mostOfReason is how many bytes of a denial's reason people are shown. The reason replaces the instructions
+// maxOfReason is how many bytes of a denial's reason people are shown. The reason replaces the instructions
 // for answering and is no longer than these, so it fits into the message of the question, whose buttons are
 // removed. The model is told the whole reason.
-const mostOfReason = 200
+const maxOfReason = 200
 
 // Gist returns the same as KeyArgument, cut after 60 characters, with an ellipsis if something was cut.
 func Gist(args json.RawMessage) string {
@@ -181,7 +181,7 @@ func (c Call) Markdown() string {
 	}
 	var list []string
 	for _, o := range others {
-		if strings.ContainsAny(o.value, "\n`") || len(o.value) > mostInline || o.value == "" {
+		if strings.ContainsAny(o.value, "\n`") || len(o.value) > maxInline || o.value == "" {
 			list = append(list, fmt.Sprintf("%s:\n\n%s", Words(o.name), fenced(o.value)))
 		} else {
 			list = append(list, fmt.Sprintf("%s: `%s`", Words(o.name), o.value))
@@ -194,7 +194,7 @@ func (c Call) Markdown() string {
 }
 
 // IsLong reports whether the text that people are shown of a call is too long for a chat message.
-func IsLong(text string) bool { return len(text) > mostOfCall }
+func IsLong(text string) bool { return len(text) > maxOfCall }
 
 // BeginningAndEnd returns the beginning and the end of a long text as code blocks, and says how many bytes are
 // left out between them.
@@ -296,8 +296,8 @@ func fenced(text string) string {
 // Reason returns a denial's reason, shortened, as a Markdown quotation.
 func Reason(reason string) string {
 	reason = strings.ToValidUTF8(reason, "\uFFFD")
-	if len(reason) > mostOfReason {
-		reason = strings.ToValidUTF8(reason[:mostOfReason], "") + " …"
+	if len(reason) > maxOfReason {
+		reason = strings.ToValidUTF8(reason[:maxOfReason], "") + " …"
 	}
 	return "> " + strings.ReplaceAll(reason, "\n", "\n> ")
 }

@@ -61,11 +61,11 @@ func TestNoQuotationEndsEarly(t *testing.T) {
 	if got := (Call{Arguments: json.RawMessage("\"```\\n\"")}).Markdown(); !strings.HasPrefix(got, "````\n") || !strings.HasSuffix(got, "\n````") {
 		t.Errorf("the fence can be closed from inside: %s", got)
 	}
-	long := strings.Repeat("é", mostOfCall)
+	long := strings.Repeat("é", maxOfCall)
 	if got := BeginningAndEnd(long); !IsLong(long) || !strings.Contains(got, "… 1600 bytes are left out here …") || strings.Count(got, "é") != 600 {
 		t.Errorf("of a long call is shown %s", got)
 	}
-	if got := Reason("no\n" + strings.Repeat("é", mostOfReason)); !strings.HasPrefix(got, "> no\n> é") || !strings.HasSuffix(got, "é …") {
+	if got := Reason("no\n" + strings.Repeat("é", maxOfReason)); !strings.HasPrefix(got, "> no\n> é") || !strings.HasSuffix(got, "é …") {
 		t.Errorf("got %q", got)
 	}
 	if got := Inline("a`b\u3164\n"); got != "a'b\\u3164\\n" {
@@ -117,8 +117,8 @@ func TestWordsHaveNoMarkup(t *testing.T) {
 // Whatever bytes a long call has, its ends stand in it, and what is left out is counted.
 func FuzzEnds(f *testing.F) {
 	for _, raw := range []string{
-		strings.Repeat("\xff", mostOfCall+1), strings.Repeat("\xff", mostOfCall) + strings.Repeat("x", headOfCall),
-		strings.Repeat("é", mostOfCall), "x" + strings.Repeat("é", mostOfCall), strings.Repeat("`", mostOfCall+1),
+		strings.Repeat("\xff", maxOfCall+1), strings.Repeat("\xff", maxOfCall) + strings.Repeat("x", headOfCall),
+		strings.Repeat("é", maxOfCall), "x" + strings.Repeat("é", maxOfCall), strings.Repeat("`", maxOfCall+1),
 	} {
 		f.Add([]byte(raw))
 	}

@@ -65,8 +65,8 @@ const (
 	// stickFor is how long a session stays with the model that last answered it, even if an earlier model of the
 	// chain works again. For about that long a provider may still have the session's prompt in its cache.
 	stickFor = 10 * time.Minute
-	// mostRemembered limits for how many sessions a Chain remembers the link that answered.
-	mostRemembered = 4096
+	// maxSessions limits for how many sessions a Chain remembers the link that answered.
+	maxSessions = 4096
 )
 
 // New makes a Chain of the models in cfg.
@@ -185,7 +185,7 @@ func (c *Chain) remember(session string, link int) {
 		delete(c.last, session)
 		return
 	}
-	if len(c.last) >= mostRemembered {
+	if len(c.last) >= maxSessions {
 		clear(c.last)
 	}
 	c.last[session] = lastAnswer{link, time.Now()}

@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	mostListed = 20
-	stopWait   = 10 * time.Second // how long Stop waits for the job's end
-	lookAgain  = 100 * time.Millisecond
+	maxListed = 20
+	stopWait  = 10 * time.Second // how long Stop waits for the job's end
+	lookAgain = 100 * time.Millisecond
 )
 
 var _ jobs.Backend = (*Runner)(nil)
 
-// List implements jobs.Backend: it returns a session's newest jobs, at most mostListed.
+// List implements jobs.Backend: it returns a session's newest jobs, at most maxListed.
 func (r *Runner) List(ctx context.Context, session string) ([]jobs.Status, error) {
-	all, err := r.cfg.Store.JobsOf(ctx, session, mostListed)
+	all, err := r.cfg.Store.JobsOf(ctx, session, maxListed)
 	if err != nil {
 		return nil, fmt.Errorf("the jobs cannot be looked up now: %w", err)
 	}
@@ -49,7 +49,7 @@ func (r *Runner) find(ctx context.Context, session, id string) (sessions.Job, er
 	if err != nil && !errors.Is(err, sessions.ErrNotFound) {
 		return sessions.Job{}, fmt.Errorf("the job cannot be looked up now: %w", err)
 	}
-	all, err := r.cfg.Store.JobsOf(ctx, session, mostListed)
+	all, err := r.cfg.Store.JobsOf(ctx, session, maxListed)
 	if err != nil {
 		return sessions.Job{}, fmt.Errorf("the jobs cannot be looked up now: %w", err)
 	}

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// mostKnown is how many verdicts are remembered.
-const mostKnown = 4096
+// maxVerdicts is how many verdicts are remembered.
+const maxVerdicts = 4096
 
 // Answers remembers verdicts, so that a model is asked once about equal questions, also if they come at the same
 // time. It forgets them with the process. The zero value is ready for use, by several goroutines at once.
@@ -58,7 +58,7 @@ func (a *Answers) begin(hash string) (one *asked, first bool) {
 	if one, ok := a.known[hash]; ok {
 		return one, false
 	}
-	if len(a.known) >= mostKnown || a.known == nil {
+	if len(a.known) >= maxVerdicts || a.known == nil {
 		a.known = map[string]*asked{} // whoever waits for a verdict has the question already
 	}
 	one = &asked{done: make(chan struct{})}

@@ -60,9 +60,9 @@ func (j *Judge) With(m llm.Model) *Judge {
 }
 
 const (
-	// mostArguments is how many bytes of a call's arguments the model reads. If there are more, it reads the first
+	// maxArguments is how many bytes of a call's arguments the model reads. If there are more, it reads the first
 	// headOfArguments and the last tailOfArguments bytes.
-	mostArguments   = 12_000
+	maxArguments    = 12_000
 	headOfArguments = 8_000
 	tailOfArguments = 3_900
 	// answerTokens limits the answer. Reasoning models need some tokens before they write anything.
@@ -88,7 +88,7 @@ type Question struct {
 }
 
 // IsWhole reports whether the model reads all of the call. If it doesn't, it can't allow the call.
-func (q *Question) IsWhole() bool { return len(q.Arguments) <= mostArguments }
+func (q *Question) IsWhole() bool { return len(q.Arguments) <= maxArguments }
 
 // Request returns the request to the model. Equal questions give equal bytes.
 func (q *Question) Request() llm.Request {

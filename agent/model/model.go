@@ -232,10 +232,10 @@ func (a *Asker) afterNoAnswer(t *turn.Turn, fault *llm.Error) error {
 
 // Limits on how long to wait before a model that gave no answer is asked again. Between these limits, the wait
 // is a quarter of the turn's age, not counting its waits for people and sub-agents. A provider may ask for a longer
-// wait. No wait is longer than the turn may still wait, unless that is less than leastAway.
+// wait. No wait is longer than the turn may still wait, unless that is less than minAway.
 const (
-	leastAway = time.Second
-	mostAway  = 5 * time.Minute
+	minAway = time.Second
+	maxAway = 5 * time.Minute
 )
 
 // endOrWait returns the ending of a turn whose model gives no answer, or an *UnavailableError if the same
@@ -246,8 +246,8 @@ func (a *Asker) endOrWait(fault *llm.Error, t *turn.Turn) error {
 	if fault.Fault != llm.Busy || left <= 0 {
 		return a.endingOf(fault, t)
 	}
-	after := max(leastAway, min(waited/4, mostAway), fault.RetryAfter)
-	return &UnavailableError{After: min(after, max(left, leastAway)), Until: time.Now().Add(left), Asked: fault.RetryAfter}
+	after := max(minAway, min(waited/4, maxAway), fault.RetryAfter)
+	return &UnavailableError{After: min(after, max(left, minAway)), Until: time.Now().Add(left), Asked: fault.RetryAfter}
 }
 
 // endingOf returns the ending of a turn whose model gives no answer.

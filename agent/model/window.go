@@ -25,12 +25,12 @@ const (
 	maxOverflows = 6
 	// maxSummaries is how many summaries a turn tries to make between two steps.
 	maxSummaries = 2
-	// leastLong is the smallest request, by its messages in tokens, whose rejection may be due to its length.
-	leastLong = 1500
-	// leastRoom is the smallest room for messages, in tokens, with which it makes sense to ask.
-	leastRoom = 64
-	// mostSaid is how much of what people said is kept beside a summary, in tokens.
-	mostSaid = 20_000
+	// minLongRequest is the smallest request, by its messages in tokens, whose rejection may be due to its length.
+	minLongRequest = 1500
+	// minRoom is the smallest room for messages, in tokens, with which it makes sense to ask.
+	minRoom = 64
+	// maxKeptTokens is how much of what people said is kept beside a summary, in tokens.
+	maxKeptTokens = 20_000
 )
 
 // The results of shortening a request, for metrics.
@@ -120,7 +120,7 @@ var errAccepted = errors.New("the model takes the request")
 func (a *Asker) acceptsWithoutPast(ctx context.Context, t *turn.Turn, r *llm.Request) (bool, error) {
 	less, length := *r, a.messageTokens(r.Messages)
 	less.Render, less.Messages = nil, transcript.WithoutPast(a.Journal.Records(), t.ID, a.Memory, length/4)
-	if length < leastLong || a.messageTokens(less.Messages) > length/2 {
+	if length < minLongRequest || a.messageTokens(less.Messages) > length/2 {
 		return false, nil
 	}
 	a.showPictures(ctx, less.Messages)
@@ -268,7 +268,7 @@ func (a *Asker) clearResults(ctx context.Context, t *turn.Turn, r *llm.Request) 
 // less than a fifth is not used. Without a summary, the turn doesn't end, because the model may still accept
 // the request.
 func (a *Asker) compact(ctx context.Context, t *turn.Turn, r *llm.Request, tries *summaryTries) error {
-	budgets := transcript.Budgets{Steps: a.Room / 4, Unread: a.Room / 2, Own: a.Room / 2, Said: min(mostSaid, a.Room/8), Lately: a.Room / 16}
+	budgets := transcript.Budgets{Steps: a.Room / 4, Unread: a.Room / 2, Own: a.Room / 2, Said: min(maxKeptTokens, a.Room/8), Lately: a.Room / 16}
 	if tries.made > 0 {
 		budgets.Steps, budgets.Unread, budgets.Said = a.Room/16, a.Room/4, 0
 		budgets.Lately = 0
@@ -404,7 +404,7 @@ func (a *Asker) lowerLimit(r *llm.Request, fault *llm.Error) bool {
 			next = limit // otherwise the provider just counts differently
 		}
 	}
-	if next-a.fixedTokens(r) < leastRoom && a.messageTokens(r.Messages) <= leastRoom {
+	if next-a.fixedTokens(r) < minRoom && a.messageTokens(r.Messages) <= minRoom {
 		return false
 	}
 	if a.Ceiling <= 0 || next < a.Ceiling {
@@ -427,7 +427,7 @@ func (a *Asker) CompactNow(ctx context.Context, in bus.Inbound) (text string, _ 
 	before, length := a.countTokens(r), transcript.EstimateMessages(r.Messages)
 	a.Room = a.requestLimit(r)
 	t := &turn.Turn{ID: in.ID, Person: in.From.ID, Route: route.Of(in)}
-	s, ok, err := a.sumUp(ctx, t, false, transcript.Budgets{Said: min(mostSaid, length/8), Lately: length / 16})
+	s, ok, err := a.sumUp(ctx, t, false, transcript.Budgets{Said: min(maxKeptTokens, length/8), Lately: length / 16})
 	if failed, is := errors.AsType[*llm.Error](err); is {
 		a.Log.Warn("summarizing failed", slog.String("command", in.ID), slog.Any("error", failed))
 		err = a.endingOf(failed, t)

@@ -189,8 +189,8 @@ func (d dialect) toolForm() toollist.Form {
 	return toollist.Form{Flat: d.responses, Described: d.maxDescription, Most: d.maxTools}
 }
 
-// leastDescribed is the smallest limit on descriptions with which tools are still shown.
-const leastDescribed = 100
+// minDescribed is the smallest limit on descriptions with which tools are still shown.
+const minDescribed = 100
 
 // learnBounds learns from a refusal how long the descriptions of tools may be, or how many tools there may be.
 // It returns false if the refusal is about something else, or says nothing new.
@@ -204,7 +204,7 @@ func (d dialect) learnBounds(r *refusal) (lesson, bool) {
 	switch {
 	case n <= 0 || !r.mayConcernTool():
 	case r.concerns("description") && (r.concerns("tools") || r.concerns("function")):
-		if n >= leastDescribed && (d.maxDescription == 0 || n < d.maxDescription) {
+		if n >= minDescribed && (d.maxDescription == 0 || n < d.maxDescription) {
 			next.maxDescription = n
 			return lesson{dialect: next, about: "descriptions of tools"}, true
 		}

@@ -20,16 +20,16 @@ import (
 )
 
 const (
-	// leastSaid is the fewest messages from the person in a part of a conversation for a model to be asked about it.
-	leastSaid = 5
-	// mostFacts is how many facts from one part are proposed at most.
-	mostFacts = 3
-	// mostFact is the size limit of a fact, in bytes. A longer fact is dropped, because a shortened one could mean something else.
-	mostFact = 300
-	// mostRead limits how much of the conversation the model reads, in bytes, and mostMessage how much of one message.
-	mostRead, mostMessage = 32_000, 2_000
-	// mostRemembered limits how much of each memory the model reads, in bytes.
-	mostRemembered = 8_000
+	// minSaid is the fewest messages from the person in a part of a conversation for a model to be asked about it.
+	minSaid = 5
+	// maxFacts is how many facts from one part are proposed at most.
+	maxFacts = 3
+	// maxFactBytes is the size limit of a fact, in bytes. A longer fact is dropped, because a shortened one could mean something else.
+	maxFactBytes = 300
+	// maxReadBytes limits how much of the conversation the model reads, in bytes, and maxMessageBytes how much of one message.
+	maxReadBytes, maxMessageBytes = 32_000, 2_000
+	// maxRemembered limits how much of each memory the model reads, in bytes.
+	maxRemembered = 8_000
 	// answerTokens limits the answer. Reasoning models need some tokens before they write anything.
 	answerTokens = 2048
 	// Expires is how long the person has to decide.
@@ -125,7 +125,7 @@ func Read(records []journal.Record, person string, trusted bool) Conversation {
 	return c
 }
 
-// add adds a text, or its beginning (mostMessage), unless it is empty.
+// add adds a text, or its beginning (maxMessageBytes), unless it is empty.
 func (c *Conversation) add(tag, text string) {
 	if text = strings.TrimSpace(text); text == "" {
 		return
@@ -133,19 +133,19 @@ func (c *Conversation) add(tag, text string) {
 	if tag == frames.Message {
 		c.said++
 	}
-	c.lines = append(c.lines, line{tag, beginning(text, mostMessage)})
+	c.lines = append(c.lines, line{tag, beginning(text, maxMessageBytes)})
 }
 
 // IsLong reports whether the person has said enough for a model to be asked.
-func (c Conversation) IsLong() bool { return c.said >= leastSaid }
+func (c Conversation) IsLong() bool { return c.said >= minSaid }
 
 // Request returns the request that asks a model for the facts in a conversation. owner says that the person owns the
 // bot, and so may also decide about the agent's memory. The model reads only the newest part of a conversation with
-// more than mostRead bytes.
+// more than maxReadBytes bytes.
 func (c Conversation) Request(known Known, owner bool) llm.Request {
 	var b strings.Builder
 	from, size := len(c.lines), 0
-	for from > 0 && size+len(c.lines[from-1].text) <= mostRead {
+	for from > 0 && size+len(c.lines[from-1].text) <= maxReadBytes {
 		from--
 		size += len(c.lines[from].text)
 	}
@@ -153,10 +153,10 @@ func (c Conversation) Request(known Known, owner bool) llm.Request {
 		writeFrame(&b, l.tag, "", l.text)
 	}
 	if !known.Untrusted {
-		writeFrame(&b, frames.Remembered, "the person", beginning(known.OfPerson, mostRemembered))
-		writeFrame(&b, frames.Remembered, "all your conversations", beginning(known.OfAgent, mostRemembered))
+		writeFrame(&b, frames.Remembered, "the person", beginning(known.OfPerson, maxRemembered))
+		writeFrame(&b, frames.Remembered, "all your conversations", beginning(known.OfAgent, maxRemembered))
 	}
-	writeFrame(&b, frames.Remembered, "what you proposed before", beginning(strings.Join(known.Proposed, "\n"), mostRemembered))
+	writeFrame(&b, frames.Remembered, "what you proposed before", beginning(strings.Join(known.Proposed, "\n"), maxRemembered))
 	system := textFind
 	if owner {
 		system += textFindForAgent
@@ -183,7 +183,7 @@ const (
 	ofAgent  = "agent:"
 )
 
-// Facts returns the first mostFacts facts that a model's answer proposes. It drops facts that are known already,
+// Facts returns the first maxFacts facts that a model's answer proposes. It drops facts that are known already,
 // long ones, and facts with secrets, which are those that redact changes. Facts for the agent's memory count only in
 // an owner's conversation.
 func Facts(answer string, owner bool, known Known, redact func(string) string) []Fact {
@@ -202,10 +202,10 @@ func Facts(answer string, owner bool, known Known, redact func(string) string) [
 		}
 		fact.Text = strings.TrimSpace(strings.TrimLeft(fact.Text, "*_ "))
 		letters := lettersOf(fact.Text)
-		if letters == "" || len(fact.Text) > mostFact || redact(fact.Text) != fact.Text || slices.ContainsFunc(have, func(known string) bool { return strings.Contains(known, letters) }) {
+		if letters == "" || len(fact.Text) > maxFactBytes || redact(fact.Text) != fact.Text || slices.ContainsFunc(have, func(known string) bool { return strings.Contains(known, letters) }) {
 			continue
 		}
-		if found, have = append(found, fact), append(have, letters); len(found) == mostFacts {
+		if found, have = append(found, fact), append(have, letters); len(found) == maxFacts {
 			break
 		}
 	}

@@ -18,8 +18,8 @@ const deltaSize = 512 // bytes of text that are sent without waiting for more
 // Limits on how long text waits for more text to share its event. A watcher sees each word as it arrives,
 // unless so many answers arrive at once that one event per word would be too many.
 const (
-	leastWait   = 2 * time.Millisecond
-	mostWait    = 40 * time.Millisecond
+	minWait     = 2 * time.Millisecond
+	maxWait     = 40 * time.Millisecond
 	waitForEach = 40 * time.Microsecond // for each answer that is being streamed
 )
 
@@ -29,7 +29,7 @@ type Counter struct{ open atomic.Int64 }
 
 // waitTime returns how long text waits. That grows with the number of open streams.
 func (p *Counter) waitTime() time.Duration {
-	return min(max(time.Duration(p.open.Load())*waitForEach, leastWait), mostWait)
+	return min(max(time.Duration(p.open.Load())*waitForEach, minWait), maxWait)
 }
 
 // A Stream sends the events of one answer. It is safe for concurrent use.

@@ -14,7 +14,7 @@ import (
 // somebody waits, so it is shown little.
 const (
 	earlierSaid   = 2     // messages of the person from before the turn
-	mostSaidShown = 8     // messages of the turn
+	maxSaidShown  = 8     // messages of the turn
 	saidHead      = 2_200 // characters of the beginning of one message, and of its end
 	saidTail      = 800
 	quotesShown   = 3   // quotes of one message
@@ -63,7 +63,7 @@ func Said(records []journal.Record, own, person string, redact Redact) (earlier,
 			}
 		}
 	}
-	return lastOf(before, earlierSaid), lastOf(since, mostSaidShown)
+	return lastOf(before, earlierSaid), lastOf(since, maxSaidShown)
 }
 
 // newestEdits returns the newest edit of each message, by the message's id.

@@ -18,7 +18,7 @@ import (
 // summary, so they don't invalidate a provider's cache any further.
 const (
 	latelyWindow = 7 * 24 * time.Hour
-	mostLately   = 20
+	maxLately    = 20
 	// LatelyTokens is roughly the most tokens that they have, however much room there is.
 	LatelyTokens = 1000
 	// latelyFrame is the estimated number of bytes of a line, not counting the texts of the episode.
@@ -42,7 +42,7 @@ func KeepEpisodes(records []journal.Record, covers int64, at time.Time, tokens i
 		if e == nil || r.N > covers {
 			continue
 		}
-		if room -= len(e.Line()) + latelyFrame; room < 0 || len(kept) == mostLately || at.Sub(r.At()) > latelyWindow {
+		if room -= len(e.Line()) + latelyFrame; room < 0 || len(kept) == maxLately || at.Sub(r.At()) > latelyWindow {
 			break
 		}
 		kept = append(kept, r.N)

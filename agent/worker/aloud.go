@@ -19,9 +19,9 @@ import (
 const (
 	// readWithin limits how long a recording may take. The text of the answer is sent before.
 	readWithin = 30 * time.Second
-	// mostReadings is how often a recording is begun: one that was cut off is made once more, and not each time that a
+	// maxRecordings is how often a recording is begun: one that was cut off is made once more, and not each time that a
 	// process dies.
-	mostReadings = 2
+	maxRecordings = 2
 )
 
 // markedText returns the text that is read aloud with an answer, whether that is the answer's own, and whether the agent has
@@ -201,7 +201,7 @@ func (n narrator) recording(ctx context.Context, t *turn.Turn, reader *model.Rea
 	if resumed && !t.Suspended {
 		killed++
 	}
-	if killed >= mostReadings {
+	if killed >= maxRecordings {
 		return nil, &agent.UnreadError{Code: "given_up", Why: textCutOffReading}
 	}
 	if err := reader.Reserve(ctx); err != nil {

@@ -91,8 +91,8 @@ func (s lifecycle) whyNotNoted(ctx context.Context, items ...*item) (why string,
 // How many characters of the texts that programs post the model gets: from all posts of a turn together, and at
 // least from each.
 const (
-	mostPosted  = 40_000
-	leastPosted = 400
+	maxPosted = 40_000
+	minPosted = 400
 )
 
 // userEntries returns the entries for a message: its text and its files, or a notice that says why the files
@@ -110,7 +110,7 @@ func userEntries(id string, in bus.Inbound, messages int, why string) []sessions
 		return []sessions.Entry{e}
 	}
 	said := sessions.User{Name: in.From.Name, Text: in.Text, Sent: in.SentAt, Quotes: quotes(&in), Schedule: in.Schedule, Chat: in.ChatName}
-	if most := max(leastPosted, mostPosted/messages); in.IsPosted() && utf8.RuneCountInString(said.Quotes[0].Text) > most {
+	if most := max(minPosted, maxPosted/messages); in.IsPosted() && utf8.RuneCountInString(said.Quotes[0].Text) > most {
 		said.Quotes[0].Text = string([]rune(said.Quotes[0].Text)[:most]) + "… (the rest is left out, because so many came at once)"
 	}
 	e := journal.NewEntry(id, sessions.KindUser, said)

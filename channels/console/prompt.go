@@ -13,8 +13,8 @@ import (
 const (
 	promptText  = "› "
 	workingText = "… working; Ctrl-C stops it"
-	// mostTypedLines is how many lines of a long message are visible while it is being typed.
-	mostTypedLines = 8
+	// maxTypedLines is how many lines of a long message are visible while it is being typed.
+	maxTypedLines = 8
 )
 
 // A prompt is the line that is being typed. Its editor comes from a library; this file defines what keys mean in a
@@ -35,7 +35,7 @@ func newPrompt(w *window, cfg Config) *prompt {
 	e.SetVirtualCursor(false)
 	e.SetStyles(textarea.Styles{Cursor: e.Styles().Cursor})
 
-	e.DynamicHeight, e.MinHeight, e.MaxHeight, e.MaxContentHeight = true, 1, mostTypedLines, 100_000
+	e.DynamicHeight, e.MinHeight, e.MaxHeight, e.MaxContentHeight = true, 1, maxTypedLines, 100_000
 	e.KeyMap.InsertNewline = key.NewBinding(key.WithKeys("ctrl+j", "alt+enter", "shift+enter"))
 	// The terminal's own paste and copy are better than a program's access to a clipboard.
 	e.KeyMap.Paste, e.KeyMap.CopySelection = key.NewBinding(key.WithDisabled()), key.NewBinding(key.WithDisabled())
@@ -104,7 +104,7 @@ func (p *prompt) handle(msg tea.Msg) (cmd tea.Cmd) {
 	case sizeMsg:
 		if width, height, ok := p.window.size(); ok {
 			p.width = width
-			p.editor.MaxHeight = max(min(mostTypedLines, height/3), 1)
+			p.editor.MaxHeight = max(min(maxTypedLines, height/3), 1)
 			p.editor.SetWidth(width)
 			p.window.resize(width, height)
 		}
@@ -263,8 +263,8 @@ func (p *prompt) setText(text string) {
 // View implements tea.Model. It shows nothing, because the window draws itself.
 func (p *prompt) View() tea.View { return tea.NewView("") }
 
-// mostRemembered is the maximum number of typed lines that the arrow keys can bring back.
-const mostRemembered = 500
+// maxRemembered is the maximum number of typed lines that the arrow keys can bring back.
+const maxRemembered = 500
 
 // A history holds the previously typed lines, newest last, and the position to which the arrow keys have moved.
 type history struct {
@@ -287,7 +287,7 @@ func (h *history) add(line string) {
 	if n := len(h.lines); n == 0 || h.lines[n-1] != line {
 		h.lines = append(h.lines, line)
 	}
-	if len(h.lines) > mostRemembered {
+	if len(h.lines) > maxRemembered {
 		h.lines = h.lines[1:]
 	}
 	h.at, h.typed = len(h.lines), ""

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// mostGaps is the maximum number of gaps that are kept; beyond it, the two oldest are merged.
-const mostGaps = 100
+// maxGaps is the maximum number of gaps that are kept; beyond it, the two oldest are merged.
+const maxGaps = 100
 
 // gaps are the periods, as ranges of ids, in which the bot was away and received nothing. Discord does not tell the
 // bot who wrote to it privately in the meantime. If the book does not know such a person, the bot notices only when
@@ -34,7 +34,7 @@ func (h *gaps) open(from, least uint64) {
 		return
 	}
 	h.all = append(h.all, gap{from: from})
-	if len(h.all) > mostGaps {
+	if len(h.all) > maxGaps {
 		h.all[1].from = h.all[0].from
 		h.all = h.all[1:]
 	}

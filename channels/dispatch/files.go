@@ -11,8 +11,8 @@ import (
 	"parley/channels/files"
 )
 
-// mostFiles is the number of files that may be sent at the same time; each of them is in memory.
-const mostFiles = 4
+// maxFiles is the number of files that may be sent at the same time; each of them is in memory.
+const maxFiles = 4
 
 // A fileSending sends the files that belong to messages, leaves out those that can't be sent, and records which
 // messages still need stored files.

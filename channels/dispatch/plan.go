@@ -65,11 +65,11 @@ func (p *plan) parts(ctx context.Context, d *delivery) ([]channels.SentPart, err
 	return parts, nil
 }
 
-// A text that needs more than mostMessages messages is sent as a file; the chat shows the first firstShown of those
+// A text that needs more than maxMessages messages is sent as a file; the chat shows the first firstShown of those
 // messages, followed by textMore.
 const (
-	mostMessages = 15
-	firstShown   = 2
+	maxMessages = 15
+	firstShown  = 2
 )
 
 // shorten cuts a very long text from a session so that only its beginning is shown and the whole text can be sent
@@ -77,7 +77,7 @@ const (
 func (p *plan) shorten(ctx context.Context, d *delivery, parts []channels.SentPart) (shown []channels.SentPart, long bool) {
 	_, can := channels.AsFileSender(p.rendering.channel)
 	size := int64(len(d.out.Text))
-	if len(parts) <= mostMessages || !can || d.out.Session == "" || d.out.Subject != "" || d.out.Whole ||
+	if len(parts) <= maxMessages || !can || d.out.Session == "" || d.out.Subject != "" || d.out.Whole ||
 		size > channels.MostFileBytes(p.rendering.channel, size) || p.mayShorten == nil || !p.mayShorten(ctx) {
 		return parts, false
 	}

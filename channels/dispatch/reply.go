@@ -30,7 +30,7 @@ func (d *Dispatcher) PlanReply(id string, body []byte) (send channels.Send, ok b
 	}
 	record := recordOf(id, &out)
 	record.Parts = r.rendering.render(out.Text)
-	if len(record.Parts) == 0 || len(record.Parts) > mostMessages || !r.drafts.CloseUnposted(out) {
+	if len(record.Parts) == 0 || len(record.Parts) > maxMessages || !r.drafts.CloseUnposted(out) {
 		return channels.Send{}, false
 	}
 	return record, true

@@ -77,7 +77,7 @@ func (r *run) addStages(clearance *clearance, ledger *ledger) {
 	notices := &notices{channel: r.Channel, bus: r.Bus, notify: r.Notify, point: r.point, log: r.log}
 	r.files = &fileSending{
 		channel: r.Channel, store: r.Files, notices: notices, ledger: ledger,
-		atOnce: make(chan struct{}, mostFiles), point: r.point, log: r.log,
+		atOnce: make(chan struct{}, maxFiles), point: r.point, log: r.log,
 	}
 	withdrawals := &withdrawals{ledger: ledger, clearance: clearance, rendering: r.rendering, retryPolicy: retries}
 	r.abandoner = &abandoner{

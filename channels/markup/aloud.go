@@ -20,9 +20,9 @@ const emojiVariation = '\uFE0F'
 // whole sentence, and whole is false. It is "" if nothing can be read.
 func (r *Renderer) Aloud(md string, most int) (words string, whole bool) {
 	md = document.Clean(md)
-	cut := len(md) > mostParsed
+	cut := len(md) > maxParsed
 	if cut {
-		md = strings.ToValidUTF8(md[:mostParsed], "")
+		md = strings.ToValidUTF8(md[:maxParsed], "")
 	}
 	// What is left around words that are not read aloud: HTML's tags, empty brackets, and space before punctuation.
 	emptied := regexp.MustCompile(`</?[a-zA-Z][^<>]*>|\(\s*\)|\[\s*\]|\s+([.,;:!?])`)

@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	// leastLimit is the smallest limit that Render obeys: a smaller one leaves no room for the marks around a
+	// minLimit is the smallest limit that Render obeys: a smaller one leaves no room for the marks around a
 	// single word.
-	leastLimit = 64
-	// mostParsed is the maximum number of bytes that are parsed at once: for some Markdown, the time grows faster
+	minLimit = 64
+	// maxParsed is the maximum number of bytes that are parsed at once: for some Markdown, the time grows faster
 	// than the length.
-	mostParsed = 128 << 10
+	maxParsed = 128 << 10
 )
 
 // Images returns the destinations of the images in a Markdown text, as they are written there.
@@ -37,7 +37,7 @@ func Render(md string, d Dialect, limit int) []Piece { return New().Render(md, d
 func (r *Renderer) RenderFirst(md string, d Dialect, first, limit int) []Piece {
 	for most := first; ; most = most * 9 / 10 { // the marks between blocks may take up more than estimated
 		pieces := r.renderWithin(md, d, limit, most)
-		if len(pieces) == 0 || len(pieces[0].Text) <= first || most <= leastLimit {
+		if len(pieces) == 0 || len(pieces[0].Text) <= first || most <= minLimit {
 			return pieces
 		}
 	}
@@ -60,7 +60,7 @@ func (r *Renderer) renderIn(md string, d dialect, limit, first int) []Piece {
 		return nil
 	}
 	if limit > 0 {
-		limit = max(limit, leastLimit)
+		limit = max(limit, minLimit)
 	}
 	if isPlain(md) && canStayUnchanged(d, md, limit, first) {
 		md = strings.TrimSpace(md)
@@ -72,8 +72,8 @@ func (r *Renderer) renderIn(md string, d dialect, limit, first int) []Piece {
 	}
 	a.limit = a.rest
 	if first > 0 {
-		a.limit = d.largest(max(min(first, cmp.Or(limit, first)), leastLimit))
-		a.limit.bytes = max(first, leastLimit)
+		a.limit = d.largest(max(min(first, cmp.Or(limit, first)), minLimit))
+		a.limit.bytes = max(first, minLimit)
 	}
 	for rest := md; rest != ""; {
 		var part string
@@ -164,20 +164,20 @@ func isPlain(md string) bool {
 	return true
 }
 
-// splitForParsing splits off at most mostParsed bytes, which are parsed at once. It splits at an empty line if
+// splitForParsing splits off at most maxParsed bytes, which are parsed at once. It splits at an empty line if
 // possible, otherwise at the end of a line or at a blank.
 func splitForParsing(md string) (part, rest string) {
-	if len(md) <= mostParsed {
+	if len(md) <= maxParsed {
 		return md, ""
 	}
-	window := md[:mostParsed]
+	window := md[:maxParsed]
 	for _, mark := range []string{"\n\n", "\n", " "} {
-		if i := strings.LastIndex(window, mark); i > mostParsed/2 {
+		if i := strings.LastIndex(window, mark); i > maxParsed/2 {
 			return md[:i], md[i:]
 		}
 	}
-	i := mostParsed
-	for i > mostParsed-utf8.UTFMax && !utf8.RuneStart(md[i]) {
+	i := maxParsed
+	for i > maxParsed-utf8.UTFMax && !utf8.RuneStart(md[i]) {
 		i--
 	}
 	return md[:i], md[i:]

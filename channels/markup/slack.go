@@ -56,14 +56,14 @@ func (slackDialect) renderRich(b document.Block) richText {
 }
 
 const (
-	// mostRich is the maximum length of the text in a message's markdown blocks, in UTF-16 units.
-	mostRich = 12_000
-	// mostExpanded is a little less than the number of blocks that Slack accepts in a message, because it turns one
+	// maxRichLength is the maximum length of the text in a message's markdown blocks, in UTF-16 units.
+	maxRichLength = 12_000
+	// maxExpanded is a little less than the number of blocks that Slack accepts in a message, because it turns one
 	// markdown block into several.
-	mostExpanded = 40
-	// mostRichRows and mostRichColumns are the maximum numbers of rows, including the header, and of columns in one
+	maxExpanded = 40
+	// maxRichRows and maxRichColumns are the maximum numbers of rows, including the header, and of columns in one
 	// of Slack's tables.
-	mostRichRows, mostRichColumns = 100, 20
+	maxRichRows, maxRichColumns = 100, 20
 )
 
 // joinRich implements richDialect: it joins the blocks in a piece, with the longest table as a real table.
@@ -87,7 +87,7 @@ func (slackDialect) joinRich(frags []renderedBlock) string {
 		parts = append(parts, p)
 		i += p.count
 	}
-	if !better || len(parts) > mostExpanded {
+	if !better || len(parts) > maxExpanded {
 		return ""
 	}
 	var b strings.Builder
@@ -105,7 +105,7 @@ func (slackDialect) joinRich(frags []renderedBlock) string {
 			b.WriteString(p.rich.text)
 		}
 	}
-	if units(b.String()) > mostRich {
+	if units(b.String()) > maxRichLength {
 		return ""
 	}
 	return b.String()
@@ -119,7 +119,7 @@ type richPart struct {
 
 // richTable renders a table in the form in which Slack shows tables; "" if it is too large for that.
 func richTable(b document.Block) string {
-	if len(b.Rows) >= mostRichRows || len(b.Head) > mostRichColumns {
+	if len(b.Rows) >= maxRichRows || len(b.Head) > maxRichColumns {
 		return ""
 	}
 	return markdownDialect{slackBlock}.renderTable(b)

@@ -176,10 +176,10 @@ func pairFields(names [][]document.Span, row []document.Cell) []document.Field {
 }
 
 const (
-	// mostName is how many bytes of a column's name are repeated in later records.
-	mostName = 60
-	// mostNames is how many bytes of repeated names any table may have.
-	mostNames = 16 << 10
+	// maxName is how many bytes of a column's name are repeated in later records.
+	maxName = 60
+	// maxNames is how many bytes of repeated names any table may have.
+	maxNames = 16 << 10
 )
 
 // shortenNames returns the names of columns, cut if necessary: they are repeated for what may be thousands of rows,
@@ -194,7 +194,7 @@ func shortenNames(names [][]document.Span, t document.Block) [][]document.Span {
 			}
 		}
 	}
-	most := min(mostName, max(mostNames, 2*size)/cells)
+	most := min(maxName, max(maxNames, 2*size)/cells)
 	short := make([][]document.Span, len(names))
 	for i, name := range names {
 		text := document.Text(name, false)
@@ -230,15 +230,15 @@ func fitColumns(natural, words []int, width int) ([]int, bool) {
 		}
 		return widths, total
 	}
-	// over is the smallest n for which a maximum width of leastColumn + n makes the table too wide.
+	// over is the smallest n for which a maximum width of minColumn + n makes the table too wide.
 	over := sort.Search(max(width, 0), func(n int) bool {
-		_, total := capped(leastColumn + n)
+		_, total := capped(minColumn + n)
 		return total > width
 	})
 	if over == 0 && width < sum(natural) {
 		return nil, false
 	}
-	widths, total := capped(leastColumn + max(over-1, 0))
+	widths, total := capped(minColumn + max(over-1, 0))
 	return widths, total <= width
 }
 

@@ -42,7 +42,7 @@ func (x terminalDialect) renderBlock(b document.Block) string {
 	bars := strings.Repeat(quoteBar, b.Quotes())
 	width := 0 // the width without what precedes the block
 	if x.screen.Width > 0 {
-		width = max(x.screen.Width-uniseg.StringWidth(b.Indent+bars), leastWidth)
+		width = max(x.screen.Width-uniseg.StringWidth(b.Indent+bars), minWidth)
 	}
 	var lines []string
 	switch b.Kind {
@@ -66,8 +66,8 @@ func (x terminalDialect) renderBlock(b document.Block) string {
 
 const (
 	quoteBar = "│ "
-	// leastWidth is the minimum width, in characters, that a text gets, however narrow the terminal is.
-	leastWidth = 8
+	// minWidth is the minimum width, in characters, that a text gets, however narrow the terminal is.
+	minWidth = 8
 )
 
 // renderCode renders a code block as lines: its language first, then its lines, indented. If a line is broken, its
@@ -130,7 +130,7 @@ func (x terminalDialect) renderTable(b document.Block, width int) []string {
 			for _, l := range linesOf(line[c]) {
 				text := document.Text(l, false)
 				natural[c] = max(natural[c], uniseg.StringWidth(text), 1)
-				words[c] = max(words[c], min(longestWord(text), mostWord))
+				words[c] = max(words[c], min(longestWord(text), maxWord))
 			}
 		}
 		cells = append(cells, line)
@@ -155,7 +155,7 @@ func (x terminalDialect) renderTable(b document.Block, width int) []string {
 		}
 		before := len(lines)
 		lines = append(lines, x.renderRow(row, widths, b.Align)...)
-		if width > 0 && len(lines)-before > mostRowLines {
+		if width > 0 && len(lines)-before > maxRowLines {
 			return x.renderRecords(b, width)
 		}
 	}
@@ -163,11 +163,11 @@ func (x terminalDialect) renderTable(b document.Block, width int) []string {
 }
 
 const (
-	barGap      = " │ "
-	leastColumn = 6
-	mostWord    = 16 // the length of a word that every column must have room for; longer words may be broken
-	// mostRowLines is the maximum height of a row in lines, because the columns of higher rows are hard to follow.
-	mostRowLines = 8
+	barGap    = " │ "
+	minColumn = 6
+	maxWord   = 16 // the length of a word that every column must have room for; longer words may be broken
+	// maxRowLines is the maximum height of a row in lines, because the columns of higher rows are hard to follow.
+	maxRowLines = 8
 )
 
 // renderRow renders a row of a table as as many lines as its highest cell needs.

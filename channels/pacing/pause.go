@@ -21,7 +21,7 @@ func (p *Pacer) NoteLimit(chat string, err error) time.Duration {
 	if !ok || !fault.Limited {
 		return 0
 	}
-	pause := max(fault.RetryAfter, leastPause)
+	pause := max(fault.RetryAfter, minPause)
 	if fault.Account {
 		chat = ""
 	}
@@ -46,8 +46,8 @@ func (p *Pacer) Heard(e bus.Event) {
 // learn of the pause from the platform.
 func (p *Pacer) Missed() {}
 
-// leastPause is the length of the shortest pause, which is also used if the platform does not say how long.
-const leastPause = time.Second
+// minPause is the length of the shortest pause, which is also used if the platform does not say how long.
+const minPause = time.Second
 
 // longestPause limits a pause that another process announces.
 const longestPause = 24 * time.Hour

@@ -192,7 +192,7 @@ func (d *Commands) link(ctx context.Context, in bus.Inbound, code, more string) 
 	if err != nil {
 		return "", err
 	}
-	if wrong >= mostWrong {
+	if wrong >= maxWrongCodes {
 		return fmt.Sprintf(textTooManyCodes, wrong, since.Add(wrongFor).UTC().Format("15:04")), nil
 	}
 	all, err := d.Book.Link(ctx, channels.Linking{Code: code, Person: in.From.ID, Chat: in.At.String(), Cause: in.ID})
@@ -216,10 +216,10 @@ func (d *Commands) link(ctx context.Context, in bus.Inbound, code, more string) 
 	return fmt.Sprintf(textLinked, namesOf(all, in.From.ID), p), nil
 }
 
-// A person may say up to mostWrong wrong codes within wrongFor. The note about them contains the number of wrong
+// A person may say up to maxWrongCodes wrong codes within wrongFor. The note about them contains the number of wrong
 // codes and when the first one was said.
 const (
-	mostWrong         = 10
+	maxWrongCodes     = 10
 	wrongFor          = 10 * time.Minute
 	wrongCodesSubject = "wrong link codes"
 )

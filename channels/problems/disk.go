@@ -10,13 +10,13 @@ import (
 type DiskSpace struct{ Free, Size uint64 }
 
 const (
-	leastFree = 200 << 20
-	mostFree  = 1 << 30
+	minFree = 200 << 20
+	maxFree = 1 << 30
 )
 
 // lowMark returns the number of free bytes below which a disk is nearly full: a tenth of its size, but at least 200
 // MB and at most 1 GB.
-func (r DiskSpace) lowMark() uint64 { return min(max(r.Size/10, leastFree), mostFree) }
+func (r DiskSpace) lowMark() uint64 { return min(max(r.Size/10, minFree), maxFree) }
 
 // errNoRoom says that a system does not report how full its disks are.
 var errNoRoom = errors.New("this system does not report how full its disks are")

@@ -16,13 +16,13 @@ type Workspaces interface {
 }
 
 const (
-	nearlyFull = 0.9
-	roomAgain  = 0.8
-	mostFull   = 50 // the maximum number of full folders that owners are told about
+	nearlyFull     = 0.9
+	roomAgain      = 0.8
+	maxFullFolders = 50 // the maximum number of full folders that owners are told about
 )
 
 // Quotas returns the Source that watches for conversations whose folders have nearly reached their quota, and names no
-// more than mostFull of them. megabytes is the quota.
+// more than maxFullFolders of them. megabytes is the quota.
 func Quotas(w Workspaces, megabytes int) Source {
 	const prefix = "quota/"
 	return Source{
@@ -43,7 +43,7 @@ func Quotas(w Workspaces, megabytes int) Source {
 				}
 			}
 			var all []Concern
-			for _, name := range full[:min(len(full), mostFull)] {
+			for _, name := range full[:min(len(full), maxFullFolders)] {
 				all = append(all, Concern{ID: prefix + name, Text: fmt.Sprintf(
 					textFolderFull, name, megabytes)})
 			}

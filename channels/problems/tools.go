@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// mostNamed is the maximum number of tools that are named to owners.
-const mostNamed = 20
+// maxNamed is the maximum number of tools that are named to owners.
+const maxNamed = 20
 
 // LeftTools returns the Source that watches for tools that are not offered to models because the models' servers do
 // not accept them. left returns the tools' names, by model; machine is the name of this machine, whose processes
@@ -22,8 +22,8 @@ func LeftTools(machine string, left func() map[string][]string) Source {
 			found := left()
 			for _, model := range slices.Sorted(maps.Keys(found)) {
 				names := found[model]
-				list, more := strings.Join(names[:min(len(names), mostNamed)], "`, `"), ""
-				if n := len(names) - mostNamed; n > 0 {
+				list, more := strings.Join(names[:min(len(names), maxNamed)], "`, `"), ""
+				if n := len(names) - maxNamed; n > 0 {
 					more = fmt.Sprintf(" and %d more", n)
 				}
 				all = append(all, Concern{ID: prefix + model, Count: len(names), Text: fmt.Sprintf(

@@ -22,9 +22,9 @@ const Command = "recall"
 func IsCommand(in bus.Inbound) bool { return in.Kind == bus.Command && in.Text == Command }
 
 const (
-	// mostShown is how many hits a message shows in addition to memories and knowledge, and shownBytes is the
+	// maxShown is how many hits a message shows in addition to memories and knowledge, and shownBytes is the
 	// maximum length of each passage.
-	mostShown  = 8
+	maxShown   = 8
 	shownBytes = 300
 	// answerWithin limits how long the platform waits for the command to be accepted.
 	answerWithin = 10 * time.Second
@@ -71,7 +71,7 @@ func (f *Finder) answer(ctx context.Context, in bus.Inbound, words string) (stri
 		return "", err
 	}
 	var facts sight.Facts = f
-	r := request{Words: words, Limit: mostShown, Agent: sessions.AgentOf(session), Person: in.From.ID}
+	r := request{Words: words, Limit: maxShown, Agent: sessions.AgentOf(session), Person: in.From.ID}
 	if in.Group {
 		facts = groupFacts{f, sight.Place{Channel: in.At.Channel, Chat: in.At.Chat}}
 	}

@@ -11,7 +11,7 @@ import (
 // People are shown all that was found for them: with what is remembered and known, these are more than the hits.
 func TestAnAnswerShowsAllThatWasFound(t *testing.T) {
 	var a recall.Answer
-	for i := range mostShown + 2*mostNotes {
+	for i := range maxShown + 2*maxNotes {
 		a.Found = append(a.Found, recall.Passage{Text: fmt.Sprintf("passage %d.", i)})
 	}
 	text := answerText(a)

@@ -74,8 +74,8 @@ func (f factsUntil) IsClosed(ctx context.Context, at sight.Place, thread string)
 // AskEvery is the minimum time between two requests to a platform whether a person is in a chat.
 const AskEvery = 10 * time.Minute
 
-// mostMembers is the maximum number of platforms' answers that are kept.
-const mostMembers = 10_000
+// maxMembers is the maximum number of platforms' answers that are kept.
+const maxMembers = 10_000
 
 // ChatAccess says who may read chats, according to the platforms.
 type ChatAccess interface {
@@ -148,7 +148,7 @@ func (m *Members) take(of membership) (a *answer, mine bool) {
 	if a := m.known[of]; a != nil && now.Sub(a.at) < AskEvery {
 		return a, false
 	}
-	if len(m.known) >= mostMembers || m.known == nil {
+	if len(m.known) >= maxMembers || m.known == nil {
 		m.known = map[membership]*answer{}
 	}
 	a = &answer{ready: make(chan struct{}), at: now}

@@ -20,11 +20,11 @@ import (
 
 // The limits for searching everything other than the conversations.
 const (
-	mostNotes      = 5 // passages from memories, and as many from the knowledge folder
-	mostMemory     = 1 << 20
-	mostFiles      = 2000
-	mostFileBytes  = 1 << 20  // of one file
-	mostKnowledge  = 16 << 20 // of all files together
+	maxNotes       = 5 // passages from memories, and as many from the knowledge folder
+	maxMemory      = 1 << 20
+	maxFiles       = 2000
+	maxFileBytes   = 1 << 20  // of one file
+	maxKnowledge   = 16 << 20 // of all files together
 	knowledgeLasts = 2 * time.Second
 	memoryFile     = "MEMORY.md" // the memory of a session, in its workspace
 	knowledgeName  = "knowledge" // the name under which agents know the operator's folder
@@ -66,7 +66,7 @@ func paragraphs(text string, words []search.Word) (found []paragraph) {
 	return found
 }
 
-// memories finds passages in the memories that the agent may read in this conversation, at most mostNotes.
+// memories finds passages in the memories that the agent may read in this conversation, at most maxNotes.
 func (f *Finder) memories(ctx context.Context, who sight.Asker, r request, words []search.Word) (found []recall.Passage, err error) {
 	type memory struct {
 		text, where string
@@ -95,10 +95,10 @@ func (f *Finder) memories(ctx context.Context, who sight.Asker, r request, words
 			found = append(found, recall.Passage{Text: p.text, Where: m.where, Origin: recall.Memory, Untrusted: m.untrusted})
 		}
 	}
-	return found[:min(len(found), mostNotes)], nil
+	return found[:min(len(found), maxNotes)], nil
 }
 
-// sessionMemory returns what the agent has kept for a conversation, at most the first mostMemory bytes; "" if there is
+// sessionMemory returns what the agent has kept for a conversation, at most the first maxMemory bytes; "" if there is
 // nothing, or if the workspaces are not available, as in a gateway.
 func (f *Finder) sessionMemory(session string) string {
 	if f.cfg.Files == nil {
@@ -108,7 +108,7 @@ func (f *Finder) sessionMemory(session string) string {
 	if err != nil {
 		return ""
 	}
-	return readText(files, memoryFile, mostMemory)
+	return readText(files, memoryFile, maxMemory)
 }
 
 // readText returns the beginning of a text file, at most most bytes; "" if it can't be read or is not text.
@@ -155,7 +155,7 @@ func (f *Finder) knowledge(ctx context.Context, session string, r request, words
 		if err != nil || d.IsDir() || !d.Type().IsRegular() {
 			return nil //nolint:nilerr // files that can't be read are skipped
 		}
-		if seen == mostFiles || read >= mostKnowledge {
+		if seen == maxFiles || read >= maxKnowledge {
 			return errEnough
 		}
 		seen++
@@ -163,16 +163,16 @@ func (f *Finder) knowledge(ctx context.Context, session string, r request, words
 		if err != nil || !r.Since.IsZero() && info.ModTime().Before(r.Since) || !r.Until.IsZero() && !info.ModTime().Before(r.Until) {
 			return nil //nolint:nilerr // as above
 		}
-		text := readText(files, name, mostFileBytes)
+		text := readText(files, name, maxFileBytes)
 		read += int64(len(text))
-		cut = cut || text != "" && info.Size() > mostFileBytes
+		cut = cut || text != "" && info.Size() > maxFileBytes
 		for _, p := range paragraphs(text, words) {
 			all = append(all, place{p, name, info.ModTime()})
 		}
 		return nil
 	})
 	slices.SortStableFunc(all, func(a, b place) int { return b.has - a.has })
-	for _, p := range all[:min(len(all), mostNotes)] {
+	for _, p := range all[:min(len(all), maxNotes)] {
 		found = append(found, recall.Passage{
 			Text: p.text, When: p.at.UTC().Format(time.RFC3339), Where: path.Join(knowledgeName, p.name), Origin: recall.Knowledge,
 		})

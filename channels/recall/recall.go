@@ -26,8 +26,8 @@ import (
 
 // The limits for one search.
 const (
-	mostLinked = 20 // accounts of the asker, in the order in which they were linked
-	mostHere   = 50 // other sessions in the chat where somebody asks
+	maxLinkedAccounts = 20 // accounts of the asker, in the order in which they were linked
+	maxSessionsHere   = 50 // other sessions in the chat where somebody asks
 )
 
 // A Book is the part of the channels' book that a Finder reads.
@@ -154,7 +154,7 @@ func (f *Finder) candidates(ctx context.Context, who sight.Asker) ([]string, err
 	if err != nil {
 		return nil, err
 	}
-	others, err := f.cfg.Sessions.RecentIn(ctx, place, mostHere)
+	others, err := f.cfg.Sessions.RecentIn(ctx, place, maxSessionsHere)
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +169,7 @@ func (f *Finder) candidates(ctx context.Context, who sight.Asker) ([]string, err
 	return keys[:min(len(keys), search.MostSessions)], nil
 }
 
-// accounts returns a person's accounts: the given one, and those that are linked with it, but no more than mostLinked of
+// accounts returns a person's accounts: the given one, and those that are linked with it, but no more than maxLinkedAccounts of
 // these; none if person is "".
 func (f *Finder) accounts(ctx context.Context, person string) ([]string, error) {
 	if person == "" {
@@ -180,7 +180,7 @@ func (f *Finder) accounts(ctx context.Context, person string) ([]string, error) 
 	if err != nil {
 		return nil, fmt.Errorf("look up linked accounts: %w", err)
 	}
-	for _, l := range links[:min(len(links), mostLinked)] {
+	for _, l := range links[:min(len(links), maxLinkedAccounts)] {
 		if l.Person != person {
 			all = append(all, l.Person)
 		}

@@ -8,10 +8,10 @@ import (
 	"parley/channels"
 )
 
-// mostEarly is the maximum number of sends that BeginShare has recorded and that are waiting for their Begin. If
+// maxEarlySends is the maximum number of sends that BeginShare has recorded and that are waiting for their Begin. If
 // there are this many, the platform can't keep up with the answers, so that one write more or less delays none of
 // them.
-const mostEarly = 1024
+const maxEarlySends = 1024
 
 // earlySends remembers the sends that were recorded by BeginShare and that nobody has started to send yet. A send
 // that it does not remember counts as cut off, like one from a process that has died. If messages are removed from
@@ -25,7 +25,7 @@ type earlySends struct {
 func (e *earlySends) hasRoom() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return len(e.sends) < mostEarly
+	return len(e.sends) < maxEarlySends
 }
 
 // add remembers a send.

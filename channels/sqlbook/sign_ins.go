@@ -38,11 +38,11 @@ CREATE INDEX sign_ins_by_use ON sign_ins (seen, id)`
 const (
 	// seenEvery is the minimum time between two writes that record that a browser was seen.
 	seenEvery = time.Hour
-	// mostSignIns is how many browsers are remembered for one caller. Somebody who may sign in can do so again and
+	// maxSignIns is how many browsers are remembered for one caller. Somebody who may sign in can do so again and
 	// again, and should not sign others out that way.
-	mostSignIns = 100
-	// mostListed is the maximum number of sign-ins that are listed.
-	mostListed = 10_000
+	maxSignIns = 100
+	// maxListed is the maximum number of sign-ins that are listed.
+	maxListed = 10_000
 )
 
 // signIns stores who has signed in to the web page.
@@ -97,7 +97,7 @@ func (s *signIns) BeginSignIn(ctx context.Context, in channels.SignIn) (string, 
 	in.Device = sqldb.Untext(nameText(in.Device))
 	err := s.db.Write(ctx, func(tx *sqldb.Tx) error {
 		_, err := tx.Exec(`DELETE FROM sign_ins WHERE seen <= ? OR id IN (SELECT id FROM sign_ins WHERE caller = ? ORDER BY seen DESC, id LIMIT 1000000 OFFSET ?)`,
-			stamp(now.Add(-channels.SignInLasts)), sqldb.Text(in.Caller), mostSignIns-1)
+			stamp(now.Add(-channels.SignInLasts)), sqldb.Text(in.Caller), maxSignIns-1)
 		if err != nil {
 			return err
 		}
@@ -149,7 +149,7 @@ func (s *signIns) FindSignIn(ctx context.Context, secret string) (channels.SignI
 // SignIns implements channels.SignIns.
 func (s *signIns) SignIns(ctx context.Context) ([]channels.SignIn, error) {
 	return queryAll(ctx, s.db.Read, scanSignIn, `SELECT `+signInFields+` FROM sign_ins WHERE seen > ? ORDER BY seen DESC, id LIMIT ?`,
-		stamp(time.Now().Add(-channels.SignInLasts)), mostListed)
+		stamp(time.Now().Add(-channels.SignInLasts)), maxListed)
 }
 
 // EndSignIn implements channels.SignIns.

@@ -63,14 +63,14 @@ func (s starter) Accept(ctx context.Context, r outbox.Request) (outbox.Status, e
 
 // The maximum lengths of an event's parts that an agent is given, in characters.
 const (
-	mostEventText   = 3000
-	mostEventFields = 4000
+	maxEventText   = 3000
+	maxEventFields = 4000
 )
 
 // eventText returns what an agent is given: the text that people would read, and the fields as they were posted, each
 // cut if it is too long.
 func (s starter) eventText(text string) string {
-	return truncate(mostEventText, text) + "\n\nAs it was posted:\n\n" + string(jsonBlock(s.d.data, mostEventFields))
+	return truncate(maxEventText, text) + "\n\nAs it was posted:\n\n" + string(jsonBlock(s.d.data, maxEventFields))
 }
 
 func (h *Handler) point(name string) {

@@ -14,9 +14,9 @@ import (
 
 // How much of a log is read for one message.
 const (
-	entriesBefore = 30   // how many entries before the message's own, because a turn's first entry precedes it
-	mostRead      = 3000 // how many entries in all
-	mostCalls     = 20   // how many calls are reported one by one
+	entriesBefore  = 30   // how many entries before the message's own, because a turn's first entry precedes it
+	maxEntriesRead = 3000 // how many entries in all
+	maxCalls       = 20   // how many calls are reported one by one
 )
 
 // follow reports on a message that is in the log of the session with this key.
@@ -53,7 +53,7 @@ func (q *query) follow(ctx context.Context, s *Story, key string) error {
 				return err
 			}
 		}
-		if n++; n > mostRead || c.published {
+		if n++; n > maxEntriesRead || c.published {
 			break
 		}
 	}
@@ -227,7 +227,7 @@ func (c *course) addCall(e sessions.Entry) error {
 		if one.step >= 0 || e.N < c.message.N {
 			return nil
 		}
-		if c.told++; c.told > mostCalls {
+		if c.told++; c.told > maxCalls {
 			c.more++
 			return nil
 		}

@@ -299,20 +299,20 @@ func (q *query) refusals(ctx context.Context, of sessions.AuditQuery) (all []Sto
 	return all, err
 }
 
-// mostLetters is how many dead letters are searched for those of a session, and lettersPerPage how many are read at once.
+// maxDeadLetters is how many dead letters are searched for those of a session, and lettersPerPage how many are read at once.
 const (
-	mostLetters    = 2000
+	maxDeadLetters = 2000
 	lettersPerPage = 100
 )
 
-// deadLetters returns the newest dead letters among the inbound messages, about mostLetters, the newest first,
+// deadLetters returns the newest dead letters among the inbound messages, about maxDeadLetters, the newest first,
 // without their bodies. They are read once for each question.
 func (q *query) deadLetters(ctx context.Context) ([]bus.DeadLetter, error) {
 	if q.letters != nil {
 		return q.letters, nil
 	}
 	all := []bus.DeadLetter{}
-	for before := ""; len(all) < mostLetters; {
+	for before := ""; len(all) < maxDeadLetters; {
 		page, err := q.cfg.Mail.NewestDeadLetters(ctx, bus.InboundTopic, before, lettersPerPage)
 		if err != nil {
 			return nil, err

@@ -87,18 +87,18 @@ type Count struct {
 	N    int64  `json:"n"`
 }
 
-// mostTools limits how many different tool calls of one turn are counted.
-const mostTools = 200
+// maxTools limits how many different tool calls of one turn are counted.
+const maxTools = 200
 
 // With returns counts together with those of a turn that ended in this hour, such as 2026-01-31T15.
-// Counts of the same thing are merged. Of the turn's tools, only the first mostTools are counted.
+// Counts of the same thing are merged. Of the turn's tools, only the first maxTools are counted.
 func With(counts []Count, done sessions.TurnDone, hour string) []Count {
 	all := slices.Clone(counts)
 	for _, what := range counted(done) {
 		all = append(all, Count{Hour: hour, What: what, N: 1})
 	}
 	if f := done.Figures; f != nil {
-		for _, c := range f.Calls[:min(len(f.Calls), mostTools)] {
+		for _, c := range f.Calls[:min(len(f.Calls), maxTools)] {
 			all = append(all, Count{Hour: hour, What: sqldb.Text(toolPrefix + c.Tool + "/" + c.Outcome), N: int64(c.N)})
 		}
 	}
@@ -169,8 +169,8 @@ type Table struct {
 	swept atomic.Value // the hour in which sweep last ran
 }
 
-// mostAdded is the most rows of one statement of AddIn. Most turns need no more.
-const mostAdded = 8
+// maxRowsAdded is the most rows of one statement of AddIn. Most turns need no more.
+const maxRowsAdded = 8
 
 // NewTable returns the Table of one process.
 func NewTable(db *sqldb.DB) *Table {
@@ -178,7 +178,7 @@ func NewTable(db *sqldb.DB) *Table {
 	if db.Postgres() { // only one process at a time uses a SQLite file
 		t.shard = 1 + rand.Int64N(1<<40)
 	}
-	for n := range mostAdded + 1 {
+	for n := range maxRowsAdded + 1 {
 		t.adds = append(t.adds, insertCount+"VALUES "+strings.TrimPrefix(strings.Repeat(", (?, ?, ?, ?)", n), ", ")+addOnConflict)
 	}
 	return t
@@ -190,7 +190,7 @@ const addOnConflict = " ON CONFLICT (hour, what, shard) DO UPDATE SET n = activi
 
 // AddIn adds counts within a transaction, on either kind of database.
 func (t *Table) AddIn(tx *sqldb.Tx, counts []Count) error {
-	for some := range slices.Chunk(counts, mostAdded) {
+	for some := range slices.Chunk(counts, maxRowsAdded) {
 		args := make([]any, 0, 4*len(some))
 		for _, c := range some {
 			args = append(args, c.Hour, c.What, t.shard, c.N)

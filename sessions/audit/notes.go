@@ -15,8 +15,8 @@ import (
 const (
 	noteWithin   = time.Second      // how soon a record given to Note is written
 	noteAgain    = 10 * time.Second // how soon again after a failure
-	mostTurns    = 4096             // how many records of turns may wait to be written
-	mostRefusals = 256              // how many different refusals may wait
+	maxTurns     = 4096             // how many records of turns may wait to be written
+	maxRefusals  = 256              // how many different refusals may wait
 	maxNotForBot = 64               // how many of these may concern messages that were not meant for the bot
 	// flushTime limits the last write of a process that ends.
 	flushTime = 5 * time.Second
@@ -51,14 +51,14 @@ func (n *notes) add(r sessions.AuditRecord) bool {
 		case known:
 		case notForBot && n.notForBot >= maxNotForBot: // there is no limit on how much people talk to each other
 			return true
-		case len(n.refusals) >= mostRefusals:
+		case len(n.refusals) >= maxRefusals:
 			n.dropped++
 			return true
 		case notForBot:
 			n.notForBot++
 		}
 		n.refusals[like] = merge(earlier, r)
-	case len(n.turns) >= mostTurns:
+	case len(n.turns) >= maxTurns:
 		return false
 	default:
 		n.turns = append(n.turns, r)

@@ -265,7 +265,7 @@ func (t *Table) cutEntries(ctx context.Context, p *pendingSession, most, mostByt
 		if err != nil {
 			return 0, 0, err
 		}
-		if words := wordsOf(e); words != "" && e.N < mostEntries {
+		if words := wordsOf(e); words != "" && e.N < maxEntries {
 			p.rows = append(p.rows, row{e.N, words})
 		}
 		read, size = read+1, size+len(e.Data)

@@ -21,19 +21,19 @@ import (
 const (
 	// usualHits is how many hits a query without a limit returns.
 	usualHits = 10
-	// mostCandidates is how many entries are read and compared with the query.
-	mostCandidates = 150
-	// mostOfWord is how many entries with the same word are looked at in the sessions. If there are more,
+	// maxCandidates is how many entries are read and compared with the query.
+	maxCandidates = 150
+	// maxOfWord is how many entries with the same word are looked at in the sessions. If there are more,
 	// on SQLite they are those of the newest sessions, and on PostgreSQL those of the sessions that were
 	// used last. So a word that is in nearly all entries, and says little, costs no more than one that is
 	// in some.
-	mostOfWord = 1000
-	// mostBehind is how many entries are read that are not in the index yet. There are more of them only
+	maxOfWord = 1000
+	// maxUnindexed is how many entries are read that are not in the index yet. There are more of them only
 	// until Fill has indexed the entries that an older release wrote.
-	mostBehind = 2000
-	// mostLooked is the most entries of the sessions, of any kind, whose vectors are compared with a
+	maxUnindexed = 2000
+	// maxVectorsRead is the most entries of the sessions, of any kind, whose vectors are compared with a
 	// query. About a third of all entries have a vector.
-	mostLooked = 200_000
+	maxVectorsRead = 200_000
 )
 
 // A searchedSession is a session that a query searches.
@@ -140,10 +140,10 @@ func (s *search) candidates(ctx context.Context) (found []candidate, err error) 
 	return found, nil
 }
 
-// scopes returns the sessions, the newest first, up to mostLooked entries in all: a part of the last one,
+// scopes returns the sessions, the newest first, up to maxVectorsRead entries in all: a part of the last one,
 // and none of those after it.
 func (s *search) scopes() (in []vectors.Scope) {
-	left := int64(mostLooked)
+	left := int64(maxVectorsRead)
 	for _, one := range s.newestFirst() {
 		if left <= 0 {
 			break
@@ -242,12 +242,12 @@ func (s *search) entriesAround(rows []int64) (n float64) {
 	return n
 }
 
-// readBehind reads the entries that are not in the index yet, at most mostBehind, and returns the forms of
+// readBehind reads the entries that are not in the index yet, at most maxUnindexed, and returns the forms of
 // each entry's words.
 func (s *search) readBehind(ctx context.Context) (map[place]map[string]bool, error) {
 	var parts []string
 	var args []any
-	left := int64(mostBehind)
+	left := int64(maxUnindexed)
 	for _, in := range s.newestFirst() {
 		if in.indexed >= in.last || left <= 0 {
 			continue
@@ -269,7 +269,7 @@ func (s *search) readBehind(ctx context.Context) (map[place]map[string]bool, err
 	return behind, nil
 }
 
-// likeliest returns the entries with the most and the rarest words, at most mostCandidates. Among equals,
+// likeliest returns the entries with the most and the rarest words, at most maxCandidates. Among equals,
 // the newer ones come first.
 func (s *search) likeliest() (places []place) {
 	type likely struct {
@@ -290,14 +290,14 @@ func (s *search) likeliest() (places []place) {
 	slices.SortFunc(list, func(a, b likely) int {
 		return cmp.Or(cmp.Compare(b.sum, a.sum), cmp.Compare(a.rank, b.rank), cmp.Compare(b.row, a.row))
 	})
-	for _, l := range list[:min(len(list), mostCandidates)] {
-		places = append(places, place{l.row >> numberBits, l.row & (mostEntries - 1)})
+	for _, l := range list[:min(len(list), maxCandidates)] {
+		places = append(places, place{l.row >> numberBits, l.row & (maxEntries - 1)})
 	}
 	return places
 }
 
 // indexedWith returns the rows (see rowOf) of the indexed entries that contain a word in one of its
-// forms. isAll is false if there may be more than mostOfWord.
+// forms. isAll is false if there may be more than maxOfWord.
 func (s *search) indexedWith(ctx context.Context, w Word) (rows []int64, isAll bool, err error) {
 	anywhere, most, among := s.anywhereOnSQLite, s.mostAnywhereOnSQLite(), s.onSQLite
 	if s.db.Postgres() {
@@ -310,7 +310,7 @@ func (s *search) indexedWith(ctx context.Context, w Word) (rows []int64, isAll b
 		}
 	}
 	rows, looked, err := s.rows(ctx, among, w)
-	return rows, looked < mostOfWord, err
+	return rows, looked < maxOfWord, err
 }
 
 // rows runs the query that querying makes for a word. Its only row has the number of entries that it has looked at and, as one

@@ -106,7 +106,7 @@ func (s *search) onPostgres(w Word) (query string, args []any) {
 		}
 		scans = append(scans, "("+strings.Join(keys, " | ")+") & "+keysOf(w, " | "))
 	}
-	args = append(append([]any{scans}, times...), mostOfWord, mostOfWord)
+	args = append(append([]any{scans}, times...), maxOfWord, maxOfWord)
 	return `SELECT count(*), string_agg(CAST(row AS text), ',') FROM (SELECT row FROM unnest(CAST(? AS text[])) AS scan CROSS JOIN LATERAL (
 			SELECT (w.session << 28) + w.n AS row FROM entry_words w` + join + ` WHERE w.words @@ CAST(scan AS tsquery)` + condition + ` LIMIT ?
 		) AS together LIMIT ?) AS found`, args

@@ -7,12 +7,12 @@ import (
 )
 
 // For at most fewSessions, SQLite finds the entries with a word by looking for the word together with the
-// sessions. If there are more than oneByOne, it first checks whether at most mostAnywhere entries of all
+// sessions. If there are more than oneByOne, it first checks whether at most maxAnywhere entries of all
 // sessions have the word. For more than fewSessions it looks through all entries that have the word.
 const (
-	oneByOne     = 4
-	fewSessions  = 64
-	mostAnywhere = 3000
+	oneByOne    = 4
+	fewSessions = 64
+	maxAnywhere = 3000
 )
 
 // mostAnywhereOnSQLite returns how many entries of all sessions are looked through for a word; 0 for none.
@@ -20,7 +20,7 @@ func (s *search) mostAnywhereOnSQLite() int {
 	if n := len(s.sessions); n <= oneByOne || n > fewSessions {
 		return 0
 	}
-	return mostAnywhere
+	return maxAnywhere
 }
 
 // sessionKeys returns, for SQLite, the words that the entries of the sessions have in the index, and a
@@ -34,20 +34,20 @@ func (s *search) sessionKeys() (keys, ids string) {
 }
 
 // anywhereOnSQLite looks through the entries with a word in all sessions, but through at most
-// mostAnywhere of them.
+// maxAnywhere of them.
 func (s *search) anywhereOnSQLite(w Word) (query string, args []any) {
 	_, ids := s.sessionKeys()
 	lowest, highest := s.span()
 	return `SELECT count(*), group_concat(CASE WHEN row >> 28 IN (SELECT value FROM json_each(?)) THEN row END)
 		FROM (SELECT rowid AS row FROM entry_words WHERE entry_words MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT ?) AS found`,
-		[]any{ids, keysOf(w, " OR "), lowest, highest, mostAnywhere}
+		[]any{ids, keysOf(w, " OR "), lowest, highest, maxAnywhere}
 }
 
 // span returns the lowest and the highest row that entries of the sessions can have.
 func (s *search) span() (lowest, highest int64) {
 	lowest = math.MaxInt64
 	for id := range s.sessions {
-		lowest, highest = min(lowest, rowOf(id, 0)), max(highest, rowOf(id, mostEntries-1))
+		lowest, highest = min(lowest, rowOf(id, 0)), max(highest, rowOf(id, maxEntries-1))
 	}
 	return lowest, highest
 }
@@ -63,5 +63,5 @@ func (s *search) onSQLite(w Word) (query string, args []any) {
 		args = append([]any{keysOf(w, " OR "), lowest, highest, ids}, times...)
 	}
 	return "SELECT count(*), group_concat(row) FROM (SELECT w.rowid AS row FROM entry_words w" + join + " WHERE entry_words MATCH ?" + condition + " ORDER BY w.rowid DESC LIMIT ?) AS found",
-		append(args, mostOfWord)
+		append(args, maxOfWord)
 }

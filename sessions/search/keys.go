@@ -17,8 +17,8 @@ import (
 // again.
 const Cut = 1
 
-// mostKeys limits how many different words of one entry are indexed.
-const mostKeys = 2000
+// maxKeys limits how many different words of one entry are indexed.
+const maxKeys = 2000
 
 // A key is the hash of a word's form: eight letters or digits.
 type key string
@@ -61,7 +61,7 @@ func (s content) forms() iter.Seq[string] {
 }
 
 // wordsOf returns the words of an entry in the form in which they are indexed, separated by spaces, but no
-// more than mostKeys; "" for an entry without words.
+// more than maxKeys; "" for an entry without words.
 func wordsOf(e sessions.Entry) string {
 	known := map[string]bool{}
 	var b strings.Builder
@@ -69,7 +69,7 @@ func wordsOf(e sessions.Entry) string {
 		if known[form] {
 			continue
 		}
-		if known[form] = true; len(known) > mostKeys {
+		if known[form] = true; len(known) > maxKeys {
 			break
 		}
 		if b.Len() > 0 {

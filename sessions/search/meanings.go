@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// mostEmbedded is how many bytes of a text its vector is made from: about as much as every model
+	// maxEmbedded is how many bytes of a text its vector is made from: about as much as every model
 	// reads.
-	mostEmbedded = 1500
+	maxEmbedded = 1500
 	// textsAtOnce is the most texts in one request.
 	textsAtOnce = 64
 	// embedWithin limits a request for texts, and askWithin one for a query, for which somebody waits.
@@ -25,16 +25,16 @@ const (
 	askWithin   = 2 * time.Second
 	// askAgain is how long no queries are sent to a provider after it has failed.
 	askAgain = 30 * time.Second
-	// mostNear is how many entries found by meaning are compared with those that contain the query's
+	// maxNearest is how many entries found by meaning are compared with those that contain the query's
 	// words.
-	mostNear = 30
+	maxNearest = 30
 	// anewEvery is the shortest time after which vectors are made again for the same model. Without it,
 	// two processes with different settings would do so forever, and pay for it each time.
 	anewEvery = time.Hour
-	// leastEmbedded is how much of a text is sent at least when the provider refuses more of it, in bytes.
-	leastEmbedded = 100
-	// mostRefused is how many requests in a row must be refused before a single text is given up.
-	mostRefused = 3
+	// minEmbedded is how much of a text is sent at least when the provider refuses more of it, in bytes.
+	minEmbedded = 100
+	// maxRefusals is how many requests in a row must be refused before a single text is given up.
+	maxRefusals = 3
 	// probeText is a text that every model takes.
 	probeText = "hello"
 )
@@ -102,7 +102,7 @@ func (m *Meanings) Search(ctx context.Context, q Query) ([]Hit, error) {
 	var failed error
 	asked.Go(func() {
 		var got []vectors.Packed
-		if got, failed = m.embedOne(asking, e, promptsOf(e.Model).query+cut(m.withoutSecrets(q.Words), mostEmbedded), isTooLong); failed == nil {
+		if got, failed = m.embedOne(asking, e, promptsOf(e.Model).query+cut(m.withoutSecrets(q.Words), maxEmbedded), isTooLong); failed == nil {
 			vector = got[0]
 		}
 	})
@@ -113,7 +113,7 @@ func (m *Meanings) Search(ctx context.Context, q Query) ([]Hit, error) {
 			return nil, 0, nil
 		}
 		m.asker.end()
-		near := vectors.Query{Vector: vector, Of: identityOf(e, vector), In: in, Limit: mostNear}
+		near := vectors.Query{Vector: vector, Of: identityOf(e, vector), In: in, Limit: maxNearest}
 		if !q.Since.IsZero() {
 			near.Since = timeOf(q.Since)
 		}
@@ -279,7 +279,7 @@ func (m *Meanings) fill(ctx context.Context, e Embedding, h vectors.Hold, of vec
 	var all []string
 	for _, p := range list {
 		for _, t := range p.texts {
-			all = append(all, promptsOf(e.Model).text+cut(m.withoutSecrets(t.said), mostEmbedded))
+			all = append(all, promptsOf(e.Model).text+cut(m.withoutSecrets(t.said), maxEmbedded))
 		}
 	}
 	got, err := m.embedOrSkip(ctx, e, all)
@@ -321,10 +321,10 @@ func (m *Meanings) embedOrSkip(ctx context.Context, e Embedding, texts []string)
 		return nil, nil
 	}
 	shorten := isTooLong
-	if m.refused >= mostRefused { // some servers do not say that it is too long
+	if m.refused >= maxRefusals { // some servers do not say that it is too long
 		shorten = func(error) bool { return true }
 	}
-	if half := len(texts[0]) / 2; half >= leastEmbedded && shorten(err) {
+	if half := len(texts[0]) / 2; half >= minEmbedded && shorten(err) {
 		if got, err = m.embedOne(ctx, e, cut(texts[0], half), shorten); err == nil {
 			m.refused = 0
 			return got, nil
@@ -333,7 +333,7 @@ func (m *Meanings) embedOrSkip(ctx context.Context, e Embedding, texts []string)
 	if _, away := m.embed(ctx, e, []string{probeText}); away != nil {
 		return nil, err
 	}
-	if m.refused >= mostRefused {
+	if m.refused >= maxRefusals {
 		m.refused = 0
 		m.cfg.Log.Warn("the provider of [embeddings] does not take the text of an entry, nor its beginning: it is found by its words alone", slog.Any("error", err))
 		return make([]vectors.Packed, 1), nil
@@ -346,7 +346,7 @@ func (m *Meanings) embedOrSkip(ctx context.Context, e Embedding, texts []string)
 func (m *Meanings) embedOne(ctx context.Context, e Embedding, text string, shorten func(error) bool) ([]vectors.Packed, error) {
 	for {
 		got, err := m.embed(ctx, e, []string{text})
-		if err == nil || ctx.Err() != nil || len(text)/2 < leastEmbedded || !shorten(err) {
+		if err == nil || ctx.Err() != nil || len(text)/2 < minEmbedded || !shorten(err) {
 			return got, err
 		}
 		text = cut(text, len(text)/2)
@@ -404,7 +404,7 @@ func (m *Meanings) readTexts(ctx context.Context, p *pendingSession, most int) (
 		if err != nil {
 			return err
 		}
-		if said := textToEmbed(e); said != "" && e.N < mostEntries {
+		if said := textToEmbed(e); said != "" && e.N < maxEntries {
 			p.texts = append(p.texts, text{e.N, said})
 		}
 		if read == entriesAtOnce || len(p.texts) == most {

@@ -13,8 +13,8 @@ import (
 // How many bytes at the beginning and at the end of a long text are indexed. For a tool's result, these
 // are fewer: most of it was read for one turn, and the model's answer contains what mattered.
 const (
-	mostSaid, lastSaid     = 48 << 10, 8 << 10
-	mostResult, lastResult = 12 << 10, 4 << 10
+	headSaidBytes, tailSaidBytes     = 48 << 10, 8 << 10
+	headResultBytes, tailResultBytes = 12 << 10, 4 << 10
 )
 
 // content is the searchable content of an entry.
@@ -49,7 +49,7 @@ func contentOf(e sessions.Entry) (s content) {
 		}
 	case sessions.KindToolResult:
 		if d, err := sessions.Decode[sessions.ToolResult](e); err == nil && !d.Fleeting {
-			return content{text: bothEnds(textsIn(d.Content), mostResult, lastResult), untrusted: d.Untrusted}
+			return content{text: bothEnds(textsIn(d.Content), headResultBytes, tailResultBytes), untrusted: d.Untrusted}
 		}
 	case sessions.KindNotice:
 		if d, err := sessions.Decode[sessions.Notice](e); err == nil {
@@ -64,7 +64,7 @@ func contentOf(e sessions.Entry) (s content) {
 			s = content{text: d.Words, untrusted: d.Untrusted, message: d.Message}
 		}
 	}
-	s.text = bothEnds(s.text, mostSaid, lastSaid)
+	s.text = bothEnds(s.text, headSaidBytes, tailSaidBytes)
 	return s
 }
 

@@ -31,7 +31,7 @@ func (t *Table) state(ctx context.Context) (s State, err error) {
 		return s, err
 	}
 	err = t.db.Read.QueryRowContext(ctx, `SELECT CAST(coalesce(sum(last - indexed), 0) AS BIGINT), CAST(coalesce(sum(CASE WHEN last - indexed > ? THEN last - indexed ELSE 0 END), 0) AS BIGINT)
-		FROM sessions WHERE indexed < last`, int64(mostBehind)).Scan(&s.Behind, &s.Waiting)
+		FROM sessions WHERE indexed < last`, int64(maxUnindexed)).Scan(&s.Behind, &s.Waiting)
 	if err != nil {
 		return s, err
 	}

@@ -106,10 +106,10 @@ type Table struct {
 // NewTable returns the index in a database that has the tables of a store.
 func NewTable(db *sqldb.DB) *Table { return &Table{db: db} }
 
-// mostEntries limits the numbers of a session's indexed entries: rowOf has no room for higher ones.
+// maxEntries limits the numbers of a session's indexed entries: rowOf has no room for higher ones.
 const (
-	numberBits  = 28
-	mostEntries = 1 << numberBits
+	numberBits = 28
+	maxEntries = 1 << numberBits
 )
 
 // rowOf returns the number of an entry's row: in the index on SQLite, and on both databases while a query
@@ -124,7 +124,7 @@ type row struct {
 
 // putSQLite replaces the index's rows for a session's entries from number from to number to.
 func putSQLite(tx *sqldb.Tx, session, from, to int64, rows []row) error {
-	if _, err := tx.Exec("DELETE FROM entry_words WHERE rowid BETWEEN ? AND ?", rowOf(session, from), rowOf(session, min(to, mostEntries-1))); err != nil {
+	if _, err := tx.Exec("DELETE FROM entry_words WHERE rowid BETWEEN ? AND ?", rowOf(session, from), rowOf(session, min(to, maxEntries-1))); err != nil {
 		return err
 	}
 	for _, r := range rows {

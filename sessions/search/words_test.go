@@ -173,7 +173,7 @@ func TestTextsOfResults(t *testing.T) {
 		}
 	}
 	long := contentOf(sessions.Entry{Kind: sessions.KindToolResult, Data: []byte(`{"content":"begin ` + strings.Repeat("ä", 30_000) + ` end"}`)}).text
-	if len(long) > mostResult+10 || !strings.HasPrefix(long, "begin") || !strings.HasSuffix(long, "end") || !utf8.ValidString(long) {
+	if len(long) > headResultBytes+10 || !strings.HasPrefix(long, "begin") || !strings.HasSuffix(long, "end") || !utf8.ValidString(long) {
 		t.Errorf("of a long result %d bytes are left", len(long))
 	}
 }

@@ -21,7 +21,7 @@ func (s *logs) readBrief(ctx context.Context, l *log, from, last int64) ([]sessi
 	if err != nil {
 		return nil, err
 	}
-	if len(entries) >= leastPacked && 0 < size && size <= mostPacked*len(entries) {
+	if len(entries) >= minPackedEntries && 0 < size && size <= maxPackedBytesPerEntry*len(entries) {
 		s.pack(l, from, next, last)
 	}
 	if len(packed) == 0 {

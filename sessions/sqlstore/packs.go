@@ -34,11 +34,11 @@ BEGIN DELETE FROM packs WHERE session = old.session AND first <= old.n AND last 
 `
 
 const (
-	// leastPacked is how many entries must have been read one by one before a pack is made of them.
-	leastPacked = 60
-	// mostPacked is the largest text of a pack, in bytes for each of its entries. Reading longer entries takes
+	// minPackedEntries is how many entries must have been read one by one before a pack is made of them.
+	minPackedEntries = 60
+	// maxPackedBytesPerEntry is the largest text of a pack, in bytes for each of its entries. Reading longer entries takes
 	// its time wherever they are, and a copy of them would take much room.
-	mostPacked = 400
+	maxPackedBytesPerEntry = 400
 )
 
 // readPacks returns the entries from a number on that are in packs, and the number of the first one after them.

@@ -64,8 +64,8 @@ func keyColumns(key string) (agent, channel, chat string) {
 func activeOf(updated string) string { return updated[:15] }
 
 const (
-	// mostLooked is the most sessions that Recent looks at for one page.
-	mostLooked = 5000
+	// maxSessionsRead is the most sessions that Recent looks at for one page.
+	maxSessionsRead = 5000
 	// looksAtOnce is how many of them it reads at once if it filters them.
 	looksAtOnce = 500
 )
@@ -81,7 +81,7 @@ func (s *reader) Recent(ctx context.Context, q sessions.SessionQuery) (page sess
 	for looked := 0; ; {
 		n := q.Limit + 1
 		if filter.filters() {
-			n = min(looksAtOnce, mostLooked-looked)
+			n = min(looksAtOnce, maxSessionsRead-looked)
 		}
 		found, err := s.newest(ctx, q, at, n)
 		if err != nil {
@@ -99,7 +99,7 @@ func (s *reader) Recent(ctx context.Context, q sessions.SessionQuery) (page sess
 		if looked += len(found); len(found) < n {
 			return page, nil
 		}
-		if looked >= mostLooked || len(page.Sessions) == q.Limit {
+		if looked >= maxSessionsRead || len(page.Sessions) == q.Limit {
 			page.Next = at
 			return page, nil
 		}

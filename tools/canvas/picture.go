@@ -34,8 +34,8 @@ const (
 	keptEnd  = 12
 )
 
-// leastWidth is the width of the narrowest picture, because platforms show those that are much higher than wide badly.
-const leastWidth = 600
+// minWidth is the width of the narrowest picture, because platforms show those that are much higher than wide badly.
+const minWidth = 600
 
 // A Browser makes pictures of documents with a Chromium that runs in a sandbox, without a network and without files other
 // than the document, its own and those of the system. At most two run at once; sessions take turns.
@@ -206,7 +206,7 @@ func finish(raw []byte, w window) ([]byte, error) {
 	if w.whole && size.Height-end.Y < emptyEnd*w.scale {
 		return nil, &PictureError{"the document is too long for a picture"}
 	}
-	part := image.Rect(0, 0, min(size.Width, max(leastWidth, end.X+kept)), min(size.Height, end.Y+kept))
+	part := image.Rect(0, 0, min(size.Width, max(minWidth, end.X+kept)), min(size.Height, end.Y+kept))
 	cut := image.NewRGBA(part)
 	draw.Draw(cut, part, whole, image.Point{}, draw.Src)
 	var out bytes.Buffer

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	mostShown    = 64 << 10 // the largest file, in bytes, whose change is shown line by line
-	contextLines = 3        // how many unchanged lines are shown on either side of a change
+	maxDiffedBytes = 64 << 10 // the largest file, in bytes, whose change is shown line by line
+	contextLines   = 3        // how many unchanged lines are shown on either side of a change
 )
 
 // showWrite shows what writing a file would change: the whole text of a new file, or the lines of an existing one
@@ -28,7 +28,7 @@ func (b fileTools) showWrite(ctx context.Context, call tools.Call) tools.Showing
 	switch old, err := b.current(ctx, call, args.Path); {
 	case errors.Is(err, fs.ErrNotExist):
 		text = fmt.Sprintf("%s, a new file:\n\n%s", args.Path, args.Content)
-	case err == nil && len(old) <= mostShown && len(args.Content) <= mostShown:
+	case err == nil && len(old) <= maxDiffedBytes && len(args.Content) <= maxDiffedBytes:
 		text = diffOf(args.Path, old, args.Content)
 	}
 	return tools.Showing{Text: text, Of: []string{"path", "content"}}
@@ -48,7 +48,7 @@ func (b fileTools) current(ctx context.Context, call tools.Call, path string) (s
 	if err != nil {
 		return "", err
 	}
-	raw, err := io.ReadAll(io.LimitReader(f, mostShown+1))
+	raw, err := io.ReadAll(io.LimitReader(f, maxDiffedBytes+1))
 	return string(raw), errors.Join(err, f.Close())
 }
 

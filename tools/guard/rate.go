@@ -16,9 +16,9 @@ type Rate struct {
 	Within time.Duration
 }
 
-// mostRated limits the number in a rate, because a row is stored for each call that it counts, and a person's rows are
+// maxRated limits the number in a rate, because a row is stored for each call that it counts, and a person's rows are
 // looked through for each call.
-const mostRated = 10_000
+const maxRated = 10_000
 
 // ParseRate parses a rate: TOOL N/s, N/m, N/h or N/d.
 func ParseRate(text string) (Rate, error) {
@@ -45,8 +45,8 @@ func ParseRate(text string) (Rate, error) {
 		return Rate{}, fmt.Errorf("%q isn't a number: %s", number, form)
 	case most < 1:
 		return Rate{}, errors.New("it must allow at least 1 call: to forbid all calls, write a deny rule")
-	case most > mostRated:
-		return Rate{}, fmt.Errorf("it can be at most %d", mostRated)
+	case most > maxRated:
+		return Rate{}, fmt.Errorf("it can be at most %d", maxRated)
 	}
 	return Rate{Rule: rule, Most: most, Within: within}, nil
 }

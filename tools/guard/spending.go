@@ -14,10 +14,10 @@ import (
 // A page's author sees which addresses on the page are fetched, in which order and how often. That can carry a
 // message to the author, so once something untrusted was read, only a few are fetched without asking.
 const (
-	mostOfOne   = 4  // requests to one host, and for addresses from one page, search or message, in a conversation
-	mostInTurn  = 8  // requests in a turn
-	mostInAll   = 24 // requests in a conversation
-	mostOfAsked = 8  // addresses in a turn that a person wrote in it: one request for each is free
+	maxPerHost         = 4  // requests to one host, and for addresses from one page, search or message, in a conversation
+	maxPerTurn         = 8  // requests in a turn
+	maxPerConversation = 24 // requests in a conversation
+	maxAskedAddresses  = 8  // addresses in a turn that a person wrote in it: one request for each is free
 	// spentByTask is how many requests a task that is handed to a sub-agent counts as, and how many that sub-agent
 	// may make.
 	spentByTask = 4
@@ -72,7 +72,7 @@ func (g *Guard) spent(call tools.Call) (inTurn, inAll []string) {
 	inTurn, inAll = slices.Clone(before.Turn), slices.Clone(before.All)
 	for _, name := range before.All {
 		if name == tools.UntrustedTask {
-			inAll = append(inAll, slices.Repeat([]string{keyAll}, mostInAll-spentByTask)...)
+			inAll = append(inAll, slices.Repeat([]string{keyAll}, maxPerConversation-spentByTask)...)
 		}
 	}
 	for _, ahead := range before.Ahead {
@@ -99,7 +99,7 @@ func spendingOf(call tools.Call, t tools.Touch, inTurn []string) []string {
 		at = call.Seen(address)
 	}
 	once := keyOf(keyAsked, address)
-	if at.AskedInThisTurn && !slices.Contains(inTurn, once) && count(inTurn, keyAsked) < mostOfAsked {
+	if at.AskedInThisTurn && !slices.Contains(inTurn, once) && count(inTurn, keyAsked) < maxAskedAddresses {
 		return []string{keyAsked, once}
 	}
 	host := address
@@ -118,17 +118,17 @@ func spendingOf(call tools.Call, t tools.Touch, inTurn []string) []string {
 func exceeded(turn, all []string) string {
 	for _, key := range slices.Compact(slices.Sorted(slices.Values(all))) {
 		switch n := count(all, key); {
-		case strings.HasPrefix(key, "host:") && n > mostOfOne:
-			return fmt.Sprintf("more than %d requests to one host", mostOfOne)
-		case strings.HasPrefix(key, "in:") && n > mostOfOne:
-			return fmt.Sprintf("more than %d requests for addresses from one page, search or message", mostOfOne)
+		case strings.HasPrefix(key, "host:") && n > maxPerHost:
+			return fmt.Sprintf("more than %d requests to one host", maxPerHost)
+		case strings.HasPrefix(key, "in:") && n > maxPerHost:
+			return fmt.Sprintf("more than %d requests for addresses from one page, search or message", maxPerHost)
 		}
 	}
 	switch {
-	case count(turn, keyAll) > mostInTurn:
-		return fmt.Sprintf("more than %d requests in one turn", mostInTurn)
-	case count(all, keyAll) > mostInAll:
-		return fmt.Sprintf("more than %d requests in this conversation", mostInAll)
+	case count(turn, keyAll) > maxPerTurn:
+		return fmt.Sprintf("more than %d requests in one turn", maxPerTurn)
+	case count(all, keyAll) > maxPerConversation:
+		return fmt.Sprintf("more than %d requests in this conversation", maxPerConversation)
 	}
 	return ""
 }

@@ -58,8 +58,8 @@ func TestAPageOf300Links(t *testing.T) {
 				c.turn = nil // the next turn does not begin anew
 			}
 		}
-		if unasked != mostOfOne {
-			t.Errorf("%d links %s were fetched unasked, want %d", unasked, what, mostOfOne)
+		if unasked != maxPerHost {
+			t.Errorf("%d links %s were fetched unasked, want %d", unasked, what, maxPerHost)
 		}
 	}
 }
@@ -77,12 +77,12 @@ func TestAChainOfPages(t *testing.T) {
 				inTurn++
 			}
 		}
-		if inAll += inTurn; inTurn > mostInTurn {
-			t.Errorf("turn %d makes %d requests, want at most %d", turn, inTurn, mostInTurn)
+		if inAll += inTurn; inTurn > maxPerTurn {
+			t.Errorf("turn %d makes %d requests, want at most %d", turn, inTurn, maxPerTurn)
 		}
 	}
-	if inAll != mostInAll {
-		t.Errorf("%d requests were made unasked, want %d", inAll, mostInAll)
+	if inAll != maxPerConversation {
+		t.Errorf("%d requests were made unasked, want %d", inAll, maxPerConversation)
 	}
 	if v := c.fetch("https://one-more.org"); !strings.Contains(v.Reason, "more than 24 requests") {
 		t.Errorf("the reason is %q", v.Reason)
@@ -109,8 +109,8 @@ func TestTheSameAddressAgain(t *testing.T) {
 func TestWhatThePersonAsksForIsFree(t *testing.T) {
 	asked := true
 	c := newConversation(t, func(string) tools.Sighting { return tools.Sighting{Found: true, AskedInThisTurn: asked} })
-	c.all = slices.Repeat([]string{keyAll}, mostInAll)
-	for i := range mostOfAsked {
+	c.all = slices.Repeat([]string{keyAll}, maxPerConversation)
+	for i := range maxAskedAddresses {
 		if v := c.fetch(fmt.Sprintf("https://h%d.org/", i)); v.Decision != "" {
 			t.Errorf("address %d is %+v", i, v)
 		}
@@ -140,8 +140,8 @@ func TestRequestsOfOneAnswer(t *testing.T) {
 		}
 		ahead = append(ahead, call("web_fetch", "url", address))
 	}
-	if unasked != mostOfOne {
-		t.Errorf("%d ran unasked, want %d", unasked, mostOfOne)
+	if unasked != maxPerHost {
+		t.Errorf("%d ran unasked, want %d", unasked, maxPerHost)
 	}
 }
 
@@ -155,7 +155,7 @@ func TestTasksOfAConversation(t *testing.T) {
 			handed++
 		}
 	}
-	if handed != mostInAll/spentByTask {
+	if handed != maxPerConversation/spentByTask {
 		t.Errorf("%d tasks were handed out unasked", handed)
 	}
 	if v := c.fetch("https://h.org"); v.Decision != tools.Ask {

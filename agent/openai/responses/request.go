@@ -89,8 +89,8 @@ type savedContent struct {
 	Phase string          `json:"phase,omitempty"` // for a text: whether it is an answer or a remark before one
 }
 
-// leastOutput is the smallest limit on an answer, in tokens, that the API accepts.
-const leastOutput = 16
+// minOutput is the smallest limit on an answer, in tokens, that the API accepts.
+const minOutput = 16
 
 // Encode returns the body of a request as a JSON object. The caller adds the tools and the configured fields.
 func Encode(r *llm.Request, o Options) ([]byte, error) {
@@ -103,7 +103,7 @@ func Encode(r *llm.Request, o Options) ([]byte, error) {
 		w.Include = []string{"reasoning.encrypted_content"}
 	}
 	if r.MaxTokens > 0 && !configured("max_output_tokens") {
-		w.MaxOutputTokens = max(r.MaxTokens, leastOutput)
+		w.MaxOutputTokens = max(r.MaxTokens, minOutput)
 	}
 	if len(r.Tools) > 0 && r.NoCalls && !o.NoChoice {
 		w.ToolChoice = "none"

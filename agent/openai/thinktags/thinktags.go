@@ -13,11 +13,11 @@ import (
 
 const (
 	whiteSpace = " \t\r\n" // the white space around tags
-	// mostSpoken limits how many closing tags that don't end any thinking are examined. A text with more of them
+	// maxSpoken limits how many closing tags that don't end any thinking are examined. A text with more of them
 	// is about tags.
-	mostSpoken = 32
-	// mostPadding is how many spaces may be between a bare closing tag and the end of its line.
-	mostPadding = 16
+	maxSpoken = 32
+	// maxPadding is how many spaces may be between a bare closing tag and the end of its line.
+	maxPadding = 16
 )
 
 // A Splitter separates a model's thinking from what it says. Servers that send both as one text put the
@@ -226,7 +226,7 @@ func (s *Splitter) awaitBareEnd(text string, said *strings.Builder, p *Parts) st
 // the tag. If certain is false, that depends on what follows; at is -1 if there is no such tag. before is the
 // text before this one.
 func (s *Splitter) findBareEnd(text string, before *strings.Builder) (at int, tag string, certain bool) {
-	for from := 0; s.spoken <= mostSpoken; from = at + len(tag) {
+	for from := 0; s.spoken <= maxSpoken; from = at + len(tag) {
 		if at, tag = firstOf(text[from:], bareEnds()); at < 0 {
 			return at, "", false
 		}
@@ -299,7 +299,7 @@ func judgeTag(before, tag, after string) verdict {
 	beside := !strings.HasSuffix(line, " ") && !strings.HasSuffix(line, "\t")
 	next := strings.TrimLeft(after, " \t")
 	switch {
-	case next == "" && len(after) <= mostPadding, next == after && !utf8.FullRuneInString(next):
+	case next == "" && len(after) <= maxPadding, next == after && !utf8.FullRuneInString(next):
 		if beside {
 			return endsAtEnd
 		}

@@ -15,8 +15,8 @@ import (
 	"parley/tools/plainjson"
 )
 
-// mostRead limits how many bytes of a server's answer are read.
-const mostRead = 16 << 20
+// maxRead limits how many bytes of a server's answer are read.
+const maxRead = 16 << 20
 
 // ollamaDefault is the size of the window with which Ollama loads a model unless it is told otherwise.
 const ollamaDefault = 4096
@@ -234,7 +234,7 @@ func (f *Finder) do(req *http.Request, into any) error {
 	case resp.StatusCode != http.StatusOK:
 		return nil
 	}
-	raw, err := io.ReadAll(io.LimitReader(resp.Body, mostRead))
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxRead))
 	if err != nil {
 		return err
 	}

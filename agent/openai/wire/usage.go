@@ -114,8 +114,8 @@ func (u *Usage) inOneForm() *Usage {
 	return &one
 }
 
-// mostDollars limits the cost of one answer. A larger number is not a price.
-const mostDollars = 10_000
+// maxDollars limits the cost of one answer. A larger number is not a price.
+const maxDollars = 10_000
 
 // cost returns what the provider charges for the answer, in micro-dollars; false if it states nothing that can
 // be read.
@@ -137,7 +137,7 @@ func (u *Usage) cost() (micro int64, ok bool) {
 		ticks, ok = parseNumber(u.Ticks)
 		dollars = ticks / 1e10
 	}
-	if !ok || dollars < 0 || dollars > mostDollars {
+	if !ok || dollars < 0 || dollars > maxDollars {
 		return 0, false
 	}
 	return int64(math.Ceil(dollars*1e6 - 1e-6)), true // subtracting 1e-6 makes up for floating-point errors

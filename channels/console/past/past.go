@@ -11,16 +11,16 @@ type Exchange struct{ Said, Answer string }
 
 // How much of the past is shown. More is shown of the last answer, because it is the most likely to matter.
 const (
-	mostShown  = 3 // exchanges
-	fewLines   = 2
-	lastLines  = 10
-	mostOfLine = 240 // characters
+	maxShown  = 3 // exchanges
+	fewLines  = 2
+	lastLines = 10
+	maxOfLine = 240 // characters
 )
 
 // End returns the last few exchanges, shortened.
 func End(all []Exchange) []Exchange {
 	var end []Exchange
-	for _, e := range all[max(len(all)-mostShown, 0):] {
+	for _, e := range all[max(len(all)-maxShown, 0):] {
 		end = append(end, Exchange{beginningOf(e.Said, fewLines), beginningOf(e.Answer, fewLines)})
 	}
 	if n := len(end); n > 0 {
@@ -35,8 +35,8 @@ func beginningOf(text string, most int) string {
 	more := len(lines) > most
 	lines = lines[:min(len(lines), most)]
 	for i, line := range lines {
-		if utf8.RuneCountInString(line) > mostOfLine {
-			lines[i] = string([]rune(line)[:mostOfLine]) + "…"
+		if utf8.RuneCountInString(line) > maxOfLine {
+			lines[i] = string([]rune(line)[:maxOfLine]) + "…"
 		}
 	}
 	if more {

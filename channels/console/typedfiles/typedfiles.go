@@ -216,8 +216,8 @@ func escaped(path string) string {
 	return b.String()
 }
 
-// mostListed is the number of files in a folder that are looked at to complete a name.
-const mostListed = 5000
+// maxListed is the number of files in a folder that are looked at to complete a name.
+const maxListed = 5000
 
 // Complete returns where the name that may still grow begins in a typed text, and what it may become, sorted; none
 // if the text does not end in a name.
@@ -237,7 +237,7 @@ func Complete(text string) (at int, may []string) {
 		return 0, nil
 	}
 	defer func() { _ = dir.Close() }() // it was only read
-	listed, _ := dir.ReadDir(mostListed)
+	listed, _ := dir.ReadDir(maxListed)
 	for _, e := range listed {
 		if !strings.HasPrefix(e.Name(), begun) || begun == "" && strings.HasPrefix(e.Name(), ".") || !bus.IsClean(e.Name()) {
 			continue

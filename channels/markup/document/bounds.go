@@ -9,16 +9,16 @@ import (
 )
 
 const (
-	// mostMarks is the maximum number of marks that are parsed in one block; later ones are text. Where a mark ends
+	// maxMarks is the maximum number of marks that are parsed in one block; later ones are text. Where a mark ends
 	// depends on those before it, so the time for a block grows with the square of their number.
-	mostMarks = 1000
-	// mostCells limits the number of cells in a table. Short rows are padded, so a table can be far larger than its
+	maxMarks = 1000
+	// maxCells limits the number of cells in a table. Short rows are padded, so a table can be far larger than its
 	// text.
-	mostCells = 8192
+	maxCells = 8192
 )
 
 // A parseState is the state of parsing one text. It counts the marks (emphasis, links, code) in the current block;
-// at most mostMarks of them are parsed.
+// at most maxMarks of them are parsed.
 type parseState struct {
 	parser.Context
 	block ast.Node
@@ -27,7 +27,7 @@ type parseState struct {
 	emojiEnd int // the position right after the last emoji in the text
 }
 
-// A boundedInlineParser is an inline parser that parses no more marks in a block once it has found mostMarks.
+// A boundedInlineParser is an inline parser that parses no more marks in a block once it has found maxMarks.
 type boundedInlineParser struct{ parser.InlineParser }
 
 // Parse implements parser.InlineParser: it counts the mark, and parses it unless the block
@@ -45,7 +45,7 @@ func (b boundedInlineParser) Parse(parent ast.Node, block text.Reader, pc parser
 	if line, _ := block.PeekLine(); !isPunct(line[0]) {
 		return b.InlineParser.Parse(parent, block, pc)
 	}
-	if p.marks++; p.marks > mostMarks {
+	if p.marks++; p.marks > maxMarks {
 		return nil
 	}
 	return b.InlineParser.Parse(parent, block, pc)
@@ -72,7 +72,7 @@ func (t boundedTables) Transform(node *ast.Paragraph, reader text.Reader, pc par
 			columns = max(columns, bytes.Count(bytes.Trim(row, "| \t\n"), []byte("|"))+1)
 		}
 	}
-	if columns > 0 && columns*lines.Len() <= mostCells {
+	if columns > 0 && columns*lines.Len() <= maxCells {
 		t.ParagraphTransformer.Transform(node, reader, pc)
 	}
 }

@@ -6,8 +6,8 @@ import "strings"
 const MostLink = 2000
 
 const (
-	mostNested = 16 // the maximum number of nested levels of lists and quotes
-	mostIndent = 64 // the maximum number of columns by which a line's text may be indented
+	maxNested = 16 // the maximum number of nested levels of lists and quotes
+	maxIndent = 64 // the maximum number of columns by which a line's text may be indented
 )
 
 // escapeCostly escapes what no person would write and what would cost the parser time that grows with the square of
@@ -54,7 +54,7 @@ func tooDeepAt(line string) int {
 	for i := 0; i < len(line); i++ {
 		switch c := line[i]; {
 		case c == ' ', c == '\t':
-			if spaces++; spaces > mostIndent {
+			if spaces++; spaces > maxIndent {
 				return i
 			}
 			continue
@@ -73,7 +73,7 @@ func tooDeepAt(line string) int {
 		default:
 			return -1
 		}
-		if nested > mostNested {
+		if nested > maxNested {
 			if isRule(line[i:]) {
 				return -1
 			}

@@ -13,8 +13,8 @@ import (
 // as it is, with its backslashes.
 type formulas struct{}
 
-// mostFormula is the number of bytes in which the end of a formula is searched for.
-const mostFormula = 2000
+// maxFormula is the number of bytes in which the end of a formula is searched for.
+const maxFormula = 2000
 
 // Trigger implements parser.InlineParser: formulas begin with a backslash.
 func (formulas) Trigger() []byte { return []byte{'\\'} }
@@ -33,11 +33,11 @@ func (formulas) Parse(_ ast.Node, block text.Reader, _ parser.Context) ast.Node 
 	var inside []byte
 	for from := len(end); ; lines, from = lines+1, 0 {
 		line, _ := block.PeekLine()
-		if line == nil || len(inside) > mostFormula {
+		if line == nil || len(inside) > maxFormula {
 			block.SetPosition(at, position)
 			return nil
 		}
-		line = line[:min(len(line), from+mostFormula)]
+		line = line[:min(len(line), from+maxFormula)]
 		if i := formulaEnd(line[from:], end); i >= 0 {
 			inside, last = append(inside, line[from:from+i]...), from+i+len(end)
 			break

@@ -172,7 +172,7 @@ func (d *Channel) places(ctx context.Context, at bus.Address, submission string)
 	return w.To, nil
 }
 
-const mostHeading = 80 // the maximum number of characters of a group's name that are shown
+const maxHeading = 80 // the maximum number of characters of a group's name that are shown
 
 // heading returns the first line of an agent's answer, which names the group of events that the answer is about.
 func heading(at bus.Address) string {
@@ -185,8 +185,8 @@ func heading(at bus.Address) string {
 	switch {
 	case len(group) == 0:
 		return "**" + at.Chat + "**"
-	case len(group) > mostHeading:
-		group = append(group[:mostHeading], '…')
+	case len(group) > maxHeading:
+		group = append(group[:maxHeading], '…')
 	}
 	return "**" + at.Chat + "** `" + string(group) + "`"
 }

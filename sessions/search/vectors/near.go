@@ -74,7 +74,7 @@ func (s Store) Near(ctx context.Context, q Query) (found []Near, average float64
 func (s Store) statementFor(q Query) (query string, args []any, err error) {
 	ids, after, lowest := make([]int64, 0, len(q.In)), make([]int64, 0, len(q.In)), make([]int64, 0, len(q.In))
 	for _, in := range q.In {
-		ids, after, lowest = append(ids, in.Session), append(after, in.After), append(lowest, rowOf(in.Session, min(in.After, mostEntries-1)))
+		ids, after, lowest = append(ids, in.Session), append(after, in.After), append(lowest, rowOf(in.Session, min(in.After, maxEntries-1)))
 	}
 	columns, from, key := "v.session, v.n", "unnest(CAST(? AS bigint[]), CAST(? AS bigint[])) AS s (id, after) JOIN entry_vectors v ON v.session = s.id AND v.n > s.after", "e.session = v.session AND e.n = v.n"
 	args = []any{ids, after}

@@ -310,10 +310,10 @@ func (s Store) State(ctx context.Context) (st State, err error) {
 	return st, err
 }
 
-// mostEntries limits the numbers of entries that have vectors; rowOf has no room for higher ones.
+// maxEntries limits the numbers of entries that have vectors; rowOf has no room for higher ones.
 const (
-	numberBits  = 28
-	mostEntries = 1 << numberBits
+	numberBits = 28
+	maxEntries = 1 << numberBits
 )
 
 func rowOf(session, n int64) int64 { return session<<numberBits + n }

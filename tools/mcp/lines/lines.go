@@ -31,10 +31,10 @@ const (
 	edgeBytes = 512
 	// maxBatch limits the number of messages in one line.
 	maxBatch = 1000
-	// Between two results, a child may send mostUnasked messages and mostUnaskedBytes, plus an
+	// Between two results, a child may send maxUnasked messages and maxUnaskedBytes, plus an
 	// allowance for each second. Without a limit, a flood would keep a processor busy forever.
-	mostUnasked        = 20_000
-	mostUnaskedBytes   = 128 << 20
+	maxUnasked         = 20_000
+	maxUnaskedBytes    = 128 << 20
 	unaskedASecond     = 200
 	unaskedBytesSecond = 1 << 20
 	// writeTime is how long a child may take to read a message that it is sent.
@@ -167,7 +167,7 @@ func (f *flood) add(size int, now time.Time) bool {
 	}
 	f.lines, f.bytes = f.lines+1, f.bytes+size
 	passed := now.Sub(f.since).Seconds()
-	return f.lines > mostUnasked+int(passed*unaskedASecond) || f.bytes > mostUnaskedBytes+int(passed*unaskedBytesSecond)
+	return f.lines > maxUnasked+int(passed*unaskedASecond) || f.bytes > maxUnaskedBytes+int(passed*unaskedBytesSecond)
 }
 
 // unreadableError returns an error message in place of a result that cannot be read, for example

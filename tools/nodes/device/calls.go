@@ -16,12 +16,12 @@ import (
 )
 
 const (
-	mostRunning = 8
-	mostWaiting = 256
-	maxWaiting  = 16 << 20 // bytes of the arguments of all calls that wait
-	maxID       = 200      // bytes of a call's id; longer ones are ignored
-	maxReport   = 2000     // bytes of a report
-	maxMessage  = 4000     // bytes of an error
+	maxRunning = 8
+	maxQueued  = 256
+	maxWaiting = 16 << 20 // bytes of the arguments of all calls that wait
+	maxID      = 200      // bytes of a call's id; longer ones are ignored
+	maxReport  = 2000     // bytes of a report
+	maxMessage = 4000     // bytes of an error
 	// maxContent is how long a result may be, in bytes: the outcome has other fields, too.
 	maxContent = nodes.MaxResult - 8<<10
 )
@@ -126,13 +126,13 @@ func (r *runner) enqueue(ctx context.Context, f wire.Frame) bool {
 	for _, p := range r.waiting {
 		size += len(p.frame.Args)
 	}
-	if len(r.waiting) >= mostWaiting || size > maxWaiting {
+	if len(r.waiting) >= maxQueued || size > maxWaiting {
 		return false
 	}
 	p := &pending{frame: f}
 	r.pending[f.ID] = p
 	r.waiting = append(r.waiting, p)
-	if r.workers < mostRunning {
+	if r.workers < maxRunning {
 		r.workers++
 		go r.work(ctx) // wait waits for it
 	}

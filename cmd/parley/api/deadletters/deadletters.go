@@ -50,8 +50,8 @@ func Routes(mail Mail) []exchange.Route {
 
 type letters struct{ mail Mail }
 
-// mostLooked limits how many dead letters of a topic one request reads, for example to find those of one mailbox.
-const mostLooked = 5000
+// maxLettersRead limits how many dead letters of a topic one request reads, for example to find those of one mailbox.
+const maxLettersRead = 5000
 
 // A query says which dead letters to list.
 type query struct {
@@ -130,7 +130,7 @@ func (l letters) ofTopic(ctx context.Context, t bus.Topic, q query) (found []bus
 	if q.mailbox != "" {
 		batch = exchange.MaxPage
 	}
-	for looked := 0; looked < mostLooked; looked += batch {
+	for looked := 0; looked < maxLettersRead; looked += batch {
 		some, err := read(ctx, t, after, batch)
 		if err != nil {
 			return nil, "", err

@@ -36,8 +36,8 @@ type EditableMemories interface {
 // ofSession is the scope of a session's memory, in addition to the book's scopes.
 const ofSession = "session"
 
-// mostMemoryBody limits a request with a new text: room for the longest memory with some escapes in its JSON.
-const mostMemoryBody = 2 * memory.MaxBytes
+// maxMemoryBody limits a request with a new text: room for the longest memory with some escapes in its JSON.
+const maxMemoryBody = 2 * memory.MaxBytes
 
 // Remembered serves what agents remember to programs.
 type Remembered struct {
@@ -147,7 +147,7 @@ func (m Remembered) change(w *exchange.Answer, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	raw, err := w.ReadJSON(r, mostMemoryBody)
+	raw, err := w.ReadJSON(r, maxMemoryBody)
 	if err != nil {
 		return err
 	}
