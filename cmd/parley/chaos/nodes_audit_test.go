@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -111,8 +112,15 @@ func (a *nodeAudit) readDevices() {
 		if err != nil {
 			t.Error(err)
 		}
+		newest := map[string]int{} // by person, the number of the message whose call ran last
 		for mark := range strings.FieldsSeq(string(raw)) {
 			a.runs[mark] = append(a.runs[mark], m.name)
+			parts := strings.Split(mark, ".") // mPERSON.NUMBER.INDEX; the calls of one message run side by side
+			number, err := strconv.Atoi(parts[1])
+			if err != nil || number < newest[parts[0]] {
+				t.Errorf("%s ran on %s after a call of message %d: %v", mark, m.name, newest[parts[0]], err)
+			}
+			newest[parts[0]] = number
 		}
 		j := readJournal(t, m)
 		for id, n := range j.begun {
