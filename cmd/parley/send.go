@@ -122,7 +122,8 @@ type delivery struct {
 }
 
 // awaitOutcome keeps asking the server until each destination has an outcome, or the time is up; then it returns what
-// it knows, without an error. If the server is unreachable, it keeps asking, because the message is stored.
+// it knows, without an error. If the server is unreachable, it keeps asking, because the message is stored. Its only
+// error is that the server refuses to tell.
 func (c sendCmd) awaitOutcome(ctx context.Context, server *client.Client, s delivery) (delivery, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()

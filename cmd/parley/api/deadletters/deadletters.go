@@ -48,6 +48,7 @@ func Routes(mail Mail) []exchange.Route {
 	}
 }
 
+// letters serves the dead letters.
 type letters struct{ mail Mail }
 
 // maxLettersRead limits how many dead letters of a topic one request reads, for example to find those of one mailbox.
@@ -55,22 +56,22 @@ const maxLettersRead = 5000
 
 // A query says which dead letters to list.
 type query struct {
-	topics  []bus.Topic
-	one     bool // a single topic was asked for
-	after   string
-	mailbox string // a session or an address; "" matches all
-	newest  bool
-	limit   int
+	topics   []bus.Topic
+	oneTopic bool // a single topic was asked for
+	after    string
+	mailbox  string // a session or an address; "" matches all
+	newest   bool
+	limit    int
 }
 
 // queryOf reads which dead letters a request asks for.
 func (l letters) queryOf(r *http.Request) (q query, err error) {
 	asked := r.URL.Query()
-	q = query{topics: []bus.Topic{bus.Topic(asked.Get("topic"))}, one: asked.Get("topic") != "", after: asked.Get("after"), mailbox: asked.Get("mailbox")}
+	q = query{topics: []bus.Topic{bus.Topic(asked.Get("topic"))}, oneTopic: asked.Get("topic") != "", after: asked.Get("after"), mailbox: asked.Get("mailbox")}
 	if q.limit, err = exchange.Limit(r); err != nil {
 		return q, err
 	}
-	if q.newest, err = exchange.Newest(r); err != nil || q.one {
+	if q.newest, err = exchange.Newest(r); err != nil || q.oneTopic {
 		return q, err
 	}
 	if q.after != "" {
@@ -113,7 +114,7 @@ func (l letters) list(w *exchange.Answer, r *http.Request) error {
 	if len(page.Letters) > q.limit { // several topics together have more
 		page.Letters, page.More = page.Letters[:q.limit], true
 	}
-	if q.one {
+	if q.oneTopic {
 		page.Next = next
 	}
 	return w.JSON(http.StatusOK, page)

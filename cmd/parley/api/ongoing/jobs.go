@@ -103,7 +103,7 @@ func (b jobsHandler) list(w *exchange.Answer, r *http.Request) error {
 	return w.JSON(http.StatusOK, page)
 }
 
-// find returns at most limit jobs of a session or, for "", of all sessions: the running ones first.
+// find returns at most limit jobs: of a session, the newest first, or, for "", of all sessions, the running ones first.
 func (b jobsHandler) find(ctx context.Context, session string, limit int) ([]sessions.Job, error) {
 	if session != "" {
 		return b.Kept.JobsOf(ctx, session, limit)

@@ -22,7 +22,7 @@ type pastTurn struct {
 
 // catchUp shows what this terminal missed while no server was running. The next server first sends a snapshot of the
 // newest turns. From these, catchUp shows the answers for which this terminal is waiting, and every turn that is
-// waiting for people. It shows no other turns from before this terminal's own messages.
+// waiting for people or a node. It shows no other turns from before this terminal's own messages.
 func (r *Conversation) catchUp(ctx context.Context, data []byte, events chan<- bus.Event) error {
 	var past struct {
 		Turns  []pastTurn `json:"turns"`
@@ -57,7 +57,7 @@ func (r *Conversation) catchUp(ctx context.Context, data []byte, events chan<- b
 	return r.passOnMissedEnds(ctx, over, events)
 }
 
-// parked is the API's word for a turn that waits for people.
+// parked is the API's word for a turn that waits for people or a node.
 const parked = "parked"
 
 // askJSON is an approval or a question that people are asked, as the API sends it.
@@ -100,7 +100,8 @@ func (r *Conversation) passAsk(ctx context.Context, n serverEvent, events chan<-
 	return nil
 }
 
-// showAwaited passes on to the terminal the asks of a turn that began to wait for people while nobody watched.
+// showAwaited passes on to the terminal that a turn began to wait while nobody watched, and shows what people are asked.
+// If they are asked nothing, the turn waits for a node.
 func (r *Conversation) showAwaited(ctx context.Context, t pastTurn, events chan<- bus.Event) error {
 	var list struct {
 		Asks []askJSON `json:"asks"`

@@ -26,7 +26,7 @@ import (
 
 // A Client calls a server's API. If the server refuses a request, the error is an *Error.
 type Client struct {
-	Base   string
+	Base   string // what the URLs of all requests begin with
 	HTTP   *http.Client
 	Hosted bool // the server is this process, while the command runs
 	Shared bool // the home is part of a fleet: processes with other homes may serve the same messages
@@ -72,6 +72,7 @@ func (c *Client) Do(ctx context.Context, method, path, key string, body, into an
 	return nil
 }
 
+// send sends a request as JSON. Its error is an *Error if the server refuses the request.
 func (c *Client) send(ctx context.Context, method, path, key string, body any) (*http.Response, error) {
 	var raw []byte
 	if body != nil {
@@ -104,8 +105,8 @@ func (c *Client) send(ctx context.Context, method, path, key string, body any) (
 }
 
 // sendRequest sends a request. It sends it once more if the server could not be reached; if the
-// request was cut off, only if twice says that it may be repeated.
-func (c *Client) sendRequest(ctx context.Context, method, path string, header http.Header, body []byte, twice bool) (*http.Response, error) {
+// request was cut off, only if it is repeatable.
+func (c *Client) sendRequest(ctx context.Context, method, path string, header http.Header, body []byte, repeatable bool) (*http.Response, error) {
 	for first := true; ; first = false {
 		req, err := http.NewRequestWithContext(ctx, method, c.Base+path, bytes.NewReader(body))
 		if err != nil {
@@ -118,7 +119,7 @@ func (c *Client) sendRequest(ctx context.Context, method, path string, header ht
 		}
 		failed, ok := errors.AsType[*net.OpError](err)
 		unsent := ok && failed.Op == "dial"
-		if !first || !unsent && !twice || c.Retry == nil || c.Retry(ctx) != nil {
+		if !first || !unsent && !repeatable || c.Retry == nil || c.Retry(ctx) != nil {
 			return nil, fmt.Errorf("reach the server: %w", err)
 		}
 	}

@@ -39,8 +39,8 @@ func NewConversation(c *Client, key, name string) *Conversation {
 	return &Conversation{Server: c, Session: key, Name: name, ids: map[string]string{}, shown: map[string]bool{}}
 }
 
-// Say sends a message to the agent. Sending it again does nothing. If the server refuses the message,
-// Say shows the person why.
+// Say sends a message to the agent. Sending it again does nothing. If the server refuses the message, or one of its files
+// can't be read, Say shows the person why, and returns nil.
 func (r *Conversation) Say(ctx context.Context, in bus.Inbound) error {
 	to := "agent"
 	if r.Agent != "" {
