@@ -23,6 +23,7 @@ type distant struct {
 	here  atomic.Bool
 	ran   atomic.Int32
 	until atomic.Pointer[time.Time] // until when the last call waits
+	oneOf []string                  // the devices of which any would do; nil if this one alone
 }
 
 // tool is a tool that runs on the device.
@@ -37,12 +38,14 @@ func (d *distant) tool(name, node string) tools.Tool {
 			d.ran.Add(1)
 			return nil
 		}
-		return awayError(node, until)
+		later := awayError(node, until)
+		later.OneOf = d.oneOf
+		return later
 	})
 }
 
 // awayError is the error of a call for a node that is away.
-func awayError(node string, until time.Time) error {
+func awayError(node string, until time.Time) *tools.Postponed {
 	return &tools.Postponed{Node: node, Since: time.Date(2026, 11, 30, 21, 4, 0, 0, time.UTC), Until: until, Failed: tools.Errorf(tools.NodeAway, "%s is away", node)}
 }
 
@@ -117,6 +120,31 @@ func TestATurnWaitsForANode(t *testing.T) {
 	}
 	if got := b.kinds("1"); strings.Count(got, "turn_parked") != 2 || strings.Count(got, "ask_ended turn_unparked tool_started") != 2 || strings.Contains(got, "resumed") {
 		t.Errorf("log %q", got)
+	}
+}
+
+// A turn that waits for the first of several nodes says so, and has one wait, whichever of them is back.
+func TestATurnWaitsForTheFirstOfTwoNodes(t *testing.T) {
+	far := distant{oneOf: []string{"lab", "pi"}}
+	b := newBench(t, actor(`far {"say":"x"}`), far.tool("far", "pi"))
+	b.waits = b.store.Nodes()
+	b.run()
+	first := b.say("1", "ann", "go")
+	if said := b.reply(); !strings.Contains(said.Text, "waiting for the first of the nodes `lab`, `pi` that is back") {
+		t.Errorf("said %q", said.Text)
+	}
+	b.settled()
+	both := b.waitingFor(2)
+	if both[0].ID != both[1].ID || both[0].Node == both[1].Node {
+		t.Errorf("it waits as %+v", both)
+	}
+	far.here.Store(true)
+	b.wake("1", both[0].ID)
+	b.wake("1", both[1].ID)
+	b.wantReply(first, `{"said":"x"}`)
+	b.settled()
+	if len(b.waitingFor(0)) != 0 || far.ran.Load() != 1 {
+		t.Errorf("it ran %d times", far.ran.Load())
 	}
 }
 
