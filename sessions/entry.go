@@ -408,6 +408,9 @@ type ToolStarted struct {
 	// Spends is what the call uses up of the allowance that the guard gives a conversation
 	// without approval.
 	Spends []string `json:"spends,omitempty"`
+	// Pure says that the call changes nothing, so that its outcome doesn't matter if the turn ends meanwhile. Entries of
+	// older releases don't say it.
+	Pure bool `json:"pure,omitempty"`
 }
 
 // Usage records the tokens and the cost of one model call. Its entry has the Person who

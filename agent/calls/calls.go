@@ -349,7 +349,7 @@ func (r *Runner) reconcile(ctx context.Context, p *Prepared) (out *turn.Outcome,
 // the time of the check.
 func (r *Runner) recordStart(ctx context.Context, t *turn.Turn, p *Prepared) (held time.Time, err error) {
 	r.Point("c4:before")
-	started := sessions.ToolStarted{Attempt: p.input.Attempt}
+	started := sessions.ToolStarted{Attempt: p.input.Attempt, Pure: p.Effect == tools.Pure}
 	if p.note != "" { // the arguments may not be those that the model wrote
 		started.Args, started.Note = p.input.Args, p.note
 	}
@@ -361,7 +361,7 @@ func (r *Runner) recordStart(ctx context.Context, t *turn.Turn, p *Prepared) (he
 	if err := p.write(ctx, r.Journal, e); err != nil {
 		return held, err
 	}
-	p.Started.Spends = started.Spends
+	p.Started.Spends, p.Started.Pure = started.Spends, started.Pure
 	r.Point("c4")
 	held = time.Now()
 	if err := r.checkLease(ctx); err != nil {

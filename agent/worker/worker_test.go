@@ -562,6 +562,29 @@ func TestStop(t *testing.T) {
 	b.wantReply(idle, "Nothing is running.")
 }
 
+// What is said of a call that a stop has interrupted depends on what the call may have done.
+func TestStopInTheMiddleOfACall(t *testing.T) {
+	for effect, want := range map[tools.Effect]string{tools.Pure: `"code":"cancelled"`, tools.Once: `"code":"outcome_unknown"`} {
+		t.Run(string(effect), func(t *testing.T) {
+			started := make(chan struct{})
+			b := newBench(t, actor(`long {"say":"x"}`), tools.New(tools.Spec{Name: "long", Description: "takes long", Effect: effect},
+				func(ctx context.Context, _ tools.Call, _ echoArgs) (any, error) {
+					close(started)
+					<-ctx.Done()
+					return nil, ctx.Err()
+				}))
+			b.run()
+			b.say("1", "ann", "go")
+			<-started
+			b.wantReply(b.say("1", "ann", "/stop"), "Stopped.")
+			b.settled()
+			if got := b.logged("1"); !strings.Contains(got, want) {
+				t.Errorf("the log has no %s: %s", want, got)
+			}
+		})
+	}
+}
+
 // A turn that takes too long is ended, which its sender is told; what was said behind it is answered.
 func TestATurnThatTakesTooLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
