@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,7 +38,9 @@ func (r *Runner) List(ctx context.Context, session string) ([]jobs.Status, error
 // Find implements jobs.Backend: it returns a session's job, and the end of its output.
 func (r *Runner) Find(ctx context.Context, session, id string) (jobs.Status, string, error) {
 	j, err := r.find(ctx, session, id)
-	return statusOf(j), j.Output, err
+	status := statusOf(j)
+	status.Foreign = err == nil && status.Node != "" && !r.cfg.Nodes.TrustsJobs(ctx, status.Node)
+	return status, j.Output, err
 }
 
 // find returns the record of a session's job. If there is none, the error tells the model so.
@@ -130,20 +133,20 @@ func (r *Runner) NetworkedJob(ctx context.Context, call tools.Call) (string, err
 	}
 	for _, j := range all {
 		var to route
-		if json.Unmarshal(j.Route, &to) != nil || !to.Offline {
+		if json.Unmarshal(j.Route, &to) != nil || !to.Offline && to.Node == "" { // on a node it can't read this workspace
 			return "the job " + j.ID, nil
 		}
 	}
 	return "", nil
 }
 
-// RunsIn reports whether a job is running in the call's session.
+// RunsIn reports whether a job is running in the workspace of the call's session.
 func (r *Runner) RunsIn(ctx context.Context, call tools.Call) (bool, error) {
 	all, err := r.cfg.Store.RunningJobs(ctx, call.Session)
 	if err != nil {
 		return false, fmt.Errorf("look for jobs that run: %w", err)
 	}
-	return len(all) > 0, nil
+	return slices.ContainsFunc(all, func(j sessions.Job) bool { return routeOf(j).Node == "" }), nil
 }
 
 // checkNow makes this process check at once whether any of its jobs must end.
@@ -161,6 +164,6 @@ func statusOf(j sessions.Job) jobs.Status {
 	}
 	return jobs.Status{
 		ID: j.ID, State: j.State, ExitCode: j.ExitCode, Detail: j.Detail, Command: j.Command, Started: j.Started.UTC().Format(time.RFC3339),
-		Seconds: int64(until.Sub(j.Started).Seconds()), Printed: j.Printed, Folder: Folder(j.ID), File: File(j.ID),
+		Seconds: int64(until.Sub(j.Started).Seconds()), Printed: j.Printed, Folder: jobs.Folder(j.ID), File: jobs.File(j.ID), Node: routeOf(j).Node,
 	}
 }

@@ -8,9 +8,12 @@
 // made from the job's, and then recorded as reported; if a process dies in between, the next holder does the
 // rest.
 //
-// jobs.go starts jobs; run.go runs one to its end; watch.go ends the jobs of this process that others have
+// A job on a node runs there, whatever dies here: the process that has its hold waits for its end, and the process that gets
+// the hold next goes on waiting.
+//
+// jobs.go starts jobs; run.go runs one to its end, and node.go waits for one on a node; watch.go ends the jobs of this process that others have
 // stopped, and finds jobs whose process is gone; tell.go reports how a job ended; backend.go answers questions
-// about jobs; output.go keeps what a job prints.
+// about jobs.
 package jobs
 
 import (
@@ -29,6 +32,8 @@ import (
 	"parley/bus"
 	"parley/sessions"
 	"parley/tools"
+	"parley/tools/jobs"
+	"parley/tools/nodes"
 	"parley/tools/plainjson"
 	"parley/tools/sandbox"
 	"parley/tools/shell"
@@ -54,6 +59,7 @@ type Config struct {
 	Store    sessions.Jobs
 	Bus      Bus
 	Sandbox  sandbox.Sandbox // if nil, no jobs are run here
+	Nodes    nodes.JobBackend
 	Settings func() Settings
 	// Place returns where the commands of a call run: the folder, and what the commands may read and write.
 	Place func(ctx context.Context, call tools.Call) (sandbox.Place, error)
@@ -69,6 +75,8 @@ type Config struct {
 	Admit bus.Admit
 	// Ready returns why no job may be started now; "" if jobs may.
 	Ready func(ctx context.Context) (why string, err error)
+	// ReadyOnNodes returns why no job may be started on a node now.
+	ReadyOnNodes func(ctx context.Context) (why string, err error)
 	// Audit, if set, records in the audit that a job has ended.
 	Audit func(ctx context.Context, r sessions.AuditRecord) error
 	// Point, if set, is called at each step after which a test may kill the process.
@@ -122,14 +130,9 @@ func jobIDFor(call tools.Call) string {
 
 const idLength = 10
 
-// Folder returns the folder in the session's workspace in which a job writes its files.
-func Folder(id string) string { return "jobs/" + id }
-
-// File returns the path, in the session's workspace, of the file that collects a job's output.
-func File(id string) string { return Folder(id) + "/output.txt" }
-
 // startedJSON is the result of a call that started a job.
 type startedJSON struct {
+	Node    string `json:"node,omitempty"` // on which it runs
 	ID      string `json:"job_id"`
 	State   string `json:"state"`
 	Folder  string `json:"folder"`
@@ -139,7 +142,7 @@ type startedJSON struct {
 }
 
 func startedResult(j sessions.Job) startedJSON {
-	return startedJSON{j.ID, j.State, Folder(j.ID), File(j.ID), j.Deadline.UTC().Format(time.RFC3339),
+	return startedJSON{routeOf(j).Node, j.ID, j.State, jobs.Folder(j.ID), jobs.File(j.ID), j.Deadline.UTC().Format(time.RFC3339),
 		textGoesOn}
 }
 
@@ -149,17 +152,45 @@ func (r *Runner) Start(ctx context.Context, call tools.Call, o shell.Order) (any
 	if r.cfg.Sandbox == nil {
 		return nil, tools.Errorf(tools.ExecutionFailed, "nothing can be run in the background here")
 	}
+	return r.start(ctx, call, order{Order: o}, r.cfg.Ready, func() (runs, error) {
+		place, err := r.cfg.Place(ctx, call)
+		if err != nil {
+			return nil, err
+		}
+		return func(ctx, _ context.Context, j sessions.Job, set Settings) {
+			c := place.Command(append([]string{"sh", "-c", `exec "$0" "$@" 2>&1`}, o.Args...)...) // both streams as one, in order
+			c.Writes, c.WritesAll = jobs.Folder(j.ID), set.Write
+			r.run(ctx, j, call, c)
+		}, nil
+	})
+}
+
+// An order asks for a job.
+type order struct {
+	shell.Order
+	node string // on which the job is to run; "" means here
+}
+
+// runs runs a job to its end. The context of the job's hold is held; ctx ends also if the job is to end.
+type runs func(ctx, held context.Context, j sessions.Job, set Settings)
+
+// start starts a job for a call, or returns the job that an earlier attempt started. prepare returns what runs the job, or why
+// it can't be run.
+func (r *Runner) start(ctx context.Context, call tools.Call, o order, ready func(context.Context) (string, error), prepare func() (runs, error)) (any, error) {
+	if call.Parent != "" { // nobody would look after it
+		return nil, tools.Errorf(tools.PermissionDenied, "a sub-agent can't run anything in the background: leave background out")
+	}
 	if result, known, err := r.Started(ctx, call); known || err != nil {
 		return result, err
 	}
-	if why, err := r.cfg.Ready(ctx); err != nil || why != "" {
+	if why, err := ready(ctx); err != nil || why != "" {
 		return nil, errors.Join(err, tools.Errorf(tools.ExecutionFailed, "nothing can be run in the background now: %s", cmp.Or(why, "it is not known which processes serve")))
 	}
 	set := r.cfg.Settings()
 	if o.Timeout > set.Longest {
 		return nil, tools.Errorf(tools.InvalidArgs, "a job may take %s at most: ask for less, or leave timeout out", set.Longest)
 	}
-	place, err := r.cfg.Place(ctx, call)
+	run, err := prepare()
 	if err != nil {
 		return nil, err
 	}
@@ -167,6 +198,11 @@ func (r *Runner) Start(ctx context.Context, call tools.Call, o shell.Order) (any
 	if err != nil {
 		return nil, err
 	}
+	return r.launch(ctx, j, set, run)
+}
+
+// launch records a job, and has it run in this process.
+func (r *Runner) launch(ctx context.Context, j sessions.Job, set Settings, run runs) (any, error) {
 	base, err := r.joinRun(ctx)
 	if err != nil {
 		return nil, err
@@ -192,25 +228,28 @@ func (r *Runner) Start(ctx context.Context, call tools.Call, o shell.Order) (any
 	}
 	r.cfg.Point("job:begun")
 	r.tellWatchers(j)
-	c := place.Command(append([]string{"sh", "-c", `exec "$0" "$@" 2>&1`}, o.Args...)...) // both streams as one, in order
-	c.Writes, c.WritesAll = Folder(j.ID), set.Write
 	began = true
 	ctx = r.register(held, j.ID)
 	go func() {
 		defer r.jobs.Done()
 		defer release()
-		r.run(ctx, j, call, c)
+		defer r.deregister(j.ID)
+		run(ctx, held, j, set)
 	}()
 	return startedResult(j), nil
 }
 
 // newJob returns the record of the job that a call asks for.
-func (r *Runner) newJob(call tools.Call, o shell.Order, set Settings) (sessions.Job, error) {
+func (r *Runner) newJob(call tools.Call, o order, set Settings) (sessions.Job, error) {
 	at, err := bus.ParseAddress(call.At)
 	if err != nil {
 		return sessions.Job{}, tools.Errorf(tools.ExecutionFailed, "nothing can be run in the background from here, because its end could not be told: %v", err)
 	}
-	to, err := plainjson.Marshal(route{At: at, Name: call.Called, Offline: !r.cfg.Networked(call)})
+	where := route{At: at, Name: call.Called, Offline: !r.cfg.Networked(call)}
+	if o.node != "" {
+		where.onNode = onNode{Node: o.node, Ordered: o.Line, Approved: call.Approved, WritesAll: set.Write}
+	}
+	to, err := plainjson.Marshal(where)
 	if err != nil { // texts and a boolean always marshal
 		panic(err)
 	}

@@ -26,6 +26,7 @@ import (
 	"parley/sessions/sqlstore"
 	"parley/sessions/workspace"
 	"parley/tools"
+	jobtools "parley/tools/jobs"
 	"parley/tools/sandbox"
 	"parley/tools/shell"
 	"parley/tools/testlog"
@@ -274,7 +275,7 @@ func lasting(t *testing.T) (line, mark string) {
 func (h *home) isOn(id string) {
 	h.t.Helper()
 	waitFor(h.t, "the job to be at work", func() bool {
-		_, err := os.Stat(filepath.Join(h.workspace(), jobs.Folder(id), "on"))
+		_, err := os.Stat(filepath.Join(h.workspace(), jobtools.Folder(id), "on"))
 		return err == nil
 	})
 }
@@ -336,7 +337,7 @@ func TestTheSameCallStartsOneJob(t *testing.T) {
 	if again := begin(t, r, "one", line); again != id {
 		t.Errorf("after its end it is %s", again)
 	}
-	if raw, err := os.ReadFile(filepath.Join(h.workspace(), jobs.Folder(id), "times")); err != nil || string(raw) != "x\n" {
+	if raw, err := os.ReadFile(filepath.Join(h.workspace(), jobtools.Folder(id), "times")); err != nil || string(raw) != "x\n" {
 		t.Errorf("it ran %q, %v", raw, err)
 	}
 }
@@ -583,7 +584,7 @@ func TestMuchOutputIsBounded(t *testing.T) {
 	if len(j.Output) > 32<<10 || !strings.HasSuffix(j.Output, "the end ***\n") || j.Printed < 12000000 {
 		t.Errorf("of %d bytes %d are kept: …%q", j.Printed, len(j.Output), j.Output[max(0, len(j.Output)-40):])
 	}
-	info, err := os.Stat(filepath.Join(h.workspace(), jobs.File(id)))
+	info, err := os.Stat(filepath.Join(h.workspace(), jobtools.File(id)))
 	if err != nil || info.Size() > 9<<20 {
 		t.Errorf("the file is %v, %v", info, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"parley/bus"
 	"parley/sessions"
 	"parley/tools"
+	"parley/tools/jobs"
 	"parley/tools/sandbox"
 )
 
@@ -23,10 +24,8 @@ const (
 // run runs a job to its end, and reports the end to its session.
 func (r *Runner) run(ctx context.Context, j sessions.Job, call tools.Call, c sandbox.Command) {
 	log := r.cfg.Log.With(slog.String("job", j.ID), slog.String("session", j.Session), slog.String("person", j.Person))
-	defer r.deregister(j.ID)
 	log.Info("a job begins")
-	out := &jobOutput{}
-	j = r.runCommand(ctx, j, c, out, log)
+	j = r.runCommand(ctx, j, c, log)
 	r.cfg.Changed(call)
 	r.end(ctx, j, log)
 }
@@ -49,14 +48,14 @@ func (r *Runner) deregister(id string) {
 }
 
 // runCommand runs the job's command, and returns the job's record with the state in which the command ended.
-func (r *Runner) runCommand(ctx context.Context, j sessions.Job, c sandbox.Command, out *jobOutput, log *slog.Logger) sessions.Job {
-	file, err := r.cfg.Create(ctx, j.Session, File(j.ID))
+func (r *Runner) runCommand(ctx context.Context, j sessions.Job, c sandbox.Command, log *slog.Logger) sessions.Job {
+	file, err := r.cfg.Create(ctx, j.Session, jobs.File(j.ID))
 	if err != nil {
 		return failedJob(j, "its folder couldn't be made: "+err.Error())
 	}
-	out.file = file
-	defer out.close()
-	c.Output = out.write
+	out := jobs.NewOutput(file)
+	defer out.Close()
+	c.Output = out.Write
 	timed, cancel := context.WithDeadline(ctx, j.Deadline)
 	defer cancel()
 	over := make(chan struct{})
@@ -67,13 +66,13 @@ func (r *Runner) runCommand(ctx context.Context, j sessions.Job, c sandbox.Comma
 	close(over)
 	noting.Wait()
 	j = withEnd(j, result, err, time.Since(began))
-	j.Output, j.Printed, _ = out.end(r.cfg.Redact)
+	j.Output, j.Printed, _ = out.End(r.cfg.Redact)
 	return j
 }
 
 // noteOutput writes to the store, at intervals, what a job has printed so far, and tells watchers that there is
 // more, until ended is closed.
-func (r *Runner) noteOutput(ctx context.Context, j sessions.Job, out *jobOutput, ended <-chan struct{}, log *slog.Logger) {
+func (r *Runner) noteOutput(ctx context.Context, j sessions.Job, out *jobs.Output, ended <-chan struct{}, log *slog.Logger) {
 	tick := time.NewTicker(noteEvery)
 	defer tick.Stop()
 	for {
@@ -84,24 +83,37 @@ func (r *Runner) noteOutput(ctx context.Context, j sessions.Job, out *jobOutput,
 			return
 		case <-tick.C:
 		}
-		text, total, news := out.end(r.cfg.Redact)
+		text, total, news := out.End(r.cfg.Redact)
 		if !news {
 			continue
 		}
-		if err := r.cfg.Store.NoteOutput(ctx, j.ID, text, total); err != nil {
-			if ctx.Err() == nil {
-				log.Warn("what a job prints cannot be noted now", slog.Any("error", err))
-			}
-			continue
-		}
-		r.cfg.Bus.Emit(bus.Event{Type: bus.JobPrinted, Session: j.Session, Turn: j.Turn, News: &bus.News{ID: j.ID}})
+		r.note(ctx, j, text, total, log)
 	}
+}
+
+// note writes to the store what a job has printed so far, and tells watchers that there is more.
+func (r *Runner) note(ctx context.Context, j sessions.Job, text string, total int64, log *slog.Logger) {
+	if err := r.cfg.Store.NoteOutput(ctx, j.ID, text, total); err != nil {
+		if ctx.Err() == nil {
+			log.Warn("what a job prints cannot be noted now", slog.Any("error", err))
+		}
+		return
+	}
+	r.cfg.Bus.Emit(bus.Event{Type: bus.JobPrinted, Session: j.Session, Turn: j.Turn, News: &bus.News{ID: j.ID}})
 }
 
 // failedJob returns a job's record with the state "failed" and the reason.
 func failedJob(j sessions.Job, why string) sessions.Job {
 	j.State, j.Detail, j.Ended = sessions.JobFailed, why, time.Now()
 	return j
+}
+
+// failedBy returns a job's record with the state "failed" and what an error for the model says.
+func failedBy(j sessions.Job, err error) sessions.Job {
+	if known, ok := errors.AsType[*tools.Error](err); ok {
+		return failedJob(j, known.Message)
+	}
+	return failedJob(j, err.Error())
 }
 
 // withEnd returns a job's record with the state in which its command ended.
@@ -117,11 +129,7 @@ func withEnd(j sessions.Job, result sandbox.Result, err error, took time.Duratio
 	case errors.Is(err, bus.ErrFenced), errors.Is(err, bus.ErrClosed):
 		j.State, j.Detail = sessions.JobLost, "the process that ran it was cut off from the others"
 	case err != nil:
-		why := sandbox.ErrorForModel(err)
-		if known, ok := errors.AsType[*tools.Error](why); ok {
-			return failedJob(j, known.Message)
-		}
-		return failedJob(j, why.Error())
+		return failedBy(j, sandbox.ErrorForModel(err))
 	case result.Killed == "":
 		j.State, j.ExitCode = sessions.JobExited, &result.ExitCode
 	case result.Killed == sandbox.Timeout:

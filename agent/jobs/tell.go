@@ -11,6 +11,7 @@ import (
 
 	"parley/bus"
 	"parley/sessions"
+	"parley/tools/jobs"
 )
 
 // The reasons that are recorded when a job is stopped. If a person's command stops it, the command's id is
@@ -29,6 +30,7 @@ type route struct {
 	// Offline says that the job can't reach any network. It is false for a job that an older release started,
 	// because that release didn't record it.
 	Offline bool `json:"offline,omitempty"`
+	onNode
 }
 
 // tellEnd publishes to the job's session how the job ended, as recorded in the store, and retries until that
@@ -87,6 +89,9 @@ func (r *Runner) publishEnd(ctx context.Context, j sessions.Job) error {
 func endText(j sessions.Job) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "The job %s", j.ID)
+	if node := routeOf(j).Node; node != "" {
+		fmt.Fprintf(&b, " on the node %s", node)
+	}
 	if !j.Untrusted && j.State != sessions.JobStopped {
 		fmt.Fprintf(&b, " (%s: %s)", j.Tool, strings.Join(strings.Fields(j.Command), " "))
 	}
@@ -97,7 +102,7 @@ func endText(j sessions.Job) string {
 	case sessions.JobLost:
 		b.WriteString(textLost)
 	}
-	fmt.Fprintf(&b, textPrinted, j.Printed, File(j.ID), Folder(j.ID))
+	fmt.Fprintf(&b, textPrinted, j.Printed, jobs.File(j.ID), jobs.Folder(j.ID))
 	b.WriteString(textAboutJob)
 	return b.String()
 }

@@ -140,6 +140,7 @@ func (r *Runner) takeOver(ctx context.Context, id string) {
 	}
 	defer release()
 	log := r.cfg.Log.With(slog.String("job", id))
+	var goesOn *sessions.Job // on its node
 	err = r.retryUntilDone(held, log, func() error {
 		j, err := r.cfg.Store.Job(held, id)
 		if errors.Is(err, sessions.ErrNotFound) || err == nil && j.State != sessions.JobRunning {
@@ -147,6 +148,10 @@ func (r *Runner) takeOver(ctx context.Context, id string) {
 		}
 		if err != nil {
 			return err
+		}
+		if routeOf(j).Node != "" {
+			goesOn = &j
+			return nil
 		}
 		j.State, j.Detail, j.Ended = sessions.JobLost, "the process that ran it died, or was cut off from the others", time.Now()
 		if j.Stop != "" {
@@ -160,7 +165,13 @@ func (r *Runner) takeOver(ctx context.Context, id string) {
 		}
 		return err
 	})
-	if err == nil {
+	switch {
+	case err != nil:
+	case goesOn != nil:
+		running := r.register(held, id)
+		defer r.deregister(id)
+		r.followOnNode(running, held, *goesOn)
+	default:
 		r.tellEnd(held, id, log)
 	}
 }

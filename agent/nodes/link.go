@@ -29,7 +29,7 @@ const (
 
 const (
 	progressEvery = 500 * time.Millisecond // reports of one call that come faster are dropped
-	maxProgress   = 2000                   // bytes of a report; the rest is cut off
+	maxProgress   = nodes.MaxReport        // bytes of a report; the rest is cut off
 	storeAgain    = time.Second            // wait after the store has failed
 	storeTimeout  = 30 * time.Second       // for what a link records at its end
 )
@@ -51,10 +51,12 @@ type link struct {
 	recorded bool // the store has the link
 	fixed    bool // the node may not offer anything else over it
 	calls    map[string]*sentCall
+	erased   []string // calls that were erased, and that the node is to be told to end
 }
 
 // A sentCall is a call that was sent over a link.
 type sentCall struct {
+	job       bool
 	cancelled bool // the node was told to end it
 	reported  time.Time
 }
@@ -288,6 +290,9 @@ var errBroken = errors.New("the link is broken")
 // sendOpen sends the node all of its open calls that it was not sent over this link, and tells it to end those that are
 // cancelled.
 func (l *link) sendOpen() error {
+	if err := l.endErased(); err != nil {
+		return err
+	}
 	open, err := l.service.cfg.Calls.Open(l.ctx, l.node)
 	if err != nil {
 		return err
@@ -321,7 +326,7 @@ func (l *link) sendCall(c stored.Call) (err error) {
 		return nil
 	}
 	l.mu.Lock()
-	l.calls[c.ID] = &sentCall{cancelled: c.Cancelled}
+	l.calls[c.ID] = &sentCall{job: c.Tool == nodes.JobTool, cancelled: c.Cancelled}
 	l.mu.Unlock()
 	f := wire.Frame{Type: wire.Call, ID: c.ID, Tool: c.Tool, Args: c.Args, Timeout: c.Timeout.Milliseconds(), Approved: c.Approved}
 	if c.Cancelled {
@@ -349,7 +354,7 @@ func (l *link) read() error {
 		}
 		switch f.Type {
 		case wire.Progress:
-			l.progress(f)
+			err = l.progress(f)
 		case wire.Result:
 			err = l.result(f)
 		case wire.Offer:
@@ -361,8 +366,8 @@ func (l *link) read() error {
 	}
 }
 
-// progress passes on what a call reports.
-func (l *link) progress(f wire.Frame) {
+// progress passes on what a call reports. If the node reports of a job that was erased, it is told to end it.
+func (l *link) progress(f wire.Frame) error {
 	l.mu.Lock()
 	sent := l.calls[f.ID]
 	passes := sent != nil && time.Since(sent.reported) >= progressEvery
@@ -370,9 +375,16 @@ func (l *link) progress(f wire.Frame) {
 		sent.reported = time.Now()
 	}
 	l.mu.Unlock()
+	if sent == nil || passes && sent.job {
+		_, err := l.service.cfg.Calls.Call(l.ctx, f.ID)
+		if errors.Is(err, stored.ErrUnknown) {
+			return l.conn.Write(wire.Frame{Type: wire.Cancel, ID: f.ID})
+		}
+	}
 	if passes {
 		l.service.emit(callProgress, l.node, f.ID, tools.Clip(f.Text, maxProgress))
 	}
+	return nil
 }
 
 // offer records that the node offers something else.

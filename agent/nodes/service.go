@@ -76,6 +76,7 @@ const (
 
 	callWaits    = "node_call"     // a call waits to be sent or canceled
 	callEnded    = "node_outcome"  // a call's outcome is recorded
+	callErased   = "node_erased"   // a call that may run was erased: the node is to end it
 	callProgress = "node_progress" // Delta: what a running call reports
 	nodeLinked   = "node_link"     // a node has a new link
 	nodeChanged  = "node_change"   // a node has joined, was accepted or revoked, offers something else or is away
@@ -185,6 +186,10 @@ func (s *Service) Heard(e bus.Event) {
 		}
 		if over != nil {
 			poke(over.bell)
+		}
+	case callErased:
+		if l != nil {
+			l.drop(e.Call)
 		}
 	case callEnded:
 		s.waiting.ring(e.Call)

@@ -23,6 +23,8 @@ const (
 	textPureLost         = "%s got no answer from the node %s in time."
 	textRevokedUnsent    = "an owner has removed the node %s, and the call was not sent, so nothing was done"
 	textNoOutcome        = "the node said that the call ended, but not how"
+	textTooOld           = "the parley on the node %s is too old to run anything in the background, so nothing was done: run it without background, or have its owner update the node"
+	textJobLate          = "the node %s was away or busy, so the job was never started"
 	textNoReason         = "the node said that the call failed, but not why"
 	textTooLarge         = "the node's result isn't JSON, or has more than %d bytes"
 )

@@ -117,7 +117,8 @@ func rules() []rule {
 		{"tools/nodes/mqtt", 3, []string{"tools", "tools/nodes"}},
 		{"tools/nodes/mqtt/mqtttest", 3, nil},
 		{"tools/nodes/tunnel", 4, []string{"tools/nodes/mqtt"}},
-		{"tools/nodes/placed", 4, []string{"tools", "tools/changes", "tools/code", "tools/documents/pages", "tools/files", "tools/git", "tools/jobs", "tools/shell"}},
+		{"tools/nodes/placed", 4, []string{"tools", "tools/changes", "tools/code", "tools/documents/pages", "tools/files", "tools/git", "tools/shell"}},
+		{"tools/nodes/background", 4, []string{"tools", "tools/jobs", "tools/nodes", "tools/sandbox"}},
 		{"tools/nodes/device", 4, []string{"tools", "tools/nodes", "tools/nodes/wire"}},
 		{"channels", 2, []string{"bus", "channels/markup"}},
 		{"channels/backoff", 2, nil},
@@ -230,7 +231,7 @@ func rules() []rule {
 		{"channels/webhook/events", 5, []string{"bus", "channels", "channels/markup", "sessions"}},
 		{"channels/routing", 5, []string{"bus", "channels", "channels/gateway", "sessions"}},
 		{"channels/webhook", 6, []string{"bus", "channels", "channels/markup", "channels/webhook/events", "channels/outbox"}},
-		{"agent/jobs", 6, []string{"bus", "sessions", "tools", "tools/jobs", "tools/sandbox", "tools/shell"}},
+		{"agent/jobs", 6, []string{"bus", "sessions", "tools", "tools/jobs", "tools/nodes", "tools/sandbox", "tools/shell"}},
 		{"agent/subagents", 6, []string{"agent/task", "bus", "sessions", "sessions/subagents", "sessions/workspace", "tools", "tools/subagents", "tools/guard"}},
 		{"channels/history", 6, []string{"bus", "channels", "sessions", "tools", "tools/history"}},
 		{"channels/subscriptions", 6, []string{"bus", "channels", "channels/backoff", "channels/problems", "sessions/subscriptions", "tools/posting"}},
@@ -287,7 +288,7 @@ func rules() []rule {
 			"bus", "sessions", "sessions/bill", "cmd/parley/api", "cmd/parley/doctor", "cmd/parley/server/mcpservers", "cmd/parley/server/nodelinks", "cmd/parley/server/skillfolders", "channels/why", "cmd/parley/terminal", "sessions/nodes",
 		}},
 		{"cmd/parley/node", 10, []string{
-			"bus/sqlitebus", "cmd/parley/config", "cmd/parley/data/home", "sessions/workspace", "tools", "tools/crash", "tools/documents", "tools/documents/pages", "tools/files", "tools/guard", "tools/nodes/camera", "tools/nodes/device", "tools/nodes/mqtt", "tools/nodes/ssh", "tools/nodes/tunnel", "tools/nodes/wire", "tools/sandbox", "tools/shell", "tools/skills", "tools/skills/folder",
+			"bus/sqlitebus", "cmd/parley/config", "cmd/parley/data/home", "sessions/workspace", "tools", "tools/crash", "tools/documents", "tools/documents/pages", "tools/files", "tools/guard", "tools/nodes", "tools/nodes/background", "tools/nodes/camera", "tools/nodes/device", "tools/nodes/mqtt", "tools/nodes/ssh", "tools/nodes/tunnel", "tools/nodes/wire", "tools/sandbox", "tools/shell", "tools/skills", "tools/skills/folder",
 		}},
 		{"cmd/parley/onboard", 10, []string{
 			"agent/llm", "agent/openai", "channels", "tools/spelling", "cmd/parley/config", "cmd/parley/server/platforms", "cmd/parley/terminal", "deploy",

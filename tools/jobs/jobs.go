@@ -22,8 +22,10 @@ type Status struct {
 	Started  string `json:"started"`
 	Seconds  int64  `json:"seconds"` // how long the job has run
 	Printed  int64  `json:"printed_bytes"`
-	Folder   string `json:"folder"` // a folder in the workspace, the only one that the job writes to
+	Folder   string `json:"folder"` // a folder in the workspace, or on the node, the only one that the job writes to
 	File     string `json:"output_file"`
+	Node     string `json:"node,omitempty"` // on which it runs
+	Foreign  bool   `json:"-"`              // what it prints is written by strangers, because nobody trusts the node
 }
 
 // A Backend looks up and stops the background commands of sessions, for the tools. Its errors are
@@ -57,6 +59,9 @@ func New(d Backend) []tools.Tool {
 			Description: "Show the end of what a job has printed so far, standard output and error together. Its output_file has all of it from the beginning, as far as that is kept: read_file and grep show that.",
 		}, func(ctx context.Context, call tools.Call, args jobArgs) (any, error) {
 			status, text, err := d.Find(ctx, call.Session, args.Job)
+			if status.Foreign {
+				return tools.Untrusted{Value: output{status, text}}, err
+			}
 			return output{status, text}, err
 		}),
 		tools.New(tools.Spec{

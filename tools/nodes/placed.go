@@ -7,8 +7,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"parley/tools"
+	"parley/tools/plainjson"
 )
 
 // seenAs is the path at which commands on a node see the folder that they work in.
@@ -19,8 +21,8 @@ const seenAs = "/workspace"
 // tools are left out.
 //
 // Rules match the same paths and command lines as those of the own tool, and people see the same before they approve a
-// call. To all else a call touches no file of the workspace.
-func Placed(b Backend, d Device, own []tools.Spec, accepted []Tool) (placed []tools.Tool) {
+// call. To all else a call touches no file of the workspace. Commands can be started in the background by start.
+func Placed(b Backend, d Device, own []tools.Spec, accepted []Tool, start Starter) (placed []tools.Tool) {
 	of := map[string]Tool{}
 	for _, t := range accepted {
 		of[t.Name] = t
@@ -34,11 +36,14 @@ func Placed(b Backend, d Device, own []tools.Spec, accepted []Tool) (placed []to
 		t.Pure = t.Pure && spec.Effect == tools.Pure
 		made := Of(b, d, []Tool{t})[0].Spec()
 		made.Name = t.Name
+		if t.Name == Shell {
+			made.Schema, made.Description = spec.Schema, made.Description+textInBackground
+		}
 		if !t.Pure {
 			made.Description += textNoUndo
 		}
 		made.Permission, made.Shows, made.Touches = spec.Permission, spec.Shows, placedTouch(d.Name, spec.Touches, t.Pure)
-		placed = append(placed, &placedTool{nodeTool{b, d.Name, t.Name, made}})
+		placed = append(placed, &placedTool{nodeTool{b, d.Name, t.Name, made}, start})
 	}
 	return placed
 }
@@ -87,7 +92,10 @@ func PathThere(p string) string {
 }
 
 // A placedTool is a node's tool in the place of one of the agent's own.
-type placedTool struct{ nodeTool }
+type placedTool struct {
+	nodeTool
+	start Starter
+}
 
 // Run implements tools.Tool. The server can't know which file of the node's folder an absolute path names, so rules
 // could not match it: it is refused.
@@ -98,5 +106,42 @@ func (t *placedTool) Run(ctx context.Context, call tools.Call) (tools.Result, er
 			return tools.Result{}, tools.Errorf(tools.InvalidPath, textNotThere, tools.Clip(p, 120), t.node)
 		}
 	}
+	if command, limit, is := inBackground(call); is && t.tool == Shell {
+		started, err := t.start(ctx, t.node, call, command, limit)
+		if err != nil {
+			return tools.Result{}, err
+		}
+		raw, err := plainjson.Marshal(started)
+		return tools.Result{Content: raw}, err
+	}
+	call.Args = inForeground(call.Args)
 	return t.nodeTool.Run(ctx, call)
+}
+
+// inForeground returns the arguments of a call without the one that the node's tool doesn't have.
+func inForeground(args json.RawMessage) json.RawMessage {
+	var all map[string]json.RawMessage
+	if json.Unmarshal(args, &all) != nil || all["background"] == nil {
+		return args
+	}
+	delete(all, "background")
+	raw, err := plainjson.Marshal(all)
+	if err != nil {
+		return args
+	}
+	return raw
+}
+
+// inBackground returns the command that a call of Shell runs in the background, and for how long at most; false if the call
+// waits for the command.
+func inBackground(call tools.Call) (command string, limit time.Duration, is bool) {
+	var args struct {
+		Command    string
+		Timeout    float64
+		Background bool
+	}
+	if json.Unmarshal(call.Args, &args) != nil { // the node says what is wrong
+		return "", 0, false
+	}
+	return args.Command, time.Duration(min(max(args.Timeout, 0), 1e6) * float64(time.Second)), args.Background
 }

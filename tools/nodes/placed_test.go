@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"parley/tools"
 	"parley/tools/files"
@@ -25,6 +27,11 @@ func (s *stand) Call(_ context.Context, node, tool string, args json.RawMessage,
 	return nodes.Outcome{Status: nodes.Done, Content: json.RawMessage(`"done"`), Node: node}, nil
 }
 
+// start is a starter that says what it was asked for.
+func start(_ context.Context, node string, _ tools.Call, command string, limit time.Duration) (any, error) {
+	return fmt.Sprintf("%s: %s for %s", node, command, limit), nil
+}
+
 // placed returns the tools of an agent that works on the node pi, which has some of the agent's own tools.
 func placed(t *testing.T, b nodes.Backend, pure bool, offered ...string) *tools.Set {
 	t.Helper()
@@ -38,7 +45,7 @@ func placed(t *testing.T, b nodes.Backend, pure bool, offered ...string) *tools.
 		}
 		accepted = append(accepted, n)
 	}
-	return tools.NewSet(nodes.Placed(b, nodes.Device{Name: "pi"}, own.Specs(), accepted)...)
+	return tools.NewSet(nodes.Placed(b, nodes.Device{Name: "pi"}, own.Specs(), accepted, start)...)
 }
 
 // called makes a call of a tool of a set.
@@ -86,7 +93,7 @@ func TestAnotherToolOfTheSameName(t *testing.T) {
 		`{"type":"object","properties":{"command":{"type":"string"}},"required":["command"]}`: 1,
 	} {
 		offered := []nodes.Tool{{Name: "exec_shell", Schema: json.RawMessage(schema)}}
-		if got := nodes.Placed(&stand{}, nodes.Device{Name: "pi"}, own, offered); len(got) != want {
+		if got := nodes.Placed(&stand{}, nodes.Device{Name: "pi"}, own, offered, start); len(got) != want {
 			t.Errorf("%s: there are %d tools, want %d", schema, len(got), want)
 		}
 	}
@@ -202,5 +209,21 @@ func TestVersionsNameTheDevice(t *testing.T) {
 	}
 	if len(versions) != 3 || len(ofAll) != 3 {
 		t.Errorf("the versions of a tool on three devices are %v, and of all their tools %v", versions, ofAll)
+	}
+}
+
+// A command in the background is started as a job on the node, and what is only for that doesn't reach the node otherwise.
+func TestACommandInTheBackground(t *testing.T) {
+	b := &stand{}
+	tool, call := called(t, placed(t, b, false, "exec_shell"), "exec_shell", `{"command":"make","timeout":90,"background":true}`)
+	if result, err := tool.Run(t.Context(), call); err != nil || string(result.Content) != `"pi: make for 1m30s"` || len(b.given) > 0 {
+		t.Errorf("it gave %s, %v, and the node was given %v", result.Content, err, b.given)
+	}
+	call.Args = json.RawMessage(`{"command":"make","background":false}`)
+	if _, err := tool.Run(t.Context(), call); err != nil || !slices.Equal(b.given, []string{`pi exec_shell {"command":"make"}`}) {
+		t.Errorf("the node was given %v, %v", b.given, err)
+	}
+	if !strings.Contains(string(tool.Spec().Schema), `"background"`) {
+		t.Errorf("its arguments are %s", tool.Spec().Schema)
 	}
 }

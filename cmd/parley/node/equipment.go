@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -15,6 +16,8 @@ import (
 	"parley/tools/documents/pages"
 	"parley/tools/files"
 	"parley/tools/guard"
+	"parley/tools/nodes"
+	"parley/tools/nodes/background"
 	"parley/tools/nodes/camera"
 	"parley/tools/sandbox"
 	"parley/tools/shell"
@@ -33,6 +36,7 @@ type equipment struct {
 	dir          *workspace.Dir
 	box          sandbox.Sandbox // nil if none works
 	tools        *tools.Set
+	job          tools.Tool // nil if none works
 	capabilities []string
 }
 
@@ -58,7 +62,10 @@ func equip(ctx context.Context, c *config.Config, log *slog.Logger) (_ *equipmen
 	}
 	all := files.New(e.open, e.documents())
 	if e.box != nil {
-		e.capabilities = append(e.capabilities, "exec")
+		e.capabilities = append(e.capabilities, "exec", nodes.Jobs)
+		e.job = background.New(background.Config{Sandbox: e.box, Place: e.place, Create: func(ctx context.Context, path string) (io.WriteCloser, error) {
+			return e.dir.WithContext(ctx).Create(path)
+		}})
 		all = append(all, shell.NewForeground(shell.Config{Sandbox: e.box, Place: e.place, Changed: func(tools.Call) {}}))
 		all = append(all, e.skillTools()...)
 	} else if c.Node.Skills != "" {

@@ -101,6 +101,7 @@ func prepare(ctx context.Context, c *config.Config, release string, log *slog.Lo
 	return device.Node{
 		Link:   wire.Node{Offer: offer},
 		Tools:  equipment.tools,
+		Job:    equipment.job,
 		Decide: rules.Decide,
 		Asks:   asks.Decide,
 		Log:    log,

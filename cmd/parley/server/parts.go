@@ -87,7 +87,9 @@ func newAgentSide(on foundation, c *chatSide, hidden *secrets, box *commandSandb
 	s.schedules = newSchedules(on, c.liveChannels, c.admission)
 	may := &rights{on, s.subagents}
 	where := &home.CommandPlaces{Home: on.home, MayUseNetwork: may.mayUseNetwork, Settings: on.settings.Load}
-	s.jobs = newJobs(on, box, s.workspaces, where, may, c.admission, hidden, c.audit)
+	s.nodes = newNodes(on, c.owners, hidden)
+	s.jobs = newJobs(on, box, s.workspaces, where, may, c.admission, hidden, c.audit, s.nodes)
+	s.nodes.StartJob = s.jobs.StartOnNode
 	s.undoing = newUndoing(on)
 	s.knowledge = &knowledgeFolder{foundation: on}
 	s.recall = newRecall(on, c, s.knowledge, may)
@@ -98,7 +100,6 @@ func newAgentSide(on foundation, c *chatSide, hidden *secrets, box *commandSandb
 	s.fileCopies = &fileCopies{on, c.liveChannels, may, c.copies}
 	s.voices = newVoices(on, c.liveChannels, s.fileCopies)
 	sends := newOnBehalf(on, c.liveChannels, may, s.fileCopies, hidden)
-	s.nodes = newNodes(on, c.owners, hidden)
 	s.guard = newGuarding(on, s.nodes, may, s.workspaces, sends, s.jobs, c.owners, hidden)
 	s.toolbox = &toolbox{
 		foundation: on, sandbox: box, workspaces: s.workspaces, knowledge: s.knowledge, commands: where, files: s.files,

@@ -201,6 +201,6 @@ func (t *toolbox) commandTools(box sandbox.Sandbox) []tools.Tool {
 	}
 	return slices.Concat(
 		jobtools.New(t.jobs),
-		shell.New(shell.Config{Sandbox: box, Changed: t.workspaces.MarkChanged, Background: mainAgentJobs{t.jobs}, Place: t.commands.ForWorkspace}),
+		shell.New(shell.Config{Sandbox: box, Changed: t.workspaces.MarkChanged, Background: t.jobs, Place: t.commands.ForWorkspace}),
 		git.New(git.Config{Sandbox: box, Changed: t.workspaces.MarkChanged, Place: t.commands.ForGit}))
 }

@@ -20,8 +20,8 @@ const (
 	maxQueued  = 256
 	maxWaiting = 16 << 20 // bytes of the arguments of all calls that wait
 	maxID      = 200      // bytes of a call's id; longer ones are ignored
-	maxReport  = 2000     // bytes of a report
-	maxMessage = 4000     // bytes of an error
+	maxReport  = nodes.MaxReport
+	maxMessage = 4000 // bytes of an error
 	// maxContent is how long a result may be, in bytes: the outcome has other fields, too.
 	maxContent = nodes.MaxResult - 8<<10
 )
@@ -34,6 +34,7 @@ var errCancelled = fmt.Errorf("the call was cancelled: %w", context.Canceled)
 type pending struct {
 	frame  wire.Frame
 	cancel context.CancelCauseFunc // nil as long as the call waits
+	report string                  // the last one of a job
 }
 
 // A runner runs calls. Those that are running or waiting are in pending, all others in the journal, if anywhere.
@@ -46,6 +47,7 @@ type runner struct {
 	pending map[string]*pending
 	waiting []*pending // in order
 	workers int
+	jobs    int           // that run
 	ended   chan struct{} // has an element if a worker has ended
 }
 
@@ -92,7 +94,11 @@ func (r *runner) call(ctx context.Context, f wire.Frame) {
 		return
 	case unknown:
 	}
-	if !r.enqueue(ctx, f) {
+	start := r.enqueue
+	if r.isJob(f) {
+		start = r.startJob
+	}
+	if !start(ctx, f) {
 		r.finish(f.ID, notRun(tools.ExecutionFailed, textTooMany))
 	}
 }
@@ -141,12 +147,7 @@ func (r *runner) enqueue(ctx context.Context, f wire.Frame) bool {
 
 // work runs calls until none waits, or ctx ends.
 func (r *runner) work(ctx context.Context) {
-	defer func() {
-		select {
-		case r.ended <- struct{}{}:
-		default:
-		}
-	}()
+	defer r.noteEnd()
 	for {
 		f, running, done := r.take(ctx)
 		if done == nil {
@@ -154,6 +155,14 @@ func (r *runner) work(ctx context.Context) {
 		}
 		r.run(running, f)
 		done()
+	}
+}
+
+// noteEnd tells whoever waits that a worker, or a job, has ended.
+func (r *runner) noteEnd() {
+	select {
+	case r.ended <- struct{}{}:
+	default:
 	}
 }
 
@@ -245,18 +254,17 @@ func isStopped(ctx context.Context) bool {
 // attempt decides about a call and runs it. The journal says that the call is begun before it is.
 func (r *runner) attempt(ctx context.Context, f wire.Frame) nodes.Outcome {
 	call := callOf(f)
-	args, note, wrong := r.node.Tools.Check(call)
+	tool, args, note, wrong := r.toolFor(call)
 	if wrong != nil {
 		return notRun(wrong.Code, "%s", wrong.Message)
 	}
-	tool, _ := r.node.Tools.Lookup(f.Tool) // Check has found it
 	call.Args, call.Touches = args, tool.Spec().Touches
 	call.Progress = func(text string) {
 		if ctx.Err() == nil {
-			r.outbox.report(f.ID, tools.Clip(text, maxReport))
+			r.report(f.ID, tools.Clip(text, maxReport))
 		}
 	}
-	if denied := r.decide(ctx, call); denied != nil {
+	if denied := r.decide(ctx, asCommand(call)); denied != nil {
 		r.node.Log.Info("a call is denied", slog.String("call", f.ID), slog.String("tool", f.Tool))
 		return nodes.Outcome{Status: nodes.NotRun, Error: denied}
 	}
@@ -270,6 +278,9 @@ func (r *runner) attempt(ctx context.Context, f wire.Frame) nodes.Outcome {
 	}
 	r.node.Point("device:started")
 	limit := limitOf(tool.Spec(), args, f.Timeout)
+	if r.isJob(f) {
+		limit = jobLimit(f.Timeout)
+	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	result, err := r.perform(ctx, tool, call)
@@ -336,7 +347,7 @@ func (r *runner) wait(most time.Duration) bool {
 	defer late.Stop()
 	for {
 		r.mu.Lock()
-		left := r.workers
+		left := r.workers + r.jobs
 		r.mu.Unlock()
 		if left == 0 {
 			return true

@@ -5,7 +5,7 @@
 // acknowledges them. A journal says which calls were begun. A call that comes again after this process has died in the
 // middle of it is not run again, unless it changes nothing: its outcome is nodes.Unknown.
 //
-// The files: device.go keeps the link; calls.go runs calls; outbox.go holds what is to be sent; journal.go records what
+// The files: device.go keeps the link; calls.go runs calls, jobs.go those that are jobs; outbox.go holds what is to be sent; journal.go records what
 // was begun; offer.go describes the tools.
 package device
 
@@ -47,6 +47,8 @@ func (t Timing) orUsual() Timing {
 type Node struct {
 	Link  wire.Node // with its offer: see OfferOf
 	Tools *tools.Set
+	// Job is nodes.JobTool, which runs commands in the background; nil if this node runs none.
+	Job tools.Tool
 	// Decide decides about each call before it runs; nil allows all. Nobody can be asked here, so a call that would need
 	// that is denied, too.
 	Decide func(ctx context.Context, call tools.Call) tools.Verdict
@@ -116,6 +118,9 @@ func (n Node) keepLinked(ctx context.Context, r *runner) error {
 				wait = n.Timing.Least
 			}
 		case isRefused(err):
+			if isRemoved(err) {
+				r.endJobs()
+			}
 			n.Log.Error("the server does not accept this node", slog.String("server", n.Link.Server), slog.Any("error", err), slog.String("remedy", remedyFor(err)), slog.Duration("next", n.Timing.Refused))
 			pause(ctx, n.Timing.Refused)
 			continue
@@ -139,6 +144,12 @@ func isRefused(err error) bool {
 		return refusal.Reason != wire.ReasonBusy
 	}
 	return errors.Is(err, wire.ErrServer)
+}
+
+// isRemoved reports whether an owner has removed this node, so that nobody asks for its jobs anymore.
+func isRemoved(err error) bool {
+	refusal, ok := errors.AsType[*wire.Refusal](err)
+	return ok && (refusal.Reason == wire.ReasonRevoked || refusal.Reason == wire.ReasonUnknown)
 }
 
 // remedyFor says what somebody can do about a refusal.
@@ -168,6 +179,7 @@ func pause(ctx context.Context, about time.Duration) {
 // serve serves one link until it ends, and returns why it has ended.
 func (r *runner) serve(ctx context.Context, conn *wire.Conn) error {
 	r.outbox.fill()
+	r.reportJobs()
 	sending, stop := context.WithCancel(ctx)
 	var beside sync.WaitGroup
 	defer beside.Wait()

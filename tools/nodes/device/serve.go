@@ -61,7 +61,7 @@ func (r *runner) takeLinks(ctx context.Context, first net.Conn, others <-chan ne
 func (r *runner) isIdle() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.workers == 0 && len(r.waiting) == 0
+	return r.workers+r.jobs == 0 && len(r.waiting) == 0
 }
 
 // A taken is a link on a connection that somebody else has opened.

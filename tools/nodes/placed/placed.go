@@ -11,7 +11,6 @@ import (
 	"parley/tools/documents/pages"
 	"parley/tools/files"
 	"parley/tools/git"
-	"parley/tools/jobs"
 	"parley/tools/shell"
 )
 
@@ -42,8 +41,8 @@ func specsOf(all []tools.Tool) (specs []tools.Spec) {
 // Left returns the names of the tools that an agent goes without if it works on a node: they show, index or change
 // what its file tools and commands have in a workspace, where it has nothing then.
 func Left() (names []string) {
-	all := append(code.New[code.Dir](nil, nil), jobs.New(nil)...)
-	all = append(append(all, git.New(git.Config{})...), changes.New(nil))
+	all := append(code.New[code.Dir](nil, nil), git.New(git.Config{})...)
+	all = append(all, changes.New(nil))
 	for _, t := range all {
 		names = append(names, t.Spec().Name)
 	}

@@ -26,7 +26,8 @@ const (
 	understandsProposals = 12 // proposals of what to remember, which are erased with the person's data
 	understandsArchive   = 13 // the archive of the audit, with keys that are erased with the person's data
 	understandsNodes     = 14 // calls of nodes, which are erased with the conversation and the person's data
-	understands          = understandsNodes
+	understandsNodeJobs  = 15 // jobs on nodes, which outlive the process that waits for them
+	understands          = understandsNodeJobs
 )
 
 // endTimeout is how long a process may take to remove its note when it ends.
@@ -196,6 +197,16 @@ func (h *Home) MayUseSubAgents(ctx context.Context) (why string, err error) {
 // calls in the store when the conversation or the person is forgotten.
 func (h *Home) MayUseNodes(ctx context.Context) (why string, err error) {
 	able, err := h.allUnderstand(ctx, understandsNodes)
+	if err != nil || able {
+		return "", err
+	}
+	return olderServes, nil
+}
+
+// MayRunJobsOnNodes returns why nothing can be run in the background on a node now; "" if jobs can be run. A process of an
+// older release would take such a job for lost when the process that waits for it has ended.
+func (h *Home) MayRunJobsOnNodes(ctx context.Context) (why string, err error) {
+	able, err := h.allUnderstand(ctx, understandsNodeJobs)
 	if err != nil || able {
 		return "", err
 	}

@@ -66,9 +66,11 @@ type Config struct {
 type Nodes struct {
 	*nodes.Service
 	*waits.Waits
-	cfg   Config
-	tries *rate.Limiter // of joining
-	key   func(context.Context) (ed25519.PrivateKey, error)
+	// StartJob starts the commands that agents' tools on nodes run in the background. It is set before agents have tools.
+	StartJob toolnodes.Starter
+	cfg      Config
+	tries    *rate.Limiter // of joining
+	key      func(context.Context) (ed25519.PrivateKey, error)
 	// reloaded has the ssh:// targets of settings that RunTargets has not heard of yet; one goroutine reloads.
 	reloaded chan map[string]ssh.Target
 

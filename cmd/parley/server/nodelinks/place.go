@@ -41,7 +41,7 @@ func (n *Nodes) InPlace(base *tools.Set, agent string) *tools.Set {
 				own = append(own, spec)
 			}
 		}
-		return base.Without(unfit...).With(toolnodes.Placed(n, device, own, accepted)...)
+		return base.Without(unfit...).With(toolnodes.Placed(n, device, own, accepted, n.StartJob)...)
 	})
 }
 
