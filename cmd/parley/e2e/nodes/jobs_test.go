@@ -138,7 +138,6 @@ func TestAJobEndsWhileNobodyListens(t *testing.T) {
 	})
 	n.kill()
 	p = w.Up()
-	isAway(w)
 	n.start()
 	heard(w, p, "ended with exit code 3")
 	ranOnce(t, dir)
