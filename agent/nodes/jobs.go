@@ -2,13 +2,11 @@ package nodes
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	stored "parley/sessions/nodes"
 	"parley/tools"
 	"parley/tools/nodes"
-	"parley/tools/nodes/wire"
 	"parley/tools/plainjson"
 )
 
@@ -173,29 +171,4 @@ func (a *jobAttempt) end(ctx context.Context, why *tools.Error) {
 	if now, err := a.cfg.Calls.Cancel(ctx, a.id, raw, time.Now()); err == nil {
 		a.call = now
 	} // else the next time, if it is not erased
-}
-
-// drop has the node told to end a call that was erased.
-func (l *link) drop(id string) {
-	l.mu.Lock()
-	if sent := l.calls[id]; sent != nil && !sent.cancelled {
-		sent.cancelled = true
-		l.erased = append(l.erased, id)
-	}
-	l.mu.Unlock()
-	l.ring()
-}
-
-// endErased tells the node to end the calls that were erased.
-func (l *link) endErased() error {
-	l.mu.Lock()
-	ids := l.erased
-	l.erased = nil
-	l.mu.Unlock()
-	for _, id := range ids {
-		if err := l.conn.Write(wire.Frame{Type: wire.Cancel, ID: id}); err != nil {
-			return errors.Join(errBroken, err)
-		}
-	}
-	return nil
 }

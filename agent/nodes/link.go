@@ -305,6 +305,31 @@ func (l *link) sendOpen() error {
 	return nil
 }
 
+// drop has the node told to end a call that was erased.
+func (l *link) drop(id string) {
+	l.mu.Lock()
+	if sent := l.calls[id]; sent != nil && !sent.cancelled {
+		sent.cancelled = true
+		l.erased = append(l.erased, id)
+	}
+	l.mu.Unlock()
+	l.ring()
+}
+
+// endErased tells the node to end the calls that were erased.
+func (l *link) endErased() error {
+	l.mu.Lock()
+	ids := l.erased
+	l.erased = nil
+	l.mu.Unlock()
+	for _, id := range ids {
+		if err := l.conn.Write(wire.Frame{Type: wire.Cancel, ID: id}); err != nil {
+			return errors.Join(errBroken, err)
+		}
+	}
+	return nil
+}
+
 // sendCall sends the node an open call unless it was sent over this link, and tells it to end the call if it is
 // cancelled. A cancelled call that the node may never have heard of is not sent; only its end is.
 func (l *link) sendCall(c stored.Call) (err error) {
