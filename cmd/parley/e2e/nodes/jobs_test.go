@@ -179,9 +179,7 @@ func TestAJobOnANodeIsEnded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w, p, n := working(t, "")
 			id, _ := startJob(w, n)
-			if sleeping(n) == 0 {
-				t.Error("the test doesn't see what the job has started")
-			}
+			parleytest.WaitFor(t, "the job to start something", func() bool { return sleeping(n) > 0 })
 			end(w, id)
 			parleytest.WaitFor(t, "nothing of the job to be left", func() bool { return sleeping(n) == 0 })
 			p.Stop()
@@ -208,5 +206,47 @@ func TestRulesAndAnAwayNodeForJobs(t *testing.T) {
 	parleytest.Wants(t, strings.Join(w.WaitSaid(4, 3), "\n"), "ended with exit code 0")
 	if got := w.Count("sessions.db", fmt.Sprintf("SELECT count(*) FROM node_calls WHERE tool = '%s'", "exec_shell/job")); got != 2 {
 		t.Errorf("%d jobs were given to the node, want 2", got)
+	}
+}
+
+// A process dies at each step of a job on a node, and the job runs at most once, and its end is told once.
+func TestKilledAtEachPointOfAJobOnANode(t *testing.T) {
+	t.Parallel()
+	for at, want := range map[string]string{
+		"job:held": "exit code 3", "job:begun": "exit code 3", "node:given": "exit code 3", "node:sent": "exit code 3", "node:ended": "exit code 3",
+		"node:acked": "exit code 3", "job:ended": "exit code 3", "job:recorded": "exit code 3", "job:told": "exit code 3",
+		"device:started": "is lost", "device:ran": "is lost", "device:ended": "exit code 3", "device:acked": "exit code 3",
+	} {
+		t.Run(at, func(t *testing.T) {
+			w, p, n := working(t, "wait = \"1h\"\n")
+			kill := "PARLEY_KILL_AT=" + at
+			onDevice := strings.HasPrefix(at, "device:")
+			if onDevice {
+				n.kill()
+				isAway(w)
+				n.start(kill)
+			} else {
+				p.Stop()
+				p = w.Up(kill)
+			}
+			here(w)
+			w.Telegram.Say(2, 2, `call: exec_shell {"command":"echo begun >> $JOB_DIR/runs; exit 3","background":true};;`)
+			if onDevice {
+				_ = n.cmd.Wait() // it is killed
+				n.start()
+			} else {
+				p.WaitKilled()
+				p = w.Up()
+			}
+			heard(w, p, want)
+			runs, err := filepath.Glob(filepath.Join(n.world.Home, "workspace", "jobs", "*", "runs"))
+			parleytest.Must(t, err)
+			if len(runs) > 1 || len(runs) == 0 && want != "is lost" {
+				t.Errorf("there are %q", runs)
+			}
+			for _, file := range runs {
+				ranOnce(t, filepath.Dir(file))
+			}
+		})
 	}
 }

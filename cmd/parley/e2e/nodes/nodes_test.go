@@ -72,9 +72,10 @@ func newNode(w *parleytest.HTTPWorld, invited string) *node {
 }
 
 // start starts the node.
-func (n *node) start() {
+func (n *node) start(env ...string) {
 	n.t.Helper()
 	n.cmd = n.world.Command("node")
+	n.cmd.Env = append(n.cmd.Env, env...)
 	n.cmd.Stderr = n.log
 	parleytest.Must(n.t, n.cmd.Start())
 	cmd := n.cmd
