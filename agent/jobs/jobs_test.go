@@ -63,6 +63,7 @@ type home struct {
 	box   sandbox.Sandbox
 	set   jobs.Settings
 	log   *slog.Logger
+	node  *device // on which jobs may run, too
 	// revoked says that the person may not talk to the bot anymore.
 	revoked bool
 }
@@ -128,6 +129,7 @@ func (h *home) start() (r *jobs.Runner, stop func()) {
 			who.Owner = true
 			return bus.Caller{Person: who, Private: true}, !h.revoked, nil
 		},
+		Nodes: h.node, ReadyOnNodes: func(context.Context) (string, error) { return "", nil },
 		Ready: func(context.Context) (string, error) { return "", nil }, Audit: h.store.Audit, Log: h.log,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
