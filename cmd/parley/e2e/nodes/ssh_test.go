@@ -107,7 +107,7 @@ const waitCall = `call: exec_shell {"command":"echo begun >> runs; while [ ! -e 
 // inBox makes a world with a server whose agent works in a box.
 func inBox(t *testing.T, settings, more string) (*parleytest.HTTPWorld, *parleytest.Process, *box) {
 	t.Helper()
-	w := parleytest.ListenHTTP(parleytest.New(t, callModel, parleytest.WithShell+overSSH+more))
+	w := parleytest.ListenHTTP(parleytest.New(t, jobModel, parleytest.WithShell+overSSH+more))
 	w.NeedsSandbox()
 	b := newBox(w.World, settings)
 	p := w.Up()
@@ -160,6 +160,22 @@ func TestSSHIsKilledInACall(t *testing.T) {
 	parleytest.Wants(t, w.WaitSaid(1, 1)[0], `"stdout":"begun\n"`)
 	b.ranOnce(dir)
 	p.Stop()
+}
+
+// A job goes on when ssh and the server are killed, and its end is told.
+func TestAJobOverSSH(t *testing.T) {
+	t.Parallel()
+	w, p, b := inBox(t, "", "[nodes.ssh-deploy-box-example-com-2222]\ntrusted = true\n")
+	w.Telegram.Say(2, 2, `call: exec_shell {"command":"echo begun >> $JOB_DIR/runs; while [ ! -e go ]; do sleep 0.05; done; exit 3","background":true};;`)
+	dir, first := b.begun(), b.pid()
+	parleytest.Wants(t, w.WaitSaid(2, 1)[0], `"state":"running"`)
+	b.kill()
+	parleytest.WaitFor(t, "another ssh", func() bool { return b.pid() != first })
+	p.Kill()
+	parleytest.Must(t, os.WriteFile(filepath.Join(dir, "..", "..", "go"), nil, 0o600))
+	p = w.Up()
+	heard(w, p, "on the node ssh-deploy-box-example-com-2222", "ended with exit code 3")
+	b.ranOnce(dir)
 }
 
 // If the server is killed in the middle of a call, the next one gets the outcome, also if the call has ended meanwhile.
