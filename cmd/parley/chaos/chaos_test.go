@@ -41,10 +41,10 @@ func TestChaos(t *testing.T) {
 		t.Run(fmt.Sprintf("events, seed %d", seed), func(t *testing.T) { eventsThroughChaos(t, seed, 3*time.Minute, 4, 4) })
 		t.Run(fmt.Sprintf("subscribers, seed %d", seed), func(t *testing.T) { subscribersThroughChaos(t, seed, 40, 15) })
 		t.Run(fmt.Sprintf("nodes, seed %d", seed), func(t *testing.T) {
-			nodesThroughChaos(t, seed, 40, max(1, *chaosMessages/100), 2*time.Second, time.Hour)
+			nodesThroughChaos(t, seed, 100, max(1, *chaosMessages/200), 2*time.Second, time.Hour) // a message makes two calls
 		})
 		t.Run(fmt.Sprintf("nodes of one server, seed %d", seed), func(t *testing.T) {
-			nodesOfOneThroughChaos(t, seed, 20, max(1, *chaosMessages/100), 2*time.Second, time.Hour)
+			nodesOfOneThroughChaos(t, seed, 100, max(1, *chaosMessages/200), 2*time.Second, time.Hour)
 		})
 	}
 }
