@@ -49,7 +49,7 @@ func (m Maker) Of(t *turn.Turn, state string, ending []sessions.Entry) (sessions
 		switch {
 		case said.Untrusted: // not the person's own words
 		case said.Text == "":
-			e.Asked = m.oneLine(m.spoken(asked.Cause), maxAskedBytes)
+			e.Asked = m.oneLine(m.wordsInRecordings(asked.Cause), maxAskedBytes)
 		default:
 			e.Asked = m.oneLine(said.Text, maxAskedBytes)
 		}
@@ -71,8 +71,8 @@ func (m Maker) asked(turn string) (asked journal.Record, said sessions.User, ok 
 	return asked, said, ok
 }
 
-// spoken returns the words in a message's recordings that the sender spoke, not those in what they forwarded.
-func (m Maker) spoken(message string) string {
+// wordsInRecordings returns the words in a message's recordings that the sender spoke, not those in what they forwarded.
+func (m Maker) wordsInRecordings(message string) string {
 	var words []string
 	for _, r := range m.Records {
 		if d, is := r.Data.(sessions.Fetched); is && d.Message == message && !d.Untrusted {

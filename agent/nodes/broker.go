@@ -177,20 +177,20 @@ func (b *broker) keepConnected(ctx context.Context) {
 		}
 		wait = redialLeast
 		log.Info("connected to the MQTT broker")
-		b.use(conn)
+		b.setConnection(conn)
 		select {
 		case <-conn.Lost():
 			log.Warn("the connection to the MQTT broker is lost", slog.Any("error", conn.Err()))
 		case <-ctx.Done():
 		}
-		b.use(nil)
+		b.setConnection(nil)
 		conn.Close()
 		b.pause(ctx, redialLeast)
 	}
 }
 
-// use makes a connection the one that calls are sent over; nil means that there is none.
-func (b *broker) use(conn *mqtt.Conn) {
+// setConnection makes a connection the one that calls are sent over; nil means that there is none.
+func (b *broker) setConnection(conn *mqtt.Conn) {
 	b.mu.Lock()
 	b.conn = conn
 	b.mu.Unlock()

@@ -31,14 +31,14 @@ type Memory struct {
 // its prompt.
 const textMemory = "What you remember has changed. What stands above of it is up to date."
 
-// MarkMemory returns the notice that marks what the model is shown of its memory from the turn own on. It
-// returns false if everything is shown at earlier marks, or if the turn has begun to answer.
-func MarkMemory(records []journal.Record, own string, memory []Memory) (sessions.Notice, bool) {
+// MarkMemory returns the notice by which a turn, and all later ones, show the model the memory as it is now. It returns false if
+// earlier marks already show all of it, or if the turn has begun to answer: then the next turn gets the mark.
+func MarkMemory(records []journal.Record, turn string, memory []Memory) (sessions.Notice, bool) {
 	n := sessions.Notice{Code: sessions.NoticeMemory, Text: textMemory}
-	if hasAnswered(records, own) {
+	if hasAnswered(records, turn) {
 		return n, false
 	}
-	p := placeMemory(records, viewOf(records, own), own, memory)
+	p := placeMemory(records, viewOf(records, turn), turn, memory)
 	for i, m := range memory {
 		if len(m.Text) > p.shown[i] {
 			n.Memory = append(n.Memory, sessions.MemoryMark{Scope: m.Scope, Bytes: len(m.Text), Sum: crc32.ChecksumIEEE([]byte(m.Text))})
@@ -66,10 +66,10 @@ type memoryPlacement struct {
 	holds  []bool           // whether each memory still begins with what its newest mark covers
 }
 
-// placeMemory determines where the memory is shown in a view of the log, for the turn own. The part that no
+// placeMemory determines where the memory is shown in a view of the log, for a turn. The part that no
 // mark covers comes first. If the turn has begun to answer, that part is left to the next turn if it was only
 // added; otherwise it is shown where the turn begins.
-func placeMemory(records []journal.Record, v view, own string, memory []Memory) memoryPlacement {
+func placeMemory(records []journal.Record, v view, turn string, memory []Memory) memoryPlacement {
 	p := memoryPlacement{shown: make([]int, len(memory)), holds: make([]bool, len(memory))}
 	if len(memory) == 0 {
 		return p
@@ -88,14 +88,14 @@ func placeMemory(records []journal.Record, v view, own string, memory []Memory) 
 			p.putBefore(at, p.framesAt(n, memory))
 		}
 	}
-	answered := hasAnswered(records, own)
+	answered := hasAnswered(records, turn)
 	for i, m := range memory {
 		if answered && p.holds[i] {
 			continue
 		}
 		rest, at := frameMemory(m, p.shown[i], len(m.Text)), int64(0)
 		if answered && rest != "" {
-			at = beginningOf(records, v, own)
+			at = beginningOf(records, v, turn)
 		}
 		if at > 0 {
 			p.putBefore(at, rest)

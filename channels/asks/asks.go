@@ -78,7 +78,7 @@ func (d *Service) Answer(ctx context.Context, id string, answer bus.Answer) (bus
 	if !ask.Accepts(answer) {
 		return ask, bus.ErrBadAnswer
 	}
-	if err := d.checkShown(ctx, ask, answer); err != nil {
+	if err := d.checkAllShown(ctx, ask, answer); err != nil {
 		return ask, err
 	}
 	was := ask.State
@@ -105,10 +105,10 @@ func (d *Service) Answer(ctx context.Context, id string, answer bus.Answer) (bus
 	return ask, nil
 }
 
-// checkShown returns bus.ErrNotShown if an answer approves a call that is too long for a message, and the chat of
+// checkAllShown returns bus.ErrNotShown if an answer approves a call that is too long for a message, and the chat of
 // the answer has not shown all of the call: nobody was asked there, or the file with the whole call has not
 // arrived.
-func (d *Service) checkShown(ctx context.Context, ask bus.Ask, answer bus.Answer) error {
+func (d *Service) checkAllShown(ctx context.Context, ask bus.Ask, answer bus.Answer) error {
 	if ask.Kind != bus.AskApproval || !ask.Filed || ask.State != bus.AskOpen || answer.Text == bus.Deny {
 		return nil
 	}

@@ -64,13 +64,13 @@ func (p *prompt) Init() tea.Cmd { return nil }
 // Update implements tea.Model: it handles a key, or a message to the prompt.
 func (p *prompt) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	cmd := p.handle(msg)
-	rows, cursor := p.rows()
+	rows, cursor := p.rowsAndCursor()
 	p.window.showTyped(rows, cursor, p.helpText())
 	return p, cmd
 }
 
-// rows returns the line as rows of the terminal, and where the cursor is in them.
-func (p *prompt) rows() (rows []string, cursor position) {
+// rowsAndCursor returns the line as rows of the terminal, and where the cursor is in them.
+func (p *prompt) rowsAndCursor() (rows []string, cursor position) {
 	rows = strings.Split(p.editor.View(), "\n")
 	for i, row := range rows {
 		rows[i] = strings.TrimRight(row, " ")
@@ -246,7 +246,7 @@ func (p *prompt) send() {
 		return
 	}
 	p.setText("")
-	rows, cursor := p.rows()
+	rows, cursor := p.rowsAndCursor()
 	if !p.window.send(text, rows, cursor) {
 		p.setText(typed)
 		return

@@ -240,7 +240,7 @@ func (w *window) draw() error {
 	if w.growing != nil {
 		finished, rest := w.growing.advance(room, w.linesOf)
 		w.finished = append(w.finished, finished...)
-		rows = shorten(rest, room, w.width)
+		rows = firstLines(rest, room, w.width)
 	} else {
 		rows = w.linesOf(w.calls)
 		rows = rows[max(len(rows)-room, 0):]
@@ -270,8 +270,8 @@ func (w *window) drawLast() error {
 	return errors.Join(w.draw(), w.pane.end())
 }
 
-// shorten returns the first of the lines if not all fit into the room, and how many more there are.
-func shorten(lines []string, room, width int) []string {
+// firstLines returns the first of the lines if not all fit into the room, and how many more there are.
+func firstLines(lines []string, room, width int) []string {
 	if len(lines) <= room {
 		return lines
 	}

@@ -10,9 +10,9 @@ import (
 
 // A Book remembers for a Channel what must outlive the process.
 type Book interface {
-	// Joined reports whether a person whom the gate admits has talked to the bot in that thread, and since when.
+	// TalkedSince reports whether a person whom the gate admits has talked to the bot in that thread, and since when.
 	// Where the setting mention is "threads", messages from then on need no mention.
-	Joined(ctx context.Context, at bus.Address) (since time.Time, joined bool, err error)
+	TalkedSince(ctx context.Context, at bus.Address) (since time.Time, joined bool, err error)
 	// Chats lists the chats in which people have talked to the bot.
 	Chats(ctx context.Context) ([]channels.Chat, error)
 	// Cursor returns the cursor that SetCursor last saved for that address; "" if it has saved none.
@@ -23,7 +23,7 @@ type Book interface {
 // noBook is used as the Book by a Channel that has none: it remembers nothing.
 type noBook struct{}
 
-func (noBook) Joined(context.Context, bus.Address) (time.Time, bool, error) {
+func (noBook) TalkedSince(context.Context, bus.Address) (time.Time, bool, error) {
 	return time.Time{}, false, nil
 }
 

@@ -34,7 +34,7 @@ func flake(at time.Time) string {
 	return strconv.FormatUint(uint64(at.UnixMilli()-1420070400000)<<22, 10)
 }
 
-func (b *book) Joined(_ context.Context, at bus.Address) (time.Time, bool, error) {
+func (b *book) TalkedSince(_ context.Context, at bus.Address) (time.Time, bool, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, c := range b.chats {

@@ -50,7 +50,7 @@ func (h *historian) Before(ctx context.Context, in bus.Inbound, most int, always
 	if in.At.Thread == "" {
 		return nil, nil
 	}
-	if _, joined, err := h.book.Joined(ctx, in.At); !always && (err != nil || joined) {
+	if _, joined, err := h.book.TalkedSince(ctx, in.At); !always && (err != nil || joined) {
 		if err != nil {
 			return nil, &channels.SendError{Fault: channels.Retry, Code: "book", Err: err}
 		}

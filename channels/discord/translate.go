@@ -69,7 +69,7 @@ func (t *translator) concernsBot(ctx context.Context, m *message, in bus.Inbound
 	case called || holds == channels.MentionNever:
 		return true, true, nil
 	case in.At.Thread != "" && holds == channels.MentionThreads:
-		since, joined, err := t.book.Joined(ctx, in.At)
+		since, joined, err := t.book.TalkedSince(ctx, in.At)
 		// Messages from before the bot joined the thread were meant for people.
 		if err != nil || joined && !in.SentAt.Before(since) {
 			return true, true, err //nolint:wrapcheck // the book's own error says enough

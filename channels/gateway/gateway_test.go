@@ -313,7 +313,7 @@ func TestAThreadThatCannotBeNotedIsHandedAgain(t *testing.T) {
 		s.say(t, stagetest.Said("2", "8", "elsewhere")) // a chat of one's own needs no note to go on
 		book.away = false
 		s.say(t, thread)
-		if since, joined, err := s.Book.Joined(t.Context(), thread.At); err != nil || !joined || !since.Equal(thread.SentAt) {
+		if since, joined, err := s.Book.TalkedSince(t.Context(), thread.At); err != nil || !joined || !since.Equal(thread.SentAt) {
 			t.Errorf("the thread is noted: since %v, %t, %v", since, joined, err)
 		}
 		if got := s.Mail(t); len(got) != 2 {

@@ -9,9 +9,9 @@ import (
 
 // Joins remembers which threads the bot takes part in.
 type Joins interface {
-	// Joined reports whether a person whom the gate admits has talked to the bot in that thread, and since when:
+	// TalkedSince reports whether a person whom the gate admits has talked to the bot in that thread, and since when:
 	// from then on, messages there need no mention.
-	Joined(ctx context.Context, at bus.Address) (since time.Time, joined bool, err error)
+	TalkedSince(ctx context.Context, at bus.Address) (since time.Time, joined bool, err error)
 	// Threads lists the threads of a chat that the bot has joined, in any order.
 	Threads(ctx context.Context, chat bus.Address) ([]bus.Address, error)
 }
@@ -26,7 +26,7 @@ type Cursors interface {
 // noBook is used as Joins and Cursors by a Channel that has none: it remembers nothing.
 type noBook struct{}
 
-func (noBook) Joined(context.Context, bus.Address) (time.Time, bool, error) {
+func (noBook) TalkedSince(context.Context, bus.Address) (time.Time, bool, error) {
 	return time.Time{}, false, nil
 }
 func (noBook) Threads(context.Context, bus.Address) ([]bus.Address, error) { return nil, nil }

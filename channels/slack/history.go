@@ -137,7 +137,7 @@ func (h *historian) Before(ctx context.Context, in bus.Inbound, most int, always
 	if in.At.Thread == "" || in.At.Thread == in.ReplyTo { // the message begins the thread
 		return nil, nil
 	}
-	if _, joined, err := h.joins.Joined(ctx, in.At); !always && (err != nil || joined) {
+	if _, joined, err := h.joins.TalkedSince(ctx, in.At); !always && (err != nil || joined) {
 		if err != nil {
 			return nil, &channels.SendError{Fault: channels.Retry, Code: "book", Err: err}
 		}

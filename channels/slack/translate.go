@@ -63,7 +63,7 @@ func (t *translator) messageInbound(ctx context.Context, m *message, me Account)
 	}
 	in.Mentioned = called || holds == channels.MentionNever
 	if !in.Mentioned {
-		since, joined, err := t.joins.Joined(ctx, in.At)
+		since, joined, err := t.joins.TalkedSince(ctx, in.At)
 		// Replies from before the bot joined the thread were meant for people.
 		if err != nil || !joined || in.SentAt.Before(since) {
 			return in, false, err

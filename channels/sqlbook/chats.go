@@ -157,8 +157,8 @@ func scanChat(scan func(...any) error) (c channels.Chat, err error) {
 	return c, err
 }
 
-// Joined reports whether an admitted person has talked to the bot in a thread, and since when.
-func (c *chats) Joined(ctx context.Context, at bus.Address) (since time.Time, joined bool, err error) {
+// TalkedSince reports whether an admitted person has talked to the bot in a thread, and since when.
+func (c *chats) TalkedSince(ctx context.Context, at bus.Address) (since time.Time, joined bool, err error) {
 	var seen int64
 	err = c.db.Read.QueryRowContext(ctx, `SELECT seen FROM chats WHERE channel = ? AND chat = ? AND thread = ?`,
 		textArgs(at.Channel, at.Chat, at.Thread)...).Scan(&seen)

@@ -19,7 +19,7 @@ func TestThreadsAndCursors(t *testing.T) {
 	}
 	first := time.Now().Truncate(time.Microsecond)
 	thread := bus.Address{Channel: "slack", Chat: "C1", Thread: "17.5"}
-	if _, joined, err := b.Joined(ctx, thread); err != nil || joined {
+	if _, joined, err := b.TalkedSince(ctx, thread); err != nil || joined {
 		t.Errorf("before anybody spoke: %t, %v", joined, err)
 	}
 	for _, at := range []bus.Address{thread, {Channel: "slack", Chat: "C1"}, {Channel: "slack", Chat: "C2", Thread: "18"}} {
@@ -27,7 +27,7 @@ func TestThreadsAndCursors(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if since, joined, err := b.Joined(ctx, thread); err != nil || !joined || !since.Equal(first) {
+	if since, joined, err := b.TalkedSince(ctx, thread); err != nil || !joined || !since.Equal(first) {
 		t.Errorf("after somebody spoke at %v: since %v, %t, %v", first, since, joined, err)
 	}
 	if threads, err := b.Threads(ctx, bus.Address{Channel: "slack", Chat: "C1"}); err != nil || len(threads) != 1 || threads[0] != thread {

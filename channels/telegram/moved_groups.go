@@ -13,8 +13,8 @@ import (
 // A Book stores what a Channel must still know after a restart, and what all processes must know.
 type Book interface {
 	channels.Notes
-	// Joined reports whether people have talked to the bot at an address, and since when.
-	Joined(ctx context.Context, at bus.Address) (since time.Time, joined bool, err error)
+	// TalkedSince reports whether people have talked to the bot at an address, and since when.
+	TalkedSince(ctx context.Context, at bus.Address) (since time.Time, joined bool, err error)
 }
 
 // The subjects under which the book notes the two ids of a group that has become a supergroup, which gives it a new
@@ -93,7 +93,7 @@ func (m *movedGroups) remember(key string, found cachedMove) {
 // messages to the old id are redirected to the new one.
 func (m *movedGroups) recordMove(ctx context.Context, from, to string) error {
 	old, young := m.channel+":"+from, m.channel+":"+to
-	_, spoken, err := m.book.Joined(ctx, bus.Address{Channel: m.channel, Chat: to})
+	_, spoken, err := m.book.TalkedSince(ctx, bus.Address{Channel: m.channel, Chat: to})
 	if err != nil {
 		return fmt.Errorf("look up a group that has moved: %w", err)
 	}
@@ -136,6 +136,6 @@ func (noBook) Noted(context.Context, string, string) (channels.Note, error) {
 	return channels.Note{}, nil
 }
 func (noBook) AllNoted(context.Context, string) ([]channels.Note, error) { return nil, nil }
-func (noBook) Joined(context.Context, bus.Address) (time.Time, bool, error) {
+func (noBook) TalkedSince(context.Context, bus.Address) (time.Time, bool, error) {
 	return time.Time{}, false, nil
 }

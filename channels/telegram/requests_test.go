@@ -139,7 +139,7 @@ func (m *memory) Noted(_ context.Context, subject, about string) (r channels.Not
 
 func (m *memory) AllNoted(context.Context, string) ([]channels.Note, error) { return nil, nil }
 
-func (m *memory) Joined(_ context.Context, at bus.Address) (since time.Time, joined bool, err error) {
+func (m *memory) TalkedSince(_ context.Context, at bus.Address) (since time.Time, joined bool, err error) {
 	err = m.do(func() { joined = m.joined[at] })
 	return since, joined, err
 }

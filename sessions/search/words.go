@@ -17,11 +17,11 @@ type token struct {
 	from, to int    // where the word is in the text, in bytes
 }
 
-// Limits in bytes. A run of more than twice longestWord is no word but a key, or a picture as text. Words and
-// compounds of more than longestCompound are left out.
+// Limits in bytes. A run of more than longestRun is no word but a key, or a picture as text. Words and compounds of more than
+// longestToken are left out.
 const (
-	longestWord     = 64
-	longestCompound = 96
+	longestRun   = 128
+	longestToken = 96
 )
 
 // tokens cuts a text into words, in their order. A compound such as foo_bar, a path or a number with
@@ -61,7 +61,7 @@ type cutter struct {
 }
 
 func (c *cutter) emit(exact string, from, to int) {
-	if exact != "" && len(exact) <= longestCompound && !c.ended {
+	if exact != "" && len(exact) <= longestToken && !c.ended {
 		c.ended = !c.yield(token{form: stem(exact), exact: exact, from: from, to: to})
 	}
 }
@@ -80,7 +80,7 @@ func (c *cutter) joins(at, size int) bool {
 
 // endCompound emits the compound as a whole if it has several parts.
 func (c *cutter) endCompound() {
-	if c.parts > 1 && c.whole.Len() <= longestCompound {
+	if c.parts > 1 && c.whole.Len() <= longestToken {
 		c.emit(c.whole.String(), c.from, c.to)
 	}
 	c.parts = 0
@@ -103,7 +103,7 @@ func (c *cutter) cutWord(at int) (end int) {
 		}
 		last, end = r, end+size
 	}
-	if end-at > longestWord*2 { // no word: a key, or a picture as text
+	if end-at > longestRun { // no word: a key, or a picture as text
 		c.endCompound()
 		return end
 	}

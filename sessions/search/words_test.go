@@ -102,7 +102,7 @@ func FuzzTokens(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		last := 0
 		for tok := range tokens(text) {
-			if tok.from < 0 || tok.to > len(text) || tok.from >= tok.to || tok.to < last-longestCompound*8 {
+			if tok.from < 0 || tok.to > len(text) || tok.from >= tok.to || tok.to < last-longestToken*8 {
 				t.Fatalf("%+v in %q", tok, text)
 			}
 			last = tok.to

@@ -173,7 +173,7 @@ func (t *Table) Added(n int) {
 	if ring := t.ring.Load(); ring != nil {
 		(*ring)()
 	}
-	if t.added.Add(int64(n)) >= lookEvery {
+	if t.added.Add(int64(n)) >= trimEvery {
 		t.added.Store(0)
 		t.trimUnattended()
 	}

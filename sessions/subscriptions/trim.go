@@ -23,8 +23,9 @@ const (
 // one.
 const dropAtOnce = Most / 10
 
-// lookEvery is after how many events a process that records them looks whether anybody still drops the oldest ones.
-const lookEvery = 1000
+// trimEvery is after how many recorded events a process itself drops the oldest ones of subscriptions that have far more than
+// Trim would leave, because no process posts for them (see trimUnattended).
+const trimEvery = 1000
 
 // limits say how many events may wait, and how old they may become.
 type limits struct {
@@ -49,7 +50,8 @@ func (t *Table) Trim(ctx context.Context, name string, now time.Time) (dropped i
 	return dropped, nil
 }
 
-// trimUnattended drops the oldest events of subscriptions for which no process posts. Nobody waits for it.
+// trimUnattended drops the oldest events of subscriptions for which no process posts, which it sees by twice the limits of
+// Trim. Nobody waits for it.
 func (t *Table) trimUnattended() {
 	w := t.wanted.Load()
 	if w == nil {

@@ -59,8 +59,8 @@ type Offer struct {
 	Capabilities []string `json:"capabilities,omitempty"`
 	Release      string   `json:"release"`  // of the node's program
 	Platform     string   `json:"platform"` // such as linux/arm64
-	// Ask are rules, as package guard reads them, for calls that the node runs only if a person has approved them. They can only
-	// make it run less, so nobody accepts them.
+	// Ask are rules, as package guard reads them, for calls that the node runs only if a person has approved them. They apply
+	// without an owner's consent, because they can only make the node run less.
 	Ask []string `json:"ask,omitempty"`
 }
 

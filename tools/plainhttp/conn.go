@@ -38,9 +38,10 @@ type conn struct {
 // close closes the connection.
 func (c *conn) close() { _ = c.Conn.Close() } // nothing more is expected from it
 
-// send sends a request and reads the header of the response. It closes the connection if that fails, or if ctx ends
-// before the header was read. It tells whoever traces the request (net/http/httptrace) about the connection before
-// anything is written.
+// send sends a request and reads the header of the response. It closes the connection if that fails. From then on until the
+// response's body has been read or closed, the connection is also closed when the request's context ends. The error is
+// errUnanswered if not one byte was answered. send tells whoever traces the request (net/http/httptrace) about the connection
+// before anything is written.
 func (c *conn) send(req *http.Request) (*http.Response, error) {
 	if trace := httptrace.ContextClientTrace(req.Context()); trace != nil && trace.GotConn != nil {
 		trace.GotConn(httptrace.GotConnInfo{Conn: c.Conn, Reused: c.used})

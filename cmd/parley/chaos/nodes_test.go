@@ -292,7 +292,7 @@ func (n *nodeStorm) useNodes(person int64, messages int, random *rand.Rand) {
 			n.Telegram.Say(person, person, "/stop")
 			answers = append(answers, "Stopped", "Nothing is running")
 		}
-		n.waitUntil(5*time.Minute, "an answer to "+answers[0], func() bool {
+		n.waitUntil(15*time.Minute, "an answer to "+answers[0], func() bool {
 			all := strings.Join(parleytest.Texts(n.Telegram.Sent(person)[before:]), "\n")
 			return slices.ContainsFunc(answers, func(a string) bool { return strings.Contains(all, a) })
 		})

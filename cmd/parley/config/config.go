@@ -183,14 +183,14 @@ func Load(o Options) (*Config, error) {
 		return nil, err
 	}
 	c := &Config{File: settings.File(), Home: home, FileSearch: fileSearchOf(o, home), parsed: parsedSettings{settings, rows, l.agentProblems}}
-	if err := c.fill(); err != nil {
+	if err := c.setFields(); err != nil {
 		return nil, err
 	}
 	return c, nil
 }
 
-// fill fills the configuration's fields from the settings.
-func (c *Config) fill() error {
+// setFields fills the configuration's fields from the settings.
+func (c *Config) setFields() error {
 	s := c.parsed.settings
 	for _, r := range c.parsed.sections {
 		if r.fill != nil {
@@ -228,7 +228,7 @@ func (c *Config) fill() error {
 func Reload(old, next *Config) (*Config, Changes, error) {
 	merged, changes := schema.Merge(old.parsed.settings, next.parsed.settings)
 	c := &Config{File: old.File, Home: old.Home, FileSearch: old.FileSearch, parsed: parsedSettings{merged, old.parsed.sections, next.parsed.agentProblems}}
-	if err := c.fill(); err != nil {
+	if err := c.setFields(); err != nil {
 		return nil, changes, err
 	}
 	return c, changes, nil

@@ -261,8 +261,9 @@ func (e *Eraser) withSubAgents(ctx context.Context, person string, keys []string
 	return keys, nil
 }
 
-// eraseInRounds erases a target, and repeats that as long as foundMore, which looks for what arrived in the
-// meantime, returns true. It stops after maxRounds.
+// eraseInRounds erases a target in rounds. It calls foundMore before the first round, where that determines what the target
+// is, and after each one: while foundMore returns true, because something has arrived in the meantime, there is another
+// round. After maxRounds it stops without an error, even if there is more.
 func (e *Eraser) eraseInRounds(ctx context.Context, r *Receipt, t *target, foundMore func() (bool, error)) error {
 	if err := e.removeBefore(); err != nil {
 		return err

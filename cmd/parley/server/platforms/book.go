@@ -73,13 +73,13 @@ func (l *DeferredBook) AllNoted(ctx context.Context, subject string) ([]channels
 	return b.AllNoted(ctx, subject)
 }
 
-// Joined waits for the book, and calls its Joined.
-func (l *DeferredBook) Joined(ctx context.Context, at bus.Address) (since time.Time, joined bool, err error) {
+// TalkedSince waits for the book, and calls its TalkedSince.
+func (l *DeferredBook) TalkedSince(ctx context.Context, at bus.Address) (since time.Time, joined bool, err error) {
 	b, err := l.wait(ctx)
 	if err != nil {
 		return time.Time{}, false, err
 	}
-	return b.Joined(ctx, at)
+	return b.TalkedSince(ctx, at)
 }
 
 // Threads waits for the book, and calls its Threads.
