@@ -104,7 +104,7 @@ func newBook() *book {
 
 var errBook = errors.New("the book is away")
 
-func (b *book) Joined(_ context.Context, at bus.Address) (time.Time, bool, error) {
+func (b *book) TalkedSince(_ context.Context, at bus.Address) (time.Time, bool, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.fails {
