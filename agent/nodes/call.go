@@ -104,11 +104,19 @@ func (a *attempt) give(ctx context.Context, node, tool string, args json.RawMess
 // send it: so record tries again as long as the call may take.
 func (a *attempt) record(ctx context.Context, c stored.Call) (err error) {
 	late := time.Now().Add(c.Timeout)
+	l, process := linkTo(a.Service, c.Node), ""
+	if l != nil {
+		process = a.cfg.Process
+	}
 	for {
-		a.call, err = a.cfg.Calls.Give(ctx, c)
+		var sends bool
+		a.call, sends, err = a.cfg.Calls.GiveHere(ctx, c, process)
 		switch {
 		case err == nil:
 			a.cfg.Point("node:given")
+			if sends {
+				l.sendGiven(c.ID)
+			}
 			return nil
 		case errors.Is(err, sessions.ErrNotFound):
 			return tools.Errorf(tools.Cancelled, textErased)
@@ -255,10 +263,7 @@ func (s *Service) isRevoked(ctx context.Context, node string) bool {
 
 // ring tells the process that has the node's link that a call waits there.
 func (s *Service) ring(c stored.Call) {
-	s.mu.Lock()
-	l := s.links[c.Node]
-	s.mu.Unlock()
-	if l != nil {
+	if l := linkTo(s, c.Node); l != nil {
 		l.ring()
 	}
 	s.emit(callWaits, c.Node, c.ID, "")

@@ -52,6 +52,8 @@ type link struct {
 	fixed    bool // the node may not offer anything else over it
 	calls    map[string]*sentCall
 	erased   []string // calls that were erased, and that the node is to be told to end
+	// given are calls that were given in this process, and recorded as sent over this link at once.
+	given map[string]bool
 }
 
 // A sentCall is a call that was sent over a link.
@@ -70,6 +72,30 @@ func poke(c chan struct{}) {
 	case c <- struct{}{}:
 	default:
 	}
+}
+
+// linkTo returns the link that this process has to a node; nil if it has none.
+func linkTo(s *Service, node string) *link {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.links[node]
+}
+
+// sendGiven has a call sent that was recorded as sent when it was given.
+func (l *link) sendGiven(id string) {
+	l.mu.Lock()
+	l.given[id] = true
+	l.mu.Unlock()
+	l.ring()
+}
+
+// takeGiven reports whether a call is recorded as sent over this link already. It returns true once.
+func (l *link) takeGiven(id string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	is := l.given[id]
+	delete(l.given, id)
+	return is
 }
 
 func (l *link) isRecorded() bool {
@@ -156,7 +182,7 @@ func (s *Service) serve(ctx context.Context, guest *wire.Guest) {
 	defer end()
 	l := &link{
 		service: s, node: guest.Name, ctx: ctx, end: end, gone: make(chan struct{}),
-		bell: make(chan struct{}, 1), check: make(chan struct{}, 1), paced: rate.NewLimiter(frameRate, frameBurst), calls: map[string]*sentCall{},
+		bell: make(chan struct{}, 1), check: make(chan struct{}, 1), paced: rate.NewLimiter(frameRate, frameBurst), calls: map[string]*sentCall{}, given: map[string]bool{},
 	}
 	defer close(l.gone)
 	if !s.replace(l) {
@@ -336,7 +362,10 @@ func (l *link) sendCall(c stored.Call) (err error) {
 	l.mu.Lock()
 	sent := l.calls[c.ID]
 	l.mu.Unlock()
+	given := l.takeGiven(c.ID)
 	switch {
+	case sent == nil && !c.Cancelled && given:
+		l.service.cfg.Point("node:sent")
 	case sent == nil && !c.Cancelled:
 		// It is recorded before it is sent: from then on nobody may say that it was not.
 		c, err = l.service.cfg.Calls.Send(l.ctx, c.ID, l.service.cfg.Process, time.Now())

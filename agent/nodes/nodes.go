@@ -45,9 +45,9 @@ type Links interface {
 
 // Calls stores the calls that nodes are given.
 type Calls interface {
-	// Give records a call unless its ID is known, and returns what is recorded. It returns sessions.ErrNotFound if the
-	// session does not exist.
-	Give(ctx context.Context, c nodes.Call) (nodes.Call, error)
+	// GiveHere records a call unless its ID is known, and returns what is recorded. If a process is named that has the node's
+	// link, GiveHere also does what Send does, and sends is true. It returns sessions.ErrNotFound if the session does not exist.
+	GiveHere(ctx context.Context, c nodes.Call, process string) (recorded nodes.Call, sends bool, err error)
 	// Call returns a call, or nodes.ErrUnknown.
 	Call(ctx context.Context, id string) (nodes.Call, error)
 	// Open returns a node's calls that have not ended, in the order in which they were made.

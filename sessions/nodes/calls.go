@@ -27,24 +27,31 @@ const (
 // does not exist, ErrUnknown if the node does not, and ErrRevoked if that is revoked. Now and then it also removes
 // calls for which nobody has waited for longer than keepCalls.
 func (t *Table) Give(ctx context.Context, c Call) (Call, error) {
+	given, _, err := t.GiveHere(ctx, c, "")
+	return given, err
+}
+
+// GiveHere does what Give does. If that process has the link of the device, it also records that the process is about to send the
+// call, as Send does, and sends is true.
+func (t *Table) GiveHere(ctx context.Context, c Call, process string) (recorded Call, sends bool, err error) {
 	approved := 0
 	if c.Approved {
 		approved = 1
 	}
 	recorded, given, err := t.change(ctx, c.ID, `INSERT INTO node_calls (id, node, key, tool, session, person, agent, turn, args, timeout, approved, made, sent, cancelled, outcome, ended, settled)
 		SELECT CAST(? AS TEXT), n.name, n.key, CAST(? AS TEXT), s.key, CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT),
-			CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT), 0, 0, '', 0, 0
+			CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT), CASE WHEN n.process = ? AND n.process <> '' THEN CAST(? AS BIGINT) ELSE 0 END, 0, '', 0, 0
 		FROM sessions s CROSS JOIN nodes n WHERE s.key = ? AND n.name = ? AND n.state <> 'revoked'`+t.lockBoth+`
 		ON CONFLICT (id) DO NOTHING`,
 		sqldb.Text(c.ID), sqldb.Text(c.Tool), sqldb.Text(c.Person), sqldb.Text(c.Agent), sqldb.Text(c.Turn), document(c.Args),
-		c.Timeout.Microseconds(), approved, sqldb.Micros(c.Made), sqldb.Text(c.Session), sqldb.Text(c.Node))
+		c.Timeout.Microseconds(), approved, sqldb.Micros(c.Made), sqldb.Text(process), time.Now().UnixMicro(), sqldb.Text(c.Session), sqldb.Text(c.Node))
 	switch {
 	case errors.Is(err, ErrUnknown):
 		err = t.whyNotGiven(ctx, c)
 	case given && t.isSweepDue():
 		_ = t.sweep(ctx) // the call is given all the same, and the next sweep removes what is left
 	}
-	return recorded, wrap("record call "+c.ID, err)
+	return recorded, given && !recorded.Sent.IsZero(), wrap("record call "+c.ID, err)
 }
 
 // isSweepDue reports whether old calls are to be removed now, and counts that as done.

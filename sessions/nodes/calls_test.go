@@ -17,6 +17,32 @@ func sample(id, node string) nodes.Call {
 	}
 }
 
+// Whoever gives a call to a device whose link it has is about to send the call, and nobody else is.
+func TestACallIsGivenWhereTheLinkIs(t *testing.T) {
+	each(t, func(t *testing.T, one, other *nodes.Table) {
+		link(t, one, "pi", "key", "p1")
+		for id, c := range map[string]struct {
+			process string
+			sends   bool
+		}{"here": {"p1", true}, "elsewhere": {"p2", false}, "nowhere": {"", false}} {
+			got, sends, err := other.GiveHere(t.Context(), sample(id, "pi"), c.process)
+			if err != nil || sends != c.sends || got.Sent.IsZero() == c.sends {
+				t.Errorf("%s: sends %v, sent at %s, %v", id, sends, got.Sent, err)
+			}
+			if again, sends, err := one.GiveHere(t.Context(), sample(id, "pi"), "p1"); err != nil || sends || !again.Sent.Equal(got.Sent) {
+				t.Errorf("%s once more: sends %v, sent at %s, %v", id, sends, again.Sent, err)
+			}
+		}
+		if gone, err := one.Withdraw(t.Context(), "here"); err != nil || gone {
+			t.Errorf("a call that is about to be sent is withdrawn: %v, %v", gone, err)
+		}
+		must(t, one.Unlink(t.Context(), "pi", "p1", now()))
+		if _, sends, err := one.GiveHere(t.Context(), sample("away", "pi"), "p1"); err != nil || sends {
+			t.Errorf("without a link: sends %v, %v", sends, err)
+		}
+	})
+}
+
 func give(t *testing.T, table *nodes.Table, id, node string) {
 	t.Helper()
 	_, err := table.Give(t.Context(), sample(id, node))
