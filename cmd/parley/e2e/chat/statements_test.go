@@ -22,6 +22,10 @@ import (
 // ofUpkeep are the statements that a process makes by the clock, whatever is said to it.
 var ofUpkeep = regexp.MustCompile(`^(SELECT [^(]* FROM|DELETE FROM|INSERT INTO|UPDATE) (jobs|asks|schedules|processes|audit|notes)\b|^-- ping`)
 
+// ofIndexing are the statements of the process that indexes what was said, once in a while. BEGIN and COMMIT are theirs: what
+// a turn writes is single statements.
+var ofIndexing = regexp.MustCompile(`\b(entry_words|entry_words_words)\b|^(BEGIN|COMMIT)\b|^SELECT (max\(id\)|min\(id\)|id) FROM |\bindexed\b|^SELECT e\.session, e\.n, .* FROM entries e WHERE e\.session = \$1 AND e\.n > \$2 `)
+
 // What a turn asks of PostgreSQL and Redis, in a conversation that goes on.
 func TestWhatATurnAsksOfTheServers(t *testing.T) {
 	t.Parallel()
@@ -72,6 +76,11 @@ func TestWhatATurnAsksOfTheServers(t *testing.T) {
 			published := timesPublished(t, server) - before
 			asked, trips := postgres.take()
 			asked = slices.DeleteFunc(asked, ofUpkeep.MatchString)
+			all := len(asked)
+			asked = slices.DeleteFunc(asked, func(a string) bool { return ofIndexing.MatchString(strings.Join(strings.Fields(a), " ")) })
+			if n := all - len(asked); n > 2*turns+5 { // a pass has about twenty
+				t.Errorf("%d statements for %d turns index what was said", n, turns)
+			}
 			t.Logf("%d statements, %d round trips, %d events published", len(asked)/turns, trips/turns, published/turns)
 			if len(asked) > turns*c.statements+turns/2 { // some are made once in a while
 				t.Errorf("%d statements for %d turns, want %d for each:\n%s", len(asked), turns, c.statements, tally(asked))
