@@ -48,7 +48,17 @@ func (d *Service) choose(ctx context.Context, call tools.Call, what tools.Task) 
 		return "", tools.Errorf(tools.NotFound, "no agent that may be given a task from here can do all of this: %s. %s", tools.Clip(strings.Join(what.Needs, ", "), 300), d.cfg.whatAgentsCan(call, may))
 	}
 	best := slices.MinFunc(able, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(a.away, b.away), cmp.Compare(busy[a.name], busy[b.name]), order(a.name == call.Agent, b.name == call.Agent), cmp.Compare(a.name, b.name))
+		switch {
+		case a.away != b.away:
+			return cmp.Compare(a.away, b.away)
+		case busy[a.name] != busy[b.name]:
+			return cmp.Compare(busy[a.name], busy[b.name])
+		case a.name == call.Agent:
+			return 1
+		case b.name == call.Agent:
+			return -1
+		}
+		return cmp.Compare(a.name, b.name)
 	})
 	d.cfg.Log.Info("a task goes to an agent that can do what it needs", slog.String("agent", best.name), slog.Any("needs", what.Needs), slog.String("session", call.Session), slog.String("call", call.ID))
 	return best.name, nil
@@ -62,15 +72,19 @@ type candidate struct {
 
 // able returns those of some agents that can do everything that a task needs.
 func (c *Config) able(call tools.Call, agents, needs []string) (list []candidate) {
+agents:
 	for _, name := range agents {
-		can := map[string]int{}
-		for _, ability := range c.Abilities(call, name) {
-			can[ability.Name] = order(ability.Away, false)
+		one, can := candidate{name: name}, c.Abilities(call, name)
+		for _, need := range needs {
+			i := slices.IndexFunc(can, func(a Ability) bool { return a.Name == need })
+			if i < 0 {
+				continue agents
+			}
+			if can[i].Away {
+				one.away++
+			}
 		}
-		one := candidate{name: name}
-		if !slices.ContainsFunc(needs, func(need string) bool { away, has := can[need]; one.away += away; return !has }) {
-			list = append(list, one)
-		}
+		list = append(list, one)
 	}
 	return list
 }
@@ -84,13 +98,7 @@ func (c *Config) whatAgentsCan(call tools.Call, agents []string) string {
 		}
 	}
 	if len(all) == 0 {
-		return "None of them can do anything that has a name here: name the agent instead."
+		return "They name nothing that they can do: name the agent instead."
 	}
-	return "What they can do is called " + strings.Join(slices.Sorted(maps.Keys(all)), ", ") + "."
-}
-
-// order compares two answers: no comes before yes.
-func order(a, b bool) int {
-	number := map[bool]int{true: 1}
-	return cmp.Compare(number[a], number[b])
+	return "They can do: " + strings.Join(slices.Sorted(maps.Keys(all)), ", ") + "."
 }

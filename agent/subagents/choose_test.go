@@ -53,7 +53,7 @@ func TestATaskGoesToWhoCanDoIt(t *testing.T) {
 	for _, needs := range []string{"vault", "ocr camera wings"} {
 		_, err := gets("t#9", strings.Fields(needs)...)
 		refused, ok := errors.AsType[*tools.Error](err)
-		if !ok || refused.Code != tools.NotFound || !strings.Contains(refused.Message, "is called camera, ocr.") {
+		if !ok || refused.Code != tools.NotFound || !strings.Contains(refused.Message, "They can do: camera, ocr.") {
 			t.Errorf("%s: %v", needs, err)
 		}
 	}

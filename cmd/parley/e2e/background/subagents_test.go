@@ -136,7 +136,7 @@ func TestATaskGoesToTheAgentThatItNeeds(t *testing.T) {
 	parleytest.Wants(t, w.WaitSaid(2, 2)[1], "read by the reader")
 	// The other one could run commands, but not for an agent that can't.
 	w.Telegram.Say(2, 2, "shell")
-	parleytest.Wants(t, w.WaitSaid(2, 3)[2], "not_found", "What they can do is called file_read, file_write, ocr, session.")
+	parleytest.Wants(t, w.WaitSaid(2, 3)[2], "not_found", "They can do: file_read, file_write, ocr, session.")
 }
 
 // The report of what was spawned is told by itself, once.
