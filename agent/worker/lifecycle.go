@@ -151,7 +151,7 @@ func (s lifecycle) finish(ctx context.Context, t *turn.Turn, end *turn.Ending) e
 		case t.Parked && c.Ask != nil && c.Ask.Ended == nil:
 			failed = tools.Errorf(tools.Cancelled, "The turn ended before anybody had answered.")
 		case c.Attempts > 0 && c.Started.Pure:
-			failed = tools.Errorf(tools.Cancelled, "The turn ended while this call ran. It changes nothing.")
+			failed = tools.Errorf(tools.Cancelled, "The turn ended while this call ran. The call changes nothing.")
 		case c.Attempts > 0:
 			failed = tools.Errorf(tools.OutcomeUnknown, "The turn ended while this call ran. It may have had its effect: inspect before repeating it.")
 		}

@@ -130,7 +130,7 @@ func TestATurnWaitsForTheFirstOfTwoNodes(t *testing.T) {
 	b.waits = b.store.Nodes()
 	b.run()
 	first := b.say("1", "ann", "go")
-	if said := b.reply(); !strings.Contains(said.Text, "waiting for the first of the nodes `lab`, `pi` that is back") {
+	if said := b.reply(); !strings.Contains(said.Text, "waiting for whichever of the nodes `lab`, `pi` comes back first") {
 		t.Errorf("said %q", said.Text)
 	}
 	b.settled()
