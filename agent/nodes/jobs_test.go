@@ -34,6 +34,26 @@ func (p *process) follow(ctx context.Context, j toolnodes.Job, stop <-chan struc
 
 func nothing(toolnodes.JobReport) {}
 
+// A startedJob is a job that runs on a device.
+type startedJob struct {
+	linked, follower *process // which has the device's link, and which waits for the job
+	device           *device
+	came             <-chan called
+	stop             chan struct{}
+}
+
+// startJob starts a job that runs until it is ended.
+func (f *fleet) startJob() *startedJob {
+	f.t.Helper()
+	j := &startedJob{linked: f.process(), follower: f.process(), stop: make(chan struct{})}
+	j.device = j.linked.join("pi", tool("exec_shell", false))
+	j.device.working(nil)
+	j.device.link(j.linked)
+	j.came = j.follower.follow(f.t.Context(), job("one"), j.stop, nothing)
+	until(f.t, "the job runs", func() bool { calls, _ := j.device.ran(); return calls == 1 })
+	return j
+}
+
 // working has a node run calls until it is told to end them, or let is closed.
 func (d *device) working(let <-chan struct{}) {
 	d.run = func(f wire.Frame, report func(string), cancelled <-chan struct{}) toolnodes.Outcome {
@@ -88,15 +108,9 @@ func TestAJobGoesOnWhoeverWaits(t *testing.T) {
 // A job ends when somebody stops it, also in another process.
 func TestAJobIsStopped(t *testing.T) {
 	onBoth(t, func(t *testing.T, f *fleet) {
-		a, b := f.process(), f.process()
-		d := a.join("pi", tool("exec_shell", false))
-		d.working(nil)
-		d.link(a)
-		stop := make(chan struct{})
-		came := b.follow(t.Context(), job("one"), stop, nothing)
-		until(t, "it runs", func() bool { calls, _ := d.ran(); return calls == 1 })
-		close(stop)
-		wantsCode(t, <-came, tools.Cancelled)
+		j := f.startJob()
+		close(j.stop)
+		wantsCode(t, <-j.came, tools.Cancelled)
 	})
 }
 
@@ -106,23 +120,18 @@ func TestAJobOfAnErasedConversation(t *testing.T) {
 	for name, away := range map[string]bool{"here": false, "away": true} {
 		t.Run(name, func(t *testing.T) {
 			onBoth(t, func(t *testing.T, f *fleet) {
-				a, b := f.process(), f.process()
-				d := a.join("pi", tool("exec_shell", false))
-				d.working(nil)
-				d.link(a)
-				stop := make(chan struct{})
-				came := b.follow(t.Context(), job("one"), stop, nothing)
-				until(t, "it runs", func() bool { calls, _ := d.ran(); return calls == 1 })
+				j := f.startJob()
+				d := j.device
 				if away {
 					d.leave()
 				}
-				_, err := b.store.EraseSession(t.Context(), session)
+				_, err := j.follower.store.EraseSession(t.Context(), session)
 				must(t, err)
-				close(stop)
-				wantsCode(t, <-came, tools.Cancelled)
-				nodes.Jobs{Service: b.Service}.DropJob(job("one"))
+				close(j.stop)
+				wantsCode(t, <-j.came, tools.Cancelled)
+				nodes.Jobs{Service: j.follower.Service}.DropJob(job("one"))
 				if away {
-					d.link(a)
+					d.link(j.linked)
 					d.mu.Lock()
 					id := only(d.runs)
 					d.mu.Unlock()

@@ -41,14 +41,7 @@ var jobID = regexp.MustCompile(`"job_id":"([a-z2-7]{10})"`)
 func working(t *testing.T, more string) (*parleytest.HTTPWorld, *parleytest.Process, *node) {
 	t.Helper()
 	t.Parallel()
-	w := parleytest.ListenHTTP(parleytest.New(t, jobModel, parleytest.WithShell+"[agents.main]\nruns_on = \"node:pi\"\n[nodes.pi]\ntrusted = true\n"+more))
-	w.NeedsSandbox()
-	p := w.Up()
-	w.Telegram.Say(1, 1, "hello") // so the owner has a chat
-	w.WaitSaid(1, 1)
-	n := join(w)
-	n.start()
-	here(w)
+	w, p, n := joined(t, jobModel, "[agents.main]\nruns_on = \"node:pi\"\n[nodes.pi]\ntrusted = true\n"+more)
 	if _, errs, code := w.Run("nodes", "accept", "pi", "--yes"); code != parleytest.ExitDone {
 		t.Fatalf("nodes accept ended with %d: %s", code, errs)
 	}

@@ -118,11 +118,10 @@ func here(w *parleytest.HTTPWorld) {
 	})
 }
 
-// accepted makes a world with a server and a node that is accepted.
-func accepted(t *testing.T, more string) (*parleytest.HTTPWorld, *parleytest.Process, *node) {
+// joined makes a world with a server and a node that has joined and is here.
+func joined(t *testing.T, model func(agenttest.Request) agenttest.Response, settings string) (*parleytest.HTTPWorld, *parleytest.Process, *node) {
 	t.Helper()
-	t.Parallel()
-	w := parleytest.ListenHTTP(parleytest.New(t, runModel, parleytest.WithShell+"[nodes.pi]\nagents = [\"main\"]\n"+more))
+	w := parleytest.ListenHTTP(parleytest.New(t, model, parleytest.WithShell+settings))
 	w.NeedsSandbox()
 	p := w.Up()
 	w.Telegram.Say(1, 1, "hello") // so the owner has a chat
@@ -130,6 +129,14 @@ func accepted(t *testing.T, more string) (*parleytest.HTTPWorld, *parleytest.Pro
 	n := join(w)
 	n.start()
 	here(w)
+	return w, p, n
+}
+
+// accepted makes a world with a server and a node that is accepted.
+func accepted(t *testing.T, more string) (*parleytest.HTTPWorld, *parleytest.Process, *node) {
+	t.Helper()
+	t.Parallel()
+	w, p, n := joined(t, runModel, "[nodes.pi]\nagents = [\"main\"]\n"+more)
 	parleytest.Wants(t, w.WaitSaid(1, 2)[1], "The device pi (linux/", "has joined as a node", "parley nodes accept pi")
 	w.Telegram.Say(2, 2, "run: echo early;;")
 	parleytest.Wants(t, w.WaitSaid(2, 1)[0], "no such tool")
