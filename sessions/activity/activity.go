@@ -179,14 +179,14 @@ func NewTable(db *sqldb.DB) *Table {
 		t.shard = 1 + rand.Int64N(1<<40)
 	}
 	for n := range maxRowsAdded + 1 {
-		t.adds = append(t.adds, insertCount+"VALUES "+strings.TrimPrefix(strings.Repeat(", (?, ?, ?, ?)", n), ", ")+addOnConflict)
+		t.adds = append(t.adds, insertRow+"VALUES "+strings.TrimPrefix(strings.Repeat(", (?, ?, ?, ?)", n), ", ")+onConflictAdd)
 	}
 	return t
 }
 
-const insertCount = "INSERT INTO activity (hour, what, shard, n) "
+const insertRow = "INSERT INTO activity (hour, what, shard, n) "
 
-const addOnConflict = " ON CONFLICT (hour, what, shard) DO UPDATE SET n = activity.n + excluded.n"
+const onConflictAdd = " ON CONFLICT (hour, what, shard) DO UPDATE SET n = activity.n + excluded.n"
 
 // AddIn adds counts within a transaction, on either kind of database.
 func (t *Table) AddIn(tx *sqldb.Tx, counts []Count) error {
@@ -213,8 +213,8 @@ func (t *Table) Clause(counts []Count, next int) (text string, args []any, err e
 	if err != nil {
 		return "", nil, fmt.Errorf("encode what a turn has done: %w", err)
 	}
-	return fmt.Sprintf(", noted AS ("+insertCount+`
-		SELECT c.hour, c.what, $%d::bigint, c.n FROM moved, json_to_recordset($%d::text::json) AS c (hour TEXT, what TEXT, n BIGINT)`+addOnConflict+")", next, next+1),
+	return fmt.Sprintf(", noted AS ("+insertRow+`
+		SELECT c.hour, c.what, $%d::bigint, c.n FROM moved, json_to_recordset($%d::text::json) AS c (hour TEXT, what TEXT, n BIGINT)`+onConflictAdd+")", next, next+1),
 		[]any{t.shard, string(raw)}, nil
 }
 
@@ -251,7 +251,7 @@ func (t *Table) sweepIn(tx *sqldb.Tx, now time.Time) error {
 			DELETE FROM activity WHERE (hour, what, shard) IN (
 				SELECT hour, what, shard FROM activity WHERE hour >= ? AND hour < ? AND shard <> 0 ORDER BY hour, what, shard LIMIT ?`+free+`)
 			RETURNING hour, what, n
-		) `+insertCount+"SELECT hour, what, 0, sum(n) FROM old GROUP BY hour, what ORDER BY hour, what"+addOnConflict,
+		) `+insertRow+"SELECT hour, what, 0, sum(n) FROM old GROUP BY hour, what ORDER BY hour, what"+onConflictAdd,
 		hourOf(now.Add(-foldWithin)), hourOf(now.Add(-foldAfter)), sweepRows)
 	return err
 }

@@ -47,8 +47,8 @@ CREATE INDEX tasks_open ON tasks (started) WHERE told = 0 OR dropped = 1;
 
 const taskColumns = "id, parent, session, agent, person, turn, call, title, awaited, mail, route, started, state, stop, report, untrusted, ended, told"
 
-// isOpen is an SQL condition for tasks that have not ended.
-const isOpen = "state IN ('prepared', 'running')"
+// openCondition is an SQL condition for tasks that have not ended.
+const openCondition = "state IN ('prepared', 'running')"
 
 // A Table stores tasks in a database. Several processes may use the same one at a time.
 type Table struct {
@@ -77,8 +77,8 @@ func hash(text string) string {
 // ID returns the id of the task that a call of a session hands out.
 func ID(session, call string) string { return hash(session + "\x00" + call) }
 
-// keepEnded is how long a task's words are kept after its end, and its record if its session no longer exists.
-const keepEnded = 30 * 24 * time.Hour
+// keptAfterEnd is how long a task's words are kept after its end, and its record if its session no longer exists.
+const keptAfterEnd = 30 * 24 * time.Hour
 
 // Prepare records a task that is not handed out yet. It returns ErrKnown if a task with that id exists, a
 // *LimitError if the parent already has most open tasks, and sessions.ErrNotFound if the parent does not
@@ -98,7 +98,7 @@ func (t Table) Prepare(ctx context.Context, task Task, most int) error {
 		}{
 			{"SELECT count(*) FROM tasks WHERE id = ?", task.ID, &known},
 			{"SELECT count(*) FROM sessions WHERE key = ?", task.Parent, &there},
-			{"SELECT count(*) FROM tasks WHERE parent = ? AND " + isOpen, task.Parent, &running},
+			{"SELECT count(*) FROM tasks WHERE parent = ? AND " + openCondition, task.Parent, &running},
 		} {
 			if err := tx.Get(count.query, []any{sqldb.Text(count.of)}, count.n); err != nil {
 				return err
@@ -107,7 +107,7 @@ func (t Table) Prepare(ctx context.Context, task Task, most int) error {
 		if known > 0 || there == 0 || running >= int64(most) {
 			return nil
 		}
-		if _, err := EraseEndedBefore(tx, time.Now().Add(-keepEnded)); err != nil {
+		if _, err := EraseEndedBefore(tx, time.Now().Add(-keptAfterEnd)); err != nil {
 			return err
 		}
 		_, err := tx.Exec("INSERT INTO tasks ("+taskColumns+", dropped) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'prepared', '', '', 0, 0, 0, 0)",
@@ -174,7 +174,7 @@ func (t Table) Of(ctx context.Context, parent string, limit int) ([]Task, error)
 
 // OpenOf returns the tasks of a session that have not ended.
 func (t Table) OpenOf(ctx context.Context, parent string) ([]Task, error) {
-	return t.list(ctx, "parent = ? AND "+isOpen+" ORDER BY started, id", sqldb.Text(parent))
+	return t.list(ctx, "parent = ? AND "+openCondition+" ORDER BY started, id", sqldb.Text(parent))
 }
 
 // How long a task may wait to be handed out. By then, a turn that wants it is over or has handed it out.
@@ -209,7 +209,7 @@ func (t Table) Stop(ctx context.Context, parent, id, turn, cause string) ([]Task
 	// A task that Stop returned before may have ended meanwhile, so that it is not "prepared" anymore.
 	const which = "parent = ? AND (? = '' OR id = ?) AND (? = '' OR turn = ? AND (awaited = 1 OR state <> 'running'))"
 	args := texts(parent, id, id, turn, turn)
-	if err := t.exec(ctx, "stop tasks", "UPDATE tasks SET stop = ? WHERE "+which+" AND stop = '' AND "+isOpen, append(texts(cause), args...)...); err != nil {
+	if err := t.exec(ctx, "stop tasks", "UPDATE tasks SET stop = ? WHERE "+which+" AND stop = '' AND "+openCondition, append(texts(cause), args...)...); err != nil {
 		return nil, err
 	}
 	return t.list(ctx, which+" AND stop = ? ORDER BY started, id", append(args, sqldb.Text(cause))...)
@@ -219,7 +219,7 @@ func (t Table) Stop(ctx context.Context, parent, id, turn, cause string) ([]Task
 // no longer in the state was, because it was handed out or has ended meanwhile, or if its record is gone.
 func (t Table) End(ctx context.Context, task Task, was string) (bool, error) {
 	n, err := t.Events.Exec(ctx, event(task, task.State, task.Ended),
-		"UPDATE tasks SET state = ?, report = ?, untrusted = ?, ended = ?, told = ?, mail = '' WHERE id = ? AND state = ? AND "+isOpen,
+		"UPDATE tasks SET state = ?, report = ?, untrusted = ?, ended = ?, told = ?, mail = '' WHERE id = ? AND state = ? AND "+openCondition,
 		[]any{task.State, sqldb.Text(task.Report), toInt(task.Untrusted), task.Ended.UnixMicro(), toInt(task.Told), sqldb.Text(task.ID), was})
 	if err != nil {
 		return false, fmt.Errorf("end task %s: %w", task.ID, err)
@@ -229,7 +229,7 @@ func (t Table) End(ctx context.Context, task Task, was string) (bool, error) {
 
 // NoteTold records that the parent got the report on a task. It changes nothing if the task has not ended.
 func (t Table) NoteTold(ctx context.Context, id string) error {
-	return t.exec(ctx, "note that the end of a task is told", "UPDATE tasks SET told = 1 WHERE id = ? AND NOT "+isOpen, sqldb.Text(id))
+	return t.exec(ctx, "note that the end of a task is told", "UPDATE tasks SET told = 1 WHERE id = ? AND NOT "+openCondition, sqldb.Text(id))
 }
 
 // Drop marks for erasure the sub-agents' sessions that work, or have worked, for a session, except those for whose
@@ -274,14 +274,14 @@ func (t Table) SessionsFor(ctx context.Context, person string, parents ...string
 // told how they ended. Of the other tasks that it worked on, open ones become lost, and ended ones keep their state.
 // EraseSession erases the texts of both, and the sweep tells their parents later. It returns the number of changed rows.
 func (t Table) EraseSession(tx *sqldb.Tx, session string) (int64, error) {
-	n, err := tx.Exec("DELETE FROM tasks WHERE parent = ? OR (session = ? AND told = 1 AND NOT "+isOpen+")", texts(session, session)...)
+	n, err := tx.Exec("DELETE FROM tasks WHERE parent = ? OR (session = ? AND told = 1 AND NOT "+openCondition+")", texts(session, session)...)
 	if err != nil {
 		return 0, err
 	}
 	if err := t.recordLost(tx, "session = ?", session); err != nil {
 		return 0, err
 	}
-	lost, err := tx.Exec("UPDATE tasks SET state = CASE WHEN "+isOpen+" THEN 'lost' ELSE state END, report = '', title = '', mail = '', ended = ? WHERE session = ?",
+	lost, err := tx.Exec("UPDATE tasks SET state = CASE WHEN "+openCondition+" THEN 'lost' ELSE state END, report = '', title = '', mail = '', ended = ? WHERE session = ?",
 		time.Now().UnixMicro(), sqldb.Text(session))
 	return n + lost, err
 }
@@ -292,7 +292,7 @@ func (t Table) recordLost(tx *sqldb.Tx, condition, of string) error {
 	if !t.Events.Wants(subscriptions.TaskEnded) {
 		return nil
 	}
-	query := "SELECT id, parent, session, turn, call FROM tasks WHERE " + condition + " AND " + isOpen + " ORDER BY started, id"
+	query := "SELECT id, parent, session, turn, call FROM tasks WHERE " + condition + " AND " + openCondition + " ORDER BY started, id"
 	if t.DB.Postgres() {
 		query += " FOR UPDATE"
 	}

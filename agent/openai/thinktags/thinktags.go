@@ -276,7 +276,7 @@ func (s *Splitter) endAt(tag string) {
 type verdict int
 
 const (
-	isAboutTag   verdict = iota // it doesn't: the text is about the tag
+	aboutTag     verdict = iota // it doesn't: the text is about the tag
 	endsThinking                // it does
 	endsAtEnd                   // it does if nothing follows; otherwise that depends on what follows
 	mayEnd                      // it doesn't if nothing follows; otherwise that depends on what follows
@@ -292,7 +292,7 @@ func judgeTag(before, tag, after string) verdict {
 	quoted := strings.HasSuffix(before, "`") || strings.HasSuffix(before, `"`) || strings.HasSuffix(before, "'") || strings.HasSuffix(before, "“")
 	switch {
 	case quoted, strings.Count(before, "```")%2 == 1, strings.Count(line, "`")%2 == 1, opening != tag && strings.Count(before, opening) > strings.Count(before, tag):
-		return isAboutTag
+		return aboutTag
 	case opening == tag, strings.Trim(line, whiteSpace) == "": // opening == tag: a channel's tokens
 		return endsThinking
 	}
@@ -307,7 +307,7 @@ func judgeTag(before, tag, after string) verdict {
 	case strings.HasPrefix(next, "\n"), strings.HasPrefix(next, "\r"), beside && next == after && mayBeginText(after):
 		return endsThinking
 	}
-	return isAboutTag
+	return aboutTag
 }
 
 // mayBeginText reports whether a text may be the beginning of what is said, and not the rest of a sentence.
