@@ -63,6 +63,10 @@ type Harness struct {
 	Simulated bool
 	// Shared says that several processes may have the data open at once.
 	Shared bool
+	// Divided says that the mailboxes are divided among several buses. What the contract promises about several
+	// mailboxes together then holds for those of one of these: their order, that a message's id is known in
+	// all, that fences grow from one to the other, and the order of events.
+	Divided bool
 	// CutOff, for Shared buses, keeps b from reaching its backend until the returned
 	// function is called. May be nil.
 	CutOff func(t testing.TB, b Bus) (restore func())

@@ -122,6 +122,7 @@ func testMailboxes(r *rig) {
 	r.publish("later", "3")
 	r.settle(r.claimKey("later"), bus.End{After: time.Hour})
 	r.publish("next", "4", "5", "6")
+	Await(r, "the mailboxes to be given back that nobody has claimed", func() bool { return read(5).LeasedCount == 1 })
 	list := read(5)
 	if list.LeasedCount != 1 || len(list.Leased) != 1 || list.Leased[0].Key != "held" || list.Leased[0].Messages != 2 || !list.Leased[0].Due.IsZero() {
 		r.Errorf("leased are %+v", list)
@@ -159,6 +160,7 @@ func testDepth(r *rig) {
 	r.settle(r.claimKey("b"), bus.End{After: time.Hour})
 	dead := r.claimKey("c")
 	r.settle(dead, bus.End{Dead: r.wantMail(dead, 0, "4", "5"), Reason: "no"})
+	Await(r, "the mailboxes to be given back that nobody has claimed", func() bool { return r.readDepth(inbound).Leased == 1 })
 	d := r.readDepth(inbound)
 	if d.Oldest < 100*time.Millisecond || d.Oldest > patience {
 		r.Errorf("the oldest is %v old", d.Oldest)

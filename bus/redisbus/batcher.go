@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"parley/bus/redisbus/server"
 )
 
 // Calls are gathered into pipelines: few connections with many calls on each cost
@@ -163,8 +165,8 @@ func (c *scriptBatcher) runBatch(batch []*call) {
 	}
 	for _, x := range batch {
 		c.outages.record(x.err)
-		if redis.HasErrorPrefix(x.err, "READONLY") {
-			c.replication.dialer.leaveReplica()
+		if redis.HasErrorPrefix(x.err, "READONLY") || redis.HasErrorPrefix(x.err, "MOVED") {
+			c.replication.dialer.LeaveReplica()
 		}
 		close(x.done)
 	}
@@ -173,7 +175,7 @@ func (c *scriptBatcher) runBatch(batch []*call) {
 // runPipeline runs the scripts of a batch with eval, and sets their replies and errors. If what some of
 // them write must be on a replica too, it waits for that; if it is not, their error is errNotReplicated.
 func (c *scriptBatcher) runPipeline(ctx context.Context, batch []*call, eval func(*redis.Script, context.Context, redis.Scripter, []string, ...any) *redis.Cmd) {
-	relied := slices.ContainsFunc(batch, func(x *call) bool { return x.script.needsReplica() }) && c.replication.dialer.replicasNeeded > 0
+	relied := slices.ContainsFunc(batch, func(x *call) bool { return x.script.needsReplica() }) && c.replication.dialer.ReplicasNeeded > 0
 	commands := make([]*redis.Cmd, len(batch))
 	var failed error // why the pipeline failed, if it did
 	var proof *proof
@@ -263,17 +265,10 @@ func (h *outageLog) record(err error) {
 	case !ill && err != nil:
 		h.failing.Store(true)
 		h.failingSince = now
-		if isServerAnswer(err) {
+		if server.IsAnswer(err) {
 			h.log.Error("redis refuses; everything is tried again", slog.Any("error", err))
 		} else {
 			h.log.Error("redis does not answer; everything is tried again", slog.Any("error", err))
 		}
 	}
-}
-
-// isServerAnswer reports whether err is an error with which the server has answered, rather
-// than a failure to reach the server.
-func isServerAnswer(err error) bool {
-	_, ok := errors.AsType[redis.Error](err)
-	return ok
 }

@@ -37,8 +37,8 @@ func TestCloseInAnOutage(t *testing.T) {
 			return r.network.restore
 		},
 		"stopped": func(r *rig) func() {
-			r.server.signal(r, syscall.SIGSTOP)
-			return func() { r.server.signal(r, syscall.SIGCONT) }
+			r.server.Signal(r, syscall.SIGSTOP)
+			return func() { r.server.Signal(r, syscall.SIGCONT) }
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -150,7 +150,7 @@ func TestCloseSendsEventsThatAreOnTheirWay(t *testing.T) {
 	defer cancel()
 	seen, err := r.Subscribe(ctx, bus.SessionFeed("s"), 0)
 	r.ok("subscribe", err)
-	r.server.signal(t, syscall.SIGSTOP)
+	r.server.Signal(t, syscall.SIGSTOP)
 	var calls sync.WaitGroup
 	for i := range redisbus.Senders {
 		before := way.written()
@@ -163,7 +163,7 @@ func TestCloseSendsEventsThatAreOnTheirWay(t *testing.T) {
 	if _, err := other.Subscribe(ctx, bus.SessionFeed("other"), 0); !errors.Is(err, bus.ErrClosed) { // it returns when Close has begun
 		t.Errorf("subscribe, while the server stands still: %v", err)
 	}
-	r.server.signal(t, syscall.SIGCONT)
+	r.server.Signal(t, syscall.SIGCONT)
 	for _, err := range seen {
 		r.ok("watch", err)
 		calls.Wait()

@@ -7,23 +7,27 @@ import (
 	"time"
 
 	"parley/bus"
+	"parley/bus/redisbus/cluster"
 )
 
 // The values that replace the zero values of a Config.
 const (
 	DefaultPrefix  = "parley"
+	DefaultTag     = "0"
 	DefaultLease   = 5 * time.Second
 	DefaultMaxHold = 35 * time.Minute // longer than the longest turn
 )
 
 // A Config says which server the bus uses, and sets its limits.
 type Config struct {
-	// URL is redis://, rediss:// or unix:// in the form that redis-cli takes, or an address with
-	// Sentinels in the form that sentinel.Address describes.
+	// URL is the address of the server; see server.Options.
 	URL string
 	// Prefix begins every key and channel; DefaultPrefix if empty. Processes with the same
 	// prefix in the same database share one bus.
 	Prefix string
+	// Tag is the hash tag in the name of each key; DefaultTag if empty. It says which node of a Cluster has
+	// the keys.
+	Tag string
 	// Caps bounds the mailboxes; zero means no bound.
 	Caps bus.Caps
 	// Lease is how long a process may give no sign of life before others take over its mailboxes;
@@ -34,13 +38,20 @@ type Config struct {
 	// Log gets what operators should know; if it is nil, nothing is logged.
 	Log *slog.Logger
 
-	dial   func(ctx context.Context, network, address string) (net.Conn, error) // dials in place of the net package in tests; nil otherwise
-	hungUp chan struct{}                                                        // closed when nothing may be dialed anymore; may be nil
+	// Dial dials in place of the net package; nil otherwise.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+
+	cluster *cluster.Cluster // the Cluster of the server, if several buses share it; nil otherwise
+	shards  int              // into how many shards the opener cuts the bus; 0 if this is all of it
+	hungUp  chan struct{}    // closed when nothing may be dialed anymore; may be nil
 }
 
 func (c Config) withDefaults() Config {
 	if c.Prefix == "" {
 		c.Prefix = DefaultPrefix
+	}
+	if c.Tag == "" {
+		c.Tag = DefaultTag
 	}
 	if c.Lease == 0 {
 		c.Lease = DefaultLease

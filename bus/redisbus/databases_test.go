@@ -6,18 +6,19 @@ import (
 
 	"parley/bus"
 	"parley/bus/redisbus"
+	"parley/bus/redisbus/redistest"
 )
 
 // Two bots may share a server, each with a database of its own.
 func TestDatabasesAreApart(t *testing.T) {
 	t.Parallel()
-	s := ownServer(t)
+	s := redistest.New(t)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	feed := bus.SessionFeed("s")
 	next := func(database, says string) (*redisbus.Bus, func() bus.Event) {
 		t.Helper()
-		b, err := redisbus.Open(ctx, redisbus.Config{URL: s.url() + database})
+		b, err := redisbus.Open(ctx, redisbus.Config{URL: s.URL() + database})
 		if err != nil {
 			t.Fatal(err)
 		}

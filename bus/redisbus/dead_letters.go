@@ -1,6 +1,7 @@
 package redisbus
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,17 +56,79 @@ func (ds *deadLetters) read(ctx context.Context, topic bus.Topic, id string) (d 
 // list reads a page of dead letters, the oldest first or the newest first, that follow the one with the id beyond; "" for
 // the first page.
 func (ds *deadLetters) list(ctx context.Context, topic bus.Topic, beyond string, limit int, newest bool) ([]bus.DeadLetter, error) {
+	from := ""
+	if beyond != "" {
+		place, err := ds.PlaceOf(ctx, topic, beyond)
+		switch {
+		case err == nil:
+			from = "(" + strconv.FormatInt(place, 10)
+		case !errors.Is(err, bus.ErrNotFound):
+			return nil, err
+		}
+	}
+	page, err := ds.page(ctx, topic, from, limit, newest)
+	list := make([]bus.DeadLetter, len(page))
+	for i, d := range page {
+		list[i] = d.DeadLetter
+	}
+	return list, err
+}
+
+// A Buried is a dead letter with its place in the order of burial, in which a topic's dead letters are listed.
+type Buried struct {
+	bus.DeadLetter
+	Place int64
+}
+
+// PlaceOf returns the place of a dead letter; bus.ErrNotFound if there is none with that id.
+func (ds *deadLetters) PlaceOf(ctx context.Context, topic bus.Topic, id string) (int64, error) {
 	k := ds.keys.topic(topic)
-	ids, err := ds.deadIDs(ctx, &k, beyond, limit, newest)
-	if err != nil || len(ids) == 0 {
-		return nil, err
+	score, err := ds.client.ZScore(ctx, k.graves, id).Result()
+	if errors.Is(err, redis.Nil) {
+		err = bus.ErrNotFound
+	}
+	if err != nil {
+		return 0, fmt.Errorf("list dead letters: %w", ds.closedOr(err))
+	}
+	return int64(score), nil
+}
+
+// Buried lists at most limit dead letters from a place on, or only those beyond it: the oldest first, or those from the
+// place backwards.
+func (ds *deadLetters) Buried(ctx context.Context, topic bus.Topic, place int64, beyond bool, limit int, newest bool) ([]Buried, error) {
+	from := strconv.FormatInt(place, 10)
+	if beyond {
+		from = "(" + from
+	}
+	return ds.page(ctx, topic, from, limit, newest)
+}
+
+// page reads dead letters from a bound of Redis on; "" for the first page.
+func (ds *deadLetters) page(ctx context.Context, topic bus.Topic, from string, limit int, newest bool) ([]Buried, error) {
+	k := ds.keys.topic(topic)
+	first, last := "-inf", "+inf"
+	if newest {
+		first, last = last, first
+	}
+	places, err := ds.client.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{
+		Key: k.graves, Start: cmp.Or(from, first), Stop: last, ByScore: true, Rev: newest, Count: int64(limit),
+	}).Result()
+	if err != nil {
+		return nil, fmt.Errorf("list dead letters: %w", ds.closedOr(err))
+	}
+	if len(places) == 0 {
+		return nil, nil
+	}
+	ids := make([]string, len(places))
+	for i, z := range places {
+		ids[i], _ = z.Member.(string)
 	}
 	texts, err := ds.client.HMGet(ctx, k.dead, ids...).Result()
 	if err != nil {
 		return nil, fmt.Errorf("list dead letters: %w", ds.closedOr(err))
 	}
-	list := make([]bus.DeadLetter, 0, len(texts))
-	for _, text := range texts {
+	list := make([]Buried, 0, len(texts))
+	for i, text := range texts {
 		if text == nil {
 			continue // it was dropped meanwhile
 		}
@@ -73,33 +136,9 @@ func (ds *deadLetters) list(ctx context.Context, topic bus.Topic, beyond string,
 		if err != nil {
 			return nil, fmt.Errorf("list dead letters: %w", err)
 		}
-		list = append(list, d)
+		list = append(list, Buried{d, int64(places[i].Score)})
 	}
 	return list, nil
-}
-
-// deadIDs returns the ids of a page of dead letters. If the one with the id beyond no longer exists, it is the first page.
-func (ds *deadLetters) deadIDs(ctx context.Context, k *topicKeys, beyond string, limit int, newest bool) ([]string, error) {
-	first, last := "-inf", "+inf"
-	if newest {
-		first, last = last, first
-	}
-	if beyond != "" {
-		score, err := ds.client.ZScore(ctx, k.graves, beyond).Result()
-		switch {
-		case err == nil:
-			first = "(" + strconv.FormatFloat(score, 'f', 0, 64)
-		case !errors.Is(err, redis.Nil):
-			return nil, fmt.Errorf("list dead letters: %w", ds.closedOr(err))
-		}
-	}
-	ids, err := ds.client.ZRangeArgs(ctx, redis.ZRangeArgs{
-		Key: k.graves, Start: first, Stop: last, ByScore: true, Rev: newest, Count: int64(limit),
-	}).Result()
-	if err != nil {
-		return nil, fmt.Errorf("list dead letters: %w", ds.closedOr(err))
-	}
-	return ids, nil
 }
 
 // Replay implements bus.DeadLetters: one script publishes the message and removes the dead letter. The message gets a new

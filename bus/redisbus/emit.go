@@ -24,11 +24,23 @@ const (
 type emitter struct {
 	*connection
 	buffer  *unsent.Buffer
+	server  *emitter   // sends the events of the server's feed, if these are in another shard; nil otherwise
 	sending sync.Mutex // held while a batch is being sent
 }
 
 // Emit implements bus.Events: it buffers the event, to be sent soon.
-func (m *emitter) Emit(e bus.Event) { m.buffer.Add(e) }
+func (m *emitter) Emit(e bus.Event) {
+	if m.server == nil {
+		m.buffer.Add(e, unsent.AllFeeds)
+		return
+	}
+	if news, ok := e.ForServer(); ok {
+		m.server.buffer.Add(news, unsent.ServerFeed)
+	}
+	if !e.IsServersOnly() {
+		m.buffer.Add(e, unsent.OwnFeeds)
+	}
+}
 
 // sendEvents sends emitted events until ctx is done. It does not send a batch again if its
 // outcome is unknown: a watcher who is told of a gap can read again what is missing, but

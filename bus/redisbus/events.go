@@ -58,6 +58,8 @@ func newEvents(c *connection, m *emitter) *events {
 // A watcher is one caller of Subscribe. If it reads too slowly, the oldest events in
 // its queue are dropped.
 type watcher struct {
+	joined bool // it watches the feeds of several shards, whose ids are not in one order
+
 	mu     sync.Mutex
 	past   []bus.Event   // events that Subscribe read from the stream; they come before queue
 	queue  []bus.Event   // the oldest first; an event without an id is the sign that some are missing
@@ -116,24 +118,9 @@ func (s *events) Subscribe(ctx context.Context, name bus.Feed, after uint64) (it
 		return nil, bus.ErrClosed
 	}
 	w := &watcher{filled: make(chan struct{}, 1)}
-	channel := s.keys.channel(name)
-	f, fresh := s.addWatcher(channel, w)
-	if fresh {
-		s.spawn(func() { s.subscribe(channel) }) // which may have to wait for a connection
-	}
-	leave := context.AfterFunc(ctx, func() { s.removeWatcher(f, w) })
-	abandon := func(err error) (iter.Seq2[bus.Event, error], error) {
-		if leave() {
-			s.removeWatcher(f, w)
-		}
+	abandon, err := s.watch(ctx, name, w)
+	if err != nil {
 		return nil, err
-	}
-	select {
-	case <-s.confirmation(f):
-	case <-ctx.Done():
-		return abandon(ctx.Err())
-	case <-s.closed:
-		return abandon(bus.ErrClosed)
 	}
 	if after != 0 {
 		purges := s.forgets.Load()
@@ -142,10 +129,36 @@ func (s *events) Subscribe(ctx context.Context, name bus.Feed, after uint64) (it
 			err = bus.ErrGone
 		}
 		if err != nil {
-			return abandon(err)
+			abandon()
+			return nil, err
 		}
 	}
 	return s.follow(ctx, w, after), nil
+}
+
+// watch adds a watcher to a feed until ctx is done, and waits until the feed is subscribed. abandon removes it earlier.
+func (s *events) watch(ctx context.Context, name bus.Feed, w *watcher) (abandon func(), err error) {
+	channel := s.keys.channel(name)
+	f, fresh := s.addWatcher(channel, w)
+	if fresh {
+		s.spawn(func() { s.subscribe(channel) }) // which may have to wait for a connection
+	}
+	leave := context.AfterFunc(ctx, func() { s.removeWatcher(f, w) })
+	abandon = func() {
+		if leave() {
+			s.removeWatcher(f, w)
+		}
+	}
+	select {
+	case <-s.confirmation(f):
+		return abandon, nil
+	case <-ctx.Done():
+		err = ctx.Err()
+	case <-s.closed:
+		err = bus.ErrClosed
+	}
+	abandon()
+	return nil, err
 }
 
 // pastEvents reads the events after an id from the feed's stream. Streams are trimmed at the beginning,
@@ -221,7 +234,7 @@ func (s *events) follow(ctx context.Context, w *watcher, last uint64) iter.Seq2[
 				if !yield(bus.Event{}, bus.ErrGone) {
 					return
 				}
-			case e.ID > last:
+			case e.ID > last || w.joined:
 				last = e.ID
 				if !yield(e, nil) {
 					return

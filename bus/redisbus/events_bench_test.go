@@ -9,6 +9,7 @@ import (
 	"parley/bus"
 	"parley/bus/bustest"
 	"parley/bus/redisbus"
+	"parley/bus/redisbus/redistest"
 )
 
 // turnEvents returns the events of a turn without tools, with an answer in one piece.
@@ -32,8 +33,8 @@ func turnEvents(session, turn string) []bus.Event {
 func BenchmarkEvents(b *testing.B) {
 	for _, feed := range []bus.Feed{"", bus.ChannelFeed("telegram")} {
 		b.Run("watched="+string(feed), func(b *testing.B) {
-			s := ownServer(b)
-			x, err := redisbus.Open(b.Context(), redisbus.Config{URL: s.url()})
+			s := redistest.New(b)
+			x, err := redisbus.Open(b.Context(), redisbus.Config{URL: s.URL()})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -51,7 +52,7 @@ func BenchmarkEvents(b *testing.B) {
 					}
 				}()
 			}
-			c := connect(b, s.url())
+			c := connect(b, s.URL())
 			stat := func(section, pattern string) (n float64) {
 				info, err := c.Info(b.Context(), section).Result()
 				if err != nil {

@@ -1,17 +1,6 @@
 package redisbus
 
-import (
-	"context"
-	"net"
-
-	"parley/bus"
-)
-
-// Dialed is c with connections of the test's own.
-func Dialed(c Config, dial func(ctx context.Context, network, address string) (net.Conn, error)) Config {
-	c.dial = dial
-	return c
-}
+import "parley/bus"
 
 // Held is how many leases the bus keeps in memory.
 func (b *Bus) Held() int {
@@ -31,6 +20,6 @@ type Topic struct{ State, Heads, Due, Leased, Wake string }
 
 // TopicKeys names the keys of a topic.
 func TopicKeys(prefix string, name bus.Topic) Topic {
-	k := newKeys(prefix, 0).topic(name)
+	k := newKeys(prefix, DefaultTag, 0).topic(name)
 	return Topic{k.state, k.heads, k.due, k.leased, k.wake}
 }

@@ -116,7 +116,7 @@ func TestWakeTokenLost(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, testLease)
 	wake := redisbus.TopicKeys("parley", inbound).Wake
-	thief := connect(t, r.server.url())
+	thief := connect(t, r.server.URL())
 	stolen := make(chan error, 1)
 	go func() {
 		stolen <- thief.BLPop(context.Background(), 20*time.Second, wake).Err()

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"parley/bus"
+	"parley/bus/redisbus/server"
 )
 
 // The errors of an import.
@@ -56,7 +57,7 @@ func NewImporter(ctx context.Context, b *Bus, id string) (*Importer, error) {
 		}
 		*script = redis.NewScript(text)
 	}
-	others, err := b.awaitOthersGone(ctx)
+	others, err := b.AwaitOthersGone(ctx)
 	if err == nil && others > 0 {
 		err = fmt.Errorf("%w: %d of them", ErrServed, others)
 	}
@@ -84,7 +85,7 @@ func (in *Importer) checkEmpty(ctx context.Context) error {
 		return fmt.Errorf("look for an earlier import: %w", err)
 	}
 	// The keys that a bus makes when it is opened.
-	own := []string{b.keys.clock(), b.keys.contact(), b.keys.hold(repairName), b.keys.waitingProcesses(repairName), b.keys.nudge(b.self)}
+	own := []string{b.keys.clock(), b.keys.contact(), b.keys.hold(repairName), b.keys.waitingProcesses(repairName), b.keys.nudge(b.self), b.keys.shards()}
 	found := b.client.Scan(ctx, 0, prefixPattern(b.keys.prefix), 1000).Iterator()
 	for found.Next(ctx) {
 		if key := found.Val(); !slices.Contains(own, key) {
@@ -153,18 +154,7 @@ func (in *Importer) AddDead(ctx context.Context, l StoredMessage) error {
 // AddKnown records that messages with these ids were published on a day, counted from 1970
 // in UTC. It must come after AddMessage, which would refuse a message whose id is known.
 func (in *Importer) AddKnown(ctx context.Context, topic bus.Topic, day int64, ids []string) error {
-	k := in.bus.keys.topic(topic)
-	forget := time.UnixMicro((day + 2) * dayLength).Add(time.Hour)
-	pipe := in.bus.client.Pipeline()
-	for _, id := range ids {
-		seen := k.seenIDs(day, id)
-		pipe.SAdd(ctx, seen, id)
-		pipe.PExpireAt(ctx, seen, forget)
-	}
-	if _, err := pipe.Exec(ctx); err != nil {
-		return fmt.Errorf("import known ids: %w", err)
-	}
-	return nil
+	return in.bus.AddKnown(ctx, KnownIDs{topic, day, ids})
 }
 
 // Messages reads the waiting messages of all mailboxes, one mailbox after the other, each in
@@ -236,7 +226,7 @@ func (in *Importer) AwaitDurable(ctx context.Context) error {
 	if err == nil && len(synced) > 0 && (reply{synced[0]}).number() > 0 {
 		return nil
 	}
-	if err != nil && !isServerAnswer(err) {
+	if err != nil && !server.IsAnswer(err) {
 		return fmt.Errorf("wait for redis to write: %w", err)
 	}
 	// Redis before 7.2 does not know WAITAOF. By default it writes once a second.

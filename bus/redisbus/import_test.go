@@ -9,6 +9,8 @@ import (
 
 	"parley/bus"
 	"parley/bus/redisbus"
+	"parley/bus/redisbus/redistest"
+	redisserver "parley/bus/redisbus/server"
 )
 
 // importer begins an import.
@@ -140,13 +142,13 @@ func TestImportRefuses(t *testing.T) {
 
 func TestProbe(t *testing.T) {
 	t.Parallel()
-	s := ownServer(t, "--appendfsync", "no", "--maxmemory", "100mb")
-	h, err := redisbus.Probe(t.Context(), s.url())
+	s := redistest.New(t, "--appendfsync", "no", "--maxmemory", "100mb")
+	h, err := redisserver.Probe(t.Context(), s.URL())
 	if err != nil || h.Fsync != "no" || h.AOFFails || h.Replica || h.UsedMemory == 0 || h.MaxMemory != 100<<20 || h.CheckFit() != nil || !h.AOF {
 		t.Errorf("it says %+v, %v", h, err)
 	}
-	replica := ownServer(t, "--replicaof", "127.0.0.1", "1")
-	if h, err := redisbus.Probe(t.Context(), replica.url()); err != nil || !h.Replica {
+	replica := redistest.New(t, "--replicaof", "127.0.0.1", "1")
+	if h, err := redisserver.Probe(t.Context(), replica.URL()); err != nil || !h.Replica {
 		t.Errorf("a replica says %+v, %v", h, err)
 	}
 }

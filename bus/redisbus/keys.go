@@ -11,9 +11,8 @@ import (
 	"parley/bus"
 )
 
-// keys builds the names of all keys and channels that a bus uses in Redis. All names contain the
-// hash tag {0}, which would put them on one node of a cluster. CheckFit refuses clusters, but the
-// names of stored data cannot change anymore.
+// keys builds the names of all keys and channels that a bus uses in Redis. All names contain the same
+// hash tag, which puts all keys on one node of a Cluster.
 type keys struct {
 	prefix   string
 	channels string // the beginning of each channel's name
@@ -21,8 +20,8 @@ type keys struct {
 
 // newKeys returns the names for a bus with that prefix in that database of the server. Unlike keys,
 // channels belong to the whole server, so their names say which database they are for.
-func newKeys(prefix string, database int) keys {
-	k := keys{prefix: prefix + ":{0}:"}
+func newKeys(prefix, tag string, database int) keys {
+	k := keys{prefix: prefix + ":{" + tag + "}:"}
 	k.channels = k.prefix
 	if database != 0 {
 		k.channels += "db" + strconv.Itoa(database) + ":"
@@ -35,11 +34,13 @@ func (k keys) contact() string  { return k.prefix + "contact" }    // when the f
 func (k keys) topics() string   { return k.prefix + "topics" }     // sorted set of topics, by when they were last in use
 func (k keys) released() string { return k.channels + "released" } // channel: names that have become free, for the release before
 
+func (k keys) shards() string    { return k.prefix + "shards" }      // into how many shards the bus is cut; in the first of them
 func (k keys) forgotten() string { return k.channels + "forgotten" } // channel: requests to forget the events of sessions
 
 // workingLeases and begunIDs name the keys under which a group's leases and begun ids are counted (see
-// bus.CountedLease). The names contain a hash of the group, which may be a person's id.
+// bus.CountedLease), and countedLeases the one for leases of all shards. The names contain a hash of the group, which may be a person's id.
 func (k keys) workingLeases(group string) string { return k.prefix + "working:" + shortHash(group) }
+func (k keys) countedLeases(group string) string { return k.prefix + "counted:" + shortHash(group) }
 func (k keys) begunIDs(group string) string      { return k.prefix + "begun:" + shortHash(group) }
 
 func (k keys) hold(name string) string             { return k.prefix + "hold:" + name }        // the fence under which the name is held
@@ -115,7 +116,12 @@ func (t *topicKeys) claimers() string {
 func (t *topicKeys) seenIDs(day int64, id string) string {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(id)) // never fails
-	return t.prefix + "seen:" + t.keyPart + ":" + strconv.FormatInt(day, 10) + ":" + strconv.Itoa(int(h.Sum32()%seenSetCount))
+	return t.seenSet(day, int(h.Sum32()%seenSetCount))
+}
+
+// seenSet returns the name of one of the sets over which the ids of a day are spread.
+func (t *topicKeys) seenSet(day int64, i int) string {
+	return t.prefix + "seen:" + t.keyPart + ":" + strconv.FormatInt(day, 10) + ":" + strconv.Itoa(i)
 }
 
 func shortHash(group string) string {

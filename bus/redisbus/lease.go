@@ -284,6 +284,12 @@ func (l *lease) Settle(ctx context.Context, end bus.End) error {
 	}
 }
 
+// GiveBack ends the lease before its holder has begun to work, and puts the mailbox at the front of the line. The claim
+// does not count as an attempt.
+func (l *lease) GiveBack() {
+	l.leases.spawnOrRun(func() { l.leases.giveBack(l.keys, []*lease{l}) })
+}
+
 // settleCall returns the keys and arguments with which the settle script runs. seen is the highest number that the holder
 // has seen.
 func (l *lease) settleCall(end bus.End, seen int64) (keys []string, args []any) {

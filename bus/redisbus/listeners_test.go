@@ -79,7 +79,7 @@ func TestEventsWhereListenersAreSecret(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, testLease)
 	r.ok("acl", r.redis.Do(t.Context(), "acl", "setuser", "limited", "on", ">secret", "~*", "&*", "+@all", "-pubsub").Err())
-	limited, err := redisbus.Open(t.Context(), redisbus.Config{URL: strings.Replace(r.server.url(), "://", "://limited:secret@", 1)})
+	limited, err := redisbus.Open(t.Context(), redisbus.Config{URL: strings.Replace(r.server.URL(), "://", "://limited:secret@", 1)})
 	r.ok("open", err)
 	defer func() { r.ok("close", limited.Close()) }()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -13,6 +13,7 @@ import (
 
 	"parley/bus"
 	"parley/bus/redisbus"
+	"parley/bus/redisbus/redistest"
 )
 
 // These benchmarks measure what mail costs a Redis of their own, which keeps no
@@ -31,10 +32,10 @@ type stock struct {
 
 func newStock(b *testing.B) *stock {
 	b.Helper()
-	server := ownServer(b, "--appendonly", "no")
-	s := &stock{b: b, redis: connect(b, server.url())}
+	server := redistest.New(b, "--appendonly", "no")
+	s := &stock{b: b, redis: connect(b, server.URL())}
 	var err error
-	if s.Bus, err = redisbus.Open(b.Context(), redisbus.Config{URL: server.url()}); err != nil {
+	if s.Bus, err = redisbus.Open(b.Context(), redisbus.Config{URL: server.URL()}); err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() {

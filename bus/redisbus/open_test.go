@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"parley/bus/redisbus"
+	"parley/bus/redisbus/redistest"
+	redisserver "parley/bus/redisbus/server"
 )
 
 func TestServerFit(t *testing.T) {
@@ -24,11 +26,11 @@ func TestServerFit(t *testing.T) {
 		{"7.2.4", "volatile-ttl", "set maxmemory-policy to noeviction"},
 		{"7.2.4", "", "set maxmemory-policy to noeviction"},
 	} {
-		err := redisbus.Server{Version: x.version, Policy: x.policy}.CheckFit()
+		err := redisserver.Info{Version: x.version, Policy: x.policy}.CheckFit()
 		switch {
 		case x.remedy == "" && err != nil:
 			t.Errorf("%s %s: %v", x.version, x.policy, err)
-		case x.remedy != "" && (!errors.Is(err, redisbus.ErrUnfit) || !strings.Contains(err.Error(), x.remedy)):
+		case x.remedy != "" && (!errors.Is(err, redisserver.ErrUnfit) || !strings.Contains(err.Error(), x.remedy)):
 			t.Errorf("%s %s: %v, want ErrUnfit saying %q", x.version, x.policy, err, x.remedy)
 		}
 	}
@@ -36,11 +38,11 @@ func TestServerFit(t *testing.T) {
 
 func TestOpenRefusesEviction(t *testing.T) {
 	t.Parallel()
-	s := ownServer(t, "--maxmemory-policy", "allkeys-lru")
-	if _, err := redisbus.Open(t.Context(), redisbus.Config{URL: s.url()}); !errors.Is(err, redisbus.ErrUnfit) {
+	s := redistest.New(t, "--maxmemory-policy", "allkeys-lru")
+	if _, err := redisbus.Open(t.Context(), redisbus.Config{URL: s.URL()}); !errors.Is(err, redisserver.ErrUnfit) {
 		t.Errorf("open: %v, want ErrUnfit", err)
 	}
-	got, err := redisbus.Inspect(t.Context(), s.url())
+	got, err := redisserver.Inspect(t.Context(), s.URL())
 	if err != nil || got.Policy != "allkeys-lru" || !got.AOF || got.Version == "" {
 		t.Errorf("inspect: %+v, %v", got, err)
 	}

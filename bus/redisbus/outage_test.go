@@ -22,6 +22,7 @@ const keysUnderLoad = 40
 // the server, as a gateway and a worker do.
 type traffic struct {
 	r        *rig
+	bus      bus.Bus
 	mu       sync.Mutex
 	accepted map[string]int // per key: how many were accepted
 	seen     map[string]int // per key: how many somebody has seen
@@ -32,7 +33,7 @@ type traffic struct {
 }
 
 func newTraffic(r *rig) *traffic {
-	return &traffic{r: r, accepted: map[string]int{}, seen: map[string]int{}, next: map[string]int{}}
+	return &traffic{r: r, bus: r.Bus, accepted: map[string]int{}, seen: map[string]int{}, next: map[string]int{}}
 }
 
 // publish publishes in order to its own keys, each message until it is accepted.
@@ -41,7 +42,7 @@ func (x *traffic) publish(ctx context.Context, publisher, publishers int) {
 		for k := publisher; k < keysUnderLoad; k += publishers {
 			key := fmt.Sprint("k", k)
 			m := bus.Message{ID: fmt.Sprintf("%s/%d", key, i), Key: key, Body: []byte("x")}
-			for x.r.Publish(ctx, inbound, m) != nil && ctx.Err() == nil {
+			for x.bus.Publish(ctx, inbound, m) != nil && ctx.Err() == nil {
 				continue
 			}
 			x.mu.Lock()
@@ -54,7 +55,7 @@ func (x *traffic) publish(ctx context.Context, publisher, publishers int) {
 // work settles what it claims. What was settled must not come again.
 func (x *traffic) work(ctx context.Context) {
 	for {
-		l, err := x.r.Claim(ctx, inbound)
+		l, err := x.bus.Claim(ctx, inbound)
 		if err != nil {
 			return
 		}
@@ -155,8 +156,8 @@ func TestServerKilled(t *testing.T) {
 	x.during(func() {
 		for range 3 {
 			x.more(400)
-			r.ok("kill", r.server.kill())
-			r.ok("start", r.server.start())
+			r.ok("kill", r.server.Kill())
+			r.ok("start", r.server.Restart())
 		}
 		x.more(400)
 	})
@@ -280,14 +281,14 @@ func TestOutageLongerThanALease(t *testing.T) {
 	const lease = time.Second
 	for name, outage := range map[string]func(r *rig, d time.Duration){
 		"killed": func(r *rig, d time.Duration) {
-			r.ok("kill", r.server.kill())
+			r.ok("kill", r.server.Kill())
 			<-time.After(d)
-			r.ok("start", r.server.start())
+			r.ok("start", r.server.Restart())
 		},
 		"stopped": func(r *rig, d time.Duration) {
-			r.server.signal(r, syscall.SIGSTOP)
+			r.server.Signal(r, syscall.SIGSTOP)
 			<-time.After(d)
-			r.server.signal(r, syscall.SIGCONT)
+			r.server.Signal(r, syscall.SIGCONT)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

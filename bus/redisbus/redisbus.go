@@ -27,6 +27,7 @@
 //   - events.go, forget_events.go, emit.go, wire.go: subscribing to events, and sending them; package unsent
 //     holds those that wait to be sent
 //   - subscription.go: the connection on which this process hears of its leases, of holds and of events
+//   - shards.go, counts.go: a bus that is cut into shards, and counting its leases
 //   - inspect.go, dead_letters.go, forget.go, roster.go, import.go: depth and dead letters; erasing;
 //     the other processes; importing what another bus keeps
 //   - scripts: each script says what it takes and returns; shared/box.lua describes the data
@@ -44,6 +45,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"parley/bus"
+	"parley/bus/redisbus/server"
 	"parley/bus/redisbus/unsent"
 )
 
@@ -60,6 +62,8 @@ type Bus struct {
 	*deadLetters
 	*forgetter
 	*roster
+	*counts
+	*resizer
 
 	leases   *leases
 	notes    *subscription
@@ -88,13 +92,13 @@ func Open(ctx context.Context, c Config) (*Bus, error) {
 	if strings.ContainsAny(c.Prefix, "{}") {
 		return nil, fmt.Errorf("open bus: prefix %q must not contain braces", c.Prefix)
 	}
-	d, err := newDialer(c)
+	d, err := server.NewDialer(server.Options{URL: c.URL, Tag: c.Tag, Cluster: c.cluster, Dial: c.Dial, HungUp: c.hungUp})
 	if err != nil {
 		return nil, fmt.Errorf("open bus: %w", err)
 	}
 	redis.SetLogger(discardLogger{}) // its messages are returned as errors too, and the outageLog logs them once
-	client := redis.NewClient(d.options)
-	s, err := inspect(ctx, client)
+	client := redis.NewClient(d.Options)
+	s, err := d.Inspect(ctx, client)
 	if err == nil {
 		err = s.CheckFit()
 	}
@@ -106,7 +110,7 @@ func Open(ctx context.Context, c Config) (*Bus, error) {
 		err = scripts.load(ctx, client)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open bus: %w", err), client.Close(), d.close())
+		return nil, errors.Join(fmt.Errorf("open bus: %w", err), client.Close(), d.Close())
 	}
 	if !s.AOF {
 		c.Log.Warn("redis keeps no append-only file: a restart of it loses mail; set appendonly yes")
@@ -114,18 +118,29 @@ func Open(ctx context.Context, c Config) (*Bus, error) {
 	b := newBus(c, d, client, scripts)
 	b.batcher.replication.prepare(ctx)
 	b.start(ctx)
+	if err := b.checkWhole(ctx, c.shards); err != nil {
+		return nil, errors.Join(fmt.Errorf("open bus: %w", err), b.Close())
+	}
 	return b, nil
 }
 
-func newBus(c Config, d *dialer, client *redis.Client, scripts scriptLibrary) *Bus {
+// checkWhole returns ErrShards if the bus is opened as a whole, but is cut into shards.
+func (b *Bus) checkWhole(ctx context.Context, shards int) error {
+	if shards != 0 {
+		return nil
+	}
+	return b.ConfirmShardCount(ctx, 1)
+}
+
+func newBus(c Config, d *server.Dialer, client *redis.Client, scripts scriptLibrary) *Bus {
 	to := &connection{
-		keys: newKeys(c.Prefix, client.Options().DB), self: rand.Text()[:12], client: client, log: c.Log,
+		keys: newKeys(c.Prefix, c.Tag, client.Options().DB), self: rand.Text()[:12], client: client, log: c.Log,
 		batcher:   newBatcher(client, scripts, &outageLog{log: c.Log}, newReplication(client, d, c.Log)),
 		lifecycle: &lifecycle{closed: make(chan struct{})},
 	}
 	to.hangUp = sync.OnceFunc(func() {
 		close(c.hungUp)
-		_, _ = client.Close(), d.close() // an error would mean that the connection is gone anyway
+		_, _ = client.Close(), d.Close() // an error would mean that the connection is gone anyway
 	})
 	b := &Bus{
 		connection: to,
@@ -135,6 +150,7 @@ func newBus(c Config, d *dialer, client *redis.Client, scripts scriptLibrary) *B
 		inspector:  &inspector{to},
 		roster:     &roster{to},
 	}
+	b.counts, b.resizer = &counts{to, c.Lease, c.MaxHold + c.Lease}, &resizer{to, b.inspector}
 	b.leases = newLeases(to, b.emitter, c.Lease, c.MaxHold)
 	b.events = newEvents(to, b.emitter)
 	b.claims = newClaims(to, b.leases, b.events.subscribe)

@@ -16,6 +16,7 @@ import (
 
 	"parley/bus/bustest"
 	"parley/bus/redisbus"
+	"parley/bus/redisbus/shards"
 )
 
 // testLease is shorter than the default, so that tests wait less.
@@ -33,9 +34,9 @@ func harness() bustest.Harness {
 		NewPlace: func(t testing.TB) string { return testPrefix(t, "test-") },
 		Open: func(ctx context.Context, place string, o bustest.Options) (bustest.Bus, error) {
 			g := newNetwork()
-			b, err := redisbus.Open(ctx, redisbus.Dialed(redisbus.Config{
-				URL: os.Getenv(envOf(place)), Prefix: place, Caps: o.Caps, MaxHold: o.MaxHold, Lease: cmp.Or(o.Lease, testLease),
-			}, g.dial))
+			b, err := openPlace(ctx, place, redisbus.Config{
+				URL: os.Getenv(envOf(place)), Prefix: place, Caps: o.Caps, MaxHold: o.MaxHold, Lease: cmp.Or(o.Lease, testLease), Dial: g.dial,
+			})
 			if err != nil {
 				return nil, err
 			}
@@ -59,22 +60,45 @@ func harness() bustest.Harness {
 	}
 }
 
-// behindSentinels begins the prefixes that are on the Redis behind Sentinels.
-const behindSentinels = "sentinel-"
+// How the prefixes begin that are on the Redis behind Sentinels, and those of buses in shards on a Cluster.
+const (
+	behindSentinels = "sentinel-"
+	onCluster       = "cluster-"
+)
+
+// shardCount is the number of shards of the buses in these tests.
+const shardCount = 4
+
+// openPlace opens the bus at a place, which is cut into shards if the place says so.
+func openPlace(ctx context.Context, place string, c redisbus.Config) (bustest.Bus, error) {
+	if !strings.HasPrefix(place, onCluster) {
+		return redisbus.Open(ctx, c)
+	}
+	if err := shards.Prepare(ctx, c, shardCount); err != nil {
+		return nil, err
+	}
+	return shards.Open(ctx, c, shardCount)
+}
 
 // envOf names the variable with the address of the Redis on which a prefix is. The suite's child
 // processes have it too.
 func envOf(prefix string) string {
-	if strings.HasPrefix(prefix, behindSentinels) {
+	switch {
+	case strings.HasPrefix(prefix, behindSentinels):
 		return sentinelEnv
+	case strings.HasPrefix(prefix, onCluster):
+		return clusterEnv
 	}
 	return urlEnv
 }
 
-// connectTo is a client of the test's own to the Redis on which a prefix is.
-func connectTo(t testing.TB, prefix string) *redis.Client {
+// connectTo returns clients of the test's own to the servers on which a prefix is: one, or all masters of a Cluster.
+func connectTo(t testing.TB, prefix string) []*redis.Client {
 	t.Helper()
-	return connect(t, os.Getenv(envOf(prefix)))
+	if url := os.Getenv(envOf(prefix)); !strings.HasPrefix(prefix, onCluster) {
+		return []*redis.Client{connect(t, url)}
+	}
+	return connectMasters(t, os.Getenv(clusterEnv))
 }
 
 // testPrefix is a prefix of the test's own. Its keys are deleted when the test ends.
@@ -90,25 +114,29 @@ func testPrefix(t testing.TB, begins string) string {
 
 func wipe(t testing.TB, place string) {
 	t.Helper()
-	wipeOn(t, connectTo(t, place), place)
+	for _, c := range connectTo(t, place) {
+		wipeOn(t, c, place)
+	}
 }
 
 func wipeOn(t testing.TB, c *redis.Client, place string) {
 	t.Helper()
-	if keys := under(t, c, place); len(keys) > 0 {
-		if err := c.Del(context.Background(), keys...).Err(); err != nil {
-			t.Fatal(err)
-		}
+	pipe := c.Pipeline() // the keys of one call would have to be in one slot of a Cluster
+	for _, key := range under(t, c, place) {
+		pipe.Del(context.Background(), key)
+	}
+	if _, err := pipe.Exec(context.Background()); err != nil {
+		t.Fatal(err)
 	}
 }
 
 // mayRemain tells which keys may remain when all mail has gone: those whose number does
 // not grow with the number of mailboxes, or that expire.
 func mayRemain(key string) bool {
-	_, name, _ := strings.Cut(key, ":{0}:")
+	_, name, _ := strings.Cut(key, "}:")
 	kind, _, _ := strings.Cut(name, ":")
 	switch kind {
-	case "clock", "contact", "topics", "wake", "seen", "hold", "waiting", "nudge", "pause", "dead", "graves", "events", "working", "begun", "last":
+	case "clock", "contact", "topics", "wake", "seen", "hold", "waiting", "nudge", "pause", "dead", "graves", "events", "working", "begun", "last", "counted", "shards":
 		return true
 	}
 	return false
@@ -116,14 +144,15 @@ func mayRemain(key string) bool {
 
 func residue(t testing.TB, place string, b bustest.Bus) (left []string) {
 	t.Helper()
-	c := connectTo(t, place)
-	for _, key := range under(t, c, place) {
-		if !mayRemain(key) {
-			left = append(left, key)
+	for _, c := range connectTo(t, place) {
+		for _, key := range under(t, c, place) {
+			if !mayRemain(key) {
+				left = append(left, key)
+			}
 		}
 	}
-	if n := b.(*redisbus.Bus).Held(); n > 0 {
-		left = append(left, fmt.Sprint(n, " leases in memory"))
+	if whole, ok := b.(*redisbus.Bus); ok && whole.Held() > 0 {
+		left = append(left, fmt.Sprint(whole.Held(), " leases in memory"))
 	}
 	return left
 }
@@ -131,16 +160,22 @@ func residue(t testing.TB, place string, b bustest.Bus) (left []string) {
 // nextDay moves the known ids of each day to the day before.
 func nextDay(t testing.TB, place string) {
 	t.Helper()
-	c := connectTo(t, place)
-	for days := 3; days >= 0; days-- { // the oldest first: each makes room for the next
-		day := time.Now().UnixMicro()/(24*time.Hour).Microseconds() - int64(days)
-		for _, key := range under(t, c, place) {
-			parts := strings.Split(key, ":")
-			if n := len(parts); parts[2] == "seen" && parts[n-2] == strconv.FormatInt(day, 10) {
-				parts[n-2] = strconv.FormatInt(day-1, 10)
-				if err := c.Rename(t.Context(), key, strings.Join(parts, ":")).Err(); err != nil {
-					t.Fatal(err)
-				}
+	for _, c := range connectTo(t, place) {
+		for days := 3; days >= 0; days-- { // the oldest first: each makes room for the next
+			moveKnown(t, c, place, time.Now().UnixMicro()/(24*time.Hour).Microseconds()-int64(days))
+		}
+	}
+}
+
+// moveKnown moves the known ids of a day to the day before.
+func moveKnown(t testing.TB, c *redis.Client, place string, day int64) {
+	t.Helper()
+	for _, key := range under(t, c, place) {
+		parts := strings.Split(key, ":")
+		if n := len(parts); parts[2] == "seen" && parts[n-2] == strconv.FormatInt(day, 10) {
+			parts[n-2] = strconv.FormatInt(day-1, 10)
+			if err := c.Rename(t.Context(), key, strings.Join(parts, ":")).Err(); err != nil {
+				t.Fatal(err)
 			}
 		}
 	}

@@ -11,7 +11,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"parley/bus/redisbus/sentinel"
+	"parley/bus/redisbus/master"
+	"parley/bus/redisbus/server"
 )
 
 const (
@@ -35,7 +36,7 @@ var errNotReplicated = errors.New("no replica of redis has confirmed it")
 // Sentinels.
 type replication struct {
 	client *redis.Client
-	dialer *dialer
+	dialer *server.Dialer
 	log    *slog.Logger
 	grace  time.Duration // aloneAfter
 
@@ -50,7 +51,7 @@ type replication struct {
 	runID string // of the process that may go on alone
 }
 
-func newReplication(client *redis.Client, w *dialer, log *slog.Logger) *replication {
+func newReplication(client *redis.Client, w *server.Dialer, log *slog.Logger) *replication {
 	return &replication{client: client, dialer: w, log: log, grace: aloneAfter}
 }
 
@@ -73,7 +74,7 @@ type serverState struct {
 // addProof adds to a pipeline the commands that prove its writes. It returns nil if nothing has to be
 // proved. The proof covers everything that was written to the server before, also over other connections.
 func (r *replication) addProof(ctx context.Context, pipe redis.Pipeliner) *proof {
-	if r.dialer.replicasNeeded == 0 {
+	if r.dialer.ReplicasNeeded == 0 {
 		return nil
 	}
 	p := new(proof)
@@ -98,7 +99,7 @@ func (r *replication) needed() (n int, timeout time.Duration, runID string) {
 	defer r.mu.Unlock()
 	switch {
 	case r.replicas > 0:
-		return min(r.dialer.replicasNeeded, r.replicas), copyTimeout, ""
+		return min(r.dialer.ReplicasNeeded, r.replicas), copyTimeout, ""
 	case r.alone:
 		return 0, 0, r.runID
 	}
@@ -134,7 +135,7 @@ func (r *replication) judge(ctx context.Context, p *proof) error {
 
 // refresh asks the server how many replicas it has. If it has none, it matters whether the Sentinels still
 // call it the master: view is what they have just said; if it is nil, refresh asks them.
-func (r *replication) refresh(ctx context.Context, view *sentinel.View) error {
+func (r *replication) refresh(ctx context.Context, view *master.View) error {
 	pipe := r.client.Pipeline()
 	answers := askServer(ctx, pipe)
 	_, _ = pipe.Exec(ctx) // each answer contains its own error
@@ -144,9 +145,9 @@ func (r *replication) refresh(ctx context.Context, view *sentinel.View) error {
 	}
 	switch {
 	case by.replicas > 0:
-		view = &sentinel.View{}
+		view = &master.View{}
 	case view == nil:
-		said, err := r.dialer.finder.View(ctx)
+		said, err := r.dialer.Finder.View(ctx)
 		if err != nil {
 			return err
 		}
@@ -159,17 +160,15 @@ func (r *replication) refresh(ctx context.Context, view *sentinel.View) error {
 // record takes note of how many replicas are connected and, if there are none, what the Sentinels say. The server
 // that answered may be a master that was just replaced: only the server that the Sentinels call the
 // master may go on alone.
-func (r *replication) record(by serverState, view sentinel.View) {
-	r.dialer.mu.Lock()
-	master := r.dialer.master
-	r.dialer.mu.Unlock()
+func (r *replication) record(by serverState, view master.View) {
+	named := r.dialer.Master()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	before, was := r.replicas, r.alone
-	if r.master != master {
+	if r.master != named {
 		r.fresh, before = r.master != "", 1
 	}
-	r.master, r.replicas = master, by.replicas
+	r.master, r.replicas = named, by.replicas
 	switch {
 	case by.replicas > 0:
 		r.alone, r.fresh = false, false
@@ -182,7 +181,7 @@ func (r *replication) record(by serverState, view sentinel.View) {
 	case r.runID != by.runID:
 		r.alone = false
 	}
-	if !view.Stable || view.Master != master || view.RunID != by.runID {
+	if !view.Stable || view.Master != named || view.RunID != by.runID {
 		return
 	}
 	r.runID = by.runID
@@ -193,7 +192,7 @@ func (r *replication) record(by serverState, view sentinel.View) {
 
 // prepare asks the master how many replicas it has, so that the first write waits for them as long as later writes do.
 func (r *replication) prepare(ctx context.Context) {
-	if r.dialer.replicasNeeded > 0 {
+	if r.dialer.ReplicasNeeded > 0 {
 		_ = r.refresh(ctx, nil) // if it fails, watch asks again, and the first write waits only for aloneTimeout
 	}
 }
@@ -201,15 +200,15 @@ func (r *replication) prepare(ctx context.Context) {
 // watch asks the Sentinels and the master every now and then until ctx is done. When the Sentinels name
 // another master, it closes the connections to the old one.
 func (r *replication) watch(ctx context.Context) {
-	if r.dialer.finder == nil {
+	if r.dialer.Finder == nil {
 		return
 	}
 	for {
-		view, err := r.dialer.finder.View(ctx)
-		if err == nil && r.dialer.switchMaster(view.Master) {
+		view, err := r.dialer.Finder.View(ctx)
+		if err == nil && r.dialer.SwitchMaster(view.Master) {
 			r.log.Info("redis has another master", slog.String("address", view.Master))
 		}
-		if err == nil && r.dialer.replicasNeeded > 0 {
+		if err == nil && r.dialer.ReplicasNeeded > 0 {
 			_ = r.refresh(ctx, &view) // if it fails, the calls that need an answer fail too and report it
 		}
 		select {
@@ -232,19 +231,7 @@ func readServer(answers [2]*redis.StringCmd) (by serverState, err error) {
 				by.runID = value
 			}
 		}
-		by.replicas += countReplicas(info)
+		by.replicas += server.CountReplicas(info)
 	}
 	return by, nil
-}
-
-// countReplicas returns how many replicas are connected to a master, from its answer to INFO. A replica
-// that is still copying all data does not count.
-func countReplicas(info string) (online int) {
-	for line := range strings.Lines(info) {
-		name, value, _ := strings.Cut(line, ":")
-		if strings.HasPrefix(name, "slave") && strings.Contains(value, "state=online") {
-			online++
-		}
-	}
-	return online
 }

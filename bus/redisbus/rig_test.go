@@ -13,6 +13,7 @@ import (
 	"parley/bus"
 	"parley/bus/bustest"
 	"parley/bus/redisbus"
+	"parley/bus/redisbus/redistest"
 	"parley/tools/testlog"
 )
 
@@ -25,7 +26,7 @@ const patience = 30 * time.Second
 type rig struct {
 	*testing.T
 	*redisbus.Bus
-	server  *server
+	server  *redistest.Server
 	network *network
 	redis   *redis.Client
 	log     *testlog.Buffer
@@ -33,8 +34,8 @@ type rig struct {
 
 func newRig(t *testing.T, lease time.Duration, args ...string) *rig {
 	t.Helper()
-	r := &rig{T: t, server: ownServer(t, args...), network: newNetwork(), log: new(testlog.Buffer)}
-	r.redis = connect(t, r.server.url())
+	r := &rig{T: t, server: redistest.New(t, args...), network: newNetwork(), log: new(testlog.Buffer)}
+	r.redis = connect(t, r.server.URL())
 	r.Bus = r.another(lease, r.network)
 	return r
 }
@@ -42,9 +43,9 @@ func newRig(t *testing.T, lease time.Duration, args ...string) *rig {
 // another opens one more bus on the same server, through a network of its own.
 func (r *rig) another(lease time.Duration, way *network) *redisbus.Bus {
 	r.Helper()
-	b, err := redisbus.Open(r.Context(), redisbus.Dialed(redisbus.Config{
-		URL: r.server.url(), Lease: lease, Log: slog.New(slog.NewTextHandler(r.log, nil)),
-	}, way.dial))
+	b, err := redisbus.Open(r.Context(), redisbus.Config{
+		URL: r.server.URL(), Lease: lease, Log: slog.New(slog.NewTextHandler(r.log, nil)), Dial: way.dial,
+	})
 	if err != nil {
 		r.Fatal(err)
 	}

@@ -35,9 +35,9 @@ func (r *roster) countOtherProcesses(ctx context.Context) (int, error) {
 // goneWithin is how long Redis may take to notice that a process has closed its connection.
 const goneWithin = 2 * time.Second
 
-// awaitOthersGone returns how many other processes have the bus open, as soon as there are
+// AwaitOthersGone returns how many other processes have the bus open, as soon as there are
 // none or Redis must have noticed those that have just ended.
-func (r *roster) awaitOthersGone(ctx context.Context) (others int, err error) {
+func (r *roster) AwaitOthersGone(ctx context.Context) (others int, err error) {
 	for begun := time.Now(); ; {
 		others, err = r.countOtherProcesses(ctx)
 		if err != nil || others == 0 || time.Since(begun) > goneWithin {

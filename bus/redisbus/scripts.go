@@ -36,6 +36,9 @@ const (
 	repairScript
 	forgetScript
 	beginScript
+	countScript
+	keepCountedScript
+	raiseClockScript
 	scriptCount
 )
 
@@ -44,6 +47,7 @@ func (s script) String() string {
 	return [scriptCount]string{
 		"publish", "claim", "read", "extend", "settle", "giveback", "rewake", "decline", "nudge", "replay",
 		"drop", "unpause", "hold", "extend_holds", "release", "emit", "repair", "forget", "begin",
+		"count", "keep_counted", "raise_clock",
 	}[s]
 }
 
@@ -52,7 +56,7 @@ func (s script) String() string {
 // or nothing that would be missed.
 func (s script) needsReplica() bool {
 	switch s {
-	case readScript, rewakeScript, declineScript, nudgeScript, emitScript, repairScript:
+	case readScript, rewakeScript, declineScript, nudgeScript, emitScript, repairScript, keepCountedScript:
 		return false
 	}
 	return true

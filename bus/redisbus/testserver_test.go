@@ -1,7 +1,6 @@
 package redisbus_test
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,15 +18,16 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"parley/bus/bustest"
+	"parley/bus/redisbus/redistest"
 	"parley/bus/redisbus/sentinel"
 )
 
 const (
-	urlEnv    = "PARLEY_TEST_REDIS_URL"
-	serverEnv = "PARLEY_TEST_REDIS_SERVER"
+	urlEnv = "PARLEY_TEST_REDIS_URL"
 	// sentinelEnv is for the suite's child processes: TestSentinels sets it.
 	sentinelEnv = "PARLEY_TEST_SENTINEL_URL"
-	howToRun    = "these tests need Redis: install redis-server, or name it in " + serverEnv + ", or set " + urlEnv
+	clusterEnv  = "PARLEY_TEST_CLUSTER_URL" // likewise: TestCluster sets it
+	howToRun    = "these tests need Redis: install redis-server, or name it in " + redistest.ProgramEnv + ", or set " + urlEnv
 )
 
 // TestMain runs the tests on the Redis named in the environment, else on one of
@@ -37,7 +36,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(urlEnv) != "" {
 		bustest.Main(m, harness())
 	}
-	s, err := startServer()
+	s, err := redistest.Start()
 	if err != nil {
 		if !errors.Is(err, exec.ErrNotFound) {
 			fmt.Fprintln(os.Stderr, err)
@@ -45,143 +44,13 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(m.Run()) // they are skipped
 	}
-	os.Setenv(urlEnv, s.url())
+	os.Setenv(urlEnv, s.URL())
 	code := m.Run()
-	if err := s.remove(); err != nil {
+	if err := s.Remove(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}
 	os.Exit(code)
-}
-
-// A server is a Redis of a test's own.
-type server struct {
-	dir  string
-	port string
-	args []string
-	cmd  *exec.Cmd
-}
-
-func program() (string, error) {
-	if name := os.Getenv(serverEnv); name != "" {
-		return name, nil
-	}
-	return exec.LookPath("redis-server")
-}
-
-func startServer(args ...string) (*server, error) {
-	if _, err := program(); err != nil {
-		return nil, err
-	}
-	dir, err := os.MkdirTemp("", "redisbus")
-	if err != nil {
-		return nil, err
-	}
-	port, err := freePort()
-	if err != nil {
-		return nil, err
-	}
-	s := &server{dir: dir, port: port, args: args}
-	return s, s.start()
-}
-
-func freePort() (string, error) {
-	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	return port, errors.Join(err, l.Close())
-}
-
-// url is the server's address, with the password that its arguments set.
-func (s *server) url() string {
-	user := ""
-	if i := slices.Index(s.args, "--requirepass"); i >= 0 {
-		user = ":" + s.args[i+1] + "@"
-	}
-	return "redis://" + user + "127.0.0.1:" + s.port
-}
-
-// start starts the server over the data that it has, and waits until it says
-// that it takes connections.
-func (s *server) start() error {
-	name, err := program()
-	if err != nil {
-		return err
-	}
-	// Every write reaches the kernel before it is answered, so that what is killed
-	// loses nothing. With everysec it would be held back while the disk is slow.
-	args := append([]string{
-		"--port", s.port, "--bind", "127.0.0.1", "--dir", s.dir, "--save", "", "--appendonly", "yes", "--appendfsync", "no",
-		"--logfile", "", "--daemonize", "no",
-	}, s.args...)
-	return s.run("Ready to accept connections", name, args...)
-}
-
-// run starts the program, and waits until it says that it is ready.
-func (s *server) run(ready, name string, args ...string) error {
-	s.cmd = exec.CommandContext(context.Background(), name, args...)
-	out, err := s.cmd.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := s.cmd.Start(); err != nil {
-		return err
-	}
-	var said []string
-	for lines := bufio.NewScanner(out); lines.Scan(); {
-		said = append(said, lines.Text())
-		if strings.Contains(lines.Text(), ready) {
-			go drain(lines) // ends with the process
-			return nil
-		}
-	}
-	return fmt.Errorf("redis-server ended: %w\n%s", s.cmd.Wait(), strings.Join(said, "\n"))
-}
-
-func drain(lines *bufio.Scanner) {
-	for lines.Scan() {
-		continue
-	}
-}
-
-func (s *server) signal(t testing.TB, what syscall.Signal) {
-	t.Helper()
-	if err := s.cmd.Process.Signal(what); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// kill ends the server as a crash would.
-func (s *server) kill() error {
-	if err := s.cmd.Process.Kill(); err != nil {
-		return err
-	}
-	if err := s.cmd.Wait(); err == nil {
-		return errors.New("redis-server ended by itself")
-	}
-	return nil
-}
-
-func (s *server) remove() error { return errors.Join(s.kill(), os.RemoveAll(s.dir)) }
-
-// ownServer is a server for one test.
-func ownServer(t testing.TB, args ...string) *server {
-	t.Helper()
-	s, err := startServer(args...)
-	if errors.Is(err, exec.ErrNotFound) {
-		t.Skip(howToRun)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.remove(); err != nil {
-			t.Error(err)
-		}
-	})
-	return s
 }
 
 // connect is a client of the test's own.
@@ -189,7 +58,7 @@ func connect(t testing.TB, url string) *redis.Client {
 	t.Helper()
 	var c *redis.Client
 	if a, err := sentinel.Parse(url); sentinel.Is(url) && err == nil {
-		c = redis.NewFailoverClient(&redis.FailoverOptions{MasterName: a.Name, SentinelAddrs: a.Sentinels, Protocol: 2})
+		c = redis.NewFailoverClient(&redis.FailoverOptions{MasterName: a.Name, SentinelAddrs: a.Hosts, Protocol: 2})
 	} else {
 		o, err := redis.ParseURL(url)
 		if err != nil {

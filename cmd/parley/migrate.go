@@ -62,6 +62,7 @@ func (m migrateCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Te
 		Home: to.Home,
 		Bus: redisbus.Config{URL: string(to.Bus.URL), Prefix: to.Bus.Prefix, Log: log,
 			Caps: bus.Caps{Inbound: to.Limits.Waiting, Outbound: to.Limits.Outbound}},
+		Shards:   to.Bus.ShardCount(),
 		StoreURL: string(to.Store.URL), BusName: home.BusName(to), StoreName: home.StoreName(string(to.Store.URL)), Log: log,
 		Progress: func(p migrate.Progress) { showMigrating(bar, p) },
 		Point:    crash.Points(),

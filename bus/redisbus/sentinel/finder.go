@@ -11,14 +11,15 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"parley/bus/redisbus/master"
 )
 
 // askTimeout is how long a Sentinel may take to answer.
 const askTimeout = time.Second
 
-// A Finder asks Sentinels for the master. It believes the newest answer that most of them give: a
-// Sentinel that is cut off from the others keeps naming the old master. go-redis would believe the
-// first answer that it gets.
+// A Finder asks Sentinels for the master. go-redis would believe the first answer that it gets, even from a
+// Sentinel that is cut off from the others.
 type Finder struct {
 	name      string
 	addresses []string
@@ -33,8 +34,8 @@ type Finder struct {
 // NewFinder returns a Finder that reaches the Sentinels of an address. It uses the options for dialing,
 // but not their user.
 func NewFinder(a Address, o *redis.Options) *Finder {
-	f := &Finder{name: a.Name, addresses: a.Sentinels}
-	for _, address := range a.Sentinels {
+	f := &Finder{name: a.Name, addresses: a.Hosts}
+	for _, address := range a.Hosts {
 		f.clients = append(f.clients, redis.NewSentinelClient(&redis.Options{
 			Addr: address, Username: a.User, Password: a.Password, Dialer: o.Dialer, TLSConfig: o.TLSConfig,
 			Protocol: o.Protocol, DisableIdentity: o.DisableIdentity, ContextTimeoutEnabled: true,
@@ -58,44 +59,28 @@ func (f *Finder) Close() error {
 	return errors.Join(errs...)
 }
 
-// A View is what the Sentinels say about the group.
-type View struct {
-	Master   string // the master's address
-	RunID    string // which process the master was when they last asked it
-	Replicas int    // how many replicas they know, connected or not
-	// Stable says that most Sentinels agree on the master, and that none of these considers it down or is
-	// replacing it.
-	Stable bool
-	// Faults say why Sentinels that were asked gave no answer.
-	Faults []string
-	Asked  int // how many Sentinels there are
-
-	epoch int64 // the number of the promotion that made it the master
-}
-
 // An answer is what one Sentinel says.
 type answer struct {
-	view View
-	err  error
+	view  master.View
+	epoch int64 // the number of the promotion that made it the master
+	err   error
 }
 
-// View asks all Sentinels and returns what most of them say. If too few answer or they disagree, it
-// returns the newest answer, unless that is older than the last View. The error contains the fault of
-// each Sentinel.
-func (f *Finder) View(ctx context.Context) (v View, err error) {
+// View implements master.Finder: it asks all Sentinels.
+func (f *Finder) View(ctx context.Context) (v master.View, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	agree, most := 0, len(f.clients)/2+1
+	agree, most, epoch := 0, len(f.clients)/2+1, int64(0)
 	answers := f.askAll(ctx)
 	for range f.clients {
 		a := <-answers
 		switch {
 		case a.err != nil:
 			v.Faults = append(v.Faults, a.err.Error())
-		case agree == 0 || a.view.epoch > v.epoch:
+		case agree == 0 || a.epoch > epoch:
 			a.view.Faults = v.Faults
-			v, agree = a.view, 1
-		case a.view.epoch == v.epoch && a.view.Master == v.Master:
+			v, epoch, agree = a.view, a.epoch, 1
+		case a.epoch == epoch && a.view.Master == v.Master:
 			v.Stable = v.Stable && a.view.Stable
 			v.Replicas = max(v.Replicas, a.view.Replicas)
 			agree++
@@ -107,10 +92,10 @@ func (f *Finder) View(ctx context.Context) (v View, err error) {
 	v.Stable, v.Asked = v.Stable && agree == most, len(f.clients)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if agree == 0 || agree < most && v.epoch < f.newest {
-		return View{}, fmt.Errorf("no Sentinel says where the master %q is: %s", f.name, strings.Join(v.Faults, "; "))
+	if agree == 0 || agree < most && epoch < f.newest {
+		return master.View{}, fmt.Errorf("no Sentinel says where the master %q is: %s", f.name, strings.Join(v.Faults, "; "))
 	}
-	f.newest = v.epoch
+	f.newest = epoch
 	return v, nil
 }
 
@@ -125,28 +110,28 @@ func (f *Finder) askAll(ctx context.Context) <-chan answer {
 			continue
 		}
 		f.asking.Go(func() {
-			view, err := f.ask(ctx, c)
-			if err != nil {
-				err = fmt.Errorf("%s: %w", f.addresses[i], err)
+			a := f.ask(ctx, c)
+			if a.err != nil {
+				a.err = fmt.Errorf("%s: %w", f.addresses[i], a.err)
 			}
-			answers <- answer{view, err}
+			answers <- a
 		})
 	}
 	return answers
 }
 
 // ask asks one Sentinel.
-func (f *Finder) ask(ctx context.Context, c *redis.SentinelClient) (v View, err error) {
+func (f *Finder) ask(ctx context.Context, c *redis.SentinelClient) (a answer) {
 	said, err := c.Master(ctx, f.name).Result()
 	if err != nil {
-		return v, f.explain(err)
+		return answer{err: f.explain(err)}
 	}
-	v.Master = net.JoinHostPort(said["ip"], said["port"])
-	v.RunID = said["runid"]
-	v.Replicas, _ = strconv.Atoi(said["num-slaves"]) // 0 if it does not say
-	v.epoch, _ = strconv.ParseInt(said["config-epoch"], 10, 64)
-	v.Stable = said["flags"] == "master"
-	return v, nil
+	a.view.Master = net.JoinHostPort(said["ip"], said["port"])
+	a.view.RunID = said["runid"]
+	a.view.Replicas, _ = strconv.Atoi(said["num-slaves"]) // 0 if it does not say
+	a.view.Stable = said["flags"] == "master"
+	a.epoch, _ = strconv.ParseInt(said["config-epoch"], 10, 64)
+	return a
 }
 
 // explain replaces the error of a Sentinel that refuses to answer by one that says what is wrong.

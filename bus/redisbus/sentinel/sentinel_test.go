@@ -13,11 +13,11 @@ func TestParse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(a.Sentinels, []string{"a:1", "b:2"}) || a.Name != "mail" || a.User != "su" || a.Password != "sp" ||
-		a.ServerName != "n" || a.Copies != 2 || a.Redis != "rediss://u:p@a:1?db=3" {
+	if !slices.Equal(a.Hosts, []string{"a:1", "b:2"}) || a.Name != "mail" || a.User != "su" || a.Password != "sp" ||
+		a.ServerName != "n" || a.Copies != 2 || a.Redis() != "rediss://u:p@a:1?db=3" {
 		t.Errorf("parsed %+v", a)
 	}
-	if a, err = sentinel.Parse("redis+sentinel://a,b/mail"); err != nil || !slices.Equal(a.Sentinels, []string{"a:26379", "b:26379"}) || a.Copies != 1 {
+	if a, err = sentinel.Parse("redis+sentinel://a,b/mail"); err != nil || !slices.Equal(a.Hosts, []string{"a:26379", "b:26379"}) || a.Copies != 1 {
 		t.Errorf("parsed %+v, %v", a, err)
 	}
 	for address, says := range map[string]string{

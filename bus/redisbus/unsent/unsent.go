@@ -20,11 +20,38 @@ const (
 type Buffer struct {
 	filled chan struct{} // has a value when there is something to send
 
-	mu     sync.Mutex  // guards all fields below
-	events []bus.Event // the oldest first
+	mu     sync.Mutex // guards all fields below
+	events []entry    // the oldest first
 	bytes  int
 	gaps   map[Destination]bool // feeds that lack events, whose watchers have not been told yet
 	lost   uint64               // number of events that were lost
+}
+
+// Feeds says to which of its feeds an event is sent by this process's connection.
+type Feeds int
+
+// An event goes to all of its feeds unless the server's feed is on another server than those of its session.
+const (
+	AllFeeds   Feeds = iota
+	OwnFeeds         // those of the session and of the channel
+	ServerFeed       // the server's; the event has the form that ForServer returns
+)
+
+// An entry is an event that waits.
+type entry struct {
+	bus.Event
+	feeds Feeds
+}
+
+// forServer returns the form of the event that goes to the server's feed; false if none does.
+func (e *entry) forServer() (bus.Event, bool) {
+	switch e.feeds {
+	case OwnFeeds:
+		return bus.Event{}, false
+	case ServerFeed:
+		return e.Event, true
+	}
+	return e.ForServer()
 }
 
 // A Destination says where an event goes: to the feed of Session, to that of Channel, or to both; or to the server's.
@@ -35,8 +62,8 @@ type Destination struct {
 
 // destinationOf returns where the event itself goes. The server's feed gets another event that is made
 // from it.
-func destinationOf(e *bus.Event) Destination {
-	if e.IsServersOnly() {
+func destinationOf(e *entry) Destination {
+	if e.feeds == ServerFeed || e.IsServersOnly() {
 		return Destination{}
 	}
 	return Destination{Session: e.Session, Channel: e.Route.Channel}
@@ -72,11 +99,11 @@ func (r *Buffer) Lost() uint64 {
 	return r.lost
 }
 
-// Add appends an event, and drops the oldest events if the buffer is too large.
-func (r *Buffer) Add(e bus.Event) {
+// Add appends an event, to be sent to these feeds, and drops the oldest events if the buffer is too large.
+func (r *Buffer) Add(e bus.Event, feeds Feeds) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.events = append(r.events, e)
+	r.events = append(r.events, entry{e, feeds})
 	r.bytes += eventBytes(&e)
 	for len(r.events) > maxBuffered || r.bytes > maxBufferedBytes && len(r.events) > 1 {
 		r.countLost(&r.events[0])
@@ -95,15 +122,15 @@ func (r *Buffer) wakeSender() {
 
 // countLost counts an event that will not be sent, and remembers that its feeds lack one. The
 // caller of countLost, markGaps, markGapsOf or removeFirst holds r.mu.
-func (r *Buffer) countLost(e *bus.Event) {
+func (r *Buffer) countLost(e *entry) {
 	r.lost++
 	r.markGapsOf(e)
 }
 
 // markGapsOf remembers that the feeds to which e was to go lack an event.
-func (r *Buffer) markGapsOf(e *bus.Event) {
+func (r *Buffer) markGapsOf(e *entry) {
 	to := destinationOf(e)
-	_, to.Server = e.ForServer()
+	_, to.Server = e.forServer()
 	r.markGaps(to)
 }
 
@@ -119,8 +146,8 @@ func (r *Buffer) markGaps(to Destination) {
 // removeFirst removes the n oldest events.
 func (r *Buffer) removeFirst(n int) {
 	for i := range r.events[:n] {
-		r.bytes -= eventBytes(&r.events[i])
-		r.events[i] = bus.Event{}
+		r.bytes -= eventBytes(&r.events[i].Event)
+		r.events[i] = entry{}
 	}
 	r.events = r.events[n:]
 }
@@ -144,13 +171,13 @@ func (r *Buffer) NextBatch() (batch []Item) {
 	n := 0
 	for size := 0; n < len(r.events) && n < maxBatchEvents && size < fullBatchBytes; n++ {
 		e := r.events[n]
-		size += eventBytes(&e)
-		if joinPieces(newest[e.Turn], &e) {
+		size += eventBytes(&e.Event)
+		if joinPieces(newest[e.Turn], &e.Event) {
 			continue
 		}
-		newest[e.Turn] = &e
-		batch = r.appendEvent(batch, destinationOf(&e), &e)
-		if news, ok := e.ForServer(); ok {
+		newest[e.Turn] = &e.Event
+		batch = r.appendEvent(batch, destinationOf(&e), &e.Event)
+		if news, ok := e.forServer(); ok {
 			batch = r.appendEvent(batch, Destination{Server: true}, &news)
 		}
 	}
@@ -227,7 +254,7 @@ func (r *Buffer) Forget(sessions []string) {
 			kept = append(kept, e)
 			continue
 		}
-		r.bytes -= eventBytes(&e)
+		r.bytes -= eventBytes(&e.Event)
 		r.markGapsOf(&e)
 	}
 	clear(r.events[len(kept):])

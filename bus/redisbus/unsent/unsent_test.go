@@ -22,7 +22,7 @@ func TestTheServerFeedNeedsNoCallOfItsOwn(t *testing.T) {
 	// The beginning and the end, each twice; the block's, and the pieces as one.
 	b := unsent.New()
 	for _, e := range turn {
-		b.Add(e)
+		b.Add(e, unsent.AllFeeds)
 	}
 	if got := b.NextBatch(); len(got) != 2+3+2 || b.Len() != 0 {
 		t.Errorf("the first call has %d items, and %d events wait, want a call with 7 and none that waits", len(got), b.Len())

@@ -20,26 +20,50 @@ type DataStorage struct {
 type Bus struct {
 	URL    Secret // it may contain a password
 	Prefix string
+	Shards int // into how many shards it is cut in Redis; see ShardCount
+}
+
+// clusterShards is into how many shards the bus is cut on a Redis Cluster by default.
+const clusterShards = 16
+
+// ShardCount returns into how many shards the bus is cut: as set, otherwise a few for each node of a Redis Cluster, and
+// one elsewhere.
+func (b *Bus) ShardCount() int {
+	switch {
+	case b.Shards > 0:
+		return b.Shards
+	case isCluster(string(b.URL)):
+		return clusterShards
+	}
+	return 1
+}
+
+func isCluster(address string) bool {
+	scheme, _, _ := strings.Cut(address, "://")
+	return strings.HasSuffix(scheme, "+cluster")
 }
 
 // busSection declares the settings of the bus.
 func busSection() section {
 	return section{
 		Section: schema.Section{Name: "bus", Settings: []schema.Setting{
-			{Key: "url", Kind: schema.URL, Schemes: []string{"redis", "rediss", "redis+sentinel", "rediss+sentinel"}, Check: checkBusURL, Env: "REDIS_URL", Example: `"redis://127.0.0.1:6379"`, Fill: schema.Into(func(b *Bus) any { return &b.URL })},
+			{Key: "url", Kind: schema.URL, Schemes: []string{"redis", "rediss", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster"}, Check: checkBusURL, Env: "REDIS_URL", Example: `"redis://127.0.0.1:6379"`, Fill: schema.Into(func(b *Bus) any { return &b.URL })},
 			{Key: "prefix", Kind: schema.Text, Example: `"parley"`, Fill: schema.Into(func(b *Bus) any { return &b.Prefix })},
+			{Key: "shards", Kind: schema.Count, Least: 1, Example: `16`, Fill: schema.Into(func(b *Bus) any { return &b.Shards })},
 		}},
-		check: checkBusNeedsStore,
+		check: checkBus,
 	}
 }
 
-// checkBusURL refuses Redis Cluster, and an address with Sentinels that can't be read, or doesn't say what they call
-// the master.
+// checkBusURL refuses an address with several servers that can't be read, or doesn't say what its Sentinels call the
+// master.
 func checkBusURL(address string) *schema.Fault {
 	scheme, rest, _ := strings.Cut(address, "://")
 	switch {
-	case strings.HasSuffix(scheme, "+cluster"):
-		return &schema.Fault{Wrong: "Redis Cluster isn't supported", Remedy: "use one Redis, redis://HOST:PORT, or one with replicas and Sentinels, redis+sentinel://HOST:PORT,HOST:PORT/NAME"}
+	case isCluster(address):
+		if _, err := url.Parse(address); err != nil {
+			return &schema.Fault{Wrong: "its list of nodes can't be read", Remedy: `write "redis+cluster://HOST:PORT,HOST:PORT"`}
+		}
 	case strings.HasSuffix(scheme, "+sentinel"):
 		rest, _, _ = strings.Cut(rest, "?")
 		if _, name, _ := strings.Cut(rest[strings.LastIndex(rest, "@")+1:], "/"); strings.Trim(name, "/") == "" {
@@ -52,9 +76,12 @@ func checkBusURL(address string) *schema.Fault {
 	return nil
 }
 
-// checkBusNeedsStore refuses a bus shared by several processes without a shared store: the workers would have the
-// same messages but not the same logs.
-func checkBusNeedsStore(l *loader) {
+// checkBus refuses a bus shared by several processes without a shared store: the workers would have the same messages
+// but not the same logs. It also refuses shards of a bus that isn't in Redis.
+func checkBus(l *loader) {
+	if l.Mentioned("bus.shards") && !l.Mentioned("bus.url") {
+		l.Report(l.At("bus.shards"), "bus.shards", "[bus] shards without [bus] url: only a bus in Redis is cut into shards", "set [bus] url, or remove [bus] shards")
+	}
 	if !l.Mentioned("bus.url") || l.Mentioned("store.url") {
 		return
 	}

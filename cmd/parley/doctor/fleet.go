@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"parley/bus/redisbus"
+	"parley/bus/redisbus/server"
 	"parley/channels/sqlbook"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/data/home"
@@ -31,7 +31,7 @@ func checkBus(ctx context.Context, cfg *config.Config) []Finding {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	began := time.Now()
-	h, err := redisbus.Probe(ctx, string(cfg.Bus.URL))
+	h, err := server.Probe(ctx, string(cfg.Bus.URL))
 	took := time.Since(began)
 	place := "Redis at " + home.BusName(cfg)
 	if err != nil {
@@ -49,7 +49,7 @@ func checkBus(ctx context.Context, cfg *config.Config) []Finding {
 }
 
 // judgeRedis returns findings about those settings of a Redis server that Parley depends on.
-func judgeRedis(h redisbus.Health) (found []Finding) {
+func judgeRedis(h server.Health) (found []Finding) {
 	say := func(state, detail, remedy string) {
 		found = append(found, Finding{Part: "bus", State: state, Detail: detail, Remedy: remedy})
 	}
@@ -57,7 +57,7 @@ func judgeRedis(h redisbus.Health) (found []Finding) {
 		say(wrong, "it's a node of a Redis Cluster, which isn't supported", "use one Redis, or one with replicas and Sentinels (redis+sentinel:// in [bus] url); set cluster-enabled no in redis.conf")
 		return found
 	}
-	version := h.Server
+	version := h.Info
 	version.Policy = "noeviction" // the policy is checked separately
 	if version.CheckFit() != nil {
 		say(wrong, textRedisVersion+h.Version, "use Redis 6.2 or newer")
@@ -91,7 +91,7 @@ func judgeRedis(h redisbus.Health) (found []Finding) {
 }
 
 // judgeSentinels reports what is wrong with the Sentinels and the replicas.
-func judgeSentinels(g redisbus.Group, say func(state, detail, remedy string)) {
+func judgeSentinels(g server.Group, say func(state, detail, remedy string)) {
 	if len(g.Faults) > 0 {
 		say(wrong, fmt.Sprintf("%d of %d Sentinels didn't answer: %s", len(g.Faults), g.Asked, strings.Join(g.Faults, "; ")), "check whether they're running, and check [bus] url")
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"parley/bus/redisbus"
+	"parley/bus/redisbus/server"
 	"parley/channels/sqlbook"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/data/home"
@@ -34,38 +34,38 @@ func judged(t *testing.T, what string, found []Finding, state, words string) {
 func TestDoctorOnRedis(t *testing.T) {
 	for _, c := range []struct {
 		what         string
-		change       func(*redisbus.Health)
+		change       func(*server.Health)
 		state, words string
 	}{
-		{"as it should be", func(*redisbus.Health) {}, "", ""},
-		{"each write to disk", func(h *redisbus.Health) { h.Fsync = "always" }, "", ""},
-		{"a rented one", func(h *redisbus.Health) { h.Fsync = "" }, "", ""},
-		{"an old one", func(h *redisbus.Health) { h.Version = "6.0.16" }, wrong, "use Redis 6.2 or newer"},
-		{"eviction", func(h *redisbus.Health) { h.Policy = "allkeys-lru" }, wrong, "set maxmemory-policy noeviction"},
-		{"in memory", func(h *redisbus.Health) { h.AOF = false }, wrong, "set appendonly yes"},
-		{"a full disk", func(h *redisbus.Health) { h.AOFFails = true }, wrong, "room on its disk"},
-		{"never flushed", func(h *redisbus.Health) { h.Fsync = "no" }, note, "set appendfsync everysec"},
-		{"a replica", func(h *redisbus.Health) { h.Replica = true }, wrong, "name the master"},
-		{"a cluster", func(h *redisbus.Health) { h.Mode = "cluster" }, wrong, "redis+sentinel://"},
-		{"behind Sentinels", func(h *redisbus.Health) { h.Group = group(3, 1) }, "", ""},
-		{"behind two Sentinels", func(h *redisbus.Health) { h.Group = group(2, 1) }, note, "name all of them"},
-		{"without a replica", func(h *redisbus.Health) { h.Group = group(3, 0) }, note, "start a replica"},
-		{"a Sentinel away", func(h *redisbus.Health) { h.Group = group(3, 1, "a:1: refused") }, wrong, "1 of 3 Sentinels didn't answer: a:1: refused"},
-		{"almost full", func(h *redisbus.Health) { h.UsedMemory = 90 << 20 }, note, "raise maxmemory"},
-		{"ahead", func(h *redisbus.Health) { h.Skew = 1500 * time.Millisecond }, wrong, "1.5s ahead of"},
-		{"behind", func(h *redisbus.Health) { h.Skew = -time.Minute }, wrong, "1m0s behind"},
+		{"as it should be", func(*server.Health) {}, "", ""},
+		{"each write to disk", func(h *server.Health) { h.Fsync = "always" }, "", ""},
+		{"a rented one", func(h *server.Health) { h.Fsync = "" }, "", ""},
+		{"an old one", func(h *server.Health) { h.Version = "6.0.16" }, wrong, "use Redis 6.2 or newer"},
+		{"eviction", func(h *server.Health) { h.Policy = "allkeys-lru" }, wrong, "set maxmemory-policy noeviction"},
+		{"in memory", func(h *server.Health) { h.AOF = false }, wrong, "set appendonly yes"},
+		{"a full disk", func(h *server.Health) { h.AOFFails = true }, wrong, "room on its disk"},
+		{"never flushed", func(h *server.Health) { h.Fsync = "no" }, note, "set appendfsync everysec"},
+		{"a replica", func(h *server.Health) { h.Replica = true }, wrong, "name the master"},
+		{"a cluster", func(h *server.Health) { h.Mode = "cluster" }, wrong, "redis+sentinel://"},
+		{"behind Sentinels", func(h *server.Health) { h.Group = group(3, 1) }, "", ""},
+		{"behind two Sentinels", func(h *server.Health) { h.Group = group(2, 1) }, note, "name all of them"},
+		{"without a replica", func(h *server.Health) { h.Group = group(3, 0) }, note, "start a replica"},
+		{"a Sentinel away", func(h *server.Health) { h.Group = group(3, 1, "a:1: refused") }, wrong, "1 of 3 Sentinels didn't answer: a:1: refused"},
+		{"almost full", func(h *server.Health) { h.UsedMemory = 90 << 20 }, note, "raise maxmemory"},
+		{"ahead", func(h *server.Health) { h.Skew = 1500 * time.Millisecond }, wrong, "1.5s ahead of"},
+		{"behind", func(h *server.Health) { h.Skew = -time.Minute }, wrong, "1m0s behind"},
 	} {
-		h := redisbus.Health{
-			Server: redisbus.Server{Version: "7.0.15", Policy: "noeviction", AOF: true, Skew: 300 * time.Millisecond},
-			Fsync:  "everysec", UsedMemory: 10 << 20, MaxMemory: 100 << 20,
+		h := server.Health{
+			Info:  server.Info{Version: "7.0.15", Policy: "noeviction", AOF: true, Skew: 300 * time.Millisecond},
+			Fsync: "everysec", UsedMemory: 10 << 20, MaxMemory: 100 << 20,
 		}
 		c.change(&h)
 		judged(t, c.what, judgeRedis(h), c.state, c.words)
 	}
 }
 
-func group(asked, online int, faults ...string) *redisbus.Group {
-	g := &redisbus.Group{Online: online}
+func group(asked, online int, faults ...string) *server.Group {
+	g := &server.Group{Online: online}
 	g.Asked, g.Faults = asked, faults
 	return g
 }

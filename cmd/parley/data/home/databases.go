@@ -2,6 +2,7 @@ package home
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"path/filepath"
 
@@ -9,6 +10,7 @@ import (
 
 	"parley/bus"
 	"parley/bus/redisbus"
+	"parley/bus/redisbus/shards"
 	"parley/bus/sqlitebus"
 	"parley/channels/sqlbook"
 	"parley/cmd/parley/config"
@@ -44,6 +46,9 @@ func (h *Home) openDatabases(ctx context.Context, c *config.Config, log *slog.Lo
 	})
 	if err != nil {
 		_ = beside.Wait() // the reason why the bus cannot be opened comes first; the caller closes what is open
+		if errors.Is(err, redisbus.ErrShards) {
+			return NameSetting(c, "bus.shards", err)
+		}
 		return NameSetting(c, "bus.url", err)
 	}
 	h.Bus = opened
@@ -104,13 +109,24 @@ const waitingBytes = 64 << 20
 func openBus(ctx context.Context, c *config.Config, lost func(writes int), log *slog.Logger, database func(context.Context) (*sqldb.DB, error)) (fullBus, error) {
 	caps := bus.Caps{Inbound: c.Limits.Waiting, Outbound: c.Limits.Outbound, Bytes: waitingBytes}
 	if c.Bus.URL != "" {
-		return orNil(redisbus.Open(ctx, redisbus.Config{URL: string(c.Bus.URL), Prefix: c.Bus.Prefix, Caps: caps, Log: log}))
+		return openRedis(ctx, redisbus.Config{URL: string(c.Bus.URL), Prefix: c.Bus.Prefix, Caps: caps, Log: log}, c.Bus.ShardCount())
 	}
 	embedded := sqlitebus.Config{Path: filepath.Join(c.Home, BusFile), Caps: caps, Lost: lost, Log: log}
 	if c.Store.URL == "" {
 		embedded.Database = database
 	}
 	return orNil(sqlitebus.Open(ctx, embedded))
+}
+
+// openRedis opens a bus in Redis that is cut into that many shards.
+func openRedis(ctx context.Context, c redisbus.Config, count int) (fullBus, error) {
+	if err := shards.Prepare(ctx, c, count); err != nil {
+		return nil, err
+	}
+	if count == 1 {
+		return orNil(redisbus.Open(ctx, c))
+	}
+	return orNil(shards.Open(ctx, c, count))
 }
 
 // orNil returns a nil interface with an error, because an interface that holds a nil

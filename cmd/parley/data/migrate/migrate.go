@@ -17,13 +17,16 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
 	"time"
 
+	"parley/bus"
 	"parley/bus/redisbus"
+	"parley/bus/redisbus/shards"
 	"parley/bus/sqlitebus"
 	"parley/channels/sqlbook"
 	"parley/cmd/parley/data/homedb"
@@ -47,7 +50,8 @@ type Config struct {
 	Home string
 	// Bus is where the messages are copied to; if it has no URL, they stay in the home, in a
 	// database of their own.
-	Bus redisbus.Config
+	Bus    redisbus.Config
+	Shards int // into how many shards the new bus is cut
 	// StoreURL is the database that the logs and the book are copied to.
 	StoreURL string
 	// BusName and StoreName are those two URLs without passwords, for people.
@@ -80,12 +84,31 @@ type migration struct {
 		book  *sqlbook.Book
 	}
 	to struct {
-		bus   *redisbus.Bus
+		bus   newBus
 		store *sqlstore.Store
 		book  *sqlbook.Book
 		moves *migrationTable
 	}
-	intake *redisbus.Importer // writes into the new bus; nil if the messages stay where they are
+	newIntake func() (intake, error) // makes intake; nil if the messages stay where they are
+	intake    intake                 // writes into the new bus; nil if the messages stay where they are
+}
+
+// A newBus is what a migration needs of the bus into which it copies, besides its intake.
+type newBus interface {
+	bus.Inspector
+	bus.DeadLetters
+	bus.Pauser
+	Close() error
+}
+
+// An intake copies messages into a bus; see redisbus.Importer.
+type intake interface {
+	Begin(ctx context.Context, highest int64) error
+	AddMessage(ctx context.Context, m redisbus.StoredMessage) error
+	AddDead(ctx context.Context, m redisbus.StoredMessage) error
+	AddKnown(ctx context.Context, topic bus.Topic, day int64, ids []string) error
+	Messages(ctx context.Context) iter.Seq2[redisbus.StoredMessage, error]
+	AwaitDurable(ctx context.Context) error
 }
 
 // Run copies everything, or continues what an earlier run has begun. It returns ErrNowhere or ErrNothing if there is
@@ -199,9 +222,32 @@ func (m *migration) open(ctx context.Context) (err error) {
 		return err
 	}
 	if m.note.HasPart(PartBus) {
-		m.to.bus, err = redisbus.Open(ctx, m.Bus)
+		return m.openBus(ctx)
 	}
-	return err
+	return nil
+}
+
+// openBus opens the new bus, which is cut into shards if the configuration says so.
+func (m *migration) openBus(ctx context.Context) error {
+	if err := shards.Prepare(ctx, m.Bus, m.Shards); err != nil {
+		return err
+	}
+	if m.Shards > 1 {
+		opened, err := shards.Open(ctx, m.Bus, m.Shards)
+		if err != nil {
+			return err
+		}
+		m.to.bus = opened
+		m.newIntake = func() (intake, error) { return shards.NewImporter(ctx, opened, m.note.ID) }
+		return nil
+	}
+	opened, err := redisbus.Open(ctx, m.Bus)
+	if err != nil {
+		return err
+	}
+	m.to.bus = opened
+	m.newIntake = func() (intake, error) { return redisbus.NewImporter(ctx, opened, m.note.ID) }
+	return nil
 }
 
 // openHome opens what is in the home: the shared database, or the bus's own if an earlier migration
@@ -269,7 +315,7 @@ func (m *migration) begin(ctx context.Context) (done bool, err error) {
 		}
 	}
 	if m.note.HasPart(PartBus) {
-		if m.intake, err = redisbus.NewImporter(ctx, m.to.bus, m.note.ID); err != nil {
+		if m.intake, err = m.newIntake(); err != nil {
 			return false, err
 		}
 	}

@@ -1,0 +1,290 @@
+// Package cluster finds out which node of a Redis Cluster is the master of a slot.
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"parley/bus/redisbus/master"
+)
+
+const (
+	askTimeout = time.Second // how long a node may take to answer
+	// enoughAfter is how long the other nodes are waited for once most have answered.
+	enoughAfter = 100 * time.Millisecond
+	// believedFor is how long an answer is used again. The shards of a bus ask at about the same time.
+	believedFor = 500 * time.Millisecond
+)
+
+// A Cluster asks the nodes of a Redis Cluster. It is shared by the finders of all slots.
+type Cluster struct {
+	seeds   []string
+	options *redis.Options
+	asking  sync.WaitGroup
+
+	mu      sync.Mutex
+	closed  bool
+	clients map[string]*redis.Client // by the address of the node
+	latest  *round
+}
+
+// New returns a Cluster whose first nodes are at these addresses. It uses the options for dialing.
+func New(seeds []string, o *redis.Options) *Cluster {
+	return &Cluster{seeds: seeds, options: o, clients: map[string]*redis.Client{}}
+}
+
+// Close ends the connections to the nodes.
+func (c *Cluster) Close() error {
+	c.mu.Lock()
+	var errs []error
+	for _, client := range c.clients {
+		if !c.closed {
+			errs = append(errs, client.Close())
+		}
+	}
+	c.closed = true
+	c.mu.Unlock()
+	c.asking.Wait()
+	return errors.Join(errs...)
+}
+
+// A round is what the nodes have said when they were last asked.
+type round struct {
+	done    chan struct{} // closed when the fields below are set
+	at      time.Time
+	answers []answer
+}
+
+// An answer is what one node says.
+type answer struct {
+	from  string // its address
+	runID string
+	nodes []node
+	err   error
+}
+
+// self returns what the node says about itself; nil if it does not.
+func (a *answer) self() *node {
+	return a.find(func(n *node) bool { return n.is("myself") })
+}
+
+// owner returns the master of a slot; nil if the answer names none.
+func (a *answer) owner(slot int) *node {
+	return a.find(func(n *node) bool { return n.serves(slot) })
+}
+
+func (a *answer) find(is func(*node) bool) *node {
+	for i := range a.nodes {
+		if is(&a.nodes[i]) {
+			return &a.nodes[i]
+		}
+	}
+	return nil
+}
+
+// ask returns what the nodes say, which may be from a moment ago.
+func (c *Cluster) ask(ctx context.Context) ([]answer, error) {
+	c.mu.Lock()
+	r := c.latest
+	if c.closed {
+		c.mu.Unlock()
+		return nil, redis.ErrClosed
+	}
+	if r == nil || r.isOld() {
+		addresses := c.addresses(r)
+		r = &round{done: make(chan struct{})}
+		c.latest = r
+		c.asking.Go(func() { c.askAll(r, addresses) })
+	}
+	c.mu.Unlock()
+	select {
+	case <-r.done:
+		return r.answers, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (r *round) isOld() bool {
+	select {
+	case <-r.done:
+		return time.Since(r.at) > believedFor
+	default:
+		return false
+	}
+}
+
+// addresses returns those of all nodes that are known after a round. The caller holds c.mu.
+func (c *Cluster) addresses(last *round) []string {
+	all := slices.Clone(c.seeds)
+	if last != nil {
+		for _, a := range last.answers {
+			for _, n := range a.nodes {
+				if !n.is("noaddr") && !n.is("handshake") {
+					all = append(all, n.address)
+				}
+			}
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// askAll asks the nodes at these addresses, and ends the round.
+func (c *Cluster) askAll(r *round, addresses []string) {
+	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
+	defer cancel()
+	answers := make(chan answer, len(addresses))
+	for _, address := range addresses {
+		c.asking.Go(func() { answers <- c.askOne(ctx, address) })
+	}
+	r.answers = collect(answers, len(addresses))
+	r.at = time.Now()
+	close(r.done)
+}
+
+// collect waits for n answers, or a moment longer than for most of them.
+func collect(answers <-chan answer, n int) (got []answer) {
+	var enough <-chan time.Time
+	for len(got) < n {
+		select {
+		case a := <-answers:
+			got = append(got, a)
+		case <-enough:
+			return got
+		}
+		if enough == nil && len(got) > n/2 {
+			enough = time.After(enoughAfter)
+		}
+	}
+	return got
+}
+
+// askOne asks the node at an address.
+func (c *Cluster) askOne(ctx context.Context, address string) answer {
+	client := c.client(address)
+	pipe := client.Pipeline()
+	nodes, info := pipe.ClusterNodes(ctx), pipe.Info(ctx, "server")
+	if _, err := pipe.Exec(ctx); err != nil {
+		return answer{from: address, err: fmt.Errorf("%s: %w", address, err)}
+	}
+	a := answer{from: address, nodes: readNodes(nodes.Val(), address)}
+	for line := range strings.Lines(info.Val()) {
+		if name, value, _ := strings.Cut(strings.TrimSpace(line), ":"); name == "run_id" {
+			a.runID = value
+		}
+	}
+	return a
+}
+
+// client returns the client of the node at an address.
+func (c *Cluster) client(address string) *redis.Client {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	client := c.clients[address]
+	if client == nil {
+		o := *c.options
+		o.Addr, o.PoolSize, o.MaxIdleConns, o.DialTimeout, o.ReadTimeout, o.WriteTimeout = address, 4, 1, askTimeout, askTimeout, askTimeout
+		client = redis.NewClient(&o)
+		if c.closed {
+			_ = client.Close() // so that its calls fail
+		}
+		c.clients[address] = client
+	}
+	return client
+}
+
+// A Finder finds the master of one slot.
+type Finder struct {
+	cluster *Cluster
+	slot    int
+
+	mu     sync.Mutex
+	newest int64 // the epoch of the view that was returned last
+}
+
+// Finder returns a finder of the master of a slot. Closing it does nothing.
+func (c *Cluster) Finder(slot int) *Finder { return &Finder{cluster: c, slot: slot} }
+
+// Close implements master.Finder. The Cluster's connections are for all finders.
+func (*Finder) Close() error { return nil }
+
+// View implements master.Finder. What counts is how most of the masters answer, because they decide on a
+// promotion.
+func (f *Finder) View(ctx context.Context) (v master.View, err error) {
+	answers, err := f.cluster.ask(ctx)
+	if err != nil {
+		return v, fmt.Errorf("ask the Cluster: %w", err)
+	}
+	for _, a := range answers {
+		if a.err != nil {
+			v.Faults = append(v.Faults, a.err.Error())
+		}
+	}
+	owner, by := f.newestOwner(answers)
+	if owner == nil {
+		return master.View{}, fmt.Errorf("no node of the Cluster says who serves slot %d: %s", f.slot, strings.Join(v.Faults, "; "))
+	}
+	agree, doubts := f.votesFor(owner, answers)
+	most := by.count((*node).votes)/2 + 1
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if agree < most && owner.epoch < f.newest {
+		return master.View{}, fmt.Errorf("too few nodes of the Cluster agree on who serves slot %d: %s", f.slot, strings.Join(v.Faults, "; "))
+	}
+	f.newest = owner.epoch
+	v.Master, v.Asked, v.Stable = owner.address, len(answers), agree >= most && !doubts
+	v.Replicas = by.count(func(n *node) bool { return n.masterID == owner.id })
+	for _, a := range answers {
+		if self := a.self(); self != nil && self.id == owner.id {
+			v.RunID = a.runID
+		}
+	}
+	return v, nil
+}
+
+// newestOwner returns the master of the slot by the newest answer, and that answer; nil if no answer names one.
+func (f *Finder) newestOwner(answers []answer) (owner *node, by *answer) {
+	for i := range answers {
+		if named := answers[i].owner(f.slot); named != nil && (owner == nil || named.epoch > owner.epoch) {
+			owner, by = named, &answers[i]
+		}
+	}
+	return owner, by
+}
+
+// votesFor returns how many of the masters name that node as the one that serves the slot, and whether one of these
+// considers it down.
+func (f *Finder) votesFor(owner *node, answers []answer) (votes int, doubts bool) {
+	counted := map[string]bool{} // by the ids of those who answered: one may have several addresses
+	for i := range answers {
+		self, named := answers[i].self(), answers[i].owner(f.slot)
+		if self == nil || named == nil || !self.votes() || counted[self.id] || named.id != owner.id || named.epoch != owner.epoch {
+			continue
+		}
+		counted[self.id] = true
+		votes++
+		doubts = doubts || named.is("fail") || named.is("fail?")
+	}
+	return votes, doubts
+}
+
+// votes reports whether the node is one of the masters that decide.
+func (n *node) votes() bool { return n.is("master") && len(n.slots) > 0 }
+
+// count returns how many nodes of the answer match.
+func (a *answer) count(match func(*node) bool) (n int) {
+	for i := range a.nodes {
+		if match(&a.nodes[i]) {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,129 @@
+package shards
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"parley/bus"
+	"parley/bus/redisbus"
+)
+
+// Dead letters are listed by their places in their shards, which are times, and those with the same place by shard.
+
+// A grave is where a dead letter is.
+type grave struct {
+	shard int
+	place int64
+}
+
+func (g grave) compare(other grave) int {
+	return cmp.Or(cmp.Compare(g.place, other.place), cmp.Compare(g.shard, other.shard))
+}
+
+// find returns where a dead letter is; bus.ErrNotFound if no shard has it.
+func (b *Bus) find(ctx context.Context, topic bus.Topic, id string) (grave, error) {
+	found := grave{shard: -1}
+	places, err := ofEach(b, func(shard *redisbus.Bus) (int64, error) {
+		place, err := shard.PlaceOf(ctx, topic, id)
+		if errors.Is(err, bus.ErrNotFound) {
+			return -1, nil
+		}
+		return place, err
+	})
+	if err != nil {
+		return found, err
+	}
+	for i, place := range places {
+		if place >= 0 {
+			return grave{i, place}, nil
+		}
+	}
+	return found, bus.ErrNotFound
+}
+
+// DeadLetters implements bus.DeadLetters.
+func (b *Bus) DeadLetters(ctx context.Context, topic bus.Topic, after string, limit int) ([]bus.DeadLetter, error) {
+	return b.list(ctx, topic, after, limit, false)
+}
+
+// NewestDeadLetters implements bus.DeadLetters.
+func (b *Bus) NewestDeadLetters(ctx context.Context, topic bus.Topic, before string, limit int) ([]bus.DeadLetter, error) {
+	return b.list(ctx, topic, before, limit, true)
+}
+
+// maxPlace is above all places, and exact in Redis' numbers.
+const maxPlace = 1 << 53
+
+// list reads a page of dead letters that follow the one with the id beyond; "" for the first page. Each shard reads a
+// page, of which the first are kept.
+func (b *Bus) list(ctx context.Context, topic bus.Topic, beyond string, limit int, newest bool) ([]bus.DeadLetter, error) {
+	order, from := 1, grave{shard: math.MinInt}
+	if newest {
+		order, from = -1, grave{shard: math.MaxInt, place: maxPlace}
+	}
+	if beyond != "" {
+		at, err := b.find(ctx, topic, beyond)
+		switch {
+		case err == nil:
+			from = at
+		case !errors.Is(err, bus.ErrNotFound):
+			return nil, err
+		}
+	}
+	type buried struct {
+		grave
+		letter bus.DeadLetter
+	}
+	var all []buried
+	pages := make([][]redisbus.Buried, len(b.all))
+	err := b.each(func(i int, shard *redisbus.Bus) (err error) {
+		passed := (grave{i, from.place}).compare(from)*order <= 0 // what has this place in this shard was listed before
+		pages[i], err = shard.Buried(ctx, topic, from.place, passed, limit, newest)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i, page := range pages {
+		for _, d := range page {
+			all = append(all, buried{grave{i, d.Place}, d.DeadLetter})
+		}
+	}
+	slices.SortFunc(all, func(a, c buried) int { return a.compare(c.grave) * order })
+	list := make([]bus.DeadLetter, 0, min(len(all), max(limit, 0)))
+	for _, d := range all[:cap(list)] {
+		list = append(list, d.letter)
+	}
+	return list, nil
+}
+
+// DeadLetter implements bus.DeadLetters.
+func (b *Bus) DeadLetter(ctx context.Context, topic bus.Topic, id string) (bus.DeadLetter, error) {
+	at, err := b.find(ctx, topic, id)
+	if err != nil {
+		return bus.DeadLetter{}, fmt.Errorf("read dead letter: %w", err)
+	}
+	return b.all[at.shard].DeadLetter(ctx, topic, id)
+}
+
+// Replay implements bus.DeadLetters.
+func (b *Bus) Replay(ctx context.Context, topic bus.Topic, id string) (string, error) {
+	at, err := b.find(ctx, topic, id)
+	if err != nil {
+		return "", fmt.Errorf("replay: %w", err)
+	}
+	return b.all[at.shard].Replay(ctx, topic, id)
+}
+
+// Drop implements bus.DeadLetters.
+func (b *Bus) Drop(ctx context.Context, topic bus.Topic, id string) error {
+	at, err := b.find(ctx, topic, id)
+	if err != nil {
+		return fmt.Errorf("drop dead letter: %w", err)
+	}
+	return b.all[at.shard].Drop(ctx, topic, id)
+}

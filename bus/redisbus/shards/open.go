@@ -1,0 +1,149 @@
+package shards
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"parley/bus/redisbus"
+)
+
+// Open opens a bus that is cut into n shards, at least two. Prepare must have been called for the same number.
+func Open(ctx context.Context, c redisbus.Config, n int) (*Bus, error) {
+	s, err := redisbus.OpenShards(ctx, c, n)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Buses[0].ConfirmShardCount(ctx, n); err != nil {
+		return nil, errors.Join(fmt.Errorf("open bus: %w", err), s.Close())
+	}
+	counting := startCounting(ctx, s.Buses)
+	return &Bus{claims: newClaims(s.Buses, counting), shards: s, all: s.Buses, counting: counting}, nil
+}
+
+// Prepare makes sure that the bus in Redis is cut into n shards, before it is opened. A bus that was never used is cut
+// as wanted. One that is cut into another number is cut anew if it is drained and no process has it open; otherwise
+// Prepare returns redisbus.ErrShards with what is in the way.
+func Prepare(ctx context.Context, c redisbus.Config, n int) error {
+	if n > maxShards {
+		return fmt.Errorf("open bus: %d shards are too many: each process has three connections for each; the most is %d", n, maxShards)
+	}
+	was, err := redisbus.ReadShardCount(ctx, c)
+	if err == nil && was == 0 && n > 1 {
+		var recorded bool
+		if recorded, err = redisbus.RecordShardCount(ctx, c, 0, n); err == nil && !recorded { // another process was faster
+			was, err = redisbus.ReadShardCount(ctx, c)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("open bus: %w", err)
+	}
+	if was == 0 || was == n {
+		return nil
+	}
+	return recut(ctx, c, was, n)
+}
+
+// maxShards is the most shards into which a bus may be cut.
+const maxShards = 256
+
+// recut cuts a drained bus into another number of shards. The number is changed last, so if recut ends early, the next
+// start does it all again.
+func recut(ctx context.Context, c redisbus.Config, was, n int) (err error) {
+	old, err := redisbus.OpenShards(ctx, c, was)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, old.Close()) }()
+	others, err := old.Buses[0].AwaitOthersGone(ctx)
+	if err != nil {
+		return fmt.Errorf("open bus: %w", err)
+	}
+	if others > 0 {
+		return inTheWay(was, n, "%d processes have it open: stop all of them first", others)
+	}
+	if err := checkDrained(ctx, old, n); err != nil {
+		return err
+	}
+	fresh, err := redisbus.OpenShards(ctx, c, n)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, fresh.Close()) }()
+	if err := carry(ctx, old, fresh); err != nil {
+		return fmt.Errorf("cut the bus into %d shards: %w", n, err)
+	}
+	recorded, err := redisbus.RecordShardCount(ctx, c, was, n)
+	if err == nil && !recorded {
+		err = fmt.Errorf("%w: another process has just changed it: start again", redisbus.ErrShards)
+	}
+	if err != nil {
+		return err
+	}
+	// Whoever began to listen before this reads the old number afterwards, or is seen here.
+	names, err := fresh.Buses[0].Processes(ctx)
+	if err != nil || len(names) > 2 {
+		_, undone := redisbus.RecordShardCount(ctx, c, n, was)
+		return errors.Join(inTheWay(was, n, "another process has just opened it: stop all of them first"), err, undone)
+	}
+	return nil
+}
+
+// inTheWay returns an ErrShards that says why the bus cannot be cut anew.
+func inTheWay(was, n int, format string, args ...any) error {
+	return fmt.Errorf("%w: %d instead of %d; to cut it anew: "+format, append([]any{redisbus.ErrShards, was, n}, args...)...)
+}
+
+// checkDrained returns ErrShards if there is anything that other shards would not have.
+func checkDrained(ctx context.Context, old *redisbus.Shards, n int) error {
+	var mailboxes, deadLetters int64
+	for _, shard := range old.Buses {
+		with, dead, err := shard.Remains(ctx)
+		if err != nil {
+			return err
+		}
+		mailboxes, deadLetters = mailboxes+with, deadLetters+dead
+	}
+	if mailboxes+deadLetters > 0 {
+		was := len(old.Buses)
+		return inTheWay(was, n, "start with [bus] shards = %d until all mail is answered (mailboxes that have mail: %d) and each dead letter is replayed or dropped (%d), then stop all processes", was, mailboxes, deadLetters)
+	}
+	return nil
+}
+
+// carry copies what a drained bus still has to know: which messages were published lately, and above which number all
+// others have to be. The new shard of a message is not known, so each knows all.
+func carry(ctx context.Context, old, fresh *redisbus.Shards) error {
+	var clock int64
+	for _, shard := range old.Buses {
+		at, err := shard.Clock(ctx)
+		if err != nil {
+			return err
+		}
+		clock = max(clock, at)
+	}
+	for _, to := range fresh.Buses {
+		if err := to.RaiseClock(ctx, clock); err != nil {
+			return err
+		}
+	}
+	for _, shard := range old.Buses {
+		for known, err := range shard.Known(ctx) {
+			if err != nil {
+				return err
+			}
+			for some := range slices.Chunk(known.IDs, knownAtOnce) {
+				for _, to := range fresh.Buses {
+					if err := to.AddKnown(ctx, redisbus.KnownIDs{Topic: known.Topic, Day: known.Day, IDs: some}); err != nil {
+						return err
+					}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// knownAtOnce is how many known ids are written in one call.
+const knownAtOnce = 500

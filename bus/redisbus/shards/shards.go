@@ -1,0 +1,113 @@
+// Package shards makes one bus of several buses in Redis, among which the mailboxes are divided.
+//
+// All of a bus in Redis has one hash tag, so one server does all of its work. A bus that is cut into shards has a
+// hash tag for each, and the nodes of a Redis Cluster carry them side by side. A mailbox belongs to the shard that the
+// hash of its key chooses, as a held name and a group of counted leases do; every promise about one of these is kept by
+// the bus of its shard. An id of a message is known in the shard of its mailbox: the same id in a mailbox of another
+// shard is another message.
+//
+// The files, in reading order: shards.go divides; open.go checks into how many shards the bus is cut; claims.go waits for
+// the mail of all shards; lease.go counts the leases of groups; events.go joins feeds; inspect.go and dead_letters.go join
+// what is read; import.go imports what another bus keeps.
+package shards
+
+import (
+	"context"
+	"hash/fnv"
+	"strings"
+	"time"
+
+	"parley/bus"
+	"parley/bus/redisbus"
+)
+
+// A Bus implements every interface of package bus.
+type Bus struct {
+	*claims
+	shards   *redisbus.Shards
+	all      []*redisbus.Bus // all shards; the first has what belongs to no mailbox
+	counting *counting
+}
+
+var _ interface {
+	bus.Bus
+	bus.GroupClaimer
+	bus.Events
+	bus.History
+	bus.Inspector
+	bus.DeadLetters
+	bus.Pauser
+	bus.Holder
+	bus.Roster
+	bus.Forgetter
+} = (*Bus)(nil)
+
+// of returns the shard to which a key belongs.
+func (b *Bus) of(key string) *redisbus.Bus { return b.all[place(key, len(b.all))] }
+
+// place returns which of n shards a key belongs to.
+func place(key string, n int) int {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(key)) // never fails
+	return int(h.Sum64() % uint64(n))
+}
+
+// Count returns into how many shards the bus is cut.
+func (b *Bus) Count() int { return len(b.all) }
+
+// Publish implements bus.Bus.
+func (b *Bus) Publish(ctx context.Context, topic bus.Topic, m bus.Message) error {
+	return b.of(m.Key).Publish(ctx, topic, m)
+}
+
+// Hold implements bus.Holder.
+func (b *Bus) Hold(ctx context.Context, name string) (held context.Context, release func(), err error) {
+	return b.of(name).Hold(ctx, name)
+}
+
+// Processes implements bus.Roster. Each process has all shards open, and its name is that in the first.
+func (b *Bus) Processes(ctx context.Context) ([]string, error) { return b.all[0].Processes(ctx) }
+
+// Pause implements bus.Pauser: it pauses the topic in all shards, though not at the same moment.
+func (b *Bus) Pause(ctx context.Context, topic bus.Topic, d time.Duration) error {
+	return b.each(func(_ int, shard *redisbus.Bus) error { return shard.Pause(ctx, topic, d) })
+}
+
+// Writable returns an error if a shard accepts no writes.
+func (b *Bus) Writable(ctx context.Context) error {
+	return b.each(func(_ int, shard *redisbus.Bus) error { return shard.Writable(ctx) })
+}
+
+// Forget implements bus.Forgetter. Each shard forgets the sessions that it has, and the first all: it has the server's
+// feed.
+func (b *Bus) Forget(ctx context.Context, match func(bus.Topic, bus.Message) bool, sessions ...string) (done bus.Forgotten, err error) {
+	bySession := make([][]string, len(b.all))
+	bySession[0] = sessions
+	for _, key := range sessions {
+		if i := place(key, len(b.all)); i > 0 {
+			bySession[i] = append(bySession[i], key)
+		}
+	}
+	for i, shard := range b.all { // one after the other, because match is called from one goroutine at a time
+		part, err := shard.Forget(ctx, match, bySession[i]...)
+		done.Messages += part.Messages
+		done.DeadLetters += part.DeadLetters
+		done.Leases += part.Leases
+		if err != nil {
+			return done, err
+		}
+	}
+	return done, nil
+}
+
+// Close ends every claim, lease, hold and subscription, as each shard does.
+func (b *Bus) Close() error {
+	b.claims.close()
+	b.counting.close()
+	return b.shards.Close()
+}
+
+// sessionOf returns the session whose events a feed has; false for another feed.
+func sessionOf(feed bus.Feed) (key string, ok bool) {
+	return strings.CutPrefix(string(feed), string(bus.SessionFeed("")))
+}
