@@ -47,7 +47,7 @@ GOLANGCI = $(GO) tool -modfile=.ci/lint/go.mod golangci-lint
 FOREIGN = (^|[^A-Za-z0-9_.$$-])/(roo[t]|wor[k])/|prox[y]\.golang|registr[y]\.npmjs|de[b]\.debian|pyp[i]\.org
 
 .DEFAULT_GOAL := help
-.PHONY: help arrows texts recipes demo demo-check page page-check build test race fleet chaos mcp bench scale soak fuzz cover release clean \
+.PHONY: help arrows texts recipes chart demo demo-check page page-check build test race fleet chaos mcp bench scale soak fuzz cover release clean \
 	lint lint-format lint-vet lint-fix lint-imports lint-arrows lint-texts lint-code lint-names lint-sizes lint-commits
 
 help: ## list the targets
@@ -83,6 +83,9 @@ texts: ## print what people read, for whoever goes through it (PKG=./channels/..
 recipes: ## follow the recipes of docs/recipes.md on a copy, and lint and test what they add
 	$(GO) test ./.ci/recipes
 	$(GO) run ./.ci/recipes
+
+chart: build ## lint and render the Helm chart of deploy/helm, and run a fleet as it says
+	.ci/servers sh -c 'cd .ci/helm && $(GO) vet . && $(GO) test -count 1 .'
 
 page: ## bundle the web page, from channels/web/page/src to dist
 	$(GO) generate ./channels/web/page

@@ -1,0 +1,2 @@
+// Package kubernetes is empty: Helm names it only for its version.
+package kubernetes
