@@ -65,9 +65,9 @@ race: ## run the same tests under the race detector
 fleet: ## test a fleet of processes over real servers, killed, stopped and restarted (two minutes)
 	PARLEY_FLEET=1 .ci/servers $(GO) test -vet=off -timeout 30m -count $(if $(RUN),3,1) -run '$(or $(RUN),$(FLEET))' ./cmd/parley/chaos
 
-chaos: ## kill and stop everything at random under load, and check every promise (SEEDS="1 2" or random, MESSAGES=5000)
+chaos: ## kill and stop everything at random under load, and check every promise (SEEDS="1 2" or random, MESSAGES=5000, BUS=sentinel or cluster)
 	PARLEY_FLEET=1 .ci/servers $(GO) test -count 1 -timeout 24h -run '^TestChaos$$|^TestAHostile' -v ./cmd/parley/chaos \
-		-args -chaos.seeds '$(SEEDS)' -chaos.messages $(MESSAGES) -chaos.table '$(TABLE)'
+		-args -chaos.seeds '$(SEEDS)' -chaos.messages $(MESSAGES) -chaos.table '$(TABLE)' -chaos.bus '$(BUS)'
 
 mcp: ## test the MCP client against the official conformance suite and npm's servers (npm brings them)
 	.ci/node mcp .ci/servers $(GO) test -count 1 -timeout $(TIMEOUT) -run 'Conformance|FilesystemServer|EverythingServer' -v ./tools/mcp

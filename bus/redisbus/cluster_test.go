@@ -146,7 +146,7 @@ func TestClusterRefuses(t *testing.T) {
 			t.Errorf("%s: %v, want %q", address, err, says)
 		}
 	}
-	if h, err := redisserver.Probe(t.Context(), node.URL()); err != nil || h.Mode != "cluster" {
+	if h, err := redisserver.Probe(t.Context(), node.URL(), "0"); err != nil || h.Mode != "cluster" {
 		t.Errorf("probe: %+v, %v", h, err)
 	}
 }

@@ -143,12 +143,12 @@ func TestImportRefuses(t *testing.T) {
 func TestProbe(t *testing.T) {
 	t.Parallel()
 	s := redistest.New(t, "--appendfsync", "no", "--maxmemory", "100mb")
-	h, err := redisserver.Probe(t.Context(), s.URL())
+	h, err := redisserver.Probe(t.Context(), s.URL(), "0")
 	if err != nil || h.Fsync != "no" || h.AOFFails || h.Replica || h.UsedMemory == 0 || h.MaxMemory != 100<<20 || h.CheckFit() != nil || !h.AOF {
 		t.Errorf("it says %+v, %v", h, err)
 	}
 	replica := redistest.New(t, "--replicaof", "127.0.0.1", "1")
-	if h, err := redisserver.Probe(t.Context(), replica.URL()); err != nil || !h.Replica {
+	if h, err := redisserver.Probe(t.Context(), replica.URL(), "0"); err != nil || !h.Replica {
 		t.Errorf("a replica says %+v, %v", h, err)
 	}
 }

@@ -30,9 +30,10 @@ type Group struct {
 	Online int // how many replicas are connected to the master
 }
 
-// Probe reads the description and the health of a server. It changes nothing.
-func Probe(ctx context.Context, address string) (h Health, err error) {
-	d, err := NewDialer(Options{URL: address})
+// Probe reads the description and the health of a server; on a Cluster, of the one with the keys that have that hash
+// tag. It changes nothing.
+func Probe(ctx context.Context, address, tag string) (h Health, err error) {
+	d, err := NewDialer(Options{URL: address, Tag: tag})
 	if err != nil {
 		return h, err
 	}

@@ -182,13 +182,12 @@ func (p *chat) command(words string) string {
 // bus has its timer and nothing else. An ask that ends before that check proves nothing.
 func (s *storm) checkUnheld() {
 	s.T.Helper()
-	client := s.client()
 	for i := range s.chats[:4] {
 		n := len(s.said[i])
 		s.send(i, request{what: askApproval})
 		at, args := s.chats[i].address(), s.said[i][n].approvalOf()
 		parleytest.WaitFor(s.T, "an answer in "+at, func() bool {
-			left := slices.DeleteFunc(leftovers(s.keys(client)), func(key string) bool { return strings.Contains(key, string(bus.TimersTopic)) })
+			left := slices.DeleteFunc(leftovers(s.keys()), func(key string) bool { return strings.Contains(key, string(bus.TimersTopic)) })
 			waits := slices.ContainsFunc(s.sentTo(at), func(m delivered) bool { return strings.Contains(m.text, args) && wantsApproval.MatchString(m.text) })
 			if waits && len(left) == 0 && !s.unheld[i] {
 				s.unheld[i] = true

@@ -72,10 +72,14 @@ func (s *storm) audit() *audit {
 	s.endAll()
 	close(s.stopWaking)
 	s.waking.Wait()
-	client := s.client()
-	for _, key := range s.keys(client) {
+	dead := int64(0)
+	for _, k := range s.busKeys() {
+		key := k.short()
 		kind, _, _ := strings.Cut(key, ":")
-		lives := client.PTTL(s.T.Context(), fleetPrefix+":{0}:"+key).Val()
+		if key == "dead:inbound" {
+			dead += k.client.HLen(s.T.Context(), k.name).Val()
+		}
+		lives := k.client.PTTL(s.T.Context(), k.name).Val()
 		if len(leftovers([]string{key})) > 0 || slices.Contains(shortLived(), kind) && lives < 0 {
 			a.addViolation("Redis still has %s, for %v", key, lives)
 		}
@@ -86,7 +90,7 @@ func (s *storm) audit() *audit {
 	for id, state := range a.book {
 		a.addViolation("the book has ask %s, which is %s, and no log has it", id, state)
 	}
-	if dead := client.HLen(s.T.Context(), fleetPrefix+":{0}:dead:inbound").Val(); dead < int64(a.buried) || dead > int64(a.buried+a.mayBeBuried) {
+	if dead < int64(a.buried) || dead > int64(a.buried+a.mayBeBuried) {
 		a.addViolation("%d messages are dead letters, and the turns that were given up had %d to %d", dead, a.buried, a.buried+a.mayBeBuried)
 	}
 	a.readPlatform()

@@ -51,19 +51,13 @@ func breakServers(s *storm, random *rand.Rand, over <-chan struct{}) {
 	for pause(random, 3*time.Second, 6*time.Second, over) {
 		away := time.Duration(random.Int64N(int64(3 * time.Second)))
 		switch random.IntN(4) {
-		case 0:
-			s.redis.Kill()
-			<-time.After(away)
-			if err := s.redis.Start(); err != nil {
+		case 0, 1:
+			what, mend := s.redis.Break(random)
+			s.countFault(what)
+			if err := mend(); err != nil {
 				s.T.Errorf("Redis does not come back: %v", err)
 				return
 			}
-			s.countFault("killed Redis")
-		case 1:
-			s.redis.Signal(syscall.SIGSTOP)
-			<-time.After(pauseLength(random))
-			s.redis.Signal(syscall.SIGCONT)
-			s.countFault("stopped Redis")
 		case 2:
 			s.pg.Kill()
 			<-time.After(away)

@@ -21,7 +21,6 @@ import (
 
 	"parley/agent/agenttest"
 	"parley/bus"
-	"parley/bus/redisbus"
 	"parley/channels/discord/discordtest"
 	"parley/channels/files/copies"
 	"parley/channels/slack/slacktest"
@@ -381,10 +380,7 @@ func (a *audit) checkOutgoing() {
 			a.addViolation("files of %s still wait to be sent, and nothing has cut it off", r.Message)
 		}
 	}
-	b, err := redisbus.Open(t.Context(), redisbus.Config{URL: a.storm.redis.URL(), Prefix: fleetPrefix})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := a.storm.openBus()
 	defer b.Close()
 	book, err := sqlbook.Open(t.Context(), a.storm.pg.URL())
 	if err != nil {

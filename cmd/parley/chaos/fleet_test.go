@@ -1,7 +1,6 @@
 package chaos
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -13,8 +12,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"parley/agent/agenttest"
 	"parley/channels/discord/discordtest"
@@ -47,7 +44,7 @@ type fleet struct {
 	sl    *slacktest.Server
 	dc    *discordtest.Server
 	once  *onceTool
-	redis *parleytest.Redis
+	redis redisServers
 	pg    *sqldbtest.Server
 	root  string // of the workspaces, which all share
 	// speaks says that answers can be read aloud, so people ask for that.
@@ -77,7 +74,7 @@ func newFleet(t *testing.T, script agenttest.Script, more ...string) *fleet {
 	if _, err := parleytest.Binary(); err != nil { // it takes long, and no wait for a process should include it
 		t.Fatal(err)
 	}
-	f := &fleet{sl: slacktest.New(parleytest.SlackBot, parleytest.SlackApp), dc: discordtest.New(discordToken), once: newOnceTool(t), redis: parleytest.StartRedis(t), pg: sqldbtest.Start(t), root: t.TempDir()}
+	f := &fleet{sl: slacktest.New(parleytest.SlackBot, parleytest.SlackApp), dc: discordtest.New(discordToken), once: newOnceTool(t), redis: startRedis(t), pg: sqldbtest.Start(t), root: t.TempDir()}
 	slackAPI, err := f.sl.Start("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -366,30 +363,4 @@ func (f *fleet) endAll() {
 			f.T.Errorf("%s ended with %v when it was told to", m.name, state)
 		}
 	}
-}
-
-// client returns a connection to the fleet's Redis.
-func (f *fleet) client() *redis.Client {
-	f.T.Helper()
-	o, err := redis.ParseURL(f.redis.URL())
-	if err != nil {
-		f.T.Fatal(err)
-	}
-	c := redis.NewClient(o)
-	f.T.Cleanup(func() { _ = c.Close() }) // the server may be gone
-	return c
-}
-
-// keys returns the keys that the bus has in Redis, without the prefix that all share.
-func (f *fleet) keys(c *redis.Client) (keys []string) {
-	f.T.Helper()
-	scan := c.Scan(context.Background(), 0, fleetPrefix+":*", 1000).Iterator()
-	for scan.Next(context.Background()) {
-		_, key, _ := strings.Cut(scan.Val(), "}:")
-		keys = append(keys, key)
-	}
-	if err := scan.Err(); err != nil {
-		f.T.Fatal(err)
-	}
-	return keys
 }

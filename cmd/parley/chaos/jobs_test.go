@@ -153,8 +153,7 @@ func (s *storm) endJobs(mark string) {
 	s.waitUntil(3*time.Minute, "all jobs to end", func() bool { return open("state = 'running'") == 0 })
 	s.waitUntil(3*time.Minute, "the processes of jobs to be gone", func() bool { return len(sleepingProcesses(mark)) == 0 })
 	s.waitUntil(3*time.Minute, "all ends to be told", func() bool { return open("told = 0") == 0 })
-	client := s.client()
-	s.waitUntil(3*time.Minute, "the bus to have nothing to do", func() bool { return len(leftovers(s.keys(client))) == 0 })
+	s.waitUntil(3*time.Minute, "the bus to have nothing to do", func() bool { return len(leftovers(s.keys())) == 0 })
 }
 
 // queryRows runs a query on the fleet's PostgreSQL.

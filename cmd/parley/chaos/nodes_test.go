@@ -142,8 +142,7 @@ func nodesThroughChaos(t *testing.T, seed uint64, people, messages int, lull, du
 	n := &nodeStorm{storm: newStorm(f, seed, 0, 0, lull), driver: "pgx", place: f.pg.URL(), broker: broker, middle: middle}
 	n.addDevices(gateways)
 	n.run(people, messages, during, breakMembers, breakMembers, breakServers, breakLines(n.lines), n.breakBroker)
-	client := n.client()
-	n.waitUntil(3*time.Minute, "the bus to have nothing to do", func() bool { return len(leftovers(n.keys(client))) == 0 })
+	n.waitUntil(3*time.Minute, "the bus to have nothing to do", func() bool { return len(leftovers(n.keys())) == 0 })
 	n.finish(people)
 }
 

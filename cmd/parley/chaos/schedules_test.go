@@ -103,8 +103,7 @@ func slotsThroughChaos(t *testing.T, seed uint64, during time.Duration, whens ..
 			return err == nil || errors.Is(err, schedules.ErrNone)
 		})
 	}
-	client := s.client()
-	s.waitUntil(3*time.Minute, "the bus to have nothing to do", func() bool { return len(leftovers(s.keys(client))) == 0 })
+	s.waitUntil(3*time.Minute, "the bus to have nothing to do", func() bool { return len(leftovers(s.keys())) == 0 })
 	for _, one := range all {
 		_, person, _ := strings.Cut(one.Person, ":")
 		chat, _ := strconv.ParseInt(person, 10, 64)

@@ -511,8 +511,7 @@ func (s *storm) awaitQuiet(patience time.Duration) {
 		}
 		<-time.After(20 * time.Millisecond)
 	}
-	client := s.client()
-	for time.Now().Before(deadline) && len(leftovers(s.keys(client))) > 0 {
+	for time.Now().Before(deadline) && len(leftovers(s.keys())) > 0 {
 		<-time.After(50 * time.Millisecond)
 	}
 }
@@ -520,7 +519,7 @@ func (s *storm) awaitQuiet(patience time.Duration) {
 // gaveUpLast reports whether the newest message in a chat says that a turn was given up,
 // and nothing more waits on the bus.
 func (s *storm) gaveUpLast(i int) bool {
-	return s.saysItGaveUp(i) && len(leftovers(s.keys(s.client()))) == 0
+	return s.saysItGaveUp(i) && len(leftovers(s.keys())) == 0
 }
 
 func (s *storm) saysItGaveUp(i int) bool {

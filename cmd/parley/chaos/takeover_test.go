@@ -109,8 +109,13 @@ func (f *fleet) spareLeases() {
 		local last, seen = string.match(redis.call('GET', KEYS[1]), '^(%d+) %d+ (%d+)$')
 		redis.call('SET', KEYS[1], last .. ' ' .. string.format('%.0f', last + 3600e6) .. ' ' .. seen)
 		return 1`
-	if err := f.client().Eval(context.Background(), spare, []string{fleetPrefix + ":{0}:contact"}).Err(); err != nil {
-		f.T.Fatal(err)
+	for _, k := range f.busKeys() {
+		if k.short() != "contact" {
+			continue
+		}
+		if err := k.client.Eval(context.Background(), spare, []string{k.name}).Err(); err != nil {
+			f.T.Fatal(err)
+		}
 	}
 }
 
@@ -147,13 +152,16 @@ func TestRedisAwayForHalfAMinute(t *testing.T) {
 	var lost []string
 	s.run(parleytest.Patience, func(s *storm, _ *rand.Rand, _ <-chan struct{}) {
 		<-time.After(5 * time.Second)
-		s.redis.Kill()
+		server := s.redis.(*oneRedis).Server
+		if err := server.Kill(); err != nil {
+			s.T.Error(err)
+		}
 		s.countFault("took Redis away")
 		<-time.After(away)
 		if s.Telegram.Unconfirmed() == 0 {
 			lost = append(lost, "every message was acknowledged while there was no Redis to keep it")
 		}
-		if err := s.redis.Start(); err != nil {
+		if err := server.Restart(); err != nil {
 			s.T.Errorf("Redis does not come back: %v", err)
 		}
 	})

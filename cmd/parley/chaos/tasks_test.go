@@ -184,8 +184,7 @@ func (s *storm) awaitTasks() {
 	s.waitUntil(4*time.Minute, "all tasks to be told", func() bool {
 		return len(s.queryRows("SELECT id FROM tasks WHERE told = 0")) == 0
 	})
-	client := s.client()
-	s.waitUntil(3*time.Minute, "the bus to have nothing to do", func() bool { return len(leftovers(s.keys(client))) == 0 })
+	s.waitUntil(3*time.Minute, "the bus to have nothing to do", func() bool { return len(leftovers(s.keys())) == 0 })
 }
 
 // auditTasks checks what has become of each task: how many turns it has begun, and how

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/bus/redisbus/cluster"
 	"parley/bus/redisbus/server"
 	"parley/channels/sqlbook"
 	"parley/cmd/parley/config"
@@ -30,14 +31,30 @@ func checkBus(ctx context.Context, cfg *config.Config) []Finding {
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	began := time.Now()
-	h, err := server.Probe(ctx, string(cfg.Bus.URL))
-	took := time.Since(began)
 	place := "Redis at " + home.BusName(cfg)
-	if err != nil {
-		return []Finding{{Part: "bus", State: wrong, Detail: fmt.Sprintf("%s: %v", place, err),
-			Remedy: "check whether it's running, and check the host, port and password in " + settingOf(cfg, "bus.url")}}
+	var found []Finding
+	probed := map[string]bool{} // by the masters of a Cluster: several shards are on one
+	for _, tag := range cluster.Tags(cfg.Bus.ShardCount()) {
+		began := time.Now()
+		h, err := server.Probe(ctx, string(cfg.Bus.URL), tag)
+		if err != nil {
+			return append(found, Finding{Part: "bus", State: wrong, Detail: fmt.Sprintf("%s: %v", place, err),
+				Remedy: "check whether it's running, and check the host, port and password in " + settingOf(cfg, "bus.url")})
+		}
+		master := ""
+		if h.Group != nil {
+			master = h.Group.Master
+		}
+		if !probed[master] {
+			probed[master] = true
+			found = append(append(found, describeRedis(place, h, time.Since(began))), judgeRedis(h)...)
+		}
 	}
+	return found
+}
+
+// describeRedis returns the finding that a Redis server answers.
+func describeRedis(place string, h server.Health, took time.Duration) Finding {
 	ok := Finding{Part: "bus", State: fine, Detail: fmt.Sprintf("%s, version %s, answers in %d ms", place, h.Version, took.Milliseconds())}
 	if h.Group != nil {
 		ok.Detail += fmt.Sprintf(", the master is %s (replicas: %d)", h.Group.Master, h.Group.Online)
@@ -45,7 +62,7 @@ func checkBus(ctx context.Context, cfg *config.Config) []Finding {
 	if h.Fsync != "" {
 		ok.Detail += ", appendfsync " + h.Fsync
 	}
-	return append([]Finding{ok}, judgeRedis(h)...)
+	return ok
 }
 
 // judgeRedis returns findings about those settings of a Redis server that Parley depends on.
@@ -53,8 +70,12 @@ func judgeRedis(h server.Health) (found []Finding) {
 	say := func(state, detail, remedy string) {
 		found = append(found, Finding{Part: "bus", State: state, Detail: detail, Remedy: remedy})
 	}
-	if h.Mode == "cluster" {
-		say(wrong, "it's a node of a Redis Cluster, which isn't supported", "use one Redis, or one with replicas and Sentinels (redis+sentinel:// in [bus] url); set cluster-enabled no in redis.conf")
+	switch {
+	case h.Mode == "cluster" && !h.Clustered:
+		say(wrong, "it's a node of a Redis Cluster", "write redis+cluster://HOST:PORT,HOST:PORT in [bus] url, with some of the nodes")
+		return found
+	case h.Mode == "standalone" && h.Clustered:
+		say(wrong, "it isn't part of a Redis Cluster", "write redis://HOST:PORT in [bus] url")
 		return found
 	}
 	version := h.Info
@@ -81,7 +102,11 @@ func judgeRedis(h server.Health) (found []Finding) {
 	if h.MaxMemory > 0 && h.UsedMemory > h.MaxMemory/10*8 {
 		say(note, fmt.Sprintf("%d of %d MB are in use", h.UsedMemory>>20, h.MaxMemory>>20), "raise maxmemory before Redis is full: once it is, it accepts nothing more")
 	}
-	if h.Group != nil {
+	switch {
+	case h.Group == nil:
+	case h.Clustered:
+		judgeNodes(*h.Group, say)
+	default:
 		judgeSentinels(*h.Group, say)
 	}
 	if h.Skew.Abs() >= maxSkew {
@@ -98,8 +123,21 @@ func judgeSentinels(g server.Group, say func(state, detail, remedy string)) {
 	if g.Asked < 3 {
 		say(note, fmt.Sprintf("number of Sentinels that [bus] url names: %d", g.Asked), "name all of them: there should be 3, on different machines")
 	}
+	judgeReplicas(g, say)
+}
+
+// judgeNodes reports what is wrong with the nodes of a Cluster and the replicas of one of its masters.
+func judgeNodes(g server.Group, say func(state, detail, remedy string)) {
+	if len(g.Faults) > 0 {
+		say(wrong, fmt.Sprintf("%d of %d nodes of the Cluster didn't answer: %s", len(g.Faults), g.Asked, strings.Join(g.Faults, "; ")), "check whether they're running; redis-cli CLUSTER FORGET removes one that won't come back")
+	}
+	judgeReplicas(g, say)
+}
+
+// judgeReplicas reports that a master has no replica.
+func judgeReplicas(g server.Group, say func(state, detail, remedy string)) {
 	if g.Online == 0 {
-		say(note, "no replica is in touch with the master: if the master is lost, so is its mail", "start a replica, or check the log of the one you have")
+		say(note, "no replica is in touch with the master "+g.Master+": if the master is lost, so is its mail", "start a replica, or check the log of the one you have")
 	}
 }
 
