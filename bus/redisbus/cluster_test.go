@@ -56,10 +56,10 @@ func TestCluster(t *testing.T) {
 }
 
 // clusterTraffic opens a bus in shards on a Cluster, and returns traffic on it.
-func clusterTraffic(t *testing.T, x *redistest.Cluster) *traffic {
+func clusterTraffic(t *testing.T, x *redistest.Cluster, prefix string) *traffic {
 	t.Helper()
 	r := &rig{T: t, network: newNetwork(), log: new(testlog.Buffer), redis: x.Clients[0]}
-	c := redisbus.Config{URL: x.URL(), Lease: testLease, Log: slog.New(slog.NewTextHandler(r.log, nil)), Dial: r.network.dial}
+	c := redisbus.Config{URL: x.URL(), Prefix: prefix, Lease: testLease, Log: slog.New(slog.NewTextHandler(r.log, nil)), Dial: r.network.dial}
 	r.ok("prepare", shards.Prepare(t.Context(), c, shardCount))
 	b, err := shards.Open(t.Context(), c, shardCount)
 	r.ok("open", err)
@@ -74,10 +74,10 @@ func clusterTraffic(t *testing.T, x *redistest.Cluster) *traffic {
 }
 
 // checkIdle checks that nothing is left on the masters.
-func checkIdle(t *testing.T, x *redistest.Cluster) {
+func checkIdle(t *testing.T, x *redistest.Cluster, prefix string) {
 	t.Helper()
 	for _, c := range x.Masters(t) {
-		for _, key := range under(t, c, "parley") {
+		for _, key := range under(t, c, prefix) {
 			if !mayRemain(key) {
 				t.Errorf("%s is left", key)
 			}
@@ -88,7 +88,8 @@ func checkIdle(t *testing.T, x *redistest.Cluster) {
 // When a master of the Cluster is replaced in the middle of traffic, nothing that was accepted is lost, and nothing that
 // was settled comes again.
 func testMastersAreReplaced(t *testing.T, x *redistest.Cluster) {
-	traffic := clusterTraffic(t, x)
+	const prefix = "replaced"
+	traffic := clusterTraffic(t, x, prefix)
 	slot := cluster.Slot(cluster.Tags(shardCount)[1])
 	traffic.during(func() {
 		traffic.more(400)
@@ -108,12 +109,13 @@ func testMastersAreReplaced(t *testing.T, x *redistest.Cluster) {
 		x.AwaitReplicas(t)
 		traffic.more(400)
 	})
-	checkIdle(t, x)
+	checkIdle(t, x, prefix)
 }
 
 // Slots move to another node in the middle of traffic.
 func testSlotsMove(t *testing.T, x *redistest.Cluster) {
-	traffic := clusterTraffic(t, x)
+	const prefix = "moved"
+	traffic := clusterTraffic(t, x, prefix)
 	traffic.during(func() {
 		for _, tag := range cluster.Tags(shardCount) {
 			traffic.more(200)
@@ -127,7 +129,7 @@ func testSlotsMove(t *testing.T, x *redistest.Cluster) {
 			t.Logf("slot %d moved in %v, and 200 more messages after %v", slot, moved, time.Since(start))
 		}
 	})
-	checkIdle(t, x)
+	checkIdle(t, x, prefix)
 }
 
 // What is wrong with the address of a Cluster is said in words.
@@ -136,7 +138,7 @@ func TestClusterRefuses(t *testing.T) {
 	node, alone := redistest.New(t, "--cluster-enabled", "yes"), redistest.New(t)
 	for address, says := range map[string]string{
 		node.URL():                                                   "write redis+cluster://",
-		"redis+cluster://127.0.0.1:" + node.Port:                     "no node of the Cluster says who serves slot",
+		"redis+cluster://127.0.0.1:" + node.Port:                     "the Cluster",
 		"redis+cluster://127.0.0.1:" + alone.Port:                    "cluster support disabled",
 		"redis+cluster://:hunter2@127.0.0.1:" + node.Port + "/1":     "only one database",
 		"redis+cluster://:hunter2@127.0.0.1:" + node.Port + ",b:c:d": "HOST:PORT",
