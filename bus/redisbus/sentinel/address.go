@@ -1,3 +1,4 @@
+// Package sentinel finds out which Redis is the master of a group that Sentinels watch.
 package sentinel
 
 import (
