@@ -26,7 +26,7 @@ func TestServerFit(t *testing.T) {
 		{"7.2.4", "volatile-ttl", "set maxmemory-policy to noeviction"},
 		{"7.2.4", "", "set maxmemory-policy to noeviction"},
 	} {
-		err := redisserver.Info{Version: x.version, Policy: x.policy}.CheckFit()
+		err := redisserver.Info{Version: x.version, Policy: x.policy, Mode: "standalone"}.CheckFit()
 		switch {
 		case x.remedy == "" && err != nil:
 			t.Errorf("%s %s: %v", x.version, x.policy, err)
