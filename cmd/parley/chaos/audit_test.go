@@ -121,7 +121,7 @@ func (a *audit) String() string {
 // ids, fences and other numbers that only grow, names of topics, dead letters, and keys
 // that expire.
 func leftovers(keys []string) []string {
-	kept := append(shortLived(), "seen", "clock", "contact", "topics", "wake", "dead", "graves")
+	kept := append(shortLived(), "seen", "clock", "contact", "topics", "wake", "dead", "graves", "shards")
 	return slices.DeleteFunc(keys, func(key string) bool {
 		kind, _, _ := strings.Cut(key, ":")
 		return slices.Contains(kept, kind)
@@ -132,7 +132,7 @@ func leftovers(keys []string) []string {
 // ends a process's blocking call, stays for some seconds if the call has ended before the
 // nudge came.
 func shortLived() []string {
-	return []string{"events", "hold", "waiting", "nudge", "working", "begun", "last"}
+	return []string{"events", "hold", "waiting", "nudge", "working", "begun", "counted", "last"}
 }
 
 // findSlowestAnswer finds the answer that took longest.

@@ -70,11 +70,17 @@ func skipUnlessFleet(t *testing.T) {
 // newFleet makes a fleet without a process; more is added to its configuration.
 func newFleet(t *testing.T, script agenttest.Script, more ...string) *fleet {
 	t.Helper()
+	return newFleetOver(t, *chaosBus, script, more...)
+}
+
+// newFleetOver makes a fleet whose bus is on one Redis, or on what over says: sentinel or cluster.
+func newFleetOver(t *testing.T, over string, script agenttest.Script, more ...string) *fleet {
+	t.Helper()
 	skipUnlessFleet(t)
 	if _, err := parleytest.Binary(); err != nil { // it takes long, and no wait for a process should include it
 		t.Fatal(err)
 	}
-	f := &fleet{sl: slacktest.New(parleytest.SlackBot, parleytest.SlackApp), dc: discordtest.New(discordToken), once: newOnceTool(t), redis: startRedis(t), pg: sqldbtest.Start(t), root: t.TempDir()}
+	f := &fleet{sl: slacktest.New(parleytest.SlackBot, parleytest.SlackApp), dc: discordtest.New(discordToken), once: newOnceTool(t), redis: startRedis(t, over), pg: sqldbtest.Start(t), root: t.TempDir()}
 	slackAPI, err := f.sl.Start("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

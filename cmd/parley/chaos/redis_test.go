@@ -32,10 +32,10 @@ type redisServers interface {
 	Break(random *rand.Rand) (what string, mend func() error)
 }
 
-// startRedis starts what the flag says.
-func startRedis(t *testing.T) redisServers {
+// startRedis starts one Redis, or what over says: sentinel or cluster.
+func startRedis(t *testing.T, over string) redisServers {
 	t.Helper()
-	switch *chaosBus {
+	switch over {
 	case "":
 		return &oneRedis{redistest.New(t), t}
 	case "sentinel":
@@ -43,16 +43,8 @@ func startRedis(t *testing.T) redisServers {
 	case "cluster":
 		return &sextet{redistest.NewCluster(t), t}
 	}
-	t.Fatalf("-chaos.bus is %q: it has to be sentinel or cluster, or empty", *chaosBus)
+	t.Fatalf("-chaos.bus is %q: it has to be sentinel or cluster, or empty", over)
 	return nil
-}
-
-// busShards returns into how many shards the bus is cut.
-func busShards() int {
-	if *chaosBus == "cluster" {
-		return shardCount
-	}
-	return 1
 }
 
 // openBus opens the fleet's bus once more.
@@ -65,8 +57,8 @@ func (f *fleet) openBus() interface {
 } {
 	f.T.Helper()
 	c := redisbus.Config{URL: f.redis.URL(), Prefix: fleetPrefix}
-	if busShards() > 1 {
-		b, err := shards.Open(f.T.Context(), c, busShards())
+	if _, ok := f.redis.(*sextet); ok {
+		b, err := shards.Open(f.T.Context(), c, shardCount)
 		if err != nil {
 			f.T.Fatal(err)
 		}
@@ -216,4 +208,24 @@ func (x *sextet) owners() (masters []int) {
 		masters = append(masters, x.Owner(x.t, slot))
 	}
 	return masters
+}
+
+// A fleet whose bus is on a group of servers loses nothing and does nothing twice while masters of it are killed, stopped and
+// replaced, and shards move.
+func TestFleetOverSeveralRedis(t *testing.T) {
+	for _, over := range []string{"sentinel", "cluster"} {
+		t.Run(over, func(t *testing.T) {
+			t.Parallel()
+			s := newStorm(fullFleetOver(t, over), stormSeed, 30, 5, 4*time.Second)
+			s.run(5*time.Minute, breakMembers, breakServers)
+			a := s.audit()
+			t.Logf("%s", a)
+			for _, wrong := range a.violations {
+				t.Error(wrong)
+			}
+			if len(s.unexpected) > 0 {
+				t.Errorf("ended by themselves: %v", s.unexpected)
+			}
+		})
+	}
 }

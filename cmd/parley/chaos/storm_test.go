@@ -543,7 +543,13 @@ func (s *storm) countFault(what string) {
 // fullFleet makes a fleet of two gateways and three workers; more is added to its configuration.
 func fullFleet(t *testing.T, more ...string) *fleet {
 	t.Helper()
-	f := newFleet(t, stormModel, append(more, startSpeech(t))...)
+	return fullFleetOver(t, *chaosBus, more...)
+}
+
+// fullFleetOver makes a full fleet whose bus is on what over says; see newFleetOver.
+func fullFleetOver(t *testing.T, over string, more ...string) *fleet {
+	t.Helper()
+	f := newFleetOver(t, over, stormModel, append(more, startSpeech(t))...)
 	f.speaks = true
 	f.join("gateway-1", gateway)
 	f.join("worker-1", worker)

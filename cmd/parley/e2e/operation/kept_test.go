@@ -100,8 +100,8 @@ func keptKeys() []string {
 	return []string{
 		"state", "heads", "due", "leased", "mail", "dead", "graves", "seen", // mail: by sender and session
 		"events", "feed", // events: by session
-		"clock", "contact", "topics", "wake", "pause", "hold", "waiting", "nudge", "notes", "released", "forgotten", // nothing that somebody said
-		"working", "begun", // by a hash of a person's id, ids of turns: forget leaves them, or who is forgotten might ask without a limit; they go after an hour
+		"clock", "contact", "topics", "wake", "pause", "hold", "waiting", "nudge", "notes", "released", "forgotten", "shards", // nothing that somebody said
+		"working", "begun", "counted", // by a hash of a person's id, ids of turns: forget leaves them, or who is forgotten might ask without a limit; they go after an hour
 		"last",     // by a hash of a session's key, a process: it goes after ten minutes
 		"claimers", // a channel to which nothing is published
 	}
