@@ -185,7 +185,7 @@ func (s *Server) Client(t testing.TB) *redis.Client {
 }
 
 // patience is how long servers may take to agree.
-const patience = 60 * time.Second
+const patience = 2 * time.Minute
 
 // await waits until a condition holds, and fails the test if it does not in time.
 func await(t testing.TB, what string, cond func() bool) {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/bus/redisbus"
 	"parley/bus/redisbus/cluster"
 	"parley/bus/redisbus/server"
 	"parley/channels/sqlbook"
@@ -50,7 +51,22 @@ func checkBus(ctx context.Context, cfg *config.Config) []Finding {
 			found = append(append(found, describeRedis(place, h, time.Since(began))), judgeRedis(h)...)
 		}
 	}
-	return found
+	return append(found, checkShards(ctx, cfg)...)
+}
+
+// checkShards checks whether the bus in Redis is cut into as many shards as configured.
+func checkShards(ctx context.Context, cfg *config.Config) []Finding {
+	n, err := redisbus.ReadShardCount(ctx, redisbus.Config{URL: string(cfg.Bus.URL), Prefix: cfg.Bus.Prefix})
+	switch want := cfg.Bus.ShardCount(); {
+	case err != nil:
+		return []Finding{{Part: "bus", State: wrong, Detail: err.Error(), Remedy: "check Redis's log"}}
+	case n > 0 && n != want:
+		return []Finding{{Part: "bus", State: wrong, Detail: fmt.Sprintf("the bus is cut into %d shards instead of %d", n, want),
+			Remedy: fmt.Sprintf("set [bus] shards = %d; deploy/README.md says how a bus is cut anew", n)}}
+	case want > 1:
+		return []Finding{{Part: "bus", State: fine, Detail: fmt.Sprintf("cut into %d shards", want)}}
+	}
+	return nil
 }
 
 // describeRedis returns the finding that a Redis server answers.
