@@ -74,8 +74,8 @@ func (ds *deadLetters) list(ctx context.Context, topic bus.Topic, beyond string,
 	return list, err
 }
 
-// A Buried is a dead letter with its place in the order of burial, in which a topic's dead letters are listed.
-type Buried struct {
+// A BuriedLetter is a dead letter with its place in the order of burial, in which a topic's dead letters are listed.
+type BuriedLetter struct {
 	bus.DeadLetter
 	Place int64
 }
@@ -93,9 +93,9 @@ func (ds *deadLetters) PlaceOf(ctx context.Context, topic bus.Topic, id string) 
 	return int64(score), nil
 }
 
-// Buried lists at most limit dead letters from a place on, or only those beyond it: the oldest first, or those from the
+// BuriedFrom lists at most limit dead letters from a place on, or only those beyond it: the oldest first, or those from the
 // place backwards.
-func (ds *deadLetters) Buried(ctx context.Context, topic bus.Topic, place int64, beyond bool, limit int, newest bool) ([]Buried, error) {
+func (ds *deadLetters) BuriedFrom(ctx context.Context, topic bus.Topic, place int64, beyond bool, limit int, newest bool) ([]BuriedLetter, error) {
 	from := strconv.FormatInt(place, 10)
 	if beyond {
 		from = "(" + from
@@ -104,7 +104,7 @@ func (ds *deadLetters) Buried(ctx context.Context, topic bus.Topic, place int64,
 }
 
 // page reads dead letters from a bound of Redis on; "" for the first page.
-func (ds *deadLetters) page(ctx context.Context, topic bus.Topic, from string, limit int, newest bool) ([]Buried, error) {
+func (ds *deadLetters) page(ctx context.Context, topic bus.Topic, from string, limit int, newest bool) ([]BuriedLetter, error) {
 	k := ds.keys.topic(topic)
 	first, last := "-inf", "+inf"
 	if newest {
@@ -127,7 +127,7 @@ func (ds *deadLetters) page(ctx context.Context, topic bus.Topic, from string, l
 	if err != nil {
 		return nil, fmt.Errorf("list dead letters: %w", ds.closedOr(err))
 	}
-	list := make([]Buried, 0, len(texts))
+	list := make([]BuriedLetter, 0, len(texts))
 	for i, text := range texts {
 		if text == nil {
 			continue // it was dropped meanwhile
@@ -136,7 +136,7 @@ func (ds *deadLetters) page(ctx context.Context, topic bus.Topic, from string, l
 		if err != nil {
 			return nil, fmt.Errorf("list dead letters: %w", err)
 		}
-		list = append(list, Buried{d, int64(places[i].Score)})
+		list = append(list, BuriedLetter{d, int64(places[i].Score)})
 	}
 	return list, nil
 }

@@ -154,7 +154,7 @@ func (in *Importer) AddDead(ctx context.Context, l StoredMessage) error {
 // AddKnown records that messages with these ids were published on a day, counted from 1970
 // in UTC. It must come after AddMessage, which would refuse a message whose id is known.
 func (in *Importer) AddKnown(ctx context.Context, topic bus.Topic, day int64, ids []string) error {
-	return in.bus.AddKnown(ctx, KnownIDs{topic, day, ids})
+	return in.bus.AddKnownIDs(ctx, KnownIDs{topic, day, ids})
 }
 
 // Messages reads the waiting messages of all mailboxes, one mailbox after the other, each in

@@ -62,7 +62,7 @@ type Bus struct {
 	*deadLetters
 	*forgetter
 	*roster
-	*counts
+	*leaseCounts
 	*resizer
 
 	leases   *leases
@@ -150,7 +150,7 @@ func newBus(c Config, d *server.Dialer, client *redis.Client, scripts scriptLibr
 		inspector:  &inspector{to},
 		roster:     &roster{to},
 	}
-	b.counts, b.resizer = &counts{to, c.Lease, c.MaxHold + c.Lease}, &resizer{to, b.inspector}
+	b.leaseCounts, b.resizer = &leaseCounts{to, c.Lease, c.MaxHold + c.Lease}, &resizer{to, b.inspector}
 	b.leases = newLeases(to, b.emitter, c.Lease, c.MaxHold)
 	b.events = newEvents(to, b.emitter)
 	b.claims = newClaims(to, b.leases, b.events.subscribe)

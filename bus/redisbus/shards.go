@@ -95,7 +95,7 @@ type resizer struct {
 
 // ReadShardCount returns into how many shards the bus is cut that a Config describes; 0 if it was never used.
 func ReadShardCount(ctx context.Context, c Config) (n int, err error) {
-	err = withServer(c, func(client *redis.Client, k keys, _ int) (err error) {
+	err = withClientOf(c, func(client *redis.Client, k keys, _ int) (err error) {
 		n, err = readShardCount(ctx, client, k)
 		return err
 	})
@@ -148,7 +148,7 @@ func RecordShardCount(ctx context.Context, c Config, before, now int) (recorded 
 	if err != nil {
 		return false, err
 	}
-	err = withServer(c, func(client *redis.Client, k keys, replicas int) error {
+	err = withClientOf(c, func(client *redis.Client, k keys, replicas int) error {
 		done, err := client.Eval(ctx, source, []string{k.shards()}, shardCountText(before), shardCountText(now)).Int()
 		recorded = done == 1
 		if replicas > 0 {
@@ -162,8 +162,8 @@ func RecordShardCount(ctx context.Context, c Config, before, now int) (recorded 
 	return recorded, nil
 }
 
-// withServer calls f with a client of the server of a shard, and how many replicas have to confirm what it writes.
-func withServer(c Config, f func(client *redis.Client, k keys, replicas int) error) error {
+// withClientOf calls f with a client of the server of a shard, and how many replicas have to confirm what it writes.
+func withClientOf(c Config, f func(client *redis.Client, k keys, replicas int) error) error {
 	c = c.withDefaults()
 	d, err := server.NewDialer(server.Options{URL: c.URL, Tag: c.Tag, Dial: c.Dial})
 	if err != nil {
@@ -182,8 +182,8 @@ func shardCountText(n int) string {
 	return strconv.Itoa(n)
 }
 
-// Remains returns how many mailboxes of the shard have mail, and how many dead letters it has.
-func (z *resizer) Remains(ctx context.Context) (mailboxes, deadLetters int64, err error) {
+// CountContents returns how many mailboxes of the shard have mail, and how many dead letters it has.
+func (z *resizer) CountContents(ctx context.Context) (mailboxes, deadLetters int64, err error) {
 	topics, err := z.inspector.Topics(ctx)
 	if err != nil {
 		return 0, 0, err
@@ -207,8 +207,8 @@ type KnownIDs struct {
 	IDs   []string
 }
 
-// Known reads the ids of all messages that were published lately.
-func (z *resizer) Known(ctx context.Context) iter.Seq2[KnownIDs, error] {
+// ReadKnownIDs reads the ids of all messages that were published lately.
+func (z *resizer) ReadKnownIDs(ctx context.Context) iter.Seq2[KnownIDs, error] {
 	return func(yield func(KnownIDs, error) bool) {
 		topics, err := z.inspector.Topics(ctx)
 		if err != nil {
@@ -234,8 +234,8 @@ func (z *resizer) Known(ctx context.Context) iter.Seq2[KnownIDs, error] {
 	}
 }
 
-// AddKnown records that messages with these ids were published.
-func (z *resizer) AddKnown(ctx context.Context, known KnownIDs) error {
+// AddKnownIDs records that messages with these ids were published.
+func (z *resizer) AddKnownIDs(ctx context.Context, known KnownIDs) error {
 	k := z.keys.topic(known.Topic)
 	forget := time.UnixMicro((known.Day + 2) * dayLength).Add(time.Hour)
 	pipe := z.client.Pipeline()
@@ -250,8 +250,8 @@ func (z *resizer) AddKnown(ctx context.Context, known KnownIDs) error {
 	return nil
 }
 
-// Clock returns the highest number that the shard may have given.
-func (z *resizer) Clock(ctx context.Context) (int64, error) {
+// ReadClock returns the highest number that the shard may have given.
+func (z *resizer) ReadClock(ctx context.Context) (int64, error) {
 	now, err := z.now(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("read the clock: %w", err)

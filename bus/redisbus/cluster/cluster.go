@@ -17,10 +17,10 @@ import (
 
 const (
 	askTimeout = time.Second // how long a node may take to answer
-	// enoughAfter is how long the other nodes are waited for once most have answered.
-	enoughAfter = 100 * time.Millisecond
-	// believedFor is how long an answer is used again. The shards of a bus ask at about the same time.
-	believedFor = 500 * time.Millisecond
+	// lateAnswerWait is how long the other nodes are waited for once most have answered.
+	lateAnswerWait = 100 * time.Millisecond
+	// answersLast is how long an answer is used again. The shards of a bus ask at about the same time.
+	answersLast = 500 * time.Millisecond
 )
 
 // A Cluster asks the nodes of a Redis Cluster. It is shared by the finders of all slots.
@@ -72,15 +72,15 @@ type answer struct {
 
 // self returns what the node says about itself; nil if it does not.
 func (a *answer) self() *node {
-	return a.find(func(n *node) bool { return n.is("myself") })
+	return a.findNode(func(n *node) bool { return n.hasFlag("myself") })
 }
 
-// owner returns the master of a slot; nil if the answer names none.
-func (a *answer) owner(slot int) *node {
-	return a.find(func(n *node) bool { return n.serves(slot) })
+// ownerOf returns the master of a slot; nil if the answer names none.
+func (a *answer) ownerOf(slot int) *node {
+	return a.findNode(func(n *node) bool { return n.serves(slot) })
 }
 
-func (a *answer) find(is func(*node) bool) *node {
+func (a *answer) findNode(is func(*node) bool) *node {
 	for i := range a.nodes {
 		if is(&a.nodes[i]) {
 			return &a.nodes[i]
@@ -89,8 +89,8 @@ func (a *answer) find(is func(*node) bool) *node {
 	return nil
 }
 
-// ask returns what the nodes say, which may be from a moment ago.
-func (c *Cluster) ask(ctx context.Context) ([]answer, error) {
+// askNodes returns what the nodes say, which may be from a moment ago.
+func (c *Cluster) askNodes(ctx context.Context) ([]answer, error) {
 	c.mu.Lock()
 	r := c.latest
 	if c.closed {
@@ -101,7 +101,7 @@ func (c *Cluster) ask(ctx context.Context) ([]answer, error) {
 		addresses := c.addresses(r)
 		r = &round{done: make(chan struct{})}
 		c.latest = r
-		c.asking.Go(func() { c.askAll(r, addresses) })
+		c.asking.Go(func() { c.askEach(r, addresses) })
 	}
 	c.mu.Unlock()
 	select {
@@ -115,7 +115,7 @@ func (c *Cluster) ask(ctx context.Context) ([]answer, error) {
 func (r *round) isOld() bool {
 	select {
 	case <-r.done:
-		return time.Since(r.at) > believedFor
+		return time.Since(r.at) > answersLast
 	default:
 		return false
 	}
@@ -127,7 +127,7 @@ func (c *Cluster) addresses(last *round) []string {
 	if last != nil {
 		for _, a := range last.answers {
 			for _, n := range a.nodes {
-				if !n.is("noaddr") && !n.is("handshake") {
+				if !n.hasFlag("noaddr") && !n.hasFlag("handshake") {
 					all = append(all, n.address)
 				}
 			}
@@ -137,21 +137,21 @@ func (c *Cluster) addresses(last *round) []string {
 	return slices.Compact(all)
 }
 
-// askAll asks the nodes at these addresses, and ends the round.
-func (c *Cluster) askAll(r *round, addresses []string) {
+// askEach asks the nodes at these addresses, and ends the round.
+func (c *Cluster) askEach(r *round, addresses []string) {
 	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
 	defer cancel()
 	answers := make(chan answer, len(addresses))
 	for _, address := range addresses {
 		c.asking.Go(func() { answers <- c.askOne(ctx, address) })
 	}
-	r.answers = collect(answers, len(addresses))
+	r.answers = collectAnswers(answers, len(addresses))
 	r.at = time.Now()
 	close(r.done)
 }
 
-// collect waits for n answers, or a moment longer than for most of them.
-func collect(answers <-chan answer, n int) (got []answer) {
+// collectAnswers waits for n answers, or a moment longer than for most of them.
+func collectAnswers(answers <-chan answer, n int) (got []answer) {
 	var enough <-chan time.Time
 	for len(got) < n {
 		select {
@@ -161,7 +161,7 @@ func collect(answers <-chan answer, n int) (got []answer) {
 			return got
 		}
 		if enough == nil && len(got) > n/2 {
-			enough = time.After(enoughAfter)
+			enough = time.After(lateAnswerWait)
 		}
 	}
 	return got
@@ -219,7 +219,7 @@ func (*Finder) Close() error { return nil }
 // View implements master.Finder. What counts is how most of the masters answer, because they decide on a
 // promotion.
 func (f *Finder) View(ctx context.Context) (v master.View, err error) {
-	answers, err := f.cluster.ask(ctx)
+	answers, err := f.cluster.askNodes(ctx)
 	if err != nil {
 		return v, fmt.Errorf("ask the Cluster: %w", err)
 	}
@@ -232,8 +232,8 @@ func (f *Finder) View(ctx context.Context) (v master.View, err error) {
 	if owner == nil {
 		return master.View{}, fmt.Errorf("no node of the Cluster says who serves slot %d: %s", f.slot, strings.Join(v.Faults, "; "))
 	}
-	agree, doubts := f.votesFor(owner, answers)
-	most := by.count((*node).votes)/2 + 1
+	agree, doubts := f.countVotes(owner, answers)
+	most := by.countNodes((*node).isVoter)/2 + 1
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if agree < most && owner.epoch < f.newest {
@@ -241,7 +241,7 @@ func (f *Finder) View(ctx context.Context) (v master.View, err error) {
 	}
 	f.newest = owner.epoch
 	v.Master, v.Asked, v.Stable = owner.address, len(answers), agree >= most && !doubts
-	v.Replicas = by.count(func(n *node) bool { return n.masterID == owner.id })
+	v.Replicas = by.countNodes(func(n *node) bool { return n.masterID == owner.id })
 	for _, a := range answers {
 		if self := a.self(); self != nil && self.id == owner.id {
 			v.RunID = a.runID
@@ -253,34 +253,34 @@ func (f *Finder) View(ctx context.Context) (v master.View, err error) {
 // newestOwner returns the master of the slot by the newest answer, and that answer; nil if no answer names one.
 func (f *Finder) newestOwner(answers []answer) (owner *node, by *answer) {
 	for i := range answers {
-		if named := answers[i].owner(f.slot); named != nil && (owner == nil || named.epoch > owner.epoch) {
+		if named := answers[i].ownerOf(f.slot); named != nil && (owner == nil || named.epoch > owner.epoch) {
 			owner, by = named, &answers[i]
 		}
 	}
 	return owner, by
 }
 
-// votesFor returns how many of the masters name that node as the one that serves the slot, and whether one of these
+// countVotes returns how many of the masters name that node as the one that serves the slot, and whether one of these
 // considers it down.
-func (f *Finder) votesFor(owner *node, answers []answer) (votes int, doubts bool) {
+func (f *Finder) countVotes(owner *node, answers []answer) (votes int, doubts bool) {
 	counted := map[string]bool{} // by the ids of those who answered: one may have several addresses
 	for i := range answers {
-		self, named := answers[i].self(), answers[i].owner(f.slot)
-		if self == nil || named == nil || !self.votes() || counted[self.id] || named.id != owner.id || named.epoch != owner.epoch {
+		self, named := answers[i].self(), answers[i].ownerOf(f.slot)
+		if self == nil || named == nil || !self.isVoter() || counted[self.id] || named.id != owner.id || named.epoch != owner.epoch {
 			continue
 		}
 		counted[self.id] = true
 		votes++
-		doubts = doubts || named.is("fail") || named.is("fail?")
+		doubts = doubts || named.hasFlag("fail") || named.hasFlag("fail?")
 	}
 	return votes, doubts
 }
 
-// votes reports whether the node is one of the masters that decide.
-func (n *node) votes() bool { return n.is("master") && len(n.slots) > 0 }
+// isVoter reports whether the node is one of the masters that decide.
+func (n *node) isVoter() bool { return n.hasFlag("master") && len(n.slots) > 0 }
 
-// count returns how many nodes of the answer match.
-func (a *answer) count(match func(*node) bool) (n int) {
+// countNodes returns how many nodes of the answer match.
+func (a *answer) countNodes(match func(*node) bool) (n int) {
 	for i := range a.nodes {
 		if match(&a.nodes[i]) {
 			n++

@@ -16,8 +16,8 @@ type node struct {
 	slots       [][2]int
 }
 
-// is reports whether the node has a flag, such as master, myself or fail.
-func (n *node) is(flag string) bool { return slices.Contains(n.flags, flag) }
+// hasFlag reports whether the node has a flag, such as master, myself or fail.
+func (n *node) hasFlag(flag string) bool { return slices.Contains(n.flags, flag) }
 
 // serves reports whether the node is the master of a slot.
 func (n *node) serves(slot int) bool {
@@ -34,7 +34,7 @@ func readNodes(text, from string) (nodes []node) {
 		n := node{id: f[0], flags: strings.Split(f[2], ","), masterID: f[3]}
 		n.epoch, _ = strconv.ParseInt(f[6], 10, 64) // 0 if it cannot be read
 		n.address, _, _ = strings.Cut(f[1], "@")
-		if host, port, err := net.SplitHostPort(n.address); err == nil && host == "" && n.is("myself") {
+		if host, port, err := net.SplitHostPort(n.address); err == nil && host == "" && n.hasFlag("myself") {
 			host, _, _ = net.SplitHostPort(from) // a node that nobody has met yet does not know its own address
 			n.address = net.JoinHostPort(host, port)
 		}

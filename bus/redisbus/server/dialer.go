@@ -56,9 +56,9 @@ func NewDialer(from Options) (*Dialer, error) {
 	case sentinel.Is(from.URL):
 		a, err := sentinel.Parse(from.URL)
 		if err != nil {
-			return nil, wrapAddress(err)
+			return nil, wrapAddressError(err)
 		}
-		asking, err := d.prepare(from, &a.Address)
+		asking, err := d.prepareOptions(from, &a.Address)
 		if err != nil {
 			return nil, err
 		}
@@ -67,9 +67,9 @@ func NewDialer(from Options) (*Dialer, error) {
 		of := from.Cluster
 		a, err := cluster.Parse(from.URL)
 		if err != nil {
-			return nil, wrapAddress(err)
+			return nil, wrapAddressError(err)
 		}
-		asking, err := d.prepare(from, &a)
+		asking, err := d.prepareOptions(from, &a)
 		if err != nil {
 			return nil, err
 		}
@@ -79,7 +79,7 @@ func NewDialer(from Options) (*Dialer, error) {
 		}
 		d.Finder, d.clustered = of.Finder(cluster.Slot(from.Tag)), true
 	default:
-		if _, err := d.prepare(from, nil); err != nil {
+		if _, err := d.prepareOptions(from, nil); err != nil {
 			return nil, err
 		}
 	}
@@ -99,11 +99,11 @@ func NewCluster(from Options) (*cluster.Cluster, error) {
 	return d.ownCluster, nil
 }
 
-func wrapAddress(err error) error { return fmt.Errorf("address of redis: %w", err) }
+func wrapAddressError(err error) error { return fmt.Errorf("address of redis: %w", err) }
 
-// prepare sets the options, and what needs no Finder. named is nil if the address names one server. prepare returns the
+// prepareOptions sets the options, and what needs no Finder. named is nil if the address names one server. prepareOptions returns the
 // options with which a Finder asks.
-func (d *Dialer) prepare(from Options, named *master.Address) (asking *redis.Options, err error) {
+func (d *Dialer) prepareOptions(from Options, named *master.Address) (asking *redis.Options, err error) {
 	plain := from.URL
 	if named != nil {
 		plain = named.Redis()
@@ -113,7 +113,7 @@ func (d *Dialer) prepare(from Options, named *master.Address) (asking *redis.Opt
 		if malformed, ok := errors.AsType[*url.Error](err); ok {
 			err = malformed.Err
 		}
-		return nil, wrapAddress(err)
+		return nil, wrapAddressError(err)
 	}
 	setOptions(o)
 	if named != nil {

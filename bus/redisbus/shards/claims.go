@@ -12,12 +12,12 @@ import (
 )
 
 const (
-	// askNext is how long a caller who waits for mail waits for the shards that have been asked before one more is asked.
+	// askNextAfter is how long a caller who waits for mail waits for the shards that have been asked before one more is asked.
 	// Where all have mail, a process then takes from one after the other, and not from all more than it wants.
-	askNext = 500 * time.Microsecond
-	// askedFor is how long shards go on being asked after the last caller has got its leases: most callers come back at
+	askNextAfter = 500 * time.Microsecond
+	// keepAskingFor is how long shards go on being asked after the last caller has got its leases: most callers come back at
 	// once.
-	askedFor = 10 * time.Millisecond
+	keepAskingFor = 10 * time.Millisecond
 )
 
 // claims has this process's callers of Claim. For each topic for which some wait, collect asks the shards.
@@ -144,8 +144,8 @@ func (c *claims) wanted(t *topicClaims) (n int) {
 	return n
 }
 
-// A claimed is the answer of one shard.
-type claimed struct {
+// A shardAnswer is what one shard has granted.
+type shardAnswer struct {
 	shard  int
 	leases []bus.Lease
 	err    error
@@ -155,8 +155,8 @@ type claimed struct {
 func (c *claims) collect(t *topicClaims) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer func() { cancel() }()
-	asked, answers := map[int]bool{}, make(chan claimed, len(c.shards))
-	next, idle := time.NewTimer(0), time.NewTimer(askedFor)
+	asked, answers := map[int]bool{}, make(chan shardAnswer, len(c.shards))
+	next, idle := time.NewTimer(0), time.NewTimer(keepAskingFor)
 	defer next.Stop()
 	defer idle.Stop()
 	for waited := true; ; {
@@ -165,7 +165,7 @@ func (c *claims) collect(t *topicClaims) {
 		switch {
 		case wanted == 0:
 			if waited {
-				idle.Reset(askedFor)
+				idle.Reset(keepAskingFor)
 			}
 			over = idle.C
 		case len(asked) < len(c.shards):
@@ -174,8 +174,8 @@ func (c *claims) collect(t *topicClaims) {
 		waited = wanted > 0
 		select {
 		case <-due:
-			c.ask(ctx, t, asked, wanted, answers)
-			next.Reset(askNext)
+			c.askNextShard(ctx, t, asked, wanted, answers)
+			next.Reset(askNextAfter)
 		case a := <-answers:
 			delete(asked, a.shard)
 			if errors.Is(a.err, bus.ErrClosed) {
@@ -183,7 +183,7 @@ func (c *claims) collect(t *topicClaims) {
 				c.endTopic(t, answers, len(asked))
 				return
 			}
-			c.take(t, a)
+			c.passOn(t, a)
 		case <-t.changed:
 		case <-over:
 			cancel()
@@ -198,8 +198,8 @@ func (c *claims) collect(t *topicClaims) {
 	}
 }
 
-// ask asks the next shard that is not being asked.
-func (c *claims) ask(ctx context.Context, t *topicClaims, asked map[int]bool, wanted int, answers chan<- claimed) {
+// askNextShard asks the next shard that is not being asked.
+func (c *claims) askNextShard(ctx context.Context, t *topicClaims, asked map[int]bool, wanted int, answers chan<- shardAnswer) {
 	for asked[t.next] {
 		t.next = (t.next + 1) % len(c.shards)
 	}
@@ -208,12 +208,12 @@ func (c *claims) ask(ctx context.Context, t *topicClaims, asked map[int]bool, wa
 	asked[i] = true
 	c.work.Go(func() {
 		leases, err := c.shards[i].ClaimUpTo(ctx, t.topic, wanted)
-		answers <- claimed{i, leases, err}
+		answers <- shardAnswer{i, leases, err}
 	})
 }
 
-// take passes on what a shard has granted.
-func (c *claims) take(t *topicClaims, a claimed) {
+// passOn passes on what a shard has granted.
+func (c *claims) passOn(t *topicClaims, a shardAnswer) {
 	leases := make([]bus.Lease, len(a.leases))
 	for i, l := range a.leases {
 		leases[i] = &lease{Lease: l, counting: c.counting}
@@ -225,10 +225,10 @@ func (c *claims) take(t *topicClaims, a claimed) {
 
 // finish waits for the shards that were told to stop, and gives back what nobody waits for. It returns false if somebody
 // has come meanwhile.
-func (c *claims) finish(t *topicClaims, answers <-chan claimed, asked int) bool {
+func (c *claims) finish(t *topicClaims, answers <-chan shardAnswer, asked int) bool {
 	for range asked {
 		if a := <-answers; a.err == nil {
-			c.take(t, a)
+			c.passOn(t, a)
 		}
 	}
 	c.mu.Lock()
@@ -242,7 +242,7 @@ func (c *claims) finish(t *topicClaims, answers <-chan claimed, asked int) bool 
 }
 
 // endTopic ends the claims of a topic once the bus is closed.
-func (c *claims) endTopic(t *topicClaims, answers <-chan claimed, asked int) {
+func (c *claims) endTopic(t *topicClaims, answers <-chan shardAnswer, asked int) {
 	for range asked {
 		<-answers
 	}

@@ -14,20 +14,20 @@ import (
 
 // Dead letters are listed by their places in their shards, which are times, and those with the same place by shard.
 
-// A grave is where a dead letter is.
-type grave struct {
+// A letterPlace is where a dead letter is.
+type letterPlace struct {
 	shard int
 	place int64
 }
 
-func (g grave) compare(other grave) int {
+func (g letterPlace) compare(other letterPlace) int {
 	return cmp.Or(cmp.Compare(g.place, other.place), cmp.Compare(g.shard, other.shard))
 }
 
-// find returns where a dead letter is; bus.ErrNotFound if no shard has it.
-func (b *Bus) find(ctx context.Context, topic bus.Topic, id string) (grave, error) {
-	found := grave{shard: -1}
-	places, err := ofEach(b, func(shard *redisbus.Bus) (int64, error) {
+// findDeadLetter returns where a dead letter is; bus.ErrNotFound if no shard has it.
+func (b *Bus) findDeadLetter(ctx context.Context, topic bus.Topic, id string) (letterPlace, error) {
+	found := letterPlace{shard: -1}
+	places, err := collectFromShards(b, func(shard *redisbus.Bus) (int64, error) {
 		place, err := shard.PlaceOf(ctx, topic, id)
 		if errors.Is(err, bus.ErrNotFound) {
 			return -1, nil
@@ -39,7 +39,7 @@ func (b *Bus) find(ctx context.Context, topic bus.Topic, id string) (grave, erro
 	}
 	for i, place := range places {
 		if place >= 0 {
-			return grave{i, place}, nil
+			return letterPlace{i, place}, nil
 		}
 	}
 	return found, bus.ErrNotFound
@@ -47,26 +47,26 @@ func (b *Bus) find(ctx context.Context, topic bus.Topic, id string) (grave, erro
 
 // DeadLetters implements bus.DeadLetters.
 func (b *Bus) DeadLetters(ctx context.Context, topic bus.Topic, after string, limit int) ([]bus.DeadLetter, error) {
-	return b.list(ctx, topic, after, limit, false)
+	return b.listDeadLetters(ctx, topic, after, limit, false)
 }
 
 // NewestDeadLetters implements bus.DeadLetters.
 func (b *Bus) NewestDeadLetters(ctx context.Context, topic bus.Topic, before string, limit int) ([]bus.DeadLetter, error) {
-	return b.list(ctx, topic, before, limit, true)
+	return b.listDeadLetters(ctx, topic, before, limit, true)
 }
 
 // maxPlace is above all places, and exact in Redis' numbers.
 const maxPlace = 1 << 53
 
-// list reads a page of dead letters that follow the one with the id beyond; "" for the first page. Each shard reads a
+// listDeadLetters reads a page of dead letters that follow the one with the id beyond; "" for the first page. Each shard reads a
 // page, of which the first are kept.
-func (b *Bus) list(ctx context.Context, topic bus.Topic, beyond string, limit int, newest bool) ([]bus.DeadLetter, error) {
-	order, from := 1, grave{shard: math.MinInt}
+func (b *Bus) listDeadLetters(ctx context.Context, topic bus.Topic, beyond string, limit int, newest bool) ([]bus.DeadLetter, error) {
+	order, from := 1, letterPlace{shard: math.MinInt}
 	if newest {
-		order, from = -1, grave{shard: math.MaxInt, place: maxPlace}
+		order, from = -1, letterPlace{shard: math.MaxInt, place: maxPlace}
 	}
 	if beyond != "" {
-		at, err := b.find(ctx, topic, beyond)
+		at, err := b.findDeadLetter(ctx, topic, beyond)
 		switch {
 		case err == nil:
 			from = at
@@ -75,14 +75,14 @@ func (b *Bus) list(ctx context.Context, topic bus.Topic, beyond string, limit in
 		}
 	}
 	type buried struct {
-		grave
+		letterPlace
 		letter bus.DeadLetter
 	}
 	var all []buried
-	pages := make([][]redisbus.Buried, len(b.all))
-	err := b.each(func(i int, shard *redisbus.Bus) (err error) {
-		passed := (grave{i, from.place}).compare(from)*order <= 0 // what has this place in this shard was listed before
-		pages[i], err = shard.Buried(ctx, topic, from.place, passed, limit, newest)
+	pages := make([][]redisbus.BuriedLetter, len(b.all))
+	err := b.forEachShard(func(i int, shard *redisbus.Bus) (err error) {
+		passed := (letterPlace{i, from.place}).compare(from)*order <= 0 // what has this place in this shard was listed before
+		pages[i], err = shard.BuriedFrom(ctx, topic, from.place, passed, limit, newest)
 		return err
 	})
 	if err != nil {
@@ -90,10 +90,10 @@ func (b *Bus) list(ctx context.Context, topic bus.Topic, beyond string, limit in
 	}
 	for i, page := range pages {
 		for _, d := range page {
-			all = append(all, buried{grave{i, d.Place}, d.DeadLetter})
+			all = append(all, buried{letterPlace{i, d.Place}, d.DeadLetter})
 		}
 	}
-	slices.SortFunc(all, func(a, c buried) int { return a.compare(c.grave) * order })
+	slices.SortFunc(all, func(a, c buried) int { return a.compare(c.letterPlace) * order })
 	list := make([]bus.DeadLetter, 0, min(len(all), max(limit, 0)))
 	for _, d := range all[:cap(list)] {
 		list = append(list, d.letter)
@@ -103,7 +103,7 @@ func (b *Bus) list(ctx context.Context, topic bus.Topic, beyond string, limit in
 
 // DeadLetter implements bus.DeadLetters.
 func (b *Bus) DeadLetter(ctx context.Context, topic bus.Topic, id string) (bus.DeadLetter, error) {
-	at, err := b.find(ctx, topic, id)
+	at, err := b.findDeadLetter(ctx, topic, id)
 	if err != nil {
 		return bus.DeadLetter{}, fmt.Errorf("read dead letter: %w", err)
 	}
@@ -112,7 +112,7 @@ func (b *Bus) DeadLetter(ctx context.Context, topic bus.Topic, id string) (bus.D
 
 // Replay implements bus.DeadLetters.
 func (b *Bus) Replay(ctx context.Context, topic bus.Topic, id string) (string, error) {
-	at, err := b.find(ctx, topic, id)
+	at, err := b.findDeadLetter(ctx, topic, id)
 	if err != nil {
 		return "", fmt.Errorf("replay: %w", err)
 	}
@@ -121,7 +121,7 @@ func (b *Bus) Replay(ctx context.Context, topic bus.Topic, id string) (string, e
 
 // Drop implements bus.DeadLetters.
 func (b *Bus) Drop(ctx context.Context, topic bus.Topic, id string) error {
-	at, err := b.find(ctx, topic, id)
+	at, err := b.findDeadLetter(ctx, topic, id)
 	if err != nil {
 		return fmt.Errorf("drop dead letter: %w", err)
 	}

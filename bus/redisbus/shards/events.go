@@ -13,7 +13,7 @@ func (b *Bus) Emit(e bus.Event) {
 		b.all[0].Emit(e)
 		return
 	}
-	b.of(e.Session).Emit(e)
+	b.shardOf(e.Session).Emit(e)
 }
 
 // Dropped returns how many events this process has lost.
@@ -27,7 +27,7 @@ func (b *Bus) Dropped() (n uint64) {
 // HeldEvents implements bus.History.
 func (b *Bus) HeldEvents(ctx context.Context, feed bus.Feed) ([]bus.Event, error) {
 	if key, ok := sessionOf(feed); ok {
-		return b.of(key).HeldEvents(ctx, feed)
+		return b.shardOf(key).HeldEvents(ctx, feed)
 	}
 	return b.all[0].HeldEvents(ctx, feed)
 }
@@ -37,7 +37,7 @@ func (b *Bus) Subscribe(ctx context.Context, feed bus.Feed, after uint64) (iter.
 	key, ofSession := sessionOf(feed)
 	switch {
 	case ofSession:
-		return b.of(key).Subscribe(ctx, feed, after)
+		return b.shardOf(key).Subscribe(ctx, feed, after)
 	case feed == bus.ServerFeed():
 		return b.all[0].Subscribe(ctx, feed, after)
 	case after != 0:

@@ -16,35 +16,37 @@ type Importer struct {
 
 // NewImporter checks whether b can receive the content of another bus in the migration with that id, and changes nothing.
 func NewImporter(ctx context.Context, b *Bus, id string) (*Importer, error) {
-	all, err := ofEach(b, func(shard *redisbus.Bus) (*redisbus.Importer, error) { return redisbus.NewImporter(ctx, shard, id) })
+	all, err := collectFromShards(b, func(shard *redisbus.Bus) (*redisbus.Importer, error) { return redisbus.NewImporter(ctx, shard, id) })
 	if err != nil {
 		return nil, err
 	}
 	return &Importer{b, all}, nil
 }
 
-// of returns the importer of the shard to which a key belongs.
-func (in *Importer) of(key string) *redisbus.Importer { return in.all[place(key, len(in.all))] }
+// importerOf returns the importer of the shard to which a key belongs.
+func (in *Importer) importerOf(key string) *redisbus.Importer {
+	return in.all[shardIndex(key, len(in.all))]
+}
 
 // Begin stores the import's id in each shard, and raises all clocks.
 func (in *Importer) Begin(ctx context.Context, highest int64) error {
-	return in.bus.each(func(i int, _ *redisbus.Bus) error { return in.all[i].Begin(ctx, highest) })
+	return in.bus.forEachShard(func(i int, _ *redisbus.Bus) error { return in.all[i].Begin(ctx, highest) })
 }
 
 // AddMessage puts a waiting message at the end of its mailbox.
 func (in *Importer) AddMessage(ctx context.Context, m redisbus.StoredMessage) error {
-	return in.of(m.Message.Key).AddMessage(ctx, m)
+	return in.importerOf(m.Message.Key).AddMessage(ctx, m)
 }
 
 // AddDead adds a dead letter.
 func (in *Importer) AddDead(ctx context.Context, m redisbus.StoredMessage) error {
-	return in.of(m.Message.Key).AddDead(ctx, m)
+	return in.importerOf(m.Message.Key).AddDead(ctx, m)
 }
 
 // AddKnown records that messages with these ids were published on a day. In which mailboxes they were is not known, so
 // each shard knows all.
 func (in *Importer) AddKnown(ctx context.Context, topic bus.Topic, day int64, ids []string) error {
-	return in.bus.each(func(i int, _ *redisbus.Bus) error { return in.all[i].AddKnown(ctx, topic, day, ids) })
+	return in.bus.forEachShard(func(i int, _ *redisbus.Bus) error { return in.all[i].AddKnown(ctx, topic, day, ids) })
 }
 
 // Messages reads the waiting messages of all mailboxes, one mailbox after the other, each in its order.
@@ -62,5 +64,5 @@ func (in *Importer) Messages(ctx context.Context) iter.Seq2[redisbus.StoredMessa
 
 // AwaitDurable waits until the servers say that what they have is on their disks.
 func (in *Importer) AwaitDurable(ctx context.Context) error {
-	return in.bus.each(func(i int, _ *redisbus.Bus) error { return in.all[i].AwaitDurable(ctx) })
+	return in.bus.forEachShard(func(i int, _ *redisbus.Bus) error { return in.all[i].AwaitDurable(ctx) })
 }

@@ -10,8 +10,8 @@ import (
 	"parley/bus/redisbus"
 )
 
-// each calls f for all shards at the same time, and returns their errors.
-func (b *Bus) each(f func(i int, shard *redisbus.Bus) error) error {
+// forEachShard calls f for all shards at the same time, and returns their errors.
+func (b *Bus) forEachShard(f func(i int, shard *redisbus.Bus) error) error {
 	errs := make([]error, len(b.all))
 	var calls sync.WaitGroup
 	for i, shard := range b.all {
@@ -21,10 +21,10 @@ func (b *Bus) each(f func(i int, shard *redisbus.Bus) error) error {
 	return errors.Join(errs...)
 }
 
-// ofEach calls f for all shards at the same time, and returns what they return, by shard.
-func ofEach[T any](b *Bus, f func(shard *redisbus.Bus) (T, error)) ([]T, error) {
+// collectFromShards calls f for all shards at the same time, and returns what they return, by shard.
+func collectFromShards[T any](b *Bus, f func(shard *redisbus.Bus) (T, error)) ([]T, error) {
 	results := make([]T, len(b.all))
-	err := b.each(func(i int, shard *redisbus.Bus) (err error) {
+	err := b.forEachShard(func(i int, shard *redisbus.Bus) (err error) {
 		results[i], err = f(shard)
 		return err
 	})
@@ -33,7 +33,7 @@ func ofEach[T any](b *Bus, f func(shard *redisbus.Bus) (T, error)) ([]T, error) 
 
 // Topics implements bus.Inspector.
 func (b *Bus) Topics(ctx context.Context) ([]bus.Topic, error) {
-	lists, err := ofEach(b, func(shard *redisbus.Bus) ([]bus.Topic, error) { return shard.Topics(ctx) })
+	lists, err := collectFromShards(b, func(shard *redisbus.Bus) ([]bus.Topic, error) { return shard.Topics(ctx) })
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func (b *Bus) Topics(ctx context.Context) ([]bus.Topic, error) {
 
 // Depth implements bus.Inspector.
 func (b *Bus) Depth(ctx context.Context, topic bus.Topic) (sum bus.Depth, err error) {
-	parts, err := ofEach(b, func(shard *redisbus.Bus) (bus.Depth, error) { return shard.Depth(ctx, topic) })
+	parts, err := collectFromShards(b, func(shard *redisbus.Bus) (bus.Depth, error) { return shard.Depth(ctx, topic) })
 	if err != nil {
 		return sum, err
 	}
@@ -60,12 +60,12 @@ func (b *Bus) Depth(ctx context.Context, topic bus.Topic) (sum bus.Depth, err er
 
 // HasMail implements bus.Inspector.
 func (b *Bus) HasMail(ctx context.Context, topic bus.Topic, key string) (bool, error) {
-	return b.of(key).HasMail(ctx, topic, key)
+	return b.shardOf(key).HasMail(ctx, topic, key)
 }
 
 // Mailboxes implements bus.Inspector.
 func (b *Bus) Mailboxes(ctx context.Context, topic bus.Topic, limit int) (all bus.MailboxList, err error) {
-	parts, err := ofEach(b, func(shard *redisbus.Bus) (bus.MailboxList, error) { return shard.Mailboxes(ctx, topic, limit) })
+	parts, err := collectFromShards(b, func(shard *redisbus.Bus) (bus.MailboxList, error) { return shard.Mailboxes(ctx, topic, limit) })
 	if err != nil {
 		return all, err
 	}

@@ -35,7 +35,7 @@ func (l *lease) Begin(ctx context.Context, q bus.Quota) error {
 	if err := l.Held(ctx); err != nil {
 		return err
 	}
-	if err := l.leaveOther(ctx, q.Group); err != nil {
+	if err := l.leaveOtherGroup(ctx, q.Group); err != nil {
 		return err
 	}
 	// It counts from here on, even if the answer is lost.
@@ -54,10 +54,10 @@ func (l *lease) Resume(ctx context.Context, group string) error {
 }
 
 // Leave implements bus.CountedLease.
-func (l *lease) Leave(ctx context.Context) error { return l.leaveOther(ctx, "") }
+func (l *lease) Leave(ctx context.Context) error { return l.leaveOtherGroup(ctx, "") }
 
-// leaveOther records the group for which the lease is to be counted, and stops counting it for another.
-func (l *lease) leaveOther(ctx context.Context, group string) error {
+// leaveOtherGroup records the group for which the lease is to be counted, and stops counting it for another.
+func (l *lease) leaveOtherGroup(ctx context.Context, group string) error {
 	last := l.swapGroup(group)
 	if last == "" || last == group {
 		return nil
@@ -101,7 +101,7 @@ type counting struct {
 func startCounting(ctx context.Context, all []*redisbus.Bus) *counting {
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	c := &counting{all: all, stop: stop, stopped: make(chan struct{}), groups: map[*lease]string{}}
-	go c.keep(ctx)
+	go c.keepCounted(ctx)
 	return c
 }
 
@@ -111,7 +111,7 @@ func (c *counting) close() {
 	<-c.stopped
 }
 
-func (c *counting) shardOf(group string) *redisbus.Bus { return c.all[place(group, len(c.all))] }
+func (c *counting) shardOf(group string) *redisbus.Bus { return c.all[shardIndex(group, len(c.all))] }
 
 func (c *counting) add(l *lease, group string) {
 	c.mu.Lock()
@@ -125,8 +125,8 @@ func (c *counting) remove(l *lease) {
 	delete(c.groups, l)
 }
 
-// keep keeps the leases counted until ctx is done.
-func (c *counting) keep(ctx context.Context) {
+// keepCounted keeps the leases counted until ctx is done.
+func (c *counting) keepCounted(ctx context.Context) {
 	defer close(c.stopped)
 	tick := time.NewTicker(c.all[0].KeepEvery())
 	defer tick.Stop()
@@ -137,7 +137,7 @@ func (c *counting) keep(ctx context.Context) {
 			return
 		}
 		var calls sync.WaitGroup
-		for shard, leases := range c.byShard() {
+		for shard, leases := range c.countedByShard() {
 			// If this fails, the next round does it, or the leases stop counting too early: then more may begin.
 			calls.Go(func() { _ = shard.KeepCounted(ctx, leases) })
 		}
@@ -145,8 +145,8 @@ func (c *counting) keep(ctx context.Context) {
 	}
 }
 
-// byShard returns the counted leases by the shards of their groups, without those that are lost.
-func (c *counting) byShard() map[*redisbus.Bus][]redisbus.Counted {
+// countedByShard returns the counted leases by the shards of their groups, without those that are lost.
+func (c *counting) countedByShard() map[*redisbus.Bus][]redisbus.Counted {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	maps.DeleteFunc(c.groups, func(l *lease, _ string) bool {

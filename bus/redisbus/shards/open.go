@@ -61,7 +61,7 @@ func recut(ctx context.Context, c redisbus.Config, was, n int) (err error) {
 		return fmt.Errorf("open bus: %w", err)
 	}
 	if others > 0 {
-		return inTheWay(was, n, "%d processes have it open: stop all of them first", others)
+		return refuseRecut(was, n, "%d processes have it open: stop all of them first", others)
 	}
 	if err := checkDrained(ctx, old, n); err != nil {
 		return err
@@ -71,7 +71,7 @@ func recut(ctx context.Context, c redisbus.Config, was, n int) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, fresh.Close()) }()
-	if err := carry(ctx, old, fresh); err != nil {
+	if err := carryOver(ctx, old, fresh); err != nil {
 		return fmt.Errorf("cut the bus into %d shards: %w", n, err)
 	}
 	recorded, err := redisbus.RecordShardCount(ctx, c, was, n)
@@ -85,13 +85,13 @@ func recut(ctx context.Context, c redisbus.Config, was, n int) (err error) {
 	names, err := fresh.Buses[0].Processes(ctx)
 	if err != nil || len(names) > 2 {
 		_, undone := redisbus.RecordShardCount(ctx, c, n, was)
-		return errors.Join(inTheWay(was, n, "another process has just opened it: stop all of them first"), err, undone)
+		return errors.Join(refuseRecut(was, n, "another process has just opened it: stop all of them first"), err, undone)
 	}
 	return nil
 }
 
-// inTheWay returns an ErrShards that says why the bus cannot be cut anew.
-func inTheWay(was, n int, format string, args ...any) error {
+// refuseRecut returns an ErrShards that says why the bus cannot be cut anew.
+func refuseRecut(was, n int, format string, args ...any) error {
 	return fmt.Errorf("%w: %d instead of %d; to cut it anew: "+format, append([]any{redisbus.ErrShards, was, n}, args...)...)
 }
 
@@ -99,7 +99,7 @@ func inTheWay(was, n int, format string, args ...any) error {
 func checkDrained(ctx context.Context, old *redisbus.Shards, n int) error {
 	var mailboxes, deadLetters int64
 	for _, shard := range old.Buses {
-		with, dead, err := shard.Remains(ctx)
+		with, dead, err := shard.CountContents(ctx)
 		if err != nil {
 			return err
 		}
@@ -107,17 +107,17 @@ func checkDrained(ctx context.Context, old *redisbus.Shards, n int) error {
 	}
 	if mailboxes+deadLetters > 0 {
 		was := len(old.Buses)
-		return inTheWay(was, n, "start with [bus] shards = %d until all mail is answered (mailboxes that have mail: %d) and each dead letter is replayed or dropped (%d), then stop all processes", was, mailboxes, deadLetters)
+		return refuseRecut(was, n, "start with [bus] shards = %d until all mail is answered (mailboxes that have mail: %d) and each dead letter is replayed or dropped (%d), then stop all processes", was, mailboxes, deadLetters)
 	}
 	return nil
 }
 
-// carry copies what a drained bus still has to know: which messages were published lately, and above which number all
+// carryOver copies what a drained bus still has to know: which messages were published lately, and above which number all
 // others have to be. The new shard of a message is not known, so each knows all.
-func carry(ctx context.Context, old, fresh *redisbus.Shards) error {
+func carryOver(ctx context.Context, old, fresh *redisbus.Shards) error {
 	var clock int64
 	for _, shard := range old.Buses {
-		at, err := shard.Clock(ctx)
+		at, err := shard.ReadClock(ctx)
 		if err != nil {
 			return err
 		}
@@ -129,13 +129,13 @@ func carry(ctx context.Context, old, fresh *redisbus.Shards) error {
 		}
 	}
 	for _, shard := range old.Buses {
-		for known, err := range shard.Known(ctx) {
+		for known, err := range shard.ReadKnownIDs(ctx) {
 			if err != nil {
 				return err
 			}
 			for some := range slices.Chunk(known.IDs, knownAtOnce) {
 				for _, to := range fresh.Buses {
-					if err := to.AddKnown(ctx, redisbus.KnownIDs{Topic: known.Topic, Day: known.Day, IDs: some}); err != nil {
+					if err := to.AddKnownIDs(ctx, redisbus.KnownIDs{Topic: known.Topic, Day: known.Day, IDs: some}); err != nil {
 						return err
 					}
 				}

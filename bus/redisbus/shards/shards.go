@@ -42,11 +42,11 @@ var _ interface {
 	bus.Forgetter
 } = (*Bus)(nil)
 
-// of returns the shard to which a key belongs.
-func (b *Bus) of(key string) *redisbus.Bus { return b.all[place(key, len(b.all))] }
+// shardOf returns the shard to which a key belongs.
+func (b *Bus) shardOf(key string) *redisbus.Bus { return b.all[shardIndex(key, len(b.all))] }
 
-// place returns which of n shards a key belongs to.
-func place(key string, n int) int {
+// shardIndex returns which of n shards a key belongs to.
+func shardIndex(key string, n int) int {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(key)) // never fails
 	return int(h.Sum64() % uint64(n))
@@ -57,12 +57,12 @@ func (b *Bus) Count() int { return len(b.all) }
 
 // Publish implements bus.Bus.
 func (b *Bus) Publish(ctx context.Context, topic bus.Topic, m bus.Message) error {
-	return b.of(m.Key).Publish(ctx, topic, m)
+	return b.shardOf(m.Key).Publish(ctx, topic, m)
 }
 
 // Hold implements bus.Holder.
 func (b *Bus) Hold(ctx context.Context, name string) (held context.Context, release func(), err error) {
-	return b.of(name).Hold(ctx, name)
+	return b.shardOf(name).Hold(ctx, name)
 }
 
 // Processes implements bus.Roster. Each process has all shards open, and its name is that in the first.
@@ -70,12 +70,12 @@ func (b *Bus) Processes(ctx context.Context) ([]string, error) { return b.all[0]
 
 // Pause implements bus.Pauser: it pauses the topic in all shards, though not at the same moment.
 func (b *Bus) Pause(ctx context.Context, topic bus.Topic, d time.Duration) error {
-	return b.each(func(_ int, shard *redisbus.Bus) error { return shard.Pause(ctx, topic, d) })
+	return b.forEachShard(func(_ int, shard *redisbus.Bus) error { return shard.Pause(ctx, topic, d) })
 }
 
 // Writable returns an error if a shard accepts no writes.
 func (b *Bus) Writable(ctx context.Context) error {
-	return b.each(func(_ int, shard *redisbus.Bus) error { return shard.Writable(ctx) })
+	return b.forEachShard(func(_ int, shard *redisbus.Bus) error { return shard.Writable(ctx) })
 }
 
 // Forget implements bus.Forgetter. Each shard forgets the sessions that it has, and the first all: it has the server's
@@ -84,7 +84,7 @@ func (b *Bus) Forget(ctx context.Context, match func(bus.Topic, bus.Message) boo
 	bySession := make([][]string, len(b.all))
 	bySession[0] = sessions
 	for _, key := range sessions {
-		if i := place(key, len(b.all)); i > 0 {
+		if i := shardIndex(key, len(b.all)); i > 0 {
 			bySession[i] = append(bySession[i], key)
 		}
 	}
