@@ -131,11 +131,11 @@ func (s *actions) tellNotAdmitted(ctx context.Context, d interaction.Action, at 
 	}
 }
 
-// askAboutText is the question that the message shortcut asks. aloneText is what Slack shows for a command that is
+// askAboutText is the question that the message shortcut asks. answeredPrivatelyText is what Slack shows for a command that is
 // answered in the person's own chat with the bot.
 const (
-	askAboutText = textAbout
-	aloneText    = textElsewhere
+	askAboutText          = textAbout
+	answeredPrivatelyText = textElsewhere
 )
 
 // actionInbound translates an action into what the agent gets, and returns what Slack should show. A press, and a
@@ -183,7 +183,7 @@ func (s *actions) actionInbound(ctx context.Context, d interaction.Action) (bus.
 	in.Called = true // the command's name is the bot's
 	switch {
 	case !takesPart:
-		return in, commandReply{Text: aloneText}, nil
+		return in, commandReply{Text: answeredPrivatelyText}, nil
 	case strings.HasPrefix(in.Text, "/"):
 		return in, commandReply{}, nil
 	}

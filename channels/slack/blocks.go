@@ -70,16 +70,16 @@ const retryRefusedAfter = 6 * time.Hour
 
 // markdownBlocks remembers whether the workspace accepts markdown blocks.
 type markdownBlocks struct {
-	mu       sync.Mutex
-	accepted bool      // whether the workspace has accepted one
-	refused  time.Time // since when the workspace refuses them; zero if it does not
+	mu           sync.Mutex
+	accepted     bool      // whether the workspace has accepted one
+	refusedSince time.Time // since when the workspace refuses them; zero if it does not
 }
 
 // shouldTry reports whether a message should be sent with a markdown block.
 func (m *markdownBlocks) shouldTry() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.refused.IsZero() || time.Since(m.refused) > retryRefusedAfter
+	return m.refusedSince.IsZero() || time.Since(m.refusedSince) > retryRefusedAfter
 }
 
 // recordOutcome records whether Slack accepted or refused a markdown block. If the workspace has accepted one
@@ -90,8 +90,8 @@ func (m *markdownBlocks) recordOutcome(taken, refused bool) {
 	m.accepted = m.accepted || taken
 	switch {
 	case taken:
-		m.refused = time.Time{}
+		m.refusedSince = time.Time{}
 	case refused && !m.accepted:
-		m.refused = time.Now()
+		m.refusedSince = time.Now()
 	}
 }

@@ -13,18 +13,18 @@ import (
 	"parley/channels/slack/slacktest"
 )
 
-// asking is a part with a button.
-func asking(text string) channels.Part {
-	p := part(text)
+// partWithButton returns a part with a button.
+func partWithButton(text string) channels.Part {
+	p := textPart(text)
 	p.Buttons = []bus.Button{{Label: "Approve", Says: "/approve abc"}}
 	return p
 }
 
-// What people see is the text, whether it fits into a block or not.
-func TestButtonsLeaveTheTextAsItIs(t *testing.T) {
+// People must see the same text, whether or not it fits into a block.
+func TestButtonsDoNotChangeTheText(t *testing.T) {
 	r := newRig(t)
 	for _, text := range []string{"*may* I?", strings.Repeat("x", 3000), strings.Repeat("x", 3001), strings.Repeat("😀", 1501)} {
-		ts, err := r.Send(t.Context(), at("C1"), asking(text))
+		ts, err := r.Send(t.Context(), address("C1"), partWithButton(text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -32,7 +32,7 @@ func TestButtonsLeaveTheTextAsItIs(t *testing.T) {
 		if m := shown(); m.TS != ts || m.Text != text || m.Shown != text || len(m.Buttons) != 1 || m.Buttons[0].Value != "/approve abc" {
 			t.Errorf("%d characters: shown %+v", len(text), m)
 		}
-		if err := r.Edit(t.Context(), at("C1"), ts, part("approved")); err != nil {
+		if err := r.Edit(t.Context(), address("C1"), ts, textPart("approved")); err != nil {
 			t.Fatal(err)
 		}
 		if m := shown(); m.Shown != "approved" || m.Buttons != nil {
@@ -41,14 +41,14 @@ func TestButtonsLeaveTheTextAsItIs(t *testing.T) {
 	}
 }
 
-func TestAPressIsHeardWhereTheMessageStands(t *testing.T) {
+func TestAPressIsPublishedAtItsMessagesAddress(t *testing.T) {
 	r := newRig(t)
-	m := newMailbox(r)
+	m := newMessageRecorder(r)
 	root := r.server.Say("C1", "U1", "root")
 	inThread := bus.Address{Channel: "slack", Chat: "C1", Thread: root}
-	connected(t, r, m.publish)
-	for i, to := range []bus.Address{inThread, at("C1"), at("D1")} {
-		ts, err := r.Send(t.Context(), to, asking("may I?"))
+	startConnected(t, r, m.publish)
+	for i, to := range []bus.Address{inThread, address("C1"), address("D1")} {
+		ts, err := r.Send(t.Context(), to, partWithButton("may I?"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,51 +63,51 @@ func TestAPressIsHeardWhereTheMessageStands(t *testing.T) {
 	}
 }
 
-func TestAStrangersPressIsRefusedToThemAlone(t *testing.T) {
+func TestAStrangersPressIsRefusedPrivately(t *testing.T) {
 	r := newRig(t)
-	ts, err := r.Send(t.Context(), at("C1"), asking("may I?"))
+	ts, err := r.Send(t.Context(), address("C1"), partWithButton("may I?"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	connected(t, r, func(_ context.Context, in bus.Inbound) error {
+	startConnected(t, r, func(_ context.Context, in bus.Inbound) error {
 		if in.Pressed {
 			return channels.ErrNotAdmitted
 		}
 		return nil
 	})
 	envelope := r.server.PressButton("C1", "U9", ts, "Approve")
-	until(t, "it is refused", func() bool { return len(r.server.Whispers()) == 1 && r.server.Acked(envelope) })
+	waitUntil(t, "it is refused", func() bool { return len(r.server.Whispers()) == 1 && r.server.Acked(envelope) })
 	if w := r.server.Whispers()[0]; w != (slacktest.Whisper{Channel: "C1", User: "U9", Text: channels.NotAdmitted}) {
 		t.Errorf("told %+v", w)
 	}
 }
 
-// Slack tells who has pressed that it failed, where it is not acknowledged.
-func TestAPressThatCannotBeStoredIsNotAcknowledged(t *testing.T) {
+// If a press isn't acknowledged, Slack tells the person who pressed that it failed.
+func TestAPressThatCannotBePublishedIsNotAcknowledged(t *testing.T) {
 	r := newRig(t)
-	ts, err := r.Send(t.Context(), at("C1"), asking("may I?"))
+	ts, err := r.Send(t.Context(), address("C1"), partWithButton("may I?"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	stop := connected(t, r, func(_ context.Context, in bus.Inbound) error {
+	stop := startConnected(t, r, func(_ context.Context, in bus.Inbound) error {
 		if in.Pressed {
 			return errors.New("the store is away")
 		}
 		return nil
 	})
 	envelope := r.server.PressButton("C1", "U1", ts, "Approve")
-	until(t, "Slack gives up", func() bool { return strings.Contains(r.logged.String(), "was not stored in time") })
+	waitUntil(t, "Slack gives up", func() bool { return strings.Contains(r.logs.String(), "was not stored in time") })
 	if err := stop(); err != nil || r.server.Acked(envelope) {
 		t.Errorf("ended with %v, acknowledged %v", err, r.server.Acked(envelope))
 	}
 }
 
-func TestWhatIsNoPressIsAcknowledged(t *testing.T) {
+func TestActionsThatAreNoPressAreAcknowledged(t *testing.T) {
 	r := newRig(t)
-	connected(t, r, newMailbox(r).publish)
+	startConnected(t, r, newMessageRecorder(r).publish)
 	for id, payload := range map[string]string{"view": `{"type":"view_submission","user":{"id":"U1"}}`, "bad": `{"user":1}`, "empty": `{"type":"block_actions"}`} {
 		r.server.WriteFrame(`{"type":"interactive","envelope_id":"` + id + `","payload":` + payload + `}`)
-		until(t, id, func() bool { return r.server.Acked(id) })
+		waitUntil(t, id, func() bool { return r.server.Acked(id) })
 	}
 }
 
@@ -116,22 +116,22 @@ func TestAnAppThatOnlySendsShowsNoButtons(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := channels.ShownButtons(c, asking("x").Buttons); got != nil {
+	if got := channels.ShownButtons(c, partWithButton("x").Buttons); got != nil {
 		t.Errorf("shown are %+v", got)
 	}
 }
 
-// rich is a part with a heading, as the dispatcher makes it.
-func rich(key, text string) channels.Part {
+// partWithHeading returns a part with a heading, as the dispatcher makes it.
+func partWithHeading(key, text string) channels.Part {
 	p := markup.Render("# "+text+"\n\n| a | b |\n|---|---|\n| 1 | 2 |", markup.SlackMrkdwn, 4000)[0]
 	return channels.Part{Key: key, Text: p.Text, Plain: p.Plain, Markdown: p.Markdown}
 }
 
-// What Slack shows better as Markdown it is given so, its text beside it for notifications;
-// an edit keeps that, and one without takes it away.
-func TestMarkdownIsABlock(t *testing.T) {
+// Slack gets Markdown as a block, and the plain text for notifications. An edit with Markdown keeps the block;
+// an edit without it removes the block.
+func TestMarkdownIsSentAsABlock(t *testing.T) {
 	r := newRig(t)
-	ts, err := r.Send(t.Context(), at("C1"), rich("k/0", "First"))
+	ts, err := r.Send(t.Context(), address("C1"), partWithHeading("k/0", "First"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,24 +140,24 @@ func TestMarkdownIsABlock(t *testing.T) {
 	if m := shown(); m.Markdown != want || m.Shown != want || m.Text != "*First*\n\n```\na | b\n--+--\n1 | 2\n```" || m.Key != "k/0" {
 		t.Errorf("sent %+v", m)
 	}
-	if id, sent, err := r.FindSent(t.Context(), at("C1"), rich("k/0", "First")); err != nil || !sent || id != ts {
+	if id, sent, err := r.FindSent(t.Context(), address("C1"), partWithHeading("k/0", "First")); err != nil || !sent || id != ts {
 		t.Errorf("it is found as %q, %v, %v", id, sent, err)
 	}
-	if err := r.Edit(t.Context(), at("C1"), ts, rich("k/0", "Second")); err != nil {
+	if err := r.Edit(t.Context(), address("C1"), ts, partWithHeading("k/0", "Second")); err != nil {
 		t.Fatal(err)
 	}
 	if m := shown(); !strings.HasPrefix(m.Markdown, "# Second") || !strings.HasPrefix(m.Text, "*Second*") {
 		t.Errorf("edited %+v", m)
 	}
-	asked := rich("k/0", "Third")
+	asked := partWithHeading("k/0", "Third")
 	asked.Buttons = []bus.Button{{Label: "Approve", Says: "/approve abc"}}
-	if err := r.Edit(t.Context(), at("C1"), ts, asked); err != nil {
+	if err := r.Edit(t.Context(), address("C1"), ts, asked); err != nil {
 		t.Fatal(err)
 	}
 	if m := shown(); !strings.HasPrefix(m.Shown, "# Third") || len(m.Buttons) != 1 {
 		t.Errorf("with a button %+v", m)
 	}
-	if err := r.Edit(t.Context(), at("C1"), ts, part("*no more*")); err != nil {
+	if err := r.Edit(t.Context(), address("C1"), ts, textPart("*no more*")); err != nil {
 		t.Fatal(err)
 	}
 	if m := shown(); m.Markdown != "" || m.Shown != "*no more*" || m.Buttons != nil {
@@ -171,9 +171,9 @@ func TestAWorkspaceThatRefusesMarkdownGetsText(t *testing.T) {
 	r.server.RefuseMarkdown(true)
 	for i, calls := range []int{2, 1, 1} {
 		before := r.server.Calls("chat.postMessage")
-		asked := rich(channels.PartKey("k", i), "Hello")
+		asked := partWithHeading(channels.PartKey("k", i), "Hello")
 		asked.Buttons = []bus.Button{{Label: "Approve", Says: "/approve abc"}}
-		ts, err := r.Send(t.Context(), at("C1"), asked)
+		ts, err := r.Send(t.Context(), address("C1"), asked)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -184,7 +184,7 @@ func TestAWorkspaceThatRefusesMarkdownGetsText(t *testing.T) {
 		if m.TS != ts || m.Markdown != "" || m.Shown != asked.Text || len(m.Buttons) != 1 {
 			t.Errorf("sent %+v", m)
 		}
-		if err := r.Edit(t.Context(), at("C1"), ts, rich(channels.PartKey("k", i), "Edited")); err != nil {
+		if err := r.Edit(t.Context(), address("C1"), ts, partWithHeading(channels.PartKey("k", i), "Edited")); err != nil {
 			t.Fatal(err)
 		}
 		if m := r.server.Sent("C1")[i]; !strings.HasPrefix(m.Shown, "*Edited*") || m.Markdown != "" || m.Buttons != nil {
@@ -196,12 +196,12 @@ func TestAWorkspaceThatRefusesMarkdownGetsText(t *testing.T) {
 	}
 }
 
-// What Slack refuses of one message says nothing of others, if it has taken Markdown before.
-func TestOneRefusedBlockIsNoRefusalOfAll(t *testing.T) {
+// After a workspace has accepted Markdown, a refusal concerns only the message that was refused.
+func TestOneRefusedBlockDoesNotStopMarkdown(t *testing.T) {
 	r := newRig(t)
 	send := func(key, want string) {
 		t.Helper()
-		if _, err := r.Send(t.Context(), at("C1"), rich(key, "Hello")); err != nil {
+		if _, err := r.Send(t.Context(), address("C1"), partWithHeading(key, "Hello")); err != nil {
 			t.Fatal(err)
 		}
 		all := r.server.Sent("C1")
@@ -215,10 +215,10 @@ func TestOneRefusedBlockIsNoRefusalOfAll(t *testing.T) {
 		send("k/"+code, "*Hello*")
 		send("k/after-"+code, "# Hello")
 	}
-	// Other refusals are not about blocks: the message is not tried again.
+	// After a refusal that isn't about blocks, the message is not sent again without its block.
 	before := r.server.Calls("chat.postMessage")
 	r.server.Fail("chat.postMessage", "C1", 1, slacktest.Refuse("is_archived"))
-	if _, err := r.Send(t.Context(), at("C1"), rich("k/9", "Hello")); sendError(t, err).Code != "is_archived" {
+	if _, err := r.Send(t.Context(), address("C1"), partWithHeading("k/9", "Hello")); sendError(t, err).Code != "is_archived" {
 		t.Errorf("got %v", err)
 	}
 	if n := r.server.Calls("chat.postMessage") - before; n != 1 {
@@ -226,8 +226,8 @@ func TestOneRefusedBlockIsNoRefusalOfAll(t *testing.T) {
 	}
 }
 
-// Whatever a text has in it, Slack takes its Markdown, and it calls nobody.
-func TestSlackTakesTheMarkdownOfEveryText(t *testing.T) {
+// Slack accepts the Markdown of any text, and no such text mentions anybody.
+func TestSlackAcceptsTheMarkdownOfEveryText(t *testing.T) {
 	r := newRig(t)
 	const call = "<!channel> @here <!here|x> <@U1> &lt;!channel&gt; `<!everyone>` [a](https://x.example/<!channel>)"
 	table := "| a <!channel> | `<!here>` |\n|--|--|\n" + strings.Repeat("| 1 | <!everyone> |\n", 150) + "\n"
@@ -243,7 +243,7 @@ func TestSlackTakesTheMarkdownOfEveryText(t *testing.T) {
 				n++
 			}
 			part := channels.Part{Key: channels.PartKey("k", i), Text: p.Text, Plain: p.Plain, Markdown: p.Markdown}
-			if _, err := r.Send(t.Context(), at("C1"), part); err != nil {
+			if _, err := r.Send(t.Context(), address("C1"), part); err != nil {
 				t.Fatal(err)
 			}
 		}

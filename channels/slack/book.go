@@ -7,8 +7,8 @@ import (
 	"parley/bus"
 )
 
-// Joins remembers which threads the bot takes part in.
-type Joins interface {
+// JoinedThreads remembers which threads the bot takes part in.
+type JoinedThreads interface {
 	// TalkedSince reports whether a person whom the gate admits has talked to the bot in that thread, and since when:
 	// from then on, messages there need no mention.
 	TalkedSince(ctx context.Context, at bus.Address) (since time.Time, joined bool, err error)
@@ -23,7 +23,7 @@ type Cursors interface {
 	SetCursor(ctx context.Context, at bus.Address, cursor string) error
 }
 
-// noBook is used as Joins and Cursors by a Channel that has none: it remembers nothing.
+// noBook is used as JoinedThreads and Cursors by a Channel that has none: it remembers nothing.
 type noBook struct{}
 
 func (noBook) TalkedSince(context.Context, bus.Address) (time.Time, bool, error) {

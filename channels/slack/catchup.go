@@ -24,9 +24,9 @@ const (
 	historyBurst = 20
 	chatsAtOnce  = 4
 	// heldUpTimeout is the maximum time that a new message waits while earlier messages are read. Before that, it
-	// waits at most turnTimeout until the rate limit allows one more read of history.
-	heldUpTimeout = 2 * time.Second
-	turnTimeout   = 3 * time.Second
+	// waits at most rateLimitTimeout until the rate limit allows one more read of history.
+	heldUpTimeout    = 2 * time.Second
+	rateLimitTimeout = 3 * time.Second
 )
 
 // catchUp reads from Slack's history the messages that were written while no socket delivered events (gaps), and
@@ -35,31 +35,31 @@ const (
 // in which they were written.
 type catchUp struct {
 	collector
-	publisher *publisher
-	outages   *outages
-	mention   channels.MentionIn
-	timing    timing
-	paced     bool
-	log       *slog.Logger
-	limiter   *rate.Limiter // limits the reads of the sweep and those for new messages together
+	publisher   *publisher
+	outages     *outages
+	mention     channels.MentionIn
+	timing      timing
+	rateLimited bool
+	log         *slog.Logger
+	limiter     *rate.Limiter // limits the reads of the sweep and those for new messages together
 }
 
 // newCatchUp makes a catchUp for the Channel c that fills the gaps recorded by o, publishing their messages through
 // p.
 func newCatchUp(c *Channel, p *publisher, o *outages) *catchUp {
 	limiter := rate.NewLimiter(rate.Every(historyEvery), historyBurst)
-	if !c.paced {
+	if !c.rateLimited {
 		limiter = rate.NewLimiter(rate.Inf, 0)
 	}
 	return &catchUp{
-		collector: collector{api: c.api, histories: c.historian.histories, name: c.name, joins: c.historian.joins, patience: c.timing.patience},
-		publisher: p, outages: o, mention: c.translator.mention, timing: c.timing, paced: c.paced, log: c.log, limiter: limiter,
+		collector: collector{api: c.api, histories: c.historian.histories, name: c.name, joinedThreads: c.historian.joinedThreads, readTimeout: c.timing.readTimeout},
+		publisher: p, outages: o, mention: c.translator.mention, timing: c.timing, rateLimited: c.rateLimited, log: c.log, limiter: limiter,
 	}
 }
 
 // run reads gaps, and saves how far Slack has been read (the cursor), until ctx is done.
 func (u *catchUp) run(ctx context.Context) {
-	tick := time.NewTicker(u.timing.save)
+	tick := time.NewTicker(u.timing.saveInterval)
 	defer tick.Stop()
 	sweep := func() (again <-chan time.Time) {
 		if u.sweep(ctx) {
@@ -105,16 +105,16 @@ func (u *catchUp) gapToReadFirst(ctx context.Context, chat string) *gap {
 	if missed == nil || missed.isFilled(chat) || missed.failures(chat) > 0 {
 		return nil
 	}
-	if !missed.long && !u.awaitTurn(ctx) {
+	if !missed.isLong && !u.awaitRateLimit(ctx) {
 		return nil
 	}
 	return missed
 }
 
-// awaitTurn waits until the rate limit allows a read of history for a new message. It returns false immediately if
+// awaitRateLimit waits until the rate limit allows a read of history for a new message. It returns false immediately if
 // that would take longer than the message may wait.
-func (u *catchUp) awaitTurn(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, turnTimeout)
+func (u *catchUp) awaitRateLimit(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, rateLimitTimeout)
 	defer cancel()
 	return u.limiter.Wait(ctx) == nil
 }
@@ -124,7 +124,7 @@ func (u *catchUp) awaitTurn(ctx context.Context) bool {
 // readHeldUp only improves the order, so it ignores errors: Slack will deliver these messages itself.
 func (u *catchUp) readHeldUp(ctx context.Context, m *message) (found []*message) {
 	since, ok := u.outages.possiblyHeldUp()
-	if !ok || !u.awaitTurn(ctx) {
+	if !ok || !u.awaitRateLimit(ctx) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, heldUpTimeout)
@@ -186,7 +186,7 @@ func (u *catchUp) rank(chat string) int {
 	if strings.HasPrefix(chat, "D") {
 		return 0
 	}
-	if _, lately := u.publisher.spokenTo.get(chat); lately {
+	if _, lately := u.publisher.recentChats.get(chat); lately {
 		return 1
 	}
 	return 2
@@ -228,7 +228,7 @@ func (u *catchUp) readChats(ctx context.Context, missed *gap, chats []string) bo
 // awaitCapacity waits until the sweep may read another chat. It leaves half of the burst to chats in which somebody
 // is writing. It returns false if ctx ended first.
 func (u *catchUp) awaitCapacity(ctx context.Context) bool {
-	for u.paced && u.limiter.Tokens() <= historyBurst/2 {
+	for u.rateLimited && u.limiter.Tokens() <= historyBurst/2 {
 		if !backoff.Sleep(ctx, historyEvery/2) {
 			return false
 		}

@@ -9,12 +9,12 @@ import (
 	"parley/channels/slack/slacktest"
 )
 
-// What people change is told with the id of what they said, in its thread; links that
-// unfold, and what bots change, are not edits.
-func TestChangesNameWhatTheyChange(t *testing.T) {
+// People's edits and deletions are published with the id of the changed message, in its thread. Link previews
+// and the changes of bots are not edits.
+func TestChangesNameTheChangedMessage(t *testing.T) {
 	r := newRig(t)
-	m := newMailbox(r)
-	connected(t, r, m.publish)
+	m := newMessageRecorder(r)
+	startConnected(t, r, m.publish)
 	root := r.server.Say("C1", "U7", "<@"+slacktest.Bot+"> root")
 	ts := r.server.Reply("C1", root, "U7", "frist")
 	said := m.wait(t, 2)
@@ -25,12 +25,12 @@ func TestChangesNameWhatTheyChange(t *testing.T) {
 		maps.Copy(fields, more)
 		r.server.SendEvent(fields)
 	}
-	event(map[string]any{"subtype": "message_changed", "event_ts": "1700000001.000100", "message": was, "previous_message": was}) // a link unfolds
+	event(map[string]any{"subtype": "message_changed", "event_ts": "1700000001.000100", "message": was, "previous_message": was}) // a link preview appears
 	bot := map[string]any{"type": "message", "user": slacktest.Bot, "bot_id": "B1", "text": "x", "ts": ts}
 	event(map[string]any{"subtype": "message_changed", "event_ts": "1700000001.000200", "message": bot, "previous_message": was})
 	event(map[string]any{"subtype": "message_changed", "event_ts": "1700000002.000100", "message": now, "previous_message": was})
 	event(map[string]any{"subtype": "message_deleted", "event_ts": "1700000003.000100", "deleted_ts": ts, "previous_message": now})
-	until(t, "everything acknowledged", acked(r))
+	waitUntil(t, "everything acknowledged", allAcknowledged(r))
 	got := m.wait(t, 4)[2:]
 	if len(got) != 2 {
 		t.Fatalf("got %+v", got)
@@ -46,14 +46,13 @@ func TestChangesNameWhatTheyChange(t *testing.T) {
 	}
 }
 
-// Slack changes a message by itself, too: it unfolds a link, and where the root of a thread
-// is deleted it brings the replies once more, those that were edited long ago among them.
-// None of that is an edit.
-func TestWhatSlackChangesByItselfIsNoEdit(t *testing.T) {
+// Slack also changes messages by itself. It adds link previews, and when a thread's first message is deleted,
+// it sends the replies again, including those that were edited long ago. None of these is an edit.
+func TestSlacksOwnChangesAreNotEdits(t *testing.T) {
 	r := newRig(t)
-	m := newMailbox(r)
-	connected(t, r, m.publish)
-	root := r.server.Say("C1", "U7", called+" root")
+	m := newMessageRecorder(r)
+	startConnected(t, r, m.publish)
+	root := r.server.Say("C1", "U7", botMention+" root")
 	ts := r.server.Reply("C1", root, "U7", "see http://x.example")
 	m.wait(t, 2)
 	reply := func(more map[string]any) map[string]any {
@@ -73,7 +72,7 @@ func TestWhatSlackChangesByItselfIsNoEdit(t *testing.T) {
 			"event_ts": fmt.Sprintf("1700000001.%06d", i), "message": now, "previous_message": reply(map[string]any{"edited": now["edited"]}),
 		})
 	}
-	until(t, "everything acknowledged", acked(r))
+	waitUntil(t, "everything acknowledged", allAcknowledged(r))
 	r.server.Reply("C1", root, "U7", "the last")
 	if got := m.wait(t, 3); len(got) != 3 || got[2].Text != "the last" {
 		t.Errorf("got %+v", got[2:])

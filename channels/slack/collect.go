@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	// rootsBack is how long before a gap a thread may have begun for its replies to be read, no matter who takes
+	// rootLookBack is how long before a gap a thread may have begun for its replies to be read, no matter who takes
 	// part. Of older threads, only the newest maxOlderThreads that the bot has joined are read, because Slack can't
 	// list threads by their last reply.
-	rootsBack       = 24 * time.Hour
+	rootLookBack    = 24 * time.Hour
 	maxOlderThreads = 5
 	// maxAttempts is how many times a call may fail before reading its chat is postponed.
 	maxAttempts = 10
@@ -25,11 +25,11 @@ const (
 
 // A collector reads, from history, the messages that were written in chats while the bot was away (a gap).
 type collector struct {
-	api       *slackgo.Client
-	histories *histories
-	name      string // the channel's configured name
-	joins     Joins
-	patience  time.Duration // how long a failing call is repeated
+	api           *slackgo.Client
+	histories     *histories
+	name          string // the channel's configured name
+	joinedThreads JoinedThreads
+	readTimeout   time.Duration // how long a failing call is repeated
 }
 
 // listChats returns the ids of the chats that the bot is a member of.
@@ -64,7 +64,7 @@ func (c collector) listChats(ctx context.Context) ([]string, error) {
 	}
 }
 
-// retry repeats a call that may succeed later, up to maxAttempts times or until patience has passed. Waiting for
+// retry repeats a call that may succeed later, up to maxAttempts times or until readTimeout has passed. Waiting for
 // Slack's rate limit does not count as a failure.
 func (c collector) retry(ctx context.Context, call func(context.Context) error) error {
 	wait := new(retryWait)
@@ -81,7 +81,7 @@ func (c collector) retry(ctx context.Context, call func(context.Context) error) 
 		if !refusal.Limited {
 			failures++
 		}
-		if failures == maxAttempts || failures > 0 && time.Since(began) > c.patience || !wait.pause(ctx, err) {
+		if failures == maxAttempts || failures > 0 && time.Since(began) > c.readTimeout || !wait.pause(ctx, err) {
 			return err
 		}
 	}
@@ -90,7 +90,7 @@ func (c collector) retry(ctx context.Context, call func(context.Context) error) 
 // readSince returns the messages and replies in a chat since a time, oldest first. If it returns an error, it also
 // returns what it found so far. A permanent error does not stop it: it goes on to the threads that can be read.
 func (c collector) readSince(ctx context.Context, chat string, from time.Time) ([]*message, error) {
-	since, begun := formatTS(from), formatTS(from.Add(-rootsBack))
+	since, begun := formatTS(from), formatTS(from.Add(-rootLookBack))
 	found := map[string]*message{}
 	note := func(m slackgo.Message) bool {
 		if m.Timestamp > since {
@@ -132,7 +132,7 @@ func (c collector) readSince(ctx context.Context, chat string, from time.Time) (
 func (c collector) listOlderThreads(ctx context.Context, chat, before string) ([]string, error) {
 	var joined []bus.Address
 	err := c.retry(ctx, func(ctx context.Context) (err error) {
-		if joined, err = c.joins.Threads(ctx, bus.Address{Channel: c.name, Chat: chat}); err != nil {
+		if joined, err = c.joinedThreads.Threads(ctx, bus.Address{Channel: c.name, Chat: chat}); err != nil {
 			return &channels.SendError{Fault: channels.Retry, Code: "book", Err: err}
 		}
 		return nil

@@ -14,7 +14,7 @@ import (
 	"parley/channels/slack/slacktest"
 )
 
-// Slack advises shorter texts than it takes.
+// Slack recommends shorter texts than it accepts, so the suite runs with the recommended length.
 func TestSlackKeepsTheContract(t *testing.T) {
 	channelstest.RunChannel(t, channelstest.ChannelHarness{
 		New:       func(t testing.TB) channelstest.FakePlatform { return newPlatform(t) },
@@ -23,8 +23,8 @@ func TestSlackKeepsTheContract(t *testing.T) {
 	})
 }
 
-// A platform is a Slack as the contract's suite plays with it: chat 7 is that of
-// the user U7 with the bot.
+// A platform lets the channel contract's suite play people who use Slack. Chat 7 is the private chat of the
+// user U7 with the bot.
 type platform struct {
 	t testing.TB
 	*slacktest.Server
@@ -41,7 +41,7 @@ func newPlatform(t testing.TB) *platform {
 
 func (p *platform) Channel(log *slog.Logger) channels.Channel {
 	c, err := slack.New(slack.Config{
-		Name: "slack", BotToken: botToken, AppToken: appToken, APIURL: p.URL, RateLimit: slack.NoPace, Joins: p.book, Cursors: p.book, Log: log,
+		Name: "slack", BotToken: botToken, AppToken: appToken, APIURL: p.URL, RateLimit: slack.NoPace, JoinedThreads: p.book, Cursors: p.book, Log: log,
 	})
 	if err != nil {
 		p.t.Fatal(err)
@@ -49,7 +49,7 @@ func (p *platform) Channel(log *slog.Logger) channels.Channel {
 	return c
 }
 
-func (p *platform) Address(chat int) bus.Address { return at(fmt.Sprint("D", chat)) }
+func (p *platform) Address(chat int) bus.Address { return address(fmt.Sprint("D", chat)) }
 
 func (p *platform) Say(chat int, text string) {
 	p.Server.Say(p.Address(chat).Chat, "U"+strconv.Itoa(chat), text)
@@ -57,7 +57,7 @@ func (p *platform) Say(chat int, text string) {
 
 func (p *platform) Unacknowledged() int { return p.Unacked() }
 
-// Shown gives a file the id that Slack gave for it, which is not a message's.
+// Shown returns the messages in a chat. A file's id is the one that Slack gave to the file, not to its message.
 func (p *platform) Shown(chat int) (shown []channelstest.ShownMessage) {
 	for _, m := range p.Sent(p.Address(chat).Chat) {
 		one := channelstest.ShownMessage{ID: m.TS, Text: m.Shown, File: m.File}
@@ -73,19 +73,19 @@ func (p *platform) Shown(chat int) (shown []channelstest.ShownMessage) {
 }
 
 func (p *platform) Press(chat int, id, label string) (told func() bool) {
-	channelstest.Until(p.t, "a socket", func() bool { return p.Sockets() > 0 }) // without one a press fails at once
+	channelstest.Until(p.t, "a socket", func() bool { return p.Sockets() > 0 }) // without an open socket, a press fails immediately
 	envelope := p.PressButton(p.Address(chat).Chat, "U"+strconv.Itoa(chat), id, label)
 	return func() bool { return p.Acked(envelope) }
 }
 
-// TypingAddress is a thread: elsewhere Slack shows nothing.
+// TypingAddress returns the address of a thread, because Slack shows typing only in threads.
 func (p *platform) TypingAddress(chat int) bus.Address {
 	at := p.Address(chat)
 	at.Thread = p.Server.Say(at.Chat, "U"+strconv.Itoa(chat), "a thread")
 	return at
 }
 
-func method(call channelstest.Call) string {
+func apiMethod(call channelstest.Call) string {
 	return map[channelstest.Call]string{
 		channelstest.Sending: "chat.postMessage", channelstest.Editing: "chat.update", channelstest.Uploading: "files.completeUploadExternal",
 		channelstest.Showing: "assistant.threads.setStatus",
@@ -93,7 +93,7 @@ func method(call channelstest.Call) string {
 	}[call]
 }
 
-func (p *platform) Calls(call channelstest.Call) int { return p.Server.Calls(method(call)) }
+func (p *platform) Calls(call channelstest.Call) int { return p.Server.Calls(apiMethod(call)) }
 
 func (p *platform) Break(call channelstest.Call, trouble channelstest.Trouble) {
 	act := map[channelstest.Trouble]slacktest.Act{
@@ -108,7 +108,7 @@ func (p *platform) Break(call channelstest.Call, trouble channelstest.Trouble) {
 		channelstest.HangBefore:     slacktest.Hang(false),
 		channelstest.HangAfter:      slacktest.Hang(true),
 	}[trouble]
-	p.Fail(method(call), "", 0, act)
+	p.Fail(apiMethod(call), "", 0, act)
 }
 
 func (p *platform) Mend() { p.ClearFaults() }

@@ -86,14 +86,14 @@ func (cs *conversations) ReplyAddress(ctx context.Context, to bus.Address, id st
 	return to, nil
 }
 
-// membersPages is the maximum number of pages of members that are read, each with a thousand members.
-const membersPages = 50
+// maxMemberPages is the maximum number of pages of members that are read, each with a thousand members.
+const maxMemberPages = 50
 
 // IsIn implements channels.Roster: it reports whether a person is a member of a chat.
 func (cs *conversations) IsIn(ctx context.Context, chat, person string) (bool, error) {
 	_, user, _ := strings.Cut(person, ":")
 	cursor := ""
-	for range membersPages {
+	for range maxMemberPages {
 		ctx, t, done := startCall(ctx)
 		users, next, err := cs.api.GetUsersInConversationContext(ctx, &slackgo.GetUsersInConversationParameters{ChannelID: chat, Cursor: cursor, Limit: 1000})
 		done()
@@ -107,7 +107,7 @@ func (cs *conversations) IsIn(ctx context.Context, chat, person string) (bool, e
 			return false, nil
 		}
 	}
-	return false, &channels.SendError{Fault: channels.Unknown, Code: "too_much", Err: errTooMuch}
+	return false, &channels.SendError{Fault: channels.Unknown, Code: "too_much", Err: errHistoryTooLong}
 }
 
 // FindChat implements channels.Historian: it returns the id of the channel with that id or

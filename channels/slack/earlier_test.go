@@ -10,25 +10,25 @@ import (
 	"parley/channels/slack/slacktest"
 )
 
-func TestWhatWasSaidInAThreadBeforeTheBotWasCalled(t *testing.T) {
+func TestEarlierMessagesOfAThreadAreRead(t *testing.T) {
 	r := newRig(t)
-	m := newMailbox(r)
-	connected(t, r, m.publish)
+	m := newMessageRecorder(r)
+	startConnected(t, r, m.publish)
 	root := r.server.Say("C1", "U1", "the root &amp; all")
 	for i := range 30 {
 		r.server.Reply("C1", root, "U2", fmt.Sprint("reply ", i))
 	}
 	r.server.Post("C1", "U3", map[string]any{"subtype": "channel_join", "text": "has joined", "thread_ts": root})
 	r.server.Post("C1", "", map[string]any{"subtype": "bot_message", "text": "an alert", "thread_ts": root, "bot_id": "B9"})
-	r.server.Reply("C1", root, "U2", called+" what is this?")
+	r.server.Reply("C1", root, "U2", botMention+" what is this?")
 	in := m.wait(t, 1)[0]
 	r.server.Reply("C1", root, "U2", "said later")
 	m.wait(t, 2)
 
-	fresh := newBook() // which does not know the thread yet, as when the message was taken
+	fresh := newBook() // a book that doesn't know the thread yet, as when the message was accepted
 	joined := r.book
 	r.book = fresh
-	c := r.channel(t)
+	c := r.newChannel(t)
 	quotes, err := c.Before(t.Context(), in, 20, false)
 	if err != nil || len(quotes) != 20 {
 		t.Fatalf("%d quotes, %v", len(quotes), err)
@@ -48,9 +48,9 @@ func TestWhatWasSaidInAThreadBeforeTheBotWasCalled(t *testing.T) {
 		t.Errorf("got %v", fault)
 	}
 
-	r.book = joined // the bot takes part by now
+	r.book = joined // the bot has joined the thread by now
 	calls := r.server.Calls("conversations.replies")
-	if quotes, err := r.channel(t).Before(t.Context(), in, 20, false); err != nil || len(quotes) > 0 {
+	if quotes, err := r.newChannel(t).Before(t.Context(), in, 20, false); err != nil || len(quotes) > 0 {
 		t.Errorf("of a joined thread: %+v, %v", quotes, err)
 	}
 	begins := in

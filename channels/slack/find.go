@@ -34,7 +34,7 @@ func (f *finder) FindSent(ctx context.Context, to bus.Address, part channels.Par
 	if err != nil {
 		return "", false, err
 	}
-	s := &partSearch{part: part, me: me.User, thread: threadFor(to, part)}
+	s := &partSearch{part: part, botUser: me.User, thread: threadFor(to, part)}
 	oldest := formatTS(time.Now().Add(-maxLookBack))
 	if root := threadFor(to, part); root != "" {
 		err := f.histories.readThread(ctx, tryOnce, chat, root, oldest, s.examine)
@@ -48,26 +48,26 @@ func (f *finder) FindSent(ctx context.Context, to bus.Address, part channels.Par
 			return "", false, err
 		}
 	}
-	if s.id == "" && s.doubtful {
+	if s.id == "" && s.foundSimilarFile {
 		return "", false, &channels.SendError{Fault: channels.Unknown, Code: "no_key", Err: errors.New("a file was sent with the same text")}
 	}
-	s.id = cmp.Or(s.id, s.growing)
+	s.id = cmp.Or(s.id, s.growingTS)
 	return s.id, s.id != "", nil
 }
 
 // A partSearch looks for one part among the messages of a history.
 type partSearch struct {
-	part   channels.Part
-	me     string // the user id of the bot
-	thread string
+	part    channels.Part
+	botUser string // the user id of the bot
+	thread  string
 
 	id string
-	// growing is the ts of the bot's own last message without a key, unless a later one has a key. That message may
+	// growingTS is the ts of the bot's own last message without a key, unless a later one has a key. That message may
 	// be the part, because Slack accepts no key for a growing message.
-	growing string
-	// doubtful is true if one of the bot's files has the same text and name: it may be the part, because a file
+	growingTS string
+	// foundSimilarFile is true if one of the bot's files has the same text and name: it may be the part, because a file
 	// carries no key.
-	doubtful bool
+	foundSimilarFile bool
 }
 
 // examine compares one message with the part, and returns false to end the search.
@@ -76,17 +76,17 @@ func (s *partSearch) examine(m slackgo.Message) bool {
 		s.id = m.Timestamp
 		return false
 	}
-	if s.part.Growing != nil && m.User == s.me && s.thread != "" && m.Timestamp != s.thread && len(m.Files) == 0 && m.SubType == "" {
-		s.growing = ""
+	if s.part.Growing != nil && m.User == s.botUser && s.thread != "" && m.Timestamp != s.thread && len(m.Files) == 0 && m.SubType == "" {
+		s.growingTS = ""
 		if m.Metadata.EventType == "" {
-			s.growing = m.Timestamp
+			s.growingTS = m.Timestamp
 		}
 	}
 	hasContent := s.part.Text != "" || s.part.File != "" // somebody who looks for a draft knows neither, and a draft is not a file
-	if hasContent && len(m.Files) > 0 && m.Metadata.EventType == "" && m.User == s.me {
+	if hasContent && len(m.Files) > 0 && m.Metadata.EventType == "" && m.User == s.botUser {
 		said := lettersOnly(m.Text)
 		named := s.part.File == "" || slices.ContainsFunc(m.Files, func(file slackgo.File) bool { return file.Title == s.part.File })
-		s.doubtful = s.doubtful || named && (said == lettersOnly(s.part.Text) || said == lettersOnly(s.part.Plain))
+		s.foundSimilarFile = s.foundSimilarFile || named && (said == lettersOnly(s.part.Text) || said == lettersOnly(s.part.Plain))
 	}
 	return true
 }

@@ -7,20 +7,20 @@ import (
 	"parley/channels/slack"
 )
 
-// What a lost socket has swallowed comes seconds later, after what was said next:
-// here it never does.
-func TestWhatALostSocketHasSwallowedIsReadBeforeWhatIsSaidNext(t *testing.T) {
+// Slack delivers the events of a lost socket again seconds later, after newer ones. In this test it never does,
+// so they must be read from history.
+func TestMessagesLostBySocketAreReadBeforeNewerOnes(t *testing.T) {
 	r := newRig(t)
-	m := newMailbox(r)
-	connected(t, r, m.publish)
-	root := r.server.Say("C1", "U2", called+" begin")
+	m := newMessageRecorder(r)
+	startConnected(t, r, m.publish)
+	root := r.server.Say("C1", "U2", botMention+" begin")
 	r.server.Say("D1", "U1", "begin")
 	m.wait(t, 2)
-	until(t, "acks", acked(r))
-	until(t, "two sockets", func() bool { return r.server.Sockets() == 2 })
+	waitUntil(t, "acks", allAcknowledged(r))
+	waitUntil(t, "two sockets", func() bool { return r.server.Sockets() == 2 })
 	r.server.CutOneSocket()
-	until(t, "another socket", func() bool { return r.server.Sockets() == 1 })
-	until(t, "two sockets", func() bool { return r.server.Sockets() == 2 })
+	waitUntil(t, "another socket", func() bool { return r.server.Sockets() == 1 })
+	waitUntil(t, "two sockets", func() bool { return r.server.Sockets() == 2 })
 	r.server.Freeze(true)
 	r.server.Say("D1", "U1", "one")
 	r.server.Reply("C1", root, "U2", "one")
@@ -37,18 +37,18 @@ func TestWhatALostSocketHasSwallowedIsReadBeforeWhatIsSaidNext(t *testing.T) {
 	}
 }
 
-// Slack allows only so many reads of history. Where more chats need one at a moment, the next ones wait
-// for their turn, a few seconds at most, and keep their order.
-func TestWhatWasHeldUpIsReadInTurnWhereManyChatsNeedIt(t *testing.T) {
-	const chats = 22 // two more than may be read at once
+// Slack allows few reads of history. If more chats need a read than are allowed at the moment, the others wait
+// a few seconds, and their messages keep their order.
+func TestHeldUpMessagesOfManyChatsKeepTheirOrder(t *testing.T) {
+	const chats = 22 // two more than the rate limit allows at once
 	r := newRig(t)
-	paced, err := slack.New(slack.Config{Name: "slack", BotToken: botToken, AppToken: appToken, APIURL: r.url, Joins: r.book, Cursors: r.book})
+	paced, err := slack.New(slack.Config{Name: "slack", BotToken: botToken, AppToken: appToken, APIURL: r.url, JoinedThreads: r.book, Cursors: r.book})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.Channel = paced
-	m := newMailbox(r)
-	connected(t, r, m.publish)
+	m := newMessageRecorder(r)
+	startConnected(t, r, m.publish)
 	say := func(text string) {
 		for i := range chats {
 			r.server.Say(fmt.Sprintf("D%d", i), fmt.Sprintf("U%d", i), text)
@@ -56,10 +56,10 @@ func TestWhatWasHeldUpIsReadInTurnWhereManyChatsNeedIt(t *testing.T) {
 	}
 	say("begin")
 	m.wait(t, chats)
-	until(t, "acks", acked(r))
+	waitUntil(t, "acks", allAcknowledged(r))
 	r.server.CutOneSocket()
-	until(t, "another socket", func() bool { return r.server.Sockets() == 1 })
-	until(t, "two sockets", func() bool { return r.server.Sockets() == 2 })
+	waitUntil(t, "another socket", func() bool { return r.server.Sockets() == 1 })
+	waitUntil(t, "two sockets", func() bool { return r.server.Sockets() == 2 })
 	r.server.Freeze(true)
 	say("one")
 	r.server.DropUnacked()
@@ -76,11 +76,11 @@ func TestWhatWasHeldUpIsReadInTurnWhereManyChatsNeedIt(t *testing.T) {
 	}
 }
 
-// As long as sockets last, nothing is read that need not be.
-func TestSettledSocketsReadNoHistory(t *testing.T) {
+// As long as sockets work, history is not read, because that would use up the rate limit.
+func TestNoHistoryIsReadWhileSocketsWork(t *testing.T) {
 	r := newRig(t)
-	m := newMailbox(r)
-	connected(t, r, m.publish)
+	m := newMessageRecorder(r)
+	startConnected(t, r, m.publish)
 	for range 5 {
 		r.server.Say("D1", "U1", "hello")
 	}

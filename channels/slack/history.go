@@ -25,8 +25,8 @@ const (
 	maxPages = 20
 )
 
-// errTooMuch says that a history is too long to be read to the end.
-var errTooMuch = errors.New("history is too long")
+// errHistoryTooLong says that a history is too long to be read to the end.
+var errHistoryTooLong = errors.New("history is too long")
 
 // histories reads what was written in chats and threads.
 type histories struct{ api *slackgo.Client }
@@ -44,7 +44,7 @@ type page struct {
 }
 
 // readPages gets page after page and passes their messages to visit, until the last page or until visit returns
-// false. After maxPages pages, it fails with errTooMuch. Each page is retried separately: if the reading started over
+// false. After maxPages pages, it fails with errHistoryTooLong. Each page is retried separately: if the reading started over
 // after a rate limit, it would hit the limit again at the same page.
 func readPages(ctx context.Context, try retrier, get func(ctx context.Context, cursor string) (page, error), visit func(slackgo.Message) bool) error {
 	cursor := ""
@@ -67,7 +67,7 @@ func readPages(ctx context.Context, try retrier, get func(ctx context.Context, c
 		}
 		cursor = p.next
 	}
-	return &channels.SendError{Fault: channels.Unknown, Code: "too_much", Err: errTooMuch}
+	return &channels.SendError{Fault: channels.Unknown, Code: "too_much", Err: errHistoryTooLong}
 }
 
 // readChat passes a chat's messages since the ts oldest to visit, newest first, without the replies in threads.
@@ -102,10 +102,10 @@ func (h *histories) readThread(ctx context.Context, try retrier, chat, root, old
 
 // A historian reads earlier messages, for people and for the model.
 type historian struct {
-	identity   *identity
-	histories  *histories
-	translator *translator
-	joins      Joins
+	identity      *identity
+	histories     *histories
+	translator    *translator
+	joinedThreads JoinedThreads
 }
 
 // Link implements channels.Linker. Slack's web addresses begin with the workspace's, and those of replies name the
@@ -137,7 +137,7 @@ func (h *historian) Before(ctx context.Context, in bus.Inbound, most int, always
 	if in.At.Thread == "" || in.At.Thread == in.ReplyTo { // the message begins the thread
 		return nil, nil
 	}
-	if _, joined, err := h.joins.TalkedSince(ctx, in.At); !always && (err != nil || joined) {
+	if _, joined, err := h.joinedThreads.TalkedSince(ctx, in.At); !always && (err != nil || joined) {
 		if err != nil {
 			return nil, &channels.SendError{Fault: channels.Retry, Code: "book", Err: err}
 		}
@@ -169,8 +169,8 @@ func (h *historian) Before(ctx context.Context, in bus.Inbound, most int, always
 	return quotes, nil
 }
 
-// readThreads is the maximum number of a chat's threads that are read: those that began last.
-const readThreads = 20
+// maxThreadsRead is the maximum number of a chat's threads that are read: those that began last.
+const maxThreadsRead = 20
 
 // History implements channels.Historian: it reads the newest messages in a chat or a thread since a time, and
 // reports whether there are older ones.
@@ -183,60 +183,60 @@ func (h *historian) History(ctx context.Context, at bus.Address, since time.Time
 	if !since.IsZero() {
 		oldest = formatTS(since)
 	}
-	r := messageCollector{oldest: oldest, most: most, found: map[string]message{}, chat: at.Chat}
+	r := messageCollector{oldest: oldest, limit: most, found: map[string]message{}, chat: at.Chat}
 	if at.Thread != "" {
 		err = h.histories.readThread(ctx, tryOnce, at.Chat, at.Thread, oldest, r.addMessage)
 	} else {
 		err = h.histories.readChat(ctx, tryOnce, at.Chat, oldest, r.addMessage)
 	}
-	if err != nil && !errors.Is(err, errTooMuch) {
+	if err != nil && !errors.Is(err, errHistoryTooLong) {
 		return nil, false, err
 	}
-	for i, root := range r.roots {
-		if i == readThreads {
-			r.more = true
+	for i, root := range r.activeThreads {
+		if i == maxThreadsRead {
+			r.hasMore = true
 			break
 		}
-		t := messageCollector{oldest: oldest, most: most, found: r.found, chat: at.Chat}
-		if err := h.histories.readThread(ctx, tryOnce, at.Chat, root, oldest, t.addMessage); err != nil && !isThreadGone(err) && !errors.Is(err, errTooMuch) {
+		t := messageCollector{oldest: oldest, limit: most, found: r.found, chat: at.Chat}
+		if err := h.histories.readThread(ctx, tryOnce, at.Chat, root, oldest, t.addMessage); err != nil && !isThreadGone(err) && !errors.Is(err, errHistoryTooLong) {
 			return nil, false, err
 		}
 	}
 	all := slices.SortedFunc(maps.Values(r.found), func(a, b message) int { return cmp.Compare(a.TS, b.TS) })
 	if len(all) > most {
-		r.more, all = true, all[len(all)-most:]
+		r.hasMore, all = true, all[len(all)-most:]
 	}
 	said := make([]channels.Utterance, 0, len(all))
 	for _, m := range all {
 		said = append(said, h.newUtterance(ctx, &m, me))
 	}
-	return said, r.more, nil
+	return said, r.hasMore, nil
 }
 
 // A messageCollector collects messages while the history of a chat or a thread is read.
 type messageCollector struct {
 	chat   string
 	oldest string
-	most   int
+	limit  int
 
-	found map[string]message
-	roots []string // threads in which somebody has written since oldest
-	seen  int
-	more  bool // there are older messages that were not read
+	found         map[string]message
+	activeThreads []string // threads in which somebody has written since oldest
+	seenCount     int
+	hasMore       bool // there are older messages that were not read
 }
 
 // addMessage collects one message, and returns false to end the reading.
 func (r *messageCollector) addMessage(said slackgo.Message) bool {
 	if said.LatestReply > r.oldest && said.ReplyCount > 0 {
-		r.roots = append(r.roots, said.Timestamp)
+		r.activeThreads = append(r.activeThreads, said.Timestamp)
 	}
 	m := fromHistory(r.chat, said)
 	if m.TS <= r.oldest || m.Hidden || m.TS == "" || said.SubType != "" && !slices.Contains([]string{"file_share", "thread_broadcast", "me_message", "bot_message"}, said.SubType) {
 		return true
 	}
 	r.found[m.TS] = m
-	if r.seen++; r.seen > 2*r.most {
-		r.more = true
+	if r.seenCount++; r.seenCount > 2*r.limit {
+		r.hasMore = true
 		return false
 	}
 	return true

@@ -23,17 +23,17 @@ type Account struct {
 	User     string // the id of the bot's user
 	Bot      string // the bot's other id, which its messages contain in the field bot_id
 	Username string // without @
-	// Lacks lists the scopes that the app needs but, according to Slack, does not have.
-	Lacks []string
+	// MissingScopes lists the scopes that the app needs but, according to Slack, does not have.
+	MissingScopes []string
 }
 
 // An identity knows who the bot is.
 type identity struct {
-	api          *slackgo.Client
-	receives     bool                   // whether messages are received: over sockets or by requests
-	reachability *channels.Reachability // whether the last call reached Slack
-	account      atomic.Pointer[Account]
-	log          *slog.Logger
+	api              *slackgo.Client
+	receivesMessages bool                   // whether messages are received: over sockets or by requests
+	reachability     *channels.Reachability // whether the last call reached Slack
+	account          atomic.Pointer[Account]
+	log              *slog.Logger
 }
 
 // Check asks Slack who the bot is. If Slack refuses the token, it returns a *channels.SendError with the fault
@@ -48,7 +48,7 @@ func (i *identity) Check(ctx context.Context) (Account, error) {
 		return Account{}, err
 	}
 	i.reachability.Note(nil)
-	a := Account{Team: r.TeamID, TeamName: r.Team, URL: r.URL, User: r.UserID, Bot: r.BotID, Username: r.User, Lacks: missingScopes(r.Header, i.receives)}
+	a := Account{Team: r.TeamID, TeamName: r.Team, URL: r.URL, User: r.UserID, Bot: r.BotID, Username: r.User, MissingScopes: missingScopes(r.Header, i.receivesMessages)}
 	i.account.Store(&a)
 	return a, nil
 }
@@ -121,7 +121,7 @@ func missingScopes(answer http.Header, receives bool) []string {
 // MostButtons implements channels.ButtonShower: it returns how many buttons a message may have, and how many bytes
 // of data each may carry. Without a receiver, nobody would learn of a press, so the result is then 0, 0.
 func (i *identity) MostButtons() (count, bytes int) {
-	if !i.receives {
+	if !i.receivesMessages {
 		return 0, 0
 	}
 	return maxButtons, maxButtonData

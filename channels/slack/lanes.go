@@ -16,39 +16,39 @@ const reorderTime = 25 * time.Millisecond
 
 // An item is a unit of work in a lane: a message to publish, or a task to run.
 type item struct {
-	message *message
-	ack     func()                // tells Slack that the message has arrived
-	task    func(context.Context) // what to run instead, if message is nil
-	ts      string                // Slack's timestamp of the item, by which the lane is sorted; "" puts the item at the end
-	at      time.Time             // when the item was received
+	message    *message
+	ack        func()                // tells Slack that the message has arrived
+	task       func(context.Context) // what to run instead, if message is nil
+	ts         string                // Slack's timestamp of the item, by which the lane is sorted; "" puts the item at the end
+	receivedAt time.Time             // when the item was received
 }
 
 // A lane is the queue of messages for one chat or, while Slack can't say who a person is, for that person in the
 // chat. It has a goroutine only while it has items.
 type lane struct {
-	key      string // the chat, or the chat and the person
-	chat     string
-	ofSender bool // whether the lane belongs to one person in the chat
-	items    []item
-	current  *item // the item that the lane's goroutine works on
+	key          string // the chat, or the chat and the person
+	chat         string
+	isSenderLane bool // whether the lane belongs to one person in the chat
+	items        []item
+	current      *item // the item that the lane's goroutine works on
 }
 
 // lanes holds the lanes of one call of Receive. The items in one lane are handled one after another, those in
 // different lanes concurrently.
 type lanes struct {
 	maxWaiting int // how many items may wait before further messages are dropped
-	work       func(context.Context, *lane, *item)
+	handle     func(context.Context, *lane, *item)
 
-	mu      sync.Mutex
-	byKey   map[string]*lane // the lanes that have items
-	waiting int
-	dropped time.Time      // when the oldest dropped message was sent; zero if none was dropped
-	running sync.WaitGroup // the lanes' goroutines
+	mu            sync.Mutex
+	byKey         map[string]*lane // the lanes that have items
+	waiting       int
+	oldestDropped time.Time      // when the oldest dropped message was sent; zero if none was dropped
+	running       sync.WaitGroup // the lanes' goroutines
 }
 
 // newLanes makes an empty set of lanes whose items are handled by work.
 func newLanes(room int, work func(context.Context, *lane, *item)) *lanes {
-	return &lanes{maxWaiting: room, work: work, byKey: map[string]*lane{}}
+	return &lanes{maxWaiting: room, handle: work, byKey: map[string]*lane{}}
 }
 
 // add puts an item into its chat's lane. The two sockets may deliver two messages, or two changes to one message,
@@ -59,13 +59,13 @@ func (s *lanes) add(ctx context.Context, chat string, it item) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if it.message != nil && s.waiting >= s.maxWaiting {
-		if at := interaction.ParseTS(it.message.TS); s.dropped.IsZero() || at.Before(s.dropped) {
-			s.dropped = at
+		if at := interaction.ParseTS(it.message.TS); s.oldestDropped.IsZero() || at.Before(s.oldestDropped) {
+			s.oldestDropped = at
 		}
 		return
 	}
 	s.waiting++
-	it.at = time.Now()
+	it.receivedAt = time.Now()
 	l := s.laneFor(ctx, chat, "")
 	if it.message != nil {
 		it.ts = it.message.TS
@@ -86,7 +86,7 @@ func (s *lanes) laneFor(ctx context.Context, chat, user string) *lane {
 	}
 	l := s.byKey[key]
 	if l == nil {
-		l = &lane{key: key, chat: chat, ofSender: user != ""}
+		l = &lane{key: key, chat: chat, isSenderLane: user != ""}
 		s.byKey[key] = l
 		s.running.Go(func() { s.run(ctx, l) })
 	}
@@ -124,7 +124,7 @@ func (s *lanes) run(ctx context.Context, l *lane) {
 		case it == nil:
 			backoff.Sleep(ctx, wait)
 		default:
-			s.work(ctx, l, it)
+			s.handle(ctx, l, it)
 		}
 	}
 }
@@ -146,7 +146,7 @@ func (s *lanes) next(ctx context.Context, l *lane) (*item, time.Duration) {
 		return nil, 0
 	}
 	it := l.items[0]
-	if wait := reorderTime - time.Since(it.at); (it.message != nil || it.ts != "") && wait > 0 {
+	if wait := reorderTime - time.Since(it.receivedAt); (it.message != nil || it.ts != "") && wait > 0 {
 		return nil, wait
 	}
 	l.items = l.items[1:]
@@ -159,7 +159,7 @@ func (s *lanes) next(ctx context.Context, l *lane) (*item, time.Duration) {
 func (s *lanes) oldestUnpublished() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	first := s.dropped
+	first := s.oldestDropped
 	note := func(it item) {
 		if it.message == nil {
 			return
@@ -188,7 +188,7 @@ func (s *lanes) takeOldestDroppedIfRoom() time.Time {
 	if s.waiting > s.maxWaiting/2 {
 		return time.Time{}
 	}
-	since := s.dropped
-	s.dropped = time.Time{}
+	since := s.oldestDropped
+	s.oldestDropped = time.Time{}
 	return since
 }

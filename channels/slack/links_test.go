@@ -9,16 +9,16 @@ import (
 
 func TestMessagesHaveAddressesInTheirWorkspace(t *testing.T) {
 	r := newRig(t)
-	m := newMailbox(r)
-	connected(t, r, m.publish)
-	root := r.server.Say("C1", "U1", called+" hello")
-	reply := r.server.Reply("C1", root, "U1", called+" hello again")
+	m := newMessageRecorder(r)
+	startConnected(t, r, m.publish)
+	root := r.server.Say("C1", "U1", botMention+" hello")
+	reply := r.server.Reply("C1", root, "U1", botMention+" hello again")
 	direct := r.server.Say("D1", "U1", "hello")
 	plain := func(chat, ts string) string {
 		return "https://team.slack.com/archives/" + chat + "/p" + strings.ReplaceAll(ts, ".", "")
 	}
 	want := map[string]string{root: plain("C1", root), reply: plain("C1", reply) + "?cid=C1&thread_ts=" + root, direct: plain("D1", direct)}
-	fresh := r.channel(t) // of a process that receives nothing
+	fresh := r.newChannel(t) // as in a process that receives nothing
 	asked := r.server.Calls("auth.test")
 	all := m.wait(t, 3)
 	for _, in := range all {
@@ -37,7 +37,7 @@ func TestMessagesHaveAddressesInTheirWorkspace(t *testing.T) {
 		}
 	}
 	_ = r.server.Close()
-	if got, err := channels.LinkTo(t.Context(), r.channel(t), all[0].At, all[0].ID); err == nil || got != "" {
+	if got, err := channels.LinkTo(t.Context(), r.newChannel(t), all[0].At, all[0].ID); err == nil || got != "" {
 		t.Errorf("while Slack is away, a process that has not asked says %q, %v", got, err)
 	}
 	if got, err := channels.LinkTo(t.Context(), fresh, all[0].At, all[0].ID); err != nil || got == "" {

@@ -13,9 +13,9 @@ import (
 	"parley/channels/slack/interaction"
 )
 
-// scopes says what each of slack-go's functions that we call asks of the bot's
-// token. Socket Mode's own is of the app's token.
-func scopes() map[string][]string {
+// scopesOfCalls returns the scopes that each of the slack-go functions that we call needs on the bot's token.
+// Socket Mode needs its scope on the app's token instead.
+func scopesOfCalls() map[string][]string {
 	history := []string{"channels:history", "groups:history", "im:history", "mpim:history"}
 	return map[string][]string{
 		"AuthTestContext":                            nil,
@@ -41,8 +41,8 @@ func scopes() map[string][]string {
 	}
 }
 
-// ofEvents says which scope each event that we read asks for.
-func ofEvents() map[string]string {
+// scopesOfEvents returns, by event that we read, the scope that the app needs for it.
+func scopesOfEvents() map[string]string {
 	return map[string]string{
 		"app_home_opened":                  "",
 		"app_mention":                      "app_mentions:read",
@@ -57,8 +57,8 @@ func ofEvents() map[string]string {
 	}
 }
 
-// list is what stands below a key of the manifest.
-func list(t *testing.T, manifest, key string) []string {
+// manifestList returns the list under a key of the manifest.
+func manifestList(t *testing.T, manifest, key string) []string {
 	t.Helper()
 	_, below, found := strings.Cut(manifest, "\n"+key+":\n")
 	if !found {
@@ -101,7 +101,7 @@ func TestTheManifestAsksForWhatIsUsedAndNothingElse(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, call := range calls.FindAllStringSubmatch(string(source), -1) {
-			needs, ok := scopes()[call[1]]
+			needs, ok := scopesOfCalls()[call[1]]
 			if !ok {
 				t.Errorf("%s calls %s, of which the table does not know what scope it needs", name, call[1])
 			}
@@ -111,25 +111,25 @@ func TestTheManifestAsksForWhatIsUsedAndNothingElse(t *testing.T) {
 			}
 		}
 	}
-	for call := range scopes() {
+	for call := range scopesOfCalls() {
 		if !seen[call] {
 			t.Errorf("the table has %s, which nobody calls", call)
 		}
 	}
-	used["commands"] = true   // of the slash command and the shortcut
-	used["files:read"] = true // of downloads, which are not calls of the API
-	events := list(t, string(data), "    bot_events")
+	used["commands"] = true   // the slash command and the shortcut need this
+	used["files:read"] = true // downloads need this, but they are not calls of the API
+	events := manifestList(t, string(data), "    bot_events")
 	for _, event := range events {
-		used[ofEvents()[event]] = true
+		used[scopesOfEvents()[event]] = true
 	}
-	delete(used, "") // of events that need none
-	if want := slices.Sorted(maps.Keys(ofEvents())); !slices.Equal(events, want) {
+	delete(used, "") // from events that need no scope
+	if want := slices.Sorted(maps.Keys(scopesOfEvents())); !slices.Equal(events, want) {
 		t.Errorf("the manifest subscribes to %v, want %v", events, want)
 	}
-	if got, want := list(t, string(data), "    bot"), slices.Sorted(maps.Keys(used)); !slices.Equal(got, want) {
+	if got, want := manifestList(t, string(data), "    bot"), slices.Sorted(maps.Keys(used)); !slices.Equal(got, want) {
 		t.Errorf("the manifest asks for %v, used is %v", got, want)
 	}
-	if got := list(t, string(data), "    bot"); !slices.Equal(got, slack.Scopes()) {
+	if got := manifestList(t, string(data), "    bot"); !slices.Equal(got, slack.Scopes()) {
 		t.Errorf("the manifest asks for %v, and at the start %v are looked for", got, slack.Scopes())
 	}
 	if !strings.Contains(string(data), "socket_mode_enabled: true") {

@@ -8,29 +8,30 @@ import (
 	"parley/channels"
 )
 
-// Each chat has a rule of its own. What is not meant for the bot is looked up nowhere.
-func TestWhatIsMeantForTheBotInAChannel(t *testing.T) {
+// Each channel has its own rule for mentions. For a message that is not meant for the bot, nothing is looked
+// up.
+func TestMentionRulesOfChannels(t *testing.T) {
 	r := newRig(t)
 	r.mention = func(chat string) channels.Mention {
 		return map[string]channels.Mention{
 			"CA": channels.MentionAlways, "CT": channels.MentionThreads, "CN": channels.MentionNever, "CX": channels.MentionNowhere, "D1": channels.MentionNowhere,
 		}[chat]
 	}
-	r.Channel = r.channel(t)
-	m := newMailbox(r)
-	connected(t, r, m.publish)
+	r.Channel = r.newChannel(t)
+	m := newMessageRecorder(r)
+	startConnected(t, r, m.publish)
 	for _, chat := range []string{"CA", "CT", "CN", "CX"} {
 		r.server.Say(chat, "U1", chat+" talk")
-		root := r.server.Say(chat, "U1", called+" "+chat+" call")
+		root := r.server.Say(chat, "U1", botMention+" "+chat+" call")
 		if chat != "CX" {
-			until(t, chat+"'s call", func() bool { return strings.Contains(texts(m.all()), chat+" call") })
+			waitUntil(t, chat+"'s call", func() bool { return strings.Contains(joinTexts(m.all()), chat+" call") })
 		}
 		r.server.Reply(chat, root, "U2", chat+" more")
 		r.server.Reply(chat, root, "U2", "!stop")
 	}
 	r.server.Say("D1", "U1", "last")
-	until(t, "acks", acked(r))
-	until(t, "the last", func() bool { return strings.Contains(texts(m.all()), "last") })
+	waitUntil(t, "acks", allAcknowledged(r))
+	waitUntil(t, "the last", func() bool { return strings.Contains(joinTexts(m.all()), "last") })
 	var got []string
 	for _, in := range m.all() {
 		if strings.HasPrefix(in.Text, "/stop") {

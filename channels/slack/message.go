@@ -28,8 +28,8 @@ type message struct {
 	Hidden      bool            `json:"hidden"`
 	Edited      json.RawMessage `json:"edited"`
 	EventTS     string          `json:"event_ts"`
-	After       *message        `json:"message"`          // in an edit: the message as it is now
-	Before      *message        `json:"previous_message"` // in an edit or a deletion: the message as it was
+	NewVersion  *message        `json:"message"`          // in an edit: the message as it is now
+	OldVersion  *message        `json:"previous_message"` // in an edit or a deletion: the message as it was
 	Files       []files.File    `json:"files"`
 	Attachments []attachment    `json:"attachments"`
 }
@@ -96,10 +96,10 @@ type change struct {
 func (m *message) readChange(me Account) (change, bool) {
 	c := change{eventID: m.EventTS}
 	switch {
-	case m.Subtype == "message_changed" && m.After != nil && m.After.Subtype == "tombstone", m.Subtype == "message_deleted":
-		c.kind, c.message = bus.Deleted, m.Before
-	case m.Subtype == "message_changed" && m.After != nil && m.Before != nil && m.After.Text != m.Before.Text && len(m.After.Edited) > 0 && string(m.After.Edited) != "null":
-		c.kind, c.message = bus.Edited, m.After
+	case m.Subtype == "message_changed" && m.NewVersion != nil && m.NewVersion.Subtype == "tombstone", m.Subtype == "message_deleted":
+		c.kind, c.message = bus.Deleted, m.OldVersion
+	case m.Subtype == "message_changed" && m.NewVersion != nil && m.OldVersion != nil && m.NewVersion.Text != m.OldVersion.Text && len(m.NewVersion.Edited) > 0 && string(m.NewVersion.Edited) != "null":
+		c.kind, c.message = bus.Edited, m.NewVersion
 	}
 	if c.message == nil || c.eventID == "" {
 		return c, false

@@ -42,7 +42,7 @@ type outages struct {
 	name         string // the channel's configured name
 	cursors      Cursors
 	receivesHTTP bool // whether Slack delivers by HTTP requests
-	silence      time.Duration
+	maxSilence   time.Duration
 	lanes        *lanes
 	log          *slog.Logger
 	wake         chan struct{} // receives a value when a gap must be read, or the cursor saved
@@ -62,7 +62,7 @@ type outages struct {
 // newOutages makes the outages of a channel whose unpublished messages are in lanes.
 func newOutages(c *Channel, lanes *lanes) *outages {
 	return &outages{
-		name: c.name, cursors: c.cursors, receivesHTTP: c.ReceivesHTTP(), silence: c.timing.silence,
+		name: c.name, cursors: c.cursors, receivesHTTP: c.ReceivesHTTP(), maxSilence: c.timing.maxSilence,
 		lanes: lanes, log: c.log, wake: make(chan struct{}, 1),
 	}
 }
@@ -101,7 +101,7 @@ func (o *outages) noteHeard() {
 		return
 	}
 	now := wallClock()
-	if now.Sub(o.lastHeard) > o.silence {
+	if now.Sub(o.lastHeard) > o.maxSilence {
 		o.addGap(o.lastHeard, now)
 	}
 	o.lastHeard = now
@@ -152,7 +152,7 @@ func (o *outages) noteOpened(ctx context.Context) {
 func (o *outages) addGap(since, now time.Time) {
 	next := newGap(since.Add(-historyOverlap), now.Sub(since) >= shortGap)
 	if o.gap != nil {
-		next.long = next.long || o.gap.long
+		next.isLong = next.isLong || o.gap.isLong
 		if o.gap.from.Before(next.from) {
 			next.from = o.gap.from
 		}
@@ -198,7 +198,7 @@ func (o *outages) logOutage(ctx context.Context, err error) {
 }
 
 // save moves the cursor to the last sign of life, or to the oldest message that has not been published yet. The
-// cursor does not move while there is a gap.
+// savedCursor does not move while there is a gap.
 func (o *outages) save(ctx context.Context) {
 	waits := o.lanes.oldestUnpublished()
 	o.mu.Lock()
@@ -281,8 +281,8 @@ func (o *outages) noteDropped(ctx context.Context) {
 // A gap is a period, from a time until now, whose messages the bot may have missed. Each chat's part of it is read
 // from history separately.
 type gap struct {
-	from time.Time
-	long bool // whether a chat's new messages wait until its part has been read, however long that takes
+	from   time.Time
+	isLong bool // whether a chat's new messages wait until its part has been read, however long that takes
 
 	mu     sync.Mutex
 	filled map[string]bool // chats whose part was read, or never can be
@@ -291,7 +291,7 @@ type gap struct {
 
 // newGap makes a gap that begins at from, with no chat's part read.
 func newGap(from time.Time, long bool) *gap {
-	return &gap{from: from, long: long, filled: map[string]bool{}, failed: map[string]int{}}
+	return &gap{from: from, isLong: long, filled: map[string]bool{}, failed: map[string]int{}}
 }
 
 // isFilled reports whether a chat's part has been read, or can never be read.

@@ -17,7 +17,7 @@ import (
 type panes struct {
 	surfaces      *assistant.Surfaces
 	conversations *conversations
-	joins         Joins
+	joinedThreads JoinedThreads
 	log           *slog.Logger
 }
 
@@ -63,14 +63,14 @@ func (p *panes) beginsPane(ctx context.Context, m *message, at bus.Address) bool
 	if m.isGroup() || at.Thread == "" {
 		return false
 	}
-	_, joined, err := p.joins.TalkedSince(ctx, at)
+	_, joined, err := p.joinedThreads.TalkedSince(ctx, at)
 	return err == nil && !joined
 }
 
 // nameConversation gives the conversation in an assistant pane a title, made from its first message, if the gate
 // admitted the sender of that message.
 func (p *panes) nameConversation(ctx context.Context, in bus.Inbound) {
-	if _, joined, err := p.joins.TalkedSince(ctx, in.At); err != nil || !joined {
+	if _, joined, err := p.joinedThreads.TalkedSince(ctx, in.At); err != nil || !joined {
 		return
 	}
 	if err := p.surfaces.SetTitle(ctx, in.At.Chat, in.At.Thread, in.Text); err != nil {

@@ -12,8 +12,9 @@ import (
 	"parley/channels/slack/slacktest"
 )
 
-// welcoming publishes like a Gateway: what is opened is welcomed, with that admission.
-func welcoming(t *testing.T, r *rig, m *mailbox, admitted bool) func(context.Context, bus.Inbound) error {
+// publishWithWelcome returns a publish function that behaves like a Gateway: when a person opens a place, it
+// calls Welcome, with the given admission.
+func publishWithWelcome(t *testing.T, r *rig, m *messageRecorder, admitted bool) func(context.Context, bus.Inbound) error {
 	return func(ctx context.Context, in bus.Inbound) error {
 		if in.Kind != channels.Opened {
 			return m.publish(ctx, in)
@@ -25,29 +26,29 @@ func welcoming(t *testing.T, r *rig, m *mailbox, admitted bool) func(context.Con
 	}
 }
 
-func TestTheHomeSaysWhatTheBotMayDo(t *testing.T) {
+func TestTheHomeShowsWhatTheBotCanDo(t *testing.T) {
 	r := newRig(t)
-	m := newMailbox(r)
-	connected(t, r, welcoming(t, r, m, false))
+	m := newMessageRecorder(r)
+	startConnected(t, r, publishWithWelcome(t, r, m, false))
 	r.server.OpenHome("U7", "messages")
-	until(t, "acks", acked(r))
+	waitUntil(t, "acks", allAcknowledged(r))
 	r.server.OpenHome("U7", "home")
-	until(t, "the home", func() bool { return r.server.Home("U7") != "" })
+	waitUntil(t, "the home", func() bool { return r.server.Home("U7") != "" })
 	if got := r.server.Home("U7"); got != "*Hello*  there" {
 		t.Errorf("the home shows %q", got)
 	}
 	if n := r.server.Calls("views.publish"); n != 1 {
 		t.Errorf("it was shown %d times", n)
 	}
-	if err := r.Welcome(t.Context(), bus.Inbound{From: bus.Person{ID: "slack:U8"}, At: at("D8")}, channels.Welcome{Text: strings.Repeat("many words\n\n", 50_000)}); err != nil {
+	if err := r.Welcome(t.Context(), bus.Inbound{From: bus.Person{ID: "slack:U8"}, At: address("D8")}, channels.Welcome{Text: strings.Repeat("many words\n\n", 50_000)}); err != nil {
 		t.Errorf("a long text: %v", err)
 	}
 }
 
-func TestThePaneSuggestsWhatToAsk(t *testing.T) {
+func TestThePaneSuggestsPrompts(t *testing.T) {
 	r := newRig(t)
-	m := newMailbox(r)
-	connected(t, r, welcoming(t, r, m, true))
+	m := newMessageRecorder(r)
+	startConnected(t, r, publishWithWelcome(t, r, m, true))
 	r.server.Say("C1", "U1", "just talking")
 	r.server.RemoveBot("C2")
 	thread := r.server.OpenPane("U7", "C1")
@@ -58,35 +59,35 @@ func TestThePaneSuggestsWhatToAsk(t *testing.T) {
 		}
 		return strings.Join(all, "|")
 	}
-	until(t, "the prompts", func() bool { return strings.HasSuffix(titles(), "|Write to #name-of-c1") })
-	r.server.SwitchChannel("U7", thread, "C2") // in which the bot is not
-	until(t, "the other prompts", func() bool { return titles() != "" && !strings.Contains(titles(), "#") })
+	waitUntil(t, "the prompts", func() bool { return strings.HasSuffix(titles(), "|Write to #name-of-c1") })
+	r.server.SwitchChannel("U7", thread, "C2") // a channel that the bot is not in
+	waitUntil(t, "the other prompts", func() bool { return titles() != "" && !strings.Contains(titles(), "#") })
 	if p := r.server.Pane("D7", thread); p.Above == "" || len(p.Prompts) != 3 || p.Prompts[0].Message == "" {
 		t.Errorf("the pane shows %+v", p)
 	}
-	until(t, "acks", acked(r))
+	waitUntil(t, "acks", allAcknowledged(r))
 }
 
 func TestAPaneShowsNothingToStrangers(t *testing.T) {
 	r := newRig(t)
-	m := newMailbox(r)
-	connected(t, r, welcoming(t, r, m, false))
+	m := newMessageRecorder(r)
+	startConnected(t, r, publishWithWelcome(t, r, m, false))
 	thread := r.server.OpenPane("U7", "")
-	until(t, "acks", acked(r))
+	waitUntil(t, "acks", allAcknowledged(r))
 	r.server.OpenHome("U7", "home")
-	until(t, "the home", func() bool { return r.server.Home("U7") != "" })
+	waitUntil(t, "the home", func() bool { return r.server.Home("U7") != "" })
 	if p := r.server.Pane("D7", thread); len(p.Prompts) > 0 || r.server.Calls("assistant.threads.setSuggestedPrompts") > 0 {
 		t.Errorf("the pane shows %+v", p)
 	}
 }
 
-func TestAPaneIsNamedByWhatWasSaidFirst(t *testing.T) {
+func TestAPaneIsNamedAfterItsFirstMessage(t *testing.T) {
 	r := newRig(t)
-	m := newMailbox(r)
-	connected(t, r, welcoming(t, r, m, true))
+	m := newMessageRecorder(r)
+	startConnected(t, r, publishWithWelcome(t, r, m, true))
 	thread := r.server.OpenPane("U7", "")
 	r.server.Reply("D7", thread, "U7", "What is\nour *plan* for "+strings.Repeat("next ", 50)+"year?")
-	until(t, "the title", func() bool { return r.server.Pane("D7", thread).Title != "" })
+	waitUntil(t, "the title", func() bool { return r.server.Pane("D7", thread).Title != "" })
 	r.server.Reply("D7", thread, "U7", "And then?")
 	in := m.wait(t, 2)
 	if got := r.server.Pane("D7", thread).Title; !strings.HasPrefix(got, "What is our *plan* for next") || len(got) > 60 {
@@ -96,20 +97,20 @@ func TestAPaneIsNamedByWhatWasSaidFirst(t *testing.T) {
 		t.Errorf("said at %v and %v", in[0].At, in[1].At)
 	}
 	r.server.Say("D7", "U7", "outside")
-	r.server.Say("C1", "U7", called+" in a channel")
+	r.server.Say("C1", "U7", botMention+" in a channel")
 	m.wait(t, 4)
 	if n := r.server.Calls("assistant.threads.setTitle"); n != 1 {
 		t.Errorf("%d names were given", n)
 	}
 }
 
-// Who may not talk to the bot gets no name for what they said.
+// The first message of a person who may not talk to the bot gives the pane no title.
 func TestAPaneOfAStrangerIsNotNamed(t *testing.T) {
 	r := newRig(t)
-	m := newMailbox(r)
-	connected(t, r, func(ctx context.Context, in bus.Inbound) error {
+	m := newMessageRecorder(r)
+	startConnected(t, r, func(ctx context.Context, in bus.Inbound) error {
 		if in.From.ID == "slack:U7" || in.Kind == channels.Opened {
-			return nil // the gate passes over it
+			return nil // the gate drops the message
 		}
 		return m.publish(ctx, in)
 	})
@@ -117,15 +118,15 @@ func TestAPaneOfAStrangerIsNotNamed(t *testing.T) {
 	r.server.Reply("D7", thread, "U7", "hello")
 	other := r.server.OpenPane("U8", "")
 	r.server.Reply("D8", other, "U8", "hello")
-	until(t, "the other's title", func() bool { return r.server.Pane("D8", other).Title == "hello" })
+	waitUntil(t, "the other's title", func() bool { return r.server.Pane("D8", other).Title == "hello" })
 	if got := r.server.Pane("D7", thread).Title; got != "" {
 		t.Errorf("it is named %q", got)
 	}
 }
 
-func TestAThreadSaysThatTheBotIsAtWork(t *testing.T) {
+func TestAThreadShowsTyping(t *testing.T) {
 	r := newRig(t)
-	root := r.server.Say("C1", "U1", called+" work")
+	root := r.server.Say("C1", "U1", botMention+" work")
 	to := bus.Address{Channel: "slack", Chat: "C1", Thread: root}
 	status := func() string { return r.server.Pane("C1", root).Status }
 	show := func() {
@@ -135,26 +136,26 @@ func TestAThreadSaysThatTheBotIsAtWork(t *testing.T) {
 		}
 	}
 	show()
-	id, err := r.Send(t.Context(), to, part("hello"))
+	id, err := r.Send(t.Context(), to, textPart("hello"))
 	if err != nil || status() != "" {
 		t.Errorf("after a message %q is shown, %v", status(), err)
 	}
-	if err := r.Edit(t.Context(), to, id, part("hello you")); err != nil || r.server.Calls("assistant.threads.setStatus") != 1 {
+	if err := r.Edit(t.Context(), to, id, textPart("hello you")); err != nil || r.server.Calls("assistant.threads.setStatus") != 1 {
 		t.Errorf("an edit took away what was gone, %v", err)
 	}
 	show()
-	if err := r.Edit(t.Context(), to, id, part("done")); err != nil || status() != "" {
+	if err := r.Edit(t.Context(), to, id, textPart("done")); err != nil || status() != "" {
 		t.Errorf("after an edit %q is shown, %v", status(), err)
 	}
-	if fades, err := r.Typing(t.Context(), at("D7")); err != nil || fades < time.Minute || r.server.Calls("assistant.threads.setStatus") != 3 {
+	if fades, err := r.Typing(t.Context(), address("D7")); err != nil || fades < time.Minute || r.server.Calls("assistant.threads.setStatus") != 3 {
 		t.Errorf("outside of a thread: %v, %v", fades, err)
 	}
 }
 
-// An app that was made with an older manifest is not asked for each answer again.
-func TestWhatTheAppMayNotShowIsLeft(t *testing.T) {
+// If an app was made with an older manifest, the refused call is not repeated for every answer.
+func TestPlacesThatTheAppMayNotShowAreSkipped(t *testing.T) {
 	r := newRig(t)
-	root := r.server.Say("C1", "U1", called+" work")
+	root := r.server.Say("C1", "U1", botMention+" work")
 	to := bus.Address{Channel: "slack", Chat: "C1", Thread: root}
 	r.server.Fail("assistant.threads.setStatus", "", 0, slacktest.Refuse("missing_scope"))
 	for range 3 {
@@ -165,8 +166,8 @@ func TestWhatTheAppMayNotShowIsLeft(t *testing.T) {
 	if n := r.server.Calls("assistant.threads.setStatus"); n != 1 {
 		t.Errorf("it was asked %d times", n)
 	}
-	r.server.Fail("views.publish", "", 2, slacktest.Refuse("internal_error")) // passes
-	user := bus.Inbound{From: bus.Person{ID: "slack:U7"}, At: at("D7")}
+	r.server.Fail("views.publish", "", 2, slacktest.Refuse("internal_error")) // a temporary error
+	user := bus.Inbound{From: bus.Person{ID: "slack:U7"}, At: address("D7")}
 	var faults []channels.Fault
 	for range 2 {
 		faults = append(faults, sendError(t, r.Welcome(t.Context(), user, channels.Welcome{Text: "hello"})).Fault)

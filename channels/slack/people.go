@@ -37,16 +37,16 @@ type people struct {
 const (
 	// lookUpTimeout limits one lookup, because later messages in the chat wait for it.
 	lookUpTimeout = 5 * time.Second
-	// failedKept is how long a failed lookup is not repeated.
-	failedKept = 2 * time.Second
-	// unknownUserKept is how long a user that Slack does not know is assumed not to be a member. It is short,
+	// failedLookupTTL is how long a failed lookup is not repeated.
+	failedLookupTTL = 2 * time.Second
+	// unknownUserTTL is how long a user that Slack does not know is assumed not to be a member. It is short,
 	// because the user may have joined a moment ago.
-	unknownUserKept = time.Minute
+	unknownUserTTL = time.Minute
 )
 
 // newPeople makes an empty people; team returns the id of the app's workspace.
 func newPeople(api *slackgo.Client, log *slog.Logger, team func(context.Context) (string, error)) *people {
-	return &people{api: api, log: log, team: team, known: newCache[person](10 * time.Minute), failed: newCache[error](failedKept)}
+	return &people{api: api, log: log, team: team, known: newCache[person](10 * time.Minute), failed: newCache[error](failedLookupTTL)}
 }
 
 // lookUp returns what Slack says about a user. If Slack refuses to describe a user, lookUp returns the zero person
@@ -111,7 +111,7 @@ func (p *people) rememberFailure(ctx context.Context, user string, e *channels.S
 	case e.Fault == channels.Rejected && e.Code != "missing_scope": // a scope may be added later
 		p.log.LogAttrs(ctx, slog.LevelWarn, "Slack does not tell about a person, who counts as no member",
 			slog.String("user", user), slog.String("code", e.Code))
-		p.known.putFor(user, person{}, unknownUserKept)
+		p.known.putFor(user, person{}, unknownUserTTL)
 		return person{}, nil
 	case e.Limited:
 		p.mu.Lock()

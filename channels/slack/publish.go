@@ -21,7 +21,7 @@ type publisher struct {
 	publish     func(context.Context, bus.Inbound) error
 	lanes       *lanes
 	published   *cache[struct{}] // ids of messages that were published within the last hour
-	spokenTo    *cache[struct{}] // chats in which people talked to the bot within the last day
+	recentChats *cache[struct{}] // chats in which people talked to the bot within the last day
 	namingPanes sync.WaitGroup   // the calls in progress that give panes a title
 }
 
@@ -29,7 +29,7 @@ type publisher struct {
 func newPublisher(c *Channel, me Account, lanes *lanes, publish func(context.Context, bus.Inbound) error) *publisher {
 	return &publisher{
 		me: me, translator: c.translator, speakers: c.speakers, panes: c.panes, log: c.log, publish: publish, lanes: lanes,
-		published: newCache[struct{}](time.Hour), spokenTo: newCache[struct{}](24 * time.Hour),
+		published: newCache[struct{}](time.Hour), recentChats: newCache[struct{}](24 * time.Hour),
 	}
 }
 
@@ -44,7 +44,7 @@ func (p *publisher) deliver(ctx context.Context, m *message, ack func()) bool {
 		p.lanes.addToSenderLane(ctx, m, ack)
 		return true
 	}
-	wait := &retryWait{most: maxOwnWait}
+	wait := &retryWait{longest: maxOwnWait}
 	for ctx.Err() == nil { // a lane may call this for many messages of a gap after ctx has ended
 		err := p.publishOnce(ctx, m)
 		switch {
@@ -65,7 +65,7 @@ func (p *publisher) deliver(ctx context.Context, m *message, ack func()) bool {
 // publishInSenderLane publishes a message that waits in its sender's own lane (queue), retrying until that
 // succeeds.
 func (p *publisher) publishInSenderLane(ctx context.Context, m *message, ack func()) {
-	wait := &retryWait{most: maxSenderLaneWait, strict: true}
+	wait := &retryWait{longest: maxSenderLaneWait, keepsLongest: true}
 	for ctx.Err() == nil {
 		err := p.publishOnce(ctx, m)
 		if err == nil {
@@ -101,14 +101,14 @@ func (p *publisher) publishOnce(ctx context.Context, m *message) error {
 		p.namingPanes.Go(func() { p.panes.nameConversation(ctx, in) })
 	}
 	p.published.put(id, struct{}{})
-	p.spokenTo.put(m.Channel, struct{}{})
+	p.recentChats.put(m.Channel, struct{}{})
 	return nil
 }
 
 // publishChange publishes an edit or a deletion after the messages that came before it in its chat, retrying until
 // that succeeds, then acknowledges it.
 func (p *publisher) publishChange(ctx context.Context, what change, ack func()) {
-	wait := &retryWait{most: maxOwnWait}
+	wait := &retryWait{longest: maxOwnWait}
 	for ctx.Err() == nil {
 		err := p.publish(ctx, p.translator.changeInbound(ctx, what, p.me))
 		if err == nil || errors.Is(err, channels.ErrUnjudged) { // nobody waits for an answer to a change

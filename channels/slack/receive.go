@@ -23,7 +23,7 @@ const socketCount = 2
 // Receive passes what people say to publish until ctx is done, then returns nil. It fails only with the fault Stop:
 // Slack refuses a token, or one is missing.
 func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus.Inbound) error) error {
-	if !c.identity.receives {
+	if !c.identity.receivesMessages {
 		return c.CheckSocket(ctx) // its error says that the app token is missing
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -32,9 +32,9 @@ func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus
 	if err != nil {
 		return onlyStopError(err)
 	}
-	if len(me.Lacks) > 0 {
+	if len(me.MissingScopes) > 0 {
 		c.log.LogAttrs(ctx, slog.LevelError, "the app lacks scopes: add them under OAuth & Permissions and install the app again",
-			slog.String("scopes", strings.Join(me.Lacks, " ")))
+			slog.String("scopes", strings.Join(me.MissingScopes, " ")))
 	}
 	r := newReceiver(c, me, publish)
 	if err := r.outages.load(ctx); err != nil {
@@ -186,7 +186,7 @@ const lastRetry = 3
 func (r *receiver) handleRequests(ctx context.Context, requests <-chan events.Delivery) {
 	r.outages.noteOpened(ctx)
 	defer r.outages.noteClosed()
-	tick := time.NewTicker(r.catchUp.timing.save)
+	tick := time.NewTicker(r.catchUp.timing.saveInterval)
 	defer tick.Stop()
 	var quiet silence
 	for {
@@ -232,24 +232,24 @@ func (r *receiver) detectLosses(ctx context.Context, d events.Delivery, quiet *s
 
 // A silence is the last long period in which Slack delivered nothing, because nobody wrote or the connection was
 // interrupted.
-type silence struct{ began, ended, last time.Time }
+type silence struct{ began, ended, lastDelivery time.Time }
 
 const (
 	longSilence = time.Minute
-	// silenceKept is how long a silence is remembered. After that, Slack no longer delivers messages from the
+	// silenceTTL is how long a silence is remembered. After that, Slack no longer delivers messages from the
 	// silence.
-	silenceKept = 10 * time.Minute
+	silenceTTL = 10 * time.Minute
 )
 
 // noteDelivery records that Slack delivered something at the first attempt, which ends a silence.
 func (s *silence) noteDelivery(now time.Time) {
-	if !s.last.IsZero() && now.Sub(s.last) > longSilence {
-		if now.Sub(s.ended) > silenceKept {
-			s.began = s.last
+	if !s.lastDelivery.IsZero() && now.Sub(s.lastDelivery) > longSilence {
+		if now.Sub(s.ended) > silenceTTL {
+			s.began = s.lastDelivery
 		}
 		s.ended = now
 	}
-	s.last = now
+	s.lastDelivery = now
 }
 
 // missingSince returns the time since when messages may be missing if a message that was written at the time said
@@ -258,8 +258,8 @@ func (s *silence) missingSince(said time.Time) time.Time {
 	if !s.began.IsZero() && s.began.Before(said) && said.Before(s.ended) {
 		return s.began
 	}
-	if !s.last.IsZero() && s.last.Before(said) {
-		return s.last
+	if !s.lastDelivery.IsZero() && s.lastDelivery.Before(said) {
+		return s.lastDelivery
 	}
 	return said
 }
@@ -286,7 +286,7 @@ func (r *receiver) handleItem(ctx context.Context, l *lane, it *item) {
 	switch {
 	case it.message == nil:
 		it.task(ctx)
-	case l.ofSender:
+	case l.isSenderLane:
 		r.publisher.publishInSenderLane(ctx, it.message, it.ack)
 	default:
 		r.catchUp.readBefore(ctx, l.chat, it.message)

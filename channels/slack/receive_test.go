@@ -18,10 +18,11 @@ import (
 	"parley/channels/slack/slacktest"
 )
 
-const called = "<@" + slacktest.Bot + ">"
+const botMention = "<@" + slacktest.Bot + ">"
 
-// receive runs Receive and gives a way to end it, which returns its error.
-func receive(t testing.TB, c *slack.Channel, publish func(context.Context, bus.Inbound) error) (stop func() error) {
+// startReceiving runs Receive in the background. The function that it returns stops Receive and returns its
+// error.
+func startReceiving(t testing.TB, c *slack.Channel, publish func(context.Context, bus.Inbound) error) (stop func() error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
@@ -31,66 +32,66 @@ func receive(t testing.TB, c *slack.Channel, publish func(context.Context, bus.I
 		select {
 		case err := <-done:
 			return err
-		case <-time.After(patience):
+		case <-time.After(testTimeout):
 			t.Error("Receive does not end with its context")
 			return nil
 		}
 	})
-	t.Cleanup(func() { _ = stop() }) // tests that care have asked before
+	t.Cleanup(func() { _ = stop() }) // tests that need the error have called stop before
 	return stop
 }
 
-// connected runs Receive until both sockets are open.
-func connected(t testing.TB, r *rig, publish func(context.Context, bus.Inbound) error) (stop func() error) {
+// startConnected does what startReceiving does, and waits until both sockets are open.
+func startConnected(t testing.TB, r *rig, publish func(context.Context, bus.Inbound) error) (stop func() error) {
 	t.Helper()
-	stop = receive(t, r.Channel, publish)
-	until(t, "two sockets", func() bool { return r.server.Sockets() == 2 })
+	stop = startReceiving(t, r.Channel, publish)
+	waitUntil(t, "two sockets", func() bool { return r.server.Sockets() == 2 })
 	return stop
 }
 
-// A mailbox is where tests publish to. Like the Gateway it notes where the bot
-// was spoken to.
-type mailbox struct {
+// A messageRecorder is where tests publish messages. Like the Gateway, it records in the book that the bot was
+// spoken to.
+type messageRecorder struct {
 	book *book
 
-	mu   sync.Mutex
-	said []bus.Inbound
-	seen map[string]bool
-	wake chan struct{}
+	mu       sync.Mutex
+	messages []bus.Inbound
+	seenIDs  map[string]bool
+	wake     chan struct{}
 }
 
-func newMailbox(r *rig) *mailbox {
-	return &mailbox{book: r.book, seen: map[string]bool{}, wake: make(chan struct{})}
+func newMessageRecorder(r *rig) *messageRecorder {
+	return &messageRecorder{book: r.book, seenIDs: map[string]bool{}, wake: make(chan struct{})}
 }
 
-// publish drops what it has already, as a bus does.
-func (m *mailbox) publish(_ context.Context, in bus.Inbound) error {
+// publish records a message, and drops it if it was published before, as a bus does.
+func (m *messageRecorder) publish(_ context.Context, in bus.Inbound) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.seen[in.ID] {
+	if m.seenIDs[in.ID] {
 		return nil
 	}
-	m.seen[in.ID] = true
-	m.said = append(m.said, in)
+	m.seenIDs[in.ID] = true
+	m.messages = append(m.messages, in)
 	m.book.join(in.At, in.SentAt)
 	close(m.wake)
 	m.wake = make(chan struct{})
 	return nil
 }
 
-func (m *mailbox) all() []bus.Inbound {
+func (m *messageRecorder) all() []bus.Inbound {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return slices.Clone(m.said)
+	return slices.Clone(m.messages)
 }
 
 // wait waits for at least n messages.
-func (m *mailbox) wait(t testing.TB, n int) []bus.Inbound {
+func (m *messageRecorder) wait(t testing.TB, n int) []bus.Inbound {
 	t.Helper()
-	deadline := time.After(patience)
+	deadline := time.After(testTimeout)
 	for {
 		m.mu.Lock()
-		said, wake := slices.Clone(m.said), m.wake
+		said, wake := slices.Clone(m.messages), m.wake
 		m.mu.Unlock()
 		if len(said) >= n {
 			return said
@@ -103,8 +104,8 @@ func (m *mailbox) wait(t testing.TB, n int) []bus.Inbound {
 	}
 }
 
-// texts are those of what was said, in one line.
-func texts(said []bus.Inbound) string {
+// joinTexts returns the texts of messages, joined with |.
+func joinTexts(said []bus.Inbound) string {
 	var all []string
 	for _, in := range said {
 		all = append(all, in.Text)
@@ -112,17 +113,17 @@ func texts(said []bus.Inbound) string {
 	return strings.Join(all, "|")
 }
 
-func acked(r *rig) func() bool { return func() bool { return r.server.Unacked() == 0 } }
+func allAcknowledged(r *rig) func() bool { return func() bool { return r.server.Unacked() == 0 } }
 
 func TestADirectMessage(t *testing.T) {
 	r := newRig(t)
-	m := newMailbox(r)
-	connected(t, r, m.publish)
+	m := newMessageRecorder(r)
+	startConnected(t, r, m.publish)
 	ts := r.server.Say("D7", "U7", "hello &lt;there&gt;")
 	got := m.wait(t, 1)[0]
 	want := bus.Inbound{
 		ID: "slack:" + slacktest.Team + ":D7:" + ts, Kind: bus.Said, From: bus.Person{ID: "slack:U7", Name: "Name of U7"},
-		At: at("D7"), Mentioned: true, Text: "hello <there>", ReplyTo: ts, SentAt: got.SentAt,
+		At: address("D7"), Mentioned: true, Text: "hello <there>", ReplyTo: ts, SentAt: got.SentAt,
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
@@ -134,16 +135,16 @@ func TestADirectMessage(t *testing.T) {
 	if got := m.wait(t, 2)[1]; got.At.Thread != ts {
 		t.Errorf("got %+v", got)
 	}
-	until(t, "acks", acked(r))
+	waitUntil(t, "acks", allAcknowledged(r))
 }
 
-func TestAMentionBeginsAThreadThatNeedsNoMore(t *testing.T) {
+func TestAThreadNeedsNoMentionAfterTheFirst(t *testing.T) {
 	r := newRig(t)
-	m := newMailbox(r)
-	connected(t, r, m.publish)
+	m := newMessageRecorder(r)
+	startConnected(t, r, m.publish)
 	r.server.Say("C1", "U1", "just talking")
 	r.server.Reply("C1", "1700000000.000001", "U1", "in a thread of others")
-	ts := r.server.Say("C1", "U1", called+" what is up?")
+	ts := r.server.Say("C1", "U1", botMention+" what is up?")
 	got := m.wait(t, 1)[0]
 	if got.At != (bus.Address{Channel: "slack", Chat: "C1", Thread: ts}) || !got.Group || !got.Mentioned || got.Text != "what is up?" {
 		t.Errorf("got %+v", got)
@@ -153,8 +154,8 @@ func TestAMentionBeginsAThreadThatNeedsNoMore(t *testing.T) {
 	if got.At.Thread != ts || !got.Mentioned || got.From.Name != "Name of U2" {
 		t.Errorf("got %+v", got)
 	}
-	until(t, "acks", acked(r))
-	if got := texts(m.all()); got != "what is up?|and then?" {
+	waitUntil(t, "acks", allAcknowledged(r))
+	if got := joinTexts(m.all()); got != "what is up?|and then?" {
 		t.Errorf("published: %s", got)
 	}
 	if n := r.server.Calls("users.info"); n != 2 {
@@ -162,12 +163,12 @@ func TestAMentionBeginsAThreadThatNeedsNoMore(t *testing.T) {
 	}
 }
 
-func TestWhoHasNoNameIsCalledByTheirID(t *testing.T) {
+func TestAUserWithoutANameIsCalledByID(t *testing.T) {
 	r := newRig(t)
-	m := newMailbox(r)
+	m := newMessageRecorder(r)
 	r.server.Fail("users.info", "", 0, slacktest.Refuse("missing_scope"))
-	connected(t, r, m.publish)
-	r.server.Say("C1", "U7", called+" hello")
+	startConnected(t, r, m.publish)
+	r.server.Say("C1", "U7", botMention+" hello")
 	if got := m.wait(t, 1)[0].From.Name; got != "U7" {
 		t.Errorf("the speaker is called %q", got)
 	}
@@ -175,8 +176,8 @@ func TestWhoHasNoNameIsCalledByTheirID(t *testing.T) {
 
 func TestAForwardedMessageIsAQuotation(t *testing.T) {
 	r := newRig(t)
-	m := newMailbox(r)
-	stop := connected(t, r, m.publish)
+	m := newMessageRecorder(r)
+	stop := startConnected(t, r, m.publish)
 	forwards := map[string]any{"text": "", "attachments": []map[string]any{
 		{"title": "a preview of a link", "text": "no message"},
 		{
@@ -197,25 +198,25 @@ func TestAForwardedMessageIsAQuotation(t *testing.T) {
 	if got.Text != "" || got.From.ID != "slack:U1" || !reflect.DeepEqual(got.Quotes, want) {
 		t.Errorf("got %+v", got)
 	}
-	// History tells the same, but for the chat's name.
+	// A forwarded message in history is quoted the same way, only without the chat's name.
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}
 	r.server.Post("D1", "U1", forwards)
 	r.server.DropUnacked()
-	r.Channel = r.channel(t)
-	connected(t, r, m.publish)
+	r.Channel = r.newChannel(t)
+	startConnected(t, r, m.publish)
 	want[0].Chat = ""
 	if got := m.wait(t, 2)[1]; !reflect.DeepEqual(got.Quotes, want) {
 		t.Errorf("from history: %+v", got.Quotes)
 	}
 }
 
-func TestALimitOfNamesIsKept(t *testing.T) {
+func TestTheLimitOfNameLookupsIsKept(t *testing.T) {
 	r := newRig(t)
-	m := newMailbox(r)
+	m := newMessageRecorder(r)
 	r.server.Fail("users.info", "", 1, slacktest.Limit("1"))
-	connected(t, r, m.publish)
+	startConnected(t, r, m.publish)
 	began := time.Now()
 	for i := range 5 {
 		r.server.Say("D1", fmt.Sprint("U", i), "hello")
@@ -224,7 +225,7 @@ func TestALimitOfNamesIsKept(t *testing.T) {
 	if n := r.server.Calls("users.info"); n != 1 || time.Since(began) > time.Second {
 		t.Errorf("Slack was asked %d times within the second for which it wants none", n)
 	}
-	until(t, "the end of the limit", func() bool {
+	waitUntil(t, "the end of the limit", func() bool {
 		member, err := r.Member(t.Context(), "slack:U1")
 		return err == nil && member
 	})
@@ -232,12 +233,12 @@ func TestALimitOfNamesIsKept(t *testing.T) {
 
 func TestSocketsThatEndEarlyAreOpenedAgainSoon(t *testing.T) {
 	r := newRig(t)
-	m := newMailbox(r)
-	connected(t, r, m.publish)
+	m := newMessageRecorder(r)
+	startConnected(t, r, m.publish)
 	for range 7 {
 		r.server.CutSockets()
 		began := time.Now()
-		until(t, "a socket", func() bool { return r.server.Sockets() > 0 })
+		waitUntil(t, "a socket", func() bool { return r.server.Sockets() > 0 })
 		if d := time.Since(began); d > 1500*time.Millisecond {
 			t.Errorf("no socket was open for %v", d)
 		}
@@ -246,20 +247,20 @@ func TestSocketsThatEndEarlyAreOpenedAgainSoon(t *testing.T) {
 
 func TestTheTwoEventsOfAMentionAreOneMessage(t *testing.T) {
 	r := newRig(t)
-	m := newMailbox(r)
+	m := newMessageRecorder(r)
 	var mu sync.Mutex
 	published := 0
-	connected(t, r, func(ctx context.Context, in bus.Inbound) error {
+	startConnected(t, r, func(ctx context.Context, in bus.Inbound) error {
 		mu.Lock()
 		published++
 		mu.Unlock()
 		return m.publish(ctx, in)
 	})
 	for i := range 20 {
-		r.server.Say("C1", "U1", fmt.Sprint(called, " ", i))
+		r.server.Say("C1", "U1", fmt.Sprint(botMention, " ", i))
 	}
 	m.wait(t, 20)
-	until(t, "acks", acked(r))
+	waitUntil(t, "acks", allAcknowledged(r))
 	mu.Lock()
 	defer mu.Unlock()
 	if published != 20 || r.server.Acks() < 40 {
@@ -267,91 +268,91 @@ func TestTheTwoEventsOfAMentionAreOneMessage(t *testing.T) {
 	}
 }
 
-// Of the two events of a mention the one that does not show it may come first: it must not
-// keep the other from being heard.
-func TestAnEventThatIsNotForTheBotLeavesTheOther(t *testing.T) {
+// Slack sends two events for a mention. If the one without the mention comes first, the other must still be
+// published.
+func TestAnEventWithoutMentionDoesNotHideTheMention(t *testing.T) {
 	r := newRig(t)
-	m := newMailbox(r)
-	connected(t, r, m.publish)
+	m := newMessageRecorder(r)
+	startConnected(t, r, m.publish)
 	for i, kinds := range [][]string{{"message", "app_mention"}, {"app_mention", "message"}} {
 		root := r.server.Say("C1", "U1", "talk among people")
 		ts := fmt.Sprintf("%d.%06d", time.Now().Unix(), i+1)
 		for _, kind := range kinds {
-			text := map[string]string{"message": "is anybody there?", "app_mention": called + " is anybody there?"}[kind]
+			text := map[string]string{"message": "is anybody there?", "app_mention": botMention + " is anybody there?"}[kind]
 			r.server.SendEvent(map[string]any{"type": kind, "channel": "C1", "channel_type": "channel", "user": "U1", "text": text, "ts": ts, "thread_ts": root, "event_ts": ts})
-			until(t, "acks", acked(r))
+			waitUntil(t, "acks", allAcknowledged(r))
 		}
 	}
 	r.server.Say("D1", "U1", "the last")
-	if got := texts(m.wait(t, 3)); got != "is anybody there?|is anybody there?|the last" {
+	if got := joinTexts(m.wait(t, 3)); got != "is anybody there?|is anybody there?|the last" {
 		t.Errorf("published: %s", got)
 	}
 }
 
-// Slack may bring something minutes later than what was said after it: it is no less heard,
-// and what came again is known by its own id.
-func TestWhatComesLateIsHeard(t *testing.T) {
+// Slack may deliver a message minutes after a newer one. It is published nevertheless; repetitions are
+// recognized by their ids.
+func TestLateMessagesArePublished(t *testing.T) {
 	r := newRig(t)
-	m := newMailbox(r)
-	connected(t, r, m.publish)
+	m := newMessageRecorder(r)
+	startConnected(t, r, m.publish)
 	r.server.Say("D1", "U1", "said last")
 	m.wait(t, 1)
-	until(t, "acks", acked(r))
+	waitUntil(t, "acks", allAcknowledged(r))
 	ts := fmt.Sprintf("%d.000100", time.Now().Add(-6*time.Minute).Unix())
 	for range 2 {
 		r.server.SendEvent(map[string]any{"type": "message", "channel": "D1", "channel_type": "im", "user": "U1", "text": "said first", "ts": ts, "event_ts": ts})
-		until(t, "acks", acked(r))
+		waitUntil(t, "acks", allAcknowledged(r))
 	}
 	r.server.Say("D1", "U1", "the end")
-	if got := texts(m.wait(t, 3)); !strings.HasPrefix(got, "said last|said first|") || !strings.HasSuffix(got, "|the end") {
+	if got := joinTexts(m.wait(t, 3)); !strings.HasPrefix(got, "said last|said first|") || !strings.HasSuffix(got, "|the end") {
 		t.Errorf("published: %s", got)
 	}
 }
 
 func TestServiceMessagesAndBotsAreSkipped(t *testing.T) {
 	r := newRig(t)
-	m := newMailbox(r)
-	connected(t, r, m.publish)
+	m := newMessageRecorder(r)
+	startConnected(t, r, m.publish)
 	for _, fields := range []map[string]any{
 		{"subtype": "message_changed", "hidden": true, "message": map[string]any{"text": "x"}},
-		{"subtype": "channel_join", "text": called},
-		{"bot_id": "B9", "text": called},
-		{"subtype": "bot_message", "text": called},
-		{"text": called, "hidden": true},
-		{"type": "app_mention", "text": "edited into " + called, "edited": map[string]any{"user": "U1", "ts": "1.1"}},
+		{"subtype": "channel_join", "text": botMention},
+		{"bot_id": "B9", "text": botMention},
+		{"subtype": "bot_message", "text": botMention},
+		{"text": botMention, "hidden": true},
+		{"type": "app_mention", "text": "edited into " + botMention, "edited": map[string]any{"user": "U1", "ts": "1.1"}},
 		{"type": "reaction_added"},
 	} {
 		r.server.Post("D1", "U1", fields)
 	}
 	r.server.Post("D1", "USLACKBOT", map[string]any{"text": "Reminder"})
 	r.server.Post("D1", slacktest.Bot, map[string]any{"text": "a file of mine", "bot_id": ""})
-	if _, err := r.Send(t.Context(), at("D1"), part("I said "+called)); err != nil {
+	if _, err := r.Send(t.Context(), address("D1"), textPart("I said "+botMention)); err != nil {
 		t.Fatal(err)
 	}
 	r.server.SendEvent(map[string]any{"type": "team_join", "user": map[string]any{"id": "U5"}})
 	r.server.Post("D1", "U1", map[string]any{"text": "", "subtype": "file_share", "files": []map[string]any{{"name": "a\nb.pdf"}, {"title": "scan"}}})
 	r.server.Post("D1", "U1", map[string]any{"text": "look", "subtype": "thread_broadcast", "thread_ts": "1700000000.000001"})
 	m.wait(t, 2)
-	until(t, "acks", acked(r))
-	if got := texts(m.all()); got != "[file: a b.pdf] [file: scan]|look" {
+	waitUntil(t, "acks", allAcknowledged(r))
+	if got := joinTexts(m.all()); got != "[file: a b.pdf] [file: scan]|look" {
 		t.Errorf("published: %s", got)
 	}
 }
 
 func TestTextsAreReadAsPeopleSeeThem(t *testing.T) {
 	r := newRig(t)
-	m := newMailbox(r)
-	connected(t, r, m.publish)
+	m := newMessageRecorder(r)
+	startConnected(t, r, m.publish)
 	cases := []struct{ raw, want string }{
-		{called + ": stop", "/stop"},
-		{called + " Stop", "/stop"},
-		{called + " stop that", "stop that"},
+		{botMention + ": stop", "/stop"},
+		{botMention + " Stop", "/stop"},
+		{botMention + " stop that", "stop that"},
 		{"!stop", "/stop"},
 		{"!NEW now", "/new now"},
 		{"!important", "!important"},
 		{"stop", "stop"},
-		{called, "@parley"},
-		{"ask " + called + " about it", "ask @parley about it"},
+		{botMention, "@parley"},
+		{"ask " + botMention + " about it", "ask @parley about it"},
 		{"<@U5> and <@U6|six> in <#C2|general> or <#C3>", "@Name of U5 and @six in #general or #C3"},
 		{"<!here> <!subteam^S1|@team> <!date^1^x|noon>", "@here @team noon"},
 		{"ask <!subteam^S07ABC>", "ask @S07ABC"},
@@ -371,11 +372,11 @@ func TestTextsAreReadAsPeopleSeeThem(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotPublishedKeepsTheCursorBack(t *testing.T) {
+func TestAnUnpublishedMessageHoldsTheCursorBack(t *testing.T) {
 	r := newRig(t)
-	r.Quicken(time.Second, time.Minute, 10*time.Millisecond)
-	m := newMailbox(r)
-	stop := connected(t, r, m.publish)
+	r.ShortenTimeouts(time.Second, time.Minute, 10*time.Millisecond)
+	m := newMessageRecorder(r)
+	stop := startConnected(t, r, m.publish)
 	cursor := func() string {
 		c, err := r.book.Cursor(t.Context(), bus.Address{Channel: "slack"})
 		if err != nil {
@@ -383,14 +384,14 @@ func TestWhatIsNotPublishedKeepsTheCursorBack(t *testing.T) {
 		}
 		return c
 	}
-	until(t, "a cursor", func() bool { return cursor() != "" })
+	waitUntil(t, "a cursor", func() bool { return cursor() != "" })
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}
-	r.Channel = r.channel(t)
-	r.Quicken(time.Second, time.Minute, 10*time.Millisecond)
+	r.Channel = r.newChannel(t)
+	r.ShortenTimeouts(time.Second, time.Minute, 10*time.Millisecond)
 	tried := make(chan struct{}, 100)
-	stop = connected(t, r, func(context.Context, bus.Inbound) error {
+	stop = startConnected(t, r, func(context.Context, bus.Inbound) error {
 		tried <- struct{}{}
 		return errors.New("the bus is away")
 	})
@@ -405,20 +406,20 @@ func TestWhatIsNotPublishedKeepsTheCursorBack(t *testing.T) {
 		t.Errorf("the cursor is at %s, beyond what was not published: %s", cursor(), ts)
 	}
 	r.server.DropUnacked()
-	r.Channel = r.channel(t)
-	connected(t, r, m.publish)
-	if got := texts(m.wait(t, 2)); got != "one|two" {
+	r.Channel = r.newChannel(t)
+	startConnected(t, r, m.publish)
+	if got := joinTexts(m.wait(t, 2)); got != "one|two" {
 		t.Errorf("published: %s", got)
 	}
 }
 
-func TestWhatThereIsNoRoomForIsReadLater(t *testing.T) {
+func TestMessagesBeyondTheQueueLimitAreReadLater(t *testing.T) {
 	r := newRig(t)
-	r.Quicken(time.Second, time.Minute, 10*time.Millisecond)
-	r.Narrow(5)
-	m := newMailbox(r)
+	r.ShortenTimeouts(time.Second, time.Minute, 10*time.Millisecond)
+	r.LimitQueue(5)
+	m := newMessageRecorder(r)
 	gate := make(chan struct{})
-	connected(t, r, func(ctx context.Context, in bus.Inbound) error {
+	startConnected(t, r, func(ctx context.Context, in bus.Inbound) error {
 		select {
 		case <-gate:
 		case <-ctx.Done():
@@ -429,17 +430,17 @@ func TestWhatThereIsNoRoomForIsReadLater(t *testing.T) {
 		r.server.Say("D1", "U1", fmt.Sprint(i))
 	}
 	r.server.WriteFrame(`{"type":"something_new","envelope_id":"last-1"}`)
-	until(t, "all events", func() bool { return r.server.Acked("last-1") })
-	until(t, "a full house", func() bool { return r.server.Unacked() == 20 })
+	waitUntil(t, "all events", func() bool { return r.server.Acked("last-1") })
+	waitUntil(t, "a full house", func() bool { return r.server.Unacked() == 20 })
 	r.server.DropUnacked()
 	close(gate)
 	m.wait(t, 20)
 }
 
-func TestSocketsThatBreakLoseNothing(t *testing.T) {
+func TestBrokenSocketsLoseNoMessage(t *testing.T) {
 	r := newRig(t)
-	m := newMailbox(r)
-	connected(t, r, m.publish)
+	m := newMessageRecorder(r)
+	startConnected(t, r, m.publish)
 	const n = 300
 	for i := range n {
 		if i%60 == 30 {
@@ -451,16 +452,16 @@ func TestSocketsThatBreakLoseNothing(t *testing.T) {
 		r.server.Say(fmt.Sprint("D", i%7), "U1", fmt.Sprint(i))
 	}
 	m.wait(t, n)
-	until(t, "acks", acked(r))
+	waitUntil(t, "acks", allAcknowledged(r))
 	if got := len(m.all()); got != n {
 		t.Errorf("%d messages of %d", got, n)
 	}
-	until(t, "two sockets", func() bool { return r.server.Sockets() == 2 })
+	waitUntil(t, "two sockets", func() bool { return r.server.Sockets() == 2 })
 }
 
-func TestARestartInTheMiddleLosesNothing(t *testing.T) {
+func TestARestartLosesNoMessage(t *testing.T) {
 	r := newRig(t)
-	m := newMailbox(r)
+	m := newMessageRecorder(r)
 	const people, each = 40, 10
 	var talking sync.WaitGroup
 	talk := func(from int) {
@@ -472,19 +473,19 @@ func TestARestartInTheMiddleLosesNothing(t *testing.T) {
 			}
 		})
 	}
-	stop := connected(t, r, m.publish)
+	stop := startConnected(t, r, m.publish)
 	for round := range 3 {
 		talk(round * each)
 		m.wait(t, round*people*each+1)
 		if err := stop(); err != nil {
 			t.Fatal(err)
 		}
-		r.Channel = r.channel(t)
-		stop = connected(t, r, m.publish)
+		r.Channel = r.newChannel(t)
+		stop = startConnected(t, r, m.publish)
 		talking.Wait()
 		m.wait(t, (round+1)*people*each)
 	}
-	until(t, "acks", acked(r))
+	waitUntil(t, "acks", allAcknowledged(r))
 	if got := len(m.all()); got != 3*people*each {
 		t.Errorf("%d messages of %d", got, 3*people*each)
 	}
@@ -492,26 +493,26 @@ func TestARestartInTheMiddleLosesNothing(t *testing.T) {
 
 func TestASocketIsReplacedBeforeItIsClosed(t *testing.T) {
 	r := newRig(t)
-	m := newMailbox(r)
-	connected(t, r, m.publish)
+	m := newMessageRecorder(r)
+	startConnected(t, r, m.publish)
 	r.server.Disconnect("warning", time.Hour)
-	until(t, "four sockets", func() bool { return r.server.Sockets() == 4 })
+	waitUntil(t, "four sockets", func() bool { return r.server.Sockets() == 4 })
 	for range 8 {
 		r.server.Say("D1", "U1", "on any of them")
 	}
 	m.wait(t, 8)
-	until(t, "acks", acked(r))
+	waitUntil(t, "acks", allAcknowledged(r))
 }
 
-func TestADeadSocketIsFoundOut(t *testing.T) {
+func TestADeadSocketIsDetected(t *testing.T) {
 	r := newRig(t)
 	r.server.PingEvery(50 * time.Millisecond)
-	r.Quicken(20*time.Millisecond, 200*time.Millisecond, time.Second)
-	m := newMailbox(r)
-	connected(t, r, m.publish)
+	r.ShortenTimeouts(20*time.Millisecond, 200*time.Millisecond, time.Second)
+	m := newMessageRecorder(r)
+	startConnected(t, r, m.publish)
 	before := r.server.Calls("apps.connections.open")
-	r.server.Deafen() // these neither answer nor close
-	until(t, "new sockets", func() bool { return r.server.Calls("apps.connections.open") >= before+2 && r.server.Sockets() >= 2 })
+	r.server.Deafen() // the sockets neither answer nor close
+	waitUntil(t, "new sockets", func() bool { return r.server.Calls("apps.connections.open") >= before+2 && r.server.Sockets() >= 2 })
 	r.server.Say("D1", "U1", "hello")
 	m.wait(t, 1)
 }
@@ -519,22 +520,22 @@ func TestADeadSocketIsFoundOut(t *testing.T) {
 func TestASocketThatOnlyAnswersPingsIsReplaced(t *testing.T) {
 	r := newRig(t)
 	r.server.PingEvery(50 * time.Millisecond)
-	r.Quicken(20*time.Millisecond, time.Second, time.Second) // a second, so that no socket seems silent before it is
-	m := newMailbox(r)
-	connected(t, r, m.publish)
+	r.ShortenTimeouts(20*time.Millisecond, time.Second, time.Second) // a second, so that no working socket counts as silent
+	m := newMessageRecorder(r)
+	startConnected(t, r, m.publish)
 	r.server.Mute()
 	r.server.Say("D1", "U1", "is anybody there?")
-	r.server.DropUnacked() // Slack has tried it on these sockets, and gives up
-	if got := texts(m.wait(t, 1)); got != "is anybody there?" {
+	r.server.DropUnacked() // Slack has tried to deliver it over these sockets, and stops trying
+	if got := joinTexts(m.wait(t, 1)); got != "is anybody there?" {
 		t.Errorf("published: %s", got)
 	}
-	until(t, "new sockets", func() bool { return r.server.Calls("apps.connections.open") >= 4 && r.server.Sockets() == 2 })
+	waitUntil(t, "new sockets", func() bool { return r.server.Calls("apps.connections.open") >= 4 && r.server.Sockets() == 2 })
 }
 
-func TestUnreadableFramesAreLeftOut(t *testing.T) {
+func TestUnreadableFramesAreSkipped(t *testing.T) {
 	r := newRig(t)
-	m := newMailbox(r)
-	connected(t, r, m.publish)
+	m := newMessageRecorder(r)
+	startConnected(t, r, m.publish)
 	for _, frame := range []string{
 		`{"type":"events_api","envelope_id":"bad-1","payload":{"event":{"type":"message","text":{"not":"a text"}}}}`,
 		`{"type":"events_api","envelope_id":"bad-2","payload":"what"}`,
@@ -547,20 +548,20 @@ func TestUnreadableFramesAreLeftOut(t *testing.T) {
 	r.server.WriteFrame("no JSON at all")
 	for i := 1; i <= 5; i++ {
 		id := fmt.Sprint("bad-", i)
-		until(t, id, func() bool { return r.server.Acked(id) })
+		waitUntil(t, id, func() bool { return r.server.Acked(id) })
 	}
 	r.server.Say("D1", "U1", "still there")
 	m.wait(t, 1)
 }
 
-func TestWhatWasSaidMeanwhileIsReadBeforeWhatIsSaidNow(t *testing.T) {
+func TestMissedMessagesArePublishedBeforeNewOnes(t *testing.T) {
 	r := newRig(t)
-	m := newMailbox(r)
-	stop := connected(t, r, m.publish)
-	root := r.server.Say("C1", "U1", called+" begin")
+	m := newMessageRecorder(r)
+	stop := startConnected(t, r, m.publish)
+	root := r.server.Say("C1", "U1", botMention+" begin")
 	r.server.Say("D1", "U1", "before")
 	m.wait(t, 2)
-	until(t, "acks", acked(r))
+	waitUntil(t, "acks", allAcknowledged(r))
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -575,26 +576,26 @@ func TestWhatWasSaidMeanwhileIsReadBeforeWhatIsSaidNow(t *testing.T) {
 	r.server.Reply("C1", root, "U2", "go on")
 	r.server.Say("C1", "U3", "talk among people")
 	other := r.server.Say("C2", "U3", "a root")
-	r.server.Reply("C2", other, "U3", called+" in a reply")
-	r.server.DropUnacked() // Slack has given up
-	if _, err := r.Send(t.Context(), at("D1"), part("an alert")); err != nil {
+	r.server.Reply("C2", other, "U3", botMention+" in a reply")
+	r.server.DropUnacked() // Slack has stopped trying to deliver it
+	if _, err := r.Send(t.Context(), address("D1"), textPart("an alert")); err != nil {
 		t.Fatal(err)
 	}
-	// As if it had been long ago.
-	r.away(t, time.Hour)
+	// Pretend that the outage was long ago.
+	r.pretendOutage(t, time.Hour)
 	r.server.Freeze(true)
-	r.server.Fail("users.conversations", "", 1, slacktest.Hang(false)) // the chats that speak do not wait for the others
+	r.server.Fail("users.conversations", "", 1, slacktest.Hang(false)) // chats with new messages don't wait for the sweep
 	r.server.Fail("conversations.history", "D1", 1, slacktest.Limit("0"))
-	r.Channel = r.channel(t)
-	stop = connected(t, r, m.publish)
+	r.Channel = r.newChannel(t)
+	stop = startConnected(t, r, m.publish)
 	r.server.Say("D1", "U1", "three")
 	r.server.Freeze(false)
 	var ofD1 []bus.Inbound
-	until(t, "the chat's messages", func() bool {
+	waitUntil(t, "the chat's messages", func() bool {
 		ofD1 = slices.DeleteFunc(m.all(), func(in bus.Inbound) bool { return in.At.Chat != "D1" })
 		return len(ofD1) == 4
 	})
-	if got := texts(ofD1); got != "before|one|two|three" {
+	if got := joinTexts(ofD1); got != "before|one|two|three" {
 		t.Errorf("published: %s", got)
 	}
 	if err := stop(); err != nil {
@@ -604,65 +605,65 @@ func TestWhatWasSaidMeanwhileIsReadBeforeWhatIsSaidNow(t *testing.T) {
 		t.Errorf("the cursor has moved to %s, %v, though not all is read", now, err)
 	}
 
-	r.Channel = r.channel(t)
-	connected(t, r, m.publish)
+	r.Channel = r.newChannel(t)
+	startConnected(t, r, m.publish)
 	m.wait(t, 8)
-	until(t, "a cursor", func() bool {
+	waitUntil(t, "a cursor", func() bool {
 		now, err := r.book.Cursor(t.Context(), bus.Address{Channel: "slack"})
 		return err == nil && now > cursor
 	})
-	got := strings.Split(texts(m.all()), "|")
+	got := strings.Split(joinTexts(m.all()), "|")
 	slices.Sort(got)
 	if got := strings.Join(got, "|"); got != "before|begin|go on|in a reply|one|three|two|who never wrote before" {
 		t.Errorf("published: %s", got)
 	}
 }
 
-// What was said in a thread before the bot was called into it was not meant for
-// it, whenever it is read. What began the thread is a part of it in history.
-func TestWhatWasSaidBeforeAThreadWasJoinedIsNotForTheBot(t *testing.T) {
+// Messages that were written in a thread before the bot was mentioned there were not meant for the bot, even if
+// they are read later. In history, the message that began the thread is listed with the replies.
+func TestMessagesBeforeAThreadWasJoinedAreNotPublished(t *testing.T) {
 	r := newRig(t)
-	m := newMailbox(r)
-	stop := connected(t, r, m.publish)
+	m := newMessageRecorder(r)
+	stop := startConnected(t, r, m.publish)
 	root := r.server.Say("C1", "U1", "talk among people")
 	r.server.Reply("C1", root, "U1", "more talk")
-	r.server.Reply("C1", root, "U2", called+" what do you say?")
+	r.server.Reply("C1", root, "U2", botMention+" what do you say?")
 	m.wait(t, 1)
-	until(t, "acks", acked(r))
+	waitUntil(t, "acks", allAcknowledged(r))
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}
 	r.server.Reply("C1", root, "U1", "and now?")
 	r.server.DropUnacked()
-	r.Channel = r.channel(t)
-	connected(t, r, m.publish)
+	r.Channel = r.newChannel(t)
+	startConnected(t, r, m.publish)
 	m.wait(t, 2)
-	r.server.Say("C1", "U1", called+" the last")
+	r.server.Say("C1", "U1", botMention+" the last")
 	m.wait(t, 3)
-	if got := texts(m.all()); got != "what do you say?|and now?|the last" {
+	if got := joinTexts(m.all()); got != "what do you say?|and now?|the last" {
 		t.Errorf("published: %s", got)
 	}
 }
 
 func TestAFirstStartReadsNoHistory(t *testing.T) {
 	r := newRig(t)
-	m := newMailbox(r)
+	m := newMessageRecorder(r)
 	r.server.Say("D1", "U1", "long ago")
 	r.server.DropUnacked()
-	stop := connected(t, r, m.publish)
+	stop := startConnected(t, r, m.publish)
 	r.server.Say("D1", "U1", "now")
 	m.wait(t, 1)
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}
-	if got := texts(m.all()); got != "now" || r.server.Calls("conversations.history") != 0 {
+	if got := joinTexts(m.all()); got != "now" || r.server.Calls("conversations.history") != 0 {
 		t.Errorf("published %q after %d calls", got, r.server.Calls("conversations.history"))
 	}
 }
 
-func TestOutagesThatWereTooLongAreNotMadeUpFor(t *testing.T) {
+func TestMessagesOfVeryLongOutagesAreNotRead(t *testing.T) {
 	r := newRig(t)
-	m := newMailbox(r)
+	m := newMessageRecorder(r)
 	if err := r.book.SetCursor(t.Context(), bus.Address{Channel: "slack"}, "1700000000.000000"); err != nil {
 		t.Fatal(err)
 	}
@@ -670,40 +671,40 @@ func TestOutagesThatWereTooLongAreNotMadeUpFor(t *testing.T) {
 	r.server.Post("D1", "U1", map[string]any{"text": "long ago", "ts": old})
 	r.server.Say("D1", "U1", "lately")
 	r.server.DropUnacked()
-	connected(t, r, m.publish)
+	startConnected(t, r, m.publish)
 	m.wait(t, 1)
-	until(t, "a cursor", func() bool {
+	waitUntil(t, "a cursor", func() bool {
 		now, err := r.book.Cursor(t.Context(), bus.Address{Channel: "slack"})
 		return err == nil && now > "1700000000.000000"
 	})
-	if got := texts(m.all()); got != "lately" || !strings.Contains(r.logged.String(), "for so long") {
+	if got := joinTexts(m.all()); got != "lately" || !strings.Contains(r.logs.String(), "for so long") {
 		t.Errorf("published: %s", got)
 	}
 }
 
-func TestHistoryThatCannotBeReadStopsNobody(t *testing.T) {
+func TestUnreadableHistoryDoesNotStopNewMessages(t *testing.T) {
 	r := newRig(t)
-	m := newMailbox(r)
-	r.away(t, time.Hour)
+	m := newMessageRecorder(r)
+	r.pretendOutage(t, time.Hour)
 	r.server.Fail("conversations.history", "", 0, slacktest.Refuse("missing_scope"))
 	r.server.Say("D1", "U1", "meanwhile")
 	r.server.DropUnacked()
-	connected(t, r, m.publish)
+	startConnected(t, r, m.publish)
 	r.server.Say("D1", "U1", "now")
 	m.wait(t, 1)
-	until(t, "a word about it", func() bool { return strings.Contains(r.logged.String(), "cannot be read") })
+	waitUntil(t, "a word about it", func() bool { return strings.Contains(r.logs.String(), "cannot be read") })
 }
 
-func TestABookThatIsAwayIsWaitedFor(t *testing.T) {
+func TestReceiveWaitsForAFailingBook(t *testing.T) {
 	r := newRig(t)
-	m := newMailbox(r)
-	connected(t, r, m.publish)
-	root := r.server.Say("C1", "U1", called+" begin")
+	m := newMessageRecorder(r)
+	startConnected(t, r, m.publish)
+	root := r.server.Say("C1", "U1", botMention+" begin")
 	m.wait(t, 1)
-	until(t, "acks", acked(r))
+	waitUntil(t, "acks", allAcknowledged(r))
 	r.book.setFails(true)
 	r.server.Reply("C1", root, "U1", "go on")
-	until(t, "a word about it", func() bool { return strings.Contains(r.logged.String(), "not stored yet") })
+	waitUntil(t, "a word about it", func() bool { return strings.Contains(r.logs.String(), "not stored yet") })
 	if r.server.Unacked() != 1 {
 		t.Error("it is acknowledged though nobody knows whether it is for the bot")
 	}
@@ -711,9 +712,9 @@ func TestABookThatIsAwayIsWaitedFor(t *testing.T) {
 	m.wait(t, 2)
 }
 
-// However long the bot's own servers were away, what was said meanwhile goes on
-// soon after they are back: somebody waits for it.
-func TestMessagesAreStoredSoonAfterOurStoreIsBack(t *testing.T) {
+// However long the bus was down, messages are published soon after it is back, because people are waiting for
+// answers.
+func TestMessagesArePublishedSoonAfterTheBusIsBack(t *testing.T) {
 	r := newRig(t)
 	synctest.Test(t, func(t *testing.T) {
 		began, back := time.Now(), 10*time.Minute
@@ -742,8 +743,8 @@ func TestRefusedTokensEndReceiving(t *testing.T) {
 		}
 		r := newRig(t)
 		r.server.Fail(method, "", 0, slacktest.Refuse(code))
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
-		err := r.Receive(ctx, newMailbox(r).publish)
+		ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
+		err := r.Receive(ctx, newMessageRecorder(r).publish)
 		cancel()
 		if e := sendError(t, err); e.Fault != channels.Stop || e.Code != code || e.Setting != setting {
 			t.Errorf("%s: got %v, want stop", method, e)
@@ -766,13 +767,13 @@ func TestRefusedTokensEndReceiving(t *testing.T) {
 	}
 }
 
-func TestSlackThatIsAwayIsWaitedFor(t *testing.T) {
+func TestReceiveWaitsWhileSlackIsDown(t *testing.T) {
 	r := newRig(t)
-	m := newMailbox(r)
+	m := newMessageRecorder(r)
 	r.server.Fail("auth.test", "", 1, slacktest.Cut(false))
 	r.server.Fail("apps.connections.open", "", 2, slacktest.Status(503, "somebody"))
-	connected(t, r, m.publish)
-	if n := strings.Count(r.logged.String(), "Slack cannot be reached"); n != 2 {
+	startConnected(t, r, m.publish)
+	if n := strings.Count(r.logs.String(), "Slack cannot be reached"); n != 2 {
 		t.Errorf("it was said %d times", n)
 	}
 	r.server.Say("D1", "U1", "hello")
@@ -782,7 +783,7 @@ func TestSlackThatIsAwayIsWaitedFor(t *testing.T) {
 func BenchmarkReceive(b *testing.B) {
 	r := newRig(b)
 	arrived := make(chan struct{}, 1)
-	connected(b, r, func(context.Context, bus.Inbound) error {
+	startConnected(b, r, func(context.Context, bus.Inbound) error {
 		arrived <- struct{}{}
 		return nil
 	})

@@ -15,7 +15,7 @@ import (
 
 func TestSend(t *testing.T) {
 	r := newRig(t)
-	ts, err := r.Send(t.Context(), at("C1"), part("*hi* <https://example.com|there> &amp; @here"))
+	ts, err := r.Send(t.Context(), address("C1"), textPart("*hi* <https://example.com|there> &amp; @here"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,11 +23,11 @@ func TestSend(t *testing.T) {
 	if got.TS != ts || got.Text != "*hi* <https://example.com|there> &amp; @here" || got.Key != "k/0" || got.Calls || got.Unfurls || got.Thread != "" {
 		t.Errorf("sent %+v", got)
 	}
-	// The address's thread counts, and else the message that it belongs to.
+	// A part goes into the address's own thread, or else into the thread of the message that it belongs to.
 	for _, to := range []struct {
 		at    bus.Address
 		under string
-	}{{bus.Address{Channel: "slack", Chat: "C1", Thread: ts}, ""}, {at("C1"), ts}} {
+	}{{bus.Address{Channel: "slack", Chat: "C1", Thread: ts}, ""}, {address("C1"), ts}} {
 		if _, err := r.Send(t.Context(), to.at, channels.Part{Text: "more", Under: to.under, ReplyTo: "1.1"}); err != nil {
 			t.Fatal(err)
 		}
@@ -37,20 +37,20 @@ func TestSend(t *testing.T) {
 			t.Errorf("sent %+v", m)
 		}
 	}
-	// What it belongs to may be gone.
-	if _, err := r.Send(t.Context(), at("C1"), channels.Part{Text: "later", Under: "1111111111.000001"}); err != nil {
+	// The message that the part belongs to may be gone.
+	if _, err := r.Send(t.Context(), address("C1"), channels.Part{Text: "later", Under: "1111111111.000001"}); err != nil {
 		t.Error(err)
 	}
-	if _, err := r.Send(t.Context(), at("U7"), part("between us")); err != nil || len(r.server.Sent("D7")) != 1 {
+	if _, err := r.Send(t.Context(), address("U7"), textPart("between us")); err != nil || len(r.server.Sent("D7")) != 1 {
 		t.Errorf("to a person: %v", err)
 	}
 }
 
-func TestWhatIsRenderedCallsNobody(t *testing.T) {
+func TestRenderedTextMentionsNobody(t *testing.T) {
 	r := newRig(t)
 	const hostile = "<!channel> @here <!here|x> `<!everyone>` [a](https://x.example/<!channel>)\n```\n<!channel>\n```\n<@U1> <!subteam^S1>"
 	for _, piece := range markup.New().Render(hostile, markup.SlackMrkdwn, r.Limits().Length) {
-		if _, err := r.Send(t.Context(), at("C1"), channels.Part{Text: piece.Text}); err != nil {
+		if _, err := r.Send(t.Context(), address("C1"), channels.Part{Text: piece.Text}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -83,7 +83,7 @@ func TestRefusals(t *testing.T) {
 		"an empty answer":     {slacktest.Status(200, "{}"), channels.SendError{Fault: channels.Unknown, Code: "unreadable"}},
 	} {
 		r.server.Fail("chat.postMessage", "C1", 1, c.act)
-		_, err := r.Send(t.Context(), at("C1"), part("hi"))
+		_, err := r.Send(t.Context(), address("C1"), textPart("hi"))
 		got := *sendError(t, err)
 		got.Err, got.Remedy = nil, ""
 		if got != c.want {
@@ -96,14 +96,14 @@ func TestRefusals(t *testing.T) {
 		} else {
 			r.server.SetScopes(granted)
 		}
-		_, err := r.Send(t.Context(), at("C1"), part("hi"))
+		_, err := r.Send(t.Context(), address("C1"), textPart("hi"))
 		if e := sendError(t, err); !strings.Contains(e.Remedy, want) {
 			t.Errorf("without a scope the remedy is %q, want one about %q", e.Remedy, want)
 		}
 		r.server.SetScopes(slack.Scopes()...)
 	}
 	for _, to := range []struct{ chat, text string }{{"X1", "hi"}, {"C1", " "}} {
-		_, err := r.Send(t.Context(), at(to.chat), part(to.text))
+		_, err := r.Send(t.Context(), address(to.chat), textPart(to.text))
 		if e := sendError(t, err); e.Fault != channels.Rejected {
 			t.Errorf("%+v: got %v, want rejected", to, e)
 		}
@@ -113,7 +113,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-func TestSendsThatAreCutOffAreUnknownAndFoundAgain(t *testing.T) {
+func TestInterruptedSendsAreUnknownAndFound(t *testing.T) {
 	for what, c := range map[string]struct {
 		act  slacktest.Act
 		sent bool
@@ -125,7 +125,7 @@ func TestSendsThatAreCutOffAreUnknownAndFoundAgain(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)
 			root := r.server.Say("C1", "U1", "root")
-			for i, to := range []bus.Address{at("C1"), {Channel: "slack", Chat: "C1", Thread: root}, at("U5")} {
+			for i, to := range []bus.Address{address("C1"), {Channel: "slack", Chat: "C1", Thread: root}, address("U5")} {
 				r.server.Fail("chat.postMessage", "", 1, c.act)
 				p := channels.Part{Key: "k/" + string(rune('0'+i)), Text: "hi", Plain: "hi"}
 				ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
@@ -143,62 +143,62 @@ func TestSendsThatAreCutOffAreUnknownAndFoundAgain(t *testing.T) {
 	}
 }
 
-func TestFindSentTellsWhenItCannotTell(t *testing.T) {
+func TestFindSentReportsWhenItCannotTell(t *testing.T) {
 	r := newRig(t)
 	r.server.Fail("conversations.history", "", 1, slacktest.Status(503, ""))
-	_, _, err := r.FindSent(t.Context(), at("C1"), part("hi"))
+	_, _, err := r.FindSent(t.Context(), address("C1"), textPart("hi"))
 	if e := sendError(t, err); e.Fault != channels.Retry {
 		t.Errorf("got %v, want retry", e)
 	}
-	if _, sent, err := r.FindSent(t.Context(), at("C1"), part("hi")); sent || err != nil {
+	if _, sent, err := r.FindSent(t.Context(), address("C1"), textPart("hi")); sent || err != nil {
 		t.Errorf("FindSent = %v, %v in an empty chat", sent, err)
 	}
-	// A file has no key: one with the same text may be what is looked for.
-	if _, err := r.SendFile(t.Context(), at("C1"), bus.File{Name: "a.txt", Data: []byte("a")}, part("see")); err != nil {
+	// A file carries no key, so a file with the same text may be the part.
+	if _, err := r.SendFile(t.Context(), address("C1"), bus.File{Name: "a.txt", Data: []byte("a")}, textPart("see")); err != nil {
 		t.Fatal(err)
 	}
-	_, _, err = r.FindSent(t.Context(), at("C1"), part("see"))
+	_, _, err = r.FindSent(t.Context(), address("C1"), textPart("see"))
 	if e := sendError(t, err); e.Fault != channels.Unknown {
 		t.Errorf("got %v, want unknown", e)
 	}
-	named := part("see")
+	named := textPart("see")
 	named.File = "a.txt"
-	_, _, err = r.FindSent(t.Context(), at("C1"), named)
+	_, _, err = r.FindSent(t.Context(), address("C1"), named)
 	if e := sendError(t, err); e.Fault != channels.Unknown {
 		t.Errorf("got %v of the same name, want unknown", e)
 	}
 	named.File = "b.txt"
-	if _, sent, err := r.FindSent(t.Context(), at("C1"), named); sent || err != nil {
+	if _, sent, err := r.FindSent(t.Context(), address("C1"), named); sent || err != nil {
 		t.Errorf("FindSent = %v, %v of a file of another name", sent, err)
 	}
-	if _, sent, err := r.FindSent(t.Context(), at("C1"), part("another text")); sent || err != nil {
+	if _, sent, err := r.FindSent(t.Context(), address("C1"), textPart("another text")); sent || err != nil {
 		t.Errorf("FindSent = %v, %v", sent, err)
 	}
-	// A draft is looked for by its key alone, or by its place where it grows. It is not a file.
-	if _, err := r.SendFile(t.Context(), at("C4"), bus.File{Name: "a.txt", Data: []byte("a")}, channels.Part{}); err != nil {
+	// A draft is found by its key or, if it grows, by its position. A file is never a draft.
+	if _, err := r.SendFile(t.Context(), address("C4"), bus.File{Name: "a.txt", Data: []byte("a")}, channels.Part{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, growth := range []*channels.Growth{nil, {}} {
-		if _, sent, err := r.FindSent(t.Context(), at("C4"), channels.Part{Key: "t#draft/0", Growing: growth}); sent || err != nil {
+		if _, sent, err := r.FindSent(t.Context(), address("C4"), channels.Part{Key: "t#draft/0", Growing: growth}); sent || err != nil {
 			t.Errorf("FindSent = %v, %v of a draft beside a file without words", sent, err)
 		}
 	}
-	// Slack does not give a text back as it was.
-	if _, err := r.SendFile(t.Context(), at("C3"), bus.File{Name: "a.txt", Data: []byte("a")}, part("done 🎉 at 12:30:45")); err != nil {
+	// Slack returns the text in another form than it was sent.
+	if _, err := r.SendFile(t.Context(), address("C3"), bus.File{Name: "a.txt", Data: []byte("a")}, textPart("done 🎉 at 12:30:45")); err != nil {
 		t.Fatal(err)
 	}
-	_, _, err = r.FindSent(t.Context(), at("C3"), part("done 🎉 at 12:30:45"))
+	_, _, err = r.FindSent(t.Context(), address("C3"), textPart("done 🎉 at 12:30:45"))
 	if e := sendError(t, err); e.Fault != channels.Unknown {
 		t.Errorf("got %v, want unknown", e)
 	}
-	if _, sent, err := r.FindSent(t.Context(), at("C3"), part("done 🎉 at 13:30:45")); sent || err != nil {
+	if _, sent, err := r.FindSent(t.Context(), address("C3"), textPart("done 🎉 at 13:30:45")); sent || err != nil {
 		t.Errorf("FindSent = %v, %v", sent, err)
 	}
-	// More than is read.
+	// More messages than FindSent reads.
 	for range 4001 {
 		r.server.Say("C2", "U1", "x")
 	}
-	_, _, err = r.FindSent(t.Context(), at("C2"), part("hi"))
+	_, _, err = r.FindSent(t.Context(), address("C2"), textPart("hi"))
 	if e := sendError(t, err); e.Fault != channels.Unknown || e.Code != "too_much" {
 		t.Errorf("got %v, want unknown", e)
 	}
@@ -206,8 +206,8 @@ func TestFindSentTellsWhenItCannotTell(t *testing.T) {
 
 func TestEdit(t *testing.T) {
 	r := newRig(t)
-	for _, to := range []bus.Address{at("C1"), at("U5")} {
-		ts, err := r.Send(t.Context(), to, part("draft"))
+	for _, to := range []bus.Address{address("C1"), address("U5")} {
+		ts, err := r.Send(t.Context(), to, textPart("draft"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -219,17 +219,17 @@ func TestEdit(t *testing.T) {
 			t.Errorf("sent %+v", got)
 		}
 	}
-	if e := sendError(t, r.Edit(t.Context(), at("C1"), r.server.Sent("C1")[0].TS, part(strings.Repeat("x", 4001)))); e.Fault != channels.Rejected || e.Code != "msg_too_long" {
+	if e := sendError(t, r.Edit(t.Context(), address("C1"), r.server.Sent("C1")[0].TS, textPart(strings.Repeat("x", 4001)))); e.Fault != channels.Rejected || e.Code != "msg_too_long" {
 		t.Errorf("got %v, want rejected", e)
 	}
 	theirs := r.server.Say("C1", "U1", "mine")
 	for _, id := range []string{"1.1", "F123", theirs, ""} {
-		if e := sendError(t, r.Edit(t.Context(), at("C1"), id, part("x"))); e.Fault != channels.Rejected {
+		if e := sendError(t, r.Edit(t.Context(), address("C1"), id, textPart("x"))); e.Fault != channels.Rejected {
 			t.Errorf("%q: got %v, want rejected", id, e)
 		}
 	}
 	r.server.Fail("chat.update", "", 1, slacktest.Cut(true))
-	if e := sendError(t, r.Edit(t.Context(), at("C1"), r.server.Sent("C1")[0].TS, part("x"))); e.Fault != channels.Retry {
+	if e := sendError(t, r.Edit(t.Context(), address("C1"), r.server.Sent("C1")[0].TS, textPart("x"))); e.Fault != channels.Retry {
 		t.Errorf("got %v, want retry: the same may be written again", e)
 	}
 }
@@ -237,7 +237,7 @@ func TestEdit(t *testing.T) {
 func TestSendFile(t *testing.T) {
 	r := newRig(t)
 	root := r.server.Say("C1", "U1", "root")
-	id, err := r.SendFile(t.Context(), bus.Address{Channel: "slack", Chat: "C1", Thread: root}, bus.File{Name: "log.txt", Data: []byte("lines")}, part("see"))
+	id, err := r.SendFile(t.Context(), bus.Address{Channel: "slack", Chat: "C1", Thread: root}, bus.File{Name: "log.txt", Data: []byte("lines")}, textPart("see"))
 	if err != nil || id == "" {
 		t.Fatal(id, err)
 	}
@@ -245,15 +245,15 @@ func TestSendFile(t *testing.T) {
 	if got.File != "log.txt" || string(got.Data) != "lines" || got.Text != "see" || got.Thread != root {
 		t.Errorf("sent %+v", got)
 	}
-	// Until the last call nothing was shown.
+	// Before the last call, nothing is shown, so the outcome is never unknown.
 	for method, want := range map[string]channels.Fault{"files.getUploadURLExternal": channels.Retry, "files.completeUploadExternal": channels.Unknown} {
 		r.server.Fail(method, "", 1, slacktest.Cut(true))
-		_, err := r.SendFile(t.Context(), at("C1"), bus.File{Name: "a", Data: []byte("b")}, part("x"))
+		_, err := r.SendFile(t.Context(), address("C1"), bus.File{Name: "a", Data: []byte("b")}, textPart("x"))
 		if e := sendError(t, err); e.Fault != want {
 			t.Errorf("%s: got %v, want %s", method, e, want)
 		}
 	}
-	_, err = r.SendFile(t.Context(), at("C1"), bus.File{Name: "a"}, part("x"))
+	_, err = r.SendFile(t.Context(), address("C1"), bus.File{Name: "a"}, textPart("x"))
 	if e := sendError(t, err); e.Fault != channels.Rejected {
 		t.Errorf("an empty file gives %v, want rejected", e)
 	}
@@ -262,18 +262,18 @@ func TestSendFile(t *testing.T) {
 func TestReactions(t *testing.T) {
 	r := newRig(t)
 	ts := r.server.Say("C1", "U1", "hi")
-	for range 2 { // showing it again is not a mistake
-		if err := r.Seen(t.Context(), at("C1"), ts); err != nil {
+	for range 2 { // adding a reaction twice is not an error
+		if err := r.Seen(t.Context(), address("C1"), ts); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := r.Answered(t.Context(), at("C1"), ts); err != nil {
+	if err := r.Answered(t.Context(), address("C1"), ts); err != nil {
 		t.Fatal(err)
 	}
 	if got := strings.Join(r.server.Reactions("C1", ts), " "); got != "eyes white_check_mark" {
 		t.Errorf("reactions: %s", got)
 	}
-	if e := sendError(t, r.Seen(t.Context(), at("C1"), "1.1")); e.Fault != channels.Rejected {
+	if e := sendError(t, r.Seen(t.Context(), address("C1"), "1.1")); e.Fault != channels.Rejected {
 		t.Errorf("got %v", e)
 	}
 }
@@ -281,7 +281,7 @@ func TestReactions(t *testing.T) {
 func BenchmarkSend(b *testing.B) {
 	r := newRig(b)
 	for b.Loop() {
-		if _, err := r.Send(b.Context(), at("C1"), channels.Part{Text: "*hello* world"}); err != nil {
+		if _, err := r.Send(b.Context(), address("C1"), channels.Part{Text: "*hello* world"}); err != nil {
 			b.Fatal(err)
 		}
 	}

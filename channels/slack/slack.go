@@ -62,7 +62,7 @@ const (
 )
 
 const (
-	// messageLength is the length of the longest message that Slack recommends, in UTF-16 units.
+	// messageLength is the length, in UTF-16 units, up to which Slack recommends texts.
 	messageLength = 4000
 	// editBytes is the length of the longest text that chat.update accepts, in bytes as it is sent, with entities
 	// such as &amp;. chat.postMessage accepts more.
@@ -80,11 +80,11 @@ type Config struct {
 	RateLimit     string // PlatformPace or NoPace; "" means PlatformPace
 	Log           *slog.Logger
 	HTTP          *http.Client // the client to use; if nil, the Channel makes its own
-	// Joins and Cursors store what must outlive the process: the threads that the bot takes part in, and how far
-	// Slack has been read. Without Joins, no thread counts as one that the bot takes part in; without Cursors, the
+	// JoinedThreads and Cursors store what must outlive the process: the threads that the bot takes part in, and how far
+	// Slack has been read. Without JoinedThreads, no thread counts as one that the bot takes part in; without Cursors, the
 	// bot does not read what was said before it started.
-	Joins   Joins
-	Cursors Cursors
+	JoinedThreads JoinedThreads
+	Cursors       Cursors
 	// Mention says in which channels only messages that mention the bot are meant for it; nil means MentionThreads in
 	// all of them.
 	Mention channels.MentionIn
@@ -106,15 +106,15 @@ type Channel struct {
 	*socketAddresses
 	*channels.Unaddressed
 
-	name       string
-	api        *slackgo.Client
-	translator *translator
-	files      *files.Fetcher
-	paced      bool // whether it keeps to rate limits
-	cursors    Cursors
-	timing     timing
-	maxQueued  int // how many messages may wait to be published
-	log        *slog.Logger
+	name        string
+	api         *slackgo.Client
+	translator  *translator
+	files       *files.Fetcher
+	rateLimited bool // whether it keeps to rate limits
+	cursors     Cursors
+	timing      timing
+	maxQueued   int // how many messages may wait to be published
+	log         *slog.Logger
 }
 
 var (
@@ -144,19 +144,19 @@ const appToken = "app_token"
 
 // A timing holds the intervals and time limits of Receive, which tests shorten.
 type timing struct {
-	ping time.Duration // how often a socket is pinged
-	// silence is how long a socket may deliver neither a ping nor an event before it is considered dead.
-	silence time.Duration
-	save    time.Duration // how often the cursor is saved
-	// Reading a chat's history is tried for the time patience; if it still fails, the chat is postponed for the
+	pingInterval time.Duration // how often a socket is pinged
+	// maxSilence is how long a socket may deliver neither a ping nor an event before it is considered dead.
+	maxSilence   time.Duration
+	saveInterval time.Duration // how often the cursor is saved
+	// Reading a chat's history is tried for readTimeout; if it still fails, the chat is postponed for the
 	// time retryAfter.
-	patience   time.Duration
-	retryAfter time.Duration
+	readTimeout time.Duration
+	retryAfter  time.Duration
 }
 
 // defaultTiming returns the timing of every Channel outside of tests.
 func defaultTiming() timing {
-	return timing{ping: 10 * time.Second, silence: 30 * time.Second, save: 5 * time.Second, patience: time.Minute, retryAfter: time.Minute}
+	return timing{pingInterval: 10 * time.Second, maxSilence: 30 * time.Second, saveInterval: 5 * time.Second, readTimeout: time.Minute, retryAfter: time.Minute}
 }
 
 // maxWaiting is the maximum number of messages that wait to be published. An event beyond it is not acknowledged:
@@ -179,8 +179,8 @@ func New(c Config) (*Channel, error) {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	c.Log = c.Log.With(slog.String("channel", c.Name))
-	if c.Joins == nil {
-		c.Joins = noBook{}
+	if c.JoinedThreads == nil {
+		c.JoinedThreads = noBook{}
 	}
 	if c.Cursors == nil {
 		c.Cursors = noBook{}
@@ -205,12 +205,12 @@ func (c Config) assemble(root string, fetcher *files.Fetcher) *Channel {
 	)
 	reachability := new(channels.Reachability)
 	rs := &requestReceiver{secret: c.SigningSecret, deliveries: make(chan events.Delivery)}
-	self := &identity{api: api, receives: c.AppToken != "" || rs.ReceivesHTTP(), reachability: reachability, log: c.Log}
+	self := &identity{api: api, receivesMessages: c.AppToken != "" || rs.ReceivesHTTP(), reachability: reachability, log: c.Log}
 	team := func(ctx context.Context) (string, error) {
 		me, err := self.current(ctx)
 		return me.Team, err
 	}
-	t := &translator{name: c.Name, people: newPeople(api, c.Log, team), joins: c.Joins, mention: c.Mention, unaddressed: &channels.Unaddressed{}}
+	t := &translator{name: c.Name, people: newPeople(api, c.Log, team), joinedThreads: c.JoinedThreads, mention: c.Mention, unaddressed: &channels.Unaddressed{}}
 	read, chats := &histories{api}, &conversations{api: api, name: c.Name, directChats: newCache[string](24 * time.Hour)}
 	speakers := &speakers{histories: read, translator: t, last: newCache[string](24 * time.Hour), log: c.Log}
 	surfaces := assistant.New(api, callRepeatable)
@@ -219,17 +219,17 @@ func (c Config) assemble(root string, fetcher *files.Fetcher) *Channel {
 		people:        t.people,
 		Unaddressed:   t.unaddressed,
 		conversations: chats,
-		historian:     &historian{identity: self, histories: read, translator: t, joins: c.Joins},
+		historian:     &historian{identity: self, histories: read, translator: t, joinedThreads: c.JoinedThreads},
 		finder:        &finder{identity: self, conversations: chats, histories: read},
 		sender: &sender{
 			api: api, identity: self, reachability: reachability, conversations: chats,
 			speakers: speakers, surfaces: surfaces, streams: stream.New(api, callOnce),
 		},
 		reactor:         &reactor{api},
-		panes:           &panes{surfaces: surfaces, conversations: chats, joins: c.Joins, log: c.Log},
+		panes:           &panes{surfaces: surfaces, conversations: chats, joinedThreads: c.JoinedThreads, log: c.Log},
 		requestReceiver: rs,
 		socketAddresses: &socketAddresses{api: api, hasAppToken: c.AppToken != ""},
-		name:            c.Name, api: api, translator: t, files: fetcher, paced: c.RateLimit != NoPace,
+		name:            c.Name, api: api, translator: t, files: fetcher, rateLimited: c.RateLimit != NoPace,
 		cursors: c.Cursors, timing: defaultTiming(), maxQueued: maxWaiting, log: c.Log,
 	}
 }
@@ -248,11 +248,11 @@ func (e *SettingError) Error() string {
 
 // check returns a *SettingError for the first setting that is wrong; nil if all are right.
 func (c Config) check() error {
-	if fault := tokenProblem(c.BotToken, "xoxb-", textBotToken); fault != "" {
+	if fault := describeTokenProblem(c.BotToken, "xoxb-", textBotToken); fault != "" {
 		return &SettingError{c.Name, "bot_token", fault}
 	}
 	if c.AppToken != "" {
-		if fault := tokenProblem(c.AppToken, "xapp-", "App-Level Token"); fault != "" {
+		if fault := describeTokenProblem(c.AppToken, "xapp-", "App-Level Token"); fault != "" {
 			return &SettingError{c.Name, appToken, fault}
 		}
 	}
@@ -270,9 +270,9 @@ func (c Config) check() error {
 	return nil
 }
 
-// tokenProblem says what is wrong with a token, without showing any part of it; "" means that the token is well
+// describeTokenProblem says what is wrong with a token, without showing any part of it; "" means that the token is well
 // formed.
-func tokenProblem(token, prefix, called string) string {
+func describeTokenProblem(token, prefix, called string) string {
 	switch {
 	case token == "":
 		return "it's empty"
@@ -287,7 +287,7 @@ func tokenProblem(token, prefix, called string) string {
 // Limits returns Slack's dialect, its length limits and, unless RateLimit is NoPace, its rate limits.
 func (c *Channel) Limits() channels.Limits {
 	l := channels.Limits{Dialect: markup.SlackMrkdwn, Length: messageLength, EditBytes: editBytes, DraftEvery: draftEvery, Markdown: true, Streams: true}
-	if c.paced {
+	if c.rateLimited {
 		l.Chat = channels.Pace{Every: time.Second, Burst: 3}
 		l.Account = channels.Pace{Every: time.Second / 20, Burst: 20}
 		l.Drafts = channels.Pace{Every: editEvery, Burst: 10}

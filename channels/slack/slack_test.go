@@ -24,22 +24,22 @@ const (
 	appToken = "xapp-" + secret
 )
 
-// patience bounds every wait that is expected to end.
-const patience = 30 * time.Second
+// testTimeout bounds every wait that is expected to end.
+const testTimeout = 30 * time.Second
 
-// A rig is a channel on a Slack, with what it remembers and logged.
+// A rig is a channel, a fake Slack for it, and what the channel has stored and logged.
 type rig struct {
 	*slack.Channel
 	server *slacktest.Server
 	url    string
 	book   *book
-	logged *testlog.Buffer
-	// mention is what channels that are made from now on heed.
+	logs   *testlog.Buffer
+	// mention is the rule for mentions of the channels that are made from now on.
 	mention channels.MentionIn
 }
 
-// newRig starts a server and makes a channel to it. At the end nothing that was
-// logged may hold a token.
+// newRig starts a fake Slack and makes a channel for it. When the test ends, it checks that no token was
+// logged.
 func newRig(t testing.TB) *rig {
 	t.Helper()
 	server := slacktest.New(botToken, appToken)
@@ -47,25 +47,24 @@ func newRig(t testing.TB) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = server.Close() }) // may be closed already
-	r := &rig{server: server, url: url, book: newBook(), logged: new(testlog.Buffer)}
-	r.Channel = r.channel(t)
+	t.Cleanup(func() { _ = server.Close() }) // the test may have closed it already
+	r := &rig{server: server, url: url, book: newBook(), logs: new(testlog.Buffer)}
+	r.Channel = r.newChannel(t)
 	t.Cleanup(func() {
-		if strings.Contains(r.logged.String(), secret) {
+		if strings.Contains(r.logs.String(), secret) {
 			t.Error("the log holds a token")
 		}
 	})
 	return r
 }
 
-// channel makes another channel to the same server, with the same book: what a
-// restart does.
-func (r *rig) channel(t testing.TB) *slack.Channel {
+// newChannel makes another channel for the same server and book, as after a restart.
+func (r *rig) newChannel(t testing.TB) *slack.Channel {
 	t.Helper()
 	c, err := slack.New(slack.Config{
 		Name: "slack", BotToken: botToken, AppToken: appToken, APIURL: r.url,
-		RateLimit: slack.NoPace, Joins: r.book, Cursors: r.book, Mention: r.mention,
-		Log: slog.New(slog.NewTextHandler(r.logged, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		RateLimit: slack.NoPace, JoinedThreads: r.book, Cursors: r.book, Mention: r.mention,
+		Log: slog.New(slog.NewTextHandler(r.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -73,11 +72,11 @@ func (r *rig) channel(t testing.TB) *slack.Channel {
 	return c
 }
 
-func at(chat string) bus.Address { return bus.Address{Channel: "slack", Chat: chat} }
+func address(chat string) bus.Address { return bus.Address{Channel: "slack", Chat: chat} }
 
-func part(text string) channels.Part { return channels.Part{Key: "k/0", Text: text, Plain: text} }
+func textPart(text string) channels.Part { return channels.Part{Key: "k/0", Text: text, Plain: text} }
 
-// sendError is err as the contract has it, and free of secrets.
+// requireSendError returns err as a *channels.SendError, and checks that it contains no secrets.
 func sendError(t testing.TB, err error) *channels.SendError {
 	t.Helper()
 	e, ok := errors.AsType[*channels.SendError](err)
@@ -90,7 +89,7 @@ func sendError(t testing.TB, err error) *channels.SendError {
 	return e
 }
 
-// A book remembers what a channel asks it to.
+// A book is a JoinedThreads and Cursors in memory.
 type book struct {
 	mu      sync.Mutex
 	cursors map[bus.Address]string
@@ -147,7 +146,7 @@ func (b *book) join(at bus.Address, since time.Time) {
 	}
 }
 
-func TestTokensOfAWrongKindAreRefusedWithoutBeingShown(t *testing.T) {
+func TestWrongTokensAreRefusedButNotShown(t *testing.T) {
 	for _, c := range []struct {
 		config     slack.Config
 		names, key string
@@ -172,7 +171,7 @@ func TestTokensOfAWrongKindAreRefusedWithoutBeingShown(t *testing.T) {
 	}
 }
 
-func TestCheckTellsWhoTheBotIs(t *testing.T) {
+func TestCheckReturnsTheBotsAccount(t *testing.T) {
 	r := newRig(t)
 	a, err := r.Check(t.Context())
 	if err != nil || a.Team != slacktest.Team || a.User != slacktest.Bot || a.Username != "parley" {
@@ -187,16 +186,16 @@ func TestCheckTellsWhoTheBotIs(t *testing.T) {
 
 func TestMissingScopesAreNamed(t *testing.T) {
 	r := newRig(t)
-	if a, err := r.Check(t.Context()); err != nil || a.Lacks != nil {
+	if a, err := r.Check(t.Context()); err != nil || a.MissingScopes != nil {
 		t.Errorf("Check = %+v, %v where nothing is said of scopes", a, err)
 	}
 	r.server.SetScopes(slices.DeleteFunc(slack.Scopes(), func(s string) bool { return s == "users:read" || s == "im:read" })...)
-	if a, err := r.Check(t.Context()); err != nil || strings.Join(a.Lacks, " ") != "im:read users:read" {
+	if a, err := r.Check(t.Context()); err != nil || strings.Join(a.MissingScopes, " ") != "im:read users:read" {
 		t.Errorf("Check = %+v, %v", a, err)
 	}
-	// Whether somebody is a member cannot be told then: the message waits.
-	m := newMailbox(r)
-	connected(t, r, func(ctx context.Context, in bus.Inbound) error {
+	// Without the scope, nobody can tell whether a person is a member, so the message waits.
+	m := newMessageRecorder(r)
+	startConnected(t, r, func(ctx context.Context, in bus.Inbound) error {
 		member, err := r.Member(ctx, in.From.ID)
 		if err != nil || !member {
 			return err
@@ -204,8 +203,8 @@ func TestMissingScopesAreNamed(t *testing.T) {
 		return m.publish(ctx, in)
 	})
 	r.server.Say("D1", "U1", "hello")
-	until(t, "a word about it", func() bool { return strings.Contains(r.logged.String(), "lacks the scope users:read") })
-	if !strings.Contains(r.logged.String(), `scopes="im:read users:read"`) {
+	waitUntil(t, "a word about it", func() bool { return strings.Contains(r.logs.String(), "lacks the scope users:read") })
+	if !strings.Contains(r.logs.String(), `scopes="im:read users:read"`) {
 		t.Error("the missing scopes are not named")
 	}
 	if r.server.Unacked() != 1 {
@@ -218,12 +217,12 @@ func TestMissingScopesAreNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.server.SetScopes("chat:write")
-	if a, err := only.Check(t.Context()); err != nil || len(a.Lacks) > 0 {
+	if a, err := only.Check(t.Context()); err != nil || len(a.MissingScopes) > 0 {
 		t.Errorf("Check = %+v, %v of one that only sends", a, err)
 	}
 }
 
-func TestPaces(t *testing.T) {
+func TestRateLimitSettings(t *testing.T) {
 	c, err := slack.New(slack.Config{Name: "slack", BotToken: botToken})
 	if err != nil {
 		t.Fatal(err)
@@ -277,8 +276,8 @@ func TestTimeZones(t *testing.T) {
 	}
 }
 
-// until waits for a condition that nothing announces.
-func until(t testing.TB, what string, holds func() bool) {
+// waitUntil waits, by polling, until a condition holds.
+func waitUntil(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	channelstest.Until(t, what, holds)
 }

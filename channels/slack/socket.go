@@ -100,7 +100,7 @@ func (k *socket) markLeaving() { k.once.Do(func() { close(k.leaving) }) }
 
 // keepOpen keeps one socket open until ctx is done. It fails only if Slack refuses the token.
 func (s *sockets) keepOpen(ctx context.Context) error {
-	wait := &retryWait{most: maxDialWait, strict: true}
+	wait := &retryWait{longest: maxDialWait, keepsLongest: true}
 	var reading sync.WaitGroup
 	defer reading.Wait()
 	for ctx.Err() == nil {
@@ -120,13 +120,13 @@ func (s *sockets) keepOpen(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		}
-		wait.most = maxDialWait
+		wait.longest = maxDialWait
 		switch {
 		case time.Since(k.began) >= stableAfter:
 			wait.series.Reset()
 			continue
 		case s.outages.hasNoneOpen():
-			wait.most = maxWaitWithoutSocket
+			wait.longest = maxWaitWithoutSocket
 		}
 		wait.pause(ctx, nil)
 	}
@@ -171,7 +171,7 @@ type frame struct {
 func (s *sockets) readFrames(ctx context.Context, k *socket) {
 	ended := make(chan struct{})
 	var pinging sync.WaitGroup
-	pinging.Go(func() { k.sendPings(ctx, s.timing.ping, ended) })
+	pinging.Go(func() { k.sendPings(ctx, s.timing.pingInterval, ended) })
 	defer func() {
 		close(ended)
 		k.markLeaving()
@@ -190,7 +190,7 @@ func (s *sockets) readFrames(ctx context.Context, k *socket) {
 		}
 	}()
 	k.lastHeard = wallClock()
-	for k.setReadDeadline(s.timing.silence) == nil {
+	for k.setReadDeadline(s.timing.maxSilence) == nil {
 		_, data, err := k.conn.ReadMessage()
 		if err != nil {
 			s.noteSilence(ctx, k, greeted)
@@ -227,7 +227,7 @@ func (s *sockets) readFrames(ctx context.Context, k *socket) {
 func (s *sockets) noteAlive(k *socket) error {
 	k.lastHeard = wallClock()
 	s.outages.noteHeard()
-	return k.setReadDeadline(s.timing.silence)
+	return k.setReadDeadline(s.timing.maxSilence)
 }
 
 // setReadDeadline sets the time at which the socket is considered dead if it shows no sign of life before then.
@@ -246,7 +246,7 @@ func (k *socket) setReadDeadline(silence time.Duration) error {
 // lost, even if the other socket works.
 func (s *sockets) noteSilence(ctx context.Context, k *socket, greeted bool) {
 	now := wallClock()
-	if ctx.Err() != nil || !greeted || !k.drainUntil.IsZero() || now.Sub(k.lastHeard) < s.timing.silence*9/10 {
+	if ctx.Err() != nil || !greeted || !k.drainUntil.IsZero() || now.Sub(k.lastHeard) < s.timing.maxSilence*9/10 {
 		return
 	}
 	s.log.LogAttrs(ctx, slog.LevelWarn, "a socket brings nothing anymore and is replaced")

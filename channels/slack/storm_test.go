@@ -14,51 +14,51 @@ import (
 	"parley/channels/slack/slacktest"
 )
 
-// A storm is a Slack in which much goes wrong, and what was said to the bot there.
+// A storm is a fake Slack with random failures, and the messages that were sent to the bot there.
 type storm struct {
 	*rig
-	t     *testing.T
-	rnd   *rand.Rand
-	mail  *mailbox
-	stop  func() error
-	want  map[string]string // texts by the ids of messages
-	roots map[string]string // of each channel's newest thread
+	t           *testing.T
+	stepRand    *rand.Rand
+	recorder    *messageRecorder
+	stop        func() error
+	wantTexts   map[string]string // by message id
+	threadRoots map[string]string // the newest thread of each channel
 
-	mu   sync.Mutex
-	dice *rand.Rand // for what happens at the same time
+	mu          sync.Mutex
+	failureRand *rand.Rand // for failures, which happen concurrently
 }
 
-const shared = "<@U9> did you see?" // among people
+const textForOthers = "<@U9> did you see?" // a message between other people
 
-// Whatever breaks while people talk, each message to the bot is handed on once,
-// those of a conversation in order, and nothing that is said among people.
-func TestNothingIsLostWhileMuchBreaks(t *testing.T) {
+// Whatever fails while people talk, each message to the bot is published once, the messages of one conversation
+// in order, and no message between other people.
+func TestNoMessageIsLostDuringRandomFailures(t *testing.T) {
 	for seed := range uint64(2) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			r := newRig(t)
 			r.server.PingEvery(100 * time.Millisecond)
 			s := &storm{
-				rig: r, t: t, rnd: rand.New(rand.NewPCG(seed, 1)), dice: rand.New(rand.NewPCG(seed, 2)),
-				mail: newMailbox(r), want: map[string]string{}, roots: map[string]string{},
+				rig: r, t: t, stepRand: rand.New(rand.NewPCG(seed, 1)), failureRand: rand.New(rand.NewPCG(seed, 2)),
+				recorder: newMessageRecorder(r), wantTexts: map[string]string{}, threadRoots: map[string]string{},
 			}
 			s.failRequests()
-			s.start()
+			s.restart()
 			for range 150 {
-				s.step()
+				s.doRandomStep()
 			}
-			s.check()
+			s.checkAllArrived()
 		})
 	}
 }
 
-// happens is true so many times in a hundred.
-func (s *storm) happens(percent int) bool {
+// chance returns true with the given probability, in percent.
+func (s *storm) chance(percent int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.dice.IntN(100) < percent
+	return s.failureRand.IntN(100) < percent
 }
 
-// failRequests makes a part of the requests to some methods fail, each in its own way.
+// failRequests makes some requests to several methods fail, each method in its own way.
 func (s *storm) failRequests() {
 	for method, act := range map[string]slacktest.Act{
 		"conversations.history": slacktest.Limit("0"),
@@ -68,7 +68,7 @@ func (s *storm) failRequests() {
 		"apps.connections.open": slacktest.Status(500, "somebody"),
 	} {
 		s.server.Fail(method, "", 0, func(w http.ResponseWriter, r *http.Request, do http.Handler) {
-			if s.happens(20) {
+			if s.chance(20) {
 				act(w, r, do)
 				return
 			}
@@ -77,52 +77,51 @@ func (s *storm) failRequests() {
 	}
 }
 
-// start begins anew, with a bus that now and then is away and now and then loses
-// its answer.
-func (s *storm) start() {
-	s.Channel = s.channel(s.t)
-	s.Quicken(50*time.Millisecond, 500*time.Millisecond, 10*time.Millisecond)
-	s.stop = receive(s.t, s.Channel, func(ctx context.Context, in bus.Inbound) error {
-		if s.happens(10) {
+// restart starts a new channel, with a bus that sometimes is down and sometimes loses its answer.
+func (s *storm) restart() {
+	s.Channel = s.newChannel(s.t)
+	s.ShortenTimeouts(50*time.Millisecond, 500*time.Millisecond, 10*time.Millisecond)
+	s.stop = startReceiving(s.t, s.Channel, func(ctx context.Context, in bus.Inbound) error {
+		if s.chance(10) {
 			return errors.New("the bus is away")
 		}
-		if err := s.mail.publish(ctx, in); err != nil {
+		if err := s.recorder.publish(ctx, in); err != nil {
 			return err
 		}
-		if s.happens(10) {
+		if s.chance(10) {
 			return errors.New("its answer was lost")
 		}
 		return nil
 	})
-	until(s.t, "a socket and a cursor", func() bool { return s.server.Sockets() > 0 && s.cursor(s.t) != "" })
+	waitUntil(s.t, "a socket and a cursor", func() bool { return s.server.Sockets() > 0 && s.savedCursor(s.t) != "" })
 }
 
-// says lets somebody speak to the bot.
-func (s *storm) says(chat, text string, post func(text string) (ts string)) {
-	text = fmt.Sprint(text, " ", len(s.want))
-	s.want["slack:"+slacktest.Team+":"+chat+":"+post(text)] = text
+// sayToBot has somebody post a text to the bot, and records that it must arrive.
+func (s *storm) sayToBot(chat, text string, post func(text string) (ts string)) {
+	text = fmt.Sprint(text, " ", len(s.wantTexts))
+	s.wantTexts["slack:"+slacktest.Team+":"+chat+":"+post(text)] = text
 }
 
-func (s *storm) directly() {
-	chat := fmt.Sprint("D", s.rnd.IntN(5))
-	s.says(chat, "directly", func(text string) string { return s.server.Say(chat, "U1", text) })
+func (s *storm) sayDirectly() {
+	chat := fmt.Sprint("D", s.stepRand.IntN(5))
+	s.sayToBot(chat, "directly", func(text string) string { return s.server.Say(chat, "U1", text) })
 }
 
-func (s *storm) step() {
-	channel := fmt.Sprint("C", s.rnd.IntN(3))
-	switch k := s.rnd.IntN(100); {
+func (s *storm) doRandomStep() {
+	channel := fmt.Sprint("C", s.stepRand.IntN(3))
+	switch k := s.stepRand.IntN(100); {
 	case k < 40:
-		s.directly()
+		s.sayDirectly()
 	case k < 55:
-		s.roots[channel] = s.server.Say(channel, "U2", shared)
-		s.server.Reply(channel, s.roots[channel], "U3", shared)
-		s.says(channel, "mention", func(text string) string {
-			return s.server.Reply(channel, s.roots[channel], "U2", called+" "+text)
+		s.threadRoots[channel] = s.server.Say(channel, "U2", textForOthers)
+		s.server.Reply(channel, s.threadRoots[channel], "U3", textForOthers)
+		s.sayToBot(channel, "mention", func(text string) string {
+			return s.server.Reply(channel, s.threadRoots[channel], "U2", botMention+" "+text)
 		})
-	case k < 80 && s.roots[channel] != "":
-		s.says(channel, "reply", func(text string) string { return s.server.Reply(channel, s.roots[channel], "U3", text) })
+	case k < 80 && s.threadRoots[channel] != "":
+		s.sayToBot(channel, "reply", func(text string) string { return s.server.Reply(channel, s.threadRoots[channel], "U3", text) })
 	case k < 92:
-		s.server.Say(channel, "U4", shared)
+		s.server.Say(channel, "U4", textForOthers)
 	case k < 96:
 		s.server.CutSockets()
 	case k < 97:
@@ -131,35 +130,35 @@ func (s *storm) step() {
 		if err := s.stop(); err != nil {
 			s.t.Fatal(err)
 		}
-		if s.rnd.IntN(2) == 0 {
-			s.directly()
-			s.server.DropUnacked() // nobody is connected, and Slack has given up
+		if s.stepRand.IntN(2) == 0 {
+			s.sayDirectly()
+			s.server.DropUnacked() // no socket is open, and Slack has stopped trying
 		}
-		s.start()
+		s.restart()
 	}
 }
 
-func (s *storm) check() {
-	deadline := time.After(3 * patience)
-	for len(s.mail.all()) < len(s.want) {
+func (s *storm) checkAllArrived() {
+	deadline := time.After(3 * testTimeout)
+	for len(s.recorder.all()) < len(s.wantTexts) {
 		select {
 		case <-time.After(5 * time.Millisecond):
 		case <-deadline:
-			s.t.Fatalf("%d of %d messages arrived", len(s.mail.all()), len(s.want))
+			s.t.Fatalf("%d of %d messages arrived", len(s.recorder.all()), len(s.wantTexts))
 		}
 	}
 	last := map[bus.Address]bus.Inbound{}
-	for _, in := range s.mail.all() {
-		if s.want[in.ID] != in.Text {
-			s.t.Errorf("%s says %q, want %q", in.ID, in.Text, s.want[in.ID])
+	for _, in := range s.recorder.all() {
+		if s.wantTexts[in.ID] != in.Text {
+			s.t.Errorf("%s says %q, want %q", in.ID, in.Text, s.wantTexts[in.ID])
 		}
 		if before := last[in.At]; in.ID < before.ID {
 			s.t.Errorf("%q came after %q", in.Text, before.Text)
 		}
 		last[in.At] = in
-		delete(s.want, in.ID)
+		delete(s.wantTexts, in.ID)
 	}
-	for _, text := range s.want {
+	for _, text := range s.wantTexts {
 		s.t.Errorf("%q is missing", text)
 	}
 }

@@ -20,10 +20,10 @@ const maxNames = 10
 
 // A translator translates what people write into what the agent gets.
 type translator struct {
-	name    string // the channel's configured name
-	people  *people
-	joins   Joins
-	mention channels.MentionIn
+	name          string // the channel's configured name
+	people        *people
+	joinedThreads JoinedThreads
+	mention       channels.MentionIn
 	// unaddressed is told of messages that are not passed on.
 	unaddressed *channels.Unaddressed
 }
@@ -63,7 +63,7 @@ func (t *translator) messageInbound(ctx context.Context, m *message, me Account)
 	}
 	in.Mentioned = called || holds == channels.MentionNever
 	if !in.Mentioned {
-		since, joined, err := t.joins.TalkedSince(ctx, in.At)
+		since, joined, err := t.joinedThreads.TalkedSince(ctx, in.At)
 		// Replies from before the bot joined the thread were meant for people.
 		if err != nil || !joined || in.SentAt.Before(since) {
 			return in, false, err

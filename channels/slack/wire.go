@@ -82,7 +82,7 @@ func callOnce(ctx context.Context, do func(context.Context) error) error {
 	return nil
 }
 
-// sendError classifies a failed call. It drops slack-go's texts, which may quote a token or a message.
+// requireSendError classifies a failed call. It drops slack-go's texts, which may quote a token or a message.
 func sendError(err error, t *requestTrace) *channels.SendError {
 	if limited, ok := errors.AsType[*slackgo.RateLimitedError](err); ok {
 		return &channels.SendError{
@@ -158,9 +158,9 @@ func asRepeatable(e *channels.SendError) *channels.SendError {
 
 // A retryWait waits between attempts, longer each time; an error from Slack may prolong a wait.
 type retryWait struct {
-	series backoff.Series
-	most   time.Duration // the longest wait; 0 means maxSlackWait
-	strict bool          // whether most stays the limit after an error from Slack; otherwise maxSlackWait is the limit then
+	series       backoff.Series
+	longest      time.Duration // the longest wait; 0 means maxSlackWait
+	keepsLongest bool          // whether longest stays the limit after an error from Slack; otherwise maxSlackWait is the limit then
 }
 
 const (
@@ -172,10 +172,10 @@ const (
 // pause waits before the next attempt, at least for as long as Slack's error asks. It returns false if ctx ended
 // first.
 func (w *retryWait) pause(ctx context.Context, err error) bool {
-	most, atLeast := cmp.Or(w.most, maxSlackWait), time.Duration(0)
+	most, atLeast := cmp.Or(w.longest, maxSlackWait), time.Duration(0)
 	if refusal, ok := errors.AsType[*channels.SendError](err); ok {
 		atLeast = refusal.RetryAfter
-		if !w.strict {
+		if !w.keepsLongest {
 			most = maxSlackWait // after an error from Slack, give Slack time to recover
 		}
 	}

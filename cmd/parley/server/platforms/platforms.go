@@ -22,7 +22,7 @@ import (
 
 // A Book stores what adapters must remember.
 type Book interface {
-	slack.Joins
+	slack.JoinedThreads
 	slack.Cursors
 	discord.Book
 	telegram.Book
@@ -283,7 +283,7 @@ func openSlack(c config.Channel, g AdapterParts) (channels.Channel, error) {
 		sc.AppToken, sc.SigningSecret = "", string(c.SigningSecret)
 	}
 	if g.Book != nil {
-		sc.Joins, sc.Cursors = g.Book, g.Book
+		sc.JoinedThreads, sc.Cursors = g.Book, g.Book
 	}
 	ch, err := slack.New(sc)
 	if setting, ok := errors.AsType[*slack.SettingError](err); ok {
@@ -302,9 +302,9 @@ func examineSlack(ctx context.Context, c config.Channel, ch channels.Channel, _ 
 	sl := ch.(*slack.Channel)
 	a, err := sl.Check(ctx)
 	// Somebody who only sends may have left out most of them.
-	if err == nil && len(a.Lacks) > 0 && (c.Mode == "chat" || slices.Contains(a.Lacks, slack.SendScope)) {
+	if err == nil && len(a.MissingScopes) > 0 && (c.Mode == "chat" || slices.Contains(a.MissingScopes, slack.SendScope)) {
 		return &LackError{
-			Lack:   "the app lacks the scopes " + strings.Join(a.Lacks, ", "),
+			Lack:   "the app lacks the scopes " + strings.Join(a.MissingScopes, ", "),
 			Remedy: "add them under OAuth & Permissions in the app's settings, and install the app again",
 		}
 	}
