@@ -39,7 +39,7 @@ func (s *abandoner) abandon(work context.Context, d *delivery, code string) erro
 		}
 	}
 	s.point("send:failed")
-	if code == expired {
+	if code == codeExpired {
 		if err := s.withdrawals.withdrawUnreplaced(work, d); err != nil {
 			return err
 		}
@@ -48,25 +48,25 @@ func (s *abandoner) abandon(work context.Context, d *delivery, code string) erro
 		s.log.Warn("message that goes ahead of another was given up", slog.String("id", d.record.ID), slog.String("code", code))
 		return &deliveryError{discarded: true}
 	}
-	if err := s.notices.undelivered(work, d, code); err != nil {
+	if err := s.notices.tellSessionUndelivered(work, d, code); err != nil {
 		return err
 	}
-	if err := s.notices.refused(work, d, code); err != nil {
+	if err := s.notices.tellChatRefused(work, d, code); err != nil {
 		return err
 	}
 	switch code {
-	case expired:
+	case codeExpired:
 		s.log.Info("message has expired", slog.String("id", d.record.ID))
 		return &deliveryError{discarded: true}
-	case empty:
+	case codeEmpty:
 		s.log.Warn("message has nothing to see in it", slog.String("id", d.record.ID))
 		return &deliveryError{discarded: true}
 	}
-	if err := s.fallbacks.send(work, d, code); err != nil {
+	if err := s.fallbacks.sendToFallbacks(work, d, code); err != nil {
 		return err
 	}
 	s.point("send:elsewhere")
-	return &deliveryError{bury: code}
+	return &deliveryError{deadLetterReason: code}
 }
 
 // leaveUnknown records that nobody will find out whether a part has arrived. Before that, it sends the message to its
@@ -74,7 +74,7 @@ func (s *abandoner) abandon(work context.Context, d *delivery, code string) erro
 func (s *abandoner) leaveUnknown(work context.Context, d *delivery, i int) error {
 	s.log.Warn("nobody can tell whether a message was sent", slog.String("id", d.record.ID), slog.Int("part", i))
 	// Nobody handles a part again once it is recorded as unknown, so the fallback comes first.
-	if err := s.fallbacks.send(work, d, unknownOutcome); err != nil {
+	if err := s.fallbacks.sendToFallbacks(work, d, codeUnknownOutcome); err != nil {
 		return err
 	}
 	p := d.record.Parts[i]

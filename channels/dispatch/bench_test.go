@@ -17,8 +17,8 @@ import (
 	"parley/channels/sqlbook"
 )
 
-// BenchmarkDispatch is from the publication of a message to its arrival on the
-// platform, with a bus and a book on disk.
+// BenchmarkDispatch measures the time from the publication of a message to its arrival on the platform, with a
+// bus and a book on disk.
 func BenchmarkDispatch(b *testing.B) {
 	carrier, err := sqlitebus.Open(b.Context(), sqlitebus.Config{Path: filepath.Join(b.TempDir(), "bus.db")})
 	if err != nil {
@@ -28,7 +28,7 @@ func BenchmarkDispatch(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	var waiting sync.Map // by key of the part
+	var waiting sync.Map // by the part's key
 	p := channelstest.NewMemoryChannel()
 	p.OnSend = func(_ context.Context, _ bus.Address, part channels.Part) (bool, error) {
 		if done, ok := waiting.LoadAndDelete(part.Key); ok {
@@ -45,7 +45,7 @@ func BenchmarkDispatch(b *testing.B) {
 	var n atomic.Int64
 	one := func(chat int64) {
 		id := fmt.Sprint("m", n.Add(1))
-		out := outbound(id, fmt.Sprint(chat), "hello there")
+		out := newOutbound(id, fmt.Sprint(chat), "hello there")
 		body, err := out.Encode()
 		done := make(chan struct{})
 		waiting.Store(id+"/0", done)

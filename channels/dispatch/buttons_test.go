@@ -13,28 +13,28 @@ import (
 	"parley/channels/dispatch"
 )
 
-// question is a message with a button, to be replaced by its outcome.
-func question(id, subject, text string) bus.Outbound {
-	out := news(id, "1", subject, text)
+// questionWithButton returns a message with a button, which a later message about its subject replaces.
+func questionWithButton(id, subject, text string) bus.Outbound {
+	out := subjectMessage(id, "1", subject, text)
 	out.Buttons = []bus.Button{{Label: "Yes", Says: "/yes"}, {Label: "Too long", Says: strings.Repeat("x", 65)}}
 	return out
 }
 
-// onButtons is editing on a platform that shows buttons.
-func onButtons(t *testing.T, setup func(*channelstest.MemoryChannel), run func(*testing.T, *stage)) {
+// withButtons does what withEditing does, on a platform that shows buttons.
+func withButtons(t *testing.T, setup func(*channelstest.MemoryChannel), run func(*testing.T, *testStage)) {
 	t.Helper()
-	inDispatch(t, func(s *stage, d *dispatch.Dispatcher) {
+	withDispatcher(t, func(s *testStage, d *dispatch.Dispatcher) {
 		s.Platform.Offers.Length, s.Platform.Offers.EditBytes = 100, 50
 		d.Channel = channelstest.ButtonChannel{EditingChannel: &channelstest.EditingChannel{MemoryChannel: s.Platform, Caption: 50}}
 		if setup != nil {
 			setup(s.Platform)
 		}
-	}, func(t *testing.T, s *stage, _ *running) { run(t, s) })
+	}, func(t *testing.T, s *testStage, _ *runningDispatcher) { run(t, s) })
 }
 
 func TestButtonsAreShownUntilTheMessageIsReplaced(t *testing.T) {
-	onButtons(t, nil, func(t *testing.T, s *stage) {
-		s.post(t, question("a", "ask", "may I?"), news("b", "1", "ask", "approved"))
+	withButtons(t, nil, func(t *testing.T, s *testStage) {
+		s.publish(t, questionWithButton("a", "ask", "may I?"), subjectMessage("b", "1", "ask", "approved"))
 		synctest.Wait()
 		sent := s.Platform.Sent()
 		if len(sent) != 2 || len(sent[0].Part.Buttons) != 1 || sent[0].Part.Buttons[0] != (bus.Button{Label: "Yes", Says: "/yes"}) {
@@ -46,9 +46,9 @@ func TestButtonsAreShownUntilTheMessageIsReplaced(t *testing.T) {
 	})
 }
 
-func TestButtonsAreWithTheLastPart(t *testing.T) {
-	onButtons(t, nil, func(t *testing.T, s *stage) {
-		s.post(t, question("a", "", strings.Repeat("word ", 30)))
+func TestButtonsGoWithTheLastPart(t *testing.T) {
+	withButtons(t, nil, func(t *testing.T, s *testStage) {
+		s.publish(t, questionWithButton("a", "", strings.Repeat("word ", 30)))
 		synctest.Wait()
 		sent := s.Platform.Sent()
 		if len(sent) != 2 || len(sent[0].Part.Buttons) != 0 || len(sent[1].Part.Buttons) != 1 {
@@ -57,10 +57,10 @@ func TestButtonsAreWithTheLastPart(t *testing.T) {
 	})
 }
 
-// A text that no edit can replace would keep its buttons for ever.
-func TestButtonsThatCouldNotBeRemovedAreNotShown(t *testing.T) {
-	onButtons(t, nil, func(t *testing.T, s *stage) {
-		s.post(t, question("split", "x", strings.Repeat("word ", 30)), question("long", "y", strings.Repeat("word ", 15)))
+// If no edit can replace a text, its buttons would stay forever, so it gets none.
+func TestButtonsThatNoEditCouldRemoveAreNotShown(t *testing.T) {
+	withButtons(t, nil, func(t *testing.T, s *testStage) {
+		s.publish(t, questionWithButton("split", "x", strings.Repeat("word ", 30)), questionWithButton("long", "y", strings.Repeat("word ", 15)))
 		synctest.Wait()
 		for _, a := range s.Platform.Sent() {
 			if len(a.Part.Buttons) != 0 {
@@ -71,8 +71,8 @@ func TestButtonsThatCouldNotBeRemovedAreNotShown(t *testing.T) {
 }
 
 func TestAChannelWithoutButtonsSendsTheText(t *testing.T) {
-	editing(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
-		s.post(t, question("a", "ask", "may I?"))
+	withEditing(t, nil, func(t *testing.T, s *testStage, p *channelstest.EditingChannel) {
+		s.publish(t, questionWithButton("a", "ask", "may I?"))
 		synctest.Wait()
 		if sent := p.Sent(); len(sent) != 1 || sent[0].Part.Text != "may I?" || sent[0].Part.Buttons != nil {
 			t.Errorf("sent %+v", sent)
@@ -80,10 +80,10 @@ func TestAChannelWithoutButtonsSendsTheText(t *testing.T) {
 	})
 }
 
-// What is tried again, by this process or the next, is the same with its buttons.
-func TestButtonsAreSentAgainWithTheText(t *testing.T) {
+// If a send is retried, by this process or the next, it has the same buttons.
+func TestRetriesKeepTheButtons(t *testing.T) {
 	tries := 0
-	onButtons(t, func(p *channelstest.MemoryChannel) {
+	withButtons(t, func(p *channelstest.MemoryChannel) {
 		p.OnSend = func(_ context.Context, _ bus.Address, part channels.Part) (bool, error) {
 			if len(part.Buttons) != 1 {
 				t.Errorf("try %d: %+v", tries, part)
@@ -93,8 +93,8 @@ func TestButtonsAreSentAgainWithTheText(t *testing.T) {
 			}
 			return true, nil
 		}
-	}, func(t *testing.T, s *stage) {
-		s.post(t, question("a", "ask", "may I?"))
+	}, func(t *testing.T, s *testStage) {
+		s.publish(t, questionWithButton("a", "ask", "may I?"))
 		for range 3 {
 			time.Sleep(time.Minute)
 			synctest.Wait()

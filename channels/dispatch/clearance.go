@@ -18,8 +18,8 @@ type clearance struct {
 	log  *slog.Logger
 }
 
-// await waits until the rate limits allow a send, then checks that this process still holds the mailbox.
-func (c *clearance) await(ctx, work context.Context, d *delivery) error {
+// awaitPaceAndLease waits until the rate limits allow a send, then checks that this process still holds the mailbox.
+func (c *clearance) awaitPaceAndLease(ctx, work context.Context, d *delivery) error {
 	if err := c.awaitPace(ctx, d); err != nil {
 		return err
 	}
@@ -29,7 +29,7 @@ func (c *clearance) await(ctx, work context.Context, d *delivery) error {
 // awaitPace waits until the rate limits allow a send. If that would take long, it returns an error that gives the
 // message back to the bus.
 func (c *clearance) awaitPace(ctx context.Context, d *delivery) error {
-	if d.paced {
+	if d.sendReserved {
 		return nil
 	}
 	after, err := c.pace.Wait(ctx, d.lease.Lost(), d.to.Chat)
@@ -41,7 +41,7 @@ func (c *clearance) awaitPace(ctx context.Context, d *delivery) error {
 	case after > 0:
 		return giveBackFor(after)
 	}
-	d.paced = true
+	d.sendReserved = true
 	return nil
 }
 

@@ -12,28 +12,28 @@ import (
 
 // Codes that the dispatcher itself records, in addition to the platforms' codes.
 const (
-	undecodable    = "undecodable"
-	panicked       = "panicked"
-	expired        = "expired"
-	empty          = "empty"
-	badAddress     = "bad_address"
-	gaveUp         = "given_up"
-	unknownOutcome = "unknown"
+	codeUndecodable    = "undecodable"
+	codePanicked       = "panicked"
+	codeExpired        = "expired"
+	codeEmpty          = "empty"
+	codeBadAddress     = "bad_address"
+	codeGivenUp        = "given_up"
+	codeUnknownOutcome = "unknown"
 
-	cannotSendFiles = "cannot_send_files"
+	codeCannotSendFiles = "cannot_send_files"
 )
 
 // A delivery is one message on its way to the platform.
 type delivery struct {
-	lease    bus.Lease
-	out      bus.Outbound
-	to       bus.Address   // where the message goes: out.To, or the chat's new id if it moved
-	record   channels.Send // the book's record of the message; its ID is also the message's id on the bus
-	fresh    bool          // this process has just recorded the first part as sending
-	attempts int
-	began    time.Time
-	paced    bool              // clearance.awaitPace has reserved a send under the rate limits that has not been made yet
-	markdown map[string]string // the Markdown of each rendered text; made when first needed
+	lease        bus.Lease
+	out          bus.Outbound
+	to           bus.Address   // where the message goes: out.To, or the chat's new id if it moved
+	record       channels.Send // the book's record of the message; its ID is also the message's id on the bus
+	justRecorded bool          // this process has just recorded the first part as sending
+	attempts     int
+	startedAt    time.Time
+	sendReserved bool              // clearance.awaitPace has reserved a send under the rate limits that has not been made yet
+	markdown     map[string]string // the Markdown of each rendered text; made when first needed
 
 	files []files.File // the files that go with the message
 }

@@ -107,8 +107,8 @@ type Policy struct {
 	Drain time.Duration
 	// Timeout bounds one send; a file may take five times as long. Default: a minute.
 	Timeout time.Duration
-	// AtOnce is the number of addresses to which messages are sent at the same time. Default: 256.
-	AtOnce int
+	// MaxAddresses is the number of addresses to which messages are sent at the same time. Default: 256.
+	MaxAddresses int
 	// Stream says how unfinished answers are shown: with "", in the way that looks best on the platform; with
 	// StreamEdit, as messages that are edited; with StreamOff, not at all.
 	Stream string
@@ -136,15 +136,15 @@ func (d Policy) withDefaults() Policy {
 	if d.Timeout <= 0 {
 		d.Timeout = time.Minute
 	}
-	if d.AtOnce <= 0 {
-		d.AtOnce = 256
+	if d.MaxAddresses <= 0 {
+		d.MaxAddresses = 256
 	}
 	return d
 }
 
-// longestHold is how long the mail of one address is worked on before other addresses get their
+// maxHold is how long the mail of one address is worked on before other addresses get their
 // turn.
-const longestHold = pacing.LongestWait
+const maxHold = pacing.LongestWait
 
 // Run sends messages until ctx is done, lets sends in flight finish, and returns nil. If
 // the platform refuses this account, it returns the channel's error and gives no message

@@ -21,77 +21,77 @@ import (
 	"parley/sessions/outgoing"
 )
 
-// A stage is a bus and a book with a platform before them, and a dispatcher.
-type stage struct {
+// A testStage is a bus, a book and a platform in memory, for a dispatcher under test.
+type testStage struct {
 	*stagetest.Stage
-	end func() error // of the dispatcher, where one runs
+	endDispatcher func() error // ends the dispatcher, if one runs
 
-	files keptFiles
+	files testFiles
 	dir   string
 }
 
-func setStage(t *testing.T, dir string, caps bus.Caps) *stage {
+func newStage(t *testing.T, dir string, caps bus.Caps) *testStage {
 	t.Helper()
 	return openStage(t, dir, sqlitebus.Config{Caps: caps})
 }
 
-// setStageHeld is one whose leases cannot be held for longer than that.
-func setStageHeld(t *testing.T, dir string, longest time.Duration) *stage {
+// newStageWithMaxHold makes a stage on which no lease can be held for longer than a given time.
+func newStageWithMaxHold(t *testing.T, dir string, longest time.Duration) *testStage {
 	t.Helper()
 	return openStage(t, dir, sqlitebus.Config{MaxHold: longest})
 }
 
-func openStage(t *testing.T, dir string, c sqlitebus.Config) *stage {
+func openStage(t *testing.T, dir string, c sqlitebus.Config) *testStage {
 	t.Helper()
 	files, err := outgoing.Open(dir, 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = files.Close() })
-	return &stage{Stage: stagetest.Open(t, dir, c), files: keptFiles{files}, dir: dir}
+	return &testStage{Stage: stagetest.Open(t, dir, c), files: testFiles{files}, dir: dir}
 }
 
-// inDispatch runs a dispatcher in a bubble while the test does its work. Setup
-// may change it before.
-func inDispatch(t *testing.T, setup func(*stage, *dispatch.Dispatcher), run func(*testing.T, *stage, *running)) {
+// withDispatcher runs a dispatcher in a synctest bubble while the test runs. setup may change the dispatcher
+// before it starts.
+func withDispatcher(t *testing.T, setup func(*testStage, *dispatch.Dispatcher), run func(*testing.T, *testStage, *runningDispatcher)) {
 	t.Helper()
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		s := setStage(t, dir, bus.Caps{})
+		s := newStage(t, dir, bus.Caps{})
 		defer s.Close()
 		d := &dispatch.Dispatcher{Name: "c", Channel: s.Platform, Bus: s.Bus, Book: s.Book, Subjects: s.Book, Drafts: s.Book, Files: s.files, Notify: dispatch.TellSession(s.Bus), Log: s.Logger()}
 		if setup != nil {
 			setup(s, d)
 		}
-		r := start(t, d)
-		s.end = r.end
+		r := startDispatcher(t, d)
+		s.endDispatcher = r.end
 		run(t, s, r)
-		if err := r.end(); err != nil && !isStop(err) {
+		if err := r.end(); err != nil && !isStopError(err) {
 			t.Errorf("dispatcher ended with %v", err)
 		}
 	})
 }
 
-func isStop(err error) bool {
+func isStopError(err error) bool {
 	fault, ok := errors.AsType[*channels.SendError](err)
 	return ok && fault.Fault == channels.Stop
 }
 
-type running struct {
+type runningDispatcher struct {
 	stop  context.CancelFunc
 	ended chan error
 	err   error
 	once  sync.Once
 }
 
-func start(t *testing.T, d *dispatch.Dispatcher) *running {
+func startDispatcher(t *testing.T, d *dispatch.Dispatcher) *runningDispatcher {
 	ctx, stop := context.WithCancel(t.Context())
-	r := &running{stop: stop, ended: make(chan error, 1)}
+	r := &runningDispatcher{stop: stop, ended: make(chan error, 1)}
 	go func() { r.ended <- d.Run(ctx) }()
 	return r
 }
 
-func (r *running) end() error {
+func (r *runningDispatcher) end() error {
 	r.once.Do(func() {
 		r.stop()
 		r.err = <-r.ended
@@ -99,15 +99,17 @@ func (r *running) end() error {
 	return r.err
 }
 
-func outbound(id, chat, text string) bus.Outbound {
+func newOutbound(id, chat, text string) bus.Outbound {
 	return bus.Outbound{ID: id, To: bus.Address{Channel: "c", Chat: chat}, Text: text, Session: "main:c:" + chat, Turn: "t", At: time.Now()}
 }
 
-func (s *stage) post(t *testing.T, outs ...bus.Outbound) {
+func (s *testStage) publish(t *testing.T, outs ...bus.Outbound) {
 	t.Helper()
 	for _, out := range outs {
 		body, err := out.Encode()
 		if err == nil {
+			// failFirstSends returns an OnSend that makes the first sends to a chat fail, each with the next
+			// error.
 			err = s.Bus.Publish(t.Context(), bus.OutboundTopic("c"), bus.Message{ID: out.ID, Key: out.To.String(), Body: body})
 		}
 		if err != nil {
@@ -116,17 +118,18 @@ func (s *stage) post(t *testing.T, outs ...bus.Outbound) {
 	}
 }
 
-func (s *stage) state(t *testing.T, id string) channels.Send {
+func (s *testStage) lookup(t *testing.T, id string) channels.Send {
 	t.Helper()
 	send, err := s.Book.Lookup(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
+		// A failingBook fails to record sends until a given time.
 	}
 	return send
 }
 
-// failing makes the first sends to a chat fail, each with the next error.
-func failing(chat string, arrives bool, errs ...error) func(context.Context, bus.Address, channels.Part) (bool, error) {
+// failFirstSends makes the first sends to a chat fail, each with the next error.
+func failFirstSends(chat string, arrives bool, errs ...error) func(context.Context, bus.Address, channels.Part) (bool, error) {
 	var mu sync.Mutex
 	return func(_ context.Context, to bus.Address, _ channels.Part) (bool, error) {
 		mu.Lock()
@@ -140,20 +143,20 @@ func failing(chat string, arrives bool, errs ...error) func(context.Context, bus
 	}
 }
 
-func wantTexts(t *testing.T, s *stage, chat string, want ...string) {
+func wantTexts(t *testing.T, s *testStage, chat string, want ...string) {
 	t.Helper()
 	if got := s.Platform.Texts(chat); strings.Join(got, "|") != strings.Join(want, "|") {
 		t.Errorf("chat %s got %q, want %q", chat, got, want)
 	}
 }
 
-func TestEachAddressGetsItsMessagesOnceInOrder(t *testing.T) {
-	inDispatch(t, func(s *stage, _ *dispatch.Dispatcher) { s.Platform.Offers.Length = 100 }, func(t *testing.T, s *stage, _ *running) {
+func TestEachAddressGetsItsMessagesOnceAndInOrder(t *testing.T) {
+	withDispatcher(t, func(s *testStage, _ *dispatch.Dispatcher) { s.Platform.Offers.Length = 100 }, func(t *testing.T, s *testStage, _ *runningDispatcher) {
 		long := strings.Repeat("Nine words make a sentence that is quite short. ", 4)
 		for i := range 10 {
 			for chat := range 20 {
-				s.post(t, outbound(fmt.Sprintf("%d-%d", chat, i), fmt.Sprint(chat), fmt.Sprintf("%d %s", i, long)))
-				s.post(t, outbound(fmt.Sprintf("%d-%d", chat, i), fmt.Sprint(chat), "the same id again"))
+				s.publish(t, newOutbound(fmt.Sprintf("%d-%d", chat, i), fmt.Sprint(chat), fmt.Sprintf("%d %s", i, long)))
+				s.publish(t, newOutbound(fmt.Sprintf("%d-%d", chat, i), fmt.Sprint(chat), "the same id again"))
 			}
 		}
 		synctest.Wait()
@@ -167,7 +170,7 @@ func TestEachAddressGetsItsMessagesOnceInOrder(t *testing.T) {
 				t.Errorf("chat %d got %q", chat, got)
 			}
 		}
-		if send := s.state(t, "3-4"); send.State() != channels.Sent || len(send.Parts) < 2 || send.Parts[1].PlatformID == "" || send.Parts[1].Text != "" {
+		if send := s.lookup(t, "3-4"); send.State() != channels.Sent || len(send.Parts) < 2 || send.Parts[1].PlatformID == "" || send.Parts[1].Text != "" {
 			t.Errorf("book: %+v", send)
 		}
 		if d := s.Depth(t, bus.OutboundTopic("c")); d.Waiting+d.Leased+d.Dead != 0 {
@@ -178,13 +181,13 @@ func TestEachAddressGetsItsMessagesOnceInOrder(t *testing.T) {
 
 func TestRetryHonoursThePlatformAndDelaysNobodyElse(t *testing.T) {
 	fault := &channels.SendError{Fault: channels.Retry, RetryAfter: 40 * time.Second, Code: "503"}
-	setup := func(s *stage, _ *dispatch.Dispatcher) { s.Platform.OnSend = failing("1", false, fault) }
-	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
-		s.post(t, outbound("a", "1", "one"), outbound("b", "1", "two"), outbound("c", "2", "other"))
+	setup := func(s *testStage, _ *dispatch.Dispatcher) { s.Platform.OnSend = failFirstSends("1", false, fault) }
+	withDispatcher(t, setup, func(t *testing.T, s *testStage, _ *runningDispatcher) {
+		s.publish(t, newOutbound("a", "1", "one"), newOutbound("b", "1", "two"), newOutbound("c", "2", "other"))
 		synctest.Wait()
 		wantTexts(t, s, "1")
 		wantTexts(t, s, "2", "other")
-		if send := s.state(t, "a"); send.Parts[0].State != channels.Queued || send.Parts[0].Interrupted != 0 {
+		if send := s.lookup(t, "a"); send.Parts[0].State != channels.Queued || send.Parts[0].Interrupted != 0 {
 			t.Errorf("what was certainly not sent is noted as %+v", send.Parts[0])
 		}
 		time.Sleep(39 * time.Second)
@@ -196,13 +199,13 @@ func TestRetryHonoursThePlatformAndDelaysNobodyElse(t *testing.T) {
 	})
 }
 
-func TestAnAccountsRateLimitPausesTheTopic(t *testing.T) {
+func TestARateLimitOfTheAccountPausesTheTopic(t *testing.T) {
 	fault := &channels.SendError{Fault: channels.Retry, RetryAfter: time.Minute, Limited: true, Account: true, Code: "429"}
-	setup := func(s *stage, _ *dispatch.Dispatcher) { s.Platform.OnSend = failing("1", false, fault) }
-	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
-		s.post(t, outbound("a", "1", "one"))
+	setup := func(s *testStage, _ *dispatch.Dispatcher) { s.Platform.OnSend = failFirstSends("1", false, fault) }
+	withDispatcher(t, setup, func(t *testing.T, s *testStage, _ *runningDispatcher) {
+		s.publish(t, newOutbound("a", "1", "one"))
 		synctest.Wait()
-		s.post(t, outbound("b", "2", "two"))
+		s.publish(t, newOutbound("b", "2", "two"))
 		time.Sleep(59 * time.Second)
 		synctest.Wait()
 		wantTexts(t, s, "2")
@@ -213,20 +216,20 @@ func TestAnAccountsRateLimitPausesTheTopic(t *testing.T) {
 	})
 }
 
-func TestARejectedMessageIsBuriedAndItsSessionTold(t *testing.T) {
-	setup := func(s *stage, _ *dispatch.Dispatcher) {
+func TestARejectedMessageBecomesADeadLetter(t *testing.T) {
+	setup := func(s *testStage, _ *dispatch.Dispatcher) {
 		s.Platform.Offers.Length = 64
-		s.Platform.OnSend = failing("1", false, &channels.SendError{Fault: channels.Rejected, Code: "chat_not_found"})
+		s.Platform.OnSend = failFirstSends("1", false, &channels.SendError{Fault: channels.Rejected, Code: "chat_not_found"})
 	}
-	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
-		s.post(t, outbound("a", "1", strings.Repeat("secret ", 20)), outbound("b", "1", "next"))
+	withDispatcher(t, setup, func(t *testing.T, s *testStage, _ *runningDispatcher) {
+		s.publish(t, newOutbound("a", "1", strings.Repeat("secret ", 20)), newOutbound("b", "1", "next"))
 		synctest.Wait()
 		wantTexts(t, s, "1", "next")
 		letters, err := s.Bus.DeadLetters(t.Context(), bus.OutboundTopic("c"), "", 10)
 		if err != nil || len(letters) != 1 || letters[0].Message.ID != "a" || letters[0].Reason != "chat_not_found" {
 			t.Errorf("dead letters %+v, %v", letters, err)
 		}
-		send := s.state(t, "a")
+		send := s.lookup(t, "a")
 		for _, p := range send.Parts {
 			if p.State != channels.Failed || p.Text != "" || p.Code != "chat_not_found" {
 				t.Errorf("part %+v", p)
@@ -258,15 +261,15 @@ func TestUnknownOutcomes(t *testing.T) {
 		"found not to have arrived":         {"drop", true, false, 1, 0, channels.Sent},
 	} {
 		t.Run(name, func(t *testing.T) {
-			setup := func(s *stage, d *dispatch.Dispatcher) {
+			setup := func(s *testStage, d *dispatch.Dispatcher) {
 				d.Policy.OnUnknown = c.policy
 				if c.tracing {
 					d.Channel = channelstest.TracingChannel{MemoryChannel: s.Platform}
 				}
-				s.Platform.OnSend = failing("1", c.arrives, errors.New("connection reset"))
+				s.Platform.OnSend = failFirstSends("1", c.arrives, errors.New("connection reset"))
 			}
-			inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
-				s.post(t, outbound("a", "1", "x"), outbound("b", "1", "after"))
+			withDispatcher(t, setup, func(t *testing.T, s *testStage, _ *runningDispatcher) {
+				s.publish(t, newOutbound("a", "1", "x"), newOutbound("b", "1", "after"))
 				time.Sleep(time.Minute)
 				synctest.Wait()
 				var want []string
@@ -274,7 +277,7 @@ func TestUnknownOutcomes(t *testing.T) {
 					want = append(want, "x")
 				}
 				wantTexts(t, s, "1", append(want, "after")...)
-				if p := s.state(t, "a").Parts[0]; p.State != c.state || p.Interrupted != c.interrupted {
+				if p := s.lookup(t, "a").Parts[0]; p.State != c.state || p.Interrupted != c.interrupted {
 					t.Errorf("book: %+v", p)
 				}
 			})
@@ -283,20 +286,20 @@ func TestUnknownOutcomes(t *testing.T) {
 }
 
 func TestARefusedAccountStopsWithoutLoss(t *testing.T) {
-	setup := func(s *stage, _ *dispatch.Dispatcher) {
-		s.Platform.OnSend = failing("1", false, &channels.SendError{Fault: channels.Stop, Code: "401"})
+	setup := func(s *testStage, _ *dispatch.Dispatcher) {
+		s.Platform.OnSend = failFirstSends("1", false, &channels.SendError{Fault: channels.Stop, Code: "401"})
 	}
-	inDispatch(t, setup, func(t *testing.T, s *stage, r *running) {
-		s.post(t, outbound("a", "1", "one"))
+	withDispatcher(t, setup, func(t *testing.T, s *testStage, r *runningDispatcher) {
+		s.publish(t, newOutbound("a", "1", "one"))
 		r.err = <-r.ended
 		r.once.Do(r.stop)
-		if !isStop(r.err) {
+		if !isStopError(r.err) {
 			t.Errorf("ended with %v", r.err)
 		}
-		if p := s.state(t, "a").Parts[0]; p.State != channels.Queued {
+		if p := s.lookup(t, "a").Parts[0]; p.State != channels.Queued {
 			t.Errorf("book: %+v", p)
 		}
-		again := start(t, &dispatch.Dispatcher{Name: "c", Channel: s.Platform, Bus: s.Bus, Book: s.Book, Log: s.Logger()})
+		again := startDispatcher(t, &dispatch.Dispatcher{Name: "c", Channel: s.Platform, Bus: s.Bus, Book: s.Book, Log: s.Logger()})
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		wantTexts(t, s, "1", "one")
@@ -306,9 +309,9 @@ func TestARefusedAccountStopsWithoutLoss(t *testing.T) {
 	})
 }
 
-func TestGivingUp(t *testing.T) {
+func TestWhenMessagesAreGivenUp(t *testing.T) {
 	var tries atomic.Int64
-	setup := func(s *stage, _ *dispatch.Dispatcher) {
+	setup := func(s *testStage, _ *dispatch.Dispatcher) {
 		s.Platform.OnSend = func(_ context.Context, to bus.Address, _ channels.Part) (bool, error) {
 			if to.Chat != "1" {
 				return true, nil
@@ -317,8 +320,8 @@ func TestGivingUp(t *testing.T) {
 			return false, &channels.SendError{Fault: channels.Retry, Code: "503"}
 		}
 	}
-	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
-		s.post(t, outbound("a", "1", "one"))
+	withDispatcher(t, setup, func(t *testing.T, s *testStage, _ *runningDispatcher) {
+		s.publish(t, newOutbound("a", "1", "one"))
 		time.Sleep(23 * time.Hour)
 		synctest.Wait()
 		if d := s.Depth(t, bus.OutboundTopic("c")); d.Waiting != 1 || tries.Load() < 100 || tries.Load() > 1500 {
@@ -337,11 +340,11 @@ func TestGivingUp(t *testing.T) {
 
 func TestAChatThatMovedIsFollowed(t *testing.T) {
 	var moves atomic.Int64
-	setup := func(s *stage, _ *dispatch.Dispatcher) {
-		s.Platform.OnSend = failIn("-1", &moves, channels.SendError{Fault: channels.Rejected, MovedTo: "-1001"})
+	setup := func(s *testStage, _ *dispatch.Dispatcher) {
+		s.Platform.OnSend = failAndCount("-1", &moves, channels.SendError{Fault: channels.Rejected, MovedTo: "-1001"})
 	}
-	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
-		s.post(t, outbound("a", "-1", "one"), outbound("b", "-1", "two"))
+	withDispatcher(t, setup, func(t *testing.T, s *testStage, _ *runningDispatcher) {
+		s.publish(t, newOutbound("a", "-1", "one"), newOutbound("b", "-1", "two"))
 		synctest.Wait()
 		wantTexts(t, s, "-1001", "one", "two")
 		if moves.Load() != 1 {
@@ -350,12 +353,12 @@ func TestAChatThatMovedIsFollowed(t *testing.T) {
 	})
 }
 
-func TestAnUnreadableMessageIsBuried(t *testing.T) {
-	inDispatch(t, nil, func(t *testing.T, s *stage, _ *running) {
+func TestAnUnreadableMessageBecomesADeadLetter(t *testing.T) {
+	withDispatcher(t, nil, func(t *testing.T, s *testStage, _ *runningDispatcher) {
 		if err := s.Bus.Publish(t.Context(), bus.OutboundTopic("c"), bus.Message{ID: "bad", Key: "c:1", Body: []byte("{")}); err != nil {
 			t.Fatal(err)
 		}
-		s.post(t, news("blank", "1", "", " \n"), outbound("a", "1", "one"))
+		s.publish(t, subjectMessage("blank", "1", "", " \n"), newOutbound("a", "1", "one"))
 		synctest.Wait()
 		wantTexts(t, s, "1", "one")
 		if d := s.Depth(t, bus.OutboundTopic("c")); d.Dead != 1 || d.Waiting != 0 {
@@ -364,20 +367,20 @@ func TestAnUnreadableMessageIsBuried(t *testing.T) {
 	})
 }
 
-func TestPace(t *testing.T) {
-	setup := func(s *stage, _ *dispatch.Dispatcher) {
+func TestSendsKeepTheRateLimits(t *testing.T) {
+	setup := func(s *testStage, _ *dispatch.Dispatcher) {
 		s.Platform.Offers = channels.Limits{
 			Chat: channels.Pace{Every: time.Second, Burst: 1}, Group: channels.Pace{Every: 3 * time.Second, Burst: 20},
 			Account: channels.Pace{Every: time.Second / 30, Burst: 30}, IsGroup: func(chat string) bool { return chat[0] == '-' },
 		}
 	}
-	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
+	withDispatcher(t, setup, func(t *testing.T, s *testStage, _ *runningDispatcher) {
 		began := time.Now()
 		for i := range 25 {
-			s.post(t, outbound(fmt.Sprint("g", i), "-1", "x"), outbound(fmt.Sprint("p", i), "1", "x"))
+			s.publish(t, newOutbound(fmt.Sprint("g", i), "-1", "x"), newOutbound(fmt.Sprint("p", i), "1", "x"))
 		}
 		for i := range 200 {
-			s.post(t, outbound(fmt.Sprint("o", i), fmt.Sprint("other", i), "x"))
+			s.publish(t, newOutbound(fmt.Sprint("o", i), fmt.Sprint("other", i), "x"))
 		}
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
@@ -409,21 +412,21 @@ func TestPace(t *testing.T) {
 	})
 }
 
-// A deafBook takes no news of sends for a while.
-type deafBook struct {
+// A failingBook takes no news of sends for a while.
+type failingBook struct {
 	channels.Sends
-	until time.Time
+	failsUntil time.Time
 }
 
-func (b deafBook) Mark(ctx context.Context, id string, part int, now channels.SentPart) error {
-	if time.Now().Before(b.until) {
+func (b failingBook) Mark(ctx context.Context, id string, part int, now channels.SentPart) error {
+	if time.Now().Before(b.failsUntil) {
 		return errors.New("away")
 	}
 	return b.Sends.Mark(ctx, id, part, now)
 }
 
-// A rivalBook is used by another process too, which finishes the second part of a message just before
-// this one begins it.
+// A rivalBook is a book in which another process finishes a message's second part just before this process
+// begins it.
 type rivalBook struct{ channels.Sends }
 
 func (b rivalBook) Mark(ctx context.Context, id string, part int, now channels.SentPart) error {
@@ -435,16 +438,16 @@ func (b rivalBook) Mark(ctx context.Context, id string, part int, now channels.S
 	return b.Sends.Mark(ctx, id, part, now)
 }
 
-// A process that was paused, and has sent the part and noted that when it came to, is not overtaken by
-// who has taken the message over.
-func TestAPartThatAnotherProcessHasSentIsNotSentAgain(t *testing.T) {
-	setup := func(s *stage, d *dispatch.Dispatcher) { s.Platform.Offers.Length, d.Book = 100, rivalBook{s.Book} }
-	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
+// A process that was paused must not send a part again that another process has sent and recorded in the
+// meantime.
+func TestAPartThatAnotherProcessSentIsNotSentAgain(t *testing.T) {
+	setup := func(s *testStage, d *dispatch.Dispatcher) { s.Platform.Offers.Length, d.Book = 100, rivalBook{s.Book} }
+	withDispatcher(t, setup, func(t *testing.T, s *testStage, _ *runningDispatcher) {
 		first, second := strings.Repeat("one ", 20)+"end.", strings.Repeat("two ", 20)+"end."
-		s.post(t, outbound("a", "1", first+"\n\n"+second))
-		lasts(2 * time.Minute)
+		s.publish(t, newOutbound("a", "1", first+"\n\n"+second))
+		sleep(2 * time.Minute)
 		wantTexts(t, s, "1", first)
-		if part := s.state(t, "a").Parts[1]; part.State != channels.Sent || part.PlatformID != "of the other" {
+		if part := s.lookup(t, "a").Parts[1]; part.State != channels.Sent || part.PlatformID != "of the other" {
 			t.Errorf("book: %+v", part)
 		}
 		if d := s.Depth(t, bus.OutboundTopic("c")); d.Waiting != 0 {
@@ -453,23 +456,22 @@ func TestAPartThatAnotherProcessHasSentIsNotSentAgain(t *testing.T) {
 	})
 }
 
-// As long as the process and its lease last, it knows what it has sent, however
-// long the book is away.
-func TestABookThatIsAwayMakesNoSendUnknown(t *testing.T) {
-	setup := func(s *stage, d *dispatch.Dispatcher) { d.Book = deafBook{s.Book, time.Now().Add(time.Minute)} }
-	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
-		s.post(t, outbound("a", "1", "one"), outbound("b", "1", "two"))
-		lasts(2 * time.Minute)
+// While a process and its lease last, the process knows what it has sent, however long the book fails.
+func TestABookOutageMakesNoSendUnknown(t *testing.T) {
+	setup := func(s *testStage, d *dispatch.Dispatcher) { d.Book = failingBook{s.Book, time.Now().Add(time.Minute)} }
+	withDispatcher(t, setup, func(t *testing.T, s *testStage, _ *runningDispatcher) {
+		s.publish(t, newOutbound("a", "1", "one"), newOutbound("b", "1", "two"))
+		sleep(2 * time.Minute)
 		wantTexts(t, s, "1", "one", "two")
-		if part := s.state(t, "a").Parts[0]; part.State != channels.Sent || part.Interrupted != 0 {
+		if part := s.lookup(t, "a").Parts[0]; part.State != channels.Sent || part.Interrupted != 0 {
 			t.Errorf("book: %+v", part)
 		}
 	})
 }
 
-// An erasure may take the record of a message that is just being sent.
+// An erasure may remove the record of a message while the message is being sent.
 func TestAMessageWhoseRecordIsErasedIsNotSentAgain(t *testing.T) {
-	setup := func(s *stage, _ *dispatch.Dispatcher) {
+	setup := func(s *testStage, _ *dispatch.Dispatcher) {
 		s.Platform.Offers.Length = 100
 		var once sync.Once
 		s.Platform.OnSend = func(ctx context.Context, _ bus.Address, _ channels.Part) (arrives bool, err error) {
@@ -477,10 +479,10 @@ func TestAMessageWhoseRecordIsErasedIsNotSentAgain(t *testing.T) {
 			return true, err
 		}
 	}
-	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
+	withDispatcher(t, setup, func(t *testing.T, s *testStage, _ *runningDispatcher) {
 		first, second := strings.Repeat("one ", 20)+"end.", strings.Repeat("two ", 20)+"end."
-		s.post(t, outbound("a", "1", first+"\n\n"+second))
-		lasts(2 * time.Minute)
+		s.publish(t, newOutbound("a", "1", first+"\n\n"+second))
+		sleep(2 * time.Minute)
 		wantTexts(t, s, "1", first, second)
 		if d := s.Depth(t, bus.OutboundTopic("c")); d.Waiting != 0 {
 			t.Errorf("%+v", d)
@@ -490,7 +492,7 @@ func TestAMessageWhoseRecordIsErasedIsNotSentAgain(t *testing.T) {
 
 func TestSendsInFlightAreFinishedAtTheEnd(t *testing.T) {
 	var cut atomic.Bool
-	setup := func(s *stage, d *dispatch.Dispatcher) {
+	setup := func(s *testStage, d *dispatch.Dispatcher) {
 		d.Policy.Drain = 3 * time.Second
 		s.Platform.OnSend = func(ctx context.Context, to bus.Address, _ channels.Part) (bool, error) {
 			wait := time.Second
@@ -506,8 +508,8 @@ func TestSendsInFlightAreFinishedAtTheEnd(t *testing.T) {
 			}
 		}
 	}
-	inDispatch(t, setup, func(t *testing.T, s *stage, r *running) {
-		s.post(t, outbound("a", "1", "one"), outbound("b", "1", "two"), outbound("c", "stuck", "three"))
+	withDispatcher(t, setup, func(t *testing.T, s *testStage, r *runningDispatcher) {
+		s.publish(t, newOutbound("a", "1", "one"), newOutbound("b", "1", "two"), newOutbound("c", "stuck", "three"))
 		synctest.Wait()
 		began := time.Now()
 		if err := r.end(); err != nil {
@@ -517,8 +519,8 @@ func TestSendsInFlightAreFinishedAtTheEnd(t *testing.T) {
 			t.Errorf("it took %v to end", took)
 		}
 		wantTexts(t, s, "1", "one")
-		if s.state(t, "a").State() != channels.Sent || !cut.Load() || s.state(t, "c").Parts[0].State != channels.Sending {
-			t.Errorf("book: %+v, %+v; cut off: %v", s.state(t, "a"), s.state(t, "c"), cut.Load())
+		if s.lookup(t, "a").State() != channels.Sent || !cut.Load() || s.lookup(t, "c").Parts[0].State != channels.Sending {
+			t.Errorf("book: %+v, %+v; cut off: %v", s.lookup(t, "a"), s.lookup(t, "c"), cut.Load())
 		}
 		if _, err := s.Book.Lookup(t.Context(), "b"); !errors.Is(err, channels.ErrNoSend) {
 			t.Errorf("what was not begun is in the book: %v", err)
@@ -531,7 +533,7 @@ func TestSendsInFlightAreFinishedAtTheEnd(t *testing.T) {
 
 func TestTyping(t *testing.T) {
 	var p *channelstest.TypingChannel
-	setup := func(s *stage, d *dispatch.Dispatcher) {
+	setup := func(s *testStage, d *dispatch.Dispatcher) {
 		p = &channelstest.TypingChannel{MemoryChannel: s.Platform}
 		d.Channel = p
 	}
@@ -546,7 +548,7 @@ func TestTyping(t *testing.T) {
 		}
 		return n
 	}
-	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
+	withDispatcher(t, setup, func(t *testing.T, s *testStage, _ *runningDispatcher) {
 		synctest.Wait()
 		s.Bus.Emit(event(bus.TurnStart, "quick", "1"))
 		s.Bus.Emit(event(bus.TurnStart, "t", "2"))
@@ -554,7 +556,7 @@ func TestTyping(t *testing.T) {
 		time.Sleep(100 * time.Millisecond)
 		s.Bus.Emit(event(bus.TurnComplete, "quick", "1"))
 		time.Sleep(10 * time.Second)
-		s.post(t, outbound("a", "2", "the answer"))
+		s.publish(t, newOutbound("a", "2", "the answer"))
 		synctest.Wait()
 		if shown("1") != 0 || shown("2") < 2 || shown("3") < 2 {
 			t.Errorf("shown %d, %d and %d times", shown("1"), shown("2"), shown("3"))
@@ -578,17 +580,17 @@ func TestTyping(t *testing.T) {
 func TestAnotherProcessTakesOverTheDispatch(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		s := setStage(t, dir, bus.Caps{})
+		s := newStage(t, dir, bus.Caps{})
 		defer s.Close()
-		first := start(t, &dispatch.Dispatcher{Name: "c", Channel: s.Platform, Bus: s.Bus, Book: s.Book, Log: s.Logger()})
+		first := startDispatcher(t, &dispatch.Dispatcher{Name: "c", Channel: s.Platform, Bus: s.Bus, Book: s.Book, Log: s.Logger()})
 		synctest.Wait()
-		second := start(t, &dispatch.Dispatcher{Name: "c", Channel: s.Platform, Bus: s.Bus, Book: s.Book, Log: s.Logger()})
-		s.post(t, outbound("a", "1", "one"))
+		second := startDispatcher(t, &dispatch.Dispatcher{Name: "c", Channel: s.Platform, Bus: s.Bus, Book: s.Book, Log: s.Logger()})
+		s.publish(t, newOutbound("a", "1", "one"))
 		synctest.Wait()
 		if err := first.end(); err != nil {
 			t.Error(err)
 		}
-		s.post(t, outbound("b", "1", "two"))
+		s.publish(t, newOutbound("b", "1", "two"))
 		synctest.Wait()
 		wantTexts(t, s, "1", "one", "two")
 		if err := second.end(); err != nil {
@@ -600,7 +602,7 @@ func TestAnotherProcessTakesOverTheDispatch(t *testing.T) {
 func TestNothingIsSentAfterTheLeaseIsLost(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		s := setStageHeld(t, dir, 10*time.Second)
+		s := newStageWithMaxHold(t, dir, 10*time.Second)
 		defer s.Close()
 		s.Platform.Offers.Length = 64
 		first := make(chan struct{}, 1)
@@ -613,15 +615,15 @@ func TestNothingIsSentAfterTheLeaseIsLost(t *testing.T) {
 			}
 			return true, nil
 		}
-		r := start(t, &dispatch.Dispatcher{Name: "c", Channel: s.Platform, Bus: s.Bus, Book: s.Book, Log: s.Logger()})
-		s.post(t, outbound("a", "1", strings.Repeat("word ", 30)))
+		r := startDispatcher(t, &dispatch.Dispatcher{Name: "c", Channel: s.Platform, Bus: s.Bus, Book: s.Book, Log: s.Logger()})
+		s.publish(t, newOutbound("a", "1", strings.Repeat("word ", 30)))
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		keys := map[string]int{}
 		for _, a := range s.Platform.Sent() {
 			keys[a.Part.Key]++
 		}
-		send := s.state(t, "a")
+		send := s.lookup(t, "a")
 		if send.State() != channels.Sent || send.Parts[0].Interrupted != 1 {
 			t.Errorf("book: %+v", send)
 		}
@@ -636,11 +638,11 @@ func TestNothingIsSentAfterTheLeaseIsLost(t *testing.T) {
 	})
 }
 
-// An answer is planned before it is published where it can be sent at once, and where sending it
-// again after a crash is allowed.
+// An answer is planned before it is published only if it can be sent at once, and if it may be sent again after
+// a crash.
 func TestRepliesThatArePlannedBeforeTheyArePublished(t *testing.T) {
 	answer := func(change func(*bus.Outbound)) bus.Outbound {
-		out := outbound("t#reply", "1", "hello")
+		out := newOutbound("t#reply", "1", "hello")
 		if change != nil {
 			change(&out)
 		}
@@ -655,8 +657,8 @@ func TestRepliesThatArePlannedBeforeTheyArePublished(t *testing.T) {
 		return d.PlanReply(out.ID, body)
 	}
 	var d *dispatch.Dispatcher
-	remember := func(s *stage, one *dispatch.Dispatcher) { d, s.Platform.Offers.Length = one, 100 }
-	inDispatch(t, remember, func(t *testing.T, s *stage, r *running) {
+	remember := func(s *testStage, one *dispatch.Dispatcher) { d, s.Platform.Offers.Length = one, 100 }
+	withDispatcher(t, remember, func(t *testing.T, s *testStage, r *runningDispatcher) {
 		synctest.Wait()
 		send, ok := plan(t, d, answer(nil))
 		if !ok || send.ID != "t#reply" || send.To.Chat != "1" || send.Session != "main:c:1" || len(send.Parts) != 1 || send.Parts[0].Text != "hello" {
@@ -683,18 +685,18 @@ func TestRepliesThatArePlannedBeforeTheyArePublished(t *testing.T) {
 			t.Errorf("while nobody sends, an answer is planned as %+v", send)
 		}
 	})
-	inDispatch(t, func(s *stage, one *dispatch.Dispatcher) { d, one.Policy.OnUnknown = one, "drop" }, func(t *testing.T, _ *stage, _ *running) {
+	withDispatcher(t, func(s *testStage, one *dispatch.Dispatcher) { d, one.Policy.OnUnknown = one, "drop" }, func(t *testing.T, _ *testStage, _ *runningDispatcher) {
 		synctest.Wait()
 		if send, ok := plan(t, d, answer(nil)); ok {
 			t.Errorf("where nothing is sent again, an answer is planned as %+v", send)
 		}
 	})
-	refuseOne := func(s *stage, one *dispatch.Dispatcher) {
+	refuseOne := func(s *testStage, one *dispatch.Dispatcher) {
 		d = one
-		s.Platform.OnSend = failing("1", false, &channels.SendError{Fault: channels.Retry, Code: "503"})
+		s.Platform.OnSend = failFirstSends("1", false, &channels.SendError{Fault: channels.Retry, Code: "503"})
 	}
-	inDispatch(t, refuseOne, func(t *testing.T, s *stage, _ *running) {
-		s.post(t, outbound("a", "1", "one"))
+	withDispatcher(t, refuseOne, func(t *testing.T, s *testStage, _ *runningDispatcher) {
+		s.publish(t, newOutbound("a", "1", "one"))
 		synctest.Wait()
 		if send, ok := plan(t, d, answer(nil)); ok {
 			t.Errorf("behind a message that waits, an answer is planned as %+v", send)

@@ -13,7 +13,7 @@ import (
 	"parley/channels/dispatch"
 )
 
-func TestADraftOfUnknownOutcomeIsNotRepeated(t *testing.T) {
+func TestADraftWithUnknownOutcomeIsNotRepeated(t *testing.T) {
 	for name, c := range map[string]struct {
 		err     error
 		arrives bool
@@ -30,28 +30,28 @@ func TestADraftOfUnknownOutcomeIsNotRepeated(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var p *channelstest.EditingChannel
-			setup := func(s *stage, d *dispatch.Dispatcher) {
+			setup := func(s *testStage, d *dispatch.Dispatcher) {
 				s.Platform.Offers.DraftEvery = draftEvery
 				p = &channelstest.EditingChannel{MemoryChannel: s.Platform, OnEdit: func(string) error { return nil }}
 				d.Channel = p
 				if c.tracing {
-					d.Channel = tracingEditor{p}
+					d.Channel = findingEditor{p}
 				}
-				s.Platform.OnSend = failing("1", c.arrives, c.err)
+				s.Platform.OnSend = failFirstSends("1", c.arrives, c.err)
 			}
-			inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
+			withDispatcher(t, setup, func(t *testing.T, s *testStage, _ *runningDispatcher) {
 				synctest.Wait()
 				a := s.Speaker("t", "1")
 				a.Start()
 				a.Says("Words")
-				lasts(time.Minute)
-				s.answers(t, a, "The answer")
-				lasts(time.Minute)
+				sleep(time.Minute)
+				s.publishAnswer(t, a, "The answer")
+				sleep(time.Minute)
 				wantShown(t, p, "1", c.shown...)
-				if part := s.draft(t, "t"); part.State != c.state || (part.Interrupted == 1) != (c.state == channels.Unsure) {
+				if part := s.lookupDraft(t, "t"); part.State != c.state || (part.Interrupted == 1) != (c.state == channels.Unsure) {
 					t.Errorf("book: %+v", part)
 				}
-				if part := s.state(t, "t#reply").Parts[0]; part.State != channels.Sent || part.Interrupted != 0 {
+				if part := s.lookup(t, "t#reply").Parts[0]; part.State != channels.Sent || part.Interrupted != 0 {
 					t.Errorf("book: %+v", part)
 				}
 			})
@@ -59,16 +59,16 @@ func TestADraftOfUnknownOutcomeIsNotRepeated(t *testing.T) {
 	}
 }
 
-// A tracingEditor can also tell what has arrived.
-type tracingEditor struct{ *channelstest.EditingChannel }
+// A findingEditor can also find parts that were sent.
+type findingEditor struct{ *channelstest.EditingChannel }
 
-func (p tracingEditor) FindSent(ctx context.Context, to bus.Address, part channels.Part) (string, bool, error) {
+func (p findingEditor) FindSent(ctx context.Context, to bus.Address, part channels.Part) (string, bool, error) {
 	return channelstest.TracingChannel{MemoryChannel: p.MemoryChannel}.FindSent(ctx, to, part)
 }
 
-func TestTheNextProcessGoesOnWithDrafts(t *testing.T) {
-	drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
-		// Two of an earlier process, one of them forgotten long ago.
+func TestTheNextProcessContinuesDrafts(t *testing.T) {
+	withDrafts(t, nil, func(t *testing.T, s *testStage, p *channelstest.EditingChannel) {
+		// Two drafts of an earlier process; the book has forgotten one of them long ago.
 		for _, turn := range []string{"t", "u"} {
 			to := bus.Address{Channel: "c", Chat: turn}
 			id, err := p.Send(t.Context(), to, channels.Part{Key: turn + "#draft/0", Text: "So far"})
@@ -82,22 +82,22 @@ func TestTheNextProcessGoesOnWithDrafts(t *testing.T) {
 				t.Fatal(err)
 			}
 			if turn == "t" {
-				lasts(25 * time.Hour)
+				sleep(25 * time.Hour)
 			}
 		}
-		if err := s.end(); err != nil {
+		if err := s.endDispatcher(); err != nil {
 			t.Error(err)
 		}
-		next := start(t, &dispatch.Dispatcher{Name: "c", Channel: p, Bus: s.Bus, Book: s.Book, Drafts: s.Book, Log: s.Logger()})
-		lasts(time.Second)
+		next := startDispatcher(t, &dispatch.Dispatcher{Name: "c", Channel: p, Bus: s.Bus, Book: s.Book, Drafts: s.Book, Log: s.Logger()})
+		sleep(time.Second)
 		old, a := s.Speaker("t", "t"), s.Speaker("u", "u")
 		a.GoesOn("lost")
 		a.Emit(bus.Event{Type: bus.BlockReset})
 		a.Says("Begun again")
-		lasts(time.Second)
+		sleep(time.Second)
 		wantShown(t, p, "u", "Begun again\n\n…")
-		s.answers(t, old, "Late")
-		s.answers(t, a, "The answer")
+		s.publishAnswer(t, old, "Late")
+		s.publishAnswer(t, a, "The answer")
 		wantShown(t, p, "t", "So far", "Late")
 		wantShown(t, p, "u", "The answer")
 		drafts, err := s.Book.Drafts(t.Context(), "c")
@@ -110,16 +110,16 @@ func TestTheNextProcessGoesOnWithDrafts(t *testing.T) {
 	})
 }
 
-// A process that stood still for longer than it holds the channel finds that
-// another has answered.
-func TestADraftThatAnotherHasReplacedIsLeftAlone(t *testing.T) {
-	drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
+// A process was paused for longer than it may hold the channel, and another process has answered in the
+// meantime.
+func TestADraftThatAnotherProcessReplacedIsNotEdited(t *testing.T) {
+	withDrafts(t, nil, func(t *testing.T, s *testStage, p *channelstest.EditingChannel) {
 		a := s.Speaker("t", "1")
 		a.Start()
 		a.Says("Words")
-		lasts(2 * time.Second)
+		sleep(2 * time.Second)
 		wantShown(t, p, "1", "Words\n\n…")
-		id := s.draft(t, "t").PlatformID
+		id := s.lookupDraft(t, "t").PlatformID
 		if err := s.Book.Mark(t.Context(), "t#draft", 0, channels.SentPart{State: channels.Sent, PlatformID: id}); err != nil {
 			t.Fatal(err)
 		}
@@ -127,38 +127,39 @@ func TestADraftThatAnotherHasReplacedIsLeftAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		a.GoesOn(" and more")
-		lasts(time.Minute)
+		sleep(time.Minute)
 		wantShown(t, p, "1", "The answer")
 	})
 }
 
-// A process that took the channel over may have read the drafts while an earlier one still
-// finished its sends, of which one replaced a draft. Its text is not overwritten.
-func TestAMessageReplacesNoDraftThatAnotherHasReplaced(t *testing.T) {
-	drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
+// A process that takes over the channel may have read the drafts while the earlier process finished its sends
+// and replaced a draft. The text of that draft must not be overwritten.
+func TestAMessageDoesNotOverwriteAReplacedDraft(t *testing.T) {
+	withDrafts(t, nil, func(t *testing.T, s *testStage, p *channelstest.EditingChannel) {
 		a := s.Speaker("t", "1")
 		a.Start()
 		a.Says("Words")
-		lasts(2 * time.Second)
-		id := s.draft(t, "t").PlatformID
+		sleep(2 * time.Second)
+		id := s.lookupDraft(t, "t").PlatformID
 		if err := s.Book.Mark(t.Context(), "t#draft", 0, channels.SentPart{State: channels.Sent, PlatformID: id}); err != nil {
 			t.Fatal(err)
 		}
 		if err := p.Edit(t.Context(), bus.Address{Channel: "c", Chat: "1"}, id, channels.Part{Text: "A note"}); err != nil {
 			t.Fatal(err)
 		}
-		s.answers(t, a, "The answer")
-		lasts(time.Second)
+		s.publishAnswer(t, a, "The answer")
+		sleep(time.Second)
 		wantShown(t, p, "1", "A note", "The answer")
 	})
 }
 
-// draftingAt is drafting where something happens whenever a line is passed.
-func draftingAt(t *testing.T, line string, passed func(*testing.T, *stage, *running), run func(*testing.T, *stage, *channelstest.EditingChannel)) {
+// withDraftsAndPoint does what withDrafts does, and calls passed whenever the dispatcher reaches the given
+// point.
+func withDraftsAndPoint(t *testing.T, line string, passed func(*testing.T, *testStage, *runningDispatcher), run func(*testing.T, *testStage, *channelstest.EditingChannel)) {
 	t.Helper()
 	var pass func()
 	var p *channelstest.EditingChannel
-	setup := func(s *stage, d *dispatch.Dispatcher) {
+	setup := func(s *testStage, d *dispatch.Dispatcher) {
 		s.Platform.Offers.DraftEvery = draftEvery
 		p = &channelstest.EditingChannel{MemoryChannel: s.Platform, OnEdit: func(string) error { return nil }}
 		d.Channel = p
@@ -168,7 +169,7 @@ func draftingAt(t *testing.T, line string, passed func(*testing.T, *stage, *runn
 			}
 		}
 	}
-	inDispatch(t, setup, func(t *testing.T, s *stage, r *running) {
+	withDispatcher(t, setup, func(t *testing.T, s *testStage, r *runningDispatcher) {
 		pass = func() { passed(t, s, r) }
 		synctest.Wait()
 		run(t, s, p)
@@ -176,62 +177,62 @@ func draftingAt(t *testing.T, line string, passed func(*testing.T, *stage, *runn
 }
 
 func TestAProcessThatLostTheChannelPostsNoDraft(t *testing.T) {
-	draftingAt(t, "draft:begun", func(_ *testing.T, _ *stage, r *running) { r.stop() }, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
+	withDraftsAndPoint(t, "draft:begun", func(_ *testing.T, _ *testStage, r *runningDispatcher) { r.stop() }, func(t *testing.T, s *testStage, p *channelstest.EditingChannel) {
 		a := s.Speaker("t", "1")
 		a.Start()
 		a.Says("Words")
-		lasts(time.Minute)
+		sleep(time.Minute)
 		if got := p.Sent(); len(got) != 0 {
 			t.Errorf("arrived: %+v", got)
 		}
-		if part := s.draft(t, "t"); part.State != channels.Failed {
+		if part := s.lookupDraft(t, "t"); part.State != channels.Failed {
 			t.Errorf("book: %+v", part)
 		}
 	})
 }
 
-// Whoever takes the channel over may have missed the end of a turn, and hear of
-// its last steps after its answer is there.
+// A process that takes over the channel may have missed the end of a turn, and receive events of its last steps
+// after the answer was sent.
 func TestNoDraftAfterTheAnswerOfAnEarlierProcess(t *testing.T) {
-	drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
+	withDrafts(t, nil, func(t *testing.T, s *testStage, p *channelstest.EditingChannel) {
 		a := s.Speaker("t", "1")
-		s.answers(t, a, "The answer")
-		if err := s.end(); err != nil {
+		s.publishAnswer(t, a, "The answer")
+		if err := s.endDispatcher(); err != nil {
 			t.Error(err)
 		}
-		next := start(t, &dispatch.Dispatcher{Name: "c", Channel: p, Bus: s.Bus, Book: s.Book, Drafts: s.Book, Log: s.Logger()})
-		lasts(time.Second)
+		next := startDispatcher(t, &dispatch.Dispatcher{Name: "c", Channel: p, Bus: s.Bus, Book: s.Book, Drafts: s.Book, Log: s.Logger()})
+		sleep(time.Second)
 		a.Start()
 		a.Runs("look", "around")
-		lasts(time.Minute)
+		sleep(time.Minute)
 		wantShown(t, p, "1", "The answer")
-		s.noDraft(t, "t")
+		s.requireNoDraft(t, "t")
 		if err := next.end(); err != nil {
 			t.Error(err)
 		}
 	})
 }
 
-// What an earlier process has put off is still to be said: a draft that came
-// before it would turn into an answer above it.
+// Messages that an earlier process has postponed come first. If a draft were posted before them, it would
+// become an answer above them.
 func TestADraftWaitsForMailOfAnEarlierProcess(t *testing.T) {
-	drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
-		p.OnSend = failing("1", false, &channels.SendError{Fault: channels.Retry, Limited: true, RetryAfter: 20 * time.Second})
-		s.answers(t, s.Speaker("t", "1"), "The first answer")
-		if err := s.end(); err != nil {
+	withDrafts(t, nil, func(t *testing.T, s *testStage, p *channelstest.EditingChannel) {
+		p.OnSend = failFirstSends("1", false, &channels.SendError{Fault: channels.Retry, Limited: true, RetryAfter: 20 * time.Second})
+		s.publishAnswer(t, s.Speaker("t", "1"), "The first answer")
+		if err := s.endDispatcher(); err != nil {
 			t.Error(err)
 		}
 		p.OnSend = nil
-		next := start(t, &dispatch.Dispatcher{Name: "c", Channel: p, Bus: s.Bus, Book: s.Book, Drafts: s.Book, Log: s.Logger()})
-		lasts(time.Second)
+		next := startDispatcher(t, &dispatch.Dispatcher{Name: "c", Channel: p, Bus: s.Bus, Book: s.Book, Drafts: s.Book, Log: s.Logger()})
+		sleep(time.Second)
 		a := s.Speaker("u", "1")
 		a.Start()
 		a.Says("The second")
-		lasts(10 * time.Second)
+		sleep(10 * time.Second)
 		wantShown(t, p, "1")
-		lasts(time.Minute)
+		sleep(time.Minute)
 		wantShown(t, p, "1", "The first answer", "The second\n\n…")
-		s.answers(t, a, "The second answer")
+		s.publishAnswer(t, a, "The second answer")
 		wantShown(t, p, "1", "The first answer", "The second answer")
 		if err := next.end(); err != nil {
 			t.Error(err)
@@ -239,20 +240,22 @@ func TestADraftWaitsForMailOfAnEarlierProcess(t *testing.T) {
 	})
 }
 
-// A draft that a message is about to replace is none anymore before that: who
-// goes on after a crash must not let the turn's next message replace that one.
-func TestADraftIsTakenBeforeItIsReplaced(t *testing.T) {
+// Before a message replaces a draft, the draft stops being the turn's. Otherwise, after a crash in between, the
+// turn's next message would replace it again.
+func TestADraftIsClaimedBeforeItIsReplaced(t *testing.T) {
 	var seen []string
-	look := func(t *testing.T, s *stage, _ *running) { seen = append(seen, s.draft(t, "t").State) }
-	draftingAt(t, "send:held", look, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
+	look := func(t *testing.T, s *testStage, _ *runningDispatcher) {
+		seen = append(seen, s.lookupDraft(t, "t").State)
+	}
+	withDraftsAndPoint(t, "send:held", look, func(t *testing.T, s *testStage, p *channelstest.EditingChannel) {
 		a := s.Speaker("t", "1")
 		a.Start()
 		a.Says("Words")
-		lasts(2 * time.Second)
-		s.post(t, bus.Outbound{ID: "t#note", To: bus.Address{Channel: "c", Chat: "1"}, Text: "A note", Turn: "t"})
-		lasts(time.Second)
-		s.answers(t, a, "The answer")
-		lasts(time.Second)
+		sleep(2 * time.Second)
+		s.publish(t, bus.Outbound{ID: "t#note", To: bus.Address{Channel: "c", Chat: "1"}, Text: "A note", Turn: "t"})
+		sleep(time.Second)
+		s.publishAnswer(t, a, "The answer")
+		sleep(time.Second)
 		wantShown(t, p, "1", "A note", "The answer")
 		if len(seen) != 2 || seen[0] != channels.Sent {
 			t.Errorf("the draft's states before each send: %v", seen)

@@ -15,19 +15,19 @@ import (
 	"parley/channels/stagetest"
 )
 
-func TestADraftMakesRoom(t *testing.T) {
+func TestADraftGivesWayToMessages(t *testing.T) {
 	t.Run("for mail that waits", func(t *testing.T) {
 		setup := func(p *channelstest.EditingChannel) {
-			p.OnSend = failing("1", false, &channels.SendError{Fault: channels.Retry, RetryAfter: 30 * time.Second, Code: "503"})
+			p.OnSend = failFirstSends("1", false, &channels.SendError{Fault: channels.Retry, RetryAfter: 30 * time.Second, Code: "503"})
 		}
-		drafting(t, setup, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
-			s.post(t, outbound("earlier", "1", "said before"))
+		withDrafts(t, setup, func(t *testing.T, s *testStage, p *channelstest.EditingChannel) {
+			s.publish(t, newOutbound("earlier", "1", "said before"))
 			a := s.Speaker("t", "1")
 			a.Start()
 			a.Says("Words")
-			lasts(20 * time.Second)
+			sleep(20 * time.Second)
 			wantShown(t, p, "1")
-			lasts(20 * time.Second)
+			sleep(20 * time.Second)
 			wantShown(t, p, "1", "said before", "Words\n\n…")
 		})
 	})
@@ -35,18 +35,18 @@ func TestADraftMakesRoom(t *testing.T) {
 		setup := func(p *channelstest.EditingChannel) {
 			p.OnSend = func(_ context.Context, _ bus.Address, part channels.Part) (bool, error) {
 				if strings.HasPrefix(part.Key, "t#draft") {
-					time.Sleep(2 * time.Second) // the bubble's clock
+					time.Sleep(2 * time.Second) // in the bubble's fake time
 				}
 				return true, nil
 			}
 		}
-		drafting(t, setup, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
+		withDrafts(t, setup, func(t *testing.T, s *testStage, p *channelstest.EditingChannel) {
 			a := s.Speaker("t", "1")
 			a.Start()
 			a.Says("Words")
-			lasts(2 * time.Second) // the draft is being posted
-			s.answers(t, a, "The answer")
-			lasts(time.Minute)
+			sleep(2 * time.Second) // the draft is being posted
+			s.publishAnswer(t, a, "The answer")
+			sleep(time.Minute)
 			wantShown(t, p, "1", "The answer")
 			if sent := p.Sent(); len(sent) != 2 {
 				t.Errorf("arrived: %+v", sent)
@@ -57,7 +57,7 @@ func TestADraftMakesRoom(t *testing.T) {
 		setup := func(p *channelstest.EditingChannel) {
 			p.Offers.Chat, p.Offers.Account = channels.Pace{Every: 2 * time.Second, Burst: 3}, channels.Pace{Every: time.Second / 2, Burst: 8}
 		}
-		drafting(t, setup, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
+		withDrafts(t, setup, func(t *testing.T, s *testStage, p *channelstest.EditingChannel) {
 			var all []*stagetest.Speaker
 			for i := range 10 {
 				a := s.Speaker(fmt.Sprint("t", i), fmt.Sprint(i))
@@ -69,13 +69,13 @@ func TestADraftMakesRoom(t *testing.T) {
 				for _, a := range all {
 					a.GoesOn(" and words")
 				}
-				lasts(200 * time.Millisecond)
+				sleep(200 * time.Millisecond)
 			}
 			if n := len(p.Sent()); n < 30 || n > 48 {
 				t.Errorf("%d calls in twenty seconds", n)
 			}
 			began := time.Now()
-			s.answers(t, all[0], "The answer")
+			s.publishAnswer(t, all[0], "The answer")
 			if shown := p.Shown("0"); shown[len(shown)-1] != "The answer" || time.Since(began) > 0 {
 				t.Errorf("the answer was kept waiting: shown %q", shown)
 			}
@@ -95,19 +95,19 @@ func TestARateLimitStopsTheDraftsOfAChat(t *testing.T) {
 			return limited
 		}
 	}
-	drafting(t, setup, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
+	withDrafts(t, setup, func(t *testing.T, s *testStage, p *channelstest.EditingChannel) {
 		one, other, third := s.Speaker("t", "1"), s.Speaker("u", "2"), s.Speaker("v", "1")
 		third.At.Thread = "7"
 		for _, a := range []*stagetest.Speaker{one, other} {
 			a.Start()
 			a.Says("Words")
-			lasts(100 * time.Millisecond)
+			sleep(100 * time.Millisecond)
 		}
 		grow := func(n int) {
 			for range n {
 				one.GoesOn(" more")
 				other.GoesOn(" more")
-				lasts(time.Second)
+				sleep(time.Second)
 			}
 		}
 		grow(15)
@@ -120,8 +120,8 @@ func TestARateLimitStopsTheDraftsOfAChat(t *testing.T) {
 		if len(p.Texts("1")) != 1 {
 			t.Errorf("shown %q", p.Texts("1"))
 		}
-		s.answers(t, one, "The answer")
-		s.answers(t, other, "Another answer")
+		s.publishAnswer(t, one, "The answer")
+		s.publishAnswer(t, other, "Another answer")
 		if len(p.Texts("1")) != 1 || p.Shown("2")[0] != "Another answer" {
 			t.Errorf("shown %q and %q: the pause is one chat's, and everything's in it", p.Texts("1"), p.Texts("2"))
 		}
@@ -130,14 +130,14 @@ func TestARateLimitStopsTheDraftsOfAChat(t *testing.T) {
 	})
 }
 
-// Where all chats share what a platform allows of edits, drafts leave enough of it
-// for the answers, each of which is the last edit of its draft.
-func TestDraftsLeaveEditsForTheAnswers(t *testing.T) {
+// If all chats share one limit of edits, drafts leave enough edits for the answers, because each answer is the
+// last edit of its draft.
+func TestDraftsLeaveEditsForAnswers(t *testing.T) {
 	const turns, allowed = 30, 50
 	setup := func(p *channelstest.EditingChannel) {
 		p.Offers.Drafts = channels.Pace{Every: 1300 * time.Millisecond, Burst: 4}
 	}
-	drafting(t, setup, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
+	withDrafts(t, setup, func(t *testing.T, s *testStage, p *channelstest.EditingChannel) {
 		var all []*stagetest.Speaker
 		for i := range turns {
 			a := s.Speaker(fmt.Sprint("t", i), fmt.Sprint(i))
@@ -146,15 +146,15 @@ func TestDraftsLeaveEditsForTheAnswers(t *testing.T) {
 			all = append(all, a)
 		}
 		for range 55 {
-			lasts(time.Second)
+			sleep(time.Second)
 			for _, a := range all {
 				a.GoesOn(" and more")
 			}
 		}
 		for i, a := range all {
-			s.answers(t, a, fmt.Sprint("answer ", i))
+			s.publishAnswer(t, a, fmt.Sprint("answer ", i))
 		}
-		lasts(time.Second)
+		sleep(time.Second)
 		edits := 0
 		for i := range turns {
 			shown := p.Shown(fmt.Sprint(i))
@@ -173,8 +173,8 @@ func TestDraftsLeaveEditsForTheAnswers(t *testing.T) {
 	})
 }
 
-func TestManyTurnsAtOnce(t *testing.T) {
-	drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
+func TestDraftsOfManyTurnsAtOnce(t *testing.T) {
+	withDrafts(t, nil, func(t *testing.T, s *testStage, p *channelstest.EditingChannel) {
 		const turns = 100
 		for round := range 2 {
 			var all []*stagetest.Speaker
@@ -184,9 +184,9 @@ func TestManyTurnsAtOnce(t *testing.T) {
 				a.Says("Words")
 				all = append(all, a)
 			}
-			lasts(3 * time.Second)
+			sleep(3 * time.Second)
 			for i, a := range slices.Backward(all) {
-				s.post(t, a.Reply(fmt.Sprint("answer ", i)))
+				s.publish(t, a.Reply(fmt.Sprint("answer ", i)))
 				a.Emit(bus.Event{Type: bus.TurnComplete})
 			}
 			synctest.Wait()

@@ -17,54 +17,54 @@ import (
 
 const draftEvery = 1500 * time.Millisecond
 
-// answers ends a speaker's turn as an agent does.
-func (s *stage) answers(t *testing.T, a *stagetest.Speaker, text string) {
+// publishAnswer publishes the answer of a speaker's turn and ends the turn, as an agent does.
+func (s *testStage) publishAnswer(t *testing.T, a *stagetest.Speaker, text string) {
 	t.Helper()
 	a.Emit(bus.Event{Type: bus.TurnComplete, Causes: []string{a.Turn}})
-	s.post(t, a.Reply(text))
+	s.publish(t, a.Reply(text))
 	synctest.Wait()
 }
 
-// lasts lets time pass.
-func lasts(d time.Duration) {
-	time.Sleep(d) // the bubble's clock
+// sleep lets time pass.
+func sleep(d time.Duration) {
+	time.Sleep(d) // in the bubble's fake time
 	synctest.Wait()
 }
 
-// drafting is editing on a platform that asks for drafts.
-func drafting(t *testing.T, setup func(*channelstest.EditingChannel), run func(*testing.T, *stage, *channelstest.EditingChannel)) {
+// withDrafts does what withEditing does, on a platform that shows drafts.
+func withDrafts(t *testing.T, setup func(*channelstest.EditingChannel), run func(*testing.T, *testStage, *channelstest.EditingChannel)) {
 	t.Helper()
-	editing(t, func(p *channelstest.EditingChannel) {
+	withEditing(t, func(p *channelstest.EditingChannel) {
 		p.Offers.DraftEvery, p.Offers.Length = draftEvery, 1000
 		if setup != nil {
 			setup(p)
 		}
-	}, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
+	}, func(t *testing.T, s *testStage, p *channelstest.EditingChannel) {
 		synctest.Wait()
 		run(t, s, p)
 	})
 }
 
-func (s *stage) draft(t *testing.T, turn string) channels.SentPart {
+func (s *testStage) lookupDraft(t *testing.T, turn string) channels.SentPart {
 	t.Helper()
-	return s.state(t, turn+"#draft").Parts[0]
+	return s.lookup(t, turn+"#draft").Parts[0]
 }
 
-func (s *stage) noDraft(t *testing.T, turn string) {
+func (s *testStage) requireNoDraft(t *testing.T, turn string) {
 	t.Helper()
 	if _, err := s.Book.Lookup(t.Context(), turn+"#draft"); !errors.Is(err, channels.ErrNoSend) {
 		t.Errorf("turn %s has a draft in the book: %v", turn, err)
 	}
 }
 
-func TestADraftGrowsAndTurnsIntoTheAnswer(t *testing.T) {
-	drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
+func TestADraftGrowsAndBecomesTheAnswer(t *testing.T) {
+	withDrafts(t, nil, func(t *testing.T, s *testStage, p *channelstest.EditingChannel) {
 		a, began := s.Speaker("t", "1"), time.Now()
 		a.Start()
 		a.Says("Words ")
 		for i := range 100 {
 			a.GoesOn(fmt.Sprint(i%10, " "))
-			lasts(100 * time.Millisecond)
+			sleep(100 * time.Millisecond)
 		}
 		sent := p.Sent()
 		if len(sent) < 6 || len(sent) > 8 {
@@ -78,89 +78,89 @@ func TestADraftGrowsAndTurnsIntoTheAnswer(t *testing.T) {
 				t.Errorf("after %v: %+v", gap, later)
 			}
 		}
-		if part := s.draft(t, "t"); part.State != channels.Drafted || part.PlatformID != sent[0].ID || part.Text+part.Plain != "" {
+		if part := s.lookupDraft(t, "t"); part.State != channels.Drafted || part.PlatformID != sent[0].ID || part.Text+part.Plain != "" {
 			t.Errorf("book: %+v", part)
 		}
-		if draft := s.state(t, "t#draft"); draft.Writer != "main:c:1" || draft.Session != "" {
+		if draft := s.lookup(t, "t#draft"); draft.Writer != "main:c:1" || draft.Session != "" {
 			t.Errorf("the draft is of %q and %q", draft.Writer, draft.Session)
 		}
-		s.answers(t, a, "The answer")
-		lasts(time.Minute)
+		s.publishAnswer(t, a, "The answer")
+		sleep(time.Minute)
 		wantShown(t, p, "1", "The answer")
 		if now := p.Sent(); len(now) != len(sent)+1 || now[len(sent)].At.Sub(began) > 10*time.Second+10*time.Millisecond {
 			t.Errorf("%d calls more, want the answer alone and at once", len(now)-len(sent))
 		}
-		if part := s.state(t, "t#reply").Parts[0]; part.State != channels.Sent || part.Edits != sent[0].ID || part.PlatformID != sent[0].ID {
+		if part := s.lookup(t, "t#reply").Parts[0]; part.State != channels.Sent || part.Edits != sent[0].ID || part.PlatformID != sent[0].ID {
 			t.Errorf("book: %+v", part)
 		}
-		if part := s.draft(t, "t"); part.State != channels.Sent {
+		if part := s.lookupDraft(t, "t"); part.State != channels.Sent {
 			t.Errorf("book: %+v", part)
 		}
 	})
 }
 
-func TestNoDraftWhereNoneIsWanted(t *testing.T) {
-	turn := func(t *testing.T, s *stage, lasting time.Duration) {
+func TestNoDraftIsShownIfNoneIsWanted(t *testing.T) {
+	turn := func(t *testing.T, s *testStage, lasting time.Duration) {
 		a := s.Speaker("t", "1")
 		synctest.Wait()
 		a.Start()
 		a.Says(strings.Repeat("words ", 10))
-		lasts(lasting)
-		s.answers(t, a, "The answer")
-		lasts(time.Minute)
+		sleep(lasting)
+		s.publishAnswer(t, a, "The answer")
+		sleep(time.Minute)
 		wantTexts(t, s, "1", "The answer")
-		s.noDraft(t, "t")
+		s.requireNoDraft(t, "t")
 	}
 	t.Run("a quick turn", func(t *testing.T) {
-		drafting(t, nil, func(t *testing.T, s *stage, _ *channelstest.EditingChannel) { turn(t, s, 900*time.Millisecond) })
+		withDrafts(t, nil, func(t *testing.T, s *testStage, _ *channelstest.EditingChannel) { turn(t, s, 900*time.Millisecond) })
 	})
 	t.Run("a channel that does not ask", func(t *testing.T) {
-		editing(t, nil, func(t *testing.T, s *stage, _ *channelstest.EditingChannel) { turn(t, s, time.Minute) })
+		withEditing(t, nil, func(t *testing.T, s *testStage, _ *channelstest.EditingChannel) { turn(t, s, time.Minute) })
 	})
 	t.Run("a channel that cannot edit", func(t *testing.T) {
-		setup := func(s *stage, _ *dispatch.Dispatcher) { s.Platform.Offers.DraftEvery = draftEvery }
-		inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) { turn(t, s, time.Minute) })
+		setup := func(s *testStage, _ *dispatch.Dispatcher) { s.Platform.Offers.DraftEvery = draftEvery }
+		withDispatcher(t, setup, func(t *testing.T, s *testStage, _ *runningDispatcher) { turn(t, s, time.Minute) })
 	})
 	t.Run("no room in the pace", func(t *testing.T) {
 		setup := func(p *channelstest.EditingChannel) { p.Offers.Chat = channels.Pace{Every: time.Second, Burst: 1} }
-		drafting(t, setup, func(t *testing.T, s *stage, _ *channelstest.EditingChannel) { turn(t, s, time.Minute) })
+		withDrafts(t, setup, func(t *testing.T, s *testStage, _ *channelstest.EditingChannel) { turn(t, s, time.Minute) })
 	})
 	t.Run("no book of drafts", func(t *testing.T) {
-		setup := func(s *stage, d *dispatch.Dispatcher) {
+		setup := func(s *testStage, d *dispatch.Dispatcher) {
 			s.Platform.Offers.DraftEvery = draftEvery
 			d.Channel, d.Drafts = &channelstest.EditingChannel{MemoryChannel: s.Platform}, nil
 		}
-		inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) { turn(t, s, time.Minute) })
+		withDispatcher(t, setup, func(t *testing.T, s *testStage, _ *runningDispatcher) { turn(t, s, time.Minute) })
 	})
 }
 
-func TestADraftOfATurnThatWaits(t *testing.T) {
-	drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
+func TestTheDraftOfAWaitingTurn(t *testing.T) {
+	withDrafts(t, nil, func(t *testing.T, s *testStage, p *channelstest.EditingChannel) {
 		for i, asks := range []bool{false, true} {
 			a := s.Speaker(fmt.Sprint("t", i), fmt.Sprint(i))
 			a.Start()
 			a.Says("May I?")
-			lasts(2 * time.Second)
+			sleep(2 * time.Second)
 			a.Emit(bus.Event{Type: bus.TurnParked})
 			if asks {
 				question := a.Reply("May I do that?")
 				question.ID = a.Turn + "#ask"
-				s.post(t, question)
+				s.publish(t, question)
 			}
-			lasts(time.Hour)
+			sleep(time.Hour)
 			a.Runs("exec_shell", "make")
 			a.Says("I did it")
-			lasts(2 * time.Second)
+			sleep(2 * time.Second)
 		}
 		wantShown(t, p, "0", "I did it\n\n…")
 		wantShown(t, p, "1", "May I do that?")
 	})
 }
 
-// A question that has a subject takes the draft's place; how it has ended replaces the
-// question, and leaves the draft of what the turn does then to the answer.
-func TestADraftTurnsIntoAQuestion(t *testing.T) {
-	drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
+// A question with a subject replaces the draft. Its outcome replaces the question, and the next draft of the
+// turn becomes the answer.
+func TestADraftBecomesAQuestion(t *testing.T) {
+	withDrafts(t, nil, func(t *testing.T, s *testStage, p *channelstest.EditingChannel) {
 		a := s.Speaker("t", "1")
 		about := func(id, text string) bus.Outbound {
 			out := a.Reply(text)
@@ -169,13 +169,13 @@ func TestADraftTurnsIntoAQuestion(t *testing.T) {
 		}
 		a.Start()
 		a.Runs("read_file", "a.txt")
-		lasts(2 * time.Second)
+		sleep(2 * time.Second)
 		wantShown(t, p, "1", "· read_file a.txt")
-		s.post(t, about("ask#ask/0", "May I?"))
+		s.publish(t, about("ask#ask/0", "May I?"))
 		a.Emit(bus.Event{Type: bus.TurnParked})
-		lasts(time.Hour)
-		s.post(t, about("ask#ended/0", "May I? Yes."))
-		s.answers(t, a, "I did it")
+		sleep(time.Hour)
+		s.publish(t, about("ask#ended/0", "May I? Yes."))
+		s.publishAnswer(t, a, "I did it")
 		wantShown(t, p, "1", "May I? Yes.", "I did it")
 
 		b := s.Speaker("u", "2")
@@ -185,17 +185,17 @@ func TestADraftTurnsIntoAQuestion(t *testing.T) {
 			return out
 		}
 		b.Start()
-		s.post(t, about("another#ask/0", "May I?"))
+		s.publish(t, about("another#ask/0", "May I?"))
 		b.Emit(bus.Event{Type: bus.TurnParked})
-		lasts(time.Hour)
+		sleep(time.Hour)
 		b.Start()
 		b.Runs("exec_shell", "make")
-		lasts(2 * time.Second)
+		sleep(2 * time.Second)
 		wantShown(t, p, "2", "May I?", "· exec_shell make")
-		s.post(t, about("another#ended/0", "May I? Yes."))
-		lasts(2 * time.Second)
+		s.publish(t, about("another#ended/0", "May I? Yes."))
+		sleep(2 * time.Second)
 		wantShown(t, p, "2", "May I? Yes.", "· exec_shell make")
-		s.answers(t, b, "I did it")
+		s.publishAnswer(t, b, "I did it")
 		wantShown(t, p, "2", "May I? Yes.", "I did it")
 		if left, err := s.Book.Drafts(t.Context(), "c"); err != nil || len(left) != 0 {
 			t.Errorf("left over: %+v, %v", left, err)
@@ -204,17 +204,17 @@ func TestADraftTurnsIntoAQuestion(t *testing.T) {
 }
 
 func TestNoDraftAfterTheAnswer(t *testing.T) {
-	drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
+	withDrafts(t, nil, func(t *testing.T, s *testStage, p *channelstest.EditingChannel) {
 		a := s.Speaker("t", "1")
 		a.Start()
 		a.Says("The")
-		lasts(900 * time.Millisecond)
-		s.post(t, a.Reply("The answer")) // overtakes the events
-		lasts(2 * time.Second)
+		sleep(900 * time.Millisecond)
+		s.publish(t, a.Reply("The answer")) // arrives before the events that preceded it
+		sleep(2 * time.Second)
 		a.GoesOn(" answer")
-		lasts(2 * time.Second)
+		sleep(2 * time.Second)
 		a.Emit(bus.Event{Type: bus.TurnComplete})
-		lasts(time.Minute)
+		sleep(time.Minute)
 		wantShown(t, p, "1", "The answer")
 		if len(p.Sent()) != 1 {
 			t.Errorf("arrived: %+v", p.Sent())
@@ -222,21 +222,21 @@ func TestNoDraftAfterTheAnswer(t *testing.T) {
 	})
 }
 
-func TestAnswersThatDoNotFitTheDraft(t *testing.T) {
+func TestAnswersThatCannotReplaceTheDraft(t *testing.T) {
 	long := strings.TrimSpace(strings.Repeat("Nine words make a sentence that is quite short. ", 5))
 	t.Run("a long one", func(t *testing.T) {
 		short := func(p *channelstest.EditingChannel) { p.Offers.Length = 100 }
-		drafting(t, short, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
+		withDrafts(t, short, func(t *testing.T, s *testStage, p *channelstest.EditingChannel) {
 			a := s.Speaker("t", "1")
 			a.Start()
 			a.Says(long)
-			lasts(time.Minute)
+			sleep(time.Minute)
 			a.GoesOn(" And more that is not to be seen yet.")
-			lasts(time.Minute)
+			sleep(time.Minute)
 			if len(p.Sent()) != 1 {
 				t.Errorf("%d calls for a text that fills the message", len(p.Sent()))
 			}
-			s.answers(t, a, long)
+			s.publishAnswer(t, a, long)
 			shown := p.Shown("1")
 			if len(shown) < 3 || strings.Join(shown, " ") != long {
 				t.Errorf("shown %q", shown)
@@ -247,15 +247,15 @@ func TestAnswersThatDoNotFitTheDraft(t *testing.T) {
 		setup := func(p *channelstest.EditingChannel) {
 			p.OnEdit = func(string) error { return &channels.SendError{Fault: channels.Rejected, Code: "gone"} }
 		}
-		drafting(t, setup, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
+		withDrafts(t, setup, func(t *testing.T, s *testStage, p *channelstest.EditingChannel) {
 			a := s.Speaker("t", "1")
 			a.Start()
 			a.Says("So far")
-			lasts(2 * time.Second)
-			s.answers(t, a, "The answer")
-			lasts(time.Minute)
+			sleep(2 * time.Second)
+			s.publishAnswer(t, a, "The answer")
+			sleep(time.Minute)
 			wantShown(t, p, "1", "So far\n\n…", "The answer")
-			if part := s.draft(t, "t"); part.State != channels.Sent {
+			if part := s.lookupDraft(t, "t"); part.State != channels.Sent {
 				t.Errorf("book: %+v", part)
 			}
 		})
@@ -270,15 +270,15 @@ func TestAnswersThatDoNotFitTheDraft(t *testing.T) {
 				return nil
 			}
 		}
-		drafting(t, setup, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
+		withDrafts(t, setup, func(t *testing.T, s *testStage, p *channelstest.EditingChannel) {
 			a := s.Speaker("t", "1")
 			a.Start()
 			a.Says("So")
-			lasts(2 * time.Second)
+			sleep(2 * time.Second)
 			a.GoesOn(" far")
-			lasts(time.Minute)
+			sleep(time.Minute)
 			wantShown(t, p, "1", "So\n\n…")
-			s.answers(t, a, "The answer")
+			s.publishAnswer(t, a, "The answer")
 			wantShown(t, p, "1", "The answer")
 			if strings.Contains(s.Log.String(), "secret") {
 				t.Errorf("log: %s", s.Log)
@@ -286,23 +286,23 @@ func TestAnswersThatDoNotFitTheDraft(t *testing.T) {
 		})
 	})
 	t.Run("what a tool says comes first", func(t *testing.T) {
-		drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
+		withDrafts(t, nil, func(t *testing.T, s *testStage, p *channelstest.EditingChannel) {
 			a := s.Speaker("t", "1")
 			a.Start()
 			a.Says("Telling you")
-			lasts(2 * time.Second)
+			sleep(2 * time.Second)
 			said := a.Reply("Hello from a tool")
 			said.ID = "t#call"
 			elsewhere := a.Reply("Hello from afar")
 			elsewhere.ID, elsewhere.To.Chat = "t#call/1", "2"
-			s.post(t, elsewhere)
+			s.publish(t, elsewhere)
 			synctest.Wait()
 			wantShown(t, p, "1", "Telling you\n\n…")
-			s.post(t, said)
+			s.publish(t, said)
 			a.Runs("message", "1")
 			a.Says("Told ")
-			lasts(10 * time.Second)
-			s.answers(t, a, "Told.")
+			sleep(10 * time.Second)
+			s.publishAnswer(t, a, "Told.")
 			wantShown(t, p, "1", "Hello from a tool", "Told.")
 			wantShown(t, p, "2", "Hello from afar")
 		})

@@ -33,10 +33,10 @@ func (s *duplicates) run(ctx, work context.Context, d *delivery) error {
 	if shown == d.out.Double || len(parts) == 0 {
 		return &deliveryError{discarded: true}
 	}
-	if err := s.clearance.await(ctx, work, d); err != nil {
+	if err := s.clearance.awaitPaceAndLease(ctx, work, d); err != nil {
 		return err
 	}
-	d.paced = false
+	d.sendReserved = false
 	call, cancel := context.WithTimeout(d.withLeaseCheck(work, time.Now()), s.retryPolicy.policy.Timeout)
 	defer cancel()
 	err = e.Edit(call, d.to, d.out.Double, channels.Part{Key: channels.PartKey(d.record.ID, 0), Session: d.out.Session, Text: parts[0].Text, Plain: parts[0].Plain})

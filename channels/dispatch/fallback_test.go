@@ -15,15 +15,15 @@ import (
 	"parley/channels/dispatch"
 )
 
-var elsewhere = bus.Address{Channel: "d", Chat: "9"}
+var fallbackAddress = bus.Address{Channel: "d", Chat: "9"}
 
-// fallen takes what waits for the fallback off the bus.
-func (s *stage) fallen(t *testing.T) []bus.Outbound {
+// takeFallbacks removes the messages to the fallback address from the bus and returns them.
+func (s *testStage) takeFallbacks(t *testing.T) []bus.Outbound {
 	t.Helper()
 	var all []bus.Outbound
 	for _, m := range bustest.Take(t, s.Bus, bus.OutboundTopic("d")) {
 		out, err := bus.DecodeOutbound(m.Body)
-		if err != nil || out.ID != m.ID || out.To != elsewhere || m.Key != elsewhere.String() {
+		if err != nil || out.ID != m.ID || out.To != fallbackAddress || m.Key != fallbackAddress.String() {
 			t.Fatalf("message %+v: %v", m, err)
 		}
 		all = append(all, out)
@@ -31,23 +31,23 @@ func (s *stage) fallen(t *testing.T) []bus.Outbound {
 	return all
 }
 
-// withFallback is news that may go elsewhere.
-func withFallback(out bus.Outbound) bus.Outbound {
-	out.Fallback = []bus.Address{out.To, elsewhere} // its own place is none
+// addFallback gives a message a fallback address.
+func addFallback(out bus.Outbound) bus.Outbound {
+	out.Fallback = []bus.Address{out.To, fallbackAddress} // its own address does not count as a fallback
 	return out
 }
 
-func TestWhatIsRejectedGoesToItsFallback(t *testing.T) {
-	setup := func(s *stage, _ *dispatch.Dispatcher) {
-		s.Platform.OnSend = failing("1", false, &channels.SendError{Fault: channels.Rejected, Code: "chat_not_found"})
+func TestARejectedMessageGoesToItsFallback(t *testing.T) {
+	setup := func(s *testStage, _ *dispatch.Dispatcher) {
+		s.Platform.OnSend = failFirstSends("1", false, &channels.SendError{Fault: channels.Rejected, Code: "chat_not_found"})
 	}
-	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
-		out := withFallback(news("a", "1", "disk", "**disk** is full"))
+	withDispatcher(t, setup, func(t *testing.T, s *testStage, _ *runningDispatcher) {
+		out := addFallback(subjectMessage("a", "1", "disk", "**disk** is full"))
 		out.Expires, out.File = time.Now().Add(time.Hour), &bus.File{Name: "f", Data: []byte("x")}
-		s.post(t, out, news("b", "1", "", "next"))
+		s.publish(t, out, subjectMessage("b", "1", "", "next"))
 		synctest.Wait()
 		wantTexts(t, s, "1", "next")
-		fallen := s.fallen(t)
+		fallen := s.takeFallbacks(t)
 		if len(fallen) != 1 {
 			t.Fatalf("at the fallback: %+v", fallen)
 		}
@@ -65,31 +65,31 @@ func TestWhatIsRejectedGoesToItsFallback(t *testing.T) {
 	})
 }
 
-func TestAFullFallbackIsWaitedFor(t *testing.T) {
+func TestAMessageWaitsForAFullFallback(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		s := setStage(t, dir, bus.Caps{Outbound: 2})
+		s := newStage(t, dir, bus.Caps{Outbound: 2})
 		defer s.Close()
-		s.Platform.OnSend = failing("1", false, &channels.SendError{Fault: channels.Rejected, Code: "kicked"}, &channels.SendError{Fault: channels.Rejected, Code: "kicked"})
-		r := start(t, &dispatch.Dispatcher{Name: "c", Channel: s.Platform, Bus: s.Bus, Book: s.Book, Log: s.Logger()})
+		s.Platform.OnSend = failFirstSends("1", false, &channels.SendError{Fault: channels.Rejected, Code: "kicked"}, &channels.SendError{Fault: channels.Rejected, Code: "kicked"})
+		r := startDispatcher(t, &dispatch.Dispatcher{Name: "c", Channel: s.Platform, Bus: s.Bus, Book: s.Book, Log: s.Logger()})
 		for i := range 2 {
-			full := bus.Message{ID: fmt.Sprint("full", i), Key: elsewhere.String(), Body: []byte(`{"id": "full` + fmt.Sprint(i) + `", "to": {"channel": "d", "chat": "9"}}`)}
+			full := bus.Message{ID: fmt.Sprint("full", i), Key: fallbackAddress.String(), Body: []byte(`{"id": "full` + fmt.Sprint(i) + `", "to": {"channel": "d", "chat": "9"}}`)}
 			if err := s.Bus.Publish(t.Context(), bus.OutboundTopic("d"), full); err != nil {
 				t.Fatal(err)
 			}
 		}
-		s.post(t, withFallback(news("a", "1", "", "one")), news("b", "1", "", "two"))
+		s.publish(t, addFallback(subjectMessage("a", "1", "", "one")), subjectMessage("b", "1", "", "two"))
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if d := s.Depth(t, bus.OutboundTopic("c")); d.Dead != 0 || d.Waiting != 2 {
 			t.Errorf("with a full fallback: %+v", d)
 		}
-		if fallen := s.fallen(t); len(fallen) != 2 {
+		if fallen := s.takeFallbacks(t); len(fallen) != 2 {
 			t.Errorf("at the fallback: %+v", fallen)
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if fallen := s.fallen(t); len(fallen) != 1 || fallen[0].ID != "a~fallback/1" {
+		if fallen := s.takeFallbacks(t); len(fallen) != 1 || fallen[0].ID != "a~fallback/1" {
 			t.Errorf("at the fallback: %+v", fallen)
 		}
 		if d := s.Depth(t, bus.OutboundTopic("c")); d.Dead != 2 || d.Waiting != 0 {
@@ -101,14 +101,14 @@ func TestAFullFallbackIsWaitedFor(t *testing.T) {
 	})
 }
 
-func TestWithThePlatformDownTheFallbackIsUsed(t *testing.T) {
+func TestTheFallbackIsUsedWhileThePlatformIsDown(t *testing.T) {
 	for name, fault := range map[string]*channels.SendError{
 		"unreachable": {Fault: channels.Retry, Code: "unreachable"},
 		"mute":        {Fault: channels.Unknown, Code: "http_502"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var up atomic.Bool
-			setup := func(s *stage, _ *dispatch.Dispatcher) {
+			setup := func(s *testStage, _ *dispatch.Dispatcher) {
 				s.Platform.OnSend = func(_ context.Context, to bus.Address, _ channels.Part) (bool, error) {
 					if up.Load() || to.Chat == "fine" {
 						return true, nil
@@ -116,20 +116,20 @@ func TestWithThePlatformDownTheFallbackIsUsed(t *testing.T) {
 					return false, fault
 				}
 			}
-			inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
+			withDispatcher(t, setup, func(t *testing.T, s *testStage, _ *runningDispatcher) {
 				for i := range 50 {
-					s.post(t, withFallback(news(fmt.Sprint("a", i), "1", "", fmt.Sprint("text ", i))))
+					s.publish(t, addFallback(subjectMessage(fmt.Sprint("a", i), "1", "", fmt.Sprint("text ", i))))
 				}
-				s.post(t, news("keeps", "2", "", "has no fallback"), news("fine", "fine", "", "unaffected"))
+				s.publish(t, subjectMessage("keeps", "2", "", "has no fallback"), subjectMessage("fine", "fine", "", "unaffected"))
 				time.Sleep(14 * time.Minute)
 				synctest.Wait()
 				wantTexts(t, s, "fine", "unaffected")
-				if fallen := s.fallen(t); len(fallen) != 0 {
+				if fallen := s.takeFallbacks(t); len(fallen) != 0 {
 					t.Errorf("after 14 minutes %d messages are at the fallback", len(fallen))
 				}
 				time.Sleep(30 * time.Minute)
 				synctest.Wait()
-				fallen := s.fallen(t)
+				fallen := s.takeFallbacks(t)
 				if len(fallen) != 50 {
 					t.Fatalf("after 44 minutes %d messages are at the fallback, want 50", len(fallen))
 				}
@@ -138,14 +138,14 @@ func TestWithThePlatformDownTheFallbackIsUsed(t *testing.T) {
 						t.Errorf("fallback %d is %q", i, out.Text)
 					}
 				}
-				s.post(t, withFallback(news("late", "1", "", "said late")))
+				s.publish(t, addFallback(subjectMessage("late", "1", "", "said late")))
 				time.Sleep(5 * time.Minute)
 				up.Store(true)
 				time.Sleep(time.Hour)
 				synctest.Wait()
 				wantTexts(t, s, "1", "said late")
 				wantTexts(t, s, "2", "has no fallback")
-				if fallen := s.fallen(t); len(fallen) != 0 {
+				if fallen := s.takeFallbacks(t); len(fallen) != 0 {
 					t.Errorf("once the platform was back: %+v", fallen)
 				}
 			})
@@ -153,25 +153,25 @@ func TestWithThePlatformDownTheFallbackIsUsed(t *testing.T) {
 	}
 }
 
-func TestWhatHasExpiredIsNotSent(t *testing.T) {
+func TestExpiredMessagesAreNotSent(t *testing.T) {
 	expires := func(out bus.Outbound, after time.Duration) bus.Outbound {
 		out.Expires = time.Now().Add(after)
 		return out
 	}
-	setup := func(s *stage, _ *dispatch.Dispatcher) {
+	setup := func(s *testStage, _ *dispatch.Dispatcher) {
 		s.Platform.Offers.Length = 64
-		s.Platform.OnSend = failing("1", false, &channels.SendError{Fault: channels.Retry, RetryAfter: time.Minute, Code: "503"})
+		s.Platform.OnSend = failFirstSends("1", false, &channels.SendError{Fault: channels.Retry, RetryAfter: time.Minute, Code: "503"})
 	}
-	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
+	withDispatcher(t, setup, func(t *testing.T, s *testStage, _ *runningDispatcher) {
 		long := strings.Repeat("some words ", 20)
-		s.post(t, expires(withFallback(news("tried", "1", "", long)), 30*time.Second), expires(outbound("waiting", "1", "late"), 30*time.Second),
-			expires(news("in time", "1", "", "in time"), time.Hour), expires(news("never", "2", "", "late at once"), -time.Second))
+		s.publish(t, expires(addFallback(subjectMessage("tried", "1", "", long)), 30*time.Second), expires(newOutbound("waiting", "1", "late"), 30*time.Second),
+			expires(subjectMessage("in time", "1", "", "in time"), time.Hour), expires(subjectMessage("never", "2", "", "late at once"), -time.Second))
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
 		wantTexts(t, s, "1", "in time")
 		wantTexts(t, s, "2")
 		for _, id := range []string{"tried", "waiting", "never"} {
-			send := s.state(t, id)
+			send := s.lookup(t, id)
 			if send.State() != channels.Failed {
 				t.Errorf("%s is %s", id, send.State())
 			}
@@ -184,7 +184,7 @@ func TestWhatHasExpiredIsNotSent(t *testing.T) {
 		if d := s.Depth(t, bus.OutboundTopic("c")); d.Dead+d.Waiting+d.Leased != 0 {
 			t.Errorf("left over: %+v", d)
 		}
-		if fallen := s.fallen(t); len(fallen) != 0 {
+		if fallen := s.takeFallbacks(t); len(fallen) != 0 {
 			t.Errorf("at the fallback: %+v", fallen)
 		}
 		if mail := s.Mail(t); len(mail) != 1 || mail[0].ID != "waiting#undelivered" {
@@ -193,34 +193,34 @@ func TestWhatHasExpiredIsNotSent(t *testing.T) {
 	})
 }
 
-func TestWhatExpiresWhileItIsSent(t *testing.T) {
-	setup := func(s *stage, _ *dispatch.Dispatcher) {
+func TestAMessageThatExpiresBetweenParts(t *testing.T) {
+	setup := func(s *testStage, _ *dispatch.Dispatcher) {
 		s.Platform.Offers.Length = 64
 		s.Platform.OnSend = func(_ context.Context, to bus.Address, part channels.Part) (bool, error) {
 			if to.Chat == "cut" {
 				return false, &channels.SendError{Fault: channels.Unknown, Code: "cut_off"}
 			}
-			time.Sleep(20 * time.Second) // each part
+			time.Sleep(20 * time.Second) // for each part
 			return true, nil
 		}
 	}
-	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
-		begun, cut := news("begun", "1", "", strings.Repeat("some words ", 20)), news("cut", "cut", "", "x")
+	withDispatcher(t, setup, func(t *testing.T, s *testStage, _ *runningDispatcher) {
+		begun, cut := subjectMessage("begun", "1", "", strings.Repeat("some words ", 20)), subjectMessage("cut", "cut", "", "x")
 		begun.Expires, cut.Expires = time.Now().Add(30*time.Second), time.Now().Add(100*time.Millisecond)
-		s.post(t, begun, cut)
+		s.publish(t, begun, cut)
 		time.Sleep(5 * time.Minute)
 		synctest.Wait()
-		if send := s.state(t, "begun"); send.State() != channels.Sent || len(send.Parts) < 3 {
+		if send := s.lookup(t, "begun"); send.State() != channels.Sent || len(send.Parts) < 3 {
 			t.Errorf("a message that has begun to arrive is not finished: %+v", send)
 		}
-		if send := s.state(t, "cut"); send.State() != channels.Unsure || send.Parts[0].Interrupted != 1 {
+		if send := s.lookup(t, "cut"); send.State() != channels.Unsure || send.Parts[0].Interrupted != 1 {
 			t.Errorf("a message that may have arrived is noted as %+v", send)
 		}
 	})
 }
 
-func TestASendThatPanicsIsGivenUpAloud(t *testing.T) {
-	setup := func(s *stage, _ *dispatch.Dispatcher) {
+func TestAPanickingSendIsGivenUpAndReported(t *testing.T) {
+	setup := func(s *testStage, _ *dispatch.Dispatcher) {
 		s.Platform.OnSend = func(_ context.Context, to bus.Address, _ channels.Part) (bool, error) {
 			if to.Chat == "1" {
 				panic("a fault of the adapter's")
@@ -228,15 +228,15 @@ func TestASendThatPanicsIsGivenUpAloud(t *testing.T) {
 			return true, nil
 		}
 	}
-	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
-		s.post(t, withFallback(outbound("a", "1", "x")), news("b", "2", "", "fine"))
+	withDispatcher(t, setup, func(t *testing.T, s *testStage, _ *runningDispatcher) {
+		s.publish(t, addFallback(newOutbound("a", "1", "x")), subjectMessage("b", "2", "", "fine"))
 		time.Sleep(2 * time.Hour)
 		synctest.Wait()
 		wantTexts(t, s, "2", "fine")
-		if fallen, mail := s.fallen(t), s.Mail(t); len(fallen) != 1 || len(mail) != 1 {
+		if fallen, mail := s.takeFallbacks(t), s.Mail(t); len(fallen) != 1 || len(mail) != 1 {
 			t.Errorf("%d messages are at the fallback and the session has %d notices", len(fallen), len(mail))
 		}
-		if d, send := s.Depth(t, bus.OutboundTopic("c")), s.state(t, "a"); d.Dead != 1 || send.State() != channels.Failed {
+		if d, send := s.Depth(t, bus.OutboundTopic("c")), s.lookup(t, "a"); d.Dead != 1 || send.State() != channels.Failed {
 			t.Errorf("%+v, book: %+v", d, send)
 		}
 	})

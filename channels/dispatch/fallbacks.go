@@ -18,10 +18,10 @@ type fallbacks struct {
 	log     *slog.Logger
 }
 
-// send publishes a message that is given up to its fallback addresses, with a sentence that says where it could not
+// sendToFallbacks publishes a message that is given up to its fallback addresses, with a sentence that says where it could not
 // be delivered and why. The copies have no fallback themselves. A copy that the bus will never accept is left out; if
 // the bus can't take one now, the message is given back.
-func (f *fallbacks) send(work context.Context, d *delivery, code string) error {
+func (f *fallbacks) sendToFallbacks(work context.Context, d *delivery, code string) error {
 	for n, to := range d.out.Fallback {
 		if to == d.out.To || to.Chat == "" {
 			continue

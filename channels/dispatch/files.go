@@ -17,13 +17,13 @@ const maxFiles = 4
 // A fileSending sends the files that belong to messages, leaves out those that can't be sent, and records which
 // messages still need stored files.
 type fileSending struct {
-	channel channels.Channel
-	store   files.Store // nil where messages name no stored files
-	notices *notices
-	ledger  *ledger
-	atOnce  chan struct{} // holds one value for each file in memory
-	point   func(string)
-	log     *slog.Logger
+	channel  channels.Channel
+	store    files.Store // nil where messages name no stored files
+	notices  *notices
+	ledger   *ledger
+	inMemory chan struct{} // holds one value for each file in memory
+	point    func(string)
+	log      *slog.Logger
 }
 
 // send sends the file of a part. It limits how many files are in memory at the same time. Its error has the fault
@@ -32,11 +32,11 @@ func (f *fileSending) send(ctx context.Context, d *delivery, i int, part channel
 	s, can := channels.AsFileSender(f.channel)
 	e, has := d.fileOf(i)
 	if !can || !has {
-		return "", &channels.SendError{Fault: channels.Rejected, Code: cannotSendFiles}
+		return "", &channels.SendError{Fault: channels.Rejected, Code: codeCannotSendFiles}
 	}
 	select {
-	case f.atOnce <- struct{}{}:
-		defer func() { <-f.atOnce }()
+	case f.inMemory <- struct{}{}:
+		defer func() { <-f.inMemory }()
 	case <-ctx.Done():
 		return "", &channels.SendError{Fault: channels.Retry, Code: "busy", Err: ctx.Err()}
 	}
@@ -66,7 +66,7 @@ func (f *fileSending) leaveOut(work context.Context, d *delivery, i int, code st
 	e, _ := d.fileOf(i)
 	switch {
 	case e.IsText():
-		if err := f.notices.wholeText(work, d); err != nil {
+		if err := f.notices.publishWholeText(work, d); err != nil {
 			return err
 		}
 	default:
@@ -77,7 +77,7 @@ func (f *fileSending) leaveOut(work context.Context, d *delivery, i int, code st
 			f.log.Error("a file that a message names is not there; who sends needs the directory in which workers work (workspace.root)",
 				slog.String("id", d.record.ID), slog.Int("part", i))
 		}
-		if err := f.notices.withoutFile(work, d, i, e.Name, why); err != nil {
+		if err := f.notices.tellFileLeftOut(work, d, i, e.Name, why); err != nil {
 			return err
 		}
 		f.point("send:leftout")

@@ -20,10 +20,10 @@ import (
 	"parley/sessions/outgoing"
 )
 
-// keptFiles are files that messages name.
-type keptFiles struct{ *outgoing.Store }
+// testFiles stores the files that messages name.
+type testFiles struct{ *outgoing.Store }
 
-func (k keptFiles) Read(f bus.FileRef) ([]byte, error) {
+func (k testFiles) Read(f bus.FileRef) ([]byte, error) {
 	content, err := k.Store.Read(outgoing.File{Ref: f.Ref, SHA256: f.SHA256, Size: f.Size})
 	if errors.Is(err, outgoing.ErrMissing) {
 		return nil, files.ErrMissing
@@ -31,16 +31,16 @@ func (k keptFiles) Read(f bus.FileRef) ([]byte, error) {
 	return content, err
 }
 
-func (k keptFiles) Refer(session, message string, files []bus.FileRef) error {
+func (k testFiles) Refer(session, message string, files []bus.FileRef) error {
 	return k.Store.Refer(outgoing.Reference{Ref: files[0].Ref, Session: session, Message: message})
 }
 
-func (k keptFiles) Release(message string, files []bus.FileRef) error {
+func (k testFiles) Release(message string, files []bus.FileRef) error {
 	return k.Store.Release(files[0].Ref, message)
 }
 
-// withFiles keeps files for a message, each named by its content, and lets it name them.
-func (s *stage) withFiles(t *testing.T, out bus.Outbound, contents ...string) bus.Outbound {
+// addFiles stores files, each named after its content, and returns the message with references to them.
+func (s *testStage) addFiles(t *testing.T, out bus.Outbound, contents ...string) bus.Outbound {
 	t.Helper()
 	for _, content := range contents {
 		f, err := s.files.Store.Keep(t.Context(), out.Session, out.ID, strings.NewReader(content), 1<<20)
@@ -55,8 +55,8 @@ func (s *stage) withFiles(t *testing.T, out bus.Outbound, contents ...string) bu
 	return out
 }
 
-// kept lists what is kept of files to be sent.
-func (s *stage) kept(t *testing.T) []string {
+// listStoredFiles lists the stored files that are still to be sent.
+func (s *testStage) listStoredFiles(t *testing.T) []string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(s.dir, outgoing.Folder, "*"))
 	if err != nil {
@@ -65,17 +65,17 @@ func (s *stage) kept(t *testing.T) []string {
 	return found
 }
 
-// sending has the stage's platform take files.
-func sending(s *stage, d *dispatch.Dispatcher) *channelstest.EditingChannel {
+// acceptFiles makes the stage's platform accept files.
+func acceptFiles(s *testStage, d *dispatch.Dispatcher) *channelstest.EditingChannel {
 	p := &channelstest.EditingChannel{MemoryChannel: s.Platform, Caption: 50}
 	d.Channel = p
 	return p
 }
 
-func TestFilesFollowTheirTextInOrderAndGo(t *testing.T) {
+func TestFilesFollowTheirTextAndAreReleased(t *testing.T) {
 	var p *channelstest.EditingChannel
-	inDispatch(t, func(s *stage, d *dispatch.Dispatcher) { p = sending(s, d) }, func(t *testing.T, s *stage, _ *running) {
-		s.post(t, s.withFiles(t, outbound("a", "1", "two charts"), "one", "two"), s.withFiles(t, outbound("b", "1", ""), "three"), outbound("c", "1", "done"))
+	withDispatcher(t, func(s *testStage, d *dispatch.Dispatcher) { p = acceptFiles(s, d) }, func(t *testing.T, s *testStage, _ *runningDispatcher) {
+		s.publish(t, s.addFiles(t, newOutbound("a", "1", "two charts"), "one", "two"), s.addFiles(t, newOutbound("b", "1", ""), "three"), newOutbound("c", "1", "done"))
 		synctest.Wait()
 		wantShown(t, p, "1", "two charts", " with one.txt", " with two.txt", " with three.txt", "done")
 		for _, a := range p.Sent() {
@@ -86,41 +86,42 @@ func TestFilesFollowTheirTextInOrderAndGo(t *testing.T) {
 				t.Errorf("the part of %s says %q", a.File.Name, a.Part.File)
 			}
 		}
-		if send := s.state(t, "a"); send.State() != channels.Sent || len(send.Parts) != 3 || send.Parts[0].File || !send.Parts[1].File || !send.Parts[2].File {
+		if send := s.lookup(t, "a"); send.State() != channels.Sent || len(send.Parts) != 3 || send.Parts[0].File || !send.Parts[1].File || !send.Parts[2].File {
 			t.Errorf("book: %+v", send)
 		}
-		if kept := s.kept(t); len(kept) != 0 {
+		if kept := s.listStoredFiles(t); len(kept) != 0 {
 			t.Errorf("kept after they were sent: %v", kept)
 		}
 	})
 }
 
-// A process that stood still while it sent a file records that, and keeps the file: who holds the
-// message by now may be about to send it, and releases it once that has read the record.
-func TestWhoHasLostTheLeaseKeepsTheFile(t *testing.T) {
+// A process that was paused while it sent a file records that the file was sent, but does not release it. The
+// process that holds the message by now may be about to send the file, and releases it after reading the
+// record.
+func TestAfterALostLeaseTheFileIsNotReleased(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		s := setStageHeld(t, dir, 10*time.Second)
+		s := newStageWithMaxHold(t, dir, 10*time.Second)
 		defer s.Close()
 		d := &dispatch.Dispatcher{Name: "c", Bus: s.Bus, Book: s.Book, Files: s.files, Log: s.Logger()}
-		p := sending(s, d)
+		p := acceptFiles(s, d)
 		s.Platform.OnSend = func(ctx context.Context, _ bus.Address, _ channels.Part) (bool, error) {
-			err := s.Bus.Pause(ctx, bus.OutboundTopic("c"), time.Minute) // nobody takes the message over yet
+			err := s.Bus.Pause(ctx, bus.OutboundTopic("c"), time.Minute) // keeps other processes from taking over the message for now
 			time.Sleep(20 * time.Second)                                 // longer than any lease
 			return true, err
 		}
-		r := start(t, d)
-		s.post(t, s.withFiles(t, outbound("a", "1", ""), "one"))
-		lasts(30 * time.Second)
-		if send := s.state(t, "a"); send.State() != channels.Sent {
+		r := startDispatcher(t, d)
+		s.publish(t, s.addFiles(t, newOutbound("a", "1", ""), "one"))
+		sleep(30 * time.Second)
+		if send := s.lookup(t, "a"); send.State() != channels.Sent {
 			t.Errorf("book: %+v", send)
 		}
-		if kept := s.kept(t); len(kept) != 1 {
+		if kept := s.listStoredFiles(t); len(kept) != 1 {
 			t.Errorf("kept after the lease was lost: %v", kept)
 		}
-		lasts(2 * time.Minute)
+		sleep(2 * time.Minute)
 		wantShown(t, p, "1", " with one.txt")
-		if kept := s.kept(t); len(kept) != 0 {
+		if kept := s.listStoredFiles(t); len(kept) != 0 {
 			t.Errorf("kept in the end: %v", kept)
 		}
 		if err := r.end(); err != nil {
@@ -129,17 +130,17 @@ func TestWhoHasLostTheLeaseKeepsTheFile(t *testing.T) {
 	})
 }
 
-// A file that is missing or that the platform refuses holds up neither its text nor the
-// other files: people and the session are told, once.
+// A file that is missing, or that the platform refuses, holds up neither its text nor the other files. The
+// people and the session are told once.
 func TestAMessageGoesOnWithoutAFile(t *testing.T) {
-	for name, spoil := range map[string]func(*testing.T, *stage, bus.Outbound){
-		"missing": func(t *testing.T, s *stage, out bus.Outbound) {
+	for name, spoil := range map[string]func(*testing.T, *testStage, bus.Outbound){
+		"missing": func(t *testing.T, s *testStage, out bus.Outbound) {
 			path := filepath.Join(s.dir, outgoing.Folder, filepath.FromSlash(out.Files[0].Ref), out.Files[0].SHA256)
 			if err := os.Remove(path); err != nil {
 				t.Fatal(err)
 			}
 		},
-		"refused": func(_ *testing.T, s *stage, _ bus.Outbound) {
+		"refused": func(_ *testing.T, s *testStage, _ bus.Outbound) {
 			s.Platform.OnSend = func(_ context.Context, _ bus.Address, part channels.Part) (bool, error) {
 				if part.File == "one.txt" {
 					return false, &channels.SendError{Fault: channels.Rejected, Code: "too_large"}
@@ -150,10 +151,10 @@ func TestAMessageGoesOnWithoutAFile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var p *channelstest.EditingChannel
-			inDispatch(t, func(s *stage, d *dispatch.Dispatcher) { p = sending(s, d) }, func(t *testing.T, s *stage, _ *running) {
-				out := s.withFiles(t, outbound("a", "1", "two charts"), "one", "two")
+			withDispatcher(t, func(s *testStage, d *dispatch.Dispatcher) { p = acceptFiles(s, d) }, func(t *testing.T, s *testStage, _ *runningDispatcher) {
+				out := s.addFiles(t, newOutbound("a", "1", "two charts"), "one", "two")
 				spoil(t, s, out)
-				s.post(t, out, outbound("b", "1", "done"))
+				s.publish(t, out, newOutbound("b", "1", "done"))
 				synctest.Wait()
 				why := map[string]string{"missing": "it's no longer there", "refused": "the platform refused it (too_large)"}[name]
 				wantShown(t, p, "1", "two charts", " with two.txt", "done", "(I couldn't send the file one.txt: "+why+".)")
@@ -161,7 +162,7 @@ func TestAMessageGoesOnWithoutAFile(t *testing.T) {
 				if len(mail) != 1 || mail[0].Kind != bus.Notice || strings.ReplaceAll(mail[0].Text, "`", "") != "The file one.txt of a message to c:1 was not delivered: "+why+"." {
 					t.Errorf("the session was told %+v", mail)
 				}
-				send := s.state(t, "a")
+				send := s.lookup(t, "a")
 				code := map[string]string{"missing": "file:file_missing", "refused": "file:too_large"}[name]
 				if send.State() != channels.Failed || send.Parts[1].State != channels.Failed || send.Parts[1].Code != code || send.Parts[2].State != channels.Sent {
 					t.Errorf("book: %+v", send)
@@ -169,7 +170,7 @@ func TestAMessageGoesOnWithoutAFile(t *testing.T) {
 				if d := s.Depth(t, bus.OutboundTopic("c")); d.Dead != 0 || d.Waiting != 0 {
 					t.Errorf("left: %+v", d)
 				}
-				if kept := s.kept(t); len(kept) != 0 {
+				if kept := s.listStoredFiles(t); len(kept) != 0 {
 					t.Errorf("kept: %v", kept)
 				}
 			})
@@ -177,12 +178,12 @@ func TestAMessageGoesOnWithoutAFile(t *testing.T) {
 	}
 }
 
-// A chat that is gone is gone for files too: the message goes to its fallback with them,
-// and nothing is kept once it is there.
+// If a chat no longer exists, the message goes to its fallback with its files, which are released once it has
+// arrived there.
 func TestFilesGoToTheFallback(t *testing.T) {
 	var p *channelstest.EditingChannel
-	setup := func(s *stage, d *dispatch.Dispatcher) {
-		p = sending(s, d)
+	setup := func(s *testStage, d *dispatch.Dispatcher) {
+		p = acceptFiles(s, d)
 		s.Platform.OnSend = func(_ context.Context, to bus.Address, _ channels.Part) (bool, error) {
 			if to.Chat == "gone" {
 				return false, &channels.SendError{Fault: channels.Rejected, Code: "chat_not_found"}
@@ -190,23 +191,23 @@ func TestFilesGoToTheFallback(t *testing.T) {
 			return true, nil
 		}
 	}
-	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
-		out := outbound("a", "gone", "a chart")
+	withDispatcher(t, setup, func(t *testing.T, s *testStage, _ *runningDispatcher) {
+		out := newOutbound("a", "gone", "a chart")
 		out.Fallback = []bus.Address{{Channel: "c", Chat: "2"}}
-		s.post(t, s.withFiles(t, out, "one"))
+		s.publish(t, s.addFiles(t, out, "one"))
 		synctest.Wait()
 		shown := p.Shown("2")
 		if len(shown) != 2 || !strings.Contains(shown[0], "a chart") || shown[1] != " with one.txt" {
 			t.Errorf("the fallback shows %q", shown)
 		}
-		if kept := s.kept(t); len(kept) != 0 {
+		if kept := s.listStoredFiles(t); len(kept) != 0 {
 			t.Errorf("kept: %v", kept)
 		}
 		letters, err := s.Bus.DeadLetters(t.Context(), bus.OutboundTopic("c"), "", 10)
 		if err != nil || len(letters) != 1 {
 			t.Fatalf("dead letters %+v, %v", letters, err)
 		}
-		// Replayed, it arrives without the file, and says so.
+		// When the message is replayed, it arrives without the file and says so.
 		s.Platform.OnSend = nil
 		if _, err := s.Bus.Replay(t.Context(), bus.OutboundTopic("c"), "a"); err != nil {
 			t.Fatal(err)
@@ -218,32 +219,32 @@ func TestFilesGoToTheFallback(t *testing.T) {
 	})
 }
 
-func TestAChannelWithoutFilesNamesThem(t *testing.T) {
-	inDispatch(t, nil, func(t *testing.T, s *stage, _ *running) {
-		out := s.withFiles(t, outbound("a", "1", "a chart"), "one", "two")
+func TestAChannelWithoutFilesShowsTheirNames(t *testing.T) {
+	withDispatcher(t, nil, func(t *testing.T, s *testStage, _ *runningDispatcher) {
+		out := s.addFiles(t, newOutbound("a", "1", "a chart"), "one", "two")
 		out.Files[1].Path = "charts/two.txt"
-		s.post(t, out)
+		s.publish(t, out)
 		synctest.Wait()
 		wantTexts(t, s, "1", "a chart\n\n(I couldn't attach the file one.txt (3 bytes) here.)\n\n(The file charts/two.txt (3 bytes) is in the workspace.)")
-		if kept := s.kept(t); len(kept) != 0 {
+		if kept := s.listStoredFiles(t); len(kept) != 0 {
 			t.Errorf("kept: %v", kept)
 		}
 	})
 }
 
-// What cannot be read now waits; nothing is told.
+// If a file can't be read at the moment, the message waits, and nobody is told.
 func TestAFileThatCannotBeReadIsTriedAgain(t *testing.T) {
 	var p *channelstest.EditingChannel
-	inDispatch(t, func(s *stage, d *dispatch.Dispatcher) { p = sending(s, d) }, func(t *testing.T, s *stage, _ *running) {
-		out := s.withFiles(t, outbound("a", "1", "a chart"), "one")
+	withDispatcher(t, func(s *testStage, d *dispatch.Dispatcher) { p = acceptFiles(s, d) }, func(t *testing.T, s *testStage, _ *runningDispatcher) {
+		out := s.addFiles(t, newOutbound("a", "1", "a chart"), "one")
 		path := filepath.Join(s.dir, outgoing.Folder, filepath.FromSlash(out.Files[0].Ref))
 		if err := os.Rename(path, path+"x"); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Symlink("/nowhere/else", path); err != nil { // leads out: no folder of this store's
+		if err := os.Symlink("/nowhere/else", path); err != nil { // a link that leads out of the store's folder
 			t.Fatal(err)
 		}
-		s.post(t, out)
+		s.publish(t, out)
 		synctest.Wait()
 		wantShown(t, p, "1", "a chart")
 		if err := os.Remove(path); err != nil {
@@ -261,8 +262,8 @@ func TestAFileThatCannotBeReadIsTriedAgain(t *testing.T) {
 	})
 }
 
-// Wherever a dispatcher dies, each text and each file arrives once where the platform
-// can tell, and else again only where the book says so; nothing of it is kept.
+// Wherever a dispatcher is killed, each text and each file arrives once if the platform can be asked.
+// Otherwise, it arrives again only if the book has recorded that. No file stays in the store.
 func TestKillPointsOfFiles(t *testing.T) {
 	var points []string
 	for _, name := range []string{"send:begun", "send:held", "send:sent", "send:marked"} {
@@ -278,21 +279,21 @@ func TestKillPointsOfFiles(t *testing.T) {
 func killFilesAndResume(t *testing.T, at string) {
 	t.Parallel()
 	dir := t.TempDir()
-	s := setStage(t, dir, bus.Caps{})
-	without := s.withFiles(t, outbound("b", "1", "b"), "gone")
+	s := newStage(t, dir, bus.Caps{})
+	without := s.addFiles(t, newOutbound("b", "1", "b"), "gone")
 	if err := os.RemoveAll(filepath.Join(dir, outgoing.Folder, filepath.FromSlash(without.Files[0].Ref))); err != nil {
 		t.Fatal(err)
 	}
-	s.post(t, s.withFiles(t, outbound("a", "1", "a"), "one", "two"), without, s.withFiles(t, outbound("c", "1", ""), "three"), outbound("d", "1", "d"))
+	s.publish(t, s.addFiles(t, newOutbound("a", "1", "a"), "one", "two"), without, s.addFiles(t, newOutbound("c", "1", ""), "three"), newOutbound("d", "1", "d"))
 	s.Close()
-	killChild(t, killDir+"="+dir, killAt+"="+at, killNews+"=1")
+	killChild(t, envKillDir+"="+dir, envKillAt+"="+at, envKillSubject+"=1")
 
-	s = setStage(t, dir, bus.Caps{})
+	s = newStage(t, dir, bus.Caps{})
 	defer s.Close()
-	platform := newsFile{filePlatform{filepath.Join(dir, "sent")}}
-	drain(t, s, platform, nil)
+	platform := subjectFilePlatform{filePlatform{filepath.Join(dir, "sent")}}
+	dispatchUntilEmpty(t, s, platform, nil)
 	got, again := []string{}, 0
-	for _, line := range platform.arrived(t)["1"] {
+	for _, line := range platform.readArrived(t)["1"] {
 		if slices.Contains(got, line) {
 			again++
 			continue
@@ -304,7 +305,7 @@ func killFilesAndResume(t *testing.T, at string) {
 	}
 	noted := 0
 	for _, id := range []string{"a", "b", "c", "d", "b#file/1"} {
-		for _, p := range s.state(t, id).Parts {
+		for _, p := range s.lookup(t, id).Parts {
 			noted += p.Interrupted
 			if p.State != channels.Sent && p.Code != "file:file_missing" {
 				t.Errorf("book: %s: %+v", id, p)
@@ -317,14 +318,14 @@ func killFilesAndResume(t *testing.T, at string) {
 	if mail := s.Mail(t); len(mail) != 1 || !strings.Contains(mail[0].Text, "gone.txt") {
 		t.Errorf("the session was told %+v", mail)
 	}
-	if kept := s.kept(t); len(kept) != 0 {
+	if kept := s.listStoredFiles(t); len(kept) != 0 {
 		t.Errorf("kept: %v", kept)
 	}
 }
 
-// A text that is too long for a chat goes as a file, with its beginning in the chat. What
-// the platform does not take as a file, and what no session says, is said in the chat.
-func TestALongTextGoesAsAFile(t *testing.T) {
+// A text that is too long for a chat is sent as a file, with its beginning in the chat. It is sent as messages
+// if the platform accepts no files, or if the text is not from a session.
+func TestALongTextIsSentAsAFile(t *testing.T) {
 	var whole strings.Builder
 	for n := range 100 {
 		fmt.Fprintf(&whole, "Line %d of many that are said.\n\n", n)
@@ -341,8 +342,8 @@ func TestALongTextGoesAsAFile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var p *channelstest.EditingChannel
-			setup := func(s *stage, d *dispatch.Dispatcher) {
-				p = sending(s, d)
+			setup := func(s *testStage, d *dispatch.Dispatcher) {
+				p = acceptFiles(s, d)
 				s.Platform.Offers.Length = 100
 				d.MayShorten = func(context.Context) bool { return c.may }
 				s.Platform.OnSend = func(_ context.Context, _ bus.Address, part channels.Part) (bool, error) {
@@ -352,12 +353,12 @@ func TestALongTextGoesAsAFile(t *testing.T) {
 					return true, nil
 				}
 			}
-			inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
-				out := outbound("a", "1", text)
+			withDispatcher(t, setup, func(t *testing.T, s *testStage, _ *runningDispatcher) {
+				out := newOutbound("a", "1", text)
 				if !c.told {
 					out.Session, out.Turn = "", ""
 				}
-				s.post(t, out)
+				s.publish(t, out)
 				synctest.Wait()
 				sent := p.Sent()
 				said := strings.Join(s.Platform.Texts("1"), "\n\n")
@@ -372,8 +373,8 @@ func TestALongTextGoesAsAFile(t *testing.T) {
 					return
 				}
 				if c.refused {
-					if !strings.Contains(said, "There's more") || s.state(t, "a").Parts[3].Code != "file:no_files" {
-						t.Errorf("book: %+v", s.state(t, "a"))
+					if !strings.Contains(said, "There's more") || s.lookup(t, "a").Parts[3].Code != "file:no_files" {
+						t.Errorf("book: %+v", s.lookup(t, "a"))
 					}
 					said = said[strings.LastIndex(said, "Line 0 of many"):]
 				}

@@ -17,7 +17,7 @@ import (
 )
 
 func TestARefusedAnswerIsExplainedToItsChat(t *testing.T) {
-	setup := func(s *stage, _ *dispatch.Dispatcher) {
+	setup := func(s *testStage, _ *dispatch.Dispatcher) {
 		s.Platform.Offers.Length = 64
 		s.Platform.OnSend = func(_ context.Context, _ bus.Address, part channels.Part) (bool, error) {
 			if strings.Contains(part.Text, "bad") {
@@ -26,9 +26,9 @@ func TestARefusedAnswerIsExplainedToItsChat(t *testing.T) {
 			return true, nil
 		}
 	}
-	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
+	withDispatcher(t, setup, func(t *testing.T, s *testStage, _ *runningDispatcher) {
 		told := sessionNotice("d", "3", "bad")
-		s.post(t, outbound("a", "1", "bad"), outbound("b", "1", "next"), outbound("c", "2", strings.Repeat("good ", 12)+"more of it and bad"), told, news("e", "4", "", "bad"))
+		s.publish(t, newOutbound("a", "1", "bad"), newOutbound("b", "1", "next"), newOutbound("c", "2", strings.Repeat("good ", 12)+"more of it and bad"), told, subjectMessage("e", "4", "", "bad"))
 		synctest.Wait()
 		wantTexts(t, s, "3")
 		wantTexts(t, s, "4")
@@ -50,14 +50,14 @@ func TestARefusedAnswerIsExplainedToItsChat(t *testing.T) {
 
 func TestAnExplanationThatIsRefusedTooIsNotExplained(t *testing.T) {
 	refused := 0
-	setup := func(s *stage, _ *dispatch.Dispatcher) {
+	setup := func(s *testStage, _ *dispatch.Dispatcher) {
 		s.Platform.OnSend = func(context.Context, bus.Address, channels.Part) (bool, error) {
 			refused++
 			return false, &channels.SendError{Fault: channels.Rejected, Code: "odd"}
 		}
 	}
-	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
-		s.post(t, outbound("a", "1", "x"))
+	withDispatcher(t, setup, func(t *testing.T, s *testStage, _ *runningDispatcher) {
+		s.publish(t, newOutbound("a", "1", "x"))
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		if d := s.Depth(t, bus.OutboundTopic("c")); d.Waiting != 0 || refused != 2 {
@@ -71,17 +71,17 @@ func TestKillPointsOfExplanations(t *testing.T) {
 		t.Run(at, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			s := setStage(t, dir, bus.Caps{})
-			s.post(t, outbound("a", "picky", "x"))
+			s := newStage(t, dir, bus.Caps{})
+			s.publish(t, newOutbound("a", "picky", "x"))
 			s.Close()
-			killChild(t, killDir+"="+dir, killAt+"="+at, killNews+"=1")
-			s = setStage(t, dir, bus.Caps{})
+			killChild(t, envKillDir+"="+dir, envKillAt+"="+at, envKillSubject+"=1")
+			s = newStage(t, dir, bus.Caps{})
 			defer s.Close()
-			platform := newsFile{filePlatform{filepath.Join(dir, "sent")}}
-			drain(t, s, platform, nil)
-			got := platform.arrived(t)["picky"]
+			platform := subjectFilePlatform{filePlatform{filepath.Join(dir, "sent")}}
+			dispatchUntilEmpty(t, s, platform, nil)
+			got := platform.readArrived(t)["picky"]
 			var want []string
-			for n, p := range s.state(t, "a#excuse").Parts {
+			for n, p := range s.lookup(t, "a#excuse").Parts {
 				for range 1 + p.Interrupted {
 					want = append(want, fmt.Sprint("a#excuse/", n))
 				}
@@ -97,15 +97,15 @@ func TestKillPointsOfExplanations(t *testing.T) {
 }
 
 func TestAMessageWithNothingToShowFails(t *testing.T) {
-	inDispatch(t, nil, func(t *testing.T, s *stage, _ *running) {
-		s.post(t, outbound("a", "1", "\u200b\u2060"), withFallback(news("b", "2", "disk", " \n\u3164")), outbound("c", "2", "next"))
+	withDispatcher(t, nil, func(t *testing.T, s *testStage, _ *runningDispatcher) {
+		s.publish(t, newOutbound("a", "1", "\u200b\u2060"), addFallback(subjectMessage("b", "2", "disk", " \n\u3164")), newOutbound("c", "2", "next"))
 		synctest.Wait()
 		wantTexts(t, s, "2", "next")
 		if got := s.Platform.Texts("1"); len(got) != 1 || !strings.Contains(got[0], "nothing visible") {
 			t.Errorf("who asked got %q", got)
 		}
 		for _, id := range []string{"a", "b"} {
-			if send := s.state(t, id); send.State() != channels.Failed || send.Parts[0].Code != "empty" {
+			if send := s.lookup(t, id); send.State() != channels.Failed || send.Parts[0].Code != "empty" {
 				t.Errorf("%s: %+v", id, send)
 			}
 		}
@@ -115,16 +115,16 @@ func TestAMessageWithNothingToShowFails(t *testing.T) {
 	})
 }
 
-func TestControlCharactersGoNowhere(t *testing.T) {
+func TestControlCharactersAreRemoved(t *testing.T) {
 	var p *channelstest.EditingChannel
-	setup := func(s *stage, d *dispatch.Dispatcher) {
+	setup := func(s *testStage, d *dispatch.Dispatcher) {
 		p = &channelstest.EditingChannel{MemoryChannel: s.Platform, Caption: 50}
 		d.Channel = p
 	}
-	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
-		file := news("b", "2", "", "look")
+	withDispatcher(t, setup, func(t *testing.T, s *testStage, _ *runningDispatcher) {
+		file := subjectMessage("b", "2", "", "look")
 		file.File = &bus.File{Name: "a/b\"\r\nX-Evil: 1\u202etxt", Data: []byte("x")}
-		s.post(t, news("a", "1\r\n2", "", "x"), file)
+		s.publish(t, subjectMessage("a", "1\r\n2", "", "x"), file)
 		synctest.Wait()
 		sent := s.Platform.Sent()
 		if len(sent) != 1 || sent[0].File == nil || sent[0].File.Name != "a_b___X-Evil: 1_txt" {

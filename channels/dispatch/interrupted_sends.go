@@ -6,8 +6,8 @@ import (
 	"parley/channels"
 )
 
-// interruptedSends handles parts that the book has recorded as sending although nobody is sending them: an earlier
-// attempt to send them was cut off.
+// interruptedSends handles parts that the book has recorded as sending although no process is sending them: an
+// earlier attempt was cut off.
 type interruptedSends struct {
 	ledger      *ledger
 	clearance   *clearance
@@ -23,7 +23,7 @@ func (c *interruptedSends) resolve(ctx, work context.Context, d *delivery, i int
 	if p.Edits != "" && d.partExpired(i) {
 		return false, nil
 	}
-	if err := c.clearance.await(ctx, work, d); err != nil {
+	if err := c.clearance.awaitPaceAndLease(ctx, work, d); err != nil {
 		return false, err
 	}
 	if p.Edits != "" {

@@ -13,34 +13,33 @@ import (
 	"parley/channels/stagetest"
 )
 
-// killDrafts is set for a child that drafts.
-const killDrafts = "CHANNELS_KILL_DRAFTS"
+// envKillDrafts is set in the environment of a child process that shows drafts.
+const envKillDrafts = "CHANNELS_KILL_DRAFTS"
 
-// A draftFile is a newsFile that asks for drafts.
-type draftFile struct{ newsFile }
+// A draftFilePlatform is a subjectFilePlatform that shows drafts.
+type draftFilePlatform struct{ subjectFilePlatform }
 
-func (p draftFile) Limits() channels.Limits {
-	l := p.newsFile.Limits()
+func (p draftFilePlatform) Limits() channels.Limits {
+	l := p.subjectFilePlatform.Limits()
 	l.DraftEvery = time.Hour
 	return l
 }
 
-// A tracingDraftFile can be asked what has arrived.
-type tracingDraftFile struct {
-	draftFile
-	trace tracingFile
+// A findingDraftFilePlatform can also find parts that were sent.
+type findingDraftFilePlatform struct {
+	draftFilePlatform
+	finder findingFilePlatform
 }
 
-func (p tracingDraftFile) FindSent(ctx context.Context, to bus.Address, part channels.Part) (string, bool, error) {
-	return p.trace.FindSent(ctx, to, part)
+func (p findingDraftFilePlatform) FindSent(ctx context.Context, to bus.Address, part channels.Part) (string, bool, error) {
+	return p.finder.FindSent(ctx, to, part)
 }
 
-// draftChild makes an answer until it dies: it speaks until the draft is there,
-// and then ends the turn.
-func draftChild(t *testing.T, s *stage, ch channels.Channel, a *stagetest.Speaker, point func(string)) {
+// draftUntilKilled emits text until the draft is shown, then ends the turn and waits to be killed.
+func draftUntilKilled(t *testing.T, s *testStage, ch channels.Channel, a *stagetest.Speaker, point func(string)) {
 	t.Helper()
 	drafted := make(chan struct{}, 1)
-	r := start(t, &dispatch.Dispatcher{
+	r := startDispatcher(t, &dispatch.Dispatcher{
 		Name: "c", Channel: ch, Bus: s.Bus, Book: s.Book, Drafts: s.Book, Log: s.Logger(),
 		Point: func(name string) {
 			point(name)
@@ -49,7 +48,7 @@ func draftChild(t *testing.T, s *stage, ch channels.Channel, a *stagetest.Speake
 			}
 		},
 	})
-	again := time.NewTicker(20 * time.Millisecond) // nobody may be listening yet
+	again := time.NewTicker(20 * time.Millisecond) // in case nobody is listening yet
 	defer again.Stop()
 	for {
 		select {
@@ -57,7 +56,7 @@ func draftChild(t *testing.T, s *stage, ch channels.Channel, a *stagetest.Speake
 			a.Says("Words ")
 			continue
 		case <-drafted:
-			s.post(t, a.Reply("The answer"))
+			s.publish(t, a.Reply("The answer"))
 		}
 		t.Error(<-r.ended)
 		return
@@ -70,7 +69,7 @@ func TestKillPointsOfDrafts(t *testing.T) {
 		point   string
 		tracing bool
 		want    string // what arrives
-		state   string // of the draft in the book
+		state   string // the state of the draft in the book
 	}{
 		{"draft:begun", false, posted, channels.Unsure},
 		{"draft:begun", true, posted, channels.Failed},
@@ -90,23 +89,23 @@ func TestKillPointsOfDrafts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			killChild(t, killDir+"="+dir, killAt+"="+c.point+" 1", killDrafts+"=1")
-			s := setStage(t, dir, bus.Caps{})
+			killChild(t, envKillDir+"="+dir, envKillAt+"="+c.point+" 1", envKillDrafts+"=1")
+			s := newStage(t, dir, bus.Caps{})
 			defer s.Close()
-			file := draftFile{newsFile{filePlatform{filepath.Join(dir, "sent")}}}
+			file := draftFilePlatform{subjectFilePlatform{filePlatform{filepath.Join(dir, "sent")}}}
 			var ch channels.Channel = file
 			if c.tracing {
-				ch = tracingDraftFile{file, tracingFile{file.filePlatform, t}}
+				ch = findingDraftFilePlatform{file, findingFilePlatform{file.filePlatform, t}}
 			}
-			s.post(t, s.Speaker("t", "1").Reply("The answer")) // as it may have been already
-			drain(t, s, ch, nil)
-			if got := strings.Join(file.arrived(t)["1"], "|"); got != c.want {
+			s.publish(t, s.Speaker("t", "1").Reply("The answer")) // the answer may have been published already
+			dispatchUntilEmpty(t, s, ch, nil)
+			if got := strings.Join(file.readArrived(t)["1"], "|"); got != c.want {
 				t.Errorf("arrived %q, want %q", got, c.want)
 			}
-			if part := s.draft(t, "t"); part.State != c.state {
+			if part := s.lookupDraft(t, "t"); part.State != c.state {
 				t.Errorf("book: %+v, want it %s", part, c.state)
 			}
-			if part := s.state(t, "t#reply").Parts[0]; part.State != channels.Sent || part.Interrupted != 0 {
+			if part := s.lookup(t, "t#reply").Parts[0]; part.State != channels.Sent || part.Interrupted != 0 {
 				t.Errorf("book: %+v", part)
 			}
 		})

@@ -16,7 +16,7 @@ import (
 	"parley/channels/dispatch"
 )
 
-// A filePlatform outlives its process: what it is sent is a line of a file.
+// A filePlatform is a platform that outlives its process: it writes each message as a line to a file.
 type filePlatform struct{ path string }
 
 func (p filePlatform) Receive(ctx context.Context, _ func(context.Context, bus.Inbound) error) error {
@@ -30,10 +30,10 @@ func (p filePlatform) Send(_ context.Context, to bus.Address, part channels.Part
 		return "", err
 	}
 	_, err = fmt.Fprintln(f, to.Chat, part.Key)
-	return part.Key, joinClose(err, f)
+	return part.Key, closeAndJoin(err, f)
 }
 
-func joinClose(err error, f *os.File) error {
+func closeAndJoin(err error, f *os.File) error {
 	if closed := f.Close(); err == nil {
 		return closed
 	}
@@ -42,8 +42,8 @@ func joinClose(err error, f *os.File) error {
 
 func (filePlatform) Limits() channels.Limits { return channels.Limits{Length: 64} }
 
-// arrived are the lines, by chat.
-func (p filePlatform) arrived(t *testing.T) map[string][]string {
+// readArrived returns the lines of the file, by chat.
+func (p filePlatform) readArrived(t *testing.T) map[string][]string {
 	t.Helper()
 	data, err := os.ReadFile(p.path)
 	if err != nil && !os.IsNotExist(err) {
@@ -57,14 +57,14 @@ func (p filePlatform) arrived(t *testing.T) map[string][]string {
 	return all
 }
 
-// A tracingFile can be asked what has arrived.
-type tracingFile struct {
+// A findingFilePlatform can also find parts that were sent.
+type findingFilePlatform struct {
 	filePlatform
 	t *testing.T
 }
 
-func (p tracingFile) FindSent(_ context.Context, to bus.Address, part channels.Part) (string, bool, error) {
-	for _, key := range p.arrived(p.t)[to.Chat] {
+func (p findingFilePlatform) FindSent(_ context.Context, to bus.Address, part channels.Part) (string, bool, error) {
+	for _, key := range p.readArrived(p.t)[to.Chat] {
 		if key == part.Key {
 			return key, true, nil
 		}
@@ -73,18 +73,18 @@ func (p tracingFile) FindSent(_ context.Context, to bus.Address, part channels.P
 }
 
 const (
-	killDir = "CHANNELS_KILL_DIR"
-	killAt  = "CHANNELS_KILL_AT" // POINT N: the Nth time that it is passed
+	envKillDir = "CHANNELS_KILL_DIR"
+	envKillAt  = "CHANNELS_KILL_AT" // POINT N: kill the process when it reaches the point for the Nth time
 )
 
-// drain dispatches until nothing waits anymore.
-func drain(t *testing.T, s *stage, ch channels.Channel, point func(string)) {
+// dispatchUntilEmpty dispatches until no messages wait.
+func dispatchUntilEmpty(t *testing.T, s *testStage, ch channels.Channel, point func(string)) {
 	t.Helper()
 	settled := make(chan struct{}, 1)
-	r := start(t, &dispatch.Dispatcher{
-		Name: "c", Channel: ch, Bus: s.Bus, Book: s.Book, Subjects: s.Book, Drafts: s.Book, Files: s.files, Log: s.Logger(), SessionAt: hears,
-		// One after the other, so that a kill interrupts one send.
-		Policy: dispatch.Policy{AtOnce: 1},
+	r := startDispatcher(t, &dispatch.Dispatcher{
+		Name: "c", Channel: ch, Bus: s.Bus, Book: s.Book, Subjects: s.Book, Drafts: s.Book, Files: s.files, Log: s.Logger(), SessionAt: sessionAt,
+		// One address at a time, so that a kill interrupts only one send.
+		Policy: dispatch.Policy{MaxAddresses: 1},
 		Point: func(name string) {
 			if point != nil {
 				point(name)
@@ -105,9 +105,9 @@ func drain(t *testing.T, s *stage, ch channels.Channel, point func(string)) {
 	}
 }
 
-// TestKilledChild is not a test of its own: it is what dies in TestKillPoints.
+// TestKilledChild is not a test: it runs in the child process that TestKillPoints kills.
 func TestKilledChild(t *testing.T) {
-	dir, at := os.Getenv(killDir), os.Getenv(killAt)
+	dir, at := os.Getenv(envKillDir), os.Getenv(envKillAt)
 	if dir == "" {
 		t.Skip("run by TestKillPoints")
 	}
@@ -117,8 +117,8 @@ func TestKilledChild(t *testing.T) {
 		t.Fatal(err)
 	}
 	var ch channels.Channel = filePlatform{filepath.Join(dir, "sent")}
-	if os.Getenv(killNews) != "" {
-		ch = newsFile{filePlatform{filepath.Join(dir, "sent")}}
+	if os.Getenv(envKillSubject) != "" {
+		ch = subjectFilePlatform{filePlatform{filepath.Join(dir, "sent")}}
 	}
 	var passed atomic.Int64
 	die := func(name string) {
@@ -126,27 +126,27 @@ func TestKilledChild(t *testing.T) {
 			if err := syscall.Kill(os.Getpid(), syscall.SIGKILL); err != nil {
 				t.Error(err)
 			}
-			select {} // until the signal is there
+			select {} // until the signal arrives
 		}
 	}
-	s := setStage(t, dir, bus.Caps{})
-	if where := os.Getenv(killStreams); where != "" {
+	s := newStage(t, dir, bus.Caps{})
+	if where := os.Getenv(envKillStreams); where != "" {
 		url, thread, _ := strings.Cut(where, " ")
-		draftChild(t, s, slackAt(t, url), streamsTo(s, thread), die)
+		draftUntilKilled(t, s, newSlackChannel(t, url), paneSpeaker(s, thread), die)
 		return
 	}
-	if os.Getenv(killDrafts) != "" {
-		draftChild(t, s, draftFile{newsFile{filePlatform{filepath.Join(dir, "sent")}}}, s.Speaker("t", "1"), die)
+	if os.Getenv(envKillDrafts) != "" {
+		draftUntilKilled(t, s, draftFilePlatform{subjectFilePlatform{filePlatform{filepath.Join(dir, "sent")}}}, s.Speaker("t", "1"), die)
 		return
 	}
-	drain(t, s, ch, die)
+	dispatchUntilEmpty(t, s, ch, die)
 }
 
 func TestKillPoints(t *testing.T) {
 	for _, point := range []struct {
 		name     string
-		arrivals int // more than one of each part
-		noted    int // interrupted sends in the book
+		arrivals int // how many times a part arrives that arrives more than once
+		noted    int // the number of interrupted sends in the book
 	}{
 		{"send:begun", 0, 1}, {"send:held", 0, 1}, {"send:sent", 1, 1}, {"send:marked", 0, 0}, {"send:settled", 0, 0},
 	} {
@@ -164,7 +164,7 @@ func TestKillPoints(t *testing.T) {
 	}
 }
 
-// killChild lets a child work until it kills itself.
+// killChild runs a child process until it kills itself.
 func killChild(t *testing.T, env ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKilledChild$")
@@ -178,28 +178,28 @@ func killChild(t *testing.T, env ...string) {
 func killAndResume(t *testing.T, at string, tracing bool, wantArrivals, wantNoted int) {
 	t.Parallel()
 	dir := t.TempDir()
-	s := setStage(t, dir, bus.Caps{})
+	s := newStage(t, dir, bus.Caps{})
 	text := strings.Repeat("Some words that take room. ", 5)
 	for i := range 3 {
-		s.post(t, outbound(fmt.Sprint("a", i), "1", text), outbound(fmt.Sprint("b", i), "2", text))
+		s.publish(t, newOutbound(fmt.Sprint("a", i), "1", text), newOutbound(fmt.Sprint("b", i), "2", text))
 	}
 	s.Close()
-	killChild(t, killDir+"="+dir, killAt+"="+at)
-	s = setStage(t, dir, bus.Caps{})
+	killChild(t, envKillDir+"="+dir, envKillAt+"="+at)
+	s = newStage(t, dir, bus.Caps{})
 	defer s.Close()
 	file := filePlatform{filepath.Join(dir, "sent")}
 	var ch channels.Channel = file
 	if tracing {
-		ch = tracingFile{file, t}
+		ch = findingFilePlatform{file, t}
 	}
-	drain(t, s, ch, nil)
+	dispatchUntilEmpty(t, s, ch, nil)
 
 	again, noted := 0, 0
-	arrived := file.arrived(t)
+	arrived := file.readArrived(t)
 	for chat, prefix := range map[string]string{"1": "a", "2": "b"} {
 		var want, got []string
 		for i := range 3 {
-			send := s.state(t, fmt.Sprint(prefix, i))
+			send := s.lookup(t, fmt.Sprint(prefix, i))
 			if send.State() != channels.Sent || len(send.Parts) < 2 {
 				t.Errorf("book: %+v", send)
 			}

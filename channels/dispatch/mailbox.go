@@ -48,7 +48,7 @@ func (r *run) startIndicators(ctx, work context.Context, running *sync.WaitGroup
 	running.Go(func() { bus.Follow(ctx, r.Bus, r.Name, listeners...) })
 }
 
-// claimAll claims mailboxes and calls work for them, at most Policy.AtOnce at a time, until ctx is done. It returns
+// claimAll claims mailboxes and calls work for them, at most Policy.MaxAddresses at a time, until ctx is done. It returns
 // after all work has ended; if some is still running after Policy.Drain, it calls cut to end it. It returns the first
 // error of work, or why mailboxes can't be claimed.
 func (r *run) claimAll(ctx context.Context, stop context.CancelCauseFunc, work func(bus.Lease) error, cut func()) error {
@@ -58,7 +58,7 @@ func (r *run) claimAll(ctx context.Context, stop context.CancelCauseFunc, work f
 		once.Do(func() { refused = err })
 		stop(err)
 	}
-	wait, err := bus.ClaimEach(ctx, r.Bus, bus.OutboundTopic(r.Name), r.policy.AtOnce, func(lease bus.Lease) {
+	wait, err := bus.ClaimEach(ctx, r.Bus, bus.OutboundTopic(r.Name), r.policy.MaxAddresses, func(lease bus.Lease) {
 		if err := work(lease); err != nil {
 			refuse(err)
 		}
@@ -86,7 +86,7 @@ func (r *run) workMailbox(ctx, work context.Context, lease bus.Lease) error {
 		r.log.Warn("mail could not be settled", slog.String("address", key), slog.Any("error", err))
 	})
 	r.point("send:settled")
-	return end.refused
+	return end.refusal
 }
 
 // A mailboxEnd describes how the work on a mailbox ended.
@@ -94,7 +94,7 @@ type mailboxEnd struct {
 	bus.End
 	mailLeft  bool  // whether the mailbox still contains mail to be sent later
 	leaseLost bool  // whether another process may hold the mailbox, so that this one must not settle it
-	refused   error // the platform's refusal of the account, or nil
+	refusal   error // the platform's refusal of the account, or nil
 }
 
 // sendMail sends the mail that waits in a mailbox, and returns how to settle the mailbox.
@@ -110,7 +110,7 @@ func (r *run) sendMail(ctx, work context.Context, lease bus.Lease) (end mailboxE
 		return mailboxEnd{End: bus.End{Uncounted: true, After: time.Second}, mailLeft: true, leaseLost: errors.Is(err, bus.ErrFenced)}
 	}
 	for i, m := range mail {
-		if ctx.Err() != nil || i > 0 && time.Since(began) > longestHold {
+		if ctx.Err() != nil || i > 0 && time.Since(began) > maxHold {
 			end.Uncounted, end.mailLeft = true, true
 			return end
 		}
@@ -120,8 +120,8 @@ func (r *run) sendMail(ctx, work context.Context, lease bus.Lease) (end mailboxE
 		}
 		if how, failed := errors.AsType[*deliveryError](r.deliver(ctx, work, lease, m, attempts)); failed {
 			how.applyTo(&end.End, m)
-			end.mailLeft = how.bury == "" || i+1 < len(mail)
-			end.leaseLost, end.refused = how.leaseLost, how.refused
+			end.mailLeft = how.deadLetterReason == "" || i+1 < len(mail)
+			end.leaseLost, end.refusal = how.leaseLost, how.refusal
 			return end
 		}
 		end.Done = m.Seq

@@ -14,10 +14,10 @@ import (
 
 const table = "| a | b |\n| --- | --- |\n| 1 | 2 |"
 
-// onMarkdown is a platform that shows some Markdown better than its own markup.
-func onMarkdown(t *testing.T, length int, setup func(*stage), run func(*testing.T, *stage, *running)) {
+// withMarkdownPlatform runs a test on a platform that shows some Markdown better than its own markup.
+func withMarkdownPlatform(t *testing.T, length int, setup func(*testStage), run func(*testing.T, *testStage, *runningDispatcher)) {
 	t.Helper()
-	inDispatch(t, func(s *stage, d *dispatch.Dispatcher) {
+	withDispatcher(t, func(s *testStage, d *dispatch.Dispatcher) {
 		s.Platform.Offers = channels.Limits{Dialect: markup.SlackMrkdwn, Length: length, EditBytes: length, Markdown: true}
 		d.Channel = channelstest.ButtonChannel{EditingChannel: &channelstest.EditingChannel{MemoryChannel: s.Platform, Caption: 50}}
 		if setup != nil {
@@ -26,9 +26,9 @@ func onMarkdown(t *testing.T, length int, setup func(*stage), run func(*testing.
 	}, run)
 }
 
-func TestPartsHaveTheirMarkdown(t *testing.T) {
-	onMarkdown(t, 4000, nil, func(t *testing.T, s *stage, _ *running) {
-		s.post(t, news("a", "1", "x", "# One\n\n"+table), news("b", "1", "x", "# Two"), outbound("c", "1", "plain *text*"))
+func TestPartsCarryTheirMarkdown(t *testing.T) {
+	withMarkdownPlatform(t, 4000, nil, func(t *testing.T, s *testStage, _ *runningDispatcher) {
+		s.publish(t, subjectMessage("a", "1", "x", "# One\n\n"+table), subjectMessage("b", "1", "x", "# Two"), newOutbound("c", "1", "plain *text*"))
 		synctest.Wait()
 		sent := s.Platform.Sent()
 		if len(sent) != 3 || sent[0].Part.Markdown != "# One\n\n"+table || !strings.HasPrefix(sent[0].Part.Text, "*One*") {
@@ -44,8 +44,8 @@ func TestPartsHaveTheirMarkdown(t *testing.T) {
 }
 
 func TestEachPartOfASplitMessageHasItsOwnMarkdown(t *testing.T) {
-	onMarkdown(t, 300, nil, func(t *testing.T, s *stage, _ *running) {
-		s.post(t, outbound("a", "1", "| name | number |\n| --- | --- |\n"+strings.Repeat("| someone | 1 |\n", 40)))
+	withMarkdownPlatform(t, 300, nil, func(t *testing.T, s *testStage, _ *runningDispatcher) {
+		s.publish(t, newOutbound("a", "1", "| name | number |\n| --- | --- |\n"+strings.Repeat("| someone | 1 |\n", 40)))
 		synctest.Wait()
 		rows := 0
 		for _, a := range s.Platform.Sent() {
@@ -60,19 +60,19 @@ func TestEachPartOfASplitMessageHasItsOwnMarkdown(t *testing.T) {
 	})
 }
 
-// The book keeps no Markdown. Who goes on with a message makes it again.
+// The book does not store Markdown, so the process that continues a message makes it again.
 func TestMarkdownOutlivesTheProcess(t *testing.T) {
-	setup := func(s *stage) {
-		s.Platform.OnSend = failing("1", false, &channels.SendError{Fault: channels.Stop, Code: "401"})
+	setup := func(s *testStage) {
+		s.Platform.OnSend = failFirstSends("1", false, &channels.SendError{Fault: channels.Stop, Code: "401"})
 	}
-	onMarkdown(t, 4000, setup, func(t *testing.T, s *stage, r *running) {
-		s.post(t, outbound("a", "1", "# One\n\n"+table))
+	withMarkdownPlatform(t, 4000, setup, func(t *testing.T, s *testStage, r *runningDispatcher) {
+		s.publish(t, newOutbound("a", "1", "# One\n\n"+table))
 		r.err = <-r.ended
 		r.once.Do(r.stop)
-		if known := s.state(t, "a").Parts[0]; known.State != channels.Queued || !strings.HasPrefix(known.Text, "*One*") {
+		if known := s.lookup(t, "a").Parts[0]; known.State != channels.Queued || !strings.HasPrefix(known.Text, "*One*") {
 			t.Errorf("book: %+v", known)
 		}
-		again := start(t, &dispatch.Dispatcher{Name: "c", Channel: s.Platform, Bus: s.Bus, Book: s.Book, Log: s.Logger()})
+		again := startDispatcher(t, &dispatch.Dispatcher{Name: "c", Channel: s.Platform, Bus: s.Bus, Book: s.Book, Log: s.Logger()})
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if sent := s.Platform.Sent(); len(sent) != 1 || sent[0].Part.Markdown != "# One\n\n"+table {

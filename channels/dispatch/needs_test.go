@@ -9,14 +9,14 @@ import (
 	"parley/bus"
 )
 
-// What a newer release publishes waits, with what is behind it, until one that
-// understands it is there.
-func TestAMessageWithAnUnknownNeedWaitsWithAllBehindIt(t *testing.T) {
-	inDispatch(t, nil, func(t *testing.T, s *stage, _ *running) {
-		strange := outbound("b", "1", "answer yes or no")
+// A message that needs a newer release waits, and so do the messages behind it, until a process of such a
+// release runs.
+func TestAMessageWithAnUnknownNeedHoldsUpItsMailbox(t *testing.T) {
+	withDispatcher(t, nil, func(t *testing.T, s *testStage, _ *runningDispatcher) {
+		strange := newOutbound("b", "1", "answer yes or no")
 		strange.Needs = []string{"buttons"}
 		strange.Expires = time.Now().Add(time.Minute)
-		s.post(t, outbound("a", "1", "before"), strange, outbound("c", "1", "behind"), outbound("d", "2", "elsewhere"))
+		s.publish(t, newOutbound("a", "1", "before"), strange, newOutbound("c", "1", "behind"), newOutbound("d", "2", "elsewhere"))
 		synctest.Wait()
 		wantTexts(t, s, "1", "before")
 		wantTexts(t, s, "2", "elsewhere")
@@ -32,7 +32,7 @@ func TestAMessageWithAnUnknownNeedWaitsWithAllBehindIt(t *testing.T) {
 		if log := s.Log.String(); !strings.Contains(log, "buttons") || !strings.Contains(log, `b"`) && !strings.Contains(log, "id=b") {
 			t.Errorf("log: %s", log)
 		}
-		if err := s.end(); err != nil {
+		if err := s.endDispatcher(); err != nil {
 			t.Fatal(err)
 		}
 		lease, err := s.Bus.Claim(t.Context(), bus.OutboundTopic("c"))

@@ -29,8 +29,8 @@ type notices struct {
 	log     *slog.Logger
 }
 
-// undelivered tells the message's session, through Dispatcher.Notify, that the message was given up.
-func (n *notices) undelivered(work context.Context, d *delivery, code string) error {
+// tellSessionUndelivered tells the message's session, through Dispatcher.Notify, that the message was given up.
+func (n *notices) tellSessionUndelivered(work context.Context, d *delivery, code string) error {
 	if n.notify == nil {
 		return nil
 	}
@@ -43,9 +43,9 @@ func (n *notices) undelivered(work context.Context, d *delivery, code string) er
 	return nil
 }
 
-// refused tells a chat that an answer will not come, if the platform has refused the answer's content but not the
+// tellChatRefused tells a chat that an answer will not come, if the platform has tellChatRefused the answer's content but not the
 // chat, and the answer has no fallback. This notice has no session, so nobody is told if it can't be sent either.
-func (n *notices) refused(work context.Context, d *delivery, code string) error {
+func (n *notices) tellChatRefused(work context.Context, d *delivery, code string) error {
 	if d.out.Session == "" || d.out.Told != nil || len(d.out.Fallback) > 0 || !isAboutContent(n.channel, code) {
 		return nil
 	}
@@ -72,14 +72,14 @@ func (n *notices) refused(work context.Context, d *delivery, code string) error 
 // could still be sent to the same place.
 func isAboutContent(ch channels.Channel, code string) bool {
 	switch code {
-	case expired, gaveUp, unknownOutcome, badAddress:
+	case codeExpired, codeGivenUp, codeUnknownOutcome, codeBadAddress:
 		return false
 	}
 	return channels.RefusalOf(ch, code) == ""
 }
 
-// withoutFile tells the session that sent a message, and the chat, that the file of a part was left out.
-func (n *notices) withoutFile(work context.Context, d *delivery, part int, file, why string) error {
+// tellFileLeftOut tells the session that sent a message, and the chat, that the file of a part was left out.
+func (n *notices) tellFileLeftOut(work context.Context, d *delivery, part int, file, why string) error {
 	id := bus.DerivedID(d.record.ID, fmt.Sprint(fileSuffix, part))
 	if d.out.Session != "" {
 		err := bus.PublishNotice(work, n.bus, d.out.Session, bus.Inbound{
@@ -102,8 +102,8 @@ func (n *notices) withoutFile(work context.Context, d *delivery, part int, file,
 	return nil
 }
 
-// wholeText publishes a long text as ordinary messages, after the platform has refused it as a file.
-func (n *notices) wholeText(work context.Context, d *delivery) error {
+// publishWholeText publishes a long text as ordinary messages, after the platform has refused it as a file.
+func (n *notices) publishWholeText(work context.Context, d *delivery) error {
 	out := bus.Outbound{ID: bus.DerivedID(d.record.ID, wholeSuffix), To: d.out.To, Text: d.out.Text, Session: d.out.Session, At: time.Now(), Whole: true}
 	if err := publish(work, n.bus, d, out); err != nil && !errors.Is(err, bus.ErrInvalid) {
 		n.log.Warn("a long text could not be said", slog.String("id", d.record.ID), slog.Any("error", err))

@@ -15,30 +15,30 @@ import (
 	"parley/channels/dispatch"
 )
 
-// hears has an agent listen everywhere but in one chat.
-func hears(_ context.Context, at bus.Address) (string, error) {
+// sessionAt has an agent listen at every address except one chat.
+func sessionAt(_ context.Context, at bus.Address) (string, error) {
 	if at.Chat == "deaf" {
 		return "", nil
 	}
 	return "main:" + strings.ReplaceAll(at.String(), "/", ":"), nil
 }
 
-// sessionNotice is what somebody has told in another chat.
+// sessionNotice returns a message that somebody has sent to another chat through the bot.
 func sessionNotice(id, chat, words string) bus.Outbound {
-	out := outbound(id, chat, "anna asked me to tell you:\n\n> "+words)
+	out := newOutbound(id, chat, "anna asked me to tell you:\n\n> "+words)
 	out.Session, out.Told = "main:c:anna", &bus.Telling{For: bus.Person{ID: "c:anna", Name: "Anna"}, At: bus.Address{Channel: "c", Chat: "anna"}, Words: words, Own: true}
 	return out
 }
 
-func TestTheSessionOfAChatLearnsWhatWasToldThere(t *testing.T) {
+func TestTheChatsSessionIsToldOfTellings(t *testing.T) {
 	away := []error{&channels.SendError{Fault: channels.Retry, Code: "503"}, errors.New("connection reset")}
-	setup := func(s *stage, d *dispatch.Dispatcher) {
+	setup := func(s *testStage, d *dispatch.Dispatcher) {
 		looked := 0
 		d.SessionAt = func(ctx context.Context, at bus.Address) (string, error) {
 			if looked++; looked < 3 {
 				return "", errors.New("the book is away")
 			}
-			return hears(ctx, at)
+			return sessionAt(ctx, at)
 		}
 		d.Channel = channelstest.ThreadingChannel{MemoryChannel: s.Platform, OnReply: func() error {
 			if len(away) == 0 {
@@ -49,8 +49,8 @@ func TestTheSessionOfAChatLearnsWhatWasToldThere(t *testing.T) {
 			return err
 		}}
 	}
-	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
-		s.post(t, sessionNotice("a", "1", "lunch at noon"), outbound("b", "1", "an answer"), sessionNotice("c", "deaf", "anybody?"))
+	withDispatcher(t, setup, func(t *testing.T, s *testStage, _ *runningDispatcher) {
+		s.publish(t, sessionNotice("a", "1", "lunch at noon"), newOutbound("b", "1", "an answer"), sessionNotice("c", "deaf", "anybody?"))
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		wantTexts(t, s, "1", "anna asked me to tell you:\n\n> lunch at noon", "an answer")
@@ -59,7 +59,7 @@ func TestTheSessionOfAChatLearnsWhatWasToldThere(t *testing.T) {
 			t.Fatal(err)
 		}
 		mail, err := lease.Mail(t.Context(), 0)
-		if err != nil || len(mail) != 1 || mail[0].Key != "main:c:1:"+s.state(t, "a").Parts[0].PlatformID || !mail[0].Urgent {
+		if err != nil || len(mail) != 1 || mail[0].Key != "main:c:1:"+s.lookup(t, "a").Parts[0].PlatformID || !mail[0].Urgent {
 			t.Fatalf("mail %+v, %v", mail, err)
 		}
 		in, err := bus.DecodeInbound(mail[0].Body)
@@ -75,19 +75,19 @@ func TestTheSessionOfAChatLearnsWhatWasToldThere(t *testing.T) {
 	})
 }
 
-// A note that cannot be made does not keep what is behind it for ever.
-func TestAChatOfWhichNothingCanBeFoundOutIsNotStuck(t *testing.T) {
-	setup := func(s *stage, d *dispatch.Dispatcher) {
-		d.SessionAt = hears
+// If the session of a chat can never be found, the messages behind do not wait forever.
+func TestALookupThatKeepsFailingDoesNotBlockTheChat(t *testing.T) {
+	setup := func(s *testStage, d *dispatch.Dispatcher) {
+		d.SessionAt = sessionAt
 		d.Channel = channelstest.ThreadingChannel{MemoryChannel: s.Platform, OnReply: func() error {
 			return &channels.SendError{Fault: channels.Retry, Code: "internal_error"}
 		}}
 	}
-	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
+	withDispatcher(t, setup, func(t *testing.T, s *testStage, _ *runningDispatcher) {
 		told := sessionNotice("a", "1", "lunch at noon")
 		told.At = time.Now()
-		s.post(t, told, outbound("b", "1", "an answer"))
-		lasts(25 * time.Hour)
+		s.publish(t, told, newOutbound("b", "1", "an answer"))
+		sleep(25 * time.Hour)
 		wantTexts(t, s, "1", "anna asked me to tell you:\n\n> lunch at noon", "an answer")
 		if mail := s.Mail(t); len(mail) > 0 {
 			t.Errorf("noted %+v", mail)
@@ -95,10 +95,10 @@ func TestAChatOfWhichNothingCanBeFoundOutIsNotStuck(t *testing.T) {
 	})
 }
 
-// Of what has not arrived, or may not have, no session is told that it has.
-func TestNothingIsNotedOfWhatIsNotKnownToHaveArrived(t *testing.T) {
-	setup := func(s *stage, d *dispatch.Dispatcher) {
-		d.SessionAt, d.Policy.OnUnknown = hears, "drop"
+// A session is told only of messages that are known to have arrived.
+func TestNoSessionIsToldOfAMessageThatMayNotHaveArrived(t *testing.T) {
+	setup := func(s *testStage, d *dispatch.Dispatcher) {
+		d.SessionAt, d.Policy.OnUnknown = sessionAt, "drop"
 		d.Notify = nil
 		s.Platform.OnSend = func(_ context.Context, to bus.Address, _ channels.Part) (bool, error) {
 			switch to.Chat {
@@ -110,14 +110,14 @@ func TestNothingIsNotedOfWhatIsNotKnownToHaveArrived(t *testing.T) {
 			return true, nil
 		}
 	}
-	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
+	withDispatcher(t, setup, func(t *testing.T, s *testStage, _ *runningDispatcher) {
 		late := sessionNotice("c", "3", "too late")
 		late.Expires = time.Now()
-		s.post(t, sessionNotice("a", "1", "perhaps"), sessionNotice("b", "2", "no"), late)
+		s.publish(t, sessionNotice("a", "1", "perhaps"), sessionNotice("b", "2", "no"), late)
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if s.state(t, "a").State() != channels.Unsure || s.state(t, "b").State() != channels.Failed || s.state(t, "c").State() != channels.Failed {
-			t.Errorf("book: %+v %+v %+v", s.state(t, "a"), s.state(t, "b"), s.state(t, "c"))
+		if s.lookup(t, "a").State() != channels.Unsure || s.lookup(t, "b").State() != channels.Failed || s.lookup(t, "c").State() != channels.Failed {
+			t.Errorf("book: %+v %+v %+v", s.lookup(t, "a"), s.lookup(t, "b"), s.lookup(t, "c"))
 		}
 		if mail := s.Mail(t); len(mail) > 0 {
 			t.Errorf("noted %+v", mail)
@@ -130,13 +130,13 @@ func TestKillPointsOfNotices(t *testing.T) {
 		t.Run(at, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			s := setStage(t, dir, bus.Caps{})
-			s.post(t, sessionNotice("a", "1", "one"), sessionNotice("b", "1", "two"))
+			s := newStage(t, dir, bus.Caps{})
+			s.publish(t, sessionNotice("a", "1", "one"), sessionNotice("b", "1", "two"))
 			s.Close()
-			killChild(t, killDir+"="+dir, killAt+"="+at)
-			s = setStage(t, dir, bus.Caps{})
+			killChild(t, envKillDir+"="+dir, envKillAt+"="+at)
+			s = newStage(t, dir, bus.Caps{})
 			defer s.Close()
-			drain(t, s, filePlatform{filepath.Join(dir, "sent")}, nil)
+			dispatchUntilEmpty(t, s, filePlatform{filepath.Join(dir, "sent")}, nil)
 			mail := s.Mail(t)
 			if len(mail) != 2 || mail[0].ID != "a#told" || mail[1].ID != "b#told" || mail[1].Quotes[0].Text != "two" {
 				t.Errorf("noted %+v", mail)
@@ -145,18 +145,18 @@ func TestKillPointsOfNotices(t *testing.T) {
 	}
 }
 
-// operatorsAnswer is what an operator says in a chat.
-func operatorsAnswer(id, chat, words string) bus.Outbound {
-	out := outbound(id+"/0", chat, "**Operator:**\n\n"+words)
+// operatorAnswer returns an operator's message in a chat.
+func operatorAnswer(id, chat, words string) bus.Outbound {
+	out := newOutbound(id+"/0", chat, "**Operator:**\n\n"+words)
 	out.Session = "main:c:" + chat
 	out.Told = &bus.Telling{For: bus.Person{ID: "web:owner", Owner: true}, At: out.To, Words: words, Own: true, Operator: true, Post: id}
 	return out
 }
 
-// The session that the message names learns what an operator has said in its chat, wherever a reply would go. It
-// learns so, too, if nobody can tell whether that has arrived, and also if it has not.
-func TestASessionLearnsWhatAnOperatorSaid(t *testing.T) {
-	setup := func(s *stage, d *dispatch.Dispatcher) {
+// The session that the message names is told what an operator said in its chat, no matter where a reply would
+// go. It is told even if the message has not arrived, or may not have.
+func TestASessionIsToldWhatAnOperatorSaid(t *testing.T) {
+	setup := func(s *testStage, d *dispatch.Dispatcher) {
 		d.SessionAt = func(context.Context, bus.Address) (string, error) { return "main:c:elsewhere", nil }
 		d.Policy.OnUnknown, d.Notify = "drop", dispatch.TellSession(s.Bus)
 		s.Platform.OnSend = func(_ context.Context, to bus.Address, _ channels.Part) (bool, error) {
@@ -169,8 +169,8 @@ func TestASessionLearnsWhatAnOperatorSaid(t *testing.T) {
 			return true, nil
 		}
 	}
-	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
-		s.post(t, operatorsAnswer("a", "1", "I have repaired it"), operatorsAnswer("b", "2", "perhaps"), operatorsAnswer("c", "3", "no"))
+	withDispatcher(t, setup, func(t *testing.T, s *testStage, _ *runningDispatcher) {
+		s.publish(t, operatorAnswer("a", "1", "I have repaired it"), operatorAnswer("b", "2", "perhaps"), operatorAnswer("c", "3", "no"))
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		notices := map[string]bus.Inbound{}
@@ -195,25 +195,25 @@ func TestASessionLearnsWhatAnOperatorSaid(t *testing.T) {
 	})
 }
 
-// However an operator's answer is cut off, it is sent, and its session told, once.
+// Wherever the process is killed, an operator's answer is sent once, and its session is told once.
 func TestKillPointsOfAnOperatorsAnswer(t *testing.T) {
 	for _, at := range []string{"send:begun 1", "send:held 1", "send:sent 1", "send:marked 1", "send:told 1", "send:settled 1"} {
 		t.Run(at, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			s := setStage(t, dir, bus.Caps{})
-			s.post(t, operatorsAnswer("a", "1", "one"), operatorsAnswer("b", "1", "two"))
+			s := newStage(t, dir, bus.Caps{})
+			s.publish(t, operatorAnswer("a", "1", "one"), operatorAnswer("b", "1", "two"))
 			s.Close()
-			killChild(t, killDir+"="+dir, killAt+"="+at)
-			s = setStage(t, dir, bus.Caps{})
+			killChild(t, envKillDir+"="+dir, envKillAt+"="+at)
+			s = newStage(t, dir, bus.Caps{})
 			defer s.Close()
 			file := filePlatform{filepath.Join(dir, "sent")}
-			drain(t, s, tracingFile{file, t}, nil)
+			dispatchUntilEmpty(t, s, findingFilePlatform{file, t}, nil)
 			mail := s.Mail(t)
 			if len(mail) != 2 || mail[0].ID != "a/0#told" || mail[1].ID != "b/0#told" || mail[1].Quotes[0].Text != "two" {
 				t.Errorf("noted %+v", mail)
 			}
-			if got := strings.Join(file.arrived(t)["1"], " "); got != "a/0/0 b/0/0" {
+			if got := strings.Join(file.readArrived(t)["1"], " "); got != "a/0/0 b/0/0" {
 				t.Errorf("arrived %s", got)
 			}
 		})

@@ -13,22 +13,24 @@ import (
 	"parley/channels/dispatch"
 )
 
-// withFile are a message with a file, and one that says something else if that has not arrived.
-func withFile() (ahead, request bus.Outbound) {
+// fileAndDependent returns a message with a file, and a message that has another text if the file does not
+// arrive.
+func fileAndDependent() (ahead, request bus.Outbound) {
 	ahead = bus.Outbound{ID: "q#call", To: bus.Address{Channel: "c", Chat: "1"}, Session: "main:c:1", Ahead: true, At: time.Now(), File: &bus.File{Name: "call.txt", Data: []byte("all of it")}}
 	request = bus.Outbound{ID: "q#ask", To: ahead.To, Session: ahead.Session, Subject: "q", Text: "may I?", Buttons: []bus.Button{{Label: "Yes", Says: "/yes"}}, At: time.Now()}
 	request.Otherwise = &bus.Otherwise{Unsent: ahead.ID, Text: "not here", Buttons: []bus.Button{{Label: "No", Says: "/no"}}}
 	return ahead, request
 }
 
-// A message that depends on a file is sent once the fate of the file is known, and says what is true.
-func TestAMessageSaysOtherwiseWithoutItsFile(t *testing.T) {
+// A message that depends on a file is sent only after the file was sent or given up, with the text that is true
+// then.
+func TestAMessageGetsItsAlternativeTextWithoutItsFile(t *testing.T) {
 	isFile := func(part channels.Part) bool { return part.File != "" }
 	tests := map[string]struct {
 		onSend  func(ctx context.Context, part channels.Part) (bool, error)
 		noFiles bool
 		policy  dispatch.Policy
-		alone   bool // the file was never published
+		alone   bool // the message with the file was never published
 		after   time.Duration
 		want    string
 	}{
@@ -65,7 +67,7 @@ func TestAMessageSaysOtherwiseWithoutItsFile(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			inDispatch(t, func(s *stage, d *dispatch.Dispatcher) {
+			withDispatcher(t, func(s *testStage, d *dispatch.Dispatcher) {
 				s.Platform.Offers.Length = 100
 				d.Channel, d.Policy = channelstest.ButtonChannel{EditingChannel: &channelstest.EditingChannel{MemoryChannel: s.Platform, Caption: 50}}, test.policy
 				if test.noFiles {
@@ -76,13 +78,13 @@ func TestAMessageSaysOtherwiseWithoutItsFile(t *testing.T) {
 						return test.onSend(ctx, part)
 					}
 				}
-			}, func(t *testing.T, s *stage, _ *running) {
-				ahead, request := withFile()
+			}, func(t *testing.T, s *testStage, _ *runningDispatcher) {
+				ahead, request := fileAndDependent()
 				if !test.alone {
-					s.post(t, ahead)
+					s.publish(t, ahead)
 				}
-				s.post(t, request)
-				lasts(test.after)
+				s.publish(t, request)
+				sleep(test.after)
 				synctest.Wait()
 				var said []channelstest.Arrival
 				for _, a := range s.Platform.Sent() {
@@ -108,17 +110,17 @@ func TestAMessageSaysOtherwiseWithoutItsFile(t *testing.T) {
 	}
 }
 
-// A double is edited once, and only where it is another message than that of the subject.
-func TestADoubleOfAMessageIsReplaced(t *testing.T) {
-	onButtons(t, nil, func(t *testing.T, s *stage) {
-		s.post(t, question("a", "ask", "may I?"))
+// A double is edited once, and only if it is not the message that shows the subject.
+func TestADoublePostedMessageIsEdited(t *testing.T) {
+	withButtons(t, nil, func(t *testing.T, s *testStage) {
+		s.publish(t, questionWithButton("a", "ask", "may I?"))
 		synctest.Wait()
 		shown := s.Platform.Sent()[0].ID
-		double := news("b", "1", "ask", "approved")
+		double := subjectMessage("b", "1", "ask", "approved")
 		double.Double = "stray"
-		same := news("c", "1", "ask", "approved")
+		same := subjectMessage("c", "1", "ask", "approved")
 		same.Double = shown
-		s.post(t, double, same, news("d", "1", "", "bye"))
+		s.publish(t, double, same, subjectMessage("d", "1", "", "bye"))
 		synctest.Wait()
 		sent := s.Platform.Sent()
 		if len(sent) != 3 || !sent[1].Edit || sent[1].ID != "stray" || sent[1].Part.Text != "approved" || len(sent[1].Part.Buttons) != 0 || sent[2].Part.Text != "bye" {

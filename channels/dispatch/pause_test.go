@@ -18,8 +18,8 @@ import (
 	"parley/channels/stagetest"
 )
 
-// limitOnce has a platform ask for patience once, on the first send to a chat.
-func limitOnce(chat string, limit channels.SendError) func(context.Context, bus.Address, channels.Part) (bool, error) {
+// limitFirstSend returns an OnSend that fails the first send to a chat with a rate limit.
+func limitFirstSend(chat string, limit channels.SendError) func(context.Context, bus.Address, channels.Part) (bool, error) {
 	var once sync.Once
 	return func(_ context.Context, to bus.Address, _ channels.Part) (arrives bool, err error) {
 		arrives = true
@@ -30,8 +30,7 @@ func limitOnce(chat string, limit channels.SendError) func(context.Context, bus.
 	}
 }
 
-// After a pause that a platform has asked for, what waited goes on at the pace
-// that it asks for, and not all at once.
+// After a pause for a rate limit, waiting messages are sent at the platform's pace, and not all at once.
 func TestNoBurstFollowsAPause(t *testing.T) {
 	for what, c := range map[string]struct {
 		limit channels.SendError
@@ -42,21 +41,21 @@ func TestNoBurstFollowsAPause(t *testing.T) {
 		"of account": {channels.SendError{Fault: channels.Retry, Limited: true, Account: true, RetryAfter: 5 * time.Second}, func(i int) string { return fmt.Sprint(i) }, time.Second / 4},
 	} {
 		t.Run(what, func(t *testing.T) {
-			setup := func(s *stage, _ *dispatch.Dispatcher) {
+			setup := func(s *testStage, _ *dispatch.Dispatcher) {
 				s.Platform.Offers.Chat = channels.Pace{Every: time.Second, Burst: 3}
 				s.Platform.Offers.Account = channels.Pace{Every: time.Second / 4, Burst: 30}
-				s.Platform.OnSend = limitOnce(c.chat(0), c.limit)
+				s.Platform.OnSend = limitFirstSend(c.chat(0), c.limit)
 			}
-			inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
+			withDispatcher(t, setup, func(t *testing.T, s *testStage, _ *runningDispatcher) {
 				began := time.Now()
 				for i := range 12 {
-					out := outbound(fmt.Sprint("m", i), c.chat(i), "hi")
-					out.To.Thread = fmt.Sprint(i) // each is a mailbox of its own
-					s.post(t, out)
+					out := newOutbound(fmt.Sprint("m", i), c.chat(i), "hi")
+					out.To.Thread = fmt.Sprint(i) // each message has a mailbox of its own
+					s.publish(t, out)
 					synctest.Wait()
 				}
 				early := len(s.Platform.Sent())
-				lasts(time.Minute)
+				sleep(time.Minute)
 				sent := s.Platform.Sent()
 				if len(sent) != 12 {
 					t.Fatalf("%d of 12 arrived", len(sent))
@@ -74,20 +73,20 @@ func TestNoBurstFollowsAPause(t *testing.T) {
 	}
 }
 
-// What waits for its turn when the pause begins keeps to it too.
-func TestAPauseHoldsForWhatWaitsAlready(t *testing.T) {
-	setup := func(s *stage, _ *dispatch.Dispatcher) {
+// The pause also applies to messages that were waiting when it began.
+func TestAPauseAppliesToMessagesAlreadyWaiting(t *testing.T) {
+	setup := func(s *testStage, _ *dispatch.Dispatcher) {
 		s.Platform.Offers.Chat = channels.Pace{Every: 2 * time.Second, Burst: 1}
-		s.Platform.OnSend = limitOnce("1", channels.SendError{Fault: channels.Retry, Limited: true, RetryAfter: 10 * time.Second})
+		s.Platform.OnSend = limitFirstSend("1", channels.SendError{Fault: channels.Retry, Limited: true, RetryAfter: 10 * time.Second})
 	}
-	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
+	withDispatcher(t, setup, func(t *testing.T, s *testStage, _ *runningDispatcher) {
 		began := time.Now()
 		for i := range 4 {
-			out := outbound(fmt.Sprint("m", i), "1", "hi")
+			out := newOutbound(fmt.Sprint("m", i), "1", "hi")
 			out.To.Thread = fmt.Sprint(i)
-			s.post(t, out)
+			s.publish(t, out)
 		}
-		lasts(time.Minute)
+		sleep(time.Minute)
 		sent := s.Platform.Sent()
 		if len(sent) != 4 || sent[0].At.Sub(began) < 10*time.Second {
 			t.Errorf("%d sent, the first after %v", len(sent), sent[0].At.Sub(began))
@@ -100,14 +99,14 @@ func TestAPauseHoldsForWhatWaitsAlready(t *testing.T) {
 	})
 }
 
-// A limitedTyper is a platform that wants less of typing.
-type limitedTyper struct {
+// A rateLimitedTyper is a platform that limits the rate of typing signs.
+type rateLimitedTyper struct {
 	*channelstest.TypingChannel
 	mu    sync.Mutex
 	calls []time.Time
 }
 
-func (p *limitedTyper) Typing(context.Context, bus.Address) (time.Duration, error) {
+func (p *rateLimitedTyper) Typing(context.Context, bus.Address) (time.Duration, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.calls = append(p.calls, time.Now())
@@ -117,20 +116,20 @@ func (p *limitedTyper) Typing(context.Context, bus.Address) (time.Duration, erro
 	return 5 * time.Second, nil
 }
 
-func TestTypingKeepsToWhatThePlatformAsksFor(t *testing.T) {
-	typer := &limitedTyper{}
-	setup := func(s *stage, d *dispatch.Dispatcher) {
+func TestTypingKeepsThePlatformsPauses(t *testing.T) {
+	typer := &rateLimitedTyper{}
+	setup := func(s *testStage, d *dispatch.Dispatcher) {
 		typer.TypingChannel = &channelstest.TypingChannel{MemoryChannel: s.Platform}
 		d.Channel = typer
 	}
-	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
+	withDispatcher(t, setup, func(t *testing.T, s *testStage, _ *runningDispatcher) {
 		synctest.Wait()
 		a, other := s.Speaker("t", "1"), s.Speaker("u", "1")
 		other.At.Thread = "7"
 		a.Start()
-		lasts(time.Second)
+		sleep(time.Second)
 		other.Start() // in the same chat
-		lasts(30 * time.Second)
+		sleep(30 * time.Second)
 		typer.mu.Lock()
 		defer typer.mu.Unlock()
 		if len(typer.calls) < 3 || typer.calls[1].Sub(typer.calls[0]) < 20*time.Second {
@@ -139,8 +138,8 @@ func TestTypingKeepsToWhatThePlatformAsksFor(t *testing.T) {
 	})
 }
 
-// startGateway runs the gateway of another process, and returns how to stop it.
-func startGateway(t *testing.T, s *stage, gate channels.Channel) (stop func()) {
+// startGateway runs the gateway of another process. The function that it returns stops the gateway.
+func startGateway(t *testing.T, s *testStage, gate channels.Channel) (stop func()) {
 	g := &gateway.Gateway{
 		Name: "c", Channel: gate, Bus: s.Bus, Events: s.Bus, Gate: new(gateway.Gate), Chats: s.Book, Pairings: s.Book,
 		Route: func(context.Context, bus.Inbound) (gateway.RouteResult, error) {
@@ -159,47 +158,47 @@ func startGateway(t *testing.T, s *stage, gate channels.Channel) (stop func()) {
 	}
 }
 
-// The gate and the dispatch of a channel may be two processes.
-func TestAPauseHoldsInEveryProcess(t *testing.T) {
+// The gateway and the dispatcher of a channel may run in different processes.
+func TestAPauseAppliesInEveryProcess(t *testing.T) {
 	limit := channels.SendError{Fault: channels.Retry, Limited: true, RetryAfter: 20 * time.Second}
 	gate := channelstest.NewMemoryChannel() // the other process's connection
-	setup := func(s *stage, _ *dispatch.Dispatcher) { s.Platform.OnSend = limitOnce("1", limit) }
-	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
+	setup := func(s *testStage, _ *dispatch.Dispatcher) { s.Platform.OnSend = limitFirstSend("1", limit) }
+	withDispatcher(t, setup, func(t *testing.T, s *testStage, _ *runningDispatcher) {
 		defer startGateway(t, s, gate)()
-		s.post(t, outbound("m", "1", "hi"))
+		s.publish(t, newOutbound("m", "1", "hi"))
 		synctest.Wait()
 		for _, chat := range []string{"1", "2"} {
 			if err := gate.Say(t.Context(), stagetest.Said("s"+chat, chat, "hello")); err != nil {
 				t.Fatal(err)
 			}
 		}
-		lasts(10 * time.Second)
+		sleep(10 * time.Second)
 		if len(gate.Texts("1")) != 0 || len(gate.Texts("2")) != 1 {
 			t.Errorf("within the pause the gate said %q, and elsewhere %q", gate.Texts("1"), gate.Texts("2"))
 		}
-		lasts(15 * time.Second)
+		sleep(15 * time.Second)
 		if got := gate.Texts("1"); len(got) != 1 || !strings.Contains(got[0], "don't know you") {
 			t.Errorf("after it the gate said %q", got)
 		}
 	})
 }
 
-// And the other way round: what the gate is told holds for the dispatch.
-func TestWhatTheGateIsToldHoldsForAnswers(t *testing.T) {
+// A pause that the gateway learns of also applies to the dispatcher.
+func TestAPauseOfTheGatewayAppliesToAnswers(t *testing.T) {
 	gate := channelstest.NewMemoryChannel()
-	gate.OnSend = limitOnce("1", channels.SendError{Fault: channels.Retry, Limited: true, RetryAfter: 20 * time.Second})
-	inDispatch(t, nil, func(t *testing.T, s *stage, _ *running) {
+	gate.OnSend = limitFirstSend("1", channels.SendError{Fault: channels.Retry, Limited: true, RetryAfter: 20 * time.Second})
+	withDispatcher(t, nil, func(t *testing.T, s *testStage, _ *runningDispatcher) {
 		defer startGateway(t, s, gate)()
 		if err := gate.Say(t.Context(), stagetest.Said("s", "1", "hello")); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		s.post(t, outbound("m", "1", "hi"))
-		lasts(10 * time.Second)
+		s.publish(t, newOutbound("m", "1", "hi"))
+		sleep(10 * time.Second)
 		if got := s.Platform.Texts("1"); len(got) != 0 {
 			t.Errorf("within the pause the dispatch said %q", got)
 		}
-		lasts(15 * time.Second)
+		sleep(15 * time.Second)
 		if len(s.Platform.Texts("1")) != 1 || len(gate.Texts("1")) != 1 {
 			t.Errorf("after it: %q and %q", s.Platform.Texts("1"), gate.Texts("1"))
 		}

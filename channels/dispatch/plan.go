@@ -24,7 +24,7 @@ func (p *plan) parts(ctx context.Context, d *delivery) ([]channels.SentPart, err
 	text, attached := d.out.Text, d.files
 	if _, can := channels.AsFileSender(p.rendering.channel); !can {
 		if d.out.Ahead { // the file is what it was sent for
-			return []channels.SentPart{{State: channels.Failed, Code: cannotSendFiles, File: true}}, nil
+			return []channels.SentPart{{State: channels.Failed, Code: codeCannotSendFiles, File: true}}, nil
 		}
 		for _, f := range attached {
 			text = strings.TrimSpace(text + "\n\n" + f.NotAttachedNote())
@@ -45,7 +45,7 @@ func (p *plan) parts(ctx context.Context, d *delivery) ([]channels.SentPart, err
 	}
 	parts = append(parts, fileParts(attached)...)
 	if len(parts) == 0 { // nothing in the message would be visible
-		return []channels.SentPart{{State: channels.Failed, Code: empty}}, nil
+		return []channels.SentPart{{State: channels.Failed, Code: codeEmpty}}, nil
 	}
 	if p.subjects.shown != nil && d.out.Subject != "" {
 		return p.subjects.replaceEarlier(ctx, d, parts)
@@ -65,11 +65,11 @@ func (p *plan) parts(ctx context.Context, d *delivery) ([]channels.SentPart, err
 	return parts, nil
 }
 
-// A text that needs more than maxMessages messages is sent as a file; the chat shows the first firstShown of those
+// A text that needs more than maxMessages messages is sent as a file; the chat shows the first partsShownBeforeFile of those
 // messages, followed by textMore.
 const (
-	maxMessages = 15
-	firstShown  = 2
+	maxMessages          = 15
+	partsShownBeforeFile = 2
 )
 
 // shorten cuts a very long text from a session so that only its beginning is shown and the whole text can be sent
@@ -84,9 +84,9 @@ func (p *plan) shorten(ctx context.Context, d *delivery, parts []channels.SentPa
 	return firstParts(parts, p.rendering.render(textMore)), true
 }
 
-// firstParts returns the first firstShown of the parts, followed by more.
+// firstParts returns the first partsShownBeforeFile of the parts, followed by more.
 func firstParts(parts, more []channels.SentPart) []channels.SentPart {
-	return append(slices.Clip(parts[:min(len(parts), firstShown)]), more...)
+	return append(slices.Clip(parts[:min(len(parts), partsShownBeforeFile)]), more...)
 }
 
 // fileParts returns one part without text for each file.

@@ -15,8 +15,8 @@ import (
 	"parley/channels/dispatch"
 )
 
-// A previewing channel shows answers by previews in every chat but "edit".
-type previewing struct {
+// A previewChannel shows unfinished answers by previews in every chat except "edit".
+type previewChannel struct {
 	*channelstest.EditingChannel
 
 	mu    sync.Mutex
@@ -29,62 +29,62 @@ type preview struct {
 	at         time.Time
 }
 
-const previewFades = 30 * time.Second
+const previewDuration = 30 * time.Second
 
-func (p *previewing) Previews(chat string) time.Duration {
+func (p *previewChannel) Previews(chat string) time.Duration {
 	if chat == "edit" {
 		return 0
 	}
 	return time.Second
 }
 
-func (p *previewing) Preview(_ context.Context, _ bus.Address, turn string, part channels.Part) (time.Duration, error) {
+func (p *previewChannel) Preview(_ context.Context, _ bus.Address, turn string, part channels.Part) (time.Duration, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.err != nil {
 		return 0, p.err
 	}
 	p.shown = append(p.shown, preview{turn, part.Text, time.Now()})
-	return previewFades, nil
+	return previewDuration, nil
 }
 
-func (p *previewing) all() []preview {
+func (p *previewChannel) shownPreviews() []preview {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]preview(nil), p.shown...)
 }
 
-func (p *previewing) fail(err error) {
+func (p *previewChannel) setError(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.err = err
 }
 
-func inPreviews(t *testing.T, stream string, run func(*testing.T, *stage, *previewing)) {
+func withPreviews(t *testing.T, stream string, run func(*testing.T, *testStage, *previewChannel)) {
 	t.Helper()
-	var p *previewing
-	setup := func(s *stage, d *dispatch.Dispatcher) {
+	var p *previewChannel
+	setup := func(s *testStage, d *dispatch.Dispatcher) {
 		s.Platform.Offers.DraftEvery, s.Platform.Offers.Length = draftEvery, 1000
-		p = &previewing{EditingChannel: &channelstest.EditingChannel{MemoryChannel: s.Platform}}
+		p = &previewChannel{EditingChannel: &channelstest.EditingChannel{MemoryChannel: s.Platform}}
 		d.Channel, d.Policy.Stream = p, stream
 	}
-	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
+	withDispatcher(t, setup, func(t *testing.T, s *testStage, _ *runningDispatcher) {
 		synctest.Wait()
 		run(t, s, p)
 	})
 }
 
-// An answer is shown by previews, which are not messages: the answer is the only one.
-func TestPreviewsGrowUntilTheAnswerIsSent(t *testing.T) {
-	inPreviews(t, "", func(t *testing.T, s *stage, p *previewing) {
+// A preview is not a message, so the answer is the only message.
+func TestPreviewsAreShownUntilTheAnswerIsSent(t *testing.T) {
+	withPreviews(t, "", func(t *testing.T, s *testStage, p *previewChannel) {
 		a := s.Speaker("t", "1")
 		a.Start()
 		a.Says("Words ")
 		for range 50 {
 			a.GoesOn("x ")
-			lasts(100 * time.Millisecond)
+			sleep(100 * time.Millisecond)
 		}
-		shown := p.all()
+		shown := p.shownPreviews()
 		if len(shown) < 4 || len(shown) > 6 {
 			t.Fatalf("%d previews in five seconds", len(shown))
 		}
@@ -94,75 +94,74 @@ func TestPreviewsGrowUntilTheAnswerIsSent(t *testing.T) {
 			}
 		}
 		a.Runs("exec_shell", "make")
-		lasts(2 * time.Second)
-		if last := p.all(); !strings.Contains(last[len(last)-1].text, "make") {
+		sleep(2 * time.Second)
+		if last := p.shownPreviews(); !strings.Contains(last[len(last)-1].text, "make") {
 			t.Errorf("while a tool runs it shows %q", last[len(last)-1].text)
 		}
-		s.answers(t, a, "The answer")
-		known := len(p.all())
-		lasts(time.Minute)
+		s.publishAnswer(t, a, "The answer")
+		known := len(p.shownPreviews())
+		sleep(time.Minute)
 		wantTexts(t, s, "1", "The answer")
-		s.noDraft(t, "t")
-		if now := p.all(); len(now) != known {
+		s.requireNoDraft(t, "t")
+		if now := p.shownPreviews(); len(now) != known {
 			t.Errorf("previews go on after the answer: %+v", now[known:])
 		}
 	})
 }
 
-// A preview fades, so it is shown again while nothing new is said, and no longer than
-// the turn runs.
+// A preview fades, so it is shown again even if there is no new text, but only while the turn runs.
 func TestAPreviewIsShownAgainBeforeItFades(t *testing.T) {
-	inPreviews(t, "", func(t *testing.T, s *stage, p *previewing) {
+	withPreviews(t, "", func(t *testing.T, s *testStage, p *previewChannel) {
 		a := s.Speaker("t", "1")
 		a.Start()
 		a.Says("Thinking hard")
-		lasts(100 * time.Second)
-		shown := p.all()
+		sleep(100 * time.Second)
+		shown := p.shownPreviews()
 		if len(shown) < 5 || len(shown) > 9 {
 			t.Fatalf("%d previews in 100 seconds", len(shown))
 		}
 		for i, later := range shown[1:] {
-			if gap := later.at.Sub(shown[i].at); gap >= previewFades {
+			if gap := later.at.Sub(shown[i].at); gap >= previewDuration {
 				t.Errorf("nothing was shown for %v", gap)
 			}
 		}
 		a.Emit(bus.Event{Type: bus.TurnParked, Causes: []string{"t"}})
-		lasts(time.Minute)
-		if now := p.all(); len(now) != len(shown) {
+		sleep(time.Minute)
+		if now := p.shownPreviews(); len(now) != len(shown) {
 			t.Errorf("a turn that waits shows %+v", now[len(shown):])
 		}
 	})
 }
 
-// Where the platform takes no previews the answer is shown as a message that is edited,
-// and a platform that is away is asked again.
-func TestWhatComesOfPreviewsThatFail(t *testing.T) {
-	inPreviews(t, "", func(t *testing.T, s *stage, p *previewing) {
-		p.fail(&channels.SendError{Fault: channels.Unknown, Code: "cut_off", Err: errors.New("gone")})
+// If the platform supports no previews, the answer is shown as a draft that is edited. If the platform is down,
+// previews are tried again.
+func TestFailingPreviews(t *testing.T) {
+	withPreviews(t, "", func(t *testing.T, s *testStage, p *previewChannel) {
+		p.setError(&channels.SendError{Fault: channels.Unknown, Code: "cut_off", Err: errors.New("gone")})
 		a := s.Speaker("t", "1")
 		a.Start()
 		a.Says("One ")
-		lasts(5 * time.Second)
-		p.fail(nil)
-		lasts(5 * time.Second)
-		if len(p.all()) == 0 || len(s.Platform.Sent()) != 0 {
-			t.Errorf("after an outage: %+v and %+v", p.all(), s.Platform.Sent())
+		sleep(5 * time.Second)
+		p.setError(nil)
+		sleep(5 * time.Second)
+		if len(p.shownPreviews()) == 0 || len(s.Platform.Sent()) != 0 {
+			t.Errorf("after an outage: %+v and %+v", p.shownPreviews(), s.Platform.Sent())
 		}
-		p.fail(&channels.SendError{Fault: channels.Rejected, Code: "no_previews", Err: errors.New("none here")})
+		p.setError(&channels.SendError{Fault: channels.Rejected, Code: "no_previews", Err: errors.New("none here")})
 		a.GoesOn("two")
-		lasts(5 * time.Second)
+		sleep(5 * time.Second)
 		if sent := s.Platform.Sent(); len(sent) != 1 || !strings.HasPrefix(sent[0].Part.Text, "One two") {
 			t.Errorf("instead of previews: %+v", sent)
 		}
-		s.answers(t, a, "The answer")
-		lasts(time.Minute)
-		if part := s.state(t, "t#reply").Parts[0]; part.State != channels.Sent || part.Edits == "" {
+		s.publishAnswer(t, a, "The answer")
+		sleep(time.Minute)
+		if part := s.lookup(t, "t#reply").Parts[0]; part.State != channels.Sent || part.Edits == "" {
 			t.Errorf("the answer is %+v", part)
 		}
 	})
 }
 
-func TestHowAnswersAreShownIsASetting(t *testing.T) {
+func TestTheSettingDecidesHowAnswersAreShown(t *testing.T) {
 	for _, c := range []struct {
 		stream, chat     string
 		previews, drafts bool
@@ -173,40 +172,40 @@ func TestHowAnswersAreShownIsASetting(t *testing.T) {
 		{dispatch.StreamOff, "1", false, false},
 		{dispatch.StreamOff, "edit", false, false},
 	} {
-		inPreviews(t, c.stream, func(t *testing.T, s *stage, p *previewing) {
+		withPreviews(t, c.stream, func(t *testing.T, s *testStage, p *previewChannel) {
 			a := s.Speaker("t", c.chat)
 			a.Start()
 			a.Says("Words")
-			lasts(5 * time.Second)
-			if got := len(p.all()) > 0; got != c.previews {
+			sleep(5 * time.Second)
+			if got := len(p.shownPreviews()) > 0; got != c.previews {
 				t.Errorf("%q in %s: previews %t", c.stream, c.chat, got)
 			}
 			if got := len(s.Platform.Sent()) > 0; got != c.drafts {
 				t.Errorf("%q in %s: drafts %t", c.stream, c.chat, got)
 			}
-			s.answers(t, a, "The answer")
-			lasts(time.Minute)
+			s.publishAnswer(t, a, "The answer")
+			sleep(time.Minute)
 		})
 	}
 }
 
-// What a preview has shown of a turn that is stopped stays, as one message: the preview alone would
-// fade. Where nothing was said yet, nothing is posted.
-func TestWhatAPreviewHasShownBeforeAStopStays(t *testing.T) {
-	inPreviews(t, "", func(t *testing.T, s *stage, p *previewing) {
+// If a turn is stopped, the text that its preview showed is posted as a message, because the preview would
+// fade. If it showed none, nothing is posted.
+func TestTheTextOfAPreviewStaysAfterAStop(t *testing.T) {
+	withPreviews(t, "", func(t *testing.T, s *testStage, p *previewChannel) {
 		said, silent := s.Speaker("said", "1"), s.Speaker("silent", "2")
 		said.Start()
 		silent.Start()
 		said.Says("Half of it")
 		silent.Runs("grep", "x")
-		lasts(3 * time.Second)
+		sleep(3 * time.Second)
 		stopped := bus.Event{Type: bus.TurnError, Error: &bus.Failure{Code: "cancelled"}}
 		said.Emit(stopped)
 		silent.Emit(stopped)
-		lasts(time.Minute)
+		sleep(time.Minute)
 		wantTexts(t, s, "1", "Half of it\n\n(Stopped.)")
 		wantTexts(t, s, "2")
-		if known := len(p.all()); known == 0 {
+		if known := len(p.shownPreviews()); known == 0 {
 			t.Error("nothing was previewed")
 		}
 		known, err := s.Book.Drafts(t.Context(), "test")

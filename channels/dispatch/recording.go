@@ -30,7 +30,7 @@ func (o *recording) run(ctx, work context.Context, d *delivery) error {
 	}
 	if d.hasExpired() {
 		for i := range parts {
-			parts[i] = channels.SentPart{State: channels.Failed, Code: expired, File: parts[i].File}
+			parts[i] = channels.SentPart{State: channels.Failed, Code: codeExpired, File: parts[i].File}
 		}
 	}
 	d.record.Parts = parts
@@ -38,7 +38,7 @@ func (o *recording) run(ctx, work context.Context, d *delivery) error {
 	if err != nil {
 		return o.ledger.retryAfterError(d, err)
 	}
-	d.record, d.fresh = known, fresh
+	d.record, d.justRecorded = known, fresh
 	o.point("send:begun")
 	if len(known.Parts) > 0 && known.Parts[0].Edits != "" {
 		// From here on the draft belongs to this message, whoever continues it: if the draft stayed the turn's

@@ -59,7 +59,7 @@ func (p *retryPolicy) triedLongEnough(d *delivery) bool {
 		return false
 	}
 	if d.out.At.IsZero() {
-		return time.Duration(d.attempts)*longestBackoff/2 > p.policy.GiveUp
+		return time.Duration(d.attempts)*maxBackoff/2 > p.policy.GiveUp
 	}
 	return time.Since(d.out.At) > p.policy.GiveUp
 }
@@ -71,8 +71,9 @@ func (p *retryPolicy) noteFailure(d *delivery, fault *channels.SendError) {
 	}
 }
 
-// noteAnswer records that the platform works: it has accepted or refused something for the message's address.
-func (p *retryPolicy) noteAnswer(d *delivery) {
+// notePlatformAnswered records that the platform works: it has accepted or refused a part for the message's
+// address.
+func (p *retryPolicy) notePlatformAnswered(d *delivery) {
 	p.streaks.reset(d.out.To)
 	p.retries.notePlatformWorks()
 }
@@ -81,11 +82,11 @@ func (p *retryPolicy) noteAnswer(d *delivery) {
 // accept it.
 func (p *retryPolicy) retryLater(work context.Context, d *delivery, fault *channels.SendError) error {
 	if !fault.Limited {
-		after := max(fault.RetryAfter, backoff(d.attempts, longestBackoff))
+		after := max(fault.RetryAfter, backoff(d.attempts, maxBackoff))
 		if fault.RetryAfter == 0 {
 			after = p.retries.add(d.lease.Claim().Key, after, true, !channels.Connected(p.channel))
 		}
-		return &deliveryError{after: after}
+		return &deliveryError{retryAfter: after}
 	}
 	asked := p.pace.NoteLimit(d.to.Chat, fault)
 	if fault.Account {
@@ -94,11 +95,11 @@ func (p *retryPolicy) retryLater(work context.Context, d *delivery, fault *chann
 			p.log.Warn("topic could not be paused", slog.Any("error", err))
 		}
 	}
-	return giveBackFor(asked + backoff(1, longestBackoff))
+	return giveBackFor(asked + backoff(1, maxBackoff))
 }
 
 // retryUnknown returns an error that gives back a message for which nobody can tell whether it was sent. The
 // message then waits longer, because people may see the next send as a repetition.
 func (p *retryPolicy) retryUnknown(d *delivery) error {
-	return &deliveryError{after: p.retries.add(d.lease.Claim().Key, backoff(d.attempts, unknownBackoff), false, !channels.Connected(p.channel))}
+	return &deliveryError{retryAfter: p.retries.add(d.lease.Claim().Key, backoff(d.attempts, unknownBackoff), false, !channels.Connected(p.channel))}
 }

@@ -7,22 +7,22 @@ import (
 )
 
 const (
-	// lookEvery is the time after which a waiting mailbox is claimed again to check whether the platform works
-	// again; it grows to lookRarely for a mailbox that has waited long. All waiting mailboxes together are claimed
+	// lookInterval is the time after which a waiting mailbox is claimed again to check whether the platform works
+	// again; it grows to longestLookInterval for a mailbox that has waited long. All waiting mailboxes together are claimed
 	// at most looksPerSecond times a second.
-	lookEvery      = 3 * time.Second
-	lookRarely     = 30 * time.Second
-	looksPerSecond = 50
-	lookLeeway     = time.Second // if a mailbox is claimed earlier than planned by more than this, something urgent has arrived in it
-	earlyTryEvery  = time.Minute // the minimum time between two early sends from one mailbox
-	// probeEvery is the time between two early sends that test whether the platform works again; it grows with the
+	lookInterval        = 3 * time.Second
+	longestLookInterval = 30 * time.Second
+	looksPerSecond      = 50
+	earlyClaimLeeway    = time.Second // if a mailbox is claimed earlier than planned by more than this, something urgent has arrived in it
+	earlyTryInterval    = time.Minute // the minimum time between two early sends from one mailbox
+	// probeInterval is the time between two early sends that test whether the platform works again; it grows with the
 	// length of the outage.
-	probeEvery = 10 * time.Second
+	probeInterval = 10 * time.Second
 )
 
 const (
-	firstBackoff   = time.Second
-	longestBackoff = 5 * time.Minute
+	firstBackoff = time.Second
+	maxBackoff   = 5 * time.Minute
 	// unknownBackoff is longer because, if the last send did arrive, people see the next one as a repetition.
 	unknownBackoff = 15 * time.Minute
 	storageWait    = 5 * time.Second // how long a message waits after a failure of the book or the bus
@@ -47,7 +47,7 @@ type retrySchedule struct {
 	mu           sync.Mutex
 	mailboxes    map[string]mailboxWait // the waiting mailboxes, by key
 	lastTry      time.Time              // when any mailbox was last allowed to send
-	failing      bool                   // whether no send has been answered since the last failure
+	failingNow   bool                   // whether no send has been answered since the last failure
 	workingSince time.Time              // when the platform was found to work again
 }
 
@@ -75,7 +75,7 @@ func (s *retrySchedule) add(key string, after time.Duration, sure, lost bool) ti
 	if !known && len(s.mailboxes) >= maxRemembered {
 		forgetOne(s.mailboxes)
 	}
-	s.failing = true
+	s.failingNow = true
 	if !known {
 		one.firstFailure = now
 	}
@@ -86,7 +86,7 @@ func (s *retrySchedule) add(key string, after time.Duration, sure, lost bool) ti
 // planLook returns how long to wait before claiming a mailbox again. The caller holds s.mu.
 func (s *retrySchedule) planLook(key string, now time.Time) time.Duration {
 	one := s.mailboxes[key]
-	every := max(lookEvery, min(now.Sub(one.firstFailure)/60, lookRarely), time.Duration(len(s.mailboxes))*time.Second/looksPerSecond)
+	every := max(lookInterval, min(now.Sub(one.firstFailure)/60, longestLookInterval), time.Duration(len(s.mailboxes))*time.Second/looksPerSecond)
 	after := min(one.until.Sub(now), every+rand.N(every/3))
 	one.nextLook = now.Add(after)
 	s.mailboxes[key] = one
@@ -111,15 +111,15 @@ func (s *retrySchedule) remaining(key string, connected bool) time.Duration {
 	well := s.workingSince.After(one.lastFailure) || one.unreachable && connected
 	switch {
 	case !known, !now.Before(one.until),
-		one.nextLook.Sub(now) > lookLeeway, // the claim came early: something urgent has arrived in the mailbox
+		one.nextLook.Sub(now) > earlyClaimLeeway, // the claim came early: something urgent has arrived in the mailbox
 		// Something urgent may have arrived here too, but the wait ends too soon to tell. If the mailbox went back
 		// for such a short time, it would be claimed again and again, because the bus does not let unread urgent
 		// mail wait.
-		one.nextLook.After(now) && one.until.Sub(now) <= lookLeeway:
-	case well && now.Sub(one.earlyTry) > earlyTryEvery:
+		one.nextLook.After(now) && one.until.Sub(now) <= earlyClaimLeeway:
+	case well && now.Sub(one.earlyTry) > earlyTryInterval:
 		one.earlyTry = now
 		s.mailboxes[key] = one
-	case one.unsent && now.Sub(s.lastTry) > max(probeEvery, now.Sub(one.firstFailure)/10):
+	case one.unsent && now.Sub(s.lastTry) > max(probeInterval, now.Sub(one.firstFailure)/10):
 	default:
 		return s.planLook(key, now)
 	}
@@ -131,8 +131,8 @@ func (s *retrySchedule) remaining(key string, connected bool) time.Duration {
 func (s *retrySchedule) notePlatformWorks() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.failing {
-		s.failing, s.workingSince = false, time.Now()
+	if s.failingNow {
+		s.failingNow, s.workingSince = false, time.Now()
 	}
 }
 

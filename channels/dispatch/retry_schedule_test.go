@@ -13,8 +13,8 @@ import (
 	"parley/channels/dispatch"
 )
 
-// outage fails every send while it is on.
-func outage(on *atomic.Bool, tries *atomic.Int64) func(context.Context, bus.Address, channels.Part) (bool, error) {
+// failDuring returns an OnSend that fails, and counts, every send while on is true.
+func failDuring(on *atomic.Bool, tries *atomic.Int64) func(context.Context, bus.Address, channels.Part) (bool, error) {
 	return func(context.Context, bus.Address, channels.Part) (bool, error) {
 		tries.Add(1)
 		if on.Load() {
@@ -24,22 +24,21 @@ func outage(on *atomic.Bool, tries *atomic.Int64) func(context.Context, bus.Addr
 	}
 }
 
-// What waits because a platform was away is sent soon after it is back, however
-// long the waits had become.
+// Waiting messages are sent soon after an outage, however long their waits had become.
 func TestWaitingMessagesAreSentSoonAfterAnOutage(t *testing.T) {
 	for _, c := range []struct{ lasts, within time.Duration }{{30 * time.Second, 15 * time.Second}, {10 * time.Minute, 80 * time.Second}} {
 		t.Run(c.lasts.String(), func(t *testing.T) {
 			var away atomic.Bool
 			var tries atomic.Int64
-			setup := func(s *stage, _ *dispatch.Dispatcher) { s.Platform.OnSend = outage(&away, &tries) }
-			inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
+			setup := func(s *testStage, _ *dispatch.Dispatcher) { s.Platform.OnSend = failDuring(&away, &tries) }
+			withDispatcher(t, setup, func(t *testing.T, s *testStage, _ *runningDispatcher) {
 				away.Store(true)
 				for i := range 20 {
-					s.post(t, outbound(fmt.Sprint("m", i), fmt.Sprint(i), "hi"))
+					s.publish(t, newOutbound(fmt.Sprint("m", i), fmt.Sprint(i), "hi"))
 				}
-				lasts(c.lasts)
+				sleep(c.lasts)
 				away.Store(false)
-				lasts(c.within)
+				sleep(c.within)
 				if n := len(s.Platform.Sent()); n != 20 {
 					t.Errorf("%d of 20 were sent %v after an outage of %v", n, c.within, c.lasts)
 				}
@@ -51,36 +50,36 @@ func TestWaitingMessagesAreSentSoonAfterAnOutage(t *testing.T) {
 	}
 }
 
-// A connected is a platform that knows whether it is in reach.
-type connected struct {
+// A reachabilityPlatform is a platform that knows whether it can be reached.
+type reachabilityPlatform struct {
 	channels.Channel
-	away *atomic.Bool
+	unreachable *atomic.Bool
 }
 
-func (c connected) Connected() bool { return !c.away.Load() }
+func (c reachabilityPlatform) Connected() bool { return !c.unreachable.Load() }
 
-// The gateway of the same channel may know before anything is sent.
-func TestAPlatformThatIsInReachAgainIsSentTo(t *testing.T) {
+// The gateway of the same channel may notice that the platform works before anything is sent.
+func TestMessagesAreSentOnceThePlatformIsReachable(t *testing.T) {
 	var away atomic.Bool
 	var tries atomic.Int64
-	setup := func(s *stage, d *dispatch.Dispatcher) {
-		s.Platform.OnSend = outage(&away, &tries)
-		d.Channel = connected{s.Platform, &away}
+	setup := func(s *testStage, d *dispatch.Dispatcher) {
+		s.Platform.OnSend = failDuring(&away, &tries)
+		d.Channel = reachabilityPlatform{s.Platform, &away}
 	}
-	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
+	withDispatcher(t, setup, func(t *testing.T, s *testStage, _ *runningDispatcher) {
 		away.Store(true)
-		s.post(t, outbound("m", "1", "hi"))
-		lasts(2 * time.Minute)
+		s.publish(t, newOutbound("m", "1", "hi"))
+		sleep(2 * time.Minute)
 		away.Store(false)
-		lasts(5 * time.Second)
+		sleep(5 * time.Second)
 		if n := len(s.Platform.Sent()); n != 1 {
 			t.Errorf("%d messages were sent within 5 s", n)
 		}
 	})
 }
 
-// failIn is an OnSend that counts the sends to one chat and lets each fail.
-func failIn(chat string, tries *atomic.Int64, fault channels.SendError) func(context.Context, bus.Address, channels.Part) (bool, error) {
+// failAndCount returns an OnSend that fails, and counts, the sends to one chat.
+func failAndCount(chat string, tries *atomic.Int64, fault channels.SendError) func(context.Context, bus.Address, channels.Part) (bool, error) {
 	return func(_ context.Context, to bus.Address, _ channels.Part) (bool, error) {
 		if to.Chat != chat {
 			return true, nil
@@ -90,17 +89,17 @@ func failIn(chat string, tries *atomic.Int64, fault channels.SendError) func(con
 	}
 }
 
-// A chat that fails by itself is not tried all the time because others are well.
-func TestAChatThatFailsAloneIsTriedRarely(t *testing.T) {
+// If only one chat fails, it isn't retried more often because sends to others succeed.
+func TestAChatThatFailsAloneIsRetriedRarely(t *testing.T) {
 	var tries atomic.Int64
-	setup := func(s *stage, _ *dispatch.Dispatcher) {
-		s.Platform.OnSend = failIn("bad", &tries, channels.SendError{Fault: channels.Retry, Code: "503"})
+	setup := func(s *testStage, _ *dispatch.Dispatcher) {
+		s.Platform.OnSend = failAndCount("bad", &tries, channels.SendError{Fault: channels.Retry, Code: "503"})
 	}
-	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
-		s.post(t, outbound("m", "bad", "hi"))
+	withDispatcher(t, setup, func(t *testing.T, s *testStage, _ *runningDispatcher) {
+		s.publish(t, newOutbound("m", "bad", "hi"))
 		for i := range 120 {
-			lasts(5 * time.Second)
-			s.post(t, outbound(fmt.Sprint("g", i), "good", "hi"))
+			sleep(5 * time.Second)
+			s.publish(t, newOutbound(fmt.Sprint("g", i), "good", "hi"))
 			synctest.Wait()
 		}
 		if n := tries.Load(); n > 60 {
@@ -109,10 +108,10 @@ func TestAChatThatFailsAloneIsTriedRarely(t *testing.T) {
 	})
 }
 
-// postUrgent publishes something urgent for a chat.
-func (s *stage) postUrgent(t *testing.T, chat string) {
+// postUrgent publishes an urgent message for a chat.
+func (s *testStage) postUrgent(t *testing.T, chat string) {
 	t.Helper()
-	body, err := outbound("u"+chat, chat, "urgent").Encode()
+	body, err := newOutbound("u"+chat, chat, "urgent").Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,15 +120,15 @@ func (s *stage) postUrgent(t *testing.T, chat string) {
 	}
 }
 
-// Urgent mail does not wait for what failed before it.
-func TestUrgentMailEndsAWait(t *testing.T) {
+// An urgent message does not wait for the message before it that has failed.
+func TestUrgentMailEndsALongWait(t *testing.T) {
 	var away atomic.Bool
 	var tries atomic.Int64
-	setup := func(s *stage, _ *dispatch.Dispatcher) { s.Platform.OnSend = outage(&away, &tries) }
-	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
+	setup := func(s *testStage, _ *dispatch.Dispatcher) { s.Platform.OnSend = failDuring(&away, &tries) }
+	withDispatcher(t, setup, func(t *testing.T, s *testStage, _ *runningDispatcher) {
 		away.Store(true)
-		s.post(t, outbound("m", "1", "hi"))
-		lasts(time.Minute)
+		s.publish(t, newOutbound("m", "1", "hi"))
+		sleep(time.Minute)
 		before := tries.Load()
 		s.postUrgent(t, "1")
 		synctest.Wait()
@@ -139,17 +138,16 @@ func TestUrgentMailEndsAWait(t *testing.T) {
 	})
 }
 
-// Nor does it if the wait is nearly over, and the mailbox is not claimed for it over and over until
-// the wait is over.
+// The same holds if the wait is nearly over, and the mailbox isn't claimed again and again until then.
 func TestUrgentMailEndsAShortWait(t *testing.T) {
 	var away atomic.Bool
 	var tries atomic.Int64
-	setup := func(s *stage, _ *dispatch.Dispatcher) { s.Platform.OnSend = outage(&away, &tries) }
-	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
+	setup := func(s *testStage, _ *dispatch.Dispatcher) { s.Platform.OnSend = failDuring(&away, &tries) }
+	withDispatcher(t, setup, func(t *testing.T, s *testStage, _ *runningDispatcher) {
 		away.Store(true)
-		for i := range 20 { // the first wait is a random one of about a second
+		for i := range 20 { // the first wait has a random length of about a second
 			chat := fmt.Sprint(i)
-			s.post(t, outbound("m"+chat, chat, "hi"))
+			s.publish(t, newOutbound("m"+chat, chat, "hi"))
 			synctest.Wait()
 			before := tries.Load()
 			s.postUrgent(t, chat)

@@ -27,7 +27,7 @@ type run struct {
 	files     *fileSending
 	abandoner *abandoner
 	tracing   *tracing
-	stages    []stage // the stages of a delivery, in order
+	stages    []testStage // the stages of a delivery, in order
 	point     func(name string)
 	log       *slog.Logger // names the channel
 }
@@ -63,7 +63,7 @@ func (r *run) newDrafts(l *ledger) *drafts.Drafts {
 	return drafts.New(drafts.Config{
 		Name: r.Name, Channel: r.Channel, Book: r.Book, Recorded: r.Drafts, Mail: r.Bus, Pace: r.pace, Renderer: r.rendering.renderer,
 		Write: func(work context.Context, write func(context.Context) error) error { return l.write(work, nil, write) },
-		Moved: r.moved.current, EditOnly: r.policy.Stream == StreamEdit, MayGrow: r.MayGrow, Workers: r.policy.AtOnce,
+		Moved: r.moved.current, EditOnly: r.policy.Stream == StreamEdit, MayGrow: r.MayGrow, Workers: r.policy.MaxAddresses,
 		Log: r.Log, Point: r.point,
 	})
 }
@@ -77,7 +77,7 @@ func (r *run) addStages(clearance *clearance, ledger *ledger) {
 	notices := &notices{channel: r.Channel, bus: r.Bus, notify: r.Notify, point: r.point, log: r.log}
 	r.files = &fileSending{
 		channel: r.Channel, store: r.Files, notices: notices, ledger: ledger,
-		atOnce: make(chan struct{}, maxFiles), point: r.point, log: r.log,
+		inMemory: make(chan struct{}, maxFiles), point: r.point, log: r.log,
 	}
 	withdrawals := &withdrawals{ledger: ledger, clearance: clearance, rendering: r.rendering, retryPolicy: retries}
 	r.abandoner = &abandoner{
@@ -93,14 +93,14 @@ func (r *run) addStages(clearance *clearance, ledger *ledger) {
 		},
 		moved: r.moved, typing: r.typing, tracing: r.tracing, observe: r.observe, point: r.point, log: r.log,
 	}
-	r.stages = []stage{
+	r.stages = []testStage{
 		&alternative{ledger: ledger},
 		&duplicates{subjects: subjects, clearance: clearance, rendering: r.rendering, retryPolicy: retries},
 		&recording{
 			plan:   &plan{rendering: r.rendering, subjects: subjects, drafts: r.drafts, mayShorten: r.MayShorten},
 			ledger: ledger, clearance: clearance, drafts: r.drafts, point: r.point,
 		},
-		&sending{
+		&acceptFiles{
 			ledger: ledger, clearance: clearance, transmission: transmission, abandoner: r.abandoner, subjects: subjects,
 			interruptedSends: &interruptedSends{ledger: ledger, clearance: clearance, rendering: r.rendering, retryPolicy: retries, abandoner: r.abandoner},
 		},

@@ -29,7 +29,7 @@ func (f *sendErrors) handle(work context.Context, d *delivery, i int, fault *cha
 	edit := d.record.Parts[i].Edits != ""
 	switch {
 	case fault.Fault == channels.Rejected:
-		f.retryPolicy.noteAnswer(d)
+		f.retryPolicy.notePlatformAnswered(d)
 		if can, err := f.prepareNextBest(work, d, i); can {
 			return err
 		}
@@ -43,13 +43,13 @@ func (f *sendErrors) handle(work context.Context, d *delivery, i int, fault *cha
 		if failed, ok := errors.AsType[*deliveryError](f.ledger.markUnsent(work, d, i)); ok {
 			how = failed
 		}
-		how.refused = fault
+		how.refusal = fault
 		return how
 	case fault.Fault == channels.Retry, edit && work.Err() == nil: // even if the edit was made, it may be repeated
 		f.retryPolicy.noteFailure(d, fault)
 		if !fault.Limited && f.retryPolicy.shouldGiveUp(d) {
 			f.observe("failed", took)
-			return f.abandoner.abandon(work, d, gaveUp)
+			return f.abandoner.abandon(work, d, codeGivenUp)
 		}
 		if err := f.ledger.markUnsent(work, d, i); err != nil {
 			return err

@@ -6,8 +6,8 @@ import (
 	"parley/channels"
 )
 
-// A sending is the stage that sends the message's parts in order, until the platform stops accepting them.
-type sending struct {
+// An acceptFiles is the stage that sends the message's parts in order, until the platform stops accepting them.
+type acceptFiles struct {
 	ledger           *ledger
 	clearance        *clearance
 	interruptedSends *interruptedSends
@@ -16,7 +16,7 @@ type sending struct {
 	subjects         *subjects
 }
 
-func (s *sending) run(ctx, work context.Context, d *delivery) error {
+func (s *acceptFiles) run(ctx, work context.Context, d *delivery) error {
 	for i := range d.record.Parts {
 		if i > 0 && ctx.Err() != nil {
 			return giveBackFor(0)
@@ -26,7 +26,7 @@ func (s *sending) run(ctx, work context.Context, d *delivery) error {
 			if err := s.sendPart(ctx, work, d, i); err != nil {
 				return err
 			}
-			d.fresh = false
+			d.justRecorded = false
 		}
 		if i > 0 {
 			continue
@@ -39,25 +39,25 @@ func (s *sending) run(ctx, work context.Context, d *delivery) error {
 }
 
 // sendPart does what a part's state demands: it sends the part, finds out whether it arrived, or leaves it alone.
-func (s *sending) sendPart(ctx, work context.Context, d *delivery, i int) error {
+func (s *acceptFiles) sendPart(ctx, work context.Context, d *delivery, i int) error {
 	switch p := d.record.Parts[i]; p.State {
 	case channels.Failed: // an earlier attempt to give up the message was cut off
 		return s.abandoner.abandon(work, d, p.Code)
 	case channels.Sending:
-		if d.fresh {
+		if d.justRecorded {
 			return s.transmission.send(work, d, i)
 		}
 		if settled, err := s.interruptedSends.resolve(ctx, work, d, i); settled || err != nil {
 			return err
 		}
 		if d.partExpired(i) {
-			return s.abandoner.abandon(work, d, expired)
+			return s.abandoner.abandon(work, d, codeExpired)
 		}
 	default:
 		if d.partExpired(i) {
-			return s.abandoner.abandon(work, d, expired)
+			return s.abandoner.abandon(work, d, codeExpired)
 		}
-		if err := s.clearance.await(ctx, work, d); err != nil { // without the lease, this could overwrite what another process has recorded
+		if err := s.clearance.awaitPaceAndLease(ctx, work, d); err != nil { // without the lease, this could overwrite what another process has recorded
 			return err
 		}
 		p.State = channels.Sending

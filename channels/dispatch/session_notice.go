@@ -48,7 +48,7 @@ func (t *sessionNotice) run(_, work context.Context, d *delivery) error {
 	if session == "" {
 		return nil
 	}
-	return t.publish(work, d, session, toldNotice(d.record, d.out.Told, at))
+	return t.publish(work, d, session, tellingNotice(d.record, d.out.Told, at))
 }
 
 // tellOfOperator tells the session that the message names what an operator has said in its conversation, even if
@@ -57,7 +57,7 @@ func (t *sessionNotice) tellOfOperator(work context.Context, d *delivery) error 
 	if d.out.Session == "" || !d.mayHaveArrived() {
 		return nil
 	}
-	notice := toldNotice(d.record, d.out.Told, d.to)
+	notice := tellingNotice(d.record, d.out.Told, d.to)
 	notice.Text, notice.Of, notice.Quotes[0].Chat, notice.Quotes[0].Operator = textOperatorSaid, d.out.Told.Post, "", true
 	if !d.hasArrived() {
 		notice.Text = textOperatorMayHaveSaid
@@ -94,11 +94,11 @@ func (t *sessionNotice) replyAddress(work context.Context, d *delivery) (bus.Add
 	return at, nil
 }
 
-// toldNotice returns the notice for the session. Its text is for releases that do not show quotes.
-func toldNotice(send channels.Send, told *bus.Telling, at bus.Address) bus.Inbound {
+// tellingNotice returns the notice for the session. Its text is for releases that do not show quotes.
+func tellingNotice(send channels.Send, told *bus.Telling, at bus.Address) bus.Inbound {
 	return bus.Inbound{
 		ID: bus.ToldID(send.ID), Kind: bus.Notice, At: at, SentAt: time.Now(),
-		Text: fmt.Sprintf(textTold, told.For.ID),
+		Text: fmt.Sprintf(textToldOnBehalf, told.For.ID),
 		Quotes: []bus.Quote{{
 			Kind: bus.Told, From: told.For, Chat: told.At.String(), At: send.At, Text: told.Words, Own: told.Own,
 		}},

@@ -13,9 +13,9 @@ import (
 	"parley/channels/markup"
 )
 
-// A stage is one step of a delivery. An error ends the delivery; a *deliveryError says how. What has begun may go
+// A testStage is one step of a delivery. An error ends the delivery; a *deliveryError says how. What has begun may go
 // on until work ends; nothing new is begun once ctx is done.
-type stage interface {
+type testStage interface {
 	run(ctx, work context.Context, d *delivery) error
 }
 
@@ -26,9 +26,9 @@ func (r *run) deliver(ctx, work context.Context, lease bus.Lease, m bus.Message,
 	if err != nil {
 		return err
 	}
-	err = r.recovering(d, func() error { return r.send(ctx, work, d) })
-	if how, failed := errors.AsType[*deliveryError](err); failed && how.bury == panicked {
-		err = r.recovering(d, func() error { return r.abandoner.abandon(work, d, panicked) })
+	err = r.recoverPanic(d, func() error { return r.send(ctx, work, d) })
+	if how, failed := errors.AsType[*deliveryError](err); failed && how.deadLetterReason == codePanicked {
+		err = r.recoverPanic(d, func() error { return r.abandoner.abandon(work, d, codePanicked) })
 	}
 	return r.finish(work, d, err)
 }
@@ -36,15 +36,15 @@ func (r *run) deliver(ctx, work context.Context, lease bus.Lease, m bus.Message,
 // newDelivery decodes a message that is to be sent. It returns a *deliveryError if the message can never be sent,
 // or not by this release.
 func (r *run) newDelivery(lease bus.Lease, m bus.Message, attempts int) (*delivery, error) {
-	d := &delivery{lease: lease, attempts: attempts, began: time.Now()}
+	d := &delivery{lease: lease, attempts: attempts, startedAt: time.Now()}
 	var err error
 	if d.out, err = bus.DecodeOutbound(m.Body); err != nil || d.out.To.Chat == "" {
 		r.log.Error("message cannot be read and is buried", slog.String("id", m.ID), slog.Int("bytes", len(m.Body)))
-		return nil, &deliveryError{bury: undecodable}
+		return nil, &deliveryError{deadLetterReason: codeUndecodable}
 	}
 	if !bus.IsClean(d.out.To.String()) {
 		r.log.Error("message is for no address and is buried", slog.String("id", m.ID))
-		return nil, &deliveryError{bury: badAddress}
+		return nil, &deliveryError{deadLetterReason: codeBadAddress}
 	}
 	if need, ok := unknownNeed(d.out.Needs); ok {
 		r.log.Warn("message needs what this release does not know and is left to another",
@@ -60,8 +60,8 @@ func (r *run) newDelivery(lease bus.Lease, m bus.Message, attempts int) (*delive
 // deliver returns.
 func (r *run) finish(work context.Context, d *delivery, err error) error {
 	how, failed := errors.AsType[*deliveryError](err)
-	r.tracing.finished(d, how)
-	if !failed || how.discarded || how.bury != "" {
+	r.tracing.recordDelivery(d, how)
+	if !failed || how.discarded || how.deadLetterReason != "" {
 		r.drafts.NoteFinished(work, d.out)
 		r.files.release(d)
 	}
@@ -85,15 +85,15 @@ func recordOf(id string, out *bus.Outbound) channels.Send {
 	return record
 }
 
-// recovering calls work and turns a panic into an error: the message is then tried again as after any other
+// recoverPanic calls work and turns a panic into an error: the message is then tried again as after any other
 // failure, and given up after minAttemptsToGiveUp.
-func (r *run) recovering(d *delivery, work func() error) (err error) {
+func (r *run) recoverPanic(d *delivery, work func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			channels.LogPanic(r.Log, "send", r.Name, d.record.ID, p)
-			err = &deliveryError{after: backoff(d.attempts, longestBackoff)}
+			err = &deliveryError{retryAfter: backoff(d.attempts, maxBackoff)}
 			if d.attempts >= minAttemptsToGiveUp {
-				err = &deliveryError{bury: panicked}
+				err = &deliveryError{deadLetterReason: codePanicked}
 			}
 		}
 	}()

@@ -16,39 +16,38 @@ import (
 	"parley/channels/stagetest"
 )
 
-// A platform with messages that grow is told of each draft how far its answer is, and not
-// of the answer.
-func TestHowFarAnAnswerIs(t *testing.T) {
+// On a platform with growing messages, each draft reports how much of the answer it shows; the answer does not.
+func TestDraftsReportTheirGrowth(t *testing.T) {
 	for _, c := range []struct {
 		stream string
-		older  bool // a release serves that does not know messages that grow
+		older  bool // a process of a release without growing messages is running
 	}{{}, {stream: dispatch.StreamEdit}, {older: true}} {
-		setup := func(s *stage, d *dispatch.Dispatcher) {
+		setup := func(s *testStage, d *dispatch.Dispatcher) {
 			d.MayGrow = func(context.Context) bool { return !c.older }
 			s.Platform.Offers.DraftEvery, s.Platform.Offers.Length, s.Platform.Offers.Streams = draftEvery, 1000, true
 			d.Channel, d.Policy.Stream = &channelstest.EditingChannel{MemoryChannel: s.Platform}, c.stream
 		}
-		inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
+		withDispatcher(t, setup, func(t *testing.T, s *testStage, _ *runningDispatcher) {
 			synctest.Wait()
 			a := s.Speaker("t", "1")
 			a.Start()
 			a.Says("Let me *look* ")
-			lasts(3 * time.Second)
+			sleep(3 * time.Second)
 			a.Runs("exec_shell", "make")
-			lasts(3 * time.Second)
+			sleep(3 * time.Second)
 			a.Says("It ")
-			lasts(3 * time.Second)
+			sleep(3 * time.Second)
 			a.GoesOn("is done")
-			lasts(3 * time.Second)
-			s.answers(t, a, "The answer")
-			lasts(time.Minute)
+			sleep(3 * time.Second)
+			s.publishAnswer(t, a, "The answer")
+			sleep(time.Minute)
 			var got []channels.Growth
 			for _, sent := range s.Platform.Sent() {
 				if sent.Part.Growing != nil {
 					got = append(got, *sent.Part.Growing)
 				}
 			}
-			if c.older { // a draft that was not begun so is edited, whatever the edit says of its growth
+			if c.older { // a draft that didn't start as a growing message is edited, whatever Grows says
 				if sent := s.Platform.Sent(); len(sent) != 5 || sent[0].Part.Growing != nil {
 					t.Errorf("the draft was begun as %+v", sent)
 				}
@@ -72,10 +71,10 @@ func TestHowFarAnAnswerIs(t *testing.T) {
 	}
 }
 
-// killStreams is set for a child that drafts on Slack: URL THREAD.
-const killStreams = "CHANNELS_KILL_STREAMS"
+// envKillStreams is set in the environment of a child process that shows drafts on Slack, to "URL THREAD".
+const envKillStreams = "CHANNELS_KILL_STREAMS"
 
-func slackAt(t *testing.T, url string) channels.Channel {
+func newSlackChannel(t *testing.T, url string) channels.Channel {
 	t.Helper()
 	c, err := slack.New(slack.Config{Name: "c", BotToken: "xoxb-1", AppToken: "xapp-1", APIURL: url, RateLimit: slack.NoPace})
 	if err != nil {
@@ -84,18 +83,18 @@ func slackAt(t *testing.T, url string) channels.Channel {
 	return c
 }
 
-// streamsTo speaks in a pane.
-func streamsTo(s *stage, thread string) *stagetest.Speaker {
+// paneSpeaker returns a speaker whose turn answers in an assistant pane.
+func paneSpeaker(s *testStage, thread string) *stagetest.Speaker {
 	a := s.Speaker("t", "D7")
 	a.At.Thread = thread
 	return a
 }
 
-// Wherever a process dies that has an answer grow, the answer is the one message in the end.
+// Wherever a process with a growing answer is killed, the answer is the only message in the end.
 func TestKillPointsOfStreams(t *testing.T) {
 	for _, c := range []struct {
 		point  string
-		begins bool // the message is begun then
+		begins bool // whether the message was started before that point
 	}{
 		{"draft:begun", false}, {"draft:sent", true}, {"draft:marked", true},
 		{"send:begun", true}, {"send:sent", true}, {"send:marked", true}, {"draft:closed", true}, {"send:settled", true},
@@ -107,17 +106,17 @@ func TestKillPointsOfStreams(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer func() { _ = server.Close() }() // it has served
+			defer func() { _ = server.Close() }() // nothing is left to check
 			thread := server.OpenPane("U7", "")
 			dir := t.TempDir()
-			killChild(t, killDir+"="+dir, killAt+"="+c.point+" 1", killStreams+"="+url+" "+thread)
+			killChild(t, envKillDir+"="+dir, envKillAt+"="+c.point+" 1", envKillStreams+"="+url+" "+thread)
 			if begun := server.Calls("chat.startStream") > 0; begun != c.begins {
 				t.Errorf("begun: %t", begun)
 			}
-			s := setStage(t, dir, bus.Caps{})
+			s := newStage(t, dir, bus.Caps{})
 			defer s.Close()
-			s.post(t, streamsTo(s, thread).Reply("The **answer**")) // as it may have been already
-			drain(t, s, slackAt(t, url), nil)
+			s.publish(t, paneSpeaker(s, thread).Reply("The **answer**")) // the answer may have been published already
+			dispatchUntilEmpty(t, s, newSlackChannel(t, url), nil)
 			var said []slacktest.Message
 			for _, m := range server.Sent("D7") {
 				if m.Thread == thread {

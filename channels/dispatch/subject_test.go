@@ -13,23 +13,23 @@ import (
 	"parley/channels/dispatch"
 )
 
-// news is what a program says about a subject.
-func news(id, chat, subject, text string) bus.Outbound {
+// subjectMessage returns a program's message about a subject.
+func subjectMessage(id, chat, subject, text string) bus.Outbound {
 	return bus.Outbound{ID: id, To: bus.Address{Channel: "c", Chat: chat}, Text: text, Subject: subject, Origin: "ci", At: time.Now()}
 }
 
-// editing is dispatch on a platform where texts can be replaced and files sent.
-func editing(t *testing.T, setup func(*channelstest.EditingChannel), run func(*testing.T, *stage, *channelstest.EditingChannel)) {
+// withEditing runs a test with a dispatcher on a platform that can edit messages and send files.
+func withEditing(t *testing.T, setup func(*channelstest.EditingChannel), run func(*testing.T, *testStage, *channelstest.EditingChannel)) {
 	t.Helper()
 	var p *channelstest.EditingChannel
-	inDispatch(t, func(s *stage, d *dispatch.Dispatcher) {
+	withDispatcher(t, func(s *testStage, d *dispatch.Dispatcher) {
 		p = &channelstest.EditingChannel{MemoryChannel: s.Platform, Caption: 50}
 		s.Platform.Offers.Length = 100
 		if setup != nil {
 			setup(p)
 		}
 		d.Channel = p
-	}, func(t *testing.T, s *stage, _ *running) { run(t, s, p) })
+	}, func(t *testing.T, s *testStage, _ *runningDispatcher) { run(t, s, p) })
 }
 
 func wantShown(t *testing.T, p *channelstest.EditingChannel, chat string, want ...string) {
@@ -39,29 +39,29 @@ func wantShown(t *testing.T, p *channelstest.EditingChannel, chat string, want .
 	}
 }
 
-func TestNewsReplacesWhatWasSaidAboutItsSubject(t *testing.T) {
-	editing(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
-		other := news("o", "1", "disk", "another's disk")
+func TestANewTextReplacesTheEarlierOneAboutItsSubject(t *testing.T) {
+	withEditing(t, nil, func(t *testing.T, s *testStage, p *channelstest.EditingChannel) {
+		other := subjectMessage("o", "1", "disk", "another's disk")
 		other.Origin = "cd"
-		s.post(t, news("a", "1", "disk", "disk is filling"), other, news("b", "1", "net", "net is down"), news("c", "1", "", "hello"))
-		s.post(t, news("d", "2", "disk", "disk elsewhere"), news("e", "1", "disk", "disk is full"), news("f", "1", "disk", "resolved"))
+		s.publish(t, subjectMessage("a", "1", "disk", "disk is filling"), other, subjectMessage("b", "1", "net", "net is down"), subjectMessage("c", "1", "", "hello"))
+		s.publish(t, subjectMessage("d", "2", "disk", "disk elsewhere"), subjectMessage("e", "1", "disk", "disk is full"), subjectMessage("f", "1", "disk", "resolved"))
 		synctest.Wait()
 		wantShown(t, p, "1", "resolved", "another's disk", "net is down", "hello")
 		wantShown(t, p, "2", "disk elsewhere")
 		if got := p.Texts("1"); strings.Join(got, "|") != "disk is filling|another's disk|net is down|hello|disk is full|resolved" {
 			t.Errorf("arrived %q", got)
 		}
-		first, last := s.state(t, "a"), s.state(t, "f")
+		first, last := s.lookup(t, "a"), s.lookup(t, "f")
 		if last.State() != channels.Sent || last.Parts[0].Edits == "" || last.Parts[0].PlatformID != first.Parts[0].PlatformID {
 			t.Errorf("book: %+v after %+v", last, first)
 		}
 	})
 }
 
-func TestAMessageThatCannotReplaceTheEarlierGoesUnderIt(t *testing.T) {
+func TestAMessageThatCannotReplaceIsPostedUnderTheEarlierOne(t *testing.T) {
 	long := strings.TrimSpace(strings.Repeat("Nine words make a sentence that is quite short. ", 3))
-	editing(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
-		s.post(t, news("a", "1", "disk", "disk"), news("b", "1", "disk", long), news("c", "1", "disk", "resolved"))
+	withEditing(t, nil, func(t *testing.T, s *testStage, p *channelstest.EditingChannel) {
+		s.publish(t, subjectMessage("a", "1", "disk", "disk"), subjectMessage("b", "1", "disk", long), subjectMessage("c", "1", "disk", "resolved"))
 		synctest.Wait()
 		shown := p.Shown("1")
 		if len(shown) != 3 || shown[0] != "resolved" || !strings.HasSuffix(shown[1], " under id1") || !strings.HasSuffix(shown[2], " under id1") {
@@ -70,9 +70,9 @@ func TestAMessageThatCannotReplaceTheEarlierGoesUnderIt(t *testing.T) {
 	})
 }
 
-func TestWhereNothingCanBeReplacedNewsGoesUnderTheFirst(t *testing.T) {
-	inDispatch(t, nil, func(t *testing.T, s *stage, _ *running) {
-		s.post(t, news("a", "1", "disk", "disk is filling"), news("b", "1", "disk", "disk is full"), news("c", "1", "disk", "resolved"))
+func TestWithoutEditingANewTextIsPostedUnderTheFirst(t *testing.T) {
+	withDispatcher(t, nil, func(t *testing.T, s *testStage, _ *runningDispatcher) {
+		s.publish(t, subjectMessage("a", "1", "disk", "disk is filling"), subjectMessage("b", "1", "disk", "disk is full"), subjectMessage("c", "1", "disk", "resolved"))
 		synctest.Wait()
 		sent := s.Platform.Sent()
 		if len(sent) != 3 || sent[0].Part.Under != "" || sent[1].Part.Under != sent[0].ID || sent[2].Part.Under != sent[0].ID {
@@ -81,7 +81,7 @@ func TestWhereNothingCanBeReplacedNewsGoesUnderTheFirst(t *testing.T) {
 	})
 }
 
-func TestAMessageThatCannotBeEditedAnyMoreIsAnswered(t *testing.T) {
+func TestAMessageThatCannotBeEditedAnymoreGetsAReply(t *testing.T) {
 	gone := &channels.SendError{Fault: channels.Rejected, Code: "too_old"}
 	setup := func(p *channelstest.EditingChannel) {
 		p.OnEdit = func(id string) error {
@@ -91,14 +91,14 @@ func TestAMessageThatCannotBeEditedAnyMoreIsAnswered(t *testing.T) {
 			return nil
 		}
 	}
-	editing(t, setup, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
-		s.post(t, news("a", "1", "disk", "filling"), news("b", "1", "disk", "full"), news("c", "1", "disk", "resolved"))
+	withEditing(t, setup, func(t *testing.T, s *testStage, p *channelstest.EditingChannel) {
+		s.publish(t, subjectMessage("a", "1", "disk", "filling"), subjectMessage("b", "1", "disk", "full"), subjectMessage("c", "1", "disk", "resolved"))
 		synctest.Wait()
 		wantShown(t, p, "1", "filling", "resolved")
 		if sent := p.Sent(); sent[1].Part.Under != "id1" || sent[1].Edit || !sent[2].Edit {
 			t.Errorf("sent %+v", sent)
 		}
-		// One that is gone altogether cannot even be answered.
+		// A message that was deleted can't even get a reply.
 		s.Platform.OnSend = func(_ context.Context, _ bus.Address, part channels.Part) (bool, error) {
 			if part.Under != "" || part.Text == "again" && part.Key != "d/0" {
 				return false, gone
@@ -106,20 +106,20 @@ func TestAMessageThatCannotBeEditedAnyMoreIsAnswered(t *testing.T) {
 			return true, nil
 		}
 		p.OnEdit = func(string) error { return gone }
-		s.post(t, news("d", "1", "disk", "again"))
+		s.publish(t, subjectMessage("d", "1", "disk", "again"))
 		synctest.Wait()
 		wantShown(t, p, "1", "filling", "resolved", "again")
-		if send := s.state(t, "d"); send.State() != channels.Sent || send.Parts[0].Edits+send.Parts[0].Under != "" {
+		if send := s.lookup(t, "d"); send.State() != channels.Sent || send.Parts[0].Edits+send.Parts[0].Under != "" {
 			t.Errorf("book: %+v", send)
 		}
 		p.OnEdit = nil
-		s.post(t, news("e", "1", "disk", "over"))
+		s.publish(t, subjectMessage("e", "1", "disk", "over"))
 		synctest.Wait()
 		wantShown(t, p, "1", "filling", "resolved", "over")
 	})
 }
 
-func TestAnEditOfUnknownOutcomeIsRepeated(t *testing.T) {
+func TestAnEditWithUnknownOutcomeIsRepeated(t *testing.T) {
 	setup := func(p *channelstest.EditingChannel) {
 		p.OnSend = func(_ context.Context, _ bus.Address, part channels.Part) (bool, error) {
 			if part.Key == "b/0" && len(p.Texts("1")) < 3 {
@@ -128,20 +128,20 @@ func TestAnEditOfUnknownOutcomeIsRepeated(t *testing.T) {
 			return true, nil
 		}
 	}
-	editing(t, setup, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
-		s.post(t, news("a", "1", "disk", "filling"), news("b", "1", "disk", "full"))
+	withEditing(t, setup, func(t *testing.T, s *testStage, p *channelstest.EditingChannel) {
+		s.publish(t, subjectMessage("a", "1", "disk", "filling"), subjectMessage("b", "1", "disk", "full"))
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		wantShown(t, p, "1", "full")
-		if send := s.state(t, "b"); send.State() != channels.Sent || send.Parts[0].Interrupted != 0 || len(p.Sent()) != 4 {
+		if send := s.lookup(t, "b"); send.State() != channels.Sent || send.Parts[0].Interrupted != 0 || len(p.Sent()) != 4 {
 			t.Errorf("book: %+v after %d arrivals", send, len(p.Sent()))
 		}
 	})
 }
 
-func TestFiles(t *testing.T) {
-	words := strings.TrimSpace(strings.Repeat("some words ", 7))                               // a message, but no caption
-	long := strings.TrimSpace(strings.Repeat("Nine words make a sentence that is short. ", 4)) // two messages
+func TestPartsOfMessagesWithFiles(t *testing.T) {
+	words := strings.TrimSpace(strings.Repeat("some words ", 7))                               // fits into a message, but not into a caption
+	long := strings.TrimSpace(strings.Repeat("Nine words make a sentence that is short. ", 4)) // needs two messages
 	file := &bus.File{Name: "re`port.txt", Data: make([]byte, 12_345)}
 	with := func(out bus.Outbound) bus.Outbound {
 		out.File = file
@@ -149,17 +149,17 @@ func TestFiles(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		out  bus.Outbound
-		want []string // each part's text, with + where the file came
+		want []string // the text of each part, with + if the part carried the file
 	}{
-		"caption":                {with(news("a", "1", "", "look")), []string{"look+"}},
-		"too long for a caption": {with(news("a", "1", "", words)), []string{words, "+"}},
-		"several messages":       {with(news("a", "1", "", long)), []string{"", "", "+"}},
-		"no text":                {with(news("a", "1", "", "")), []string{"+"}},
-		"of a subject":           {with(news("a", "1", "disk", "look")), []string{"look", "+"}},
+		"caption":                {with(subjectMessage("a", "1", "", "look")), []string{"look+"}},
+		"too long for a caption": {with(subjectMessage("a", "1", "", words)), []string{words, "+"}},
+		"several messages":       {with(subjectMessage("a", "1", "", long)), []string{"", "", "+"}},
+		"no text":                {with(subjectMessage("a", "1", "", "")), []string{"+"}},
+		"of a subject":           {with(subjectMessage("a", "1", "disk", "look")), []string{"look", "+"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			editing(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
-				s.post(t, c.out, news("after", "1", "", "after"))
+			withEditing(t, nil, func(t *testing.T, s *testStage, p *channelstest.EditingChannel) {
+				s.publish(t, c.out, subjectMessage("after", "1", "", "after"))
 				synctest.Wait()
 				sent := p.Sent()
 				if len(sent) != len(c.want)+1 || sent[len(sent)-1].Part.Text != "after" {
@@ -175,8 +175,8 @@ func TestFiles(t *testing.T) {
 		})
 	}
 	t.Run("where none can be sent", func(t *testing.T) {
-		inDispatch(t, nil, func(t *testing.T, s *stage, _ *running) {
-			s.post(t, with(news("a", "1", "", "look")), with(news("b", "1", "", "")))
+		withDispatcher(t, nil, func(t *testing.T, s *testStage, _ *runningDispatcher) {
+			s.publish(t, with(subjectMessage("a", "1", "", "look")), with(subjectMessage("b", "1", "", "")))
 			synctest.Wait()
 			line := "(I couldn't attach the file report.txt (12.3 kB) here.)"
 			wantTexts(t, s, "1", "look\n\n"+line, line)
@@ -184,12 +184,12 @@ func TestFiles(t *testing.T) {
 	})
 	t.Run("rejected", func(t *testing.T) {
 		setup := func(p *channelstest.EditingChannel) {
-			p.OnSend = failing("1", false, nil, &channels.SendError{Fault: channels.Rejected, Code: "too_big"})
+			p.OnSend = failFirstSends("1", false, nil, &channels.SendError{Fault: channels.Rejected, Code: "too_big"})
 		}
-		editing(t, setup, func(t *testing.T, s *stage, _ *channelstest.EditingChannel) {
-			s.post(t, with(news("a", "1", "", words)))
+		withEditing(t, setup, func(t *testing.T, s *testStage, _ *channelstest.EditingChannel) {
+			s.publish(t, with(subjectMessage("a", "1", "", words)))
 			synctest.Wait()
-			if d, send := s.Depth(t, bus.OutboundTopic("c")), s.state(t, "a"); d.Dead != 1 || send.State() != channels.Failed || send.Parts[0].State != channels.Sent {
+			if d, send := s.Depth(t, bus.OutboundTopic("c")), s.lookup(t, "a"); d.Dead != 1 || send.State() != channels.Failed || send.Parts[0].State != channels.Sent {
 				t.Errorf("%+v, book: %+v", d, send)
 			}
 		})

@@ -33,7 +33,7 @@ func textNotShown(more bool, why string) string {
 // undeliveredText returns a sentence for people that says that the message did not reach its address, and why.
 func undeliveredText(ch channels.Channel, d *delivery, code string) string {
 	to := markup.Verbatim(d.out.To.String())
-	if code == unknownOutcome {
+	if code == codeUnknownOutcome {
 		return fmt.Sprintf(textUnknown, to)
 	}
 	return fmt.Sprintf(textUndelivered, to, reasonInWords(ch, code))
@@ -42,11 +42,11 @@ func undeliveredText(ch channels.Channel, d *delivery, code string) string {
 // reasonInWords returns a text for people that says why a message was given up.
 func reasonInWords(ch channels.Channel, code string) string {
 	switch code {
-	case gaveUp:
+	case codeGivenUp:
 		return "the platform couldn't be reached after many tries"
-	case panicked:
+	case codePanicked:
 		return "sending it kept failing"
-	case empty:
+	case codeEmpty:
 		return "there's nothing visible in it"
 	}
 	switch channels.RefusalOf(ch, code) {

@@ -18,8 +18,8 @@ type tracing struct {
 	channel  string
 }
 
-// traceAndParent returns the trace that a message belongs to, and the span of what has published it: of another delivery, a
-// turn or a command. The span is zero if none of these has.
+// traceAndParent returns the trace that a message belongs to, and the span from which the message was
+// published: a delivery, a turn or a command. The span is zero if there is none.
 func traceAndParent(out *bus.Outbound) (of trace.ID, parent trace.SpanID) {
 	of = traceOf(out)
 	if delivered := deliveredBefore(out.ID); delivered != "" {
@@ -34,8 +34,9 @@ func traceAndParent(out *bus.Outbound) (of trace.ID, parent trace.SpanID) {
 	return of, parent
 }
 
-// traceOf returns the trace that a message belongs to. The ids of notices to owners begin with the address that they go
-// to, rather than with the id of somebody's message: each has a trace of its own, with the deliveries that follow from it.
+// traceOf returns the trace that a message belongs to. The ids of notices to owners begin with the address that
+// they go to, and not with the id of a message. So each such notice has its own trace, together with the
+// deliveries that follow from it.
 func traceOf(out *bus.Outbound) trace.ID {
 	if out.Turn != "" {
 		return trace.Of(out.Turn)
@@ -50,8 +51,8 @@ func traceOf(out *bus.Outbound) trace.ID {
 	return trace.Of(first)
 }
 
-// deliveredBefore returns the id of the message whose delivery has published the one with this id: a notice about it, or
-// the same message to another address. It returns "" if there is none.
+// deliveredBefore returns the id of the message from whose delivery a message with this id was published: as a
+// notice about it, or as a copy to another address. It returns "" if there is none.
 func deliveredBefore(id string) string {
 	if of := bus.FallbackOf(id); of != id {
 		return of
@@ -64,18 +65,18 @@ func deliveredBefore(id string) string {
 	return ""
 }
 
-// record adds to a span of a delivery what all of them have, and records it.
-func (t *tracing) record(d *delivery, s trace.Span, attributes ...trace.Attribute) {
+// recordSpan adds the attributes that all spans of a delivery have to a span, and records it.
+func (t *tracing) recordSpan(d *delivery, s trace.Span, attributes ...trace.Attribute) {
 	s.Attributes = append([]trace.Attribute{trace.Text("parley.channel", t.channel), trace.Text("parley.message", d.record.ID)}, attributes...)
 	t.recorder.Record(s)
 }
 
-// deliveryID returns the id of the span of the whole delivery of a message.
+// deliveryID returns the id of the span for the whole delivery of a message.
 func deliveryID(of trace.ID, message string) trace.SpanID { return of.Span("delivery", message) }
 
-// sent records that a part was handed to the platform, and the error with which that failed. Each call of the platform
-// is a span of its own.
-func (t *tracing) sent(d *delivery, part int, began time.Time, took time.Duration, err error) {
+// recordSend records a call to the platform that sent a part, as a span of its own; err is the call's error, or
+// nil.
+func (t *tracing) recordSend(d *delivery, part int, began time.Time, took time.Duration, err error) {
 	if !trace.IsOn(t.recorder) {
 		return
 	}
@@ -90,26 +91,27 @@ func (t *tracing) sent(d *delivery, part int, began time.Time, took time.Duratio
 		outcome = string(fault.Fault)
 		s.Failed = cmp.Or(fault.Code, outcome)
 	}
-	t.record(d, s, trace.Number("parley.part", part+1), trace.Number("parley.attempt", d.attempts), trace.Text("parley.outcome", outcome))
+	t.recordSpan(d, s, trace.Number("parley.part", part+1), trace.Number("parley.attempt", d.attempts), trace.Text("parley.outcome", outcome))
 }
 
-// finished records the delivery of a message once nothing more is done for it, and how long the message had waited.
-func (t *tracing) finished(d *delivery, how *deliveryError) {
+// recordDelivery records the span of a whole delivery, including how long the message had waited, once nothing
+// more is done for the message.
+func (t *tracing) recordDelivery(d *delivery, how *deliveryError) {
 	if !trace.IsOn(t.recorder) {
 		return
 	}
 	of, parent := traceAndParent(&d.out)
 	from := d.out.At
 	if from.IsZero() {
-		from = d.began
+		from = d.startedAt
 	}
 	if d.attempts == 1 {
-		t.record(d, trace.Span{
-			Trace: of, ID: of.Span("outbox", d.record.ID), Parent: deliveryID(of, d.record.ID), Name: "wait in the outbox", Kind: trace.Internal, Start: from, End: d.began,
+		t.recordSpan(d, trace.Span{
+			Trace: of, ID: of.Span("outbox", d.record.ID), Parent: deliveryID(of, d.record.ID), Name: "wait in the outbox", Kind: trace.Internal, Start: from, End: d.startedAt,
 		})
 	}
-	if how != nil && !how.discarded && how.bury == "" {
-		return // it is tried again
+	if how != nil && !how.discarded && how.deadLetterReason == "" {
+		return // the message will be tried again
 	}
 	s := trace.Span{
 		Trace: of, ID: deliveryID(of, d.record.ID), Parent: parent, Name: "deliver " + t.channel, Kind: trace.Internal, Start: from, End: time.Now(),
@@ -119,10 +121,10 @@ func (t *tracing) finished(d *delivery, how *deliveryError) {
 	case how == nil && slices.ContainsFunc(d.record.Parts, func(p channels.SentPart) bool { return p.State == channels.Unsure }):
 		outcome, s.Failed = channels.Unsure, channels.Unsure
 	case how == nil:
-	case how.bury != "":
-		outcome, s.Failed = "given up", how.bury
+	case how.deadLetterReason != "":
+		outcome, s.Failed = "given up", how.deadLetterReason
 	default:
 		outcome = "discarded"
 	}
-	t.record(d, s, trace.Number("parley.parts", len(d.record.Parts)), trace.Number("parley.attempts", d.attempts), trace.Text("parley.outcome", outcome))
+	t.recordSpan(d, s, trace.Number("parley.parts", len(d.record.Parts)), trace.Number("parley.attempts", d.attempts), trace.Text("parley.outcome", outcome))
 }

@@ -16,22 +16,22 @@ import (
 	"parley/channels/dispatch"
 )
 
-// recorded keeps the spans that are recorded.
-type recorded struct {
+// A spanRecorder keeps the recorded spans.
+type spanRecorder struct {
 	mu    sync.Mutex
 	spans []trace.Span
 }
 
-func (*recorded) Detail() trace.Detail { return trace.Spans }
+func (*spanRecorder) Detail() trace.Detail { return trace.Spans }
 
-func (r *recorded) Record(spans ...trace.Span) {
+func (r *spanRecorder) Record(spans ...trace.Span) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.spans = append(r.spans, spans...)
 }
 
-// of returns the spans of a message's delivery, in the trace of another message.
-func (r *recorded) of(message, cause string) (all []trace.Span) {
+// spansOf returns the spans of a message's delivery in the trace of another message.
+func (r *spanRecorder) spansOf(message, cause string) (all []trace.Span) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, s := range r.spans {
@@ -42,8 +42,8 @@ func (r *recorded) of(message, cause string) (all []trace.Span) {
 	return all
 }
 
-// line is what a test compares of a span.
-func line(s trace.Span) string {
+// describeSpan returns the parts of a span that tests compare.
+func describeSpan(s trace.Span) string {
 	var facts strings.Builder
 	for _, a := range s.Attributes {
 		if name, ours := strings.CutPrefix(a.Key, "parley."); ours && name != "channel" && name != "message" {
@@ -56,11 +56,12 @@ func line(s trace.Span) string {
 	return strings.Join(strings.Fields(s.Name+" "+s.Failed+facts.String()), " ")
 }
 
-// Each call of the platform is a span, below that of the delivery, which ends when nothing more is done for the message.
+// Each call to the platform is a span below the span of the delivery. The delivery's span ends when nothing
+// more is done for the message.
 func TestDeliveriesAreTraced(t *testing.T) {
-	spans := &recorded{}
+	spans := &spanRecorder{}
 	var failed sync.Map
-	setup := func(s *stage, d *dispatch.Dispatcher) {
+	setup := func(s *testStage, d *dispatch.Dispatcher) {
 		d.Trace = spans
 		s.Platform.Offers.Length = 100
 		s.Platform.OnSend = func(_ context.Context, to bus.Address, _ channels.Part) (bool, error) {
@@ -79,11 +80,11 @@ func TestDeliveriesAreTraced(t *testing.T) {
 		lines  []string
 	}
 	of := func(id, chat, text string, turn string) bus.Outbound {
-		out := outbound(id, chat, text)
+		out := newOutbound(id, chat, text)
 		out.Turn = turn
 		return out
 	}
-	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
+	withDispatcher(t, setup, func(t *testing.T, s *testStage, _ *runningDispatcher) {
 		alert := of("alert", "here", "three", "")
 		alert.Session = ""
 		old := of("c:1#reply", "here", strings.Repeat("nine words of which one is the last one, ", 3), "c:1")
@@ -102,20 +103,20 @@ func TestDeliveriesAreTraced(t *testing.T) {
 				"send c cut part=1 attempt=1 outcome=unknown", "wait in the outbox", "send c part=1 attempt=2 outcome=sent", "deliver c parts=1 attempts=2 outcome=sent"}},
 		}
 		for _, w := range all {
-			s.post(t, w.out)
+			s.publish(t, w.out)
 		}
 		time.Sleep(5 * time.Minute)
 		synctest.Wait()
 		for _, w := range all {
 			var got []string
 			ids := map[trace.SpanID]bool{}
-			found := spans.of(w.out.ID, w.out.ID)
+			found := spans.spansOf(w.out.ID, w.out.ID)
 			if len(found) == 0 {
 				t.Fatalf("%s has no spans", w.out.ID)
 			}
 			delivery := found[len(found)-1]
 			for _, s := range found {
-				got = append(got, line(s))
+				got = append(got, describeSpan(s))
 				ids[s.ID] = true
 				if parent := map[bool]trace.SpanID{true: w.parent, false: delivery.ID}[s.ID == delivery.ID]; s.Parent != parent {
 					t.Errorf("%s: %q is below %v, want %v", w.out.ID, s.Name, s.Parent, parent)
@@ -125,45 +126,45 @@ func TestDeliveriesAreTraced(t *testing.T) {
 				t.Errorf("%s: %d ids of the spans\n%s\nwant\n%s", w.out.ID, len(ids), strings.Join(got, "\n"), strings.Join(w.lines, "\n"))
 			}
 		}
-		later, waited := spans.of("a:1#reply", "a:1"), spans.of("c:1#reply", "c:1")[2]
+		later, waited := spans.spansOf("a:1#reply", "a:1"), spans.spansOf("c:1#reply", "c:1")[2]
 		if took := later[3].End.Sub(later[3].Start); took < 40*time.Second || later[1].End.Sub(later[1].Start) > time.Second {
 			t.Errorf("the delivery took %v, of which it waited %v before the first try", took, later[1].End.Sub(later[1].Start))
 		}
 		if took := waited.End.Sub(waited.Start).Round(time.Second); took != 5*time.Second {
 			t.Errorf("what was 5 s old had waited for %v", took)
 		}
-		refused, excuse := spans.of("d:1#reply", "d:1"), spans.of("d:1#reply#excuse", "d:1")
+		refused, excuse := spans.spansOf("d:1#reply", "d:1"), spans.spansOf("d:1#reply#excuse", "d:1")
 		if len(excuse) == 0 || excuse[len(excuse)-1].Parent != refused[len(refused)-1].ID {
 			t.Errorf("the delivery of the excuse is not below that of the answer: %+v", excuse)
 		}
 	})
 }
 
-// A message that may have arrived or not is not said to be sent.
-func TestADeliveryThatNobodyKnowsOfIsTracedAsUnknown(t *testing.T) {
-	spans := &recorded{}
-	setup := func(s *stage, d *dispatch.Dispatcher) {
+// If nobody knows whether a message has arrived, its span does not say that it was sent.
+func TestADeliveryWithUnknownOutcomeIsTraced(t *testing.T) {
+	spans := &spanRecorder{}
+	setup := func(s *testStage, d *dispatch.Dispatcher) {
 		d.Trace, d.Policy.OnUnknown = spans, "drop"
 		s.Platform.OnSend = func(context.Context, bus.Address, channels.Part) (bool, error) {
 			return false, &channels.SendError{Fault: channels.Unknown, Code: "cut"}
 		}
 	}
-	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
-		s.post(t, outbound("a:1#reply", "here", "one"))
+	withDispatcher(t, setup, func(t *testing.T, s *testStage, _ *runningDispatcher) {
+		s.publish(t, newOutbound("a:1#reply", "here", "one"))
 		time.Sleep(5 * time.Minute)
 		synctest.Wait()
-		found := spans.of("a:1#reply", "t")
-		if len(found) == 0 || line(found[len(found)-1]) != "deliver c unknown parts=1 attempts=2 outcome=unknown" {
+		found := spans.spansOf("a:1#reply", "t")
+		if len(found) == 0 || describeSpan(found[len(found)-1]) != "deliver c unknown parts=1 attempts=2 outcome=unknown" {
 			t.Errorf("the spans are %+v", found)
 		}
 	})
 }
 
-// The notices to an owner, whose ids all begin with the chat's address, are not all in one trace; an answer to a message is
-// in that of the message.
+// Notices to an owner have ids that begin with the chat's address. Each of them has its own trace; an answer is
+// in the trace of the message that it answers.
 func TestEachNoticeToOwnersHasATraceOfItsOwn(t *testing.T) {
-	spans := &recorded{}
-	setup := func(s *stage, d *dispatch.Dispatcher) {
+	spans := &spanRecorder{}
+	setup := func(s *testStage, d *dispatch.Dispatcher) {
 		d.Trace = spans
 		s.Platform.OnSend = func(_ context.Context, _ bus.Address, part channels.Part) (bool, error) {
 			if strings.Contains(part.Text, "refuse") {
@@ -172,10 +173,10 @@ func TestEachNoticeToOwnersHasATraceOfItsOwn(t *testing.T) {
 			return true, nil
 		}
 	}
-	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
+	withDispatcher(t, setup, func(t *testing.T, s *testStage, _ *runningDispatcher) {
 		ids := []string{"c:7#concern/disk/a/0", "c:7#concern/disk/a/over", "c:7 budget#owner/2026-03-04", "c:7 budget#owner/2026-03-05", "c:7:1#unknown", "c:7:1#people"}
 		for _, id := range ids {
-			s.post(t, bus.Outbound{ID: id, To: bus.Address{Channel: "c", Chat: "7"}, Text: "refuse this", At: time.Now()})
+			s.publish(t, bus.Outbound{ID: id, To: bus.Address{Channel: "c", Chat: "7"}, Text: "refuse this", At: time.Now()})
 		}
 		time.Sleep(5 * time.Minute)
 		synctest.Wait()

@@ -29,7 +29,7 @@ type transmission struct {
 
 // send sends a part that is recorded as sending to the platform, and records the outcome.
 func (t *transmission) send(work context.Context, d *delivery, i int) error {
-	d.paced = false
+	d.sendReserved = false
 	moved := false
 	for {
 		asked := time.Now()
@@ -44,11 +44,11 @@ func (t *transmission) send(work context.Context, d *delivery, i int) error {
 		began := time.Now()
 		id, err := t.callPlatform(d.withLeaseCheck(work, asked), d, i)
 		took := time.Since(began)
-		t.tracing.sent(d, i, began, took, err)
+		t.tracing.recordSend(d, i, began, took, err)
 		t.point("send:sent")
 		if err == nil {
 			t.observe("sent", took)
-			t.retryPolicy.noteAnswer(d)
+			t.retryPolicy.notePlatformAnswered(d)
 			err := t.markArrived(work, d, i, id)
 			t.point("send:marked")
 			return err

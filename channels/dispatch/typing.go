@@ -12,10 +12,10 @@ import (
 
 const (
 	// typingDelay is the age of a turn at which the "is typing" sign appears; turns that are faster don't need it.
-	typingDelay   = 300 * time.Millisecond
-	typingLongest = 30 * time.Minute
-	typingTimeout = 5 * time.Second
-	typingFades   = 5 * time.Second // when the sign is assumed to fade if the channel does not say
+	typingDelay        = 300 * time.Millisecond
+	maxTypingTime      = 30 * time.Minute
+	typingTimeout      = 5 * time.Second
+	defaultTypingFades = 5 * time.Second // when the sign is assumed to fade if the channel does not say
 )
 
 // typing shows people where the bot is at work, with the platform's "is typing" sign. It uses one goroutine for all
@@ -35,10 +35,10 @@ type typing struct {
 
 // A typingTurn controls the sign for one turn at an address.
 type typingTurn struct {
-	turn       string
-	next       time.Time // when the sign is to be shown again
-	end        time.Time
-	suppressed bool // whether something has been sent, so that the sign is not shown
+	turn        string
+	nextShowing time.Time // when the sign is to be shown again
+	endsAt      time.Time
+	suppressed  bool // whether something has been sent, so that the sign is not shown
 }
 
 func newTyping(t channels.Typer, pace *pacing.Pacer) *typing {
@@ -64,7 +64,7 @@ func (t *typing) Heard(e bus.Event) {
 	at := t.turns[e.Route]
 	switch e.Type {
 	case bus.TurnStart:
-		at = &typingTurn{turn: e.Turn, next: now.Add(typingDelay), end: now.Add(typingLongest)}
+		at = &typingTurn{turn: e.Turn, nextShowing: now.Add(typingDelay), endsAt: now.Add(maxTypingTime)}
 		t.turns[e.Route] = at
 	case bus.TurnComplete, bus.TurnError, bus.TurnParked:
 		if at == nil || at.turn != e.Turn {
@@ -78,11 +78,11 @@ func (t *typing) Heard(e bus.Event) {
 		if at == nil || at.turn != e.Turn || !at.suppressed {
 			return
 		}
-		at.suppressed, at.next = false, now.Add(typingFades)
+		at.suppressed, at.nextShowing = false, now.Add(defaultTypingFades)
 	default:
 		return
 	}
-	if t.wakesAt.IsZero() || at.next.Before(t.wakesAt) {
+	if t.wakesAt.IsZero() || at.nextShowing.Before(t.wakesAt) {
 		t.alarm.Ring()
 	}
 }
@@ -127,14 +127,14 @@ func (t *typing) nextDue(ctx context.Context) (to bus.Address, call context.Cont
 	defer t.mu.Unlock()
 	var first *typingTurn
 	for address, at := range t.turns {
-		if now.After(at.end) {
+		if now.After(at.endsAt) {
 			delete(t.turns, address)
 			continue
 		}
-		if quiet := t.pace.PausedUntil(address.Chat); quiet.After(at.next) {
-			at.next = quiet
+		if quiet := t.pace.PausedUntil(address.Chat); quiet.After(at.nextShowing) {
+			at.nextShowing = quiet
 		}
-		if !at.suppressed && (first == nil || at.next.Before(first.next)) {
+		if !at.suppressed && (first == nil || at.nextShowing.Before(first.nextShowing)) {
 			to, first = address, at
 		}
 	}
@@ -142,13 +142,13 @@ func (t *typing) nextDue(ctx context.Context) (to bus.Address, call context.Cont
 	if first == nil || ctx.Err() != nil {
 		return to, nil, 0
 	}
-	t.wakesAt = first.next
-	if wait = first.next.Sub(now); wait > 0 {
+	t.wakesAt = first.nextShowing
+	if wait = first.nextShowing.Sub(now); wait > 0 {
 		return to, nil, wait
 	}
 	call, t.cancelCall = context.WithTimeout(ctx, typingTimeout)
 	t.showing = to
-	first.next = now.Add(typingFades)
+	first.nextShowing = now.Add(defaultTypingFades)
 	return to, call, 0
 }
 
@@ -159,9 +159,9 @@ func (t *typing) planNext(to bus.Address, fades time.Duration, err error) {
 	t.cancelCall()
 	t.cancelCall = nil
 	if fades <= 0 || err != nil {
-		fades = typingFades
+		fades = defaultTypingFades
 	}
 	if at := t.turns[to]; at != nil {
-		at.next = time.Now().Add(max(fades*4/5, time.Second))
+		at.nextShowing = time.Now().Add(max(fades*4/5, time.Second))
 	}
 }
