@@ -17,7 +17,7 @@ import (
 // A request describes a call to the REST API that is about to be made.
 type request struct {
 	method, url string
-	kind        string // the body's Content-Type; "" means JSON
+	contentType string // the body's Content-Type; "" means JSON
 	body        []byte
 }
 
@@ -34,13 +34,13 @@ type api struct {
 func (c *api) call(ctx context.Context, r request, result any) (err error) {
 	defer func() { c.reachability.Note(err) }()
 	ctx, t := withRequestTrace(ctx)
-	if r.kind == "" {
-		r.kind = "application/json"
+	if r.contentType == "" {
+		r.contentType = "application/json"
 	}
 	// discordgo's limiter ignores ctx while it sleeps, and never forgets a chat. A new limiter for each call never
 	// waits; the Dispatcher keeps the pace.
 	bucket := discordgo.NewRatelimiter().LockBucket(r.url)
-	data, err := c.session.RequestWithLockedBucket(r.method, r.url, r.kind, r.body, bucket, 0, discordgo.WithContext(ctx))
+	data, err := c.session.RequestWithLockedBucket(r.method, r.url, r.contentType, r.body, bucket, 0, discordgo.WithContext(ctx))
 	if err != nil {
 		e := sendError(err, t)
 		if e.Fault == channels.Unknown && r.method != http.MethodPost {

@@ -13,24 +13,23 @@ import (
 
 // A book remembers in memory what must outlive a process.
 type book struct {
-	mu      sync.Mutex
-	cursors map[string]string
-	chats   []channels.Chat
-	full    bool // whether nothing can be written
+	mu         sync.Mutex
+	cursors    map[string]string
+	chats      []channels.Chat
+	writesFail bool // whether writes fail
 }
 
-// newBook is the book of a bot that has been up until now, and was spoken to in these
-// chats.
+// newBook returns the book of a bot that was running until now and that people have talked to in these chats.
 func newBook(direct ...string) *book {
-	b := &book{cursors: map[string]string{"dc:": flake(time.Now().Add(-time.Second))}}
+	b := &book{cursors: map[string]string{"dc:": idAtTime(time.Now().Add(-time.Second))}}
 	for _, chat := range direct {
-		b.chats = append(b.chats, channels.Chat{Address: at(chat)})
+		b.chats = append(b.chats, channels.Chat{Address: address(chat)})
 	}
 	return b
 }
 
-// flake is an id of Discord's of that moment.
-func flake(at time.Time) string {
+// idAtTime returns a Discord id that was created at a given time.
+func idAtTime(at time.Time) string {
 	return strconv.FormatUint(uint64(at.UnixMilli()-1420070400000)<<22, 10)
 }
 
@@ -66,24 +65,24 @@ func (b *book) Cursor(_ context.Context, at bus.Address) (string, error) {
 func (b *book) SetCursor(_ context.Context, at bus.Address, cursor string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.full {
+	if b.writesFail {
 		return errors.New("the book cannot be written")
 	}
 	b.cursors[at.String()] = cursor
 	return nil
 }
 
-// fill sets whether nothing can be written.
-func (b *book) fill(full bool) {
+// setWritesFail sets whether writes fail.
+func (b *book) setWritesFail(full bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.full = full
+	b.writesFail = full
 }
 
-// cursor is up to where everything is published.
-func (b *book) cursor() uint64 {
+// savedCursor returns the id up to which everything is published.
+func (b *book) savedCursor() uint64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	n, _ := strconv.ParseUint(b.cursors["dc:"], 10, 64) // 0 is none
+	n, _ := strconv.ParseUint(b.cursors["dc:"], 10, 64) // 0 if there is none
 	return n
 }

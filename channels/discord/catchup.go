@@ -21,11 +21,11 @@ const (
 	longestGap = 3 * 24 * time.Hour
 	// maxPages is the maximum number of pages that are read of one channel's history after an outage.
 	maxPages = 100
-	// readsAtOnce is how many channels' histories are read at the same time; historyEvery and historyBurst limit
+	// readsAtOnce is how many channels' histories are read at the same time; historyInterval and historyBurst limit
 	// these calls, because sending needs the rest of Discord's rate limit.
-	readsAtOnce  = 8
-	historyEvery = time.Second / 20
-	historyBurst = 20
+	readsAtOnce     = 8
+	historyInterval = time.Second / 20
+	historyBurst    = 20
 	// historyPatience is how long a channel's new messages wait while reading its history fails. After that they are
 	// published, and the missed ones come later. Only this channel waits, and while Discord's REST API is down, no
 	// answer could be sent anyway.
@@ -46,13 +46,13 @@ type catchUp struct {
 	lanes     *lanes
 	position  *position
 	limiter   *rate.Limiter // limits the calls that read history
-	slots     chan struct{} // holds one value for each read in progress
+	readSlots chan struct{} // holds one value for each read in progress
 	overlap   time.Duration // how far before a gap history is read too
 	log       *slog.Logger
 
-	mu       sync.Mutex
-	since    uint64          // messages after this id may be missing
-	assessed map[string]bool // channels for which this session has already decided which history to read
+	mu               sync.Mutex
+	missingSince     uint64          // messages after this id may be missing
+	assessedChannels map[string]bool // channels for which this session has already decided which history to read
 	// The cursor may not move while other channels may have missed messages too: until Discord has described these
 	// servers, and until the direct message chats are listed.
 	awaitedGuilds      map[string]bool
@@ -68,14 +68,14 @@ const maxActiveDirectChats = 4096
 // newCatchUp makes a catchUp for the channel with that name. It publishes through p, in the queues l, and reads
 // from the position at onward. paced says whether its calls are limited.
 func newCatchUp(name string, h *historian, p *publisher, l *lanes, at *position, overlap time.Duration, paced bool) *catchUp {
-	limiter := rate.NewLimiter(rate.Every(historyEvery), historyBurst)
+	limiter := rate.NewLimiter(rate.Every(historyInterval), historyBurst)
 	if !paced {
 		limiter = rate.NewLimiter(rate.Inf, 0)
 	}
 	return &catchUp{
 		name: name, historian: h, directory: h.directory, book: h.book, publisher: p, lanes: l, position: at,
-		limiter: limiter, slots: make(chan struct{}, readsAtOnce), overlap: overlap, log: h.log,
-		assessed: map[string]bool{}, awaitedGuilds: map[string]bool{}, activeDirectChats: map[string]bool{},
+		limiter: limiter, readSlots: make(chan struct{}, readsAtOnce), overlap: overlap, log: h.log,
+		assessedChannels: map[string]bool{}, awaitedGuilds: map[string]bool{}, activeDirectChats: map[string]bool{},
 	}
 }
 
@@ -87,14 +87,14 @@ func (u *catchUp) beginSession(guilds []guild) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	since := max(snowflakeBefore(cursor, u.overlap), snowflakeAt(time.Now().Add(-longestGap)))
-	if u.since <= cursor { // otherwise this machine's clock was wrong
+	if u.missingSince <= cursor { // otherwise this machine's clock was wrong
 		// The last session may have ended before the history after u.since was read, so the cursor is still there.
 		// Everything before u.since has been read, including an overlap.
-		since = max(since, u.since)
+		since = max(since, u.missingSince)
 	}
-	u.since = since
-	u.gaps.open(u.since, snowflakeAt(time.Now().Add(-longestGap)))
-	clear(u.assessed)
+	u.missingSince = since
+	u.gaps.open(u.missingSince, snowflakeAt(time.Now().Add(-longestGap)))
+	clear(u.assessedChannels)
 	clear(u.awaitedGuilds)
 	for _, g := range guilds {
 		u.awaitedGuilds[g.ID] = true
@@ -110,7 +110,7 @@ func (u *catchUp) missingFrom() uint64 {
 	if len(u.awaitedGuilds) == 0 && !u.listingDirectChats {
 		return 0
 	}
-	return u.since + 1
+	return u.missingSince + 1
 }
 
 // stopAwaitingGuild records that Discord has described a server, or that the bot has left it.
@@ -126,11 +126,11 @@ func (u *catchUp) stopAwaitingGuild(guild string) {
 func (u *catchUp) assessGap(ctx context.Context, id string, misses func(since uint64) (from uint64, any bool)) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.assessed[id] {
+	if u.assessedChannels[id] {
 		return
 	}
-	u.assessed[id] = true
-	if from, any := misses(u.since); any {
+	u.assessedChannels[id] = true
+	if from, any := misses(u.missingSince); any {
 		u.lanes.readHistoryFirst(ctx, id, from)
 	}
 }
@@ -142,7 +142,7 @@ func wholeGap(since uint64) (from uint64, any bool) { return since, true }
 // away.
 func (u *catchUp) readGuild(ctx context.Context, id string, places []place) {
 	for _, p := range places {
-		u.assessGap(ctx, p.ID, func(since uint64) (uint64, bool) { return since, snowflake(p.Last) > since })
+		u.assessGap(ctx, p.ID, func(since uint64) (uint64, bool) { return since, snowflake(p.NewestMessage) > since })
 	}
 	u.stopAwaitingGuild(id)
 }
@@ -184,7 +184,7 @@ func (u *catchUp) listActiveDirectChats() []string {
 func (u *catchUp) mayHaveMissedMessage(id uint64) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return id > u.since || u.gaps.contains(id)
+	return id > u.missingSince || u.gaps.contains(id)
 }
 
 // setGaps sets the gaps to those that the book has recorded.
@@ -300,7 +300,7 @@ func (u *catchUp) handleReadError(ctx context.Context, l *lane, from uint64, err
 }
 
 // readPage reads one page of a channel's history after the message id from, oldest message first. It retries until
-// patience has passed; Discord's rate limit alone never makes it give up.
+// historyPatience has passed; Discord's rate limit alone never makes it give up.
 func (u *catchUp) readPage(ctx context.Context, id string, from uint64) ([]*message, error) {
 	wait, began := new(retryWait), time.Now()
 	for {
@@ -319,8 +319,8 @@ func (u *catchUp) readPage(ctx context.Context, id string, from uint64) ([]*mess
 // waits for its next attempt doesn't count as running.
 func (u *catchUp) tryReadPage(ctx context.Context, id string, from uint64) ([]*message, error) {
 	select {
-	case u.slots <- struct{}{}:
-		defer func() { <-u.slots }()
+	case u.readSlots <- struct{}{}:
+		defer func() { <-u.readSlots }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}

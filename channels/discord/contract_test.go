@@ -22,9 +22,8 @@ func TestDiscordKeepsTheContract(t *testing.T) {
 	})
 }
 
-// A platform is a Discord as the contract's suite plays with it. It shows nonces. It
-// wants no acknowledgements: what it would bring again is what the book's cursor has
-// not passed.
+// A platform lets the channel contract's suite play people who use Discord, which here always shows nonces. It
+// counts nothing as unacknowledged: what was not published is read again from the book's cursor on.
 type platform struct {
 	t testing.TB
 	*discordtest.Server
@@ -43,18 +42,18 @@ func newPlatform(t testing.TB) *platform {
 }
 
 func (p *platform) Channel(log *slog.Logger) channels.Channel {
-	c := channel(p.t, discord.Config{Token: token, APIURL: p.URL, RateLimit: discord.NoPace, Log: log, Book: p.book})
-	c.SaveEvery(10 * time.Millisecond)
+	c := newChannel(p.t, discord.Config{Token: token, APIURL: p.URL, RateLimit: discord.NoPace, Log: log, Book: p.book})
+	c.SetSaveInterval(10 * time.Millisecond)
 	return c
 }
 
-func (p *platform) Address(chat int) bus.Address { return at(fmt.Sprint(1000 + chat)) }
+func (p *platform) Address(chat int) bus.Address { return address(fmt.Sprint(1000 + chat)) }
 
 func (p *platform) Say(chat int, text string) {
 	p.Server.Say(p.Address(chat).Chat, strconv.Itoa(500+chat), text)
 }
 
-func (p *platform) Unacknowledged() int { return p.CountSince(p.book.cursor()) }
+func (p *platform) Unacknowledged() int { return p.CountSince(p.book.savedCursor()) }
 
 func (p *platform) Shown(chat int) (shown []channelstest.ShownMessage) {
 	for _, m := range p.Sent(p.Address(chat).Chat) {
@@ -73,8 +72,8 @@ func (p *platform) Press(chat int, id, label string) (told func() bool) {
 	return func() bool { return p.InteractionResult(press).Answered }
 }
 
-// method is the call of a kind. Texts and files are posted to the same place.
-func method(call channelstest.Call) string {
+// apiMethod returns the API call of a kind of call. Texts and files are posted by the same one.
+func apiMethod(call channelstest.Call) string {
 	return map[channelstest.Call]string{
 		channelstest.Sending: "POST messages", channelstest.Uploading: "POST messages",
 		channelstest.Editing: "PATCH messages", channelstest.Finding: "GET messages", channelstest.Receiving: "GET gateway",
@@ -82,7 +81,7 @@ func method(call channelstest.Call) string {
 	}[call]
 }
 
-func (p *platform) Calls(call channelstest.Call) int { return p.Server.Calls(method(call)) }
+func (p *platform) Calls(call channelstest.Call) int { return p.Server.Calls(apiMethod(call)) }
 
 func (p *platform) Break(call channelstest.Call, trouble channelstest.Trouble) {
 	says := func(code int) string { return fmt.Sprintf(`{"message": %q, "code": %d}`, channelstest.Words, code) }
@@ -99,7 +98,7 @@ func (p *platform) Break(call channelstest.Call, trouble channelstest.Trouble) {
 		channelstest.HangBefore:     discordtest.Hang(false),
 		channelstest.HangAfter:      discordtest.Hang(true),
 	}[trouble]
-	p.Fail(method(call), "", 0, act)
+	p.Fail(apiMethod(call), "", 0, act)
 }
 
 func (p *platform) Mend() { p.ClearFaults() }

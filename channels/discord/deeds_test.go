@@ -13,17 +13,17 @@ import (
 	"parley/channels/discord"
 )
 
-func TestSlashCommandsSayWhatTheyWouldTyped(t *testing.T) {
+func TestSlashCommandsBecomeTypedText(t *testing.T) {
 	l := newListener(t)
-	l.receive()
+	l.receiveUntilStopped()
 	direct := l.server.GiveCommand("11", "501", "start", "THE-CODE")
-	in := l.wait(1)[0]
-	if in.Text != "/start THE-CODE" || in.At != at("11") || in.Group || in.Pressed || !in.Mentioned || in.From.ID != "dc:501" || in.ReplyTo != "" {
+	in := l.waitFor(1)[0]
+	if in.Text != "/start THE-CODE" || in.At != address("11") || in.Group || in.Pressed || !in.Mentioned || in.From.ID != "dc:501" || in.ReplyTo != "" {
 		t.Errorf("a command in a direct message became %+v", in)
 	}
 	l.server.GiveCommand("200", "501", "deny", "abc", "too dear")
-	in = l.wait(2)[1]
-	if in.Text != "/deny abc too dear" || in.At != thread("100", "200") || !in.Group || !in.Pressed {
+	in = l.waitFor(2)[1]
+	if in.Text != "/deny abc too dear" || in.At != threadAddress("100", "200") || !in.Group || !in.Pressed {
 		t.Errorf("a command in a thread became %+v", in)
 	}
 	channelstest.Until(t, "an answer", func() bool { return l.server.InteractionResult(direct).Answered })
@@ -34,23 +34,23 @@ func TestSlashCommandsSayWhatTheyWouldTyped(t *testing.T) {
 
 func TestSlashCommandsAreOfferedOnce(t *testing.T) {
 	l := newListener(t)
-	stop := l.receive()
+	stop := l.receiveUntilStopped()
 	want := append(channels.Commands(), "start")
 	slices.Sort(want)
 	channelstest.Until(t, "the commands", func() bool { return slices.Equal(l.server.OfferedCommands(), want) })
 	if err := stop(); err != nil {
 		t.Error(err)
 	}
-	l.start(l.publish)
+	l.startReceiving(l.publish)
 	channelstest.Until(t, "a look at them", func() bool { return l.server.Calls("GET applications") >= 2 })
 	if n := l.server.Calls("PUT applications"); n != 1 {
 		t.Errorf("they were set %d times", n)
 	}
 }
 
-func TestWhoMayNotTalkToTheBotIsToldSoAlone(t *testing.T) {
+func TestAPersonWhoIsNotAdmittedIsToldPrivately(t *testing.T) {
 	l := newListener(t)
-	l.start(func(context.Context, bus.Inbound) error { return channels.ErrNotAdmitted })
+	l.startReceiving(func(context.Context, bus.Inbound) error { return channels.ErrNotAdmitted })
 	channelstest.Until(t, "a session", func() bool { return l.server.Connected() > 0 })
 	id := l.server.GiveCommand("100", "501", "status")
 	channelstest.Until(t, "an answer", func() bool { return l.server.InteractionResult(id).Answered })
@@ -59,11 +59,11 @@ func TestWhoMayNotTalkToTheBotIsToldSoAlone(t *testing.T) {
 	}
 }
 
-// Discord waits for three seconds, and longer only if it is told to.
+// Discord waits three seconds for an answer to an interaction, and longer only if it is told to wait.
 func TestDiscordIsToldToWait(t *testing.T) {
 	l := newListener(t)
-	c := channel(t, discord.Config{Token: token, APIURL: l.fake.URL, RateLimit: discord.NoPace, Book: l.book})
-	c.SetAnswer(1)
+	c := newChannel(t, discord.Config{Token: token, APIURL: l.fake.URL, RateLimit: discord.NoPace, Book: l.book})
+	c.SetAnswerTimeout(1)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended, open := make(chan error, 1), make(chan struct{})
 	failed := false
@@ -84,7 +84,7 @@ func TestDiscordIsToldToWait(t *testing.T) {
 		t.Errorf("before it was published it was answered by %+v", d)
 	}
 	close(open)
-	l.wait(1)
+	l.waitFor(1)
 	channelstest.Until(t, "an answer", func() bool { return l.server.InteractionResult(id).Answered })
 	if d := l.server.InteractionResult(id); !strings.Contains(d.Words, "/stop") {
 		t.Errorf("it was answered by %+v", d)
@@ -97,9 +97,9 @@ func TestDiscordIsToldToWait(t *testing.T) {
 
 func TestReactionsAndTyping(t *testing.T) {
 	l := newListener(t)
-	c := channel(t, discord.Config{Token: token, APIURL: l.fake.URL})
+	c := newChannel(t, discord.Config{Token: token, APIURL: l.fake.URL})
 	id := l.server.Say("200", "501", "hello")
-	where, message := thread("100", "200"), "dc:4242:200:"+id
+	where, message := threadAddress("100", "200"), "dc:4242:200:"+id
 	for range 2 {
 		for _, show := range []func(context.Context, bus.Address, string) error{c.Seen, c.Answered, c.Failed} {
 			if err := show(t.Context(), where, message); err != nil {
@@ -110,7 +110,7 @@ func TestReactionsAndTyping(t *testing.T) {
 	if got := l.server.Reactions("200", id); !slices.Equal(got, []string{"👀", "✅", "⚠️"}) {
 		t.Errorf("the message has %q", got)
 	}
-	if e := sendError(t, c.Seen(t.Context(), where, "dc:4242:200:press:x")); e.Fault != channels.Rejected {
+	if e := requireSendError(t, c.Seen(t.Context(), where, "dc:4242:200:press:x")); e.Fault != channels.Rejected {
 		t.Errorf("a reaction at what is no message gives %v", e)
 	}
 	if fades, err := c.Typing(t.Context(), where); err != nil || fades <= 0 || l.server.Calls("POST typing") != 1 {
@@ -118,27 +118,27 @@ func TestReactionsAndTyping(t *testing.T) {
 	}
 }
 
-func TestReactionsToWhatTheBotHasSaid(t *testing.T) {
+func TestReactionsToTheBotsMessages(t *testing.T) {
 	l := newListener(t)
-	c := channel(t, discord.Config{Token: token, APIURL: l.fake.URL})
-	id, err := c.Send(t.Context(), thread("100", "200"), part("an answer"))
+	c := newChannel(t, discord.Config{Token: token, APIURL: l.fake.URL})
+	id, err := c.Send(t.Context(), threadAddress("100", "200"), textPart("an answer"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	others := l.server.Say("200", "502", "a person's")
-	l.receive()
+	l.receiveUntilStopped()
 	l.server.React("200", "501", others, "👍")
 	l.server.React("200", "4242", id, "👀")
 	l.server.React("200", "501", id, "👍")
 	l.server.Unreact("200", "501", id, "👍")
-	got := l.wait(2)
+	got := l.waitFor(2)
 	for i, in := range got {
-		if in.Kind != bus.Reacted || in.Of != "dc:4242:200:"+id || in.Reaction != "👍" || in.Removed != (i == 1) || in.At != thread("100", "200") ||
+		if in.Kind != bus.Reacted || in.Of != "dc:4242:200:"+id || in.Reaction != "👍" || in.Removed != (i == 1) || in.At != threadAddress("100", "200") ||
 			!in.Group || in.From.ID != "dc:501" {
 			t.Errorf("heard %+v", in)
 		}
 	}
-	if rest := l.last(); len(rest) != 2 {
+	if rest := l.publishedSoFar(); len(rest) != 2 {
 		t.Errorf("heard %+v", rest)
 	}
 }

@@ -219,7 +219,7 @@ func (d *directory) openThreadsOf(parent string) []string {
 			all = append(all, p)
 		}
 	}
-	slices.SortFunc(all, func(a, b place) int { return cmp.Compare(snowflake(b.Last), snowflake(a.Last)) })
+	slices.SortFunc(all, func(a, b place) int { return cmp.Compare(snowflake(b.NewestMessage), snowflake(a.NewestMessage)) })
 	var ids []string
 	for _, p := range all {
 		ids = append(ids, p.ID)

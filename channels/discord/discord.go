@@ -51,9 +51,9 @@ const (
 // messageLength is the length of the longest text that Discord accepts in one message, in UTF-16 units.
 const messageLength = 2000
 
-// draftEvery is the time between two edits of a draft. It stays within the five edits in five seconds that Discord
+// draftInterval is the time between two edits of a draft. It stays within the five edits in five seconds that Discord
 // allows in a channel.
-const draftEvery = 1500 * time.Millisecond
+const draftInterval = 1500 * time.Millisecond
 
 // Config says which bot account to use and how to reach it.
 type Config struct {
@@ -86,12 +86,12 @@ type Channel struct {
 	*examiner
 	*channels.Unaddressed
 
-	name      string
-	token     string
-	sendsOnly bool
-	paced     bool // whether it keeps to rate limits
-	timing    timing
-	maxQueued int // how many messages may wait to be published
+	name        string
+	token       string
+	onlySends   bool
+	rateLimited bool // whether it keeps to rate limits
+	timing      timing
+	maxQueued   int // how many messages may wait to be published
 }
 
 var (
@@ -118,7 +118,7 @@ func New(c Config) (*Channel, error) {
 		return nil, errors.New("discord: the channel has no name")
 	}
 	token := strings.TrimPrefix(c.Token, "Bot ")
-	if fault := tokenProblem(token); fault != "" {
+	if fault := describeTokenProblem(token); fault != "" {
 		return nil, fmt.Errorf("discord: bot_token of %s: %s", c.Name, fault)
 	}
 	if c.RateLimit != "" && c.RateLimit != PlatformPace && c.RateLimit != NoPace {
@@ -149,17 +149,17 @@ func New(c Config) (*Channel, error) {
 	return &Channel{
 		api:         a,
 		Unaddressed: t.unaddressed,
-		sender:      &sender{api: a, sendsOnly: c.SendsOnly},
+		sender:      &sender{api: a, onlySends: c.SendsOnly},
 		downloader:  &downloader{api: a, client: clients.fileClient},
 		historian:   &historian{api: a, translator: t, directory: t.directory, book: book},
-		examiner:    &examiner{api: a, sendsOnly: c.SendsOnly},
-		name:        c.Name, token: token, sendsOnly: c.SendsOnly, paced: c.RateLimit != NoPace, timing: defaultTiming(), maxQueued: maxWaiting,
+		examiner:    &examiner{api: a, onlySends: c.SendsOnly},
+		name:        c.Name, token: token, onlySends: c.SendsOnly, rateLimited: c.RateLimit != NoPace, timing: defaultTiming(), maxQueued: maxWaiting,
 	}, nil
 }
 
-// tokenProblem says what is wrong with a token, without showing any part of it; "" means that the token is well
+// describeTokenProblem says what is wrong with a token, without showing any part of it; "" means that the token is well
 // formed.
-func tokenProblem(token string) string {
+func describeTokenProblem(token string) string {
 	switch {
 	case token == "":
 		return "it's empty"
@@ -181,8 +181,8 @@ func (c *Channel) BotName() string {
 
 // Limits returns Discord's dialect, its length limits and, unless the channel has NoPace, its rate limits.
 func (c *Channel) Limits() channels.Limits {
-	l := channels.Limits{Dialect: markup.DiscordMarkdown, Length: messageLength, DraftEvery: draftEvery}
-	if c.paced {
+	l := channels.Limits{Dialect: markup.DiscordMarkdown, Length: messageLength, DraftEvery: draftInterval}
+	if c.rateLimited {
 		// Discord allows five messages in any five seconds. A burst of two keeps a second answer from waiting; at
 		// one every 1.25 seconds after that, it never gets to more than five.
 		l.Chat = channels.Pace{Every: 1250 * time.Millisecond, Burst: 2}

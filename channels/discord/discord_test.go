@@ -19,8 +19,8 @@ const (
 	token  = "NDI0Mg." + secret + ".x"
 )
 
-// patience bounds every wait that is expected to end.
-const patience = 30 * time.Second
+// testTimeout limits how long a test waits for anything.
+const testTimeout = 30 * time.Second
 
 type rig struct {
 	*discord.Channel
@@ -35,11 +35,11 @@ func newRig(t testing.TB) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = server.Close() }) // may be closed already
-	return &rig{Channel: channel(t, discord.Config{Token: token, APIURL: url + "/"}), server: server, url: url}
+	t.Cleanup(func() { _ = server.Close() }) // the test may have closed it already
+	return &rig{Channel: newChannel(t, discord.Config{Token: token, APIURL: url + "/"}), server: server, url: url}
 }
 
-func channel(t testing.TB, c discord.Config) *discord.Channel {
+func newChannel(t testing.TB, c discord.Config) *discord.Channel {
 	t.Helper()
 	c.Name = "dc"
 	ch, err := discord.New(c)
@@ -49,12 +49,12 @@ func channel(t testing.TB, c discord.Config) *discord.Channel {
 	return ch
 }
 
-func at(chat string) bus.Address { return bus.Address{Channel: "dc", Chat: chat} }
+func address(chat string) bus.Address { return bus.Address{Channel: "dc", Chat: chat} }
 
-func part(text string) channels.Part { return channels.Part{Key: "k/0", Text: text} }
+func textPart(text string) channels.Part { return channels.Part{Key: "k/0", Text: text} }
 
-// sendError is err as the contract has it, and free of secrets.
-func sendError(t testing.TB, err error) *channels.SendError {
+// requireSendError returns err as a *channels.SendError, and checks that it contains no secrets.
+func requireSendError(t testing.TB, err error) *channels.SendError {
 	t.Helper()
 	e, ok := errors.AsType[*channels.SendError](err)
 	if !ok {
@@ -68,7 +68,7 @@ func sendError(t testing.TB, err error) *channels.SendError {
 
 func TestSend(t *testing.T) {
 	r := newRig(t)
-	id, err := r.Send(t.Context(), at("11"), part("**hi** @everyone"))
+	id, err := r.Send(t.Context(), address("11"), textPart("**hi** @everyone"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,9 +76,9 @@ func TestSend(t *testing.T) {
 	if got.ID != id || got.Text != "**hi** @everyone" || got.Calls || got.Flags != 4 || got.Nonce == "" || got.ReplyTo != "" {
 		t.Errorf("sent %+v", got)
 	}
-	// What belongs to a message answers it; one that is gone is not a hindrance.
+	// A part under a message becomes a reply to it. If that message is gone, the part is sent nevertheless.
 	for _, p := range []channels.Part{{Key: "k/1", Text: "a", Under: id}, {Key: "k/2", Text: "b", ReplyTo: "999"}} {
-		if _, err := r.Send(t.Context(), at("11"), p); err != nil {
+		if _, err := r.Send(t.Context(), address("11"), p); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -86,7 +86,7 @@ func TestSend(t *testing.T) {
 		t.Errorf("sent %+v", all)
 	}
 	// A thread is a channel of its own.
-	if _, err := r.Send(t.Context(), bus.Address{Channel: "dc", Chat: "11", Thread: "12"}, part("there")); err != nil {
+	if _, err := r.Send(t.Context(), bus.Address{Channel: "dc", Chat: "11", Thread: "12"}, textPart("there")); err != nil {
 		t.Fatal(err)
 	}
 	if n := len(r.server.Sent("12")); n != 1 {
@@ -97,63 +97,63 @@ func TestSend(t *testing.T) {
 func TestSendingAPartAgainSendsItOnce(t *testing.T) {
 	r := newRig(t)
 	r.server.Fail("POST messages", "", 1, discordtest.Cut(true))
-	_, err := r.Send(t.Context(), at("11"), part("hi"))
-	if e := sendError(t, err); e.Fault != channels.Unknown {
+	_, err := r.Send(t.Context(), address("11"), textPart("hi"))
+	if e := requireSendError(t, err); e.Fault != channels.Unknown {
 		t.Fatalf("got %v, want unknown", e)
 	}
-	id, err := r.Send(t.Context(), at("11"), part("hi"))
+	id, err := r.Send(t.Context(), address("11"), textPart("hi"))
 	if err != nil || r.server.Sends() != 1 || r.server.Sent("11")[0].ID != id {
 		t.Errorf("Send = %q, %v after %d sends", id, err, r.server.Sends())
 	}
-	if _, err := r.Send(t.Context(), at("11"), channels.Part{Key: "k/1", Text: "hi"}); err != nil || r.server.Sends() != 2 {
+	if _, err := r.Send(t.Context(), address("11"), channels.Part{Key: "k/1", Text: "hi"}); err != nil || r.server.Sends() != 2 {
 		t.Errorf("another part with the same text: %v after %d sends", err, r.server.Sends())
 	}
 }
 
-// Discord does not promise to show nonces: that none is shown proves nothing.
-func TestAMessageWhoseNonceIsNotShownMayHaveBeenSent(t *testing.T) {
+// Discord does not promise to show nonces, so a message without the nonce proves nothing.
+func TestWithoutANonceFindSentDoesNotKnow(t *testing.T) {
 	r := newRig(t)
-	if _, err := r.Send(t.Context(), at("11"), part("hi")); err != nil {
+	if _, err := r.Send(t.Context(), address("11"), textPart("hi")); err != nil {
 		t.Fatal(err)
 	}
-	_, _, err := r.FindSent(t.Context(), at("11"), part("hi"))
-	if e := sendError(t, err); e.Fault != channels.Unknown {
+	_, _, err := r.FindSent(t.Context(), address("11"), textPart("hi"))
+	if e := requireSendError(t, err); e.Fault != channels.Unknown {
 		t.Errorf("got %v, want unknown", e)
 	}
 	r.server.Fail("GET messages", "", 1, discordtest.Answer(503, "<html>"))
-	_, _, err = r.FindSent(t.Context(), at("11"), part("hi"))
-	if e := sendError(t, err); e.Fault != channels.Retry {
+	_, _, err = r.FindSent(t.Context(), address("11"), textPart("hi"))
+	if e := requireSendError(t, err); e.Fault != channels.Retry {
 		t.Errorf("got %v, want retry: looking may be done again", e)
 	}
 }
 
 func TestEdit(t *testing.T) {
 	r := newRig(t)
-	id, err := r.Send(t.Context(), at("11"), part("draft"))
+	id, err := r.Send(t.Context(), address("11"), textPart("draft"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Edit(t.Context(), at("11"), id, part("final @everyone")); err != nil {
+	if err := r.Edit(t.Context(), address("11"), id, textPart("final @everyone")); err != nil {
 		t.Fatal(err)
 	}
 	if got := r.server.Sent("11"); len(got) != 1 || got[0].Text != "final @everyone" || got[0].Calls || got[0].Flags != 4 {
 		t.Errorf("sent %+v", got)
 	}
 	for _, gone := range []string{"999", "../../x"} {
-		err := r.Edit(t.Context(), at("11"), gone, part("x"))
-		if e := sendError(t, err); e.Fault != channels.Rejected {
+		err := r.Edit(t.Context(), address("11"), gone, textPart("x"))
+		if e := requireSendError(t, err); e.Fault != channels.Rejected {
 			t.Errorf("%s: got %v, want rejected", gone, e)
 		}
 	}
 	r.server.Fail("PATCH messages", "", 1, discordtest.Cut(false))
-	if e := sendError(t, r.Edit(t.Context(), at("11"), id, part("x"))); e.Fault != channels.Retry {
+	if e := requireSendError(t, r.Edit(t.Context(), address("11"), id, textPart("x"))); e.Fault != channels.Retry {
 		t.Errorf("got %v, want retry: the same may be written again", e)
 	}
 }
 
 func TestSendFile(t *testing.T) {
 	r := newRig(t)
-	id, err := r.SendFile(t.Context(), at("11"), bus.File{Name: "log.txt", Data: []byte("lines")}, part("see"))
+	id, err := r.SendFile(t.Context(), address("11"), bus.File{Name: "log.txt", Data: []byte("lines")}, textPart("see"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,8 +193,8 @@ func TestRefusals(t *testing.T) {
 		"a strange answer":    {discordtest.Answer(200, `<html>somebody</html>`), channels.SendError{Fault: channels.Unknown, Code: "unreadable"}},
 	} {
 		r.server.Fail("POST messages", "11", 1, c.act)
-		_, err := r.Send(t.Context(), at("11"), part("hi"))
-		got := *sendError(t, err)
+		_, err := r.Send(t.Context(), address("11"), textPart("hi"))
+		got := *requireSendError(t, err)
 		got.Err = nil
 		if got != c.want {
 			t.Errorf("%s: got %+v, want %+v", what, got, c.want)
@@ -205,17 +205,17 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-func TestWhatDiscordNeverTakesIsRejected(t *testing.T) {
+func TestInvalidPartsAreRejected(t *testing.T) {
 	r := newRig(t)
 	for _, text := range []string{" ", strings.Repeat("x", 2001)} {
-		_, err := r.Send(t.Context(), at("11"), part(text))
-		if e := sendError(t, err); e.Fault != channels.Rejected {
+		_, err := r.Send(t.Context(), address("11"), textPart(text))
+		if e := requireSendError(t, err); e.Fault != channels.Rejected {
 			t.Errorf("got %v, want rejected", e)
 		}
 	}
-	for _, to := range []bus.Address{at("general"), at("../users/@me"), {Channel: "dc", Chat: "5", Thread: "x"}} {
-		_, err := r.Send(t.Context(), to, part("hi"))
-		if e := sendError(t, err); e.Fault != channels.Rejected || e.Code != "bad_address" {
+	for _, to := range []bus.Address{address("general"), address("../users/@me"), {Channel: "dc", Chat: "5", Thread: "x"}} {
+		_, err := r.Send(t.Context(), to, textPart("hi"))
+		if e := requireSendError(t, err); e.Fault != channels.Rejected || e.Code != "bad_address" {
 			t.Errorf("%v: got %v, want rejected", to, e)
 		}
 	}
@@ -227,31 +227,33 @@ func TestChatsDoNotWaitForEachOther(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	hung := make(chan error, 1)
 	go func() {
-		_, err := r.Send(ctx, at("11"), part("hi"))
+		_, err := r.Send(ctx, address("11"), textPart("hi"))
 		hung <- err
 	}()
 	// Neither another chat nor the same one waits for the call that hangs, nor
 	// for a limit that the platform has announced: who waits is the Dispatcher.
 	r.server.Fail("POST messages", "12", 1, discordtest.Answer(429, `{"retry_after": 60, "global": true}`, "X-RateLimit-Global", "true", "X-RateLimit-Reset-After", "60"))
-	if _, err := r.Send(t.Context(), at("12"), part("hi")); err == nil {
+	if _, err := r.Send(t.Context(), address("12"), textPart("hi")); err == nil {
 		t.Error("no limit")
 	}
-	tick, deadline := time.NewTicker(time.Millisecond), time.After(patience)
+	tick, deadline := time.NewTicker(time.Millisecond), time.After(testTimeout)
 	defer tick.Stop()
 	for r.server.Calls("POST messages") < 2 {
 		select {
 		case <-tick.C:
 		case <-deadline:
+			// Neither the hanging call nor an announced rate limit makes another call wait, in any chat: only
+			// the Dispatcher waits.
 			t.Fatal("the first call does not arrive")
 		}
 	}
 	for _, chat := range []string{"11", "12"} {
-		if _, err := r.Send(t.Context(), at(chat), part("hi")); err != nil {
+		if _, err := r.Send(t.Context(), address(chat), textPart("hi")); err != nil {
 			t.Error(err)
 		}
 	}
 	cancel()
-	if e := sendError(t, <-hung); e.Fault != channels.Unknown {
+	if e := requireSendError(t, <-hung); e.Fault != channels.Unknown {
 		t.Errorf("got %v, want unknown", e)
 	}
 }
@@ -261,8 +263,8 @@ func TestCheck(t *testing.T) {
 	if a, err := r.Check(t.Context()); err != nil || a.ID != "4242" || a.Username != "parley" {
 		t.Errorf("Check = %+v, %v", a, err)
 	}
-	_, err := channel(t, discord.Config{Token: "a.wrong.one", APIURL: r.url}).Check(t.Context())
-	if e := sendError(t, err); e.Fault != channels.Stop {
+	_, err := newChannel(t, discord.Config{Token: "a.wrong.one", APIURL: r.url}).Check(t.Context())
+	if e := requireSendError(t, err); e.Fault != channels.Stop {
 		t.Errorf("a refused token gives %v, want stop", e)
 	}
 }
@@ -277,10 +279,10 @@ func TestSettings(t *testing.T) {
 			t.Errorf("%+v: got %v", c, err)
 		}
 	}
-	if l := channel(t, discord.Config{Token: "Bot " + token, HTTP: &http.Client{}}).Limits(); l.Length != 2000 || l.Chat.Every == 0 || l.Account.Every == 0 {
+	if l := newChannel(t, discord.Config{Token: "Bot " + token, HTTP: &http.Client{}}).Limits(); l.Length != 2000 || l.Chat.Every == 0 || l.Account.Every == 0 {
 		t.Errorf("Limits = %+v", l)
 	}
-	l := channel(t, discord.Config{Token: token, RateLimit: discord.NoPace}).Limits()
+	l := newChannel(t, discord.Config{Token: token, RateLimit: discord.NoPace}).Limits()
 	if l.Chat != (channels.Pace{}) || l.Account != (channels.Pace{}) {
 		t.Errorf("with rate_limit none: %+v", l)
 	}
@@ -289,7 +291,7 @@ func TestSettings(t *testing.T) {
 func BenchmarkSend(b *testing.B) {
 	r := newRig(b)
 	for b.Loop() {
-		if _, err := r.Send(b.Context(), at("11"), channels.Part{Text: "**hello** world"}); err != nil {
+		if _, err := r.Send(b.Context(), address("11"), channels.Part{Text: "**hello** world"}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -8,14 +8,14 @@ import (
 	"parley/channels/discord"
 )
 
-func TestWhatWasSaidInAThreadBeforeTheBotWasCalled(t *testing.T) {
+func TestEarlierMessagesOfAThreadAreRead(t *testing.T) {
 	l := newListener(t)
 	for i := range 30 {
 		l.server.Say("200", "11", fmt.Sprint("said ", i))
 	}
 	last := l.server.Say("200", "12", "the question")
 	l.server.Say("200", "11", "said later")
-	c := channel(l, discord.Config{Token: token, APIURL: l.fake.URL, RateLimit: discord.NoPace, Book: newBook("11", "12")})
+	c := newChannel(l, discord.Config{Token: token, APIURL: l.fake.URL, RateLimit: discord.NoPace, Book: newBook("11", "12")})
 	in := bus.Inbound{Kind: bus.Said, Group: true, At: bus.Address{Channel: "discord", Chat: "100", Thread: "200"}, ReplyTo: last}
 	quotes, err := c.Before(t.Context(), in, 20, false)
 	if err != nil || len(quotes) != 20 {

@@ -15,8 +15,8 @@ import (
 
 // Each of these flags of an application says that the bot may read what people write.
 const (
-	mayReadContent      = 1 << 18
-	mayReadSomeContents = 1 << 19 // for a bot in fewer than a hundred servers
+	flagReadContent        = 1 << 18
+	flagReadContentLimited = 1 << 19 // for a bot in fewer than a hundred servers
 )
 
 // neededRights returns the permissions that the bot needs for receiving and answering, with their names in the
@@ -42,7 +42,7 @@ type neededRight struct {
 // An examiner finds out what the bot may do.
 type examiner struct {
 	*api
-	sendsOnly bool
+	onlySends bool
 }
 
 // MayReadContent reports whether the developer portal allows the bot to read what people write in servers. It fails
@@ -52,7 +52,7 @@ func (e *examiner) MayReadContent(ctx context.Context) (bool, error) {
 		Flags int `json:"flags"`
 	}
 	err := e.call(ctx, request{method: http.MethodGet, url: discordgo.EndpointAPI + "applications/@me"}, &app)
-	return app.Flags&(mayReadContent|mayReadSomeContents) != 0, err
+	return app.Flags&(flagReadContent|flagReadContentLimited) != 0, err
 }
 
 // Invitation returns the link with which people add the bot to their servers, with the permissions that it needs.
@@ -73,17 +73,17 @@ func (e *examiner) Invitation(ctx context.Context) (string, error) {
 	}.Encode(), nil
 }
 
-// A LackOfRights lists the permissions that the bot needs but does not have in a server, by their names in the
+// MissingRights lists the permissions that the bot needs but does not have in a server, by their names in the
 // developer portal.
-type LackOfRights struct {
+type MissingRights struct {
 	Server  string // the server as NAME (ID); "" if it is not known
 	Channel string // the channel or thread as #NAME (ID), or its id if the bot can't see it; "" means the whole server
 	Rights  []string
 }
 
-// LackingRights returns the servers that withhold a permission that the bot needs. A single channel may grant or
-// withhold more: see LackingRightsIn. It fails as Check does.
-func (e *examiner) LackingRights(ctx context.Context) ([]LackOfRights, error) {
+// FindMissingRights returns the servers that withhold a permission that the bot needs. A single channel may grant or
+// withhold more: see FindMissingRightsIn. It fails as Check does.
+func (e *examiner) FindMissingRights(ctx context.Context) ([]MissingRights, error) {
 	var guilds []struct {
 		ID          string `json:"id"`
 		Name        string `json:"name"`
@@ -92,15 +92,15 @@ func (e *examiner) LackingRights(ctx context.Context) ([]LackOfRights, error) {
 	if err := e.call(ctx, request{method: http.MethodGet, url: discordgo.EndpointUser("@me") + "/guilds"}, &guilds); err != nil {
 		return nil, err
 	}
-	var all []LackOfRights
+	var all []MissingRights
 	for _, g := range guilds {
 		has, err := strconv.ParseInt(g.Permissions, 10, 64)
 		if err != nil || has&discordgo.PermissionAdministrator != 0 {
 			continue
 		}
-		lack := LackOfRights{Server: markup.OneLine(g.Name, maxName) + " (" + g.ID + ")"}
+		lack := MissingRights{Server: markup.OneLine(g.Name, maxName) + " (" + g.ID + ")"}
 		for _, r := range neededRights() {
-			if has&r.bit == 0 && (r.forSending || !e.sendsOnly) {
+			if has&r.bit == 0 && (r.forSending || !e.onlySends) {
 				lack.Rights = append(lack.Rights, r.name)
 			}
 		}
@@ -108,16 +108,16 @@ func (e *examiner) LackingRights(ctx context.Context) ([]LackOfRights, error) {
 			all = append(all, lack)
 		}
 	}
-	slices.SortFunc(all, func(a, b LackOfRights) int { return strings.Compare(a.Server, b.Server) })
+	slices.SortFunc(all, func(a, b MissingRights) int { return strings.Compare(a.Server, b.Server) })
 	return all, nil
 }
 
 // maxExamined is the maximum number of channels that one call asks Discord about.
 const maxExamined = 100
 
-// LackingRightsIn returns those of the first maxExamined channels and threads that withhold a permission that the
+// FindMissingRightsIn returns those of the first maxExamined channels and threads that withhold a permission that the
 // bot needs; a channel may withhold what its server grants. It fails as Check does.
-func (e *examiner) LackingRightsIn(ctx context.Context, ids []string) (all []LackOfRights, err error) {
+func (e *examiner) FindMissingRightsIn(ctx context.Context, ids []string) (all []MissingRights, err error) {
 	me, err := e.Check(ctx)
 	if err != nil {
 		return nil, err
@@ -127,7 +127,7 @@ func (e *examiner) LackingRightsIn(ctx context.Context, ids []string) (all []Lac
 		if !isID(id) || slices.Contains(ids[:i], id) {
 			continue
 		}
-		lack, err := e.lackingRightsInOne(ctx, me.ID, id, guilds)
+		lack, err := e.findMissingRightsInOne(ctx, me.ID, id, guilds)
 		if err != nil {
 			return nil, err
 		}
@@ -144,29 +144,29 @@ type membership struct {
 	bot   discordgo.Member
 }
 
-// lackingRightsInOne returns the permissions that the bot lacks in one channel or thread. Discord gives the same
+// findMissingRightsInOne returns the permissions that the bot lacks in one channel or thread. Discord gives the same
 // answer for a channel that the bot may not see and for one that is gone: in both cases the bot lacks the
 // permission to view it.
-func (e *examiner) lackingRightsInOne(ctx context.Context, me, id string, guilds map[string]*membership) (LackOfRights, error) {
+func (e *examiner) findMissingRightsInOne(ctx context.Context, me, id string, guilds map[string]*membership) (MissingRights, error) {
 	var where, above discordgo.Channel
 	err := e.get(ctx, discordgo.EndpointChannel(id), &where)
 	if err == nil && where.IsThread() {
 		err = e.get(ctx, discordgo.EndpointChannel(where.ParentID), &above)
 	}
 	if isRejected(err) {
-		return LackOfRights{Channel: id, Rights: []string{neededRights()[0].name}}, nil
+		return MissingRights{Channel: id, Rights: []string{neededRights()[0].name}}, nil
 	}
 	if err != nil || where.GuildID == "" { // a direct message chat
-		return LackOfRights{}, err
+		return MissingRights{}, err
 	}
 	in := guilds[where.GuildID]
 	if in == nil {
 		in = new(membership)
 		if err := e.get(ctx, discordgo.EndpointGuild(where.GuildID), &in.guild); err != nil {
-			return LackOfRights{}, err
+			return MissingRights{}, err
 		}
 		if err := e.get(ctx, discordgo.EndpointGuildMember(where.GuildID, me), &in.bot); err != nil {
-			return LackOfRights{}, err
+			return MissingRights{}, err
 		}
 		guilds[where.GuildID] = in
 	}
@@ -174,14 +174,14 @@ func (e *examiner) lackingRightsInOne(ctx context.Context, me, id string, guilds
 	if where.IsThread() {
 		rules = &above
 	}
-	lack := LackOfRights{
+	lack := MissingRights{
 		Server:  markup.OneLine(in.guild.Name, maxName) + " (" + where.GuildID + ")",
 		Channel: "#" + markup.OneLine(where.Name, maxName) + " (" + id + ")",
 	}
 	has := permissionsOf(me, &in.guild, rules, &in.bot)
 	for _, r := range neededRights() {
 		elsewhere := r.bit == discordgo.PermissionSendMessages && where.IsThread() || r.bit == discordgo.PermissionSendMessagesInThreads && !where.IsThread()
-		if has&r.bit == 0 && !elsewhere && (r.forSending || !e.sendsOnly || where.IsThread() && r.bit == discordgo.PermissionSendMessagesInThreads) {
+		if has&r.bit == 0 && !elsewhere && (r.forSending || !e.onlySends || where.IsThread() && r.bit == discordgo.PermissionSendMessagesInThreads) {
 			lack.Rights = append(lack.Rights, r.name)
 		}
 	}

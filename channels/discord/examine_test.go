@@ -10,40 +10,40 @@ import (
 	"parley/channels/discord/discordtest"
 )
 
-func TestWhatTheBotLacksIsFound(t *testing.T) {
+func TestMissingRightsAreFound(t *testing.T) {
 	l := newListener(t)
-	c := channel(t, discord.Config{Token: token, APIURL: l.fake.URL})
+	c := newChannel(t, discord.Config{Token: token, APIURL: l.fake.URL})
 	if may, err := c.MayReadContent(t.Context()); err != nil || !may {
 		t.Errorf("the bot may read: %v, %v", may, err)
 	}
-	if lack, err := c.LackingRights(t.Context()); err != nil || len(lack) != 0 {
+	if lack, err := c.FindMissingRights(t.Context()); err != nil || len(lack) != 0 {
 		t.Errorf("the bot lacks %v, %v", lack, err)
 	}
 	if err := c.CheckGateway(t.Context()); err != nil {
 		t.Error(err)
 	}
 	l.server.AllowContent(false)
-	l.server.SetPermissions(1<<10 | 1<<11) // to see channels, and to write
+	l.server.SetPermissions(1<<10 | 1<<11) // may see channels and send messages
 	if may, err := c.MayReadContent(t.Context()); err != nil || may {
 		t.Errorf("the bot may read: %v, %v", may, err)
 	}
-	lack, err := c.LackingRights(t.Context())
+	lack, err := c.FindMissingRights(t.Context())
 	if err != nil || len(lack) != 1 || lack[0].Server != "Home (900)" || !slices.Contains(lack[0].Rights, "Read Message History") || slices.Contains(lack[0].Rights, "Send Messages") {
 		t.Errorf("the bot lacks %v, %v", lack, err)
 	}
-	sends := channel(t, discord.Config{Token: token, APIURL: l.fake.URL, SendsOnly: true})
-	if lack, err := sends.LackingRights(t.Context()); err != nil || len(lack) != 1 || !slices.Equal(lack[0].Rights, []string{"Attach Files"}) {
+	sends := newChannel(t, discord.Config{Token: token, APIURL: l.fake.URL, SendsOnly: true})
+	if lack, err := sends.FindMissingRights(t.Context()); err != nil || len(lack) != 1 || !slices.Equal(lack[0].Rights, []string{"Attach Files"}) {
 		t.Errorf("a bot that only sends lacks %v, %v", lack, err)
 	}
 	l.server.SetPermissions(1 << 3)
-	if lack, err := c.LackingRights(t.Context()); err != nil || len(lack) != 0 {
+	if lack, err := c.FindMissingRights(t.Context()); err != nil || len(lack) != 0 {
 		t.Errorf("an administrator lacks %v, %v", lack, err)
 	}
 }
 
-// A channel takes away what a role has, and gives it back to one member; a thread has what its
-// channel has.
-func TestWhatTheBotLacksInAChannelIsFound(t *testing.T) {
+// A channel can withhold permissions that a role has, and grant them to one member. A thread has the
+// permissions of its channel.
+func TestMissingRightsInAChannelAreFound(t *testing.T) {
 	l := newListener(t)
 	for i, name := range []string{"quiet", "closed", "mended", "open"} {
 		l.server.AddChannel(strconv.Itoa(301+i), name)
@@ -55,12 +55,12 @@ func TestWhatTheBotLacksInAChannelIsFound(t *testing.T) {
 	l.server.Deny("302", discordtest.BotRole, 1<<10)
 	l.server.Deny("303", discordtest.Guild, send)
 	l.server.Allow("303", discordtest.Bot, send)
-	c := channel(t, discord.Config{Token: token, APIURL: l.fake.URL})
-	lack, err := c.LackingRightsIn(t.Context(), []string{"304", "303", "301", "401", "302", "301", "11", "9999"})
+	c := newChannel(t, discord.Config{Token: token, APIURL: l.fake.URL})
+	lack, err := c.FindMissingRightsIn(t.Context(), []string{"304", "303", "301", "401", "302", "301", "11", "9999"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []discord.LackOfRights{
+	want := []discord.MissingRights{
 		{Server: "Home (900)", Channel: "#quiet (301)", Rights: []string{"Send Messages"}},
 		{Server: "Home (900)", Channel: "#in it (401)", Rights: []string{"Send Messages in Threads"}},
 		{Channel: "302", Rights: []string{"View Channels"}},
@@ -69,23 +69,23 @@ func TestWhatTheBotLacksInAChannelIsFound(t *testing.T) {
 	if !reflect.DeepEqual(lack, want) {
 		t.Errorf("the bot lacks %+v, want %+v", lack, want)
 	}
-	sends := channel(t, discord.Config{Token: token, APIURL: l.fake.URL, SendsOnly: true})
-	l.server.Deny("304", discordtest.Bot, 1<<16) // the history, which it does not need
-	if lack, err := sends.LackingRightsIn(t.Context(), []string{"304", "303"}); err != nil || len(lack) != 0 {
+	sends := newChannel(t, discord.Config{Token: token, APIURL: l.fake.URL, SendsOnly: true})
+	l.server.Deny("304", discordtest.Bot, 1<<16) // reading the history, which the bot does not need
+	if lack, err := sends.FindMissingRightsIn(t.Context(), []string{"304", "303"}); err != nil || len(lack) != 0 {
 		t.Errorf("a bot that only sends lacks %+v, %v", lack, err)
 	}
 	l.server.SetPermissions(1 << 3)
-	if lack, err := c.LackingRightsIn(t.Context(), []string{"301"}); err != nil || len(lack) != 0 {
+	if lack, err := c.FindMissingRightsIn(t.Context(), []string{"301"}); err != nil || len(lack) != 0 {
 		t.Errorf("an administrator lacks %+v, %v", lack, err)
 	}
 }
 
-// Of the channels that somebody names, those are found that are threads.
+// ThreadsAmong returns which of some channels are threads.
 func TestThreadsAmongChannelsAreFound(t *testing.T) {
 	l := newListener(t)
 	l.server.AddForum("350", "forum")
 	l.server.AddThread("351", "350", "post")
-	c := channel(t, discord.Config{Token: token, APIURL: l.fake.URL})
+	c := newChannel(t, discord.Config{Token: token, APIURL: l.fake.URL})
 	got, err := c.ThreadsAmong(t.Context(), []string{"100", "200", "351", "350", "9999", "no number"})
 	if want := map[string]string{"200": "100", "351": "350"}; err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("threads are %v, %v, want %v", got, err, want)
@@ -96,7 +96,7 @@ func TestThreadsAmongChannelsAreFound(t *testing.T) {
 	}
 }
 
-// The link invites this application, with the permissions whose lack is reported.
+// The link invites this application, with the permissions that the examiner checks.
 func TestInvitation(t *testing.T) {
 	r := newRig(t)
 	link, err := r.Invitation(t.Context())

@@ -2,17 +2,17 @@ package discord
 
 import "time"
 
-// SaveEvery sets how often the cursor is saved.
-func (c *Channel) SaveEvery(d time.Duration) { c.timing.save = d }
+// SetSaveInterval sets how often the cursor is saved.
+func (c *Channel) SetSaveInterval(d time.Duration) { c.timing.saveInterval = d }
 
-// SetRoom sets how much may wait to be published.
-func (c *Channel) SetRoom(n int) { c.maxQueued = n }
+// SetMaxQueued sets how many messages may wait to be published.
+func (c *Channel) SetMaxQueued(n int) { c.maxQueued = n }
 
-// SetHello sets how long the gateway may take to greet.
-func (c *Channel) SetHello(d time.Duration) { c.timing.hello = d }
+// SetHelloTimeout sets how long the gateway may take to say hello.
+func (c *Channel) SetHelloTimeout(d time.Duration) { c.timing.helloTimeout = d }
 
-// SetAnswer sets how long what somebody did may take before Discord is told to wait.
-func (c *Channel) SetAnswer(d time.Duration) { c.timing.answerWithin = d }
+// SetAnswerTimeout sets how long publishing an interaction may take before Discord is told to wait.
+func (c *Channel) SetAnswerTimeout(d time.Duration) { c.timing.answerTimeout = d }
 
-// SetOverlap sets how much is read again before a gap.
+// SetOverlap sets how far before a gap history is read again.
 func (c *Channel) SetOverlap(d time.Duration) { c.timing.overlap = d }

@@ -19,8 +19,8 @@ import (
 	"parley/channels/markup"
 )
 
-// isVoice is the flag with which Discord marks a voice message.
-const isVoice = 1 << 13
+// voiceMessageFlag is the flag with which Discord marks a voice message.
+const voiceMessageFlag = 1 << 13
 
 // attachments returns the files of a message and of the messages that it forwards. Each reference identifies the
 // message that contains the file, and not the file's address: the addresses that Discord gives expire, and work for
@@ -50,7 +50,7 @@ func attachments(m *message) (all []bus.Attachment) {
 func attachmentKind(m *message, f *discordgo.MessageAttachment) string {
 	kind, _, _ := strings.Cut(f.ContentType, "/")
 	switch {
-	case m.Flags&isVoice != 0 && kind == "audio":
+	case m.Flags&voiceMessageFlag != 0 && kind == "audio":
 		return bus.Voice
 	case kind == "image":
 		return bus.Picture
@@ -117,7 +117,7 @@ func (d *downloader) openFile(ctx context.Context, address string, most int64) (
 		return nil, &channels.SendError{Fault: channels.Retry, Code: "unreachable", Err: withoutURL(err)}
 	}
 	if resp.StatusCode == http.StatusOK {
-		return &boundedBody{ReadCloser: resp.Body, left: most}, nil
+		return &boundedBody{ReadCloser: resp.Body, remaining: most}, nil
 	}
 	_ = resp.Body.Close() // nobody reads the body of a refusal
 	e := &channels.SendError{Fault: channels.Retry, Code: "http_" + strconv.Itoa(resp.StatusCode), Err: fmt.Errorf("HTTP status %d", resp.StatusCode)}
@@ -144,19 +144,19 @@ func (d *downloader) isFileURL(address string) bool {
 // A boundedBody allows reading up to left bytes, and then fails with channels.ErrTooLarge if there are more.
 type boundedBody struct {
 	io.ReadCloser
-	left int64
+	remaining int64
 }
 
 // Read implements io.Reader within the limit.
 func (b *boundedBody) Read(into []byte) (int, error) {
-	if b.left < 0 {
+	if b.remaining < 0 {
 		return 0, channels.ErrTooLarge
 	}
-	if int64(len(into)) > b.left+1 {
-		into = into[:b.left+1]
+	if int64(len(into)) > b.remaining+1 {
+		into = into[:b.remaining+1]
 	}
 	n, err := b.ReadCloser.Read(into)
-	if b.left -= int64(n); b.left < 0 {
+	if b.remaining -= int64(n); b.remaining < 0 {
 		return n - 1, channels.ErrTooLarge
 	}
 	return n, err //nolint:wrapcheck // io.EOF is one

@@ -13,14 +13,14 @@ import (
 	"parley/channels/discord/discordtest"
 )
 
-func TestFilesThatComeWithAMessage(t *testing.T) {
+func TestFilesOfAMessage(t *testing.T) {
 	l := newListener(t)
-	l.receive()
+	l.receiveUntilStopped()
 	picture, voice := []byte("\x89PNG picture"), bytes.Repeat([]byte("opus"), 1000)
 	l.server.Post("11", "501", map[string]any{"content": "look", "attachments": []any{
 		l.server.AddFile("../etc/a\nb.png", "image/png", picture), l.server.AddFile("talk.mp4", "video/mp4", []byte("v")), l.server.AddFile("list.pdf", "application/pdf", []byte("p")),
 	}})
-	in := l.wait(1)[0]
+	in := l.waitFor(1)[0]
 	if len(in.Attachments) != 3 || in.Attachments[0].Kind != bus.Picture || in.Attachments[0].Name != "a b.png" || in.Attachments[0].Type != "image/png" ||
 		in.Attachments[0].Size != int64(len(picture)) || in.Attachments[1].Kind != bus.Video || in.Attachments[2].Kind != bus.Document {
 		t.Fatalf("a message with files became %+v", in)
@@ -29,12 +29,12 @@ func TestFilesThatComeWithAMessage(t *testing.T) {
 		t.Errorf("the reference %q opens the file to whoever has it", in.Attachments[0].Ref)
 	}
 	l.server.Post("11", "501", map[string]any{"content": "", "flags": 1 << 13, "attachments": []any{l.server.AddFile("voice-message.ogg", "audio/ogg", voice)}})
-	spoken := l.wait(2)[1]
+	spoken := l.waitFor(2)[1]
 	if len(spoken.Attachments) != 1 || spoken.Attachments[0].Kind != bus.Voice {
 		t.Fatalf("a voice message became %+v", spoken)
 	}
-	// A worker fetches, which receives nothing.
-	c := channel(t, discord.Config{Token: token, APIURL: l.fake.URL, SendsOnly: true})
+	// Workers fetch files with a channel that does not receive.
+	c := newChannel(t, discord.Config{Token: token, APIURL: l.fake.URL, SendsOnly: true})
 	fetch := func(a bus.Attachment, most int) ([]byte, error) {
 		body, err := c.Fetch(t.Context(), in.At, a, int64(most))
 		if err != nil {
@@ -50,12 +50,12 @@ func TestFilesThatComeWithAMessage(t *testing.T) {
 		t.Errorf("of a file that is too large there are %d bytes, %v", len(got), err)
 	}
 	for _, ref := range []string{"", "x/y/z", "1/2", "11/1/1", "../../1"} {
-		if _, err := fetch(bus.Attachment{Ref: ref}, 10); sendError(t, err).Fault != channels.Rejected {
+		if _, err := fetch(bus.Attachment{Ref: ref}, 10); requireSendError(t, err).Fault != channels.Rejected {
 			t.Errorf("%q: %v", ref, err)
 		}
 	}
 	l.server.Fail("GET files", "", 1, discordtest.Answer(503, "busy"))
-	if _, err := fetch(in.Attachments[0], 100); sendError(t, err).Fault != channels.Retry {
+	if _, err := fetch(in.Attachments[0], 100); requireSendError(t, err).Fault != channels.Retry {
 		t.Errorf("where Discord is away: %v", err)
 	}
 	gone := l.server.AddFile("gone.txt", "text/plain", nil)
@@ -63,8 +63,8 @@ func TestFilesThatComeWithAMessage(t *testing.T) {
 	elsewhere := l.server.AddFile("elsewhere.txt", "text/plain", nil)
 	elsewhere["url"] = "http://127.0.0.1:1/files/1"
 	l.server.Post("11", "501", map[string]any{"content": "", "attachments": []any{gone, elsewhere}})
-	for _, a := range l.wait(3)[2].Attachments {
-		if _, err := fetch(a, 10); sendError(t, err).Fault != channels.Rejected {
+	for _, a := range l.waitFor(3)[2].Attachments {
+		if _, err := fetch(a, 10); requireSendError(t, err).Fault != channels.Rejected {
 			t.Errorf("%s: %v", a.Name, err)
 		}
 	}
@@ -72,15 +72,15 @@ func TestFilesThatComeWithAMessage(t *testing.T) {
 
 func TestFilesOfAForwardedMessage(t *testing.T) {
 	l := newListener(t)
-	l.receive()
+	l.receiveUntilStopped()
 	l.server.Post("11", "501", map[string]any{"content": "", "message_snapshots": []any{
 		map[string]any{"message": map[string]any{"content": "this", "timestamp": "2024-01-01T00:00:00Z", "attachments": []any{l.server.AddFile("a.txt", "text/plain", []byte("abc"))}}},
 	}})
-	in := l.wait(1)[0]
+	in := l.waitFor(1)[0]
 	if len(in.Attachments) != 1 || len(in.Quotes) != 1 || !strings.Contains(in.Quotes[0].Text, "this") {
 		t.Fatalf("became %+v", in)
 	}
-	c := channel(t, discord.Config{Token: token, APIURL: l.fake.URL})
+	c := newChannel(t, discord.Config{Token: token, APIURL: l.fake.URL})
 	body, err := c.Fetch(t.Context(), in.At, in.Attachments[0], 10)
 	if err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ const maxGaps = 100
 // they came.
 type gaps struct {
 	all   []gap // the oldest first
-	dirty bool  // whether the book lacks the newest state
+	dirty bool  // whether the book does not have the newest state yet
 }
 
 // A gap is a range of ids: those greater than from, up to and including to.

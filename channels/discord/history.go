@@ -89,8 +89,8 @@ func (h *historian) Link(ctx context.Context, _ bus.Address, message string) (st
 }
 
 const (
-	historyPages   = 10 // the maximum number of pages that are read of one channel or thread
-	historyThreads = 10 // the maximum number of threads that are read of one channel
+	maxHistoryPages   = 10 // the maximum number of pages that are read of one channel or thread
+	maxHistoryThreads = 10 // the maximum number of threads that are read of one channel
 )
 
 // History implements channels.Historian: it reads the newest messages of a channel or a thread. If it is a channel,
@@ -100,7 +100,7 @@ func (h *historian) History(ctx context.Context, at bus.Address, since time.Time
 	places := []string{cmp.Or(at.Thread, at.Chat)}
 	if at.Thread == "" {
 		threads := h.directory.openThreadsOf(at.Chat)
-		places = append(places, threads[:min(len(threads), historyThreads)]...)
+		places = append(places, threads[:min(len(threads), maxHistoryThreads)]...)
 	}
 	var said []channels.Utterance
 	more := false
@@ -135,7 +135,7 @@ func (h *historian) History(ctx context.Context, at bus.Address, since time.Time
 // are older ones that it did not read.
 func (h *historian) readNewest(ctx context.Context, id string, since time.Time, most int) (found []*message, more bool, err error) {
 	before := ""
-	for range historyPages {
+	for range maxHistoryPages {
 		page, err := h.history(ctx, id, before)
 		if err != nil {
 			return nil, false, err

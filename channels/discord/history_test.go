@@ -14,13 +14,13 @@ import (
 	"parley/channels/discord/discordtest"
 )
 
-// A thread is closed unless Discord says that it is a public one.
+// A thread counts as closed unless Discord says that it is public.
 func TestWhichThreadsAreClosed(t *testing.T) {
 	l := newListener(t)
 	l.server.AddChannel("300", "incident")
 	l.server.AddThread("310", "300", "open")
 	l.server.AddPrivateThread("311", "300", "invited")
-	c := channel(l, discord.Config{Token: token, APIURL: l.fake.URL, RateLimit: discord.NoPace, Book: newBook("11")})
+	c := newChannel(l, discord.Config{Token: token, APIURL: l.fake.URL, RateLimit: discord.NoPace, Book: newBook("11")})
 	for thread, want := range map[string]bool{"": false, "310": false, "311": true, "399": true} {
 		if closed, err := channels.IsClosed(t.Context(), c, bus.Address{Channel: "dc", Chat: "300", Thread: thread}); err != nil || closed != want {
 			t.Errorf("thread %q is closed: %v, %v", thread, closed, err)
@@ -28,16 +28,17 @@ func TestWhichThreadsAreClosed(t *testing.T) {
 	}
 }
 
-// What was said in a private thread is not read with the channel: members of the channel were not invited.
+// Messages in private threads are not read with the channel, because the channel's members may not have been
+// invited to them.
 func TestPrivateThreadsAreNotReadWithTheirChannel(t *testing.T) {
 	l := newListener(t)
 	l.server.AddChannel("300", "incident")
 	l.server.AddThread("310", "300", "open")
 	l.server.AddPrivateThread("311", "300", "invited")
-	c := channel(l, discord.Config{Token: token, APIURL: l.fake.URL, RateLimit: discord.NoPace, Book: newBook("11")})
+	c := newChannel(l, discord.Config{Token: token, APIURL: l.fake.URL, RateLimit: discord.NoPace, Book: newBook("11")})
 	for _, place := range []string{"300", "310", "311"} {
 		l.server.Say(place, "11", "said in "+place)
-		if _, err := channels.IsClosed(t.Context(), c, bus.Address{Channel: "dc", Chat: "300", Thread: place}); err != nil { // it knows the thread then
+		if _, err := channels.IsClosed(t.Context(), c, bus.Address{Channel: "dc", Chat: "300", Thread: place}); err != nil { // from now on the directory knows the thread
 			t.Fatal(err)
 		}
 	}
@@ -51,7 +52,7 @@ func TestPrivateThreadsAreNotReadWithTheirChannel(t *testing.T) {
 	}
 }
 
-func TestAChannelIsReadForItsMembers(t *testing.T) {
+func TestOnlyMembersAreInAChannel(t *testing.T) {
 	l := newListener(t)
 	l.server.AddChannel("300", "incident")
 	l.server.AddChannel("301", "twin")
@@ -60,7 +61,7 @@ func TestAChannelIsReadForItsMembers(t *testing.T) {
 	for i := range 130 {
 		l.server.Say("300", "11", fmt.Sprint("said ", i))
 	}
-	c := channel(l, discord.Config{Token: token, APIURL: l.fake.URL, RateLimit: discord.NoPace, Book: newBook("11")})
+	c := newChannel(l, discord.Config{Token: token, APIURL: l.fake.URL, RateLimit: discord.NoPace, Book: newBook("11")})
 	for name, want := range map[string]string{"#incident": "300", "Incident": "300", "300": "300", "#nowhere": "", "twin": "", "77": ""} {
 		if got, err := c.FindChat(t.Context(), name); err != nil || got != want {
 			t.Errorf("%s is %q, %v, want %q", name, got, err, want)

@@ -70,13 +70,13 @@ func (d *interaction) typedText() string {
 
 // interactions publishes what people do other than writing messages, and answers them.
 type interactions struct {
-	translator   *translator
-	directory    *directory
-	publish      func(context.Context, bus.Inbound) error
-	responder    responder
-	answerWithin time.Duration  // how long publishing may take before Discord is told to wait
-	running      sync.WaitGroup // interactions that are being published
-	log          *slog.Logger
+	translator    *translator
+	directory     *directory
+	publish       func(context.Context, bus.Inbound) error
+	responder     responder
+	answerTimeout time.Duration  // how long publishing may take before Discord is told to wait
+	running       sync.WaitGroup // interactions that are being published
+	log           *slog.Logger
 }
 
 // receive reads an interaction from an event and publishes it in the background. It ignores what is neither a press of
@@ -105,7 +105,7 @@ func (r *interactions) publishInteraction(ctx context.Context, d *interaction) {
 	long, cancel := context.WithTimeout(ctx, deferredTimeout)
 	defer cancel()
 	r.running.Go(func() { done <- r.publishInteractionOrRetry(long, d) })
-	wait := time.NewTimer(r.answerWithin)
+	wait := time.NewTimer(r.answerTimeout)
 	defer wait.Stop()
 	var err error
 	deferred := false
@@ -125,7 +125,7 @@ func (r *interactions) publishInteraction(ctx context.Context, d *interaction) {
 		words = textNotSaved
 		r.log.LogAttrs(ctx, slog.LevelWarn, "what somebody did was not stored in time; they are told so", slog.Any("error", err))
 	case deferred || d.Type == discordgo.InteractionApplicationCommand:
-		words = textGot(strings.ReplaceAll(d.typedText(), "`", ""))
+		words = textCommandReceived(strings.ReplaceAll(d.typedText(), "`", ""))
 	}
 	r.responder.finishInteraction(context.WithoutCancel(ctx), d, deferred, words)
 }

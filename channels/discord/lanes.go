@@ -12,20 +12,20 @@ type lane struct {
 	id      string // the Discord channel's id
 	items   []*laneItem
 	current *laneItem // the item that the lane's goroutine works on
-	// behind says that the messages after the id from must be read from history before the queued items are
+	// mustReadHistory says that the messages after the id from must be read from history before the queued items are
 	// handled. If reading fails, it is tried again at retryAt.
-	behind      bool
-	from        uint64
-	behindAgain bool // whether the lane fell behind once more while history was being read
-	retryAt     time.Time
-	wake        chan struct{} // receives a value when something was added
+	mustReadHistory bool
+	historyFrom     uint64
+	fellBehindAgain bool // whether the lane fell behind once more while history was being read
+	retryAt         time.Time
+	wake            chan struct{} // receives a value when something was added
 }
 
 // lanes holds the lanes of one call of Receive. The items in one lane are handled one after another, those in
 // different lanes concurrently.
 type lanes struct {
 	maxWaiting int // how many items may wait; messages beyond it are read from history later
-	work       func(context.Context, *lane, *laneItem)
+	handle     func(context.Context, *lane, *laneItem)
 	catchUp    func(ctx context.Context, l *lane) (done bool)
 
 	mu      sync.Mutex
@@ -65,9 +65,9 @@ func (s *lanes) readHistoryFirst(ctx context.Context, channel string, from uint6
 
 // markBehind records that the messages after the id from must be read from history.
 func (l *lane) markBehind(from uint64) {
-	l.behindAgain = true
-	if !l.behind || from < l.from {
-		l.behind, l.from = true, from
+	l.fellBehindAgain = true
+	if !l.mustReadHistory || from < l.historyFrom {
+		l.mustReadHistory, l.historyFrom = true, from
 	}
 }
 
@@ -110,7 +110,7 @@ func (s *lanes) run(ctx context.Context, l *lane) {
 		case !more:
 			return
 		case n != nil:
-			s.work(ctx, l, n)
+			s.handle(ctx, l, n)
 		case wait > 0:
 			l.waitToRetry(ctx, wait)
 		default:
@@ -143,7 +143,7 @@ func (s *lanes) next(ctx context.Context, l *lane) (*laneItem, time.Duration, bo
 		s.waiting--
 	}
 	wait := time.Until(l.retryAt)
-	if l.behind && wait <= 0 {
+	if l.mustReadHistory && wait <= 0 {
 		return nil, 0, true
 	}
 	if len(l.items) > 0 {
@@ -152,7 +152,7 @@ func (s *lanes) next(ctx context.Context, l *lane) (*laneItem, time.Duration, bo
 		l.current = n
 		return n, 0, true
 	}
-	if l.behind {
+	if l.mustReadHistory {
 		return nil, wait, true
 	}
 	delete(s.byID, l.id)
@@ -173,12 +173,12 @@ func (s *lanes) readHistory(ctx context.Context, l *lane) {
 }
 
 // missingFrom returns the message id after which history must be read for a lane. The caller is about to start
-// reading there, so missingFrom also clears behindAgain.
+// reading there, so missingFrom also clears fellBehindAgain.
 func (s *lanes) missingFrom(l *lane) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l.behindAgain = false
-	return l.from
+	l.fellBehindAgain = false
+	return l.historyFrom
 }
 
 // recordRead records that history was read from the message id read up to upTo or, if done is true, to its end. If
@@ -186,10 +186,10 @@ func (s *lanes) missingFrom(l *lane) uint64 {
 func (s *lanes) recordRead(l *lane, read, upTo uint64, done bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if l.from != read {
+	if l.historyFrom != read {
 		return
 	}
-	l.from, l.behind = upTo, !done || l.behindAgain
+	l.historyFrom, l.mustReadHistory = upTo, !done || l.fellBehindAgain
 }
 
 // oldestUnpublished returns the lowest id that has not been published yet; 0 if all have. The cursor must stay
@@ -210,8 +210,8 @@ func (s *lanes) oldestUnpublished() uint64 {
 		if l.current != nil {
 			note(l.current.id)
 		}
-		if l.behind {
-			note(l.from + 1)
+		if l.mustReadHistory {
+			note(l.historyFrom + 1)
 		}
 	}
 	return first

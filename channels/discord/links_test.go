@@ -11,14 +11,14 @@ import (
 
 func TestMessagesHaveAddressesInTheirServer(t *testing.T) {
 	l := newListener(t)
-	l.receive()
+	l.receiveUntilStopped()
 	want := map[string]string{}
 	for place, server := range map[string]string{"100": discordtest.Guild, "200": discordtest.Guild, "11": "@me"} {
 		id := l.server.Say(place, "11", "<@"+discordtest.Bot+"> hello")
 		want[id] = "https://discord.com/channels/" + server + "/" + place + "/" + id
 	}
-	fresh := channel(l, discord.Config{Token: token, APIURL: l.fake.URL, RateLimit: discord.NoPace, Book: l.book}) // of a process that receives nothing
-	all := l.wait(len(want))
+	fresh := newChannel(l, discord.Config{Token: token, APIURL: l.fake.URL, RateLimit: discord.NoPace, Book: l.book}) // as in a process that receives nothing
+	all := l.waitFor(len(want))
 	asked := l.server.Calls("GET channels")
 	for range 2 {
 		for _, in := range all {

@@ -13,13 +13,13 @@ import (
 	"parley/channels/discord"
 )
 
-// calling is a text that names everybody, those who are there, a role and a person.
-const calling = "@everyone @here <@&300> <@501> look"
+// textNamingEverybody mentions everybody, everybody who is online, a role and a person.
+const textNamingEverybody = "@everyone @here <@&300> <@501> look"
 
-// By no way does what the bot says call the people whom it names: they are named by
-// strangers and models.
-func TestNobodyIsCalled(t *testing.T) {
-	for _, where := range []bus.Address{at("11"), at("100"), thread("100", "200"), thread("150", "250")} { // the last one is a post of a forum
+// No text that the bot sends notifies the people it names, because strangers and models decide which names are
+// in it.
+func TestSentTextsMentionNobody(t *testing.T) {
+	for _, where := range []bus.Address{address("11"), address("100"), threadAddress("100", "200"), threadAddress("150", "250")} { // the last address is a post in a forum
 		t.Run(where.String(), func(t *testing.T) {
 			r := newRig(t)
 			chat := where.Thread
@@ -28,19 +28,19 @@ func TestNobodyIsCalled(t *testing.T) {
 			}
 			asked := r.server.Say(chat, "501", "a question")
 			for i, p := range []channels.Part{
-				{Text: calling}, {Text: calling, ReplyTo: asked}, {Text: calling, Under: asked},
-				{Text: calling, Buttons: []bus.Button{{Label: calling, Says: calling}}},
+				{Text: textNamingEverybody}, {Text: textNamingEverybody, ReplyTo: asked}, {Text: textNamingEverybody, Under: asked},
+				{Text: textNamingEverybody, Buttons: []bus.Button{{Label: textNamingEverybody, Says: textNamingEverybody}}},
 			} {
 				p.Key = fmt.Sprint("k/", i)
 				id, err := r.Send(t.Context(), where, p)
 				if err == nil {
-					err = r.Edit(t.Context(), where, id, channels.Part{Key: p.Key, Text: "edited " + calling, Buttons: p.Buttons})
+					err = r.Edit(t.Context(), where, id, channels.Part{Key: p.Key, Text: "edited " + textNamingEverybody, Buttons: p.Buttons})
 				}
 				if err != nil {
 					t.Fatal(err)
 				}
 			}
-			if _, err := r.SendFile(t.Context(), where, bus.File{Name: "a.txt", Data: []byte(calling)}, channels.Part{Key: "k/file", Text: calling, ReplyTo: asked}); err != nil {
+			if _, err := r.SendFile(t.Context(), where, bus.File{Name: "a.txt", Data: []byte(textNamingEverybody)}, channels.Part{Key: "k/file", Text: textNamingEverybody, ReplyTo: asked}); err != nil {
 				t.Fatal(err)
 			}
 			all := r.server.Sent(chat)
@@ -48,7 +48,7 @@ func TestNobodyIsCalled(t *testing.T) {
 				t.Fatalf("%d messages were sent", len(all))
 			}
 			for i, m := range all {
-				if m.Calls || !strings.HasSuffix(m.Text, calling) || m.Edits != 1 && i < 4 {
+				if m.Calls || !strings.HasSuffix(m.Text, textNamingEverybody) || m.Edits != 1 && i < 4 {
 					t.Errorf("message %d calls people: %+v", i, m)
 				}
 			}
@@ -56,13 +56,13 @@ func TestNobodyIsCalled(t *testing.T) {
 	}
 }
 
-// So it is with the answers to what somebody did, at once and after a while.
-func TestNobodyIsCalledByAnAnswerToAnInteraction(t *testing.T) {
-	for name, wait := range map[string]time.Duration{"at once": patience, "after a while": 1} {
+// The same holds for answers to interactions, immediate and deferred ones.
+func TestAnswersToInteractionsMentionNobody(t *testing.T) {
+	for name, wait := range map[string]time.Duration{"at once": testTimeout, "after a while": 1} {
 		t.Run(name, func(t *testing.T) {
 			l := newListener(t)
-			c := channel(t, discord.Config{Token: token, APIURL: l.fake.URL, RateLimit: discord.NoPace, Book: l.book})
-			c.SetAnswer(wait)
+			c := newChannel(t, discord.Config{Token: token, APIURL: l.fake.URL, RateLimit: discord.NoPace, Book: l.book})
+			c.SetAnswerTimeout(wait)
 			ctx, cancel := context.WithCancel(t.Context())
 			ended, open := make(chan error, 1), make(chan struct{})
 			go func() {
@@ -72,13 +72,13 @@ func TestNobodyIsCalledByAnAnswerToAnInteraction(t *testing.T) {
 				})
 			}()
 			channelstest.Until(t, "a session", func() bool { return l.server.Connected() > 0 })
-			id := l.server.GiveCommand("100", "501", "deny", calling)
+			id := l.server.GiveCommand("100", "501", "deny", textNamingEverybody)
 			if wait == 1 {
 				channelstest.Until(t, "a word", func() bool { return l.server.InteractionResult(id).Deferred })
 			}
 			close(open)
 			channelstest.Until(t, "an answer", func() bool { return l.server.InteractionResult(id).Answered })
-			if d := l.server.InteractionResult(id); d.Calls || !d.Hidden || d.Deferred != (wait == 1) || !strings.Contains(d.Words, calling) {
+			if d := l.server.InteractionResult(id); d.Calls || !d.Hidden || d.Deferred != (wait == 1) || !strings.Contains(d.Words, textNamingEverybody) {
 				t.Errorf("it was answered by %+v", d)
 			}
 			cancel()

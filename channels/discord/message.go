@@ -40,7 +40,7 @@ type message struct {
 		Message string `json:"message_id"`
 		Channel string `json:"channel_id"`
 	} `json:"message_reference"`
-	Answers   *message `json:"referenced_message"` // the message that this one replies to
+	RepliedTo *message `json:"referenced_message"` // the message that this one replies to
 	Snapshots []struct {
 		Message *message `json:"message"`
 	} `json:"message_snapshots"`
@@ -78,7 +78,7 @@ func (m *message) mentions(me string) bool {
 	if slices.ContainsFunc(m.Mentions, func(u *user) bool { return u != nil && u.ID == me }) {
 		return true
 	}
-	return m.Type == discordgo.MessageTypeReply && m.Answers != nil && m.Answers.Author != nil && m.Answers.Author.ID == me
+	return m.Type == discordgo.MessageTypeReply && m.RepliedTo != nil && m.RepliedTo.Author != nil && m.RepliedTo.Author.ID == me
 }
 
 // isForward reports whether the message forwards another.

@@ -9,10 +9,10 @@ import (
 	"parley/channels/pacing"
 )
 
-// A second answer in a chat does not wait for the first, and Discord's limit of five messages in
-// any five seconds holds all the same.
+// The second answer in a chat is sent without waiting, and Discord's limit of five messages in five seconds is
+// still kept.
 func TestASecondAnswerDoesNotWait(t *testing.T) {
-	limits := channel(t, discord.Config{Token: token}).Limits()
+	limits := newChannel(t, discord.Config{Token: token}).Limits()
 	synctest.Test(t, func(t *testing.T) {
 		p := pacing.New("discord", limits, nil)
 		var sent []time.Time

@@ -33,8 +33,8 @@ func (h *historian) IsIn(ctx context.Context, chat, person string) (bool, error)
 	return err == nil && permissionsOf(user, &guild, &where, &who)&needed == needed, err
 }
 
-// IsClosed implements channels.ThreadAccess: it reports whether only people who were invited can read a thread.
-// Anything that isn't known to be a public thread counts as closed.
+// IsClosed implements channels.ThreadAccess: it reports whether only invited people can read a thread. A thread
+// that isn't known to be public counts as closed.
 func (h *historian) IsClosed(ctx context.Context, at bus.Address) (bool, error) {
 	p, err := h.directory.findPlace(ctx, at.Thread)
 	return p.Type != discordgo.ChannelTypeGuildPublicThread && p.Type != discordgo.ChannelTypeGuildNewsThread, err

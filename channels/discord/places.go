@@ -5,12 +5,12 @@ import "github.com/bwmarrin/discordgo"
 // A place is what Discord calls a channel: a server's channel, a thread in one, or a person's private chat with the
 // bot.
 type place struct {
-	ID     string                `json:"id"`
-	Type   discordgo.ChannelType `json:"type"`
-	Guild  string                `json:"guild_id"`
-	Name   string                `json:"name"`
-	Parent string                `json:"parent_id"`       // the channel of a thread; the category of a channel
-	Last   string                `json:"last_message_id"` // id of the newest message in the place
+	ID            string                `json:"id"`
+	Type          discordgo.ChannelType `json:"type"`
+	Guild         string                `json:"guild_id"`
+	Name          string                `json:"name"`
+	Parent        string                `json:"parent_id"`       // the channel of a thread; the category of a channel
+	NewestMessage string                `json:"last_message_id"` // id of the newest message in the place
 }
 
 // isThread reports whether the place is a thread; a post in a forum is one too.
@@ -25,13 +25,13 @@ func (p place) isThread() bool {
 // isGroup reports whether anybody besides one person and the bot reads the place.
 func (p place) isGroup() bool { return p.Type != discordgo.ChannelTypeDM }
 
-// noServer takes the place of the server's id in a web address if there is no server.
-const noServer = "@me"
+// noServerID takes the place of the server's id in a web address if there is no server.
+const noServerID = "@me"
 
 // linkPrefix returns what precedes the place's id in the web address of one of its messages; "" if that isn't known.
 func (p place) linkPrefix() string {
 	if p.Type == discordgo.ChannelTypeDM || p.Type == discordgo.ChannelTypeGroupDM {
-		return noServer
+		return noServerID
 	}
 	return p.Guild
 }

@@ -25,23 +25,23 @@ type missedMessages interface {
 // that Discord made, so it does not depend on this machine's clock. The book stores it as the cursor of the whole
 // channel.
 type position struct {
-	name   string // the channel's name
-	book   Book
-	lanes  *lanes
-	missed missedMessages
-	log    *slog.Logger
+	name           string // the channel's name
+	book           Book
+	lanes          *lanes
+	missedMessages missedMessages
+	log            *slog.Logger
 
-	mu          sync.Mutex
-	last        uint64 // the newest message that has been received
-	began       uint64 // when the session began, as an id, by this machine's clock
-	savedCursor uint64 // the cursor that was last saved
+	mu             sync.Mutex
+	newestReceived uint64 // the newest message that has been received
+	sessionStart   uint64 // when the session began, as an id, by this machine's clock
+	savedCursor    uint64 // the cursor that was last saved
 }
 
 // beginSession records that a session begins: whatever is written from now on arrives as events.
 func (p *position) beginSession() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.began = snowflakeAt(time.Now())
+	p.sessionStart = snowflakeAt(time.Now())
 }
 
 // cursorAddress returns the address under which the book keeps the cursor.
@@ -81,15 +81,15 @@ func (p *position) tryLoad(ctx context.Context, now uint64) error {
 	if err != nil {
 		return err //nolint:wrapcheck // likewise
 	}
-	p.missed.setGaps(parseGaps(gaps))
-	p.last = snowflake(cursor)
-	if p.last == 0 {
-		p.last = now
+	p.missedMessages.setGaps(parseGaps(gaps))
+	p.newestReceived = snowflake(cursor)
+	if p.newestReceived == 0 {
+		p.newestReceived = now
 		if err := p.saveCursor(ctx, now); err != nil {
 			return err
 		}
 	}
-	p.savedCursor = p.last
+	p.savedCursor = p.newestReceived
 	return nil
 }
 
@@ -105,7 +105,7 @@ func (p *position) saveCursor(ctx context.Context, to uint64) error {
 func (p *position) noteHeard(id uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.last = id
+	p.newestReceived = id
 }
 
 // noteRead records a message that was read from history, if it was written before the session began. A later one
@@ -114,18 +114,18 @@ func (p *position) noteHeard(id uint64) {
 func (p *position) noteRead(id uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if id <= p.began {
-		p.last = max(p.last, id)
+	if id <= p.sessionStart {
+		p.newestReceived = max(p.newestReceived, id)
 	}
 }
 
 // cursor returns the id up to which everything is published.
 func (p *position) cursor() uint64 {
 	p.mu.Lock()
-	last := p.last
+	last := p.newestReceived
 	p.mu.Unlock()
 	first := p.lanes.oldestUnpublished()
-	if held := p.missed.missingFrom(); held != 0 && (first == 0 || held < first) {
+	if held := p.missedMessages.missingFrom(); held != 0 && (first == 0 || held < first) {
 		first = held
 	}
 	if first != 0 && first <= last {
@@ -156,7 +156,7 @@ func (p *position) save(ctx context.Context) {
 		return
 	}
 	p.mu.Lock()
-	again := to < p.savedCursor && p.last >= p.savedCursor
+	again := to < p.savedCursor && p.newestReceived >= p.savedCursor
 	p.mu.Unlock()
 	if to == p.savedCursor || again {
 		return
@@ -172,7 +172,7 @@ func (p *position) save(ctx context.Context) {
 
 // saveGaps saves the gaps. They must be saved before the cursor passes them. It returns false if saving failed.
 func (p *position) saveGaps(ctx context.Context) bool {
-	text, dirty := p.missed.unsavedGaps()
+	text, dirty := p.missedMessages.unsavedGaps()
 	if !dirty {
 		return true
 	}
@@ -184,6 +184,6 @@ func (p *position) saveGaps(ctx context.Context) bool {
 		}
 		return false
 	}
-	p.missed.noteSavedGaps(text)
+	p.missedMessages.noteSavedGaps(text)
 	return true
 }

@@ -19,9 +19,9 @@ type publisher struct {
 	publish    func(context.Context, bus.Inbound) error
 	log        *slog.Logger
 
-	mu        sync.Mutex
-	published map[uint64]string // who wrote the messages that were published recently, by message id
-	order     []uint64          // the ids in published, oldest first
+	mu             sync.Mutex
+	published      map[uint64]string // who wrote the messages that were published recently, by message id
+	publishedOrder []uint64          // the ids in published, oldest first
 }
 
 // newPublisher makes a publisher that translates with t and passes messages to publish.
@@ -108,10 +108,10 @@ func (p *publisher) isPublished(id uint64) bool {
 func (p *publisher) markPublished(id uint64, who string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.order) >= maxRemembered {
-		delete(p.published, p.order[0])
-		p.order = p.order[1:]
+	if len(p.publishedOrder) >= maxRemembered {
+		delete(p.published, p.publishedOrder[0])
+		p.publishedOrder = p.publishedOrder[1:]
 	}
 	p.published[id] = who
-	p.order = append(p.order, id)
+	p.publishedOrder = append(p.publishedOrder, id)
 }

@@ -15,15 +15,15 @@ import (
 	"parley/channels/discord/socket"
 )
 
-// intents select the events that the gateway sends. The developer portal must allow the bot to read what people
+// gatewayIntents select the events that the gateway sends. The developer portal must allow the bot to read what people
 // write in servers.
-const intents = discordgo.IntentGuilds | discordgo.IntentGuildMessages | discordgo.IntentGuildMessageReactions |
+const gatewayIntents = discordgo.IntentGuilds | discordgo.IntentGuildMessages | discordgo.IntentGuildMessageReactions |
 	discordgo.IntentDirectMessages | discordgo.IntentDirectMessageReactions | discordgo.IntentMessageContent
 
 // Receive passes what people say to publish until ctx is done, then returns nil. It fails if the channel is
 // configured only to send, and with the fault Stop if Discord refuses the account.
 func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus.Inbound) error) error {
-	if c.sendsOnly {
+	if c.onlySends {
 		return errors.New(`discord: ` + c.name + ` has mode = "send": it does not receive`)
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -33,7 +33,7 @@ func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus
 		return nil //nolint:nilerr // ctx ended
 	}
 	var working sync.WaitGroup
-	working.Go(func() { r.position.saveRegularly(ctx, c.timing.save) })
+	working.Go(func() { r.position.saveRegularly(ctx, c.timing.saveInterval) })
 	err := r.socket.Run(ctx)
 	cancel()
 	// The work that adds to the lanes ends first, then the lanes; the cursor is saved last, so that it covers
@@ -66,17 +66,17 @@ func newReceiver(c *Channel, publish func(context.Context, bus.Inbound) error) *
 	t := c.historian.translator
 	r := &receiver{
 		api: c.api, directory: t.directory, commands: &commandMenu{c.api},
-		interactions: &interactions{translator: t, directory: t.directory, publish: publish, responder: responder{c.api}, answerWithin: c.timing.answerWithin, log: c.log},
+		interactions: &interactions{translator: t, directory: t.directory, publish: publish, responder: responder{c.api}, answerTimeout: c.timing.answerTimeout, log: c.log},
 	}
 	r.lanes = newLanes(c.maxQueued)
 	r.position = &position{name: c.name, book: t.book, lanes: r.lanes, log: r.log}
 	r.publisher = newPublisher(t, publish, r.log)
-	r.catchUp = newCatchUp(c.name, c.historian, r.publisher, r.lanes, r.position, c.timing.overlap, c.paced)
-	r.position.missed = r.catchUp
-	r.lanes.work, r.lanes.catchUp = r.publishItem, r.catchUp.readMissed
+	r.catchUp = newCatchUp(c.name, c.historian, r.publisher, r.lanes, r.position, c.timing.overlap, c.rateLimited)
+	r.position.missedMessages = r.catchUp
+	r.lanes.handle, r.lanes.catchUp = r.publishItem, r.catchUp.readMissed
 	r.socket = socket.New(socket.Config{
-		Token: c.token, Intents: int(intents), AllowUnencrypted: c.apiURL.Scheme == "http", FindGateway: c.findGateway, Handle: r.handle, ReportReachable: c.reachability.Note,
-		HelloTimeout: c.timing.hello, Log: r.log,
+		Token: c.token, Intents: int(gatewayIntents), AllowUnencrypted: c.apiURL.Scheme == "http", FindGateway: c.findGateway, Handle: r.handle, ReportReachable: c.reachability.Note,
+		HelloTimeout: c.timing.helloTimeout, Log: r.log,
 	})
 	return r
 }

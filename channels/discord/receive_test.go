@@ -18,23 +18,23 @@ import (
 	"parley/channels/discord/discordtest"
 )
 
-// A listener is a Discord with a channel that receives.
+// A listener is a fake Discord and a channel that receives from it.
 type listener struct {
 	*testing.T
 	server *discordtest.Server
 	fake   *channelstest.FakeServer
 	book   *book
-	// mention is what channels that are started from now on heed.
+	// mention is the rule for mentions of the channels that are started from now on.
 	mention channels.MentionIn
 	overlap time.Duration
 
-	mu    sync.Mutex
-	heard []bus.Inbound
-	known map[string]bool
+	mu           sync.Mutex
+	published    []bus.Inbound
+	publishedIDs map[string]bool
 }
 
 func newListener(t *testing.T) *listener {
-	l := &listener{T: t, server: discordtest.New(token), book: newBook("11", "12"), known: map[string]bool{}, overlap: time.Second}
+	l := &listener{T: t, server: discordtest.New(token), book: newBook("11", "12"), publishedIDs: map[string]bool{}, overlap: time.Second}
 	l.server.SetHeartbeatInterval(200 * time.Millisecond)
 	l.server.AddChannel("100", "general")
 	l.server.AddThread("200", "100", "plans")
@@ -42,20 +42,19 @@ func newListener(t *testing.T) *listener {
 	return l
 }
 
-// receive runs a channel of another process, until it is stopped, and waits until it is
-// connected.
-func (l *listener) receive() (stop func() error) {
+// receiveUntilStopped starts a channel, as another process would, and waits until it is connected.
+func (l *listener) receiveUntilStopped() (stop func() error) {
 	l.Helper()
 	before := l.server.Connected()
-	stop = l.start(l.publish)
+	stop = l.startReceiving(l.publish)
 	channelstest.Until(l, "a session", func() bool { return l.server.Connected() > before })
 	return stop
 }
 
-func (l *listener) start(publish func(context.Context, bus.Inbound) error) (stop func() error) {
-	c := channel(l, discord.Config{Token: token, APIURL: l.fake.URL, RateLimit: discord.NoPace, Book: l.book, Mention: l.mention})
-	c.SaveEvery(10 * time.Millisecond)
-	c.SetHello(200 * time.Millisecond)
+func (l *listener) startReceiving(publish func(context.Context, bus.Inbound) error) (stop func() error) {
+	c := newChannel(l, discord.Config{Token: token, APIURL: l.fake.URL, RateLimit: discord.NoPace, Book: l.book, Mention: l.mention})
+	c.SetSaveInterval(10 * time.Millisecond)
+	c.SetHelloTimeout(200 * time.Millisecond)
 	c.SetOverlap(l.overlap)
 	ctx, cancel := context.WithCancel(l.Context())
 	ended := make(chan error, 1)
@@ -64,17 +63,17 @@ func (l *listener) start(publish func(context.Context, bus.Inbound) error) (stop
 		cancel()
 		return <-ended
 	})
-	l.Cleanup(func() { _ = stop() }) // who looks at the error has asked before
+	l.Cleanup(func() { _ = stop() }) // tests that need the error have called stop before
 	return stop
 }
 
-// publish keeps a message, once.
+// publish records a message, and drops it if it was published before.
 func (l *listener) publish(_ context.Context, in bus.Inbound) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.known[in.ID] {
-		l.known[in.ID] = true
-		l.heard = append(l.heard, in)
+	if !l.publishedIDs[in.ID] {
+		l.publishedIDs[in.ID] = true
+		l.published = append(l.published, in)
 	}
 	return nil
 }
@@ -82,18 +81,19 @@ func (l *listener) publish(_ context.Context, in bus.Inbound) error {
 func (l *listener) all() []bus.Inbound {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.Clone(l.heard)
+	return slices.Clone(l.published)
 }
 
-// wait waits for n messages.
-func (l *listener) wait(n int) []bus.Inbound {
+// waitFor waits until n messages were published, and returns them.
+func (l *listener) waitFor(n int) []bus.Inbound {
 	l.Helper()
 	channelstest.Until(l, fmt.Sprint(n, " messages"), func() bool { return len(l.all()) >= n })
 	return l.all()
 }
 
-// last says something that is heard, and returns what was heard before it.
-func (l *listener) last() []bus.Inbound {
+// publishedSoFar posts a final message in a chat, waits until it is published, and returns the messages that
+// were published before it.
+func (l *listener) publishedSoFar() []bus.Inbound {
 	l.Helper()
 	l.server.Say("12", "502", "the end")
 	isEnd := func(in bus.Inbound) bool { return in.Text == "the end" }
@@ -102,100 +102,102 @@ func (l *listener) last() []bus.Inbound {
 		all = l.all()
 		return slices.ContainsFunc(all, isEnd)
 	})
-	return slices.DeleteFunc(all, isEnd) // other channels do not wait for this one's
+	return slices.DeleteFunc(all, isEnd) // other channels don't wait for the final message of this one
 }
 
-const called = "<@" + discordtest.Bot + "> "
+const botMention = "<@" + discordtest.Bot + "> "
 
-func thread(chat, id string) bus.Address { return bus.Address{Channel: "dc", Chat: chat, Thread: id} }
+func threadAddress(chat, id string) bus.Address {
+	return bus.Address{Channel: "dc", Chat: chat, Thread: id}
+}
 
-func TestWhatIsSaidAndWhereItIsAnswered(t *testing.T) {
+func TestMessagesAndTheirReplyAddresses(t *testing.T) {
 	l := newListener(t)
-	l.receive()
+	l.receiveUntilStopped()
 	id := l.server.Say("11", "501", "hello")
-	in := l.wait(1)[0]
-	if in.ID != "dc:4242:11:"+id || in.Kind != bus.Said || in.At != at("11") || in.Group || !in.Mentioned || in.Text != "hello" ||
+	in := l.waitFor(1)[0]
+	if in.ID != "dc:4242:11:"+id || in.Kind != bus.Said || in.At != address("11") || in.Group || !in.Mentioned || in.Text != "hello" ||
 		in.ReplyTo != "" || in.From.ID != "dc:501" || in.From.Name != "user501" || time.Since(in.SentAt).Abs() > time.Minute {
 		t.Errorf("a direct message became %+v", in)
 	}
-	id = l.server.Say("100", "501", called+"what is new?")
-	in = l.wait(2)[1]
-	if in.At != at("100") || !in.Group || !in.Mentioned || in.Text != "what is new?" || in.ReplyTo != id {
+	id = l.server.Say("100", "501", botMention+"what is new?")
+	in = l.waitFor(2)[1]
+	if in.At != address("100") || !in.Group || !in.Mentioned || in.Text != "what is new?" || in.ReplyTo != id {
 		t.Errorf("a mention became %+v", in)
 	}
-	l.server.Say("200", "501", called+"and here?")
-	in = l.wait(3)[2]
-	if in.At != thread("100", "200") || !in.Group || in.Text != "and here?" {
+	l.server.Say("200", "501", botMention+"and here?")
+	in = l.waitFor(3)[2]
+	if in.At != threadAddress("100", "200") || !in.Group || in.Text != "and here?" {
 		t.Errorf("a mention in a thread became %+v", in)
 	}
 	l.server.AddForum("300", "ideas")
 	l.server.AddThread("301", "300", "a post")
 	l.server.Say("301", "501", "<@&"+discordtest.BotRole+"> look")
-	in = l.wait(4)[3]
-	if in.At != thread("300", "301") || in.Text != "look" {
+	in = l.waitFor(4)[3]
+	if in.At != threadAddress("300", "301") || in.Text != "look" {
 		t.Errorf("a post in a forum that calls the bot's role became %+v", in)
 	}
 }
 
-func TestWhatIsNotForTheBotIsPassedOver(t *testing.T) {
+func TestMessagesNotMeantForTheBotAreSkipped(t *testing.T) {
 	l := newListener(t)
-	l.receive()
+	l.receiveUntilStopped()
 	l.server.Say("100", "501", "among people")
 	l.server.Say("200", "501", "in a thread among people")
 	l.server.Say("100", "501", "<@999> and <@&998>")
-	l.server.Say("100", discordtest.Bot, called+"my own words")
+	l.server.Say("100", discordtest.Bot, botMention+"my own words")
 	l.server.Post("11", discordtest.Bot, map[string]any{"content": "my own, unmarked", "author": map[string]any{"id": discordtest.Bot}})
 	l.server.Post("11", "777", map[string]any{"content": "beep", "author": map[string]any{"id": "777", "username": "other", "bot": true}})
-	l.server.Post("100", "501", map[string]any{"content": called + "by a webhook", "webhook_id": "5"})
-	l.server.Post("11", "501", map[string]any{"content": "", "type": 6}) // something was pinned
-	l.server.SendEvent("MESSAGE_UPDATE", map[string]any{"id": "1", "channel_id": "11", "content": called + "with a preview", "author": map[string]any{"id": "501"}})
-	if got := l.last(); len(got) != 0 {
+	l.server.Post("100", "501", map[string]any{"content": botMention + "by a webhook", "webhook_id": "5"})
+	l.server.Post("11", "501", map[string]any{"content": "", "type": 6}) // a notice that a message was pinned
+	l.server.SendEvent("MESSAGE_UPDATE", map[string]any{"id": "1", "channel_id": "11", "content": botMention + "with a preview", "author": map[string]any{"id": "501"}})
+	if got := l.publishedSoFar(); len(got) != 0 {
 		t.Errorf("published %+v", got)
 	}
 }
 
-// What is heard is known by its own id, not by that of what was said before it.
-func TestWhatComesLateIsHeard(t *testing.T) {
+// A message is recognized by its own id, so it is published even if newer ones were published before.
+func TestLateMessagesArePublished(t *testing.T) {
 	l := newListener(t)
-	l.receive()
+	l.receiveUntilStopped()
 	first := l.server.Say("11", "501", "said last")
-	l.wait(1)
+	l.waitFor(1)
 	n, err := strconv.ParseUint(first, 10, 64)
 	if err != nil {
 		t.Fatal(err)
 	}
 	late := map[string]any{"id": strconv.FormatUint(n-1<<22, 10), "channel_id": "11", "content": "said first", "author": map[string]any{"id": "501", "username": "ada"}}
 	l.server.SendEvent("MESSAGE_CREATE", late)
-	l.server.SendEvent("MESSAGE_CREATE", late) // it comes again
+	l.server.SendEvent("MESSAGE_CREATE", late) // Discord delivers it again
 	l.server.Say("11", "501", "said behind it")
-	if got := l.wait(3); len(got) != 3 || got[1].Text != "said first" || got[2].Text != "said behind it" {
+	if got := l.waitFor(3); len(got) != 3 || got[1].Text != "said first" || got[2].Text != "said behind it" {
 		t.Errorf("heard %+v", got)
 	}
 }
 
 func TestAJoinedThreadNeedsNoMention(t *testing.T) {
 	l := newListener(t)
-	l.receive()
+	l.receiveUntilStopped()
 	l.server.Say("200", "501", "before it joined")
-	l.book.join(thread("100", "200"), time.Now())
+	l.book.join(threadAddress("100", "200"), time.Now())
 	channelstest.Until(t, "a later moment", func() bool {
 		l.server.Say("200", "502", "after it")
 		return len(l.all()) > 0
 	})
 	for _, in := range l.all() {
-		if in.Text != "after it" || !in.Mentioned || !in.Group || in.At != thread("100", "200") {
+		if in.Text != "after it" || !in.Mentioned || !in.Group || in.At != threadAddress("100", "200") {
 			t.Errorf("heard %+v", in)
 		}
 	}
 }
 
-func TestTextsReadAsTheyWereTyped(t *testing.T) {
+func TestTextsAreReadAsTyped(t *testing.T) {
 	l := newListener(t)
-	l.receive()
-	l.server.Say("100", "501", called+"I know the server by now")
-	l.wait(1)
+	l.receiveUntilStopped()
+	l.server.Say("100", "501", botMention+"I know the server by now")
+	l.waitFor(1)
 	first := l.server.Say("11", "501", "first")
-	l.wait(2)
+	l.waitFor(2)
 	for i, c := range []struct {
 		fields map[string]any
 		want   string
@@ -204,48 +206,48 @@ func TestTextsReadAsTheyWereTyped(t *testing.T) {
 		{map[string]any{"content": "hi <@501>", "mentions": []any{map[string]any{"id": "501", "username": "ada", "global_name": "Ada\nLovelace"}}}, "hi @Ada Lovelace"},
 		{map[string]any{"content": "", "attachments": []any{map[string]any{"id": "1", "filename": "a.txt"}}}, ""},
 		{map[string]any{"content": "look", "sticker_items": []any{map[string]any{"name": "Wave"}}}, "[sticker: Wave] look"},
-		{map[string]any{"content": called + "stop"}, "/stop"},
-		{map[string]any{"content": called}, "@parley"},
+		{map[string]any{"content": botMention + "stop"}, "/stop"},
+		{map[string]any{"content": botMention}, "@parley"},
 		{map[string]any{"content": "", "poll": map[string]any{"question": map[string]any{"text": "Tea?"}}}, "[poll: Tea?]"},
 		{map[string]any{"content": "say stop"}, "say stop"},
 	} {
 		l.server.Post("11", "501", c.fields)
-		if got := l.wait(i + 3)[i+2]; got.Text != c.want {
+		if got := l.waitFor(i + 3)[i+2]; got.Text != c.want {
 			t.Errorf("%q became %q, want %q", c.fields["content"], got.Text, c.want)
 		}
 	}
 	n := len(l.all())
 	l.server.Reply("11", "501", first, "about this")
-	if got := l.wait(n + 1)[n]; got.Text != "about this" || len(got.Quotes) != 1 || got.Quotes[0].Kind != bus.Answered ||
+	if got := l.waitFor(n + 1)[n]; got.Text != "about this" || len(got.Quotes) != 1 || got.Quotes[0].Kind != bus.Answered ||
 		got.Quotes[0].Text != "first" || got.Quotes[0].From.ID != "dc:501" {
 		t.Errorf("a reply became %+v", got)
 	}
 	l.server.Post("11", "501", map[string]any{"content": "", "message_reference": map[string]any{"type": 1, "message_id": "1", "channel_id": "100"},
 		"message_snapshots": []any{map[string]any{"message": map[string]any{"content": "/stop <@501>", "timestamp": "2024-01-01T00:00:00Z"}}}})
-	if got := l.wait(n + 2)[n+1]; got.Text != "" || len(got.Quotes) != 1 || got.Quotes[0].Kind != bus.Forwarded || got.Quotes[0].Text != "/stop @501" || got.Quotes[0].Chat != "general" {
+	if got := l.waitFor(n + 2)[n+1]; got.Text != "" || len(got.Quotes) != 1 || got.Quotes[0].Kind != bus.Forwarded || got.Quotes[0].Text != "/stop @501" || got.Quotes[0].Chat != "general" {
 		t.Errorf("a forwarded message became %+v", got)
 	}
 }
 
-// A reply calls the bot also where its writer has switched off that it notifies.
-func TestAReplyToTheBotCallsIt(t *testing.T) {
+// A reply to the bot's message counts as a mention even if its sender has turned off the notification.
+func TestAReplyToTheBotCountsAsAMention(t *testing.T) {
 	l := newListener(t)
-	c := channel(t, discord.Config{Token: token, APIURL: l.fake.URL})
-	id, err := c.Send(t.Context(), at("100"), part("hi"))
+	c := newChannel(t, discord.Config{Token: token, APIURL: l.fake.URL})
+	id, err := c.Send(t.Context(), address("100"), textPart("hi"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.receive()
+	l.receiveUntilStopped()
 	l.server.Reply("100", "501", id, "thanks")
-	if in := l.wait(1)[0]; in.Text != "thanks" || !in.Mentioned {
+	if in := l.waitFor(1)[0]; in.Text != "thanks" || !in.Mentioned {
 		t.Errorf("heard %+v", in)
 	}
 }
 
-func TestAPublishThatFailsHoldsUpItsChannelAlone(t *testing.T) {
+func TestAFailedPublishHoldsUpOnlyItsChannel(t *testing.T) {
 	l := newListener(t)
 	var once sync.Once
-	l.start(func(ctx context.Context, in bus.Inbound) (err error) {
+	l.startReceiving(func(ctx context.Context, in bus.Inbound) (err error) {
 		once.Do(func() { err = errors.New("the store is away") })
 		if err != nil {
 			return err
@@ -254,13 +256,13 @@ func TestAPublishThatFailsHoldsUpItsChannelAlone(t *testing.T) {
 	})
 	l.server.Say("11", "501", "a")
 	l.server.Say("11", "501", "b")
-	if got := l.wait(2); got[0].Text != "a" || got[1].Text != "b" {
+	if got := l.waitFor(2); got[0].Text != "a" || got[1].Text != "b" {
 		t.Errorf("published %+v", got)
 	}
 }
 
-// texts are what was heard at an address, in order.
-func (l *listener) texts(at bus.Address) (texts []string) {
+// textsAt returns the published texts of an address, in order.
+func (l *listener) textsAt(at bus.Address) (texts []string) {
 	for _, in := range l.all() {
 		if in.At == at {
 			texts = append(texts, in.Text)
@@ -269,17 +271,17 @@ func (l *listener) texts(at bus.Address) (texts []string) {
 	return texts
 }
 
-// numbers are the texts from one number up to another.
-func numbers(from, to int) (all []string) {
+// numberTexts returns the numbers from one up to another as texts.
+func numberTexts(from, to int) (all []string) {
 	for i := from; i < to; i++ {
 		all = append(all, fmt.Sprint("m", i))
 	}
 	return all
 }
 
-// Each of these happens while people go on talking. Of all that they say each is
-// published once, in the order of its channel.
-func TestFaultsOfTheConnectionLoseNothing(t *testing.T) {
+// Each of these faults happens while people keep talking. Each message is published once, in the order of its
+// channel.
+func TestConnectionFaultsLoseNoMessage(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]func(l *listener, again func()){
 		"the connection is cut":         func(l *listener, _ func()) { l.server.CutGateway() },
@@ -308,7 +310,7 @@ func TestFaultsOfTheConnectionLoseNothing(t *testing.T) {
 		"Discord is away for a long time":    func(l *listener, _ func()) { l.fake.Down(); l.server.ExpireSessions(); l.sayAll(20, 30); l.fake.Up() },
 		"Discord is away for a moment":       func(l *listener, _ func()) { l.fake.Down(); l.sayAll(20, 30); l.fake.Up() },
 		"another process takes its place":    func(_ *listener, again func()) { again() },
-		"another process receives beside it": func(l *listener, _ func()) { l.start(l.publish) },
+		"another process receives beside it": func(l *listener, _ func()) { l.startReceiving(l.publish) },
 	} {
 		from := 20
 		if name == "Discord is away for a long time" || name == "Discord is away for a moment" || name == "another process takes its place" {
@@ -316,37 +318,37 @@ func TestFaultsOfTheConnectionLoseNothing(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			newListener(t).survives(fault, from, false)
+			newListener(t).checkSurvives(fault, from, false)
 		})
 		t.Run(name+", all was quiet", func(t *testing.T) {
 			t.Parallel()
-			newListener(t).survives(fault, from, true)
+			newListener(t).checkSurvives(fault, from, true)
 		})
 	}
 }
 
-// survives says fifty numbers in three places, with a fault in the midst of them, that says
-// those before from: each is heard once, in order. While the bot is still reading what was
-// said before the start, history has what a lost connection does not bring; where it is quiet
-// before the fault, nothing but the connection has it.
-func (l *listener) survives(fault func(l *listener, again func()), from int, quiet bool) {
-	l.sayAll(0, 10) // before anybody listens
-	stop := l.receive()
+// checkSurvives has people post fifty numbers in three places, with a fault in between, which itself posts the
+// numbers before from. It checks that each number is published once, in order. If quiet is true, it waits
+// before the fault until the history from before the start has been read, so that only the connection can
+// deliver the rest.
+func (l *listener) checkSurvives(fault func(l *listener, again func()), from int, quiet bool) {
+	l.sayAll(0, 10) // before the channel receives
+	stop := l.receiveUntilStopped()
 	l.sayAll(10, 20)
 	if quiet {
-		l.wait(3 * 20)
+		l.waitFor(3 * 20)
 	}
 	fault(l, func() {
 		if err := stop(); err != nil {
 			l.Error(err)
 		}
 		l.sayAll(20, 30)
-		l.start(l.publish)
+		l.startReceiving(l.publish)
 	})
 	l.sayAll(from, 50)
-	l.wait(3 * 50)
-	for _, where := range []bus.Address{at("11"), at("100"), thread("100", "200")} {
-		if got := l.texts(where); !slices.Equal(got, numbers(0, 50)) {
+	l.waitFor(3 * 50)
+	for _, where := range []bus.Address{address("11"), address("100"), threadAddress("100", "200")} {
+		if got := l.textsAt(where); !slices.Equal(got, numberTexts(0, 50)) {
 			l.Errorf("at %v was heard %q", where, got)
 		}
 	}
@@ -357,36 +359,36 @@ func (l *listener) survives(fault func(l *listener, again func()), from int, qui
 	}
 }
 
-// sayAll says numbers in a chat, a channel and a thread.
+// sayAll posts numbers in a chat, a channel and a thread.
 func (l *listener) sayAll(from, to int) {
-	for _, text := range numbers(from, to) {
+	for _, text := range numberTexts(from, to) {
 		l.server.Say("11", "501", text)
-		l.server.Say("100", "501", called+text)
-		l.server.Say("200", "502", called+text)
+		l.server.Say("100", "501", botMention+text)
+		l.server.Say("200", "502", botMention+text)
 	}
 }
 
-// What Discord refuses for good ends Receive, and says what to do.
-func TestClosesThatEndReceiving(t *testing.T) {
+// If Discord closes the connection for good, Receive ends with an error that says what to do.
+func TestCloseCodesThatEndReceive(t *testing.T) {
 	for code, remedy := range map[int]string{4004: "", 4010: "newer release", 4011: "servers", 4012: "newer release", 4013: "newer release", 4014: "Message Content Intent"} {
 		l := newListener(t)
 		ended := make(chan error, 1)
-		c := channel(t, discord.Config{Token: token, APIURL: l.fake.URL, Book: l.book})
+		c := newChannel(t, discord.Config{Token: token, APIURL: l.fake.URL, Book: l.book})
 		go func() { ended <- c.Receive(t.Context(), l.publish) }()
 		channelstest.Until(t, "a session", func() bool { return l.server.Connected() > 0 })
 		l.server.CloseGateway(code)
-		refused := sendError(t, <-ended)
+		refused := requireSendError(t, <-ended)
 		if refused.Fault != channels.Stop || refused.Code != fmt.Sprint(code) || remedy != "" && !strings.Contains(refused.Remedy, remedy) {
 			t.Errorf("%d: %+v", code, refused)
 		}
 	}
 }
 
-func TestTheContentOfMessagesHasToBeAllowed(t *testing.T) {
+func TestReceiveNeedsTheMessageContentIntent(t *testing.T) {
 	l := newListener(t)
 	l.server.AllowContent(false)
-	c := channel(t, discord.Config{Token: token, APIURL: l.fake.URL, Book: l.book})
-	if refused := sendError(t, c.Receive(t.Context(), l.publish)); refused.Code != "4014" || refused.Fault != channels.Stop {
+	c := newChannel(t, discord.Config{Token: token, APIURL: l.fake.URL, Book: l.book})
+	if refused := requireSendError(t, c.Receive(t.Context(), l.publish)); refused.Code != "4014" || refused.Fault != channels.Stop {
 		t.Errorf("got %+v", refused)
 	}
 }
@@ -399,17 +401,17 @@ func TestWhenMentionsAreNeeded(t *testing.T) {
 	l.server.AddChannel("101", "elsewhere")
 	l.server.AddChannel("102", "calm")
 	l.server.AddThread("202", "102", "in it")
-	l.book.join(thread("102", "202"), time.Now().Add(-time.Hour))
-	l.receive()
+	l.book.join(threadAddress("102", "202"), time.Now().Add(-time.Hour))
+	l.receiveUntilStopped()
 	l.server.Say("100", "501", "all is heard")
 	l.server.Say("200", "501", "in threads too")
-	l.server.Say("101", "501", called+"nothing is heard")
+	l.server.Say("101", "501", botMention+"nothing is heard")
 	l.server.Say("202", "501", "not called")
 	l.server.Say("202", "501", "/stop")
-	l.server.Say("102", "501", called+"this")
-	l.wait(4)
+	l.server.Say("102", "501", botMention+"this")
+	l.waitFor(4)
 	var got []string
-	for _, in := range l.last() {
+	for _, in := range l.publishedSoFar() {
 		got = append(got, fmt.Sprint(in.At, " ", in.Text, " ", in.Mentioned))
 	}
 	slices.Sort(got)
@@ -419,12 +421,12 @@ func TestWhenMentionsAreNeeded(t *testing.T) {
 	}
 }
 
-// Discord counts the sessions that a bot begins: no more are asked for than there are,
-// and a server in its place that tells of no limit has none.
-func TestSessionsAreNotAskedForBeyondTheirNumber(t *testing.T) {
+// Discord limits how many sessions a bot may start, and no more are started. A server in place of Discord that
+// reports no limit has none.
+func TestNoMoreSessionsAreStartedThanAllowed(t *testing.T) {
 	l := newListener(t)
 	l.server.SessionsLeft(0)
-	l.start(l.publish)
+	l.startReceiving(l.publish)
 	channelstest.Until(t, "a second look", func() bool { return l.server.Calls("GET gateway") >= 2 })
 	if n := l.server.Identifies(); n != 0 {
 		t.Errorf("%d sessions were asked for", n)
@@ -433,29 +435,29 @@ func TestSessionsAreNotAskedForBeyondTheirNumber(t *testing.T) {
 	channelstest.Until(t, "a session", func() bool { return l.server.Connected() > 0 })
 }
 
-func TestWhatIsEditedAndDeleted(t *testing.T) {
+func TestEditsAndDeletionsArePublished(t *testing.T) {
 	l := newListener(t)
-	l.receive()
-	id := l.server.Say("100", "501", called+"the frist")
+	l.receiveUntilStopped()
+	id := l.server.Say("100", "501", botMention+"the frist")
 	among := l.server.Say("100", "501", "among people")
-	said := l.wait(1)[0]
-	l.server.Rewrite("100", id, called+"the first")
+	said := l.waitFor(1)[0]
+	l.server.Rewrite("100", id, botMention+"the first")
 	l.server.Rewrite("100", among, "among people still")
-	edited := l.wait(2)[1]
-	if edited.Kind != bus.Edited || edited.Of != said.ID || edited.ID == said.ID || edited.Text != "the first" || edited.From.ID != "dc:501" || edited.At != at("100") {
+	edited := l.waitFor(2)[1]
+	if edited.Kind != bus.Edited || edited.Of != said.ID || edited.ID == said.ID || edited.Text != "the first" || edited.From.ID != "dc:501" || edited.At != address("100") {
 		t.Errorf("an edit became %+v", edited)
 	}
 	l.server.Remove("100", among)
-	unknown := l.wait(3)[2] // whose that was is not told
-	if unknown.Kind != bus.Deleted || unknown.From.ID != "" || !strings.HasSuffix(unknown.Of, among) || unknown.At != at("100") {
+	unknown := l.waitFor(3)[2] // Discord does not say who wrote the deleted message
+	if unknown.Kind != bus.Deleted || unknown.From.ID != "" || !strings.HasSuffix(unknown.Of, among) || unknown.At != address("100") {
 		t.Errorf("a deletion of what was not published became %+v", unknown)
 	}
 	l.server.Remove("100", id)
-	deleted := l.wait(4)[3]
-	if deleted.Kind != bus.Deleted || deleted.Of != said.ID || deleted.ID == said.ID || deleted.From.ID != "dc:501" || deleted.At != at("100") || !deleted.Group {
+	deleted := l.waitFor(4)[3]
+	if deleted.Kind != bus.Deleted || deleted.Of != said.ID || deleted.ID == said.ID || deleted.From.ID != "dc:501" || deleted.At != address("100") || !deleted.Group {
 		t.Errorf("a deletion became %+v", deleted)
 	}
-	if rest := l.last(); len(rest) != 4 {
+	if rest := l.publishedSoFar(); len(rest) != 4 {
 		t.Errorf("heard %+v", rest)
 	}
 }

@@ -21,7 +21,7 @@ func rejectedError(code string, err error) error {
 // codeOverloaded is Discord's error code for "API resource is currently overloaded".
 const codeOverloaded = 130000
 
-// sendError classifies a failed call by its error and trace. It leaves out discordgo's texts, because they contain
+// requireSendError classifies a failed call by its error and trace. It leaves out discordgo's texts, because they contain
 // the answer's body, which may quote the message to be sent.
 func sendError(err error, t *requestTrace) *channels.SendError {
 	status := int(t.status.Load())
@@ -38,7 +38,7 @@ func sendError(err error, t *requestTrace) *channels.SendError {
 		e.Fault, e.Code, e.Err = channels.Retry, "unreachable", withoutURL(err)
 	case status == http.StatusTooManyRequests:
 		e.Fault, e.Code = channels.Retry, "429"
-		e.Limited, e.Account, e.RetryAfter = true, t.global, t.retryAfter
+		e.Limited, e.Account, e.RetryAfter = true, t.isGlobal, t.retryAfter
 	case status == http.StatusUnauthorized && known:
 		e.Fault, e.Code, e.Err = channels.Stop, "401", errors.New("the bot token is invalid or revoked")
 	case code == codeOverloaded:

@@ -22,7 +22,7 @@ import (
 // A sender sends and edits messages.
 type sender struct {
 	*api
-	sendsOnly bool
+	onlySends bool
 }
 
 // A post is the JSON of a message to be sent. discordgo's own type lacks the nonce.
@@ -74,13 +74,13 @@ func (s *sender) SendFile(ctx context.Context, to bus.Address, file bus.File, pa
 	if err != nil {
 		return "", rejectedError("unencodable", err)
 	}
-	return s.postMessage(ctx, where, request{kind: kind, body: body})
+	return s.postMessage(ctx, where, request{contentType: kind, body: body})
 }
 
 // postMessage makes the request r, which posts a message to the Discord channel with the id where, and returns the
 // message's id.
 func (s *sender) postMessage(ctx context.Context, where string, r request) (string, error) {
-	if r.kind == "" {
+	if r.contentType == "" {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, callTimeout)
 		defer cancel()
@@ -218,7 +218,7 @@ func nonce(key string) string {
 // of data each may carry. Without a receiver, nobody would learn of a press, so a Channel that only sends returns
 // 0, 0.
 func (s *sender) MostButtons() (count, bytes int) {
-	if s.sendsOnly {
+	if s.onlySends {
 		return 0, 0
 	}
 	return buttonsInRow * maxButtonRows, maxButtonData

@@ -8,6 +8,6 @@ const (
 	textNotSaved      = "I couldn't save this, so nothing happened. Please try again."
 )
 
-func textGot(command string) string {
+func textCommandReceived(command string) string {
 	return "Got it: `" + command + "`."
 }

@@ -4,16 +4,16 @@ import "time"
 
 // A timing holds the intervals and time limits of Receive, which tests shorten.
 type timing struct {
-	save  time.Duration // how often the cursor is saved
-	hello time.Duration // how long the gateway may take to say hello
-	// answerWithin is how long publishing an interaction may take before Discord is told to wait.
-	answerWithin time.Duration
-	overlap      time.Duration // how far before a gap history is read too
+	saveInterval time.Duration // how often the cursor is saved
+	helloTimeout time.Duration // how long the gateway may take to say hello
+	// answerTimeout is how long publishing an interaction may take before Discord is told to wait.
+	answerTimeout time.Duration
+	overlap       time.Duration // how far before a gap history is read too
 }
 
 // defaultTiming returns the timing of every Channel outside of tests.
 func defaultTiming() timing {
-	return timing{save: 5 * time.Second, hello: 20 * time.Second, answerWithin: answerTimeout, overlap: historyOverlap}
+	return timing{saveInterval: 5 * time.Second, helloTimeout: 20 * time.Second, answerTimeout: answerTimeout, overlap: historyOverlap}
 }
 
 // historyOverlap is how far before an outage history is read too: when the last message arrived, an older one from another

@@ -52,7 +52,7 @@ func (t *translator) messageInbound(ctx context.Context, m *message) (bus.Inboun
 		return in, false, err
 	}
 	in.Text, in.Called = t.typedText(m, called), called && t.withoutOwnName(m.Content) != m.Content
-	if m.Answers != nil && m.Reference != nil {
+	if m.RepliedTo != nil && m.Reference != nil {
 		in.Answers = m.Reference.Message
 	}
 	in.Quotes = t.quotes(m)
@@ -218,7 +218,7 @@ func (t *translator) quotes(m *message) []bus.Quote {
 		}
 		all = append(all, q)
 	}
-	if a := m.Answers; a != nil {
+	if a := m.RepliedTo; a != nil {
 		q := bus.Quote{Kind: bus.Answered, At: a.At, Text: t.quotedText(a)}
 		if a.Author != nil {
 			q.From = bus.Person{ID: t.personID(a.Author.ID), Name: displayName(a.Author, nil)}

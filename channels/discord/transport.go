@@ -101,7 +101,7 @@ type requestTrace struct {
 	// retryAfter and global are set from an answer with status 429: how long to wait, and whether the limit applies
 	// to the whole account.
 	retryAfter time.Duration
-	global     bool
+	isGlobal   bool
 }
 
 // requestTraceKey is the context key of a *requestTrace.
@@ -137,7 +137,7 @@ func (t *requestTrace) readRateLimit(resp *http.Response) {
 	}
 	// At most a day: months would overflow, and nobody waits that long.
 	t.retryAfter = time.Duration(min(max(said.RetryAfter, 0), 86400) * float64(time.Second))
-	t.global = said.Global || resp.Header.Get("X-RateLimit-Scope") == "global"
+	t.isGlobal = said.Global || resp.Header.Get("X-RateLimit-Scope") == "global"
 }
 
 // DefaultAPIURL is Discord's own REST API.

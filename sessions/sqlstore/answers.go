@@ -10,9 +10,9 @@ import (
 
 // An answer is an AskEnded entry, which says how a request to people ended.
 type answer struct {
-	n          int64
-	turn, call string
-	ended      sessions.AskEnded
+	entryNumber int64
+	turn, call  string
+	ended       sessions.AskEnded
 }
 
 // The texts that replace the results of calls that contained an answer of an erased person.
@@ -64,7 +64,7 @@ func (p *sessionErasure) answers(person string) (list []answer, err error) {
 	for found.Next() {
 		var a answer
 		var data string
-		if err := found.Scan(&a.n, &a.turn, &a.call, &data); err != nil {
+		if err := found.Scan(&a.entryNumber, &a.turn, &a.call, &data); err != nil {
 			return nil, err
 		}
 		if err := json.Unmarshal([]byte(data), &a.ended); err != nil {
@@ -107,7 +107,7 @@ func (p *sessionErasure) rewriteAnswer(a answer, kept sessions.AskEnded, result 
 	if err != nil {
 		return err
 	}
-	if _, err := p.tx.Exec("UPDATE entries SET person = '', data = ? WHERE session = ? AND n = ?", string(data), p.id, a.n); err != nil {
+	if _, err := p.tx.Exec("UPDATE entries SET person = '', data = ? WHERE session = ? AND n = ?", string(data), p.id, a.entryNumber); err != nil {
 		return err
 	}
 	p.erased++

@@ -59,7 +59,7 @@ func (l *log) appendBy(ctx context.Context, write writeFunc, at int64, c bill.Ch
 		}
 	}
 	l.logs.tokens.sweepAfter(c)
-	l.logs.subscriptions.Added(done.told)
+	l.logs.subscriptions.Added(done.eventCount)
 	if len(l.state.counts) > 0 {
 		l.state.counts = nil // so that they are not kept in memory as long as the log
 		l.logs.activity.Sweep(time.Now())
@@ -115,7 +115,7 @@ func rowsOf(at int64, entries []sessions.Entry) ([]row, error) {
 // log is as this holder left it (known); the UPDATE in extend confirms that or changes nothing.
 // Only if it does not is the session's row read, so that the usual append needs no read.
 func (l *log) append(tx *sqldb.Tx, known state, fence int64, rows []row) (appendOutcome, error) {
-	if known.fence <= fence && rows[0].n == known.last+1 {
+	if known.fence <= fence && rows[0].n == known.lastEntry+1 {
 		done, ok, err := l.extend(tx, known, fence, rows)
 		if err != nil || ok {
 			return done, err
@@ -125,7 +125,7 @@ func (l *log) append(tx *sqldb.Tx, known state, fence int64, rows []row) (append
 	var key string
 	var erasures int64
 	err := tx.Get("SELECT key, erasures, fence, last, summary, covers, unfinished, title FROM sessions WHERE id = ?"+lockRow(l.logs.db),
-		[]any{l.session}, &key, &erasures, &st.fence, &st.last, &st.summary, &st.covers, &st.unfinished, &st.storedTitle)
+		[]any{l.session}, &key, &erasures, &st.fence, &st.lastEntry, &st.summary, &st.summaryCovers, &st.unfinished, &st.storedTitle)
 	st.title = st.storedTitle
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
@@ -134,12 +134,12 @@ func (l *log) append(tx *sqldb.Tx, known state, fence int64, rows []row) (append
 		return appendOutcome{}, err
 	case st.fence > fence, st.fence < fence && known.fence == fence:
 		return appendOutcome{refused: sessions.ErrFenced}, nil
-	case st.fence < fence && (st.fence != known.fence || st.last != known.last || key != l.key || erasures != l.erasures):
+	case st.fence < fence && (st.fence != known.fence || st.lastEntry != known.lastEntry || key != l.key || erasures != l.erasures):
 		return appendOutcome{refused: sessions.ErrConflict}, nil // another holder has opened it since, or something was erased
-	case st.fence == fence && rows[0].n >= 1 && rows[len(rows)-1].n <= st.last:
+	case st.fence == fence && rows[0].n >= 1 && rows[len(rows)-1].n <= st.lastEntry:
 		// This may be the same append again, after the answer to its commit was lost.
 		return l.acceptRepeated(tx, st, rows)
-	case rows[0].n != st.last+1:
+	case rows[0].n != st.lastEntry+1:
 		return appendOutcome{refused: sessions.ErrConflict}, nil
 	}
 	done, ok, err := l.extend(tx, st, fence, rows)
@@ -161,7 +161,7 @@ func (l *log) extend(tx *sqldb.Tx, st state, fence int64, rows []row) (appendOut
 	}
 	next, err := st.afterAppend(rows)
 	if err != nil {
-		return appendOutcome{refused: err}, true, nil // the data does not have the form of its kind
+		return appendOutcome{refused: err}, true, nil // the data is not valid for its kind
 	}
 	unfinished, err := next.unfinished.text()
 	if err != nil {
@@ -174,8 +174,8 @@ func (l *log) extend(tx *sqldb.Tx, st state, fence int64, rows []row) (appendOut
 		UPDATE sessions SET fence = ?, last = ?, summary = ?, covers = ?, unfinished = ?, updated = ?,
 			title = CASE WHEN CAST(? AS BIGINT) < 0 THEN title ELSE CAST(? AS BIGINT) END, named = CASE WHEN CAST(? AS BIGINT) < 0 THEN named ELSE '' END
 		WHERE id = ? AND fence = ? AND last = ? AND (fence = ? OR key = ? AND erasures = ?)`,
-		fence, next.last, next.summary, next.covers, unfinished, sqldb.FormatTime(time.Now()), next.newTitle(), next.newTitle(), next.newTitle(),
-		l.session, st.fence, st.last, fence, l.key, l.erasures)
+		fence, next.lastEntry, next.summary, next.summaryCovers, unfinished, sqldb.FormatTime(time.Now()), next.newTitle(), next.newTitle(), next.newTitle(),
+		l.session, st.fence, st.lastEntry, fence, l.key, l.erasures)
 	next.fence, next.storedTitle = fence, next.title
 	if err != nil || changed == 0 {
 		return appendOutcome{}, false, err
@@ -183,18 +183,18 @@ func (l *log) extend(tx *sqldb.Tx, st state, fence int64, rows []row) (appendOut
 	if err := l.logs.activity.AddIn(tx, next.counts); err != nil {
 		return appendOutcome{}, false, err
 	}
-	told, err := l.eventsIn(rows)
+	told, err := l.wantedEvents(rows)
 	if err == nil {
 		err = l.logs.subscriptions.AddIn(tx, told...)
 	}
 	if err != nil {
 		return appendOutcome{}, false, err
 	}
-	return appendOutcome{state: next, rows: rows, told: len(told)}, true, l.logs.insert(tx, l.session, rows)
+	return appendOutcome{state: next, rows: rows, eventCount: len(told)}, true, l.logs.insert(tx, l.session, rows)
 }
 
-// eventsIn returns the events that rows are, as far as a subscriber wants them.
-func (l *log) eventsIn(rows []row) (told []subscriptions.Event, err error) {
+// wantedEvents returns the events that rows are, as far as a subscriber wants them.
+func (l *log) wantedEvents(rows []row) (told []subscriptions.Event, err error) {
 	for _, r := range rows {
 		e, ok, err := l.logs.subscriptions.InLog(l.key, subscriptions.Entry{N: r.n, At: r.at, Kind: r.kind, Turn: r.turn, Cause: r.cause, Call: r.call, Data: r.data})
 		if err != nil {
@@ -207,8 +207,8 @@ func (l *log) eventsIn(rows []row) (told []subscriptions.Event, err error) {
 	return told, nil
 }
 
-// findSeen looks for a cause among rows that the session knows already, or that two of the rows
-// have. Causes of erased entries count as known. It returns nil if there is none.
+// findSeen looks for a cause among rows that the session already knows, or that two of the rows have in common.
+// Causes of erased entries count as known. It returns nil if there is none.
 func (l *log) findSeen(tx *sqldb.Tx, rows []row) (*sessions.SeenError, error) {
 	for i, r := range rows {
 		if r.cause == "" {
@@ -235,8 +235,8 @@ func (l *log) findSeen(tx *sqldb.Tx, rows []row) (*sessions.SeenError, error) {
 	return nil, nil
 }
 
-// acceptRepeated accepts rows that are in the log already, as those of a repeated append,
-// and refuses others with ErrConflict.
+// acceptRepeated accepts rows that are in the log already, because an earlier append wrote them, and refuses
+// all others with ErrConflict.
 func (l *log) acceptRepeated(tx *sqldb.Tx, st state, rows []row) (appendOutcome, error) {
 	found, err := tx.Query("SELECT "+entryColumns+" FROM entries WHERE session = ? AND n >= ? AND n <= ? ORDER BY n",
 		l.session, rows[0].n, rows[len(rows)-1].n)

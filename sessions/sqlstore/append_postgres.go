@@ -14,46 +14,46 @@ import (
 // SQLite runs several statements of a transaction at little cost. On PostgreSQL each is a round trip
 // during which a session's row stays locked, so there one statement does everything.
 
-// moveLog begins the statement that appends entries. It updates a session's row, if the log
+// extendLogStatement begins the statement that appends entries. It updates a session's row, if the log
 // is as its holder left it and none of the causes is known; then putEntries inserts the
 // entries. An UPDATE that waited for the row's lock sees the row as the other transaction
 // left it, so fence and last decide correctly.
-const moveLog = `
+const extendLogStatement = `
 WITH moved AS (
 	UPDATE sessions SET last = $1, summary = $2, covers = $3, unfinished = $4, updated = $5,
 		title = CASE WHEN $17::bigint < 0 THEN title ELSE $17::bigint END, named = CASE WHEN $17::bigint < 0 THEN named ELSE '' END
 	WHERE id = $6 AND fence = $7 AND last = $8`
 
-// raiseLog replaces moveLog if the append raises the fence. For the same reason, all that it checks to see
+// raiseFenceStatement replaces extendLogStatement if the append raises the fence. For the same reason, all that it checks to see
 // whether the log is as its last holder left it is in the session's row.
-const raiseLog = `
+const raiseFenceStatement = `
 WITH moved AS (
 	UPDATE sessions SET last = $1, summary = $2, covers = $3, unfinished = $4, updated = $5,
 		title = CASE WHEN $17::bigint < 0 THEN title ELSE $17::bigint END, named = CASE WHEN $17::bigint < 0 THEN named ELSE '' END, fence = $18
 	WHERE id = $6 AND fence = $7 AND last = $8 AND erasures = $19 AND key = $20`
 
-const returnMoved = `
+const returningSession = `
 	RETURNING id
 )`
 
-// unlessSeen and unlessAnySeen are the parts of moveLog that look for one cause, and for several. Most
+// unlessCauseSeen and unlessAnyCauseSeen are the parts of extendLogStatement that look for one cause, and for several. Most
 // appends have no cause. For several, PostgreSQL may read all entries of the session, if it planned the
 // statement when there were few.
 const (
-	unlessSeen = ` AND NOT EXISTS (
+	unlessCauseSeen = ` AND NOT EXISTS (
 		SELECT 1 FROM entries e WHERE e.session = $6 AND e.cause = $%[1]d AND e.cause <> ''
 		UNION ALL SELECT 1 FROM erased x WHERE x.key = sessions.key AND x.cause = $%[1]d)`
-	unlessAnySeen = ` AND NOT EXISTS (
+	unlessAnyCauseSeen = ` AND NOT EXISTS (
 		SELECT 1 FROM entries e WHERE e.session = $6 AND e.cause = ANY($12::text[]) AND e.cause <> ''
 		UNION ALL SELECT 1 FROM erased x WHERE x.key = sessions.key AND x.cause = ANY($12::text[]))`
 )
 
-// moveUnlessSeen returns moveLog, or raiseLog, for entries with these causes, and its arguments: the 17 in
+// extendStatement returns extendLogStatement, or raiseFenceStatement, for entries with these causes, and its arguments: the 17 in
 // args, followed by those that only this form of it has.
-func (l *log) moveUnlessSeen(causes []string, args []any) (string, []any) {
-	text := moveLog
+func (l *log) extendStatement(causes []string, args []any) (string, []any) {
+	text := extendLogStatement
 	if l.raisesFence() {
-		text, args = raiseLog, append(args, l.fence, l.erasures, l.key)
+		text, args = raiseFenceStatement, append(args, l.fence, l.erasures, l.key)
 	}
 	var named []any
 	for _, c := range causes {
@@ -63,11 +63,11 @@ func (l *log) moveUnlessSeen(causes []string, args []any) (string, []any) {
 	}
 	switch len(named) {
 	case 0:
-		return text + returnMoved, args
+		return text + returningSession, args
 	case 1:
-		return text + fmt.Sprintf(unlessSeen, len(args)+1) + returnMoved, append(args, named...)
+		return text + fmt.Sprintf(unlessCauseSeen, len(args)+1) + returningSession, append(args, named...)
 	}
-	return text + unlessAnySeen + returnMoved, args
+	return text + unlessAnyCauseSeen + returningSession, args
 }
 
 const putEntries = `
@@ -78,12 +78,12 @@ SELECT moved.id, new.* FROM moved, unnest($9::bigint[], $10::text[], $11::text[]
 // extendAtOnce appends rows and changes budgets in one statement. If it returns false, nothing was written,
 // and append finds out why.
 func (l *log) extendAtOnce(ctx context.Context, rows []row, c bill.Change) (appendOutcome, bool, error) {
-	if rows[0].n != l.state.last+1 || hasRepeatedCause(rows) {
+	if rows[0].n != l.state.lastEntry+1 || hasRepeatedCause(rows) {
 		return appendOutcome{}, false, nil
 	}
 	next, err := l.state.afterAppend(rows)
 	if err != nil {
-		return appendOutcome{refused: err}, true, nil // the data does not have the form of its kind
+		return appendOutcome{refused: err}, true, nil // the data is not valid for its kind
 	}
 	unfinished, err := next.unfinished.text()
 	if err != nil {
@@ -97,18 +97,18 @@ func (l *log) extendAtOnce(ctx context.Context, rows []row, c bill.Change) (appe
 		people, calls, data, times = append(people, r.person), append(calls, r.call), append(data, r.data), append(times, r.at)
 	}
 	args := []any{
-		next.last, next.summary, next.covers, unfinished, sqldb.FormatTime(time.Now()), l.session, l.state.fence, l.state.last,
+		next.lastEntry, next.summary, next.summaryCovers, unfinished, sqldb.FormatTime(time.Now()), l.session, l.state.fence, l.state.lastEntry,
 		numbers, turns, kinds, causes, people, calls, data, times, next.newTitle(),
 	}
 	next.fence, next.storedTitle = l.fence, next.title
 	done := appendOutcome{state: next, rows: rows}
-	moved, args := l.moveUnlessSeen(causes, args)
+	moved, args := l.extendStatement(causes, args)
 	noted, counted, err := l.logs.activity.Clause(next.counts, len(args)+1)
 	if err != nil {
 		return appendOutcome{}, false, err
 	}
 	moved, args = moved+noted, append(args, counted...)
-	told, err := l.eventsIn(rows)
+	told, err := l.wantedEvents(rows)
 	if err != nil {
 		return appendOutcome{}, false, err
 	}
@@ -116,7 +116,7 @@ func (l *log) extendAtOnce(ctx context.Context, rows []row, c bill.Change) (appe
 	if err != nil {
 		return appendOutcome{}, false, err
 	}
-	moved, args, done.told = moved+recorded, append(args, more...), len(told)
+	moved, args, done.eventCount = moved+recorded, append(args, more...), len(told)
 	also := l.turnStartQuery(rows)
 	var changed int64
 	if c.Tokens == nil && c.Money == nil && also.Query == nil {

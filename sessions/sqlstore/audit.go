@@ -61,7 +61,7 @@ func (s *audits) AuditSoon(ctx context.Context, r sessions.AuditRecord) error {
 		return s.Audit(ctx, r)
 	}
 	args := auditArgs(r)
-	err := s.db.Soon(ctx, auditWithin, func(tx *sqldb.Tx) error {
+	err := s.db.Soon(ctx, auditFlushTime, func(tx *sqldb.Tx) error {
 		_, err := tx.Exec(insertAudit, args...)
 		return err
 	})
@@ -71,8 +71,8 @@ func (s *audits) AuditSoon(ctx context.Context, r sessions.AuditRecord) error {
 	return nil
 }
 
-// auditWithin is how long a record of AuditSoon may wait for a disk flush that it can share.
-const auditWithin = 20 * time.Millisecond
+// auditFlushTime is how long a record of AuditSoon may wait for a disk flush that it can share.
+const auditFlushTime = 20 * time.Millisecond
 
 const insertAudit = `
 	INSERT INTO audit (` + auditColumns + `)
@@ -131,7 +131,7 @@ func auditQuery(q sessions.AuditQuery) (query string, args []any) {
 		query, args = query+" AND kind = 'refusal' AND (messages LIKE ? ESCAPE '!')", append(args, messagePattern(q.Message))
 	}
 	if q.Place != "" {
-		query, args = query+" AND kind = 'refusal' AND (address = ? OR address >= ? AND address < ?)", append(args, sqldb.Text(q.Place), sqldb.Text(q.Place+"/"), sqldb.Text(q.Place+"0")) // "0" is next to "/"
+		query, args = query+" AND kind = 'refusal' AND (address = ? OR address >= ? AND address < ?)", append(args, sqldb.Text(q.Place), sqldb.Text(q.Place+"/"), sqldb.Text(q.Place+"0")) // "0" follows "/" in the sort order
 	}
 	if q.Person != "" {
 		also("person = ? AND person <> ''", sqldb.Text(q.Person))
@@ -196,8 +196,8 @@ func scanAudit(scan func(dest ...any) error) (r sessions.AuditRecord, err error)
 // These delete records from before a time, and empty the arguments of those that stay because they are not archived
 // yet; see inBatches.
 const (
-	oldAudit = "DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE at < ? AND " + archive.Deletable + " ORDER BY at LIMIT ?)"
-	oldWords = "UPDATE audit SET arguments = '' WHERE id IN (SELECT id FROM audit WHERE at < ? AND arguments <> '' ORDER BY at LIMIT ?)"
+	deleteOldAudit    = "DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE at < ? AND " + archive.Deletable + " ORDER BY at LIMIT ?)"
+	emptyOldArguments = "UPDATE audit SET arguments = '' WHERE id IN (SELECT id FROM audit WHERE at < ? AND arguments <> '' ORDER BY at LIMIT ?)"
 )
 
 // DropAudit deletes old records; see [sessions.Auditor].
@@ -212,16 +212,16 @@ func (s *audits) DropAudit(ctx context.Context, before time.Time) (int64, error)
 // dropBefore deletes the records from before a time, and returns how many. Those that are not archived yet only lose
 // their arguments. after, if set, is called in each transaction.
 func (s *audits) dropBefore(ctx context.Context, after func(*sqldb.Tx) error, at string) (int64, error) {
-	n, err := inBatches(ctx, s.db, after, oldAudit, at)
+	n, err := inBatches(ctx, s.db, after, deleteOldAudit, at)
 	if err == nil {
-		_, err = inBatches(ctx, s.db, after, oldWords, at)
+		_, err = inBatches(ctx, s.db, after, emptyOldArguments, at)
 	}
 	return n, err
 }
 
-// anonymiseAudit removes a person, and the arguments of what they did, from all records, deletes the records of their
+// anonymizeAudit removes a person, and the arguments of what they did, from all records, deletes the records of their
 // refused messages, and lets nobody tell anymore which lines of the archive are about the person.
-func (s *audits) anonymiseAudit(ctx context.Context, person string) error {
+func (s *audits) anonymizeAudit(ctx context.Context, person string) error {
 	if _, err := inBatches(ctx, s.db, schedulePurge, "DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE kind = 'refusal' AND person = ? AND person <> '' LIMIT ?)", person); err != nil {
 		return err
 	}

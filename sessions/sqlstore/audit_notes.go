@@ -26,8 +26,8 @@ CREATE INDEX audit_in_session ON audit (session, turn) WHERE session <> '';
 CREATE INDEX audit_refusals ON audit (kind, result, address, person) WHERE kind = 'refusal';
 `
 
-// notesAtOnce is how many records one statement inserts.
-const notesAtOnce = 50
+// notesPerInsert is how many records one statement inserts.
+const notesPerInsert = 50
 
 // AuditNotes stores records in one transaction; see [sessions.Auditor].
 func (s *audits) AuditNotes(ctx context.Context, records []sessions.AuditRecord) error {
@@ -36,12 +36,12 @@ func (s *audits) AuditNotes(ctx context.Context, records []sessions.AuditRecord)
 		if err != nil {
 			return err
 		}
-		for part := range slices.Chunk(merged, notesAtOnce) {
+		for part := range slices.Chunk(merged, notesPerInsert) {
 			if err := insertNotes(tx, part); err != nil {
 				return err
 			}
 		}
-		return boundRefusals(tx, records)
+		return dropExcessRefusals(tx, records)
 	})
 	if err != nil {
 		return fmt.Errorf("keep audit records: %w", err)
@@ -49,9 +49,9 @@ func (s *audits) AuditNotes(ctx context.Context, records []sessions.AuditRecord)
 	return nil
 }
 
-// mergeRefusals merges each refusal with those like it, both in records and in the table, and removes the
-// latter from the table. It returns the result and the other records, without ends of turns that are in
-// the table already.
+// mergeRefusals merges each refusal with those of the same rule, address and person, both in records and in the
+// table, and removes the latter from the table. It returns the merged records and the others, without ends of
+// turns that are in the table already.
 func mergeRefusals(tx *sqldb.Tx, records []sessions.AuditRecord) (merged []sessions.AuditRecord, err error) {
 	type kin struct{ rule, address, person string }
 	at := map[kin]int{}
@@ -156,9 +156,9 @@ func insertNotes(tx *sqldb.Tx, records []sessions.AuditRecord) error {
 	return err
 }
 
-// boundRefusals deletes the oldest refusals beyond the maximum, separately for each rule and channel that
+// dropExcessRefusals deletes the oldest refusals beyond the maximum, separately for each rule and channel that
 // occurs in records: so a flood on one channel does not displace the refusals on another.
-func boundRefusals(tx *sqldb.Tx, records []sessions.AuditRecord) error {
+func dropExcessRefusals(tx *sqldb.Tx, records []sessions.AuditRecord) error {
 	type part struct{ rule, channel string }
 	done := map[part]bool{}
 	for _, r := range records {
@@ -169,7 +169,7 @@ func boundRefusals(tx *sqldb.Tx, records []sessions.AuditRecord) error {
 		}
 		done[p] = true
 		_, err := tx.Exec(`DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE kind = 'refusal' AND result = ? AND address >= ? AND address < ?
-			ORDER BY id DESC LIMIT 1000000 OFFSET ?)`, p.rule, p.channel+":", p.channel+";", sessions.MostRefusals) // ";" is next to ":"
+			ORDER BY id DESC LIMIT 1000000 OFFSET ?)`, p.rule, p.channel+":", p.channel+";", sessions.MostRefusals) // ";" follows ":" in the sort order
 		if err != nil {
 			return err
 		}

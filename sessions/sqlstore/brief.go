@@ -94,8 +94,8 @@ const columnsOfEntry = 8
 // textCache holds the newest different texts of a column. Entries name the same turns, kinds and people again
 // and again; textCache keeps one copy of each in memory, without the long text that it was part of.
 type textCache struct {
-	texts []string
-	next  int
+	texts    []string
+	nextSlot int
 }
 
 // newTextCache makes a textCache for that many texts.
@@ -112,7 +112,7 @@ func (k *textCache) text(text string) string {
 			return known
 		}
 	}
-	k.next = (k.next + 1) % len(k.texts)
-	k.texts[k.next] = strings.Clone(text)
-	return k.texts[k.next]
+	k.nextSlot = (k.nextSlot + 1) % len(k.texts)
+	k.texts[k.nextSlot] = strings.Clone(text)
+	return k.texts[k.nextSlot]
 }

@@ -35,7 +35,7 @@ func (s *tokens) reserve(ctx context.Context, r sessions.Reservation) (over bool
 		return s.reserveAtOnce(ctx, r)
 	}
 	var refused atomic.Bool // the function may run again when Soon has returned
-	err = s.db.Soon(ctx, reserveWithin, func(tx *sqldb.Tx) error {
+	err = s.db.Soon(ctx, reserveFlushTime, func(tx *sqldb.Tx) error {
 		over, err := reserveIn(tx, r)
 		refused.Store(over)
 		return err
@@ -74,7 +74,7 @@ func addUnlessOver(tx *sqldb.Tx, person, on string, r sessions.Reservation) (boo
 
 // Settle replaces a reservation by what the call has cost; see [sessions.Budget].
 func (s *tokens) Settle(ctx context.Context, r sessions.Reservation, tokens int64) error {
-	if err := s.settle(ctx, r, bounded(tokens)); err != nil {
+	if err := s.settle(ctx, r, clampCost(tokens)); err != nil {
 		return fmt.Errorf("settle %s: %w", r.ID, err)
 	}
 	return nil
@@ -85,7 +85,7 @@ func (s *tokens) settle(ctx context.Context, r sessions.Reservation, tokens int6
 		_, err := s.db.Shared(ctx, sqldb.Text(r.Person), settleAtOnce, []any{sqldb.Text(r.ID), tokens})
 		return err
 	}
-	return s.db.Soon(ctx, settleWithin, func(tx *sqldb.Tx) error { return settleIn(tx, r, tokens) })
+	return s.db.Soon(ctx, settleFlushTime, func(tx *sqldb.Tx) error { return settleIn(tx, r, tokens) })
 }
 
 // settleIn replaces a reservation in a transaction. It first assumes that the reservation is stored as r
@@ -121,17 +121,17 @@ func (s *tokens) Spent(ctx context.Context, person string, at time.Time) (int64,
 	return tokens, nil
 }
 
-// sweep deletes what is older than keepFor, once a day in each process. A day must be old both by the
+// sweep deletes what is older than keepSpendingFor, once a day in each process. A day must be old both by the
 // clock (now) and by the time of the reservation (at), because either may be wrong. Nobody waits for
 // sweep; if it fails, the next one deletes the same days.
 func (s *tokens) sweep(now, at time.Time) {
-	if today := formatDay(now); s.swept.Swap(today) == today {
+	if today := formatDay(now); s.lastSweepDay.Swap(today) == today {
 		return
 	}
 	if at.Before(now) {
 		now = at
 	}
-	before := formatDay(now.Add(-keepFor))
+	before := formatDay(now.Add(-keepSpendingFor))
 	s.db.Start(func(tx *sqldb.Tx) error {
 		if _, err := tx.Exec("DELETE FROM reservations WHERE day < ?", before); err != nil {
 			return err

@@ -16,7 +16,7 @@ func tokensClause(c bill.Change, first int) bill.Clause {
 	id := sqldb.Text(r.ID)
 	switch {
 	case c.Settle:
-		return bill.Clause{Text: fmt.Sprintf(settleClause, first, first+1), Args: []any{id, bounded(c.Used)}}
+		return bill.Clause{Text: fmt.Sprintf(settleClause, first, first+1), Args: []any{id, clampCost(c.Used)}}
 	case c.Renew:
 		return bill.Clause{
 			Text: fmt.Sprintf(renewClause, first, first+1, first+2, first+3, first+4, first+5),

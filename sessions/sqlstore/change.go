@@ -12,7 +12,7 @@ func (s *tokens) changeIn(tx *sqldb.Tx, c bill.Change) (done bill.Done, err erro
 	switch {
 	case c.Tokens == nil:
 	case c.Settle:
-		err = settleIn(tx, *c.Tokens, bounded(c.Used))
+		err = settleIn(tx, *c.Tokens, clampCost(c.Used))
 		done.Tokens = err == nil
 	case c.Renew:
 		var over, known bool

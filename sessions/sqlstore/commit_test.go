@@ -10,9 +10,9 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// What was appended soon is lost with a commit that fails: its holder learns that with the
-// next append, and cannot open the log again without reading it.
-func TestAFailedCommitIsNoticedByWhoeverWentOn(t *testing.T) {
+// If a commit fails, the entries that were appended with Soon are lost. The log's holder learns that with the
+// next append, and can't reopen the log without reading it.
+func TestALostCommitIsNoticedByTheNextAppend(t *testing.T) {
 	s, err := Open(t.Context(), filepath.Join(t.TempDir(), "sessions.db"))
 	if err != nil {
 		t.Fatal(err)
@@ -28,6 +28,7 @@ func TestAFailedCommitIsNoticedByWhoeverWentOn(t *testing.T) {
 		"CREATE TABLE known (n INTEGER PRIMARY KEY)",
 		"CREATE TABLE checked (n INTEGER REFERENCES known(n) DEFERRABLE INITIALLY DEFERRED)", // by COMMIT
 	} {
+		// fails at COMMIT
 		if err := write(table); err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +62,7 @@ func TestAFailedCommitIsNoticedByWhoeverWentOn(t *testing.T) {
 	if l = opened(2); len(l.Entries()) != 1 || l.Next() != 2 {
 		t.Errorf("the log has %d entries, and the next is %d; want 1 and 2", len(l.Entries()), l.Next())
 	}
-	// A fence that was raised soon is lost likewise, unless it was committed before.
+	// The same happens to a fence that was raised with Soon, unless it was committed before.
 	fence := int64(2)
 	for stands := fence; stands == fence; {
 		fence++

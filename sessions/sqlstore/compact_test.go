@@ -12,10 +12,10 @@ import (
 	"parley/sessions/sqldb"
 )
 
-func second(_ int64, err error) error { return err }
+func errorOf(_ int64, err error) error { return err }
 
-// A store of the layout before keeps its reservations: each still reserves only once, and
-// can be settled.
+// Reservations of the earlier table layout are kept: a repeated one does not reserve again, and each can be
+// settled.
 func TestReservationsOfTheEarlierLayoutAreKept(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sessions.db")
 	earlier := Schema().SQLite
@@ -28,7 +28,7 @@ func TestReservationsOfTheEarlierLayoutAreKept(t *testing.T) {
 	reservation := func(n int) sessions.Reservation {
 		return sessions.Reservation{ID: fmt.Sprint("r", n), Person: "p", Tokens: 10, Cap: 1000, At: now}
 	}
-	err = db.Write(t.Context(), func(tx *sqldb.Tx) error { // as the releases of that layout have written
+	err = db.Write(t.Context(), func(tx *sqldb.Tx) error { // as releases with that layout wrote them
 		for n := range 20 {
 			r := reservation(n)
 			if _, err := tx.Exec("INSERT INTO reservations (id, person, day, tokens, settled) VALUES (?, ?, ?, ?, FALSE)", r.ID, r.Person, formatDay(now), r.Tokens); err != nil {
@@ -36,7 +36,7 @@ func TestReservationsOfTheEarlierLayoutAreKept(t *testing.T) {
 			}
 		}
 		_, err := tx.Exec("UPDATE reservations SET settled = TRUE, tokens = 3 WHERE id = 'r0'")
-		return errors.Join(err, second(tx.Exec("INSERT INTO spending (person, day, tokens) VALUES ('p', ?, 193)", formatDay(now))))
+		return errors.Join(err, errorOf(tx.Exec("INSERT INTO spending (person, day, tokens) VALUES ('p', ?, 193)", formatDay(now))))
 	})
 	if err != nil {
 		t.Fatal(err)

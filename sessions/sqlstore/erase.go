@@ -79,7 +79,7 @@ func (s *eraser) EraseSession(ctx context.Context, key string) (sessions.Erased,
 		if err != nil {
 			return err
 		}
-		early, err := e.eraseEarly(ctx, key, allTurns)
+		early, err := e.eraseEarly(ctx, key, selectAllTurns)
 		if err != nil {
 			return err
 		}
@@ -113,7 +113,7 @@ func (s *eraser) ErasePerson(ctx context.Context, person string) (sessions.Erase
 		for i, key := range slices.Concat(alone, shared) {
 			early := int64(0)
 			if i < len(alone) {
-				if early, err = e.eraseEarly(ctx, key, allTurns); err != nil {
+				if early, err = e.eraseEarly(ctx, key, selectAllTurns); err != nil {
 					return fmt.Errorf("session %s: %w", key, err)
 				}
 			}
@@ -126,12 +126,12 @@ func (s *eraser) ErasePerson(ctx context.Context, person string) (sessions.Erase
 			return err
 		}
 		err = s.db.Write(ctx, func(tx *sqldb.Tx) error {
-			return errors.Join(anonymiseSpending(tx, person, reservations), bill.Forget(tx, bill.Person(sqldb.Untext(person))), bill.Disown(tx, "", bill.Person(sqldb.Untext(person))), rates.Forget(tx, sqldb.Untext(person)), deleteRows(tx, "jobs", "person = ?", person), deleteRows(tx, "node_calls", "person = ?", person), deleteRows(tx, "node_waits", "person = ?", person))
+			return errors.Join(anonymizeSpending(tx, person, reservations), bill.Forget(tx, bill.Person(sqldb.Untext(person))), bill.Disown(tx, "", bill.Person(sqldb.Untext(person))), rates.Forget(tx, sqldb.Untext(person)), deleteRows(tx, "jobs", "person = ?", person), deleteRows(tx, "node_calls", "person = ?", person), deleteRows(tx, "node_waits", "person = ?", person))
 		})
 		if err != nil {
 			return err
 		}
-		return s.audits.anonymiseAudit(ctx, person)
+		return s.audits.anonymizeAudit(ctx, person)
 	})
 	if err != nil {
 		return done, fmt.Errorf("erase person %s: %w", person, err)
@@ -147,7 +147,7 @@ func (s *eraser) EraseBefore(ctx context.Context, before time.Time) (sessions.Er
 	done, err := s.erase(ctx, func(e *eraserCall) error {
 		const old = "updated < ? OR EXISTS (SELECT 1 FROM entries WHERE session = s.id AND at < ?)"
 		err := e.eachSession(ctx, func(key string) error {
-			early, err := e.eraseEarly(ctx, key, oldTurns, at)
+			early, err := e.eraseEarly(ctx, key, selectOldTurns, at)
 			if err != nil {
 				return err
 			}
@@ -174,7 +174,7 @@ func (s *eraser) EraseBefore(ctx context.Context, before time.Time) (sessions.Er
 		if _, err = s.audits.dropBefore(ctx, schedulePurge, at); err != nil {
 			return err
 		}
-		return archive.Table{DB: s.db}.ForgetGone(ctx, namesPerson, schedulePurge)
+		return archive.Table{DB: s.db}.ForgetGone(ctx, personRemainsQuery, schedulePurge)
 	})
 	if err != nil {
 		return done, fmt.Errorf("erase what is before %s: %w", at, err)
@@ -182,9 +182,9 @@ func (s *eraser) EraseBefore(ctx context.Context, before time.Time) (sessions.Er
 	return done, nil
 }
 
-// namesPerson says whether something is left of a person. What is in the book doesn't count: permissions aren't something that
-// the person has said or done, and the rest expires by itself.
-const namesPerson archive.Naming = `SELECT CASE WHEN EXISTS (SELECT 1 FROM entries WHERE person = ? AND person <> '')
+// personRemainsQuery selects whether anything is left of a person. Rows of the book don't count: permissions
+// aren't something that the person has said or done, and the rest expires by itself.
+const personRemainsQuery archive.Naming = `SELECT CASE WHEN EXISTS (SELECT 1 FROM entries WHERE person = ? AND person <> '')
 	OR EXISTS (SELECT 1 FROM audit WHERE person = ? AND person <> '') OR EXISTS (SELECT 1 FROM audit WHERE detail = ? AND detail <> '')
 	OR EXISTS (SELECT 1 FROM jobs WHERE person = ?) OR EXISTS (SELECT 1 FROM schedules WHERE person = ?) OR EXISTS (SELECT 1 FROM tasks WHERE person = ?)
 	OR EXISTS (SELECT 1 FROM node_calls WHERE person = ?) OR EXISTS (SELECT 1 FROM node_waits WHERE person = ?)
@@ -209,12 +209,12 @@ func (s *eraser) eraseRows(ctx context.Context, erase ...func(*sqldb.Tx) (int64,
 	})
 }
 
-// erase runs do, and then removes the traces of deleted rows from the database's files, including those
-// that an interrupted earlier call left, unless do fails. Only one call runs at a time.
+// erase runs do and then, unless do fails, purges the database's files from traces of deleted rows, including
+// those that an interrupted earlier call has left. Only one call runs at a time.
 func (s *eraser) erase(ctx context.Context, do func(*eraserCall) error) (sessions.Erased, error) {
 	e := &eraserCall{eraser: s}
 	err := s.purger.erase(ctx, func() error { return do(e) })
-	return e.done, err
+	return e.counts, err
 }
 
 // PurgeDue purges the files if an erasure was interrupted before it did so, or put it off.
@@ -228,12 +228,12 @@ func (s *eraser) NotePurge(ctx context.Context) (end func(ctx context.Context, e
 	return s.purger.announce(ctx)
 }
 
-// sessionsAtOnce limits how many sessions one query looks through, because queries have a timeout.
-const sessionsAtOnce = 200
+// sessionsPerQuery limits how many sessions one query looks through, because queries have a timeout.
+const sessionsPerQuery = 200
 
 // eachSession calls erase for every session s (in SQL) that meets the condition.
 func (e *eraserCall) eachSession(ctx context.Context, erase func(key string) error, condition string, args ...any) error {
-	query := fmt.Sprintf("SELECT key, %s FROM (SELECT id, key, updated FROM sessions WHERE key > ? ORDER BY key LIMIT %d) s ORDER BY key", condition, sessionsAtOnce)
+	query := fmt.Sprintf("SELECT key, %s FROM (SELECT id, key, updated FROM sessions WHERE key > ? ORDER BY key LIMIT %d) s ORDER BY key", condition, sessionsPerQuery)
 	for last := ""; ; {
 		page, err := e.readPage(ctx, query, append(slices.Clone(args), last)...)
 		if err != nil || len(page) == 0 {
@@ -241,7 +241,7 @@ func (e *eraserCall) eachSession(ctx context.Context, erase func(key string) err
 		}
 		for _, found := range page {
 			last = found.key
-			if !found.holds {
+			if !found.matches {
 				continue
 			}
 			if err := erase(found.key); err != nil {
@@ -253,8 +253,8 @@ func (e *eraserCall) eachSession(ctx context.Context, erase func(key string) err
 
 // A candidate is a session, and whether the condition of eachSession holds for it.
 type candidate struct {
-	key   string
-	holds bool
+	key     string
+	matches bool
 }
 
 // readPage reads the next sessions, and for each whether it meets the condition.
@@ -266,7 +266,7 @@ func (e *eraserCall) readPage(ctx context.Context, query string, args ...any) (p
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
 		var c candidate
-		if err := rows.Scan(&c.key, &c.holds); err != nil {
+		if err := rows.Scan(&c.key, &c.matches); err != nil {
 			return nil, err
 		}
 		page = append(page, c)
@@ -308,7 +308,7 @@ var _ sessions.MessageEraser = (*log)(nil)
 // next call finds the sessions that are left.
 type eraserCall struct {
 	*eraser
-	done sessions.Erased
+	counts sessions.Erased
 }
 
 // eraseEarly erases the turns that a query finds in a long session, in many transactions, before eraseOne
@@ -318,7 +318,7 @@ type eraserCall struct {
 func (e *eraserCall) eraseEarly(ctx context.Context, key, query string, args ...any) (sum int64, err error) {
 	var id, last int64
 	err = e.db.Read.QueryRowContext(ctx, "SELECT id, last FROM sessions WHERE key = ?", key).Scan(&id, &last)
-	if errors.Is(err, sql.ErrNoRows) || err == nil && last <= longSession {
+	if errors.Is(err, sql.ErrNoRows) || err == nil && last <= longSessionEntries {
 		return 0, nil
 	}
 	if err != nil {
@@ -334,7 +334,7 @@ func (e *eraserCall) eraseEarly(ctx context.Context, key, query string, args ...
 	}
 	for len(turns) > 0 && err == nil {
 		n, size := 0, int64(0)
-		for n < len(turns) && (n == 0 || size < longSession) {
+		for n < len(turns) && (n == 0 || size < longSessionEntries) {
 			size += turns[n].to - turns[n].from + 1
 			n++
 		}
@@ -345,8 +345,8 @@ func (e *eraserCall) eraseEarly(ctx context.Context, key, query string, args ...
 	return sum, err
 }
 
-// longSession is the number of entries above which one transaction does not erase a whole session.
-const longSession = 500
+// longSessionEntries is the number of entries above which one transaction does not erase a whole session.
+const longSessionEntries = 500
 
 // eraseTurns erases turns of a session in one transaction, except turns that are still going on or that
 // have entries after the number last.
@@ -427,12 +427,12 @@ func (e *eraserCall) eraseOne(ctx context.Context, key string, early int64, eras
 	if err != nil {
 		return err
 	}
-	e.done.Entries += p.erased
+	e.counts.Entries += p.erased
 	switch {
 	case p.whollyErased:
-		e.done.Sessions = append(e.done.Sessions, key)
+		e.counts.Sessions = append(e.counts.Sessions, key)
 	case p.erased > 0:
-		e.done.Shared = append(e.done.Shared, key)
+		e.counts.Shared = append(e.counts.Shared, key)
 	}
 	return nil
 }

@@ -9,9 +9,8 @@ import (
 	"parley/sessions/sqlstore"
 )
 
-// sharedSession makes a session with so many entries. Every second turn is that of
-// telegram:7.
-func sharedSession(tb testing.TB, s *sqlstore.Store, key string, entries int) {
+// writeSharedSession writes a session with a number of entries. Every second turn is by telegram:7.
+func writeSharedSession(tb testing.TB, s *sqlstore.Store, key string, entries int) {
 	tb.Helper()
 	l, err := s.Open(tb.Context(), key, time.Now().UnixMicro()+1)
 	if err != nil {
@@ -38,11 +37,11 @@ func sharedSession(tb testing.TB, s *sqlstore.Store, key string, entries int) {
 func BenchmarkErasePerson(b *testing.B) {
 	for b.Loop() {
 		b.StopTimer()
-		s, err := sqlstore.Open(b.Context(), harness().New(b))
+		s, err := sqlstore.Open(b.Context(), sqliteHarness().New(b))
 		if err != nil {
 			b.Fatal(err)
 		}
-		sharedSession(b, s, "main:telegram:-1", 10_000)
+		writeSharedSession(b, s, "main:telegram:-1", 10_000)
 		b.StartTimer()
 		if done, err := s.ErasePerson(b.Context(), "telegram:7"); err != nil || done.Entries != 5000 {
 			b.Fatal(done, err)

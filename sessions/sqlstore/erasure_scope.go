@@ -15,8 +15,8 @@ import (
 
 // Queries for eraseEarly: all turns of a session, and those that ended before a time.
 const (
-	allTurns = "SELECT turn, min(n), max(n) FROM entries WHERE session = ? AND turn <> '' AND kind <> 'summary' GROUP BY turn ORDER BY min(n)"
-	oldTurns = "SELECT turn, min(n), max(n) FROM entries WHERE session = ? AND turn <> '' AND kind <> 'summary' GROUP BY turn HAVING max(at) < ? ORDER BY min(n)"
+	selectAllTurns = "SELECT turn, min(n), max(n) FROM entries WHERE session = ? AND turn <> '' AND kind <> 'summary' GROUP BY turn ORDER BY min(n)"
+	selectOldTurns = "SELECT turn, min(n), max(n) FROM entries WHERE session = ? AND turn <> '' AND kind <> 'summary' GROUP BY turn HAVING max(at) < ? ORDER BY min(n)"
 )
 
 // eraseWhole erases the whole session.
@@ -30,7 +30,7 @@ func (p *sessionErasure) eraseWhole() error {
 	if _, err := p.tx.Exec("DELETE FROM time_zones WHERE session = ?", sqldb.Text(p.key)); err != nil {
 		return err
 	}
-	if err := errors.Join(bill.Forget(p.tx, bill.Session(p.key)), bill.Disown(p.tx, p.key, bill.Session(p.key)), disownTokens(p.tx, p.key)); err != nil {
+	if err := errors.Join(bill.Forget(p.tx, bill.Session(p.key)), bill.Disown(p.tx, p.key, bill.Session(p.key)), detachReservations(p.tx, p.key)); err != nil {
 		return err
 	}
 	if err := p.redactAudit(""); err != nil {
@@ -117,7 +117,7 @@ func (p *sessionErasure) eraseBefore(at string) error {
 	if p.updated < at && !waits {
 		return p.eraseWhole()
 	}
-	turns, err := p.querySpans(oldTurns, p.id, at)
+	turns, err := p.querySpans(selectOldTurns, p.id, at)
 	if err != nil {
 		return err
 	}
@@ -143,8 +143,8 @@ func (p *sessionErasure) eraseBefore(at string) error {
 	return retitle(p.tx, p.id)
 }
 
-// anyWaitsForPeople reports whether one of the turns waits for people. Such a turn is not over, no matter
-// how long it has waited.
+// anyWaitsForPeople reports whether one of the turns waits for people. Such a turn has not ended, no matter how
+// long it has waited.
 func (p *sessionErasure) anyWaitsForPeople(open []turn) (bool, error) {
 	for _, t := range open {
 		var kind string

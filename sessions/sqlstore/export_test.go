@@ -1,12 +1,13 @@
 package sqlstore
 
 // LongSession is how many entries one transaction of an erasure erases.
-const LongSession = longSession
+const LongSession = longSessionEntries
 
 // PurgedTables returns the tables that are purged after an erasure.
 func (s *Store) PurgedTables() []string { return s.eraser.purger.tables }
 
-// What runs of schedules are found by; the tests of plans ask PostgreSQL what SQLite was asked.
+// The expressions that find the runs of schedules. Tests of query plans run SQLite's statements on PostgreSQL
+// too.
 const (
 	ScheduledBy         = scheduledBy
 	ScheduledByPostgres = scheduledByPostgres

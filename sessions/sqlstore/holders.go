@@ -162,7 +162,7 @@ func (s *tokens) Extend(ctx context.Context, ids []string) error {
 		}
 		return nil
 	}
-	return s.db.Soon(ctx, settleWithin, func(tx *sqldb.Tx) error {
+	return s.db.Soon(ctx, settleFlushTime, func(tx *sqldb.Tx) error {
 		until, from := bill.HeldUntilSQL(s.db)
 		for _, id := range ids {
 			if _, err := tx.Exec("UPDATE reservations SET until = "+until+" WHERE id = ? AND NOT settled AND NOT abandoned", from, sqldb.Text(id)); err != nil {
@@ -185,14 +185,14 @@ func (s *tokens) Reserved(ctx context.Context, person string, at time.Time) (tok
 }
 
 const (
-	// settledAtOnce is the most reservations that are settled in one write, which takes a few
+	// maxSettledPerWrite is the most reservations that are settled in one write, which takes a few
 	// milliseconds at most.
-	settledAtOnce = 50
-	returnsFor    = time.Hour // see bill.HeldFor
+	maxSettledPerWrite = 50
+	handBackPeriod     = time.Hour // see bill.HeldFor
 )
 
-// disownTokens removes a session from the reservations of its turns, so that nobody takes them over.
-func disownTokens(tx *sqldb.Tx, session string) error {
+// detachReservations removes a session from the reservations of its turns, so that nobody takes them over.
+func detachReservations(tx *sqldb.Tx, session string) error {
 	_, err := tx.Exec("UPDATE reservations SET session = '' WHERE NOT settled AND session = ?", sqldb.Text(session))
 	return err
 }
@@ -201,7 +201,7 @@ func disownTokens(tx *sqldb.Tx, session string) error {
 // how many these were.
 func (s *tokens) SettleAbandoned(ctx context.Context) (settled int, err error) {
 	for {
-		money, err := s.money.Expired(ctx, settledAtOnce)
+		money, err := s.money.Expired(ctx, maxSettledPerWrite)
 		if err != nil {
 			return settled, err
 		}
@@ -243,7 +243,7 @@ func (s *tokens) settleExpired(tx *sqldb.Tx, money, tokens []string) (settled in
 func (s *tokens) expired(ctx context.Context) (ids []string, err error) {
 	now, from := bill.AfterSQL(s.db, 0)
 	ids, err = sqldb.Column(s.db.Read.QueryContext(ctx,
-		"SELECT id FROM reservations WHERE NOT settled AND until < "+now+" ORDER BY until LIMIT "+strconv.Itoa(settledAtOnce), from))
+		"SELECT id FROM reservations WHERE NOT settled AND until < "+now+" ORDER BY until LIMIT "+strconv.Itoa(maxSettledPerWrite), from))
 	if err != nil {
 		return nil, fmt.Errorf("look for reservations that nobody works on: %w", err)
 	}
@@ -270,7 +270,7 @@ func (s *tokens) settleExpiredTokens(tx *sqldb.Tx, id string) (settled bool, err
 	case r.session == "":
 		_, err = tx.Exec("UPDATE reservations SET settled = TRUE, tokens = ? WHERE id = ?", known, id)
 	default:
-		until, from := bill.AfterSQL(s.db, returnsFor)
+		until, from := bill.AfterSQL(s.db, handBackPeriod)
 		_, err = tx.Exec("UPDATE reservations SET tokens = ?, abandoned = TRUE, until = "+until+" WHERE id = ?", known, from, id)
 	}
 	if err == nil {
@@ -285,9 +285,9 @@ func (s *tokens) reservationsOf(ctx context.Context, person string) (ids []strin
 	return sqldb.Column(s.db.Read.QueryContext(ctx, "SELECT id FROM reservations WHERE person = ?", person))
 }
 
-// anonymiseSpending moves a person's spending to the empty name, and their reservations too. It adds
+// anonymizeSpending moves a person's spending to the empty name, and their reservations too. It adds
 // exactly the rows that the DELETE returns, so that tokens spent meanwhile are not lost.
-func anonymiseSpending(tx *sqldb.Tx, person string, reservations []string) error {
+func anonymizeSpending(tx *sqldb.Tx, person string, reservations []string) error {
 	found, err := tx.Query("DELETE FROM spending WHERE person = ? RETURNING day, tokens", person)
 	if err != nil {
 		return err

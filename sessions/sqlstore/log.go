@@ -62,7 +62,7 @@ func (l *log) raisesFence() bool { return l.state.fence != l.fence }
 func (l *log) Entries() []sessions.Entry { return l.entries }
 
 // Next returns the number of the next entry.
-func (l *log) Next() int64 { return l.state.last + 1 }
+func (l *log) Next() int64 { return l.state.lastEntry + 1 }
 
 // Release removes the entries from memory; see [sessions.ReopenableLog].
 func (l *log) Release() { l.entries = nil }
@@ -99,9 +99,9 @@ func (s *logs) PublishBy(c Sharer) { s.sharer = c }
 
 // appendOutcome is the outcome of an append.
 type appendOutcome struct {
-	refused error // why nothing was written, such as a higher fence; a retry would not help
-	state   state // the log's state afterwards
-	rows    []row // the entries as they are in the log
-	changed bill.Done
-	told    int // how many events were recorded for subscribers
+	refused    error // why nothing was written, such as a higher fence; a retry would not help
+	state      state // the log's state afterwards
+	rows       []row // the entries as they are in the log
+	changed    bill.Done
+	eventCount int // how many events were recorded for subscribers
 }

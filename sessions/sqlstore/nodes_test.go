@@ -20,8 +20,8 @@ import (
 	"parley/sessions/sqlstore/sqlstoretest"
 )
 
-// nodeJoins has a node join and link to a process.
-func nodeJoins(t *testing.T, s *sqlstore.Store, name string) {
+// joinNode joins a node and links it to a process.
+func joinNode(t *testing.T, s *sqlstore.Store, name string) {
 	t.Helper()
 	err := s.Nodes().Invite(t.Context(), name, time.Now().Add(time.Hour))
 	if err == nil {
@@ -35,8 +35,8 @@ func nodeJoins(t *testing.T, s *sqlstore.Store, name string) {
 	}
 }
 
-// giveCalls gives a node calls of a session and a person, whose session it opens.
-func giveCalls(t *testing.T, s *sqlstore.Store, key, person string, ids ...string) {
+// addCalls opens a session and gives a node calls of that session and a person.
+func addCalls(t *testing.T, s *sqlstore.Store, key, person string, ids ...string) {
 	t.Helper()
 	if _, err := s.Open(t.Context(), key, time.Now().UnixMicro()); err != nil {
 		t.Fatal(err)
@@ -52,7 +52,7 @@ func nodeCall(id, key, person string) nodes.Call {
 	return nodes.Call{ID: id, Node: "pi", Tool: "look", Session: key, Person: person, Args: []byte(`{"at":"xyzzyplugh"}`), Made: time.Now()}
 }
 
-// wantCalls fails the test unless exactly these calls are left of those.
+// wantCalls fails the test unless, of all these calls, exactly those in left are in the store.
 func wantCalls(t *testing.T, s *sqlstore.Store, all, left string) {
 	t.Helper()
 	var got []string
@@ -68,17 +68,18 @@ func wantCalls(t *testing.T, s *sqlstore.Store, all, left string) {
 	}
 }
 
-// A session and a person take their calls along, whatever became of these, and nothing brings them back.
-func TestCallsOfNodesAreErased(t *testing.T) {
+// Erasing a session or a person deletes their calls, in whatever state they are, and no later message of the
+// node brings them back.
+func TestErasureDeletesCallsOfNodes(t *testing.T) {
 	t.Parallel()
 	sqlstoretest.Each(t, func(t *testing.T, _ string, one, other *sqlstore.Store) {
 		const all = "a b c d e f"
-		nodeJoins(t, one, "pi")
-		giveCalls(t, one, "main:telegram:7", "telegram:7", "a", "b")
-		giveCalls(t, one, "main:telegram:8", "telegram:8", "c")
-		sharedSession(t, one, "main:telegram:-1", 10) // of telegram:7 and telegram:8
-		giveCalls(t, one, "main:telegram:-1", "telegram:7", "d", "e")
-		giveCalls(t, one, "main:telegram:-1", "telegram:8", "f")
+		joinNode(t, one, "pi")
+		addCalls(t, one, "main:telegram:7", "telegram:7", "a", "b")
+		addCalls(t, one, "main:telegram:8", "telegram:8", "c")
+		writeSharedSession(t, one, "main:telegram:-1", 10) // said by telegram:7 and telegram:8
+		addCalls(t, one, "main:telegram:-1", "telegram:7", "d", "e")
+		addCalls(t, one, "main:telegram:-1", "telegram:8", "f")
 		for _, id := range []string{"b", "d"} {
 			if _, err := one.Nodes().Send(t.Context(), id, "p1", time.Now()); err != nil {
 				t.Fatal(err)
@@ -111,12 +112,12 @@ func TestCallsOfNodesAreErased(t *testing.T) {
 	})
 }
 
-// What is old goes with [retention], unless somebody still waits for it.
+// Old calls are deleted by [retention], unless somebody still waits for them.
 func TestOldCallsOfNodesAreErased(t *testing.T) {
 	t.Parallel()
 	sqlstoretest.Each(t, func(t *testing.T, _ string, one, other *sqlstore.Store) {
-		nodeJoins(t, one, "pi")
-		giveCalls(t, one, "main:telegram:7", "telegram:7", "ended", "cancelled", "open", "new")
+		joinNode(t, one, "pi")
+		addCalls(t, one, "main:telegram:7", "telegram:7", "ended", "cancelled", "open", "new")
 		old := time.Now().Add(-2 * time.Hour)
 		for _, id := range []string{"cancelled", "open"} {
 			if _, err := one.Nodes().Send(t.Context(), id, "p1", old); err != nil {
@@ -138,14 +139,14 @@ func TestOldCallsOfNodesAreErased(t *testing.T) {
 	})
 }
 
-// A call that is given while its session is erased is erased too, or isn't given.
-func TestGiveACallWhileItsSessionIsErased(t *testing.T) {
+// A call that is added while its session is being erased is erased too, or is not added.
+func TestACallAddedDuringAnErasureIsErased(t *testing.T) {
 	t.Parallel()
 	sqlstoretest.Each(t, func(t *testing.T, _ string, one, other *sqlstore.Store) {
-		nodeJoins(t, one, "pi")
+		joinNode(t, one, "pi")
 		for i := range 15 {
 			key, id := fmt.Sprint("main:telegram:", i), fmt.Sprint("c", i)
-			giveCalls(t, one, key, "telegram:7")
+			addCalls(t, one, key, "telegram:7")
 			var given, erased error
 			var both sync.WaitGroup
 			both.Go(func() { _, given = one.Nodes().Give(t.Context(), nodeCall(id, key, "telegram:7")) })
@@ -159,13 +160,13 @@ func TestGiveACallWhileItsSessionIsErased(t *testing.T) {
 	})
 }
 
-// Nothing of an erased call is left in the files.
-func TestNoTraceOfACallIsLeft(t *testing.T) {
+// An erased call leaves no trace in the files.
+func TestErasedCallsLeaveNoTraceInTheFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	s := open(t, filepath.Join(dir, "sessions.db"))
-	nodeJoins(t, s, "pi")
-	giveCalls(t, s, "main:telegram:-1", "telegram:7", "a") // by somebody who has said nothing there
+	s := openTestStore(t, filepath.Join(dir, "sessions.db"))
+	joinNode(t, s, "pi")
+	addCalls(t, s, "main:telegram:-1", "telegram:7", "a") // of somebody who has said nothing in that session
 	traces := func() (n int) {
 		files, err := filepath.Glob(filepath.Join(dir, "*"))
 		if err != nil {
@@ -191,19 +192,19 @@ func TestNoTraceOfACallIsLeft(t *testing.T) {
 	}
 }
 
-// Whoever moves a store to a server moves the nodes and their calls.
+// Moving a store to a server moves its nodes and their calls.
 func TestNodesMoveToAnotherStore(t *testing.T) {
 	t.Parallel()
-	from := open(t, filepath.Join(t.TempDir(), "sessions.db"))
-	to := open(t, sqldbtest.New(t))
-	nodeJoins(t, from, "pi")
+	from := openTestStore(t, filepath.Join(t.TempDir(), "sessions.db"))
+	to := openTestStore(t, sqldbtest.New(t))
+	joinNode(t, from, "pi")
 	if err := from.Nodes().Accept(t.Context(), "pi", []byte(`{}`), []byte(`{"a":"b"}`)); err != nil {
 		t.Fatal(err)
 	}
 	if err := from.Nodes().Invite(t.Context(), "code", time.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	giveCalls(t, from, "main:telegram:7", "telegram:7", "sent", "waits")
+	addCalls(t, from, "main:telegram:7", "telegram:7", "sent", "waits")
 	if err := from.Nodes().OpenWait(t.Context(), sessions.NodeWait{ID: "w", Node: "pi", Session: "main:telegram:7", Person: "telegram:7", Until: time.Now()}); err != nil {
 		t.Fatal(err)
 	}
@@ -233,11 +234,11 @@ func TestNodesMoveToAnotherStore(t *testing.T) {
 	}
 }
 
-// Whatever a node or a call is looked up for, it is found by index.
+// Every lookup of nodes and calls uses an index.
 func TestNoStatementOfNodesReadsAWholeTable(t *testing.T) {
-	s, db, statements := watched(t)
-	nodeJoins(t, s, "pi")
-	giveCalls(t, s, "main:telegram:7", "telegram:7", "a", "b")
+	s, db, statements := openWatchedStore(t)
+	joinNode(t, s, "pi")
+	addCalls(t, s, "main:telegram:7", "telegram:7", "a", "b")
 	table, at := s.Nodes(), time.Now()
 	if _, err := table.Give(t.Context(), nodeCall("c", "main:telegram:9", "telegram:9")); !errors.Is(err, sessions.ErrNotFound) {
 		t.Fatal(err)
@@ -263,17 +264,17 @@ func TestNoStatementOfNodesReadsAWholeTable(t *testing.T) {
 	if len(asked) < 15 {
 		t.Fatalf("only %d statements were seen", len(asked))
 	}
-	// To find waits whose nodes are here, the nodes are looked through, which are few, and no waits of others.
+	// The query for waits whose nodes are here reads all nodes, which are few, but no other waits.
 	asked = slices.DeleteFunc(asked, func(query string) bool { return strings.Contains(query, "nodes n JOIN") })
 	growing := strings.Fields("nodes n node_codes node_calls node_waits w")
 	mayScan := func(table, _ string) bool { return !slices.Contains(growing, table) }
-	onBoth(t, db, asked, func(t *testing.T, db *sqldb.DB, asked []string) { sqldbtest.WantNoScan(t, db, asked, mayScan) })
+	checkOnBothDatabases(t, db, asked, func(t *testing.T, db *sqldb.DB, asked []string) { sqldbtest.WantNoScan(t, db, asked, mayScan) })
 }
 
-// To find the waits for the nodes that are here, none for others are read.
-func TestWaitsAreFoundByTheirNode(t *testing.T) {
-	s, db, statements := watched(t)
-	nodeJoins(t, s, "pi")
+// The query for waits whose nodes are here reads no waits for other nodes.
+func TestWaitsAreFoundByNode(t *testing.T) {
+	s, db, statements := openWatchedStore(t)
+	joinNode(t, s, "pi")
 	if _, _, err := s.Nodes().DueWaits(t.Context(), time.Now(), time.Now(), 10); err != nil {
 		t.Fatal(err)
 	}
@@ -281,18 +282,18 @@ func TestWaitsAreFoundByTheirNode(t *testing.T) {
 	if len(asked) != 1 {
 		t.Fatalf("the statements are %q", asked)
 	}
-	onBoth(t, db, asked, func(t *testing.T, db *sqldb.DB, asked []string) {
+	checkOnBothDatabases(t, db, asked, func(t *testing.T, db *sqldb.DB, asked []string) {
 		sqldbtest.WantNoScan(t, db, asked, func(table, _ string) bool { return table != "w" && table != "node_waits" })
 	})
 }
 
-// A wait is erased with its session, or with its person, in however many sessions.
+// Erasing a session, or a person in several sessions, deletes the waits.
 func TestWaitsForNodesAreErased(t *testing.T) {
 	t.Parallel()
 	sqlstoretest.Each(t, func(t *testing.T, _ string, one, other *sqlstore.Store) {
-		nodeJoins(t, one, "pi")
+		joinNode(t, one, "pi")
 		for i, key := range []string{"main:telegram:7", "main:telegram:-1", "main:telegram:8"} {
-			giveCalls(t, one, key, "telegram:7")
+			addCalls(t, one, key, "telegram:7")
 			person := []string{"telegram:7", "telegram:7", "telegram:8"}[i]
 			if err := one.Nodes().OpenWait(t.Context(), sessions.NodeWait{ID: key, Node: "pi", Session: key, Person: person, Until: time.Now().Add(-time.Minute)}); err != nil {
 				t.Fatal(err)

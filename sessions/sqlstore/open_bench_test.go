@@ -11,8 +11,8 @@ import (
 
 const longKey = "main:telegram:1"
 
-// longSession makes a session with that many entries under a summary, and fresh ones after it.
-func longSession(tb testing.TB, covered, fresh int64) *sqlstore.Store {
+// longSessionEntries makes a session with that many entries under a summary, and fresh ones after it.
+func writeCoveredSession(tb testing.TB, covered, fresh int64) *sqlstore.Store {
 	tb.Helper()
 	s, err := sqlstore.Open(tb.Context(), filepath.Join(tb.TempDir(), "store.db"))
 	if err != nil {
@@ -49,7 +49,7 @@ func longSession(tb testing.TB, covered, fresh int64) *sqlstore.Store {
 func BenchmarkOpen(b *testing.B) {
 	for _, size := range []struct{ covered, fresh int64 }{{0, 1}, {100_000, 10}, {0, 100}, {0, 1000}} {
 		b.Run(fmt.Sprintf("covered=%d/fresh=%d", size.covered, size.fresh), func(b *testing.B) {
-			s := longSession(b, size.covered, size.fresh)
+			s := writeCoveredSession(b, size.covered, size.fresh)
 			for fence := int64(2); b.Loop(); fence++ {
 				l, err := s.Open(b.Context(), longKey, fence)
 				if err != nil {

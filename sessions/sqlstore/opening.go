@@ -40,7 +40,7 @@ func (s *logs) open(ctx context.Context, key string, fence int64) (*log, error) 
 		ON CONFLICT (key) DO UPDATE SET fence = excluded.fence WHERE sessions.fence <= excluded.fence
 		RETURNING id, erasures, last, summary, covers, unfinished, title`,
 		[]any{key, fence, now, now, activeOf(now), agent, channel, chat, key, fence},
-		&l.session, &l.erasures, &l.state.last, &l.state.summary, &l.state.covers, &l.state.unfinished, &l.state.storedTitle)
+		&l.session, &l.erasures, &l.state.lastEntry, &l.state.summary, &l.state.summaryCovers, &l.state.unfinished, &l.state.storedTitle)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil, sessions.ErrFenced
@@ -65,8 +65,8 @@ func (s *logs) Peek(ctx context.Context, key string) (sessions.Log, bool, error)
 	}
 	l := &log{logs: s, key: key}
 	st := &l.state
-	err := s.queries.peek.QueryRowContext(ctx, key).Scan(&l.session, &l.erasures, &st.fence, &st.last, &st.summary, &st.covers, &st.unfinished, &st.storedTitle)
-	if errors.Is(err, sql.ErrNoRows) || err == nil && st.last == 0 { // on PostgreSQL, Open looks again for the tombstone of an empty session
+	err := s.queries.peek.QueryRowContext(ctx, key).Scan(&l.session, &l.erasures, &st.fence, &st.lastEntry, &st.summary, &st.summaryCovers, &st.unfinished, &st.storedTitle)
+	if errors.Is(err, sql.ErrNoRows) || err == nil && st.lastEntry == 0 { // on PostgreSQL, Open looks again for the tombstone of an empty session
 		return nil, false, nil
 	}
 	if err != nil {
@@ -85,24 +85,24 @@ func (s *logs) Peek(ctx context.Context, key string) (sessions.Log, bool, error)
 // brief is true, it leaves out entries that only record the progress of turns; see sessions.Peeker.
 func (s *logs) readRelevant(ctx context.Context, l *log, brief bool) ([]sessions.Entry, error) {
 	session, st := l.session, l.state
-	if st.last == 0 {
+	if st.lastEntry == 0 {
 		return nil, nil
 	}
 	var entries []sessions.Entry
 	var err error
 	for _, t := range st.unfinished {
-		if t.From > st.covers {
+		if t.From > st.summaryCovers {
 			continue
 		}
-		if entries, err = readEntries(ctx, s.queries.turn, entries, session, t.From, st.covers, t.ID); err != nil {
+		if entries, err = readEntries(ctx, s.queries.turn, entries, session, t.From, st.summaryCovers, t.ID); err != nil {
 			return nil, err
 		}
 	}
 	span := func() ([]sessions.Entry, error) {
 		if brief {
-			return s.readBrief(ctx, l, st.covers+1, st.last)
+			return s.readBrief(ctx, l, st.summaryCovers+1, st.lastEntry)
 		}
-		return readEntries(ctx, s.queries.span, nil, session, st.covers+1, st.last)
+		return readEntries(ctx, s.queries.span, nil, session, st.summaryCovers+1, st.lastEntry)
 	}
 	uncovered, err := span()
 	if err != nil {
@@ -131,7 +131,7 @@ func (s *logs) appendKept(ctx context.Context, entries, uncovered []sessions.Ent
 	}
 	args := []any{session}
 	for _, n := range sum.Keep {
-		if n <= st.covers && !slices.ContainsFunc(entries, func(e sessions.Entry) bool { return e.N == n }) {
+		if n <= st.summaryCovers && !slices.ContainsFunc(entries, func(e sessions.Entry) bool { return e.N == n }) {
 			args = append(args, n)
 		}
 	}
@@ -151,7 +151,7 @@ func (s *logs) appendKept(ctx context.Context, entries, uncovered []sessions.Ent
 // checkTombstone returns ErrFenced. An erasure that begins later finds the session that
 // Open has created.
 func (s *logs) checkTombstone(ctx context.Context, l *log, key string) error {
-	if !s.db.Postgres() || l.state.last > 0 {
+	if !s.db.Postgres() || l.state.lastEntry > 0 {
 		return nil
 	}
 	var buried bool

@@ -32,10 +32,10 @@ func retryUntilDone(t *testing.T, failures *int, try func() error) bool {
 	}
 }
 
-// workThrough works on one session until ctx ends: it reserves, appends and settles, each
-// until that is acknowledged. Whatever was lost with a connection, the log must then have
-// each entry once, and each must be paid for once.
-func workThrough(ctx context.Context, t *testing.T, s *sqlstore.Store, key string) (entries, failures int) {
+// workUntilDone works on one session until ctx ends: it reserves, appends and settles, and repeats each call
+// until it succeeds. Whatever was lost with a connection, the log must then contain each entry once, and each
+// must be paid once.
+func workUntilDone(ctx context.Context, t *testing.T, s *sqlstore.Store, key string) (entries, failures int) {
 	var l sessions.Log
 	if !retryUntilDone(t, &failures, func() (err error) {
 		l, err = s.Open(t.Context(), key, 1)
@@ -45,7 +45,7 @@ func workThrough(ctx context.Context, t *testing.T, s *sqlstore.Store, key strin
 	}
 	for n := 0; ctx.Err() == nil; n++ {
 		id, at := fmt.Sprintf("%s-%d", key, n), l.Next()
-		r := sessions.Reservation{ID: id, Person: key, Tokens: 10, Cap: 1 << 40, At: noon()}
+		r := sessions.Reservation{ID: id, Person: key, Tokens: 10, Cap: 1 << 40, At: noonOfToday()}
 		ok := retryUntilDone(t, &failures, func() error { return s.Reserve(t.Context(), r) }) &&
 			retryUntilDone(t, &failures, func() error {
 				err := l.Append(t.Context(), at, sessions.Entry{Turn: id, Kind: sessions.KindUser, Cause: id}, sessions.Entry{Turn: id, Kind: sessions.KindText})
@@ -63,18 +63,18 @@ func workThrough(ctx context.Context, t *testing.T, s *sqlstore.Store, key strin
 	return 2 * entries, failures
 }
 
-func noon() time.Time { return time.Now().UTC().Truncate(24 * time.Hour).Add(12 * time.Hour) }
+func noonOfToday() time.Time { return time.Now().UTC().Truncate(24 * time.Hour).Add(12 * time.Hour) }
 
 func TestServerIsKilledUnderLoad(t *testing.T) {
 	server := sqldbtest.Start(t)
-	s := open(t, server.URL())
+	s := openTestStore(t, server.URL())
 	ctx, cancel := context.WithCancel(t.Context())
 	const workers = 30
 	var entries, failures [workers]int
 	var wg sync.WaitGroup
 	key := func(i int) string { return fmt.Sprintf("main:telegram:%d", i) }
 	for i := range workers {
-		wg.Go(func() { entries[i], failures[i] = workThrough(ctx, t, s, key(i)) })
+		wg.Go(func() { entries[i], failures[i] = workUntilDone(ctx, t, s, key(i)) })
 	}
 	for range 2 {
 		waitForGrowth(t, s, key(0))
@@ -96,7 +96,7 @@ func TestServerIsKilledUnderLoad(t *testing.T) {
 				t.Fatalf("entry %d of %s is %+v", stood, key(i), e)
 			}
 		}
-		spent, err := s.Spent(t.Context(), key(i), noon())
+		spent, err := s.Spent(t.Context(), key(i), noonOfToday())
 		if err != nil || stood != entries[i] || spent != int64(entries[i])/2*7 {
 			t.Errorf("%s has %d entries and spent %d, %v; want %d, all paid for", key(i), stood, spent, err, entries[i])
 		}
@@ -128,11 +128,11 @@ func waitForGrowth(t *testing.T, s *sqlstore.Store, key string) {
 	})
 }
 
-// The answer to each call is lost after the server has carried it out. The repeated call
-// succeeds, and nothing is done twice.
+// The answer to each call is lost after the server has executed it. The repeated call succeeds, and nothing is
+// done twice.
 func TestLostAnswerIsRepeatedSafely(t *testing.T) {
 	proxy, place := sqldbtest.NewProxy(t, sqldbtest.New(t))
-	s := open(t, place)
+	s := openTestStore(t, place)
 	const key = "main:telegram:1"
 	l, err := s.Open(t.Context(), key, 1)
 	if err != nil {
@@ -143,7 +143,7 @@ func TestLostAnswerIsRepeatedSafely(t *testing.T) {
 		return []sessions.Entry{{Turn: id, Kind: sessions.KindUser, Cause: id}, {Turn: id, Kind: sessions.KindText}}
 	}
 	r := func(n int) sessions.Reservation {
-		return sessions.Reservation{ID: fmt.Sprint("r", n), Person: "a", Tokens: 10, Cap: 1000, At: noon()}
+		return sessions.Reservation{ID: fmt.Sprint("r", n), Person: "a", Tokens: 10, Cap: 1000, At: noonOfToday()}
 	}
 	at := l.Next()
 	for _, c := range []struct {
@@ -165,7 +165,7 @@ func TestLostAnswerIsRepeatedSafely(t *testing.T) {
 		}},
 	} {
 		for n := range 3 {
-			lost := n == 1 // the first leaves a connection that knows the statement
+			lost := n == 1 // the first call prepares the statement on its connection
 			if lost {
 				proxy.Lose()
 			}
@@ -189,7 +189,7 @@ func TestLostAnswerIsRepeatedSafely(t *testing.T) {
 			t.Fatalf("entry %d is %+v, %v", stood, e, err)
 		}
 	}
-	if spent, err := s.Spent(t.Context(), "a", noon()); err != nil || stood != 12 || spent != 21 {
+	if spent, err := s.Spent(t.Context(), "a", noonOfToday()); err != nil || stood != 12 || spent != 21 {
 		t.Errorf("%d entries stand and %d is spent, %v; want 12 and 21", stood, spent, err)
 	}
 }

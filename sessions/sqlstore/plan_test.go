@@ -20,8 +20,8 @@ import (
 	"parley/sessions/subagents"
 )
 
-// watched returns a store of SQLite, its database, and the statements that are run there.
-func watched(t *testing.T) (*sqlstore.Store, *sqldb.DB, *sqldbtest.Statements) {
+// openWatchedStore returns a store on SQLite, its database, and the statements that are run in it.
+func openWatchedStore(t *testing.T) (*sqlstore.Store, *sqldb.DB, *sqldbtest.Statements) {
 	t.Helper()
 	var statements sqldbtest.Statements
 	db, err := sqldb.OpenAt(statements.Watch(t.Context()), filepath.Join(t.TempDir(), "store.db"), sqlstore.Schema())
@@ -36,9 +36,9 @@ func watched(t *testing.T) (*sqlstore.Store, *sqldb.DB, *sqldbtest.Statements) {
 	return s, db, &statements
 }
 
-// onBoth calls check with statements of SQLite and the database in which they ran, and then with the same
-// ones as PostgreSQL gets them and an empty database there.
-func onBoth(t *testing.T, db *sqldb.DB, asked []string, check func(t *testing.T, db *sqldb.DB, asked []string)) {
+// checkOnBothDatabases calls check with SQLite statements and their database, and then with the same statements
+// in PostgreSQL's form and an empty PostgreSQL database.
+func checkOnBothDatabases(t *testing.T, db *sqldb.DB, asked []string, check func(t *testing.T, db *sqldb.DB, asked []string)) {
 	t.Run("sqlite", func(t *testing.T) { check(t, db, asked) })
 	t.Run("postgres", func(t *testing.T) {
 		pg, err := sqldb.OpenAt(t.Context(), sqldbtest.New(t), sqlstore.Schema())
@@ -46,12 +46,12 @@ func onBoth(t *testing.T, db *sqldb.DB, asked []string, check func(t *testing.T,
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { pg.Close() })
-		check(t, pg, asPostgres(asked))
+		check(t, pg, toPostgres(asked))
 	})
 }
 
-// asPostgres returns statements as PostgreSQL gets them, without those that are of SQLite's alone.
-func asPostgres(asked []string) (list []string) {
+// toPostgres returns statements in PostgreSQL's form, without those that exist only for SQLite.
+func toPostgres(asked []string) (list []string) {
 	for _, query := range asked {
 		if !strings.Contains(query, "json_each") && !strings.Contains(query, "'optimize'") && !strings.Contains(query, "sqlite_schema") {
 			list = append(list, strings.NewReplacer(" INDEXED BY sessions_by_time", "", sqlstore.ScheduledBy, sqlstore.ScheduledByPostgres).Replace(query))
@@ -60,13 +60,14 @@ func asPostgres(asked []string) (list []string) {
 	return list
 }
 
-// What an erasure writes, it finds by index, however much else there is. Reading may look through what
-// is old once a night, and through the reservations of a week, because nobody waits for that.
+// An erasure finds everything that it changes by index, no matter how large the tables are. Reads without an
+// index are allowed once a night for old rows, and for the reservations of a week, because nobody waits for
+// them.
 func TestNoStatementOfAnErasureReadsAWholeTable(t *testing.T) {
-	s, db, statements := watched(t)
+	s, db, statements := openWatchedStore(t)
 	const anna = "telegram:7"
 	for n, key := range []string{"main:telegram:-1", "main:telegram:-2", "main:telegram:-3"} {
-		sharedSession(t, s, key, 1000)
+		writeSharedSession(t, s, key, 1000)
 		reservation := sessions.Reservation{ID: fmt.Sprint("r", n), Person: anna, Tokens: 10, Cap: 1000, At: time.Now()}
 		if err := s.Reserve(t.Context(), reservation); err != nil {
 			t.Fatal(err)
@@ -96,16 +97,16 @@ func TestNoStatementOfAnErasureReadsAWholeTable(t *testing.T) {
 	asked = slices.DeleteFunc(asked, func(query string) bool { return query == may })
 	growing := strings.Fields("sessions entries e audit counters tasks node_calls node_waits schedules jobs graves erased time_zones reservations spending")
 	mayScan := func(table, step string) bool {
-		return !slices.Contains(growing, table) || strings.Contains(step, "reservations_open") // of which there are few
+		return !slices.Contains(growing, table) || strings.Contains(step, "reservations_open") // there are few of them
 	}
-	onBoth(t, db, asked, func(t *testing.T, db *sqldb.DB, asked []string) { sqldbtest.WantNoScan(t, db, asked, mayScan) })
+	checkOnBothDatabases(t, db, asked, func(t *testing.T, db *sqldb.DB, asked []string) { sqldbtest.WantNoScan(t, db, asked, mayScan) })
 }
 
-// Who looks what a session or a place is at finds it by index, however much else there is.
-func TestNoLookAtAPlaceReadsAWholeTable(t *testing.T) {
-	s, db, statements := watched(t)
+// Every query for the state of a session or a place uses an index, no matter how large the tables are.
+func TestNoQueryOfAPlaceReadsAWholeTable(t *testing.T) {
+	s, db, statements := openWatchedStore(t)
 	const key = "main:telegram:-1"
-	sharedSession(t, s, key, 10)
+	writeSharedSession(t, s, key, 10)
 	l, err := s.Open(t.Context(), key, 1<<60)
 	if err != nil {
 		t.Fatal(err)
@@ -156,15 +157,15 @@ func TestNoLookAtAPlaceReadsAWholeTable(t *testing.T) {
 	}
 	growing := strings.Fields("sessions s entries t audit jobs")
 	mayScan := func(table, step string) bool {
-		return !slices.Contains(growing, table) || strings.Contains(step, "jobs_open") || strings.Contains(step, "audit_refusals") // of which there are few
+		return !slices.Contains(growing, table) || strings.Contains(step, "jobs_open") || strings.Contains(step, "audit_refusals") // there are few of them
 	}
-	onBoth(t, db, asked, func(t *testing.T, db *sqldb.DB, asked []string) { sqldbtest.WantNoScan(t, db, asked, mayScan) })
+	checkOnBothDatabases(t, db, asked, func(t *testing.T, db *sqldb.DB, asked []string) { sqldbtest.WantNoScan(t, db, asked, mayScan) })
 }
 
-// Nobody who asks for a page of sessions has all of them read, or all entries, whatever the page is of.
+// No query for a page of sessions reads all sessions or all entries.
 func TestNoPageOfSessionsReadsAWholeTable(t *testing.T) {
-	s, db, statements := watched(t)
-	sharedSession(t, s, "main:telegram:-1", 10)
+	s, db, statements := openWatchedStore(t)
+	writeSharedSession(t, s, "main:telegram:-1", 10)
 	statements.Forget()
 	for _, q := range []sessions.SessionQuery{
 		{}, {Agent: "main"}, {Channel: "telegram"}, {Channel: "telegram", Chat: "-1"}, {Person: "telegram:7"},
@@ -186,13 +187,13 @@ func TestNoPageOfSessionsReadsAWholeTable(t *testing.T) {
 	}
 	growing := strings.Fields("sessions entries t participants")
 	mayScan := func(table, _ string) bool { return !slices.Contains(growing, table) }
-	onBoth(t, db, asked, func(t *testing.T, db *sqldb.DB, asked []string) { sqldbtest.WantNoScan(t, db, asked, mayScan) })
+	checkOnBothDatabases(t, db, asked, func(t *testing.T, db *sqldb.DB, asked []string) { sqldbtest.WantNoScan(t, db, asked, mayScan) })
 }
 
-// A sum of usage reads the kept sums, and of the calls only those that are not in there.
+// A sum of usage reads the stored sums, and only those calls that are not yet included in them.
 func TestSumsOfUsageReadOnlyTheNewestCalls(t *testing.T) {
-	s, db, statements := watched(t)
-	sharedSession(t, s, "main:telegram:-1", 10)
+	s, db, statements := openWatchedStore(t)
+	writeSharedSession(t, s, "main:telegram:-1", 10)
 	statements.Forget()
 	for _, by := range []bill.Grouping{bill.ByDay, bill.ByHour, bill.ByPerson, "day,model"} {
 		if _, err := s.Bill().Usage(t.Context(), by, time.Now(), time.Now()); err != nil {
@@ -207,7 +208,7 @@ func TestSumsOfUsageReadOnlyTheNewestCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := statements.List()
-	onBoth(t, db, asked, func(t *testing.T, db *sqldb.DB, asked []string) {
+	checkOnBothDatabases(t, db, asked, func(t *testing.T, db *sqldb.DB, asked []string) {
 		between := "USING INDEX entries_usage (at>? AND at<?)"
 		if db.Postgres() {
 			between = "Index Cond: ((at >= $0) AND (at <"
@@ -221,12 +222,12 @@ func TestSumsOfUsageReadOnlyTheNewestCalls(t *testing.T) {
 	})
 	growing := strings.Fields("entries used_hours used_days")
 	mayScan := func(table, _ string) bool { return !slices.Contains(growing, table) }
-	onBoth(t, db, all, func(t *testing.T, db *sqldb.DB, asked []string) { sqldbtest.WantNoScan(t, db, asked, mayScan) })
+	checkOnBothDatabases(t, db, all, func(t *testing.T, db *sqldb.DB, asked []string) { sqldbtest.WantNoScan(t, db, asked, mayScan) })
 }
 
-// Old records of the audit are erased in many transactions.
+// Old audit records are deleted in many transactions.
 func TestOldAuditRecordsAreErasedInSteps(t *testing.T) {
-	s := open(t, filepath.Join(t.TempDir(), "store.db"))
+	s := openTestStore(t, filepath.Join(t.TempDir(), "store.db"))
 	const records = 1203
 	for range records {
 		if err := s.AuditSoon(t.Context(), sessions.AuditRecord{At: time.Now().Add(-time.Hour), Kind: sessions.AuditTool, By: "telegram:7", Session: "main:telegram:7", Detail: "telegram:7"}); err != nil {
@@ -245,8 +246,8 @@ func TestOldAuditRecordsAreErasedInSteps(t *testing.T) {
 	}
 }
 
-// A long session is erased in many transactions, which others write between. One that is cut off leaves
-// whole turns, and the next call erases the rest.
+// A long session is erased in many transactions, and others can write in between. After an interruption, only
+// whole turns are missing, and the next call erases the rest.
 func TestALongSessionIsErasedInSteps(t *testing.T) {
 	const entries, ofTurn, key = 10_000, 5, "main:telegram:-1"
 	for name, erase := range map[string]func(context.Context, *sqlstore.Store) (sessions.Erased, error){
@@ -285,7 +286,7 @@ func TestALongSessionIsErasedInSteps(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			sharedSession(t, s, key, entries)
+			writeSharedSession(t, s, key, entries)
 			ctx, stop := context.WithCancel(t.Context())
 			cut <- stop
 			if _, err := erase(ctx, s); err == nil {

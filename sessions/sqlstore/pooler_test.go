@@ -8,12 +8,12 @@ import (
 	"parley/sessions/sqldb/sqldbtest"
 )
 
-// Logs, budgets and recall work through a pool that hands connections on after each transaction. The whole suite of stores
-// passes there, too; it takes minutes.
+// Logs, budgets and recall work through a connection pool that gives each transaction another connection. The
+// whole suite of stores passes with it too, but takes minutes.
 func TestThroughPgBouncer(t *testing.T) {
 	t.Parallel()
 	s := openStore(t, sqldbtest.StartPooler(t).New(t))
-	saying(t, s, indexedKey, "one fig", "two figs")
+	appendTexts(t, s, indexedKey, "one fig", "two figs")
 	fillAll(t, s)
 	wantHits(t, "filled", s, "figs", 2, indexedKey)
 	for n, id := range []string{"a", "b", "a"} {

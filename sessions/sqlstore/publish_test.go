@@ -24,8 +24,8 @@ type sharingStore struct {
 	closed bool
 }
 
-// checked is a component whose table has a condition that is looked at when a write is committed.
-func checked() sqldb.Schema {
+// deferredCheckSchema returns a component with a table whose constraint is checked at COMMIT.
+func deferredCheckSchema() sqldb.Schema {
 	return sqldb.Schema{Name: "checked", SQLite: []string{
 		"CREATE TABLE known (n INTEGER PRIMARY KEY); CREATE TABLE checked (n INTEGER REFERENCES known(n) DEFERRABLE INITIALLY DEFERRED)",
 	}}
@@ -33,13 +33,13 @@ func checked() sqldb.Schema {
 
 const outboundCap = 3
 
-func openSharing(t testing.TB, path string) sessionstest.SharingStore {
+func openSharingStore(t testing.TB, path string) sessionstest.SharingStore {
 	t.Helper()
 	s := &sharingStore{}
 	var err error
 	s.bus, err = sqlitebus.Open(t.Context(), sqlitebus.Config{Path: path, Caps: bus.Caps{Outbound: outboundCap}, Database: func(ctx context.Context) (*sqldb.DB, error) {
 		var err error
-		s.db, err = sqldb.OpenFile(ctx, path, sqlstore.Schema(), sqlitebus.Schema(), checked())
+		s.db, err = sqldb.OpenFile(ctx, path, sqlstore.Schema(), sqlitebus.Schema(), deferredCheckSchema())
 		return s.db, err
 	}})
 	if err != nil {
@@ -49,7 +49,7 @@ func openSharing(t testing.TB, path string) sessionstest.SharingStore {
 		t.Fatal(err)
 	}
 	s.PublishBy(s.bus)
-	return sessionstest.SharingStore{Store: s, Waiting: s.waiting, Cap: outboundCap, FailCommit: s.failCommit, Block: s.block, FailWrite: s.failWrite}
+	return sessionstest.SharingStore{Store: s, Waiting: s.waitingMessages, Cap: outboundCap, FailCommit: s.failCommit, Block: s.block, FailWrite: s.failWrite}
 }
 
 // Close closes the store, the bus and the file. It may be called again.
@@ -61,9 +61,9 @@ func (s *sharingStore) Close() error {
 	return errors.Join(s.Store.Close(), s.bus.Close(), s.db.Close())
 }
 
-// waiting returns the ids of the messages that wait in a mailbox, as a holder of its lease reads
-// them, and fails the test if the file has others.
-func (s *sharingStore) waiting(t testing.TB, topic, key string) (ids []string) {
+// waitingMessages returns the ids of the messages in a mailbox, as a holder of its lease reads them. It fails
+// the test if the file contains messages of other mailboxes.
+func (s *sharingStore) waitingMessages(t testing.TB, topic, key string) (ids []string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
@@ -141,13 +141,13 @@ func (s *sharingStore) failWrite(t testing.TB) {
 }
 
 func TestPublishing(t *testing.T) {
-	sessionstest.RunPublishing(t, func(t testing.TB) string { return filepath.Join(t.TempDir(), "all.db") }, openSharing)
+	sessionstest.RunPublishing(t, func(t testing.TB) string { return filepath.Join(t.TempDir(), "all.db") }, openSharingStore)
 }
 
-// A store that does not share its database with a bus does not publish.
-func TestAStoreApartDoesNotPublish(t *testing.T) {
-	each(t, func(t *testing.T, place string, _ func(string) []string) {
-		l, err := open(t, place).Open(t.Context(), longKey, 1)
+// A store whose database is not shared with a bus does not publish.
+func TestASeparateStoreDoesNotPublish(t *testing.T) {
+	onEachPlace(t, func(t *testing.T, place string, _ func(string) []string) {
+		l, err := openTestStore(t, place).Open(t.Context(), longKey, 1)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,11 +13,11 @@ import (
 	"parley/sessions/sqldb/sqldbtest"
 )
 
-// If the file of an erased session is not rewritten, because the process died or was stopped, the
-// next erasure does it, though that finds nothing to erase.
-func TestAnErasureRewritesWhatAnEarlierOneHasLeft(t *testing.T) {
+// If the file was not purged after an erasure, because the process died, the next erasure purges it, even if it
+// finds nothing to erase.
+func TestAnErasureFinishesAnInterruptedPurge(t *testing.T) {
 	dir := t.TempDir()
-	s := open(t, filepath.Join(dir, "sessions.db"))
+	s := openTestStore(t, filepath.Join(dir, "sessions.db"))
 	const secret = "a word that nobody else says"
 	traces := func() (n int) {
 		files, err := filepath.Glob(filepath.Join(dir, "*"))
@@ -61,10 +61,10 @@ func TestAnErasureRewritesWhatAnEarlierOneHasLeft(t *testing.T) {
 	}
 }
 
-// Every table with ids of people is purged after an erasure.
+// Every table that contains ids of people is purged after an erasure.
 func TestTablesWithPeopleArePurged(t *testing.T) {
 	place := filepath.Join(t.TempDir(), "store.db")
-	s := open(t, place)
+	s := openTestStore(t, place)
 	const named = `SELECT DISTINCT t.name FROM sqlite_schema t JOIN pragma_table_info(t.name) c WHERE t.type = 'table' AND c.name IN ('person', 'subject')`
 	found := sqldbtest.Query(t, "sqlite", place, named)
 	if len(found) < 9 {

@@ -41,8 +41,8 @@ func schedulePurge(tx *sqldb.Tx) error {
 	return err
 }
 
-// erase calls do, and then removes the traces of deleted rows from the database's files, including those
-// that an interrupted earlier call left, unless do fails. Only one call runs at a time.
+// erase calls do and then, unless do fails, purges the database's files from traces of deleted rows, including
+// those that an interrupted earlier call has left. Only one call runs at a time.
 func (p *purger) erase(ctx context.Context, do func() error) error {
 	p.erasing.Lock()
 	defer p.erasing.Unlock()

@@ -8,10 +8,10 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// If somebody else's erasure ends, and the file is rewritten, before all is erased that another has
-// announced, that other's record is taken away with the rest. What is put off at its end is recorded
-// all the same, so that the next process rewrites the file.
-func TestTheRecordOfAnErasureOutlivesThoseOfOthers(t *testing.T) {
+// Another erasure may end, and purge the file, before an announced one has finished. That removes the record of
+// the announced erasure. The end of the announced one records it again, so that the next process purges the
+// file.
+func TestAnAnnouncedErasureIsPurgedDespiteAnotherOne(t *testing.T) {
 	db, err := sqldb.Open(t.Context(), filepath.Join(t.TempDir(), "one.db"), []string{purgesMigration})
 	if err != nil {
 		t.Fatal(err)
@@ -33,7 +33,7 @@ func TestTheRecordOfAnErasureOutlivesThoseOfOthers(t *testing.T) {
 	if err := putOff.Collect(t.Context(), func(ctx context.Context) (bool, error) { return true, endLong(ctx, true) }); err != nil || putOff.IsEmpty() {
 		t.Fatalf("nothing is put off: %v", err)
 	}
-	var next sqldb.Purges // of the next process
+	var next sqldb.Purges // as the next process sees them
 	if err := next.Collect(t.Context(), func(ctx context.Context) (bool, error) { return true, record.erase(ctx, func() error { return nil }) }); err != nil || next.IsEmpty() {
 		t.Errorf("nothing is left to be purged: %v", err)
 	}

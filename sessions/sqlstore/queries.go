@@ -19,7 +19,7 @@ func prepare(ctx context.Context, db *sql.DB, postgres bool) (_ *queries, err er
 		text string
 	}{
 		{&q.span, "SELECT " + entryColumns + " FROM entries WHERE session = ? AND n >= ? AND n <= ? ORDER BY n"},
-		{&q.brief, "SELECT " + columnsInBrief + ofBrief + " ORDER BY n"},
+		{&q.brief, "SELECT " + columnsInBrief + briefSource + " ORDER BY n"},
 		{&q.peek, "SELECT id, erasures, fence, last, summary, covers, unfinished, title FROM sessions WHERE key = ?"},
 		{&q.turn, "SELECT " + entryColumns + " FROM entries WHERE session = ? AND n >= ? AND n <= ? AND turn = ? ORDER BY n"},
 		{&q.page, "SELECT " + entryColumns + " FROM entries WHERE session = ? AND n >= ? ORDER BY n LIMIT ?"},
@@ -64,7 +64,7 @@ func (q *queries) close() error {
 // the span.
 const (
 	columnsInBrief = "n, turn, kind, at, cause, person, call, CASE WHEN kind IN ('turn_started', 'turn_done') AND turn <> '' THEN '' ELSE data END"
-	ofBrief        = `
+	briefSource    = `
 	FROM entries WHERE session = ? AND n >= ? AND n <= ? AND (
 		kind <> 'published' AND kind <> 'usage' AND kind <> 'tool_started' AND kind <> 'resumed' AND kind <> 'suspended' AND kind <> 'turn_parked' AND kind <> 'turn_unparked'
 		OR turn = '' OR n = ?
@@ -76,7 +76,7 @@ const (
 // the order of the primary key, by which they are found. Asking for that order would take nearly as long
 // again, because SQLite would copy each column once more.
 const briefInOne = `
-	SELECT count(*), coalesce(group_concat(concat_ws(char(31), ` + columnsInBrief + `), char(30)), '')` + ofBrief
+	SELECT count(*), coalesce(group_concat(concat_ws(char(31), ` + columnsInBrief + `), char(30)), '')` + briefSource
 
 // The characters that separate entries, and the columns of an entry, in the result of briefInOne. JSON
 // contains neither. If another column contains one, the number of entries or columns is wrong, which

@@ -49,23 +49,23 @@ func (s *reader) List(ctx context.Context, after string, limit int) (list []sess
 // infoColumns are the columns of a session s in a list, and titledInfo is the JOIN that they need.
 const (
 	infoColumns = "s.key, s.last, s.erasures, s.created, s.updated, coalesce(t.person, ''), coalesce(substr(t.data, 1, " + titleBytes + "), ''), CASE WHEN s.named_for = t.n AND s.named_erasures = s.erasures THEN s.named ELSE '' END"
-	titledInfo  = " LEFT JOIN entries t ON t.session = s.id AND t.n = " + titleEntry
+	titledInfo  = " LEFT JOIN entries t ON t.session = s.id AND t.n = " + titleEntryExpression
 )
 
 // placeRange returns the bounds of the session keys at a place: the place itself, and the keys that begin
 // with it and a colon.
 func placeRange(place string) []any {
-	return []any{sqldb.Text(place), sqldb.Text(place + ":"), sqldb.Text(place + ";")} // ";" is next to ":"
+	return []any{sqldb.Text(place), sqldb.Text(place + ":"), sqldb.Text(place + ";")} // ";" follows ":" in the sort order
 }
 
-const ofPlace = "(s.key = ? OR s.key > ? AND s.key < ?)"
+const placeCondition = "(s.key = ? OR s.key > ? AND s.key < ?)"
 
 // FindIn finds a session of a place by a message; see [sessions.Finder]. The subquery makes the database
 // go from the sessions to their entries, and not the other way round.
 func (s *reader) FindIn(ctx context.Context, place, cause string) (key string, err error) {
 	s.db.Flush()
 	err = s.db.Read.QueryRowContext(ctx, `SELECT key FROM (SELECT s.key, (SELECT n FROM entries WHERE session = s.id AND cause = ? AND cause <> '') AS n
-		FROM sessions s WHERE `+ofPlace+`) AS found WHERE n IS NOT NULL LIMIT 1`, append([]any{sqldb.Text(cause)}, placeRange(place)...)...).Scan(&key)
+		FROM sessions s WHERE `+placeCondition+`) AS found WHERE n IS NOT NULL LIMIT 1`, append([]any{sqldb.Text(cause)}, placeRange(place)...)...).Scan(&key)
 	if err != nil {
 		return "", fmt.Errorf("find message %s at %s: %w", cause, place, asNotFound(err))
 	}
@@ -75,7 +75,7 @@ func (s *reader) FindIn(ctx context.Context, place, cause string) (key string, e
 // RecentIn lists the sessions of a place; see [sessions.Finder].
 func (s *reader) RecentIn(ctx context.Context, place string, limit int) ([]sessions.Info, error) {
 	s.db.Flush()
-	found, err := s.db.Read.QueryContext(ctx, "SELECT s.key, s.last, s.erasures, s.created, s.updated, '', '', '' FROM sessions s WHERE "+ofPlace+" ORDER BY s.updated DESC, s.key LIMIT ?",
+	found, err := s.db.Read.QueryContext(ctx, "SELECT s.key, s.last, s.erasures, s.created, s.updated, '', '', '' FROM sessions s WHERE "+placeCondition+" ORDER BY s.updated DESC, s.key LIMIT ?",
 		append(placeRange(place), max(0, limit))...)
 	if err != nil {
 		return nil, fmt.Errorf("list the sessions at %s: %w", place, err)

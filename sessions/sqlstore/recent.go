@@ -66,8 +66,8 @@ func activeOf(updated string) string { return updated[:15] }
 const (
 	// maxSessionsRead is the most sessions that Recent looks at for one page.
 	maxSessionsRead = 5000
-	// looksAtOnce is how many of them it reads at once if it filters them.
-	looksAtOnce = 500
+	// sessionsPerRead is how many of them it reads at once if it filters them.
+	sessionsPerRead = 500
 )
 
 // Recent lists the sessions that were used last; see [sessions.Reader].
@@ -81,7 +81,7 @@ func (s *reader) Recent(ctx context.Context, q sessions.SessionQuery) (page sess
 	for looked := 0; ; {
 		n := q.Limit + 1
 		if filter.filters() {
-			n = min(looksAtOnce, maxSessionsRead-looked)
+			n = min(sessionsPerRead, maxSessionsRead-looked)
 		}
 		found, err := s.newest(ctx, q, at, n)
 		if err != nil {
@@ -114,15 +114,15 @@ func (s *reader) newest(ctx context.Context, q sessions.SessionQuery, after *ses
 		return nil, err
 	}
 	since, until := activeOf(sqldb.FormatTime(q.Since)), ""
-	of.and("active >= ? AND updated >= ?", since, sqldb.FormatTime(q.Since))
+	of.addCondition("active >= ? AND updated >= ?", since, sqldb.FormatTime(q.Since))
 	if after != nil {
 		at := sqldb.FormatTime(after.Updated)
 		until = activeOf(at)
-		of.and("active <= ? AND (updated < ? OR updated = ? AND key > ?)", until, at, at, sqldb.Text(after.Key))
+		of.addCondition("active <= ? AND (updated < ? OR updated = ? AND key > ?)", until, at, at, sqldb.Text(after.Key))
 	}
 	const order = "active DESC, updated DESC, key"
 	few, args := of.newest(order, limit)
-	if of.hours {
+	if of.hasHour {
 		few, args = of.newestByHour(order, limit, since, until)
 	}
 	// The inner query reads no titles, because it may have to sort more sessions than are listed.
@@ -139,11 +139,11 @@ type sessionSelection struct {
 	with, from string
 	where      []string
 	args       []any
-	hours      bool // whether from has the column hour of participants
+	hasHour    bool // whether from has the column hour of participants
 }
 
-// and adds a condition.
-func (o *sessionSelection) and(condition string, args ...any) {
+// addCondition adds a condition.
+func (o *sessionSelection) addCondition(condition string, args ...any) {
 	o.where, o.args = append(o.where, condition), append(o.args, args...)
 }
 
@@ -156,12 +156,12 @@ func (o *sessionSelection) newest(order string, limit int) (query string, args [
 // by index. since and until are values of the column active; until may be empty.
 func (o *sessionSelection) newestByHour(order string, limit int, since, until string) (query string, args []any) {
 	timed := sessionSelection{from: o.from, where: slices.Clone(o.where), args: slices.Clone(o.args)}
-	timed.and("hour >= ?", participants.Hour(since))
+	timed.addCondition("hour >= ?", participants.Hour(since))
 	if until != "" {
-		timed.and("hour <= ?", participants.Hour(until))
+		timed.addCondition("hour <= ?", participants.Hour(until))
 	}
 	large := sessionSelection{from: o.from, where: slices.Clone(o.where), args: slices.Clone(o.args)}
-	large.and("hour = ''")
+	large.addCondition("hour = ''")
 	query, args = timed.newest("hour DESC, "+order, limit)
 	more, of := large.newest(order, limit)
 	return "SELECT * FROM (" + query + ") AS timed UNION ALL SELECT * FROM (" + more + ") AS large", append(args, of...)
@@ -173,16 +173,16 @@ func (s *reader) selection(ctx context.Context, q sessions.SessionQuery) (of ses
 	case q.Keys != nil:
 		s.addKeys(&of, q)
 	case q.Person != "":
-		return s.ofPerson(ctx, q)
+		return s.selectOfPerson(ctx, q)
 	case q.Chat != "":
 		of = sessionSelection{from: "sessions"}
-		of.and("chat = ?", chatColumn(q.Channel, q.Chat))
+		of.addCondition("chat = ?", chatColumn(q.Channel, q.Chat))
 	case q.Channel != "":
 		of = sessionSelection{from: "sessions"}
-		of.and("channel = ?", sessions.EncodePart(q.Channel))
+		of.addCondition("channel = ?", sessions.EncodePart(q.Channel))
 	case q.Agent != "":
 		of = sessionSelection{from: "sessions"}
-		of.and("agent = ?", sessions.EncodePart(q.Agent))
+		of.addCondition("agent = ?", sessions.EncodePart(q.Agent))
 	case s.db.Postgres():
 		of.from = "sessions"
 	default:
@@ -200,48 +200,49 @@ func (s *reader) addKeys(of *sessionSelection, q sessions.SessionQuery) {
 	} else if raw, err := plainjson.Marshal(keys); err == nil { // a list of texts can be encoded
 		keys = string(raw)
 	}
-	of.and("key IN ("+given+")", keys)
+	of.addCondition("key IN ("+given+")", keys)
 	if q.Person != "" {
-		of.and(participants.SpokeIn, sqldb.Text(q.Person))
+		of.addCondition(participants.SpokeIn, sqldb.Text(q.Person))
 	}
-	of.andPlace(q)
-	of.first()
+	of.addPlaceConditions(q)
+	of.selectFirst()
 }
 
-// ofPerson selects the sessions in which the query's person has spoken.
-func (s *reader) ofPerson(ctx context.Context, q sessions.SessionQuery) (of sessionSelection, err error) {
+// selectOfPerson selects the sessions in which the query's person has spoken.
+func (s *reader) selectOfPerson(ctx context.Context, q sessions.SessionQuery) (of sessionSelection, err error) {
 	complete, err := s.participants.Complete(ctx)
 	if err != nil {
 		return of, err
 	}
 	person := sqldb.Text(q.Person)
 	if complete {
-		of = sessionSelection{from: "participants CROSS JOIN sessions", hours: true} // SQLite reads the tables of a CROSS JOIN in this order
-		of.and("participants.person = ? AND sessions.id = participants.session", person)
-		of.andPlace(q)
+		of = sessionSelection{from: "participants CROSS JOIN sessions", hasHour: true} // SQLite reads the tables of a CROSS JOIN in this order
+		of.addCondition("participants.person = ? AND sessions.id = participants.session", person)
+		of.addPlaceConditions(q)
 		return of, nil
 	}
-	of.and("id IN ("+sessionsOfPerson+")", person, person)
-	of.andPlace(q)
-	of.first()
+	of.addCondition("id IN ("+sessionsOfPerson+")", person, person)
+	of.addPlaceConditions(q)
+	of.selectFirst()
 	return of, nil
 }
 
-// andPlace adds the query's conditions on agent, channel and chat.
-func (o *sessionSelection) andPlace(q sessions.SessionQuery) {
+// addPlaceConditions adds the query's conditions on agent, channel and chat.
+func (o *sessionSelection) addPlaceConditions(q sessions.SessionQuery) {
 	if q.Agent != "" {
-		o.and("agent = ?", sessions.EncodePart(q.Agent))
+		o.addCondition("agent = ?", sessions.EncodePart(q.Agent))
 	}
 	if q.Channel != "" {
-		o.and("channel = ?", sessions.EncodePart(q.Channel))
+		o.addCondition("channel = ?", sessions.EncodePart(q.Channel))
 	}
 	if q.Chat != "" {
-		o.and("chat = ?", chatColumn(q.Channel, q.Chat))
+		o.addCondition("chat = ?", chatColumn(q.Channel, q.Chat))
 	}
 }
 
-// first has the sessions that meet the conditions so far selected before all others.
-func (o *sessionSelection) first() {
+// selectFirst makes the query select the sessions that meet the conditions so far before it evaluates anything
+// else.
+func (o *sessionSelection) selectFirst() {
 	o.with, o.from = "WITH few AS MATERIALIZED (SELECT * FROM sessions WHERE "+strings.Join(o.where, " AND ")+") ", "few"
 	o.where = nil
 }

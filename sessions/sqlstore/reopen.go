@@ -19,7 +19,7 @@ func (l *log) Reopen(ctx context.Context, fence int64) (bool, error) {
 	}
 	changed, err := l.raise(ctx, `
 		UPDATE sessions SET fence = ? WHERE id = ? AND key = ? AND fence = ? AND last = ? AND erasures = ?`,
-		fence, l.session, l.key, l.state.fence, l.state.last, l.erasures)
+		fence, l.session, l.key, l.state.fence, l.state.lastEntry, l.erasures)
 	if err != nil {
 		return false, fmt.Errorf("reopen session %s: %w", l.key, err)
 	}
@@ -46,7 +46,7 @@ func (l *log) raise(ctx context.Context, query string, args ...any) (int64, erro
 		return db.Group(ctx, query, args)
 	}
 	var changed atomic.Int64 // the function may run again when Soon has returned
-	err := db.Soon(ctx, reserveWithin, func(tx *sqldb.Tx) error {
+	err := db.Soon(ctx, reserveFlushTime, func(tx *sqldb.Tx) error {
 		n, err := tx.Exec(query, args...)
 		changed.Store(n)
 		return err

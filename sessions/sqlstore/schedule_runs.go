@@ -11,8 +11,8 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// longestTurn is how many entries of a log are searched for the end of a turn.
-const longestTurn = 3000
+// maxTurnEntriesSearched is how many entries of a log are searched for the end of a turn.
+const maxTurnEntriesSearched = 3000
 
 // scheduleRuns is the migration that adds the index for the runs of a schedule. It contains only entries
 // that a schedule has caused, so few appends write to it. {schedule} is the id of that schedule.
@@ -82,7 +82,7 @@ func (s *reader) runsOf(ctx context.Context, session int64, id string, limit int
 func (s *reader) readEnd(ctx context.Context, r *schedules.Run, session int64) error {
 	var end row
 	err := s.db.Read.QueryRowContext(ctx, "SELECT "+entryColumns+" FROM entries WHERE session = ? AND n > ? AND n < ? AND turn = ? AND kind = 'turn_done' ORDER BY n LIMIT 1",
-		session, r.N, r.N+longestTurn, sqldb.Text(r.Turn)).Scan(end.scanTargets()...)
+		session, r.N, r.N+maxTurnEntriesSearched, sqldb.Text(r.Turn)).Scan(end.scanTargets()...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}

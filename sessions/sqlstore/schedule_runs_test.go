@@ -18,8 +18,8 @@ import (
 
 const scheduledIn = "main:telegram:7"
 
-// writeRuns has two schedules, "a" and "b", begin so many turns each, of slots and of requests in turn, with
-// other turns between, and returns the ids of the messages that began those of "a", the newest first.
+// writeRuns lets two schedules, "a" and "b", begin a number of turns each, alternately by slot and by request,
+// with other turns in between. It returns the ids of the messages that began those of "a", newest first.
 func writeRuns(t *testing.T, s *sqlstore.Store, each int) (ids []string) {
 	t.Helper()
 	l, err := s.Open(t.Context(), scheduledIn, 1)
@@ -30,7 +30,7 @@ func writeRuns(t *testing.T, s *sqlstore.Store, each int) (ids []string) {
 		for _, by := range []string{"b", "a"} {
 			cause := schedules.SlotID(by, time.Unix(1_800_000_000+int64(i), 0))
 			if i%2 == 1 {
-				cause = schedules.RunID(by, fmt.Sprint(99-i)) // such a name does not say when
+				cause = schedules.RunID(by, fmt.Sprint(99-i)) // a name that does not contain a time
 			}
 			turn := fmt.Sprint("of ", cause)
 			err := l.Append(t.Context(), l.Next(),
@@ -50,7 +50,7 @@ func writeRuns(t *testing.T, s *sqlstore.Store, each int) (ids []string) {
 	return ids
 }
 
-// wantRuns fails the test if the newest runs of a schedule are not these.
+// wantRuns fails the test unless the newest runs of a schedule are these.
 func wantRuns(t *testing.T, s *sqlstore.Store, id string, limit int, want []string) {
 	t.Helper()
 	runs, err := s.ScheduleRuns(t.Context(), schedules.Schedule{ID: id, Session: scheduledIn}, limit)
@@ -66,14 +66,14 @@ func wantRuns(t *testing.T, s *sqlstore.Store, id string, limit int, want []stri
 	}
 }
 
-// The newest runs of a schedule are found, whatever order its database has for texts.
+// The newest runs of a schedule are found with every sort order that a database may have for texts.
 func TestRunsOfASchedule(t *testing.T) {
-	each(t, func(t *testing.T, place string, query func(string) []string) {
-		s := open(t, place)
+	onEachPlace(t, func(t *testing.T, place string, query func(string) []string) {
+		s := openTestStore(t, place)
 		ids := writeRuns(t, s, 7)
 		if sqldb.IsURL(place) {
-			query("DROP VIEW usage, calls")                                               // they are in the way
-			query(`ALTER TABLE entries ALTER COLUMN cause TYPE TEXT COLLATE "und-x-icu"`) // as a database in most languages
+			query("DROP VIEW usage, calls")                                               // the views depend on the column
+			query(`ALTER TABLE entries ALTER COLUMN cause TYPE TEXT COLLATE "und-x-icu"`) // the default sort order of databases in most languages
 		}
 		wantRuns(t, s, "a", 99, ids)
 		wantRuns(t, s, "a", 3, ids[:3])
@@ -81,8 +81,8 @@ func TestRunsOfASchedule(t *testing.T) {
 	})
 }
 
-// Of a schedule that has begun many turns, no more is read than what is shown.
-func TestNoMoreRunsAreReadThanAreShown(t *testing.T) {
+// If a schedule has begun many turns, only the runs that are shown are read.
+func TestOnlyTheShownRunsAreRead(t *testing.T) {
 	var mu sync.Mutex
 	asked := map[string]int{}
 	db, err := sqldb.OpenAt(sqldb.Watch(t.Context(), func(query string) {
@@ -116,7 +116,7 @@ func TestNoMoreRunsAreReadThanAreShown(t *testing.T) {
 	if len(found) != 1 {
 		t.Fatalf("the runs are found by %q", found)
 	}
-	onBoth(t, db, found, func(t *testing.T, db *sqldb.DB, asked []string) {
+	checkOnBothDatabases(t, db, found, func(t *testing.T, db *sqldb.DB, asked []string) {
 		for _, query := range asked {
 			plan := strings.Join(sqldbtest.Plan(t, db.Read, db.Postgres(), query), "\n")
 			if !strings.Contains(plan, "entries_scheduled") || strings.Contains(plan, "TEMP B-TREE") || strings.Contains(plan, "Sort") {

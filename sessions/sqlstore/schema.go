@@ -20,18 +20,18 @@ import (
 
 // A dialect contains what differs between the databases in the SQL of the tables.
 type dialect struct {
-	id, bytes         string // types of columns
-	session, sessions string // the type of a reference to a session, and the storage options of the table of sessions
-	usage, bill       string // the tables of what models cost
-	words, vectors    string // the full-text index, and the table of vectors
-	fill, scheduled   string // how the index columns of old sessions are filled, and which entries are runs of a schedule
-	counts            string // the storage options of the table of counts
-	keyed             string // the storage options of a table that is no more than its key
-	participants      string // the table of who has spoken in which session
-	sums              string // the triggers that keep the sums of usage up to date
+	id, bytes              string // types of columns
+	session, sessions      string // the type of a reference to a session, and the storage options of the table of sessions
+	usage, bill            string // the tables of what models cost
+	searchIndex, vectors   string // the full-text index, and the table of vectors
+	fillRecency, scheduled string // how the index columns of old sessions are filled, and which entries are runs of a schedule
+	counts                 string // the storage options of the table of counts
+	keyOnlyTable           string // the storage options of a table that is no more than its key
+	participants           string // the table of who has spoken in which session
+	sums                   string // the triggers that keep the sums of usage up to date
 	// Statements that only SQLite needs; "" elsewhere.
-	compact, packs          string // migrations of their own
-	dropSession, dropByTurn string // how two migrations drop an index
+	compactReservations, packs string // migrations of their own
+	dropSession, dropByTurn    string // how two migrations drop an index
 }
 
 // Schema returns the store's tables for SQLite and for PostgreSQL: the same tables, with different types.
@@ -41,8 +41,8 @@ func Schema() sqldb.Schema {
 		SQLite: dialect{
 			id: "INTEGER", bytes: "TEXT",
 			session: "BIGINT REFERENCES sessions(id)",
-			usage:   usageView, bill: bill.SQLite, words: search.SQLite, vectors: search.SQLiteVectors, fill: fillRecency, scheduled: scheduledBy,
-			counts: " WITHOUT ROWID", keyed: " WITHOUT ROWID", participants: participants.SQLite, sums: bill.KeptTriggers(), compact: compactReservations, packs: packsMigration, dropSession: "DROP INDEX audit_session;", dropByTurn: "DROP INDEX audit_by_turn;",
+			usage:   usageView, bill: bill.SQLite, searchIndex: search.SQLite, vectors: search.SQLiteVectors, fillRecency: fillRecency, scheduled: scheduledBy,
+			counts: " WITHOUT ROWID", keyOnlyTable: " WITHOUT ROWID", participants: participants.SQLite, sums: bill.KeptTriggers(), compactReservations: compactReservations, packs: packsMigration, dropSession: "DROP INDEX audit_session;", dropByTurn: "DROP INDEX audit_by_turn;",
 		}.migrations(),
 		Postgres: dialect{
 			id: "BIGINT GENERATED ALWAYS AS IDENTITY", bytes: `TEXT COLLATE "C"`, // sorted as in SQLite
@@ -51,7 +51,7 @@ func Schema() sqldb.Schema {
 			session: "BIGINT",
 			// Each append updates its session's row; free room on its page makes that cheap.
 			sessions: " WITH (fillfactor = 50)",
-			usage:    usagePostgres, bill: bill.Postgres, words: search.Postgres, vectors: search.PostgresVectors, fill: fillRecencyPostgres, scheduled: scheduledByPostgres,
+			usage:    usagePostgres, bill: bill.Postgres, searchIndex: search.Postgres, vectors: search.PostgresVectors, fillRecency: fillRecencyPostgres, scheduled: scheduledByPostgres,
 			counts:       " WITH (fillfactor = 50)", // as for sessions
 			participants: participants.Postgres, sums: bill.KeptTriggersPostgres(),
 		}.migrations(),
@@ -62,7 +62,7 @@ func Schema() sqldb.Schema {
 // migrations returns the migrations that make the tables, in the order in which releases have added them.
 // A migration never changes.
 func (d dialect) migrations() []string {
-	sql := strings.NewReplacer("{id}", d.id, "{bytes}", d.bytes, "{session}", d.session, "{sessions}", d.sessions, "{fill}", d.fill, "{schedule}", d.scheduled, "{counts}", d.counts, "{keyed}", d.keyed, "{sums}", d.sums).Replace
+	sql := strings.NewReplacer("{id}", d.id, "{bytes}", d.bytes, "{session}", d.session, "{sessions}", d.sessions, "{fill}", d.fillRecency, "{schedule}", d.scheduled, "{counts}", d.counts, "{keyed}", d.keyOnlyTable, "{sums}", d.sums).Replace
 	all := []string{
 		sql(firstTables) + d.usage,
 		sql(erasureTables),
@@ -73,7 +73,7 @@ func (d dialect) migrations() []string {
 		sql(bill.Budgets),
 		sql(subagents.Migration),
 		erasureCount,
-		d.compact,
+		d.compactReservations,
 		sql(bill.Holders + holdersMigration),
 		erasingIndexes,
 		auditByTurn + d.dropSession,
@@ -85,7 +85,7 @@ func (d dialect) migrations() []string {
 		sql(scheduleRuns),
 		modelTitlesSince,
 		sql(activity.Migration),
-		d.words,
+		d.searchIndex,
 		d.vectors,
 		d.packs,
 		sql(subscriptions.Migration),

@@ -17,14 +17,15 @@ import (
 	"parley/sessions/sqlstore"
 )
 
-// A speaker says texts whose words are as frequent as those of a language: the n-th is said a n-th as often.
-type speaker struct{ zipf *rand.Zipf }
+// A zipfSpeaker says texts whose word frequencies are like those of a natural language: the n-th word occurs
+// one n-th as often as the first.
+type zipfSpeaker struct{ zipf *rand.Zipf }
 
-func newSpeaker() speaker {
-	return speaker{rand.NewZipf(rand.New(rand.NewPCG(1, 2)), 1.07, 3, 60_000)}
+func newSpeaker() zipfSpeaker {
+	return zipfSpeaker{rand.NewZipf(rand.New(rand.NewPCG(1, 2)), 1.07, 3, 60_000)}
 }
 
-func spelled(n uint64) string {
+func spellWord(n uint64) string {
 	const syllables = "ba be bi bo bu da de di do du ka ke ki ko ku la le li lo lu ma me mi mo mu na ne ni no nu ra re ri ro ru sa se si so su ta te ti to tu"
 	all := strings.Fields(syllables)
 	var b strings.Builder
@@ -34,10 +35,10 @@ func spelled(n uint64) string {
 	return b.String()
 }
 
-func (s speaker) text(words int) string {
+func (s zipfSpeaker) text(words int) string {
 	var b strings.Builder
 	for range words {
-		b.WriteString(spelled(s.zipf.Uint64()) + " ")
+		b.WriteString(spellWord(s.zipf.Uint64()) + " ")
 	}
 	return b.String()
 }
@@ -47,14 +48,14 @@ func BenchmarkSearch(b *testing.B) {
 	for _, h := range []struct {
 		name string
 		sessionstest.Harness
-	}{{"sqlite", harness()}, {"postgres", postgres()}} {
+	}{{"sqlite", sqliteHarness()}, {"postgres", postgresHarness()}} {
 		b.Run(h.name, func(b *testing.B) { benchmarkSearch(b, h.New(b)) })
 	}
 }
 
 const benchEntries = 100
 
-// benchSessions is how many sessions there are: fewer for a first look.
+// the number of sessions; use fewer for a quick look
 var benchSessions = 3000
 
 func benchmarkSearch(b *testing.B, place string) {
@@ -70,7 +71,7 @@ func benchmarkSearch(b *testing.B, place string) {
 	fillStore(b, s, newSpeaker())
 	fmt.Printf("appended in %s\n", time.Since(began))
 	fillAll(b, s)
-	if strings.HasPrefix(place, "postgres:") { // the server itself does so within a minute or two
+	if strings.HasPrefix(place, "postgres:") { // the server does so by itself within a minute or two
 		sqldbtest.Query(b, "pgx", place, "ANALYZE entry_words")
 	}
 	table := s.Words()
@@ -80,7 +81,7 @@ func benchmarkSearch(b *testing.B, place string) {
 			keys = append(keys, fmt.Sprintf("main:telegram:%d", i*benchSessions/among))
 		}
 		for name, words := range map[string][]uint64{"common": {3, 5, 9}, "middle": {100, 300, 700}, "rare": {5_000, 9_000, 15_000}, "mixed": {4, 400, 9_000}} {
-			query := search.Query{Words: spelled(words[0]) + " " + spelled(words[1]) + " " + spelled(words[2]), Sessions: keys}
+			query := search.Query{Words: spellWord(words[0]) + " " + spellWord(words[1]) + " " + spellWord(words[2]), Sessions: keys}
 			b.Run(fmt.Sprintf("among=%d/%s", among, name), func(b *testing.B) {
 				var took []time.Duration
 				found := 0
@@ -101,7 +102,7 @@ func benchmarkSearch(b *testing.B, place string) {
 	}
 }
 
-func fillStore(b *testing.B, s *sqlstore.Store, speaker speaker) {
+func fillStore(b *testing.B, s *sqlstore.Store, speaker zipfSpeaker) {
 	for i := range benchSessions {
 		l, err := s.Open(b.Context(), fmt.Sprintf("main:telegram:%d", i), 1)
 		if err != nil {
@@ -128,7 +129,7 @@ func fillStore(b *testing.B, s *sqlstore.Store, speaker speaker) {
 	}
 }
 
-// fillAll fills the index, and says how long one call takes at most, and all of them for each entry.
+// fillAll fills the index, and reports the longest call and the time per entry.
 func fillAll(b *testing.B, s *sqlstore.Store) {
 	var longest, sum time.Duration
 	for more := true; more; {
@@ -143,12 +144,13 @@ func fillAll(b *testing.B, s *sqlstore.Store) {
 	fmt.Printf("filled in %s, %s for each entry, the longest call %s\n", sum, sum/time.Duration(benchSessions*benchEntries), longest)
 }
 
-// BenchmarkAppendBesideFill measures an append while nobody fills the index, and while that is filled after each 50.
+// BenchmarkAppendBesideFill measures an append without the index being filled, and with a fill after every 50
+// entries.
 func BenchmarkAppendBesideFill(b *testing.B) {
 	for _, h := range []struct {
 		name string
 		sessionstest.Harness
-	}{{"sqlite", harness()}, {"postgres", postgres()}} {
+	}{{"sqlite", sqliteHarness()}, {"postgres", postgresHarness()}} {
 		b.Run(h.name, func(b *testing.B) {
 			s, err := sqlstore.Open(b.Context(), h.New(b))
 			if err != nil {

@@ -17,8 +17,8 @@ import (
 	"parley/sessions/sqldb/sqldbtest"
 )
 
-// eachKind runs a test on a database of each kind.
-func eachKind(t *testing.T, test func(t *testing.T, place string)) {
+// onEachDatabase runs a test on both kinds of database.
+func onEachDatabase(t *testing.T, test func(t *testing.T, place string)) {
 	t.Run("sqlite", func(t *testing.T) { test(t, filepath.Join(t.TempDir(), "store.db")) })
 	t.Run("postgres", func(t *testing.T) { test(t, sqldbtest.New(t)) })
 }
@@ -33,8 +33,8 @@ func openStore(t *testing.T, place string) *Store {
 	return s
 }
 
-// saying appends texts of a person to a session.
-func saying(t *testing.T, s *Store, key string, texts ...string) {
+// appendTexts appends a person's texts to a session.
+func appendTexts(t *testing.T, s *Store, key string, texts ...string) {
 	t.Helper()
 	l, err := s.open(t.Context(), key, 1)
 	if err != nil {
@@ -79,14 +79,15 @@ func wantHits(t *testing.T, when string, s *Store, words string, want int, keys 
 
 const indexedKey = "main:test:1"
 
-// What a fault has removed from the index or added to it is counted, and gone once it is rebuilt.
-func TestAnIndexSaysWhatItLacks(t *testing.T) {
-	eachKind(t, func(t *testing.T, place string) {
+// Rows that a fault has removed from the index or added to it are counted, and the count is zero after a
+// rebuild.
+func TestMissingIndexRowsAreCounted(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, place string) {
 		s := openStore(t, place)
-		saying(t, s, indexedKey, "one fig", "two figs", "three figs", "...")
+		appendTexts(t, s, indexedKey, "one fig", "two figs", "three figs", "...")
 		fillAll(t, s)
 		wantIndex(t, "at first", s, search.State{Indexed: 3})
-		faults := []string{ // the rows 2, 9 of this session, and 1 of one that is not there
+		faults := []string{ // the rows 2 and 9 of this session, and row 1 of one that does not exist
 			"DELETE FROM entry_words WHERE rowid = (1 << 28) + 2",
 			"INSERT INTO entry_words (rowid, words) VALUES ((1 << 28) + 9, 'x1 aaaaaaaa'), ((77 << 28) + 1, 'x77 aaaaaaaa')",
 		}
@@ -111,11 +112,11 @@ func TestAnIndexSaysWhatItLacks(t *testing.T) {
 	})
 }
 
-// While a process serves, it mends the index.
-func TestAFillerMendsTheIndex(t *testing.T) {
-	eachKind(t, func(t *testing.T, place string) {
+// While a process serves, its filler repairs the index.
+func TestAFillerRepairsTheIndex(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, place string) {
 		s := openStore(t, place)
-		saying(t, s, indexedKey, "one fig", "two figs")
+		appendTexts(t, s, indexedKey, "one fig", "two figs")
 		fillAll(t, s)
 		if _, err := s.db.Exec(t.Context(), "DELETE FROM entry_words"); err != nil {
 			t.Fatal(err)
@@ -132,11 +133,12 @@ func TestAFillerMendsTheIndex(t *testing.T) {
 	})
 }
 
-// An index whose words another release has cut is filled anew, whichever process comes first.
-func TestAnIndexThatIsCutInAnotherWayIsFilledAnew(t *testing.T) {
-	eachKind(t, func(t *testing.T, place string) {
+// An index that another release has split into words differently is rebuilt, no matter which process starts
+// first.
+func TestAnIndexWithOtherWordRulesIsRebuilt(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, place string) {
 		s := openStore(t, place)
-		saying(t, s, indexedKey, "one fig", "two figs")
+		appendTexts(t, s, indexedKey, "one fig", "two figs")
 		fillAll(t, s)
 		for _, change := range []string{"UPDATE word_cut SET cut = 0", "DELETE FROM entry_words"} {
 			if _, err := s.db.Exec(t.Context(), change); err != nil {
@@ -154,14 +156,14 @@ func TestAnIndexThatIsCutInAnotherWayIsFilledAnew(t *testing.T) {
 	})
 }
 
-// beforeWords returns the migrations of the release before this index.
-func beforeWords(all []string, step string) []string { return all[:slices.Index(all, step)] }
+// migrationsBeforeIndex returns the migrations of the release before this index.
+func migrationsBeforeIndex(all []string, step string) []string { return all[:slices.Index(all, step)] }
 
-// What the release before has written is found once it is indexed, in steps; the newest of it at once.
-func TestAStoreOfTheReleaseBeforeIsIndexedBesideServing(t *testing.T) {
-	eachKind(t, func(t *testing.T, place string) {
+// Entries that the previous release has written are indexed in steps, the newest at once.
+func TestAStoreOfThePreviousReleaseIsIndexedWhileServing(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, place string) {
 		before := Schema()
-		before.SQLite, before.Postgres = beforeWords(before.SQLite, search.SQLite), beforeWords(before.Postgres, search.Postgres)
+		before.SQLite, before.Postgres = migrationsBeforeIndex(before.SQLite, search.SQLite), migrationsBeforeIndex(before.Postgres, search.Postgres)
 		db, err := sqldb.OpenAt(t.Context(), place, before)
 		if err != nil {
 			t.Fatal(err)
@@ -186,7 +188,7 @@ func TestAStoreOfTheReleaseBeforeIsIndexedBesideServing(t *testing.T) {
 		wantIndex(t, "at first", s, search.State{Waiting: entries})
 		wantHits(t, "at first", s, "f2400x", 1, indexedKey)
 		wantHits(t, "at first", s, "f3x", 0, indexedKey)
-		saying(t, s, indexedKey, "a new fig")
+		appendTexts(t, s, indexedKey, "a new fig")
 		wantHits(t, "at first", s, "new", 1, indexedKey)
 		if calls := fillAll(t, s); calls < entries/100 {
 			t.Errorf("it was filled by %d calls", calls)
@@ -196,13 +198,13 @@ func TestAStoreOfTheReleaseBeforeIsIndexedBesideServing(t *testing.T) {
 	})
 }
 
-// The release before does not know the index: what it writes is found, and what it erases is not.
-func TestTheReleaseBeforeWritesAndErasesBesideTheIndex(t *testing.T) {
+// The previous release does not know the index. What it writes is found, and what it erases is not.
+func TestThePreviousReleaseWritesBesideTheIndex(t *testing.T) {
 	place := sqldbtest.New(t)
 	s := openStore(t, place)
-	saying(t, s, indexedKey, "one fig", "two figs")
+	appendTexts(t, s, indexedKey, "one fig", "two figs")
 	fillAll(t, s)
-	for _, change := range []string{ // as it writes an entry, empties one and erases one
+	for _, change := range []string{ // as the previous release writes, empties and erases an entry
 		`INSERT INTO entries (session, n, turn, kind, at, cause, person, call, data) SELECT id, 3, 't', 'user', updated, '', '', '', '{"text":"three figs"}' FROM sessions`,
 		`UPDATE sessions SET last = 3`,
 	} {
@@ -214,7 +216,7 @@ func TestTheReleaseBeforeWritesAndErasesBesideTheIndex(t *testing.T) {
 	fillAll(t, s)
 	wantIndex(t, "filled", s, search.State{Indexed: 3})
 	for _, change := range []string{
-		`INSERT INTO entry_vectors (session, n, vector) SELECT session, n, 'x' FROM entries`, `UPDATE sessions SET embedded = 3`, // as they are once vectors were made
+		`INSERT INTO entry_vectors (session, n, vector) SELECT session, n, 'x' FROM entries`, `UPDATE sessions SET embedded = 3`, // as after vectors were made
 		`UPDATE entries SET data = '{"text":"a pear"}' WHERE n = 1`, `DELETE FROM entries WHERE n = 2`,
 	} {
 		if _, err := s.db.Exec(t.Context(), change); err != nil {
@@ -232,10 +234,10 @@ func TestTheReleaseBeforeWritesAndErasesBesideTheIndex(t *testing.T) {
 	wantHits(t, "filled again", s, "figs", 1, indexedKey)
 }
 
-// Where a store is copied to, its index is made anew, and the vectors are those that were paid for.
-func TestACopiedStoreIsIndexedAnewAndKeepsItsVectors(t *testing.T) {
+// When a store is copied, its index is rebuilt, but its vectors are kept, because they were paid for.
+func TestACopiedStoreIsReindexedAndKeepsItsVectors(t *testing.T) {
 	from := openStore(t, filepath.Join(t.TempDir(), "store.db"))
-	saying(t, from, indexedKey, "one fig", "two figs")
+	appendTexts(t, from, indexedKey, "one fig", "two figs")
 	fillAll(t, from)
 	for _, change := range []string{`INSERT INTO entry_vectors (row, vector) VALUES ((1 << 28) + 1, x'00ff'), ((1 << 28) + 2, x'0102')`, `UPDATE sessions SET embedded = 2`, `UPDATE vector_identity SET model = 'm', prompt = 'p', dimensions = 2, taken = 7`} {
 		if _, err := from.db.Exec(t.Context(), change); err != nil {
@@ -262,7 +264,7 @@ func TestACopiedStoreIsIndexedAnewAndKeepsItsVectors(t *testing.T) {
 	wantHits(t, "filled", to, "figs", 2, indexedKey)
 }
 
-// A search reads no whole table, however many entries there are.
+// No search reads a whole table, no matter how many entries there are.
 func TestNoSearchReadsAWholeTable(t *testing.T) {
 	var statements sqldbtest.Statements
 	db, err := sqldb.OpenAt(statements.Watch(t.Context()), filepath.Join(t.TempDir(), "store.db"), Schema())
@@ -274,9 +276,9 @@ func TestNoSearchReadsAWholeTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	saying(t, s, indexedKey, "one fig", "two figs")
+	appendTexts(t, s, indexedKey, "one fig", "two figs")
 	fillAll(t, s)
-	saying(t, s, indexedKey, "three figs")
+	appendTexts(t, s, indexedKey, "three figs")
 	statements.Forget()
 	wantHits(t, "among all", s, "two figs", 3, indexedKey, "main:test:2")
 	if _, err := s.Words().Spoken(t.Context(), "main", []string{"test:1"}, 5); err != nil {
@@ -291,10 +293,10 @@ func TestNoSearchReadsAWholeTable(t *testing.T) {
 	})
 }
 
-// Most questions about a year of messages have their answer among the first five hits.
+// Most questions about a year of messages find their answer among the first five hits.
 func TestAnswersAreAmongTheFirstHits(t *testing.T) {
 	t.Parallel()
-	eachKind(t, func(t *testing.T, place string) {
+	onEachDatabase(t, func(t *testing.T, place string) {
 		s := openStore(t, place)
 		loaded := searchtest.Load(t, s)
 		fillAll(t, s)
@@ -308,9 +310,9 @@ func TestAnswersAreAmongTheFirstHits(t *testing.T) {
 	})
 }
 
-// sayingFigs appends 100 texts with the word fig to each of 60 sessions, and returns their keys. Every fifth text also
-// has the word bloom, and the 51st of three sessions the word kraken.
-func sayingFigs(t *testing.T, s *Store) (keys []string) {
+// appendFigTexts appends 100 texts with the word fig to each of 60 sessions, and returns their keys. Every
+// fifth text also contains the word bloom, and the 51st text of three sessions the word kraken.
+func appendFigTexts(t *testing.T, s *Store) (keys []string) {
 	t.Helper()
 	for i := range 60 {
 		keys = append(keys, fmt.Sprint("main:test:", i))
@@ -341,11 +343,12 @@ func sayingFigs(t *testing.T, s *Store) (keys []string) {
 	return keys
 }
 
-// Of a word that nearly all entries have, some are looked at; its entries with another word are found, however old.
-func TestAWordThatNearlyAllEntriesHave(t *testing.T) {
-	eachKind(t, func(t *testing.T, place string) {
+// For a word that nearly all entries contain, only some entries are read. Entries that also contain another
+// word are found, however old they are.
+func TestAVeryFrequentWord(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, place string) {
 		s := openStore(t, place)
-		keys := sayingFigs(t, s) // more than are looked for together
+		keys := appendFigTexts(t, s) // more sessions than one query searches
 		wantHits(t, "of the word", s, "fig", search.MostHits, keys...)
 		wantHits(t, "of the other", s, "kraken", 3, keys...)
 		hits, err := s.Words().Search(t.Context(), search.Query{Words: "figs krakens", Sessions: keys})
@@ -360,16 +363,17 @@ func TestAWordThatNearlyAllEntriesHave(t *testing.T) {
 	})
 }
 
-// Once PostgreSQL has counted how frequent a word is, a search for it takes from the index only entries of the sessions.
-func TestASearchForAFrequentWordLooksInTheSessionsAlone(t *testing.T) {
+// Once PostgreSQL has statistics of how frequent a word is, a search for it reads only the entries of the given
+// sessions.
+func TestASearchForAFrequentWordReadsOnlyTheSessions(t *testing.T) {
 	place := sqldbtest.New(t)
 	s := openStore(t, place)
-	keys := sayingFigs(t, s)
+	keys := appendFigTexts(t, s)
 	if _, err := s.db.Exec(t.Context(), "ANALYZE entry_words"); err != nil {
 		t.Fatal(err)
 	}
 	wantHits(t, "in half of the sessions", s, "bloom", search.MostHits, keys[:30]...)
-	if err := s.Close(); err != nil { // so that the server's processes end, which then report what they have read
+	if err := s.Close(); err != nil { // so that the server's processes end and report their statistics
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -386,13 +390,13 @@ func TestASearchForAFrequentWordLooksInTheSessionsAlone(t *testing.T) {
 	}
 }
 
-// On SQLite, each call that indexes something adds a part to the index. These are merged, so that a search need not
-// look for its words in all of them.
+// On SQLite, each indexing call adds a segment to the index. Segments are merged, so that a search doesn't have
+// to look into all of them.
 func TestPartsOfTheIndexAreMerged(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "store.db"))
-	const calls = 15 // with one more, SQLite would merge the parts by itself
+	const calls = 15 // with one more, SQLite would merge the segments by itself
 	for i := range calls {
-		saying(t, s, indexedKey, fmt.Sprintf("fig %d of a tree", i))
+		appendTexts(t, s, indexedKey, fmt.Sprintf("fig %d of a tree", i))
 		fillAll(t, s)
 	}
 	var parts int
@@ -402,9 +406,10 @@ func TestPartsOfTheIndexAreMerged(t *testing.T) {
 	wantHits(t, "merged", s, "fig", calls, indexedKey)
 }
 
-// What stands in the log for a result that was shown in its turn alone is not found.
-func TestStandInsOfResultsAreNotFound(t *testing.T) {
-	eachKind(t, func(t *testing.T, place string) {
+// The log contains a placeholder for a result that was shown only in its own turn. A search does not find the
+// placeholder.
+func TestPlaceholdersOfResultsAreNotFound(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, place string) {
 		s := openStore(t, place)
 		l, err := s.open(t.Context(), indexedKey, 1)
 		if err != nil {

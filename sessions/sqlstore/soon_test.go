@@ -12,8 +12,8 @@ import (
 	"parley/sessions/sqlstore"
 )
 
-// A record of a call shares the flush of what is appended after it: a crash before that loses it.
-func TestARecordOfACallSharesALaterFlush(t *testing.T) {
+// The audit record of a call shares the flush of a later write, and is lost if the process crashes before.
+func TestAnAuditRecordSharesALaterFlush(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sessions.db")
 	synctest.Test(t, func(t *testing.T) {
 		s, err := sqlstore.Open(t.Context(), path)
@@ -54,9 +54,9 @@ func TestARecordOfACallSharesALaterFlush(t *testing.T) {
 	})
 }
 
-// crashed returns how many entries of a session, and tokens of a person, the next process
-// would find if this one died now.
-func crashed(t *testing.T, path string) (entries int, tokens int64) {
+// countAfterCrash returns how many entries of a session, and tokens of a person, the next process would find if
+// this one died now.
+func countAfterCrash(t *testing.T, path string) (entries int, tokens int64) {
 	t.Helper()
 	copied := filepath.Join(t.TempDir(), "sessions.db")
 	for _, suffix := range []string{"", "-wal"} {
@@ -85,8 +85,8 @@ func crashed(t *testing.T, path string) (entries int, tokens int64) {
 	return entries, tokens
 }
 
-// The beginning of a turn and its reservation share the flush of the answer: a crash
-// before that loses them, together.
+// The beginning of a turn and its reservation share the flush of the answer. A crash before loses both
+// together.
 func TestATurnsBeginningSharesALaterFlush(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sessions.db")
 	synctest.Test(t, func(t *testing.T) {
@@ -115,7 +115,7 @@ func TestATurnsBeginningSharesALaterFlush(t *testing.T) {
 		if err := s.Reserve(t.Context(), reservation("b")); !errors.Is(err, sessions.ErrOverBudget) {
 			t.Errorf("a reservation beyond the cap gives %v: the one before is not on the disk, but counts", err)
 		}
-		if n, tokens := crashed(t, path); n != 0 || tokens != 0 {
+		if n, tokens := countAfterCrash(t, path); n != 0 || tokens != 0 {
 			t.Errorf("a crash leaves %d entries and %d tokens, want none: somebody has waited for the disk", n, tokens)
 		}
 		if err := s.Settle(t.Context(), reservation("a"), 7); err != nil {
@@ -124,13 +124,13 @@ func TestATurnsBeginningSharesALaterFlush(t *testing.T) {
 		if err := l.Append(t.Context(), l.Next(), entry()); err != nil {
 			t.Fatal(err)
 		}
-		if n, tokens := crashed(t, path); n != 2 || tokens != 7 {
+		if n, tokens := countAfterCrash(t, path); n != 2 || tokens != 7 {
 			t.Errorf("after Append a crash leaves %d entries and %d tokens, want 2 and 7", n, tokens)
 		}
 		soon()
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		if n, _ := crashed(t, path); n != 3 {
+		if n, _ := countAfterCrash(t, path); n != 3 {
 			t.Errorf("a crash a while after that leaves %d entries, want 3", n)
 		}
 		if err := s.Close(); err != nil {

@@ -66,7 +66,7 @@ var _ interface {
 	sessions.SoonAuditor
 } = (*Store)(nil)
 
-// jobTable is [jobs.Table], under a name that Store keeps to itself.
+// jobTable is an alias for [jobs.Table], so that Store can embed it without exporting the field.
 type jobTable = jobs.Table
 
 // A Store stores sessions and budgets in one database. Several processes may have it open at once. It

@@ -16,7 +16,7 @@ import (
 	"parley/sessions/sqlstore"
 )
 
-func harness() sessionstest.Harness {
+func sqliteHarness() sessionstest.Harness {
 	return sessionstest.Harness{
 		New: func(t testing.TB) string { return filepath.Join(t.TempDir(), "store.db") },
 		Open: func(ctx context.Context, place string) (sessionstest.Store, error) {
@@ -33,31 +33,31 @@ func harness() sessionstest.Harness {
 	}
 }
 
-// postgres is the same store in a database of PostgreSQL's.
-func postgres() sessionstest.Harness {
-	h := harness()
+// postgresHarness returns a harness with the same store in PostgreSQL.
+func postgresHarness() sessionstest.Harness {
+	h := sqliteHarness()
 	h.New, h.Files = sqldbtest.New, nil
 	return h
 }
 
 func TestSQLite(t *testing.T) {
 	t.Parallel()
-	sessionstest.Run(t, harness())
+	sessionstest.Run(t, sqliteHarness())
 }
 
 func TestPostgres(t *testing.T) {
 	t.Parallel()
-	sessionstest.Run(t, postgres())
+	sessionstest.Run(t, postgresHarness())
 }
 
 func BenchmarkStore(b *testing.B) {
-	b.Run("sqlite", func(b *testing.B) { sessionstest.Benchmark(b, harness()) })
-	b.Run("postgres", func(b *testing.B) { sessionstest.Benchmark(b, postgres()) })
+	b.Run("sqlite", func(b *testing.B) { sessionstest.Benchmark(b, sqliteHarness()) })
+	b.Run("postgres", func(b *testing.B) { sessionstest.Benchmark(b, postgresHarness()) })
 }
 
-// each runs a test on a database of each kind, with how to query it by hand.
-func each(t *testing.T, test func(t *testing.T, place string, query func(text string) []string)) {
-	for driver, h := range map[string]sessionstest.Harness{"sqlite": harness(), "pgx": postgres()} {
+// onEachPlace runs a test on both kinds of database, with a function that queries the database directly.
+func onEachPlace(t *testing.T, test func(t *testing.T, place string, query func(text string) []string)) {
+	for driver, h := range map[string]sessionstest.Harness{"sqlite": sqliteHarness(), "pgx": postgresHarness()} {
 		t.Run(driver, func(t *testing.T) {
 			place := h.New(t)
 			test(t, place, func(text string) []string { return sqldbtest.Query(t, driver, place, text) })
@@ -65,7 +65,7 @@ func each(t *testing.T, test func(t *testing.T, place string, query func(text st
 	}
 }
 
-func open(t *testing.T, path string) *sqlstore.Store {
+func openTestStore(t *testing.T, path string) *sqlstore.Store {
 	t.Helper()
 	s, err := sqlstore.Open(t.Context(), path)
 	if err != nil {
@@ -75,10 +75,10 @@ func open(t *testing.T, path string) *sqlstore.Store {
 	return s
 }
 
-func TestUsageIsAView(t *testing.T) { each(t, usageIsAView) }
+func TestUsageView(t *testing.T) { onEachPlace(t, testUsageView) }
 
-func usageIsAView(t *testing.T, place string, query func(string) []string) {
-	s := open(t, place)
+func testUsageView(t *testing.T, place string, query func(string) []string) {
+	s := openTestStore(t, place)
 	for i, usage := range []sessions.Usage{
 		{Model: "m1", Agent: "main", Input: 10, Cached: 4, Output: 1},
 		{Model: "m1", Agent: "main", Input: 20, Output: 2, Estimated: true},
@@ -116,9 +116,9 @@ func usageIsAView(t *testing.T, place string, query func(string) []string) {
 	}
 }
 
-func TestOldSpendingIsForgotten(t *testing.T) { each(t, oldSpending) }
+func TestOldSpendingIsDeleted(t *testing.T) { onEachPlace(t, testOldSpending) }
 
-func oldSpending(t *testing.T, place string, query func(string) []string) {
+func testOldSpending(t *testing.T, place string, query func(string) []string) {
 	reserve := func(s *sqlstore.Store, id string, at time.Time) {
 		t.Helper()
 		if err := s.Reserve(t.Context(), sessions.Reservation{ID: id, Person: "a", Tokens: 5, Cap: 9, At: at}); err != nil {
@@ -126,13 +126,13 @@ func oldSpending(t *testing.T, place string, query func(string) []string) {
 		}
 	}
 	now := time.Now()
-	s := open(t, place)
+	s := openTestStore(t, place)
 	reserve(s, "long ago", now.AddDate(0, 0, -30))
 	reserve(s, "lately", now.AddDate(0, 0, -3))
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	s = open(t, place)
+	s = openTestStore(t, place)
 	reserve(s, "today", now)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
@@ -145,9 +145,9 @@ func oldSpending(t *testing.T, place string, query func(string) []string) {
 	}
 }
 
-// What a summary covers is not read: a session with a past of 20,000 entries
-// opens about as fast as one without any.
-func TestOpeningDoesNotReadThePast(t *testing.T) {
+// Entries that a summary covers are not read: a session with 20,000 covered entries opens about as fast as one
+// without any.
+func TestOpeningReadsNoCoveredEntries(t *testing.T) {
 	quickest := func(s *sqlstore.Store) time.Duration {
 		best := time.Hour
 		for fence := range int64(30) {
@@ -160,14 +160,14 @@ func TestOpeningDoesNotReadThePast(t *testing.T) {
 		}
 		return best
 	}
-	without, with := quickest(longSession(t, 0, 10)), quickest(longSession(t, 20_000, 10))
+	without, with := quickest(writeCoveredSession(t, 0, 10)), quickest(writeCoveredSession(t, 20_000, 10))
 	t.Logf("without a past %s, with a long one %s", without, with)
 	if with > 5*without {
 		t.Errorf("a long past makes an opening of %s one of %s", without, with)
 	}
 }
 
-func TestOpenSaysWhatIsWrong(t *testing.T) {
+func TestOpenErrorsNameTheProblem(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := sqlstore.Open(t.Context(), filepath.Join(dir, "missing", "store.db")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("in a folder that is not there: %v", err)
@@ -181,10 +181,10 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestClosedStoreRefuses(t *testing.T) { each(t, closedStore) }
+func TestClosedStoreRefuses(t *testing.T) { onEachPlace(t, testClosedStore) }
 
-func closedStore(t *testing.T, place string, _ func(string) []string) {
-	s := open(t, place)
+func testClosedStore(t *testing.T, place string, _ func(string) []string) {
+	s := openTestStore(t, place)
 	l, err := s.Open(t.Context(), longKey, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -201,8 +201,8 @@ func closedStore(t *testing.T, place string, _ func(string) []string) {
 }
 
 func TestWritable(t *testing.T) {
-	each(t, func(t *testing.T, place string, _ func(string) []string) {
-		s := open(t, place)
+	onEachPlace(t, func(t *testing.T, place string, _ func(string) []string) {
+		s := openTestStore(t, place)
 		for range 2 {
 			if err := s.Writable(t.Context()); err != nil {
 				t.Error(err)

@@ -13,11 +13,11 @@ import (
 
 // A state is what a session's row says about its log. It tells Open which entries to read.
 type state struct {
-	fence      int64
-	last       int64
-	summary    int64
-	covers     int64
-	unfinished turns
+	fence         int64
+	lastEntry     int64
+	summary       int64
+	summaryCovers int64
+	unfinished    turns
 
 	title       int64 // the number of the entry whose first words are the title, 0 for none
 	storedTitle int64 // its value in the session's row
@@ -70,7 +70,7 @@ func (t turns) text() (string, error) {
 func (s state) afterAppend(rows []row) (state, error) {
 	s.counts = nil
 	for i, r := range rows {
-		s.last = r.n
+		s.lastEntry = r.n
 		var err error
 		switch sessions.Kind(r.kind) {
 		case sessions.KindSummary:
@@ -94,11 +94,11 @@ func (s *state) noteSummary(r row) error {
 	if err := json.Unmarshal([]byte(r.data), &data); err != nil {
 		return err
 	}
-	if data.BeginsAnew() && data.Covers > s.covers {
+	if data.BeginsAnew() && data.Covers > s.summaryCovers {
 		s.title = 0
 	}
 	s.summary = r.n
-	s.covers = min(max(data.Covers, 0), r.n-1)
+	s.summaryCovers = min(max(data.Covers, 0), r.n-1)
 	return nil
 }
 

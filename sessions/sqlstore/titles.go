@@ -31,24 +31,24 @@ ALTER TABLE sessions ADD COLUMN named_for BIGINT NOT NULL DEFAULT 0;
 // the title is no longer valid, because it may be made from what was erased.
 const modelTitlesSince = `ALTER TABLE sessions ADD COLUMN named_erasures BIGINT NOT NULL DEFAULT 0;`
 
-// hasWords is an SQL condition for the entries in which people say something. The rest of a deleted
+// hasWordsCondition is an SQL condition for the entries in which people say something. The rest of a deleted
 // message, and a file without words, have an empty text, alone or after a name. Quotes contain texts too,
 // but never followed by any of these continuations, and a quotation mark in a text is always escaped.
-const hasWords = `kind = 'user' AND data NOT LIKE '{"text":""%'` +
-	emptyText + `}'` + emptyText + `,"sent":%'` + emptyText + `,"quotes":%'` + emptyText + `,"chat":%'` + emptyText + `,"schedule":%'` + emptyText + `,"untrusted":%'` + emptyText + `,"deleted":%'`
+const hasWordsCondition = `kind = 'user' AND data NOT LIKE '{"text":""%'` +
+	emptyTextCondition + `}'` + emptyTextCondition + `,"sent":%'` + emptyTextCondition + `,"quotes":%'` + emptyTextCondition + `,"chat":%'` + emptyTextCondition + `,"schedule":%'` + emptyTextCondition + `,"untrusted":%'` + emptyTextCondition + `,"deleted":%'`
 
-const emptyText = ` AND data NOT LIKE '{"name":"%","text":""` // before whatever may follow the text
+const emptyTextCondition = ` AND data NOT LIKE '{"name":"%","text":""` // before whatever may follow the text
 
-// titleEntry is SQL for the number of the entry that contains the title of a session s: the one that its
+// titleEntryExpression is SQL for the number of the entry that contains the title of a session s: the one that its
 // row names or, if that is erased or was never recorded, one of the first that no summary covers.
-const titleEntry = `coalesce(
-	(SELECT n FROM entries WHERE session = s.id AND n = s.title AND ` + hasWords + `),
-	(SELECT n FROM (SELECT n, kind, data FROM entries WHERE session = s.id AND n > s.covers ORDER BY n LIMIT 20) AS f WHERE ` + hasWords + ` ORDER BY n LIMIT 1),
+const titleEntryExpression = `coalesce(
+	(SELECT n FROM entries WHERE session = s.id AND n = s.title AND ` + hasWordsCondition + `),
+	(SELECT n FROM (SELECT n, kind, data FROM entries WHERE session = s.id AND n > s.covers ORDER BY n LIMIT 20) AS f WHERE ` + hasWordsCondition + ` ORDER BY n LIMIT 1),
 	0)`
 
 // retitle records the entry of a session's title again, after something was erased from the session.
 func retitle(tx *sqldb.Tx, session int64) error {
-	_, err := tx.Exec("UPDATE sessions AS s SET named = '', title = "+titleEntry+" WHERE id = ?", session)
+	_, err := tx.Exec("UPDATE sessions AS s SET named = '', title = "+titleEntryExpression+" WHERE id = ?", session)
 	return err
 }
 
@@ -67,11 +67,11 @@ func (s *state) findTitle(entries []sessions.Entry) {
 	s.title = s.storedTitle
 	for _, e := range entries {
 		switch {
-		case e.Kind == sessions.KindSummary && e.N == s.summary && s.title <= s.covers:
+		case e.Kind == sessions.KindSummary && e.N == s.summary && s.title <= s.summaryCovers:
 			if sum, err := sessions.Decode[sessions.Summary](e); err == nil && sum.BeginsAnew() {
 				s.title = 0 // the release before leaves the old title
 			}
-		case e.Kind == sessions.KindUser && s.title == 0 && e.N > s.covers && titleOf(string(e.Data)) != "":
+		case e.Kind == sessions.KindUser && s.title == 0 && e.N > s.summaryCovers && titleOf(string(e.Data)) != "":
 			s.title = e.N
 		}
 	}

@@ -13,11 +13,12 @@ import (
 	"parley/sessions/sqlstore"
 )
 
-// A session that the release before has written to has a title at once, and keeps it from its next append on.
-func TestTitleOfAnOlderSession(t *testing.T) { each(t, titleOfAnOlderSession) }
+// A session that the previous release wrote has a title immediately, and the title is stored with the next
+// append.
+func TestTitleOfAnOlderSession(t *testing.T) { onEachPlace(t, testTitleOfAnOlderSession) }
 
-func titleOfAnOlderSession(t *testing.T, place string, query func(string) []string) {
-	s := open(t, place)
+func testTitleOfAnOlderSession(t *testing.T, place string, query func(string) []string) {
+	s := openTestStore(t, place)
 	const key = "main:telegram:7"
 	say := func(l sessions.Log, text string) {
 		t.Helper()
@@ -63,7 +64,7 @@ func titleOfAnOlderSession(t *testing.T, place string, query func(string) []stri
 	l := reopen()
 	say(l, "the first words")
 	say(l, "others")
-	query("UPDATE sessions SET title = 0") // as the release before leaves it
+	query("UPDATE sessions SET title = 0") // as the previous release leaves it
 	want("of an older session", "the first words", 0)
 	l = reopen()
 	say(l, "the third")
@@ -71,23 +72,23 @@ func titleOfAnOlderSession(t *testing.T, place string, query func(string) []stri
 	sumUp(l, sessions.Summary{Covers: 3, Text: "so far"})
 	want("after a summary", "the first words", 1)
 	sumUp(l, sessions.Summary{Covers: 4})
-	query("UPDATE sessions SET title = 1") // the release before has carried out /new
+	query("UPDATE sessions SET title = 1") // the previous release has carried out /new
 	l = reopen()
 	say(l, "something new")
 	want("of a new conversation", "something new", 6)
-	query("UPDATE entries SET data = '' WHERE n = 6") // the release before has erased it
+	query("UPDATE entries SET data = '' WHERE n = 6") // the previous release has erased it
 	want("without its words", "", 6)
 }
 
-// An entry without words is no title, whoever has said it and whatever else it has.
-func TestATitleHasWords(t *testing.T) {
-	each(t, func(t *testing.T, place string, _ func(string) []string) {
-		s := open(t, place)
+// An entry without words never becomes the title, no matter who wrote it and what else it contains.
+func TestOnlyEntriesWithWordsBecomeTitles(t *testing.T) {
+	onEachPlace(t, func(t *testing.T, place string, _ func(string) []string) {
+		s := openTestStore(t, place)
 		reply := []sessions.Quote{{Kind: "reply", Name: "Berta", Text: ""}}
 		silent := []sessions.User{{Name: "Anna"}, {Name: `"Anna","text":"x`}, {Name: "Anna", Sent: time.Now(), Quotes: reply}}
 		of := reflect.TypeFor[sessions.User]()
 		text, _ := of.FieldByName("Text")
-		for i := text.Index[0] + 1; i < of.NumField(); i++ { // each that may stand behind the text
+		for i := text.Index[0] + 1; i < of.NumField(); i++ { // every field that may follow the text
 			said := sessions.User{Name: "Anna"}
 			switch field := reflect.ValueOf(&said).Elem().Field(i); field.Interface().(type) {
 			case string:
@@ -128,11 +129,11 @@ func TestATitleHasWords(t *testing.T) {
 	})
 }
 
-// On PostgreSQL a release may still erase that does not know of titles that models make: it counts what it
-// erases, and leaves such a title as it is. Nothing of that is shown.
-func TestATitleGoesWithWhatAnOlderReleaseErases(t *testing.T) {
-	each(t, func(t *testing.T, place string, query func(string) []string) {
-		s := open(t, place)
+// On PostgreSQL, a release that does not know titles by models may still erase. It counts its erasures but
+// leaves the title, which then must not be shown.
+func TestAnErasureByAnOlderReleaseRemovesTheTitle(t *testing.T) {
+	onEachPlace(t, func(t *testing.T, place string, query func(string) []string) {
+		s := openTestStore(t, place)
 		const key, erased = "main:telegram:7", `'{"text":"","deleted":true}'`
 		want := func(when, title string) {
 			t.Helper()
@@ -180,9 +181,10 @@ func TestATitleGoesWithWhatAnOlderReleaseErases(t *testing.T) {
 	})
 }
 
-// What the release before has left, and on PostgreSQL still writes, is found as what this one writes.
+// Sessions that the previous release wrote, and on PostgreSQL may still write, are listed like those of this
+// release.
 func TestRecentSessionsOfAnOlderRelease(t *testing.T) {
-	each(t, func(t *testing.T, place string, query func(string) []string) {
+	onEachPlace(t, func(t *testing.T, place string, query func(string) []string) {
 		older := sqlstore.Schema()
 		before := func(all []string) []string {
 			return all[:slices.IndexFunc(all, func(migration string) bool { return strings.Contains(migration, "ADD COLUMN title BIGINT") })]
@@ -203,7 +205,7 @@ func TestRecentSessionsOfAnOlderRelease(t *testing.T) {
 		if err := db.Close(); err != nil {
 			t.Fatal(err)
 		}
-		s := open(t, place)
+		s := openTestStore(t, place)
 		want := func(q sessions.SessionQuery, keys ...string) {
 			t.Helper()
 			q.Limit = 9
@@ -223,7 +225,7 @@ func TestRecentSessionsOfAnOlderRelease(t *testing.T) {
 		query("UPDATE sessions SET updated = '2026-05-06T10:20:30.000000Z' WHERE key = 'main:telegram:7'")
 		want(sessions.SessionQuery{}, "main:telegram:7", "main:web:ci:thread", "poet:telegram:7:a:b")
 		if !sqldb.IsURL(place) {
-			return // only one release has it open
+			return // only one release can have it open
 		}
 		query(insert("main:web:ci:new", "07"))
 		want(sessions.SessionQuery{}, "main:web:ci:new", "main:telegram:7", "main:web:ci:thread", "poet:telegram:7:a:b")

@@ -14,29 +14,29 @@ const (
 	// maxCost limits the cost of one call, so that a provider that reports nonsense cannot make a day's
 	// sum overflow.
 	maxCost = 1 << 40
-	// keepFor is how long spending and reservations are kept. An interrupted call is
+	// keepSpendingFor is how long spending and reservations are kept. An interrupted call is
 	// resumed or given up long before that.
-	keepFor = 7 * 24 * time.Hour
+	keepSpendingFor = 7 * 24 * time.Hour
 
-	// reserveWithin is the time within which a reservation is on the disk, on SQLite. There only one
+	// reserveFlushTime is the time within which a reservation is on the disk, on SQLite. There only one
 	// process makes calls: a crash before that loses the calls in flight along with their reservations.
-	reserveWithin = 10 * time.Millisecond
-	// settleWithin is the time within which a settlement is on the disk. A crash before that leaves the
+	reserveFlushTime = 10 * time.Millisecond
+	// settleFlushTime is the time within which a settlement is on the disk. A crash before that leaves the
 	// reservation, like a crash before Settle.
-	settleWithin = 200 * time.Millisecond
+	settleFlushTime = 200 * time.Millisecond
 )
 
 // tokens limits how many tokens people use.
 type tokens struct {
-	db    *sqldb.DB
-	spent *sql.Stmt
-	swept atomic.Value // the day on which sweep last ran
-	money *bill.Budget // limits what model calls may cost
+	db           *sqldb.DB
+	spent        *sql.Stmt
+	lastSweepDay atomic.Value // the day on which sweep last ran
+	money        *bill.Budget // limits what model calls may cost
 }
 
-// bounded returns the cost of a call, in tokens, limited to the range in which it is counted: not
+// clampCost returns the cost of a call, in tokens, limited to the range in which it is counted: not
 // negative, and at most maxCost.
-func bounded(tokens int64) int64 { return min(max(tokens, 0), maxCost) }
+func clampCost(tokens int64) int64 { return min(max(tokens, 0), maxCost) }
 
 // roomFor returns the most that the person may have spent and reserved already if the reservation
 // is to fit under its cap; -1 if it never fits.

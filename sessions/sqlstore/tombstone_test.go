@@ -10,11 +10,11 @@ import (
 	"parley/sessions/sqldb/sqldbtest"
 )
 
-// A holder whose fence is from before an erasing cannot create the session anew, with
-// what it may still remember, by opening it while it is being erased.
+// A holder whose fence is older than an erasure must not create the session again, with what it still
+// remembers, by opening it during the erasure.
 func TestOpeningDuringAnErasure(t *testing.T) {
 	place := sqldbtest.New(t)
-	s := open(t, place)
+	s := openTestStore(t, place)
 	const key = "main:telegram:1"
 	if _, err := s.Open(t.Context(), key, 1); err != nil {
 		t.Fatal(err)
@@ -28,7 +28,7 @@ func TestOpeningDuringAnErasure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = erasing.Rollback() }() // it is committed before
+	defer func() { _ = erasing.Rollback() }() // it has been committed by then
 	for _, do := range []string{
 		"UPDATE sessions SET fence = fence WHERE key = '" + key + "'",
 		"DELETE FROM sessions WHERE key = '" + key + "'",

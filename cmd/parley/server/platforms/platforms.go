@@ -342,14 +342,14 @@ func discordAccount(ctx context.Context, ch channels.Channel) (string, error) {
 // examineDiscord checks what the developer portal and the servers let the bot do.
 func examineDiscord(ctx context.Context, c config.Channel, ch channels.Channel, known []channels.Chat) error {
 	dc := ch.(*discord.Channel)
-	lacking, err := dc.LackingRights(ctx)
+	lacking, err := dc.FindMissingRights(ctx)
 	if err == nil {
 		var ids []string
 		for _, chat := range known {
 			ids = append(ids, cmp.Or(chat.Address.Thread, chat.Address.Chat))
 		}
-		var there []discord.LackOfRights
-		there, err = dc.LackingRightsIn(ctx, ids)
+		var there []discord.MissingRights
+		there, err = dc.FindMissingRightsIn(ctx, ids)
 		lacking = append(lacking, there...)
 	}
 	reads := true
@@ -398,7 +398,7 @@ func examineChats(ctx context.Context, c config.Channel, dc *discord.Channel) er
 const maxNamed = 3
 
 // lackOfRights returns the error that names the places where the bot lacks permissions on Discord.
-func lackOfRights(lacking []discord.LackOfRights) *LackError {
+func lackOfRights(lacking []discord.MissingRights) *LackError {
 	e := &LackError{Remedy: "give its role these permissions in the server's settings"}
 	var all []string
 	for _, l := range lacking[:min(len(lacking), maxNamed)] {
