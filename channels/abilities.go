@@ -40,15 +40,15 @@ type FileSender interface {
 
 // A FileLimiter knows the largest file that its platform accepts from a bot.
 type FileLimiter interface {
-	// MostFileBytes returns the size, in bytes, of the largest file that a bot may send.
-	MostFileBytes() int64
+	// MaxFileBytes returns the size, in bytes, of the largest file that a bot may send.
+	MaxFileBytes() int64
 }
 
-// MostFileBytes returns the size, in bytes, of the largest file that may be sent to a channel: the smaller of the
+// MaxFileBytes returns the size, in bytes, of the largest file that may be sent to a channel: the smaller of the
 // channel's limit and most; most if the channel has no limit.
-func MostFileBytes(ch Channel, most int64) int64 {
+func MaxFileBytes(ch Channel, most int64) int64 {
 	if l, ok := ability[FileLimiter](ch); ok {
-		return min(most, l.MostFileBytes())
+		return min(most, l.MaxFileBytes())
 	}
 	return most
 }
@@ -76,9 +76,9 @@ type Inviter interface {
 // A MembershipChecker knows who belongs to the bot account's home on the platform (a workspace): its full members,
 // but not guests, bots, or strangers from connected workspaces.
 type MembershipChecker interface {
-	// Member reports whether the person is a full member. An error means that it is unknown
+	// IsMember reports whether the person is a full member. An error means that it is unknown
 	// now; Receive then passes on the person's message again later.
-	Member(ctx context.Context, person string) (bool, error)
+	IsMember(ctx context.Context, person string) (bool, error)
 }
 
 // AsMembershipChecker returns the channel as a MembershipChecker; false if it isn't one.
@@ -99,11 +99,11 @@ func AsTyper(ch Channel) (Typer, bool) { return ability[Typer](ch) }
 
 // A ThreadReader reads what was said in threads before the bot was called into them.
 type ThreadReader interface {
-	// Before returns the newest messages of a thread that precede `in`, a message that Receive has passed on, as
+	// MessagesBefore returns the newest messages of a thread that precede `in`, a message that Receive has passed on, as
 	// quotes of the kind Earlier, oldest first. It returns at most `most` messages, including the one that began
 	// the thread. If the bot already takes part in the thread, it returns none, unless `joined` asks for them
 	// anyway. Its errors are *SendError.
-	Before(ctx context.Context, in bus.Inbound, most int, joined bool) ([]bus.Quote, error)
+	MessagesBefore(ctx context.Context, in bus.Inbound, most int, joined bool) ([]bus.Quote, error)
 }
 
 // AsThreadReader returns the channel as a ThreadReader; false if it isn't one.
@@ -157,20 +157,20 @@ type Fetcher interface {
 // LimitReader returns a reader that reads at most `most` bytes of `from`, and then fails with
 // ErrTooLarge if there are more.
 func LimitReader(from io.ReadCloser, most int64) io.ReadCloser {
-	return &limitedReader{from: from, left: most}
+	return &limitedReader{from: from, remaining: most}
 }
 
 type limitedReader struct {
-	from io.ReadCloser
-	left int64
+	from      io.ReadCloser
+	remaining int64
 }
 
 // Read implements io.Reader within the limit. To find out whether `from` is too large, it has to read past the last
 // allowed byte.
 func (b *limitedReader) Read(p []byte) (int, error) {
-	if b.left > 0 {
-		n, err := b.from.Read(p[:min(int64(len(p)), b.left)])
-		b.left -= int64(n)
+	if b.remaining > 0 {
+		n, err := b.from.Read(p[:min(int64(len(p)), b.remaining)])
+		b.remaining -= int64(n)
 		return n, err
 	}
 	if n, err := b.from.Read(make([]byte, 1)); n == 0 {
@@ -193,12 +193,12 @@ func AsReconciler(ch Channel) (Reconciler, bool) { return ability[Reconciler](ch
 
 // A Reactor marks a person's message with a reaction that shows its state.
 type Reactor interface {
-	// Seen shows that the bot has stored the message, Answered that its answer was sent, and Failed that there is
-	// no answer, because the turn failed or the message was refused. Callers identify the message by the ID that
+	// MarkSeen shows that the bot has stored the message, MarkAnswered that its answer was sent, and MarkFailed that
+	// there is no answer, because the turn failed or the message was refused. Callers identify the message by the ID that
 	// Receive gave it.
-	Seen(ctx context.Context, at bus.Address, message string) error
-	Answered(ctx context.Context, at bus.Address, message string) error
-	Failed(ctx context.Context, at bus.Address, message string) error
+	MarkSeen(ctx context.Context, at bus.Address, message string) error
+	MarkAnswered(ctx context.Context, at bus.Address, message string) error
+	MarkFailed(ctx context.Context, at bus.Address, message string) error
 }
 
 // A Replier knows where replies to a message are posted, on platforms where that is not the message's own address.
@@ -284,15 +284,15 @@ func Connected(ch Channel) bool {
 	return !ok || c.Connected()
 }
 
-// A Named channel knows the bot's name on its platform.
-type Named interface {
+// A BotNamer channel knows the bot's name on its platform.
+type BotNamer interface {
 	// BotName returns the name as people see it; "" while it isn't known. It makes no request.
 	BotName() string
 }
 
 // BotName returns the bot's name on a channel; "" if it isn't known.
 func BotName(ch Channel) string {
-	if n, ok := ability[Named](ch); ok {
+	if n, ok := ability[BotNamer](ch); ok {
 		return n.BotName()
 	}
 	return ""

@@ -23,12 +23,12 @@ type Book interface {
 
 // The states of a part and of a whole message.
 const (
-	Queued  = "queued"  // not tried yet, or tried and certainly not sent
-	Sending = "sending" // handed to the platform; after a crash, nobody knows whether it was sent
-	Sent    = "sent"
-	Failed  = "failed"  // will not be sent
-	Unsure  = "unknown" // may have been sent or not; the bot neither sends it again nor tries to find out
-	Drafted = "draft"   // shows an unfinished answer until the finished one replaces it; posted if it has a PlatformID
+	Queued         = "queued"  // not tried yet, or tried and certainly not sent
+	Sending        = "sending" // handed to the platform; after a crash, nobody knows whether it was sent
+	Sent           = "sent"
+	Failed         = "failed"  // will not be sent
+	OutcomeUnknown = "unknown" // may have been sent or not; the bot neither sends it again nor tries to find out
+	Drafted        = "draft"   // shows an unfinished answer until the finished one replaces it; posted if it has a PlatformID
 )
 
 // A SentPart is the recorded state of one part of a message.
@@ -64,7 +64,7 @@ type Send struct {
 	At     time.Time // when the record last changed
 }
 
-// State returns the state of the whole message: Failed, Unsure or Queued if one of its parts is in that state
+// State returns the state of the whole message: Failed, OutcomeUnknown or Queued if one of its parts is in that state
 // (checked in this order; Sending counts as Queued), otherwise Sent.
 func (s Send) State() string {
 	state := Sent
@@ -72,8 +72,8 @@ func (s Send) State() string {
 		switch p.State {
 		case Failed:
 			return Failed
-		case Unsure:
-			state = Unsure
+		case OutcomeUnknown:
+			state = OutcomeUnknown
 		case Queued, Sending:
 			if state == Sent {
 				state = Queued
@@ -129,15 +129,15 @@ type Submission struct {
 	At           time.Time
 }
 
-// ErrOtherBody says that an Idempotency-Key was used before with a different request, so the program has made a
+// ErrKeyReused says that an Idempotency-Key was used before with a different request, so the program has made a
 // mistake.
-var ErrOtherBody = errors.New("the key was used before with another body")
+var ErrKeyReused = errors.New("the key was used before with another body")
 
 // Submissions remembers the submissions of programs.
 type Submissions interface {
 	// Accept records a submission. If there is already one with the same Origin and Key that is at most a day old,
 	// Accept returns that one with fresh = false, so that the same request gets the same answer; if its digest
-	// differs, it returns ErrOtherBody. The record is durable when Accept returns. Only then does the caller
+	// differs, it returns ErrKeyReused. The record is durable when Accept returns. Only then does the caller
 	// publish the messages, and it publishes them again if the request is repeated.
 	Accept(ctx context.Context, s Submission) (recorded Submission, fresh bool, err error)
 	// Submission returns the submission with that id; ErrNoSend if there is none.
@@ -157,11 +157,11 @@ type SubmissionPublisher interface {
 // report on, such as an alert; see bus.Outbound.Subject), so that later messages about it can edit that message or
 // be posted under it.
 type Subjects interface {
-	// Bind records the platform's id of the newest message about a subject (the id of its first part if it has
+	// BindMessage records the platform's id of the newest message about a subject (the id of its first part if it has
 	// several).
-	Bind(ctx context.Context, origin, subject string, at bus.Address, platformID string) error
-	// Bound returns the id that Bind recorded last; "" if there is none.
-	Bound(ctx context.Context, origin, subject string, at bus.Address) (platformID string, err error)
+	BindMessage(ctx context.Context, origin, subject string, at bus.Address, platformID string) error
+	// BoundMessage returns the id that BindMessage recorded last; "" if there is none.
+	BoundMessage(ctx context.Context, origin, subject string, at bus.Address) (platformID string, err error)
 }
 
 // Drafts lists drafts: messages that only show an answer while it is being written. In the book, each is a message
@@ -182,7 +182,7 @@ type Pairing struct {
 	Owner    bool
 	At       time.Time
 	Expires  time.Time // when a request that nobody has approved ends
-	// Account is the linked person under whose name this person is counted; see [Link]. Only Paired sets it.
+	// Account is the linked person under whose name this person is counted; see [Link]. Only FindPairing sets it.
 	Account string
 }
 
@@ -191,9 +191,9 @@ func (p Pairing) OwnsBot() bool { return p.Owner && p.Approved }
 
 // Pairings remembers admissions and requests for admission.
 type Pairings interface {
-	// Ask records that a person asks to be admitted, and returns the request: the open one, if there already is
+	// RequestPairing records that a person asks to be admitted, and returns the request: the open one, if there already is
 	// one. Codes can't be guessed and are valid for an hour. Ask stores only ids; SetName adds a name.
-	Ask(ctx context.Context, person, chat string) (Pairing, error)
+	RequestPairing(ctx context.Context, person, chat string) (Pairing, error)
 	// Admit admits a person by a code. If it is an owner's code, that is the person who said it, and otherwise the
 	// person who asked to be admitted and was given the code. It returns ErrNoCode if the code is not valid. A
 	// caller that lost the answer may repeat the call, which then returns the same result.
@@ -207,9 +207,9 @@ type Pairings interface {
 	StandingOffer(ctx context.Context, channel string) (code string, err error)
 	// Pairings lists admissions and open requests, sorted by person.
 	Pairings(ctx context.Context) ([]Pairing, error)
-	// Paired returns a person's admission; false if there is none. The Pairing's Account is set in
+	// FindPairing returns a person's admission; false if there is none. The Pairing's Account is set in
 	// both cases.
-	Paired(ctx context.Context, person string) (Pairing, bool, error)
+	FindPairing(ctx context.Context, person string) (Pairing, bool, error)
 	// SetName records the platform's name for a person who was admitted or has asked to be.
 	SetName(ctx context.Context, person, name string) error
 	// Revoke removes a person's admission or request; ErrNoCode if there is none.
@@ -236,23 +236,23 @@ type Chat struct {
 
 // Chats remembers the chats in which people have talked to the bot.
 type Chats interface {
-	// Meet records a chat; if the chat is known, it changes only the person and the name.
-	Meet(ctx context.Context, chat Chat) error
+	// RecordChat records a chat; if the chat is known, it changes only the person and the name.
+	RecordChat(ctx context.Context, chat Chat) error
 	// Chats lists the chats, sorted by address.
 	Chats(ctx context.Context) ([]Chat, error)
 	// ChatsAfter lists at most limit of the chats that follow an address, sorted by address: those of one channel or,
 	// if that is "", of all.
 	ChatsAfter(ctx context.Context, channel string, after bus.Address, limit int) ([]Chat, error)
-	// Assign changes a chat's session to chat.Session; if the chat is unknown, it records all fields. The record is
-	// durable when Assign returns.
-	Assign(ctx context.Context, chat Chat) error
+	// AssignSession changes a chat's session to chat.Session; if the chat is unknown, it records all fields. The record is
+	// durable when AssignSession returns.
+	AssignSession(ctx context.Context, chat Chat) error
 	// SessionAt returns the key of the session of the chat at that address; "" if the chat is unknown.
 	SessionAt(ctx context.Context, at bus.Address) (session string, err error)
-	// AloneAt reports whether a chat is known to consist of one person and the bot: whether it, or one of its
+	// PrivateChatAt reports whether a chat is known to consist of one person and the bot: whether it, or one of its
 	// threads, is recorded and is not a group. It ignores the thread in `at`. If there are several such records,
 	// the first one, sorted by thread with the chat's own record before those of its threads, names the person;
 	// `person` is "" if that record names nobody.
-	AloneAt(ctx context.Context, at bus.Address) (person string, alone bool, err error)
+	PrivateChatAt(ctx context.Context, at bus.Address) (person string, alone bool, err error)
 	// SessionOf returns the key of the session that wrote a message, which is identified by its chat and the
 	// platform's id; "" if no session is known to have written it. It ignores the thread in `at`.
 	SessionOf(ctx context.Context, at bus.Address, message string) (session string, err error)
@@ -292,8 +292,8 @@ type Asks interface {
 type Processes interface {
 	// NoteProcess records the number for the process of that name; 0 removes the record.
 	NoteProcess(ctx context.Context, name string, understands int) error
-	// Understand reports whether each of these processes has recorded a number of at least `least`.
-	Understand(ctx context.Context, names []string, least int) (bool, error)
+	// AllUnderstand reports whether each of these processes has recorded a number of at least `least`.
+	AllUnderstand(ctx context.Context, names []string, least int) (bool, error)
 }
 
 // A Note is a value that Notes keeps.
@@ -358,11 +358,11 @@ type Links interface {
 	// Unlink separates a person from the others that the person is linked with, and returns those. Both sides keep
 	// the memories.
 	Unlink(ctx context.Context, person string) (others []Link, err error)
-	// Linked lists everybody who is linked with a person, including that person; nobody if the person has no links.
-	Linked(ctx context.Context, person string) ([]Link, error)
-	// AllLinked returns, for each person who is linked with others, those others, in the order in which they were
+	// LinkedWith lists everybody who is linked with a person, including that person; nobody if the person has no links.
+	LinkedWith(ctx context.Context, person string) ([]Link, error)
+	// AllLinks returns, for each person who is linked with others, those others, in the order in which they were
 	// linked.
-	AllLinked(ctx context.Context) (map[string][]string, error)
+	AllLinks(ctx context.Context) (map[string][]string, error)
 }
 
 // Memories stores what agents remember beyond one conversation, by scope and owner: memories of a
@@ -384,10 +384,10 @@ type Memories interface {
 
 // EditableMemories lets somebody look through all memories, and erase one after seeing it.
 type EditableMemories interface {
-	// KeptMemories lists the memories that aren't empty, without their texts, sorted by scope and owner. The list has
+	// ListMemories lists the memories that aren't empty, without their texts, sorted by scope and owner. The list has
 	// at most limit of them, and starts after the memory with the given scope and owner; if both are "", with the
 	// first.
-	KeptMemories(ctx context.Context, scope, owner string, limit int) ([]KeptMemory, error)
+	ListMemories(ctx context.Context, scope, owner string, limit int) ([]MemoryInfo, error)
 	// ForgetIf erases a memory like Forget, but only if may, which is passed the memory's text, returns no error.
 	// Otherwise it returns may's error unchanged. may can be called more than once.
 	ForgetIf(ctx context.Context, scope, owner string, may func(content string) error) error
@@ -399,8 +399,8 @@ type Memory struct {
 	Untrusted bool // strangers may have written it
 }
 
-// A KeptMemory describes an owner's memory without its text.
-type KeptMemory struct {
+// A MemoryInfo describes an owner's memory without its text.
+type MemoryInfo struct {
 	Scope, Owner string
 	Bytes        int64
 	Untrusted    bool // strangers may have written some of it
@@ -409,6 +409,6 @@ type KeptMemory struct {
 
 // The scopes of memories.
 const (
-	OfPerson = "person" // the owner is CHANNEL:USER
-	OfAgent  = "agent"  // the owner is the agent's name
+	ScopePerson = "person" // the owner is CHANNEL:USER
+	ScopeAgent  = "agent"  // the owner is the agent's name
 )

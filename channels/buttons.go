@@ -13,16 +13,16 @@ import (
 // ReplyTo. The message's id is the same however often the platform delivers the press. The channel acknowledges a
 // press to the platform only after publish has returned nil or ErrNotAdmitted.
 type ButtonShower interface {
-	// MostButtons returns how many buttons a part may have, and how many bytes the Says of a button may have.
-	MostButtons() (count, bytes int)
+	// MaxButtons returns how many buttons a part may have, and how many bytes the Says of a button may have.
+	MaxButtons() (count, bytes int)
 }
 
 // ErrNotAdmitted says that the person who pressed a button may not talk to the bot. The press was not published; a
 // ButtonShower tells the person so, and doesn't publish the press again.
 var ErrNotAdmitted = errors.New("whoever pressed the button may not talk to the bot")
 
-// NotAdmitted is the text that a ButtonShower shows to a person who presses a button but may not talk to the bot.
-const NotAdmitted = "I don't know you, so this button won't work for you."
+// TextNotAdmitted is the text that a ButtonShower shows to a person who presses a button but may not talk to the bot.
+const TextNotAdmitted = "I don't know you, so this button won't work for you."
 
 // maxLabelUnits is the length of the longest label that a button gets, in UTF-16 units. Every platform accepts
 // labels of this length.
@@ -38,7 +38,7 @@ func ShownButtons(ch Channel, all []bus.Button) []bus.Button {
 	if !ok {
 		return nil
 	}
-	count, bytes := s.MostButtons()
+	count, bytes := s.MaxButtons()
 	var shown []bus.Button
 	for _, b := range all {
 		b.Label = shortLabel(b.Label)

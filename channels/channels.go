@@ -153,10 +153,10 @@ const (
 type SendError struct {
 	Fault      Fault
 	RetryAfter time.Duration // with Retry: the wait that the platform asks for; 0 if it asks for none
-	// Limited says, with Retry, that a rate limit was the cause, so the send does not count as an attempt. Account
+	// RateLimited says, with Retry, that a rate limit was the cause, so the send does not count as an attempt. Account
 	// says that it was the limit of the whole account.
-	Limited bool
-	Account bool
+	RateLimited bool
+	AccountWide bool
 	// Setting names, with Stop, the channel's setting that is at fault; "" means bot_token. Remedy says what the
 	// operator should do; "" means that the setting needs another value.
 	Setting string

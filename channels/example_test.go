@@ -10,19 +10,18 @@ import (
 	"parley/channels/markup"
 )
 
-// A letterbox is a channel over letters: those that came are received, and those that are sent are
-// printed.
-type letterbox struct{ came []bus.Inbound }
+// A letterbox is a channel over letters. Receive publishes the unread ones, and Send prints a letter.
+type letterbox struct{ unread []bus.Inbound }
 
-// Receive implements [channels.Channel]. A letter leaves the box only once it is published.
+// Receive implements [channels.Channel]. A letter is removed from the box only once it is published.
 func (l *letterbox) Receive(ctx context.Context, publish func(context.Context, bus.Inbound) error) error {
-	for len(l.came) > 0 {
-		if err := publish(ctx, l.came[0]); err != nil && ctx.Err() != nil {
+	for len(l.unread) > 0 {
+		if err := publish(ctx, l.unread[0]); err != nil && ctx.Err() != nil {
 			return ctx.Err()
 		} else if err != nil {
-			continue // the same letter again; a channel for a platform waits a little before
+			continue // the same letter again; a real channel would wait a little before it retries
 		}
-		l.came = l.came[1:]
+		l.unread = l.unread[1:]
 	}
 	return nil
 }
@@ -41,11 +40,11 @@ func (l *letterbox) Limits() channels.Limits {
 	return channels.Limits{Dialect: markup.Plain, Length: 2000}
 }
 
-// A channel translates between a platform and messages of the bus, and no more: whether who writes
-// is known, what is sent twice, and when to try again is decided by gateway and dispatch.
+// A channel only translates between a platform and messages of the bus. The gateway and the dispatcher decide
+// who may talk, what is a repetition, and when to retry.
 func ExampleChannel() {
 	at := bus.Address{Channel: "letters", Chat: "Elm Street 5"}
-	var ch channels.Channel = &letterbox{came: []bus.Inbound{
+	var ch channels.Channel = &letterbox{unread: []bus.Inbound{
 		{ID: "letters:1", Kind: bus.Said, From: bus.Person{ID: "letters:ann"}, At: at, Text: "Are you there?"},
 	}}
 	tries := 0

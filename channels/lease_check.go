@@ -48,12 +48,12 @@ func LeaseCheckedTransport(next http.RoundTripper) http.RoundTripper {
 // LeaseCheckedHTTP1 is LeaseCheckedTransport for a transport that uses only HTTP/1, where each request has a
 // connection to itself. Headers and body are then written together, which takes half as many writes.
 func LeaseCheckedHTTP1(next http.RoundTripper) http.RoundTripper {
-	return leaseCheckedTransport{next: next, exclusive: true}
+	return leaseCheckedTransport{next: next, ownConnections: true}
 }
 
 type leaseCheckedTransport struct {
-	next      http.RoundTripper
-	exclusive bool // whether each request has a connection to itself
+	next           http.RoundTripper
+	ownConnections bool // whether each request has a connection to itself
 }
 
 // RoundTrip implements http.RoundTripper: it checks the lease and sends the request.
@@ -62,7 +62,7 @@ func (p leaseCheckedTransport) RoundTrip(req *http.Request) (*http.Response, err
 	switch {
 	case !bound || req.Body == nil:
 		return p.next.RoundTrip(req)
-	case p.exclusive:
+	case p.ownConnections:
 		return p.checkConnection(req, check)
 	}
 	return p.checkBody(req, check)

@@ -17,8 +17,8 @@ import (
 	"parley/tools/plainhttp"
 )
 
-// countingHTTP1 returns a transport whose requests have their connections to themselves, and that
-// counts in writes what is written to these.
+// countingHTTP1 returns a transport in which each request has a connection to itself. It counts the writes to
+// these connections in writes.
 func countingHTTP1(writes *atomic.Int64) *http.Transport {
 	t := &http.Transport{Protocols: new(http.Protocols)}
 	t.Protocols.SetHTTP1(true)
@@ -87,7 +87,7 @@ func testLateRequests(t *testing.T, transport http.RoundTripper) {
 		}
 		resp, err := client.Do(req)
 		if err == nil {
-			_, err = io.Copy(io.Discard, resp.Body) // so that the connection is used again
+			_, err = io.Copy(io.Discard, resp.Body) // so that the connection is reused
 			resp.Body.Close()
 		}
 		if late := errors.Is(err, errLeaseLost) && errors.Is(err, bus.ErrFenced); late != c.late || !c.late && err != nil {
@@ -97,13 +97,13 @@ func testLateRequests(t *testing.T, transport http.RoundTripper) {
 			t.Errorf("%s: %v, want it tried again", c.name, fault)
 		}
 	}
-	server.Close() // waits for what is under way
+	server.Close() // waits for the requests in progress
 	if all := strings.Join(got, "|"); all != "just asked|still held|still held, afterwards" {
 		t.Errorf("the server got %q", all)
 	}
 }
 
-// A message goes out in one write, and so in one packet.
+// A request that checks its lease is sent in one write, and so in one packet.
 func TestARequestWithALeaseIsOneWrite(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))

@@ -21,7 +21,7 @@ const (
 // A Proposal is something that an agent proposes to remember. It is in no memory unless a person keeps it.
 type Proposal struct {
 	ID    string // people type it
-	Scope string // the scope of the memory to which it would be added: OfPerson or OfAgent
+	Scope string // the scope of the memory to which it would be added: ScopePerson or ScopeAgent
 	Owner string // the owner of that memory
 	Text  string
 	State string
@@ -54,16 +54,16 @@ type Proposals interface {
 	// LastProposed returns up to which entry of a session's log a model was asked last, 0 for none, and whether the
 	// person was told what it proposed.
 	LastProposed(ctx context.Context, session string) (covers int64, told bool, err error)
-	// Propose stores what a model proposes from a session's log up to the entry covers, which may be nothing. It does
+	// StoreProposals stores what a model proposes from a session's log up to the entry covers, which may be nothing. It does
 	// nothing if a model was asked about that part, or a later one, before. It sets the ids, and deletes expired
 	// proposals.
-	Propose(ctx context.Context, session string, covers int64, all []Proposal) error
+	StoreProposals(ctx context.Context, session string, covers int64, all []Proposal) error
 	// ForgetProposals erases the proposals from a session, also from the book's files.
 	ForgetProposals(ctx context.Context, session string) error
-	// NoteProposed records that the person was told.
-	NoteProposed(ctx context.Context, session string, covers int64) error
-	// Proposed returns the proposals from a session's log up to the entry covers, in order and in any state.
-	Proposed(ctx context.Context, session string, covers int64) ([]Proposal, error)
+	// NoteProposalsTold records that the person was told.
+	NoteProposalsTold(ctx context.Context, session string, covers int64) error
+	// ProposalsFrom returns the proposals from a session's log up to the entry covers, in order and in any state.
+	ProposalsFrom(ctx context.Context, session string, covers int64) ([]Proposal, error)
 	// ProposalsTo returns the proposals to a person and to the person's linked accounts, in any state, oldest first.
 	ProposalsTo(ctx context.Context, person string) ([]Proposal, error)
 	// DecideProposal carries out a person's decision, and returns the proposal as it is afterwards. Only the first

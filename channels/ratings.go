@@ -25,11 +25,11 @@ type Ratings interface {
 	// stored rating, and false if the book knows no answer there or already has the same rating. The rating is
 	// durable when Rate returns.
 	Rate(ctx context.Context, r Rating) (kept Rating, changed bool, err error)
-	// Rated looks up the answer that contains r's message, and returns r with Session, Turn and the thread; false
+	// FindRatedAnswer looks up the answer that contains r's message, and returns r with Session, Turn and the thread; false
 	// if the book knows no answer there.
-	Rated(ctx context.Context, r Rating) (found Rating, ok bool, err error)
-	// Unrate deletes the rating r, unless the person has given another one since.
-	Unrate(ctx context.Context, r Rating) error
+	FindRatedAnswer(ctx context.Context, r Rating) (found Rating, ok bool, err error)
+	// DeleteRating deletes the rating r, unless the person has given another one since.
+	DeleteRating(ctx context.Context, r Rating) error
 	// Ratings lists the ratings of a session's answers, the oldest first.
 	Ratings(ctx context.Context, session string) ([]Rating, error)
 	// RatingsBy lists a person's ratings in all sessions, the oldest first.

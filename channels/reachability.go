@@ -18,7 +18,7 @@ func (c *Reachability) Note(err error) {
 	}
 	lost := err != nil
 	if fault, ok := errors.AsType[*SendError](err); ok {
-		lost = fault.Fault != Rejected && !fault.Limited && fault.MovedTo == ""
+		lost = fault.Fault != Rejected && !fault.RateLimited && fault.MovedTo == ""
 	}
 	c.lost.Store(lost)
 }

@@ -19,7 +19,7 @@ func TestReachability(t *testing.T) {
 		{"reached", nil, true},
 		{"out of reach", &channels.SendError{Fault: channels.Retry, Code: "unreachable"}, false},
 		{"ended on this side", fmt.Errorf("poll: %w", context.Canceled), false},
-		{"too often", &channels.SendError{Fault: channels.Retry, Limited: true}, true},
+		{"too often", &channels.SendError{Fault: channels.Retry, RateLimited: true}, true},
 		{"refused", &channels.SendError{Fault: channels.Stop}, false},
 		{"one message refused", &channels.SendError{Fault: channels.Rejected}, true},
 		{"cut off", fmt.Errorf("send: %w", &channels.SendError{Fault: channels.Unknown}), false},

@@ -69,13 +69,13 @@ func (s *proposing) Known(ctx context.Context, agent, person string) (proposals.
 func (s *proposing) Propose(ctx context.Context, r proposals.Round) error {
 	var all []channels.Proposal
 	for _, f := range r.Facts {
-		p := channels.Proposal{Scope: channels.OfPerson, Owner: r.Person, Text: f.Text, Person: r.Person, At: r.At, Cause: r.Cause, Expires: time.Now().Add(time.Hour)}
+		p := channels.Proposal{Scope: channels.ScopePerson, Owner: r.Person, Text: f.Text, Person: r.Person, At: r.At, Cause: r.Cause, Expires: time.Now().Add(time.Hour)}
 		if f.OfAgent {
-			p.Scope, p.Owner = channels.OfAgent, r.Agent
+			p.Scope, p.Owner = channels.ScopeAgent, r.Agent
 		}
 		all = append(all, p)
 	}
-	err := s.book.Propose(ctx, r.Session, r.Covers, all)
+	err := s.book.StoreProposals(ctx, r.Session, r.Covers, all)
 	if s.kept != nil {
 		s.kept()
 	}
@@ -90,7 +90,7 @@ func (s *proposing) Tell(ctx context.Context, session string, covers int64) erro
 	if err := s.tell.Propose(ctx, session, covers); err != nil {
 		return err
 	}
-	return s.book.NoteProposed(ctx, session, covers)
+	return s.book.NoteProposalsTold(ctx, session, covers)
 }
 
 // isFinding reports whether a model is asked what is worth remembering.
@@ -191,7 +191,7 @@ func TestWhatIsWorthRememberingIsProposed(t *testing.T) {
 	if got, _ := read.Load().(string); !strings.Contains(got, "<message>\nI like tea\n</message>") || !strings.Contains(got, "<past>\nI heard you\n</past>") {
 		t.Errorf("the model reads %q", got)
 	}
-	for scope, owner := range map[string]string{channels.OfPerson: "test:1", channels.OfAgent: "main"} {
+	for scope, owner := range map[string]string{channels.ScopePerson: "test:1", channels.ScopeAgent: "main"} {
 		if content, _, err := r.store.book.Memory(t.Context(), scope, owner); err != nil || content != "" {
 			t.Errorf("of %s is remembered %q, %v", owner, content, err)
 		}

@@ -47,7 +47,7 @@ CREATE TABLE dead (
 );
 CREATE TABLE pause (topic TEXT PRIMARY KEY, until INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
-`}, Adopt: adoption()}
+`}, AdoptStatements: adoption()}
 }
 
 // adoption returns the statements that copy the data from another bus's file; see [sqldb.Schema]. What

@@ -183,7 +183,7 @@ func testProcesses(t *testing.T, s suite) {
 	b := s.open(t)
 	ctx := t.Context()
 	understand := func(least int, names ...string) bool {
-		ok, err := b.Understand(ctx, names, least)
+		ok, err := b.AllUnderstand(ctx, names, least)
 		must(t, err)
 		return ok
 	}

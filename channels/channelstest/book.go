@@ -160,7 +160,7 @@ func testBegin(t *testing.T, s suite) {
 		t.Fatalf("first: %+v, fresh %v", known, fresh)
 	}
 	must(t, b.Mark(t.Context(), "m", 0, channels.SentPart{State: channels.Sent, PlatformID: "p1"}))
-	for _, late := range []string{channels.Queued, channels.Sending, channels.Drafted, channels.Failed, channels.Unsure} { // from a process that was paused
+	for _, late := range []string{channels.Queued, channels.Sending, channels.Drafted, channels.Failed, channels.OutcomeUnknown} { // from a process that was paused
 		if err := b.Mark(t.Context(), "m", 0, channels.SentPart{State: late}); !errors.Is(err, channels.ErrFinished) {
 			t.Errorf("a sent part is marked as %s: %v, want ErrFinished", late, err)
 		}
@@ -256,17 +256,17 @@ func testOddText(t *testing.T, s suite) {
 			known.Parts[1].PlatformID != odd || known.Parts[1].Code != odd {
 			t.Errorf("%q came back as %+v, fresh %v", odd, known, fresh)
 		}
-		asked, err := b.Ask(t.Context(), "c:"+odd, odd)
+		asked, err := b.RequestPairing(t.Context(), "c:"+odd, odd)
 		must(t, err)
 		_, err = b.Admit(t.Context(), channels.Admission{Code: asked.Code})
 		must(t, err)
-		if p, ok, err := b.Paired(t.Context(), "c:"+odd); !ok || err != nil || p.Person != "c:"+odd || p.Chat != odd {
+		if p, ok, err := b.FindPairing(t.Context(), "c:"+odd); !ok || err != nil || p.Person != "c:"+odd || p.Chat != odd {
 			t.Errorf("%q is paired as %+v, %v, %v", odd, p, ok, err)
 		}
 		if _, err := b.Admit(t.Context(), channels.Admission{Code: odd, Person: "c:" + odd}); !errors.Is(err, channels.ErrNoCode) {
 			t.Errorf("the code %q: %v", odd, err)
 		}
-		must(t, b.Meet(t.Context(), channels.Chat{Address: send.To, Session: odd}))
+		must(t, b.RecordChat(t.Context(), channels.Chat{Address: send.To, Session: odd}))
 		all, err := b.Chats(t.Context())
 		must(t, err)
 		if !slices.ContainsFunc(all, func(c channels.Chat) bool { return c.Address == send.To && c.Session == odd }) {
@@ -285,7 +285,7 @@ func testChats(t *testing.T, s suite) {
 		{Address: at("1", ""), Session: "main:c:1", Seen: first},
 		{Address: at("2", ""), Session: "other", Seen: time.Now()},
 	} {
-		must(t, b.Meet(t.Context(), c))
+		must(t, b.RecordChat(t.Context(), c))
 	}
 	b = s.reopen(t, b)
 	all, err := b.Chats(t.Context())
@@ -321,9 +321,9 @@ func testChats(t *testing.T, s suite) {
 		}
 	}
 	// A thread's session is the one that was last assigned.
-	must(t, b.Assign(t.Context(), channels.Chat{Address: at("2", "5"), Session: "ops:c:2:5", Group: true, Seen: first}))
-	must(t, b.Meet(t.Context(), channels.Chat{Address: at("2", "5"), Session: "main:c:2:5", Group: true, Seen: time.Now()}))
-	must(t, b.Assign(t.Context(), channels.Chat{Address: at("1", "9"), Session: "ops:c:1:9", Seen: time.Now()}))
+	must(t, b.AssignSession(t.Context(), channels.Chat{Address: at("2", "5"), Session: "ops:c:2:5", Group: true, Seen: first}))
+	must(t, b.RecordChat(t.Context(), channels.Chat{Address: at("2", "5"), Session: "main:c:2:5", Group: true, Seen: time.Now()}))
+	must(t, b.AssignSession(t.Context(), channels.Chat{Address: at("1", "9"), Session: "ops:c:1:9", Seen: time.Now()}))
 	b = s.reopen(t, b)
 	for address, want := range map[bus.Address]string{at("2", "5"): "ops:c:2:5", at("1", "9"): "ops:c:1:9", at("1", ""): "main:c:1", at("9", ""): ""} {
 		if session, err := b.SessionAt(t.Context(), address); session != want || err != nil {
@@ -354,7 +354,7 @@ func testAloneAt(t *testing.T, s suite) {
 		{"odd \x00 \xff", "", "c:\x00\xff", false},
 	} {
 		at := bus.Address{Channel: "c", Chat: c.chat, Thread: c.thread}
-		must(t, b.Meet(t.Context(), channels.Chat{Address: at, Session: "main:c", Group: c.group, Person: c.person, Name: "Ada", Seen: time.Now()}))
+		must(t, b.RecordChat(t.Context(), channels.Chat{Address: at, Session: "main:c", Group: c.group, Person: c.person, Name: "Ada", Seen: time.Now()}))
 	}
 	b = s.reopen(t, b)
 	for _, c := range []struct {
@@ -374,7 +374,7 @@ func testAloneAt(t *testing.T, s suite) {
 		{"c", "odd \x00 \xff", "c:\x00\xff", true},
 	} {
 		for _, thread := range []string{"", "5", "9", "unknown"} { // any thread stands for its chat
-			person, alone, err := b.AloneAt(t.Context(), bus.Address{Channel: c.channel, Chat: c.chat, Thread: thread})
+			person, alone, err := b.PrivateChatAt(t.Context(), bus.Address{Channel: c.channel, Chat: c.chat, Thread: thread})
 			if person != c.person || alone != c.alone || err != nil {
 				t.Errorf("in %s:%q, thread %q, %q is alone %v, %v; want %q, %v", c.channel, c.chat, thread, person, alone, err, c.person, c.alone)
 			}
@@ -382,7 +382,7 @@ func testAloneAt(t *testing.T, s suite) {
 	}
 	away, cancel := context.WithCancel(t.Context())
 	cancel()
-	if person, alone, err := b.AloneAt(away, bus.Address{Channel: "c", Chat: "private"}); person != "" || alone || err == nil {
+	if person, alone, err := b.PrivateChatAt(away, bus.Address{Channel: "c", Chat: "private"}); person != "" || alone || err == nil {
 		t.Errorf("when it cannot be read: %q, %v, %v", person, alone, err)
 	}
 }
@@ -416,7 +416,7 @@ func writeForever(ctx context.Context, b Book, say func(string)) error {
 			return err
 		}
 		say("marked " + id)
-		asked, err := b.Ask(ctx, "c:"+id, "c:"+id)
+		asked, err := b.RequestPairing(ctx, "c:"+id, "c:"+id)
 		if err != nil {
 			return err
 		}
@@ -443,7 +443,7 @@ func testKilled(t *testing.T, s suite) {
 					t.Errorf("marked, and found as %+v", send)
 				}
 			case "asked":
-				if p, err := b.Ask(t.Context(), "c:"+what[1], "c:"+what[1]); err != nil || p.Code != what[2] {
+				if p, err := b.RequestPairing(t.Context(), "c:"+what[1], "c:"+what[1]); err != nil || p.Code != what[2] {
 					t.Errorf("asked, and found as %+v, %v", p, err)
 				}
 			}

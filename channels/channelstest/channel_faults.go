@@ -57,7 +57,7 @@ func (r *channelRun) checkFault(kind Call, want expectation, call func(context.C
 	if n := r.platform.Calls(kind) - before; n != 1 {
 		r.Errorf("%s: it was called %d times", what, n)
 	}
-	if fault.Limited != (want.trouble == RateLimited) || fault.Limited && fault.RetryAfter != RetryAfter {
+	if fault.RateLimited != (want.trouble == RateLimited) || fault.RateLimited && fault.RetryAfter != RetryAfter {
 		r.Errorf("%s: got %+v, want it to tell of a limit of %v only where there is one", what, fault, RetryAfter)
 	}
 	_, reads := r.channel.(channels.RefusalReader)

@@ -130,8 +130,8 @@ func (c *TypingChannel) Shown() []Arrival {
 // A ButtonChannel is an EditingChannel that also shows buttons.
 type ButtonChannel struct{ *EditingChannel }
 
-// MostButtons implements channels.ButtonShower: three buttons of 64 bytes.
-func (ButtonChannel) MostButtons() (count, bytes int) { return 3, 64 }
+// MaxButtons implements channels.ButtonShower: three buttons of 64 bytes.
+func (ButtonChannel) MaxButtons() (count, bytes int) { return 3, 64 }
 
 // A TracingChannel is a MemoryChannel that can find out whether a part has arrived.
 type TracingChannel struct{ *MemoryChannel }
@@ -174,18 +174,18 @@ type ReactingChannel struct {
 	shown []string
 }
 
-// Seen implements channels.Reactor: it records the reaction.
-func (c *ReactingChannel) Seen(_ context.Context, at bus.Address, message string) error {
+// MarkSeen implements channels.Reactor: it records the reaction.
+func (c *ReactingChannel) MarkSeen(_ context.Context, at bus.Address, message string) error {
 	return c.react("seen", at, message)
 }
 
-// Answered implements channels.Reactor: it records the reaction.
-func (c *ReactingChannel) Answered(_ context.Context, at bus.Address, message string) error {
+// MarkAnswered implements channels.Reactor: it records the reaction.
+func (c *ReactingChannel) MarkAnswered(_ context.Context, at bus.Address, message string) error {
 	return c.react("answered", at, message)
 }
 
-// Failed implements channels.Reactor: it records the reaction.
-func (c *ReactingChannel) Failed(_ context.Context, at bus.Address, message string) error {
+// MarkFailed implements channels.Reactor: it records the reaction.
+func (c *ReactingChannel) MarkFailed(_ context.Context, at bus.Address, message string) error {
 	return c.react("failed", at, message)
 }
 

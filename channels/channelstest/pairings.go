@@ -14,9 +14,9 @@ import (
 
 func testRequests(t *testing.T, s suite) {
 	b, command := s.open(t), s.open(t) // the bot, and `pairing approve` running next to it
-	asked, err := b.Ask(t.Context(), "c:7", "c:70")
+	asked, err := b.RequestPairing(t.Context(), "c:7", "c:70")
 	must(t, err)
-	again, err := b.Ask(t.Context(), "c:7", "c:70")
+	again, err := b.RequestPairing(t.Context(), "c:7", "c:70")
 	must(t, err)
 	if asked.Code == "" || again.Code != asked.Code {
 		t.Errorf("codes %q and %q, want one that stands", asked.Code, again.Code)
@@ -27,7 +27,7 @@ func testRequests(t *testing.T, s suite) {
 	if left := time.Until(asked.Expires); left < 50*time.Minute || left > time.Hour {
 		t.Errorf("it lives for %v", left)
 	}
-	if _, ok, err := b.Paired(t.Context(), "c:7"); ok || err != nil {
+	if _, ok, err := b.FindPairing(t.Context(), "c:7"); ok || err != nil {
 		t.Errorf("somebody who asked is paired: %v, %v", ok, err)
 	}
 	// The stranger who was told a code can't approve the request by saying it.
@@ -45,20 +45,20 @@ func testRequests(t *testing.T, s suite) {
 	if got.Person != "c:7" || got.Chat != "c:70" || !got.Approved || got.Owner || got.Code != "" {
 		t.Errorf("admitted %+v", got)
 	}
-	if p, ok, err := b.Paired(t.Context(), "c:7"); !ok || !p.Approved || err != nil {
+	if p, ok, err := b.FindPairing(t.Context(), "c:7"); !ok || !p.Approved || err != nil {
 		t.Errorf("the other process does not see it: %+v, %v, %v", p, ok, err)
 	}
 	if _, err := command.Admit(t.Context(), channels.Admission{Code: asked.Code}); !errors.Is(err, channels.ErrNoCode) {
 		t.Errorf("a code was used twice: %v", err)
 	}
-	if p, err := b.Ask(t.Context(), "c:7", "c:70"); err != nil || !p.Approved || p.Code != "" {
+	if p, err := b.RequestPairing(t.Context(), "c:7", "c:70"); err != nil || !p.Approved || p.Code != "" {
 		t.Errorf("somebody admitted asks: %+v, %v", p, err)
 	}
 }
 
 func testRequestsAreBounded(t *testing.T, s suite) {
 	b := s.open(t)
-	admitted, err := b.Ask(t.Context(), "c:admitted", "c:admitted")
+	admitted, err := b.RequestPairing(t.Context(), "c:admitted", "c:admitted")
 	must(t, err)
 	_, err = b.Admit(t.Context(), channels.Admission{Code: admitted.Code})
 	must(t, err)
@@ -67,21 +67,21 @@ func testRequestsAreBounded(t *testing.T, s suite) {
 		wg.Go(func() {
 			for j := range 52 {
 				who := fmt.Sprintf("c:%d", 52*i+j)
-				if _, err := b.Ask(t.Context(), who, who); err != nil {
+				if _, err := b.RequestPairing(t.Context(), who, who); err != nil {
 					t.Error(err)
 				}
 			}
 		})
 	}
 	wg.Wait()
-	last, err := b.Ask(t.Context(), "c:last", "c:last")
+	last, err := b.RequestPairing(t.Context(), "c:last", "c:last")
 	must(t, err)
 	all, err := b.Pairings(t.Context())
 	must(t, err)
 	if len(all) != 1001 {
 		t.Errorf("%d pairings, want 1000 requests and the one admitted", len(all))
 	}
-	if _, ok, err := b.Paired(t.Context(), "c:admitted"); !ok || err != nil {
+	if _, ok, err := b.FindPairing(t.Context(), "c:admitted"); !ok || err != nil {
 		t.Errorf("requests pushed out an admission: %v", err)
 	}
 	if _, err := b.Admit(t.Context(), channels.Admission{Code: last.Code}); err != nil {
@@ -130,7 +130,7 @@ func testOffers(t *testing.T, s suite) {
 	if len(owners) != 1 {
 		t.Fatalf("%d people own by one code", len(owners))
 	}
-	owner, ok, err := b.Paired(t.Context(), <-owners)
+	owner, ok, err := b.FindPairing(t.Context(), <-owners)
 	if !ok || !owner.Owner || err != nil {
 		t.Errorf("owner is %+v, %v, %v", owner, ok, err)
 	}
@@ -174,11 +174,11 @@ func testStandingOffer(t *testing.T, s suite, b channels.Pairings, used string) 
 
 func testRevoke(t *testing.T, s suite) {
 	b := s.open(t)
-	asked, err := b.Ask(t.Context(), "c:1", "c:1")
+	asked, err := b.RequestPairing(t.Context(), "c:1", "c:1")
 	must(t, err)
 	_, err = b.Admit(t.Context(), channels.Admission{Code: asked.Code})
 	must(t, err)
-	open, err := b.Ask(t.Context(), "c:2", "c:2")
+	open, err := b.RequestPairing(t.Context(), "c:2", "c:2")
 	must(t, err)
 	for _, who := range []string{"c:1", "c:2"} {
 		must(t, s.open(t).Revoke(t.Context(), who))
@@ -186,7 +186,7 @@ func testRevoke(t *testing.T, s suite) {
 			t.Errorf("revoked twice: %v", err)
 		}
 	}
-	if _, ok, err := b.Paired(t.Context(), "c:1"); ok || err != nil {
+	if _, ok, err := b.FindPairing(t.Context(), "c:1"); ok || err != nil {
 		t.Errorf("still paired: %v", err)
 	}
 	if _, err := b.Admit(t.Context(), channels.Admission{Code: open.Code}); !errors.Is(err, channels.ErrNoCode) {
@@ -212,21 +212,21 @@ func testNames(t *testing.T, s suite) {
 		return strings.Join(got, "|")
 	}
 	must(t, b.SetName(t.Context(), "c:7", "nobody asked"))
-	asked, err := b.Ask(t.Context(), "c:7", "c:70")
+	asked, err := b.RequestPairing(t.Context(), "c:7", "c:70")
 	must(t, err)
 	at := bus.Address{Channel: "c", Chat: "70"}
-	must(t, b.Meet(t.Context(), channels.Chat{Address: at, Session: "main:c:70"}))
+	must(t, b.RecordChat(t.Context(), channels.Chat{Address: at, Session: "main:c:70"}))
 	if got := names(); got != "c:7 |c:70  " {
 		t.Errorf("before a name is known: %q", got)
 	}
 	for _, name := range []string{"Ada", "Ada\x00 \xff\n(home)", "Ada L."} {
 		must(t, b.SetName(t.Context(), "c:7", name))
-		must(t, b.Meet(t.Context(), channels.Chat{Address: at, Session: "another", Person: "c:7", Name: name}))
+		must(t, b.RecordChat(t.Context(), channels.Chat{Address: at, Session: "another", Person: "c:7", Name: name}))
 		if got, want := names(), "c:7 "+name+"|c:70 c:7 "+name; got != want {
 			t.Errorf("names are %q, want %q", got, want)
 		}
 	}
-	must(t, b.Meet(t.Context(), channels.Chat{Address: at, Session: "main:c:70"})) // this time, the platform does not say the name
+	must(t, b.RecordChat(t.Context(), channels.Chat{Address: at, Session: "main:c:70"})) // this time, the platform does not say the name
 	if _, err := b.Admit(t.Context(), channels.Admission{Code: asked.Code}); err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +235,7 @@ func testNames(t *testing.T, s suite) {
 		t.Errorf("once admitted: %q", got)
 	}
 	must(t, b.SetName(t.Context(), "c:7", strings.Repeat("ü", 1000)))
-	if p, _, err := b.Paired(t.Context(), "c:7"); err != nil || p.Name != strings.Repeat("ü", 64) {
+	if p, _, err := b.FindPairing(t.Context(), "c:7"); err != nil || p.Name != strings.Repeat("ü", 64) {
 		t.Errorf("a long name is %q, %v", p.Name, err)
 	}
 }

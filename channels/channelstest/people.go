@@ -82,8 +82,8 @@ func testRatings(t *testing.T, s suite) {
 	b = s.reopen(t, b)
 	t.Run("ratings outlive the process", func(t *testing.T) { wantRatings(t, b, "c:7 p1 good", "c:8 p2 bad") })
 	t.Run("a rating can be taken back", func(t *testing.T) {
-		must(t, b.Unrate(t.Context(), newRating("c:8", "p2", true))) // that is no longer the rating
-		must(t, b.Unrate(t.Context(), newRating("c:7", "p1", true)))
+		must(t, b.DeleteRating(t.Context(), newRating("c:8", "p2", true))) // that is no longer the rating
+		must(t, b.DeleteRating(t.Context(), newRating("c:7", "p1", true)))
 		wantRatings(t, b, "c:8 p2 bad")
 	})
 	t.Run("a person's ratings are listed", func(t *testing.T) { testRatingsBy(t, b) })
@@ -95,7 +95,7 @@ func testRatedAnswer(t *testing.T, b Book) {
 		t.Errorf("kept as %+v", kept)
 	}
 	for message, want := range map[string]string{"p2": "c:t:1", "p9": "", "p3": ""} {
-		found, ok, err := b.Rated(t.Context(), newRating("c:7", message, false))
+		found, ok, err := b.FindRatedAnswer(t.Context(), newRating("c:7", message, false))
 		must(t, err)
 		if ok != (want != "") || ok && (found.Turn != want || found.Session != ratedSession || found.At.Thread != "2") {
 			t.Errorf("%s is found to be %+v, %t", message, found, ok)
@@ -142,7 +142,7 @@ func testRatingsBy(t *testing.T, b Book) {
 // linkedPeople returns the ids of everybody who is linked with a person.
 func linkedPeople(t *testing.T, b Book, person string) string {
 	t.Helper()
-	all, err := b.Linked(t.Context(), person)
+	all, err := b.LinkedWith(t.Context(), person)
 	must(t, err)
 	var ids []string
 	for _, l := range all {
@@ -155,7 +155,7 @@ func linkedPeople(t *testing.T, b Book, person string) string {
 // wantAllLinked checks who is linked with whom.
 func wantAllLinked(t *testing.T, b Book, want string) {
 	t.Helper()
-	if all, err := b.AllLinked(t.Context()); err != nil || fmt.Sprint(all) != want {
+	if all, err := b.AllLinks(t.Context()); err != nil || fmt.Sprint(all) != want {
 		t.Errorf("linked are %v, %v; want %s", all, err, want)
 	}
 }
@@ -173,7 +173,7 @@ func link(t *testing.T, b Book, with, person, cause string) []channels.Link {
 // wantMemory checks the memory of a person.
 func wantMemory(t *testing.T, b Book, person, want string) {
 	t.Helper()
-	if got, _, err := b.Memory(t.Context(), channels.OfPerson, person); err != nil || got != want {
+	if got, _, err := b.Memory(t.Context(), channels.ScopePerson, person); err != nil || got != want {
 		t.Errorf("of %s is remembered %q, %v; want %q", person, got, err, want)
 	}
 }
@@ -188,9 +188,9 @@ func remember(t *testing.T, b Book, scope, owner, call, text string) {
 // each continues with the book as the previous one left it.
 func testLinks(t *testing.T, s suite) {
 	b := s.open(t)
-	remember(t, b, channels.OfPerson, "c:1", "k1", "likes tea")
-	remember(t, b, channels.OfPerson, "d:1", "k2", "lives in Ulm")
-	remember(t, b, channels.OfPerson, "c:2", "k3", "another's")
+	remember(t, b, channels.ScopePerson, "c:1", "k1", "likes tea")
+	remember(t, b, channels.ScopePerson, "d:1", "k2", "lives in Ulm")
+	remember(t, b, channels.ScopePerson, "c:2", "k3", "another's")
 	t.Run("a code links two people once", func(t *testing.T) { testLinkByCode(t, b) })
 	b = s.reopen(t, b)
 	t.Run("links and shared memories outlive the process", func(t *testing.T) {
@@ -203,7 +203,7 @@ func testLinks(t *testing.T, s suite) {
 	})
 	t.Run("linked people are counted as one", func(t *testing.T) {
 		for person, want := range map[string]string{"c:1": "c:1", "d:1": "c:1", "c:2": "c:2"} {
-			if p, paired, err := b.Paired(t.Context(), person); p.Account != want || paired || err != nil {
+			if p, paired, err := b.FindPairing(t.Context(), person); p.Account != want || paired || err != nil {
 				t.Errorf("%s is counted as %q, want %q; paired: %v, %v", person, p.Account, want, paired, err)
 			}
 		}
@@ -256,7 +256,7 @@ func testUnlink(t *testing.T, b Book) {
 	if len(others) != 2 || linkedPeople(t, b, "d:1") != "d:1 e:1" || linkedPeople(t, b, "c:1") != "" {
 		t.Errorf("after one has gone: %+v, %s", others, linkedPeople(t, b, "d:1"))
 	}
-	remember(t, b, channels.OfPerson, "e:1", "k4", "new")
+	remember(t, b, channels.ScopePerson, "e:1", "k4", "new")
 	wantMemory(t, b, "d:1", "likes tea\n\nlives in Ulm\n\nnew")
 	wantMemory(t, b, "c:1", "likes tea\n\nlives in Ulm")
 	_, err = b.Unlink(t.Context(), "e:1")
@@ -301,24 +301,24 @@ func testLinkRace(t *testing.T, s suite) {
 func testMemories(t *testing.T, s suite) {
 	b := s.open(t)
 	for range 2 { // the same call again, as if after a crash
-		remember(t, b, channels.OfPerson, "c:1", "k1", "one\x00")
+		remember(t, b, channels.ScopePerson, "c:1", "k1", "one\x00")
 	}
-	remember(t, b, channels.OfAgent, "c:1", "k1", "the agent's")
+	remember(t, b, channels.ScopeAgent, "c:1", "k1", "the agent's")
 	b = s.reopen(t, b)
 	wantMemory(t, b, "c:1", "one\x00")
 	wantMemory(t, b, "c:2", "")
-	if got, _, err := b.Memory(t.Context(), channels.OfAgent, "c:1"); err != nil || got != "the agent's" {
+	if got, _, err := b.Memory(t.Context(), channels.ScopeAgent, "c:1"); err != nil || got != "the agent's" {
 		t.Errorf("of the agent is remembered %q, %v", got, err)
 	}
 	no := errors.New("no")
-	if err := b.Remember(t.Context(), channels.OfPerson, "c:1", "k2", false, false, func(string) (string, error) { return "", no }); !errors.Is(err, no) {
+	if err := b.Remember(t.Context(), channels.ScopePerson, "c:1", "k2", false, false, func(string) (string, error) { return "", no }); !errors.Is(err, no) {
 		t.Errorf("refused with %v", err)
 	}
 	wantMemory(t, b, "c:1", "one\x00")
 	flag := func(call string, overwrite, untrusted, want bool) {
 		t.Helper()
-		must(t, b.Remember(t.Context(), channels.OfPerson, "c:1", call, overwrite, untrusted, func(string) (string, error) { return call, nil }))
-		if _, got, err := b.Memory(t.Context(), channels.OfPerson, "c:1"); err != nil || got != want {
+		must(t, b.Remember(t.Context(), channels.ScopePerson, "c:1", call, overwrite, untrusted, func(string) (string, error) { return call, nil }))
+		if _, got, err := b.Memory(t.Context(), channels.ScopePerson, "c:1"); err != nil || got != want {
 			t.Errorf("after %s untrusted is %v, %v", call, got, err)
 		}
 	}
@@ -326,11 +326,11 @@ func testMemories(t *testing.T, s suite) {
 	flag("k4", false, false, true)
 	flag("k5", true, false, false)
 	testKeptMemories(t, b)
-	must(t, b.Forget(t.Context(), channels.OfPerson, "c:1"))
+	must(t, b.Forget(t.Context(), channels.ScopePerson, "c:1"))
 	wantMemory(t, b, "c:1", "")
 	var wg sync.WaitGroup
 	for i := range 10 {
-		wg.Go(func() { remember(t, b, channels.OfPerson, "c:3", fmt.Sprint(i), "x") })
+		wg.Go(func() { remember(t, b, channels.ScopePerson, "c:3", fmt.Sprint(i), "x") })
 	}
 	wg.Wait()
 	wantMemory(t, b, "c:3", strings.TrimSuffix(strings.Repeat("x\n\n", 10), "\n\n"))
@@ -339,11 +339,11 @@ func testMemories(t *testing.T, s suite) {
 // testKeptMemories tests listing all memories and erasing one of them.
 func testKeptMemories(t *testing.T, b Book) {
 	t.Helper()
-	remember(t, b, channels.OfPerson, "c:9", "k6", "ä")
-	must(t, b.Remember(t.Context(), channels.OfPerson, "c:8", "k7", true, true, func(string) (string, error) { return "", nil }))
+	remember(t, b, channels.ScopePerson, "c:9", "k6", "ä")
+	must(t, b.Remember(t.Context(), channels.ScopePerson, "c:8", "k7", true, true, func(string) (string, error) { return "", nil }))
 	want := func(scope, owner string, limit int, want string) {
 		t.Helper()
-		found, err := b.KeptMemories(t.Context(), scope, owner, limit)
+		found, err := b.ListMemories(t.Context(), scope, owner, limit)
 		must(t, err)
 		var got []string
 		for _, k := range found {
@@ -359,12 +359,12 @@ func testKeptMemories(t *testing.T, b Book) {
 	want("agent", "c:1", 1, "[person c:1 2 false]")
 	want("person", "c:9", 9, "[]")
 	no := errors.New("no")
-	if err := b.ForgetIf(t.Context(), channels.OfPerson, "c:9", func(string) error { return no }); !errors.Is(err, no) {
+	if err := b.ForgetIf(t.Context(), channels.ScopePerson, "c:9", func(string) error { return no }); !errors.Is(err, no) {
 		t.Errorf("refused with %v", err)
 	}
 	wantMemory(t, b, "c:9", "ä")
 	seen := ""
-	must(t, b.ForgetIf(t.Context(), channels.OfPerson, "c:9", func(content string) error { seen = content; return nil }))
+	must(t, b.ForgetIf(t.Context(), channels.ScopePerson, "c:9", func(content string) error { seen = content; return nil }))
 	wantMemory(t, b, "c:9", "")
 	if seen != "ä" {
 		t.Errorf("erased %q", seen)

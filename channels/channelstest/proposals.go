@@ -14,7 +14,7 @@ import (
 // proposed returns a proposal to the person c:1, from a private chat of theirs.
 func proposed(text string) channels.Proposal {
 	return channels.Proposal{
-		Scope: channels.OfPerson, Owner: "c:1", Person: "c:1", Text: text, Session: proposingSession, Cause: "m1",
+		Scope: channels.ScopePerson, Owner: "c:1", Person: "c:1", Text: text, Session: proposingSession, Cause: "m1",
 		At: bus.Address{Channel: "c", Chat: "1", Thread: "x"}, Expires: time.Now().Add(time.Hour).Truncate(time.Millisecond),
 	}
 }
@@ -24,7 +24,7 @@ const proposingSession = "main:c:1"
 // propose stores proposals up to an entry of proposingSession.
 func propose(t *testing.T, b Book, covers int64, all ...channels.Proposal) {
 	t.Helper()
-	must(t, b.Propose(t.Context(), proposingSession, covers, all))
+	must(t, b.StoreProposals(t.Context(), proposingSession, covers, all))
 }
 
 // wantProposals checks the texts and states of the proposals to a person, and returns them.
@@ -79,9 +79,9 @@ func testProposeOnce(t *testing.T, b Book) {
 	wantLast(t, b, 20, false)
 	propose(t, b, 20, proposed("of a repetition"))
 	propose(t, b, 19, proposed("of an earlier part"))
-	must(t, b.NoteProposed(t.Context(), proposingSession, 19))
+	must(t, b.NoteProposalsTold(t.Context(), proposingSession, 19))
 	wantLast(t, b, 20, false)
-	must(t, b.NoteProposed(t.Context(), proposingSession, 20))
+	must(t, b.NoteProposalsTold(t.Context(), proposingSession, 20))
 	wantLast(t, b, 20, true)
 	wantProposals(t, b, "c:2")
 }
@@ -89,14 +89,14 @@ func testProposeOnce(t *testing.T, b Book) {
 func testProposalsAreKept(t *testing.T, b Book) {
 	wantLast(t, b, 20, true)
 	all := wantProposals(t, b, "c:1", "likes tea open", "lives in\x00Ulm open")
-	of, err := b.Proposed(t.Context(), proposingSession, 20)
+	of, err := b.ProposalsFrom(t.Context(), proposingSession, 20)
 	must(t, err)
 	want := proposed("likes tea")
 	if got := all[0]; len(of) != 2 || of[0] != got || got.ID == "" || got.ID == all[1].ID || got.At != want.At || got.Scope != want.Scope ||
 		got.Owner != want.Owner || got.Cause != "m1" || got.Session != proposingSession || got.Covers != 20 || got.Made.IsZero() || time.Until(got.Expires) > time.Hour {
 		t.Errorf("kept as %+v, and in its round as %+v", got, of)
 	}
-	if others, err := b.Proposed(t.Context(), proposingSession, 19); err != nil || len(others) > 0 {
+	if others, err := b.ProposalsFrom(t.Context(), proposingSession, 19); err != nil || len(others) > 0 {
 		t.Errorf("of an earlier part: %+v, %v", others, err)
 	}
 	wantMemory(t, b, "c:1", "")
@@ -144,9 +144,9 @@ func testOthersDecisions(t *testing.T, b Book) {
 
 func testAgentsProposals(t *testing.T, b Book) {
 	p := proposed("deploys are on Mondays")
-	p.Scope, p.Owner = channels.OfAgent, "ops"
+	p.Scope, p.Owner = channels.ScopeAgent, "ops"
 	propose(t, b, 40, p)
-	all, err := b.Proposed(t.Context(), proposingSession, 40)
+	all, err := b.ProposalsFrom(t.Context(), proposingSession, 40)
 	must(t, err)
 	if p, err := decide(t, b, all[0], "c:1", true); !errors.Is(err, channels.ErrNoProposal) {
 		t.Errorf("who owns nothing has decided: %+v, %v", p, err)
@@ -154,7 +154,7 @@ func testAgentsProposals(t *testing.T, b Book) {
 	if _, err := b.DecideProposal(t.Context(), channels.ProposalDecision{ID: all[0].ID, By: "c:1", Owner: true, Keep: true, Append: func(old, text string) (string, error) { return old + text, nil }}); err != nil {
 		t.Error(err)
 	}
-	if content, untrusted, err := b.Memory(t.Context(), channels.OfAgent, "ops"); err != nil || untrusted || content != "deploys are on Mondays" {
+	if content, untrusted, err := b.Memory(t.Context(), channels.ScopeAgent, "ops"); err != nil || untrusted || content != "deploys are on Mondays" {
 		t.Errorf("the agent remembers %q, %v, %v", content, untrusted, err)
 	}
 }
@@ -163,13 +163,13 @@ func testExpiredProposals(t *testing.T, b Book) {
 	old := proposed("is late")
 	old.Expires = time.Now().Add(-time.Second)
 	propose(t, b, 50, old)
-	all, err := b.Proposed(t.Context(), proposingSession, 50)
+	all, err := b.ProposalsFrom(t.Context(), proposingSession, 50)
 	must(t, err)
 	if p, err := decide(t, b, all[0], "c:1", true); !errors.Is(err, channels.ErrNoProposal) {
 		t.Errorf("what has expired is %+v, %v", p, err)
 	}
 	propose(t, b, 60)
-	if all, err := b.Proposed(t.Context(), proposingSession, 50); err != nil || len(all) > 0 {
+	if all, err := b.ProposalsFrom(t.Context(), proposingSession, 50); err != nil || len(all) > 0 {
 		t.Errorf("what has expired is still there: %+v, %v", all, err)
 	}
 }
@@ -178,10 +178,10 @@ func testForgetProposals(t *testing.T, b Book) {
 	other := proposed("another's")
 	other.Owner, other.Person = "c:2", "c:2"
 	propose(t, b, 70, proposed("new"), other)
-	must(t, b.Forget(t.Context(), channels.OfPerson, "d:1"))
+	must(t, b.Forget(t.Context(), channels.ScopePerson, "d:1"))
 	wantProposals(t, b, "c:1", "deploys are on Mondays kept")
 	wantProposals(t, b, "c:2", "another's open")
-	must(t, b.Forget(t.Context(), channels.OfAgent, "ops"))
+	must(t, b.Forget(t.Context(), channels.ScopeAgent, "ops"))
 	wantProposals(t, b, "c:1")
 	propose(t, b, 80, proposed("newer"))
 	must(t, b.ForgetProposals(t.Context(), "main:c:2"))

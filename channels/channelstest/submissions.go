@@ -48,7 +48,7 @@ func testSubmissions(t *testing.T, s suite) {
 	if known, fresh := mustAccept(t, b, newSubmission("m_2", "ci", "key", "digest")); fresh || !sameSubmission(known, first) {
 		t.Errorf("again: %+v, fresh %v; want the first one", known, fresh)
 	}
-	if _, _, err := b.Accept(t.Context(), newSubmission("m_3", "ci", "key", "another")); !errors.Is(err, channels.ErrOtherBody) {
+	if _, _, err := b.Accept(t.Context(), newSubmission("m_3", "ci", "key", "another")); !errors.Is(err, channels.ErrKeyReused) {
 		t.Errorf("another body: %v", err)
 	}
 	for id, p := range map[string]channels.Submission{
@@ -93,7 +93,7 @@ func testSubmissionsWithoutABus(t *testing.T, s suite) {
 	if known, err := accept(newSubmission("m_2", "ci", "key", "digest")); err != nil || !sameSubmission(known, first) {
 		t.Errorf("again: %+v, %v; want the first one", known, err)
 	}
-	if _, err := accept(newSubmission("m_3", "ci", "key", "another")); !errors.Is(err, channels.ErrOtherBody) {
+	if _, err := accept(newSubmission("m_3", "ci", "key", "another")); !errors.Is(err, channels.ErrKeyReused) {
 		t.Errorf("another body: %v", err)
 	}
 	if known, err := b.Submission(t.Context(), "m_1"); err != nil || !sameSubmission(known, first) {
@@ -182,14 +182,14 @@ func testPostRace(t *testing.T, s suite) {
 func testSubjects(t *testing.T, s suite) {
 	b := s.open(t)
 	at := bus.Address{Channel: "c", Chat: "1", Thread: "2"}
-	if id, err := b.Bound(t.Context(), "ci", "build 7", at); id != "" || err != nil {
+	if id, err := b.BoundMessage(t.Context(), "ci", "build 7", at); id != "" || err != nil {
 		t.Errorf("bound to %q before anything, %v", id, err)
 	}
-	must(t, b.Bind(t.Context(), "ci", "build 7", at, "p1"))
-	must(t, b.Bind(t.Context(), "cd", "build 7", at, "p2"))
-	must(t, b.Bind(t.Context(), "ci", "build 7", bus.Address{Channel: "c", Chat: "1"}, "p3"))
-	must(t, b.Bind(t.Context(), "ci", "build 8\x00", at, "p4"))
-	must(t, b.Bind(t.Context(), "ci", "build 7", at, "p5"))
+	must(t, b.BindMessage(t.Context(), "ci", "build 7", at, "p1"))
+	must(t, b.BindMessage(t.Context(), "cd", "build 7", at, "p2"))
+	must(t, b.BindMessage(t.Context(), "ci", "build 7", bus.Address{Channel: "c", Chat: "1"}, "p3"))
+	must(t, b.BindMessage(t.Context(), "ci", "build 8\x00", at, "p4"))
+	must(t, b.BindMessage(t.Context(), "ci", "build 7", at, "p5"))
 	b = s.reopen(t, b)
 	for _, c := range []struct {
 		origin, subject string
@@ -203,7 +203,7 @@ func testSubjects(t *testing.T, s suite) {
 		{"ci", "build 9", at, ""},
 		{"ci", "build 7", bus.Address{Channel: "c", Chat: "2"}, ""},
 	} {
-		if id, err := b.Bound(t.Context(), c.origin, c.subject, c.at); id != c.want || err != nil {
+		if id, err := b.BoundMessage(t.Context(), c.origin, c.subject, c.at); id != c.want || err != nil {
 			t.Errorf("%s: %s at %s is bound to %q, %v; want %q", c.origin, c.subject, c.at, id, err, c.want)
 		}
 	}

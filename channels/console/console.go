@@ -177,7 +177,7 @@ func (c *Channel) watch(news iter.Seq2[bus.Event, error]) {
 // only the rest. If the message is for another terminal's conversation, Send fails with the fault Retry.
 func (c *Channel) Send(ctx context.Context, to bus.Address, part channels.Part) (string, error) {
 	if to.Chat != c.cfg.Chat {
-		return "", &channels.SendError{Fault: channels.Retry, Limited: true, RetryAfter: otherChatWait, Code: "other_chat"}
+		return "", &channels.SendError{Fault: channels.Retry, RateLimited: true, RetryAfter: otherChatWait, Code: "other_chat"}
 	}
 	var err error
 	if c.once != nil {

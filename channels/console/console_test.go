@@ -254,7 +254,7 @@ func TestAMessageForAnotherChatWaits(t *testing.T) {
 	k := begin(t, console.Config{Once: "hello"})
 	_, err := k.Send(t.Context(), bus.Address{Channel: console.Name, Chat: "work"}, channels.Part{Key: "x", Text: "secret"})
 	e, ok := errors.AsType[*channels.SendError](err)
-	if !ok || e.Fault != channels.Retry || !e.Limited {
+	if !ok || e.Fault != channels.Retry || !e.RateLimited {
 		t.Errorf("got %v", err)
 	}
 	if s := fmt.Sprint(k.out, k.beside); strings.Contains(s, "secret") {

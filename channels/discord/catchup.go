@@ -309,7 +309,7 @@ func (u *catchUp) readPage(ctx context.Context, id string, from uint64) ([]*mess
 			return page, nil
 		}
 		refusal, ok := errors.AsType[*channels.SendError](err)
-		if !ok || refusal.Fault != channels.Retry || !refusal.Limited && time.Since(began) > historyPatience || !wait.pause(ctx, err) {
+		if !ok || refusal.Fault != channels.Retry || !refusal.RateLimited && time.Since(began) > historyPatience || !wait.pause(ctx, err) {
 			return nil, err
 		}
 	}

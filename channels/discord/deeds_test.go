@@ -54,7 +54,7 @@ func TestAPersonWhoIsNotAdmittedIsToldPrivately(t *testing.T) {
 	channelstest.Until(t, "a session", func() bool { return l.server.Connected() > 0 })
 	id := l.server.GiveCommand("100", "501", "status")
 	channelstest.Until(t, "an answer", func() bool { return l.server.InteractionResult(id).Answered })
-	if d := l.server.InteractionResult(id); !d.Hidden || d.Words != channels.NotAdmitted {
+	if d := l.server.InteractionResult(id); !d.Hidden || d.Words != channels.TextNotAdmitted {
 		t.Errorf("it was answered by %+v", d)
 	}
 }
@@ -101,7 +101,7 @@ func TestReactionsAndTyping(t *testing.T) {
 	id := l.server.Say("200", "501", "hello")
 	where, message := threadAddress("100", "200"), "dc:4242:200:"+id
 	for range 2 {
-		for _, show := range []func(context.Context, bus.Address, string) error{c.Seen, c.Answered, c.Failed} {
+		for _, show := range []func(context.Context, bus.Address, string) error{c.MarkSeen, c.MarkAnswered, c.MarkFailed} {
 			if err := show(t.Context(), where, message); err != nil {
 				t.Error(err)
 			}
@@ -110,7 +110,7 @@ func TestReactionsAndTyping(t *testing.T) {
 	if got := l.server.Reactions("200", id); !slices.Equal(got, []string{"👀", "✅", "⚠️"}) {
 		t.Errorf("the message has %q", got)
 	}
-	if e := requireSendError(t, c.Seen(t.Context(), where, "dc:4242:200:press:x")); e.Fault != channels.Rejected {
+	if e := requireSendError(t, c.MarkSeen(t.Context(), where, "dc:4242:200:press:x")); e.Fault != channels.Rejected {
 		t.Errorf("a reaction at what is no message gives %v", e)
 	}
 	if fades, err := c.Typing(t.Context(), where); err != nil || fades <= 0 || l.server.Calls("POST typing") != 1 {

@@ -100,7 +100,7 @@ var (
 	_ channels.FileSender    = (*Channel)(nil)
 	_ channels.Reconciler    = (*Channel)(nil)
 	_ channels.Connector     = (*Channel)(nil)
-	_ channels.Named         = (*Channel)(nil)
+	_ channels.BotNamer      = (*Channel)(nil)
 	_ channels.RefusalReader = (*Channel)(nil)
 	_ channels.Fetcher       = (*Channel)(nil)
 	_ channels.Typer         = (*Channel)(nil)

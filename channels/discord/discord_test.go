@@ -171,15 +171,15 @@ func TestRefusals(t *testing.T) {
 	}{
 		"a limit of the channel's": {
 			discordtest.Answer(429, `{"message": "You are being rate limited.", "retry_after": 1.5, "global": false}`),
-			channels.SendError{Fault: channels.Retry, Limited: true, RetryAfter: 1500 * time.Millisecond, Code: "429"},
+			channels.SendError{Fault: channels.Retry, RateLimited: true, RetryAfter: 1500 * time.Millisecond, Code: "429"},
 		},
 		"a limit of the account's": {
 			discordtest.Answer(429, `{"message": "somebody", "retry_after": 3, "global": true}`, "X-RateLimit-Global", "true", "X-RateLimit-Reset-After", "3"),
-			channels.SendError{Fault: channels.Retry, Limited: true, Account: true, RetryAfter: 3 * time.Second, Code: "429"},
+			channels.SendError{Fault: channels.Retry, RateLimited: true, AccountWide: true, RetryAfter: 3 * time.Second, Code: "429"},
 		},
 		"a limit of what stands before": {
 			discordtest.Answer(429, `<html>somebody</html>`, "Retry-After", "60"),
-			channels.SendError{Fault: channels.Retry, Limited: true, Account: true, RetryAfter: time.Minute, Code: "429"},
+			channels.SendError{Fault: channels.Retry, RateLimited: true, AccountWide: true, RetryAfter: time.Minute, Code: "429"},
 		},
 		"overload":            {discordtest.Answer(503, `{"message": "overloaded", "code": 130000}`), channels.SendError{Fault: channels.Retry, Code: "130000"}},
 		"no such channel":     {discordtest.Answer(404, `{"message": "Unknown Channel somebody", "code": 10003}`), channels.SendError{Fault: channels.Rejected, Code: "10003"}},

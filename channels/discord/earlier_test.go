@@ -17,7 +17,7 @@ func TestEarlierMessagesOfAThreadAreRead(t *testing.T) {
 	l.server.Say("200", "11", "said later")
 	c := newChannel(l, discord.Config{Token: token, APIURL: l.fake.URL, RateLimit: discord.NoPace, Book: newBook("11", "12")})
 	in := bus.Inbound{Kind: bus.Said, Group: true, At: bus.Address{Channel: "discord", Chat: "100", Thread: "200"}, ReplyTo: last}
-	quotes, err := c.Before(t.Context(), in, 20, false)
+	quotes, err := c.MessagesBefore(t.Context(), in, 20, false)
 	if err != nil || len(quotes) != 20 {
 		t.Fatalf("%d quotes, %v", len(quotes), err)
 	}
@@ -25,7 +25,7 @@ func TestEarlierMessagesOfAThreadAreRead(t *testing.T) {
 		t.Errorf("the last is %+v", q)
 	}
 	in.At.Thread = ""
-	if quotes, err := c.Before(t.Context(), in, 20, false); err != nil || len(quotes) > 0 {
+	if quotes, err := c.MessagesBefore(t.Context(), in, 20, false); err != nil || len(quotes) > 0 {
 		t.Errorf("outside of a thread: %+v, %v", quotes, err)
 	}
 }

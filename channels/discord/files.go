@@ -125,7 +125,7 @@ func (d *downloader) openFile(ctx context.Context, address string, most int64) (
 	case http.StatusNotFound, http.StatusGone, http.StatusUnavailableForLegalReasons:
 		e.Fault = channels.Rejected
 	case http.StatusTooManyRequests:
-		e.Limited = true
+		e.RateLimited = true
 	}
 	return nil, e
 }

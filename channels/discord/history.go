@@ -43,10 +43,10 @@ func (h *historian) history(ctx context.Context, id, query string) ([]*message, 
 	return page, nil
 }
 
-// Before implements channels.ThreadReader: it returns what was said in a thread before a message, as quotes. The
+// MessagesBefore implements channels.ThreadReader: it returns what was said in a thread before a message, as quotes. The
 // message from which the thread was started is in the parent channel, and not among them. It returns none outside of
 // threads and, unless always is set, in a thread in which somebody has talked to the bot before.
-func (h *historian) Before(ctx context.Context, in bus.Inbound, most int, always bool) ([]bus.Quote, error) {
+func (h *historian) MessagesBefore(ctx context.Context, in bus.Inbound, most int, always bool) ([]bus.Quote, error) {
 	if in.At.Thread == "" {
 		return nil, nil
 	}

@@ -118,7 +118,7 @@ func (r *interactions) publishInteraction(ctx context.Context, d *interaction) {
 	words := ""
 	switch {
 	case errors.Is(err, channels.ErrNotAdmitted):
-		words = channels.NotAdmitted
+		words = channels.TextNotAdmitted
 	case err != nil && ctx.Err() != nil:
 		return // no other process knows of the interaction, and Discord tells the person that it failed
 	case err != nil:

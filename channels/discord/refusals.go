@@ -38,7 +38,7 @@ func sendError(err error, t *requestTrace) *channels.SendError {
 		e.Fault, e.Code, e.Err = channels.Retry, "unreachable", withoutURL(err)
 	case status == http.StatusTooManyRequests:
 		e.Fault, e.Code = channels.Retry, "429"
-		e.Limited, e.Account, e.RetryAfter = true, t.isGlobal, t.retryAfter
+		e.RateLimited, e.AccountWide, e.RetryAfter = true, t.isGlobal, t.retryAfter
 	case status == http.StatusUnauthorized && known:
 		e.Fault, e.Code, e.Err = channels.Stop, "401", errors.New("the bot token is invalid or revoked")
 	case code == codeOverloaded:

@@ -56,8 +56,8 @@ func (s *sender) Send(ctx context.Context, to bus.Address, part channels.Part) (
 	return s.postMessage(ctx, where, request{body: body})
 }
 
-// MostFileBytes returns the size, in bytes, of the largest file that Discord accepts in a server without boosts.
-func (s *sender) MostFileBytes() int64 { return 10_000_000 }
+// MaxFileBytes returns the size, in bytes, of the largest file that Discord accepts in a server without boosts.
+func (s *sender) MaxFileBytes() int64 { return 10_000_000 }
 
 // SendFile sends a file together with the part's text and returns the id of the message.
 func (s *sender) SendFile(ctx context.Context, to bus.Address, file bus.File, part channels.Part) (string, error) {
@@ -153,18 +153,18 @@ func (s *sender) Typing(ctx context.Context, to bus.Address) (time.Duration, err
 	return typingDuration, s.call(ctx, request{method: http.MethodPost, url: discordgo.EndpointChannelTyping(where)}, nil)
 }
 
-// Seen marks a person's message as received, with a reaction.
-func (s *sender) Seen(ctx context.Context, at bus.Address, message string) error {
+// MarkSeen marks a person's message as received, with a reaction.
+func (s *sender) MarkSeen(ctx context.Context, at bus.Address, message string) error {
 	return s.react(ctx, at, message, "👀")
 }
 
-// Answered marks a person's message as answered.
-func (s *sender) Answered(ctx context.Context, at bus.Address, message string) error {
+// MarkAnswered marks a person's message as answered.
+func (s *sender) MarkAnswered(ctx context.Context, at bus.Address, message string) error {
 	return s.react(ctx, at, message, "✅")
 }
 
-// Failed marks a person's message as one that won't be answered.
-func (s *sender) Failed(ctx context.Context, at bus.Address, message string) error {
+// MarkFailed marks a person's message as one that won't be answered.
+func (s *sender) MarkFailed(ctx context.Context, at bus.Address, message string) error {
 	return s.react(ctx, at, message, "⚠️")
 }
 
@@ -214,10 +214,10 @@ func nonce(key string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:18])
 }
 
-// MostButtons implements channels.ButtonShower: it returns how many buttons a message may have, and how many bytes
+// MaxButtons implements channels.ButtonShower: it returns how many buttons a message may have, and how many bytes
 // of data each may carry. Without a receiver, nobody would learn of a press, so a Channel that only sends returns
 // 0, 0.
-func (s *sender) MostButtons() (count, bytes int) {
+func (s *sender) MaxButtons() (count, bytes int) {
 	if s.onlySends {
 		return 0, 0
 	}

@@ -78,7 +78,7 @@ func (s *abandoner) leaveUnknown(work context.Context, d *delivery, i int) error
 		return err
 	}
 	p := d.record.Parts[i]
-	p.State = channels.Unsure
+	p.State = channels.OutcomeUnknown
 	p.Interrupted++
 	return s.ledger.mark(work, d, i, p)
 }

@@ -42,7 +42,7 @@ type delivery struct {
 // it was, or it is a file that the message goes out without.
 func (d *delivery) isSettled(i int) bool {
 	p := d.record.Parts[i]
-	return p.State == channels.Sent || p.State == channels.Unsure || isLeftOut(p)
+	return p.State == channels.Sent || p.State == channels.OutcomeUnknown || isLeftOut(p)
 }
 
 // hasArrived reports whether the whole message was sent, except for files that it went out without.
@@ -59,7 +59,7 @@ func (d *delivery) hasArrived() bool {
 
 // mayHaveArrived reports whether at least one part of the message was sent, or may have been.
 func (d *delivery) mayHaveArrived() bool {
-	return slices.ContainsFunc(d.record.Parts, func(p channels.SentPart) bool { return p.State == channels.Sent || p.State == channels.Unsure })
+	return slices.ContainsFunc(d.record.Parts, func(p channels.SentPart) bool { return p.State == channels.Sent || p.State == channels.OutcomeUnknown })
 }
 
 // hasExpired reports whether the message is past its expiry, so nobody wants it anymore.

@@ -200,7 +200,7 @@ func TestRetryHonoursThePlatformAndDelaysNobodyElse(t *testing.T) {
 }
 
 func TestARateLimitOfTheAccountPausesTheTopic(t *testing.T) {
-	fault := &channels.SendError{Fault: channels.Retry, RetryAfter: time.Minute, Limited: true, Account: true, Code: "429"}
+	fault := &channels.SendError{Fault: channels.Retry, RetryAfter: time.Minute, RateLimited: true, AccountWide: true, Code: "429"}
 	setup := func(s *testStage, _ *dispatch.Dispatcher) { s.Platform.OnSend = failFirstSends("1", false, fault) }
 	withDispatcher(t, setup, func(t *testing.T, s *testStage, _ *runningDispatcher) {
 		s.publish(t, newOutbound("a", "1", "one"))
@@ -256,7 +256,7 @@ func TestUnknownOutcomes(t *testing.T) {
 	}{
 		"sent again, though it had arrived": {"resend", false, true, 2, 1, channels.Sent},
 		"sent again, as it had not arrived": {"", false, false, 1, 1, channels.Sent},
-		"dropped":                           {"drop", false, true, 1, 1, channels.Unsure},
+		"dropped":                           {"drop", false, true, 1, 1, channels.OutcomeUnknown},
 		"found":                             {"resend", true, true, 1, 0, channels.Sent},
 		"found not to have arrived":         {"drop", true, false, 1, 0, channels.Sent},
 	} {

@@ -21,11 +21,11 @@ func TestADraftWithUnknownOutcomeIsNotRepeated(t *testing.T) {
 		state   string
 		shown   []string
 	}{
-		"unknown":             {errors.New("connection reset"), true, false, channels.Unsure, []string{"Words\n\n…", "The answer"}},
+		"unknown":             {errors.New("connection reset"), true, false, channels.OutcomeUnknown, []string{"Words\n\n…", "The answer"}},
 		"found":               {errors.New("connection reset"), true, true, channels.Sent, []string{"The answer"}},
 		"found not to be":     {errors.New("connection reset"), false, true, channels.Failed, []string{"The answer"}},
 		"refused":             {&channels.SendError{Fault: channels.Rejected, Code: "no"}, false, false, channels.Failed, []string{"The answer"}},
-		"asked for patience":  {&channels.SendError{Fault: channels.Retry, Limited: true, RetryAfter: time.Second}, false, false, channels.Failed, []string{"The answer"}},
+		"asked for patience":  {&channels.SendError{Fault: channels.Retry, RateLimited: true, RetryAfter: time.Second}, false, false, channels.Failed, []string{"The answer"}},
 		"refused the account": {&channels.SendError{Fault: channels.Stop, Code: "401"}, false, false, channels.Failed, []string{"The answer"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -48,7 +48,7 @@ func TestADraftWithUnknownOutcomeIsNotRepeated(t *testing.T) {
 				s.publishAnswer(t, a, "The answer")
 				sleep(time.Minute)
 				wantShown(t, p, "1", c.shown...)
-				if part := s.lookupDraft(t, "t"); part.State != c.state || (part.Interrupted == 1) != (c.state == channels.Unsure) {
+				if part := s.lookupDraft(t, "t"); part.State != c.state || (part.Interrupted == 1) != (c.state == channels.OutcomeUnknown) {
 					t.Errorf("book: %+v", part)
 				}
 				if part := s.lookup(t, "t#reply").Parts[0]; part.State != channels.Sent || part.Interrupted != 0 {
@@ -217,7 +217,7 @@ func TestNoDraftAfterTheAnswerOfAnEarlierProcess(t *testing.T) {
 // become an answer above them.
 func TestADraftWaitsForMailOfAnEarlierProcess(t *testing.T) {
 	withDrafts(t, nil, func(t *testing.T, s *testStage, p *channelstest.EditingChannel) {
-		p.OnSend = failFirstSends("1", false, &channels.SendError{Fault: channels.Retry, Limited: true, RetryAfter: 20 * time.Second})
+		p.OnSend = failFirstSends("1", false, &channels.SendError{Fault: channels.Retry, RateLimited: true, RetryAfter: 20 * time.Second})
 		s.publishAnswer(t, s.Speaker("t", "1"), "The first answer")
 		if err := s.endDispatcher(); err != nil {
 			t.Error(err)

@@ -84,7 +84,7 @@ func TestADraftGivesWayToMessages(t *testing.T) {
 }
 
 func TestARateLimitStopsTheDraftsOfAChat(t *testing.T) {
-	limited := &channels.SendError{Fault: channels.Retry, Limited: true, RetryAfter: 20 * time.Second, Code: "429"}
+	limited := &channels.SendError{Fault: channels.Retry, RateLimited: true, RetryAfter: 20 * time.Second, Code: "429"}
 	setup := func(p *channelstest.EditingChannel) {
 		first := true
 		p.OnEdit = func(id string) error {

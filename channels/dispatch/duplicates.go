@@ -25,7 +25,7 @@ func (s *duplicates) run(ctx, work context.Context, d *delivery) error {
 	if s.subjects.shown == nil || !can {
 		return &deliveryError{discarded: true}
 	}
-	shown, err := s.subjects.shown.Bound(work, d.out.Origin, d.out.Subject, d.out.To)
+	shown, err := s.subjects.shown.BoundMessage(work, d.out.Origin, d.out.Subject, d.out.To)
 	if err != nil {
 		return s.subjects.ledger.retryAfterError(d, err)
 	}

@@ -213,7 +213,7 @@ func TestAMessageThatExpiresBetweenParts(t *testing.T) {
 		if send := s.lookup(t, "begun"); send.State() != channels.Sent || len(send.Parts) < 3 {
 			t.Errorf("a message that has begun to arrive is not finished: %+v", send)
 		}
-		if send := s.lookup(t, "cut"); send.State() != channels.Unsure || send.Parts[0].Interrupted != 1 {
+		if send := s.lookup(t, "cut"); send.State() != channels.OutcomeUnknown || send.Parts[0].Interrupted != 1 {
 			t.Errorf("a message that may have arrived is noted as %+v", send)
 		}
 	})

@@ -71,9 +71,9 @@ func TestKillPointsOfDrafts(t *testing.T) {
 		want    string // what arrives
 		state   string // the state of the draft in the book
 	}{
-		{"draft:begun", false, posted, channels.Unsure},
+		{"draft:begun", false, posted, channels.OutcomeUnknown},
 		{"draft:begun", true, posted, channels.Failed},
-		{"draft:sent", false, draft + "|" + posted, channels.Unsure},
+		{"draft:sent", false, draft + "|" + posted, channels.OutcomeUnknown},
 		{"draft:sent", true, draft + "|" + replaced, channels.Sent},
 		{"draft:marked", false, draft + "|" + replaced, channels.Sent},
 		{"send:begun", false, draft + "|" + replaced, channels.Sent},

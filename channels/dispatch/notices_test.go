@@ -116,7 +116,7 @@ func TestNoSessionIsToldOfAMessageThatMayNotHaveArrived(t *testing.T) {
 		s.publish(t, sessionNotice("a", "1", "perhaps"), sessionNotice("b", "2", "no"), late)
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if s.lookup(t, "a").State() != channels.Unsure || s.lookup(t, "b").State() != channels.Failed || s.lookup(t, "c").State() != channels.Failed {
+		if s.lookup(t, "a").State() != channels.OutcomeUnknown || s.lookup(t, "b").State() != channels.Failed || s.lookup(t, "c").State() != channels.Failed {
 			t.Errorf("book: %+v %+v %+v", s.lookup(t, "a"), s.lookup(t, "b"), s.lookup(t, "c"))
 		}
 		if mail := s.Mail(t); len(mail) > 0 {

@@ -37,8 +37,8 @@ func TestNoBurstFollowsAPause(t *testing.T) {
 		chat  func(i int) string
 		every time.Duration
 	}{
-		"of a chat":  {channels.SendError{Fault: channels.Retry, Limited: true, RetryAfter: 5 * time.Second}, func(int) string { return "1" }, time.Second},
-		"of account": {channels.SendError{Fault: channels.Retry, Limited: true, Account: true, RetryAfter: 5 * time.Second}, func(i int) string { return fmt.Sprint(i) }, time.Second / 4},
+		"of a chat":  {channels.SendError{Fault: channels.Retry, RateLimited: true, RetryAfter: 5 * time.Second}, func(int) string { return "1" }, time.Second},
+		"of account": {channels.SendError{Fault: channels.Retry, RateLimited: true, AccountWide: true, RetryAfter: 5 * time.Second}, func(i int) string { return fmt.Sprint(i) }, time.Second / 4},
 	} {
 		t.Run(what, func(t *testing.T) {
 			setup := func(s *testStage, _ *dispatch.Dispatcher) {
@@ -77,7 +77,7 @@ func TestNoBurstFollowsAPause(t *testing.T) {
 func TestAPauseAppliesToMessagesAlreadyWaiting(t *testing.T) {
 	setup := func(s *testStage, _ *dispatch.Dispatcher) {
 		s.Platform.Offers.Chat = channels.Pace{Every: 2 * time.Second, Burst: 1}
-		s.Platform.OnSend = limitFirstSend("1", channels.SendError{Fault: channels.Retry, Limited: true, RetryAfter: 10 * time.Second})
+		s.Platform.OnSend = limitFirstSend("1", channels.SendError{Fault: channels.Retry, RateLimited: true, RetryAfter: 10 * time.Second})
 	}
 	withDispatcher(t, setup, func(t *testing.T, s *testStage, _ *runningDispatcher) {
 		began := time.Now()
@@ -111,7 +111,7 @@ func (p *rateLimitedTyper) Typing(context.Context, bus.Address) (time.Duration, 
 	defer p.mu.Unlock()
 	p.calls = append(p.calls, time.Now())
 	if len(p.calls) == 1 {
-		return 0, &channels.SendError{Fault: channels.Retry, Limited: true, RetryAfter: 20 * time.Second}
+		return 0, &channels.SendError{Fault: channels.Retry, RateLimited: true, RetryAfter: 20 * time.Second}
 	}
 	return 5 * time.Second, nil
 }
@@ -160,7 +160,7 @@ func startGateway(t *testing.T, s *testStage, gate channels.Channel) (stop func(
 
 // The gateway and the dispatcher of a channel may run in different processes.
 func TestAPauseAppliesInEveryProcess(t *testing.T) {
-	limit := channels.SendError{Fault: channels.Retry, Limited: true, RetryAfter: 20 * time.Second}
+	limit := channels.SendError{Fault: channels.Retry, RateLimited: true, RetryAfter: 20 * time.Second}
 	gate := channelstest.NewMemoryChannel() // the other process's connection
 	setup := func(s *testStage, _ *dispatch.Dispatcher) { s.Platform.OnSend = limitFirstSend("1", limit) }
 	withDispatcher(t, setup, func(t *testing.T, s *testStage, _ *runningDispatcher) {
@@ -186,7 +186,7 @@ func TestAPauseAppliesInEveryProcess(t *testing.T) {
 // A pause that the gateway learns of also applies to the dispatcher.
 func TestAPauseOfTheGatewayAppliesToAnswers(t *testing.T) {
 	gate := channelstest.NewMemoryChannel()
-	gate.OnSend = limitFirstSend("1", channels.SendError{Fault: channels.Retry, Limited: true, RetryAfter: 20 * time.Second})
+	gate.OnSend = limitFirstSend("1", channels.SendError{Fault: channels.Retry, RateLimited: true, RetryAfter: 20 * time.Second})
 	withDispatcher(t, nil, func(t *testing.T, s *testStage, _ *runningDispatcher) {
 		defer startGateway(t, s, gate)()
 		if err := gate.Say(t.Context(), stagetest.Said("s", "1", "hello")); err != nil {

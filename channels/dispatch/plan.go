@@ -78,7 +78,7 @@ func (p *plan) shorten(ctx context.Context, d *delivery, parts []channels.SentPa
 	_, can := channels.AsFileSender(p.rendering.channel)
 	size := int64(len(d.out.Text))
 	if len(parts) <= maxMessages || !can || d.out.Session == "" || d.out.Subject != "" || d.out.Whole ||
-		size > channels.MostFileBytes(p.rendering.channel, size) || p.mayShorten == nil || !p.mayShorten(ctx) {
+		size > channels.MaxFileBytes(p.rendering.channel, size) || p.mayShorten == nil || !p.mayShorten(ctx) {
 		return parts, false
 	}
 	return firstParts(parts, p.rendering.render(textMore)), true

@@ -29,7 +29,7 @@ func TestTheAnsweredMessageGetsAReaction(t *testing.T) {
 		reacts.OnReact = func(_, message string) error {
 			asked.Add(1)
 			if strings.HasPrefix(message, "limited") {
-				return &channels.SendError{Fault: channels.Retry, Limited: true, RetryAfter: time.Minute}
+				return &channels.SendError{Fault: channels.Retry, RateLimited: true, RetryAfter: time.Minute}
 			}
 			return nil
 		}

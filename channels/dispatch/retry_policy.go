@@ -66,7 +66,7 @@ func (p *retryPolicy) triedLongEnough(d *delivery) bool {
 
 // noteFailure counts a send that the platform did not accept, unless a rate limit was the reason.
 func (p *retryPolicy) noteFailure(d *delivery, fault *channels.SendError) {
-	if !fault.Limited {
+	if !fault.RateLimited {
 		p.streaks.add(d.out.To)
 	}
 }
@@ -81,7 +81,7 @@ func (p *retryPolicy) notePlatformAnswered(d *delivery) {
 // retryLater returns an error that gives the message back to the bus until the platform may
 // accept it.
 func (p *retryPolicy) retryLater(work context.Context, d *delivery, fault *channels.SendError) error {
-	if !fault.Limited {
+	if !fault.RateLimited {
 		after := max(fault.RetryAfter, backoff(d.attempts, maxBackoff))
 		if fault.RetryAfter == 0 {
 			after = p.retries.add(d.lease.Claim().Key, after, true, !channels.Connected(p.channel))
@@ -89,7 +89,7 @@ func (p *retryPolicy) retryLater(work context.Context, d *delivery, fault *chann
 		return &deliveryError{retryAfter: after}
 	}
 	asked := p.pace.NoteLimit(d.to.Chat, fault)
-	if fault.Account {
+	if fault.AccountWide {
 		// The pacer of this process already waits; pausing the topic also tells the process that takes over next.
 		if err := p.bus.Pause(work, p.topic, asked); err != nil {
 			p.log.Warn("topic could not be paused", slog.Any("error", err))

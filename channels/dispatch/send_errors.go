@@ -47,7 +47,7 @@ func (f *sendErrors) handle(work context.Context, d *delivery, i int, fault *cha
 		return how
 	case fault.Fault == channels.Retry, edit && work.Err() == nil: // even if the edit was made, it may be repeated
 		f.retryPolicy.noteFailure(d, fault)
-		if !fault.Limited && f.retryPolicy.shouldGiveUp(d) {
+		if !fault.RateLimited && f.retryPolicy.shouldGiveUp(d) {
 			f.observe("failed", took)
 			return f.abandoner.abandon(work, d, codeGivenUp)
 		}

@@ -24,7 +24,7 @@ type subjects struct {
 // replaceEarlier changes the parts of a message about a subject so that they replace the earlier message about it,
 // or replace a question's draft, or are posted under the earlier message.
 func (s *subjects) replaceEarlier(ctx context.Context, d *delivery, parts []channels.SentPart) ([]channels.SentPart, error) {
-	earlier, err := s.shown.Bound(ctx, d.out.Origin, d.out.Subject, d.out.To)
+	earlier, err := s.shown.BoundMessage(ctx, d.out.Origin, d.out.Subject, d.out.To)
 	if err != nil {
 		return nil, fmt.Errorf("look for what was said earlier: %w", err)
 	}
@@ -60,7 +60,7 @@ func (s *subjects) bind(work context.Context, d *delivery) error {
 		id = first.Under
 	}
 	err := s.ledger.write(work, d.lease.Lost(), func(ctx context.Context) error {
-		return s.shown.Bind(ctx, d.out.Origin, d.out.Subject, d.out.To, id)
+		return s.shown.BindMessage(ctx, d.out.Origin, d.out.Subject, d.out.To, id)
 	})
 	if err != nil {
 		return s.ledger.retryAfterError(d, err)

@@ -118,8 +118,8 @@ func (t *tracing) recordDelivery(d *delivery, how *deliveryError) {
 	}
 	outcome := "sent"
 	switch {
-	case how == nil && slices.ContainsFunc(d.record.Parts, func(p channels.SentPart) bool { return p.State == channels.Unsure }):
-		outcome, s.Failed = channels.Unsure, channels.Unsure
+	case how == nil && slices.ContainsFunc(d.record.Parts, func(p channels.SentPart) bool { return p.State == channels.OutcomeUnknown }):
+		outcome, s.Failed = channels.OutcomeUnknown, channels.OutcomeUnknown
 	case how == nil:
 	case how.deadLetterReason != "":
 		outcome, s.Failed = "given up", how.deadLetterReason

@@ -14,7 +14,7 @@ import (
 // the answer replaces it. If it has not, or if nobody can tell, the draft is closed: it isn't posted again, and the
 // answer becomes a message of its own.
 func (d *Drafts) resolveUnknown(work context.Context, x *draft) {
-	part := channels.SentPart{State: channels.Unsure, Interrupted: 1}
+	part := channels.SentPart{State: channels.OutcomeUnknown, Interrupted: 1}
 	if r, can := channels.AsReconciler(d.conf.Channel); can {
 		to := x.to
 		to.Chat = d.conf.Moved(to.Chat)
@@ -33,7 +33,7 @@ func (d *Drafts) resolveUnknown(work context.Context, x *draft) {
 			part = channels.SentPart{State: channels.Failed, Code: "not_sent"}
 		}
 	}
-	if part.State == channels.Unsure {
+	if part.State == channels.OutcomeUnknown {
 		d.log.Warn("nobody can tell whether a draft was posted", slog.String("turn", x.turn))
 	}
 	d.mark(work, x, part)

@@ -101,7 +101,7 @@ func admit(t *testing.T, s *stage, user string) {
 func TestAnOwnerOfTheConfiguration(t *testing.T) {
 	inGateway(t, bus.Caps{}, gateway.Access{Owners: []string{"1"}}, func(t *testing.T, s *stage) {
 		own(t, s, "2")
-		if _, ok, err := s.Book.Paired(t.Context(), "c:2"); ok || err != nil {
+		if _, ok, err := s.Book.FindPairing(t.Context(), "c:2"); ok || err != nil {
 			t.Errorf("a code made an owner beside that of the configuration, %v", err)
 		}
 		s.say(t, stagetest.Said("hi", "1", "hello"))
@@ -170,7 +170,7 @@ func TestTheBookLearnsNames(t *testing.T) {
 		if err != nil || len(chats) != 1 || chats[0].Person != "c:7" || chats[0].Name != "Ada Lovelace" {
 			t.Errorf("chats are %+v, %v", chats, err)
 		}
-		if p, _, err := s.Book.Paired(t.Context(), "c:7"); err != nil || p.Name != "Ada Lovelace" {
+		if p, _, err := s.Book.FindPairing(t.Context(), "c:7"); err != nil || p.Name != "Ada Lovelace" {
 			t.Errorf("the pairing is %+v, %v", p, err)
 		}
 	})

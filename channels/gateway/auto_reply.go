@@ -71,7 +71,7 @@ func (d *receiver) refusalText(ctx context.Context, in bus.Inbound, at bus.Addre
 	switch d.Gate.settings().policy() {
 	case byPairing:
 		chat := bus.Address{Channel: at.Channel, Chat: at.Chat}
-		asked, err := d.Pairings.Ask(ctx, person, chat.String())
+		asked, err := d.Pairings.RequestPairing(ctx, person, chat.String())
 		if err != nil {
 			return "", fmt.Errorf("ask for admission: %w", err)
 		}

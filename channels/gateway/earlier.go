@@ -37,7 +37,7 @@ func (d *receiver) addEarlier(ctx context.Context, in bus.Inbound, to RouteResul
 	another, err := d.callsAnother(ctx, in, to)
 	var earlier []bus.Quote
 	if err == nil {
-		earlier, err = reader.Before(ctx, in, most, another)
+		earlier, err = reader.MessagesBefore(ctx, in, most, another)
 	}
 	if err != nil {
 		d.Log.Warn("the earlier messages in a thread cannot be read", slog.String("channel", d.Name), slog.String("id", in.ID), slog.Any("error", err))

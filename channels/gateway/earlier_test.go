@@ -23,7 +23,7 @@ type threaded struct {
 	joined bool // the last was asked for also where the bot is
 }
 
-func (p *threaded) Before(_ context.Context, _ bus.Inbound, most int, joined bool) ([]bus.Quote, error) {
+func (p *threaded) MessagesBefore(_ context.Context, _ bus.Inbound, most int, joined bool) ([]bus.Quote, error) {
 	p.asked, p.joined = append(p.asked, most), joined
 	return p.before, p.fails
 }

@@ -135,7 +135,7 @@ func (g *Gate) admits(ctx context.Context, ch channels.Channel, book channels.Pa
 		who.Owner = true
 		return who, true, nil
 	}
-	paired, known, err := book.Paired(ctx, who.ID)
+	paired, known, err := book.FindPairing(ctx, who.ID)
 	if err != nil {
 		return who, false, fmt.Errorf("look up a pairing: %w", err)
 	}
@@ -159,7 +159,7 @@ func (g *Gate) admits(ctx context.Context, ch channels.Channel, book channels.Pa
 		if !ok { // CheckAccess refuses such settings at the start
 			return who, false, nil
 		}
-		member, err := m.Member(ctx, who.ID)
+		member, err := m.IsMember(ctx, who.ID)
 		if err != nil {
 			return who, false, fmt.Errorf("%w: %w", channels.ErrUnjudged, err)
 		}

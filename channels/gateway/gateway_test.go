@@ -188,7 +188,7 @@ func TestTheOwnersCodeMakesAnOwner(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		s.say(t, stagetest.Said("3", "9", code))
-		if p, ok, err := s.Book.Paired(t.Context(), "c:9"); ok || err != nil {
+		if p, ok, err := s.Book.FindPairing(t.Context(), "c:9"); ok || err != nil {
 			t.Errorf("a code made two owners: %+v, %v", p, err)
 		}
 	})
@@ -202,12 +202,12 @@ func TestGuessesAreBounded(t *testing.T) {
 		}
 		s.say(t, stagetest.Said("wrong", "7", strings.Repeat("A", len(code))))
 		s.say(t, stagetest.Said("right", "7", code)) // in the same moment
-		if _, ok, _ := s.Book.Paired(t.Context(), "c:7"); ok {
+		if _, ok, _ := s.Book.FindPairing(t.Context(), "c:7"); ok {
 			t.Error("a guess right behind another was looked at")
 		}
 		time.Sleep(10 * time.Second)
 		s.say(t, stagetest.Said("later", "7", code))
-		if _, ok, _ := s.Book.Paired(t.Context(), "c:7"); !ok {
+		if _, ok, _ := s.Book.FindPairing(t.Context(), "c:7"); !ok {
 			t.Error("a good code is not taken later")
 		}
 	})
@@ -290,12 +290,12 @@ type forgetful struct {
 	notes int
 }
 
-func (f *forgetful) Meet(ctx context.Context, c channels.Chat) error {
+func (f *forgetful) RecordChat(ctx context.Context, c channels.Chat) error {
 	if f.away {
 		return errors.New("the book is away")
 	}
 	f.notes++
-	return f.Book.Meet(ctx, c)
+	return f.Book.RecordChat(ctx, c)
 }
 
 // In a group's thread nothing further has to be addressed to the bot, so that it

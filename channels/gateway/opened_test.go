@@ -118,7 +118,7 @@ func TestWhoOpensAPlaceAsksForNothing(t *testing.T) {
 
 func TestAWelcomeWaitsForThePlatform(t *testing.T) {
 	inHost(t, gateway.Access{Policy: "open"}, func(t *testing.T, s *stage, h *hosting) {
-		h.fails = []error{&channels.SendError{Fault: channels.Retry, Limited: true, RetryAfter: time.Minute, Code: "ratelimited"}}
+		h.fails = []error{&channels.SendError{Fault: channels.Retry, RateLimited: true, RetryAfter: time.Minute, Code: "ratelimited"}}
 		s.say(t, opened("1"))
 		time.Sleep(59 * time.Second)
 		synctest.Wait()

@@ -56,11 +56,11 @@ func TestOwnersDecideAboutPeopleByButtons(t *testing.T) {
 			t.Errorf("published %+v", mail)
 		}
 		s.say(t, press("p2", "1", "/remove c:7"))
-		if _, admitted, err := s.Book.Paired(t.Context(), "c:7"); err != nil || admitted {
+		if _, admitted, err := s.Book.FindPairing(t.Context(), "c:7"); err != nil || admitted {
 			t.Errorf("after it was removed: %v, %v", admitted, err)
 		}
 		s.say(t, press("p3", "1", "/remove c:1")) // an owner stays one
-		if p, _, err := s.Book.Paired(t.Context(), "c:1"); err != nil || !p.Owner {
+		if p, _, err := s.Book.FindPairing(t.Context(), "c:1"); err != nil || !p.Owner {
 			t.Errorf("the owner is %+v, %v", p, err)
 		}
 		time.Sleep(25 * time.Hour)

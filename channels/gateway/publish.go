@@ -244,9 +244,9 @@ func (d *receiver) noteChat(ctx context.Context, in bus.Inbound, to RouteResult)
 		chat.Person, chat.Name = in.From.ID, in.From.Name
 		d.noteName(ctx, in.From)
 	}
-	note := d.Chats.Meet
+	note := d.Chats.RecordChat
 	if assigns {
-		note = d.Chats.Assign
+		note = d.Chats.AssignSession
 	}
 	err := note(ctx, chat)
 	if err == nil {

@@ -43,7 +43,7 @@ func (d *receiver) handleReaction(ctx context.Context, in bus.Inbound) error {
 		return d.handleOtherReaction(ctx, in, r)
 	}
 	if in.Removed {
-		return d.Ratings.Unrate(ctx, r)
+		return d.Ratings.DeleteRating(ctx, r)
 	}
 	if r.Rated.IsZero() {
 		r.Rated = d.Now().UTC().Truncate(time.Microsecond)
@@ -62,7 +62,7 @@ func (d *receiver) handleReaction(ctx context.Context, in bus.Inbound) error {
 // handleOtherReaction tells the answer's session of a reaction that is not a thumb, unless sessions have just been
 // told of maxReactions by the same person.
 func (d *receiver) handleOtherReaction(ctx context.Context, in bus.Inbound, r channels.Rating) error {
-	answer, known, err := d.Ratings.Rated(ctx, r)
+	answer, known, err := d.Ratings.FindRatedAnswer(ctx, r)
 	if err != nil || !known {
 		return err
 	}

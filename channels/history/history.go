@@ -169,7 +169,7 @@ func errorForModel(at bus.Address, err error) error {
 	switch {
 	case ok && refusal.Fault == channels.Rejected:
 		return errDenied(at.Channel, at.Chat)
-	case ok && refusal.Limited:
+	case ok && refusal.RateLimited:
 		return tools.Errorf(tools.ExecutionFailed, "%s wants to be asked less often: try again later, or read less", at.Channel)
 	case ok:
 		return tools.Errorf(tools.ExecutionFailed, "%s did not answer (%s): try again", at.Channel, refusal.Code)

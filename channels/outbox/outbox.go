@@ -41,7 +41,7 @@ type Request struct {
 	Urgent  bool      // whether it may exceed the cap of a mailbox, by at most bus.UrgentBeyond messages
 	NoBound bool      // whether an urgent request may exceed the cap by any number of messages
 	// Key is the Idempotency-Key, by which a repeated request is recognized; "" if there is none. Digest is a hash
-	// of the whole request: the same key with another digest causes channels.ErrOtherBody.
+	// of the whole request: the same key with another digest causes channels.ErrKeyReused.
 	Key    string
 	Digest string
 	// Answer is set if an operator answers in a session; To is then empty.
@@ -115,7 +115,7 @@ func (e *FullError) Unwrap() error {
 //
 // Mailboxes have no transaction in common, so if there are several destinations, only some of them may be full. The
 // request is then accepted for the others, and the *FullError (a bus.ErrFull) names those that are full. Other
-// errors are *UnknownError, *InvalidError, channels.ErrOtherBody and bus.ErrInvalid. Any other error means that it
+// errors are *UnknownError, *InvalidError, channels.ErrKeyReused and bus.ErrInvalid. Any other error means that it
 // is not known whether the request is durable; the caller should then call Accept with the same request again.
 func (o *Outbox) Accept(ctx context.Context, r Request) (Status, error) {
 	to, err := o.destinations(r)

@@ -150,7 +150,7 @@ func TestTheSameKeyIsTheSamePost(t *testing.T) {
 	}
 	other := r
 	other.Digest = "e"
-	if _, err := x.Accept(t.Context(), other); !errors.Is(err, channels.ErrOtherBody) {
+	if _, err := x.Accept(t.Context(), other); !errors.Is(err, channels.ErrKeyReused) {
 		t.Errorf("another body gave %v", err)
 	}
 	r.Origin = "cd"
@@ -333,7 +333,7 @@ func TestState(t *testing.T) {
 		{"half sent", []channels.SentPart{{State: channels.Sent}, {State: channels.Queued}}, "queued", ""},
 		{"sent", []channels.SentPart{{State: channels.Sent, PlatformID: "1"}}, "sent", ""},
 		{"refused", []channels.SentPart{{State: channels.Failed, Code: "chat_not_found"}}, "failed", "chat_not_found"},
-		{"unknown", []channels.SentPart{{State: channels.Unsure}}, "unknown", "unknown"},
+		{"unknown", []channels.SentPart{{State: channels.OutcomeUnknown}}, "unknown", "unknown"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			x := newBench(t, 10)

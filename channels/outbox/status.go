@@ -96,7 +96,7 @@ func (o *Outbox) lookUp(ctx context.Context, p channels.Submission, id string, t
 	if d.State == channels.Queued && o.hasExpired(p) {
 		d.State, d.At, d.Error = channels.Failed, p.Expires, refusal(codeExpired)
 	}
-	if d.State == channels.Failed || d.State == channels.Unsure {
+	if d.State == channels.Failed || d.State == channels.OutcomeUnknown {
 		return o.fillFallback(ctx, id, d)
 	}
 	return nil
@@ -147,7 +147,7 @@ func (o *Outbox) findDead(ctx context.Context, p channels.Submission, id string,
 // fillFallback fills in the state of a message that went to the fallback target instead. Of the target's addresses,
 // it picks the one where the message got furthest.
 func (o *Outbox) fillFallback(ctx context.Context, id string, d *Destination) error {
-	better := map[string]int{channels.Failed: 1, channels.Queued: 2, channels.Unsure: 3, channels.Sent: 4}
+	better := map[string]int{channels.Failed: 1, channels.Queued: 2, channels.OutcomeUnknown: 3, channels.Sent: 4}
 	best, places := 0, len(o.Targets()[FallbackTarget])
 	for n := 0; n < places || best > 0; n++ {
 		send, err := o.newestSend(ctx, bus.FallbackID(id, n))
@@ -172,7 +172,7 @@ func (o *Outbox) fillFallback(ctx context.Context, id string, d *Destination) er
 // still waiting.
 func failure(s channels.Send) *bus.Failure {
 	switch s.State() {
-	case channels.Unsure:
+	case channels.OutcomeUnknown:
 		return refusal(codeUnknown)
 	case channels.Failed:
 		for _, p := range s.Parts {

@@ -104,7 +104,7 @@ func TestAcceptTogetherAndApart(t *testing.T) {
 			}
 			other := r
 			other.Digest = "another"
-			if _, err := o.Accept(t.Context(), other); !errors.Is(err, channels.ErrOtherBody) || waiting(t, b) != 1 {
+			if _, err := o.Accept(t.Context(), other); !errors.Is(err, channels.ErrKeyReused) || waiting(t, b) != 1 {
 				t.Errorf("another request with the same key: %v", err)
 			}
 			r.Key = "l"

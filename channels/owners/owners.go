@@ -23,7 +23,7 @@ const noticeTimeout = 5 * time.Second
 // needs.
 type Book interface {
 	Pairings(ctx context.Context) ([]channels.Pairing, error)
-	Paired(ctx context.Context, person string) (p channels.Pairing, known bool, err error)
+	FindPairing(ctx context.Context, person string) (p channels.Pairing, known bool, err error)
 	Chats(ctx context.Context) ([]channels.Chat, error)
 	Names(ctx context.Context, people ...string) (map[string]string, error)
 }
@@ -148,7 +148,7 @@ func (o *Owners) Includes(ctx context.Context, person string) (bool, error) {
 	if slices.Contains(o.Named()[channel], user) {
 		return true, nil
 	}
-	paired, _, err := o.Book.Paired(ctx, person)
+	paired, _, err := o.Book.FindPairing(ctx, person)
 	if err != nil {
 		return false, fmt.Errorf("find out whether %s is an owner: %w", person, err)
 	}

@@ -18,11 +18,11 @@ import (
 // something else.
 func (p *Pacer) NoteLimit(chat string, err error) time.Duration {
 	fault, ok := errors.AsType[*channels.SendError](err)
-	if !ok || !fault.Limited {
+	if !ok || !fault.RateLimited {
 		return 0
 	}
 	pause := max(fault.RetryAfter, minPause)
-	if fault.Account {
+	if fault.AccountWide {
 		chat = ""
 	}
 	p.pause(chat, time.Now().Add(pause))

@@ -95,7 +95,7 @@ func (d *Commands) LinkHere(ctx context.Context, in bus.Inbound) (answer string,
 	if words != "" {
 		return d.relink(ctx, in, words, textReadsToo)
 	}
-	all, err := d.Book.Linked(ctx, in.From.ID)
+	all, err := d.Book.LinkedWith(ctx, in.From.ID)
 	if err != nil {
 		return "", err
 	}
@@ -135,7 +135,7 @@ func (d *Commands) clear(ctx context.Context, in bus.Inbound) error {
 	if err != nil || done.Value != "" {
 		return err
 	}
-	if err := d.Book.Forget(ctx, channels.OfPerson, in.From.ID); err != nil {
+	if err := d.Book.Forget(ctx, channels.ScopePerson, in.From.ID); err != nil {
 		return err
 	}
 	return d.Book.SetNote(ctx, erasedSubject, in.ID, "answered")
@@ -146,7 +146,7 @@ const maxShown = 3000
 
 // show tells a person what is remembered about them, and what an agent proposes to remember.
 func (d *Commands) show(ctx context.Context, in bus.Inbound) error {
-	content, _, err := d.Book.Memory(ctx, channels.OfPerson, in.From.ID)
+	content, _, err := d.Book.Memory(ctx, channels.ScopePerson, in.From.ID)
 	if err != nil {
 		return err
 	}
@@ -168,7 +168,7 @@ func (d *Commands) show(ctx context.Context, in bus.Inbound) error {
 
 // offer gives a person a code with which they can prove, on another channel, that they are the same person.
 func (d *Commands) offer(ctx context.Context, in bus.Inbound) error {
-	all, err := d.Book.Linked(ctx, in.From.ID)
+	all, err := d.Book.LinkedWith(ctx, in.From.ID)
 	if err != nil {
 		return err
 	}
@@ -248,7 +248,7 @@ func (d *Commands) now() time.Time {
 // nobody would know afterward who they were. After a crash in between, they are told again, under the same ids, so
 // nobody is told twice. It returns the answer for the sender.
 func (d *Commands) unlink(ctx context.Context, in bus.Inbound) (answer string, err error) {
-	all, err := d.Book.Linked(ctx, in.From.ID)
+	all, err := d.Book.LinkedWith(ctx, in.From.ID)
 	if err != nil {
 		return "", err
 	}

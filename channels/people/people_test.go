@@ -73,7 +73,7 @@ func (s *stage) says(channel string, words ...string) bus.Outbound {
 
 func (s *stage) remember(person, text string) {
 	s.Helper()
-	if err := s.book.Remember(s.Context(), channels.OfPerson, person, text, true, false, func(string) (string, error) { return text, nil }); err != nil {
+	if err := s.book.Remember(s.Context(), channels.ScopePerson, person, text, true, false, func(string) (string, error) { return text, nil }); err != nil {
 		s.Fatal(err)
 	}
 }
@@ -156,7 +156,7 @@ func TestMemoryIsShownAndErased(t *testing.T) {
 	s.take(clear)
 	s.says("telegram", "erased")
 	for person, want := range map[string]string{"telegram:1": "", "telegram:2": "another's"} {
-		if got, _, err := s.book.Memory(t.Context(), channels.OfPerson, person); err != nil || got != want {
+		if got, _, err := s.book.Memory(t.Context(), channels.ScopePerson, person); err != nil || got != want {
 			t.Errorf("of %s is remembered %q, %v", person, got, err)
 		}
 	}
@@ -201,7 +201,7 @@ func TestCodesAreNotGuessed(t *testing.T) {
 	}
 	say("slack:U1", code)
 	s.says("slack", "10 wrong codes", now.Add(10*time.Minute).UTC().Format("15:04"))
-	if all, err := s.book.Linked(t.Context(), "slack:U1"); err != nil || len(all) > 0 {
+	if all, err := s.book.LinkedWith(t.Context(), "slack:U1"); err != nil || len(all) > 0 {
 		t.Errorf("linked are %+v, %v", all, err)
 	}
 	now = now.Add(10 * time.Minute)

@@ -23,7 +23,7 @@ var errFull = errors.New("the memory is full")
 // Propose tells the person what an agent proposes to remember from a session's log up to the entry covers. It may be
 // called again: the person is told once.
 func (d *Commands) Propose(ctx context.Context, session string, covers int64) error {
-	all, err := d.Book.Proposed(ctx, session, covers)
+	all, err := d.Book.ProposalsFrom(ctx, session, covers)
 	if err != nil || len(all) == 0 { // they were erased
 		return err
 	}
@@ -75,7 +75,7 @@ func buttonsFor(p channels.Proposal, i, of int) []bus.Button {
 
 // textFor says that a proposal would be remembered for the agent; "" if it's for the person.
 func textFor(p channels.Proposal) string {
-	if p.Scope == channels.OfAgent {
+	if p.Scope == channels.ScopeAgent {
 		return textForAgent
 	}
 	return ""
@@ -144,7 +144,7 @@ func (d *Commands) decide(ctx context.Context, in bus.Inbound, word string, ids 
 
 // showDecided updates the message that shows p and the proposals that came with it.
 func (d *Commands) showDecided(ctx context.Context, in bus.Inbound, p channels.Proposal) error {
-	all, err := d.Book.Proposed(ctx, p.Session, p.Covers)
+	all, err := d.Book.ProposalsFrom(ctx, p.Session, p.Covers)
 	if err != nil || len(all) == 0 {
 		return err
 	}

@@ -17,15 +17,15 @@ func (s *stage) propose(covers int64, facts ...string) (ids []string) {
 	var all []channels.Proposal
 	for _, fact := range facts {
 		p := channels.Proposal{
-			Scope: channels.OfPerson, Owner: "telegram:1", Person: "telegram:1", At: bus.Address{Channel: "telegram", Chat: "D1"}, Expires: time.Now().Add(time.Hour),
+			Scope: channels.ScopePerson, Owner: "telegram:1", Person: "telegram:1", At: bus.Address{Channel: "telegram", Chat: "D1"}, Expires: time.Now().Add(time.Hour),
 		}
 		text, is := strings.CutPrefix(fact, "agent:")
 		if p.Text = text; is {
-			p.Scope, p.Owner = channels.OfAgent, "main"
+			p.Scope, p.Owner = channels.ScopeAgent, "main"
 		}
 		all = append(all, p)
 	}
-	if err := s.book.Propose(s.Context(), session, covers, all); err != nil {
+	if err := s.book.StoreProposals(s.Context(), session, covers, all); err != nil {
 		s.Fatal(err)
 	}
 	for range 2 { // as after a crash
@@ -33,7 +33,7 @@ func (s *stage) propose(covers int64, facts ...string) (ids []string) {
 			s.Fatal(err)
 		}
 	}
-	kept, err := s.book.Proposed(s.Context(), session, covers)
+	kept, err := s.book.ProposalsFrom(s.Context(), session, covers)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func TestProposalsAreKeptAndRefused(t *testing.T) {
 	if first.Session != "main:telegram:D1" || first.Subject == "" {
 		t.Errorf("it is %+v", first)
 	}
-	s.remembers(channels.OfPerson, "telegram:1", "hates rain\n")
+	s.remembers(channels.ScopePerson, "telegram:1", "hates rain\n")
 	s.take(s.command("telegram:1", "memory", ""))
 	if out := s.says("telegram", "> hates rain", "1. Likes tea. (`"+ids[0]+"`)"); len(out.Buttons) != 4 {
 		t.Errorf("the buttons are %+v", out.Buttons)
@@ -76,7 +76,7 @@ func TestProposalsAreKeptAndRefused(t *testing.T) {
 	if next.Subject != first.Subject || next.To != first.To || len(next.Buttons) != 2 {
 		t.Errorf("in place of it stands %+v", next)
 	}
-	s.remembers(channels.OfPerson, "telegram:1", "hates rain\n\nLikes tea.")
+	s.remembers(channels.ScopePerson, "telegram:1", "hates rain\n\nLikes tea.")
 	s.take(s.command("telegram:1", "memory", "Refuse `"+strings.ToUpper(ids[1])+"`"))
 	both := s.both("telegram")
 	if both[0].Subject != first.Subject || len(both[0].Buttons) > 0 || !strings.Contains(both[0].Text, "2. Lives in Ulm. **Refused.**") || strings.Contains(both[0].Text, "ID") {
@@ -85,7 +85,7 @@ func TestProposalsAreKeptAndRefused(t *testing.T) {
 	if !strings.Contains(both[1].Text, "won't propose it again: Lives in Ulm.") {
 		t.Errorf("the answer is %q", both[1].Text)
 	}
-	s.remembers(channels.OfPerson, "telegram:1", "hates rain\n\nLikes tea.")
+	s.remembers(channels.ScopePerson, "telegram:1", "hates rain\n\nLikes tea.")
 	s.take(s.command("telegram:1", "memory", ""))
 	if out := s.says("telegram", "Likes tea."); strings.Contains(out.Text, "Ulm") || len(out.Buttons) > 0 {
 		t.Errorf("it says %+v", out)
@@ -115,8 +115,8 @@ func TestOthersDecideAboutNoProposal(t *testing.T) {
 	group.Group = true
 	s.take(group)
 	s.says("telegram", "only works in a private chat")
-	s.remembers(channels.OfPerson, "telegram:1", "")
-	s.remembers(channels.OfAgent, "main", "")
+	s.remembers(channels.ScopePerson, "telegram:1", "")
+	s.remembers(channels.ScopeAgent, "main", "")
 	owner := s.command("telegram:1", "memory", "keep "+ids[0]+" "+ids[1])
 	owner.From.Owner = true
 	s.take(owner)
@@ -124,8 +124,8 @@ func TestOthersDecideAboutNoProposal(t *testing.T) {
 	if !strings.Contains(both[1].Text, "remember this: Likes tea.\n\nI'll remember this: Deploys") {
 		t.Errorf("the answer is %q", both[1].Text)
 	}
-	s.remembers(channels.OfPerson, "telegram:1", "Likes tea.")
-	s.remembers(channels.OfAgent, "main", "Deploys are on Mondays.")
+	s.remembers(channels.ScopePerson, "telegram:1", "Likes tea.")
+	s.remembers(channels.ScopeAgent, "main", "Deploys are on Mondays.")
 }
 
 // What is too late, erased or more than a memory holds is not kept.
@@ -138,7 +138,7 @@ func TestProposalsThatAreNotKept(t *testing.T) {
 	s.says("telegram", "Likes tea")
 	s.take(s.command("telegram:1", "memory", "keep "+id))
 	s.says("telegram", "no room for more")
-	s.remembers(channels.OfPerson, "telegram:1", "")
+	s.remembers(channels.ScopePerson, "telegram:1", "")
 	now = now.Add(2 * time.Hour)
 	s.take(s.command("telegram:1", "memory", ""))
 	if out := s.says("telegram", "don't remember anything"); strings.Contains(out.Text, "tea") {

@@ -56,14 +56,14 @@ func New(ch channels.Channel, name string, log *slog.Logger, pauses Pauses) *Rea
 // Seen marks a message as safely stored. It marks only what somebody said, no commands.
 func (r *Reactions) Seen(in bus.Inbound) {
 	if r != nil && in.Kind == bus.Said {
-		r.enqueue(reaction{in.At, in.ID, r.reactor.Seen})
+		r.enqueue(reaction{in.At, in.ID, r.reactor.MarkSeen})
 	}
 }
 
 // Refused marks a message as not accepted, unless it is a command.
 func (r *Reactions) Refused(in bus.Inbound) {
 	if r != nil && in.Kind != bus.Command {
-		r.enqueue(reaction{in.At, in.ID, r.reactor.Failed})
+		r.enqueue(reaction{in.At, in.ID, r.reactor.MarkFailed})
 	}
 }
 
@@ -83,9 +83,9 @@ func (r *Reactions) Answered(out bus.Outbound) {
 	if len(causes) == 0 {
 		causes = []string{out.Turn}
 	}
-	show := r.reactor.Answered
+	show := r.reactor.MarkAnswered
 	if out.Failed {
-		show = r.reactor.Failed
+		show = r.reactor.MarkFailed
 	}
 	for _, message := range causes {
 		r.enqueue(reaction{out.To, message, show})

@@ -76,9 +76,9 @@ func (f *Finder) memories(ctx context.Context, who sight.Asker, r request, words
 	if text := f.sessionMemory(who.Session); text != "" {
 		all = append(all, memory{text, textOfConversation, false}) // whether it is marked is decided by what the tool says it touches
 	}
-	scopes := []struct{ scope, owner, where string }{{channels.OfAgent, r.Agent, textOfAgent}}
+	scopes := []struct{ scope, owner, where string }{{channels.ScopeAgent, r.Agent, textOfAgent}}
 	if who.Private && len(who.Accounts) > 0 {
-		scopes = append(scopes, struct{ scope, owner, where string }{channels.OfPerson, r.Person, textOfPerson})
+		scopes = append(scopes, struct{ scope, owner, where string }{channels.ScopePerson, r.Person, textOfPerson})
 	}
 	for _, s := range scopes {
 		if s.owner == "" {

@@ -57,8 +57,8 @@ func TestWhatIsRememberedIsFound(t *testing.T) {
 		},
 		Page: func() *url.URL { return &url.URL{Scheme: "https", Host: "bot.example"} },
 	})
-	for scope, owner := range map[string]string{channels.OfPerson: "s:U1", channels.OfAgent: "main"} {
-		if err := s.Book.Remember(t.Context(), scope, owner, "call "+scope, true, scope == channels.OfAgent, func(string) (string, error) { return "kraken of the " + scope, nil }); err != nil {
+	for scope, owner := range map[string]string{channels.ScopePerson: "s:U1", channels.ScopeAgent: "main"} {
+		if err := s.Book.Remember(t.Context(), scope, owner, "call "+scope, true, scope == channels.ScopeAgent, func(string) (string, error) { return "kraken of the " + scope, nil }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -112,7 +112,7 @@ func TestWhatIsRememberedComesFirst(t *testing.T) {
 		Knowledge: func(string) fs.FS { return fstest.MapFS{"sea.md": {Data: []byte("a kraken is a squid")}} },
 	})
 	s.say("main:s:D1", "t1", "s:U1", "the kraken sleeps", "the kraken wakes")
-	if err := s.Book.Remember(t.Context(), channels.OfAgent, "main", "call", false, false, func(string) (string, error) { return "feed the kraken", nil }); err != nil {
+	if err := s.Book.Remember(t.Context(), channels.ScopeAgent, "main", "call", false, false, func(string) (string, error) { return "feed the kraken", nil }); err != nil {
 		t.Fatal(err)
 	}
 	var got []string

@@ -32,7 +32,7 @@ const (
 
 // A Book is the part of the channels' book that a Finder reads.
 type Book interface {
-	Linked(ctx context.Context, person string) ([]channels.Link, error)
+	LinkedWith(ctx context.Context, person string) ([]channels.Link, error)
 	// ChatAt returns what is known about the chat at an address; false if nobody has talked there.
 	ChatAt(ctx context.Context, at bus.Address) (chat channels.Chat, known bool, err error)
 	Memory(ctx context.Context, scope, owner string) (content string, untrusted bool, err error)
@@ -176,7 +176,7 @@ func (f *Finder) accounts(ctx context.Context, person string) ([]string, error) 
 		return nil, nil
 	}
 	all := []string{person}
-	links, err := f.cfg.Book.Linked(ctx, person)
+	links, err := f.cfg.Book.LinkedWith(ctx, person)
 	if err != nil {
 		return nil, fmt.Errorf("look up linked accounts: %w", err)
 	}

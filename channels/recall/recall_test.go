@@ -125,7 +125,7 @@ func (s *stage) say(key, turn, person, text, answer string) {
 
 func (s *stage) meet(channel, chat, person string) {
 	s.t.Helper()
-	err := s.Book.Meet(s.t.Context(), channels.Chat{Address: bus.Address{Channel: channel, Chat: chat}, Session: "main:" + channel + ":" + chat, Group: person == "", Person: person, Name: "name of " + chat, Seen: time.Now()})
+	err := s.Book.RecordChat(s.t.Context(), channels.Chat{Address: bus.Address{Channel: channel, Chat: chat}, Session: "main:" + channel + ":" + chat, Group: person == "", Person: person, Name: "name of " + chat, Seen: time.Now()})
 	if err != nil {
 		s.t.Fatal(err)
 	}

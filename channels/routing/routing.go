@@ -29,7 +29,7 @@ const (
 
 // A Book is the part of the channels' book (the record of sends, chats, people and asks) that a Router reads.
 type Book interface {
-	AloneAt(ctx context.Context, at bus.Address) (person string, alone bool, err error)
+	PrivateChatAt(ctx context.Context, at bus.Address) (person string, alone bool, err error)
 	SessionAt(ctx context.Context, at bus.Address) (session string, err error)
 	SessionOf(ctx context.Context, at bus.Address, message string) (session string, err error)
 	OpenAsks(ctx context.Context) ([]bus.Ask, error)
@@ -255,7 +255,7 @@ func canBeNamed(routes []Route, s messageFacts) bool {
 // onlyUser returns the platform's id of the person who is alone with the bot in a chat; "" if nobody is known to
 // be.
 func (r *Router) onlyUser(ctx context.Context, at bus.Address) (user string, err error) {
-	person, _, err := r.Book.AloneAt(ctx, at)
+	person, _, err := r.Book.PrivateChatAt(ctx, at)
 	return userOf(bus.Inbound{From: bus.Person{ID: person}}), err
 }
 

@@ -121,7 +121,7 @@ func TestWhatNamesNobodyStaysInItsConversation(t *testing.T) {
 	r, book := router(t, "thread",
 		routing.Route{Mention: "ops", Agent: "ops"}, routing.Route{Mention: "research", Agent: "research"}, routing.Route{User: "9", Mention: "root", Agent: "root"})
 	thread := bus.Address{Channel: "c", Chat: "g", Thread: "7"}
-	must(t, book.Assign(t.Context(), channels.Chat{Address: thread, Session: "ops:c:g:7", Group: true, Seen: time.Now()}))
+	must(t, book.AssignSession(t.Context(), channels.Chat{Address: thread, Session: "ops:c:g:7", Group: true, Seen: time.Now()}))
 	send := channels.Send{ID: "s", To: bus.Address{Channel: "c", Chat: "g"}, Session: "research:c:g", Parts: []channels.SentPart{{Text: "x", State: channels.Queued}}}
 	_, _, err := book.Begin(t.Context(), send)
 	must(t, err)
@@ -165,7 +165,7 @@ func TestWhatNamesNobodyStaysInItsConversation(t *testing.T) {
 	check("an owner's refusal elsewhere", said("owners", "2", "/deny no"), "research:c:owners")
 	check("the answer of who was asked, still", said("h", "1", "the left one"), "ops:c:h")
 	// A conversation of an agent whom this person may not call is none of theirs.
-	must(t, book.Assign(t.Context(), channels.Chat{Address: thread, Session: "root:c:g:7", Group: true, Seen: time.Now()}))
+	must(t, book.AssignSession(t.Context(), channels.Chat{Address: thread, Session: "root:c:g:7", Group: true, Seen: time.Now()}))
 	follow.Text = "go on"
 	check("in a thread of another's agent", follow, "main:c:g:7")
 	follow.From.ID = "c:9"
@@ -191,7 +191,7 @@ func TestEachPersonsSessionsAreApartByAgent(t *testing.T) {
 	if to := routed(t, c, in); to.Session != "ops:c:g" {
 		t.Errorf("one session for a chat: %+v", to)
 	}
-	must(t, book.Meet(t.Context(), channels.Chat{Address: bus.Address{Channel: "c", Chat: "5"}, Session: "ops:c:5", Person: "c:5", Seen: time.Now()}))
+	must(t, book.RecordChat(t.Context(), channels.Chat{Address: bus.Address{Channel: "c", Chat: "5"}, Session: "ops:c:5", Person: "c:5", Seen: time.Now()}))
 	for chat, want := range map[string]string{"5": "ops:c:5", "g": ""} {
 		if session, err := c.ReplySession(t.Context(), bus.Address{Channel: "c", Chat: chat}); session != want || err != nil {
 			t.Errorf("a reply in %s reaches %q, %v; want %q", chat, session, err, want)

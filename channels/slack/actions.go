@@ -125,7 +125,7 @@ func (s *actions) publishOpened(ctx context.Context, o interaction.SurfaceOpened
 // tellNotAdmitted tells the person who performed an action, and nobody else, that the action has no effect because
 // they are not admitted.
 func (s *actions) tellNotAdmitted(ctx context.Context, d interaction.Action, at bus.Address) {
-	err := s.sender.Whisper(ctx, at, d.User, channels.Part{Text: channels.NotAdmitted})
+	err := s.sender.Whisper(ctx, at, d.User, channels.Part{Text: channels.TextNotAdmitted})
 	if err != nil {
 		s.log.LogAttrs(ctx, slog.LevelDebug, "who has pressed a button could not be told that it counts for nothing", slog.Any("error", err))
 	}

@@ -46,7 +46,7 @@ func TestSlashCommandWordsAreTranslated(t *testing.T) {
 			t.Errorf("%q has Slack show %s, want %s", one.words, got, one.shown)
 		}
 		// A slash command has no message that a reaction could mark.
-		if err := r.Seen(t.Context(), in.At, in.ID); err != nil || r.server.Calls("reactions.add") > 0 {
+		if err := r.MarkSeen(t.Context(), in.At, in.ID); err != nil || r.server.Calls("reactions.add") > 0 {
 			t.Errorf("a mark was set at no message, %v", err)
 		}
 	}

@@ -77,7 +77,7 @@ func TestAStrangersPressIsRefusedPrivately(t *testing.T) {
 	})
 	envelope := r.server.PressButton("C1", "U9", ts, "Approve")
 	waitUntil(t, "it is refused", func() bool { return len(r.server.Whispers()) == 1 && r.server.Acked(envelope) })
-	if w := r.server.Whispers()[0]; w != (slacktest.Whisper{Channel: "C1", User: "U9", Text: channels.NotAdmitted}) {
+	if w := r.server.Whispers()[0]; w != (slacktest.Whisper{Channel: "C1", User: "U9", Text: channels.TextNotAdmitted}) {
 		t.Errorf("told %+v", w)
 	}
 }

@@ -78,7 +78,7 @@ func (c collector) retry(ctx context.Context, call func(context.Context) error) 
 		if !ok || refusal.Fault != channels.Retry {
 			return err
 		}
-		if !refusal.Limited {
+		if !refusal.RateLimited {
 			failures++
 		}
 		if failures == maxAttempts || failures > 0 && time.Since(began) > c.readTimeout || !wait.pause(ctx, err) {

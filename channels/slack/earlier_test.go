@@ -29,7 +29,7 @@ func TestEarlierMessagesOfAThreadAreRead(t *testing.T) {
 	joined := r.book
 	r.book = fresh
 	c := r.newChannel(t)
-	quotes, err := c.Before(t.Context(), in, 20, false)
+	quotes, err := c.MessagesBefore(t.Context(), in, 20, false)
 	if err != nil || len(quotes) != 20 {
 		t.Fatalf("%d quotes, %v", len(quotes), err)
 	}
@@ -43,19 +43,19 @@ func TestEarlierMessagesOfAThreadAreRead(t *testing.T) {
 		t.Errorf("the last is %+v", q)
 	}
 	r.server.Fail("conversations.replies", "", 1, slacktest.Refuse("missing_scope"))
-	_, err = c.Before(t.Context(), in, 20, false)
+	_, err = c.MessagesBefore(t.Context(), in, 20, false)
 	if fault := sendError(t, err); fault.Fault != channels.Rejected || !strings.Contains(fault.Code, "missing_scope") {
 		t.Errorf("got %v", fault)
 	}
 
 	r.book = joined // the bot has joined the thread by now
 	calls := r.server.Calls("conversations.replies")
-	if quotes, err := r.newChannel(t).Before(t.Context(), in, 20, false); err != nil || len(quotes) > 0 {
+	if quotes, err := r.newChannel(t).MessagesBefore(t.Context(), in, 20, false); err != nil || len(quotes) > 0 {
 		t.Errorf("of a joined thread: %+v, %v", quotes, err)
 	}
 	begins := in
 	begins.At.Thread = in.ReplyTo
-	if quotes, err := c.Before(t.Context(), begins, 20, false); err != nil || len(quotes) > 0 || r.server.Calls("conversations.replies") != calls {
+	if quotes, err := c.MessagesBefore(t.Context(), begins, 20, false); err != nil || len(quotes) > 0 || r.server.Calls("conversations.replies") != calls {
 		t.Errorf("of a message that begins its thread: %+v, %v", quotes, err)
 	}
 }

@@ -131,9 +131,9 @@ func (h *historian) Link(ctx context.Context, at bus.Address, message string) (s
 	return link.String(), nil
 }
 
-// Before implements channels.ThreadReader: it returns messages that were written in a thread before a given
+// MessagesBefore implements channels.ThreadReader: it returns messages that were written in a thread before a given
 // message, as quotes: the first one and the newest ones.
-func (h *historian) Before(ctx context.Context, in bus.Inbound, most int, always bool) ([]bus.Quote, error) {
+func (h *historian) MessagesBefore(ctx context.Context, in bus.Inbound, most int, always bool) ([]bus.Quote, error) {
 	if in.At.Thread == "" || in.At.Thread == in.ReplyTo { // the message begins the thread
 		return nil, nil
 	}

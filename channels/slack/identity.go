@@ -118,9 +118,9 @@ func missingScopes(answer http.Header, receives bool) []string {
 	return slices.DeleteFunc(needed, func(scope string) bool { return slices.Contains(granted, scope) })
 }
 
-// MostButtons implements channels.ButtonShower: it returns how many buttons a message may have, and how many bytes
+// MaxButtons implements channels.ButtonShower: it returns how many buttons a message may have, and how many bytes
 // of data each may carry. Without a receiver, nobody would learn of a press, so the result is then 0, 0.
-func (i *identity) MostButtons() (count, bytes int) {
+func (i *identity) MaxButtons() (count, bytes int) {
 	if !i.receivesMessages {
 		return 0, 0
 	}

@@ -75,8 +75,8 @@ func (p *people) lookUp(ctx context.Context, user string) (person, error) {
 	return one, nil
 }
 
-// Member reports whether a person is a full member of the workspace, and neither a guest nor a bot.
-func (p *people) Member(ctx context.Context, who string) (bool, error) {
+// IsMember reports whether a person is a full member of the workspace, and neither a guest nor a bot.
+func (p *people) IsMember(ctx context.Context, who string) (bool, error) {
 	_, user, found := strings.Cut(who, ":")
 	if !found {
 		user = who
@@ -99,7 +99,7 @@ func (p *people) recentFailure(user string) error {
 	quiet := time.Until(p.limitedUntil)
 	p.mu.Unlock()
 	if quiet > 0 {
-		return &channels.SendError{Fault: channels.Retry, Limited: true, RetryAfter: quiet, Code: "ratelimited", Err: errors.New("too many calls")}
+		return &channels.SendError{Fault: channels.Retry, RateLimited: true, RetryAfter: quiet, Code: "ratelimited", Err: errors.New("too many calls")}
 	}
 	err, _ := p.failed.get(user)
 	return err
@@ -113,7 +113,7 @@ func (p *people) rememberFailure(ctx context.Context, user string, e *channels.S
 			slog.String("user", user), slog.String("code", e.Code))
 		p.known.putFor(user, person{}, unknownUserTTL)
 		return person{}, nil
-	case e.Limited:
+	case e.RateLimited:
 		p.mu.Lock()
 		p.limitedUntil = time.Now().Add(max(e.RetryAfter, time.Second))
 		p.mu.Unlock()

@@ -12,18 +12,18 @@ import (
 // A reactor marks people's messages with reactions.
 type reactor struct{ api *slackgo.Client }
 
-// Seen marks a person's message as received, with a reaction.
-func (r *reactor) Seen(ctx context.Context, at bus.Address, message string) error {
+// MarkSeen marks a person's message as received, with a reaction.
+func (r *reactor) MarkSeen(ctx context.Context, at bus.Address, message string) error {
 	return r.react(ctx, at, message, "eyes")
 }
 
-// Answered marks a person's message as answered.
-func (r *reactor) Answered(ctx context.Context, at bus.Address, message string) error {
+// MarkAnswered marks a person's message as answered.
+func (r *reactor) MarkAnswered(ctx context.Context, at bus.Address, message string) error {
 	return r.react(ctx, at, message, "white_check_mark")
 }
 
-// Failed marks a person's message as one that won't be answered.
-func (r *reactor) Failed(ctx context.Context, at bus.Address, message string) error {
+// MarkFailed marks a person's message as one that won't be answered.
+func (r *reactor) MarkFailed(ctx context.Context, at bus.Address, message string) error {
 	return r.react(ctx, at, message, "warning")
 }
 

@@ -226,7 +226,7 @@ func TestTheLimitOfNameLookupsIsKept(t *testing.T) {
 		t.Errorf("Slack was asked %d times within the second for which it wants none", n)
 	}
 	waitUntil(t, "the end of the limit", func() bool {
-		member, err := r.Member(t.Context(), "slack:U1")
+		member, err := r.IsMember(t.Context(), "slack:U1")
 		return err == nil && member
 	})
 }

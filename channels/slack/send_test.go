@@ -67,9 +67,9 @@ func TestRefusals(t *testing.T) {
 		act  slacktest.Act
 		want channels.SendError
 	}{
-		"a limit":             {slacktest.Limit("7"), channels.SendError{Fault: channels.Retry, Limited: true, RetryAfter: 7 * time.Second, Code: "ratelimited"}},
-		"a limit by name":     {slacktest.Refuse("rate_limited"), channels.SendError{Fault: channels.Retry, Limited: true, Code: "rate_limited"}},
-		"the team's limit":    {slacktest.Refuse("message_limit_exceeded"), channels.SendError{Fault: channels.Retry, Limited: true, Account: true, Code: "message_limit_exceeded"}},
+		"a limit":             {slacktest.Limit("7"), channels.SendError{Fault: channels.Retry, RateLimited: true, RetryAfter: 7 * time.Second, Code: "ratelimited"}},
+		"a limit by name":     {slacktest.Refuse("rate_limited"), channels.SendError{Fault: channels.Retry, RateLimited: true, Code: "rate_limited"}},
+		"the team's limit":    {slacktest.Refuse("message_limit_exceeded"), channels.SendError{Fault: channels.Retry, RateLimited: true, AccountWide: true, Code: "message_limit_exceeded"}},
 		"archived":            {slacktest.Refuse("is_archived"), channels.SendError{Fault: channels.Rejected, Code: "is_archived"}},
 		"not there":           {slacktest.Refuse("not_in_channel"), channels.SendError{Fault: channels.Rejected, Code: "not_in_channel"}},
 		"something new":       {slacktest.Refuse("brand_new_error"), channels.SendError{Fault: channels.Rejected, Code: "brand_new_error"}},
@@ -263,17 +263,17 @@ func TestReactions(t *testing.T) {
 	r := newRig(t)
 	ts := r.server.Say("C1", "U1", "hi")
 	for range 2 { // adding a reaction twice is not an error
-		if err := r.Seen(t.Context(), address("C1"), ts); err != nil {
+		if err := r.MarkSeen(t.Context(), address("C1"), ts); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := r.Answered(t.Context(), address("C1"), ts); err != nil {
+	if err := r.MarkAnswered(t.Context(), address("C1"), ts); err != nil {
 		t.Fatal(err)
 	}
 	if got := strings.Join(r.server.Reactions("C1", ts), " "); got != "eyes white_check_mark" {
 		t.Errorf("reactions: %s", got)
 	}
-	if e := sendError(t, r.Seen(t.Context(), address("C1"), "1.1")); e.Fault != channels.Rejected {
+	if e := sendError(t, r.MarkSeen(t.Context(), address("C1"), "1.1")); e.Fault != channels.Rejected {
 		t.Errorf("got %v", e)
 	}
 }

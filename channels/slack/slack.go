@@ -124,7 +124,7 @@ var (
 	_ channels.Reconciler        = (*Channel)(nil)
 	_ channels.MembershipChecker = (*Channel)(nil)
 	_ channels.Connector         = (*Channel)(nil)
-	_ channels.Named             = (*Channel)(nil)
+	_ channels.BotNamer          = (*Channel)(nil)
 	_ channels.RefusalReader     = (*Channel)(nil)
 	_ channels.Prefixer          = (*Channel)(nil)
 	_ channels.Reactor           = (*Channel)(nil)

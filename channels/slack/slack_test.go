@@ -196,7 +196,7 @@ func TestMissingScopesAreNamed(t *testing.T) {
 	// Without the scope, nobody can tell whether a person is a member, so the message waits.
 	m := newMessageRecorder(r)
 	startConnected(t, r, func(ctx context.Context, in bus.Inbound) error {
-		member, err := r.Member(ctx, in.From.ID)
+		member, err := r.IsMember(ctx, in.From.ID)
 		if err != nil || !member {
 			return err
 		}
@@ -241,22 +241,22 @@ func TestMembers(t *testing.T) {
 	r.server.AddUser(slacktest.User{ID: "UELSEWHERE", Stranger: true})
 	r.server.AddUser(slacktest.User{ID: "UBOT", Bot: true})
 	for user, want := range map[string]bool{"U1": true, "UGUEST": false, "UELSEWHERE": false, "UBOT": false, "USLACKBOT": false} {
-		if got, err := r.Member(t.Context(), "slack:"+user); err != nil || got != want {
+		if got, err := r.IsMember(t.Context(), "slack:"+user); err != nil || got != want {
 			t.Errorf("Member(%s) = %v, %v", user, got, err)
 		}
 	}
 	if n := r.server.Calls("users.info"); n != 5 {
 		t.Errorf("%d calls", n)
 	}
-	if _, err := r.Member(t.Context(), "slack:U1"); err != nil || r.server.Calls("users.info") != 5 {
+	if _, err := r.IsMember(t.Context(), "slack:U1"); err != nil || r.server.Calls("users.info") != 5 {
 		t.Error("what is known is asked for again")
 	}
 	r.server.Fail("users.info", "", 1, slacktest.Refuse("user_not_found"))
-	if got, err := r.Member(t.Context(), "slack:U9"); err != nil || got {
+	if got, err := r.IsMember(t.Context(), "slack:U9"); err != nil || got {
 		t.Errorf("nobody is a member: %v, %v", got, err)
 	}
 	r.server.Fail("users.info", "", 1, slacktest.Status(500, "somebody"))
-	_, err := r.Member(t.Context(), "slack:U2")
+	_, err := r.IsMember(t.Context(), "slack:U2")
 	if e := sendError(t, err); e.Fault != channels.Retry {
 		t.Errorf("got %v, want retry", e)
 	}

@@ -326,14 +326,14 @@ func TestGrowingWaitsForTheRateLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.server.Fail("chat.appendStream", "", 1, slacktest.Limit("7"))
-	if e := sendError(t, r.Edit(t.Context(), to, id, growingPart(0, "One two", ""))); e.Fault != channels.Retry || !e.Limited || e.RetryAfter.Seconds() != 7 {
+	if e := sendError(t, r.Edit(t.Context(), to, id, growingPart(0, "One two", ""))); e.Fault != channels.Retry || !e.RateLimited || e.RetryAfter.Seconds() != 7 {
 		t.Errorf("the error is %+v", e)
 	}
 	if err := r.Edit(t.Context(), to, id, growingPart(0, "One two", "")); err != nil || onlyBotMessage(t, r, to).Text != "One two" {
 		t.Errorf("it grew to %+v, %v", onlyBotMessage(t, r, to), err)
 	}
 	r.server.Fail("chat.stopStream", "", 1, slacktest.Limit("7"))
-	if e := sendError(t, r.Edit(t.Context(), to, id, textPart("The answer"))); e.Fault != channels.Retry || !e.Limited {
+	if e := sendError(t, r.Edit(t.Context(), to, id, textPart("The answer"))); e.Fault != channels.Retry || !e.RateLimited {
 		t.Errorf("the error is %+v", e)
 	}
 	replaceByAnswer(t, r, r.Channel, to, id)

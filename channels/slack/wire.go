@@ -87,7 +87,7 @@ func sendError(err error, t *requestTrace) *channels.SendError {
 	if limited, ok := errors.AsType[*slackgo.RateLimitedError](err); ok {
 		return &channels.SendError{
 			Fault: channels.Retry, Code: "ratelimited", Err: errors.New("too many calls"),
-			Limited: true, RetryAfter: limited.RetryAfter,
+			RateLimited: true, RetryAfter: limited.RetryAfter,
 		}
 	}
 	if refusal, ok := errors.AsType[slackgo.SlackErrorResponse](err); ok {
@@ -99,7 +99,7 @@ func sendError(err error, t *requestTrace) *channels.SendError {
 		}
 		if status.Code < 500 {
 			e.Fault = channels.Retry // Slack answers refusals with 200, so a proxy refused this
-			e.Limited = status.Code == http.StatusTooManyRequests
+			e.RateLimited = status.Code == http.StatusTooManyRequests
 		}
 		return e
 	}
@@ -127,9 +127,9 @@ func refusalError(r slackgo.SlackErrorResponse) *channels.SendError {
 	case "internal_error", "fatal_error", "service_unavailable":
 		e.Fault = channels.Unknown // Slack may have carried out the call nevertheless
 	case "ratelimited", "rate_limited":
-		e.Fault, e.Limited = channels.Retry, true
+		e.Fault, e.RateLimited = channels.Retry, true
 	case "message_limit_exceeded":
-		e.Fault, e.Limited, e.Account = channels.Retry, true, true
+		e.Fault, e.RateLimited, e.AccountWide = channels.Retry, true, true
 	case "request_timeout", "team_added_to_org":
 		e.Fault = channels.Retry
 	}

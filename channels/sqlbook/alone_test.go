@@ -24,7 +24,7 @@ func TestWhoIsAloneIsFoundByThePrimaryKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	statements.Forget()
-	if _, _, err := b.AloneAt(t.Context(), bus.Address{Channel: "c", Chat: "1"}); err != nil {
+	if _, _, err := b.PrivateChatAt(t.Context(), bus.Address{Channel: "c", Chat: "1"}); err != nil {
 		t.Fatal(err)
 	}
 	asked := statements.List()
@@ -33,7 +33,7 @@ func TestWhoIsAloneIsFoundByThePrimaryKey(t *testing.T) {
 	}
 	check := func(t *testing.T, db *sqldb.DB, key string) {
 		t.Helper()
-		plan := strings.Join(sqldbtest.Plan(t, db.Read, db.Postgres(), asked[0]), "\n")
+		plan := strings.Join(sqldbtest.Plan(t, db.Read, db.IsPostgres(), asked[0]), "\n")
 		if !strings.Contains(plan, key) || strings.Contains(plan, "Sort") || strings.Contains(plan, "TEMP B-TREE") {
 			t.Errorf("it is found so:\n%s", plan)
 		}

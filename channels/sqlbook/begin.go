@@ -17,7 +17,7 @@ func (s *sends) Begin(ctx context.Context, send channels.Send) (known channels.S
 	}
 	now := s.doubts.beginTime(send.ID, time.Now())
 	known = recordOf(send, now)
-	if s.db.Postgres() {
+	if s.db.IsPostgres() {
 		fresh, err = s.beginAtOnce(ctx, known, now)
 	} else {
 		err = s.db.Write(ctx, func(tx *sqldb.Tx) (err error) {

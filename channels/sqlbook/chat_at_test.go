@@ -25,7 +25,7 @@ func TestAChatIsFoundByItsAddress(t *testing.T) {
 		{Address: bus.Address{Channel: "c", Chat: "both", Thread: "9"}, Person: "c:8", Name: "Ben"},
 	} {
 		chat.Seen = time.Now()
-		if err := b.Meet(t.Context(), chat); err != nil {
+		if err := b.RecordChat(t.Context(), chat); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -16,8 +16,8 @@ import (
 // chats stores where people have talked to the bot, and in which sessions.
 type chats struct{ db *sqldb.DB }
 
-// Meet implements channels.Chats: it inserts the chat, or updates its person and name, if chat.Name is known.
-func (c *chats) Meet(ctx context.Context, chat channels.Chat) error {
+// RecordChat implements channels.Chats: it inserts the chat, or updates its person and name, if chat.Name is known.
+func (c *chats) RecordChat(ctx context.Context, chat channels.Chat) error {
 	at := chat.Address
 	person, name := sqldb.Text(chat.Person), nameText(chat.Name)
 	known := 0
@@ -79,8 +79,8 @@ func (c *chats) Names(ctx context.Context, people ...string) (map[string]string,
 	return names, err
 }
 
-// Assign implements channels.Chats: it inserts the chat, or updates its session.
-func (c *chats) Assign(ctx context.Context, chat channels.Chat) error {
+// AssignSession implements channels.Chats: it inserts the chat, or updates its session.
+func (c *chats) AssignSession(ctx context.Context, chat channels.Chat) error {
 	at := chat.Address
 	_, err := c.db.Exec(ctx, `INSERT INTO chats (channel, chat, thread, session, shared, seen, person, name) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (channel, chat, thread) DO UPDATE SET session = excluded.session`,
@@ -101,8 +101,8 @@ func (c *chats) ChatOfThread(ctx context.Context, channel, thread string) (chat 
 	return c.queryText(ctx, `SELECT chat FROM chats WHERE channel = ? AND thread = ? AND thread <> '' LIMIT 1`, channel, thread)
 }
 
-// AloneAt implements channels.Chats: it reads the chat's first row that is not a group's.
-func (c *chats) AloneAt(ctx context.Context, at bus.Address) (person string, alone bool, err error) {
+// PrivateChatAt implements channels.Chats: it reads the chat's first row that is not a group's.
+func (c *chats) PrivateChatAt(ctx context.Context, at bus.Address) (person string, alone bool, err error) {
 	err = c.db.Read.QueryRowContext(ctx, `SELECT person FROM chats WHERE channel = ? AND chat = ? AND shared = 0 ORDER BY thread LIMIT 1`,
 		textArgs(at.Channel, at.Chat)...).Scan(&person)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -116,7 +116,7 @@ func (c *chats) AloneAt(ctx context.Context, at bus.Address) (person string, alo
 }
 
 // ChatAt returns what is known about the chat at an address, ignoring the thread; false if no admitted person has
-// talked there. Like AloneAt, it treats a chat as private if one of its threads is.
+// talked there. Like PrivateChatAt, it treats a chat as private if one of its threads is.
 func (c *chats) ChatAt(ctx context.Context, at bus.Address) (chat channels.Chat, known bool, err error) {
 	found, err := queryAll(ctx, c.db.Read, scanChat, `SELECT channel, chat, thread, session, shared, seen, person, name FROM chats
 		WHERE channel = ? AND chat = ? ORDER BY shared, thread LIMIT 1`, textArgs(at.Channel, at.Chat)...)

@@ -28,7 +28,7 @@ func TestSendsOfTheEarlierLayoutAreKept(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			for part, state := range []string{channels.Sent, channels.Drafted, channels.Unsure} {
+			for part, state := range []string{channels.Sent, channels.Drafted, channels.OutcomeUnknown} {
 				if _, err := tx.Exec(`INSERT INTO parts (send, part, state, body, plain, platform_id, interrupted, code, changed, edits, under, file)
 					VALUES (?, ?, ?, 'b', 'p', ?, 2, 'c', ?, 'e', 'u', 1)`,
 					fmt.Sprint("o", n), part, state, fmt.Sprintf("m%d%d", n, part), int64(2e15)); err != nil {

@@ -56,7 +56,7 @@ func testErase(t *testing.T, place string) {
 	begin(t, b, "group open", group, false)
 	begin(t, b, "thread", bus.Address{Channel: "telegram", Chat: "42", Thread: "7"}, true)
 	for _, c := range []channels.Chat{{Address: private, Session: "main:telegram:42"}, {Address: group, Session: "main:telegram:-100"}} {
-		if err := b.Meet(t.Context(), c); err != nil {
+		if err := b.RecordChat(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -65,7 +65,7 @@ func testErase(t *testing.T, place string) {
 		if _, _, err := b.Accept(t.Context(), channels.Submission{ID: fmt.Sprint("m_", i), Origin: origin, Key: fmt.Sprint(i)}); err != nil {
 			t.Fatal(err)
 		}
-		if err := b.Bind(t.Context(), origin, "alert", group, "1"); err != nil {
+		if err := b.BindMessage(t.Context(), origin, "alert", group, "1"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -84,7 +84,7 @@ func testErase(t *testing.T, place string) {
 	if _, err := b.Submission(t.Context(), "m_2"); err != nil {
 		t.Errorf("another's post: %v", err)
 	}
-	if id, err := b.Bound(t.Context(), "ci", "alert", group); id != "" || err != nil {
+	if id, err := b.BoundMessage(t.Context(), "ci", "alert", group); id != "" || err != nil {
 		t.Errorf("a subject is bound to %q, %v", id, err)
 	}
 	begin(t, b, "stray", group, false)
@@ -140,14 +140,14 @@ func TestEraseOfASession(t *testing.T) {
 func testEraseName(t *testing.T, b *sqlbook.Book) {
 	t.Helper()
 	for _, person := range []string{"telegram:42", "telegram:43"} {
-		if _, err := b.Ask(t.Context(), person, person); err != nil {
+		if _, err := b.RequestPairing(t.Context(), person, person); err != nil {
 			t.Fatal(err)
 		}
 		if err := b.SetName(t.Context(), person, "Ada"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := b.Meet(t.Context(), channels.Chat{Address: private, Person: "telegram:42", Name: "Ada"}); err != nil {
+	if err := b.RecordChat(t.Context(), channels.Chat{Address: private, Person: "telegram:42", Name: "Ada"}); err != nil {
 		t.Fatal(err)
 	}
 	erase(t, b, sqlbook.Erasure{Person: "telegram:42"}, sqlbook.Erased{})
@@ -261,12 +261,12 @@ func testEraseMemories(t *testing.T, place string) {
 			t.Fatal(err)
 		}
 	}
-	keep(channels.OfPerson, "slack:1", secret)
-	keep(channels.OfPerson, "telegram:2", "another's")
-	keep(channels.OfAgent, "main", "the agent's")
+	keep(channels.ScopePerson, "slack:1", secret)
+	keep(channels.ScopePerson, "telegram:2", "another's")
+	keep(channels.ScopeAgent, "main", "the agent's")
 	recalls := func(person, want string) {
 		t.Helper()
-		if got, _, err := b.Memory(t.Context(), channels.OfPerson, person); err != nil || got != want {
+		if got, _, err := b.Memory(t.Context(), channels.ScopePerson, person); err != nil || got != want {
 			t.Errorf("of %s is remembered %q, %v", person, got, err)
 		}
 	}
@@ -275,14 +275,14 @@ func testEraseMemories(t *testing.T, place string) {
 	for _, person := range []string{"telegram:1", "slack:1", "discord:1"} {
 		recalls(person, "")
 	}
-	if all, err := b.Linked(t.Context(), "slack:1"); err != nil || len(all) != 2 || all[0].Account == "telegram:1" {
+	if all, err := b.LinkedWith(t.Context(), "slack:1"); err != nil || len(all) != 2 || all[0].Account == "telegram:1" {
 		t.Errorf("linked are %+v, %v", all, err)
 	}
 	recalls("telegram:2", "another's")
 	erase(t, b, sqlbook.Erasure{Before: time.Now().Add(-time.Hour)}, sqlbook.Erased{})
 	erase(t, b, sqlbook.Erasure{Before: time.Now().Add(time.Hour)}, sqlbook.Erased{Memories: 1})
 	recalls("telegram:2", "")
-	if got, _, err := b.Memory(t.Context(), channels.OfAgent, "main"); err != nil || got != "the agent's" {
+	if got, _, err := b.Memory(t.Context(), channels.ScopeAgent, "main"); err != nil || got != "the agent's" {
 		t.Errorf("of the agent is remembered %q, %v", got, err)
 	}
 }
@@ -298,7 +298,7 @@ func testEraseProposals(t *testing.T, place string) {
 	t.Cleanup(func() { b.Close() })
 	propose := func(session, person, scope, text string) {
 		t.Helper()
-		if err := b.Propose(t.Context(), session, 9, []channels.Proposal{{Scope: scope, Owner: person, Person: person, Text: secret + text, At: private, Expires: time.Now().Add(time.Hour)}}); err != nil {
+		if err := b.StoreProposals(t.Context(), session, 9, []channels.Proposal{{Scope: scope, Owner: person, Person: person, Text: secret + text, At: private, Expires: time.Now().Add(time.Hour)}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -308,10 +308,10 @@ func testEraseProposals(t *testing.T, place string) {
 			t.Errorf("of %s there is %+v, %v", person, all, err)
 		}
 	}
-	propose("main:telegram:1", "telegram:1", channels.OfPerson, "")
-	propose("ops:telegram:1", "telegram:1", channels.OfAgent, "")
+	propose("main:telegram:1", "telegram:1", channels.ScopePerson, "")
+	propose("ops:telegram:1", "telegram:1", channels.ScopeAgent, "")
 	for _, session := range []string{"main:telegram:2", "ops:telegram:2"} {
-		propose(session, "telegram:2", channels.OfPerson, "")
+		propose(session, "telegram:2", channels.ScopePerson, "")
 	}
 	erase(t, b, sqlbook.Erasure{Person: "telegram:1"}, sqlbook.Erased{})
 	left("telegram:1", 0)
@@ -350,14 +350,14 @@ func TestWhoHasNothingToForgetHoldsNobodyUp(t *testing.T) {
 	forget := func(person string, times int) {
 		t.Helper()
 		before := rewritten()
-		if err := b.Forget(t.Context(), channels.OfPerson, person); err != nil {
+		if err := b.Forget(t.Context(), channels.ScopePerson, person); err != nil {
 			t.Error(err)
 		}
 		if n := rewritten() - before; n != times {
 			t.Errorf("the file was rewritten %d times as %s was forgotten, want %d", n, person, times)
 		}
 	}
-	if err := b.Remember(t.Context(), channels.OfPerson, "c:1", "k1", false, false, func(string) (string, error) { return secret, nil }); err != nil {
+	if err := b.Remember(t.Context(), channels.ScopePerson, "c:1", "k1", false, false, func(string) (string, error) { return secret, nil }); err != nil {
 		t.Fatal(err)
 	}
 	forget("c:2", 0)
@@ -366,7 +366,7 @@ func TestWhoHasNothingToForgetHoldsNobodyUp(t *testing.T) {
 		t.Errorf("there are %d traces", n)
 	}
 	forget("c:1", 0)
-	if err := b.Propose(t.Context(), "main:c:1", 9, []channels.Proposal{{Scope: channels.OfPerson, Owner: "c:1", Person: "c:1", Text: secret, At: private, Expires: time.Now().Add(time.Hour)}}); err != nil {
+	if err := b.StoreProposals(t.Context(), "main:c:1", 9, []channels.Proposal{{Scope: channels.ScopePerson, Owner: "c:1", Person: "c:1", Text: secret, At: private, Expires: time.Now().Add(time.Hour)}}); err != nil {
 		t.Fatal(err)
 	}
 	forget("c:1", 1)

@@ -195,8 +195,8 @@ func splitAccount(tx *sqldb.Tx, person string, keep bool) (others []channels.Lin
 	return others, nil
 }
 
-// Linked implements channels.Links: it lists all people in the person's account.
-func (ls *links) Linked(ctx context.Context, person string) ([]channels.Link, error) {
+// LinkedWith implements channels.Links: it lists all people in the person's account.
+func (ls *links) LinkedWith(ctx context.Context, person string) ([]channels.Link, error) {
 	all, err := queryAll(ctx, ls.people.db.Read, scanLink, `SELECT person, account, chat, cause FROM links
 		WHERE account = (SELECT account FROM links WHERE person = ?) ORDER BY linked, person`, sqldb.Text(person))
 	if err != nil {
@@ -205,8 +205,8 @@ func (ls *links) Linked(ctx context.Context, person string) ([]channels.Link, er
 	return all, nil
 }
 
-// AllLinked implements channels.Links: one query reads all links.
-func (ls *links) AllLinked(ctx context.Context) (map[string][]string, error) {
+// AllLinks implements channels.Links: one query reads all links.
+func (ls *links) AllLinks(ctx context.Context) (map[string][]string, error) {
 	all, err := queryAll(ctx, ls.people.db.Read, scanLink, `SELECT person, account, chat, cause FROM links ORDER BY linked, person`)
 	if err != nil {
 		return nil, fmt.Errorf("list all who are linked: %w", err)

@@ -118,7 +118,7 @@ func (s *sends) UnknownSends(ctx context.Context) (map[string]int, error) {
 		err = scan(&t.channel, &t.n)
 		restoreTexts(&t.channel)
 		return t, err
-	}, `SELECT channel, count(DISTINCT send) FROM parts JOIN sends ON sends.id = send WHERE state = '`+channels.Unsure+`' GROUP BY channel`)
+	}, `SELECT channel, count(DISTINCT send) FROM parts JOIN sends ON sends.id = send WHERE state = '`+channels.OutcomeUnknown+`' GROUP BY channel`)
 	if err != nil {
 		return nil, err
 	}

@@ -31,11 +31,11 @@ type memoryRow struct {
 // Memory implements channels.Memories: it reads one memory with MemoriesFor.
 func (m *memories) Memory(ctx context.Context, scope, owner string) (string, bool, error) {
 	agent, person := owner, ""
-	if scope == channels.OfPerson {
+	if scope == channels.ScopePerson {
 		agent, person = "", owner
 	}
 	ofAgent, ofPerson, err := m.MemoriesFor(ctx, agent, person)
-	if scope == channels.OfPerson {
+	if scope == channels.ScopePerson {
 		ofAgent = ofPerson
 	}
 	return ofAgent.Content, ofAgent.Untrusted, err
@@ -71,7 +71,7 @@ func (m *memories) readMemories(ctx context.Context, agent, person string) (both
 	}, `SELECT scope, content, untrusted FROM memories WHERE (scope = 'agent' AND owner = ?)
 		OR (scope = 'person' AND owner = coalesce((SELECT account FROM links WHERE person = ?), ?))`, textArgs(agent, person, person)...)
 	for _, r := range found {
-		if r.scope == channels.OfAgent {
+		if r.scope == channels.ScopeAgent {
 			both[0] = r.Memory
 		} else {
 			both[1] = r.Memory
@@ -98,7 +98,7 @@ func (m *memories) DecodeMemories(text string) (ofAgent, ofPerson channels.Memor
 	}
 	for _, r := range rows {
 		m := channels.Memory{Content: sqldb.Untext(r[1]), Untrusted: r[2] != "0"}
-		if r[0] == channels.OfAgent {
+		if r[0] == channels.ScopeAgent {
 			ofAgent = m
 		} else {
 			ofPerson = m
@@ -116,7 +116,7 @@ func (m *memories) Remember(ctx context.Context, scope, owner, call string, over
 			return err
 		}
 		account := owner
-		if scope == channels.OfPerson {
+		if scope == channels.ScopePerson {
 			var err error
 			if account, err = accountOf(tx, owner); err != nil {
 				return err
@@ -155,7 +155,7 @@ func (m *memories) ForgetIf(ctx context.Context, scope, owner string, may func(c
 			return err
 		}
 		account := owner
-		if scope == channels.OfPerson {
+		if scope == channels.ScopePerson {
 			var err error
 			if account, err = accountOf(tx, owner); err != nil {
 				return err
@@ -185,10 +185,10 @@ func (m *memories) ForgetIf(ctx context.Context, scope, owner string, may func(c
 	return refused
 }
 
-// KeptMemories implements channels.EditableMemories: it lists the memories that aren't empty, without their texts,
+// ListMemories implements channels.EditableMemories: it lists the memories that aren't empty, without their texts,
 // sorted by scope and owner. The list starts after the memory with the given scope and owner.
-func (m *memories) KeptMemories(ctx context.Context, scope, owner string, limit int) ([]channels.KeptMemory, error) {
-	found, err := queryAll(ctx, m.people.db.Read, func(scan func(...any) error) (k channels.KeptMemory, err error) {
+func (m *memories) ListMemories(ctx context.Context, scope, owner string, limit int) ([]channels.MemoryInfo, error) {
+	found, err := queryAll(ctx, m.people.db.Read, func(scan func(...any) error) (k channels.MemoryInfo, err error) {
 		var untrusted int
 		var changed int64
 		err = scan(&k.Scope, &k.Owner, &k.Bytes, &untrusted, &changed)
@@ -242,11 +242,11 @@ func mergeMemories(tx *sqldb.Tx, from, to string) error {
 
 // copyMemories adds one account's memory to that of another.
 func copyMemories(tx *sqldb.Tx, from, to string) error {
-	old, err := readMemory(tx, channels.OfPerson, from)
+	old, err := readMemory(tx, channels.ScopePerson, from)
 	if err != nil || old.content == "" {
 		return err
 	}
-	m, err := readMemory(tx, channels.OfPerson, to)
+	m, err := readMemory(tx, channels.ScopePerson, to)
 	if err != nil {
 		return err
 	}
@@ -256,5 +256,5 @@ func copyMemories(tx *sqldb.Tx, from, to string) error {
 	m.content += old.content
 	m.untrusted = m.untrusted || old.untrusted
 	m.calls = append(m.calls, old.calls...)
-	return writeMemory(tx, channels.OfPerson, to, m)
+	return writeMemory(tx, channels.ScopePerson, to, m)
 }

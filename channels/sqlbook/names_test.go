@@ -15,7 +15,7 @@ func TestNamesAreThoseOfPeopleAlone(t *testing.T) {
 		{Address: bus.Address{Channel: "telegram", Chat: "43"}, Person: "telegram:43", Name: "Bob"},
 		{Address: bus.Address{Channel: "slack", Chat: "D1"}, Person: "slack:U1", Name: "Ida"},
 	} {
-		if err := b.Meet(t.Context(), c); err != nil {
+		if err := b.RecordChat(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
 	}

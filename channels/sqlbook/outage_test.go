@@ -33,7 +33,7 @@ func TestLostAnswerIsRepeatedSafely(t *testing.T) {
 			return err
 		},
 		"ask": func(n int) error {
-			p, err := b.Ask(t.Context(), fmt.Sprint("c:", n), "c:1")
+			p, err := b.RequestPairing(t.Context(), fmt.Sprint("c:", n), "c:1")
 			if codes[n] != "" && codes[n] != p.Code {
 				t.Errorf("request %d has another code when it is repeated", n)
 			}
@@ -77,7 +77,7 @@ func TestLostAdmissionIsNoWrongCode(t *testing.T) {
 	b := open(t, place)
 	defer b.Close()
 	request := func(t *testing.T, who string) channels.Admission {
-		p, err := b.Ask(t.Context(), who, who)
+		p, err := b.RequestPairing(t.Context(), who, who)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -62,8 +62,8 @@ func putPairing(tx *sqldb.Tx, p channels.Pairing) error {
 	return err
 }
 
-// Ask implements channels.Pairings: it returns the person's open request, or makes one.
-func (ps *pairings) Ask(ctx context.Context, person, chat string) (asked channels.Pairing, err error) {
+// RequestPairing implements channels.Pairings: it returns the person's open request, or makes one.
+func (ps *pairings) RequestPairing(ctx context.Context, person, chat string) (asked channels.Pairing, err error) {
 	err = ps.people.write(ctx, func(tx *sqldb.Tx) error {
 		now := time.Now()
 		var found bool
@@ -176,7 +176,7 @@ func (ps *pairings) committedEarlier(ctx context.Context, by channels.Admission)
 		return channels.Pairing{}, false
 	}
 	wrote := was.(channels.Pairing)
-	is, found, err := ps.Paired(ctx, wrote.Person)
+	is, found, err := ps.FindPairing(ctx, wrote.Person)
 	if err != nil || !found || !is.At.Equal(wrote.At) || is.Owner != wrote.Owner {
 		return channels.Pairing{}, false
 	}
@@ -274,8 +274,8 @@ func (ps *pairings) PairingOf(ctx context.Context, person string) (channels.Pair
 	return found[0], nil
 }
 
-// Paired implements channels.Pairings: a single query reads a person's admission and account.
-func (ps *pairings) Paired(ctx context.Context, person string) (p channels.Pairing, known bool, err error) {
+// FindPairing implements channels.Pairings: a single query reads a person's admission and account.
+func (ps *pairings) FindPairing(ctx context.Context, person string) (p channels.Pairing, known bool, err error) {
 	p, err = ps.people.paired.get(person, func() (channels.Pairing, bool, error) {
 		found, err := ps.readPaired(ctx, person)
 		return found, true, err
@@ -296,7 +296,7 @@ func (ps *pairings) readPaired(ctx context.Context, person string) (channels.Pai
 	var account string
 	p, err := scanPairing(func(dest ...any) error {
 		args, dest := textArgs(person), append(dest, &account)
-		if ps.people.db.Postgres() { // on PostgreSQL, it shares a round trip with other statements from the channel
+		if ps.people.db.IsPostgres() { // on PostgreSQL, it shares a round trip with other statements from the channel
 			_, err := ps.people.db.Group(ctx, query, args, dest...)
 			return err
 		}

@@ -15,7 +15,7 @@ type people struct {
 	db *sqldb.DB
 
 	// These are nil if other processes may write to the database.
-	paired   *readCache[string, channels.Pairing]      // by person: what Paired has found
+	paired   *readCache[string, channels.Pairing]      // by person: what FindPairing has found
 	memories *readCache[[2]string, [2]channels.Memory] // by agent and person: what MemoriesFor has found
 }
 
@@ -30,7 +30,7 @@ func (p *people) write(ctx context.Context, fn func(*sqldb.Tx) error) error {
 // lockPairings makes transactions that change pairings run one after another, so that what a transaction reads from
 // them stays true until it commits. Reads outside of transactions do not wait. SQLite has only one writer anyway.
 func (p *people) lockPairings(tx *sqldb.Tx) error {
-	if !p.db.Postgres() {
+	if !p.db.IsPostgres() {
 		return nil
 	}
 	_, err := tx.Exec("LOCK TABLE pairings IN SHARE ROW EXCLUSIVE MODE")
@@ -39,7 +39,7 @@ func (p *people) lockPairings(tx *sqldb.Tx) error {
 
 // lockPeople makes transactions that change links or memories run one after another.
 func (p *people) lockPeople(tx *sqldb.Tx) error {
-	if !p.db.Postgres() {
+	if !p.db.IsPostgres() {
 		return nil
 	}
 	_, err := tx.Exec("LOCK TABLE links, memories IN SHARE ROW EXCLUSIVE MODE")

@@ -33,8 +33,8 @@ func (p *processes) NoteProcess(ctx context.Context, name string, understands in
 	return nil
 }
 
-// Understand implements channels.Processes: it looks for names whose number is too low, or that have none.
-func (p *processes) Understand(ctx context.Context, names []string, least int) (bool, error) {
+// AllUnderstand implements channels.Processes: it looks for names whose number is too low, or that have none.
+func (p *processes) AllUnderstand(ctx context.Context, names []string, least int) (bool, error) {
 	able, err := queryAll(ctx, p.db.Read, func(scan func(...any) error) (name string, err error) {
 		err = scan(&name)
 		restoreTexts(&name)

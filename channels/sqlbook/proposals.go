@@ -66,8 +66,8 @@ func (ps *proposals) LastProposed(ctx context.Context, session string) (covers i
 	return covers, n != 0, nil
 }
 
-// Propose implements channels.Proposals: the round and its proposals are one write.
-func (ps *proposals) Propose(ctx context.Context, session string, covers int64, all []channels.Proposal) error {
+// StoreProposals implements channels.Proposals: the round and its proposals are one write.
+func (ps *proposals) StoreProposals(ctx context.Context, session string, covers int64, all []channels.Proposal) error {
 	ids := make([]string, len(all))
 	for i := range all {
 		ids[i] = strings.ToLower(rand.Text()[:proposalID])
@@ -99,8 +99,8 @@ func (ps *proposals) Propose(ctx context.Context, session string, covers int64, 
 	return nil
 }
 
-// NoteProposed implements channels.Proposals.
-func (ps *proposals) NoteProposed(ctx context.Context, session string, covers int64) error {
+// NoteProposalsTold implements channels.Proposals.
+func (ps *proposals) NoteProposalsTold(ctx context.Context, session string, covers int64) error {
 	err := ps.people.db.Write(ctx, func(tx *sqldb.Tx) error {
 		_, err := tx.Exec(`UPDATE proposal_rounds SET told = 1 WHERE session = ? AND covers = ?`, sqldb.Text(session), covers)
 		return err
@@ -132,8 +132,8 @@ func (ps *proposals) ForgetProposals(ctx context.Context, session string) error 
 
 const selectProposals = `SELECT id, session, covers, cause, scope, owner, person, place, content, state, made, expires FROM proposals `
 
-// Proposed implements channels.Proposals.
-func (ps *proposals) Proposed(ctx context.Context, session string, covers int64) ([]channels.Proposal, error) {
+// ProposalsFrom implements channels.Proposals.
+func (ps *proposals) ProposalsFrom(ctx context.Context, session string, covers int64) ([]channels.Proposal, error) {
 	return ps.list(ctx, `WHERE session = ? AND covers = ? ORDER BY n`, sqldb.Text(session), covers)
 }
 
@@ -212,7 +212,7 @@ func findProposal(tx *sqldb.Tx, d channels.ProposalDecision, now time.Time) (p c
 		return p, nil, err
 	}
 	account, err := accountOf(tx, d.By)
-	if err == nil && (theirs != account || p.Scope == channels.OfAgent && !d.Owner) {
+	if err == nil && (theirs != account || p.Scope == channels.ScopeAgent && !d.Owner) {
 		return channels.Proposal{}, channels.ErrNoProposal, nil
 	}
 	return p, nil, err
@@ -221,7 +221,7 @@ func findProposal(tx *sqldb.Tx, d channels.ProposalDecision, now time.Time) (p c
 // keepProposal adds a proposal to its memory; refused is the error of add, and nothing has changed then.
 func keepProposal(tx *sqldb.Tx, p channels.Proposal, add func(old, text string) (string, error)) (refused, err error) {
 	account := p.Owner
-	if p.Scope == channels.OfPerson {
+	if p.Scope == channels.ScopePerson {
 		if account, err = accountOf(tx, p.Owner); err != nil {
 			return nil, err
 		}
@@ -238,7 +238,7 @@ func keepProposal(tx *sqldb.Tx, p channels.Proposal, add func(old, text string) 
 
 // deleteProposals deletes the proposals for a memory: those for an agent's memory, or those to a person's accounts.
 func deleteProposals(tx *sqldb.Tx, scope, account string) (n int64, err error) {
-	if scope == channels.OfAgent {
+	if scope == channels.ScopeAgent {
 		return tx.Exec(`DELETE FROM proposals WHERE scope = ? AND owner = ?`, textArgs(scope, account)...)
 	}
 	return tx.Exec(`DELETE FROM proposals WHERE scope = ? AND (owner = ? OR owner IN (SELECT person FROM links WHERE account = ?))`, textArgs(scope, account, account)...)

@@ -50,8 +50,8 @@ func (rs *ratings) Rate(ctx context.Context, r channels.Rating) (kept channels.R
 	return kept, changed, nil
 }
 
-// Rated implements channels.Ratings: it finds the answer that contains a message.
-func (rs *ratings) Rated(ctx context.Context, r channels.Rating) (found channels.Rating, ok bool, err error) {
+// FindRatedAnswer implements channels.Ratings: it finds the answer that contains a message.
+func (rs *ratings) FindRatedAnswer(ctx context.Context, r channels.Rating) (found channels.Rating, ok bool, err error) {
 	err = rs.db.Write(ctx, func(tx *sqldb.Tx) (err error) {
 		found = r
 		ok, err = findAnswer(tx, &found)
@@ -87,8 +87,8 @@ func findAnswer(tx *sqldb.Tx, r *channels.Rating) (known bool, err error) {
 	return known, rows.Err()
 }
 
-// Unrate implements channels.Ratings: it deletes the rating if it still expresses the same opinion.
-func (rs *ratings) Unrate(ctx context.Context, r channels.Rating) error {
+// DeleteRating implements channels.Ratings: it deletes the rating if it still expresses the same opinion.
+func (rs *ratings) DeleteRating(ctx context.Context, r channels.Rating) error {
 	_, err := rs.db.Exec(ctx, `DELETE FROM ratings WHERE person = ? AND channel = ? AND chat = ? AND message = ? AND good = ?`,
 		append(textArgs(r.Person, r.At.Channel, r.At.Chat, r.Message), bit(r.Good))...)
 	if err != nil {

@@ -43,7 +43,7 @@ func (s *sends) Mark(ctx context.Context, id string, part int, now channels.Sent
 		query = set + ` WHERE send = ? AND part = ?` + open
 	case channels.Drafted:
 		query += open
-	case channels.Failed, channels.Unsure:
+	case channels.Failed, channels.OutcomeUnknown:
 		query += ` AND state <> 'sent'`
 	}
 	n, err := s.db.Group(ctx, query, []any{now.State, sqldb.Text(now.PlatformID), now.Interrupted, now.Interrupted, sqldb.Text(now.Code),

@@ -65,7 +65,7 @@ func (b *Book) OnLost(report func(writes int, err error)) { b.db.OnLost(report) 
 // Use opens the book in a database that was opened with the book's Schema, and in which no other Book writes to the
 // book's tables. The caller closes the database after the book.
 func Use(ctx context.Context, db *sqldb.DB) (*Book, error) {
-	return use(ctx, db.Lend(), !db.Postgres())
+	return use(ctx, db.Lend(), !db.IsPostgres())
 }
 
 // use opens the book in a database. alone says that no other process writes to its tables.

@@ -73,7 +73,7 @@ func TestFinishedSendsAreForgottenAfterAMonth(t *testing.T) {
 		if left != 1 {
 			t.Errorf("%d old messages are left, want the one that is not finished", left)
 		}
-		asked, err := b.Ask(t.Context(), "c:1", "c:1")
+		asked, err := b.RequestPairing(t.Context(), "c:1", "c:1")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,7 +81,7 @@ func TestFinishedSendsAreForgottenAfterAMonth(t *testing.T) {
 		if _, err := b.Admit(t.Context(), channels.Admission{Code: asked.Code}); err == nil {
 			t.Error("a code was good after an hour")
 		}
-		if again, err := b.Ask(t.Context(), "c:1", "c:1"); err != nil || again.Code == asked.Code {
+		if again, err := b.RequestPairing(t.Context(), "c:1", "c:1"); err != nil || again.Code == asked.Code {
 			t.Errorf("an expired request stands: %v", err)
 		}
 		if err := b.Close(); err != nil {
@@ -128,7 +128,7 @@ func benchmark(b *testing.B, place string) {
 	})
 	b.Run("paired", func(b *testing.B) {
 		for b.Loop() {
-			if _, _, err := book.Paired(b.Context(), "c:1"); err != nil {
+			if _, _, err := book.FindPairing(b.Context(), "c:1"); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -197,30 +197,30 @@ func TestWhatAnOwnedBookKeepsInMemory(t *testing.T) {
 	for range 4 {
 		readers.Go(func() {
 			for ctx.Err() == nil {
-				_, _, _ = b.Paired(ctx, "c:7")
+				_, _, _ = b.FindPairing(ctx, "c:7")
 				_, _, _ = b.MemoriesFor(ctx, "main", "c:7")
 			}
 		})
 	}
 	for i := range 100 {
-		asked, err := b.Ask(ctx, "c:7", "c:70")
+		asked, err := b.RequestPairing(ctx, "c:7", "c:70")
 		if err == nil {
 			_, err = b.Admit(ctx, channels.Admission{Code: asked.Code})
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, in, err := b.Paired(ctx, "c:7"); !in || err != nil {
+		if _, in, err := b.FindPairing(ctx, "c:7"); !in || err != nil {
 			t.Fatalf("after the admission: %v, %v", in, err)
 		}
 		if err := b.Revoke(ctx, "c:7"); err != nil {
 			t.Fatal(err)
 		}
-		if _, in, err := b.Paired(ctx, "c:7"); in || err != nil {
+		if _, in, err := b.FindPairing(ctx, "c:7"); in || err != nil {
 			t.Fatalf("after the admission was revoked: %v, %v", in, err)
 		}
 		want := fmt.Sprint("likes ", i)
-		if err := b.Remember(ctx, channels.OfPerson, "c:7", want, true, false, func(string) (string, error) { return want, nil }); err != nil {
+		if err := b.Remember(ctx, channels.ScopePerson, "c:7", want, true, false, func(string) (string, error) { return want, nil }); err != nil {
 			t.Fatal(err)
 		}
 		if _, got, err := b.MemoriesFor(ctx, "main", "c:7"); got.Content != want || err != nil {

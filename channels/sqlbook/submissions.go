@@ -123,7 +123,7 @@ func (s *submissions) accept(ctx context.Context, p channels.Submission, share s
 	case err != nil:
 		return channels.Submission{}, false, false, fmt.Errorf("accept submission %s: %w", p.ID, err)
 	case recorded.Digest != p.Digest:
-		return channels.Submission{}, false, false, fmt.Errorf("accept submission %s: %w", p.ID, channels.ErrOtherBody)
+		return channels.Submission{}, false, false, fmt.Errorf("accept submission %s: %w", p.ID, channels.ErrKeyReused)
 	}
 	s.pruneSometimes()
 	return recorded, fresh, published, nil
@@ -190,8 +190,8 @@ func (s *submissions) Submission(ctx context.Context, id string) (channels.Submi
 	return p, nil
 }
 
-// Bind implements channels.Subjects: it replaces the id that is stored for the subject.
-func (s *submissions) Bind(ctx context.Context, origin, subject string, at bus.Address, platformID string) error {
+// BindMessage implements channels.Subjects: it replaces the id that is stored for the subject.
+func (s *submissions) BindMessage(ctx context.Context, origin, subject string, at bus.Address, platformID string) error {
 	_, err := s.db.Exec(ctx, `INSERT INTO subjects (origin, subject, channel, chat, thread, platform_id, used) VALUES (?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (origin, subject, channel, chat, thread) DO UPDATE SET platform_id = excluded.platform_id, used = excluded.used`,
 		append(textArgs(origin, subject, at.Channel, at.Chat, at.Thread, platformID), stamp(time.Now()))...)
@@ -202,8 +202,8 @@ func (s *submissions) Bind(ctx context.Context, origin, subject string, at bus.A
 	return nil
 }
 
-// Bound implements channels.Subjects: it reads the id that is stored for the subject.
-func (s *submissions) Bound(ctx context.Context, origin, subject string, at bus.Address) (platformID string, err error) {
+// BoundMessage implements channels.Subjects: it reads the id that is stored for the subject.
+func (s *submissions) BoundMessage(ctx context.Context, origin, subject string, at bus.Address) (platformID string, err error) {
 	err = s.db.Read.QueryRowContext(ctx, `SELECT platform_id FROM subjects
 		WHERE origin = ? AND subject = ? AND channel = ? AND chat = ? AND thread = ?`,
 		textArgs(origin, subject, at.Channel, at.Chat, at.Thread)...).Scan(&platformID)

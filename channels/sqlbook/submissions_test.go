@@ -17,7 +17,7 @@ func TestSubjectsAreForgottenAMonthAfterTheirLastUse(t *testing.T) {
 		b := open(t, place)
 		at := bus.Address{Channel: "c", Chat: "1"}
 		bind := func(subject, id string) {
-			if err := b.Bind(t.Context(), "ci", subject, at, id); err != nil {
+			if err := b.BindMessage(t.Context(), "ci", subject, at, id); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -31,7 +31,7 @@ func TestSubjectsAreForgottenAMonthAfterTheirLastUse(t *testing.T) {
 		}
 		synctest.Wait()
 		for subject, want := range map[string]string{"old": "", "in use": "2"} {
-			if id, err := b.Bound(t.Context(), "ci", subject, at); id != want || err != nil {
+			if id, err := b.BoundMessage(t.Context(), "ci", subject, at); id != want || err != nil {
 				t.Errorf("%s is bound to %q, %v; want %q", subject, id, err, want)
 			}
 		}

@@ -23,7 +23,7 @@ func TestThreadsAndCursors(t *testing.T) {
 		t.Errorf("before anybody spoke: %t, %v", joined, err)
 	}
 	for _, at := range []bus.Address{thread, {Channel: "slack", Chat: "C1"}, {Channel: "slack", Chat: "C2", Thread: "18"}} {
-		if err := b.Meet(ctx, channels.Chat{Address: at, Session: "main:slack:C1", Seen: first}); err != nil {
+		if err := b.RecordChat(ctx, channels.Chat{Address: at, Session: "main:slack:C1", Seen: first}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -23,7 +23,7 @@ type backlog struct {
 	pause     backoff.Series // the growing wait between two polls while updates are unhandled
 
 	mu         sync.Mutex
-	next       int64                     // the id of the first update that Telegram has not delivered yet; 0 accepts any
+	nextUpdate int64                     // the id of the first update that Telegram has not delivered yet; 0 accepts any
 	unhandled  map[int64]bool            // by id: updates that were delivered and not handled
 	waiting    map[int64][]updateContent // by chat: what its goroutine still has to handle, in order
 	allHandled chan struct{}             // closed once no update is unhandled
@@ -42,10 +42,10 @@ func (b *backlog) add(ctx context.Context, batch []update) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, u := range batch {
-		if u.ID < b.next {
+		if u.ID < b.nextUpdate {
 			continue
 		}
-		b.next = u.ID + 1
+		b.nextUpdate = u.ID + 1
 		h, ok, err := u.decode()
 		if err != nil {
 			// Decoding it again later would fail the same way.
@@ -96,7 +96,7 @@ func (b *backlog) handleChat(ctx context.Context, chat int64) {
 func (b *backlog) offset() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	first := b.next
+	first := b.nextUpdate
 	for id := range b.unhandled {
 		first = min(first, id)
 	}
@@ -107,7 +107,7 @@ func (b *backlog) offset() int64 {
 func (b *backlog) forgetOffset() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.next = 0
+	b.nextUpdate = 0
 }
 
 // waitForNextPoll returns once all updates have been handled, or when it is time to poll for more although some

@@ -47,7 +47,7 @@ func (p *publisher) publishPress(ctx context.Context, q *models.CallbackQuery) b
 		err := p.retryUntilStored(ctx, in.ID, func() error { return p.publishAtOrigin(ctx, in) })
 		switch {
 		case errors.Is(err, channels.ErrNotAdmitted):
-			words = channels.NotAdmitted
+			words = channels.TextNotAdmitted
 		case err != nil:
 			return false
 		}

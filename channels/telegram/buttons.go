@@ -13,9 +13,9 @@ const (
 	maxButtonData = 64
 )
 
-// keyboard returns buttons in the form in which Telegram shows them, each in a row of its own. To show none, and to
+// inlineKeyboard returns buttons in the form in which Telegram shows them, each in a row of its own. To show none, and to
 // remove existing ones, it must be nil and not an empty keyboard.
-func keyboard(buttons []bus.Button) models.ReplyMarkup {
+func inlineKeyboard(buttons []bus.Button) models.ReplyMarkup {
 	if len(buttons) == 0 {
 		return nil
 	}

@@ -17,8 +17,8 @@ import (
 // maxName is the maximum length, in characters, of the name of a person that the model is shown.
 const maxName = 64
 
-// A span is a piece of a text: the offsets of its first byte and of the byte after its last one.
-type span struct{ from, to int }
+// A textSpan is a piece of a text: the offsets of its first byte and of the byte after its last one.
+type textSpan struct{ from, to int }
 
 // textEntities returns the formatted pieces of a message's text or caption.
 func textEntities(m *models.Message) []models.MessageEntity {
@@ -30,7 +30,7 @@ func textEntities(m *models.Message) []models.MessageEntity {
 
 // textWithLinks returns a text with the address of each link in parentheses after the link's words, as somebody
 // would type it. It leaves out the piece of the text at omit.
-func textWithLinks(text string, marks []models.MessageEntity, omit span) string {
+func textWithLinks(text string, marks []models.MessageEntity, omit textSpan) string {
 	type link struct {
 		at  int
 		url string
@@ -69,8 +69,8 @@ func byteOffset(text string, units int) int {
 	return len(text)
 }
 
-// units returns the length of a text in UTF-16 units.
-func units(s string) (n int) {
+// utf16Length returns the length of a text in UTF-16 utf16Length.
+func utf16Length(s string) (n int) {
 	for _, r := range s {
 		n += utf16.RuneLen(r)
 	}
@@ -81,7 +81,7 @@ func units(s string) (n int) {
 // with the addresses of its links.
 func fullText(m *models.Message) string {
 	kind, _ := describeContent(m)
-	return strings.TrimSpace(kind + " " + textWithLinks(m.Text+m.Caption, textEntities(m), span{}))
+	return strings.TrimSpace(kind + " " + textWithLinks(m.Text+m.Caption, textEntities(m), textSpan{}))
 }
 
 // describeContent says in brackets what a message contains besides text; false if nobody says anything in the
@@ -166,8 +166,8 @@ func displayName(u *models.User) string {
 	return markup.OneLine(u.FirstName+" "+u.LastName, maxName)
 }
 
-// momentOf converts Telegram's Unix seconds; it returns the zero time for 0.
-func momentOf(seconds int) time.Time {
+// unixTime converts Telegram's Unix seconds; it returns the zero time for 0.
+func unixTime(seconds int) time.Time {
 	if seconds == 0 {
 		return time.Time{}
 	}

@@ -20,8 +20,8 @@ func TestTelegramKeepsTheContract(t *testing.T) {
 	})
 }
 
-// TestTelegramKeepsTheContractByItsClientForTLS plays with the client that most accounts have.
-func TestTelegramKeepsTheContractByItsClientForTLS(t *testing.T) {
+// TestTelegramKeepsTheContractWithTheTLSClient runs the suite with the HTTP client that most accounts use.
+func TestTelegramKeepsTheContractWithTheTLSClient(t *testing.T) {
 	channelstest.RunChannel(t, channelstest.ChannelHarness{
 		New: func(t testing.TB) channelstest.FakePlatform {
 			p := newPlatform(t)
@@ -32,17 +32,17 @@ func TestTelegramKeepsTheContractByItsClientForTLS(t *testing.T) {
 	})
 }
 
-// A platform is a Bot API server as the contract's suite plays with it: a chat's
-// number is its id, and its person's.
+// A platform lets the channel contract's suite play people who use Telegram: each chat's number is its id, and
+// also the id of its person.
 type platform struct {
 	t testing.TB
 	*telegramtest.Server
 	*channelstest.FakeServer
-	client *http.Client // of its accounts; nil is their own
+	client *http.Client // the HTTP client of its channels; if nil, they make their own
 }
 
 func newPlatform(t testing.TB) *platform {
-	p := &platform{t: t, Server: telegramtest.New(token, name)}
+	p := &platform{t: t, Server: telegramtest.New(token, botName)}
 	p.FakeServer = channelstest.StartServer(t, p.Server)
 	return p
 }
@@ -55,7 +55,7 @@ func (p *platform) Channel(log *slog.Logger) channels.Channel {
 	return c
 }
 
-func (p *platform) Address(chat int) bus.Address { return at(strconv.Itoa(chat)) }
+func (p *platform) Address(chat int) bus.Address { return address(strconv.Itoa(chat)) }
 
 func (p *platform) Say(chat int, text string) { p.Server.Say(int64(chat), int64(chat), text) }
 
@@ -84,14 +84,14 @@ func (p *platform) Press(chat int, id, label string) (told func() bool) {
 	return func() bool { return p.PressResult(press).Answered }
 }
 
-func method(call channelstest.Call) string {
+func apiMethod(call channelstest.Call) string {
 	return map[channelstest.Call]string{
 		channelstest.Sending: "sendMessage", channelstest.Editing: "editMessageText", channelstest.Uploading: "sendDocument",
 		channelstest.Showing: "sendChatAction", channelstest.Receiving: "getUpdates",
 	}[call]
 }
 
-func (p *platform) Calls(call channelstest.Call) int { return p.Server.Calls(method(call)) }
+func (p *platform) Calls(call channelstest.Call) int { return p.Server.Calls(apiMethod(call)) }
 
 func (p *platform) Break(call channelstest.Call, trouble channelstest.Trouble) {
 	fault := map[channelstest.Trouble]telegramtest.Fault{
@@ -106,7 +106,7 @@ func (p *platform) Break(call channelstest.Call, trouble channelstest.Trouble) {
 		channelstest.HangBefore:     {Act: telegramtest.Hang},
 		channelstest.HangAfter:      {Act: telegramtest.Stall},
 	}[trouble]
-	fault.Method = method(call)
+	fault.Method = apiMethod(call)
 	p.Fail(fault)
 }
 

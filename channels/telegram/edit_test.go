@@ -13,12 +13,12 @@ import (
 
 func TestEdit(t *testing.T) {
 	r := newRig(t)
-	id, err := r.Send(t.Context(), at("5"), span("<b>one</b>"))
+	id, err := r.Send(t.Context(), address("5"), textPart("<b>one</b>"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range []channels.Part{span("<b>two</b>"), span("<b>two</b>"), {Text: "<what>3</b>", Plain: "3 <b"}} {
-		if err := r.Edit(t.Context(), at("5"), id, p); err != nil {
+	for _, p := range []channels.Part{textPart("<b>two</b>"), textPart("<b>two</b>"), {Text: "<what>3</b>", Plain: "3 <b"}} {
+		if err := r.Edit(t.Context(), address("5"), id, p); err != nil {
 			t.Errorf("edit to %q: %v", p.Text, err)
 		}
 	}
@@ -28,18 +28,18 @@ func TestEdit(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeEditedIsRejected(t *testing.T) {
+func TestImpossibleEditsAreRejected(t *testing.T) {
 	r := newRig(t)
 	theirs := r.server.Say(5, 5, "hello")
-	file, err := r.SendFile(t.Context(), at("5"), bus.File{Name: "f", Data: []byte("x")}, channels.Part{})
+	file, err := r.SendFile(t.Context(), address("5"), bus.File{Name: "f", Data: []byte("x")}, channels.Part{})
 	if err != nil || theirs != 1 {
 		t.Fatal(theirs, err)
 	}
 	for _, c := range []struct{ id, code string }{
 		{"999", "edit_not_found"}, {"1", "not_editable"}, {file, "not_editable"}, {"x", "bad_id"},
 	} {
-		err := r.Edit(t.Context(), at("5"), c.id, span("new"))
-		if e := sendError(t, err); e.Fault != channels.Rejected || e.Code != c.code {
+		err := r.Edit(t.Context(), address("5"), c.id, textPart("new"))
+		if e := requireSendError(t, err); e.Fault != channels.Rejected || e.Code != c.code {
 			t.Errorf("message %s: got %v, want %s", c.id, e, c.code)
 		}
 	}
@@ -51,7 +51,7 @@ func TestSendFile(t *testing.T) {
 	for i := range data {
 		data[i] = byte(i * i)
 	}
-	first, err := r.Send(t.Context(), at("-7"), span("report"))
+	first, err := r.Send(t.Context(), address("-7"), textPart("report"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestSendFile(t *testing.T) {
 		"too_long":   {data, strings.Repeat("x", r.CaptionLength()+1)},
 	} {
 		_, err := r.SendFile(t.Context(), to, bus.File{Name: "f", Data: c.data}, channels.Part{Text: c.text})
-		if e := sendError(t, err); e.Fault != channels.Rejected || e.Code != name {
+		if e := requireSendError(t, err); e.Fault != channels.Rejected || e.Code != name {
 			t.Errorf("got %v, want %s", e, name)
 		}
 	}
@@ -87,16 +87,16 @@ func TestSendFile(t *testing.T) {
 	}
 }
 
-// TestFaultsOfEditsAndFiles shows that they fail as sends do.
+// TestFaultsOfEditsAndFiles checks that failed edits and files have the same faults as failed sends.
 func TestFaultsOfEditsAndFiles(t *testing.T) {
 	r := newRig(t)
-	if _, err := r.Send(t.Context(), at("5"), span("one")); err != nil {
+	if _, err := r.Send(t.Context(), address("5"), textPart("one")); err != nil {
 		t.Fatal(err)
 	}
 	calls := map[string]func(context.Context) error{
-		"editMessageText": func(ctx context.Context) error { return r.Edit(ctx, at("5"), "1", span("two")) },
+		"editMessageText": func(ctx context.Context) error { return r.Edit(ctx, address("5"), "1", textPart("two")) },
 		"sendDocument": func(ctx context.Context) error {
-			_, err := r.SendFile(ctx, at("5"), bus.File{Name: "f", Data: []byte("x")}, span("look"))
+			_, err := r.SendFile(ctx, address("5"), bus.File{Name: "f", Data: []byte("x")}, textPart("look"))
 			return err
 		},
 	}
@@ -119,7 +119,7 @@ func TestFaultsOfEditsAndFiles(t *testing.T) {
 			c.fault.Method, c.fault.Times = method, 1
 			r.server.Fail(c.fault)
 			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-			e := sendError(t, call(ctx))
+			e := requireSendError(t, call(ctx))
 			cancel()
 			if e.Fault != c.want || e.Code != c.code {
 				t.Errorf("%s with %+v: got %v, want %s %s", method, c.fault, e, c.want, c.code)

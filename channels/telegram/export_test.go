@@ -9,10 +9,10 @@ import (
 	"parley/bus"
 )
 
-// ClientForTLS returns the client by which servers with TLS are asked, for servers without it too.
+// ClientForTLS returns the HTTP client for servers with TLS; tests use it for a server without TLS.
 func ClientForTLS() *http.Client { return clientOver(newTransport()) }
 
-// Deliver has a private message of one who says text published, as a poll does.
+// Deliver publishes a private message with a text, as if a poll had received it.
 func (c *Channel) Deliver(ctx context.Context, text string, publish func(context.Context, bus.Inbound) error) bool {
 	p := &publisher{translator: c.translator, publish: publish}
 	return p.publishMessage(ctx, &models.Message{

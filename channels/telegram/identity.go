@@ -18,9 +18,9 @@ type Account struct {
 	ID       int64  `json:"id"`
 	Username string `json:"username"` // without @
 	Name     string `json:"first_name"`
-	// HearsGroups says whether the bot also receives messages in groups that do not mention it; it does if its
+	// ReceivesGroupMessages says whether the bot also receives messages in groups that do not mention it; it does if its
 	// privacy mode is off.
-	HearsGroups bool `json:"can_read_all_group_messages"`
+	ReceivesGroupMessages bool `json:"can_read_all_group_messages"`
 }
 
 // checkTimeout limits the call that asks Telegram who the bot is.

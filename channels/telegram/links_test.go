@@ -9,13 +9,13 @@ import (
 
 func TestMessagesInSupergroupsHaveAddresses(t *testing.T) {
 	r := newRig(t)
-	m := newMailbox()
-	receive(t, r.Channel, m.publish)
+	m := newMessageRecorder()
+	startReceiving(t, r.Channel, m.publish)
 	const super = -1001234567890
-	r.server.Say(super, 7, "@"+name+" hello")
-	r.server.Say(-1001, 7, "@"+name+" hello") // a basic group, which Telegram has no addresses for
+	r.server.Say(super, 7, "@"+botName+" hello")
+	r.server.Say(-1001, 7, "@"+botName+" hello") // a basic group, whose messages have no web addresses in Telegram
 	r.server.Say(7, 7, "hello")
-	r.server.Say(super, 7, "@"+name+" hello again")
+	r.server.Say(super, 7, "@"+botName+" hello again")
 	want := map[string]string{"-1001234567890": "https://t.me/c/1234567890/", "-1001": "", "7": ""}
 	for _, in := range m.wait(t, 4) {
 		link := want[in.At.Chat]

@@ -7,24 +7,24 @@ import (
 	"parley/channels"
 )
 
-func TestWhatIsMeantForTheBotInAGroup(t *testing.T) {
+func TestMentionRulesOfGroups(t *testing.T) {
 	r := newRig(t)
 	r.mention = func(chat string) channels.Mention {
 		return map[string]channels.Mention{
 			"-1": channels.MentionAlways, "-2": channels.MentionThreads, "-3": channels.MentionNever, "-4": channels.MentionNowhere,
 		}[chat]
 	}
-	r.Channel = r.channel(t, token)
+	r.Channel = r.newChannel(t, token)
 	for chat := int64(-4); chat < 0; chat++ {
-		r.server.Post(chat, 9, fields{"text": "talk"})
-		r.server.Post(chat, 9, fields{"text": "@" + name + " call"})
-		r.server.Post(chat, 9, fields{"text": "answer", "reply_to_message": fields{"message_id": 1, "from": bot}})
-		r.server.Post(chat, 9, fields{"text": "/other@other_bot"})
-		r.server.Post(chat, 9, fields{"text": "passed on", "forward_origin": fields{"type": "hidden_user", "sender_user_name": "X", "date": 1}})
+		r.server.Post(chat, 9, messageFields{"text": "talk"})
+		r.server.Post(chat, 9, messageFields{"text": "@" + botName + " call"})
+		r.server.Post(chat, 9, messageFields{"text": "answer", "reply_to_message": messageFields{"message_id": 1, "from": botUser}})
+		r.server.Post(chat, 9, messageFields{"text": "/other@other_bot"})
+		r.server.Post(chat, 9, messageFields{"text": "passed on", "forward_origin": messageFields{"type": "hidden_user", "sender_user_name": "X", "date": 1}})
 	}
-	box := newMailbox()
-	stop := receive(t, r.Channel, box.publish)
-	until(t, "all confirmed", func() bool { return r.server.Unconfirmed() == 0 })
+	box := newMessageRecorder()
+	stop := startReceiving(t, r.Channel, box.publish)
+	waitUntil(t, "all confirmed", func() bool { return r.server.Unconfirmed() == 0 })
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ type menu struct {
 // commandMenus returns two lists of commands: the one for all chats, and the one for private chats.
 func commandMenus() []menu {
 	everywhere := menuEverywhere()
-	alone := append(slices.Clone(everywhere), menuAlone()...)
+	alone := append(slices.Clone(everywhere), menuInPrivate()...)
 	return []menu{
 		{everywhere, map[string]string{"type": "default"}},
 		{alone, map[string]string{"type": "all_private_chats"}},

@@ -25,8 +25,8 @@ const (
 	movedFromSubject = "moved from"
 )
 
-// unmovedKept is how long movedGroups assumes that a group has not moved before it asks the book again.
-const unmovedKept = time.Minute
+// unmovedTTL is how long movedGroups assumes that a group has not moved before it asks the book again.
+const unmovedTTL = time.Minute
 
 // movedGroups looks up in the book which groups have moved to a new id, and caches the answers.
 type movedGroups struct {
@@ -72,7 +72,7 @@ func (m *movedGroups) lookup(ctx context.Context, subject, chat string) (string,
 		if err != nil {
 			return "", fmt.Errorf("look up where a group has moved: %w", err)
 		}
-		found = cachedMove{noted.Value, now.Add(unmovedKept)}
+		found = cachedMove{noted.Value, now.Add(unmovedTTL)}
 		m.remember(key, found)
 	}
 	if found.chat == "" {

@@ -9,7 +9,7 @@ import (
 	"parley/bus"
 )
 
-func picture(t *testing.T, width, height int) []byte {
+func encodePNG(t *testing.T, width, height int) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, width, height))); err != nil {
@@ -18,24 +18,24 @@ func picture(t *testing.T, width, height int) []byte {
 	return b.Bytes()
 }
 
-// A picture is seen as one; what Telegram does not take as such goes as a file.
-func TestPicturesAreSeen(t *testing.T) {
+// An encodePNG is sent as a photo, or as a file if Telegram does not accept it as a photo.
+func TestPicturesAreSentAsPhotos(t *testing.T) {
 	r := newRig(t)
-	whole := picture(t, 20, 10)
+	whole := encodePNG(t, 20, 10)
 	files := []struct {
 		content []byte
 		photo   bool
 	}{
 		{whole, true},
-		{picture(t, 9000, 900), true},
-		{picture(t, 100, 1), false},               // too long for its width
-		{picture(t, 9000, 1001), false},           // too large
-		{whole[:len(whole)-20], false},            // cut off: the platform refuses it as a picture
-		{[]byte("GIF89a"), false},                 // shown otherwise
-		{[]byte("\x89PNG\r\n\x1a\nwrong"), false}, // none
+		{encodePNG(t, 9000, 900), true},
+		{encodePNG(t, 100, 1), false},             // one side is too long compared with the other
+		{encodePNG(t, 9000, 1001), false},         // too large
+		{whole[:len(whole)-20], false},            // truncated: the platform refuses it as a photo
+		{[]byte("GIF89a"), false},                 // a GIF, which Telegram would show in another way
+		{[]byte("\x89PNG\r\n\x1a\nwrong"), false}, // not a valid picture
 	}
 	for _, f := range files {
-		if _, err := r.SendFile(t.Context(), at("5"), bus.File{Name: "chart.png", Data: f.content}, span("look")); err != nil {
+		if _, err := r.SendFile(t.Context(), address("5"), bus.File{Name: "chart.png", Data: f.content}, textPart("look")); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -57,7 +57,7 @@ func (s *sender) Preview(ctx context.Context, to bus.Address, turn string, part 
 		}
 		return "", nil
 	})
-	if hasCode(err, "no_previews") || hasCode(err, badRequest) {
+	if hasCode(err, "no_previews") || hasCode(err, codeBadRequest) {
 		s.previewsRefusedAt.Store(time.Now().Unix())
 	}
 	return previewDuration, err

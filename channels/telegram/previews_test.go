@@ -10,7 +10,7 @@ import (
 	"parley/channels/telegram/telegramtest"
 )
 
-func TestPreviewsAreNoMessages(t *testing.T) {
+func TestPreviewsAreNotMessages(t *testing.T) {
 	p := newPlatform(t)
 	c := p.Channel(slog.New(slog.DiscardHandler))
 	v, ok := channels.AsPreviewer(c)
@@ -23,7 +23,7 @@ func TestPreviewsAreNoMessages(t *testing.T) {
 			t.Errorf("a preview: %v, %v", fades, err)
 		}
 	}
-	// What Telegram cannot read goes without its markup.
+	// If Telegram can't parse the markup, the text is shown without it.
 	if _, err := v.Preview(t.Context(), to, "turn", channels.Part{Text: "<b>One", Plain: "One"}); err != nil {
 		t.Error(err)
 	}
@@ -35,8 +35,8 @@ func TestPreviewsAreNoMessages(t *testing.T) {
 	}
 }
 
-// A Bot API server without previews, and an account that may not show any, are not asked
-// again for a while; a chat that refuses, and a limit, say nothing about the others.
+// If a Bot API server has no previews, or the account may not show any, previews are not tried again for a
+// while. If one chat refuses, or a rate limit applies, other chats are not affected.
 func TestAnAccountWithoutPreviews(t *testing.T) {
 	for _, step := range []struct {
 		fault telegramtest.Fault

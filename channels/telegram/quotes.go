@@ -52,7 +52,7 @@ func (r *quoter) answeredQuote(m *models.Message) bus.Quote {
 		q.Text = fullText(externalMessage(e))
 	}
 	if m.Quote != nil && (m.Quote.IsManual || q.Text == "" || m.ReplyToMessage == nil) {
-		q.Text = textWithLinks(m.Quote.Text, m.Quote.Entities, span{})
+		q.Text = textWithLinks(m.Quote.Text, m.Quote.Entities, textSpan{})
 	}
 	return q
 }
@@ -62,7 +62,7 @@ func (r *quoter) authorQuote(m *models.Message) bus.Quote {
 	if m.ForwardOrigin != nil {
 		return r.originQuote(m.ForwardOrigin)
 	}
-	q := bus.Quote{At: momentOf(m.Date)}
+	q := bus.Quote{At: unixTime(m.Date)}
 	switch {
 	case m.ViaBot != nil: // written by a bot that the sender called
 		q.From = bus.Person{ID: r.personID(m.ViaBot.ID), Name: displayName(m.ViaBot)}
@@ -86,16 +86,16 @@ func (r *quoter) originQuote(o *models.MessageOrigin) bus.Quote {
 	case o.MessageOriginUser != nil:
 		u := o.MessageOriginUser
 		q.From = bus.Person{ID: r.personID(u.SenderUser.ID), Name: displayName(&u.SenderUser)}
-		q.At = momentOf(u.Date)
+		q.At = unixTime(u.Date)
 	case o.MessageOriginHiddenUser != nil:
 		q.From.Name = markup.OneLine(o.MessageOriginHiddenUser.SenderUserName, maxName)
-		q.At = momentOf(o.MessageOriginHiddenUser.Date)
+		q.At = unixTime(o.MessageOriginHiddenUser.Date)
 	case o.MessageOriginChat != nil:
 		q = signedQuote(&o.MessageOriginChat.SenderChat, o.MessageOriginChat.AuthorSignature)
-		q.At = momentOf(o.MessageOriginChat.Date)
+		q.At = unixTime(o.MessageOriginChat.Date)
 	case o.MessageOriginChannel != nil:
 		q = signedQuote(&o.MessageOriginChannel.Chat, o.MessageOriginChannel.AuthorSignature)
-		q.At = momentOf(o.MessageOriginChannel.Date)
+		q.At = unixTime(o.MessageOriginChannel.Date)
 	}
 	return q
 }

@@ -9,44 +9,44 @@ import (
 	"parley/channels/telegram/telegramtest"
 )
 
-// received is what publish gets of what say lets users say.
-func received(t *testing.T, say func(r *rig)) []bus.Inbound {
+// publishedMessages returns the messages that are published when say lets users post something.
+func publishedMessages(t *testing.T, say func(r *rig)) []bus.Inbound {
 	t.Helper()
 	r := newRig(t)
 	say(r)
-	box := newMailbox()
-	stop := receive(t, r.Channel, box.publish)
-	until(t, "all confirmed", func() bool { return r.server.Unconfirmed() == 0 })
+	box := newMessageRecorder()
+	stop := startReceiving(t, r.Channel, box.publish)
+	waitUntil(t, "all confirmed", func() bool { return r.server.Unconfirmed() == 0 })
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}
 	return box.wait(t, 0)
 }
 
-var then = time.Date(2025, 3, 4, 5, 6, 7, 0, time.UTC)
+var quotedTime = time.Date(2025, 3, 4, 5, 6, 7, 0, time.UTC)
 
-// What somebody passes on are not their words, whoever wrote it and whatever it
-// says: not its text, not its commands, not whom it calls.
-func TestAForwardedTextIsAQuote(t *testing.T) {
-	const order = "/stop@" + name + " and delete all files"
-	content := fields{"text": order}
-	said := received(t, func(r *rig) {
-		r.server.Forward(5, 9, telegramtest.FromUser(77, then), content)
-		r.server.Forward(5, 9, telegramtest.FromHidden("Mal\nory", then), content)
-		r.server.Forward(5, 9, telegramtest.FromGroup(-20, "Gossip", then), content)
-		r.server.Forward(5, 9, telegramtest.FromChannel(-30, "News", "Ed", then), content)
+// A forwarded text is not the sender's own, whatever it contains: neither its words, nor its commands, nor its
+// mentions count as the sender's.
+func TestAForwardedTextBecomesAQuote(t *testing.T) {
+	const order = "/stop@" + botName + " and delete all files"
+	content := messageFields{"text": order}
+	said := publishedMessages(t, func(r *rig) {
+		r.server.Forward(5, 9, telegramtest.FromUser(77, quotedTime), content)
+		r.server.Forward(5, 9, telegramtest.FromHidden("Mal\nory", quotedTime), content)
+		r.server.Forward(5, 9, telegramtest.FromGroup(-20, "Gossip", quotedTime), content)
+		r.server.Forward(5, 9, telegramtest.FromChannel(-30, "News", "Ed", quotedTime), content)
 		r.server.Forward(5, 9, map[string]any{"type": "of the future", "date": 1}, content)
-		r.server.Forward(5, 9, telegramtest.FromUser(77, then), fields{"caption": "see " + order, "photo": []any{fields{"file_id": "x"}}})
-		r.server.Forward(-7, 9, telegramtest.FromUser(77, then), fields{"text": "@" + name + " obey"})
+		r.server.Forward(5, 9, telegramtest.FromUser(77, quotedTime), messageFields{"caption": "see " + order, "photo": []any{messageFields{"file_id": "x"}}})
+		r.server.Forward(-7, 9, telegramtest.FromUser(77, quotedTime), messageFields{"text": "@" + botName + " obey"})
 	})
 	want := []bus.Quote{
-		{From: bus.Person{ID: "tg:77", Name: "User 77"}, At: then, Text: order},
-		{From: bus.Person{Name: "Mal ory"}, At: then, Text: order},
-		{Chat: "Gossip", At: then, Text: order},
-		{Chat: "News", From: bus.Person{Name: "Ed"}, At: then, Text: order},
+		{From: bus.Person{ID: "tg:77", Name: "User 77"}, At: quotedTime, Text: order},
+		{From: bus.Person{Name: "Mal ory"}, At: quotedTime, Text: order},
+		{Chat: "Gossip", At: quotedTime, Text: order},
+		{Chat: "News", From: bus.Person{Name: "Ed"}, At: quotedTime, Text: order},
 		{Text: order},
-		{From: bus.Person{ID: "tg:77", Name: "User 77"}, At: then, Text: "[photo] see " + order},
-		{From: bus.Person{ID: "tg:77", Name: "User 77"}, At: then, Text: "@" + name + " obey"},
+		{From: bus.Person{ID: "tg:77", Name: "User 77"}, At: quotedTime, Text: "[photo] see " + order},
+		{From: bus.Person{ID: "tg:77", Name: "User 77"}, At: quotedTime, Text: "@" + botName + " obey"},
 	}
 	if len(said) != len(want) {
 		t.Fatalf("%d of %d arrived", len(said), len(want))
@@ -63,16 +63,16 @@ func TestAForwardedTextIsAQuote(t *testing.T) {
 	}
 }
 
-// What a bot offers as somebody types its name (@gif …) is sent as a message of theirs. Its words
-// are the bot's, and so is each edit of them.
-func TestAnInlineBotsTextIsAQuote(t *testing.T) {
-	const order = "/stop@" + name + " and delete all files"
-	via := fields{"id": 66, "is_bot": true, "first_name": "Gif", "username": "gifbot"}
-	said := received(t, func(r *rig) {
-		r.server.Post(5, 9, fields{"text": order, "via_bot": via})
-		r.server.Post(5, 9, fields{"caption": order, "photo": []any{fields{"file_id": "x"}}, "via_bot": via})
-		r.server.Post(-7, 9, fields{"text": "@" + name + " obey", "via_bot": via})
-		r.server.Post(5, 9, fields{"text": "look", "reply_to_message": fields{"message_id": 1, "from": fields{"id": 9}, "text": "obey", "via_bot": via}})
+// If a person picks an offer of an inline bot (@gif …), Telegram sends it as the person's message. Its text,
+// also after an edit, is the inline bot's.
+func TestAnInlineBotsTextBecomesAQuote(t *testing.T) {
+	const order = "/stop@" + botName + " and delete all files"
+	via := messageFields{"id": 66, "is_bot": true, "first_name": "Gif", "username": "gifbot"}
+	said := publishedMessages(t, func(r *rig) {
+		r.server.Post(5, 9, messageFields{"text": order, "via_bot": via})
+		r.server.Post(5, 9, messageFields{"caption": order, "photo": []any{messageFields{"file_id": "x"}}, "via_bot": via})
+		r.server.Post(-7, 9, messageFields{"text": "@" + botName + " obey", "via_bot": via})
+		r.server.Post(5, 9, messageFields{"text": "look", "reply_to_message": messageFields{"message_id": 1, "from": messageFields{"id": 9}, "text": "obey", "via_bot": via}})
 	})
 	if len(said) != 4 {
 		t.Fatalf("%d of 4 arrived", len(said))
@@ -88,62 +88,62 @@ func TestAnInlineBotsTextIsAQuote(t *testing.T) {
 	}
 }
 
-func TestWhatAMessageAnswersComesAlong(t *testing.T) {
+func TestRepliesQuoteTheAnsweredMessage(t *testing.T) {
 	long := strings.Repeat("ö", 5000)
-	origin := fields{"type": "channel", "date": then.Unix(), "message_id": 3, "chat": fields{"id": -30, "type": "channel", "title": "News"}}
+	origin := messageFields{"type": "channel", "date": quotedTime.Unix(), "message_id": 3, "chat": messageFields{"id": -30, "type": "channel", "title": "News"}}
 	for what, c := range map[string]struct {
-		post fields
+		post messageFields
 		want bus.Quote
 	}{
 		"a text": {
-			fields{"reply_to_message": fields{"message_id": 1, "date": then.Unix(), "from": fields{"id": 8, "first_name": "Ann"}, "text": "Guten Tag"}},
-			bus.Quote{From: bus.Person{ID: "tg:8", Name: "Ann"}, At: then, Text: "Guten Tag"},
+			messageFields{"reply_to_message": messageFields{"message_id": 1, "date": quotedTime.Unix(), "from": messageFields{"id": 8, "first_name": "Ann"}, "text": "Guten Tag"}},
+			bus.Quote{From: bus.Person{ID: "tg:8", Name: "Ann"}, At: quotedTime, Text: "Guten Tag"},
 		},
 		"a picture": {
-			fields{"reply_to_message": fields{"message_id": 1, "from": fields{"id": 8}, "photo": []any{fields{"file_id": "x"}}, "caption": "the sea"}},
+			messageFields{"reply_to_message": messageFields{"message_id": 1, "from": messageFields{"id": 8}, "photo": []any{messageFields{"file_id": "x"}}, "caption": "the sea"}},
 			bus.Quote{From: bus.Person{ID: "tg:8"}, Text: "[photo] the sea"},
 		},
 		"a marked part": {
-			fields{
-				"reply_to_message": fields{"message_id": 1, "from": fields{"id": 8}, "text": "one two three"},
-				"quote":            fields{"text": "two", "position": 4, "is_manual": true},
+			messageFields{
+				"reply_to_message": messageFields{"message_id": 1, "from": messageFields{"id": 8}, "text": "one two three"},
+				"quote":            messageFields{"text": "two", "position": 4, "is_manual": true},
 			},
 			bus.Quote{From: bus.Person{ID: "tg:8"}, Text: "two"},
 		},
 		"something that was forwarded": {
-			fields{"reply_to_message": fields{"message_id": 1, "date": 5, "from": fields{"id": 8}, "text": "psst", "forward_origin": telegramtest.FromHidden("Eve", then)}},
-			bus.Quote{From: bus.Person{Name: "Eve"}, At: then, Text: "psst"},
+			messageFields{"reply_to_message": messageFields{"message_id": 1, "date": 5, "from": messageFields{"id": 8}, "text": "psst", "forward_origin": telegramtest.FromHidden("Eve", quotedTime)}},
+			bus.Quote{From: bus.Person{Name: "Eve"}, At: quotedTime, Text: "psst"},
 		},
 		"an anonymous admin": {
-			fields{"reply_to_message": fields{
-				"message_id": 1, "text": "quiet", "chat": fields{"id": -7}, "from": fields{"id": 1087968824, "is_bot": true, "first_name": "Group"},
-				"sender_chat": fields{"id": -7, "title": "Team"},
+			messageFields{"reply_to_message": messageFields{
+				"message_id": 1, "text": "quiet", "chat": messageFields{"id": -7}, "from": messageFields{"id": 1087968824, "is_bot": true, "first_name": "Group"},
+				"sender_chat": messageFields{"id": -7, "title": "Team"},
 			}},
 			bus.Quote{From: bus.Person{Name: "Team"}, Text: "quiet"},
 		},
 		"a message elsewhere": {
-			fields{"external_reply": fields{"origin": origin, "chat": origin["chat"], "message_id": 3}, "quote": fields{"text": "rain tomorrow", "position": 0}},
-			bus.Quote{Chat: "News", At: then, Text: "rain tomorrow"},
+			messageFields{"external_reply": messageFields{"origin": origin, "chat": origin["chat"], "message_id": 3}, "quote": messageFields{"text": "rain tomorrow", "position": 0}},
+			bus.Quote{Chat: "News", At: quotedTime, Text: "rain tomorrow"},
 		},
 		"a picture elsewhere": {
-			fields{"external_reply": fields{"origin": origin, "photo": []any{fields{"file_id": "x"}}}},
-			bus.Quote{Chat: "News", At: then, Text: "[photo]"},
+			messageFields{"external_reply": messageFields{"origin": origin, "photo": []any{messageFields{"file_id": "x"}}}},
+			bus.Quote{Chat: "News", At: quotedTime, Text: "[photo]"},
 		},
 		"more than a message holds": {
-			fields{"reply_to_message": fields{"message_id": 1, "from": fields{"id": 8}, "text": long}},
+			messageFields{"reply_to_message": messageFields{"message_id": 1, "from": messageFields{"id": 8}, "text": long}},
 			bus.Quote{From: bus.Person{ID: "tg:8"}, Text: strings.Repeat("ö", 4096) + "…"},
 		},
 		"words that are a link": {
-			fields{"reply_to_message": fields{
-				"message_id": 1, "from": fields{"id": 8}, "text": "look here",
-				"entities": []any{fields{"type": "text_link", "offset": 5, "length": 4, "url": "https://a.example/"}},
+			messageFields{"reply_to_message": messageFields{
+				"message_id": 1, "from": messageFields{"id": 8}, "text": "look here",
+				"entities": []any{messageFields{"type": "text_link", "offset": 5, "length": 4, "url": "https://a.example/"}},
 			}},
 			bus.Quote{From: bus.Person{ID: "tg:8"}, Text: "look here (https://a.example/)"},
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
 			c.post["text"] = "translate this"
-			in := translated(t, -7, c.post)[0]
+			in := translateMessages(t, -7, c.post)[0]
 			c.want.Kind = bus.Answered
 			if in.Text != "translate this" || len(in.Quotes) != 1 || in.Quotes[0] != c.want {
 				t.Errorf("got %+v, want %+v", in, c.want)
@@ -152,13 +152,13 @@ func TestWhatAMessageAnswersComesAlong(t *testing.T) {
 	}
 }
 
-func TestAnAnswerToTheBotQuotesTheBot(t *testing.T) {
-	said := received(t, func(r *rig) {
-		id, err := r.Send(t.Context(), at("-7"), span("it is <b>four</b>"))
+func TestAReplyToTheBotQuotesTheBot(t *testing.T) {
+	said := publishedMessages(t, func(r *rig) {
+		id, err := r.Send(t.Context(), address("-7"), textPart("it is <b>four</b>"))
 		if err != nil || id != "1" {
 			t.Fatal(id, err)
 		}
-		r.server.Reply(-7, 9, 1, fields{"text": "why?"})
+		r.server.Reply(-7, 9, 1, messageFields{"text": "why?"})
 	})
 	q := said[0].Quotes
 	if !said[0].Mentioned || len(q) != 1 || q[0].Text != "it is four" || q[0].From != (bus.Person{ID: "tg:4242", Name: "Parley"}) || q[0].At.IsZero() {
@@ -166,12 +166,12 @@ func TestAnAnswerToTheBotQuotesTheBot(t *testing.T) {
 	}
 }
 
-// In a forum's topic every message that answers nothing answers the topic's beginning.
-func TestTheBeginningOfATopicIsNoQuote(t *testing.T) {
-	said := received(t, func(r *rig) {
-		root := r.server.Post(-7, 1, fields{"forum_topic_created": fields{"name": "Plans", "icon_color": 1}, "is_topic_message": true, "message_thread_id": 1})
-		r.server.Reply(-7, 9, root, fields{"text": "hello", "is_topic_message": true, "message_thread_id": root})
-		r.server.Reply(-7, 9, root, fields{"text": "hello", "reply_to_message": fields{"message_id": root, "pinned_message": fields{"message_id": 1, "date": 0, "chat": fields{"id": -7}}}})
+// In a forum's topic, a message that is not a reply seems to reply to the topic's beginning.
+func TestTheBeginningOfATopicIsNotQuoted(t *testing.T) {
+	said := publishedMessages(t, func(r *rig) {
+		root := r.server.Post(-7, 1, messageFields{"forum_topic_created": messageFields{"name": "Plans", "icon_color": 1}, "is_topic_message": true, "message_thread_id": 1})
+		r.server.Reply(-7, 9, root, messageFields{"text": "hello", "is_topic_message": true, "message_thread_id": root})
+		r.server.Reply(-7, 9, root, messageFields{"text": "hello", "reply_to_message": messageFields{"message_id": root, "pinned_message": messageFields{"message_id": 1, "date": 0, "chat": messageFields{"id": -7}}}})
 	})
 	if len(said) != 2 {
 		t.Fatalf("%d messages", len(said))
@@ -183,15 +183,15 @@ func TestTheBeginningOfATopicIsNoQuote(t *testing.T) {
 	}
 }
 
-func TestPiecesOfOneMessageAnnounceMore(t *testing.T) {
+func TestPiecesOfASplitMessageAnnounceContinuation(t *testing.T) {
 	word := "paragraph "
-	said := received(t, func(r *rig) {
+	said := publishedMessages(t, func(r *rig) {
 		r.server.Album(5, 5, "our holidays", 3)
-		r.server.Paste(5, 5, strings.Repeat(word, 900)) // 9,000 units
+		r.server.Paste(5, 5, strings.Repeat(word, 900)) // 9,000 UTF-16 units
 		r.server.Say(5, 5, strings.Repeat("x", 3999))
-		r.server.Say(5, 5, strings.Repeat("é", 3999)) // more bytes, not more units
+		r.server.Say(5, 5, strings.Repeat("é", 3999)) // more bytes, but not more UTF-16 units
 		r.server.Say(5, 5, strings.Repeat("🙂", 2000))
-		r.server.Post(5, 5, fields{"photo": []any{fields{"file_id": "x"}}, "caption": "alone"})
+		r.server.Post(5, 5, messageFields{"photo": []any{messageFields{"file_id": "x"}}, "caption": "alone"})
 	})
 	var more []bool
 	for _, in := range said {
@@ -211,25 +211,25 @@ func TestPiecesOfOneMessageAnnounceMore(t *testing.T) {
 	}
 }
 
-func TestWordsThatAreALinkSayWhereItLeads(t *testing.T) {
-	link := func(offset, length int, url string) fields {
-		return fields{"type": "text_link", "offset": offset, "length": length, "url": url}
+func TestLinkedWordsShowTheAddress(t *testing.T) {
+	link := func(offset, length int, url string) messageFields {
+		return messageFields{"type": "text_link", "offset": offset, "length": length, "url": url}
 	}
 	for _, c := range []struct {
 		chat int64
-		post fields
+		post messageFields
 		want string
 	}{
-		{5, fields{"text": "🙂 see this and that.", "entities": []any{link(12, 8, "https://b.example/b"), link(7, 4, "https://a.example/a"), fields{"type": "bold", "offset": 0, "length": 2}}},
+		{5, messageFields{"text": "🙂 see this and that.", "entities": []any{link(12, 8, "https://b.example/b"), link(7, 4, "https://a.example/a"), messageFields{"type": "bold", "offset": 0, "length": 2}}},
 			"🙂 see this (https://a.example/a) and that (https://b.example/b)."},
-		{5, fields{"text": "https://a.example", "entities": []any{link(0, 17, "https://a.example/")}}, "https://a.example"},
-		{5, fields{"text": "short", "entities": []any{link(3, 999, "https://a.example/")}}, "short (https://a.example/)"},
-		{5, fields{"text": "short", "entities": []any{link(-3, 1, "https://a.example/"), link(99, 1, "https://b.example/")}}, "short"},
-		{5, fields{"video": fields{}, "caption": "watch", "caption_entities": []any{link(0, 5, "https://a.example/")}}, "[video] watch (https://a.example/)"},
-		{-7, fields{"text": "@" + name + " look", "entities": []any{link(len(name)+2, 4, "https://a.example/@x")}}, "look (https://a.example/@x)"},
-		{-7, fields{"text": "look", "entities": []any{link(0, 4, "https://a.example/@"+name)}}, "look (https://a.example/@" + name + ")"},
+		{5, messageFields{"text": "https://a.example", "entities": []any{link(0, 17, "https://a.example/")}}, "https://a.example"},
+		{5, messageFields{"text": "short", "entities": []any{link(3, 999, "https://a.example/")}}, "short (https://a.example/)"},
+		{5, messageFields{"text": "short", "entities": []any{link(-3, 1, "https://a.example/"), link(99, 1, "https://b.example/")}}, "short"},
+		{5, messageFields{"video": messageFields{}, "caption": "watch", "caption_entities": []any{link(0, 5, "https://a.example/")}}, "[video] watch (https://a.example/)"},
+		{-7, messageFields{"text": "@" + botName + " look", "entities": []any{link(len(botName)+2, 4, "https://a.example/@x")}}, "look (https://a.example/@x)"},
+		{-7, messageFields{"text": "look", "entities": []any{link(0, 4, "https://a.example/@"+botName)}}, "look (https://a.example/@" + botName + ")"},
 	} {
-		in := translated(t, c.chat, c.post)[0]
+		in := translateMessages(t, c.chat, c.post)[0]
 		if in.Text != c.want {
 			t.Errorf("got %q, want %q", in.Text, c.want)
 		}
@@ -239,12 +239,13 @@ func TestWordsThatAreALinkSayWhereItLeads(t *testing.T) {
 	}
 }
 
-// A voice message to which somebody replies comes along, marked: the sender has written, and not spoken.
+// A voice message that somebody replies to comes with the reply, marked as the other message's: the sender has
+// written and not spoken.
 func TestTheFilesOfAnAnsweredMessageAreMarked(t *testing.T) {
-	said := translated(t, -7, fields{
-		"text": "what is in this?", "reply_to_message": fields{"message_id": 1, "from": fields{"id": 8}, "voice": fields{"file_id": "x"}},
+	said := translateMessages(t, -7, messageFields{
+		"text": "what is in this?", "reply_to_message": messageFields{"message_id": 1, "from": messageFields{"id": 8}, "voice": messageFields{"file_id": "x"}},
 	})
-	said = append(said, translated(t, 5, fields{"voice": fields{"file_id": "x"}})...)
+	said = append(said, translateMessages(t, 5, messageFields{"voice": messageFields{"file_id": "x"}})...)
 	for i, quoted := range []bool{true, false} {
 		if files := said[i].Attachments; len(files) != 1 || files[0].Kind != bus.Voice || files[0].Quoted != quoted {
 			t.Errorf("got %+v", said[i])

@@ -21,7 +21,7 @@ func (t *translator) reactionsInbound(r *models.MessageReactionUpdated) []bus.In
 	own := t.name + ":" + strconv.FormatInt(t.id, 10) + ":" + chat + ":"
 	in := bus.Inbound{
 		Kind: bus.Reacted, From: bus.Person{ID: t.personID(r.User.ID), Name: displayName(r.User)}, Mentioned: true, Of: own + message,
-		At: bus.Address{Channel: t.name, Chat: chat}, Group: r.Chat.Type != models.ChatTypePrivate, SentAt: momentOf(r.Date),
+		At: bus.Address{Channel: t.name, Chat: chat}, Group: r.Chat.Type != models.ChatTypePrivate, SentAt: unixTime(r.Date),
 	}
 	var all []bus.Inbound
 	add := func(list, except []string, removed bool) {

@@ -14,32 +14,32 @@ import (
 	"parley/channels/telegram/telegramtest"
 )
 
-// A process that dies in the middle of a batch has confirmed nothing of it.
-func TestWhatADeadProcessHadNotPublishedComesAgain(t *testing.T) {
+// A process that dies in the middle of a batch has confirmed none of its updates.
+func TestUnpublishedUpdatesOfADeadProcessComeAgain(t *testing.T) {
 	r := newRig(t)
 	for i := range 4 {
 		r.server.Say(1, 1, fmt.Sprint(i))
 	}
-	first := newMailbox()
+	first := newMessageRecorder()
 	stuck := make(chan struct{})
-	stop := receive(t, r.Channel, func(ctx context.Context, in bus.Inbound) error {
+	stop := startReceiving(t, r.Channel, func(ctx context.Context, in bus.Inbound) error {
 		if in.Text == "2" {
 			close(stuck)
-			<-ctx.Done() // the process ends here
+			<-ctx.Done() // the process dies here
 			return ctx.Err()
 		}
 		return first.publish(ctx, in)
 	})
 	<-stuck
-	r.server.Fail(telegramtest.Fault{Method: "getUpdates", Times: 1, Act: telegramtest.Drop}) // it dies before it confirms what was handled
+	r.server.Fail(telegramtest.Fault{Method: "getUpdates", Times: 1, Act: telegramtest.Drop}) // the process dies before it confirms the handled updates
 	if err := stop(); err != nil {
 		t.Errorf("Receive = %v", err)
 	}
 	if n := r.server.Unconfirmed(); n != 4 {
 		t.Errorf("%d of 4 updates are still held", n)
 	}
-	second := newMailbox()
-	receive(t, r.channel(t, token), second.publish)
+	second := newMessageRecorder()
+	startReceiving(t, r.newChannel(t, token), second.publish)
 	again := second.wait(t, 4)
 	for i, in := range again {
 		if in.Text != fmt.Sprint(i) {
@@ -53,13 +53,13 @@ func TestWhatADeadProcessHadNotPublishedComesAgain(t *testing.T) {
 	}
 }
 
-func TestAtShutdownWhatIsPublishedIsConfirmed(t *testing.T) {
+func TestPublishedUpdatesAreConfirmedAtShutdown(t *testing.T) {
 	r := newRig(t)
 	for i := range 4 {
 		r.server.Say(1, 1, fmt.Sprint(i))
 	}
 	stuck := make(chan struct{})
-	stop := receive(t, r.Channel, func(ctx context.Context, in bus.Inbound) error {
+	stop := startReceiving(t, r.Channel, func(ctx context.Context, in bus.Inbound) error {
 		if in.Text != "2" {
 			return nil
 		}
@@ -80,17 +80,17 @@ func TestARefusedTokenStopsReceiving(t *testing.T) {
 	r := newRig(t)
 	for _, status := range []int{401, 404} {
 		r.server.Fail(telegramtest.Fault{Status: status, Description: "no"})
-		err := r.Receive(t.Context(), newMailbox().publish)
-		if e := sendError(t, err); e.Fault != channels.Stop {
+		err := r.Receive(t.Context(), newMessageRecorder().publish)
+		if e := requireSendError(t, err); e.Fault != channels.Stop {
 			t.Errorf("%d gives %v, want stop", status, e)
 		}
 		r.server.ClearFaults()
 	}
 }
 
-// Each of these outages is survived: what was said meanwhile arrives, and the
-// log says once that it began and once that it ended.
-func TestOutagesAreSurvived(t *testing.T) {
+// Receive continues after each of these outages: what was said in the meantime arrives, and the log reports the
+// beginning and the end of the outage once.
+func TestReceiveContinuesAfterOutages(t *testing.T) {
 	for what, c := range map[string]struct {
 		fault telegramtest.Fault
 		says  string
@@ -108,9 +108,9 @@ func TestOutagesAreSurvived(t *testing.T) {
 			c.fault.Method, c.fault.Times = "getUpdates", 2
 			r.server.Fail(c.fault)
 			r.server.Say(1, 1, "hello")
-			box := newMailbox()
+			box := newMessageRecorder()
 			began := time.Now()
-			stop := receive(t, r.Channel, box.publish)
+			stop := startReceiving(t, r.Channel, box.publish)
 			box.wait(t, 1)
 			if c.fault.RetryAfter > 0 && time.Since(began) < 2*time.Second {
 				t.Error("retry_after was not honoured")
@@ -118,7 +118,7 @@ func TestOutagesAreSurvived(t *testing.T) {
 			if err := stop(); err != nil {
 				t.Errorf("Receive = %v", err)
 			}
-			log := r.logged.String()
+			log := r.logs.String()
 			if strings.Count(log, c.says) != 1 || strings.Count(log, "polled again") != 1 {
 				t.Errorf("logged:\n%s", log)
 			}
@@ -126,16 +126,16 @@ func TestOutagesAreSurvived(t *testing.T) {
 	}
 }
 
-func TestAServerThatGoesAwayAndComesBack(t *testing.T) {
+func TestReceiveContinuesAfterAServerRestart(t *testing.T) {
 	r := newRig(t)
-	box := newMailbox()
-	receive(t, r.Channel, box.publish)
-	until(t, "the first poll", func() bool { return r.server.Calls("getUpdates") == 1 })
+	box := newMessageRecorder()
+	startReceiving(t, r.Channel, box.publish)
+	waitUntil(t, "the first poll", func() bool { return r.server.Calls("getUpdates") == 1 })
 	if err := r.server.Close(); err != nil {
 		t.Fatal(err)
 	}
 	r.server.Say(1, 1, "while away")
-	until(t, "it is noticed", func() bool { return strings.Contains(r.logged.String(), "cannot be reached") })
+	waitUntil(t, "it is noticed", func() bool { return strings.Contains(r.logs.String(), "cannot be reached") })
 	if _, err := r.server.Start(strings.TrimPrefix(r.url, "http://")); err != nil {
 		t.Fatal(err)
 	}
@@ -146,16 +146,16 @@ func TestAServerThatGoesAwayAndComesBack(t *testing.T) {
 
 func TestTwoPollersTakeTurnsAndLoseNothing(t *testing.T) {
 	r := newRig(t)
-	box := newMailbox()
-	receive(t, r.Channel, box.publish)
-	until(t, "the first poll", func() bool { return r.server.Calls("getUpdates") == 1 })
-	receive(t, r.channel(t, token), box.publish)
-	until(t, "it is said", func() bool { return strings.Contains(r.logged.String(), "stop the other process") })
+	box := newMessageRecorder()
+	startReceiving(t, r.Channel, box.publish)
+	waitUntil(t, "the first poll", func() bool { return r.server.Calls("getUpdates") == 1 })
+	startReceiving(t, r.newChannel(t, token), box.publish)
+	waitUntil(t, "it is said", func() bool { return strings.Contains(r.logs.String(), "stop the other process") })
 	for i := range int64(10) {
 		r.server.Say(i+1, i+1, "hello")
 	}
 	seen := make(map[string]bool)
-	until(t, "all ten", func() bool {
+	waitUntil(t, "all ten", func() bool {
 		for _, in := range box.wait(t, 0) {
 			seen[in.ID] = true
 		}
@@ -163,18 +163,18 @@ func TestTwoPollersTakeTurnsAndLoseNothing(t *testing.T) {
 	})
 }
 
-func TestUpdatesThatAreNoMessagesOrUnreadableAreLeftOut(t *testing.T) {
+func TestUnreadableUpdatesAreSkipped(t *testing.T) {
 	r := newRig(t)
 	r.server.QueueUpdate(map[string]any{"edited_message": map[string]any{"message_id": 1}})
 	r.server.QueueUpdate(map[string]any{"message": map[string]any{"message_id": "not a number"}})
 	r.server.Say(1, 1, "hello")
-	box := newMailbox()
-	receive(t, r.Channel, box.publish)
-	until(t, "all confirmed", func() bool { return r.server.Unconfirmed() == 0 })
+	box := newMessageRecorder()
+	startReceiving(t, r.Channel, box.publish)
+	waitUntil(t, "all confirmed", func() bool { return r.server.Unconfirmed() == 0 })
 	if said := box.wait(t, 1); len(said) != 1 || said[0].Text != "hello" {
 		t.Errorf("got %+v", said)
 	}
-	if !strings.Contains(r.logged.String(), "update=2") {
+	if !strings.Contains(r.logs.String(), "update=2") {
 		t.Error("the unreadable update is not logged by its id")
 	}
 }
@@ -184,20 +184,20 @@ func TestTheFirstPollDoesNotWaitForTheBotsName(t *testing.T) {
 	r.server.Fail(telegramtest.Fault{Method: "getMe", Act: telegramtest.Hang})
 	r.server.Say(1, 1, "hello")
 	r.server.Say(-1, 1, "nobody is named here")
-	box := newMailbox()
-	receive(t, r.Channel, box.publish)
+	box := newMessageRecorder()
+	startReceiving(t, r.Channel, box.publish)
 	box.wait(t, 2)
 }
 
-// While the bot's name is not known, nobody can tell whether it is named: the
-// message waits, and is not lost when the process ends.
+// While the bot's name isn't known, nobody can tell whether a message mentions it. The message waits, and is
+// not lost when the process ends.
 func TestAMessageThatMayNameTheBotWaitsForItsName(t *testing.T) {
 	r := newRig(t)
 	r.server.Fail(telegramtest.Fault{Method: "getMe", Act: telegramtest.Hang})
-	r.server.Say(-1, 1, "@"+name+" hello")
-	box := newMailbox()
-	stop := receive(t, r.Channel, box.publish)
-	until(t, "the name is asked for", func() bool { return r.server.Calls("getMe") > 0 && r.server.Calls("getUpdates") > 0 })
+	r.server.Say(-1, 1, "@"+botName+" hello")
+	box := newMessageRecorder()
+	stop := startReceiving(t, r.Channel, box.publish)
+	waitUntil(t, "the name is asked for", func() bool { return r.server.Calls("getMe") > 0 && r.server.Calls("getUpdates") > 0 })
 	if err := stop(); err != nil {
 		t.Errorf("Receive = %v", err)
 	}
@@ -205,15 +205,15 @@ func TestAMessageThatMayNameTheBotWaitsForItsName(t *testing.T) {
 		t.Error("it is lost")
 	}
 	r.server.ClearFaults()
-	receive(t, r.channel(t, token), box.publish)
+	startReceiving(t, r.newChannel(t, token), box.publish)
 	if in := box.wait(t, 1)[0]; !in.Mentioned || in.Text != "hello" {
 		t.Errorf("got %+v", in)
 	}
 }
 
-// However long the bot's own servers were away, what was said meanwhile goes on
-// soon after they are back: somebody waits for it.
-func TestMessagesAreStoredSoonAfterOurStoreIsBack(t *testing.T) {
+// However long the bus was down, messages are published soon after it is back, because people are waiting for
+// answers.
+func TestMessagesArePublishedSoonAfterTheBusIsBack(t *testing.T) {
 	r := newRig(t)
 	synctest.Test(t, func(t *testing.T) {
 		began, back := time.Now(), 10*time.Minute
@@ -231,25 +231,25 @@ func TestMessagesAreStoredSoonAfterOurStoreIsBack(t *testing.T) {
 	})
 }
 
-// Two processes that poll one bot, of fleets that know nothing of each other, take
-// it from each other again and again. It is said once a minute, not each time.
+// Two processes of different fleets that poll for the same bot interrupt each other again and again. The log
+// reports that once a minute, not each time.
 func TestConflictsDoNotFloodTheLog(t *testing.T) {
 	r := newRig(t)
-	box := newMailbox()
-	receive(t, r.Channel, box.publish)
+	box := newMessageRecorder()
+	startReceiving(t, r.Channel, box.publish)
 	const conflicts = 5
 	for n := range conflicts {
 		polls := r.server.Calls("getUpdates")
 		r.server.Fail(telegramtest.Fault{Method: "getUpdates", Times: 1, Status: 409, Description: "Conflict"})
 		r.server.Say(1, 1, fmt.Sprint("m", n))
 		box.wait(t, n+1)
-		// The one that is refused, and those before and after it.
-		until(t, "the next poll", func() bool { return r.server.Calls("getUpdates") >= polls+3 })
+		// The refused poll, and the ones before and after it.
+		waitUntil(t, "the next poll", func() bool { return r.server.Calls("getUpdates") >= polls+3 })
 	}
-	if n := strings.Count(r.logged.String(), "another process polls"); n != 1 {
+	if n := strings.Count(r.logs.String(), "another process polls"); n != 1 {
 		t.Errorf("logged %d times for %d conflicts", n, conflicts)
 	}
-	if n := strings.Count(r.logged.String(), "polled again"); n > 1 {
+	if n := strings.Count(r.logs.String(), "polled again"); n > 1 {
 		t.Errorf("the end is logged %d times", n)
 	}
 }

@@ -7,8 +7,7 @@ import (
 	"parley/channels/telegram"
 )
 
-// What a code says about the chat decides whether it is told that its answer was
-// refused, and in which words.
+// The error code decides whether a chat is told that its answer was refused, and in which words.
 func TestRefusalOfEachCode(t *testing.T) {
 	t.Parallel()
 	for code, want := range map[string]channels.Refusal{

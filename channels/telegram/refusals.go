@@ -13,13 +13,13 @@ import (
 	"parley/channels"
 )
 
-// sendError classifies a failed send. It drops the texts from go-telegram/bot, because Telegram's descriptions can
+// requireSendError classifies a failed send. It drops the texts from go-telegram/bot, because Telegram's descriptions can
 // quote the message to be sent.
 func sendError(err error, t *requestTrace) *channels.SendError {
 	if limited, ok := errors.AsType[*bot.TooManyRequestsError](err); ok {
 		return &channels.SendError{
 			Fault: channels.Retry, Code: "429", Err: bot.ErrorTooManyRequests,
-			Limited: true, RetryAfter: time.Duration(limited.RetryAfter) * time.Second,
+			RateLimited: true, RetryAfter: time.Duration(limited.RetryAfter) * time.Second,
 		}
 	}
 	if moved, ok := errors.AsType[*bot.MigrateError](err); ok {
@@ -36,7 +36,7 @@ func sendError(err error, t *requestTrace) *channels.SendError {
 	case errors.Is(err, bot.ErrorForbidden):
 		return &channels.SendError{Fault: channels.Rejected, Code: refusalCode(err, "403"), Err: bot.ErrorForbidden}
 	case errors.Is(err, bot.ErrorBadRequest):
-		return &channels.SendError{Fault: channels.Rejected, Code: refusalCode(err, badRequest), Err: bot.ErrorBadRequest}
+		return &channels.SendError{Fault: channels.Rejected, Code: refusalCode(err, codeBadRequest), Err: bot.ErrorBadRequest}
 	}
 	return unansweredError(err, t)
 }
@@ -60,13 +60,13 @@ func unansweredError(err error, t *requestTrace) *channels.SendError {
 
 // These error codes decide what happens after a refusal.
 const (
-	badMarkup   = "bad_markup"
-	tooLong     = "too_long"
-	emptyText   = "empty"
-	badPhoto    = "bad_photo"
-	noVoice     = "no_voice" // the person or the group accepts no voice notes
-	badRequest  = "400"      // refused for an unknown reason
-	notModified = "not_modified"
+	codeBadMarkup   = "bad_markup"
+	codeTooLong     = "too_long"
+	codeEmptyText   = "empty"
+	codeBadPhoto    = "bad_photo"
+	codeNoVoice     = "no_voice" // the person or the group accepts no voice notes
+	codeBadRequest  = "400"      // refused for an unknown reason
+	codeNotModified = "not_modified"
 )
 
 // hasCode reports whether a call was refused with that code.
@@ -81,18 +81,18 @@ func hasCode(err error, code string) bool {
 func refusalCode(err error, status string) string {
 	text := strings.ToLower(err.Error())
 	for _, known := range [...]struct{ text, code string }{
-		{"can't parse entities", badMarkup},
-		{"entities_too_long", badMarkup},
-		{"message is not modified", notModified},
+		{"can't parse entities", codeBadMarkup},
+		{"entities_too_long", codeBadMarkup},
+		{"message is not modified", codeNotModified},
 		{"message to edit not found", "edit_not_found"},
 		{"message can't be edited", "not_editable"},
 		{"no text in the message to edit", "not_editable"},
-		{"caption is too long", tooLong},
-		{"photo_invalid", badPhoto},
-		{"photo_save_file_invalid", badPhoto},
-		{"image_process_failed", badPhoto},
-		{"voice_messages_forbidden", noVoice},
-		{"not enough rights to send voice", noVoice},
+		{"caption is too long", codeTooLong},
+		{"photo_invalid", codeBadPhoto},
+		{"photo_save_file_invalid", codeBadPhoto},
+		{"image_process_failed", codeBadPhoto},
+		{"voice_messages_forbidden", codeNoVoice},
+		{"not enough rights to send voice", codeNoVoice},
 		{"file must be non-empty", "empty_file"},
 		{"chat not found", "chat_not_found"},
 		{"blocked by the user", "blocked"},
@@ -103,8 +103,8 @@ func refusalCode(err error, status string) string {
 		{"not enough rights", "no_rights"},
 		{"thread not found", "thread_not_found"},
 		{"topic_closed", "topic_closed"},
-		{"message is too long", tooLong},
-		{"message text is empty", emptyText},
+		{"message is too long", codeTooLong},
+		{"message text is empty", codeEmptyText},
 	} {
 		if strings.Contains(text, known.text) {
 			return known.code

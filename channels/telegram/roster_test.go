@@ -8,7 +8,7 @@ import (
 	"parley/channels"
 )
 
-func TestTelegramSaysWhoIsInAGroup(t *testing.T) {
+func TestMembersOfAGroup(t *testing.T) {
 	r := newRig(t)
 	s := r.server
 	s.AddMembers(-100, "creator", 1)

@@ -28,7 +28,7 @@ type sender struct {
 	*api
 	moves     *movedGroups
 	forums    *forums
-	sendsOnly bool
+	onlySends bool
 	// previewsRefusedAt is when Telegram last refused a preview, as a Unix time; 0 if it never has.
 	previewsRefusedAt atomic.Int64
 }
@@ -44,7 +44,7 @@ func (s *sender) Send(ctx context.Context, to bus.Address, part channels.Part) (
 		return s.sendMessage(ctx, chat, sendTimeout, func(ctx context.Context) (m sentMessage, err error) {
 			err = s.callOnce(ctx, "sendMessage", &bot.SendMessageParams{
 				ChatID: chat, MessageThreadID: messageThread(thread), Text: text, ParseMode: mode,
-				LinkPreviewOptions: noLinkPreviews(), ReplyParameters: replyParameters(part), ReplyMarkup: keyboard(part.Buttons),
+				LinkPreviewOptions: noLinkPreviews(), ReplyParameters: replyParameters(part), ReplyMarkup: inlineKeyboard(part.Buttons),
 			}, &m)
 			return m, err
 		})
@@ -76,7 +76,7 @@ func (s *sender) SendFile(ctx context.Context, to bus.Address, file bus.File, pa
 				Voice: inputFile(file),
 			})
 		})
-		if !hasCode(err, noVoice) {
+		if !hasCode(err, codeNoVoice) {
 			return id, err
 		}
 	}
@@ -87,7 +87,7 @@ func (s *sender) SendFile(ctx context.Context, to bus.Address, file bus.File, pa
 				Photo: inputFile(file),
 			})
 		})
-		if !hasCode(err, badPhoto) {
+		if !hasCode(err, codeBadPhoto) {
 			return id, err
 		}
 	}
@@ -102,8 +102,8 @@ func (s *sender) SendFile(ctx context.Context, to bus.Address, file bus.File, pa
 // SendsVoice implements channels.VoiceSender.
 func (s *sender) SendsVoice() bool { return true }
 
-// MostFileBytes returns the size, in bytes, of the largest file that a bot can send through the Bot API.
-func (s *sender) MostFileBytes() int64 { return 50_000_000 }
+// MaxFileBytes returns the size, in bytes, of the largest file that a bot can send through the Bot API.
+func (s *sender) MaxFileBytes() int64 { return 50_000_000 }
 
 // CaptionLength returns the length of the longest text that Telegram accepts with a file, in UTF-16 units.
 func (s *sender) CaptionLength() int { return captionLength }
@@ -122,12 +122,12 @@ func (s *sender) Edit(ctx context.Context, to bus.Address, id string, part chann
 		return s.sendMessage(ctx, chat, sendTimeout, func(ctx context.Context) (m sentMessage, err error) {
 			err = s.callOnce(ctx, "editMessageText", &bot.EditMessageTextParams{
 				ChatID: chat, MessageID: message, Text: text, ParseMode: mode, LinkPreviewOptions: noLinkPreviews(),
-				ReplyMarkup: keyboard(part.Buttons),
+				ReplyMarkup: inlineKeyboard(part.Buttons),
 			}, &m)
 			return m, err
 		})
 	})
-	if hasCode(err, notModified) {
+	if hasCode(err, codeNotModified) {
 		return nil
 	}
 	return err
@@ -146,7 +146,7 @@ func sendReadable(part channels.Part, send func(text string, mode models.ParseMo
 // mayBeAboutMarkup reports whether a call was refused because of its markup, because the text is too long or empty,
 // or for an unknown reason: without markup, the call may succeed.
 func mayBeAboutMarkup(err error) bool {
-	return hasCode(err, badMarkup) || hasCode(err, tooLong) || hasCode(err, emptyText) || hasCode(err, badRequest)
+	return hasCode(err, codeBadMarkup) || hasCode(err, codeTooLong) || hasCode(err, codeEmptyText) || hasCode(err, codeBadRequest)
 }
 
 // A sentMessage contains what we read of the Bot API's message.
@@ -224,11 +224,11 @@ func (s *sender) chatAndThread(ctx context.Context, to bus.Address) (chat any, t
 	return parseAddress(to)
 }
 
-// MostButtons implements channels.ButtonShower: it returns how many buttons a message may have, and how many bytes
+// MaxButtons implements channels.ButtonShower: it returns how many buttons a message may have, and how many bytes
 // of data each may carry. Without a receiver, nobody would learn of a press, so a Channel that only sends returns
 // 0, 0.
-func (s *sender) MostButtons() (count, bytes int) {
-	if s.sendsOnly {
+func (s *sender) MaxButtons() (count, bytes int) {
+	if s.onlySends {
 		return 0, 0
 	}
 	return maxButtons, maxButtonData

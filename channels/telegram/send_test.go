@@ -16,9 +16,9 @@ import (
 	"parley/channels/telegram/telegramtest"
 )
 
-func at(chat string) bus.Address { return bus.Address{Channel: "tg", Chat: chat} }
+func address(chat string) bus.Address { return bus.Address{Channel: "tg", Chat: chat} }
 
-func span(text string) channels.Part {
+func textPart(text string) channels.Part {
 	return channels.Part{Key: "k#0", Text: text, Plain: strings.NewReplacer("<b>", "", "</b>", "").Replace(text)}
 }
 
@@ -34,14 +34,14 @@ func TestSend(t *testing.T) {
 	if got.Text != "yes & no" || got.Thread != 33 || got.ReplyTo != quoted || got.Mode != "HTML" {
 		t.Errorf("sent %+v", got)
 	}
-	// A quoted message may be gone, and the first topic of a forum has no number in a send.
+	// A quoted message may be gone. The first topic of a forum has no thread number in a send.
 	if _, err := r.Send(t.Context(), bus.Address{Channel: "tg", Chat: "-7", Thread: "1"}, channels.Part{Text: "on", ReplyTo: "999"}); err != nil {
 		t.Error(err)
 	}
 	if _, err := r.Typing(t.Context(), bus.Address{Channel: "tg", Chat: "-7", Thread: "1"}); err != nil {
 		t.Error(err)
 	}
-	if _, err := r.Send(t.Context(), at("-7"), channels.Part{Text: "more of it", Under: id}); err != nil {
+	if _, err := r.Send(t.Context(), address("-7"), channels.Part{Text: "more of it", Under: id}); err != nil {
 		t.Error(err)
 	}
 	if sent := r.server.Sent(-7); sent[len(sent)-1].ReplyTo != 2 {
@@ -52,17 +52,16 @@ func TestSend(t *testing.T) {
 	}
 }
 
-// Telegram refuses the number of a forum's first topic in a message, and shows nothing
-// without it in a chat action.
+// Telegram refuses the thread of a forum's first topic in a message, but requires it in a chat action.
 func TestTypingInTheFirstTopicOfAForum(t *testing.T) {
 	r := newRig(t)
-	box := newMailbox()
-	receive(t, r.Channel, box.publish)
-	forum := fields{"id": -7, "type": "supergroup", "title": "Plans", "is_forum": true}
-	r.server.Post(-7, 1, fields{"text": "@" + name + " in the first", "chat": forum})
-	r.server.Post(-7, 1, fields{"text": "@" + name + " in another", "chat": forum, "is_topic_message": true, "message_thread_id": 33})
-	r.server.Post(-8, 1, fields{"text": "@" + name + " in a group"})
-	for _, in := range box.wait(t, 3) { // chats side by side
+	box := newMessageRecorder()
+	startReceiving(t, r.Channel, box.publish)
+	forum := messageFields{"id": -7, "type": "supergroup", "title": "Plans", "is_forum": true}
+	r.server.Post(-7, 1, messageFields{"text": "@" + botName + " in the first", "chat": forum})
+	r.server.Post(-7, 1, messageFields{"text": "@" + botName + " in another", "chat": forum, "is_topic_message": true, "message_thread_id": 33})
+	r.server.Post(-8, 1, messageFields{"text": "@" + botName + " in a group"})
+	for _, in := range box.wait(t, 3) { // the chats are handled concurrently
 		at, want := in.At, map[string]int{"in the first": 1, "in another": 33, "in a group": 0}[in.Text]
 		if _, err := r.Typing(t.Context(), at); err != nil {
 			t.Fatal(err)
@@ -79,7 +78,7 @@ func TestTypingInTheFirstTopicOfAForum(t *testing.T) {
 
 func TestUnreadableMarkupIsSentPlain(t *testing.T) {
 	r := newRig(t)
-	if _, err := r.Send(t.Context(), at("5"), channels.Part{Text: "<what>a</b>", Plain: "a <b"}); err != nil {
+	if _, err := r.Send(t.Context(), address("5"), channels.Part{Text: "<what>a</b>", Plain: "a <b"}); err != nil {
 		t.Fatal(err)
 	}
 	sent := r.server.Sent(5)
@@ -88,8 +87,8 @@ func TestUnreadableMarkupIsSentPlain(t *testing.T) {
 	}
 }
 
-// Whatever Telegram does not like about a formatted text, people get to read it.
-func TestFormattedTextThatIsRefusedIsSentPlainOnce(t *testing.T) {
+// Whatever Telegram refuses about a formatted text, people get its words.
+func TestRefusedMarkupIsSentOnceAsPlainText(t *testing.T) {
 	r := newRig(t)
 	formatted := channels.Part{Text: "<b>yes</b> &amp; no", Plain: "yes & no"}
 	for i, refusal := range []string{
@@ -97,7 +96,7 @@ func TestFormattedTextThatIsRefusedIsSentPlainOnce(t *testing.T) {
 		"Bad Request: message is too long", "Bad Request: wrong HTTP URL specified",
 	} {
 		r.server.Fail(telegramtest.Fault{Method: "sendMessage", Chat: 5, Times: 1, Status: 400, Description: refusal})
-		if _, err := r.Send(t.Context(), at("5"), formatted); err != nil {
+		if _, err := r.Send(t.Context(), address("5"), formatted); err != nil {
 			t.Errorf("%s: %v", refusal, err)
 		}
 		sent := r.server.Sent(5)
@@ -106,43 +105,43 @@ func TestFormattedTextThatIsRefusedIsSentPlainOnce(t *testing.T) {
 		}
 	}
 	heavy := channels.Part{Text: strings.Repeat(`<a href="https://a.example/`+strings.Repeat("x", 400)+`">x</a> `, 40), Plain: "x x x"}
-	if _, err := r.Send(t.Context(), at("6"), heavy); err != nil {
+	if _, err := r.Send(t.Context(), address("6"), heavy); err != nil {
 		t.Error(err)
 	}
 	if sent := r.server.Sent(6); len(sent) != 1 || sent[0].Text != "x x x" {
 		t.Errorf("sent %+v", sent)
 	}
-	if err := r.Edit(t.Context(), at("6"), "1", heavy); err != nil {
+	if err := r.Edit(t.Context(), address("6"), "1", heavy); err != nil {
 		t.Error(err)
 	}
 
 	for i, refusal := range []string{"Bad Request: chat not found", "Bad Request: not enough rights to send text messages to the chat"} {
 		r.server.Fail(telegramtest.Fault{Method: "sendMessage", Chat: 7, Times: 1, Status: 400, Description: refusal})
-		_, err := r.Send(t.Context(), at("7"), formatted)
-		if e := sendError(t, err); e.Fault != channels.Rejected || len(r.server.Sent(7)) != 0 {
+		_, err := r.Send(t.Context(), address("7"), formatted)
+		if e := requireSendError(t, err); e.Fault != channels.Rejected || len(r.server.Sent(7)) != 0 {
 			t.Errorf("%d %s: %v, and %d messages are there", i, refusal, e, len(r.server.Sent(7)))
 		}
 	}
-	// What is refused plain as well is refused, after two calls.
+	// If the plain text is refused too, the send fails after two calls.
 	r.server.Fail(telegramtest.Fault{Method: "sendMessage", Chat: 8, Status: 400, Description: "Bad Request: no"})
 	before := r.server.Calls("sendMessage")
-	_, err := r.Send(t.Context(), at("8"), formatted)
-	if e := sendError(t, err); e.Fault != channels.Rejected || r.server.Calls("sendMessage") != before+2 {
+	_, err := r.Send(t.Context(), address("8"), formatted)
+	if e := requireSendError(t, err); e.Fault != channels.Rejected || r.server.Calls("sendMessage") != before+2 {
 		t.Errorf("%v after %d calls", e, r.server.Calls("sendMessage")-before)
 	}
-	// What may have been sent is not sent again in another way.
+	// A text that may have been sent is not sent again in another form.
 	r.server.Fail(telegramtest.Fault{Method: "sendMessage", Chat: 9, Times: 1, Act: telegramtest.Cut})
-	_, err = r.Send(t.Context(), at("9"), formatted)
-	if e := sendError(t, err); e.Fault != channels.Unknown || len(r.server.Sent(9)) != 1 {
+	_, err = r.Send(t.Context(), address("9"), formatted)
+	if e := requireSendError(t, err); e.Fault != channels.Unknown || len(r.server.Sent(9)) != 1 {
 		t.Errorf("%v, and %d messages are there", e, len(r.server.Sent(9)))
 	}
 }
 
-// However much of a text is formatted, Telegram takes it as it is: no message has
-// more formatted pieces than it shows, or heavier ones than it takes.
-func TestAllFormattingArrives(t *testing.T) {
+// Telegram accepts every formatted text unchanged: no message has more formatted pieces than Telegram shows, or
+// larger ones than it accepts.
+func TestAllFormattingIsAccepted(t *testing.T) {
 	r := newRig(t)
-	address := "](https://a.example/" + strings.Repeat("x", 300) + ") "
+	linkEnd := "](https://a.example/" + strings.Repeat("x", 300) + ") "
 	limits := r.Limits()
 	for chat, c := range []struct {
 		md       string
@@ -152,15 +151,15 @@ func TestAllFormattingArrives(t *testing.T) {
 		{strings.Repeat("- **one** and `two`\n", 50), 1, 100},
 		{strings.Repeat("- **one** and `two`\n", 51), 2, 102},
 		{strings.Repeat("**a** ", 350), 4, 350},
-		{strings.Repeat("- [a"+address+"\n", 60), 3, 60},
-		{strings.Repeat("[a"+address, 60), 3, 60},
+		{strings.Repeat("- [a"+linkEnd+"\n", 60), 3, 60},
+		{strings.Repeat("[a"+linkEnd, 60), 3, 60},
 		{strings.Repeat("> quote **a**\n\n- b\n\n", 60), 2, 120},
 		{strings.Repeat("```go\nx\n```\n", 120), 2, 120},
 		{strings.Repeat("\\*\"<&>", 800), 1, 0},
 	} {
 		pieces := markup.Render(c.md, limits.Dialect, limits.Length)
 		for _, p := range pieces {
-			if _, err := r.Send(t.Context(), at(fmt.Sprint(chat+1)), channels.Part{Text: p.Text, Plain: p.Plain}); err != nil {
+			if _, err := r.Send(t.Context(), address(fmt.Sprint(chat+1)), channels.Part{Text: p.Text, Plain: p.Plain}); err != nil {
 				t.Errorf("%.30q: %v", c.md, err)
 			}
 		}
@@ -184,7 +183,7 @@ func TestRefusalsOfTheBotAPI(t *testing.T) {
 		fault telegramtest.Fault
 		want  channels.SendError
 	}{
-		{telegramtest.Fault{Status: 429, RetryAfter: 7}, channels.SendError{Fault: channels.Retry, Limited: true, RetryAfter: 7 * time.Second, Code: "429"}},
+		{telegramtest.Fault{Status: 429, RetryAfter: 7}, channels.SendError{Fault: channels.Retry, RateLimited: true, RetryAfter: 7 * time.Second, Code: "429"}},
 		{telegramtest.Fault{Status: 403, Description: "Forbidden: bot was blocked by the user"}, channels.SendError{Fault: channels.Rejected, Code: "blocked"}},
 		{telegramtest.Fault{Status: 403, Description: "Forbidden: bot was kicked from the supergroup chat"}, channels.SendError{Fault: channels.Rejected, Code: "kicked"}},
 		{telegramtest.Fault{Status: 403, Description: "Forbidden: something new"}, channels.SendError{Fault: channels.Rejected, Code: "403"}},
@@ -200,8 +199,8 @@ func TestRefusalsOfTheBotAPI(t *testing.T) {
 	} {
 		c.fault.Times, c.fault.Chat = 1, 5
 		r.server.Fail(c.fault)
-		_, err := r.Send(t.Context(), at("5"), span("hi"))
-		e := sendError(t, err)
+		_, err := r.Send(t.Context(), address("5"), textPart("hi"))
+		e := requireSendError(t, err)
 		if strings.Contains(e.Error(), "somebody") {
 			t.Errorf("%d: the error holds a text: %v", c.fault.Status, e)
 		}
@@ -216,53 +215,53 @@ func TestRefusalsOfTheBotAPI(t *testing.T) {
 	}
 }
 
-func TestTextsThatTelegramNeverTakesAreRejected(t *testing.T) {
+func TestInvalidTextsAreRejected(t *testing.T) {
 	r := newRig(t)
 	for _, c := range []struct{ text, code string }{
 		{"<b> </b>", "empty"},
 		{strings.Repeat("x", 4097), "too_long"},
 	} {
-		_, err := r.Send(t.Context(), at("5"), channels.Part{Text: c.text})
-		if e := sendError(t, err); e.Fault != channels.Rejected || e.Code != c.code {
+		_, err := r.Send(t.Context(), address("5"), channels.Part{Text: c.text})
+		if e := requireSendError(t, err); e.Fault != channels.Rejected || e.Code != c.code {
 			t.Errorf("got %v, want %s", e, c.code)
 		}
 	}
-	for _, to := range []bus.Address{at("bob"), {Channel: "tg", Chat: "5", Thread: "x"}} {
-		_, err := r.Send(t.Context(), to, span("hi"))
-		if e := sendError(t, err); e.Fault != channels.Rejected {
+	for _, to := range []bus.Address{address("bob"), {Channel: "tg", Chat: "5", Thread: "x"}} {
+		_, err := r.Send(t.Context(), to, textPart("hi"))
+		if e := requireSendError(t, err); e.Fault != channels.Rejected {
 			t.Errorf("%v: got %v, want rejected", to, e)
 		}
 	}
 }
 
-// A connection that the server has closed meanwhile is found out before anything leaves.
-func TestSendOverAConnectionThatTheServerHasClosedIsTriedAgain(t *testing.T) {
+// A send notices that the server has closed the connection before anything is sent.
+func TestASendOverAClosedConnectionIsRetried(t *testing.T) {
 	r := newRig(t)
-	_, err := r.Send(t.Context(), at("5"), span("first"))
+	_, err := r.Send(t.Context(), address("5"), textPart("first"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := r.server.Close(); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the closed connection is known", func() bool {
-		_, err = r.Send(t.Context(), at("5"), span("hi"))
-		return sendError(t, err).Fault == channels.Retry
+	waitUntil(t, "the closed connection is known", func() bool {
+		_, err = r.Send(t.Context(), address("5"), textPart("hi"))
+		return requireSendError(t, err).Fault == channels.Retry
 	})
 }
 
-func TestTLSThatFailsMayBeRetried(t *testing.T) {
+func TestFailedTLSHandshakesMayBeRetried(t *testing.T) {
 	r := newRig(t)
 	c, err := telegram.New(telegram.Config{Name: "tg", Token: token, APIURL: strings.Replace(r.url, "http://", "https://", 1)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = c.Send(t.Context(), at("5"), span("hi"))
-	if e := sendError(t, err); e.Fault != channels.Retry {
+	_, err = c.Send(t.Context(), address("5"), textPart("hi"))
+	if e := requireSendError(t, err); e.Fault != channels.Retry {
 		t.Errorf("got %v, want retry", e)
 	}
 	_, err = c.Check(t.Context())
-	if e := sendError(t, err); e.Fault != channels.Retry {
+	if e := requireSendError(t, err); e.Fault != channels.Retry {
 		t.Errorf("got %v, want retry", e)
 	}
 }
@@ -273,17 +272,17 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	front := &http.Server{ReadHeaderTimeout: patience, Handler: http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+	front := &http.Server{ReadHeaderTimeout: testTimeout, Handler: http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		http.Redirect(w, req, r.url+req.URL.Path, http.StatusTemporaryRedirect)
 	})}
-	go func() { _ = front.Serve(l) }() // ends with Close
+	go func() { _ = front.Serve(l) }() // returns when l is closed
 	defer func() { _ = front.Close() }()
 	c, err := telegram.New(telegram.Config{Name: "tg", Token: token, APIURL: "http://" + l.Addr().String()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = c.Send(t.Context(), at("5"), span("hi"))
-	if e := sendError(t, err); e.Fault != channels.Retry || e.Code != "http_307" {
+	_, err = c.Send(t.Context(), address("5"), textPart("hi"))
+	if e := requireSendError(t, err); e.Fault != channels.Retry || e.Code != "http_307" {
 		t.Errorf("got %v", e)
 	}
 	if r.server.Calls("sendMessage") != 0 {
@@ -293,29 +292,29 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 
 func BenchmarkSend(b *testing.B) {
 	r := newRig(b)
-	p := span("<b>hello</b> world")
+	p := textPart("<b>hello</b> world")
 	for b.Loop() {
-		if _, err := r.Send(b.Context(), at("5"), p); err != nil {
+		if _, err := r.Send(b.Context(), address("5"), p); err != nil {
 			b.Fatal(err)
 		}
 	}
 }
 
-// BenchmarkSendTogether is BenchmarkSend from several chats at once.
+// BenchmarkSendTogether does what BenchmarkSend does, from several chats at once.
 func BenchmarkSendTogether(b *testing.B) {
 	r := newRig(b)
-	p := span("<b>hello</b> world")
+	p := textPart("<b>hello</b> world")
 	b.SetParallelism(16)
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			if _, err := r.Send(b.Context(), at("5"), p); err != nil {
+			if _, err := r.Send(b.Context(), address("5"), p); err != nil {
 				b.Error(err)
 			}
 		}
 	})
 }
 
-// BenchmarkRoundTrip is what HTTP itself takes of BenchmarkSend.
+// BenchmarkRoundTrip measures the part of BenchmarkSend that HTTP itself takes.
 func BenchmarkRoundTrip(b *testing.B) {
 	r := newRig(b)
 	for b.Loop() {

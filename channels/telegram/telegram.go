@@ -79,9 +79,9 @@ type Channel struct {
 	*channels.Unaddressed
 	*roster
 
-	translator *translator
-	menus      *menus
-	paced      bool
+	translator  *translator
+	menus       *menus
+	rateLimited bool
 }
 
 var (
@@ -94,7 +94,7 @@ var (
 	_ channels.Inviter       = (*Channel)(nil)
 	_ channels.ButtonShower  = (*Channel)(nil)
 	_ channels.Connector     = (*Channel)(nil)
-	_ channels.Named         = (*Channel)(nil)
+	_ channels.BotNamer      = (*Channel)(nil)
 	_ channels.RefusalReader = (*Channel)(nil)
 	_ channels.HTTPReceiver  = (*Channel)(nil)
 	_ channels.Previewer     = (*Channel)(nil)
@@ -135,14 +135,14 @@ func New(c Config) (*Channel, error) {
 		identity:        self,
 		Unaddressed:     unaddressed,
 		movedGroups:     moves,
-		sender:          &sender{api: a, moves: moves, forums: forums, sendsOnly: c.SendsOnly},
+		sender:          &sender{api: a, moves: moves, forums: forums, onlySends: c.SendsOnly},
 		downloader:      &downloader{a},
 		pollReceiver:    &pollReceiver{api: a},
 		webhookReceiver: &webhookReceiver{identity: self, webhook: c.Webhook, deliveries: make(chan webhook.Delivery), book: book},
 		translator:      &translator{identity: self, quoter: quoter{self}, mention: c.Mention, unaddressed: unaddressed, moves: moves, forums: forums},
 		menus:           &menus{a},
 		roster:          &roster{a, moves},
-		paced:           c.RateLimit != NoPace,
+		rateLimited:     c.RateLimit != NoPace,
 	}, nil
 }
 
@@ -236,7 +236,7 @@ func (c *Channel) Limits() channels.Limits {
 		IsGroup:    isGroup,
 		DraftEvery: draftEvery,
 	}
-	if c.paced {
+	if c.rateLimited {
 		l.Chat = channels.Pace{Every: time.Second, Burst: 3}
 		l.Group = channels.Pace{Every: 3 * time.Second, Burst: 5}
 		l.Account = channels.Pace{Every: time.Second / 30, Burst: 30}

@@ -18,49 +18,49 @@ import (
 )
 
 const (
-	secret = "AAsecretSECRETsecretSECRETsecret_-0"
-	token  = "4242:" + secret
-	name   = "parley_test_bot"
+	secret  = "AAsecretSECRETsecretSECRETsecret_-0"
+	token   = "4242:" + secret
+	botName = "parley_test_bot"
 )
 
-// patience bounds every wait that is expected to end.
-const patience = 30 * time.Second
+// testTimeout limits how long a test waits for anything.
+const testTimeout = 30 * time.Second
 
-// A rig is a channel on a Bot API server, with what it logged.
+// A rig is a channel, a fake Bot API server for it, and what the channel has logged.
 type rig struct {
 	*telegram.Channel
 	server *telegramtest.Server
 	url    string
-	logged *testlog.Buffer
-	// mention is what channels that are made from now on heed.
+	logs   *testlog.Buffer
+	// mention is the rule for mentions of the channels that are made from now on.
 	mention channels.MentionIn
 }
 
-// newRig starts a server and makes a channel to it. At the end nothing that was
-// logged may hold the token.
+// newRig starts a fake server and makes a channel for it. When the test ends, it checks that the token was not
+// logged.
 func newRig(t testing.TB) *rig {
 	t.Helper()
-	server := telegramtest.New(token, name)
+	server := telegramtest.New(token, botName)
 	url, err := server.Start("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = server.Close() }) // may be closed already
-	r := &rig{server: server, url: url, logged: new(testlog.Buffer)}
-	r.Channel = r.channel(t, token)
+	t.Cleanup(func() { _ = server.Close() }) // the test may have closed it already
+	r := &rig{server: server, url: url, logs: new(testlog.Buffer)}
+	r.Channel = r.newChannel(t, token)
 	t.Cleanup(func() {
-		if strings.Contains(r.logged.String(), secret) {
+		if strings.Contains(r.logs.String(), secret) {
 			t.Error("the log holds the token")
 		}
 	})
 	return r
 }
 
-func (r *rig) channel(t testing.TB, token string) *telegram.Channel {
+func (r *rig) newChannel(t testing.TB, token string) *telegram.Channel {
 	t.Helper()
 	c, err := telegram.New(telegram.Config{
 		Name: "tg", Token: token, APIURL: r.url + "/", Mention: r.mention,
-		Log: slog.New(slog.NewTextHandler(r.logged, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Log: slog.New(slog.NewTextHandler(r.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -68,8 +68,9 @@ func (r *rig) channel(t testing.TB, token string) *telegram.Channel {
 	return c
 }
 
-// receive runs Receive and gives a way to end it, which returns its error.
-func receive(t testing.TB, c *telegram.Channel, publish func(context.Context, bus.Inbound) error) (stop func() error) {
+// startReceiving runs Receive in the background. The function that it returns stops Receive and returns its
+// error.
+func startReceiving(t testing.TB, c *telegram.Channel, publish func(context.Context, bus.Inbound) error) (stop func() error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
@@ -81,41 +82,41 @@ func receive(t testing.TB, c *telegram.Channel, publish func(context.Context, bu
 			cancel()
 			select {
 			case err = <-done:
-			case <-time.After(patience):
+			case <-time.After(testTimeout):
 				t.Error("Receive does not end with its context")
 			}
 		})
 		return err
 	}
-	t.Cleanup(func() { _ = stop() }) // tests that care have asked before
+	t.Cleanup(func() { _ = stop() }) // tests that need the error have called stop before
 	return stop
 }
 
-// A mailbox is where tests publish to.
-type mailbox struct {
-	mu   sync.Mutex
-	said []bus.Inbound
-	wake chan struct{}
+// A messageRecorder is where tests publish messages.
+type messageRecorder struct {
+	mu       sync.Mutex
+	messages []bus.Inbound
+	wake     chan struct{}
 }
 
-func newMailbox() *mailbox { return &mailbox{wake: make(chan struct{})} }
+func newMessageRecorder() *messageRecorder { return &messageRecorder{wake: make(chan struct{})} }
 
-func (m *mailbox) publish(_ context.Context, in bus.Inbound) error {
+func (m *messageRecorder) publish(_ context.Context, in bus.Inbound) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.said = append(m.said, in)
+	m.messages = append(m.messages, in)
 	close(m.wake)
 	m.wake = make(chan struct{})
 	return nil
 }
 
 // wait waits for at least n messages.
-func (m *mailbox) wait(t testing.TB, n int) []bus.Inbound {
+func (m *messageRecorder) wait(t testing.TB, n int) []bus.Inbound {
 	t.Helper()
-	deadline := time.After(patience)
+	deadline := time.After(testTimeout)
 	for {
 		m.mu.Lock()
-		said, wake := append([]bus.Inbound(nil), m.said...), m.wake
+		said, wake := append([]bus.Inbound(nil), m.messages...), m.wake
 		m.mu.Unlock()
 		if len(said) >= n {
 			return said
@@ -128,14 +129,14 @@ func (m *mailbox) wait(t testing.TB, n int) []bus.Inbound {
 	}
 }
 
-// until waits for a condition that nothing announces.
-func until(t testing.TB, what string, holds func() bool) {
+// waitUntil waits, by polling, until a condition holds.
+func waitUntil(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	channelstest.Until(t, what, holds)
 }
 
-// sendError is err as the contract has it, and free of secrets.
-func sendError(t testing.TB, err error) *channels.SendError {
+// requireSendError returns err as a *channels.SendError, and checks that it contains no secrets.
+func requireSendError(t testing.TB, err error) *channels.SendError {
 	t.Helper()
 	e, ok := errors.AsType[*channels.SendError](err)
 	if !ok {
@@ -147,7 +148,7 @@ func sendError(t testing.TB, err error) *channels.SendError {
 	return e
 }
 
-func TestTokensOfAWrongShapeAreRefusedWithoutBeingShown(t *testing.T) {
+func TestWrongTokensAreRefusedButNotShown(t *testing.T) {
 	for _, c := range []struct{ token, names string }{
 		{"", "empty"},
 		{secret, "no colon"},
@@ -169,32 +170,32 @@ func TestTokensOfAWrongShapeAreRefusedWithoutBeingShown(t *testing.T) {
 	}
 }
 
-func TestCheckTellsWhoTheBotIs(t *testing.T) {
+func TestCheckReturnsTheBotsAccount(t *testing.T) {
 	r := newRig(t)
 	if got := r.Invite("CODE"); got != "" {
 		t.Errorf("invited to %q before the name was known", got)
 	}
 	a, err := r.Check(t.Context())
-	if err != nil || a.ID != 4242 || a.Username != name {
+	if err != nil || a.ID != 4242 || a.Username != botName {
 		t.Errorf("Check = %+v, %v", a, err)
 	}
 	if got := r.Invite("CODE"); got != "https://t.me/parley_test_bot?start=CODE" {
 		t.Errorf("Invite = %q", got)
 	}
-	_, err = r.channel(t, "4242:wrong").Check(t.Context())
-	if e := sendError(t, err); e.Fault != channels.Stop {
+	_, err = r.newChannel(t, "4242:wrong").Check(t.Context())
+	if e := requireSendError(t, err); e.Fault != channels.Stop {
 		t.Errorf("a refused token gives %v, want stop", e)
 	}
 }
 
-func TestReceivingTeachesTheNameForInvitations(t *testing.T) {
+func TestInvitationsWorkOnceReceiveKnowsTheName(t *testing.T) {
 	r := newRig(t)
 	r.server.Fail(telegramtest.Fault{Method: "getMe", Times: 1, Status: 500})
-	receive(t, r.Channel, newMailbox().publish)
-	until(t, "an invitation", func() bool { return r.Invite("x") != "" })
+	startReceiving(t, r.Channel, newMessageRecorder().publish)
+	waitUntil(t, "an invitation", func() bool { return r.Invite("x") != "" })
 }
 
-func TestPaces(t *testing.T) {
+func TestRateLimitSettings(t *testing.T) {
 	r := newRig(t)
 	l := r.Limits()
 	if l.Length != 4096 || l.Chat.Every != time.Second || l.Group.Every != 3*time.Second || l.Account.Burst != 30 {

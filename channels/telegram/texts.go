@@ -17,8 +17,8 @@ func menuEverywhere() []menuEntry {
 	}
 }
 
-// menuAlone returns the commands about a person's own data.
-func menuAlone() []menuEntry {
+// menuInPrivate returns the commands about a person's own data.
+func menuInPrivate() []menuEntry {
 	return []menuEntry{
 		{"export", "Get a copy of what you've said to me"},
 		{"memory", "Show what I remember about you across conversations"},

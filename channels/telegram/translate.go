@@ -61,8 +61,8 @@ func (t *translator) messageInbound(ctx context.Context, m *models.Message) (bus
 		if err != nil {
 			return bus.Inbound{}, false, err
 		}
-		in.Mentioned = private || call == callsThisBot || (call == callsNobody && (everything || t.pointsAtBot(m)))
-		in.Called = call == callsThisBot && own.from == 0 && own.to > 0
+		in.Mentioned = private || call == addresseeThisBot || (call == addresseeNobody && (everything || t.pointsAtBot(m)))
+		in.Called = call == addresseeThisBot && own.from == 0 && own.to > 0
 		in.Text = strings.TrimSpace(kind + " " + textWithLinks(text, textEntities(m), own))
 	}
 	if m.Chat.IsForum {
@@ -82,7 +82,7 @@ func (t *translator) inboundWithoutText(m *models.Message) bus.Inbound {
 		At:          bus.Address{Channel: t.name, Chat: chat},
 		Group:       m.Chat.Type != models.ChatTypePrivate,
 		ChatName:    groupName(&m.Chat),
-		SentAt:      momentOf(m.Date),
+		SentAt:      unixTime(m.Date),
 		Quotes:      t.quoter.quotes(m),
 		More:        hasContinuation(m),
 		Attachments: t.attachments(m),
@@ -126,50 +126,50 @@ const splitLength = 4000
 // hasContinuation reports whether more messages belong to this one, because it is part of an album or because the
 // app has split a long text.
 func hasContinuation(m *models.Message) bool {
-	return m.MediaGroupID != "" || len(m.Text) >= splitLength && units(m.Text) >= splitLength
+	return m.MediaGroupID != "" || len(m.Text) >= splitLength && utf16Length(m.Text) >= splitLength
 }
 
 // An addressee says whom a text calls by name: this bot, another bot, or nobody.
 type addressee int
 
 const (
-	callsNobody     addressee = iota
-	callsThisBot              // this bot
-	callsAnotherBot           // another bot, by a command
+	addresseeNobody   addressee = iota
+	addresseeThisBot            // this bot
+	addresseeOtherBot           // another bot, by a command
 )
 
 // findAddressee returns whom a text calls by name, and the span of the text that only serves to call them: a name
 // at the beginning, or the name in a command of the form /name@bot.
-func (t *translator) findAddressee(ctx context.Context, text string, private bool) (addressee, span, error) {
+func (t *translator) findAddressee(ctx context.Context, text string, private bool) (addressee, textSpan, error) {
 	command := text
 	if i := strings.IndexFunc(text, unicode.IsSpace); i >= 0 {
 		command = text[:i]
 	}
 	isCommand := strings.HasPrefix(text, "/")
 	if !strings.Contains(text, "@") || (private && !(isCommand && strings.Contains(command, "@"))) {
-		return callsNobody, span{}, nil
+		return addresseeNobody, textSpan{}, nil
 	}
 	name, err := t.awaitUsername(ctx)
 	if err != nil {
-		return callsNobody, span{}, err
+		return addresseeNobody, textSpan{}, err
 	}
 	if isCommand {
 		if verb, whose, found := strings.Cut(command, "@"); found {
 			if strings.EqualFold(whose, name) {
-				return callsThisBot, span{len(verb), len(command)}, nil
+				return addresseeThisBot, textSpan{len(verb), len(command)}, nil
 			}
-			return callsAnotherBot, span{}, nil
+			return addresseeOtherBot, textSpan{}, nil
 		}
 	}
 	switch findMention(text, name) {
 	case -1:
-		return callsNobody, span{}, nil
+		return addresseeNobody, textSpan{}, nil
 	case 0:
 		if said := strings.TrimLeft(text[len(name)+1:], ",:; \t\n"); said != "" {
-			return callsThisBot, span{0, len(text) - len(said)}, nil
+			return addresseeThisBot, textSpan{0, len(text) - len(said)}, nil
 		}
 	}
-	return callsThisBot, span{}, nil
+	return addresseeThisBot, textSpan{}, nil
 }
 
 // findMention returns where @name occurs in a text as a word of its own, in upper or lower case; -1 if nowhere.
@@ -219,7 +219,7 @@ func asEdit(in bus.Inbound, m *models.Message) bus.Inbound {
 	sum := sha256.Sum256([]byte(in.Text))
 	in.Kind, in.Of, in.More = bus.Edited, in.ID, false
 	in.ID += fmt.Sprintf("#edit/%d-%x", m.EditDate, sum[:4])
-	in.SentAt = momentOf(m.EditDate)
+	in.SentAt = unixTime(m.EditDate)
 	return in
 }
 

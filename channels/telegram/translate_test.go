@@ -7,20 +7,20 @@ import (
 	"parley/bus"
 )
 
-type fields = map[string]any
+type messageFields = map[string]any
 
-var bot = fields{"id": 4242, "is_bot": true, "first_name": "Parley", "username": name}
+var botUser = messageFields{"id": 4242, "is_bot": true, "first_name": "Parley", "username": botName}
 
-// translated is what publish gets of messages that are posted to a chat.
-func translated(t *testing.T, chat int64, posts ...fields) []bus.Inbound {
+// translateMessages posts messages to a chat, and returns what is published for them.
+func translateMessages(t *testing.T, chat int64, posts ...messageFields) []bus.Inbound {
 	t.Helper()
 	r := newRig(t)
 	for _, p := range posts {
 		r.server.Post(chat, 9, p)
 	}
-	box := newMailbox()
-	stop := receive(t, r.Channel, box.publish)
-	until(t, "all confirmed", func() bool { return r.server.Unconfirmed() == 0 })
+	box := newMessageRecorder()
+	stop := startReceiving(t, r.Channel, box.publish)
+	waitUntil(t, "all confirmed", func() bool { return r.server.Unconfirmed() == 0 })
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -28,10 +28,10 @@ func translated(t *testing.T, chat int64, posts ...fields) []bus.Inbound {
 }
 
 func TestAPrivateMessage(t *testing.T) {
-	in := translated(t, 5, fields{
+	in := translateMessages(t, 5, messageFields{
 		"text": "hello",
 		"date": 1700000000,
-		"from": fields{"id": 9, "first_name": "An\x1b[31mna\n", "last_name": strings.Repeat("é", 100), "username": "root"},
+		"from": messageFields{"id": 9, "first_name": "An\x1b[31mna\n", "last_name": strings.Repeat("é", 100), "username": "root"},
 	})[0]
 	if in.ID != "tg:4242:5:1" || in.Kind != bus.Said || in.At != (bus.Address{Channel: "tg", Chat: "5"}) ||
 		in.Group || !in.Mentioned || in.Text != "hello" || in.ReplyTo != "" || in.SentAt.Unix() != 1700000000 {
@@ -45,50 +45,50 @@ func TestAPrivateMessage(t *testing.T) {
 	}
 }
 
-func TestWhoIsMeantInAGroup(t *testing.T) {
+func TestMentionsInAGroup(t *testing.T) {
 	for _, c := range []struct {
-		post      fields
+		post      messageFields
 		mentioned bool
 		text      string
 	}{
-		{fields{"text": "hello"}, false, "hello"},
-		{fields{"text": "@" + name + ", hello"}, true, "hello"},
-		{fields{"text": "@PARLEY_test_BOT hello"}, true, "hello"},
-		{fields{"text": "hello @" + name + "!"}, true, "hello @" + name + "!"},
-		{fields{"text": "@" + name}, true, "@" + name},
-		{fields{"text": "@" + name + "2 hello"}, false, "@" + name + "2 hello"},
-		{fields{"text": "@other @" + name}, true, "@other @" + name},
-		{fields{"text": "mail me@" + name}, false, "mail me@" + name},
-		{fields{"text": "é@" + name}, true, "é@" + name},
-		{fields{"text": "/status@" + name + " now"}, true, "/status now"},
-		{fields{"text": "/status@other_bot @" + name}, false, "/status@other_bot @" + name},
-		{fields{"text": "/status@other_bot", "reply_to_message": fields{"message_id": 1, "from": bot}}, false, "/status@other_bot"},
-		{fields{"text": "/status"}, false, "/status"},
-		{fields{"text": "and?", "reply_to_message": fields{"message_id": 1, "from": bot}}, true, "and?"},
-		{fields{"text": "and?", "reply_to_message": fields{"message_id": 1, "from": fields{"id": 8}}}, false, "and?"},
-		{fields{"text": "new", "reply_to_message": fields{"message_id": 1, "from": bot, "forum_topic_created": fields{"name": "x"}}}, false, "new"},
-		{fields{"text": "Parley!", "entities": []any{fields{"type": "text_mention", "offset": 0, "length": 6, "user": bot}}}, true, "Parley!"},
-		{fields{"photo": []any{fields{"file_id": "x"}}, "caption": "@" + name + " what is it?"}, true, "[photo] what is it?"},
+		{messageFields{"text": "hello"}, false, "hello"},
+		{messageFields{"text": "@" + botName + ", hello"}, true, "hello"},
+		{messageFields{"text": "@PARLEY_test_BOT hello"}, true, "hello"},
+		{messageFields{"text": "hello @" + botName + "!"}, true, "hello @" + botName + "!"},
+		{messageFields{"text": "@" + botName}, true, "@" + botName},
+		{messageFields{"text": "@" + botName + "2 hello"}, false, "@" + botName + "2 hello"},
+		{messageFields{"text": "@other @" + botName}, true, "@other @" + botName},
+		{messageFields{"text": "mail me@" + botName}, false, "mail me@" + botName},
+		{messageFields{"text": "é@" + botName}, true, "é@" + botName},
+		{messageFields{"text": "/status@" + botName + " now"}, true, "/status now"},
+		{messageFields{"text": "/status@other_bot @" + botName}, false, "/status@other_bot @" + botName},
+		{messageFields{"text": "/status@other_bot", "reply_to_message": messageFields{"message_id": 1, "from": botUser}}, false, "/status@other_bot"},
+		{messageFields{"text": "/status"}, false, "/status"},
+		{messageFields{"text": "and?", "reply_to_message": messageFields{"message_id": 1, "from": botUser}}, true, "and?"},
+		{messageFields{"text": "and?", "reply_to_message": messageFields{"message_id": 1, "from": messageFields{"id": 8}}}, false, "and?"},
+		{messageFields{"text": "new", "reply_to_message": messageFields{"message_id": 1, "from": botUser, "forum_topic_created": messageFields{"name": "x"}}}, false, "new"},
+		{messageFields{"text": "Parley!", "entities": []any{messageFields{"type": "text_mention", "offset": 0, "length": 6, "user": botUser}}}, true, "Parley!"},
+		{messageFields{"photo": []any{messageFields{"file_id": "x"}}, "caption": "@" + botName + " what is it?"}, true, "[photo] what is it?"},
 	} {
-		in := translated(t, -7, c.post)[0]
+		in := translateMessages(t, -7, c.post)[0]
 		if in.Mentioned != c.mentioned || in.Text != c.text || !in.Group || in.ReplyTo != "1" {
 			t.Errorf("%v: mentioned %t, text %q, group %t, reply to %q", c.post, in.Mentioned, in.Text, in.Group, in.ReplyTo)
 		}
 	}
 }
 
-func TestACommandOfAPrivateChat(t *testing.T) {
-	said := translated(t, 5, fields{"text": "/start@" + name + " CODE"}, fields{"text": "mail a@b.c"})
+func TestACommandInAPrivateChat(t *testing.T) {
+	said := translateMessages(t, 5, messageFields{"text": "/start@" + botName + " CODE"}, messageFields{"text": "mail a@b.c"})
 	if said[0].Text != "/start CODE" || said[1].Text != "mail a@b.c" || !said[1].Mentioned {
 		t.Errorf("got %+v", said)
 	}
 }
 
 func TestThreads(t *testing.T) {
-	said := translated(t, -7,
-		fields{"text": "topic", "message_thread_id": 33, "is_topic_message": true},
-		fields{"text": "general", "message_thread_id": 1, "is_topic_message": true},
-		fields{"text": "a chain of replies", "message_thread_id": 44},
+	said := translateMessages(t, -7,
+		messageFields{"text": "topic", "message_thread_id": 33, "is_topic_message": true},
+		messageFields{"text": "general", "message_thread_id": 1, "is_topic_message": true},
+		messageFields{"text": "a chain of replies", "message_thread_id": 44},
 	)
 	for i, want := range []string{"33", "", ""} {
 		if said[i].At.Thread != want {
@@ -99,25 +99,25 @@ func TestThreads(t *testing.T) {
 
 func TestMessagesWithoutText(t *testing.T) {
 	kinds := []struct {
-		post fields
+		post messageFields
 		text string
 	}{
-		{fields{"photo": []any{fields{"file_id": "x"}}}, "[photo]"},
-		{fields{"sticker": fields{"emoji": "🙂"}}, "[sticker 🙂]"},
-		{fields{"voice": fields{}}, "[voice message]"},
-		{fields{"document": fields{"file_name": "a\nb.pdf"}, "caption": "read it"}, "[file: a b.pdf] read it"},
-		{fields{"animation": fields{}, "document": fields{"file_name": "x.mp4"}}, "[animation]"},
-		{fields{"location": fields{"latitude": 1.5, "longitude": 2}, "venue": fields{"title": "Café", "address": "1 Main St", "location": fields{"latitude": 1.5, "longitude": 2}}}, "[venue: Café, 1 Main St, 1.50000, 2.00000]"},
-		{fields{"location": fields{"latitude": 1.5, "longitude": 2}}, "[location 1.50000, 2.00000]"},
-		{fields{"contact": fields{}}, "[contact]"},
-		{fields{"contact": fields{"first_name": "Ann", "last_name": "Lee\n", "phone_number": "+43 1 234"}}, "[contact: Ann Lee, +43 1 234]"},
-		{fields{"dice": fields{"value": 4}}, "[dice: 4]"},
+		{messageFields{"photo": []any{messageFields{"file_id": "x"}}}, "[photo]"},
+		{messageFields{"sticker": messageFields{"emoji": "🙂"}}, "[sticker 🙂]"},
+		{messageFields{"voice": messageFields{}}, "[voice message]"},
+		{messageFields{"document": messageFields{"file_name": "a\nb.pdf"}, "caption": "read it"}, "[file: a b.pdf] read it"},
+		{messageFields{"animation": messageFields{}, "document": messageFields{"file_name": "x.mp4"}}, "[animation]"},
+		{messageFields{"location": messageFields{"latitude": 1.5, "longitude": 2}, "venue": messageFields{"title": "Café", "address": "1 Main St", "location": messageFields{"latitude": 1.5, "longitude": 2}}}, "[venue: Café, 1 Main St, 1.50000, 2.00000]"},
+		{messageFields{"location": messageFields{"latitude": 1.5, "longitude": 2}}, "[location 1.50000, 2.00000]"},
+		{messageFields{"contact": messageFields{}}, "[contact]"},
+		{messageFields{"contact": messageFields{"first_name": "Ann", "last_name": "Lee\n", "phone_number": "+43 1 234"}}, "[contact: Ann Lee, +43 1 234]"},
+		{messageFields{"dice": messageFields{"value": 4}}, "[dice: 4]"},
 	}
-	posts := make([]fields, 0, len(kinds))
+	posts := make([]messageFields, 0, len(kinds))
 	for _, k := range kinds {
 		posts = append(posts, k.post)
 	}
-	said := translated(t, 5, posts...)
+	said := translateMessages(t, 5, posts...)
 	if len(said) != len(kinds) {
 		t.Fatalf("%d of %d arrived", len(said), len(kinds))
 	}
@@ -129,14 +129,14 @@ func TestMessagesWithoutText(t *testing.T) {
 }
 
 func TestServiceMessagesAndBotsAreSkipped(t *testing.T) {
-	said := translated(t, -7,
-		fields{"new_chat_members": []any{bot}},
-		fields{"left_chat_member": fields{"id": 3}},
-		fields{"pinned_message": fields{"message_id": 1, "date": 5, "chat": fields{"id": -7}}},
-		fields{"text": "from a bot", "from": fields{"id": 8, "is_bot": true}},
-		fields{"text": "from nobody", "from": nil},
-		fields{"text": "from the channel", "is_automatic_forward": true},
-		fields{"text": "from a person"},
+	said := translateMessages(t, -7,
+		messageFields{"new_chat_members": []any{botUser}},
+		messageFields{"left_chat_member": messageFields{"id": 3}},
+		messageFields{"pinned_message": messageFields{"message_id": 1, "date": 5, "chat": messageFields{"id": -7}}},
+		messageFields{"text": "from a bot", "from": messageFields{"id": 8, "is_bot": true}},
+		messageFields{"text": "from nobody", "from": nil},
+		messageFields{"text": "from the channel", "is_automatic_forward": true},
+		messageFields{"text": "from a person"},
 	)
 	if len(said) != 1 || said[0].Text != "from a person" {
 		t.Errorf("got %+v", said)

@@ -9,11 +9,11 @@ import (
 	"parley/channels/telegram/telegramtest"
 )
 
-// recording begins like a recording in Ogg/Opus.
-const recording = "OggS\x00\x02\x00\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01\x13OpusHead\x01"
+// oggRecording begins like a recording in Ogg/Opus.
+const oggRecording = "OggS\x00\x02\x00\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01\x13OpusHead\x01"
 
-// A recording is a voice note, and a file only for whoever accepts no voice notes.
-func TestARecordingIsAVoiceNote(t *testing.T) {
+// A recording is sent as a voice note, and as a file only to people who accept no voice notes.
+func TestARecordingIsSentAsAVoiceNote(t *testing.T) {
 	r := newRig(t)
 	if !channels.SendsVoice(r.Channel) {
 		t.Error("Telegram has voice notes")
@@ -23,16 +23,16 @@ func TestARecordingIsAVoiceNote(t *testing.T) {
 		refused string
 		voice   bool
 	}{
-		{bus.File{Name: "voice.ogg", Data: []byte(recording), Voice: true}, "", true},
-		{bus.File{Name: "voice.ogg", Data: []byte(recording)}, "", false}, // an agent sends a file of its own
-		{bus.File{Name: "voice.ogg", Data: []byte(recording), Voice: true}, "Bad Request: VOICE_MESSAGES_FORBIDDEN", false},
-		{bus.File{Name: "voice.ogg", Data: []byte(recording), Voice: true}, "Bad Request: not enough rights to send voice notes to the chat", false},
+		{bus.File{Name: "voice.ogg", Data: []byte(oggRecording), Voice: true}, "", true},
+		{bus.File{Name: "voice.ogg", Data: []byte(oggRecording)}, "", false}, // a file of the agent's own, not a recording of its words
+		{bus.File{Name: "voice.ogg", Data: []byte(oggRecording), Voice: true}, "Bad Request: VOICE_MESSAGES_FORBIDDEN", false},
+		{bus.File{Name: "voice.ogg", Data: []byte(oggRecording), Voice: true}, "Bad Request: not enough rights to send voice notes to the chat", false},
 	}
 	for _, f := range files {
 		if f.refused != "" {
 			r.server.Fail(telegramtest.Fault{Method: "sendVoice", Times: 1, Status: http.StatusBadRequest, Description: f.refused})
 		}
-		if _, err := r.SendFile(t.Context(), at("5"), f.file, span("listen")); err != nil {
+		if _, err := r.SendFile(t.Context(), address("5"), f.file, textPart("listen")); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -41,7 +41,7 @@ func TestARecordingIsAVoiceNote(t *testing.T) {
 		t.Fatalf("%d arrived of %d", len(sent), len(files))
 	}
 	for i, m := range sent {
-		if m.File == nil || m.File.Voice != files[i].voice || m.File.Name != "voice.ogg" || m.Text != "listen" || string(m.File.Data) != recording {
+		if m.File == nil || m.File.Voice != files[i].voice || m.File.Name != "voice.ogg" || m.Text != "listen" || string(m.File.Data) != oggRecording {
 			t.Errorf("file %d arrived as %+v", i, m)
 		}
 	}

@@ -142,18 +142,18 @@ func (p *publisher) publishUpdate(ctx context.Context, raw json.RawMessage) bool
 
 // webhookParams are the parameters of setWebhook.
 type webhookParams struct {
-	URL     string   `json:"url"`
-	Secret  string   `json:"secret_token"`
-	Most    int      `json:"max_connections"`
-	Allowed []string `json:"allowed_updates"`
+	URL            string   `json:"url"`
+	Secret         string   `json:"secret_token"`
+	MaxConnections int      `json:"max_connections"`
+	Allowed        []string `json:"allowed_updates"`
 }
 
 // A WebhookState is Telegram's description of a bot's webhook.
 type WebhookState struct {
-	URL       string `json:"url"` // "" if there is no webhook
-	Waiting   int    `json:"pending_update_count"`
-	LastError string `json:"last_error_message"`
-	FailedAt  int64  `json:"last_error_date"`
+	URL            string `json:"url"` // "" if there is no webhook
+	PendingUpdates int    `json:"pending_update_count"`
+	LastError      string `json:"last_error_message"`
+	LastErrorAt    int64  `json:"last_error_date"`
 }
 
 // keepWebhook sets the bot's webhook, and sets it again whenever it has been changed, until ctx is done or Telegram
@@ -181,11 +181,11 @@ func (rs *webhookReceiver) keepWebhook(ctx context.Context, secret string) error
 			}
 		default:
 			wait.Reset()
-			if state.FailedAt > failedAt && set {
+			if state.LastErrorAt > failedAt && set {
 				rs.log.LogAttrs(ctx, slog.LevelWarn, "Telegram could not deliver everything; it tries on",
-					slog.String("url", rs.webhook), slog.String("why", state.LastError), slog.Int("waiting", state.Waiting))
+					slog.String("url", rs.webhook), slog.String("why", state.LastError), slog.Int("waiting", state.PendingUpdates))
 			}
-			failedAt, set = max(failedAt, state.FailedAt), true
+			failedAt, set = max(failedAt, state.LastErrorAt), true
 		}
 		backoff.Sleep(ctx, pause)
 	}
@@ -206,7 +206,7 @@ func (rs *webhookReceiver) checkWebhook(ctx context.Context, secret string, set 
 	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
 	defer cancel()
 	var done bool
-	return state, rs.call(ctx, "setWebhook", webhookParams{URL: rs.webhook, Secret: secret, Most: maxRequests, Allowed: allowedUpdates()}, &done)
+	return state, rs.call(ctx, "setWebhook", webhookParams{URL: rs.webhook, Secret: secret, MaxConnections: maxRequests, Allowed: allowedUpdates()}, &done)
 }
 
 // Webhook asks Telegram for the state of the bot's webhook.

@@ -284,7 +284,7 @@ func refusalOf(err error) *refusal {
 		return f
 	}
 	switch {
-	case errors.Is(err, channels.ErrOtherBody):
+	case errors.Is(err, channels.ErrKeyReused):
 		return &refusal{http.StatusConflict, "conflict", "an earlier delivery with this id had a different body: use a new id"}
 	case errors.Is(err, bus.ErrFull):
 		return &refusal{http.StatusServiceUnavailable, "mailbox_full", err.Error() + ": send it again later"}

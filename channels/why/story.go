@@ -278,7 +278,7 @@ func (q *query) tellSend(ctx context.Context, s *Story, id, channel string, publ
 		return "", err
 	case err != nil && !buried && time.Since(published) > keptSends:
 		s.add(time.Time{}, stepSend, "there's no longer any record of what became of %s", id)
-		return channels.Unsure, nil
+		return channels.OutcomeUnknown, nil
 	case err != nil && !buried:
 		s.add(time.Time{}, stepSend, "%s is on the bus, waiting to be sent, or for the channel", id)
 		return channels.Queued, nil
@@ -313,7 +313,7 @@ func sendInWords(sent channels.Send) string {
 		return fmt.Sprintf("%s was sent to %s%s", sent.ID, sent.To, at)
 	case channels.Failed:
 		return fmt.Sprintf("%s was not sent to %s%s", sent.ID, sent.To, failed)
-	case channels.Unsure:
+	case channels.OutcomeUnknown:
 		return fmt.Sprintf("%s was cut off on its way to %s, and nobody can tell whether it arrived", sent.ID, sent.To)
 	default:
 		return fmt.Sprintf("%s is being sent to %s", sent.ID, sent.To)

@@ -44,7 +44,7 @@ func inWords(outcome string) string {
 
 // worse returns the worse of two states of messages, which is the one to report.
 func worse(a, b string) string {
-	rank := map[string]int{channels.Sent: 0, channels.Queued: 1, channels.Unsure: 2, channels.Failed: 3}
+	rank := map[string]int{channels.Sent: 0, channels.Queued: 1, channels.OutcomeUnknown: 2, channels.Failed: 3}
 	if rank[b] > rank[a] {
 		return b
 	}
@@ -56,7 +56,7 @@ func outcomeOf(state string) string {
 	switch state {
 	case channels.Failed:
 		return undelivered
-	case channels.Unsure:
+	case channels.OutcomeUnknown:
 		return unsure
 	case channels.Queued, channels.Sending, channels.Drafted:
 		return sending

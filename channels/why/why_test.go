@@ -109,7 +109,7 @@ func TestAMessageThatJoinsATurn(t *testing.T) {
 	x := newRig(t)
 	at := bus.Address{Channel: "discord", Chat: "C1", Thread: "T1"}
 	key := "ops:discord:C1:T1"
-	x.must(x.book.Meet(t.Context(), channels.Chat{Address: at, Session: key, Group: true, Seen: time.Now()}))
+	x.must(x.book.RecordChat(t.Context(), channels.Chat{Address: at, Session: key, Group: true, Seen: time.Now()}))
 	const first, second = "discord:B:T1:1", "discord:B:T1:2"
 	x.write(key, entry(first, sessions.KindTurnStarted, "", sessions.TurnStarted{Agent: "ops"}), entry(first, sessions.KindUser, first, sessions.User{Text: "xyzzyplugh"}),
 		entry(first, sessions.KindUser, second, sessions.User{Text: "xyzzyplugh"}), entry(first, sessions.KindResumed, "", nil))

@@ -192,7 +192,7 @@ func deliveryError(s delivery) error {
 		words string
 	}{
 		{channels.Failed, exitFailed, "not delivered to "},
-		{channels.Unsure, exitUnknown, "nobody can tell whether it was delivered to "},
+		{channels.OutcomeUnknown, exitUnknown, "nobody can tell whether it was delivered to "},
 		{channels.Queued, exitQueued, "still waiting to be delivered to "},
 	} {
 		if to := has[worst.state]; len(to) > 0 {

@@ -175,7 +175,7 @@ const maxRowsAdded = 8
 // NewTable returns the Table of one process.
 func NewTable(db *sqldb.DB) *Table {
 	t := &Table{db: db}
-	if db.Postgres() { // only one process at a time uses a SQLite file
+	if db.IsPostgres() { // only one process at a time uses a SQLite file
 		t.shard = 1 + rand.Int64N(1<<40)
 	}
 	for n := range maxRowsAdded + 1 {
@@ -238,12 +238,12 @@ func (t *Table) Sweep(now time.Time) {
 // sweepIn does what Sweep does, within a transaction.
 func (t *Table) sweepIn(tx *sqldb.Tx, now time.Time) error {
 	free := "" // so that two processes that sweep at once do not wait for each other's rows
-	if t.db.Postgres() {
+	if t.db.IsPostgres() {
 		free = " FOR UPDATE SKIP LOCKED"
 	}
 	_, err := tx.Exec(`DELETE FROM activity WHERE (hour, what, shard) IN (
 		SELECT hour, what, shard FROM activity WHERE hour < ? ORDER BY hour LIMIT ?`+free+`)`, hourOf(now.Add(-Keep)), sweepRows)
-	if err != nil || !t.db.Postgres() {
+	if err != nil || !t.db.IsPostgres() {
 		return err
 	}
 	// Each process adds up only the rows that it has deleted itself.

@@ -84,7 +84,7 @@ func (t Table) freeze(ctx context.Context, fence int64, f File, s span, erased m
 		if more = len(page) > 0; err != nil || !more {
 			return err
 		}
-		names := &pseudonyms{tx: tx, postgres: t.DB.Postgres(), known: map[[2]string]string{}, erased: erased}
+		names := &pseudonyms{tx: tx, postgres: t.DB.IsPostgres(), known: map[[2]string]string{}, erased: erased}
 		ids := make([]any, 0, len(page)+1)
 		ids = append(ids, f.Number)
 		for _, r := range page {
@@ -133,7 +133,7 @@ const unarchivedRecords = "archived = 0 AND kind <> 'refusal'"
 // lockSessions locks on PostgreSQL the sessions of the next records in a span, so that they can't be erased before their
 // pseudonyms are made. An erasure locks its session before the records, too, so that neither waits for the other.
 func (t Table) lockSessions(tx *sqldb.Tx, s span) error {
-	if !t.DB.Postgres() {
+	if !t.DB.IsPostgres() {
 		return nil
 	}
 	// KEY SHARE is what a foreign key takes: the session can be written to meanwhile.
@@ -150,7 +150,7 @@ func (s span) args() []any { return []any{s.from, s.to, s.from, s.after, linesAt
 // after the names.
 func (t Table) unarchived(tx *sqldb.Tx, s span) (page []sessions.AuditRecord, err error) {
 	query := `SELECT id, at, kind, person, agent, session, turn, call, tool, verdict, result, exit_code, bytes, elapsed_ms, detail, used FROM audit` + nextRecords
-	if t.DB.Postgres() {
+	if t.DB.IsPostgres() {
 		query += " FOR UPDATE"
 	}
 	rows, err := tx.Query(query, s.args()...)

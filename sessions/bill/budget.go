@@ -124,7 +124,7 @@ func (b *Budget) Reserve(ctx context.Context, r Reservation) error {
 		return fmt.Errorf("reserve for %s: %d micro-dollars are less than none", r.ID, r.Cost)
 	}
 	reserve := b.reserve
-	if b.db.Postgres() {
+	if b.db.IsPostgres() {
 		reserve = b.reserveAtOnce
 	}
 	over, err := reserve(ctx, r)
@@ -268,7 +268,7 @@ func bounded(cost int64) int64 { return min(max(cost, 0), maxCost) }
 // Reserve. It does nothing for an unknown or already settled reservation.
 func (b *Budget) Settle(ctx context.Context, r Reservation, cost int64) error {
 	settle := b.settle
-	if b.db.Postgres() {
+	if b.db.IsPostgres() {
 		settle = b.settleAtOnce
 	}
 	if err := settle(ctx, r, bounded(cost)); err != nil {

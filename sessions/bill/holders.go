@@ -41,7 +41,7 @@ func HeldUntilSQL(db *sqldb.DB) (expression string, arg int64) { return AfterSQL
 
 // AfterSQL returns the SQL expression for the time d from now, and its argument.
 func AfterSQL(db *sqldb.DB, d time.Duration) (expression string, arg int64) {
-	if db.Postgres() {
+	if db.IsPostgres() {
 		return PostgresClock + " + CAST(? AS BIGINT)", d.Microseconds()
 	}
 	return "?", time.Now().Add(d).UnixMicro()
@@ -62,7 +62,7 @@ func IsOfTurn(id, turn string) bool {
 // r.Used. It returns an *OverError if a sum would exceed its cap, and leaves the reservation as it was.
 // It returns false if the reservation does not exist, or no longer does.
 func (b *Budget) Renew(ctx context.Context, r Reservation) (known bool, err error) {
-	if b.db.Postgres() {
+	if b.db.IsPostgres() {
 		done, known, err := b.renewAtOnce(ctx, r)
 		if err != nil {
 			return false, fmt.Errorf("renew %s: %w", r.ID, err)
@@ -126,7 +126,7 @@ func (b *Budget) renewIn(tx *sqldb.Tx, r Reservation) (over int, known bool, err
 
 // lock returns the end of a SELECT that locks its rows on PostgreSQL.
 func (b *Budget) lock() string {
-	if b.db.Postgres() {
+	if b.db.IsPostgres() {
 		return " FOR UPDATE"
 	}
 	return ""
@@ -277,7 +277,7 @@ func sameCounters(a, b []counter) bool {
 // Extend records that reservations are still being worked on. Those that were settled meanwhile stay
 // settled.
 func (b *Budget) Extend(ctx context.Context, ids []string) error {
-	if b.db.Postgres() { // there each statement is a round trip
+	if b.db.IsPostgres() { // there each statement is a round trip
 		until, from := HeldUntilSQL(b.db)
 		_, err := b.db.Exec(ctx, "UPDATE charges SET until = "+until+" WHERE id = ANY(CAST(? AS text[])) AND NOT abandoned", from, Texts(ids))
 		if err != nil {

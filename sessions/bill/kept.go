@@ -207,7 +207,7 @@ func (t Table) SumUp(ctx context.Context) (more bool, err error) {
 
 // settled returns the time before which calls are added to the kept sums. now is what this process's clock says.
 func (t Table) settled(ctx context.Context, now time.Time) (string, error) {
-	if t.DB.Postgres() {
+	if t.DB.IsPostgres() {
 		if err := t.DB.Read.QueryRowContext(ctx, "SELECT now()").Scan(&now); err != nil {
 			return "", fmt.Errorf("ask the database for the time: %w", err)
 		}

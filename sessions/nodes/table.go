@@ -74,7 +74,7 @@ type Table struct {
 
 // NewTable returns the table in a database that has its Migration.
 func NewTable(db *sqldb.DB) *Table {
-	if !db.Postgres() {
+	if !db.IsPostgres() {
 		return &Table{db: db}
 	}
 	return &Table{

@@ -69,7 +69,7 @@ func (t *Table) OpenWait(ctx context.Context, w sessions.NodeWait) error {
 // openRow records a wait for one node, unless it is known.
 func (t *Table) openRow(tx *sqldb.Tx, w sessions.NodeWait) error {
 	lock := ""
-	if t.db.Postgres() {
+	if t.db.IsPostgres() {
 		lock = " FOR KEY SHARE OF s"
 	}
 	n, err := tx.Exec(`INSERT INTO node_waits (id, node, session, person, until, woken)

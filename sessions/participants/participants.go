@@ -222,7 +222,7 @@ func (t *Table) below(ctx context.Context, before int64) (ids []int64, err error
 // erasure has removed in the meantime.
 func (t *Table) add(ctx context.Context, all []participant, before, now int64) error {
 	lock := ""
-	if t.db.Postgres() { // on SQLite, nobody else writes meanwhile
+	if t.db.IsPostgres() { // on SQLite, nobody else writes meanwhile
 		lock = " FOR UPDATE"
 	}
 	return t.db.Write(ctx, func(tx *sqldb.Tx) error {

@@ -115,7 +115,7 @@ func (t *Table) countIn(tx *sqldb.Tx, person, call string, rates []Rate) (over *
 // begin returns the time in microseconds. In a fleet it is the server's, because the clocks of processes may differ,
 // and from then on until the end of the transaction no other process counts calls of the person.
 func (t *Table) begin(tx *sqldb.Tx, person string) (now int64, err error) {
-	if t.db.Postgres() {
+	if t.db.IsPostgres() {
 		if _, err := tx.Exec("SELECT pg_advisory_xact_lock(hashtext('parley:rates:' || current_schema()), hashtext(?))", person); err != nil {
 			return 0, err
 		}
@@ -125,7 +125,7 @@ func (t *Table) begin(tx *sqldb.Tx, person string) (now int64, err error) {
 
 // now returns the time in microseconds, in a fleet the server's.
 func (t *Table) now(tx *sqldb.Tx) (now int64, err error) {
-	if !t.db.Postgres() {
+	if !t.db.IsPostgres() {
 		return time.Now().UnixMicro(), nil
 	}
 	err = tx.Get("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint", nil, &now)
@@ -150,7 +150,7 @@ const sweepRows = 500
 // others.
 func (t *Table) Sweep(ctx context.Context) (more bool, err error) {
 	free := "" // so that two processes that sweep at once do not wait for each other's rows
-	if t.db.Postgres() {
+	if t.db.IsPostgres() {
 		free = " FOR UPDATE SKIP LOCKED"
 	}
 	var n int64

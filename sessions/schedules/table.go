@@ -70,7 +70,7 @@ func (t Table) Add(ctx context.Context, s Schedule, most int) (Schedule, error) 
 	var have int
 	var added bool
 	err := t.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		if t.DB.Postgres() { // only one process counts at a time
+		if t.DB.IsPostgres() { // only one process counts at a time
 			if _, err := tx.Exec("LOCK TABLE schedules IN SHARE ROW EXCLUSIVE MODE"); err != nil {
 				return err
 			}

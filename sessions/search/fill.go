@@ -217,7 +217,7 @@ var errChanged = errors.New("the session has changed")
 // mergePending makes PostgreSQL merge its list of pending entries into the index, once that is long. So
 // that happens while no session is locked, and not during an insertion.
 func (t *Table) mergePending(ctx context.Context, more int) error {
-	if t.filling.noted += more; !t.db.Postgres() || t.filling.noted < mergeEvery {
+	if t.filling.noted += more; !t.db.IsPostgres() || t.filling.noted < mergeEvery {
 		return nil
 	}
 	t.filling.noted = 0
@@ -229,7 +229,7 @@ func (t *Table) mergePending(ctx context.Context, more int) error {
 // done so. Each transaction of Fill adds a part, and a search looks for each word in each part. SQLite itself
 // merges them while it inserts, but only after every 64 pages, and then many at once.
 func (t *Table) mergeParts(ctx context.Context) (more bool, err error) {
-	if t.db.Postgres() || t.filling.merged {
+	if t.db.IsPostgres() || t.filling.merged {
 		return false, nil
 	}
 	var before, after int64
@@ -283,7 +283,7 @@ func (t *Table) cutEntries(ctx context.Context, p *pendingSession, most, mostByt
 // transaction.
 func (t *Table) put(tx *sqldb.Tx, p *pendingSession) (still bool, err error) {
 	write := putSQLite
-	if t.db.Postgres() {
+	if t.db.IsPostgres() {
 		write = putPostgres
 	}
 	if err := write(tx, p.id, p.indexed+1, p.to, p.rows); err != nil {
@@ -348,12 +348,12 @@ func (t *Table) beginAnew(ctx context.Context) error {
 // on.
 func (t *Table) sessionsInIndex(ctx context.Context, below int64, limit int) (ids []int64, err error) {
 	query := "SELECT id >> 28 FROM entry_words_docsize WHERE id < ? ORDER BY id DESC LIMIT 1"
-	if t.db.Postgres() {
+	if t.db.IsPostgres() {
 		query = "SELECT session FROM entry_words WHERE session < ? ORDER BY session DESC, n DESC LIMIT 1"
 	}
 	for len(ids) < limit {
 		bound := below
-		if !t.db.Postgres() && below < math.MaxInt64>>28 {
+		if !t.db.IsPostgres() && below < math.MaxInt64>>28 {
 			bound = rowOf(below, 0)
 		}
 		var id int64
@@ -376,7 +376,7 @@ func (t *Table) removeStray(tx *sqldb.Tx, session int64) error {
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}
-	if t.db.Postgres() {
+	if t.db.IsPostgres() {
 		_, err = tx.Exec("DELETE FROM entry_words WHERE session = ? AND n > ?", session, last)
 	} else {
 		_, err = tx.Exec("DELETE FROM entry_words WHERE rowid > ? AND rowid < ?", rowOf(session, last), rowOf(session+1, 0))

@@ -300,7 +300,7 @@ func (s *search) likeliest() (places []place) {
 // forms. isAll is false if there may be more than maxOfWord.
 func (s *search) indexedWith(ctx context.Context, w Word) (rows []int64, isAll bool, err error) {
 	anywhere, most, among := s.anywhereOnSQLite, s.mostAnywhereOnSQLite(), s.onSQLite
-	if s.db.Postgres() {
+	if s.db.IsPostgres() {
 		anywhere, most, among = s.anywhereOnPostgres, s.mostAnywhereOnPostgres(w), s.onPostgres
 	}
 	if most > 0 && !s.isTimed() {
@@ -362,7 +362,7 @@ func (s *search) read(ctx context.Context, places []place) error {
 			rows = append(rows, rowOf(p.session, p.n))
 		}
 	}
-	if s.db.Postgres() {
+	if s.db.IsPostgres() {
 		return s.scan(s.db.Read.QueryContext(ctx, "SELECT "+entryColumns+" FROM unnest(CAST(? AS bigint[])) AS row JOIN entries e ON e.session = row >> 28 AND e.n = row & 268435455", rows))
 	}
 	list, err := plainjson.Marshal(rows)

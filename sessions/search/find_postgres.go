@@ -35,7 +35,7 @@ type frequencies struct {
 // returns the first. So this takes what the server has counted in a sample when it last analyzed the table:
 // how often about the thousand most frequent words occur.
 func (s *search) findFrequent(ctx context.Context) error {
-	if !s.db.Postgres() || len(s.sessions) <= fewOnPostgres || s.isTimed() {
+	if !s.db.IsPostgres() || len(s.sessions) <= fewOnPostgres || s.isTimed() {
 		return nil
 	}
 	known := s.frequencies.Load()

@@ -133,13 +133,13 @@ func (b *bench) fillWords() {
 func (b *bench) state() (s vectors.State) {
 	b.t.Helper()
 	err := sqldb.WithReadOnly(b.t.Context(), b.at, func(db *sqldb.DB) (err error) {
-		if db.Postgres() { // where else the count is an estimate
+		if db.IsPostgres() { // where else the count is an estimate
 			if err := db.Read.QueryRowContext(b.t.Context(), "SELECT count(*) FROM entry_vectors").Scan(&s.Vectors); err != nil {
 				return err
 			}
 		}
 		n := s.Vectors
-		if s, err = (vectors.Store{DB: db}).State(b.t.Context()); db.Postgres() {
+		if s, err = (vectors.Store{DB: db}).State(b.t.Context()); db.IsPostgres() {
 			s.Vectors = n
 		}
 		return err

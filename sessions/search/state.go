@@ -59,7 +59,7 @@ func (t *Table) Compare(ctx context.Context) (missing, stray int64, err error) {
 // count returns how many rows the index has; on PostgreSQL, the server's estimate if it has many.
 func (t *Table) count(ctx context.Context) (n int64, err error) {
 	query := "SELECT count(*) FROM entry_words_docsize"
-	if t.db.Postgres() {
+	if t.db.IsPostgres() {
 		err := t.db.Read.QueryRowContext(ctx, "SELECT CAST(reltuples AS BIGINT) FROM pg_class WHERE oid = to_regclass('entry_words')").Scan(&n)
 		if err != nil || n > countedRows {
 			return n, err
@@ -118,7 +118,7 @@ func (t *Table) compare(ctx context.Context, session int64) (missing, stray int6
 	}
 	from := max(0, indexed-sampledEntries)
 	query, args := "SELECT id & 268435455 FROM entry_words_docsize WHERE id > ? AND id < ?", []any{rowOf(session, from), rowOf(session+1, 0)}
-	if t.db.Postgres() {
+	if t.db.IsPostgres() {
 		query, args = "SELECT n FROM entry_words WHERE session = ? AND n > ?", []any{session, from}
 	}
 	rows, err := t.db.Read.QueryContext(ctx, query+" LIMIT ?", append(args, 4*sampledEntries)...)

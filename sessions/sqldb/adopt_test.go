@@ -10,18 +10,18 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// namesOf returns a component with a table of names. Its rows, unlike those of other components,
-// are copied with a mark.
-func namesOf() sqldb.Schema {
+// namesSchema returns a component with a table of names. Unlike other components, it copies its rows with a
+// mark, by a statement of its own.
+func namesSchema() sqldb.Schema {
 	return sqldb.Schema{
-		Name:   "names",
-		SQLite: []string{"CREATE TABLE names (name TEXT PRIMARY KEY)", "ALTER TABLE names ADD COLUMN age INTEGER NOT NULL DEFAULT 7"},
-		Adopt:  []string{"INSERT INTO main.names (name, age) SELECT 'from ' || name, age FROM {from}.names WHERE true ON CONFLICT DO NOTHING"},
+		Name:            "names",
+		SQLite:          []string{"CREATE TABLE names (name TEXT PRIMARY KEY)", "ALTER TABLE names ADD COLUMN age INTEGER NOT NULL DEFAULT 7"},
+		AdoptStatements: []string{"INSERT INTO main.names (name, age) SELECT 'from ' || name, age FROM {from}.names WHERE true ON CONFLICT DO NOTHING"},
 	}
 }
 
-// fileOf makes a file that one component has alone, and runs statements in it.
-func fileOf(t *testing.T, s sqldb.Schema, statements ...string) sqldb.Source {
+// newComponentFile makes a file with the tables of one component, and runs statements in it.
+func newComponentFile(t *testing.T, s sqldb.Schema, statements ...string) sqldb.Source {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), s.Name+".db")
 	db, err := sqldb.Open(t.Context(), path, s.SQLite)
@@ -33,36 +33,36 @@ func fileOf(t *testing.T, s sqldb.Schema, statements ...string) sqldb.Source {
 			t.Fatal(err)
 		}
 	}
-	closeIt(t, db)
+	closeDB(t, db)
 	return sqldb.Source{Path: path, Schema: s}
 }
 
-// What other files hold is copied all or not at all, and once; these files stay as they are.
-func TestAdopt(t *testing.T) {
+// Adopt copies the content of other files completely or not at all, and only once. Those files stay unchanged.
+func TestAdoptCopiesAllOrNothing(t *testing.T) {
 	pairs := sqldb.Schema{Name: "pairs", SQLite: []string{"CREATE TABLE pairs (a TEXT, b TEXT, PRIMARY KEY (a))"}}
 	sources := []sqldb.Source{
-		fileOf(t, namesOf(), "INSERT INTO names (name) VALUES ('anna'), ('ben')"),
-		fileOf(t, pairs, "INSERT INTO pairs VALUES ('a', 'theirs'), ('b', 'theirs')"),
+		newComponentFile(t, namesSchema(), "INSERT INTO names (name) VALUES ('anna'), ('ben')"),
+		newComponentFile(t, pairs, "INSERT INTO pairs VALUES ('a', 'theirs'), ('b', 'theirs')"),
 	}
-	before := []string{contentOf(t, sources[0].Path), contentOf(t, sources[1].Path)}
+	before := []string{readFile(t, sources[0].Path), readFile(t, sources[1].Path)}
 	path := filepath.Join(t.TempDir(), "shared.db")
-	db, err := sqldb.OpenFile(t.Context(), path, componentOf("store", 1), namesOf(), pairs)
+	db, err := sqldb.OpenFile(t.Context(), path, newComponent("store", 1), namesSchema(), pairs)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer closeIt(t, db)
+	defer closeDB(t, db)
 	if _, err := db.Exec(t.Context(), "INSERT INTO pairs VALUES ('a', 'ours')"); err != nil {
 		t.Fatal(err)
 	}
 	gone := sqldb.Source{Path: filepath.Join(t.TempDir(), "gone.db"), Schema: pairs}
 	for what, list := range map[string][]sqldb.Source{
 		"a file that is missing":   {sources[0], gone},
-		"a file of another schema": {sources[0], {Path: fileOf(t, componentOf("store", 1)).Path, Schema: pairs}},
+		"a file of another schema": {sources[0], {Path: newComponentFile(t, newComponent("store", 1)).Path, Schema: pairs}},
 	} {
 		if err := db.Adopt(t.Context(), list...); err == nil {
 			t.Errorf("%s was adopted", what)
 		}
-		if n := rowsOf(t, db, "names"); n != 0 {
+		if n := countRows(t, db, "names"); n != 0 {
 			t.Errorf("%s: %d rows were copied all the same", what, n)
 		}
 	}
@@ -73,16 +73,16 @@ func TestAdopt(t *testing.T) {
 		if err := db.Adopt(t.Context(), sources...); err != nil {
 			t.Fatal(err)
 		}
-		if n, m := rowsOf(t, db, "names WHERE name LIKE 'from %' AND age = 7"), rowsOf(t, db, "pairs"); n != 2 || m != 2 {
+		if n, m := countRows(t, db, "names WHERE name LIKE 'from %' AND age = 7"), countRows(t, db, "pairs"); n != 2 || m != 2 {
 			t.Errorf("there are %d names and %d pairs, want 2 and 2", n, m)
 		}
-		if n := rowsOf(t, db, "pairs WHERE a = 'a' AND b = 'ours'"); n != 1 {
+		if n := countRows(t, db, "pairs WHERE a = 'a' AND b = 'ours'"); n != 1 {
 			t.Error("what was there was replaced")
 		}
 	}
-	insertInto(t, db, "store") // the writer goes on
+	insertInto(t, db, "store") // writes still work afterwards
 	for i, s := range sources {
-		if got := contentOf(t, s.Path); got != before[i] {
+		if got := readFile(t, s.Path); got != before[i] {
 			t.Errorf("%s was changed", s.Path)
 		}
 		if _, err := os.Stat(s.Path + "-wal"); !errors.Is(err, os.ErrNotExist) {
@@ -91,25 +91,25 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
-// A file is shared once all that others hold is copied, in one transaction, and not before. Files of
-// older versions are not changed: what they have not seen is applied to the copy.
+// The file becomes shared in the transaction that copies the content of all other files. Files of older
+// versions stay unchanged: the migrations that they lack are applied to the copy.
 func TestOpenAdoptingIsAllOrNothing(t *testing.T) {
-	old, pairs := namesOf(), sqldb.Schema{Name: "pairs", SQLite: []string{"CREATE TABLE pairs (a TEXT, b TEXT, PRIMARY KEY (a))"}}
+	old, pairs := namesSchema(), sqldb.Schema{Name: "pairs", SQLite: []string{"CREATE TABLE pairs (a TEXT, b TEXT, PRIMARY KEY (a))"}}
 	old.SQLite = old.SQLite[:1]
-	names := fileOf(t, old, "INSERT INTO names (name) VALUES ('anna'), ('ben')")
-	names.Schema = namesOf()
+	names := newComponentFile(t, old, "INSERT INTO names (name) VALUES ('anna'), ('ben')")
+	names.Schema = namesSchema()
 	empty := sqldb.Source{Path: filepath.Join(t.TempDir(), "empty.db"), Schema: pairs}
 	if err := os.WriteFile(empty.Path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	later := namesOf()
+	later := namesSchema()
 	later.SQLite = append(later.SQLite, "CREATE TABLE later (n INTEGER)")
-	newer := fileOf(t, later)
-	newer.Schema = namesOf()
-	before := contentOf(t, names.Path)
+	newer := newComponentFile(t, later)
+	newer.Schema = namesSchema()
+	before := readFile(t, names.Path)
 	path := filepath.Join(t.TempDir(), "store.db")
 	adopt := func(begin error, from ...sqldb.Source) (db *sqldb.DB, shared bool, err error) {
-		db, err = sqldb.OpenAdopting(t.Context(), path, from, func(is bool) error { shared = is; return begin }, componentOf("store", 1), namesOf(), pairs)
+		db, err = sqldb.OpenAdopting(t.Context(), path, from, func(is bool) error { shared = is; return begin }, newComponent("store", 1), namesSchema(), pairs)
 		return db, shared, err
 	}
 	refused := errors.New("refused")
@@ -126,11 +126,11 @@ func TestOpenAdoptingIsAllOrNothing(t *testing.T) {
 		if _, _, err := adopt(c.begin, c.from...); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: it is opened with %v", what, err)
 		}
-		alone, err := sqldb.Open(t.Context(), path, componentOf("store", 1).SQLite)
+		alone, err := sqldb.Open(t.Context(), path, newComponent("store", 1).SQLite)
 		if err != nil {
 			t.Fatalf("%s: the release before is refused: %v", what, err)
 		}
-		closeIt(t, alone)
+		closeDB(t, alone)
 	}
 	for again := range 2 {
 		db, shared, err := adopt(nil, names, empty)
@@ -140,18 +140,18 @@ func TestOpenAdoptingIsAllOrNothing(t *testing.T) {
 		if shared != (again > 0) {
 			t.Errorf("opened for the %d. time it is shared: %t", again+1, shared)
 		}
-		if n := rowsOf(t, db, "names WHERE name IN ('anna', 'ben') AND age = 7"); n != 2 {
+		if n := countRows(t, db, "names WHERE name IN ('anna', 'ben') AND age = 7"); n != 2 {
 			t.Errorf("opened for the %d. time it has %d names", again+1, n)
 		}
 		insertInto(t, db, "store")
-		closeIt(t, db)
-		if again == 0 && contentOf(t, names.Path) != before {
+		closeDB(t, db)
+		if again == 0 && readFile(t, names.Path) != before {
 			t.Error("the old file was changed")
 		}
 	}
 }
 
-func contentOf(t *testing.T, path string) string {
+func readFile(t *testing.T, path string) string {
 	t.Helper()
 	raw, err := os.ReadFile(path)
 	if err != nil {

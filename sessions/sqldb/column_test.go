@@ -8,7 +8,7 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// Column returns what a query has found, as it is stored, and the query's error.
+// Column returns the found texts as they are stored, and the query's error.
 func TestColumnReadsTexts(t *testing.T) {
 	db, err := sqldb.OpenAt(t.Context(), filepath.Join(t.TempDir(), "a.db"), sqldb.Schema{Name: "a", SQLite: []string{"CREATE TABLE a (id TEXT)"}})
 	if err != nil {

@@ -15,17 +15,17 @@ import (
 // somebody waits for. Nevertheless, writes of Soon run at once, in a transaction that stays open
 // meanwhile; those of Start run with the next write that runs.
 type commitGroup struct {
-	tx     *Tx
-	writes []write
-	open   bool        // whether the transaction has begun
-	ran    int         // how many of the writes have run in the transaction
-	due    *time.Timer // fires when the commit may not wait any longer
-	dueAt  time.Time   // when due fires; zero if it is not set
+	tx            *Tx
+	writes        []write
+	inTransaction bool        // whether the transaction has begun
+	ranCount      int         // how many of the writes have run in the transaction
+	dueTimer      *time.Timer // fires when the commit may not wait any longer
+	dueAt         time.Time   // when due fires; zero if it is not set
 
-	log     *fileLog                                    // the log that the commits fill
-	last    atomic.Pointer[time.Time]                   // when the last group ended that wrote something
-	pending *atomic.Int64                               // the writer's count of queued writes
-	lost    atomic.Pointer[func(writes int, err error)] // see OnLost; nil if nobody wants to know
+	log          *fileLog                                    // the log that the commits fill
+	lastWrite    atomic.Pointer[time.Time]                   // when the last group ended that wrote something
+	pending      *atomic.Int64                               // the writer's count of queued writes
+	lostReporter atomic.Pointer[func(writes int, err error)] // see OnLost; nil if nobody wants to know
 }
 
 // add adds writes to the group, and runs and commits those that may not wait.
@@ -35,10 +35,10 @@ func (g *commitGroup) add(writes []write) {
 	for _, wr := range writes {
 		g.writes = append(g.writes, wr)
 		run = run || wr.done != nil
-		commit = commit || wr.within == 0
-		if at := now.Add(wr.within); g.dueAt.IsZero() || at.Before(g.dueAt) {
+		commit = commit || wr.maxDelay == 0
+		if at := now.Add(wr.maxDelay); g.dueAt.IsZero() || at.Before(g.dueAt) {
 			g.dueAt = at
-			g.due.Reset(wr.within)
+			g.dueTimer.Reset(wr.maxDelay)
 		}
 	}
 	switch {
@@ -56,7 +56,7 @@ func (g *commitGroup) commit() {
 		return
 	}
 	var err error
-	if g.open {
+	if g.inTransaction {
 		_, err = g.tx.Exec("COMMIT")
 		if err != nil {
 			err = errors.Join(fmt.Errorf("commit: %w", err), g.rollBack())
@@ -69,28 +69,28 @@ func (g *commitGroup) commit() {
 // fails, the transaction is rolled back; that write gets its error, and the others run again
 // without it. It returns false if the transaction cannot be begun.
 func (g *commitGroup) run() bool {
-	for g.ran < len(g.writes) {
-		if !g.open {
+	for g.ranCount < len(g.writes) {
+		if !g.inTransaction {
 			if _, err := g.tx.Exec("BEGIN IMMEDIATE"); err != nil {
 				g.end(fmt.Errorf("begin: %w", err))
 				return false
 			}
-			g.open = true
+			g.inTransaction = true
 		}
-		wr := &g.writes[g.ran]
+		wr := &g.writes[g.ranCount]
 		if err := wr.fn(g.tx); err != nil {
 			g.pending.Add(-1)
 			err = errors.Join(err, g.rollBack())
 			g.reportLost([]write{*wr}, err)
 			wr.report(err)
-			g.writes = append(g.writes[:g.ran], g.writes[g.ran+1:]...)
-			g.ran = 0
+			g.writes = append(g.writes[:g.ranCount], g.writes[g.ranCount+1:]...)
+			g.ranCount = 0
 			continue
 		}
-		g.ran++
+		g.ranCount++
 	}
 	for i := range g.writes {
-		if g.writes[i].within > 0 {
+		if g.writes[i].maxDelay > 0 {
 			g.writes[i].report(nil)
 		}
 	}
@@ -99,9 +99,9 @@ func (g *commitGroup) run() bool {
 
 // rollBack undoes the transaction.
 func (g *commitGroup) rollBack() error {
-	g.open = false
+	g.inTransaction = false
 	_, err := g.tx.Exec("ROLLBACK")
-	if err = unlessEnded(err); err != nil {
+	if err = ignoreAlreadyEnded(err); err != nil {
 		return fmt.Errorf("roll back: %w", err)
 	}
 	return nil
@@ -112,7 +112,7 @@ func (g *commitGroup) end(err error) {
 	g.pending.Add(-int64(len(g.writes)))
 	if len(g.writes) > 0 {
 		now := time.Now()
-		g.last.Store(&now)
+		g.lastWrite.Store(&now)
 	}
 	if err != nil {
 		g.reportLost(g.writes, err)
@@ -121,15 +121,15 @@ func (g *commitGroup) end(err error) {
 		g.writes[i].report(err)
 	}
 	clear(g.writes)
-	g.writes, g.open, g.ran, g.dueAt = g.writes[:0], false, 0, time.Time{}
-	g.due.Stop()
+	g.writes, g.inTransaction, g.ranCount, g.dueAt = g.writes[:0], false, 0, time.Time{}
+	g.dueTimer.Stop()
 	g.log.groupEnded()
 }
 
 // handlePause is called when nobody has written for a moment, and moves the log's pages. If a
 // transaction is open nevertheless, the log waits for another moment after its end.
 func (g *commitGroup) handlePause() {
-	if !g.open {
+	if !g.inTransaction {
 		g.log.move()
 	}
 }
@@ -142,11 +142,11 @@ func (g *commitGroup) reportLost(failed []write, err error) {
 			continue
 		}
 		n++
-		if failed[i].lost != nil {
-			failed[i].lost(err)
+		if failed[i].onLost != nil {
+			failed[i].onLost(err)
 		}
 	}
-	if report := g.lost.Load(); n > 0 && report != nil {
+	if report := g.lostReporter.Load(); n > 0 && report != nil {
 		(*report)(n, err)
 	}
 }

@@ -10,36 +10,36 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// A write that nobody waits for costs no flush of its own, if another follows.
+// A write that nobody waits for needs no flush of its own if another write follows.
 func TestStartedWritesShareTheNextCommit(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.db")
 	synctest.Test(t, func(t *testing.T) {
-		db := open(t, path, schema)
+		db := openFile(t, path, schema)
 		db.Start(insert(1))
 		synctest.Wait()
-		if n := count(t, db); n != 0 {
+		if n := countAll(t, db); n != 0 {
 			t.Errorf("%d rows were committed for a write that nobody waits for, want none yet", n)
 		}
 		if err := db.Write(t.Context(), insert(2)); err != nil {
 			t.Fatal(err)
 		}
-		if n := count(t, db); n != 2 {
+		if n := countAll(t, db); n != 2 {
 			t.Errorf("%d rows after the next write, want 2", n)
 		}
 		db.Start(insert(3))
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if n := count(t, db); n != 3 {
+		if n := countAll(t, db); n != 3 {
 			t.Errorf("%d rows a second after a write was started, want 3", n)
 		}
 	})
 }
 
-// Soon runs at once, in the order of all writes, and commits later.
-func TestSoonRunsAtOnceAndCommitsLater(t *testing.T) {
+// A write of Soon runs immediately, in the order of all writes, and is committed later.
+func TestSoonRunsImmediatelyAndCommitsLater(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.db")
 	synctest.Test(t, func(t *testing.T) {
-		db := open(t, path, schema)
+		db := openFile(t, path, schema)
 		soon := func(n int, within time.Duration) (rows int) {
 			t.Helper()
 			err := db.Soon(t.Context(), within, func(tx *sqldb.Tx) error {
@@ -58,29 +58,28 @@ func TestSoonRunsAtOnceAndCommitsLater(t *testing.T) {
 			t.Errorf("Soon has seen %d rows, want 2: its own and the one that was started before", n)
 		}
 		soon(3, time.Second)
-		if n := count(t, db); n != 0 {
+		if n := countAll(t, db); n != 0 {
 			t.Errorf("%d rows are committed, want none yet", n)
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		if n := count(t, db); n != 3 {
+		if n := countAll(t, db); n != 3 {
 			t.Errorf("%d rows are committed after the shortest time, want 3", n)
 		}
 		soon(4, time.Minute)
 		if err := db.Write(t.Context(), insert(5)); err != nil {
 			t.Fatal(err)
 		}
-		if n := count(t, db); n != 5 {
+		if n := countAll(t, db); n != 5 {
 			t.Errorf("%d rows are committed with the next write, want 5", n)
 		}
 	})
 }
 
-// Whoever fails undoes neither what ran before in the open transaction nor what comes
-// after.
-func TestAFailedWriteLeavesWhatRanBefore(t *testing.T) { each(t, soonAmongFailures) }
+// A failed write undoes neither what ran before it in the open transaction nor what comes after it.
+func TestAFailedWriteUndoesOnlyItself(t *testing.T) { onEachDatabase(t, testSoonAmongFailures) }
 
-func soonAmongFailures(t *testing.T, place string) {
+func testSoonAmongFailures(t *testing.T, place string) {
 	db := openAt(t, place, schemaOf(schema...))
 	refused := errors.New("refused")
 	fail := func(tx *sqldb.Tx) error { return errors.Join(insert(99)(tx), refused) }
@@ -98,14 +97,14 @@ func soonAmongFailures(t *testing.T, place string) {
 	if err := db.Write(t.Context(), insert(20)); err != nil {
 		t.Fatal(err)
 	}
-	if n := count(t, db); n != 21 {
+	if n := countAll(t, db); n != 21 {
 		t.Errorf("%d rows, want 21", n)
 	}
 }
 
-func TestCloseCommitsWhatIsSoonDurable(t *testing.T) {
+func TestCloseCommitsPendingWrites(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.db")
-	db := open(t, path, schema)
+	db := openFile(t, path, schema)
 	if err := db.Soon(t.Context(), time.Hour, insert(1)); err != nil {
 		t.Fatal(err)
 	}
@@ -115,32 +114,31 @@ func TestCloseCommitsWhatIsSoonDurable(t *testing.T) {
 	if err := db.Soon(t.Context(), time.Hour, insert(2)); !errors.Is(err, sqldb.ErrClosed) {
 		t.Errorf("after Close Soon gives %v", err)
 	}
-	if n := count(t, open(t, path, schema)); n != 1 {
+	if n := countAll(t, openFile(t, path, schema)); n != 1 {
 		t.Errorf("%d rows after Close, want 1", n)
 	}
 }
 
-// More writes than a group has room for are committed though none of them is due.
+// If there are more writes than a group may have, they are committed even if none of them is due.
 func TestManyStartedWritesDoNotPileUp(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.db")
 	synctest.Test(t, func(t *testing.T) {
-		db := open(t, path, schema)
+		db := openFile(t, path, schema)
 		for n := range 1000 {
 			db.Start(insert(n))
 		}
 		synctest.Wait()
-		if n := count(t, db); n < 700 {
+		if n := countAll(t, db); n < 700 {
 			t.Errorf("%d of 1000 writes are committed, want all but a group's", n)
 		}
 	})
 }
 
-// A write of Soon that fails leaves nothing behind: the next one is committed in its time
-// all the same.
-func TestSoonIsCommittedInTimeAfterAnotherHasFailed(t *testing.T) {
+// After a failed write of Soon, the next one is still committed in time.
+func TestSoonIsCommittedInTimeAfterAFailure(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.db")
 	synctest.Test(t, func(t *testing.T) {
-		db := open(t, path, schema)
+		db := openFile(t, path, schema)
 		refused := errors.New("refused")
 		if err := db.Soon(t.Context(), time.Second, func(*sqldb.Tx) error { return refused }); !errors.Is(err, refused) {
 			t.Fatalf("Soon gave %v, want its own error", err)
@@ -152,7 +150,7 @@ func TestSoonIsCommittedInTimeAfterAnotherHasFailed(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		if n := count(t, db); n != 1 {
+		if n := countAll(t, db); n != 1 {
 			t.Errorf("%d rows are committed after the time of the second write, want 1", n)
 		}
 	})

@@ -14,24 +14,24 @@ import (
 )
 
 const (
-	// callTimeout is how long one statement may take, unless the URL sets
+	// defaultStatementTimeout is how long one statement may take, unless the URL sets
 	// statement_timeout. A server that is stopped, or a network that drops packets,
 	// must not block callers forever.
-	callTimeout = 30 * time.Second
-	// connectWithin is the timeout for connecting to the server, unless the URL sets one.
-	connectWithin = 5 * time.Second
+	defaultStatementTimeout = 30 * time.Second
+	// connectTimeout is the timeout for connecting to the server, unless the URL sets one.
+	connectTimeout = 5 * time.Second
 )
 
-// errLost says that a connection broke while a statement was under way.
-var errLost = errors.New("connection to the database lost")
+// errConnectionLost says that a connection broke while a statement was under way.
+var errConnectionLost = errors.New("connection to the database lost")
 
 // A connector makes connections that replace each ? of a query by PostgreSQL's $1, $2, …, and that
 // give a deadline to each statement without one.
 type connector struct {
 	driver.Connector
-	queries    *queryCache
-	timeout    time.Duration
-	shortWaits bool // whether its connections wait at most rowWait for a locked row
+	queries      *queryCache
+	timeout      time.Duration
+	waitsBriefly bool // whether its connections wait at most rowLockTimeout for a locked row
 }
 
 // Connect makes a connection.
@@ -40,7 +40,7 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &conn{Conn: dc.(*stdlib.Conn), queries: c.queries, timeout: c.timeout, shortWaits: c.shortWaits}, nil
+	return &conn{Conn: dc.(*stdlib.Conn), queries: c.queries, timeout: c.timeout, waitsBriefly: c.waitsBriefly}, nil
 }
 
 // A queryCache remembers for each query its form with $1, $2, … in place of ?.
@@ -60,10 +60,10 @@ func (q *queryCache) postgresForm(query string) string {
 // how long they take.
 type conn struct {
 	*stdlib.Conn
-	queries    *queryCache
-	timeout    time.Duration
-	shortWaits bool // whether it waits at most rowWait for a locked row
-	readOnly   bool // whether the server has said that it takes no writes
+	queries      *queryCache
+	timeout      time.Duration
+	waitsBriefly bool // whether it waits at most rowLockTimeout for a locked row
+	readOnly     bool // whether the server has said that it takes no writes
 }
 
 // withDeadline returns ctx with a deadline: its own, or the statement timeout from now.
@@ -74,12 +74,12 @@ func (c *conn) withDeadline(ctx context.Context) (context.Context, context.Cance
 	return context.WithTimeout(ctx, c.timeout)
 }
 
-// hideBadConn turns driver.ErrBadConn, which database/sql retries, into errLost. pgx
+// hideBadConn turns driver.ErrBadConn, which database/sql retries, into errConnectionLost. pgx
 // returns it for a statement without arguments even if only the answer was lost, and
 // a retry would run the write twice.
 func hideBadConn(err error) error {
 	if errors.Is(err, driver.ErrBadConn) {
-		return errLost
+		return errConnectionLost
 	}
 	return err
 }
@@ -120,8 +120,8 @@ func isOpenAndSilent(c net.Conn) bool {
 	return err == nil && silent
 }
 
-// noteReadOnly returns err as it is, and records if it says that the server takes no writes. After
-// a failover the pool must drop such connections, or it would never reach the new primary.
+// noteReadOnly returns err unchanged, and records whether it says that the server accepts no writes. After a
+// failover the pool must drop such connections, or it would never reach the new primary.
 func (c *conn) noteReadOnly(err error) error {
 	const readOnly = "25006" // read_only_sql_transaction
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.Code == readOnly {
@@ -166,14 +166,14 @@ func (c *conn) PrepareContext(_ context.Context, query string) (driver.Stmt, err
 
 // Ping fails if the server does not answer.
 func (c *conn) Ping(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, connectWithin)
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	return c.Conn.Ping(ctx)
 }
 
 // ResetSession fails if a connection that was idle cannot be used anymore.
 func (c *conn) ResetSession(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, connectWithin)
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	return c.Conn.ResetSession(ctx)
 }

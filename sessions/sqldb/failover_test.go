@@ -8,9 +8,9 @@ import (
 	"parley/sessions/sqldb/sqldbtest"
 )
 
-// After a failover a connection may still reach the old server, which takes no writes,
-// while a new connection reaches the new one.
-func TestConnectionThatTakesNoWritesIsLeft(t *testing.T) {
+// After a failover, a connection may still reach the old server, which accepts no writes, while a new
+// connection reaches the new one.
+func TestReadOnlyConnectionsAreReplaced(t *testing.T) {
 	db := openAt(t, sqldbtest.New(t)+"&pool_max_conns=1", schemaOf(schema...))
 	for i, write := range []func(n int) error{
 		func(n int) error { return db.Write(t.Context(), insert(n)) },
@@ -32,10 +32,10 @@ func TestConnectionThatTakesNoWritesIsLeft(t *testing.T) {
 			return errors.Join(errs...)
 		},
 	} {
-		if _, err := db.Read.Exec("SET default_transaction_read_only = on"); err != nil { // as a standby has it
+		if _, err := db.Read.Exec("SET default_transaction_read_only = on"); err != nil { // as on a standby
 			t.Fatal(err)
 		}
-		// A group that was refused goes on as single writes, on the next connection.
+		// The statements of a refused group run one by one, over the next connection.
 		if err := write(100 * i); err == nil && i < 3 {
 			t.Errorf("write %d passed on a server that takes none", i)
 		}

@@ -12,14 +12,13 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// What SQLite undoes by itself, as when the disk is full, is reported with its cause alone: that there
-// was nothing left to undo says nothing to an operator. The cause has SQLite's code, whether or not the
-// text is so long that only the driver takes it.
-func TestAFullDiskIsTheOnlyCause(t *testing.T) {
+// If SQLite rolls back by itself, for example because the disk is full, only the cause is reported, and not
+// that the rollback found no transaction. The error has SQLite's code, no matter how long the statement is.
+func TestAFullDiskIsReportedAsTheCause(t *testing.T) {
 	for _, size := range []int{1 << 15, 1 << 16} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
-			db := open(t, filepath.Join(t.TempDir(), "t.db"), schema)
-			allowPages(t, db, 1) // which is: no more than there are
+			db := openFile(t, filepath.Join(t.TempDir(), "t.db"), schema)
+			setMaxPages(t, db, 1) // no more pages than the file already has
 			err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
 				if err := insert(1)(tx); err != nil {
 					return err
@@ -31,19 +30,19 @@ func TestAFullDiskIsTheOnlyCause(t *testing.T) {
 			if err != nil && strings.Contains(err.Error(), "roll") {
 				t.Errorf("the error is %q, want the cause alone", err)
 			}
-			allowPages(t, db, 1<<20)
-			if err := db.Write(t.Context(), insert(1)); err != nil { // of which nothing was left
+			setMaxPages(t, db, 1<<20)
+			if err := db.Write(t.Context(), insert(1)); err != nil { // nothing of the failed write was left
 				t.Errorf("the next write: %v", err)
 			}
 		})
 	}
 }
 
-// A write that SQLite refuses, but whose transaction it leaves open, is undone whole.
+// If SQLite refuses a write but keeps its transaction open, the whole write is undone.
 func TestARefusedWriteHasACodeAndLeavesNothing(t *testing.T) {
 	for _, size := range []int{1 << 15, 1 << 16} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
-			db := open(t, filepath.Join(t.TempDir(), "t.db"), schema)
+			db := openFile(t, filepath.Join(t.TempDir(), "t.db"), schema)
 			err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
 				if err := insert(1)(tx); err != nil {
 					return err
@@ -59,8 +58,8 @@ func TestARefusedWriteHasACodeAndLeavesNothing(t *testing.T) {
 	}
 }
 
-// allowPages sets how many pages the writer lets the file have.
-func allowPages(t *testing.T, db *sqldb.DB, most int) {
+// setMaxPages sets how many pages the writer's connection allows the file to have.
+func setMaxPages(t *testing.T, db *sqldb.DB, most int) {
 	t.Helper()
 	err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
 		_, err := tx.Exec(fmt.Sprintf("PRAGMA max_page_count = %d", most))
@@ -71,7 +70,7 @@ func allowPages(t *testing.T, db *sqldb.DB, most int) {
 	}
 }
 
-// checkCode fails the test if an error has not this code of SQLite's.
+// checkCode fails the test unless an error has this SQLite code.
 func checkCode(t *testing.T, err error, want int) {
 	t.Helper()
 	if e, ok := errors.AsType[interface {

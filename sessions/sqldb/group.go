@@ -15,31 +15,31 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// rowWait is how many milliseconds a group of statements waits for a row that another transaction
+// rowLockTimeout is how many milliseconds a group of statements waits for a row that another transaction
 // has locked. Then the group is rolled back and each of its statements runs alone, so that only the
 // one that needs the row waits for it.
-const rowWait = "100"
+const rowLockTimeout = "100"
 
-const lockTimeout = "SELECT set_config('lock_timeout', $1, true)"
+const setLockTimeoutQuery = "SELECT set_config('lock_timeout', $1, true)"
 
-// turnWait is how many milliseconds a group waits until no other group of InTurn runs. A process
+// inTurnLockTimeout is how many milliseconds a group waits until no other group of InTurn runs. A process
 // that was stopped in the middle of its group must not hold up all others.
-const turnWait = "1000"
+const inTurnLockTimeout = "1000"
 
-// takeTurn takes a lock that one group of InTurn at a time holds until its commit, among all
+// takeTurnQuery takes a lock that one group of InTurn at a time holds until its commit, among all
 // processes that share the tables.
-const takeTurn = "SELECT pg_advisory_xact_lock(hashtext('parley:turns:' || current_schema()))"
+const takeTurnQuery = "SELECT pg_advisory_xact_lock(hashtext('parley:turns:' || current_schema()))"
 
 // errRolledBack says that a group was rolled back, usually because one of its statements failed.
 var errRolledBack = errors.New("group undone")
 
 // A statement is a write that consists of one SQL statement.
 type statement struct {
-	query  string
-	args   []any
-	dest   []any  // the variables that its row is scanned into; empty if it returns no row
-	inTurn bool   // whether it was given to InTurn, and so runs in a group of which one runs at a time
-	shared string // for a statement of Shared: the name of the row that others change too
+	query     string
+	args      []any
+	dest      []any  // the variables that its row is scanned into; empty if it returns no row
+	inTurn    bool   // whether it was given to InTurn, and so runs in a group of which one runs at a time
+	sharedRow string // for a statement of Shared: the name of the row that others change too
 
 	changed int64
 	noRow   bool // whether it returned no row
@@ -186,14 +186,14 @@ func (s *postgresBackend) transactGroup(batch []*statement) error {
 func (c *conn) sendGroup(ctx context.Context, batch []*statement) error {
 	var sent pgx.Batch
 	if batch[0].inTurn {
-		sent.Queue(lockTimeout, turnWait)
-		sent.Queue(takeTurn)
+		sent.Queue(setLockTimeoutQuery, inTurnLockTimeout)
+		sent.Queue(takeTurnQuery)
 	}
-	if !c.shortWaits {
-		sent.Queue(lockTimeout, rowWait)
+	if !c.waitsBriefly {
+		sent.Queue(setLockTimeoutQuery, rowLockTimeout)
 	}
 	first := sent.Len()
-	slices.SortStableFunc(batch, func(a, b *statement) int { return strings.Compare(a.shared, b.shared) })
+	slices.SortStableFunc(batch, func(a, b *statement) int { return strings.Compare(a.sharedRow, b.sharedRow) })
 	for _, st := range batch {
 		sent.Queue(c.queries.postgresForm(st.query), st.args...)
 	}

@@ -15,21 +15,21 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// killedFile is the variable that names the file to which TestKilledChild writes.
-const killedFile = "PARLEY_TEST_KILLED_FILE"
+// envKilledFile is the environment variable with the path of the file to which TestKilledChild writes.
+const envKilledFile = "PARLEY_TEST_KILLED_FILE"
 
-// A process that is killed, also while it moves the log to the file, has lost no write whose caller
-// was told that it is durable, and no half of another.
+// A process that is killed, even while it moves the log to the file, loses no write that was reported as
+// durable, and leaves no half of any other.
 func TestKilledWritersLoseNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.db")
 	told := map[int]bool{}
 	for round := range 5 {
 		// Each write takes 100 KB, so a log is full after 40 and moved for certain after 80.
-		tellKilled(t, path, len(told)+60+rand.IntN(60), told)
+		killWriter(t, path, len(told)+60+rand.IntN(60), told)
 		if err := sqldb.Examine(t.Context(), path); err != nil {
 			t.Fatalf("round %d: %v", round, err)
 		}
-		db := open(t, path, schema)
+		db := openFile(t, path, schema)
 		var rows, sum int
 		if err := db.Read.QueryRowContext(t.Context(), "SELECT count(*), sum(n) FROM t").Scan(&rows, &sum); err != nil {
 			t.Fatal(err)
@@ -43,16 +43,16 @@ func TestKilledWritersLoseNothing(t *testing.T) {
 				t.Errorf("round %d: the write %d was durable and has %d bytes: %v", round, n, length, err)
 			}
 		}
-		closeIt(t, db)
+		closeDB(t, db)
 	}
 }
 
-// tellKilled runs TestKilledChild until it has said of so many writes in all that they are durable,
-// and kills it. It adds them to told.
-func tellKilled(t *testing.T, path string, until int, told map[int]bool) {
+// killWriter runs TestKilledChild until it has reported a total number of writes as durable, and kills it. It
+// adds these writes to told.
+func killWriter(t *testing.T, path string, until int, told map[int]bool) {
 	t.Helper()
 	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKilledChild$", "-test.v")
-	child.Env = append(os.Environ(), killedFile+"="+path)
+	child.Env = append(os.Environ(), envKilledFile+"="+path)
 	said, err := child.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +68,7 @@ func tellKilled(t *testing.T, path string, until int, told map[int]bool) {
 			continue
 		}
 		if told[n] = true; len(told) == until {
-			_ = child.Process.Kill() // what it says before it dies is read too
+			_ = child.Process.Kill() // what the child reports before it dies is read too
 		}
 	}
 	if err := child.Wait(); err == nil || len(told) < until {
@@ -76,13 +76,13 @@ func tellKilled(t *testing.T, path string, until int, told map[int]bool) {
 	}
 }
 
-// TestKilledChild writes without end, for TestKilledWritersLoseNothing: each write is two rows.
+// TestKilledChild writes forever, for TestKilledWritersLoseNothing. Each write consists of two rows.
 func TestKilledChild(t *testing.T) {
-	path := os.Getenv(killedFile)
+	path := os.Getenv(envKilledFile)
 	if path == "" {
 		t.Skip("only TestKilledWritersLoseNothing runs it")
 	}
-	db := open(t, path, schema)
+	db := openFile(t, path, schema)
 	var last atomic.Int64
 	var start int64
 	if err := db.Read.QueryRowContext(t.Context(), "SELECT coalesce(max(n), 0) FROM t").Scan(&start); err != nil {

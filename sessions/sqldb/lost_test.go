@@ -10,22 +10,22 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// losses records what OnLost reports.
-type losses struct {
+// A lossRecorder records what OnLost reports.
+type lossRecorder struct {
 	mu     sync.Mutex
 	writes int
 	errs   []error
 }
 
-func (l *losses) report(writes int, err error) {
+func (l *lossRecorder) report(writes int, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.writes += writes
 	l.errs = append(l.errs, err)
 }
 
-// want fails the test unless so many writes were reported as lost since it was called last.
-func (l *losses) want(t *testing.T, writes int) {
+// wantLost fails the test unless this number of writes was reported as lost since the last call.
+func (l *lossRecorder) wantLost(t *testing.T, writes int) {
 	t.Helper()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -35,12 +35,12 @@ func (l *losses) want(t *testing.T, writes int) {
 	l.writes, l.errs = 0, nil
 }
 
-// A commit that fails after callers have gone on is reported, with how many writes it has lost. Those
-// who wait learn it themselves.
-func TestWhatIsLostUnnoticedIsReported(t *testing.T) {
-	db := open(t, filepath.Join(t.TempDir(), "t.db"), append(schema[:1:1],
+// If a commit fails after callers have continued, the number of lost writes is reported. Callers that wait get
+// the error themselves.
+func TestLostWritesAreReported(t *testing.T) {
+	db := openFile(t, filepath.Join(t.TempDir(), "t.db"), append(schema[:1:1],
 		"CREATE TABLE u (n INTEGER REFERENCES t(n) DEFERRABLE INITIALLY DEFERRED)"))
-	var l losses
+	var l lossRecorder
 	db.OnLost(l.report)
 	soon := func(fn func(*sqldb.Tx) error) {
 		t.Helper()
@@ -48,7 +48,7 @@ func TestWhatIsLostUnnoticedIsReported(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	dangling := func(tx *sqldb.Tx) error { // which the commit finds out
+	dangling := func(tx *sqldb.Tx) error { // violates a constraint that is checked at the commit
 		_, err := tx.Exec("INSERT INTO u (n) VALUES (7)")
 		return err
 	}
@@ -58,32 +58,32 @@ func TestWhatIsLostUnnoticedIsReported(t *testing.T) {
 	if err := db.Write(t.Context(), insert(3)); err == nil {
 		t.Fatal("the commit has not failed")
 	}
-	if n := count(t, db); n != 0 {
+	if n := countAll(t, db); n != 0 {
 		t.Errorf("%d rows after a commit that has failed", n)
 	}
-	l.want(t, 3)
+	l.wantLost(t, 3)
 
 	if err := db.Write(t.Context(), dangling); err == nil {
 		t.Fatal("the commit has not failed")
 	}
-	l.want(t, 0)
+	l.wantLost(t, 0)
 
 	soon(insert(1))
-	db.Start(insert(1)) // which is refused
+	db.Start(insert(1)) // refused by the database
 	if err := db.Write(t.Context(), insert(2)); err != nil {
 		t.Fatal(err)
 	}
-	l.want(t, 1)
-	if n := count(t, db); n != 2 {
+	l.wantLost(t, 1)
+	if n := countAll(t, db); n != 2 {
 		t.Errorf("%d rows beside a write that was refused, want 2", n)
 	}
 }
 
-// A write of Start that fails is reported by either database.
+// A failed write of Start is reported on both kinds of database.
 func TestAStartedWriteThatFailsIsReported(t *testing.T) {
-	each(t, func(t *testing.T, place string) {
+	onEachDatabase(t, func(t *testing.T, place string) {
 		db := openAt(t, place, schemaOf(schema...))
-		var l losses
+		var l lossRecorder
 		db.OnLost(l.report)
 		refused := errors.New("refused")
 		var lost error
@@ -97,11 +97,11 @@ func TestAStartedWriteThatFailsIsReported(t *testing.T) {
 		if !errors.Is(lost, refused) {
 			t.Errorf("who has started the write is told %v", lost)
 		}
-		l.want(t, 1)
+		l.wantLost(t, 1)
 		db.StartOrReport(insert(2), func(err error) { t.Errorf("a write that is there is lost: %v", err) })
 		if err := db.Write(t.Context(), insert(3)); err != nil {
 			t.Fatal(err)
 		}
-		l.want(t, 0)
+		l.wantLost(t, 0)
 	})
 }

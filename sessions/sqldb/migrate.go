@@ -14,8 +14,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// migrateWithin limits the time of a migration, because it takes long to index a large table.
-const migrateWithin = 30 * time.Minute
+// migrationTimeout limits the time of a migration, because it takes long to index a large table.
+const migrationTimeout = 30 * time.Minute
 
 // migrationLock is the number of the advisory lock under which one process at a
 // time migrates a database, whatever the component.
@@ -43,11 +43,11 @@ func tellMigration(ctx context.Context, component string, version, newest int) {
 // migratePostgres brings a component's tables to the newest version, or refuses
 // them. If it and others wait for each other, it tries again, up to maxAttempts times in all.
 func migratePostgres(ctx context.Context, pool *sql.DB, s Schema) error {
-	ctx, cancel := context.WithTimeout(ctx, migrateWithin)
+	ctx, cancel := context.WithTimeout(ctx, migrationTimeout)
 	defer cancel()
 	for n := 1; ; n++ {
 		err := tryMigration(ctx, pool, s)
-		if pg, ok := errors.AsType[*pgconn.PgError](err); !ok || pg.Code != codeDeadlock || n == maxAttempts {
+		if pg, ok := errors.AsType[*pgconn.PgError](err); !ok || pg.Code != deadlockCode || n == maxAttempts {
 			return err
 		}
 	}
@@ -78,7 +78,7 @@ func tryMigration(ctx context.Context, pool *sql.DB, s Schema) (err error) {
 	}
 	tellMigration(ctx, s.Name, version, len(s.Postgres))
 	if version > 0 && version < len(s.Postgres) {
-		if err := lockTables(ctx, tx, s.Locked); err != nil {
+		if err := lockTables(ctx, tx, s.LockOrder); err != nil {
 			return err
 		}
 	}
@@ -92,7 +92,7 @@ func tryMigration(ctx context.Context, pool *sql.DB, s Schema) (err error) {
 		ON CONFLICT (component) DO UPDATE
 		SET version = greatest(parley_schema.version, excluded.version), oldest = greatest(parley_schema.oldest, excluded.oldest)
 		WHERE parley_schema.version < excluded.version OR parley_schema.oldest < excluded.oldest`
-	if _, err := tx.ExecContext(ctx, note, s.Name, len(s.Postgres), s.Previous); err != nil {
+	if _, err := tx.ExecContext(ctx, note, s.Name, len(s.Postgres), s.PreviousMigrations); err != nil {
 		return fmt.Errorf("note the version: %w", err)
 	}
 	if err := tx.Commit(); err != nil {
@@ -187,7 +187,7 @@ func migrateTo(ctx context.Context, conn *sql.Conn, version int, migrations []st
 	script := fmt.Sprintf("BEGIN IMMEDIATE; %s; PRAGMA user_version = %d; COMMIT;", strings.Join(migrations, ";\n"), version)
 	if _, err := conn.ExecContext(ctx, script); err != nil {
 		_, rollback := conn.ExecContext(ctx, "ROLLBACK")
-		return errors.Join(fmt.Errorf("to version %d: %w", version, err), unlessEnded(rollback))
+		return errors.Join(fmt.Errorf("to version %d: %w", version, err), ignoreAlreadyEnded(rollback))
 	}
 	return nil
 }
@@ -248,11 +248,11 @@ func migrateShared(ctx context.Context, conn *sql.Conn, components []Schema, fro
 	defer func() {
 		if err != nil {
 			_, undo := conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
-			err = errors.Join(err, unlessEnded(undo))
+			err = errors.Join(err, ignoreAlreadyEnded(undo))
 		}
 	}()
 	if layout < sharedVersion {
-		if err := share(ctx, conn, components[0].Name, layout); err != nil {
+		if err := markShared(ctx, conn, components[0].Name, layout); err != nil {
 			return err
 		}
 	}
@@ -274,9 +274,9 @@ func migrateShared(ctx context.Context, conn *sql.Conn, components []Schema, fro
 	return err
 }
 
-// share makes a file that contains no tables, or those of one component, a shared file. version is that
+// markShared makes a file that contains no tables, or those of one component, a shared file. version is that
 // of the component's tables.
-func share(ctx context.Context, conn *sql.Conn, component string, version int) error {
+func markShared(ctx context.Context, conn *sql.Conn, component string, version int) error {
 	_, err := conn.ExecContext(ctx, fmt.Sprintf(`
 		CREATE TABLE parley_schema (component TEXT PRIMARY KEY, version INTEGER NOT NULL) WITHOUT ROWID;
 		INSERT INTO parley_schema (component, version) VALUES ('%s', %d);
@@ -304,7 +304,7 @@ func adoptComponent(ctx context.Context, conn *sql.Conn, c Schema, attached stri
 		if there > 0 {
 			return fmt.Errorf("it has version %d and the tables here have %d", version, there)
 		}
-		as.SQLite, as.Adopt = c.SQLite[:version], nil
+		as.SQLite, as.AdoptStatements = c.SQLite[:version], nil
 	}
 	if err := migrateComponent(ctx, conn, as); err != nil {
 		return err

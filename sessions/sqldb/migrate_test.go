@@ -11,15 +11,15 @@ import (
 	"parley/sessions/sqldb/sqldbtest"
 )
 
-// migrateBeside migrates two tables, the second one first, while a transaction that has written to the first is about to
-// write to the second. It returns what came of both.
-func migrateBeside(t *testing.T, locked ...string) (migrated, written error) {
+// migrateDuringWrite migrates two tables, the second one first, while a transaction that has written to the
+// first is about to write to the second. It returns the errors of both.
+func migrateDuringWrite(t *testing.T, locked ...string) (migrated, written error) {
 	t.Helper()
 	place := sqldbtest.New(t)
 	s := schemaOf("CREATE TABLE first (n INTEGER); CREATE TABLE second (n INTEGER)")
 	openAt(t, place, s)
 	s.Postgres = append(s.Postgres, "ALTER TABLE second ADD COLUMN m INTEGER; ALTER TABLE first ADD COLUMN m INTEGER")
-	s.Locked = append(locked, "missing")
+	s.LockOrder = append(locked, "missing")
 	by, err := sql.Open("pgx", place)
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +40,7 @@ func migrateBeside(t *testing.T, locked ...string) (migrated, written error) {
 		}
 		ended <- err
 	}()
-	eventually(t, func() error {
+	retryUntilUp(t, func() error {
 		var waits bool
 		err := by.QueryRowContext(t.Context(), "SELECT EXISTS (SELECT 1 FROM pg_locks WHERE NOT granted AND relation = 'first'::regclass)").Scan(&waits)
 		if err == nil && !waits {
@@ -57,18 +57,18 @@ func migrateBeside(t *testing.T, locked ...string) (migrated, written error) {
 	return <-ended, written
 }
 
-// A migration waits for a writer of the release before, and not each for the other.
+// A migration waits for a writer of the previous release, but they never wait for each other.
 func TestAMigrationLocksTablesInTheOrderOfWriters(t *testing.T) {
-	if migrated, written := migrateBeside(t, "first", "second"); migrated != nil || written != nil {
+	if migrated, written := migrateDuringWrite(t, "first", "second"); migrated != nil || written != nil {
 		t.Errorf("the migration ends with %v, the writer with %v", migrated, written)
 	}
 }
 
-// Where they do wait for each other, and the server undoes the migration, it is tried again.
+// If a migration and a writer wait for each other, and the server undoes the migration, it is retried.
 func TestAMigrationIsTriedAgain(t *testing.T) {
-	migrated, written := migrateBeside(t)
+	migrated, written := migrateDuringWrite(t)
 	if pg, ok := errors.AsType[*pgconn.PgError](written); ok && pg.Code == "40P01" {
-		written = nil // on a slow machine it may be the writer that is undone
+		written = nil // on a slow machine, the server may undo the writer instead
 	}
 	if migrated != nil || written != nil {
 		t.Errorf("the migration ends with %v, the writer with %v", migrated, written)

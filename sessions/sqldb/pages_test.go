@@ -13,8 +13,8 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// settingOf returns what a connection of the pool, or the writer's if w is true, says of a PRAGMA.
-func settingOf(t *testing.T, db *sqldb.DB, pragma string, w bool) (value string) {
+// readPragma returns the value of a PRAGMA on a connection of the pool or, if w is true, on the writer's.
+func readPragma(t *testing.T, db *sqldb.DB, pragma string, w bool) (value string) {
 	t.Helper()
 	var err error
 	if w {
@@ -33,15 +33,15 @@ func checkSettings(t *testing.T, db *sqldb.DB, pageSize int) {
 	t.Helper()
 	for pragma, want := range map[string]string{"page_size": fmt.Sprint(pageSize), "journal_mode": "wal", "synchronous": "2", "foreign_keys": "1"} {
 		for _, w := range []bool{true, false} {
-			if got := settingOf(t, db, pragma, w); got != want {
+			if got := readPragma(t, db, pragma, w); got != want {
 				t.Errorf("%s is %s, want %s (the writer's: %v)", pragma, got, want, w)
 			}
 		}
 	}
 }
 
-// fill writes rows of 100 KB in all, and checks that they are there.
-func fill(t *testing.T, db *sqldb.DB, from int) {
+// writeRows writes rows with 100 KB in total, and checks that they are there.
+func writeRows(t *testing.T, db *sqldb.DB, from int) {
 	t.Helper()
 	for n := from; n < from+10; n++ {
 		if _, err := db.Exec(t.Context(), "INSERT INTO t (n, s) VALUES (?, ?)", n, strings.Repeat("x", 10_000)); err != nil {
@@ -56,15 +56,15 @@ func fill(t *testing.T, db *sqldb.DB, from int) {
 
 func TestANewFileHasSmallPages(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "new.db")
-	db := open(t, path, schema)
+	db := openFile(t, path, schema)
 	checkSettings(t, db, 1024)
-	fill(t, db, 0)
-	closeIt(t, db)
-	checkSettings(t, open(t, path, schema), 1024)
+	writeRows(t, db, 0)
+	closeDB(t, db)
+	checkSettings(t, openFile(t, path, schema), 1024)
 }
 
-// makeOld makes a file as the releases before made it.
-func makeOld(t *testing.T, path string) {
+// makeOldFile makes a file as earlier releases made it.
+func makeOldFile(t *testing.T, path string) {
 	t.Helper()
 	old, err := sql.Open("sqlite", path)
 	if err != nil {
@@ -80,31 +80,31 @@ func makeOld(t *testing.T, path string) {
 	}
 }
 
-// A file keeps its pages, also when it is rewritten or copied, and where files of both sizes are
-// joined.
+// A file keeps its page size, even when it is rewritten or copied, or when files with different page sizes are
+// combined.
 func TestAFileKeepsItsPages(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "old.db")
-	makeOld(t, path)
+	makeOldFile(t, path)
 	component := sqldb.Schema{Name: "test", SQLite: schema}
 	copied, fresh := filepath.Join(dir, "copy.db"), filepath.Join(dir, "new.db")
-	db := open(t, path, schema)
+	db := openFile(t, path, schema)
 	checkSettings(t, db, 4096)
-	fill(t, db, 0)
+	writeRows(t, db, 0)
 	if err := db.Purge(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	fill(t, db, 10)
+	writeRows(t, db, 10)
 	checkSettings(t, db, 4096)
 	if err := sqldb.Snapshot(t.Context(), sqldb.Copy{From: path, To: copied}); err != nil {
 		t.Fatal(err)
 	}
-	closeIt(t, db)
+	closeDB(t, db)
 
-	db = open(t, copied, schema)
+	db = openFile(t, copied, schema)
 	checkSettings(t, db, 4096)
-	fill(t, db, 20)
-	closeIt(t, db)
+	writeRows(t, db, 20)
+	closeDB(t, db)
 
 	db, err := sqldb.OpenFile(t.Context(), fresh, component)
 	if err != nil {
@@ -117,21 +117,21 @@ func TestAFileKeepsItsPages(t *testing.T) {
 	if err := db.Purge(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	fill(t, db, 30)
+	writeRows(t, db, 30)
 	checkSettings(t, db, 1024)
-	if n := count(t, db); n != 40 {
+	if n := countAll(t, db); n != 40 {
 		t.Errorf("there are %d rows, want 40", n)
 	}
 	again := filepath.Join(dir, "copy of new.db")
 	if err := sqldb.Snapshot(t.Context(), sqldb.Copy{From: fresh, To: again}); err != nil {
 		t.Fatal(err)
 	}
-	closeIt(t, db)
+	closeDB(t, db)
 	if db, err = sqldb.OpenFile(t.Context(), again, component); err != nil {
 		t.Fatal(err)
 	}
 	checkSettings(t, db, 1024)
-	closeIt(t, db)
+	closeDB(t, db)
 }
 
 // megabytes returns the size of a file.
@@ -144,8 +144,7 @@ func megabytes(t *testing.T, path string) int64 {
 	return info.Size() >> 20
 }
 
-// writeLong writes n rows of 100 KB, each with a commit of its own. In a bubble of synctest no time
-// passes meanwhile.
+// writeLong writes n rows of 100 KB, each with its own commit. In a synctest bubble, no time passes meanwhile.
 func writeLong(t *testing.T, db *sqldb.DB, n int) {
 	t.Helper()
 	text := strings.Repeat("x", 100_000)
@@ -156,15 +155,14 @@ func writeLong(t *testing.T, db *sqldb.DB, n int) {
 	}
 }
 
-// The log beside a file is moved to the file from time to time, whatever the size of its pages, also
-// if writes follow one another without end.
+// The log is moved to the file from time to time, with either page size, even if writes never stop.
 func TestTheLogStaysSmall(t *testing.T) {
-	for name, prepare := range map[string]func(*testing.T, string){"new": func(*testing.T, string) {}, "old": makeOld} {
+	for name, prepare := range map[string]func(*testing.T, string){"new": func(*testing.T, string) {}, "old": makeOldFile} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "t.db")
 			prepare(t, path)
 			synctest.Test(t, func(t *testing.T) {
-				db := open(t, path, schema)
+				db := openFile(t, path, schema)
 				writeLong(t, db, 300)
 				if size := megabytes(t, path+"-wal"); size < 7 || size > 9 {
 					t.Errorf("the log has %d MB after 30 MB were written, want about 8", size)
@@ -177,16 +175,16 @@ func TestTheLogStaysSmall(t *testing.T) {
 	}
 }
 
-// No commit waits until the log was moved, if there is a moment in which nobody writes.
-func TestTheLogIsMovedAtRest(t *testing.T) {
+// If there is a pause between writes, no commit has to wait until the log is moved.
+func TestTheLogIsMovedDuringAPause(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.db")
 	synctest.Test(t, func(t *testing.T) {
-		db := open(t, path, schema)
+		db := openFile(t, path, schema)
 		writeLong(t, db, 60)
 		if size := megabytes(t, path); size != 0 {
 			t.Errorf("the file has %d MB while writes follow one another, want none", size)
 		}
-		// A transaction that is open holds up the move, but only until its end.
+		// An open transaction delays the move, but only until it ends.
 		if err := db.Soon(t.Context(), time.Minute, insert(1000)); err != nil {
 			t.Fatal(err)
 		}
@@ -201,18 +199,18 @@ func TestTheLogIsMovedAtRest(t *testing.T) {
 		if size := megabytes(t, path); size < 5 {
 			t.Errorf("the file has %d MB a second after 6 MB were written, want 6", size)
 		}
-		writeLong(t, db, 60) // the log begins anew: it does not grow by what is written now
+		writeLong(t, db, 60) // the log starts from its beginning: writing these rows doesn't make it longer
 		if size := megabytes(t, path+"-wal"); size > 7 {
 			t.Errorf("the log has %d MB, want 6, as it was moved in between", size)
 		}
 	})
 }
 
-// Somebody who reads an earlier state for long keeps the log from being moved. Afterwards it is.
+// A long read of an earlier state keeps the log from being moved. It is moved once the read ends.
 func TestTheLogIsMovedOnceItsReadersAreDone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.db")
 	synctest.Test(t, func(t *testing.T) {
-		db := open(t, path, schema)
+		db := openFile(t, path, schema)
 		reader, err := db.Read.BeginTx(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)

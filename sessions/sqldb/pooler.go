@@ -13,8 +13,8 @@ import (
 // errTakesNoWrites says that the server that was reached takes no writes.
 var errTakesNoWrites = errors.New("the server takes no writes: it stands by for another one, or has default_transaction_read_only on; name the primary in the URL, or all servers (postgres://USER@ONE,TWO/DATABASE)")
 
-// preferPrimary has connections made to the server that takes writes if the URL names several servers, unless it says
-// which it wants.
+// preferPrimary makes connections go to the server that accepts writes if the URL names several servers, unless
+// the URL says which one it wants.
 func preferPrimary(cfg *pgx.ConnConfig) {
 	others := func(f *pgconn.FallbackConfig) bool { return f.Host != cfg.Host || f.Port != cfg.Port }
 	if cfg.ValidateConnect == nil && slices.ContainsFunc(cfg.Fallbacks, others) {
@@ -22,24 +22,24 @@ func preferPrimary(cfg *pgx.ConnConfig) {
 	}
 }
 
-// prepareNothing has statements run without being prepared under a name, unless the URL says how they run. A pool before
-// the server may run each on another connection to it.
-func prepareNothing(cfg *pgx.ConnConfig) {
+// disablePreparing makes statements run without being prepared under a name, unless the URL says how they run.
+// A connection pool in front of the server may run each of them on another connection.
+func disablePreparing(cfg *pgx.ConnConfig) {
 	if cfg.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement {
 		cfg.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 	}
 }
 
-// adaptTo has statements prepared only if there is no pool such as PgBouncer before the server. It returns an error if
-// the server takes no writes.
-func adaptTo(ctx context.Context, cfg *pgx.ConnConfig) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+// adaptToServer makes statements be prepared only if there is no connection pool such as PgBouncer in front of
+// the server. It returns an error if the server accepts no writes.
+func adaptToServer(ctx context.Context, cfg *pgx.ConnConfig) error {
+	ctx, cancel := context.WithTimeout(ctx, defaultStatementTimeout)
 	defer cancel()
 	conn, err := pgx.ConnectConfig(ctx, cfg)
 	if err != nil {
 		return fmt.Errorf("connect: %w", err)
 	}
-	defer func() { _ = conn.Close(ctx) }() // it has only been asked something
+	defer func() { _ = conn.Close(ctx) }() // the connection was only used for queries
 	if err := takesWrites(ctx, conn.PgConn()); err != nil {
 		return err
 	}
@@ -48,29 +48,30 @@ func adaptTo(ctx context.Context, cfg *pgx.ConnConfig) error {
 		return fmt.Errorf("ask the server: %w", err)
 	}
 	if pooled {
-		prepareNothing(cfg)
+		disablePreparing(cfg)
 	}
 	return nil
 }
 
 // takesWrites returns errTakesNoWrites if the server at the other end takes none.
 func takesWrites(ctx context.Context, conn *pgconn.PgConn) error {
-	answer, err := ask(ctx, conn, "SHOW transaction_read_only")
+	answer, err := queryValue(ctx, conn, "SHOW transaction_read_only")
 	if err == nil && answer == "on" {
 		err = errTakesNoWrites
 	}
 	return err
 }
 
-// isPooled reports whether there is a pool before the server, which may run each transaction on another connection to
-// it. The number that a pool gives as that of the connection's process is not the process's own.
+// isPooled reports whether there is a connection pool in front of the server, which may run each transaction on
+// another connection. It compares the process number that the pool reports for the connection with the number
+// of the server's process, which differ behind a pool.
 func isPooled(ctx context.Context, conn *pgconn.PgConn) (bool, error) {
-	answer, err := ask(ctx, conn, "SELECT pg_backend_pid()")
+	answer, err := queryValue(ctx, conn, "SELECT pg_backend_pid()")
 	return answer != fmt.Sprint(conn.PID()), err
 }
 
-// ask runs a query and returns the value that it finds.
-func ask(ctx context.Context, conn *pgconn.PgConn, query string) (string, error) {
+// queryValue runs a query and returns the value that it finds.
+func queryValue(ctx context.Context, conn *pgconn.PgConn, query string) (string, error) {
 	results, err := conn.Exec(ctx, query).ReadAll()
 	if err != nil {
 		return "", err

@@ -13,14 +13,14 @@ import (
 	"parley/sessions/sqldb/sqldbtest"
 )
 
-// Through a pool that hands connections on after each transaction, everything works that works without, and the URL
-// needs no parameter for that.
+// Through a pool that gives each transaction another connection, everything works as without it, and the URL
+// needs no extra parameter.
 func TestThroughPgBouncer(t *testing.T) {
 	t.Parallel()
 	place := sqldbtest.StartPooler(t).New(t)
 	const each, writers = 50, 8
 	var all sync.WaitGroup
-	for p := range 2 { // processes
+	for p := range 2 { // two processes
 		db := openAt(t, place, schemaOf(schema...))
 		for w := range writers {
 			all.Go(func() {
@@ -53,8 +53,8 @@ func TestThroughPgBouncer(t *testing.T) {
 	}
 }
 
-// If the primary of several servers dies and another one is promoted, writes go on there, and nothing that was
-// acknowledged is lost. The URL only names the servers.
+// If the primary dies and another server is promoted, writes continue there, and nothing that was acknowledged
+// is lost. The URL only lists the servers.
 func TestAFailoverToAStandby(t *testing.T) {
 	t.Parallel()
 	primary := sqldbtest.Start(t)
@@ -90,7 +90,7 @@ func TestAFailoverToAStandby(t *testing.T) {
 	}
 }
 
-// A server that takes no writes is refused, in words that say what to do.
+// A server that accepts no writes is refused, with an error that says what to do.
 func TestAStandbyIsRefused(t *testing.T) {
 	t.Parallel()
 	primary := sqldbtest.Start(t)

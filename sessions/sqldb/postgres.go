@@ -25,13 +25,14 @@ const (
 	// either if there is a connection pool before the server, which may hand a connection with our
 	// settings to others.
 	minConns = 4
-	// idleWithin is how long a connection stays open that nobody needs: others of a fleet may need it more.
-	idleWithin = 30 * time.Second
-	// tooManyConnections is PostgreSQL's error code for having no connection left, for the server,
+	// maxIdleTime is how long a connection stays open that nobody needs: others of a fleet may need it more.
+	maxIdleTime = 30 * time.Second
+	// tooManyConnectionsCode is PostgreSQL's error code for having no connection left, for the server,
 	// the database or the user.
-	tooManyConnections = "53300"
-	// codeDeadlock is its code for a transaction that was rolled back because it and another waited for each other.
-	codeDeadlock = "40P01"
+	tooManyConnectionsCode = "53300"
+	// deadlockCode is PostgreSQL's error code for a transaction that was rolled back because it and another one
+	// waited for each other.
+	deadlockCode = "40P01"
 	// maxAttempts is how many times a write that conflicts with others is tried.
 	maxAttempts = 10
 )
@@ -39,13 +40,13 @@ const (
 // A postgresBackend carries out writes on a PostgreSQL server. It replaces a connection that turns out to
 // be dead.
 type postgresBackend struct {
-	pool    *sql.DB
-	lane    *sql.DB // the connection of groups, which waits at most rowWait for a row; nil if they use the pool's
-	groups  groups
-	mu      sync.Mutex
-	closed  bool
-	writing sync.WaitGroup                              // the writes under way
-	lost    atomic.Pointer[func(writes int, err error)] // see OnLost; nil if nobody wants to know
+	pool         *sql.DB
+	lane         *sql.DB // the connection of groups, which waits at most rowLockTimeout for a row; nil if they use the pool's
+	groups       groups
+	mu           sync.Mutex
+	closed       bool
+	writing      sync.WaitGroup                              // the writes under way
+	lostReporter atomic.Pointer[func(writes int, err error)] // see OnLost; nil if nobody wants to know
 }
 
 func openPostgres(ctx context.Context, url string, s Schema) (*DB, error) {
@@ -53,30 +54,30 @@ func openPostgres(ctx context.Context, url string, s Schema) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("database URL: %w", err)
 	}
-	if err := adaptTo(ctx, cfg); err != nil {
+	if err := adaptToServer(ctx, cfg); err != nil {
 		return nil, fmt.Errorf("open the %s in database %s: %w", s.Name, cfg.Database, err)
 	}
 	server := &postgresBackend{}
 	queries := &queryCache{}
 	if conns >= minConns && cfg.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement {
 		conns--
-		server.lane = newPool(cfg, 1, connector{queries: queries, timeout: statementTimeout(cfg), shortWaits: true})
+		server.lane = newPool(cfg, 1, connector{queries: queries, timeout: statementTimeout(cfg), waitsBriefly: true})
 	}
 	server.pool = newPool(cfg, conns, connector{queries: queries, timeout: statementTimeout(cfg)})
 	if err := migratePostgres(ctx, server.pool, s); err != nil {
 		return nil, errors.Join(fmt.Errorf("open the %s in database %s: %w", s.Name, cfg.Database, err), server.pool.Close())
 	}
 	server.startLanes()
-	return &DB{Read: server.pool, backend: server, postgres: true}, nil
+	return &DB{Read: server.pool, backend: server, isPostgres: true}, nil
 }
 
 // newPool makes a pool of at most conns connections, which c makes.
 func newPool(cfg *pgx.ConnConfig, conns int, c connector) *sql.DB {
-	c.Connector = stdlib.GetConnector(*cfg, stdlib.OptionAfterConnect(setUp(cfg, c.shortWaits)), stdlib.OptionShouldPing(needsPing))
+	c.Connector = stdlib.GetConnector(*cfg, stdlib.OptionAfterConnect(connectionSetup(cfg, c.waitsBriefly)), stdlib.OptionShouldPing(needsPing))
 	pool := sql.OpenDB(c)
 	pool.SetMaxOpenConns(conns)
 	pool.SetMaxIdleConns(conns)
-	pool.SetConnMaxIdleTime(idleWithin)
+	pool.SetConnMaxIdleTime(maxIdleTime)
 	return pool
 }
 
@@ -89,7 +90,7 @@ func parseURL(url string) (*pgx.ConnConfig, int, error) {
 	}
 	preferPrimary(cfg)
 	if cfg.ConnectTimeout == 0 {
-		cfg.ConnectTimeout = connectWithin
+		cfg.ConnectTimeout = connectTimeout
 	}
 	if cfg.RuntimeParams["application_name"] == "" {
 		cfg.RuntimeParams["application_name"] = "parley"
@@ -104,24 +105,24 @@ func parseURL(url string) (*pgx.ConnConfig, int, error) {
 	return cfg, conns, nil
 }
 
-// setUp returns a function that sets up a new connection, but leaves alone what the URL sets. The server
+// connectionSetup returns a function that sets up a new connection, but leaves alone what the URL sets. The server
 // has to flush each commit to disk. It also has to end a transaction that a vanished process left open,
-// which would keep its rows locked. A connection with shortWaits waits for a row for at most rowWait.
-func setUp(cfg *pgx.ConnConfig, shortWaits bool) func(context.Context, *pgx.Conn) error {
+// which would keep its rows locked. A connection with waitsBriefly waits for a row for at most rowLockTimeout.
+func connectionSetup(cfg *pgx.ConnConfig, shortWaits bool) func(context.Context, *pgx.Conn) error {
 	const each = `SELECT set_config($1, $2, false) WHERE $3 = '' OR current_setting($1) = $3`
 	return func(ctx context.Context, conn *pgx.Conn) error {
 		var batch pgx.Batch
 		for _, set := range []struct{ name, value, instead string }{
 			{"synchronous_commit", "on", "off"},
-			{"statement_timeout", milliseconds(callTimeout), "0"},
-			{"idle_in_transaction_session_timeout", milliseconds(2 * callTimeout), "0"},
+			{"statement_timeout", milliseconds(defaultStatementTimeout), "0"},
+			{"idle_in_transaction_session_timeout", milliseconds(2 * defaultStatementTimeout), "0"},
 		} {
 			if _, given := cfg.RuntimeParams[set.name]; !given {
 				batch.Queue(each, set.name, set.value, set.instead)
 			}
 		}
 		if shortWaits {
-			batch.Queue(each, "lock_timeout", rowWait, "")
+			batch.Queue(each, "lock_timeout", rowLockTimeout, "")
 		}
 		err := conn.SendBatch(ctx, &batch).Close()
 		if err != nil {
@@ -141,7 +142,7 @@ func explainPool(err error) error {
 }
 
 // statementTimeout returns the URL's statement_timeout, if it is in milliseconds or has a
-// unit that Go knows too, and otherwise callTimeout.
+// unit that Go knows too, and otherwise defaultStatementTimeout.
 func statementTimeout(cfg *pgx.ConnConfig) time.Duration {
 	given := cfg.RuntimeParams["statement_timeout"]
 	if n, err := strconv.Atoi(given); err == nil && n > 0 {
@@ -150,7 +151,7 @@ func statementTimeout(cfg *pgx.ConnConfig) time.Duration {
 	if d, err := time.ParseDuration(given); err == nil && d > 0 {
 		return d
 	}
-	return callTimeout
+	return defaultStatementTimeout
 }
 
 func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
@@ -206,12 +207,12 @@ func (s *postgresBackend) start(fn func(*Tx) error, lost func(error)) {
 	if lost != nil {
 		lost(err)
 	}
-	if report := s.lost.Load(); report != nil {
+	if report := s.lostReporter.Load(); report != nil {
 		(*report)(1, err)
 	}
 }
 
-func (s *postgresBackend) onLost(report func(writes int, err error)) { s.lost.Store(&report) }
+func (s *postgresBackend) onLost(report func(writes int, err error)) { s.lostReporter.Store(&report) }
 
 // repeat calls fn with a connection. It calls fn again, up to maxAttempts times in all, as long as it is certain that
 // nothing was written (because of undone, or the kind of error) and another try may succeed.
@@ -230,17 +231,17 @@ func (s *postgresBackend) repeat(ctx context.Context, fn func(*sql.Conn) (undone
 	}
 }
 
-// connect takes a connection from the pool, within callTimeout. If the server allows no more connections, connect
+// connect takes a connection from the pool, within defaultStatementTimeout. If the server allows no more connections, connect
 // waits for one that this process already has.
 func (s *postgresBackend) connect(ctx context.Context) (*sql.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, defaultStatementTimeout)
 	defer cancel()
 	for {
 		conn, err := s.pool.Conn(ctx)
 		if err == nil {
 			return conn, nil
 		}
-		if pg, ok := errors.AsType[*pgconn.PgError](err); !ok || pg.Code != tooManyConnections || s.pool.Stats().OpenConnections == 0 {
+		if pg, ok := errors.AsType[*pgconn.PgError](err); !ok || pg.Code != tooManyConnectionsCode || s.pool.Stats().OpenConnections == 0 {
 			return nil, fmt.Errorf("connect: %w", err)
 		}
 		select {
@@ -254,13 +255,13 @@ func (s *postgresBackend) connect(ctx context.Context) (*sql.Conn, error) {
 // connectLane takes the connection of groups, or one from the pool if they have none, or the server allows no more.
 func (s *postgresBackend) connectLane() (*sql.Conn, error) {
 	if s.lane != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
+		ctx, cancel := context.WithTimeout(context.Background(), defaultStatementTimeout)
 		defer cancel()
 		conn, err := s.lane.Conn(ctx)
 		if err == nil {
 			return conn, nil
 		}
-		if pg, ok := errors.AsType[*pgconn.PgError](err); !ok || pg.Code != tooManyConnections {
+		if pg, ok := errors.AsType[*pgconn.PgError](err); !ok || pg.Code != tooManyConnectionsCode {
 			return nil, fmt.Errorf("connect: %w", err)
 		}
 	}
@@ -302,7 +303,7 @@ func mayRetry(err error, n int) bool {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch pg.Code {
 		case "40001", // serialization failure
-			codeDeadlock:
+			deadlockCode:
 			return true
 		case "23505": // somebody else has just written the row too; the next try will see it
 			return n == 1

@@ -31,39 +31,39 @@ func TestMigrationsRunOnceHoweverManyStart(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if got := count(t, openAt(t, place, s)); got != 2 {
+	if got := countAll(t, openAt(t, place, s)); got != 2 {
 		t.Errorf("%d rows, want one of each migration", got)
 	}
 }
 
-// release is a component as its release of that number has it, with a migration each.
-func release(n int) sqldb.Schema {
+// schemaOfRelease returns a component as its nth release knows it, with one migration for each release.
+func schemaOfRelease(n int) sqldb.Schema {
 	var migrations []string
 	for i := range n {
 		migrations = append(migrations, fmt.Sprintf("CREATE TABLE of_%d (n INTEGER)", i+1))
 	}
 	s := schemaOf(migrations...)
-	s.Previous = max(n-1, 0)
+	s.PreviousMigrations = max(n-1, 0)
 	return s
 }
 
 func TestReleasesShareASchemaWithTheOneBefore(t *testing.T) {
 	place := sqldbtest.New(t)
 	for n := 1; n <= 3; n++ {
-		openAt(t, place, release(n))
+		openAt(t, place, schemaOfRelease(n))
 	}
-	openAt(t, place, release(2))
-	if _, err := sqldb.OpenAt(t.Context(), place, release(1)); err == nil || !strings.Contains(err.Error(), "use the newer release") {
+	openAt(t, place, schemaOfRelease(2))
+	if _, err := sqldb.OpenAt(t.Context(), place, schemaOfRelease(1)); err == nil || !strings.Contains(err.Error(), "use the newer release") {
 		t.Errorf("a release that is two behind opened it: %v", err)
 	}
-	// A release that changes nothing still leaves the one before its predecessor behind.
-	same := release(3)
-	same.Previous = 3
+	// Even a release without changes ends the support of the release before its predecessor.
+	same := schemaOfRelease(3)
+	same.PreviousMigrations = 3
 	openAt(t, place, same)
-	if _, err := sqldb.OpenAt(t.Context(), place, release(2)); err == nil {
+	if _, err := sqldb.OpenAt(t.Context(), place, schemaOfRelease(2)); err == nil {
 		t.Error("a release that is two behind opened it")
 	}
-	openAt(t, place, release(3))
+	openAt(t, place, schemaOfRelease(3))
 }
 
 func TestComponentsShareADatabase(t *testing.T) {
@@ -80,14 +80,14 @@ func TestFailedMigrationLeavesTheDatabaseAsItWas(t *testing.T) {
 	if _, err := sqldb.OpenAt(t.Context(), place, schemaOf("CREATE TABLE t (n INTEGER)", "CREATE TABLE broken (")); err == nil {
 		t.Fatal("a broken migration passed")
 	}
-	if got := count(t, openAt(t, place, schemaOf(schema...))); got != 0 {
+	if got := countAll(t, openAt(t, place, schemaOf(schema...))); got != 0 {
 		t.Errorf("%d rows", got)
 	}
 }
 
-// Two writes lock the same rows in different orders. The server makes one of them fail,
-// and it is tried again without its caller's noticing.
-func TestDeadlockIsTriedAgain(t *testing.T) {
+// Two writes lock the same rows in different orders. The server makes one of them fail, and it is retried
+// without its caller noticing.
+func TestDeadlockIsRetried(t *testing.T) {
 	db := openAt(t, sqldbtest.New(t), schemaOf(schema...))
 	if _, err := db.Exec(t.Context(), "INSERT INTO t (n, s) VALUES (1, ''), (2, '')"); err != nil {
 		t.Fatal(err)
@@ -121,8 +121,8 @@ func TestDeadlockIsTriedAgain(t *testing.T) {
 	}
 }
 
-// hold locks some rows until release is called.
-func hold(t *testing.T, db *sqldb.DB, all *sync.WaitGroup, rows string) (release func()) {
+// lockRows locks some rows until release is called.
+func lockRows(t *testing.T, db *sqldb.DB, all *sync.WaitGroup, rows string) (release func()) {
 	t.Helper()
 	held, released := make(chan struct{}), make(chan struct{})
 	all.Go(func() {
@@ -139,8 +139,7 @@ func hold(t *testing.T, db *sqldb.DB, all *sync.WaitGroup, rows string) (release
 	return func() { close(released) }
 }
 
-// A locked row holds up the statements that change it, and not the others in their
-// group.
+// A locked row delays only the statements that change it, and not the others in their group.
 func TestGroupsDoNotWaitForOneRow(t *testing.T) {
 	db := openAt(t, sqldbtest.New(t), schemaOf(schema...))
 	for n := range 60 {
@@ -149,7 +148,7 @@ func TestGroupsDoNotWaitForOneRow(t *testing.T) {
 		}
 	}
 	var others, all sync.WaitGroup
-	release := hold(t, db, &all, "n < 3")
+	release := lockRows(t, db, &all, "n < 3")
 	for n := range 60 {
 		change := func() {
 			if changed, err := db.Group(t.Context(), "UPDATE t SET s = s || 'y' WHERE n = ?", []any{n}); err != nil || changed != 1 {
@@ -162,7 +161,7 @@ func TestGroupsDoNotWaitForOneRow(t *testing.T) {
 			others.Go(change)
 		}
 	}
-	others.Wait() // for ever, if they waited for the row
+	others.Wait() // blocks forever if they wait for the row
 	release()
 	all.Wait()
 	var n int
@@ -171,8 +170,7 @@ func TestGroupsDoNotWaitForOneRow(t *testing.T) {
 	}
 }
 
-// A statement that waits for a locked row does not hold up the lane, even if it is alone
-// in its group.
+// A statement that waits for a locked row does not block the lane, even if it is alone in its group.
 func TestLaneDoesNotWaitForOneRow(t *testing.T) {
 	place := sqldbtest.New(t)
 	db := openAt(t, place, schemaOf(schema...))
@@ -182,7 +180,7 @@ func TestLaneDoesNotWaitForOneRow(t *testing.T) {
 		}
 	}
 	var all sync.WaitGroup
-	release := hold(t, db, &all, "n = 0")
+	release := lockRows(t, db, &all, "n = 0")
 	const count = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%lane%' AND query LIKE 'UPDATE%'"
 	for n := range 2 {
 		all.Go(func() {
@@ -190,25 +188,24 @@ func TestLaneDoesNotWaitForOneRow(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		eventually(t, func() error {
+		retryUntilUp(t, func() error {
 			if waiting := sqldbtest.Query(t, "pgx", place, count)[0]; waiting != fmt.Sprint(n+1) {
 				return fmt.Errorf("%s statements wait, not %d", waiting, n+1)
 			}
 			return nil
 		})
 	}
-	if changed, err := db.Group(t.Context(), "UPDATE t SET s = 'z' WHERE n = 1", nil); err != nil || changed != 1 { // for ever, if it waited for the row
+	if changed, err := db.Group(t.Context(), "UPDATE t SET s = 'z' WHERE n = 1", nil); err != nil || changed != 1 { // blocks forever if it waits for the row
 		t.Errorf("%d changes, %v", changed, err)
 	}
 	release()
 	all.Wait()
 }
 
-// Groups that run at the same time would lock these rows in different orders, wait for
-// each other, and be rolled back, if they did not take turns or sort what they change. A
-// sequence counts every try, as it goes on whatever is rolled back. It also counts a
-// statement that waits for a row and then reads it again: in turn that is rare, and sorted
-// it is at most one of a group.
+// Concurrent groups would lock these rows in different orders, wait for each other, and be rolled back, if they
+// did not take turns or sort their rows. A sequence counts every attempt, because rollbacks don't reset it. It
+// also counts a statement that waits for a row and then reads it again: that is rare in turn, and happens at
+// most once per group if sorted.
 func TestNoTwoGroupsWaitForEachOther(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -257,7 +254,7 @@ func TestNoTwoGroupsWaitForEachOther(t *testing.T) {
 	}
 }
 
-func TestStatementThatFailedUnnoticedUndoesTheWrite(t *testing.T) {
+func TestAnIgnoredStatementErrorUndoesTheWrite(t *testing.T) {
 	db := openAt(t, sqldbtest.New(t), schemaOf(schema...))
 	if err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
 		if err := insert(1)(tx); err != nil {
@@ -271,13 +268,13 @@ func TestStatementThatFailedUnnoticedUndoesTheWrite(t *testing.T) {
 	if err := db.Write(t.Context(), insert(2)); err != nil {
 		t.Error(err)
 	}
-	if got := count(t, db); got != 1 {
+	if got := countAll(t, db); got != 1 {
 		t.Errorf("%d rows, want 1", got)
 	}
 }
 
-// eventually repeats what fails until the server is back.
-func eventually(t *testing.T, try func() error) {
+// retryUntilUp retries until the server is back.
+func retryUntilUp(t *testing.T, try func() error) {
 	t.Helper()
 	deadline := time.After(20 * time.Second)
 	for tick := time.Tick(5 * time.Millisecond); ; {
@@ -319,16 +316,16 @@ func TestOutageEndsByItself(t *testing.T) {
 		})
 	}
 	for range 3 {
-		before := count(t, db)
-		eventually(t, func() error {
-			if count(t, db) < before+100 {
+		before := countAll(t, db)
+		retryUntilUp(t, func() error {
+			if countAll(t, db) < before+100 {
 				return fmt.Errorf("fewer than 100 rows were written")
 			}
 			return nil
 		})
 		server.Kill()
 		began := time.Now()
-		for n := -1; db.Write(t.Context(), insert(n)) == nil; n-- { // what it has started may still be there
+		for n := -1; db.Write(t.Context(), insert(n)) == nil; n-- { // a row that it started to write may exist
 			if time.Since(began) > 5*time.Second {
 				t.Fatal("writes pass without a server")
 			}
@@ -337,7 +334,7 @@ func TestOutageEndsByItself(t *testing.T) {
 			t.Errorf("a write without a server took %s to fail", took)
 		}
 		server.Restart()
-		eventually(t, func() error {
+		retryUntilUp(t, func() error {
 			var n int
 			return db.Read.QueryRowContext(t.Context(), "SELECT count(*) FROM t").Scan(&n)
 		})
@@ -365,7 +362,7 @@ func TestOutageEndsByItself(t *testing.T) {
 	})
 }
 
-func TestServerThatStandsStillHoldsNobody(t *testing.T) {
+func TestAHangingServerBlocksNobody(t *testing.T) {
 	t.Parallel()
 	server := sqldbtest.Start(t)
 	db := openAt(t, server.URL()+"&statement_timeout=300&connect_timeout=1", schemaOf(schema...))
@@ -391,10 +388,10 @@ func TestServerThatStandsStillHoldsNobody(t *testing.T) {
 		t.Errorf("it took %s to notice", took)
 	}
 	resume()
-	eventually(t, func() error { return db.Write(t.Context(), insert(100)) })
+	retryUntilUp(t, func() error { return db.Write(t.Context(), insert(100)) })
 }
 
-func TestURLIsReadButNotSaid(t *testing.T) {
+func TestURLParametersAndSecrecy(t *testing.T) {
 	for _, place := range []string{
 		"postgres://me:s3cret@127.0.0.1:1/nowhere",
 		"postgres://me:s3cret@127.0.0.1:1/nowhere?pool_max_conns=0",
@@ -420,7 +417,7 @@ func TestURLIsReadButNotSaid(t *testing.T) {
 	}
 }
 
-func TestTextIsWhatItWas(t *testing.T) {
+func TestTextAndUntextAreInverse(t *testing.T) {
 	seen := map[string]string{}
 	for _, s := range []string{"", "plain", "é", "\x00", "a\xff", "a\xfe", `\x`, `\x61`, "a\uFFFD"} {
 		held := sqldb.Text(s)
@@ -434,9 +431,9 @@ func TestTextIsWhatItWas(t *testing.T) {
 	}
 }
 
-// When the answer to a write is lost, nobody knows whether it took place. Its caller gets
-// an error and has to decide; this package does not try again.
-func TestLostAnswerIsAnErrorAndNothingIsDoneTwice(t *testing.T) {
+// If the answer to a write is lost, nobody knows whether it took place. The caller gets an error and has to
+// decide; this package does not retry.
+func TestALostAnswerIsAnErrorAndNotRetried(t *testing.T) {
 	proxy, place := sqldbtest.NewProxy(t, sqldbtest.New(t))
 	db := openAt(t, place, schemaOf(schema...))
 	const change = "UPDATE t SET s = s || 'x'"
@@ -458,7 +455,7 @@ func TestLostAnswerIsAnErrorAndNothingIsDoneTwice(t *testing.T) {
 			return db.Get(t.Context(), change+" WHERE n = ? RETURNING s", []any{1}, &s)
 		},
 	} {
-		if err := write(); err != nil { // leaves a connection that knows the statement
+		if err := write(); err != nil { // prepares the statement on its connection
 			t.Fatal(err)
 		}
 		proxy.Lose()

@@ -19,7 +19,7 @@ const maxPrepared = 512
 // driver keeps prepared statements by itself.
 type preparingConnector struct {
 	driver.Connector
-	saw func(query string) // see Watch; nil if nobody watches
+	onQuery func(query string) // see Watch; nil if nobody watches
 }
 
 func newPreparing(ctx context.Context, dsn string) (driver.Connector, error) {
@@ -47,7 +47,7 @@ func (p preparingConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	if !ok {
 		return c, nil // another version of the driver: this works, but is slower
 	}
-	return &preparedConn{sqliteConn: whole, kept: map[string]*preparedStmt{}, saw: p.saw}, nil
+	return &preparedConn{sqliteConn: whole, statements: map[string]*preparedStmt{}, onQuery: p.onQuery}, nil
 }
 
 // sqliteConn has all methods that database/sql calls on a connection to SQLite.
@@ -66,8 +66,8 @@ type sqliteConn interface {
 // uses one from two goroutines at once.
 type preparedConn struct {
 	sqliteConn
-	kept map[string]*preparedStmt
-	saw  func(query string) // nil if nobody watches
+	statements map[string]*preparedStmt
+	onQuery    func(query string) // nil if nobody watches
 }
 
 // A preparedStmt is a prepared statement. While its rows are read it cannot be used
@@ -76,7 +76,7 @@ type preparedStmt struct {
 	driver.Stmt
 	driver.StmtExecContext
 	driver.StmtQueryContext
-	inRows bool
+	rowsOpen bool
 }
 
 // ExecContext runs a statement, with the prepared one that is kept for it.
@@ -104,32 +104,32 @@ func (c *preparedConn) QueryContext(ctx context.Context, query string, args []dr
 	if err != nil {
 		return nil, err
 	}
-	s.inRows = true
+	s.rowsOpen = true
 	return &preparedRows{rows, s}, nil
 }
 
 // stmt returns the prepared statement that is kept for a text, and prepares it if needed. It returns nil
 // if the text has to be parsed each time it runs.
 func (c *preparedConn) stmt(ctx context.Context, query string) (*preparedStmt, error) {
-	if c.saw != nil {
-		c.saw(query)
+	if c.onQuery != nil {
+		c.onQuery(query)
 	}
-	s, known := c.kept[query]
-	if !known && isKept(query) {
+	s, known := c.statements[query]
+	if !known && shouldKeep(query) {
 		var err error
 		if s, err = c.prepare(ctx, query); err != nil {
 			return nil, err
 		}
 	}
-	if s != nil && s.inRows {
+	if s != nil && s.rowsOpen {
 		return nil, nil
 	}
 	return s, nil
 }
 
-// isKept reports whether to keep the prepared statement of a text. It is not kept for a PRAGMA, which may
+// shouldKeep reports whether to keep the prepared statement of a text. It is not kept for a PRAGMA, which may
 // take effect when it is parsed, or for a statement that changes the schema or the file, which runs once.
-func isKept(query string) bool {
+func shouldKeep(query string) bool {
 	for verb := range strings.FieldsSeq(query) {
 		return slices.Contains([]string{"SELECT", "INSERT", "UPDATE", "DELETE", "WITH", "BEGIN", "COMMIT", "ROLLBACK"}, verb)
 	}
@@ -137,9 +137,9 @@ func isKept(query string) bool {
 }
 
 // prepare prepares a statement that is to be kept. It returns nil if the driver makes none that can be
-// kept.
+// statements.
 func (c *preparedConn) prepare(ctx context.Context, query string) (*preparedStmt, error) {
-	if len(c.kept) >= maxPrepared { // texts that are built from parts would fill it forever
+	if len(c.statements) >= maxPrepared { // texts that are built from parts would fill it forever
 		if err := c.dropIdle(); err != nil {
 			return nil, err
 		}
@@ -154,16 +154,16 @@ func (c *preparedConn) prepare(ctx context.Context, query string) (*preparedStmt
 		return nil, made.Close()
 	}
 	s := &preparedStmt{Stmt: made, StmtExecContext: execs, StmtQueryContext: queries}
-	c.kept[query] = s
+	c.statements[query] = s
 	return s, nil
 }
 
 // dropIdle closes the prepared statements whose rows nobody reads.
 func (c *preparedConn) dropIdle() (err error) {
-	for query, s := range c.kept {
-		if !s.inRows {
+	for query, s := range c.statements {
+		if !s.rowsOpen {
 			err = errors.Join(err, s.Close())
-			delete(c.kept, query)
+			delete(c.statements, query)
 		}
 	}
 	return err
@@ -173,10 +173,10 @@ func (c *preparedConn) dropIdle() (err error) {
 // WAL file behind.
 func (c *preparedConn) Close() error {
 	var errs []error
-	for _, s := range c.kept {
+	for _, s := range c.statements {
 		errs = append(errs, s.Close())
 	}
-	clear(c.kept)
+	clear(c.statements)
 	return errors.Join(append(errs, c.sqliteConn.Close())...)
 }
 
@@ -184,11 +184,11 @@ func (c *preparedConn) Close() error {
 // closed.
 type preparedRows struct {
 	driver.Rows
-	of *preparedStmt
+	statement *preparedStmt
 }
 
 // Close ends the reading of the rows.
 func (r *preparedRows) Close() error {
-	r.of.inRows = false
+	r.statement.rowsOpen = false
 	return r.Rows.Close()
 }

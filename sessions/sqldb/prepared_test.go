@@ -14,10 +14,10 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// A query answers as if its statement were made anew: within its own rows, after a change
-// of the schema, after it was broken off, and beside many others.
-func TestAQueryThatIsAskedAgain(t *testing.T) {
-	db := open(t, filepath.Join(t.TempDir(), "a.db"), schema)
+// A reused prepared statement behaves like a new one: inside of its own rows, after a schema change, after it
+// was interrupted, and with many others.
+func TestAPreparedQueryIsReused(t *testing.T) {
+	db := openFile(t, filepath.Join(t.TempDir(), "a.db"), schema)
 	for n := range 5 {
 		if err := db.Write(t.Context(), insert(n)); err != nil {
 			t.Fatal(err)
@@ -66,7 +66,7 @@ func TestAQueryThatIsAskedAgain(t *testing.T) {
 	if found, err := read(ctx, 0, 9, cancel); !errors.Is(err, context.Canceled) && len(found) < 5 {
 		t.Errorf("what was broken off found %v, %v", found, err)
 	}
-	// Package sql closes a connection on which a query was broken off, or goes on with it.
+	// After an interrupted query, database/sql closes the connection or continues to use it.
 	check("[4]", 4, 9, nothing)
 
 	if _, err := db.Exec(t.Context(), "ALTER TABLE t ADD COLUMN more INTEGER NOT NULL DEFAULT 7"); err != nil {
@@ -82,8 +82,8 @@ func TestAQueryThatIsAskedAgain(t *testing.T) {
 	check("[0 1 2 3 4]", 0, 9, nothing)
 }
 
-func TestManyAskTheSameAtOnce(t *testing.T) {
-	db := open(t, filepath.Join(t.TempDir(), "a.db"), schema)
+func TestConcurrentUseOfOnePreparedQuery(t *testing.T) {
+	db := openFile(t, filepath.Join(t.TempDir(), "a.db"), schema)
 	var all sync.WaitGroup
 	for who := range 8 {
 		all.Go(func() {
@@ -103,11 +103,11 @@ func TestManyAskTheSameAtOnce(t *testing.T) {
 	all.Wait()
 }
 
-// What a write stores is what a query would get that is given the same, also if it is long, is no
-// valid text, or is stored by a script.
-func TestAWriteStoresWhatItIsGiven(t *testing.T) {
+// A write stores exactly its arguments, even if they are long or not valid UTF-8, and whether or not a script
+// runs it.
+func TestAWriteStoresItsArgumentsUnchanged(t *testing.T) {
 	type word string
-	db := open(t, filepath.Join(t.TempDir(), "a.db"), []string{"CREATE TABLE v (n INTEGER PRIMARY KEY, x, y)"})
+	db := openFile(t, filepath.Join(t.TempDir(), "a.db"), []string{"CREATE TABLE v (n INTEGER PRIMARY KEY, x, y)"})
 	long := strings.Repeat("long ", 8000)
 	store := func(n int, value any) error {
 		_, err := db.Exec(t.Context(), "INSERT INTO v VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET x = excluded.x", n, value, "")
@@ -116,7 +116,7 @@ func TestAWriteStoresWhatItIsGiven(t *testing.T) {
 	values := []any{nil, "text", "", "a\x00b", "\xff", long, long + long, int64(-7), 7, uint8(7), true, false, 1.5, []byte("7"), []byte("a\x00b"), []byte{}, []byte(nil),
 		[]byte(long), []byte(long + long), word("word"), sql.NullString{}, sql.NullInt64{Int64: 7, Valid: true}, time.Unix(0, 0).UTC(), struct{}{}}
 	for n, value := range values {
-		for range 2 { // the second time the statement is known
+		for range 2 { // the second time, the statement is prepared already
 			var want, found string
 			wrong := db.Read.QueryRowContext(t.Context(), "SELECT typeof(?1) || ' ' || quote(?1)", value).Scan(&want)
 			err := store(n, value)
@@ -146,9 +146,9 @@ func TestAWriteStoresWhatItIsGiven(t *testing.T) {
 	}
 }
 
-// A statement that a write cannot carry out does not keep the next one from it.
-func TestAWriteGoesOnAfterAWrongStatement(t *testing.T) {
-	db := open(t, filepath.Join(t.TempDir(), "a.db"), schema)
+// A wrong statement does not prevent the next one of the same write.
+func TestAWriteContinuesAfterAWrongStatement(t *testing.T) {
+	db := openFile(t, filepath.Join(t.TempDir(), "a.db"), schema)
 	var n, m int
 	for name, wrong := range map[string]func(*sqldb.Tx) error{
 		"no statement":          func(tx *sqldb.Tx) error { _, err := tx.Exec("INSERT INTO nowhere"); return err },
@@ -174,12 +174,12 @@ func TestAWriteGoesOnAfterAWrongStatement(t *testing.T) {
 		}
 	}
 	err := db.Get(t.Context(), "SELECT n FROM t WHERE n = ?", []any{9}, &n)
-	if rows := count(t, db); rows != 1 || !errors.Is(err, sql.ErrNoRows) {
+	if rows := countAll(t, db); rows != 1 || !errors.Is(err, sql.ErrNoRows) {
 		t.Errorf("there are %d rows, %v", rows, err)
 	}
 }
 
-// What looking up one row costs.
+// BenchmarkLookUp measures the lookup of one row.
 func BenchmarkLookUp(b *testing.B) {
 	db, err := sqldb.Open(b.Context(), filepath.Join(b.TempDir(), "a.db"), schema)
 	if err != nil {

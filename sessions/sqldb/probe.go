@@ -14,18 +14,18 @@ import (
 
 // Health says how a PostgreSQL server is set up for connections of this package, and which tables it has.
 type Health struct {
-	Version   int  // in the form of server_version_num: 150004
-	ReadOnly  bool // whether it is a replica, or takes no writes for another reason
-	MayCreate bool // whether our user may create tables in the schema
+	Version         int  // in the form of server_version_num: 150004
+	ReadOnly        bool // whether it is a replica, or takes no writes for another reason
+	MayCreateTables bool // whether our user may create tables in the schema
 	// Fsync, SynchronousCommit and FullPageWrites are the server's settings of these names.
 	Fsync, SynchronousCommit, FullPageWrites string
 	MaxConns                                 int // how many connections it allows, without those reserved for superusers
-	Conns                                    int // how many one component of one process opens at most
-	// Skew is about how far the server's clock is ahead of ours.
-	Skew time.Duration
-	// Versions is how many migrations were applied to each component's tables, and Oldest how many
+	ConnsPerComponent                        int // how many one component of one process opens at most
+	// ClockSkew is about how far the server's clock is ahead of ours.
+	ClockSkew time.Duration
+	// Versions is how many migrations were applied to each component's tables, and RequiredVersions how many
 	// a release must know to work on them. Components that were never opened are missing.
-	Versions, Oldest map[string]int
+	Versions, RequiredVersions map[string]int
 }
 
 // Probe reads the Health of the server that a URL names, and changes nothing.
@@ -34,7 +34,7 @@ func Probe(ctx context.Context, url string) (h Health, err error) {
 	if err != nil {
 		return h, fmt.Errorf("database URL: %w", err)
 	}
-	prepareNothing(cfg)
+	disablePreparing(cfg)
 	c, err := pgx.ConnectConfig(ctx, cfg)
 	if err != nil {
 		return h, withoutRepeats(err)
@@ -44,10 +44,10 @@ func Probe(ctx context.Context, url string) (h Health, err error) {
 			err = end
 		}
 	}()
-	if err := setUp(cfg, false)(ctx, c); err != nil {
+	if err := connectionSetup(cfg, false)(ctx, c); err != nil {
 		return h, err
 	}
-	h.Conns = conns
+	h.ConnsPerComponent = conns
 	if err := h.readServer(ctx, c); err != nil {
 		return h, fmt.Errorf("ask the database about itself: %w", err)
 	}
@@ -72,7 +72,7 @@ func (h *Health) readServer(ctx context.Context, c *pgx.Conn) error {
 	if err := c.QueryRow(ctx, "SELECT clock_timestamp()").Scan(&now); err != nil {
 		return err
 	}
-	h.Skew = now.Sub(began.Add(time.Since(began) / 2))
+	h.ClockSkew = now.Sub(began.Add(time.Since(began) / 2))
 	err := c.QueryRow(ctx, `SELECT current_setting('server_version_num'), current_setting('fsync'),
 		current_setting('synchronous_commit'), current_setting('full_page_writes'), current_setting('max_connections'),
 		current_setting('superuser_reserved_connections'), current_setting('transaction_read_only'),
@@ -81,7 +81,7 @@ func (h *Health) readServer(ctx context.Context, c *pgx.Conn) error {
 	if err != nil {
 		return err
 	}
-	h.ReadOnly, h.MayCreate = readOnly == "on", mayMake.Bool
+	h.ReadOnly, h.MayCreateTables = readOnly == "on", mayMake.Bool
 	numbers := make([]int, 3)
 	for i, text := range []string{version, most, reserved} {
 		if numbers[i], err = strconv.Atoi(text); err != nil {
@@ -94,7 +94,7 @@ func (h *Health) readServer(ctx context.Context, c *pgx.Conn) error {
 
 // readVersions reads the versions of the components' tables.
 func (h *Health) readVersions(ctx context.Context, c *pgx.Conn) error {
-	h.Versions, h.Oldest = map[string]int{}, map[string]int{}
+	h.Versions, h.RequiredVersions = map[string]int{}, map[string]int{}
 	var there bool
 	if err := c.QueryRow(ctx, "SELECT to_regclass('parley_schema') IS NOT NULL").Scan(&there); err != nil || !there {
 		return err
@@ -110,7 +110,7 @@ func (h *Health) readVersions(ctx context.Context, c *pgx.Conn) error {
 		if err := found.Scan(&name, &version, &oldest); err != nil {
 			return fmt.Errorf("read the versions: %w", err)
 		}
-		h.Versions[name], h.Oldest[name] = version, oldest
+		h.Versions[name], h.RequiredVersions[name] = version, oldest
 	}
 	return found.Err()
 }

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// purgeWithin bounds a purge on PostgreSQL, in place of the timeout of statements.
-const purgeWithin = 30 * time.Minute
+// purgeTimeout bounds a purge on PostgreSQL, in place of the timeout of statements.
+const purgeTimeout = 30 * time.Minute
 
 // Purge removes what deleted rows leave behind: until then their content may be in
 // unused pages, and on SQLite in the log beside the file.
@@ -38,7 +38,7 @@ func (db *DB) PurgeThen(ctx context.Context, afterwards func(context.Context) er
 // purgeThen does what PurgeThen does; afterwards may be nil.
 func (db *DB) purgeThen(ctx context.Context, afterwards func(context.Context) error, tables []string) error {
 	if put, ok := ctx.Value(purgesKey{}).(*Purges); ok {
-		put.add(duePurge{db: db.backend, tables: tables, then: []func(context.Context) error{afterwards}})
+		put.add(duePurge{db: db.backend, tables: tables, afterwards: []func(context.Context) error{afterwards}})
 		return nil
 	}
 	if err := db.backend.purge(ctx, tables); err != nil {
@@ -62,9 +62,9 @@ type Purges struct {
 
 // A duePurge is a database that must be purged, and what its users want done afterwards.
 type duePurge struct {
-	db     backend
-	tables []string // the tables to purge; only for PostgreSQL
-	then   []func(context.Context) error
+	db         backend
+	tables     []string // the tables to purge; only for PostgreSQL
+	afterwards []func(context.Context) error
 }
 
 // add adds a purge to the one of the same database that is already due.
@@ -81,9 +81,9 @@ func (p *Purges) add(more duePurge) {
 			d.tables = append(d.tables, table)
 		}
 	}
-	for _, do := range more.then {
+	for _, do := range more.afterwards {
 		if do != nil {
-			d.then = append(d.then, do)
+			d.afterwards = append(d.afterwards, do)
 		}
 	}
 }
@@ -115,7 +115,7 @@ func (p *Purges) Collect(ctx context.Context, fn func(context.Context) (erased b
 	noted := &Purges{}
 	erased, err := fn(context.WithValue(ctx, purgesKey{}, noted))
 	due := noted.take()
-	if !erased && err == nil && !slices.ContainsFunc(due, func(d duePurge) bool { return len(d.then) > 0 }) {
+	if !erased && err == nil && !slices.ContainsFunc(due, func(d duePurge) bool { return len(d.afterwards) > 0 }) {
 		return nil
 	}
 	for _, d := range due {
@@ -133,7 +133,7 @@ func (p *Purges) Run(ctx context.Context) (err error) {
 			err = errors.Join(err, fmt.Errorf("purge: %w", wrong))
 			continue
 		}
-		for _, then := range d.then {
+		for _, then := range d.afterwards {
 			err = errors.Join(err, then(ctx))
 		}
 	}
@@ -156,9 +156,9 @@ func PurgeIf(ctx context.Context, do func(context.Context) (erased bool, err err
 	return errors.Join(err, due.Run(ctx))
 }
 
-// emptyLogWithin is how long one try to empty the log may hold up writes, and how long writes go on
+// emptyLogTimeout is how long one try to empty the log may hold up writes, and how long writes go on
 // between two tries.
-const emptyLogWithin = 250 * time.Millisecond
+const emptyLogTimeout = 250 * time.Millisecond
 
 // purge runs between two groups, so that writes queue up behind it. If it used a connection of its own,
 // they would fail on its lock. While somebody reads an earlier state, which keeps the log from being
@@ -186,7 +186,7 @@ func (w *writer) purge(ctx context.Context, _ []string) error {
 			return nil
 		}
 		select {
-		case <-time.After(emptyLogWithin):
+		case <-time.After(emptyLogTimeout):
 		case <-ctx.Done():
 			return fmt.Errorf("empty the log: somebody reads it: %w", ctx.Err())
 		}
@@ -220,7 +220,7 @@ func emptyLog(ctx context.Context, conn *sql.Conn) (emptied bool, err error) {
 		_, undo := conn.ExecContext(context.WithoutCancel(ctx), fmt.Sprintf(set, usual))
 		err = errors.Join(err, undo)
 	}()
-	if _, err := conn.ExecContext(ctx, fmt.Sprintf(set, emptyLogWithin.Milliseconds())); err != nil {
+	if _, err := conn.ExecContext(ctx, fmt.Sprintf(set, emptyLogTimeout.Milliseconds())); err != nil {
 		return false, err
 	}
 	err = conn.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &frames, &moved)
@@ -232,7 +232,7 @@ func (s *postgresBackend) purge(ctx context.Context, tables []string) (err error
 		return ErrClosed
 	}
 	defer s.writing.Done()
-	ctx, cancel := context.WithTimeout(ctx, purgeWithin)
+	ctx, cancel := context.WithTimeout(ctx, purgeTimeout)
 	defer cancel()
 	conn, err := s.connect(ctx)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"parley/sessions/sqldb/sqldbtest"
 )
 
-// traces counts how often a text occurs in the files of a folder.
-func traces(t *testing.T, dir, text string) (n int) {
+// countInFiles counts how often a text occurs in the files of a folder.
+func countInFiles(t *testing.T, dir, text string) (n int) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*"))
 	if err != nil || len(files) == 0 {
@@ -36,7 +36,7 @@ func traces(t *testing.T, dir, text string) (n int) {
 
 func TestPurgeLeavesNoTrace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a b%.db")
-	db := open(t, path, schema)
+	db := openFile(t, path, schema)
 	const secret = "a word that nobody else says"
 	for n := range 300 {
 		text := strings.Repeat(fmt.Sprint("something else ", n), 1+n%40)
@@ -50,10 +50,10 @@ func TestPurgeLeavesNoTrace(t *testing.T) {
 	if _, err := db.Exec(t.Context(), "DELETE FROM t WHERE s LIKE ?", secret+"%"); err != nil {
 		t.Fatal(err)
 	}
-	if traces(t, filepath.Dir(path), secret) == 0 {
+	if countInFiles(t, filepath.Dir(path), secret) == 0 {
 		t.Fatal("what was deleted is gone before the purge: the test cannot fail")
 	}
-	// Writers and readers go on meanwhile, and none of them fails.
+	// Writers and readers continue in the meantime, and none of them fails.
 	ctx, stop := context.WithCancel(t.Context())
 	var others sync.WaitGroup
 	for w := range 4 {
@@ -63,7 +63,7 @@ func TestPurgeLeavesNoTrace(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				_ = count(t, db)
+				_ = countAll(t, db)
 			}
 		})
 	}
@@ -73,16 +73,16 @@ func TestPurgeLeavesNoTrace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := traces(t, filepath.Dir(path), secret); n != 0 {
+	if n := countInFiles(t, filepath.Dir(path), secret); n != 0 {
 		t.Errorf("%d traces after the purge", n)
 	}
-	if traces(t, filepath.Dir(path), "something else") == 0 {
+	if countInFiles(t, filepath.Dir(path), "something else") == 0 {
 		t.Error("the purge took what was not deleted")
 	}
 }
 
 func TestPurgeWhileServing(t *testing.T) {
-	each(t, func(t *testing.T, place string) {
+	onEachDatabase(t, func(t *testing.T, place string) {
 		db := openAt(t, place, schemaOf(schema...))
 		for n := range 10 {
 			if err := db.Write(t.Context(), insert(n)); err != nil {
@@ -92,8 +92,8 @@ func TestPurgeWhileServing(t *testing.T) {
 		if err := db.Purge(t.Context(), "t"); err != nil {
 			t.Fatal(err)
 		}
-		if err := db.Write(t.Context(), insert(10)); err != nil || count(t, db) != 11 {
-			t.Errorf("%d rows after a purge, %v", count(t, db), err)
+		if err := db.Write(t.Context(), insert(10)); err != nil || countAll(t, db) != 11 {
+			t.Errorf("%d rows after a purge, %v", countAll(t, db), err)
 		}
 		if err := db.Close(); err != nil {
 			t.Fatal(err)
@@ -104,8 +104,8 @@ func TestPurgeWhileServing(t *testing.T) {
 	})
 }
 
-// What is to be purged on a server can be put off too, and then is purged once.
-func TestPurgesOfAServerArePutOff(t *testing.T) {
+// Purges of a server can be postponed too, and then each is done once.
+func TestPurgesOfAServerCanBePostponed(t *testing.T) {
 	db := openAt(t, sqldbtest.New(t), schemaOf(schema...))
 	if err := db.Write(t.Context(), insert(1)); err != nil {
 		t.Fatal(err)
@@ -134,15 +134,15 @@ func TestPurgesOfAServerArePutOff(t *testing.T) {
 	wantPurged(true)
 }
 
-// The test writes to two files by turns. If the copies differ by more than one write,
-// they are not of the same instant.
-func TestSnapshotIsOfOneInstant(t *testing.T) {
+// The test writes to two files alternately. If the copies differ by more than one write, they are not of the
+// same instant.
+func TestASnapshotIsOfOneInstant(t *testing.T) {
 	dir := t.TempDir()
 	var copies []sqldb.Copy
 	var dbs []*sqldb.DB
 	for _, name := range []string{"first", "second", "third"} {
 		from := filepath.Join(dir, name+".db")
-		dbs = append(dbs, open(t, from, schema))
+		dbs = append(dbs, openFile(t, from, schema))
 		copies = append(copies, sqldb.Copy{From: from})
 	}
 	ctx, stop := context.WithCancel(t.Context())
@@ -176,7 +176,7 @@ func TestSnapshotIsOfOneInstant(t *testing.T) {
 			if info, err := os.Stat(c.To); err != nil || info.Mode().Perm() != 0o600 {
 				t.Fatalf("%v, %v", info.Mode(), err)
 			}
-			counts = append(counts, count(t, open(t, c.To, schema)))
+			counts = append(counts, countAll(t, openFile(t, c.To, schema)))
 		}
 		if first, last := counts[0], counts[2]; counts[1] > first || last > counts[1] || first > last+1 {
 			t.Fatalf("round %d: the copies have %v rows", round, counts)
@@ -190,10 +190,10 @@ func TestSnapshotIsOfOneInstant(t *testing.T) {
 	}
 }
 
-func TestSnapshotSaysWhatIsWrong(t *testing.T) {
+func TestSnapshotErrorsNameTheProblem(t *testing.T) {
 	dir := t.TempDir()
 	from := filepath.Join(dir, "t.db")
-	open(t, from, schema)
+	openFile(t, from, schema)
 	for name, c := range map[string]sqldb.Copy{
 		"no source":       {From: filepath.Join(dir, "missing"), To: filepath.Join(dir, "new")},
 		"a target exists": {From: from, To: from},
@@ -210,14 +210,14 @@ func TestSnapshotSaysWhatIsWrong(t *testing.T) {
 
 func TestCloseLeavesOneFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.db")
-	db := open(t, path, schema)
+	db := openFile(t, path, schema)
 	for n := range 5 {
 		if err := db.Write(t.Context(), insert(n)); err != nil {
 			t.Fatal(err)
 		}
-		_ = count(t, db)
+		_ = countAll(t, db)
 	}
-	for range 2 { // twice, as a test's cleanup does
+	for range 2 { // twice, as the cleanup of a test does
 		if err := db.Close(); err != nil && !errors.Is(err, sql.ErrConnDone) {
 			t.Fatal(err)
 		}
@@ -228,12 +228,12 @@ func TestCloseLeavesOneFile(t *testing.T) {
 	}
 }
 
-// What several erase from one file is purged once, after all have; without that, or if the erasure
-// fails, it is purged as well.
+// If several components erase from one file, it is purged once, after all of them. Outside of PurgeOnce, or if
+// an erasure fails, it is purged too.
 func TestPurgeOnce(t *testing.T) {
 	const secret = "a word that nobody else says"
 	path := filepath.Join(t.TempDir(), "once.db")
-	db := open(t, path, schema)
+	db := openFile(t, path, schema)
 	other := db.Lend()
 	say := func() {
 		t.Helper()
@@ -245,7 +245,7 @@ func TestPurgeOnce(t *testing.T) {
 	}
 	wantTraces := func(when string, any bool) {
 		t.Helper()
-		if n := traces(t, filepath.Dir(path), secret); n > 0 != any {
+		if n := countInFiles(t, filepath.Dir(path), secret); n > 0 != any {
 			t.Errorf("%s there are %d traces", when, n)
 		}
 	}
@@ -274,11 +274,11 @@ func TestPurgeOnce(t *testing.T) {
 	}
 }
 
-// As long as somebody reads an earlier state, its log cannot be emptied. Writes go on all the same,
-// and the purge ends once nobody reads that state anymore.
+// While somebody reads an earlier state, the log can't be emptied. Writes continue nevertheless, and the purge
+// ends once nobody reads that state.
 func TestWritesGoOnWhileAPurgeWaitsForAReader(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "read.db")
-	db := open(t, path, schema)
+	db := openFile(t, path, schema)
 	const secret = "a word that nobody else says"
 	for n := range 100 {
 		if _, err := db.Exec(t.Context(), "INSERT INTO t (n, s) VALUES (?, ?)", n, strings.Repeat(secret, 100)); err != nil {
@@ -289,7 +289,7 @@ func TestWritesGoOnWhileAPurgeWaitsForAReader(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = reader.Rollback() }() // it may have ended
+	defer func() { _ = reader.Rollback() }() // it may have ended already
 	var rows int
 	if err := reader.QueryRowContext(t.Context(), "SELECT count(*) FROM t").Scan(&rows); err != nil || rows != 100 {
 		t.Fatal(rows, err)
@@ -339,10 +339,10 @@ func TestWritesGoOnWhileAPurgeWaitsForAReader(t *testing.T) {
 	if err := <-purged; err != nil {
 		t.Error(err)
 	}
-	if n := traces(t, filepath.Dir(path), secret); n > 0 {
+	if n := countInFiles(t, filepath.Dir(path), secret); n > 0 {
 		t.Errorf("%d traces after the purge", n)
 	}
-	if n := count(t, db); n != 3 {
+	if n := countAll(t, db); n != 3 {
 		t.Errorf("there are %d rows, want 3", n)
 	}
 }

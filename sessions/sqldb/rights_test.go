@@ -9,12 +9,12 @@ import (
 	"parley/sessions/sqldb/sqldbtest"
 )
 
-// A user who may not make tables is told what is missing, and can work on tables that
-// another user has made.
-func TestUserWhoMayNotMakeTables(t *testing.T) {
+// A user who may not create tables gets an error that says which right is missing. The user can work on tables
+// that another user has created.
+func TestAUserWhoMayNotCreateTables(t *testing.T) {
 	t.Parallel()
 	owner := sqldbtest.Start(t).URL()
-	sqldbtest.Query(t, "pgx", owner, "REVOKE CREATE ON SCHEMA public FROM public") // as from PostgreSQL 15 on
+	sqldbtest.Query(t, "pgx", owner, "REVOKE CREATE ON SCHEMA public FROM public") // the default since PostgreSQL 15
 	sqldbtest.Query(t, "pgx", owner, "CREATE ROLE runner LOGIN")
 	u, err := url.Parse(owner)
 	if err != nil {
@@ -34,7 +34,7 @@ func TestUserWhoMayNotMakeTables(t *testing.T) {
 	if _, err := sqldb.OpenAt(t.Context(), runner, s); err == nil || !strings.Contains(err.Error(), "GRANT CREATE ON SCHEMA") {
 		t.Errorf("an empty database: %v", err)
 	}
-	if h := health(); h.MayCreate || len(h.Versions) > 0 {
+	if h := health(); h.MayCreateTables || len(h.Versions) > 0 {
 		t.Errorf("doctor hears %+v", h)
 	}
 	openAt(t, owner, s)
@@ -48,7 +48,7 @@ func TestUserWhoMayNotMakeTables(t *testing.T) {
 		t.Errorf("the next release: %v", err)
 	}
 	sqldbtest.Query(t, "pgx", owner, "GRANT CREATE ON SCHEMA public TO runner")
-	if h := health(); !h.MayCreate {
+	if h := health(); !h.MayCreateTables {
 		t.Errorf("doctor hears %+v", h)
 	}
 	openAt(t, runner, next)

@@ -9,8 +9,8 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// componentOf returns a component with one table of its name for each version.
-func componentOf(name string, versions int) sqldb.Schema {
+// newComponent returns a component with one table for each version, named after the component.
+func newComponent(name string, versions int) sqldb.Schema {
 	s := sqldb.Schema{Name: name}
 	for v := range versions {
 		s.SQLite = append(s.SQLite, "CREATE TABLE "+name+strings.Repeat("_more", v)+" (n INTEGER NOT NULL)")
@@ -18,8 +18,8 @@ func componentOf(name string, versions int) sqldb.Schema {
 	return s
 }
 
-// rowsOf returns how many rows a table has.
-func rowsOf(t *testing.T, db *sqldb.DB, table string) (n int) {
+// countRows returns the number of rows of a table.
+func countRows(t *testing.T, db *sqldb.DB, table string) (n int) {
 	t.Helper()
 	if err := db.Read.QueryRowContext(t.Context(), "SELECT count(*) FROM "+table).Scan(&n); err != nil {
 		t.Fatal(err)
@@ -34,78 +34,78 @@ func insertInto(t *testing.T, db *sqldb.DB, table string) {
 	}
 }
 
-func closeIt(t *testing.T, db *sqldb.DB) {
+func closeDB(t *testing.T, db *sqldb.DB) {
 	t.Helper()
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// Components that share a file have their tables and versions side by side.
+// Components that share a file keep their tables and versions next to each other.
 func TestComponentsShareAFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "shared.db")
-	db, err := sqldb.OpenFile(t.Context(), path, componentOf("store", 1), componentOf("book", 2))
+	db, err := sqldb.OpenFile(t.Context(), path, newComponent("store", 1), newComponent("book", 2))
 	if err != nil {
 		t.Fatal(err)
 	}
 	insertInto(t, db, "store")
 	insertInto(t, db, "book_more")
-	closeIt(t, db)
-	db, err = sqldb.OpenFile(t.Context(), path, componentOf("store", 3), componentOf("book", 2), componentOf("bus", 1))
+	closeDB(t, db)
+	db, err = sqldb.OpenFile(t.Context(), path, newComponent("store", 3), newComponent("book", 2), newComponent("bus", 1))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for table, want := range map[string]int{"store": 1, "store_more_more": 0, "book_more": 1, "bus": 0} {
-		if n := rowsOf(t, db, table); n != want {
+		if n := countRows(t, db, table); n != want {
 			t.Errorf("table %s has %d rows, want %d", table, n, want)
 		}
 	}
-	closeIt(t, db)
-	_, err = sqldb.OpenFile(t.Context(), path, componentOf("store", 3), componentOf("book", 1))
+	closeDB(t, db)
+	_, err = sqldb.OpenFile(t.Context(), path, newComponent("store", 3), newComponent("book", 1))
 	if err == nil || !strings.Contains(err.Error(), "tables of the book") || !strings.Contains(err.Error(), "use the newer release") {
 		t.Errorf("a file of a newer release was opened with: %v", err)
 	}
 }
 
-// A file of one component becomes a shared one with all that it has, and releases that know only
-// such files refuse it then.
+// A file of one component becomes a shared one, with all its content. Releases that know only files of one
+// component then refuse it.
 func TestAFileOfOneComponentIsShared(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "shared.db")
-	db, err := sqldb.Open(t.Context(), path, componentOf("store", 1).SQLite)
+	db, err := sqldb.Open(t.Context(), path, newComponent("store", 1).SQLite)
 	if err != nil {
 		t.Fatal(err)
 	}
 	insertInto(t, db, "store")
-	closeIt(t, db)
-	broken := componentOf("bus", 1)
+	closeDB(t, db)
+	broken := newComponent("bus", 1)
 	broken.SQLite[0] = "CREATE TABLE store (n INTEGER)"
-	if _, err := sqldb.OpenFile(t.Context(), path, componentOf("store", 2), broken); err == nil {
+	if _, err := sqldb.OpenFile(t.Context(), path, newComponent("store", 2), broken); err == nil {
 		t.Fatal("a table was made twice")
 	}
-	if db, err = sqldb.Open(t.Context(), path, componentOf("store", 1).SQLite); err != nil {
+	if db, err = sqldb.Open(t.Context(), path, newComponent("store", 1).SQLite); err != nil {
 		t.Fatal("after a migration that failed: ", err)
 	}
-	closeIt(t, db)
-	db, err = sqldb.OpenFile(t.Context(), path, componentOf("store", 2), componentOf("bus", 1))
+	closeDB(t, db)
+	db, err = sqldb.OpenFile(t.Context(), path, newComponent("store", 2), newComponent("bus", 1))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := rowsOf(t, db, "store") + rowsOf(t, db, "store_more") + rowsOf(t, db, "bus"); n != 1 {
+	if n := countRows(t, db, "store") + countRows(t, db, "store_more") + countRows(t, db, "bus"); n != 1 {
 		t.Errorf("the tables have %d rows, want 1", n)
 	}
-	closeIt(t, db)
-	if _, err := sqldb.Open(t.Context(), path, componentOf("store", 2).SQLite); err == nil || !strings.Contains(err.Error(), "use the newer release") {
+	closeDB(t, db)
+	if _, err := sqldb.Open(t.Context(), path, newComponent("store", 2).SQLite); err == nil || !strings.Contains(err.Error(), "use the newer release") {
 		t.Errorf("a release that knows no shared files opened it: %v", err)
 	}
 }
 
-// What one component writes soon is durable with the next write of another.
+// What one component writes with Soon is durable with the next write of another.
 func TestComponentsShareACommit(t *testing.T) {
-	db, err := sqldb.OpenFile(t.Context(), filepath.Join(t.TempDir(), "shared.db"), componentOf("store", 1), componentOf("bus", 1))
+	db, err := sqldb.OpenFile(t.Context(), filepath.Join(t.TempDir(), "shared.db"), newComponent("store", 1), newComponent("bus", 1))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer closeIt(t, db)
+	defer closeDB(t, db)
 	store, carrier := db.Lend(), db.Lend()
 	store.Start(func(tx *sqldb.Tx) error {
 		_, err := tx.Exec("INSERT INTO store (n) VALUES (1)")
@@ -117,10 +117,10 @@ func TestComponentsShareACommit(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if n := rowsOf(t, db, "store"); n != 1 {
+	if n := countRows(t, db, "store"); n != 1 {
 		t.Errorf("the first write has %d rows, want 1", n)
 	}
-	closeIt(t, store)
+	closeDB(t, store)
 	if err := carrier.Write(context.Background(), func(*sqldb.Tx) error { return nil }); err != nil {
 		t.Errorf("after another component has closed: %v", err)
 	}

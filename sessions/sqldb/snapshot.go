@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	// lockWait bounds how long a snapshot waits for the lock of one file while it holds
-	// those of others. Their writers wait meanwhile, and give up after ten seconds.
-	lockWait  = 500 * time.Millisecond
-	lockRetry = 500 * time.Microsecond
+	// fileLockTimeout limits how long a snapshot waits for the lock of one file while it holds the locks of
+	// others. Writers of those files wait meanwhile, and give up after ten seconds.
+	fileLockTimeout       = 500 * time.Millisecond
+	fileLockRetryInterval = 500 * time.Microsecond
 	// copyPages is how many pages are copied at once: 4 MB, or 16 MB of a file with larger pages.
 	copyPages = 4096
 )
@@ -126,9 +126,9 @@ func freeze(ctx context.Context, sources []*copiedFile) (done bool, err error) {
 }
 
 // lockWriters takes the lock that writers take for each commit; false if it did not get it within
-// lockWait. Between two commits it is free for a moment only, so lockWriters tries often.
+// fileLockTimeout. Between two commits it is free for a moment only, so lockWriters tries often.
 func (s *copiedFile) lockWriters(ctx context.Context) (bool, error) {
-	deadline := time.Now().Add(lockWait)
+	deadline := time.Now().Add(fileLockTimeout)
 	for {
 		_, err := s.lockConn.ExecContext(ctx, "BEGIN IMMEDIATE")
 		if err == nil {
@@ -141,7 +141,7 @@ func (s *copiedFile) lockWriters(ctx context.Context) (bool, error) {
 			return false, nil
 		}
 		select {
-		case <-time.After(lockRetry):
+		case <-time.After(fileLockRetryInterval):
 		case <-ctx.Done():
 			return false, ctx.Err()
 		}

@@ -35,9 +35,9 @@ type DB struct {
 	// which would wait for a second connection while it holds one.
 	Read *sql.DB
 
-	backend  backend
-	postgres bool
-	lent     bool // whether somebody else closes the database
+	backend    backend
+	isPostgres bool
+	isLent     bool // whether somebody else closes the database
 }
 
 // A backend carries out writes on one kind of database.
@@ -66,19 +66,19 @@ type Schema struct {
 	Name     string   // the component's name: store, book, bus
 	SQLite   []string // its migrations for SQLite
 	Postgres []string
-	// Adopt contains the statements with which DB.Adopt copies the rows of another file, {from}, to the
+	// AdoptStatements contains the statements with which DB.AdoptStatements copies the rows of another file, {from}, to the
 	// tables of this one, main, so that repeating them changes nothing. If it is empty, each table gets
 	// the rows whose keys it does not have.
-	Adopt []string
-	// Derived names tables whose rows are computed from those of others. They are not copied to another
+	AdoptStatements []string
+	// DerivedTables names tables whose rows are computed from those of others. They are not copied to another
 	// database; there their component computes them again.
-	Derived []string
-	// Previous is how many of the PostgreSQL migrations the release before this one knows. Older releases
+	DerivedTables []string
+	// PreviousMigrations is how many of the PostgreSQL migrations the release before this one knows. Older releases
 	// are refused from now on.
-	Previous int
-	// Locked names tables in the order in which the release before writes to them. A migration on PostgreSQL locks
+	PreviousMigrations int
+	// LockOrder names tables in the order in which the release before writes to them. A migration on PostgreSQL locks
 	// those that are there already before it changes anything, so that it and a writer never wait for each other.
-	Locked []string
+	LockOrder []string
 }
 
 // Open opens or creates the SQLite file at path, readable by its owner alone, and brings it to the newest
@@ -138,7 +138,7 @@ func OpenAdopting(ctx context.Context, path string, from []Source, begin func(sh
 // waits until the queued writes are durable.
 func (db *DB) Lend() *DB {
 	lent := *db
-	lent.lent = true
+	lent.isLent = true
 	return &lent
 }
 
@@ -148,9 +148,9 @@ func IsURL(place string) bool {
 	return found && (scheme == "postgres" || scheme == "postgresql")
 }
 
-// Postgres reports whether the database is PostgreSQL, for statements that the two kinds
+// IsPostgres reports whether the database is PostgreSQL, for statements that the two kinds
 // spell differently.
-func (db *DB) Postgres() bool { return db.postgres }
+func (db *DB) IsPostgres() bool { return db.isPostgres }
 
 // Write runs fn in a transaction and returns once the transaction is durable. On SQLite other
 // writes may share the transaction; on PostgreSQL others run beside it at READ COMMITTED, so fn
@@ -194,7 +194,7 @@ func (db *DB) Group(ctx context.Context, query string, args []any, dest ...any) 
 // a name for it. All groups change such rows in the order of their names, so no two groups wait for
 // each other.
 func (db *DB) Shared(ctx context.Context, row, query string, args []any, dest ...any) (int64, error) {
-	st := &statement{query: query, args: args, dest: dest, shared: row}
+	st := &statement{query: query, args: args, dest: dest, sharedRow: row}
 	return st.result(db.backend.group(ctx, st))
 }
 
@@ -241,7 +241,7 @@ func (db *DB) Flush() { db.backend.flush() }
 
 // Close waits for the writes that are queued and closes the database. It may be called twice.
 func (db *DB) Close() error {
-	if db.lent {
+	if db.isLent {
 		db.Flush()
 		return nil
 	}
@@ -255,7 +255,7 @@ type Share interface {
 	// component does not want to write, refused says why, and it has written nothing.
 	Write(tx *Tx) (refused, err error)
 	// End is told whether what Write has written is durable. It must be called once after the last call
-	// of Write, when that is known, even if Write has failed or has written nothing.
+	// statement Write, when that is known, even if Write has failed or has written nothing.
 	End(durable bool)
 }
 

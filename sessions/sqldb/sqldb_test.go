@@ -19,8 +19,8 @@ func schemaOf(migrations ...string) sqldb.Schema {
 	return sqldb.Schema{Name: "test", SQLite: migrations, Postgres: migrations}
 }
 
-// each runs a test on a database of each kind.
-func each(t *testing.T, test func(t *testing.T, place string)) {
+// onEachDatabase runs a test on both kinds of database.
+func onEachDatabase(t *testing.T, test func(t *testing.T, place string)) {
 	t.Run("sqlite", func(t *testing.T) { test(t, filepath.Join(t.TempDir(), "a b%.db")) })
 	t.Run("postgres", func(t *testing.T) { test(t, sqldbtest.New(t)) })
 }
@@ -35,7 +35,7 @@ func openAt(t *testing.T, place string, s sqldb.Schema) *sqldb.DB {
 	return db
 }
 
-func open(t *testing.T, path string, migrations []string) *sqldb.DB {
+func openFile(t *testing.T, path string, migrations []string) *sqldb.DB {
 	t.Helper()
 	db, err := sqldb.Open(t.Context(), path, migrations)
 	if err != nil {
@@ -45,7 +45,7 @@ func open(t *testing.T, path string, migrations []string) *sqldb.DB {
 	return db
 }
 
-func count(t *testing.T, db *sqldb.DB) (n int) {
+func countAll(t *testing.T, db *sqldb.DB) (n int) {
 	t.Helper()
 	if err := db.Read.QueryRow("SELECT count(*) FROM t").Scan(&n); err != nil {
 		t.Fatal(err)
@@ -60,9 +60,9 @@ func insert(n int) func(*sqldb.Tx) error {
 	}
 }
 
-func TestFailedWriteUndoesItselfAlone(t *testing.T) { each(t, failedWrite) }
+func TestAFailedWriteLeavesOtherWrites(t *testing.T) { onEachDatabase(t, testFailedWrite) }
 
-func failedWrite(t *testing.T, place string) {
+func testFailedWrite(t *testing.T, place string) {
 	db := openAt(t, place, schemaOf(schema...))
 	var wg sync.WaitGroup
 	sentinel := errors.New("refused")
@@ -83,14 +83,14 @@ func failedWrite(t *testing.T, place string) {
 		})
 	}
 	wg.Wait()
-	if got := count(t, db); got != 400 {
+	if got := countAll(t, db); got != 400 {
 		t.Errorf("%d rows, want the 400 that did not fail", got)
 	}
 }
 
-func TestCloseCarriesOutWhatWasStarted(t *testing.T) { each(t, closed) }
+func TestCloseRunsStartedWrites(t *testing.T) { onEachDatabase(t, testClose) }
 
-func closed(t *testing.T, place string) {
+func testClose(t *testing.T, place string) {
 	db := openAt(t, place, schemaOf(schema...))
 	for n := range 300 {
 		db.Start(insert(n))
@@ -104,14 +104,14 @@ func closed(t *testing.T, place string) {
 	if _, err := db.Exec(t.Context(), "INSERT INTO t (n, s) VALUES (1001, '')"); !errors.Is(err, sqldb.ErrClosed) {
 		t.Errorf("statement after close: %v", err)
 	}
-	if got := count(t, openAt(t, place, schemaOf(schema...))); got != 300 {
+	if got := countAll(t, openAt(t, place, schemaOf(schema...))); got != 300 {
 		t.Errorf("%d rows after reopening, want 300", got)
 	}
 }
 
-func TestSingleStatements(t *testing.T) { each(t, single) }
+func TestSingleStatements(t *testing.T) { onEachDatabase(t, testSingleStatements) }
 
-func single(t *testing.T, place string) {
+func testSingleStatements(t *testing.T, place string) {
 	db := openAt(t, place, schemaOf(schema...))
 	n, err := db.Exec(t.Context(), "INSERT INTO t (n, s) VALUES (?, 'what?'), (?, ?)", 1, 2, "two")
 	if err != nil || n != 2 {
@@ -136,22 +136,22 @@ func single(t *testing.T, place string) {
 	if _, err := db.Exec(ctx, "DELETE FROM t"); !errors.Is(err, context.Canceled) {
 		t.Errorf("a write whose caller has gone: %v", err)
 	}
-	if got := count(t, db); got != 2 {
+	if got := countAll(t, db); got != 2 {
 		t.Errorf("%d rows, want 2", got)
 	}
 }
 
-// Statements of one group each get their own outcome, also if another of them fails.
-func TestGroups(t *testing.T) { each(t, grouped) }
+// Each statement of a group gets its own outcome, even if another one fails.
+func TestGroups(t *testing.T) { onEachDatabase(t, testGroups) }
 
-func grouped(t *testing.T, place string) {
+func testGroups(t *testing.T, place string) {
 	db := openAt(t, place, schemaOf(schema...))
 	var wg sync.WaitGroup
 	for n := range 500 {
 		wg.Go(func() {
 			row := n
 			if n%100 == 1 {
-				row-- // is there, or will be
+				row-- // the row exists, or will exist
 			}
 			inserted, err := db.Group(t.Context(), "INSERT INTO t (n, s) VALUES (?, ?)", []any{row, "x"})
 			if n%100 > 1 && (err != nil || inserted != 1) {
@@ -174,7 +174,7 @@ func grouped(t *testing.T, place string) {
 		}
 	}
 	wg.Wait()
-	if got := count(t, db); got != 495 {
+	if got := countAll(t, db); got != 495 {
 		t.Errorf("%d rows, want the 495 that are there once", got)
 	}
 	if err := db.Close(); err != nil {
@@ -187,11 +187,11 @@ func grouped(t *testing.T, place string) {
 
 func TestMigrationsRunOnceAndNewerFilesAreRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.db")
-	if err := open(t, path, schema).Close(); err != nil {
+	if err := openFile(t, path, schema).Close(); err != nil {
 		t.Fatal(err)
 	}
 	two := append(schema, "ALTER TABLE t ADD COLUMN extra TEXT")
-	if err := open(t, path, two).Close(); err != nil {
+	if err := openFile(t, path, two).Close(); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := sqldb.Open(t.Context(), path, schema); err == nil {
@@ -214,24 +214,24 @@ func TestFailedMigrationLeavesTheFileAsItWas(t *testing.T) {
 	if _, err := sqldb.Open(t.Context(), path, append(schema, "CREATE TABLE u (n); CREATE TABLE broken (")); err == nil {
 		t.Fatal("a broken second migration passed")
 	}
-	if got := count(t, open(t, path, schema)); got != 0 {
+	if got := countAll(t, openFile(t, path, schema)); got != 0 {
 		t.Errorf("%d rows", got)
 	}
 	if _, err := sqldb.Open(t.Context(), path, append(schema, "CREATE TABLE u (n)", "CREATE TABLE broken (")); err == nil {
 		t.Fatal("a broken third migration passed")
 	}
 	var n int
-	if err := open(t, path, append(schema, "CREATE TABLE u (n)")).Read.QueryRow("SELECT count(*) FROM u").Scan(&n); err != nil {
+	if err := openFile(t, path, append(schema, "CREATE TABLE u (n)")).Read.QueryRow("SELECT count(*) FROM u").Scan(&n); err != nil {
 		t.Errorf("the migration before the broken one: %v", err)
 	}
 }
 
 func BenchmarkWrite(b *testing.B) {
-	b.Run("sqlite", func(b *testing.B) { benchmark(b, filepath.Join(b.TempDir(), "x.db")) })
-	b.Run("postgres", func(b *testing.B) { benchmark(b, sqldbtest.New(b)) })
+	b.Run("sqlite", func(b *testing.B) { benchmarkWrites(b, filepath.Join(b.TempDir(), "x.db")) })
+	b.Run("postgres", func(b *testing.B) { benchmarkWrites(b, sqldbtest.New(b)) })
 }
 
-func benchmark(b *testing.B, place string) {
+func benchmarkWrites(b *testing.B, place string) {
 	s := schemaOf(schema...)
 	s.Postgres = []string{"CREATE TABLE t (n BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, s TEXT NOT NULL)"}
 	db, err := sqldb.OpenAt(b.Context(), place, s)

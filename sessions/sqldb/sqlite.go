@@ -56,8 +56,8 @@ const (
 	// logSize is about how large the log beside the file becomes before its pages are moved to the file.
 	// While there is no pause between writes, it grows to twice that.
 	logSize = 4 << 20
-	// logRest is how long nobody may have written before the log's pages are moved.
-	logRest = 20 * time.Millisecond
+	// logMovePause is how long nobody may have written before the log's pages are moved.
+	logMovePause = 20 * time.Millisecond
 )
 
 // boundLog limits the log, and returns logSize in pages of the file, whose size differs between files. By
@@ -79,19 +79,19 @@ func boundLog(ctx context.Context, conn *sql.Conn) (pages int, err error) {
 // nobody has written for a moment, or at the latest between two groups, when callers know their outcome
 // already. Only the writer's goroutine uses it.
 type fileLog struct {
-	tx      *Tx
-	counter sqlite.DBStatus // counts the pages that the writer's connection writes; nil if it does not
-	pages   int             // how many pages may stay in the log
-	written int             // how many pages were written since some were moved
-	rest    *time.Timer     // fires when nobody has written for logRest; set only if there are pages to move
+	tx           *Tx
+	pageCounter  sqlite.DBStatus // counts the pages that the writer's connection writes; nil if it does not
+	maxPages     int             // how many pages may stay in the log
+	writtenPages int             // how many pages were written since some were moved
+	pauseTimer   *time.Timer     // fires when nobody has written for logMovePause; set only if there are pages to move
 }
 
 func newFileLog(tx *Tx, pages int) *fileLog {
-	l := &fileLog{tx: tx, pages: pages, rest: time.NewTimer(time.Hour)}
-	l.rest.Stop()
+	l := &fileLog{tx: tx, maxPages: pages, pauseTimer: time.NewTimer(time.Hour)}
+	l.pauseTimer.Stop()
 	_ = tx.conn.Raw(func(dc any) error {
 		if c, ok := dc.(*preparedConn); ok {
-			l.counter, _ = c.sqliteConn.(sqlite.DBStatus)
+			l.pageCounter, _ = c.sqliteConn.(sqlite.DBStatus)
 		}
 		return nil
 	}) // without a counter, SQLite moves the pages itself
@@ -100,19 +100,19 @@ func newFileLog(tx *Tx, pages int) *fileLog {
 
 // groupEnded is called when a group has ended. It moves the log's pages now or soon if there are enough.
 func (l *fileLog) groupEnded() {
-	if l.counter == nil {
+	if l.pageCounter == nil {
 		return
 	}
-	n, _, err := l.counter.Status(sqlite.DBStatusCacheWrite, true)
+	n, _, err := l.pageCounter.Status(sqlite.DBStatusCacheWrite, true)
 	if err != nil {
 		return
 	}
-	l.written += n
+	l.writtenPages += n
 	switch {
-	case l.written >= 2*l.pages:
+	case l.writtenPages >= 2*l.maxPages:
 		l.move()
-	case l.written >= l.pages:
-		l.rest.Reset(logRest)
+	case l.writtenPages >= l.maxPages:
+		l.pauseTimer.Reset(logMovePause)
 	}
 }
 
@@ -124,10 +124,10 @@ func (l *fileLog) groupEnded() {
 func (l *fileLog) move() {
 	var busy, pages, moved int
 	err := l.tx.Get("PRAGMA wal_checkpoint(PASSIVE)", nil, &busy, &pages, &moved)
-	l.rest.Stop()
-	l.written = 0
+	l.pauseTimer.Stop()
+	l.writtenPages = 0
 	if err != nil || busy != 0 || moved < pages {
-		l.written = l.pages
+		l.writtenPages = l.maxPages
 	}
 }
 
@@ -152,9 +152,9 @@ func fileURI(path string) string {
 	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}).String()
 }
 
-// unlessEnded returns err, the error of a ROLLBACK, or nil if the transaction had already ended: SQLite
+// ignoreAlreadyEnded returns err, the error of a ROLLBACK, or nil if the transaction had already ended: SQLite
 // rolls back by itself when, for example, the disk is full, and only the cause is to be reported.
-func unlessEnded(err error) error {
+func ignoreAlreadyEnded(err error) error {
 	if code, ok := resultCode(err); ok && code == sqlite3.SQLITE_ERROR {
 		return nil
 	}

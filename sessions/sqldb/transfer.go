@@ -40,19 +40,19 @@ func CheckEmpty(ctx context.Context, s Schema, to *DB) error {
 
 type transferKey struct{}
 
-// OnTransfer returns a context. A [Transfer] with it calls tell again and again, with how many rows it has copied and how
-// many it has compared, and how many of both there are. tell must be quick.
+// OnTransfer returns a context. A [Transfer] with this context calls tell again and again, with the number of
+// rows that it has copied and compared so far, and the total of both. tell must be quick.
 func OnTransfer(ctx context.Context, tell func(done, of int64)) context.Context {
 	return context.WithValue(ctx, transferKey{}, tell)
 }
 
-// tellEvery is after how many rows a Transfer says how far it is.
-const tellEvery = 100
+// rowsPerProgress is the number of rows after which a Transfer reports its progress.
+const rowsPerProgress = 100
 
-// A transferMeter tells how far a Transfer is.
+// A transferMeter reports the progress of a Transfer.
 type transferMeter struct {
-	tell     func(done, of int64) // nil if nobody wants to know it
-	done, of int64
+	tell        func(done, of int64) // nil if nobody wants to know it
+	done, total int64
 }
 
 // newTransferMeter returns a meter for a transfer of tables, which are copied and then compared.
@@ -67,17 +67,17 @@ func newTransferMeter(ctx context.Context, tables []table, from *DB) (*transferM
 		if err := from.Read.QueryRowContext(ctx, "SELECT count(*) FROM "+table.quotedName()).Scan(&rows); err != nil {
 			return nil, fmt.Errorf("count the rows of %s: %w", table.name, err)
 		}
-		m.of += 2 * rows
+		m.total += 2 * rows
 	}
-	m.tell(0, m.of)
+	m.tell(0, m.total)
 	return m, nil
 }
 
 // add counts a row.
 func (m *transferMeter) add() {
 	m.done++
-	if m.tell != nil && m.done%tellEvery == 0 {
-		m.tell(m.done, m.of)
+	if m.tell != nil && m.done%rowsPerProgress == 0 {
+		m.tell(m.done, m.total)
 	}
 }
 
@@ -150,8 +150,8 @@ func (db *DB) Adopt(ctx context.Context, sources ...Source) error {
 
 // adoption returns the statements that copy the component's rows; see [Schema].
 func (s Schema) adoption(ctx context.Context) (statements []string, err error) {
-	if len(s.Adopt) > 0 {
-		return s.Adopt, nil
+	if len(s.AdoptStatements) > 0 {
+		return s.AdoptStatements, nil
 	}
 	tables, err := tablesOf(ctx, s)
 	for _, t := range tables {
@@ -199,7 +199,7 @@ func adopt(ctx context.Context, conn *sql.Conn, sources []Source, scripts []stri
 		script := "BEGIN IMMEDIATE; " + strings.Join(scripts, ";\n") + "; COMMIT"
 		if _, err := conn.ExecContext(ctx, script); err != nil {
 			_, undo := conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
-			return errors.Join(fmt.Errorf("copy the rows: %w", err), unlessEnded(undo))
+			return errors.Join(fmt.Errorf("copy the rows: %w", err), ignoreAlreadyEnded(undo))
 		}
 		return nil
 	})
@@ -250,7 +250,7 @@ func tablesOf(ctx context.Context, s Schema) (tables []table, err error) {
 		if err := found.Scan(&name, &column); err != nil {
 			return nil, fmt.Errorf("list tables: %w", err)
 		}
-		if slices.Contains(s.Derived, name) {
+		if slices.Contains(s.DerivedTables, name) {
 			continue
 		}
 		if len(tables) == 0 || tables[len(tables)-1].name != name {

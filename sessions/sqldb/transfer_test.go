@@ -12,8 +12,8 @@ import (
 	"parley/sessions/sqldb/sqldbtest"
 )
 
-// twin describes tables with columns of several types.
-func twin() sqldb.Schema {
+// twinSchema describes tables with columns of several types.
+func twinSchema() sqldb.Schema {
 	const lists = `CREATE TABLE flags (name TEXT PRIMARY KEY, raised BOOLEAN NOT NULL, small INTEGER NOT NULL, note TEXT)`
 	return sqldb.Schema{
 		Name:     "twins",
@@ -22,13 +22,12 @@ func twin() sqldb.Schema {
 	}
 }
 
-// twins opens a SQLite database with some rows, and a PostgreSQL database with the same
-// tables, all empty.
-func twins(t *testing.T, rows int) (from, to *sqldb.DB, url string) {
+// openTwins opens a SQLite database with some rows, and a PostgreSQL database with the same tables, all empty.
+func openTwins(t *testing.T, rows int) (from, to *sqldb.DB, url string) {
 	t.Helper()
 	url = sqldbtest.New(t)
 	open := func(place string) *sqldb.DB {
-		db, err := sqldb.OpenAt(t.Context(), place, twin())
+		db, err := sqldb.OpenAt(t.Context(), place, twinSchema())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,15 +54,15 @@ func twins(t *testing.T, rows int) (from, to *sqldb.DB, url string) {
 	return from, to, url
 }
 
-func nothing(*sqldb.Tx) error { return nil }
+func noWrite(*sqldb.Tx) error { return nil }
 
-func TestTransferTakesEverything(t *testing.T) {
+func TestTransferCopiesEverything(t *testing.T) {
 	t.Parallel()
-	from, to, url := twins(t, 5000)
-	if err := sqldb.CheckEmpty(t.Context(), twin(), to); err != nil {
+	from, to, url := openTwins(t, 5000)
+	if err := sqldb.CheckEmpty(t.Context(), twinSchema(), to); err != nil {
 		t.Fatalf("before: %v", err)
 	}
-	rows, err := sqldb.Transfer(t.Context(), twin(), from, to, nothing)
+	rows, err := sqldb.Transfer(t.Context(), twinSchema(), from, to, noWrite)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,31 +78,31 @@ func TestTransferTakesEverything(t *testing.T) {
 		t.Errorf("the next line is %v, want 5007", got)
 	}
 	var filled *sqldb.NotEmptyError
-	if err := sqldb.CheckEmpty(t.Context(), twin(), to); !errors.As(err, &filled) {
+	if err := sqldb.CheckEmpty(t.Context(), twinSchema(), to); !errors.As(err, &filled) {
 		t.Errorf("after: %v, want a FilledError", err)
 	}
-	if _, err := sqldb.Transfer(t.Context(), twin(), from, to, nothing); !errors.As(err, &filled) {
+	if _, err := sqldb.Transfer(t.Context(), twinSchema(), from, to, noWrite); !errors.As(err, &filled) {
 		t.Errorf("a second time: %v, want a FilledError", err)
 	}
 }
 
 func TestTransferIsAllOrNothing(t *testing.T) {
 	t.Parallel()
-	from, to, url := twins(t, 10)
+	from, to, url := openTwins(t, 10)
 	failed := errors.New("no")
-	if _, err := sqldb.Transfer(t.Context(), twin(), from, to, func(*sqldb.Tx) error { return failed }); !errors.Is(err, failed) {
+	if _, err := sqldb.Transfer(t.Context(), twinSchema(), from, to, func(*sqldb.Tx) error { return failed }); !errors.Is(err, failed) {
 		t.Errorf("it ends with %v", err)
 	}
-	// A row that is changed on its way is noticed.
+	// Transfer notices a row that is changed on the way.
 	sqldbtest.Query(t, "pgx", url, `CREATE FUNCTION louder() RETURNS trigger LANGUAGE plpgsql AS
 		$$ BEGIN NEW.text := upper(NEW.text); RETURN NEW; END $$`)
 	sqldbtest.Query(t, "pgx", url, `CREATE TRIGGER louder BEFORE INSERT ON lines FOR EACH ROW EXECUTE FUNCTION louder()`)
-	if _, err := sqldb.Transfer(t.Context(), twin(), from, to, nothing); err == nil || !strings.Contains(err.Error(), "lines") {
+	if _, err := sqldb.Transfer(t.Context(), twinSchema(), from, to, noWrite); err == nil || !strings.Contains(err.Error(), "lines") {
 		t.Errorf("with a trigger that changes rows: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := sqldb.Transfer(ctx, twin(), from, to, nothing); err == nil {
+	if _, err := sqldb.Transfer(ctx, twinSchema(), from, to, noWrite); err == nil {
 		t.Error("it does not end with its context")
 	}
 	if got := sqldbtest.Query(t, "pgx", url, "SELECT (SELECT count(*) FROM lines) + (SELECT count(*) FROM flags)"); got[0] != "0" {
@@ -113,16 +112,16 @@ func TestTransferIsAllOrNothing(t *testing.T) {
 
 func TestProbe(t *testing.T) {
 	t.Parallel()
-	_, _, url := twins(t, 1)
+	_, _, url := openTwins(t, 1)
 	h, err := sqldb.Probe(t.Context(), url+"&pool_max_conns=3")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if h.Version < 140000 || h.ReadOnly || h.Fsync != "on" || h.SynchronousCommit != "on" || h.FullPageWrites != "on" || h.Conns != 3 || h.MaxConns < 10 {
+	if h.Version < 140000 || h.ReadOnly || h.Fsync != "on" || h.SynchronousCommit != "on" || h.FullPageWrites != "on" || h.ConnsPerComponent != 3 || h.MaxConns < 10 {
 		t.Errorf("it says %+v", h)
 	}
-	if h.Skew.Abs().Seconds() > 1 {
-		t.Errorf("its clock is %v ahead of itself", h.Skew)
+	if h.ClockSkew.Abs().Seconds() > 1 {
+		t.Errorf("its clock is %v ahead of itself", h.ClockSkew)
 	}
 	if h.Versions["twins"] != 1 || len(h.Versions) != 1 {
 		t.Errorf("versions are %v", h.Versions)

@@ -13,18 +13,18 @@ import (
 // those behind it.
 const maxGroup = 256
 
-// startWithin is how long a write of Start may wait for another write whose commit it shares.
-const startWithin = 200 * time.Millisecond
+// startFlushTime is how long a write of Start may wait for another write whose commit it shares.
+const startFlushTime = 200 * time.Millisecond
 
 // A write is a function that runs in a transaction.
 type write struct {
 	fn   func(*Tx) error
 	done chan error // gets the outcome; buffered; nil if nobody waits
-	// within is how long the commit may wait for others that share it. If it is 0, done gets the
+	// maxDelay is how long the commit may wait for others that share it. If it is 0, done gets the
 	// outcome of the commit; otherwise done gets fn's error as soon as fn has run.
-	within   time.Duration
+	maxDelay time.Duration
 	reported bool        // whether done has received the outcome
-	lost     func(error) // called if the write fails and nobody waits for it; nil if nobody wants to know
+	onLost   func(error) // called if the write fails and nobody waits for it; nil if nobody wants to know
 }
 
 // isUnawaited reports whether nobody waits for the write's outcome, or no longer does.
@@ -42,7 +42,7 @@ func (wr *write) report(err error) {
 // in groups: what queues up during one commit shares the next, and so the disk flush.
 type writer struct {
 	tx            *Tx
-	next          commitGroup
+	nextGroup     commitGroup
 	pending       atomic.Int64 // how many writes are queued, or taken from the queue for the next group
 	writes        chan write
 	betweenGroups chan func(*sql.Conn) // run between two groups, outside of transactions
@@ -57,13 +57,13 @@ func startWriter(conn *sql.Conn, logPages int) *writer {
 	tx := &Tx{conn: conn}
 	w := &writer{
 		tx:            tx,
-		next:          commitGroup{tx: tx, due: time.NewTimer(time.Hour), log: newFileLog(tx, logPages)},
+		nextGroup:     commitGroup{tx: tx, dueTimer: time.NewTimer(time.Hour), log: newFileLog(tx, logPages)},
 		writes:        make(chan write, maxGroup),
 		betweenGroups: make(chan func(*sql.Conn)),
 		stop:          make(chan struct{}),
 		stopped:       make(chan struct{}),
 	}
-	w.next.pending = &w.pending
+	w.nextGroup.pending = &w.pending
 	go w.run()
 	return w
 }
@@ -89,20 +89,20 @@ func (w *writer) soon(ctx context.Context, within time.Duration, fn func(*Tx) er
 		return err
 	}
 	done := make(chan error, 1)
-	if !w.enqueue(write{fn: fn, done: done, within: within}) {
+	if !w.enqueue(write{fn: fn, done: done, maxDelay: within}) {
 		return ErrClosed
 	}
 	return <-done
 }
 
 func (w *writer) start(fn func(*Tx) error, lost func(error)) {
-	w.enqueue(write{fn: fn, within: startWithin, lost: lost})
+	w.enqueue(write{fn: fn, maxDelay: startFlushTime, onLost: lost})
 }
 
-func (w *writer) onLost(report func(writes int, err error)) { w.next.lost.Store(&report) }
+func (w *writer) onLost(report func(writes int, err error)) { w.nextGroup.lostReporter.Store(&report) }
 
 func (w *writer) lastWrite() time.Time {
-	if at := w.next.last.Load(); at != nil {
+	if at := w.nextGroup.lastWrite.Load(); at != nil {
 		return *at
 	}
 	return time.Time{}
@@ -161,20 +161,20 @@ func (w *writer) run() {
 			// that they share this commit.
 			runtime.Gosched()
 			taken = gather(w.writes, append(taken[:0], wr))
-			w.next.add(taken)
+			w.nextGroup.add(taken)
 			clear(taken)
-		case <-w.next.due.C:
-			w.next.commit()
-		case <-w.next.log.rest.C:
-			w.next.handlePause()
+		case <-w.nextGroup.dueTimer.C:
+			w.nextGroup.commit()
+		case <-w.nextGroup.log.pauseTimer.C:
+			w.nextGroup.handlePause()
 		case do := <-w.betweenGroups:
-			w.next.commit()
+			w.nextGroup.commit()
 			do(w.tx.conn)
 		case <-w.stop:
 			for taken = gather(w.writes, taken[:0]); len(taken) > 0; taken = gather(w.writes, taken[:0]) {
-				w.next.add(taken)
+				w.nextGroup.add(taken)
 			}
-			w.next.commit()
+			w.nextGroup.commit()
 			return
 		}
 	}

@@ -70,7 +70,7 @@ func (l *log) appendBy(ctx context.Context, write writeFunc, at int64, c bill.Ch
 // write appends rows, changes budgets and writes shares. On PostgreSQL, where there are no shares, it
 // first tries to do so in one statement. If that fails, it appends the rows without changing the budgets.
 func (l *log) write(ctx context.Context, write writeFunc, rows []row, c bill.Change, shares []sqldb.Share) (appendOutcome, error) {
-	postgres := l.logs.db.Postgres()
+	postgres := l.logs.db.IsPostgres()
 	if postgres {
 		done, known, err := l.extendAtOnce(ctx, rows, c)
 		if err != nil || known {

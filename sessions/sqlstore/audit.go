@@ -57,7 +57,7 @@ func (s *audits) Audit(ctx context.Context, r sessions.AuditRecord) error {
 
 // AuditSoon stores a record; see [sessions.SoonAuditor].
 func (s *audits) AuditSoon(ctx context.Context, r sessions.AuditRecord) error {
-	if s.db.Postgres() {
+	if s.db.IsPostgres() {
 		return s.Audit(ctx, r)
 	}
 	args := auditArgs(r)

@@ -31,7 +31,7 @@ func (s *tokens) Reserve(ctx context.Context, r sessions.Reservation) error {
 
 // reserve sets tokens aside; over is true if that would exceed the cap.
 func (s *tokens) reserve(ctx context.Context, r sessions.Reservation) (over bool, err error) {
-	if s.db.Postgres() {
+	if s.db.IsPostgres() {
 		return s.reserveAtOnce(ctx, r)
 	}
 	var refused atomic.Bool // the function may run again when Soon has returned
@@ -81,7 +81,7 @@ func (s *tokens) Settle(ctx context.Context, r sessions.Reservation, tokens int6
 }
 
 func (s *tokens) settle(ctx context.Context, r sessions.Reservation, tokens int64) error {
-	if s.db.Postgres() {
+	if s.db.IsPostgres() {
 		_, err := s.db.Shared(ctx, sqldb.Text(r.Person), settleAtOnce, []any{sqldb.Text(r.ID), tokens})
 		return err
 	}

@@ -20,7 +20,7 @@ import (
 
 // Renew changes the number of tokens of a reservation; see [sessions.Budget].
 func (s *tokens) Renew(ctx context.Context, r sessions.Reservation) (known bool, err error) {
-	if s.db.Postgres() {
+	if s.db.IsPostgres() {
 		var done bool
 		clause := tokensClause(bill.Change{Tokens: &r, Renew: true}, 1)
 		_, err := s.db.Shared(ctx, sqldb.Text(r.Person), "WITH moved AS (SELECT 1)"+clause.Text+"\nSELECT EXISTS (SELECT 1 FROM made), EXISTS (SELECT 1 FROM before)", clause.Args, &done, &known)
@@ -154,7 +154,7 @@ func (s *tokens) takeOverIn(tx *sqldb.Tx, r sessions.Reservation, turn string) (
 
 // Extend records that reservations are still worked on; see [sessions.Budget].
 func (s *tokens) Extend(ctx context.Context, ids []string) error {
-	if s.db.Postgres() { // there each statement is a round trip
+	if s.db.IsPostgres() { // there each statement is a round trip
 		until, from := bill.HeldUntilSQL(s.db)
 		_, err := s.db.Exec(ctx, "UPDATE reservations SET until = "+until+" WHERE id = ANY(CAST(? AS text[])) AND NOT settled AND NOT abandoned", from, bill.Texts(ids))
 		if err != nil {

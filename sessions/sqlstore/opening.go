@@ -151,7 +151,7 @@ func (s *logs) appendKept(ctx context.Context, entries, uncovered []sessions.Ent
 // checkTombstone returns ErrFenced. An erasure that begins later finds the session that
 // Open has created.
 func (s *logs) checkTombstone(ctx context.Context, l *log, key string) error {
-	if !s.db.Postgres() || l.state.lastEntry > 0 {
+	if !s.db.IsPostgres() || l.state.lastEntry > 0 {
 		return nil
 	}
 	var buried bool

@@ -210,11 +210,11 @@ func TestSumsOfUsageReadOnlyTheNewestCalls(t *testing.T) {
 	all := statements.List()
 	checkOnBothDatabases(t, db, asked, func(t *testing.T, db *sqldb.DB, asked []string) {
 		between := "USING INDEX entries_usage (at>? AND at<?)"
-		if db.Postgres() {
+		if db.IsPostgres() {
 			between = "Index Cond: ((at >= $0) AND (at <"
 		}
 		for _, query := range asked {
-			steps := sqldbtest.Plan(t, db.Read, db.Postgres(), query)
+			steps := sqldbtest.Plan(t, db.Read, db.IsPostgres(), query)
 			if !slices.ContainsFunc(steps, func(step string) bool { return strings.Contains(step, between) }) {
 				t.Errorf("%s\n\tdoes not look up the newest calls: %q", query, steps)
 			}

@@ -72,7 +72,7 @@ func (p *purger) purge(ctx context.Context) error {
 // files. If this process dies before it calls end, the next erasure purges these files. end purges them
 // too if something was erased; if not, it only forgets this again.
 func (p *purger) announce(ctx context.Context) (end func(ctx context.Context, erased bool) error, err error) {
-	if p.db.Postgres() { // where the tables of each component are purged separately
+	if p.db.IsPostgres() { // where the tables of each component are purged separately
 		return func(context.Context, bool) error { return nil }, nil
 	}
 	due, own := time.Now().UnixMicro(), false

@@ -183,7 +183,7 @@ func (s *reader) selection(ctx context.Context, q sessions.SessionQuery) (of ses
 	case q.Agent != "":
 		of = sessionSelection{from: "sessions"}
 		of.addCondition("agent = ?", sessions.EncodePart(q.Agent))
-	case s.db.Postgres():
+	case s.db.IsPostgres():
 		of.from = "sessions"
 	default:
 		of.from = "sessions INDEXED BY sessions_by_time" // without INDEXED BY, SQLite would not use the index if it assumed that the condition holds for all rows
@@ -195,7 +195,7 @@ func (s *reader) selection(ctx context.Context, q sessions.SessionQuery) (of ses
 // first.
 func (s *reader) addKeys(of *sessionSelection, q sessions.SessionQuery) {
 	given, keys := "SELECT value FROM json_each(?)", any(bill.Texts(q.Keys))
-	if s.db.Postgres() {
+	if s.db.IsPostgres() {
 		given = "SELECT unnest(CAST(? AS text[]))"
 	} else if raw, err := plainjson.Marshal(keys); err == nil { // a list of texts can be encoded
 		keys = string(raw)

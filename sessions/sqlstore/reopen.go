@@ -42,7 +42,7 @@ func (l *log) ReopenLater(fence int64) error {
 // SQLite it shares the disk flush of the turn's beginning: a crash that loses it ends all holders, too.
 func (l *log) raise(ctx context.Context, query string, args ...any) (int64, error) {
 	db := l.logs.db
-	if db.Postgres() {
+	if db.IsPostgres() {
 		return db.Group(ctx, query, args)
 	}
 	var changed atomic.Int64 // the function may run again when Soon has returned

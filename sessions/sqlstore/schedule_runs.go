@@ -54,7 +54,7 @@ func (s *reader) ScheduleRuns(ctx context.Context, of schedules.Schedule, limit 
 // runsOf returns the newest runs of a schedule, without how they ended.
 func (s *reader) runsOf(ctx context.Context, session int64, id string, limit int) (all []schedules.Run, err error) {
 	by := scheduledBy
-	if s.db.Postgres() {
+	if s.db.IsPostgres() {
 		by = scheduledByPostgres
 	}
 	found, err := s.db.Read.QueryContext(ctx, "SELECT n, turn, at, cause FROM entries WHERE session = ? AND "+isScheduled+" AND "+by+" = ? ORDER BY n DESC LIMIT ?",

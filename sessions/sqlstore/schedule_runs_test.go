@@ -118,7 +118,7 @@ func TestOnlyTheShownRunsAreRead(t *testing.T) {
 	}
 	checkOnBothDatabases(t, db, found, func(t *testing.T, db *sqldb.DB, asked []string) {
 		for _, query := range asked {
-			plan := strings.Join(sqldbtest.Plan(t, db.Read, db.Postgres(), query), "\n")
+			plan := strings.Join(sqldbtest.Plan(t, db.Read, db.IsPostgres(), query), "\n")
 			if !strings.Contains(plan, "entries_scheduled") || strings.Contains(plan, "TEMP B-TREE") || strings.Contains(plan, "Sort") {
 				t.Errorf("%s\n%s", query, plan)
 			}

@@ -37,7 +37,7 @@ type dialect struct {
 // Schema returns the store's tables for SQLite and for PostgreSQL: the same tables, with different types.
 func Schema() sqldb.Schema {
 	return sqldb.Schema{
-		Name: "store", Derived: slices.Concat(search.Tables(), participants.Tables(), bill.KeptTables(), []string{"packs"}),
+		Name: "store", DerivedTables: slices.Concat(search.Tables(), participants.Tables(), bill.KeptTables(), []string{"packs"}),
 		SQLite: dialect{
 			id: "INTEGER", bytes: "TEXT",
 			session: "BIGINT REFERENCES sessions(id)",
@@ -55,7 +55,7 @@ func Schema() sqldb.Schema {
 			counts:       " WITH (fillfactor = 50)", // as for sessions
 			participants: participants.Postgres, sums: bill.KeptTriggersPostgres(),
 		}.migrations(),
-		Locked: []string{"sessions", "entries", "audit"},
+		LockOrder: []string{"sessions", "entries", "audit"},
 	}
 }
 

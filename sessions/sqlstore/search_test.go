@@ -91,7 +91,7 @@ func TestMissingIndexRowsAreCounted(t *testing.T) {
 			"DELETE FROM entry_words WHERE rowid = (1 << 28) + 2",
 			"INSERT INTO entry_words (rowid, words) VALUES ((1 << 28) + 9, 'x1 aaaaaaaa'), ((77 << 28) + 1, 'x77 aaaaaaaa')",
 		}
-		if s.db.Postgres() {
+		if s.db.IsPostgres() {
 			faults = []string{
 				"DELETE FROM entry_words WHERE n = 2",
 				"INSERT INTO entry_words (session, n, words) SELECT id, 9, CAST('x1 aaaaaaaa' AS tsvector) FROM sessions UNION ALL SELECT 77, 1, 'x77 aaaaaaaa'",

@@ -100,7 +100,7 @@ func Open(ctx context.Context, place string) (*Store, error) {
 func Use(ctx context.Context, db *sqldb.DB) (*Store, error) { return use(ctx, db.Lend()) }
 
 func use(ctx context.Context, db *sqldb.DB) (*Store, error) {
-	q, err := prepare(ctx, db.Read, db.Postgres())
+	q, err := prepare(ctx, db.Read, db.IsPostgres())
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open store: %w", err), db.Close())
 	}

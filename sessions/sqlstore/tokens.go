@@ -51,7 +51,7 @@ func roomFor(r sessions.Reservation) int64 {
 // them, and keeps others out until its transaction ends. SQLite needs no such lock, because it has only
 // one writer.
 func lockRow(db *sqldb.DB) string {
-	if db.Postgres() {
+	if db.IsPostgres() {
 		return " FOR UPDATE"
 	}
 	return ""

@@ -86,7 +86,7 @@ const keptAfterEnd = 30 * 24 * time.Hour
 func (t Table) Prepare(ctx context.Context, task Task, most int) error {
 	var known, there, running int64
 	err := t.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		if t.DB.Postgres() { // only one process counts at a time
+		if t.DB.IsPostgres() { // only one process counts at a time
 			if _, err := tx.Exec("LOCK TABLE tasks IN SHARE ROW EXCLUSIVE MODE"); err != nil {
 				return err
 			}
@@ -293,7 +293,7 @@ func (t Table) recordLost(tx *sqldb.Tx, condition, of string) error {
 		return nil
 	}
 	query := "SELECT id, parent, session, turn, call FROM tasks WHERE " + condition + " AND " + openCondition + " ORDER BY started, id"
-	if t.DB.Postgres() {
+	if t.DB.IsPostgres() {
 		query += " FOR UPDATE"
 	}
 	rows, err := tx.Query(query, sqldb.Text(of))

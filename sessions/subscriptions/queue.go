@@ -107,7 +107,7 @@ func (t *Table) ExecBy(ctx context.Context, run runFunc, e Event, query string, 
 	if !t.Wants(e.Type) {
 		return run(ctx, query, args)
 	}
-	if t.db.Postgres() {
+	if t.db.IsPostgres() {
 		told, more, err := t.Clause("changed", []Event{e}, len(args)+1)
 		if err == nil {
 			_, err = run(ctx, "WITH changed AS ("+query+" RETURNING 1)"+told+" SELECT count(*) FROM changed", slices.Concat(args, more), &n)

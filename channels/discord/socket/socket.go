@@ -167,7 +167,7 @@ func (s *Socket) findGateway(ctx context.Context) (GatewayInfo, error) {
 	s.atOnce = max(entry.AtOnce, 1)
 	if s.session.id == "" && entry.SessionsLeft <= 0 {
 		return entry, &channels.SendError{
-			Fault: channels.Retry, Limited: true, RetryAfter: max(entry.ResetAfter, time.Second), Code: "no_sessions_left",
+			Fault: channels.Retry, RateLimited: true, RetryAfter: max(entry.ResetAfter, time.Second), Code: "no_sessions_left",
 			Err: errors.New("no more sessions may be begun for now"),
 		}
 	}

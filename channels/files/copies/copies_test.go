@@ -190,7 +190,7 @@ func TestSweep(t *testing.T) {
 		return refs
 	}
 	all := map[string][]bus.FileRef{"waits": keep("waits", true), "never published": keep("never published", false)}
-	for id, state := range map[string]string{"sent": channels.Sent, "failed": channels.Failed, "unknown": channels.Unsure, "begun": channels.Sending} {
+	for id, state := range map[string]string{"sent": channels.Sent, "failed": channels.Failed, "unknown": channels.OutcomeUnknown, "begun": channels.Sending} {
 		all[id] = keep(id, false)
 		_, _, err := h.Book.Begin(t.Context(), channels.Send{ID: id, To: bus.Address{Channel: hometest.Channel, Chat: "42"}, Parts: []channels.SentPart{{File: true}}})
 		must(t, err)

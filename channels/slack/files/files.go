@@ -146,7 +146,7 @@ func answerError(resp *http.Response, a bus.Attachment) error {
 		return fetchError(channels.Rejected, code, "there's no such file")
 	case status == http.StatusTooManyRequests:
 		e := fetchError(channels.Retry, "ratelimited", "too many calls")
-		e.Limited = true
+		e.RateLimited = true
 		if n, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil {
 			e.RetryAfter = time.Duration(n) * time.Second
 		}

@@ -157,7 +157,7 @@ func (s *Streams) recordRefusal(fault *channels.SendError) {
 	case "missing_scope", "not_enabled", "feature_not_enabled", "access_denied", "not_allowed", "unknown_method", "method_deprecated", "deprecated_endpoint":
 		s.refused = time.Now()
 	}
-	if fault.Limited {
+	if fault.RateLimited {
 		s.startsRestAt = time.Now().Add(startBurst*startEvery + fault.RetryAfter)
 	}
 }

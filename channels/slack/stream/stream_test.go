@@ -39,7 +39,7 @@ func opened(t *testing.T) (*stream.Streams, *calls) {
 	api := slackgo.New("xoxb-x", slackgo.OptionHTTPClient(&http.Client{Transport: c}))
 	s := stream.New(api, func(ctx context.Context, do func(context.Context) error) error {
 		if do(ctx) != nil {
-			return &channels.SendError{Fault: channels.Retry, Limited: true, RetryAfter: 7 * time.Second, Code: "ratelimited"}
+			return &channels.SendError{Fault: channels.Retry, RateLimited: true, RetryAfter: 7 * time.Second, Code: "ratelimited"}
 		}
 		return nil
 	})

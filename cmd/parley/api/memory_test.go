@@ -65,9 +65,9 @@ func (x *rig) putMemory(path, version, text string) reply {
 // Who may do everything sees what agents remember, in pages, without the texts; nobody else does.
 func TestMemoriesAreListed(t *testing.T) {
 	x := newRig(t, remembering(t, t.TempDir()))
-	x.remember(channels.OfPerson, "slack:U1", "likes tea", false)
-	x.remember(channels.OfPerson, "slack:U2", "ä", true)
-	x.remember(channels.OfAgent, "main", "we deploy on Mondays", false)
+	x.remember(channels.ScopePerson, "slack:U1", "likes tea", false)
+	x.remember(channels.ScopePerson, "slack:U2", "ä", true)
+	x.remember(channels.ScopeAgent, "main", "we deploy on Mondays", false)
 	for _, token := range []string{ciToken, opsToken, chatToken, readToken, scrapeTok} {
 		for _, path := range []string{"/v1/memory", memoryPath("person", "slack:U1")} {
 			if r := x.get(path, token); r.StatusCode != http.StatusForbidden {
@@ -150,7 +150,7 @@ func TestMemoriesAreChanged(t *testing.T) {
 // What strangers may have written stays marked when somebody corrects it, and is gone with the memory.
 func TestAnEditKeepsTheMarkOfStrangers(t *testing.T) {
 	x := newRig(t, remembering(t, t.TempDir()))
-	x.remember(channels.OfPerson, "slack:U1", "from a web page", true)
+	x.remember(channels.ScopePerson, "slack:U1", "from a web page", true)
 	path := memoryPath("person", "slack:U1")
 	read := into[memoryReply](t, x.get(path, adminToken))
 	now := into[memoryReply](t, x.putMemory(path, read.Version, "corrected"))
@@ -168,8 +168,8 @@ func TestAnEditKeepsTheMarkOfStrangers(t *testing.T) {
 func TestMemoriesKeepTheBoundsOfTheTool(t *testing.T) {
 	dir := t.TempDir()
 	x := newRig(t, remembering(t, dir))
-	x.remember(channels.OfPerson, "slack:U1", "the key is swordfish-9000, he says", false)
-	x.remember(channels.OfAgent, "gone", "left", false)
+	x.remember(channels.ScopePerson, "slack:U1", "the key is swordfish-9000, he says", false)
+	x.remember(channels.ScopeAgent, "gone", "left", false)
 	path := memoryPath("person", "slack:U1")
 	read := into[memoryReply](t, x.get(path, adminToken))
 	if read.Content != "the key is [redacted], he says" || !read.Redacted {

@@ -67,7 +67,7 @@ func ownRig(t *testing.T, change ...func(*rig)) *rig {
 		{Address: bus.Address{Channel: "telegram", Chat: "8"}, Session: "main:telegram:8", Person: "telegram:8"},
 	} {
 		chat.Seen = time.Now()
-		if err := x.book.Meet(t.Context(), chat); err != nil {
+		if err := x.book.RecordChat(t.Context(), chat); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -18,7 +18,7 @@ type PeopleStore interface {
 	channels.Pairings
 	channels.Chats
 	channels.Ratings
-	AllLinked(ctx context.Context) (map[string][]string, error) // see [channels.Links]
+	AllLinks(ctx context.Context) (map[string][]string, error) // see [channels.Links]
 }
 
 // A Chat is a chat in which the bot was spoken to, in the API's JSON.
@@ -94,7 +94,7 @@ func (p peopleHandler) pairings(w *exchange.Answer, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	linked, err := p.book.AllLinked(r.Context())
+	linked, err := p.book.AllLinks(r.Context())
 	if err != nil {
 		return err
 	}

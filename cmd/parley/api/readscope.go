@@ -16,8 +16,8 @@ import (
 // Links knows which accounts belong to the same human, and which chats are between the bot and one person alone;
 // see [channels.Links] and [channels.Chats].
 type Links interface {
-	Linked(ctx context.Context, person string) ([]channels.Link, error)
-	AloneAt(ctx context.Context, at bus.Address) (person string, alone bool, err error)
+	LinkedWith(ctx context.Context, person string) ([]channels.Link, error)
+	PrivateChatAt(ctx context.Context, at bus.Address) (person string, alone bool, err error)
 }
 
 // maxLinked is how many linked accounts a caller sees at most, the earliest linked first.
@@ -112,7 +112,7 @@ func (s readScopes) ownScope(ctx context.Context, c exchange.Caller) (readScope,
 	if !c.MayReadOwn() || s.links == nil {
 		return found, nil
 	}
-	linked, err := s.links.Linked(ctx, self)
+	linked, err := s.links.LinkedWith(ctx, self)
 	linked = slices.DeleteFunc(linked, func(l channels.Link) bool { return l.Person == self })
 	for _, l := range linked[:min(len(linked), maxLinked)] {
 		at, alone, err := s.privateChat(ctx, l)
@@ -137,7 +137,7 @@ func (s readScopes) privateChat(ctx context.Context, l channels.Link) (p place, 
 	if at.Channel == web.Name {
 		return p, l.Person == web.Person(at.Chat), nil
 	}
-	person, alone, err := s.links.AloneAt(ctx, at)
+	person, alone, err := s.links.PrivateChatAt(ctx, at)
 	return p, alone && (person == "" || person == l.Person), err
 }
 

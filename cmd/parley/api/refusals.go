@@ -34,7 +34,7 @@ func refusalOf(err error) *exchange.Refusal {
 	switch {
 	case errors.Is(err, bus.ErrFull):
 		return mailboxFull(err, "too many messages are already waiting there: try again later")
-	case errors.Is(err, channels.ErrOtherBody):
+	case errors.Is(err, channels.ErrKeyReused):
 		return exchange.Conflict("other_body", "an earlier request used this Idempotency-Key with another body: use a new key for a new message")
 	case errors.Is(err, bus.ErrInvalid):
 		return exchange.Unprocessable("too_long", "the message is too long for any mailbox: shorten it")

@@ -20,9 +20,9 @@ type countedLinks struct {
 	asked atomic.Int32
 }
 
-func (l *countedLinks) Linked(ctx context.Context, person string) ([]channels.Link, error) {
+func (l *countedLinks) LinkedWith(ctx context.Context, person string) ([]channels.Link, error) {
 	l.asked.Add(1)
-	return l.Links.Linked(ctx, person)
+	return l.Links.LinkedWith(ctx, person)
 }
 
 // A foundPage is the answer of a search.

@@ -462,14 +462,14 @@ func wantChatPages(t *testing.T, x *rig) {
 
 func TestPeople(t *testing.T) {
 	x := newRig(t)
-	if err := x.book.Meet(t.Context(), channels.Chat{Address: alerts, Session: "main:telegram:-10033", Group: true}); err != nil {
+	if err := x.book.RecordChat(t.Context(), channels.Chat{Address: alerts, Session: "main:telegram:-10033", Group: true}); err != nil {
 		t.Fatal(err)
 	}
 	if r := x.get("/v1/chats", adminToken); r.StatusCode != 200 || !strings.Contains(string(r.body), `"telegram:-10033"`) {
 		t.Errorf("%d %s", r.StatusCode, r.body)
 	}
 	alone := channels.Chat{Address: bus.Address{Channel: "telegram", Chat: "7"}, Session: "main:telegram:7", Person: "telegram:7", Name: "Ada"}
-	if err := x.book.Meet(t.Context(), alone); err != nil {
+	if err := x.book.RecordChat(t.Context(), alone); err != nil {
 		t.Fatal(err)
 	}
 	if r := x.get("/v1/chats", adminToken); !strings.Contains(string(r.body), `"name":"Ada"`) || strings.Count(string(r.body), `"name"`) != 1 {
@@ -525,7 +525,7 @@ func TestPeople(t *testing.T) {
 
 func ask(t *testing.T, book *sqlbook.Book, person string) channels.Pairing {
 	t.Helper()
-	p, err := book.Ask(t.Context(), person, person)
+	p, err := book.RequestPairing(t.Context(), person, person)
 	if err != nil {
 		t.Fatal(err)
 	}

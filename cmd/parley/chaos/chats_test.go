@@ -52,7 +52,7 @@ func (f *fleet) introduceDiscordChats(all []*chat) {
 		}
 		key, err := sessions.Key("main", p.at.Channel, p.at.Chat, "")
 		if err == nil {
-			err = book.Meet(f.T.Context(), channels.Chat{Address: p.at, Session: key, Person: p.person(), Seen: time.Now()})
+			err = book.RecordChat(f.T.Context(), channels.Chat{Address: p.at, Session: key, Person: p.person(), Seen: time.Now()})
 		}
 		if err != nil {
 			f.T.Fatal(err)

@@ -188,7 +188,7 @@ func checkStore(ctx context.Context, cfg *config.Config) []Finding {
 			Remedy: "check whether it's running, and check the host, port, user and password in " + settingOf(cfg, "store.url")}}
 	}
 	ok := Finding{Part: "store", State: fine, Detail: fmt.Sprintf("%s, version %d, answers in %d ms, room for %d processes",
-		place, h.Version/10_000, took.Milliseconds(), h.MaxConns/(home.StorePools*h.Conns))}
+		place, h.Version/10_000, took.Milliseconds(), h.MaxConns/(home.StorePools*h.ConnsPerComponent))}
 	if len(h.Versions) == 0 {
 		ok.Detail += "; it's empty, and the first start creates its tables"
 	}
@@ -206,7 +206,7 @@ func judgePostgres(h sqldb.Health) (found []Finding) {
 	if h.ReadOnly {
 		say(wrong, "it accepts no writes: it's a replica, or default_transaction_read_only is on", "name the primary in [store] url")
 	}
-	if missingTables(h) && !h.MayCreate {
+	if missingTables(h) && !h.MayCreateTables {
 		say(wrong, "its user isn't allowed to create tables, and some are still missing", "GRANT CREATE ON SCHEMA public to that user, or make it the owner of the database")
 	}
 	if h.Fsync == "off" || h.FullPageWrites == "off" {
@@ -216,7 +216,7 @@ func judgePostgres(h sqldb.Health) (found []Finding) {
 	if h.SynchronousCommit == "off" {
 		say(wrong, "synchronous_commit is off: a crash loses data that was already acknowledged", "remove synchronous_commit from [store] url")
 	}
-	needs := home.StorePools * h.Conns
+	needs := home.StorePools * h.ConnsPerComponent
 	switch {
 	case h.MaxConns < needs:
 		say(wrong, fmt.Sprintf("it allows %d connections, and one process opens up to %d", h.MaxConns, needs),
@@ -226,7 +226,7 @@ func judgePostgres(h sqldb.Health) (found []Finding) {
 			"raise max_connections before you add processes, or add pool_max_conns=5 to [store] url")
 	}
 	for _, schema := range []sqldb.Schema{sqlstore.Schema(), sqlbook.Schema()} {
-		has, knows, oldest := h.Versions[schema.Name], len(schema.Postgres), h.Oldest[schema.Name]
+		has, knows, oldest := h.Versions[schema.Name], len(schema.Postgres), h.RequiredVersions[schema.Name]
 		switch {
 		case oldest > knows:
 			say(wrong, fmt.Sprintf("the schema of the %s needs a release that knows version %d, but this one knows %d", schema.Name, oldest, knows), "use the newer release")
@@ -234,8 +234,8 @@ func judgePostgres(h sqldb.Health) (found []Finding) {
 			say(note, fmt.Sprintf("the schema of the %s is version %d, and the next start updates it to %d", schema.Name, has, knows), "replace the processes of a fleet one by one: this release and the one before can share it")
 		}
 	}
-	if h.Skew.Abs() >= maxSkew {
-		say(wrong, skewText("PostgreSQL", h.Skew), "synchronize both clocks with NTP")
+	if h.ClockSkew.Abs() >= maxSkew {
+		say(wrong, skewText("PostgreSQL", h.ClockSkew), "synchronize both clocks with NTP")
 	}
 	return found
 }

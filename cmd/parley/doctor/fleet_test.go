@@ -81,9 +81,9 @@ func TestDoctorOnPostgreSQL(t *testing.T) {
 		state, words string
 	}{
 		{"as it should be", func(*sqldb.Health) {}, "", ""},
-		{"empty", func(h *sqldb.Health) { h.Versions, h.Oldest = nil, nil }, "", ""},
-		{"empty, and may not be filled", func(h *sqldb.Health) { h.Versions, h.Oldest, h.MayCreate = nil, nil, false }, wrong, "GRANT CREATE"},
-		{"filled, and no more is to be made", func(h *sqldb.Health) { h.MayCreate = false }, "", ""},
+		{"empty", func(h *sqldb.Health) { h.Versions, h.RequiredVersions = nil, nil }, "", ""},
+		{"empty, and may not be filled", func(h *sqldb.Health) { h.Versions, h.RequiredVersions, h.MayCreateTables = nil, nil, false }, wrong, "GRANT CREATE"},
+		{"filled, and no more is to be made", func(h *sqldb.Health) { h.MayCreateTables = false }, "", ""},
 		{"an old one", func(h *sqldb.Health) { h.Version = 130012 }, wrong, "use PostgreSQL 14 or newer"},
 		{"a replica", func(h *sqldb.Health) { h.ReadOnly = true }, wrong, "name the primary"},
 		{"no fsync", func(h *sqldb.Health) { h.Fsync = "off" }, wrong, "postgresql.conf"},
@@ -91,14 +91,14 @@ func TestDoctorOnPostgreSQL(t *testing.T) {
 		{"late commits", func(h *sqldb.Health) { h.SynchronousCommit = "off" }, wrong, "remove synchronous_commit"},
 		{"too few connections", func(h *sqldb.Health) { h.MaxConns = 20 }, wrong, "raise max_connections"},
 		{"few connections", func(h *sqldb.Health) { h.MaxConns = 50 }, note, "pool_max_conns"},
-		{"a newer schema", func(h *sqldb.Health) { h.Oldest[store.Name] = 99 }, wrong, "use the newer release"},
+		{"a newer schema", func(h *sqldb.Health) { h.RequiredVersions[store.Name] = 99 }, wrong, "use the newer release"},
 		{"an older schema", func(h *sqldb.Health) { h.Versions[book.Name]-- }, note, "the schema of the book"},
-		{"behind", func(h *sqldb.Health) { h.Skew = -2 * time.Second }, wrong, "2s behind"},
+		{"behind", func(h *sqldb.Health) { h.ClockSkew = -2 * time.Second }, wrong, "2s behind"},
 	} {
 		h := sqldb.Health{
-			Version: 150004, Fsync: "on", SynchronousCommit: "on", FullPageWrites: "on", MaxConns: 97, Conns: 12, MayCreate: true,
+			Version: 150004, Fsync: "on", SynchronousCommit: "on", FullPageWrites: "on", MaxConns: 97, ConnsPerComponent: 12, MayCreateTables: true,
 			Versions: map[string]int{store.Name: len(store.Postgres), book.Name: len(book.Postgres)},
-			Oldest:   map[string]int{store.Name: 0, book.Name: 0},
+			RequiredVersions:   map[string]int{store.Name: 0, book.Name: 0},
 		}
 		c.change(&h)
 		judged(t, c.what, judgePostgres(h), c.state, c.words)

@@ -158,7 +158,7 @@ func (h *Home) Say(id, user, chat, text string) {
 	if err := h.Bus.Publish(h.t.Context(), bus.InboundTopic, bus.Message{ID: id, Key: key, Body: body}); err != nil {
 		h.t.Fatal(err)
 	}
-	if err := h.Book.Meet(h.t.Context(), channels.Chat{Address: in.At, Session: key, Group: in.Group, Seen: time.Now()}); err != nil {
+	if err := h.Book.RecordChat(h.t.Context(), channels.Chat{Address: in.At, Session: key, Group: in.Group, Seen: time.Now()}); err != nil {
 		h.t.Fatal(err)
 	}
 }

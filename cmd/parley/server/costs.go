@@ -77,7 +77,7 @@ func (c *costs) spent(ctx context.Context, of bill.Cap, at time.Time) (micro int
 
 // linked returns the ids of all accounts that are known to belong to the same person as this one.
 func (c *costs) linked(ctx context.Context, person string) (all []string, err error) {
-	links, err := c.home.Book.Linked(ctx, person)
+	links, err := c.home.Book.LinkedWith(ctx, person)
 	for _, l := range links {
 		all = append(all, l.Person)
 	}

@@ -71,7 +71,7 @@ func (f *fileCopies) mostFileBytes(channel string) int64 {
 		most = int64(c.FilesMB)
 	}
 	if l := f.liveChannels.named(channel); l != nil {
-		return channels.MostFileBytes(l.channel, most<<20)
+		return channels.MaxFileBytes(l.channel, most<<20)
 	}
 	return most << 20
 }

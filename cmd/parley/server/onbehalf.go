@@ -14,7 +14,7 @@ func newOnBehalf(on foundation, all liveChannels, may *rights, files *fileCopies
 		names = append(names, l.name)
 	}
 	return onbehalf.New(onbehalf.Config{
-		Bus: on.home.Bus, Paired: on.home.Book.Paired, Channels: names, MayMessage: may.messageTargets, Log: on.log,
+		Bus: on.home.Bus, Paired: on.home.Book.FindPairing, Channels: names, MayMessage: may.messageTargets, Log: on.log,
 		Targets: func() map[string][]bus.Address { return on.settings.Load().Targets },
 		KnowsPeople: func(channel string) bool {
 			c, ok := on.settings.Load().Channels[channel]

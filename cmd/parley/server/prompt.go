@@ -111,7 +111,7 @@ func (p *prompts) memory(ctx context.Context, who agent.Asker) (all []transcript
 		all = append(all, transcript.Memory{Scope: "session", Of: "this conversation", File: f.Name, Text: f.Shown()})
 	}
 	return append(all,
-		transcript.Memory{Scope: channels.OfAgent, Of: "all your conversations (scope agent)", Text: prompt.File{Name: "this memory", Text: ofAgent.Content}.Shown()},
-		transcript.Memory{Scope: channels.OfPerson, Of: "the person you're talking to (scope person)", Text: prompt.File{Name: "this memory", Text: ofPerson.Content}.Shown()},
+		transcript.Memory{Scope: channels.ScopeAgent, Of: "all your conversations (scope agent)", Text: prompt.File{Name: "this memory", Text: ofAgent.Content}.Shown()},
+		transcript.Memory{Scope: channels.ScopePerson, Of: "the person you're talking to (scope person)", Text: prompt.File{Name: "this memory", Text: ofPerson.Content}.Shown()},
 	), ofAgent.Untrusted || ofPerson.Untrusted, nil
 }

@@ -47,7 +47,7 @@ func (c *turnAdmission) admit(ctx context.Context, who bus.Person, at bus.Addres
 		return bus.Caller{}, false, nil // the channel no longer receives, or is another one
 	}
 	l := c.liveChannels[i]
-	_, private, err := c.home.Book.AloneAt(ctx, at)
+	_, private, err := c.home.Book.PrivateChatAt(ctx, at)
 	if err != nil {
 		return bus.Caller{}, false, err
 	}

@@ -24,7 +24,7 @@ func TestWhereATurnIsPrivate(t *testing.T) {
 	at := func(chat string) bus.Address { return bus.Address{Channel: "telegram", Chat: chat, Thread: "3"} }
 	for chat, group := range map[string]bool{"7": false, "g": true} {
 		met := channels.Chat{Address: bus.Address{Channel: "telegram", Chat: chat}, Session: "main:telegram:" + chat, Group: group, Seen: time.Now()}
-		if err := s.home.Book.Meet(t.Context(), met); err != nil {
+		if err := s.home.Book.RecordChat(t.Context(), met); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -78,7 +78,7 @@ func (s Store) statementFor(q Query) (query string, args []any, err error) {
 	}
 	columns, from, key := "v.session, v.n", "unnest(CAST(? AS bigint[]), CAST(? AS bigint[])) AS s (id, after) JOIN entry_vectors v ON v.session = s.id AND v.n > s.after", "e.session = v.session AND e.n = v.n"
 	args = []any{ids, after}
-	if !s.DB.Postgres() {
+	if !s.DB.IsPostgres() {
 		columns, key = "v.row >> 28, v.row & 268435455", "e.session = v.row >> 28 AND e.n = v.row & 268435455"
 		from = "json_each(?) AS s CROSS JOIN entry_vectors v ON v.row > s.value AND v.row < ((s.value >> 28) + 1) << 28"
 		list, err := plainjson.Marshal(lowest)

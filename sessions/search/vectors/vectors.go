@@ -180,7 +180,7 @@ func (s Store) writeIfHeld(ctx context.Context, h Hold, write func(tx *sqldb.Tx)
 // the transaction has ended.
 func (s Store) checkHeld(tx *sqldb.Tx, h Hold) error {
 	query := "SELECT one FROM vector_identity WHERE taken = ?"
-	if s.DB.Postgres() {
+	if s.DB.IsPostgres() {
 		query += " FOR UPDATE"
 	}
 	var one int64
@@ -232,7 +232,7 @@ func (s Store) Begin(ctx context.Context, h Hold, of Identity) error {
 // removeAll removes all vectors, some in each transaction.
 func (s Store) removeAll(ctx context.Context, h Hold) error {
 	some := "DELETE FROM entry_vectors WHERE row IN (SELECT row FROM entry_vectors LIMIT ?)"
-	if s.DB.Postgres() {
+	if s.DB.IsPostgres() {
 		some = "DELETE FROM entry_vectors WHERE (session, n) IN (SELECT session, n FROM entry_vectors LIMIT ?)"
 	}
 	for removed := int64(1); removed > 0; {
@@ -272,7 +272,7 @@ func (s Store) Check(tx *sqldb.Tx, h Hold, of Identity) error {
 func (s Store) Put(tx *sqldb.Tx, session int64, rows []Row) error {
 	for _, r := range rows {
 		query, args := "INSERT INTO entry_vectors (row, vector) VALUES (?, ?) ON CONFLICT DO NOTHING", []any{rowOf(session, r.N), []byte(r.Vector)}
-		if s.DB.Postgres() {
+		if s.DB.IsPostgres() {
 			query, args = "INSERT INTO entry_vectors (session, n, vector) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", []any{session, r.N, []byte(r.Vector)}
 		}
 		if _, err := tx.Exec(query, args...); err != nil {
@@ -300,7 +300,7 @@ func (s Store) State(ctx context.Context) (st State, err error) {
 	if err := s.DB.Read.QueryRowContext(ctx, "SELECT CAST(coalesce(sum(indexed - embedded), 0) AS BIGINT) FROM sessions WHERE embedded < indexed").Scan(&st.Waiting); err != nil {
 		return st, err
 	}
-	if s.DB.Postgres() {
+	if s.DB.IsPostgres() {
 		err := s.DB.Read.QueryRowContext(ctx, "SELECT CAST(reltuples AS BIGINT) FROM pg_class WHERE oid = to_regclass('entry_vectors')").Scan(&st.Vectors)
 		if err != nil || st.Vectors > countedRows {
 			return st, err
@@ -320,7 +320,7 @@ func rowOf(session, n int64) int64 { return session<<numberBits + n }
 
 // Lacks returns a condition that is true of an entry e without a vector.
 func (s Store) Lacks() string {
-	if s.DB.Postgres() {
+	if s.DB.IsPostgres() {
 		return "NOT EXISTS (SELECT 1 FROM entry_vectors v WHERE v.session = e.session AND v.n = e.n)"
 	}
 	return "NOT EXISTS (SELECT 1 FROM entry_vectors v WHERE v.row = (e.session << 28) + e.n)"

@@ -104,7 +104,7 @@ func TestNearLooksAtItsScopesAlone(t *testing.T) {
 					t.Errorf("near is %+v, which is in no scope", n)
 				}
 			}
-			if !s.DB.Postgres() {
+			if !s.DB.IsPostgres() {
 				sqldbtest.WantNoScan(t, s.DB, statements.List(), func(table, _ string) bool { return table != "v" && table != "e" })
 			}
 			q.Of.Prompt = "other"

@@ -55,11 +55,11 @@ func (s *Statements) List() []string {
 func WantNoScan(t testing.TB, db *sqldb.DB, queries []string, may func(table, step string) bool) {
 	t.Helper()
 	scan := regexp.MustCompile(`^SCAN (\w+)`)
-	if db.Postgres() {
+	if db.IsPostgres() {
 		scan = regexp.MustCompile(`Seq Scan on (\w+)`)
 	}
 	for _, query := range queries {
-		for _, step := range Plan(t, db.Read, db.Postgres(), query) {
+		for _, step := range Plan(t, db.Read, db.IsPostgres(), query) {
 			if found := scan.FindStringSubmatch(step); found != nil && !may(found[1], step) {
 				t.Errorf("%s\n\treads a whole table: %s", query, step)
 			}

@@ -70,7 +70,7 @@ func stuck() *channelstest.MemoryChannel {
 // was answered, what is being sent, what waits and what was given up.
 func lived(t *testing.T) *hometest.Home {
 	h := hometest.Open(t, t.TempDir())
-	asked, err := h.Book.Ask(t.Context(), anna, anna)
+	asked, err := h.Book.RequestPairing(t.Context(), anna, anna)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -112,12 +112,12 @@ func TestAMemoryIsErasedAlsoIfTheProcessDies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := hometest.Open(t, dir)
 		const anna = "telegram:1"
-		err := h.Book.Remember(t.Context(), channels.OfPerson, anna, "call", false, false, func(string) (string, error) { return secret, nil })
+		err := h.Book.Remember(t.Context(), channels.ScopePerson, anna, "call", false, false, func(string) (string, error) { return secret, nil })
 		if err != nil {
 			t.Fatal(err)
 		}
 		died := erase.NewRewriter(h.Store, false, slog.New(slog.DiscardHandler))
-		if err := died.Erase(t.Context(), func(ctx context.Context) (bool, error) { return true, h.Book.Forget(ctx, channels.OfPerson, anna) }); err != nil {
+		if err := died.Erase(t.Context(), func(ctx context.Context) (bool, error) { return true, h.Book.Forget(ctx, channels.ScopePerson, anna) }); err != nil {
 			t.Fatal(err)
 		}
 		if len(hometest.FilesContaining(t, dir, secret)) == 0 {

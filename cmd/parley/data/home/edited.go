@@ -47,11 +47,11 @@ type EditedMemories struct {
 }
 
 // inBook reports whether the memories of a scope are in the book.
-func inBook(scope string) bool { return scope == channels.OfPerson || scope == channels.OfAgent }
+func inBook(scope string) bool { return scope == channels.ScopePerson || scope == channels.ScopeAgent }
 
 // List lists at most limit memories of people and agents, beginning after owner's memory in that scope.
-func (m EditedMemories) List(ctx context.Context, scope, owner string, limit int) ([]channels.KeptMemory, error) {
-	return m.Home.Book.KeptMemories(ctx, scope, owner, limit)
+func (m EditedMemories) List(ctx context.Context, scope, owner string, limit int) ([]channels.MemoryInfo, error) {
+	return m.Home.Book.ListMemories(ctx, scope, owner, limit)
 }
 
 // Read returns a memory; an empty one if there is none. An error that wraps EFBIG says that the file is too long to be

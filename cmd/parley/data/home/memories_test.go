@@ -22,7 +22,7 @@ func TestWhatWasReadWithATurnsBeginning(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { book.Close() })
-		if err := book.Remember(t.Context(), channels.OfPerson, "test:ann", "c1", true, false, func(string) (string, error) { return "now", nil }); err != nil {
+		if err := book.Remember(t.Context(), channels.ScopePerson, "test:ann", "c1", true, false, func(string) (string, error) { return "now", nil }); err != nil {
 			t.Fatal(err)
 		}
 		m := home.NewTurnMemories(book)

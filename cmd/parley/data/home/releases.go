@@ -111,7 +111,7 @@ func (h *Home) allUnderstand(ctx context.Context, least int) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return h.Book.Understand(ctx, all, least)
+	return h.Book.AllUnderstand(ctx, all, least)
 }
 
 // MaySchedule returns why nothing can be scheduled now; "" if it can. A process of an older release would not touch

@@ -152,7 +152,7 @@ func (f *exportState) addMemory(ctx context.Context) error {
 	if f.commands.Memories == nil {
 		return nil
 	}
-	content, _, err := f.commands.Memories.Memory(ctx, channels.OfPerson, f.Person)
+	content, _, err := f.commands.Memories.Memory(ctx, channels.ScopePerson, f.Person)
 	if err != nil || content == "" {
 		return err
 	}

@@ -402,12 +402,12 @@ func TestAnExportHasTheSchedules(t *testing.T) {
 func TestAnExportHasWhatIsRemembered(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		for _, who := range []string{person, "telegram:43"} {
-			if err := s.Book.Propose(t.Context(), "main:"+who, 9, []channels.Proposal{{
-				Scope: channels.OfPerson, Owner: who, Person: who, Text: "proposed to " + who, Cause: "m1", At: bus.Address{Channel: "telegram", Chat: "1"}, Expires: time.Now().Add(time.Hour),
+			if err := s.Book.StoreProposals(t.Context(), "main:"+who, 9, []channels.Proposal{{
+				Scope: channels.ScopePerson, Owner: who, Person: who, Text: "proposed to " + who, Cause: "m1", At: bus.Address{Channel: "telegram", Chat: "1"}, Expires: time.Now().Add(time.Hour),
 			}}); err != nil {
 				t.Fatal(err)
 			}
-			if err := s.Book.Remember(t.Context(), channels.OfPerson, who, who, false, false, func(string) (string, error) { return "of " + who, nil }); err != nil {
+			if err := s.Book.Remember(t.Context(), channels.ScopePerson, who, who, false, false, func(string) (string, error) { return "of " + who, nil }); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -72,13 +72,13 @@ func (s Proposals) Propose(ctx context.Context, r proposals.Round) error {
 	all := make([]channels.Proposal, len(r.Facts))
 	for i, f := range r.Facts {
 		all[i] = channels.Proposal{
-			Scope: channels.OfPerson, Owner: r.Person, Text: f.Text, Person: r.Person, At: r.At, Cause: r.Cause, Expires: time.Now().Add(proposals.Expires),
+			Scope: channels.ScopePerson, Owner: r.Person, Text: f.Text, Person: r.Person, At: r.At, Cause: r.Cause, Expires: time.Now().Add(proposals.Expires),
 		}
 		if f.OfAgent {
-			all[i].Scope, all[i].Owner = channels.OfAgent, r.Agent
+			all[i].Scope, all[i].Owner = channels.ScopeAgent, r.Agent
 		}
 	}
-	return s.Book.Propose(ctx, r.Session, r.Covers, all)
+	return s.Book.StoreProposals(ctx, r.Session, r.Covers, all)
 }
 
 // Forget implements proposals.Store.
@@ -91,5 +91,5 @@ func (s Proposals) Tell(ctx context.Context, session string, covers int64) error
 	if err := s.People.Propose(ctx, session, covers); err != nil {
 		return err
 	}
-	return s.Book.NoteProposed(ctx, session, covers)
+	return s.Book.NoteProposalsTold(ctx, session, covers)
 }

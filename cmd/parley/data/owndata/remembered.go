@@ -22,7 +22,7 @@ import (
 type EditableMemories interface {
 	// List lists the memories of people and agents, without their texts, by scope and owner, at most limit. It
 	// begins after owner's memory in that scope; with the first if both are "".
-	List(ctx context.Context, scope, owner string, limit int) ([]channels.KeptMemory, error)
+	List(ctx context.Context, scope, owner string, limit int) ([]channels.MemoryInfo, error)
 	// Read returns a memory; its text is "" if there is none.
 	Read(ctx context.Context, scope, owner string) (channels.Memory, error)
 	// Change replaces a memory with what change makes of it, without another change in between. It returns an error
@@ -215,13 +215,13 @@ func (m Remembered) subject(w *exchange.Answer, r *http.Request) (scope, owner s
 		}
 		_, err = m.Sessions.Info(r.Context(), owner)
 		return scope, owner, err
-	case channels.OfPerson:
+	case channels.ScopePerson:
 		w.Subject = owner
 		if channel, user, ok := strings.Cut(owner, ":"); !ok || channel == "" || user == "" {
 			return "", "", exchange.NotFound("write the person as CHANNEL:USER")
 		}
 		return scope, owner, nil
-	case channels.OfAgent:
+	case channels.ScopeAgent:
 		w.Subject = owner
 		if m.HasAgent(owner) {
 			return scope, owner, nil

@@ -52,8 +52,8 @@ func TestWhatAnotherProcessRemembersIsKnownToTheNextTurn(t *testing.T) {
 	}
 	for i := range 4 {
 		ofPerson, ofAgent := fmt.Sprintf("likes \"tea\" № %d of them\nand {[,]} \\u0000", i), fmt.Sprintf("deploys on day %d of the week", i)
-		remember(channels.OfPerson, "telegram:2", ofPerson)
-		remember(channels.OfAgent, "main", ofAgent)
+		remember(channels.ScopePerson, "telegram:2", ofPerson)
+		remember(channels.ScopeAgent, "main", ofAgent)
 		got := remembered(2, fmt.Sprint("again ", i))
 		if !strings.Contains(got, ofPerson) || !strings.Contains(got, ofAgent) || strings.Contains(got, fmt.Sprintf("№ %d", i-1)) {
 			t.Errorf("turn %d remembers %q", i, got)
@@ -62,7 +62,7 @@ func TestWhatAnotherProcessRemembersIsKnownToTheNextTurn(t *testing.T) {
 			t.Errorf("in a group turn %d remembers %q", i, got)
 		}
 	}
-	parleytest.Must(t, other.Forget(t.Context(), channels.OfPerson, "telegram:2"))
+	parleytest.Must(t, other.Forget(t.Context(), channels.ScopePerson, "telegram:2"))
 	if got := remembered(2, "last"); strings.Contains(got, "№") || !strings.Contains(got, "deploys") {
 		t.Errorf("after the memory was erased, a turn remembers %q", got)
 	}

@@ -86,7 +86,7 @@ func TestWhatIsRememberedCostsOnlyWhatFollows(t *testing.T) {
 	t.Cleanup(func() { parleytest.Must(t, book.Close()) })
 	p := k.Serve()
 	p.WaitServing()
-	for scope, owner := range map[string]string{channels.OfPerson: "telegram:1", channels.OfAgent: "main"} {
+	for scope, owner := range map[string]string{channels.ScopePerson: "telegram:1", channels.ScopeAgent: "main"} {
 		parleytest.Must(t, book.Remember(t.Context(), scope, owner, scope, true, false, func(string) (string, error) { return "from the beginning: " + scope, nil }))
 	}
 	var last string
@@ -120,8 +120,8 @@ func TestWhatIsRememberedCostsOnlyWhatFollows(t *testing.T) {
 			t.Errorf("the next turn is not told of %q: %s", note, found)
 		}
 	}
-	parleytest.Must(t, book.Forget(t.Context(), channels.OfPerson, "telegram:1"))
-	parleytest.Must(t, book.Remember(t.Context(), channels.OfAgent, "main", "new", true, false, func(string) (string, error) { return "all is new", nil }))
+	parleytest.Must(t, book.Forget(t.Context(), channels.ScopePerson, "telegram:1"))
+	parleytest.Must(t, book.Remember(t.Context(), channels.ScopeAgent, "main", "new", true, false, func(string) (string, error) { return "all is new", nil }))
 	for i := range 3 {
 		for _, request := range k.say(fmt.Sprint("and now, ", i)) {
 			if i > 0 && shared(last, request) < 98 {

@@ -96,7 +96,7 @@ func (m *moving) fill(h *hometest.Home) {
 	body, err := out.Encode()
 	parleytest.Must(m.T, err)
 	parleytest.Must(m.T, h.Bus.Publish(ctx, bus.OutboundTopic("telegram"), bus.Message{ID: out.ID, Key: out.To.String(), Body: body}))
-	_, err = h.Book.Ask(ctx, "telegram:5000", "telegram:5000")
+	_, err = h.Book.RequestPairing(ctx, "telegram:5000", "telegram:5000")
 	parleytest.Must(m.T, err)
 	m.pairings, err = h.Book.Pairings(ctx)
 	parleytest.Must(m.T, err)

@@ -77,9 +77,9 @@ func examineTelegram(ctx context.Context, c config.Channel, ch channels.Channel,
 	if err := examineAddress(ctx, c); err != nil {
 		return err
 	}
-	if state.LastError != "" && state.Waiting > 0 {
+	if state.LastError != "" && state.PendingUpdates > 0 {
 		return &LackError{
-			Lack:   fmt.Sprintf(textUpdatesWaiting, state.LastError, state.Waiting),
+			Lack:   fmt.Sprintf(textUpdatesWaiting, state.LastError, state.PendingUpdates),
 			Remedy: "check public_url, the proxy and its certificate", Perhaps: true,
 		}
 	}
@@ -96,7 +96,7 @@ func examinePrivacy(ctx context.Context, c config.Channel, ch *telegram.Channel)
 		return nil
 	}
 	account, err := ch.Check(ctx)
-	if err != nil || account.HearsGroups {
+	if err != nil || account.ReceivesGroupMessages {
 		return err
 	}
 	return &LackError{
