@@ -15,23 +15,24 @@ const longestName = 40
 // emojiVariation follows a character that is shown as an emoji.
 const emojiVariation = '\uFE0F'
 
-// Aloud returns what is read aloud of a Markdown text: its words, without code, tables, and the addresses of links. Inline
+// RenderAloud returns what is read aloud of a Markdown text: its words, without code, tables, and the addresses of links. Inline
 // code is read if it is a name. The result has at most `most` characters; if that leaves something out, it ends with a
 // whole sentence, and whole is false. It is "" if nothing can be read.
-func (r *Renderer) Aloud(md string, most int) (words string, whole bool) {
+func (r *Renderer) RenderAloud(md string, most int) (words string, whole bool) {
 	md = document.Clean(md)
 	cut := len(md) > maxParsed
 	if cut {
 		md = strings.ToValidUTF8(md[:maxParsed], "")
 	}
-	// What is left around words that are not read aloud: HTML's tags, empty brackets, and space before punctuation.
+	// This matches what is left around words that are not read aloud: HTML tags, empty brackets, and space
+	// before punctuation.
 	emptied := regexp.MustCompile(`</?[a-zA-Z][^<>]*>|\(\s*\)|\[\s*\]|\s+([.,;:!?])`)
 	var said []string
 	for _, b := range r.parser.Parse(md) {
 		switch b.Kind {
 		case document.Paragraph, document.Heading:
-			for line := range strings.Lines(spoken(b.Spans)) {
-				if line = sentence(emptied.ReplaceAllString(line, "$1")); line != "" {
+			for line := range strings.Lines(spokenWords(b.Spans)) {
+				if line = spokenSentence(emptied.ReplaceAllString(line, "$1")); line != "" {
 					said = append(said, line)
 				}
 			}
@@ -44,8 +45,8 @@ func (r *Renderer) Aloud(md string, most int) (words string, whole bool) {
 	return words, !cut
 }
 
-// spoken returns the words of spans that are read aloud.
-func spoken(spans []document.Span) string {
+// spokenWords returns the words of spans that are read aloud.
+func spokenWords(spans []document.Span) string {
 	var b strings.Builder
 	for _, s := range spans {
 		switch {
@@ -67,8 +68,8 @@ func isName(code string) bool {
 		})
 }
 
-// sentence returns a line as it is read aloud, with a mark at its end that makes a pause; "" if it has no words.
-func sentence(line string) string {
+// spokenSentence returns a line as it is read aloud, with a mark at its end that makes a pause; "" if it has no words.
+func spokenSentence(line string) string {
 	line = strings.Join(strings.Fields(strings.Map(func(r rune) rune {
 		if unicode.Is(unicode.So, r) && r != '°' || unicode.Is(unicode.Sk, r) || r == emojiVariation { // an emoji, for example
 			return -1

@@ -8,7 +8,7 @@ import (
 	"parley/channels/markup"
 )
 
-// What is read aloud are words: neither code nor tables, and no addresses.
+// Only words are read aloud: no code, no tables, and no addresses.
 func TestAloudReadsWords(t *testing.T) {
 	for md, want := range map[string]string{
 		"Hello **there**, _you_.":                             "Hello there, you.",
@@ -34,13 +34,14 @@ func TestAloudReadsWords(t *testing.T) {
 		"Grüße, 世界。":                                          "Grüße, 世界。",
 		"so <b>bold</b> ❤️ at 20 °C":                          "so bold at 20 °C.",
 	} {
-		if got, whole := markup.New().Aloud(md, 4096); got != want || !whole {
+		if got, whole := markup.New().RenderAloud(md, 4096); got != want || !whole {
 			t.Errorf("of %q is read %q, %v, want %q", md, got, whole, want)
 		}
 	}
 }
 
-// What is too long ends with a sentence, or at least with a word, and it is said that something is missing.
+// A text that is too long ends with a whole sentence, or at least a whole word, and the result says that
+// something is missing.
 func TestAloudEndsWithASentence(t *testing.T) {
 	for _, c := range []struct {
 		md   string
@@ -53,12 +54,12 @@ func TestAloudEndsWithASentence(t *testing.T) {
 		{"Onetwothree", 5, "Onetw"},
 		{"一。二三四五六", 5, "一。"},
 	} {
-		if got, whole := markup.New().Aloud(c.md, c.most); got != c.want || whole {
+		if got, whole := markup.New().RenderAloud(c.md, c.most); got != c.want || whole {
 			t.Errorf("of %q is read %q, %v, want %q", c.md, got, whole, c.want)
 		}
 	}
 	long := strings.Repeat("A sentence of some words. ", 20_000)
-	got, whole := markup.New().Aloud(long, 4096)
+	got, whole := markup.New().RenderAloud(long, 4096)
 	if n := utf8.RuneCountInString(got); whole || n > 4096 || n < 4000 || !strings.HasSuffix(got, "words.") {
 		t.Errorf("of a long text %d characters are read, %v", n, whole)
 	}

@@ -8,10 +8,9 @@ import (
 	"parley/channels/markup"
 )
 
-// The time for a paragraph grows with the square of the marks in it, so only so
-// many are looked at. What stands behind them is text, and the next paragraph
-// begins anew.
-func TestOnlySoManyMarksOfAParagraphAreRead(t *testing.T) {
+// The time to parse a paragraph grows with the square of its marks, so only a limited number is parsed. The
+// rest of the paragraph is text; the count starts again with the next paragraph.
+func TestTheMarksReadInAParagraphAreLimited(t *testing.T) {
 	const many, most = 5000, 1000
 	r := markup.New()
 	for mark, tag := range map[string]string{
@@ -35,9 +34,8 @@ func TestOnlySoManyMarksOfAParagraphAreRead(t *testing.T) {
 	}
 }
 
-// A table's short rows are filled up: a wide one of many rows would be far larger
-// than its text.
-func TestTablesOfTooManyCellsAreText(t *testing.T) {
+// Short rows of a table are padded, so a wide table with many rows would become far larger than its text.
+func TestTablesWithTooManyCellsAreText(t *testing.T) {
 	for _, c := range []struct {
 		columns, rows int
 		table         bool
@@ -50,7 +48,7 @@ func TestTablesOfTooManyCellsAreText(t *testing.T) {
 	}
 }
 
-// BenchmarkHostile shows that the time grows with the length, and not faster.
+// BenchmarkHostile shows that the time grows no faster than the length.
 func BenchmarkHostile(b *testing.B) {
 	r := markup.New()
 	for _, s := range []string{"_a*", "[", "[a](", "`", "<a ", "> ", "~", `\(`, "&", "|a\n|-\n", ":", ":a:", ":tada:", "- ", "> - ", "a b\n|-|-\n|x|y\n"} {

@@ -8,12 +8,12 @@ import (
 	"parley/channels/markup/document"
 )
 
-// Blank reports whether a Markdown text contains nothing visible. Render returns no piece for such a text, so it
+// IsBlank reports whether a Markdown text contains nothing visible. Render returns no piece for such a text, so it
 // can't be sent to anybody.
-func Blank(md string) bool { return isBlank(document.Unescape(document.Clean(md))) }
+func IsBlank(md string) bool { return hasNothingVisible(document.Unescape(document.Clean(md))) }
 
-// isBlank reports whether a text contains nothing visible.
-func isBlank(s string) bool { return strings.TrimLeftFunc(s, isInvisible) == "" }
+// hasNothingVisible reports whether a text contains nothing visible.
+func hasNothingVisible(s string) bool { return strings.TrimLeftFunc(s, isInvisible) == "" }
 
 // isInvisible reports whether platforms draw a character as nothing: true for blanks, control
 // and format characters, fillers and variation selectors.
@@ -54,8 +54,8 @@ func OneLine(s string, most int) string {
 	return string(runes[:min(len(runes), most)])
 }
 
-// Emoji returns the emoji with a name such as "tada"; false if there is none.
-func Emoji(name string) (string, bool) { return document.Emoji(name) }
+// EmojiNamed returns the emoji with a name such as "tada"; false if there is none.
+func EmojiNamed(name string) (string, bool) { return document.Emoji(name) }
 
 // WithEmoji replaces emojis' names between colons, as in :tada:, by the emojis. It leaves unknown names and
 // everything in code unchanged.

@@ -7,7 +7,7 @@ import (
 	"parley/channels/markup"
 )
 
-// What Blank calls blank is what Render makes nothing of.
+// IsBlank returns true exactly for the texts for which Render returns no piece.
 func TestBlank(t *testing.T) {
 	for text, want := range map[string]bool{
 		"": true, " \n\t": true, "\u200b\u200d": true, "\u2060\ufeff": true, "&#8203; &nbsp;": true,
@@ -15,7 +15,7 @@ func TestBlank(t *testing.T) {
 		"\U000e0041\U000e007f": true, "\u180e": true, "\u2800": true, "\x00\x1b": true, "\u2028": true,
 		"x": false, "0": false, "。": false, "\u200bx": false, "❤\ufe0f": false, "#": false, "\xff": false, "\u0301": false,
 	} {
-		if got := markup.Blank(text); got != want {
+		if got := markup.IsBlank(text); got != want {
 			t.Errorf("Blank(%q) is %v", text, got)
 		}
 		if pieces := markup.Render(text, markup.Markdown, 0); (len(pieces) == 0) != want {
@@ -24,7 +24,7 @@ func TestBlank(t *testing.T) {
 	}
 }
 
-func TestNamesOfEmojiAreReadAsEmoji(t *testing.T) {
+func TestEmojiNamesAreReplaced(t *testing.T) {
 	for text, want := range map[string]string{
 		":tada: well done :+1:":              "🎉 well done 👍",
 		":+1::skin-tone-4::tada:":            "👍🏽🎉",
@@ -41,13 +41,14 @@ func TestNamesOfEmojiAreReadAsEmoji(t *testing.T) {
 			t.Errorf("%q is read as %q, want %q", text, got, want)
 		}
 	}
-	if e, ok := markup.Emoji("tada"); !ok || e != "🎉" {
+	if e, ok := markup.EmojiNamed("tada"); !ok || e != "🎉" {
 		t.Errorf("tada is %q", e)
 	}
 }
 
-// Slack knows the names, and has names of its own; everywhere else an emoji is shown.
-func TestNamesOfEmojiAreShownAsEmoji(t *testing.T) {
+// Slack gets the names of emojis, because it knows them and has names of its own. All other platforms get the
+// emojis.
+func TestEmojiNamesAreShownAsEmoji(t *testing.T) {
 	const md = ":tada: **:+1: done** [:link: here](https://a.example) `:tada:` \\:tada: 1:100:2 :parrot_x: \\(:tada:\\)"
 	for d, want := range map[markup.Dialect]string{
 		markup.SlackMrkdwn:     ":tada: *:+1: done* <https://a.example|:link: here> `:tada:` :tada: 1:100:2 :parrot_x: \\(:tada:\\)",

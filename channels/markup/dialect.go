@@ -40,28 +40,28 @@ type richDialect interface {
 type form uint8
 
 const (
-	asTable   form = iota // in the dialect's own syntax for tables
-	inColumns             // laid out in columns, where all characters must have the same width
-	asRecords             // row by row, with a line for each cell, which begins with the name of the cell's column
+	formTable   form = iota // in the dialect's own syntax for tables
+	formColumns             // laid out in columns, where all characters must have the same width
+	formRecords             // row by row, with a line for each cell, which begins with the name of the cell's column
 )
 
 // A renderedBlock is one block in all the forms in which it may be sent.
 type renderedBlock struct {
-	text   string              // the block in the dialect
-	plain  string              // the block without markup
-	bare   string              // the block without markup and without the targets of links
-	size   size                // the size of text, but at least the size of plain
-	gap    bool                // whether an empty line precedes it
-	head   bool                // whether it is a heading, which should stay with the block after it
-	within *document.Container // the innermost quote or list item around it
-	quote  bool                // whether it is shown with the marks of a quote
-	rich   richText            // the block in the dialect's richer form, if it has one
-	record *document.Block     // the row of a table that this block shows; nil for others
+	text           string              // the block in the dialect
+	plain          string              // the block without markup
+	withoutTargets string              // the block without markup and without the targets of links
+	size           size                // the size of text, but at least the size of plain
+	needsGap       bool                // whether an empty line precedes it
+	isHeading      bool                // whether it is a heading, which should stay with the block after it
+	container      *document.Container // the innermost quote or list item around it
+	isQuote        bool                // whether it is shown with the marks of a quote
+	rich           richText            // the block in the dialect's richer form, if it has one
+	record         *document.Block     // the row of a table that this block shows; nil for others
 }
 
 // separator returns what goes between the block and the one before it, in dialects in which blocks are lines.
 func (f renderedBlock) separator() string {
-	if f.gap {
+	if f.needsGap {
 		return "\n\n"
 	}
 	return "\n"
@@ -69,9 +69,9 @@ func (f renderedBlock) separator() string {
 
 // A richText is a block rendered for Slack's markdown block.
 type richText struct {
-	text   string
-	table  string // text with a real table in it, of which a message may contain only one; "" if the block is not a table that fits
-	better bool   // whether text shows more than the ordinary form does
+	text     string
+	table    string // text with a real table in it, of which a message may contain only one; "" if the block is not a table that fits
+	isBetter bool   // whether text shows more than the ordinary form does
 }
 
 // A syntax writes the spans of a block (pieces of text in one style) with a dialect's marks.

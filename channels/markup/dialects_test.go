@@ -15,13 +15,13 @@ import (
 	"parley/channels/markup/markuptest"
 )
 
-// seen is what people see of a message in a dialect. It fails where the message is not
-// as the platform reads it.
-func seen(t *testing.T, r *markup.Renderer, d markup.Dialect, text string) string {
+// shownText returns what people see of a message in a dialect. It fails the test if the platform would misread
+// the message.
+func shownText(t *testing.T, r *markup.Renderer, d markup.Dialect, text string) string {
 	t.Helper()
 	switch d {
 	case markup.TelegramHTML:
-		return visible(t, text)
+		return visibleText(t, text)
 	case markup.HTML:
 		checkPage(t, text)
 		return markuptest.Shown(t, text)
@@ -33,24 +33,24 @@ func seen(t *testing.T, r *markup.Renderer, d markup.Dialect, text string) strin
 		}
 		return ansi.Strip(text)
 	case markup.SlackMrkdwn:
-		return ofSlack(t, text)
+		return slackText(t, text)
 	case markup.DiscordMarkdown:
-		return ofDiscord(text, func(md string) string { return joined(r.Render(md, markup.Plain, 0)) })
+		return discordText(text, func(md string) string { return joinTexts(r.Render(md, markup.Plain, 0)) })
 	case markup.Markdown:
-		return joined(r.Render(text, markup.Plain, 0))
+		return joinTexts(r.Render(text, markup.Plain, 0))
 	}
 	return text
 }
 
-// ofDiscord reads a text as Markdown that knows no HTML and no character references.
-func ofDiscord(text string, read func(md string) string) string {
+// discordText parses a text as Discord does: as Markdown without HTML and character references.
+func discordText(text string, read func(md string) string) string {
 	text = regexp.MustCompile("&(#?[A-Za-z0-9]+;)").ReplaceAllString(text, "＆$1")
 	text = strings.ReplaceAll(strings.ReplaceAll(text, "<", "＜"), "＜http", "<http")
 	return strings.NewReplacer("＜", "<", "＆", "&").Replace(read(text))
 }
 
-// ofSlack is what Slack shows of a text: there are no tags but those of our links.
-func ofSlack(t *testing.T, text string) string {
+// slackText returns what Slack shows for a text in which all tags are our links.
+func slackText(t *testing.T, text string) string {
 	t.Helper()
 	link := regexp.MustCompile(`(?i)<((?:https?://|mailto:|www\.)[^<>|]*)(?:\|([^<>]*))?>`)
 	text = link.ReplaceAllStringFunc(text, func(tag string) string {
@@ -70,8 +70,7 @@ func ofSlack(t *testing.T, text string) string {
 	return strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&").Replace(text)
 }
 
-// checkPage asserts that nothing in HTML could load or run anything, and that each tag
-// is closed.
+// checkPage checks that HTML can load and run nothing, and that all tags are closed.
 func checkPage(t *testing.T, source string) {
 	t.Helper()
 	var open []string
@@ -116,12 +115,12 @@ func checkAttribute(t *testing.T, tag string, a html.Attribute) {
 	}
 }
 
-// What people see of each example is what the specification's HTML shows, in every
-// dialect, split at any limit.
-func TestNothingOfTheSpecificationsIsLost(t *testing.T) {
+// In every dialect, and split at any limit, people see the same text for each example as in the specification's
+// HTML.
+func TestEveryDialectShowsTheSpecificationsExamples(t *testing.T) {
 	r := markup.New()
-	all := append(dialects(), markup.Terminal)
-	for _, e := range examples(t) {
+	all := append(allDialects(), markup.Terminal)
+	for _, e := range specExamples(t) {
 		want := markuptest.Letters(markuptest.Shown(t, e.HTML))
 		for _, d := range all {
 			whole := ""
@@ -132,11 +131,11 @@ func TestNothingOfTheSpecificationsIsLost(t *testing.T) {
 			for _, limit := range limits {
 				pieces := r.Render(e.Markdown, d, limit)
 				if d != markup.Terminal {
-					check(t, d, limit, pieces)
+					checkPieces(t, d, limit, pieces)
 				}
 				var texts strings.Builder
 				for _, p := range pieces {
-					texts.WriteString(seen(t, r, d, p.Text))
+					texts.WriteString(shownText(t, r, d, p.Text))
 				}
 				if limit == 0 {
 					whole = texts.String()
@@ -144,30 +143,31 @@ func TestNothingOfTheSpecificationsIsLost(t *testing.T) {
 				if got := markuptest.Letters(texts.String()); !markuptest.IsWithin(want, got) || !markuptest.IsWithin(markuptest.Letters(whole), got) {
 					t.Errorf("%s as %s, limit %d: %q is shown as %q", e.Name, d, limit, e.Markdown, texts.String())
 				}
-				if got := markuptest.Letters(joined(pieces)); !markuptest.IsWithin(want, got) {
-					t.Errorf("%s as %s, limit %d: %q without markup is %q", e.Name, d, limit, e.Markdown, joined(pieces))
+				if got := markuptest.Letters(joinTexts(pieces)); !markuptest.IsWithin(want, got) {
+					t.Errorf("%s as %s, limit %d: %q without markup is %q", e.Name, d, limit, e.Markdown, joinTexts(pieces))
 				}
 			}
 		}
 	}
 }
 
-// What is written anew as Markdown is read as it was: no mark is lost, and none made.
-func TestMarkdownIsReadAsItWasWritten(t *testing.T) {
+// Text that was parsed and rendered as Markdown is parsed the same way again: no mark is lost, and none is
+// added.
+func TestRenderedMarkdownParsesTheSame(t *testing.T) {
 	r := markup.New()
-	const limit = 4096 // else it would not be written anew
+	const limit = 4096 // without a limit, the text would stay unchanged
 	exceptions := map[markup.Dialect]string{
-		markup.Markdown: "commonmark 300," + // a heading in an item is bold
-			"commonmark 600," + // an address without a name
-			"gfm autolinks 10,", // an address that its last character keeps from being one
-		markup.DiscordMarkdown: "commonmark 62,commonmark 72,commonmark 300," + // headings that are too deep are bold
-			"commonmark 93," + // what would be a heading in CommonMark
-			"commonmark 597,commonmark 600," + // addresses that are not written as usual
-			"gfm tables 1,gfm tables 2,gfm tables 3,gfm tables 4,gfm tables 5,gfm tables 7,gfm tables 8," + // are code
-			"gfm autolinks 10,", // a mailbox is text
+		markup.Markdown: "commonmark 300," + // a heading inside a list item becomes bold
+			"commonmark 600," + // a link whose text is empty
+			"gfm autolinks 10,", // an address whose last character keeps it from being a link
+		markup.DiscordMarkdown: "commonmark 62,commonmark 72,commonmark 300," + // headings that are too deep become bold
+			"commonmark 93," + // a text that would be a heading in CommonMark
+			"commonmark 597,commonmark 600," + // links with unusual addresses
+			"gfm tables 1,gfm tables 2,gfm tables 3,gfm tables 4,gfm tables 5,gfm tables 7,gfm tables 8," + // tables become code
+			"gfm autolinks 10,", // email addresses become text
 	}
-	for _, e := range examples(t) {
-		was := html5(r, e.Markdown)
+	for _, e := range specExamples(t) {
+		was := renderHTML(r, e.Markdown)
 		for _, d := range []markup.Dialect{markup.Markdown, markup.DiscordMarkdown} {
 			var again strings.Builder
 			for _, p := range r.Render(e.Markdown, d, limit) {
@@ -175,20 +175,20 @@ func TestMarkdownIsReadAsItWasWritten(t *testing.T) {
 			}
 			var got string
 			if d == markup.Markdown {
-				got = inline(flat(t, html5(r, again.String()), false))
+				got = inlineRuns(flattenHTML(t, renderHTML(r, again.String()), false))
 			} else {
-				got = ofDiscord(again.String(), func(md string) string { return inline(flat(t, html5(r, md), false)) })
+				got = discordText(again.String(), func(md string) string { return inlineRuns(flattenHTML(t, renderHTML(r, md), false)) })
 			}
 			excepted := strings.Contains(exceptions[d], e.Name+",")
-			if want := inline(flat(t, was, false)); (got != want) != excepted {
+			if want := inlineRuns(flattenHTML(t, was, false)); (got != want) != excepted {
 				t.Errorf("%s: %q in %s is %q:\n%s\nwant\n%s", e.Name, e.Markdown, d, again.String(), got, want)
 			}
 		}
 	}
 }
 
-// inline are the runs of text in blocks, without blanks, each with its styles.
-func inline(flat string) string {
+// inlineRuns returns the runs of text in blocks, without blanks, each with its styles.
+func inlineRuns(flat string) string {
 	var runs strings.Builder
 	last := ""
 	for line := range strings.SplitSeq(flat, "\n") {
@@ -211,7 +211,7 @@ func inline(flat string) string {
 	return runs.String()
 }
 
-func TestAPageRunsAndLoadsNothing(t *testing.T) {
+func TestHTMLRunsAndLoadsNothing(t *testing.T) {
 	r := markup.New()
 	for _, md := range markuptest.Hostile() {
 		for _, limit := range []int{0, 64} {
@@ -220,7 +220,7 @@ func TestAPageRunsAndLoadsNothing(t *testing.T) {
 			}
 		}
 	}
-	got := html5(r, "[a](https://a.example/x?y=1&z=\"2\") [b](tg://user?id=1) <me@a.example> ![c](https://a.example/c.png)")
+	got := renderHTML(r, "[a](https://a.example/x?y=1&z=\"2\") [b](tg://user?id=1) <me@a.example> ![c](https://a.example/c.png)")
 	want := `<p><a href="https://a.example/x?y=1&amp;z=%222%22" rel="nofollow noopener noreferrer">a</a> b (tg://user?id=1) ` +
 		`<a href="mailto:me@a.example" rel="nofollow noopener noreferrer">me@a.example</a> <a href="https://a.example/c.png" rel="nofollow noopener noreferrer">c</a></p>`
 	if got != want {
@@ -228,9 +228,9 @@ func TestAPageRunsAndLoadsNothing(t *testing.T) {
 	}
 }
 
-// What is seen as one character is one of several code points, and of surrogates in UTF-16:
-// it is never cut, wherever it stands.
-func TestNoCharacterIsCut(t *testing.T) {
+// One visible character may consist of several code points, and of surrogates in UTF-16. It is never cut,
+// wherever it is.
+func TestNoCharacterIsCutInHalf(t *testing.T) {
 	for _, c := range []string{"👨‍👩‍👧‍👦", "👍🏽", "🇩🇪", "❤️‍🔥", "Z\u0301\u0323", "각", "नि", "𝄞", "漢"} {
 		run := strings.Repeat(c, 300)
 		for place, text := range map[string]string{
@@ -238,7 +238,7 @@ func TestNoCharacterIsCut(t *testing.T) {
 			"code": "```\n" + run + "\n```", "inline code": "`" + run + "`", "a link": "[" + run + "](https://x.example)", "a heading": "# " + run,
 			"a table": "| a | b |\n|--|--|\n| 1 | " + run + " |",
 		} {
-			for _, d := range dialects() {
+			for _, d := range allDialects() {
 				for _, limit := range []int{100, 101, 102, 103, 107} {
 					whole := 0
 					for _, p := range markup.Render(text, d, limit) {
@@ -259,16 +259,16 @@ func TestNoCharacterIsCut(t *testing.T) {
 	}
 }
 
-// Slack refuses a message whose Markdown is over 12,000 characters long, however much text
-// it would take: such a piece has none.
-func TestMarkdownIsNoLongerThanSlackTakes(t *testing.T) {
+// Slack refuses a message with more than 12,000 characters of Markdown, even if its text may be longer. A
+// longer piece has no Markdown.
+func TestMarkdownStaysWithinSlacksLimit(t *testing.T) {
 	for words, want := range map[int]bool{2300: true, 2390: true, 2410: false, 2600: false, 3000: false} {
 		text := "# a\n\n" + strings.Repeat("word ", words)
 		pieces := markup.Render(text, markup.SlackMrkdwn, 40_000)
 		if len(pieces) != 1 {
 			t.Fatalf("%d words are %d pieces", words, len(pieces))
 		}
-		n := length(pieces[0].Markdown)
+		n := utf16Units(pieces[0].Markdown)
 		if (n > 0) != want || n > 12_000 || !strings.Contains(pieces[0].Text, strings.TrimSpace(text[5:])) {
 			t.Errorf("%d words have %d characters of Markdown", words, n)
 		}

@@ -24,7 +24,7 @@ func (htmlDialect) rendersLink(s document.Span, _ int) bool {
 	return len(s.URL) <= document.MostLink && (scheme == "http" || scheme == "https" || scheme == "mailto")
 }
 
-func (htmlDialect) tableForm(document.Block) form { return asTable }
+func (htmlDialect) tableForm(document.Block) form { return formTable }
 
 func (x htmlDialect) renderBlock(b document.Block) string {
 	switch b.Kind {
@@ -84,7 +84,7 @@ func (htmlDialect) join(all *strings.Builder, frags []renderedBlock) {
 	var to strings.Builder
 	var open []*document.Container
 	for i, f := range frags {
-		path := pathTo(f.within)
+		path := pathTo(f.container)
 		shared := 0
 		for shared < len(open) && shared < len(path) && open[shared] == path[shared] {
 			shared++

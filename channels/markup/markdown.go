@@ -15,12 +15,12 @@ type markdownDialect struct{ flavor flavor }
 type flavor uint8
 
 const (
-	commonMark flavor = iota
-	// discord has no tables, only three levels of headings, and no character references; the text must not notify
+	flavorCommonMark flavor = iota
+	// flavorDiscord has no tables, only three levels of headings, and no character references; the text must not notify
 	// everyone.
-	discord
-	// slackBlock is the Markdown in Slack's markdown blocks. There, <!here> notifies everyone too.
-	slackBlock
+	flavorDiscord
+	// flavorSlackBlock is the Markdown in Slack's markdown blocks. There, <!here> notifies everyone too.
+	flavorSlackBlock
 )
 
 func (markdownDialect) size(text string) size { return sizeInUnits(text) }
@@ -30,15 +30,15 @@ func (markdownDialect) largest(limit int) size { return limitedByLength(limit) }
 func (markdownDialect) rendersLink(s document.Span, limit int) bool { return hasShortTarget(s, limit) }
 
 func (x markdownDialect) tableForm(table document.Block) form {
-	if x.flavor == discord {
+	if x.flavor == flavorDiscord {
 		return columnsOrRecords(phoneWidth, table)
 	}
-	return asTable
+	return formTable
 }
 
 func (x markdownDialect) renderBlock(b document.Block) string {
 	text := x.renderUnindented(b)
-	if x.flavor == commonMark || x.flavor == slackBlock && isQuoted(b) {
+	if x.flavor == flavorCommonMark || x.flavor == flavorSlackBlock && isQuoted(b) {
 		return indented(b.Indent, text)
 	}
 	return text // quotes and code blocks must start at the beginning of a line
@@ -51,12 +51,12 @@ func (x markdownDialect) renderUnindented(b document.Block) string {
 	case document.CodeBlock:
 		return x.renderCode(b.Info, strings.Join(b.Lines, "\n"))
 	case document.Table:
-		if x.flavor == discord {
+		if x.flavor == flavorDiscord {
 			return x.renderCode("", layoutTable(b))
 		}
 		return x.renderTable(b)
 	case document.Rule:
-		if x.flavor == discord {
+		if x.flavor == flavorDiscord {
 			return ruleText
 		}
 		return "***"
@@ -64,7 +64,7 @@ func (x markdownDialect) renderUnindented(b document.Block) string {
 		text = x.renderHeading(b)
 	default:
 		text = inlineText(x, b.Spans)
-		if x.flavor == slackBlock {
+		if x.flavor == flavorSlackBlock {
 			text = strings.ReplaceAll(text, "\n", "  \n") // a plain line break would become a space
 		}
 	}
@@ -77,7 +77,7 @@ func (x markdownDialect) renderUnindented(b document.Block) string {
 // renderHeading renders a heading; on a platform with three levels, deeper headings are bold text.
 func (x markdownDialect) renderHeading(b document.Block) string {
 	most := 6
-	if x.flavor == discord {
+	if x.flavor == flavorDiscord {
 		most = 3
 	}
 	if b.Level > most || len(b.Spans) > 0 && b.Spans[0].Style == document.Marker {
@@ -94,7 +94,7 @@ func (x markdownDialect) renderHeading(b document.Block) string {
 // breaks up fences inside the code.
 func (x markdownDialect) renderCode(info, code string) string {
 	fence := "```"
-	if x.flavor != commonMark {
+	if x.flavor != flavorCommonMark {
 		return fence + info + "\n" + breakFences(x.fitCode(code)) + "\n" + fence
 	}
 	for strings.Contains(code, fence) {
@@ -144,7 +144,7 @@ func escapeCell(c document.Cell) []document.Span {
 func (markdownDialect) join(to *strings.Builder, frags []renderedBlock) { joinLines(to, frags) }
 
 func (x markdownDialect) defuse(plain string) string {
-	if x.flavor == discord {
+	if x.flavor == flavorDiscord {
 		return defuseMentions(plain)
 	}
 	return plain
@@ -181,7 +181,7 @@ func (x markdownDialect) closeMark(b *strings.Builder, m mark, _ rune) {
 		return
 	}
 	target := strings.NewReplacer("(", "%28", ")", "%29").Replace(m.url)
-	if x.flavor == commonMark {
+	if x.flavor == flavorCommonMark {
 		target = strings.ReplaceAll(target, "&", "&amp;")
 	}
 	b.WriteString("](" + target + ")")
@@ -193,11 +193,11 @@ func (x markdownDialect) writeText(b *strings.Builder, s document.Span, lineStar
 		b.WriteString(strings.ReplaceAll(s.Text, "•", "-"))
 	case s.Style&document.Code != 0:
 		writeCode(b, x.fitCode(s.Text))
-	case s.Emoji != "" && x.flavor == slackBlock:
+	case s.Emoji != "" && x.flavor == flavorSlackBlock:
 		b.WriteString(":" + s.Emoji + ":")
 	default:
 		text := s.Text
-		if x.flavor != commonMark {
+		if x.flavor != flavorCommonMark {
 			text = defuseMentions(text)
 		}
 		x.escape(b, text, lineStart, s.URL != "")
@@ -207,7 +207,7 @@ func (x markdownDialect) writeText(b *strings.Builder, s document.Span, lineStar
 // fitCode returns the text of a code span. For Slack it defuses the mentions in it, because Slack would notify
 // people even from within code.
 func (x markdownDialect) fitCode(text string) string {
-	if x.flavor != slackBlock || !strings.Contains(text, "<") {
+	if x.flavor != flavorSlackBlock || !strings.Contains(text, "<") {
 		return text
 	}
 	for _, call := range []string{"!channel", "!here", "!everyone", "!subteam", "@", "#"} {
@@ -218,9 +218,9 @@ func (x markdownDialect) fitCode(text string) string {
 
 func (x markdownDialect) writeBareLink(b *strings.Builder, s document.Span) {
 	switch {
-	case s.IsMail() && x.flavor != commonMark:
+	case s.IsMail() && x.flavor != flavorCommonMark:
 		x.escape(b, s.Text, false, false)
-	case x.flavor == slackBlock:
+	case x.flavor == flavorSlackBlock:
 		x.openMark(b, mark{url: s.URL})
 		x.escape(b, s.Text, false, true)
 		x.closeMark(b, mark{url: s.URL}, 0)
@@ -259,7 +259,7 @@ func (x markdownDialect) escape(b *strings.Builder, s string, lineStart, inLink 
 	for i := 0; i < len(s); i++ {
 		c := s[i]
 		switch {
-		case c == '_' && x.flavor != discord && i > 0 && i+1 < len(s) && isWord(s[i-1]) && isWord(s[i+1]):
+		case c == '_' && x.flavor != flavorDiscord && i > 0 && i+1 < len(s) && isWord(s[i-1]) && isWord(s[i+1]):
 			// Inside a word, an underscore is not a mark, and may belong to an emoji's name.
 		case strings.IndexByte("\\*_~`|[", c) >= 0, inLink && c == ']':
 			b.WriteByte('\\')
@@ -278,7 +278,7 @@ func (x markdownDialect) escape(b *strings.Builder, s string, lineStart, inLink 
 			}
 			i, lineStart = j-1, false
 			continue
-		case x.flavor != discord && x.escapeReference(b, s[i:], lineStart):
+		case x.flavor != flavorDiscord && x.escapeReference(b, s[i:], lineStart):
 			lineStart = false
 			continue
 		}
@@ -292,10 +292,10 @@ func (x markdownDialect) escape(b *strings.Builder, s string, lineStart, inLink 
 // nothing.
 func (x markdownDialect) escapeReference(b *strings.Builder, s string, lineStart bool) bool {
 	switch c := s[0]; {
-	case c == '<' && x.flavor == slackBlock:
+	case c == '<' && x.flavor == flavorSlackBlock:
 		b.WriteString("&lt;")
 	case c == '&' && len(s) > 1 && (s[1] == '#' || isWord(s[1])):
-		if x.flavor == slackBlock {
+		if x.flavor == flavorSlackBlock {
 			b.WriteString("&amp;")
 			break
 		}
@@ -303,7 +303,7 @@ func (x markdownDialect) escapeReference(b *strings.Builder, s string, lineStart
 	case c == '<', lineStart && c == '=', lineStart && c == ':' && strings.HasPrefix(s, ":-"):
 		b.WriteByte('\\')
 		b.WriteByte(c)
-	case c == ':' && x.flavor == commonMark:
+	case c == ':' && x.flavor == flavorCommonMark:
 		_, _, named := document.ReadEmoji(0, s)
 		if !named {
 			return false

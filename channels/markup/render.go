@@ -56,7 +56,7 @@ func (r *Renderer) renderWithin(md string, d Dialect, limit, first int) []Piece 
 // renderIn does what renderWithin does, given a dialect instead of its name.
 func (r *Renderer) renderIn(md string, d dialect, limit, first int) []Piece {
 	md = document.Clean(md)
-	if isBlank(document.Unescape(md)) {
+	if hasNothingVisible(document.Unescape(md)) {
 		return nil
 	}
 	if limit > 0 {
@@ -68,9 +68,9 @@ func (r *Renderer) renderIn(md string, d dialect, limit, first int) []Piece {
 	}
 	a := assembly{dialect: d}
 	if limit > 0 {
-		a.rest = d.largest(limit)
+		a.laterLimit = d.largest(limit)
 	}
-	a.limit = a.rest
+	a.limit = a.laterLimit
 	if first > 0 {
 		a.limit = d.largest(max(min(first, cmp.Or(limit, first)), minLimit))
 		a.limit.bytes = max(first, minLimit)
@@ -98,9 +98,9 @@ func dialectOf(d Dialect) dialect {
 	case SlackMrkdwn:
 		return slackDialect{}
 	case DiscordMarkdown:
-		return markdownDialect{discord}
+		return markdownDialect{flavorDiscord}
 	case Markdown:
-		return markdownDialect{commonMark}
+		return markdownDialect{flavorCommonMark}
 	case HTML:
 		return htmlDialect{}
 	case Terminal:
@@ -183,8 +183,8 @@ func splitForParsing(md string) (part, rest string) {
 	return md[:i], md[i:]
 }
 
-// units returns the length of s in UTF-16 units.
-func units(s string) (n int) {
+// utf16Length returns the length of s in UTF-16 utf16Length.
+func utf16Length(s string) (n int) {
 	for _, r := range s {
 		n += utf16.RuneLen(r)
 	}

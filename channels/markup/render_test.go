@@ -21,9 +21,9 @@ import (
 	"parley/channels/markup/markuptest"
 )
 
-var update = flag.Bool("update", false, "write the golden files")
+var updateGolden = flag.Bool("update", false, "write the golden files")
 
-func dialects() []markup.Dialect {
+func allDialects() []markup.Dialect {
 	return []markup.Dialect{markup.Plain, markup.Markdown, markup.TelegramHTML, markup.SlackMrkdwn, markup.DiscordMarkdown, markup.HTML}
 }
 
@@ -32,6 +32,8 @@ func dialects() []markup.Dialect {
 func TestGolden(t *testing.T) {
 	inputs, err := filepath.Glob("testdata/*.md")
 	if err != nil || len(inputs) == 0 {
+		// Each testdata/NAME.md is rendered in each dialect. NAME.DIALECT contains the pieces, separated by
+		// lines of =.
 		t.Fatalf("%d inputs, %v", len(inputs), err)
 	}
 	r := markup.New()
@@ -44,20 +46,20 @@ func TestGolden(t *testing.T) {
 		if strings.Contains(input, "split") {
 			limit = 400
 		}
-		for name, got := range renderings(r, string(md), limit, 60) {
+		for name, got := range renderAll(r, string(md), limit, 60) {
 			golden := strings.TrimSuffix(input, "md") + name
 			t.Run(filepath.Base(golden), func(t *testing.T) {
-				compare(t, golden, strings.Join(got, "\n==========\n"))
+				compareGolden(t, golden, strings.Join(got, "\n==========\n"))
 			})
 		}
 	}
 }
 
-// renderings are the pieces of a text in each dialect, and in what platforms show beside
-// those: Slack in its markdown blocks, and a terminal of that width.
-func renderings(r *markup.Renderer, md string, limit, width int) map[string][]string {
+// renderAll returns the pieces of a text in each dialect, and in the two richer forms: Slack's markdown blocks,
+// and a terminal of the given width.
+func renderAll(r *markup.Renderer, md string, limit, width int) map[string][]string {
 	all := map[string][]string{"terminal": {r.RenderTerminal(md, markup.Screen{Width: width})}}
-	for _, d := range dialects() {
+	for _, d := range allDialects() {
 		for _, p := range r.Render(md, d, limit) {
 			all[string(d)] = append(all[string(d)], p.Text)
 			if d == markup.SlackMrkdwn {
@@ -69,30 +71,30 @@ func renderings(r *markup.Renderer, md string, limit, width int) map[string][]st
 }
 
 var (
-	show  = flag.String("show", "", "a file of Markdown to render in each dialect, for eyes: go test ./channels/markup -run TestShow -v -show FILE")
-	limit = flag.Int("limit", 4000, "with -show: the length of a message")
-	width = flag.Int("width", 80, "with -show: the columns of the terminal")
+	showFile  = flag.String("show", "", "a file of Markdown to render in each dialect, for eyes: go test ./channels/markup -run TestShow -v -show FILE")
+	showLimit = flag.Int("limit", 4000, "with -show: the length of a message")
+	showWidth = flag.Int("width", 80, "with -show: the columns of the terminal")
 )
 
 func TestShow(t *testing.T) {
-	if *show == "" {
+	if *showFile == "" {
 		t.Skip("no file was given with -show")
 	}
-	md, err := os.ReadFile(*show)
+	md, err := os.ReadFile(*showFile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := renderings(markup.New(), string(md), *limit, *width)
+	all := renderAll(markup.New(), string(md), *showLimit, *showWidth)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		for i, piece := range all[name] {
-			fmt.Printf("\n===== %s, message %d of %d, %d units =====\n%s\n", name, i+1, len(all[name]), length(piece), piece)
+			fmt.Printf("\n===== %s, message %d of %d, %d units =====\n%s\n", name, i+1, len(all[name]), utf16Units(piece), piece)
 		}
 	}
 }
 
-func compare(t *testing.T, golden, got string) {
+func compareGolden(t *testing.T, golden, got string) {
 	t.Helper()
-	if *update {
+	if *updateGolden {
 		if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -106,7 +108,7 @@ func compare(t *testing.T, golden, got string) {
 	}
 }
 
-func TestTextThatIsNoMarkdownStaysAsItIs(t *testing.T) {
+func TestTextWithoutMarkdownStaysUnchanged(t *testing.T) {
 	for _, text := range []string{
 		"an underscore_name and a __dunder__name", "2*3*4 = 24", "2**3**2 is 512", "a lone < and a & and a > b",
 		"tschüß — naïve", "3.", "1986. A great year", "a\nb\nc", "one\n\ntwo", "C:\\temp\\x", "say \"hi\"; it's 5 o'clock!",
@@ -118,13 +120,13 @@ func TestTextThatIsNoMarkdownStaysAsItIs(t *testing.T) {
 		if len(got) != 1 || got[0].Text != text {
 			t.Errorf("%q became %q", text, got)
 		}
-		if tg := markup.Render(text, markup.TelegramHTML, 4096); len(tg) != 1 || visible(t, tg[0].Text) != text {
+		if tg := markup.Render(text, markup.TelegramHTML, 4096); len(tg) != 1 || visibleText(t, tg[0].Text) != text {
 			t.Errorf("%q became %q", text, tg)
 		}
 	}
 }
 
-func TestWhatIsUnescaped(t *testing.T) {
+func TestEscapesAreResolved(t *testing.T) {
 	for md, want := range map[string]string{
 		"a &amp; b &lt;c&gt; &#65;&#x42; &copy;": "a & b <c> AB ©", `\[not a link\] and \*no star\*`: "[not a link] and *no star*",
 		`\(no end`: "(no end", `\[\] and \(\)`: "[] and ()", `- \[ \] open`: "• [ ] open", `\\(a\)`: `\(a)`,
@@ -148,7 +150,7 @@ func TestStrikethroughTakesTwoTildes(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", d, got, want)
 		}
 	}
-	// What is not a strikethrough in Slack either is left alone, so that it can be copied.
+	// Text that is not struck out in Slack either stays unchanged, so that it can be copied.
 	for _, text := range []string{"~/.bashrc and ~/.profile", "1~2 and 3~4", "~5 or ~6", "a ~ b ~ c"} {
 		if got := markup.Render(text, markup.SlackMrkdwn, 4096); got[0].Text != text {
 			t.Errorf("%q became %q", text, got[0].Text)
@@ -156,7 +158,7 @@ func TestStrikethroughTakesTwoTildes(t *testing.T) {
 	}
 }
 
-func TestABadgeLeadsWhereItsLinkLeads(t *testing.T) {
+func TestALinkedImageKeepsItsLink(t *testing.T) {
 	for md, want := range map[string]string{
 		"[![build](https://a.example/badge.svg)](https://a.example/ci)":    `<a href="https://a.example/ci">build</a>`,
 		"[![](https://a.example/badge.svg)](https://a.example/ci)":         `https://a.example/ci`,
@@ -171,7 +173,8 @@ func TestABadgeLeadsWhereItsLinkLeads(t *testing.T) {
 	}
 }
 
-// Whoever makes the model show an image writes its description: that is text and no more.
+// The description of an image is plain text, because whoever makes the model show the image may have written
+// it.
 func TestAnImagesDescriptionIsPlainText(t *testing.T) {
 	const md = "![**Approved** by `owner`, ~~no~~ [see](https://evil.example/x) _now_](https://a.example/i.png)"
 	const plain = "Approved by owner, no see now"
@@ -189,7 +192,7 @@ func TestAnImagesDescriptionIsPlainText(t *testing.T) {
 	}
 }
 
-func TestNothingToSay(t *testing.T) {
+func TestBlankTextsHaveNoPieces(t *testing.T) {
 	for _, md := range []string{"", " ", "\n\n\t\n", "\u200b", "&nbsp;", "\x00"} {
 		if got := markup.Render(md, markup.TelegramHTML, 100); len(got) != 0 {
 			t.Errorf("%q gives %q", md, got)
@@ -202,7 +205,7 @@ func TestNothingToSay(t *testing.T) {
 	}
 }
 
-func TestMassMentionsAreNeutral(t *testing.T) {
+func TestMassMentionsAreDefused(t *testing.T) {
 	const md = "@everyone @here <!channel> <!here|x> <!subteam^S1> **@channel** [@here](https://x.example)"
 	for _, d := range []markup.Dialect{markup.SlackMrkdwn, markup.DiscordMarkdown} {
 		for _, p := range markup.Render(md, d, 1000) {
@@ -235,8 +238,8 @@ func TestLinksLeadOnlyToTheWeb(t *testing.T) {
 	}
 }
 
-// visible is what Telegram shows; it fails where tags are not balanced.
-func visible(t *testing.T, html string) string {
+// visibleText is what Telegram shows; it fails where tags are not balanced.
+func visibleText(t *testing.T, html string) string {
 	t.Helper()
 	var open []string
 	text := regexp.MustCompile(`<[^>]*>`).ReplaceAllStringFunc(html, func(tag string) string {
@@ -248,6 +251,7 @@ func visible(t *testing.T, html string) string {
 		if len(open) == 0 || open[len(open)-1] != name {
 			t.Errorf("tag %s closes %v in %q", tag, open, html)
 			return ""
+			// visibleText returns what Telegram shows. It fails the test if tags are not balanced.
 		}
 		open = open[:len(open)-1]
 		return ""
@@ -261,10 +265,10 @@ func visible(t *testing.T, html string) string {
 	return strings.NewReplacer("&lt;", "<", "&gt;", ">", "&quot;", `"`, "&amp;", "&").Replace(text)
 }
 
-func length(s string) int { return len(utf16.Encode([]rune(s))) }
+func utf16Units(s string) int { return len(utf16.Encode([]rune(s))) }
 
-// check asserts what holds of all pieces of a text.
-func check(t *testing.T, d markup.Dialect, limit int, pieces []markup.Piece) {
+// checkPieces checks what must be true of all pieces of any text.
+func checkPieces(t *testing.T, d markup.Dialect, limit int, pieces []markup.Piece) {
 	t.Helper()
 	for _, p := range pieces {
 		if !utf8.ValidString(p.Text) || !utf8.ValidString(p.Plain) {
@@ -273,21 +277,21 @@ func check(t *testing.T, d markup.Dialect, limit int, pieces []markup.Piece) {
 		if strings.TrimSpace(p.Text) == "" || strings.TrimSpace(p.Plain) == "" {
 			t.Errorf("%s: piece is blank", d)
 		}
-		n := length(p.Text)
+		n := utf16Units(p.Text)
 		if d == markup.TelegramHTML {
-			n = length(visible(t, p.Text))
+			n = utf16Units(visibleText(t, p.Text))
 		}
 		if d == markup.HTML {
-			n = length(markuptest.Shown(t, regexp.MustCompile(">\n+").ReplaceAllString(p.Text, ">")))
+			n = utf16Units(markuptest.Shown(t, regexp.MustCompile(">\n+").ReplaceAllString(p.Text, ">")))
 		}
-		if limit > 0 && (n > limit || length(p.Plain) > limit) {
-			t.Errorf("%s: piece has %d units, %d plain; the limit is %d: %.300q", d, n, length(p.Plain), limit, p.Text)
+		if limit > 0 && (n > limit || utf16Units(p.Plain) > limit) {
+			t.Errorf("%s: piece has %d units, %d plain; the limit is %d: %.300q", d, n, utf16Units(p.Plain), limit, p.Text)
 		}
 	}
 }
 
-// words are the runs of letters in a text.
-func words(s string) []string {
+// letterRuns returns the runs of letters in a text.
+func letterRuns(s string) []string {
 	return strings.FieldsFunc(s, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) })
 }
 
@@ -307,28 +311,28 @@ func FuzzRender(f *testing.F) {
 				t.Errorf("a line of the terminal has %d columns: %q", n, line)
 			}
 		}
-		limit = 64 + abs(limit)%4096
-		for _, d := range dialects() {
+		limit = 64 + absInt(limit)%4096
+		for _, d := range allDialects() {
 			pieces := r.Render(md, d, limit)
-			check(t, d, limit, pieces)
+			checkPieces(t, d, limit, pieces)
 			for _, p := range pieces {
-				seen(t, r, d, p.Text)
+				shownText(t, r, d, p.Text)
 			}
 			if strings.ContainsAny(md, "[]()`~&<>\\|!:@.\t\x00\r#") || !utf8.ValidString(md) || strings.ContainsFunc(md, unicode.IsControl) && !strings.Contains(md, "\n") {
-				continue // some of it is markup, and rightly gone
+				continue // some of the text is markup, and correctly missing
 			}
 			var got strings.Builder
 			for _, p := range pieces {
 				got.WriteString(p.Plain)
 			}
-			if want, have := strings.Join(words(md), ""), strings.Join(words(got.String()), ""); want != have {
+			if want, have := strings.Join(letterRuns(md), ""), strings.Join(letterRuns(got.String()), ""); want != have {
 				t.Errorf("%s, limit %d: words are lost or changed: %q became %q", d, limit, md, got.String())
 			}
 		}
 	})
 }
 
-func TestTheFirstPieceIsBoundInBytes(t *testing.T) {
+func TestTheFirstPieceIsLimitedInBytes(t *testing.T) {
 	r := markup.New()
 	for what, md := range map[string]string{
 		"another script": strings.Repeat("これは長い答えの一文です。", 500),
@@ -340,9 +344,9 @@ func TestTheFirstPieceIsBoundInBytes(t *testing.T) {
 		"headings":       strings.Repeat("# 見出し\n\n本文です。\n\n", 500),
 		"emoji":          strings.Repeat("👨‍👩‍👧‍👦", 900),
 	} {
-		for _, d := range dialects() {
+		for _, d := range allDialects() {
 			pieces := r.RenderFirst(md, d, 4000, 4000)
-			check(t, d, 4000, pieces)
+			checkPieces(t, d, 4000, pieces)
 			if n := len(pieces[0].Text); n > 4000 || n < 1200 {
 				t.Errorf("%s, %s: the first piece has %d bytes", what, d, n)
 			}
@@ -353,7 +357,7 @@ func TestTheFirstPieceIsBoundInBytes(t *testing.T) {
 			for _, p := range pieces {
 				got.WriteString(p.Plain)
 			}
-			if what != "a table" && strings.Join(words(joined(r.Render(md, d, 0))), "") != strings.Join(words(got.String()), "") {
+			if what != "a table" && strings.Join(letterRuns(joinTexts(r.Render(md, d, 0))), "") != strings.Join(letterRuns(got.String()), "") {
 				t.Errorf("%s, %s: words are lost or changed", what, d)
 			}
 		}
@@ -363,7 +367,7 @@ func TestTheFirstPieceIsBoundInBytes(t *testing.T) {
 	}
 }
 
-func joined(pieces []markup.Piece) string {
+func joinTexts(pieces []markup.Piece) string {
 	var b strings.Builder
 	for _, p := range pieces {
 		b.WriteString(p.Plain)
@@ -371,9 +375,9 @@ func joined(pieces []markup.Piece) string {
 	return b.String()
 }
 
-func abs(n int) int { return max(n, -(n + 1)) }
+func absInt(n int) int { return max(n, -(n + 1)) }
 
-// What people do not see does not count, as long as the platform takes it.
+// What people do not see does not count, as long as the platform accepts it.
 func TestLinksDoNotFillAMessage(t *testing.T) {
 	var md strings.Builder
 	for i := range 40 {
@@ -384,15 +388,15 @@ func TestLinksDoNotFillAMessage(t *testing.T) {
 		t.Fatalf("%d pieces", len(pieces))
 	}
 	plain := pieces[0].Plain
-	if n := strings.Count(plain, "https://"); length(plain) > 4096 || n < 25 || n == 40 || !strings.Contains(plain, "item 39 is here") {
-		t.Errorf("the plain form has %d units and %d links", length(plain), n)
+	if n := strings.Count(plain, "https://"); utf16Units(plain) > 4096 || n < 25 || n == 40 || !strings.Contains(plain, "item 39 is here") {
+		t.Errorf("the plain form has %d units and %d links", utf16Units(plain), n)
 	}
-	if long := markup.Render("[x](https://a.example/"+strings.Repeat("y", 1900)+")", markup.TelegramHTML, 1024); len(long) != 1 || length(long[0].Plain) > 1024 {
+	if long := markup.Render("[x](https://a.example/"+strings.Repeat("y", 1900)+")", markup.TelegramHTML, 1024); len(long) != 1 || utf16Units(long[0].Plain) > 1024 {
 		t.Errorf("a long link gives %d pieces", len(long))
 	}
 }
 
-func TestCutsAreWhereAPersonWouldCut(t *testing.T) {
+func TestCutsAreAtNaturalPlaces(t *testing.T) {
 	r := markup.New()
 	sentence := "The quick brown fox jumps over the lazy dog. "
 	for _, p := range r.Render(strings.Repeat(sentence, 50), markup.TelegramHTML, 300) {

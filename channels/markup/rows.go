@@ -10,7 +10,7 @@ import (
 // one row is too long for a piece, it adds the rows as records: a line for each cell.
 func (a *assembly) addTable(b document.Block) {
 	how := a.dialect.tableForm(b)
-	if how != asRecords {
+	if how != formRecords {
 		for _, row := range append([][]document.Cell{b.Head}, b.Rows...) {
 			for _, cell := range row {
 				a.writeTargets(cell)
@@ -25,7 +25,7 @@ func (a *assembly) addTable(b document.Block) {
 			return
 		}
 	}
-	if how == asRecords || !a.everyRowFits(b) {
+	if how == formRecords || !a.everyRowFits(b) {
 		for _, record := range recordParagraphs(b) {
 			a.add(record)
 		}
@@ -97,7 +97,7 @@ func (a *assembly) cutFields(b document.Block, room size) (head, tail document.B
 	}
 	n := largestFitting(len(b.Fields), func(n int) bool { return a.fits(with(b.Fields[:n]...), room) })
 	head.Fields, tail.Fields = b.Fields[:n:n], b.Fields[n:]
-	must := n == 0 && len(a.frags) == 0
+	must := n == 0 && len(a.currentBlocks) == 0
 	if n == len(b.Fields) || n > 0 && room.minus(a.render(head).size).isSmallPartOf(a.limit) {
 		return head, tail
 	}

@@ -23,8 +23,8 @@ func (s size) minus(o size) size {
 	return size{s.units - o.units, s.bytes - o.bytes, s.marks - o.marks, s.weight - o.weight}
 }
 
-// within reports whether s is no larger than o in any respect: length, bytes, marks or weight.
-func (s size) within(o size) bool {
+// fitsIn reports whether s is no larger than o in any respect: length, bytes, marks or weight.
+func (s size) fitsIn(o size) bool {
 	return s.units <= o.units && s.bytes <= o.bytes && s.marks <= o.marks && s.weight <= o.weight
 }
 
@@ -46,7 +46,7 @@ func limitedByLength(limit int) size {
 }
 
 // sizeInUnits returns the size of a text in which marks count like the rest of it.
-func sizeInUnits(text string) size { return size{units: units(text), bytes: len(text)} }
+func sizeInUnits(text string) size { return size{units: utf16Length(text), bytes: len(text)} }
 
 // quoteMarks returns the maximum size that the marks of a quote add to a text.
 func quoteMarks() size { return size{bytes: 2 * len("</blockquote>"), marks: 1, weight: 24} }
@@ -68,7 +68,7 @@ func telegramSize(text string) size {
 		if i < 0 {
 			i = len(text)
 		}
-		s.units += units(text[:i])
+		s.units += utf16Length(text[:i])
 		if text = text[i:]; text == "" {
 			break
 		}

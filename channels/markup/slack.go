@@ -43,14 +43,14 @@ func (x slackDialect) renderBlock(b document.Block) string {
 // renderRich renders a block for Slack's markdown block. It also renders a table as code, for messages that already
 // contain a table.
 func (slackDialect) renderRich(b document.Block) richText {
-	x := markdownDialect{slackBlock}
+	x := markdownDialect{flavorSlackBlock}
 	switch b.Kind {
 	case document.Table:
 		return richText{text: x.renderCode("", layoutTable(b)), table: richTable(b)}
 	case document.Heading:
-		return richText{text: x.renderBlock(b), better: true}
+		return richText{text: x.renderBlock(b), isBetter: true}
 	case document.CodeBlock:
-		return richText{text: x.renderBlock(b), better: b.Info != ""}
+		return richText{text: x.renderBlock(b), isBetter: b.Info != ""}
 	}
 	return richText{text: x.renderBlock(b)}
 }
@@ -83,7 +83,7 @@ func (slackDialect) joinRich(frags []renderedBlock) string {
 		for _, f := range frags[i+1 : i+p.count] {
 			p.rich.text += "\n\n" + f.rich.text
 		}
-		better = better || p.rich.better || p.rich.table != ""
+		better = better || p.rich.isBetter || p.rich.table != ""
 		parts = append(parts, p)
 		i += p.count
 	}
@@ -94,7 +94,7 @@ func (slackDialect) joinRich(frags []renderedBlock) string {
 	for i, p := range parts {
 		switch {
 		case i == 0:
-		case p.within != nil && parts[i-1].within != nil && !p.gap:
+		case p.container != nil && parts[i-1].container != nil && !p.needsGap:
 			b.WriteString("\n")
 		default: // otherwise one block would continue the other
 			b.WriteString("\n\n")
@@ -105,7 +105,7 @@ func (slackDialect) joinRich(frags []renderedBlock) string {
 			b.WriteString(p.rich.text)
 		}
 	}
-	if units(b.String()) > maxRichLength {
+	if utf16Length(b.String()) > maxRichLength {
 		return ""
 	}
 	return b.String()
@@ -122,7 +122,7 @@ func richTable(b document.Block) string {
 	if len(b.Rows) >= maxRichRows || len(b.Head) > maxRichColumns {
 		return ""
 	}
-	return markdownDialect{slackBlock}.renderTable(b)
+	return markdownDialect{flavorSlackBlock}.renderTable(b)
 }
 
 // recordsOfOneTable returns the rows of the table whose records are at the beginning of frags; none if the first

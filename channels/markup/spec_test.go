@@ -16,75 +16,76 @@ import (
 	"parley/channels/markup/markuptest"
 )
 
-func examples(t *testing.T) []markuptest.Example {
+func specExamples(t *testing.T) []markuptest.Example {
 	t.Helper()
 	return markuptest.Examples(t, "testdata/spec")
 }
 
-// A flattener writes HTML so that two ways of writing the same are the same: blocks one
-// below the other, and runs of text with all their styles, whichever is outside.
-type flattener struct {
-	out   []string
-	run   strings.Builder
-	style string // of the run
-	// asOurs has what we do otherwise everywhere done to the HTML of a specification.
-	asOurs bool
+// An htmlFlattener writes HTML in such a form that equivalent HTML is equal: blocks one below the other, and
+// runs of text with all their styles, no matter how these are nested.
+type htmlFlattener struct {
+	out        []string
+	currentRun strings.Builder
+	runStyle   string // the style of the current run
+	// applyDifferences makes the flattener change a specification's HTML in the ways in which this package
+	// always differs from it.
+	applyDifferences bool
 }
 
-// flat is HTML as a list of blocks and runs.
-func flat(t *testing.T, source string, asOurs bool) string {
+// flattenHTML returns HTML as a list of blocks and runs.
+func flattenHTML(t *testing.T, source string, asOurs bool) string {
 	t.Helper()
 	nodes, err := html.ParseFragment(strings.NewReader(source), &html.Node{Type: html.ElementNode, Data: "div", DataAtom: atom.Div})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &flattener{asOurs: asOurs}
+	f := &htmlFlattener{applyDifferences: asOurs}
 	for _, n := range nodes {
-		f.node(n, nil, false)
+		f.addNode(n, nil, false)
 	}
-	f.end()
+	f.endRun()
 	all := strings.Join(f.out, "\n")
-	for _, twice := range []string{"⏎⏎", "⏎\n|⏎"} { // <br> and the end of its line
+	for _, twice := range []string{"⏎⏎", "⏎\n|⏎"} { // <br> and the line end after it
 		all = strings.ReplaceAll(all, twice, "⏎")
 	}
 	all = strings.ReplaceAll(all, "%20", " ")
 	return strings.ReplaceAll(strings.ReplaceAll(all, "\n|⏎\n<", "\n<"), "|⏎\n>", ">")
 }
 
-func (f *flattener) node(n *html.Node, styles []string, pre bool) {
+func (f *htmlFlattener) addNode(n *html.Node, styles []string, pre bool) {
 	switch {
 	case n.Type == html.TextNode:
-		f.text(n.Data, styles, pre)
+		f.addText(n.Data, styles, pre)
 	case n.Type != html.ElementNode:
 	case n.DataAtom == atom.Br:
-		f.text("⏎", styles, true)
+		f.addText("⏎", styles, true)
 	case n.DataAtom == atom.Input:
 		box := "☐"
 		if _, checked := attribute(n, "checked"); checked {
 			box = "☑"
 		}
-		f.text(box, styles, pre)
-	case n.DataAtom == atom.A, n.DataAtom == atom.Img && f.asOurs:
-		f.link(n, styles, pre)
+		f.addText(box, styles, pre)
+	case n.DataAtom == atom.A, n.DataAtom == atom.Img && f.applyDifferences:
+		f.addLink(n, styles, pre)
 	case slices.Contains([]atom.Atom{atom.Em, atom.Strong, atom.Del, atom.Code}, n.DataAtom) && !pre:
-		f.children(n, append(slices.Clone(styles), n.Data), pre)
+		f.addChildren(n, append(slices.Clone(styles), n.Data), pre)
 	default:
-		f.end()
+		f.endRun()
 		var tag strings.Builder
 		tag.WriteString(n.Data)
 		for _, a := range n.Attr {
 			tag.WriteString(" " + a.Key + "=" + a.Val)
 		}
 		f.out = append(f.out, "<"+tag.String())
-		f.children(n, nil, pre || n.DataAtom == atom.Pre)
-		f.end()
+		f.addChildren(n, nil, pre || n.DataAtom == atom.Pre)
+		f.endRun()
 		f.out = append(f.out, ">")
 	}
 }
 
-func (f *flattener) children(n *html.Node, styles []string, pre bool) {
+func (f *htmlFlattener) addChildren(n *html.Node, styles []string, pre bool) {
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
-		f.node(c, styles, pre)
+		f.addNode(c, styles, pre)
 	}
 }
 
@@ -97,8 +98,8 @@ func attribute(n *html.Node, key string) (string, bool) {
 	return "", false
 }
 
-// link is a link, or a picture, of which we make one.
-func (f *flattener) link(n *html.Node, styles []string, pre bool) {
+// addLink adds a link, or a picture, which this package renders as a link.
+func (f *htmlFlattener) addLink(n *html.Node, styles []string, pre bool) {
 	target, _ := attribute(n, "href")
 	if n.DataAtom == atom.Img {
 		target, _ = attribute(n, "src")
@@ -108,16 +109,16 @@ func (f *flattener) link(n *html.Node, styles []string, pre bool) {
 	}
 	linked := append(slices.Clone(styles), "a="+target)
 	toTheWeb := strings.HasPrefix(target, "http") || strings.HasPrefix(strings.ToLower(target), "mailto:")
-	if f.asOurs && (!toTheWeb || slices.ContainsFunc(styles, isLinkStyle)) {
+	if f.applyDifferences && (!toTheWeb || slices.ContainsFunc(styles, isLinkStyle)) {
 		linked = styles
 	}
 	if n.DataAtom == atom.Img {
 		alt, _ := attribute(n, "alt")
-		f.text(alt, linked, pre)
+		f.addText(alt, linked, pre)
 	}
-	f.children(n, linked, pre)
-	if f.asOurs && !toTheWeb && target != "" && target != textOf(n) {
-		f.text(" ("+target+")", styles, pre)
+	f.addChildren(n, linked, pre)
+	if f.applyDifferences && !toTheWeb && target != "" && target != textOf(n) {
+		f.addText(" ("+target+")", styles, pre)
 	}
 }
 
@@ -132,66 +133,66 @@ func textOf(n *html.Node) (s string) {
 
 func isLinkStyle(s string) bool { return strings.HasPrefix(s, "a=") }
 
-func (f *flattener) text(s string, styles []string, pre bool) {
+func (f *htmlFlattener) addText(s string, styles []string, pre bool) {
 	if pre {
-		f.styled(s, styles)
+		f.addStyled(s, styles)
 		return
 	}
-	if f.run.Len() == 0 && strings.TrimSpace(s) == "" {
+	if f.currentRun.Len() == 0 && strings.TrimSpace(s) == "" {
 		return
 	}
 	for i, line := range strings.Split(s, "\n") {
 		if i > 0 {
-			f.styled("⏎", nil)
+			f.addStyled("⏎", nil)
 		}
 		if line != "" {
-			f.styled(line, styles)
+			f.addStyled(line, styles)
 		}
 	}
 }
 
-// styled adds to the run; the end of a line has no style.
-func (f *flattener) styled(s string, styles []string) {
+// addStyled adds text to the current run; a line end has no style.
+func (f *htmlFlattener) addStyled(s string, styles []string) {
 	if s == "⏎" {
 		styles = nil
 	}
 	slices.Sort(styles)
-	if style := strings.Join(slices.Compact(styles), ","); style != f.style {
-		f.end()
-		f.style = style
+	if style := strings.Join(slices.Compact(styles), ","); style != f.runStyle {
+		f.endRun()
+		f.runStyle = style
 	}
-	f.run.WriteString(s)
+	f.currentRun.WriteString(s)
 }
 
-func (f *flattener) end() {
-	if f.run.Len() > 0 {
-		f.out = append(f.out, f.style+"|"+f.run.String())
+func (f *htmlFlattener) endRun() {
+	if f.currentRun.Len() > 0 {
+		f.out = append(f.out, f.runStyle+"|"+f.currentRun.String())
 	}
-	f.run.Reset()
-	f.style = ""
+	f.currentRun.Reset()
+	f.runStyle = ""
 }
 
-// differences are the examples whose HTML is another with us, by the reason. What ours
-// is stands in testdata/spec/differences.txt.
-func differences() map[string][]string {
+// knownDifferences returns, by reason, the examples whose HTML differs in this package.
+// testdata/spec/differences.txt contains this package's HTML.
+func knownDifferences() map[string][]string {
 	return map[string][]string{
-		"HTML is text: on a page it could load and run things, and no chat knows it": span("commonmark", "21", "31", "148-191", "308", "309", "344",
+		"HTML is text: on a page it could load and run things, and no chat knows it": exampleNames("commonmark", "21", "31", "148-191", "308", "309", "344",
 			"475-477", "491", "494", "524", "613-617", "623", "625-631", "642", "643", "gfm disallowed raw HTML 1"),
-		"what defines the target of links elsewhere is text: in a chat somebody wants to read it": span("commonmark", "23", "33",
+		"what defines the target of links elsewhere is text: in a chat somebody wants to read it": exampleNames("commonmark", "23", "33",
 			"192-196", "198", "200-208", "210", "214-218", "317", "527-545", "549", "550", "553-571", "573", "576", "577", "582-589", "591-593"),
-		"a star within a word or a number is one: 2*3*4, a*b":                                  span("commonmark", "355", "356", "370", "429"),
-		"a single tilde is one: ~5, 1~2":                                                       span("", "gfm strikethrough 3"),
-		"a heading, a quote or code without a text shows its marks: a message cannot be empty": span("commonmark", "79", "126", "129", "130", "144", "239", "240"),
-		"of a text in which nothing is seen the marks are shown":                               span("commonmark", "334", "487"),
-		"an address is a link without brackets too, as GFM has it":                             span("commonmark", "608", "611", "612"),
-		"a language is a word of ASCII":                                                        span("commonmark", "34"),
-		"an empty line may be written by number":                                               span("commonmark", "39"),
-		"a link within the text of a picture leads where it leads":                             span("commonmark", "520", "574", "575"),
+		"a star within a word or a number is one: 2*3*4, a*b":                                  exampleNames("commonmark", "355", "356", "370", "429"),
+		"a single tilde is one: ~5, 1~2":                                                       exampleNames("", "gfm strikethrough 3"),
+		"a heading, a quote or code without a text shows its marks: a message cannot be empty": exampleNames("commonmark", "79", "126", "129", "130", "144", "239", "240"),
+		"of a text in which nothing is seen the marks are shown":                               exampleNames("commonmark", "334", "487"),
+		"an address is a link without brackets too, as GFM has it":                             exampleNames("commonmark", "608", "611", "612"),
+		"a language is a word of ASCII":                                                        exampleNames("commonmark", "34"),
+		"an empty line may be written by number":                                               exampleNames("commonmark", "39"),
+		"a link within the text of a picture leads where it leads":                             exampleNames("commonmark", "520", "574", "575"),
 	}
 }
 
-// span are the names of examples given by their numbers, from-to.
-func span(spec string, numbers ...string) (names []string) {
+// exampleNames returns the names of examples, given by their numbers as from-to.
+func exampleNames(spec string, numbers ...string) (names []string) {
 	for _, n := range numbers {
 		from, to, many := strings.Cut(n, "-")
 		first, err := strconv.Atoi(from)
@@ -210,18 +211,18 @@ func span(spec string, numbers ...string) (names []string) {
 	return names
 }
 
-func TestHTMLIsThatOfTheSpecifications(t *testing.T) {
+func TestHTMLMatchesTheSpecifications(t *testing.T) {
 	r := markup.New()
 	reasons := map[string]string{}
-	for reason, names := range differences() {
+	for reason, names := range knownDifferences() {
 		for _, name := range names {
 			reasons[name] = reason
 		}
 	}
 	ours := map[string][]string{}
-	for _, e := range examples(t) {
-		got := html5(r, e.Markdown)
-		have, want := flat(t, got, false), flat(t, e.HTML, true)
+	for _, e := range specExamples(t) {
+		got := renderHTML(r, e.Markdown)
+		have, want := flattenHTML(t, got, false), flattenHTML(t, e.HTML, true)
 		reason, differs := reasons[e.Name]
 		switch {
 		case have == want && differs:
@@ -236,10 +237,10 @@ func TestHTMLIsThatOfTheSpecifications(t *testing.T) {
 	for _, reason := range slices.Sorted(maps.Keys(ours)) {
 		all.WriteString("# " + reason + "\n\n" + strings.Join(ours[reason], "\n") + "\n")
 	}
-	compare(t, "testdata/spec/differences.txt", all.String())
+	compareGolden(t, "testdata/spec/differences.txt", all.String())
 }
 
-func html5(r *markup.Renderer, md string) (text string) {
+func renderHTML(r *markup.Renderer, md string) (text string) {
 	for _, p := range r.Render(md, markup.HTML, 0) {
 		text += p.Text
 	}

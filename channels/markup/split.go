@@ -12,24 +12,24 @@ import (
 // An assembly joins rendered blocks into pieces, each of which is one message. Both the formatted and the plain
 // form of a piece stay within the limit.
 type assembly struct {
-	dialect dialect
-	plain   plainDialect
-	limit   size // the limit of the current piece; 0 units mean none
-	rest    size // the limit of all pieces except the first
+	dialect    dialect
+	plain      plainDialect
+	limit      size // the limit of the current piece; 0 units mean none
+	laterLimit size // the limit of all pieces except the first
 
-	frags  []renderedBlock // the blocks in the current piece
-	used   size            // how much of the limit the current piece has used
-	pieces []Piece         // the finished pieces
+	currentBlocks []renderedBlock // the blocks in the current piece
+	usedSize      size            // how much of the limit the current piece has used
+	pieces        []Piece         // the finished pieces
 }
 
 // render renders a block in the dialect and as plain text, and measures it.
 func (a *assembly) render(b document.Block) renderedBlock {
-	f := renderedBlock{gap: b.Gap, within: b.Within, quote: isQuoted(b), head: b.Kind == document.Heading, record: b.AsTable}
+	f := renderedBlock{needsGap: b.Gap, container: b.Within, isQuote: isQuoted(b), isHeading: b.Kind == document.Heading, record: b.AsTable}
 	if b.Kind == document.Record {
 		b.Kind, b.Spans = document.Paragraph, recordSpans(b.Fields)
 	}
 	f.plain = a.dialect.defuse(a.plain.renderBlock(b))
-	f.bare = f.plain
+	f.withoutTargets = f.plain
 	if _, same := a.dialect.(plainDialect); same {
 		f.text = f.plain
 	} else {
@@ -39,15 +39,15 @@ func (a *assembly) render(b document.Block) renderedBlock {
 		f.rich = d.renderRich(b)
 	}
 	f.size = a.dialect.size(f.text)
-	if f.quote {
+	if f.isQuote {
 		f.size = f.size.plus(quoteMarks())
 	}
 	if f.text != f.plain {
 		// If the plain form is too long, it may leave out the targets of links.
 		if slices.ContainsFunc(b.Spans, func(s document.Span) bool { return s.URL != "" }) {
-			f.bare = a.dialect.defuse(plainDialect{bareLinks: true}.renderBlock(b))
+			f.withoutTargets = a.dialect.defuse(plainDialect{bareLinks: true}.renderBlock(b))
 		}
-		f.size.units = max(f.size.units, units(f.bare))
+		f.size.units = max(f.size.units, utf16Length(f.withoutTargets))
 	}
 	return f
 }
@@ -55,17 +55,17 @@ func (a *assembly) render(b document.Block) renderedBlock {
 // room returns how much room the current piece has for one more block; gap says that an empty line would precede
 // the block.
 func (a *assembly) room(gap bool) size {
-	if len(a.frags) == 0 {
+	if len(a.currentBlocks) == 0 {
 		return a.limit
 	}
-	n := len(renderedBlock{gap: gap}.separator())
-	return a.limit.minus(a.used.plus(size{units: n, bytes: n}))
+	n := len(renderedBlock{needsGap: gap}.separator())
+	return a.limit.minus(a.usedSize.plus(size{units: n, bytes: n}))
 }
 
 // put appends a rendered block to the current piece.
 func (a *assembly) put(f renderedBlock) {
-	a.used = a.limit.minus(a.room(f.gap)).plus(f.size)
-	a.frags = append(a.frags, f)
+	a.usedSize = a.limit.minus(a.room(f.needsGap)).plus(f.size)
+	a.currentBlocks = append(a.currentBlocks, f)
 }
 
 // add puts a block into the current piece or the next one, or cuts it and puts its parts into several.
@@ -88,7 +88,7 @@ func (a *assembly) add(b document.Block) {
 		}
 		head, tail := a.cut(b, a.room(b.Gap))
 		if head.IsEmpty() {
-			if len(a.frags) == 0 {
+			if len(a.currentBlocks) == 0 {
 				return // only white space is left
 			}
 			a.flush(false)
@@ -111,13 +111,13 @@ func (a *assembly) putWhole(b document.Block) bool {
 		return false
 	}
 	f := a.render(b)
-	if !f.size.within(a.limit) {
+	if !f.size.fitsIn(a.limit) {
 		return false
 	}
-	if !f.size.within(a.room(b.Gap)) {
+	if !f.size.fitsIn(a.room(b.Gap)) {
 		a.flush(true)
 	}
-	fits := f.size.within(a.room(b.Gap))
+	fits := f.size.fitsIn(a.room(b.Gap))
 	if fits {
 		a.put(f)
 	}
@@ -137,7 +137,7 @@ func largestFitting(most int, fits func(n int) bool) int {
 
 // fits reports whether a block fits into room.
 func (a *assembly) fits(b document.Block, room size) bool {
-	return !longerThan(b, room.units) && a.render(b).size.within(room)
+	return !longerThan(b, room.units) && a.render(b).size.fitsIn(room)
 }
 
 // longerThan reports whether a block is certainly longer than limit, so that it need not be rendered to find out.
@@ -174,21 +174,21 @@ func longerThan(b document.Block, limit int) bool {
 // stays with its text.
 func (a *assembly) flush(carry bool) {
 	var next []renderedBlock
-	if n := len(a.frags); carry && n > 1 && a.frags[n-1].head && a.frags[n-1].size.units < a.limit.units/4 {
-		next = []renderedBlock{a.frags[n-1]}
-		a.frags = a.frags[:n-1]
+	if n := len(a.currentBlocks); carry && n > 1 && a.currentBlocks[n-1].isHeading && a.currentBlocks[n-1].size.units < a.limit.units/4 {
+		next = []renderedBlock{a.currentBlocks[n-1]}
+		a.currentBlocks = a.currentBlocks[:n-1]
 	}
 	var text strings.Builder
-	a.dialect.join(&text, a.frags)
-	if plain := a.plainForm(); !isBlank(plain) {
+	a.dialect.join(&text, a.currentBlocks)
+	if plain := a.plainForm(); !hasNothingVisible(plain) {
 		p := Piece{Text: text.String(), Plain: plain}
 		if d, ok := a.dialect.(richDialect); ok {
-			p.Markdown = d.joinRich(a.frags)
+			p.Markdown = d.joinRich(a.currentBlocks)
 		}
 		a.pieces = append(a.pieces, p)
-		a.limit = a.rest
+		a.limit = a.laterLimit
 	}
-	a.frags, a.used = a.frags[:0], size{}
+	a.currentBlocks, a.usedSize = a.currentBlocks[:0], size{}
 	for _, f := range next {
 		a.put(f)
 	}
@@ -198,26 +198,26 @@ func (a *assembly) flush(carry bool) {
 // targets.
 func (a *assembly) plainForm() string {
 	total := 0
-	for i, f := range a.frags {
+	for i, f := range a.currentBlocks {
 		if i > 0 {
 			total += len(f.separator())
 		}
-		total += units(f.plain)
+		total += utf16Length(f.plain)
 	}
-	full := len(a.frags) // the number of blocks that are written with targets
+	full := len(a.currentBlocks) // the number of blocks that are written with targets
 	for a.limit.units > 0 && total > a.limit.units && full > 0 {
 		full--
-		total -= units(a.frags[full].plain) - units(a.frags[full].bare)
+		total -= utf16Length(a.currentBlocks[full].plain) - utf16Length(a.currentBlocks[full].withoutTargets)
 	}
 	var plain strings.Builder
-	for i, f := range a.frags {
+	for i, f := range a.currentBlocks {
 		if i > 0 {
 			plain.WriteString(f.separator())
 		}
 		if i < full {
 			plain.WriteString(f.plain)
 		} else {
-			plain.WriteString(f.bare)
+			plain.WriteString(f.withoutTargets)
 		}
 	}
 	return plain.String()
@@ -247,7 +247,7 @@ func (a *assembly) cut(b document.Block, room size) (head, tail document.Block) 
 	}
 	head, tail = b, b
 	tail.Gap = false
-	at := a.cutAt(b.Spans, room, len(a.frags) == 0, func(spans []document.Span) document.Block {
+	at := a.cutAt(b.Spans, room, len(a.currentBlocks) == 0, func(spans []document.Span) document.Block {
 		head.Spans = spans
 		return head
 	})
@@ -268,7 +268,7 @@ func (a *assembly) cut(b document.Block, room size) (head, tail document.Block) 
 func (a *assembly) cutAt(spans []document.Span, room size, must bool, makeBlock func([]document.Span) document.Block) int {
 	flat := plainPrefix(spans, room.units)
 	k := runeStart(flat, sort.Search(len(flat), func(n int) bool {
-		return !a.render(makeBlock(spansBefore(spans, runeStart(flat, n+1)))).size.within(room)
+		return !a.render(makeBlock(spansBefore(spans, runeStart(flat, n+1)))).size.fitsIn(room)
 	}))
 	if k == 0 && !must {
 		return 0
@@ -288,14 +288,14 @@ func (a *assembly) cutLines(b document.Block, room size) (head, tail document.Bl
 	fits := func(lines ...string) bool {
 		h := b
 		h.Lines = lines
-		return a.render(h).size.within(room)
+		return a.render(h).size.fitsIn(room)
 	}
 	n := largestFitting(len(b.Lines), func(n int) bool { return fits(b.Lines[:n]...) })
 	if n > 0 {
 		head.Lines, tail.Lines = b.Lines[:n], b.Lines[n:]
 		return head, tail
 	}
-	if len(a.frags) > 0 {
+	if len(a.currentBlocks) > 0 {
 		head.Lines = nil
 		return head, tail
 	}

@@ -19,12 +19,12 @@ const (
 	deskWidth = 72
 )
 
-// columnsOrRecords returns inColumns if the table is no wider than width, and otherwise asRecords.
+// columnsOrRecords returns formColumns if the table is no wider than width, and otherwise formRecords.
 func columnsOrRecords(width int, t document.Block) form {
 	if sum(columnWidths(t))+(len(t.Head)-1)*len(columnGap) > width {
-		return asRecords
+		return formRecords
 	}
-	return inColumns
+	return formColumns
 }
 
 // columnGap separates columns.

@@ -9,9 +9,9 @@ import (
 	"parley/channels/markup"
 )
 
-// A table that fits a phone stands in columns; a wider one is read row by row. What
-// counts is how wide characters are on a screen.
-func TestWideTablesAreReadRowByRow(t *testing.T) {
+// A table that fits a phone's screen has columns; the rows of a wider one become records. Its width is measured
+// as characters appear on a screen.
+func TestWideTablesBecomeRecords(t *testing.T) {
 	for _, c := range []struct {
 		what, md, want string
 	}{
@@ -33,9 +33,9 @@ func TestWideTablesAreReadRowByRow(t *testing.T) {
 	}
 }
 
-// A row stays together if a message has room for it. One that is longer is cut between
-// its cells, and the rest of a cell has the name of its column again.
-func TestRowsThatAreCutNameTheirColumns(t *testing.T) {
+// A row stays together if it fits into a message. A longer one is cut between its cells. If a cell is cut, its
+// rest repeats the name of the column.
+func TestCutRowsRepeatTheirColumnNames(t *testing.T) {
 	r := markup.New()
 	var md strings.Builder
 	md.WriteString("| id | what it is and does |\n|--|--|\n")
@@ -64,17 +64,17 @@ func TestRowsThatAreCutNameTheirColumns(t *testing.T) {
 	if last := pieces[len(pieces)-1].Plain; !strings.HasSuffix(last, "id: 8\ntext: short") {
 		t.Errorf("it ends in %q", last)
 	}
-	check(t, markup.TelegramHTML, 200, pieces)
-	// What has no room at all is not forced in: a dash of three bytes is one character.
+	checkPieces(t, markup.TelegramHTML, 200, pieces)
+	// Text without any room is not forced in. A dash of three bytes is one character.
 	name := strings.TrimSpace(strings.Repeat("wide ", 20))
-	check(t, markup.Plain, 308, r.Render("| a | "+name+" |\n|--|--|\n| 1 "+strings.TrimSpace(strings.Repeat("text ", 40))+" t", markup.Plain, 308))
+	checkPieces(t, markup.Plain, 308, r.Render("| a | "+name+" |\n|--|--|\n| 1 "+strings.TrimSpace(strings.Repeat("text ", 40))+" t", markup.Plain, 308))
 }
 
-// The names of columns are shortened where thousands of rows would repeat them.
-func TestNamesOfColumnsDoNotMakeATableFarLonger(t *testing.T) {
+// Names of columns are shortened if thousands of rows would repeat them.
+func TestRepeatedColumnNamesAreShortened(t *testing.T) {
 	name := strings.Repeat("a long name ", 12)
 	md := "| " + name + " | b |\n|--|--|\n" + strings.Repeat("| x | y |\n", 2000)
-	all := joined(markup.Render(md, markup.TelegramHTML, 4096))
+	all := joinTexts(markup.Render(md, markup.TelegramHTML, 4096))
 	if !strings.Contains(all, strings.TrimSpace(name)+":") || len(all) > 6*len(md) {
 		t.Errorf("%d bytes became %d, beginning with %.200q", len(md), len(all), all)
 	}
@@ -83,8 +83,8 @@ func TestNamesOfColumnsDoNotMakeATableFarLonger(t *testing.T) {
 	}
 }
 
-// Where tables are tables, each message has the header.
-func TestTablesThatAreSplitRepeatTheirHeader(t *testing.T) {
+// In dialects with real tables, each message repeats the header.
+func TestSplitTablesRepeatTheirHeader(t *testing.T) {
 	md := "| name | number |\n|--|--:|\n" + strings.Repeat("| **someone** | 1 |\n", 50)
 	for d, begin := range map[markup.Dialect]string{
 		markup.Markdown:        "| name | number |\n| --- | --: |\n| **someone** | 1 |",
@@ -107,12 +107,12 @@ func TestTablesThatAreSplitRepeatTheirHeader(t *testing.T) {
 		if rows != 50 || len(pieces) < 3 {
 			t.Errorf("%s: %d rows in %d pieces", d, rows, len(pieces))
 		}
-		check(t, d, 300, pieces)
+		checkPieces(t, d, 300, pieces)
 	}
 }
 
-// Slack takes one table in a message: that is the longest.
-func TestOfSeveralTablesTheLongestIsOne(t *testing.T) {
+// Slack allows one table in a message: the longest one becomes a real table.
+func TestOnlyTheLongestTableIsARealOne(t *testing.T) {
 	small := "| a | b |\n|--|--|\n| 1 | 2 |\n\n"
 	wide := "| name | text |\n|--|--|\n| one | " + strings.Repeat("words ", 20) + "|\n| two | x |\n\n"
 	got := markup.Render(small+"between\n\n"+wide+small, markup.SlackMrkdwn, 4000)

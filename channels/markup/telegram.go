@@ -47,17 +47,17 @@ func (t telegramDialect) renderBlock(b document.Block) string {
 func (telegramDialect) join(to *strings.Builder, frags []renderedBlock) {
 	for i, f := range frags {
 		if i > 0 {
-			if frags[i-1].quote && !f.quote {
+			if frags[i-1].isQuote && !f.isQuote {
 				to.WriteString("</blockquote>")
 			}
 			to.WriteString(f.separator())
 		}
-		if f.quote && (i == 0 || !frags[i-1].quote) {
+		if f.isQuote && (i == 0 || !frags[i-1].isQuote) {
 			to.WriteString("<blockquote>")
 		}
 		to.WriteString(f.text)
 	}
-	if len(frags) > 0 && frags[len(frags)-1].quote {
+	if len(frags) > 0 && frags[len(frags)-1].isQuote {
 		to.WriteString("</blockquote>")
 	}
 }

@@ -36,7 +36,7 @@ func (terminalDialect) largest(limit int) size { return limitedByLength(limit) }
 
 func (terminalDialect) rendersLink(s document.Span, limit int) bool { return hasShortTarget(s, limit) }
 
-func (terminalDialect) tableForm(document.Block) form { return asTable }
+func (terminalDialect) tableForm(document.Block) form { return formTable }
 
 func (x terminalDialect) renderBlock(b document.Block) string {
 	bars := strings.Repeat(quoteBar, b.Quotes())

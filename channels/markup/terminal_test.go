@@ -31,8 +31,8 @@ func TestTerminalShowsStylesAndNoForeignEscapes(t *testing.T) {
 	}
 }
 
-// plainOf is what a terminal shows at a width, without its styles.
-func plainOf(md string, s markup.Screen) string {
+// terminalText returns what a terminal of a width shows, without styles.
+func terminalText(md string, s markup.Screen) string {
 	return ansi.Strip(markup.New().RenderTerminal(md, s))
 }
 
@@ -52,13 +52,13 @@ func TestTerminalBreaksLinesBetweenWords(t *testing.T) {
 		{"| a | b |\n|--|--|\n| long words here | long too |", "a: long\nwords here\nb: long\ntoo"},
 		{"***", "──────────"},
 	} {
-		if got := plainOf(c.md, markup.Screen{Width: 10}); got != c.want {
+		if got := terminalText(c.md, markup.Screen{Width: 10}); got != c.want {
 			t.Errorf("%q is shown as\n%s\nwant\n%s", c.md, got, c.want)
 		}
 	}
 }
 
-// However narrow the terminal is, no line is wider, and each line has its own styles.
+// However narrow the terminal is, no line is wider than it, and each line has complete styles.
 func TestTerminalLinesFit(t *testing.T) {
 	r := markup.New()
 	var texts []string
@@ -69,7 +69,7 @@ func TestTerminalLinesFit(t *testing.T) {
 		}
 		texts = append(texts, string(md))
 	}
-	for _, e := range examples(t) {
+	for _, e := range specExamples(t) {
 		texts = append(texts, e.Markdown)
 	}
 	for _, width := range []int{24, 40, 80} {
@@ -86,7 +86,7 @@ func TestTerminalLinesFit(t *testing.T) {
 	}
 }
 
-func TestTerminalMakesLinksWhereItCan(t *testing.T) {
+func TestTerminalShowsLinksIfItCan(t *testing.T) {
 	const md = "see [the *page*](https://a.example/x) or https://b.example"
 	const link = "\x1b]8;;https://a.example/x\x1b\\"
 	got := markup.New().RenderTerminal(md, markup.Screen{Links: true})
@@ -98,9 +98,9 @@ func TestTerminalMakesLinksWhereItCan(t *testing.T) {
 	}
 }
 
-// However narrow the terminal is, the words of a table are whole and its rows can be seen
-// at once: where there is no room for columns, the rows stand one below the other.
-func TestTerminalTablesCanBeRead(t *testing.T) {
+// However narrow the terminal is, no word of a table is cut, and its rows are recognizable: if there is no room
+// for columns, the rows become records.
+func TestTerminalTablesAreReadable(t *testing.T) {
 	const table = "| Service | Owner | Region | What it does | Since |\n|--|--|--|--|--|\n" +
 		"| billing-gateway | payments | eu-central | Takes the orders from the shop, checks them against the ledger, and hands them to the bank in batches, every ten minutes | 2021 |\n" +
 		"| search | discovery | 東京 | Finds things | 2019 |\n"
@@ -117,8 +117,7 @@ func TestTerminalTablesCanBeRead(t *testing.T) {
 	}
 }
 
-// Lines of code that are too long are broken where one would break them, keep their indentation,
-// and nothing of them is lost.
+// Long lines of code are broken at natural places and keep their indentation, and no text is lost.
 func TestTerminalBreaksCodeBetweenWords(t *testing.T) {
 	const code = "    SELECT users.id, count(*) FROM users LEFT JOIN orders ON orders.user_id = users.id"
 	for _, width := range []int{30, 40, 60} {

@@ -20,7 +20,7 @@ func outboundFor(r message.Request, id string, to bus.Address, own bool) bus.Out
 	}
 	from, _ := bus.ParseAddress(r.From)
 	who := bus.Person{ID: r.Person, Name: r.Called, Owner: r.Owner}
-	if out.Text = attributionText(who, from, "tell you"); markup.Blank(r.Content) {
+	if out.Text = attributionText(who, from, "tell you"); markup.IsBlank(r.Content) {
 		out.Text = attributionText(who, from, "send you this")
 	} else {
 		out.Text += "\n\n" + quoteMarkdown(r.Content)

@@ -52,7 +52,7 @@ func New(c Config) *Sender { return &Sender{c} }
 // If the message may be on its way although Send failed, the error has the code tools.OutcomeUnknown.
 func (s *Sender) Send(ctx context.Context, r message.Request) error {
 	r.Content = s.cfg.Redact(r.Content)
-	if markup.Blank(r.Content) && len(r.Files) == 0 {
+	if markup.IsBlank(r.Content) && len(r.Files) == 0 {
 		return tools.Errorf(tools.InvalidArgs, "nothing of the content can be seen: give a text that has something to read")
 	}
 	to, failed := s.addresses(r)

@@ -35,7 +35,7 @@ const (
 
 func check(r Request) error {
 	switch {
-	case markup.Blank(r.Text) && r.File == nil:
+	case markup.IsBlank(r.Text) && r.File == nil:
 		return &InvalidError{"empty", "there's nothing to send: give some visible text, or a file"}
 	case len(r.Subject) > maxSubject:
 		return &InvalidError{"key_too_long", fmt.Sprintf("the key is %d bytes long; at most %d are allowed", len(r.Subject), maxSubject)}
@@ -58,7 +58,7 @@ func checkCopies(f *bus.File, destinations int) error {
 // isFileName reports whether a file may have this name: it is not a path, and can do no harm in the headers in
 // which it is sent to platforms.
 func isFileName(name string) bool {
-	return !markup.Blank(name) && name != "." && name != ".." && len(name) <= maxFileName &&
+	return !markup.IsBlank(name) && name != "." && name != ".." && len(name) <= maxFileName &&
 		bus.IsClean(name) && !strings.ContainsAny(name, `/\"`)
 }
 

@@ -60,7 +60,9 @@ func (x indexOf) Search(context.Context, search.Query) ([]search.Hit, error) {
 	return slices.Clone(x), nil
 }
 
-func (indexOf) Spoken(context.Context, string, []string, int) ([]string, error) { return nil, nil }
+func (indexOf) SessionsSpokenIn(context.Context, string, []string, int) ([]string, error) {
+	return nil, nil
+}
 
 // slowPlatforms take their time, and those of the chat "hangs" all that there is.
 type slowPlatforms struct {

@@ -118,7 +118,7 @@ func (f *Finder) find(ctx context.Context, facts sight.Facts, who sight.Asker, r
 	}
 	// Otherwise the question itself would be found first: it contains its own words closer together than any
 	// answer.
-	hits, err := f.cfg.Index.Search(ctx, search.Query{Words: r.Words, Sessions: seen.Sessions, Since: r.Since, Until: r.Until, Limit: r.Limit, NotTurn: r.Turn})
+	hits, err := f.cfg.Index.Search(ctx, search.Query{Words: r.Words, Sessions: seen.Sessions, Since: r.Since, Until: r.Until, Limit: r.Limit, ExcludedTurn: r.Turn})
 	if err != nil {
 		return recall.Answer{}, err
 	}
@@ -161,12 +161,12 @@ func (f *Finder) candidates(ctx context.Context, who sight.Asker) ([]string, err
 	for _, s := range others {
 		keys = append(keys, s.Key)
 	}
-	spoken, err := f.cfg.Index.Spoken(ctx, here.Agent, who.Accounts, search.MostSessions)
+	spoken, err := f.cfg.Index.SessionsSpokenIn(ctx, here.Agent, who.Accounts, search.MaxSessions)
 	if err != nil {
 		return nil, err
 	}
 	keys = append(keys, spoken...)
-	return keys[:min(len(keys), search.MostSessions)], nil
+	return keys[:min(len(keys), search.MaxSessions)], nil
 }
 
 // accounts returns a person's accounts: the given one, and those that are linked with it, but no more than maxLinkedAccounts of

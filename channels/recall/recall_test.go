@@ -75,7 +75,7 @@ func (s *stage) withVectors() {
 		s.t.Fatal(err)
 	}
 	m := search.NewMeanings(search.MeaningsConfig{
-		Table: s.Store.Words(), With: func() search.Embedding { return search.Embedding{Model: "trigrams", Embedder: e} }, Log: slog.New(slog.DiscardHandler),
+		Table: s.Store.Words(), Embedding: func() search.Embedding { return search.Embedding{Model: "trigrams", Embedder: e} }, Log: slog.New(slog.DiscardHandler),
 	})
 	for _, fill := range []func(context.Context) (bool, error){s.Store.Words().Fill, m.Fill} {
 		for more := true; more; {

@@ -87,7 +87,7 @@ func (s *actions) publishReaction(ctx context.Context, one interaction.Reaction,
 	s.running.Go(func() {
 		ctx, cancel := context.WithTimeout(ctx, actionTimeout)
 		defer cancel()
-		emoji, ok := markup.Emoji(one.Name)
+		emoji, ok := markup.EmojiNamed(one.Name)
 		if !ok {
 			emoji = ":" + one.Name + ":"
 		}

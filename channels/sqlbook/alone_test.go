@@ -10,11 +10,11 @@ import (
 	"parley/sessions/sqldb/sqldbtest"
 )
 
-// Who is alone in a chat is found by the primary key, which has the threads in their order: no other
-// chat is read, and nothing is sorted.
-func TestWhoIsAloneIsFoundByThePrimaryKey(t *testing.T) {
+// PrivateChatAt finds its row by the primary key, which sorts by thread. It reads no other chat, and sorts
+// nothing.
+func TestPrivateChatAtUsesThePrimaryKey(t *testing.T) {
 	var statements sqldbtest.Statements
-	lite, err := sqldb.OpenAt(statements.Watch(t.Context()), file(t), sqlbook.Schema())
+	lite, err := sqldb.OpenAt(statements.Watch(t.Context()), newPlace(t), sqlbook.Schema())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,9 +57,9 @@ type asks struct {
 // RecordEvents has the book record in a table of the same database, for subscribers, that asks are opened and decided.
 func (a *asks) RecordEvents(t *subscriptions.Table) { a.events.Store(t) }
 
-// record records, within the transaction that opens or ends an ask, that this happens. It returns false if nobody wants
+// recordEvent records, within the transaction that opens or ends an ask, that this happens. It returns false if nobody wants
 // to know.
-func (a *asks) record(tx *sqldb.Tx, ask bus.Ask, what string, at time.Time) (recorded bool, err error) {
+func (a *asks) recordEvent(tx *sqldb.Tx, ask bus.Ask, what string, at time.Time) (recorded bool, err error) {
 	t := a.events.Load()
 	if t == nil || !t.Wants(what) {
 		return false, nil
@@ -73,8 +73,8 @@ func (a *asks) record(tx *sqldb.Tx, ask bus.Ask, what string, at time.Time) (rec
 	return true, t.AddIn(tx, e)
 }
 
-// recorded wakes whoever posts events to subscribers, if record has recorded one (is).
-func (a *asks) recorded(is bool) {
+// wakeIfRecorded wakes the sender of events if recordEvent has recorded one.
+func (a *asks) wakeIfRecorded(is bool) {
 	if is {
 		a.events.Load().Added(1)
 	}
@@ -117,16 +117,16 @@ func (a *asks) OpenAsk(ctx context.Context, ask bus.Ask) error {
 		}
 		n, err := tx.Exec(`INSERT INTO asks (id, session, person, hash, body, made, expires, state, cause, answerer, answer, ended, told, granted)
 			VALUES (?, ?, ?, ?, ?, ?, ?, 'open', '', '', '', 0, 1, ?) ON CONFLICT (id) DO NOTHING`,
-			append(textArgs(ask.ID, ask.Session, ask.Person, ask.Hash, string(body)), stamp(ask.Made), stamp(ask.Expires), -bit(ask.Once))...)
+			append(textArgs(ask.ID, ask.Session, ask.Person, ask.Hash, string(body)), toStamp(ask.Made), toStamp(ask.Expires), -toBit(ask.Once))...)
 		if told = false; err == nil && n > 0 {
-			told, err = a.record(tx, ask, subscriptions.AskOpened, ask.Made)
+			told, err = a.recordEvent(tx, ask, subscriptions.AskOpened, ask.Made)
 		}
 		return err
 	})
 	if err != nil {
 		return fmt.Errorf("open ask %s: %w", ask.ID, err)
 	}
-	a.recorded(told)
+	a.wakeIfRecorded(told)
 	return nil
 }
 
@@ -155,11 +155,11 @@ func (a *asks) EndAsk(ctx context.Context, id, state string, answer bus.Answer) 
 	}
 	told := false
 	err = a.db.Write(ctx, func(tx *sqldb.Tx) error {
-		now := stamp(time.Now())
+		now := toStamp(time.Now())
 		// The session is not told that an ask was withdrawn, because whoever withdraws an ask knows it.
 		query := `UPDATE asks SET state = ?, cause = ?, answerer = ?, answer = ?, ended = ?, told = ?, granted = CASE WHEN granted < 0 THEN granted ELSE ? END WHERE id = ? AND state = 'open'`
-		args := append(textArgs(state, answer.Cause, answer.By.ID, said), now, bit(state == bus.AskWithdrawn),
-			bit(state == bus.AskAnswered && answer.Text == bus.ApproveSession), sqldb.Text(id))
+		args := append(textArgs(state, answer.Cause, answer.By.ID, said), now, toBit(state == bus.AskWithdrawn),
+			toBit(state == bus.AskAnswered && answer.Text == bus.ApproveSession), sqldb.Text(id))
 		switch state {
 		case bus.AskAnswered:
 			query, args = query+` AND expires > ?`, append(args, now)
@@ -176,7 +176,7 @@ func (a *asks) EndAsk(ctx context.Context, id, state string, answer bus.Answer) 
 		ours = changed > 0 || ask.State == state && state == bus.AskAnswered &&
 			answer.Cause != "" && answer.Cause == ask.Answer.Cause && answer.Text == ask.Answer.Text
 		if told = false; err == nil && changed > 0 {
-			told, err = a.record(tx, ask, subscriptions.AskDecided, ask.Ended)
+			told, err = a.recordEvent(tx, ask, subscriptions.AskDecided, ask.Ended)
 		}
 		return err
 	})
@@ -186,7 +186,7 @@ func (a *asks) EndAsk(ctx context.Context, id, state string, answer bus.Answer) 
 	if err != nil {
 		return bus.Ask{}, false, fmt.Errorf("end ask %s: %w", id, err)
 	}
-	a.recorded(told)
+	a.wakeIfRecorded(told)
 	return ask, ours, nil
 }
 
@@ -224,13 +224,13 @@ func (a *asks) HasOpenAsk(ctx context.Context, session string) (bool, error) {
 
 // UntoldAsks implements channels.Asks: it lists ended asks that NoteTold has not marked.
 func (a *asks) UntoldAsks(ctx context.Context, before time.Time) ([]bus.Ask, error) {
-	return queryAll(ctx, a.db.Read, scanAsk, `SELECT `+askFields+` FROM asks WHERE told = 0 AND ended < ? ORDER BY ended, id`, stamp(before))
+	return queryAll(ctx, a.db.Read, scanAsk, `SELECT `+askFields+` FROM asks WHERE told = 0 AND ended < ? ORDER BY ended, id`, toStamp(before))
 }
 
 // Granted implements channels.Asks: it looks for an approval for the whole session that is still valid.
 func (a *asks) Granted(ctx context.Context, session, hash string, since time.Time) (by string, ok bool, err error) {
 	err = a.db.Read.QueryRowContext(ctx, `SELECT answerer FROM asks WHERE session = ? AND hash = ? AND granted = 1 AND ended > ? ORDER BY ended DESC LIMIT 1`,
-		append(textArgs(session, hash), stamp(since))...).Scan(&by)
+		append(textArgs(session, hash), toStamp(since))...).Scan(&by)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", false, nil
 	}
@@ -254,7 +254,7 @@ func (a *asks) EndGrants(ctx context.Context, session string) error {
 // pruneAsks deletes asks that ended more than keepAsks ago, at most pruneLimit of them.
 func pruneAsks(tx *sqldb.Tx, now time.Time) error {
 	_, err := tx.Exec(`DELETE FROM asks WHERE id IN (SELECT id FROM asks WHERE ended > 0 AND ended < ? ORDER BY ended LIMIT ?)`,
-		stamp(now.Add(-keepAsks)), pruneLimit)
+		toStamp(now.Add(-keepAsks)), pruneLimit)
 	return err
 }
 

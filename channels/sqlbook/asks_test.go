@@ -9,10 +9,10 @@ import (
 	"parley/channels/sqlbook"
 )
 
-// What was asked goes with its session, with the person whose turn it was, with who
-// answered, and by its age; what waits is not old.
+// Asks are erased with their session, with the person whose turn asked, with the person who answered, and by
+// age. An open ask is never old.
 func TestAsksAreErased(t *testing.T) {
-	b := open(t, file(t))
+	b := openBook(t, newPlace(t))
 	t.Cleanup(func() { b.Close() })
 	now := time.Now()
 	for id, a := range map[string]bus.Ask{
@@ -65,9 +65,9 @@ func TestAsksAreErased(t *testing.T) {
 	}
 }
 
-// Of the open asks, no more are read than are asked for.
+// Of the open asks, only as many are read as the caller wants.
 func TestTheOldestAsks(t *testing.T) {
-	b := open(t, file(t))
+	b := openBook(t, newPlace(t))
 	t.Cleanup(func() { b.Close() })
 	now := time.Now()
 	for n, id := range []string{"second", "first", "ended", "third"} {

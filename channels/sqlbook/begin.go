@@ -15,7 +15,7 @@ func (s *sends) Begin(ctx context.Context, send channels.Send) (known channels.S
 	if known, ok := s.early.take(send.ID); ok {
 		return known, true, nil
 	}
-	now := s.doubts.beginTime(send.ID, time.Now())
+	now := s.doubts.firstBeginTime(send.ID, time.Now())
 	known = recordOf(send, now)
 	if s.db.IsPostgres() {
 		fresh, err = s.beginAtOnce(ctx, known, now)
@@ -42,7 +42,7 @@ func (s *sends) Begin(ctx context.Context, send channels.Send) (known channels.S
 // begin inserts a send with its parts; fresh is false if the id is known.
 func begin(tx *sqldb.Tx, send channels.Send, now time.Time) (fresh bool, err error) {
 	n, err := tx.Exec(`INSERT INTO sends (id, channel, chat, thread, session, writer, begun) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-		append(textArgs(send.ID, send.To.Channel, send.To.Chat, send.To.Thread, send.Session, send.Writer), stamp(now))...)
+		append(textArgs(send.ID, send.To.Channel, send.To.Chat, send.To.Thread, send.Session, send.Writer), toStamp(now))...)
 	if err != nil || n == 0 {
 		return false, err
 	}
@@ -50,7 +50,7 @@ func begin(tx *sqldb.Tx, send channels.Send, now time.Time) (fresh bool, err err
 		if _, err := tx.Exec(`INSERT INTO parts (send, part, state, body, plain, code, edits, under, file, platform_id, interrupted, changed)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, '', 0, ?)`,
 			sqldb.Text(send.ID), i, p.State, sqldb.Text(p.Text), sqldb.Text(p.Plain), sqldb.Text(p.Code),
-			sqldb.Text(p.Edits), sqldb.Text(p.Under), bit(p.File), stamp(now)); err != nil {
+			sqldb.Text(p.Edits), sqldb.Text(p.Under), toBit(p.File), toStamp(now)); err != nil {
 			return false, err
 		}
 	}
@@ -81,9 +81,9 @@ func (s *sends) beginAtOnce(ctx context.Context, send channels.Send, now time.Ti
 	}
 	files := make([]int32, len(send.Parts))
 	for i, p := range send.Parts {
-		files[i] = int32(bit(p.File))
+		files[i] = int32(toBit(p.File))
 	}
-	args := append(textArgs(send.ID, send.To.Channel, send.To.Chat, send.To.Thread), stamp(now),
+	args := append(textArgs(send.ID, send.To.Channel, send.To.Chat, send.To.Thread), toStamp(now),
 		column(func(p channels.SentPart) string { return p.State }),
 		column(func(p channels.SentPart) string { return p.Text }),
 		column(func(p channels.SentPart) string { return p.Plain }),
@@ -112,7 +112,7 @@ func recordOf(send channels.Send, now time.Time) channels.Send {
 			parts[i].State = channels.Sending
 		}
 	}
-	send.Parts, send.At = parts, timeOf(stamp(now))
+	send.Parts, send.At = parts, timeOf(toStamp(now))
 	return send
 }
 
@@ -125,5 +125,5 @@ func isUntouched(send channels.Send, at time.Time) bool {
 			return false
 		}
 	}
-	return stamp(send.At) == stamp(at)
+	return toStamp(send.At) == toStamp(at)
 }

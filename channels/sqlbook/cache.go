@@ -5,9 +5,9 @@ import "sync"
 // A readCache caches the results of queries until something that they read is written. A nil readCache caches
 // nothing.
 type readCache[K comparable, V any] struct {
-	mu    sync.Mutex
-	found map[K]V
-	round int // counts calls of clear
+	mu      sync.Mutex
+	results map[K]V
+	round   int // counts calls of clear
 }
 
 // maxReadCache is the maximum number of results in a readCache.
@@ -21,7 +21,7 @@ func (r *readCache[K, V]) get(key K, query func() (found V, keep bool, err error
 		return found, err
 	}
 	r.mu.Lock()
-	kept, ok := r.found[key]
+	kept, ok := r.results[key]
 	round := r.round
 	r.mu.Unlock()
 	if ok {
@@ -36,10 +36,10 @@ func (r *readCache[K, V]) get(key K, query func() (found V, keep bool, err error
 	if r.round != round { // the result may be older than what has been written in the meantime
 		return found, nil
 	}
-	if r.found == nil || len(r.found) >= maxReadCache {
-		r.found = map[K]V{}
+	if r.results == nil || len(r.results) >= maxReadCache {
+		r.results = map[K]V{}
 	}
-	r.found[key] = found
+	r.results[key] = found
 	return found, nil
 }
 
@@ -50,6 +50,6 @@ func (r *readCache[K, V]) clear() {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.found = nil
+	r.results = nil
 	r.round++
 }

@@ -9,10 +9,10 @@ import (
 	"parley/channels/sqlbook"
 )
 
-// A chat is found by its address, whatever the thread; it is private if any of its records says so, and what nobody
-// has said anything in is not known.
+// A chat is found by its address, ignoring the thread. It is private if any of its records says so, and unknown
+// if nobody has said anything there.
 func TestAChatIsFoundByItsAddress(t *testing.T) {
-	b, err := sqlbook.Open(t.Context(), file(t))
+	b, err := sqlbook.Open(t.Context(), newPlace(t))
 	if err != nil {
 		t.Fatal(err)
 	}

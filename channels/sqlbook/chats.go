@@ -19,7 +19,7 @@ type chats struct{ db *sqldb.DB }
 // RecordChat implements channels.Chats: it inserts the chat, or updates its person and name, if chat.Name is known.
 func (c *chats) RecordChat(ctx context.Context, chat channels.Chat) error {
 	at := chat.Address
-	person, name := sqldb.Text(chat.Person), nameText(chat.Name)
+	person, name := sqldb.Text(chat.Person), toStoredName(chat.Name)
 	known := 0
 	query, args := `SELECT count(*) FROM chats WHERE channel = ? AND chat = ? AND thread = ?`, textArgs(at.Channel, at.Chat, at.Thread)
 	if name != "" {
@@ -32,7 +32,7 @@ func (c *chats) RecordChat(ctx context.Context, chat channels.Chat) error {
 	_, err = c.db.Exec(ctx, `INSERT INTO chats (channel, chat, thread, session, shared, seen, person, name) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (channel, chat, thread) DO UPDATE SET person = excluded.person, name = excluded.name
 		WHERE excluded.name <> ''`,
-		append(textArgs(at.Channel, at.Chat, at.Thread, chat.Session), bit(chat.Group), stamp(chat.Seen), person, name)...)
+		append(textArgs(at.Channel, at.Chat, at.Thread, chat.Session), toBit(chat.Group), toStamp(chat.Seen), person, name)...)
 	if err != nil {
 		return fmt.Errorf("note a chat: %w", err)
 	}
@@ -61,7 +61,7 @@ func (c *chats) SessionsBefore(ctx context.Context, before time.Time, after stri
 		err = scan(&key)
 		restoreTexts(&key)
 		return key, err
-	}, `SELECT DISTINCT session FROM chats WHERE session > ? AND seen < ? ORDER BY session LIMIT ?`, sqldb.Text(after), stamp(before), limit)
+	}, `SELECT DISTINCT session FROM chats WHERE session > ? AND seen < ? ORDER BY session LIMIT ?`, sqldb.Text(after), toStamp(before), limit)
 }
 
 // Names returns people's names on their platforms, by id. It includes only those whose private chat the book knows.
@@ -84,7 +84,7 @@ func (c *chats) AssignSession(ctx context.Context, chat channels.Chat) error {
 	at := chat.Address
 	_, err := c.db.Exec(ctx, `INSERT INTO chats (channel, chat, thread, session, shared, seen, person, name) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (channel, chat, thread) DO UPDATE SET session = excluded.session`,
-		append(textArgs(at.Channel, at.Chat, at.Thread, chat.Session), bit(chat.Group), stamp(chat.Seen), sqldb.Text(chat.Person), nameText(chat.Name))...)
+		append(textArgs(at.Channel, at.Chat, at.Thread, chat.Session), toBit(chat.Group), toStamp(chat.Seen), sqldb.Text(chat.Person), toStoredName(chat.Name))...)
 	if err != nil {
 		return fmt.Errorf("note a chat's session: %w", err)
 	}

@@ -35,9 +35,9 @@ func restoreTexts(list ...*string) {
 	}
 }
 
-// stamp returns a time in its stored form. 0 means no time, so the first microsecond of 1970 is stored as the
+// toStamp returns a time in its stored form. 0 means no time, so the first microsecond of 1970 is stored as the
 // second one.
-func stamp(t time.Time) int64 {
+func toStamp(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
 	}
@@ -52,24 +52,24 @@ func timeOf(stamp int64) time.Time {
 	return time.UnixMicro(stamp)
 }
 
-// bit returns a boolean in its stored form.
-func bit(b bool) int {
+// toBit returns a boolean in its stored form.
+func toBit(b bool) int {
 	if b {
 		return 1
 	}
 	return 0
 }
 
-// nameText returns a name in its stored form, cut to longestName.
-func nameText(name string) string {
-	if len(name) > longestName {
-		name = strings.ToValidUTF8(name[:longestName], "")
+// toStoredName returns a name in its stored form, cut to maxNameBytes.
+func toStoredName(name string) string {
+	if len(name) > maxNameBytes {
+		name = strings.ToValidUTF8(name[:maxNameBytes], "")
 	}
 	return sqldb.Text(name)
 }
 
-// longestName is how much of a name is stored.
-const longestName = 128 // bytes
+// maxNameBytes is how much of a name is stored.
+const maxNameBytes = 128 // bytes
 
 // queryAll runs a query and returns the results of scan for its rows.
 func queryAll[T any](ctx context.Context, db *sql.DB, scan func(func(...any) error) (T, error), query string, args ...any) (all []T, err error) {

@@ -12,7 +12,7 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// A book of the layout before keeps all that it knows of sends.
+// A book with the earlier table layout keeps everything that it knows of sends.
 func TestSendsOfTheEarlierLayoutAreKept(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "book.db")
 	earlier := sqlbook.Schema().SQLite
@@ -44,7 +44,7 @@ func TestSendsOfTheEarlierLayoutAreKept(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	db, err = sqldb.Open(t.Context(), path, sqlbook.Schema().SQLite) // a book would prune what is so old
+	db, err = sqldb.Open(t.Context(), path, sqlbook.Schema().SQLite) // opened without a Book, because it would delete these old sends
 	if err != nil {
 		t.Fatal(err)
 	}

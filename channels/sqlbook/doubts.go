@@ -11,17 +11,17 @@ const maxDoubts = 100_000
 // uncertainSends remembers the sends for which Begin failed in this process although it may have committed, each
 // with the time of its first Begin.
 type uncertainSends struct {
-	mu sync.Mutex
-	at map[string]time.Time
+	mu          sync.Mutex
+	firstBegins map[string]time.Time
 }
 
-// beginTime returns the time of a send's first Begin if it's unknown whether that Begin
+// firstBeginTime returns the time of a send's first Begin if it's unknown whether that Begin
 // committed; otherwise it returns now. Repeating Begin with the same time lets it recognize its
 // own record.
-func (d *uncertainSends) beginTime(id string, now time.Time) time.Time {
+func (d *uncertainSends) firstBeginTime(id string, now time.Time) time.Time {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if at, ok := d.at[id]; ok {
+	if at, ok := d.firstBegins[id]; ok {
 		return at
 	}
 	return now
@@ -31,15 +31,15 @@ func (d *uncertainSends) beginTime(id string, now time.Time) time.Time {
 func (d *uncertainSends) recordOutcome(id string, at time.Time, err error) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	_, doubted := d.at[id]
+	_, doubted := d.firstBegins[id]
 	switch {
 	case err == nil:
-		delete(d.at, id)
-	case len(d.at) < maxDoubts:
-		if d.at == nil {
-			d.at = map[string]time.Time{}
+		delete(d.firstBegins, id)
+	case len(d.firstBegins) < maxDoubts:
+		if d.firstBegins == nil {
+			d.firstBegins = map[string]time.Time{}
 		}
-		d.at[id] = at
+		d.firstBegins[id] = at
 	}
 	return doubted
 }

@@ -17,33 +17,33 @@ const maxEarlySends = 1024
 // that it does not remember counts as cut off, like one from a process that has died. If messages are removed from
 // the bus unsent, which is rare, their sends stay here until the book is closed.
 type earlySends struct {
-	mu    sync.Mutex
-	sends map[string]channels.Send
+	mu   sync.Mutex
+	byID map[string]channels.Send
 }
 
 // hasRoom reports whether one more send may be recorded early.
 func (e *earlySends) hasRoom() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return len(e.sends) < maxEarlySends
+	return len(e.byID) < maxEarlySends
 }
 
 // add remembers a send.
 func (e *earlySends) add(send channels.Send) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.sends == nil {
-		e.sends = map[string]channels.Send{}
+	if e.byID == nil {
+		e.byID = map[string]channels.Send{}
 	}
-	e.sends[send.ID] = send
+	e.byID[send.ID] = send
 }
 
 // take removes and returns the send with that id; false if there is none.
 func (e *earlySends) take(id string) (send channels.Send, ok bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	send, ok = e.sends[id]
-	delete(e.sends, id)
+	send, ok = e.byID[id]
+	delete(e.byID, id)
 	return send, ok
 }
 
@@ -51,5 +51,5 @@ func (e *earlySends) take(id string) (send channels.Send, ok bool) {
 func (e *earlySends) ids() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return slices.Collect(maps.Keys(e.sends))
+	return slices.Collect(maps.Keys(e.byID))
 }

@@ -10,11 +10,12 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// share makes a book in a database of its own, and returns a function that records an answer's send
-// as with its publication. What happens is called after the share was made and before it is written.
-func share(t *testing.T) (b *sqlbook.Book, record func(id string, happens func()) bool) {
+// newSharingBook makes a book in a database of its own. It also returns a function that records an answer's
+// send as if it were published in the same write; happens is called after the share was made and before it is
+// written.
+func newSharingBook(t *testing.T) (b *sqlbook.Book, record func(id string, happens func()) bool) {
 	t.Helper()
-	db, err := sqldb.OpenAt(t.Context(), file(t), sqlbook.Schema())
+	db, err := sqldb.OpenAt(t.Context(), newPlace(t), sqlbook.Schema())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,14 +42,14 @@ func share(t *testing.T) (b *sqlbook.Book, record func(id string, happens func()
 	}
 }
 
-func nothing() {}
+func doNothing() {}
 
 func TestAnErasureLeavesAnAnswerThatIsBeingPublished(t *testing.T) {
-	b, record := share(t)
+	b, record := newSharingBook(t)
 	var asked time.Time
 	record("published since", func() { asked = time.Now() })
-	record("erased", nothing)
-	record("of others", nothing)
+	record("erased", doNothing)
+	record("of others", doNothing)
 	erase(t, b, sqlbook.Erasure{Sends: []string{"erased"}, Asked: asked}, sqlbook.Erased{Sends: 1})
 	for id, want := range map[string]string{"published since": "hello", "erased": "anew", "of others": "hello"} {
 		known, fresh, err := b.Begin(t.Context(), channels.Send{ID: id, To: private, Parts: []channels.SentPart{{Text: "anew"}}})
@@ -61,13 +62,13 @@ func TestAnErasureLeavesAnAnswerThatIsBeingPublished(t *testing.T) {
 	}
 }
 
-// Answers that wait for a slow platform are not begun with their publication without end, and none
-// of those that were is forgotten.
-func TestFewAnswersBeginWithTheirPublication(t *testing.T) {
-	b, record := share(t)
+// If answers wait for a slow platform, only a limited number of them are recorded early, and none of these is
+// forgotten.
+func TestTheNumberOfEarlySendsIsLimited(t *testing.T) {
+	b, record := newSharingBook(t)
 	const many = 5000
 	begun := 0
-	for begun < many && record(fmt.Sprint(begun), nothing) {
+	for begun < many && record(fmt.Sprint(begun), doNothing) {
 		begun++
 	}
 	if begun == many {
@@ -78,7 +79,7 @@ func TestFewAnswersBeginWithTheirPublication(t *testing.T) {
 			t.Errorf("%s is forgotten: %v, %v", id, fresh, err)
 		}
 	}
-	if !record("next", nothing) {
+	if !record("next", doNothing) {
 		t.Error("when some have begun, there is no room for the next")
 	}
 }

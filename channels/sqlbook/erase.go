@@ -94,7 +94,7 @@ type eraser struct {
 // so in many transactions, so that others can write in between. If it is interrupted, the same call erases the
 // rest: the record of a session's chats, by which the rest is found, is erased last.
 func (e *eraser) Erase(ctx context.Context, what Erasure) (done Erased, err error) {
-	sent, err := e.sentTo(ctx, what.At)
+	sent, err := e.sendsTo(ctx, what.At)
 	if err == nil {
 		err = e.inSteps(ctx, &done, what.units(sent))
 	}
@@ -111,14 +111,14 @@ func (e *eraser) Erase(ctx context.Context, what Erasure) (done Erased, err erro
 // inSteps does the units one after another, as many in one transaction as the limits of a step allow, and adds to
 // done what the durable transactions have erased.
 func (e *eraser) inSteps(ctx context.Context, done *Erased, units unitList) error {
-	for at, after := 0, ""; at < units.n; {
+	for at, after := 0, ""; at < units.count; {
 		var erased Erased
 		next, from := at, after
 		err := e.people.write(ctx, func(tx *sqldb.Tx) error {
 			erased, next, from = Erased{}, at, after // the function may run again
 			began := e.now()
-			for n := 0; next < units.n && n < stepUnits && (n == 0 || e.now().Sub(began) < stepTime); n++ {
-				reached, more, err := units.do(next, tx, from, &erased)
+			for n := 0; next < units.count && n < stepUnits && (n == 0 || e.now().Sub(began) < stepTime); n++ {
+				reached, more, err := units.run(next, tx, from, &erased)
 				if err != nil {
 					return err
 				}
@@ -150,10 +150,10 @@ func (e *Erased) add(more Erased) {
 	e.Memories += more.Memories
 }
 
-// sentTo returns the ids of the sends to some addresses, in their stored form. It is called before the erasure
+// sendsTo returns the ids of the sends to some addresses, in their stored form. It is called before the erasure
 // begins because nobody asked to erase what is sent there later, and a time can't separate the two: the clocks of
 // the senders differ.
-func (e *eraser) sentTo(ctx context.Context, addresses []bus.Address) (ids []string, err error) {
+func (e *eraser) sendsTo(ctx context.Context, addresses []bus.Address) (ids []string, err error) {
 	for _, at := range addresses {
 		to, err := sqldb.Column(e.people.db.Read.QueryContext(ctx,
 			`SELECT id FROM sends WHERE channel = ? AND chat = ? AND thread = ?`, textArgs(at.Channel, at.Chat, at.Thread)...))

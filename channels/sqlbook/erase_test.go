@@ -20,7 +20,7 @@ const secret = "a word that nobody else says"
 
 var private, group = bus.Address{Channel: "telegram", Chat: "42"}, bus.Address{Channel: "telegram", Chat: "-100"}
 
-// begin records a message, and that its first part was sent if it is to be through.
+// begin records a message and, if through is true, that its first part was sent.
 func begin(t *testing.T, b *sqlbook.Book, id string, to bus.Address, through bool) {
 	t.Helper()
 	_, _, err := b.Begin(t.Context(), channels.Send{ID: id, To: to, Parts: []channels.SentPart{{Text: secret + id, Plain: secret}}})
@@ -43,12 +43,12 @@ func erase(t *testing.T, b *sqlbook.Book, what sqlbook.Erasure, want sqlbook.Era
 }
 
 func TestErase(t *testing.T) {
-	t.Run("sqlite", func(t *testing.T) { testErase(t, file(t)) })
+	t.Run("sqlite", func(t *testing.T) { testErase(t, newPlace(t)) })
 	t.Run("postgres", func(t *testing.T) { testErase(t, sqldbtest.New(t)) })
 }
 
 func testErase(t *testing.T, place string) {
-	b := open(t, place)
+	b := openBook(t, place)
 	t.Cleanup(func() { b.Close() })
 	begin(t, b, "private done", private, true)
 	begin(t, b, "private open", private, false)
@@ -100,11 +100,11 @@ func testErase(t *testing.T, place string) {
 	}
 }
 
-// Only what a session has written goes with it, or nobody knows who has written it.
-func TestEraseOfASession(t *testing.T) {
-	for name, place := range map[string]func(testing.TB) string{"sqlite": file, "postgres": func(t testing.TB) string { return sqldbtest.New(t) }} {
+// Erasing a session erases the messages that it wrote, and those of which nobody knows who wrote them.
+func TestEraseSession(t *testing.T) {
+	for name, place := range map[string]func(testing.TB) string{"sqlite": newPlace, "postgres": func(t testing.TB) string { return sqldbtest.New(t) }} {
 		t.Run(name, func(t *testing.T) {
-			b := open(t, place(t))
+			b := openBook(t, place(t))
 			t.Cleanup(func() { b.Close() })
 			for _, send := range []channels.Send{
 				{ID: "answer", To: group, Session: "main:x"}, {ID: "notice", To: private, Writer: "main:x"}, {ID: "unknown", To: group},
@@ -136,7 +136,7 @@ func TestEraseOfASession(t *testing.T) {
 	}
 }
 
-// What a person is called goes, and that they are paired stays.
+// A person's name is erased, but not that they are paired.
 func testEraseName(t *testing.T, b *sqlbook.Book) {
 	t.Helper()
 	for _, person := range []string{"telegram:42", "telegram:43"} {
@@ -166,8 +166,8 @@ func testEraseName(t *testing.T, b *sqlbook.Book) {
 	}
 }
 
-// traces counts how often the secret is in the files of a book.
-func traces(t *testing.T, place string) (n int) {
+// countSecretInFiles counts how often the secret occurs in the files of a book.
+func countSecretInFiles(t *testing.T, place string) (n int) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(filepath.Dir(place), "*"))
 	if err != nil {
@@ -184,8 +184,8 @@ func traces(t *testing.T, place string) (n int) {
 }
 
 func TestEraseLeavesNoTrace(t *testing.T) {
-	place := file(t)
-	b := open(t, place)
+	place := newPlace(t)
+	b := openBook(t, place)
 	t.Cleanup(func() { b.Close() })
 	for i := range 50 {
 		begin(t, b, fmt.Sprint(i), private, i%2 == 0)
@@ -194,22 +194,22 @@ func TestEraseLeavesNoTrace(t *testing.T) {
 	for i := 1; i < 50; i += 2 {
 		open = append(open, fmt.Sprint(i))
 	}
-	if traces(t, place) == 0 {
+	if countSecretInFiles(t, place) == 0 {
 		t.Fatal("the files do not hold it: the test cannot fail")
 	}
 	erase(t, b, sqlbook.Erasure{Sends: open}, sqlbook.Erased{Sends: 25})
-	if n := traces(t, place); n != 0 {
+	if n := countSecretInFiles(t, place); n != 0 {
 		t.Errorf("%d traces are left", n)
 	}
 }
 
 func TestEraseRatings(t *testing.T) {
-	t.Run("sqlite", func(t *testing.T) { testEraseRatings(t, file(t)) })
+	t.Run("sqlite", func(t *testing.T) { testEraseRatings(t, newPlace(t)) })
 	t.Run("postgres", func(t *testing.T) { testEraseRatings(t, sqldbtest.New(t)) })
 }
 
 func testEraseRatings(t *testing.T, place string) {
-	b := open(t, place)
+	b := openBook(t, place)
 	t.Cleanup(func() { b.Close() })
 	long := time.Now().Add(-time.Hour)
 	for i, session := range []string{"main:telegram:42", "main:telegram:-100"} {
@@ -237,14 +237,14 @@ func testEraseRatings(t *testing.T, place string) {
 }
 
 func TestEraseMemories(t *testing.T) {
-	t.Run("sqlite", func(t *testing.T) { testEraseMemories(t, file(t)) })
+	t.Run("sqlite", func(t *testing.T) { testEraseMemories(t, newPlace(t)) })
 	t.Run("postgres", func(t *testing.T) { testEraseMemories(t, sqldbtest.New(t)) })
 }
 
-// What is remembered of a person goes with them, for all who are one with them; the others
-// stay linked to one another.
+// Memories of a person are erased with that person, for all linked accounts. The others stay linked to each
+// other.
 func testEraseMemories(t *testing.T, place string) {
-	b := open(t, place)
+	b := openBook(t, place)
 	t.Cleanup(func() { b.Close() })
 	keep := func(scope, owner, text string) {
 		t.Helper()
@@ -271,7 +271,7 @@ func testEraseMemories(t *testing.T, place string) {
 		}
 	}
 	recalls("telegram:1", secret)
-	erase(t, b, sqlbook.Erasure{Person: "telegram:1"}, sqlbook.Erased{Memories: 1}) // whose account it is
+	erase(t, b, sqlbook.Erasure{Person: "telegram:1"}, sqlbook.Erased{Memories: 1}) // the account of these people
 	for _, person := range []string{"telegram:1", "slack:1", "discord:1"} {
 		recalls(person, "")
 	}
@@ -287,14 +287,14 @@ func testEraseMemories(t *testing.T, place string) {
 	}
 }
 
-// What was proposed to be remembered goes with the person, with the session of which it was made, and with time.
+// Proposals are erased with their person, with their session, and by age.
 func TestEraseProposals(t *testing.T) {
-	t.Run("sqlite", func(t *testing.T) { testEraseProposals(t, file(t)) })
+	t.Run("sqlite", func(t *testing.T) { testEraseProposals(t, newPlace(t)) })
 	t.Run("postgres", func(t *testing.T) { testEraseProposals(t, sqldbtest.New(t)) })
 }
 
 func testEraseProposals(t *testing.T, place string) {
-	b := open(t, place)
+	b := openBook(t, place)
 	t.Cleanup(func() { b.Close() })
 	propose := func(session, person, scope, text string) {
 		t.Helper()
@@ -325,18 +325,18 @@ func testEraseProposals(t *testing.T, place string) {
 	left("telegram:2", 1)
 	erase(t, b, sqlbook.Erasure{Before: time.Now().Add(time.Hour)}, sqlbook.Erased{})
 	left("telegram:2", 0)
-	if n := traces(t, place); n > 0 {
+	if n := countSecretInFiles(t, place); n > 0 {
 		t.Errorf("there are %d traces", n)
 	}
 }
 
-// Everybody may have what is remembered of them erased. The file is rewritten for that, which holds
-// others up, only if something was remembered.
-func TestWhoHasNothingToForgetHoldsNobodyUp(t *testing.T) {
-	place := file(t)
-	b := open(t, place)
+// Anybody may have the memories of them erased. Because others have to wait while the file is purged, that
+// happens only if there was a memory.
+func TestForgettingNothingPurgesNothing(t *testing.T) {
+	place := newPlace(t)
+	b := openBook(t, place)
 	t.Cleanup(func() { b.Close() })
-	rewritten := func() (n int) { // each rewriting raises this number
+	rewritten := func() (n int) { // each purge raises this number
 		db, err := sql.Open("sqlite", place)
 		if err != nil {
 			t.Fatal(err)
@@ -362,7 +362,7 @@ func TestWhoHasNothingToForgetHoldsNobodyUp(t *testing.T) {
 	}
 	forget("c:2", 0)
 	forget("c:1", 1)
-	if n := traces(t, place); n > 0 {
+	if n := countSecretInFiles(t, place); n > 0 {
 		t.Errorf("there are %d traces", n)
 	}
 	forget("c:1", 0)
@@ -370,19 +370,19 @@ func TestWhoHasNothingToForgetHoldsNobodyUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	forget("c:1", 1)
-	if n := traces(t, place); n > 0 {
+	if n := countSecretInFiles(t, place); n > 0 {
 		t.Errorf("there are %d traces", n)
 	}
 }
 
-// What many sessions wrote is erased together, and nothing of others.
+// The sends of many sessions are erased together, and those of other sessions stay.
 func TestEraseWhatManySessionsWrote(t *testing.T) {
-	t.Run("sqlite", func(t *testing.T) { testEraseMany(t, file(t)) })
+	t.Run("sqlite", func(t *testing.T) { testEraseMany(t, newPlace(t)) })
 	t.Run("postgres", func(t *testing.T) { testEraseMany(t, sqldbtest.New(t)) })
 }
 
 func testEraseMany(t *testing.T, place string) {
-	b := open(t, place)
+	b := openBook(t, place)
 	t.Cleanup(func() { b.Close() })
 	const most = 231
 	key := func(n int) string { return fmt.Sprint("main:telegram:", n) }
@@ -399,7 +399,7 @@ func testEraseMany(t *testing.T, place string) {
 		}
 	}
 	begun := 0
-	for _, n := range []int{1, 2, most - 3} { // one, a few, and more than one query takes
+	for _, n := range []int{1, 2, most - 3} { // one, a few, and more than fit into one query
 		var keys []string
 		for range n {
 			keys = append(keys, key(begun))

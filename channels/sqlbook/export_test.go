@@ -2,21 +2,21 @@ package sqlbook
 
 import "time"
 
-// Compact is the migration after which sends and parts have no other key than their own.
+// Compact is the migration that leaves sends and parts only their primary keys.
 const Compact = schemaCompact
 
-// AfterStep has call called after each transaction of an erasure.
+// AfterStep sets the function that is called after each transaction of an erasure.
 func (b *Book) AfterStep(call func()) { b.afterStep = call }
 
 // SetClock replaces the clock by which a step of an erasure ends.
 func (b *Book) SetClock(now func() time.Time) { b.now = now }
 
-// The bounds of a step of an erasure.
+// The limits of a step of an erasure.
 const (
 	StepTime  = stepTime
 	StepUnits = stepUnits
 	UnitRows  = unitRows
 )
 
-// PruneLimit is how many old sends a transaction deletes at most.
+// PruneLimit is the maximum number of old sends that a transaction deletes.
 const PruneLimit = pruneLimit

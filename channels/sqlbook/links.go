@@ -51,16 +51,16 @@ func (ls *links) OfferLink(ctx context.Context, o channels.LinkRequest) (code st
 	made := strings.ToLower(rand.Text()[:10])
 	now := time.Now()
 	err = ls.people.db.Write(ctx, func(tx *sqldb.Tx) error {
-		err := tx.Get(`SELECT code FROM link_codes WHERE person = ? AND cause = ? AND expires > ?`, append(textArgs(o.Person, o.Cause), stamp(now)), &code)
+		err := tx.Get(`SELECT code FROM link_codes WHERE person = ? AND cause = ? AND expires > ?`, append(textArgs(o.Person, o.Cause), toStamp(now)), &code)
 		if !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
 		code = made
-		if _, err := tx.Exec(`DELETE FROM link_codes WHERE person = ? OR expires <= ?`, sqldb.Text(o.Person), stamp(now)); err != nil {
+		if _, err := tx.Exec(`DELETE FROM link_codes WHERE person = ? OR expires <= ?`, sqldb.Text(o.Person), toStamp(now)); err != nil {
 			return err
 		}
 		_, err = tx.Exec(`INSERT INTO link_codes (code, person, chat, cause, expires) VALUES (?, ?, ?, ?, ?)`,
-			append(textArgs(code, o.Person, o.Chat, o.Cause), stamp(now.Add(linkCodeLifetime)))...)
+			append(textArgs(code, o.Person, o.Chat, o.Cause), toStamp(now.Add(linkCodeLifetime)))...)
 		return err
 	})
 	if err != nil {
@@ -89,7 +89,7 @@ func (ls *links) Link(ctx context.Context, l channels.Linking) (all []channels.L
 		}
 		var first, chat string
 		err = tx.Get(`SELECT person, chat FROM link_codes WHERE code = ? AND expires > ? AND person <> ?`,
-			[]any{sqldb.Text(l.Code), stamp(time.Now()), sqldb.Text(l.Person)}, &first, &chat)
+			[]any{sqldb.Text(l.Code), toStamp(time.Now()), sqldb.Text(l.Person)}, &first, &chat)
 		if errors.Is(err, sql.ErrNoRows) {
 			refused = true
 			return nil
@@ -121,7 +121,7 @@ func joinAccounts(tx *sqldb.Tx, l channels.Linking, account, first, chat string)
 		return nil, err
 	}
 	const put = `INSERT INTO links (person, account, chat, cause, linked) VALUES (?, ?, ?, ?, ?) ON CONFLICT (person) DO UPDATE SET chat = excluded.chat`
-	now := stamp(time.Now())
+	now := toStamp(time.Now())
 	if _, err := tx.Exec(put, append(textArgs(first, to, chat, ""), now)...); err != nil {
 		return nil, err
 	}

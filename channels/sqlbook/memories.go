@@ -15,8 +15,8 @@ import (
 	"parley/tools/plainjson"
 )
 
-// keptCalls is how many of the tool calls that wrote a memory are remembered with it.
-const keptCalls = 50
+// maxRememberedCalls is how many of the tool calls that wrote a memory are remembered with it.
+const maxRememberedCalls = 50
 
 // memories stores what agents remember beyond a conversation.
 type memories struct{ people *people }
@@ -41,14 +41,14 @@ func (m *memories) Memory(ctx context.Context, scope, owner string) (string, boo
 	return ofAgent.Content, ofAgent.Untrusted, err
 }
 
-// longestRead is the maximum length, in bytes, of an agent's and a person's memories together that are cached.
-const longestRead = 2048
+// maxCachedMemoryBytes is the maximum length, in bytes, of an agent's and a person's memories together that are cached.
+const maxCachedMemoryBytes = 2048
 
 // MemoriesFor implements channels.Memories: it reads both memories with one query.
 func (m *memories) MemoriesFor(ctx context.Context, agent, person string) (ofAgent, ofPerson channels.Memory, err error) {
-	found, err := m.people.memories.get([2]string{agent, person}, func() ([2]channels.Memory, bool, error) {
+	found, err := m.people.memoryCache.get([2]string{agent, person}, func() ([2]channels.Memory, bool, error) {
 		both, err := m.readMemories(ctx, agent, person)
-		return both, len(both[0].Content)+len(both[1].Content) <= longestRead, err
+		return both, len(both[0].Content)+len(both[1].Content) <= maxCachedMemoryBytes, err
 	})
 	if err != nil {
 		return ofAgent, ofPerson, fmt.Errorf("read memories: %w", err)
@@ -219,15 +219,15 @@ func readMemory(tx *sqldb.Tx, scope, owner string) (m memoryRow, err error) {
 	return m, json.Unmarshal([]byte(calls), &m.calls)
 }
 
-// writeMemory stores the memory of an owner, and the keys of the newest keptCalls calls that wrote it.
+// writeMemory stores the memory of an owner, and the keys of the newest maxRememberedCalls calls that wrote it.
 func writeMemory(tx *sqldb.Tx, scope, owner string, m memoryRow) error {
-	calls, err := plainjson.Marshal(m.calls[max(0, len(m.calls)-keptCalls):])
+	calls, err := plainjson.Marshal(m.calls[max(0, len(m.calls)-maxRememberedCalls):])
 	if err != nil { // texts always marshal
 		panic(err)
 	}
 	_, err = tx.Exec(`INSERT INTO memories (scope, owner, content, untrusted, calls, changed) VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT (scope, owner) DO UPDATE SET content = excluded.content, untrusted = excluded.untrusted, calls = excluded.calls, changed = excluded.changed`,
-		append(textArgs(scope, owner, m.content), bit(m.untrusted), sqldb.Text(string(calls)), stamp(time.Now()))...)
+		append(textArgs(scope, owner, m.content), toBit(m.untrusted), sqldb.Text(string(calls)), toStamp(time.Now()))...)
 	return err
 }
 

@@ -8,8 +8,8 @@ import (
 	"parley/channels"
 )
 
-func TestNamesAreThoseOfPeopleAlone(t *testing.T) {
-	b := open(t, file(t))
+func TestNamesIncludeOnlyPeople(t *testing.T) {
+	b := openBook(t, newPlace(t))
 	for _, c := range []channels.Chat{
 		{Address: bus.Address{Channel: "telegram", Chat: "42"}, Person: "telegram:42", Name: "Ada"},
 		{Address: bus.Address{Channel: "telegram", Chat: "43"}, Person: "telegram:43", Name: "Bob"},

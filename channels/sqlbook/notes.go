@@ -28,7 +28,7 @@ func (n *notes) SetNote(ctx context.Context, subject, about, value string) error
 	if value != "" {
 		query = `INSERT INTO notes (subject, about, value, noted) VALUES (?, ?, ?, ?)
 			ON CONFLICT (subject, about) DO UPDATE SET value = excluded.value, noted = excluded.noted`
-		args = append(args, sqldb.Text(value), stamp(time.Now()))
+		args = append(args, sqldb.Text(value), toStamp(time.Now()))
 	}
 	if _, err := n.db.Exec(ctx, query, args...); err != nil {
 		return fmt.Errorf("write a note: %w", err)
@@ -39,7 +39,7 @@ func (n *notes) SetNote(ctx context.Context, subject, about, value string) error
 // SetNoteOnce implements channels.Notes: it inserts a value unless there already is one, and returns the stored
 // value.
 func (n *notes) SetNoteOnce(ctx context.Context, subject, about, value string) (string, error) {
-	args := append(textArgs(subject, about, value), stamp(time.Now()))
+	args := append(textArgs(subject, about, value), toStamp(time.Now()))
 	if _, err := n.db.Exec(ctx, `INSERT INTO notes (subject, about, value, noted) VALUES (?, ?, ?, ?) ON CONFLICT (subject, about) DO NOTHING`, args...); err != nil {
 		return "", fmt.Errorf("write a note: %w", err)
 	}

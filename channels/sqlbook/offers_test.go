@@ -10,9 +10,9 @@ import (
 )
 
 func TestOffersExpire(t *testing.T) {
-	place := file(t)
+	place := newPlace(t)
 	synctest.Test(t, func(t *testing.T) {
-		b := open(t, place)
+		b := openBook(t, place)
 		standing := func() string {
 			code, err := b.StandingOffer(t.Context(), "c")
 			if err != nil {
@@ -21,11 +21,11 @@ func TestOffersExpire(t *testing.T) {
 			return code
 		}
 		old := standing()
-		time.Sleep(40 * time.Minute) // the bubble's clock
+		time.Sleep(40 * time.Minute) // in the bubble's fake time
 		if code := standing(); code != old {
 			t.Error("an offer that stands was replaced")
 		}
-		time.Sleep(21 * time.Minute) // that it was looked at makes it no younger
+		time.Sleep(21 * time.Minute) // reading the offer does not extend it
 		if p, err := b.Admit(t.Context(), channels.Admission{Code: old, Person: "c:1", Chat: "c:1"}); !errors.Is(err, channels.ErrNoCode) {
 			t.Errorf("an old offer makes %+v, %v", p, err)
 		}

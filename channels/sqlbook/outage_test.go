@@ -13,12 +13,12 @@ import (
 	"parley/sessions/sqldb/sqldbtest"
 )
 
-// Each call's answer is lost once the server has carried it out. Repeated, it
-// succeeds; and whoever begins a message alone is told so, although somebody seems
-// to have been there before: it is not taken for a send that was cut off.
+// The answer to each call is lost after the server has executed it. The repeated call succeeds. If Begin is
+// repeated, it reports the send as new, although the first call has recorded it, so that the send does not
+// count as cut off.
 func TestLostAnswerIsRepeatedSafely(t *testing.T) {
 	proxy, place := sqldbtest.NewProxy(t, sqldbtest.New(t))
-	b := open(t, place)
+	b := openBook(t, place)
 	defer b.Close()
 	send := func(n int) channels.Send {
 		return channels.Send{ID: fmt.Sprint("m", n), Parts: []channels.SentPart{{Text: "one"}, {Text: "two"}}}
@@ -42,7 +42,7 @@ func TestLostAnswerIsRepeatedSafely(t *testing.T) {
 		},
 	} {
 		for n := range 3 {
-			lost := n == 1 // the first leaves a connection that knows the statements
+			lost := n == 1 // the first call prepares the statements on its connection
 			if lost {
 				proxy.Lose()
 			}
@@ -69,12 +69,11 @@ func TestLostAnswerIsRepeatedSafely(t *testing.T) {
 	}
 }
 
-// An admission is made although its answer is lost: whoever makes it is told so,
-// at once or, if the server cannot be asked either, when they try again. To others
-// the code is used.
-func TestLostAdmissionIsNoWrongCode(t *testing.T) {
+// If the answer to an admission is lost, the admission still counts. The caller learns that immediately or, if
+// the server can't be asked either, with the next attempt. For others the code is used up.
+func TestAnAdmissionWithALostAnswerSucceeds(t *testing.T) {
 	proxy, place := sqldbtest.NewProxy(t, sqldbtest.New(t))
-	b := open(t, place)
+	b := openBook(t, place)
 	defer b.Close()
 	request := func(t *testing.T, who string) channels.Admission {
 		p, err := b.RequestPairing(t.Context(), who, who)
@@ -88,7 +87,7 @@ func TestLostAdmissionIsNoWrongCode(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The connection learns the statements: from then on each has one answer.
+		// This prepares the statements on the connection: from now on each has one answer.
 		if _, err := b.Admit(t.Context(), channels.Admission{Code: "WRONG", Person: who}); !errors.Is(err, channels.ErrNoCode) {
 			t.Fatal(err)
 		}
@@ -96,7 +95,7 @@ func TestLostAdmissionIsNoWrongCode(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		code   func(t *testing.T, who string) channels.Admission
-		passes int // answers before that to the commit
+		passes int // how many answers to let through, up to that of the commit
 	}{"request": {request, 0}, "offer": {offer, 1}} {
 		t.Run(name, func(t *testing.T) {
 			for i, losses := range []int{1, 2} {
@@ -105,7 +104,7 @@ func TestLostAdmissionIsNoWrongCode(t *testing.T) {
 				before := proxy.Lost()
 				proxy.LoseAfter(c.passes)
 				if losses == 2 {
-					proxy.Lose() // of the question what became of it
+					proxy.Lose() // the answer to the query that checks what became of it
 				}
 				p, err := b.Admit(t.Context(), by)
 				if (err != nil) != (losses == 2) || errors.Is(err, channels.ErrNoCode) {
@@ -126,7 +125,7 @@ func TestLostAdmissionIsNoWrongCode(t *testing.T) {
 				if _, err := b.Admit(t.Context(), by); !errors.Is(err, channels.ErrNoCode) {
 					t.Errorf("a code was used twice: %v", err)
 				}
-				if err := b.Revoke(t.Context(), who); err != nil { // or the next code makes no owner
+				if err := b.Revoke(t.Context(), who); err != nil { // otherwise the next code could make no owner
 					t.Error(err)
 				}
 			}
@@ -134,11 +133,11 @@ func TestLostAdmissionIsNoWrongCode(t *testing.T) {
 	}
 }
 
-// Messages are begun and marked while the server is killed again and again, each
-// until that is acknowledged. Nothing acknowledged is lost.
+// Messages are begun and marked while the server is killed again and again. Each call is repeated until it is
+// acknowledged. Nothing that was acknowledged is lost.
 func TestServerIsKilledUnderLoad(t *testing.T) {
 	server := sqldbtest.Start(t)
-	b := open(t, server.URL())
+	b := openBook(t, server.URL())
 	defer b.Close()
 	var failures, done atomic.Int64
 	insist := func(try func() error) {

@@ -58,7 +58,7 @@ func putPairing(tx *sqldb.Tx, p channels.Pairing) error {
 	_, err := tx.Exec(`INSERT INTO pairings (`+pairingFields+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (person) DO UPDATE SET chat = excluded.chat, code = excluded.code, approved = excluded.approved,
 		owner = excluded.owner, changed = excluded.changed, expires = excluded.expires, name = excluded.name`,
-		sqldb.Text(p.Person), sqldb.Text(p.Chat), p.Code, bit(p.Approved), bit(p.Owner), stamp(p.At), stamp(p.Expires), nameText(p.Name))
+		sqldb.Text(p.Person), sqldb.Text(p.Chat), p.Code, toBit(p.Approved), toBit(p.Owner), toStamp(p.At), toStamp(p.Expires), toStoredName(p.Name))
 	return err
 }
 
@@ -76,10 +76,10 @@ func (ps *pairings) RequestPairing(ctx context.Context, person, chat string) (as
 		if found && (asked.Approved || asked.Expires.After(now)) {
 			return nil
 		}
-		if err := makeRoom(tx, now); err != nil {
+		if err := dropOldRequests(tx, now); err != nil {
 			return err
 		}
-		asked = channels.Pairing{Person: person, Chat: chat, Code: newCode(), At: timeOf(stamp(now)), Expires: timeOf(stamp(now.Add(requestLifetime)))}
+		asked = channels.Pairing{Person: person, Chat: chat, Code: newCode(), At: timeOf(toStamp(now)), Expires: timeOf(toStamp(now.Add(requestLifetime)))}
 		return putPairing(tx, asked)
 	})
 	if err != nil {
@@ -88,10 +88,10 @@ func (ps *pairings) RequestPairing(ctx context.Context, person, chat string) (as
 	return asked, nil
 }
 
-// makeRoom deletes expired requests, and as many of the oldest others as necessary to stay within maxRequests after
+// dropOldRequests deletes expired requests, and as many of the oldest others as necessary to stay within maxRequests after
 // one more is added.
-func makeRoom(tx *sqldb.Tx, now time.Time) error {
-	if _, err := tx.Exec(`DELETE FROM pairings WHERE approved = 0 AND expires <= ?`, stamp(now)); err != nil {
+func dropOldRequests(tx *sqldb.Tx, now time.Time) error {
+	if _, err := tx.Exec(`DELETE FROM pairings WHERE approved = 0 AND expires <= ?`, toStamp(now)); err != nil {
 		return err
 	}
 	var open int
@@ -190,7 +190,7 @@ func (ps *pairings) isOwnersCode(ctx context.Context, by channels.Admission) (bo
 	channel, _, _ := strings.Cut(by.Person, ":")
 	var n int
 	err := ps.people.db.Read.QueryRowContext(ctx, `SELECT count(*) FROM offers WHERE channel = ? AND code = ? AND made > ?`,
-		append(textArgs(channel, by.Code), stamp(time.Now().Add(-offerLifetime)))...).Scan(&n)
+		append(textArgs(channel, by.Code), toStamp(time.Now().Add(-offerLifetime)))...).Scan(&n)
 	if err != nil {
 		return false, fmt.Errorf("look up an offer: %w", err)
 	}
@@ -201,7 +201,7 @@ func (ps *pairings) isOwnersCode(ctx context.Context, by channels.Admission) (bo
 func approveRequest(tx *sqldb.Tx, by channels.Admission, now time.Time) (channels.Pairing, bool, error) {
 	p, err := scanPairing(func(dest ...any) error {
 		return tx.Get(`SELECT `+pairingFields+` FROM pairings WHERE code = ? AND approved = 0 AND expires > ?`,
-			append(textArgs(by.Code), stamp(now)), dest...)
+			append(textArgs(by.Code), toStamp(now)), dest...)
 	})
 	if errors.Is(err, sql.ErrNoRows) {
 		return p, false, nil
@@ -209,7 +209,7 @@ func approveRequest(tx *sqldb.Tx, by channels.Admission, now time.Time) (channel
 	if err != nil {
 		return p, false, err
 	}
-	p.Approved, p.Code, p.At, p.Expires = true, "", timeOf(stamp(now)), time.Time{}
+	p.Approved, p.Code, p.At, p.Expires = true, "", timeOf(toStamp(now)), time.Time{}
 	return p, true, putPairing(tx, p)
 }
 
@@ -218,7 +218,7 @@ func approveRequest(tx *sqldb.Tx, by channels.Admission, now time.Time) (channel
 func makeOwner(tx *sqldb.Tx, by channels.Admission, now time.Time) (p channels.Pairing, good bool, err error) {
 	channel, _, _ := strings.Cut(by.Person, ":")
 	n, err := tx.Exec(`DELETE FROM offers WHERE channel = ? AND code = ? AND made > ?`,
-		append(textArgs(channel, by.Code), stamp(now.Add(-offerLifetime)))...)
+		append(textArgs(channel, by.Code), toStamp(now.Add(-offerLifetime)))...)
 	if err != nil || n == 0 {
 		return p, false, err
 	}
@@ -228,7 +228,7 @@ func makeOwner(tx *sqldb.Tx, by channels.Admission, now time.Time) (p channels.P
 	if err != nil || owners > 0 {
 		return p, false, err
 	}
-	p = channels.Pairing{Person: by.Person, Chat: by.Chat, Approved: true, Owner: true, At: timeOf(stamp(now))}
+	p = channels.Pairing{Person: by.Person, Chat: by.Chat, Approved: true, Owner: true, At: timeOf(toStamp(now))}
 	return p, true, putPairing(tx, p)
 }
 
@@ -237,7 +237,7 @@ func (ps *pairings) OfferOwner(ctx context.Context, channel string) (string, err
 	code := rand.Text()
 	_, err := ps.people.db.Exec(ctx, `INSERT INTO offers (channel, code, made) VALUES (?, ?, ?)
 		ON CONFLICT (channel) DO UPDATE SET code = excluded.code, made = excluded.made`,
-		append(textArgs(channel, code), stamp(time.Now()))...)
+		append(textArgs(channel, code), toStamp(time.Now()))...)
 	if err != nil {
 		return "", fmt.Errorf("offer %s: %w", channel, err)
 	}
@@ -248,11 +248,11 @@ func (ps *pairings) OfferOwner(ctx context.Context, channel string) (string, err
 // is none or it has expired.
 func (ps *pairings) StandingOffer(ctx context.Context, channel string) (code string, err error) {
 	now := time.Now()
-	old := stamp(now.Add(-offerLifetime))
+	old := toStamp(now.Add(-offerLifetime))
 	err = ps.people.db.Get(ctx, `INSERT INTO offers (channel, code, made) VALUES (?, ?, ?)
 		ON CONFLICT (channel) DO UPDATE SET code = CASE WHEN offers.made > ? THEN offers.code ELSE excluded.code END,
 		made = CASE WHEN offers.made > ? THEN offers.made ELSE excluded.made END RETURNING code`,
-		append(textArgs(channel, rand.Text()), stamp(now), old, old), &code)
+		append(textArgs(channel, rand.Text()), toStamp(now), old, old), &code)
 	if err != nil {
 		return "", fmt.Errorf("offer %s: %w", channel, err)
 	}
@@ -261,13 +261,13 @@ func (ps *pairings) StandingOffer(ctx context.Context, channel string) (code str
 
 // Pairings implements channels.Pairings: it lists admissions and open requests, sorted by person.
 func (ps *pairings) Pairings(ctx context.Context) ([]channels.Pairing, error) {
-	return queryAll(ctx, ps.people.db.Read, scanPairing, `SELECT `+pairingFields+` FROM pairings WHERE approved = 1 OR expires > ? ORDER BY person`, stamp(time.Now()))
+	return queryAll(ctx, ps.people.db.Read, scanPairing, `SELECT `+pairingFields+` FROM pairings WHERE approved = 1 OR expires > ? ORDER BY person`, toStamp(time.Now()))
 }
 
 // PairingOf returns a person's admission or open request; the zero Pairing if there is neither.
 func (ps *pairings) PairingOf(ctx context.Context, person string) (channels.Pairing, error) {
 	found, err := queryAll(ctx, ps.people.db.Read, scanPairing, `SELECT `+pairingFields+` FROM pairings WHERE person = ? AND (approved = 1 OR expires > ?)`,
-		sqldb.Text(person), stamp(time.Now()))
+		sqldb.Text(person), toStamp(time.Now()))
 	if err != nil || len(found) == 0 {
 		return channels.Pairing{}, err
 	}
@@ -276,8 +276,8 @@ func (ps *pairings) PairingOf(ctx context.Context, person string) (channels.Pair
 
 // FindPairing implements channels.Pairings: a single query reads a person's admission and account.
 func (ps *pairings) FindPairing(ctx context.Context, person string) (p channels.Pairing, known bool, err error) {
-	p, err = ps.people.paired.get(person, func() (channels.Pairing, bool, error) {
-		found, err := ps.readPaired(ctx, person)
+	p, err = ps.people.pairingCache.get(person, func() (channels.Pairing, bool, error) {
+		found, err := ps.readPairing(ctx, person)
 		return found, true, err
 	})
 	if err != nil {
@@ -286,8 +286,8 @@ func (ps *pairings) FindPairing(ctx context.Context, person string) (p channels.
 	return p, p.Approved, nil
 }
 
-// readPaired reads a person's admission, if there is one, and their account.
-func (ps *pairings) readPaired(ctx context.Context, person string) (channels.Pairing, error) {
+// readPairing reads a person's admission, if there is one, and their account.
+func (ps *pairings) readPairing(ctx context.Context, person string) (channels.Pairing, error) {
 	const query = `SELECT coalesce(p.person, ''), coalesce(p.chat, ''), coalesce(p.code, ''), coalesce(p.approved, 0), coalesce(p.owner, 0),
 			coalesce(p.changed, 0), coalesce(p.expires, 0), coalesce(p.name, ''), coalesce(l.account, who.id)
 		FROM (SELECT CAST(? AS TEXT) AS id) AS who
@@ -309,7 +309,7 @@ func (ps *pairings) readPaired(ctx context.Context, person string) (channels.Pai
 
 // Revoke implements channels.Pairings: it deletes a person's admission or request.
 func (ps *pairings) Revoke(ctx context.Context, person string) error {
-	defer ps.people.paired.clear()
+	defer ps.people.pairingCache.clear()
 	n, err := ps.people.db.Exec(ctx, `DELETE FROM pairings WHERE person = ?`, textArgs(person)...)
 	if err != nil {
 		return fmt.Errorf("revoke: %w", err)
@@ -328,8 +328,8 @@ ALTER TABLE chats ADD COLUMN name TEXT NOT NULL DEFAULT ''`
 
 // SetName implements channels.Pairings: it updates the person's name if it has changed.
 func (ps *pairings) SetName(ctx context.Context, person, name string) error {
-	kept := nameText(name)
-	defer ps.people.paired.clear()
+	kept := toStoredName(name)
+	defer ps.people.pairingCache.clear()
 	if _, err := ps.people.db.Exec(ctx, `UPDATE pairings SET name = ? WHERE person = ? AND name <> ?`, kept, sqldb.Text(person), kept); err != nil {
 		return fmt.Errorf("note a name: %w", err)
 	}

@@ -15,15 +15,15 @@ type people struct {
 	db *sqldb.DB
 
 	// These are nil if other processes may write to the database.
-	paired   *readCache[string, channels.Pairing]      // by person: what FindPairing has found
-	memories *readCache[[2]string, [2]channels.Memory] // by agent and person: what MemoriesFor has found
+	pairingCache *readCache[string, channels.Pairing]      // by person: what FindPairing has found
+	memoryCache  *readCache[[2]string, [2]channels.Memory] // by agent and person: what MemoriesFor has found
 }
 
 // write does what sqldb.DB.Write does, for a transaction that may write to pairings, links or memories. It clears
 // the caches once the transaction has ended, no matter how: SQLite's writer answers only then.
 func (p *people) write(ctx context.Context, fn func(*sqldb.Tx) error) error {
-	defer p.paired.clear()
-	defer p.memories.clear()
+	defer p.pairingCache.clear()
+	defer p.memoryCache.clear()
 	return p.db.Write(ctx, fn)
 }
 

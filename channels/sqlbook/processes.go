@@ -18,13 +18,13 @@ type processes struct{ db *sqldb.DB }
 // old ones.
 func (p *processes) NoteProcess(ctx context.Context, name string, understands int) error {
 	err := p.db.Write(ctx, func(tx *sqldb.Tx) error {
-		if _, err := tx.Exec(`DELETE FROM processes WHERE name = ? OR noted < ?`, sqldb.Text(name), stamp(time.Now().Add(-keepProcesses))); err != nil {
+		if _, err := tx.Exec(`DELETE FROM processes WHERE name = ? OR noted < ?`, sqldb.Text(name), toStamp(time.Now().Add(-keepProcesses))); err != nil {
 			return err
 		}
 		if understands == 0 {
 			return nil
 		}
-		_, err := tx.Exec(`INSERT INTO processes (name, understands, noted) VALUES (?, ?, ?)`, sqldb.Text(name), understands, stamp(time.Now()))
+		_, err := tx.Exec(`INSERT INTO processes (name, understands, noted) VALUES (?, ?, ?)`, sqldb.Text(name), understands, toStamp(time.Now()))
 		return err
 	})
 	if err != nil {

@@ -47,10 +47,10 @@ CREATE TABLE proposal_rounds (
 )`
 
 const (
-	// refusedFor is how long a refused proposal is remembered, so that it is not proposed again.
-	refusedFor = 365 * 24 * time.Hour
-	// proposalID is the length of a proposal's id. People type it.
-	proposalID = 6
+	// keepRefusedProposals is how long a refused proposal is remembered, so that it is not proposed again.
+	keepRefusedProposals = 365 * 24 * time.Hour
+	// proposalIDLength is the length of a proposal's id. People type it.
+	proposalIDLength = 6
 )
 
 // LastProposed implements channels.Proposals.
@@ -70,24 +70,24 @@ func (ps *proposals) LastProposed(ctx context.Context, session string) (covers i
 func (ps *proposals) StoreProposals(ctx context.Context, session string, covers int64, all []channels.Proposal) error {
 	ids := make([]string, len(all))
 	for i := range all {
-		ids[i] = strings.ToLower(rand.Text()[:proposalID])
+		ids[i] = strings.ToLower(rand.Text()[:proposalIDLength])
 	}
 	now := time.Now()
 	err := ps.people.db.Write(ctx, func(tx *sqldb.Tx) error {
 		n, err := tx.Exec(`INSERT INTO proposal_rounds (session, covers, told) VALUES (?, ?, ?)
 			ON CONFLICT (session) DO UPDATE SET covers = excluded.covers, told = excluded.told WHERE proposal_rounds.covers < excluded.covers`,
-			sqldb.Text(session), covers, bit(len(all) == 0))
+			sqldb.Text(session), covers, toBit(len(all) == 0))
 		if err != nil || n == 0 {
 			return err
 		}
-		if _, err := tx.Exec(`DELETE FROM proposals WHERE expires <= ?`, stamp(now)); err != nil {
+		if _, err := tx.Exec(`DELETE FROM proposals WHERE expires <= ?`, toStamp(now)); err != nil {
 			return err
 		}
 		for i, p := range all {
 			if _, err := tx.Exec(`INSERT INTO proposals (id, session, cause, scope, owner, person, place, content, state, covers, n, made, expires)
 				VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 				append(textArgs(ids[i], session, p.Cause, p.Scope, p.Owner, p.Person, p.At.String(), p.Text, channels.ProposalOpen),
-					covers, i, stamp(now), stamp(p.Expires))...); err != nil {
+					covers, i, toStamp(now), toStamp(p.Expires))...); err != nil {
 				return err
 			}
 		}
@@ -176,9 +176,9 @@ func (ps *proposals) DecideProposal(ctx context.Context, d channels.ProposalDeci
 			return err
 		}
 		p.State = channels.ProposalRefused
-		expires := stamp(time.Now().Add(refusedFor))
+		expires := toStamp(time.Now().Add(keepRefusedProposals))
 		if d.Keep {
-			p.State, expires = channels.ProposalKept, stamp(p.Expires)
+			p.State, expires = channels.ProposalKept, toStamp(p.Expires)
 			if refused, err = keepProposal(tx, p, d.Append); refused != nil || err != nil {
 				return err
 			}
@@ -195,7 +195,7 @@ func (ps *proposals) DecideProposal(ctx context.Context, d channels.ProposalDeci
 // findProposal returns the proposal that a decision is about; refused is channels.ErrNoProposal if there is none, or if
 // another person has to decide it.
 func findProposal(tx *sqldb.Tx, d channels.ProposalDecision, now time.Time) (p channels.Proposal, refused, err error) {
-	rows, err := tx.Query(selectProposals+`WHERE id = ? AND expires > ?`, sqldb.Text(d.ID), stamp(now))
+	rows, err := tx.Query(selectProposals+`WHERE id = ? AND expires > ?`, sqldb.Text(d.ID), toStamp(now))
 	if err != nil {
 		return p, nil, err
 	}

@@ -11,7 +11,7 @@ import (
 	"parley/sessions/sqldb/sqldbtest"
 )
 
-// However many old sends there are, a transaction deletes a few hundred of them, with their parts.
+// However many old sends there are, one transaction deletes only a few hundred of them, with their parts.
 func TestOldSendsAreDeletedAFewAtATime(t *testing.T) {
 	for name, place := range map[string]func(testing.TB) string{
 		"sqlite":   func(t testing.TB) string { return filepath.Join(t.TempDir(), "book.db") },
@@ -46,7 +46,7 @@ func TestOldSendsAreDeletedAFewAtATime(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, want := range []int{10 + old - sqlbook.PruneLimit, 10 + old - 2*sqlbook.PruneLimit, 10, 10} {
-				if _, err := sqlbook.Use(t.Context(), db); err != nil { // who opens a book prunes it
+				if _, err := sqlbook.Use(t.Context(), db); err != nil { // opening a book deletes old sends
 					t.Fatal(err)
 				}
 				var sends, orphans int

@@ -40,7 +40,7 @@ func (rs *ratings) Rate(ctx context.Context, r channels.Rating) (kept channels.R
 		}
 		n, err := tx.Exec(`INSERT INTO ratings (person, channel, chat, message, thread, session, turn, good, rated) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 			ON CONFLICT (person, channel, chat, message) DO UPDATE SET good = excluded.good, rated = excluded.rated WHERE ratings.good <> excluded.good`,
-			append(textArgs(r.Person, r.At.Channel, r.At.Chat, r.Message, kept.At.Thread, kept.Session, kept.Turn), bit(r.Good), stamp(r.Rated))...)
+			append(textArgs(r.Person, r.At.Channel, r.At.Chat, r.Message, kept.At.Thread, kept.Session, kept.Turn), toBit(r.Good), toStamp(r.Rated))...)
 		changed = n > 0
 		return err
 	})
@@ -90,7 +90,7 @@ func findAnswer(tx *sqldb.Tx, r *channels.Rating) (known bool, err error) {
 // DeleteRating implements channels.Ratings: it deletes the rating if it still expresses the same opinion.
 func (rs *ratings) DeleteRating(ctx context.Context, r channels.Rating) error {
 	_, err := rs.db.Exec(ctx, `DELETE FROM ratings WHERE person = ? AND channel = ? AND chat = ? AND message = ? AND good = ?`,
-		append(textArgs(r.Person, r.At.Channel, r.At.Chat, r.Message), bit(r.Good))...)
+		append(textArgs(r.Person, r.At.Channel, r.At.Chat, r.Message), toBit(r.Good))...)
 	if err != nil {
 		return fmt.Errorf("forget a rating: %w", err)
 	}

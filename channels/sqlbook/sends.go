@@ -47,7 +47,7 @@ func (s *sends) Mark(ctx context.Context, id string, part int, now channels.Sent
 		query += ` AND state <> 'sent'`
 	}
 	n, err := s.db.Group(ctx, query, []any{now.State, sqldb.Text(now.PlatformID), now.Interrupted, now.Interrupted, sqldb.Text(now.Code),
-		sqldb.Text(now.Edits), sqldb.Text(now.Under), stamp(time.Now()), sqldb.Text(id), part})
+		sqldb.Text(now.Edits), sqldb.Text(now.Under), toStamp(time.Now()), sqldb.Text(id), part})
 	if err == nil && n == 0 {
 		if err = s.checkPart(ctx, id, part); err == nil {
 			err = channels.ErrFinished
@@ -64,7 +64,7 @@ func (s *sends) Mark(ctx context.Context, id string, part int, now channels.Sent
 func prune(tx *sqldb.Tx, now time.Time) error {
 	const old = `SELECT id FROM sends WHERE begun < ? AND NOT EXISTS (
 		SELECT 1 FROM parts WHERE parts.send = sends.id AND state IN ('queued', 'sending')) ORDER BY begun, id LIMIT ?`
-	before := stamp(now.Add(-keepSends))
+	before := toStamp(now.Add(-keepSends))
 	if _, err := tx.Exec(`DELETE FROM parts WHERE send IN (`+old+`)`, before, pruneLimit); err != nil {
 		return err
 	}

@@ -59,10 +59,10 @@ func hashOf(secret string) string {
 func (s *signIns) OfferSignIn(ctx context.Context, caller string) (string, error) {
 	code, now := rand.Text(), time.Now()
 	err := s.db.Write(ctx, func(tx *sqldb.Tx) error {
-		if _, err := tx.Exec(`DELETE FROM sign_in_codes WHERE made <= ?`, stamp(now.Add(-channels.SignInCodeLasts))); err != nil {
+		if _, err := tx.Exec(`DELETE FROM sign_in_codes WHERE made <= ?`, toStamp(now.Add(-channels.SignInCodeLasts))); err != nil {
 			return err
 		}
-		_, err := tx.Exec(`INSERT INTO sign_in_codes (code, caller, made) VALUES (?, ?, ?)`, hashOf(code), sqldb.Text(caller), stamp(now))
+		_, err := tx.Exec(`INSERT INTO sign_in_codes (code, caller, made) VALUES (?, ?, ?)`, hashOf(code), sqldb.Text(caller), toStamp(now))
 		return err
 	})
 	if err != nil {
@@ -74,7 +74,7 @@ func (s *signIns) OfferSignIn(ctx context.Context, caller string) (string, error
 // RedeemSignIn implements channels.SignIns: the caller that deletes the code gets it. A wrong code causes no write,
 // because anybody may try one.
 func (s *signIns) RedeemSignIn(ctx context.Context, code string) (caller string, err error) {
-	args := []any{hashOf(strings.ToUpper(strings.TrimSpace(code))), stamp(time.Now().Add(-channels.SignInCodeLasts))}
+	args := []any{hashOf(strings.ToUpper(strings.TrimSpace(code))), toStamp(time.Now().Add(-channels.SignInCodeLasts))}
 	err = s.db.Read.QueryRowContext(ctx, `SELECT caller FROM sign_in_codes WHERE code = ? AND made > ?`, args...).Scan(&caller)
 	if err == nil {
 		err = s.db.Get(ctx, `DELETE FROM sign_in_codes WHERE code = ? AND made > ? RETURNING caller`, args, &caller)
@@ -93,16 +93,16 @@ func (s *signIns) RedeemSignIn(ctx context.Context, code string) (caller string,
 // many, the ones that have not been used for the longest time.
 func (s *signIns) BeginSignIn(ctx context.Context, in channels.SignIn) (string, channels.SignIn, error) {
 	secret, now := rand.Text()+rand.Text(), time.Now()
-	in.ID, in.Began, in.Seen = strings.ToLower(rand.Text()), timeOf(stamp(now)), timeOf(stamp(now))
-	in.Device = sqldb.Untext(nameText(in.Device))
+	in.ID, in.Began, in.Seen = strings.ToLower(rand.Text()), timeOf(toStamp(now)), timeOf(toStamp(now))
+	in.Device = sqldb.Untext(toStoredName(in.Device))
 	err := s.db.Write(ctx, func(tx *sqldb.Tx) error {
 		_, err := tx.Exec(`DELETE FROM sign_ins WHERE seen <= ? OR id IN (SELECT id FROM sign_ins WHERE caller = ? ORDER BY seen DESC, id LIMIT 1000000 OFFSET ?)`,
-			stamp(now.Add(-channels.SignInLasts)), sqldb.Text(in.Caller), maxSignIns-1)
+			toStamp(now.Add(-channels.SignInLasts)), sqldb.Text(in.Caller), maxSignIns-1)
 		if err != nil {
 			return err
 		}
 		_, err = tx.Exec(`INSERT INTO sign_ins (secret, id, caller, proof, device, began, seen) VALUES (?, ?, ?, ?, ?, ?, ?)`,
-			append(append([]any{hashOf(secret)}, textArgs(in.ID, in.Caller, in.Proof, in.Device)...), stamp(now), stamp(now))...)
+			append(append([]any{hashOf(secret)}, textArgs(in.ID, in.Caller, in.Proof, in.Device)...), toStamp(now), toStamp(now))...)
 		return err
 	})
 	if err != nil {
@@ -127,7 +127,7 @@ func scanSignIn(scan func(...any) error) (in channels.SignIn, err error) {
 func (s *signIns) FindSignIn(ctx context.Context, secret string) (channels.SignIn, error) {
 	now, hash := time.Now(), hashOf(secret)
 	in, err := scanSignIn(s.db.Read.QueryRowContext(ctx, `SELECT `+signInFields+` FROM sign_ins WHERE secret = ? AND seen > ?`,
-		hash, stamp(now.Add(-channels.SignInLasts))).Scan)
+		hash, toStamp(now.Add(-channels.SignInLasts))).Scan)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return channels.SignIn{}, channels.ErrNoSignIn
@@ -137,10 +137,10 @@ func (s *signIns) FindSignIn(ctx context.Context, secret string) (channels.SignI
 	if now.Sub(in.Seen) < seenEvery {
 		return in, nil
 	}
-	in.Seen = timeOf(stamp(now))
+	in.Seen = timeOf(toStamp(now))
 	// Nobody waits for this write, so that somebody who wants to find out why the disk is full can still get in.
 	s.db.Start(func(tx *sqldb.Tx) error {
-		_, err := tx.Exec(`UPDATE sign_ins SET seen = ? WHERE secret = ?`, stamp(now), hash)
+		_, err := tx.Exec(`UPDATE sign_ins SET seen = ? WHERE secret = ?`, toStamp(now), hash)
 		return err
 	})
 	return in, nil
@@ -149,7 +149,7 @@ func (s *signIns) FindSignIn(ctx context.Context, secret string) (channels.SignI
 // SignIns implements channels.SignIns.
 func (s *signIns) SignIns(ctx context.Context) ([]channels.SignIn, error) {
 	return queryAll(ctx, s.db.Read, scanSignIn, `SELECT `+signInFields+` FROM sign_ins WHERE seen > ? ORDER BY seen DESC, id LIMIT ?`,
-		stamp(time.Now().Add(-channels.SignInLasts)), maxListed)
+		toStamp(time.Now().Add(-channels.SignInLasts)), maxListed)
 }
 
 // EndSignIn implements channels.SignIns.

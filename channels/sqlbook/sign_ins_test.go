@@ -10,9 +10,9 @@ import (
 )
 
 func TestSignInsExpire(t *testing.T) {
-	place := file(t)
+	place := newPlace(t)
 	synctest.Test(t, func(t *testing.T) {
-		b := open(t, place)
+		b := openBook(t, place)
 		ctx := t.Context()
 		code := func() string {
 			made, err := b.OfferSignIn(ctx, "owner")
@@ -22,7 +22,7 @@ func TestSignInsExpire(t *testing.T) {
 			return made
 		}
 		late, inTime := code(), ""
-		time.Sleep(channels.SignInCodeLasts / 2) // the bubble's clock
+		time.Sleep(channels.SignInCodeLasts / 2) // in the bubble's fake time
 		inTime = code()
 		time.Sleep(channels.SignInCodeLasts / 2)
 		if _, err := b.RedeemSignIn(ctx, late); !errors.Is(err, channels.ErrNoSignIn) {
@@ -36,7 +36,7 @@ func TestSignInsExpire(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for range 3 { // each use makes it last longer
+		for range 3 { // each use extends it
 			time.Sleep(channels.SignInLasts - time.Hour)
 			if in, err := b.FindSignIn(ctx, secret); err != nil || time.Since(in.Seen) != 0 {
 				t.Fatalf("a sign-in that is used is %+v, %v", in, err)
@@ -56,7 +56,7 @@ func TestSignInsExpire(t *testing.T) {
 }
 
 func TestSignInsAreBounded(t *testing.T) {
-	b := open(t, file(t))
+	b := openBook(t, newPlace(t))
 	other, _, err := b.BeginSignIn(t.Context(), channels.SignIn{Caller: "anna"})
 	if err != nil {
 		t.Fatal(err)

@@ -72,7 +72,7 @@ func Use(ctx context.Context, db *sqldb.DB) (*Book, error) {
 func use(ctx context.Context, db *sqldb.DB, alone bool) (*Book, error) {
 	people := &people{db: db}
 	if alone {
-		people.paired, people.memories = &readCache[string, channels.Pairing]{}, &readCache[[2]string, [2]channels.Memory]{}
+		people.pairingCache, people.memoryCache = &readCache[string, channels.Pairing]{}, &readCache[[2]string, [2]channels.Memory]{}
 	}
 	b := &Book{
 		db: db, sends: sends{db: db}, submissions: submissions{db: db},

@@ -19,7 +19,7 @@ import (
 	"parley/sessions/sqldb/sqldbtest"
 )
 
-func open(t testing.TB, place string) *sqlbook.Book {
+func openBook(t testing.TB, place string) *sqlbook.Book {
 	t.Helper()
 	b, err := sqlbook.Open(t.Context(), place)
 	if err != nil {
@@ -28,23 +28,23 @@ func open(t testing.TB, place string) *sqlbook.Book {
 	return b
 }
 
-func file(t testing.TB) string { return filepath.Join(t.TempDir(), "book.db") }
+func newPlace(t testing.TB) string { return filepath.Join(t.TempDir(), "book.db") }
 
-func harness(place func(testing.TB) string) channelstest.Harness {
+func newHarness(place func(testing.TB) string) channelstest.Harness {
 	return channelstest.Harness{
 		New:  place,
-		Open: func(t testing.TB, place string) channelstest.Book { return open(t, place) },
+		Open: func(t testing.TB, place string) channelstest.Book { return openBook(t, place) },
 	}
 }
 
-func TestSQLite(t *testing.T) { channelstest.RunBook(t, harness(file)) }
+func TestSQLite(t *testing.T) { channelstest.RunBook(t, newHarness(newPlace)) }
 
-func TestPostgres(t *testing.T) { channelstest.RunBook(t, harness(sqldbtest.New)) }
+func TestPostgres(t *testing.T) { channelstest.RunBook(t, newHarness(sqldbtest.New)) }
 
 func TestFinishedSendsAreForgottenAfterAMonth(t *testing.T) {
-	place := file(t)
+	place := newPlace(t)
 	synctest.Test(t, func(t *testing.T) {
-		b := open(t, place)
+		b := openBook(t, place)
 		part := []channels.SentPart{{Text: "x", Plain: "x"}}
 		for i := range 40 {
 			id := fmt.Sprint("old", i)
@@ -52,13 +52,13 @@ func TestFinishedSendsAreForgottenAfterAMonth(t *testing.T) {
 				t.Fatal(err)
 			}
 			if i == 0 {
-				continue // is still to be sent
+				continue // it is still waiting to be sent
 			}
 			if err := b.Mark(t.Context(), id, 0, channels.SentPart{State: channels.Sent}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		time.Sleep(31 * 24 * time.Hour) // the bubble's clock
+		time.Sleep(31 * 24 * time.Hour) // in the bubble's fake time
 		for i := range 256 {
 			if _, _, err := b.Begin(t.Context(), channels.Send{ID: fmt.Sprint("new", i), Parts: part}); err != nil {
 				t.Fatal(err)
@@ -91,12 +91,12 @@ func TestFinishedSendsAreForgottenAfterAMonth(t *testing.T) {
 }
 
 func BenchmarkSend(b *testing.B) {
-	b.Run("sqlite", func(b *testing.B) { benchmark(b, file(b)) })
-	b.Run("postgres", func(b *testing.B) { benchmark(b, sqldbtest.New(b)) })
+	b.Run("sqlite", func(b *testing.B) { benchmarkSend(b, newPlace(b)) })
+	b.Run("postgres", func(b *testing.B) { benchmarkSend(b, sqldbtest.New(b)) })
 }
 
-func benchmark(b *testing.B, place string) {
-	book := open(b, place)
+func benchmarkSend(b *testing.B, place string) {
+	book := openBook(b, place)
 	b.Cleanup(func() {
 		if err := book.Close(); err != nil {
 			b.Error(err)
@@ -135,22 +135,22 @@ func benchmark(b *testing.B, place string) {
 	})
 }
 
-// shared opens one book for all who open the same place, as a process does that owns it.
-type shared struct {
+// sharedBooks opens one book per place for all callers, as a process does that owns its book.
+type sharedBooks struct {
 	mu    sync.Mutex
 	books map[string]*sharedBook
 }
 
-// A sharedBook is closed once all who have opened it have closed it.
+// A sharedBook is closed once all callers that have opened it have closed it.
 type sharedBook struct {
 	*sqlbook.Book
-	of    *shared
+	owner *sharedBooks
 	place string
 	db    *sqldb.DB
 	users int
 }
 
-func (s *shared) open(t testing.TB, place string) channelstest.Book {
+func (s *sharedBooks) open(t testing.TB, place string) channelstest.Book {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -163,32 +163,32 @@ func (s *shared) open(t testing.TB, place string) channelstest.Book {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.books[place] = &sharedBook{Book: book, of: s, place: place, db: db}
+		s.books[place] = &sharedBook{Book: book, owner: s, place: place, db: db}
 	}
 	s.books[place].users++
 	return s.books[place]
 }
 
 func (b *sharedBook) Close() error {
-	b.of.mu.Lock()
-	defer b.of.mu.Unlock()
+	b.owner.mu.Lock()
+	defer b.owner.mu.Unlock()
 	if b.users--; b.users > 0 {
 		return nil
 	}
-	delete(b.of.books, b.place)
+	delete(b.owner.books, b.place)
 	return errors.Join(b.Book.Close(), b.db.Close())
 }
 
-func TestOwned(t *testing.T) {
-	s := &shared{books: map[string]*sharedBook{}}
-	channelstest.RunBook(t, channelstest.Harness{New: file, Open: s.open})
+func TestOwnedBook(t *testing.T) {
+	s := &sharedBooks{books: map[string]*sharedBook{}}
+	channelstest.RunBook(t, channelstest.Harness{New: newPlace, Open: s.open})
 }
 
-// Who is admitted, and what is remembered of them, is what was written last, however many read it
+// Pairings and memories are always read as they were last written, however many readers fill the caches
 // meanwhile.
-func TestWhatAnOwnedBookKeepsInMemory(t *testing.T) {
-	s := &shared{books: map[string]*sharedBook{}}
-	b := s.open(t, file(t))
+func TestAnOwnedBooksCachesAreCurrent(t *testing.T) {
+	s := &sharedBooks{books: map[string]*sharedBook{}}
+	b := s.open(t, newPlace(t))
 	defer b.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	var readers sync.WaitGroup

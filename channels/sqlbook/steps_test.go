@@ -16,8 +16,8 @@ import (
 	"parley/sessions/sqldb/sqldbtest"
 )
 
-// fill records for each of so many sessions a chat, a few answers, an ask, and a rating.
-func fill(tb testing.TB, place string, sessions int) {
+// fillBook records for each of many sessions a chat, a few answers, an ask, and a rating.
+func fillBook(tb testing.TB, place string, sessions int) {
 	tb.Helper()
 	db, err := sqldb.OpenAt(tb.Context(), place, sqlbook.Schema())
 	if err != nil {
@@ -34,7 +34,7 @@ func fill(tb testing.TB, place string, sessions int) {
 	}), 500) {
 		err := db.Write(tb.Context(), func(tx *sqldb.Tx) error {
 			for _, n := range some {
-				if err := fillOne(tx, n, now); err != nil {
+				if err := fillSession(tx, n, now); err != nil {
 					return err
 				}
 			}
@@ -46,15 +46,15 @@ func fill(tb testing.TB, place string, sessions int) {
 	}
 }
 
-const answersEach = 3
+const answersPerSession = 3
 
-func fillOne(tx *sqldb.Tx, n int, now int64) error {
+func fillSession(tx *sqldb.Tx, n int, now int64) error {
 	chat, key := fmt.Sprint(n), sessionKey(n)
 	if _, err := tx.Exec(`INSERT INTO chats (channel, chat, thread, session, shared, seen, person, name) VALUES ('telegram', ?, '', ?, 0, ?, ?, 'x')`,
 		chat, key, now, "telegram:"+chat); err != nil {
 		return err
 	}
-	for m := range answersEach {
+	for m := range answersPerSession {
 		id := fmt.Sprintf("s%d-%d", n, m)
 		if _, err := tx.Exec(`INSERT INTO sends (id, channel, chat, thread, session, writer, begun) VALUES (?, 'telegram', ?, '', ?, '', ?)`, id, chat, key, now); err != nil {
 			return err
@@ -83,10 +83,10 @@ func sessionKeys(n int) []string {
 	return keys
 }
 
-// While many sessions are erased, others write: an erasure is many transactions, each of which ends
-// after so many sessions or so much time.
+// Others can write while many sessions are erased, because an erasure consists of many transactions. Each ends
+// after a number of sessions or a time.
 func TestOthersWriteBetweenTheStepsOfAnErasure(t *testing.T) {
-	for name, place := range map[string]func(testing.TB) string{"sqlite": file, "postgres": func(t testing.TB) string { return sqldbtest.New(t) }} {
+	for name, place := range map[string]func(testing.TB) string{"sqlite": newPlace, "postgres": func(t testing.TB) string { return sqldbtest.New(t) }} {
 		for bound, c := range map[string]struct {
 			each time.Duration // how long a session takes
 			most int           // how many sessions a step erases at most
@@ -94,8 +94,8 @@ func TestOthersWriteBetweenTheStepsOfAnErasure(t *testing.T) {
 			t.Run(name+" "+bound, func(t *testing.T) {
 				const sessions = 350
 				at := place(t)
-				fill(t, at, sessions)
-				b := open(t, at)
+				fillBook(t, at, sessions)
+				b := openBook(t, at)
 				t.Cleanup(func() { b.Close() })
 				now := time.Now()
 				b.SetClock(func() time.Time { now = now.Add(c.each); return now })
@@ -109,7 +109,7 @@ func TestOthersWriteBetweenTheStepsOfAnErasure(t *testing.T) {
 					left = append(left, len(chats))
 				})
 				erase(t, b, sqlbook.Erasure{Sessions: sessionKeys(sessions - 1)},
-					sqlbook.Erased{Sends: answersEach * (sessions - 1), Chats: sessions - 1, Asks: sessions - 1, Ratings: sessions - 1})
+					sqlbook.Erased{Sends: answersPerSession * (sessions - 1), Chats: sessions - 1, Asks: sessions - 1, Ratings: sessions - 1})
 				before := sessions
 				for _, n := range left {
 					if before-n > c.most {
@@ -130,9 +130,9 @@ func TestOthersWriteBetweenTheStepsOfAnErasure(t *testing.T) {
 	}
 }
 
-// One session, or one person, may have more than one transaction is to erase.
+// One session, or one person, may have more rows than one transaction may erase.
 func TestALongSessionIsErasedInSteps(t *testing.T) {
-	b := open(t, file(t))
+	b := openBook(t, newPlace(t))
 	t.Cleanup(func() { b.Close() })
 	const sends = 4*sqlbook.UnitRows + 1
 	for n := range sends {
@@ -144,7 +144,7 @@ func TestALongSessionIsErasedInSteps(t *testing.T) {
 		}
 	}
 	now := time.Now()
-	b.SetClock(func() time.Time { now = now.Add(time.Hour); return now }) // so that each unit is a step
+	b.SetClock(func() time.Time { now = now.Add(time.Hour); return now }) // so that each unit is a step of its own
 	steps := 0
 	b.AfterStep(func() { steps++ })
 	erase(t, b, sqlbook.Erasure{Sessions: []string{"main:x"}, Places: []bus.Address{private}}, sqlbook.Erased{Sends: sends, Asks: sends})
@@ -153,11 +153,12 @@ func TestALongSessionIsErasedInSteps(t *testing.T) {
 	}
 }
 
-// The record of a session's chats is erased last: by it a retention that was cut off finds what is left.
+// The record of a session's chats is erased last, because a retention that continues after an interruption
+// finds the rest by it.
 func TestTheChatOfASessionIsErasedLast(t *testing.T) {
-	at := file(t)
-	fill(t, at, 1)
-	b := open(t, at)
+	at := newPlace(t)
+	fillBook(t, at, 1)
+	b := openBook(t, at)
 	t.Cleanup(func() { b.Close() })
 	for n := range 2 * sqlbook.UnitRows {
 		if _, _, err := b.Begin(t.Context(), channels.Send{ID: fmt.Sprint("more", n), To: private, Writer: sessionKey(0)}); err != nil {
@@ -181,11 +182,11 @@ func TestTheChatOfASessionIsErasedLast(t *testing.T) {
 	}
 }
 
-// What is sent to a person's chat while that is erased is not what they asked to have erased: its record
-// stays, by which it is sent once.
-func TestWhatIsSentDuringAnErasureStays(t *testing.T) {
-	path := file(t)
-	b := open(t, path)
+// A message that is sent to a person's chat during an erasure is not part of it. Its record stays, so that it
+// is sent only once.
+func TestSendsDuringAnErasureStay(t *testing.T) {
+	path := newPlace(t)
+	b := openBook(t, path)
 	t.Cleanup(func() { b.Close() })
 	const sends = 2*sqlbook.UnitRows + 1
 	for n := range sends {
@@ -196,12 +197,12 @@ func TestWhatIsSentDuringAnErasureStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { raw.Close() })
-	const hour = 3_600_000_000 // microseconds: the clock of the process that sent them is ahead
+	const hour = 3_600_000_000 // in microseconds; the clock of the process that sent them is ahead
 	if _, err := raw.Exec(`UPDATE sends SET begun = begun + ?`, hour); err != nil {
 		t.Fatal(err)
 	}
 	now := time.Now()
-	b.SetClock(func() time.Time { now = now.Add(time.Hour); return now }) // so that each unit is a step
+	b.SetClock(func() time.Time { now = now.Add(time.Hour); return now }) // so that each unit is a step of its own
 	steps := 0
 	b.AfterStep(func() {
 		steps++
@@ -218,22 +219,21 @@ func TestWhatIsSentDuringAnErasureStays(t *testing.T) {
 	}
 }
 
-// everything is an erasure that uses each of its statements.
-func everything() sqlbook.Erasure {
+// fullErasure returns an erasure that uses all statements.
+func fullErasure() sqlbook.Erasure {
 	return sqlbook.Erasure{
 		Sends: []string{"x"}, Asked: time.Now().Add(time.Hour), At: []bus.Address{private}, Sessions: []string{sessionKey(0), "main:x"}, Places: []bus.Address{group},
 		Person: "telegram:1", Origin: "ci", Before: time.Now().Add(time.Hour),
 	}
 }
 
-// small are tables that do not grow with what the bot does: codes that people are given live for ten
-// minutes.
-const small = "link_codes"
+// smallTable is a table that stays small, because the codes in it are valid for only ten minutes.
+const smallTable = "link_codes"
 
-// No statement of an erasure reads a whole table that grows.
+// No statement of an erasure reads a whole table, except small ones.
 func TestNoStatementOfAnErasureReadsAWholeTable(t *testing.T) {
-	path := file(t)
-	fill(t, path, 3)
+	path := newPlace(t)
+	fillBook(t, path, 3)
 	var statements sqldbtest.Statements
 	db, err := sqldb.OpenAt(statements.Watch(t.Context()), path, sqlbook.Schema())
 	if err != nil {
@@ -255,15 +255,15 @@ func TestNoStatementOfAnErasureReadsAWholeTable(t *testing.T) {
 		}
 	}
 	statements.Forget()
-	if _, err := b.Erase(t.Context(), everything()); err != nil {
+	if _, err := b.Erase(t.Context(), fullErasure()); err != nil {
 		t.Fatal(err)
 	}
-	// The rewriting of the file asks the catalogue, which is small, and only SQLite has.
+	// The purge reads SQLite's catalog, which is small.
 	ofErasure := slices.DeleteFunc(statements.List(), func(s string) bool { return strings.Contains(s, "sqlite_schema") })
 	if len(ofErasure) < 25 {
 		t.Fatalf("only %d statements were seen", len(ofErasure))
 	}
-	mayScan := func(table, _ string) bool { return strings.Contains(small, table) }
+	mayScan := func(table, _ string) bool { return strings.Contains(smallTable, table) }
 	t.Run("sqlite", func(t *testing.T) { sqldbtest.WantNoScan(t, db, ofErasure, mayScan) })
 	t.Run("postgres", func(t *testing.T) {
 		pg, err := sqldb.OpenAt(t.Context(), sqldbtest.New(t), sqlbook.Schema())
@@ -281,8 +281,8 @@ func BenchmarkErase(b *testing.B) {
 		b.Run(fmt.Sprint(sessions), func(b *testing.B) {
 			for b.Loop() {
 				b.StopTimer()
-				at := file(b)
-				fill(b, at, 2*sessions)
+				at := newPlace(b)
+				fillBook(b, at, 2*sessions)
 				book, err := sqlbook.Open(b.Context(), at)
 				if err != nil {
 					b.Fatal(err)

@@ -105,7 +105,7 @@ func (s *submissions) accept(ctx context.Context, p channels.Submission, share s
 	if p.At.IsZero() {
 		p.At = time.Now()
 	}
-	p.At, p.Expires = timeOf(stamp(p.At)), timeOf(stamp(p.Expires))
+	p.At, p.Expires = timeOf(toStamp(p.At)), timeOf(toStamp(p.Expires))
 	places, err := plainjson.Marshal(p.Destinations)
 	if err != nil {
 		return channels.Submission{}, false, false, fmt.Errorf("accept submission %s: %w", p.ID, err)
@@ -139,7 +139,7 @@ func record(tx *sqldb.Tx, p channels.Submission, places string) (recorded channe
 	if id == p.ID {
 		n, err := tx.Exec(`INSERT INTO posts (id, origin, idem, digest, destinations, expires, made)
 			VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
-			append(textArgs(p.ID, p.Origin, p.Key, p.Digest, places), stamp(p.Expires), stamp(p.At))...)
+			append(textArgs(p.ID, p.Origin, p.Key, p.Digest, places), toStamp(p.Expires), toStamp(p.At))...)
 		if err != nil || n > 0 {
 			return p, true, err
 		}
@@ -156,7 +156,7 @@ func claimKey(tx *sqldb.Tx, p channels.Submission) (id string, err error) {
 	}
 	n, err := tx.Exec(`INSERT INTO post_keys (origin, idem, post, made) VALUES (?, ?, ?, ?)
 		ON CONFLICT (origin, idem) DO UPDATE SET post = excluded.post, made = excluded.made WHERE post_keys.made < ?`,
-		append(textArgs(p.Origin, p.Key, p.ID), stamp(p.At), stamp(p.At.Add(-keepKeys)))...)
+		append(textArgs(p.Origin, p.Key, p.ID), toStamp(p.At), toStamp(p.At.Add(-keepKeys)))...)
 	if err != nil || n > 0 {
 		return p.ID, err
 	}
@@ -194,7 +194,7 @@ func (s *submissions) Submission(ctx context.Context, id string) (channels.Submi
 func (s *submissions) BindMessage(ctx context.Context, origin, subject string, at bus.Address, platformID string) error {
 	_, err := s.db.Exec(ctx, `INSERT INTO subjects (origin, subject, channel, chat, thread, platform_id, used) VALUES (?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (origin, subject, channel, chat, thread) DO UPDATE SET platform_id = excluded.platform_id, used = excluded.used`,
-		append(textArgs(origin, subject, at.Channel, at.Chat, at.Thread, platformID), stamp(time.Now()))...)
+		append(textArgs(origin, subject, at.Channel, at.Chat, at.Thread, platformID), toStamp(time.Now()))...)
 	if err != nil {
 		return fmt.Errorf("bind a subject: %w", err)
 	}
@@ -235,7 +235,7 @@ func pruneSubmissions(tx *sqldb.Tx, now time.Time) error {
 		{`DELETE FROM subjects WHERE (origin, subject, channel, chat, thread) IN (
 			SELECT origin, subject, channel, chat, thread FROM subjects WHERE used < ? ORDER BY used LIMIT ?)`, now.Add(-keepSubjects)},
 	} {
-		if _, err := tx.Exec(old.query, stamp(old.before), pruneLimit); err != nil {
+		if _, err := tx.Exec(old.query, toStamp(old.before), pruneLimit); err != nil {
 			return err
 		}
 	}

@@ -12,9 +12,9 @@ import (
 )
 
 func TestSubjectsAreForgottenAMonthAfterTheirLastUse(t *testing.T) {
-	place := file(t)
+	place := newPlace(t)
 	synctest.Test(t, func(t *testing.T) {
-		b := open(t, place)
+		b := openBook(t, place)
 		at := bus.Address{Channel: "c", Chat: "1"}
 		bind := func(subject, id string) {
 			if err := b.BindMessage(t.Context(), "ci", subject, at, id); err != nil {
@@ -23,7 +23,7 @@ func TestSubjectsAreForgottenAMonthAfterTheirLastUse(t *testing.T) {
 		}
 		bind("old", "1")
 		bind("in use", "2")
-		time.Sleep(20 * 24 * time.Hour) // the bubble's clock
+		time.Sleep(20 * 24 * time.Hour) // in the bubble's fake time
 		bind("in use", "2")
 		time.Sleep(20 * 24 * time.Hour)
 		for i := range 256 {
@@ -42,7 +42,7 @@ func TestSubjectsAreForgottenAMonthAfterTheirLastUse(t *testing.T) {
 }
 
 func BenchmarkAccept(b *testing.B) {
-	book := open(b, file(b))
+	book := openBook(b, newPlace(b))
 	b.Cleanup(func() {
 		if err := book.Close(); err != nil {
 			b.Error(err)

@@ -19,8 +19,8 @@ type unit func(tx *sqldb.Tx, after string, done *Erased) (reached string, more b
 
 // A unitList is a sequence of units.
 type unitList struct {
-	n  int
-	do func(i int, tx *sqldb.Tx, after string, done *Erased) (reached string, more bool, err error)
+	count int
+	run   func(i int, tx *sqldb.Tx, after string, done *Erased) (reached string, more bool, err error)
 }
 
 // units returns the units of the whole erasure, in the order in which they are done. sent are the ids of the sends
@@ -46,7 +46,7 @@ func (what Erasure) units(sent []string) unitList {
 		other = append(other, unitsBefore(what.Before)...)
 	}
 	sends, sessions := len(what.Sends), len(what.Sessions)
-	return unitList{n: sends + len(other) + sessions, do: func(i int, tx *sqldb.Tx, after string, done *Erased) (string, bool, error) {
+	return unitList{count: sends + len(other) + sessions, run: func(i int, tx *sqldb.Tx, after string, done *Erased) (string, bool, error) {
 		switch {
 		case i < sends:
 			return "", false, deleteSend(tx, done, sqldb.Text(what.Sends[i]))
@@ -81,7 +81,7 @@ func unitsOfPerson(person string) []unit {
 
 // unitsBefore returns the units that erase what is from before a time.
 func unitsBefore(before time.Time) []unit {
-	at := stamp(before)
+	at := toStamp(before)
 	return append([]unit{
 		func(tx *sqldb.Tx, after string, done *Erased) (string, bool, error) {
 			return eraseSendsBefore(tx, done, after, at)
@@ -230,7 +230,7 @@ func (what Erasure) strayUnit() unit {
 				continue
 			}
 			var n int
-			if err := tx.Get(`SELECT count(*) FROM sends WHERE id = ? AND begun < ?`, []any{id, stamp(what.Asked)}, &n); err != nil {
+			if err := tx.Get(`SELECT count(*) FROM sends WHERE id = ? AND begun < ?`, []any{id, toStamp(what.Asked)}, &n); err != nil {
 				return "", false, err
 			}
 			if n == 0 {

@@ -131,7 +131,7 @@ func groupOnGitHub(d delivery) string {
 // nameOfGroup returns a name for a group that a session's key can contain: a name that is too long, or contains
 // invisible characters, is shortened, and ends with a hash of the whole name.
 func nameOfGroup(name string) string {
-	room, clean := maxGroup, bus.IsClean(name) && !markup.Blank(name) && name != "." && name != ".."
+	room, clean := maxGroup, bus.IsClean(name) && !markup.IsBlank(name) && name != "." && name != ".."
 	kept := 0
 	for i := range len(name) {
 		c := name[i]

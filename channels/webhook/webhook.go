@@ -209,7 +209,7 @@ func (h *Handler) accept(ctx context.Context, d delivery) (outbox.Status, error)
 	if len(to) > 0 {
 		text = h.render(d)
 	}
-	if markup.Blank(text) {
+	if markup.IsBlank(text) {
 		if h.config.Kind == Alertmanager {
 			h.rememberUnsent(d)
 		}

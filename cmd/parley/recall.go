@@ -29,13 +29,13 @@ type recallCmd struct {
 
 // Help shows examples.
 func (recallCmd) Help() string {
-	return examples("parley recall release notes", "parley recall --person telegram:42 --since 30d invoice", "parley recall --session main:telegram:42 dentist", "parley --json recall outage") + fmt.Sprintf(textRecallWhere, search.MostSessions)
+	return examples("parley recall release notes", "parley recall --person telegram:42 --since 30d invoice", "parley recall --session main:telegram:42 dentist", "parley --json recall outage") + fmt.Sprintf(textRecallWhere, search.MaxSessions)
 }
 
 // Validate refuses a limit that no search accepts.
 func (c recallCmd) Validate() error {
-	if c.Limit < 1 || c.Limit > search.MostHits {
-		return fmt.Errorf("--limit must be from 1 to %d", search.MostHits)
+	if c.Limit < 1 || c.Limit > search.MaxHits {
+		return fmt.Errorf("--limit must be from 1 to %d", search.MaxHits)
 	}
 	return nil
 }

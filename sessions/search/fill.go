@@ -18,13 +18,13 @@ import (
 const (
 	// One transaction of Fill indexes at most this many entries, bytes and sessions, so that writes wait for it
 	// only for a few milliseconds.
-	entriesAtOnce  = 64
-	bytesAtOnce    = 256 << 10
-	sessionsAtOnce = 20
-	// Fill looks at all sessions once in lookAllEvery; at other times it looks at those that were used
-	// lately.
-	lookAllEvery = time.Hour
-	lately       = 30 * time.Minute
+	entriesPerWrite  = 64
+	bytesPerWrite    = 256 << 10
+	sessionsPerWrite = 20
+	// Fill looks at all sessions once in fullScanInterval; at other times it looks at those that were used
+	// recentPeriod.
+	fullScanInterval = time.Hour
+	recentPeriod     = 30 * time.Minute
 	// mergeEvery is the number of added entries after which mergePending has PostgreSQL merge its list of pending
 	// entries into the index.
 	mergeEvery = 300
@@ -34,15 +34,15 @@ const (
 	pageOfSessions = 1000
 )
 
-// A filling is how far one process has searched for sessions whose entries are not all in the index. How
-// far each session is indexed is in the tables.
+// A filling records how far one process has searched for sessions whose entries are not all in the index. How
+// far each session is indexed is stored in the tables.
 type filling struct {
-	mu     sync.Mutex
-	before int64     // the sessions with lower numbers have yet to be looked at; 0 for none
-	began  time.Time // when it began to look at all sessions
-	noted  int       // how many entries PostgreSQL has put on the index's list of pending entries
-	cut    bool      // whether it is known that this release has cut the words of the index
-	merged bool      // whether SQLite has merged the parts of the index and nothing was added since
+	mu             sync.Mutex
+	nextBelow      int64     // the sessions with lower numbers have yet to be looked at; 0 for none
+	scanStarted    time.Time // when it began to look at all sessions
+	pendingEntries int       // how many entries PostgreSQL has put on the index's list of pending entries
+	cutChecked     bool      // whether it was checked that this release has split the words of the index
+	isMerged       bool      // whether SQLite has merged the parts of the index and nothing was added since
 }
 
 // A pendingSession is a session with entries that are not in the index, and the values that show whether it has
@@ -50,9 +50,9 @@ type filling struct {
 type pendingSession struct {
 	id, last, indexed, embedded, fence, erasures int64
 	key                                          string
-	to                                           int64 // the last entry that rows or texts cover
+	lastRead                                     int64 // the last entry that rows or texts cover
 	rows                                         []row
-	texts                                        []text
+	texts                                        []entryText
 	vectors                                      []vectors.Row // of the texts
 }
 
@@ -65,12 +65,12 @@ const pendingColumns = "id, key, last, indexed, embedded, fence, erasures"
 func (t *Table) Fill(ctx context.Context) (more bool, err error) {
 	t.filling.mu.Lock()
 	defer t.filling.mu.Unlock()
-	if err := t.checkCut(ctx); err != nil {
+	if err := t.checkWordRules(ctx); err != nil {
 		return false, fmt.Errorf("fill the index: %w", err)
 	}
-	more, err = t.walk(ctx, &t.filling, "indexed < last", t.index)
+	more, err = t.eachIncomplete(ctx, &t.filling, "indexed < last", t.index)
 	if err == nil && !more {
-		if err = t.mergePending(ctx, mergeEvery*min(1, t.filling.noted)); err == nil {
+		if err = t.mergePending(ctx, mergeEvery*min(1, t.filling.pendingEntries)); err == nil {
 			more, err = t.mergeParts(ctx)
 		}
 	}
@@ -80,46 +80,46 @@ func (t *Table) Fill(ctx context.Context) (more bool, err error) {
 	return more, nil
 }
 
-// checkCut has the whole index filled again if another release has cut its words in a different way.
-func (t *Table) checkCut(ctx context.Context) error {
-	if t.filling.cut {
+// checkWordRules has the whole index filled again if another release has cut its words in a different way.
+func (t *Table) checkWordRules(ctx context.Context) error {
+	if t.filling.cutChecked {
 		return nil
 	}
 	var cut int64
 	if err := t.db.Read.QueryRowContext(ctx, "SELECT cut FROM word_cut").Scan(&cut); err != nil {
 		return err
 	}
-	if cut != Cut {
-		if err := t.beginAnew(ctx); err != nil {
+	if cut != WordRules {
+		if err := t.restartFill(ctx); err != nil {
 			return err
 		}
 	}
-	t.filling.cut = true
+	t.filling.cutChecked = true
 	return nil
 }
 
-// walk calls do with sessions that lack something: with those that were used lately and, unless these leave
+// eachIncomplete calls do with sessions that lack something: with those that were used lately and, unless these leave
 // something to do, with a page of the others, the newest first. do returns for how many it has done something, and
 // whether it has left something. walk reports whether there may be more, not counting what is said from now on: in a
 // conversation without a pause, there is always more of that.
-func (t *Table) walk(ctx context.Context, at *filling, lack string, do func(context.Context, []pendingSession) (done int, left bool, err error)) (more bool, err error) {
-	since := sqldb.FormatTime(time.Now().Add(-lately))[:len("2006-01-02T15:0")] // in the form of the column active
-	recent, err := t.pending(ctx, "SELECT "+pendingColumns+" FROM sessions WHERE active >= ? AND "+lack+" ORDER BY active DESC LIMIT ?", since, sessionsAtOnce)
+func (t *Table) eachIncomplete(ctx context.Context, at *filling, lack string, do func(context.Context, []pendingSession) (done int, left bool, err error)) (more bool, err error) {
+	since := sqldb.FormatTime(time.Now().Add(-recentPeriod))[:len("2006-01-02T15:0")] // in the form of the column active
+	recent, err := t.pending(ctx, "SELECT "+pendingColumns+" FROM sessions WHERE active >= ? AND "+lack+" ORDER BY active DESC LIMIT ?", since, sessionsPerWrite)
 	if err != nil {
 		return false, err
 	}
-	if n, left, err := do(ctx, recent); err != nil || n > 0 && (left || len(recent) == sessionsAtOnce) {
+	if n, left, err := do(ctx, recent); err != nil || n > 0 && (left || len(recent) == sessionsPerWrite) {
 		return true, err
 	}
-	if now := time.Now(); now.Sub(at.began) > lookAllEvery {
-		at.before, at.began = math.MaxInt64, now
+	if now := time.Now(); now.Sub(at.scanStarted) > fullScanInterval {
+		at.nextBelow, at.scanStarted = math.MaxInt64, now
 	}
-	for at.before > 0 {
-		lowest, err := t.pageBelow(ctx, at.before)
+	for at.nextBelow > 0 {
+		lowest, err := t.pageBelow(ctx, at.nextBelow)
 		if err != nil {
 			return false, err
 		}
-		of, err := t.pending(ctx, "SELECT "+pendingColumns+" FROM sessions WHERE id < ? AND id >= ? AND "+lack+" ORDER BY id DESC LIMIT ?", at.before, lowest, sessionsAtOnce)
+		of, err := t.pending(ctx, "SELECT "+pendingColumns+" FROM sessions WHERE id < ? AND id >= ? AND "+lack+" ORDER BY id DESC LIMIT ?", at.nextBelow, lowest, sessionsPerWrite)
 		if err != nil {
 			return false, err
 		}
@@ -127,11 +127,11 @@ func (t *Table) walk(ctx context.Context, at *filling, lack string, do func(cont
 		if err != nil {
 			return true, err
 		}
-		if n == 0 || n == len(of) && !left && n < sessionsAtOnce {
-			at.before = lowest
+		if n == 0 || n == len(of) && !left && n < sessionsPerWrite {
+			at.nextBelow = lowest
 		}
 		if n > 0 {
-			return at.before > 0, nil
+			return at.nextBelow > 0, nil
 		}
 	}
 	return false, nil
@@ -165,28 +165,28 @@ func (t *Table) pending(ctx context.Context, query string, args ...any) (list []
 // index indexes entries of sessions in one transaction. It returns the number of sessions for which it has indexed
 // some, and whether it has left some of the entries that the sessions had.
 func (t *Table) index(ctx context.Context, list []pendingSession) (done int, left bool, err error) {
-	entries, bytes, n := entriesAtOnce, bytesAtOnce, 0
+	entries, bytes, n := entriesPerWrite, bytesPerWrite, 0
 	for i := range list {
 		if entries <= 0 || bytes <= 0 {
 			break
 		}
-		read, size, err := t.cutEntries(ctx, &list[i], entries, bytes)
+		read, size, err := t.readWords(ctx, &list[i], entries, bytes)
 		if err != nil {
 			return 0, false, err
 		}
 		entries, bytes, n = entries-read, bytes-size, n+1
-		left = left || list[i].to < list[i].last
+		left = left || list[i].lastRead < list[i].last
 	}
 	left = left || n < len(list)
 	if list, err = t.write(ctx, list[:n], t.put); err != nil || len(list) == 0 {
 		return 0, false, err
 	}
-	t.filling.merged = false
-	return len(list), left, t.mergePending(ctx, entriesAtOnce-entries)
+	t.filling.isMerged = false
+	return len(list), left, t.mergePending(ctx, entriesPerWrite-entries)
 }
 
 // write calls put for each of the sessions in one transaction, and returns the sessions that put found
-// unchanged. It leaves out the others.
+// unchanged, without the others.
 func (t *Table) write(ctx context.Context, list []pendingSession, put func(*sqldb.Tx, *pendingSession) (still bool, err error)) (written []pendingSession, err error) {
 	slices.SortFunc(list, func(a, b pendingSession) int { return cmp.Compare(a.id, b.id) }) // so that no two processes wait for each other
 	for len(list) > 0 {
@@ -217,10 +217,10 @@ var errChanged = errors.New("the session has changed")
 // mergePending makes PostgreSQL merge its list of pending entries into the index, once that is long. So
 // that happens while no session is locked, and not during an insertion.
 func (t *Table) mergePending(ctx context.Context, more int) error {
-	if t.filling.noted += more; !t.db.IsPostgres() || t.filling.noted < mergeEvery {
+	if t.filling.pendingEntries += more; !t.db.IsPostgres() || t.filling.pendingEntries < mergeEvery {
 		return nil
 	}
-	t.filling.noted = 0
+	t.filling.pendingEntries = 0
 	_, err := t.db.Exec(ctx, "SELECT gin_clean_pending_list('entry_words_words')")
 	return err
 }
@@ -229,7 +229,7 @@ func (t *Table) mergePending(ctx context.Context, more int) error {
 // done so. Each transaction of Fill adds a part, and a search looks for each word in each part. SQLite itself
 // merges them while it inserts, but only after every 64 pages, and then many at once.
 func (t *Table) mergeParts(ctx context.Context) (more bool, err error) {
-	if t.db.IsPostgres() || t.filling.merged {
+	if t.db.IsPostgres() || t.filling.isMerged {
 		return false, nil
 	}
 	var before, after int64
@@ -246,20 +246,20 @@ func (t *Table) mergeParts(ctx context.Context) (more bool, err error) {
 		return false, fmt.Errorf("merge its parts: %w", err)
 	}
 	more = after-before > 1 // the insertion itself counts as one
-	t.filling.merged = !more
+	t.filling.isMerged = !more
 	return more, nil
 }
 
-// cutEntries reads entries of a session that are not in the index and cuts their words. It returns how
+// readWords reads entries of a session that are not in the index and cuts their words. It returns how
 // many entries and bytes it has read.
-func (t *Table) cutEntries(ctx context.Context, p *pendingSession, most, mostBytes int) (read, size int, err error) {
+func (t *Table) readWords(ctx context.Context, p *pendingSession, most, mostBytes int) (read, size int, err error) {
 	found, err := t.db.Read.QueryContext(ctx, "SELECT "+entryColumns+" FROM entries e WHERE e.session = ? AND e.n > ? AND e.n <= ? AND e.kind IN "+mayHaveWords+" ORDER BY e.n LIMIT ?",
 		p.id, p.indexed, p.last, most)
 	if err != nil {
 		return 0, 0, err
 	}
 	defer func() { err = errors.Join(err, found.Close()) }()
-	p.to = p.last
+	p.lastRead = p.last
 	for found.Next() {
 		_, e, err := scanEntry(found)
 		if err != nil {
@@ -270,14 +270,14 @@ func (t *Table) cutEntries(ctx context.Context, p *pendingSession, most, mostByt
 		}
 		read, size = read+1, size+len(e.Data)
 		if read == most || size >= mostBytes {
-			p.to = e.N
+			p.lastRead = e.N
 			break
 		}
 	}
 	return read, size, found.Err()
 }
 
-// put writes what cutEntries has read from a session, and returns whether the session is unchanged.
+// put writes what readWords has read from a session, and returns whether the session is unchanged.
 // Whoever erases something from a session locks its row first and changes one of these columns, or
 // deletes the row. On PostgreSQL the row is locked last, so that an append only waits for the end of the
 // transaction.
@@ -286,10 +286,10 @@ func (t *Table) put(tx *sqldb.Tx, p *pendingSession) (still bool, err error) {
 	if t.db.IsPostgres() {
 		write = putPostgres
 	}
-	if err := write(tx, p.id, p.indexed+1, p.to, p.rows); err != nil {
+	if err := write(tx, p.id, p.indexed+1, p.lastRead, p.rows); err != nil {
 		return false, err
 	}
-	n, err := tx.Exec("UPDATE sessions SET indexed = ? WHERE id = ? AND key = ? AND indexed = ? AND fence = ? AND erasures = ?", p.to, p.id, p.key, p.indexed, p.fence, p.erasures)
+	n, err := tx.Exec("UPDATE sessions SET indexed = ? WHERE id = ? AND key = ? AND indexed = ? AND fence = ? AND erasures = ?", p.lastRead, p.id, p.key, p.indexed, p.fence, p.erasures)
 	return n > 0, err
 }
 
@@ -297,15 +297,15 @@ func (t *Table) put(tx *sqldb.Tx, p *pendingSession) (still bool, err error) {
 func (t *Table) Rebuild(ctx context.Context) error {
 	t.filling.mu.Lock()
 	defer t.filling.mu.Unlock()
-	if err := t.beginAnew(ctx); err != nil {
+	if err := t.restartFill(ctx); err != nil {
 		return fmt.Errorf("rebuild the index: %w", err)
 	}
 	return nil
 }
 
-// beginAnew removes the index's rows for sessions that do not exist, and for numbers that they do not
+// restartFill removes the index's rows for sessions that do not exist, and for numbers that they do not
 // have, and has Fill replace the rest.
-func (t *Table) beginAnew(ctx context.Context) error {
+func (t *Table) restartFill(ctx context.Context) error {
 	for from := int64(math.MaxInt64); from > 0; {
 		held, err := t.sessionsInIndex(ctx, from, pageOfSessions)
 		if err != nil {
@@ -337,10 +337,10 @@ func (t *Table) beginAnew(ctx context.Context) error {
 		before = lowest
 	}
 	// If a process dies before this, the index is filled again from the beginning.
-	if _, err := t.db.Exec(ctx, "UPDATE word_cut SET cut = ?", int64(Cut)); err != nil {
+	if _, err := t.db.Exec(ctx, "UPDATE word_cut SET cut = ?", int64(WordRules)); err != nil {
 		return err
 	}
-	t.filling.before, t.filling.began = math.MaxInt64, time.Now()
+	t.filling.nextBelow, t.filling.scanStarted = math.MaxInt64, time.Now()
 	return nil
 }
 

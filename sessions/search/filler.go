@@ -7,11 +7,11 @@ import (
 )
 
 const (
-	// FillEvery is how long the newest entries wait for the index, so that they share a transaction, each
+	// FillInterval is how long the newest entries wait for the index, so that they share a transaction, each
 	// of which costs a disk flush. Searches read them meanwhile.
-	FillEvery = 15 * time.Second
-	// checkEvery is how often a filled index is compared with the entries.
-	checkEvery = 24 * time.Hour
+	FillInterval = 15 * time.Second
+	// checkInterval is how often a filled index is compared with the entries.
+	checkInterval = 24 * time.Hour
 )
 
 // A Filler fills an index as long as a process serves. While Step returns errors, searches find what is in the index, and
@@ -27,7 +27,7 @@ type Filler struct {
 func (f *Filler) Step(ctx context.Context) (more bool, err error) {
 	began := time.Now()
 	more, err = f.Index.Fill(ctx)
-	if err == nil && !more && began.Sub(f.checked) >= checkEvery {
+	if err == nil && !more && began.Sub(f.checked) >= checkInterval {
 		more, err = f.check(ctx)
 		f.checked = began
 	}

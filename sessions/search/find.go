@@ -19,15 +19,15 @@ import (
 )
 
 const (
-	// usualHits is how many hits a query without a limit returns.
-	usualHits = 10
+	// defaultHits is how many hits a query without a limit returns.
+	defaultHits = 10
 	// maxCandidates is how many entries are read and compared with the query.
 	maxCandidates = 150
-	// maxOfWord is how many entries with the same word are looked at in the sessions. If there are more,
+	// maxEntriesPerWord is how many entries with the same word are looked at in the sessions. If there are more,
 	// on SQLite they are those of the newest sessions, and on PostgreSQL those of the sessions that were
 	// used last. So a word that is in nearly all entries, and says little, costs no more than one that is
 	// in some.
-	maxOfWord = 1000
+	maxEntriesPerWord = 1000
 	// maxUnindexed is how many entries are read that are not in the index yet. There are more of them only
 	// until Fill has indexed the entries that an older release wrote.
 	maxUnindexed = 2000
@@ -44,20 +44,20 @@ type searchedSession struct {
 	updated       string
 }
 
-// A place says where an entry is.
-type place struct{ session, n int64 }
+// An entryPlace says where an entry is.
+type entryPlace struct{ session, n int64 }
 
 // A search is one call of Search.
 type search struct {
 	*Table
 	Query
-	words    []Word
-	frequent map[key]float64 // see findFrequent
-	sessions map[int64]searchedSession
-	entries  map[place]sessions.Entry // the entries that were read
-	weights  []float64                // of the words: how rare each is among the entries that the query could find
-	sums     map[int64]float64        // the sums of the weights of the words in each entry, by rowOf
-	meaning  meaning                  // nil if only words count
+	words         []Word
+	frequentWords map[key]float64 // see findFrequent
+	sessions      map[int64]searchedSession
+	entries       map[entryPlace]sessions.Entry // the entries that were read
+	weights       []float64                     // of the words: how rare each is among the entries that the query could find
+	wordSums      map[int64]float64             // the sums of the weights of the words in each entry, by rowOf
+	meaning       meaning                       // nil if only words count
 }
 
 // A meaning is a function that finds the entries in parts of sessions whose meaning is nearest to that of
@@ -73,15 +73,15 @@ func (t *Table) search(ctx context.Context, q Query, m meaning) ([]Hit, error) {
 		return nil, nil
 	}
 	t.db.Flush()
-	s := &search{Table: t, Query: q, words: words, sessions: map[int64]searchedSession{}, entries: map[place]sessions.Entry{}, sums: map[int64]float64{}, meaning: m}
-	hits, err := s.run(ctx)
+	s := &search{Table: t, Query: q, words: words, sessions: map[int64]searchedSession{}, entries: map[entryPlace]sessions.Entry{}, wordSums: map[int64]float64{}, meaning: m}
+	hits, err := s.find(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("search in sessions: %w", err)
 	}
 	return hits, nil
 }
 
-func (s *search) run(ctx context.Context) ([]Hit, error) {
+func (s *search) find(ctx context.Context) ([]Hit, error) {
 	if err := s.findSessions(ctx); err != nil || len(s.sessions) == 0 {
 		return nil, err
 	}
@@ -94,15 +94,15 @@ func (s *search) run(ctx context.Context) ([]Hit, error) {
 	}
 	limit := s.Limit
 	if limit <= 0 {
-		limit = usualHits
+		limit = defaultHits
 	}
-	best := rank(found, s.words, s.weights, time.Now(), min(limit, MostHits))
+	best := rank(found, s.words, s.weights, time.Now(), min(limit, MaxHits))
 	hits := make([]Hit, len(best))
 	for i, c := range best {
 		hits[i] = c.hit(s.weights)
 		if c.Kind == sessions.KindToolResult {
 			var err error
-			if hits[i].Tool, err = s.toolOf(ctx, c.in.id, c.Entry); err != nil {
+			if hits[i].Tool, err = s.toolOf(ctx, c.session.id, c.Entry); err != nil {
 				return nil, err
 			}
 		}
@@ -112,15 +112,15 @@ func (s *search) run(ctx context.Context) ([]Hit, error) {
 
 // candidates reads the entries that fit the query best, by their words and by their meaning.
 func (s *search) candidates(ctx context.Context) (found []candidate, err error) {
-	places := s.likeliest()
-	likeness, average := map[place]float64{}, 0.0
+	places := s.bestByWords()
+	likeness, average := map[entryPlace]float64{}, 0.0
 	if s.meaning != nil {
 		var near []vectors.Near
 		if near, average, err = s.meaning(ctx, s.scopes()); err != nil {
 			return nil, err
 		}
 		for _, n := range near {
-			p := place{n.Session, n.N}
+			p := entryPlace{n.Session, n.N}
 			if likeness[p] = n.Likeness; !slices.Contains(places, p) {
 				places = append(places, p)
 			}
@@ -130,9 +130,9 @@ func (s *search) candidates(ctx context.Context) (found []candidate, err error) 
 		return nil, err
 	}
 	for _, p := range places {
-		if e, there := s.entries[p]; there && s.inTime(e.At) && (s.NotTurn == "" || e.Turn != s.NotTurn) {
+		if e, there := s.entries[p]; there && s.inTime(e.At) && (s.ExcludedTurn == "" || e.Turn != s.ExcludedTurn) {
 			c := newCandidate(s.sessions[p.session], e, s.words)
-			c.like, c.near = likeness[p]
+			c.likeness, c.isNearest = likeness[p]
 			found = append(found, c)
 		}
 	}
@@ -162,9 +162,9 @@ func (s *search) inTime(at time.Time) bool {
 	return (s.Since.IsZero() || !at.Before(s.Since)) && (s.Until.IsZero() || at.Before(s.Until))
 }
 
-// findSessions looks up the sessions of the query, the first MostSessions. It leaves out those that do not exist.
+// findSessions looks up the sessions of the query, the first MaxSessions. It leaves out those that do not exist.
 func (s *search) findSessions(ctx context.Context) (err error) {
-	marks, args := placeholders(s.Sessions[:min(len(s.Sessions), MostSessions)])
+	marks, args := placeholders(s.Sessions[:min(len(s.Sessions), MaxSessions)])
 	found, err := s.db.Read.QueryContext(ctx, "SELECT id, key, last, indexed, updated FROM sessions WHERE key IN ("+marks+")", args...)
 	if err != nil {
 		return err
@@ -196,7 +196,7 @@ func (s *search) newestFirst() []searchedSession {
 // findPlaces finds the entries that have any of the words. It begins with those that are not in the index
 // yet, because Fill may index them meanwhile.
 func (s *search) findPlaces(ctx context.Context) error {
-	behind, err := s.readBehind(ctx)
+	behind, err := s.readUnindexed(ctx)
 	if err != nil {
 		return err
 	}
@@ -224,7 +224,7 @@ func (s *search) findPlaces(ctx context.Context) error {
 		}
 		s.weights[i] = math.Log(1 + (max(all, n)-n+0.5)/(n+0.5))
 		for _, row := range having {
-			s.sums[row] += s.weights[i]
+			s.wordSums[row] += s.weights[i]
 		}
 	}
 	return nil
@@ -242,9 +242,9 @@ func (s *search) entriesAround(rows []int64) (n float64) {
 	return n
 }
 
-// readBehind reads the entries that are not in the index yet, at most maxUnindexed, and returns the forms of
+// readUnindexed reads the entries that are not in the index yet, at most maxUnindexed, and returns the forms of
 // each entry's words.
-func (s *search) readBehind(ctx context.Context) (map[place]map[string]bool, error) {
+func (s *search) readUnindexed(ctx context.Context) (map[entryPlace]map[string]bool, error) {
 	var parts []string
 	var args []any
 	left := int64(maxUnindexed)
@@ -259,7 +259,7 @@ func (s *search) readBehind(ctx context.Context) (map[place]map[string]bool, err
 	if err := s.readParts(ctx, parts, args, 2); err != nil {
 		return nil, err
 	}
-	behind := map[place]map[string]bool{}
+	behind := map[entryPlace]map[string]bool{}
 	for p, e := range s.entries {
 		behind[p] = map[string]bool{}
 		for form := range contentOf(e).forms() {
@@ -269,9 +269,9 @@ func (s *search) readBehind(ctx context.Context) (map[place]map[string]bool, err
 	return behind, nil
 }
 
-// likeliest returns the entries with the most and the rarest words, at most maxCandidates. Among equals,
+// bestByWords returns the entries with the most and the rarest words, at most maxCandidates. Among equals,
 // the newer ones come first.
-func (s *search) likeliest() (places []place) {
+func (s *search) bestByWords() (places []entryPlace) {
 	type likely struct {
 		row  int64
 		sum  float64
@@ -281,8 +281,8 @@ func (s *search) likeliest() (places []place) {
 	for i, in := range s.newestFirst() {
 		ranks[in.id] = i
 	}
-	list := make([]likely, 0, len(s.sums))
-	for row, sum := range s.sums {
+	list := make([]likely, 0, len(s.wordSums))
+	for row, sum := range s.wordSums {
 		if rank, given := ranks[row>>numberBits]; given {
 			list = append(list, likely{row, sum, rank})
 		}
@@ -291,31 +291,32 @@ func (s *search) likeliest() (places []place) {
 		return cmp.Or(cmp.Compare(b.sum, a.sum), cmp.Compare(a.rank, b.rank), cmp.Compare(b.row, a.row))
 	})
 	for _, l := range list[:min(len(list), maxCandidates)] {
-		places = append(places, place{l.row >> numberBits, l.row & (maxEntries - 1)})
+		places = append(places, entryPlace{l.row >> numberBits, l.row & (maxEntries - 1)})
 	}
 	return places
 }
 
 // indexedWith returns the rows (see rowOf) of the indexed entries that contain a word in one of its
-// forms. isAll is false if there may be more than maxOfWord.
+// forms. isAll is false if there may be more than maxEntriesPerWord.
 func (s *search) indexedWith(ctx context.Context, w Word) (rows []int64, isAll bool, err error) {
-	anywhere, most, among := s.anywhereOnSQLite, s.mostAnywhereOnSQLite(), s.onSQLite
+	anywhere, most, among := s.anywhereQuerySQLite, s.maxAnywhereSQLite(), s.sessionQuerySQLite
 	if s.db.IsPostgres() {
-		anywhere, most, among = s.anywhereOnPostgres, s.mostAnywhereOnPostgres(w), s.onPostgres
+		anywhere, most, among = s.anywhereQueryPostgres, s.maxAnywherePostgres(w), s.sessionQueryPostgres
 	}
 	if most > 0 && !s.isTimed() {
-		rows, looked, err := s.rows(ctx, anywhere, w)
+		rows, looked, err := s.queryRows(ctx, anywhere, w)
 		if err != nil || looked < most {
 			return rows, true, err
 		}
 	}
-	rows, looked, err := s.rows(ctx, among, w)
-	return rows, looked < maxOfWord, err
+	rows, looked, err := s.queryRows(ctx, among, w)
+	return rows, looked < maxEntriesPerWord, err
 }
 
-// rows runs the query that querying makes for a word. Its only row has the number of entries that it has looked at and, as one
-// text with commas, the entries that fit (see rowOf): one row for each would take many times as long.
-func (s *search) rows(ctx context.Context, querying func(Word) (string, []any), w Word) (rows []int64, looked int, err error) {
+// queryRows runs the query that querying makes for a word. The query returns a single row: the number of
+// entries that it has read and, as one text separated by commas, the numbers of the matching entries (see
+// rowOf). A row for each entry would take many times as long.
+func (s *search) queryRows(ctx context.Context, querying func(Word) (string, []any), w Word) (rows []int64, looked int, err error) {
 	query, args := querying(w)
 	var text sql.NullString
 	if err := s.db.Read.QueryRowContext(ctx, query, args...).Scan(&looked, &text); err != nil || text.String == "" {
@@ -341,9 +342,9 @@ func keysOf(w Word, or string) string {
 	return "(" + strings.Join(keys, or) + ")"
 }
 
-// timed returns what limits a query to its time range: a join with the entry, a condition, and their
+// timeCondition returns what limits a query to its time range: a join with the entry, a condition, and their
 // arguments.
-func (s *search) timed(on string) (join, condition string, args []any) {
+func (s *search) timeCondition(on string) (join, condition string, args []any) {
 	if !s.isTimed() {
 		return "", "", nil
 	}
@@ -355,7 +356,7 @@ func (s *search) timed(on string) (join, condition string, args []any) {
 }
 
 // read reads the entries that were not read yet. Entries that were erased meanwhile stay missing.
-func (s *search) read(ctx context.Context, places []place) error {
+func (s *search) read(ctx context.Context, places []entryPlace) error {
 	rows := []int64{}
 	for _, p := range places {
 		if _, there := s.entries[p]; !there {
@@ -382,18 +383,18 @@ func (s *search) scan(found *sql.Rows, err error) error {
 		if err != nil {
 			return errors.Join(err, found.Close())
 		}
-		s.entries[place{id, e.N}] = e
+		s.entries[entryPlace{id, e.N}] = e
 	}
 	return errors.Join(found.Err(), found.Close())
 }
 
-// partsAtOnce is the most SELECTs in one statement.
-const partsAtOnce = 100
+// selectsPerStatement is the most SELECTs in one statement.
+const selectsPerStatement = 100
 
 // readParts reads the entries that several SELECTs find. Each SELECT has the same number of arguments.
 func (s *search) readParts(ctx context.Context, parts []string, args []any, each int) error {
 	for len(parts) > 0 {
-		n := min(len(parts), partsAtOnce)
+		n := min(len(parts), selectsPerStatement)
 		if err := s.scan(s.db.Read.QueryContext(ctx, strings.Join(parts[:n], " UNION ALL "), args[:n*each]...)); err != nil {
 			return err
 		}
@@ -402,15 +403,15 @@ func (s *search) readParts(ctx context.Context, parts []string, args []any, each
 	return nil
 }
 
-// callWithin is the maximum number of entries between a result and its call.
-const callWithin = 1000
+// maxCallDistance is the maximum number of entries between a result and its call.
+const maxCallDistance = 1000
 
 // toolOf returns the name of the tool whose result an entry is; "" if its call is no longer known.
 func (s *search) toolOf(ctx context.Context, session int64, result sessions.Entry) (string, error) {
 	e := sessions.Entry{Kind: sessions.KindToolUse}
 	var data string
 	err := s.db.Read.QueryRowContext(ctx, "SELECT data FROM entries WHERE session = ? AND n < ? AND n > ? AND kind = 'tool_use' AND call = ? ORDER BY n DESC LIMIT 1",
-		session, result.N, result.N-callWithin, sqldb.Text(result.Call)).Scan(&data)
+		session, result.N, result.N-maxCallDistance, sqldb.Text(result.Call)).Scan(&data)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", nil
 	}

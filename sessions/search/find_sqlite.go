@@ -7,17 +7,17 @@ import (
 )
 
 // For at most fewSessions, SQLite finds the entries with a word by looking for the word together with the
-// sessions. If there are more than oneByOne, it first checks whether at most maxAnywhere entries of all
+// sessions. If there are more than maxSearchedSingly, it first checks whether at most maxAnywhere entries of all
 // sessions have the word. For more than fewSessions it looks through all entries that have the word.
 const (
-	oneByOne    = 4
-	fewSessions = 64
-	maxAnywhere = 3000
+	maxSearchedSingly = 4
+	fewSessions       = 64
+	maxAnywhere       = 3000
 )
 
-// mostAnywhereOnSQLite returns how many entries of all sessions are looked through for a word; 0 for none.
-func (s *search) mostAnywhereOnSQLite() int {
-	if n := len(s.sessions); n <= oneByOne || n > fewSessions {
+// maxAnywhereSQLite returns how many entries of all sessions are looked through for a word; 0 for none.
+func (s *search) maxAnywhereSQLite() int {
+	if n := len(s.sessions); n <= maxSearchedSingly || n > fewSessions {
 		return 0
 	}
 	return maxAnywhere
@@ -33,9 +33,9 @@ func (s *search) sessionKeys() (keys, ids string) {
 	return "(" + strings.Join(words, " OR ") + ")", "[" + strings.Join(numbers, ",") + "]"
 }
 
-// anywhereOnSQLite looks through the entries with a word in all sessions, but through at most
+// anywhereQuerySQLite looks through the entries with a word in all sessions, but through at most
 // maxAnywhere of them.
-func (s *search) anywhereOnSQLite(w Word) (query string, args []any) {
+func (s *search) anywhereQuerySQLite(w Word) (query string, args []any) {
 	_, ids := s.sessionKeys()
 	lowest, highest := s.span()
 	return `SELECT count(*), group_concat(CASE WHEN row >> 28 IN (SELECT value FROM json_each(?)) THEN row END)
@@ -52,8 +52,8 @@ func (s *search) span() (lowest, highest int64) {
 	return lowest, highest
 }
 
-func (s *search) onSQLite(w Word) (query string, args []any) {
-	join, condition, times := s.timed("e.session = w.rowid >> 28 AND e.n = w.rowid & 268435455")
+func (s *search) sessionQuerySQLite(w Word) (query string, args []any) {
+	join, condition, times := s.timeCondition("e.session = w.rowid >> 28 AND e.n = w.rowid & 268435455")
 	keys, ids := s.sessionKeys()
 	if len(s.sessions) <= fewSessions {
 		args = append([]any{keys + " AND " + keysOf(w, " OR ")}, times...)
@@ -63,5 +63,5 @@ func (s *search) onSQLite(w Word) (query string, args []any) {
 		args = append([]any{keysOf(w, " OR "), lowest, highest, ids}, times...)
 	}
 	return "SELECT count(*), group_concat(row) FROM (SELECT w.rowid AS row FROM entry_words w" + join + " WHERE entry_words MATCH ?" + condition + " ORDER BY w.rowid DESC LIMIT ?) AS found",
-		append(args, maxOfWord)
+		append(args, maxEntriesPerWord)
 }

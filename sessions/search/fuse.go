@@ -11,19 +11,19 @@ import (
 // The rankings by words and by meaning are merged by places in the ranking, because their scores cannot
 // be compared with each other.
 const (
-	// firstPlace is the number from which places are counted: the higher it is, the smaller is the
+	// rankOffset is the number from which places are counted: the higher it is, the smaller is the
 	// advantage of the first places over the following ones.
-	firstPlace = 10
-	// worthMeaning is the weight of a place in the ranking by meaning, compared with one by words. An
+	rankOffset = 10
+	// meaningWeight is the weight of a place in the ranking by meaning, compared with one by words. An
 	// entry that is only first by meaning comes after the third by words alone, because whoever asks for
 	// a name or a number wants exactly that.
-	worthMeaning = 0.8
+	meaningWeight = 0.8
 )
 
 // A ranking is a list of texts without repetitions, the best first.
 type ranking struct {
-	worth float64 // the weight of its places
-	texts []string
+	weight float64 // the weight of its places
+	texts  []string
 }
 
 // fuse merges rankings by reciprocal ranks: a text ranks higher the higher it is in each ranking, and the
@@ -36,21 +36,21 @@ func fuse(rankings ...ranking) []string {
 			if _, known := sums[text]; !known {
 				merged = append(merged, text)
 			}
-			sums[text] += r.worth / float64(firstPlace+i)
+			sums[text] += r.weight / float64(rankOffset+i)
 		}
 	}
 	slices.SortStableFunc(merged, func(a, b string) int { return cmp.Compare(sums[b], sums[a]) })
 	return merged
 }
 
-// byMeaning returns the score of an entry for its meaning; 0 if its vector does not stand out.
-func (c candidate) byMeaning(now time.Time) float64 {
-	return c.like * c.weight() * newness(c, now)
+// meaningScore returns the score of an entry for its meaning; 0 if its vector does not stand out.
+func (c candidate) meaningScore(now time.Time) float64 {
+	return c.likeness * c.weight() * newnessFactor(c, now)
 }
 
-// newness is a factor that is higher for newer entries.
-func newness(c candidate, now time.Time) float64 {
-	return 1 + worthNew*math.Exp2(-float64(max(0, now.Sub(c.At)))/float64(halfLife))
+// newnessFactor returns a factor for the score that is higher for newer entries.
+func newnessFactor(c candidate, now time.Time) float64 {
+	return 1 + bonusNew*math.Exp2(-float64(max(0, now.Sub(c.At)))/float64(halfLife))
 }
 
 // subtractAverage subtracts the average likeness from that of each candidate, and sets the likeness of
@@ -58,14 +58,14 @@ func newness(c candidate, now time.Time) float64 {
 func subtractAverage(found []candidate, average float64) {
 	best := 0.0
 	for i := range found {
-		if found[i].near {
-			found[i].like -= average
-			best = max(best, found[i].like)
+		if found[i].isNearest {
+			found[i].likeness -= average
+			best = max(best, found[i].likeness)
 		}
 	}
 	for i := range found {
-		if !found[i].near || found[i].like < best/2 {
-			found[i].like = 0
+		if !found[i].isNearest || found[i].likeness < best/2 {
+			found[i].likeness = 0
 		}
 	}
 }
@@ -75,8 +75,8 @@ func subtractAverage(found []candidate, average float64) {
 func rank(found []candidate, words []Word, weights []float64, now time.Time, limit int) []candidate {
 	newest := map[string]candidate{}
 	best := fuse(
-		ranking{1, order(found, newest, func(c candidate) float64 { return c.score(words, weights, now) })},
-		ranking{worthMeaning, order(found, newest, func(c candidate) float64 { return c.byMeaning(now) })},
+		ranking{1, rankedTexts(found, newest, func(c candidate) float64 { return c.score(words, weights, now) })},
+		ranking{meaningWeight, rankedTexts(found, newest, func(c candidate) float64 { return c.meaningScore(now) })},
 	)
 	best = best[:min(limit, len(best))]
 	list := make([]candidate, len(best))
@@ -86,9 +86,9 @@ func rank(found []candidate, words []Word, weights []float64, now time.Time, lim
 	return list
 }
 
-// order returns the texts of candidates with a positive score, each once, the best first. It records the
+// rankedTexts returns the texts of candidates with a positive score, each once, the best first. It records the
 // newest candidate for each text.
-func order(found []candidate, newest map[string]candidate, worth func(candidate) float64) (texts []string) {
+func rankedTexts(found []candidate, newest map[string]candidate, worth func(candidate) float64) (texts []string) {
 	type scored struct {
 		candidate
 		score float64
@@ -100,7 +100,7 @@ func order(found []candidate, newest map[string]candidate, worth func(candidate)
 		}
 	}
 	slices.SortFunc(list, func(a, b scored) int {
-		return cmp.Or(cmp.Compare(b.score, a.score), b.At.Compare(a.At), cmp.Compare(b.in.id, a.in.id), cmp.Compare(b.N, a.N))
+		return cmp.Or(cmp.Compare(b.score, a.score), b.At.Compare(a.At), cmp.Compare(b.session.id, a.session.id), cmp.Compare(b.N, a.N))
 	})
 	known := map[string]bool{}
 	for _, s := range list {

@@ -21,21 +21,21 @@ func TestFuse(t *testing.T) {
 		"the same order":                   {"a b", "a b", "a b"},
 		"nothing":                          {"", "", ""},
 	} {
-		got := fuse(ranking{1, strings.Fields(c.words)}, ranking{worthMeaning, strings.Fields(c.meaning)})
+		got := fuse(ranking{1, strings.Fields(c.words)}, ranking{meaningWeight, strings.Fields(c.meaning)})
 		if !slices.Equal(got, strings.Fields(c.want)) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
 }
 
-func likely(text string, age time.Duration, like float64) candidate {
-	return candidate{Entry: sessions.Entry{Kind: sessions.KindUser, At: time.Unix(1e9, 0).Add(-age)}, content: content{text: text}, near: like > 0, like: like}
+func newTestCandidate(text string, age time.Duration, like float64) candidate {
+	return candidate{Entry: sessions.Entry{Kind: sessions.KindUser, At: time.Unix(1e9, 0).Add(-age)}, content: content{text: text}, isNearest: like > 0, likeness: like}
 }
 
 func TestOrderByMeaning(t *testing.T) {
 	const day = 24 * time.Hour
 	found := []candidate{
-		likely("old", 400*day, 0.60), likely("new", day, 0.58), likely("far", day, 0.35), likely("best", 10*day, 0.70), likely("BEST ", day, 0.52), likely("no vector", day, 0),
+		newTestCandidate("old", 400*day, 0.60), newTestCandidate("new", day, 0.58), newTestCandidate("far", day, 0.35), newTestCandidate("best", 10*day, 0.70), newTestCandidate("BEST ", day, 0.52), newTestCandidate("no vector", day, 0),
 	}
 	subtractAverage(found, 0.30)
 	var texts []string

@@ -13,9 +13,9 @@ import (
 // So no unused part of a file can contain people's text, and no characters have to be escaped. Two words
 // may have the same hash; the search reads each entry that it finds, and notices that.
 
-// Cut identifies the way in which words are cut and hashed. An index with a different value is filled
+// WordRules identifies the way in which words are cut and hashed. An index with a different value is filled
 // again.
-const Cut = 1
+const WordRules = 1
 
 // maxKeys limits how many different words of one entry are indexed.
 const maxKeys = 2000
@@ -52,7 +52,7 @@ func (s content) forms() iter.Seq[string] {
 		}
 		for _, text := range []string{s.name, s.text} {
 			for t := range tokens(text) {
-				if !yield(t.form) {
+				if !yield(t.stemmed) {
 					return
 				}
 			}

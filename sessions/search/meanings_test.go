@@ -32,44 +32,44 @@ func TestMain(m *testing.M) { os.Exit(testrace.Run(m.Run)) }
 
 const key = "main:test:1"
 
-// A bench is a store with meanings, and the provider that they ask.
-type bench struct {
+// A meaningsTest is a process with a store and Meanings, and the provider that they ask.
+type meaningsTest struct {
 	*search.Meanings
 	t        *testing.T
-	at       string
+	place    string
 	store    *sqlstore.Store
 	provider *searchtest.Provider
 	log      *bytes.Buffer
 
-	mu    sync.Mutex
-	model string
-	fence int64
-	spent bool // the budget has no room
+	mu          sync.Mutex
+	model       string
+	fence       int64
+	budgetSpent bool // whether the budget has no room
 }
 
-// each runs a test on a database of each kind, with two processes that have it open.
-func each(t *testing.T, test func(t *testing.T, one, other *bench)) {
+// onEachDatabase runs a test on both kinds of database, with two processes that have it open.
+func onEachDatabase(t *testing.T, test func(t *testing.T, one, other *meaningsTest)) {
 	sqlstoretest.Each(t, func(t *testing.T, at string, one, other *sqlstore.Store) {
 		p := searchtest.NewProvider(t)
-		test(t, newBench(t, at, one, p), newBench(t, at, other, p))
+		test(t, newMeaningsTest(t, at, one, p), newMeaningsTest(t, at, other, p))
 	})
 }
 
-func newBench(t *testing.T, at string, s *sqlstore.Store, p *searchtest.Provider) *bench {
-	b := &bench{t: t, at: at, store: s, provider: p, model: "trigrams", log: &bytes.Buffer{}}
+func newMeaningsTest(t *testing.T, at string, s *sqlstore.Store, p *searchtest.Provider) *meaningsTest {
+	b := &meaningsTest{t: t, place: at, store: s, provider: p, model: "trigrams", log: &bytes.Buffer{}}
 	b.Meanings = search.NewMeanings(search.MeaningsConfig{
-		Table: s.Words(), With: b.embedding, Log: slog.New(slog.NewTextHandler(b.log, nil)),
-		Plain: func(text string) string { return strings.ReplaceAll(text, "sesame", "***") },
+		Table: s.Words(), Embedding: b.embedding, Log: slog.New(slog.NewTextHandler(b.log, nil)),
+		RemoveSecrets: func(text string) string { return strings.ReplaceAll(text, "sesame", "***") },
 		MayAsk: func(context.Context) (bool, error) {
 			b.mu.Lock()
 			defer b.mu.Unlock()
-			return !b.spent, nil
+			return !b.budgetSpent, nil
 		},
 	})
 	return b
 }
 
-func (b *bench) embedding() search.Embedding {
+func (b *meaningsTest) embedding() search.Embedding {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.model == "" {
@@ -82,14 +82,14 @@ func (b *bench) embedding() search.Embedding {
 	return search.Embedding{Model: b.model, Embedder: e}
 }
 
-func (b *bench) use(model string) {
+func (b *meaningsTest) useModel(model string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.model = model
 }
 
-// say appends texts of a person to a session, each in a turn of its own.
-func (b *bench) say(key string, texts ...string) {
+// appendTexts appends a person's texts to a session, each in its own turn.
+func (b *meaningsTest) appendTexts(key string, texts ...string) {
 	b.t.Helper()
 	b.fence++
 	l, err := b.store.Open(b.t.Context(), key, time.Now().UnixNano()+b.fence)
@@ -108,8 +108,8 @@ func (b *bench) say(key string, texts ...string) {
 	}
 }
 
-// fill makes vectors until none is missing.
-func (b *bench) fill() {
+// fillVectors makes vectors until none is missing.
+func (b *meaningsTest) fillVectors() {
 	b.t.Helper()
 	b.fillWords()
 	for more := true; more; {
@@ -120,7 +120,7 @@ func (b *bench) fill() {
 	}
 }
 
-func (b *bench) fillWords() {
+func (b *meaningsTest) fillWords() {
 	b.t.Helper()
 	for more := true; more; {
 		var err error
@@ -130,10 +130,10 @@ func (b *bench) fillWords() {
 	}
 }
 
-func (b *bench) state() (s vectors.State) {
+func (b *meaningsTest) state() (s vectors.State) {
 	b.t.Helper()
-	err := sqldb.WithReadOnly(b.t.Context(), b.at, func(db *sqldb.DB) (err error) {
-		if db.IsPostgres() { // where else the count is an estimate
+	err := sqldb.WithReadOnly(b.t.Context(), b.place, func(db *sqldb.DB) (err error) {
+		if db.IsPostgres() { // on PostgreSQL, the count is an estimate
 			if err := db.Read.QueryRowContext(b.t.Context(), "SELECT count(*) FROM entry_vectors").Scan(&s.Vectors); err != nil {
 				return err
 			}
@@ -150,15 +150,15 @@ func (b *bench) state() (s vectors.State) {
 	return s
 }
 
-func (b *bench) wantVectors(when string, want int64) {
+func (b *meaningsTest) wantVectors(when string, want int64) {
 	b.t.Helper()
 	if got := b.state(); got.Vectors != want {
 		b.t.Errorf("%s there are the vectors %+v, want %d", when, got, want)
 	}
 }
 
-// find returns the texts that are found, the best first.
-func (b *bench) find(words string, keys ...string) (texts []string) {
+// findTexts returns the found texts, the best first.
+func (b *meaningsTest) findTexts(words string, keys ...string) (texts []string) {
 	b.t.Helper()
 	if len(keys) == 0 {
 		keys = []string{key}
@@ -173,85 +173,86 @@ func (b *bench) find(words string, keys ...string) (texts []string) {
 	return texts
 }
 
-func (b *bench) want(when, words string, want ...string) {
+func (b *meaningsTest) wantFound(when, words string, want ...string) {
 	b.t.Helper()
-	if got := b.find(words); !slices.Equal(got, want) {
+	if got := b.findTexts(words); !slices.Equal(got, want) {
 		b.t.Errorf("%s %q finds %q, want %q", when, words, got, want)
 	}
 }
 
-// crowd is so much that an average text is unlike each of them.
-func crowd() []string {
+// unrelatedTexts returns so many different texts that the average is unlike each of them.
+func unrelatedTexts() []string {
 	return []string{"the weather is mild", "bring milk and bread", "nobody called today", "we won by two goals", "the printer has no ink"}
 }
 
-// A text is found by a misspelled word, which no word of it is, and not without vectors.
+// A misspelled word finds a text by its meaning, but not by its words.
 func TestMeaningsAreFound(t *testing.T) {
-	each(t, func(t *testing.T, b, _ *bench) {
-		b.say(key, append(crowd(), "the lighthouse keeper sleeps")...)
+	onEachDatabase(t, func(t *testing.T, b, _ *meaningsTest) {
+		b.appendTexts(key, append(unrelatedTexts(), "the lighthouse keeper sleeps")...)
 		b.fillWords()
-		b.want("without vectors", "lighthousekeepers")
-		b.fill()
+		b.wantFound("without vectors", "lighthousekeepers")
+		b.fillVectors()
 		b.wantVectors("filled", 6)
-		b.want("with vectors", "lighthousekeepers", "the lighthouse keeper sleeps")
-		if got := b.find("the lighthouse", "main:test:2"); len(got) > 0 {
+		b.wantFound("with vectors", "lighthousekeepers", "the lighthouse keeper sleeps")
+		if got := b.findTexts("the lighthouse", "main:test:2"); len(got) > 0 {
 			t.Errorf("in another session %q is found", got)
 		}
-		b.say(key, "a lamp")
-		if got := b.find("lamp"); len(got) == 0 || got[0] != "a lamp" {
+		b.appendTexts(key, "a lamp")
+		if got := b.findTexts("lamp"); len(got) == 0 || got[0] != "a lamp" {
 			t.Errorf("what has no vector yet is not first by its word: %q", got)
 		}
-		b.use("")
-		b.want("with no model", "lighthousekeepers")
+		b.useModel("")
+		b.wantFound("with no model", "lighthousekeepers")
 	})
 }
 
-// While a budget has no room, the provider is not asked, neither for texts nor for a query; words still find. Once it has
-// room again, the vectors that are missing are made. The operator is told of both, once.
+// While a budget has no room, the provider is not asked, neither for texts nor for queries, and searches find
+// by words. Once there is room again, the missing vectors are made. Both are reported to the operator once.
 func TestVectorsWaitForABudget(t *testing.T) {
-	each(t, func(t *testing.T, b, _ *bench) {
+	onEachDatabase(t, func(t *testing.T, b, _ *meaningsTest) {
 		spend := func(all bool) {
 			b.mu.Lock()
 			defer b.mu.Unlock()
-			b.spent = all
+			b.budgetSpent = all
 		}
-		b.say(key, append(crowd(), "the lighthouse keeper sleeps")...)
-		b.fill()
+		b.appendTexts(key, append(unrelatedTexts(), "the lighthouse keeper sleeps")...)
+		b.fillVectors()
 		spend(true)
-		b.provider.Asked() // so far
-		b.say(key, "a lamp")
+		b.provider.Asked() // discard the requests so far
+		b.appendTexts(key, "a lamp")
 		for range 2 {
-			b.fill()
+			b.fillVectors()
 		}
 		b.wantVectors("without budget", 6)
-		b.want("without budget", "lighthousekeepers")
-		b.want("without budget", "lamp", "a lamp")
+		b.wantFound("without budget", "lighthousekeepers")
+		b.wantFound("without budget", "lamp", "a lamp")
 		if asked := b.provider.Asked(); len(asked) > 0 {
 			t.Errorf("without budget, the provider was asked for %q", asked)
 		}
 		spend(false)
 		for range 2 {
-			b.fill()
+			b.fillVectors()
 		}
 		b.wantVectors("with budget again", 7)
-		b.want("with budget again", "lighthousekeepers", "the lighthouse keeper sleeps")
+		b.wantFound("with budget again", "lighthousekeepers", "the lighthouse keeper sleeps")
 		if log := b.log.String(); strings.Count(log, "is reached; the vectors of what was said wait") != 1 || strings.Count(log, "there is budget again") != 1 {
 			t.Errorf("the log says %s", log)
 		}
 	})
 }
 
-func TestMeaningsAreBoundAsQueriesAre(t *testing.T) {
-	each(t, func(t *testing.T, b, _ *bench) {
-		b.say(key, append(crowd(), "the lighthouse keeper sleeps")...)
-		b.fill()
+func TestMeaningsKeepTheQuerysLimits(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, b, _ *meaningsTest) {
+		b.appendTexts(key, append(unrelatedTexts(), "the lighthouse keeper sleeps")...)
+		b.fillVectors()
 		for name, c := range map[string]struct {
 			q    search.Query
 			want int
 		}{
+			// Vectors of another model, or of another length, are never compared with those of the current one.
 			"all":              {search.Query{}, 1},
-			"of another turn":  {search.Query{NotTurn: "t1"}, 1},
-			"of the same turn": {search.Query{NotTurn: "t6"}, 0},
+			"of another turn":  {search.Query{ExcludedTurn: "t1"}, 1},
+			"of the same turn": {search.Query{ExcludedTurn: "t6"}, 0},
 			"since now":        {search.Query{Since: time.Now()}, 0},
 			"since an hour":    {search.Query{Since: time.Now().Add(-time.Hour)}, 1},
 			"until an hour":    {search.Query{Until: time.Now().Add(-time.Hour)}, 0},
@@ -273,38 +274,38 @@ func TestMeaningsAreBoundAsQueriesAre(t *testing.T) {
 
 // The vectors of another model, or of another length, are not compared with those of this one.
 func TestVectorsOfAnotherModelAreNotMixed(t *testing.T) {
-	each(t, func(t *testing.T, b, other *bench) {
-		b.say(key, append(crowd(), "the lighthouse keeper sleeps")...)
-		b.fill()
-		b.use("others")
-		b.want("with the vectors of another model", "lighthousekeepers")
-		b.want("with the vectors of another model", "lighthouse", "the lighthouse keeper sleeps")
-		if _, err := b.Fill(t.Context()); err != nil { // begins anew
+	onEachDatabase(t, func(t *testing.T, b, other *meaningsTest) {
+		b.appendTexts(key, append(unrelatedTexts(), "the lighthouse keeper sleeps")...)
+		b.fillVectors()
+		b.useModel("others")
+		b.wantFound("with the vectors of another model", "lighthousekeepers")
+		b.wantFound("with the vectors of another model", "lighthouse", "the lighthouse keeper sleeps")
+		if _, err := b.Fill(t.Context()); err != nil { // replaces all vectors
 			t.Fatal(err)
 		}
 		b.wantVectors("begun anew", 0)
-		if got := other.find("lighthousekeepers"); len(got) > 0 {
+		if got := other.findTexts("lighthousekeepers"); len(got) > 0 {
 			t.Errorf("a process with the model of before finds %q", got)
 		}
-		b.fill()
+		b.fillVectors()
 		b.wantVectors("made anew", 6)
 		if got, want := b.state().Of, (vectors.Identity{Model: "others", Prompt: "plain 1", Dimensions: 256}); got != want {
 			t.Errorf("the vectors are of %+v, want %+v", got, want)
 		}
-		b.want("made anew", "lighthousekeepers", "the lighthouse keeper sleeps")
+		b.wantFound("made anew", "lighthousekeepers", "the lighthouse keeper sleeps")
 
-		b.provider.Resize(100) // the model has another length by now
-		b.want("of another length", "lighthousekeepers")
-		b.say(key, "a lamp")
-		b.fill()
+		b.provider.Resize(100) // the model now has vectors of another length
+		b.wantFound("of another length", "lighthousekeepers")
+		b.appendTexts(key, "a lamp")
+		b.fillVectors()
 		b.wantVectors("of the new length", 7)
 		if got := b.state().Of.Dimensions; got != 100 {
 			t.Errorf("the vectors have %d dimensions", got)
 		}
-		b.want("of the new length", "lighthousekeepers", "the lighthouse keeper sleeps")
+		b.wantFound("of the new length", "lighthousekeepers", "the lighthouse keeper sleeps")
 
-		b.provider.Resize(256) // and again: not twice within an hour
-		b.say(key, "a bulb")
+		b.provider.Resize(256) // another change: not twice within an hour
+		b.appendTexts(key, "a bulb")
 		b.fillWords()
 		if _, err := b.Fill(t.Context()); err == nil || !strings.Contains(err.Error(), "less than an hour ago") {
 			t.Errorf("made anew again: %v", err)
@@ -313,12 +314,12 @@ func TestVectorsOfAnotherModelAreNotMixed(t *testing.T) {
 	})
 }
 
-// Two processes with other models do not take turns in making vectors anew for ever.
-func TestTwoModelsDoNotPayForEver(t *testing.T) {
-	each(t, func(t *testing.T, b, other *bench) {
-		b.say(key, crowd()...)
-		b.fill()
-		other.use("others")
+// Two processes with different models do not replace each other's vectors forever.
+func TestTwoModelsDoNotRebuildForever(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, b, other *meaningsTest) {
+		b.appendTexts(key, unrelatedTexts()...)
+		b.fillVectors()
+		other.useModel("others")
 		for range 5 {
 			_, _ = b.Fill(t.Context())
 			_, _ = other.Fill(t.Context())
@@ -327,22 +328,23 @@ func TestTwoModelsDoNotPayForEver(t *testing.T) {
 		for _, texts := range b.provider.Asked() {
 			sent += len(texts)
 		}
-		if sent > 2*(5+1)+5*2 { // once each, and what they ask before they begin
+		if sent > 2*(5+1)+5*2 { // each text once for each model, and a probe before each start
 			t.Errorf("%d texts were sent", sent)
 		}
 	})
 }
 
-// Whatever erases or changes an entry takes its vector in the same transaction; what is left of it gets a new one.
+// Whatever erases or changes an entry removes its vector in the same transaction. What is left of the entry
+// gets a new one.
 func TestVectorsGoWithTheirEntries(t *testing.T) {
-	each(t, func(t *testing.T, b, other *bench) {
-		b.say(key, crowd()...)
-		b.say("main:test:2", "the lighthouse keeper sleeps")
-		b.fill()
+	onEachDatabase(t, func(t *testing.T, b, other *meaningsTest) {
+		b.appendTexts(key, unrelatedTexts()...)
+		b.appendTexts("main:test:2", "the lighthouse keeper sleeps")
+		b.fillVectors()
 		b.wantVectors("filled", 6)
 		b.provider.Asked()
 		vector := vectors.Pack(searchtest.VectorOf("the lighthouse keeper sleeps", 256))
-		if strings.HasSuffix(b.at, ".db") && !inFiles(t, b.at, vector) {
+		if strings.HasSuffix(b.place, ".db") && !filesContain(t, b.place, vector) {
 			t.Fatal("the vector is in no file: the test cannot fail")
 		}
 		l, err := b.store.Open(t.Context(), key, time.Now().UnixNano())
@@ -353,10 +355,10 @@ func TestVectorsGoWithTheirEntries(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.wantVectors("without a session", 5)
-		if strings.HasSuffix(b.at, ".db") && inFiles(t, b.at, vector) {
+		if strings.HasSuffix(b.place, ".db") && filesContain(t, b.place, vector) {
 			t.Error("the vector of what was erased is in a file")
 		}
-		if got := other.find("lighthousekeepers", "main:test:2"); len(got) > 0 {
+		if got := other.findTexts("lighthousekeepers", "main:test:2"); len(got) > 0 {
 			t.Errorf("what was erased is found: %q", got)
 		}
 		eraser, ok := l.(sessions.MessageEraser)
@@ -367,7 +369,7 @@ func TestVectorsGoWithTheirEntries(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.wantVectors("without a message", 4)
-		b.fill()
+		b.fillVectors()
 		b.wantVectors("filled again", 4)
 		if asked := b.provider.Asked(); len(slices.Concat(asked...)) > 1 {
 			t.Errorf("these were asked for again: %q", asked)
@@ -379,8 +381,8 @@ func TestVectorsGoWithTheirEntries(t *testing.T) {
 	})
 }
 
-// inFiles reports whether the files of a SQLite database have these bytes.
-func inFiles(t *testing.T, at string, want []byte) bool {
+// filesContain reports whether the files of a SQLite database contain these bytes.
+func filesContain(t *testing.T, at string, want []byte) bool {
 	t.Helper()
 	files, err := filepath.Glob(at + "*")
 	if err != nil {
@@ -398,14 +400,14 @@ func inFiles(t *testing.T, at string, want []byte) bool {
 	return false
 }
 
-// What is erased while the provider is asked gets no vector.
-func TestWhatIsErasedMeanwhileGetsNoVector(t *testing.T) {
-	each(t, func(t *testing.T, b, _ *bench) {
-		b.say(key, crowd()...)
-		b.say("main:test:2", "the lighthouse keeper sleeps")
-		b.fill()
-		b.say(key, "a lamp")
-		b.say("main:test:2", "the keeper has a lamp")
+// An entry that is erased while the provider is asked gets no vector.
+func TestEntriesErasedDuringARequestGetNoVector(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, b, _ *meaningsTest) {
+		b.appendTexts(key, unrelatedTexts()...)
+		b.appendTexts("main:test:2", "the lighthouse keeper sleeps")
+		b.fillVectors()
+		b.appendTexts(key, "a lamp")
+		b.appendTexts("main:test:2", "the keeper has a lamp")
 		b.fillWords()
 		l, err := b.store.Open(t.Context(), key, time.Now().UnixNano())
 		eraser, ok := l.(sessions.MessageEraser)
@@ -425,7 +427,7 @@ func TestWhatIsErasedMeanwhileGetsNoVector(t *testing.T) {
 			}
 			return false
 		})
-		b.fill()
+		b.fillVectors()
 		if !erased {
 			t.Fatal("nothing was erased: the test cannot fail")
 		}
@@ -433,8 +435,8 @@ func TestWhatIsErasedMeanwhileGetsNoVector(t *testing.T) {
 	})
 }
 
-// A provider that is away, slow, or writes nonsense costs the vectors alone.
-func TestAProviderThatFailsCostsTheVectorsAlone(t *testing.T) {
+// If the provider is down or slow, or returns nonsense, only vectors are missing; searches still find by words.
+func TestAFailingProviderOnlyDelaysVectors(t *testing.T) {
 	answer := func(status int, text string) func(http.ResponseWriter, *http.Request, []string) bool {
 		return func(w http.ResponseWriter, _ *http.Request, _ []string) bool {
 			w.Header().Set("Content-Type", "application/json")
@@ -457,21 +459,21 @@ func TestAProviderThatFailsCostsTheVectorsAlone(t *testing.T) {
 			return true
 		},
 	}
-	each(t, func(t *testing.T, b, other *bench) {
-		b.say(key, append(crowd(), "the lighthouse keeper sleeps")...)
-		b.fill()
-		b.say(key, "a lamp")
+	onEachDatabase(t, func(t *testing.T, b, other *meaningsTest) {
+		b.appendTexts(key, append(unrelatedTexts(), "the lighthouse keeper sleeps")...)
+		b.fillVectors()
+		b.appendTexts(key, "a lamp")
 		b.fillWords()
 		for name, fault := range faults {
 			b.provider.Fail(fault)
-			b := newBench(t, b.at, b.store, b.provider)
+			b := newMeaningsTest(t, b.place, b.store, b.provider)
 			began := time.Now()
-			b.want("with a provider that is "+name, "lighthouse", "the lighthouse keeper sleeps")
+			b.wantFound("with a provider that is "+name, "lighthouse", "the lighthouse keeper sleeps")
 			if took := time.Since(began); took > 4*time.Second {
 				t.Errorf("%s: the answer takes %s", name, took)
 			}
 			began = time.Now()
-			b.want("again with a provider that is "+name, "lamp", "a lamp")
+			b.wantFound("again with a provider that is "+name, "lamp", "a lamp")
 			if took := time.Since(began); took > time.Second {
 				t.Errorf("%s: the second answer takes %s", name, took)
 			}
@@ -487,18 +489,18 @@ func TestAProviderThatFailsCostsTheVectorsAlone(t *testing.T) {
 			b.wantVectors("with a provider that is "+name, 6)
 		}
 		b.provider.Fail(nil)
-		b.fill()
+		b.fillVectors()
 		b.wantVectors("in the end", 7)
 	})
 }
 
-// An entry whose text the provider refuses stays without a vector, and keeps none of the others from theirs.
-func TestARefusedTextIsLeftOut(t *testing.T) {
-	each(t, func(t *testing.T, b, _ *bench) {
+// An entry whose text the provider refuses gets no vector, and all others get theirs.
+func TestARefusedTextGetsNoVector(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, b, _ *meaningsTest) {
 		for range 30 {
-			b.say(key, "the lighthouse keeper sleeps")
+			b.appendTexts(key, "the lighthouse keeper sleeps")
 		}
-		b.say(key, append([]string{"this is poison"}, crowd()...)...)
+		b.appendTexts(key, append([]string{"this is poison"}, unrelatedTexts()...)...)
 		b.provider.Fail(func(w http.ResponseWriter, _ *http.Request, texts []string) bool {
 			poisoned := slices.Contains(texts, "this is poison")
 			if poisoned {
@@ -506,20 +508,20 @@ func TestARefusedTextIsLeftOut(t *testing.T) {
 			}
 			return poisoned
 		})
-		b.fill()
+		b.fillVectors()
 		b.wantVectors("filled", 35)
 		if got := b.state(); got.Waiting != 0 {
 			t.Errorf("there are the vectors %+v", got)
 		}
-		if got := b.find("poison"); len(got) == 0 || got[0] != "this is poison" {
+		if got := b.findTexts("poison"); len(got) == 0 || got[0] != "this is poison" {
 			t.Errorf("without a vector it is not first by its words: %q", got)
 		}
 	})
 }
 
-// Of a text that is too long for the model, the vector is made of its beginning, whether or not the provider says what is
-// wrong with it; so is that of a query. The others have theirs.
-func TestOfATextThatIsTooLongTheBeginningCounts(t *testing.T) {
+// If a text is too long for the model, its vector is made from its beginning, whether or not the provider says
+// what is wrong. The same holds for queries. Other texts get their vectors.
+func TestATooLongTextIsEmbeddedByItsBeginning(t *testing.T) {
 	const most = 200
 	long := "the lighthouse keeper sleeps " + strings.Repeat("and the wind blows over the sea ", 40)
 	for name, fault := range map[string]struct {
@@ -530,10 +532,10 @@ func TestOfATextThatIsTooLongTheBeginningCounts(t *testing.T) {
 		"of llama.cpp": {http.StatusInternalServerError, `{"error":{"message":"input is too large to process. increase the physical batch size"}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			each(t, func(t *testing.T, b, _ *bench) {
-				b.say(key, crowd()...)
-				b.say(key, long)
-				b.say(key, "a lamp", "a bulb")
+			onEachDatabase(t, func(t *testing.T, b, _ *meaningsTest) {
+				b.appendTexts(key, unrelatedTexts()...)
+				b.appendTexts(key, long)
+				b.appendTexts(key, "a lamp", "a bulb")
 				b.provider.Fail(func(w http.ResponseWriter, _ *http.Request, texts []string) bool {
 					tooLong := slices.ContainsFunc(texts, func(text string) bool { return len(text) > most })
 					if tooLong {
@@ -542,12 +544,12 @@ func TestOfATextThatIsTooLongTheBeginningCounts(t *testing.T) {
 					}
 					return tooLong
 				})
-				b.fill()
+				b.fillVectors()
 				b.wantVectors("filled", 8)
 				if got := b.state(); got.Waiting != 0 {
 					t.Errorf("there are the vectors %+v", got)
 				}
-				if got := b.find("lighthousekeepers"); len(got) == 0 || !strings.HasPrefix(got[0], "the lighthouse keeper sleeps") {
+				if got := b.findTexts("lighthousekeepers"); len(got) == 0 || !strings.HasPrefix(got[0], "the lighthouse keeper sleeps") {
 					t.Errorf("found is %q", got)
 				}
 				if strings.Contains(b.log.String(), "level=WARN") {
@@ -558,11 +560,11 @@ func TestOfATextThatIsTooLongTheBeginningCounts(t *testing.T) {
 	}
 }
 
-// A query that is too long for the model is asked by its beginning, and costs the next ones nothing.
-func TestOfAQueryThatIsTooLongTheBeginningCounts(t *testing.T) {
-	each(t, func(t *testing.T, b, _ *bench) {
-		b.say(key, append(crowd(), "the lighthouse keeper sleeps")...)
-		b.fill()
+// If a query is too long for the model, its beginning is sent. Later queries are not affected.
+func TestATooLongQueryIsEmbeddedByItsBeginning(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, b, _ *meaningsTest) {
+		b.appendTexts(key, append(unrelatedTexts(), "the lighthouse keeper sleeps")...)
+		b.fillVectors()
 		b.provider.Fail(func(w http.ResponseWriter, _ *http.Request, texts []string) bool {
 			if len(texts[0]) <= 300 {
 				return false
@@ -570,18 +572,18 @@ func TestOfAQueryThatIsTooLongTheBeginningCounts(t *testing.T) {
 			http.Error(w, `{"error":{"message":"too many input tokens"}}`, http.StatusBadRequest)
 			return true
 		})
-		b.want("too long", strings.Repeat("lighthousekeepers ", 60), "the lighthouse keeper sleeps")
-		b.want("short", "lighthousekeepers", "the lighthouse keeper sleeps")
+		b.wantFound("too long", strings.Repeat("lighthousekeepers ", 60), "the lighthouse keeper sleeps")
+		b.wantFound("short", "lighthousekeepers", "the lighthouse keeper sleeps")
 		if strings.Contains(b.log.String(), "level=WARN") {
 			t.Errorf("the operator is told %s", b.log)
 		}
 	})
 }
 
-// Run tells of a provider that is away once, and makes the vectors once it is there.
-func TestRunTellsOnce(t *testing.T) {
-	each(t, func(t *testing.T, b, _ *bench) {
-		b.say(key, crowd()...)
+// Run reports once that the provider is down, and makes the vectors once it works.
+func TestRunReportsAnOutageOnce(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, b, _ *meaningsTest) {
+		b.appendTexts(key, unrelatedTexts()...)
 		b.fillWords()
 		failures := make(chan struct{}, 10)
 		b.provider.Fail(func(w http.ResponseWriter, _ *http.Request, _ []string) bool {
@@ -613,22 +615,22 @@ func TestRunTellsOnce(t *testing.T) {
 	})
 }
 
-// A process goes on where another was killed, and no text is sent twice, whoever fills.
-func TestMakingVectorsGoesOn(t *testing.T) {
-	each(t, func(t *testing.T, b, other *bench) {
+// A process continues where another one was killed, and no text is sent twice.
+func TestMakingVectorsContinuesAfterAKill(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, b, other *meaningsTest) {
 		const texts = 300
 		for i := range texts {
-			b.say(fmt.Sprint("main:test:", i%7), fmt.Sprintf("text number %d", i))
+			b.appendTexts(fmt.Sprint("main:test:", i%7), fmt.Sprintf("text number %d", i))
 		}
 		b.fillWords()
 		for i, more := 0, true; more; i++ {
-			process := []*bench{b, other}[i%2]
+			process := []*meaningsTest{b, other}[i%2]
 			var err error
 			if more, err = process.Fill(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
-		other.fill()
+		other.fillVectors()
 		b.wantVectors("filled", texts)
 		sent := map[string]int{}
 		for _, one := range b.provider.Asked() {
@@ -644,12 +646,12 @@ func TestMakingVectorsGoesOn(t *testing.T) {
 	})
 }
 
-// While one process asks the provider, another does not ask for the same.
+// While one process asks the provider, no other process asks for the same vectors.
 func TestOneProcessAtATimeMakesVectors(t *testing.T) {
-	each(t, func(t *testing.T, b, other *bench) {
-		b.say(key, crowd()...)
-		b.fill()
-		b.say(key, "a lamp")
+	onEachDatabase(t, func(t *testing.T, b, other *meaningsTest) {
+		b.appendTexts(key, unrelatedTexts()...)
+		b.fillVectors()
+		b.appendTexts(key, "a lamp")
 		b.fillWords()
 		asked := 0
 		b.provider.Fail(func(http.ResponseWriter, *http.Request, []string) bool {
@@ -660,15 +662,15 @@ func TestOneProcessAtATimeMakesVectors(t *testing.T) {
 			}
 			return false
 		})
-		b.fill()
+		b.fillVectors()
 		b.wantVectors("filled", 6)
 	})
 }
 
-// overtake ends the time that a process has for making vectors alone, and has another one make some.
-func overtake(t *testing.T, other *bench) {
+// endHoldAndFill ends the time for which a process may make vectors alone, and lets another process make some.
+func endHoldAndFill(t *testing.T, other *meaningsTest) {
 	t.Helper()
-	db, err := sqldb.OpenAt(t.Context(), other.at, sqlstore.Schema())
+	db, err := sqldb.OpenAt(t.Context(), other.place, sqlstore.Schema())
 	if err == nil {
 		_, err = db.Exec(t.Context(), "UPDATE vector_identity SET taken = taken / 2 WHERE taken > 0")
 		err = errors.Join(err, db.Close())
@@ -681,34 +683,34 @@ func overtake(t *testing.T, other *bench) {
 	}
 }
 
-// A process that was overtaken while it asked the provider changes nothing: neither what a process with another model
-// has made, nor what is left for it to make.
-func TestWhoWasOvertakenChangesNothing(t *testing.T) {
-	each(t, func(t *testing.T, b, other *bench) {
-		b.say(key, crowd()...)
+// A process whose hold ended while it asked the provider changes nothing: neither vectors of a process with
+// another model, nor the record of which vectors are missing.
+func TestAProcessWhoseHoldEndedChangesNothing(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, b, other *meaningsTest) {
+		b.appendTexts(key, unrelatedTexts()...)
 		b.fillWords()
 		overtaken := 0
 		b.provider.Fail(func(_ http.ResponseWriter, r *http.Request, texts []string) bool {
 			if overtaken++; overtaken == 1 {
-				other.use("others")
-				overtake(t, other) // it begins anew
-				overtake(t, other) // and makes the vectors
+				other.useModel("others")
+				endHoldAndFill(t, other) // the other process replaces all vectors
+				endHoldAndFill(t, other) // and makes them
 			}
 			return false
 		})
-		if more, err := b.Fill(t.Context()); more || err != nil { // would begin anew
+		if more, err := b.Fill(t.Context()); more || err != nil { // would replace all vectors
 			t.Errorf("who was overtaken: %v, %v", more, err)
 		}
 		b.wantVectors("of the other process", 5)
-		b.use("others")
-		b.say(key, "a lamp")
+		b.useModel("others")
+		b.appendTexts(key, "a lamp")
 		b.fillWords()
 		overtaken = 0
 		b.provider.Fail(func(_ http.ResponseWriter, r *http.Request, texts []string) bool {
 			if overtaken++; overtaken == 1 {
-				b.use("third")
-				other.use("third")
-				overtake(t, other) // begins anew, and has made no vector yet
+				b.useModel("third")
+				other.useModel("third")
+				endHoldAndFill(t, other) // the other process replaces the vectors, and has made none yet
 			}
 			return false
 		})
@@ -719,17 +721,17 @@ func TestWhoWasOvertakenChangesNothing(t *testing.T) {
 		if got := b.state(); got.Of.Model != "third" || got.Waiting != 6 {
 			t.Errorf("there are the vectors %+v", got)
 		}
-		other.fill()
+		other.fillVectors()
 		b.wantVectors("in the end", 6)
 	})
 }
 
-// Neither a text nor a query is sent with a secret in it.
+// Neither texts nor queries are sent with a secret in them.
 func TestSecretsAreNotSent(t *testing.T) {
-	each(t, func(t *testing.T, b, _ *bench) {
-		b.say(key, "the password is sesame", strings.Repeat("x", 1497)+"sesame") // half of it is in what is sent
-		b.fill()
-		b.find("is it sesame")
+	onEachDatabase(t, func(t *testing.T, b, _ *meaningsTest) {
+		b.appendTexts(key, "the password is sesame", strings.Repeat("x", 1497)+"sesame") // the limit cuts the secret in half
+		b.fillVectors()
+		b.findTexts("is it sesame")
 		asked := slices.Concat(b.provider.Asked()...)
 		if !slices.Contains(asked, "the password is ***") || !slices.Contains(asked, "is it ***") {
 			t.Errorf("sent were %q", asked)
@@ -742,15 +744,15 @@ func TestSecretsAreNotSent(t *testing.T) {
 	})
 }
 
-// Questions about a year of messages are answered as well with vectors as without, on the way by HTTP. The vectors are no
-// model's: this says nothing about how much better the order gets.
+// Questions about a year of messages find their answers as well with vectors as without, over HTTP. The vectors
+// are not a real model's, so this does not show how much better the order becomes.
 func TestAnswersAreAmongTheFirstHitsWithVectors(t *testing.T) {
 	if testrace.Elsewhere(t) {
 		return
 	}
-	each(t, func(t *testing.T, b, _ *bench) {
+	onEachDatabase(t, func(t *testing.T, b, _ *meaningsTest) {
 		loaded := searchtest.Load(t, b.store)
-		b.fill()
+		b.fillVectors()
 		if got := b.state(); got.Vectors < searchtest.Size {
 			t.Errorf("there are the vectors %+v", got)
 		}

@@ -11,7 +11,7 @@ func Passage(text string, words []Word) (passage string, has int) {
 	found, first := map[int]bool{}, -1
 	for t := range tokens(text) {
 		for i, w := range words {
-			if !found[i] && slices.Contains(w.Forms, t.form) {
+			if !found[i] && slices.Contains(w.Forms, t.stemmed) {
 				if found[i] = true; first < 0 {
 					first = t.from
 				}

@@ -12,21 +12,21 @@ import (
 
 // Bonuses and penalties in the score of a hit, as fractions of what its words are worth.
 const (
-	worthExact  = 0.15 // a word as it was written, and not only another form of it
-	worthOften  = 0.10 // a word that is said again
-	worthNear   = 0.35 // all words of the query that it has, one next to the other
-	worthPhrase = 0.30 // the words of the query in the same order
-	worthAll    = 0.25 // each word of the query
-	worthNew    = 0.15 // said just now; half as much after halfLife
-	worthLong   = 0.12 // subtracted for a text that is ten times as long as usualText
-	usualText   = 300  // bytes
-	halfLife    = 30 * 24 * time.Hour
+	bonusExact     = 0.15 // a word as it was written, and not only another form of it
+	bonusRepeated  = 0.10 // a word that is said again
+	bonusNear      = 0.35 // all words of the query that it has, one next to the other
+	bonusPhrase    = 0.30 // the words of the query in the same order
+	bonusAllWords  = 0.25 // each word of the query
+	bonusNew       = 0.15 // said just now; half as much after halfLife
+	penaltyLong    = 0.12 // subtracted for a text that is ten times as long as usualTextBytes
+	usualTextBytes = 300  // bytes
+	halfLife       = 30 * 24 * time.Hour
 )
 
 // weight returns the weight of an entry compared with what a person has said. Most of what an episode
 // contains was also said in its turn.
 func (c candidate) weight() float64 {
-	if c.isEpisode {
+	if c.fromEpisode {
 		return 0.75
 	}
 	switch c.Kind {
@@ -42,26 +42,26 @@ func (c candidate) weight() float64 {
 
 // A candidate is an entry that may be a hit, with the places where it has words of the query.
 type candidate struct {
-	in searchedSession
+	session searchedSession
 	sessions.Entry
 	content
-	matches []match // in order
-	named   []bool  // by word: whether the name of the person who said it contains the word
-	near    bool    // whether its vector is among those that are most like the query's
-	like    float64 // its likeness to the query's vector; in the ranking, how much it exceeds that of an average entry
+	matches     []match // in order
+	nameHasWord []bool  // by word: whether the name of the person who said it contains the word
+	isNearest   bool    // whether its vector is among those that are most like the query's
+	likeness    float64 // its likeness to the query's vector; in the ranking, how much it exceeds that of an average entry
 }
 
 // A match is a word of the query in a text.
 type match struct {
 	word     int // the word's index
-	exact    bool
+	isExact  bool
 	place    int // among the words of the text
 	from, to int // in bytes
 }
 
 // newCandidate looks for the words of a query in an entry.
 func newCandidate(in searchedSession, e sessions.Entry, words []Word) candidate {
-	c := candidate{in: in, Entry: e, content: contentOf(e), named: make([]bool, len(words))}
+	c := candidate{session: in, Entry: e, content: contentOf(e), nameHasWord: make([]bool, len(words))}
 	byForm := map[string][]int{}
 	for i, w := range words {
 		for _, f := range w.Forms {
@@ -73,13 +73,13 @@ func newCandidate(in searchedSession, e sessions.Entry, words []Word) candidate 
 		if t.from >= end { // neither a part of the previous word, nor the compound that contains it
 			place, end = place+1, t.to
 		}
-		for _, i := range byForm[t.form] {
+		for _, i := range byForm[t.stemmed] {
 			c.matches = append(c.matches, match{i, t.exact == words[i].Exact, place, t.from, t.to})
 		}
 	}
 	for t := range tokens(c.name) {
-		for _, i := range byForm[t.form] {
-			c.named[i] = true
+		for _, i := range byForm[t.stemmed] {
+			c.nameHasWord[i] = true
 		}
 	}
 	return c
@@ -93,30 +93,30 @@ func (c candidate) score(words []Word, weights []float64, now time.Time) float64
 		times, exact := 0, false
 		for _, m := range c.matches {
 			if m.word == i {
-				times, exact = times+1, exact || m.exact
+				times, exact = times+1, exact || m.isExact
 			}
 		}
-		if times == 0 && !c.named[i] {
+		if times == 0 && !c.nameHasWord[i] {
 			continue
 		}
 		has++
 		sum += weights[i]
 		if exact {
-			extra += worthExact * weights[i]
+			extra += bonusExact * weights[i]
 		}
-		extra += worthOften * weights[i] * (1 - 1/float64(max(times, 1)))
+		extra += bonusRepeated * weights[i] * (1 - 1/float64(max(times, 1)))
 	}
 	if sum == 0 || all == 0 {
 		return 0
 	}
 	if has == len(words) {
-		extra += worthAll * all
+		extra += bonusAllWords * all
 	}
 	near, phrase := c.nearness(weights)
-	sum += extra + worthNear*near + worthPhrase*phrase
+	sum += extra + bonusNear*near + bonusPhrase*phrase
 	sum *= c.weight()
-	sum *= 1 - worthLong*max(0, min(2, math.Log10(float64(len(c.text))/usualText)))
-	return sum * newness(c, now)
+	sum *= 1 - penaltyLong*max(0, min(2, math.Log10(float64(len(c.text))/usualTextBytes)))
+	return sum * newnessFactor(c, now)
 }
 
 // nearness returns what the words are worth that have another one near them, less the farther away it is;
@@ -150,8 +150,8 @@ func (c candidate) nearness(weights []float64) (near, phrase float64) {
 // hit returns the candidate as a hit.
 func (c candidate) hit(weights []float64) Hit {
 	return Hit{
-		Session: c.in.key, N: c.N, Turn: c.Turn, Message: cmp.Or(c.message, c.Turn), Kind: c.Kind, At: c.At, Person: c.Person, Name: c.name,
-		Text: c.passage(weights), Untrusted: c.untrusted, Episode: c.isEpisode,
+		Session: c.session.key, N: c.N, Turn: c.Turn, Message: cmp.Or(c.message, c.Turn), Kind: c.Kind, At: c.At, Person: c.Person, Name: c.name,
+		Text: c.passage(weights), Untrusted: c.untrusted, Episode: c.fromEpisode,
 	}
 }
 

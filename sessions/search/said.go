@@ -13,17 +13,17 @@ import (
 // How many bytes at the beginning and at the end of a long text are indexed. For a tool's result, these
 // are fewer: most of it was read for one turn, and the model's answer contains what mattered.
 const (
-	headSaidBytes, tailSaidBytes     = 48 << 10, 8 << 10
+	headTextBytes, tailTextBytes     = 48 << 10, 8 << 10
 	headResultBytes, tailResultBytes = 12 << 10, 4 << 10
 )
 
 // content is the searchable content of an entry.
 type content struct {
-	name      string // what the platform calls the person who said it
-	text      string
-	untrusted bool
-	isEpisode bool   // the text sums up a turn
-	message   string // the id of the message that says it, or that it came with; "" for text from the agent and tools
+	name        string // what the platform calls the person who said it
+	text        string
+	untrusted   bool
+	fromEpisode bool   // the text sums up a turn
+	message     string // the id of the message that says it, or that it came with; "" for text from the agent and tools
 }
 
 // mayHaveWords lists, in SQL, the kinds of the entries that have words. A new kind also needs a migration
@@ -64,7 +64,7 @@ func contentOf(e sessions.Entry) (s content) {
 			s = content{text: d.Words, untrusted: d.Untrusted, message: d.Message}
 		}
 	}
-	s.text = bothEnds(s.text, headSaidBytes, tailSaidBytes)
+	s.text = bothEnds(s.text, headTextBytes, tailTextBytes)
 	return s
 }
 
@@ -72,7 +72,7 @@ func contentOf(e sessions.Entry) (s content) {
 // searchable.
 func contentOfNotice(e sessions.Entry, d sessions.Notice) (s content) {
 	if d.Episode != nil {
-		return content{text: d.Episode.Line(), untrusted: d.Episode.Untrusted, isEpisode: true, message: d.Of}
+		return content{text: d.Episode.Line(), untrusted: d.Episode.Untrusted, fromEpisode: true, message: d.Of}
 	}
 	s.untrusted, s.message = quotesOthers(e, d.Quotes), cmp.Or(d.Of, e.Cause)
 	s.quote(d.Quotes)

@@ -22,10 +22,10 @@ import (
 
 // The limits of a query.
 const (
-	MostSessions = 200 // the most sessions that one query searches
-	MostHits     = 50  // the most hits that one query returns
-	MostWords    = 32  // the most words of a query that count; the others are ignored
-	MaxPassage   = 600 // the maximum length of a hit's text, in bytes
+	MaxSessions = 200 // the most sessions that one query searches
+	MaxHits     = 50  // the most hits that one query returns
+	MaxWords    = 32  // the most words of a query that count; the others are ignored
+	MaxPassage  = 600 // the maximum length of a hit's text, in bytes
 )
 
 // A Query asks for entries of some sessions. The caller has already decided that the asker may read them.
@@ -35,7 +35,7 @@ type Query struct {
 	// Since and Until bound when it was said, Until excluded; the zero time is no bound.
 	Since, Until time.Time
 	Limit        int    // the most hits; 0 means 10
-	NotTurn      string // a turn whose entries are not found
+	ExcludedTurn string // a turn whose entries are not found
 }
 
 // A Hit is an entry that has words of the query, or means about the same.
@@ -69,9 +69,9 @@ type Index interface {
 	// no longer once its erasure, or that of its message, has returned. Entries before the newest /new
 	// are found too.
 	Search(ctx context.Context, q Query) ([]Hit, error)
-	// Spoken returns the keys of an agent's sessions in which one of the people has said something, at
+	// SessionsSpokenIn returns the keys of an agent's sessions in which one of the people has said something, at
 	// most limit; none if limit is 0. The sessions that were written to last come first.
-	Spoken(ctx context.Context, agent string, people []string, limit int) ([]string, error)
+	SessionsSpokenIn(ctx context.Context, agent string, people []string, limit int) ([]string, error)
 }
 
 // An Embedder turns texts into vectors: the more alike the meanings of two texts are, the smaller is the
@@ -90,11 +90,11 @@ type Embedding struct {
 
 // A State says how complete an index is.
 type State struct {
-	Indexed int64 // entries that are in the index
-	Behind  int64 // newer entries of the log that are not in the index: they are found, because searches read them
-	Waiting int64 // further entries, which are only found once they are indexed, such as those that an older release wrote
-	Missing int64 // entries that should be in the index but are not
-	Stray   int64 // rows of the index whose entry does not exist
+	Indexed   int64 // entries that are in the index
+	Unindexed int64 // newer entries of the log that are not in the index: they are found, because searches read them
+	Waiting   int64 // further entries, which are only found once they are indexed, such as those that an older release wrote
+	Missing   int64 // entries that should be in the index but are not
+	Stray     int64 // rows of the index whose entry does not exist
 }
 
 // A Rebuilder checks, completes and rebuilds an index while others use it.

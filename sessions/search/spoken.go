@@ -22,8 +22,8 @@ const sessionsPersonSpokeIn = `
 	WHERE s.agent = ? AND EXISTS (SELECT 1 FROM entries e WHERE e.person = ? AND e.person <> '' AND e.session = s.id AND e.kind NOT IN ('notice', 'ask_ended'))
 	ORDER BY s.updated DESC, s.key LIMIT ?`
 
-// Spoken lists sessions in which one of the people has said something; see [Index].
-func (t *Table) Spoken(ctx context.Context, agent string, people []string, limit int) (keys []string, err error) {
+// SessionsSpokenIn lists sessions in which one of the people has said something; see [Index].
+func (t *Table) SessionsSpokenIn(ctx context.Context, agent string, people []string, limit int) (keys []string, err error) {
 	if limit <= 0 {
 		return nil, nil
 	}

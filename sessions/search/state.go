@@ -12,9 +12,9 @@ import (
 
 // An index is compared by samples: the newest entries of the newest sessions and of some others.
 const (
-	sampledSessions = 100
-	sampledEntries  = 500
-	countedRows     = 200_000 // the most rows that PostgreSQL counts; above that, its estimate is good enough
+	sampleSessions = 100
+	sampleEntries  = 500
+	maxCountedRows = 200_000 // the most rows that PostgreSQL counts; above that, its estimate is good enough
 )
 
 // State says how complete the index is; see [Rebuilder].
@@ -31,11 +31,11 @@ func (t *Table) state(ctx context.Context) (s State, err error) {
 		return s, err
 	}
 	err = t.db.Read.QueryRowContext(ctx, `SELECT CAST(coalesce(sum(last - indexed), 0) AS BIGINT), CAST(coalesce(sum(CASE WHEN last - indexed > ? THEN last - indexed ELSE 0 END), 0) AS BIGINT)
-		FROM sessions WHERE indexed < last`, int64(maxUnindexed)).Scan(&s.Behind, &s.Waiting)
+		FROM sessions WHERE indexed < last`, int64(maxUnindexed)).Scan(&s.Unindexed, &s.Waiting)
 	if err != nil {
 		return s, err
 	}
-	s.Behind -= s.Waiting
+	s.Unindexed -= s.Waiting
 	s.Missing, s.Stray, err = t.Compare(ctx)
 	return s, err
 }
@@ -61,7 +61,7 @@ func (t *Table) count(ctx context.Context) (n int64, err error) {
 	query := "SELECT count(*) FROM entry_words_docsize"
 	if t.db.IsPostgres() {
 		err := t.db.Read.QueryRowContext(ctx, "SELECT CAST(reltuples AS BIGINT) FROM pg_class WHERE oid = to_regclass('entry_words')").Scan(&n)
-		if err != nil || n > countedRows {
+		if err != nil || n > maxCountedRows {
 			return n, err
 		}
 		query = "SELECT count(*) FROM entry_words"
@@ -78,12 +78,12 @@ func (t *Table) sample(ctx context.Context) (ids []int64, err error) {
 		return nil, err
 	}
 	for _, below := range []int64{math.MaxInt64, rand.Int64N(highest.Int64+1) + 1} { //nolint:gosec // it guards nothing
-		found, err := t.sessionsInIndex(ctx, below, sampledSessions)
+		found, err := t.sessionsInIndex(ctx, below, sampleSessions)
 		if err != nil {
 			return nil, err
 		}
 		ids = append(ids, found...)
-		rows, err := t.db.Read.QueryContext(ctx, "SELECT id FROM sessions WHERE id < ? ORDER BY id DESC LIMIT ?", below, sampledSessions)
+		rows, err := t.db.Read.QueryContext(ctx, "SELECT id FROM sessions WHERE id < ? ORDER BY id DESC LIMIT ?", below, sampleSessions)
 		if err != nil {
 			return nil, err
 		}
@@ -109,19 +109,19 @@ func scanNumbers(rows *sql.Rows, numbers []int64) (_ []int64, err error) {
 }
 
 // compare returns how many of a session's newest entries should be in the index but are not, and how many
-// in the index do not exist.
+// session the index do not exist.
 func (t *Table) compare(ctx context.Context, session int64) (missing, stray int64, err error) {
 	indexed, last := int64(0), int64(0)
 	err = t.db.Read.QueryRowContext(ctx, "SELECT indexed, last FROM sessions WHERE id = ?", session).Scan(&indexed, &last)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return 0, 0, err
 	}
-	from := max(0, indexed-sampledEntries)
+	from := max(0, indexed-sampleEntries)
 	query, args := "SELECT id & 268435455 FROM entry_words_docsize WHERE id > ? AND id < ?", []any{rowOf(session, from), rowOf(session+1, 0)}
 	if t.db.IsPostgres() {
 		query, args = "SELECT n FROM entry_words WHERE session = ? AND n > ?", []any{session, from}
 	}
-	rows, err := t.db.Read.QueryContext(ctx, query+" LIMIT ?", append(args, 4*sampledEntries)...)
+	rows, err := t.db.Read.QueryContext(ctx, query+" LIMIT ?", append(args, 4*sampleEntries)...)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -129,7 +129,7 @@ func (t *Table) compare(ctx context.Context, session int64) (missing, stray int6
 	if err != nil {
 		return 0, 0, err
 	}
-	there, err := t.worded(ctx, session, from)
+	there, err := t.entriesWithWords(ctx, session, from)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -146,9 +146,9 @@ func (t *Table) compare(ctx context.Context, session int64) (missing, stray int6
 	return missing, stray, nil
 }
 
-// worded returns the numbers of the entries after one that have words.
-func (t *Table) worded(ctx context.Context, session, from int64) (numbers []int64, err error) {
-	found, err := t.db.Read.QueryContext(ctx, "SELECT "+entryColumns+" FROM entries e WHERE e.session = ? AND e.n > ? AND e.kind IN "+mayHaveWords+" LIMIT ?", session, from, 4*sampledEntries)
+// entriesWithWords returns the numbers of the entries after one that have words.
+func (t *Table) entriesWithWords(ctx context.Context, session, from int64) (numbers []int64, err error) {
+	found, err := t.db.Read.QueryContext(ctx, "SELECT "+entryColumns+" FROM entries e WHERE e.session = ? AND e.n > ? AND e.kind IN "+mayHaveWords+" LIMIT ?", session, from, 4*sampleEntries)
 	if err != nil {
 		return nil, err
 	}

@@ -34,7 +34,7 @@ BEGIN
 	DELETE FROM entry_words WHERE rowid = (old.session << 28) + old.n;
 	UPDATE sessions SET indexed = old.n - 1 WHERE id = old.session AND indexed >= old.n;
 END;
-` + cutTable
+` + wordRulesTable
 
 // Postgres is the same migration for PostgreSQL. The triggers also work for the release before, which
 // does not know about the index. No insertion merges pending entries into the index; Fill does so, and
@@ -60,7 +60,7 @@ CREATE FUNCTION parley_renew_words() RETURNS trigger LANGUAGE plpgsql AS $$ BEGI
 END $$;
 CREATE TRIGGER entries_changed AFTER UPDATE OF data ON entries FOR EACH ROW WHEN (OLD.kind IN ('user', 'text', 'summary', 'tool_result', 'notice', 'attached', 'fetched'))
 	EXECUTE FUNCTION parley_renew_words();
-` + cutTable
+` + wordRulesTable
 
 // SQLiteVectors and PostgresVectors are the migrations that add the vectors of entries; see [vectors.SQLite].
 const (
@@ -68,8 +68,8 @@ const (
 	PostgresVectors = vectors.Postgres
 )
 
-// cutTable has one row, which says in which way the words of the index were cut.
-const cutTable = `
+// wordRulesTable has one row, which says in which way the words of the index were cut.
+const wordRulesTable = `
 CREATE TABLE word_cut (
 	one BIGINT PRIMARY KEY,
 	cut BIGINT NOT NULL

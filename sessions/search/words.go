@@ -12,7 +12,7 @@ import (
 
 // A token is a word of a text, or a part of one, in the form in which words are compared.
 type token struct {
-	form     string // without case, marks and endings
+	stemmed  string // without case, marks and endings
 	exact    string // without case and marks
 	from, to int    // where the word is in the text, in bytes
 }
@@ -29,8 +29,8 @@ const (
 // pairs of characters.
 func tokens(text string) iter.Seq[token] {
 	return func(yield func(token) bool) {
-		c := cutter{text: text, yield: yield}
-		for at := 0; at < len(text) && !c.ended; {
+		c := cutter{text: text, emitToken: yield}
+		for at := 0; at < len(text) && !c.stopped; {
 			r, size := utf8.DecodeRuneInString(text[at:])
 			switch {
 			case isUnspaced(r):
@@ -38,7 +38,7 @@ func tokens(text string) iter.Seq[token] {
 				at = c.cutRun(at)
 			case isWordRune(r):
 				at = c.cutWord(at)
-			case isJoiner(r) && c.joins(at, size):
+			case isJoiner(r) && c.isJoined(at, size):
 				at += size
 			default:
 				c.endCompound()
@@ -51,24 +51,24 @@ func tokens(text string) iter.Seq[token] {
 
 // A cutter cuts one text. parts, whole, from and to describe the compound that it has reached.
 type cutter struct {
-	text  string
-	yield func(token) bool
-	ended bool // whether nobody wants more
+	text      string
+	emitToken func(token) bool
+	stopped   bool // whether nobody wants more
 
-	parts    int
-	whole    strings.Builder // of the parts, as they are compared
-	from, to int
+	partCount int
+	compound  strings.Builder // of the parts, as they are compared
+	from, to  int
 }
 
 func (c *cutter) emit(exact string, from, to int) {
-	if exact != "" && len(exact) <= longestToken && !c.ended {
-		c.ended = !c.yield(token{form: stem(exact), exact: exact, from: from, to: to})
+	if exact != "" && len(exact) <= longestToken && !c.stopped {
+		c.stopped = !c.emitToken(token{stemmed: stem(exact), exact: exact, from: from, to: to})
 	}
 }
 
-// joins reports whether the character at a place joins the words before and after it.
-func (c *cutter) joins(at, size int) bool {
-	if c.parts == 0 || c.to != at {
+// isJoined reports whether the character at a place isJoined the words before and after it.
+func (c *cutter) isJoined(at, size int) bool {
+	if c.partCount == 0 || c.to != at {
 		return false
 	}
 	next, _ := utf8.DecodeRuneInString(c.text[at+size:])
@@ -80,11 +80,11 @@ func (c *cutter) joins(at, size int) bool {
 
 // endCompound emits the compound as a whole if it has several parts.
 func (c *cutter) endCompound() {
-	if c.parts > 1 && c.whole.Len() <= longestToken {
-		c.emit(c.whole.String(), c.from, c.to)
+	if c.partCount > 1 && c.compound.Len() <= longestToken {
+		c.emit(c.compound.String(), c.from, c.to)
 	}
-	c.parts = 0
-	c.whole.Reset()
+	c.partCount = 0
+	c.compound.Reset()
 }
 
 // cutWord emits the word that begins at a place, and the parts of one like getUserName or 10kg. It returns where
@@ -108,10 +108,10 @@ func (c *cutter) cutWord(at int) (end int) {
 		return end
 	}
 	exact := Fold(c.text[at:end])
-	if c.parts == 0 {
+	if c.partCount == 0 {
 		c.from = at
 	}
-	afterApostrophe := c.parts > 0 && len(exact) == 1 && at > 0 && !isSeparator(c.text[at-1])
+	afterApostrophe := c.partCount > 0 && len(exact) == 1 && at > 0 && !isSeparator(c.text[at-1])
 	if !afterApostrophe { // the s of Anna's
 		c.emit(exact, at, end)
 	}
@@ -124,9 +124,9 @@ func (c *cutter) cutWord(at int) (end int) {
 			from = to
 		}
 	}
-	c.parts++
+	c.partCount++
 	c.to = end
-	c.whole.WriteString(exact)
+	c.compound.WriteString(exact)
 	return end
 }
 
@@ -143,7 +143,7 @@ func (c *cutter) cutRun(at int) (end int) {
 		if before >= 0 {
 			c.emit(Fold(c.text[before:end+size]), before, end+size)
 		}
-		alone := before < 0 && !c.runGoesOn(end+size)
+		alone := before < 0 && !c.runContinues(end+size)
 		if alone || unicode.Is(unicode.Han, r) {
 			c.emit(Fold(c.text[end:end+size]), end, end+size)
 		}
@@ -152,8 +152,8 @@ func (c *cutter) cutRun(at int) (end int) {
 	return end
 }
 
-// runGoesOn reports whether a run without spaces goes on at a place.
-func (c *cutter) runGoesOn(at int) bool {
+// runContinues reports whether a run without spaces goes on at a place.
+func (c *cutter) runContinues(at int) bool {
 	r, _ := utf8.DecodeRuneInString(c.text[at:])
 	return at < len(c.text) && isUnspaced(r)
 }
@@ -282,32 +282,32 @@ type Word struct {
 	Forms []string
 }
 
-// WordsOf cuts a query into its words, at most MostWords. The commonest words of English and German are left out
+// WordsOf cuts a query into its words, at most MaxWords. The commonest words of English and German are left out
 // if there are others.
 func WordsOf(query string) []Word {
 	var all, rare []Word
 	for t := range tokens(query) {
-		if slices.ContainsFunc(all, func(w Word) bool { return w.Forms[0] == t.form }) {
+		if slices.ContainsFunc(all, func(w Word) bool { return w.Forms[0] == t.stemmed }) {
 			continue
 		}
 		w := Word{Exact: t.exact, Forms: formsOf(query[t.from:t.to], t)}
 		if all = append(all, w); !isCommon(t.exact) {
 			rare = append(rare, w)
 		}
-		if len(rare) == MostWords || len(all) == 4*MostWords {
+		if len(rare) == MaxWords || len(all) == 4*MaxWords {
 			break
 		}
 	}
 	if len(rare) > 0 {
 		return rare
 	}
-	return all[:min(len(all), MostWords)]
+	return all[:min(len(all), MaxWords)]
 }
 
 // formsOf returns the forms of a word: the word itself; if it has umlauts, the word with each of them as two
 // letters (ü as ue); and if it has such pairs of letters, the word with each of them as one.
 func formsOf(original string, t token) []string {
-	forms := []string{t.form}
+	forms := []string{t.stemmed}
 	add := func(exact string) {
 		if f := stem(exact); !slices.Contains(forms, f) {
 			forms = append(forms, f)

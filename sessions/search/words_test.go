@@ -11,7 +11,7 @@ import (
 	"parley/sessions"
 )
 
-func exactWords(text string) string {
+func exactForms(text string) string {
 	var all []string
 	for t := range tokens(text) {
 		all = append(all, t.exact)
@@ -33,18 +33,18 @@ func TestTokens(t *testing.T) {
 		"東京タワー":                           "東 東京 京 京タ タワ ワー",
 		"ひ":                               "ひ",
 		"x北京y":                            "x 北 北京 京 y",
-		"が":                               "が", // the mark is a part of the letter
+		"が":                               "が", // the mark is part of the letter
 		"e\u0301te\u0301":                 "ete",
 		"--- ... \x00\xff":                "",
 		strings.Repeat("a", 500) + " end": "end",
 	} {
-		if got := exactWords(text); got != want {
+		if got := exactForms(text); got != want {
 			t.Errorf("%.40q is cut into %q, want %q", text, got, want)
 		}
 	}
 }
 
-func TestStemsOfOneWordAreOne(t *testing.T) {
+func TestFormsOfOneWordHaveOneStem(t *testing.T) {
 	for _, same := range []string{
 		"box boxes", "invoice invoices", "city cities", "house houses", "church churches", "plan planned planning plans", "book booked booking",
 		"haus hauser", "rechnung rechnungen", "katze katzen", "kind kinder kindern", "auto autos", "termin termine terminen", "freundin freundinnen",
@@ -87,7 +87,7 @@ func TestWordsOfAQuery(t *testing.T) {
 	for i := range 500 {
 		fmt.Fprintf(&long, "word%dx ", i)
 	}
-	if n := len(query(long.String())); n != MostWords {
+	if n := len(query(long.String())); n != MaxWords {
 		t.Errorf("a long query has %d words", n)
 	}
 	if n := len(query(strings.Repeat("the who are ", 90))); n != 3 {
@@ -106,18 +106,18 @@ func FuzzTokens(f *testing.F) {
 				t.Fatalf("%+v in %q", tok, text)
 			}
 			last = tok.to
-			if strings.ContainsAny(string(keyOf(tok.form)), " x'\"") || len(keyOf(tok.form)) != 8 {
-				t.Fatalf("the key %q", keyOf(tok.form))
+			if strings.ContainsAny(string(keyOf(tok.stemmed)), " x'\"") || len(keyOf(tok.stemmed)) != 8 {
+				t.Fatalf("the key %q", keyOf(tok.stemmed))
 			}
 		}
-		c := newCandidate(searchedSession{}, entryOf(sessions.User{Text: text + strings.Repeat(" filler", 200) + text}), WordsOf(text))
-		if p := c.passage(make([]float64, MostWords)); len(p) > MaxPassage || utf8.ValidString(text) && !utf8.ValidString(p) {
+		c := newCandidate(searchedSession{}, newUserEntry(sessions.User{Text: text + strings.Repeat(" filler", 200) + text}), WordsOf(text))
+		if p := c.passage(make([]float64, MaxWords)); len(p) > MaxPassage || utf8.ValidString(text) && !utf8.ValidString(p) {
 			t.Fatalf("the passage %q", p)
 		}
 	})
 }
 
-func entryOf(u sessions.User) sessions.Entry {
+func newUserEntry(u sessions.User) sessions.Entry {
 	e, err := sessions.NewEntry("t", sessions.KindUser, u)
 	if err != nil {
 		panic(err)
@@ -130,7 +130,7 @@ func TestTheNewerOfTwoEqualTextsIsKept(t *testing.T) {
 	words := WordsOf("cheese cake")
 	var found []candidate
 	for i, text := range []string{"a cheese cake", "cheese", "A  CHEESE cake", "cake with cheese"} {
-		e := entryOf(sessions.User{Text: text})
+		e := newUserEntry(sessions.User{Text: text})
 		e.N, e.At = int64(i), e.At.Add(time.Duration(i)*time.Hour)
 		found = append(found, newCandidate(searchedSession{}, e, words))
 	}
@@ -143,7 +143,7 @@ func TestTheNewerOfTwoEqualTextsIsKept(t *testing.T) {
 	}
 }
 
-func TestWhatStrangersMayHaveWritten(t *testing.T) {
+func TestUntrustedContent(t *testing.T) {
 	for _, tt := range []struct {
 		u    sessions.User
 		want bool
@@ -155,7 +155,7 @@ func TestWhatStrangersMayHaveWritten(t *testing.T) {
 		{sessions.User{Text: "x", Quotes: []sessions.Quote{{Kind: "told", Own: true, Text: "y"}}}, false},
 		{sessions.User{Text: "x", Quotes: []sessions.Quote{{Kind: "answered", Own: true, Text: "y"}}}, true},
 	} {
-		e := entryOf(tt.u)
+		e := newUserEntry(tt.u)
 		e.Person = "a"
 		if got := contentOf(e).untrusted; got != tt.want {
 			t.Errorf("%+v: %t", tt.u, got)
@@ -178,7 +178,7 @@ func TestTextsOfResults(t *testing.T) {
 	}
 }
 
-// Whether an entry has words is what the index of all its words says.
+// hasWords returns true exactly for the entries for which wordsOf returns words.
 func TestWhichEntriesHaveWords(t *testing.T) {
 	for _, data := range []any{
 		sessions.User{}, sessions.User{Text: "hello"}, sessions.User{Text: "... \x00"}, sessions.User{Name: "Anna"}, sessions.User{Name: "Anna", Text: "!"},

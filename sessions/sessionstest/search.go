@@ -62,7 +62,7 @@ func fillIndex(t testing.TB, s Store) {
 // are several.
 func find(t testing.TB, s Store, words string, keys ...string) (found []string) {
 	t.Helper()
-	hits, err := s.Words().Search(t.Context(), search.Query{Words: words, Sessions: keys, Limit: search.MostHits})
+	hits, err := s.Words().Search(t.Context(), search.Query{Words: words, Sessions: keys, Limit: search.MaxHits})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -351,7 +351,7 @@ func testSearchNotTurn(t *testing.T, p place, then func(Store)) {
 	}{
 		{"t4", 1, []int64{2}}, {"t4", 5, []int64{2, 1}}, {"t1", 1, []int64{23}}, {"", 1, []int64{23}},
 	} {
-		hits, err := s.Words().Search(t.Context(), search.Query{Words: "where does the loquat grow?", Sessions: []string{key}, Limit: tt.limit, NotTurn: tt.turn})
+		hits, err := s.Words().Search(t.Context(), search.Query{Words: "where does the loquat grow?", Sessions: []string{key}, Limit: tt.limit, ExcludedTurn: tt.turn})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -420,14 +420,14 @@ func testFillResumed(t *testing.T, p place) {
 			appendAll(t, l, wholeTurn(anna, fmt.Sprint("t", j), fmt.Sprintf("quince q%dx%d", i, j))...)
 		}
 	}
-	wantState(t, s, search.State{Behind: 7 * 40})
+	wantState(t, s, search.State{Unindexed: 7 * 40})
 	for i := 0; ; i++ {
 		stores := p.stores()
 		more, err := stores[i%2].Words().Fill(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := find(t, stores[0], "quince", keys...); len(got) != search.MostHits {
+		if got := find(t, stores[0], "quince", keys...); len(got) != search.MaxHits {
 			t.Fatalf("meanwhile %d are found", len(got))
 		}
 		if !more {
@@ -608,7 +608,7 @@ func testSpoken(t *testing.T, p place) {
 		{[]string{anna, berta}, 3, "main:telegram:9 main:telegram:1 main:telegram:4"},
 		{[]string{"", "telegram:0"}, 3, ""}, {nil, 3, ""}, {[]string{anna}, 0, ""},
 	} {
-		got, err := s.Words().Spoken(t.Context(), "main", tt.people, tt.limit)
+		got, err := s.Words().SessionsSpokenIn(t.Context(), "main", tt.people, tt.limit)
 		if err != nil || strings.Join(got, " ") != tt.want {
 			t.Errorf("of %q at most %d: %q, %v, want %q", tt.people, tt.limit, got, err, tt.want)
 		}

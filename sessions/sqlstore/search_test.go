@@ -71,7 +71,7 @@ func wantIndex(t *testing.T, when string, s *Store, want search.State) {
 
 func wantHits(t *testing.T, when string, s *Store, words string, want int, keys ...string) {
 	t.Helper()
-	hits, err := s.Words().Search(t.Context(), search.Query{Words: words, Sessions: keys, Limit: search.MostHits})
+	hits, err := s.Words().Search(t.Context(), search.Query{Words: words, Sessions: keys, Limit: search.MaxHits})
 	if err != nil || len(hits) != want {
 		t.Errorf("%s there are %d hits for %q, %v, want %d", when, len(hits), words, err, want)
 	}
@@ -281,7 +281,7 @@ func TestNoSearchReadsAWholeTable(t *testing.T) {
 	appendTexts(t, s, indexedKey, "three figs")
 	statements.Forget()
 	wantHits(t, "among all", s, "two figs", 3, indexedKey, "main:test:2")
-	if _, err := s.Words().Spoken(t.Context(), "main", []string{"test:1"}, 5); err != nil {
+	if _, err := s.Words().SessionsSpokenIn(t.Context(), "main", []string{"test:1"}, 5); err != nil {
 		t.Fatal(err)
 	}
 	asked := statements.List()
@@ -349,7 +349,7 @@ func TestAVeryFrequentWord(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, place string) {
 		s := openStore(t, place)
 		keys := appendFigTexts(t, s) // more sessions than one query searches
-		wantHits(t, "of the word", s, "fig", search.MostHits, keys...)
+		wantHits(t, "of the word", s, "fig", search.MaxHits, keys...)
 		wantHits(t, "of the other", s, "kraken", 3, keys...)
 		hits, err := s.Words().Search(t.Context(), search.Query{Words: "figs krakens", Sessions: keys})
 		if err != nil || len(hits) != 10 {
@@ -372,7 +372,7 @@ func TestASearchForAFrequentWordReadsOnlyTheSessions(t *testing.T) {
 	if _, err := s.db.Exec(t.Context(), "ANALYZE entry_words"); err != nil {
 		t.Fatal(err)
 	}
-	wantHits(t, "in half of the sessions", s, "bloom", search.MostHits, keys[:30]...)
+	wantHits(t, "in half of the sessions", s, "bloom", search.MaxHits, keys[:30]...)
 	if err := s.Close(); err != nil { // so that the server's processes end and report their statistics
 		t.Fatal(err)
 	}

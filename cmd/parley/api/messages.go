@@ -289,7 +289,7 @@ func (a messages) agentPlace(c exchange.Caller, agent string, m message) (string
 // isSessionName reports whether a text can be a session's name. It must not look like any other name, or like a
 // path: the worker derives the session's key and folder from the message's address.
 func isSessionName(name string) bool {
-	return bus.IsClean(name) && !markup.Blank(name) && name != "." && name != ".." && !strings.ContainsAny(name, `/\`)
+	return bus.IsClean(name) && !markup.IsBlank(name) && name != "." && name != ".." && !strings.ContainsAny(name, `/\`)
 }
 
 func badSessionName() *exchange.Refusal {

@@ -82,7 +82,7 @@ func searchQueryOf(r *http.Request) (q searchQuery, err error) {
 	if asked.Get("limit") == "" {
 		q.Limit = 0
 	}
-	q.Limit = min(q.Limit, search.MostHits)
+	q.Limit = min(q.Limit, search.MaxHits)
 	return q, nil
 }
 
@@ -119,11 +119,11 @@ func (s searchHandler) find(w *exchange.Answer, r *http.Request) error {
 	return w.JSON(http.StatusOK, page)
 }
 
-// sessions returns the keys of the sessions to search: the one that was asked for, or else the search.MostSessions most
+// sessions returns the keys of the sessions to search: the one that was asked for, or else the search.MaxSessions most
 // recently used ones that the caller may read. If the query names an agent, a person or a time, it returns only
 // sessions of that agent, in which that person has spoken, or used since that time.
 func (s searchHandler) sessions(ctx context.Context, by exchange.Caller, q searchQuery) (keys []string, err error) {
-	in := sessions.SessionQuery{Agent: q.agent, Person: q.person, Since: q.Since, Limit: search.MostSessions}
+	in := sessions.SessionQuery{Agent: q.agent, Person: q.person, Since: q.Since, Limit: search.MaxSessions}
 	var page sessions.SessionPage
 	if q.session == "" {
 		page, err = s.scope.recent(ctx, by, in)

@@ -73,8 +73,8 @@ func checkEmbedding(ctx context.Context, cfg *config.Config, v vectors.State) Fi
 // judgeIndex returns the finding about an index in that state.
 func judgeIndex(s search.State) Finding {
 	f := Finding{Part: "recall", State: fine, Detail: fmt.Sprintf(textIndexed, s.Indexed)}
-	if s.Behind > 0 {
-		f.Detail += fmt.Sprintf(textIndexBehind, s.Behind)
+	if s.Unindexed > 0 {
+		f.Detail += fmt.Sprintf(textIndexBehind, s.Unindexed)
 	}
 	if missing := s.Missing + s.Waiting; missing > 0 {
 		f.State, f.Detail = note, f.Detail+fmt.Sprintf(textIndexMissing, missing)

@@ -22,7 +22,7 @@ func tableUpkeep(on foundation, serves bool) []part {
 		return part{name, upkeep, serves, &stepwise.Work{Part: name, Step: step, Every: every, Log: on.log}}
 	}
 	return []part{
-		row("index", search.FillEvery, (&search.Filler{Index: store.Words(), Log: on.log}).Step),
+		row("index", search.FillInterval, (&search.Filler{Index: store.Words(), Log: on.log}).Step),
 		row("participants", 0, store.Participants().Fill),
 		row("sums of usage", sumEvery, store.Bill().SumUp),
 		row("counted calls", sweepEvery, store.Rates().Sweep),

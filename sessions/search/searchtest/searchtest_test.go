@@ -310,7 +310,9 @@ func (c *counter) Search(_ context.Context, q search.Query) ([]search.Hit, error
 	return hits, nil
 }
 
-func (c *counter) Spoken(context.Context, string, []string, int) ([]string, error) { return nil, nil }
+func (c *counter) SessionsSpokenIn(context.Context, string, []string, int) ([]string, error) {
+	return nil, nil
+}
 
 // TestCorpusIsNeitherEasyNorUnfair asks an index that knows no forms of words and no words that say little.
 func TestCorpusIsNeitherEasyNorUnfair(t *testing.T) {

@@ -37,7 +37,7 @@ type Money interface {
 func NewMeanings(table *search.Table, settings func() *config.Config, plain func(string) string, ledger Ledger, money Money, log *slog.Logger) *search.Meanings {
 	e := &embeddings{settings: settings, spender: ledger, log: log}
 	caps := caps{settings, ledger, money}
-	return search.NewMeanings(search.MeaningsConfig{Table: table, With: e.current, Plain: plain, MayAsk: caps.haveRoom, Log: log})
+	return search.NewMeanings(search.MeaningsConfig{Table: table, Embedding: e.current, RemoveSecrets: plain, MayAsk: caps.haveRoom, Log: log})
 }
 
 // caps are the caps on what everybody may cost, as the embedding model has to observe them.

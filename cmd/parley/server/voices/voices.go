@@ -113,7 +113,7 @@ func (v *Voices) Mark(tool string, args json.RawMessage) (text string, marks boo
 
 // Words implements agent.Voice.
 func (v *Voices) Words(text string) (words string, whole bool) {
-	return v.renderer.Aloud(text, speech.MostCharacters)
+	return v.renderer.RenderAloud(text, speech.MostCharacters)
 }
 
 // Find implements agent.Voice. Files of a message that was sent are no longer there, so it looks into the book first.
