@@ -41,10 +41,10 @@ func (l Limits) Caps(person, session string, a *Agent) []bill.Cap {
 		userDay = own.UserDay
 	}
 	for _, c := range []bill.Cap{
-		{Of: bill.Person(person), Most: userDay}, {Of: bill.Session(session), Most: l.SessionDay},
-		{Of: bill.Agent(a.Name), Most: a.Day}, {Most: l.Day}, {Month: true, Most: l.Month},
+		{Subject: bill.Person(person), Limit: userDay}, {Subject: bill.Session(session), Limit: l.SessionDay},
+		{Subject: bill.Agent(a.Name), Limit: a.Day}, {Limit: l.Day}, {IsMonthly: true, Limit: l.Month},
 	} {
-		if c.Most > 0 {
+		if c.Limit > 0 {
 			caps = append(caps, c)
 		}
 	}

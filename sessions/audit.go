@@ -29,19 +29,19 @@ const (
 
 // Limits on stored refusals, because strangers can cause any number of them.
 const (
-	// RefusalsKept is how long a refusal is kept after its newest message.
-	RefusalsKept = 24 * time.Hour
-	// MostRefusals is how many records of refusals are kept for one rule on one channel. The newest are
+	// RefusalLifetime is how long a refusal is kept after its newest message.
+	RefusalLifetime = 24 * time.Hour
+	// MaxRefusals is how many records of refusals are kept for one rule on one channel. The newest are
 	// kept.
-	MostRefusals = 500
-	// MostRefused is how many message ids one of these records contains. The newest are kept.
-	MostRefused = 8
+	MaxRefusals = 500
+	// MaxRefusedIDs is how many message ids one of these records contains. The newest are kept.
+	MaxRefusedIDs = 8
 )
 
 // What the Detail of a tool call says if no person has decided.
 const (
-	AuditJudged = "judge" // the model that judges calls made the decision stricter
-	AuditRated  = "rate"  // the person has had as many calls as the operator allows
+	DetailJudged      = "judge" // the model that judges calls made the decision stricter
+	DetailRateLimited = "rate"  // the person has had as many calls as the operator allows
 )
 
 // An AuditRecord records one action, for the people who have to account for it. It contains the length of
@@ -74,7 +74,7 @@ type AuditRecord struct {
 	Bytes    int64  `json:"bytes,omitempty"`     // the length of the result before it was cut
 	Elapsed  int64  `json:"elapsed_ms"`
 	// Detail is an id that has no field of its own: of a dead letter, a person or a session; for a tool
-	// call, of the person who approved, denied or answered it, or AuditJudged or AuditRated; for a turn, the
+	// call, of the person who approved, denied or answered it, or DetailJudged or DetailRateLimited; for a turn, the
 	// code that says why it ended early.
 	Detail string `json:"detail,omitempty"`
 	// Used is what a turn has used; nil for other kinds.
@@ -84,9 +84,9 @@ type AuditRecord struct {
 	// Messages are the ids of those messages: the newest ones, in their order.
 	Messages []string `json:"messages,omitempty"`
 	Count    int64    `json:"count,omitempty"` // how many messages were refused there; 0 means as many as there are ids in Messages
-	// Again says that the end of this turn may already be recorded. Then the existing record stays the
+	// MayBeRecorded says that the end of this turn may already be recorded. Then the existing record stays the
 	// only one.
-	Again bool `json:"-"`
+	MayBeRecorded bool `json:"-"`
 }
 
 // An AuditUse is what a turn has used.
@@ -120,7 +120,7 @@ type Auditor interface {
 	Audit(ctx context.Context, r AuditRecord) error
 	// AuditNotes stores several records at once. Refusals of one person's messages, by one rule and at
 	// one address, are merged into one record, with a new id and the time of the newest. Only the newest
-	// of these records are kept; see MostRefusals.
+	// of these records are kept; see MaxRefusals.
 	AuditNotes(ctx context.Context, records []AuditRecord) error
 	// AuditRecords returns the records that match a query, in ascending or descending order of their
 	// ids, at most as many as its Limit.

@@ -15,7 +15,7 @@ func DataAfterDeletion(e Entry, messageID string) (data any, affected bool) {
 		case NoticeEpisode:
 			text = textEpisode
 		}
-		return Notice{Code: n.Code, Text: text, Of: n.Of}, err == nil && n.Of == messageID
+		return Notice{Code: n.Code, Text: text, MessageID: n.MessageID}, err == nil && n.MessageID == messageID
 	case KindFetched:
 		f, err := Decode[Fetched](e)
 		return Fetched{Attached: f.Attached, Message: f.Message, Problem: "the person who sent it has deleted it"}, err == nil && f.Message == messageID

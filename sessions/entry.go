@@ -249,20 +249,20 @@ type ToolResult struct {
 	Code    string          `json:"code,omitempty"`
 	// Untrusted says that strangers may have written some of the result.
 	Untrusted bool `json:"untrusted,omitempty"`
-	// Fleeting says that Content only replaces a result that the model saw in its turn and that is not
+	// IsPlaceholder says that Content only replaces a result that the model saw in its turn and that is not
 	// stored.
-	Fleeting bool `json:"fleeting,omitempty"`
-	// Spends are those of the call's ToolStarted, which is not always read with the log; see Peeker.
-	Spends []string `json:"spends,omitempty"`
+	IsPlaceholder bool `json:"fleeting,omitempty"`
+	// Allowances are those of the call's ToolStarted, which is not always read with the log; see Peeker.
+	Allowances []string `json:"spends,omitempty"`
 	// Field is the field of Content that has the main text; "" if none has. MIME is the type of that text, or of a
 	// Content that is a text; "" for plain text.
 	Field string `json:"field,omitempty"`
 	MIME  string `json:"mime,omitempty"`
 	// Bytes is the length of the result's text, as Result returns it, before Content was cut; 0 if it is not cut.
 	Bytes int64 `json:"bytes,omitempty"`
-	// Enclosed are paths of files in the workspace that go with the turn's answer. A process of an older release ignores
+	// AnswerFiles are paths of files in the workspace that go with the turn's answer. A process of an older release ignores
 	// them: if it ends the turn, the answer goes without them.
-	Enclosed []string `json:"enclosed,omitempty"`
+	AnswerFiles []string `json:"enclosed,omitempty"`
 }
 
 // Picture is a picture that the model is shown after the results of a step. Its entry has the Call that
@@ -299,9 +299,9 @@ type Fetched struct {
 	Problem string `json:"problem,omitempty"`
 	// Picture is how the model is shown the file, if the file is a picture; nil otherwise.
 	Picture *Picture `json:"picture,omitempty"`
-	// Words are the words spoken in a voice message; Unheard says why they are unknown.
-	Words   string `json:"words,omitempty"`
-	Unheard string `json:"unheard,omitempty"`
+	// SpokenWords are the words spoken in a voice message; UnheardReason says why they are unknown.
+	SpokenWords   string `json:"words,omitempty"`
+	UnheardReason string `json:"unheard,omitempty"`
 	// Untrusted says that the words were not, or not certainly, spoken by the person who sent the
 	// file.
 	Untrusted bool `json:"untrusted,omitempty"`
@@ -325,8 +325,8 @@ type Summary struct {
 	// Cleared is the number of an entry: in place of the results of tool calls up to this entry, the
 	// model sees empty ones.
 	Cleared int64 `json:"cleared,omitempty"`
-	// Spent is what the covered calls have used up; see ToolStarted.Spends.
-	Spent []string `json:"spent,omitempty"`
+	// Allowances is what the covered calls have used up; see ToolStarted.Allowances.
+	Allowances []string `json:"spent,omitempty"`
 }
 
 // BeginsAnew reports whether the summary begins a new conversation, as /new does: it hides what was said,
@@ -342,10 +342,10 @@ type Notice struct {
 	Code   string  `json:"code"`
 	Text   string  `json:"text"`
 	Quotes []Quote `json:"quotes,omitempty"`
-	// Of is the id of the message that the notice refers to.
-	Of string `json:"of,omitempty"`
-	// Why says, for the notice NoticeUnread, why the answer was not read aloud: a clause for people.
-	Why string `json:"why,omitempty"`
+	// MessageID is the id of the message that the notice refers to.
+	MessageID string `json:"of,omitempty"`
+	// UnreadReason says, for the notice NoticeUnread, why the answer was not read aloud: a clause for people.
+	UnreadReason string `json:"why,omitempty"`
 	// Memory says, for the notice NoticeMemory, how much of each memory the model is shown up to and
 	// including this notice.
 	Memory []MemoryMark `json:"memory,omitempty"`
@@ -377,18 +377,18 @@ type MemoryMark struct {
 }
 
 // NoticeOperator is the code of a notice about what an operator has said in the conversation in person:
-// Of is the id of the message, and the first of the Quotes contains the words.
+// MessageID is the id of the message, and the first of the Quotes contains the words.
 const NoticeOperator = "operator"
 
 // NoticeTold is the code of a notice about a message that the agent posted in this conversation on behalf of
 // somebody in another: the first of the Quotes contains the words.
 const NoticeTold = "told"
 
-// NoticeUnfetched is the code of a notice about a file that came with message Of and was
+// NoticeUnfetched is the code of a notice about a file that came with the message MessageID and was
 // not fetched, because a process of an older release would not understand the entry.
 const NoticeUnfetched = "unfetched"
 
-// NoticeUnread is the code of a notice that says Why an answer was not read aloud, though the agent wanted that.
+// NoticeUnread is the code of a notice whose UnreadReason says why an answer was not read aloud, though the agent wanted that.
 const NoticeUnread = "aloud"
 
 // TurnStarted is the first entry of a turn. It has the Person who asked.
@@ -405,12 +405,12 @@ type ToolStarted struct {
 	// then tells the model about the difference.
 	Args json.RawMessage `json:"args,omitempty"`
 	Note string          `json:"note,omitempty"`
-	// Spends is what the call uses up of the allowance that the guard gives a conversation
+	// Allowances is what the call uses up of the allowance that the guard gives a conversation
 	// without approval.
-	Spends []string `json:"spends,omitempty"`
-	// Pure says that the call changes nothing, so that its outcome doesn't matter if the turn ends meanwhile. Entries of
+	Allowances []string `json:"spends,omitempty"`
+	// IsPure says that the call changes nothing, so that its outcome doesn't matter if the turn ends meanwhile. Entries of
 	// older releases don't say it.
-	Pure bool `json:"pure,omitempty"`
+	IsPure bool `json:"pure,omitempty"`
 }
 
 // Usage records the tokens and the cost of one model call. Its entry has the Person who
@@ -550,18 +550,18 @@ type Ask struct {
 	// Node is the node that is waited for, and Since when it was lost; zero if it has never been there.
 	Node  string    `json:"node,omitempty"`
 	Since time.Time `json:"since,omitzero"`
-	// OneOf are all nodes that are waited for, Node included, if the first of several that is back will do.
-	OneOf   []string  `json:"one_of,omitempty"`
-	Expires time.Time `json:"expires"`
+	// AnyOfNodes are all nodes that are waited for, Node included, if the first of several that is back will do.
+	AnyOfNodes []string  `json:"one_of,omitempty"`
+	Expires    time.Time `json:"expires"`
 }
 
 // A NodeWait says that a turn waits for a node that is away. It is kept where every process finds it.
 type NodeWait struct {
-	ID      string // that of the Ask
-	Node    string
-	OneOf   []string // see Ask.OneOf; DueWaits leaves it out
-	Session string   // the session's key
-	Person  string   // CHANNEL:USER
+	ID         string // that of the Ask
+	Node       string
+	AnyOfNodes []string // see Ask.AnyOfNodes; DueWaits leaves it out
+	Session    string   // the session's key
+	Person     string   // CHANNEL:USER
 	// Until is when the turn goes on even if the node is still away.
 	Until time.Time
 }
@@ -591,6 +591,6 @@ type Delegated struct {
 	ID      string `json:"id"` // the task's id
 	Agent   string `json:"agent"`
 	Session string `json:"session"` // the key of the sub-agent's session
-	// Spends has the same meaning as in ToolStarted.
-	Spends []string `json:"spends,omitempty"`
+	// Allowances has the same meaning as in ToolStarted.
+	Allowances []string `json:"spends,omitempty"`
 }

@@ -8,34 +8,34 @@ import (
 	"parley/sessions"
 )
 
-func episode() sessions.Episode {
+func newEpisode() sessions.Episode {
 	return sessions.Episode{
-		Entry: 2, Asked: "deploy xyzzy", Found: "It runs as xyzzy.", Untrusted: true, More: 3,
-		Did: []sessions.Deed{{Tool: "exec", N: 2, With: "make xyzzy"}, {Tool: "web_fetch", N: 1, With: "https://xyzzy.example", Outcome: sessions.CallFailed}},
+		Entry: 2, Question: "deploy xyzzy", Answer: "It runs as xyzzy.", Untrusted: true, MoreCalls: 3,
+		Deeds: []sessions.Deed{{Tool: "exec", Calls: 2, Subject: "make xyzzy"}, {Tool: "web_fetch", Calls: 1, Subject: "https://xyzzy.example", Outcome: sessions.CallFailed}},
 	}
 }
 
-func TestAnEpisodeIsALine(t *testing.T) {
-	e := episode()
-	if got, want := e.Line(), "deploy xyzzy → exec ×2 make xyzzy; web_fetch https://xyzzy.example (failed); 3 more → It runs as xyzzy."; got != want {
+func TestAnEpisodeOnOneLine(t *testing.T) {
+	e := newEpisode()
+	if got, want := e.OneLine(), "deploy xyzzy → exec ×2 make xyzzy; web_fetch https://xyzzy.example (failed); 3 more → It runs as xyzzy."; got != want {
 		t.Errorf("the line is %q, want %q", got, want)
 	}
-	if got, want := e.Done(false), "exec ×2; web_fetch (failed); 3 more"; got != want {
+	if got, want := e.DeedsInWords(false), "exec ×2; web_fetch (failed); 3 more"; got != want {
 		t.Errorf("without what strangers may have written it did %q, want %q", got, want)
 	}
-	if got := (sessions.Episode{Found: "x"}).Line(); got != "x" {
+	if got := (sessions.Episode{Answer: "x"}).OneLine(); got != "x" {
 		t.Errorf("the line is %q", got)
 	}
 }
 
-// The release before reads an episode as a notice that says nothing of it. Whatever knows only its fields empties it with
-// the message that asked, and so does this release.
-func TestTheReleaseBeforeReadsAnEpisode(t *testing.T) {
-	e, err := sessions.NewEntry("t", sessions.KindNotice, episode().Notice("m1"))
+// The previous release reads an episode as a notice without content. When the message that asked is deleted, a
+// program that knows only those fields empties the episode too, like this release.
+func TestThePreviousReleaseReadsAnEpisode(t *testing.T) {
+	e, err := sessions.NewEntry("t", sessions.KindNotice, newEpisode().Notice("m1"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var before struct { // as that release has it
+	var before struct { // the type as that release has it
 		Code   string           `json:"code"`
 		Text   string           `json:"text"`
 		Quotes []sessions.Quote `json:"quotes,omitempty"`
@@ -60,7 +60,7 @@ func TestTheReleaseBeforeReadsAnEpisode(t *testing.T) {
 	}
 }
 
-func TestOnlyEpisodesAreEpisodes(t *testing.T) {
+func TestIsEpisode(t *testing.T) {
 	for code, want := range map[string]bool{sessions.NoticeEpisode: true, sessions.NoticeMemory: false, "": false} {
 		e, err := sessions.NewEntry("t", sessions.KindNotice, sessions.Notice{Code: code})
 		if err != nil || e.IsEpisode() != want {
@@ -69,7 +69,7 @@ func TestOnlyEpisodesAreEpisodes(t *testing.T) {
 	}
 }
 
-func TestWhichSummaryBeginsAnew(t *testing.T) {
+func TestBeginsAnew(t *testing.T) {
 	for name, c := range map[string]struct {
 		summary sessions.Summary
 		want    bool

@@ -62,7 +62,7 @@ type JobLimits struct{ Session, Person int }
 // A JobLimitError says that the maximum number of jobs is already running.
 type JobLimitError struct {
 	Person bool // whether it is a person's limit, over all conversations; otherwise it is that of a session
-	Most   int
+	Limit  int
 }
 
 // Error returns a message that names the limit.
@@ -71,7 +71,7 @@ func (e *JobLimitError) Error() string {
 	if e.Person {
 		of = "person"
 	}
-	return fmt.Sprintf("too many jobs are running for this %s: the limit is %d", of, e.Most)
+	return fmt.Sprintf("too many jobs are running for this %s: the limit is %d", of, e.Limit)
 }
 
 // ErrJobKnown says that a job with that id was started before.

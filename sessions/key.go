@@ -91,7 +91,7 @@ func EncodePart(part string) string {
 	}
 	var b strings.Builder
 	for i := range len(part) {
-		if c := part[i]; isPlain(rune(c)) && c < 0x80 {
+		if c := part[i]; needsNoEncoding(rune(c)) && c < 0x80 {
 			b.WriteByte(c)
 		} else {
 			fmt.Fprintf(&b, "%%%02X", c)
@@ -100,8 +100,8 @@ func EncodePart(part string) string {
 	return b.String()
 }
 
-// isPlain reports whether a key contains this character without encoding.
-func isPlain(r rune) bool {
+// needsNoEncoding reports whether a key contains this character without encoding.
+func needsNoEncoding(r rune) bool {
 	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' ||
 		r == '.' || r == '_' || r == '@' || r == '-'
 }

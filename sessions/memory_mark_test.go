@@ -6,8 +6,8 @@ import (
 	"parley/sessions"
 )
 
-// Only the marks of what is remembered are for nobody to read.
-func TestMarksOfMemory(t *testing.T) {
+// Only entries that mark the memory are hidden from people.
+func TestMarksMemory(t *testing.T) {
 	for code, want := range map[string]bool{sessions.NoticeMemory: true, "operator": false, "": false} {
 		e, err := sessions.NewEntry("t", sessions.KindNotice, sessions.Notice{Code: code, Text: "said"})
 		if err != nil {

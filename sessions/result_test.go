@@ -28,8 +28,9 @@ func wantJSON(t *testing.T, what string, value any, want string) {
 	}
 }
 
-// All results have one form, whatever the tool has returned, and also those that earlier releases have logged.
-func TestResultsHaveOneForm(t *testing.T) {
+// All results have the same form, whatever the tool has returned, including those that earlier releases have
+// logged.
+func TestAllResultsHaveTheSameForm(t *testing.T) {
 	const whole = `"truncated": false, "mime": `
 	for what, tc := range map[string]struct{ logged, want string }{
 		"a file": {

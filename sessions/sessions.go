@@ -147,12 +147,12 @@ type Peeker interface {
 
 // Info describes a session in a list.
 type Info struct {
-	Key     string    `json:"key"`
-	Agent   string    `json:"agent"`
-	Channel string    `json:"channel"`
-	Entries int64     `json:"entries"` // the number of its last entry
-	Created time.Time `json:"created"`
-	Updated time.Time `json:"updated"` // when something was last appended
+	Key       string    `json:"key"`
+	Agent     string    `json:"agent"`
+	Channel   string    `json:"channel"`
+	LastEntry int64     `json:"entries"` // the number of its last entry
+	Created   time.Time `json:"created"`
+	Updated   time.Time `json:"updated"` // when something was last appended
 	// Title is the first words that somebody said there since the conversation last started over, or what
 	// a model has made of them, and Person is who said them. Both are set only in lists, and until they
 	// are erased.
@@ -218,14 +218,14 @@ type Finder interface {
 
 // A Reservation sets tokens aside for one model call, before it is made.
 type Reservation struct {
-	ID      string // begins with the turn's id and "#"; the same id reserves only once
-	Session string // the turn's session; "" if the reservation is never taken over
-	Person  string // who pays
-	Tokens  int64  // the most that the calls may cost
-	Used    int64  // the part of Tokens that finished calls have cost
-	Sent    int64  // the part of Tokens that the current call costs at least, if it was sent
-	Cap     int64  // the most that the person may have spent and reserved on that day
-	At      time.Time
+	ID         string // begins with the turn's id and "#"; the same id reserves only once
+	Session    string // the turn's session; "" if the reservation is never taken over
+	Person     string // who pays
+	Tokens     int64  // the most that the calls may cost
+	Used       int64  // the part of Tokens that finished calls have cost
+	SentTokens int64  // the part of Tokens that the current call costs at least, if it was sent
+	Cap        int64  // the most that the person may have spent and reserved on that day
+	At         time.Time
 }
 
 // A Budget limits what people spend in a day (UTC), over all processes.
@@ -257,9 +257,9 @@ type Budget interface {
 
 // Erased counts what was erased.
 type Erased struct {
-	Sessions []string `json:"sessions"` // the keys of sessions that were erased completely
-	Shared   []string `json:"shared"`   // the keys of sessions in which only one person's turns were erased
-	Entries  int64    `json:"entries"`
+	Sessions     []string `json:"sessions"` // the keys of sessions that were erased completely
+	PartlyErased []string `json:"shared"`   // the keys of sessions in which only one person's turns were erased
+	Entries      int64    `json:"entries"`
 }
 
 // An Eraser removes sessions and people from the store. When it returns, the erased data is

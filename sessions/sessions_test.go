@@ -47,7 +47,7 @@ func TestPersonalKey(t *testing.T) {
 	}
 }
 
-// A key taken apart has the parts that it was made of.
+// ParseKey returns the parts that a key was made from.
 func TestParseKey(t *testing.T) {
 	for _, want := range []sessions.KeyParts{
 		{Agent: "main", Channel: "web", Chat: "a b/c:d%"},
@@ -99,8 +99,7 @@ func TestCheckKey(t *testing.T) {
 	}
 }
 
-// Keys name sessions and folders: no two places share one, and none leads out of
-// a folder.
+// Keys name sessions and folders: no two places have the same key, and no key leads out of a folder.
 func FuzzKey(f *testing.F) {
 	f.Add("main", "telegram", "42", "", "main", "telegram", "4", "2")
 	f.Add("a", "b", "c:d", "", "a", "b", "c", "d")
@@ -133,8 +132,9 @@ func FuzzKey(f *testing.F) {
 	})
 }
 
-// What a process holds of a turn while it runs must be what another reads of the log.
-func TestDecodeReturnsTheSameOfANewEntryAndOfItsData(t *testing.T) {
+// While a turn runs, its process must have the same data in memory that another process would read from the
+// log.
+func TestDecodeOfANewEntryAndOfItsDataAreEqual(t *testing.T) {
 	cost := int64(12)
 	for kind, data := range map[sessions.Kind]any{
 		sessions.KindTurnStarted: sessions.TurnStarted{Route: []byte(`{"chat":"c"}`), Agent: "main"},
@@ -152,13 +152,13 @@ func TestDecodeReturnsTheSameOfANewEntryAndOfItsData(t *testing.T) {
 		var got, want any
 		switch data.(type) {
 		case sessions.TurnStarted:
-			got, want = decodeBoth[sessions.TurnStarted](t, e, read)
+			got, want = decodeMadeAndRead[sessions.TurnStarted](t, e, read)
 		case sessions.User:
-			got, want = decodeBoth[sessions.User](t, e, read)
+			got, want = decodeMadeAndRead[sessions.User](t, e, read)
 		case sessions.Usage:
-			got, want = decodeBoth[sessions.Usage](t, e, read)
+			got, want = decodeMadeAndRead[sessions.Usage](t, e, read)
 		case sessions.TurnDone:
-			got, want = decodeBoth[sessions.TurnDone](t, e, read)
+			got, want = decodeMadeAndRead[sessions.TurnDone](t, e, read)
 		}
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v of a new entry, %+v of the one that was read", kind, got, want)
@@ -166,7 +166,7 @@ func TestDecodeReturnsTheSameOfANewEntryAndOfItsData(t *testing.T) {
 	}
 }
 
-func decodeBoth[T any](t *testing.T, made, read sessions.Entry) (of, from any) {
+func decodeMadeAndRead[T any](t *testing.T, made, read sessions.Entry) (of, from any) {
 	t.Helper()
 	a, err := sessions.Decode[T](made)
 	b, err2 := sessions.Decode[T](read)
@@ -199,7 +199,7 @@ func TestNewEntry(t *testing.T) {
 	}
 }
 
-func TestWhoseWordsAQuoteHas(t *testing.T) {
+func TestMayBeFromStrangers(t *testing.T) {
 	const anna, berta = "telegram:7", "telegram:8"
 	for _, tt := range []struct {
 		quote sessions.Quote

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// LongestTitle is the maximum number of characters in a title, without the … at the end of a cut one.
-const LongestTitle = 60
+// MaxTitle is the maximum number of characters in a title, without the … at the end of a cut one.
+const MaxTitle = 60
 
 // FirstWords returns the first words of a text as the title of a session: on one line, without invisible
 // characters, and cut at the end of a word; "" if there are none.
@@ -16,12 +16,12 @@ func FirstWords(text string) string {
 	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
 		word = strings.Map(dropInvisible, word)
 		longer := strings.TrimSpace(title + " " + word)
-		if utf8.RuneCountInString(longer) <= LongestTitle {
+		if utf8.RuneCountInString(longer) <= MaxTitle {
 			title = longer
 			continue
 		}
 		if title == "" {
-			title = string([]rune(word)[:LongestTitle])
+			title = string([]rune(word)[:MaxTitle])
 		}
 		return title + "…"
 	}

@@ -60,7 +60,7 @@ func UnfetchedNotices(turn string, in bus.Inbound, why string) []sessions.Entry 
 	var entries []sessions.Entry
 	for _, a := range in.Attachments {
 		text := fmt.Sprintf("I didn't get %s: %s. You can send it again once that changes.", nameOf(a.Name, a.Kind), why)
-		e := journal.NewEntry(turn, sessions.KindNotice, sessions.Notice{Code: sessions.NoticeUnfetched, Text: text, Of: in.ID})
+		e := journal.NewEntry(turn, sessions.KindNotice, sessions.Notice{Code: sessions.NoticeUnfetched, Text: text, MessageID: in.ID})
 		e.Person = in.From.ID
 		entries = append(entries, e)
 	}
@@ -171,8 +171,8 @@ func (f *Files) Notes() []string {
 		case got == nil:
 		case got.Problem != "":
 			notes = append(notes, fmt.Sprintf("_(I didn't get %s: %s.)_", name, got.Problem))
-		case got.Unheard != "":
-			notes = append(notes, fmt.Sprintf("_(I couldn't listen to %s: %s.)_", name, got.Unheard))
+		case got.UnheardReason != "":
+			notes = append(notes, fmt.Sprintf("_(I couldn't listen to %s: %s.)_", name, got.UnheardReason))
 		}
 	}
 	return notes

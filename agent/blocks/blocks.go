@@ -62,7 +62,7 @@ func Show(data any, redact Redactor) (Block, bool) {
 // ShowOperator returns a notice of what an operator said in the conversation as a block for watchers. Its Call is
 // the id of the message.
 func ShowOperator(n sessions.Notice, redact Redactor) Block {
-	b := Block{Kind: bus.KindOperator, Call: n.Of}
+	b := Block{Kind: bus.KindOperator, Call: n.MessageID}
 	if len(n.Quotes) > 0 {
 		b.Name = redact.Text(n.Quotes[0].Name)
 		b.Text, b.Cut = shownOf(redact.Text(n.Quotes[0].Text))

@@ -105,7 +105,7 @@ func (e *OverError) most() int64 {
 	if e.Cap == nil {
 		return e.Tokens
 	}
-	return e.Cap.Most
+	return e.Cap.Limit
 }
 
 // FitsLater reports whether the call would fit if what is set aside for others were given back. They are likely
@@ -229,13 +229,13 @@ func (p *Reservations) reservations(id string, next Call, b Bounds, now time.Tim
 	if next.All.Tokens > 0 {
 		tokens = &sessions.Reservation{
 			ID: id, Session: p.Session, Person: b.Person, Cap: b.TokensDay, At: now,
-			Tokens: p.spent.Tokens + next.All.Tokens, Used: p.spent.Tokens, Sent: next.Sent.Tokens,
+			Tokens: p.spent.Tokens + next.All.Tokens, Used: p.spent.Tokens, SentTokens: next.Sent.Tokens,
 		}
 	}
 	if next.All.Micro > 0 {
 		money = &bill.Reservation{
 			ID: id, Session: p.Session, Caps: b.Caps, At: now,
-			Cost: p.spent.Micro + next.All.Micro, Used: p.spent.Micro, Sent: next.Sent.Micro,
+			Cost: p.spent.Micro + next.All.Micro, Used: p.spent.Micro, SentCost: next.Sent.Micro,
 		}
 	}
 	return tokens, money
@@ -404,7 +404,7 @@ func (p *Reservations) RenewalChange(next Call, b Bounds) (c bill.Change) {
 	if !p.holdsFor(next, time.Now()) {
 		return c
 	}
-	c.Renew = true
+	c.IsRenewal = true
 	if p.tokens {
 		c.Tokens, _ = p.reservations(p.ofTokens.ID, next, b, p.ofTokens.At)
 	}
@@ -418,7 +418,7 @@ func (p *Reservations) RenewalChange(next Call, b Bounds) (c bill.Change) {
 // SpendingChange returns the change that records how much of the reservation is used so far, without changing its
 // size. It is sent along with an append that records the same in the log.
 func (p *Reservations) SpendingChange() (c bill.Change) {
-	c.Renew = true
+	c.IsRenewal = true
 	if r := p.ofTokens; p.tokens {
 		r.Tokens, r.Used = max(p.reserved.Tokens, p.spent.Tokens), p.spent.Tokens
 		c.Tokens = &r
@@ -433,7 +433,7 @@ func (p *Reservations) SpendingChange() (c bill.Change) {
 // Keep records what was reserved by a change that ReservationChange or RenewalChange returned. done says which
 // part of the change was made: if only tokens or only money was reserved, the next Take gives that back and
 // makes a new reservation; what was not renewed stays as it was.
-func (p *Reservations) Keep(c bill.Change, done bill.Done) {
+func (p *Reservations) Keep(c bill.Change, done bill.Changed) {
 	tokens, money := c.Tokens, c.Money
 	if !done.Tokens {
 		tokens = nil
@@ -441,7 +441,7 @@ func (p *Reservations) Keep(c bill.Change, done bill.Done) {
 	if !done.Money {
 		money = nil
 	}
-	if !c.Renew {
+	if !c.IsRenewal {
 		p.setReserved(tokens, money)
 		return
 	}
@@ -456,7 +456,7 @@ func (p *Reservations) Keep(c bill.Change, done bill.Done) {
 // Settlement returns what Settle would do as a change that is sent along with an append, which then tells
 // Settled what was done.
 func (p *Reservations) Settlement() bill.Change {
-	c := bill.Change{Settle: true, Used: p.spent.Tokens, Cost: p.spent.Micro}
+	c := bill.Change{IsSettlement: true, Used: p.spent.Tokens, Cost: p.spent.Micro}
 	if r := p.ofTokens; p.tokens {
 		c.Tokens = &r
 	}
@@ -467,7 +467,7 @@ func (p *Reservations) Settlement() bill.Change {
 }
 
 // Settled records how much of the change that Settlement returned was done. The rest is left to Settle.
-func (p *Reservations) Settled(done bill.Done) {
+func (p *Reservations) Settled(done bill.Changed) {
 	if !p.tokens && !p.money {
 		return
 	}
@@ -511,5 +511,5 @@ func (p *Reservations) Settle(ctx context.Context) {
 	if err != nil {
 		p.Log.LogAttrs(ctx, slog.LevelWarn, "settling a reservation failed; the store settles it as what is known of it", slog.Any("error", err))
 	}
-	p.Settled(bill.Done{Tokens: true, Money: true})
+	p.Settled(bill.Changed{Tokens: true, Money: true})
 }

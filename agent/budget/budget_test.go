@@ -70,7 +70,7 @@ func check(t *testing.T, s *sqlstore.Store, what string, tokens, micro int64) {
 func TestATurnSetsAsideForItsNextCall(t *testing.T) {
 	s := open(t)
 	p := newPurse(s)
-	bounds := budget.Bounds{Person: "a", TokensDay: 1000, Caps: []bill.Cap{{Most: 10_000}}}
+	bounds := budget.Bounds{Person: "a", TokensDay: 1000, Caps: []bill.Cap{{Limit: 10_000}}}
 	call := budget.Amount{Tokens: 100, Micro: 1000}
 	for n := range int64(4) {
 		take(t, p, "t1#1.1", call, bounds)
@@ -88,12 +88,12 @@ func TestATurnSetsAsideForItsNextCall(t *testing.T) {
 // nothing is set aside, of tokens as of money.
 func TestTheLastOfABudget(t *testing.T) {
 	s := open(t)
-	bounds := budget.Bounds{Person: "a", TokensDay: 1000, Caps: []bill.Cap{{Of: bill.Person("a"), Most: 5_000}, {Most: 1_500}}}
+	bounds := budget.Bounds{Person: "a", TokensDay: 1000, Caps: []bill.Cap{{Subject: bill.Person("a"), Limit: 5_000}, {Limit: 1_500}}}
 	first, second := newPurse(s), newPurse(s)
 	call := budget.Amount{Tokens: 100, Micro: 1000}
 	take(t, first, "t1#1.1", call, bounds)
 	check(t, s, "one call", 100, 1000)
-	if over := refuse(t, second, "t2#1.1", call, bounds); over.Cap == nil || over.Cap.Of != "" {
+	if over := refuse(t, second, "t2#1.1", call, bounds); over.Cap == nil || over.Cap.Subject != "" {
 		t.Errorf("over %+v", over)
 	}
 	check(t, s, "and none", 100, 1000)
@@ -109,7 +109,7 @@ func TestTheLastOfABudget(t *testing.T) {
 // What goes along with an append is what Take and Settle would do; what does not is left to
 // them.
 func TestReservingAndSettlingWithAnAppend(t *testing.T) {
-	write := func(s *sqlstore.Store, c bill.Change) bill.Done {
+	write := func(s *sqlstore.Store, c bill.Change) bill.Changed {
 		t.Helper()
 		opened, err := s.Open(t.Context(), "main:c:1", 1)
 		if err != nil {
@@ -132,7 +132,7 @@ func TestReservingAndSettlingWithAnAppend(t *testing.T) {
 	} {
 		s := open(t)
 		p, name := newPurse(s), string(rune('a'+i))
-		bounds := budget.Bounds{Person: "a", TokensDay: turn.tokensDay, Caps: []bill.Cap{{Most: turn.most}}}
+		bounds := budget.Bounds{Person: "a", TokensDay: turn.tokensDay, Caps: []bill.Cap{{Limit: turn.most}}}
 		bounded := call
 		if turn.tokensDay == 0 {
 			bounded.Tokens = 0
@@ -221,7 +221,7 @@ func (l lossyMoney) Settle(ctx context.Context, r bill.Reservation, cost int64) 
 
 // An answer of the store that is lost sets nothing aside twice, or for good.
 func TestWhatIsSetAsideWithoutAnAnswerIsGivenBack(t *testing.T) {
-	bounds := budget.Bounds{Person: "a", TokensDay: 1000, Caps: []bill.Cap{{Most: 10_000}}}
+	bounds := budget.Bounds{Person: "a", TokensDay: 1000, Caps: []bill.Cap{{Limit: 10_000}}}
 	call := budget.Amount{Tokens: 100, Micro: 1000}
 	for _, tc := range []struct {
 		name          string
@@ -265,7 +265,7 @@ func TestWhatIsSetAsideWithoutAnAnswerIsGivenBack(t *testing.T) {
 func TestWhatIsReservedInPartAheadIsGivenBack(t *testing.T) {
 	s := open(t)
 	p := newPurse(s)
-	bounds := budget.Bounds{Person: "a", TokensDay: 1000, Caps: []bill.Cap{{Most: 500}}}
+	bounds := budget.Bounds{Person: "a", TokensDay: 1000, Caps: []bill.Cap{{Limit: 500}}}
 	call := budget.Amount{Tokens: 100, Micro: 1000}
 	opened, err := s.Open(t.Context(), "main:c:1", 1)
 	if err != nil {
@@ -285,7 +285,7 @@ func TestWhatIsReservedInPartAheadIsGivenBack(t *testing.T) {
 // Who resumes a turn has what its last holder had set aside, and what that had used stays used.
 func TestATurnIsTakenOver(t *testing.T) {
 	s := open(t)
-	bounds := budget.Bounds{Person: "a", TokensDay: 1000, Caps: []bill.Cap{{Most: 2_100}}}
+	bounds := budget.Bounds{Person: "a", TokensDay: 1000, Caps: []bill.Cap{{Limit: 2_100}}}
 	call := budget.Amount{Tokens: 100, Micro: 1000}
 	dead, next := newPurse(s), newPurse(s)
 	dead.Session, next.Session = "main:c:1", "main:c:1"
@@ -314,7 +314,7 @@ func TestABudgetThatIsSetAsideForOthers(t *testing.T) {
 	call := budget.Amount{Tokens: 100, Micro: 1000}
 	for what, bounds := range map[string]budget.Bounds{
 		"tokens": {Person: "a", TokensDay: 150},
-		"money":  {Person: "a", Caps: []bill.Cap{{Of: bill.Person("a"), Most: 1500}}},
+		"money":  {Person: "a", Caps: []bill.Cap{{Subject: bill.Person("a"), Limit: 1500}}},
 	} {
 		unit := int64(1)
 		if what == "money" {
@@ -346,7 +346,7 @@ func TestAKeeperExtendsWhatIsHeld(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		over := make(chan struct{})
 		go func() { defer close(over); k.Run(ctx, slog.New(slog.DiscardHandler)) }()
-		bounds := budget.Bounds{Caps: []bill.Cap{{Most: 10_000}}}
+		bounds := budget.Bounds{Caps: []bill.Cap{{Limit: 10_000}}}
 		long := &budget.Reservations{Money: money, Keeper: k, Log: slog.New(slog.DiscardHandler)}
 		short := &budget.Reservations{Money: money, Keeper: k, Log: slog.New(slog.DiscardHandler)}
 		take(t, long, "long#1.1", budget.Amount{Micro: 1}, bounds)
@@ -402,26 +402,26 @@ func TestWhoMeetsALimitIsToldHowItStands(t *testing.T) {
 			"You've used 3,000 of the 5,000 tokens that a person can use in a day, with another 1,500 tokens set aside for answers in progress." +
 				" One more answer could use 2,500 tokens." + day + raise("[limits] user_tokens_day"),
 		},
-		{over(bill.Cap{Of: bill.Person("x"), Most: 2_000_000}, 2_000_000, 0, 1), "You've used up the $2.00 that a person can spend in a day." + day + raise("[budget] user_day")},
+		{over(bill.Cap{Subject: bill.Person("x"), Limit: 2_000_000}, 2_000_000, 0, 1), "You've used up the $2.00 that a person can spend in a day." + day + raise("[budget] user_day")},
 		{
-			over(bill.Cap{Of: bill.Person("x"), Most: 2_000_000}, 1_930_000, 0, 147_400),
+			over(bill.Cap{Subject: bill.Person("x"), Limit: 2_000_000}, 1_930_000, 0, 147_400),
 			"You've used $1.93 of the $2.00 that a person can spend in a day. One more answer could cost $0.1474." + day + raise("[budget] user_day"),
 		},
 		{
-			over(bill.Cap{Of: bill.Person("x"), Most: 2_000_000}, 1_000_000, 950_000, 147_400),
+			over(bill.Cap{Subject: bill.Person("x"), Limit: 2_000_000}, 1_000_000, 950_000, 147_400),
 			"You've used $1.00 of the $2.00 that a person can spend in a day, with another $0.95 set aside for answers in progress." +
 				" One more answer could cost $0.1474, and I haven't finished the answers in progress. Ask again in a while." + raise("[budget] user_day"),
 		},
 		{
-			over(bill.Cap{Of: bill.Session("x"), Most: 100_000}, 0, 0, 147_400),
+			over(bill.Cap{Subject: bill.Session("x"), Limit: 100_000}, 0, 0, 147_400),
 			"One answer here could cost $0.1474, which is more than the $0.10 that a conversation can spend in a day, so I can't answer. Waiting won't change that." + raise("[budget] session_day"),
 		},
-		{over(bill.Cap{Of: bill.Session("x"), Most: 500_000}, 500_001, 0, 1), "This conversation has used up the $0.50 that a conversation can spend in a day." + day + raise("[budget] session_day")},
-		{over(bill.Cap{Of: bill.Agent("x"), Most: 5_000_000}, 5_000_000, 0, 1), "I've used up the $5.00 that I can spend in a day." + day + raise("[agents.x] day")},
-		{over(bill.Cap{Most: 20_000_000}, 20_000_000, 0, 1), "People have used up the $20.00 that everyone together can spend in a day." + day + raise("[budget] day")},
-		{over(bill.Cap{Most: 20_000_000}, 19_990_000, 0, 20_000), "People have used $19.99 of the $20.00 that everyone together can spend in a day. One more answer could cost $0.02." + day + raise("[budget] day")},
+		{over(bill.Cap{Subject: bill.Session("x"), Limit: 500_000}, 500_001, 0, 1), "This conversation has used up the $0.50 that a conversation can spend in a day." + day + raise("[budget] session_day")},
+		{over(bill.Cap{Subject: bill.Agent("x"), Limit: 5_000_000}, 5_000_000, 0, 1), "I've used up the $5.00 that I can spend in a day." + day + raise("[agents.x] day")},
+		{over(bill.Cap{Limit: 20_000_000}, 20_000_000, 0, 1), "People have used up the $20.00 that everyone together can spend in a day." + day + raise("[budget] day")},
+		{over(bill.Cap{Limit: 20_000_000}, 19_990_000, 0, 20_000), "People have used $19.99 of the $20.00 that everyone together can spend in a day. One more answer could cost $0.02." + day + raise("[budget] day")},
 		{
-			&budget.OverError{Cap: &bill.Cap{Of: bill.Person("heartbeat:main"), Most: 500_000}, At: at, Owner: beats, Spent: 500_000},
+			&budget.OverError{Cap: &bill.Cap{Subject: bill.Person("heartbeat:main"), Limit: 500_000}, At: at, Owner: beats, Spent: 500_000},
 			"Heartbeats have used up the $0.50 that they can spend in a day." + day + raise("[heartbeat] day"),
 		},
 		{
@@ -429,11 +429,11 @@ func TestWhoMeetsALimitIsToldHowItStands(t *testing.T) {
 			"Heartbeats have used up the 5 tokens that they can use in a day." + day + raise("[heartbeat] tokens_day"),
 		},
 		{
-			&budget.OverError{Cap: &bill.Cap{Most: 20_000_000}, At: at, Owner: beats, Spent: 20_000_000},
+			&budget.OverError{Cap: &bill.Cap{Limit: 20_000_000}, At: at, Owner: beats, Spent: 20_000_000},
 			"People have used up the $20.00 that everyone together can spend in a day." + day + raise("[budget] day"),
 		},
 		{
-			over(bill.Cap{Month: true, Most: 200_000_000}, 200_000_000, 0, 1),
+			over(bill.Cap{IsMonthly: true, Limit: 200_000_000}, 200_000_000, 0, 1),
 			"People have used up the $200.00 that everyone together can spend in a month. I can go on after December 1, 00:00 UTC (in 7 days)." + raise("[budget] month"),
 		},
 	} {
@@ -441,7 +441,7 @@ func TestWhoMeetsALimitIsToldHowItStands(t *testing.T) {
 			t.Errorf("%q, want\n%q", got, c.want)
 		}
 	}
-	waits := over(bill.Cap{Most: 20_000_000}, 1_000_000, 18_950_000, 147_400)
+	waits := over(bill.Cap{Limit: 20_000_000}, 1_000_000, 18_950_000, 147_400)
 	if got := waits.WaitWords(at, "/stop"); !strings.Contains(got, "with another $18.95 set aside") || !strings.Contains(got, "until 2026-11-23 21:30 UTC") || !strings.Contains(got, "/stop") {
 		t.Errorf("who waits is told %q", got)
 	}

@@ -15,7 +15,7 @@ type Extender interface {
 }
 
 // extendEvery is how often a Keeper extends reservations: three times before they would be settled.
-const extendEvery = bill.HeldFor / 4
+const extendEvery = bill.LeaseTime / 4
 
 // A Keeper extends the reservations that this process works on, many at once. Other processes
 // settle those of a process that has died or stands still. On a nil Keeper, hold and release do

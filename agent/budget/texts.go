@@ -21,7 +21,7 @@ func (e *OverError) words() budgetWords {
 	if e.Cap != nil {
 		c = *e.Cap
 	}
-	ofPerson := e.Cap != nil && strings.HasPrefix(c.Of, bill.Person(""))
+	ofPerson := e.Cap != nil && strings.HasPrefix(c.Subject, bill.Person(""))
 	named := func(subject, may, setting string) budgetWords {
 		return budgetWords{subject, "the " + e.amount(e.most()) + " that " + may, setting}
 	}
@@ -32,14 +32,14 @@ func (e *OverError) words() budgetWords {
 		return named(owner+" have", "they can spend in a day", e.Owner.MoneySetting)
 	case e.Cap == nil:
 		return named("You've", "a person can use in a day", "[limits] user_tokens_day")
-	case c.Month:
+	case c.IsMonthly:
 		return named("People have", "everyone together can spend in a month", "[budget] month")
 	case ofPerson:
 		return named("You've", "a person can spend in a day", "[budget] user_day")
-	case strings.HasPrefix(c.Of, bill.Session("")):
+	case strings.HasPrefix(c.Subject, bill.Session("")):
 		return named("This conversation has", "a conversation can spend in a day", "[budget] session_day")
-	case strings.HasPrefix(c.Of, bill.Agent("")):
-		return named("I've", "I can spend in a day", "[agents."+strings.TrimPrefix(c.Of, bill.Agent(""))+"] day")
+	case strings.HasPrefix(c.Subject, bill.Agent("")):
+		return named("I've", "I can spend in a day", "[agents."+strings.TrimPrefix(c.Subject, bill.Agent(""))+"] day")
 	}
 	return named("People have", "everyone together can spend in a day", "[budget] day")
 }
@@ -81,7 +81,7 @@ func (e *OverError) Words() string {
 	if e.Cap != nil {
 		c = *e.Cap
 	}
-	opens := c.Opens(e.At)
+	opens := c.NextPeriod(e.At)
 	then := fmt.Sprintf("I can go on after %s UTC (in %s).", opens.Format("January 2, 15:04"), waitText(opens.Sub(e.At)))
 	used := fmt.Sprintf("%s used %s of %s%s.", b.subject, e.spent(), b.size, aside)
 	switch {

@@ -76,7 +76,7 @@ type Prepared struct {
 	Share         *Share         // limits how much of the results of this step the model is shown
 	Effect        tools.Effect   // the effect of running the call once more; Pure without a tool
 	verdict       tools.Decision // what the guard decided, or the model that judges calls
-	rule          string         // sessions.AuditJudged or AuditRated if that decided; otherwise ""
+	rule          string         // sessions.DetailJudged or DetailRateLimited if that decided; otherwise ""
 	tainted       bool           // the failure of the call may repeat what strangers wrote
 	spends        []string       // what the call uses up if it runs without approval
 	// approved is the hash of what a person has approved; "" if no approval was needed.
@@ -349,19 +349,19 @@ func (r *Runner) reconcile(ctx context.Context, p *Prepared) (out *turn.Outcome,
 // the time of the check.
 func (r *Runner) recordStart(ctx context.Context, t *turn.Turn, p *Prepared) (held time.Time, err error) {
 	r.Point("c4:before")
-	started := sessions.ToolStarted{Attempt: p.input.Attempt, Pure: p.Effect == tools.Pure}
+	started := sessions.ToolStarted{Attempt: p.input.Attempt, IsPure: p.Effect == tools.Pure}
 	if p.note != "" { // the arguments may not be those that the model wrote
 		started.Args, started.Note = p.input.Args, p.note
 	}
 	if p.approved == "" { // what somebody has approved isn't counted
-		started.Spends = p.spends
+		started.Allowances = p.spends
 	}
 	e := journal.NewEntry(t.ID, sessions.KindToolStarted, started)
 	e.Call = p.ID
 	if err := p.write(ctx, r.Journal, e); err != nil {
 		return held, err
 	}
-	p.Started.Spends, p.Started.Pure = started.Spends, started.Pure
+	p.Started.Allowances, p.Started.IsPure = started.Allowances, started.IsPure
 	r.Point("c4")
 	held = time.Now()
 	if err := r.checkLease(ctx); err != nil {

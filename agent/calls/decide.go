@@ -107,7 +107,7 @@ func (r *Runner) newAsk(p *Prepared, kind string) *sessions.Ask {
 func (r *Runner) newNodeWait(p *Prepared) *sessions.Ask {
 	return &sessions.Ask{
 		ID: asks.NodeWaitID(r.Key(), p.input.Key, p.Waits), Call: p.ID, Kind: sessions.AskNode,
-		Node: p.postponed.Node, OneOf: p.postponed.OneOf, Since: p.postponed.Since.UTC().Truncate(time.Second), Expires: p.postponed.Until.UTC().Truncate(time.Millisecond),
+		Node: p.postponed.Node, AnyOfNodes: p.postponed.OneOf, Since: p.postponed.Since.UTC().Truncate(time.Second), Expires: p.postponed.Until.UTC().Truncate(time.Millisecond),
 	}
 }
 
@@ -137,7 +137,7 @@ func (r *Runner) prepareTask(ctx context.Context, p *Prepared) (*tools.Error, *s
 	}
 	r.Point("task:prepared")
 	if p.approved == "" {
-		of.Spends = p.spends
+		of.Allowances = p.spends
 	}
 	r.HandedOut[p.ID] = of
 	return nil, &sessions.Ask{ID: task.MailID(of.ID), Call: p.ID, Kind: task.Kind}, nil
@@ -416,7 +416,7 @@ func (r *Runner) countCall(ctx context.Context, t *turn.Turn, d *decision) (*too
 		return person, err
 	})
 	if refused != nil {
-		d.verdict, d.rule = tools.Deny, sessions.AuditRated
+		d.verdict, d.rule = tools.Deny, sessions.DetailRateLimited
 	}
 	r.Point("rate:counted")
 	switch {

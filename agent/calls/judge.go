@@ -38,11 +38,11 @@ func (r *Runner) judge(ctx context.Context, t *turn.Turn, d *decision) (*tools.E
 	d.tainted = d.input.Untrusted
 	switch {
 	case v.Decision == tools.Deny:
-		d.verdict, d.rule = tools.Deny, sessions.AuditJudged
+		d.verdict, d.rule = tools.Deny, sessions.DetailJudged
 		return v.Denied(d.input.Name), nil
 	case v.Decision == tools.Ask, !q.IsWhole():
 		if !d.ask {
-			d.verdict, d.rule = tools.Ask, sessions.AuditJudged
+			d.verdict, d.rule = tools.Ask, sessions.DetailJudged
 		}
 		why := v.AskReason(d.input.Untrusted, j.Within)
 		if d.why != "" {
@@ -70,8 +70,8 @@ func (r *Runner) judgeQuestion(t *turn.Turn, d *decision) *judge.Question {
 	return q
 }
 
-// decidedBy returns for the audit who decided about a call: the person who approved it, or else sessions.AuditJudged or
-// AuditRated; "" if neither did.
+// decidedBy returns for the audit who decided about a call: the person who approved it, or else sessions.DetailJudged or
+// DetailRateLimited; "" if neither did.
 func (p *Prepared) decidedBy() string {
 	if p.Ask.IsApproved() { // even if the approval came too late
 		return p.Ask.By

@@ -49,13 +49,13 @@ func (m Maker) Of(t *turn.Turn, state string, ending []sessions.Entry) (sessions
 		switch {
 		case said.Untrusted: // not the person's own words
 		case said.Text == "":
-			e.Asked = m.oneLine(m.wordsInRecordings(asked.Cause), maxAskedBytes)
+			e.Question = m.oneLine(m.wordsInRecordings(asked.Cause), maxAskedBytes)
 		default:
-			e.Asked = m.oneLine(said.Text, maxAskedBytes)
+			e.Question = m.oneLine(said.Text, maxAskedBytes)
 		}
 	}
 	m.addDeeds(&e, t, ending)
-	e.Found = m.oneLine(answerIn(ending), sessions.MaxEpisode-len(e.Asked)-len(e.Done(true)))
+	e.Answer = m.oneLine(answerIn(ending), sessions.MaxEpisode-len(e.Question)-len(e.DeedsInWords(true)))
 	entry := journal.NewEntry(t.ID, sessions.KindNotice, e.Notice(of))
 	entry.Person = t.Person
 	return entry, true
@@ -76,7 +76,7 @@ func (m Maker) wordsInRecordings(message string) string {
 	var words []string
 	for _, r := range m.Records {
 		if d, is := r.Data.(sessions.Fetched); is && d.Message == message && !d.Untrusted {
-			words = append(words, d.Words)
+			words = append(words, d.SpokenWords)
 		}
 	}
 	return strings.Join(words, " ")
@@ -93,10 +93,10 @@ func (m Maker) addDeeds(e *sessions.Episode, t *turn.Turn, ending []sessions.Ent
 				outcome = ""
 			}
 			tool := m.Agent.ToolName(c.Use.Name)
-			i := slices.IndexFunc(e.Did, func(d sessions.Deed) bool { return d.Tool == tool })
+			i := slices.IndexFunc(e.Deeds, func(d sessions.Deed) bool { return d.Tool == tool })
 			if i >= 0 {
-				d := &e.Did[i]
-				if d.N++; d.Outcome != "" {
+				d := &e.Deeds[i]
+				if d.Calls++; d.Outcome != "" {
 					d.Outcome = outcome
 				}
 				continue
@@ -105,17 +105,17 @@ func (m Maker) addDeeds(e *sessions.Episode, t *turn.Turn, ending []sessions.Ent
 			if len(c.Started.Args) > 0 {
 				args = c.Started.Args
 			}
-			e.Did = append(e.Did, sessions.Deed{Tool: tool, N: 1, With: m.oneLine(excerpt.KeyArgument(m.Redact.JSON(args)), maxArgumentBytes), Outcome: outcome})
+			e.Deeds = append(e.Deeds, sessions.Deed{Tool: tool, Calls: 1, Subject: m.oneLine(excerpt.KeyArgument(m.Redact.JSON(args)), maxArgumentBytes), Outcome: outcome})
 		}
 	}
-	for len(e.Done(true)) > maxToolsBytes {
-		last := len(e.Did) - 1
+	for len(e.DeedsInWords(true)) > maxToolsBytes {
+		last := len(e.Deeds) - 1
 		if last == 0 { // only a name, and it is too long
-			e.Did[0].Tool, e.Did[0].With = tools.Beginning(e.Did[0].Tool, maxArgumentBytes), ""
+			e.Deeds[0].Tool, e.Deeds[0].Subject = tools.Beginning(e.Deeds[0].Tool, maxArgumentBytes), ""
 			break
 		}
-		e.More += e.Did[last].N
-		e.Did = e.Did[:last]
+		e.MoreCalls += e.Deeds[last].Calls
+		e.Deeds = e.Deeds[:last]
 	}
 }
 

@@ -334,7 +334,7 @@ func (a *Asker) sumUp(ctx context.Context, t *turn.Turn, within bool, budgets tr
 		return s, false, err
 	}
 	s.Text, s.Untrusted = text, transcript.Untrusted(records, "", records[len(records)-1].N+1)
-	s.Spent = transcript.Carry(records, s.Covers)
+	s.Allowances = transcript.Carry(records, s.Covers)
 	return s, true, nil
 }
 

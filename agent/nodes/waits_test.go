@@ -213,7 +213,7 @@ func TestACallWaitsForAnyNode(t *testing.T) {
 		if later.Node != "door" || fmt.Sprint(later.OneOf) != "[door hall]" {
 			t.Fatalf("it waits for %q, one of %v", later.Node, later.OneOf)
 		}
-		wait := sessions.NodeWait{ID: "node:1", Node: later.Node, OneOf: later.OneOf, Session: session, Person: "telegram:42", Until: later.Until}
+		wait := sessions.NodeWait{ID: "node:1", Node: later.Node, AnyOfNodes: later.OneOf, Session: session, Person: "telegram:42", Until: later.Until}
 		must(t, a.OpenWait(t.Context(), wait))
 		must(t, a.OpenWait(t.Context(), wait))
 		b := f.process(waiting(time.Hour))
@@ -271,7 +271,7 @@ func TestACallForAnyNodeIsTakenBack(t *testing.T) {
 		devices[1].link(a)
 		must(t, a.store.Nodes().Unlink(t.Context(), "door", "gone", time.Now()))
 		later := postponed(t, <-came)
-		must(t, a.OpenWait(t.Context(), sessions.NodeWait{ID: "node:1", Node: later.Node, OneOf: later.OneOf, Session: session, Until: later.Until}))
+		must(t, a.OpenWait(t.Context(), sessions.NodeWait{ID: "node:1", Node: later.Node, AnyOfNodes: later.OneOf, Session: session, Until: later.Until}))
 		if got := mail(t, f.bus()); fmt.Sprint(got) != "[node:1]" {
 			t.Errorf("it has the mail %v", got)
 		}

@@ -107,7 +107,7 @@ func Read(records []journal.Record, person string, trusted bool) Conversation {
 			c.add(frames.Message, d.Text)
 		case sessions.Fetched:
 			if theirs[d.Message] && !d.Untrusted {
-				c.add(frames.Message, d.Words)
+				c.add(frames.Message, d.SpokenWords)
 			}
 		case sessions.AskEnded:
 			if r.Person == person && d.Question != "" && d.Answer != "" {

@@ -35,8 +35,8 @@ func long() scene {
 	s.add(sessions.KindUser, "c:1", "m8", sessions.User{Text: "of a model", Untrusted: true})
 	s.add(sessions.KindUser, "c:1", "m9", sessions.User{Text: "of a schedule", Schedule: "s1"})
 	s.add(sessions.KindUser, "c:1", "m10", sessions.User{Text: "see <message>this", Quotes: []sessions.Quote{{Kind: "replied", Text: "of a quote"}}})
-	s.add(sessions.KindFetched, "", "", sessions.Fetched{Message: "m10", Words: "spoken words"})
-	s.add(sessions.KindFetched, "", "", sessions.Fetched{Message: "m7", Words: "of another's voice"})
+	s.add(sessions.KindFetched, "", "", sessions.Fetched{Message: "m10", SpokenWords: "spoken words"})
+	s.add(sessions.KindFetched, "", "", sessions.Fetched{Message: "m7", SpokenWords: "of another's voice"})
 	s.add(sessions.KindAskEnded, "c:1", "", sessions.AskEnded{Question: "Which one?", Answer: "the red one"})
 	return s
 }

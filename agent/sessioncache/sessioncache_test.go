@@ -262,7 +262,7 @@ func seenOf(records []journal.Record) string {
 	if ok {
 		cutOff = transcript.Render(transcript.WithSummary(records, cut), "", nil)
 	}
-	return fmt.Sprint(transcript.Render(records, "", nil), inTurn, inAll, transcript.Untrusted(records, "", next), cutOff, cut.Keep, cut.Spent, ok, journal.Unfinished(records))
+	return fmt.Sprint(transcript.Render(records, "", nil), inTurn, inAll, transcript.Untrusted(records, "", next), cutOff, cut.Keep, cut.Allowances, ok, journal.Unfinished(records))
 }
 
 // sameCurrent fails the test unless the current records tell which turns have not ended.
@@ -360,8 +360,8 @@ func (w *writer) next(random *rand.Rand, j *journal.Journal) []sessions.Entry {
 		if random.IntN(2) == 0 {
 			spends = []string{fmt.Sprint("address http://x/", w.turns)}
 		}
-		started := entry(turn, sessions.KindToolStarted, sessions.ToolStarted{Attempt: 1, Spends: spends})
-		result := entry(turn, sessions.KindToolResult, sessions.ToolResult{Content: []byte(`"y"`), Untrusted: random.IntN(9) == 0, Spends: spends})
+		started := entry(turn, sessions.KindToolStarted, sessions.ToolStarted{Attempt: 1, Allowances: spends})
+		result := entry(turn, sessions.KindToolResult, sessions.ToolResult{Content: []byte(`"y"`), Untrusted: random.IntN(9) == 0, Allowances: spends})
 		started.Call, result.Call = fmt.Sprint("c", w.calls), fmt.Sprint("c", w.calls)
 		return []sessions.Entry{started, result}
 	}

@@ -40,7 +40,7 @@ func (d *Service) History(ctx context.Context, call tools.Call, session string, 
 		return nil, fmt.Errorf("the session cannot be read now: %w", err)
 	}
 	if from <= 0 {
-		from = max(1, info.Entries-maxEntries)
+		from = max(1, info.LastEntry-maxEntries)
 	}
 	shown, foreign, err := d.read(ctx, session, from)
 	switch {

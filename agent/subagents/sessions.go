@@ -167,7 +167,7 @@ func (d *Service) stateOf(ctx context.Context, session string) (state, updated s
 	}
 	open := map[string]bool{}
 	parked := map[string]bool{}
-	for e, err := range d.cfg.Sessions.Read(ctx, session, max(1, info.Entries-lookBack)) {
+	for e, err := range d.cfg.Sessions.Read(ctx, session, max(1, info.LastEntry-lookBack)) {
 		if err != nil {
 			return "", "", fmt.Errorf("the session cannot be read now: %w", err)
 		}

@@ -101,7 +101,7 @@ func TestWhereAnAddressWasRead(t *testing.T) {
 
 func TestWhatWasSpent(t *testing.T) {
 	started := func(call string, keys ...string) callOf {
-		return callOf{call, sessions.ToolStarted{Attempt: 1, Spends: keys}}
+		return callOf{call, sessions.ToolStarted{Attempt: 1, Allowances: keys}}
 	}
 	check := func(what string, records []journal.Record, own, but, wantTurn, wantAll string) {
 		t.Helper()
@@ -113,12 +113,12 @@ func TestWhatWasSpent(t *testing.T) {
 			t.Errorf("%s: all have spent %q, want %q", what, got, wantAll)
 		}
 	}
-	records := logOf(started("c1", "a"), started("c1", "a"), started("c2", "b", "b"), "T2", started("c3", "c"), callOf{"c4", sessions.Delegated{Spends: []string{"d"}}})
+	records := logOf(started("c1", "a"), started("c1", "a"), started("c2", "b", "b"), "T2", started("c3", "c"), callOf{"c4", sessions.Delegated{Allowances: []string{"d"}}})
 	check("two turns", records, "T2", "", "c d", "a b b c d")
-	result := callOf{"c2", sessions.ToolResult{Spends: []string{"b", "b"}}}
+	result := callOf{"c2", sessions.ToolResult{Allowances: []string{"b", "b"}}}
 	check("without the starts", logOf(result, "T2", started("c3", "c")), "T2", "", "c", "b b c")
 	check("without a call", records, "T2", "c3", "d", "a b b d")
-	summed := append(slices.Clip(records), logOf("T2", 0, 0, 0, 0, 0, 0, sessions.Summary{Covers: 3, Text: "x", Spent: Carry(records, 3)}, started("c5", "e"))[6:]...)
+	summed := append(slices.Clip(records), logOf("T2", 0, 0, 0, 0, 0, 0, sessions.Summary{Covers: 3, Text: "x", Allowances: Carry(records, 3)}, started("c5", "e"))[6:]...)
 	check("behind a summary", summed, "T2", "", "c d e", "a b b c d e")
 	check("once the covered records are gone", summed[3:], "T2", "", "c d e", "a b b c d e")
 	if got := strings.Join(Carry(summed, 100), " "); got != "a b b c d e" {

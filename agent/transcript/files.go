@@ -77,7 +77,7 @@ func frameFiles(b *strings.Builder, files []file) {
 	for _, f := range files {
 		kind, size, words := f.Type, f.Size, ""
 		if f.got != nil && f.got.Path != "" {
-			kind, size, words = f.got.Type, f.got.Size, f.got.Words
+			kind, size, words = f.got.Type, f.got.Size, f.got.SpokenWords
 		}
 		b.WriteString("<" + frames.Attachment)
 		frames.WriteAttribute(b, "kind", f.Kind)
@@ -93,7 +93,7 @@ func frameFiles(b *strings.Builder, files []file) {
 			frames.WriteLongAttribute(b, "problem", f.got.Problem)
 		default:
 			frames.WriteLongAttribute(b, "path", f.got.Path)
-			frames.WriteLongAttribute(b, "unheard", f.got.Unheard)
+			frames.WriteLongAttribute(b, "unheard", f.got.UnheardReason)
 		}
 		b.WriteString(">")
 		if words != "" {

@@ -22,7 +22,7 @@ func logWith(words string) []journal.Record {
 		{N: 1, Turn: "t1", Kind: sessions.KindTurnStarted, Person: words, Data: sessions.TurnStarted{}},
 		{N: 2, Turn: "t1", Kind: sessions.KindUser, Cause: "m1", Person: words, Data: sessions.User{Text: words, Name: words, Chat: words, Schedule: words, Quotes: quotes}},
 		{N: 3, Turn: "t1", Kind: sessions.KindAttached, Person: words, Data: sessions.Attached{Message: "m1", Kind: words, Name: words, Type: words}},
-		{N: 4, Turn: "t1", Kind: sessions.KindFetched, Data: sessions.Fetched{Attached: 3, Message: "m1", Path: "x" + words, Words: words, Unheard: words, Type: words,
+		{N: 4, Turn: "t1", Kind: sessions.KindFetched, Data: sessions.Fetched{Attached: 3, Message: "m1", Path: "x" + words, SpokenWords: words, UnheardReason: words, Type: words,
 			Picture: &sessions.Picture{Path: words, View: "v"}}},
 		{N: 5, Turn: "t1", Kind: sessions.KindNotice, Data: sessions.Notice{Text: words, Quotes: quotes}},
 		{N: 6, Turn: "t1", Kind: sessions.KindNotice, Data: sessions.Notice{Text: words}},

@@ -71,13 +71,13 @@ func newestEdits(records []journal.Record) map[string]sessions.Quote {
 	var edits map[string]sessions.Quote
 	for i := range records {
 		n, ok := records[i].Data.(sessions.Notice)
-		if !ok || n.Of == "" || len(n.Quotes) != 1 || n.Quotes[0].Kind != bus.Edited {
+		if !ok || n.MessageID == "" || len(n.Quotes) != 1 || n.Quotes[0].Kind != bus.Edited {
 			continue
 		}
 		if edits == nil {
 			edits = map[string]sessions.Quote{}
 		}
-		edits[n.Of] = n.Quotes[0]
+		edits[n.MessageID] = n.Quotes[0]
 	}
 	return edits
 }
@@ -105,14 +105,14 @@ func frameSaid(r *journal.Record, u sessions.User, files []file, redact Redact) 
 	}
 	files = slices.Clone(files)
 	for i, f := range files {
-		if f.got == nil || f.got.Words == "" {
+		if f.got == nil || f.got.SpokenWords == "" {
 			continue
 		}
 		got := *f.got
 		if got.Untrusted {
-			got.Words = ""
+			got.SpokenWords = ""
 		} else {
-			got.Words = bothEnds(redact(got.Words), saidHead, saidTail)
+			got.SpokenWords = bothEnds(redact(got.SpokenWords), saidHead, saidTail)
 		}
 		files[i].got = &got
 	}
@@ -153,7 +153,7 @@ func frameStrangers(r *journal.Record, use sessions.ToolUse, redact Redact) []fr
 			return quote(string(d.Content), "kind", "result", "tool", use.Name, "of", redact(string(use.Args)))()
 		}}
 	case sessions.Fetched:
-		return []frame{quote(d.Words, "kind", "file", "of", d.Path)}
+		return []frame{quote(d.SpokenWords, "kind", "file", "of", d.Path)}
 	case sessions.User:
 		if d.Untrusted {
 			return []frame{quote(d.Text, "kind", "task", "by", d.Name)}

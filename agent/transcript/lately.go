@@ -42,7 +42,7 @@ func KeepEpisodes(records []journal.Record, covers int64, at time.Time, tokens i
 		if e == nil || r.N > covers {
 			continue
 		}
-		if room -= len(e.Line()) + latelyFrame; room < 0 || len(kept) == maxLately || at.Sub(r.At()) > latelyWindow {
+		if room -= len(e.OneLine()) + latelyFrame; room < 0 || len(kept) == maxLately || at.Sub(r.At()) > latelyWindow {
 			break
 		}
 		kept = append(kept, r.N)
@@ -81,12 +81,12 @@ func writeEpisode(b *strings.Builder, rec *journal.Record, e *sessions.Episode) 
 	frames.WriteAttribute(b, "entry", strconv.FormatInt(e.Entry, 10))
 	writeTime(b, rec.At())
 	frames.WriteAttribute(b, "from", rec.Person)
-	frames.WriteLongAttribute(b, "asked", e.Asked)
-	frames.WriteLongAttribute(b, "did", e.Done(!e.Untrusted))
+	frames.WriteLongAttribute(b, "asked", e.Question)
+	frames.WriteLongAttribute(b, "did", e.DeedsInWords(!e.Untrusted))
 	if e.Untrusted {
 		frames.WriteAttribute(b, "left-out", leftOut)
 	} else {
-		frames.WriteLongAttribute(b, "found", e.Found)
+		frames.WriteLongAttribute(b, "found", e.Answer)
 	}
 	frames.WriteAttribute(b, "ended", e.State)
 	b.WriteByte('\n')

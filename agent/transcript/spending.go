@@ -18,7 +18,7 @@ const maxCarried = 400
 // times counts once.
 func Spent(records []journal.Record, own, but string) (inTurn, inAll []string) {
 	newest, _ := NewestSummary(records)
-	inAll = slices.Clone(newest.Spent)
+	inAll = slices.Clone(newest.Allowances)
 	for _, e := range expenses(records, but) {
 		ofTurn := own != "" && e.turn == own
 		if ofTurn {
@@ -36,7 +36,7 @@ func Spent(records []journal.Record, own, but string) (inTurn, inAll []string) {
 // maxCarried.
 func Carry(records []journal.Record, covers int64) []string {
 	newest, _ := NewestSummary(records)
-	all := slices.Clone(newest.Spent)
+	all := slices.Clone(newest.Allowances)
 	for _, e := range expenses(records, "") {
 		if e.n > newest.Covers && e.n <= covers {
 			all = append(all, e.keys...)
@@ -60,11 +60,11 @@ func expenses(records []journal.Record, but string) []expense {
 		var keys []string
 		switch d := r.Data.(type) {
 		case sessions.ToolStarted:
-			keys = d.Spends
+			keys = d.Allowances
 		case sessions.ToolResult:
-			keys = d.Spends
+			keys = d.Allowances
 		case sessions.Delegated:
-			keys = d.Spends
+			keys = d.Allowances
 		case sessions.User:
 			if d.Untrusted {
 				all = append(all, expense{r.N, r.Turn, []string{tools.UntrustedTask}})

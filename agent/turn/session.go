@@ -240,7 +240,7 @@ func (s *Session) Offered(set *tools.Set) []tools.Spec {
 // AppendWith appends entries to the log and changes budgets in the same write, if the log can do both;
 // otherwise it only appends. choose returns the log or a variant of it, and so decides whether the entries are
 // durable when AppendWith returns. done says which part of the change was certainly made.
-func (s *Session) AppendWith(ctx context.Context, c bill.Change, choose func(sessions.Log) sessions.Log, entries ...sessions.Entry) (done bill.Done, err error) {
+func (s *Session) AppendWith(ctx context.Context, c bill.Change, choose func(sessions.Log) sessions.Log, entries ...sessions.Entry) (done bill.Changed, err error) {
 	err = s.Journal.AppendBy(ctx, func(ctx context.Context, log sessions.Log, at int64, entries []sessions.Entry) (err error) {
 		log = choose(log)
 		with, ok := log.(bill.Log)

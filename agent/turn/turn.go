@@ -187,7 +187,7 @@ func (t *Turn) apply(r journal.Record, calls map[string]*Call) {
 		if d.Code == NoticeJob || d.Code == task.NoticeReport {
 			t.Causes = append(t.Causes, r.Cause)
 		}
-		t.Unread = cmp.Or(t.Unread, d.Why)
+		t.Unread = cmp.Or(t.Unread, d.UnreadReason)
 		t.LastStep = t.LastStep || d.Code == NoticeLastStep
 		t.GivenUp = t.GivenUp || d.Code == CodeGaveUp
 		t.Unsendable = t.Unsendable || d.Code == NoticeUnsendable
@@ -437,13 +437,13 @@ func (o *Outcome) Content() json.RawMessage {
 // Logged returns what the log has of the outcome of a call: content, which is the content in the form in which it is
 // stored, and what describes it.
 func (o *Outcome) Logged(content json.RawMessage) sessions.ToolResult {
-	r := sessions.ToolResult{Content: content, Untrusted: o.Result.Untrusted, Fleeting: o.Result.Kept != nil}
+	r := sessions.ToolResult{Content: content, Untrusted: o.Result.Untrusted, IsPlaceholder: o.Result.Kept != nil}
 	if o.Failed != nil {
 		r.Code = string(o.Failed.Code)
 	} else if !o.Changed {
-		r.Enclosed = o.Result.Enclosed
+		r.AnswerFiles = o.Result.Enclosed
 	}
-	if !r.Fleeting {
+	if !r.IsPlaceholder {
 		r.Field, r.MIME, r.Bytes = o.Result.Field, o.Result.MIME, o.Bytes
 	}
 	return r
@@ -457,7 +457,7 @@ func (o *Outcome) NoteWhole(whole json.RawMessage) {
 // ResultEntry returns the entry with the outcome of a call (C5).
 func ResultEntry(t *Turn, c *Call, content []byte, o *Outcome) sessions.Entry {
 	r := o.Logged(content)
-	r.Spends = c.Started.Spends
+	r.Allowances = c.Started.Allowances
 	e := journal.NewEntry(t.ID, sessions.KindToolResult, r)
 	e.Call = c.ID
 	return e
@@ -485,7 +485,7 @@ func (t *Turn) Enclosed() []string {
 			if c.Result == nil {
 				continue
 			}
-			for _, path := range c.Result.Enclosed {
+			for _, path := range c.Result.AnswerFiles {
 				if !slices.Contains(paths, path) {
 					paths = append(paths, path)
 				}

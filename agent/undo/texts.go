@@ -57,7 +57,7 @@ func (s replyTexts) undoneText(own, undone snapshots.Record) string {
 		fmt.Fprintf(&b, "I couldn't undo any of change %d, so all files are as they were.", undone.N)
 	} else {
 		what := "what I changed"
-		if undone.Undoes != 0 {
+		if undone.UndoneRecord != 0 {
 			what = "the undo"
 		}
 		fmt.Fprintf(&b, "I've undone %s (change %d, %s UTC).", what, undone.N, undone.At.UTC().Format("2006-01-02 15:04"))
@@ -67,7 +67,7 @@ func (s replyTexts) undoneText(own, undone snapshots.Record) string {
 	s.writeNames(&b, "Removed", removed)
 	var left []string
 	for _, l := range own.Result.Left {
-		left = append(left, fmt.Sprintf("%s (%s)", quoted(displayPath(l.Path, false)), l.Why))
+		left = append(left, fmt.Sprintf("%s (%s)", quoted(displayPath(l.Path, false)), l.Reason))
 	}
 	s.writeNames(&b, "Left as is", left)
 	if undone.Problem != "" {
@@ -83,7 +83,7 @@ func (s replyTexts) undoneText(own, undone snapshots.Record) string {
 // created them.
 func splitRemoved(all []snapshots.RestoredPath) (back, removed []string) {
 	for _, d := range all {
-		name := quoted(displayPath(d.Path, d.Dir))
+		name := quoted(displayPath(d.Path, d.IsDir))
 		if d.What == snapshots.Created {
 			removed = append(removed, name)
 		} else {
@@ -124,11 +124,11 @@ func (s replyTexts) listText(all []snapshots.Record, now time.Time) string {
 
 func (s replyTexts) lineText(all []snapshots.Record, r snapshots.Record) string {
 	var parts []string
-	if r.Undoes != 0 {
-		parts = append(parts, fmt.Sprintf("undo of %d", r.Undoes))
+	if r.UndoneRecord != 0 {
+		parts = append(parts, fmt.Sprintf("undo of %d", r.UndoneRecord))
 	}
 	switch {
-	case r.Open != "":
+	case r.OpenTree != "":
 		parts = append(parts, "still in progress")
 	case r.Problem != "" && len(r.Changes) == 0:
 		parts = append(parts, "I can't undo it: "+r.Problem)

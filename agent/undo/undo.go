@@ -47,7 +47,7 @@ func (d *History) openPlace(session string) (*workspace.Dir, snapshots.Place, er
 	if err != nil {
 		return nil, snapshots.Place{}, err
 	}
-	return dir, snapshots.Place{Session: session, Dir: dir.Path(), Own: own}, nil
+	return dir, snapshots.Place{Session: session, Dir: dir.Path(), IsOwnDir: own}, nil
 }
 
 // Begin implements agent.History: it records the workspace's state before the turn's first call of a tool that may
@@ -98,7 +98,7 @@ func (d *History) Undo(ctx context.Context, w agent.UndoCommand) (string, error)
 	}
 	made, undone, err := d.cfg.Store.Undo(ctx, place, snapshots.UndoRequest{
 		ID: w.ID, Person: w.Person, Note: d.marksNow(dir), N: n, CheckLease: w.CheckLease,
-		May: func(r snapshots.Record) bool { return w.May(r.Person) },
+		MayUndo: func(r snapshots.Record) bool { return w.May(r.Person) },
 	})
 	switch {
 	case errors.Is(err, snapshots.ErrNone):
@@ -127,7 +127,7 @@ func (d *History) refusal(place snapshots.Place, w agent.UndoCommand, n int, s r
 		return "", err
 	}
 	for _, r := range slices.Backward(all) {
-		if r.N != n && (n != 0 || r.Undoes != 0 || snapshots.IsUndone(all, r.N)) {
+		if r.N != n && (n != 0 || r.UndoneRecord != 0 || snapshots.IsUndone(all, r.N)) {
 			continue
 		}
 		if slices.Contains(w.Waiting, r.Turn) {
@@ -188,13 +188,13 @@ func (d *History) Changes(ctx context.Context, call tools.Call) ([]changes.Turn,
 	var listed []changes.Turn
 	for _, r := range slices.Backward(all) {
 		made := r.Changes
-		if r.Open != "" && r.Turn == call.Turn {
+		if r.OpenTree != "" && r.Turn == call.Turn {
 			if made, err = d.cfg.Store.ChangesSoFar(ctx, place, r); err != nil {
 				return nil, err
 			}
 		}
 		t := changes.Turn{
-			Number: r.N, At: r.At.UTC().Format(time.RFC3339), Current: r.Turn == call.Turn, Undone: snapshots.IsUndone(all, r.N), Undoes: r.Undoes, Problem: r.Problem,
+			Number: r.N, At: r.At.UTC().Format(time.RFC3339), Current: r.Turn == call.Turn, Undone: snapshots.IsUndone(all, r.N), Undoes: r.UndoneRecord, Problem: r.Problem,
 		}
 		for _, c := range made {
 			t.Files = append(t.Files, changes.File{Path: displayPath(c.Path, c.IsDir()), Change: c.KindWord()})

@@ -51,7 +51,7 @@ func newRig(t *testing.T) *rig {
 	must(t, err)
 	t.Cleanup(func() { r.all.Close() })
 	r.store, err = snapshots.Open(snapshots.Config{
-		Root: r.root, MaxBytes: 1 << 20, Turns: 20, MaxAge: 30 * 24 * time.Hour, Leave: workspace.IsNotes, Temporary: workspace.TemporaryName,
+		Root: r.root, MaxBytes: 1 << 20, MaxTurns: 20, MaxAge: 30 * 24 * time.Hour, IsExcluded: workspace.IsNotes, TemporaryName: workspace.TemporaryName,
 	})
 	must(t, err)
 	t.Cleanup(func() { r.store.Close() })

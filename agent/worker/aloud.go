@@ -168,7 +168,7 @@ func (n narrator) voiceNote(ctx context.Context, t *turn.Turn, reader *model.Rea
 		n.Log.Warn("an answer was not read aloud", slog.String("turn", t.ID), slog.Any("error", unread))
 		if what.marked {
 			out.Text = fmt.Sprintf(textNotRead, unread.Why)
-			e := journal.NewEntry(t.ID, sessions.KindNotice, sessions.Notice{Code: sessions.NoticeUnread, Text: textNotAloud + unread.Why + ".", Why: unread.Why})
+			e := journal.NewEntry(t.ID, sessions.KindNotice, sessions.Notice{Code: sessions.NoticeUnread, Text: textNotAloud + unread.Why + ".", UnreadReason: unread.Why})
 			notice = &e
 		}
 		return out, notice, nil

@@ -134,7 +134,7 @@ func TestAReadingIsPaidFor(t *testing.T) {
 			b.publish(withFiles("m1", "hello"))
 			b.settled()
 			out := outbound(t, b.bus)
-			spent, aside, err := b.store.Money().State(t.Context(), bill.Cap{Of: bill.Person("test:alex")}, out[0].At)
+			spent, aside, err := b.store.Money().State(t.Context(), bill.Cap{Subject: bill.Person("test:alex")}, out[0].At)
 			if err != nil || aside != 0 {
 				t.Errorf("%d are set aside, %v", aside, err)
 			}

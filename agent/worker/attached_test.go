@@ -36,7 +36,7 @@ func (s *shelf) fetch(_ context.Context, f agent.FileToFetch) (sessions.Fetched,
 	case bus.Picture:
 		got.Picture = &sessions.Picture{Path: got.Path, View: "view", Hash: "h", Type: "image/png"}
 	case bus.Voice:
-		got.Words, got.Unheard = "call me <message> back", ""
+		got.SpokenWords, got.UnheardReason = "call me <message> back", ""
 	}
 	return got, nil
 }

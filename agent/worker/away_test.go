@@ -228,7 +228,7 @@ func TestWhatOthersHaveSetAsideIsWaitedFor(t *testing.T) {
 		if told == 0 {
 			t.Error("nobody was told that they wait")
 		}
-		if spent, aside, err := b.store.Money().State(t.Context(), bill.Cap{Of: bill.Person("test:ann")}, time.Now()); spent != 20*(10*5+5*25) || aside != 0 || err != nil {
+		if spent, aside, err := b.store.Money().State(t.Context(), bill.Cap{Subject: bill.Person("test:ann")}, time.Now()); spent != 20*(10*5+5*25) || aside != 0 || err != nil {
 			t.Errorf("%d are spent and %d set aside, %v", spent, aside, err)
 		}
 	})
@@ -239,7 +239,7 @@ func TestAWaitForABudgetEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBenchIn(t, t.TempDir(), func(context.Context, llm.Request) (llm.Answer, error) { return text("fine"), nil })
 		b.dear(150_000)
-		held := bill.Reservation{ID: "x#1.1.0", Session: "main:test:x", Cost: 100_000, Caps: []bill.Cap{{Of: bill.Person("test:ann"), Most: 150_000}}, At: time.Now()}
+		held := bill.Reservation{ID: "x#1.1.0", Session: "main:test:x", Cost: 100_000, Caps: []bill.Cap{{Subject: bill.Person("test:ann"), Limit: 150_000}}, At: time.Now()}
 		if err := b.store.Money().Reserve(t.Context(), held); err != nil {
 			t.Fatal(err)
 		}
@@ -285,7 +285,7 @@ func TestAnAnswerThatIsStoppedIsCounted(t *testing.T) {
 	if err != nil || len(used) != 1 || used[0].Estimated != 1 || used[0].Output != 10 || used[0].Input == 0 || used[0].Microdollars == 0 {
 		t.Fatalf("used is %+v, %v", used, err)
 	}
-	if spent, aside, err := b.store.Money().State(t.Context(), bill.Cap{Of: bill.Person("test:ann")}, time.Now()); spent != used[0].Microdollars || aside != 0 || err != nil {
+	if spent, aside, err := b.store.Money().State(t.Context(), bill.Cap{Subject: bill.Person("test:ann")}, time.Now()); spent != used[0].Microdollars || aside != 0 || err != nil {
 		t.Errorf("%d are spent and %d set aside, %v, and the log has %d", spent, aside, err, used[0].Microdollars)
 	}
 }

@@ -32,7 +32,7 @@ func changeEntry(turn string, in bus.Inbound, records []journal.Record) (session
 			return sessions.Entry{}, false
 		}
 		n = sessions.Notice{Code: codeEdited, Text: textEdited,
-			Quotes: []sessions.Quote{{Kind: bus.Edited, Person: in.From.ID, Name: in.From.Name, At: in.SentAt, Text: in.Text}}, Of: in.Of}
+			Quotes: []sessions.Quote{{Kind: bus.Edited, Person: in.From.ID, Name: in.From.Name, At: in.SentAt, Text: in.Text}}, MessageID: in.Of}
 	case bus.Reacted:
 		what := "reacted with"
 		if in.Removed {
@@ -72,7 +72,7 @@ func currentText(of string, said journal.Record, records []journal.Record) strin
 		text = u.Text
 	}
 	for _, r := range records {
-		if n, ok := r.Data.(sessions.Notice); ok && n.Code == codeEdited && n.Of == of && len(n.Quotes) == 1 {
+		if n, ok := r.Data.(sessions.Notice); ok && n.Code == codeEdited && n.MessageID == of && len(n.Quotes) == 1 {
 			text = n.Quotes[0].Text
 		}
 	}

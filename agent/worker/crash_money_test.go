@@ -41,7 +41,7 @@ func checkMoney(t *testing.T, h *crashHome, chat string) {
 		}
 	}
 	now := time.Now()
-	for _, c := range []bill.Cap{{Of: bill.Person(person)}, {}, {Month: true}} {
+	for _, c := range []bill.Cap{{Subject: bill.Person(person)}, {}, {IsMonthly: true}} {
 		used, err := h.store.Bill().Usage(t.Context(), bill.ByAgent, now.AddDate(0, 0, -40), now)
 		if err != nil || len(used) != 1 {
 			t.Fatalf("used is %+v, %v", used, err)

@@ -333,7 +333,7 @@ func testWatchersLearnOfAnEnd(t *testing.T, dir string) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	if len(noted) != 1 || noted[0].Turn != "m1" || noted[0].Result != sessions.TurnCompleted || !noted[0].Again {
+	if len(noted) != 1 || noted[0].Turn != "m1" || noted[0].Result != sessions.TurnCompleted || !noted[0].MayBeRecorded {
 		t.Errorf("the audit is told %+v", noted)
 	}
 }
@@ -562,7 +562,7 @@ func checkCrash(t *testing.T, dir string) {
 	if len(open) > 0 || done != 1 {
 		t.Errorf("%d calls without a result, %d ends of the turn", len(open), done)
 	}
-	if all := episodesOf(t, h.store, "main:test:1"); len(all) != 1 || all[0].Entry > 3 || len(all[0].Did) != 4 || !strings.HasPrefix(all[0].Found, "done: ") {
+	if all := episodesOf(t, h.store, "main:test:1"); len(all) != 1 || all[0].Entry > 3 || len(all[0].Deeds) != 4 || !strings.HasPrefix(all[0].Answer, "done: ") {
 		t.Errorf("the turn has left the episodes %+v", all)
 	}
 	checkMoney(t, h, "1")

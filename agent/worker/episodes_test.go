@@ -87,7 +87,7 @@ func TestANewConversationKnowsWhatWasDone(t *testing.T) {
 		t.Errorf("after another /new the model is shown\n%s", shown)
 	}
 	b.settled()
-	if got := episodesOf(t, b.store, "main:test:1"); len(got) != 2 || got[0].Entry != 2 || !strings.HasPrefix(got[0].Asked, "do look") {
+	if got := episodesOf(t, b.store, "main:test:1"); len(got) != 2 || got[0].Entry != 2 || !strings.HasPrefix(got[0].Question, "do look") {
 		t.Errorf("the log has %+v", got)
 	}
 }
@@ -162,7 +162,7 @@ func TestAStoppedTurnLeavesAnEpisode(t *testing.T) {
 	b.wantReply(b.say("1", "ann", "/stop"), "Stopped")
 	b.settled()
 	got := episodesOf(t, b.store, "main:test:1")
-	if len(got) != 1 || got[0].State != sessions.TurnCancelled || len(got[0].Did) != 1 || got[0].Did[0].Outcome == "" {
+	if len(got) != 1 || got[0].State != sessions.TurnCancelled || len(got[0].Deeds) != 1 || got[0].Deeds[0].Outcome == "" {
 		t.Errorf("the log has %+v", got)
 	}
 }

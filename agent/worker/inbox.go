@@ -88,7 +88,7 @@ func noticeOf(in *bus.Inbound) sessions.Notice {
 	n := sessions.Notice{Code: noticeDelivery, Text: in.Text, Quotes: quotes(in)}
 	switch {
 	case in.IsOperators():
-		n.Code, n.Of = sessions.NoticeOperator, in.Of
+		n.Code, n.MessageID = sessions.NoticeOperator, in.Of
 	case isSaidThroughBot(in):
 		n.Code = sessions.NoticeTold
 	}

@@ -150,7 +150,7 @@ func (s lifecycle) finish(ctx context.Context, t *turn.Turn, end *turn.Ending) e
 		switch {
 		case t.Parked && c.Ask != nil && c.Ask.Ended == nil:
 			failed = tools.Errorf(tools.Cancelled, "The turn ended before anybody had answered.")
-		case c.Attempts > 0 && c.Started.Pure:
+		case c.Attempts > 0 && c.Started.IsPure:
 			failed = tools.Errorf(tools.Cancelled, "The turn ended while this call ran. The call changes nothing.")
 		case c.Attempts > 0:
 			failed = tools.Errorf(tools.OutcomeUnknown, "The turn ended while this call ran. It may have had its effect: inspect before repeating it.")
@@ -272,7 +272,7 @@ func (s lifecycle) publishReplies(ctx context.Context, t *turn.Turn) error {
 // appendEnd writes entries and the end of a turn (C6). If the log can publish, the same write publishes the
 // replies and records that they are published (C7). If the bus refuses them, only the end is written, and
 // publishTurn decides what happens next.
-func (s lifecycle) appendEnd(ctx context.Context, t *turn.Turn, c bill.Change, done sessions.TurnDone, entries []sessions.Entry) (bill.Done, error) {
+func (s lifecycle) appendEnd(ctx context.Context, t *turn.Turn, c bill.Change, done sessions.TurnDone, entries []sessions.Entry) (bill.Changed, error) {
 	entries = withEnd(ctx, s.Session, t, done, entries)
 	if mail := s.replyMail(ctx, t, done); len(mail) > 0 {
 		if t.HasCalls() {

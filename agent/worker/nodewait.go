@@ -12,7 +12,7 @@ import (
 
 // openNodeWait records for which node a turn waits, and tells watchers.
 func openNodeWait(ctx context.Context, s *turn.Session, t *turn.Turn, a *turn.Ask) error {
-	err := s.Config.NodeWaits.OpenWait(ctx, sessions.NodeWait{ID: a.ID, Node: a.Node, OneOf: a.OneOf, Session: s.Key(), Person: t.Person, Until: a.Expires})
+	err := s.Config.NodeWaits.OpenWait(ctx, sessions.NodeWait{ID: a.ID, Node: a.Node, AnyOfNodes: a.AnyOfNodes, Session: s.Key(), Person: t.Person, Until: a.Expires})
 	if err != nil && !errors.Is(err, sessions.ErrNotFound) { // to the log of a session that was erased, nothing more can be written
 		return fmt.Errorf("%w: %w", turn.ErrBusAway, err)
 	}

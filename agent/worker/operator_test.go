@@ -65,7 +65,7 @@ func TestWhatAnOperatorSaidIsKnownAndStartsNoTurn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n, err := sessions.Decode[sessions.Notice](entry); err != nil || n.Code != sessions.NoticeOperator || n.Of != "m_1" || entry.Person != "web:boss" {
+	if n, err := sessions.Decode[sessions.Notice](entry); err != nil || n.Code != sessions.NoticeOperator || n.MessageID != "m_1" || entry.Person != "web:boss" {
 		t.Errorf("%+v of %s, %v", n, entry.Person, err)
 	}
 }

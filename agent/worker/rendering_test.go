@@ -158,7 +158,7 @@ func (c *randomTalk) message(after int64) []sessions.Entry {
 	if c.random.IntN(4) == 0 {
 		came := journal.NewEntry(c.turn, sessions.KindAttached, sessions.Attached{Message: id, Kind: "photo", Name: "a.png", Type: "image/png", Size: 12, Ref: "r"})
 		came.Person = said.Person
-		got := sessions.Fetched{Attached: c.run.Journal.Newest() + after + 2, Message: id, Path: "attachments/a.png", Type: "image/png", Size: 12, Words: c.words()}
+		got := sessions.Fetched{Attached: c.run.Journal.Newest() + after + 2, Message: id, Path: "attachments/a.png", Type: "image/png", Size: 12, SpokenWords: c.words()}
 		if c.random.IntN(2) == 0 {
 			got.Picture = &sessions.Picture{Path: "attachments/a.png", View: "v", Hash: "h", Type: "image/png"}
 		}

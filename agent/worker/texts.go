@@ -70,8 +70,8 @@ const (
 
 // textNode names a node that is waited for, and says since when it is away.
 func textNode(a sessions.Ask) string {
-	if len(a.OneOf) > 1 {
-		return fmt.Sprintf("whichever of the nodes `%s` comes back first", strings.Join(a.OneOf, "`, `"))
+	if len(a.AnyOfNodes) > 1 {
+		return fmt.Sprintf("whichever of the nodes `%s` comes back first", strings.Join(a.AnyOfNodes, "`, `"))
 	}
 	if a.Since.IsZero() {
 		return fmt.Sprintf("the node `%s`, which has never been here", a.Node)

@@ -26,7 +26,7 @@ func (s lifecycle) auditEnd(t *turn.Turn, used sessions.AuditUse, again bool) {
 	if s.Config.Note == nil || again && t.Done.Refused { // a refusal would be counted twice
 		return
 	}
-	record := sessions.AuditRecord{At: t.Ended, By: t.Person, Agent: s.Agent.Name, Session: s.Key(), Turn: t.ID, Elapsed: s.workingTime(t).Milliseconds(), Again: again}
+	record := sessions.AuditRecord{At: t.Ended, By: t.Person, Agent: s.Agent.Name, Session: s.Key(), Turn: t.ID, Elapsed: s.workingTime(t).Milliseconds(), MayBeRecorded: again}
 	if t.Done.Refused {
 		record.Kind, record.Result = sessions.AuditRefusal, t.Done.Code
 		record.Address, record.Messages = t.Route.At.String(), t.Causes

@@ -84,7 +84,7 @@ func (d *UsageReporter) Answer(ctx context.Context, in bus.Inbound) (string, err
 // have.
 func asideOf(aside bill.OpenReservations, same []string, from, now time.Time) (own, all int64, err error) {
 	if from != now {
-		all, err = aside.Of(bill.Cap{Month: true}, now)
+		all, err = aside.ForCap(bill.Cap{IsMonthly: true}, now)
 		return 0, all, err
 	}
 	seen := map[string]bool{}
@@ -93,13 +93,13 @@ func asideOf(aside bill.OpenReservations, same []string, from, now time.Time) (o
 			continue
 		}
 		seen[id] = true
-		micro, err := aside.Of(bill.Cap{Of: bill.Person(id)}, now)
+		micro, err := aside.ForCap(bill.Cap{Subject: bill.Person(id)}, now)
 		if err != nil {
 			return 0, 0, err
 		}
 		own += micro
 	}
-	all, err = aside.Of(bill.Cap{}, now)
+	all, err = aside.ForCap(bill.Cap{}, now)
 	return own, all, err
 }
 

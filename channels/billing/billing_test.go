@@ -24,7 +24,7 @@ func money(t *testing.T) *bill.Budget {
 	t.Cleanup(func() { s.Close() })
 	for person, cost := range map[string]int64{"slack:U1": 147_400, "discord:1": 50_000} {
 		r := bill.Reservation{ID: person + "#1.1.0", Session: "main:" + person, Cost: cost, At: time.Now(), Caps: []bill.Cap{
-			{Of: bill.Person(person), Most: 2_000_000}, {Of: bill.Session("main:" + person), Most: 1_000_000}, {Most: 20_000_000}, {Month: true, Most: 200_000_000},
+			{Subject: bill.Person(person), Limit: 2_000_000}, {Subject: bill.Session("main:" + person), Limit: 1_000_000}, {Limit: 20_000_000}, {IsMonthly: true, Limit: 200_000_000},
 		}}
 		if err := s.Money().Reserve(t.Context(), r); err != nil {
 			t.Fatal(err)
@@ -40,13 +40,13 @@ func TestHowTheCapsStand(t *testing.T) {
 	}}
 	got, err := reporter.CapStates(t.Context())
 	want := []bill.CapState{
-		{Of: "all", Span: "day", Setting: "[budget] day", Most: 20_000_000, Reserved: 197_400},
-		{Of: "all", Span: "month", Setting: "[budget] month", Most: 200_000_000, Reserved: 197_400},
-		{Of: "agent:ops", Span: "day", Setting: "[agents.ops] day", Most: 5_000_000},
-		{Of: "person:discord:1", Span: "day", Setting: "[budget] user_day", Most: 2_000_000, Reserved: 50_000},
-		{Of: "person:slack:U1", Span: "day", Setting: "[budget] user_day", Most: 2_000_000, Reserved: 147_400},
-		{Of: "session:main:discord:1", Span: "day", Setting: "[budget] session_day", Most: 1_000_000, Reserved: 50_000},
-		{Of: "session:main:slack:U1", Span: "day", Setting: "[budget] session_day", Most: 1_000_000, Reserved: 147_400},
+		{Of: "all", Span: "day", Setting: "[budget] day", Limit: 20_000_000, Reserved: 197_400},
+		{Of: "all", Span: "month", Setting: "[budget] month", Limit: 200_000_000, Reserved: 197_400},
+		{Of: "agent:ops", Span: "day", Setting: "[agents.ops] day", Limit: 5_000_000},
+		{Of: "person:discord:1", Span: "day", Setting: "[budget] user_day", Limit: 2_000_000, Reserved: 50_000},
+		{Of: "person:slack:U1", Span: "day", Setting: "[budget] user_day", Limit: 2_000_000, Reserved: 147_400},
+		{Of: "session:main:discord:1", Span: "day", Setting: "[budget] session_day", Limit: 1_000_000, Reserved: 50_000},
+		{Of: "session:main:slack:U1", Span: "day", Setting: "[budget] session_day", Limit: 1_000_000, Reserved: 147_400},
 	}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("got %+v, %v", got, err)

@@ -33,12 +33,12 @@ func Source(spent Spent, caps func() Caps, judges func() bool) problems.Source {
 			now, set := time.Now(), caps()
 			var all []problems.Concern
 			for _, c := range set.watchedCaps() {
-				id := prefix + c.of.Opens(now).Format(time.DateOnly) + "/" + c.setting
+				id := prefix + c.of.NextPeriod(now).Format(time.DateOnly) + "/" + c.setting
 				micro, err := spent(ctx, c.of, now)
 				if err != nil {
 					return nil, fmt.Errorf("find out what models have cost: %w", err)
 				}
-				if open[id] || micro*100 >= c.of.Most*int64(set.TellAt) {
+				if open[id] || micro*100 >= c.of.Limit*int64(set.TellAt) {
 					all = append(all, problems.Concern{ID: id, Text: c.warningText(micro, now)})
 				}
 			}
@@ -57,14 +57,14 @@ type watchedCap struct {
 // watchedCaps returns the caps that are set: those on all agents together, and those on each agent.
 func (c Caps) watchedCaps() (all []watchedCap) {
 	if c.Day > 0 {
-		all = append(all, watchedCap{bill.Cap{Most: c.Day}, "everyone together", "[budget] day"})
+		all = append(all, watchedCap{bill.Cap{Limit: c.Day}, "everyone together", "[budget] day"})
 	}
 	if c.Month > 0 {
-		all = append(all, watchedCap{bill.Cap{Month: true, Most: c.Month}, "everyone together", "[budget] month"})
+		all = append(all, watchedCap{bill.Cap{IsMonthly: true, Limit: c.Month}, "everyone together", "[budget] month"})
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Agents)) {
 		if c.Agents[name] > 0 {
-			all = append(all, watchedCap{bill.Cap{Of: bill.Agent(name), Most: c.Agents[name]}, "the agent " + name, "[agents." + name + "] day"})
+			all = append(all, watchedCap{bill.Cap{Subject: bill.Agent(name), Limit: c.Agents[name]}, "the agent " + name, "[agents." + name + "] day"})
 		}
 	}
 	return all
@@ -73,11 +73,11 @@ func (c Caps) watchedCaps() (all []watchedCap) {
 // warningText tells owners how much of the cap has been used; micro is that amount in micro-dollars.
 func (c watchedCap) warningText(micro int64, now time.Time) string {
 	span := "today"
-	if c.of.Month {
+	if c.of.IsMonthly {
 		span = "this month"
 	}
 	return fmt.Sprintf(textNearCap,
-		bill.Dollars(micro), bill.Dollars(c.of.Most), c.who, span, c.setting, c.of.Opens(now).Format("January 2, 15:04"))
+		bill.Dollars(micro), bill.Dollars(c.of.Limit), c.who, span, c.setting, c.of.NextPeriod(now).Format("January 2, 15:04"))
 }
 
 // CapStates returns how much of each cap is used: of the caps on all agents together and on each agent, and of the
@@ -99,9 +99,9 @@ func (d *UsageReporter) CapStates(ctx context.Context) ([]bill.CapState, error) 
 	for _, of := range subjects {
 		switch {
 		case caps.UserDay > 0 && strings.HasPrefix(of, bill.Person("")):
-			watched = append(watched, watchedCap{of: bill.Cap{Of: of, Most: caps.UserDay}, setting: "[budget] user_day"})
+			watched = append(watched, watchedCap{of: bill.Cap{Subject: of, Limit: caps.UserDay}, setting: "[budget] user_day"})
 		case caps.SessionDay > 0 && strings.HasPrefix(of, bill.Session("")):
-			watched = append(watched, watchedCap{of: bill.Cap{Of: of, Most: caps.SessionDay}, setting: "[budget] session_day"})
+			watched = append(watched, watchedCap{of: bill.Cap{Subject: of, Limit: caps.SessionDay}, setting: "[budget] session_day"})
 		}
 	}
 	all := make([]bill.CapState, 0, len(watched))

@@ -15,10 +15,10 @@ func TestOwnersHearOfWhatIsNearlyUsedUp(t *testing.T) {
 	spent := map[string]int64{"": 15_999_999, "month": 3, bill.Agent("ops"): 400_000}
 	caps := billing.Caps{UserDay: 1, Day: 20_000_000, Month: 200_000_000, Agents: map[string]int64{"ops": 500_000, "main": 0}, TellAt: 80}
 	source := billing.Source(func(_ context.Context, c bill.Cap, _ time.Time) (int64, error) {
-		if c.Month {
+		if c.IsMonthly {
 			return spent["month"], nil
 		}
-		return spent[c.Of], nil
+		return spent[c.Subject], nil
 	}, func() billing.Caps { return caps }, func() bool { return true })
 	look := func(open map[string]bool) map[string]string {
 		t.Helper()

@@ -23,14 +23,14 @@ func clean(s string) string {
 	}, s)
 }
 
-// newsLineLength is how many characters of a text are shown in a one-line message about it.
-const newsLineLength = 72
+// oneLineLength is how many characters of a text are shown in a one-line message about it.
+const oneLineLength = 72
 
-// oneLine returns a text on one line, cut to newsLineLength characters.
+// oneLine returns a text on one line, cut to oneLineLength characters.
 func oneLine(s string) string {
 	runes := []rune(strings.Join(strings.Fields(clean(s)), " "))
-	if len(runes) > newsLineLength {
-		return string(runes[:newsLineLength-1]) + "…"
+	if len(runes) > oneLineLength {
+		return string(runes[:oneLineLength-1]) + "…"
 	}
 	return string(runes)
 }

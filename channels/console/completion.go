@@ -8,18 +8,20 @@ import (
 )
 
 // localCommands are the commands that the terminal carries out itself.
-func localCommands() []string { return append([]string{"clear", "quit", "exit"}, ownCommands()...) }
+func localCommands() []string {
+	return append([]string{"clear", "quit", "exit"}, terminalOnlyCommands()...)
+}
 
-// ownCommands are the local commands that Config.Own carries out.
-func ownCommands() []string { return []string{"sessions", "model", "recall"} }
+// terminalOnlyCommands are the local commands that Config.RunTerminalCommand carries out.
+func terminalOnlyCommands() []string { return []string{"sessions", "model", "recall"} }
 
 // keysHelp says what keys mean while a line is typed.
 const keysHelp = `Keys here: Tab completes a command or a file · @path attaches a file or picture, and so does dropping it here · ↑ and ↓ bring back what you typed, Ctrl-R searches it · Ctrl-J or Shift-Enter begins a new line · Ctrl-C clears the line and stops an answer · Ctrl-L or /clear clears the screen · Ctrl-D or /quit exits
 Commands here: /sessions lists your conversations, /sessions N opens one · /recall WORDS finds what was said · /model says which model answers, and how to change that`
 
-// matches returns the commands that a typed line may become, each with its slash, sorted; none if the line is not
+// matchingCommands returns the commands that a typed line may become, each with its slash, sorted; none if the line is not
 // the beginning of a command.
-func matches(line string, commands []string) []string {
+func matchingCommands(line string, commands []string) []string {
 	begun, is := strings.CutPrefix(line, "/")
 	if !is || strings.ContainsAny(begun, " \t\n") {
 		return nil
@@ -37,7 +39,7 @@ func matches(line string, commands []string) []string {
 // wordToComplete returns where the word that Tab would complete begins in a typed line, and what the word may
 // become: a command, or the @path of a file.
 func wordToComplete(line string, commands []string) (at int, may []string) {
-	if may = matches(line, commands); len(may) > 0 {
+	if may = matchingCommands(line, commands); len(may) > 0 {
 		return 0, may
 	}
 	return typedfiles.Complete(line)
@@ -66,9 +68,9 @@ func complete(line string, may []string) string {
 
 // A search looks through previously typed lines, from the newest to the oldest.
 type search struct {
-	words string // the words to look for
-	at    int    // the line that was found, as an index of the history's lines; -1 if there is none
-	typed string // what was in the line before the search
+	words      string // the words to look for
+	foundLine  int    // the line that was found, as an index of the history's lines; -1 if there is none
+	lineBefore string // what was in the line before the search
 }
 
 // find returns the index of the newest line before an index that contains the words, in any case; -1 if there is

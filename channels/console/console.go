@@ -45,9 +45,9 @@ var ErrFailed = errors.New("no answer")
 
 const (
 	stopText = "/stop"
-	// otherChatWait is the wait before the next attempt to send a message that belongs to another terminal's
+	// otherChatRetryWait is the wait before the next attempt to send a message that belongs to another terminal's
 	// conversation.
-	otherChatWait = time.Minute
+	otherChatRetryWait = time.Minute
 )
 
 // A Watcher provides the events of a session's turns. A bus.Events is one.
@@ -66,33 +66,33 @@ type Config struct {
 	JSON   bool
 	In     io.Reader
 	Out    io.Writer
-	Err    io.Writer // receives everything except the answer to a single message; nil discards it
+	ErrOut io.Writer // receives everything except the answer to a single message; nil discards it
 	Events Watcher   // provides the events; if nil, answers are printed only once they are complete
 	// In a conversation, Banner is printed first, and Leaving is printed if the person leaves before the answer has
 	// arrived.
 	Banner, Leaving string
 	// Hint is shown above the line that is typed while nothing is happening.
 	Hint string
-	// Earlier is what the person typed in earlier conversations, oldest first, for the arrow keys.
-	Earlier []string
-	// Past is what was said earlier, oldest first; its end is shown before the first line is typed.
-	Past []past.Exchange
+	// EarlierLines is what the person typed in earlier conversations, oldest first, for the arrow keys.
+	EarlierLines []string
+	// EarlierExchanges is what was said earlier, oldest first; its end is shown before the first line is typed.
+	EarlierExchanges []past.Exchange
 	// Commands are the names of the commands that can be completed, without a slash.
 	Commands []string
-	// Own, if set, carries out a command that only a terminal has (/sessions, /model, /recall). It returns the text
+	// RunTerminalCommand, if set, carries out a command that only a terminal has (/sessions, /model, /recall). It returns the text
 	// to show, and whether the command ends the conversation.
-	Own func(ctx context.Context, name, args string) (said string, leave bool)
-	// Refuse, if set, returns why a text must not be sent; "" if it may be.
-	Refuse func(text string) string
-	Log    *slog.Logger
+	RunTerminalCommand func(ctx context.Context, name, args string) (said string, leave bool)
+	// RefusalOf, if set, returns why a text must not be sent; "" if it may be.
+	RefusalOf func(text string) string
+	Log       *slog.Logger
 }
 
 // refusalOf returns why a text must not be sent; "" if it may be.
 func (c Config) refusalOf(text string) string {
-	if c.Refuse == nil {
+	if c.RefusalOf == nil {
 		return ""
 	}
-	return c.Refuse(text)
+	return c.RefusalOf(text)
 }
 
 // isCommand reports whether a text is a command, which is answered without a turn.
@@ -116,8 +116,8 @@ func New(cfg Config) (*Channel, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	if cfg.Err == nil {
-		cfg.Err = io.Discard
+	if cfg.ErrOut == nil {
+		cfg.ErrOut = io.Discard
 	}
 	p := &plainOutput{out: cfg.Out}
 	c := &Channel{cfg: cfg, plain: p, screen: newScreen(p, bus.Address{Channel: Name, Chat: cfg.Chat})}
@@ -177,7 +177,7 @@ func (c *Channel) watch(news iter.Seq2[bus.Event, error]) {
 // only the rest. If the message is for another terminal's conversation, Send fails with the fault Retry.
 func (c *Channel) Send(ctx context.Context, to bus.Address, part channels.Part) (string, error) {
 	if to.Chat != c.cfg.Chat {
-		return "", &channels.SendError{Fault: channels.Retry, RateLimited: true, RetryAfter: otherChatWait, Code: "other_chat"}
+		return "", &channels.SendError{Fault: channels.Retry, RateLimited: true, RetryAfter: otherChatRetryWait, Code: "other_chat"}
 	}
 	var err error
 	if c.once != nil {

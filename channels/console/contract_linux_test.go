@@ -24,8 +24,8 @@ func TestConsoleKeepsTheContract(t *testing.T) {
 	})
 }
 
-// A keyboard is a terminal whose lines are typed by the contract's suite, with
-// paper on which the console prints.
+// A keyboard is a terminal on which the contract's suite types lines, with a buffer that receives the console's
+// output.
 type keyboard struct {
 	t           testing.TB
 	front, back *os.File
@@ -36,7 +36,7 @@ func newKeyboard(t testing.TB) *keyboard {
 	k := &keyboard{t: t, printed: new(testlog.Buffer)}
 	k.front, k.back = openTerminal(t)
 	t.Cleanup(func() {
-		_ = k.back.Close() // nothing depends on it anymore
+		_ = k.back.Close() // the result doesn't matter anymore
 		_ = k.front.Close()
 	})
 	return k
@@ -60,7 +60,7 @@ func (k *keyboard) Say(_ int, text string) {
 	}
 }
 
-// Shown takes each line for a message.
+// Shown returns each printed line as a message.
 func (k *keyboard) Shown(int) (shown []channelstest.ShownMessage) {
 	for line := range strings.Lines(k.printed.String()) {
 		if line = strings.TrimSpace(line); line != "" {

@@ -8,14 +8,14 @@ import (
 	"unicode"
 )
 
-// A growing is an unfinished passage. Its beginning is printed while the rest grows: whole Markdown blocks as soon
+// A growingPassage is an unfinished passage. Its beginning is printed while the rest grows: whole Markdown blocks as soon
 // as the next one has begun, and whole lines of a block that is longer than the room for it. Each byte of the text
 // is printed once, so nothing is missing or printed twice.
-type growing struct {
+type growingPassage struct {
 	passage
-	printed int    // how many bytes of the text have been printed
-	fence   string // the mark of the code block that continues after them; "" outside of code
-	gap     bool   // whether there is an empty line between what has been printed and the rest
+	printedBytes int    // how many bytes of the text have been printed
+	fence        string // the mark of the code block that continues after them; "" outside of code
+	hasGap       bool   // whether there is an empty line between what has been printed and the rest
 }
 
 // A render renders a passage as lines for the terminal.
@@ -24,32 +24,32 @@ type render func(passage) []string
 // advance returns the lines of the passage that are finished and not printed yet, which count as printed from now
 // on, and the lines of the rest. The rest has at most room lines, unless nothing of it can be printed before its
 // block ends: no line of a table is known before its last cell is.
-func (g *growing) advance(room int, lines render) (finished, rest []string) {
-	if n := blocksEnd(g.text[g.printed:], g.fence); n > 0 {
-		finished = g.print(n, lines)
+func (g *growingPassage) advance(room int, lines render) (finished, rest []string) {
+	if n := finishedLength(g.text[g.printedBytes:], g.fence); n > 0 {
+		finished = g.takeLines(n, lines)
 	}
 	for {
-		rest = g.spaced(lines(g.piece(g.text[g.printed:])))
+		rest = g.withGap(lines(g.restAsPassage(g.text[g.printedBytes:])))
 		if len(rest) <= room {
 			return finished, rest
 		}
-		n := g.lineEnd(len(rest)-room/2, lines)
+		n := g.stableLength(len(rest)-room/2, lines)
 		if n == 0 {
 			return finished, rest
 		}
-		finished = append(finished, g.print(n, lines)...)
+		finished = append(finished, g.takeLines(n, lines)...)
 	}
 }
 
 // finish returns all lines of the passage that have not been printed yet.
-func (g *growing) finish(lines render) []string {
+func (g *growingPassage) finish(lines render) []string {
 	finished, rest := g.advance(math.MaxInt, lines)
-	g.printed = len(g.text)
+	g.printedBytes = len(g.text)
 	return append(finished, rest...)
 }
 
-// piece returns a text from the beginning of the rest as a passage of its own.
-func (g *growing) piece(text string) passage {
+// restAsPassage returns a text from the beginning of the rest as a passage of its own.
+func (g *growingPassage) restAsPassage(text string) passage {
 	p := g.passage
 	if p.text = text; g.fence != "" {
 		p.text = g.fence + "\n" + text
@@ -57,27 +57,27 @@ func (g *growing) piece(text string) passage {
 	return p
 }
 
-// spaced returns lines, preceded by an empty line if there is one between what has been printed and them.
-func (g *growing) spaced(lines []string) []string {
-	if g.gap && len(lines) > 0 {
+// withGap returns lines, preceded by an empty line if there is one between what has been printed and them.
+func (g *growingPassage) withGap(lines []string) []string {
+	if g.hasGap && len(lines) > 0 {
 		return append([]string{""}, lines...)
 	}
 	return lines
 }
 
-// print returns the lines for the next n bytes, which count as printed from now on.
-func (g *growing) print(n int, lines render) []string {
-	rest := g.text[g.printed:]
+// takeLines returns the lines for the next n bytes, which count as printed from now on.
+func (g *growingPassage) takeLines(n int, lines render) []string {
+	rest := g.text[g.printedBytes:]
 	fence := fenceAfter(rest[:n], g.fence)
-	all, first := lines(g.piece(rest)), lines(g.piece(rest[:n]+fence)) // if it ends here, code keeps its last empty lines
-	out := g.spaced(first)
+	all, first := lines(g.restAsPassage(rest)), lines(g.restAsPassage(rest[:n]+fence)) // if it ends here, code keeps its last empty lines
+	out := g.withGap(first)
 	g.fence = fence
-	second := lines(g.piece(rest[n:]))
+	second := lines(g.restAsPassage(rest[n:]))
 	if len(first) > 0 {
-		g.gap = g.fence == "" && !slices.Equal(all, slices.Concat(first, second)) &&
+		g.hasGap = g.fence == "" && !slices.Equal(all, slices.Concat(first, second)) &&
 			(slices.Equal(all, slices.Concat(first, []string{""}, second)) || endsEmpty(rest[:n]))
 	}
-	g.printed += n
+	g.printedBytes += n
 	return out
 }
 
@@ -88,19 +88,19 @@ func endsEmpty(text string) bool {
 	return n >= 2 && lines[n-1] == "" && strings.TrimSpace(lines[n-2]) == ""
 }
 
-// lineEnd returns the length of a beginning of the rest that takes up at most `most` lines, and whose lines will
+// stableLength returns the length of a beginning of the rest that takes up at most `most` lines, and whose lines will
 // not change, whatever follows; 0 if there is none.
-func (g *growing) lineEnd(most int, lines render) int {
-	rest := g.text[g.printed:]
+func (g *growingPassage) stableLength(most int, lines render) int {
+	rest := g.text[g.printedBytes:]
 	first, _, _ := strings.Cut(rest, "\n")
-	if g.markdown && (g.fence != "" || fenceMark(first) != "") {
+	if g.isMarkdown && (g.fence != "" || fenceMark(first) != "") {
 		n := strings.LastIndexByte(rest, '\n') + 1
 		if g.fence == "" && n <= len(first)+1 {
 			return 0
 		}
 		return n
 	}
-	if g.markdown && strings.HasPrefix(strings.TrimSpace(first), "|") {
+	if g.isMarkdown && strings.HasPrefix(strings.TrimSpace(first), "|") {
 		return 0
 	}
 	var ends []int // where words end
@@ -109,15 +109,15 @@ func (g *growing) lineEnd(most int, lines render) int {
 			ends = append(ends, i+len(string(r)))
 		}
 	}
-	all := lines(g.piece(rest))
+	all := lines(g.restAsPassage(rest))
 	const tries = 5
 	for k := most; k > max(most-tries, 0); k-- {
-		at := sort.Search(len(ends), func(i int) bool { return len(lines(g.piece(rest[:ends[i]]))) > k })
+		at := sort.Search(len(ends), func(i int) bool { return len(lines(g.restAsPassage(rest[:ends[i]]))) > k })
 		if at == 0 {
 			return 0
 		}
 		n := ends[at-1]
-		before, after := lines(g.piece(rest[:n])), lines(g.piece(rest[n:]))
+		before, after := lines(g.restAsPassage(rest[:n])), lines(g.restAsPassage(rest[n:]))
 		if len(before) > 0 && (slices.Equal(all, slices.Concat(before, after)) || slices.Equal(all, slices.Concat(before, []string{""}, after))) {
 			return n
 		}
@@ -155,10 +155,10 @@ func indented(line string) (inner string, deep bool) {
 	return inner, deep
 }
 
-// blocksEnd returns the length of the longest beginning of a Markdown text that consists of finished blocks; 0 if
+// finishedLength returns the length of the longest beginning of a Markdown text that consists of finished blocks; 0 if
 // there is none. A code block outside of lists is finished when its closing mark has come, any other block when the
 // next one has begun. fence is the mark of the code block in which the text begins.
-func blocksEnd(text, fence string) (end int) {
+func finishedLength(text, fence string) (end int) {
 	list, inList, empty := false, false, false // whether we are in a list, in code inside a list, and after an empty line
 	at := 0
 	for line := range strings.Lines(text) {

@@ -15,9 +15,9 @@ import (
 	"parley/tools/plainjson"
 )
 
-// eventLag is how long printing an answer waits for the event that ends the answer's turn. That event was emitted
+// endEventWait is how long printing an answer waits for the event that ends the answer's turn. That event was emitted
 // before the answer was sent, but may arrive later.
-const eventLag = time.Second
+const endEventWait = time.Second
 
 // askOnce publishes the message in Config.Once, or all of In if that is empty, and returns when the answer has been
 // printed or it is certain that there will be none.
@@ -86,22 +86,22 @@ type answerWaiter struct {
 	out, err io.Writer
 	result   chan error // receives, once, what Receive returns
 
-	mu       sync.Mutex
-	id       string               // the id of the message
-	command  bool                 // whether the message is a command, which no turn answers
-	turns    map[string]bool      // the turns that answer the message: its own, or one that it was steered into
-	ended    map[string]bus.Event // by turn: the event that ended it
-	change   chan struct{}        // closed and replaced when ended grows
-	finished bool                 // whether result has received its value
+	mu        sync.Mutex
+	id        string               // the id of the message
+	isCommand bool                 // whether the message is a command, which no turn answers
+	turns     map[string]bool      // the turns that answer the message: its own, or one that it was steered into
+	ended     map[string]bus.Event // by turn: the event that ended it
+	changed   chan struct{}        // closed and replaced when ended grows
+	finished  bool                 // whether result has received its value
 }
 
 func newAnswerWaiter(cfg Config) *answerWaiter {
 	return &answerWaiter{
-		session: cfg.Session, json: cfg.JSON, out: cfg.Out, err: cfg.Err,
-		result: make(chan error, 1),
-		turns:  make(map[string]bool),
-		ended:  make(map[string]bus.Event),
-		change: make(chan struct{}),
+		session: cfg.Session, json: cfg.JSON, out: cfg.Out, err: cfg.ErrOut,
+		result:  make(chan error, 1),
+		turns:   make(map[string]bool),
+		ended:   make(map[string]bus.Event),
+		changed: make(chan struct{}),
 	}
 }
 
@@ -109,7 +109,7 @@ func newAnswerWaiter(cfg Config) *answerWaiter {
 func (o *answerWaiter) expect(id string, command bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.id, o.command = id, command
+	o.id, o.isCommand = id, command
 	o.turns[id] = true
 }
 
@@ -137,8 +137,8 @@ func (o *answerWaiter) handleEvent(e bus.Event) {
 		}
 	}
 	o.ended[e.Turn] = e
-	close(o.change)
-	o.change = make(chan struct{})
+	close(o.changed)
+	o.changed = make(chan struct{})
 	if o.turns[e.Turn] && e.Type == bus.TurnError && (e.Error == nil || e.Error.Message == "") {
 		o.finish(errFromEvent(e)) // the turn sends no message
 	}
@@ -165,7 +165,7 @@ func errFromEvent(e bus.Event) error {
 }
 
 // send prints a part of the answer to Out, and makes Receive return. If the part says why there is no answer, it
-// prints nothing: Receive returns that as an ErrFailed. Other messages to this chat are printed to Err.
+// prints nothing: Receive returns that as an ErrFailed. Other messages to this chat are printed to ErrOut.
 func (o *answerWaiter) send(ctx context.Context, part channels.Part) error {
 	var end bus.Event
 	if turn, answers := bus.Cause(part.Key); answers {
@@ -203,16 +203,16 @@ func (o *answerWaiter) printAnswer(text string) error {
 	}{o.session, text})
 }
 
-// waitForEnd returns the event that ended a turn; if the turn has not ended yet, it waits for at most eventLag. It
+// waitForEnd returns the event that ended a turn; if the turn has not ended yet, it waits for at most endEventWait. It
 // returns the zero Event if none comes, and at once if none is to be expected, as for a command.
 func (o *answerWaiter) waitForEnd(ctx context.Context, turn string) bus.Event {
-	timer := time.NewTimer(eventLag)
+	timer := time.NewTimer(endEventWait)
 	defer timer.Stop()
 	for {
 		o.mu.Lock()
 		end, ended := o.ended[turn]
-		change := o.change
-		skip := ended || o.id == "" || (o.command && turn == o.id) || o.finished
+		change := o.changed
+		skip := ended || o.id == "" || (o.isCommand && turn == o.id) || o.finished
 		o.mu.Unlock()
 		if skip {
 			return end

@@ -18,11 +18,11 @@ type pane struct {
 	out     io.Writer
 	reflows bool // whether the terminal reflows its lines when it gets narrower
 
-	rows []string // the window's rows as they are on the terminal; nil before the first drawing
-	at   position // where the cursor is in them
+	rows   []string // the window's rows as they are on the terminal; nil before the first drawing
+	cursor position // where the cursor is in them
 
-	cleared bool // whether the screen must be cleared before the next drawing
-	plain   bool // whether only sequences that move the cursor are sent, that is, no colors and styles
+	mustClear bool // whether the screen must be cleared before the next drawing
+	noStyles  bool // whether only sequences that move the cursor are sent, that is, no colors and styles
 
 	// The terminal's new size, if it has changed since the last drawing; otherwise 0.
 	width, height int
@@ -45,27 +45,27 @@ func reflowsLines(getenv func(string) string) bool {
 
 // draw writes finished lines above the window, then the window's rows with the cursor in them.
 func (p *pane) draw(finished, rows []string, at position) error {
-	if p.plain {
+	if p.noStyles {
 		finished, rows = withoutStyles(finished), withoutStyles(rows)
 	}
 	if p.width > 0 { // everything is redrawn, from where the window begins now
 		above, _ := p.extent()
-		p.rows, p.at, p.width, p.height = []string{}, position{row: above}, 0, 0
+		p.rows, p.cursor, p.width, p.height = []string{}, position{row: above}, 0, 0
 	}
 	from := 0
 	if len(finished) == 0 { // unchanged rows are not redrawn
 		for from < len(rows)-1 && from < len(p.rows)-1 && rows[from] == p.rows[from] {
 			from++
 		}
-		if !p.cleared && slices.Equal(rows, p.rows) && at == p.at {
+		if !p.mustClear && slices.Equal(rows, p.rows) && at == p.cursor {
 			return nil
 		}
 	}
 	var b strings.Builder
 	b.WriteString(ansi.SetModeSynchronizedOutput + ansi.ResetModeTextCursorEnable)
-	if p.cleared {
+	if p.mustClear {
 		b.WriteString(ansi.CursorHomePosition + ansi.EraseEntireScreen)
-		p.cleared = false
+		p.mustClear = false
 	}
 	p.moveTo(&b, from)
 	lines := append(slices.Clip(finished), rows[from:]...)
@@ -77,12 +77,12 @@ func (p *pane) draw(finished, rows []string, at position) error {
 			b.WriteString(ansi.EraseScreenBelow + line)
 		}
 	}
-	p.rows, p.at = rows, position{row: len(rows) - 1}
+	p.rows, p.cursor = rows, position{row: len(rows) - 1}
 	p.moveTo(&b, at.row)
 	if at.column > 0 {
 		b.WriteString(ansi.CursorForward(at.column))
 	}
-	p.at = at
+	p.cursor = at
 	b.WriteString(ansi.SetModeTextCursorEnable + ansi.ResetModeSynchronizedOutput)
 	_, err := io.WriteString(p.out, b.String())
 	return err
@@ -92,12 +92,12 @@ func (p *pane) draw(finished, rows []string, at position) error {
 func (p *pane) moveTo(b *strings.Builder, row int) {
 	b.WriteString("\r")
 	switch {
-	case row < p.at.row:
-		b.WriteString(ansi.CursorUp(p.at.row - row))
-	case row > p.at.row:
-		b.WriteString(ansi.CursorDown(row - p.at.row))
+	case row < p.cursor.row:
+		b.WriteString(ansi.CursorUp(p.cursor.row - row))
+	case row > p.cursor.row:
+		b.WriteString(ansi.CursorDown(row - p.cursor.row))
 	}
-	p.at = position{row: row}
+	p.cursor = position{row: row}
 }
 
 // resize makes the next drawing redraw all rows, on a terminal of that size.
@@ -110,15 +110,15 @@ func (p *pane) resize(width, height int) {
 // extent returns how many of the window's rows are above the cursor, and how many there are in total. If the
 // terminal was made narrower and has reflowed the rows, there are more than were drawn.
 func (p *pane) extent() (above, all int) {
-	above, all = p.at.row, len(p.rows)
+	above, all = p.cursor.row, len(p.rows)
 	if p.width == 0 {
 		return above, all
 	}
 	if p.reflows {
-		above, all = p.at.column/p.width, 0
+		above, all = p.cursor.column/p.width, 0
 		for i, row := range p.rows {
 			taken := max((ansi.StringWidth(row)+p.width-1)/p.width, 1)
-			if all += taken; i < p.at.row {
+			if all += taken; i < p.cursor.row {
 				above += taken
 			}
 		}
@@ -137,7 +137,7 @@ func withoutStyles(lines []string) []string {
 
 // clear makes the next drawing start at the top of an empty screen.
 func (p *pane) clear() {
-	p.rows, p.at, p.cleared = nil, position{}, true
+	p.rows, p.cursor, p.mustClear = nil, position{}, true
 	p.width, p.height = 0, 0
 }
 

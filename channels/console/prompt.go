@@ -40,7 +40,7 @@ func newPrompt(w *window, cfg Config) *prompt {
 	// The terminal's own paste and copy are better than a program's access to a clipboard.
 	e.KeyMap.Paste, e.KeyMap.CopySelection = key.NewBinding(key.WithDisabled()), key.NewBinding(key.WithDisabled())
 	e.Focus()
-	p := &prompt{window: w, editor: e, history: newHistory(cfg.Earlier), commands: append(localCommands(), cfg.Commands...)}
+	p := &prompt{window: w, editor: e, history: newHistory(cfg.EarlierLines), commands: append(localCommands(), cfg.Commands...)}
 	p.width = w.width
 	p.setPrefix(promptText)
 	return p
@@ -87,7 +87,7 @@ func (p *prompt) rowsAndCursor() (rows []string, cursor position) {
 func (p *prompt) helpText() string {
 	if p.search != nil {
 		found := "no match"
-		if p.search.at >= 0 {
+		if p.search.foundLine >= 0 {
 			found = "Ctrl-R: older match · Enter: use it · Esc: cancel"
 		}
 		return "search for “" + p.search.words + "” · " + found
@@ -149,7 +149,7 @@ func (p *prompt) handleKey(name string) (done bool, cmd tea.Cmd) {
 		at, may := wordToComplete(line, p.commands)
 		p.setText(line[:at] + complete(line[at:], may))
 	case "ctrl+r":
-		p.search = &search{at: len(p.history.lines), typed: p.editor.Value()}
+		p.search = &search{foundLine: len(p.history.lines), lineBefore: p.editor.Value()}
 		p.showFound(len(p.history.lines))
 	case "ctrl+l":
 		p.window.clear()
@@ -193,15 +193,15 @@ func (p *prompt) searchKey(name string) bool {
 	s := p.search
 	switch name {
 	case "ctrl+r":
-		if s.at >= 0 {
-			p.showFound(s.at)
+		if s.foundLine >= 0 {
+			p.showFound(s.foundLine)
 		}
 	case "backspace":
 		words := []rune(s.words)
 		s.words = string(words[:max(len(words)-1, 0)])
 		p.showFound(len(p.history.lines))
 	case "esc", "ctrl+c", "ctrl+g":
-		p.setText(s.typed)
+		p.setText(s.lineBefore)
 		p.search = nil
 	case "enter":
 		p.search = nil
@@ -223,8 +223,8 @@ func (p *prompt) searchKey(name string) bool {
 // the editor keeps its text.
 func (p *prompt) showFound(before int) {
 	s := p.search
-	if s.at = s.find(p.history.lines, before); s.at >= 0 && s.words != "" {
-		p.setText(p.history.lines[s.at])
+	if s.foundLine = s.find(p.history.lines, before); s.foundLine >= 0 && s.words != "" {
+		p.setText(p.history.lines[s.foundLine])
 	}
 }
 
@@ -268,9 +268,9 @@ const maxRemembered = 500
 
 // A history holds the previously typed lines, newest last, and the position to which the arrow keys have moved.
 type history struct {
-	lines []string
-	at    int    // an index of lines; len(lines) means the line that is being typed
-	typed string // the line that was being typed when the arrow keys left it
+	lines      []string
+	current    int    // an index of lines; len(lines) means the line that is being typed
+	unsentLine string // the line that was being typed when the arrow keys left it
 }
 
 func newHistory(earlier []string) history {
@@ -290,30 +290,30 @@ func (h *history) add(line string) {
 	if len(h.lines) > maxRemembered {
 		h.lines = h.lines[1:]
 	}
-	h.at, h.typed = len(h.lines), ""
+	h.current, h.unsentLine = len(h.lines), ""
 }
 
 // previous returns the line before the current position, and false at the first line. It keeps the line that is
 // being typed, so that next can bring it back.
 func (h *history) previous(typing string) (string, bool) {
-	if h.at == 0 {
+	if h.current == 0 {
 		return "", false
 	}
-	if h.at == len(h.lines) {
-		h.typed = typing
+	if h.current == len(h.lines) {
+		h.unsentLine = typing
 	}
-	h.at--
-	return h.lines[h.at], true
+	h.current--
+	return h.lines[h.current], true
 }
 
 // next moves on to the next line and returns it; the last one is the line that was being typed. It returns false if
 // there is no next line.
 func (h *history) next() (string, bool) {
-	if h.at == len(h.lines) {
+	if h.current == len(h.lines) {
 		return "", false
 	}
-	if h.at++; h.at == len(h.lines) {
-		return h.typed, true
+	if h.current++; h.current == len(h.lines) {
+		return h.unsentLine, true
 	}
-	return h.lines[h.at], true
+	return h.lines[h.current], true
 }

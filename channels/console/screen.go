@@ -17,9 +17,9 @@ const (
 	bullet = "· "
 	dimOn  = "\x1b[2m"
 	dimOff = "\x1b[0m"
-	// newsLag is how long a sent message waits for its turn's events, so that the end of a text is not printed
+	// eventWait is how long a sent message waits for its turn's events, so that the end of a text is not printed
 	// before its middle.
-	newsLag = 250 * time.Millisecond
+	eventWait = 250 * time.Millisecond
 )
 
 // A block is one part of a turn's output (text or thinking), as much of it as has arrived.
@@ -31,7 +31,7 @@ type block struct {
 
 // passage returns the block in the form in which the screen shows it; blocks that are not text are dimmed.
 func (b *block) passage() passage {
-	return passage{text: b.text.String(), markdown: b.kind == blockText, dim: b.kind != blockText}
+	return passage{text: b.text.String(), isMarkdown: b.kind == blockText, isDimmed: b.kind != blockText}
 }
 
 const (
@@ -41,9 +41,9 @@ const (
 
 // A turn holds what the screen has shown of one turn.
 type turn struct {
-	texts []*block  // its blocks of text, including the one that is growing
-	over  bool      // whether the turn is over, so that its later events are ignored
-	used  bus.Usage // what all its model calls have used together
+	texts  []*block  // its blocks of text, including the one that is growing
+	isOver bool      // whether the turn is over, so that its later events are ignored
+	usage  bus.Usage // what all its model calls have used together
 }
 
 // A display is where a screen shows its passages.
@@ -58,18 +58,18 @@ type display interface {
 
 // A screen shows a conversation as it happens.
 type screen struct {
-	mu          sync.Mutex
-	display     display
-	growing     *block           // the block that the model is writing
-	calls       []callLine       // the tool calls that are running
-	busy        bool             // whether an answer is expected
-	status      string           // the line that says what is going on
-	ownMessages map[string]bool  // the ids of the person's messages; see recordSent
-	turns       map[string]*turn // the turns, by id
-	latest      string           // the id of the turn that the last event belongs to
-	change      chan struct{}    // closed and replaced when a turn ends
+	mu             sync.Mutex
+	display        display
+	growing        *block           // the block that the model is writing
+	calls          []callLine       // the tool calls that are running
+	answerExpected bool             // whether an answer is expected
+	status         string           // the line that says what is going on
+	ownMessages    map[string]bool  // the ids of the person's messages; see recordSent
+	turns          map[string]*turn // the turns, by id
+	latestTurn     string           // the id of the turn that the last event belongs to
+	turnEnded      chan struct{}    // closed and replaced when a turn ends
 
-	here     bus.Address
+	address  bus.Address
 	requests approvalRequests
 }
 
@@ -77,7 +77,7 @@ type screen struct {
 type callLine struct{ call, line string }
 
 func newScreen(on display, here bus.Address) *screen {
-	return &screen{display: on, here: here, ownMessages: make(map[string]bool), turns: make(map[string]*turn), change: make(chan struct{})}
+	return &screen{display: on, address: here, ownMessages: make(map[string]bool), turns: make(map[string]*turn), turnEnded: make(chan struct{})}
 }
 
 // attach makes the screen use another display from now on.
@@ -130,7 +130,7 @@ func (s *screen) recordSent(id, text string) {
 func (s *screen) isBusy() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.busy
+	return s.answerExpected
 }
 
 // printNote prints a line that is not part of an answer.
@@ -147,12 +147,12 @@ func (s *screen) printPast(all []past.Exchange) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.display.print(passage{text: bullet + "earlier in this conversation:", dim: true})
+	s.display.print(passage{text: bullet + "earlier in this conversation:", isDimmed: true})
 	for _, e := range past.End(all) {
-		s.display.print(passage{text: promptText + e.Said, dim: true})
-		s.display.print(passage{text: e.Answer, markdown: true, dim: true})
+		s.display.print(passage{text: promptText + e.Said, isDimmed: true})
+		s.display.print(passage{text: e.Answer, isMarkdown: true, isDimmed: true})
 	}
-	s.display.print(passage{text: bullet + "now:", dim: true})
+	s.display.print(passage{text: bullet + "now:", isDimmed: true})
 }
 
 // handleEvent shows one event of a turn.
@@ -164,10 +164,10 @@ func (s *screen) handleEvent(e bus.Event) {
 		t = new(turn)
 		s.turns[e.Turn] = t
 	}
-	if t.over && e.Type != bus.Compacted { // the reply to /compact does not wait for its event, and may come first
+	if t.isOver && e.Type != bus.Compacted { // the reply to /compact does not wait for its event, and may come first
 		return
 	}
-	s.latest = e.Turn
+	s.latestTurn = e.Turn
 	switch e.Type {
 	case bus.TurnStart:
 		s.setBusy(true)
@@ -188,7 +188,7 @@ func (s *screen) handleEvent(e bus.Event) {
 	case bus.ToolEnd:
 		s.finishCall(e)
 	case bus.Asked:
-		s.requests.add(e.Ask, s.here)
+		s.requests.add(e.Ask, s.address)
 		s.display.showQuestion(s.requests.question())
 	case bus.AskResolved:
 		if e.Ask != nil {
@@ -291,18 +291,18 @@ func (s *screen) finishCall(e bus.Event) {
 
 // endTurn records that a turn has ended. If it has an answer, that is sent later.
 func (s *screen) endTurn(t *turn, e bus.Event) {
-	t.over = true
+	t.isOver = true
 	// A text whose end was missed continues in the answer.
 	if s.growing == nil || s.growing.kind != blockText || e.Type == bus.TurnError {
 		s.finishBlock()
 	}
 	if e.Type == bus.TurnError && len(t.texts) > 0 {
-		s.display.print(passage{text: bullet + "stopped here: the answer isn't complete", dim: true})
+		s.display.print(passage{text: bullet + "stopped here: the answer isn't complete", isDimmed: true})
 	}
 	s.calls = nil
 	s.showRunningCalls()
-	close(s.change)
-	s.change = make(chan struct{})
+	close(s.turnEnded)
+	s.turnEnded = make(chan struct{})
 	if e.Type == bus.TurnError && (e.Error == nil || e.Error.Message == "") {
 		s.setBusy(false)
 	}
@@ -321,14 +321,14 @@ func (s *screen) send(ctx context.Context, part channels.Part) {
 		rest = t.unseenRest(part.Text)
 		rest = s.completeBlock(t, part.Text, rest)
 	}
-	s.display.print(passage{text: rest, markdown: true})
+	s.display.print(passage{text: rest, isMarkdown: true})
 	_, mine := s.ownMessages[id]
 	if !mine && t == nil { // the message answers nothing
 		return
 	}
-	s.turns[id] = &turn{over: true} // later events from this turn are ignored
+	s.turns[id] = &turn{isOver: true} // later events from this turn are ignored
 	delete(s.ownMessages, id)
-	if last := s.turns[s.latest]; last == nil || last.over {
+	if last := s.turns[s.latestTurn]; last == nil || last.isOver {
 		s.forgetOldTurns()
 		s.setBusy(false)
 	}
@@ -354,7 +354,7 @@ func (s *screen) forgetOldTurns() {
 		if len(s.turns) <= most {
 			return
 		}
-		if t.over && id != s.latest {
+		if t.isOver && id != s.latestTurn {
 			delete(s.turns, id)
 		}
 	}
@@ -377,16 +377,16 @@ func (t *turn) unseenRest(text string) string {
 	return text
 }
 
-// waitForEvents waits for at most newsLag until the events of the turn that a part answers have been shown.
+// waitForEvents waits for at most eventWait until the events of the turn that a part answers have been shown.
 func (s *screen) waitForEvents(ctx context.Context, part channels.Part) {
 	id, answers := bus.Cause(part.Key)
-	timer := time.NewTimer(newsLag)
+	timer := time.NewTimer(eventWait)
 	defer timer.Stop()
 	for {
 		s.mu.Lock()
-		t, change := s.turns[id], s.change
+		t, change := s.turns[id], s.turnEnded
 		command, mine := s.ownMessages[id]
-		awaited := (t != nil && !t.over) || (t == nil && mine && !command)
+		awaited := (t != nil && !t.isOver) || (t == nil && mine && !command)
 		s.mu.Unlock()
 		if !answers || !awaited {
 			return
@@ -411,7 +411,7 @@ type plainOutput struct {
 }
 
 func (p *plainOutput) print(text passage) {
-	if text.dim || strings.TrimSpace(text.text) == "" {
+	if text.isDimmed || strings.TrimSpace(text.text) == "" {
 		return
 	}
 	p.mu.Lock()

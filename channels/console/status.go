@@ -11,12 +11,12 @@ import (
 
 // setBusy sets whether an answer is expected. The caller holds s.mu, as for all methods below.
 func (s *screen) setBusy(busy bool) {
-	s.busy = busy
+	s.answerExpected = busy
 	line := ""
 	if busy {
 		line = workingText
-		if t := s.turns[s.latest]; t != nil && !t.over {
-			line += usageText(t.used)
+		if t := s.turns[s.latestTurn]; t != nil && !t.isOver {
+			line += usageText(t.usage)
 		}
 	}
 	if s.status != line {
@@ -37,7 +37,7 @@ func (s *screen) showModelNews(t *turn, e bus.Event) {
 		s.display.print(passage{text: fmt.Sprintf("%sthe model now sees less history: about %d tokens instead of %d", bullet, e.Compaction.After, e.Compaction.Before)})
 	case e.Usage != nil:
 		t.addUsage(*e.Usage)
-		s.setBusy(s.busy)
+		s.setBusy(s.answerExpected)
 	}
 }
 
@@ -59,7 +59,7 @@ func retryText(r bus.Retry) string {
 
 // addUsage adds the tokens and the cost of one call to the turn's.
 func (t *turn) addUsage(u bus.Usage) {
-	sum := &t.used
+	sum := &t.usage
 	sum.Input, sum.Cached, sum.Output = sum.Input+u.Input, sum.Cached+u.Cached, sum.Output+u.Output
 	sum.Estimated = sum.Estimated || u.Estimated
 	if u.Microdollars != nil {

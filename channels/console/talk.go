@@ -87,7 +87,7 @@ func (c *Channel) openTerminal(ctx context.Context) (t keyboard, leave func()) {
 	if c.cfg.Banner != "" {
 		c.screen.printNote(c.cfg.Banner)
 	}
-	c.screen.printPast(c.cfg.Past)
+	c.screen.printPast(c.cfg.EarlierExchanges)
 	return keyboard{w.lines, w.interrupts, w.ended}, func() {
 		w.close()
 		running.Wait()
@@ -163,10 +163,10 @@ func (c *Channel) publishTyped(ctx context.Context, publish func(context.Context
 func (c *Channel) carryOut(ctx context.Context, text string) (done, leave bool) {
 	name, args, _ := strings.Cut(text, " ")
 	name, is := strings.CutPrefix(name, "/")
-	if c.cfg.Own == nil || !is || !slices.Contains(ownCommands(), name) {
+	if c.cfg.RunTerminalCommand == nil || !is || !slices.Contains(terminalOnlyCommands(), name) {
 		return false, false
 	}
-	said, leave := c.cfg.Own(ctx, name, strings.TrimSpace(args))
+	said, leave := c.cfg.RunTerminalCommand(ctx, name, strings.TrimSpace(args))
 	if said != "" {
 		c.screen.printNote(said)
 	}

@@ -15,51 +15,52 @@ import (
 	"parley/tools/testlog"
 )
 
-// A seat is a console on a real terminal with the keyboard of the person who sits there.
-type seat struct {
-	*talk
+// A terminalSession is a console on a real terminal, with the keyboard of the person who uses it.
+type terminalSession struct {
+	*consoleRun
 	keyboard *os.File
-	shown    *testlog.Buffer
+	output   *testlog.Buffer
 
 	width, height int
 }
 
-// sit opens a terminal and runs a console on it.
-func sit(t *testing.T) *seat {
+// startTerminal opens a terminal and runs a console on it.
+func startTerminal(t *testing.T) *terminalSession {
 	t.Helper()
-	return sitAt(t, console.Config{})
+	return startTerminalWith(t, console.Config{})
 }
 
-// sitAt is sit with a configuration of its own.
-func sitAt(t *testing.T, cfg console.Config) *seat {
+// startTerminalWith does what startTerminal does, with the given configuration.
+func startTerminalWith(t *testing.T, cfg console.Config) *terminalSession {
 	t.Helper()
-	return sitBefore(t, cfg, 80, 24, io.Discard)
+	return startTerminalOfSize(t, cfg, 80, 24, io.Discard)
 }
 
-// sitBefore is sitAt at a terminal of that size; what it shows is also written to beside.
-func sitBefore(t *testing.T, cfg console.Config, width, height int, beside io.Writer) *seat {
+// startTerminalOfSize does what startTerminalWith does, on a terminal of a given size, whose output is also
+// written to beside.
+func startTerminalOfSize(t *testing.T, cfg console.Config, width, height int, beside io.Writer) *terminalSession {
 	t.Helper()
 	front, back := openTerminal(t)
-	d := &seat{keyboard: front, shown: new(testlog.Buffer), width: width, height: height}
+	d := &terminalSession{keyboard: front, output: new(testlog.Buffer), width: width, height: height}
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
-		_, _ = io.Copy(io.MultiWriter(d.shown, beside), front) // ends in an error when the terminal is closed
+		_, _ = io.Copy(io.MultiWriter(d.output, beside), front) // fails when the terminal is closed
 	}()
 	t.Cleanup(func() {
-		_ = back.Close() // nothing depends on it anymore
+		_ = back.Close() // the result doesn't matter anymore
 		_ = front.Close()
 		<-read
 	})
 	resize(t, front, uint16(width), uint16(height))
-	cfg.In, cfg.Out, cfg.Hint = back, back, idle
-	d.talk = begin(t, cfg)
-	d.see(t, "›")
+	cfg.In, cfg.Out, cfg.Hint = back, back, idleText
+	d.consoleRun = startConsole(t, cfg)
+	d.awaitText(t, "›")
 	return d
 }
 
-// openTerminal opens a terminal: the keyboard and the screen in front of it, and what a
-// program reads and writes behind it. A test that closes them is to close both.
+// openTerminal opens a terminal. front is the side of the person, with keyboard and screen, and back the side
+// of the program. A test that closes one must close both.
 func openTerminal(t testing.TB) (front, back *os.File) {
 	t.Helper()
 	front, back, err := consoletest.OpenPTY(0, 0)
@@ -69,7 +70,7 @@ func openTerminal(t testing.TB) (front, back *os.File) {
 	return front, back
 }
 
-// resize tells the terminal its size.
+// resize sets the terminal's size.
 func resize(t *testing.T, f *os.File, width, height uint16) {
 	t.Helper()
 	if err := consoletest.ResizePTY(f, int(width), int(height)); err != nil {
@@ -77,38 +78,38 @@ func resize(t *testing.T, f *os.File, width, height uint16) {
 	}
 }
 
-func (d *seat) press(t *testing.T, keys string) {
+func (d *terminalSession) press(t *testing.T, keys string) {
 	t.Helper()
 	if _, err := d.keyboard.WriteString(keys); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// idle stands above the line that is typed while nothing goes on.
-const idle = "(nothing goes on)"
+// idleText is shown above the typed line while nothing is happening.
+const idleText = "(nothing goes on)"
 
-// onScreen is what is to be seen on the terminal, without the line that says that nothing goes on.
-func (d *seat) onScreen() string {
-	return strings.Replace(consoletest.Seen(d.shown.String(), d.width, d.height), "\n"+idle+"\n", "\n", 1)
+// onScreen returns what the terminal shows, without the line that says that nothing is happening.
+func (d *terminalSession) onScreen() string {
+	return strings.Replace(consoletest.Seen(d.output.String(), d.width, d.height), "\n"+idleText+"\n", "\n", 1)
 }
 
-// see waits until something is to be seen, and gives all that is.
-func (d *seat) see(t *testing.T, what string) string {
+// awaitText waits until the terminal shows a text, and returns everything that it shows.
+func (d *terminalSession) awaitText(t *testing.T, what string) string {
 	t.Helper()
-	return d.until(t, what, func(onScreen string) bool { return strings.Contains(onScreen, what) })
+	return d.waitUntil(t, what, func(onScreen string) bool { return strings.Contains(onScreen, what) })
 }
 
-// ends waits until what is to be seen ends so.
-func (d *seat) ends(t *testing.T, what string) string {
+// awaitSuffix waits until what the terminal shows ends with a text.
+func (d *terminalSession) awaitSuffix(t *testing.T, what string) string {
 	t.Helper()
-	return d.until(t, what, func(onScreen string) bool { return strings.HasSuffix(onScreen, what) })
+	return d.waitUntil(t, what, func(onScreen string) bool { return strings.HasSuffix(onScreen, what) })
 }
 
-func (d *seat) until(t *testing.T, what string, holds func(onScreen string) bool) string {
+func (d *terminalSession) waitUntil(t *testing.T, what string, holds func(onScreen string) bool) string {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(patience)
+	deadline := time.After(testTimeout)
 	for {
 		onScreen := d.onScreen()
 		if holds(onScreen) {
@@ -117,43 +118,43 @@ func (d *seat) until(t *testing.T, what string, holds func(onScreen string) bool
 		select {
 		case <-tick.C:
 		case <-deadline:
-			t.Fatalf("waited in vain for %q in\n%s\nwritten %q", what, onScreen, d.shown.String())
+			t.Fatalf("waited in vain for %q in\n%s\nwritten %q", what, onScreen, d.output.String())
 		}
 	}
 }
 
-func TestTextIsShownAsItComesAndOnce(t *testing.T) {
-	d := sit(t)
+func TestTextIsShownOnceWhileItArrives(t *testing.T) {
+	d := startTerminal(t)
 	d.press(t, "hello\r")
-	in := d.next(t)
+	in := d.nextMessage(t)
 	if in.Text != "hello" {
 		t.Errorf("said %q", in.Text)
 	}
-	d.see(t, "› hello\n")
-	d.see(t, "working")
+	d.awaitText(t, "› hello\n")
+	d.awaitText(t, "working")
 	d.emit(in.ID, bus.Event{Type: bus.TurnStart})
 	d.emit(in.ID, block(7, "user", "as was said")...)
 	d.emit(in.ID, bus.Event{Type: bus.BlockDelta, Kind: "thinking", Delta: "hmm"})
-	d.see(t, "hmm")
+	d.awaitText(t, "hmm")
 	d.emit(in.ID, block(1, "tool_use", `{"path":`, `"notes.txt"}`)...)
 	d.emit(in.ID, bus.Event{Type: bus.BlockStop, Kind: "thinking"})
 	d.emit(in.ID, bus.Event{Type: bus.ToolStart, Tool: "read_file", Call: "c1", Delta: "notes.txt"})
-	d.see(t, "· read_file notes.txt …\n… working; Ctrl-C stops it\n›")
+	d.awaitText(t, "· read_file notes.txt …\n… working; Ctrl-C stops it\n›")
 	d.emit(in.ID, block(3, "tool_result", `{"content":"a pear"}`)...)
 	d.emit(in.ID, bus.Event{Type: bus.ToolEnd, Tool: "read_file", Call: "c1"})
-	d.see(t, "· read_file notes.txt … ok\n")
+	d.awaitText(t, "· read_file notes.txt … ok\n")
 	d.emit(in.ID, bus.Event{Type: bus.Compacted, Compaction: &bus.Compaction{Before: 7000, After: 2000}})
-	d.see(t, "· the model now sees less history: about 2000 tokens instead of 7000\n")
-	d.emit(in.ID, text(4, "It **says** \x1b]0;owned\a", "pear.\n\nAnd ")[:3]...)
-	d.see(t, "It says ]0;ownedpear.\n\nAnd\n… working; Ctrl-C stops it\n›")
-	d.emit(in.ID, text(4, "more.")[1:]...)
+	d.awaitText(t, "· the model now sees less history: about 2000 tokens instead of 7000\n")
+	d.emit(in.ID, textEvents(4, "It **says** \x1b]0;owned\a", "pear.\n\nAnd ")[:3]...)
+	d.awaitText(t, "It says ]0;ownedpear.\n\nAnd\n… working; Ctrl-C stops it\n›")
+	d.emit(in.ID, textEvents(4, "more.")[1:]...)
 	d.emit(in.ID, bus.Event{Type: bus.TurnComplete})
-	d.answer(t, in.ID+"#reply", "It **says** \x1b]0;owned\apear.\n\nAnd more.\n\n_(Stopped.)_")
-	onScreen := d.ends(t, "And more.\n(Stopped.)\n›")
+	d.sendAnswer(t, in.ID+"#reply", "It **says** \x1b]0;owned\apear.\n\nAnd more.\n\n_(Stopped.)_")
+	onScreen := d.awaitSuffix(t, "And more.\n(Stopped.)\n›")
 	if n := strings.Count(onScreen, "pear"); n != 1 {
 		t.Errorf("the text is shown %d times:\n%s", n, onScreen)
 	}
-	shown := d.shown.String()
+	shown := d.output.String()
 	if strings.Contains(shown, "as was said") || strings.Contains(shown, `"path"`) || strings.Contains(shown, `"content"`) {
 		t.Errorf("what only the log shows is on the terminal: %q", shown)
 	}
@@ -168,184 +169,184 @@ func TestTextIsShownAsItComesAndOnce(t *testing.T) {
 	}
 }
 
-// The reply to a command may come before the news of what the command has done.
-func TestTheNewsOfACommandMayComeAfterItsReply(t *testing.T) {
-	d := sit(t)
+// The reply to a command may arrive before the events of what the command has done.
+func TestEventsOfACommandMayFollowItsReply(t *testing.T) {
+	d := startTerminal(t)
 	d.press(t, "/compact\r")
-	in := d.next(t)
-	d.answer(t, in.ID+"#reply", "summed up")
-	d.ends(t, "summed up\n›")
+	in := d.nextMessage(t)
+	d.sendAnswer(t, in.ID+"#reply", "summed up")
+	d.awaitSuffix(t, "summed up\n›")
 	d.emit(in.ID, bus.Event{Type: bus.Compacted, Compaction: &bus.Compaction{Before: 7000, After: 2000}})
-	d.ends(t, "about 2000 tokens instead of 7000\n›")
+	d.awaitSuffix(t, "about 2000 tokens instead of 7000\n›")
 }
 
-func TestAnAnswerWithoutNewsIsPrinted(t *testing.T) {
-	d := sit(t)
+func TestAnAnswerWithoutEventsIsPrinted(t *testing.T) {
+	d := startTerminal(t)
 	d.press(t, "/usage\r")
-	in := d.next(t)
-	d.answer(t, in.ID+"#reply", "this much")
-	d.ends(t, "› /usage\nthis much\n›")
+	in := d.nextMessage(t)
+	d.sendAnswer(t, in.ID+"#reply", "this much")
+	d.awaitSuffix(t, "› /usage\nthis much\n›")
 	d.press(t, "hello\r")
-	in = d.next(t)
-	d.answer(t, in.ID+"#reply", "whole") // its news are late
-	d.see(t, "whole\n")
-	d.emit(in.ID, append(text(0, "whole"), bus.Event{Type: bus.TurnComplete})...)
-	d.emit("console:next", text(0, "later")...)
-	if onScreen := d.see(t, "later"); strings.Count(onScreen, "whole") != 1 {
+	in = d.nextMessage(t)
+	d.sendAnswer(t, in.ID+"#reply", "whole") // its events arrive later
+	d.awaitText(t, "whole\n")
+	d.emit(in.ID, append(textEvents(0, "whole"), bus.Event{Type: bus.TurnComplete})...)
+	d.emit("console:next", textEvents(0, "later")...)
+	if onScreen := d.awaitText(t, "later"); strings.Count(onScreen, "whole") != 1 {
 		t.Errorf("shown twice:\n%s", onScreen)
 	}
 }
 
-func TestAnAnswerThatBreaksOffBeginsAgain(t *testing.T) {
-	d := sit(t)
+func TestAnInterruptedAnswerBeginsAgain(t *testing.T) {
+	d := startTerminal(t)
 	d.press(t, "hello\r")
-	in := d.next(t)
+	in := d.nextMessage(t)
 	d.emit(in.ID, bus.Event{Type: bus.TurnStart})
-	d.emit(in.ID, text(0, "first half")[:2]...)
-	d.see(t, "first half")
+	d.emit(in.ID, textEvents(0, "first half")[:2]...)
+	d.awaitText(t, "first half")
 	d.emit(in.ID, bus.Event{Type: bus.BlockReset, Block: 0})
-	d.emit(in.ID, text(0, "all of it")...)
+	d.emit(in.ID, textEvents(0, "all of it")...)
 	d.emit(in.ID, bus.Event{Type: bus.TurnComplete})
-	d.answer(t, in.ID+"#reply", "all of it")
-	d.ends(t, "› hello\nfirst half\n· the answer was cut off and is starting over\nall of it\n›")
+	d.sendAnswer(t, in.ID+"#reply", "all of it")
+	d.awaitSuffix(t, "› hello\nfirst half\n· the answer was cut off and is starting over\nall of it\n›")
 }
 
-func TestWhatIsTypedMeanwhileStaysApartAndIsSaid(t *testing.T) {
-	d := sit(t)
+func TestTextTypedDuringAnAnswerIsKeptAndSent(t *testing.T) {
+	d := startTerminal(t)
 	d.press(t, "one\r")
-	first := d.next(t)
+	first := d.nextMessage(t)
 	d.emit(first.ID, bus.Event{Type: bus.TurnStart})
-	d.emit(first.ID, text(0, "wor")[:2]...)
-	d.see(t, "wor\n… working; Ctrl-C stops it\n›")
+	d.emit(first.ID, textEvents(0, "wor")[:2]...)
+	d.awaitText(t, "wor\n… working; Ctrl-C stops it\n›")
 	d.press(t, "two\r")
-	if second := d.next(t); second.Text != "two" || second.ID == first.ID {
+	if second := d.nextMessage(t); second.Text != "two" || second.ID == first.ID {
 		t.Errorf("said %+v", second)
 	}
 	d.press(t, "thr")
-	d.see(t, "wor\n… working; Ctrl-C stops it\n› thr")
-	d.emit(first.ID, text(0, "king on")[1:]...)
-	d.ends(t, "working on\n… working; Ctrl-C stops it\n› thr")
+	d.awaitText(t, "wor\n… working; Ctrl-C stops it\n› thr")
+	d.emit(first.ID, textEvents(0, "king on")[1:]...)
+	d.awaitSuffix(t, "working on\n… working; Ctrl-C stops it\n› thr")
 	d.emit(first.ID, bus.Event{Type: bus.TurnComplete})
-	d.answer(t, first.ID+"#reply", "working on\n\ndone with both")
-	d.ends(t, "› one\n› two\nworking on\ndone with both\n› thr")
+	d.sendAnswer(t, first.ID+"#reply", "working on\n\ndone with both")
+	d.awaitSuffix(t, "› one\n› two\nworking on\ndone with both\n› thr")
 	d.press(t, "ee\r")
-	if third := d.next(t); third.Text != "three" {
+	if third := d.nextMessage(t); third.Text != "three" {
 		t.Errorf("said %q", third.Text)
 	}
 }
 
-func TestCtrlCStopsTheTurnAndThenTheTalk(t *testing.T) {
-	d := sitAt(t, console.Config{Leaving: "it goes on later"})
+func TestCtrlCStopsTheTurnAndThenTheConversation(t *testing.T) {
+	d := startTerminalWith(t, console.Config{Leaving: "it goes on later"})
 	d.press(t, "hello\r")
-	in := d.next(t)
+	in := d.nextMessage(t)
 	d.emit(in.ID, bus.Event{Type: bus.TurnStart})
-	d.emit(in.ID, text(0, "on and on")[:2]...)
-	d.see(t, "on and on")
+	d.emit(in.ID, textEvents(0, "on and on")[:2]...)
+	d.awaitText(t, "on and on")
 	d.press(t, "\x03")
-	stop := d.next(t)
+	stop := d.nextMessage(t)
 	if stop.Text != "/stop" {
 		t.Fatalf("said %q", stop.Text)
 	}
 	d.emit(in.ID, bus.Event{Type: bus.TurnError, Error: &bus.Failure{Code: "cancelled"}})
-	d.see(t, "on and on\n· stopped here")
-	d.answer(t, stop.ID+"#reply", "Stopped.")
-	d.ends(t, "Stopped.\n›")
+	d.awaitText(t, "on and on\n· stopped here")
+	d.sendAnswer(t, stop.ID+"#reply", "Stopped.")
+	d.awaitSuffix(t, "Stopped.\n›")
 	d.press(t, "not this")
-	d.see(t, "not this")
-	d.press(t, "\x03") // empties the line
-	d.ends(t, "Stopped.\n›")
+	d.awaitText(t, "not this")
+	d.press(t, "\x03") // clears the line
+	d.awaitSuffix(t, "Stopped.\n›")
 	d.press(t, "but that\r")
-	if in := d.next(t); in.Text != "but that" {
+	if in := d.nextMessage(t); in.Text != "but that" {
 		t.Errorf("said %q", in.Text)
 	}
-	d.see(t, "working")
+	d.awaitText(t, "working")
 	d.press(t, "\x03")
-	d.next(t)
-	d.press(t, "\x03") // nobody answers the first
-	if err := d.end(t); !errors.Is(err, io.EOF) {
+	d.nextMessage(t)
+	d.press(t, "\x03") // the first message gets no answer
+	if err := d.awaitEnd(t); !errors.Is(err, io.EOF) {
 		t.Errorf("it ended with %v", err)
 	}
-	d.see(t, "it goes on later")
+	d.awaitText(t, "it goes on later")
 }
 
-func TestCtrlDEndsTheTalkAndSoDoesQuit(t *testing.T) {
+func TestCtrlDAndQuitEndTheConversation(t *testing.T) {
 	for _, keys := range []string{"\x04", "/quit\r", "/exit\r"} {
-		d := sit(t)
+		d := startTerminal(t)
 		d.press(t, keys)
-		if err := d.end(t); !errors.Is(err, io.EOF) {
+		if err := d.awaitEnd(t); !errors.Is(err, io.EOF) {
 			t.Errorf("%q: it ended with %v", keys, err)
 		}
-		d.until(t, "no prompt", func(onScreen string) bool { return !strings.Contains(onScreen, "›") })
+		d.waitUntil(t, "no prompt", func(onScreen string) bool { return !strings.Contains(onScreen, "›") })
 	}
 }
 
 func TestUnknownCommandsAreRefused(t *testing.T) {
-	d := sitAt(t, console.Config{Refuse: func(text string) string {
+	d := startTerminalWith(t, console.Config{RefusalOf: func(text string) string {
 		if text == "/stauts" {
 			return "no such command"
 		}
 		return ""
 	}})
 	d.press(t, "/stauts\r")
-	d.ends(t, "› /stauts\nno such command\n›")
+	d.awaitSuffix(t, "› /stauts\nno such command\n›")
 	d.press(t, "/status\r")
-	if in := d.next(t); in.Text != "/status" {
+	if in := d.nextMessage(t); in.Text != "/status" {
 		t.Errorf("said %q", in.Text)
 	}
 }
 
-func TestPastedLinesAreOneMessageAndHistoryComesBack(t *testing.T) {
-	d := sitAt(t, console.Config{Earlier: []string{"long ago", "lately"}})
+func TestPastedLinesAreOneMessageInTheHistory(t *testing.T) {
+	d := startTerminalWith(t, console.Config{EarlierLines: []string{"long ago", "lately"}})
 	d.press(t, "\x1b[200~line one\rline two\r\x1b[201~\r")
-	in := d.next(t)
+	in := d.nextMessage(t)
 	if in.Text != "line one\nline two" {
 		t.Errorf("said %q", in.Text)
 	}
-	d.answer(t, in.ID+"#reply", "yes")
-	d.ends(t, "yes\n›")
+	d.sendAnswer(t, in.ID+"#reply", "yes")
+	d.awaitSuffix(t, "yes\n›")
 	d.press(t, "\x1b[A")
-	d.ends(t, "› line one\n  line two")
+	d.awaitSuffix(t, "› line one\n  line two")
 	d.press(t, "\x1b[A\x1b[A")
-	d.ends(t, "› lately")
+	d.awaitSuffix(t, "› lately")
 	d.press(t, "\x1b[A")
-	d.ends(t, "› long ago")
+	d.awaitSuffix(t, "› long ago")
 	d.press(t, "\x1b[B\r")
-	if in := d.next(t); in.Text != "lately" {
+	if in := d.nextMessage(t); in.Text != "lately" {
 		t.Errorf("the arrows brought back %q", in.Text)
 	}
 }
 
-func TestKeysOfTheLine(t *testing.T) {
+func TestEditingKeys(t *testing.T) {
 	for keys, want := range map[string]string{
-		"bc\x1b[1~a\x1b[4~d\r":     "abcd",          // Home and End as tmux sends them
-		"bc\x1b[Ha\x1b[Fd\r":       "abcd",          // and others
+		"bc\x1b[1~a\x1b[4~d\r":     "abcd",          // Home and End in tmux
+		"bc\x1b[Ha\x1b[Fd\r":       "abcd",          // Home and End in other terminals
 		"one three\x1b[1;5Dtwo \r": "one two three", // Ctrl and an arrow
 		"你好吗\x7f\x1b[D世\r":         "你世好",
 		"🙂👍x\x1b[D\x7f\r":          "🙂x",
 		"gone\x15kept\r":           "kept",
 		"first\x0asecond\r":        "first\nsecond", // Ctrl-J breaks the line
 	} {
-		d := sit(t)
+		d := startTerminal(t)
 		d.press(t, keys)
-		if in := d.next(t); in.Text != want {
+		if in := d.nextMessage(t); in.Text != want {
 			t.Errorf("%q gives %q, want %q", keys, in.Text, want)
 		}
 	}
 }
 
-func TestLongAnswersBreakBetweenWordsAndAreWhole(t *testing.T) {
-	d := sit(t)
+func TestLongAnswersAreWrappedBetweenWords(t *testing.T) {
+	d := startTerminal(t)
 	d.press(t, "tell me\r")
-	in := d.next(t)
+	in := d.nextMessage(t)
 	var words []string
 	for i := range 1200 {
 		words = append(words, "word"+strconv.Itoa(i))
 	}
 	said := strings.Join(words, " ")
-	d.emit(in.ID, append(text(0, said), bus.Event{Type: bus.TurnComplete})...)
-	d.answer(t, in.ID+"#reply", said)
-	// Before its end the answer's last lines are shown to that word too, above the same prompt.
-	onScreen := d.until(t, "the whole answer", func(onScreen string) bool {
+	d.emit(in.ID, append(textEvents(0, said), bus.Event{Type: bus.TurnComplete})...)
+	d.sendAnswer(t, in.ID+"#reply", said)
+	// Before the answer is sent, its last lines are visible up to that word, above the same prompt.
+	onScreen := d.waitUntil(t, "the whole answer", func(onScreen string) bool {
 		return strings.HasSuffix(onScreen, "word1199\n›") && strings.Count(onScreen, "word") == len(words)
 	})
 	for line := range strings.Lines(onScreen) {
@@ -357,8 +358,8 @@ func TestLongAnswersBreakBetweenWordsAndAreWhole(t *testing.T) {
 	}
 }
 
-// A table fits the terminal, and links are links where the terminal makes them.
-func TestAnswersAreDrawnForTheTerminal(t *testing.T) {
+// A table fits the terminal's width, and links are hyperlinks if the terminal supports them.
+func TestTablesAndLinksFitTheTerminal(t *testing.T) {
 	const said = "see [the page](https://a.example/x)\n\n| name | what it is |\n|---|---|\n| one | " +
 		"a cell that is far too long for a terminal of eighty columns, so that it is broken between its words |"
 	const link = "\x1b]8;;https://a.example/x"
@@ -378,23 +379,23 @@ func TestAnswersAreDrawnForTheTerminal(t *testing.T) {
 		for _, name := range []string{"TERM", "TMUX", "STY", "FORCE_HYPERLINK", "VTE_VERSION", "TERM_PROGRAM", "WT_SESSION", "KONSOLE_VERSION", "DOMTERM"} {
 			t.Setenv(name, c.env[name])
 		}
-		d := sit(t)
+		d := startTerminal(t)
 		d.press(t, "tell me\r")
-		in := d.next(t)
-		d.emit(in.ID, append(text(0, said), bus.Event{Type: bus.TurnComplete})...)
-		d.answer(t, in.ID+"#reply", said)
-		onScreen := d.ends(t, "its words\n›")
+		in := d.nextMessage(t)
+		d.emit(in.ID, append(textEvents(0, said), bus.Event{Type: bus.TurnComplete})...)
+		d.sendAnswer(t, in.ID+"#reply", said)
+		onScreen := d.awaitSuffix(t, "its words\n›")
 		if !strings.Contains(onScreen, "name │ what it is\n─────┼──") || !strings.Contains(onScreen, "\n     │ is broken between its words") {
 			t.Errorf("the table is\n%s", onScreen)
 		}
-		if got := strings.Contains(d.shown.String(), link); got != c.links || strings.Contains(onScreen, "(https://a.example/x)") == c.links {
+		if got := strings.Contains(d.output.String(), link); got != c.links || strings.Contains(onScreen, "(https://a.example/x)") == c.links {
 			t.Errorf("%v: a link is %v:\n%s", c.env, got, onScreen)
 		}
 		d.press(t, "\x04") // Ctrl-D
 	}
 }
 
-// A call that needs approval is asked about at the line that is typed.
+// If a call needs approval, the question appears at the typed line.
 func TestRequestsAreAnsweredWithALetter(t *testing.T) {
 	request := func(id string) bus.Event {
 		return bus.Event{Type: bus.Asked, Ask: &bus.Ask{ID: id, Kind: bus.AskApproval, Tool: "exec_shell"}}
@@ -404,105 +405,105 @@ func TestRequestsAreAnsweredWithALetter(t *testing.T) {
 		"n": "/deny one", "no": "/deny one", "n not today ": "/deny one not today",
 		"yes please": "yes please", "no idea": "no idea", "/approve one": "/approve one", "so what": "so what",
 	} {
-		d := sit(t)
+		d := startTerminal(t)
 		d.emit("console:1", request("one"))
-		d.ends(t, "in this conversation\ny/n/s ›")
+		d.awaitSuffix(t, "in this conversation\ny/n/s ›")
 		d.press(t, typed+"\r")
-		if in := d.next(t); in.Text != want {
+		if in := d.nextMessage(t); in.Text != want {
 			t.Errorf("%q said %q, want %q", typed, in.Text, want)
 		}
 	}
-	d := sit(t)
+	d := startTerminal(t)
 	d.emit("console:1", bus.Event{Type: bus.Asked, Ask: &bus.Ask{ID: "question", Kind: bus.AskQuestion}},
 		bus.Event{Type: bus.Asked, Ask: &bus.Ask{ID: "elsewhere", Kind: bus.AskApproval, Tool: "message", Asked: []bus.Address{{Channel: "slack", Chat: "C1"}}}},
 		request("one"), request("one"), request("two"), request("three"))
-	d.see(t, "exec_shell needs your approval (one)")
+	d.awaitText(t, "exec_shell needs your approval (one)")
 	d.press(t, "y\r")
-	d.see(t, "(two)")
+	d.awaitText(t, "(two)")
 	d.emit("console:1", bus.Event{Type: bus.AskResolved, Ask: &bus.Ask{ID: "two"}})
-	d.see(t, "(three)")
-	d.press(t, "y\r") // it may have been meant for the second
-	d.see(t, "somebody has already decided that request; the next one is three: answer again")
+	d.awaitText(t, "(three)")
+	d.press(t, "y\r") // the answer may have been meant for the second request
+	d.awaitText(t, "somebody has already decided that request; the next one is three: answer again")
 	d.press(t, "n\r")
-	d.ends(t, "n\n›")
+	d.awaitSuffix(t, "n\n›")
 	d.press(t, "y\r")
 	var said []string
 	for range 3 {
-		said = append(said, d.next(t).Text)
+		said = append(said, d.nextMessage(t).Text)
 	}
 	if got := strings.Join(said, ", "); got != "/approve one, /deny three, y" {
 		t.Errorf("said %s", got)
 	}
 }
 
-// The end of a text is missed where its server dies: the answer is one text all the same.
-func TestATextWhoseEndWasMissedIsShownAtOnce(t *testing.T) {
-	d := sit(t)
+// If a text's end is missed because its server died, the answer is still shown as one text.
+func TestATextWhoseEndWasMissedIsShownWhole(t *testing.T) {
+	d := startTerminal(t)
 	d.press(t, "hello\r")
-	in := d.next(t)
+	in := d.nextMessage(t)
 	d.emit(in.ID, bus.Event{Type: bus.TurnStart})
-	d.emit(in.ID, text(0, "one answer")[:2]...)
-	d.see(t, "one")
+	d.emit(in.ID, textEvents(0, "one answer")[:2]...)
+	d.awaitText(t, "one")
 	d.emit(in.ID, bus.Event{Type: bus.TurnComplete})
-	d.answer(t, in.ID+"#reply", "one answer")
-	d.ends(t, "› hello\none answer\n›")
+	d.sendAnswer(t, in.ID+"#reply", "one answer")
+	d.awaitSuffix(t, "› hello\none answer\n›")
 }
 
-// The line above shows which commands a beginning may become, and Tab completes it.
+// The line above shows the commands that a typed beginning may become, and Tab completes it.
 func TestTabCompletesCommands(t *testing.T) {
-	d := sitAt(t, console.Config{Commands: []string{"status", "stop", "help"}})
+	d := startTerminalWith(t, console.Config{Commands: []string{"status", "stop", "help"}})
 	d.press(t, "/st")
-	d.ends(t, "/status · /stop\n› /st")
+	d.awaitSuffix(t, "/status · /stop\n› /st")
 	d.press(t, "a")
-	d.ends(t, "/status\n› /sta")
+	d.awaitSuffix(t, "/status\n› /sta")
 	d.press(t, "\t")
-	d.ends(t, "› /status")
+	d.awaitSuffix(t, "› /status")
 	d.press(t, "\r")
-	if in := d.next(t); in.Text != "/status" {
+	if in := d.nextMessage(t); in.Text != "/status" {
 		t.Errorf("said %q", in.Text)
 	}
 	d.press(t, "/HE\t\r")
-	if in := d.next(t); in.Text != "/help" {
+	if in := d.nextMessage(t); in.Text != "/help" {
 		t.Errorf("said %q", in.Text)
 	}
-	d.see(t, "Keys here: Tab completes") // the keys, which only the terminal knows
+	d.awaitText(t, "Keys here: Tab completes") // the help on keys, which only the terminal has
 }
 
-func TestCtrlRSearchesWhatWasTyped(t *testing.T) {
-	d := sitAt(t, console.Config{Earlier: []string{"the pear and the apple", "a plum", "an Apple", "nothing"}})
+func TestCtrlRSearchesTypedLines(t *testing.T) {
+	d := startTerminalWith(t, console.Config{EarlierLines: []string{"the pear and the apple", "a plum", "an Apple", "nothing"}})
 	d.press(t, "half\x12apple")
-	d.ends(t, "› an Apple")
-	d.see(t, "search for “apple”")
+	d.awaitSuffix(t, "› an Apple")
+	d.awaitText(t, "search for “apple”")
 	d.press(t, "\x12")
-	d.ends(t, "› the pear and the apple")
+	d.awaitSuffix(t, "› the pear and the apple")
 	d.press(t, "\x12")
-	d.see(t, "no match")
-	d.press(t, "\x03") // leaves the search, and the line is as it was
-	d.until(t, "the line as it was", func(onScreen string) bool { return strings.HasSuffix(onScreen, idle+"\n› half") })
+	d.awaitText(t, "no match")
+	d.press(t, "\x03") // ends the search, and the line is as before
+	d.waitUntil(t, "the line as it was", func(onScreen string) bool { return strings.HasSuffix(onScreen, idleText+"\n› half") })
 	d.press(t, "\x15\x12plum\r")
-	d.ends(t, "› a plum")
+	d.awaitSuffix(t, "› a plum")
 	d.press(t, " tree\r")
-	if in := d.next(t); in.Text != "a plum tree" {
+	if in := d.nextMessage(t); in.Text != "a plum tree" {
 		t.Errorf("said %q", in.Text)
 	}
 }
 
 func TestClearEmptiesTheScreen(t *testing.T) {
 	for _, keys := range []string{"\x0c", "/clear\r"} {
-		d := sit(t)
+		d := startTerminal(t)
 		d.press(t, "hello\r")
-		in := d.next(t)
-		d.answer(t, in.ID+"#reply", "first answer")
-		d.see(t, "first answer")
+		in := d.nextMessage(t)
+		d.sendAnswer(t, in.ID+"#reply", "first answer")
+		d.awaitText(t, "first answer")
 		d.press(t, keys)
 		rows := func() []string {
 			screen := consoletest.NewTerminal(d.width, d.height)
-			_, _ = screen.Write([]byte(d.shown.String())) // an emulator takes all
+			_, _ = screen.Write([]byte(d.output.String())) // writing to the emulator never fails
 			return screen.Rows()
 		}
-		d.until(t, "an empty screen", func(string) bool { return rows()[1] == "›" && rows()[2] == "" })
+		d.waitUntil(t, "an empty screen", func(string) bool { return rows()[1] == "›" && rows()[2] == "" })
 		d.press(t, "again\r")
-		if in := d.next(t); in.Text != "again" {
+		if in := d.nextMessage(t); in.Text != "again" {
 			t.Errorf("said %q", in.Text)
 		}
 	}

@@ -31,14 +31,14 @@ type window struct {
 	mu            sync.Mutex
 	pane          pane
 	width, height int
-	finished      []string // the lines that must be printed above the window
-	growing       *growing // the unfinished passage; nil if there is none
-	calls         passage  // the tool calls that are running
-	status        string   // says what is going on; "" if nothing is
-	helpText      string   // helps with the line that is being typed, and is shown instead of status; "" if there is none
-	question      string   // the question that the person has to decide; "" if there is none
-	typed         []string // the line that is being typed, as rows
-	cursor        position // where the cursor is in them
+	finished      []string        // the lines that must be printed above the window
+	growing       *growingPassage // the unfinished passage; nil if there is none
+	calls         passage         // the tool calls that are running
+	status        string          // says what is going on; "" if nothing is
+	helpText      string          // helps with the line that is being typed, and is shown instead of status; "" if there is none
+	question      string          // the question that the person has to decide; "" if there is none
+	typed         []string        // the line that is being typed, as rows
+	cursor        position        // where the cursor is in them
 
 	lines      chan string   // lines that were typed and sent
 	interrupts chan struct{} // receives a value for each Ctrl-C at an empty line
@@ -48,13 +48,13 @@ type window struct {
 // maxQueuedLines is the number of sent lines that may wait to be received.
 const maxQueuedLines = 16
 
-// betweenFrames is the minimum time between two drawings of the window.
-const betweenFrames = time.Second / 30
+// frameInterval is the minimum time between two drawings of the window.
+const frameInterval = time.Second / 30
 
 func newWindow(fd int, in io.Reader, out io.Writer, width, height int, cfg Config) *window {
 	w := &window{
 		markdown: markup.New(), links: makesLinks(os.Getenv), hint: cfg.Hint, fd: fd, changed: make(chan struct{}, 1),
-		pane:  pane{out: out, reflows: reflowsLines(os.Getenv), plain: os.Getenv("NO_COLOR") != ""},
+		pane:  pane{out: out, reflows: reflowsLines(os.Getenv), noStyles: os.Getenv("NO_COLOR") != ""},
 		width: width, height: height, typed: []string{promptText},
 		lines: make(chan string, maxQueuedLines), interrupts: make(chan struct{}, 1), ended: make(chan error, 1),
 	}
@@ -114,7 +114,7 @@ func (w *window) drawOften(done <-chan struct{}) {
 		w.drawSoon()
 		w.mu.Unlock()
 		select {
-		case <-time.After(betweenFrames):
+		case <-time.After(frameInterval):
 		case <-done:
 			return
 		}
@@ -127,8 +127,8 @@ func (w *window) close() { w.program.Send(closeMsg{}) }
 // A closeMsg tells the prompt that the conversation is over.
 type closeMsg struct{}
 
-// change changes what the window shows, and has it drawn soon.
-func (w *window) change(change func()) {
+// changed changes what the window shows, and has it drawn soon.
+func (w *window) update(change func()) {
 	w.mu.Lock()
 	change()
 	w.mu.Unlock()
@@ -140,14 +140,14 @@ func (w *window) change(change func()) {
 
 // print prints a finished passage above the window.
 func (w *window) print(p passage) {
-	w.change(func() { w.finished = append(w.finished, w.linesOf(p)...) })
+	w.update(func() { w.finished = append(w.finished, w.linesOf(p)...) })
 }
 
 // grow shows an unfinished passage, which begins with the text it had before.
 func (w *window) grow(p passage) {
-	w.change(func() {
+	w.update(func() {
 		if w.growing == nil {
-			w.growing = new(growing)
+			w.growing = new(growingPassage)
 		}
 		w.growing.passage = p
 	})
@@ -155,7 +155,7 @@ func (w *window) grow(p passage) {
 
 // finish prints the rest of the passage that was growing.
 func (w *window) finish() {
-	w.change(func() {
+	w.update(func() {
 		if w.growing != nil {
 			w.finished = append(w.finished, w.growing.finish(w.linesOf)...)
 			w.growing = nil
@@ -164,15 +164,15 @@ func (w *window) finish() {
 }
 
 // showCalls replaces the lines of the running tool calls.
-func (w *window) showCalls(lines string) { w.change(func() { w.calls = passage{text: lines} }) }
+func (w *window) showCalls(lines string) { w.update(func() { w.calls = passage{text: lines} }) }
 
 // showStatus shows the line that says what is going on.
-func (w *window) showStatus(line string) { w.change(func() { w.status = line }) }
+func (w *window) showStatus(line string) { w.update(func() { w.status = line }) }
 
 // showQuestion prints the request that the person has to decide, once, and makes the line that is being typed ask
 // for the decision.
 func (w *window) showQuestion(question string) {
-	w.change(func() {
+	w.update(func() {
 		if question != "" && question != w.question {
 			w.finished = append(w.finished, w.linesOf(passage{text: question})...)
 		}
@@ -192,13 +192,13 @@ type questionMsg string
 
 // showTyped shows the line that is being typed, as rows, with the cursor in them and the text that helps with it.
 func (w *window) showTyped(rows []string, cursor position, helpText string) {
-	w.change(func() { w.typed, w.cursor, w.helpText = rows, cursor, helpText })
+	w.update(func() { w.typed, w.cursor, w.helpText = rows, cursor, helpText })
 }
 
 // send passes a typed line on to the conversation, and shows the line that is empty then at the same moment: the
 // conversation prints what was sent, which nobody should see twice. It returns false if too many lines wait.
 func (w *window) send(line string, rows []string, cursor position) (sent bool) {
-	w.change(func() {
+	w.update(func() {
 		select {
 		case w.lines <- line:
 			w.typed, w.cursor, sent = rows, cursor, true
@@ -209,11 +209,11 @@ func (w *window) send(line string, rows []string, cursor position) (sent bool) {
 }
 
 // clear clears the screen; what has scrolled away stays.
-func (w *window) clear() { w.change(func() { w.pane.clear() }) }
+func (w *window) clear() { w.update(func() { w.pane.clear() }) }
 
 // resize sets the terminal's new size.
 func (w *window) resize(width, height int) {
-	w.change(func() {
+	w.update(func() {
 		if width != w.width || height != w.height {
 			w.width, w.height = width, height
 			w.pane.resize(width, height)
@@ -298,22 +298,22 @@ func dimmed(line string) string {
 
 // A passage is a text that is shown as a unit, as plain text or Markdown, dimmed or not.
 type passage struct {
-	text     string
-	markdown bool
-	dim      bool
+	text       string
+	isMarkdown bool
+	isDimmed   bool
 }
 
 // linesOf returns a passage as lines for the terminal, broken between words.
 func (w *window) linesOf(p passage) []string {
 	text := strings.Trim(clean(p.text), "\n")
-	if p.markdown {
+	if p.isMarkdown {
 		text = w.markdown.RenderTerminal(text, markup.Screen{Width: w.width, Links: w.links})
 	}
 	if strings.TrimSpace(text) == "" {
 		return nil
 	}
 	lines := strings.Split(wrap(text, w.width), "\n")
-	if p.dim {
+	if p.isDimmed {
 		for i := range lines {
 			lines[i] = dimmed(ansi.Strip(lines[i])) // the end of a style would also end the dimming
 		}

@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	welcomeEvery  = 5 * time.Second
-	welcomeWithin = 24 * time.Hour // how long after the admission a person is still told of it
-	longestName   = 64             // the length of the longest stranger's name that owners are shown, in characters
+	welcomeInterval = 5 * time.Second
+	welcomePeriod   = 24 * time.Hour // how long after the admission a person is still told of it
+	maxShownName    = 64             // the length of the longest stranger's name that owners are shown, in characters
 )
 
 // rememberOwner remembers, in memory, an owner's private chat with the bot. This is for owners whom the
@@ -43,7 +43,7 @@ func (d *receiver) noteName(ctx context.Context, who bus.Person) {
 // on.
 func (d *receiver) announceRequest(ctx context.Context, in bus.Inbound, asked channels.Pairing) {
 	select {
-	case d.requested <- struct{}{}:
+	case d.requestMade <- struct{}{}:
 	default:
 	}
 	person, now := in.From.ID, d.Now()
@@ -97,13 +97,13 @@ func (d *receiver) runWelcomes(ctx context.Context) {
 	for {
 		if waiting := d.welcomeAdmitted(ctx); !waiting {
 			select {
-			case <-d.requested:
+			case <-d.requestMade:
 			case <-ctx.Done():
 				return
 			}
 		}
 		select {
-		case <-time.After(welcomeEvery):
+		case <-time.After(welcomeInterval):
 		case <-ctx.Done():
 			return
 		}
@@ -123,14 +123,14 @@ func (d *receiver) welcomeAdmitted(ctx context.Context) (waiting bool) {
 		case err != nil || at.Channel != d.Name || p.Owner:
 		case !p.Approved:
 			waiting = true
-		case d.Now().Sub(p.At) < welcomeWithin && d.Gate.settings().policy() == byPairing:
+		case d.Now().Sub(p.At) < welcomePeriod && d.Gate.settings().policy() == policyPairing:
 			admitted := fmt.Sprintf("#admitted/%d", p.At.UnixMicro())
-			if !d.welcomed.add(p.Person+admitted, d.Now()) {
+			if !d.recentWelcomes.add(p.Person+admitted, d.Now()) {
 				continue
 			}
 			text := textAdmitted
 			if !d.publishOwn(ctx, bus.Outbound{ID: bus.DerivedID(p.Person, admitted), To: at, Text: text, At: d.Now()}) {
-				d.welcomed.forget(p.Person + admitted)
+				d.recentWelcomes.forget(p.Person + admitted)
 				waiting = true
 			}
 		}

@@ -14,8 +14,8 @@ import (
 	"parley/channels/stagetest"
 )
 
-// posted takes what was published to go out off the bus, by chat.
-func (s *stage) posted(t *testing.T) map[string][]bus.Outbound {
+// takeOutbound removes the messages that wait to be sent from the bus, and returns them by chat.
+func (s *testStage) takeOutbound(t *testing.T) map[string][]bus.Outbound {
 	t.Helper()
 	all := map[string][]bus.Outbound{}
 	for _, out := range bustest.TakeOutbound(t, s.Bus, "c") {
@@ -24,55 +24,55 @@ func (s *stage) posted(t *testing.T) map[string][]bus.Outbound {
 	return all
 }
 
-func TestTheOwnerHearsOfARequestAndTheAdmittedOfTheirAdmission(t *testing.T) {
-	inGateway(t, bus.Caps{}, gateway.Access{}, func(t *testing.T, s *stage) {
-		own(t, s, "1")
-		admit(t, s, "2")
-		if got := s.posted(t); len(got["2"]) != 1 || !strings.Contains(got["2"][0].Text, "can talk to me now") || len(got["1"]) != 1 {
+func TestOwnersAreToldOfRequestsAndPeopleOfTheirAdmission(t *testing.T) {
+	withGateway(t, bus.Caps{}, gateway.Access{}, func(t *testing.T, s *testStage) {
+		makeOwner(t, s, "1")
+		admitPerson(t, s, "2")
+		if got := s.takeOutbound(t); len(got["2"]) != 1 || !strings.Contains(got["2"][0].Text, "can talk to me now") || len(got["1"]) != 1 {
 			t.Fatalf("posted %+v", got)
 		}
 		for i := range 3 {
-			s.say(t, stagetest.Said(fmt.Sprint("a", i), "7", "my secret plan"))
+			s.receive(t, stagetest.Said(fmt.Sprint("a", i), "7", "my secret plan"))
 		}
-		got := s.posted(t)
-		code := pending(t, s, "c:7")
+		got := s.takeOutbound(t)
+		code := requestCode(t, s, "c:7")
 		if len(got) != 1 || len(got["1"]) != 1 || !strings.Contains(got["1"][0].Text, "`c:7`") || !strings.Contains(got["1"][0].Text, "parley pairing approve "+code) ||
 			strings.Contains(got["1"][0].Text, "secret") {
 			t.Fatalf("posted %+v", got)
 		}
 		time.Sleep(2 * time.Hour)
-		s.say(t, stagetest.Said("b", "7", "and now?"))
-		if got := s.posted(t); len(got) > 0 {
+		s.receive(t, stagetest.Said("b", "7", "and now?"))
+		if got := s.takeOutbound(t); len(got) > 0 {
 			t.Errorf("the same day posted %+v", got)
 		}
-		if _, err := s.Book.Admit(t.Context(), channels.Admission{Code: pending(t, s, "c:7")}); err != nil {
+		if _, err := s.Book.Admit(t.Context(), channels.Admission{Code: requestCode(t, s, "c:7")}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		if got := s.posted(t); len(got) != 1 || len(got["7"]) != 1 || got["7"][0].Session != "" {
+		if got := s.takeOutbound(t); len(got) != 1 || len(got["7"]) != 1 || got["7"][0].Session != "" {
 			t.Errorf("posted %+v", got)
 		}
 		time.Sleep(time.Hour)
 		for i := range 20 {
-			s.say(t, stagetest.Said(fmt.Sprint("flood", i), fmt.Sprint(100+i), "hello"))
+			s.receive(t, stagetest.Said(fmt.Sprint("flood", i), fmt.Sprint(100+i), "hello"))
 		}
-		if got := s.posted(t); len(got) != 1 || len(got["1"]) > 5 {
+		if got := s.takeOutbound(t); len(got) != 1 || len(got["1"]) > 5 {
 			t.Errorf("of a flood posted %+v", got)
 		}
 	})
 }
 
-func own(t *testing.T, s *stage, user string) {
+func makeOwner(t *testing.T, s *testStage, user string) {
 	t.Helper()
 	code, err := s.Book.OfferOwner(t.Context(), "c")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.say(t, stagetest.Said("own"+user, user, code))
+	s.receive(t, stagetest.Said("own"+user, user, code))
 }
 
-func pending(t *testing.T, s *stage, person string) string {
+func requestCode(t *testing.T, s *testStage, person string) string {
 	t.Helper()
 	pairings, err := s.Book.Pairings(t.Context())
 	if err != nil {
@@ -86,46 +86,46 @@ func pending(t *testing.T, s *stage, person string) string {
 	return ""
 }
 
-func admit(t *testing.T, s *stage, user string) {
+func admitPerson(t *testing.T, s *testStage, user string) {
 	t.Helper()
-	s.say(t, stagetest.Said("ask"+user, user, "hello"))
-	if _, err := s.Book.Admit(t.Context(), channels.Admission{Code: pending(t, s, "c:"+user)}); err != nil {
+	s.receive(t, stagetest.Said("ask"+user, user, "hello"))
+	if _, err := s.Book.Admit(t.Context(), channels.Admission{Code: requestCode(t, s, "c:"+user)}); err != nil {
 		t.Fatal(err)
 	}
 	time.Sleep(10 * time.Second)
 	synctest.Wait()
 }
 
-// An owner whom only the configuration knows is told where they have talked to
-// the bot alone; and a code owns nothing where the configuration has owners.
+// An owner who is named only in the settings is told of requests in the private chat in which they have talked
+// to the bot. If the settings name owners, an owner's code has no effect.
 func TestAnOwnerOfTheConfiguration(t *testing.T) {
-	inGateway(t, bus.Caps{}, gateway.Access{Owners: []string{"1"}}, func(t *testing.T, s *stage) {
-		own(t, s, "2")
+	withGateway(t, bus.Caps{}, gateway.Access{Owners: []string{"1"}}, func(t *testing.T, s *testStage) {
+		makeOwner(t, s, "2")
 		if _, ok, err := s.Book.FindPairing(t.Context(), "c:2"); ok || err != nil {
 			t.Errorf("a code made an owner beside that of the configuration, %v", err)
 		}
-		s.say(t, stagetest.Said("hi", "1", "hello"))
-		s.say(t, stagetest.Said("ask", "7", "hello"))
-		if got := s.posted(t); len(got) != 1 || len(got["1"]) != 1 {
+		s.receive(t, stagetest.Said("hi", "1", "hello"))
+		s.receive(t, stagetest.Said("ask", "7", "hello"))
+		if got := s.takeOutbound(t); len(got) != 1 || len(got["1"]) != 1 {
 			t.Errorf("posted %+v", got)
 		}
 	})
 }
 
 func TestStopWithoutAMentionWhereTheBotIsAtWork(t *testing.T) {
-	inGateway(t, bus.Caps{}, gateway.Access{Policy: "list", AllowFrom: []string{"1"}}, func(t *testing.T, s *stage) {
+	withGateway(t, bus.Caps{}, gateway.Access{Policy: "list", AllowFrom: []string{"1"}}, func(t *testing.T, s *testStage) {
 		in := func(id, user, text string, mentioned bool) bus.Inbound {
 			m := stagetest.Said(id, user, text)
 			m.Group, m.Mentioned, m.At.Chat = true, mentioned, "group"
 			return m
 		}
-		s.say(t, in("a", "1", "/stop", false)) // nothing runs
-		s.say(t, in("b", "1", "work", true))
+		s.receive(t, in("a", "1", "/stop", false)) // nothing is running
+		s.receive(t, in("b", "1", "work", true))
 		for id, text := range map[string]string{"c": "stop", "d": "/status", "e": "/stop the car", "f": "/new"} {
-			s.say(t, in(id, "1", text, false))
+			s.receive(t, in(id, "1", text, false))
 		}
-		s.say(t, in("g", "2", "/stop", false))
-		s.say(t, in("h", "1", "/stop", false))
+		s.receive(t, in("g", "2", "/stop", false))
+		s.receive(t, in("h", "1", "/stop", false))
 		lease, err := s.Bus.Claim(t.Context(), bus.InboundTopic)
 		if err != nil {
 			t.Fatal(err)
@@ -137,32 +137,32 @@ func TestStopWithoutAMentionWhereTheBotIsAtWork(t *testing.T) {
 		if stop, err := bus.DecodeInbound(mail[1].Body); err != nil || stop.Kind != bus.Command || stop.Mentioned || !stop.Group {
 			t.Errorf("%+v, %v", stop, err)
 		}
-		s.say(t, in("i", "1", "/stop", false)) // while it is leased
+		s.receive(t, in("i", "1", "/stop", false)) // while the session is leased
 		if err := lease.Settle(t.Context(), bus.End{Done: mail[1].Seq + 1}); err != nil {
 			t.Fatal(err)
 		}
-		s.say(t, in("j", "1", "/stop", false))
+		s.receive(t, in("j", "1", "/stop", false))
 		if d := s.Depth(t, bus.InboundTopic); d.Waiting != 0 {
 			t.Errorf("left %+v", d)
 		}
 	})
 }
 
-// Who reads who is paired, and where the bot is spoken to, reads names.
-func TestTheBookLearnsNames(t *testing.T) {
-	inGateway(t, bus.Caps{}, gateway.Access{}, func(t *testing.T, s *stage) {
+// The book stores people's and groups' names, for whoever lists the pairings and the chats.
+func TestNamesAreRecordedInTheBook(t *testing.T) {
+	withGateway(t, bus.Caps{}, gateway.Access{}, func(t *testing.T, s *testStage) {
 		say := func(id, person, name string) {
 			in := stagetest.Said(id, person, "hello")
 			in.From.Name = name
-			s.say(t, in)
-			s.posted(t)
+			s.receive(t, in)
+			s.takeOutbound(t)
 		}
 		say("a", "7", "Ada")
 		pairings, err := s.Book.Pairings(t.Context())
 		if err != nil || len(pairings) != 1 || pairings[0].Name != "Ada" {
 			t.Fatalf("pairings are %+v, %v", pairings, err)
 		}
-		if _, err := s.Book.Admit(t.Context(), channels.Admission{Code: pending(t, s, "c:7")}); err != nil {
+		if _, err := s.Book.Admit(t.Context(), channels.Admission{Code: requestCode(t, s, "c:7")}); err != nil {
 			t.Fatal(err)
 		}
 		say("b", "7", "Ada Lovelace")

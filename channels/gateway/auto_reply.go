@@ -23,7 +23,7 @@ func (d *receiver) explain(in bus.Inbound, text string) {
 		d.reactions.Refused(in)
 		text += textMarked
 	}
-	d.toAdmitted.enqueueOnce(in.At.String(), explainEvery, autoReply{key: in.ID + "#refused", to: in.At, replyTo: in.ReplyTo, compose: fixedText(text)})
+	d.toAdmitted.enqueueOnce(in.At.String(), explanationInterval, autoReply{key: in.ID + "#refused", to: in.At, replyTo: in.ReplyTo, compose: fixedText(text)})
 }
 
 // refuse tells a stranger their id and how they can be admitted: openly in a private chat, and in a group only if
@@ -34,7 +34,7 @@ func (d *receiver) refuse(in bus.Inbound) {
 		return d.refusalText(ctx, in, at)
 	}}
 	if !in.Group {
-		d.toStrangers.enqueueOnce(person, refuseEvery, t)
+		d.toStrangers.enqueueOnce(person, refusalInterval, t)
 		return
 	}
 	w, can := channels.AsWhisperer(d.Channel)
@@ -50,7 +50,7 @@ func (d *receiver) refuse(in bus.Inbound) {
 		}
 		return d.refusalText(ctx, in, alone)
 	}
-	d.toStrangers.enqueueOnce("whisper "+person, whisperEvery, t)
+	d.toStrangers.enqueueOnce("whisper "+person, whisperInterval, t)
 }
 
 // whisperTo returns an automatic reply to a message, in the same place but visible only to its sender.
@@ -69,7 +69,7 @@ func (d *receiver) refusalText(ctx context.Context, in bus.Inbound, at bus.Addre
 	person := in.From.ID
 	who := fmt.Sprintf(textUnknownID, person)
 	switch d.Gate.settings().policy() {
-	case byPairing:
+	case policyPairing:
 		chat := bus.Address{Channel: at.Channel, Chat: at.Chat}
 		asked, err := d.Pairings.RequestPairing(ctx, person, chat.String())
 		if err != nil {
@@ -81,10 +81,10 @@ func (d *receiver) refusalText(ctx context.Context, in bus.Inbound, at bus.Addre
 		d.noteName(ctx, in.From)
 		d.announceRequest(ctx, in, asked)
 		return who + textAskForPairing(asked.Code), nil
-	case byList:
+	case policyList:
 		_, user, _ := strings.Cut(person, ":")
 		return who + fmt.Sprintf(textAskForListing, d.Name, user), nil
-	case byMembers:
+	case policyMembers:
 		return who + textMembersOnly, nil
 	}
 	return who, nil
@@ -96,9 +96,9 @@ func fixedText(text string) func(context.Context) (string, error) {
 }
 
 const (
-	autoReplyQueue   = 64
-	autoReplyTimeout = 30 * time.Second
-	autoReplyTries   = 3
+	autoReplyQueue       = 64
+	autoReplyTimeout     = 30 * time.Second
+	maxAutoReplyAttempts = 3
 )
 
 // An autoReplier posts messages that no agent wrote, such as the reason why a message was not accepted. It has its
@@ -111,26 +111,26 @@ type autoReplier struct {
 	pace   *rate.Limiter
 	queue  chan autoReply
 
-	mu     sync.Mutex
-	lately map[time.Duration]*recentKeys
+	mu             sync.Mutex
+	recentByPeriod map[time.Duration]*recentKeys
 }
 
 // An autoReply is a message or an action in the queue of an autoReplier.
 type autoReply struct {
-	tries   int
-	key     string
-	to      bus.Address
-	onlyFor string // the only user who sees it; "" means that everybody does
-	replyTo string // the platform's id of the message to quote, if any
-	compose func(context.Context) (string, error)
-	sent    func(context.Context, error) // if set, called with the error from sending, or nil
-	// act, if set, is called instead of composing and sending a text. It does something else on the platform, such
+	attempts int
+	key      string
+	to       bus.Address
+	onlyFor  string // the only user who sees it; "" means that everybody does
+	replyTo  string // the platform's id of the message to quote, if any
+	compose  func(context.Context) (string, error)
+	onSent   func(context.Context, error) // if set, called with the error from sending, or nil
+	// run, if set, is called instead of composing and sending a text. It does something else on the platform, such
 	// as adding a reaction.
-	act func(context.Context) error
+	run func(context.Context) error
 }
 
 func newAutoReplier(ch channels.Channel, now func() time.Time, quiet *pacing.Pacer, pace *rate.Limiter) *autoReplier {
-	return &autoReplier{ch: ch, now: now, pauses: quiet, pace: pace, queue: make(chan autoReply, autoReplyQueue), lately: map[time.Duration]*recentKeys{}}
+	return &autoReplier{ch: ch, now: now, pauses: quiet, pace: pace, queue: make(chan autoReply, autoReplyQueue), recentByPeriod: map[time.Duration]*recentKeys{}}
 }
 
 // enqueueOnce queues a reply unless one was queued for that person or address within the period. A reply that is
@@ -138,10 +138,10 @@ func newAutoReplier(ch channels.Channel, now func() time.Time, quiet *pacing.Pac
 func (t *autoReplier) enqueueOnce(whom string, every time.Duration, next autoReply) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	told := t.lately[every]
+	told := t.recentByPeriod[every]
 	if told == nil {
 		told = newRecentKeys(every)
-		t.lately[every] = told
+		t.recentByPeriod[every] = told
 	}
 	if !told.add(whom, t.now()) {
 		return
@@ -185,7 +185,7 @@ func (t *autoReplier) postpone(next autoReply) bool {
 	if wait <= 0 {
 		return false
 	}
-	if next.tries++; next.tries <= autoReplyTries {
+	if next.attempts++; next.attempts <= maxAutoReplyAttempts {
 		time.AfterFunc(wait, func() {
 			select {
 			case t.queue <- next:
@@ -207,8 +207,8 @@ var errPausedTooLong = errors.New("the platform wants nothing now")
 func (t *autoReplier) send(ctx context.Context, next autoReply) {
 	ctx, cancel := context.WithTimeout(ctx, autoReplyTimeout)
 	defer cancel()
-	if next.act != nil {
-		if t.pauses.NoteLimit(next.to.Chat, next.act(ctx)) > 0 {
+	if next.run != nil {
+		if t.pauses.NoteLimit(next.to.Chat, next.run(ctx)) > 0 {
 			t.postpone(next)
 		}
 		return
@@ -234,8 +234,8 @@ func (t *autoReplier) send(ctx context.Context, next autoReply) {
 // reportOutcome calls the reply's sent function, if it has one, with the error from sending; nil means that the
 // reply was sent.
 func (r autoReply) reportOutcome(ctx context.Context, err error) {
-	if r.sent != nil {
-		r.sent(ctx, err)
+	if r.onSent != nil {
+		r.onSent(ctx, err)
 	}
 }
 

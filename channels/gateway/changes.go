@@ -31,7 +31,7 @@ func (d *receiver) handleChange(ctx context.Context, in bus.Inbound) error {
 	}
 	for _, key := range keys {
 		change := forSession(to, key, in)
-		if to.Named && key == to.Session {
+		if to.NamesAgent && key == to.Session {
 			change.Text = to.Text
 		}
 		if err := d.publishUpdate(ctx, key, change); err != nil {
@@ -44,9 +44,9 @@ func (d *receiver) handleChange(ctx context.Context, in bus.Inbound) error {
 // concernedSessions returns the sessions that a change to a message concerns: the one whose log contains the
 // message or, if there is none, those with mail waiting, which may contain it.
 func (d *receiver) concernedSessions(ctx context.Context, to RouteResult, message string) (waiting []string, err error) {
-	for _, key := range append([]string{to.Session}, to.Others...) {
-		if d.Knows != nil {
-			known, err := d.Knows(ctx, key, message)
+	for _, key := range append([]string{to.Session}, to.OtherSessions...) {
+		if d.KnowsMessage != nil {
+			known, err := d.KnowsMessage(ctx, key, message)
 			if err != nil {
 				return nil, fmt.Errorf("look whether a message is known: %w", err)
 			}
@@ -83,7 +83,7 @@ func (d *receiver) handleDeletion(ctx context.Context, in bus.Inbound) error {
 	if err != nil {
 		return nil //nolint:nilerr // without a session, no mail is waiting
 	}
-	for _, key := range append([]string{to.Session}, to.Others...) {
+	for _, key := range append([]string{to.Session}, to.OtherSessions...) {
 		waits, err := d.Bus.HasMail(ctx, bus.InboundTopic, key)
 		if err != nil {
 			return fmt.Errorf("look whether a session has mail: %w", err)

@@ -9,17 +9,17 @@ import (
 	"parley/channels/stagetest"
 )
 
-// Of what was never published nothing is published when it changes, and strangers change
-// nothing; nobody is told so.
-func TestChangesOfWhatIsKnown(t *testing.T) {
-	inGatewayOn(t, bus.Caps{}, gateway.Access{Policy: "list", AllowFrom: []string{"1"}}, func(_ *stage, g *gateway.Gateway) {
-		g.Knows = func(_ context.Context, session, message string) (bool, error) { return message == "known", nil }
-	}, func(t *testing.T, s *stage) {
+// If a message was never published, its changes are not published either. Changes by strangers have no effect.
+// Nobody is told of that.
+func TestOnlyChangesOfKnownMessagesArePublished(t *testing.T) {
+	withConfiguredGateway(t, bus.Caps{}, gateway.Access{Policy: "list", AllowFrom: []string{"1"}}, func(_ *testStage, g *gateway.Gateway) {
+		g.KnowsMessage = func(_ context.Context, session, message string) (bool, error) { return message == "known", nil }
+	}, func(t *testing.T, s *testStage) {
 		change := func(id, user, kind, of string) {
 			t.Helper()
 			in := stagetest.Said(id, user, "my secret plan")
 			in.Kind, in.Of, in.Group, in.At.Chat = kind, of, true, "room"
-			s.say(t, in)
+			s.receive(t, in)
 		}
 		change("a", "1", bus.Edited, "unknown")
 		change("b", "1", bus.Deleted, "unknown")
@@ -29,29 +29,29 @@ func TestChangesOfWhatIsKnown(t *testing.T) {
 		}
 		change("d", "1", bus.Edited, "known")
 		change("e", "1", bus.Deleted, "known")
-		change("f", "1", bus.Edited, "waits") // something does
+		change("f", "1", bus.Edited, "waits") // one message is waiting
 		if d := s.Depth(t, bus.InboundTopic); d.Waiting != 3 || len(s.Platform.Sent()) > 0 {
 			t.Errorf("then %+v", d)
 		}
 	})
 }
 
-// Where the platform does not tell whose the words were that are gone, the session that knows
-// them does; or they wait to be read.
-func TestDeletionsOfNobody(t *testing.T) {
-	inGatewayOn(t, bus.Caps{}, gateway.Access{Policy: "list", AllowFrom: []string{"1"}}, func(_ *stage, g *gateway.Gateway) {
+// If the platform does not say who wrote a deleted message, the session that knows the message is told, or else
+// the sessions with waiting mail.
+func TestDeletionsWithoutAnAuthor(t *testing.T) {
+	withConfiguredGateway(t, bus.Caps{}, gateway.Access{Policy: "list", AllowFrom: []string{"1"}}, func(_ *testStage, g *gateway.Gateway) {
 		g.FindAuthor = func(_ context.Context, change bus.Inbound) (session, person string, err error) {
 			if change.Of != "known" {
 				return "", "", nil
 			}
 			return "main:test:elsewhere", "test:9", nil
 		}
-	}, func(t *testing.T, s *stage) {
+	}, func(t *testing.T, s *testStage) {
 		remove := func(id, of string) {
 			t.Helper()
 			in := stagetest.Said(id, "", "")
 			in.Kind, in.Of, in.Group, in.At.Chat, in.From = bus.Deleted, of, true, "room", bus.Person{}
-			s.say(t, in)
+			s.receive(t, in)
 		}
 		remove("a", "unknown")
 		if d := s.Depth(t, bus.InboundTopic); d.Waiting != 0 {
@@ -74,7 +74,7 @@ func TestDeletionsOfNobody(t *testing.T) {
 		}
 		said := stagetest.Said("c", "1", "my secret plan")
 		said.Group, said.Mentioned, said.At.Chat = true, true, "room"
-		s.say(t, said)
+		s.receive(t, said)
 		remove("d", "c")
 		if d := s.Depth(t, bus.InboundTopic); d.Waiting != 2 {
 			t.Errorf("what waits is not told: %+v", d)

@@ -12,21 +12,21 @@ import (
 	"parley/channels/stagetest"
 )
 
-// inGroup is what somebody says to the bot in a group.
-func inGroup(id, user, chat, text string) bus.Inbound {
+// groupMessage returns a message to the bot in a group.
+func groupMessage(id, user, chat, text string) bus.Inbound {
 	in := stagetest.Said(id, user, text)
 	in.Group, in.Mentioned, in.At.Chat = true, true, chat
 	return in
 }
 
-func TestABotListensInTheChatsThatAreListed(t *testing.T) {
+func TestTheBotListensOnlyInListedChats(t *testing.T) {
 	access := gateway.Access{Policy: "open", Owners: []string{"1"}, Chats: []gateway.Chat{{ID: "yes"}}}
-	inGateway(t, bus.Caps{}, access, func(t *testing.T, s *stage) {
-		s.say(t, inGroup("m1", "1", "no", "hello"))
-		s.say(t, inGroup("m2", "1", "no", "/status"))
-		button := pressed("m3", "1", "/approve abc")
+	withGateway(t, bus.Caps{}, access, func(t *testing.T, s *testStage) {
+		s.receive(t, groupMessage("m1", "1", "no", "hello"))
+		s.receive(t, groupMessage("m2", "1", "no", "/status"))
+		button := pressInGroup("m3", "1", "/approve abc")
 		button.At.Chat = "no"
-		s.say(t, button)
+		s.receive(t, button)
 		if mail := s.Mail(t); len(mail) != 0 {
 			t.Errorf("of a chat that is not listed %+v was published", mail)
 		}
@@ -36,14 +36,14 @@ func TestABotListensInTheChatsThatAreListed(t *testing.T) {
 		if told := s.Platform.Texts("no"); len(told) != 0 {
 			t.Errorf("it was told %q", told)
 		}
-		s.say(t, inGroup("m4", "1", "yes", "hello"))
-		s.say(t, stagetest.Said("m5", "9", "in private"))
+		s.receive(t, groupMessage("m4", "1", "yes", "hello"))
+		s.receive(t, stagetest.Said("m5", "9", "in private"))
 		if mail := s.Mail(t); len(mail) != 2 || mail[0].ID != "m4" || mail[1].ID != "m5" {
 			t.Errorf("published %+v", mail)
 		}
 		access.Chats = append(access.Chats, gateway.Chat{ID: "no"})
-		s.gate.Set(access) // as SIGHUP does
-		s.say(t, inGroup("m6", "1", "no", "hello"))
+		s.gate.Set(access) // as after SIGHUP
+		s.receive(t, groupMessage("m6", "1", "no", "hello"))
 		if mail := s.Mail(t); len(mail) != 1 || mail[0].ID != "m6" {
 			t.Errorf("after it is listed: %+v", mail)
 		}
@@ -67,10 +67,10 @@ func TestWhenMentionsAreNeeded(t *testing.T) {
 	want("c", channels.MentionNowhere)
 }
 
-// What cannot be taken now comes again: it is neither answered nor lost.
-func TestWhatCannotBeTakenNowIsHandedAgain(t *testing.T) {
+// A message that can't be accepted now is passed on again: it is neither answered nor lost.
+func TestAMessageThatCannotBeAcceptedNowIsPassedOnAgain(t *testing.T) {
 	away := true
-	setup := func(_ *stage, g *gateway.Gateway) {
+	setup := func(_ *testStage, g *gateway.Gateway) {
 		g.Route = func(_ context.Context, in bus.Inbound) (gateway.RouteResult, error) {
 			if away {
 				return gateway.RouteResult{}, gateway.ErrNotNow
@@ -78,9 +78,9 @@ func TestWhatCannotBeTakenNowIsHandedAgain(t *testing.T) {
 			return gateway.RouteResult{Session: "main:" + in.At.String()}, nil
 		}
 	}
-	inGatewayOn(t, bus.Caps{}, gateway.Access{Policy: "open"}, setup, func(t *testing.T, s *stage) {
-		said := []bus.Inbound{inGroup("m1", "1", "g", "hello"), inGroup("m2", "1", "g", "/approve "+strings.Repeat("a", bus.AskIDLength)), pressed("m3", "1", "/approve abc")}
-		said[1].Mentioned = false // answers by the id
+	withConfiguredGateway(t, bus.Caps{}, gateway.Access{Policy: "open"}, setup, func(t *testing.T, s *testStage) {
+		said := []bus.Inbound{groupMessage("m1", "1", "g", "hello"), groupMessage("m2", "1", "g", "/approve "+strings.Repeat("a", bus.AskIDLength)), pressInGroup("m3", "1", "/approve abc")}
+		said[1].Mentioned = false // answers an ask by its id
 		for _, in := range said {
 			if err := s.Platform.Say(t.Context(), in); !errors.Is(err, gateway.ErrNotNow) {
 				t.Errorf("%s gave %v", in.ID, err)
@@ -91,7 +91,7 @@ func TestWhatCannotBeTakenNowIsHandedAgain(t *testing.T) {
 		}
 		away = false
 		for _, in := range said {
-			s.say(t, in)
+			s.receive(t, in)
 		}
 		if mail := s.Mail(t); len(mail) != 3 {
 			t.Errorf("published %+v", mail)
@@ -99,12 +99,12 @@ func TestWhatCannotBeTakenNowIsHandedAgain(t *testing.T) {
 	})
 }
 
-// What the platform calls a group stands among the chats.
-func TestGroupsAreNotedWithTheirNames(t *testing.T) {
-	inGateway(t, bus.Caps{}, gateway.Access{Policy: "open"}, func(t *testing.T, s *stage) {
-		in := inGroup("m1", "1", "g", "hello")
+// The chats are listed with the groups' names on the platform.
+func TestGroupsAreRecordedWithTheirNames(t *testing.T) {
+	withGateway(t, bus.Caps{}, gateway.Access{Policy: "open"}, func(t *testing.T, s *testStage) {
+		in := groupMessage("m1", "1", "g", "hello")
 		in.Mentioned, in.ChatName = true, "Garden club"
-		s.say(t, in)
+		s.receive(t, in)
 		chats, err := s.Book.Chats(t.Context())
 		if err != nil || len(chats) != 1 || chats[0].Name != "Garden club" || !chats[0].Group || chats[0].Person != "" {
 			t.Errorf("the chats are %+v, %v", chats, err)

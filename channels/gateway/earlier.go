@@ -25,10 +25,10 @@ const (
 // into that thread. If they can't be read in time, the quotes say so.
 func (d *receiver) addEarlier(ctx context.Context, in bus.Inbound, to RouteResult) bus.Inbound {
 	reader, can := channels.AsThreadReader(d.Channel)
-	if !can || d.History == nil || !in.Group || in.At.Thread == "" || in.Kind != bus.Said {
+	if !can || d.HistoryLength == nil || !in.Group || in.At.Thread == "" || in.Kind != bus.Said {
 		return in
 	}
-	most := d.History()
+	most := d.HistoryLength()
 	if most <= 0 {
 		return in
 	}
@@ -50,7 +50,7 @@ func (d *receiver) addEarlier(ctx context.Context, in bus.Inbound, to RouteResul
 // callsAnother reports whether a message names a different agent than the one that people have talked to in its
 // thread so far.
 func (d *receiver) callsAnother(ctx context.Context, in bus.Inbound, to RouteResult) (bool, error) {
-	if !to.Named {
+	if !to.NamesAgent {
 		return false, nil
 	}
 	session, err := d.Chats.SessionAt(ctx, in.At)

@@ -15,10 +15,10 @@ import (
 
 // The policies of Access.
 const (
-	byPairing = "pairing"
-	byList    = "list"
-	byMembers = "members"
-	byAnybody = "open"
+	policyPairing = "pairing"
+	policyList    = "list"
+	policyMembers = "members"
+	policyOpen    = "open"
 )
 
 // Access holds the settings that say who may talk to the bot on a channel. They contain users' ids as the platform
@@ -60,7 +60,7 @@ func (a Access) mention(chat string) channels.Mention {
 // policy returns the policy; "pairing" if it is empty.
 func (a Access) policy() string {
 	if a.Policy == "" {
-		return byPairing
+		return policyPairing
 	}
 	return a.Policy
 }
@@ -68,19 +68,19 @@ func (a Access) policy() string {
 // CheckAccess returns an error if the settings are wrong for this channel.
 func CheckAccess(ch channels.Channel, a Access) error {
 	switch a.policy() {
-	case byPairing, byAnybody:
-	case byList:
+	case policyPairing, policyOpen:
+	case policyList:
 		if len(a.AllowFrom) == 0 && len(a.Owners) == 0 {
 			return errors.New(`access = "list" admits nobody: name users in allow_from or owners`)
 		}
-	case byMembers:
+	case policyMembers:
 		if _, ok := channels.AsMembershipChecker(ch); !ok {
 			return errors.New(`access = "members": this platform doesn't say who is a member; use "pairing" or "list"`)
 		}
 	default:
 		return fmt.Errorf(`access = %q: want "pairing", "list", "members" or "open"`, a.Policy)
 	}
-	if len(a.AllowFrom) > 0 && a.policy() != byList {
+	if len(a.AllowFrom) > 0 && a.policy() != policyList {
 		return fmt.Errorf(`allow_from has no effect with access = %q: set access = "list" or remove it`, a.policy())
 	}
 	return nil
@@ -109,8 +109,8 @@ func (g *Gate) settings() Access {
 	return Access{}
 }
 
-// approves reports whether the settings name the person as an approver.
-func (g *Gate) approves(who bus.Person) bool {
+// isApprover reports whether the settings name the person as an approver.
+func (g *Gate) isApprover(who bus.Person) bool {
 	_, user, _ := strings.Cut(who.ID, ":")
 	return slices.Contains(g.settings().Approvers, user)
 }
@@ -119,15 +119,15 @@ func (g *Gate) approves(who bus.Person) bool {
 // person with their rights, and with the account if it read the book. It returns ErrUnjudged if the platform can't
 // say now who this is, and another error if the book can't be read.
 func (g *Gate) Judge(ctx context.Context, ch channels.Channel, book channels.Pairings, who bus.Person) (bus.Person, bool, error) {
-	judged, ok, err := g.admits(ctx, ch, book, who)
-	judged.Approver = ok && g.approves(who)
+	judged, ok, err := g.checkAdmission(ctx, ch, book, who)
+	judged.Approver = ok && g.isApprover(who)
 	return judged, ok && err == nil, err
 }
 
-// admits reports whether a person may talk to the bot, and returns the person with Owner set if they own it. It
+// checkAdmission reports whether a person may talk to the bot, and returns the person with Owner set if they own it. It
 // always admits approvers and owners, both the owners in the settings and those in the book. It reads the book each
 // time, because another process may write to it.
-func (g *Gate) admits(ctx context.Context, ch channels.Channel, book channels.Pairings, who bus.Person) (_ bus.Person, ok bool, err error) {
+func (g *Gate) checkAdmission(ctx context.Context, ch channels.Channel, book channels.Pairings, who bus.Person) (_ bus.Person, ok bool, err error) {
 	who.Owner = false
 	access := g.settings()
 	_, user, _ := strings.Cut(who.ID, ":")
@@ -148,13 +148,13 @@ func (g *Gate) admits(ctx context.Context, ch channels.Channel, book channels.Pa
 		return who, true, nil
 	}
 	switch access.policy() {
-	case byAnybody:
+	case policyOpen:
 		return who, true, nil
-	case byPairing:
+	case policyPairing:
 		return who, known && paired.Approved, nil
-	case byList:
+	case policyList:
 		return who, slices.Contains(access.AllowFrom, user), nil
-	case byMembers:
+	case policyMembers:
 		m, ok := channels.AsMembershipChecker(ch)
 		if !ok { // CheckAccess refuses such settings at the start
 			return who, false, nil

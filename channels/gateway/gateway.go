@@ -49,8 +49,8 @@ type Gateway struct {
 	Route    RouteFunc
 	Chats    channels.Chats
 	Pairings channels.Pairings
-	// Knows, if set, reports whether a session's log contains a message.
-	Knows func(ctx context.Context, session, message string) (bool, error)
+	// KnowsMessage, if set, reports whether a session's log contains a message.
+	KnowsMessage func(ctx context.Context, session, message string) (bool, error)
 	// FindAuthor, if set, finds the session whose log contains the message that was edited or deleted (change.Of),
 	// and the person who wrote it; "" if no session's log does.
 	FindAuthor func(ctx context.Context, change bus.Inbound) (session, person string, err error)
@@ -60,25 +60,25 @@ type Gateway struct {
 	// OwnData, if set, carries out commands for which channels.IsOwnData is true. Once it has returned nil, the
 	// command is durable.
 	OwnData func(context.Context, bus.Inbound) error
-	// Introduction, if set, returns the text for a person's first contact; "" means none. Notes remembers who has
+	// IntroductionText, if set, returns the text for a person's first contact; "" means none. Notes remembers who has
 	// received it.
-	Introduction func(context.Context) (string, error)
-	Notes        channels.Notes
-	// History, if set, returns how many of a thread's earlier messages to read when the bot is called into it.
-	History func() int
-	// Ratings, if set, stores people's opinions of answers, which they give with 👍 and 👎; Rated is called for each.
+	IntroductionText func(context.Context) (string, error)
+	Notes            channels.Notes
+	// HistoryLength, if set, returns how many of a thread's earlier messages to read when the bot is called into it.
+	HistoryLength func() int
+	// Ratings, if set, stores people's opinions of answers, which they give with 👍 and 👎; OnRated is called for each.
 	Ratings channels.Ratings
-	Rated   func(good bool)
+	OnRated func(good bool)
 	// AllReactions, if set, reports whether sessions are also told of reactions other than thumbs.
 	AllReactions func() bool
-	// Decided, if set, is called when a person has become an owner by a code (result "owner", with by and person
+	// OnDecided, if set, is called when a person has become an owner by a code (result "owner", with by and person
 	// the same), and when an owner has decided about a person by a button: "admitted", "refused" or "revoked".
-	Decided func(ctx context.Context, by, person, result string)
-	// Refused, if set, is called with each message that is refused. It must not block.
-	Refused func(Refusal)
-	// About, if set, returns a Markdown text that tells somebody who may talk to the bot what it can do for them in
+	OnDecided func(ctx context.Context, by, person, result string)
+	// OnRefused, if set, is called with each message that is refused. It must not block.
+	OnRefused func(Refusal)
+	// AboutText, if set, returns a Markdown text that tells somebody who may talk to the bot what it can do for them in
 	// a session.
-	About func(session string, opened bus.Inbound) string
+	AboutText func(session string, opened bus.Inbound) string
 	// Trace, if set, takes the first span of each message that is published.
 	Trace trace.Recorder
 	Log   *slog.Logger
@@ -92,10 +92,10 @@ type RouteFunc func(context.Context, bus.Inbound) (RouteResult, error)
 type RouteResult struct {
 	Session string
 	// Text is the message's text without the word that names the agent. Named says that there is such a word.
-	Text  string
-	Named bool
-	// Others are the sessions of the other agents that people may talk to in that place.
-	Others []string
+	Text       string
+	NamesAgent bool
+	// OtherSessions are the sessions of the other agents that people may talk to in that place.
+	OtherSessions []string
 }
 
 // ErrNotNow says that a message cannot be accepted now, but can be soon.
@@ -139,12 +139,12 @@ func (g *Gateway) Run(ctx context.Context) error {
 }
 
 const (
-	refuseEvery   = 5 * time.Minute // the minimum time between two refusals to a stranger in a private chat
-	whisperEvery  = time.Hour       // the minimum time between two whispered refusals to a stranger in a group
-	explainEvery  = time.Minute     // the minimum time between two explanations at an address
-	guessEvery    = 2 * time.Second // the minimum time between two attempts of a person at an owner's code
-	noteChatEvery = time.Hour       // the minimum time between two records of an address; the record may have been erased in between
-	maxPanics     = 3               // the number of panics after which a message is given up
+	refusalInterval     = 5 * time.Minute // the minimum time between two refusals to a stranger in a private chat
+	whisperInterval     = time.Hour       // the minimum time between two whispered refusals to a stranger in a group
+	explanationInterval = time.Minute     // the minimum time between two explanations at an address
+	codeAttemptInterval = 2 * time.Second // the minimum time between two attempts of a person at an owner's code
+	recordChatInterval  = time.Hour       // the minimum time between two records of an address; the record may have been erased in between
+	maxPanics           = 3               // the number of panics after which a message is given up
 )
 
 // A receiver is a Gateway at work, together with what it remembers in memory.
@@ -161,14 +161,14 @@ type receiver struct {
 	reactions       *reactions.Reactions
 	pace            *pacing.Pacer // knows the pauses that the platform asks for
 
-	introduced        *recentKeys   // people who were told what the bot is
-	announcedRequests *recentKeys   // people whose requests were announced to the owners
-	announcementPace  *rate.Limiter // limits these announcements
-	decided           *recentKeys   // messages by which owners have made decisions about people
-	untoldOutcomes    sync.Map      // outcomes of decisions that owners have not been told yet, by the messages' ids
-	welcomed          *recentKeys   // people who were told that they are admitted
-	requested         chan struct{} // signals that somebody is waiting to be admitted
-	ownerChats        sync.Map      // the owners' private chats, by the owners' ids
+	recentIntroductions *recentKeys   // people who were told what the bot is
+	announcedRequests   *recentKeys   // people whose requests were announced to the owners
+	announcementPace    *rate.Limiter // limits these announcements
+	recentDecisions     *recentKeys   // messages by which owners have made decisions about people
+	untoldOutcomes      sync.Map      // outcomes of decisions that owners have not been told yet, by the messages' ids
+	recentWelcomes      *recentKeys   // people who were told that they are admitted
+	requestMade         chan struct{} // signals that somebody is waiting to be admitted
+	ownerChats          sync.Map      // the owners' private chats, by the owners' ids
 }
 
 func newReceiver(g *Gateway) *receiver {
@@ -185,19 +185,19 @@ func newReceiver(g *Gateway) *receiver {
 		toStrangers:     newAutoReplier(g.Channel, g.Now, pace, rate.NewLimiter(1, 30)),
 		toAdmitted:      newAutoReplier(g.Channel, g.Now, pace, rate.NewLimiter(10, 30)),
 		codeRate:        rate.NewLimiter(10, 30),
-		codeAttempts:    newRecentKeys(guessEvery),
-		notedChats:      newRecentKeys(noteChatEvery),
+		codeAttempts:    newRecentKeys(codeAttemptInterval),
+		notedChats:      newRecentKeys(recordChatInterval),
 		panics:          newRecentKeys(0),
-		recentReactions: newRecentKeys(reactionsEvery),
-		refusals:        &refusalLog{log: g.Log, pace: rate.NewLimiter(refusalsLogged, refusalsBurst)},
+		recentReactions: newRecentKeys(reactionPeriod),
+		refusals:        &refusalLog{log: g.Log, pace: rate.NewLimiter(refusalsLoggedPerSecond, refusalsBurst)},
 		reactions:       reactions.New(g.Channel, g.Name, g.Log, pace),
 
-		introduced:        newRecentKeys(0),
-		announcedRequests: newRecentKeys(0),
-		announcementPace:  rate.NewLimiter(rate.Every(10*time.Minute), 5),
-		decided:           newRecentKeys(0),
-		welcomed:          newRecentKeys(0),
-		requested:         make(chan struct{}, 1),
+		recentIntroductions: newRecentKeys(0),
+		announcedRequests:   newRecentKeys(0),
+		announcementPace:    rate.NewLimiter(rate.Every(10*time.Minute), 5),
+		recentDecisions:     newRecentKeys(0),
+		recentWelcomes:      newRecentKeys(0),
+		requestMade:         make(chan struct{}, 1),
 	}
 }
 
@@ -292,8 +292,8 @@ func (d *receiver) redeemOwnerCode(ctx context.Context, in bus.Inbound) (bool, e
 		return false, fmt.Errorf("admit an owner: %w", err)
 	}
 	d.noteName(ctx, in.From)
-	if d.Decided != nil {
-		d.Decided(ctx, in.From.ID, in.From.ID, "owner")
+	if d.OnDecided != nil {
+		d.OnDecided(ctx, in.From.ID, in.From.ID, "owner")
 	}
 	d.Log.Info("the bot has an owner", slog.String("channel", d.Name), slog.String("person", in.From.ID))
 	d.toAdmitted.enqueue(autoReply{key: in.ID + "#owner", to: in.At, compose: fixedText(textOwnsNow(channels.CommandPrefix(d.Channel)))})

@@ -19,29 +19,29 @@ import (
 	"parley/channels/stagetest"
 )
 
-// A stage is a bus and a book with a platform before them, and a gate.
-type stage struct {
+// A testStage is a bus, a book and a platform in memory, with a gate.
+type testStage struct {
 	*stagetest.Stage
 	gate *gateway.Gate
 }
 
-func setStage(t *testing.T, dir string, caps bus.Caps) *stage {
+func newStage(t *testing.T, dir string, caps bus.Caps) *testStage {
 	t.Helper()
-	return &stage{stagetest.Open(t, dir, sqlitebus.Config{Caps: caps}), &gateway.Gate{}}
+	return &testStage{stagetest.Open(t, dir, sqlitebus.Config{Caps: caps}), &gateway.Gate{}}
 }
 
-// inGateway runs a gateway for as long as the test does its work, in a bubble.
-func inGateway(t *testing.T, caps bus.Caps, access gateway.Access, run func(*testing.T, *stage)) {
+// withGateway runs a gateway in a synctest bubble while the test runs.
+func withGateway(t *testing.T, caps bus.Caps, access gateway.Access, run func(*testing.T, *testStage)) {
 	t.Helper()
-	inGatewayOn(t, caps, access, nil, run)
+	withConfiguredGateway(t, caps, access, nil, run)
 }
 
-// inGatewayOn does what inGateway does, and has setup change the gateway before it runs.
-func inGatewayOn(t *testing.T, caps bus.Caps, access gateway.Access, setup func(*stage, *gateway.Gateway), run func(*testing.T, *stage)) {
+// withConfiguredGateway does what withGateway does, and lets setup change the gateway before it starts.
+func withConfiguredGateway(t *testing.T, caps bus.Caps, access gateway.Access, setup func(*testStage, *gateway.Gateway), run func(*testing.T, *testStage)) {
 	t.Helper()
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		s := setStage(t, dir, caps)
+		s := newStage(t, dir, caps)
 		defer s.Close()
 		s.gate.Set(access)
 		ctx, stop := context.WithCancel(t.Context())
@@ -67,7 +67,7 @@ func inGatewayOn(t *testing.T, caps bus.Caps, access gateway.Access, setup func(
 	})
 }
 
-func (s *stage) say(t *testing.T, in bus.Inbound) {
+func (s *testStage) receive(t *testing.T, in bus.Inbound) {
 	t.Helper()
 	if err := s.Platform.Say(t.Context(), in); err != nil {
 		t.Errorf("message %s was not acknowledged: %v", in.ID, err)
@@ -75,23 +75,23 @@ func (s *stage) say(t *testing.T, in bus.Inbound) {
 	synctest.Wait()
 }
 
-func TestStrangersLeaveNoTrace(t *testing.T) {
-	inGateway(t, bus.Caps{}, gateway.Access{}, func(t *testing.T, s *stage) {
-		for i := range 4 { // the fourth is treated as well as the first
+func TestStrangersMessagesLeaveNoTrace(t *testing.T) {
+	withGateway(t, bus.Caps{}, gateway.Access{}, func(t *testing.T, s *testStage) {
+		for i := range 4 { // the fourth message is treated like the first
 			user := fmt.Sprint(100 + i)
-			s.say(t, stagetest.Said("a"+user, user, "my secret plan"))
+			s.receive(t, stagetest.Said("a"+user, user, "my secret plan"))
 			told := s.Platform.Texts(user)
 			if len(told) != 1 || !strings.Contains(told[0], "c:"+user) || !strings.Contains(told[0], "parley pairing approve ") {
 				t.Errorf("stranger %s was told %q", user, told)
 			}
 		}
-		s.say(t, stagetest.Said("again", "100", "hello?"))
+		s.receive(t, stagetest.Said("again", "100", "hello?"))
 		if n := len(s.Platform.Texts("100")); n != 1 {
 			t.Errorf("a stranger was told %d times within an hour", n)
 		}
 		group := stagetest.Said("g", "100", "my secret plan")
 		group.Group, group.At.Chat = true, "group"
-		s.say(t, group)
+		s.receive(t, group)
 		if told := s.Platform.Texts("group"); told != nil {
 			t.Errorf("a group was told %q", told)
 		}
@@ -105,15 +105,15 @@ func TestStrangersLeaveNoTrace(t *testing.T) {
 			t.Errorf("log: %s", s.Log)
 		}
 		time.Sleep(time.Hour)
-		s.say(t, stagetest.Said("later", "100", "hello?"))
+		s.receive(t, stagetest.Said("later", "100", "hello?"))
 		if n := len(s.Platform.Texts("100")); n != 2 {
 			t.Errorf("told %d times after an hour", n)
 		}
 	})
 }
 
-func TestAFloodOfStrangersCostsNothing(t *testing.T) {
-	inGateway(t, bus.Caps{}, gateway.Access{}, func(t *testing.T, s *stage) {
+func TestAFloodOfStrangersCausesFewReplies(t *testing.T) {
+	withGateway(t, bus.Caps{}, gateway.Access{}, func(t *testing.T, s *testStage) {
 		for i := range 5000 {
 			if err := s.Platform.Say(t.Context(), stagetest.Said(fmt.Sprint(i), fmt.Sprint(i), "x")); err != nil {
 				t.Fatal(err)
@@ -128,7 +128,7 @@ func TestAFloodOfStrangersCostsNothing(t *testing.T) {
 			t.Errorf("%d requests, %v", len(asked), err)
 		}
 		time.Sleep(time.Minute)
-		s.say(t, stagetest.Said("new", "new", "hello"))
+		s.receive(t, stagetest.Said("new", "new", "hello"))
 		if len(s.Platform.Texts("new")) != 1 {
 			t.Error("after the flood a stranger is not told anymore")
 		}
@@ -136,8 +136,8 @@ func TestAFloodOfStrangersCostsNothing(t *testing.T) {
 }
 
 func TestPairingAdmits(t *testing.T) {
-	inGateway(t, bus.Caps{}, gateway.Access{}, func(t *testing.T, s *stage) {
-		s.say(t, stagetest.Said("1", "7", "hello"))
+	withGateway(t, bus.Caps{}, gateway.Access{}, func(t *testing.T, s *testStage) {
+		s.receive(t, stagetest.Said("1", "7", "hello"))
 		asked, err := s.Book.Pairings(t.Context())
 		if err != nil || len(asked) != 1 {
 			t.Fatalf("%+v, %v", asked, err)
@@ -145,8 +145,8 @@ func TestPairingAdmits(t *testing.T) {
 		if _, err := s.Book.Admit(t.Context(), channels.Admission{Code: asked[0].Code}); err != nil {
 			t.Fatal(err)
 		}
-		s.say(t, stagetest.Said("2", "7", "hello again"))
-		s.say(t, stagetest.Said("2", "7", "hello again")) // delivered twice
+		s.receive(t, stagetest.Said("2", "7", "hello again"))
+		s.receive(t, stagetest.Said("2", "7", "hello again")) // a repetition of the same message
 		mail := s.Mail(t)
 		if len(mail) != 1 || mail[0].Text != "hello again" || mail[0].Kind != bus.Said || mail[0].From.Owner {
 			t.Errorf("mail %+v", mail)
@@ -158,7 +158,7 @@ func TestPairingAdmits(t *testing.T) {
 		if err := s.Book.Revoke(t.Context(), "c:7"); err != nil {
 			t.Fatal(err)
 		}
-		s.say(t, stagetest.Said("3", "7", "still here?"))
+		s.receive(t, stagetest.Said("3", "7", "still here?"))
 		if mail := s.Mail(t); len(mail) != 0 {
 			t.Errorf("after the revocation: %+v", mail)
 		}
@@ -166,47 +166,47 @@ func TestPairingAdmits(t *testing.T) {
 }
 
 func TestTheOwnersCodeMakesAnOwner(t *testing.T) {
-	inGateway(t, bus.Caps{}, gateway.Access{}, func(t *testing.T, s *stage) {
+	withGateway(t, bus.Caps{}, gateway.Access{}, func(t *testing.T, s *testStage) {
 		code, err := s.Book.OfferOwner(t.Context(), "c")
 		if err != nil {
 			t.Fatal(err)
 		}
 		group := stagetest.Said("g", "7", code)
 		group.Group = true
-		s.say(t, group)
-		s.say(t, stagetest.Said("wrong", "8", "/start "+strings.Repeat("A", len(code))))
+		s.receive(t, group)
+		s.receive(t, stagetest.Said("wrong", "8", "/start "+strings.Repeat("A", len(code))))
 		if told := s.Platform.Texts("8"); len(told) != 1 || !strings.Contains(told[0], "pairing approve") {
 			t.Errorf("whoever guessed was told %q", told)
 		}
-		s.say(t, stagetest.Said("1", "7", "/start "+code))
+		s.receive(t, stagetest.Said("1", "7", "/start "+code))
 		if told := s.Platform.Texts("7"); len(told) != 1 || !strings.Contains(told[0], "You own this bot now") {
 			t.Errorf("the owner was told %q", told)
 		}
-		s.say(t, stagetest.Said("2", "7", "hello"))
+		s.receive(t, stagetest.Said("2", "7", "hello"))
 		if mail := s.Mail(t); len(mail) != 1 || !mail[0].From.Owner {
 			t.Errorf("mail %+v", mail)
 		}
 		time.Sleep(time.Minute)
-		s.say(t, stagetest.Said("3", "9", code))
+		s.receive(t, stagetest.Said("3", "9", code))
 		if p, ok, err := s.Book.FindPairing(t.Context(), "c:9"); ok || err != nil {
 			t.Errorf("a code made two owners: %+v, %v", p, err)
 		}
 	})
 }
 
-func TestGuessesAreBounded(t *testing.T) {
-	inGateway(t, bus.Caps{}, gateway.Access{}, func(t *testing.T, s *stage) {
+func TestGuessesOfCodesAreLimited(t *testing.T) {
+	withGateway(t, bus.Caps{}, gateway.Access{}, func(t *testing.T, s *testStage) {
 		code, err := s.Book.OfferOwner(t.Context(), "c")
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.say(t, stagetest.Said("wrong", "7", strings.Repeat("A", len(code))))
-		s.say(t, stagetest.Said("right", "7", code)) // in the same moment
+		s.receive(t, stagetest.Said("wrong", "7", strings.Repeat("A", len(code))))
+		s.receive(t, stagetest.Said("right", "7", code)) // at the same moment
 		if _, ok, _ := s.Book.FindPairing(t.Context(), "c:7"); ok {
 			t.Error("a guess right behind another was looked at")
 		}
 		time.Sleep(10 * time.Second)
-		s.say(t, stagetest.Said("later", "7", code))
+		s.receive(t, stagetest.Said("later", "7", code))
 		if _, ok, _ := s.Book.FindPairing(t.Context(), "c:7"); !ok {
 			t.Error("a good code is not taken later")
 		}
@@ -214,7 +214,7 @@ func TestGuessesAreBounded(t *testing.T) {
 }
 
 func TestCommands(t *testing.T) {
-	inGateway(t, bus.Caps{Inbound: 1}, gateway.Access{Policy: "open", Owners: []string{"1"}}, func(t *testing.T, s *stage) {
+	withGateway(t, bus.Caps{Inbound: 1}, gateway.Access{Policy: "open", Owners: []string{"1"}}, func(t *testing.T, s *testStage) {
 		for i, c := range []struct{ text, kind, name, args string }{
 			{"/new", bus.Command, "new", ""},
 			{" /Help me  please ", bus.Command, "help", "me  please"},
@@ -226,16 +226,16 @@ func TestCommands(t *testing.T) {
 			{"", bus.Said, "", ""},
 		} {
 			user := fmt.Sprint(i)
-			s.say(t, stagetest.Said("m"+user, user, c.text))
+			s.receive(t, stagetest.Said("m"+user, user, c.text))
 			mail := s.Mail(t)
 			if len(mail) != 1 || mail[0].Kind != c.kind || mail[0].Text != c.name || mail[0].Args != c.args || mail[0].From.Owner != (user == "1") {
 				t.Errorf("%q became %+v", c.text, mail)
 			}
 		}
-		// Urgent commands get into a mailbox that is full.
-		s.say(t, stagetest.Said("a", "9", "one"))
-		s.say(t, stagetest.Said("b", "9", "/stop"))
-		s.say(t, stagetest.Said("c", "9", "/status"))
+		// Urgent commands are accepted even if the mailbox is full.
+		s.receive(t, stagetest.Said("a", "9", "one"))
+		s.receive(t, stagetest.Said("b", "9", "/stop"))
+		s.receive(t, stagetest.Said("c", "9", "/status"))
 		if mail := s.Mail(t); len(mail) != 3 {
 			t.Errorf("mail %+v", mail)
 		}
@@ -243,37 +243,37 @@ func TestCommands(t *testing.T) {
 }
 
 func TestARefusedMessageIsExplained(t *testing.T) {
-	inGateway(t, bus.Caps{Inbound: 1}, gateway.Access{Policy: "open"}, func(t *testing.T, s *stage) {
+	withGateway(t, bus.Caps{Inbound: 1}, gateway.Access{Policy: "open"}, func(t *testing.T, s *testStage) {
 		for i := range 5 {
-			s.say(t, stagetest.Said(fmt.Sprint("m", i), "7", "hello"))
+			s.receive(t, stagetest.Said(fmt.Sprint("m", i), "7", "hello"))
 		}
 		if told := s.Platform.Texts("7"); len(told) != 1 || !strings.Contains(told[0], "Too many messages") {
 			t.Errorf("told %q", told)
 		}
 		time.Sleep(time.Minute)
-		s.say(t, stagetest.Said("m9", "7", "hello"))
+		s.receive(t, stagetest.Said("m9", "7", "hello"))
 		if n := len(s.Platform.Texts("7")); n != 2 {
 			t.Errorf("told %d times after a minute", n)
 		}
-		s.say(t, stagetest.Said("big", "8", strings.Repeat("x", bus.MaxBody)))
+		s.receive(t, stagetest.Said("big", "8", strings.Repeat("x", bus.MaxBody)))
 		if told := s.Platform.Texts("8"); len(told) != 1 || !strings.Contains(told[0], "too long") {
 			t.Errorf("told %q", told)
 		}
-		s.say(t, stagetest.Said("lost", "nowhere", "hello"))
+		s.receive(t, stagetest.Said("lost", "nowhere", "hello"))
 		if told := s.Platform.Texts("nowhere"); len(told) != 1 {
 			t.Errorf("told %q", told)
 		}
 		quiet := stagetest.Said("quiet", "7", "to others")
 		quiet.Group, quiet.Mentioned = true, false
-		s.say(t, quiet)
+		s.receive(t, quiet)
 		if mail := s.Mail(t); len(mail) != 1 {
 			t.Errorf("mail %+v", mail)
 		}
 	})
 }
 
-func TestAMessageThatIsNotStoredIsNotAcknowledged(t *testing.T) {
-	inGateway(t, bus.Caps{}, gateway.Access{Policy: "open"}, func(t *testing.T, s *stage) {
+func TestAMessageThatIsNotPublishedIsNotAcknowledged(t *testing.T) {
+	withGateway(t, bus.Caps{}, gateway.Access{Policy: "open"}, func(t *testing.T, s *testStage) {
 		if err := s.Bus.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -283,15 +283,15 @@ func TestAMessageThatIsNotStoredIsNotAcknowledged(t *testing.T) {
 	})
 }
 
-// A forgetful is a book whose notes about chats fail for a while.
-type forgetful struct {
+// A forgetfulBook is a book that fails to record chats for a while.
+type forgetfulBook struct {
 	*sqlbook.Book
-	away  bool
-	notes int
+	failing bool
+	notes   int
 }
 
-func (f *forgetful) RecordChat(ctx context.Context, c channels.Chat) error {
-	if f.away {
+func (f *forgetfulBook) RecordChat(ctx context.Context, c channels.Chat) error {
+	if f.failing {
 		return errors.New("the book is away")
 	}
 	f.notes++
@@ -300,31 +300,33 @@ func (f *forgetful) RecordChat(ctx context.Context, c channels.Chat) error {
 
 // In a group's thread nothing further has to be addressed to the bot, so that it
 // takes part there must not be lost.
-func TestAThreadThatCannotBeNotedIsHandedAgain(t *testing.T) {
-	book := &forgetful{away: true}
-	setup := func(s *stage, g *gateway.Gateway) { book.Book, g.Chats = s.Book, book }
-	inGatewayOn(t, bus.Caps{}, gateway.Access{Policy: "open"}, setup, func(t *testing.T, s *stage) {
+func TestAThreadThatCannotBeRecordedIsPassedOnAgain(t *testing.T) {
+	// In a thread of a group, later messages need no mention, so the record that the bot takes part must not be
+	// lost.
+	book := &forgetfulBook{failing: true}
+	setup := func(s *testStage, g *gateway.Gateway) { book.Book, g.Chats = s.Book, book }
+	withConfiguredGateway(t, bus.Caps{}, gateway.Access{Policy: "open"}, setup, func(t *testing.T, s *testStage) {
 		thread := stagetest.Said("1", "7", "hello")
 		thread.SentAt = time.Now().Add(-time.Hour)
 		thread.Group, thread.At = true, bus.Address{Channel: "c", Chat: "room", Thread: "17"}
 		if err := s.Platform.Say(t.Context(), thread); err == nil {
 			t.Error("acknowledged, and nobody will know of the thread")
 		}
-		s.say(t, stagetest.Said("2", "8", "elsewhere")) // a chat of one's own needs no note to go on
-		book.away = false
-		s.say(t, thread)
+		s.receive(t, stagetest.Said("2", "8", "elsewhere")) // a private chat does not depend on the record
+		book.failing = false
+		s.receive(t, thread)
 		if since, joined, err := s.Book.TalkedSince(t.Context(), thread.At); err != nil || !joined || !since.Equal(thread.SentAt) {
 			t.Errorf("the thread is noted: since %v, %t, %v", since, joined, err)
 		}
 		if got := s.Mail(t); len(got) != 2 {
 			t.Errorf("mail %+v", got)
 		}
-		// What has been noted is noted again after a while: it may have been erased.
+		// A recorded chat is recorded again after a while, because the record may have been erased.
 		again := thread
 		for i, wait := range []time.Duration{0, 2 * time.Hour} {
 			time.Sleep(wait)
 			again.ID = fmt.Sprint("again-", i)
-			s.say(t, again)
+			s.receive(t, again)
 			if book.notes != 1+i {
 				t.Errorf("after %v it was noted %d times", wait, book.notes)
 			}
@@ -334,9 +336,9 @@ func TestAThreadThatCannotBeNotedIsHandedAgain(t *testing.T) {
 
 func TestAllowListAdmitsThePeopleItNames(t *testing.T) {
 	access := gateway.Access{Policy: "list", AllowFrom: []string{"7"}}
-	inGateway(t, bus.Caps{}, access, func(t *testing.T, s *stage) {
-		s.say(t, stagetest.Said("1", "7", "hello"))
-		s.say(t, stagetest.Said("2", "8", "hello"))
+	withGateway(t, bus.Caps{}, access, func(t *testing.T, s *testStage) {
+		s.receive(t, stagetest.Said("1", "7", "hello"))
+		s.receive(t, stagetest.Said("2", "8", "hello"))
 		if mail := s.Mail(t); len(mail) != 1 || mail[0].ID != "1" {
 			t.Errorf("mail %+v", mail)
 		}
@@ -344,8 +346,8 @@ func TestAllowListAdmitsThePeopleItNames(t *testing.T) {
 			t.Errorf("told %q", told)
 		}
 		access.AllowFrom = append(access.AllowFrom, "8")
-		s.gate.Set(access) // as SIGHUP does
-		s.say(t, stagetest.Said("3", "8", "hello"))
+		s.gate.Set(access) // as after SIGHUP
+		s.receive(t, stagetest.Said("3", "8", "hello"))
 		if mail := s.Mail(t); len(mail) != 1 {
 			t.Errorf("mail %+v", mail)
 		}
@@ -354,7 +356,7 @@ func TestAllowListAdmitsThePeopleItNames(t *testing.T) {
 
 func TestAMessageThatPanicsDoesNotBlockItsChat(t *testing.T) {
 	dir := t.TempDir()
-	s := setStage(t, dir, bus.Caps{})
+	s := newStage(t, dir, bus.Caps{})
 	defer s.Close()
 	s.gate.Set(gateway.Access{Policy: "open"})
 	ctx, stop := context.WithCancel(t.Context())
@@ -395,25 +397,25 @@ func TestCheckAccess(t *testing.T) {
 	}
 }
 
-// A command that does not exist is told in a private chat, and never goes to the model. Whatever else
-// begins with a slash is text.
-func TestUnknownCommandsAreTold(t *testing.T) {
-	inGateway(t, bus.Caps{}, gateway.Access{}, func(t *testing.T, s *stage) {
-		admit(t, s, "1")
-		s.posted(t)
-		for range 2 { // platforms deliver a message again
-			s.say(t, stagetest.Said("m1", "1", "/stattus now"))
+// In a private chat, a person is told that a command does not exist, and the model never sees it. Any other
+// text that begins with a slash is published.
+func TestUnknownCommandsAreExplained(t *testing.T) {
+	withGateway(t, bus.Caps{}, gateway.Access{}, func(t *testing.T, s *testStage) {
+		admitPerson(t, s, "1")
+		s.takeOutbound(t)
+		for range 2 { // platforms may deliver a message twice
+			s.receive(t, stagetest.Said("m1", "1", "/stattus now"))
 		}
-		s.say(t, stagetest.Said("m2", "1", "/frobnicate"))
-		told := s.posted(t)["1"]
+		s.receive(t, stagetest.Said("m2", "1", "/frobnicate"))
+		told := s.takeOutbound(t)["1"]
 		if len(told) != 2 || told[0].ReplyTo != "m1" && told[0].ReplyTo != "" || !strings.Contains(told[0].Text, "`/stattus`. Did you mean `/status`?") ||
 			strings.Contains(told[1].Text, "mean") || !strings.Contains(told[1].Text, "`/help`") {
 			t.Errorf("told %+v", told)
 		}
 		picture := stagetest.Said("m6", "1", "/wow")
 		picture.Attachments = []bus.Attachment{{Name: "a.png"}}
-		for _, in := range []bus.Inbound{stagetest.Said("m3", "1", "/etc/passwd is what?"), stagetest.Said("m4", "1", "/ or not"), inGroup("m5", "1", "g", "/other_bot"), picture} {
-			s.say(t, in)
+		for _, in := range []bus.Inbound{stagetest.Said("m3", "1", "/etc/passwd is what?"), stagetest.Said("m4", "1", "/ or not"), groupMessage("m5", "1", "g", "/other_bot"), picture} {
+			s.receive(t, in)
 		}
 		if mail := s.Mail(t); len(mail) != 4 {
 			t.Errorf("published %+v", mail)

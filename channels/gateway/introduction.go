@@ -16,7 +16,7 @@ const introducedSubject = "introduced"
 // nobody is told twice; after a crash before the note, the message is published again under the same id and still
 // sent only once. introduce does not hold up the person's message: if it fails, the next message tries again.
 func (d *receiver) introduce(ctx context.Context, in bus.Inbound) {
-	if d.Introduction == nil || d.Notes == nil || in.From.Owner {
+	if d.IntroductionText == nil || d.Notes == nil || in.From.Owner {
 		return
 	}
 	_, whispers := channels.AsWhisperer(d.Channel)
@@ -24,11 +24,11 @@ func (d *receiver) introduce(ctx context.Context, in bus.Inbound) {
 	if in.Group && !whispers {
 		about = bus.Address{Channel: in.At.Channel, Chat: in.At.Chat}.String()
 	}
-	if !d.introduced.add(about, d.Now()) {
+	if !d.recentIntroductions.add(about, d.Now()) {
 		return
 	}
 	if err := d.introduceTo(ctx, in, about); err != nil {
-		d.introduced.forget(about)
+		d.recentIntroductions.forget(about)
 		if ctx.Err() == nil {
 			d.Log.Warn("somebody was not told what the bot is", slog.String("channel", d.Name), slog.String("about", about), slog.Any("error", err))
 		}
@@ -42,7 +42,7 @@ func (d *receiver) introduceTo(ctx context.Context, in bus.Inbound, about string
 	if err != nil || known.Value != "" {
 		return err
 	}
-	text, err := d.Introduction(ctx)
+	text, err := d.IntroductionText(ctx)
 	if err != nil || text == "" {
 		return err
 	}
@@ -66,16 +66,16 @@ func (d *receiver) introduceTo(ctx context.Context, in bus.Inbound, about string
 func (d *receiver) whisperIntroduction(in bus.Inbound, text string) {
 	whisper := d.whisperTo(in)
 	whisper.key, whisper.compose = bus.DerivedID(in.From.ID, "#"+introducedSubject), fixedText(text)
-	whisper.sent = func(ctx context.Context, err error) {
+	whisper.onSent = func(ctx context.Context, err error) {
 		if err == nil {
 			err = d.Notes.SetNote(ctx, introducedSubject, in.From.ID, in.At.String())
 		}
 		if err != nil {
-			d.introduced.forget(in.From.ID)
+			d.recentIntroductions.forget(in.From.ID)
 			d.Log.Warn("somebody was not told what the bot is", slog.String("channel", d.Name), slog.String("about", in.From.ID), slog.Any("error", err))
 		}
 	}
 	if !d.toAdmitted.enqueue(whisper) {
-		d.introduced.forget(in.From.ID) // the queue has no room
+		d.recentIntroductions.forget(in.From.ID) // the queue has no room
 	}
 }

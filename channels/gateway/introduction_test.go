@@ -16,22 +16,22 @@ import (
 	"parley/channels/stagetest"
 )
 
-// introduces has a gateway introduce the bot.
-func introduces(s *stage, g *gateway.Gateway) {
-	g.Notes, g.Introduction = s.Book, func(context.Context) (string, error) { return "I am a bot.", nil }
+// enableIntroduction lets a gateway introduce the bot.
+func enableIntroduction(s *testStage, g *gateway.Gateway) {
+	g.Notes, g.IntroductionText = s.Book, func(context.Context) (string, error) { return "I am a bot.", nil }
 }
 
-func TestAPersonIsToldOnceWhatTheBotIs(t *testing.T) {
+func TestAPersonIsIntroducedOnce(t *testing.T) {
 	access := gateway.Access{Policy: "list", AllowFrom: []string{"2", "3"}, Owners: []string{"1"}}
-	inGatewayOn(t, bus.Caps{}, access, introduces, func(t *testing.T, s *stage) {
+	withConfiguredGateway(t, bus.Caps{}, access, enableIntroduction, func(t *testing.T, s *testStage) {
 		for _, in := range []bus.Inbound{
 			stagetest.Said("m1", "1", "the owner"), stagetest.Said("m2", "2", "hello"), stagetest.Said("m3", "2", "/status"),
-			stagetest.Said("m4", "9", "a stranger"), inGroup("m5", "2", "g", "in a group"), inGroup("m6", "3", "g", "so do I"),
+			stagetest.Said("m4", "9", "a stranger"), groupMessage("m5", "2", "g", "in a group"), groupMessage("m6", "3", "g", "so do I"),
 			stagetest.Said("m7", "3", "alone"),
 		} {
-			s.say(t, in)
+			s.receive(t, in)
 		}
-		posted := s.posted(t)
+		posted := s.takeOutbound(t)
 		for chat, want := range map[string]int{"1": 0, "2": 1, "9": 0, "g": 1, "3": 1} {
 			if got := posted[chat]; len(got) != want {
 				t.Errorf("in %s people are told %+v, want it %d times", chat, got, want)
@@ -43,35 +43,36 @@ func TestAPersonIsToldOnceWhatTheBotIs(t *testing.T) {
 	})
 }
 
-// A sulking book takes no notes for a while.
-type sulking struct {
+// A failingNotes is a book that fails to store notes for a while.
+type failingNotes struct {
 	*sqlbook.Book
-	sulks bool
+	failing bool
 }
 
-func (b *sulking) SetNote(ctx context.Context, subject, about, value string) error {
-	if b.sulks {
+func (b *failingNotes) SetNote(ctx context.Context, subject, about, value string) error {
+	if b.failing {
 		return errors.New("the book is away")
 	}
 	return b.Book.SetNote(ctx, subject, about, value)
 }
 
-// Who dies between telling and noting tells it again, under the same id.
-func TestAnIntroductionThatWasNotNotedIsSentOnce(t *testing.T) {
-	book := &sulking{sulks: true}
-	setup := func(s *stage, g *gateway.Gateway) {
-		introduces(s, g)
+// If a process dies after the introduction and before the note, the introduction is published again with the
+// same id.
+func TestAnUnrecordedIntroductionIsSentOnce(t *testing.T) {
+	book := &failingNotes{failing: true}
+	setup := func(s *testStage, g *gateway.Gateway) {
+		enableIntroduction(s, g)
 		book.Book, g.Notes = s.Book, book
 	}
-	inGatewayOn(t, bus.Caps{}, gateway.Access{Policy: "open"}, setup, func(t *testing.T, s *stage) {
-		s.say(t, stagetest.Said("m1", "2", "hello"))
+	withConfiguredGateway(t, bus.Caps{}, gateway.Access{Policy: "open"}, setup, func(t *testing.T, s *testStage) {
+		s.receive(t, stagetest.Said("m1", "2", "hello"))
 		if mail := s.Mail(t); len(mail) != 1 {
 			t.Errorf("what was said is held up: %+v", mail)
 		}
-		book.sulks = false
-		s.say(t, stagetest.Said("m2", "2", "again"))
-		s.say(t, stagetest.Said("m3", "2", "and again"))
-		if got := s.posted(t)["2"]; len(got) != 1 || got[0].Text != "I am a bot." {
+		book.failing = false
+		s.receive(t, stagetest.Said("m2", "2", "again"))
+		s.receive(t, stagetest.Said("m3", "2", "and again"))
+		if got := s.takeOutbound(t)["2"]; len(got) != 1 || got[0].Text != "I am a bot." {
 			t.Errorf("told %+v", got)
 		}
 		if note, err := s.Book.Noted(t.Context(), "introduced", "c:2"); err != nil || note.Value == "" {
@@ -80,15 +81,15 @@ func TestAnIntroductionThatWasNotNotedIsSentOnce(t *testing.T) {
 	})
 }
 
-// A whispering platform shows something to one person alone.
-type whispering struct {
+// A whisperingChannel is a platform that can show a message to only one person.
+type whisperingChannel struct {
 	*channelstest.MemoryChannel
 	mu    sync.Mutex
 	fails bool
 	heard []string
 }
 
-func (w *whispering) Whisper(_ context.Context, to bus.Address, user string, part channels.Part) error {
+func (w *whisperingChannel) Whisper(_ context.Context, to bus.Address, user string, part channels.Part) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.fails {
@@ -98,30 +99,30 @@ func (w *whispering) Whisper(_ context.Context, to bus.Address, user string, par
 	return nil
 }
 
-func (*whispering) PrivateChat(_ context.Context, person string) (bus.Address, error) {
+func (*whisperingChannel) PrivateChat(_ context.Context, person string) (bus.Address, error) {
 	return bus.Address{Channel: "c", Chat: person}, nil
 }
 
-func TestWhereThePlatformWhispersEachPersonInAGroupIsTold(t *testing.T) {
-	w := &whispering{fails: true}
-	setup := func(s *stage, g *gateway.Gateway) {
-		introduces(s, g)
+func TestWithWhispersEachPersonInAGroupIsIntroduced(t *testing.T) {
+	w := &whisperingChannel{fails: true}
+	setup := func(s *testStage, g *gateway.Gateway) {
+		enableIntroduction(s, g)
 		w.MemoryChannel = s.Platform
 		g.Channel = w
 	}
-	inGatewayOn(t, bus.Caps{}, gateway.Access{Policy: "open"}, setup, func(t *testing.T, s *stage) {
-		s.say(t, inGroup("m1", "2", "g", "not now"))
+	withConfiguredGateway(t, bus.Caps{}, gateway.Access{Policy: "open"}, setup, func(t *testing.T, s *testStage) {
+		s.receive(t, groupMessage("m1", "2", "g", "not now"))
 		synctest.Wait()
 		w.mu.Lock()
 		w.fails = false
 		w.mu.Unlock()
-		for _, in := range []bus.Inbound{inGroup("m2", "2", "g", "now"), inGroup("m3", "3", "g", "me too"), inGroup("m4", "2", "h", "elsewhere"), stagetest.Said("m5", "2", "alone")} {
-			s.say(t, in)
+		for _, in := range []bus.Inbound{groupMessage("m2", "2", "g", "now"), groupMessage("m3", "3", "g", "me too"), groupMessage("m4", "2", "h", "elsewhere"), stagetest.Said("m5", "2", "alone")} {
+			s.receive(t, in)
 		}
 		if want := []string{"2 at c:g: I am a bot.", "3 at c:g: I am a bot."}; !slices.Equal(w.heard, want) {
 			t.Errorf("whispered %q, want %q", w.heard, want)
 		}
-		if got := s.posted(t); len(got) != 0 {
+		if got := s.takeOutbound(t); len(got) != 0 {
 			t.Errorf("told once more: %+v", got)
 		}
 	})

@@ -11,8 +11,8 @@ import (
 	"parley/channels"
 )
 
-// openedEvery is the minimum time between two welcomes for a person who repeatedly opens one of the bot's places.
-const openedEvery = 10 * time.Second
+// openedInterval is the minimum time between two welcomes for a person who repeatedly opens one of the bot's places.
+const openedInterval = 10 * time.Second
 
 // placeGreeter greets people who open one of the bot's places.
 type placeGreeter struct {
@@ -38,7 +38,7 @@ func (w *placeGreeter) show(ctx context.Context, in bus.Inbound) error {
 		who, replier = "guest", w.toAdmitted
 	}
 	key := fmt.Sprintf("%s %s %s %s", who, in.From.ID, in.At, in.Args)
-	replier.enqueueOnce(key, openedEvery, autoReply{to: in.At, act: func(ctx context.Context) error {
+	replier.enqueueOnce(key, openedInterval, autoReply{to: in.At, run: func(ctx context.Context) error {
 		shown := channels.Welcome{Admitted: ok, Text: w.notAdmittedText(in.From.ID)}
 		if ok {
 			shown.Text = w.aboutText(ctx, in)
@@ -56,17 +56,17 @@ func (w *placeGreeter) show(ctx context.Context, in bus.Inbound) error {
 // that no agent answers there.
 func (w *placeGreeter) aboutText(ctx context.Context, in bus.Inbound) string {
 	text := textJustWrite
-	if w.About != nil {
+	if w.AboutText != nil {
 		to, err := w.Route(ctx, in)
 		if err != nil {
 			return textNoSessionToTalk
 		}
-		text = w.About(to.Session, in)
+		text = w.AboutText(to.Session, in)
 	}
-	if w.Introduction == nil {
+	if w.IntroductionText == nil {
 		return text
 	}
-	intro, err := w.Introduction(ctx)
+	intro, err := w.IntroductionText(ctx)
 	if err != nil {
 		w.Log.Warn("somebody was not told what the bot is", slog.String("channel", w.Name), slog.String("about", in.From.ID), slog.Any("error", err))
 	}
@@ -78,11 +78,11 @@ func (w *placeGreeter) notAdmittedText(person string) string {
 	text := fmt.Sprintf(textNotYet, person)
 	_, user, _ := strings.Cut(person, ":")
 	switch w.Gate.settings().policy() {
-	case byPairing:
+	case policyPairing:
 		return text + textWriteForCode
-	case byList:
+	case policyList:
 		return text + fmt.Sprintf(textAskForListing, w.Name, user)
-	case byMembers:
+	case policyMembers:
 		return text + textMembersOnly
 	}
 	return text

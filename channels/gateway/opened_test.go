@@ -16,15 +16,15 @@ import (
 	"parley/channels/stagetest"
 )
 
-// A hosting channel is a platform with places that people open.
-type hosting struct {
+// A placesChannel is a platform with places that people open.
+type placesChannel struct {
 	*channelstest.MemoryChannel
 	mu    sync.Mutex
 	shown []string
-	fails []error // of the next calls
+	fails []error // the errors of the next calls
 }
 
-func (h *hosting) Welcome(_ context.Context, opened bus.Inbound, w channels.Welcome) error {
+func (h *placesChannel) Welcome(_ context.Context, opened bus.Inbound, w channels.Welcome) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.fails) > 0 {
@@ -40,48 +40,48 @@ func (h *hosting) Welcome(_ context.Context, opened bus.Inbound, w channels.Welc
 	return nil
 }
 
-// seen is what was shown.
-func (h *hosting) seen() []string {
+// shownTexts returns the texts that were shown.
+func (h *placesChannel) shownTexts() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.shown)
 }
 
-func inHost(t *testing.T, access gateway.Access, run func(*testing.T, *stage, *hosting)) {
+func withPlaces(t *testing.T, access gateway.Access, run func(*testing.T, *testStage, *placesChannel)) {
 	t.Helper()
-	h := &hosting{}
-	inGatewayOn(t, bus.Caps{}, access, func(s *stage, g *gateway.Gateway) {
+	h := &placesChannel{}
+	withConfiguredGateway(t, bus.Caps{}, access, func(s *testStage, g *gateway.Gateway) {
 		h.MemoryChannel = s.Platform
 		g.Channel = h
-		g.About = func(session string, opened bus.Inbound) string {
+		g.AboutText = func(session string, opened bus.Inbound) string {
 			if opened.From.Owner {
 				return "owner in " + session
 			}
 			return "about " + session
 		}
-		g.Introduction = func(context.Context) (string, error) { return "a bot", nil }
-	}, func(t *testing.T, s *stage) { run(t, s, h) })
+		g.IntroductionText = func(context.Context) (string, error) { return "a bot", nil }
+	}, func(t *testing.T, s *testStage) { run(t, s, h) })
 }
 
-func opened(user string) bus.Inbound {
+func openedEvent(user string) bus.Inbound {
 	in := stagetest.Said("o"+user, user, "")
 	in.Kind = channels.Opened
 	return in
 }
 
-func TestWhoOpensAPlaceIsToldWhatTheBotMayDo(t *testing.T) {
-	inHost(t, gateway.Access{Policy: "list", AllowFrom: []string{"1"}, Owners: []string{"9"}}, func(t *testing.T, s *stage, h *hosting) {
+func TestOpeningAPlaceShowsAWelcome(t *testing.T) {
+	withPlaces(t, gateway.Access{Policy: "list", AllowFrom: []string{"1"}, Owners: []string{"9"}}, func(t *testing.T, s *testStage, h *placesChannel) {
 		for _, user := range []string{"1", "7", "9"} {
-			s.say(t, opened(user))
+			s.receive(t, openedEvent(user))
 		}
-		beside := opened("1")
+		beside := openedEvent("1")
 		beside.Args = "C1"
-		s.say(t, beside)
-		s.say(t, beside) // again, at once
-		if len(h.seen()) != 4 || h.seen()[0] != "guest c:1 : about main:c:1\n\na bot" || h.seen()[2] != "guest c:9 : owner in main:c:9\n\na bot" || h.seen()[3] != "guest c:1 C1: about main:c:1\n\na bot" {
-			t.Fatalf("shown is %q", h.seen())
+		s.receive(t, beside)
+		s.receive(t, beside) // a second time, immediately
+		if len(h.shownTexts()) != 4 || h.shownTexts()[0] != "guest c:1 : about main:c:1\n\na bot" || h.shownTexts()[2] != "guest c:9 : owner in main:c:9\n\na bot" || h.shownTexts()[3] != "guest c:1 C1: about main:c:1\n\na bot" {
+			t.Fatalf("shown is %q", h.shownTexts())
 		}
-		if got := h.seen()[1]; !strings.HasPrefix(got, "stranger c:7 : You can't talk to me yet") || !strings.Contains(got, `allow_from = ["7"]`) || strings.Contains(got, "about") {
+		if got := h.shownTexts()[1]; !strings.HasPrefix(got, "stranger c:7 : You can't talk to me yet") || !strings.Contains(got, `allow_from = ["7"]`) || strings.Contains(got, "about") {
 			t.Errorf("a stranger is shown %q", got)
 		}
 		if d := s.Depth(t, bus.InboundTopic); d.Waiting != 0 {
@@ -96,39 +96,39 @@ func TestWhoOpensAPlaceIsToldWhatTheBotMayDo(t *testing.T) {
 	})
 }
 
-// Opening a place asks for nothing: no code is made, and no owner is troubled.
-func TestWhoOpensAPlaceAsksForNothing(t *testing.T) {
-	inHost(t, gateway.Access{}, func(t *testing.T, s *stage, h *hosting) {
-		own(t, s, "1")
-		s.say(t, opened("7"))
+// Opening a place makes no code and tells no owner.
+func TestOpeningAPlaceRequestsNoAdmission(t *testing.T) {
+	withPlaces(t, gateway.Access{}, func(t *testing.T, s *testStage, h *placesChannel) {
+		makeOwner(t, s, "1")
+		s.receive(t, openedEvent("7"))
 		pairings, err := s.Book.Pairings(t.Context())
-		if err != nil || len(pairings) != 1 || len(s.posted(t)) > 0 {
+		if err != nil || len(pairings) != 1 || len(s.takeOutbound(t)) > 0 {
 			t.Errorf("pairings are %+v, %v", pairings, err)
 		}
-		if len(h.seen()) != 1 || !strings.Contains(h.seen()[0], "answer with a code") {
-			t.Errorf("shown is %q", h.seen())
+		if len(h.shownTexts()) != 1 || !strings.Contains(h.shownTexts()[0], "answer with a code") {
+			t.Errorf("shown is %q", h.shownTexts())
 		}
-		admit(t, s, "7")
-		s.say(t, opened("7")) // within the pause between two of the same
-		if len(h.seen()) != 2 || !strings.HasPrefix(h.seen()[1], "guest") {
-			t.Errorf("shown is %q", h.seen())
+		admitPerson(t, s, "7")
+		s.receive(t, openedEvent("7")) // within the minimum time between two welcomes
+		if len(h.shownTexts()) != 2 || !strings.HasPrefix(h.shownTexts()[1], "guest") {
+			t.Errorf("shown is %q", h.shownTexts())
 		}
 	})
 }
 
 func TestAWelcomeWaitsForThePlatform(t *testing.T) {
-	inHost(t, gateway.Access{Policy: "open"}, func(t *testing.T, s *stage, h *hosting) {
+	withPlaces(t, gateway.Access{Policy: "open"}, func(t *testing.T, s *testStage, h *placesChannel) {
 		h.fails = []error{&channels.SendError{Fault: channels.Retry, RateLimited: true, RetryAfter: time.Minute, Code: "ratelimited"}}
-		s.say(t, opened("1"))
+		s.receive(t, openedEvent("1"))
 		time.Sleep(59 * time.Second)
 		synctest.Wait()
-		if len(h.seen()) > 0 {
-			t.Fatalf("shown too early: %q", h.seen())
+		if len(h.shownTexts()) > 0 {
+			t.Fatalf("shown too early: %q", h.shownTexts())
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		if len(h.seen()) != 1 {
-			t.Errorf("shown is %q", h.seen())
+		if len(h.shownTexts()) != 1 {
+			t.Errorf("shown is %q", h.shownTexts())
 		}
 	})
 }

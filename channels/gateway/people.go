@@ -60,18 +60,18 @@ func requestButtons(code string) []bus.Button {
 // Only after that is the platform told that the button press has arrived. If the press comes again, handleDecision
 // does nothing; to another process, the press is about a request that is over.
 func (d *receiver) handleDecision(ctx context.Context, in bus.Inbound, v ownerDecision) (err error) {
-	if !d.decided.add(in.ID, d.Now()) {
+	if !d.recentDecisions.add(in.ID, d.Now()) {
 		return nil
 	}
 	defer func() {
 		if err != nil {
-			d.decided.forget(in.ID)
+			d.recentDecisions.forget(in.ID)
 		}
 	}()
 	person, done, err := d.carryOutDecision(ctx, v)
 	if was, known := d.untoldOutcomes.Load(in.ID); known && errors.Is(err, channels.ErrNoCode) {
-		told := was.(outcome)
-		person, done, err = told.person, told.done, nil
+		told := was.(decisionOutcome)
+		person, done, err = told.person, told.action, nil
 	}
 	if errors.Is(err, channels.ErrNoCode) {
 		text := textRequestClosed
@@ -86,7 +86,7 @@ func (d *receiver) handleDecision(ctx context.Context, in bus.Inbound, v ownerDe
 	if err != nil {
 		return fmt.Errorf("decide about a person: %w", err)
 	}
-	if _, known := d.untoldOutcomes.LoadOrStore(in.ID, outcome{person, done}); !known {
+	if _, known := d.untoldOutcomes.LoadOrStore(in.ID, decisionOutcome{person, done}); !known {
 		d.reportDecision(ctx, in, v, person)
 	}
 	if err := d.tellOwners(ctx, in, v, person, done); err != nil {
@@ -99,18 +99,18 @@ func (d *receiver) handleDecision(ctx context.Context, in bus.Inbound, v ownerDe
 	return nil
 }
 
-// An outcome is what an owner's decision has caused.
-type outcome struct {
+// A decisionOutcome is what an owner's decision has caused.
+type decisionOutcome struct {
 	person channels.Pairing
-	done   string
+	action string
 }
 
 // reportDecision reports a decision to operators.
 func (d *Gateway) reportDecision(ctx context.Context, in bus.Inbound, v ownerDecision, person channels.Pairing) {
 	d.Log.Info("an owner has decided about a person", slog.String("channel", d.Name), slog.String("decision", v.command),
 		slog.String("person", person.Person), slog.String("by", in.From.ID))
-	if d.Decided != nil {
-		d.Decided(ctx, in.From.ID, person.Person, v.result())
+	if d.OnDecided != nil {
+		d.OnDecided(ctx, in.From.ID, person.Person, v.result())
 	}
 }
 
@@ -187,5 +187,5 @@ func describePerson(p channels.Pairing) string {
 	if len(name) == 0 {
 		return id
 	}
-	return markup.Verbatim(string(name[:min(len(name), longestName)])) + " (" + id + ")"
+	return markup.Verbatim(string(name[:min(len(name), maxShownName)])) + " (" + id + ")"
 }

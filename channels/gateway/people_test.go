@@ -15,35 +15,35 @@ import (
 	"parley/channels/stagetest"
 )
 
-// press says what a button says, in the private chat of a user.
-func press(id, user, says string) bus.Inbound {
+// pressPrivately returns the press of a button in a person's private chat.
+func pressPrivately(id, user, says string) bus.Inbound {
 	in := stagetest.Said(id, user, says)
 	in.Pressed = true
 	return in
 }
 
-// Owners admit, refuse and remove people by buttons; nobody else does.
-func TestOwnersDecideAboutPeopleByButtons(t *testing.T) {
-	inGateway(t, bus.Caps{}, gateway.Access{}, func(t *testing.T, s *stage) {
-		own(t, s, "1")
-		admit(t, s, "2")
-		s.posted(t)
-		s.say(t, stagetest.Said("a", "7", "hello"))
-		asked := s.posted(t)["1"]
-		code := pending(t, s, "c:7")
+// Owners admit, refuse and remove people by buttons. Presses by others have no effect.
+func TestOwnersDecideAboutPeopleWithButtons(t *testing.T) {
+	withGateway(t, bus.Caps{}, gateway.Access{}, func(t *testing.T, s *testStage) {
+		makeOwner(t, s, "1")
+		admitPerson(t, s, "2")
+		s.takeOutbound(t)
+		s.receive(t, stagetest.Said("a", "7", "hello"))
+		asked := s.takeOutbound(t)["1"]
+		code := requestCode(t, s, "c:7")
 		if len(asked) != 1 || len(asked[0].Buttons) != 2 || asked[0].Buttons[0] != (bus.Button{Label: "Admit", Says: "/admit " + code}) ||
 			asked[0].Buttons[1].Says != "/refuse "+code {
 			t.Fatalf("the owner is asked %+v", asked)
 		}
-		s.say(t, press("p0", "2", "/admit "+code)) // who is no owner
-		if pending(t, s, "c:7") != code || len(s.posted(t)) != 0 {
+		s.receive(t, pressPrivately("p0", "2", "/admit "+code)) // this person is not an owner
+		if requestCode(t, s, "c:7") != code || len(s.takeOutbound(t)) != 0 {
 			t.Error("somebody who is no owner has decided")
 		}
-		for range 2 { // platforms deliver a press again
-			s.say(t, press("p1", "1", "/admit "+code))
+		for range 2 { // platforms may deliver a press twice
+			s.receive(t, pressPrivately("p1", "1", "/admit "+code))
 			synctest.Wait()
 		}
-		told := s.posted(t)
+		told := s.takeOutbound(t)
 		if len(told["1"]) != 1 || told["1"][0].Subject != asked[0].Subject || !strings.Contains(told["1"][0].Text, "is admitted by `c:1`") ||
 			len(told["1"][0].Buttons) != 1 || told["1"][0].Buttons[0].Says != "/remove c:7" {
 			t.Errorf("the owner is told %+v", told["1"])
@@ -51,69 +51,69 @@ func TestOwnersDecideAboutPeopleByButtons(t *testing.T) {
 		if len(told["7"]) != 1 || !strings.Contains(told["7"][0].Text, "can talk to me now") {
 			t.Errorf("the person is told %+v", told["7"])
 		}
-		s.say(t, stagetest.Said("b", "7", "hello again"))
+		s.receive(t, stagetest.Said("b", "7", "hello again"))
 		if mail := s.Mail(t); len(mail) != 1 || mail[0].Text != "hello again" {
 			t.Errorf("published %+v", mail)
 		}
-		s.say(t, press("p2", "1", "/remove c:7"))
+		s.receive(t, pressPrivately("p2", "1", "/remove c:7"))
 		if _, admitted, err := s.Book.FindPairing(t.Context(), "c:7"); err != nil || admitted {
 			t.Errorf("after it was removed: %v, %v", admitted, err)
 		}
-		s.say(t, press("p3", "1", "/remove c:1")) // an owner stays one
+		s.receive(t, pressPrivately("p3", "1", "/remove c:1")) // an owner can't be removed
 		if p, _, err := s.Book.FindPairing(t.Context(), "c:1"); err != nil || !p.Owner {
 			t.Errorf("the owner is %+v, %v", p, err)
 		}
 		time.Sleep(25 * time.Hour)
-		s.posted(t)
-		s.say(t, stagetest.Said("c", "8", "hello"))
-		s.say(t, press("p4", "1", "/refuse "+pending(t, s, "c:8")))
-		if told := s.posted(t); len(told["8"]) != 0 || !strings.Contains(told["1"][len(told["1"])-1].Text, "was refused") {
+		s.takeOutbound(t)
+		s.receive(t, stagetest.Said("c", "8", "hello"))
+		s.receive(t, pressPrivately("p4", "1", "/refuse "+requestCode(t, s, "c:8")))
+		if told := s.takeOutbound(t); len(told["8"]) != 0 || !strings.Contains(told["1"][len(told["1"])-1].Text, "was refused") {
 			t.Errorf("of a refusal posted %+v", told)
 		}
-		s.say(t, press("p5", "1", "/admit NOSUCHCODE"))
-		if told := s.posted(t); len(told["1"]) != 1 || !strings.Contains(told["1"][0].Text, "over") {
+		s.receive(t, pressPrivately("p5", "1", "/admit NOSUCHCODE"))
+		if told := s.takeOutbound(t); len(told["1"]) != 1 || !strings.Contains(told["1"][0].Text, "over") {
 			t.Errorf("of a code that nobody has, posted %+v", told)
 		}
 	})
 }
 
-// A failingBus takes nothing that is sent while it is away.
+// A failingBus refuses to publish messages that are to be sent.
 type failingBus struct {
 	gateway.Bus
-	away *atomic.Bool
+	failing *atomic.Bool
 }
 
 func (f failingBus) Publish(ctx context.Context, topic bus.Topic, m bus.Message) error {
-	if f.away.Load() {
+	if f.failing.Load() {
 		return errors.New("the bus is away")
 	}
 	return f.Bus.Publish(ctx, topic, m)
 }
 
-// If owners cannot be told of a decision, the press that comes again tells them, and not that the request is
-// over. It is in the audit once.
-func TestADecisionIsToldOnceTheBusIsBack(t *testing.T) {
+// If owners can't be told of a decision, a repeated press tells them, and does not say that the request is
+// closed. The decision is in the audit once.
+func TestADecisionIsReportedOnceTheBusIsBack(t *testing.T) {
 	var away atomic.Bool
 	var audited []string
-	setup := func(s *stage, g *gateway.Gateway) {
+	setup := func(s *testStage, g *gateway.Gateway) {
 		g.Bus = failingBus{s.Bus, &away}
-		g.Decided = func(_ context.Context, by, person, result string) {
+		g.OnDecided = func(_ context.Context, by, person, result string) {
 			audited = append(audited, by+" "+person+" "+result)
 		}
 	}
-	inGatewayOn(t, bus.Caps{}, gateway.Access{}, setup, func(t *testing.T, s *stage) {
-		own(t, s, "1")
-		s.posted(t)
-		s.say(t, stagetest.Said("a", "7", "hello"))
-		s.posted(t)
-		code := pending(t, s, "c:7")
+	withConfiguredGateway(t, bus.Caps{}, gateway.Access{}, setup, func(t *testing.T, s *testStage) {
+		makeOwner(t, s, "1")
+		s.takeOutbound(t)
+		s.receive(t, stagetest.Said("a", "7", "hello"))
+		s.takeOutbound(t)
+		code := requestCode(t, s, "c:7")
 		away.Store(true)
-		if err := s.Platform.Say(t.Context(), press("p1", "1", "/admit "+code)); err == nil {
+		if err := s.Platform.Say(t.Context(), pressPrivately("p1", "1", "/admit "+code)); err == nil {
 			t.Error("the press is taken, and the owner was not told")
 		}
 		away.Store(false)
-		s.say(t, press("p1", "1", "/admit "+code))
-		if told := s.posted(t); len(told["1"]) != 1 || !strings.Contains(told["1"][0].Text, "is admitted by `c:1`") || len(told["7"]) != 1 {
+		s.receive(t, pressPrivately("p1", "1", "/admit "+code))
+		if told := s.takeOutbound(t); len(told["1"]) != 1 || !strings.Contains(told["1"][0].Text, "is admitted by `c:1`") || len(told["7"]) != 1 {
 			t.Errorf("told %+v", told)
 		}
 		if want := []string{"c:1 c:7 admitted"}; !slices.Equal(audited[len(audited)-1:], want) || len(audited) != 2 {

@@ -12,26 +12,26 @@ import (
 	"parley/channels/stagetest"
 )
 
-// pressed is what somebody presses in a group.
-func pressed(id, user, says string) bus.Inbound {
+// pressInGroup returns the press of a button in a group.
+func pressInGroup(id, user, says string) bus.Inbound {
 	in := stagetest.Said(id, user, says)
 	in.Group, in.Mentioned, in.Pressed, in.At.Chat, in.ReplyTo = true, true, true, "group", "7"
 	return in
 }
 
-func TestAPressIsTheCommandOfWhoMayTalkToTheBot(t *testing.T) {
+func TestAPressIsACommandOfAnAdmittedPerson(t *testing.T) {
 	access := gateway.Access{Policy: "list", AllowFrom: []string{"2"}, Owners: []string{"1"}, Approvers: []string{"3"}}
-	inGateway(t, bus.Caps{}, access, func(t *testing.T, s *stage) {
+	withGateway(t, bus.Caps{}, access, func(t *testing.T, s *testStage) {
 		for _, user := range []string{"1", "2", "3"} {
-			s.say(t, pressed("p"+user, user, "/approve abc"))
+			s.receive(t, pressInGroup("p"+user, user, "/approve abc"))
 		}
-		if err := s.Platform.Say(t.Context(), pressed("p4", "4", "/approve abc")); !errors.Is(err, channels.ErrNotAdmitted) {
+		if err := s.Platform.Say(t.Context(), pressInGroup("p4", "4", "/approve abc")); !errors.Is(err, channels.ErrNotAdmitted) {
 			t.Errorf("a stranger's press gave %v", err)
 		}
-		s.say(t, pressed("p5", "1", "what no button of ours says"))
-		lost := pressed("p6", "1", "/approve abc")
+		s.receive(t, pressInGroup("p5", "1", "what no button of ours says"))
+		lost := pressInGroup("p6", "1", "/approve abc")
 		lost.At.Chat = "nowhere"
-		s.say(t, lost)
+		s.receive(t, lost)
 		synctest.Wait()
 		mail := s.Mail(t)
 		if len(mail) != 3 {
@@ -57,20 +57,21 @@ func TestAPressIsTheCommandOfWhoMayTalkToTheBot(t *testing.T) {
 	})
 }
 
-// A button whose command is about the person's own data is theirs who may talk to the bot, and goes to no session.
+// A button for a command about a person's own data works for every admitted person, and the command goes to no
+// session.
 func TestAPressAboutOwnData(t *testing.T) {
 	var taken []bus.Inbound
-	take := func(_ *stage, g *gateway.Gateway) {
+	take := func(_ *testStage, g *gateway.Gateway) {
 		g.OwnData = func(_ context.Context, in bus.Inbound) error {
 			taken = append(taken, in)
 			return nil
 		}
 	}
-	inGatewayOn(t, bus.Caps{}, gateway.Access{Policy: "list", AllowFrom: []string{"2"}, Owners: []string{"1"}}, take, func(t *testing.T, s *stage) {
+	withConfiguredGateway(t, bus.Caps{}, gateway.Access{Policy: "list", AllowFrom: []string{"2"}, Owners: []string{"1"}}, take, func(t *testing.T, s *testStage) {
 		for _, user := range []string{"1", "2"} {
-			s.say(t, pressed("p"+user, user, "/memory keep abc"))
+			s.receive(t, pressInGroup("p"+user, user, "/memory keep abc"))
 		}
-		if err := s.Platform.Say(t.Context(), pressed("p4", "4", "/memory keep abc")); !errors.Is(err, channels.ErrNotAdmitted) {
+		if err := s.Platform.Say(t.Context(), pressInGroup("p4", "4", "/memory keep abc")); !errors.Is(err, channels.ErrNotAdmitted) {
 			t.Errorf("a stranger's press gave %v", err)
 		}
 		if mail := s.Mail(t); len(mail) > 0 || len(taken) != 2 {

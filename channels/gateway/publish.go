@@ -55,7 +55,7 @@ func (d *receiver) handlePress(ctx context.Context, in bus.Inbound) error {
 	}
 	if err != nil { // another attempt would fail the same way
 		d.Log.Error("a press could not be taken", slog.String("channel", d.Name), slog.String("id", in.ID), slog.Any("error", err))
-		d.toAdmitted.enqueueOnce(in.At.String(), explainEvery, autoReply{key: in.ID + "#refused", to: in.At, replyTo: in.ReplyTo,
+		d.toAdmitted.enqueueOnce(in.At.String(), explanationInterval, autoReply{key: in.ID + "#refused", to: in.At, replyTo: in.ReplyTo,
 			compose: fixedText(textPressNotTaken)})
 	}
 	return nil
@@ -119,7 +119,7 @@ func (d *receiver) publish(ctx context.Context, in bus.Inbound) error {
 		d.explain(in, textNoSession)
 		return nil
 	}
-	if to.Named {
+	if to.NamesAgent {
 		in.Text = to.Text
 	}
 	said, urgent := channels.AsCommand(in)
@@ -173,7 +173,7 @@ func (d *receiver) isOwnData(in, said bus.Inbound) bool {
 // unless it names an agent.
 func (d *receiver) publishTo(ctx context.Context, to RouteResult, said bus.Inbound, urgent bool) error {
 	keys := []string{to.Session}
-	if said.Kind == bus.Command && said.Text == "stop" && !to.Named && len(to.Others) > 0 {
+	if said.Kind == bus.Command && said.Text == "stop" && !to.NamesAgent && len(to.OtherSessions) > 0 {
 		working, err := d.workingSessions(ctx, to)
 		if err != nil {
 			return err
@@ -211,7 +211,7 @@ func sessionHash(key string) string {
 
 // workingSessions returns the sessions of a place that have mail, or that work without any.
 func (d *receiver) workingSessions(ctx context.Context, to RouteResult) (working []string, err error) {
-	for _, key := range append([]string{to.Session}, to.Others...) {
+	for _, key := range append([]string{to.Session}, to.OtherSessions...) {
 		has, err := d.Bus.HasMail(ctx, bus.InboundTopic, key)
 		if err != nil {
 			return nil, fmt.Errorf("look whether a session is at work: %w", err)
@@ -231,7 +231,7 @@ func (d *receiver) workingSessions(ctx context.Context, to RouteResult) (working
 // A message that names its agent in a thread assigns the thread to that agent, until another one is named. That is
 // recorded each time.
 func (d *receiver) noteChat(ctx context.Context, in bus.Inbound, to RouteResult) error {
-	at, assigns := in.At.String(), to.Named && in.At.Thread != ""
+	at, assigns := in.At.String(), to.NamesAgent && in.At.Thread != ""
 	if !d.notedChats.add(at, d.Now()) && !assigns {
 		return nil
 	}

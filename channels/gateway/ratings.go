@@ -18,10 +18,10 @@ func readThumb(reaction string) (good, ok bool) {
 	return thumb == "👍", thumb == "👍" || thumb == "👎"
 }
 
-// Sessions are told of at most maxReactions reactions (other than thumbs) by each person within reactionsEvery.
+// Sessions are told of at most maxReactions reactions (other than thumbs) by each person within reactionPeriod.
 const (
 	maxReactions   = 5
-	reactionsEvery = 10 * time.Minute
+	reactionPeriod = 10 * time.Minute
 )
 
 // handleReaction stores the rating that a person gives an answer by a thumb, if they may talk to the bot, and tells
@@ -52,8 +52,8 @@ func (d *receiver) handleReaction(ctx context.Context, in bus.Inbound) error {
 	if err != nil || kept.Session == "" {
 		return err
 	}
-	if changed && d.Rated != nil {
-		d.Rated(good)
+	if changed && d.OnRated != nil {
+		d.OnRated(good)
 	}
 	in.At = kept.At
 	return d.publishUpdate(ctx, kept.Session, in)

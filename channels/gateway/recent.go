@@ -11,31 +11,31 @@ const maxRecent = 4096
 // A recentKeys remembers keys for a while, each with the time at which it was added. It holds at most maxRecent
 // keys: when there is no room, it forgets the oldest quarter.
 type recentKeys struct {
-	keep time.Duration // how long a key is remembered; 0 means as long as there is room
+	lifetime time.Duration // how long a key is remembered; 0 means as long as there is room
 
-	mu    sync.Mutex
-	at    map[string]time.Time
-	order []string // the keys in the order of their times; some may have been forgotten already
+	mu      sync.Mutex
+	addedAt map[string]time.Time
+	order   []string // the keys in the order of their times; some may have been forgotten already
 }
 
 func newRecentKeys(keep time.Duration) *recentKeys {
-	return &recentKeys{keep: keep, at: map[string]time.Time{}}
+	return &recentKeys{lifetime: keep, addedAt: map[string]time.Time{}}
 }
 
 // add remembers a key and returns true; if it still remembers the key, it changes nothing and returns false.
 func (r *recentKeys) add(key string, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if at, ok := r.at[key]; ok && (r.keep == 0 || now.Sub(at) < r.keep) {
+	if at, ok := r.addedAt[key]; ok && (r.lifetime == 0 || now.Sub(at) < r.lifetime) {
 		return false
 	}
 	if len(r.order) >= maxRecent {
 		for _, old := range r.order[:maxRecent/4] {
-			delete(r.at, old)
+			delete(r.addedAt, old)
 		}
 		r.order = append(r.order[:0], r.order[maxRecent/4:]...)
 	}
-	r.at[key] = now
+	r.addedAt[key] = now
 	r.order = append(r.order, key)
 	return true
 }
@@ -43,5 +43,5 @@ func (r *recentKeys) add(key string, now time.Time) bool {
 func (r *recentKeys) forget(key string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.at, key)
+	delete(r.addedAt, key)
 }

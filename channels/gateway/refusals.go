@@ -35,15 +35,15 @@ type Refusal struct {
 // How many refusals are logged at the level Info: per second, and in a burst. A stranger can send as many messages
 // as the platform accepts.
 const (
-	refusalsLogged = 10
-	refusalsBurst  = 100
+	refusalsLoggedPerSecond = 10
+	refusalsBurst           = 100
 )
 
 // A refusalLog logs refusals; in a flood, it logs only some of them.
 type refusalLog struct {
-	log      *slog.Logger
-	pace     *rate.Limiter
-	unlogged atomic.Int64
+	log           *slog.Logger
+	pace          *rate.Limiter
+	unloggedCount atomic.Int64
 }
 
 // reportRefusal tells operators that a message was refused, by which rule, and (if that matters) which session it was
@@ -56,11 +56,11 @@ func (d *receiver) reportRefusal(in bus.Inbound, rule, session string) {
 		// own.
 		r.Person, r.At.Thread, level = "", "", slog.LevelDebug
 	}
-	if d.Refused != nil {
-		d.Refused(r)
+	if d.OnRefused != nil {
+		d.OnRefused(r)
 	}
 	if level == slog.LevelInfo && !d.refusals.pace.AllowN(d.Now(), 1) {
-		d.refusals.unlogged.Add(1)
+		d.refusals.unloggedCount.Add(1)
 		return
 	}
 	d.refusals.write(d.Name, level, r)
@@ -79,7 +79,7 @@ func (l *refusalLog) write(channel string, level slog.Level, r Refusal) {
 		attrs = append(attrs, slog.String("session", r.Session))
 	}
 	if level == slog.LevelInfo {
-		if n := l.unlogged.Swap(0); n > 0 {
+		if n := l.unloggedCount.Swap(0); n > 0 {
 			attrs = append(attrs, slog.Int64("unlogged", n))
 		}
 	}

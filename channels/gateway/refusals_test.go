@@ -15,30 +15,30 @@ import (
 	"parley/channels/stagetest"
 )
 
-// Of each message that is refused the operator learns by which rule, at once in the log and from the
-// gateway, and nothing of its words. Who has not spoken to the bot is not named.
-func TestRefusalsAreTold(t *testing.T) {
+// For each refused message, the operator learns the rule, both from the log and from the gateway, but nothing
+// of the text. The sender of a message that was not meant for the bot is not named.
+func TestRefusalsAreReported(t *testing.T) {
 	var told []gateway.Refusal
-	setup := func(s *stage, g *gateway.Gateway) {
-		g.Refused = func(r gateway.Refusal) { told = append(told, r) }
+	setup := func(s *testStage, g *gateway.Gateway) {
+		g.OnRefused = func(r gateway.Refusal) { told = append(told, r) }
 		g.Log = slog.New(slog.NewTextHandler(s.Log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
 	access := gateway.Access{Policy: "list", AllowFrom: []string{"1"}, Chats: []gateway.Chat{{ID: "room"}}}
-	inGatewayOn(t, bus.Caps{Inbound: 1}, access, setup, func(t *testing.T, s *stage) {
-		s.say(t, stagetest.Said("m1", "7", "my secret plan"))
-		s.say(t, inGroup("m2", "1", "elsewhere", "my secret plan"))
-		aside := inGroup("m3", "7", "room", "my secret plan")
+	withConfiguredGateway(t, bus.Caps{Inbound: 1}, access, setup, func(t *testing.T, s *testStage) {
+		s.receive(t, stagetest.Said("m1", "7", "my secret plan"))
+		s.receive(t, groupMessage("m2", "1", "elsewhere", "my secret plan"))
+		aside := groupMessage("m3", "7", "room", "my secret plan")
 		aside.Mentioned = false
-		s.say(t, aside)
-		s.say(t, stagetest.Said("m4", "1", "taken"))
-		s.say(t, stagetest.Said("m5", "1", "my secret plan"))
+		s.receive(t, aside)
+		s.receive(t, stagetest.Said("m4", "1", "taken"))
+		s.receive(t, stagetest.Said("m5", "1", "my secret plan"))
 		nowhere := stagetest.Said("m6", "1", "my secret plan")
 		nowhere.At.Chat = "nowhere"
-		s.say(t, nowhere)
-		stop := inGroup("m7", "7", "room", "/stop")
+		s.receive(t, nowhere)
+		stop := groupMessage("m7", "7", "room", "/stop")
 		stop.Mentioned = false
-		s.say(t, stop)
-		press := pressed("m8", "7", "/approve abc")
+		s.receive(t, stop)
+		press := pressInGroup("m8", "7", "/approve abc")
 		press.At.Chat = "room"
 		if err := s.Platform.Say(t.Context(), press); !errors.Is(err, channels.ErrNotAdmitted) {
 			t.Errorf("a press of a stranger gave %v", err)
@@ -70,24 +70,24 @@ func TestRefusalsAreTold(t *testing.T) {
 	})
 }
 
-// A quiet channel does not hand on what is not meant for the bot.
-type quiet struct {
+// A quietChannel is a channel that does not pass on messages that are not meant for the bot.
+type quietChannel struct {
 	channels.Channel
 	*channels.Unaddressed
 }
 
-// What a channel does not hand on is told of as well, by the rule of its group, and without the thread, so that a
-// group has one record and not one for each of its threads.
-func TestWhatIsNotHandedOnIsTold(t *testing.T) {
+// Messages that a channel does not pass on are reported too, with the rule of their group. The report has no
+// thread, so each group has one record.
+func TestUnaddressedMessagesAreReported(t *testing.T) {
 	var told []gateway.Refusal
-	ch := quiet{Unaddressed: &channels.Unaddressed{}}
-	ch.Note("early", bus.Address{Channel: "c", Chat: "room"}) // nobody listens yet
-	setup := func(_ *stage, g *gateway.Gateway) {
+	ch := quietChannel{Unaddressed: &channels.Unaddressed{}}
+	ch.Note("early", bus.Address{Channel: "c", Chat: "room"}) // before the gateway receives
+	setup := func(_ *testStage, g *gateway.Gateway) {
 		ch.Channel = g.Channel
-		g.Channel, g.Refused = ch, func(r gateway.Refusal) { told = append(told, r) }
+		g.Channel, g.OnRefused = ch, func(r gateway.Refusal) { told = append(told, r) }
 	}
-	inGatewayOn(t, bus.Caps{}, gateway.Access{Policy: "open", Chats: []gateway.Chat{{ID: "room"}}}, setup, func(t *testing.T, s *stage) {
-		s.say(t, stagetest.Said("m0", "1", "x")) // from now on it receives
+	withConfiguredGateway(t, bus.Caps{}, gateway.Access{Policy: "open", Chats: []gateway.Chat{{ID: "room"}}}, setup, func(t *testing.T, s *testStage) {
+		s.receive(t, stagetest.Said("m0", "1", "x")) // from here on the gateway receives
 		ch.Note("m1", bus.Address{Channel: "c", Chat: "room", Thread: "t1"})
 		ch.Note("m2", bus.Address{Channel: "c", Chat: "elsewhere"})
 		want := []gateway.Refusal{
@@ -100,21 +100,21 @@ func TestWhatIsNotHandedOnIsTold(t *testing.T) {
 	})
 }
 
-// A flood of strangers does not fill the log: the next line says how many have none.
+// A flood of strangers does not fill the log: the next entry says how many refusals were not logged.
 func TestAFloodOfRefusalsIsLoggedInPart(t *testing.T) {
 	const flood = 5000
 	told := 0
-	setup := func(_ *stage, g *gateway.Gateway) { g.Refused = func(gateway.Refusal) { told++ } }
-	inGatewayOn(t, bus.Caps{}, gateway.Access{Policy: "list", AllowFrom: []string{"1"}}, setup, func(t *testing.T, s *stage) {
+	setup := func(_ *testStage, g *gateway.Gateway) { g.OnRefused = func(gateway.Refusal) { told++ } }
+	withConfiguredGateway(t, bus.Caps{}, gateway.Access{Policy: "list", AllowFrom: []string{"1"}}, setup, func(t *testing.T, s *testStage) {
 		for i := range flood {
-			s.say(t, stagetest.Said(fmt.Sprint(i), fmt.Sprint(100+i), "x"))
+			s.receive(t, stagetest.Said(fmt.Sprint(i), fmt.Sprint(100+i), "x"))
 		}
 		lines := strings.Count(s.Log.String(), "message refused")
 		if lines < 50 || lines > 500 || told != flood {
 			t.Errorf("%d refusals have %d lines; %d were told", flood, lines, told)
 		}
 		time.Sleep(time.Minute)
-		s.say(t, stagetest.Said("later", "7", "x"))
+		s.receive(t, stagetest.Said("later", "7", "x"))
 		if want := fmt.Sprintf("id=later chat=c:7 rule=stranger person=c:7 unlogged=%d\n", flood-lines); !strings.Contains(s.Log.String(), want) {
 			t.Errorf("the log lacks %q", want)
 		}

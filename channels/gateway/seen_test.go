@@ -20,35 +20,35 @@ func wantReactions(t *testing.T, p *channelstest.ReactingChannel, want ...string
 	}
 }
 
-func TestWhatIsPublishedIsShownAsSeen(t *testing.T) {
+func TestPublishedMessagesAreMarkedAsSeen(t *testing.T) {
 	reacts := &channelstest.ReactingChannel{}
-	setup := func(s *stage, g *gateway.Gateway) {
+	setup := func(s *testStage, g *gateway.Gateway) {
 		reacts.MemoryChannel = s.Platform
 		g.Channel = reacts
 	}
-	inGatewayOn(t, bus.Caps{Inbound: 2}, gateway.Access{Policy: "list", AllowFrom: []string{"1"}}, setup, func(t *testing.T, s *stage) {
-		s.say(t, stagetest.Said("stranger", "2", "hello"))
-		s.say(t, stagetest.Said("command", "1", "/status"))
-		s.say(t, stagetest.Said("first", "1", "hello"))
-		s.say(t, stagetest.Said("full", "1", "hello"))
+	withConfiguredGateway(t, bus.Caps{Inbound: 2}, gateway.Access{Policy: "list", AllowFrom: []string{"1"}}, setup, func(t *testing.T, s *testStage) {
+		s.receive(t, stagetest.Said("stranger", "2", "hello"))
+		s.receive(t, stagetest.Said("command", "1", "/status"))
+		s.receive(t, stagetest.Said("first", "1", "hello"))
+		s.receive(t, stagetest.Said("full", "1", "hello"))
 		wantReactions(t, reacts, "seen first at c:1", "failed full at c:1")
 	})
 }
 
-func TestAHangingReactionHoldsNothingUp(t *testing.T) {
+func TestAHangingReactionDelaysNothing(t *testing.T) {
 	reacts := &channelstest.ReactingChannel{}
-	setup := func(s *stage, g *gateway.Gateway) {
+	setup := func(s *testStage, g *gateway.Gateway) {
 		reacts.MemoryChannel = s.Platform
 		reacts.OnReact = func(string, string) error {
-			time.Sleep(time.Hour) // the bubble's clock
+			time.Sleep(time.Hour) // in the bubble's fake time
 			return errors.New("no")
 		}
 		g.Channel = reacts
 	}
-	inGatewayOn(t, bus.Caps{}, gateway.Access{Policy: "open"}, setup, func(t *testing.T, s *stage) {
+	withConfiguredGateway(t, bus.Caps{}, gateway.Access{Policy: "open"}, setup, func(t *testing.T, s *testStage) {
 		began := time.Now()
 		for i := range 300 {
-			s.say(t, stagetest.Said(fmt.Sprint("m", i), "1", "hello"))
+			s.receive(t, stagetest.Said(fmt.Sprint("m", i), "1", "hello"))
 		}
 		if time.Since(began) > 0 {
 			t.Errorf("messages waited for %v", time.Since(began))

@@ -40,7 +40,7 @@ func TestWhatIsFoundHasALink(t *testing.T) {
 	steered.Cause = "m2"
 	s.append("main:s:D1:7", steered,
 		s.entry("t1", sessions.KindAttached, "s:U1", sessions.Attached{Message: "m2", Name: "delta.pdf"}),
-		s.entry("t1", sessions.KindNotice, "s:U1", sessions.Notice{Of: "m2", Quotes: []sessions.Quote{{Kind: bus.Edited, Person: "s:U1", Text: "echo from me"}}}))
+		s.entry("t1", sessions.KindNotice, "s:U1", sessions.Notice{MessageID: "m2", Quotes: []sessions.Quote{{Kind: bus.Edited, Person: "s:U1", Text: "echo from me"}}}))
 	s.meet("s", "away", "s:U1")
 	s.say("main:s:away", "t3", "s:U1", "foxtrot from me", "golf from the agent")
 	for word, want := range map[string]string{

@@ -169,7 +169,7 @@ func TestAPassageSaysWhereItComesFrom(t *testing.T) {
 	s.say("main:s:G:1.5", "t1", "s:U2", "grue lamp", "answer to lantern")
 	s.say("main:s:G:1.5", "t3", "s:U1", "me too", "good")
 	s.say("main:s:D1", "t2", "s:U1", "grue sword", "answer")
-	done := sessions.Episode{Entry: 2, Asked: "grue", Did: []sessions.Deed{{Tool: "exec", N: 2, With: "make elvish"}}, Found: "it is made"}
+	done := sessions.Episode{Entry: 2, Question: "grue", Deeds: []sessions.Deed{{Tool: "exec", Calls: 2, Subject: "make elvish"}}, Answer: "it is made"}
 	s.append("main:s:D1", s.entry("t2", sessions.KindNotice, "s:U1", done.Notice("t2")))
 	for _, c := range []struct{ words, want string }{
 		{"lamp", "message by s:U2 in name of G on s, https://bot.example/#/chat/main:s:G:1.5/2"},

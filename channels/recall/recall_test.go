@@ -375,7 +375,7 @@ func TestWhatIsMarked(t *testing.T) {
 		s.entry("t3", sessions.KindSummary, "", sessions.Summary{Covers: 6, Keep: []int64{3}}), // an episode
 		s.entry("t4", sessions.KindText, "", sessions.Text{Text: "echo after a new start"}))
 	for asked, untrusted := range map[string]bool{"kilo": true, "lima": false} {
-		s.append("main:s:D1", s.entry("t4", sessions.KindNotice, "s:U1", sessions.Episode{Asked: asked, Untrusted: untrusted}.Notice("m")))
+		s.append("main:s:D1", s.entry("t4", sessions.KindNotice, "s:U1", sessions.Episode{Question: asked, Untrusted: untrusted}.Notice("m")))
 	}
 	s.say("main:s:G", "t5", "s:U1", "foxtrot from me", "golf from the agent")
 	s.say("main:s:G", "t6", "s:U2", "hotel from another", "india to another")

@@ -74,7 +74,7 @@ func (r *Router) Route(ctx context.Context, in bus.Inbound) (gateway.RouteResult
 	}
 	agent, text, named := choose(routes, s)
 	agent = cmp.Or(agent, r.Agent)
-	to := gateway.RouteResult{Named: named, Text: text}
+	to := gateway.RouteResult{NamesAgent: named, Text: text}
 	if named {
 		to.Text = r.asCommand(text, in.Called)
 	}
@@ -90,7 +90,7 @@ func (r *Router) Route(ctx context.Context, in bus.Inbound) (gateway.RouteResult
 		if err != nil {
 			return gateway.RouteResult{}, err
 		}
-		to.Others = append(to.Others, key)
+		to.OtherSessions = append(to.OtherSessions, key)
 	}
 	return to, nil
 }

@@ -88,17 +88,17 @@ func TestTheFirstRouteThatMatchesDecides(t *testing.T) {
 		{"lab", "7", "hello", "boss", "hello"},
 	} {
 		to := routed(t, r, said(c.chat, c.user, c.text))
-		if to.Session != c.want+":c:"+c.chat || to.Text != c.rest || to.Named != (c.rest != c.text || c.text == "ops") {
+		if to.Session != c.want+":c:"+c.chat || to.Text != c.rest || to.NamesAgent != (c.rest != c.text || c.text == "ops") {
 			t.Errorf("%s in %s says %q: %+v, want %s and %q", c.user, c.chat, c.text, to, c.want, c.rest)
 		}
-		for _, other := range to.Others {
+		for _, other := range to.OtherSessions {
 			if other == to.Session {
 				t.Errorf("%q: its own session is among the others: %+v", c.text, to)
 			}
 		}
 	}
-	if to := routed(t, r, said("secret", "1", "hello")); strings.Join(to.Others, " ") != "root:c:secret ops:c:secret hr:c:secret" {
-		t.Errorf("others who listen there: %q", to.Others)
+	if to := routed(t, r, said("secret", "1", "hello")); strings.Join(to.OtherSessions, " ") != "root:c:secret ops:c:secret hr:c:secret" {
+		t.Errorf("others who listen there: %q", to.OtherSessions)
 	}
 }
 
@@ -178,7 +178,7 @@ func TestWhatNamesNobodyStaysInItsConversation(t *testing.T) {
 // Where each person has a session of their own, each agent has one for each of them.
 func TestEachPersonsSessionsAreApartByAgent(t *testing.T) {
 	r, _ := router(t, "user", routing.Route{Mention: "ops", Agent: "ops"})
-	if to := routed(t, r, said("g", "5", "ops hello")); to.Session != "ops:c:g::5" || strings.Join(to.Others, " ") != "main:c:g::5" {
+	if to := routed(t, r, said("g", "5", "ops hello")); to.Session != "ops:c:g::5" || strings.Join(to.OtherSessions, " ") != "main:c:g::5" {
 		t.Errorf("routed %+v", to)
 	}
 	r.MaySplitByPerson = func(context.Context) (bool, error) { return false, nil }

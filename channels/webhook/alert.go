@@ -18,11 +18,11 @@ const twinWindow = 10 * time.Minute
 
 // A notification holds the features that distinguish one of Alertmanager's notifications from others.
 type notification struct {
-	group    string    // hash of receiver and group key
-	identity string    // status, and every alert's fingerprint and status
-	starts   string    // every alert's start, exactly
-	newest   time.Time // the latest start
-	hasEnded bool      // whether one of its alerts has ended, so that it refers to an earlier notification
+	group       string    // hash of receiver and group key
+	identity    string    // status, and every alert's fingerprint and status
+	starts      string    // every alert's start, exactly
+	newestStart time.Time // the latest start
+	hasEnded    bool      // whether one of its alerts has ended, so that it refers to an earlier notification
 }
 
 // readNotification finds a notification's features in what was posted.
@@ -45,8 +45,8 @@ func readNotification(data map[string]any) notification {
 		who = append(who, digest(name, status))
 		starts = append(starts, digest(name, plainText(one["startsAt"])))
 		a.hasEnded = a.hasEnded || status == "resolved"
-		if at, err := time.Parse(time.RFC3339Nano, plainText(one["startsAt"])); err == nil && at.After(a.newest) {
-			a.newest = at
+		if at, err := time.Parse(time.RFC3339Nano, plainText(one["startsAt"])); err == nil && at.After(a.newestStart) {
+			a.newestStart = at
 		}
 	}
 	slices.Sort(who)
@@ -71,29 +71,29 @@ func (h *Handler) acceptNotification(ctx context.Context, out Outbox, r outbox.R
 	a := readNotification(d.data)
 	defer h.recent.lock(a.group)()
 	now := h.config.Now()
-	last := h.recent.last(a.group)
-	if last.startsNear(a) && last.identity == a.identity && now.Sub(last.at) < twinWindow {
+	last := h.recent.lastOf(a.group)
+	if last.startsNear(a) && last.identity == a.identity && now.Sub(last.acceptedAt) < twinWindow {
 		r.Key, r.Digest, r.Subject = last.key, last.key, last.subject
 		return out.Accept(ctx, r)
 	}
 	// If a notification could not be accepted earlier, it is tried again as of the time of the first attempt, so
 	// that its key, which depends on the time, stays the same.
 	began, again := now, false
-	if t := last.tried; t.identity == a.identity && t.starts == a.starts && now.Sub(t.at) < maxRetryTime {
-		began, again = t.at, true
+	if t := last.pendingAttempt; t.identity == a.identity && t.starts == a.starts && now.Sub(t.firstTried) < maxRetryTime {
+		began, again = t.firstTried, true
 	}
 	status, s, err := h.acceptNew(ctx, out, r, a, last, began)
 	if err != nil {
 		// It may have been accepted for some destinations and not for others. The next attempt uses the same key,
 		// so it does not repeat those.
-		last.tried = attempt{identity: a.identity, starts: a.starts, at: began}
-		h.recent.keep(a.group, last)
+		last.pendingAttempt = attempt{identity: a.identity, starts: a.starts, firstTried: began}
+		h.recent.store(a.group, last)
 		return status, err
 	}
 	if again {
-		s.at = now // the window for its twin begins with the successful attempt
+		s.acceptedAt = now // the window for its twin begins with the successful attempt
 	}
-	h.recent.keep(a.group, s)
+	h.recent.store(a.group, s)
 	return status, nil
 }
 
@@ -104,7 +104,7 @@ func (h *Handler) acceptNew(ctx context.Context, out Outbox, r outbox.Request, a
 	span := began.UnixNano() / int64(twinWindow)
 	at, key := began, a.key(span)
 	switch {
-	case last.hasSaid(a):
+	case last.repeats(a):
 		// It says the same as a notification from before the last one.
 		key = digest(key, last.key)
 	case a.beganIn(span):
@@ -132,7 +132,7 @@ func (h *Handler) acceptNew(ctx context.Context, out Outbox, r outbox.Request, a
 		r.Key, r.Digest = key, key
 		status, err = out.Accept(ctx, r)
 	}
-	return status, lastNotification{identity: a.identity, newest: a.newest, at: at, key: key, subject: r.Subject, earlier: last.history(a)}, err
+	return status, lastNotification{identity: a.identity, newestStart: a.newestStart, acceptedAt: at, key: key, subject: r.Subject, earlier: last.hashesWith(a)}, err
 }
 
 // rememberUnsent records a notification for which the template printed nothing, so that the next one does not count
@@ -140,10 +140,10 @@ func (h *Handler) acceptNew(ctx context.Context, out Outbox, r outbox.Request, a
 func (h *Handler) rememberUnsent(d delivery) {
 	a := readNotification(d.data)
 	defer h.recent.lock(a.group)()
-	now, last := h.config.Now(), h.recent.last(a.group)
+	now, last := h.config.Now(), h.recent.lastOf(a.group)
 	key := digest("nothing", a.key(now.UnixNano()))
-	h.recent.keep(a.group, lastNotification{
-		identity: a.identity, newest: a.newest, at: now, key: key, subject: a.subject(last, key, now), earlier: last.history(a),
+	h.recent.store(a.group, lastNotification{
+		identity: a.identity, newestStart: a.newestStart, acceptedAt: now, key: key, subject: a.subject(last, key, now), earlier: last.hashesWith(a),
 	})
 }
 
@@ -158,20 +158,20 @@ const maxSkew = time.Minute
 
 // beganIn reports whether the newest of the notification's alerts began in that span.
 func (a notification) beganIn(span int64) bool {
-	return a.newest.After(time.Unix(0, span*int64(twinWindow)).Add(maxSkew))
+	return a.newestStart.After(time.Unix(0, span*int64(twinWindow)).Add(maxSkew))
 }
 
 // subject returns the text that links the end of an alert to its beginning: with the same subject, the message
 // about the end edits the first one or goes into its thread. An alert that fires always gets its own message,
 // because edits notify nobody.
 func (a notification) subject(last lastNotification, key string, now time.Time) string {
-	first := digest(a.group, a.newest.UTC().Format(time.RFC3339))
+	first := digest(a.group, a.newestStart.UTC().Format(time.RFC3339))
 	switch same := last.startsNear(a); {
 	case a.hasEnded && same:
 		return last.subject
 	case a.hasEnded:
 		return first
-	case same, now.Sub(a.newest) > twinWindow: // a repetition
+	case same, now.Sub(a.newestStart) > twinWindow: // a repetition
 		return digest(first, key)
 	}
 	return first
@@ -180,34 +180,34 @@ func (a notification) subject(last lastNotification, key string, now time.Time) 
 // A lastNotification is what is remembered about a group of alerts: its last notification that was accepted, and
 // hashes of the earlier ones.
 type lastNotification struct {
-	identity string
-	newest   time.Time
-	at       time.Time // when it was accepted
-	key      string    // "" if none is known
-	subject  string
-	tried    attempt  // a later notification that could not be accepted yet
-	earlier  []string // a hash of each accepted notification's identity and starts, the newest last
+	identity       string
+	newestStart    time.Time
+	acceptedAt     time.Time // when it was accepted
+	key            string    // "" if none is known
+	subject        string
+	pendingAttempt attempt  // a later notification that could not be accepted yet
+	earlier        []string // a hash of each accepted notification's identity and starts, the newest last
 }
 
 // maxEarlier is the number of notifications from one group that are remembered.
 const maxEarlier = 16
 
-// hasSaid reports whether an earlier notification from the group said the same as a.
-func (s lastNotification) hasSaid(a notification) bool {
+// repeats reports whether an earlier notification from the group said the same as a.
+func (s lastNotification) repeats(a notification) bool {
 	return slices.Contains(s.earlier, digest(a.identity, a.starts))
 }
 
-// history returns the hashes of the group's earlier notifications, with that of a appended.
-func (s lastNotification) history(a notification) []string {
+// hashesWith returns the hashes of the group's earlier notifications, with that of a appended.
+func (s lastNotification) hashesWith(a notification) []string {
 	all := append(slices.Clone(s.earlier), digest(a.identity, a.starts))
 	return all[max(0, len(all)-maxEarlier):]
 }
 
 // An attempt is a notification that was not accepted, or not for all destinations.
 type attempt struct {
-	identity string
-	starts   string
-	at       time.Time // the time of the first attempt
+	identity   string
+	starts     string
+	firstTried time.Time // the time of the first attempt
 }
 
 // maxRetryTime is how long after a failed attempt the same notification counts as the next attempt. Alertmanager
@@ -219,7 +219,7 @@ func (s lastNotification) isKnown() bool { return s.key != "" }
 
 // startsNear reports whether the newest alerts of both start within twinWindow of each other.
 func (s lastNotification) startsNear(a notification) bool {
-	return s.isKnown() && s.newest.Sub(a.newest).Abs() <= twinWindow
+	return s.isKnown() && s.newestStart.Sub(a.newestStart).Abs() <= twinWindow
 }
 
 // maxGroups is half of the maximum number of groups that recentNotifications remembers.
@@ -228,13 +228,13 @@ const maxGroups = 5000
 // A recentNotifications remembers each group's last notification. If there are too many groups, it forgets those
 // that have gone longest without a notification.
 type recentNotifications struct {
-	mu       sync.Mutex
-	now, old map[string]lastNotification
-	groups   [256]sync.Mutex // notifications of one group wait for each other
+	mu                sync.Mutex
+	current, previous map[string]lastNotification
+	groups            [256]sync.Mutex // notifications of one group wait for each other
 }
 
 func newRecentNotifications() *recentNotifications {
-	return &recentNotifications{now: map[string]lastNotification{}}
+	return &recentNotifications{current: map[string]lastNotification{}}
 }
 
 // lock makes other notifications of the same group wait until unlock is called.
@@ -247,20 +247,20 @@ func (t *recentNotifications) lock(group string) (unlock func()) {
 	return t.groups[n].Unlock
 }
 
-func (t *recentNotifications) last(group string) lastNotification {
+func (t *recentNotifications) lastOf(group string) lastNotification {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if s, ok := t.now[group]; ok {
+	if s, ok := t.current[group]; ok {
 		return s
 	}
-	return t.old[group]
+	return t.previous[group]
 }
 
-func (t *recentNotifications) keep(group string, s lastNotification) {
+func (t *recentNotifications) store(group string, s lastNotification) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.now) >= maxGroups {
-		t.now, t.old = map[string]lastNotification{}, t.now
+	if len(t.current) >= maxGroups {
+		t.current, t.previous = map[string]lastNotification{}, t.current
 	}
-	t.now[group] = s
+	t.current[group] = s
 }

@@ -15,9 +15,9 @@ import (
 	"parley/channels/webhook"
 )
 
-// A note is a notification in short: "+a" fires, "-a" has ended, and the number
-// is the minute of its start.
-func note(alerts ...string) string {
+// notificationBody returns a notification, given in short: "+a" means that alert a fires, "-a" that it has
+// ended, and a number is the minute of its start.
+func notificationBody(alerts ...string) string {
 	var all []string
 	status := "resolved"
 	for _, a := range alerts {
@@ -36,8 +36,8 @@ func note(alerts ...string) string {
 	return fmt.Sprintf(`{"receiver":"r","groupKey":"{}:{}","status":%q,"alerts":[%s]}`, status, strings.Join(all, ","))
 }
 
-// TestTwins tells a story: what comes, how much later than what came before, and
-// whether it is sent. It begins at 9:27.
+// TestTwins plays sequences of notifications, beginning at 9:27. Each step says how much later it arrives than
+// the step before, and whether it is sent.
 func TestTwins(t *testing.T) {
 	type step struct {
 		after   time.Duration
@@ -47,31 +47,31 @@ func TestTwins(t *testing.T) {
 	}
 	const s, m, h = time.Second, time.Minute, time.Hour
 	for name, story := range map[string][]step{
-		"two replicas":                {{0, note("+a@26", "+b@27"), true, false}, {15 * s, note("+b@27", "+a@26"), false, false}},
-		"they disagree on the start":  {{0, note("+a@26"), true, false}, {15 * s, note("+a@22"), false, false}},
-		"starts far apart":            {{0, note("+a@10"), true, false}, {0, note("+a@26"), true, false}},
-		"the end is no twin":          {{0, note("+a@26"), true, false}, {m, note("-a@26"), true, false}, {15 * s, note("-a@26"), false, false}},
-		"another alert joins":         {{0, note("+a@26"), true, false}, {m, note("+a@26", "+b@28"), true, false}},
-		"one of two ends":             {{0, note("+a@26", "+b@26"), true, false}, {m, note("+a@26", "-b@26"), true, false}},
-		"the repeat after hours":      {{0, note("+a@26"), true, false}, {4 * h, note("+a@26"), true, false}, {15 * s, note("+a@26"), false, false}, {4 * h, note("+a@26"), true, false}},
-		"the repeat after 10 minutes": {{0, note("+a@26"), true, false}, {10 * m, note("+a@26"), true, false}, {10 * m, note("+a@26"), true, false}},
-		"it fires again at once":      {{0, note("+a@26"), true, false}, {m, note("-a@26"), true, false}, {m, note("+a@28"), true, false}, {15 * s, note("+a@28"), false, false}, {m, note("-a@28"), true, false}},
-		"as if it had not ended":      {{0, note("+a@26"), true, false}, {m, note("-a@26"), true, false}, {m, note("+a@26"), true, false}, {m, note("-a@26"), true, false}},
-		"a restart between twins":     {{0, note("+a@26"), true, false}, {15 * s, note("+a@26"), false, true}, {15 * s, note("+a@26"), false, true}},
-		"and where a span ends":       {{149 * s, note("+a@29"), true, false}, {2 * s, note("+a@29"), false, true}, {9 * m, note("+a@29"), false, true}},
-		"a restart between repeats":   {{0, note("+a@26"), true, false}, {11 * m, note("+a@26"), true, true}, {11 * m, note("+a@26"), true, true}, {10 * s, note("+a@26"), false, true}},
-		"it fires again past restart": {{0, note("+a@26"), true, false}, {m, note("-a@26"), true, true}, {m, note("+a@28"), true, true}},
+		"two replicas":                {{0, notificationBody("+a@26", "+b@27"), true, false}, {15 * s, notificationBody("+b@27", "+a@26"), false, false}},
+		"they disagree on the start":  {{0, notificationBody("+a@26"), true, false}, {15 * s, notificationBody("+a@22"), false, false}},
+		"starts far apart":            {{0, notificationBody("+a@10"), true, false}, {0, notificationBody("+a@26"), true, false}},
+		"the end is no twin":          {{0, notificationBody("+a@26"), true, false}, {m, notificationBody("-a@26"), true, false}, {15 * s, notificationBody("-a@26"), false, false}},
+		"another alert joins":         {{0, notificationBody("+a@26"), true, false}, {m, notificationBody("+a@26", "+b@28"), true, false}},
+		"one of two ends":             {{0, notificationBody("+a@26", "+b@26"), true, false}, {m, notificationBody("+a@26", "-b@26"), true, false}},
+		"the repeat after hours":      {{0, notificationBody("+a@26"), true, false}, {4 * h, notificationBody("+a@26"), true, false}, {15 * s, notificationBody("+a@26"), false, false}, {4 * h, notificationBody("+a@26"), true, false}},
+		"the repeat after 10 minutes": {{0, notificationBody("+a@26"), true, false}, {10 * m, notificationBody("+a@26"), true, false}, {10 * m, notificationBody("+a@26"), true, false}},
+		"it fires again at once":      {{0, notificationBody("+a@26"), true, false}, {m, notificationBody("-a@26"), true, false}, {m, notificationBody("+a@28"), true, false}, {15 * s, notificationBody("+a@28"), false, false}, {m, notificationBody("-a@28"), true, false}},
+		"as if it had not ended":      {{0, notificationBody("+a@26"), true, false}, {m, notificationBody("-a@26"), true, false}, {m, notificationBody("+a@26"), true, false}, {m, notificationBody("-a@26"), true, false}},
+		"a restart between twins":     {{0, notificationBody("+a@26"), true, false}, {15 * s, notificationBody("+a@26"), false, true}, {15 * s, notificationBody("+a@26"), false, true}},
+		"and where a span ends":       {{149 * s, notificationBody("+a@29"), true, false}, {2 * s, notificationBody("+a@29"), false, true}, {9 * m, notificationBody("+a@29"), false, true}},
+		"a restart between repeats":   {{0, notificationBody("+a@26"), true, false}, {11 * m, notificationBody("+a@26"), true, true}, {11 * m, notificationBody("+a@26"), true, true}, {10 * s, notificationBody("+a@26"), false, true}},
+		"it fires again past restart": {{0, notificationBody("+a@26"), true, false}, {m, notificationBody("-a@26"), true, true}, {m, notificationBody("+a@28"), true, true}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newRig(t, setting{kind: webhook.Alertmanager})
+			d := newRig(t, testConfig{kind: webhook.Alertmanager})
 			last := ""
 			for i, step := range story {
-				d.pass(step.after)
+				d.advance(step.after)
 				if step.restart {
 					d.restart()
 				}
 				a := d.mustAccept(d.request("", step.note))
-				if sent := len(d.mail()) == 1; sent != step.sent {
+				if sent := len(d.takeOutbound()) == 1; sent != step.sent {
 					t.Errorf("step %d: sent = %v", i, sent)
 				}
 				if (a.ID == last) == step.sent {
@@ -83,44 +83,44 @@ func TestTwins(t *testing.T) {
 	}
 }
 
-// Replicas that post in the same moment are twins, too.
+// Notifications that replicas post at the same moment are twins too.
 func TestTwinsAtOnce(t *testing.T) {
-	d := newRig(t, setting{kind: webhook.Alertmanager})
+	d := newRig(t, testConfig{kind: webhook.Alertmanager})
 	var wg sync.WaitGroup
 	for i := range 20 {
-		wg.Go(func() { d.mustAccept(d.request("", note(fmt.Sprintf("+a@%d", 20+i%5)))) })
+		wg.Go(func() { d.mustAccept(d.request("", notificationBody(fmt.Sprintf("+a@%d", 20+i%5)))) })
 	}
 	wg.Wait()
-	d.only()
+	d.onlyMessage()
 }
 
-// TestSubjects: the end of an alert belongs to the message that somebody saw,
-// and what fires is a message that somebody sees.
+// TestSubjects checks that the end of an alert belongs to the message that people saw about its beginning, and
+// that a firing alert always gets a message of its own.
 func TestSubjects(t *testing.T) {
 	const m = time.Minute
 	for name, story := range map[string][]struct {
 		after   time.Duration
 		note    string
-		under   int // the step whose subject it has; its own place is a new one
+		under   int // the step whose subject it has; its own number means a new subject
 		restart bool
 	}{
-		"the end":                      {{0, note("+a@26"), 0, false}, {m, note("-a@26"), 0, false}},
-		"the end, after a restart":     {{0, note("+a@26"), 0, false}, {m, note("-a@26"), 0, true}},
-		"the end of what was repeated": {{0, note("+a@26"), 0, false}, {240 * m, note("+a@26"), 1, false}, {m, note("-a@26"), 1, false}},
-		"a repeat after a restart":     {{0, note("+a@26"), 0, false}, {240 * m, note("+a@26"), 1, true}},
-		"it fires again":               {{0, note("+a@26"), 0, false}, {m, note("-a@26"), 0, false}, {m, note("+a@28"), 2, false}, {m, note("-a@28"), 2, false}},
-		"another joins":                {{0, note("+a@20"), 0, false}, {10 * m, note("+a@20", "+b@36"), 1, false}, {m, note("+a@20", "-b@36"), 1, false}, {m, note("-a@20"), 0, false}},
+		"the end":                      {{0, notificationBody("+a@26"), 0, false}, {m, notificationBody("-a@26"), 0, false}},
+		"the end, after a restart":     {{0, notificationBody("+a@26"), 0, false}, {m, notificationBody("-a@26"), 0, true}},
+		"the end of what was repeated": {{0, notificationBody("+a@26"), 0, false}, {240 * m, notificationBody("+a@26"), 1, false}, {m, notificationBody("-a@26"), 1, false}},
+		"a repeat after a restart":     {{0, notificationBody("+a@26"), 0, false}, {240 * m, notificationBody("+a@26"), 1, true}},
+		"it fires again":               {{0, notificationBody("+a@26"), 0, false}, {m, notificationBody("-a@26"), 0, false}, {m, notificationBody("+a@28"), 2, false}, {m, notificationBody("-a@28"), 2, false}},
+		"another joins":                {{0, notificationBody("+a@20"), 0, false}, {10 * m, notificationBody("+a@20", "+b@36"), 1, false}, {m, notificationBody("+a@20", "-b@36"), 1, false}, {m, notificationBody("-a@20"), 0, false}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newRig(t, setting{kind: webhook.Alertmanager})
+			d := newRig(t, testConfig{kind: webhook.Alertmanager})
 			var subjects []string
 			for i, step := range story {
-				d.pass(step.after)
+				d.advance(step.after)
 				if step.restart {
 					d.restart()
 				}
 				d.mustAccept(d.request("", step.note))
-				subjects = append(subjects, d.only().Subject)
+				subjects = append(subjects, d.onlyMessage().Subject)
 				if j := slices.Index(subjects, subjects[i]); j != i && step.under == i {
 					t.Errorf("step %d has the subject of step %d, want its own", i, j)
 				}
@@ -132,92 +132,92 @@ func TestSubjects(t *testing.T) {
 	}
 }
 
-// A template may leave out the end of an alert. What fires after it is news.
-func TestEndsThatAreNotSaid(t *testing.T) {
-	d := newRig(t, setting{kind: webhook.Alertmanager, template: `{{ if eq .status "firing" }}fire{{ end }}`})
+// A template may print nothing for the end of an alert. The next firing alert is new nevertheless.
+func TestEndsThatPrintNothing(t *testing.T) {
+	d := newRig(t, testConfig{kind: webhook.Alertmanager, template: `{{ if eq .status "firing" }}fire{{ end }}`})
 	for i, step := range []struct {
 		note string
 		sent int
-	}{{note("+a@26"), 1}, {note("-a@26"), 0}, {note("-a@26"), 0}, {note("+a@28"), 1}, {note("+a@28"), 0}, {note("-a@28"), 0}, {note("+a@28"), 1}} {
-		d.pass(time.Minute)
+	}{{notificationBody("+a@26"), 1}, {notificationBody("-a@26"), 0}, {notificationBody("-a@26"), 0}, {notificationBody("+a@28"), 1}, {notificationBody("+a@28"), 0}, {notificationBody("-a@28"), 0}, {notificationBody("+a@28"), 1}} {
+		d.advance(time.Minute)
 		d.mustAccept(d.request("", step.note))
-		if n := len(d.mail()); n != step.sent {
+		if n := len(d.takeOutbound()); n != step.sent {
 			t.Errorf("step %d: %d were sent, want %d", i, n, step.sent)
 		}
 	}
 }
 
-// One place has no room for longer than the window: it gets the alert once there
-// is, and the other place, which had room, does not get it again.
-func TestFullForLong(t *testing.T) {
-	d := newRig(t, setting{kind: webhook.Alertmanager, cap: 1, routes: []webhook.Route{
+// If one destination has no room for longer than twinWindow, it gets the alert once it has room. The other
+// destination, which had room, does not get it again.
+func TestAMailboxThatIsFullForLong(t *testing.T) {
+	d := newRig(t, testConfig{kind: webhook.Alertmanager, cap: 1, routes: []webhook.Route{
 		{Match: map[string]string{"to": "both"}, To: []string{"ci", "oncall"}}, {To: []string{"oncall"}},
 	}})
-	both := strings.Replace(note("+a@26"), `"groupKey"`, `"commonLabels":{"to":"both"},"groupKey"`, 1)
-	d.mustAccept(d.request("", note("+b@26")))
+	both := strings.Replace(notificationBody("+a@26"), `"groupKey"`, `"commonLabels":{"to":"both"},"groupKey"`, 1)
+	d.mustAccept(d.request("", notificationBody("+b@26")))
 	for range 5 {
-		if a := d.do(d.request("", both)); a.status != 503 || a.Error.Code != "mailbox_full" {
+		if a := d.send(d.request("", both)); a.status != 503 || a.Error.Code != "mailbox_full" {
 			t.Fatalf("it answers %+v", a)
 		}
-		d.pass(7 * time.Minute)
+		d.advance(7 * time.Minute)
 	}
-	if got := d.mail(); len(got) != 2 || got[0].To == got[1].To {
+	if got := d.takeOutbound(); len(got) != 2 || got[0].To == got[1].To {
 		t.Fatalf("sent: %+v", got)
 	}
 	d.mustAccept(d.request("", both))
-	if got := d.only(); got.To.Chat != "ONCALL" {
+	if got := d.onlyMessage(); got.To.Chat != "ONCALL" {
 		t.Errorf("sent again: %+v", got)
 	}
-	d.pass(time.Minute)
-	d.mustAccept(d.request("", both)) // the other replica's
-	if n := len(d.mail()); n != 0 {
+	d.advance(time.Minute)
+	d.mustAccept(d.request("", both)) // the notification of the other replica
+	if n := len(d.takeOutbound()); n != 0 {
 		t.Errorf("%d were sent to a twin", n)
 	}
 }
 
-// One process fails, and another takes what comes again, in the next span. What
-// it leaves behind in the book is not taken for the alert.
-func TestAnotherProcessWasFaster(t *testing.T) {
-	d := newRig(t, setting{kind: webhook.Alertmanager})
+// One process fails, and another accepts the repeated notification, in the next span. What the search for twins
+// leaves in the book does not count as the alert.
+func TestAnotherProcessAcceptsTheNotificationFirst(t *testing.T) {
+	d := newRig(t, testConfig{kind: webhook.Alertmanager})
 	targets := d.outbox.Targets
 	d.outbox.Targets = func() map[string][]bus.Address { return nil }
-	if a := d.do(d.request("", note("+a@29"))); a.status != 503 {
+	if a := d.send(d.request("", notificationBody("+a@29"))); a.status != 503 {
 		t.Fatalf("it answers %+v", a)
 	}
 	d.outbox.Targets = targets
 	first := d.handler
-	d.pass(10 * time.Minute)
+	d.advance(10 * time.Minute)
 	d.restart()
-	d.mustAccept(d.request("", note("+a@29")))
-	d.only()
+	d.mustAccept(d.request("", notificationBody("+a@29")))
+	d.onlyMessage()
 	d.handler = first
-	if a := d.mustAccept(d.request("", note("+a@29"))); len(a.Destinations) != 1 {
+	if a := d.mustAccept(d.request("", notificationBody("+a@29"))); len(a.Destinations) != 1 {
 		t.Errorf("the answer: %+v", a)
 	}
 }
 
-// What one group says hides nothing of another's.
-func TestGroupsAreApart(t *testing.T) {
-	d := newRig(t, setting{kind: webhook.Alertmanager})
+// A notification of one group is never a twin of another group's.
+func TestGroupsAreIndependent(t *testing.T) {
+	d := newRig(t, testConfig{kind: webhook.Alertmanager})
 	for range 2 {
 		for i := range 20 {
-			d.mustAccept(d.request("", strings.Replace(note("+a@26"), "{}:{}", fmt.Sprint(i), 1)))
-			d.mustAccept(d.request("", strings.Replace(note("+a@26"), `"receiver":"r"`, fmt.Sprintf(`"receiver":"%d"`, i), 1)))
+			d.mustAccept(d.request("", strings.Replace(notificationBody("+a@26"), "{}:{}", fmt.Sprint(i), 1)))
+			d.mustAccept(d.request("", strings.Replace(notificationBody("+a@26"), `"receiver":"r"`, fmt.Sprintf(`"receiver":"%d"`, i), 1)))
 		}
 	}
-	if n := len(d.mail()); n != 40 {
+	if n := len(d.takeOutbound()); n != 40 {
 		t.Errorf("%d were sent, want 40", n)
 	}
 }
 
-// BenchmarkPost is one alert of a group of its own, accepted durably.
+// BenchmarkPost measures one alert of a group of its own, until it is durable.
 func BenchmarkPost(b *testing.B) {
-	d := newRig(b, setting{kind: webhook.Alertmanager, cap: 10_000_000})
+	d := newRig(b, testConfig{kind: webhook.Alertmanager, cap: 10_000_000})
 	var n atomic.Int64
 	b.SetParallelism(32)
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			body := strings.Replace(note("+a@26"), "{}:{}", fmt.Sprint(n.Add(1)), 1)
+			body := strings.Replace(notificationBody("+a@26"), "{}:{}", fmt.Sprint(n.Add(1)), 1)
 			w := httptest.NewRecorder()
 			d.handler.ServeHTTP(w, d.request("", body))
 			if w.Code != http.StatusAccepted {

@@ -13,9 +13,9 @@ import (
 // before it is decoded: templates walk through the values and may print them with indentation, so without limits a
 // small body could expand to gigabytes.
 const (
-	maxDepth  = 32
-	maxValues = 100_000
-	maxShown  = 64 << 10 // bytes of a value printed as JSON
+	maxDepth      = 32
+	maxValues     = 100_000
+	maxShownBytes = 64 << 10 // bytes of a value printed as JSON
 )
 
 // exceededBound returns, in words, which of these limits a JSON text exceeds; "" if none. It only counts brackets
@@ -59,8 +59,8 @@ func endOfString(text []byte, from int) int {
 
 // encodeJSON returns a value as JSON for people to read, in which < is not escaped. It stops soon after most bytes.
 func encodeJSON(v any, indent string, most int) string {
-	p := printer{indent: indent, most: most}
-	p.value(v, "\n")
+	p := printer{indent: indent, limit: most}
+	p.writeValue(v, "\n")
 	return p.String()
 }
 
@@ -77,16 +77,16 @@ func exactText(v any) string {
 type printer struct {
 	strings.Builder
 	indent string // "" writes everything on one line
-	most   int
+	limit  int
 }
 
-func (p *printer) isFull() bool { return p.Len() >= p.most }
+func (p *printer) isFull() bool { return p.Len() >= p.limit }
 
-// value writes a value as JSON. line begins each line at the value's depth: it is a newline and the indentation.
-func (p *printer) value(v any, line string) {
+// writeValue writes a writeValue as JSON. line begins each line at the writeValue's depth: it is a newline and the indentation.
+func (p *printer) writeValue(v any, line string) {
 	switch x := v.(type) {
 	case map[string]any:
-		p.brackets('{', '}', line, len(x), func(comma func()) {
+		p.writeBrackets('{', '}', line, len(x), func(comma func()) {
 			for _, key := range slices.Sorted(maps.Keys(x)) {
 				if p.isFull() {
 					return
@@ -97,17 +97,17 @@ func (p *printer) value(v any, line string) {
 				if p.indent != "" {
 					p.WriteByte(' ')
 				}
-				p.value(x[key], line+p.indent)
+				p.writeValue(x[key], line+p.indent)
 			}
 		})
 	case []any:
-		p.brackets('[', ']', line, len(x), func(comma func()) {
+		p.writeBrackets('[', ']', line, len(x), func(comma func()) {
 			for _, item := range x {
 				if p.isFull() {
 					return
 				}
 				comma()
-				p.value(item, line+p.indent)
+				p.writeValue(item, line+p.indent)
 			}
 		})
 	default:
@@ -115,9 +115,9 @@ func (p *printer) value(v any, line string) {
 	}
 }
 
-// brackets writes an opening and a closing bracket and, between them, what the function write writes. write must
+// writeBrackets writes an opening and a closing bracket and, between them, what the function write writes. write must
 // call comma before each member of the list or object; each member goes on its own line.
-func (p *printer) brackets(begin, end byte, line string, members int, write func(comma func())) {
+func (p *printer) writeBrackets(begin, end byte, line string, members int, write func(comma func())) {
 	p.WriteByte(begin)
 	if members > 0 {
 		first := true
@@ -139,8 +139,8 @@ func (p *printer) brackets(begin, end byte, line string, members int, write func
 
 // writeLeaf writes a text, a number, true or false.
 func (p *printer) writeLeaf(v any) {
-	if s, ok := v.(string); ok && len(s) > p.most {
-		v = strings.ToValidUTF8(s[:p.most], "")
+	if s, ok := v.(string); ok && len(s) > p.limit {
+		v = strings.ToValidUTF8(s[:p.limit], "")
 	}
 	if raw, err := plainjson.Marshal(v); err == nil { // it came from JSON
 		p.Write(raw)

@@ -111,17 +111,17 @@ func (h *Handler) group(d delivery) string {
 // groupOnGitHub returns the name of a group of GitHub events: the repository, with the number of the issue or pull
 // request or, if there is none, with the branch or tag that the event is about.
 func groupOnGitHub(d delivery) string {
-	name, _ := follow(d.data, "repository.full_name")
+	name, _ := valueAt(d.data, "repository.full_name")
 	for _, path := range []string{
 		"number", "issue.number", "pull_request.number", "discussion.number",
 		"workflow_run.pull_requests.0.number", "check_suite.pull_requests.0.number", "check_run.pull_requests.0.number",
 	} {
-		if number, ok := follow(d.data, path); ok && number != "" {
+		if number, ok := valueAt(d.data, path); ok && number != "" {
 			return name + "#" + number
 		}
 	}
 	for _, path := range []string{"ref", "workflow_run.head_branch", "check_suite.head_branch", "check_run.check_suite.head_branch"} {
-		if ref, ok := follow(d.data, path); ok && ref != "" {
+		if ref, ok := valueAt(d.data, path); ok && ref != "" {
 			return name + "@" + strings.TrimPrefix(ref, "refs/heads/")
 		}
 	}

@@ -13,15 +13,15 @@ import (
 	"parley/channels/webhook/events"
 )
 
-// newAgentRig is a webhook whose agent is "ops".
-func newAgentRig(t testing.TB, s setting) *rig {
+// newAgentRig makes a webhook with the agent "ops".
+func newAgentRig(t testing.TB, s testConfig) *rig {
 	t.Helper()
 	s.agent = true
 	return newRig(t, s)
 }
 
-// said is what waits for agents, by session, and is taken.
-func (d *rig) said() map[string][]bus.Inbound {
+// takeEvents removes the messages that wait for agents, and returns them by session.
+func (d *rig) takeEvents() map[string][]bus.Inbound {
 	d.Helper()
 	all := map[string][]bus.Inbound{}
 	for _, m := range bustest.Take(d, d.bus, bus.InboundTopic) {
@@ -34,12 +34,11 @@ func (d *rig) said() map[string][]bus.Inbound {
 	return all
 }
 
-// What is posted is said to the agent, as a quote that nobody vouches for, and nothing
-// is sent to people.
-func TestAnEventIsSaidToTheAgent(t *testing.T) {
-	d := newAgentRig(t, setting{kind: webhook.Alertmanager})
-	a := d.mustAccept(d.request("", note("+a@26")))
-	all := d.said()
+// A post is passed to the agent as an untrusted quote, and nothing is sent to people.
+func TestAnEventIsPassedToTheAgent(t *testing.T) {
+	d := newAgentRig(t, testConfig{kind: webhook.Alertmanager})
+	a := d.mustAccept(d.request("", notificationBody("+a@26")))
+	all := d.takeEvents()
 	const session = "ops:webhook:hook:%7B%7D%3A%7B%7D"
 	if len(all) != 1 || len(all[session]) != 1 {
 		t.Fatalf("the agent is told %+v", all)
@@ -54,7 +53,7 @@ func TestAnEventIsSaidToTheAgent(t *testing.T) {
 	if len(a.Destinations) != 1 || a.Destinations[0].Address != "webhook:hook/{}:{}" {
 		t.Errorf("the answer is %+v", a)
 	}
-	if n := len(d.mail()); n != 0 {
+	if n := len(d.takeOutbound()); n != 0 {
 		t.Errorf("people are sent %d messages", n)
 	}
 	p, err := d.outbox.Find(t.Context(), a.ID)
@@ -63,36 +62,36 @@ func TestAnEventIsSaidToTheAgent(t *testing.T) {
 	}
 }
 
-// TestTwinsStartOneTurn: replicas, repeats of a delivery, and a restart in between.
+// TestTwinsStartOneTurn posts the same event from replicas, repeatedly, and after a restart.
 func TestTwinsStartOneTurn(t *testing.T) {
-	d := newAgentRig(t, setting{kind: webhook.Alertmanager})
+	d := newAgentRig(t, testConfig{kind: webhook.Alertmanager})
 	var wg sync.WaitGroup
 	for range 20 {
-		wg.Go(func() { d.mustAccept(d.request("", note("+a@20"))) })
+		wg.Go(func() { d.mustAccept(d.request("", notificationBody("+a@20"))) })
 	}
 	wg.Wait()
 	d.restart()
-	d.mustAccept(d.request("", note("+a@20")))
-	all := d.said()
+	d.mustAccept(d.request("", notificationBody("+a@20")))
+	all := d.takeEvents()
 	if n := len(all["ops:webhook:hook:%7B%7D%3A%7B%7D"]); n != 1 {
 		t.Errorf("the agent is told %d times", n)
 	}
 }
 
-// A storm of one group is taken, well beyond what a person may have waiting.
-func TestAStormIsTaken(t *testing.T) {
-	d := newAgentRig(t, setting{kind: webhook.Alertmanager})
+// A storm of events of one group is accepted, far beyond the number of messages that a person may have waiting.
+func TestAStormOfEventsIsAccepted(t *testing.T) {
+	d := newAgentRig(t, testConfig{kind: webhook.Alertmanager})
 	for i := range 20 + bus.UrgentBeyond {
-		d.mustAccept(d.request("", note(fmt.Sprintf("+a%d@26", i))))
+		d.mustAccept(d.request("", notificationBody(fmt.Sprintf("+a%d@26", i))))
 	}
-	if a := d.do(d.request("", note("+b@26"))); a.status != http.StatusServiceUnavailable || a.Error.Code != "mailbox_full" {
+	if a := d.send(d.request("", notificationBody("+b@26"))); a.status != http.StatusServiceUnavailable || a.Error.Code != "mailbox_full" {
 		t.Errorf("what is too much is answered %+v", a)
 	}
-	if all := d.said(); len(all) != 1 {
+	if all := d.takeEvents(); len(all) != 1 {
 		t.Errorf("the sessions are %d", len(all))
 	}
-	d.mustAccept(d.request("", note("+b@26"))) // it comes again
-	if all := d.said(); len(all) != 1 {
+	d.mustAccept(d.request("", notificationBody("+b@26"))) // the same notification again
+	if all := d.takeEvents(); len(all) != 1 {
 		t.Errorf("after it came again the sessions are %d", len(all))
 	}
 }
@@ -101,9 +100,9 @@ func TestGroups(t *testing.T) {
 	long := strings.Repeat("x", 300)
 	for name, c := range map[string]struct {
 		kind, group, event, body string
-		want                     string // the thread of the session
+		want                     string // the thread in the session's key
 	}{
-		"an alert's group":       {webhook.Alertmanager, "", "", note("+a@26"), "{}:{}"},
+		"an alert's group":       {webhook.Alertmanager, "", "", notificationBody("+a@26"), "{}:{}"},
 		"an alert without a key": {webhook.Alertmanager, "", "", `{"alerts":[{}],"groupLabels":{"a":"b"}}`, `{"a":"b"}`},
 		"a pull request":         {webhook.GitHub, "", "pull_request", `{"number":7,"repository":{"full_name":"o/r"}}`, "o/r#7"},
 		"an issue's comment":     {webhook.GitHub, "", "issue_comment", `{"issue":{"number":8},"repository":{"full_name":"o/r"}}`, "o/r#8"},
@@ -118,9 +117,9 @@ func TestGroups(t *testing.T) {
 		"one that is a line":     {webhook.JSON, "{{ .a }}", "", `{"a":"x\ny"}`, "~"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newAgentRig(t, setting{kind: c.kind, group: c.group})
+			d := newAgentRig(t, testConfig{kind: c.kind, group: c.group})
 			d.mustAccept(d.request(c.event, c.body))
-			for key, all := range d.said() {
+			for key, all := range d.takeEvents() {
 				got := all[0].At.Thread
 				if cut, _, short := strings.Cut(c.want, "~"); short {
 					if !strings.HasPrefix(got, cut+"~") || len(got) != len(cut)+15 {
@@ -139,19 +138,19 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// What a template prints nothing for starts nothing, and a route may lead elsewhere.
-func TestWhatStartsATurn(t *testing.T) {
-	d := newAgentRig(t, setting{
+// A post for which the template prints nothing starts no turn, and a route may lead to another place.
+func TestWhichEventsStartATurn(t *testing.T) {
+	d := newAgentRig(t, testConfig{
 		kind: webhook.JSON, template: "{{ if .bad }}it is bad{{ end }}",
 		routes: []webhook.Route{{Match: map[string]string{"team": "x"}, To: []string{"oncall"}}, {Match: map[string]string{"team": "y"}, To: []string{}}},
 	})
 	for _, body := range []string{`{"a":1}`, `{"bad":true,"team":"y"}`} {
-		if a := d.mustAccept(d.request("", body)); len(a.Destinations) != 0 || len(d.said()) != 0 {
+		if a := d.mustAccept(d.request("", body)); len(a.Destinations) != 0 || len(d.takeEvents()) != 0 {
 			t.Errorf("%s starts %+v", body, a)
 		}
 	}
 	a := d.mustAccept(d.request("", `{"bad":true,"team":"x"}`))
-	if n := len(d.said()); n != 1 {
+	if n := len(d.takeEvents()); n != 1 {
 		t.Errorf("%d sessions are told", n)
 	}
 	if p, err := d.outbox.Find(t.Context(), a.ID); err != nil || p.Destinations[1].Chat != "ONCALL" {
@@ -159,8 +158,8 @@ func TestWhatStartsATurn(t *testing.T) {
 	}
 }
 
-// events is the events of events of a rig.
-func (d *rig) events() *events.Channel {
+// eventsChannel returns the channel that passes a rig's events to the agent.
+func (d *rig) eventsChannel() *events.Channel {
 	return &events.Channel{
 		Bus: d.bus, Events: d.bus, Book: d.book, Now: d.clock.now,
 		Webhooks: func(name string) (events.Webhook, bool) {

@@ -31,23 +31,23 @@ func functions() template.FuncMap {
 		"truncate":  truncate,
 		"line":      line,
 		"headline":  headline,
-		"date":      date,
+		"date":      formatDate,
 
 		"bold":     bold,
-		"lines":    lines,
-		"count":    count,
+		"lines":    nonEmptyLines,
+		"count":    countText,
 		"plain":    plainText,
 		"size":     func(v any) int { return len(list(v)) },
 		"first":    first,
 		"more":     moreText,
 		"where":    filterObjects,
-		"labels":   labels,
-		"links":    links,
+		"labels":   labelList,
+		"links":    linkList,
 		"silence":  silenceURL,
 		"when":     firingTimes,
 		"about":    subjectURL,
-		"numbered": numbered,
-		"branch":   branch,
+		"numbered": issueLink,
+		"branch":   branchName,
 		"short":    func(v any) string { return cut(plainText(v), 7) },
 		"words":    func(v any) string { return strings.ReplaceAll(plainText(v), "_", " ") },
 		"quote":    quote,
@@ -72,7 +72,7 @@ func plainText(v any) string {
 	case markdown:
 		return string(x)
 	case map[string]any, []any:
-		return encodeJSON(x, "", maxShown)
+		return encodeJSON(x, "", maxShownBytes)
 	}
 	return fmt.Sprint(v)
 }
@@ -157,8 +157,8 @@ func bold(v any) markdown {
 	return markdown("**" + escape(s) + "**")
 }
 
-// lines returns the values that are not empty, each on its own line.
-func lines(values ...any) markdown {
+// nonEmptyLines returns the values that are not empty, each on its own line.
+func nonEmptyLines(values ...any) markdown {
 	var all []string
 	for _, v := range values {
 		if s := escaped(v); s != "" {
@@ -168,8 +168,8 @@ func lines(values ...any) markdown {
 	return markdown(strings.Join(all, "\n"))
 }
 
-// date formats a time in RFC 3339, in UTC and in one of Go's layouts. It returns any other text unchanged.
-func date(layout string, v any) string {
+// formatDate formats a time in RFC 3339, in UTC and in one of Go's layouts. It returns any other text unchanged.
+func formatDate(layout string, v any) string {
 	at, err := time.Parse(time.RFC3339Nano, plainText(v))
 	if err != nil {
 		return plainText(v)
@@ -177,8 +177,8 @@ func date(layout string, v any) string {
 	return at.UTC().Format(layout)
 }
 
-// count returns one, such as "one commit", if n is 1, and otherwise the number followed by many: "3 commits".
-func count(n int, one, many string) string {
+// countText returns one, such as "one commit", if n is 1, and otherwise the number followed by many: "3 commits".
+func countText(n int, one, many string) string {
 	if n == 1 {
 		return one
 	}
@@ -214,9 +214,9 @@ func filterObjects(v any, key, value string) []any {
 	return picked
 }
 
-// labels lists an alert's labels, or those that several alerts have in common. It leaves out labels that one of the
+// labelList lists an alert's labelList, or those that several alerts have in common. It leaves out labelList that one of the
 // sets in others has with the same value, and the alert's name, which is in the title.
-func labels(v any, others ...any) markdown {
+func labelList(v any, others ...any) markdown {
 	set, _ := v.(map[string]any)
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(set)) {
@@ -236,9 +236,9 @@ func labels(v any, others ...any) markdown {
 	return markdown(strings.Join(all, " · "))
 }
 
-// links returns several links on one line. The arguments are alternating names and URLs; a name without a URL is
+// linkList returns several linkList on one line. The arguments are alternating names and URLs; a name without a URL is
 // left out.
-func links(pairs ...any) markdown {
+func linkList(pairs ...any) markdown {
 	var all []string
 	for i := 0; i+1 < len(pairs); i += 2 {
 		if isURL(strings.TrimSpace(plainText(pairs[i+1]))) {
@@ -292,8 +292,8 @@ func durationText(d time.Duration) string {
 	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
 }
 
-// numbered returns a link to an issue or a pull request on GitHub, with its number and title.
-func numbered(v any) markdown {
+// issueLink returns a link to an issue or a pull request on GitHub, with its number and title.
+func issueLink(v any) markdown {
 	object, _ := v.(map[string]any)
 	return makeLink("#"+plainText(object["number"])+" "+plainText(object["title"]), object["html_url"])
 }
@@ -311,8 +311,8 @@ func subjectURL(v any) string {
 	return ""
 }
 
-// branch returns the name of a branch or tag without the path under which git keeps it.
-func branch(v any) string {
+// branchName returns the name of a branchName or tag without the path under which git keeps it.
+func branchName(v any) string {
 	ref := plainText(v)
 	for _, prefix := range []string{"refs/heads/", "refs/tags/"} {
 		if name, ok := strings.CutPrefix(ref, prefix); ok {

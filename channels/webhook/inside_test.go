@@ -12,8 +12,8 @@ import (
 	"parley/channels/markup"
 )
 
-// seen is a text without what nobody sees: how lines are parted, and spaces.
-func seen(s string) string {
+// visibleText returns a text without what nobody sees: the kinds of line breaks, and spaces.
+func visibleText(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\u200b' || unicode.IsSpace(r) {
 			return -1
@@ -22,8 +22,8 @@ func seen(s string) string {
 	}, s)
 }
 
-// Whatever a value holds, people read it as it is: nothing of it becomes a mark,
-// nothing is lost, and nobody is called.
+// Whatever a value contains, people see it literally: none of it becomes markup, nothing is lost, and nobody is
+// notified.
 func FuzzEscape(f *testing.F) {
 	for _, s := range []string{
 		"", "a", "**x**", "# x", "1. a\n2) b", "- a\n\n    b", "a | b\n--|--\n1 | 2", "x\n===", "<b>&amp;</b>", "@everyone @here", "<!channel> <@U1> <@&2>",
@@ -42,7 +42,7 @@ func FuzzEscape(f *testing.F) {
 			got = append(got, p.Text)
 		}
 		want := clean(s)
-		if seen(strings.Join(got, "\n")) != seen(want) {
+		if visibleText(strings.Join(got, "\n")) != visibleText(want) {
 			t.Errorf("%q is read as %q, escaped as %q", s, got, escape(s))
 		}
 		for _, d := range []markup.Dialect{markup.SlackMrkdwn, markup.DiscordMarkdown, markup.TelegramHTML} {
@@ -55,7 +55,7 @@ func FuzzEscape(f *testing.F) {
 	})
 }
 
-func TestMentionsAreParted(t *testing.T) {
+func TestMentionsAreDefused(t *testing.T) {
 	for s, want := range map[string]string{
 		"@here": "@\u200bhere", "<@U1>": `\<@` + "\u200b" + `U1\>`, "<@&7>": `\<@` + "\u200b" + `&7\>`, "a@b": "a@b", "@ x": "@ x", "(@x_y)": `(@` + "\u200b" + `x\_y\)`,
 	} {
@@ -65,7 +65,7 @@ func TestMentionsAreParted(t *testing.T) {
 	}
 }
 
-func TestAddresses(t *testing.T) {
+func TestFindURL(t *testing.T) {
 	for s, want := range map[string]string{
 		"https://h/a_b*c?d=(e)[f]|g\"h":   "https://h/a_b%2Ac?d=%28e%29%5Bf%5D%7Cg%22h",
 		"see http://h/a_b, or https://i)": `see http://h/a_b, or https://i\)`,
@@ -93,24 +93,23 @@ func TestTidy(t *testing.T) {
 	}
 }
 
-// However many groups there are, only so many are remembered, and the newest
-// are among them.
-func TestTwinsAreForgotten(t *testing.T) {
+// However many groups there are, only a limited number is remembered, including the newest.
+func TestOldGroupsAreForgotten(t *testing.T) {
 	w := newRecentNotifications()
 	for i := range 3 * maxGroups {
-		w.keep(strconv.Itoa(i), lastNotification{key: strconv.Itoa(i)})
+		w.store(strconv.Itoa(i), lastNotification{key: strconv.Itoa(i)})
 	}
-	if n := len(w.now) + len(w.old); n > 2*maxGroups {
+	if n := len(w.current) + len(w.previous); n > 2*maxGroups {
 		t.Errorf("%d groups are remembered", n)
 	}
 	for i, want := range map[int]bool{3*maxGroups - 1: true, 2 * maxGroups: true, 0: false} {
-		if s := w.last(strconv.Itoa(i)); s.isKnown() != want || want && s.key != strconv.Itoa(i) {
+		if s := w.lastOf(strconv.Itoa(i)); s.isKnown() != want || want && s.key != strconv.Itoa(i) {
 			t.Errorf("group %d is remembered: %v", i, s)
 		}
 	}
 }
 
-// What is printed whole is what encoding/json prints.
+// What is printed completely is equal to the output of encoding/json.
 func FuzzEncoded(f *testing.F) {
 	for _, s := range []string{
 		`{}`, `[]`, `{"a":[],"b":{}}`, `{"b":1.50,"a":[true,false,null,"<x>&\u2028"],"c":{"d":[{"e":1e99}]}}`, `"x"`, `[[[1,2],[3]]]`, `{"\u0000":"\ud800"}`,

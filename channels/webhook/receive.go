@@ -197,12 +197,12 @@ func (h *Handler) value(path string, d delivery) (string, bool) {
 			return d.event, true
 		}
 	}
-	return follow(d.data, path)
+	return valueAt(d.data, path)
 }
 
-// follow returns the value at a path of keys separated by dots, such as "repository.name" or "commits.0.id". If there
+// valueAt returns the value at a path of keys separated by dots, such as "repository.name" or "commits.0.id". If there
 // is a key that itself contains these dots, that key is preferred. It returns false if there is no such value.
-func follow(v any, path string) (string, bool) {
+func valueAt(v any, path string) (string, bool) {
 	switch x := v.(type) {
 	case map[string]any:
 		if whole, ok := x[path]; ok {
@@ -210,7 +210,7 @@ func follow(v any, path string) (string, bool) {
 		}
 		key, rest, deeper := strings.Cut(path, ".")
 		if inner, ok := x[key]; ok && deeper {
-			return follow(inner, rest)
+			return valueAt(inner, rest)
 		}
 	case []any:
 		key, rest, deeper := strings.Cut(path, ".")
@@ -221,7 +221,7 @@ func follow(v any, path string) (string, bool) {
 		if !deeper {
 			return plainText(x[i]), true
 		}
-		return follow(x[i], rest)
+		return valueAt(x[i], rest)
 	}
 	return "", false
 }

@@ -30,21 +30,21 @@ const (
 	secret = "the-secret-of-the-webhook"
 )
 
-// A setting is a webhook as a test configures it.
-type setting struct {
+// A testConfig is the configuration of a webhook in a test.
+type testConfig struct {
 	kind        string
 	template    string
 	routes      []webhook.Route
-	cap         int // of an address's mailbox
+	cap         int // the capacity of each address's mailbox
 	bodyTimeout time.Duration
-	agent       bool // it has one
+	agent       bool // whether the webhook has an agent
 	group       string
 }
 
-// A rig is a webhook over a real outbox and bus.
+// A rig is a webhook with a real outbox and bus.
 type rig struct {
 	testing.TB
-	setting
+	testConfig
 	handler *webhook.Handler
 	url     string
 	bus     *sqlitebus.Bus
@@ -53,7 +53,7 @@ type rig struct {
 	clock   *clock
 }
 
-func newRig(t testing.TB, s setting) *rig {
+func newRig(t testing.TB, s testConfig) *rig {
 	t.Helper()
 	dir := t.TempDir()
 	if s.cap == 0 {
@@ -69,7 +69,7 @@ func newRig(t testing.TB, s setting) *rig {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { book.Close() })
-	d := &rig{TB: t, setting: s, bus: b, book: book, clock: &clock{at: time.Date(2046, 3, 14, 9, 27, 30, 0, time.UTC)}}
+	d := &rig{TB: t, testConfig: s, bus: b, book: book, clock: &clock{at: time.Date(2046, 3, 14, 9, 27, 30, 0, time.UTC)}}
 	d.outbox = &outbox.Outbox{
 		Bus: b, Book: book,
 		Channels: func() []string { return []string{"slack"} },
@@ -85,7 +85,8 @@ func newRig(t testing.TB, s setting) *rig {
 	return d
 }
 
-// A clock goes when it is told. It is ahead of the book's, which forgets what is old.
+// A clock advances only when it is told to. It is ahead of the book's clock, because the book deletes what is
+// old.
 type clock struct {
 	mu sync.Mutex
 	at time.Time
@@ -97,7 +98,7 @@ func (c *clock) now() time.Time {
 	return c.at
 }
 
-func (d *rig) pass(by time.Duration) {
+func (d *rig) advance(by time.Duration) {
 	d.clock.mu.Lock()
 	defer d.clock.mu.Unlock()
 	d.clock.at = d.clock.at.Add(by)
@@ -109,7 +110,7 @@ func (d *rig) config() webhook.Config {
 		Outbox: d.outbox, Log: slog.New(slog.DiscardHandler), Now: d.clock.now, BodyTimeout: d.bodyTimeout,
 	}
 	if c.Group = d.group; d.agent {
-		c.Agent, c.Resolve = d.events(), d.outbox.Resolve
+		c.Agent, c.Resolve = d.eventsChannel(), d.outbox.Resolve
 	}
 	switch d.kind {
 	case webhook.Alertmanager:
@@ -120,7 +121,7 @@ func (d *rig) config() webhook.Config {
 	return c
 }
 
-// restart makes the handler anew, as a new process does.
+// restart makes a new handler, as a new process does.
 func (d *rig) restart() {
 	d.Helper()
 	h, err := webhook.New(d.config())
@@ -130,7 +131,7 @@ func (d *rig) restart() {
 	d.handler = h
 }
 
-// request is a delivery as its sender would make it.
+// request returns a delivery as its sender would post it.
 func (d *rig) request(event, body string) *http.Request {
 	d.Helper()
 	r, err := http.NewRequestWithContext(d.Context(), http.MethodPost, d.url, strings.NewReader(body))
@@ -155,8 +156,8 @@ func sign(body string) string {
 	return "sha256=" + hex.EncodeToString(mac.Sum(nil))
 }
 
-// file is an example's text.
-func (d *rig) file(name string) string {
+// readExample returns the text of an example.
+func (d *rig) readExample(name string) string {
 	d.Helper()
 	body, err := os.ReadFile(filepath.Join("testdata", name+".json"))
 	if err != nil {
@@ -165,14 +166,14 @@ func (d *rig) file(name string) string {
 	return string(body)
 }
 
-// example is a file of testdata as a request.
-func (d *rig) example(name string) *http.Request {
+// exampleRequest returns a file of testdata as a request.
+func (d *rig) exampleRequest(name string) *http.Request {
 	d.Helper()
-	return d.request(strings.Split(name, ".")[1], d.file(name))
+	return d.request(strings.Split(name, ".")[1], d.readExample(name))
 }
 
-// An answer is what a sender sees.
-type answer struct {
+// A response is what a sender gets back.
+type response struct {
 	status       int
 	header       http.Header
 	ID           string
@@ -180,7 +181,7 @@ type answer struct {
 	Error        struct{ Code, Message string }
 }
 
-func (d *rig) do(r *http.Request) answer {
+func (d *rig) send(r *http.Request) response {
 	d.Helper()
 	resp, err := http.DefaultClient.Do(r)
 	if err != nil {
@@ -191,37 +192,37 @@ func (d *rig) do(r *http.Request) answer {
 	if err != nil {
 		d.Fatal(err)
 	}
-	a := answer{status: resp.StatusCode, header: resp.Header}
+	a := response{status: resp.StatusCode, header: resp.Header}
 	if err := json.Unmarshal(body, &a); err != nil {
 		d.Fatalf("the answer is %q: %v", body, err)
 	}
 	return a
 }
 
-func (d *rig) mustAccept(r *http.Request) answer {
+func (d *rig) mustAccept(r *http.Request) response {
 	d.Helper()
-	a := d.do(r)
+	a := d.send(r)
 	if a.status != http.StatusAccepted {
 		d.Fatalf("refused: %+v", a)
 	}
 	return a
 }
 
-// mail takes what waits to be sent off the bus.
-func (d *rig) mail() []bus.Outbound {
+// takeOutbound removes the messages that wait to be sent from the bus, and returns them.
+func (d *rig) takeOutbound() []bus.Outbound {
 	d.Helper()
 	return bustest.TakeOutbound(d, d.bus, "slack")
 }
 
-// only is the one message that waits.
-func (d *rig) only() bus.Outbound {
+// onlyMessage returns the only message that waits to be sent.
+func (d *rig) onlyMessage() bus.Outbound {
 	d.Helper()
-	all := d.mail()
+	all := d.takeOutbound()
 	if len(all) != 1 {
 		d.Fatalf("%d messages wait, want one", len(all))
 	}
 	return all[0]
 }
 
-// form is a body as GitHub sends it where it was told to send forms.
-func form(body string) string { return url.Values{"payload": {body}}.Encode() }
+// formBody returns a body in the form in which GitHub sends it if it is configured to send forms.
+func formBody(body string) string { return url.Values{"payload": {body}}.Encode() }

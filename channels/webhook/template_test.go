@@ -24,7 +24,7 @@ func TestTemplates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := newRig(t, setting{kind: webhook.JSON})
+	d := newRig(t, testConfig{kind: webhook.JSON})
 	for template, want := range map[string]string{
 		`{{ .s }}`:                                              `\*\*x\*\* &#91;a\](http://b\) @` + "\u200b" + `everyone`,
 		`{{ raw .s }}`:                                          nasty,
@@ -54,7 +54,7 @@ func TestTemplates(t *testing.T) {
 			d.template = template
 			d.restart()
 			d.mustAccept(d.request("", string(body)))
-			if got := d.only().Text; got != want {
+			if got := d.onlyMessage().Text; got != want {
 				t.Errorf("got  %q\nwant %q", got, want)
 			}
 		})
@@ -62,16 +62,16 @@ func TestTemplates(t *testing.T) {
 }
 
 func TestTemplateThatPrintsNothing(t *testing.T) {
-	d := newRig(t, setting{kind: webhook.JSON, template: `{{ if .loud }}{{ .loud }}{{ end }} `})
-	if a := d.mustAccept(d.request("", `{"quiet":1}`)); a.ID != "" || len(d.mail()) != 0 {
+	d := newRig(t, testConfig{kind: webhook.JSON, template: `{{ if .loud }}{{ .loud }}{{ end }} `})
+	if a := d.mustAccept(d.request("", `{"quiet":1}`)); a.ID != "" || len(d.takeOutbound()) != 0 {
 		t.Errorf("it was sent: %+v", a)
 	}
 }
 
 func TestTemplateThatFails(t *testing.T) {
-	d := newRig(t, setting{kind: webhook.JSON, template: `{{ index .steps 5 }}`})
-	d.mustAccept(d.example("json.build"))
-	got := d.only().Text
+	d := newRig(t, testConfig{kind: webhook.JSON, template: `{{ index .steps 5 }}`})
+	d.mustAccept(d.exampleRequest("json.build"))
+	got := d.onlyMessage().Text
 	for _, want := range []string{"webhook hook failed", "template:1:3", "Here's what was posted", "```json\n{", `"took": 12.5`} {
 		if !strings.Contains(strings.ReplaceAll(got, "\\", ""), want) {
 			t.Errorf("it says %q, without %q", got, want)
@@ -81,33 +81,33 @@ func TestTemplateThatFails(t *testing.T) {
 
 func TestTemplateThatWritesTooMuch(t *testing.T) {
 	items := strings.Repeat(`"éééééééééé",`, 5000)
-	d := newRig(t, setting{kind: webhook.JSON, template: "{{ range .l }}- {{ . }}\n{{ end }}"})
+	d := newRig(t, testConfig{kind: webhook.JSON, template: "{{ range .l }}- {{ . }}\n{{ end }}"})
 	d.mustAccept(d.request("", `{"l":[`+items+`"x"]}`))
-	got := d.only().Text
+	got := d.onlyMessage().Text
 	if n := len([]rune(got)); n > 8010 || n < 7900 || !strings.HasSuffix(got, "- éééééééééé\n\n…") {
 		t.Errorf("%d characters, ending in %q", n, got[len(got)-40:])
 	}
-	raw := newRig(t, setting{kind: webhook.JSON})
+	raw := newRig(t, testConfig{kind: webhook.JSON})
 	raw.mustAccept(raw.request("", `{"l":[`+items+`"x"]}`))
-	if n := len([]rune(raw.only().Text)); n > 8050 {
+	if n := len([]rune(raw.onlyMessage().Text)); n > 8050 {
 		t.Errorf("%d characters of raw fields", n)
 	}
 }
 
-// A listener is an outbox that only listens.
-type listener struct{ texts []string }
+// A recordingOutbox is an outbox that only records the texts.
+type recordingOutbox struct{ texts []string }
 
-func (l *listener) Accept(_ context.Context, r outbox.Request) (outbox.Status, error) {
+func (l *recordingOutbox) Accept(_ context.Context, r outbox.Request) (outbox.Status, error) {
 	l.texts = append(l.texts, r.Text)
 	return outbox.Status{ID: "m", Destinations: make([]outbox.Destination, 1)}, nil
 }
 
-func (l *listener) Record(context.Context, outbox.Request, []bus.Address) (channels.Submission, error) {
+func (l *recordingOutbox) Record(context.Context, outbox.Request, []bus.Address) (channels.Submission, error) {
 	return channels.Submission{}, nil
 }
 
-// without calls f with each version of v that lacks one key.
-func without(v any, f func()) {
+// eachWithoutKey calls f with each version of v in which one key is missing.
+func eachWithoutKey(v any, f func()) {
 	switch x := v.(type) {
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(x)) {
@@ -117,38 +117,37 @@ func without(v any, f func()) {
 			x[key] = nil
 			f()
 			x[key] = old
-			without(old, f)
+			eachWithoutKey(old, f)
 		}
 	case []any:
 		for _, item := range x {
-			without(item, f)
+			eachWithoutKey(item, f)
 		}
 	}
 }
 
-// Senders leave out what they do not have: whatever it is, the built-in
-// templates do without.
-func TestBuiltInTemplatesDoWithoutAnyField(t *testing.T) {
+// Senders leave out fields that they do not have. The built-in templates work whichever field is missing.
+func TestBuiltInTemplatesWorkWithoutAnyField(t *testing.T) {
 	for _, name := range []string{
 		"alertmanager.mixed", "alertmanager.resolved", "github.push", "github.pull_request", "github.issues", "github.issue_comment",
 		"github.workflow_run", "github.check_run", "github.release", "github.deployment_status", "github.star", "github.pull_request_review",
 	} {
 		t.Run(name, func(t *testing.T) {
 			kind, rest, _ := strings.Cut(name, ".")
-			said := &listener{}
+			said := &recordingOutbox{}
 			h, err := webhook.New(webhook.Config{
 				Name: "hook", Kind: kind, Token: token, Secret: secret, To: []string{"ci"}, Outbox: said, Log: slog.New(slog.DiscardHandler),
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
-			d := &rig{TB: t, setting: setting{kind: kind}}
+			d := &rig{TB: t, testConfig: testConfig{kind: kind}}
 			var data map[string]any
-			if err := json.Unmarshal([]byte(d.file(name)), &data); err != nil {
+			if err := json.Unmarshal([]byte(d.readExample(name)), &data); err != nil {
 				t.Fatal(err)
 			}
 			tried, seen := 0, map[string]bool{}
-			without(data, func() {
+			eachWithoutKey(data, func() {
 				body, err := json.Marshal(data)
 				if err != nil {
 					t.Fatal(err)
@@ -158,7 +157,7 @@ func TestBuiltInTemplatesDoWithoutAnyField(t *testing.T) {
 				w := httptest.NewRecorder()
 				h.ServeHTTP(w, d.request(rest, string(body)))
 				if data["alerts"] == nil && kind == webhook.Alertmanager {
-					return // not Alertmanager's
+					return // without alerts, it is not an Alertmanager notification
 				}
 				if w.Code != http.StatusAccepted || len(said.texts) != 1 {
 					t.Fatalf("%s: %d %s, and %d texts", body, w.Code, w.Body, len(said.texts))
@@ -177,13 +176,13 @@ func TestBuiltInTemplatesDoWithoutAnyField(t *testing.T) {
 }
 
 func TestUnknownKindOfEvent(t *testing.T) {
-	d := newRig(t, setting{kind: webhook.GitHub})
+	d := newRig(t, testConfig{kind: webhook.GitHub})
 	for i, event := range []string{"watch", "repo", "mark", "template", "../x", "member_added"} {
 		r := d.request(event, `{"action":"started_now","repository":null,"organization":{"login":"octo-org"},"sender":{"login":"octocat"}}`)
 		r.Header.Set("X-GitHub-Delivery", fmt.Sprint(i))
 		d.mustAccept(r)
 	}
-	all := d.mail()
+	all := d.takeOutbound()
 	if len(all) != 6 || all[0].Text != `**octo\-org** · octocat · watch: started now` {
 		t.Errorf("sent: %+v", all)
 	}

@@ -126,8 +126,8 @@ func New(c Config) (*Handler, error) {
 	return h, nil
 }
 
-// With makes a handler with new settings that, like h, knows which notifications have been sent.
-func (h *Handler) With(c Config) (*Handler, error) {
+// WithConfig makes a handler with new settings that, like h, knows which notifications have been sent.
+func (h *Handler) WithConfig(c Config) (*Handler, error) {
 	next, err := New(c)
 	if err != nil {
 		return nil, err

@@ -14,19 +14,19 @@ import (
 	"parley/channels/webhook"
 )
 
-// TestRefused: each mistake has its status, and nothing is sent.
-func TestRefused(t *testing.T) {
+// TestRefusedRequests checks the status for each mistake, and that nothing is sent.
+func TestRefusedRequests(t *testing.T) {
 	alert, push, build := webhook.Alertmanager, webhook.GitHub, webhook.JSON
 	rigs := map[string]*rig{}
 	for _, kind := range []string{alert, push, build} {
-		rigs[kind] = newRig(t, setting{kind: kind})
+		rigs[kind] = newRig(t, testConfig{kind: kind})
 	}
 	header := func(name, value string) func(*http.Request) {
 		return func(r *http.Request) { r.Header.Set(name, value) }
 	}
 	for name, c := range map[string]struct {
 		kind   string
-		body   string // "" is a good one
+		body   string // "" means a valid body
 		spoil  func(*http.Request)
 		status int
 		code   string
@@ -60,13 +60,13 @@ func TestRefused(t *testing.T) {
 			d.TB = t
 			body := c.body
 			if body == "" {
-				body = d.file(map[string]string{alert: "alertmanager.firing", push: "github.push", build: "json.build"}[c.kind])
+				body = d.readExample(map[string]string{alert: "alertmanager.firing", push: "github.push", build: "json.build"}[c.kind])
 			}
 			r := d.request("push", body)
 			if c.spoil != nil {
 				c.spoil(r)
 			}
-			a := d.do(r)
+			a := d.send(r)
 			if a.status != c.status || a.Error.Code != c.code || a.Error.Message == "" {
 				t.Errorf("%d %+v, want %d %s", a.status, a.Error, c.status, c.code)
 			}
@@ -76,82 +76,82 @@ func TestRefused(t *testing.T) {
 			if allow := a.header.Get("Allow"); (allow == "POST") != (c.status == 405) {
 				t.Errorf("Allow: %q", allow)
 			}
-			if n := len(d.mail()); n != 0 {
+			if n := len(d.takeOutbound()); n != 0 {
 				t.Errorf("%d messages were sent", n)
 			}
 		})
 	}
 }
 
-// A body that does not arrive is answered, and the deadline is for it alone.
+// If a body does not arrive in time, the sender gets an answer. The deadline applies only to the body.
 func TestSlowBody(t *testing.T) {
-	d := newRig(t, setting{kind: webhook.JSON, bodyTimeout: 50 * time.Millisecond})
+	d := newRig(t, testConfig{kind: webhook.JSON, bodyTimeout: 50 * time.Millisecond})
 	conn, err := net.Dial("tcp", strings.TrimPrefix(d.url, "http://"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
 	fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{", token)
-	answer, err := io.ReadAll(conn) // it ends: the connection is closed
+	answer, err := io.ReadAll(conn) // the read ends because the connection is closed
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !strings.HasPrefix(string(answer), "HTTP/1.1 408 ") || !strings.Contains(string(answer), `"code":"timeout"`) {
 		t.Errorf("it answers %s", answer)
 	}
-	d.mustAccept(d.example("json.build"))
+	d.mustAccept(d.exampleRequest("json.build"))
 }
 
-func TestWhoMayPostJSON(t *testing.T) {
-	d := newRig(t, setting{kind: webhook.JSON, template: "{{ .build.id }}"})
-	d.mustAccept(d.example("json.build"))
-	signed := d.example("json.build")
+func TestAuthentication(t *testing.T) {
+	d := newRig(t, testConfig{kind: webhook.JSON, template: "{{ .build.id }}"})
+	d.mustAccept(d.exampleRequest("json.build"))
+	signed := d.exampleRequest("json.build")
 	signed.Header.Del("Authorization")
-	signed.Header.Set("X-Hub-Signature-256", sign(d.file("json.build")))
+	signed.Header.Set("X-Hub-Signature-256", sign(d.readExample("json.build")))
 	d.mustAccept(signed)
-	if got := d.mail(); len(got) != 2 || got[0].Text != "7" || got[0].Origin != "webhook/hook" {
+	if got := d.takeOutbound(); len(got) != 2 || got[0].Text != "7" || got[0].Origin != "webhook/hook" {
 		t.Errorf("sent: %+v", got)
 	}
 }
 
 func TestJSONKeys(t *testing.T) {
-	d := newRig(t, setting{kind: webhook.JSON})
-	post := func(key, body string) answer {
+	d := newRig(t, testConfig{kind: webhook.JSON})
+	post := func(key, body string) response {
 		r := d.request("", body)
 		r.Header.Set("Idempotency-Key", key)
-		return d.do(r)
+		return d.send(r)
 	}
 	one, again, other := post("k", `{"a":1}`), post("k", `{"a":1}`), post("k", `{"a":2}`)
 	if one.status != 202 || again.status != 202 || one.ID != again.ID || other.status != 409 {
 		t.Errorf("%+v\n%+v\n%+v", one, again, other)
 	}
-	d.only()
+	d.onlyMessage()
 }
 
 func TestGitHub(t *testing.T) {
-	d := newRig(t, setting{kind: webhook.GitHub})
+	d := newRig(t, testConfig{kind: webhook.GitHub})
 	ping := d.mustAccept(d.request("ping", `{"zen":"Design for failure.","hook_id":1}`))
 	if ping.ID != "" || ping.Destinations == nil || len(ping.Destinations) != 0 {
 		t.Errorf("the answer to a ping: %+v", ping)
 	}
-	first := d.mustAccept(d.example("github.push"))
+	first := d.mustAccept(d.exampleRequest("github.push"))
 	if len(first.Destinations) != 1 || first.Destinations[0].Address != "slack:CI" || first.Destinations[0].State != "queued" {
 		t.Errorf("the answer: %+v", first)
 	}
-	if again := d.mustAccept(d.example("github.push")); again.ID != first.ID {
+	if again := d.mustAccept(d.exampleRequest("github.push")); again.ID != first.ID {
 		t.Errorf("a delivery that comes again is %s, was %s", again.ID, first.ID)
 	}
-	text := d.only().Text
+	text := d.onlyMessage().Text
 
-	asForm := d.request("push", form(d.file("github.push")))
+	asForm := d.request("push", formBody(d.readExample("github.push")))
 	asForm.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	asForm.Header.Set("X-GitHub-Delivery", "another")
 	d.mustAccept(asForm)
-	if got := d.only().Text; got != text {
+	if got := d.onlyMessage().Text; got != text {
 		t.Errorf("as a form it reads\n%s\nwant\n%s", got, text)
 	}
 	other := d.request("push", `{"ref":"refs/heads/x"}`)
-	if a := d.do(other); a.status != 409 || a.Error.Code != "conflict" {
+	if a := d.send(other); a.status != 409 || a.Error.Code != "conflict" {
 		t.Errorf("another body under that delivery: %+v", a)
 	}
 }
@@ -167,7 +167,7 @@ func TestRoutes(t *testing.T) {
 	const there = "ONCALL"
 	rigs := map[string]*rig{}
 	for _, kind := range []string{webhook.Alertmanager, webhook.GitHub, webhook.JSON} {
-		rigs[kind] = newRig(t, setting{kind: kind})
+		rigs[kind] = newRig(t, testConfig{kind: kind})
 	}
 	for name, c := range map[string]struct {
 		kind, event, body string
@@ -191,22 +191,22 @@ func TestRoutes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := rigs[c.kind]
-			d.pass(time.Hour)
+			d.advance(time.Hour)
 			d.routes = []webhook.Route{c.route, route("ci")}
 			d.restart()
-			r := d.request(c.event, d.file(c.body))
+			r := d.request(c.event, d.readExample(c.body))
 			r.Header.Set("X-GitHub-Delivery", name)
 			d.mustAccept(r)
-			if got := d.only().To.Chat; (got == there) != c.taken {
+			if got := d.onlyMessage().To.Chat; (got == there) != c.taken {
 				t.Errorf("it goes to %s", got)
 			}
 		})
 	}
-	d := newRig(t, setting{kind: webhook.JSON, routes: []webhook.Route{route("ci", "a", "1"), route("oncall", "a", "1"), route("oncall", "b.c", "2")}})
+	d := newRig(t, testConfig{kind: webhook.JSON, routes: []webhook.Route{route("ci", "a", "1"), route("oncall", "a", "1"), route("oncall", "b.c", "2")}})
 	d.mustAccept(d.request("", `{"a":1}`))
 	d.mustAccept(d.request("", `{"b.c":2}`))
 	var chats []string
-	for _, out := range d.mail() {
+	for _, out := range d.takeOutbound() {
 		chats = append(chats, out.To.Chat)
 	}
 	if slices.Sort(chats); !slices.Equal(chats, []string{"CI", there}) {
@@ -215,59 +215,58 @@ func TestRoutes(t *testing.T) {
 }
 
 func TestFullMailbox(t *testing.T) {
-	d := newRig(t, setting{kind: webhook.Alertmanager, cap: 1})
-	d.mustAccept(d.example("alertmanager.firing"))
-	a := d.do(d.example("alertmanager.resolved"))
+	d := newRig(t, testConfig{kind: webhook.Alertmanager, cap: 1})
+	d.mustAccept(d.exampleRequest("alertmanager.firing"))
+	a := d.send(d.exampleRequest("alertmanager.resolved"))
 	if a.status != 503 || a.Error.Code != "mailbox_full" || a.header.Get("Retry-After") == "" {
 		t.Errorf("a full mailbox is %+v", a)
 	}
-	d.only()
-	// Alertmanager comes again, and it is sent once.
-	d.mustAccept(d.example("alertmanager.resolved"))
-	d.mustAccept(d.example("alertmanager.resolved"))
-	d.only()
+	d.onlyMessage()
+	// When Alertmanager posts it again, it is sent once.
+	d.mustAccept(d.exampleRequest("alertmanager.resolved"))
+	d.mustAccept(d.exampleRequest("alertmanager.resolved"))
+	d.onlyMessage()
 }
 
-func TestNotDurable(t *testing.T) {
+func TestAPostThatIsNotDurableGets503(t *testing.T) {
 	for name, breakIt := range map[string]func(*rig){
 		"the bus is gone":       func(d *rig) { d.bus.Close() },
 		"a target went missing": func(d *rig) { d.outbox.Targets = func() map[string][]bus.Address { return nil } },
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newRig(t, setting{kind: webhook.Alertmanager})
+			d := newRig(t, testConfig{kind: webhook.Alertmanager})
 			breakIt(d)
-			if a := d.do(d.example("alertmanager.firing")); a.status != 503 || a.header.Get("Retry-After") == "" {
+			if a := d.send(d.exampleRequest("alertmanager.firing")); a.status != 503 || a.header.Get("Retry-After") == "" {
 				t.Errorf("it answers %+v", a)
 			}
 		})
 	}
 }
 
-func TestWithAnotherConfiguration(t *testing.T) {
-	d := newRig(t, setting{kind: webhook.Alertmanager})
-	d.mustAccept(d.example("alertmanager.firing"))
-	d.pass(time.Minute)
+func TestWithConfigKeepsKnownNotifications(t *testing.T) {
+	d := newRig(t, testConfig{kind: webhook.Alertmanager})
+	d.mustAccept(d.exampleRequest("alertmanager.firing"))
+	d.advance(time.Minute)
 	c := d.config()
 	c.To = []string{"oncall"}
-	next, err := d.handler.With(c)
+	next, err := d.handler.WithConfig(c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	d.handler = next
-	d.mustAccept(d.example("alertmanager.firing")) // a twin still
-	d.only()
-	d.mustAccept(d.example("alertmanager.resolved"))
-	if out := d.only(); out.To.Chat != "ONCALL" {
+	d.mustAccept(d.exampleRequest("alertmanager.firing")) // still recognized as a twin
+	d.onlyMessage()
+	d.mustAccept(d.exampleRequest("alertmanager.resolved"))
+	if out := d.onlyMessage(); out.To.Chat != "ONCALL" {
 		t.Errorf("it goes to %s", out.To)
 	}
 	c.Template = "{{ if }}"
-	if _, err := d.handler.With(c); err == nil || !strings.Contains(err.Error(), "webhook hook: template:1: missing value for if") {
+	if _, err := d.handler.WithConfig(c); err == nil || !strings.Contains(err.Error(), "webhook hook: template:1: missing value for if") {
 		t.Errorf("a template that is none: %v", err)
 	}
 }
 
-// A route that leads nowhere drops what matches, whoever sends it, and what comes
-// after it is news.
+// A route without destinations drops the posts that match it. A later alert counts as new.
 func TestARouteDrops(t *testing.T) {
 	for kind, c := range map[string]struct {
 		event, file string
@@ -278,17 +277,17 @@ func TestARouteDrops(t *testing.T) {
 		webhook.JSON:         {"", "json.build", map[string]string{"build.took": "12.5"}},
 	} {
 		t.Run(kind, func(t *testing.T) {
-			d := newRig(t, setting{kind: kind, routes: []webhook.Route{{Match: c.match, To: []string{}}}})
-			if a := d.mustAccept(d.request(c.event, d.file(c.file))); a.Destinations == nil || len(a.Destinations) != 0 {
+			d := newRig(t, testConfig{kind: kind, routes: []webhook.Route{{Match: c.match, To: []string{}}}})
+			if a := d.mustAccept(d.request(c.event, d.readExample(c.file))); a.Destinations == nil || len(a.Destinations) != 0 {
 				t.Errorf("it is answered with %+v", a)
 			}
-			if n := len(d.mail()); n != 0 {
+			if n := len(d.takeOutbound()); n != 0 {
 				t.Errorf("%d messages were sent", n)
 			}
 			d.routes = nil
 			d.restart()
-			d.mustAccept(d.request(c.event, d.file(c.file)))
-			d.only()
+			d.mustAccept(d.request(c.event, d.readExample(c.file)))
+			d.onlyMessage()
 		})
 	}
 }

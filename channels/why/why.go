@@ -202,7 +202,7 @@ func (q *query) saidIn(ctx context.Context, key, person string) (all []Story, er
 		return nil, err
 	}
 	var said []sessions.Entry
-	for e, err := range q.cfg.Sessions.Read(ctx, key, max(1, info.Entries-lookedThrough+1)) {
+	for e, err := range q.cfg.Sessions.Read(ctx, key, max(1, info.LastEntry-lookedThrough+1)) {
 		if err != nil {
 			return nil, err
 		}
@@ -234,7 +234,7 @@ func (q *query) hints(about string) []string {
 	}
 	return []string{
 		what[about],
-		kept + textRefusalsKept(counted(int(sessions.RefusalsKept/time.Hour), "hour")),
+		kept + textRefusalsKept(counted(int(sessions.RefusalLifetime/time.Hour), "hour")),
 		textNeverDelivered,
 	}
 }

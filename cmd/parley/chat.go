@@ -167,17 +167,17 @@ func (c chatCmd) talk(ctx context.Context, own *chatCommands, asJSON bool, tty t
 	r := own.current
 	typed := c.Message == "" && term.IsTerminal(int(tty.In.Fd()))
 	cfg := console.Config{
-		Chat: r.Name, Session: r.Session, Once: c.Message, JSON: asJSON, In: tty.In, Out: tty.Out, Err: tty.Err,
-		Events: r, Refuse: unknownCommand, Log: log,
+		Chat: r.Name, Session: r.Session, Once: c.Message, JSON: asJSON, In: tty.In, Out: tty.Out, ErrOut: tty.Err,
+		Events: r, RefusalOf: unknownCommand, Log: log,
 	}
 	if typed {
 		cfg.Banner, cfg.Leaving = banner(r.Agent, r.Name, own.answering()), leavingNote(r.Server)
-		cfg.Commands, cfg.Own = terminalCommands(), own.carryOut
+		cfg.Commands, cfg.RunTerminalCommand = terminalCommands(), own.carryOut
 		cfg.Hint = "/help lists commands and keys"
 		for _, earlier := range r.Earlier(ctx) {
-			cfg.Earlier = append(cfg.Earlier, earlier.Said)
-			if cfg.Past = append(cfg.Past, past.Exchange{Said: earlier.Said, Answer: earlier.Answer}); earlier.Over {
-				cfg.Past = nil
+			cfg.EarlierLines = append(cfg.EarlierLines, earlier.Said)
+			if cfg.EarlierExchanges = append(cfg.EarlierExchanges, past.Exchange{Said: earlier.Said, Answer: earlier.Answer}); earlier.Over {
+				cfg.EarlierExchanges = nil
 			}
 		}
 	}

@@ -102,7 +102,7 @@ func (c sessionsCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.T
 					}
 					continue
 				}
-				fmt.Fprintf(w, "%s\t%d\t%s\t%s\n", terminal.Cell(s.Key), s.Entries, s.Updated.Local().Format(time.DateTime), terminal.Cell(s.Title))
+				fmt.Fprintf(w, "%s\t%d\t%s\t%s\n", terminal.Cell(s.Key), s.LastEntry, s.Updated.Local().Format(time.DateTime), terminal.Cell(s.Title))
 			}
 			if page.Next == "" || left == 0 {
 				return w.Flush()

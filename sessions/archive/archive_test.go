@@ -198,7 +198,7 @@ func TestDaysAreArchived(t *testing.T) {
 		whole(t, s, place, 2, 5)
 		late := call(1, private, anna)
 		late.Tool = "odd name with words"
-		late.Detail = sessions.AuditRated
+		late.Detail = sessions.DetailRateLimited
 		keep(t, s, late)
 		archiveAt(t, other, place, after(4))
 		whole(t, other, place, 4, 7) // the late record has a file of its own
@@ -232,7 +232,7 @@ func TestDaysAreArchived(t *testing.T) {
 		if len(calls) != 5 || calls[0]["by"] == "" || calls[0]["by"] != calls[2]["by"] || calls[0]["session"] != calls[2]["session"] || calls[0]["turn"] != calls[2]["turn"] || calls[0]["by"] == calls[1]["by"] || calls[0]["detail"] != calls[1]["by"] {
 			t.Errorf("the calls are %v", calls)
 		}
-		if i := slices.IndexFunc(calls, func(c map[string]any) bool { return c["tool"] == nil }); i < 0 || calls[i]["detail"] != sessions.AuditRated {
+		if i := slices.IndexFunc(calls, func(c map[string]any) bool { return c["tool"] == nil }); i < 0 || calls[i]["detail"] != sessions.DetailRateLimited {
 			t.Errorf("the call over a rate is number %d of %v", i, calls)
 		}
 		if c := calls[0]; c["tool"] != "exec_shell" || c["verdict"] != "allow" || c["result"] != "ok" || c["bytes"] != 12.0 || c["elapsed_ms"] != 34.0 || c["exit_code"] != 0.0 || c["agent"] != "main" {

@@ -228,7 +228,7 @@ func detailOf(names *pseudonyms, r sessions.AuditRecord) (string, error) {
 	switch {
 	case r.Kind == sessions.AuditForget:
 		return "", nil
-	case r.Kind == sessions.AuditTurn, r.Kind == sessions.AuditTool && (r.Detail == sessions.AuditJudged || r.Detail == sessions.AuditRated):
+	case r.Kind == sessions.AuditTurn, r.Kind == sessions.AuditTool && (r.Detail == sessions.DetailJudged || r.Detail == sessions.DetailRateLimited):
 		return plain(r.Detail), nil
 	case slices.Contains([]string{sessions.AuditTool, sessions.AuditPairing, sessions.AuditMemory}, r.Kind) && strings.Count(r.Detail, ":") == 1:
 		return names.person(r.Detail)

@@ -96,7 +96,7 @@ func (t *Trail) Run(ctx context.Context) error {
 // drop deletes the records in the store, and the files, that are older than before.
 func (t *Trail) drop(ctx context.Context, before time.Time) error {
 	_, err := t.cfg.Store.DropAudit(ctx, before)
-	err = errors.Join(err, t.cfg.Store.DropRefusals(ctx, time.Now().Add(-sessions.RefusalsKept)))
+	err = errors.Join(err, t.cfg.Store.DropRefusals(ctx, time.Now().Add(-sessions.RefusalLifetime)))
 	if t.cfg.File != nil {
 		err = errors.Join(err, t.cfg.File.drop(before))
 	}

@@ -78,7 +78,7 @@ func merge(earlier, r sessions.AuditRecord) sessions.AuditRecord {
 	}
 	r.Count = countOf(earlier) + countOf(r)
 	r.Messages = slices.Concat(earlier.Messages, r.Messages)
-	r.Messages = r.Messages[max(0, len(r.Messages)-sessions.MostRefused):]
+	r.Messages = r.Messages[max(0, len(r.Messages)-sessions.MaxRefusedIDs):]
 	return r
 }
 
@@ -132,7 +132,7 @@ func (t *Trail) writeNotes(ctx context.Context) error {
 	defer cancel()
 	if err := t.cfg.Store.AuditNotes(ctx, records); err != nil {
 		for _, r := range records {
-			r.Again = true // the write may have succeeded, and only its answer have been lost
+			r.MayBeRecorded = true // the write may have succeeded, and only its answer have been lost
 			if !t.notes.add(r) {
 				t.lost()
 			}

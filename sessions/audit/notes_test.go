@@ -99,7 +99,7 @@ func TestAFloodOfRefusalsCostsOneWriteASecond(t *testing.T) {
 			t.Errorf("%d writes of %d records, and %d are lost", writes, len(records), lost.Load())
 		}
 		for _, r := range records {
-			if r.By == "telegram:7" && (r.Count != 100 || len(r.Messages) != sessions.MostRefused || r.Messages[7] != "m99" || r.At.IsZero()) {
+			if r.By == "telegram:7" && (r.Count != 100 || len(r.Messages) != sessions.MaxRefusedIDs || r.Messages[7] != "m99" || r.At.IsZero()) {
 				t.Errorf("the stranger who wrote often is %+v", r)
 			}
 		}
@@ -129,7 +129,7 @@ func TestWhatIsNotMeantForTheBotTakesLittleRoom(t *testing.T) {
 			if r.By != "" {
 				strangers++
 			}
-			if r.Address == "slack:C0" && (r.Count != 101 || len(r.Messages) != sessions.MostRefused) {
+			if r.Address == "slack:C0" && (r.Count != 101 || len(r.Messages) != sessions.MaxRefusedIDs) {
 				t.Errorf("the group in which most is said has %+v", r)
 			}
 		}

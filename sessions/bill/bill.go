@@ -23,8 +23,8 @@ import (
 // of two of these, separated by a comma, such as "day,model".
 type Grouping string
 
-// MostSums is the most sums that Usage returns.
-const MostSums = 10_000
+// MaxSums is the most sums that Usage returns.
+const MaxSums = 10_000
 
 // The values of Grouping.
 const (
@@ -47,7 +47,7 @@ type Sum struct {
 	// and for calls that were made for nobody. The hour of erased calls is not known, so they are in the
 	// sum of their day.
 	Key          string `json:"key"`
-	Then         string `json:"then,omitempty"` // the second key, if sums are grouped by two
+	SecondKey    string `json:"then,omitempty"` // the second key, if sums are grouped by two
 	Calls        int64  `json:"calls"`
 	Input        int64  `json:"input"`     // tokens, including cached ones
 	Cached       int64  `json:"cached"`    // the part of Input that the provider had in its cache
@@ -58,11 +58,11 @@ type Sum struct {
 	Unpriced     int64  `json:"unpriced"`  // how many of the calls have no known cost
 }
 
-// summedColumns are the columns of a Sum other than its keys.
-const summedColumns = "calls, input, cached, output, reasoning, microdollars, estimated, unpriced"
+// totalColumns are the columns of a Sum other than its keys.
+const totalColumns = "calls, input, cached, output, reasoning, microdollars, estimated, unpriced"
 
-// pastUsage creates the table with the usage of calls whose entries were erased.
-const pastUsage = `
+// pastUsageTable creates the table with the usage of calls whose entries were erased.
+const pastUsageTable = `
 CREATE TABLE past_usage (
 	day          TEXT NOT NULL,
 	agent        TEXT NOT NULL,
@@ -95,7 +95,7 @@ SELECT '', '', agent, model, day, calls, input, cached, output, reasoning, micro
 
 // SQLite is the migration that adds the views and the table to a schema that has entries
 // and sessions, and an older view usage.
-const SQLite = pastUsage + `
+const SQLite = pastUsageTable + `
 CREATE VIEW calls AS
 SELECT session, n, turn, kind, at, cause, person, substr(at, 1, 10) AS day,
 	coalesce(data ->> 'agent', '')       AS agent,
@@ -112,7 +112,7 @@ FROM entries WHERE kind = 'usage' AND data <> '';
 
 // Postgres is the same migration for PostgreSQL. It leaves out documents with an escaped
 // NUL: PostgreSQL stores them as text but cannot read them as JSON.
-const Postgres = pastUsage + `
+const Postgres = pastUsageTable + `
 CREATE VIEW calls AS
 ` + callColumns + `FROM entries` + callsWhere + `;
 ` + usageView
@@ -144,7 +144,7 @@ type Table struct{ DB *sqldb.DB }
 var (
 	// ErrUnknownBy says that a Grouping has an unknown value.
 	ErrUnknownBy = errors.New("usage is summed up by hour, day, person, session, agent or model, or by two of these")
-	// ErrTooManySums says that there would be more than MostSums sums.
+	// ErrTooManySums says that there would be more than MaxSums sums.
 	ErrTooManySums = errors.New("there are too many totals")
 )
 
@@ -182,34 +182,34 @@ func (t Table) Usage(ctx context.Context, by Grouping, from, to time.Time) (all 
 	}
 	first, after := from.UTC().Format(time.DateOnly), to.UTC().AddDate(0, 0, 1).Format(time.DateOnly)
 	var columns []string
-	for column := range strings.SplitSeq(summedColumns, ", ") {
+	for column := range strings.SplitSeq(totalColumns, ", ") {
 		columns = append(columns, "CAST(sum("+column+") AS BIGINT)")
 	}
 	since, kept, args := "?", "", []any{first, after, first, after}
-	if k, ok := keptFor(Grouping(one), Grouping(two)); ok { // one statement reads how far the sums go, and what follows
+	if k, ok := findKeptSum(Grouping(one), Grouping(two)); ok { // one statement reads how far the sums go, and what follows
 		since = "(SELECT CASE WHEN until > ? THEN until ELSE ? END FROM used_until)"
-		kept = "\n\t\tUNION ALL SELECT " + k.key + ", " + k.then + ", " + summedColumns + " FROM " + k.table + " WHERE " + k.period + " >= ? AND " + k.period + " < ?"
+		kept = "\n\t\tUNION ALL SELECT " + k.firstKey + ", " + k.secondKey + ", " + totalColumns + " FROM " + k.table + " WHERE " + k.period + " >= ? AND " + k.period + " < ?"
 		args = []any{first, first, after, first, after, first, after}
 	}
 	found, err := t.DB.Read.QueryContext(ctx, "SELECT key, also, "+strings.Join(columns, ", ")+` FROM (
 		SELECT `+key+` AS key, `+then+` AS also, 1 AS calls, c.input, c.cached, c.output, c.reasoning, c.microdollars, c.estimated, c.unpriced
 		FROM calls c`+join+` WHERE c.at >= `+since+` AND c.at < ?
-		UNION ALL SELECT `+past+`, `+pastThen+`, `+summedColumns+` FROM past_usage WHERE day >= ? AND day < ?`+kept+`) AS used
-		GROUP BY key, also ORDER BY key, also LIMIT ?`, append(args, MostSums+1)...)
+		UNION ALL SELECT `+past+`, `+pastThen+`, `+totalColumns+` FROM past_usage WHERE day >= ? AND day < ?`+kept+`) AS used
+		GROUP BY key, also ORDER BY key, also LIMIT ?`, append(args, MaxSums+1)...)
 	if err != nil {
 		return nil, fmt.Errorf("sum up usage: %w", err)
 	}
 	defer func() { err = errors.Join(err, found.Close()) }()
 	for found.Next() {
 		var s Sum
-		err := found.Scan(&s.Key, &s.Then, &s.Calls, &s.Input, &s.Cached, &s.Output, &s.Reasoning, &s.Microdollars, &s.Estimated, &s.Unpriced)
+		err := found.Scan(&s.Key, &s.SecondKey, &s.Calls, &s.Input, &s.Cached, &s.Output, &s.Reasoning, &s.Microdollars, &s.Estimated, &s.Unpriced)
 		if err != nil {
 			return nil, fmt.Errorf("sum up usage: %w", err)
 		}
-		s.Key, s.Then = sqldb.Untext(s.Key), sqldb.Untext(s.Then)
+		s.Key, s.SecondKey = sqldb.Untext(s.Key), sqldb.Untext(s.SecondKey)
 		all = append(all, s)
 	}
-	if len(all) > MostSums {
+	if len(all) > MaxSums {
 		return nil, ErrTooManySums
 	}
 	return all, found.Err()
@@ -219,7 +219,7 @@ func (t Table) Usage(ctx context.Context, by Grouping, from, to time.Time) (all 
 // condition is true. It is called before these entries are erased.
 func KeepUsage(tx *sqldb.Tx, condition string, args ...any) error {
 	_, err := tx.Exec(`
-		INSERT INTO past_usage (day, agent, model, `+summedColumns+`)
+		INSERT INTO past_usage (day, agent, model, `+totalColumns+`)
 		SELECT day, agent, model, count(*), sum(input), sum(cached), sum(output), sum(reasoning), sum(microdollars), sum(estimated), sum(unpriced)
 		FROM calls WHERE `+condition+` GROUP BY day, agent, model
 		`+addSums, args...)
@@ -234,7 +234,7 @@ func KeepUsage(tx *sqldb.Tx, condition string, args ...any) error {
 func (t Table) Note(model string, at time.Time, s Sum) {
 	t.DB.Start(func(tx *sqldb.Tx) error {
 		_, err := tx.Exec(`
-			INSERT INTO past_usage (day, agent, model, `+summedColumns+`) VALUES (?, '', ?, ?, ?, ?, ?, ?, ?, ?, ?)
+			INSERT INTO past_usage (day, agent, model, `+totalColumns+`) VALUES (?, '', ?, ?, ?, ?, ?, ?, ?, ?, ?)
 			`+addSums, at.UTC().Format(time.DateOnly), sqldb.Text(model), s.Calls, s.Input, s.Cached, s.Output, s.Reasoning, s.Microdollars, s.Estimated, s.Unpriced)
 		return err
 	})

@@ -11,15 +11,15 @@ import (
 	"parley/sessions/sqlstore/sqlstoretest"
 )
 
-// each runs a test on a database of each kind, with two stores over it.
-func each(t *testing.T, test func(t *testing.T, one, other *sqlstore.Store)) {
+// onEachDatabase runs a test on both kinds of database, with two stores on each.
+func onEachDatabase(t *testing.T, test func(t *testing.T, one, other *sqlstore.Store)) {
 	sqlstoretest.Each(t, func(t *testing.T, _ string, one, other *sqlstore.Store) { test(t, one, other) })
 }
 
-func noon() time.Time { return time.Date(2026, 5, 6, 12, 0, 0, 0, time.UTC) }
+func noonOfToday() time.Time { return time.Date(2026, 5, 6, 12, 0, 0, 0, time.UTC) }
 
-// call writes a turn of one call into a session.
-func call(t *testing.T, s *sqlstore.Store, session, turn, person string, at time.Time, u sessions.Usage) {
+// writeCall writes a turn with one call into a session.
+func writeCall(t *testing.T, s *sqlstore.Store, session, turn, person string, at time.Time, u sessions.Usage) {
 	t.Helper()
 	l, err := s.Open(t.Context(), session, 1)
 	if err != nil {
@@ -48,7 +48,7 @@ func call(t *testing.T, s *sqlstore.Store, session, turn, person string, at time
 	}
 }
 
-func sums(t *testing.T, s *sqlstore.Store, by bill.Grouping, from, to time.Time) map[string]bill.Sum {
+func readSums(t *testing.T, s *sqlstore.Store, by bill.Grouping, from, to time.Time) map[string]bill.Sum {
 	t.Helper()
 	all, err := s.Bill().Usage(t.Context(), by, from, to)
 	if err != nil {
@@ -57,16 +57,16 @@ func sums(t *testing.T, s *sqlstore.Store, by bill.Grouping, from, to time.Time)
 	byKey := map[string]bill.Sum{}
 	for _, one := range all {
 		key := one.Key
-		if one.Then != "" {
-			key += "/" + one.Then
+		if one.SecondKey != "" {
+			key += "/" + one.SecondKey
 		}
-		one.Key, one.Then = "", ""
+		one.Key, one.SecondKey = "", ""
 		byKey[key] = one
 	}
 	return byKey
 }
 
-func same(t *testing.T, what string, got map[string]bill.Sum, want map[string]bill.Sum) {
+func requireSame(t *testing.T, what string, got map[string]bill.Sum, want map[string]bill.Sum) {
 	t.Helper()
 	for key := range want {
 		if got[key] != want[key] {
@@ -78,57 +78,57 @@ func same(t *testing.T, what string, got map[string]bill.Sum, want map[string]bi
 	}
 }
 
-func fill(t *testing.T, s *sqlstore.Store) {
+func writeUsage(t *testing.T, s *sqlstore.Store) {
 	t.Helper()
-	call(t, s, "main:telegram:1", "t1", "telegram:7", noon(), sessions.Usage{Model: "m1", Agent: "main", Input: 100, Cached: 40, Output: 10, Reasoning: 4, Cost: new(int64(500))})
-	call(t, s, "main:telegram:1", "t2", "telegram:8", noon().AddDate(0, 0, 1), sessions.Usage{Model: "m2", Agent: "main", Input: 7, Output: 3, Estimated: true, Cost: new(int64(0))})
-	call(t, s, "ops:telegram:2", "t3", "telegram:7", noon().AddDate(0, 0, 1), sessions.Usage{Model: "m1", Agent: "ops", Input: 1000, Output: 1})
+	writeCall(t, s, "main:telegram:1", "t1", "telegram:7", noonOfToday(), sessions.Usage{Model: "m1", Agent: "main", Input: 100, Cached: 40, Output: 10, Reasoning: 4, Cost: new(int64(500))})
+	writeCall(t, s, "main:telegram:1", "t2", "telegram:8", noonOfToday().AddDate(0, 0, 1), sessions.Usage{Model: "m2", Agent: "main", Input: 7, Output: 3, Estimated: true, Cost: new(int64(0))})
+	writeCall(t, s, "ops:telegram:2", "t3", "telegram:7", noonOfToday().AddDate(0, 0, 1), sessions.Usage{Model: "m1", Agent: "ops", Input: 1000, Output: 1})
 }
 
-// What each call has used is summed up by all that it belongs to.
+// The usage of each call is summed up for everything that the call belongs to.
 func TestUsageIsSummedUp(t *testing.T) {
-	each(t, func(t *testing.T, one, other *sqlstore.Store) {
-		fill(t, one)
+	onEachDatabase(t, func(t *testing.T, one, other *sqlstore.Store) {
+		writeUsage(t, one)
 		first := bill.Sum{Calls: 1, Input: 100, Cached: 40, Output: 10, Reasoning: 4, Microdollars: 500}
 		second := bill.Sum{Calls: 1, Input: 7, Output: 3, Estimated: 1}
 		third := bill.Sum{Calls: 1, Input: 1000, Output: 1, Unpriced: 1}
 		both := bill.Sum{Calls: 2, Input: 1100, Cached: 40, Output: 11, Reasoning: 4, Microdollars: 500, Unpriced: 1}
 		last := bill.Sum{Calls: 2, Input: 1007, Output: 4, Estimated: 1, Unpriced: 1}
-		next := noon().AddDate(0, 0, 1)
-		same(t, "by day", sums(t, other, bill.ByDay, noon(), next), map[string]bill.Sum{"2026-05-06": first, "2026-05-07": last})
-		same(t, "one day", sums(t, other, bill.ByDay, noon(), noon()), map[string]bill.Sum{"2026-05-06": first})
-		same(t, "by person", sums(t, other, bill.ByPerson, noon(), next), map[string]bill.Sum{"telegram:7": both, "telegram:8": second})
-		same(t, "by session", sums(t, other, bill.BySession, next, next), map[string]bill.Sum{"main:telegram:1": second, "ops:telegram:2": third})
-		same(t, "by agent", sums(t, other, bill.ByAgent, next, next), map[string]bill.Sum{"main": second, "ops": third})
-		same(t, "by model", sums(t, other, bill.ByModel, noon(), next), map[string]bill.Sum{"m1": both, "m2": second})
-		same(t, "by hour", sums(t, other, bill.ByHour, noon(), noon()), map[string]bill.Sum{"2026-05-06T12": first})
-		same(t, "by day and model", sums(t, other, bill.ByDay+","+bill.ByModel, noon(), next), map[string]bill.Sum{"2026-05-06/m1": first, "2026-05-07/m1": third, "2026-05-07/m2": second})
-		same(t, "by person and session", sums(t, other, bill.ByPerson+","+bill.BySession, noon(), next),
+		next := noonOfToday().AddDate(0, 0, 1)
+		requireSame(t, "by day", readSums(t, other, bill.ByDay, noonOfToday(), next), map[string]bill.Sum{"2026-05-06": first, "2026-05-07": last})
+		requireSame(t, "one day", readSums(t, other, bill.ByDay, noonOfToday(), noonOfToday()), map[string]bill.Sum{"2026-05-06": first})
+		requireSame(t, "by person", readSums(t, other, bill.ByPerson, noonOfToday(), next), map[string]bill.Sum{"telegram:7": both, "telegram:8": second})
+		requireSame(t, "by session", readSums(t, other, bill.BySession, next, next), map[string]bill.Sum{"main:telegram:1": second, "ops:telegram:2": third})
+		requireSame(t, "by agent", readSums(t, other, bill.ByAgent, next, next), map[string]bill.Sum{"main": second, "ops": third})
+		requireSame(t, "by model", readSums(t, other, bill.ByModel, noonOfToday(), next), map[string]bill.Sum{"m1": both, "m2": second})
+		requireSame(t, "by hour", readSums(t, other, bill.ByHour, noonOfToday(), noonOfToday()), map[string]bill.Sum{"2026-05-06T12": first})
+		requireSame(t, "by day and model", readSums(t, other, bill.ByDay+","+bill.ByModel, noonOfToday(), next), map[string]bill.Sum{"2026-05-06/m1": first, "2026-05-07/m1": third, "2026-05-07/m2": second})
+		requireSame(t, "by person and session", readSums(t, other, bill.ByPerson+","+bill.BySession, noonOfToday(), next),
 			map[string]bill.Sum{"telegram:7/main:telegram:1": first, "telegram:7/ops:telegram:2": third, "telegram:8/main:telegram:1": second})
-		same(t, "nothing", sums(t, other, bill.ByModel, noon().AddDate(1, 0, 0), noon().AddDate(1, 0, 0)), nil)
-		if _, err := one.Bill().Usage(t.Context(), "colour", noon(), noon()); !errors.Is(err, bill.ErrUnknownBy) {
+		requireSame(t, "nothing", readSums(t, other, bill.ByModel, noonOfToday().AddDate(1, 0, 0), noonOfToday().AddDate(1, 0, 0)), nil)
+		if _, err := one.Bill().Usage(t.Context(), "colour", noonOfToday(), noonOfToday()); !errors.Is(err, bill.ErrUnknownBy) {
 			t.Errorf("by colour: %v", err)
 		}
 	})
 }
 
-// Who is forgotten leaves numbers, and no name; so does what is too old.
-func TestNumbersOutliveWhatIsErased(t *testing.T) {
-	each(t, func(t *testing.T, one, _ *sqlstore.Store) {
-		fill(t, one)
-		next := noon().AddDate(0, 0, 1)
-		days := sums(t, one, bill.ByDay, noon(), next)
-		both := sums(t, one, bill.ByDay+","+bill.ByModel, noon(), next)
-		models := sums(t, one, bill.ByModel, noon(), next)
-		agents := sums(t, one, bill.ByAgent, noon(), next)
+// After a person is forgotten, and after old entries are erased, the numbers stay without names.
+func TestUsageStaysAfterErasures(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, one, _ *sqlstore.Store) {
+		writeUsage(t, one)
+		next := noonOfToday().AddDate(0, 0, 1)
+		days := readSums(t, one, bill.ByDay, noonOfToday(), next)
+		both := readSums(t, one, bill.ByDay+","+bill.ByModel, noonOfToday(), next)
+		models := readSums(t, one, bill.ByModel, noonOfToday(), next)
+		agents := readSums(t, one, bill.ByAgent, noonOfToday(), next)
 		if _, err := one.ErasePerson(t.Context(), "telegram:7"); err != nil {
 			t.Fatal(err)
 		}
-		same(t, "by day", sums(t, one, bill.ByDay, noon(), next), days)
-		same(t, "by model", sums(t, one, bill.ByModel, noon(), next), models)
-		same(t, "by agent", sums(t, one, bill.ByAgent, noon(), next), agents)
-		people := sums(t, one, bill.ByPerson, noon(), next)
-		same(t, "by person", people, map[string]bill.Sum{"": people[""], "telegram:8": {Calls: 1, Input: 7, Output: 3, Estimated: 1}})
+		requireSame(t, "by day", readSums(t, one, bill.ByDay, noonOfToday(), next), days)
+		requireSame(t, "by model", readSums(t, one, bill.ByModel, noonOfToday(), next), models)
+		requireSame(t, "by agent", readSums(t, one, bill.ByAgent, noonOfToday(), next), agents)
+		people := readSums(t, one, bill.ByPerson, noonOfToday(), next)
+		requireSame(t, "by person", people, map[string]bill.Sum{"": people[""], "telegram:8": {Calls: 1, Input: 7, Output: 3, Estimated: 1}})
 		if people[""].Calls != 2 || people[""].Microdollars != 500 {
 			t.Errorf("of whom was forgotten: %+v", people[""])
 		}
@@ -136,39 +136,39 @@ func TestNumbersOutliveWhatIsErased(t *testing.T) {
 			if _, err := one.EraseBefore(t.Context(), time.Now().Add(time.Hour)); err != nil {
 				t.Fatal(err)
 			}
-			same(t, "by day, of what is too old", sums(t, one, bill.ByDay, noon(), next), days)
-			same(t, "by day and model, of what is too old", sums(t, one, bill.ByDay+","+bill.ByModel, noon(), next), both)
-			same(t, "by hour, of what is too old", sums(t, one, bill.ByHour, noon(), next), days) // no hour is known anymore
+			requireSame(t, "by day, of what is too old", readSums(t, one, bill.ByDay, noonOfToday(), next), days)
+			requireSame(t, "by day and model, of what is too old", readSums(t, one, bill.ByDay+","+bill.ByModel, noonOfToday(), next), both)
+			requireSame(t, "by hour, of what is too old", readSums(t, one, bill.ByHour, noonOfToday(), next), days) // the hour is no longer known
 		}
-		same(t, "by session", sums(t, one, bill.BySession, noon(), next), map[string]bill.Sum{"": {
+		requireSame(t, "by session", readSums(t, one, bill.BySession, noonOfToday(), next), map[string]bill.Sum{"": {
 			Calls: 3, Input: 1107, Cached: 40, Output: 14, Reasoning: 4, Microdollars: 500, Estimated: 1, Unpriced: 1,
 		}})
 	})
 }
 
-// Calls for nobody count for their day and model, and for no person, session or agent.
-func TestCallsForNobodyAreNoted(t *testing.T) {
-	each(t, func(t *testing.T, one, other *sqlstore.Store) {
-		fill(t, one)
-		next := noon().AddDate(0, 0, 1)
-		before, people := sums(t, one, bill.ByModel, noon(), next), sums(t, one, bill.ByPerson, noon(), next)
-		one.Bill().Note("vectors", noon(), bill.Sum{Calls: 1, Input: 10, Microdollars: 3})
-		if err := one.Close(); err != nil { // it waits
+// Calls that are made for nobody count for their day and model, but for no person, session or agent.
+func TestUnassignedCallsAreCounted(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, one, other *sqlstore.Store) {
+		writeUsage(t, one)
+		next := noonOfToday().AddDate(0, 0, 1)
+		before, people := readSums(t, one, bill.ByModel, noonOfToday(), next), readSums(t, one, bill.ByPerson, noonOfToday(), next)
+		one.Bill().Note("vectors", noonOfToday(), bill.Sum{Calls: 1, Input: 10, Microdollars: 3})
+		if err := one.Close(); err != nil { // waits for the write
 			t.Fatal(err)
 		}
 		other.Bill().Note("vectors", next, bill.Sum{Calls: 1, Input: 20, Estimated: 1, Unpriced: 1})
 		other.Bill().Note("vectors", next, bill.Sum{Calls: 2, Input: 30, Microdollars: 4})
-		call(t, other, "main:test:9", "t9", "telegram:9", noon().AddDate(0, 0, -9), sessions.Usage{}) // it is written after that
+		writeCall(t, other, "main:test:9", "t9", "telegram:9", noonOfToday().AddDate(0, 0, -9), sessions.Usage{}) // makes sure that the write has happened
 		before["vectors"] = bill.Sum{Calls: 4, Input: 60, Microdollars: 7, Estimated: 1, Unpriced: 1}
-		same(t, "by model", sums(t, other, bill.ByModel, noon(), next), before)
+		requireSame(t, "by model", readSums(t, other, bill.ByModel, noonOfToday(), next), before)
 		people[""] = bill.Sum{Calls: 4, Input: 60, Microdollars: 7, Estimated: 1, Unpriced: 1}
-		same(t, "by person", sums(t, other, bill.ByPerson, noon(), next), people)
+		requireSame(t, "by person", readSums(t, other, bill.ByPerson, noonOfToday(), next), people)
 		for _, c := range []struct {
 			model    string
 			from, to time.Time
 			want     int64
 		}{
-			{"vectors", noon(), next, 7}, {"vectors", next, next, 4}, {"vectors", noon(), noon(), 3}, {"vectors", next.AddDate(0, 0, 1), next.AddDate(0, 0, 2), 0}, {"small", noon(), next, 0},
+			{"vectors", noonOfToday(), next, 7}, {"vectors", next, next, 4}, {"vectors", noonOfToday(), noonOfToday(), 3}, {"vectors", next.AddDate(0, 0, 1), next.AddDate(0, 0, 2), 0}, {"small", noonOfToday(), next, 0},
 		} {
 			if got, err := other.Bill().Noted(t.Context(), c.model, c.from, c.to); err != nil || got != c.want {
 				t.Errorf("%s from %v to %v: %d, %v, want %d", c.model, c.from, c.to, got, err, c.want)

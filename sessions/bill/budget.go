@@ -15,33 +15,33 @@ import (
 
 // A Cap is the most that something may cost in a day or a month.
 type Cap struct {
-	// Of says whom the cap is for: it is the result of Person, Session or Agent; "" means everybody.
-	Of    string
-	Month bool  // whether the cap is for a month; otherwise it is for a day
-	Most  int64 // in micro-dollars
+	// Subject says whom the cap is for: it is the result of Person, Session or Agent; "" means everybody.
+	Subject   string
+	IsMonthly bool  // whether the cap is for a month; otherwise it is for a day
+	Limit     int64 // in micro-dollars
 }
 
-// Person returns the value of Cap.Of for a person.
+// Person returns the value of Cap.Subject for a person.
 func Person(id string) string { return "person:" + id }
 
-// Session returns the value of Cap.Of for a session.
+// Session returns the value of Cap.Subject for a session.
 func Session(key string) string { return "session:" + key }
 
-// Agent returns the value of Cap.Of for an agent.
+// Agent returns the value of Cap.Subject for an agent.
 func Agent(name string) string { return "agent:" + name }
 
 // period returns the day or the month of a time, in the form in which the counters store it.
 func (c Cap) period(at time.Time) string {
-	if c.Month {
+	if c.IsMonthly {
 		return at.UTC().Format("2006-01")
 	}
 	return at.UTC().Format(time.DateOnly)
 }
 
-// Opens returns when the next day or month begins, when nothing is spent yet.
-func (c Cap) Opens(at time.Time) time.Time {
+// NextPeriod returns when the next day or month begins, when nothing is spent yet.
+func (c Cap) NextPeriod(at time.Time) time.Time {
 	y, m, d := at.UTC().Date()
-	if c.Month {
+	if c.IsMonthly {
 		return time.Date(y, m+1, 1, 0, 0, 0, 0, time.UTC)
 	}
 	return time.Date(y, m, d+1, 0, 0, 0, 0, time.UTC)
@@ -51,13 +51,13 @@ func (c Cap) Opens(at time.Time) time.Time {
 // resumes the turn takes it over, and once nobody works on the turn anymore it is settled; see TakeOver,
 // Extend and SettleAbandoned.
 type Reservation struct {
-	ID      string // begins with the turn's id and "#"; the same id reserves only once
-	Session string // the turn's session; "" if nobody takes the reservation over
-	Cost    int64  // in micro-dollars
-	Used    int64  // the part of Cost that ended calls have cost
-	Sent    int64  // the part of Cost that the current call costs at least, if it was sent
-	Caps    []Cap  // the caps, none of which may be exceeded
-	At      time.Time
+	ID       string // begins with the turn's id and "#"; the same id reserves only once
+	Session  string // the turn's session; "" if nobody takes the reservation over
+	Cost     int64  // in micro-dollars
+	Used     int64  // the part of Cost that ended calls have cost
+	SentCost int64  // the part of Cost that the current call costs at least, if it was sent
+	Caps     []Cap  // the caps, none of which may be exceeded
+	At       time.Time
 }
 
 // An OverError says which cap a reservation would exceed.
@@ -65,7 +65,7 @@ type OverError struct{ Cap Cap }
 
 // Error returns a message that names the cap.
 func (e *OverError) Error() string {
-	return fmt.Sprintf("over the cap of %d micro-dollars of %q", e.Cap.Most, e.Cap.Of)
+	return fmt.Sprintf("over the cap of %d micro-dollars of %q", e.Cap.Limit, e.Cap.Subject)
 }
 
 // Budgets is the migration that adds the tables of what is spent and set aside; {bytes} is replaced by a
@@ -117,7 +117,7 @@ type Budget struct {
 func NewBudget(db *sqldb.DB) *Budget { return &Budget{db: db, shard: rand.Int64N(shardCount)} }
 
 // Reserve sets an amount aside for all caps or for none. It returns an *OverError if a sum would exceed
-// its cap. Whoever works on the turn for longer than HeldFor has to extend the reservation; otherwise it
+// its cap. Whoever works on the turn for longer than LeaseTime has to extend the reservation; otherwise it
 // is settled at the known cost of its calls.
 func (b *Budget) Reserve(ctx context.Context, r Reservation) error {
 	if r.Cost < 0 {
@@ -148,8 +148,8 @@ func (b *Budget) sweepOld(r Reservation) {
 	}
 }
 
-// sumOf is the query for the value of a counter.
-const sumOf = "SELECT coalesce(sum(micro), 0) FROM counters WHERE period = ? AND subject = ?"
+// counterValueQuery is the query for the value of a counter.
+const counterValueQuery = "SELECT coalesce(sum(micro), 0) FROM counters WHERE period = ? AND subject = ?"
 
 // reserve makes a reservation. It returns the number of the cap that forbids it, counted from 1; 0 if
 // none does.
@@ -170,17 +170,17 @@ func (b *Budget) reserveIn(tx *sqldb.Tx, r Reservation) (over int, err error) {
 	}
 	for i, c := range r.Caps {
 		var spent int64
-		if err := tx.Get(sumOf, []any{c.period(r.At), sqldb.Text(c.Of)}, &spent); err != nil {
+		if err := tx.Get(counterValueQuery, []any{c.period(r.At), sqldb.Text(c.Subject)}, &spent); err != nil {
 			return 0, err
 		}
-		if spent+r.Cost > c.Most {
+		if spent+r.Cost > c.Limit {
 			return i + 1, nil
 		}
 	}
 	for _, c := range r.Caps {
 		_, err := tx.Exec(`INSERT INTO counters (period, subject, shard, micro) VALUES (?, ?, ?, ?)
 			ON CONFLICT (period, subject, shard) DO UPDATE SET micro = counters.micro + excluded.micro`,
-			c.period(r.At), sqldb.Text(c.Of), b.shard, r.Cost)
+			c.period(r.At), sqldb.Text(c.Subject), b.shard, r.Cost)
 		if err != nil {
 			return 0, err
 		}
@@ -191,7 +191,7 @@ func (b *Budget) reserveIn(tx *sqldb.Tx, r Reservation) (over int, err error) {
 	}
 	until, from := HeldUntilSQL(b.db)
 	_, err = tx.Exec("INSERT INTO charges (id, day, shard, micro, session, used, sent, counters, until) VALUES (?, ?, ?, ?, ?, ?, ?, ?, "+until+")",
-		sqldb.Text(r.ID), day(r.At), b.shard, r.Cost, sqldb.Text(r.Session), r.Used, r.Sent, counters, from)
+		sqldb.Text(r.ID), day(r.At), b.shard, r.Cost, sqldb.Text(r.Session), r.Used, r.SentCost, counters, from)
 	return 0, err
 }
 
@@ -225,7 +225,7 @@ func (b *Budget) reserveAtOnce(ctx context.Context, r Reservation) (over int, er
 	}
 	var known bool
 	_, err = b.db.Group(ctx, reserveAtOnce, []any{
-		sqldb.Text(r.ID), caps, r.Cost, day(r.At), b.shard, sqldb.Text(r.Session), r.Used, r.Sent, HeldFor.Microseconds(),
+		sqldb.Text(r.ID), caps, r.Cost, day(r.At), b.shard, sqldb.Text(r.Session), r.Used, r.SentCost, LeaseTime.Microseconds(),
 	}, &known, &over)
 	if known {
 		over = 0
@@ -233,12 +233,12 @@ func (b *Budget) reserveAtOnce(ctx context.Context, r Reservation) (over int, er
 	return over, err
 }
 
-// A counter is a counter to which a reservation is added, and its cap.
+// A counter is one of the stored sums to which a reservation is added, with its cap.
 type counter struct {
-	N       int    `json:"n"`
+	Number  int    `json:"n"`
 	Period  string `json:"period"`
 	Subject string `json:"subject"`
-	Most    int64  `json:"most"`
+	Limit   int64  `json:"most"`
 }
 
 // counters returns the counters to which a reservation is added, and their caps, as JSON. With arrays
@@ -252,7 +252,7 @@ func (r Reservation) counters() (string, error) {
 func (r Reservation) list() []counter {
 	all := make([]counter, 0, len(r.Caps))
 	for i, c := range r.Caps {
-		all = append(all, counter{i + 1, c.period(r.At), sqldb.Text(c.Of), c.Most})
+		all = append(all, counter{i + 1, c.period(r.At), sqldb.Text(c.Subject), c.Limit})
 	}
 	return all
 }
@@ -261,8 +261,8 @@ func (r Reservation) list() []counter {
 // nonsense cannot make a sum overflow.
 const maxCost = 1 << 40
 
-// bounded returns a cost limited to the range in which it is counted: not negative, and at most maxCost.
-func bounded(cost int64) int64 { return min(max(cost, 0), maxCost) }
+// clampCost returns a cost limited to the range in which it is counted: not negative, and at most maxCost.
+func clampCost(cost int64) int64 { return min(max(cost, 0), maxCost) }
 
 // Settle replaces a reservation with what the calls have cost; r must be the same as was given to
 // Reserve. It does nothing for an unknown or already settled reservation.
@@ -271,7 +271,7 @@ func (b *Budget) Settle(ctx context.Context, r Reservation, cost int64) error {
 	if b.db.IsPostgres() {
 		settle = b.settleAtOnce
 	}
-	if err := settle(ctx, r, bounded(cost)); err != nil {
+	if err := settle(ctx, r, clampCost(cost)); err != nil {
 		return fmt.Errorf("settle %s: %w", r.ID, err)
 	}
 	return nil
@@ -293,7 +293,7 @@ func settleIn(tx *sqldb.Tx, r Reservation, cost int64) error {
 	}
 	for _, c := range r.Caps {
 		_, err := tx.Exec("UPDATE counters SET micro = micro + ? WHERE period = ? AND subject = ? AND shard = ?",
-			cost-reserved, c.period(r.At), sqldb.Text(c.Of), shard)
+			cost-reserved, c.period(r.At), sqldb.Text(c.Subject), shard)
 		if err != nil {
 			return err
 		}
@@ -324,8 +324,8 @@ func (b *Budget) settleAtOnce(ctx context.Context, r Reservation, cost int64) er
 
 // Spent returns what is spent and set aside for a cap in the day or month that contains a time.
 func (b *Budget) Spent(ctx context.Context, c Cap, at time.Time) (micro int64, err error) {
-	if err := b.db.Read.QueryRowContext(ctx, sumOf, c.period(at), sqldb.Text(c.Of)).Scan(&micro); err != nil {
-		return 0, fmt.Errorf("read what %q has spent: %w", c.Of, err)
+	if err := b.db.Read.QueryRowContext(ctx, counterValueQuery, c.period(at), sqldb.Text(c.Subject)).Scan(&micro); err != nil {
+		return 0, fmt.Errorf("read what %q has spent: %w", c.Subject, err)
 	}
 	return micro, nil
 }

@@ -11,14 +11,14 @@ import (
 	"parley/sessions/sqlstore"
 )
 
-// BenchmarkMoney lets two processes reserve and settle money at the same time; all people are
-// bounded by the same day and month.
+// BenchmarkMoney lets two processes reserve and settle money at the same time. All people share the caps of the
+// same day and month.
 func BenchmarkMoney(b *testing.B) {
 	sessionstest.BenchmarkPayments(b, sessionstest.Payment[*sqlstore.Store]{
 		New: sqldbtest.New, Open: sqlstore.Open, Parallel: 50,
 		Pay: func(ctx context.Context, s *sqlstore.Store, turn, person string) error {
 			r := bill.Reservation{ID: turn, Cost: 100, At: time.Now(), Caps: []bill.Cap{
-				{Of: bill.Person(person), Most: 1 << 40}, {Most: 1 << 40}, {Month: true, Most: 1 << 40},
+				{Subject: bill.Person(person), Limit: 1 << 40}, {Limit: 1 << 40}, {IsMonthly: true, Limit: 1 << 40},
 			}}
 			if err := s.Money().Reserve(ctx, r); err != nil {
 				return err

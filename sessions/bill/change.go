@@ -8,20 +8,20 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// A Change says what to do with a turn's reservations of tokens and money. They are made; or, with Renew,
-// changed to another amount; or, with Settle, replaced by what was used. The zero Change changes nothing.
+// A Change says what to do with a turn's reservations of tokens and money. They are made; or, with IsRenewal,
+// changed to another amount; or, with IsSettlement, replaced by what was used. The zero Change changes nothing.
 type Change struct {
-	Tokens *sessions.Reservation // the tokens to reserve or settle; nil for none
-	Money  *Reservation          // the money to reserve or settle; nil for none
-	Renew  bool                  // the reservations were made before; see Budget.Renew
-	Settle bool
-	Used   int64 // with Settle: how many tokens were used
-	Cost   int64 // with Settle: what it cost, in micro-dollars
+	Tokens       *sessions.Reservation // the tokens to reserve or settle; nil for none
+	Money        *Reservation          // the money to reserve or settle; nil for none
+	IsRenewal    bool                  // the reservations were made before; see Budget.Renew
+	IsSettlement bool
+	Used         int64 // with IsSettlement: how many tokens were used
+	Cost         int64 // with IsSettlement: what it cost, in micro-dollars
 }
 
-// Done says which parts of a Change were made. A part is missing if the Change had none, if a cap forbade it, or if the
+// Changed says which parts of a Change were made. A part is missing if the Change had none, if a cap forbade it, or if the
 // store could not make it in that write; for that part, nothing has changed.
-type Done struct{ Tokens, Money bool }
+type Changed struct{ Tokens, Money bool }
 
 // A Log is a session's log that can also change budgets in the write that appends entries, which
 // saves a write.
@@ -29,7 +29,7 @@ type Log interface {
 	sessions.Log
 	// AppendWith appends entries as Append does and, in the same write, makes a change. It returns an
 	// error only if Append would.
-	AppendWith(ctx context.Context, at int64, c Change, entries ...sessions.Entry) (Done, error)
+	AppendWith(ctx context.Context, at int64, c Change, entries ...sessions.Entry) (Changed, error)
 }
 
 // ChangeIn makes the part of a change that concerns money, in a transaction on either kind of database, and
@@ -38,10 +38,10 @@ func (b *Budget) ChangeIn(tx *sqldb.Tx, c Change) (done bool, err error) {
 	switch {
 	case c.Money == nil:
 		return false, nil
-	case c.Settle:
-		return true, settleIn(tx, *c.Money, bounded(c.Cost))
+	case c.IsSettlement:
+		return true, settleIn(tx, *c.Money, clampCost(c.Cost))
 	}
-	if c.Renew {
+	if c.IsRenewal {
 		over, known, err := b.renewIn(tx, *c.Money)
 		return err == nil && known && over == 0, err
 	}
@@ -64,24 +64,24 @@ func (b *Budget) Clause(c Change, first int) (Clause, error) {
 		return Clause{}, err
 	}
 	id := sqldb.Text(c.Money.ID)
-	if c.Settle {
-		return Clause{fmt.Sprintf(settleClause, first, first+1, first+2), []any{id, bounded(c.Cost), caps}}, nil
+	if c.IsSettlement {
+		return Clause{fmt.Sprintf(settleClause, first, first+1, first+2), []any{id, clampCost(c.Cost), caps}}, nil
 	}
-	if c.Renew {
+	if c.IsRenewal {
 		return Clause{
 			fmt.Sprintf(renewClause, first, first+1, first+2, first+3, first+4, first+5),
-			[]any{id, caps, c.Money.Cost, c.Money.Used, c.Money.Sent, HeldFor.Microseconds()},
+			[]any{id, caps, c.Money.Cost, c.Money.Used, c.Money.SentCost, LeaseTime.Microseconds()},
 		}, nil
 	}
 	return Clause{
 		fmt.Sprintf(reserveClause, first, first+1, first+2, first+3, first+4, first+5, first+6, first+7, first+8),
-		[]any{id, caps, c.Money.Cost, day(c.Money.At), b.shard, sqldb.Text(c.Money.Session), c.Money.Used, c.Money.Sent, HeldFor.Microseconds()},
+		[]any{id, caps, c.Money.Cost, day(c.Money.At), b.shard, sqldb.Text(c.Money.Session), c.Money.Used, c.Money.SentCost, LeaseTime.Microseconds()},
 	}, nil
 }
 
 // SweepAfter removes counters that are long past, after a reservation that was made along with an append.
 func (b *Budget) SweepAfter(c Change) {
-	if c.Money != nil && !c.Settle {
+	if c.Money != nil && !c.IsSettlement {
 		b.sweepOld(*c.Money)
 	}
 }

@@ -12,27 +12,27 @@ import (
 	"parley/sessions/sqlstore"
 )
 
-// A purse is what one turn sets aside, with the sums that it changes.
-type purse struct {
+// A turnBudget makes the changes of one turn's budgets, and checks the sums.
+type turnBudget struct {
 	t     *testing.T
 	store *sqlstore.Store
 	at    time.Time
 }
 
-func (p purse) reserve(id string, tokens, tokensCap, micro, microCap int64) bill.Change {
+func (p turnBudget) reserve(id string, tokens, tokensCap, micro, microCap int64) bill.Change {
 	return bill.Change{
 		Tokens: &sessions.Reservation{ID: id, Person: "c:1", Tokens: tokens, Cap: tokensCap, At: p.at},
-		Money:  &bill.Reservation{ID: id, Cost: micro, Caps: []bill.Cap{{Of: bill.Person("c:1"), Most: microCap}, {Month: true, Most: 1 << 40}}, At: p.at},
+		Money:  &bill.Reservation{ID: id, Cost: micro, Caps: []bill.Cap{{Subject: bill.Person("c:1"), Limit: microCap}, {IsMonthly: true, Limit: 1 << 40}}, At: p.at},
 	}
 }
 
-// wants fails the test unless so much is spent and set aside.
-func (p purse) wants(tokens, micro int64) {
+// wantReserved fails the test unless these amounts are spent or reserved.
+func (p turnBudget) wantReserved(tokens, micro int64) {
 	p.t.Helper()
 	if got, err := p.store.Spent(p.t.Context(), "c:1", p.at); got != tokens || err != nil {
 		p.t.Errorf("%d tokens, %v, want %d", got, err, tokens)
 	}
-	for _, c := range []bill.Cap{{Of: bill.Person("c:1")}, {Month: true}} {
+	for _, c := range []bill.Cap{{Subject: bill.Person("c:1")}, {IsMonthly: true}} {
 		if got, err := p.store.Money().Spent(p.t.Context(), c, p.at); got != micro || err != nil {
 			p.t.Errorf("%+v: %d micro-dollars, %v, want %d", c, got, err, micro)
 		}
@@ -48,67 +48,67 @@ func openLog(t *testing.T, s *sqlstore.Store, key string, fence int64) bill.Log 
 	return l.(bill.Log) //nolint:forcetypeassert // a panic says as much
 }
 
-func entry(cause string) sessions.Entry {
+func newEntry(cause string) sessions.Entry {
 	return sessions.Entry{Turn: "t", Kind: sessions.KindText, Cause: cause}
 }
 
 func TestBudgetsAreChangedWithAnAppend(t *testing.T) {
-	each(t, func(t *testing.T, one, other *sqlstore.Store) {
-		p := purse{t, one, time.Now()}
+	onEachDatabase(t, func(t *testing.T, one, other *sqlstore.Store) {
+		p := turnBudget{t, one, time.Now()}
 		l := openLog(t, one, "main:c:1", 1)
-		with := func(c bill.Change, want bill.Done) {
+		with := func(c bill.Change, want bill.Changed) {
 			t.Helper()
 			next := l.Next()
-			if done, err := l.AppendWith(t.Context(), next, c, entry("")); done != want || err != nil {
+			if done, err := l.AppendWith(t.Context(), next, c, newEntry("")); done != want || err != nil {
 				t.Fatalf("changed %+v, %v, want %+v", done, err, want)
 			}
 			if l.Next() != next+1 {
 				t.Errorf("the next entry is %d, want %d", l.Next(), next+1)
 			}
 		}
-		all := bill.Done{Tokens: true, Money: true}
+		all := bill.Changed{Tokens: true, Money: true}
 		with(p.reserve("1", 60, 100, 6, 10), all)
-		p.wants(60, 6)
-		with(p.reserve("2", 41, 100, 4, 10), bill.Done{Money: true})
-		with(p.reserve("3", 40, 100, 1, 10), bill.Done{Tokens: true})
-		with(p.reserve("4", 1, 0, 1, 0), bill.Done{})
-		p.wants(100, 10)
+		p.wantReserved(60, 6)
+		with(p.reserve("2", 41, 100, 4, 10), bill.Changed{Money: true})
+		with(p.reserve("3", 40, 100, 1, 10), bill.Changed{Tokens: true})
+		with(p.reserve("4", 1, 0, 1, 0), bill.Changed{})
+		p.wantReserved(100, 10)
 		settle := p.reserve("1", 60, 100, 6, 10)
-		settle.Settle, settle.Used, settle.Cost = true, 10, 1
+		settle.IsSettlement, settle.Used, settle.Cost = true, 10, 1
 		with(settle, all)
-		p.wants(50, 5)
-		with(settle, all) // it is settled already
-		with(bill.Change{Tokens: settle.Tokens, Settle: true, Used: 7}, bill.Done{Tokens: true})
-		with(bill.Change{Money: settle.Money, Settle: true, Cost: 7}, bill.Done{Money: true})
-		p.wants(50, 5)
-		with(bill.Change{Tokens: p.reserve("5", 1, 100, 1, 10).Tokens}, bill.Done{Tokens: true})
-		with(bill.Change{Money: p.reserve("6", 1, 100, 1, 10).Money}, bill.Done{Money: true})
-		p.wants(51, 6)
+		p.wantReserved(50, 5)
+		with(settle, all) // it was already settled
+		with(bill.Change{Tokens: settle.Tokens, IsSettlement: true, Used: 7}, bill.Changed{Tokens: true})
+		with(bill.Change{Money: settle.Money, IsSettlement: true, Cost: 7}, bill.Changed{Money: true})
+		p.wantReserved(50, 5)
+		with(bill.Change{Tokens: p.reserve("5", 1, 100, 1, 10).Tokens}, bill.Changed{Tokens: true})
+		with(bill.Change{Money: p.reserve("6", 1, 100, 1, 10).Money}, bill.Changed{Money: true})
+		p.wantReserved(51, 6)
 
-		// The same again, as after an answer that was lost, changes nothing more.
+		// A repeated append, as after a lost answer, changes nothing more.
 		at := l.Next()
 		for range 2 {
-			if _, err := l.AppendWith(t.Context(), at, p.reserve("7", 1, 100, 1, 10), entry("m7")); err != nil {
+			if _, err := l.AppendWith(t.Context(), at, p.reserve("7", 1, 100, 1, 10), newEntry("m7")); err != nil {
 				t.Fatal(err)
 			}
-			p.wants(52, 7)
+			p.wantReserved(52, 7)
 		}
-		// What is refused changes no budget.
-		if _, err := l.AppendWith(t.Context(), l.Next(), p.reserve("8", 1, 100, 1, 10), entry("m7")); !errors.As(err, new(*sessions.SeenError)) {
+		// A refused append changes no budget.
+		if _, err := l.AppendWith(t.Context(), l.Next(), p.reserve("8", 1, 100, 1, 10), newEntry("m7")); !errors.As(err, new(*sessions.SeenError)) {
 			t.Errorf("appended a known cause: %v", err)
 		}
 		openLog(t, other, "main:c:1", 2)
-		if _, err := l.AppendWith(t.Context(), l.Next(), p.reserve("9", 1, 100, 1, 10), entry("")); !errors.Is(err, sessions.ErrFenced) {
+		if _, err := l.AppendWith(t.Context(), l.Next(), p.reserve("9", 1, 100, 1, 10), newEntry("")); !errors.Is(err, sessions.ErrFenced) {
 			t.Errorf("appended under an old fence: %v", err)
 		}
-		p.wants(52, 7)
+		p.wantReserved(52, 7)
 	})
 }
 
-// Many sessions of one person, in two processes, reserve and settle at once.
-func TestChangesOfManyAtOnceAddUp(t *testing.T) {
-	each(t, func(t *testing.T, one, other *sqlstore.Store) {
-		p := purse{t, one, time.Now()}
+// Many sessions of one person reserve and settle concurrently, in two processes.
+func TestConcurrentChangesAddUp(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, one, other *sqlstore.Store) {
+		p := turnBudget{t, one, time.Now()}
 		var turns sync.WaitGroup
 		for n := range 20 {
 			turns.Go(func() {
@@ -117,8 +117,8 @@ func TestChangesOfManyAtOnceAddUp(t *testing.T) {
 				for m := range 10 {
 					c := p.reserve(fmt.Sprint(n, "-", m), 100, 1<<40, 50, 1<<40)
 					for _, settle := range []bool{false, true} {
-						c.Settle, c.Used, c.Cost = settle, 3, 2
-						if done, err := l.AppendWith(t.Context(), l.Next(), c, entry("")); !done.Tokens || !done.Money || err != nil {
+						c.IsSettlement, c.Used, c.Cost = settle, 3, 2
+						if done, err := l.AppendWith(t.Context(), l.Next(), c, newEntry("")); !done.Tokens || !done.Money || err != nil {
 							t.Errorf("changed %+v, %v", done, err)
 						}
 					}
@@ -126,6 +126,6 @@ func TestChangesOfManyAtOnceAddUp(t *testing.T) {
 			})
 		}
 		turns.Wait()
-		p.wants(600, 400)
+		p.wantReserved(600, 400)
 	})
 }

@@ -20,15 +20,15 @@ import (
 // resumes the turn takes it over, and once nobody works on the turn it is settled.
 
 const (
-	// HeldFor is how long a reservation counts as being worked on after it was made or extended. After
+	// LeaseTime is how long a reservation counts as being worked on after it was made or extended. After
 	// that it is settled; in total this takes less than a minute.
-	HeldFor = 40 * time.Second
-	// returnsFor is how long after that the process that made the reservation may come back and settle it
+	LeaseTime = 40 * time.Second
+	// handBackPeriod is how long after that the process that made the reservation may come back and settle it
 	// itself. A turn takes less.
-	returnsFor = time.Hour
-	// OldHeldFor is how long a reservation from the release before, which nobody extends, counts as being
+	handBackPeriod = time.Hour
+	// OldLeaseTime is how long a reservation from the release before, which nobody extends, counts as being
 	// worked on. It is longer than a turn may take.
-	OldHeldFor = 40 * time.Minute
+	OldLeaseTime = 40 * time.Minute
 )
 
 // PostgresClock is the SQL expression for the time of a PostgreSQL server in microseconds since 1970. It
@@ -37,7 +37,7 @@ const PostgresClock = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint
 
 // HeldUntilSQL returns the SQL expression for the time until which a reservation that is made or extended now
 // counts as being worked on, and its argument.
-func HeldUntilSQL(db *sqldb.DB) (expression string, arg int64) { return AfterSQL(db, HeldFor) }
+func HeldUntilSQL(db *sqldb.DB) (expression string, arg int64) { return AfterSQL(db, LeaseTime) }
 
 // AfterSQL returns the SQL expression for the time d from now, and its argument.
 func AfterSQL(db *sqldb.DB, d time.Duration) (expression string, arg int64) {
@@ -88,7 +88,7 @@ func (b *Budget) Renew(ctx context.Context, r Reservation) (known bool, err erro
 // renewAtOnce renews a reservation on PostgreSQL in one statement, unless a cap forbids it. It returns
 // whether it has done so, and whether the reservation exists.
 func (b *Budget) renewAtOnce(ctx context.Context, r Reservation) (done, known bool, err error) {
-	clause, err := b.Clause(Change{Money: &r, Renew: true}, 1)
+	clause, err := b.Clause(Change{Money: &r, IsRenewal: true}, 1)
 	if err != nil {
 		return false, false, err
 	}
@@ -109,15 +109,15 @@ func (b *Budget) renewIn(tx *sqldb.Tx, r Reservation) (over int, known bool, err
 	}
 	for i, c := range r.Caps {
 		var sum int64
-		if err := tx.Get(sumOf, []any{c.period(r.At), sqldb.Text(c.Of)}, &sum); err != nil {
+		if err := tx.Get(counterValueQuery, []any{c.period(r.At), sqldb.Text(c.Subject)}, &sum); err != nil {
 			return 0, true, err
 		}
-		if r.Cost > before && sum+r.Cost-before > c.Most {
+		if r.Cost > before && sum+r.Cost-before > c.Limit {
 			return i + 1, true, nil
 		}
 	}
 	until, from := HeldUntilSQL(b.db)
-	_, err = tx.Exec("UPDATE charges SET micro = ?, used = ?, sent = ?, until = "+until+" WHERE id = ?", r.Cost, r.Used, r.Sent, from, sqldb.Text(r.ID))
+	_, err = tx.Exec("UPDATE charges SET micro = ?, used = ?, sent = ?, until = "+until+" WHERE id = ?", r.Cost, r.Used, r.SentCost, from, sqldb.Text(r.ID))
 	if err == nil {
 		err = addTo(tx, r.list(), shard, r.Cost-before)
 	}
@@ -279,13 +279,13 @@ func sameCounters(a, b []counter) bool {
 func (b *Budget) Extend(ctx context.Context, ids []string) error {
 	if b.db.IsPostgres() { // there each statement is a round trip
 		until, from := HeldUntilSQL(b.db)
-		_, err := b.db.Exec(ctx, "UPDATE charges SET until = "+until+" WHERE id = ANY(CAST(? AS text[])) AND NOT abandoned", from, Texts(ids))
+		_, err := b.db.Exec(ctx, "UPDATE charges SET until = "+until+" WHERE id = ANY(CAST(? AS text[])) AND NOT abandoned", from, StoredTexts(ids))
 		if err != nil {
 			return fmt.Errorf("extend what is set aside: %w", err)
 		}
 		return nil
 	}
-	return b.db.Soon(ctx, extendWithin, func(tx *sqldb.Tx) error {
+	return b.db.Soon(ctx, extendFlushTime, func(tx *sqldb.Tx) error {
 		until, from := HeldUntilSQL(b.db)
 		for _, id := range ids {
 			if _, err := tx.Exec("UPDATE charges SET until = "+until+" WHERE id = ? AND NOT abandoned", from, sqldb.Text(id)); err != nil {
@@ -296,8 +296,8 @@ func (b *Budget) Extend(ctx context.Context, ids []string) error {
 	})
 }
 
-// Texts returns ids in the form in which the database stores them.
-func Texts(ids []string) []string {
+// StoredTexts returns ids in the form in which the database stores them.
+func StoredTexts(ids []string) []string {
 	all := make([]string, len(ids))
 	for i, id := range ids {
 		all[i] = sqldb.Text(id)
@@ -305,8 +305,8 @@ func Texts(ids []string) []string {
 	return all
 }
 
-// extendWithin is the time within which an extension is on the disk.
-const extendWithin = time.Second
+// extendFlushTime is the time within which an extension is on the disk.
+const extendFlushTime = time.Second
 
 // Expired returns the ids of reservations whose holder stopped extending them, at most most.
 func (b *Budget) Expired(ctx context.Context, most int) (ids []string, err error) {
@@ -335,7 +335,7 @@ func (b *Budget) SettleExpired(tx *sqldb.Tx, id string) (settled bool, err error
 	known := KnownCost(c.id, c.micro, c.used, c.sent, c.isOld())
 	switch {
 	case c.isOld() && c.until == 0: // its time begins now, because it is not known when it was made
-		until, from := AfterSQL(b.db, OldHeldFor)
+		until, from := AfterSQL(b.db, OldLeaseTime)
 		_, err = tx.Exec("UPDATE charges SET until = "+until+" WHERE id = ?", from, id)
 		return false, err
 	case c.abandoned:
@@ -344,7 +344,7 @@ func (b *Budget) SettleExpired(tx *sqldb.Tx, id string) (settled bool, err error
 	case c.isOld(), c.session == "":
 		_, err = tx.Exec("DELETE FROM charges WHERE id = ?", id)
 	default:
-		until, from := AfterSQL(b.db, returnsFor)
+		until, from := AfterSQL(b.db, handBackPeriod)
 		_, err = tx.Exec("UPDATE charges SET micro = ?, abandoned = TRUE, until = "+until+" WHERE id = ?", known, from, id)
 	}
 	if err == nil {
@@ -377,14 +377,14 @@ func (b *Budget) setAside(ctx context.Context, condition string, args ...any) (a
 	return a, nil
 }
 
-// Of returns how much is set aside for a cap, in the day or month that contains a time.
-func (a OpenReservations) Of(c Cap, at time.Time) (micro int64, err error) {
+// ForCap returns how much is set aside for a cap, in the day or month that contains a time.
+func (a OpenReservations) ForCap(c Cap, at time.Time) (micro int64, err error) {
 	for _, row := range a.rows {
 		counted, err := row.storedCounters()
 		if err != nil {
 			return 0, fmt.Errorf("read what is set aside: %w", err)
 		}
-		if slices.ContainsFunc(counted, func(k counter) bool { return k.Period == c.period(at) && k.Subject == sqldb.Text(c.Of) }) {
+		if slices.ContainsFunc(counted, func(k counter) bool { return k.Period == c.period(at) && k.Subject == sqldb.Text(c.Subject) }) {
 			micro += row.micro - row.used
 		}
 	}
@@ -415,7 +415,7 @@ type CapState struct {
 	Of       string `json:"of"`      // "all", or whom the cap is for, as person:ID, session:KEY or agent:NAME
 	Span     string `json:"span"`    // "day" or "month"
 	Setting  string `json:"setting"` // where the cap is set
-	Most     int64  `json:"most_microdollars"`
+	Limit    int64  `json:"most_microdollars"`
 	Spent    int64  `json:"spent_microdollars"`
 	Reserved int64  `json:"reserved_microdollars"`
 }
@@ -423,12 +423,12 @@ type CapState struct {
 // CapState returns the state of a cap in the day or month that contains a time, given what is set aside.
 // setting says where the cap is set.
 func (b *Budget) CapState(ctx context.Context, aside OpenReservations, c Cap, setting string, at time.Time) (CapState, error) {
-	s := CapState{Of: cmp.Or(c.Of, "all"), Span: "day", Setting: setting, Most: c.Most}
-	if c.Month {
+	s := CapState{Of: cmp.Or(c.Subject, "all"), Span: "day", Setting: setting, Limit: c.Limit}
+	if c.IsMonthly {
 		s.Span = "month"
 	}
 	var err error
-	if s.Reserved, err = aside.Of(c, at); err != nil {
+	if s.Reserved, err = aside.ForCap(c, at); err != nil {
 		return s, err
 	}
 	sum, err := b.Spent(ctx, c, at)
@@ -439,7 +439,7 @@ func (b *Budget) CapState(ctx context.Context, aside OpenReservations, c Cap, se
 // State returns what was spent of a cap in the day or month that contains a time, and what is set aside
 // in addition.
 func (b *Budget) State(ctx context.Context, c Cap, at time.Time) (spent, aside int64, err error) {
-	condition, args := mayCount(sqldb.Text(c.Of))
+	condition, args := mayContainCondition(sqldb.Text(c.Subject))
 	all, err := b.setAside(ctx, "("+condition+" OR counters = '')", args...)
 	if err != nil {
 		return 0, 0, err
@@ -448,13 +448,13 @@ func (b *Budget) State(ctx context.Context, c Cap, at time.Time) (spent, aside i
 	return s.Spent, s.Reserved, err
 }
 
-// mayCount returns an SQL condition that is true for all rows of charges in a subject's counters, and for
+// mayContainCondition returns an SQL condition that is true for all rows of charges in a subject's counters, and for
 // few others: so only those reservations are decoded, and not one for each turn in progress. An index
 // would make every turn slower.
 //
 // The condition is that the row's counters contain each word of the subject, because the characters
 // between words can be written in different ways in JSON.
-func mayCount(subject string) (condition string, args []any) {
+func mayContainCondition(subject string) (condition string, args []any) {
 	condition = "TRUE"
 	for word := range strings.FieldsFuncSeq(subject, func(r rune) bool {
 		return (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
@@ -465,11 +465,11 @@ func mayCount(subject string) (condition string, args []any) {
 	return "(" + condition + ")", args
 }
 
-// Disown removes a session, unless it is "", from what is set aside for its turns, and a person or
+// Detach removes a session, unless it is "", from what is set aside for its turns, and a person or
 // session from what is set aside in their caps; subject is what Person or Session returns. The rest stays
 // counted until it is settled, and nobody takes it over.
-func Disown(tx *sqldb.Tx, session, subject string) error {
-	condition, args := mayCount(sqldb.Text(subject))
+func Detach(tx *sqldb.Tx, session, subject string) error {
+	condition, args := mayContainCondition(sqldb.Text(subject))
 	all, err := readCharges(tx.Query("SELECT "+chargeColumns+" FROM charges WHERE "+condition+" OR session = ? AND session <> ''", append(args, sqldb.Text(session))...))
 	if err != nil {
 		return err

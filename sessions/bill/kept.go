@@ -11,11 +11,11 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// Kept is the migration that adds the tables in which what was used is summed up already, so that sums over months
+// KeptSums is the migration that adds the tables in which what was used is summed up already, so that sums over months
 // need not read each call. {bytes} is replaced by a text type that sorts by bytes, {keyed} by the storage options of a
 // table, and {sums} by KeptTriggers or KeptTriggersPostgres.
 //
-// The tables have the calls before the time `until`. SumUp adds the later ones in steps, once they are settleAfter old,
+// The tables have the calls before the time `until`. SumUp adds the later ones in steps, once they are keptSumDelay old,
 // which is longer than any transaction takes: until then nobody has to write to rows that all processes share. Of a
 // call that is recorded later than that, and of one that is erased, {sums} add and subtract the numbers in the same
 // transaction, no matter which release writes it. On PostgreSQL they first lock the row of used_until: so either SumUp
@@ -23,7 +23,7 @@ import (
 // until it is committed: SumUp and other erasures of such calls wait for it meanwhile, and appends don't.
 //
 // On PostgreSQL, the server's clock says how old a call is, for SumUp as for {sums}, because those of processes may differ.
-const Kept = `
+const KeptSums = `
 CREATE TABLE used_hours (
 	hour         {bytes} NOT NULL,   -- such as 2026-01-31T15
 	agent        TEXT NOT NULL,
@@ -65,7 +65,7 @@ func addSumsTo(table, key string) string {
 // changeSums returns the assignments that add numbers to sums, or subtract them.
 func changeSums(numbers, table, sign string) string {
 	var all []string
-	for column := range strings.SplitSeq(summedColumns, ", ") {
+	for column := range strings.SplitSeq(totalColumns, ", ") {
 		all = append(all, column+" = "+table+"."+column+" "+sign+" "+numbers+"."+column)
 	}
 	return strings.Join(all, ", ")
@@ -77,9 +77,9 @@ const sumColumns = "count(*) AS calls, sum(input) AS input, sum(cached) AS cache
 
 // A keptTable is one of the tables of kept sums.
 type keptTable struct {
-	name string
-	key  string // its columns, separated by commas
-	from string // their values for a call, under the same names
+	name   string
+	key    string // its columns, separated by commas
+	values string // their values for a call, under the same names
 }
 
 func keptTables() []keptTable {
@@ -92,18 +92,18 @@ func keptTables() []keptTable {
 // addCalls returns the statement that adds to a table the calls in a table or view with the columns of calls for which
 // a condition holds.
 func (k keptTable) addCalls(calls, condition string) string {
-	return "INSERT INTO " + k.name + " (" + k.key + ", " + summedColumns + ") SELECT " + k.from + ", " + sumColumns + " FROM " + calls +
-		" WHERE " + condition + k.grouped() + addSumsTo(k.name, k.key)
+	return "INSERT INTO " + k.name + " (" + k.key + ", " + totalColumns + ") SELECT " + k.values + ", " + sumColumns + " FROM " + calls +
+		" WHERE " + condition + k.groupBy() + addSumsTo(k.name, k.key)
 }
 
-// grouped returns the GROUP BY for the values in from.
-func (k keptTable) grouped() string {
+// groupBy returns the GROUP BY for the values in from.
+func (k keptTable) groupBy() string {
 	all := []string{"1", "2", "3", "4"}
 	return " GROUP BY " + strings.Join(all[:strings.Count(k.key, ",")+1], ", ")
 }
 
-// of returns the condition that a row of the table has the same key as a row with other names for its columns.
-func (k keptTable) of(named func(column string) string) string {
+// keyCondition returns the condition that a row keyCondition the table has the same key as a row with other names for its columns.
+func (k keptTable) keyCondition(named func(column string) string) string {
 	var same []string
 	for column := range strings.SplitSeq(k.key, ", ") {
 		same = append(same, column+" = "+named(column))
@@ -128,15 +128,15 @@ func KeptTriggers() string {
 	for _, k := range keptTables() {
 		added.WriteString(k.addCalls("calls", "session = new.session AND n = new.n") + ";\n")
 		var less []string
-		for column := range strings.SplitSeq(summedColumns, ", ") {
+		for column := range strings.SplitSeq(totalColumns, ", ") {
 			one := "c." + column
 			if column == "calls" {
 				one = "1"
 			}
 			less = append(less, k.name+"."+column+" - "+one)
 		}
-		where := " WHERE " + k.of(ofOld)
-		removed.WriteString("UPDATE " + k.name + " SET (" + summedColumns + ") = (SELECT " + strings.Join(less, ", ") + " FROM calls c WHERE c.session = old.session AND c.n = old.n)" + where + ";\n" +
+		where := " WHERE " + k.keyCondition(ofOld)
+		removed.WriteString("UPDATE " + k.name + " SET (" + totalColumns + ") = (SELECT " + strings.Join(less, ", ") + " FROM calls c WHERE c.session = old.session AND c.n = old.n)" + where + ";\n" +
 			"DELETE FROM " + k.name + where + " AND calls <= 0;\n")
 	}
 	return "CREATE TRIGGER used_late AFTER INSERT ON entries WHEN new.kind = 'usage' AND new." + late + "\nBEGIN\n" + added.String() + "END;\n" +
@@ -150,13 +150,13 @@ func KeptTriggersPostgres() string {
 		begin = " RETURNS trigger LANGUAGE plpgsql AS $$ DECLARE u TEXT; g RECORD; BEGIN\n"
 		lock  = "SELECT until INTO u FROM used_until FOR UPDATE;\n"
 		end   = "RETURN NULL;\nEND $$;\n"
-		late  = "NEW.at < to_char(now() AT TIME ZONE 'UTC' - interval '" + lateAfter + "', 'YYYY-MM-DD\"T\"HH24:MI:SS')"
+		late  = "NEW.at < to_char(now() AT TIME ZONE 'UTC' - interval '" + lateCallAge + "', 'YYYY-MM-DD\"T\"HH24:MI:SS')"
 	)
 	var added, removed strings.Builder
 	for _, k := range keptTables() {
 		added.WriteString(k.addCalls("calls", "session = NEW.session AND n = NEW.n AND at < u") + ";\n")
-		where := " WHERE " + k.of(func(column string) string { return "g." + column })
-		removed.WriteString("FOR g IN SELECT " + k.from + ", " + sumColumns + " FROM (" + callsOf("gone") + ") AS c WHERE at < u" + k.grouped() + " LOOP\n" +
+		where := " WHERE " + k.keyCondition(func(column string) string { return "g." + column })
+		removed.WriteString("FOR g IN SELECT " + k.values + ", " + sumColumns + " FROM (" + callsOf("gone") + ") AS c WHERE at < u" + k.groupBy() + " LOOP\n" +
 			"UPDATE " + k.name + " SET " + changeSums("g", k.name, "-") + where + ";\nDELETE FROM " + k.name + where + " AND calls <= 0;\nEND LOOP;\n")
 	}
 	return "CREATE FUNCTION parley_add_late_usage()" + begin + lock + added.String() + end +
@@ -167,13 +167,13 @@ func KeptTriggersPostgres() string {
 }
 
 const (
-	// settleAfter is how old a call is before it is added to the kept sums. lateAfter is how old a new call is for which the
+	// keptSumDelay is how old a call is before it is added to the kept sums. lateCallAge is how old a new call is for which the
 	// trigger of PostgreSQL looks whether that has happened already. Databases have its value in their trigger, so
-	// settleAfter must stay longer than that by more than any transaction takes.
-	settleAfter = 2 * time.Hour
-	lateAfter   = "1 hour"
-	// sumAtOnce is how many calls a step of SumUp adds at most, so that writes wait for it only for a few milliseconds.
-	sumAtOnce = 300
+	// keptSumDelay must stay longer than that by more than any transaction takes.
+	keptSumDelay = 2 * time.Hour
+	lateCallAge  = "1 hour"
+	// callsPerStep is how many calls a step of SumUp adds at most, so that writes wait for it only for a few milliseconds.
+	callsPerStep = 300
 )
 
 // SumUp adds some of the calls to the kept sums that are not in there, the earliest first, and reports whether there
@@ -212,7 +212,7 @@ func (t Table) settled(ctx context.Context, now time.Time) (string, error) {
 			return "", fmt.Errorf("ask the database for the time: %w", err)
 		}
 	}
-	return sqldb.FormatTime(now.Add(-settleAfter)), nil
+	return sqldb.FormatTime(now.Add(-keptSumDelay)), nil
 }
 
 // nextUntil returns the time until which the next step of SumUp adds calls, if those before a time are added, and
@@ -223,7 +223,7 @@ func (t Table) nextUntil(ctx context.Context, was string) (next string, more boo
 		return "", false, err
 	}
 	const usage = "SELECT at FROM entries WHERE kind = 'usage' AND at < ? AND at "
-	err = t.DB.Read.QueryRowContext(ctx, usage+">= ? ORDER BY at LIMIT 1 OFFSET ?", limit, was, sumAtOnce).Scan(&next)
+	err = t.DB.Read.QueryRowContext(ctx, usage+">= ? ORDER BY at LIMIT 1 OFFSET ?", limit, was, callsPerStep).Scan(&next)
 	if err == nil && next == was { // so many at the same time
 		err = t.DB.Read.QueryRowContext(ctx, usage+"> ? ORDER BY at LIMIT 1", limit, was).Scan(&next)
 	}
@@ -238,10 +238,10 @@ func (t Table) nextUntil(ctx context.Context, was string) (next string, more boo
 
 // A keptSum says where a question is answered: in which table of kept sums, by which of its columns for the time, and
 // with which for the keys.
-type keptSum struct{ table, period, key, then string }
+type keptSum struct{ table, period, firstKey, secondKey string }
 
-// keptFor returns where a question is answered; false if no kept sums answer it.
-func keptFor(one, two Grouping) (k keptSum, kept bool) {
+// findKeptSum returns where a question is answered; false if no kept sums answer it.
+func findKeptSum(one, two Grouping) (k keptSum, kept bool) {
 	hours := map[Grouping]string{ByHour: "hour", ByDay: "substr(hour, 1, 10)", ByAgent: "agent", ByModel: "model", "": "''"}
 	days := map[Grouping]string{ByDay: "day", ByPerson: "person", ByAgent: "agent", ByModel: "model", "": "''"}
 	switch {

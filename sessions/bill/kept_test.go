@@ -15,8 +15,8 @@ import (
 	"parley/sessions/sqlstore/sqlstoretest"
 )
 
-// calls appends a turn with so many calls, one a minute, to a session.
-func calls(t *testing.T, s *sqlstore.Store, session, turn, person string, n int, from time.Time) {
+// writeCalls appends a turn with a number of calls, one per minute, to a session.
+func writeCalls(t *testing.T, s *sqlstore.Store, session, turn, person string, n int, from time.Time) {
 	t.Helper()
 	l, err := s.Open(t.Context(), session, 1<<60)
 	if err != nil {
@@ -38,22 +38,23 @@ func calls(t *testing.T, s *sqlstore.Store, session, turn, person string, n int,
 	}
 }
 
-// wantSameSums fails the test unless two stores have the same sums, however they are grouped, over days of which some
-// begin or end among those with calls.
+// wantSameSums fails the test unless two stores have the same sums in every grouping, over periods that begin
+// or end among the days with calls.
 func wantSameSums(t *testing.T, after string, kept, plain *sqlstore.Store) {
 	t.Helper()
-	days := [][2]time.Time{{noon().AddDate(0, 0, -10), time.Now()}, {noon().AddDate(0, 0, 1), noon().AddDate(0, 0, 1)}, {time.Now(), time.Now()}}
+	days := [][2]time.Time{{noonOfToday().AddDate(0, 0, -10), time.Now()}, {noonOfToday().AddDate(0, 0, 1), noonOfToday().AddDate(0, 0, 1)}, {time.Now(), time.Now()}}
 	for _, by := range append(bill.AllGroupings(), "day,model", "hour,agent", "person,day", "model,person", "session,day", "hour,person", "agent,agent") {
 		for _, d := range days {
-			same(t, fmt.Sprintf("after %s, %s from %v", after, by, d[0]), sums(t, kept, by, d[0], d[1]), sums(t, plain, by, d[0], d[1]))
+			requireSame(t, fmt.Sprintf("after %s, %s from %v", after, by, d[0]), readSums(t, kept, by, d[0], d[1]), readSums(t, plain, by, d[0], d[1]))
 		}
 	}
 }
 
-// Sums are the same whether they are kept or not, whatever is recorded late, erased, or summed up by several processes.
-func TestKeptSumsAreThoseOfTheCalls(t *testing.T) {
+// Sums are the same with and without kept sums, even if calls are recorded late, erased, or summed up by
+// several processes.
+func TestKeptSumsMatchTheCalls(t *testing.T) {
 	sqlstoretest.Each(t, func(t *testing.T, at string, kept, other *sqlstore.Store) {
-		plain := sibling(t, at)
+		plain := openEmptyStore(t, at)
 		random := rand.New(rand.NewPCG(1, 2))
 		stores := []*sqlstore.Store{kept, plain}
 		steps := 0
@@ -77,20 +78,20 @@ func TestKeptSumsAreThoseOfTheCalls(t *testing.T) {
 		add := func(n int, from time.Time) {
 			t.Helper()
 			session, turn, person := fmt.Sprint("main:telegram:", random.IntN(4)), fmt.Sprint("t", random.Uint64()), fmt.Sprint("telegram:", random.IntN(3))
-			each(func(s *sqlstore.Store) error { calls(t, s, session, turn, person, n, from); return nil })
+			each(func(s *sqlstore.Store) error { writeCalls(t, s, session, turn, person, n, from); return nil })
 		}
 		for day := range 4 {
-			add(400, noon().AddDate(0, 0, day))
+			add(400, noonOfToday().AddDate(0, 0, day))
 		}
-		add(50, time.Now().Add(-10*time.Minute)) // which are not summed up yet
+		add(50, time.Now().Add(-10*time.Minute)) // not summed up yet
 		wantSameSums(t, "the first calls", kept, plain)
 		sumUp()
 		if steps < 5 {
 			t.Errorf("1,600 calls were summed up in %d steps", steps)
 		}
 		wantSameSums(t, "they are summed up", kept, plain)
-		add(20, noon().AddDate(0, 0, 1)) // late
-		add(20, noon().AddDate(0, 0, 9))
+		add(20, noonOfToday().AddDate(0, 0, 1)) // recorded late
+		add(20, noonOfToday().AddDate(0, 0, 9))
 		wantSameSums(t, "late calls", kept, plain)
 		sumUp()
 		wantSameSums(t, "these are summed up", kept, plain)
@@ -100,7 +101,7 @@ func TestKeptSumsAreThoseOfTheCalls(t *testing.T) {
 		})
 		wantSameSums(t, "a session is erased", kept, plain)
 		each(func(s *sqlstore.Store) error {
-			_, err := s.EraseBefore(t.Context(), noon().AddDate(0, 0, 2))
+			_, err := s.EraseBefore(t.Context(), noonOfToday().AddDate(0, 0, 2))
 			return err
 		})
 		wantSameSums(t, "what is old is erased", kept, plain)
@@ -123,8 +124,8 @@ func TestKeptSumsAreThoseOfTheCalls(t *testing.T) {
 	})
 }
 
-// sibling opens an empty store in a database of the same kind as that at a place.
-func sibling(t *testing.T, at string) *sqlstore.Store {
+// openEmptyStore opens an empty store in a database of the same kind as an existing one.
+func openEmptyStore(t *testing.T, at string) *sqlstore.Store {
 	t.Helper()
 	place := t.TempDir() + "/store.db"
 	if sqldb.IsURL(at) {
@@ -138,7 +139,7 @@ func sibling(t *testing.T, at string) *sqlstore.Store {
 	return s
 }
 
-// ignoreMissing returns nil for the error that there was no such session.
+// ignoreMissing returns nil if the error only says that there is no such session.
 func ignoreMissing(err error) error {
 	if errors.Is(err, sessions.ErrNotFound) {
 		return nil
@@ -146,7 +147,7 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// A process whose clock is ahead adds no calls that others may still record.
+// A process whose clock is ahead does not sum up calls that others may still record.
 func TestTheServersClockSettlesCalls(t *testing.T) {
 	sqlstoretest.Each(t, func(t *testing.T, at string, s, _ *sqlstore.Store) {
 		ahead := time.Now().Add(12 * time.Hour)

@@ -116,9 +116,9 @@ func (s *Table) whyNotBegun(ctx context.Context, j sessions.Job, most sessions.J
 	case there == 0:
 		return sessions.ErrNotFound
 	case running >= int64(most.Session):
-		return &sessions.JobLimitError{Most: most.Session}
+		return &sessions.JobLimitError{Limit: most.Session}
 	}
-	return &sessions.JobLimitError{Person: true, Most: most.Person}
+	return &sessions.JobLimitError{Person: true, Limit: most.Person}
 }
 
 func boolToInt(yes bool) int64 {

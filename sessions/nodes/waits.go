@@ -48,7 +48,7 @@ func idsOfRows(wait string) []any {
 // sessions.ErrNotFound if the session does not exist.
 func (t *Table) OpenWait(ctx context.Context, w sessions.NodeWait) error {
 	rows := map[string]string{w.ID: w.Node}
-	for _, node := range w.OneOf {
+	for _, node := range w.AnyOfNodes {
 		if node != w.Node {
 			rows[w.ID+rowSeparator+node] = node
 		}

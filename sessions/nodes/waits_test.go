@@ -79,7 +79,7 @@ func TestAWaitForTheFirstOfSeveral(t *testing.T) {
 			join(t, one, device(name, "key of "+name))
 		}
 		for id, all := range map[string][]string{"a": {"pi", "lab", "gone"}, "a2": {"gone"}} {
-			must(t, one.OpenWait(t.Context(), sessions.NodeWait{ID: id, Node: all[0], OneOf: all, Session: session, Until: at.Add(time.Hour)}))
+			must(t, one.OpenWait(t.Context(), sessions.NodeWait{ID: id, Node: all[0], AnyOfNodes: all, Session: session, Until: at.Add(time.Hour)}))
 		}
 		for _, name := range []string{"lab", "pi"} {
 			_, err := one.Link(t.Context(), name, "p1", device(name, "key of "+name).Offer, at)

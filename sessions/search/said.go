@@ -48,7 +48,7 @@ func contentOf(e sessions.Entry) (s content) {
 			s = content{text: d.Text, untrusted: d.Untrusted}
 		}
 	case sessions.KindToolResult:
-		if d, err := sessions.Decode[sessions.ToolResult](e); err == nil && !d.Fleeting {
+		if d, err := sessions.Decode[sessions.ToolResult](e); err == nil && !d.IsPlaceholder {
 			return content{text: bothEnds(textsIn(d.Content), headResultBytes, tailResultBytes), untrusted: d.Untrusted}
 		}
 	case sessions.KindNotice:
@@ -61,7 +61,7 @@ func contentOf(e sessions.Entry) (s content) {
 		}
 	case sessions.KindFetched:
 		if d, err := sessions.Decode[sessions.Fetched](e); err == nil {
-			s = content{text: d.Words, untrusted: d.Untrusted, message: d.Message}
+			s = content{text: d.SpokenWords, untrusted: d.Untrusted, message: d.Message}
 		}
 	}
 	s.text = bothEnds(s.text, headTextBytes, tailTextBytes)
@@ -72,9 +72,9 @@ func contentOf(e sessions.Entry) (s content) {
 // searchable.
 func contentOfNotice(e sessions.Entry, d sessions.Notice) (s content) {
 	if d.Episode != nil {
-		return content{text: d.Episode.Line(), untrusted: d.Episode.Untrusted, fromEpisode: true, message: d.Of}
+		return content{text: d.Episode.OneLine(), untrusted: d.Episode.Untrusted, fromEpisode: true, message: d.MessageID}
 	}
-	s.untrusted, s.message = quotesOthers(e, d.Quotes), cmp.Or(d.Of, e.Cause)
+	s.untrusted, s.message = quotesOthers(e, d.Quotes), cmp.Or(d.MessageID, e.Cause)
 	s.quote(d.Quotes)
 	if len(d.Quotes) > 0 {
 		s.name = d.Quotes[0].Name

@@ -29,7 +29,7 @@ func mustNote(t testing.TB, s sessions.Auditor, records ...sessions.AuditRecord)
 func auditOf(t testing.TB, s sessions.Auditor, q sessions.AuditQuery) []sessions.AuditRecord {
 	t.Helper()
 	if q.Limit == 0 {
-		q.Limit = 2 * sessions.MostRefusals
+		q.Limit = 2 * sessions.MaxRefusals
 	}
 	records, err := s.AuditRecords(t.Context(), q)
 	if err != nil {
@@ -72,8 +72,8 @@ func testAuditKeepsEndsOnce(t *testing.T, p place) {
 	s := p.open()
 	first := sessions.AuditRecord{At: time.Now(), Kind: sessions.AuditTurn, By: anna, Session: key, Turn: "t1", Result: "completed"}
 	again, next := first, first
-	again.Again, again.Result = true, "failed"
-	next.Again, next.Turn = true, "t2"
+	again.MayBeRecorded, again.Result = true, "failed"
+	next.MayBeRecorded, next.Turn = true, "t2"
 	mustNote(t, s, first)
 	mustNote(t, s, again, next)
 	mustNote(t, s, next)
@@ -133,14 +133,14 @@ func testAuditBoundsRefusals(t *testing.T, p place) {
 	mustNote(t, s, refusalOf("stranger", "telegram:0", "telegram:0", "first"), refusalOf("full", "telegram:1", anna, "other rule"),
 		refusalOf("stranger", "telegram-2:1", "telegram-2:1", "other channel"))
 	var flood []sessions.AuditRecord
-	for n := range sessions.MostRefusals + 20 {
+	for n := range sessions.MaxRefusals + 20 {
 		flood = append(flood, refusalOf("stranger", fmt.Sprint("telegram:", 1000+n), fmt.Sprint("telegram:", 1000+n), "m"))
 	}
 	for part := range slices.Chunk(flood, 130) {
 		mustNote(t, s, part...)
 	}
 	got := auditOf(t, s, sessions.AuditQuery{})
-	if len(got) != sessions.MostRefusals+2 || got[0].Messages[0] != "other rule" || got[1].Messages[0] != "other channel" || got[2].By != "telegram:1020" {
+	if len(got) != sessions.MaxRefusals+2 || got[0].Messages[0] != "other rule" || got[1].Messages[0] != "other channel" || got[2].By != "telegram:1020" {
 		t.Errorf("there are %d: %+v …", len(got), got[:min(3, len(got))])
 	}
 }
@@ -162,7 +162,7 @@ func testAuditForgetsRefusals(t *testing.T, p place) {
 		}
 	}
 	left("at first", "old", "full", "hers", "nobody's")
-	if err := s.DropRefusals(t.Context(), time.Now().Add(-sessions.RefusalsKept)); err != nil {
+	if err := s.DropRefusals(t.Context(), time.Now().Add(-sessions.RefusalLifetime)); err != nil {
 		t.Fatal(err)
 	}
 	left("after a day", "full", "hers", "nobody's")

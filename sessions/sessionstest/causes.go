@@ -25,9 +25,9 @@ func causeTests() []test {
 func testEraseMessage(t *testing.T, p place) {
 	s := p.open()
 	l := openLog(t, s, key, 1)
-	edit := entry("t1", sessions.KindNotice, sessions.Notice{Code: "edited", Text: "reads now", Quotes: []sessions.Quote{{Text: "my other secret"}}, Of: "m1"})
+	edit := entry("t1", sessions.KindNotice, sessions.Notice{Code: "edited", Text: "reads now", Quotes: []sessions.Quote{{Text: "my other secret"}}, MessageID: "m1"})
 	file := entry("t1", sessions.KindAttached, sessions.Attached{Message: "m1", Kind: "document", Name: "secret.txt", Ref: "r"})
-	got := entry("t1", sessions.KindFetched, sessions.Fetched{Attached: 3, Message: "m1", Path: "secret.txt", Words: "my secret words"})
+	got := entry("t1", sessions.KindFetched, sessions.Fetched{Attached: 3, Message: "m1", Path: "secret.txt", SpokenWords: "my secret words"})
 	appendAll(t, l, turnStarted("t1"), said("t1", "m1", "my secret"), file, got, edit, said("t1", "m2", "this stays"), turnDone("t1"))
 	blank := func(l sessions.Log) error {
 		b, ok := l.(sessions.MessageEraser)

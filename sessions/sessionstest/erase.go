@@ -63,7 +63,7 @@ func wantErased(t *testing.T, what string, got sessions.Erased, err error, whole
 	if err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
-	if !slices.Equal(got.Sessions, whole) || !slices.Equal(got.Shared, shared) || got.Entries != entries {
+	if !slices.Equal(got.Sessions, whole) || !slices.Equal(got.PartlyErased, shared) || got.Entries != entries {
 		t.Errorf("%s erased %+v, want %v whole, %v in part and %d entries", what, got, whole, shared, entries)
 	}
 }

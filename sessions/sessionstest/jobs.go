@@ -148,14 +148,14 @@ func testJobLimits(t *testing.T, p place) {
 		}
 	}
 	limit, ok := errors.AsType[*sessions.JobLimitError](begin("c", key, berta))
-	if !ok || limit.Person || limit.Most != 2 {
+	if !ok || limit.Person || limit.Limit != 2 {
 		t.Errorf("a third of the session gives %+v", limit)
 	}
 	if err := begin("d", otherKey, anna); err != nil {
 		t.Fatal(err)
 	}
 	limit, ok = errors.AsType[*sessions.JobLimitError](begin("e", otherKey, anna))
-	if !ok || !limit.Person || limit.Most != 3 {
+	if !ok || !limit.Person || limit.Limit != 3 {
 		t.Errorf("a fourth of the person gives %+v", limit)
 	}
 	endJob(t, s, newJob("a", key, anna))

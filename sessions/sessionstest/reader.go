@@ -75,7 +75,7 @@ func testInfo(t *testing.T, p place) {
 	if alone, err := s.Info(t.Context(), key); err != nil || alone != i {
 		t.Errorf("alone it is %+v, %v", alone, err)
 	}
-	if i.Key != key || i.Entries != 3 {
+	if i.Key != key || i.LastEntry != 3 {
 		t.Errorf("%+v", i)
 	}
 	if i.Created.Before(before) || i.Created.After(opened) || i.Updated.Before(i.Created) || i.Updated.After(time.Now()) {

@@ -139,9 +139,9 @@ func testSearchKinds(t *testing.T, p place, then func(Store)) {
 	result.Call = "c1"
 	appendAll(t, l, user, use, result, replied("t1", "epsilon"),
 		entry("t1", sessions.KindSummary, sessions.Summary{Text: "zeta"}),
-		saidBy(anna, entry("t2", sessions.KindNotice, sessions.Notice{Text: "omega", Of: "m0", Quotes: []sessions.Quote{{Kind: "edited", Person: anna, Text: "eta"}}})),
+		saidBy(anna, entry("t2", sessions.KindNotice, sessions.Notice{Text: "omega", MessageID: "m0", Quotes: []sessions.Quote{{Kind: "edited", Person: anna, Text: "eta"}}})),
 		saidBy(anna, entry("t2", sessions.KindAttached, sessions.Attached{Message: "m1", Name: "theta_plan.pdf", Kind: "file", Ref: "omega"})),
-		saidBy(anna, entry("t2", sessions.KindFetched, sessions.Fetched{Attached: 7, Message: "m1", Words: "iota"})),
+		saidBy(anna, entry("t2", sessions.KindFetched, sessions.Fetched{Attached: 7, Message: "m1", SpokenWords: "iota"})),
 		entry("t2", sessions.KindThinking, sessions.Thinking{Text: "omega"}),
 		saidBy(anna, entry("t2", sessions.KindNotice, episodeOf("kappa").Notice("m1"))),
 		entry("t2", sessions.KindText, 7), // no text at all
@@ -186,7 +186,7 @@ func testSearchKinds(t *testing.T, p place, then func(Store)) {
 
 // episodeOf returns what is said of a turn in which somebody has asked for something.
 func episodeOf(asked string) sessions.Episode {
-	return sessions.Episode{Entry: 1, Asked: asked, Did: []sessions.Deed{{Tool: "exec", N: 1}}, Untrusted: true}
+	return sessions.Episode{Entry: 1, Question: asked, Deeds: []sessions.Deed{{Tool: "exec", Calls: 1}}, Untrusted: true}
 }
 
 func testSearchErased(t *testing.T, p place, then func(Store)) {
@@ -205,7 +205,7 @@ func testSearchErased(t *testing.T, p place, then func(Store)) {
 	whole, _ := session(1, wholeTurn(berta, "w1", words)...)
 	shared, _ := session(2, slices.Concat(wholeTurn(anna, "a1", words), wholeTurn(berta, "b1", words))...)
 	before, _ := session(3, slices.Concat(old, wholeTurn(berta, "b2", words))...)
-	edit := saidBy(berta, entry("e1", sessions.KindNotice, sessions.Notice{Code: "edited", Of: "b3", Quotes: []sessions.Quote{{Kind: "edited", Person: berta, Text: words + " again"}}}))
+	edit := saidBy(berta, entry("e1", sessions.KindNotice, sessions.Notice{Code: "edited", MessageID: "b3", Quotes: []sessions.Quote{{Kind: "edited", Person: berta, Text: words + " again"}}}))
 	message, l := session(4, slices.Concat(wholeTurn(berta, "b3", words), []sessions.Entry{edit, entry("b3", sessions.KindNotice, episodeOf(words).Notice("b3"))})...)
 	then(s)
 	want := func(when, key string, entries ...string) {

@@ -19,22 +19,22 @@ const copyPrefix = "kept-"
 
 // The reasons why there is no copy of a file.
 const (
-	tooLarge       = "it was too large for me to copy"
-	noRoom         = "there was no room for a copy of it"
+	reasonTooLarge = "it was too large for me to copy"
+	reasonNoRoom   = "there was no room for a copy of it"
 	textUnreadable = "I couldn't read it"
 )
 
 // A copier makes copies of files as long as there is room for them.
 type copier struct {
-	history *history
-	mu      sync.Mutex
-	used    int64
-	have    map[string]bool // by checksum: the copies that exist or are being made
+	history  *history
+	mu       sync.Mutex
+	used     int64
+	existing map[string]bool // by checksum: the copies that exist or are being made
 }
 
 // newCopier returns a copier that knows the copies that exist.
 func (d *history) newCopier() (*copier, error) {
-	k := &copier{history: d, have: map[string]bool{}}
+	k := &copier{history: d, existing: map[string]bool{}}
 	names, err := d.names()
 	if err != nil {
 		return nil, err
@@ -48,14 +48,14 @@ func (d *history) newCopier() (*copier, error) {
 		if err != nil {
 			return nil, err
 		}
-		k.have[sum] = true
+		k.existing[sum] = true
 		k.used += info.Size()
 	}
 	return k, nil
 }
 
-// fits reports whether there is room for a file of that size.
-func (k *copier) fits(size int64) bool {
+// hasRoomFor reports whether there is room for a file of that size.
+func (k *copier) hasRoomFor(size int64) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.used+size <= k.history.cfg.MaxBytes
@@ -66,13 +66,13 @@ func (k *copier) fits(size int64) bool {
 func (k *copier) claimRoom(sum string, size int64) (had, room bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.have[sum] {
+	if k.existing[sum] {
 		return true, true
 	}
 	if k.used+size > k.history.cfg.MaxBytes {
 		return false, false
 	}
-	k.have[sum] = true
+	k.existing[sum] = true
 	k.used += size
 	return false, true
 }
@@ -85,11 +85,11 @@ func (d *history) readFile(ctx context.Context, root *os.Root, name string, keep
 		return before, ignoreMissing(err)
 	}
 	if before.Size > d.cfg.MaxBytes/4 {
-		before.Why = tooLarge
+		before.NoCopyReason = reasonTooLarge
 		return before, nil
 	}
-	if keep != nil && !keep.fits(before.Size) {
-		before.Why = noRoom
+	if keep != nil && !keep.hasRoomFor(before.Size) {
+		before.NoCopyReason = reasonNoRoom
 		return before, nil
 	}
 	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY|syscall.O_NOFOLLOW, 0)
@@ -97,15 +97,15 @@ func (d *history) readFile(ctx context.Context, root *os.Root, name string, keep
 	case errors.Is(err, fs.ErrNotExist):
 		return Entry{}, nil
 	case err != nil:
-		before.Why = textUnreadable
+		before.NoCopyReason = textUnreadable
 		return before, nil //nolint:nilerr // the reason is in the entry
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		before.Why = textUnreadable
+		before.NoCopyReason = textUnreadable
 		return before, err
 	}
-	from := &limitedReader{ctx: ctx, from: f, left: d.cfg.MaxBytes / 4}
+	from := &limitedReader{ctx: ctx, from: f, remaining: d.cfg.MaxBytes / 4}
 	if keep == nil {
 		h := sha256.New()
 		if before.Size, err = io.Copy(h, from); err == nil {
@@ -116,11 +116,11 @@ func (d *history) readFile(ctx context.Context, root *os.Root, name string, keep
 	}
 	switch {
 	case errors.Is(err, errTooLarge):
-		before.Why = tooLarge
+		before.NoCopyReason = reasonTooLarge
 	case ctx.Err() != nil:
 		return Entry{}, ctx.Err()
 	case err != nil && !errors.Is(err, errStore):
-		before.Why = textUnreadable
+		before.NoCopyReason = textUnreadable
 	case err != nil:
 		return Entry{}, err
 	}
@@ -138,9 +138,9 @@ var (
 // A limitedReader fails with errTooLarge after left bytes, and with the context's error once the context
 // is done.
 type limitedReader struct {
-	ctx  context.Context //nolint:containedctx // it reads one file
-	from io.Reader
-	left int64
+	ctx       context.Context //nolint:containedctx // it reads one file
+	from      io.Reader
+	remaining int64
 }
 
 func (l *limitedReader) Read(p []byte) (int, error) {
@@ -148,7 +148,7 @@ func (l *limitedReader) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	n, err := l.from.Read(p)
-	if l.left -= int64(n); l.left < 0 {
+	if l.remaining -= int64(n); l.remaining < 0 {
 		return 0, errTooLarge
 	}
 	return n, err
@@ -170,8 +170,8 @@ func (d *history) sumAndCopy(e *Entry, from io.Reader, keep *copier) error {
 	if len(head) <= maxInMemory {
 		e.Sum, e.Size = sumOf(h), int64(len(head))
 		had, room := keep.claimRoom(e.Sum, e.Size)
-		if e.Kept = had || room; !room {
-			e.Why = noRoom
+		if e.HasCopy = had || room; !room {
+			e.NoCopyReason = reasonNoRoom
 		}
 		if had || !room {
 			return nil
@@ -182,7 +182,7 @@ func (d *history) sumAndCopy(e *Entry, from io.Reader, keep *copier) error {
 	size := int64(len(head))
 	if _, room := keep.claimRoom("?"+rand.Text(), e.Size); !room {
 		more, err := io.Copy(h, from)
-		e.Sum, e.Size, e.Why = sumOf(h), size+more, noRoom
+		e.Sum, e.Size, e.NoCopyReason = sumOf(h), size+more, reasonNoRoom
 		return err
 	}
 	var reading error
@@ -199,7 +199,7 @@ func (d *history) sumAndCopy(e *Entry, from io.Reader, keep *copier) error {
 	if reading != nil {
 		return reading
 	}
-	e.Sum, e.Size, e.Kept = sumOf(h), size, err == nil
+	e.Sum, e.Size, e.HasCopy = sumOf(h), size, err == nil
 	return err
 }
 

@@ -44,13 +44,13 @@ func (n *Name) UnmarshalText(text []byte) error {
 
 // An Entry describes the file, folder or link that was at one path of a workspace.
 type Entry struct {
-	Mode fs.FileMode `json:"m"`
-	Size int64       `json:"s,omitempty"`
-	Sum  string      `json:"h,omitempty"` // SHA-256 of a file's content; "" if it was not read
-	Link Name        `json:"l,omitempty"` // the path to which a symbolic link leads
-	Kept bool        `json:"k,omitempty"` // whether there is a copy of the content
-	// Why says why there is no copy of a file that should have one; "" otherwise.
-	Why string `json:"w,omitempty"`
+	Mode    fs.FileMode `json:"m"`
+	Size    int64       `json:"s,omitempty"`
+	Sum     string      `json:"h,omitempty"` // SHA-256 of a file's content; "" if it was not read
+	Link    Name        `json:"l,omitempty"` // the path to which a symbolic link leads
+	HasCopy bool        `json:"k,omitempty"` // whether there is a copy of the content
+	// NoCopyReason says why there is no copy of a file that should have one; "" otherwise.
+	NoCopyReason string `json:"w,omitempty"`
 
 	Modified int64  `json:"t,omitempty"` // when the content was last modified, in nanoseconds since 1970
 	Changed  int64  `json:"c,omitempty"` // when the inode was last changed, in nanoseconds since 1970; no program can set it
@@ -113,38 +113,38 @@ type tree struct {
 // lacksCopies reports whether a folder contains a file that is still to be copied.
 func (t *tree) lacksCopies(folder Name) bool {
 	for name, e := range t.Entries {
-		if e.Mode.IsRegular() && !e.Kept && e.Why == "" && strings.HasPrefix(string(name), string(folder)+"/") {
+		if e.Mode.IsRegular() && !e.HasCopy && e.NoCopyReason == "" && strings.HasPrefix(string(name), string(folder)+"/") {
 			return true
 		}
 	}
 	return false
 }
 
-// A line is one path of a tree, in the form in which it is stored.
-type line struct {
+// A treeLine is one path of a tree, in the form in which it is stored.
+type treeLine struct {
 	Path Name `json:"p"`
 	Entry
 }
 
-type lines struct {
-	At    int64  `json:"at"`
-	Lines []line `json:"lines"` // sorted by path
+type treeLines struct {
+	At    int64      `json:"at"`
+	Lines []treeLine `json:"lines"` // sorted by path
 }
 
 // MarshalJSON implements json.Marshaler: it writes the tree as sorted lines, so that the same tree always
 // becomes the same text.
 func (t *tree) MarshalJSON() ([]byte, error) {
-	all := lines{At: t.At, Lines: make([]line, 0, len(t.Entries))}
+	all := treeLines{At: t.At, Lines: make([]treeLine, 0, len(t.Entries))}
 	for name, e := range t.Entries {
-		all.Lines = append(all.Lines, line{name, e})
+		all.Lines = append(all.Lines, treeLine{name, e})
 	}
-	slices.SortFunc(all.Lines, func(a, b line) int { return strings.Compare(string(a.Path), string(b.Path)) })
+	slices.SortFunc(all.Lines, func(a, b treeLine) int { return strings.Compare(string(a.Path), string(b.Path)) })
 	return plainjson.Marshal(all)
 }
 
 // UnmarshalJSON implements json.Unmarshaler: it reads what MarshalJSON has written.
 func (t *tree) UnmarshalJSON(raw []byte) error {
-	var all lines
+	var all treeLines
 	if err := json.Unmarshal(raw, &all); err != nil {
 		return err
 	}
@@ -211,8 +211,8 @@ type Change struct {
 	Path Name   `json:"path"`
 	From *Entry `json:"from,omitempty"` // what was there before; nil if nothing was
 	To   *Entry `json:"to,omitempty"`   // what is there now; nil if nothing is
-	// Torn says that somebody else has changed the path between two parts of the turn.
-	Torn bool `json:"torn,omitempty"`
+	// ChangedByOthers says that somebody else has changed the path between two parts of the turn.
+	ChangedByOthers bool `json:"torn,omitempty"`
 }
 
 // The words that Change.KindWord returns.

@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// unlock lets this process look into the folders that the turn has locked and nobody has touched since.
+// unlockFolders lets this process look into the folders that the turn has locked and nobody has touched since.
 // At the end they get these modes again, or those from before the turn.
-func (r *restorer) unlock(ctx context.Context, changes []Change) error {
+func (r *restorer) unlockFolders(ctx context.Context, changes []Change) error {
 	for _, c := range changes { // a folder comes before its content
 		if c.To == nil || !c.To.Mode.IsDir() || c.To.Mode.Perm()&0o500 == 0o500 {
 			continue
@@ -31,10 +31,10 @@ func (r *restorer) unlock(ctx context.Context, changes []Change) error {
 // findUnlocked finds the folders that this undo had opened (see unlock, makeWritable) when it was
 // interrupted, so that their modes are restored at the end.
 func (r *restorer) findUnlocked() {
-	if r.before == nil {
+	if r.treeBefore == nil {
 		return
 	}
-	for name, e := range r.before.Entries {
+	for name, e := range r.treeBefore.Entries {
 		if !e.Mode.IsDir() || e.Mode.Perm()&0o700 == 0o700 {
 			continue
 		}
@@ -72,7 +72,7 @@ func (r *restorer) setFolderModes(ctx context.Context) error {
 			return err
 		}
 		if err := r.root.Chmod(name, r.modes[name]); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			r.left[Name(name)] = whyFailed
+			r.leftReasons[Name(name)] = reasonNotAllowed
 		}
 	}
 	return nil

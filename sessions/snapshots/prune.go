@@ -20,11 +20,11 @@ func (d *history) prune(records []Record) error {
 	newest := records[len(records)-1]
 	turns := 0
 	for i, r := range slices.Backward(records) {
-		if r.Undoes == 0 {
+		if r.UndoneRecord == 0 {
 			turns++
 		}
-		old := turns > d.cfg.Turns || len(records)-i > recordsPerTurn*d.cfg.Turns || d.isOld(r)
-		if old && r.N != newest.N && r.N != newest.Undoes && r.Open == "" {
+		old := turns > d.cfg.MaxTurns || len(records)-i > recordsPerTurn*d.cfg.MaxTurns || d.isOld(r)
+		if old && r.N != newest.N && r.N != newest.UndoneRecord && r.OpenTree == "" {
 			gone = append(gone, r)
 		}
 	}
@@ -52,9 +52,9 @@ func (d *history) sweep() error {
 		needed[l.Tree] = true
 	}
 	for _, r := range records {
-		needed[r.Open] = true
+		needed[r.OpenTree] = true
 		for _, c := range r.Changes {
-			if c.From != nil && c.From.Kept {
+			if c.From != nil && c.From.HasCopy {
 				needed[copyPrefix+c.From.Sum] = true
 			}
 		}
@@ -66,7 +66,7 @@ func (d *history) sweep() error {
 	for _, name := range names {
 		if t := d.treeIf(name, needed); t != nil {
 			for _, e := range t.Entries {
-				if e.Kept {
+				if e.HasCopy {
 					needed[copyPrefix+e.Sum] = true
 				}
 			}
@@ -99,7 +99,7 @@ func (s *Store) Remove(_ context.Context, session string) (bool, error) {
 		}
 		return false, nil
 	}
-	places, err := list(s.root, folder)
+	places, err := listNames(s.root, folder)
 	for _, place := range places {
 		unlock := s.lock(path.Join(folder, place)) // a turn may be working on it
 		err = errors.Join(err, s.root.RemoveAll(path.Join(folder, place)))
@@ -122,10 +122,10 @@ func (s *Store) SweepOld(ctx context.Context) (int, error) {
 
 // Sweep removes the histories in which nothing was written since a time, and returns their number.
 func (s *Store) Sweep(ctx context.Context, before time.Time) (n int, err error) {
-	sessions, err := list(s.root, Folder)
+	sessions, err := listNames(s.root, Folder)
 	for _, session := range sessions {
 		var places []string
-		if places, err = list(s.root, path.Join(Folder, session)); err != nil {
+		if places, err = listNames(s.root, path.Join(Folder, session)); err != nil {
 			break
 		}
 		for _, place := range places {
@@ -154,7 +154,7 @@ func (s *Store) removeOld(ctx context.Context, folder string, before time.Time) 
 	}
 	unlock := s.lock(folder)
 	defer unlock()
-	names, err := list(s.root, folder)
+	names, err := listNames(s.root, folder)
 	if err != nil {
 		return false, err
 	}

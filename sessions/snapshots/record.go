@@ -23,12 +23,12 @@ type Record struct {
 	Turn   string    `json:"turn"`
 	Person string    `json:"person,omitempty"` // who asked for the turn or undo
 	At     time.Time `json:"at"`
-	// Undoes is the number of the record that this one undid; 0 for a turn.
-	Undoes  int      `json:"undoes,omitempty"`
-	Changes []Change `json:"changes,omitempty"` // sorted by path
-	// Open is the name of the tree at the turn's beginning, as long as the turn may still change files;
+	// UndoneRecord is the number of the record that this one undid; 0 for a turn.
+	UndoneRecord int      `json:"undoes,omitempty"`
+	Changes      []Change `json:"changes,omitempty"` // sorted by path
+	// OpenTree is the name of the tree at the turn's beginning, as long as the turn may still change files;
 	// "" once it has ended.
-	Open string `json:"open,omitempty"`
+	OpenTree string `json:"open,omitempty"`
 	// Problem says why it is not known what the turn has changed.
 	Problem string `json:"problem,omitempty"`
 	// Note is data that the caller of Begin stores with the record.
@@ -58,7 +58,7 @@ func (r *Record) name() string {
 // Begin records the state of a workspace before a turn changes anything. It does nothing if that has been done, or
 // if no turns are kept. If the workspace has too many files, the record says that instead.
 func (s *Store) Begin(ctx context.Context, p Place, a TurnInfo) error {
-	if s.cfg.Turns <= 0 {
+	if s.cfg.MaxTurns <= 0 {
 		return nil
 	}
 	d, leave, err := s.openHistory(p)
@@ -76,14 +76,14 @@ func (d *history) begin(ctx context.Context, a TurnInfo, undoes int) (Record, er
 	if err := d.makeFolder(); err != nil {
 		return Record{}, err
 	}
-	if known, err := d.recordOf(a.Turn); known.Open != "" || known.Problem != "" || err != nil {
+	if known, err := d.recordOf(a.Turn); known.OpenTree != "" || known.Problem != "" || err != nil {
 		return known, err // any call of the turn but the first
 	}
 	records, err := d.records()
 	if err != nil {
 		return Record{}, err
 	}
-	r := Record{N: 1, Turn: a.Turn, Person: a.Person, At: time.Now().UTC(), Undoes: undoes, Note: a.Note}
+	r := Record{N: 1, Turn: a.Turn, Person: a.Person, At: time.Now().UTC(), UndoneRecord: undoes, Note: a.Note}
 	if len(records) > 0 {
 		r.N = records[len(records)-1].N + 1
 	}
@@ -104,8 +104,8 @@ func (d *history) begin(ctx context.Context, a TurnInfo, undoes int) (Record, er
 		if err := d.closeOthers(records, a.Turn, now); err != nil {
 			return Record{}, err
 		}
-		if r.Open, err = d.keepTree(now); err == nil {
-			err = d.sync(r.Open)
+		if r.OpenTree, err = d.keepTree(now); err == nil {
+			err = d.sync(r.OpenTree)
 		}
 		if err != nil {
 			return Record{}, err
@@ -121,7 +121,7 @@ func (d *history) begin(ctx context.Context, a TurnInfo, undoes int) (Record, er
 // was recorded: everything that has changed until now counts as theirs.
 func (d *history) closeOthers(records []Record, turn string, now *tree) error {
 	for _, r := range records {
-		if r.Open == "" || r.Turn == turn {
+		if r.OpenTree == "" || r.Turn == turn {
 			continue
 		}
 		if err := d.end(&r, now); err != nil {
@@ -146,10 +146,10 @@ func (s *Store) End(ctx context.Context, p Place, turn string) error {
 
 func (d *history) endTurn(ctx context.Context, turn string) error {
 	r, err := d.recordOf(turn)
-	if err != nil || r.Open == "" {
+	if err != nil || r.OpenTree == "" {
 		return err
 	}
-	now, err := d.walk(ctx, d.tree(r.Open), false)
+	now, err := d.walk(ctx, d.tree(r.OpenTree), false)
 	if err != nil && !errors.Is(err, ErrTooMany) {
 		return err
 	}
@@ -178,7 +178,7 @@ func (d *history) recordOf(turn string) (r Record, err error) {
 // end writes the record of what a turn has changed; now is the tree at its end, or nil if that is
 // unknown. A turn that has changed nothing leaves no record.
 func (d *history) end(r *Record, now *tree) error {
-	was := d.tree(r.Open)
+	was := d.tree(r.OpenTree)
 	if now == nil || was == nil {
 		r.Problem = ErrTooMany.Error()
 		if was == nil {
@@ -190,8 +190,8 @@ func (d *history) end(r *Record, now *tree) error {
 			return err
 		}
 	}
-	r.Open = ""
-	if len(r.Changes) == 0 && r.Problem == "" && r.Undoes == 0 {
+	r.OpenTree = ""
+	if len(r.Changes) == 0 && r.Problem == "" && r.UndoneRecord == 0 {
 		return d.removeIfThere(r.name())
 	}
 	return d.save(r, d.write)
@@ -228,10 +228,10 @@ func mergeChanges(before, after []Change) []Change {
 	}
 	for _, c := range after {
 		if earlier, ok := all[c.Path]; ok {
-			c.Torn = earlier.Torn || !sameEntry(earlier.To, c.From)
+			c.ChangedByOthers = earlier.ChangedByOthers || !sameEntry(earlier.To, c.From)
 			c.From = earlier.From
 		}
-		if all[c.Path] = c; !c.Torn && sameEntry(c.From, c.To) {
+		if all[c.Path] = c; !c.ChangedByOthers && sameEntry(c.From, c.To) {
 			delete(all, c.Path)
 		}
 	}
@@ -374,7 +374,7 @@ func (s *Store) ChangesSoFar(ctx context.Context, p Place, r Record) ([]Change, 
 		return nil, fmt.Errorf("look what a turn has changed: %w", err)
 	}
 	defer leave()
-	was := d.tree(r.Open)
+	was := d.tree(r.OpenTree)
 	if was == nil {
 		return r.Changes, nil
 	}
@@ -388,7 +388,7 @@ func (s *Store) ChangesSoFar(ctx context.Context, p Place, r Record) ([]Change, 
 // IsUndone reports whether the changes of record n were undone, given all records.
 func IsUndone(all []Record, n int) bool {
 	for _, r := range slices.Backward(all) {
-		if r.Undoes == n && r.Result != nil && !IsUndone(all, r.N) {
+		if r.UndoneRecord == n && r.Result != nil && !IsUndone(all, r.N) {
 			return true
 		}
 	}

@@ -13,13 +13,13 @@ import (
 
 // The reasons why an undo leaves a path as it is.
 const (
-	whyChanged    = "it has changed since then"
-	whyFolderGone = "its folder has changed since then"
-	whyFilled     = "it contains something else now"
-	whyDamaged    = "my copy of it is gone or damaged"
-	whySpecial    = "it wasn't a file, folder or link"
-	whyRepository = "its repository has changed since then"
-	whyFailed     = "the system doesn't allow it"
+	reasonChanged           = "it has changed since then"
+	reasonFolderChanged     = "its folder has changed since then"
+	reasonNotEmpty          = "it contains something else now"
+	reasonCopyDamaged       = "my copy of it is gone or damaged"
+	reasonSpecialFile       = "it wasn't a file, folder or link"
+	reasonRepositoryChanged = "its repository has changed since then"
+	reasonNotAllowed        = "the system doesn't allow it"
 )
 
 // maxSynced is how many files an undo flushes to the disk. Each flush takes milliseconds; if more files
@@ -32,25 +32,25 @@ type restorer struct {
 	root       *os.Root // the root of the workspace
 	owner      owner    // who owns new files, if this process is root
 	checkLease func(ctx context.Context) error
-	// before is the workspace when the undo was begun, if this undo was interrupted and is being
+	// treeBefore is the workspace when the undo was begun, if this undo was interrupted and is being
 	// continued; otherwise nil.
-	before  *tree
-	resumed bool // whether this undo was begun before, and interrupted
+	treeBefore *tree
+	isResumed  bool // whether this undo was begun before, and interrupted
 
-	written int
+	syncedFiles int
 
-	todo  []Change // the changes to undo, sorted by path
-	done  map[Name]bool
-	left  map[Name]string
-	modes map[string]fs.FileMode // the modes that folders will have at the end
+	todo        []Change // the changes to undo, sorted by path
+	restored    map[Name]bool
+	leftReasons map[Name]string
+	modes       map[string]fs.FileMode // the modes that folders will have at the end
 }
 
 // restore restores every path that nobody has changed since the turn. It returns an error only if the
 // error stops the work, which can be started again.
 func (r *restorer) restore(ctx context.Context, changes []Change) error {
-	r.done, r.left, r.modes = map[Name]bool{}, map[Name]string{}, map[string]fs.FileMode{}
+	r.restored, r.leftReasons, r.modes = map[Name]bool{}, map[Name]string{}, map[string]fs.FileMode{}
 	r.findUnlocked()
-	if err := r.unlock(ctx, changes); err != nil {
+	if err := r.unlockFolders(ctx, changes); err != nil {
 		return err
 	}
 	if err := r.plan(ctx, changes); err != nil {
@@ -66,7 +66,7 @@ func (r *restorer) restore(ctx context.Context, changes []Change) error {
 			slices.Reverse(ordered)
 		}
 		for _, c := range ordered {
-			if r.left[c.Path] != "" {
+			if r.leftReasons[c.Path] != "" {
 				continue
 			}
 			if err := r.step(ctx, c, step.do); err != nil {
@@ -88,9 +88,9 @@ func (r *restorer) step(ctx context.Context, c Change, fn func(ctx context.Conte
 	case err == nil || ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, errDamaged):
-		r.left[c.Path] = whyDamaged
+		r.leftReasons[c.Path] = reasonCopyDamaged
 	default:
-		r.left[c.Path] = whyFailed
+		r.leftReasons[c.Path] = reasonNotAllowed
 	}
 	return nil
 }
@@ -114,13 +114,13 @@ func (r *restorer) plan(ctx context.Context, changes []Change) error {
 		was := c.From
 		c.From = was.withoutRights()
 		why := ""
-		if c.Torn || !sameEntry(now, was) {
+		if c.ChangedByOthers || !sameEntry(now, was) {
 			why = r.reasonToLeave(c, now, folders)
 		}
 		switch {
 		case why != "":
-			r.left[c.Path] = why
-		case (sameEntry(now, c.From) || sameEntry(now, was)) && !r.resumed:
+			r.leftReasons[c.Path] = why
+		case (sameEntry(now, c.From) || sameEntry(now, was)) && !r.isResumed:
 			continue // somebody has already put it back
 		default:
 			r.todo = append(r.todo, c)
@@ -137,16 +137,16 @@ func (r *restorer) plan(ctx context.Context, changes []Change) error {
 // reasonToLeave returns why a change is not undone; "" if it is.
 func (r *restorer) reasonToLeave(c Change, now *Entry, folders map[string]bool) string {
 	switch {
-	case c.Torn:
-		return whyChanged
+	case c.ChangedByOthers:
+		return reasonChanged
 	case sameEntry(now, c.From):
 		return ""
-	case !sameEntry(now, c.To) && !(r.resumed && r.mayBeHalfDone(c, now)):
-		return whyChanged
+	case !sameEntry(now, c.To) && !(r.isResumed && r.mayBeHalfDone(c, now)):
+		return reasonChanged
 	case c.From == nil:
 		return ""
 	case !r.isFolder(path.Dir(string(c.Path)), folders):
-		return whyFolderGone
+		return reasonFolderChanged
 	case now != nil && now.sameContent(*c.From):
 		return ""
 	}
@@ -154,11 +154,11 @@ func (r *restorer) reasonToLeave(c Change, now *Entry, folders map[string]bool) 
 	case mode.IsDir() || mode&fs.ModeSymlink != 0:
 		return ""
 	case !mode.IsRegular():
-		return whySpecial
-	case c.From.Why != "":
-		return c.From.Why
-	case !c.From.Kept:
-		return whyDamaged
+		return reasonSpecialFile
+	case c.From.NoCopyReason != "":
+		return c.From.NoCopyReason
+	case !c.From.HasCopy:
+		return reasonCopyDamaged
 	}
 	return ""
 }
@@ -221,7 +221,7 @@ func repository(name Name) string {
 // leaveRepositories leaves each repository as a whole if any part of it must be left.
 func (r *restorer) leaveRepositories() {
 	broken := map[string]bool{}
-	for name := range r.left {
+	for name := range r.leftReasons {
 		broken[repository(name)] = true
 	}
 	r.todo = slices.DeleteFunc(r.todo, func(c Change) bool {
@@ -229,7 +229,7 @@ func (r *restorer) leaveRepositories() {
 		if in == "" || !broken[in] {
 			return false
 		}
-		r.left[c.Path] = whyRepository
+		r.leftReasons[c.Path] = reasonRepositoryChanged
 		return true
 	})
 }
@@ -238,7 +238,7 @@ func (r *restorer) leaveRepositories() {
 func (r *restorer) remove(_ context.Context, c Change) error {
 	now, err := r.stat(string(c.Path))
 	if errors.Is(err, fs.ErrNotExist) {
-		r.done[c.Path] = true
+		r.restored[c.Path] = true
 		return nil
 	}
 	if err != nil {
@@ -254,8 +254,8 @@ func (r *restorer) remove(_ context.Context, c Change) error {
 		return err
 	}
 	if now.Mode.IsDir() {
-		if names, err := list(r.root, string(c.Path)); err == nil && len(names) > 0 {
-			r.left[c.Path] = whyFilled
+		if names, err := listNames(r.root, string(c.Path)); err == nil && len(names) > 0 {
+			r.leftReasons[c.Path] = reasonNotEmpty
 			return nil
 		}
 	}
@@ -263,7 +263,7 @@ func (r *restorer) remove(_ context.Context, c Change) error {
 		return err
 	}
 	delete(r.modes, string(c.Path)) // what replaces it has its own mode
-	r.done[c.Path] = true
+	r.restored[c.Path] = true
 	return nil
 }
 
@@ -283,7 +283,7 @@ func (r *restorer) makeFolder(_ context.Context, c Change) error {
 		return err
 	}
 	r.modes[name] = c.From.Mode
-	r.done[c.Path] = true
+	r.restored[c.Path] = true
 	return nil
 }
 
@@ -294,7 +294,7 @@ func (r *restorer) putBack(_ context.Context, c Change) (err error) {
 	}
 	name := string(c.Path)
 	if !r.isFolder(path.Dir(name), map[string]bool{".": true}) {
-		r.left[c.Path] = whyFolderGone
+		r.leftReasons[c.Path] = reasonFolderChanged
 		return nil
 	}
 	if err := r.makeWritable(path.Dir(name)); err != nil {
@@ -307,13 +307,13 @@ func (r *restorer) putBack(_ context.Context, c Change) (err error) {
 		if errors.Is(err, fs.ErrExist) && lookErr == nil && now.sameContent(*c.From) {
 			err = nil
 		}
-	case lookErr == nil && now.Mode.IsRegular() && r.hasContent(name, now, *c.From) && !(c.From.Kept && r.isShared(name)):
+	case lookErr == nil && now.Mode.IsRegular() && r.hasContent(name, now, *c.From) && !(c.From.HasCopy && r.isShared(name)):
 		err = r.root.Chmod(name, c.From.Mode)
 	default:
 		err = r.replace(name, *c.From)
 	}
 	if err == nil {
-		r.done[c.Path] = true
+		r.restored[c.Path] = true
 	}
 	return err
 }
@@ -336,7 +336,7 @@ func (r *restorer) isShared(name string) bool {
 
 // replace writes a file from its copy under a temporary name, and renames it.
 func (r *restorer) replace(name string, want Entry) (err error) {
-	temporary := path.Join(path.Dir(name), r.history.cfg.Temporary())
+	temporary := path.Join(path.Dir(name), r.history.cfg.TemporaryName())
 	f, err := r.root.OpenFile(temporary, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
@@ -345,7 +345,7 @@ func (r *restorer) replace(name string, want Entry) (err error) {
 	if err == nil {
 		err = errors.Join(r.owner.chown(f), f.Chmod(want.Mode))
 	}
-	if r.written++; err == nil && r.written <= maxSynced {
+	if r.syncedFiles++; err == nil && r.syncedFiles <= maxSynced {
 		err = f.Sync()
 	}
 	err = errors.Join(err, f.Close())
@@ -365,11 +365,11 @@ func (r *restorer) replace(name string, want Entry) (err error) {
 func (r *restorer) result() *Result {
 	var res Result
 	for _, c := range r.todo {
-		if r.done[c.Path] && r.left[c.Path] == "" {
+		if r.restored[c.Path] && r.leftReasons[c.Path] == "" {
 			res.Restored = append(res.Restored, RestoredPath{c.Path, c.KindWord(), c.IsDir()})
 		}
 	}
-	for name, why := range r.left {
+	for name, why := range r.leftReasons {
 		res.Left = append(res.Left, LeftPath{name, why})
 	}
 	slices.SortFunc(res.Left, func(a, b LeftPath) int { return strings.Compare(string(a.Path), string(b.Path)) })

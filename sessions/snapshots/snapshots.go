@@ -67,8 +67,8 @@ var (
 // Folder is the name of the folder in the workspaces' root that contains all histories.
 const Folder = "~undo"
 
-// MostItems is the most files and folders that a workspace may have for its history to be kept.
-const MostItems = 50_000
+// MaxItems is the most files and folders that a workspace may have for its history to be kept.
+const MaxItems = 50_000
 
 // Config says which histories are kept, and where.
 type Config struct {
@@ -76,14 +76,14 @@ type Config struct {
 	Root string
 	// MaxBytes limits the copies of one workspace; a file of more than a quarter of that is not kept.
 	MaxBytes int64
-	// Turns is how many turns of a session are kept; 0 keeps none.
-	Turns int
+	// MaxTurns is how many turns of a session are kept; 0 keeps none.
+	MaxTurns int
 	// MaxAge is how long turns are kept; 0 means forever.
 	MaxAge time.Duration
-	// Leave reports whether a path is left out of the history. If it is a folder, so is everything in it.
-	Leave func(path string) bool
-	// Temporary returns a new name for a file that is being written in a workspace.
-	Temporary func() string
+	// IsExcluded reports whether a path is left out of the history. If it is a folder, so is everything in it.
+	IsExcluded func(path string) bool
+	// TemporaryName returns a new name for a file that is being written in a workspace.
+	TemporaryName func() string
 	// Point, if set, is called at each point of an undo where a test may kill the process.
 	Point func(name string)
 }
@@ -109,8 +109,8 @@ func Open(cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open what turns have changed: %w", err)
 	}
-	if cfg.Leave == nil {
-		cfg.Leave = func(string) bool { return false }
+	if cfg.IsExcluded == nil {
+		cfg.IsExcluded = func(string) bool { return false }
 	}
 	if cfg.Point == nil {
 		cfg.Point = func(string) {}
@@ -125,14 +125,14 @@ func (s *Store) Close() error { return s.root.Close() }
 type Place struct {
 	Session string
 	Dir     string // on this machine
-	// Own says that Dir is a person's own directory, which has a separate history in the session.
-	Own bool
+	// IsOwnDir says that Dir is a person's own directory, which has a separate history in the session.
+	IsOwnDir bool
 }
 
 // folder returns the path of the place's history in the workspaces' root.
 func (p Place) folder() string {
 	own := ""
-	if p.Own {
+	if p.IsOwnDir {
 		own = p.Dir
 	}
 	return path.Join(sessionFolder(p.Session), hashName(own))
@@ -262,10 +262,10 @@ func (d *history) names() ([]string, error) {
 	if d.dir == nil {
 		return nil, nil
 	}
-	return list(d.dir, ".")
+	return listNames(d.dir, ".")
 }
 
-func list(root *os.Root, folder string) ([]string, error) {
+func listNames(root *os.Root, folder string) ([]string, error) {
 	f, err := root.Open(folder)
 	if err != nil {
 		return nil, ignoreMissing(err)

@@ -22,15 +22,15 @@ import (
 
 const session = "main:telegram:42"
 
-func must(t testing.TB, err error) {
+func requireNoError(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-// A bench is a workspace and its history.
-type bench struct {
+// A historyTest is a workspace and its history.
+type historyTest struct {
 	testing.TB
 	dir, root string
 	cfg       snapshots.Config
@@ -38,16 +38,16 @@ type bench struct {
 	place     snapshots.Place
 }
 
-func newBench(t testing.TB, change func(*snapshots.Config)) *bench {
+func newHistoryTest(t testing.TB, change func(*snapshots.Config)) *historyTest {
 	t.Helper()
-	b := &bench{TB: t, root: t.TempDir()}
+	b := &historyTest{TB: t, root: t.TempDir()}
 	b.dir = filepath.Join(b.root, "main", "telegram:42")
-	must(t, os.MkdirAll(b.dir, 0o700))
+	requireNoError(t, os.MkdirAll(b.dir, 0o700))
 	b.place = snapshots.Place{Session: session, Dir: b.dir}
 	b.cfg = snapshots.Config{
-		Root: b.root, MaxBytes: 64 << 20, Turns: 20,
-		Leave:     func(name string) bool { return strings.HasPrefix(filepath.Base(name), ".parley-") || name == ".agent" },
-		Temporary: func() string { return ".parley-x.tmp" },
+		Root: b.root, MaxBytes: 64 << 20, MaxTurns: 20,
+		IsExcluded:    func(name string) bool { return strings.HasPrefix(filepath.Base(name), ".parley-") || name == ".agent" },
+		TemporaryName: func() string { return ".parley-x.tmp" },
 	}
 	if change != nil {
 		change(&b.cfg)
@@ -56,52 +56,52 @@ func newBench(t testing.TB, change func(*snapshots.Config)) *bench {
 	return b
 }
 
-func (b *bench) open() *snapshots.Store {
+func (b *historyTest) open() *snapshots.Store {
 	b.Helper()
 	s, err := snapshots.Open(b.cfg)
-	must(b, err)
+	requireNoError(b, err)
 	b.Cleanup(func() { s.Close() })
 	return s
 }
 
-func (b *bench) begin(turn string) {
+func (b *historyTest) begin(turn string) {
 	b.Helper()
-	must(b, b.store.Begin(b.Context(), b.place, snapshots.TurnInfo{Turn: turn, Person: "telegram:42"}))
+	requireNoError(b, b.store.Begin(b.Context(), b.place, snapshots.TurnInfo{Turn: turn, Person: "telegram:42"}))
 }
 
-func (b *bench) end(turn string) {
+func (b *historyTest) end(turn string) {
 	b.Helper()
-	must(b, b.store.End(b.Context(), b.place, turn))
+	requireNoError(b, b.store.End(b.Context(), b.place, turn))
 }
 
-// turn changes the workspace as a turn.
-func (b *bench) turn(id string, change func()) {
+// runTurn changes the workspace as a turn would.
+func (b *historyTest) runTurn(id string, change func()) {
 	b.Helper()
 	b.begin(id)
 	change()
 	b.end(id)
 }
 
-func (b *bench) undo(id string, n int) (own, undone snapshots.Record) {
+func (b *historyTest) undo(id string, n int) (own, undone snapshots.Record) {
 	b.Helper()
 	own, undone, err := b.store.Undo(b.Context(), b.place, snapshots.UndoRequest{ID: id, N: n})
-	must(b, err)
+	requireNoError(b, err)
 	return own, undone
 }
 
-func (b *bench) path(name string) string { return filepath.Join(b.dir, name) }
+func (b *historyTest) path(name string) string { return filepath.Join(b.dir, name) }
 
-func (b *bench) write(name, content string) {
+func (b *historyTest) write(name, content string) {
 	b.Helper()
-	must(b, os.MkdirAll(filepath.Dir(b.path(name)), 0o755))
-	must(b, os.WriteFile(b.path(name), []byte(content), 0o644))
+	requireNoError(b, os.MkdirAll(filepath.Dir(b.path(name)), 0o755))
+	requireNoError(b, os.WriteFile(b.path(name), []byte(content), 0o644))
 }
 
-// listing is all that there is, to the byte, with the modes.
-func (b *bench) listing() map[string]string {
+// listAll returns everything in the workspace: exact contents, and modes.
+func (b *historyTest) listAll() map[string]string {
 	b.Helper()
 	all := map[string]string{}
-	must(b, filepath.WalkDir(b.dir, func(name string, e fs.DirEntry, err error) error {
+	requireNoError(b, filepath.WalkDir(b.dir, func(name string, e fs.DirEntry, err error) error {
 		if err != nil || name == b.dir {
 			return err
 		}
@@ -126,7 +126,7 @@ func (b *bench) listing() map[string]string {
 	return all
 }
 
-func (b *bench) same(what string, got, want map[string]string) {
+func (b *historyTest) requireSame(what string, got, want map[string]string) {
 	b.Helper()
 	for name := range want {
 		if got[name] != want[name] {
@@ -140,7 +140,7 @@ func (b *bench) same(what string, got, want map[string]string) {
 	}
 }
 
-func restored(r snapshots.Record) (names []string) {
+func restoredNames(r snapshots.Record) (names []string) {
 	if r.Result != nil {
 		for _, d := range r.Result.Restored {
 			names = append(names, string(d.Path))
@@ -149,7 +149,7 @@ func restored(r snapshots.Record) (names []string) {
 	return names
 }
 
-func left(r snapshots.Record) (names []string) {
+func leftNames(r snapshots.Record) (names []string) {
 	if r.Result != nil {
 		for _, l := range r.Result.Left {
 			names = append(names, string(l.Path))
@@ -158,67 +158,67 @@ func left(r snapshots.Record) (names []string) {
 	return names
 }
 
-// everyChange makes each kind of change that there is.
-func (b *bench) everyChange() {
-	must(b, os.WriteFile(b.path("edited"), []byte("after, and longer"), 0o600))
-	must(b, os.Truncate(b.path("emptied"), 0))
-	must(b, os.Remove(b.path("deleted")))
-	must(b, os.RemoveAll(b.path("tree")))
-	must(b, os.Rename(b.path("old name"), b.path("new name")))
-	must(b, os.Chmod(b.path("script"), 0o755))
-	must(b, os.Chmod(b.path("folder"), 0o711))
-	must(b, os.Remove(b.path("link")))
-	must(b, os.Symlink("elsewhere", b.path("link")))
-	must(b, os.Remove(b.path("becomes a folder")))
+// makeEveryChange makes one change of each kind.
+func (b *historyTest) makeEveryChange() {
+	requireNoError(b, os.WriteFile(b.path("edited"), []byte("after, and longer"), 0o600))
+	requireNoError(b, os.Truncate(b.path("emptied"), 0))
+	requireNoError(b, os.Remove(b.path("deleted")))
+	requireNoError(b, os.RemoveAll(b.path("tree")))
+	requireNoError(b, os.Rename(b.path("old name"), b.path("new name")))
+	requireNoError(b, os.Chmod(b.path("script"), 0o755))
+	requireNoError(b, os.Chmod(b.path("folder"), 0o711))
+	requireNoError(b, os.Remove(b.path("link")))
+	requireNoError(b, os.Symlink("elsewhere", b.path("link")))
+	requireNoError(b, os.Remove(b.path("becomes a folder")))
 	b.write("becomes a folder/x", "x")
-	must(b, os.RemoveAll(b.path("becomes a file")))
+	requireNoError(b, os.RemoveAll(b.path("becomes a file")))
 	b.write("becomes a file", "y")
-	must(b, os.Remove(b.path("becomes a link")))
-	must(b, os.Symlink("edited", b.path("becomes a link")))
+	requireNoError(b, os.Remove(b.path("becomes a link")))
+	requireNoError(b, os.Symlink("edited", b.path("becomes a link")))
 	b.write("new/deep/file", "new")
-	must(b, os.Mkdir(b.path("new empty"), 0o700))
+	requireNoError(b, os.Mkdir(b.path("new empty"), 0o700))
 	b.write("\xff\xfe not UTF-8", "new")
-	must(b, os.WriteFile(b.path("binary"), []byte{0, 255, 1}, 0o644))
+	requireNoError(b, os.WriteFile(b.path("binary"), []byte{0, 255, 1}, 0o644))
 }
 
-func (b *bench) everyBefore() {
+func (b *historyTest) writeAllKinds() {
 	b.write("edited", "before")
 	b.write("emptied", "not yet")
 	b.write("deleted", "gone")
 	b.write("tree/of/files", "1")
 	b.write("tree/and/more", "2")
-	must(b, os.MkdirAll(b.path("tree/empty"), 0o750))
+	requireNoError(b, os.MkdirAll(b.path("tree/empty"), 0o750))
 	b.write("old name", "renamed")
 	b.write("script", "#!/bin/sh\n")
-	must(b, os.Mkdir(b.path("folder"), 0o700))
-	must(b, os.Symlink("edited", b.path("link")))
+	requireNoError(b, os.Mkdir(b.path("folder"), 0o700))
+	requireNoError(b, os.Symlink("edited", b.path("link")))
 	b.write("becomes a folder", "file")
 	b.write("becomes a file/inner", "inner")
 	b.write("becomes a link", "plain")
-	must(b, os.WriteFile(b.path("binary"), bytes.Repeat([]byte{0, 1, 254}, 700_000), 0o444))
+	requireNoError(b, os.WriteFile(b.path("binary"), bytes.Repeat([]byte{0, 1, 254}, 700_000), 0o444))
 	b.write("untouched", "stays")
 	b.write("old \xff", "stays")
 }
 
 func TestUndoRestoresEveryKindOfChange(t *testing.T) {
-	b := newBench(t, nil)
-	b.everyBefore()
-	before := b.listing()
-	b.turn("t1", b.everyChange)
-	after := b.listing()
+	b := newHistoryTest(t, nil)
+	b.writeAllKinds()
+	before := b.listAll()
+	b.runTurn("t1", b.makeEveryChange)
+	after := b.listAll()
 	own, undone := b.undo("u1", 0)
-	b.same("undone", b.listing(), before)
-	if len(left(own)) > 0 || undone.Turn != "t1" || own.Undoes != undone.N {
-		t.Errorf("left %v, of %+v", left(own), undone.N)
+	b.requireSame("undone", b.listAll(), before)
+	if len(leftNames(own)) > 0 || undone.Turn != "t1" || own.UndoneRecord != undone.N {
+		t.Errorf("left %v, of %+v", leftNames(own), undone.N)
 	}
 	own, _ = b.undo("u2", own.N)
-	b.same("the undo undone", b.listing(), after)
-	if len(left(own)) > 0 {
-		t.Errorf("left %v", left(own))
+	b.requireSame("the undo undone", b.listAll(), after)
+	if len(leftNames(own)) > 0 {
+		t.Errorf("left %v", leftNames(own))
 	}
 	own, _ = b.undo("u3", 0)
-	b.same("undone again", b.listing(), before)
-	if again, _ := b.undo("u3", 0); again.N != own.N || !slices.Equal(restored(again), restored(own)) {
+	b.requireSame("undone again", b.listAll(), before)
+	if again, _ := b.undo("u3", 0); again.N != own.N || !slices.Equal(restoredNames(again), restoredNames(own)) {
 		t.Errorf("asked again, the same undo gives %+v", again)
 	}
 	if _, _, err := b.store.Undo(t.Context(), b.place, snapshots.UndoRequest{ID: "u4"}); !errors.Is(err, snapshots.ErrNone) {
@@ -226,81 +226,81 @@ func TestUndoRestoresEveryKindOfChange(t *testing.T) {
 	}
 }
 
-// A file that runs with its owner's rights is restored without that, and what a turn has
-// made run so runs so no more.
-func TestUndoGivesNoFileItsOwnersRights(t *testing.T) {
-	b := newBench(t, nil)
+// A file that ran with its owner's rights is restored without that mode bit. If a turn has set the bit, it is
+// removed.
+func TestUndoRestoresNoSetuidBits(t *testing.T) {
+	b := newHistoryTest(t, nil)
 	mode := func(name string) fs.FileMode {
 		t.Helper()
 		info, err := os.Stat(b.path(name))
-		must(b, err)
+		requireNoError(b, err)
 		return info.Mode()
 	}
 	for _, name := range []string{"edited", "deleted", "chmod", "given"} {
 		b.write(name, "before")
 		if name != "given" {
-			must(b, os.Chmod(b.path(name), 0o755|fs.ModeSetuid|fs.ModeSetgid))
+			requireNoError(b, os.Chmod(b.path(name), 0o755|fs.ModeSetuid|fs.ModeSetgid))
 		}
 	}
-	b.turn("t1", func() {
+	b.runTurn("t1", func() {
 		b.write("edited", "after")
-		must(b, os.Remove(b.path("deleted")))
-		must(b, os.Chmod(b.path("chmod"), 0o700))
-		must(b, os.Chmod(b.path("given"), 0o755|fs.ModeSetuid))
+		requireNoError(b, os.Remove(b.path("deleted")))
+		requireNoError(b, os.Chmod(b.path("chmod"), 0o700))
+		requireNoError(b, os.Chmod(b.path("given"), 0o755|fs.ModeSetuid))
 	})
 	own, _ := b.undo("u1", 0)
-	if len(left(own)) > 0 {
-		t.Errorf("left %v", left(own))
+	if len(leftNames(own)) > 0 {
+		t.Errorf("left %v", leftNames(own))
 	}
 	for name, want := range map[string]fs.FileMode{"edited": 0o755, "deleted": 0o755, "chmod": 0o755, "given": 0o644} {
 		if got := mode(name); got != want {
 			t.Errorf("%s has the mode %v, want %v", name, got, want)
 		}
 	}
-	if own, _ := b.undo("u1", 0); len(left(own)) > 0 {
-		t.Errorf("asked again, left %v", left(own))
+	if own, _ := b.undo("u1", 0); len(leftNames(own)) > 0 {
+		t.Errorf("asked again, left %v", leftNames(own))
 	}
 }
 
-// What turn after turn has changed is undone one after the other.
-func TestUndoGoesBackTurnByTurn(t *testing.T) {
-	b := newBench(t, nil)
+// The changes of several turns are undone one after the other.
+func TestTurnsAreUndoneOneByOne(t *testing.T) {
+	b := newHistoryTest(t, nil)
 	var states []map[string]string
 	for i := range 4 {
-		states = append(states, b.listing())
-		b.turn(fmt.Sprint("t", i), func() {
+		states = append(states, b.listAll())
+		b.runTurn(fmt.Sprint("t", i), func() {
 			b.write("a", strings.Repeat("x", i+1))
 			b.write(fmt.Sprint("only ", i), "x")
 		})
-		b.turn(fmt.Sprint("nothing ", i), func() {})
+		b.runTurn(fmt.Sprint("nothing ", i), func() {})
 	}
 	for i := 3; i >= 0; i-- {
 		b.undo(fmt.Sprint("u", i), 0)
-		b.same(fmt.Sprint("turn ", i), b.listing(), states[i])
+		b.requireSame(fmt.Sprint("turn ", i), b.listAll(), states[i])
 	}
 }
 
-func TestWhatOthersHaveChangedIsLeft(t *testing.T) {
-	b := newBench(t, nil)
-	b.everyBefore()
+func TestFilesThatOthersChangedAreLeft(t *testing.T) {
+	b := newHistoryTest(t, nil)
+	b.writeAllKinds()
 	b.write("mine", "before")
-	b.turn("t1", func() {
-		b.everyChange()
+	b.runTurn("t1", func() {
+		b.makeEveryChange()
 		b.write("mine", "turn")
 		b.write("gone folder/inner", "x")
 		b.write("made/by turn", "x")
 	})
 	b.write("mine", "person")
 	b.write("deleted", "made again")
-	must(t, os.RemoveAll(b.path("gone folder")))
+	requireNoError(t, os.RemoveAll(b.path("gone folder")))
 	b.write("made/by person", "person")
 	b.write("unconcerned", "person")
 	own, _ := b.undo("u1", 0)
 	want := []string{"deleted", "gone folder", "gone folder/inner", "made", "mine"}
-	// What the turn has made and somebody has removed is as it was before: nothing to undo.
+	// What the turn created and somebody has removed since needs no undo.
 	want = slices.DeleteFunc(want, func(n string) bool { return strings.HasPrefix(n, "gone") })
-	if !slices.Equal(left(own), want) {
-		t.Errorf("left %q, want %q", left(own), want)
+	if !slices.Equal(leftNames(own), want) {
+		t.Errorf("left %q, want %q", leftNames(own), want)
 	}
 	for name, content := range map[string]string{"mine": "person", "deleted": "made again", "made/by person": "person", "unconcerned": "person", "edited": "before"} {
 		if got, err := os.ReadFile(b.path(name)); err != nil || string(got) != content {
@@ -312,39 +312,39 @@ func TestWhatOthersHaveChangedIsLeft(t *testing.T) {
 	}
 }
 
-// What somebody does while a turn waits for people is none of the turn's.
-func TestPartsOfATurn(t *testing.T) {
-	b := newBench(t, nil)
+// Changes that others make while a turn waits for people do not count as the turn's.
+func TestChangesWhileATurnWaitsAreNotItsOwn(t *testing.T) {
+	b := newHistoryTest(t, nil)
 	b.write("a", "0")
 	b.write("both", "0")
 	b.write("back", "0")
-	b.turn("t1", func() { b.write("a", "1"); b.write("both", "1"); b.write("back", "1") })
+	b.runTurn("t1", func() { b.write("a", "1"); b.write("both", "1"); b.write("back", "1") })
 	b.write("person", "x")
 	b.write("both", "person")
-	b.turn("t1", func() { b.write("c", "1"); b.write("both", "2"); b.write("back", "0") })
+	b.runTurn("t1", func() { b.write("c", "1"); b.write("both", "2"); b.write("back", "0") })
 	records, err := b.store.Records(b.place)
-	must(t, err)
+	requireNoError(t, err)
 	if len(records) != 1 || len(records[0].Changes) != 3 {
 		t.Fatalf("kept: %+v", records)
 	}
 	own, _ := b.undo("u1", 0)
-	if !slices.Equal(left(own), []string{"both"}) || !slices.Equal(restored(own), []string{"a", "c"}) {
-		t.Errorf("left %q, restored %q", left(own), restored(own))
+	if !slices.Equal(leftNames(own), []string{"both"}) || !slices.Equal(restoredNames(own), []string{"a", "c"}) {
+		t.Errorf("left %q, restored %q", leftNames(own), restoredNames(own))
 	}
 	if got, _ := os.ReadFile(b.path("both")); string(got) != "2" {
 		t.Errorf("both is %q", got)
 	}
 }
 
-// A repository is put back whole or not at all.
-func TestRepositories(t *testing.T) {
+// A repository is restored as a whole or not at all.
+func TestRepositoriesAreRestoredWholeOrNotAtAll(t *testing.T) {
 	for _, committed := range []bool{false, true} {
-		b := newBench(t, nil)
+		b := newHistoryTest(t, nil)
 		b.write("sub/.git/HEAD", "0")
 		b.write("sub/.git/index", "0")
 		b.write("sub/file", "0")
-		before := b.listing()
-		b.turn("t1", func() {
+		before := b.listAll()
+		b.runTurn("t1", func() {
 			b.write("sub/.git/index", "1")
 			b.write("sub/.git/objects/aa/bb", "1")
 			b.write("sub/file", "1")
@@ -355,66 +355,66 @@ func TestRepositories(t *testing.T) {
 		own, _ := b.undo("u1", 0)
 		_, err := os.Stat(b.path("sub/.git/objects/aa/bb"))
 		if gone := errors.Is(err, fs.ErrNotExist); gone == committed {
-			t.Errorf("somebody has committed since: %v; the object is gone: %v (left %q)", committed, gone, left(own))
+			t.Errorf("somebody has committed since: %v; the object is gone: %v (left %q)", committed, gone, leftNames(own))
 		}
 		if !committed {
-			b.same("undone", b.listing(), before)
+			b.requireSame("undone", b.listAll(), before)
 		} else if got, _ := os.ReadFile(b.path("sub/file")); string(got) != "0" {
 			t.Errorf("the file beside it is %q", got)
 		}
 	}
 }
 
-// A turn that is cut off is undone from what it had found.
-func TestAfterACrash(t *testing.T) {
-	b := newBench(t, nil)
-	b.everyBefore()
-	before := b.listing()
+// An interrupted turn is undone from the tree that it found.
+func TestAnInterruptedTurnCanBeUndone(t *testing.T) {
+	b := newHistoryTest(t, nil)
+	b.writeAllKinds()
+	before := b.listAll()
 	b.begin("t1")
-	b.everyChange()
+	b.makeEveryChange()
 	b.store = b.open()
-	b.begin("t1") // it goes on
+	b.begin("t1") // the turn continues
 	b.write("more", "x")
 	b.store = b.open()
 	own, undone := b.undo("u1", 0)
-	if undone.Turn != "t1" || len(left(own)) > 0 {
-		t.Errorf("undone %+v, left %q", undone.Turn, left(own))
+	if undone.Turn != "t1" || len(leftNames(own)) > 0 {
+		t.Errorf("undone %+v, left %q", undone.Turn, leftNames(own))
 	}
-	b.same("undone", b.listing(), before)
+	b.requireSame("undone", b.listAll(), before)
 }
 
-func (b *bench) fewBefore() {
+func (b *historyTest) writeFew() {
 	b.write("edited", "before")
 	b.write("tree/of/files", "1")
-	must(b, os.Mkdir(b.path("folder"), 0o700))
+	requireNoError(b, os.Mkdir(b.path("folder"), 0o700))
 	b.write("becomes a folder", "file")
 	b.write("becomes a file/inner", "inner")
 	b.write("closed/edited", "before")
-	must(b, os.Chmod(b.path("closed"), 0o500))
-	b.Cleanup(func() { _ = os.Chmod(b.path("closed"), 0o700) }) // or not everybody could remove it
+	requireNoError(b, os.Chmod(b.path("closed"), 0o500))
+	b.Cleanup(func() { _ = os.Chmod(b.path("closed"), 0o700) }) // otherwise not every user could remove it
 }
 
-func (b *bench) fewChanges() {
+func (b *historyTest) makeFewChanges() {
 	b.write("edited", "after")
 	b.write("closed/edited", "after")
-	must(b, os.RemoveAll(b.path("tree")))
-	must(b, os.Chmod(b.path("folder"), 0o711))
-	must(b, os.Remove(b.path("becomes a folder")))
+	requireNoError(b, os.RemoveAll(b.path("tree")))
+	requireNoError(b, os.Chmod(b.path("folder"), 0o711))
+	requireNoError(b, os.Remove(b.path("becomes a folder")))
 	b.write("becomes a folder/x", "x")
-	must(b, os.RemoveAll(b.path("becomes a file")))
+	requireNoError(b, os.RemoveAll(b.path("becomes a file")))
 	b.write("becomes a file", "y")
-	must(b, os.Symlink("edited", b.path("link")))
+	requireNoError(b, os.Symlink("edited", b.path("link")))
 }
 
-// An undo that is cut off anywhere goes on when it is asked again.
-func TestUndoGoesOnAfterACrash(t *testing.T) {
+// An undo that was interrupted anywhere continues when it is requested again.
+func TestUndoContinuesAfterACrash(t *testing.T) {
 	type cut struct{}
 	for stop := 1; ; stop++ {
 		n := 0
-		b := newBench(t, nil)
-		b.fewBefore()
-		before := b.listing()
-		b.turn("t1", b.fewChanges)
+		b := newHistoryTest(t, nil)
+		b.writeFew()
+		before := b.listAll()
+		b.runTurn("t1", b.makeFewChanges)
 		b.cfg.Point = func(string) {
 			if n++; n == stop {
 				panic(cut{})
@@ -435,15 +435,15 @@ func TestUndoGoesOnAfterACrash(t *testing.T) {
 		b.cfg.Point = nil
 		b.store = b.open()
 		own, _ := b.undo("u1", 0)
-		b.same(fmt.Sprint("cut off at ", stop), b.listing(), before)
-		if len(left(own)) > 0 {
-			t.Errorf("cut off at %d: left %q", stop, left(own))
+		b.requireSame(fmt.Sprint("cut off at ", stop), b.listAll(), before)
+		if len(leftNames(own)) > 0 {
+			t.Errorf("cut off at %d: left %q", stop, leftNames(own))
 		}
 		if records, err := b.store.Records(b.place); err != nil || len(records) != 2 {
 			t.Errorf("cut off at %d: %d records, %v", stop, len(records), err)
 		}
-		if own, _ := b.undo("u2", own.N); len(left(own)) > 0 {
-			t.Errorf("cut off at %d: undoing the undo left %q", stop, left(own))
+		if own, _ := b.undo("u2", own.N); len(leftNames(own)) > 0 {
+			t.Errorf("cut off at %d: undoing the undo left %q", stop, leftNames(own))
 		}
 		if ended || t.Failed() {
 			return
@@ -451,12 +451,12 @@ func TestUndoGoesOnAfterACrash(t *testing.T) {
 	}
 }
 
-// A holder that has lost the session changes nothing more, and the next goes on.
-func TestUndoAsksWhetherItIsHeld(t *testing.T) {
-	b := newBench(t, nil)
-	b.everyBefore()
-	before := b.listing()
-	b.turn("t1", b.everyChange)
+// A process that has lost the session's lease changes nothing more, and the next process continues.
+func TestUndoChecksTheLease(t *testing.T) {
+	b := newHistoryTest(t, nil)
+	b.writeAllKinds()
+	before := b.listAll()
+	b.runTurn("t1", b.makeEveryChange)
 	lost, n := errors.New("lost"), 0
 	_, _, err := b.store.Undo(t.Context(), b.place, snapshots.UndoRequest{ID: "u1", CheckLease: func(context.Context) error {
 		if n++; n > 5 {
@@ -471,30 +471,30 @@ func TestUndoAsksWhetherItIsHeld(t *testing.T) {
 		t.Errorf("asked %d times", n)
 	}
 	b.undo("u1", 0)
-	b.same("gone on", b.listing(), before)
+	b.requireSame("gone on", b.listAll(), before)
 }
 
-func TestWhatIsNotKeptIsNamed(t *testing.T) {
-	b := newBench(t, func(c *snapshots.Config) { c.MaxBytes = 4096 })
+func TestFilesWithoutACopyAreNamed(t *testing.T) {
+	b := newHistoryTest(t, func(c *snapshots.Config) { c.MaxBytes = 4096 })
 	b.write("large", strings.Repeat("x", 1025))
 	b.write("chmod", strings.Repeat("y", 1025))
 	for i := range 5 {
 		b.write(fmt.Sprint("part", i), strings.Repeat(fmt.Sprint(i), 1000))
 	}
-	must(t, syscall.Mkfifo(b.path("pipe"), 0o600))
-	b.turn("t1", func() {
+	requireNoError(t, syscall.Mkfifo(b.path("pipe"), 0o600))
+	b.runTurn("t1", func() {
 		b.write("large", "now small")
-		must(t, os.Chmod(b.path("chmod"), 0o600))
-		must(t, os.Remove(b.path("pipe")))
+		requireNoError(t, os.Chmod(b.path("chmod"), 0o600))
+		requireNoError(t, os.Remove(b.path("pipe")))
 		for i := range 5 {
-			must(t, os.Remove(b.path(fmt.Sprint("part", i))))
+			requireNoError(t, os.Remove(b.path(fmt.Sprint("part", i))))
 		}
-		must(t, syscall.Mkfifo(b.path("new pipe"), 0o600))
+		requireNoError(t, syscall.Mkfifo(b.path("new pipe"), 0o600))
 	})
 	own, _ := b.undo("u1", 0)
 	why := map[string]string{}
 	for _, l := range own.Result.Left {
-		why[string(l.Path)] = l.Why
+		why[string(l.Path)] = l.Reason
 	}
 	if len(why) != 3 || !strings.Contains(why["large"], "too large") || why["pipe"] == "" {
 		t.Errorf("left: %v", why)
@@ -512,52 +512,51 @@ func TestWhatIsNotKeptIsNamed(t *testing.T) {
 }
 
 func TestADamagedCopyIsNotUsed(t *testing.T) {
-	b := newBench(t, nil)
+	b := newHistoryTest(t, nil)
 	b.write("a", "before")
 	b.write("b", "other")
-	b.turn("t1", func() { b.write("a", "after"); b.write("b", "after") })
+	b.runTurn("t1", func() { b.write("a", "after"); b.write("b", "after") })
 	sum := fmt.Sprintf("kept-%x", sha256.Sum256([]byte("before")))
 	found := 0
-	must(t, filepath.WalkDir(filepath.Join(b.root, snapshots.Folder), func(name string, _ fs.DirEntry, err error) error {
+	requireNoError(t, filepath.WalkDir(filepath.Join(b.root, snapshots.Folder), func(name string, _ fs.DirEntry, err error) error {
 		if filepath.Base(name) == sum {
 			found++
-			must(t, os.WriteFile(name, []byte("befora"), 0o600))
+			requireNoError(t, os.WriteFile(name, []byte("befora"), 0o600))
 		}
 		return err
 	}))
 	own, _ := b.undo("u1", 0)
-	if found != 1 || !slices.Equal(left(own), []string{"a"}) || !slices.Equal(restored(own), []string{"b"}) {
-		t.Errorf("found %d, left %q, restored %q", found, left(own), restored(own))
+	if found != 1 || !slices.Equal(leftNames(own), []string{"a"}) || !slices.Equal(restoredNames(own), []string{"b"}) {
+		t.Errorf("found %d, left %q, restored %q", found, leftNames(own), restoredNames(own))
 	}
 	if got, _ := os.ReadFile(b.path("a")); string(got) != "after" {
 		t.Errorf("a is %q", got)
 	}
 }
 
-// A file that is changed and keeps its size and its time of modification is seen: in the
-// same tick as well.
-func TestChangesThatDoNotShowInTimes(t *testing.T) {
-	b := newBench(t, nil)
+// A change that keeps a file's size and time of modification is found, even within the same clock tick.
+func TestChangesWithoutANewTimeAreFound(t *testing.T) {
+	b := newHistoryTest(t, nil)
 	at := time.Now().Add(-time.Hour)
 	for i := range 10 {
 		b.write("a", fmt.Sprintf("%04d", i))
-		must(t, os.Chtimes(b.path("a"), at, at))
-		before := b.listing()
-		b.turn(fmt.Sprint("t", i), func() {
+		requireNoError(t, os.Chtimes(b.path("a"), at, at))
+		before := b.listAll()
+		b.runTurn(fmt.Sprint("t", i), func() {
 			f, err := os.OpenFile(b.path("a"), os.O_WRONLY, 0)
-			must(t, err)
+			requireNoError(t, err)
 			_, err = f.WriteString("turn")
-			must(t, errors.Join(err, f.Close(), os.Chtimes(b.path("a"), at, at)))
+			requireNoError(t, errors.Join(err, f.Close(), os.Chtimes(b.path("a"), at, at)))
 		})
 		b.undo(fmt.Sprint("u", i), 0)
-		b.same(fmt.Sprint(i), b.listing(), before)
+		b.requireSame(fmt.Sprint(i), b.listAll(), before)
 	}
 }
 
-func TestOnlyWhoMayUndoes(t *testing.T) {
-	b := newBench(t, nil)
-	b.turn("t1", func() { b.write("a", "x") })
-	_, _, err := b.store.Undo(t.Context(), b.place, snapshots.UndoRequest{ID: "u1", May: func(r snapshots.Record) bool { return r.Person == "telegram:7" }})
+func TestOnlyPermittedPeopleUndo(t *testing.T) {
+	b := newHistoryTest(t, nil)
+	b.runTurn("t1", func() { b.write("a", "x") })
+	_, _, err := b.store.Undo(t.Context(), b.place, snapshots.UndoRequest{ID: "u1", MayUndo: func(r snapshots.Record) bool { return r.Person == "telegram:7" }})
 	if !errors.Is(err, snapshots.ErrNotTheirs) {
 		t.Errorf("somebody else: %v", err)
 	}
@@ -569,19 +568,19 @@ func TestOnlyWhoMayUndoes(t *testing.T) {
 	}
 }
 
-// What is kept is bounded: in turns, in age, and by what nothing names anymore.
-func TestPruning(t *testing.T) {
-	b := newBench(t, func(c *snapshots.Config) { c.Turns = 3 })
+// The number and the age of turns are limited, and copies that no record names are removed.
+func TestTheHistoryIsPruned(t *testing.T) {
+	b := newHistoryTest(t, func(c *snapshots.Config) { c.MaxTurns = 3 })
 	for i := range 10 {
-		b.turn(fmt.Sprint("t", i), func() { b.write("a", fmt.Sprint("content ", i)) })
+		b.runTurn(fmt.Sprint("t", i), func() { b.write("a", fmt.Sprint("content ", i)) })
 	}
 	records, err := b.store.Records(b.place)
-	must(t, err)
+	requireNoError(t, err)
 	if len(records) != 3 || records[2].N != 10 || records[0].N != 8 {
 		t.Fatalf("kept: %d records", len(records))
 	}
 	copies := 0
-	must(t, filepath.WalkDir(filepath.Join(b.root, snapshots.Folder), func(name string, e fs.DirEntry, err error) error {
+	requireNoError(t, filepath.WalkDir(filepath.Join(b.root, snapshots.Folder), func(name string, e fs.DirEntry, err error) error {
 		if strings.HasPrefix(e.Name(), "kept-") {
 			copies++
 		}
@@ -604,7 +603,7 @@ func TestPruning(t *testing.T) {
 	if _, _, err := b.store.Undo(t.Context(), b.place, snapshots.UndoRequest{ID: "late"}); !errors.Is(err, snapshots.ErrNone) {
 		t.Errorf("undoing what is too old gives %v", err)
 	}
-	b.turn("last", func() { b.write("a", "last") })
+	b.runTurn("last", func() { b.write("a", "last") })
 	if kept, err := filepath.Glob(filepath.Join(b.root, snapshots.Folder, "*", "*", "turn-*")); err != nil || len(kept) != 1 {
 		t.Errorf("of what is too old %v are kept, %v", kept, err)
 	}
@@ -614,15 +613,15 @@ func TestPruning(t *testing.T) {
 }
 
 func TestRemoveAndSweep(t *testing.T) {
-	b := newBench(t, nil)
-	own := snapshots.Place{Session: session, Dir: t.TempDir(), Own: true}
-	must(t, b.store.Begin(t.Context(), own, snapshots.TurnInfo{Turn: "o1"}))
-	must(t, os.WriteFile(filepath.Join(own.Dir, "x"), nil, 0o600))
-	must(t, b.store.End(t.Context(), own, "o1"))
-	b.turn("t1", func() { b.write("a", "x") })
+	b := newHistoryTest(t, nil)
+	own := snapshots.Place{Session: session, Dir: t.TempDir(), IsOwnDir: true}
+	requireNoError(t, b.store.Begin(t.Context(), own, snapshots.TurnInfo{Turn: "o1"}))
+	requireNoError(t, os.WriteFile(filepath.Join(own.Dir, "x"), nil, 0o600))
+	requireNoError(t, b.store.End(t.Context(), own, "o1"))
+	b.runTurn("t1", func() { b.write("a", "x") })
 	for _, p := range []snapshots.Place{own, b.place} {
 		if records, err := b.store.Records(p); err != nil || len(records) != 1 {
-			t.Fatalf("%v: %d records, %v", p.Own, len(records), err)
+			t.Fatalf("%v: %d records, %v", p.IsOwnDir, len(records), err)
 		}
 	}
 	if n, err := b.store.Sweep(t.Context(), time.Now().Add(-time.Hour)); n != 0 || err != nil {
@@ -637,7 +636,7 @@ func TestRemoveAndSweep(t *testing.T) {
 	if _, _, err := b.store.Undo(t.Context(), b.place, snapshots.UndoRequest{ID: "u"}); !errors.Is(err, snapshots.ErrNone) {
 		t.Errorf("after the removal: %v", err)
 	}
-	b.turn("t2", func() { b.write("a", "y") })
+	b.runTurn("t2", func() { b.write("a", "y") })
 	if n, err := b.store.Sweep(t.Context(), time.Now().Add(time.Hour)); n != 1 || err != nil {
 		t.Errorf("swept: %d, %v", n, err)
 	}
@@ -646,68 +645,68 @@ func TestRemoveAndSweep(t *testing.T) {
 	}
 }
 
-// A link in a folder's place leads nobody out of the workspace.
-func TestAFolderThatBecameALink(t *testing.T) {
-	b := newBench(t, nil)
+// A link in the place of a folder does not lead out of the workspace.
+func TestAFolderReplacedByALink(t *testing.T) {
+	b := newHistoryTest(t, nil)
 	outside := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(outside, "x"), []byte("outside"), 0o600))
+	requireNoError(t, os.WriteFile(filepath.Join(outside, "x"), []byte("outside"), 0o600))
 	b.write("sub/x", "before")
-	b.turn("t1", func() { b.write("sub/x", "outside") })
-	must(t, os.RemoveAll(b.path("sub")))
-	must(t, os.Symlink(outside, b.path("sub")))
+	b.runTurn("t1", func() { b.write("sub/x", "outside") })
+	requireNoError(t, os.RemoveAll(b.path("sub")))
+	requireNoError(t, os.Symlink(outside, b.path("sub")))
 	own, _ := b.undo("u1", 0)
-	if !slices.Equal(left(own), []string{"sub/x"}) {
-		t.Errorf("left %q", left(own))
+	if !slices.Equal(leftNames(own), []string{"sub/x"}) {
+		t.Errorf("left %q", leftNames(own))
 	}
 	if got, err := os.ReadFile(filepath.Join(outside, "x")); err != nil || string(got) != "outside" {
 		t.Errorf("outside is %q, %v", got, err)
 	}
 }
 
-// Random turns are undone, to the byte, in whatever order they can be.
+// Random turns are undone exactly, in every possible order.
 func TestRandomTurns(t *testing.T) {
 	for seed := range uint64(12) {
-		b := newBench(t, nil)
+		b := newHistoryTest(t, nil)
 		r := rand.New(rand.NewPCG(seed, 1))
 		for range 30 {
-			b.anything(r)
+			b.changeSomething(r)
 		}
 		var states []map[string]string
 		for i := range 4 {
-			states = append(states, b.listing())
-			b.turn(fmt.Sprint("t", i), func() {
+			states = append(states, b.listAll())
+			b.runTurn(fmt.Sprint("t", i), func() {
 				for range 1 + r.IntN(25) {
-					b.anything(r)
+					b.changeSomething(r)
 				}
-				b.write("mark", fmt.Sprint(i)) // so that there is a turn to be undone
+				b.write("mark", fmt.Sprint(i)) // so that there is always something to undo
 			})
 		}
-		last := b.listing()
+		last := b.listAll()
 		for i := len(states) - 1; i >= 0; i-- {
-			if own, _ := b.undo(fmt.Sprint("u", i), 0); len(left(own)) > 0 {
+			if own, _ := b.undo(fmt.Sprint("u", i), 0); len(leftNames(own)) > 0 {
 				t.Errorf("seed %d, turn %d: left %v", seed, i, own.Result.Left)
 			}
-			b.same(fmt.Sprintf("seed %d, turn %d", seed, i), b.listing(), states[i])
+			b.requireSame(fmt.Sprintf("seed %d, turn %d", seed, i), b.listAll(), states[i])
 		}
-		// And all of it again, from the first undo's record back to the last state.
+		// Undo the undos again, from the first one to the last state.
 		records, err := b.store.Records(b.place)
-		must(t, err)
+		requireNoError(t, err)
 		for _, rec := range slices.Backward(records) {
-			if rec.Undoes != 0 {
-				if own, _ := b.undo(fmt.Sprint("r", rec.N), rec.N); len(left(own)) > 0 {
+			if rec.UndoneRecord != 0 {
+				if own, _ := b.undo(fmt.Sprint("r", rec.N), rec.N); len(leftNames(own)) > 0 {
 					t.Errorf("seed %d, undoing %d: left %v", seed, rec.N, own.Result.Left)
 				}
 			}
 		}
-		b.same(fmt.Sprintf("seed %d, all undos undone", seed), b.listing(), last)
+		b.requireSame(fmt.Sprintf("seed %d, all undos undone", seed), b.listAll(), last)
 		if t.Failed() {
 			return
 		}
 	}
 }
 
-// anything does something at random to the workspace.
-func (b *bench) anything(r *rand.Rand) {
+// changeSomething makes a random change in the workspace.
+func (b *historyTest) changeSomething(r *rand.Rand) {
 	names := []string{"a", "b", "c", "d", "d/a", "d/b", "d/e", "d/e/f", "always", ".git", ".git/x", "d/.git/y"}
 	name := b.path(names[r.IntN(len(names))])
 	other := b.path(names[r.IntN(len(names))])
@@ -732,27 +731,27 @@ func (b *bench) anything(r *rand.Rand) {
 	}
 }
 
-// BenchmarkTurn is what a turn costs that changes one file among many.
+// BenchmarkTurn measures a turn that changes one file among many.
 func BenchmarkTurn(b *testing.B) {
 	for _, files := range []int{100, 10_000} {
 		b.Run(fmt.Sprint(files), func(b *testing.B) {
-			w := newBench(b, nil)
+			w := newHistoryTest(b, nil)
 			for i := range files {
 				w.write(fmt.Sprintf("d%d/f%d", i%100, i), fmt.Sprint(i))
 			}
-			w.turn("first", func() { w.write("x", "0") })
+			w.runTurn("first", func() { w.write("x", "0") })
 			n := 0
 			for b.Loop() {
 				n++
-				w.turn(fmt.Sprint("t", n), func() { w.write("x", fmt.Sprint(n)) })
+				w.runTurn(fmt.Sprint("t", n), func() { w.write("x", fmt.Sprint(n)) })
 			}
 		})
 	}
 }
 
-// BenchmarkFirst is what the first turn costs, which copies every file.
+// BenchmarkFirst measures the first turn, which copies every file.
 func BenchmarkFirst(b *testing.B) {
-	w := newBench(b, nil)
+	w := newHistoryTest(b, nil)
 	for i := range 10_000 {
 		w.write(fmt.Sprintf("d%d/f%d", i%100, i), fmt.Sprint(i))
 	}

@@ -16,8 +16,8 @@ type UndoRequest struct {
 	Note   json.RawMessage
 	// N is the number of the record to undo; 0 means the newest turn that is not undone.
 	N int
-	// May reports whether the person may undo that record.
-	May func(Record) bool
+	// MayUndo reports whether the person may undo that record.
+	MayUndo func(Record) bool
 	// CheckLease returns an error if this process no longer holds the session's lease. It is called before each
 	// change; its error ends the undo, which can be continued later.
 	CheckLease func(ctx context.Context) error
@@ -31,15 +31,15 @@ type Result struct {
 
 // RestoredPath is a path that was restored.
 type RestoredPath struct {
-	Path Name   `json:"path"`
-	What string `json:"what"` // the KindWord of the change that was undone
-	Dir  bool   `json:"dir,omitempty"`
+	Path  Name   `json:"path"`
+	What  string `json:"what"` // the KindWord of the change that was undone
+	IsDir bool   `json:"dir,omitempty"`
 }
 
 // LeftPath is a path that was left as it was.
 type LeftPath struct {
-	Path Name   `json:"path"`
-	Why  string `json:"why"`
+	Path   Name   `json:"path"`
+	Reason string `json:"why"`
 }
 
 // Undo restores the paths that a turn has changed, except those that somebody has changed since. It returns the
@@ -65,8 +65,8 @@ func (d *history) undo(ctx context.Context, u UndoRequest) (own, undone Record, 
 		return own, undone, err
 	}
 	resumed := false
-	if i := slices.IndexFunc(records, func(r Record) bool { return r.Turn == u.ID && r.Undoes != 0 }); i >= 0 {
-		own, u.N, resumed = records[i], records[i].Undoes, true
+	if i := slices.IndexFunc(records, func(r Record) bool { return r.Turn == u.ID && r.UndoneRecord != 0 }); i >= 0 {
+		own, u.N, resumed = records[i], records[i].UndoneRecord, true
 	}
 	if !resumed {
 		records = d.recent(records)
@@ -79,21 +79,21 @@ func (d *history) undo(ctx context.Context, u UndoRequest) (own, undone Record, 
 	if own.Result != nil {
 		return own, undone, nil
 	}
-	if u.May != nil && !u.May(undone) {
+	if u.MayUndo != nil && !u.MayUndo(undone) {
 		return own, undone, ErrNotTheirs
 	}
-	if undone.Problem != "" && len(undone.Changes) == 0 && undone.Open == "" {
+	if undone.Problem != "" && len(undone.Changes) == 0 && undone.OpenTree == "" {
 		return own, undone, nil // the record says why
 	}
 	if own, err = d.begin(ctx, TurnInfo{Turn: u.ID, Person: u.Person, Note: u.Note}, undone.N); err != nil {
 		return own, undone, err
 	}
-	if own.Open == "" {
+	if own.OpenTree == "" {
 		return own, undone, errors.Join(ErrTooMany, d.removeIfThere(own.name()))
 	}
-	if undone.Open != "" { // the turn was interrupted, and begin has ended its record
+	if undone.OpenTree != "" { // the turn was interrupted, and begin has ended its record
 		name := undone.name()
-		undone.Open = ""
+		undone.OpenTree = ""
 		if err := ignoreMissing(d.readJSON(name, &undone)); err != nil { // a missing record means that it has changed nothing
 			return own, undone, err
 		}
@@ -110,7 +110,7 @@ func (d *history) undo(ctx context.Context, u UndoRequest) (own, undone Record, 
 // undone; -1 if there is none.
 func indexToUndo(records []Record, n int) int {
 	for i, r := range slices.Backward(records) {
-		if r.N == n || n == 0 && r.Undoes == 0 && !IsUndone(records, r.N) {
+		if r.N == n || n == 0 && r.UndoneRecord == 0 && !IsUndone(records, r.N) {
 			return i
 		}
 	}
@@ -125,18 +125,18 @@ func (d *history) restoreRecord(ctx context.Context, u UndoRequest, own *Record,
 		return err
 	}
 	defer func() { _ = root.Close() }() // closing a folder cannot lose anything
-	r := &restorer{history: d, root: root, checkLease: u.CheckLease, resumed: resumed}
+	r := &restorer{history: d, root: root, checkLease: u.CheckLease, isResumed: resumed}
 	if r.owner, err = ownerFor(root); err != nil {
 		return err
 	}
 	if resumed {
-		r.before = d.tree(own.Open)
+		r.treeBefore = d.tree(own.OpenTree)
 	}
 	if err := r.restore(ctx, undone.Changes); err != nil {
 		return err
 	}
 	d.cfg.Point("undo:restored")
-	now, err := d.walk(ctx, d.tree(own.Open), false)
+	now, err := d.walk(ctx, d.tree(own.OpenTree), false)
 	if err != nil && !errors.Is(err, ErrTooMany) {
 		return err
 	}

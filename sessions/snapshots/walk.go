@@ -15,18 +15,18 @@ import (
 )
 
 const (
-	maxDepth  = 128 // the deepest folders that are walked
-	readAhead = 4   // how many files are read at once
+	maxDepth      = 128 // the deepest folders that are walked
+	parallelReads = 4   // how many files are read at once
 )
 
 // A walk goes through a workspace once and makes its tree.
 type walk struct {
-	ctx     context.Context //nolint:containedctx // the context of one walk
-	history *history
-	base    *tree // an earlier tree, whose checksums and copies are valid for files that nobody has touched
-	next    *tree
-	stale   []Name // files that have to be read
-	copies  bool   // whether copies are made of the files
+	ctx         context.Context //nolint:containedctx // the context of one walk
+	history     *history
+	earlier     *tree // an earlier tree, whose checksums and copies are valid for files that nobody has touched
+	tree        *tree
+	stale       []Name // files that have to be read
+	makesCopies bool   // whether copies are made of the files
 	// root is the root of the workspace if the walk may temporarily change the modes of folders,
 	// otherwise nil; unlocked are the folders whose modes it has changed.
 	root     *os.Root
@@ -60,7 +60,7 @@ func (d *history) walkOnce(ctx context.Context, base *tree, copies, unlocks bool
 	if base == nil {
 		base = &tree{}
 	}
-	w := &walk{ctx: ctx, history: d, base: base, copies: copies, next: &tree{At: at, Entries: make(map[Name]Entry, len(base.Entries))}}
+	w := &walk{ctx: ctx, history: d, earlier: base, makesCopies: copies, tree: &tree{At: at, Entries: make(map[Name]Entry, len(base.Entries))}}
 	if unlocks {
 		w.root = root
 		defer func() { err = errors.Join(err, w.relockFolders()) }()
@@ -74,7 +74,7 @@ func (d *history) walkOnce(ctx context.Context, base *tree, copies, unlocks bool
 	if err := w.readStale(root, copies); err != nil {
 		return nil, err
 	}
-	return w.next, nil
+	return w.tree, nil
 }
 
 // filesystemTime returns the current time by the filesystem's clock, in nanoseconds.
@@ -117,28 +117,28 @@ func (w *walk) addFolder(dir *os.Root, above string, depth int) (err error) {
 	}
 }
 
-// addItem adds one path and, if it is a folder, everything in it. It returns ErrTooMany after MostItems, and for folders
+// addItem adds one path and, if it is a folder, everything in it. It returns ErrTooMany after MaxItems, and for folders
 // that are nested too deep.
 func (w *walk) addItem(dir *os.Root, name, full string, depth int) error {
 	if err := w.ctx.Err(); err != nil {
 		return err
 	}
-	if w.history.cfg.Leave(full) {
+	if w.history.cfg.IsExcluded(full) {
 		return nil
 	}
 	e, err := statAt(dir, name)
 	if err != nil {
 		return ignoreMissing(err)
 	}
-	if len(w.next.Entries) >= MostItems {
+	if len(w.tree.Entries) >= MaxItems {
 		return ErrTooMany
 	}
-	if before, ok := w.base.Entries[Name(full)]; ok && e.Mode.IsRegular() && before.isUntouched(e) && w.base.isSettled(before) {
-		e.Sum, e.Kept, e.Why = before.Sum, before.Kept, before.Why
+	if before, ok := w.earlier.Entries[Name(full)]; ok && e.Mode.IsRegular() && before.isUntouched(e) && w.earlier.isSettled(before) {
+		e.Sum, e.HasCopy, e.NoCopyReason = before.Sum, before.HasCopy, before.NoCopyReason
 	} else if e.Mode.IsRegular() {
 		w.stale = append(w.stale, Name(full))
 	}
-	w.next.Entries[Name(full)] = e
+	w.tree.Entries[Name(full)] = e
 	if !e.Mode.IsDir() {
 		return nil
 	}
@@ -167,10 +167,10 @@ func (w *walk) addItem(dir *os.Root, name, full string, depth int) error {
 // made and some files that were found in it are not copied yet. Other folders that cannot be read stay as
 // they are. If unlocking is not permitted, the folder counts as it is.
 func (w *walk) unlockFolder(folder Name, e Entry) {
-	if w.root == nil || len(w.base.Entries) == 0 || e.Mode.Perm()&0o500 == 0o500 {
+	if w.root == nil || len(w.earlier.Entries) == 0 || e.Mode.Perm()&0o500 == 0o500 {
 		return
 	}
-	if before, known := w.base.Entries[folder]; known && before.Mode == e.Mode && !(w.copies && w.base.lacksCopies(folder)) {
+	if before, known := w.earlier.Entries[folder]; known && before.Mode == e.Mode && !(w.makesCopies && w.earlier.lacksCopies(folder)) {
 		return
 	}
 	if w.root.Chmod(string(folder), e.Mode|0o700) == nil {
@@ -181,16 +181,16 @@ func (w *walk) unlockFolder(folder Name, e Entry) {
 // relockFolders restores the modes of the unlocked folders, inner folders first.
 func (w *walk) relockFolders() (err error) {
 	for _, folder := range slices.Backward(w.unlocked) {
-		err = errors.Join(err, ignoreMissing(w.root.Chmod(string(folder), w.next.Entries[folder].Mode)))
+		err = errors.Join(err, ignoreMissing(w.root.Chmod(string(folder), w.tree.Entries[folder].Mode)))
 	}
 	return err
 }
 
 // copyOldEntries copies the entries of a folder that cannot be read now from the earlier tree.
 func (w *walk) copyOldEntries(folder string) {
-	for name, e := range w.base.Entries {
+	for name, e := range w.earlier.Entries {
 		if strings.HasPrefix(string(name), folder+"/") {
-			w.next.Entries[name] = e
+			w.tree.Entries[name] = e
 		}
 	}
 }
@@ -223,8 +223,8 @@ func (w *walk) addMissingCopies() {
 	for _, name := range w.stale {
 		stale[name] = true
 	}
-	for name, e := range w.next.Entries {
-		if e.Mode.IsRegular() && !e.Kept && e.Why == "" && !stale[name] {
+	for name, e := range w.tree.Entries {
+		if e.Mode.IsRegular() && !e.HasCopy && e.NoCopyReason == "" && !stale[name] {
 			w.stale = append(w.stale, name)
 		}
 	}
@@ -244,13 +244,13 @@ func (w *walk) readStale(root *os.Root, copies bool) error {
 	}
 	found := make([]Entry, len(w.stale))
 	reading, ctx := errgroup.WithContext(w.ctx)
-	reading.SetLimit(readAhead)
+	reading.SetLimit(parallelReads)
 	for i, name := range w.stale {
 		reading.Go(func() (err error) {
 			found[i], err = w.history.readFile(ctx, root, string(name), keep)
 			if errors.Is(err, fs.ErrPermission) { // the file is in a folder that cannot be read, and known from an earlier tree
-				if found[i] = w.next.Entries[name]; !found[i].Kept && found[i].Why == "" {
-					found[i].Why = textUnreadable
+				if found[i] = w.tree.Entries[name]; !found[i].HasCopy && found[i].NoCopyReason == "" {
+					found[i].NoCopyReason = textUnreadable
 				}
 				return nil
 			}
@@ -261,11 +261,11 @@ func (w *walk) readStale(root *os.Root, copies bool) error {
 		return err
 	}
 	for i, name := range w.stale {
-		if found[i].Mode == 0 && found[i].Why == "" { // the file no longer exists
-			delete(w.next.Entries, name)
+		if found[i].Mode == 0 && found[i].NoCopyReason == "" { // the file no longer exists
+			delete(w.tree.Entries, name)
 			continue
 		}
-		w.next.Entries[name] = found[i]
+		w.tree.Entries[name] = found[i]
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ func (l *log) Append(ctx context.Context, at int64, entries ...sessions.Entry) e
 
 // AppendWith writes entries at their place and changes budgets in the same write; see
 // [bill.Log].
-func (l *log) AppendWith(ctx context.Context, at int64, c bill.Change, entries ...sessions.Entry) (bill.Done, error) {
+func (l *log) AppendWith(ctx context.Context, at int64, c bill.Change, entries ...sessions.Entry) (bill.Changed, error) {
 	return l.appendBy(ctx, l.logs.db.Write, at, c, nil, entries)
 }
 
@@ -33,20 +33,20 @@ type writeFunc func(context.Context, func(*sqldb.Tx) error) error
 // appendBy appends entries, changes budgets and writes the shares of other components in one write, for
 // which it uses the function write. If there are shares, that function must wait until the write is
 // durable.
-func (l *log) appendBy(ctx context.Context, write writeFunc, at int64, c bill.Change, shares []sqldb.Share, entries []sessions.Entry) (bill.Done, error) {
+func (l *log) appendBy(ctx context.Context, write writeFunc, at int64, c bill.Change, shares []sqldb.Share, entries []sessions.Entry) (bill.Changed, error) {
 	if len(entries) == 0 {
-		return bill.Done{}, nil
+		return bill.Changed{}, nil
 	}
 	rows, err := rowsOf(at, entries)
 	if err != nil {
-		return bill.Done{}, fmt.Errorf("append: %w", err)
+		return bill.Changed{}, fmt.Errorf("append: %w", err)
 	}
 	done, err := l.write(ctx, write, rows, c, shares)
 	if err == nil {
 		err = done.refused
 	}
 	if err != nil {
-		return bill.Done{}, fmt.Errorf("append %d entries at %d: %w", len(entries), at, err)
+		return bill.Changed{}, fmt.Errorf("append %d entries at %d: %w", len(entries), at, err)
 	}
 	l.state = done.state
 	for i, r := range done.rows {
@@ -55,7 +55,7 @@ func (l *log) appendBy(ctx context.Context, write writeFunc, at int64, c bill.Ch
 			continue
 		}
 		if entries[i].At, err = r.time(); err != nil {
-			return bill.Done{}, fmt.Errorf("append: %w", err)
+			return bill.Changed{}, fmt.Errorf("append: %w", err)
 		}
 	}
 	l.logs.tokens.sweepAfter(c)

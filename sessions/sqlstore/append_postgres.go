@@ -142,7 +142,7 @@ func (l *log) turnStartQuery(rows []row) (q TurnStartQuery) {
 
 // appendWithAtOnce runs one statement that begins with text: it appends entries, changes budgets and runs
 // a query, unless that is zero. It returns how many entries it has written, and what was changed.
-func (s *logs) appendWithAtOnce(ctx context.Context, text string, args []any, c bill.Change, also TurnStartQuery) (written int64, done bill.Done, err error) {
+func (s *logs) appendWithAtOnce(ctx context.Context, text string, args []any, c bill.Change, also TurnStartQuery) (written int64, done bill.Changed, err error) {
 	row := ""
 	tokens, money := "FALSE", "FALSE"
 	if c.Tokens != nil {
@@ -169,8 +169,8 @@ func (s *logs) appendWithAtOnce(ctx context.Context, text string, args []any, c 
 	if err == nil && written > 0 && also.Query != nil {
 		also.Result(found)
 	}
-	if c.Settle { // a reservation that did not exist counts as settled, too
-		done = bill.Done{Tokens: c.Tokens != nil, Money: c.Money != nil}
+	if c.IsSettlement { // a reservation that did not exist counts as settled, too
+		done = bill.Changed{Tokens: c.Tokens != nil, Money: c.Money != nil}
 	}
 	return written, done, err
 }

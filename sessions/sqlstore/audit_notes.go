@@ -79,7 +79,7 @@ func mergeRefusals(tx *sqldb.Tx, records []sessions.AuditRecord) (merged []sessi
 		earlier := merged[i]
 		r.Count = earlier.Count + cmp.Or(r.Count, int64(len(r.Messages)))
 		r.Messages = slices.Concat(earlier.Messages, r.Messages)
-		r.Messages = r.Messages[max(0, len(r.Messages)-sessions.MostRefused):]
+		r.Messages = r.Messages[max(0, len(r.Messages)-sessions.MaxRefusedIDs):]
 		merged[i] = r
 	}
 	return merged, nil
@@ -88,7 +88,7 @@ func mergeRefusals(tx *sqldb.Tx, records []sessions.AuditRecord) (merged []sessi
 // isRecorded reports whether the table already contains r, a record of the end of a turn. It looks only
 // if r may be a repetition.
 func isRecorded(tx *sqldb.Tx, r sessions.AuditRecord) (bool, error) {
-	if !r.Again || r.Session == "" {
+	if !r.MayBeRecorded || r.Session == "" {
 		return false, nil
 	}
 	var kept bool
@@ -169,7 +169,7 @@ func dropExcessRefusals(tx *sqldb.Tx, records []sessions.AuditRecord) error {
 		}
 		done[p] = true
 		_, err := tx.Exec(`DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE kind = 'refusal' AND result = ? AND address >= ? AND address < ?
-			ORDER BY id DESC LIMIT 1000000 OFFSET ?)`, p.rule, p.channel+":", p.channel+";", sessions.MostRefusals) // ";" follows ":" in the sort order
+			ORDER BY id DESC LIMIT 1000000 OFFSET ?)`, p.rule, p.channel+":", p.channel+";", sessions.MaxRefusals) // ";" follows ":" in the sort order
 		if err != nil {
 			return err
 		}

@@ -48,7 +48,7 @@ func reserveIn(tx *sqldb.Tx, r sessions.Reservation) (over bool, err error) {
 	id, person, on := sqldb.Text(r.ID), sqldb.Text(r.Person), formatDay(r.At)
 	fresh, err := tx.Exec(`INSERT INTO reservations (id, person, day, tokens, settled, session, used, sent, until)
 		VALUES (?, ?, ?, ?, FALSE, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-		id, person, on, r.Tokens, sqldb.Text(r.Session), r.Used, r.Sent, time.Now().Add(bill.HeldFor).UnixMicro())
+		id, person, on, r.Tokens, sqldb.Text(r.Session), r.Used, r.SentTokens, time.Now().Add(bill.LeaseTime).UnixMicro())
 	if err != nil || fresh == 0 {
 		return false, err
 	}

@@ -15,17 +15,17 @@ func tokensClause(c bill.Change, first int) bill.Clause {
 	r := c.Tokens
 	id := sqldb.Text(r.ID)
 	switch {
-	case c.Settle:
+	case c.IsSettlement:
 		return bill.Clause{Text: fmt.Sprintf(settleClause, first, first+1), Args: []any{id, clampCost(c.Used)}}
-	case c.Renew:
+	case c.IsRenewal:
 		return bill.Clause{
 			Text: fmt.Sprintf(renewClause, first, first+1, first+2, first+3, first+4, first+5),
-			Args: []any{id, r.Tokens, r.Used, r.Sent, bill.HeldFor.Microseconds(), r.Cap},
+			Args: []any{id, r.Tokens, r.Used, r.SentTokens, bill.LeaseTime.Microseconds(), r.Cap},
 		}
 	}
 	return bill.Clause{
 		Text: fmt.Sprintf(reserveClause, first, first+1, first+2, first+3, first+4, first+5, first+6, first+7, first+8),
-		Args: []any{id, sqldb.Text(r.Person), formatDay(r.At), r.Tokens, roomFor(*r), sqldb.Text(r.Session), r.Used, r.Sent, bill.HeldFor.Microseconds()},
+		Args: []any{id, sqldb.Text(r.Person), formatDay(r.At), r.Tokens, roomFor(*r), sqldb.Text(r.Session), r.Used, r.SentTokens, bill.LeaseTime.Microseconds()},
 	}
 }
 
@@ -91,7 +91,7 @@ func (s *tokens) reserveAtOnce(ctx context.Context, r sessions.Reservation) (ove
 	person := sqldb.Text(r.Person)
 	var known, made bool
 	_, err = s.db.Shared(ctx, person, reserveAtOnce, []any{
-		sqldb.Text(r.ID), person, formatDay(r.At), r.Tokens, roomFor(r), sqldb.Text(r.Session), r.Used, r.Sent, bill.HeldFor.Microseconds(),
+		sqldb.Text(r.ID), person, formatDay(r.At), r.Tokens, roomFor(r), sqldb.Text(r.Session), r.Used, r.SentTokens, bill.LeaseTime.Microseconds(),
 	}, &known, &made)
 	return !known && !made, err
 }

@@ -8,13 +8,13 @@ import (
 )
 
 // changeIn changes budgets, of tokens and of money, in a transaction, on either kind of database.
-func (s *tokens) changeIn(tx *sqldb.Tx, c bill.Change) (done bill.Done, err error) {
+func (s *tokens) changeIn(tx *sqldb.Tx, c bill.Change) (done bill.Changed, err error) {
 	switch {
 	case c.Tokens == nil:
-	case c.Settle:
+	case c.IsSettlement:
 		err = settleIn(tx, *c.Tokens, clampCost(c.Used))
 		done.Tokens = err == nil
-	case c.Renew:
+	case c.IsRenewal:
 		var over, known bool
 		over, known, err = s.renewIn(tx, *c.Tokens)
 		done.Tokens = err == nil && known && !over
@@ -31,7 +31,7 @@ func (s *tokens) changeIn(tx *sqldb.Tx, c bill.Change) (done bill.Done, err erro
 
 // sweepAfter deletes old spending, like Reserve, after a change that was made along with an append.
 func (s *tokens) sweepAfter(c bill.Change) {
-	if c.Tokens != nil && !c.Settle {
+	if c.Tokens != nil && !c.IsSettlement {
 		s.sweep(time.Now(), c.Tokens.At)
 	}
 	s.money.SweepAfter(c)

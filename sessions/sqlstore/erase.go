@@ -126,7 +126,7 @@ func (s *eraser) ErasePerson(ctx context.Context, person string) (sessions.Erase
 			return err
 		}
 		err = s.db.Write(ctx, func(tx *sqldb.Tx) error {
-			return errors.Join(anonymizeSpending(tx, person, reservations), bill.Forget(tx, bill.Person(sqldb.Untext(person))), bill.Disown(tx, "", bill.Person(sqldb.Untext(person))), rates.Forget(tx, sqldb.Untext(person)), deleteRows(tx, "jobs", "person = ?", person), deleteRows(tx, "node_calls", "person = ?", person), deleteRows(tx, "node_waits", "person = ?", person))
+			return errors.Join(anonymizeSpending(tx, person, reservations), bill.Forget(tx, bill.Person(sqldb.Untext(person))), bill.Detach(tx, "", bill.Person(sqldb.Untext(person))), rates.Forget(tx, sqldb.Untext(person)), deleteRows(tx, "jobs", "person = ?", person), deleteRows(tx, "node_calls", "person = ?", person), deleteRows(tx, "node_waits", "person = ?", person))
 		})
 		if err != nil {
 			return err
@@ -432,7 +432,7 @@ func (e *eraserCall) eraseOne(ctx context.Context, key string, early int64, eras
 	case p.whollyErased:
 		e.counts.Sessions = append(e.counts.Sessions, key)
 	case p.erased > 0:
-		e.counts.Shared = append(e.counts.Shared, key)
+		e.counts.PartlyErased = append(e.counts.PartlyErased, key)
 	}
 	return nil
 }

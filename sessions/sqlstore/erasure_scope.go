@@ -30,7 +30,7 @@ func (p *sessionErasure) eraseWhole() error {
 	if _, err := p.tx.Exec("DELETE FROM time_zones WHERE session = ?", sqldb.Text(p.key)); err != nil {
 		return err
 	}
-	if err := errors.Join(bill.Forget(p.tx, bill.Session(p.key)), bill.Disown(p.tx, p.key, bill.Session(p.key)), detachReservations(p.tx, p.key)); err != nil {
+	if err := errors.Join(bill.Forget(p.tx, bill.Session(p.key)), bill.Detach(p.tx, p.key, bill.Session(p.key)), detachReservations(p.tx, p.key)); err != nil {
 		return err
 	}
 	if err := p.redactAudit(""); err != nil {

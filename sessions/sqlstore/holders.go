@@ -22,7 +22,7 @@ import (
 func (s *tokens) Renew(ctx context.Context, r sessions.Reservation) (known bool, err error) {
 	if s.db.IsPostgres() {
 		var done bool
-		clause := tokensClause(bill.Change{Tokens: &r, Renew: true}, 1)
+		clause := tokensClause(bill.Change{Tokens: &r, IsRenewal: true}, 1)
 		_, err := s.db.Shared(ctx, sqldb.Text(r.Person), "WITH moved AS (SELECT 1)"+clause.Text+"\nSELECT EXISTS (SELECT 1 FROM made), EXISTS (SELECT 1 FROM before)", clause.Args, &done, &known)
 		if err != nil {
 			return false, fmt.Errorf("renew %s: %w", r.ID, err)
@@ -64,7 +64,7 @@ func (s *tokens) renewIn(tx *sqldb.Tx, r sessions.Reservation) (over, known bool
 		return err == nil, true, err
 	}
 	until, from := bill.HeldUntilSQL(s.db)
-	_, err = tx.Exec("UPDATE reservations SET tokens = ?, used = ?, sent = ?, until = "+until+" WHERE id = ?", r.Tokens, r.Used, r.Sent, from, sqldb.Text(r.ID))
+	_, err = tx.Exec("UPDATE reservations SET tokens = ?, used = ?, sent = ?, until = "+until+" WHERE id = ?", r.Tokens, r.Used, r.SentTokens, from, sqldb.Text(r.ID))
 	return false, true, err
 }
 
@@ -156,7 +156,7 @@ func (s *tokens) takeOverIn(tx *sqldb.Tx, r sessions.Reservation, turn string) (
 func (s *tokens) Extend(ctx context.Context, ids []string) error {
 	if s.db.IsPostgres() { // there each statement is a round trip
 		until, from := bill.HeldUntilSQL(s.db)
-		_, err := s.db.Exec(ctx, "UPDATE reservations SET until = "+until+" WHERE id = ANY(CAST(? AS text[])) AND NOT settled AND NOT abandoned", from, bill.Texts(ids))
+		_, err := s.db.Exec(ctx, "UPDATE reservations SET until = "+until+" WHERE id = ANY(CAST(? AS text[])) AND NOT settled AND NOT abandoned", from, bill.StoredTexts(ids))
 		if err != nil {
 			return fmt.Errorf("extend reservations: %w", err)
 		}
@@ -188,7 +188,7 @@ const (
 	// maxSettledPerWrite is the most reservations that are settled in one write, which takes a few
 	// milliseconds at most.
 	maxSettledPerWrite = 50
-	handBackPeriod     = time.Hour // see bill.HeldFor
+	handBackPeriod     = time.Hour // see bill.LeaseTime
 )
 
 // detachReservations removes a session from the reservations of its turns, so that nobody takes them over.
@@ -261,7 +261,7 @@ func (s *tokens) settleExpiredTokens(tx *sqldb.Tx, id string) (settled bool, err
 	known := r.knownTokens()
 	switch {
 	case r.isOld() && r.until == 0: // its time begins now, because it is not known when it was made
-		until, from := bill.AfterSQL(s.db, bill.OldHeldFor)
+		until, from := bill.AfterSQL(s.db, bill.OldLeaseTime)
 		_, err = tx.Exec("UPDATE reservations SET until = "+until+" WHERE id = ?", from, id)
 		return false, err
 	case r.abandoned:

@@ -102,6 +102,6 @@ type appendOutcome struct {
 	refused    error // why nothing was written, such as a higher fence; a retry would not help
 	state      state // the log's state afterwards
 	rows       []row // the entries as they are in the log
-	changed    bill.Done
+	changed    bill.Changed
 	eventCount int // how many events were recorded for subscribers
 }

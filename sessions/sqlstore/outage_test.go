@@ -118,9 +118,9 @@ func waitForGrowth(t *testing.T, s *sqlstore.Store, key string) {
 				continue
 			}
 			if from < 0 {
-				from = info.Entries
+				from = info.LastEntry
 			}
-			if info.Entries >= from+20 {
+			if info.LastEntry >= from+20 {
 				return nil
 			}
 		}

@@ -80,7 +80,7 @@ func TestNoStatementOfAnErasureReadsAWholeTable(t *testing.T) {
 	if _, err := s.EraseSession(t.Context(), "main:telegram:-1"); err != nil {
 		t.Fatal(err)
 	}
-	if done, err := s.ErasePerson(t.Context(), anna); err != nil || len(done.Shared) != 2 {
+	if done, err := s.ErasePerson(t.Context(), anna); err != nil || len(done.PartlyErased) != 2 {
 		t.Fatal(done, err)
 	}
 	if done, err := s.EraseBefore(t.Context(), time.Now().Add(time.Hour)); err != nil || len(done.Sessions) != 2 {

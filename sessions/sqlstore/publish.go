@@ -27,12 +27,12 @@ func (l publishingLog) Append(ctx context.Context, at int64, entries ...sessions
 }
 
 // AppendWith does what the log's AppendWith does, and publishes the mail.
-func (l publishingLog) AppendWith(ctx context.Context, at int64, c bill.Change, entries ...sessions.Entry) (bill.Done, error) {
+func (l publishingLog) AppendWith(ctx context.Context, at int64, c bill.Change, entries ...sessions.Entry) (bill.Changed, error) {
 	shares := make([]sqldb.Share, 0, len(l.mail))
 	for _, m := range l.mail {
 		share, err := l.logs.sharer.Share(m.Topic, m.Key, m.ID, m.Body)
 		if err != nil {
-			return bill.Done{}, fmt.Errorf("append with message %s: %w: %w", m.ID, sessions.ErrUnpublished, err)
+			return bill.Changed{}, fmt.Errorf("append with message %s: %w: %w", m.ID, sessions.ErrUnpublished, err)
 		}
 		shares = append(shares, share)
 	}

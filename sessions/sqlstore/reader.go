@@ -113,7 +113,7 @@ func (s *reader) Info(ctx context.Context, key string) (sessions.Info, error) {
 // scanInfo reads a session's row.
 func scanInfo(scan func(dest ...any) error) (info sessions.Info, err error) {
 	var created, updated, said, named string
-	if err := scan(&info.Key, &info.Entries, &info.Erasures, &created, &updated, &info.Person, &said, &named); err != nil {
+	if err := scan(&info.Key, &info.LastEntry, &info.Erasures, &created, &updated, &info.Person, &said, &named); err != nil {
 		return sessions.Info{}, err
 	}
 	if parts, err := sessions.ParseKey(info.Key); err == nil {

@@ -194,7 +194,7 @@ func (s *reader) selection(ctx context.Context, q sessions.SessionQuery) (of ses
 // addKeys selects the sessions with the query's keys. They are few compared to all sessions, so they are selected
 // first.
 func (s *reader) addKeys(of *sessionSelection, q sessions.SessionQuery) {
-	given, keys := "SELECT value FROM json_each(?)", any(bill.Texts(q.Keys))
+	given, keys := "SELECT value FROM json_each(?)", any(bill.StoredTexts(q.Keys))
 	if s.db.IsPostgres() {
 		given = "SELECT unnest(CAST(? AS text[]))"
 	} else if raw, err := plainjson.Marshal(keys); err == nil { // a list of texts can be encoded

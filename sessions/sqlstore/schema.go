@@ -93,7 +93,7 @@ func (d dialect) migrations() []string {
 		sql(archive.Migration),
 		subscriptions.PlaceMigration,
 		sql(d.participants),
-		sql(bill.Kept),
+		sql(bill.KeptSums),
 		sql(nodes.Migration),
 		sql(nodes.WaitMigration),
 	}

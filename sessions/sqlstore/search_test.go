@@ -416,7 +416,7 @@ func TestPlaceholdersOfResultsAreNotFound(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, fleeting := range []bool{true, false} {
-			e, err := sessions.NewEntry("t", sessions.KindToolResult, sessions.ToolResult{Content: fmt.Appendf(nil, `{"text":"a fig, fleeting: %t"}`, fleeting), Fleeting: fleeting})
+			e, err := sessions.NewEntry("t", sessions.KindToolResult, sessions.ToolResult{Content: fmt.Appendf(nil, `{"text":"a fig, fleeting: %t"}`, fleeting), IsPlaceholder: fleeting})
 			if err == nil {
 				err = l.Append(t.Context(), l.Next(), e)
 			}

@@ -26,7 +26,7 @@ func (l soonLog) Append(ctx context.Context, at int64, entries ...sessions.Entry
 }
 
 // AppendWith does what the log's AppendWith does, but may return before the entries are durable.
-func (l soonLog) AppendWith(ctx context.Context, at int64, c bill.Change, entries ...sessions.Entry) (bill.Done, error) {
+func (l soonLog) AppendWith(ctx context.Context, at int64, c bill.Change, entries ...sessions.Entry) (bill.Changed, error) {
 	soon := func(ctx context.Context, fn func(*sqldb.Tx) error) error { return l.logs.db.Soon(ctx, l.within, fn) }
 	return l.appendBy(ctx, soon, at, c, nil, entries)
 }

@@ -7,7 +7,7 @@ import (
 	"parley/sessions/workspace"
 )
 
-func benchDir(b *testing.B) *workspace.Dir {
+func newBenchDir(b *testing.B) *workspace.Dir {
 	b.Helper()
 	all, err := workspace.New(workspace.Config{Root: b.TempDir()})
 	if err != nil {
@@ -25,7 +25,7 @@ func benchDir(b *testing.B) *workspace.Dir {
 }
 
 func BenchmarkWrite(b *testing.B) {
-	d := benchDir(b)
+	d := newBenchDir(b)
 	for b.Loop() {
 		if err := d.Write("notes.txt", []byte("hello")); err != nil {
 			b.Fatal(err)
@@ -34,7 +34,7 @@ func BenchmarkWrite(b *testing.B) {
 }
 
 func BenchmarkRead(b *testing.B) {
-	d := benchDir(b)
+	d := newBenchDir(b)
 	for b.Loop() {
 		if _, err := fs.ReadFile(d, "notes.txt"); err != nil {
 			b.Fatal(err)

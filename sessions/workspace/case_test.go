@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestCaseDoesNotCount asks for names as on a filesystem that takes a and A for
-// one, which the machine that runs the tests need not have.
-func TestCaseDoesNotCount(t *testing.T) {
+// TestNamesThatDifferOnlyInCase pretends that the filesystem ignores case, whatever the filesystem of the test
+// machine does.
+func TestNamesThatDifferOnlyInCase(t *testing.T) {
 	for _, folds := range []bool{false, true} {
 		w := &Workspaces{ignoresCase: folds}
 		seen := map[string]string{}

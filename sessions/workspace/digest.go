@@ -18,8 +18,8 @@ import (
 const (
 	// maxDigestDepth limits how deep a digest goes; each folder on the way is open meanwhile.
 	maxDigestDepth = 256
-	// digestTries is how often a digest is started again because something changed meanwhile.
-	digestTries = 3
+	// maxDigestAttempts is how often a digest is started again because something changed meanwhile.
+	maxDigestAttempts = 3
 	// clockTick is the resolution of file timestamps on systems with a coarse clock: two changes of a
 	// file that are closer together than this may leave the same timestamp.
 	clockTick = 20 * time.Millisecond
@@ -34,7 +34,7 @@ var ErrChanging = errors.New("its files change while they are compared")
 // something keeps changing meanwhile, the error is ErrChanging. It refuses folders that are nested more than
 // maxDigestDepth deep. Digest reads all files, so ctx should limit it.
 func (d *Dir) Digest(ctx context.Context) (string, error) {
-	for range digestTries {
+	for range maxDigestAttempts {
 		read, err := d.walkDigest(ctx, true)
 		if err != nil {
 			return "", err
@@ -68,14 +68,14 @@ func (d *Dir) DigestTimes(ctx context.Context) (string, error) {
 // digests are the two hashes that one walk computes; contents is "" if no file was read.
 type digests struct {
 	contents, times string
-	began           time.Time
+	walkStarted     time.Time
 	newest          int64 // when anything was last changed, in nanoseconds
 }
 
 // isFresh reports whether something was changed so shortly before the walk that another change might not
 // show in its times. If another machine's clock sets the times, this cannot be known.
 func (d digests) isFresh() bool {
-	age := d.began.UnixNano() - d.newest
+	age := d.walkStarted.UnixNano() - d.newest
 	return age > -int64(clockTick) && age < int64(clockTick)
 }
 
@@ -97,7 +97,7 @@ func (d *Dir) walkDigest(ctx context.Context, read bool) (digests, error) {
 	if err != nil {
 		return digests{}, err
 	}
-	sums := digests{times: hex.EncodeToString(w.times.Sum(nil)), began: began, newest: w.newest}
+	sums := digests{times: hex.EncodeToString(w.times.Sum(nil)), walkStarted: began, newest: w.newest}
 	if read {
 		sums.contents = hex.EncodeToString(w.contents.Sum(nil))
 	}
@@ -147,11 +147,11 @@ func (w *digestWalk) addItem(dir *os.Root, name string, depth int) error {
 	}
 	w.write("%q %s", name, info.Mode())
 	w.newest = max(w.newest, changedNanos(info))
-	stamp := fmt.Sprintf(" %s %d %d %d\n", identity(info), info.Size(), modifiedNanos(info), changedNanos(info))
+	stamp := fmt.Sprintf(" %s %d %d %d\n", sharedIdentity(info), info.Size(), modifiedNanos(info), changedNanos(info))
 	switch mode := info.Mode(); {
 	case mode.IsDir():
 		// The times of a folder change with its entries, which are added themselves.
-		fmt.Fprintf(w.times, " %s", identity(info))
+		fmt.Fprintf(w.times, " %s", sharedIdentity(info))
 		return w.descend(dir, name, depth, stamp)
 	case mode&fs.ModeSymlink != 0:
 		to, err := dir.Readlink(name)
@@ -175,7 +175,7 @@ func (w *digestWalk) addItem(dir *os.Root, name string, depth int) error {
 // own times.
 func (w *digestWalk) descend(dir *os.Root, name string, depth int, stamp string) error {
 	if depth >= maxDigestDepth {
-		return refuse("its folders are nested more than %d deep", maxDigestDepth)
+		return refusalf("its folders are nested more than %d deep", maxDigestDepth)
 	}
 	below, err := dir.OpenRoot(name)
 	switch {

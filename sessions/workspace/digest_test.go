@@ -13,11 +13,11 @@ import (
 	"parley/sessions/workspace"
 )
 
-// Each of these changes what a command could find, by one digest or both.
+// Each of these changes is visible to commands, and changes one or both digests.
 func TestADigestChangesWithEverythingInADirectory(t *testing.T) {
 	tests := map[string]struct {
 		change   func(path string) error
-		contents bool // whether the digest of the content changes, too
+		contents bool // whether the digest of the contents changes too
 	}{
 		"nothing":         {func(string) error { return nil }, false},
 		"another content": {func(p string) error { return os.WriteFile(p+"/sub/a.sh", []byte("echo 2"), 0o600) }, true},
@@ -79,8 +79,8 @@ func TestADigestChangesWithEverythingInADirectory(t *testing.T) {
 	}
 }
 
-// Names cannot be moved between a folder and what is beside it without a change.
-func TestADigestIsNotFooledByNames(t *testing.T) {
+// Moving a name out of a folder to a place next to it changes the digest.
+func TestADigestDistinguishesNestedNames(t *testing.T) {
 	sum := func(files ...string) string {
 		dir := newDir(t)
 		for _, file := range files {
@@ -99,7 +99,7 @@ func TestADigestIsNotFooledByNames(t *testing.T) {
 	}
 }
 
-func TestADigestIsBounded(t *testing.T) {
+func TestTheDepthOfADigestIsLimited(t *testing.T) {
 	dir := newDir(t)
 	var deep strings.Builder
 	deep.WriteString(dir.Path())
@@ -119,8 +119,8 @@ func TestADigestIsBounded(t *testing.T) {
 	}
 }
 
-// A file that is written while others are read is seen, although it was read before.
-func TestADigestOfWhatChangesAllTheTime(t *testing.T) {
+// A write to a file that was already read, during the walk, is noticed.
+func TestADigestOfChangingFilesFails(t *testing.T) {
 	dir := newDir(t)
 	for n := range 200 {
 		if err := dir.Write(fmt.Sprintf("f%03d", n), []byte("x")); err != nil {
@@ -143,7 +143,7 @@ func TestADigestOfWhatChangesAllTheTime(t *testing.T) {
 		}
 	}()
 	var err error
-	for range 50 { // a walk may fit between two writes
+	for range 50 { // a walk may happen to fit between two writes
 		if _, err = dir.Digest(t.Context()); err != nil {
 			break
 		}

@@ -15,35 +15,35 @@ import (
 // The maximum length of a path and of a name within a path, in bytes, and the maximum number of entries
 // in a listing.
 const (
-	maxPath    = 4096
-	maxPart    = 255
-	maxEntries = 100_000
+	maxPath     = 4096
+	maxPathPart = 255
+	maxEntries  = 100_000
 )
 
-// Inside is the path at which commands in a sandbox see a session's directory.
-const Inside = "/workspace"
+// SandboxPath is the path at which commands in a sandbox see a session's directory.
+const SandboxPath = "/workspace"
 
 // A Dir is one session's directory. Many goroutines may use it at once. It is an fs.FS, fs.ReadDirFS and
 // fs.StatFS, and every method accepts any path that Name accepts.
 type Dir struct {
-	workspaces *Workspaces
-	name       string       // the directory's path below Workspaces.base
-	until      time.Time    // the last moment at which a write may take effect; zero means no limit
-	workEnded  func() error // if set, returns an error once the work has ended; that stops a measurement; see WithContext
+	workspaces     *Workspaces
+	name           string       // the directory's path below Workspaces.base
+	writableUntil  time.Time    // the last moment at which a write may take effect; zero means no limit
+	checkWorkEnded func() error // if set, returns an error once the work has ended; that stops a measurement; see WithContext
 }
 
 // WritableUntil returns the same directory for a holder who may write only until t. A write that
 // would take effect later is refused with ErrLate and changes nothing: a process that was
 // paused must not undo what its successor has written.
 func (d *Dir) WritableUntil(t time.Time) *Dir {
-	return &Dir{workspaces: d.workspaces, name: d.name, until: t, workEnded: d.workEnded}
+	return &Dir{workspaces: d.workspaces, name: d.name, writableUntil: t, checkWorkEnded: d.checkWorkEnded}
 }
 
 // isLate reports whether the time for writing (until) has passed. It reads both of Go's clocks: the
 // monotonic one stops while the machine sleeps, and the other can be set.
 func (d *Dir) isLate() bool {
 	now := time.Now()
-	return !d.until.IsZero() && (now.After(d.until) || now.Round(0).After(d.until.Round(0)))
+	return !d.writableUntil.IsZero() && (now.After(d.writableUntil) || now.Round(0).After(d.writableUntil.Round(0)))
 }
 
 // Path returns the directory's path on the host. It is for a sandbox, which gives a child process access
@@ -55,31 +55,31 @@ func (d *Dir) Path() string { return filepath.Join(d.workspaces.base.Name(), d.n
 func (d *Dir) Name(path string) (string, error) {
 	switch {
 	case path == "":
-		return "", refuse("the path is empty: give one relative to the workspace")
+		return "", refusalf("the path is empty: give one relative to the workspace")
 	case len(path) > maxPath:
-		return "", refuse("the path has %d bytes, at most %d are allowed", len(path), maxPath)
+		return "", refusalf("the path has %d bytes, at most %d are allowed", len(path), maxPath)
 	case strings.ContainsRune(path, 0):
-		return "", refuse("the path holds a NUL byte")
+		return "", refusalf("the path holds a NUL byte")
 	case path == "~" || strings.HasPrefix(path, "~/"):
-		return "", refuse("%q: ~ is not expanded, give a path relative to the workspace", shortened(path))
+		return "", refusalf("%q: ~ is not expanded, give a path relative to the workspace", shortenPath(path))
 	}
 	name := filepath.Clean(path)
 	if filepath.IsAbs(name) {
 		inside, ok := d.relativeName(name)
 		if !ok {
-			return "", refuse("%q is outside the workspace: give a path relative to it", shortened(path))
+			return "", refusalf("%q is outside the workspace: give a path relative to it", shortenPath(path))
 		}
 		name = inside
 	}
 	if !filepath.IsLocal(name) {
-		return "", refuse("%q leads out of the workspace: give a path inside it", shortened(path))
+		return "", refusalf("%q leads out of the workspace: give a path inside it", shortenPath(path))
 	}
 	for part := range strings.SplitSeq(name, "/") {
-		if len(part) > maxPart {
-			return "", refuse("a name in the path has %d bytes, at most %d are allowed", len(part), maxPart)
+		if len(part) > maxPathPart {
+			return "", refusalf("a name in the path has %d bytes, at most %d are allowed", len(part), maxPathPart)
 		}
 		if IsTemporary(part) {
-			return "", refuse("%q is a name that only what is being written has: give another", part)
+			return "", refusalf("%q is a name that only what is being written has: give another", part)
 		}
 	}
 	return filepath.ToSlash(name), nil
@@ -90,7 +90,7 @@ func (d *Dir) Name(path string) (string, error) {
 func (d *Dir) relativeName(abs string) (string, bool) {
 	whole := []string{
 		filepath.Join(d.workspaces.base.Name(), d.name), filepath.Join(d.workspaces.resolved, d.name),
-		Inside, // the path under which commands, and so the model, know it
+		SandboxPath, // the path under which commands, and so the model, know it
 	}
 	for _, base := range whole {
 		rel, err := filepath.Rel(base, abs)
@@ -112,7 +112,7 @@ func (d *Dir) withOpenDir(path string, operate func(s *openDir, name string) err
 		return err
 	}
 	defer d.workspaces.release(s)
-	return d.workspaces.explainMissing(name, sanitised(name, operate(s, name)))
+	return d.workspaces.explainMissing(name, sanitized(name, operate(s, name)))
 }
 
 // Open opens a regular file for reading. It never blocks: it refuses FIFOs, sockets and devices. It also
@@ -157,22 +157,22 @@ func (r *readFile) Read(p []byte) (int, error) {
 	if err == nil || errors.Is(err, io.EOF) {
 		return n, err
 	}
-	return n, sanitised(r.name, err)
+	return n, sanitized(r.name, err)
 }
 
-func (r *readFile) Close() error { return sanitised(r.name, r.f.Close()) }
+func (r *readFile) Close() error { return sanitized(r.name, r.f.Close()) }
 
 // checkRegular refuses everything except a regular file with a single name.
 func checkRegular(name string, info fs.FileInfo) error {
 	switch mode := info.Mode(); {
 	case mode.IsDir():
-		return refuse("%q is a directory, not a file", shortened(name))
+		return refusalf("%q is a directory, not a file", shortenPath(name))
 	case mode&fs.ModeSymlink != 0:
-		return refuse("%q is a symbolic link: give the path of the file that it points to", shortened(name))
+		return refusalf("%q is a symbolic link: give the path of the file that it points to", shortenPath(name))
 	case !mode.IsRegular():
-		return refuse("%q is a %s, not a regular file", shortened(name), kindOfFile(mode))
+		return refusalf("%q is a %s, not a regular file", shortenPath(name), kindOfFile(mode))
 	case hasOtherLinks(info):
-		return refuse("%q has further hard links, which may lie outside the workspace: make a copy of it under a new name", shortened(name))
+		return refusalf("%q has further hard links, which may lie outside the workspace: make a copy of it under a new name", shortenPath(name))
 	}
 	return nil
 }
@@ -227,7 +227,7 @@ func (s *openDir) readDir(name string) (entries []fs.DirEntry, err error) {
 		case err != nil:
 			return nil, err
 		case len(entries) > maxEntries:
-			return nil, tooBig("%q holds more than %d entries, too many to list", shortened(name), maxEntries)
+			return nil, tooBigError("%q holds more than %d entries, too many to list", shortenPath(name), maxEntries)
 		}
 	}
 }

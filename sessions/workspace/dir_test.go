@@ -16,19 +16,19 @@ import (
 	"parley/sessions/workspace"
 )
 
-func must(t *testing.T, err error) {
+func requireNoError(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-func TestIsAFilesystem(t *testing.T) {
+func TestDirIsAFilesystem(t *testing.T) {
 	d := newDir(t)
-	must(t, d.Write("a/b/c.txt", []byte("deep")))
-	must(t, d.Write("top.txt", []byte("top")))
+	requireNoError(t, d.Write("a/b/c.txt", []byte("deep")))
+	requireNoError(t, d.Write("top.txt", []byte("top")))
 	var seen []string
-	must(t, fs.WalkDir(d, ".", func(path string, _ fs.DirEntry, err error) error {
+	requireNoError(t, fs.WalkDir(d, ".", func(path string, _ fs.DirEntry, err error) error {
 		seen = append(seen, path)
 		return err
 	}))
@@ -39,7 +39,7 @@ func TestIsAFilesystem(t *testing.T) {
 		t.Errorf("read %q, %v", got, err)
 	}
 	sub, err := fs.Sub(d, "a")
-	must(t, err)
+	requireNoError(t, err)
 	if got, err := fs.ReadFile(sub, "b/c.txt"); err != nil || string(got) != "deep" {
 		t.Errorf("read through Sub %q, %v", got, err)
 	}
@@ -47,9 +47,9 @@ func TestIsAFilesystem(t *testing.T) {
 
 func TestWriteReplacesWhole(t *testing.T) {
 	d := newDir(t)
-	must(t, d.Write("run.sh", []byte("old")))
+	requireNoError(t, d.Write("run.sh", []byte("old")))
 	path := filepath.Join(d.Path(), "run.sh")
-	must(t, os.Chmod(path, 0o751))
+	requireNoError(t, os.Chmod(path, 0o751))
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -67,8 +67,8 @@ func TestWriteReplacesWhole(t *testing.T) {
 		}
 	})
 	for range 20 {
-		must(t, d.Write("run.sh", make([]byte, 1<<20)))
-		must(t, d.Write("run.sh", []byte("old")))
+		requireNoError(t, d.Write("run.sh", make([]byte, 1<<20)))
+		requireNoError(t, d.Write("run.sh", []byte("old")))
 	}
 	close(stop)
 	wg.Wait()
@@ -102,13 +102,13 @@ func TestUpdate(t *testing.T) {
 	if err := d.Update("log", 19, func([]byte) ([]byte, error) { return nil, nil }); !errors.Is(err, syscall.EFBIG) {
 		t.Errorf("a file over the limit gave %v", err)
 	}
-	must(t, d.Update("new", 10, func(old []byte) ([]byte, error) {
+	requireNoError(t, d.Update("new", 10, func(old []byte) ([]byte, error) {
 		if old != nil {
 			t.Errorf("a missing file gave %q", old)
 		}
 		return []byte{}, nil
 	}))
-	must(t, d.Update("new", 10, func(old []byte) ([]byte, error) {
+	requireNoError(t, d.Update("new", 10, func(old []byte) ([]byte, error) {
 		if old == nil {
 			t.Error("an empty file counts as missing")
 		}
@@ -118,15 +118,15 @@ func TestUpdate(t *testing.T) {
 
 func TestRemoveOfAFile(t *testing.T) {
 	d := newDir(t)
-	must(t, d.Write("sub/a.txt", []byte("x")))
-	must(t, d.Remove("sub/a.txt"))
-	must(t, d.Remove("sub/a.txt")) // it is gone already
+	requireNoError(t, d.Write("sub/a.txt", []byte("x")))
+	requireNoError(t, d.Remove("sub/a.txt"))
+	requireNoError(t, d.Remove("sub/a.txt")) // the file is already gone
 	if _, err := d.Stat("sub/a.txt"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the file is %v", err)
 	}
 	outside := filepath.Join(t.TempDir(), "kept")
-	must(t, os.WriteFile(outside, nil, 0o600))
-	must(t, os.Symlink(outside, filepath.Join(d.Path(), "link")))
+	requireNoError(t, os.WriteFile(outside, nil, 0o600))
+	requireNoError(t, os.Symlink(outside, filepath.Join(d.Path(), "link")))
 	for _, path := range []string{"sub", ".", "../x", "", outside, "link"} {
 		if err := d.Remove(path); !errors.Is(err, fs.ErrInvalid) {
 			t.Errorf("removing %q gives %v", path, err)
@@ -137,19 +137,19 @@ func TestRemoveOfAFile(t *testing.T) {
 	}
 }
 
-func TestWhatACrashLeaves(t *testing.T) {
+func TestLeftoversOfACrashAreRemoved(t *testing.T) {
 	d := newDir(t)
-	must(t, d.Write("sub/a", nil))
+	requireNoError(t, d.Write("sub/a", nil))
 	stale, fresh := filepath.Join(d.Path(), ".parley-"+strings.Repeat("a", 26)+".tmp"), filepath.Join(d.Path(), ".parley-"+strings.Repeat("b", 26)+".tmp")
-	must(t, os.WriteFile(stale, nil, 0o600))
-	must(t, os.WriteFile(fresh, nil, 0o600))
+	requireNoError(t, os.WriteFile(stale, nil, 0o600))
+	requireNoError(t, os.WriteFile(fresh, nil, 0o600))
 	long := time.Now().Add(-time.Hour)
-	must(t, os.Chtimes(stale, long, long))
+	requireNoError(t, os.Chtimes(stale, long, long))
 	entries, err := d.ReadDir(".")
 	if err != nil || len(entries) != 1 || entries[0].Name() != "sub" {
 		t.Errorf("the listing shows %v, %v", entries, err)
 	}
-	must(t, d.Write("b", nil))
+	requireNoError(t, d.Write("b", nil))
 	if _, err := os.Lstat(stale); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("what a crash left is still there: %v", err)
 	}
@@ -158,8 +158,8 @@ func TestWhatACrashLeaves(t *testing.T) {
 	}
 }
 
-// tryEveryOperation tries a path with every operation. Each must fail with want, at once,
-// and without naming the host's directories.
+// tryEveryOperation tries every operation on a path. Each must fail immediately with want, and without naming
+// the host's directories.
 func tryEveryOperation(t *testing.T, d *workspace.Dir, path string, want error) {
 	t.Helper()
 	attempts := map[string]func() error{
@@ -189,22 +189,22 @@ func tryEveryOperation(t *testing.T, d *workspace.Dir, path string, want error) 
 	}
 }
 
-func TestLinksOut(t *testing.T) {
+func TestLinksOutOfTheDirectoryAreRefused(t *testing.T) {
 	d := newDir(t)
 	outside := t.TempDir()
 	secret := filepath.Join(outside, "secret")
-	must(t, os.WriteFile(secret, []byte("secret"), 0o600))
+	requireNoError(t, os.WriteFile(secret, []byte("secret"), 0o600))
 	in := func(name string) string { return filepath.Join(d.Path(), name) }
-	must(t, d.Write("inside.txt", []byte("in")))
-	must(t, os.Symlink(secret, in("file")))
-	must(t, os.Symlink(outside, in("dir")))
+	requireNoError(t, d.Write("inside.txt", []byte("in")))
+	requireNoError(t, os.Symlink(secret, in("file")))
+	requireNoError(t, os.Symlink(outside, in("dir")))
 	up, err := filepath.Rel(d.Path(), outside)
-	must(t, err)
-	must(t, os.Symlink(up, in("relative")))
-	must(t, os.Symlink(filepath.Join(outside, "new"), in("dangling")))
-	must(t, os.Symlink(in("inside.txt"), in("absolute")))
-	must(t, os.Symlink("loop", in("loop")))
-	must(t, os.Link(secret, in("hard")))
+	requireNoError(t, err)
+	requireNoError(t, os.Symlink(up, in("relative")))
+	requireNoError(t, os.Symlink(filepath.Join(outside, "new"), in("dangling")))
+	requireNoError(t, os.Symlink(in("inside.txt"), in("absolute")))
+	requireNoError(t, os.Symlink("loop", in("loop")))
+	requireNoError(t, os.Link(secret, in("hard")))
 	for _, path := range []string{
 		"file", "file/", "dir/secret", "dir/new", "dir/sub/new", "relative/secret", "relative/new/x", "dangling", "dangling/x", "absolute", "loop", "loop/x", "hard", "../x",
 	} {
@@ -225,8 +225,8 @@ func TestLinksOut(t *testing.T) {
 	if got, err := os.ReadFile(secret); err != nil || string(got) != "secret" {
 		t.Errorf("the file outside became %q, %v", got, err)
 	}
-	// A link that stays inside is followed for reading.
-	must(t, os.Symlink("inside.txt", in("soft")))
+	// A link to a place inside the directory is followed for reading.
+	requireNoError(t, os.Symlink("inside.txt", in("soft")))
 	if got, err := fs.ReadFile(d, "soft"); err != nil || string(got) != "in" {
 		t.Errorf("a link inside gave %q, %v", got, err)
 	}
@@ -235,22 +235,22 @@ func TestLinksOut(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoFile(t *testing.T) {
+func TestIrregularFilesAreRefused(t *testing.T) {
 	d := newDir(t)
 	in := func(name string) string { return filepath.Join(d.Path(), name) }
-	must(t, syscall.Mkfifo(in("pipe"), 0o600))
-	must(t, os.Mkdir(in("folder"), 0o700))
-	must(t, d.Write("plain", nil))
+	requireNoError(t, syscall.Mkfifo(in("pipe"), 0o600))
+	requireNoError(t, os.Mkdir(in("folder"), 0o700))
+	requireNoError(t, d.Write("plain", nil))
 	tryEveryOperation(t, d, "pipe", fs.ErrInvalid)
 	tryEveryOperation(t, d, "folder", fs.ErrInvalid)
 	tryEveryOperation(t, d, "folder/", fs.ErrInvalid)
 	tryEveryOperation(t, d, "plain/x", fs.ErrInvalid)
 	tryEveryOperation(t, d, ".", fs.ErrInvalid)
 	t.Run("socket", func(t *testing.T) {
-		t.Chdir(d.Path()) // the name of a socket may not be long
+		t.Chdir(d.Path()) // the path of a socket must be short
 		l, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", "socket")
-		must(t, err)
-		defer func() { must(t, l.Close()) }()
+		requireNoError(t, err)
+		defer func() { requireNoError(t, l.Close()) }()
 		tryEveryOperation(t, d, "socket", fs.ErrInvalid)
 	})
 	t.Run("device", func(t *testing.T) {
@@ -270,15 +270,15 @@ func TestWhatIsNoFile(t *testing.T) {
 	}
 }
 
-// TestRace swaps a directory for a link out of the workspace while it is read
-// and written through: no read may see what is outside, no write may land there.
+// TestRace replaces a directory by a link out of the workspace while it is read and written through. No read
+// may see what is outside, and no write may change it.
 func TestRace(t *testing.T) {
 	d := newDir(t)
 	outside := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(outside, "secret"), []byte("outside"), 0o600))
-	must(t, d.Write("d/secret", []byte("inside")))
+	requireNoError(t, os.WriteFile(filepath.Join(outside, "secret"), []byte("outside"), 0o600))
+	requireNoError(t, d.Write("d/secret", []byte("inside")))
 	in := func(name string) string { return filepath.Join(d.Path(), name) }
-	must(t, os.Symlink(outside, in("l")))
+	requireNoError(t, os.Symlink(outside, in("l")))
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -290,8 +290,8 @@ func TestRace(t *testing.T) {
 			}
 			for _, move := range [][2]string{{"d", "x"}, {"l", "d"}, {"d", "l"}, {"x", "d"}} {
 				for os.Rename(in(move[0]), in(move[1])) != nil {
-					// A write made the directory anew while its name was free,
-					// and may still be at work in it.
+					// A write may have created the directory again while its name was free, and may still be
+					// using it.
 					_ = os.RemoveAll(in(move[1]))
 				}
 			}
@@ -304,14 +304,14 @@ func TestRace(t *testing.T) {
 			refused++
 		} else {
 			got, err := io.ReadAll(f)
-			must(t, f.Close())
+			requireNoError(t, f.Close())
 			if err != nil || string(got) != "inside" {
 				t.Fatalf("a read saw %q, %v", got, err)
 			}
 			seen++
 		}
 		if i%10 == 0 {
-			_ = d.Write("d/new", []byte("evil")) // it may well be refused
+			_ = d.Write("d/new", []byte("evil")) // may be refused
 			_ = d.Write("d/deep/new", []byte("evil"))
 		}
 	}
@@ -329,20 +329,20 @@ func TestRace(t *testing.T) {
 func TestCreate(t *testing.T) {
 	d := newDir(t)
 	f, err := d.Create("jobs/one/output.txt")
-	must(t, err)
+	requireNoError(t, err)
 	if _, err := d.Create("jobs/one/output.txt"); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("creating it again gives %v", err)
 	}
 	_, err = f.WriteString("said")
-	must(t, err)
-	must(t, os.Rename(filepath.Join(d.Path(), "jobs"), filepath.Join(d.Path(), "moved")))
+	requireNoError(t, err)
+	requireNoError(t, os.Rename(filepath.Join(d.Path(), "jobs"), filepath.Join(d.Path(), "moved")))
 	_, err = f.WriteString(" more")
-	must(t, errors.Join(err, f.Close()))
+	requireNoError(t, errors.Join(err, f.Close()))
 	if got, err := fs.ReadFile(d, "moved/one/output.txt"); err != nil || string(got) != "said more" {
 		t.Errorf("the file has %q, %v", got, err)
 	}
 	outside := t.TempDir()
-	must(t, os.Symlink(outside, filepath.Join(d.Path(), "jobs")))
+	requireNoError(t, os.Symlink(outside, filepath.Join(d.Path(), "jobs")))
 	if _, err := d.Create("jobs/two"); !errors.Is(err, fs.ErrInvalid) {
 		t.Errorf("creating it outside gives %v", err)
 	}
@@ -351,9 +351,8 @@ func TestCreate(t *testing.T) {
 	}
 }
 
-// A folder that a command gave a name of what is being written keeps nothing from being written
-// beside it.
-func TestAFolderOfATemporaryNameIsLeft(t *testing.T) {
+// A folder to which a command gave a temporary file's name does not disturb writes next to it.
+func TestAFolderWithATemporaryNameStays(t *testing.T) {
 	d := newDir(t)
 	folder := filepath.Join(d.Path(), "in", ".parley-"+strings.Repeat("a", 26)+".tmp")
 	if err := os.MkdirAll(filepath.Join(folder, "more"), 0o755); err != nil {

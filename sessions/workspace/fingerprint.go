@@ -30,7 +30,7 @@ const maxLookups = 100_000
 // so the hash changes once it exists. It refuses words and folders that take more than maxLookups look-ups. The hash
 // is the same on every machine that mounts the directory.
 func (d *Dir) Fingerprint(ctx context.Context, words, folders []string) (string, error) {
-	return d.fingerprint(ctx, words, folders, identity)
+	return d.fingerprint(ctx, words, folders, sharedIdentity)
 }
 
 // LocalFingerprint returns the hash in the form of older releases, whose Fingerprint was not the same on
@@ -46,7 +46,7 @@ func (d *Dir) fingerprint(ctx context.Context, words, folders []string, identity
 	// its place.
 	at, err := os.Stat(d.Path())
 	if err != nil {
-		return "", sanitised(".", err)
+		return "", sanitized(".", err)
 	}
 	err = d.withOpenDir(".", func(s *openDir, _ string) error {
 		open, err := s.root.Stat(".")
@@ -114,7 +114,7 @@ func (s *openDir) existingNames(ctx context.Context, words, places []string, roo
 	folders, visited := []string{"."}, map[string]bool{localIdentity(root): true}
 	for lookups := 0; len(folders) > 0; folders = folders[1:] {
 		if lookups += len(words); lookups > maxLookups {
-			return nil, refuse("the words could name more than %d files of the workspace", maxLookups)
+			return nil, refusalf("the words could name more than %d files of the workspace", maxLookups)
 		}
 		for _, word := range words {
 			if err := ctx.Err(); err != nil {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-func TestAFingerprintChangesWithWhatIsNamed(t *testing.T) {
+func TestAFingerprintChangesWithTheNamedFiles(t *testing.T) {
 	dir := newDir(t)
 	write := func(name, content string) {
 		if err := dir.Write(name, []byte(content)); err != nil {
@@ -54,11 +54,11 @@ func TestAFingerprintChangesWithWhatIsNamed(t *testing.T) {
 	same(false, "another directory in its place, with the same files")
 }
 
-// What a command may name after it has changed its folder is looked at as well.
+// Files that a command may name after changing to a folder are included too.
 func TestAFingerprintFollowsFolders(t *testing.T) {
 	tests := map[string]struct {
 		words  []string
-		change string // the file that is written anew
+		change string // the file that is overwritten
 		seen   bool
 	}{
 		"after cd":                        {[]string{"cd", "sub", "run.sh"}, "sub/run.sh", true},
@@ -103,8 +103,8 @@ func TestAFingerprintFollowsFolders(t *testing.T) {
 	}
 }
 
-// Another folder of the same name and content is another.
-func TestAFingerprintKnowsFoldersByWhatTheyAre(t *testing.T) {
+// A different folder with the same name and content changes the fingerprint.
+func TestAFingerprintDistinguishesFolders(t *testing.T) {
 	dir := newDir(t)
 	if err := dir.Write("sub/run.sh", []byte("echo")); err != nil {
 		t.Fatal(err)
@@ -126,7 +126,7 @@ func TestAFingerprintKnowsFoldersByWhatTheyAre(t *testing.T) {
 	}
 }
 
-func TestAFingerprintIsBounded(t *testing.T) {
+func TestTheLookupsOfAFingerprintAreLimited(t *testing.T) {
 	dir := newDir(t)
 	var words []string
 	for i := range 400 {

@@ -10,9 +10,9 @@ import (
 	"parley/sessions/workspace"
 )
 
-// All sessions of an agent that has a folder of its own, those of sub-agents too, have their
-// directories there, each with its quota; those of others have not.
-func TestFolderOfAnAgent(t *testing.T) {
+// If an agent has its own folder, all its sessions, including those as a sub-agent, have their directories
+// there, each with its quota. Sessions of other agents do not.
+func TestAgentsWithTheirOwnFolders(t *testing.T) {
 	root, own := filepath.Join(t.TempDir(), "root"), filepath.Join(t.TempDir(), "own")
 	w, err := workspace.New(workspace.Config{Root: root, MaxBytes: 64 << 10, Folders: map[string]string{"ops": own}})
 	if err != nil {

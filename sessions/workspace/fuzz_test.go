@@ -10,8 +10,8 @@ import (
 	"parley/sessions/workspace"
 )
 
-// FuzzPaths writes, reads and removes by any path, in a directory with links that lead
-// out of it: nothing outside is ever changed, read or made.
+// FuzzPaths writes, reads and removes by arbitrary paths, in a directory with links that lead out of it.
+// Nothing outside may be changed, read or created.
 func FuzzPaths(f *testing.F) {
 	for _, path := range []string{
 		"a.txt", "sub/b", "../out/secret", "/etc/passwd", "out/secret", "out/new", "in/x", "loop/loop/x", "sub/../../out/secret", "./sub//b/", "~/x", "a\x00b",
@@ -54,27 +54,27 @@ func FuzzPaths(f *testing.F) {
 		if raw, err := fs.ReadFile(dir, path); err == nil && string(raw) == "outside" {
 			t.Errorf("%q is read from outside", path)
 		}
-		_ = dir.Write(path, []byte("written")) // it may be refused
+		_ = dir.Write(path, []byte("written")) // may be refused
 		if _, err := dir.Fingerprint(t.Context(), []string{path, "sub", "up"}, []string{path, "sub", "up"}); err != nil {
 			t.Errorf("%q: %v", path, err)
 		}
-		if _, err := dir.Stat(path); err == nil && !known(path) {
+		if _, err := dir.Stat(path); err == nil && !isOwnPath(path) {
 			_ = dir.Remove(path)
 		}
-		for _, entry := range listed(t, base) {
+		for _, entry := range listDir(t, base) {
 			if n := entry.Name(); n != "out" && n != "all" {
 				t.Fatalf("%q made %q outside", path, n)
 			}
 		}
-		entries := listed(t, outside)
+		entries := listDir(t, outside)
 		if raw, err := os.ReadFile(filepath.Join(outside, "secret")); err != nil || string(raw) != "outside" || len(entries) != 1 {
 			t.Fatalf("%q changed what is outside: %q, %v, %d files", path, raw, err, len(entries))
 		}
 	})
 }
 
-// known tells whether a path is one of those that the test itself has made.
-func known(path string) bool {
+// isOwnPath reports whether the test itself has created this path.
+func isOwnPath(path string) bool {
 	switch filepath.Clean(path) {
 	case "out", "file", "dangling", "in", "loop", "up", "sub", "sub/b", ".":
 		return true
@@ -82,7 +82,7 @@ func known(path string) bool {
 	return strings.Contains(path, "loop") || strings.HasPrefix(path, "/")
 }
 
-func listed(t *testing.T, dir string) []fs.DirEntry {
+func listDir(t *testing.T, dir string) []fs.DirEntry {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
 	if err != nil {

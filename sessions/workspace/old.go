@@ -111,7 +111,7 @@ func (s *openDir) isFolder(name string) bool {
 // ifExists calls operate with a session's directory, if it exists. It skips a person's own directory,
 // which its owner cleans up.
 func (w *Workspaces) ifExists(key string, operate func(*openDir) error) error {
-	if w = w.workspacesOf(key); w.fixed {
+	if w = w.workspacesOf(key); w.isFixed {
 		return nil
 	}
 	name, err := w.directoryName(key)
@@ -126,5 +126,5 @@ func (w *Workspaces) ifExists(key string, operate func(*openDir) error) error {
 		return err
 	}
 	defer w.release(s)
-	return sanitised("", operate(s))
+	return sanitized("", operate(s))
 }

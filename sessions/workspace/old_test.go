@@ -13,26 +13,26 @@ import (
 	"parley/sessions/workspace"
 )
 
-// Of a folder only its own files are old, and none that is reached through a link.
+// Only files directly in a folder are discarded, and none that is reached through a link.
 func TestOldFilesAreRemoved(t *testing.T) {
-	all := newAll(t, workspace.Config{MaxBytes: 20 * 4096})
+	all := newWorkspaces(t, workspace.Config{MaxBytes: 20 * 4096})
 	const key = "main:telegram:42"
-	d := open(t, all, key)
+	d := openSession(t, all, key)
 	before := time.Now().Add(-time.Hour)
 	age := func(name string) {
 		t.Helper()
-		must(t, os.Chtimes(filepath.Join(d.Path(), name), time.Time{}, before.Add(-time.Minute)))
+		requireNoError(t, os.Chtimes(filepath.Join(d.Path(), name), time.Time{}, before.Add(-time.Minute)))
 	}
 	for _, name := range []string{"in/old", "in/again", "in/linked", "in/new", "in/deep/old", "elsewhere/old", "elsewhere/new"} {
-		must(t, d.Write(name, []byte("x")))
+		requireNoError(t, d.Write(name, []byte("x")))
 		if !strings.HasSuffix(name, "/new") {
 			age(name)
 		}
 	}
-	must(t, os.Link(filepath.Join(d.Path(), "in/linked"), filepath.Join(d.Path(), "elsewhere/linked")))
-	must(t, os.Symlink("../elsewhere/old", filepath.Join(d.Path(), "in/symbolic")))
-	must(t, os.Symlink("elsewhere", filepath.Join(d.Path(), "link")))
-	must(t, os.WriteFile(filepath.Join(d.Path(), "in/.parley-aaaaaaaaaaaaaaaaaaaaaaaaaa.tmp"), nil, 0o600))
+	requireNoError(t, os.Link(filepath.Join(d.Path(), "in/linked"), filepath.Join(d.Path(), "elsewhere/linked")))
+	requireNoError(t, os.Symlink("../elsewhere/old", filepath.Join(d.Path(), "in/symbolic")))
+	requireNoError(t, os.Symlink("elsewhere", filepath.Join(d.Path(), "link")))
+	requireNoError(t, os.WriteFile(filepath.Join(d.Path(), "in/.parley-aaaaaaaaaaaaaaaaaaaaaaaaaa.tmp"), nil, 0o600))
 	age("in/.parley-aaaaaaaaaaaaaaaaaaaaaaaaaa.tmp")
 
 	for folder, want := range map[string][]string{"in": {"in/again", "in/linked", "in/old"}, "link": nil, "in/deep": {"in/deep/old"}, "link/x": nil, "none": nil, "in/new": nil} {
@@ -40,7 +40,7 @@ func TestOldFilesAreRemoved(t *testing.T) {
 			t.Errorf("old in %s are %q, %v", folder, got, err)
 		}
 	}
-	must(t, d.Write("in/again", []byte("y"))) // somebody needs it
+	requireNoError(t, d.Write("in/again", []byte("y"))) // the file is used again
 	n, err := all.DiscardOld(t.Context(), key, []string{"in/again", "in/old", "in/linked", "in/gone", "in/symbolic", "link/old", "in/new"}, before)
 	if err != nil || n != 2 {
 		t.Errorf("removed %d, %v", n, err)
@@ -50,10 +50,10 @@ func TestOldFilesAreRemoved(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	// What is removed makes room.
-	must(t, d.Write("room", make([]byte, 8*4096)))
+	// Discarded files no longer count against the quota.
+	requireNoError(t, d.Write("room", make([]byte, 8*4096)))
 
-	// Nobody makes a directory by looking, and a person's own is left alone.
+	// Listing creates no directory, and a person's own directory is left alone.
 	if got, err := all.ListOld(t.Context(), "main:telegram:43", "in", before); err != nil || got != nil {
 		t.Errorf("old where nothing is: %q, %v", got, err)
 	}
@@ -61,7 +61,7 @@ func TestOldFilesAreRemoved(t *testing.T) {
 		t.Errorf("a directory was made: %v", err)
 	}
 	own, err := workspace.OpenFixed(d.Path())
-	must(t, err)
+	requireNoError(t, err)
 	defer own.Close()
 	if got, err := own.ListOld(t.Context(), key, "in/deep", before); err != nil || got != nil {
 		t.Errorf("old in a person's own directory: %q, %v", got, err)
@@ -71,12 +71,12 @@ func TestOldFilesAreRemoved(t *testing.T) {
 	}
 }
 
-// What is known of a file that is not there is said with the error.
+// The error for a missing file says why it may be missing.
 func TestAMissingFileIsExplained(t *testing.T) {
-	d := open(t, newAll(t, workspace.Config{Missing: func(name string) string {
+	d := openSession(t, newWorkspaces(t, workspace.Config{Missing: func(name string) string {
 		return map[string]string{"in/a": "it went"}[name]
 	}}), "main:a:b")
-	must(t, d.Write("in/there", nil))
+	requireNoError(t, d.Write("in/there", nil))
 	for path, want := range map[string]string{"./in/a": `"in/a" does not exist: it went`, "in/b": `"in/b" does not exist`, "in/there/a": "not a directory"} {
 		_, err := d.Open(path)
 		if err == nil || !strings.HasSuffix(err.Error(), want) {

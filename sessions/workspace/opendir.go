@@ -12,20 +12,20 @@ import (
 // An openDir is one session's directory while it is open. All operations on it share its descriptor,
 // which stays open for a while after the last operation.
 type openDir struct {
-	name   string
-	refs   int           // how many operations are running; guarded by Workspaces.mu, as are idle and unused
-	idle   *list.Element // its place in Workspaces.idle; nil while in use
-	unused chan struct{} // set if the directory was removed: closed when nobody uses it anymore
-	once   sync.Once     // opens the directory, at its first use
-	err    error         // why the directory could not be opened
-	root   *os.Root
-	fixed  bool   // whether it is a person's own
-	owner  *owner // the new owner of what is created in it, if this process is root; otherwise nil
+	name    string
+	running int           // how many operations are running; guarded by Workspaces.mu, as are idle and unused
+	idle    *list.Element // its place in Workspaces.idle; nil while in use
+	unused  chan struct{} // set if the directory was removed: closed when nobody uses it anymore
+	once    sync.Once     // opens the directory, at its first use
+	err     error         // why the directory could not be opened
+	root    *os.Root
+	isFixed bool   // whether it is a person's own
+	owner   *owner // the new owner of what is created in it, if this process is root; otherwise nil
 
-	writes   sync.Mutex // held during a write, which reads, changes and replaces; guards all fields below
-	measured bool       // whether usage is known
-	usage    usage
-	swept    map[string]bool // the folders from which sweep has removed the leftovers of a crash
+	writes       sync.Mutex // held during a write, which reads, changes and replaces; guards all fields below
+	measured     bool       // whether usage is known
+	usage        usage
+	sweptFolders map[string]bool // the folders from which sweep has removed the leftovers of a crash
 }
 
 // acquire returns the open directory for one operation; release gives it back.
@@ -37,10 +37,10 @@ func (w *Workspaces) acquire(name string) (*openDir, error) {
 	}
 	s, ok := w.dirs[name]
 	if !ok {
-		s = &openDir{name: name, fixed: w.fixed}
+		s = &openDir{name: name, isFixed: w.isFixed}
 		w.dirs[name] = s
 	}
-	s.refs++
+	s.running++
 	if s.idle != nil {
 		w.idle.Remove(s.idle)
 		s.idle = nil
@@ -68,16 +68,16 @@ func (w *Workspaces) openRoot(name string) (*os.Root, *owner, error) {
 	root, err := w.base.OpenRoot(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err := w.base.MkdirAll(name, 0o700); err != nil {
-			return nil, nil, fmt.Errorf("open workspace: %w", sanitised("", err))
+			return nil, nil, fmt.Errorf("open workspace: %w", sanitized("", err))
 		}
 		root, err = w.base.OpenRoot(name)
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("open workspace: %w", sanitised("", err))
+		return nil, nil, fmt.Errorf("open workspace: %w", sanitized("", err))
 	}
 	own, err := w.settleOwner(name, root)
 	if err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("open workspace: %w", sanitised("", err)), root.Close())
+		return nil, nil, errors.Join(fmt.Errorf("open workspace: %w", sanitized("", err)), root.Close())
 	}
 	return root, own, nil
 }
@@ -87,7 +87,7 @@ func (w *Workspaces) openRoot(name string) (*os.Root, *owner, error) {
 func (w *Workspaces) release(s *openDir) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if s.refs--; s.refs > 0 {
+	if s.running--; s.running > 0 {
 		return
 	}
 	if s.unused != nil {

@@ -12,10 +12,9 @@ import (
 	"parley/sessions/workspace"
 )
 
-// What root makes in a session's directory belongs to the user as whom commands run there: the
-// configured one, or whoever owns the folder that holds all of them. A person's own directory
-// stays whose it is.
-func TestRootGivesWhatItMakes(t *testing.T) {
+// What root creates in a session's directory belongs to the user as whom commands run there: the configured
+// user, or the owner of the folder that contains all directories. A person's own directory keeps its owner.
+func TestRootGivesNewFilesToTheirOwner(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root gives files away")
 	}
@@ -40,7 +39,7 @@ func TestRootGivesWhatItMakes(t *testing.T) {
 	}
 	work := func(all *workspace.Workspaces) {
 		t.Helper()
-		d := open(t, all, "main:test:1")
+		d := openSession(t, all, "main:test:1")
 		for path, text := range map[string]string{"a/b/file": "x", "file": "x"} {
 			if err := d.Write(path, []byte(text)); err != nil {
 				t.Fatal(err)
@@ -63,7 +62,7 @@ func TestRootGivesWhatItMakes(t *testing.T) {
 			if err := os.Chown(root, of, of); err != nil {
 				t.Fatal(err)
 			}
-			work(newAll(t, workspace.Config{Root: root, User: user}))
+			work(newWorkspaces(t, workspace.Config{Root: root, User: user}))
 			want := uint32(user)
 			if of != 0 {
 				want = other

@@ -38,7 +38,7 @@ func (w *Workspaces) settleOwner(name string, root *os.Root) (*owner, error) {
 		return nil, err
 	}
 	own := ownerOf(info)
-	if w.fixed || w.user <= 0 {
+	if w.isFixed || w.user <= 0 {
 		return own, nil
 	}
 	base, err := w.base.Stat(".")

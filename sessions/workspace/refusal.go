@@ -21,18 +21,18 @@ func (r *refusal) Error() string { return r.words }
 
 func (r *refusal) Unwrap() error { return r.kind }
 
-// refuse returns the error for a path that cannot be used.
-func refuse(format string, args ...any) error {
+// refusalf returns the error for a path that cannot be used.
+func refusalf(format string, args ...any) error {
 	return &refusal{fmt.Sprintf(format, args...), fs.ErrInvalid}
 }
 
-// tooBig returns the error for a file or directory that is too large for this package.
-func tooBig(format string, args ...any) error {
+// tooBigError returns the error for a file or directory that is too large for this package.
+func tooBigError(format string, args ...any) error {
 	return &refusal{fmt.Sprintf(format, args...), syscall.EFBIG}
 }
 
-// shortened returns a path, cut if it is too long for an error.
-func shortened(path string) string {
+// shortenPath returns a path, cut if it is too long for an error.
+func shortenPath(path string) string {
 	const most = 120
 	if len(path) <= most {
 		return path
@@ -44,16 +44,16 @@ func shortened(path string) string {
 	return path[:n] + "…"
 }
 
-// sanitised rewords an error about a name inside the directory for a model. The system's errors contain
+// sanitized rewords an error about a name inside the directory for a model. The system's errors contain
 // the path on the host, which the new error leaves out. Refusals, plainErrors, ErrQuota, ErrLate and the
 // errors of a context have no such path, and pass unchanged.
-func sanitised(name string, err error) error {
+func sanitized(name string, err error) error {
 	if err == nil {
 		return nil
 	}
 	//nolint:errorlint // the system's error itself, which is frequent: each turn looks for files that most sessions have not
 	if system, ok := err.(*fs.PathError); ok && system.Err == syscall.ENOENT {
-		return &refusal{strconv.Quote(shortened(name)) + " does not exist", fs.ErrNotExist}
+		return &refusal{strconv.Quote(shortenPath(name)) + " does not exist", fs.ErrNotExist}
 	}
 	if known, ok := errors.AsType[*refusal](err); ok {
 		return known
@@ -61,7 +61,7 @@ func sanitised(name string, err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrQuota) || errors.Is(err, ErrLate) || isPlain(err) {
 		return err
 	}
-	name = shortened(name)
+	name = shortenPath(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return &refusal{fmt.Sprintf("%q does not exist", name), fs.ErrNotExist}
@@ -73,19 +73,19 @@ func sanitised(name string, err error) error {
 	number, ok := errors.AsType[syscall.Errno](err)
 	if !ok {
 		// The only remaining error is that of os.Root for a path that leads out, which is not exported.
-		return refuse("%q leads out of the workspace, or through a symbolic link with an absolute target: give a path inside it", name)
+		return refusalf("%q leads out of the workspace, or through a symbolic link with an absolute target: give a path inside it", name)
 	}
 	switch number {
 	case syscall.ENOTDIR:
-		return refuse("%q: a part of it is a file, not a directory", name)
+		return refusalf("%q: a part of it is a file, not a directory", name)
 	case syscall.EISDIR:
-		return refuse("%q is a directory, not a file", name)
+		return refusalf("%q is a directory, not a file", name)
 	case syscall.ELOOP:
-		return refuse("%q leads through too many symbolic links", name)
+		return refusalf("%q leads through too many symbolic links", name)
 	case syscall.ENAMETOOLONG:
-		return refuse("%q is too long", name)
+		return refusalf("%q is too long", name)
 	case syscall.ENXIO, syscall.ENODEV, syscall.EOPNOTSUPP:
-		return refuse("%q is not a regular file", name)
+		return refusalf("%q is not a regular file", name)
 	}
 	return &refusal{fmt.Sprintf("%q: %s", name, number.Error()), number}
 }

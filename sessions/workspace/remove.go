@@ -13,15 +13,15 @@ import (
 // Deleting is tried several times, because a child process that is being killed may
 // still write for a moment.
 const (
-	removeTries = 50
-	removeEvery = 50 * time.Millisecond
+	maxRemoveAttempts   = 50
+	removeRetryInterval = 50 * time.Millisecond
 )
 
 // Remove deletes a session's directory with everything in it, and reports whether there was one. Opening
 // it again creates a new one. Running operations finish in the old one, and what they write is deleted
 // too. Remove never deletes the directory of OpenFixed, which is a person's own.
 func (w *Workspaces) Remove(ctx context.Context, key string) (bool, error) {
-	if w = w.workspacesOf(key); w.fixed {
+	if w = w.workspacesOf(key); w.isFixed {
 		return false, nil
 	}
 	name, err := w.directoryName(key)
@@ -57,7 +57,7 @@ func (w *Workspaces) moveToTrash(name string) (trash string, unused <-chan struc
 	case errors.Is(err, fs.ErrNotExist):
 		return "", nil, nil
 	case err != nil:
-		return "", nil, sanitised("", err)
+		return "", nil, sanitized("", err)
 	}
 	gone := make(chan struct{})
 	s, ok := w.dirs[name]
@@ -67,7 +67,7 @@ func (w *Workspaces) moveToTrash(name string) (trash string, unused <-chan struc
 	}
 	delete(w.dirs, name)
 	s.unused = gone
-	if s.refs == 0 {
+	if s.running == 0 {
 		if s.idle != nil {
 			w.idle.Remove(s.idle)
 		}
@@ -88,11 +88,11 @@ func (s *openDir) closeRemoved() {
 func (w *Workspaces) deleteTrash(ctx context.Context, trash string) error {
 	for try := 1; ; try++ {
 		err := w.base.RemoveAll(trash)
-		if err == nil || try == removeTries || !isNotEmpty(err) {
-			return sanitised("", err)
+		if err == nil || try == maxRemoveAttempts || !isNotEmpty(err) {
+			return sanitized("", err)
 		}
 		select {
-		case <-time.After(removeEvery):
+		case <-time.After(removeRetryInterval):
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -107,7 +107,7 @@ func isNotEmpty(err error) bool {
 func (w *Workspaces) clearTrash() (err error) {
 	f, err := w.base.Open(".")
 	if err != nil {
-		return fmt.Errorf("list workspaces: %w", sanitised("", err))
+		return fmt.Errorf("list workspaces: %w", sanitized("", err))
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	for {
@@ -116,7 +116,7 @@ func (w *Workspaces) clearTrash() (err error) {
 			if e.IsDir() && IsTemporary(e.Name()) {
 				// If something is still being written to it, the process that removes it is alive.
 				if err := w.base.RemoveAll(e.Name()); err != nil && !isNotEmpty(err) {
-					return fmt.Errorf("remove workspace: %w", sanitised("", err))
+					return fmt.Errorf("remove workspace: %w", sanitized("", err))
 				}
 			}
 		}
@@ -124,7 +124,7 @@ func (w *Workspaces) clearTrash() (err error) {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("list workspaces: %w", sanitised("", err))
+			return fmt.Errorf("list workspaces: %w", sanitized("", err))
 		}
 	}
 }

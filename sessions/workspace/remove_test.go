@@ -11,15 +11,15 @@ import (
 	"parley/sessions/workspace"
 )
 
-func remove(t *testing.T, all *workspace.Workspaces, key string, want bool) {
+func removeSession(t *testing.T, all *workspace.Workspaces, key string, want bool) {
 	t.Helper()
 	if got, err := all.Remove(t.Context(), key); got != want || err != nil {
 		t.Fatalf("removing %s: %v, %v, want %v", key, got, err, want)
 	}
 }
 
-// files lists all files below a directory.
-func files(t *testing.T, dir string) (names []string) {
+// listFiles lists all files below a directory.
+func listFiles(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err == nil && !e.IsDir() {
@@ -35,9 +35,9 @@ func files(t *testing.T, dir string) (names []string) {
 
 func TestRemove(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "workspaces")
-	all := newAll(t, workspace.Config{Root: root, MaxBytes: 16384})
-	d := open(t, all, "main:telegram:42")
-	neighbour := open(t, all, "main:telegram:42:7")
+	all := newWorkspaces(t, workspace.Config{Root: root, MaxBytes: 16384})
+	d := openSession(t, all, "main:telegram:42")
+	neighbour := openSession(t, all, "main:telegram:42:7")
 	for _, dir := range []*workspace.Dir{d, neighbour} {
 		if err := dir.Write("deep/down/a.txt", make([]byte, 8000)); err != nil {
 			t.Fatal(err)
@@ -51,20 +51,20 @@ func TestRemove(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer reading.Close()
-	remove(t, all, "main:telegram:42", true)
-	remove(t, all, "main:telegram:42", false)
-	remove(t, all, "main:telegram:unknown", false)
-	if got := files(t, root); len(got) != 1 {
+	removeSession(t, all, "main:telegram:42", true)
+	removeSession(t, all, "main:telegram:42", false)
+	removeSession(t, all, "main:telegram:unknown", false)
+	if got := listFiles(t, root); len(got) != 1 {
 		t.Errorf("what is left: %q", got)
 	}
-	// A Dir that was opened before goes on in a new directory, with the whole quota.
+	// A Dir that was opened before continues in a new directory, with the full quota.
 	if err := d.Write("b.txt", make([]byte, 8000)); err != nil {
 		t.Errorf("writing after the removal: %v", err)
 	}
 	if _, err := d.Stat("deep"); err == nil {
 		t.Error("what was there is there again")
 	}
-	remove(t, all, "main:telegram:42", true)
+	removeSession(t, all, "main:telegram:42", true)
 	if _, err := all.Remove(t.Context(), "../escape"); err == nil {
 		t.Error("removed what is no session's")
 	}
@@ -77,38 +77,38 @@ func TestRemoveLeavesAPersonsOwnDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer all.Close()
-	if err := open(t, all, "main:console:owner").Write("mine.txt", nil); err != nil {
+	if err := openSession(t, all, "main:console:owner").Write("mine.txt", nil); err != nil {
 		t.Fatal(err)
 	}
-	remove(t, all, "main:console:owner", false)
-	if len(files(t, dir)) != 1 {
+	removeSession(t, all, "main:console:owner", false)
+	if len(listFiles(t, dir)) != 1 {
 		t.Error("it is gone")
 	}
 }
 
-func TestRemovalThatWasCutOffIsEnded(t *testing.T) {
+func TestAnInterruptedRemovalIsFinished(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "workspaces")
-	all := newAll(t, workspace.Config{Root: root})
-	if err := open(t, all, "main:telegram:42").Write("a.txt", nil); err != nil {
+	all := newWorkspaces(t, workspace.Config{Root: root})
+	if err := openSession(t, all, "main:telegram:42").Write("a.txt", nil); err != nil {
 		t.Fatal(err)
 	}
-	// This is how a process leaves it that dies in the middle.
+	// This is the state after a process has died in the middle of a removal.
 	if err := os.Rename(filepath.Join(root, "main", "telegram:42"), filepath.Join(root, ".parley-abcdefghijklmnopqrstuvwxyz.tmp")); err != nil {
 		t.Fatal(err)
 	}
-	newAll(t, workspace.Config{Root: root})
-	if got := files(t, root); len(got) != 0 {
+	newWorkspaces(t, workspace.Config{Root: root})
+	if got := listFiles(t, root); len(got) != 0 {
 		t.Errorf("what is left: %q", got)
 	}
 }
 
-func TestRemoveUnderWork(t *testing.T) {
+func TestRemoveDuringOperations(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "workspaces")
-	all := newAll(t, workspace.Config{Root: root})
+	all := newWorkspaces(t, workspace.Config{Root: root})
 	done := make(chan struct{})
 	var working sync.WaitGroup
 	for w := range 4 {
-		d := open(t, all, "main:telegram:42")
+		d := openSession(t, all, "main:telegram:42")
 		working.Go(func() {
 			for n := 0; ; n++ {
 				select {
@@ -116,7 +116,7 @@ func TestRemoveUnderWork(t *testing.T) {
 					return
 				default:
 				}
-				// A write under way when the directory is removed may fail; the next does not.
+				// A write in progress may fail when the directory is removed; the next one succeeds.
 				name := fmt.Sprintf("%d/%d.txt", w, n%10)
 				if err := d.Write(name, []byte("x")); err != nil {
 					err = d.Write(name, []byte("x"))
@@ -141,7 +141,7 @@ func TestRemoveUnderWork(t *testing.T) {
 	if _, err := all.Remove(t.Context(), "main:telegram:42"); err != nil {
 		t.Error(err)
 	}
-	if got := files(t, root); len(got) != 0 {
+	if got := listFiles(t, root); len(got) != 0 {
 		t.Errorf("what is left: %q", got)
 	}
 }

@@ -23,9 +23,9 @@ func diskSize(info fs.FileInfo) int64 {
 	return info.Size()
 }
 
-// identity returns a text that distinguishes a file or directory from all others of its disk. Every
+// sharedIdentity returns a text that distinguishes a file or directory from all others of its disk. Every
 // machine that mounts the disk gets the same one: the number of the device would be each mount's own.
-func identity(info fs.FileInfo) string {
+func sharedIdentity(info fs.FileInfo) string {
 	if info == nil {
 		return "-"
 	}

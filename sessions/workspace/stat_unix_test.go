@@ -9,18 +9,18 @@ import (
 	"testing"
 )
 
-// A mounted is a file as another machine sees it that mounts the same disk.
-type mounted struct {
+// A remoteFileInfo is a file's info as on another machine that mounts the same disk.
+type remoteFileInfo struct {
 	fs.FileInfo
 
 	stat syscall.Stat_t
 }
 
-func (m mounted) Sys() any { return &m.stat }
+func (m remoteFileInfo) Sys() any { return &m.stat }
 
-// A worker on another machine knows a file again, though it has mounted the disk under another device
-// number; what releases from before have hashed has that number.
-func TestAFileIsTheSameOnEveryMachine(t *testing.T) {
+// A worker on another machine recognizes a file although it mounts the disk under another device number. The
+// hashes of earlier releases contain that number.
+func TestSharedIdentityIsTheSameOnEveryMachine(t *testing.T) {
 	here, err := os.Stat(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -29,13 +29,13 @@ func TestAFileIsTheSameOnEveryMachine(t *testing.T) {
 	if !ok {
 		t.Fatalf("the system tells %T", here.Sys())
 	}
-	there := mounted{here, *st}
+	there := remoteFileInfo{here, *st}
 	there.stat.Dev++
-	if identity(there) != identity(here) || localIdentity(there) == localIdentity(here) {
-		t.Errorf("here it is %s, there %s", identity(here), identity(there))
+	if sharedIdentity(there) != sharedIdentity(here) || localIdentity(there) == localIdentity(here) {
+		t.Errorf("here it is %s, there %s", sharedIdentity(here), sharedIdentity(there))
 	}
 	there.stat.Ino++
-	if identity(there) == identity(here) {
+	if sharedIdentity(there) == sharedIdentity(here) {
 		t.Error("another file is the same")
 	}
 }

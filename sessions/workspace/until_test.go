@@ -12,14 +12,14 @@ import (
 
 func TestLateWritesChangeNothing(t *testing.T) {
 	root := t.TempDir()
-	mine, others := dirOf(t, root), dirOf(t, root) // of two processes
+	mine, others := openDirIn(t, root), openDirIn(t, root) // opened by two processes
 	synctest.Test(t, func(t *testing.T) {
 		mine := mine.WritableUntil(time.Now().Add(3 * time.Second))
 		if err := mine.Write("a.txt", []byte("mine")); err != nil {
 			t.Fatalf("in time: %v", err)
 		}
 		err := mine.Update("a.txt", 100, func(old []byte) ([]byte, error) {
-			time.Sleep(4 * time.Second) // the bubble's clock: the process stands still
+			time.Sleep(4 * time.Second) // in the bubble's fake time: the process is paused
 			return append(old, " too"...), others.Write("a.txt", []byte("another's"))
 		})
 		if !errors.Is(err, workspace.ErrLate) {
@@ -40,13 +40,13 @@ func TestLateWritesChangeNothing(t *testing.T) {
 	}
 }
 
-func dirOf(t *testing.T, root string) *workspace.Dir {
+func openDirIn(t *testing.T, root string) *workspace.Dir {
 	t.Helper()
 	w, err := workspace.New(workspace.Config{Root: root})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = w.Close() }) // the test is over
+	t.Cleanup(func() { _ = w.Close() }) // the test has ended
 	d, err := w.Open("main:c:1")
 	if err != nil {
 		t.Fatal(err)

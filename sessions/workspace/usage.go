@@ -52,7 +52,7 @@ func usageOf(info fs.FileInfo) usage {
 // WithContext returns the same directory for work that ends with ctx: measuring a large directory takes a
 // long time, and stops when ctx ends. It may be combined with WritableUntil.
 func (d *Dir) WithContext(ctx context.Context) *Dir {
-	return &Dir{workspaces: d.workspaces, name: d.name, until: d.until, workEnded: ctx.Err}
+	return &Dir{workspaces: d.workspaces, name: d.name, writableUntil: d.writableUntil, checkWorkEnded: ctx.Err}
 }
 
 // reserve refuses a write that does not fit under the quota. The directory is measured before the first
@@ -76,7 +76,7 @@ func (s *openDir) reserve(d *Dir, more usage) error {
 	if s.measured && fits() == nil {
 		return nil
 	}
-	if err := s.measure(d.workEnded); err != nil {
+	if err := s.measure(d.checkWorkEnded); err != nil {
 		return err
 	}
 	return fits()
@@ -89,14 +89,14 @@ func (s *openDir) measure(ended func() error) error {
 	if err := m.addFolder(s.root, 1); err != nil {
 		return err
 	}
-	s.usage, s.measured = m.found, true
+	s.usage, s.measured = m.total, true
 	return nil
 }
 
 // A measurement adds up the sizes of everything in a directory, down to maxMeasuredDepth. It opens each folder
 // from the one above it, so that the kernel need not walk the whole path of every item.
 type measurement struct {
-	found usage
+	total usage
 	ended func() error
 }
 
@@ -133,8 +133,8 @@ func (m *measurement) addItem(dir *os.Root, name string, depth int) error {
 	if err != nil {
 		return ignoreGone(err)
 	}
-	m.found.add(usageOf(info))
-	if m.found.items > maxMeasured {
+	m.total.add(usageOf(info))
+	if m.total.items > maxMeasured {
 		return fmt.Errorf("%w: it contains more than %d files and folders", ErrQuota, maxMeasured)
 	}
 	if !info.IsDir() || depth >= maxMeasuredDepth {
@@ -195,7 +195,7 @@ func (w *Workspaces) ListFull(part float64) []string {
 		if !s.writes.TryLock() {
 			continue // it is included the next time
 		}
-		if s.measured && s.usage.part(w.maxBytes) >= part {
+		if s.measured && s.usage.usedPart(w.maxBytes) >= part {
 			full = append(full, name)
 		}
 		s.writes.Unlock()
@@ -221,10 +221,10 @@ func (w *Workspaces) UsedPart(ctx context.Context, name string) (float64, error)
 	if err := s.measure(ctx.Err); err != nil {
 		return 0, err
 	}
-	return s.usage.part(w.maxBytes), nil
+	return s.usage.usedPart(w.maxBytes), nil
 }
 
-// part returns which part of the quota is used, by bytes or by items, whichever is greater.
-func (u usage) part(most int64) float64 {
+// usedPart returns which usedPart of the quota is used, by bytes or by items, whichever is greater.
+func (u usage) usedPart(most int64) float64 {
 	return max(float64(u.bytes)/float64(most), float64(u.items)/maxItems)
 }

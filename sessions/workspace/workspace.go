@@ -67,7 +67,7 @@ type Config struct {
 type Workspaces struct {
 	base        *os.Root
 	resolved    string // base's path without symbolic links
-	fixed       bool   // whether every session works directly in base
+	isFixed     bool   // whether every session works directly in base
 	maxBytes    int64  // the quota of each directory; 0 if fixed, because the size of a person's own directory is not bounded
 	maxOpen     int
 	ignoresCase bool // whether the filesystem treats a and A as one name
@@ -118,7 +118,7 @@ func newForRoot(cfg Config) (*Workspaces, error) {
 	if err := os.MkdirAll(cfg.Root, 0o700); err != nil {
 		return nil, fmt.Errorf("make the workspaces' directory: %w", err)
 	}
-	w, err := open(cfg.Root)
+	w, err := openSession(cfg.Root)
 	if err != nil {
 		return nil, err
 	}
@@ -146,15 +146,15 @@ func newForRoot(cfg Config) (*Workspaces, error) {
 // OpenFixed makes every session work in one given directory, which must exist and whose size is not
 // limited.
 func OpenFixed(dir string) (*Workspaces, error) {
-	w, err := open(dir)
+	w, err := openSession(dir)
 	if err != nil {
 		return nil, err
 	}
-	w.fixed = true
+	w.isFixed = true
 	return w, nil
 }
 
-func open(dir string) (*Workspaces, error) {
+func openSession(dir string) (*Workspaces, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("open workspace: %w", err)
@@ -208,13 +208,13 @@ func (w *Workspaces) OpenExisting(key string) (*Dir, error) {
 		case errors.Is(err, fs.ErrNotExist): // most sessions have none, and each turn asks
 			return nil, fs.ErrNotExist
 		case err != nil:
-			return nil, fmt.Errorf("open workspace: %w", sanitised("", err))
+			return nil, fmt.Errorf("open workspace: %w", sanitized("", err))
 		}
 	}
 	return w.Open(key)
 }
 
-// dirOf returns a session's directory, which may be missing.
+// openDirIn returns a session's directory, which may be missing.
 func (w *Workspaces) dirOf(key string) (*Dir, error) {
 	w = w.workspacesOf(key)
 	name, err := w.directoryName(key)
@@ -255,12 +255,12 @@ const maxName = 140
 
 // directoryName returns a session's directory below base: <agent>/<rest of the key>.
 func (w *Workspaces) directoryName(key string) (string, error) {
-	if w.fixed {
+	if w.isFixed {
 		return ".", nil
 	}
 	agent, rest, ok := strings.Cut(key, ":")
 	if !ok || rest == "" || len(key) > 256 {
-		return "", fmt.Errorf("open workspace: %q is not a session key", shortened(key))
+		return "", fmt.Errorf("open workspace: %q is not a session key", shortenPath(key))
 	}
 	parts := strings.Split(key, ":")
 	for i, part := range parts {
@@ -268,7 +268,7 @@ func (w *Workspaces) directoryName(key string) (string, error) {
 			continue // empty if one person's conversation is in no thread
 		}
 		if part == "" || part == "." || part == ".." || strings.ContainsFunc(part, func(r rune) bool { return !isKeyRune(r) }) {
-			return "", fmt.Errorf("open workspace: %q is not a session key", shortened(key))
+			return "", fmt.Errorf("open workspace: %q is not a session key", shortenPath(key))
 		}
 	}
 	return filepath.Join(w.component(agent), w.component(rest)), nil

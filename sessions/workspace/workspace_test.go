@@ -13,7 +13,7 @@ import (
 	"parley/sessions/workspace"
 )
 
-func newAll(t *testing.T, cfg workspace.Config) *workspace.Workspaces {
+func newWorkspaces(t *testing.T, cfg workspace.Config) *workspace.Workspaces {
 	t.Helper()
 	if cfg.Root == "" {
 		cfg.Root = filepath.Join(t.TempDir(), "workspaces")
@@ -30,7 +30,7 @@ func newAll(t *testing.T, cfg workspace.Config) *workspace.Workspaces {
 	return all
 }
 
-func open(t *testing.T, all *workspace.Workspaces, key string) *workspace.Dir {
+func openSession(t *testing.T, all *workspace.Workspaces, key string) *workspace.Dir {
 	t.Helper()
 	d, err := all.Open(key)
 	if err != nil {
@@ -39,19 +39,19 @@ func open(t *testing.T, all *workspace.Workspaces, key string) *workspace.Dir {
 	return d
 }
 
-// newDir is a session's directory in a fresh place.
+// newDir returns a session's directory in a new place.
 func newDir(t *testing.T) *workspace.Dir {
 	t.Helper()
-	return open(t, newAll(t, workspace.Config{}), "main:telegram:42")
+	return openSession(t, newWorkspaces(t, workspace.Config{}), "main:telegram:42")
 }
 
 func TestDirectoriesOfSessions(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "workspaces")
-	all := newAll(t, workspace.Config{Root: root})
+	all := newWorkspaces(t, workspace.Config{Root: root})
 	long := "main:web:" + strings.Repeat("x", 240)
 	paths := map[string]string{}
 	for _, key := range []string{"main:telegram:42", "main:telegram:42:7", "other:telegram:42", "main:slack:C1", "main:slack:C%2F1", long, long + "y"} {
-		d := open(t, all, key)
+		d := openSession(t, all, key)
 		if err := d.Write("a.txt", []byte(key)); err != nil {
 			t.Fatal(err)
 		}
@@ -82,7 +82,7 @@ func TestDirectoriesOfSessions(t *testing.T) {
 func TestOpenExistingMakesNothing(t *testing.T) {
 	const key = "main:telegram:42"
 	root := filepath.Join(t.TempDir(), "workspaces")
-	all := newAll(t, workspace.Config{Root: root})
+	all := newWorkspaces(t, workspace.Config{Root: root})
 	if _, err := all.OpenExisting(key); !errors.Is(err, fs.ErrNotExist) || strings.Contains(err.Error(), root) {
 		t.Errorf("without a directory: %v", err)
 	}
@@ -92,10 +92,10 @@ func TestOpenExistingMakesNothing(t *testing.T) {
 	if _, err := all.OpenExisting("main"); err == nil || errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("what is no key: %v", err)
 	}
-	if err := open(t, all, key).Write("a.txt", []byte("a")); err != nil {
+	if err := openSession(t, all, key).Write("a.txt", []byte("a")); err != nil {
 		t.Fatal(err)
 	}
-	for name, again := range map[string]*workspace.Workspaces{"open": all, "not open": newAll(t, workspace.Config{Root: root})} {
+	for name, again := range map[string]*workspace.Workspaces{"open": all, "not open": newWorkspaces(t, workspace.Config{Root: root})} {
 		d, err := again.OpenExisting(key)
 		if err != nil {
 			t.Fatal(name, err)
@@ -104,7 +104,7 @@ func TestOpenExistingMakesNothing(t *testing.T) {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
 	}
-	remove(t, all, key, true)
+	removeSession(t, all, key, true)
 	if _, err := all.OpenExisting(key); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("after it was removed: %v", err)
 	}
@@ -119,21 +119,21 @@ func TestOpenExistingMakesNothing(t *testing.T) {
 	}
 }
 
-// A directory is looked for below the root that was opened, wherever that is now.
+// A directory is looked up below the root that was opened, wherever that root has been moved.
 func TestOpenExistingLooksBelowTheOpenedRoot(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "workspaces")
 	const key = "main:telegram:42"
-	open(t, newAll(t, workspace.Config{Root: root}), key)
-	all := newAll(t, workspace.Config{Root: root}) // has not opened the directory yet
-	must(t, os.Rename(root, root+"-moved"))
+	openSession(t, newWorkspaces(t, workspace.Config{Root: root}), key)
+	all := newWorkspaces(t, workspace.Config{Root: root}) // this process has not opened the directory yet
+	requireNoError(t, os.Rename(root, root+"-moved"))
 	if _, err := all.OpenExisting(key); err != nil {
 		t.Errorf("after the root was renamed: %v", err)
 	}
 }
 
-func TestOpenRefusesWhatIsNoKey(t *testing.T) {
+func TestOpenRefusesInvalidKeys(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "workspaces")
-	all := newAll(t, workspace.Config{Root: root})
+	all := newWorkspaces(t, workspace.Config{Root: root})
 	for _, key := range []string{"", "main", "main:", ":a:b", "..:a:b", "main:..:x", "main:a/b:c", "main:a::b", "main:a:b::", "main::b::d", "main:a:::d", "main:a:\x00", "main:ä:b", "main:a:" + strings.Repeat("x", 300)} {
 		if _, err := all.Open(key); err == nil {
 			t.Errorf("%q was taken for a key", key)
@@ -144,18 +144,18 @@ func TestOpenRefusesWhatIsNoKey(t *testing.T) {
 	}
 }
 
-func TestFixed(t *testing.T) {
+func TestOpenFixed(t *testing.T) {
 	dir := t.TempDir()
 	all, err := workspace.OpenFixed(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, key := range []string{"main:console:default", "anything"} {
-		if err := open(t, all, key).Write(fmt.Sprintf("%d.txt", len(key)), nil); err != nil {
+		if err := openSession(t, all, key).Write(fmt.Sprintf("%d.txt", len(key)), nil); err != nil {
 			t.Fatal(err)
 		}
 	}
-	entries, err := open(t, all, "x").ReadDir(".")
+	entries, err := openSession(t, all, "x").ReadDir(".")
 	if err != nil || len(entries) != 2 {
 		t.Errorf("both sessions should have written into one directory: %v, %v", entries, err)
 	}
@@ -170,11 +170,11 @@ func TestFixed(t *testing.T) {
 	}
 }
 
-// TestManySessions opens far more sessions than are held open, from many
-// goroutines, and counts descriptors where the system shows them.
+// TestManySessions opens far more sessions than are kept open, from many goroutines, and counts file
+// countDescriptors if the system shows them.
 func TestManySessions(t *testing.T) {
-	all := newAll(t, workspace.Config{MaxOpen: 8})
-	before := descriptors()
+	all := newWorkspaces(t, workspace.Config{MaxOpen: 8})
+	before := countDescriptors()
 	var wg sync.WaitGroup
 	for g := range 8 {
 		wg.Go(func() {
@@ -193,13 +193,14 @@ func TestManySessions(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if now := descriptors(); now-before > 10 {
+	if now := countDescriptors(); now-before > 10 {
 		t.Errorf("%d descriptors stay open, at most 8 should", now-before)
 	}
 }
 
-// descriptors counts what this process holds open; 0 where that is not shown.
-func descriptors() int {
+// countDescriptors returns the number of this process's open file descriptors; 0 if the system does not show
+// them.
+func countDescriptors() int {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
 		return 0
@@ -229,16 +230,16 @@ func TestNames(t *testing.T) {
 	}
 }
 
-func TestMeasuresBeforeItWrites(t *testing.T) {
-	all := newAll(t, workspace.Config{MaxBytes: 40960}) // ten blocks
-	d := open(t, all, "main:a:b")
+func TestTheDirectoryIsMeasuredBeforeAWrite(t *testing.T) {
+	all := newWorkspaces(t, workspace.Config{MaxBytes: 40960}) // ten blocks
+	d := openSession(t, all, "main:a:b")
 	if err := os.WriteFile(filepath.Join(d.Path(), "before"), make([]byte, 5*4096), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// A sparse file counts by what it takes, not by what it claims.
+	// A sparse file counts with its size on disk, and not with its nominal size.
 	sparse := filepath.Join(d.Path(), "sparse")
-	must(t, os.WriteFile(sparse, nil, 0o600))
-	must(t, os.Truncate(sparse, 1<<40))
+	requireNoError(t, os.WriteFile(sparse, nil, 0o600))
+	requireNoError(t, os.Truncate(sparse, 1<<40))
 	write := func(name string, blocks int) error { return d.Write(name, []byte(strings.Repeat("x", blocks*4096))) }
 	if err := write("a", 3); err != nil {
 		t.Fatal(err)

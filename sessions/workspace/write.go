@@ -125,10 +125,10 @@ func (d *Dir) Remove(path string) error {
 // error if the path must not be written.
 func (s *openDir) checkTarget(name string) (fs.FileInfo, error) {
 	if len(name) > maxWrittenPath {
-		return nil, refuse("the path has %d bytes, at most %d are allowed for a file that is written: give a shorter one", len(name), maxWrittenPath)
+		return nil, refusalf("the path has %d bytes, at most %d are allowed for a file that is written: give a shorter one", len(name), maxWrittenPath)
 	}
 	if depth := strings.Count(name, "/") + 1; depth > maxDepth {
-		return nil, refuse("the path has %d names, at most %d are allowed for a file that is written: give one in fewer folders", depth, maxDepth)
+		return nil, refusalf("the path has %d names, at most %d are allowed for a file that is written: give one in fewer folders", depth, maxDepth)
 	}
 	info, err := s.root.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -154,7 +154,7 @@ func (s *openDir) readAll(name string, limit int64) (content []byte, err error) 
 		content = buffer.Bytes()
 	}
 	if size := max(info.Size(), int64(len(content))); err == nil && size > limit {
-		err = tooBig("%q has %d bytes, at most %d can be worked on", shortened(name), size, limit)
+		err = tooBigError("%q has %d bytes, at most %d can be worked on", shortenPath(name), size, limit)
 	}
 	return content, err
 }
@@ -253,7 +253,7 @@ func (s *openDir) ownerInPlaceOf(old fs.FileInfo) *owner {
 	if s.owner == nil || old == nil {
 		return s.owner
 	}
-	if of := ownerOf(old); of != nil || s.fixed {
+	if of := ownerOf(old); of != nil || s.isFixed {
 		return of
 	}
 	return s.owner
@@ -303,7 +303,7 @@ func IsTemporary(name string) bool {
 // sweep removes the temporary files that a crash left in a directory, the first time something is written
 // there. It keeps those younger than staleAfter, and looks at no more than maxEntries names.
 func (s *openDir) sweep(dir string) (err error) {
-	if s.swept[dir] {
+	if s.sweptFolders[dir] {
 		return nil
 	}
 	f, err := s.root.Open(dir)
@@ -327,9 +327,9 @@ func (s *openDir) sweep(dir string) (err error) {
 			}
 		}
 	}
-	if s.swept == nil || len(s.swept) > 1024 { // sweeping twice does no harm
-		s.swept = map[string]bool{}
+	if s.sweptFolders == nil || len(s.sweptFolders) > 1024 { // sweeping twice does no harm
+		s.sweptFolders = map[string]bool{}
 	}
-	s.swept[dir] = true
+	s.sweptFolders[dir] = true
 	return nil
 }

@@ -175,7 +175,7 @@ func TestASnapshotBoundsWhatOperatorsSaid(t *testing.T) {
 	x := newRig(t)
 	const key = "main:web:boss"
 	notice := func(n int, words string) sessions.Entry {
-		e, err := sessions.NewEntry(fmt.Sprint("n", n), sessions.KindNotice, sessions.Notice{Code: sessions.NoticeOperator, Of: fmt.Sprint("m_", n), Quotes: []sessions.Quote{{Text: words}}})
+		e, err := sessions.NewEntry(fmt.Sprint("n", n), sessions.KindNotice, sessions.Notice{Code: sessions.NoticeOperator, MessageID: fmt.Sprint("m_", n), Quotes: []sessions.Quote{{Text: words}}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -292,6 +292,6 @@ func (x *rig) caps(ctx context.Context) ([]bill.CapState, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := x.store.Money().CapState(ctx, aside, bill.Cap{Most: 20_000_000}, "[budget] day", time.Now())
+	all, err := x.store.Money().CapState(ctx, aside, bill.Cap{Limit: 20_000_000}, "[budget] day", time.Now())
 	return []bill.CapState{all}, err
 }

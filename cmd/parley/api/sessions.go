@@ -251,7 +251,7 @@ func (l logsHandler) read(w *exchange.Answer, r *http.Request) error {
 		Last    int64    `json:"last"`
 		Next    int64    `json:"next,omitempty"`
 		Ratings []rating `json:"ratings,omitempty"`
-	}{Key: key.text, Entries: []entry{}, Last: info.Entries}
+	}{Key: key.text, Entries: []entry{}, Last: info.LastEntry}
 	size := 0
 	for e, err := range l.sessions.Read(r.Context(), key.text, after+1) {
 		if err != nil {

@@ -37,7 +37,7 @@ func (u Usage) show(w *exchange.Answer, r *http.Request) error {
 		return exchange.BadRequest("bad_query", `"by" must be hour, day, person, session, agent or model, or two of these, like day,model`)
 	}
 	if errors.Is(err, bill.ErrTooManySums) {
-		return exchange.BadRequest("too_many", "that's more than %d totals: ask for fewer days", bill.MostSums)
+		return exchange.BadRequest("too_many", "that's more than %d totals: ask for fewer days", bill.MaxSums)
 	}
 	if err != nil {
 		return err

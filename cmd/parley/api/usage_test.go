@@ -23,7 +23,7 @@ func TestUsage(t *testing.T) {
 	}
 	now := time.Now()
 	for id, cost := range map[string]int64{"t2#1.1.0": 150_000, "t1#1.1.0": 50_000} {
-		r := bill.Reservation{ID: id, Session: "main:slack:C1", Cost: cost, Caps: []bill.Cap{{Most: 20_000_000}}, At: now}
+		r := bill.Reservation{ID: id, Session: "main:slack:C1", Cost: cost, Caps: []bill.Cap{{Limit: 20_000_000}}, At: now}
 		if err := x.store.Money().Reserve(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}

@@ -88,7 +88,7 @@ func (a *agents) forSession(ctx context.Context, session string) (agent.Agent, e
 		granted, known = granted.Without(unfit...), known.Without(unfit...)
 		copyFiles, titles = nil, nil // its report goes to a model
 		if most := a.settings.Load().Agents[above].Day; most > 0 && above != name {
-			caps = append(caps, bill.Cap{Of: bill.Agent(above), Most: most})
+			caps = append(caps, bill.Cap{Subject: bill.Agent(above), Limit: most})
 		}
 	}
 	inForce := a.guard.inForce.Load()

@@ -52,12 +52,12 @@ func (g *gateways) Run(ctx context.Context) error {
 		router := g.conversations.router(l)
 		gw := &gateway.Gateway{
 			Name: l.name, Channel: l.channel, Bus: g.home.Bus, Events: g.home.Bus, Gate: l.gate, Route: l.countIn(router.Route),
-			Chats: g.home.Book, Pairings: g.home.Book, WorksWithoutMail: g.worksWithoutMail, Knows: g.hasMessage, FindAuthor: router.FindAuthor, Log: g.log,
-			Introduction: g.introductions.textFor(l), Notes: g.home.Book, About: g.capabilitiesText(l),
-			History:      func() int { return g.settings.Load().Channels[l.name].History },
+			Chats: g.home.Book, Pairings: g.home.Book, WorksWithoutMail: g.worksWithoutMail, KnowsMessage: g.hasMessage, FindAuthor: router.FindAuthor, Log: g.log,
+			IntroductionText: g.introductions.textFor(l), Notes: g.home.Book, AboutText: g.capabilitiesText(l),
+			HistoryLength:      func() int { return g.settings.Load().Channels[l.name].History },
 			AllReactions: func() bool { return g.settings.Load().Channels[l.name].Reactions == config.ReactionsAll },
-			Ratings:      g.home.Book, Rated: g.metrics.RatingCounter(l.name), OwnData: g.ownData,
-			Decided: g.recordDecision, Refused: g.refused, Trace: g.traces,
+			Ratings:      g.home.Book, OnRated: g.metrics.RatingCounter(l.name), OwnData: g.ownData,
+			OnDecided: g.recordDecision, OnRefused: g.refused, Trace: g.traces,
 		}
 		if _, ok := channels.AsHTTPReceiver(l.channel); ok {
 			return l.rerunAfterRefusal(ctx, g.foundation, gw.Run) // the platform's requests may reach any process

@@ -13,7 +13,7 @@ func newHeartbeat(on foundation, paid *costs) *heartbeat.Service {
 	return &heartbeat.Service{
 		Bus: on.home.Bus, Events: on.home.Bus, Store: on.home.Store, Notes: on.home.Book, Ready: on.home.MaySchedule, Log: on.log,
 		Cost: func(ctx context.Context, person string) (int64, error) {
-			return paid.spent(ctx, bill.Cap{Of: bill.Person(person)}, time.Now())
+			return paid.spent(ctx, bill.Cap{Subject: bill.Person(person)}, time.Now())
 		},
 		Settings: func() heartbeat.Settings {
 			c := on.settings.Load().Heartbeat

@@ -42,7 +42,7 @@ func (w *webhooks) replaceHooks(c *config.Config) {
 		}
 		prepare := webhook.New
 		if old := w.named(name); old != nil {
-			prepare = old.With
+			prepare = old.WithConfig
 		}
 		c := webhook.Config{
 			Name: name, Kind: set.Kind, Token: string(set.Token), Secret: string(set.Secret), Routes: routes, To: set.To,

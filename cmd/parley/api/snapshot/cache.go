@@ -83,7 +83,7 @@ func (c *Cache) Get(ctx context.Context, key string) (*Rendered, error) {
 		return nil, ctx.Err()
 	}
 	defer func() { <-c.readSlots }()
-	told, err := read(ctx, c.log, c.redact(), key, info.Entries)
+	told, err := read(ctx, c.log, c.redact(), key, info.LastEntry)
 	if errors.Is(err, sessions.ErrNotFound) { // the session was just erased
 		told, err = &builder{}, nil
 	}

@@ -190,21 +190,21 @@ func (k *Keeper) transcribe(ctx context.Context, f agent.FileToFetch, got *sessi
 		transcriber = k.cfg.Transcriber()
 	}
 	if transcriber == nil {
-		got.Unheard = "no transcription server is set up"
+		got.UnheardReason = "no transcription server is set up"
 		return
 	}
 	words, err := transcriber.Words(ctx, path.Base(got.Path), raw)
 	switch {
 	case err != nil:
 		k.cfg.Log.Warn("a voice message cannot be written down", slog.String("session", f.Session), slog.Int64("entry", f.N), slog.Any("error", err))
-		got.Unheard = "the transcription server can't be reached, or failed"
+		got.UnheardReason = "the transcription server can't be reached, or failed"
 		if errors.Is(err, transcribe.ErrRefused) {
-			got.Unheard = "the transcription server refused it"
+			got.UnheardReason = "the transcription server refused it"
 		}
 	case words == "":
-		got.Unheard = "I heard no words in it"
+		got.UnheardReason = "I heard no words in it"
 	default:
-		got.Words, got.Untrusted = words, f.Forwarded || f.Quoted
+		got.SpokenWords, got.Untrusted = words, f.Forwarded || f.Quoted
 	}
 }
 

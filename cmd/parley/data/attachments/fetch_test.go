@@ -243,7 +243,7 @@ func TestVoiceMessagesAreWrittenDown(t *testing.T) {
 		}
 		return got
 	}
-	if got := listen(hears{}, false, false); got.Words != "3-voice.ogg says OggS\x00" || got.Untrusted || got.Unheard != "" {
+	if got := listen(hears{}, false, false); got.SpokenWords != "3-voice.ogg says OggS\x00" || got.Untrusted || got.UnheardReason != "" {
 		t.Errorf("%+v", got)
 	}
 	if got := listen(hears{}, false, true); !got.Untrusted {
@@ -252,13 +252,13 @@ func TestVoiceMessagesAreWrittenDown(t *testing.T) {
 	if got := listen(hears{}, true, false); !got.Untrusted {
 		t.Errorf("of a message that was passed on: %+v", got)
 	}
-	if got := listen(hears{err: errors.New("away")}, false, false); got.Words != "" || !strings.Contains(got.Unheard, "can't be reached") {
+	if got := listen(hears{err: errors.New("away")}, false, false); got.SpokenWords != "" || !strings.Contains(got.UnheardReason, "can't be reached") {
 		t.Errorf("%+v", got)
 	}
-	if got := listen(hears{err: transcribe.ErrRefused}, false, false); got.Words != "" || !strings.Contains(got.Unheard, "refused it") {
+	if got := listen(hears{err: transcribe.ErrRefused}, false, false); got.SpokenWords != "" || !strings.Contains(got.UnheardReason, "refused it") {
 		t.Errorf("%+v", got)
 	}
-	if got := listen(nil, false, false); !strings.Contains(got.Unheard, "no transcription server is set up") {
+	if got := listen(nil, false, false); !strings.Contains(got.UnheardReason, "no transcription server is set up") {
 		t.Errorf("%+v", got)
 	}
 }

@@ -154,7 +154,7 @@ func (e *Eraser) Person(ctx context.Context, person string) (Receipt, error) {
 	if err := e.forgetAudit(&r, person, r.Log.Sessions); err != nil { // erase what was recorded in the meantime
 		return r, fmt.Errorf("erase %s: %w", person, err)
 	}
-	for _, key := range r.Log.Shared {
+	for _, key := range r.Log.PartlyErased {
 		r.noteKept("files, memory and what others said in session "+key, "others share them; look through its workspace by hand")
 	}
 	e.addKept(&r)

@@ -163,7 +163,7 @@ func TestPersonLeavesNoTrace(t *testing.T) {
 		t.Errorf("what she said is left in %q", left)
 	}
 	private, shared := hometest.Key(t, "42"), hometest.Key(t, group)
-	if !slices.Equal(r.Log.Sessions, []string{private}) || !slices.Equal(r.Log.Shared, []string{shared}) || !slices.Equal(r.Workspaces, []string{private}) {
+	if !slices.Equal(r.Log.Sessions, []string{private}) || !slices.Equal(r.Log.PartlyErased, []string{shared}) || !slices.Equal(r.Workspaces, []string{private}) {
 		t.Errorf("the receipt says %+v", r)
 	}
 	// Two replies in her chat and one in the group; two messages that wait, and

@@ -59,7 +59,7 @@ func (r *Receipt) String() string {
 		n    int64
 	}{
 		{"sessions erased entirely", int64(len(r.Log.Sessions))},
-		{"sessions erased in part", int64(len(r.Log.Shared))},
+		{"sessions erased in part", int64(len(r.Log.PartlyErased))},
 		{"log entries", r.Log.Entries},
 		{"workspaces with their files and memory", int64(len(r.Workspaces))},
 		{"messages on their way", int64(r.Bus.Messages)},
@@ -85,7 +85,7 @@ func (r *Receipt) String() string {
 	for _, list := range []struct {
 		what string
 		keys []string
-	}{{"whole", r.Log.Sessions}, {"in part", r.Log.Shared}} {
+	}{{"whole", r.Log.Sessions}, {"in part", r.Log.PartlyErased}} {
 		for _, key := range list.keys {
 			fmt.Fprintf(&b, "          session %s, %s\n", key, list.what)
 		}
@@ -101,7 +101,7 @@ func (r *Receipt) String() string {
 
 // addErased adds up what two erasures have erased.
 func addErased(a, b sessions.Erased) sessions.Erased {
-	a.Sessions, a.Shared = addKeys(a.Sessions, b.Sessions), addKeys(a.Shared, b.Shared)
+	a.Sessions, a.PartlyErased = addKeys(a.Sessions, b.Sessions), addKeys(a.PartlyErased, b.PartlyErased)
 	a.Entries += b.Entries
 	return a
 }
@@ -135,7 +135,7 @@ func (e *Eraser) addKept(r *Receipt) {
 	r.noteKept("the ids of messages", "so that none of them is answered a second time")
 	r.noteKept("existing backups", "erase them by hand")
 	r.noteKept("copies on the chat platforms", "only they can erase those")
-	e.cfg.Log.Info("erased", slog.Int("sessions", len(r.Log.Sessions)), slog.Int("shared", len(r.Log.Shared)),
+	e.cfg.Log.Info("erased", slog.Int("sessions", len(r.Log.Sessions)), slog.Int("shared", len(r.Log.PartlyErased)),
 		slog.Int64("entries", r.Log.Entries), slog.Int("messages", r.Bus.Messages), slog.Int("dead_letters", r.Bus.DeadLetters),
 		slog.Int("workspaces", len(r.Workspaces)), slog.Int("old_files", r.OldFiles))
 }

@@ -260,8 +260,8 @@ func (h *Home) openSnapshots(c *config.Config) (err error) {
 		days = min(days, c.Retention.Days)
 	}
 	h.Snapshots, err = snapshots.Open(snapshots.Config{
-		Root: c.Workspace.Root, MaxBytes: int64(c.Workspace.MaxMB) << 20, Turns: c.Workspace.UndoTurns, MaxAge: time.Duration(days) * 24 * time.Hour,
-		Leave: workspace.IsNotes, Temporary: workspace.TemporaryName, Point: crash.Points(),
+		Root: c.Workspace.Root, MaxBytes: int64(c.Workspace.MaxMB) << 20, MaxTurns: c.Workspace.UndoTurns, MaxAge: time.Duration(days) * 24 * time.Hour,
+		IsExcluded: workspace.IsNotes, TemporaryName: workspace.TemporaryName, Point: crash.Points(),
 	})
 	return err
 }

@@ -335,7 +335,7 @@ func receiptInWords(r erase.Receipt) string {
 		n    int64
 	}{
 		{"whole conversations", int64(len(r.Log.Sessions))},
-		{"your part of shared conversations", int64(len(r.Log.Shared))},
+		{"your part of shared conversations", int64(len(r.Log.PartlyErased))},
 		{"log entries", r.Log.Entries},
 		{"folders with files and memory", int64(len(r.Workspaces))},
 		{"messages on their way", int64(r.Bus.Messages + r.Bus.DeadLetters)},

@@ -54,12 +54,12 @@ func (c caps) haveRoom(ctx context.Context) (bool, error) {
 	if set.Embeddings.PriceInput == 0 && llm.IsOwnServer(set.Embeddings.BaseURL) {
 		return true, nil
 	}
-	for _, of := range []bill.Cap{{Most: set.Budget.Day}, {Most: set.Budget.Month, Month: true}} {
-		if of.Most <= 0 {
+	for _, of := range []bill.Cap{{Limit: set.Budget.Day}, {Limit: set.Budget.Month, IsMonthly: true}} {
+		if of.Limit <= 0 {
 			continue
 		}
 		from := now
-		if of.Month {
+		if of.IsMonthly {
 			from = time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
 		}
 		spent, err := c.money.Spent(ctx, of, now)
@@ -67,7 +67,7 @@ func (c caps) haveRoom(ctx context.Context) (bool, error) {
 			return false, err
 		}
 		noted, err := c.ledger.Noted(ctx, set.Embeddings.Model, from, now)
-		if err != nil || spent+noted >= of.Most {
+		if err != nil || spent+noted >= of.Limit {
 			return false, err
 		}
 	}

@@ -65,7 +65,7 @@ func TestCapsStopEmbeddings(t *testing.T) {
 	wantAsked("beyond the month's cap", false)
 	cfg = &config.Config{Embeddings: cfg.Embeddings, Budget: config.Budget{Day: 1_000_000, Month: 2_000_000}}
 	wantAsked("within greater caps", true)
-	if err := s.Money().Reserve(t.Context(), bill.Reservation{ID: "t1#1", Cost: 1_000_000, Caps: []bill.Cap{{Most: 2_000_000}}, At: time.Now()}); err != nil {
+	if err := s.Money().Reserve(t.Context(), bill.Reservation{ID: "t1#1", Cost: 1_000_000, Caps: []bill.Cap{{Limit: 2_000_000}}, At: time.Now()}); err != nil {
 		t.Fatal(err)
 	}
 	wantAsked("beyond the cap by turns", false)

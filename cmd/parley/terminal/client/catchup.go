@@ -223,7 +223,7 @@ func (r *Conversation) Earlier(ctx context.Context) []PastTurn {
 	if at < 0 {
 		return nil
 	}
-	after := max(list.Sessions[at].Entries-maxEarlier, 0)
+	after := max(list.Sessions[at].LastEntry-maxEarlier, 0)
 	var page struct {
 		Entries []sessions.Entry `json:"entries"`
 	}

@@ -243,7 +243,7 @@ func (u Usage) printCaps(out io.Writer) error {
 	fmt.Fprintln(out)
 	var amounts []int64
 	for _, c := range u.Caps {
-		amounts = append(amounts, c.Spent, c.Reserved, c.Most)
+		amounts = append(amounts, c.Spent, c.Reserved, c.Limit)
 	}
 	dollars := bill.DollarsAlike(amounts...)
 	w := table(out, "NOW", "PER", "SPENT", "SET ASIDE", "AT MOST", "SETTING")
