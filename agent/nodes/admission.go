@@ -65,7 +65,7 @@ func (s *Service) Join(ctx context.Context, code, name string, key []byte) (ed25
 	if err != nil {
 		return nil, err
 	}
-	if err := s.cfg.Registry.Join(ctx, hash(code), stored.Node{Name: name, Key: key, Joined: time.Now()}); err != nil {
+	if err := s.cfg.Registry.Join(ctx, hash(code), stored.Node{Name: name, Key: key, JoinedAt: time.Now()}); err != nil {
 		return nil, err
 	}
 	s.emit(nodeChanged, name, "", "")

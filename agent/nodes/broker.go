@@ -71,7 +71,7 @@ type broker struct {
 
 // ServeBroker connects to a broker, records which edge agents are there, and gives them their calls, until ctx is done. Run says
 // meanwhile that this process can reach them. Only one process of the fleet may do so at a time. What it has recorded stays: the next one goes on with it, and a process that
-// nobody follows counts its agents as away after nodes.LinkAge.
+// nobody follows counts its agents as away after nodes.LinkLifetime.
 func (s *Service) ServeBroker(ctx context.Context, c BrokerConfig) error {
 	c.Timing.Call, c.Timing.Silence, c.Timing.Late = cmp.Or(c.Timing.Call, mqtt.Timeout), cmp.Or(c.Timing.Silence, edgeSilence), cmp.Or(c.Timing.Late, edgeLate)
 	b := &broker{Service: s, cfg: c, strangers: rate.NewLimiter(5, 50), edges: map[string]*edge{}, ignored: map[string]bool{}}

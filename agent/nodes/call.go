@@ -96,7 +96,7 @@ func (a *attempt) give(ctx context.Context, node, tool string, args json.RawMess
 		return err
 	}
 	return a.record(ctx, stored.Call{
-		ID: a.id, Node: to, Tool: t.Name, Session: call.Session, Person: call.Person, Agent: call.Agent, Turn: call.Turn, Args: args, Timeout: t.Limit(), Approved: call.Approved, Made: time.Now(),
+		ID: a.id, Node: to, Tool: t.Name, Session: call.Session, Person: call.Person, Agent: call.Agent, Turn: call.Turn, Args: args, Timeout: t.Limit(), Approved: call.Approved, MadeAt: time.Now(),
 	})
 }
 
@@ -143,7 +143,7 @@ func (s *Service) storeFailed(err error) error {
 
 // isOwn reports whether the server itself says how the call ended, because the node has said nothing.
 func (a *attempt) isOwn(out nodes.Outcome) bool {
-	return out.Status != nodes.Done && (!a.hasEnded() || a.call.Sent.IsZero())
+	return out.Status != nodes.Done && (!a.hasEnded() || a.call.SentAt.IsZero())
 }
 
 // hasEnded reports whether the outcome is recorded.
@@ -161,7 +161,7 @@ func (a *attempt) await(ctx context.Context) (nodes.Outcome, error) {
 	again := time.NewTicker(lookAgain)
 	defer again.Stop()
 	for !a.hasEnded() {
-		if a.call.Sent.IsZero() {
+		if a.call.SentAt.IsZero() {
 			a.ring(a.call)
 		}
 		select {
@@ -181,7 +181,7 @@ func (a *attempt) await(ctx context.Context) (nodes.Outcome, error) {
 		if err := a.reread(ctx); err != nil {
 			return nodes.Outcome{}, err
 		}
-		if !a.hasEnded() && !a.call.Sent.IsZero() && a.isRevoked(ctx, a.call.Node) {
+		if !a.hasEnded() && !a.call.SentAt.IsZero() && a.isRevoked(ctx, a.call.Node) {
 			return a.lost(textRevokedMeanwhile), nil
 		}
 		if later := a.postpone(ctx); later != nil {
@@ -194,7 +194,7 @@ func (a *attempt) await(ctx context.Context) (nodes.Outcome, error) {
 // postpone withdraws a call that was not sent because its node has gone away, and returns the *tools.Postponed; nil if the
 // call goes on as before.
 func (a *attempt) postpone(ctx context.Context) error {
-	if a.cfg.Wait(a.call.Node) <= 0 || a.hasEnded() || !a.call.Sent.IsZero() || a.call.Cancelled {
+	if a.cfg.Wait(a.call.Node) <= 0 || a.hasEnded() || !a.call.SentAt.IsZero() || a.call.Cancelled {
 		return nil
 	}
 	n, err := a.cfg.Registry.Node(ctx, a.call.Node)
@@ -210,7 +210,7 @@ func (a *attempt) postpone(ctx context.Context) error {
 		}
 		could = withTool(all, capability, a.call.Tool)
 	}
-	later, ok := errors.AsType[*tools.Postponed](a.cfg.away(could, a.of, tools.Errorf(tools.NodeAway, textAway, lost.Name, sinceText(lost.Since))))
+	later, ok := errors.AsType[*tools.Postponed](a.cfg.away(could, a.of, tools.Errorf(tools.NodeAway, textAway, lost.Name, sinceText(lost.LinkChanged))))
 	if !ok {
 		return nil
 	}

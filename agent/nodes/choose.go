@@ -38,7 +38,7 @@ func (s *Service) choose(ctx context.Context, node, tool string, call tools.Call
 	case !has:
 		return "", t, tools.Errorf(tools.NotFound, textNoSuchTool, n.Name, tools.Clip(tool, 64))
 	case n.Process == "":
-		return n.Name, t, s.cfg.away([]Node{n}, call, tools.Errorf(tools.NodeAway, textAway, n.Name, sinceText(n.Since)))
+		return n.Name, t, s.cfg.away([]Node{n}, call, tools.Errorf(tools.NodeAway, textAway, n.Name, sinceText(n.LinkChanged)))
 	}
 	return n.Name, t, nil
 }
@@ -60,7 +60,7 @@ func (c *Config) away(all []Node, call tools.Call, failed *tools.Error) error {
 	if longest <= 0 || !time.Now().Before(until) {
 		return failed
 	}
-	later := &tools.Postponed{Node: waitedFor[0].Name, Since: waitedFor[0].Since, Until: until, Failed: failed}
+	later := &tools.Postponed{Node: waitedFor[0].Name, Since: waitedFor[0].LinkChanged, Until: until, Failed: failed}
 	if len(waitedFor) > 1 {
 		for _, n := range waitedFor {
 			later.OneOf = append(later.OneOf, n.Name)

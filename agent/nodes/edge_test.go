@@ -366,7 +366,7 @@ func TestNothingIsPublishedTwice(t *testing.T) {
 		one.accepted(a, "bash", "read")
 		other := f.process()
 		lost := other.begin(t.Context(), "old", "bash", call("1"))
-		until(t, "the call is recorded as sent", func() bool { open := other.openCalls("old"); return len(open) == 1 && !open[0].Sent.IsZero() })
+		until(t, "the call is recorded as sent", func() bool { open := other.openCalls("old"); return len(open) == 1 && !open[0].SentAt.IsZero() })
 		one.stop()
 		other.atBroker(b, timing)
 		wantsCode(t, <-lost, tools.OutcomeUnknown)

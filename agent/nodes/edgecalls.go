@@ -36,10 +36,10 @@ type load struct {
 func (e *edge) loadOf(open []stored.Call, now time.Time) (l load, forgotten []stored.Call) {
 	l = load{open: open, late: map[string]time.Time{}, next: now.Add(edgeLookAgain)}
 	for _, c := range open {
-		due := c.Sent.Add(c.Timeout + outcomeGrace)
+		due := c.SentAt.Add(c.Timeout + outcomeGrace)
 		end := due.Add(e.cfg.Timing.Late)
 		switch {
-		case c.Sent.IsZero():
+		case c.SentAt.IsZero():
 			l.waiting = append(l.waiting, c)
 		case now.Before(due):
 			l.running++
@@ -168,7 +168,7 @@ func (e *edge) tooLarge(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	open = slices.DeleteFunc(open, func(c stored.Call) bool { return c.Sent.IsZero() })
+	open = slices.DeleteFunc(open, func(c stored.Call) bool { return c.SentAt.IsZero() })
 	if len(open) == 1 {
 		e.end(ctx, open[0], nodes.Outcome{Status: nodes.Failed, Error: tools.Errorf(tools.ExecutionFailed, textTooLarge, nodes.MaxResult)})
 	}
@@ -189,7 +189,7 @@ func (e *edge) openCalls(ctx context.Context) ([]stored.Call, error) {
 // call of its tool that was sent, unless that call has begun after what the report is about.
 func belongsTo(r mqtt.Report, open []stored.Call) (c stored.Call, found bool) {
 	for _, one := range open {
-		if one.Sent.IsZero() {
+		if one.SentAt.IsZero() {
 			continue
 		}
 		if r.RequestID != "" {
@@ -198,7 +198,7 @@ func belongsTo(r mqtt.Report, open []stored.Call) (c stored.Call, found bool) {
 			}
 			continue
 		}
-		if one.Tool != r.Tool || r.Took() > time.Since(one.Sent)+elapsedSlack {
+		if one.Tool != r.Tool || r.Took() > time.Since(one.SentAt)+elapsedSlack {
 			continue
 		}
 		if found {

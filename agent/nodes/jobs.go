@@ -94,19 +94,19 @@ func (a *jobAttempt) giveJob(ctx context.Context) (err error) {
 	j := a.job
 	return a.record(ctx, stored.Call{
 		ID: a.id, Node: j.Node, Tool: nodes.JobTool, Session: j.Session, Person: j.Person, Agent: j.Agent, Turn: j.Turn, Args: args,
-		Timeout: j.Limit, Approved: j.Approved, Made: j.Started,
+		Timeout: j.Limit, Approved: j.Approved, MadeAt: j.Started,
 	})
 }
 
 // awaitJob waits for the end of the job.
 func (a *jobAttempt) awaitJob(ctx context.Context, stop <-chan struct{}) (nodes.Outcome, error) {
 	for !a.hasEnded() {
-		unsent := a.call.Sent.IsZero()
+		unsent := a.call.SentAt.IsZero()
 		switch {
 		case a.call.Cancelled:
 		case isClosed(stop) && ctx.Err() == nil:
 			a.end(ctx, tools.Errorf(tools.Cancelled, textStopped))
-		case unsent && time.Since(a.call.Made) > startWithin:
+		case unsent && time.Since(a.call.MadeAt) > startWithin:
 			a.end(ctx, tools.Errorf(tools.NodeAway, textJobLate, a.job.Node))
 		}
 		if a.hasEnded() {

@@ -38,7 +38,7 @@ type Links interface {
 	Link(ctx context.Context, name, process string, offer json.RawMessage, now time.Time) (nodes.Node, error)
 	// Unlink records that a process has lost a link. It changes nothing if another process has it.
 	Unlink(ctx context.Context, name, process string, now time.Time) error
-	// Hold records, in one statement, that a process still has its links. Nodes whose process has not done so for LinkAge
+	// Hold records, in one statement, that a process still has its links. Nodes whose process has not done so for nodes.LinkLifetime
 	// are away.
 	Hold(ctx context.Context, process string, now time.Time) error
 }

@@ -91,7 +91,7 @@ func (s *Service) emit(kind, node, call, delta string) {
 }
 
 const (
-	holdEvery = stored.LinkAge / 3 // how often a process says that it has its links
+	holdEvery = stored.LinkLifetime / 3 // how often a process says that it has its links
 	lookAgain = 2 * time.Second    // how often whoever waits looks whether it has missed the bell
 )
 

@@ -204,7 +204,7 @@ func (s *Service) Nodes(ctx context.Context, call tools.Call) ([]nodes.Standing,
 			return nil, s.storeFailed(err)
 		}
 		list[i] = nodes.Standing{
-			Name: n.Name, Here: n.Process != "", Since: n.Since, Tools: n.Tools, Capabilities: n.Offer.Capabilities, Platform: n.Offer.Platform,
+			Name: n.Name, Here: n.Process != "", Since: n.LinkChanged, Tools: n.Tools, Capabilities: n.Offer.Capabilities, Platform: n.Offer.Platform,
 			Trusted: !n.IsKeyless() && s.cfg.Trusted(n.Name), Running: len(open),
 		}
 	}

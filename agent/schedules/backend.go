@@ -139,7 +139,7 @@ func entry(s schedules.Schedule, call tools.Call) scheduletools.Entry {
 	if s.Person != call.Person {
 		e.By = bus.Person{ID: s.Person, Name: s.PersonName}.NameAndID()
 	}
-	e.Paused = !s.Paused.IsZero()
+	e.Paused = !s.PausedAt.IsZero()
 	if !s.Next.IsZero() {
 		next := s.Next
 		if zone, err := time.LoadLocation(s.Zone); err == nil {

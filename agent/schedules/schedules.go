@@ -250,7 +250,7 @@ func (c *Scheduler) publishSlot(ctx context.Context, s schedules.Schedule) (resu
 	if err != nil {
 		return "", err
 	}
-	log.Info("a schedule is due", slog.Int("missed", s.Missed))
+	log.Info("a schedule is due", slog.Int("missed", s.MissedSlots))
 	c.Fired(Fired, 1)
 	return Fired, nil
 }
@@ -264,7 +264,7 @@ func (c *Scheduler) tellWatchers(s schedules.Schedule, state string) {
 // this slot, which replaces all missed ones, is published afterwards.
 func (c *Scheduler) tellMissed(ctx context.Context, s schedules.Schedule, at bus.Address) error {
 	late := time.Since(s.Slot)
-	if s.Missed == 0 && late < lateAfter {
+	if s.MissedSlots == 0 && late < lateAfter {
 		return nil
 	}
 	err := bus.PublishOutbound(ctx, c.Bus, bus.Outbound{
@@ -273,7 +273,7 @@ func (c *Scheduler) tellMissed(ctx context.Context, s schedules.Schedule, at bus
 	if err != nil && !errors.Is(err, bus.ErrInvalid) {
 		return err
 	}
-	c.Fired(Missed, s.Missed)
+	c.Fired(Missed, s.MissedSlots)
 	return nil
 }
 
@@ -294,14 +294,14 @@ func missedText(s schedules.Schedule) string {
 		}
 		return t.Format(form)
 	}
-	if s.Missed == 0 {
+	if s.MissedSlots == 0 {
 		return fmt.Sprintf("Schedule `%s` was due at %s, but I couldn't run it then. I'm running it now.", s.ID, in(s.Slot))
 	}
 	times := "once"
-	if s.Missed > 1 {
-		times = fmt.Sprintf("%d times", s.Missed)
+	if s.MissedSlots > 1 {
+		times = fmt.Sprintf("%d times", s.MissedSlots)
 	}
-	if s.Missed == schedules.MaxMissed {
+	if s.MissedSlots == schedules.MaxMissed {
 		times = "more times than I can count"
 	}
 	return fmt.Sprintf("Schedule `%s` (%s) has been due %s since %s, but I couldn't run it. I'm running it once now, for %s.", s.ID, s.When, times, in(s.MissedFrom), in(s.Slot))

@@ -11,8 +11,8 @@ import (
 	"parley/bus"
 )
 
-// newAsk returns an ask that expires after the duration lives.
-func newAsk(id string, lives time.Duration) bus.Ask {
+// askExpiringIn returns an ask that expires after the duration lives.
+func askExpiringIn(id string, lives time.Duration) bus.Ask {
 	now := time.Now().Truncate(time.Microsecond).UTC()
 	return bus.Ask{
 		ID: id, Kind: bus.AskApproval, Session: "main:c:1", Turn: "t", Call: "k", Person: "c:ann", Tool: "sh",
@@ -40,18 +40,18 @@ func testAsks(t *testing.T, s suite) {
 		if id == "old" {
 			lives = -time.Second
 		}
-		must(t, b.OpenAsk(ctx, newAsk(id, lives)))
+		requireNoError(t, b.OpenAsk(ctx, askExpiringIn(id, lives)))
 	}
-	must(t, b.OpenAsk(ctx, bus.Ask{ID: "a", Tool: "another"})) // a known ask stays as it is
+	requireNoError(t, b.OpenAsk(ctx, bus.Ask{ID: "a", Tool: "another"})) // a known ask stays as it is
 	b = s.reopen(t, b)
 	got, err := b.LookupAsk(ctx, "a")
-	must(t, err)
-	want := newAsk("a", time.Hour)
+	requireNoError(t, err)
+	want := askExpiringIn("a", time.Hour)
 	if got.Tool != want.Tool || got.Session != want.Session || got.State != bus.AskOpen || got.Asked[0] != want.Asked[0] || !got.Expires.After(time.Now()) {
 		t.Errorf("read back %+v", got)
 	}
 	open, err := b.OpenAsks(ctx)
-	must(t, err)
+	requireNoError(t, err)
 	if len(open) != 3 {
 		t.Errorf("%d asks are open, want 3", len(open))
 	}
@@ -84,7 +84,7 @@ func testAskEnds(t *testing.T, b Book) {
 	}
 	untold := func() (ids []string) {
 		asks, err := b.UntoldAsks(ctx, time.Now().Add(time.Second))
-		must(t, err)
+		requireNoError(t, err)
 		for _, a := range asks {
 			ids = append(ids, a.ID)
 		}
@@ -93,8 +93,8 @@ func testAskEnds(t *testing.T, b Book) {
 	if got := fmt.Sprint(untold()); got != "[a old]" { // whoever withdraws an ask knows
 		t.Errorf("untold are %s", got)
 	}
-	must(t, b.NoteTold(ctx, "a"))
-	must(t, b.NoteTold(ctx, "none"))
+	requireNoError(t, b.NoteTold(ctx, "a"))
+	requireNoError(t, b.NoteTold(ctx, "none"))
 	if got := fmt.Sprint(untold()); got != "[old]" {
 		t.Errorf("untold are %s", got)
 	}
@@ -107,7 +107,7 @@ func testAskRace(t *testing.T, s suite) {
 	books := []Book{s.open(t), s.open(t)}
 	for round := range 10 {
 		id := fmt.Sprint("r", round)
-		must(t, books[0].OpenAsk(t.Context(), newAsk(id, time.Hour)))
+		requireNoError(t, books[0].OpenAsk(t.Context(), askExpiringIn(id, time.Hour)))
 		var won atomic.Int32
 		var racing sync.WaitGroup
 		for i := range 6 {
@@ -133,16 +133,16 @@ func testGrants(t *testing.T, s suite) {
 	ctx := t.Context()
 	granted := func(session, hash string, since time.Time) bool {
 		by, ok, err := b.Granted(ctx, session, hash, since)
-		must(t, err)
+		requireNoError(t, err)
 		if ok != (by == "c:own") {
 			t.Errorf("approved: %t, by %q", ok, by)
 		}
 		return ok
 	}
-	must(t, b.OpenAsk(ctx, newAsk("once", time.Hour)))
-	must(t, b.OpenAsk(ctx, newAsk("often", time.Hour)))
+	requireNoError(t, b.OpenAsk(ctx, askExpiringIn("once", time.Hour)))
+	requireNoError(t, b.OpenAsk(ctx, askExpiringIn("often", time.Hour)))
 	_, _, err := b.EndAsk(ctx, "once", bus.AskAnswered, approval("c:own", "m1"))
-	must(t, err)
+	requireNoError(t, err)
 	long := time.Now().Add(-time.Hour)
 	if granted("main:c:1", "h1", long) {
 		t.Error("what was approved once is approved for the session")
@@ -150,19 +150,19 @@ func testGrants(t *testing.T, s suite) {
 	answer := approval("c:own", "m2")
 	answer.Text = bus.ApproveSession
 	_, _, err = b.EndAsk(ctx, "often", bus.AskAnswered, answer)
-	must(t, err)
+	requireNoError(t, err)
 	if !granted("main:c:1", "h1", long) || granted("main:c:1", "h2", long) || granted("main:c:2", "h1", long) || granted("main:c:1", "h1", time.Now().Add(time.Second)) {
 		t.Error("something else than this call in this session, lately, is approved, or this is not")
 	}
-	must(t, b.EndGrants(ctx, "main:c:1"))
+	requireNoError(t, b.EndGrants(ctx, "main:c:1"))
 	if granted("main:c:1", "h1", long) {
 		t.Error("it is approved after the end")
 	}
-	must(t, b.OpenAsk(ctx, newAsk("after", time.Hour)))
-	once := newAsk("alone", time.Hour)
+	requireNoError(t, b.OpenAsk(ctx, askExpiringIn("after", time.Hour)))
+	once := askExpiringIn("alone", time.Hour)
 	once.Once = true
-	must(t, b.EndGrants(ctx, "main:c:1"))
-	must(t, b.OpenAsk(ctx, once))
+	requireNoError(t, b.EndGrants(ctx, "main:c:1"))
+	requireNoError(t, b.OpenAsk(ctx, once))
 	for _, id := range []string{"after", "alone"} {
 		if ask, ours, err := b.EndAsk(ctx, id, bus.AskAnswered, answer); err != nil || !ours || ask.Answer.Text != bus.ApproveSession {
 			t.Errorf("the answer to %s: %+v, %t, %v", id, ask, ours, err)
@@ -171,9 +171,9 @@ func testGrants(t *testing.T, s suite) {
 			t.Errorf("%s is approved for what came after the end", id)
 		}
 	}
-	must(t, b.OpenAsk(ctx, newAsk("anew", time.Hour)))
+	requireNoError(t, b.OpenAsk(ctx, askExpiringIn("anew", time.Hour)))
 	_, _, err = b.EndAsk(ctx, "anew", bus.AskAnswered, answer)
-	must(t, err)
+	requireNoError(t, err)
 	if !granted("main:c:1", "h1", long) {
 		t.Error("what was asked after the end is not approved")
 	}
@@ -184,16 +184,16 @@ func testProcesses(t *testing.T, s suite) {
 	ctx := t.Context()
 	understand := func(least int, names ...string) bool {
 		ok, err := b.AllUnderstand(ctx, names, least)
-		must(t, err)
+		requireNoError(t, err)
 		return ok
 	}
-	must(t, b.NoteProcess(ctx, "a", 2))
-	must(t, b.NoteProcess(ctx, "b", 1))
-	must(t, b.NoteProcess(ctx, "b", 1))
+	requireNoError(t, b.NoteProcess(ctx, "a", 2))
+	requireNoError(t, b.NoteProcess(ctx, "b", 1))
+	requireNoError(t, b.NoteProcess(ctx, "b", 1))
 	if !understand(1, "a", "b") || understand(2, "a", "b") || !understand(2, "a") || understand(1, "a", "silent") {
 		t.Error("the wrong ones understand")
 	}
-	must(t, b.NoteProcess(ctx, "a", 0))
+	requireNoError(t, b.NoteProcess(ctx, "a", 0))
 	if understand(1, "a") {
 		t.Error("a process that has ended understands")
 	}

@@ -64,7 +64,7 @@ func RunBook(t *testing.T, h Harness) {
 		{"offers", testOffers},
 		{"revoke", testRevoke},
 		{"chats", testChats},
-		{"who is alone in a chat", testAloneAt},
+		{"who is alone in a chat", testPrivateChatAt},
 		{"session of a message", testSessionOf},
 		{"names", testNames},
 		{"submissions", testSubmissions},
@@ -104,14 +104,14 @@ type suite struct {
 func (s suite) open(t *testing.T) Book {
 	t.Helper()
 	b := &openedBook{Book: s.Open(t, s.place)}
-	t.Cleanup(func() { must(t, b.Close()) })
+	t.Cleanup(func() { requireNoError(t, b.Close()) })
 	return b
 }
 
 // reopen closes the book and opens it again.
 func (s suite) reopen(t *testing.T, b Book) Book {
 	t.Helper()
-	must(t, b.Close())
+	requireNoError(t, b.Close())
 	return s.open(t)
 }
 
@@ -129,7 +129,7 @@ func (o *openedBook) Close() error {
 	return o.Book.Close()
 }
 
-func must(t *testing.T, err error) {
+func requireNoError(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -149,7 +149,7 @@ func newSend(id string, parts ...string) channels.Send {
 func mustBegin(t *testing.T, b Book, send channels.Send) (channels.Send, bool) {
 	t.Helper()
 	known, fresh, err := b.Begin(t.Context(), send)
-	must(t, err)
+	requireNoError(t, err)
 	return known, fresh
 }
 
@@ -159,13 +159,13 @@ func testBegin(t *testing.T, s suite) {
 	if !fresh || known.ID != "m" || known.Parts[0].State != channels.Sending || known.Parts[1].State != channels.Queued {
 		t.Fatalf("first: %+v, fresh %v", known, fresh)
 	}
-	must(t, b.Mark(t.Context(), "m", 0, channels.SentPart{State: channels.Sent, PlatformID: "p1"}))
+	requireNoError(t, b.Mark(t.Context(), "m", 0, channels.SentPart{State: channels.Sent, PlatformID: "p1"}))
 	for _, late := range []string{channels.Queued, channels.Sending, channels.Drafted, channels.Failed, channels.OutcomeUnknown} { // from a process that was paused
 		if err := b.Mark(t.Context(), "m", 0, channels.SentPart{State: late}); !errors.Is(err, channels.ErrFinished) {
 			t.Errorf("a sent part is marked as %s: %v, want ErrFinished", late, err)
 		}
 	}
-	must(t, b.Mark(t.Context(), "m", 1, channels.SentPart{State: channels.Sending, Interrupted: 2}))
+	requireNoError(t, b.Mark(t.Context(), "m", 1, channels.SentPart{State: channels.Sending, Interrupted: 2}))
 	b = s.reopen(t, b)
 	known, fresh = mustBegin(t, b, newSend("m", "rendered otherwise"))
 	want := []channels.SentPart{
@@ -179,12 +179,12 @@ func testBegin(t *testing.T, s suite) {
 	if known.State() != channels.Queued {
 		t.Errorf("state %q of a message with parts to send", known.State())
 	}
-	must(t, b.Mark(t.Context(), "m", 1, channels.SentPart{State: channels.Queued, Interrupted: 2}))
-	must(t, b.Mark(t.Context(), "m", 2, channels.SentPart{State: channels.Failed, Code: "gone"}))
-	must(t, b.Mark(t.Context(), "m", 0, channels.SentPart{State: channels.Sent, Interrupted: 1}))
-	must(t, b.Mark(t.Context(), "m", 0, channels.SentPart{State: channels.Sent}))
+	requireNoError(t, b.Mark(t.Context(), "m", 1, channels.SentPart{State: channels.Queued, Interrupted: 2}))
+	requireNoError(t, b.Mark(t.Context(), "m", 2, channels.SentPart{State: channels.Failed, Code: "gone"}))
+	requireNoError(t, b.Mark(t.Context(), "m", 0, channels.SentPart{State: channels.Sent, Interrupted: 1}))
+	requireNoError(t, b.Mark(t.Context(), "m", 0, channels.SentPart{State: channels.Sent}))
 	seen, err := b.Lookup(t.Context(), "m")
-	must(t, err)
+	requireNoError(t, err)
 	if n := seen.Parts[0].Interrupted; n != 1 {
 		t.Errorf("the interruptions went down to %d", n)
 	}
@@ -250,25 +250,25 @@ func testOddText(t *testing.T, s suite) {
 		send := newSend("m"+odd, odd, odd)
 		send.To = bus.Address{Channel: "c", Chat: odd, Thread: odd}
 		mustBegin(t, b, send)
-		must(t, b.Mark(t.Context(), send.ID, 1, channels.SentPart{State: channels.Failed, PlatformID: odd, Code: odd}))
+		requireNoError(t, b.Mark(t.Context(), send.ID, 1, channels.SentPart{State: channels.Failed, PlatformID: odd, Code: odd}))
 		known, fresh := mustBegin(t, b, send)
 		if fresh || known.To != send.To || known.Parts[0].Text != send.Parts[0].Text || known.Parts[0].Plain != odd ||
 			known.Parts[1].PlatformID != odd || known.Parts[1].Code != odd {
 			t.Errorf("%q came back as %+v, fresh %v", odd, known, fresh)
 		}
 		asked, err := b.RequestPairing(t.Context(), "c:"+odd, odd)
-		must(t, err)
+		requireNoError(t, err)
 		_, err = b.Admit(t.Context(), channels.Admission{Code: asked.Code})
-		must(t, err)
+		requireNoError(t, err)
 		if p, ok, err := b.FindPairing(t.Context(), "c:"+odd); !ok || err != nil || p.Person != "c:"+odd || p.Chat != odd {
 			t.Errorf("%q is paired as %+v, %v, %v", odd, p, ok, err)
 		}
 		if _, err := b.Admit(t.Context(), channels.Admission{Code: odd, Person: "c:" + odd}); !errors.Is(err, channels.ErrNoCode) {
 			t.Errorf("the code %q: %v", odd, err)
 		}
-		must(t, b.RecordChat(t.Context(), channels.Chat{Address: send.To, Session: odd}))
+		requireNoError(t, b.RecordChat(t.Context(), channels.Chat{Address: send.To, Session: odd}))
 		all, err := b.Chats(t.Context())
-		must(t, err)
+		requireNoError(t, err)
 		if !slices.ContainsFunc(all, func(c channels.Chat) bool { return c.Address == send.To && c.Session == odd }) {
 			t.Errorf("%q is not among the chats %+v", odd, all)
 		}
@@ -285,11 +285,11 @@ func testChats(t *testing.T, s suite) {
 		{Address: at("1", ""), Session: "main:c:1", Seen: first},
 		{Address: at("2", ""), Session: "other", Seen: time.Now()},
 	} {
-		must(t, b.RecordChat(t.Context(), c))
+		requireNoError(t, b.RecordChat(t.Context(), c))
 	}
 	b = s.reopen(t, b)
 	all, err := b.Chats(t.Context())
-	must(t, err)
+	requireNoError(t, err)
 	var got []string
 	for _, c := range all {
 		got = append(got, fmt.Sprint(c.Address, " ", c.Session, " ", c.Group, " ", c.Seen.Equal(first)))
@@ -311,7 +311,7 @@ func testChats(t *testing.T, s suite) {
 		{"", at("2", ""), 9, ""},
 	} {
 		page, err := b.ChatsAfter(t.Context(), c.channel, c.after, c.limit)
-		must(t, err)
+		requireNoError(t, err)
 		var got []string
 		for _, chat := range page {
 			got = append(got, chat.Address.String())
@@ -321,9 +321,9 @@ func testChats(t *testing.T, s suite) {
 		}
 	}
 	// A thread's session is the one that was last assigned.
-	must(t, b.AssignSession(t.Context(), channels.Chat{Address: at("2", "5"), Session: "ops:c:2:5", Group: true, Seen: first}))
-	must(t, b.RecordChat(t.Context(), channels.Chat{Address: at("2", "5"), Session: "main:c:2:5", Group: true, Seen: time.Now()}))
-	must(t, b.AssignSession(t.Context(), channels.Chat{Address: at("1", "9"), Session: "ops:c:1:9", Seen: time.Now()}))
+	requireNoError(t, b.AssignSession(t.Context(), channels.Chat{Address: at("2", "5"), Session: "ops:c:2:5", Group: true, Seen: first}))
+	requireNoError(t, b.RecordChat(t.Context(), channels.Chat{Address: at("2", "5"), Session: "main:c:2:5", Group: true, Seen: time.Now()}))
+	requireNoError(t, b.AssignSession(t.Context(), channels.Chat{Address: at("1", "9"), Session: "ops:c:1:9", Seen: time.Now()}))
 	b = s.reopen(t, b)
 	for address, want := range map[bus.Address]string{at("2", "5"): "ops:c:2:5", at("1", "9"): "ops:c:1:9", at("1", ""): "main:c:1", at("9", ""): ""} {
 		if session, err := b.SessionAt(t.Context(), address); session != want || err != nil {
@@ -332,9 +332,9 @@ func testChats(t *testing.T, s suite) {
 	}
 }
 
-// testAloneAt checks that a chat is found by its address alone, and that somebody counts as alone only in a chat
+// testPrivateChatAt checks that a chat is found by its address alone, and that somebody counts as alone only in a chat
 // that is known not to be a group.
-func testAloneAt(t *testing.T, s suite) {
+func testPrivateChatAt(t *testing.T, s suite) {
 	b := s.open(t)
 	for _, c := range []struct {
 		chat, thread, person string
@@ -345,7 +345,7 @@ func testAloneAt(t *testing.T, s suite) {
 		{"shared", "", "", true},
 		{"shared", "5", "", true},
 		{"nobody", "", "", false},
-		{"threads", "9", "c:3", false}, // two people: the first thread's counts, not the person who came first
+		{"threads", "9", "c:3", false}, // two people: the record of the first thread counts, and not the person who wrote first
 		{"threads", "10", "c:2", false},
 		{"unnamed first", "1", "", false},
 		{"unnamed first", "2", "c:4", false},
@@ -354,7 +354,7 @@ func testAloneAt(t *testing.T, s suite) {
 		{"odd \x00 \xff", "", "c:\x00\xff", false},
 	} {
 		at := bus.Address{Channel: "c", Chat: c.chat, Thread: c.thread}
-		must(t, b.RecordChat(t.Context(), channels.Chat{Address: at, Session: "main:c", Group: c.group, Person: c.person, Name: "Ada", Seen: time.Now()}))
+		requireNoError(t, b.RecordChat(t.Context(), channels.Chat{Address: at, Session: "main:c", Group: c.group, Person: c.person, Name: "Ada", Seen: time.Now()}))
 	}
 	b = s.reopen(t, b)
 	for _, c := range []struct {
@@ -393,7 +393,7 @@ func testSessionOf(t *testing.T, s suite) {
 	b := s.open(t)
 	send := channels.Send{ID: "asked", To: bus.Address{Channel: "c", Chat: "1", Thread: "2"}, Session: "ops:c:1:2", Parts: []channels.SentPart{{Text: "May I?", State: channels.Queued}}}
 	mustBegin(t, b, send)
-	must(t, b.Mark(t.Context(), send.ID, 0, channels.SentPart{State: channels.Sent, PlatformID: "77"}))
+	requireNoError(t, b.Mark(t.Context(), send.ID, 0, channels.SentPart{State: channels.Sent, PlatformID: "77"}))
 	b = s.reopen(t, b)
 	for _, c := range []struct{ chat, message, want string }{{"1", "77", "ops:c:1:2"}, {"1", "78", ""}, {"2", "77", ""}, {"1", "", ""}} {
 		if session, err := b.SessionOf(t.Context(), bus.Address{Channel: "c", Chat: c.chat}, c.message); session != c.want || err != nil {
@@ -432,7 +432,7 @@ func testKilled(t *testing.T, s suite) {
 		for _, line := range said {
 			what := strings.Fields(line)
 			send, err := b.Lookup(t.Context(), what[1])
-			must(t, err)
+			requireNoError(t, err)
 			switch what[0] {
 			case "begun":
 				if len(send.Parts) != 2 || send.Parts[0].State == channels.Queued {
@@ -448,6 +448,6 @@ func testKilled(t *testing.T, s suite) {
 				}
 			}
 		}
-		must(t, b.Close())
+		requireNoError(t, b.Close())
 	}
 }

@@ -80,7 +80,7 @@ const (
 // A Trouble is a way in which a call fails.
 type Trouble string
 
-// The troubles. If the platform, or a proxy in its place, answers with a text, the text contains Words.
+// The troubles. If the platform, or a proxy in its place, answers with a text, the text contains PersonWords.
 const (
 	RateLimited    Trouble = "refused for RetryAfter"
 	PlaceRefused   Trouble = "refused for this chat for good"
@@ -97,9 +97,9 @@ const (
 // RetryAfter is the wait that the fake asks for when it refuses a call because of a rate limit.
 const RetryAfter = time.Second
 
-// Words represents text that a person wrote: the suite puts it into messages, and no error and no log may contain
+// PersonWords represents text that a person wrote: the suite puts it into messages, and no error and no log may contain
 // it.
-const Words = "words-of-somebody"
+const PersonWords = "words-of-somebody"
 
 // A Feature is something that a channel may lack by its nature.
 type Feature string
@@ -118,19 +118,19 @@ type ChannelHarness struct {
 	New func(t testing.TB) FakePlatform
 	// Secrets are the account's tokens. No error and no log may contain one.
 	Secrets []string
-	// Lacks names the features that the channel lacks, with the reasons. Checks that need such a feature are
+	// MissingFeatures names the features that the channel lacks, with the reasons. Checks that need such a feature are
 	// skipped with this reason. A channel that lacks Inbound must refuse Receive.
-	Lacks map[Feature]string
-	// TakesUpTo is the length of the longest text that the platform accepts, in the unit of Limits.Length; 0 means
+	MissingFeatures map[Feature]string
+	// MaxAcceptedLength is the length of the longest text that the platform accepts, in the unit of Limits.Length; 0 means
 	// Limits.Length itself.
-	TakesUpTo int
+	MaxAcceptedLength int
 }
 
 // A channelCheck tests one promise of channels.Channel.
 type channelCheck struct {
-	promise string
-	needs   []Feature
-	run     func(*channelRun)
+	promise          string
+	requiredFeatures []Feature
+	run              func(*channelRun)
 }
 
 func channelChecks() []channelCheck {
@@ -140,7 +140,7 @@ func channelChecks() []channelCheck {
 		{"a failed publish is repeated before what the chat says next", []Feature{Inbound}, checkFailedPublish},
 		{"what was not published comes again after a restart", acknowledged, checkRestart},
 		{"the order of each chat is kept", []Feature{Inbound, ManyChats}, checkOrder},
-		{"no chat waits for another", []Feature{Inbound, ManyChats}, checkSideBySide},
+		{"no chat waits for another", []Feature{Inbound, ManyChats}, checkChatsAreIndependent},
 		{"an outage is survived", acknowledged, checkOutage},
 		{"no call leaves while the platform asks for patience", []Feature{Inbound, Network}, checkReceivingLimited},
 		{"a revoked token ends Receive", []Feature{Inbound, Network}, checkReceivingRefused},
@@ -171,8 +171,8 @@ func RunChannel(t *testing.T, h ChannelHarness) {
 	for _, check := range channelChecks() {
 		t.Run(check.promise, func(t *testing.T) {
 			t.Parallel()
-			for _, feature := range check.needs {
-				if why, lacks := h.Lacks[feature]; lacks {
+			for _, feature := range check.requiredFeatures {
+				if why, lacks := h.MissingFeatures[feature]; lacks {
 					t.Skipf("the channel lacks %s: %s", feature, why)
 				}
 			}
@@ -181,8 +181,8 @@ func RunChannel(t *testing.T, h ChannelHarness) {
 	}
 }
 
-// patience limits every wait for something that should happen.
-const patience = 60 * time.Second
+// waitTimeout limits every wait for something that should happen.
+const waitTimeout = 60 * time.Second
 
 // A channelRun is the state of one running check.
 type channelRun struct {
@@ -213,7 +213,7 @@ func (r *channelRun) checkSecrecy(what, text string) {
 			r.Errorf("%s shows a secret: %s", what, text)
 		}
 	}
-	if strings.Contains(text, Words) {
+	if strings.Contains(text, PersonWords) {
 		r.Errorf("%s shows what somebody wrote: %s", what, text)
 	}
 }
@@ -238,7 +238,7 @@ func Until(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(patience)
+	deadline := time.After(waitTimeout)
 	for !holds() {
 		select {
 		case <-tick.C:
@@ -254,17 +254,17 @@ func (r *channelRun) until(what string, holds func() bool) {
 	Until(r, what, holds)
 }
 
-// say makes the person in a chat say a text followed by Words.
-func (r *channelRun) say(chat int, text string) { r.platform.Say(chat, text+" "+Words) }
+// say makes the person in a chat say a text followed by PersonWords.
+func (r *channelRun) say(chat int, text string) { r.platform.Say(chat, text+" "+PersonWords) }
 
 // receive runs Receive and returns a function that ends it and returns its error. publish is called with the texts
-// without Words.
+// without PersonWords.
 func (r *channelRun) receive(ch channels.Channel, publish func(context.Context, bus.Inbound) error) (stop func() error) {
 	ctx, cancel := context.WithCancel(r.Context())
 	ended := make(chan error, 1)
 	go func() {
 		ended <- ch.Receive(ctx, func(ctx context.Context, in bus.Inbound) error {
-			in.Text = strings.TrimSuffix(in.Text, " "+Words)
+			in.Text = strings.TrimSuffix(in.Text, " "+PersonWords)
 			return publish(ctx, in)
 		})
 	}()
@@ -273,7 +273,7 @@ func (r *channelRun) receive(ch channels.Channel, publish func(context.Context, 
 		select {
 		case err := <-ended:
 			return err
-		case <-time.After(patience):
+		case <-time.After(waitTimeout):
 			r.Error("Receive does not end with its context")
 			return nil
 		}

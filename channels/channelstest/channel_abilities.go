@@ -129,8 +129,8 @@ func checkAttachments(r *channelRun) {
 	if !can {
 		r.Fatal("the channel fetches files, and the fake has no Attach")
 	}
-	content := bytes.Repeat([]byte(Words+" 0123456789\n"), 300)
-	s := newStore(r)
+	content := bytes.Repeat([]byte(PersonWords+" 0123456789\n"), 300)
+	s := newRecordingStore(r)
 	stop := r.receive(r.channel, s.publish)
 	platform.Attach(1, "look at this", "notes.txt", content)
 	in := s.waitFor(1)[0]

@@ -74,7 +74,7 @@ func (r *channelRun) mustEnd(what string, call func() error) error {
 	select {
 	case err := <-ended:
 		return err
-	case <-time.After(patience):
+	case <-time.After(waitTimeout):
 		r.Fatalf("%s: the call does not end", what)
 		return nil
 	}
@@ -113,7 +113,7 @@ func checkFileFaults(r *channelRun) {
 	}
 	id, err := files.SendFile(r.Context(), r.platform.Address(20), someFile(), plainPart("k", "look"))
 	shown := r.platform.Shown(20)
-	if err != nil || id == "" || len(shown) != 1 || shown[0].File != someFile().Name || shown[0].Text != "look "+Words {
+	if err != nil || id == "" || len(shown) != 1 || shown[0].File != someFile().Name || shown[0].Text != "look "+PersonWords {
 		r.Errorf("SendFile = %q, %v, and the chat shows %+v", id, err, shown)
 	}
 }
@@ -139,7 +139,7 @@ func checkEditFaults(r *channelRun) {
 		if err := editor.Edit(r.Context(), r.platform.Address(chat), id, plainPart(fmt.Sprint("k", i), "third")); err != nil {
 			r.Errorf("after %s: Edit = %v", want.trouble, err)
 		}
-		if shown := r.platform.Shown(chat); len(shown) != 1 || shown[0].Text != "third "+Words {
+		if shown := r.platform.Shown(chat); len(shown) != 1 || shown[0].Text != "third "+PersonWords {
 			r.Errorf("the chat shows %+v, want the newest text", shown)
 		}
 	}

@@ -49,7 +49,7 @@ func bytesOf(n int) string { return strings.Repeat("é", n/2) }
 
 func checkTooLong(r *channelRun) {
 	limits := r.channel.Limits()
-	text := strings.Repeat("x", max(limits.Length, r.TakesUpTo)+1)
+	text := strings.Repeat("x", max(limits.Length, r.MaxAcceptedLength)+1)
 	_, err := r.channel.Send(r.Context(), r.platform.Address(1), channels.Part{Key: "k", Text: text, Plain: text})
 	if fault := r.faultOf("too long", err); fault.Fault != channels.Rejected {
 		r.Errorf("a text that is too long gives %v, want %s", fault, channels.Rejected)

@@ -16,66 +16,66 @@ import (
 
 var errStore = errors.New("the store is away")
 
-// A store is where a check publishes messages. Like a bus, it drops messages whose ids it already knows.
-type store struct {
+// A recordingStore is where a check publishes messages. Like a bus, it drops messages whose ids it already knows.
+type recordingStore struct {
 	run *channelRun
 
-	mu     sync.Mutex
-	known  map[string]bool
-	kept   []bus.Inbound
-	atWork map[string]bool // by chat: whether a message of the chat is being published
+	mu         sync.Mutex
+	seenIDs    map[string]bool
+	messages   []bus.Inbound
+	publishing map[string]bool // by chat: whether a message of the chat is being published
 }
 
-func newStore(r *channelRun) *store {
-	return &store{run: r, known: map[string]bool{}, atWork: map[string]bool{}}
+func newRecordingStore(r *channelRun) *recordingStore {
+	return &recordingStore{run: r, seenIDs: map[string]bool{}, publishing: map[string]bool{}}
 }
 
 // publish stores a message.
-func (s *store) publish(_ context.Context, in bus.Inbound) error {
+func (s *recordingStore) publish(_ context.Context, in bus.Inbound) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if in.ID == "" {
 		s.run.Error("a message has no id")
 	}
-	if !s.known[in.ID] {
-		s.known[in.ID] = true
-		s.kept = append(s.kept, in)
+	if !s.seenIDs[in.ID] {
+		s.seenIDs[in.ID] = true
+		s.messages = append(s.messages, in)
 	}
 	return nil
 }
 
 // begin records that a message from a chat is being published until end is called, and fails the test if another
 // one from that chat is.
-func (s *store) begin(in bus.Inbound) (end func()) {
+func (s *recordingStore) begin(in bus.Inbound) (end func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	chat := in.At.Chat
-	if s.atWork[chat] {
+	if s.publishing[chat] {
 		s.run.Errorf("two messages of chat %s are published at once", chat)
 	}
-	s.atWork[chat] = true
+	s.publishing[chat] = true
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.atWork[chat] = false
+		s.publishing[chat] = false
 	}
 }
 
-func (s *store) all() []bus.Inbound {
+func (s *recordingStore) all() []bus.Inbound {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.kept)
+	return slices.Clone(s.messages)
 }
 
 // waitFor waits until n messages have been published.
-func (s *store) waitFor(n int) []bus.Inbound {
+func (s *recordingStore) waitFor(n int) []bus.Inbound {
 	s.run.Helper()
 	s.run.until(fmt.Sprintf("%d messages", n), func() bool { return len(s.all()) >= n })
 	return s.all()
 }
 
 // texts returns the texts that were published from an address.
-func (s *store) texts(at bus.Address) (texts []string) {
+func (s *recordingStore) texts(at bus.Address) (texts []string) {
 	for _, in := range s.all() {
 		if in.At == at {
 			texts = append(texts, in.Text)
@@ -85,7 +85,7 @@ func (s *store) texts(at bus.Address) (texts []string) {
 }
 
 // wantTexts fails the test unless exactly these texts were published from a chat.
-func (s *store) wantTexts(chat int, texts ...string) {
+func (s *recordingStore) wantTexts(chat int, texts ...string) {
 	s.run.Helper()
 	if got := s.texts(s.run.platform.Address(chat)); !slices.Equal(got, texts) {
 		s.run.Errorf("of chat %d was published %q, want %q", chat, got, texts)
@@ -97,7 +97,7 @@ func checkAcknowledgement(r *channelRun) {
 	for i := range n {
 		r.say(1, fmt.Sprint("m", i))
 	}
-	kept, open := newStore(r), make(chan struct{})
+	kept, open := newRecordingStore(r), make(chan struct{})
 	entered := make(chan struct{}, n)
 	r.receive(r.channel, func(ctx context.Context, in bus.Inbound) error {
 		entered <- struct{}{}
@@ -124,9 +124,9 @@ func checkAcknowledgement(r *channelRun) {
 }
 
 func checkFailedPublish(r *channelRun) {
-	kept, ids := newStore(r), map[string]bool{}
+	kept, ids := newRecordingStore(r), map[string]bool{}
 	var failures atomic.Int32
-	_, unacknowledged := r.Lacks[Acknowledgements]
+	_, unacknowledged := r.MissingFeatures[Acknowledgements]
 	r.say(1, "first")
 	r.say(1, "second")
 	r.receive(r.channel, func(ctx context.Context, in bus.Inbound) error {
@@ -152,7 +152,7 @@ func checkFailedPublish(r *channelRun) {
 }
 
 func checkRestart(r *channelRun) {
-	kept, stuck := newStore(r), make(chan bus.Inbound, 1)
+	kept, stuck := newRecordingStore(r), make(chan bus.Inbound, 1)
 	for _, text := range []string{"published", "not published", "behind it"} {
 		r.say(1, text)
 	}
@@ -188,7 +188,7 @@ func checkOrder(r *channelRun) {
 	for i := range each {
 		want = append(want, fmt.Sprint("m", i))
 	}
-	say := func(from, to int) { // in all chats
+	say := func(from, to int) { // say makes people in all chats say the numbers in a range
 		for i := from; i < to; i++ {
 			for chat := range chats {
 				r.say(chat+1, want[i])
@@ -196,7 +196,7 @@ func checkOrder(r *channelRun) {
 		}
 	}
 	say(0, each/2) // before anything receives
-	kept := newStore(r)
+	kept := newRecordingStore(r)
 	var mu sync.Mutex
 	failed := map[string]bool{}
 	r.receive(r.channel, func(ctx context.Context, in bus.Inbound) error {
@@ -217,9 +217,9 @@ func checkOrder(r *channelRun) {
 	}
 }
 
-func checkSideBySide(r *channelRun) {
+func checkChatsAreIndependent(r *channelRun) {
 	const others = 20
-	kept, stuck, open := newStore(r), make(chan struct{}), make(chan struct{})
+	kept, stuck, open := newRecordingStore(r), make(chan struct{}), make(chan struct{})
 	slow := r.platform.Address(1)
 	r.receive(r.channel, func(ctx context.Context, in bus.Inbound) error {
 		if in.At == slow {
@@ -238,13 +238,13 @@ func checkSideBySide(r *channelRun) {
 		r.say(chat+2, "hello")
 	}
 	kept.waitFor(others)
-	kept.wantTexts(1) // nothing
+	kept.wantTexts(1) // nothing from this chat
 	close(open)
 	kept.waitFor(others + 1)
 }
 
 func checkOutage(r *channelRun) {
-	kept := newStore(r)
+	kept := newRecordingStore(r)
 	stop := r.receive(r.channel, kept.publish)
 	r.say(1, "before")
 	kept.waitFor(1)
@@ -264,7 +264,7 @@ func checkOutage(r *channelRun) {
 func checkReceivingLimited(r *channelRun) {
 	began := time.Now()
 	r.platform.Break(Receiving, RateLimited)
-	kept := newStore(r)
+	kept := newRecordingStore(r)
 	r.receive(r.channel, kept.publish)
 	r.until("the third call", func() bool { return r.platform.Calls(Receiving) >= 3 })
 	if waited := time.Since(began); waited < RetryAfter {
@@ -277,9 +277,9 @@ func checkReceivingLimited(r *channelRun) {
 
 func checkReceivingRefused(r *channelRun) {
 	r.platform.Break(Receiving, AccountRefused)
-	ctx, cancel := context.WithTimeout(r.Context(), patience)
+	ctx, cancel := context.WithTimeout(r.Context(), waitTimeout)
 	defer cancel()
-	err := r.channel.Receive(ctx, newStore(r).publish)
+	err := r.channel.Receive(ctx, newRecordingStore(r).publish)
 	if fault := r.faultOf(string(AccountRefused), err); fault.Fault != channels.Stop {
 		r.Errorf("Receive ended with %v, want %s", fault, channels.Stop)
 	}
@@ -288,7 +288,7 @@ func checkReceivingRefused(r *channelRun) {
 func checkReceiveEnds(r *channelRun) {
 	r.Run("while nothing is said", func(t *testing.T) {
 		r := newChannelRun(t, r.ChannelHarness)
-		if err := r.receive(r.channel, newStore(r).publish)(); err != nil {
+		if err := r.receive(r.channel, newRecordingStore(r).publish)(); err != nil {
 			r.Errorf("Receive ended with %v", err)
 		}
 	})
@@ -323,24 +323,24 @@ func checkReceiveEnds(r *channelRun) {
 		}
 	})
 	r.Run("while the platform is away", func(t *testing.T) {
-		if why, lacks := r.Lacks[Network]; lacks {
+		if why, lacks := r.MissingFeatures[Network]; lacks {
 			t.Skipf("the channel lacks %s: %s", Network, why)
 		}
 		r := newChannelRun(t, r.ChannelHarness)
 		r.platform.Down()
-		if err := r.receive(r.channel, newStore(r).publish)(); err != nil {
+		if err := r.receive(r.channel, newRecordingStore(r).publish)(); err != nil {
 			r.Errorf("Receive ended with %v", err)
 		}
 	})
 }
 
 func checkReceiveRefuses(r *channelRun) {
-	if _, lacks := r.Lacks[Inbound]; !lacks {
+	if _, lacks := r.MissingFeatures[Inbound]; !lacks {
 		r.Skip("the channel receives")
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), patience)
+	ctx, cancel := context.WithTimeout(r.Context(), waitTimeout)
 	defer cancel()
-	if err := r.channel.Receive(ctx, newStore(r).publish); err == nil || ctx.Err() != nil {
+	if err := r.channel.Receive(ctx, newRecordingStore(r).publish); err == nil || ctx.Err() != nil {
 		r.Errorf("Receive ended with %v: a channel that receives has to pass the checks of receiving", err)
 	}
 }

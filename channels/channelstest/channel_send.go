@@ -12,10 +12,10 @@ import (
 	"parley/channels"
 )
 
-// plainPart returns a part without markup. It contains Words, so that a check that sends it can search errors and
+// plainPart returns a part without markup. It contains PersonWords, so that a check that sends it can search errors and
 // the log for them.
 func plainPart(key, text string) channels.Part {
-	text += " " + Words
+	text += " " + PersonWords
 	return channels.Part{Key: key, Text: text, Plain: text}
 }
 
@@ -32,7 +32,7 @@ func checkSent(r *channelRun) {
 	for i := range 3 {
 		id := r.send(1, plainPart(fmt.Sprint("k", i), fmt.Sprint("m", i)))
 		shown := r.platform.Shown(1)
-		if len(shown) != i+1 || shown[i].Text != fmt.Sprint("m", i, " ", Words) || shown[i].ID != id && shown[i].ID != "" {
+		if len(shown) != i+1 || shown[i].Text != fmt.Sprint("m", i, " ", PersonWords) || shown[i].ID != id && shown[i].ID != "" {
 			r.Fatalf("message %d was sent as %s, and the chat shows %+v", i, id, shown)
 		}
 	}

@@ -12,8 +12,8 @@ import (
 // childPlace is the environment variable that makes a process a child; its value is the place of the child's book.
 const childPlace = "CHANNELSTEST_CHILD"
 
-// saidPrefix marks a child's reports among the output of the testing package.
-const saidPrefix = "said: "
+// reportPrefix marks a child's reports among the output of the testing package.
+const reportPrefix = "said: "
 
 // inChild runs the child's part and returns true if this process is a child.
 func inChild(t *testing.T, h Harness) bool {
@@ -21,7 +21,7 @@ func inChild(t *testing.T, h Harness) bool {
 	if place == "" {
 		return false
 	}
-	err := writeForever(t.Context(), h.Open(t, place), func(line string) { fmt.Println(saidPrefix + line) })
+	err := writeForever(t.Context(), h.Open(t, place), func(line string) { fmt.Println(reportPrefix + line) })
 	t.Fatal(err)
 	return true
 }
@@ -34,16 +34,16 @@ func killedChild(t *testing.T, place string, lines int) []string {
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+name+"$", "-test.v")
 	cmd.Env = append(os.Environ(), childPlace+"="+place)
 	out, err := cmd.StdoutPipe()
-	must(t, err)
-	must(t, cmd.Start())
+	requireNoError(t, err)
+	requireNoError(t, cmd.Start())
 	var said []string
 	for scan := bufio.NewScanner(out); scan.Scan(); {
-		line, ok := strings.CutPrefix(scan.Text(), saidPrefix)
+		line, ok := strings.CutPrefix(scan.Text(), reportPrefix)
 		if !ok {
 			continue
 		}
 		if said = append(said, line); len(said) == lines {
-			must(t, cmd.Process.Kill())
+			requireNoError(t, cmd.Process.Kill())
 		}
 	}
 	if err := cmd.Wait(); err == nil || len(said) < lines {

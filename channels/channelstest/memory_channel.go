@@ -14,8 +14,8 @@ import (
 // A MemoryChannel is a channel whose platform is in memory. It records what was sent, and fails when its functions
 // say so.
 type MemoryChannel struct {
-	// Offers is what Limits returns.
-	Offers channels.Limits
+	// ChannelLimits is what Limits returns.
+	ChannelLimits channels.Limits
 	// OnSend, if set, is called for each send, including edits and files, before it is recorded: it decides whether
 	// the part arrives, and which error the sender gets.
 	OnSend func(ctx context.Context, to bus.Address, part channels.Part) (arrives bool, err error)
@@ -83,8 +83,8 @@ func (c *MemoryChannel) record(ctx context.Context, a Arrival) (string, error) {
 	return a.ID, nil
 }
 
-// Limits implements channels.Channel: it returns Offers.
-func (c *MemoryChannel) Limits() channels.Limits { return c.Offers }
+// Limits implements channels.Channel: it returns ChannelLimits.
+func (c *MemoryChannel) Limits() channels.Limits { return c.ChannelLimits }
 
 // Sent returns all parts that have arrived, in order.
 func (c *MemoryChannel) Sent() []Arrival {
@@ -133,11 +133,11 @@ type ButtonChannel struct{ *EditingChannel }
 // MaxButtons implements channels.ButtonShower: three buttons of 64 bytes.
 func (ButtonChannel) MaxButtons() (count, bytes int) { return 3, 64 }
 
-// A TracingChannel is a MemoryChannel that can find out whether a part has arrived.
-type TracingChannel struct{ *MemoryChannel }
+// A FindingChannel is a MemoryChannel that can find out whether a part has arrived.
+type FindingChannel struct{ *MemoryChannel }
 
 // FindSent implements channels.Reconciler: it looks for the part's key among the arrivals.
-func (c TracingChannel) FindSent(_ context.Context, _ bus.Address, part channels.Part) (string, bool, error) {
+func (c FindingChannel) FindSent(_ context.Context, _ bus.Address, part channels.Part) (string, bool, error) {
 	for _, a := range c.Sent() {
 		if a.Part.Key == part.Key {
 			return a.ID, true, nil
@@ -146,15 +146,15 @@ func (c TracingChannel) FindSent(_ context.Context, _ bus.Address, part channels
 	return "", false, nil
 }
 
-// A ThreadingChannel is a MemoryChannel in which replies go into a thread below the message.
-type ThreadingChannel struct {
+// A ReplyThreadChannel is a MemoryChannel in which replies go into a thread below the message.
+type ReplyThreadChannel struct {
 	*MemoryChannel
 	// OnReply, if set, returns the error for ReplyAddress to return.
 	OnReply func() error
 }
 
 // ReplyAddress implements channels.Replier: the thread has the message's id.
-func (c ThreadingChannel) ReplyAddress(_ context.Context, to bus.Address, id string) (bus.Address, error) {
+func (c ReplyThreadChannel) ReplyAddress(_ context.Context, to bus.Address, id string) (bus.Address, error) {
 	if c.OnReply != nil {
 		if err := c.OnReply(); err != nil {
 			return bus.Address{}, err
@@ -224,7 +224,7 @@ func (c *EditingChannel) Edit(ctx context.Context, to bus.Address, id string, pa
 			return err
 		}
 	}
-	if most := c.Offers.EditBytes; most > 0 && len(part.Text) > most {
+	if most := c.ChannelLimits.EditBytes; most > 0 && len(part.Text) > most {
 		return &channels.SendError{Fault: channels.Rejected, Code: "msg_too_long"}
 	}
 	_, err := c.record(ctx, Arrival{To: to, Part: part, ID: id, Edit: true})

@@ -13,23 +13,23 @@ import (
 func testNotes(t *testing.T, s suite) {
 	b := s.open(t)
 	ctx := t.Context()
-	must(t, b.SetNote(ctx, "met", "c:1", "a"))
-	must(t, b.SetNote(ctx, "met", "c:1", "a"))
-	must(t, b.SetNote(ctx, "met", "c:\x00 2", "odd\x00\xff"))
-	must(t, b.SetNote(ctx, "other", "c:1", "x"))
-	must(t, b.SetNote(ctx, "met", "c:1", "b"))
+	requireNoError(t, b.SetNote(ctx, "met", "c:1", "a"))
+	requireNoError(t, b.SetNote(ctx, "met", "c:1", "a"))
+	requireNoError(t, b.SetNote(ctx, "met", "c:\x00 2", "odd\x00\xff"))
+	requireNoError(t, b.SetNote(ctx, "other", "c:1", "x"))
+	requireNoError(t, b.SetNote(ctx, "met", "c:1", "b"))
 	found, err := b.Noted(ctx, "met", "c:1")
-	must(t, err)
+	requireNoError(t, err)
 	if found.About != "c:1" || found.Value != "b" || found.At.IsZero() {
 		t.Errorf("noted is %+v", found)
 	}
 	all, err := s.open(t).AllNoted(ctx, "met")
-	must(t, err)
+	requireNoError(t, err)
 	if len(all) != 2 || all[0].About != "c:\x00 2" || all[0].Value != "odd\x00\xff" || all[1].Value != "b" {
 		t.Errorf("another process reads %+v", all)
 	}
-	must(t, b.SetNote(ctx, "met", "c:1", ""))
-	must(t, b.SetNote(ctx, "met", "c:nobody", ""))
+	requireNoError(t, b.SetNote(ctx, "met", "c:1", ""))
+	requireNoError(t, b.SetNote(ctx, "met", "c:nobody", ""))
 	if found, err := b.Noted(ctx, "met", "c:1"); err != nil || found != (channels.Note{}) {
 		t.Errorf("after it was removed there is %+v, %v", found, err)
 	}
@@ -55,7 +55,7 @@ func testNoteRace(t *testing.T, s suite) {
 		}
 		racing.Wait()
 		noted, err := books[0].Noted(t.Context(), "first", about)
-		must(t, err)
+		requireNoError(t, err)
 		for _, one := range kept {
 			if one != noted.Value || one == "" {
 				t.Errorf("the book has %q, and somebody was told %q", noted.Value, one)
@@ -75,14 +75,14 @@ func testDrafts(t *testing.T, s suite) {
 			t.Errorf("begun: %+v, fresh %v", known, fresh)
 		}
 	}
-	must(t, b.Mark(t.Context(), "second\x00", 0, channels.SentPart{State: channels.Drafted, PlatformID: "p2"}))
-	must(t, b.Mark(t.Context(), "replaced", 0, channels.SentPart{State: channels.Sent, PlatformID: "p3"}))
+	requireNoError(t, b.Mark(t.Context(), "second\x00", 0, channels.SentPart{State: channels.Drafted, PlatformID: "p2"}))
+	requireNoError(t, b.Mark(t.Context(), "replaced", 0, channels.SentPart{State: channels.Sent, PlatformID: "p3"}))
 	b = s.reopen(t, b)
 	if _, fresh := mustBegin(t, b, draft("first", "c")); fresh {
 		t.Error("a draft is begun twice")
 	}
 	drafts, err := b.Drafts(t.Context(), "c")
-	must(t, err)
+	requireNoError(t, err)
 	var got []string
 	for _, d := range drafts {
 		if d.To != (bus.Address{Channel: "c", Chat: "1", Thread: "2"}) || len(d.Parts) != 1 || d.State() != channels.Sent {

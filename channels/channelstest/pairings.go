@@ -15,9 +15,9 @@ import (
 func testRequests(t *testing.T, s suite) {
 	b, command := s.open(t), s.open(t) // the bot, and `pairing approve` running next to it
 	asked, err := b.RequestPairing(t.Context(), "c:7", "c:70")
-	must(t, err)
+	requireNoError(t, err)
 	again, err := b.RequestPairing(t.Context(), "c:7", "c:70")
-	must(t, err)
+	requireNoError(t, err)
 	if asked.Code == "" || again.Code != asked.Code {
 		t.Errorf("codes %q and %q, want one that stands", asked.Code, again.Code)
 	}
@@ -41,7 +41,7 @@ func testRequests(t *testing.T, s suite) {
 	}
 	typed := strings.ToLower(asked.Code[:4]) + "-" + asked.Code[4:]
 	got, err := command.Admit(t.Context(), channels.Admission{Code: typed})
-	must(t, err)
+	requireNoError(t, err)
 	if got.Person != "c:7" || got.Chat != "c:70" || !got.Approved || got.Owner || got.Code != "" {
 		t.Errorf("admitted %+v", got)
 	}
@@ -59,9 +59,9 @@ func testRequests(t *testing.T, s suite) {
 func testRequestsAreBounded(t *testing.T, s suite) {
 	b := s.open(t)
 	admitted, err := b.RequestPairing(t.Context(), "c:admitted", "c:admitted")
-	must(t, err)
+	requireNoError(t, err)
 	_, err = b.Admit(t.Context(), channels.Admission{Code: admitted.Code})
-	must(t, err)
+	requireNoError(t, err)
 	var wg sync.WaitGroup
 	for i := range 20 {
 		wg.Go(func() {
@@ -75,9 +75,9 @@ func testRequestsAreBounded(t *testing.T, s suite) {
 	}
 	wg.Wait()
 	last, err := b.RequestPairing(t.Context(), "c:last", "c:last")
-	must(t, err)
+	requireNoError(t, err)
 	all, err := b.Pairings(t.Context())
-	must(t, err)
+	requireNoError(t, err)
 	if len(all) != 1001 {
 		t.Errorf("%d pairings, want 1000 requests and the one admitted", len(all))
 	}
@@ -92,9 +92,9 @@ func testRequestsAreBounded(t *testing.T, s suite) {
 func testOffers(t *testing.T, s suite) {
 	b := s.open(t)
 	old, err := b.OfferOwner(t.Context(), "c")
-	must(t, err)
+	requireNoError(t, err)
 	code, err := b.OfferOwner(t.Context(), "c")
-	must(t, err)
+	requireNoError(t, err)
 	if len(code) < 20 {
 		t.Errorf("code %q is short", code)
 	}
@@ -135,11 +135,11 @@ func testOffers(t *testing.T, s suite) {
 		t.Errorf("owner is %+v, %v, %v", owner, ok, err)
 	}
 	vain, err := b.OfferOwner(t.Context(), "c")
-	must(t, err)
+	requireNoError(t, err)
 	if p, err := b.Admit(t.Context(), channels.Admission{Code: vain, Person: "c:12", Chat: "c:12"}); !errors.Is(err, channels.ErrNoCode) {
 		t.Errorf("a code made a second owner: %+v, %v", p, err)
 	}
-	must(t, b.Revoke(t.Context(), owner.Person))
+	requireNoError(t, b.Revoke(t.Context(), owner.Person))
 	testStandingOffer(t, s, b, code)
 }
 
@@ -175,13 +175,13 @@ func testStandingOffer(t *testing.T, s suite, b channels.Pairings, used string) 
 func testRevoke(t *testing.T, s suite) {
 	b := s.open(t)
 	asked, err := b.RequestPairing(t.Context(), "c:1", "c:1")
-	must(t, err)
+	requireNoError(t, err)
 	_, err = b.Admit(t.Context(), channels.Admission{Code: asked.Code})
-	must(t, err)
+	requireNoError(t, err)
 	open, err := b.RequestPairing(t.Context(), "c:2", "c:2")
-	must(t, err)
+	requireNoError(t, err)
 	for _, who := range []string{"c:1", "c:2"} {
-		must(t, s.open(t).Revoke(t.Context(), who))
+		requireNoError(t, s.open(t).Revoke(t.Context(), who))
 		if err := b.Revoke(t.Context(), who); !errors.Is(err, channels.ErrNoCode) {
 			t.Errorf("revoked twice: %v", err)
 		}
@@ -200,33 +200,33 @@ func testNames(t *testing.T, s suite) {
 		t.Helper()
 		var got []string
 		pairings, err := b.Pairings(t.Context())
-		must(t, err)
+		requireNoError(t, err)
 		for _, p := range pairings {
 			got = append(got, p.Person+" "+p.Name)
 		}
 		chats, err := b.Chats(t.Context())
-		must(t, err)
+		requireNoError(t, err)
 		for _, c := range chats {
 			got = append(got, c.Address.String()+" "+c.Person+" "+c.Name)
 		}
 		return strings.Join(got, "|")
 	}
-	must(t, b.SetName(t.Context(), "c:7", "nobody asked"))
+	requireNoError(t, b.SetName(t.Context(), "c:7", "nobody asked"))
 	asked, err := b.RequestPairing(t.Context(), "c:7", "c:70")
-	must(t, err)
+	requireNoError(t, err)
 	at := bus.Address{Channel: "c", Chat: "70"}
-	must(t, b.RecordChat(t.Context(), channels.Chat{Address: at, Session: "main:c:70"}))
+	requireNoError(t, b.RecordChat(t.Context(), channels.Chat{Address: at, Session: "main:c:70"}))
 	if got := names(); got != "c:7 |c:70  " {
 		t.Errorf("before a name is known: %q", got)
 	}
 	for _, name := range []string{"Ada", "Ada\x00 \xff\n(home)", "Ada L."} {
-		must(t, b.SetName(t.Context(), "c:7", name))
-		must(t, b.RecordChat(t.Context(), channels.Chat{Address: at, Session: "another", Person: "c:7", Name: name}))
+		requireNoError(t, b.SetName(t.Context(), "c:7", name))
+		requireNoError(t, b.RecordChat(t.Context(), channels.Chat{Address: at, Session: "another", Person: "c:7", Name: name}))
 		if got, want := names(), "c:7 "+name+"|c:70 c:7 "+name; got != want {
 			t.Errorf("names are %q, want %q", got, want)
 		}
 	}
-	must(t, b.RecordChat(t.Context(), channels.Chat{Address: at, Session: "main:c:70"})) // this time, the platform does not say the name
+	requireNoError(t, b.RecordChat(t.Context(), channels.Chat{Address: at, Session: "main:c:70"})) // this time, the platform does not say the name
 	if _, err := b.Admit(t.Context(), channels.Admission{Code: asked.Code}); err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +234,7 @@ func testNames(t *testing.T, s suite) {
 	if got := names(); got != "c:7 Ada L.|c:70 c:7 Ada L." {
 		t.Errorf("once admitted: %q", got)
 	}
-	must(t, b.SetName(t.Context(), "c:7", strings.Repeat("ü", 1000)))
+	requireNoError(t, b.SetName(t.Context(), "c:7", strings.Repeat("ü", 1000)))
 	if p, _, err := b.FindPairing(t.Context(), "c:7"); err != nil || p.Name != strings.Repeat("ü", 64) {
 		t.Errorf("a long name is %q, %v", p.Name, err)
 	}

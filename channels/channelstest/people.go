@@ -22,7 +22,7 @@ func recordAnswer(t *testing.T, b Book, session, turn string, ids ...string) {
 		t.Fatalf("begun as %+v", known)
 	}
 	for i, id := range ids {
-		must(t, b.Mark(t.Context(), send.ID, i, channels.SentPart{State: channels.Sent, PlatformID: id}))
+		requireNoError(t, b.Mark(t.Context(), send.ID, i, channels.SentPart{State: channels.Sent, PlatformID: id}))
 	}
 }
 
@@ -37,8 +37,8 @@ func newRating(person, message string, good bool) channels.Rating {
 	return channels.Rating{Person: person, At: bus.Address{Channel: "c", Chat: "1"}, Message: message, Good: good, Rated: ratedAt()}
 }
 
-// rate records a rating, and checks that Rate reports a change if want is true, and none otherwise.
-func rate(t *testing.T, b Book, r channels.Rating, want bool) channels.Rating {
+// mustRate records a rating, and checks that Rate reports a change if want is true, and none otherwise.
+func mustRate(t *testing.T, b Book, r channels.Rating, want bool) channels.Rating {
 	t.Helper()
 	kept, changed, err := b.Rate(t.Context(), r)
 	if err != nil || changed != want {
@@ -51,7 +51,7 @@ func rate(t *testing.T, b Book, r channels.Rating, want bool) channels.Rating {
 func wantRatings(t *testing.T, b Book, want ...string) {
 	t.Helper()
 	all, err := b.Ratings(t.Context(), ratedSession)
-	must(t, err)
+	requireNoError(t, err)
 	var got []string
 	for _, r := range all {
 		verdict := " bad"
@@ -73,8 +73,8 @@ func testRatings(t *testing.T, s suite) {
 	b := s.open(t)
 	recordAnswer(t, b, ratedSession, "c:t:1", "p1", "p2")
 	mustBegin(t, b, channels.Send{ID: "c:t:1#draft", To: bus.Address{Channel: "c", Chat: "1", Thread: "2"}, Session: ratedSession, Parts: []channels.SentPart{{State: channels.Drafted}}})
-	must(t, b.Mark(t.Context(), "c:t:1#draft", 0, channels.SentPart{State: channels.Sent, PlatformID: "p1"}))
-	recordAnswer(t, b, "", "c:t:9", "p9") // from a release that does not record the session
+	requireNoError(t, b.Mark(t.Context(), "c:t:1#draft", 0, channels.SentPart{State: channels.Sent, PlatformID: "p1"}))
+	recordAnswer(t, b, "", "c:t:9", "p9") // recorded by a release that does not store the session
 
 	t.Run("a rating knows its answer", func(t *testing.T) { testRatedAnswer(t, b) })
 	t.Run("only another rating changes one", func(t *testing.T) { testRatingAgain(t, b) })
@@ -82,21 +82,21 @@ func testRatings(t *testing.T, s suite) {
 	b = s.reopen(t, b)
 	t.Run("ratings outlive the process", func(t *testing.T) { wantRatings(t, b, "c:7 p1 good", "c:8 p2 bad") })
 	t.Run("a rating can be taken back", func(t *testing.T) {
-		must(t, b.DeleteRating(t.Context(), newRating("c:8", "p2", true))) // that is no longer the rating
-		must(t, b.DeleteRating(t.Context(), newRating("c:7", "p1", true)))
+		requireNoError(t, b.DeleteRating(t.Context(), newRating("c:8", "p2", true))) // a rating that has been replaced already
+		requireNoError(t, b.DeleteRating(t.Context(), newRating("c:7", "p1", true)))
 		wantRatings(t, b, "c:8 p2 bad")
 	})
 	t.Run("a person's ratings are listed", func(t *testing.T) { testRatingsBy(t, b) })
 }
 
 func testRatedAnswer(t *testing.T, b Book) {
-	kept := rate(t, b, newRating("c:7", "p1", true), true)
+	kept := mustRate(t, b, newRating("c:7", "p1", true), true)
 	if kept.Turn != "c:t:1" || kept.Session != ratedSession || kept.At.Thread != "2" {
 		t.Errorf("kept as %+v", kept)
 	}
 	for message, want := range map[string]string{"p2": "c:t:1", "p9": "", "p3": ""} {
 		found, ok, err := b.FindRatedAnswer(t.Context(), newRating("c:7", message, false))
-		must(t, err)
+		requireNoError(t, err)
 		if ok != (want != "") || ok && (found.Turn != want || found.Session != ratedSession || found.At.Thread != "2") {
 			t.Errorf("%s is found to be %+v, %t", message, found, ok)
 		}
@@ -104,28 +104,28 @@ func testRatedAnswer(t *testing.T, b Book) {
 }
 
 func testRatingAgain(t *testing.T, b Book) {
-	rate(t, b, newRating("c:7", "p1", true), false)
-	rate(t, b, newRating("c:8", "p2", true), true)
-	rate(t, b, newRating("c:8", "p2", false), true)
+	mustRate(t, b, newRating("c:7", "p1", true), false)
+	mustRate(t, b, newRating("c:8", "p2", true), true)
+	mustRate(t, b, newRating("c:8", "p2", false), true)
 }
 
 func testRatingOfNoAnswer(t *testing.T, b Book) {
 	for _, message := range []string{"p9", "p3", ""} {
-		rate(t, b, newRating("c:7", message, true), false)
+		mustRate(t, b, newRating("c:7", message, true), false)
 	}
 	elsewhere := newRating("c:7", "p1", true)
 	elsewhere.At.Chat = "another"
-	rate(t, b, elsewhere, false)
+	mustRate(t, b, elsewhere, false)
 }
 
 func testRatingsBy(t *testing.T, b Book) {
 	recordAnswer(t, b, "main:c:3", "c:t:3", "p7")
 	there := newRating("c:8", "p7", true)
 	there.Rated = ratedAt().Add(time.Hour)
-	rate(t, b, there, true)
+	mustRate(t, b, there, true)
 	for person, want := range map[string]string{"c:8": "[main:c:1:2 p2 false main:c:3 p7 true]", "c:7": "[]", "": "[]"} {
 		by, err := b.RatingsBy(t.Context(), person)
-		must(t, err)
+		requireNoError(t, err)
 		got := []any{}
 		for _, r := range by {
 			got = append(got, r.Session, r.Message, r.Good)
@@ -143,7 +143,7 @@ func testRatingsBy(t *testing.T, b Book) {
 func linkedPeople(t *testing.T, b Book, person string) string {
 	t.Helper()
 	all, err := b.LinkedWith(t.Context(), person)
-	must(t, err)
+	requireNoError(t, err)
 	var ids []string
 	for _, l := range all {
 		ids = append(ids, l.Person)
@@ -160,13 +160,13 @@ func wantAllLinked(t *testing.T, b Book, want string) {
 	}
 }
 
-// link links person with the person `with`, who makes the code; cause is the id of the command.
-func link(t *testing.T, b Book, with, person, cause string) []channels.Link {
+// mustLink links person with the person `with`, who makes the code; cause is the id of the command.
+func mustLink(t *testing.T, b Book, with, person, cause string) []channels.Link {
 	t.Helper()
 	code, err := b.OfferLink(t.Context(), channels.LinkRequest{Person: with, Chat: "chat of " + with, Cause: cause})
-	must(t, err)
+	requireNoError(t, err)
 	all, err := b.Link(t.Context(), channels.Linking{Code: code, Person: person, Chat: "chat of " + person, Cause: cause})
-	must(t, err)
+	requireNoError(t, err)
 	return all
 }
 
@@ -181,7 +181,7 @@ func wantMemory(t *testing.T, b Book, person, want string) {
 // remember appends a text to a memory.
 func remember(t *testing.T, b Book, scope, owner, call, text string) {
 	t.Helper()
-	must(t, b.Remember(t.Context(), scope, owner, call, false, false, func(old string) (string, error) { return strings.TrimPrefix(old+"\n\n"+text, "\n\n"), nil }))
+	requireNoError(t, b.Remember(t.Context(), scope, owner, call, false, false, func(old string) (string, error) { return strings.TrimPrefix(old+"\n\n"+text, "\n\n"), nil }))
 }
 
 // testLinks tests that two accounts of one person are linked, and share their memory. Its subtests run in order:
@@ -209,7 +209,7 @@ func testLinks(t *testing.T, s suite) {
 		}
 	})
 	t.Run("a third person joins", func(t *testing.T) {
-		link(t, b, "d:1", "e:1", "m3")
+		mustLink(t, b, "d:1", "e:1", "m3")
 		if got := linkedPeople(t, b, "c:1"); got != "c:1 d:1 e:1" {
 			t.Errorf("three are %s", got)
 		}
@@ -224,9 +224,9 @@ func testLinkByCode(t *testing.T, b Book) {
 	}
 	wantAllLinked(t, b, "map[]")
 	void, err := b.OfferLink(t.Context(), channels.LinkRequest{Person: "c:1", Chat: "x", Cause: "o1"})
-	must(t, err)
+	requireNoError(t, err)
 	code, err := b.OfferLink(t.Context(), channels.LinkRequest{Person: "c:1", Chat: "c:chat", Cause: "o2"})
-	must(t, err)
+	requireNoError(t, err)
 	if again, err := b.OfferLink(t.Context(), channels.LinkRequest{Person: "c:1", Chat: "c:chat", Cause: "o2"}); err != nil || again != code {
 		t.Errorf("the code is %q and %q, %v", code, again, err)
 	}
@@ -240,7 +240,7 @@ func testLinkByCode(t *testing.T, b Book) {
 	refused(channels.Linking{Code: code, Person: "c:1", Cause: "m0"}) // their own
 	for range 2 {                                                     // the second time, as if after a crash
 		all, err := b.Link(t.Context(), channels.Linking{Code: code, Person: "d:1", Chat: "d:chat", Cause: "m1"})
-		must(t, err)
+		requireNoError(t, err)
 		if len(all) != 2 || all[0].Account != all[1].Account || all[0].Chat == all[1].Chat {
 			t.Errorf("linked: %+v", all)
 		}
@@ -252,7 +252,7 @@ func testLinkByCode(t *testing.T, b Book) {
 // each other.
 func testUnlink(t *testing.T, b Book) {
 	others, err := b.Unlink(t.Context(), "c:1")
-	must(t, err)
+	requireNoError(t, err)
 	if len(others) != 2 || linkedPeople(t, b, "d:1") != "d:1 e:1" || linkedPeople(t, b, "c:1") != "" {
 		t.Errorf("after one has gone: %+v, %s", others, linkedPeople(t, b, "d:1"))
 	}
@@ -260,7 +260,7 @@ func testUnlink(t *testing.T, b Book) {
 	wantMemory(t, b, "d:1", "likes tea\n\nlives in Ulm\n\nnew")
 	wantMemory(t, b, "c:1", "likes tea\n\nlives in Ulm")
 	_, err = b.Unlink(t.Context(), "e:1")
-	must(t, err)
+	requireNoError(t, err)
 	if linkedPeople(t, b, "d:1") != "" || linkedPeople(t, b, "e:1") != "" {
 		t.Error("two who are parted are one each")
 	}
@@ -274,7 +274,7 @@ func testUnlink(t *testing.T, b Book) {
 func testLinkRace(t *testing.T, s suite) {
 	b := s.open(t)
 	code, err := b.OfferLink(t.Context(), channels.LinkRequest{Person: "c:1", Chat: "chat"})
-	must(t, err)
+	requireNoError(t, err)
 	var mu sync.Mutex
 	var linked []string
 	var wg sync.WaitGroup
@@ -317,7 +317,7 @@ func testMemories(t *testing.T, s suite) {
 	wantMemory(t, b, "c:1", "one\x00")
 	flag := func(call string, overwrite, untrusted, want bool) {
 		t.Helper()
-		must(t, b.Remember(t.Context(), channels.ScopePerson, "c:1", call, overwrite, untrusted, func(string) (string, error) { return call, nil }))
+		requireNoError(t, b.Remember(t.Context(), channels.ScopePerson, "c:1", call, overwrite, untrusted, func(string) (string, error) { return call, nil }))
 		if _, got, err := b.Memory(t.Context(), channels.ScopePerson, "c:1"); err != nil || got != want {
 			t.Errorf("after %s untrusted is %v, %v", call, got, err)
 		}
@@ -326,7 +326,7 @@ func testMemories(t *testing.T, s suite) {
 	flag("k4", false, false, true)
 	flag("k5", true, false, false)
 	testKeptMemories(t, b)
-	must(t, b.Forget(t.Context(), channels.ScopePerson, "c:1"))
+	requireNoError(t, b.Forget(t.Context(), channels.ScopePerson, "c:1"))
 	wantMemory(t, b, "c:1", "")
 	var wg sync.WaitGroup
 	for i := range 10 {
@@ -340,11 +340,11 @@ func testMemories(t *testing.T, s suite) {
 func testKeptMemories(t *testing.T, b Book) {
 	t.Helper()
 	remember(t, b, channels.ScopePerson, "c:9", "k6", "ä")
-	must(t, b.Remember(t.Context(), channels.ScopePerson, "c:8", "k7", true, true, func(string) (string, error) { return "", nil }))
+	requireNoError(t, b.Remember(t.Context(), channels.ScopePerson, "c:8", "k7", true, true, func(string) (string, error) { return "", nil }))
 	want := func(scope, owner string, limit int, want string) {
 		t.Helper()
 		found, err := b.ListMemories(t.Context(), scope, owner, limit)
-		must(t, err)
+		requireNoError(t, err)
 		var got []string
 		for _, k := range found {
 			if got = append(got, fmt.Sprint(k.Scope, " ", k.Owner, " ", k.Bytes, " ", k.Untrusted)); time.Since(k.Changed) > time.Hour {
@@ -364,7 +364,7 @@ func testKeptMemories(t *testing.T, b Book) {
 	}
 	wantMemory(t, b, "c:9", "ä")
 	seen := ""
-	must(t, b.ForgetIf(t.Context(), channels.ScopePerson, "c:9", func(content string) error { seen = content; return nil }))
+	requireNoError(t, b.ForgetIf(t.Context(), channels.ScopePerson, "c:9", func(content string) error { seen = content; return nil }))
 	wantMemory(t, b, "c:9", "")
 	if seen != "ä" {
 		t.Errorf("erased %q", seen)

@@ -11,8 +11,8 @@ import (
 	"parley/channels"
 )
 
-// proposed returns a proposal to the person c:1, from a private chat of theirs.
-func proposed(text string) channels.Proposal {
+// newProposal returns a proposal to the person c:1, from a private chat of theirs.
+func newProposal(text string) channels.Proposal {
 	return channels.Proposal{
 		Scope: channels.ScopePerson, Owner: "c:1", Person: "c:1", Text: text, Session: proposingSession, Cause: "m1",
 		At: bus.Address{Channel: "c", Chat: "1", Thread: "x"}, Expires: time.Now().Add(time.Hour).Truncate(time.Millisecond),
@@ -21,17 +21,17 @@ func proposed(text string) channels.Proposal {
 
 const proposingSession = "main:c:1"
 
-// propose stores proposals up to an entry of proposingSession.
-func propose(t *testing.T, b Book, covers int64, all ...channels.Proposal) {
+// mustPropose stores proposals up to an entry of proposingSession.
+func mustPropose(t *testing.T, b Book, covers int64, all ...channels.Proposal) {
 	t.Helper()
-	must(t, b.StoreProposals(t.Context(), proposingSession, covers, all))
+	requireNoError(t, b.StoreProposals(t.Context(), proposingSession, covers, all))
 }
 
 // wantProposals checks the texts and states of the proposals to a person, and returns them.
 func wantProposals(t *testing.T, b Book, person string, want ...string) []channels.Proposal {
 	t.Helper()
 	all, err := b.ProposalsTo(t.Context(), person)
-	must(t, err)
+	requireNoError(t, err)
 	var got []string
 	for _, p := range all {
 		got = append(got, p.Text+" "+p.State)
@@ -42,8 +42,8 @@ func wantProposals(t *testing.T, b Book, person string, want ...string) []channe
 	return all
 }
 
-// wantLast checks up to which entry a model was asked, and whether the person was told.
-func wantLast(t *testing.T, b Book, covers int64, told bool) {
+// wantLastProposed checks up to which entry a model was asked, and whether the person was told.
+func wantLastProposed(t *testing.T, b Book, covers int64, told bool) {
 	t.Helper()
 	if n, was, err := b.LastProposed(t.Context(), proposingSession); err != nil || n != covers || was != told {
 		t.Errorf("proposed up to %d, told %v, %v; want %d, %v", n, was, err, covers, told)
@@ -72,26 +72,26 @@ func testProposals(t *testing.T, s suite) {
 }
 
 func testProposeOnce(t *testing.T, b Book) {
-	wantLast(t, b, 0, false)
-	propose(t, b, 10)
-	wantLast(t, b, 10, true) // there is nothing to tell
-	propose(t, b, 20, proposed("likes tea"), proposed("lives in\x00Ulm"))
-	wantLast(t, b, 20, false)
-	propose(t, b, 20, proposed("of a repetition"))
-	propose(t, b, 19, proposed("of an earlier part"))
-	must(t, b.NoteProposalsTold(t.Context(), proposingSession, 19))
-	wantLast(t, b, 20, false)
-	must(t, b.NoteProposalsTold(t.Context(), proposingSession, 20))
-	wantLast(t, b, 20, true)
+	wantLastProposed(t, b, 0, false)
+	mustPropose(t, b, 10)
+	wantLastProposed(t, b, 10, true) // there is nothing to tell
+	mustPropose(t, b, 20, newProposal("likes tea"), newProposal("lives in\x00Ulm"))
+	wantLastProposed(t, b, 20, false)
+	mustPropose(t, b, 20, newProposal("of a repetition"))
+	mustPropose(t, b, 19, newProposal("of an earlier part"))
+	requireNoError(t, b.NoteProposalsTold(t.Context(), proposingSession, 19))
+	wantLastProposed(t, b, 20, false)
+	requireNoError(t, b.NoteProposalsTold(t.Context(), proposingSession, 20))
+	wantLastProposed(t, b, 20, true)
 	wantProposals(t, b, "c:2")
 }
 
 func testProposalsAreKept(t *testing.T, b Book) {
-	wantLast(t, b, 20, true)
+	wantLastProposed(t, b, 20, true)
 	all := wantProposals(t, b, "c:1", "likes tea open", "lives in\x00Ulm open")
 	of, err := b.ProposalsFrom(t.Context(), proposingSession, 20)
-	must(t, err)
-	want := proposed("likes tea")
+	requireNoError(t, err)
+	want := newProposal("likes tea")
 	if got := all[0]; len(of) != 2 || of[0] != got || got.ID == "" || got.ID == all[1].ID || got.At != want.At || got.Scope != want.Scope ||
 		got.Owner != want.Owner || got.Cause != "m1" || got.Session != proposingSession || got.Covers != 20 || got.Made.IsZero() || time.Until(got.Expires) > time.Hour {
 		t.Errorf("kept as %+v, and in its round as %+v", got, of)
@@ -123,7 +123,7 @@ func testDecisions(t *testing.T, b Book) {
 }
 
 func testOthersDecisions(t *testing.T, b Book) {
-	propose(t, b, 30, proposed("is 30"))
+	mustPropose(t, b, 30, newProposal("is 30"))
 	mine := wantProposals(t, b, "c:1", "likes tea kept", "lives in\x00Ulm refused", "is 30 open")[2]
 	if p, err := decide(t, b, mine, "c:2", true); !errors.Is(err, channels.ErrNoProposal) {
 		t.Errorf("another has decided: %+v, %v", p, err)
@@ -132,9 +132,9 @@ func testOthersDecisions(t *testing.T, b Book) {
 		t.Errorf("about nothing: %v", err)
 	}
 	code, err := b.OfferLink(t.Context(), channels.LinkRequest{Person: "d:1", Chat: "d:D1", Cause: "l1"})
-	must(t, err)
+	requireNoError(t, err)
 	_, err = b.Link(t.Context(), channels.Linking{Code: code, Person: "c:1", Chat: "c:1", Cause: "l2"})
-	must(t, err)
+	requireNoError(t, err)
 	wantProposals(t, b, "d:1", "likes tea kept", "lives in\x00Ulm refused", "is 30 open")
 	if p, err := decide(t, b, mine, "d:1", true); err != nil || p.State != channels.ProposalKept {
 		t.Errorf("the same human elsewhere: %+v, %v", p, err)
@@ -143,11 +143,11 @@ func testOthersDecisions(t *testing.T, b Book) {
 }
 
 func testAgentsProposals(t *testing.T, b Book) {
-	p := proposed("deploys are on Mondays")
+	p := newProposal("deploys are on Mondays")
 	p.Scope, p.Owner = channels.ScopeAgent, "ops"
-	propose(t, b, 40, p)
+	mustPropose(t, b, 40, p)
 	all, err := b.ProposalsFrom(t.Context(), proposingSession, 40)
-	must(t, err)
+	requireNoError(t, err)
 	if p, err := decide(t, b, all[0], "c:1", true); !errors.Is(err, channels.ErrNoProposal) {
 		t.Errorf("who owns nothing has decided: %+v, %v", p, err)
 	}
@@ -160,41 +160,41 @@ func testAgentsProposals(t *testing.T, b Book) {
 }
 
 func testExpiredProposals(t *testing.T, b Book) {
-	old := proposed("is late")
+	old := newProposal("is late")
 	old.Expires = time.Now().Add(-time.Second)
-	propose(t, b, 50, old)
+	mustPropose(t, b, 50, old)
 	all, err := b.ProposalsFrom(t.Context(), proposingSession, 50)
-	must(t, err)
+	requireNoError(t, err)
 	if p, err := decide(t, b, all[0], "c:1", true); !errors.Is(err, channels.ErrNoProposal) {
 		t.Errorf("what has expired is %+v, %v", p, err)
 	}
-	propose(t, b, 60)
+	mustPropose(t, b, 60)
 	if all, err := b.ProposalsFrom(t.Context(), proposingSession, 50); err != nil || len(all) > 0 {
 		t.Errorf("what has expired is still there: %+v, %v", all, err)
 	}
 }
 
 func testForgetProposals(t *testing.T, b Book) {
-	other := proposed("another's")
+	other := newProposal("another's")
 	other.Owner, other.Person = "c:2", "c:2"
-	propose(t, b, 70, proposed("new"), other)
-	must(t, b.Forget(t.Context(), channels.ScopePerson, "d:1"))
+	mustPropose(t, b, 70, newProposal("new"), other)
+	requireNoError(t, b.Forget(t.Context(), channels.ScopePerson, "d:1"))
 	wantProposals(t, b, "c:1", "deploys are on Mondays kept")
 	wantProposals(t, b, "c:2", "another's open")
-	must(t, b.Forget(t.Context(), channels.ScopeAgent, "ops"))
+	requireNoError(t, b.Forget(t.Context(), channels.ScopeAgent, "ops"))
 	wantProposals(t, b, "c:1")
-	propose(t, b, 80, proposed("newer"))
-	must(t, b.ForgetProposals(t.Context(), "main:c:2"))
+	mustPropose(t, b, 80, newProposal("newer"))
+	requireNoError(t, b.ForgetProposals(t.Context(), "main:c:2"))
 	wantProposals(t, b, "c:1", "newer open")
-	must(t, b.ForgetProposals(t.Context(), proposingSession))
+	requireNoError(t, b.ForgetProposals(t.Context(), proposingSession))
 	wantProposals(t, b, "c:1")
-	wantLast(t, b, 0, false)
+	wantLastProposed(t, b, 0, false)
 }
 
-// testProposalRace tests that of several who decide at once, on several processes, one decides.
+// testProposalRace checks that only one of several concurrent decisions, made in several processes, succeeds.
 func testProposalRace(t *testing.T, s suite) {
 	b, other := s.open(t), s.open(t)
-	propose(t, b, 10, proposed("likes tea"))
+	mustPropose(t, b, 10, newProposal("likes tea"))
 	p := wantProposals(t, b, "c:1", "likes tea open")[0]
 	var wg sync.WaitGroup
 	states := make([]string, 8)

@@ -15,7 +15,7 @@ func testSignIns(t *testing.T, s suite) {
 	b, other := s.open(t), s.open(t)
 	ctx := t.Context()
 	code, err := b.OfferSignIn(ctx, "owner\x00")
-	must(t, err)
+	requireNoError(t, err)
 	if len(code) < 20 {
 		t.Errorf("the code %q can be guessed", code)
 	}
@@ -29,9 +29,9 @@ func testSignIns(t *testing.T, s suite) {
 	}
 
 	first, begun, err := b.BeginSignIn(ctx, channels.SignIn{Caller: "owner", Proof: "p", Device: strings.Repeat("browser\x00", 100)})
-	must(t, err)
+	requireNoError(t, err)
 	second, later, err := b.BeginSignIn(ctx, channels.SignIn{Caller: "anna", Proof: "q"})
-	must(t, err)
+	requireNoError(t, err)
 	if begun.ID == "" || begun.ID == later.ID || first == second || len(first) < 40 || begun.Began.IsZero() || len(begun.Device) > 200 {
 		t.Errorf("begun are %+v and %+v", begun, later)
 	}
@@ -41,12 +41,12 @@ func testSignIns(t *testing.T, s suite) {
 		}
 	}
 	all, err := other.SignIns(ctx)
-	must(t, err)
+	requireNoError(t, err)
 	if len(all) != 2 || !slices.Contains(all, begun) || !slices.Contains(all, later) {
 		t.Errorf("another process lists %+v", all)
 	}
 
-	must(t, other.EndSignIn(ctx, begun.ID))
+	requireNoError(t, other.EndSignIn(ctx, begun.ID))
 	if err := b.EndSignIn(ctx, begun.ID); !errors.Is(err, channels.ErrNoSignIn) {
 		t.Errorf("it ends a second time with %v", err)
 	}
@@ -65,7 +65,7 @@ func testSignInRace(t *testing.T, s suite) {
 	books := []Book{s.open(t), s.open(t)}
 	for range 10 {
 		code, err := books[0].OfferSignIn(t.Context(), "owner")
-		must(t, err)
+		requireNoError(t, err)
 		var racing sync.WaitGroup
 		var won atomic.Int32
 		for i := range 6 {

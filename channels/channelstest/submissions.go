@@ -25,7 +25,7 @@ func newSubmission(id, origin, key, digest string) channels.Submission {
 func mustAccept(t *testing.T, b Book, p channels.Submission) (channels.Submission, bool) {
 	t.Helper()
 	known, fresh, err := b.Accept(t.Context(), p)
-	must(t, err)
+	requireNoError(t, err)
 	return known, fresh
 }
 
@@ -110,7 +110,7 @@ func testSubmissionsExpireAtAnyTime(t *testing.T, s suite) {
 		p.Expires = at
 		accepted, _ := mustAccept(t, b, p)
 		known, err := b.Submission(t.Context(), p.ID)
-		must(t, err)
+		requireNoError(t, err)
 		for _, got := range []time.Time{accepted.Expires, known.Expires} {
 			if got.IsZero() != at.IsZero() || got.Sub(at).Abs() > time.Microsecond {
 				t.Errorf("what expires at %v is kept as %v", at, got)
@@ -185,11 +185,11 @@ func testSubjects(t *testing.T, s suite) {
 	if id, err := b.BoundMessage(t.Context(), "ci", "build 7", at); id != "" || err != nil {
 		t.Errorf("bound to %q before anything, %v", id, err)
 	}
-	must(t, b.BindMessage(t.Context(), "ci", "build 7", at, "p1"))
-	must(t, b.BindMessage(t.Context(), "cd", "build 7", at, "p2"))
-	must(t, b.BindMessage(t.Context(), "ci", "build 7", bus.Address{Channel: "c", Chat: "1"}, "p3"))
-	must(t, b.BindMessage(t.Context(), "ci", "build 8\x00", at, "p4"))
-	must(t, b.BindMessage(t.Context(), "ci", "build 7", at, "p5"))
+	requireNoError(t, b.BindMessage(t.Context(), "ci", "build 7", at, "p1"))
+	requireNoError(t, b.BindMessage(t.Context(), "cd", "build 7", at, "p2"))
+	requireNoError(t, b.BindMessage(t.Context(), "ci", "build 7", bus.Address{Channel: "c", Chat: "1"}, "p3"))
+	requireNoError(t, b.BindMessage(t.Context(), "ci", "build 8\x00", at, "p4"))
+	requireNoError(t, b.BindMessage(t.Context(), "ci", "build 7", at, "p5"))
 	b = s.reopen(t, b)
 	for _, c := range []struct {
 		origin, subject string
@@ -222,9 +222,9 @@ func testPartKinds(t *testing.T, s suite) {
 		{State: channels.Queued, File: true, Text: "<b>file</b>", Plain: "file"},
 	}
 	wantParts(t, b, "m", want)
-	must(t, b.Mark(t.Context(), "m", 0, channels.SentPart{State: channels.Queued, Under: "p1"}))
-	must(t, b.Mark(t.Context(), "m", 1, channels.SentPart{State: channels.Queued}))
-	must(t, b.Mark(t.Context(), "m", 2, channels.SentPart{State: channels.Sent, PlatformID: "p4"}))
+	requireNoError(t, b.Mark(t.Context(), "m", 0, channels.SentPart{State: channels.Queued, Under: "p1"}))
+	requireNoError(t, b.Mark(t.Context(), "m", 1, channels.SentPart{State: channels.Queued}))
+	requireNoError(t, b.Mark(t.Context(), "m", 2, channels.SentPart{State: channels.Sent, PlatformID: "p4"}))
 	want[0].State, want[0].Edits, want[0].Under = channels.Queued, "", "p1"
 	want[1].Under = ""
 	want[2] = channels.SentPart{State: channels.Sent, PlatformID: "p4", File: true}
@@ -245,7 +245,7 @@ func testPartKinds(t *testing.T, s suite) {
 func wantParts(t *testing.T, b Book, id string, want []channels.SentPart) {
 	t.Helper()
 	seen, err := b.Lookup(t.Context(), id)
-	must(t, err)
+	requireNoError(t, err)
 	if !reflect.DeepEqual(seen.Parts, want) {
 		t.Errorf("%s has the parts %+v, want %+v", id, seen.Parts, want)
 	}

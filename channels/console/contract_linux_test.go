@@ -16,7 +16,7 @@ import (
 func TestConsoleKeepsTheContract(t *testing.T) {
 	channelstest.RunChannel(t, channelstest.ChannelHarness{
 		New: func(t testing.TB) channelstest.FakePlatform { return newKeyboard(t) },
-		Lacks: map[channelstest.Feature]string{
+		MissingFeatures: map[channelstest.Feature]string{
 			channelstest.Acknowledgements: "a terminal forgets a line as soon as it is read",
 			channelstest.ManyChats:        "one person sits at a terminal",
 			channelstest.Network:          "no API stands behind a terminal",

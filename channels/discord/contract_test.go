@@ -84,15 +84,17 @@ func apiMethod(call channelstest.Call) string {
 func (p *platform) Calls(call channelstest.Call) int { return p.Server.Calls(apiMethod(call)) }
 
 func (p *platform) Break(call channelstest.Call, trouble channelstest.Trouble) {
-	says := func(code int) string { return fmt.Sprintf(`{"message": %q, "code": %d}`, channelstest.Words, code) }
-	limit := fmt.Sprintf(`{"message": %q, "retry_after": %v, "global": false}`, channelstest.Words, channelstest.RetryAfter.Seconds())
+	says := func(code int) string {
+		return fmt.Sprintf(`{"message": %q, "code": %d}`, channelstest.PersonWords, code)
+	}
+	limit := fmt.Sprintf(`{"message": %q, "retry_after": %v, "global": false}`, channelstest.PersonWords, channelstest.RetryAfter.Seconds())
 	act := map[channelstest.Trouble]discordtest.Act{
 		channelstest.RateLimited:    discordtest.Answer(http.StatusTooManyRequests, limit),
 		channelstest.PlaceRefused:   discordtest.Answer(http.StatusNotFound, says(10003)),
 		channelstest.AccountRefused: discordtest.Answer(http.StatusUnauthorized, says(0)),
 		channelstest.ServerError:    discordtest.Answer(http.StatusInternalServerError, says(0)),
-		channelstest.ProxyPage:      discordtest.Answer(http.StatusForbidden, "<html>"+channelstest.Words),
-		channelstest.Garbage:        discordtest.Answer(http.StatusOK, "<html>"+channelstest.Words),
+		channelstest.ProxyPage:      discordtest.Answer(http.StatusForbidden, "<html>"+channelstest.PersonWords),
+		channelstest.Garbage:        discordtest.Answer(http.StatusOK, "<html>"+channelstest.PersonWords),
 		channelstest.CutBefore:      discordtest.Cut(false),
 		channelstest.CutAfter:       discordtest.Cut(true),
 		channelstest.HangBefore:     discordtest.Hang(false),

@@ -27,7 +27,7 @@ func TestSlashCommandsBecomeTypedText(t *testing.T) {
 		t.Errorf("a command in a thread became %+v", in)
 	}
 	channelstest.Until(t, "an answer", func() bool { return l.server.InteractionResult(direct).Answered })
-	if d := l.server.InteractionResult(direct); !d.Hidden || !strings.Contains(d.Words, "/start") {
+	if d := l.server.InteractionResult(direct); !d.Hidden || !strings.Contains(d.Text, "/start") {
 		t.Errorf("it was answered by %+v", d)
 	}
 }
@@ -54,7 +54,7 @@ func TestAPersonWhoIsNotAdmittedIsToldPrivately(t *testing.T) {
 	channelstest.Until(t, "a session", func() bool { return l.server.Connected() > 0 })
 	id := l.server.GiveCommand("100", "501", "status")
 	channelstest.Until(t, "an answer", func() bool { return l.server.InteractionResult(id).Answered })
-	if d := l.server.InteractionResult(id); !d.Hidden || d.Words != channels.TextNotAdmitted {
+	if d := l.server.InteractionResult(id); !d.Hidden || d.Text != channels.TextNotAdmitted {
 		t.Errorf("it was answered by %+v", d)
 	}
 }
@@ -86,7 +86,7 @@ func TestDiscordIsToldToWait(t *testing.T) {
 	close(open)
 	l.waitFor(1)
 	channelstest.Until(t, "an answer", func() bool { return l.server.InteractionResult(id).Answered })
-	if d := l.server.InteractionResult(id); !strings.Contains(d.Words, "/stop") {
+	if d := l.server.InteractionResult(id); !strings.Contains(d.Text, "/stop") {
 		t.Errorf("it was answered by %+v", d)
 	}
 	cancel()

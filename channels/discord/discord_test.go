@@ -73,7 +73,7 @@ func TestSend(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := r.server.Sent("11")[0]
-	if got.ID != id || got.Text != "**hi** @everyone" || got.Calls || got.Flags != 4 || got.Nonce == "" || got.ReplyTo != "" {
+	if got.ID != id || got.Text != "**hi** @everyone" || got.NotifiesPeople || got.Flags != 4 || got.Nonce == "" || got.ReplyTo != "" {
 		t.Errorf("sent %+v", got)
 	}
 	// A part under a message becomes a reply to it. If that message is gone, the part is sent nevertheless.
@@ -136,7 +136,7 @@ func TestEdit(t *testing.T) {
 	if err := r.Edit(t.Context(), address("11"), id, textPart("final @everyone")); err != nil {
 		t.Fatal(err)
 	}
-	if got := r.server.Sent("11"); len(got) != 1 || got[0].Text != "final @everyone" || got[0].Calls || got[0].Flags != 4 {
+	if got := r.server.Sent("11"); len(got) != 1 || got[0].Text != "final @everyone" || got[0].NotifiesPeople || got[0].Flags != 4 {
 		t.Errorf("sent %+v", got)
 	}
 	for _, gone := range []string{"999", "../../x"} {
@@ -158,7 +158,7 @@ func TestSendFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := r.server.Sent("11")[0]
-	if got.ID != id || got.File != "log.txt" || string(got.Data) != "lines" || got.Text != "see" || got.Nonce == "" || got.Calls {
+	if got.ID != id || got.File != "log.txt" || string(got.Data) != "lines" || got.Text != "see" || got.Nonce == "" || got.NotifiesPeople {
 		t.Errorf("sent %+v", got)
 	}
 }

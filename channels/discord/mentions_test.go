@@ -48,7 +48,7 @@ func TestSentTextsMentionNobody(t *testing.T) {
 				t.Fatalf("%d messages were sent", len(all))
 			}
 			for i, m := range all {
-				if m.Calls || !strings.HasSuffix(m.Text, textNamingEverybody) || m.Edits != 1 && i < 4 {
+				if m.NotifiesPeople || !strings.HasSuffix(m.Text, textNamingEverybody) || m.Edits != 1 && i < 4 {
 					t.Errorf("message %d calls people: %+v", i, m)
 				}
 			}
@@ -78,7 +78,7 @@ func TestAnswersToInteractionsMentionNobody(t *testing.T) {
 			}
 			close(open)
 			channelstest.Until(t, "an answer", func() bool { return l.server.InteractionResult(id).Answered })
-			if d := l.server.InteractionResult(id); d.Calls || !d.Hidden || d.Deferred != (wait == 1) || !strings.Contains(d.Words, textNamingEverybody) {
+			if d := l.server.InteractionResult(id); d.NotifiesPeople || !d.Hidden || d.Deferred != (wait == 1) || !strings.Contains(d.Text, textNamingEverybody) {
 				t.Errorf("it was answered by %+v", d)
 			}
 			cancel()

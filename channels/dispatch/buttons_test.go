@@ -24,7 +24,7 @@ func questionWithButton(id, subject, text string) bus.Outbound {
 func withButtons(t *testing.T, setup func(*channelstest.MemoryChannel), run func(*testing.T, *testStage)) {
 	t.Helper()
 	withDispatcher(t, func(s *testStage, d *dispatch.Dispatcher) {
-		s.Platform.Offers.Length, s.Platform.Offers.EditBytes = 100, 50
+		s.Platform.ChannelLimits.Length, s.Platform.ChannelLimits.EditBytes = 100, 50
 		d.Channel = channelstest.ButtonChannel{EditingChannel: &channelstest.EditingChannel{MemoryChannel: s.Platform, Caption: 50}}
 		if setup != nil {
 			setup(s.Platform)

@@ -151,7 +151,7 @@ func wantTexts(t *testing.T, s *testStage, chat string, want ...string) {
 }
 
 func TestEachAddressGetsItsMessagesOnceAndInOrder(t *testing.T) {
-	withDispatcher(t, func(s *testStage, _ *dispatch.Dispatcher) { s.Platform.Offers.Length = 100 }, func(t *testing.T, s *testStage, _ *runningDispatcher) {
+	withDispatcher(t, func(s *testStage, _ *dispatch.Dispatcher) { s.Platform.ChannelLimits.Length = 100 }, func(t *testing.T, s *testStage, _ *runningDispatcher) {
 		long := strings.Repeat("Nine words make a sentence that is quite short. ", 4)
 		for i := range 10 {
 			for chat := range 20 {
@@ -218,7 +218,7 @@ func TestARateLimitOfTheAccountPausesTheTopic(t *testing.T) {
 
 func TestARejectedMessageBecomesADeadLetter(t *testing.T) {
 	setup := func(s *testStage, _ *dispatch.Dispatcher) {
-		s.Platform.Offers.Length = 64
+		s.Platform.ChannelLimits.Length = 64
 		s.Platform.OnSend = failFirstSends("1", false, &channels.SendError{Fault: channels.Rejected, Code: "chat_not_found"})
 	}
 	withDispatcher(t, setup, func(t *testing.T, s *testStage, _ *runningDispatcher) {
@@ -264,7 +264,7 @@ func TestUnknownOutcomes(t *testing.T) {
 			setup := func(s *testStage, d *dispatch.Dispatcher) {
 				d.Policy.OnUnknown = c.policy
 				if c.tracing {
-					d.Channel = channelstest.TracingChannel{MemoryChannel: s.Platform}
+					d.Channel = channelstest.FindingChannel{MemoryChannel: s.Platform}
 				}
 				s.Platform.OnSend = failFirstSends("1", c.arrives, errors.New("connection reset"))
 			}
@@ -369,7 +369,7 @@ func TestAnUnreadableMessageBecomesADeadLetter(t *testing.T) {
 
 func TestSendsKeepTheRateLimits(t *testing.T) {
 	setup := func(s *testStage, _ *dispatch.Dispatcher) {
-		s.Platform.Offers = channels.Limits{
+		s.Platform.ChannelLimits = channels.Limits{
 			Chat: channels.Pace{Every: time.Second, Burst: 1}, Group: channels.Pace{Every: 3 * time.Second, Burst: 20},
 			Account: channels.Pace{Every: time.Second / 30, Burst: 30}, IsGroup: func(chat string) bool { return chat[0] == '-' },
 		}
@@ -441,7 +441,9 @@ func (b rivalBook) Mark(ctx context.Context, id string, part int, now channels.S
 // A process that was paused must not send a part again that another process has sent and recorded in the
 // meantime.
 func TestAPartThatAnotherProcessSentIsNotSentAgain(t *testing.T) {
-	setup := func(s *testStage, d *dispatch.Dispatcher) { s.Platform.Offers.Length, d.Book = 100, rivalBook{s.Book} }
+	setup := func(s *testStage, d *dispatch.Dispatcher) {
+		s.Platform.ChannelLimits.Length, d.Book = 100, rivalBook{s.Book}
+	}
 	withDispatcher(t, setup, func(t *testing.T, s *testStage, _ *runningDispatcher) {
 		first, second := strings.Repeat("one ", 20)+"end.", strings.Repeat("two ", 20)+"end."
 		s.publish(t, newOutbound("a", "1", first+"\n\n"+second))
@@ -472,7 +474,7 @@ func TestABookOutageMakesNoSendUnknown(t *testing.T) {
 // An erasure may remove the record of a message while the message is being sent.
 func TestAMessageWhoseRecordIsErasedIsNotSentAgain(t *testing.T) {
 	setup := func(s *testStage, _ *dispatch.Dispatcher) {
-		s.Platform.Offers.Length = 100
+		s.Platform.ChannelLimits.Length = 100
 		var once sync.Once
 		s.Platform.OnSend = func(ctx context.Context, _ bus.Address, _ channels.Part) (arrives bool, err error) {
 			once.Do(func() { _, err = s.Book.Erase(ctx, sqlbook.Erasure{Sends: []string{"a"}}) })
@@ -604,7 +606,7 @@ func TestNothingIsSentAfterTheLeaseIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStageWithMaxHold(t, dir, 10*time.Second)
 		defer s.Close()
-		s.Platform.Offers.Length = 64
+		s.Platform.ChannelLimits.Length = 64
 		first := make(chan struct{}, 1)
 		first <- struct{}{}
 		s.Platform.OnSend = func(context.Context, bus.Address, channels.Part) (bool, error) {
@@ -657,7 +659,7 @@ func TestRepliesThatArePlannedBeforeTheyArePublished(t *testing.T) {
 		return d.PlanReply(out.ID, body)
 	}
 	var d *dispatch.Dispatcher
-	remember := func(s *testStage, one *dispatch.Dispatcher) { d, s.Platform.Offers.Length = one, 100 }
+	remember := func(s *testStage, one *dispatch.Dispatcher) { d, s.Platform.ChannelLimits.Length = one, 100 }
 	withDispatcher(t, remember, func(t *testing.T, s *testStage, r *runningDispatcher) {
 		synctest.Wait()
 		send, ok := plan(t, d, answer(nil))

@@ -31,7 +31,7 @@ func TestADraftWithUnknownOutcomeIsNotRepeated(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var p *channelstest.EditingChannel
 			setup := func(s *testStage, d *dispatch.Dispatcher) {
-				s.Platform.Offers.DraftEvery = draftEvery
+				s.Platform.ChannelLimits.DraftEvery = draftEvery
 				p = &channelstest.EditingChannel{MemoryChannel: s.Platform, OnEdit: func(string) error { return nil }}
 				d.Channel = p
 				if c.tracing {
@@ -63,7 +63,7 @@ func TestADraftWithUnknownOutcomeIsNotRepeated(t *testing.T) {
 type findingEditor struct{ *channelstest.EditingChannel }
 
 func (p findingEditor) FindSent(ctx context.Context, to bus.Address, part channels.Part) (string, bool, error) {
-	return channelstest.TracingChannel{MemoryChannel: p.MemoryChannel}.FindSent(ctx, to, part)
+	return channelstest.FindingChannel{MemoryChannel: p.MemoryChannel}.FindSent(ctx, to, part)
 }
 
 func TestTheNextProcessContinuesDrafts(t *testing.T) {
@@ -160,7 +160,7 @@ func withDraftsAndPoint(t *testing.T, line string, passed func(*testing.T, *test
 	var pass func()
 	var p *channelstest.EditingChannel
 	setup := func(s *testStage, d *dispatch.Dispatcher) {
-		s.Platform.Offers.DraftEvery = draftEvery
+		s.Platform.ChannelLimits.DraftEvery = draftEvery
 		p = &channelstest.EditingChannel{MemoryChannel: s.Platform, OnEdit: func(string) error { return nil }}
 		d.Channel = p
 		d.Point = func(name string) {

@@ -12,7 +12,7 @@ import (
 )
 
 // limitEdits makes a platform limit edits in bytes and new messages in characters.
-func limitEdits(p *channelstest.EditingChannel) { p.Offers.EditBytes = 1000 }
+func limitEdits(p *channelstest.EditingChannel) { p.ChannelLimits.EditBytes = 1000 }
 
 const sentence = "これは長い答えの一文です。" // 13 characters, 39 bytes
 
@@ -154,7 +154,7 @@ func TestADraftThatCanNeverBeWithdrawnStays(t *testing.T) {
 }
 
 func TestATextTooLongForAnEditIsPostedUnderTheEarlierOne(t *testing.T) {
-	setup := func(p *channelstest.EditingChannel) { p.Offers.EditBytes = 100 }
+	setup := func(p *channelstest.EditingChannel) { p.ChannelLimits.EditBytes = 100 }
 	withEditing(t, setup, func(t *testing.T, s *testStage, p *channelstest.EditingChannel) {
 		wide := strings.Repeat("長", 60)
 		s.publish(t, subjectMessage("a", "1", "disk", "filling"), subjectMessage("b", "1", "disk", wide), subjectMessage("c", "1", "disk", "resolved"))

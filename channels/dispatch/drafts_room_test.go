@@ -55,7 +55,7 @@ func TestADraftGivesWayToMessages(t *testing.T) {
 	})
 	t.Run("in the pace", func(t *testing.T) {
 		setup := func(p *channelstest.EditingChannel) {
-			p.Offers.Chat, p.Offers.Account = channels.Pace{Every: 2 * time.Second, Burst: 3}, channels.Pace{Every: time.Second / 2, Burst: 8}
+			p.ChannelLimits.Chat, p.ChannelLimits.Account = channels.Pace{Every: 2 * time.Second, Burst: 3}, channels.Pace{Every: time.Second / 2, Burst: 8}
 		}
 		withDrafts(t, setup, func(t *testing.T, s *testStage, p *channelstest.EditingChannel) {
 			var all []*stagetest.Speaker
@@ -135,7 +135,7 @@ func TestARateLimitStopsTheDraftsOfAChat(t *testing.T) {
 func TestDraftsLeaveEditsForAnswers(t *testing.T) {
 	const turns, allowed = 30, 50
 	setup := func(p *channelstest.EditingChannel) {
-		p.Offers.Drafts = channels.Pace{Every: 1300 * time.Millisecond, Burst: 4}
+		p.ChannelLimits.Drafts = channels.Pace{Every: 1300 * time.Millisecond, Burst: 4}
 	}
 	withDrafts(t, setup, func(t *testing.T, s *testStage, p *channelstest.EditingChannel) {
 		var all []*stagetest.Speaker

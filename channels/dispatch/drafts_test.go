@@ -35,7 +35,7 @@ func sleep(d time.Duration) {
 func withDrafts(t *testing.T, setup func(*channelstest.EditingChannel), run func(*testing.T, *testStage, *channelstest.EditingChannel)) {
 	t.Helper()
 	withEditing(t, func(p *channelstest.EditingChannel) {
-		p.Offers.DraftEvery, p.Offers.Length = draftEvery, 1000
+		p.ChannelLimits.DraftEvery, p.ChannelLimits.Length = draftEvery, 1000
 		if setup != nil {
 			setup(p)
 		}
@@ -118,16 +118,18 @@ func TestNoDraftIsShownIfNoneIsWanted(t *testing.T) {
 		withEditing(t, nil, func(t *testing.T, s *testStage, _ *channelstest.EditingChannel) { turn(t, s, time.Minute) })
 	})
 	t.Run("a channel that cannot edit", func(t *testing.T) {
-		setup := func(s *testStage, _ *dispatch.Dispatcher) { s.Platform.Offers.DraftEvery = draftEvery }
+		setup := func(s *testStage, _ *dispatch.Dispatcher) { s.Platform.ChannelLimits.DraftEvery = draftEvery }
 		withDispatcher(t, setup, func(t *testing.T, s *testStage, _ *runningDispatcher) { turn(t, s, time.Minute) })
 	})
 	t.Run("no room in the pace", func(t *testing.T) {
-		setup := func(p *channelstest.EditingChannel) { p.Offers.Chat = channels.Pace{Every: time.Second, Burst: 1} }
+		setup := func(p *channelstest.EditingChannel) {
+			p.ChannelLimits.Chat = channels.Pace{Every: time.Second, Burst: 1}
+		}
 		withDrafts(t, setup, func(t *testing.T, s *testStage, _ *channelstest.EditingChannel) { turn(t, s, time.Minute) })
 	})
 	t.Run("no book of drafts", func(t *testing.T) {
 		setup := func(s *testStage, d *dispatch.Dispatcher) {
-			s.Platform.Offers.DraftEvery = draftEvery
+			s.Platform.ChannelLimits.DraftEvery = draftEvery
 			d.Channel, d.Drafts = &channelstest.EditingChannel{MemoryChannel: s.Platform}, nil
 		}
 		withDispatcher(t, setup, func(t *testing.T, s *testStage, _ *runningDispatcher) { turn(t, s, time.Minute) })
@@ -225,7 +227,7 @@ func TestNoDraftAfterTheAnswer(t *testing.T) {
 func TestAnswersThatCannotReplaceTheDraft(t *testing.T) {
 	long := strings.TrimSpace(strings.Repeat("Nine words make a sentence that is quite short. ", 5))
 	t.Run("a long one", func(t *testing.T) {
-		short := func(p *channelstest.EditingChannel) { p.Offers.Length = 100 }
+		short := func(p *channelstest.EditingChannel) { p.ChannelLimits.Length = 100 }
 		withDrafts(t, short, func(t *testing.T, s *testStage, p *channelstest.EditingChannel) {
 			a := s.Speaker("t", "1")
 			a.Start()

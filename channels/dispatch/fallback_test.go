@@ -159,7 +159,7 @@ func TestExpiredMessagesAreNotSent(t *testing.T) {
 		return out
 	}
 	setup := func(s *testStage, _ *dispatch.Dispatcher) {
-		s.Platform.Offers.Length = 64
+		s.Platform.ChannelLimits.Length = 64
 		s.Platform.OnSend = failFirstSends("1", false, &channels.SendError{Fault: channels.Retry, RetryAfter: time.Minute, Code: "503"})
 	}
 	withDispatcher(t, setup, func(t *testing.T, s *testStage, _ *runningDispatcher) {
@@ -195,7 +195,7 @@ func TestExpiredMessagesAreNotSent(t *testing.T) {
 
 func TestAMessageThatExpiresBetweenParts(t *testing.T) {
 	setup := func(s *testStage, _ *dispatch.Dispatcher) {
-		s.Platform.Offers.Length = 64
+		s.Platform.ChannelLimits.Length = 64
 		s.Platform.OnSend = func(_ context.Context, to bus.Address, part channels.Part) (bool, error) {
 			if to.Chat == "cut" {
 				return false, &channels.SendError{Fault: channels.Unknown, Code: "cut_off"}

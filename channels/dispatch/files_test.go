@@ -344,7 +344,7 @@ func TestALongTextIsSentAsAFile(t *testing.T) {
 			var p *channelstest.EditingChannel
 			setup := func(s *testStage, d *dispatch.Dispatcher) {
 				p = acceptFiles(s, d)
-				s.Platform.Offers.Length = 100
+				s.Platform.ChannelLimits.Length = 100
 				d.MayShorten = func(context.Context) bool { return c.may }
 				s.Platform.OnSend = func(_ context.Context, _ bus.Address, part channels.Part) (bool, error) {
 					if part.File == "message.md" && c.refused {

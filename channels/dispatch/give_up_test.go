@@ -18,7 +18,7 @@ import (
 
 func TestARefusedAnswerIsExplainedToItsChat(t *testing.T) {
 	setup := func(s *testStage, _ *dispatch.Dispatcher) {
-		s.Platform.Offers.Length = 64
+		s.Platform.ChannelLimits.Length = 64
 		s.Platform.OnSend = func(_ context.Context, _ bus.Address, part channels.Part) (bool, error) {
 			if strings.Contains(part.Text, "bad") {
 				return false, &channels.SendError{Fault: channels.Rejected, Code: "ENTITIES_TOO_LONG"}

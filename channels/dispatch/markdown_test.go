@@ -18,7 +18,7 @@ const table = "| a | b |\n| --- | --- |\n| 1 | 2 |"
 func withMarkdownPlatform(t *testing.T, length int, setup func(*testStage), run func(*testing.T, *testStage, *runningDispatcher)) {
 	t.Helper()
 	withDispatcher(t, func(s *testStage, d *dispatch.Dispatcher) {
-		s.Platform.Offers = channels.Limits{Dialect: markup.SlackMrkdwn, Length: length, EditBytes: length, Markdown: true}
+		s.Platform.ChannelLimits = channels.Limits{Dialect: markup.SlackMrkdwn, Length: length, EditBytes: length, Markdown: true}
 		d.Channel = channelstest.ButtonChannel{EditingChannel: &channelstest.EditingChannel{MemoryChannel: s.Platform, Caption: 50}}
 		if setup != nil {
 			setup(s)

@@ -40,7 +40,7 @@ func TestTheChatsSessionIsToldOfTellings(t *testing.T) {
 			}
 			return sessionAt(ctx, at)
 		}
-		d.Channel = channelstest.ThreadingChannel{MemoryChannel: s.Platform, OnReply: func() error {
+		d.Channel = channelstest.ReplyThreadChannel{MemoryChannel: s.Platform, OnReply: func() error {
 			if len(away) == 0 {
 				return nil
 			}
@@ -79,7 +79,7 @@ func TestTheChatsSessionIsToldOfTellings(t *testing.T) {
 func TestALookupThatKeepsFailingDoesNotBlockTheChat(t *testing.T) {
 	setup := func(s *testStage, d *dispatch.Dispatcher) {
 		d.SessionAt = sessionAt
-		d.Channel = channelstest.ThreadingChannel{MemoryChannel: s.Platform, OnReply: func() error {
+		d.Channel = channelstest.ReplyThreadChannel{MemoryChannel: s.Platform, OnReply: func() error {
 			return &channels.SendError{Fault: channels.Retry, Code: "internal_error"}
 		}}
 	}

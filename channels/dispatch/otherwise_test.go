@@ -68,7 +68,7 @@ func TestAMessageGetsItsAlternativeTextWithoutItsFile(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			withDispatcher(t, func(s *testStage, d *dispatch.Dispatcher) {
-				s.Platform.Offers.Length = 100
+				s.Platform.ChannelLimits.Length = 100
 				d.Channel, d.Policy = channelstest.ButtonChannel{EditingChannel: &channelstest.EditingChannel{MemoryChannel: s.Platform, Caption: 50}}, test.policy
 				if test.noFiles {
 					d.Channel = s.Platform

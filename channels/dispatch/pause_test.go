@@ -42,8 +42,8 @@ func TestNoBurstFollowsAPause(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			setup := func(s *testStage, _ *dispatch.Dispatcher) {
-				s.Platform.Offers.Chat = channels.Pace{Every: time.Second, Burst: 3}
-				s.Platform.Offers.Account = channels.Pace{Every: time.Second / 4, Burst: 30}
+				s.Platform.ChannelLimits.Chat = channels.Pace{Every: time.Second, Burst: 3}
+				s.Platform.ChannelLimits.Account = channels.Pace{Every: time.Second / 4, Burst: 30}
 				s.Platform.OnSend = limitFirstSend(c.chat(0), c.limit)
 			}
 			withDispatcher(t, setup, func(t *testing.T, s *testStage, _ *runningDispatcher) {
@@ -76,7 +76,7 @@ func TestNoBurstFollowsAPause(t *testing.T) {
 // The pause also applies to messages that were waiting when it began.
 func TestAPauseAppliesToMessagesAlreadyWaiting(t *testing.T) {
 	setup := func(s *testStage, _ *dispatch.Dispatcher) {
-		s.Platform.Offers.Chat = channels.Pace{Every: 2 * time.Second, Burst: 1}
+		s.Platform.ChannelLimits.Chat = channels.Pace{Every: 2 * time.Second, Burst: 1}
 		s.Platform.OnSend = limitFirstSend("1", channels.SendError{Fault: channels.Retry, RateLimited: true, RetryAfter: 10 * time.Second})
 	}
 	withDispatcher(t, setup, func(t *testing.T, s *testStage, _ *runningDispatcher) {

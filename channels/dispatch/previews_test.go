@@ -64,7 +64,7 @@ func withPreviews(t *testing.T, stream string, run func(*testing.T, *testStage, 
 	t.Helper()
 	var p *previewChannel
 	setup := func(s *testStage, d *dispatch.Dispatcher) {
-		s.Platform.Offers.DraftEvery, s.Platform.Offers.Length = draftEvery, 1000
+		s.Platform.ChannelLimits.DraftEvery, s.Platform.ChannelLimits.Length = draftEvery, 1000
 		p = &previewChannel{EditingChannel: &channelstest.EditingChannel{MemoryChannel: s.Platform}}
 		d.Channel, d.Policy.Stream = p, stream
 	}

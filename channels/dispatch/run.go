@@ -61,9 +61,9 @@ func (r *run) newDrafts(l *ledger) *drafts.Drafts {
 		return nil
 	}
 	return drafts.New(drafts.Config{
-		Name: r.Name, Channel: r.Channel, Book: r.Book, Recorded: r.Drafts, Mail: r.Bus, Pace: r.pace, Renderer: r.rendering.renderer,
-		Write: func(work context.Context, write func(context.Context) error) error { return l.write(work, nil, write) },
-		Moved: r.moved.current, EditOnly: r.policy.Stream == StreamEdit, MayGrow: r.MayGrow, Workers: r.policy.MaxAddresses,
+		Name: r.Name, Channel: r.Channel, Book: r.Book, RecordedDrafts: r.Drafts, Mail: r.Bus, Pace: r.pace, Renderer: r.rendering.renderer,
+		Write:       func(work context.Context, write func(context.Context) error) error { return l.write(work, nil, write) },
+		CurrentChat: r.moved.current, EditOnly: r.policy.Stream == StreamEdit, MayGrow: r.MayGrow, Workers: r.policy.MaxAddresses,
 		Log: r.Log, Point: r.point,
 	})
 }

@@ -24,7 +24,7 @@ func TestDraftsReportTheirGrowth(t *testing.T) {
 	}{{}, {stream: dispatch.StreamEdit}, {older: true}} {
 		setup := func(s *testStage, d *dispatch.Dispatcher) {
 			d.MayGrow = func(context.Context) bool { return !c.older }
-			s.Platform.Offers.DraftEvery, s.Platform.Offers.Length, s.Platform.Offers.Streams = draftEvery, 1000, true
+			s.Platform.ChannelLimits.DraftEvery, s.Platform.ChannelLimits.Length, s.Platform.ChannelLimits.Streams = draftEvery, 1000, true
 			d.Channel, d.Policy.Stream = &channelstest.EditingChannel{MemoryChannel: s.Platform}, c.stream
 		}
 		withDispatcher(t, setup, func(t *testing.T, s *testStage, _ *runningDispatcher) {

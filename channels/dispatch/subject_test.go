@@ -24,7 +24,7 @@ func withEditing(t *testing.T, setup func(*channelstest.EditingChannel), run fun
 	var p *channelstest.EditingChannel
 	withDispatcher(t, func(s *testStage, d *dispatch.Dispatcher) {
 		p = &channelstest.EditingChannel{MemoryChannel: s.Platform, Caption: 50}
-		s.Platform.Offers.Length = 100
+		s.Platform.ChannelLimits.Length = 100
 		if setup != nil {
 			setup(p)
 		}

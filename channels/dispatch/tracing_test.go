@@ -63,7 +63,7 @@ func TestDeliveriesAreTraced(t *testing.T) {
 	var failed sync.Map
 	setup := func(s *testStage, d *dispatch.Dispatcher) {
 		d.Trace = spans
-		s.Platform.Offers.Length = 100
+		s.Platform.ChannelLimits.Length = 100
 		s.Platform.OnSend = func(_ context.Context, to bus.Address, _ channels.Part) (bool, error) {
 			fault := map[string]*channels.SendError{
 				"later": {Fault: channels.Retry, RetryAfter: 40 * time.Second, Code: "503"}, "never": {Fault: channels.Rejected, Code: "no_chat"}, "perhaps": {Fault: channels.Unknown, Code: "cut"},

@@ -9,8 +9,8 @@ func (d *Drafts) Block(key string) {
 		return
 	}
 	d.mu.Lock()
-	d.working[key]++
-	under := d.calls[key]
+	d.sendingMail[key]++
+	under := d.callsInProgress[key]
 	d.mu.Unlock()
 	if under != nil {
 		<-under
@@ -24,12 +24,12 @@ func (d *Drafts) Unblock(key string, leftOver bool) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.working[key]--; d.working[key] == 0 {
-		delete(d.working, key)
+	if d.sendingMail[key]--; d.sendingMail[key] == 0 {
+		delete(d.sendingMail, key)
 	}
-	delete(d.leftOver, key)
+	delete(d.mailLeftOver, key)
 	if leftOver {
-		d.leftOver[key] = true
+		d.mailLeftOver[key] = true
 	}
 	d.releaseHeld(key)
 }
@@ -37,8 +37,8 @@ func (d *Drafts) Unblock(key string, leftOver bool) {
 // releaseHeld wakes the schedule if a draft at the address was waiting for mail or for a call there. The caller holds
 // d.mu.
 func (d *Drafts) releaseHeld(key string) {
-	if d.waiting[key] {
-		delete(d.waiting, key)
+	if d.draftsWaiting[key] {
+		delete(d.draftsWaiting, key)
 		d.alarm.Ring()
 	}
 }
@@ -57,15 +57,15 @@ func (d *Drafts) dueAt(x *draft) (time.Time, bool) {
 	if !x.needsCall() {
 		return time.Time{}, false
 	}
-	if d.working[x.key] > 0 || d.leftOver[x.key] || d.calls[x.key] != nil {
-		d.waiting[x.key] = true
+	if d.sendingMail[x.key] > 0 || d.mailLeftOver[x.key] || d.callsInProgress[x.key] != nil {
+		d.draftsWaiting[x.key] = true
 		return time.Time{}, false
 	}
 	at := x.nextCall
-	if x.previews > 0 && !x.dirty {
+	if x.previewInterval > 0 && !x.hasNews {
 		at = x.repeatPreviewAt
 	}
-	for _, later := range []time.Time{d.quietUntil[x.to.Chat], d.conf.Pace.PausedUntil(d.conf.Moved(x.to.Chat))} {
+	for _, later := range []time.Time{d.quietUntil[x.to.Chat], d.conf.Pace.PausedUntil(d.conf.CurrentChat(x.to.Chat))} {
 		if later.After(at) {
 			at = later
 		}

@@ -15,11 +15,11 @@ import (
 // A draftCall is one call to the platform that shows a draft.
 type draftCall struct {
 	*draft
-	id, text string
-	length   int // the length of the model's text so far, in characters
-	growth   channels.Growth
-	unknown  bool // whether to find out if the draft was posted, instead of showing it
-	closing  bool // whether this is the edit that closes the draft of a turn without an answer
+	id, text        string
+	length          int // the length of the model's text so far, in characters
+	growth          channels.Growth
+	resolvesUnknown bool // whether to find out if the draft was posted, instead of showing it
+	closesDraft     bool // whether this is the edit that closes the draft of a turn without an answer
 }
 
 // makeCall makes one call, unless ctx is done. It completes a call even if ctx ends meanwhile, so that its outcome is
@@ -32,8 +32,8 @@ func (d *Drafts) makeCall(ctx, work context.Context, one draftCall) {
 		}
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		close(d.calls[one.key])
-		delete(d.calls, one.key)
+		close(d.callsInProgress[one.key])
+		delete(d.callsInProgress, one.key)
 		d.forgetIfDone(one.draft)
 		d.releaseHeld(one.key)
 		d.wakeFor(one.draft)
@@ -43,24 +43,24 @@ func (d *Drafts) makeCall(ctx, work context.Context, one draftCall) {
 	}
 	work, cancel := context.WithTimeout(work, draftTimeout)
 	defer cancel()
-	if one.unknown {
+	if one.resolvesUnknown {
 		d.resolveUnknown(work, one.draft)
 		return
 	}
 	part := d.draftPart(work, one)
 	to := one.to
-	to.Chat = d.conf.Moved(to.Chat)
-	if one.previews > 0 {
+	to.Chat = d.conf.CurrentChat(to.Chat)
+	if one.previewInterval > 0 {
 		d.preview(ctx, work, one, to, part)
 		return
 	}
 	same := part.Text == "" || part.Text == one.shown
-	if same && (!one.closing || one.id == "") {
+	if same && (!one.closesDraft || one.id == "") {
 		return
 	}
 	if one.id == "" {
 		d.postDraft(ctx, work, one, to, part)
-		d.update(one.draft, func(x *draft) { x.mustKeepPreview = x.mustKeepPreview && x.dirty && x.state == draftShown }) // it may have to wait
+		d.update(one.draft, func(x *draft) { x.mustKeepPreview = x.mustKeepPreview && x.hasNews && x.state == draftShown }) // it may have to wait
 		return
 	}
 	asked := time.Now()
@@ -88,7 +88,7 @@ func (d *Drafts) preview(ctx, work context.Context, one draftCall, to bus.Addres
 		d.update(one.draft, func(x *draft) { x.shown, x.repeatPreviewAt = part.Text, time.Now().Add(fades/2) })
 	case fault.Fault == channels.Rejected:
 		d.log.Info("answers are not shown as previews", slog.String("code", fault.Code))
-		d.update(one.draft, func(x *draft) { x.previews, x.shown, x.dirty = 0, "", true })
+		d.update(one.draft, func(x *draft) { x.previewInterval, x.shown, x.hasNews = 0, "", true })
 	default: // even if the outcome is unknown: repeating a preview does no harm
 		d.handleDraftError(one, fault)
 	}
@@ -102,7 +102,7 @@ const moreNoteLength = 120
 // and its current length, so that people see it grow. The text fits into an edit, because a draft will be edited.
 func (d *Drafts) draftPart(work context.Context, one draftCall) channels.Part {
 	part := channels.Part{Key: channels.PartKey(ID(one.turn), 0)}
-	if d.limits.Streams && !d.conf.EditOnly && !one.closing && (one.id != "" || d.mayGrow(work)) {
+	if d.limits.Streams && !d.conf.EditOnly && !one.closesDraft && (one.id != "" || d.mayGrow(work)) {
 		part.Growing = &one.growth
 	}
 	pieces := d.conf.Renderer.RenderFirst(one.text, d.limits.Dialect, d.limits.EditBytes, d.limits.Length)
@@ -119,7 +119,7 @@ func (d *Drafts) draftPart(work context.Context, one draftCall) channels.Part {
 	first := max(d.limits.EditBytes-moreNoteLength, 0)
 	start := d.conf.Renderer.RenderFirst(one.text, d.limits.Dialect, first, d.limits.Length-moreNoteLength)[0]
 	words := "_… (%d characters so far; you'll get all of it at the end)_"
-	if one.closing {
+	if one.closesDraft {
 		words = "_… (Stopped after %d characters.)_"
 	}
 	sign := d.conf.Renderer.Render(fmt.Sprintf(words, one.length), d.limits.Dialect, d.limits.Length)[0]
@@ -146,7 +146,7 @@ func (d *Drafts) isStillOurs(ctx, work context.Context, one draftCall) bool {
 		d.update(one.draft, func(x *draft) { x.platformID, x.state = "", draftClosed })
 		return false
 	case err != nil || mayHaveLostHold(ctx, asked):
-		d.update(one.draft, func(x *draft) { x.dirty, x.nextCall = true, time.Now().Add(bookPause) })
+		d.update(one.draft, func(x *draft) { x.hasNews, x.nextCall = true, time.Now().Add(bookRetryDelay) })
 		return false
 	case known.Parts[0].PlatformID == "": // the id could not be recorded when the draft was posted
 		d.mark(work, one.draft, channels.SentPart{State: channels.Drafted, PlatformID: one.id})
@@ -165,13 +165,13 @@ func (d *Drafts) postDraft(ctx, work context.Context, one draftCall, to bus.Addr
 	// If an earlier holder of the channel has left mail, that is sent first: otherwise the answer that replaces the
 	// draft would appear above it.
 	if has, err := d.conf.Mail.HasMail(work, bus.OutboundTopic(d.conf.Name), one.key); err != nil || has {
-		d.update(one.draft, func(x *draft) { x.dirty, x.nextCall = true, time.Now().Add(d.limits.DraftEvery) })
+		d.update(one.draft, func(x *draft) { x.hasNews, x.nextCall = true, time.Now().Add(d.limits.DraftEvery) })
 		return
 	}
 	known, fresh, err := d.conf.Book.Begin(work, channels.Send{ID: ID(one.turn), To: one.to, Writer: one.session, Parts: []channels.SentPart{{State: channels.Drafted}}})
 	if err != nil {
 		d.log.Warn("draft is not in the book and not posted", slog.String("turn", one.turn), slog.Any("error", err))
-		d.update(one.draft, func(x *draft) { x.dirty, x.nextCall = true, time.Now().Add(bookPause) })
+		d.update(one.draft, func(x *draft) { x.hasNews, x.nextCall = true, time.Now().Add(bookRetryDelay) })
 		return
 	}
 	if !fresh {
@@ -218,13 +218,13 @@ func (d *Drafts) handleEditResult(work context.Context, one draftCall, part chan
 	} else {
 		d.handleDraftError(one, channels.FaultOf(err))
 	}
-	if !one.closing {
+	if !one.closesDraft {
 		return
 	}
 	over := err == nil || channels.FaultOf(err).Fault == channels.Rejected
 	d.update(one.draft, func(x *draft) {
-		x.tries++
-		over = over || x.tries >= draftTries
+		x.closeAttempts++
+		over = over || x.closeAttempts >= maxCloseAttempts
 	})
 	if over {
 		d.closeDraft(work, one.draft, one.id)
@@ -236,13 +236,13 @@ func (d *Drafts) handleEditResult(work context.Context, one draftCall, part chan
 func (d *Drafts) handleDraftError(one draftCall, fault *channels.SendError) {
 	d.log.Info("draft was not shown", slog.String("turn", one.turn),
 		slog.String("fault", string(fault.Fault)), slog.String("code", fault.Code))
-	d.conf.Pace.NoteLimit(d.conf.Moved(one.to.Chat), fault)
+	d.conf.Pace.NoteLimit(d.conf.CurrentChat(one.to.Chat), fault)
 	d.update(one.draft, func(x *draft) {
 		if fault.Fault == channels.Rejected || fault.Fault == channels.Stop {
 			x.state = draftClosed
 			return
 		}
-		x.dirty, x.nextCall = true, time.Now().Add(max(fault.RetryAfter, d.limits.DraftEvery))
+		x.hasNews, x.nextCall = true, time.Now().Add(max(fault.RetryAfter, d.limits.DraftEvery))
 	})
 }
 

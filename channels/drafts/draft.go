@@ -24,20 +24,20 @@ type draft struct {
 	to      bus.Address
 	key     string // the key of the address's mailbox
 
-	blocks    []saidBlock // what the model has said in its newest answer, block by block
-	omitted   int         // how many characters of that answer are not kept
-	answers   int         // how many answers the turn had begun before this one
-	openBlock int         // the block that the model is writing; -1 means none
-	steps     int         // how many tool calls the turn has started
-	toolText  string      // what the newest tool call does
-	toolLine  string      // toolText as Markdown, on one line
-	toolRan   bool        // whether a tool has run since the model last wrote something
-	todo      todoList    // the turn's list of tasks
-	lastHeard time.Time
+	blocks         []saidBlock // what the model has said in its newest answer, block by block
+	omittedLength  int         // how many characters of that answer are not kept
+	earlierAnswers int         // how many answers the turn had begun before this one
+	openBlock      int         // the block that the model is writing; -1 means none
+	toolCalls      int         // how many tool calls the turn has started
+	toolText       string      // what the newest tool call does
+	toolLine       string      // toolText as Markdown, on one line
+	toolHasRun     bool        // whether a tool has run since the model last wrote something
+	todo           todoList    // the turn's list of tasks
+	lastHeard      time.Time
 
-	// previews is the minimum time between two previews, which are not recorded; 0 means that the draft is a
+	// previewInterval is the minimum time between two previewInterval, which are not recorded; 0 means that the draft is a
 	// message.
-	previews        time.Duration
+	previewInterval time.Duration
 	repeatPreviewAt time.Time // when to repeat a preview so that it does not fade
 
 	platformID      string // the platform's id of the draft; "" while nothing is posted
@@ -46,8 +46,8 @@ type draft struct {
 	state           draftState
 	phase           turnPhase
 	mustKeepPreview bool // whether a message must still be posted to keep what a preview has shown of a turn that was stopped
-	dirty           bool // whether something new is not shown yet
-	tries           int  // how many times the last edit was attempted, for a turn that ended without an answer
+	hasNews         bool // whether something new is not shown yet
+	closeAttempts   int  // how many times the last edit was attempted, for a turn that ended without an answer
 }
 
 // A saidBlock is the text of one block of the model's answer.
@@ -69,9 +69,9 @@ const (
 type turnPhase int
 
 const (
-	turnRuns   turnPhase = iota
-	turnOver             // it has ended or waits for people: its message will replace the draft
-	turnSilent           // it has ended without an answer, so no message will replace the draft
+	turnRunning       turnPhase = iota
+	turnEnded                   // it has ended or waits for people: its message will replace the draft
+	turnEndedSilently           // it has ended without an answer, so no message will replace the draft
 )
 
 func newDraft(turn string, to bus.Address) *draft {
@@ -80,10 +80,10 @@ func newDraft(turn string, to bus.Address) *draft {
 
 // apply updates the draft with an event from its turn.
 func (x *draft) apply(e bus.Event) {
-	x.phase = turnRuns // if the turn was parked, it has continued
+	x.phase = turnRunning // if the turn was parked, it has continued
 	switch e.Type {
 	case bus.TurnStart:
-		x.blocks, x.omitted, x.openBlock = nil, 0, -1
+		x.blocks, x.omittedLength, x.openBlock = nil, 0, -1
 		return
 	case bus.BlockStart:
 		x.openBlock = -1
@@ -97,33 +97,33 @@ func (x *draft) apply(e bus.Event) {
 		}
 		x.appendText(e.Block, e.Delta)
 	case bus.BlockReset:
-		x.openBlock, x.omitted = -1, 0
+		x.openBlock, x.omittedLength = -1, 0
 		x.blocks = slices.DeleteFunc(x.blocks, func(s saidBlock) bool { return s.block >= e.Block })
 	case bus.ToolStart, bus.ToolProgress:
 		if e.Type == bus.ToolStart {
-			x.steps++
+			x.toolCalls++
 		}
-		x.toolRan, x.toolText = true, e.Tool+" "+x.todo.update(e)
+		x.toolHasRun, x.toolText = true, e.Tool+" "+x.todo.update(e)
 		x.toolLine = briefLine(x.toolText)
 	default:
 		return
 	}
-	x.dirty = true
+	x.hasNews = true
 }
 
 // appendText adds a piece of the model's answer. Text that is too long to be shown is only counted. What the model
 // writes after a tool has run begins a new answer.
 func (x *draft) appendText(block int, text string) {
-	if x.toolRan {
-		x.blocks, x.omitted, x.toolRan, x.toolText, x.toolLine = nil, 0, false, "", ""
-		x.answers++
+	if x.toolHasRun {
+		x.blocks, x.omittedLength, x.toolHasRun, x.toolText, x.toolLine = nil, 0, false, "", ""
+		x.earlierAnswers++
 	}
 	size := 0
 	for _, s := range x.blocks {
 		size += len(s.text)
 	}
 	if size > draftBytes {
-		x.omitted += utf8.RuneCountInString(text)
+		x.omittedLength += utf8.RuneCountInString(text)
 		return
 	}
 	if n := len(x.blocks); n == 0 || x.blocks[n-1].block != block {
@@ -134,7 +134,7 @@ func (x *draft) appendText(block int, text string) {
 
 // length returns how many characters the model has written.
 func (x *draft) length() int {
-	n := x.omitted
+	n := x.omittedLength
 	for _, s := range x.blocks {
 		n += utf8.RuneCountInString(s.text)
 	}
@@ -153,7 +153,7 @@ func (x *draft) texts() (texts []string) {
 
 // growth returns the answer so far, for channels on which a message grows with it.
 func (x *draft) growth() channels.Growth {
-	return channels.Growth{Turn: x.turn, Answer: x.answers, Text: strings.Join(x.texts(), "\n\n"), Step: x.steps, Doing: x.toolLine, Title: markup.OneLine(x.toolText, draftLine)}
+	return channels.Growth{Turn: x.turn, Answer: x.earlierAnswers, Text: strings.Join(x.texts(), "\n\n"), Step: x.toolCalls, Doing: x.toolLine, Title: markup.OneLine(x.toolText, draftLine)}
 }
 
 // needsCall reports whether the platform must be called for a draft.
@@ -163,21 +163,21 @@ func (x *draft) needsCall() bool {
 		return true
 	case x.mustKeepPreview:
 		return x.state == draftShown
-	case x.phase == turnSilent && x.platformID != "":
+	case x.phase == turnEndedSilently && x.platformID != "":
 		return true // even a closed draft must show that the turn was stopped
-	case x.previews > 0:
-		return (x.dirty || x.shown != "") && x.phase == turnRuns && x.state == draftShown
+	case x.previewInterval > 0:
+		return (x.hasNews || x.shown != "") && x.phase == turnRunning && x.state == draftShown
 	}
-	return x.dirty && x.phase == turnRuns && x.state == draftShown
+	return x.hasNews && x.phase == turnRunning && x.state == draftShown
 }
 
 // markdown returns what a draft should show, as Markdown; "" while there is nothing.
 func (x *draft) markdown() string {
 	texts := x.texts()
 	switch {
-	case x.phase == turnSilent && len(texts) > 0:
+	case x.phase == turnEndedSilently && len(texts) > 0:
 		texts = append(texts, "_(Stopped.)_")
-	case x.phase == turnSilent: // whoever stopped it is told "Stopped." in a message
+	case x.phase == turnEndedSilently: // whoever stopped it is told "Stopped." in a message
 		if x.toolLine != "" {
 			texts = append(texts, "· "+x.toolLine)
 		}
@@ -203,7 +203,7 @@ func briefLine(about string) string {
 const todoTool = "todo_write"
 
 // A todoList is a turn's newest list of tasks from todoTool; its text may arrive in pieces.
-type todoList struct{ call, text string }
+type todoList struct{ toolCall, text string }
 
 // update adds a progress event from todoTool to the list, and returns how far the list is. For any other event, it
 // returns the event's own text. The draft shows that on the line about the tool.
@@ -211,8 +211,8 @@ func (l *todoList) update(e bus.Event) string {
 	if e.Tool != todoTool || e.Type != bus.ToolProgress {
 		return e.Delta
 	}
-	if e.Call != l.call {
-		l.call, l.text = e.Call, ""
+	if e.Call != l.toolCall {
+		l.toolCall, l.text = e.Call, ""
 	}
 	l.text += e.Delta
 	far, _, _ := strings.Cut(l.text, "\n")

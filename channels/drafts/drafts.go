@@ -22,15 +22,15 @@ import (
 
 const (
 	// draftDelay is the age of a turn at which its draft appears; turns that are faster don't need one.
-	draftDelay   = time.Second
-	draftTimeout = 10 * time.Second // the maximum time that one call to the platform may take
-	draftsAtOnce = 16               // how many calls to the platform may run at the same time
-	draftTries   = 3                // how many times closing a draft is attempted
-	bookPause    = 5 * time.Second  // how long a draft waits after an error from the book
-	draftPause   = 50 * time.Millisecond
-	// A turn without events is forgotten after draftIdle, or after draftKept if it has a draft.
-	draftIdle = 10 * time.Minute
-	draftKept = 24 * time.Hour
+	draftDelay         = time.Second
+	draftTimeout       = 10 * time.Second // the maximum time that one call to the platform may take
+	maxConcurrentCalls = 16               // how many calls to the platform may run at the same time
+	maxCloseAttempts   = 3                // how many times closing a draft is attempted
+	bookRetryDelay     = 5 * time.Second  // how long a draft waits after an error from the book
+	schedulePause      = 50 * time.Millisecond
+	// A turn without events is forgotten after idleTurnLifetime, or after idleDraftLifetime if it has a draft.
+	idleTurnLifetime  = 10 * time.Minute
+	idleDraftLifetime = 24 * time.Hour
 )
 
 // Config says which channel the drafts are for, and what they need.
@@ -38,9 +38,9 @@ type Config struct {
 	Name    string // the channel's name in the configuration
 	Channel channels.Channel
 	Book    channels.Sends
-	// Recorded lists the drafts that the book has recorded, including those from earlier processes. If it is nil,
+	// RecordedDrafts lists the drafts that the book has recorded, including those from earlier processes. If it is nil,
 	// no drafts are shown.
-	Recorded channels.Drafts
+	RecordedDrafts channels.Drafts
 	// Write repeats a write to the book until it succeeds or there is no time left for it.
 	Write func(work context.Context, write func(context.Context) error) error
 	// Mail reports whether messages are waiting for an address.
@@ -49,8 +49,8 @@ type Config struct {
 	}
 	Pace     *pacing.Pacer
 	Renderer *markup.Renderer
-	// Moved returns the current id of a chat that may have moved.
-	Moved func(chat string) string
+	// CurrentChat returns the current id of a chat that may have moved.
+	CurrentChat func(chat string) string
 	// EditOnly shows drafts as messages that are edited, even if the platform has something better: previews, or
 	// messages that grow.
 	EditOnly bool
@@ -78,14 +78,14 @@ type Drafts struct {
 	previewer channels.Previewer
 	alarm     pacing.Alarm // rings when a call may be due earlier than the schedule expects
 
-	mu         sync.Mutex
-	turns      map[string]*draft
-	quietUntil map[string]time.Time     // by chat: until when no draft is shown there
-	calls      map[string]chan struct{} // addresses with a call in progress
-	working    map[string]int           // addresses whose mail is being sent, with the number of goroutines that are sending it
-	leftOver   map[string]bool          // addresses with mail that could not be sent yet
-	waiting    map[string]bool          // addresses where a draft waits because of mail or a call
-	wakesAt    time.Time                // when the schedule wakes by itself; zero means never
+	mu              sync.Mutex
+	turns           map[string]*draft
+	quietUntil      map[string]time.Time     // by chat: until when no draft is shown there
+	callsInProgress map[string]chan struct{} // addresses with a call in progress
+	sendingMail     map[string]int           // addresses whose mail is being sent, with the number of goroutines that are sending it
+	mailLeftOver    map[string]bool          // addresses with mail that could not be sent yet
+	draftsWaiting   map[string]bool          // addresses where a draft waits because of mail or a call
+	wakesAt         time.Time                // when the schedule wakes by itself; zero means never
 }
 
 // New returns nil if the channel shows no drafts. On a nil Drafts, all methods may be called except Start, Heard
@@ -93,7 +93,7 @@ type Drafts struct {
 func New(c Config) *Drafts {
 	limits := c.Channel.Limits()
 	e, can := channels.AsEditor(c.Channel)
-	if !can || limits.DraftEvery <= 0 || c.Recorded == nil {
+	if !can || limits.DraftEvery <= 0 || c.RecordedDrafts == nil {
 		return nil
 	}
 	d := &Drafts{conf: c, limits: limits, log: c.Log.With(slog.String("channel", c.Name)), editor: e, alarm: pacing.NewAlarm()}
@@ -118,7 +118,7 @@ func (d *Drafts) crashPoint(name string) {
 
 // forgetIfDone forgets a turn that has ended and has no draft left to replace. The caller holds d.mu.
 func (d *Drafts) forgetIfDone(x *draft) {
-	if x.phase != turnRuns && x.platformID == "" && !x.mustKeepPreview && x.state != draftUnknown && d.calls[x.key] == nil {
+	if x.phase != turnRunning && x.platformID == "" && !x.mustKeepPreview && x.state != draftUnknown && d.callsInProgress[x.key] == nil {
 		delete(d.turns, x.turn)
 	}
 }

@@ -23,31 +23,31 @@ const draftEvery = 1500 * time.Millisecond
 
 const sentence = "これは長い答えの一文です。" // 13 characters, 39 bytes
 
-// narrow leaves an edit less room than a message has.
-func narrow(p *channelstest.EditingChannel) { p.Offers.EditBytes = 1000 }
+// limitEdits makes edits accept less text than new messages.
+func limitEdits(p *channelstest.EditingChannel) { p.ChannelLimits.EditBytes = 1000 }
 
-// A stage is a bus and a book with a platform before them, on which drafts are shown.
-type stage struct {
+// A testStage is a bus, a book and a platform on which drafts are shown.
+type testStage struct {
 	*stagetest.Stage
 	screen *channelstest.EditingChannel
 }
 
-// following shows drafts in a bubble, while the test says what turns do.
-func following(t *testing.T, setup func(*channelstest.EditingChannel), run func(*testing.T, *stage)) {
+// withDrafts shows drafts in a synctest bubble while the test emits the events of turns.
+func withDrafts(t *testing.T, setup func(*channelstest.EditingChannel), run func(*testing.T, *testStage)) {
 	t.Helper()
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		s := &stage{Stage: stagetest.Open(t, dir, sqlitebus.Config{})}
+		s := &testStage{Stage: stagetest.Open(t, dir, sqlitebus.Config{})}
 		defer s.Close()
 		s.screen = &channelstest.EditingChannel{MemoryChannel: s.Platform}
-		s.Platform.Offers.DraftEvery, s.Platform.Offers.Length = draftEvery, 1000
+		s.Platform.ChannelLimits.DraftEvery, s.Platform.ChannelLimits.Length = draftEvery, 1000
 		if setup != nil {
 			setup(s.screen)
 		}
 		d := drafts.New(drafts.Config{
-			Name: "c", Channel: s.screen, Book: s.Book, Recorded: s.Book, Mail: s.Bus, Workers: 1, Log: s.Logger(),
+			Name: "c", Channel: s.screen, Book: s.Book, RecordedDrafts: s.Book, Mail: s.Bus, Workers: 1, Log: s.Logger(),
 			Write: func(work context.Context, write func(context.Context) error) error { return write(work) },
-			Pace:  pacing.New("c", s.screen.Limits(), s.Bus), Renderer: markup.New(), Moved: func(chat string) string { return chat },
+			Pace:  pacing.New("c", s.screen.Limits(), s.Bus), Renderer: markup.New(), CurrentChat: func(chat string) string { return chat },
 		})
 		ctx, stop := context.WithCancel(t.Context())
 		var running sync.WaitGroup
@@ -60,7 +60,7 @@ func following(t *testing.T, setup func(*channelstest.EditingChannel), run func(
 	})
 }
 
-func (s *stage) recorded(t *testing.T, turn string) channels.Send {
+func (s *testStage) lookupDraft(t *testing.T, turn string) channels.Send {
 	t.Helper()
 	send, err := s.Book.Lookup(t.Context(), drafts.ID(turn))
 	if err != nil {
@@ -69,34 +69,34 @@ func (s *stage) recorded(t *testing.T, turn string) channels.Send {
 	return send
 }
 
-func (s *stage) wantShown(t *testing.T, chat string, want ...string) {
+func (s *testStage) wantShown(t *testing.T, chat string, want ...string) {
 	t.Helper()
 	if got := s.screen.Shown(chat); strings.Join(got, "|") != strings.Join(want, "|") {
 		t.Errorf("chat %s shows %q, want %q", chat, got, want)
 	}
 }
 
-// lasts lets time pass.
-func lasts(d time.Duration) {
-	time.Sleep(d) // the bubble's clock
+// sleep lets time pass.
+func sleep(d time.Duration) {
+	time.Sleep(d) // in the bubble's fake time
 	synctest.Wait()
 }
 
 func TestADraftShowsToolsAndStartsOver(t *testing.T) {
-	following(t, nil, func(t *testing.T, s *stage) {
+	withDrafts(t, nil, func(t *testing.T, s *testStage) {
 		a := s.Speaker("t", "1")
 		shows := func(want string) {
 			t.Helper()
-			lasts(2 * draftEvery)
+			sleep(2 * draftEvery)
 			s.wantShown(t, "1", want)
 		}
 		a.Start()
-		lasts(time.Minute)
+		sleep(time.Minute)
 		s.wantShown(t, "1")
 		a.Says("Let me see.")
 		shows("Let me see.\n\n…")
 		a.Block++
-		for _, kind := range []string{"user", "tool_use", "tool_result"} { // which no draft shows
+		for _, kind := range []string{"user", "tool_use", "tool_result"} { // kinds that no draft shows
 			a.Emit(bus.Event{Type: bus.BlockStart, Kind: kind, Tool: "read_file"})
 			a.Emit(bus.Event{Type: bus.BlockDelta, Kind: kind, Delta: `{"path":"x"}`})
 			a.Emit(bus.Event{Type: bus.BlockStop, Kind: kind})
@@ -122,28 +122,28 @@ func TestADraftShowsToolsAndStartsOver(t *testing.T) {
 	})
 }
 
-// What a turn is about to do is shown while it runs, as it changes, beside what its tools
-// do; its news may come in pieces.
-func TestADraftShowsWhatIsToBeDone(t *testing.T) {
-	following(t, nil, func(t *testing.T, s *stage) {
+// The list of tasks is shown while the turn runs, as it changes, next to what the tools do. Its events may
+// arrive in pieces.
+func TestADraftShowsTheListOfTasks(t *testing.T) {
+	withDrafts(t, nil, func(t *testing.T, s *testStage) {
 		a := s.Speaker("t", "1")
 		a.Start()
 		a.Plans("c1", "0 of 2 done\n▶ look\n☐ me", "nd it")
-		lasts(10 * time.Second)
+		sleep(10 * time.Second)
 		if last := s.screen.Sent()[len(s.screen.Sent())-1].Part.Text; !strings.Contains(last, "▶ look\n") || !strings.Contains(last, "☐ mend it\n") || !strings.Contains(last, "todo_write 0 of 2 done") {
 			t.Errorf("it shows %q", last)
 		}
 		a.Plans("c2", "1 of 2 done\n☑ look\n▶ mend it")
 		a.Runs("read_file", "a.txt")
-		lasts(10 * time.Second)
+		sleep(10 * time.Second)
 		if last := s.screen.Sent()[len(s.screen.Sent())-1].Part.Text; !strings.Contains(last, "☑ look\n") || strings.Contains(last, "▶ look") || !strings.Contains(last, "a.txt") {
 			t.Errorf("later it shows %q", last)
 		}
 	})
 }
 
-func TestADraftOfATurnThatWasStopped(t *testing.T) {
-	following(t, nil, func(t *testing.T, s *stage) {
+func TestTheDraftOfAStoppedTurn(t *testing.T) {
+	withDrafts(t, nil, func(t *testing.T, s *testStage) {
 		stopped := bus.Event{Type: bus.TurnError, Error: &bus.Failure{Code: "cancelled"}}
 		said, silent, early := s.Speaker("said", "1"), s.Speaker("silent", "2"), s.Speaker("early", "3")
 		for _, a := range []*stagetest.Speaker{said, silent, early} {
@@ -153,25 +153,25 @@ func TestADraftOfATurnThatWasStopped(t *testing.T) {
 		early.Emit(stopped)
 		said.Says("Something")
 		silent.Runs("grep", "x")
-		lasts(2 * time.Second)
+		sleep(2 * time.Second)
 		said.Emit(stopped)
 		silent.Emit(stopped)
-		lasts(time.Minute)
+		sleep(time.Minute)
 		s.wantShown(t, "1", "Something\n\n(Stopped.)")
 		s.wantShown(t, "2", "· grep x\n\n(Stopped before there was an answer.)")
 		s.wantShown(t, "3")
 	})
 }
 
-func TestADraftLongerThanAMessageShowsThatItGoesOn(t *testing.T) {
-	following(t, narrow, func(t *testing.T, s *stage) {
+func TestALongDraftShowsItsLength(t *testing.T) {
+	withDrafts(t, limitEdits, func(t *testing.T, s *testStage) {
 		a := s.Speaker("t", "1")
 		a.Start()
 		a.Says(strings.Repeat(sentence, 2))
 		seen := map[string]bool{}
 		for range 40 {
 			a.GoesOn(strings.Repeat(sentence, 50))
-			lasts(2 * draftEvery)
+			sleep(2 * draftEvery)
 			shown := s.screen.Shown("1")
 			if len(shown) != 1 || len(shown[0]) > 1000 || !strings.Contains(shown[0], " characters so far") {
 				t.Fatalf("the chat shows %q", shown)
@@ -184,18 +184,17 @@ func TestADraftLongerThanAMessageShowsThatItGoesOn(t *testing.T) {
 	})
 }
 
-// Where there is no room to say that an answer was stopped, its draft is left as
-// it is, and left alone.
-func TestADraftThatHasNoRoomIsOverWhenItsTurnIsStopped(t *testing.T) {
-	short := func(p *channelstest.EditingChannel) { p.Offers.Length = 100 }
-	following(t, short, func(t *testing.T, s *stage) {
+// If a draft has no room for the note that its answer was stopped, it stays as it is and is not edited again.
+func TestAFullDraftIsClosedWhenItsTurnIsStopped(t *testing.T) {
+	short := func(p *channelstest.EditingChannel) { p.ChannelLimits.Length = 100 }
+	withDrafts(t, short, func(t *testing.T, s *testStage) {
 		a := s.Speaker("t", "1")
 		a.Start()
 		a.Says(strings.Repeat("word ", 50))
-		lasts(time.Minute)
+		sleep(time.Minute)
 		a.Emit(bus.Event{Type: bus.TurnError, Error: &bus.Failure{Code: "cancelled"}})
-		lasts(time.Minute)
-		if parts := s.recorded(t, "t").Parts; len(parts) != 1 || parts[0].State != channels.Sent {
+		sleep(time.Minute)
+		if parts := s.lookupDraft(t, "t").Parts; len(parts) != 1 || parts[0].State != channels.Sent {
 			t.Errorf("the draft is still open: %+v", parts)
 		}
 		if len(s.screen.Shown("1")) != 1 {
@@ -204,27 +203,27 @@ func TestADraftThatHasNoRoomIsOverWhenItsTurnIsStopped(t *testing.T) {
 	})
 }
 
-// Of an answer that is stopped the whole will not come.
-func TestALongDraftOfATurnThatWasStopped(t *testing.T) {
-	following(t, narrow, func(t *testing.T, s *stage) {
+// If a long answer is stopped, the rest of it will not come.
+func TestTheLongDraftOfAStoppedTurn(t *testing.T) {
+	withDrafts(t, limitEdits, func(t *testing.T, s *testStage) {
 		a := s.Speaker("t", "1")
 		a.Start()
 		a.Says(strings.Repeat(sentence, 50))
-		lasts(2 * draftEvery)
+		sleep(2 * draftEvery)
 		a.Emit(bus.Event{Type: bus.TurnError, Error: &bus.Failure{Code: "cancelled"}})
-		lasts(time.Minute)
+		sleep(time.Minute)
 		shown := s.screen.Shown("1")
 		if len(shown) != 1 || !strings.Contains(shown[0], "Stopped after 650 characters") || strings.Contains(shown[0], "so far") {
 			t.Errorf("the chat shows %q", shown)
 		}
-		if parts := s.recorded(t, "t").Parts; len(parts) != 1 || parts[0].State != channels.Sent {
+		if parts := s.lookupDraft(t, "t").Parts; len(parts) != 1 || parts[0].State != channels.Sent {
 			t.Errorf("the draft is still open: %+v", parts)
 		}
 	})
 }
 
 func TestTheThreadsOfAChatTakeTurns(t *testing.T) {
-	following(t, nil, func(t *testing.T, s *stage) {
+	withDrafts(t, nil, func(t *testing.T, s *testStage) {
 		var all []*stagetest.Speaker
 		for i := range 3 {
 			a := s.Speaker(fmt.Sprint("t", i), "1")
@@ -237,7 +236,7 @@ func TestTheThreadsOfAChatTakeTurns(t *testing.T) {
 			for _, a := range all {
 				a.GoesOn(" more")
 			}
-			lasts(100 * time.Millisecond)
+			sleep(100 * time.Millisecond)
 		}
 		threads := map[string]int{}
 		for i, a := range s.screen.Sent() {

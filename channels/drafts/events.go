@@ -12,7 +12,7 @@ func (d *Drafts) Missed() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, x := range d.turns {
-		x.blocks, x.omitted, x.openBlock = nil, 0, -1
+		x.blocks, x.omittedLength, x.openBlock = nil, 0, -1
 	}
 }
 
@@ -33,7 +33,7 @@ func (d *Drafts) Heard(e bus.Event) {
 			x.session = e.Session
 			x.nextCall = now.Add(draftDelay)
 			if d.previewer != nil {
-				x.previews = d.previewer.Previews(d.conf.Moved(e.Route.Chat))
+				x.previewInterval = d.previewer.Previews(d.conf.CurrentChat(e.Route.Chat))
 			}
 			d.turns[e.Turn] = x
 		default:
@@ -53,11 +53,11 @@ func (d *Drafts) Heard(e bus.Event) {
 // handleTurnEnd handles the end of a turn: either the turn's message will replace the draft or, if the turn has no
 // message, the draft itself says that the turn was stopped.
 func (d *Drafts) handleTurnEnd(x *draft, e bus.Event) {
-	x.phase = turnOver
+	x.phase = turnEnded
 	if e.Type == bus.TurnError && (e.Error == nil || e.Error.Message == "") {
-		x.phase, x.nextCall = turnSilent, time.Now()
-		if x.previews > 0 && x.shown != "" && len(x.texts()) > 0 { // when the preview fades, the text that people have read would disappear
-			x.previews, x.shown, x.mustKeepPreview = 0, "", true
+		x.phase, x.nextCall = turnEndedSilently, time.Now()
+		if x.previewInterval > 0 && x.shown != "" && len(x.texts()) > 0 { // when the preview fades, the text that people have read would disappear
+			x.previewInterval, x.shown, x.mustKeepPreview = 0, "", true
 		}
 	}
 	d.forgetIfDone(x)

@@ -15,7 +15,7 @@ import (
 // answers: a message that should replace one of them must not be sent before that. It returns none if ctx ends first.
 func (d *Drafts) loadLeftDrafts(ctx context.Context) []*draft {
 	for wait := new(backoff.Series); ; {
-		known, err := d.conf.Recorded.Drafts(ctx, d.conf.Name)
+		known, err := d.conf.RecordedDrafts.Drafts(ctx, d.conf.Name)
 		if err == nil {
 			return d.adoptDrafts(ctx, known)
 		}
@@ -35,7 +35,7 @@ func (d *Drafts) adoptDrafts(ctx context.Context, known []channels.Send) []*draf
 	for _, send := range known {
 		x := newDraft(strings.TrimSuffix(send.ID, draftSuffix), send.To)
 		x.platformID = send.Parts[0].PlatformID
-		if time.Since(send.At) > draftKept {
+		if time.Since(send.At) > idleDraftLifetime {
 			d.mark(ctx, x, channels.SentPart{State: channels.Sent, PlatformID: x.platformID})
 			continue
 		}

@@ -57,7 +57,7 @@ func (d *Drafts) CloseUnposted(out bus.Outbound) bool {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if x.platformID != "" || x.state == draftUnknown || d.calls[x.key] != nil {
+	if x.platformID != "" || x.state == draftUnknown || d.callsInProgress[x.key] != nil {
 		return false
 	}
 	x.state = draftClosed

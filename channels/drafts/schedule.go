@@ -14,8 +14,8 @@ import (
 func (d *Drafts) Start(ctx, work context.Context, wg *sync.WaitGroup) {
 	left := d.loadLeftDrafts(ctx)
 	d.mu.Lock()
-	d.turns, d.quietUntil, d.calls = map[string]*draft{}, map[string]time.Time{}, map[string]chan struct{}{}
-	d.working, d.leftOver, d.waiting = map[string]int{}, map[string]bool{}, map[string]bool{}
+	d.turns, d.quietUntil, d.callsInProgress = map[string]*draft{}, map[string]time.Time{}, map[string]chan struct{}{}
+	d.sendingMail, d.mailLeftOver, d.draftsWaiting = map[string]int{}, map[string]bool{}, map[string]bool{}
 	for _, x := range left {
 		d.turns[x.turn] = x
 	}
@@ -53,11 +53,11 @@ func (d *Drafts) dueCalls(now time.Time) (ready []draftCall, wait time.Duration)
 		case !due: // another draft is using the address now
 			continue
 		case at.After(now):
-		case len(d.calls) >= draftsAtOnce:
-			d.waiting[x.key] = true
-			at = now.Add(draftPause)
+		case len(d.callsInProgress) >= maxConcurrentCalls:
+			d.draftsWaiting[x.key] = true
+			at = now.Add(schedulePause)
 		case d.prepareCall(x, now):
-			ready = append(ready, draftCall{draft: x, id: x.platformID, text: x.markdown(), length: x.length(), growth: x.growth(), unknown: x.state == draftUnknown, closing: x.phase == turnSilent})
+			ready = append(ready, draftCall{draft: x, id: x.platformID, text: x.markdown(), length: x.length(), growth: x.growth(), resolvesUnknown: x.state == draftUnknown, closesDraft: x.phase == turnEndedSilently})
 			continue
 		default:
 			if at, due = d.dueAt(x); !due {
@@ -71,7 +71,7 @@ func (d *Drafts) dueCalls(now time.Time) (ready []draftCall, wait time.Duration)
 	if d.wakesAt.IsZero() {
 		return ready, 0
 	}
-	return ready, max(d.wakesAt.Sub(now), draftPause)
+	return ready, max(d.wakesAt.Sub(now), schedulePause)
 }
 
 // prepareCall prepares the call that shows a draft. It returns false if there is nothing to show, or if no call can
@@ -79,15 +79,15 @@ func (d *Drafts) dueCalls(now time.Time) (ready []draftCall, wait time.Duration)
 func (d *Drafts) prepareCall(x *draft, now time.Time) bool {
 	if x.state != draftUnknown {
 		if x.markdown() == "" {
-			x.dirty = false
-			if x.previews > 0 {
+			x.hasNews = false
+			if x.previewInterval > 0 {
 				x.shown = "" // the preview fades by itself
 			}
 			return false
 		}
-		every := cmp.Or(x.previews, d.limits.DraftEvery)
+		every := cmp.Or(x.previewInterval, d.limits.DraftEvery)
 		// If all workers are busy, there may be mail for this address too.
-		if len(d.working) >= d.conf.Workers || !d.conf.Pace.TakeIfSpare(d.conf.Moved(x.to.Chat), now) {
+		if len(d.sendingMail) >= d.conf.Workers || !d.conf.Pace.TakeIfSpare(d.conf.CurrentChat(x.to.Chat), now) {
 			x.nextCall = now.Add(every)
 			x.repeatPreviewAt = x.nextCall
 			return false
@@ -95,8 +95,8 @@ func (d *Drafts) prepareCall(x *draft, now time.Time) bool {
 		x.nextCall = now.Add(every)
 		d.quietUntil[x.to.Chat] = x.nextCall
 	}
-	x.dirty = false
-	d.calls[x.key] = make(chan struct{})
+	x.hasNews = false
+	d.callsInProgress[x.key] = make(chan struct{})
 	return true
 }
 
@@ -104,7 +104,7 @@ func (d *Drafts) prepareCall(x *draft, now time.Time) bool {
 func (d *Drafts) forgetIdle(now time.Time) {
 	for turn, x := range d.turns {
 		idle := now.Sub(x.lastHeard)
-		if d.calls[x.key] == nil && (idle > draftKept || idle > draftIdle && x.platformID == "" && x.state != draftUnknown) {
+		if d.callsInProgress[x.key] == nil && (idle > idleDraftLifetime || idle > idleTurnLifetime && x.platformID == "" && x.state != draftUnknown) {
 			delete(d.turns, turn)
 		}
 	}

@@ -17,7 +17,7 @@ func (d *Drafts) resolveUnknown(work context.Context, x *draft) {
 	part := channels.SentPart{State: channels.OutcomeUnknown, Interrupted: 1}
 	if r, can := channels.AsReconciler(d.conf.Channel); can {
 		to := x.to
-		to.Chat = d.conf.Moved(to.Chat)
+		to.Chat = d.conf.CurrentChat(to.Chat)
 		// The context of the call that was cut off may have timed out.
 		asking, cancel := context.WithTimeout(context.WithoutCancel(work), draftTimeout)
 		wanted := channels.Part{Key: channels.PartKey(ID(x.turn), 0)}

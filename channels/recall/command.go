@@ -26,8 +26,8 @@ const (
 	// maximum length of each passage.
 	maxShown   = 8
 	shownBytes = 300
-	// answerWithin limits how long the platform waits for the command to be accepted.
-	answerWithin = 10 * time.Second
+	// answerTimeout limits how long the platform waits for the command to be accepted.
+	answerTimeout = 10 * time.Second
 )
 
 // Handle answers the command of a person who may talk to the bot. When it returns nil, the answer is on its way. No
@@ -57,7 +57,7 @@ func (f *Finder) Handle(ctx context.Context, in bus.Inbound) error {
 // remembers of it and for everybody, and the operator's knowledge; in a private chat with the bot, everything that they
 // may see.
 func (f *Finder) answer(ctx context.Context, in bus.Inbound, words string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	session, err := f.cfg.SessionOf(ctx, in)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"parley/tools/recall"
 )
 
-// People are shown all that was found for them: with what is remembered and known, these are more than the hits.
-func TestAnAnswerShowsAllThatWasFound(t *testing.T) {
+// People are shown everything that was found for them: with memories and knowledge, that is more than the hits.
+func TestAnAnswerShowsEverythingFound(t *testing.T) {
 	var a recall.Answer
 	for i := range maxShown + 2*maxNotes {
 		a.Found = append(a.Found, recall.Passage{Text: fmt.Sprintf("passage %d.", i)})

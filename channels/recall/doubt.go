@@ -19,7 +19,7 @@ type entryID struct {
 
 // isMarked reports whether strangers may have written some of a hit. What the asker said counts as theirs, and so
 // does what anybody said in the asker's session. What others said elsewhere is marked, as it is when somebody
-// quotes it to the agent. The agent's own words are marked if doubtful contains their entry (see inDoubt).
+// quotes it to the agent. The agent's own words are marked if doubtful contains their entry (see doubtfulEntries).
 func isMarked(who sight.Asker, h search.Hit, doubtful map[entryID]bool) bool {
 	switch {
 	case h.Untrusted:
@@ -35,17 +35,17 @@ func mayRepeat(kind sessions.Kind) bool {
 	return kind == sessions.KindText || kind == sessions.KindSummary || kind == sessions.KindToolResult
 }
 
-// lookBack is how many entries before a hit are read to find out whether the agent had read anything by strangers
+// entriesLookedBack is how many entries before a hit are read to find out whether the agent had read anything by strangers
 // by then.
-const lookBack = 200
+const entriesLookedBack = 200
 
-// firstLookedAt returns the number of the first of these entries before entry n.
-func firstLookedAt(n int64) int64 { return max(1, n-lookBack) }
+// firstEntryToRead returns the number of the first of these entries before entry n.
+func firstEntryToRead(n int64) int64 { return max(1, n-entriesLookedBack) }
 
-// inDoubt returns the hits before which the agent had read something by strangers in the same session, so that its
+// doubtfulEntries returns the hits before which the agent had read something by strangers in the same session, so that its
 // words may repeat it. If the last relevant entry is too far back to tell, the hit is included. Hits share one pass
 // through the log if the entries before them overlap.
-func (f *Finder) inDoubt(ctx context.Context, hits []search.Hit) (map[entryID]bool, error) {
+func (f *Finder) doubtfulEntries(ctx context.Context, hits []search.Hit) (map[entryID]bool, error) {
 	numbers := map[string][]int64{}
 	for _, h := range hits {
 		if !h.Untrusted && mayRepeat(h.Kind) {
@@ -57,7 +57,7 @@ func (f *Finder) inDoubt(ctx context.Context, hits []search.Hit) (map[entryID]bo
 		slices.Sort(all)
 		for len(all) > 0 {
 			n := 1
-			for n < len(all) && firstLookedAt(all[n]) <= all[n-1] {
+			for n < len(all) && firstEntryToRead(all[n]) <= all[n-1] {
 				n++
 			}
 			if err := f.addDoubtful(ctx, session, all[:n], doubtful); err != nil {
@@ -75,13 +75,13 @@ func (f *Finder) addDoubtful(ctx context.Context, session string, numbers []int6
 	judge := func(upTo int64) {
 		for len(numbers) > 0 && numbers[0] <= upTo {
 			n := numbers[0]
-			if from := firstLookedAt(n); last >= from && foreign || last < from && from > 1 {
+			if from := firstEntryToRead(n); last >= from && foreign || last < from && from > 1 {
 				doubtful[entryID{session, n}] = true
 			}
 			numbers = numbers[1:]
 		}
 	}
-	for e, err := range f.cfg.Sessions.Read(ctx, session, firstLookedAt(numbers[0])) {
+	for e, err := range f.cfg.Sessions.Read(ctx, session, firstEntryToRead(numbers[0])) {
 		if errors.Is(err, sessions.ErrNotFound) { // the session has just been erased
 			for _, n := range numbers {
 				doubtful[entryID{session, n}] = true
@@ -94,7 +94,7 @@ func (f *Finder) addDoubtful(ctx context.Context, session string, numbers []int6
 		if judge(e.N); len(numbers) == 0 {
 			return nil
 		}
-		if anew, isForeign := effectOnTrust(e); anew || isForeign {
+		if anew, isForeign := trustEffect(e); anew || isForeign {
 			last, foreign = e.N, isForeign
 		}
 	}
@@ -102,9 +102,9 @@ func (f *Finder) addDoubtful(ctx context.Context, session string, numbers []int6
 	return nil
 }
 
-// effectOnTrust reports whether an entry makes the agent forget everything it had read, as /new does (anew), or may
+// trustEffect reports whether an entry makes the agent forget everything it had read, as /new does (anew), or may
 // contain what strangers wrote (foreign), as every entry may that this release can't read.
-func effectOnTrust(e sessions.Entry) (anew, foreign bool) {
+func trustEffect(e sessions.Entry) (anew, foreign bool) {
 	data, known, err := sessions.DecodeAny(e)
 	if err != nil || !known {
 		return false, true

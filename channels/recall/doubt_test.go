@@ -12,14 +12,14 @@ import (
 	"parley/sessions/search"
 )
 
-// Logs are the logs of sessions, and how many of their entries were read.
-type logs struct {
+// countedLogs are the logs of sessions, with the number of entries that were read.
+type countedLogs struct {
 	Sessions
-	entries map[string][]sessions.Entry
-	read    int
+	entries   map[string][]sessions.Entry
+	readCount int
 }
 
-func (l *logs) Read(_ context.Context, key string, from int64) iter.Seq2[sessions.Entry, error] {
+func (l *countedLogs) Read(_ context.Context, key string, from int64) iter.Seq2[sessions.Entry, error] {
 	return func(yield func(sessions.Entry, error) bool) {
 		all, there := l.entries[key]
 		if !there {
@@ -30,16 +30,16 @@ func (l *logs) Read(_ context.Context, key string, from int64) iter.Seq2[session
 			if e.N < from {
 				continue
 			}
-			if l.read++; !yield(e, nil) {
+			if l.readCount++; !yield(e, nil) {
 				return
 			}
 		}
 	}
 }
 
-// isInDoubt is the rule for one hit alone.
-func isInDoubt(l *logs, session string, n int64) bool {
-	from := max(1, n-lookBack)
+// isInDoubt applies the rule for doubt to a single hit.
+func isInDoubt(l *countedLogs, session string, n int64) bool {
+	from := max(1, n-entriesLookedBack)
 	in := from > 1
 	for e, err := range l.Read(context.Background(), session, from) {
 		if errors.Is(err, sessions.ErrNotFound) {
@@ -48,14 +48,15 @@ func isInDoubt(l *logs, session string, n int64) bool {
 		if e.N >= n {
 			break
 		}
-		if anew, foreign := effectOnTrust(e); anew || foreign {
+		if anew, foreign := trustEffect(e); anew || foreign {
 			in = foreign
 		}
 	}
 	return in
 }
 
-// randomLog makes a log of entries that seldom tell something. Numbers are left out, as if they were erased.
+// randomLog makes a log of entries that seldom contain words. Some numbers are missing, as if their entries
+// were erased.
 func randomLog(t *testing.T, random *rand.Rand) (entries []sessions.Entry) {
 	t.Helper()
 	for n := range int64(random.IntN(1500)) {
@@ -82,24 +83,24 @@ func randomLog(t *testing.T, random *rand.Rand) (entries []sessions.Entry) {
 	return entries
 }
 
-// Of each of many hits in some logs it is found out at once what the rule for one says, and no entry is read much
-// more than once.
-func TestManyHitsAreJudgedAsEachAlone(t *testing.T) {
+// The doubt of many hits in several logs is the same as that of each hit alone, and no entry is read much more
+// than once.
+func TestDoubtOfManyHitsIsThatOfEach(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 11)) //nolint:gosec // it is no secret
 	doubtful, trusted := 0, 0
 	for range 200 {
-		l := &logs{entries: map[string][]sessions.Entry{"a": randomLog(t, random), "b": randomLog(t, random)}}
+		l := &countedLogs{entries: map[string][]sessions.Entry{"a": randomLog(t, random), "b": randomLog(t, random)}}
 		var hits []search.Hit
 		for range random.IntN(50) {
 			kinds := []sessions.Kind{sessions.KindText, sessions.KindSummary, sessions.KindToolResult}
 			hits = append(hits, search.Hit{Session: []string{"a", "b", "gone"}[random.IntN(3)], N: 1 + random.Int64N(1600), Kind: kinds[random.IntN(3)]})
 		}
-		got, err := (&Finder{Config{Sessions: l}}).inDoubt(t.Context(), hits)
+		got, err := (&Finder{Config{Sessions: l}}).doubtfulEntries(t.Context(), hits)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if most := len(l.entries["a"]) + len(l.entries["b"]) + len(hits); l.read > most {
-			t.Errorf("for %d hits %d entries were read, of %d", len(hits), l.read, most)
+		if most := len(l.entries["a"]) + len(l.entries["b"]) + len(hits); l.readCount > most {
+			t.Errorf("for %d hits %d entries were read, of %d", len(hits), l.readCount, most)
 		}
 		for _, h := range hits {
 			want := isInDoubt(l, h.Session, h.N)
@@ -116,7 +117,7 @@ func TestManyHitsAreJudgedAsEachAlone(t *testing.T) {
 	if min(doubtful, trusted) < 300 {
 		t.Errorf("%d in doubt, %d not: the test says little", doubtful, trusted)
 	}
-	if got, err := (&Finder{Config{Sessions: &logs{}}}).inDoubt(t.Context(), []search.Hit{{Session: "gone", Kind: sessions.KindUser}, {Session: "gone", Kind: sessions.KindText, Untrusted: true}}); len(got) > 0 || err != nil {
+	if got, err := (&Finder{Config{Sessions: &countedLogs{}}}).doubtfulEntries(t.Context(), []search.Hit{{Session: "gone", Kind: sessions.KindUser}, {Session: "gone", Kind: sessions.KindText, Untrusted: true}}); len(got) > 0 || err != nil {
 		t.Errorf("hits that nobody asks about: %v, %v", got, err)
 	}
 }

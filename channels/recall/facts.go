@@ -48,31 +48,31 @@ func (h groupFacts) Chat(ctx context.Context, at sight.Place) (sight.Chat, error
 	return h.Finder.Chat(ctx, at)
 }
 
-// askAllWithin is the maximum time in which one search asks platforms who reads their chats and threads.
-const askAllWithin = 8 * time.Second
+// askAllTimeout is the maximum time in which one search asks platforms who reads their chats and threads.
+const askAllTimeout = 8 * time.Second
 
-// factsUntil answers from Facts, but stops asking platforms at a certain time.
-type factsUntil struct {
+// factsWithDeadline answers from Facts, but stops asking platforms at a certain time.
+type factsWithDeadline struct {
 	sight.Facts
-	until time.Time
+	deadline time.Time
 }
 
 // IsIn implements sight.Facts.
-func (f factsUntil) IsIn(ctx context.Context, at sight.Place, person string) (bool, error) {
-	ctx, cancel := context.WithDeadline(ctx, f.until)
+func (f factsWithDeadline) IsIn(ctx context.Context, at sight.Place, person string) (bool, error) {
+	ctx, cancel := context.WithDeadline(ctx, f.deadline)
 	defer cancel()
 	return f.Facts.IsIn(ctx, at, person)
 }
 
 // IsClosed implements sight.Facts.
-func (f factsUntil) IsClosed(ctx context.Context, at sight.Place, thread string) (bool, error) {
-	ctx, cancel := context.WithDeadline(ctx, f.until)
+func (f factsWithDeadline) IsClosed(ctx context.Context, at sight.Place, thread string) (bool, error) {
+	ctx, cancel := context.WithDeadline(ctx, f.deadline)
 	defer cancel()
 	return f.Facts.IsClosed(ctx, at, thread)
 }
 
-// AskEvery is the minimum time between two requests to a platform whether a person is in a chat.
-const AskEvery = 10 * time.Minute
+// MembershipLifetime is the minimum time between two requests to a platform whether a person is in a chat.
+const MembershipLifetime = 10 * time.Minute
 
 // maxMembers is the maximum number of platforms' answers that are kept.
 const maxMembers = 10_000
@@ -91,7 +91,7 @@ type Members struct {
 	Access ChatAccess
 
 	mu    sync.Mutex
-	known map[membership]*answer
+	known map[membership]*membershipAnswer
 }
 
 // A membership is what a platform is asked about: whether a person is in a group.
@@ -100,12 +100,12 @@ type membership struct {
 	person string
 }
 
-// An answer is a platform's answer, or the error that it gave instead.
-type answer struct {
-	ready chan struct{} // closed once the answer is there
-	at    time.Time     // when the platform was asked
-	in    bool
-	err   error
+// A membershipAnswer is a platform's membershipAnswer, or the error that it gave instead.
+type membershipAnswer struct {
+	ready    chan struct{} // closed once the answer is there
+	askedAt  time.Time     // when the platform was asked
+	isMember bool
+	err      error
 }
 
 // isIn reports whether a platform lists a person as a member of a group. If several callers want to know at the
@@ -113,7 +113,7 @@ type answer struct {
 func (m *Members) isIn(ctx context.Context, at sight.Place, person string) (bool, error) {
 	of := membership{at, person}
 	for {
-		a, mine := m.take(of)
+		a, mine := m.takeOrBegin(of)
 		if mine {
 			return m.fill(ctx, of, a)
 		}
@@ -122,41 +122,41 @@ func (m *Members) isIn(ctx context.Context, at sight.Place, person string) (bool
 		case <-ctx.Done():
 			return false, ctx.Err()
 		}
-		if m.keeps(of, a) {
-			return a.in, a.err
+		if m.mayKeep(of, a) {
+			return a.isMember, a.err
 		}
 	}
 }
 
 // fill asks the platform whether the person is in the group, and gives the answer to everybody who waits for it. If ctx
 // ends, it forgets the answer, so that somebody else asks.
-func (m *Members) fill(ctx context.Context, of membership, a *answer) (bool, error) {
+func (m *Members) fill(ctx context.Context, of membership, a *membershipAnswer) (bool, error) {
 	defer close(a.ready)
-	a.in, a.err = m.ask(ctx, of)
+	a.isMember, a.err = m.ask(ctx, of)
 	if ctx.Err() != nil {
 		m.drop(of, a)
 		a.err = ctx.Err()
 	}
-	return a.in, a.err
+	return a.isMember, a.err
 }
 
-// take returns the answer that is known or being fetched; mine is true if the caller must fetch it.
-func (m *Members) take(of membership) (a *answer, mine bool) {
+// takeOrBegin returns the answer that is known or being fetched; mine is true if the caller must fetch it.
+func (m *Members) takeOrBegin(of membership) (a *membershipAnswer, mine bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := time.Now()
-	if a := m.known[of]; a != nil && now.Sub(a.at) < AskEvery {
+	if a := m.known[of]; a != nil && now.Sub(a.askedAt) < MembershipLifetime {
 		return a, false
 	}
 	if len(m.known) >= maxMembers || m.known == nil {
-		m.known = map[membership]*answer{}
+		m.known = map[membership]*membershipAnswer{}
 	}
-	a = &answer{ready: make(chan struct{}), at: now}
+	a = &membershipAnswer{ready: make(chan struct{}), askedAt: now}
 	m.known[of] = a
 	return a, true
 }
 
-func (m *Members) drop(of membership, a *answer) {
+func (m *Members) drop(of membership, a *membershipAnswer) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.known[of] == a {
@@ -164,25 +164,25 @@ func (m *Members) drop(of membership, a *answer) {
 	}
 }
 
-func (m *Members) keeps(of membership, a *answer) bool {
+func (m *Members) mayKeep(of membership, a *membershipAnswer) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.known[of] == a
 }
 
-// askWithin is how long a platform may take to answer.
-const askWithin = 4 * time.Second
+// askTimeout is how long a platform may take to answer.
+const askTimeout = 4 * time.Second
 
-// ask asks a platform whether a person is in a group, for at most askWithin.
+// ask asks a platform whether a person is in a group, for at most askTimeout.
 func (m *Members) ask(ctx context.Context, of membership) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, askWithin)
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	return m.Access.MayRead(ctx, bus.Address{Channel: of.at.Channel, Chat: of.at.Chat}, of.person)
 }
 
 // isClosed reports whether only some of a chat's members read a thread.
 func (m *Members) isClosed(ctx context.Context, at bus.Address) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, askWithin)
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	return m.Access.IsClosed(ctx, at)
 }

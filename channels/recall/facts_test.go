@@ -9,24 +9,24 @@ import (
 	"parley/sessions/search/sight"
 )
 
-// Away are the facts of a platform that gives no answer.
-type away struct{ sight.Facts }
+// A silentPlatform has facts that it never returns.
+type silentPlatform struct{ sight.Facts }
 
-func (away) IsIn(ctx context.Context, _ sight.Place, _ string) (bool, error) {
+func (silentPlatform) IsIn(ctx context.Context, _ sight.Place, _ string) (bool, error) {
 	<-ctx.Done()
 	return false, ctx.Err()
 }
 
-func (away) IsClosed(ctx context.Context, _ sight.Place, _ string) (bool, error) {
+func (silentPlatform) IsClosed(ctx context.Context, _ sight.Place, _ string) (bool, error) {
 	<-ctx.Done()
 	return false, ctx.Err()
 }
 
-// A search does not wait for a platform once for each of its chats and threads.
-func TestAPlatformWithoutAnswersIsWaitedForOnce(t *testing.T) {
+// A search waits only once for a platform that does not answer, and not for each of its chats and threads.
+func TestASearchWaitsOnceForASilentPlatform(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		facts := factsUntil{away{}, began.Add(askAllWithin)}
+		facts := factsWithDeadline{silentPlatform{}, began.Add(askAllTimeout)}
 		for range 5 {
 			if _, err := facts.IsIn(t.Context(), sight.Place{}, "s:U1"); err == nil {
 				t.Error("somebody's membership is known")
@@ -35,8 +35,8 @@ func TestAPlatformWithoutAnswersIsWaitedForOnce(t *testing.T) {
 				t.Error("it is known who reads a thread")
 			}
 		}
-		if took := time.Since(began); took != askAllWithin {
-			t.Errorf("the questions took %v, want %v", took, askAllWithin)
+		if took := time.Since(began); took != askAllTimeout {
+			t.Errorf("the questions took %v, want %v", took, askAllTimeout)
 		}
 	})
 }

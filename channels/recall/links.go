@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	// linksWithin limits how long one search asks platforms for links.
-	linksWithin = time.Second
-	// linksAtOnce is the number of conversations for which links are requested at the same time.
-	linksAtOnce = 4
+	// linksTimeout limits how long one search asks platforms for links.
+	linksTimeout = time.Second
+	// maxConcurrentLinks is the number of conversations for which links are requested at the same time.
+	maxConcurrentLinks = 4
 )
 
 // Platforms provides links to messages on chat platforms.
@@ -24,26 +24,26 @@ type Platforms interface {
 	Link(ctx context.Context, at bus.Address, message string) (string, error)
 }
 
-// Linked is an index whose hits have their links.
-type Linked struct {
+// LinkedIndex is an index whose hits have their links.
+type LinkedIndex struct {
 	search.Index
 	Platforms Platforms
 }
 
 // Search finds entries; see [search.Index]. A hit whose link is not known now has none.
-func (l Linked) Search(ctx context.Context, q search.Query) ([]search.Hit, error) {
+func (l LinkedIndex) Search(ctx context.Context, q search.Query) ([]search.Hit, error) {
 	hits, err := l.Index.Search(ctx, q)
 	if err != nil {
 		return nil, err
 	}
-	asking, cancel := context.WithTimeout(ctx, linksWithin)
+	asking, cancel := context.WithTimeout(ctx, linksTimeout)
 	defer cancel()
 	of := map[string][]int{} // of each conversation one after the other, because the first one tells the platform's client what the others need
 	for i, h := range hits {
 		of[h.Session] = append(of[h.Session], i)
 	}
 	var asked errgroup.Group
-	asked.SetLimit(linksAtOnce)
+	asked.SetLimit(maxConcurrentLinks)
 	for _, some := range of {
 		asked.Go(func() error {
 			for _, i := range some {
@@ -56,7 +56,7 @@ func (l Linked) Search(ctx context.Context, q search.Query) ([]search.Hit, error
 }
 
 // linkOf returns the link of a hit; "" if it is not known now.
-func (l Linked) linkOf(ctx context.Context, h search.Hit) string {
+func (l LinkedIndex) linkOf(ctx context.Context, h search.Hit) string {
 	key, err := sessions.ParseKey(h.Session)
 	if err != nil || h.Message == "" {
 		return ""

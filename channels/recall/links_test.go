@@ -18,30 +18,30 @@ import (
 	recalltool "parley/tools/recall"
 )
 
-// platforms show messages below their channel's name, but for those of the chat "away", of which none is known now.
-type platforms struct{}
+// testPlatforms link messages below their channel's name. Links of the chat "away" can't be found out now.
+type testPlatforms struct{}
 
-func (platforms) Link(_ context.Context, at bus.Address, message string) (string, error) {
+func (testPlatforms) Link(_ context.Context, at bus.Address, message string) (string, error) {
 	if at.Chat == "away" {
 		return "", errors.New("away")
 	}
 	return "https://example.org/" + at.String() + "/" + message, nil
 }
 
-// What is found has the link of its message, and the agent's words that of the message that they answer.
-func TestWhatIsFoundHasALink(t *testing.T) {
-	s := newStage(t)
+// A hit gets the link of its message; the agent's words get the link of the message that they answer.
+func TestHitsHaveLinks(t *testing.T) {
+	s := newHome(t)
 	s.Finder = recall.New(recall.Config{
-		Index: recall.Linked{Index: s.Store.Words(), Platforms: platforms{}}, Sessions: s.Store, Book: s.Book, Members: &recall.Members{Access: s.rooms}, Log: slog.New(slog.DiscardHandler),
+		Index: recall.LinkedIndex{Index: s.Store.Words(), Platforms: testPlatforms{}}, Sessions: s.Store, Book: s.Book, Members: &recall.Members{Access: s.rooms}, Log: slog.New(slog.DiscardHandler),
 	})
-	s.meet("s", "D1", "s:U1")
+	s.recordChat("s", "D1", "s:U1")
 	s.say("main:s:D1:7", "t1", "s:U1", "alpha from me", "bravo from the agent")
 	steered := s.entry("t1", sessions.KindUser, "s:U1", sessions.User{Text: "charlie from me"})
 	steered.Cause = "m2"
 	s.append("main:s:D1:7", steered,
 		s.entry("t1", sessions.KindAttached, "s:U1", sessions.Attached{Message: "m2", Name: "delta.pdf"}),
 		s.entry("t1", sessions.KindNotice, "s:U1", sessions.Notice{MessageID: "m2", Quotes: []sessions.Quote{{Kind: bus.Edited, Person: "s:U1", Text: "echo from me"}}}))
-	s.meet("s", "away", "s:U1")
+	s.recordChat("s", "away", "s:U1")
 	s.say("main:s:away", "t3", "s:U1", "foxtrot from me", "golf from the agent")
 	for word, want := range map[string]string{
 		"alpha": "https://example.org/s:D1/7/t1", "bravo": "https://example.org/s:D1/7/t1", "charlie": "https://example.org/s:D1/7/m2",
@@ -53,23 +53,26 @@ func TestWhatIsFoundHasALink(t *testing.T) {
 	}
 }
 
-// An indexOf finds the same hits whatever is searched.
-type indexOf []search.Hit
+// A fixedIndex finds the same hits for every query.
+type fixedIndex []search.Hit
 
-func (x indexOf) Search(context.Context, search.Query) ([]search.Hit, error) {
+func (x fixedIndex) Search(context.Context, search.Query) ([]search.Hit, error) {
 	return slices.Clone(x), nil
 }
 
-func (indexOf) SessionsSpokenIn(context.Context, string, []string, int) ([]string, error) {
+func (fixedIndex) SessionsSpokenIn(context.Context, string, []string, int) ([]string, error) {
 	return nil, nil
 }
 
-// slowPlatforms take their time, and those of the chat "hangs" all that there is.
+// slowPlatforms answer slowly, and for the chat "hangs" not at all.
+
+// by chat, how many requests are running
 type slowPlatforms struct {
-	mu     sync.Mutex
-	now    map[string]int // by chat, how many links are asked for
-	most   int            // of all chats together
-	within int            // of one chat
+	// the maximum of requests in all chats together
+	mu         sync.Mutex
+	running    map[string]int // the maximum of requests in one chat
+	maxRunning int            // of all chats together
+	maxPerChat int            // of one chat
 }
 
 func (p *slowPlatforms) Link(ctx context.Context, at bus.Address, message string) (string, error) {
@@ -90,20 +93,20 @@ func (p *slowPlatforms) Link(ctx context.Context, at bus.Address, message string
 func (p *slowPlatforms) count(chat string, more int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.now[chat] += more
+	p.running[chat] += more
 	all := 0
-	for _, n := range p.now {
+	for _, n := range p.running {
 		all += n
 	}
-	p.most, p.within = max(p.most, all), max(p.within, p.now[chat])
+	p.maxRunning, p.maxPerChat = max(p.maxRunning, all), max(p.maxPerChat, p.running[chat])
 }
 
-// Links are asked for side by side, but not all at once, and those of one conversation one after the other. One that
-// is late costs the others nothing, and hits stay in their order.
-func TestLinksAreAskedForSideBySide(t *testing.T) {
+// Links are requested concurrently, but only a limited number at once, and those of one conversation one after
+// the other. A late link does not delay the others, and hits keep their order.
+func TestLinksAreRequestedConcurrently(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &slowPlatforms{now: map[string]int{}}
-		var found indexOf
+		p := &slowPlatforms{running: map[string]int{}}
+		var found fixedIndex
 		for _, message := range []string{"m1", "m2"} {
 			for _, chat := range []string{"a", "b", "hangs", "c", "d", "e", "f"} {
 				found = append(found, search.Hit{Session: "main:s:" + chat, Message: message})
@@ -111,7 +114,7 @@ func TestLinksAreAskedForSideBySide(t *testing.T) {
 		}
 		found = append(found, search.Hit{Session: "main:s:a"}, search.Hit{Session: "no key", Message: "m3"})
 		began := time.Now()
-		got, err := recall.Linked{Index: found, Platforms: p}.Search(t.Context(), search.Query{})
+		got, err := recall.LinkedIndex{Index: found, Platforms: p}.Search(t.Context(), search.Query{})
 		if err != nil || len(got) != len(found) {
 			t.Fatalf("found %+v, %v", got, err)
 		}
@@ -124,8 +127,8 @@ func TestLinksAreAskedForSideBySide(t *testing.T) {
 				t.Errorf("hit %d is %+v, want %+v with the link %q", i, h, found[i], want)
 			}
 		}
-		if p.most != 4 || p.within != 1 {
-			t.Errorf("%d links were asked for at once, and %d of one conversation", p.most, p.within)
+		if p.maxRunning != 4 || p.maxPerChat != 1 {
+			t.Errorf("%d links were asked for at once, and %d of one conversation", p.maxRunning, p.maxPerChat)
 		}
 		if took := time.Since(began); took != time.Second {
 			t.Errorf("it took %s, want all the time that there is for the one that is late", took)

@@ -20,14 +20,14 @@ import (
 
 // The limits for searching everything other than the conversations.
 const (
-	maxNotes       = 5 // passages from memories, and as many from the knowledge folder
-	maxMemory      = 1 << 20
-	maxFiles       = 2000
-	maxFileBytes   = 1 << 20  // of one file
-	maxKnowledge   = 16 << 20 // of all files together
-	knowledgeLasts = 2 * time.Second
-	memoryFile     = "MEMORY.md" // the memory of a session, in its workspace
-	knowledgeName  = "knowledge" // the name under which agents know the operator's folder
+	maxNotes         = 5 // passages from memories, and as many from the knowledge folder
+	maxMemory        = 1 << 20
+	maxFiles         = 2000
+	maxFileBytes     = 1 << 20  // of one file
+	maxKnowledge     = 16 << 20 // of all files together
+	knowledgeTimeout = 2 * time.Second
+	memoryFile       = "MEMORY.md" // the memory of a session, in its workspace
+	knowledgeName    = "knowledge" // the name under which agents know the operator's folder
 )
 
 // notes finds passages in memories, and in the operator's folder. Nobody knows when a memory was written, so no
@@ -48,8 +48,8 @@ func (f *Finder) notes(ctx context.Context, who sight.Asker, r request) (found [
 
 // A paragraph is a piece of a text, with the number of searched words that it contains.
 type paragraph struct {
-	text string
-	has  int
+	text      string
+	wordCount int
 }
 
 // paragraphs returns the paragraphs of a text that contain some of the words, those with the most words first.
@@ -62,7 +62,7 @@ func paragraphs(text string, words []search.Word) (found []paragraph) {
 			found = append(found, paragraph{passage, has})
 		}
 	}
-	slices.SortStableFunc(found, func(a, b paragraph) int { return b.has - a.has })
+	slices.SortStableFunc(found, func(a, b paragraph) int { return b.wordCount - a.wordCount })
 	return found
 }
 
@@ -147,7 +147,7 @@ func (f *Finder) knowledge(ctx context.Context, session string, r request, words
 		at   time.Time
 	}
 	var all []place
-	until, read, seen := time.Now().Add(knowledgeLasts), int64(0), 0
+	until, read, seen := time.Now().Add(knowledgeTimeout), int64(0), 0
 	walked := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
 		if ctx.Err() != nil || time.Now().After(until) {
 			return errEnough
@@ -171,7 +171,7 @@ func (f *Finder) knowledge(ctx context.Context, session string, r request, words
 		}
 		return nil
 	})
-	slices.SortStableFunc(all, func(a, b place) int { return b.has - a.has })
+	slices.SortStableFunc(all, func(a, b place) int { return b.wordCount - a.wordCount })
 	for _, p := range all[:min(len(all), maxNotes)] {
 		found = append(found, recall.Passage{
 			Text: p.text, When: p.at.UTC().Format(time.RFC3339), Where: path.Join(knowledgeName, p.name), Origin: recall.Knowledge,

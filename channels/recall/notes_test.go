@@ -18,8 +18,8 @@ import (
 	recalltool "parley/tools/recall"
 )
 
-// found returns what an answer has, each passage as ORIGIN WHERE: TEXT.
-func found(a recalltool.Answer) (all []string) {
+// passageLines returns the passages of an answer, each as ORIGIN WHERE: TEXT.
+func passageLines(a recalltool.Answer) (all []string) {
 	for _, p := range a.Found {
 		mark := ""
 		if p.Untrusted {
@@ -30,11 +30,12 @@ func found(a recalltool.Answer) (all []string) {
 	return all
 }
 
-// What is remembered is found where the agent may read it, with its mark, and what the operator's folder has, everywhere.
-func TestWhatIsRememberedIsFound(t *testing.T) {
-	s := newStage(t)
-	s.meet("s", "D1", "s:U1")
-	s.meet("s", "G", "")
+// Memories are found where the agent may read them, marked if strangers may have written them. The operator's
+// folder is found everywhere.
+func TestMemoriesAreFound(t *testing.T) {
+	s := newHome(t)
+	s.recordChat("s", "D1", "s:U1")
+	s.recordChat("s", "G", "")
 	written := time.Date(2026, 5, 6, 0, 0, 0, 0, time.UTC)
 	knowledge := fstest.MapFS{
 		"ops/deploy.md": {Data: []byte("# Deploys\n\nnothing of it\n\nThe kraken is released on Mondays.\r\n\r\nThe kraken sleeps, and the kraken wakes up on Mondays"), ModTime: written},
@@ -73,10 +74,10 @@ func TestWhatIsRememberedIsFound(t *testing.T) {
 	}{
 		{"main:s:D1", "s:U1", true, private},
 		{"main:s:G", "s:U1", false, private[1:2]},
-		{"main:s:D1", "s:U1", false, private[:2]}, // others read along
+		{"main:s:D1", "s:U1", false, private[:2]}, // other people read this chat too
 		{"ops:s:D1", "s:U1", true, private[2:]},
 	} {
-		got := found(s.find(c.session, c.person, c.private, "KRAKEN"))
+		got := passageLines(s.find(c.session, c.person, c.private, "KRAKEN"))
 		long := slices.IndexFunc(got, func(text string) bool { return strings.HasPrefix(text, "knowledge, knowledge/long.md: ") })
 		if long < 0 || len(got[long]) > 700 || !strings.Contains(got[long], "kraken") {
 			t.Fatalf("of a long text it finds %q", got)
@@ -85,7 +86,7 @@ func TestWhatIsRememberedIsFound(t *testing.T) {
 			t.Errorf("%s: %q", c.session, got)
 		}
 	}
-	if got, want := found(s.find("blind:s:D1", "s:U1", true, "KRAKEN")), private[2:]; !slices.Equal(got, want) {
+	if got, want := passageLines(s.find("blind:s:D1", "s:U1", true, "KRAKEN")), private[2:]; !slices.Equal(got, want) {
 		t.Errorf("an agent that may not read files finds %q, want %q", got, want)
 	}
 	since := func(at time.Time) recalltool.Answer {
@@ -95,18 +96,18 @@ func TestWhatIsRememberedIsFound(t *testing.T) {
 		}
 		return a
 	}
-	if got := found(since(written)); len(got) != 3 {
+	if got := passageLines(since(written)); len(got) != 3 {
 		t.Errorf("since then it finds %q", got)
 	}
-	if got := found(since(written.Add(time.Second))); len(got) != 0 {
+	if got := passageLines(since(written.Add(time.Second))); len(got) != 0 {
 		t.Errorf("since later it finds %q", got)
 	}
 }
 
-// What is remembered and known comes before what was said, so that it is not cut off for it.
-func TestWhatIsRememberedComesFirst(t *testing.T) {
-	s := newStage(t)
-	s.meet("s", "D1", "s:U1")
+// Memories and knowledge come before what was said, so that they are not cut off.
+func TestMemoriesComeFirst(t *testing.T) {
+	s := newHome(t)
+	s.recordChat("s", "D1", "s:U1")
 	s.Finder = recall.New(recall.Config{
 		Index: s.Store.Words(), Sessions: s.Store, Book: s.Book, Members: &recall.Members{Access: s.rooms}, Log: slog.New(slog.DiscardHandler),
 		Knowledge: func(string) fs.FS { return fstest.MapFS{"sea.md": {Data: []byte("a kraken is a squid")}} },
@@ -124,10 +125,10 @@ func TestWhatIsRememberedComesFirst(t *testing.T) {
 	}
 }
 
-// Whoever searches is told if not all of the operator's folder was looked through.
-func TestAPartOfTheKnowledgeFolderIsNamedAsSuch(t *testing.T) {
-	s := newStage(t)
-	s.meet("s", "D1", "s:U1")
+// If not all of the operator's folder was searched, the answer says so.
+func TestAPartialKnowledgeSearchIsReported(t *testing.T) {
+	s := newHome(t)
+	s.recordChat("s", "D1", "s:U1")
 	files := func(n int) fs.FS {
 		all := fstest.MapFS{"sub/empty": {Mode: fs.ModeDir}}
 		for i := range n {
@@ -156,11 +157,12 @@ func TestAPartOfTheKnowledgeFolderIsNamedAsSuch(t *testing.T) {
 	}
 }
 
-// A passage says who has said it, when and where, in the names that people know, and leads to its place on the page.
+// A passage says who said it, when and where, in names that people know, and has a link to its place on the
+// page.
 func TestAPassageSaysWhereItComesFrom(t *testing.T) {
-	s := newStage(t)
-	s.meet("s", "D1", "s:U1")
-	s.meet("s", "G", "")
+	s := newHome(t)
+	s.recordChat("s", "D1", "s:U1")
+	s.recordChat("s", "G", "")
 	s.rooms.members["s:G"] = []string{"s:U1"}
 	s.Finder = recall.New(recall.Config{
 		Index: s.Store.Words(), Sessions: s.Store, Book: s.Book, Members: &recall.Members{Access: s.rooms}, Log: slog.New(slog.DiscardHandler),

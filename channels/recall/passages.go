@@ -20,7 +20,7 @@ import (
 func (f *Finder) passages(ctx context.Context, who sight.Asker, hits []search.Hit) ([]recall.Passage, error) {
 	found := make([]recall.Passage, 0, len(hits))
 	names := map[string]string{}
-	doubtful, err := f.inDoubt(ctx, hits)
+	doubtful, err := f.doubtfulEntries(ctx, hits)
 	if err != nil {
 		return nil, err
 	}

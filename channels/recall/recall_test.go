@@ -27,47 +27,48 @@ import (
 	"parley/tools/testrace"
 )
 
-// Rooms are the groups of the platforms, with their members, and the threads that only some of them read.
-type rooms struct {
+// testChats are the groups of the platforms, with their members, and the threads that only some members can
+// read.
+type testChats struct {
 	members map[string][]string // by CHANNEL:CHAT
 	closed  []string
 	asked   atomic.Int32
 	err     error
 }
 
-func (r *rooms) MayRead(_ context.Context, at bus.Address, person string) (bool, error) {
+func (r *testChats) MayRead(_ context.Context, at bus.Address, person string) (bool, error) {
 	r.asked.Add(1)
 	return slices.Contains(r.members[at.String()], person), r.err
 }
 
-func (r *rooms) IsClosed(_ context.Context, at bus.Address) (bool, error) {
+func (r *testChats) IsClosed(_ context.Context, at bus.Address) (bool, error) {
 	return slices.Contains(r.closed, at.Thread), nil
 }
 
-// A stage is a home with a Finder.
-type stage struct {
+// A home is a store, a book and platforms, with a Finder.
+type home struct {
 	*hometest.Home
 	t     *testing.T
-	rooms *rooms
+	rooms *testChats
 	*recall.Finder
 	fence map[string]int64
 }
 
-func newStage(t *testing.T) *stage {
-	s := &stage{Home: hometest.Open(t, t.TempDir()), t: t, rooms: &rooms{members: map[string][]string{}}, fence: map[string]int64{}}
-	s.search(s.Store.Words())
+func newHome(t *testing.T) *home {
+	s := &home{Home: hometest.Open(t, t.TempDir()), t: t, rooms: &testChats{members: map[string][]string{}}, fence: map[string]int64{}}
+	s.useIndex(s.Store.Words())
 	return s
 }
 
-// search has the Finder use an index.
-func (s *stage) search(index search.Index) {
+// useIndex makes the Finder search an index.
+func (s *home) useIndex(index search.Index) {
 	s.Finder = recall.New(recall.Config{
 		Index: index, Sessions: s.Store, Book: s.Book, Members: &recall.Members{Access: s.rooms}, Log: slog.New(slog.DiscardHandler),
 	})
 }
 
-// withVectors has the Finder search by what is meant, too, with vectors of all that was said.
-func (s *stage) withVectors() {
+// useVectors makes the Finder also search by meaning, with vectors of everything that was said.
+func (s *home) useVectors() {
 	s.t.Helper()
 	p := searchtest.NewProvider(s.t)
 	e, err := openai.NewEmbedder(openai.Config{BaseURL: p.URL, Name: "trigrams"}, nil)
@@ -84,11 +85,11 @@ func (s *stage) withVectors() {
 			}
 		}
 	}
-	s.search(m)
+	s.useIndex(m)
 }
 
 // append writes entries to a session's log.
-func (s *stage) append(key string, entries ...sessions.Entry) {
+func (s *home) append(key string, entries ...sessions.Entry) {
 	s.t.Helper()
 	s.fence[key]++
 	log, err := s.Store.Open(s.t.Context(), key, s.fence[key])
@@ -101,7 +102,7 @@ func (s *stage) append(key string, entries ...sessions.Entry) {
 }
 
 // entry makes an entry.
-func (s *stage) entry(turn string, kind sessions.Kind, person string, data any) sessions.Entry {
+func (s *home) entry(turn string, kind sessions.Kind, person string, data any) sessions.Entry {
 	s.t.Helper()
 	e, err := sessions.NewEntry(turn, kind, data)
 	if err != nil {
@@ -114,7 +115,7 @@ func (s *stage) entry(turn string, kind sessions.Kind, person string, data any) 
 }
 
 // say writes what a person says in a session, with the answer to it.
-func (s *stage) say(key, turn, person, text, answer string) {
+func (s *home) say(key, turn, person, text, answer string) {
 	s.t.Helper()
 	s.append(key,
 		s.entry(turn, sessions.KindTurnStarted, person, sessions.TurnStarted{Agent: sessions.AgentOf(key)}),
@@ -123,7 +124,7 @@ func (s *stage) say(key, turn, person, text, answer string) {
 		s.entry(turn, sessions.KindTurnDone, "", sessions.TurnDone{State: sessions.TurnCompleted}))
 }
 
-func (s *stage) meet(channel, chat, person string) {
+func (s *home) recordChat(channel, chat, person string) {
 	s.t.Helper()
 	err := s.Book.RecordChat(s.t.Context(), channels.Chat{Address: bus.Address{Channel: channel, Chat: chat}, Session: "main:" + channel + ":" + chat, Group: person == "", Person: person, Name: "name of " + chat, Seen: time.Now()})
 	if err != nil {
@@ -131,8 +132,8 @@ func (s *stage) meet(channel, chat, person string) {
 	}
 }
 
-// link makes two accounts one human's.
-func (s *stage) link(a, b, chatOfA, chatOfB string) {
+// link links two accounts of one human.
+func (s *home) link(a, b, chatOfA, chatOfB string) {
 	s.t.Helper()
 	code, err := s.Book.OfferLink(s.t.Context(), channels.LinkRequest{Person: a, Chat: chatOfA, Cause: a + "#offer"})
 	if err == nil {
@@ -143,8 +144,8 @@ func (s *stage) link(a, b, chatOfA, chatOfB string) {
 	}
 }
 
-// find asks as an agent does for somebody in a session.
-func (s *stage) find(session, person string, private bool, words string) recalltool.Answer {
+// find searches as an agent does on behalf of a person in a session.
+func (s *home) find(session, person string, private bool, words string) recalltool.Answer {
 	s.t.Helper()
 	a, err := s.Find(s.t.Context(), recalltool.Question{
 		Words: words, Limit: 50, Call: tools.Call{Session: session, Agent: sessions.AgentOf(session), Person: person, Private: private},
@@ -163,61 +164,61 @@ func mustKey(t *testing.T, key string, err error) string {
 	return key
 }
 
-// A secret is what was said in one session, and who may find it from where.
-type secret struct {
+// A sessionSecret is what was said in one session, and describes who may find it from where.
+type sessionSecret struct {
 	word, session, agent, channel, chat string
-	human                               int      // whose private chat it is; -1 in a group
-	account                             string   // whose part of a group it is; "" if everybody's
-	closed                              bool     // only who was invited to the thread reads it
-	nobody                              bool     // it is nobody's chat
-	speakers                            []string // accounts
+	owner                               int      // the number of the human whose private chat it is; -1 in a group
+	account                             string   // the account whose own session in a group it is; "" if everybody shares the session
+	closed                              bool     // whether only invited people read the thread
+	unowned                             bool     // whether it is nobody's chat
+	speakers                            []string // the accounts that have spoken there
 }
 
-// A crowd is people with accounts, in private chats and groups, with agents.
-type crowd struct {
-	*stage
+// testPeople are people with accounts, in private chats and groups, with agents.
+type testPeople struct {
+	*home
 	humans   [][]string // their accounts
-	linked   []bool     // whether these are linked
-	secrets  []secret
+	linked   []bool     // whether the accounts are linked
+	secrets  []sessionSecret
 	channels []string
 }
 
-// mayFind is whether a human may find a secret with an account, who asks in a session: in other words than those of
-// the rules that are tested.
-func (c *crowd) mayFind(human int, account string, from, of secret) bool {
+// mayFindSecret reports whether a human, who asks with an account in a session, may find a secret. It states
+// the rules in another way than the tested code.
+func (c *testPeople) mayFindSecret(human int, account string, from, of sessionSecret) bool {
 	if from.session == of.session {
 		return true
 	}
-	if from.agent != of.agent || from.nobody || of.nobody || of.closed {
+	if from.agent != of.agent || from.unowned || of.unowned || of.closed {
 		return false
 	}
 	mine := []string{account}
 	if c.linked[human] {
 		mine = c.humans[human]
 	}
-	if of.human >= 0 { // somebody's private chat
-		return from.human == human && of.human == human && slices.ContainsFunc(mine, func(a string) bool { return strings.HasPrefix(a, of.channel+":") })
+	if of.owner >= 0 { // somebody's private chat
+		return from.owner == human && of.owner == human && slices.ContainsFunc(mine, func(a string) bool { return strings.HasPrefix(a, of.channel+":") })
 	}
 	if of.account != "" && !slices.Contains(mine, of.account) {
 		return false
 	}
 	in := func(a string) bool { return slices.Contains(c.rooms.members[of.channel+":"+of.chat], a) }
-	return from.channel == of.channel && from.chat == of.chat || from.human == human && slices.ContainsFunc(mine, in)
+	return from.channel == of.channel && from.chat == of.chat || from.owner == human && slices.ContainsFunc(mine, in)
 }
 
-// newCrowd makes a crowd, of which everybody has said a word of their own everywhere where they could.
-func newCrowd(t *testing.T, random *rand.Rand) *crowd {
-	c := &crowd{stage: newStage(t), channels: []string{"s", "t"}}
+// newTestPeople makes people each of whom has said a unique word everywhere where they could.
+func newTestPeople(t *testing.T, random *rand.Rand) *testPeople {
+	c := &testPeople{home: newHome(t), channels: []string{"s", "t"}}
 	for h := range 6 {
 		c.humans = append(c.humans, []string{fmt.Sprint("s:U", h), fmt.Sprint("t:", h+1)})
 		c.linked = append(c.linked, h%2 == 0)
-		c.meet("s", fmt.Sprint("D", h), c.humans[h][0])
-		c.meet("t", fmt.Sprint(h+1), c.humans[h][1])
+		c.recordChat("s", fmt.Sprint("D", h), c.humans[h][0])
+		c.recordChat("t", fmt.Sprint(h+1), c.humans[h][1])
 		if c.linked[h] {
 			c.link(c.humans[h][0], c.humans[h][1], fmt.Sprint("s:D", h), fmt.Sprint("t:", h+1))
 		}
 	}
-	add := func(s secret) {
+	add := func(s sessionSecret) {
 		s.word = fmt.Sprintf("secret%dq", len(c.secrets))
 		for i, who := range s.speakers {
 			c.say(s.session, fmt.Sprint("turn", len(c.secrets), "-", i), who, "the ledger has "+s.word, "so it is "+s.word)
@@ -229,15 +230,15 @@ func newCrowd(t *testing.T, random *rand.Rand) *crowd {
 			for i, chat := range []string{fmt.Sprint("D", h), fmt.Sprint(h + 1)} {
 				for _, thread := range []string{"", "7"} {
 					key, err := sessions.Key(agent, c.channels[i], chat, thread)
-					add(secret{session: mustKey(t, key, err), agent: agent, channel: c.channels[i], chat: chat, human: h, speakers: accounts[i : i+1]})
+					add(sessionSecret{session: mustKey(t, key, err), agent: agent, channel: c.channels[i], chat: chat, owner: h, speakers: accounts[i : i+1]})
 				}
 			}
 			key, err := subagents.Key(agent, mustKey(t, fmt.Sprintf("%s:s:D%d", agent, h), nil), fmt.Sprint("task", h))
-			add(secret{session: mustKey(t, key, err), agent: agent, nobody: true, human: -1, speakers: accounts[:1]})
+			add(sessionSecret{session: mustKey(t, key, err), agent: agent, unowned: true, owner: -1, speakers: accounts[:1]})
 		}
 		for g := range 5 {
 			chat := fmt.Sprint("G", g)
-			c.meet("s", chat, "")
+			c.recordChat("s", chat, "")
 			at := "s:" + chat
 			var members []string
 			for _, accounts := range c.humans {
@@ -249,24 +250,24 @@ func newCrowd(t *testing.T, random *rand.Rand) *crowd {
 				c.rooms.members[at] = members
 			}
 			members = c.rooms.members[at]
-			spoke := append(slices.Clone(members), c.humans[random.IntN(6)][0]) // one of them may have left
+			spoke := append(slices.Clone(members), c.humans[random.IntN(6)][0]) // one of the speakers may have left the group
 			for _, thread := range []string{"", "1.1", "closed"} {
 				key, err := sessions.Key(agent, "s", chat, thread)
-				add(secret{session: mustKey(t, key, err), agent: agent, channel: "s", chat: chat, human: -1, closed: thread == "closed", speakers: spoke})
+				add(sessionSecret{session: mustKey(t, key, err), agent: agent, channel: "s", chat: chat, owner: -1, closed: thread == "closed", speakers: spoke})
 			}
 			for _, account := range members {
 				key, err := sessions.PersonalKey(agent, "s", chat, "", strings.TrimPrefix(account, "s:"))
-				add(secret{session: mustKey(t, key, err), agent: agent, channel: "s", chat: chat, human: -1, account: account, speakers: []string{account}})
+				add(sessionSecret{session: mustKey(t, key, err), agent: agent, channel: "s", chat: chat, owner: -1, account: account, speakers: []string{account}})
 			}
 		}
-		add(secret{session: agent + ":webhook:ci:1", agent: agent, nobody: true, human: -1, speakers: []string{"webhook:ci", c.humans[0][0]}})
+		add(sessionSecret{session: agent + ":webhook:ci:1", agent: agent, unowned: true, owner: -1, speakers: []string{"webhook:ci", c.humans[0][0]}})
 	}
 	c.rooms.closed = []string{"closed"}
 	return c
 }
 
-// Whoever searches finds what they may see from where they ask, and nothing else: in 2,000 attempts by people in
-// private chats, groups and threads, with two agents.
+// In 2,000 searches by people in private chats, groups and threads, with two agents, each search finds exactly
+// what the person may see from where they ask.
 func TestNobodyFindsWhatTheyMayNotSee(t *testing.T) {
 	t.Run("words", func(t *testing.T) { testNobodyFinds(t, false) })
 	t.Run("vectors", func(t *testing.T) { testNobodyFinds(t, true) })
@@ -279,19 +280,19 @@ func testNobodyFinds(t *testing.T, vectors bool) {
 		attempts /= 10
 	}
 	random := rand.New(rand.NewPCG(seed, 1))
-	c := newCrowd(t, random)
+	c := newTestPeople(t, random)
 	if vectors {
-		c.withVectors()
+		c.useVectors()
 	}
 	found, hidden, missed := 0, 0, 0
 	for done := 0; done < attempts; {
 		human := random.IntN(len(c.humans))
 		from := c.secrets[random.IntN(len(c.secrets))]
 		account := c.humans[human][random.IntN(2)]
-		if from.human >= 0 && from.human != human || from.nobody || from.human < 0 && !slices.Contains(c.rooms.members[from.channel+":"+from.chat], account) {
-			continue // they cannot ask there
+		if from.owner >= 0 && from.owner != human || from.unowned || from.owner < 0 && !slices.Contains(c.rooms.members[from.channel+":"+from.chat], account) {
+			continue // this human cannot ask there
 		}
-		if from.human >= 0 {
+		if from.owner >= 0 {
 			account = c.humans[human][slices.Index(c.channels, from.channel)]
 		}
 		if from.account != "" && from.account != account {
@@ -303,18 +304,18 @@ func testNobodyFinds(t *testing.T, vectors bool) {
 		if random.IntN(4) == 0 {
 			words = "ledger"
 		}
-		got := c.find(from.session, account, from.human >= 0, words)
+		got := c.find(from.session, account, from.owner >= 0, words)
 		for _, p := range got.Found {
-			at := slices.IndexFunc(c.secrets, func(s secret) bool { return strings.HasSuffix(p.Text, s.word) })
+			at := slices.IndexFunc(c.secrets, func(s sessionSecret) bool { return strings.HasSuffix(p.Text, s.word) })
 			if at < 0 {
 				t.Fatalf("found %+v, which nobody has said", p)
 			}
-			if found++; !c.mayFind(human, account, from, c.secrets[at]) {
+			if found++; !c.mayFindSecret(human, account, from, c.secrets[at]) {
 				t.Fatalf("%s finds %q of %s in %s", account, p.Text, c.secrets[at].session, from.session)
 			}
 		}
 		has := slices.ContainsFunc(got.Found, func(p recalltool.Passage) bool { return strings.HasSuffix(p.Text, sought.word) })
-		switch may := c.mayFind(human, account, from, sought); {
+		switch may := c.mayFindSecret(human, account, from, sought); {
 		case !may:
 			hidden++
 		case words == sought.word && !has && (slices.ContainsFunc(sought.speakers, func(s string) bool { return slices.Contains(c.humans[human], s) && c.linked[human] || s == account })):
@@ -327,15 +328,15 @@ func testNobodyFinds(t *testing.T, vectors bool) {
 	}
 }
 
-// A platform is asked once in ten minutes, and what it cannot say counts as no.
+// A platform is asked once in ten minutes, and an error counts as no.
 func TestAPlatformIsAskedOnceInTenMinutes(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		s := &stage{Home: hometest.Open(t, dir), t: t, rooms: &rooms{members: map[string][]string{}}, fence: map[string]int64{}}
+		s := &home{Home: hometest.Open(t, dir), t: t, rooms: &testChats{members: map[string][]string{}}, fence: map[string]int64{}}
 		defer s.Close()
 		s.Finder = recall.New(recall.Config{Index: s.Store.Words(), Sessions: s.Store, Book: s.Book, Members: &recall.Members{Access: s.rooms}, Log: slog.New(slog.DiscardHandler)})
-		s.meet("s", "D1", "s:U1")
-		s.meet("s", "G", "")
+		s.recordChat("s", "D1", "s:U1")
+		s.recordChat("s", "G", "")
 		s.say("main:s:G", "t1", "s:U1", "the word is xyzzy", "it is xyzzy")
 		s.rooms.members["s:G"] = []string{"s:U1"}
 		ask := func(want bool, asked int32, note bool) {
@@ -346,33 +347,33 @@ func TestAPlatformIsAskedOnceInTenMinutes(t *testing.T) {
 			}
 		}
 		ask(true, 1, false)
-		s.rooms.members["s:G"] = nil // they leave
-		time.Sleep(recall.AskEvery - time.Second)
+		s.rooms.members["s:G"] = nil // the person leaves the group
+		time.Sleep(recall.MembershipLifetime - time.Second)
 		ask(true, 1, false)
 		time.Sleep(time.Second)
 		ask(false, 2, false)
 		s.rooms.members["s:G"], s.rooms.err = []string{"s:U1"}, errors.New("away")
-		time.Sleep(recall.AskEvery)
+		time.Sleep(recall.MembershipLifetime)
 		ask(false, 3, true)
 		s.rooms.err = nil
 		ask(false, 3, true)
-		time.Sleep(recall.AskEvery)
+		time.Sleep(recall.MembershipLifetime)
 		ask(true, 4, false)
 	})
 }
 
-// What is marked when it is found is what was marked when it was read, what others have said elsewhere, and the
-// agent's own words after it had read such text.
-func TestWhatIsMarked(t *testing.T) {
-	s := newStage(t)
-	s.meet("s", "D1", "s:U1")
-	s.meet("s", "G", "")
+// A hit is marked if it was marked when it was read, if others have said it elsewhere, or if it is the agent's
+// own words after it had read such text.
+func TestWhichHitsAreMarked(t *testing.T) {
+	s := newHome(t)
+	s.recordChat("s", "D1", "s:U1")
+	s.recordChat("s", "G", "")
 	s.rooms.members["s:G"] = []string{"s:U1"}
 	s.say("main:s:D1", "t1", "s:U1", "alpha from me", "bravo from the agent")
 	s.append("main:s:D1",
 		s.entry("t2", sessions.KindToolResult, "", sessions.ToolResult{Content: []byte(`"charlie from a page"`), Untrusted: true}),
 		s.entry("t2", sessions.KindText, "", sessions.Text{Text: "delta after the page"}),
-		s.entry("t3", sessions.KindSummary, "", sessions.Summary{Covers: 6, Keep: []int64{3}}), // an episode
+		s.entry("t3", sessions.KindSummary, "", sessions.Summary{Covers: 6, Keep: []int64{3}}), // an episode follows
 		s.entry("t4", sessions.KindText, "", sessions.Text{Text: "echo after a new start"}))
 	for asked, untrusted := range map[string]bool{"kilo": true, "lima": false} {
 		s.append("main:s:D1", s.entry("t4", sessions.KindNotice, "s:U1", sessions.Episode{Question: asked, Untrusted: untrusted}.Notice("m")))
@@ -390,7 +391,7 @@ func TestWhatIsMarked(t *testing.T) {
 	if got := s.find("main:s:G", "s:U1", false, "hotel"); len(got.Found) != 1 || got.Found[0].Untrusted {
 		t.Errorf("what another has said in the same conversation: %+v", got.Found)
 	}
-	for range 300 { // so the page is too far back to be seen
+	for range 300 { // so that the page that the agent has read is too far back
 		s.append("main:s:D1", s.entry("t7", sessions.KindText, "", sessions.Text{Text: "filler"}))
 	}
 	s.append("main:s:D1", s.entry("t8", sessions.KindText, "", sessions.Text{Text: "juliett much later"}))
@@ -399,11 +400,11 @@ func TestWhatIsMarked(t *testing.T) {
 	}
 }
 
-// Of a quote the agent's words after it are marked unless the asker has written it, or an agent has told it here on
+// After a quote, the agent's words are marked, unless the asker wrote the quote, or an agent posted it here on
 // behalf of somebody whom the bot knows.
-func TestWhatIsMarkedBehindAQuote(t *testing.T) {
-	s := newStage(t)
-	s.meet("s", "D1", "s:U1")
+func TestMarksAfterAQuote(t *testing.T) {
+	s := newHome(t)
+	s.recordChat("s", "D1", "s:U1")
 	for i, c := range []struct {
 		kind  sessions.Kind
 		quote sessions.Quote
@@ -430,10 +431,10 @@ func TestWhatIsMarkedBehindAQuote(t *testing.T) {
 	}
 }
 
-// Whoever asks is not told their own question.
+// A search does not find the question itself.
 func TestAQuestionIsNotItsAnswer(t *testing.T) {
-	s := newStage(t)
-	s.meet("s", "D1", "s:U1")
+	s := newHome(t)
+	s.recordChat("s", "D1", "s:U1")
 	s.say("main:s:D1", "t1", "s:U1", "the kraken sleeps in the harbor", "noted")
 	s.say("main:s:D1", "t2", "s:U1", "where does the kraken sleep?", "I look for the kraken")
 	for turn, want := range map[string]int{"t2": 1, "": 3} {
@@ -446,10 +447,10 @@ func TestAQuestionIsNotItsAnswer(t *testing.T) {
 	}
 }
 
-// The entries of the turn that asks take no place of what was said before, even of the same words.
-func TestAQuestionHidesNoAnswer(t *testing.T) {
-	s := newStage(t)
-	s.meet("s", "D1", "s:U1")
+// The entries of the turn that asks don't take the place of earlier answers, even with the same words.
+func TestAQuestionTakesNoPlaceOfAnAnswer(t *testing.T) {
+	s := newHome(t)
+	s.recordChat("s", "D1", "s:U1")
 	s.say("main:s:D1", "t1", "s:U1", "a basilisk sleeps in the well", "noted")
 	s.say("main:s:D1", "t3", "s:U1", "when does the kraken wake?", "on Mondays")
 	s.say("main:s:D1", "t4", "s:U1", "when does the kraken wake?", "I look for it")

@@ -253,7 +253,7 @@ func TestSlackAcceptsTheMarkdownOfEveryText(t *testing.T) {
 		t.Errorf("%d messages, %d of them Markdown, took %d calls", len(sent), n, calls)
 	}
 	for _, m := range sent {
-		if m.Calls || strings.Contains(m.Markdown, "<@") {
+		if m.NotifiesEverybody || strings.Contains(m.Markdown, "<@") {
 			t.Errorf("it calls somebody: %q", m.Markdown)
 		}
 	}

@@ -17,9 +17,9 @@ import (
 // Slack recommends shorter texts than it accepts, so the suite runs with the recommended length.
 func TestSlackKeepsTheContract(t *testing.T) {
 	channelstest.RunChannel(t, channelstest.ChannelHarness{
-		New:       func(t testing.TB) channelstest.FakePlatform { return newPlatform(t) },
-		Secrets:   []string{secret},
-		TakesUpTo: 40000,
+		New:               func(t testing.TB) channelstest.FakePlatform { return newPlatform(t) },
+		Secrets:           []string{secret},
+		MaxAcceptedLength: 40000,
 	})
 }
 
@@ -100,9 +100,9 @@ func (p *platform) Break(call channelstest.Call, trouble channelstest.Trouble) {
 		channelstest.RateLimited:    slacktest.Limit(strconv.Itoa(int(channelstest.RetryAfter.Seconds()))),
 		channelstest.PlaceRefused:   slacktest.Refuse("is_archived"),
 		channelstest.AccountRefused: slacktest.Refuse("token_revoked"),
-		channelstest.ServerError:    slacktest.Status(http.StatusInternalServerError, channelstest.Words),
-		channelstest.ProxyPage:      slacktest.Status(http.StatusForbidden, "<html>"+channelstest.Words),
-		channelstest.Garbage:        slacktest.Status(http.StatusOK, "<html>"+channelstest.Words),
+		channelstest.ServerError:    slacktest.Status(http.StatusInternalServerError, channelstest.PersonWords),
+		channelstest.ProxyPage:      slacktest.Status(http.StatusForbidden, "<html>"+channelstest.PersonWords),
+		channelstest.Garbage:        slacktest.Status(http.StatusOK, "<html>"+channelstest.PersonWords),
 		channelstest.CutBefore:      slacktest.Cut(false),
 		channelstest.CutAfter:       slacktest.Cut(true),
 		channelstest.HangBefore:     slacktest.Hang(false),

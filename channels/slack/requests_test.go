@@ -28,9 +28,9 @@ const signingSecret = "0123456789abcdef0123456789abcdef"
 // The contract also holds if Slack delivers by HTTP requests.
 func TestSlackKeepsTheContractOverHTTP(t *testing.T) {
 	channelstest.RunChannel(t, channelstest.ChannelHarness{
-		New:       func(t testing.TB) channelstest.FakePlatform { return newHTTPPlatform(t) },
-		Secrets:   []string{secret, signingSecret},
-		TakesUpTo: 40000,
+		New:               func(t testing.TB) channelstest.FakePlatform { return newHTTPPlatform(t) },
+		Secrets:           []string{secret, signingSecret},
+		MaxAcceptedLength: 40000,
 	})
 }
 

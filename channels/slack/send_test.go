@@ -20,7 +20,7 @@ func TestSend(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := r.server.Sent("C1")[0]
-	if got.TS != ts || got.Text != "*hi* <https://example.com|there> &amp; @here" || got.Key != "k/0" || got.Calls || got.Unfurls || got.Thread != "" {
+	if got.TS != ts || got.Text != "*hi* <https://example.com|there> &amp; @here" || got.Key != "k/0" || got.NotifiesEverybody || got.ShowsPreviews || got.Thread != "" {
 		t.Errorf("sent %+v", got)
 	}
 	// A part goes into the address's own thread, or else into the thread of the message that it belongs to.
@@ -55,7 +55,7 @@ func TestRenderedTextMentionsNobody(t *testing.T) {
 		}
 	}
 	for _, m := range r.server.Sent("C1") {
-		if m.Calls {
+		if m.NotifiesEverybody {
 			t.Errorf("it calls everybody: %q", m.Text)
 		}
 	}
@@ -215,7 +215,7 @@ func TestEdit(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := r.server.Sent(strings.Replace(to.Chat, "U", "D", 1))
-		if len(got) != 1 || got[0].Text != "final" || got[0].Key != "k/9" || got[0].Calls || got[0].Unfurls {
+		if len(got) != 1 || got[0].Text != "final" || got[0].Key != "k/9" || got[0].NotifiesEverybody || got[0].ShowsPreviews {
 			t.Errorf("sent %+v", got)
 		}
 	}

@@ -87,7 +87,7 @@ func TestAGrowingMessageEndsAsTheAnswer(t *testing.T) {
 		}
 	}
 	m := onlyBotMessage(t, r, to)
-	if got := strings.ReplaceAll(m.Text, "\u200b", ""); m.TS != id || !m.Streaming || m.Calls || m.Edits > 0 ||
+	if got := strings.ReplaceAll(m.Text, "\u200b", ""); m.TS != id || !m.Streaming || m.NotifiesEverybody || m.Edits > 0 ||
 		got != "Let me **look** <!channel> @here <!everyone>\n\nIt is done" || !reflect.DeepEqual(m.Cards, []slacktest.Card{{ID: "step-0", Title: "exec_shell make", Status: "complete"}}) {
 		t.Errorf("it grew to %+v", m)
 	}

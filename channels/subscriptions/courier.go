@@ -13,36 +13,36 @@ import (
 )
 
 const (
-	readAtOnce = 20 // how many events are read at once, and removed at once after they were accepted
-	// removeAfter is how long accepted events may stay in the queue, so that they are removed in one write. If the
+	eventsPerRead = 20 // how many events are read at once, and removed at once after they were accepted
+	// removeDelay is how long accepted events may stay in the queue, so that they are removed in one write. If the
 	// process dies meanwhile, they are posted again.
-	removeAfter = 200 * time.Millisecond
-	lookAgain   = 30 * time.Second // the time between two looks into the queue if nothing rings
-	// durableAfter is how long after the bell rang all that it rang for is durable: SQLite lets some writes wait for a
+	removeDelay  = 200 * time.Millisecond
+	pollInterval = 30 * time.Second // the time between two looks into the queue if nothing rings
+	// flushDelay is how long after the bell rang all that it rang for is durable: SQLite lets some writes wait for a
 	// flush that they can share.
-	durableAfter = 300 * time.Millisecond
-	trimEvery    = time.Minute
-	longestWait  = 5 * time.Minute // between two attempts, unless the subscriber asks for more time
-	databaseOut  = 30 * time.Second
+	flushDelay        = 300 * time.Millisecond
+	trimInterval      = time.Minute
+	maxRetryWait      = 5 * time.Minute // between two attempts, unless the subscriber asks for more time
+	databaseRetryWait = 30 * time.Second
 )
 
 // A courier posts the events of one subscription.
 type courier struct {
 	*Poster
-	to      subscriptions.Subscription
-	log     *slog.Logger
-	failing bool // whether the log says that the subscriber accepts nothing
-	trimmed time.Time
-	rang    bool // whether the bell rang and nothing was found since
+	subscription   subscriptions.Subscription
+	log            *slog.Logger
+	failing        bool // whether the log says that the subscriber accepts nothing
+	lastTrim       time.Time
+	rangForNothing bool // whether the bell rang and nothing was found since
 }
 
 func newCourier(p *Poster, s subscriptions.Subscription) *courier {
-	return &courier{Poster: p, to: s, log: p.Log.With(slog.String("subscription", s.Name))}
+	return &courier{Poster: p, subscription: s, log: p.Log.With(slog.String("subscription", s.Name))}
 }
 
 // run posts until ctx is done, whenever no other process does.
 func (c *courier) run(ctx context.Context) {
-	err := bus.WhileHeld(ctx, c.Bus, "subscription/"+c.to.Name, func(held context.Context) error {
+	err := bus.WhileHeld(ctx, c.Bus, "subscription/"+c.subscription.Name, func(held context.Context) error {
 		c.serve(held)
 		return nil
 	})
@@ -60,7 +60,7 @@ func (c *courier) serve(held context.Context) {
 			return
 		}
 		c.log.Warn("the events to post cannot be read or noted; trying again", slog.Any("error", err))
-		sleep(held, broken.Next(databaseOut))
+		sleep(held, broken.Next(databaseRetryWait))
 	}
 }
 
@@ -68,7 +68,7 @@ func (c *courier) serve(held context.Context) {
 func (c *courier) deliver(held context.Context) error {
 	rung, leave := c.bell.listen()
 	defer leave()
-	q, known, err := c.Table.Take(held, c.to.Name)
+	q, known, err := c.Table.Take(held, c.subscription.Name)
 	if err != nil {
 		return err
 	}
@@ -76,16 +76,16 @@ func (c *courier) deliver(held context.Context) error {
 	tries := known.Tries
 	var again time.Time // when the subscriber wants the next attempt
 	if known.Place == c.place() {
-		again = time.Now().Add(min(time.Until(known.RetryAt), longestAfter)) // whatever a clock says
+		again = time.Now().Add(min(time.Until(known.RetryAt), maxRetryAfter)) // whatever a clock says
 	}
 	for held.Err() == nil {
-		next, err := q.Next(held, readAtOnce)
+		next, err := q.Next(held, eventsPerRead)
 		if err != nil {
 			return err
 		}
 		if len(next) == 0 {
 			if c.failing {
-				if err := q.Emptied(held); err != nil {
+				if err := q.ClearRefusal(held); err != nil {
 					return err
 				}
 				c.failing, tries = false, 0
@@ -112,33 +112,33 @@ func (c *courier) deliver(held context.Context) error {
 
 // rest waits until there may be something to post, or held ends.
 func (c *courier) rest(held context.Context, rung <-chan struct{}) {
-	wait := lookAgain
-	if c.rang {
-		wait = durableAfter
+	wait := pollInterval
+	if c.rangForNothing {
+		wait = flushDelay
 	}
 	late := time.NewTimer(wait)
 	defer late.Stop()
-	c.rang = false
+	c.rangForNothing = false
 	select {
 	case <-rung:
-		c.rang = true
+		c.rangForNothing = true
 	case <-late.C:
 	case <-held.Done():
 	}
 }
 
-// trim drops the oldest events, at most once in trimEvery, if too many wait or if they have waited for too long. It
+// trim drops the oldest events, at most once in trimInterval, if too many wait or if they have waited for too long. It
 // returns whether it has dropped any.
 func (c *courier) trim(ctx context.Context) (bool, error) {
 	now := time.Now()
-	if now.Sub(c.trimmed) < trimEvery {
+	if now.Sub(c.lastTrim) < trimInterval {
 		return false, nil
 	}
-	dropped, err := c.Table.Trim(ctx, c.to.Name, now)
+	dropped, err := c.Table.Trim(ctx, c.subscription.Name, now)
 	if err != nil {
 		return false, err
 	}
-	c.trimmed = now
+	c.lastTrim = now
 	if dropped > 0 {
 		c.log.Error("events were dropped, because the subscriber has not accepted them", slog.Int64("events", dropped))
 	}
@@ -147,7 +147,7 @@ func (c *courier) trim(ctx context.Context) (bool, error) {
 
 // pause waits before the next attempt, until held ends at the latest, and trims the queue meanwhile (see trim).
 func (c *courier) pause(held context.Context, wait time.Duration) error {
-	for until := time.Now().Add(wait); time.Now().Before(until) && sleep(held, min(time.Until(until), trimEvery)); {
+	for until := time.Now().Add(wait); time.Now().Before(until) && sleep(held, min(time.Until(until), trimInterval)); {
 		if _, err := c.trim(held); err != nil {
 			return err
 		}
@@ -172,7 +172,7 @@ func (c *courier) postAll(held context.Context, q *subscriptions.Queue, next []s
 		if !done && refused == nil {
 			continue // it was erased, or dropped
 		}
-		c.Posted(c.to.Name, done)
+		c.Posted(c.subscription.Name, done)
 		c.Point("subscription:posted")
 		if refused != nil {
 			if err := c.remove(whole, q, accepted); err != nil {
@@ -186,7 +186,7 @@ func (c *courier) postAll(held context.Context, q *subscriptions.Queue, next []s
 		if accepted = append(accepted, e); len(accepted) == 1 {
 			since = time.Now()
 		}
-		if tries = 0; c.failing || time.Since(since) >= removeAfter {
+		if tries = 0; c.failing || time.Since(since) >= removeDelay {
 			if err := c.remove(whole, q, accepted); err != nil {
 				return 0, err
 			}
@@ -201,7 +201,7 @@ func (c *courier) remove(ctx context.Context, q *subscriptions.Queue, accepted [
 	if len(accepted) == 0 {
 		return nil
 	}
-	if err := q.Accepted(ctx, accepted...); err != nil {
+	if err := q.Remove(ctx, accepted...); err != nil {
 		return err
 	}
 	c.Point("subscription:removed")
@@ -214,8 +214,8 @@ func (c *courier) remove(ctx context.Context, q *subscriptions.Queue, accepted [
 
 // refuse notes that the first event was not accepted, and waits before the next attempt.
 func (c *courier) refuse(held context.Context, q *subscriptions.Queue, why *refusal, tries int) error {
-	wait := max(waitAfter(tries), why.after)
-	if err := q.Refused(context.WithoutCancel(held), why.problem, time.Now().Add(wait), c.place()); err != nil {
+	wait := max(waitAfter(tries), why.retryAfter)
+	if err := q.RecordRefusal(context.WithoutCancel(held), why.problem, time.Now().Add(wait), c.place()); err != nil {
 		return err
 	}
 	if !c.failing {
@@ -226,11 +226,11 @@ func (c *courier) refuse(held context.Context, q *subscriptions.Queue, why *refu
 }
 
 // waitAfter returns how long to wait after that many attempts in a row that have failed, at least one: a random time
-// between half and all of a length that begins at a second and doubles each time, up to longestWait.
+// between half and all of a length that begins at a second and doubles each time, up to maxRetryWait.
 func waitAfter(tries int) time.Duration {
-	length := longestWait
+	length := maxRetryWait
 	if tries < 10 {
-		length = min(time.Second<<(tries-1), longestWait)
+		length = min(time.Second<<(tries-1), maxRetryWait)
 	}
 	return length/2 + rand.N(length/2)
 }

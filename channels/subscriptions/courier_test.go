@@ -12,8 +12,8 @@ import (
 	"parley/sessions/subscriptions"
 )
 
-// The waits grow to five minutes.
-func TestWaitsGrow(t *testing.T) {
+// The waits between attempts grow to five minutes.
+func TestRetryWaitsGrow(t *testing.T) {
 	for tries, length := range map[int]time.Duration{1: time.Second, 2: 2 * time.Second, 5: 16 * time.Second, 9: 256 * time.Second, 10: 5 * time.Minute, 1000: 5 * time.Minute} {
 		for range 20 {
 			if got := waitAfter(tries); got < length/2 || got > length {
@@ -23,9 +23,9 @@ func TestWaitsGrow(t *testing.T) {
 	}
 }
 
-// Owners hear that events are accepted again only if one was accepted.
-func TestWhatOwnersHearAfterwards(t *testing.T) {
-	db := store(t)
+// Owners are told that events are accepted again only if one was accepted.
+func TestOwnersAreToldOfRecoveryOnlyAfterAnAcceptedEvent(t *testing.T) {
+	db := openStore(t)
 	table := db.Subscriptions()
 	table.Want(subscriptions.Subscription{Name: "a", Events: "channel.up"})
 	source := Source(table, func() bool { return true }, time.Minute)
@@ -45,7 +45,7 @@ func TestWhatOwnersHearAfterwards(t *testing.T) {
 		}
 		q, _, err := table.Take(t.Context(), "a")
 		if err == nil {
-			err = q.Refused(t.Context(), "HTTP 500", time.Now(), "")
+			err = q.RecordRefusal(t.Context(), "HTTP 500", time.Now(), "")
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -66,7 +66,7 @@ func TestWhatOwnersHearAfterwards(t *testing.T) {
 	look()
 	next, err := q.Next(t.Context(), 9)
 	if err == nil {
-		err = q.Accepted(t.Context(), next...)
+		err = q.Remove(t.Context(), next...)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +80,7 @@ func TestWhatOwnersHearAfterwards(t *testing.T) {
 	}
 }
 
-func store(t *testing.T) *sqlstore.Store {
+func openStore(t *testing.T) *sqlstore.Store {
 	t.Helper()
 	s, err := sqlstore.Open(t.Context(), filepath.Join(t.TempDir(), "store.db"))
 	if err != nil {
@@ -90,8 +90,8 @@ func store(t *testing.T) *sqlstore.Store {
 	return s
 }
 
-// Owners hear of a subscriber that accepts nothing, and of events that were dropped.
-func TestConcerns(t *testing.T) {
+// Owners are told of a subscriber that accepts nothing, and of dropped events.
+func TestConcernsAboutSubscriptions(t *testing.T) {
 	s := subscriptions.State{Name: "a", Waiting: 7, Problem: "HTTP 500"}
 	if got := concernsAbout(s, time.Minute); len(got) > 0 {
 		t.Errorf("of one that is well: %+v", got)

@@ -20,10 +20,10 @@ import (
 // In the notes on this subject the book records how far the dead letters of each topic were looked through, and since
 // when.
 const (
-	lettersSubject = "dead_letters_recorded"
-	lettersEvery   = time.Minute // the time between two looks if nothing is heard of dead letters
-	lettersAtOnce  = 100
-	lettersKnown   = 20 // how many of the newest dead letters a mark names
+	lettersSubject  = "dead_letters_recorded"
+	lettersInterval = time.Minute // the time between two looks if nothing is heard of dead letters
+	lettersPerPage  = 100
+	maxKnownLetters = 20 // how many of the newest dead letters a mark names
 )
 
 // A mark is the newest dead letter of a topic for which an event was recorded.
@@ -45,16 +45,16 @@ func (p *Poster) watchLetters(ctx context.Context) {
 		heard := make(chan struct{}, 1)
 		var hearing sync.WaitGroup
 		defer hearing.Wait()
-		hearing.Go(func() { p.hearLetters(held, heard) })
+		hearing.Go(func() { p.forwardLetterEvents(held, heard) })
 		for held.Err() == nil {
 			again, err := p.endMoves(held) // first, because a replayed message may have been given up again
 			if err == nil && again == 0 {
-				again, err = lettersEvery, p.recordLetters(held)
+				again, err = lettersInterval, p.recordLetters(held)
 			}
 			if err != nil && held.Err() == nil {
 				p.Log.Warn("subscribers may hear late of dead letters", slog.Any("error", err))
 			}
-			late := time.NewTimer(cmp.Or(again, lettersEvery))
+			late := time.NewTimer(cmp.Or(again, lettersInterval))
 			select {
 			case <-heard:
 			case <-late.C:
@@ -69,8 +69,8 @@ func (p *Poster) watchLetters(ctx context.Context) {
 	}
 }
 
-// hearLetters sends a value to heard whenever the server's feed may say that there are more dead letters.
-func (p *Poster) hearLetters(ctx context.Context, heard chan<- struct{}) {
+// forwardLetterEvents sends a value to heard whenever the server's feed may report new dead letters.
+func (p *Poster) forwardLetterEvents(ctx context.Context, heard chan<- struct{}) {
 	for ctx.Err() == nil {
 		news, err := p.Bus.Subscribe(ctx, bus.ServerFeed(), 0)
 		if err == nil {
@@ -100,7 +100,7 @@ func (p *Poster) recordLetters(ctx context.Context) error {
 	return p.recordTopics(ctx, topics...)
 }
 
-// recordTopics does what recordLetters does, for some topics.
+// recordTopics does what recordLetters does, for the given topics.
 func (p *Poster) recordTopics(ctx context.Context, topics ...bus.Topic) error {
 	if !p.Table.Wants(subscriptions.DeadLetterBuried) {
 		return nil
@@ -138,10 +138,10 @@ func (p *Poster) recordTopic(ctx context.Context, topic bus.Topic, since time.Ti
 		return err
 	}
 	slices.Reverse(fresh)
-	oldest := time.Now().Add(-subscriptions.Keep)
+	oldest := time.Now().Add(-subscriptions.MaxAge)
 	var events []subscriptions.Event
 	next := mark{was.At, newest[0], slices.Concat(newest, was.Known)}
-	next.Known = next.Known[:min(len(next.Known), lettersKnown)]
+	next.Known = next.Known[:min(len(next.Known), maxKnownLetters)]
 	for _, l := range fresh {
 		if l.BuriedAt.After(next.At) {
 			next.At = l.BuriedAt
@@ -161,21 +161,21 @@ func (p *Poster) recordTopic(ctx context.Context, topic bus.Topic, since time.Ti
 	return p.Notes.SetNote(ctx, lettersSubject, string(topic), string(raw))
 }
 
-// lettersAfter returns the ids of the newest dead letters of a topic that a mark doesn't know, at most lettersKnown,
+// lettersAfter returns the ids of the newest dead letters of a topic that a mark doesn't know, at most maxKnownLetters,
 // and the dead letters that were buried after the mark, both with the newest first. If the topic no longer has one
 // that the mark knows, it goes by the mark's time, and stops after a page with none that is later.
 func (p *Poster) lettersAfter(ctx context.Context, topic bus.Topic, was mark) (newest []string, fresh []bus.DeadLetter, err error) {
-	for before, limit := "", 1; ; limit = lettersAtOnce { // mostly, the first one is known
+	for before, limit := "", 1; ; limit = lettersPerPage { // mostly, the first one is known
 		page, err := p.Bus.NewestDeadLetters(ctx, topic, before, limit)
 		if err != nil {
 			return nil, nil, err
 		}
-		older := limit == lettersAtOnce
+		older := limit == lettersPerPage
 		for _, l := range page {
 			if was.knows(l.Message.ID) {
 				return newest, fresh, nil
 			}
-			if before = l.Message.ID; len(newest) < lettersKnown {
+			if before = l.Message.ID; len(newest) < maxKnownLetters {
 				newest = append(newest, before)
 			}
 			if was.ID == "" && !l.BuriedAt.After(was.At) { // nothing was recorded yet
@@ -190,7 +190,7 @@ func (p *Poster) lettersAfter(ctx context.Context, topic bus.Topic, was mark) (n
 	}
 }
 
-// letterEvent returns the event of that type that says what became of a dead letter, and when.
+// letterEvent returns the event of the type what that says what became of a dead letter, and when.
 func letterEvent(l bus.DeadLetter, what string, at time.Time) subscriptions.Event {
 	_, state, _ := strings.Cut(what, ".") // such as bus.StateBuried
 	parts := []string{"dead_letter", string(l.Topic), l.Message.ID, l.BuriedAt.UTC().Format(time.RFC3339Nano)}

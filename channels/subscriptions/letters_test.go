@@ -10,19 +10,19 @@ import (
 	"parley/sessions/subscriptions"
 )
 
-// buried is a bus with dead letters, the newest first.
-type buried struct {
+// buriedLetters is a bus with dead letters, the newest first.
+type buriedLetters struct {
 	Bus
 	all   []bus.DeadLetter
 	asked int
 }
 
-func (b *buried) Topics(context.Context) ([]bus.Topic, error) {
+func (b *buriedLetters) Topics(context.Context) ([]bus.Topic, error) {
 	b.asked++
 	return []bus.Topic{bus.InboundTopic}, nil
 }
 
-func (b *buried) NewestDeadLetters(_ context.Context, _ bus.Topic, before string, limit int) ([]bus.DeadLetter, error) {
+func (b *buriedLetters) NewestDeadLetters(_ context.Context, _ bus.Topic, before string, limit int) ([]bus.DeadLetter, error) {
 	b.asked++
 	from := 0
 	for i, l := range b.all {
@@ -33,27 +33,27 @@ func (b *buried) NewestDeadLetters(_ context.Context, _ bus.Topic, before string
 	return b.all[from:min(len(b.all), from+limit)], nil
 }
 
-// Once all that a mark knows is gone, the old dead letters are not all read at each look.
+// If all dead letters that a mark knows are gone, the old ones are not all read each time.
 func TestOldDeadLettersAreNotReadAgain(t *testing.T) {
 	at := time.Now()
-	b := &buried{}
+	b := &buriedLetters{}
 	for i := range 1000 {
 		b.all = append(b.all, bus.DeadLetter{Message: bus.Message{ID: fmt.Sprint(i)}, BuriedAt: at.Add(-time.Duration(i) * time.Second)})
 	}
 	p := &Poster{Config: Config{Bus: b}}
 	newest, fresh, err := p.lettersAfter(t.Context(), bus.InboundTopic, mark{At: at.Add(-150*time.Second - 1), ID: "gone", Known: []string{"gone"}})
-	if err != nil || len(fresh) != 151 || len(newest) != lettersKnown || b.asked > 4 {
+	if err != nil || len(fresh) != 151 || len(newest) != maxKnownLetters || b.asked > 4 {
 		t.Errorf("after %d looks, %d are new, and %d the newest; %v", b.asked, len(fresh), len(newest), err)
 	}
-	// One that is known further back is found, whatever the clock said.
+	// A known dead letter further back is found, whatever the clock said.
 	if _, fresh, err := p.lettersAfter(t.Context(), bus.InboundTopic, mark{At: at.Add(time.Hour), ID: "50"}); err != nil || len(fresh) != 50 {
 		t.Errorf("%d are new; %v", len(fresh), err)
 	}
 }
 
-// Nobody looks for dead letters of which no subscriber wants to hear.
-func TestDeadLettersThatNobodyWantsAreNotLookedFor(t *testing.T) {
-	b := &buried{all: []bus.DeadLetter{{Topic: bus.InboundTopic, Message: bus.Message{ID: "1"}, BuriedAt: time.Now()}}}
+// If no subscriber wants events about dead letters, none are read.
+func TestUnwantedDeadLettersAreNotRead(t *testing.T) {
+	b := &buriedLetters{all: []bus.DeadLetter{{Topic: bus.InboundTopic, Message: bus.Message{ID: "1"}, BuriedAt: time.Now()}}}
 	table := subscriptions.NewTable(nil)
 	table.Want(subscriptions.Subscription{Name: "ops", Events: "turn.*"})
 	p := &Poster{Config: Config{Bus: b, Table: table}}

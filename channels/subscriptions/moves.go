@@ -21,12 +21,12 @@ const movesSubject = "dead_letters_moved"
 
 // When another process finds out what came of a move.
 const (
-	moveTakes = 10 * time.Second // after this time, a dead letter that is still there was not moved
-	moveEnds  = time.Second      // after this time, whoever has moved one that is gone would have said so
+	maxMoveTime   = 10 * time.Second // after this time, a dead letter that is still there was not moved
+	minOutcomeAge = time.Second      // after this time, whoever has moved one that is gone would have said so
 )
 
-// errUnusable says that a note isn't one that this release has written: it stays for another one, and holds up no other.
-var errUnusable = errors.New("a note can't be used")
+// errUnusableNote says that a note isn't one that this release has written: it stays for another one, and holds up no other.
+var errUnusableNote = errors.New("a note can't be used")
 
 // A move is a dead letter that somebody is about to replay or drop, and the event that says so.
 type move struct {
@@ -114,7 +114,7 @@ func (p *Poster) endMoves(ctx context.Context) (again time.Duration, err error) 
 	}
 	for _, one := range begun {
 		left, err := p.endMove(ctx, one)
-		if errors.Is(err, errUnusable) {
+		if errors.Is(err, errUnusableNote) {
 			p.Log.Warn("a note about a dead letter can't be used; subscribers may not hear what was done with it", slog.String("note", one.About))
 			continue
 		}
@@ -129,23 +129,23 @@ func (p *Poster) endMoves(ctx context.Context) (again time.Duration, err error) 
 }
 
 // endMove records a move if it has happened, and forgets it. If it is too early to tell, it does nothing, and returns
-// when to call it again (left). It returns errUnusable for a note that this release can't use.
+// when to call it again (left). It returns errUnusableNote for a note that this release can't use.
 func (p *Poster) endMove(ctx context.Context, begun channels.Note) (left time.Duration, err error) {
 	var m move
 	if err := json.Unmarshal([]byte(begun.Value), &m); err != nil || m.Topic == "" || m.ID == "" {
-		return 0, errUnusable
+		return 0, errUnusableNote
 	}
 	age := time.Since(begun.At).Abs() // it may be from a process with another clock
 	_, err = p.Bus.DeadLetter(ctx, m.Topic, m.ID)
 	switch gone := errors.Is(err, bus.ErrNotFound); {
 	case err != nil && !gone:
 		return 0, err
-	case gone && age < moveEnds:
-		return moveEnds - age, nil
+	case gone && age < minOutcomeAge:
+		return minOutcomeAge - age, nil
 	case gone:
 		return 0, p.recordMove(ctx, begun.About, m)
-	case age < moveTakes:
-		return moveTakes - age, nil
+	case age < maxMoveTime:
+		return maxMoveTime - age, nil
 	}
 	return 0, p.Notes.SetNote(ctx, movesSubject, begun.About, "") // it is still there
 }

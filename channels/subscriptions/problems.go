@@ -17,8 +17,8 @@ const (
 	droppedSuffix = "/dropped"
 )
 
-// droppedFor is how long dropped events stay a concern: owners are told again only if more are dropped meanwhile.
-const droppedFor = 24 * time.Hour
+// droppedConcernTime is how long dropped events stay a concern: owners are told again only if more are dropped meanwhile.
+const droppedConcernTime = 24 * time.Hour
 
 // Source returns the problems.Source that watches for subscribers that accept nothing for longer than after, and for
 // events that were dropped.
@@ -57,7 +57,7 @@ func concernsAbout(s subscriptions.State, after time.Duration) (all []problems.C
 			Text: fmt.Sprintf(textFailing, s.Name, s.Failing.Format("2006-01-02 15:04 MST"), s.Problem, s.Waiting),
 		})
 	}
-	if s.Dropped > 0 && time.Since(s.DroppedAt) < droppedFor {
+	if s.Dropped > 0 && time.Since(s.DroppedAt) < droppedConcernTime {
 		all = append(all, problems.Concern{ID: namePrefix + s.Name + droppedSuffix, Count: int(s.Dropped), Text: fmt.Sprintf(textDropped, s.Name, s.Dropped)})
 	}
 	return all

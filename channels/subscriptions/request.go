@@ -21,24 +21,24 @@ import (
 )
 
 const (
-	answerTime   = 10 * time.Second // how long a subscriber may take to answer
-	longestAfter = time.Hour        // the longest wait that a subscriber can ask for
-	currentFor   = 5 * time.Second  // how long it may take to read what is posted
-	maxText      = 64 << 10         // how much of a text an event has
-	maxAnswer    = 64 << 10         // how much of an answer is read, so that its connection can be used again
+	answerTimeout = 10 * time.Second // how long a subscriber may take to answer
+	maxRetryAfter = time.Hour        // the longest wait that a subscriber can ask for
+	maxReadTime   = 5 * time.Second  // how long it may take to read what is posted
+	maxText       = 64 << 10         // how much of a text an event has
+	maxAnswer     = 64 << 10         // how much of an answer is read, so that its connection can be used again
 )
 
 // newClient makes the client for all requests. It verifies certificates, and follows no redirect: events go only where
 // the operator says. Requests without TLS reach only this machine.
 func newClient() *http.Client {
-	return posting.NewClient(byScheme{posting.NewTransport(), posting.NewLocalTransport()}, answerTime)
+	return posting.NewClient(schemeTransport{posting.NewTransport(), posting.NewLocalTransport()}, answerTimeout)
 }
 
-// byScheme chooses between the transports with and without TLS.
-type byScheme struct{ secure, local *http.Transport }
+// schemeTransport chooses between the transports with and without TLS.
+type schemeTransport struct{ secure, local *http.Transport }
 
 // RoundTrip implements http.RoundTripper.
-func (b byScheme) RoundTrip(r *http.Request) (*http.Response, error) {
+func (b schemeTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Scheme == "http" {
 		return b.local.RoundTrip(r)
 	}
@@ -47,8 +47,8 @@ func (b byScheme) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // A refusal says why an event was not accepted.
 type refusal struct {
-	problem string
-	after   time.Duration // the wait that the subscriber asks for; 0 for none
+	problem    string
+	retryAfter time.Duration // the wait that the subscriber asks for; 0 for none
 }
 
 // A message is what is posted.
@@ -71,7 +71,7 @@ func (c *courier) post(held context.Context, q *subscriptions.Queue, w subscript
 		return false, nil, fmt.Errorf("encode event %s: %w", e.ID, err)
 	}
 	// A request that has begun is finished even if the process is told to end: otherwise the event would be posted twice.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(held), answerTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(held), answerTimeout)
 	defer cancel()
 	r, err := c.request(ctx, e.ID, body, time.Now())
 	if err != nil {
@@ -79,14 +79,14 @@ func (c *courier) post(held context.Context, q *subscriptions.Queue, w subscript
 	}
 	answer, err := c.client.Do(r)
 	if err != nil {
-		return false, &refusal{problem: posting.Problem(err, answerTime, c.Redact)}, nil
+		return false, &refusal{problem: posting.Problem(err, answerTimeout, c.Redact)}, nil
 	}
 	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, maxAnswer)) // only its status matters
 	_ = answer.Body.Close()
 	if answer.StatusCode/100 == 2 {
 		return true, nil, nil
 	}
-	why := &refusal{problem: "HTTP " + strconv.Itoa(answer.StatusCode), after: posting.RetryAfter(answer.Header, time.Now(), longestAfter)}
+	why := &refusal{problem: "HTTP " + strconv.Itoa(answer.StatusCode), retryAfter: posting.RetryAfter(answer.Header, time.Now(), maxRetryAfter)}
 	if answer.StatusCode/100 == 3 {
 		why.problem += textRedirect
 	}
@@ -106,7 +106,7 @@ func (c *courier) current(held context.Context, q *subscriptions.Queue, w subscr
 		if err := c.complete(held, &e); err != nil {
 			return subscriptions.Event{}, false, err
 		}
-		if time.Since(began) < currentFor {
+		if time.Since(began) < maxReadTime {
 			return e, true, nil
 		}
 	}
@@ -115,27 +115,27 @@ func (c *courier) current(held context.Context, q *subscriptions.Queue, w subscr
 // place returns a hash of the url and the secret. If it has changed, a wait that the subscriber has asked for no
 // longer applies. It has too few bytes to guess the secret by.
 func (c *courier) place() string {
-	return hex.EncodeToString(mac([]byte(c.to.Secret), c.to.URL, nil)[:6])
+	return hex.EncodeToString(signatureOf([]byte(c.subscription.Secret), c.subscription.URL, nil)[:6])
 }
 
 // request makes the signed request that posts a body.
 func (c *courier) request(ctx context.Context, id string, body []byte, now time.Time) (*http.Request, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.to.URL, bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.subscription.URL, bytes.NewReader(body))
 	if err != nil {
 		return nil, errors.New("the url can't be used")
 	}
-	key, _ := subscriptions.Key(c.to.Secret) // the configuration was checked
+	key, _ := subscriptions.Key(c.subscription.Secret) // the configuration was checked
 	stamp := strconv.FormatInt(now.Unix(), 10)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("User-Agent", c.Agent)
 	r.Header.Set("Webhook-Id", id)
 	r.Header.Set("Webhook-Timestamp", stamp)
-	r.Header.Set("Webhook-Signature", "v1,"+base64.StdEncoding.EncodeToString(mac(key, id+"."+stamp+".", body)))
-	r.Header.Set("X-Hub-Signature-256", "sha256="+hex.EncodeToString(mac([]byte(c.to.Secret), "", body)))
+	r.Header.Set("Webhook-Signature", "v1,"+base64.StdEncoding.EncodeToString(signatureOf(key, id+"."+stamp+".", body)))
+	r.Header.Set("X-Hub-Signature-256", "sha256="+hex.EncodeToString(signatureOf([]byte(c.subscription.Secret), "", body)))
 	return r, nil
 }
 
-func mac(key []byte, before string, body []byte) []byte {
+func signatureOf(key []byte, before string, body []byte) []byte {
 	m := hmac.New(sha256.New, key)
 	m.Write([]byte(before))
 	m.Write(body)
@@ -150,7 +150,7 @@ func (c *courier) complete(ctx context.Context, e *subscriptions.Event) (err err
 			return err
 		}
 	}
-	if !c.to.Text {
+	if !c.subscription.Text {
 		return nil
 	}
 	text := ""

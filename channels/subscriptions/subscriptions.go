@@ -100,16 +100,16 @@ func (p *Poster) subscriptions() map[string]subscriptions.Subscription {
 	return p.current
 }
 
-// sweepEvery is how often what waits for subscriptions that are gone is deleted.
-const sweepEvery = time.Hour
+// sweepInterval is how often what waits for subscriptions that are gone is deleted.
+const sweepInterval = time.Hour
 
 // Run posts until ctx is done, and finishes the requests that have begun. While there are no subscriptions, it only
 // waits.
 func (p *Poster) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	defer running.Wait()
-	couriers := map[string]*handle{}
-	sweep := time.NewTicker(sweepEvery)
+	couriers := map[string]*runningCourier{}
+	sweep := time.NewTicker(sweepInterval)
 	defer sweep.Stop()
 	for {
 		select {
@@ -125,10 +125,10 @@ func (p *Poster) Run(ctx context.Context) error {
 	}
 }
 
-// A handle is a courier that runs. The zero Subscription stands for what all couriers need.
-type handle struct {
-	of  subscriptions.Subscription
-	end context.CancelFunc
+// A runningCourier is a courier that runs. The zero Subscription stands for what all couriers need.
+type runningCourier struct {
+	subscription subscriptions.Subscription
+	stop         context.CancelFunc
 }
 
 // listenerName is the name under which what all couriers need runs. No subscription can have it.
@@ -136,18 +136,18 @@ const listenerName = ""
 
 // follow starts and ends couriers, so that there is one for each of the current subscriptions. One that has changed gets
 // another courier, which waits until the one before has let go of the subscription.
-func (p *Poster) follow(ctx context.Context, running *sync.WaitGroup, couriers map[string]*handle, current map[string]subscriptions.Subscription) {
+func (p *Poster) follow(ctx context.Context, running *sync.WaitGroup, couriers map[string]*runningCourier, current map[string]subscriptions.Subscription) {
 	start := func(name string, s subscriptions.Subscription, run func(context.Context)) {
 		own, end := context.WithCancel(ctx)
-		couriers[name] = &handle{s, end}
+		couriers[name] = &runningCourier{s, end}
 		running.Go(func() {
 			defer end()
 			run(own)
 		})
 	}
 	for name, c := range couriers {
-		if s, is := current[name]; s != c.of || !is && (name != listenerName || len(current) == 0) {
-			c.end()
+		if s, is := current[name]; s != c.subscription || !is && (name != listenerName || len(current) == 0) {
+			c.stop()
 			delete(couriers, name)
 		}
 	}
@@ -172,34 +172,34 @@ func (p *Poster) listen(ctx context.Context) {
 // bellFeed is the name under which processes ring for one another. No channel can have it.
 const bellFeed = "@subscriptions"
 
-// restBetweenRings is how long events gather before the other processes hear of them.
-const restBetweenRings = 50 * time.Millisecond
+// ringDelay is how long events gather before the other processes hear of them.
+const ringDelay = 50 * time.Millisecond
 
 // A bell rings in all processes when one of them has recorded events. If it is not heard, the events are found a little
 // later.
 type bell struct {
 	events bus.Events
 
-	mu      sync.Mutex
-	ringing bool                   // whether a ring is about to be sent
-	waiting map[chan struct{}]bool // those who are woken
+	mu          sync.Mutex
+	ringPlanned bool                   // whether a ring is about to be sent
+	waiters     map[chan struct{}]bool // those who are woken
 }
 
 func newBell(events bus.Events) *bell {
-	return &bell{events: events, waiting: map[chan struct{}]bool{}}
+	return &bell{events: events, waiters: map[chan struct{}]bool{}}
 }
 
 // ring has all processes hear the bell a moment later.
 func (b *bell) ring() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.ringing {
+	if b.ringPlanned {
 		return
 	}
-	b.ringing = true
-	time.AfterFunc(restBetweenRings, func() {
+	b.ringPlanned = true
+	time.AfterFunc(ringDelay, func() {
 		b.mu.Lock()
-		b.ringing = false
+		b.ringPlanned = false
 		b.mu.Unlock()
 		b.events.Emit(bus.Event{Type: "events_recorded", Route: bus.Address{Channel: bellFeed}})
 	})
@@ -215,7 +215,7 @@ func (b *bell) Heard(bus.Event) { b.Missed() }
 func (b *bell) Missed() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for one := range b.waiting {
+	for one := range b.waiters {
 		select {
 		case one <- struct{}{}:
 		default: // it is woken already
@@ -228,11 +228,11 @@ func (b *bell) listen() (rung chan struct{}, leave func()) {
 	rung = make(chan struct{}, 1)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.waiting[rung] = true
+	b.waiters[rung] = true
 	return rung, func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		delete(b.waiting, rung)
+		delete(b.waiters, rung)
 	}
 }
 

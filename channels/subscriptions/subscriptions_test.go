@@ -37,20 +37,20 @@ import (
 
 const secret = "a-secret-of-the-subscriber"
 
-// A stage is a bus, a store and a book, of one home or of a fleet.
-type stage struct {
+// A world is a bus, a store and a book, of one home or of a fleet.
+type world struct {
 	t     *testing.T
 	bus   subscriptions.Bus
 	store *sqlstore.Store
 	book  *sqlbook.Book
 }
 
-// onBoth runs a test on a home, and on the servers of a fleet.
-func onBoth(t *testing.T, test func(t *testing.T, s *stage)) {
+// onHomeAndFleet runs a test on a home, and on the servers of a fleet.
+func onHomeAndFleet(t *testing.T, test func(t *testing.T, s *world)) {
 	t.Run("home", func(t *testing.T) {
 		h := hometest.Open(t, t.TempDir())
 		h.Book.RecordEvents(h.Store.Subscriptions())
-		test(t, &stage{t, h.Bus, h.Store, h.Book})
+		test(t, &world{t, h.Bus, h.Store, h.Book})
 	})
 	t.Run("fleet", func(t *testing.T) {
 		url := os.Getenv("PARLEY_TEST_REDIS_URL")
@@ -74,17 +74,17 @@ func onBoth(t *testing.T, test func(t *testing.T, s *stage)) {
 		}
 		t.Cleanup(func() { book.Close() })
 		book.RecordEvents(store.Subscriptions())
-		test(t, &stage{t, b, store, book})
+		test(t, &world{t, b, store, book})
 	})
 }
 
-// poster makes what a process posts with.
-func (s *stage) poster(all ...kept.Subscription) *subscriptions.Poster {
-	return s.posterAt(nil, all...)
+// newPoster makes a process's Poster.
+func (s *world) newPoster(all ...kept.Subscription) *subscriptions.Poster {
+	return s.newPosterWithPoint(nil, all...)
 }
 
-// posterAt makes one that calls a function where a test may kill the process.
-func (s *stage) posterAt(point func(string), all ...kept.Subscription) *subscriptions.Poster {
+// newPosterWithPoint makes a Poster that calls a function where a test may kill the process.
+func (s *world) newPosterWithPoint(point func(string), all ...kept.Subscription) *subscriptions.Poster {
 	p := subscriptions.New(subscriptions.Config{
 		Table: s.store.Subscriptions(), Bus: s.bus, Ask: s.book.LookupAsk, Notes: s.book, Agent: "Parley/test", Point: point, Log: slog.New(slog.DiscardHandler),
 		Redact: func(text string) string { return strings.ReplaceAll(text, "hunter2", "[redacted]") },
@@ -94,7 +94,7 @@ func (s *stage) posterAt(point func(string), all ...kept.Subscription) *subscrip
 }
 
 // run runs a poster until end is called.
-func (s *stage) run(p *subscriptions.Poster) (end func()) {
+func (s *world) run(p *subscriptions.Poster) (end func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(s.t.Context()))
 	done := make(chan struct{})
 	go func() {
@@ -108,8 +108,8 @@ func (s *stage) run(p *subscriptions.Poster) (end func()) {
 	return end
 }
 
-// up records that a channel is up, under a name that tells the event from others.
-func (s *stage) up(names ...string) {
+// recordChannelUp records that channels are up, under names that distinguish the events.
+func (s *world) recordChannelUp(names ...string) {
 	s.t.Helper()
 	for _, name := range names {
 		err := s.store.Subscriptions().Add(s.t.Context(), kept.Event{ID: kept.NewID(name), Type: kept.ChannelUp, At: time.Now(), Data: kept.Data{ID: name, State: "up"}})
@@ -119,8 +119,8 @@ func (s *stage) up(names ...string) {
 	}
 }
 
-// A posted is what a subscriber got.
-type posted struct {
+// A receivedEvent is an event as a subscriber received it.
+type receivedEvent struct {
 	ID, Type  string
 	Timestamp time.Time
 	Data      kept.Data
@@ -131,9 +131,9 @@ type subscriber struct {
 	t      *testing.T
 	server *httptest.Server
 
-	mu     sync.Mutex
-	got    []posted
-	answer func(n int, w http.ResponseWriter) // answers the n-th request; nil accepts all
+	mu       sync.Mutex
+	received []receivedEvent
+	answer   func(n int, w http.ResponseWriter) // answers the n-th request; nil accepts all
 }
 
 func newSubscriber(t *testing.T, answer func(n int, w http.ResponseWriter)) *subscriber {
@@ -143,11 +143,11 @@ func newSubscriber(t *testing.T, answer func(n int, w http.ResponseWriter)) *sub
 	return s
 }
 
-// ServeHTTP checks the signature as docs/http.md says.
+// ServeHTTP checks the signature in the way that docs/http.md describes.
 func (s *subscriber) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		return // it was cut off
+		return // the request was cut off
 	}
 	sign := func(text string) []byte {
 		m := hmac.New(sha256.New, []byte(secret))
@@ -161,32 +161,32 @@ func (s *subscriber) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if want := "sha256=" + hex.EncodeToString(sign(string(body))); r.Header.Get("X-Hub-Signature-256") != want {
 		s.t.Errorf("the other signature is %q, want %q", r.Header.Get("X-Hub-Signature-256"), want)
 	}
-	var one posted
+	var one receivedEvent
 	if err := json.Unmarshal(body, &one); err != nil || one.ID != id || r.Method != http.MethodPost || r.Header.Get("Content-Type") != "application/json" || r.Header.Get("User-Agent") != "Parley/test" {
 		s.t.Errorf("%s %v %s: %v", r.Method, r.Header, body, err)
 	}
 	s.mu.Lock()
-	s.got = append(s.got, one)
-	n := len(s.got)
+	s.received = append(s.received, one)
+	n := len(s.received)
 	s.mu.Unlock()
 	if s.answer != nil {
 		s.answer(n, w)
 	}
 }
 
-// subscription returns the subscription through which the subscriber is told of these events.
+// subscription returns a subscription of these events for the subscriber.
 func (s *subscriber) subscription(name, events string) kept.Subscription {
 	return kept.Subscription{Name: name, URL: s.server.URL + "/hook?key=abc", Secret: secret, Events: events}
 }
 
-func (s *subscriber) all() []posted {
+func (s *subscriber) all() []receivedEvent {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.got)
+	return slices.Clone(s.received)
 }
 
-// wait waits until the subscriber got n requests, and returns them.
-func (s *subscriber) wait(n int) []posted {
+// wait waits until the subscriber has received n requests, and returns them.
+func (s *subscriber) wait(n int) []receivedEvent {
 	s.t.Helper()
 	waitFor(s.t, fmt.Sprintf("%d requests", n), func() bool { return len(s.all()) >= n })
 	return s.all()
@@ -201,8 +201,8 @@ func waitFor(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// waitEmpty waits until nothing waits for a subscription.
-func (s *stage) waitEmpty(name string) {
+// waitEmpty waits until a subscription's queue is empty.
+func (s *world) waitEmpty(name string) {
 	s.t.Helper()
 	waitFor(s.t, "an empty queue", func() bool {
 		state, err := s.store.Subscriptions().State(s.t.Context(), name)
@@ -210,22 +210,22 @@ func (s *stage) waitEmpty(name string) {
 	})
 }
 
-func subjects(all []posted) (names []string) {
+func subjects(all []receivedEvent) (names []string) {
 	for _, p := range all {
 		names = append(names, p.Data.ID)
 	}
 	return names
 }
 
-// Events are posted signed, in their order, as soon as they are recorded; those from before Run, too.
+// Events are posted with a signature, in order, as soon as they are recorded, including those from before Run.
 func TestEventsArriveInOrder(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *stage) {
+	onHomeAndFleet(t, func(t *testing.T, s *world) {
 		to := newSubscriber(t, nil)
-		p := s.poster(to.subscription("a", "channel.*"))
-		s.up("1", "2", "3")
+		p := s.newPoster(to.subscription("a", "channel.*"))
+		s.recordChannelUp("1", "2", "3")
 		s.run(p)
 		to.wait(3)
-		s.up("4", "5")
+		s.recordChannelUp("4", "5")
 		s.waitEmpty("a")
 		got := to.all()
 		if !slices.Equal(subjects(got), []string{"1", "2", "3", "4", "5"}) {
@@ -237,9 +237,9 @@ func TestEventsArriveInOrder(t *testing.T) {
 	})
 }
 
-// What is not accepted, for whatever reason, is posted again under the same id before all that follows.
-func TestARefusedEventComesAgainFirst(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *stage) {
+// An event that is not accepted, for whatever reason, is posted again with the same id before all later ones.
+func TestARefusedEventIsRetriedFirst(t *testing.T) {
+	onHomeAndFleet(t, func(t *testing.T, s *world) {
 		to := newSubscriber(t, func(n int, w http.ResponseWriter) {
 			switch n {
 			case 1:
@@ -250,8 +250,8 @@ func TestARefusedEventComesAgainFirst(t *testing.T) {
 				w.WriteHeader(http.StatusTemporaryRedirect)
 			}
 		})
-		s.run(s.poster(to.subscription("a", "channel.*")))
-		s.up("1", "2")
+		s.run(s.newPoster(to.subscription("a", "channel.*")))
+		s.recordChannelUp("1", "2")
 		to.wait(2)
 		waitFor(t, "the problem", func() bool {
 			state, err := s.store.Subscriptions().State(t.Context(), "a")
@@ -268,15 +268,16 @@ func TestARefusedEventComesAgainFirst(t *testing.T) {
 	})
 }
 
-// While one subscriber does not answer, others get theirs, and nobody who records events waits.
+// While one subscriber does not answer, other subscribers get their events, and recording an event does not
+// wait.
 func TestASlowSubscriberDelaysNobody(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *stage) {
+	onHomeAndFleet(t, func(t *testing.T, s *world) {
 		answer := make(chan struct{})
 		slow := newSubscriber(t, func(int, http.ResponseWriter) { <-answer })
 		defer sync.OnceFunc(func() { close(answer) })()
 		quick := newSubscriber(t, nil)
-		s.run(s.poster(slow.subscription("slow", "channel.*"), quick.subscription("quick", "channel.*")))
-		s.up("1", "2", "3")
+		s.run(s.newPoster(slow.subscription("slow", "channel.*"), quick.subscription("quick", "channel.*")))
+		s.recordChannelUp("1", "2", "3")
 		quick.wait(3)
 		s.waitEmpty("quick")
 		if n := len(slow.wait(1)); n != 1 {
@@ -285,18 +286,18 @@ func TestASlowSubscriberDelaysNobody(t *testing.T) {
 	})
 }
 
-// Another process continues where the one before has stopped, and only one posts at a time.
+// Another process continues where the one before has stopped, and only one process posts at a time.
 func TestAnotherProcessContinues(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *stage) {
+	onHomeAndFleet(t, func(t *testing.T, s *world) {
 		to := newSubscriber(t, nil)
-		first := s.run(s.poster(to.subscription("a", "channel.*")))
-		s.up("1")
+		first := s.run(s.newPoster(to.subscription("a", "channel.*")))
+		s.recordChannelUp("1")
 		s.waitEmpty("a")
-		s.run(s.poster(to.subscription("a", "channel.*")))
-		s.up("2")
+		s.run(s.newPoster(to.subscription("a", "channel.*")))
+		s.recordChannelUp("2")
 		s.waitEmpty("a")
 		first()
-		s.up("3")
+		s.recordChannelUp("3")
 		s.waitEmpty("a")
 		if got := subjects(to.all()); !slices.Equal(got, []string{"1", "2", "3"}) {
 			t.Errorf("arrived are %v", got)
@@ -304,17 +305,17 @@ func TestAnotherProcessContinues(t *testing.T) {
 	})
 }
 
-// A subscription that is changed goes to its new place at once, and one that is removed ends.
+// A changed subscription is posted to its new URL immediately, and a removed one ends.
 func TestSubscriptionsAreChanged(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *stage) {
+	onHomeAndFleet(t, func(t *testing.T, s *world) {
 		dead := newSubscriber(t, func(_ int, w http.ResponseWriter) {
 			w.Header().Set("Retry-After", "3600")
 			w.WriteHeader(http.StatusServiceUnavailable)
 		})
 		to := newSubscriber(t, nil)
-		p := s.poster(dead.subscription("a", "channel.*"))
+		p := s.newPoster(dead.subscription("a", "channel.*"))
 		s.run(p)
-		s.up("1", "2")
+		s.recordChannelUp("1", "2")
 		waitFor(t, "the long wait", func() bool {
 			state, err := s.store.Subscriptions().State(t.Context(), "a")
 			return err == nil && time.Until(state.RetryAt) > 59*time.Minute
@@ -323,23 +324,23 @@ func TestSubscriptionsAreChanged(t *testing.T) {
 		to.wait(2)
 		s.waitEmpty("a")
 		p.Set(nil)
-		s.up("nobody wants it")
+		s.recordChannelUp("nobody wants it")
 		p.Set([]kept.Subscription{to.subscription("a", "channel.*")})
-		s.up("3")
+		s.recordChannelUp("3")
 		if got := subjects(to.wait(3)); !slices.Equal(got, []string{"1", "2", "3"}) || len(dead.all()) != 1 {
 			t.Errorf("arrived are %v, and before %v", got, subjects(dead.all()))
 		}
 	})
 }
 
-// Texts come only where they are asked for, without secrets.
+// Events contain texts only if the subscription asks for them, and never secrets.
 func TestTexts(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *stage) {
+	onHomeAndFleet(t, func(t *testing.T, s *world) {
 		const texts = "turn.ended message.* ask.* tool.*"
 		plain, all := newSubscriber(t, nil), newSubscriber(t, nil)
 		with := all.subscription("all", texts)
 		with.Text = true
-		s.run(s.poster(plain.subscription("plain", texts), with))
+		s.run(s.newPoster(plain.subscription("plain", texts), with))
 		l, err := s.store.Open(t.Context(), "main:telegram:1", 1)
 		if err != nil {
 			t.Fatal(err)
@@ -403,31 +404,32 @@ func TestTexts(t *testing.T) {
 	})
 }
 
-// A process that stood still right before it posts, while another one has posted, posts nothing of that when it goes on.
-func TestAProcessThatStoodStillPostsNothing(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *stage) {
+// If a process was paused right before a post, and another process has posted the event, it does not post the
+// event when it continues.
+func TestAPausedProcessPostsNothing(t *testing.T) {
+	onHomeAndFleet(t, func(t *testing.T, s *world) {
 		to := newSubscriber(t, nil)
 		there, goOn := make(chan struct{}), make(chan struct{})
 		stand := sync.OnceFunc(func() { close(there); <-goOn })
-		s.run(s.posterAt(func(name string) {
+		s.run(s.newPosterWithPoint(func(name string) {
 			if name == "subscription:due" {
 				stand()
 			}
 		}, to.subscription("a", "channel.*")))
-		s.up("1", "2")
+		s.recordChannelUp("1", "2")
 		<-there
-		q, _, err := s.store.Subscriptions().Take(t.Context(), "a") // as another process does
+		q, _, err := s.store.Subscriptions().Take(t.Context(), "a") // as another process would
 		if err != nil {
 			t.Fatal(err)
 		}
 		next, err := q.Next(t.Context(), 9)
 		if err == nil && len(next) == 2 {
-			err = q.Accepted(t.Context(), next...)
+			err = q.Remove(t.Context(), next...)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.up("3")
+		s.recordChannelUp("3")
 		close(goOn)
 		s.waitEmpty("a")
 		if got := subjects(to.all()); !slices.Equal(got, []string{"3"}) {
@@ -436,12 +438,12 @@ func TestAProcessThatStoodStillPostsNothing(t *testing.T) {
 	})
 }
 
-// What is erased when it was already read to be posted is not posted.
-func TestWhatIsErasedMeanwhileIsNotPosted(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *stage) {
+// An event that is erased after it was read for posting is not posted.
+func TestErasedEventsAreNotPosted(t *testing.T) {
+	onHomeAndFleet(t, func(t *testing.T, s *world) {
 		to := newSubscriber(t, nil)
 		due := 0
-		p := s.posterAt(func(name string) {
+		p := s.newPosterWithPoint(func(name string) {
 			if name != "subscription:due" {
 				return
 			}
@@ -451,12 +453,12 @@ func TestWhatIsErasedMeanwhileIsNotPosted(t *testing.T) {
 				}
 			}
 		}, to.subscription("a", "channel.*"))
-		s.up("1")
+		s.recordChannelUp("1")
 		err := s.store.Subscriptions().Add(t.Context(), kept.Event{ID: kept.NewID("2"), Type: kept.ChannelUp, At: time.Now(), Data: kept.Data{ID: "2", Session: "main:web:x"}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.up("3")
+		s.recordChannelUp("3")
 		s.run(p)
 		s.waitEmpty("a")
 		if got := subjects(to.all()); !slices.Equal(got, []string{"1", "3"}) {
@@ -465,13 +467,13 @@ func TestWhatIsErasedMeanwhileIsNotPosted(t *testing.T) {
 	})
 }
 
-// Forgetting a person in a conversation of several leaves the event, but what was said is posted no longer.
-func TestATextThatIsErasedMeanwhileIsNotPosted(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *stage) {
+// Forgetting one person in a shared conversation leaves the event, but its text is no longer posted.
+func TestErasedTextsAreNotPosted(t *testing.T) {
+	onHomeAndFleet(t, func(t *testing.T, s *world) {
 		to := newSubscriber(t, nil)
 		with := to.subscription("a", "message.*")
 		with.Text = true
-		p := s.posterAt(func(name string) {
+		p := s.newPosterWithPoint(func(name string) {
 			if name != "subscription:due" {
 				return
 			}
@@ -506,9 +508,9 @@ func TestATextThatIsErasedMeanwhileIsNotPosted(t *testing.T) {
 	})
 }
 
-// A subscriber that asks for time gets it from the next process, too. Another url is tried at once.
-func TestAnotherProcessWaitsAsLong(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *stage) {
+// A wait that a subscriber has asked for also applies to the next process. A changed URL is tried immediately.
+func TestTheNextProcessKeepsTheRequestedWait(t *testing.T) {
+	onHomeAndFleet(t, func(t *testing.T, s *world) {
 		busy, quick := newSubscriber(t, func(n int, w http.ResponseWriter) {
 			if n == 1 {
 				w.Header().Set("Retry-After", "3600")
@@ -516,15 +518,15 @@ func TestAnotherProcessWaitsAsLong(t *testing.T) {
 			}
 		}), newSubscriber(t, nil)
 		one, other := busy.subscription("a", "channel.*"), quick.subscription("b", "channel.*")
-		end := s.run(s.poster(one))
-		s.up("1")
+		end := s.run(s.newPoster(one))
+		s.recordChannelUp("1")
 		waitFor(t, "the long wait", func() bool {
 			state, err := s.store.Subscriptions().State(t.Context(), "a")
 			return err == nil && time.Until(state.RetryAt) > 59*time.Minute
 		})
 		end()
-		end = s.run(s.poster(one, other))
-		s.up("2")
+		end = s.run(s.newPoster(one, other))
+		s.recordChannelUp("2")
 		quick.wait(1)
 		s.waitEmpty("b")
 		end()
@@ -532,7 +534,7 @@ func TestAnotherProcessWaitsAsLong(t *testing.T) {
 			t.Errorf("the one that asked for an hour got %d requests", n)
 		}
 		one.URL += "d"
-		s.run(s.poster(one, other))
+		s.run(s.newPoster(one, other))
 		s.waitEmpty("a")
 		if got := subjects(busy.all()); !slices.Equal(got, []string{"1", "1", "2"}) {
 			t.Errorf("arrived are %v", got)
@@ -540,8 +542,8 @@ func TestAnotherProcessWaitsAsLong(t *testing.T) {
 	})
 }
 
-// Whatever a subscriber answers, nothing that it writes is stored or told, because it may repeat what was posted.
-func TestWhatASubscriberWritesIsNotTold(t *testing.T) {
+// Nothing of a subscriber's answer is stored or reported, because it may repeat what was posted.
+func TestASubscribersAnswerIsNotStored(t *testing.T) {
 	for what, c := range map[string]struct {
 		answer func(c net.Conn)
 		want   string
@@ -557,7 +559,7 @@ func TestWhatASubscriberWritesIsNotTold(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			h := hometest.Open(t, t.TempDir())
-			s := &stage{t, h.Bus, h.Store, h.Book}
+			s := &world{t, h.Bus, h.Store, h.Book}
 			to := newSubscriber(t, func(_ int, w http.ResponseWriter) {
 				conn, _, err := w.(http.Hijacker).Hijack()
 				if err != nil {
@@ -567,8 +569,8 @@ func TestWhatASubscriberWritesIsNotTold(t *testing.T) {
 				defer conn.Close()
 				c.answer(conn)
 			})
-			s.run(s.poster(to.subscription("a", "channel.*")))
-			s.up("1")
+			s.run(s.newPoster(to.subscription("a", "channel.*")))
+			s.recordChannelUp("1")
 			waitFor(t, "the refusal", func() bool {
 				state, err := s.store.Subscriptions().State(t.Context(), "a")
 				if err == nil && state.Tries > 0 && state.Problem != c.want {
@@ -580,8 +582,8 @@ func TestWhatASubscriberWritesIsNotTold(t *testing.T) {
 	}
 }
 
-// bury makes dead letters of these ids, one after the other.
-func (s *stage) bury(topic bus.Topic, ids ...string) {
+// buryMessages makes dead letters with these ids, one after the other.
+func (s *world) buryMessages(topic bus.Topic, ids ...string) {
 	s.t.Helper()
 	b := s.bus.(bus.Bus)
 	for _, id := range ids {
@@ -603,8 +605,8 @@ func (s *stage) bury(topic bus.Topic, ids ...string) {
 	}
 }
 
-// begun waits until dead letters are looked for.
-func (s *stage) begun() {
+// waitForLetterWatch waits until the Poster looks for dead letters.
+func (s *world) waitForLetterWatch() {
 	s.t.Helper()
 	waitFor(s.t, "the beginning", func() bool {
 		n, err := s.book.Noted(s.t.Context(), "dead_letters_recorded", "since")
@@ -612,49 +614,51 @@ func (s *stage) begun() {
 	})
 }
 
-// letters shows events about dead letters in a few words.
-func letters(all []posted) (lines []string) {
+// letterLines returns events about dead letters in a short form.
+func letterLines(all []receivedEvent) (lines []string) {
 	for _, p := range all {
 		lines = append(lines, strings.TrimPrefix(p.Type, "dead_letter.")+" "+p.Data.ID)
 	}
 	return lines
 }
 
-// Each new dead letter is told, whoever dies after it was buried; those from before the subscription are not.
-func TestDeadLettersAreTold(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *stage) {
+// Each new dead letter is posted, wherever a process dies after the burial. Dead letters from before the
+// subscription are not.
+func TestDeadLettersArePosted(t *testing.T) {
+	onHomeAndFleet(t, func(t *testing.T, s *world) {
 		to := newSubscriber(t, nil)
-		s.bury(bus.InboundTopic, "old")
-		end := s.run(s.poster(to.subscription("a", "dead_letter.*")))
-		s.begun()
-		s.bury(bus.InboundTopic, "1")
+		s.buryMessages(bus.InboundTopic, "old")
+		end := s.run(s.newPoster(to.subscription("a", "dead_letter.*")))
+		s.waitForLetterWatch()
+		s.buryMessages(bus.InboundTopic, "1")
 		to.wait(1)
 		end()
-		s.bury(bus.InboundTopic, "2", "3")
-		s.run(s.poster(to.subscription("a", "dead_letter.*")))
+		s.buryMessages(bus.InboundTopic, "2", "3")
+		s.run(s.newPoster(to.subscription("a", "dead_letter.*")))
 		got := to.wait(3)
 		if !slices.Equal(subjects(got), []string{"1", "2", "3"}) || got[0].Data.Session != "main:telegram:1" || got[0].Data.Topic != "inbound" {
 			t.Errorf("arrived are %+v", got)
 		}
-		s.bury(bus.OutboundTopic("telegram"), "out")
+		s.buryMessages(bus.OutboundTopic("telegram"), "out")
 		if p := to.wait(4)[3]; p.Data.Session != "main:web:out" || p.Data.Turn != "tout" || p.Data.Topic != "outbound/telegram" {
 			t.Errorf("of a message to a chat, %+v arrived", p)
 		}
 	})
 }
 
-// New dead letters are told whatever the clock said before, and whichever of the earlier ones are gone; none is told again.
-func TestDeadLettersAreToldWhateverTheClockSays(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *stage) {
+// New dead letters are posted whatever the clock said before, and whichever earlier ones are gone; none is
+// posted twice.
+func TestDeadLettersArePostedDespiteWrongClocks(t *testing.T) {
+	onHomeAndFleet(t, func(t *testing.T, s *world) {
 		to := newSubscriber(t, nil)
-		p := s.poster(to.subscription("a", "dead_letter.buried"))
+		p := s.newPoster(to.subscription("a", "dead_letter.buried"))
 		end := s.run(p)
-		s.begun()
+		s.waitForLetterWatch()
 		const subject = "dead_letters_recorded"
 		var noted channels.Note
 		var err error
-		for n, id := range []string{"1", "2", "3"} { // each is recorded by a look of its own
-			s.bury(bus.InboundTopic, id)
+		for n, id := range []string{"1", "2", "3"} { // each dead letter is recorded in a separate pass
+			s.buryMessages(bus.InboundTopic, id)
 			to.wait(n + 1)
 			waitFor(t, "the mark of "+id, func() bool {
 				noted, err = s.book.Noted(t.Context(), subject, "inbound")
@@ -678,46 +682,46 @@ func TestDeadLettersAreToldWhateverTheClockSays(t *testing.T) {
 		if err := s.bus.Drop(t.Context(), bus.InboundTopic, "3"); err != nil {
 			t.Fatal(err)
 		}
-		s.bury(bus.InboundTopic, "4")
-		s.run(s.poster(to.subscription("a", "dead_letter.buried")))
+		s.buryMessages(bus.InboundTopic, "4")
+		s.run(s.newPoster(to.subscription("a", "dead_letter.buried")))
 		to.wait(4)
 		s.waitEmpty("a")
-		if got := letters(to.all()); !slices.Equal(got, []string{"buried 1", "buried 2", "buried 3", "buried 4"}) {
+		if got := letterLines(to.all()); !slices.Equal(got, []string{"buried 1", "buried 2", "buried 3", "buried 4"}) {
 			t.Errorf("arrived are %v", got)
 		}
 	})
 }
 
-// A note that can't be used holds up no other event about dead letters.
-func TestANoteThatCannotBeUsedHoldsNothingUp(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *stage) {
+// An unusable note delays no other event about dead letters.
+func TestAnUnusableNoteDelaysNothing(t *testing.T) {
+	onHomeAndFleet(t, func(t *testing.T, s *world) {
 		to := newSubscriber(t, nil)
 		for _, note := range [][3]string{{"dead_letters_moved", "0", "?"}, {"dead_letters_moved", "1", "{}"}, {"dead_letters_recorded", "inbound", "?"}} {
 			if err := s.book.SetNote(t.Context(), note[0], note[1], note[2]); err != nil {
 				t.Fatal(err)
 			}
 		}
-		end := s.run(s.poster(to.subscription("a", "dead_letter.*")))
-		s.begun()
+		end := s.run(s.newPoster(to.subscription("a", "dead_letter.*")))
+		s.waitForLetterWatch()
 		end()
-		s.bury(bus.InboundTopic, "1")
-		s.bury(bus.OutboundTopic("telegram"), "2")
-		s.run(s.poster(to.subscription("a", "dead_letter.*")))
-		if got := letters(to.wait(1)); !slices.Equal(got, []string{"buried 2"}) {
+		s.buryMessages(bus.InboundTopic, "1")
+		s.buryMessages(bus.OutboundTopic("telegram"), "2")
+		s.run(s.newPoster(to.subscription("a", "dead_letter.*")))
+		if got := letterLines(to.wait(1)); !slices.Equal(got, []string{"buried 2"}) {
 			t.Errorf("arrived are %v", got)
 		}
 	})
 }
 
-// What somebody does with a dead letter is told after its burial, and only if it was done.
-func TestReplaysAndDropsAreTold(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *stage) {
+// A replay or drop is posted after the burial, and only if it took place.
+func TestReplaysAndDropsArePosted(t *testing.T) {
+	onHomeAndFleet(t, func(t *testing.T, s *world) {
 		to := newSubscriber(t, nil)
-		p := s.poster(to.subscription("a", "dead_letter.*"))
-		end := s.run(s.poster(to.subscription("a", "dead_letter.*")))
-		s.begun()
+		p := s.newPoster(to.subscription("a", "dead_letter.*"))
+		end := s.run(s.newPoster(to.subscription("a", "dead_letter.*")))
+		s.waitForLetterWatch()
 		end()
-		s.bury(bus.InboundTopic, "1", "2")
+		s.buryMessages(bus.InboundTopic, "1", "2")
 		if id, err := p.Letters().Replay(t.Context(), bus.InboundTopic, "2"); id != "2~1" || err != nil {
 			t.Error(id, err)
 		}
@@ -731,8 +735,8 @@ func TestReplaysAndDropsAreTold(t *testing.T) {
 		s.run(p)
 		s.waitEmpty("a")
 		got := to.all()
-		if !slices.Equal(letters(got), []string{"buried 1", "buried 2", "replayed 2", "dropped 1"}) {
-			t.Errorf("arrived are %v", letters(got))
+		if !slices.Equal(letterLines(got), []string{"buried 1", "buried 2", "replayed 2", "dropped 1"}) {
+			t.Errorf("arrived are %v", letterLines(got))
 		}
 		if d := got[2].Data; d.State != "replayed" || d.Topic != "inbound" || d.Session != "main:telegram:2" {
 			t.Errorf("of the replay, %+v arrived", d)
@@ -743,18 +747,18 @@ func TestReplaysAndDropsAreTold(t *testing.T) {
 	})
 }
 
-// If the process dies before or after it replays a dead letter, another one tells what came of it.
-func TestReplaysAreToldWhereverTheProcessDies(t *testing.T) {
+// If the process dies before or after it replays a dead letter, another process posts the outcome.
+func TestReplaysArePostedAfterACrash(t *testing.T) {
 	for at, want := range map[string][]string{"subscription:letter_noted": {"buried 1"}, "subscription:letter_moved": {"buried 1", "replayed 1"}} {
 		t.Run(at, func(t *testing.T) {
 			t.Parallel()
-			onBoth(t, func(t *testing.T, s *stage) {
+			onHomeAndFleet(t, func(t *testing.T, s *world) {
 				to := newSubscriber(t, nil)
-				end := s.run(s.poster(to.subscription("a", "dead_letter.*")))
-				s.begun()
+				end := s.run(s.newPoster(to.subscription("a", "dead_letter.*")))
+				s.waitForLetterWatch()
 				end()
-				s.bury(bus.InboundTopic, "1")
-				dies := s.posterAt(func(name string) {
+				s.buryMessages(bus.InboundTopic, "1")
+				dies := s.newPosterWithPoint(func(name string) {
 					if name == at {
 						runtime.Goexit()
 					}
@@ -766,13 +770,13 @@ func TestReplaysAreToldWhereverTheProcessDies(t *testing.T) {
 					t.Error("it has not died", err)
 				}()
 				<-dead
-				s.run(s.poster(to.subscription("a", "dead_letter.*")))
+				s.run(s.newPoster(to.subscription("a", "dead_letter.*")))
 				waitFor(t, "the note to be forgotten", func() bool {
 					left, err := s.book.AllNoted(t.Context(), "dead_letters_moved")
 					return err == nil && len(left) == 0
 				})
 				s.waitEmpty("a")
-				if got := letters(to.all()); !slices.Equal(got, want) {
+				if got := letterLines(to.all()); !slices.Equal(got, want) {
 					t.Errorf("arrived are %v, want %v", got, want)
 				}
 			})

@@ -38,7 +38,7 @@ func TestAPressInAGroupIsPublishedInItsTopic(t *testing.T) {
 	if in.At != to || in.From.ID != "tg:5" || in.From.Name != "User 5" || !in.Group || !in.Mentioned || !in.Pressed || in.Text != "/approve abc" || in.ReplyTo != "1" {
 		t.Errorf("heard %+v", in)
 	}
-	if got := awaitPressAnswer(t, r, press); got.Text != "" || got.Alert {
+	if got := awaitPressAnswer(t, r, press); got.Text != "" || got.ShownAsAlert {
 		t.Errorf("who pressed was shown %+v", got)
 	}
 }
@@ -75,7 +75,7 @@ func TestAStrangersPressIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	startReceiving(t, r.Channel, func(context.Context, bus.Inbound) error { return channels.ErrNotAdmitted })
-	if got := awaitPressAnswer(t, r, r.server.PressButton(-7, 9, 1, "Approve")); got.Text != channels.TextNotAdmitted || !got.Alert {
+	if got := awaitPressAnswer(t, r, r.server.PressButton(-7, 9, 1, "Approve")); got.Text != channels.TextNotAdmitted || !got.ShownAsAlert {
 		t.Errorf("who pressed was shown %+v", got)
 	}
 	waitUntil(t, "it is not asked for again", func() bool { return r.server.Unconfirmed() == 0 })

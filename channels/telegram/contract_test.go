@@ -95,12 +95,12 @@ func (p *platform) Calls(call channelstest.Call) int { return p.Server.Calls(api
 
 func (p *platform) Break(call channelstest.Call, trouble channelstest.Trouble) {
 	fault := map[channelstest.Trouble]telegramtest.Fault{
-		channelstest.RateLimited:    {Status: http.StatusTooManyRequests, Description: channelstest.Words, RetryAfter: int(channelstest.RetryAfter.Seconds())},
-		channelstest.PlaceRefused:   {Status: http.StatusForbidden, Description: "Forbidden: bot was blocked by the user " + channelstest.Words},
-		channelstest.AccountRefused: {Status: http.StatusUnauthorized, Description: "Unauthorized " + channelstest.Words},
-		channelstest.ServerError:    {Status: http.StatusInternalServerError, Description: "Internal Server Error " + channelstest.Words},
-		channelstest.ProxyPage:      {Status: http.StatusForbidden, Raw: "<html>" + channelstest.Words},
-		channelstest.Garbage:        {Status: http.StatusOK, Raw: "<html>" + channelstest.Words},
+		channelstest.RateLimited:    {Status: http.StatusTooManyRequests, Description: channelstest.PersonWords, RetryAfter: int(channelstest.RetryAfter.Seconds())},
+		channelstest.PlaceRefused:   {Status: http.StatusForbidden, Description: "Forbidden: bot was blocked by the user " + channelstest.PersonWords},
+		channelstest.AccountRefused: {Status: http.StatusUnauthorized, Description: "Unauthorized " + channelstest.PersonWords},
+		channelstest.ServerError:    {Status: http.StatusInternalServerError, Description: "Internal Server Error " + channelstest.PersonWords},
+		channelstest.ProxyPage:      {Status: http.StatusForbidden, Raw: "<html>" + channelstest.PersonWords},
+		channelstest.Garbage:        {Status: http.StatusOK, Raw: "<html>" + channelstest.PersonWords},
 		channelstest.CutBefore:      {Act: telegramtest.Drop},
 		channelstest.CutAfter:       {Act: telegramtest.Cut},
 		channelstest.HangBefore:     {Act: telegramtest.Hang},

@@ -83,7 +83,7 @@ func (p *httpPlatform) Break(call channelstest.Call, trouble channelstest.Troubl
 		p.platform.Break(call, trouble)
 		return
 	}
-	fault := telegramtest.Fault{Method: "setWebhook", Status: http.StatusUnauthorized, Description: "Unauthorized " + channelstest.Words}
+	fault := telegramtest.Fault{Method: "setWebhook", Status: http.StatusUnauthorized, Description: "Unauthorized " + channelstest.PersonWords}
 	if trouble == channelstest.RateLimited {
 		fault.Status, fault.RetryAfter = http.StatusTooManyRequests, int(channelstest.RetryAfter.Seconds())
 	}

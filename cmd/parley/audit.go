@@ -83,7 +83,7 @@ func printArchive(tty terminal.Terminal, found archive.Report) {
 	case b != nil:
 		fmt.Fprintf(tty.Out, textBrokenFile, b.Day, b.Problem)
 	}
-	if !found.Known && found.Files > 0 {
+	if !found.HasDatabase && found.Files > 0 {
 		fmt.Fprintln(tty.Out, textArchiveAlone)
 	}
 }

@@ -36,24 +36,24 @@ const (
 	private = "main:telegram:42"
 	group   = "main:telegram:-100"
 	secret  = "xyzzyplugh"
-	days    = 24 * time.Hour
+	oneDay  = 24 * time.Hour
 )
 
 // monday is the first day of the records.
 func monday() time.Time { return time.Date(2030, 1, 7, 0, 0, 0, 0, time.UTC) }
 
-// after returns a time at which that many days since monday are over and archived.
-func after(n int) time.Time { return monday().Add(time.Duration(n)*days + time.Hour) }
+// timeAfterDays returns a time at which that many days since monday are over and archived.
+func timeAfterDays(n int) time.Time { return monday().Add(time.Duration(n)*oneDay + time.Hour) }
 
-// call is the record of a tool call on a day.
-func call(day int, session, person string) sessions.AuditRecord {
+// toolCallRecord returns the record of a tool call on a day.
+func toolCallRecord(day int, session, person string) sessions.AuditRecord {
 	return sessions.AuditRecord{
-		At: monday().Add(time.Duration(day)*days + 9*time.Hour), Kind: sessions.AuditTool, By: person, Agent: "main", Session: session, Turn: session + ":" + secret, Call: "call_" + secret,
+		At: monday().Add(time.Duration(day)*oneDay + 9*time.Hour), Kind: sessions.AuditTool, By: person, Agent: "main", Session: session, Turn: session + ":" + secret, Call: "call_" + secret,
 		Tool: "exec_shell", Arguments: json.RawMessage(`{"command":"` + secret + `"}`), Verdict: "allow", Result: "ok", ExitCode: new(int), Bytes: 12, Elapsed: 34, Detail: berta,
 	}
 }
 
-func keep(t testing.TB, s *sqlstore.Store, records ...sessions.AuditRecord) {
+func addRecords(t testing.TB, s *sqlstore.Store, records ...sessions.AuditRecord) {
 	t.Helper()
 	for _, r := range records {
 		if err := s.Audit(t.Context(), r); err != nil {
@@ -62,8 +62,8 @@ func keep(t testing.TB, s *sqlstore.Store, records ...sessions.AuditRecord) {
 	}
 }
 
-// speak makes sessions in which a person has spoken.
-func speak(t testing.TB, s *sqlstore.Store, key string, people ...string) {
+// addSessions creates sessions in which these people have spoken.
+func addSessions(t testing.TB, s *sqlstore.Store, key string, people ...string) {
 	t.Helper()
 	l, err := s.Open(t.Context(), key, time.Now().UnixMicro())
 	if err != nil {
@@ -79,25 +79,25 @@ func speak(t testing.TB, s *sqlstore.Store, key string, people ...string) {
 			e.Person = person
 			entries = append(entries, e)
 		}
-		slices.SortFunc(entries, func(a, b sessions.Entry) int { return strings.Compare(string(b.Kind), string(a.Kind)) }) // started before done
+		slices.SortFunc(entries, func(a, b sessions.Entry) int { return strings.Compare(string(b.Kind), string(a.Kind)) }) // so that turn_started comes before turn_done
 		if err := l.Append(t.Context(), l.Next(), entries...); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-// archiver makes the Archiver of a process that archives into a folder.
-func archiver(t testing.TB, s *sqlstore.Store, place archive.Place, point func(string)) *archive.Archiver {
+// newArchiver makes the Archiver of a process that archives into a folder.
+func newArchiver(t testing.TB, s *sqlstore.Store, place archive.Place, point func(string)) *archive.Archiver {
 	t.Helper()
 	if err := s.Archive().Want(t.Context(), true); err != nil {
 		t.Fatal(err)
 	}
-	return archive.New(archive.Config{Table: s.Archive(), Place: place, Spool: t.TempDir(), Keep: 7 * days, Point: point, Log: slog.New(slog.DiscardHandler)})
+	return archive.New(archive.Config{Table: s.Archive(), Place: place, Spool: t.TempDir(), RecordLifetime: 7 * oneDay, Point: point, Log: slog.New(slog.DiscardHandler)})
 }
 
 func archiveAt(t testing.TB, s *sqlstore.Store, place archive.Place, now time.Time) {
 	t.Helper()
-	if err := archiver(t, s, place, nil).ArchiveNow(t.Context(), now); err != nil {
+	if err := newArchiver(t, s, place, nil).ArchiveNow(t.Context(), now); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -112,16 +112,16 @@ func verify(t testing.TB, s *sqlstore.Store, place archive.Place, from string) a
 	return r
 }
 
-// whole fails the test unless the archive is whole and has that many files and records.
-func whole(t testing.TB, s *sqlstore.Store, place archive.Place, files int, records int64) {
+// wantWhole fails the test unless the archive is complete and has that many files and records.
+func wantWhole(t testing.TB, s *sqlstore.Store, place archive.Place, files int, records int64) {
 	t.Helper()
-	if r := verify(t, s, place, ""); r.Break != nil || !r.Known || r.Files != files || r.Records != records {
+	if r := verify(t, s, place, ""); r.Break != nil || !r.HasDatabase || r.Files != files || r.Records != records {
 		t.Errorf("the archive is %+v, break %+v, want %d files with %d records", r, r.Break, files, records)
 	}
 }
 
-// unpack returns the lines of a file.
-func unpack(t testing.TB, path string) []string {
+// readLines returns the lines of a file.
+func readLines(t testing.TB, path string) []string {
 	t.Helper()
 	packed, err := os.Open(path)
 	if err != nil {
@@ -139,8 +139,8 @@ func unpack(t testing.TB, path string) []string {
 	return strings.SplitAfter(strings.TrimSuffix(string(all), "\n"), "\n")
 }
 
-// pack writes lines as a file.
-func pack(t testing.TB, path string, lines []string) {
+// writeLines writes lines as a file.
+func writeLines(t testing.TB, path string, lines []string) {
 	t.Helper()
 	var packed bytes.Buffer
 	to := gzip.NewWriter(&packed)
@@ -154,19 +154,19 @@ func pack(t testing.TB, path string, lines []string) {
 	}
 }
 
-func fileOf(dir string, day int) string {
+func filePath(dir string, day int) string {
 	return filepath.Join(dir, "audit-"+monday().AddDate(0, 0, day).Format(time.DateOnly)+".jsonl.gz")
 }
 
-// ids returns the ids of the records in all files, in order.
-func ids(t testing.TB, dir string) (all []int64) {
+// recordIDs returns the recordIDs of the records in all files, in order.
+func recordIDs(t testing.TB, dir string) (all []int64) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "audit-*"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, file := range files {
-		for _, line := range unpack(t, file) {
+		for _, line := range readLines(t, file) {
 			var r struct{ ID int64 }
 			if err := json.Unmarshal([]byte(line), &r); err != nil {
 				t.Fatal(err)
@@ -179,35 +179,35 @@ func ids(t testing.TB, dir string) (all []int64) {
 	return all
 }
 
-// Each day is a file, which names nobody and has nobody's words. A late record goes into the next file, and a day without
-// records has none.
+// Each day becomes a file, without names and without anybody's words. A late record goes into the next file,
+// and a day without records gets none.
 func TestDaysAreArchived(t *testing.T) {
 	sqlstoretest.Each(t, func(t *testing.T, _ string, s, other *sqlstore.Store) {
 		dir := t.TempDir()
 		place := folder.New(dir)
-		speak(t, s, private, anna)
-		speak(t, s, group, anna, berta)
-		forget := sessions.AuditRecord{At: call(0, "", "").At, Kind: sessions.AuditForget, By: "token:ci", Result: "erased", Detail: anna}
+		addSessions(t, s, private, anna)
+		addSessions(t, s, group, anna, berta)
+		forget := sessions.AuditRecord{At: toolCallRecord(0, "", "").At, Kind: sessions.AuditForget, By: "token:ci", Result: "erased", Detail: anna}
 		refusal := sessions.AuditRecord{At: forget.At, Kind: sessions.AuditRefusal, By: anna, Result: "not_paired", Address: private[5:], Messages: []string{secret}}
 		turn := sessions.AuditRecord{At: forget.At, Kind: sessions.AuditTurn, By: anna, Session: private, Turn: "t1", Result: "failed", Detail: "model_overloaded", Used: &sessions.AuditUse{Model: "gpt", Calls: 3}}
-		keep(t, s, call(0, private, anna), call(0, group, berta), forget, call(1, private, anna), call(3, private, anna), call(4, private, anna))
+		addRecords(t, s, toolCallRecord(0, private, anna), toolCallRecord(0, group, berta), forget, toolCallRecord(1, private, anna), toolCallRecord(3, private, anna), toolCallRecord(4, private, anna))
 		if err := s.AuditNotes(t.Context(), []sessions.AuditRecord{refusal, turn}); err != nil {
 			t.Fatal(err)
 		}
-		archiveAt(t, s, place, after(2))
-		whole(t, s, place, 2, 5)
-		late := call(1, private, anna)
+		archiveAt(t, s, place, timeAfterDays(2))
+		wantWhole(t, s, place, 2, 5)
+		late := toolCallRecord(1, private, anna)
 		late.Tool = "odd name with words"
 		late.Detail = sessions.DetailRateLimited
-		keep(t, s, late)
-		archiveAt(t, other, place, after(4))
-		whole(t, other, place, 4, 7) // the late record has a file of its own
+		addRecords(t, s, late)
+		archiveAt(t, other, place, timeAfterDays(4))
+		wantWhole(t, other, place, 4, 7) // the late record has a file of its own
 		if r := verify(t, s, place, monday().AddDate(0, 0, 1).Format(time.DateOnly)); r.Break != nil || r.Files != 3 || r.Records != 3 {
 			t.Errorf("from the second day on it is %+v, %+v", r, r.Break)
 		}
 		var first, all []map[string]any
 		for day := range 4 {
-			for _, line := range unpack(t, fileOf(dir, day)) {
+			for _, line := range readLines(t, filePath(dir, day)) {
 				if strings.Contains(line, secret) || strings.Contains(line, "telegram") || strings.Contains(line, "U7") || strings.Contains(line, "token:ci") || strings.Contains(line, "odd name") {
 					t.Errorf("a line has %s", line)
 				}
@@ -250,20 +250,21 @@ func TestDaysAreArchived(t *testing.T) {
 	})
 }
 
-// What is not archived stays in the database, without arguments once it is old; what is archived goes.
+// Records that are not archived stay in the database, without arguments once they are old. Archived records are
+// deleted.
 func TestRecordsStayUntilTheyAreArchived(t *testing.T) {
 	sqlstoretest.Each(t, func(t *testing.T, _ string, s, _ *sqlstore.Store) {
 		place := folder.New(t.TempDir())
-		speak(t, s, private, anna)
-		keep(t, s, call(0, private, anna), call(1, private, anna))
+		addSessions(t, s, private, anna)
+		addRecords(t, s, toolCallRecord(0, private, anna), toolCallRecord(1, private, anna))
 		refusal := sessions.AuditRecord{At: monday(), Kind: sessions.AuditRefusal, By: anna, Result: "not_paired", Address: "telegram:42", Messages: []string{"m"}}
 		if err := s.AuditNotes(t.Context(), []sessions.AuditRecord{refusal}); err != nil {
 			t.Fatal(err)
 		}
-		archiveAt(t, s, place, after(1))
-		keep(t, s, call(0, private, anna)) // late, and never archived before it is old
+		archiveAt(t, s, place, timeAfterDays(1))
+		addRecords(t, s, toolCallRecord(0, private, anna)) // a late record, which is not archived before it is old
 		for range 2 {
-			if n, err := s.DropAudit(t.Context(), monday().Add(2*days)); err != nil {
+			if n, err := s.DropAudit(t.Context(), monday().Add(2*oneDay)); err != nil {
 				t.Fatal(n, err)
 			}
 		}
@@ -271,41 +272,42 @@ func TestRecordsStayUntilTheyAreArchived(t *testing.T) {
 		if err != nil || len(left) != 2 || left[0].Arguments != nil || left[1].Arguments != nil || left[0].By != anna {
 			t.Errorf("left is %+v, %v", left, err)
 		}
-		if _, err := s.EraseBefore(t.Context(), monday().Add(2*days)); err != nil {
+		if _, err := s.EraseBefore(t.Context(), monday().Add(2*oneDay)); err != nil {
 			t.Fatal(err)
 		}
-		archiveAt(t, s, place, after(20)) // the late one is about to be deleted
-		whole(t, s, place, 2, 3)
-		if n, err := s.DropAudit(t.Context(), monday().Add(2*days)); err != nil || n != 2 {
+		archiveAt(t, s, place, timeAfterDays(20)) // the late record is about to be deleted
+		wantWhole(t, s, place, 2, 3)
+		if n, err := s.DropAudit(t.Context(), monday().Add(2*oneDay)); err != nil || n != 2 {
 			t.Errorf("dropped %d, %v", n, err)
 		}
-		// Without an archive nothing waits for it.
-		keep(t, s, call(0, private, anna))
+		// Without an archive, no record waits to be archived.
+		addRecords(t, s, toolCallRecord(0, private, anna))
 		if err := s.Archive().Want(t.Context(), false); err != nil {
 			t.Fatal(err)
 		}
-		if n, err := s.DropAudit(t.Context(), monday().Add(2*days)); err != nil || n != 1 {
+		if n, err := s.DropAudit(t.Context(), monday().Add(2*oneDay)); err != nil || n != 1 {
 			t.Errorf("dropped %d, %v", n, err)
 		}
 	})
 }
 
-// Wherever the process dies, another one goes on: each record is in one file, and no file changes once it is there.
+// Wherever the process is killed, another one continues: each record is in one file, and no file changes once
+// it exists.
 func TestTheArchiveSurvivesKills(t *testing.T) {
 	const records, points = 690, 7
 	sqlstoretest.Each(t, func(t *testing.T, _ string, s, other *sqlstore.Store) {
 		dir := t.TempDir()
 		place := folder.New(dir)
-		speak(t, s, private, anna)
+		addSessions(t, s, private, anna)
 		for n := range records {
-			keep(t, s, call(n%3, private, anna))
+			addRecords(t, s, toolCallRecord(n%3, private, anna))
 		}
 		passed, killed := map[string]int{}, 0
 		stored := map[string]string{}
 		for stop := 1; ; stop = stop%points + 1 {
 			left := stop
 			done := make(chan bool, 1)
-			go func() { // a process that dies runs nothing of what is deferred but what Goexit runs; nothing of it writes
+			go func() { // a killed process runs no deferred calls, but Goexit does; none of these writes anything
 				finished := false
 				defer func() { done <- finished }()
 				point := func(name string) {
@@ -314,7 +316,7 @@ func TestTheArchiveSurvivesKills(t *testing.T) {
 						runtime.Goexit()
 					}
 				}
-				if err := archiver(t, s, place, point).ArchiveNow(t.Context(), after(3)); err != nil {
+				if err := newArchiver(t, s, place, point).ArchiveNow(t.Context(), timeAfterDays(3)); err != nil {
 					t.Error(err)
 				}
 				finished = true
@@ -344,8 +346,8 @@ func TestTheArchiveSurvivesKills(t *testing.T) {
 			}
 			s, other = other, s
 		}
-		whole(t, s, place, 3, records)
-		all := ids(t, dir)
+		wantWhole(t, s, place, 3, records)
+		all := recordIDs(t, dir)
 		if slices.Sort(all); len(all) != records || len(slices.Compact(all)) != records {
 			t.Errorf("the files have %d records", len(all))
 		}
@@ -355,72 +357,72 @@ func TestTheArchiveSurvivesKills(t *testing.T) {
 	})
 }
 
-// A process that was cut off can't archive anymore once another one does.
+// A process that was interrupted can't archive anymore once another process archives.
 func TestOneProcessArchives(t *testing.T) {
 	sqlstoretest.Each(t, func(t *testing.T, _ string, s, other *sqlstore.Store) {
 		place := folder.New(t.TempDir())
-		keep(t, s, call(0, private, anna), call(1, private, anna))
-		earlier := archiver(t, s, place, nil)
+		addRecords(t, s, toolCallRecord(0, private, anna), toolCallRecord(1, private, anna))
+		earlier := newArchiver(t, s, place, nil)
 		fence, err := earlier.Fence(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		archiveAt(t, other, place, after(1))
-		if err := earlier.ArchiveUnder(t.Context(), fence, after(2)); !errors.Is(err, archive.ErrFenced) {
+		archiveAt(t, other, place, timeAfterDays(1))
+		if err := earlier.ArchiveUnder(t.Context(), fence, timeAfterDays(2)); !errors.Is(err, archive.ErrFenced) {
 			t.Errorf("the earlier process gets %v", err)
 		}
-		whole(t, s, place, 1, 1)
+		wantWhole(t, s, place, 1, 1)
 	})
 }
 
-// After an erasure nobody can tell whose lines are a person's, and the archive is whole as before.
+// After an erasure, nobody can tell which lines are about the person, and the archive is as complete as before.
 func TestErasingDropsKeys(t *testing.T) {
 	sqlstoretest.Each(t, func(t *testing.T, at string, s, _ *sqlstore.Store) {
 		dir := t.TempDir()
 		place := folder.New(dir)
-		speak(t, s, private, anna)
-		speak(t, s, group, anna, berta)
-		keep(t, s, call(0, private, anna), call(0, group, anna), call(0, group, berta), call(1, private, anna))
-		archiveAt(t, s, place, after(1))
-		if got := keysIn(t, at); !slices.Equal(got, []string{"person " + berta, "person " + anna, "session " + group, "session " + private}) {
+		addSessions(t, s, private, anna)
+		addSessions(t, s, group, anna, berta)
+		addRecords(t, s, toolCallRecord(0, private, anna), toolCallRecord(0, group, anna), toolCallRecord(0, group, berta), toolCallRecord(1, private, anna))
+		archiveAt(t, s, place, timeAfterDays(1))
+		if got := keySubjects(t, at); !slices.Equal(got, []string{"person " + berta, "person " + anna, "session " + group, "session " + private}) {
 			t.Fatalf("there are keys of %q", got)
 		}
 		if _, err := s.ErasePerson(t.Context(), anna); err != nil {
 			t.Fatal(err)
 		}
-		whole(t, s, place, 1, 3)
-		// What is archived later makes no key again: the record names nobody, and its session is gone.
-		archiveAt(t, s, place, after(2))
-		whole(t, s, place, 2, 4)
-		if got := keysIn(t, at); !slices.Equal(got, []string{"person " + berta, "session " + group}) {
+		wantWhole(t, s, place, 1, 3)
+		// Archiving later makes no new key, because the record names nobody and its session no longer exists.
+		archiveAt(t, s, place, timeAfterDays(2))
+		wantWhole(t, s, place, 2, 4)
+		if got := keySubjects(t, at); !slices.Equal(got, []string{"person " + berta, "session " + group}) {
 			t.Errorf("there are keys of %q", got)
 		}
 		if _, err := s.EraseSession(t.Context(), group); err != nil {
 			t.Fatal(err)
 		}
-		if got := keysIn(t, at); !slices.Equal(got, []string{"person " + berta}) {
+		if got := keySubjects(t, at); !slices.Equal(got, []string{"person " + berta}) {
 			t.Errorf("there are keys of %q", got)
 		}
-		whole(t, s, place, 2, 4)
+		wantWhole(t, s, place, 2, 4)
 	})
 }
 
-// Who moves to another database goes on with the same chain, in the middle of a day and with the same pseudonyms.
-func TestTheArchiveMovesToAnotherDatabase(t *testing.T) {
+// After a move to another database, the chain continues, even in the middle of a day, with the same pseudonyms.
+func TestTheArchiveContinuesInAnotherDatabase(t *testing.T) {
 	s, at := openStore(t), sqldbtest.New(t)
 	dir := t.TempDir()
 	place := folder.New(dir)
-	speak(t, s, private, anna)
-	keep(t, s, call(0, private, anna), call(1, private, anna))
-	archiveAt(t, s, place, after(1))
+	addSessions(t, s, private, anna)
+	addRecords(t, s, toolCallRecord(0, private, anna), toolCallRecord(1, private, anna))
+	archiveAt(t, s, place, timeAfterDays(1))
 	stopped := make(chan struct{})
-	go func() { // it dies with the lines of a file in the database
+	go func() { // the process dies while the lines of a file are in the database
 		defer close(stopped)
-		_ = archiver(t, s, place, func(name string) {
+		_ = newArchiver(t, s, place, func(name string) {
 			if name == "archive:sealed" {
 				runtime.Goexit()
 			}
-		}).ArchiveNow(t.Context(), after(2)) // it doesn't return
+		}).ArchiveNow(t.Context(), timeAfterDays(2)) // this call does not return
 	}()
 	<-stopped
 	to, err := sqlstore.Open(t.Context(), at)
@@ -431,13 +433,13 @@ func TestTheArchiveMovesToAnotherDatabase(t *testing.T) {
 	if _, err := sqlstore.Copy(t.Context(), s, to, func(*sqldb.Tx) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
-	keep(t, to, call(2, private, anna))
-	archiveAt(t, to, place, after(3))
-	whole(t, to, place, 3, 3)
+	addRecords(t, to, toolCallRecord(2, private, anna))
+	archiveAt(t, to, place, timeAfterDays(3))
+	wantWhole(t, to, place, 3, 3)
 	by := map[any]bool{}
 	for day := range 3 {
 		var l map[string]any
-		if err := json.Unmarshal([]byte(unpack(t, fileOf(dir, day))[1]), &l); err != nil {
+		if err := json.Unmarshal([]byte(readLines(t, filePath(dir, day))[1]), &l); err != nil {
 			t.Fatal(err)
 		}
 		by[l["by"]] = true
@@ -447,19 +449,19 @@ func TestTheArchiveMovesToAnotherDatabase(t *testing.T) {
 	}
 }
 
-// What is erased while it is archived has no key afterwards either.
+// A person or session that is erased during archiving has no key afterward either.
 func TestErasingWhileArchiving(t *testing.T) {
 	sqlstoretest.Each(t, func(t *testing.T, at string, s, other *sqlstore.Store) {
 		const people, each = 12, 40
 		place := folder.New(t.TempDir())
 		person := func(n int) string { return fmt.Sprintf("telegram:%d", 100+n) }
 		for n := range people {
-			speak(t, s, "main:"+person(n), person(n))
+			addSessions(t, s, "main:"+person(n), person(n))
 		}
 		for n := range people * each {
-			r := call(n%2, "main:"+person(n%people), person(n%people))
+			r := toolCallRecord(n%2, "main:"+person(n%people), person(n%people))
 			r.Detail = person((n + 1) % people)
-			keep(t, s, r)
+			addRecords(t, s, r)
 		}
 		pages := make(chan struct{}, people*each)
 		var erasing sync.WaitGroup
@@ -471,28 +473,28 @@ func TestErasingWhileArchiving(t *testing.T) {
 				}
 			}
 		})
-		a := archiver(t, s, place, func(string) { pages <- struct{}{} })
-		if err := a.ArchiveNow(t.Context(), after(2)); err != nil {
+		a := newArchiver(t, s, place, func(string) { pages <- struct{}{} })
+		if err := a.ArchiveNow(t.Context(), timeAfterDays(2)); err != nil {
 			t.Error(err)
 		}
 		close(pages)
 		erasing.Wait()
-		whole(t, s, place, 2, people*each)
+		wantWhole(t, s, place, 2, people*each)
 		var want []string
 		for n := range people / 2 {
 			want = append(want, "person "+person(2*n+1), "session main:"+person(2*n+1))
 		}
 		slices.Sort(want)
-		if got := keysIn(t, at); !slices.Equal(got, want) {
+		if got := keySubjects(t, at); !slices.Equal(got, want) {
 			t.Errorf("there are keys of %q, want %q", got, want)
 		}
 	})
 }
 
-// What somebody does to the files is found, and where.
+// Verify finds every change to the files, and reports where it is.
 func TestVerifyFindsWhatWasChanged(t *testing.T) {
 	read := func(t *testing.T, dir string, day int, change func(lines []string) []string) {
-		pack(t, fileOf(dir, day), change(unpack(t, fileOf(dir, day))))
+		writeLines(t, filePath(dir, day), change(readLines(t, filePath(dir, day))))
 	}
 	remove := func(t *testing.T, path string) {
 		if err := os.Remove(path); err != nil {
@@ -524,25 +526,25 @@ func TestVerifyFindsWhatWasChanged(t *testing.T) {
 			read(t, dir, 1, func(l []string) []string { return l[:3] })
 		}, 1, 3, "cut off"},
 		"bytes that are cut off": {func(t *testing.T, dir string) {
-			raw, err := os.ReadFile(fileOf(dir, 1))
+			raw, err := os.ReadFile(filePath(dir, 1))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(fileOf(dir, 1), raw[:len(raw)-9], 0o600); err != nil {
+			if err := os.WriteFile(filePath(dir, 1), raw[:len(raw)-9], 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}, 1, 5, "cut off"},
 		"a file of another day": {func(t *testing.T, dir string) {
-			read(t, dir, 1, func([]string) []string { return unpack(t, fileOf(dir, 0)) })
+			read(t, dir, 1, func([]string) []string { return readLines(t, filePath(dir, 0)) })
 		}, 1, 1, "isn't the file"},
 		"no file of the archive": {func(t *testing.T, dir string) {
-			if err := os.WriteFile(fileOf(dir, 1), []byte("hello"), 0o600); err != nil {
+			if err := os.WriteFile(filePath(dir, 1), []byte("hello"), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}, 1, 0, "isn't a file of the archive"},
-		"a missing day":  {func(t *testing.T, dir string) { remove(t, fileOf(dir, 1)) }, 1, 0, "is missing"},
-		"a missing end":  {func(t *testing.T, dir string) { remove(t, fileOf(dir, 2)) }, 2, 0, "is missing"},
-		"an unknown day": {func(t *testing.T, dir string) { pack(t, fileOf(dir, 5), []string{""}) }, 5, 1, "isn't a line"},
+		"a missing day":  {func(t *testing.T, dir string) { remove(t, filePath(dir, 1)) }, 1, 0, "is missing"},
+		"a missing end":  {func(t *testing.T, dir string) { remove(t, filePath(dir, 2)) }, 2, 0, "is missing"},
+		"an unknown day": {func(t *testing.T, dir string) { writeLines(t, filePath(dir, 5), []string{""}) }, 5, 1, "isn't a line"},
 		"a rewritten end": {func(t *testing.T, dir string) {
 			read(t, dir, 2, func(l []string) []string {
 				l[4] = strings.Replace(l[4], `"lines":3`, `"lines": 3`, 1)
@@ -555,10 +557,10 @@ func TestVerifyFindsWhatWasChanged(t *testing.T) {
 			dir := t.TempDir()
 			place := folder.New(dir)
 			for n := range 9 {
-				keep(t, s, call(n%3, private, anna))
+				addRecords(t, s, toolCallRecord(n%3, private, anna))
 			}
-			archiveAt(t, s, place, after(3))
-			whole(t, s, place, 3, 9)
+			archiveAt(t, s, place, timeAfterDays(3))
+			wantWhole(t, s, place, 3, 9)
 			c.change(t, dir)
 			want := monday().AddDate(0, 0, c.day).Format(time.DateOnly)
 			if b := verify(t, s, place, "").Break; b == nil || b.Day != want || b.Line != c.line || !strings.Contains(b.Problem, c.says) {
@@ -568,63 +570,64 @@ func TestVerifyFindsWhatWasChanged(t *testing.T) {
 	}
 }
 
-// Without the database a missing file is found by the links between files.
+// Without the database, Verify finds a missing file by the links between files.
 func TestVerifyWithoutTheDatabase(t *testing.T) {
 	s, empty := openStore(t), openStore(t)
 	dir := t.TempDir()
 	place := folder.New(dir)
-	keep(t, s, call(0, private, anna), call(1, private, anna), call(2, private, anna))
-	archiveAt(t, s, place, after(3))
-	if r := verify(t, empty, place, ""); r.Break != nil || r.Known || r.Files != 3 || r.Records != 3 {
+	addRecords(t, s, toolCallRecord(0, private, anna), toolCallRecord(1, private, anna), toolCallRecord(2, private, anna))
+	archiveAt(t, s, place, timeAfterDays(3))
+	if r := verify(t, empty, place, ""); r.Break != nil || r.HasDatabase || r.Files != 3 || r.Records != 3 {
 		t.Errorf("it finds %+v, %+v", r, r.Break)
 	}
-	if err := os.Remove(fileOf(dir, 1)); err != nil {
+	if err := os.Remove(filePath(dir, 1)); err != nil {
 		t.Fatal(err)
 	}
 	if b := verify(t, empty, place, "").Break; b == nil || b.Day != "2030-01-09" || !strings.Contains(b.Problem, "2030-01-08") {
 		t.Errorf("it finds %+v", b)
 	}
-	// Earlier files may be gone on purpose.
+	// Earlier files may have been removed on purpose.
 	if r := verify(t, s, place, "2030-01-09"); r.Break != nil || r.Files != 1 {
 		t.Errorf("it finds %+v, %+v", r, r.Break)
 	}
 }
 
-// A file that is there and has other lines is never replaced.
-func TestAnotherFileIsNotReplaced(t *testing.T) {
+// An existing file with different lines is never replaced.
+func TestADifferentFileIsNotReplaced(t *testing.T) {
 	s, before := openStore(t), openStore(t)
 	dir := t.TempDir()
 	place := folder.New(dir)
-	keep(t, before, call(0, private, anna))
-	archiveAt(t, before, place, after(1))
-	was, err := os.ReadFile(fileOf(dir, 0))
+	addRecords(t, before, toolCallRecord(0, private, anna))
+	archiveAt(t, before, place, timeAfterDays(1))
+	was, err := os.ReadFile(filePath(dir, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
-	keep(t, s, call(0, private, anna))
-	err = archiver(t, s, place, nil).ArchiveNow(t.Context(), after(1))
+	addRecords(t, s, toolCallRecord(0, private, anna))
+	err = newArchiver(t, s, place, nil).ArchiveNow(t.Context(), timeAfterDays(1))
 	if conflict, ok := errors.AsType[*archive.ConflictError](err); !ok || !strings.Contains(conflict.Error(), "move that file away") {
 		t.Errorf("it ends with %v", err)
 	}
-	if now, err := os.ReadFile(fileOf(dir, 0)); err != nil || !bytes.Equal(was, now) {
+	if now, err := os.ReadFile(filePath(dir, 0)); err != nil || !bytes.Equal(was, now) {
 		t.Errorf("the file has changed: %v", err)
 	}
 }
 
-// failing is a folder that fails while its error is set. It is full in the middle of a file.
-type failing struct {
+// failingFolder is a folder that fails while its error is set, in the middle of a file, as if the disk were
+// full.
+type failingFolder struct {
 	*folder.Folder
 	mu  sync.Mutex
 	err error
 }
 
-func (f *failing) set(err error) {
+func (f *failingFolder) set(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.err = err
 }
 
-func (f *failing) Put(ctx context.Context, name string, content io.ReadSeeker, size int64) error {
+func (f *failingFolder) Put(ctx context.Context, name string, content io.ReadSeeker, size int64) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.err != nil {
@@ -633,15 +636,16 @@ func (f *failing) Put(ctx context.Context, name string, content io.ReadSeeker, s
 	return f.Folder.Put(ctx, name, content, size)
 }
 
-// After a failure it tries again, and records since when that has been so. Each night it archives the day.
-func TestRunTriesAgain(t *testing.T) {
+// After a failure, Run tries again, and records since when archiving has failed. It archives each day in the
+// following night.
+func TestRunRetriesAndArchivesEachNight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := openStore(t)
-		place := &failing{Folder: folder.New(t.TempDir()), err: errors.New("the disk is full")}
-		record := call(0, private, anna)
-		record.At = time.Now().Add(-days)
-		keep(t, s, record)
-		a := archiver(t, s, place, nil)
+		place := &failingFolder{Folder: folder.New(t.TempDir()), err: errors.New("the disk is full")}
+		record := toolCallRecord(0, private, anna)
+		record.At = time.Now().Add(-oneDay)
+		addRecords(t, s, record)
+		a := newArchiver(t, s, place, nil)
 		var ready atomic.Bool
 		a.Ready = func(context.Context) (bool, error) { return ready.Load(), nil }
 		ctx, cancel := context.WithCancel(t.Context())
@@ -651,7 +655,7 @@ func TestRunTriesAgain(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		time.Sleep(time.Hour) // beside an older release
+		time.Sleep(time.Hour) // an older release is also running
 		synctest.Wait()
 		if state, err := s.Archive().State(t.Context()); err != nil || !state.Failing.IsZero() {
 			t.Errorf("before it may archive the state is %+v, %v", state, err)
@@ -666,15 +670,15 @@ func TestRunTriesAgain(t *testing.T) {
 		place.set(nil)
 		time.Sleep(11 * time.Minute)
 		synctest.Wait()
-		whole(t, s, place, 1, 1)
+		wantWhole(t, s, place, 1, 1)
 		if state, err := s.Archive().State(t.Context()); err != nil || !state.Failing.IsZero() || state.Problem != "" || a.Failing() != 0 {
 			t.Errorf("the state is %+v, %v", state, err)
 		}
 		record.At = time.Now()
-		keep(t, s, record)
+		addRecords(t, s, record)
 		time.Sleep(time.Until(archive.NextDue(time.Now())) + time.Second)
 		synctest.Wait()
-		whole(t, s, place, 2, 2)
+		wantWhole(t, s, place, 2, 2)
 		if age, known := a.Age(); !known || age > time.Hour {
 			t.Errorf("the newest day ended %s ago, %v", age, known)
 		}

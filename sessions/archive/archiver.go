@@ -17,15 +17,15 @@ import (
 )
 
 const (
-	// restAfterDay is how long after the end of a day it is archived, so that most late records are in its file.
-	restAfterDay = 10 * time.Minute
-	// lateWithin is how old a record may be, compared with the newest archived day, to be found at once. Older ones
+	// archiveDelay is how long after the end of a day it is archived, so that most late records are in its file.
+	archiveDelay = 10 * time.Minute
+	// lateRecordWindow is how old a record may be, compared with the newest archived day, to be found at once. Older ones
 	// are found before they are deleted from the audit.
-	lateWithin = 48 * time.Hour
-	// attemptTime is how long archiving may take before it has failed.
-	attemptTime            = time.Hour
-	readyAgain             = 10 * time.Second                   // when it is asked again whether the audit may be archived
-	firstWait, longestWait = 10 * time.Second, 10 * time.Minute // after a failure
+	lateRecordWindow = 48 * time.Hour
+	// attemptTimeout is how long archiving may take before it has failed.
+	attemptTimeout             = time.Hour
+	readyCheckInterval         = 10 * time.Second                   // when it is asked again whether the audit may be archived
+	minRetryWait, maxRetryWait = 10 * time.Second, 10 * time.Minute // after a failure
 )
 
 // Config holds what an Archiver needs.
@@ -34,17 +34,17 @@ type Config struct {
 	Place Place
 	Spool string // a folder for a temporary file
 	// Ready reports whether the audit may be archived now; nil means that it may.
-	Ready func(ctx context.Context) (bool, error)
-	Keep  time.Duration     // how long records stay in the audit
-	Point func(name string) // called where a test may kill the process; nil for none
-	Log   *slog.Logger
+	Ready          func(ctx context.Context) (bool, error)
+	RecordLifetime time.Duration     // how long records stay in the audit
+	Point          func(name string) // called where a test may kill the process; nil for none
+	Log            *slog.Logger
 }
 
 // An Archiver archives each day of the audit.
 type Archiver struct {
 	Config
-	since  atomic.Int64 // since when this process has failed to archive; 0 if it hasn't
-	newest atomic.Int64 // when the newest archived day ended, while this process archives; 0 if it isn't known
+	failingSince atomic.Int64 // since when this process has failed to archive; 0 if it hasn't
+	newestDayEnd atomic.Int64 // when the newest archived day ended, while this process archives; 0 if it isn't known
 }
 
 // New makes an Archiver. It archives nothing before Run.
@@ -61,22 +61,22 @@ func New(c Config) *Archiver {
 // Run archives each day once it is over, until ctx is done. Only one process may do so at a time. What another one has
 // begun is continued. After a failure it tries again.
 func (a *Archiver) Run(ctx context.Context) error {
-	defer a.since.Store(0)
-	defer a.newest.Store(0)
-	fence, wait := int64(0), firstWait
+	defer a.failingSince.Store(0)
+	defer a.newestDayEnd.Store(0)
+	fence, wait := int64(0), minRetryWait
 	for ctx.Err() == nil {
 		ready, err := a.attempt(ctx, &fence)
 		next := time.Until(nextDue(time.Now()))
 		switch {
 		case err == nil && !ready:
-			next = readyAgain
+			next = readyCheckInterval
 		case err == nil:
-			wait = firstWait
+			wait = minRetryWait
 		case errors.Is(err, ErrFenced) || ctx.Err() != nil:
 			return nil
 		default:
 			a.Log.Error("the audit isn't archived; trying again", slog.Any("error", err))
-			next, wait = wait, min(2*wait, longestWait)
+			next, wait = wait, min(2*wait, maxRetryWait)
 		}
 		sleep(ctx, next)
 	}
@@ -86,11 +86,11 @@ func (a *Archiver) Run(ctx context.Context) error {
 // attempt archives all days that are over, if it may archive yet, and records whether that has failed.
 func (a *Archiver) attempt(ctx context.Context, fence *int64) (ready bool, err error) {
 	if *fence == 0 {
-		if *fence, err = a.Table.take(ctx); err != nil {
+		if *fence, err = a.Table.takeOver(ctx); err != nil {
 			return false, err
 		}
 	}
-	within, cancel := context.WithTimeout(ctx, attemptTime)
+	within, cancel := context.WithTimeout(ctx, attemptTimeout)
 	if ready, err = a.Ready(within); err == nil && ready {
 		err = a.archiveDays(within, *fence, time.Now())
 	}
@@ -99,18 +99,18 @@ func (a *Archiver) attempt(ctx context.Context, fence *int64) (ready bool, err e
 	case err == nil && !ready:
 		return false, nil
 	case err == nil:
-		a.since.Store(0)
-		return true, a.Table.succeeded(ctx, *fence)
+		a.failingSince.Store(0)
+		return true, a.Table.recordSuccess(ctx, *fence)
 	case errors.Is(err, ErrFenced) || ctx.Err() != nil:
 		return ready, err
 	}
-	a.since.CompareAndSwap(0, time.Now().UnixMicro())
-	return ready, errors.Join(err, a.Table.failed(ctx, *fence, err.Error(), time.Now()))
+	a.failingSince.CompareAndSwap(0, time.Now().UnixMicro())
+	return ready, errors.Join(err, a.Table.recordFailure(ctx, *fence, err.Error(), time.Now()))
 }
 
 // Failing returns for how long this process has failed to archive the audit; 0 if it hasn't.
 func (a *Archiver) Failing() time.Duration {
-	since := a.since.Load()
+	since := a.failingSince.Load()
 	if since == 0 {
 		return 0
 	}
@@ -120,13 +120,13 @@ func (a *Archiver) Failing() time.Duration {
 // Age returns how long ago the newest archived day ended; known is false if this process doesn't archive, or nothing is
 // archived yet.
 func (a *Archiver) Age() (age time.Duration, known bool) {
-	end := a.newest.Load()
+	end := a.newestDayEnd.Load()
 	return time.Since(time.UnixMicro(end)), end > 0
 }
 
 // archiveDays archives all days that are over.
 func (a *Archiver) archiveDays(ctx context.Context, fence int64, now time.Time) error {
-	if err := errors.Join(a.Place.Check(ctx), a.Table.clear(ctx)); err != nil {
+	if err := errors.Join(a.Place.Check(ctx), a.Table.deleteArchivedLines(ctx)); err != nil {
 		return err
 	}
 	for {
@@ -152,9 +152,9 @@ func (a *Archiver) nextFile(ctx context.Context, fence int64, now time.Time) (f 
 	last := ""
 	if len(all) > 0 {
 		last = all[0].Day
-		a.newest.Store(startOf(last).AddDate(0, 0, 1).UnixMicro())
+		a.newestDayEnd.Store(startOf(last).AddDate(0, 0, 1).UnixMicro())
 	}
-	over := now.Add(-restAfterDay).AddDate(0, 0, -1).UTC().Format(time.DateOnly) // the newest day that is over
+	over := now.Add(-archiveDelay).AddDate(0, 0, -1).UTC().Format(time.DateOnly) // the newest day that is over
 	day := ""
 	for _, s := range a.spans(last, over, now) {
 		at, err := a.Table.oldest(ctx, s.from, s.to)
@@ -186,13 +186,13 @@ func (a *Archiver) spans(last, day string, now time.Time) []span {
 	if last == "" {
 		return []span{{to: ends}}
 	}
-	from := sqldb.FormatTime(startOf(last).Add(-lateWithin))
-	oldest := sqldb.FormatTime(now.Add(24*time.Hour - a.Keep))
+	from := sqldb.FormatTime(startOf(last).Add(-lateRecordWindow))
+	oldest := sqldb.FormatTime(now.Add(24*time.Hour - a.RecordLifetime))
 	return []span{{from: from, to: ends}, {to: min(from, oldest)}}
 }
 
-// archive finishes a file and stores it in its place, unless the place has it already. It returns a *ConflictError
-// if the place has another file of that name.
+// archive finishes a file and stores it in its place, unless the place already has it. It returns a
+// *ConflictError if the place has a different file with that name.
 func (a *Archiver) archive(ctx context.Context, fence int64, f File, now time.Time) error {
 	a.Point("archive:begun")
 	if f.Hash == "" {
@@ -212,15 +212,16 @@ func (a *Archiver) archive(ctx context.Context, fence int64, f File, now time.Ti
 	if err != nil {
 		return err
 	}
-	if err := a.Table.archived(ctx, fence, f.Number, time.Now()); err != nil {
+	if err := a.Table.recordArchived(ctx, fence, f.Number, time.Now()); err != nil {
 		return err
 	}
 	a.Point("archive:recorded")
 	a.Log.Info("a day of the audit is archived", slog.String("day", f.Day), slog.Int64("records", f.Lines), slog.String("hash", f.Hash))
-	return a.Table.clear(ctx)
+	return a.Table.deleteArchivedLines(ctx)
 }
 
-// pagePause is the shortest pause after a page, in which others write. After one that took longer, the pause does, too.
+// pagePause is the minimum pause after a page, in which others can write. If the page took longer, the pause
+// lasts as long as the page.
 const pagePause = 5 * time.Millisecond
 
 // fill adds the records of a day to its file, page by page, and ends the file.
@@ -233,7 +234,7 @@ func (a *Archiver) fill(ctx context.Context, fence int64, f File, now time.Time)
 	for _, s := range a.spans(last.Day, f.Day, now) {
 		for more := true; more; {
 			began := time.Now()
-			if s, more, err = a.Table.freeze(ctx, fence, f, s, erased); err != nil {
+			if s, more, err = a.Table.addRecords(ctx, fence, f, s, erased); err != nil {
 				return f, err
 			}
 			a.Point("archive:page")
@@ -245,8 +246,8 @@ func (a *Archiver) fill(ctx context.Context, fence int64, f File, now time.Time)
 	return a.Table.seal(ctx, fence, f)
 }
 
-// compare returns nil if the place has the file with the lines that are to be archived, fs.ErrNotExist if it doesn't
-// have it, and a *ConflictError if it has another.
+// compare returns nil if the place has the file with the expected lines, fs.ErrNotExist if it does not have the
+// file, and a *ConflictError if the file is different.
 func (a *Archiver) compare(ctx context.Context, f File) error {
 	content, err := a.Place.Open(ctx, nameOf(f.Day))
 	if err != nil {
@@ -256,7 +257,7 @@ func (a *Archiver) compare(ctx context.Context, f File) error {
 	if err = errors.Join(err, content.Close()); err != nil {
 		return wrap("read the file back", err)
 	}
-	if broken != nil || w.last.hash != f.Hash || w.lines != f.Lines {
+	if broken != nil || w.lastLine.hash != f.Hash || w.lines != f.Lines {
 		return &ConflictError{nameOf(f.Day)}
 	}
 	return nil
@@ -296,7 +297,7 @@ func (a *Archiver) put(ctx context.Context, f File) (err error) {
 
 // nextDue returns when the next day is over long enough to be archived.
 func nextDue(now time.Time) time.Time {
-	return startOf(now.Add(-restAfterDay).UTC().Format(time.DateOnly)).AddDate(0, 0, 1).Add(restAfterDay)
+	return startOf(now.Add(-archiveDelay).UTC().Format(time.DateOnly)).AddDate(0, 0, 1).Add(archiveDelay)
 }
 
 // startOf returns the beginning of a day.

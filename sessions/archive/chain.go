@@ -20,14 +20,14 @@ type Break struct {
 	Problem string `json:"problem"`
 }
 
-// walked is what was found in a file whose lines follow each other.
-type walked struct {
-	header header
-	lines  int64    // how many records it has
-	last   position // its last line
+// A fileSummary is what was found in a file whose lines follow one another.
+type fileSummary struct {
+	header   header
+	lines    int64    // how many records it has
+	lastLine position // its last line
 }
 
-// A line has what is checked of any line.
+// A line contains the fields that are checked in every line.
 type line struct {
 	link
 	File  int64  `json:"file"`
@@ -38,14 +38,14 @@ type line struct {
 	Kind  string `json:"kind"`
 }
 
-// A source notes what goes wrong with the file itself while it is read, as opposed to what it contains.
-type source struct {
+// A readErrorRecorder records errors of reading the file, as opposed to problems in its content.
+type readErrorRecorder struct {
 	io.Reader
 	err error
 }
 
 // Read implements io.Reader.
-func (s *source) Read(p []byte) (int, error) {
+func (s *readErrorRecorder) Read(p []byte) (int, error) {
 	n, err := s.Reader.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
 		s.err = err
@@ -55,28 +55,28 @@ func (s *source) Read(p []byte) (int, error) {
 
 // walk reads the compressed file of a day, and checks all but the link to the file before. It returns what is wrong
 // first, if anything is; an error means that the file could not be read.
-func walk(content io.Reader, day string) (w walked, broken *Break, err error) {
-	from := &source{Reader: content}
+func walk(content io.Reader, day string) (w fileSummary, broken *Break, err error) {
+	from := &readErrorRecorder{Reader: content}
 	c := &checker{day: day}
 	problem := c.read(from)
 	if from.err != nil {
 		return w, nil, from.err
 	}
 	if problem != "" {
-		return w, &Break{Day: day, Line: c.number, Problem: problem}, nil
+		return w, &Break{Day: day, Line: c.lineCount, Problem: problem}, nil
 	}
-	return walked{c.header, c.records, c.last}, nil, nil
+	return fileSummary{c.header, c.records, c.last}, nil, nil
 }
 
 // A checker checks line by line whether a file is whole.
 type checker struct {
-	day     string
-	last    position
-	linked  bool  // whether last is known
-	number  int64 // how many lines were read
-	records int64
-	header  header
-	ended   bool // whether the last line of the file was read
+	day         string
+	last        position
+	hasPosition bool  // whether last is known
+	lineCount   int64 // how many lines were read
+	records     int64
+	header      header
+	sawTrailer  bool // whether the last line of the file was read
 }
 
 // read checks all lines. It returns what is wrong first, or "".
@@ -89,17 +89,17 @@ func (c *checker) read(from io.Reader) string {
 	for {
 		raw, err := lines.ReadSlice('\n')
 		switch {
-		case errors.Is(err, io.EOF) && len(raw) == 0 && c.ended:
+		case errors.Is(err, io.EOF) && len(raw) == 0 && c.sawTrailer:
 			return ""
 		case errors.Is(err, bufio.ErrBufferFull):
-			c.number++
+			c.lineCount++
 			return textTooLong
-		case err != nil && c.number == 0:
+		case err != nil && c.lineCount == 0:
 			return textNotPacked
 		case err != nil:
 			return textCutOff
 		}
-		c.number++
+		c.lineCount++
 		if problem := c.check(bytes.TrimSuffix(raw, []byte("\n"))); problem != "" {
 			return problem
 		}
@@ -113,39 +113,39 @@ func (c *checker) check(raw []byte) string {
 		return textNoLine
 	}
 	switch {
-	case c.ended:
+	case c.sawTrailer:
 		return textAfterEnd
-	case c.number == 1 && (l.Day != c.day || l.File < 1):
+	case c.lineCount == 1 && (l.Day != c.day || l.File < 1):
 		return textOtherFile
 	}
 	if problem := c.follows(l); problem != "" {
 		return problem
 	}
 	switch {
-	case c.number == 1:
+	case c.lineCount == 1:
 		c.header = header{link: l.link, File: l.File, Day: l.Day, After: l.After}
 	case l.End != "":
 		if l.End != c.day || l.Lines != c.records {
 			return fmt.Sprintf(textWrongEnd, l.Lines, c.records)
 		}
-		c.ended = true
+		c.sawTrailer = true
 	case l.Kind == "":
 		return textNoLine
 	default:
 		c.records++
 	}
-	c.last, c.linked = position{l.N, hashOf(raw)}, true
+	c.last, c.hasPosition = position{l.N, hashOf(raw)}, true
 	return ""
 }
 
-// follows returns why a line doesn't follow the last one, or "".
+// follows returns why a line doesn't follow the last one; "" if it does.
 func (c *checker) follows(l line) string {
 	switch {
-	case !c.linked:
+	case !c.hasPosition:
 		return ""
-	case l.N > c.last.n+1:
+	case l.N > c.last.lines+1:
 		return textMissingLines
-	case l.N < c.last.n+1:
+	case l.N < c.last.lines+1:
 		return textAddedLines
 	case l.Prev != c.last.hash:
 		return textChangedLine

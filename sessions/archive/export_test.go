@@ -7,7 +7,7 @@ import (
 
 // ArchiveNow takes over the archive and archives all days that are over at that time.
 func (a *Archiver) ArchiveNow(ctx context.Context, now time.Time) error {
-	fence, err := a.Table.take(ctx)
+	fence, err := a.Table.takeOver(ctx)
 	if err != nil {
 		return err
 	}
@@ -20,7 +20,7 @@ func (a *Archiver) ArchiveUnder(ctx context.Context, fence int64, now time.Time)
 }
 
 // Fence takes over the archive.
-func (a *Archiver) Fence(ctx context.Context) (int64, error) { return a.Table.take(ctx) }
+func (a *Archiver) Fence(ctx context.Context) (int64, error) { return a.Table.takeOver(ctx) }
 
 // NextDue returns when the next day is archived.
 func NextDue(now time.Time) time.Time { return nextDue(now) }

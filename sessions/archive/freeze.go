@@ -16,12 +16,12 @@ import (
 
 // A position is the last line of the chain.
 type position struct {
-	n    int64
-	hash string
+	lines int64
+	hash  string
 }
 
-// next returns what links the next line to this one.
-func (p position) next() link { return link{Prev: p.hash, N: p.n + 1} }
+// next returns the link that the next line must have.
+func (p position) next() link { return link{Prev: p.hash, N: p.lines + 1} }
 
 // add stores the next line, of a file. Line must have the link that next has returned.
 func (p *position) add(tx *sqldb.Tx, file int64, line any) error {
@@ -29,10 +29,10 @@ func (p *position) add(tx *sqldb.Tx, file int64, line any) error {
 	if err != nil {
 		return wrap("encode a line", err)
 	}
-	if _, err := tx.Exec("INSERT INTO audit_lines (n, file, line) VALUES (?, ?, ?)", p.n+1, file, string(raw)); err != nil {
+	if _, err := tx.Exec("INSERT INTO audit_lines (n, file, line) VALUES (?, ?, ?)", p.lines+1, file, string(raw)); err != nil {
 		return err
 	}
-	p.n, p.hash = p.n+1, hashOf(raw)
+	p.lines, p.hash = p.lines+1, hashOf(raw)
 	return nil
 }
 
@@ -65,16 +65,16 @@ func lastFile(tx *sqldb.Tx) (f File, err error) {
 	return all[0], nil
 }
 
-// A span is from when to when records are looked for, from and to in the form of the database, to excluded. Records at
-// from itself are only looked for after the one with the id after.
+// A span is a period in which records are looked for, with from and to in the form of the database, to
+// excluded. Of the records at from itself, only those with ids greater than after are looked for.
 type span struct {
 	from, to string
 	after    int64
 }
 
-// freeze adds the next records in a span to a file, as lines, and returns the rest of the span; more is false if there
+// addRecords adds the next records in a span to a file, as lines, and returns the rest of the span; more is false if there
 // was nothing left in it. erased is for the pseudonyms of all pages.
-func (t Table) freeze(ctx context.Context, fence int64, f File, s span, erased map[string]string) (rest span, more bool, err error) {
+func (t Table) addRecords(ctx context.Context, fence int64, f File, s span, erased map[string]string) (rest span, more bool, err error) {
 	err = t.write(ctx, fence, func(tx *sqldb.Tx, chain *position) error {
 		rest = s
 		if err := t.lockSessions(tx, s); err != nil {
@@ -144,7 +144,7 @@ func (t Table) lockSessions(tx *sqldb.Tx, s span) error {
 // nextRecords is the SQL for the next records in a span; args are its arguments.
 const nextRecords = " WHERE " + unarchivedRecords + " AND at >= ? AND at < ? AND (at > ? OR id > ?) ORDER BY at, id LIMIT ?"
 
-func (s span) args() []any { return []any{s.from, s.to, s.from, s.after, linesAtOnce} }
+func (s span) args() []any { return []any{s.from, s.to, s.from, s.after, linesPerWrite} }
 
 // unarchived returns the next records in a span. On PostgreSQL it locks them, so that an erasure waits: it deletes the keys
 // after the names.
@@ -198,12 +198,12 @@ func scan(into func(dest ...any) error) (r sessions.AuditRecord, err error) {
 // lineOf returns the line of a record, without its link.
 func lineOf(names *pseudonyms, r sessions.AuditRecord) (l record, err error) {
 	l = record{
-		ID: r.ID, At: r.At.UTC(), Kind: plain(r.Kind), Agent: plain(r.Agent), Tool: plain(r.Tool), Verdict: plain(r.Verdict),
-		Result: plain(strings.ReplaceAll(r.Result, " ", "_")), ExitCode: r.ExitCode, Bytes: r.Bytes, Elapsed: r.Elapsed,
+		ID: r.ID, At: r.At.UTC(), Kind: codeOrEmpty(r.Kind), Agent: codeOrEmpty(r.Agent), Tool: codeOrEmpty(r.Tool), Verdict: codeOrEmpty(r.Verdict),
+		Result: codeOrEmpty(strings.ReplaceAll(r.Result, " ", "_")), ExitCode: r.ExitCode, Bytes: r.Bytes, Elapsed: r.Elapsed,
 	}
 	if r.Used != nil {
 		used := *r.Used
-		used.Model = plain(used.Model)
+		used.Model = codeOrEmpty(used.Model)
 		l.Used = &used
 	}
 	if l.By, err = names.person(r.By); err != nil {
@@ -222,14 +222,14 @@ func lineOf(names *pseudonyms, r sessions.AuditRecord) (l record, err error) {
 	return l, err
 }
 
-// detailOf returns what stands for a record's detail. It may be the id of anything, so it is only left as it is where it
-// is a code. The record that somebody was forgotten doesn't say who.
+// detailOf returns what a line contains in place of a record's detail, which may be the id of anything: only
+// codes are left unchanged. For the record that a person was forgotten, it does not name the person.
 func detailOf(names *pseudonyms, r sessions.AuditRecord) (string, error) {
 	switch {
 	case r.Kind == sessions.AuditForget:
 		return "", nil
 	case r.Kind == sessions.AuditTurn, r.Kind == sessions.AuditTool && (r.Detail == sessions.DetailJudged || r.Detail == sessions.DetailRateLimited):
-		return plain(r.Detail), nil
+		return codeOrEmpty(r.Detail), nil
 	case slices.Contains([]string{sessions.AuditTool, sessions.AuditPairing, sessions.AuditMemory}, r.Kind) && strings.Count(r.Detail, ":") == 1:
 		return names.person(r.Detail)
 	}

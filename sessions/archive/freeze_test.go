@@ -13,8 +13,8 @@ import (
 	"parley/sessions/sqlstore"
 )
 
-// On PostgreSQL, archiving waits for an erasure of a session without having locked records, for which the erasure would
-// wait in turn.
+// On PostgreSQL, archiving waits for an erasure of a session before it locks records, because the erasure would
+// otherwise wait for those records.
 func TestArchivingLocksAsAnErasureDoes(t *testing.T) {
 	at := sqldbtest.New(t)
 	s, err := sqlstore.Open(t.Context(), at)
@@ -22,8 +22,8 @@ func TestArchivingLocksAsAnErasureDoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	speak(t, s, group, anna, berta)
-	keep(t, s, call(0, group, anna))
+	addSessions(t, s, group, anna, berta)
+	addRecords(t, s, toolCallRecord(0, group, anna))
 	by, err := sql.Open("pgx", at)
 	if err != nil {
 		t.Fatal(err)
@@ -37,9 +37,9 @@ func TestArchivingLocksAsAnErasureDoes(t *testing.T) {
 	if err := erasure.QueryRowContext(t.Context(), "WITH gone AS (DELETE FROM sessions RETURNING id) SELECT pg_backend_pid() FROM gone").Scan(&pid); err != nil {
 		t.Fatal(err)
 	}
-	a := archiver(t, s, folder.New(t.TempDir()), nil)
+	a := newArchiver(t, s, folder.New(t.TempDir()), nil)
 	ended := make(chan error, 1)
-	go func() { ended <- a.ArchiveNow(t.Context(), after(1)) }()
+	go func() { ended <- a.ArchiveNow(t.Context(), timeAfterDays(1)) }()
 	waiting := fmt.Sprintf("SELECT count(*) FROM pg_stat_activity WHERE %d = ANY(pg_blocking_pids(pid))", pid)
 	for tick := time.Tick(5 * time.Millisecond); sqldbtest.Query(t, "pgx", at, waiting)[0] == "0"; {
 		select {
@@ -60,30 +60,30 @@ func TestArchivingLocksAsAnErasureDoes(t *testing.T) {
 	}
 }
 
-// A conversation that was erased has one pseudonym in a file of several pages, between which others write.
+// In a file of several pages, with other writes in between, an erased conversation has only one pseudonym.
 func TestPagesAgreeOnAnErasedConversation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := openStore(t)
 		for n := range 450 {
-			r := call(0, private, anna)
+			r := toolCallRecord(0, private, anna)
 			r.At = r.At.Add(time.Duration(n) * time.Second)
-			keep(t, s, r)
+			addRecords(t, s, r)
 		}
 		dir := t.TempDir()
 		var pages []time.Time
-		a := archiver(t, s, folder.New(dir), func(name string) {
+		a := newArchiver(t, s, folder.New(dir), func(name string) {
 			if name == "archive:page" {
 				pages = append(pages, time.Now())
 			}
 		})
-		if err := a.ArchiveNow(t.Context(), after(1)); err != nil {
+		if err := a.ArchiveNow(t.Context(), timeAfterDays(1)); err != nil {
 			t.Fatal(err)
 		}
 		if len(pages) < 3 || pages[1].Sub(pages[0]) < 5*time.Millisecond || pages[2].Sub(pages[1]) < 5*time.Millisecond {
 			t.Errorf("the pages are written at %v", pages)
 		}
 		names := map[string]int{}
-		for _, line := range unpack(t, fileOf(dir, 0)) {
+		for _, line := range readLines(t, filePath(dir, 0)) {
 			var r struct {
 				Session string `json:"session"`
 			}

@@ -16,8 +16,8 @@ import (
 
 // The kinds of keys.
 const (
-	ofPerson  = "person"
-	ofSession = "session"
+	keyOfPerson  = "person"
+	keyOfSession = "session"
 )
 
 // pseudonyms makes the pseudonyms of a page of lines, within its transaction.
@@ -29,17 +29,17 @@ type pseudonyms struct {
 }
 
 // person returns the pseudonym of a person, or of the API token of a program.
-func (p *pseudonyms) person(who string) (string, error) { return p.name(ofPerson, who, who) }
+func (p *pseudonyms) person(who string) (string, error) { return p.name(keyOfPerson, who, who) }
 
 // session returns the pseudonym of a session's key.
-func (p *pseudonyms) session(key string) (string, error) { return p.name(ofSession, key, key) }
+func (p *pseudonyms) session(key string) (string, error) { return p.name(keyOfSession, key, key) }
 
 // within returns the pseudonym of an id of something that belongs to a session, or else to a person.
 func (p *pseudonyms) within(session, person, id string) (string, error) {
 	if session != "" {
-		return p.name(ofSession, session, "id\x00"+id)
+		return p.name(keyOfSession, session, "id\x00"+id)
 	}
-	return p.name(ofPerson, person, "id\x00"+id)
+	return p.name(keyOfPerson, person, "id\x00"+id)
 }
 
 // name returns the pseudonym of a text, made with the key of its subject. It is "" if the text or its subject is.
@@ -65,7 +65,7 @@ func (p *pseudonyms) key(kind, subject string) (string, error) {
 	// In each statement the update changes nothing but locks the row, so that an erasure waits for this transaction.
 	fresh, key := rand.Text(), ""
 	var err error
-	if kind == ofPerson {
+	if kind == keyOfPerson {
 		err = p.tx.Get(`INSERT INTO audit_keys (kind, subject, secret) VALUES (?, ?, ?)
 			ON CONFLICT (kind, subject) DO UPDATE SET secret = audit_keys.secret RETURNING secret`, []any{kind, sqldb.Text(subject), fresh}, &key)
 	} else {
@@ -91,14 +91,14 @@ func (p *pseudonyms) key(kind, subject string) (string, error) {
 
 // ForgetPerson deletes the key of a person's pseudonyms. It is called once no record of the audit names the person
 // anymore, or else the key might be made again. It returns how many keys were deleted.
-func ForgetPerson(tx *sqldb.Tx, person string) (int64, error) { return forget(tx, ofPerson, person) }
+func ForgetPerson(tx *sqldb.Tx, person string) (int64, error) { return forget(tx, keyOfPerson, person) }
 
 // A Naming is an SQL query that returns 1 if the database still names a person outside of the archive, or else 0. Each ? in
 // it stands for the person.
 type Naming string
 
-// peopleAtOnce is how many people one query looks at.
-const peopleAtOnce = 200
+// peoplePerQuery is how many people one query looks at.
+const peoplePerQuery = 200
 
 // ForgetGone deletes the keys of all people whom nothing names anymore. Programs, which have a key by the name of their API
 // token, keep it. forgotten is called in each transaction that has deleted one. If ForgetGone is interrupted, the next call
@@ -110,7 +110,7 @@ func (t Table) ForgetGone(ctx context.Context, by Naming, forgotten func(*sqldb.
 			return wrap("look for keys of pseudonyms that nobody needs", err)
 		}
 		for _, person := range gone {
-			if err := t.DB.Write(ctx, func(tx *sqldb.Tx) error { return forgetGone(tx, person, by, forgotten) }); err != nil {
+			if err := t.DB.Write(ctx, func(tx *sqldb.Tx) error { return forgetIfGone(tx, person, by, forgotten) }); err != nil {
 				return wrap("delete the key of somebody who is gone", err)
 			}
 		}
@@ -122,7 +122,7 @@ func (t Table) ForgetGone(ctx context.Context, by Naming, forgotten func(*sqldb.
 // and the last one at whom it has looked; "" if there are no more.
 func (t Table) gone(ctx context.Context, by Naming, after string) (gone []string, last string, err error) {
 	found, err := t.DB.Read.QueryContext(ctx, "SELECT subject, ("+strings.ReplaceAll(string(by), "?", "page.subject")+`) FROM
-		(SELECT subject FROM audit_keys WHERE kind = ? AND subject > ? AND subject LIKE '%:%' ORDER BY subject LIMIT ?) AS page ORDER BY subject`, ofPerson, after, peopleAtOnce)
+		(SELECT subject FROM audit_keys WHERE kind = ? AND subject > ? AND subject LIKE '%:%' ORDER BY subject LIMIT ?) AS page ORDER BY subject`, keyOfPerson, after, peoplePerQuery)
 	if err != nil {
 		return nil, "", err
 	}
@@ -144,11 +144,11 @@ func (n Naming) args(person string) []any {
 	return slices.Repeat([]any{person}, strings.Count(string(n), "?"))
 }
 
-// forgetGone deletes the key of a person, in the form of the database, if still nothing names the person. Whoever makes a
+// forgetIfGone deletes the key of a person, in the form of the database, if still nothing names the person. Whoever makes a
 // pseudonym of the person has committed by then, or makes a new key.
-func forgetGone(tx *sqldb.Tx, person string, by Naming, forgotten func(*sqldb.Tx) error) error {
+func forgetIfGone(tx *sqldb.Tx, person string, by Naming, forgotten func(*sqldb.Tx) error) error {
 	// The update changes nothing but locks the row.
-	if _, err := tx.Exec("UPDATE audit_keys SET secret = secret WHERE kind = ? AND subject = ?", ofPerson, person); err != nil {
+	if _, err := tx.Exec("UPDATE audit_keys SET secret = secret WHERE kind = ? AND subject = ?", keyOfPerson, person); err != nil {
 		return err
 	}
 	var named int64
@@ -163,7 +163,7 @@ func forgetGone(tx *sqldb.Tx, person string, by Naming, forgotten func(*sqldb.Tx
 
 // ForgetSession deletes the key of a session's pseudonyms, once the session is erased. It returns how many keys were
 // deleted.
-func ForgetSession(tx *sqldb.Tx, key string) (int64, error) { return forget(tx, ofSession, key) }
+func ForgetSession(tx *sqldb.Tx, key string) (int64, error) { return forget(tx, keyOfSession, key) }
 
 func forget(tx *sqldb.Tx, kind, subject string) (int64, error) {
 	n, err := tx.Exec("DELETE FROM audit_keys WHERE kind = ? AND subject = ?", kind, sqldb.Text(subject))

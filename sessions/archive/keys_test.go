@@ -25,8 +25,8 @@ func openStore(t testing.TB) *sqlstore.Store {
 	return s
 }
 
-// keysIn returns whose pseudonyms the database at a place has keys of.
-func keysIn(t testing.TB, at string) (all []string) {
+// keySubjects returns the subjects of the keys in the database at a place.
+func keySubjects(t testing.TB, at string) (all []string) {
 	t.Helper()
 	err := sqldb.WithReadOnly(t.Context(), at, func(db *sqldb.DB) error {
 		rows, err := db.Read.QueryContext(t.Context(), "SELECT kind, subject FROM audit_keys ORDER BY kind, subject")
@@ -49,9 +49,9 @@ func keysIn(t testing.TB, at string) (all []string) {
 	return all
 }
 
-// Retention drops the key of a person of whom it has left nothing, so nobody can tell anymore whose their lines are. As long
-// as anything is left, the pseudonym stays. Programs keep theirs.
-func TestRetentionDropsKeysOfPeople(t *testing.T) {
+// If retention leaves nothing of a person, it deletes the person's key, so nobody can tell which lines are
+// theirs. As long as anything is left, the pseudonym stays the same. Programs keep their keys.
+func TestRetentionDeletesKeysOfForgottenPeople(t *testing.T) {
 	const claire, program = "telegram:43", "ci"
 	sqlstoretest.Each(t, func(t *testing.T, at string, s, _ *sqlstore.Store) {
 		dir := t.TempDir()
@@ -62,7 +62,7 @@ func TestRetentionDropsKeysOfPeople(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got []string
-			for _, key := range keysIn(t, at) {
+			for _, key := range keySubjects(t, at) {
 				if person, ok := strings.CutPrefix(key, "person "); ok {
 					got = append(got, person)
 				}
@@ -71,8 +71,8 @@ func TestRetentionDropsKeysOfPeople(t *testing.T) {
 				t.Errorf("after day %d there are keys of %q, want %q", day, got, people)
 			}
 		}
-		by := func(file int) (name string) { // who has done the last thing of a day
-			lines := unpack(t, fileOf(dir, file))
+		by := func(file int) (name string) { // by returns who, according to a file, did the last thing of its day
+			lines := readLines(t, filePath(dir, file))
 			var r struct{ By string }
 			if err := json.Unmarshal([]byte(lines[len(lines)-2]), &r); err != nil || r.By == "" {
 				t.Fatal(r, err)
@@ -80,25 +80,25 @@ func TestRetentionDropsKeysOfPeople(t *testing.T) {
 			return r.By
 		}
 		alone := func(day int, person string) sessions.AuditRecord {
-			r := call(day, private, person)
+			r := toolCallRecord(day, private, person)
 			r.Detail = ""
 			return r
 		}
-		speak(t, s, private, anna)
-		if _, err := s.Schedules().Add(t.Context(), schedules.Schedule{ID: "s1", Session: private, Person: claire, When: "every day", Made: monday(), Next: monday()}, 10); err != nil {
+		addSessions(t, s, private, anna)
+		if _, err := s.Schedules().Add(t.Context(), schedules.Schedule{ID: "s1", Session: private, Person: claire, When: "every day", MadeAt: monday(), Next: monday()}, 10); err != nil {
 			t.Fatal(err)
 		}
-		keep(t, s, alone(0, claire), alone(0, program), call(0, group, anna), call(4, group, anna), alone(8, anna))
-		archiveAt(t, s, place, after(1))
+		addRecords(t, s, alone(0, claire), alone(0, program), toolCallRecord(0, group, anna), toolCallRecord(4, group, anna), alone(8, anna))
+		archiveAt(t, s, place, timeAfterDays(1))
 		first := by(0)
 		retain(-10_000, anna, berta, claire, program)
-		retain(1, anna, berta, claire, program) // anna's and berta's records are left, and a schedule of claire's
-		archiveAt(t, s, place, after(5))
+		retain(1, anna, berta, claire, program) // records of anna and berta are left, and a schedule of claire
+		archiveAt(t, s, place, timeAfterDays(5))
 		if got := by(4); got != first {
 			t.Errorf("while records are left, anna became %s, and was %s", got, first)
 		}
 		retain(7, anna, claire, program) // berta had only approved a call
-		archiveAt(t, s, place, after(9))
+		archiveAt(t, s, place, timeAfterDays(9))
 		if got := by(8); got != first {
 			t.Errorf("while a record is left, anna became %s, and was %s", got, first)
 		}
@@ -106,13 +106,13 @@ func TestRetentionDropsKeysOfPeople(t *testing.T) {
 			t.Fatal(err)
 		}
 		retain(10, program)
-		whole(t, s, place, 3, 5)
-		keep(t, s, alone(11, anna)) // who comes back has another pseudonym
-		archiveAt(t, s, place, after(12))
+		wantWhole(t, s, place, 3, 5)
+		addRecords(t, s, alone(11, anna)) // a person who comes back gets a new pseudonym
+		archiveAt(t, s, place, timeAfterDays(12))
 		if got := by(11); got == first {
 			t.Error("anna's old lines are still hers")
 		}
 		retain(11, anna, program)
-		whole(t, s, place, 4, 6)
+		wantWhole(t, s, place, 4, 6)
 	})
 }

@@ -12,7 +12,8 @@ import (
 // lineVersion is the version of what a line has.
 const lineVersion = 1
 
-// A link is what every line has: the hash of the line before, without its newline, and its own number in the chain.
+// A link contains what every line has: the hash of the line before, without its newline, and the line's own
+// number in the chain.
 type link struct {
 	Prev string `json:"prev"` // empty in the very first line
 	N    int64  `json:"n"`
@@ -57,25 +58,25 @@ type record struct {
 	Used   *sessions.AuditUse `json:"used,omitempty"`
 }
 
-// hashOf returns the hash of a line, which the next line has.
+// hashOf returns the hash of a line, which the next line contains.
 func hashOf(line []byte) string {
 	sum := sha256.Sum256(line)
 	return hex.EncodeToString(sum[:])
 }
 
-// longestWord is the length of the longest code or name that a line may have.
-const longestWord = 100
+// maxWord is the length of the longest code or name that a line may have.
+const maxWord = 100
 
-// plain returns a code or a name of the kind that programs use, or "" if a text is neither: the name of a tool may be
-// one that a model has made up.
-func plain(text string) string {
-	if len(text) > longestWord || strings.ContainsFunc(text, isOdd) {
+// codeOrEmpty returns a text if it is a code or a name of the kind that programs use, and otherwise "": a
+// tool's name may have been made up by a model.
+func codeOrEmpty(text string) string {
+	if len(text) > maxWord || strings.ContainsFunc(text, isForbiddenRune) {
 		return ""
 	}
 	return text
 }
 
-// isOdd reports whether no code or name has this character.
-func isOdd(r rune) bool {
+// isForbiddenRune reports whether no code or name has this character.
+func isForbiddenRune(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("_.:/@+-", r)
 }

@@ -12,13 +12,13 @@ import (
 	"parley/sessions/archive/folder"
 )
 
-// If nobody archives, the records are overdue some hours after they are a day old, though nothing fails.
-func TestRecordsThatNobodyArchivesAreOverdue(t *testing.T) {
+// If no process archives, the records become overdue some hours after their day, even without any failure.
+func TestUnarchivedRecordsBecomeOverdue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := openStore(t)
-		record := call(0, private, anna)
+		record := toolCallRecord(0, private, anna)
 		record.At = time.Now().UTC().Truncate(time.Microsecond)
-		keep(t, s, record)
+		addRecords(t, s, record)
 		want := func(when string, overdue time.Time) {
 			t.Helper()
 			if state, err := s.Archive().State(t.Context()); err != nil || !state.Overdue.Equal(overdue) {
@@ -28,7 +28,7 @@ func TestRecordsThatNobodyArchivesAreOverdue(t *testing.T) {
 		time.Sleep(40 * time.Hour)
 		want("without an archive", time.Time{})
 		place := folder.New(t.TempDir())
-		a := archiver(t, s, place, nil)
+		a := newArchiver(t, s, place, nil)
 		want("with a new archive", time.Time{})
 		time.Sleep(5 * time.Hour)
 		want("after some hours", record.At)
@@ -37,7 +37,7 @@ func TestRecordsThatNobodyArchivesAreOverdue(t *testing.T) {
 		}
 		want("once it is archived", time.Time{})
 		record.At = time.Now().UTC().Truncate(time.Microsecond)
-		keep(t, s, record)
+		addRecords(t, s, record)
 		time.Sleep(27 * time.Hour)
 		want("after a day", time.Time{})
 		time.Sleep(2 * time.Hour)
@@ -45,11 +45,11 @@ func TestRecordsThatNobodyArchivesAreOverdue(t *testing.T) {
 	})
 }
 
-// It is recorded, too, if it can't be found out whether the audit may be archived.
+// If Run can't find out whether the audit may be archived, that is recorded as a failure too.
 func TestRunRecordsWhyItIsNotReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := openStore(t)
-		a := archiver(t, s, folder.New(t.TempDir()), nil)
+		a := newArchiver(t, s, folder.New(t.TempDir()), nil)
 		a.Ready = func(context.Context) (bool, error) { return false, errors.New("nobody knows") }
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup

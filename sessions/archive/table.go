@@ -62,7 +62,7 @@ type File struct {
 	Archived time.Time `json:"archived,omitzero"`
 }
 
-// A State says how the archive does.
+// A State is the state of the archive.
 type State struct {
 	Wanted  bool      // whether the settings name an archive
 	Newest  File      // the newest file that is archived; the zero File if there is none
@@ -93,7 +93,7 @@ func (t Table) Want(ctx context.Context, wanted bool) error {
 	return wrap("record whether the audit is archived", err)
 }
 
-// State returns how the archive does.
+// State returns the state of the archive.
 func (t Table) State(ctx context.Context) (s State, err error) {
 	var since, failing int64
 	err = t.DB.Read.QueryRowContext(ctx, "SELECT wanted = 1, since, failing, problem FROM audit_archive WHERE id = 1").Scan(&s.Wanted, &since, &failing, &s.Problem)
@@ -112,13 +112,13 @@ func (t Table) State(ctx context.Context) (s State, err error) {
 	return s, wrap("look how the archive does", err)
 }
 
-// Patience is how long archiving may take, after the end of a day, or after it began or went on.
-const Patience = 4 * time.Hour
+// MaxArchivingTime is how long archiving may take, after the end of a day, or after it began or went on.
+const MaxArchivingTime = 4 * time.Hour
 
 // overdue returns the time of the oldest record that should be archived by now, or the zero time. since is since when
 // the audit is archived.
 func (t Table) overdue(ctx context.Context, newest File, since, now time.Time) (at time.Time, err error) {
-	from, recent := "", now.Add(-Patience)
+	from, recent := "", now.Add(-MaxArchivingTime)
 	if since.After(recent) || newest.Archived.After(recent) {
 		return at, nil
 	}
@@ -176,8 +176,8 @@ func scanFiles(rows *sql.Rows, failed error) (all []File, err error) {
 	return all, rows.Err()
 }
 
-// take makes this process the one that archives: those before it can no longer change anything.
-func (t Table) take(ctx context.Context) (fence int64, err error) {
+// takeOver makes this process the one that archives: those before it can no longer change anything.
+func (t Table) takeOver(ctx context.Context) (fence int64, err error) {
 	err = t.DB.Get(ctx, "UPDATE audit_archive SET fence = fence + 1 WHERE id = 1 RETURNING fence", nil, &fence)
 	return fence, wrap("take over the archive", err)
 }
@@ -187,7 +187,7 @@ func (t Table) write(ctx context.Context, fence int64, fn func(tx *sqldb.Tx, cha
 	return t.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		var p position
 		// The update changes nothing but locks the row: another process waits.
-		err := tx.Get("UPDATE audit_archive SET fence = fence WHERE id = 1 AND fence = ? RETURNING n, hash", []any{fence}, &p.n, &p.hash)
+		err := tx.Get("UPDATE audit_archive SET fence = fence WHERE id = 1 AND fence = ? RETURNING n, hash", []any{fence}, &p.lines, &p.hash)
 		if errors.Is(err, sql.ErrNoRows) {
 			return ErrFenced
 		}
@@ -198,28 +198,28 @@ func (t Table) write(ctx context.Context, fence int64, fn func(tx *sqldb.Tx, cha
 		if err := fn(tx, &p); err != nil || p == was {
 			return err
 		}
-		_, err = tx.Exec("UPDATE audit_archive SET n = ?, hash = ? WHERE id = 1", p.n, p.hash)
+		_, err = tx.Exec("UPDATE audit_archive SET n = ?, hash = ? WHERE id = 1", p.lines, p.hash)
 		return err
 	})
 }
 
-// archived records that a file was read back from the archive.
-func (t Table) archived(ctx context.Context, fence, file int64, now time.Time) error {
+// recordArchived records that a file was read back from the archive.
+func (t Table) recordArchived(ctx context.Context, fence, file int64, now time.Time) error {
 	return t.write(ctx, fence, func(tx *sqldb.Tx, _ *position) error {
 		_, err := tx.Exec("UPDATE audit_files SET archived = ? WHERE file = ?", now.UnixMicro(), file)
 		return err
 	})
 }
 
-// linesAtOnce is how many lines or records one transaction handles.
-const linesAtOnce = 200
+// linesPerWrite is how many lines or records one transaction handles.
+const linesPerWrite = 200
 
-// clear deletes the lines of archived files.
-func (t Table) clear(ctx context.Context) error {
+// deleteArchivedLines deletes the lines of archived files.
+func (t Table) deleteArchivedLines(ctx context.Context) error {
 	for {
 		n, err := t.DB.Exec(ctx, `DELETE FROM audit_lines WHERE n IN
-			(SELECT n FROM audit_lines WHERE file <= (SELECT coalesce(max(file), 0) FROM audit_files WHERE archived > 0) ORDER BY n LIMIT ?)`, linesAtOnce)
-		if err != nil || n < linesAtOnce {
+			(SELECT n FROM audit_lines WHERE file <= (SELECT coalesce(max(file), 0) FROM audit_files WHERE archived > 0) ORDER BY n LIMIT ?)`, linesPerWrite)
+		if err != nil || n < linesPerWrite {
 			return wrap("delete lines that are archived", err)
 		}
 	}
@@ -237,14 +237,14 @@ func (t Table) lines(ctx context.Context, file int64, each func(line string) err
 				return err
 			}
 		}
-		after, more = last, len(page) == linesAtOnce
+		after, more = last, len(page) == linesPerWrite
 	}
 	return nil
 }
 
 // page returns the lines of a file after the number after, and the last one's number.
 func (t Table) page(ctx context.Context, file, after int64) (page []string, last int64, err error) {
-	rows, err := t.DB.Read.QueryContext(ctx, "SELECT n, line FROM audit_lines WHERE n > ? AND file = ? ORDER BY n LIMIT ?", after, file, linesAtOnce)
+	rows, err := t.DB.Read.QueryContext(ctx, "SELECT n, line FROM audit_lines WHERE n > ? AND file = ? ORDER BY n LIMIT ?", after, file, linesPerWrite)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -259,15 +259,15 @@ func (t Table) page(ctx context.Context, file, after int64) (page []string, last
 	return page, last, rows.Err()
 }
 
-// failed records that archiving has failed, and why.
-func (t Table) failed(ctx context.Context, fence int64, problem string, now time.Time) error {
+// recordFailure records that archiving has recordFailure, and why.
+func (t Table) recordFailure(ctx context.Context, fence int64, problem string, now time.Time) error {
 	_, err := t.DB.Exec(ctx, `UPDATE audit_archive SET problem = ?, failing = CASE WHEN failing = 0 THEN ? ELSE failing END
 		WHERE id = 1 AND fence = ?`, sqldb.Text(strings.ReplaceAll(problem, "\n", "; ")), now.UnixMicro(), fence)
 	return wrap("record that archiving has failed", err)
 }
 
-// succeeded records that archiving works.
-func (t Table) succeeded(ctx context.Context, fence int64) error {
+// recordSuccess records that archiving works.
+func (t Table) recordSuccess(ctx context.Context, fence int64) error {
 	_, err := t.DB.Exec(ctx, "UPDATE audit_archive SET problem = '', failing = 0 WHERE id = 1 AND fence = ? AND failing > 0", fence)
 	return wrap("record that archiving works", err)
 }

@@ -8,22 +8,22 @@ import (
 	"slices"
 )
 
-// A Report says what Verify has found.
+// A Report is the result of Verify.
 type Report struct {
 	From    string `json:"from,omitempty"` // the day of the first file
 	To      string `json:"to,omitempty"`
 	Files   int    `json:"files"`
 	Records int64  `json:"records"`
-	// Known is whether the database knows of any file. If not, nobody can tell whether all files were rewritten.
-	Known bool   `json:"known"`
-	Break *Break `json:"break,omitempty"` // nil if nothing is broken
+	// HasDatabase is whether the database knows of any file. If not, nobody can tell whether all files were rewritten.
+	HasDatabase bool   `json:"known"`
+	Break       *Break `json:"break,omitempty"` // nil if nothing is broken
 }
 
 // Verify reads the files from that day on, or all if from is "", and reports where the chain is broken first, if
 // anywhere. look returns all files that the database knows, in order. It is called once the files are listed: the
 // database knows of a file before it is written.
 func Verify(ctx context.Context, place Place, look func(ctx context.Context) ([]File, error), from string) (Report, error) {
-	v := &verification{place: place, known: map[string]File{}}
+	v := &verification{place: place, knownFiles: map[string]File{}}
 	names, err := place.Names(ctx)
 	if err != nil {
 		return v.Report, wrap("list the files of the archive", err)
@@ -32,7 +32,7 @@ func Verify(ctx context.Context, place Place, look func(ctx context.Context) ([]
 	if err != nil {
 		return v.Report, err
 	}
-	v.Known = len(known) > 0
+	v.HasDatabase = len(known) > 0
 	var days []string
 	for _, name := range names {
 		if day, ok := dayOf(name); ok && day >= from {
@@ -41,9 +41,9 @@ func Verify(ctx context.Context, place Place, look func(ctx context.Context) ([]
 	}
 	for i, f := range known {
 		if i > 0 && f.Day >= from && known[i-1].Day < from {
-			v.before = &known[i-1]
+			v.previousFile = &known[i-1]
 		}
-		v.known[f.Day] = f
+		v.knownFiles[f.Day] = f
 		if f.Day >= from && !f.Archived.IsZero() {
 			days = append(days, f.Day)
 		}
@@ -60,16 +60,16 @@ func Verify(ctx context.Context, place Place, look func(ctx context.Context) ([]
 // A verification is one call of Verify.
 type verification struct {
 	Report
-	place  Place
-	known  map[string]File
-	before *File     // the file before the first one, if the database knows it
-	last   *position // the last line that was read
-	number int64     // of the last file that was read
+	place        Place
+	knownFiles   map[string]File
+	previousFile *File     // the file before the first one, if the database knows it
+	lastLine     *position // the last line that was read
+	number       int64     // of the last file that was read
 }
 
 // file checks the file of a day.
 func (v *verification) file(ctx context.Context, day string) error {
-	f, known := v.known[day]
+	f, known := v.knownFiles[day]
 	content, err := v.place.Open(ctx, nameOf(day))
 	if errors.Is(err, fs.ErrNotExist) {
 		v.Break = &Break{Day: day, Problem: textMissingFile}
@@ -87,9 +87,9 @@ func (v *verification) file(ctx context.Context, day string) error {
 	}
 	switch {
 	case broken != nil:
-	case v.Known && !known:
+	case v.HasDatabase && !known:
 		broken = &Break{Day: day, Problem: textUnknownFile}
-	case known && f.Hash != "" && f.Hash != w.last.hash:
+	case known && f.Hash != "" && f.Hash != w.lastLine.hash:
 		broken = &Break{Day: day, Problem: textRewritten}
 	}
 	if v.Break = broken; broken != nil {
@@ -99,7 +99,7 @@ func (v *verification) file(ctx context.Context, day string) error {
 		v.From = day
 	}
 	v.To, v.Files, v.Records = day, v.Files+1, v.Records+w.lines
-	v.last, v.number = &w.last, w.header.File
+	v.lastLine, v.number = &w.lastLine, w.header.File
 	return nil
 }
 
@@ -107,15 +107,15 @@ func (v *verification) file(ctx context.Context, day string) error {
 func (v *verification) linkProblem(h header) *Break {
 	c := checker{}
 	switch {
-	case v.last != nil && h.File != v.number+1 && h.After != v.To:
+	case v.lastLine != nil && h.File != v.number+1 && h.After != v.To:
 		return &Break{Day: h.Day, Problem: fmt.Sprintf(textMissingBefore, h.After)}
-	case v.last != nil:
-		c.last, c.linked = *v.last, true
-	case v.before != nil && v.before.Hash != "":
-		c.last, c.linked = position{h.N - 1, v.before.Hash}, true
+	case v.lastLine != nil:
+		c.last, c.hasPosition = *v.lastLine, true
+	case v.previousFile != nil && v.previousFile.Hash != "":
+		c.last, c.hasPosition = position{h.N - 1, v.previousFile.Hash}, true
 	case h.File == 1:
-		c.linked = true
-	case v.Known:
+		c.hasPosition = true
+	case v.HasDatabase:
 		return &Break{Day: h.Day, Line: 1, Problem: textNotFirst}
 	}
 	if problem := c.follows(line{link: h.link}); problem != "" {

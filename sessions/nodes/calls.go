@@ -13,19 +13,19 @@ import (
 
 const callColumns = "id, node, tool, session, person, agent, turn, args, timeout, approved, made, sent, cancelled, outcome, ended"
 
-// keepCalls is how long a call is kept after nobody waits for it anymore. By then its session's log has the outcome.
-const keepCalls = 7 * 24 * time.Hour
+// callLifetime is how long a call is kept after nobody waits for it anymore. By then its session's log has the outcome.
+const callLifetime = 7 * 24 * time.Hour
 
 // Give removes at most so many old calls, and so often: as many as a node can be given meanwhile, so that none are left in
 // the long run, and seldom, because the call waits for it.
 const (
-	sweptAtOnce = 6000
-	sweepEvery  = time.Minute
+	maxSwept      = 6000
+	sweepInterval = time.Minute
 )
 
 // Give records a call unless its ID is known, and returns what is recorded. It returns sessions.ErrNotFound if the session
 // does not exist, ErrUnknown if the node does not, and ErrRevoked if that is revoked. Now and then it also removes
-// calls for which nobody has waited for longer than keepCalls.
+// calls for which nobody has waited for longer than callLifetime.
 func (t *Table) Give(ctx context.Context, c Call) (Call, error) {
 	given, _, err := t.GiveHere(ctx, c, "")
 	return given, err
@@ -41,37 +41,37 @@ func (t *Table) GiveHere(ctx context.Context, c Call, process string) (recorded 
 	recorded, given, err := t.change(ctx, c.ID, `INSERT INTO node_calls (id, node, key, tool, session, person, agent, turn, args, timeout, approved, made, sent, cancelled, outcome, ended, settled)
 		SELECT CAST(? AS TEXT), n.name, n.key, CAST(? AS TEXT), s.key, CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT),
 			CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT), CASE WHEN n.process = ? AND n.process <> '' THEN CAST(? AS BIGINT) ELSE 0 END, 0, '', 0, 0
-		FROM sessions s CROSS JOIN nodes n WHERE s.key = ? AND n.name = ? AND n.state <> 'revoked'`+t.lockBoth+`
+		FROM sessions s CROSS JOIN nodes n WHERE s.key = ? AND n.name = ? AND n.state <> 'revoked'`+t.lockSessionAndNodeSuffix+`
 		ON CONFLICT (id) DO NOTHING`,
-		sqldb.Text(c.ID), sqldb.Text(c.Tool), sqldb.Text(c.Person), sqldb.Text(c.Agent), sqldb.Text(c.Turn), document(c.Args),
-		c.Timeout.Microseconds(), approved, sqldb.Micros(c.Made), sqldb.Text(process), time.Now().UnixMicro(), sqldb.Text(c.Session), sqldb.Text(c.Node))
+		sqldb.Text(c.ID), sqldb.Text(c.Tool), sqldb.Text(c.Person), sqldb.Text(c.Agent), sqldb.Text(c.Turn), toColumn(c.Args),
+		c.Timeout.Microseconds(), approved, sqldb.Micros(c.MadeAt), sqldb.Text(process), time.Now().UnixMicro(), sqldb.Text(c.Session), sqldb.Text(c.Node))
 	switch {
 	case errors.Is(err, ErrUnknown):
 		err = t.whyNotGiven(ctx, c)
 	case given && t.isSweepDue():
 		_ = t.sweep(ctx) // the call is given all the same, and the next sweep removes what is left
 	}
-	return recorded, given && !recorded.Sent.IsZero(), wrap("record call "+c.ID, err)
+	return recorded, given && !recorded.SentAt.IsZero(), wrap("record call "+c.ID, err)
 }
 
 // isSweepDue reports whether old calls are to be removed now, and counts that as done.
 func (t *Table) isSweepDue() bool {
 	now := time.Now().UnixNano()
-	last := t.swept.Load()
-	return now-last >= int64(sweepEvery) && t.swept.CompareAndSwap(last, now)
+	last := t.lastSweep.Load()
+	return now-last >= int64(sweepInterval) && t.lastSweep.CompareAndSwap(last, now)
 }
 
-// sweep removes some of the calls for which nobody has waited for longer than keepCalls.
+// sweep removes some of the calls for which nobody has waited for longer than callLifetime.
 func (t *Table) sweep(ctx context.Context) error {
-	old := time.Now().Add(-keepCalls).UnixMicro()
+	old := time.Now().Add(-callLifetime).UnixMicro()
 	_, err := t.db.Exec(ctx, `DELETE FROM node_calls WHERE id IN (
-		SELECT id FROM node_calls WHERE settled > 0 AND settled < ? ORDER BY settled LIMIT ?`+t.skipLocked+`)`, old, sweptAtOnce)
+		SELECT id FROM node_calls WHERE settled > 0 AND settled < ? ORDER BY settled LIMIT ?`+t.skipLockedSuffix+`)`, old, maxSwept)
 	return err
 }
 
 // whyNotGiven finds out why a call was not recorded.
 func (t *Table) whyNotGiven(ctx context.Context, c Call) error {
-	if err := t.mustBeKnown(ctx, c.Node); err != nil {
+	if err := t.checkKnown(ctx, c.Node); err != nil {
 		return err
 	}
 	return sessions.ErrNotFound
@@ -112,7 +112,7 @@ func (t *Table) openOf(ctx context.Context, node, key string) (all []Call, err e
 func (t *Table) Send(ctx context.Context, id, process string, now time.Time) (Call, error) {
 	c, changed, err := t.change(ctx, id, `UPDATE node_calls SET sent = CASE WHEN sent = 0 THEN CAST(? AS BIGINT) ELSE sent END
 		WHERE id = ? AND ended = 0 AND EXISTS (SELECT 1 FROM nodes n
-			WHERE n.name = node_calls.node AND n.key = node_calls.key AND n.process = ? AND n.process <> ''`+t.lockNode+`)`,
+			WHERE n.name = node_calls.node AND n.key = node_calls.key AND n.process = ? AND n.process <> ''`+t.lockNodeSuffix+`)`,
 		now.UnixMicro(), sqldb.Text(id), sqldb.Text(process))
 	if err == nil && !changed && c.Ended.IsZero() {
 		err = ErrOther
@@ -126,7 +126,7 @@ func (t *Table) Cancel(ctx context.Context, id string, outcome json.RawMessage, 
 	at := now.UnixMicro()
 	c, _, err := t.change(ctx, id, `UPDATE node_calls SET cancelled = 1, settled = ?, outcome = CASE WHEN sent = 0 THEN CAST(? AS TEXT) ELSE '' END,
 		ended = CASE WHEN sent = 0 THEN CAST(? AS BIGINT) ELSE 0 END WHERE id = ? AND ended = 0 AND cancelled = 0`,
-		at, document(outcome), at, sqldb.Text(id))
+		at, toColumn(outcome), at, sqldb.Text(id))
 	return c, wrap("cancel call "+id, err)
 }
 
@@ -134,7 +134,7 @@ func (t *Table) Cancel(ctx context.Context, id string, outcome json.RawMessage, 
 func (t *Table) End(ctx context.Context, id string, outcome json.RawMessage, now time.Time) (Call, error) {
 	at := now.UnixMicro()
 	c, _, err := t.change(ctx, id, "UPDATE node_calls SET outcome = ?, ended = ?, settled = ? WHERE id = ? AND ended = 0",
-		document(outcome), at, at, sqldb.Text(id))
+		toColumn(outcome), at, at, sqldb.Text(id))
 	return c, wrap("record how call "+id+" has ended", err)
 }
 
@@ -163,8 +163,8 @@ func scanCall(scan func(dest ...any) error) (c Call, err error) {
 	for _, text := range []*string{&c.ID, &c.Node, &c.Tool, &c.Session, &c.Person, &c.Agent, &c.Turn} {
 		*text = sqldb.Untext(*text)
 	}
-	c.Args, c.Outcome, c.Timeout, c.Cancelled = undocument(args), undocument(outcome), time.Duration(timeout)*time.Microsecond, cancelled == 1
+	c.Args, c.Outcome, c.Timeout, c.Cancelled = fromColumn(args), fromColumn(outcome), time.Duration(timeout)*time.Microsecond, cancelled == 1
 	c.Approved = approved == 1
-	c.Made, c.Sent, c.Ended = sqldb.FromMicros(made), sqldb.FromMicros(sent), sqldb.FromMicros(ended)
+	c.MadeAt, c.SentAt, c.Ended = sqldb.FromMicros(made), sqldb.FromMicros(sent), sqldb.FromMicros(ended)
 	return c, nil
 }

@@ -26,7 +26,7 @@ func (n Node) IsKeyless() bool { return len(n.Key) == 0 }
 // revoked the node, which only another acceptance can change; and ErrFull if MaxDiscovered others wait.
 func (t *Table) Discover(ctx context.Context, name, process string, offer json.RawMessage, now time.Time) (n Node, err error) {
 	at, linked := now.UnixMicro(), int64(0)
-	set, args := "offer = ?", []any{document(offer)}
+	set, args := "offer = ?", []any{toColumn(offer)}
 	if process != "" {
 		linked = at
 		set, args = set+", process = ?, since = ?, held = ?", append(args, sqldb.Text(process), at, at)
@@ -41,7 +41,7 @@ func (t *Table) Discover(ctx context.Context, name, process string, offer json.R
 		added, err := tx.Exec(`INSERT INTO nodes (name, key, code, state, offer, accepted, joined, process, since, held)
 			SELECT CAST(? AS TEXT), '', '', 'waiting', CAST(? AS TEXT), '', CAST(? AS BIGINT), CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT)
 			WHERE (SELECT COUNT(*) FROM nodes WHERE key = '' AND state = 'waiting') < ? ON CONFLICT (name) DO NOTHING`,
-			sqldb.Text(name), document(offer), at, sqldb.Text(process), linked, linked, MaxDiscovered)
+			sqldb.Text(name), toColumn(offer), at, sqldb.Text(process), linked, linked, MaxDiscovered)
 		if err != nil {
 			return err
 		}

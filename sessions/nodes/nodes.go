@@ -23,9 +23,9 @@ var (
 	ErrOther = errors.New("another process has the link")
 )
 
-// LinkAge is how long a link counts as open after its process has last said so, by Link or Hold. A process that is killed
+// LinkLifetime is how long a link counts as open after its process has last said so, by Link or Hold. A process that is killed
 // says nothing anymore, and its nodes are away then.
-const LinkAge = time.Minute
+const LinkLifetime = time.Minute
 
 // A State says whether a node may be given calls.
 type State string
@@ -47,11 +47,11 @@ type Node struct {
 	Offer json.RawMessage
 	// Accepted is what an owner has accepted: by the name of a tool, the digest of its description, as JSON.
 	Accepted json.RawMessage
-	Joined   time.Time
+	JoinedAt time.Time
 	// Process is the id of the process that has the device's link; "" while the device is away.
 	Process string
-	// Since is when the link was opened or lost; zero if there has been none.
-	Since time.Time
+	// LinkChanged is when the link was opened or lost; zero if there has been none.
+	LinkChanged time.Time
 }
 
 // A Call is a call that a node is given. It is recorded before the node hears of it, and its outcome is recorded before
@@ -70,9 +70,9 @@ type Call struct {
 	Timeout time.Duration // how long the node may take
 	// Approved says that a person has approved the call.
 	Approved bool
-	Made     time.Time
-	// Sent is when a process first was about to send the call over a link; zero if none has been.
-	Sent time.Time
+	MadeAt   time.Time
+	// SentAt is when a process first was about to send the call over a link; zero if none has been.
+	SentAt time.Time
 	// Cancelled says that nobody waits for the outcome anymore, and that the node should end the call.
 	Cancelled bool
 	// Outcome is how the call ended, as JSON (tools/nodes.Outcome); nil as long as it is open. It never changes.

@@ -68,8 +68,8 @@ type Table struct {
 	db *sqldb.DB
 	// What PostgreSQL needs at the end of a query so that the rows which it has found stay as they are until the commit. In
 	// SQLite one transaction writes at a time.
-	lockNode, lockBoth, skipLocked string
-	swept                          atomic.Int64 // when old calls were removed last, in nanoseconds since 1970
+	lockNodeSuffix, lockSessionAndNodeSuffix, skipLockedSuffix string
+	lastSweep                                                  atomic.Int64 // when old calls were removed last, in nanoseconds since 1970
 }
 
 // NewTable returns the table in a database that has its Migration.
@@ -78,10 +78,10 @@ func NewTable(db *sqldb.DB) *Table {
 		return &Table{db: db}
 	}
 	return &Table{
-		db:         db,
-		lockNode:   " FOR SHARE",
-		lockBoth:   " FOR KEY SHARE OF s FOR SHARE OF n", // appends change the session's row and need not wait
-		skipLocked: " FOR UPDATE SKIP LOCKED",
+		db:                       db,
+		lockNodeSuffix:           " FOR SHARE",
+		lockSessionAndNodeSuffix: " FOR KEY SHARE OF s FOR SHARE OF n", // appends change the session's row and need not wait
+		skipLockedSuffix:         " FOR UPDATE SKIP LOCKED",
 	}
 }
 
@@ -125,7 +125,7 @@ func (t *Table) Join(ctx context.Context, hash string, n Node) error {
 			VALUES (?, ?, ?, 'waiting', ?, '', ?, '', 0, 0)
 			ON CONFLICT (name) DO UPDATE SET key = excluded.key, code = excluded.code, state = excluded.state, offer = excluded.offer,
 				accepted = '', joined = excluded.joined, process = '', since = 0, held = 0 WHERE nodes.state = 'revoked'`,
-			name, key, hash, document(n.Offer), sqldb.Micros(n.Joined))
+			name, key, hash, toColumn(n.Offer), sqldb.Micros(n.JoinedAt))
 		if err == nil && joined == 0 {
 			err = ErrTaken
 		}
@@ -164,17 +164,17 @@ func (t *Table) Nodes(ctx context.Context) (all []Node, err error) {
 // back.
 func (t *Table) Accept(ctx context.Context, name string, offer, accepted json.RawMessage) error {
 	changed, err := t.db.Exec(ctx, "UPDATE nodes SET state = 'accepted', accepted = ? WHERE name = ? AND offer = ? AND (state <> 'revoked' OR key = '')",
-		document(accepted), sqldb.Text(name), document(offer))
+		toColumn(accepted), sqldb.Text(name), toColumn(offer))
 	if err == nil && changed == 0 {
-		if err = t.mustBeKnown(ctx, name); err == nil {
+		if err = t.checkKnown(ctx, name); err == nil {
 			err = ErrChanged
 		}
 	}
 	return wrap("accept node "+name, err)
 }
 
-// mustBeKnown returns ErrUnknown if there is no such node, and ErrRevoked if it is revoked.
-func (t *Table) mustBeKnown(ctx context.Context, name string) error {
+// checkKnown returns ErrUnknown if there is no such node, and ErrRevoked if it is revoked.
+func (t *Table) checkKnown(ctx context.Context, name string) error {
 	n, err := t.Node(ctx, name)
 	if err == nil && n.State == Revoked {
 		err = ErrRevoked
@@ -195,7 +195,7 @@ func (t *Table) Revoke(ctx context.Context, name string, outcome json.RawMessage
 			return err
 		}
 		_, err = tx.Exec("UPDATE node_calls SET outcome = ?, ended = ?, settled = ? WHERE node = ? AND ended = 0 AND sent = 0",
-			document(outcome), at, at, sqldb.Text(name))
+			toColumn(outcome), at, at, sqldb.Text(name))
 		return err
 	})
 	return wrap("revoke node "+name, err)
@@ -207,10 +207,10 @@ func (t *Table) Link(ctx context.Context, name, process string, offer json.RawMe
 	at := now.UnixMicro()
 	n, err := scanNode(func(dest ...any) error {
 		return t.db.Get(ctx, "UPDATE nodes SET process = ?, since = ?, held = ?, offer = ? WHERE name = ? AND state <> 'revoked' RETURNING "+nodeColumns,
-			[]any{sqldb.Text(process), at, at, document(offer), sqldb.Text(name)}, dest...)
+			[]any{sqldb.Text(process), at, at, toColumn(offer), sqldb.Text(name)}, dest...)
 	})
 	if errors.Is(err, ErrUnknown) {
-		if found := t.mustBeKnown(ctx, name); found != nil {
+		if found := t.checkKnown(ctx, name); found != nil {
 			err = found
 		}
 	}
@@ -224,7 +224,7 @@ func (t *Table) Unlink(ctx context.Context, name, process string, now time.Time)
 	return wrap("record that the link of node "+name+" is lost", err)
 }
 
-// Hold records that a process still has its links; see [LinkAge].
+// Hold records that a process still has its links; see [LinkLifetime].
 func (t *Table) Hold(ctx context.Context, process string, now time.Time) error {
 	_, err := t.db.Exec(ctx, "UPDATE nodes SET held = ? WHERE process = ? AND process <> ''", now.UnixMicro(), sqldb.Text(process))
 	return wrap("record that links are open", err)
@@ -245,11 +245,11 @@ func scanNode(scan func(dest ...any) error) (n Node, err error) {
 		return Node{}, err
 	}
 	n.Name, n.Process = sqldb.Untext(n.Name), sqldb.Untext(n.Process)
-	n.Offer, n.Accepted, n.Joined = undocument(offer), undocument(accepted), sqldb.FromMicros(joined)
-	if n.Process != "" && time.Since(time.UnixMicro(held)) > LinkAge {
+	n.Offer, n.Accepted, n.JoinedAt = fromColumn(offer), fromColumn(accepted), sqldb.FromMicros(joined)
+	if n.Process != "" && time.Since(time.UnixMicro(held)) > LinkLifetime {
 		n.Process, since = "", held
 	}
-	n.Since = sqldb.FromMicros(since)
+	n.LinkChanged = sqldb.FromMicros(since)
 	return n, nil
 }
 
@@ -261,10 +261,10 @@ func wrap(what string, err error) error {
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// document returns JSON as a column stores it, and undocument the reverse.
-func document(raw json.RawMessage) string { return sqldb.Text(string(raw)) }
+// toColumn returns JSON as a column stores it, and undocument the reverse.
+func toColumn(raw json.RawMessage) string { return sqldb.Text(string(raw)) }
 
-func undocument(text string) json.RawMessage {
+func fromColumn(text string) json.RawMessage {
 	if text == "" {
 		return nil
 	}

@@ -28,7 +28,7 @@ func (t *Table) Admit(ctx context.Context, name string, key []byte, offer, accep
 		VALUES (?, ?, '', 'accepted', ?, ?, ?, '', 0, 0)
 		ON CONFLICT (name) DO UPDATE SET key = excluded.key, state = excluded.state, offer = excluded.offer, accepted = excluded.accepted
 		WHERE nodes.key LIKE ?`,
-		sqldb.Text(name), hex.EncodeToString(key), document(offer), document(accepted), now.UnixMicro(), hex.EncodeToString([]byte(targetMark))+"%")
+		sqldb.Text(name), hex.EncodeToString(key), toColumn(offer), toColumn(accepted), now.UnixMicro(), hex.EncodeToString([]byte(targetMark))+"%")
 	if err == nil && changed == 0 {
 		err = ErrTaken
 	}

@@ -33,15 +33,15 @@ CREATE INDEX node_waits_by_person ON node_waits (person);
 // If a turn waits for the first of several nodes, each has a row. The id of each row but that of NodeWait.Node is the wait's id,
 // this character, and the node's name.
 const (
-	rowSeparator  = "#"
-	rowsOfWait    = "(id = ? OR id > ? AND id < ?)"
-	pastSeparator = "$" // the character after it
+	rowSeparator      = "#"
+	rowsOfWait        = "(id = ? OR id > ? AND id < ?)"
+	afterRowSeparator = "$" // the character after it
 )
 
 // idsOfRows returns the arguments of rowsOfWait. Ids of waits never contain the separator.
 func idsOfRows(wait string) []any {
 	wait = sqldb.Text(wait)
-	return []any{wait, wait + rowSeparator, wait + pastSeparator}
+	return []any{wait, wait + rowSeparator, wait + afterRowSeparator}
 }
 
 // OpenWait records that a turn waits for a node or for the first of several, unless that is known. It returns
@@ -110,7 +110,7 @@ func (t *Table) DueWaits(ctx context.Context, now, woken time.Time, most int) (d
 	}
 	here, err := t.waits(ctx, columns+`nodes n JOIN node_waits w ON w.node = n.name
 		WHERE (n.state = 'revoked' OR n.process <> '' AND n.held > ?) AND w.woken < ? AND w.until > ? LIMIT ?`,
-		now.Add(-LinkAge).UnixMicro(), woken.UnixMicro(), now.UnixMicro(), most)
+		now.Add(-LinkLifetime).UnixMicro(), woken.UnixMicro(), now.UnixMicro(), most)
 	if err != nil {
 		return nil, next, err
 	}

@@ -64,7 +64,7 @@ func (s Schedule) Plan(when string, zone *time.Location, now time.Time, least ti
 	if next.IsZero() {
 		return s, Invalid("when", "%s is in the past; it's %s now", when, now.In(zone).Format(time.RFC3339))
 	}
-	s.When, s.Zone, s.Made, s.Next = w.String(), zone.String(), now, next
+	s.When, s.Zone, s.MadeAt, s.Next = w.String(), zone.String(), now, next
 	return s, nil
 }
 
@@ -72,7 +72,7 @@ func (s Schedule) Plan(when string, zone *time.Location, now time.Time, least ti
 // goes on, it is due at the next time after now. It returns ErrOver if the schedule is over, or its last slot is
 // being worked on, and an InvalidError if the change is not allowed.
 func (s Schedule) Changed(c Change, now time.Time, least time.Duration) (Schedule, error) {
-	if s.IsOver() || s.Next.IsZero() && s.Paused.IsZero() {
+	if s.IsOver() || s.Next.IsZero() && s.PausedAt.IsZero() {
 		return s, ErrOver // its last slot is being worked on, so it is as good as over
 	}
 	if c.Text != nil {
@@ -81,7 +81,7 @@ func (s Schedule) Changed(c Change, now time.Time, least time.Duration) (Schedul
 		}
 		s.Text = *c.Text
 	}
-	pause := !s.Paused.IsZero()
+	pause := !s.PausedAt.IsZero()
 	if c.Paused != nil {
 		pause = *c.Paused
 	}
@@ -91,7 +91,7 @@ func (s Schedule) Changed(c Change, now time.Time, least time.Duration) (Schedul
 			return s, err
 		}
 		s = planned
-	} else if !pause && !s.Paused.IsZero() {
+	} else if !pause && !s.PausedAt.IsZero() {
 		w, err := s.parseWhen()
 		if err != nil {
 			return s, err
@@ -102,9 +102,9 @@ func (s Schedule) Changed(c Change, now time.Time, least time.Duration) (Schedul
 	}
 	switch {
 	case !pause:
-		s.Paused = time.Time{}
-	case s.Paused.IsZero():
-		s.Paused = now
+		s.PausedAt = time.Time{}
+	case s.PausedAt.IsZero():
+		s.PausedAt = now
 	}
 	if pause {
 		s.Next = time.Time{}

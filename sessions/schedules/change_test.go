@@ -12,15 +12,15 @@ import (
 	"parley/sessions/schedules"
 )
 
-// While a schedule is paused it is not due, whatever passes, and afterwards it goes on with what comes.
+// A paused schedule is never due. When it is resumed, it continues with the next slot.
 func TestAPausedScheduleIsNotDue(t *testing.T) {
-	each(t, func(t *testing.T, one, other schedules.Table) {
-		was, err := one.Add(t.Context(), sample("a"), 1)
+	onEachDatabase(t, func(t *testing.T, one, other schedules.Table) {
+		was, err := one.Add(t.Context(), newSchedule("a"), 1)
 		if err != nil {
 			t.Fatal(err)
 		}
 		stop, goOn := true, false
-		paused, err := was.Changed(schedules.Change{Paused: &stop}, was.Made.Add(time.Minute), time.Minute)
+		paused, err := was.Changed(schedules.Change{Paused: &stop}, was.MadeAt.Add(time.Minute), time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -31,10 +31,10 @@ func TestAPausedScheduleIsNotDue(t *testing.T) {
 			t.Errorf("what was changed meanwhile is changed: %v, %v", ours, err)
 		}
 		kept, err := other.Get(t.Context(), "a")
-		if err != nil || kept.Paused.IsZero() || !kept.Next.IsZero() || kept.IsOver() {
+		if err != nil || kept.PausedAt.IsZero() || !kept.Next.IsZero() || kept.IsOver() {
 			t.Fatalf("kept %+v, %v", kept, err)
 		}
-		late := was.Made.AddDate(1, 0, 0)
+		late := was.MadeAt.AddDate(1, 0, 0)
 		if due, err := other.DueBefore(t.Context(), late); err != nil || len(due) != 0 {
 			t.Errorf("due are %+v, %v", due, err)
 		}
@@ -47,32 +47,33 @@ func TestAPausedScheduleIsNotDue(t *testing.T) {
 		if err := other.Prune(t.Context(), late); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := one.Add(t.Context(), sample("b"), 1); !errors.Is(err, schedules.ErrTooMany) {
+		if _, err := one.Add(t.Context(), newSchedule("b"), 1); !errors.Is(err, schedules.ErrTooMany) {
 			t.Errorf("what is paused does not count: %v", err)
 		}
-		now := was.Made.Add(35 * time.Minute)
+		now := was.MadeAt.Add(35 * time.Minute)
 		on, err := kept.Changed(schedules.Change{Paused: &goOn}, now, time.Minute)
-		if err != nil || !on.Next.Equal(was.Made.Add(40*time.Minute)) {
+		if err != nil || !on.Next.Equal(was.MadeAt.Add(40*time.Minute)) {
 			t.Fatalf("it goes on as %+v, %v", on, err)
 		}
 		if ours, err := one.Replace(t.Context(), kept, on); err != nil || !ours {
 			t.Fatal(ours, err)
 		}
-		if again, err := other.Get(t.Context(), "a"); err != nil || !again.Paused.IsZero() || !again.Next.Equal(on.Next) || again.Missed != 0 {
+		if again, err := other.Get(t.Context(), "a"); err != nil || !again.PausedAt.IsZero() || !again.Next.Equal(on.Next) || again.MissedSlots != 0 {
 			t.Errorf("kept %+v, %v", again, err)
 		}
 	})
 }
 
-// Who has read a schedule before its times were changed takes no slot of it, even if the next one is the same.
-func TestASlotOfEarlierTimesIsNotTaken(t *testing.T) {
-	each(t, func(t *testing.T, one, other schedules.Table) {
-		was, err := one.Add(t.Context(), sample("a"), 1)
+// A process that has read a schedule before its times were changed begins no slot of it, even if the next slot
+// is the same.
+func TestASlotOfChangedTimesIsNotBegun(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, one, other schedules.Table) {
+		was, err := one.Add(t.Context(), newSchedule("a"), 1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		when := was.Next.Format(time.RFC3339) // the same moment, once
-		now, err := was.Changed(schedules.Change{When: &when}, was.Made.Add(time.Minute), time.Minute)
+		when := was.Next.Format(time.RFC3339) // the same time, but only once
+		now, err := was.Changed(schedules.Change{When: &when}, was.MadeAt.Add(time.Minute), time.Minute)
 		if err != nil || !now.Next.Equal(was.Next) {
 			t.Fatal(now, err)
 		}
@@ -89,10 +90,10 @@ func TestASlotOfEarlierTimesIsNotTaken(t *testing.T) {
 	})
 }
 
-// What cannot be is said, with the field, and changes nothing.
-func TestWhatAScheduleCannotBecome(t *testing.T) {
-	s := sample("a")
-	now := s.Made.Add(time.Minute)
+// An invalid change is refused with the name of the field, and changes nothing.
+func TestInvalidChanges(t *testing.T) {
+	s := newSchedule("a")
+	now := s.MadeAt.Add(time.Minute)
 	text := func(s string) *string { return &s }
 	for field, to := range map[string]schedules.Change{
 		"when": {When: text("every 1s")}, "text": {Text: text(" ")}, "time_zone": {Zone: text("Mars/Base")},
@@ -103,7 +104,7 @@ func TestWhatAScheduleCannotBecome(t *testing.T) {
 		}
 	}
 	once, goOn := s, false
-	once.When, once.Next, once.Paused = "2026-11-23T10:30:00Z", time.Time{}, now
+	once.When, once.Next, once.PausedAt = "2026-11-23T10:30:00Z", time.Time{}, now
 	if _, err := once.Changed(schedules.Change{Paused: &goOn}, now.Add(time.Hour), time.Minute); err == nil {
 		t.Error("what has passed while it was paused goes on")
 	}
@@ -118,10 +119,10 @@ func TestWhatAScheduleCannotBecome(t *testing.T) {
 	}
 }
 
-// A request that is repeated makes one schedule, and another request under the same id is refused.
+// A repeated request makes only one schedule, and a different request with the same id is refused.
 func TestARequestMakesOneSchedule(t *testing.T) {
-	each(t, func(t *testing.T, one, other schedules.Table) {
-		s := sample("a")
+	onEachDatabase(t, func(t *testing.T, one, other schedules.Table) {
+		s := newSchedule("a")
 		s.Request = "this"
 		for range 2 {
 			if _, err := one.Add(t.Context(), s, 2); err != nil {
@@ -135,23 +136,23 @@ func TestARequestMakesOneSchedule(t *testing.T) {
 	})
 }
 
-// All schedules stand on one page or another, once, by when they are due, and the paused ones last.
-func TestSchedulesComeInPages(t *testing.T) {
-	each(t, func(t *testing.T, one, other schedules.Table) {
+// Each schedule is on exactly one page, in the order in which they are due, the paused ones last.
+func TestPagesOfSchedules(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, one, other schedules.Table) {
 		stop := true
 		want := []string{"s1", "s0", "s2", "s4", "s5", "s6", "s3"}
 		for i := range 7 {
-			s := sample(fmt.Sprint("s", i))
-			s.Next = s.Made.Add(time.Duration(i/2) * time.Hour) // two at a time
+			s := newSchedule(fmt.Sprint("s", i))
+			s.Next = s.MadeAt.Add(time.Duration(i/2) * time.Hour) // two at the same time
 			if i == 0 {
-				s.Next = s.Made.Add(time.Minute)
+				s.Next = s.MadeAt.Add(time.Minute)
 			}
 			s, err := one.Add(t.Context(), s, 9)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if i == 3 {
-				paused, err := s.Changed(schedules.Change{Paused: &stop}, s.Made, time.Minute)
+				paused, err := s.Changed(schedules.Change{Paused: &stop}, s.MadeAt, time.Minute)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -185,22 +186,22 @@ func TestSchedulesComeInPages(t *testing.T) {
 	})
 }
 
-// Who changes a schedule as somebody else has read it changes it if it is as they have read it, in all that a
-// change may be about.
+// A change succeeds only if the stored schedule is still as the caller has read it, in everything that a change
+// may affect.
 func TestNoChangeOfAScheduleIsLost(t *testing.T) {
 	text := func(s string) *string { return &s }
 	for name, first := range map[string]schedules.Change{"text": {Text: text("look at the mail")}, "time zone": {Zone: text("Europe/Paris")}, "when": {When: text("every 600s")}} {
 		t.Run(name, func(t *testing.T) {
-			each(t, func(t *testing.T, one, other schedules.Table) {
-				was, err := one.Add(t.Context(), sample("a"), 1)
+			onEachDatabase(t, func(t *testing.T, one, other schedules.Table) {
+				was, err := one.Add(t.Context(), newSchedule("a"), 1)
 				if err != nil {
 					t.Fatal(err)
 				}
-				mine, err := was.Changed(first, was.Made, time.Minute)
-				if err != nil || !mine.Next.Equal(was.Next) || !mine.Made.Equal(was.Made) {
+				mine, err := was.Changed(first, was.MadeAt, time.Minute)
+				if err != nil || !mine.Next.Equal(was.Next) || !mine.MadeAt.Equal(was.MadeAt) {
 					t.Fatal(mine, err)
 				}
-				theirs, err := was.Changed(schedules.Change{When: text("every 1h")}, was.Made.Add(time.Minute), time.Minute)
+				theirs, err := was.Changed(schedules.Change{When: text("every 1h")}, was.MadeAt.Add(time.Minute), time.Minute)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -229,10 +230,10 @@ func TestNoChangeOfAScheduleIsLost(t *testing.T) {
 	}
 }
 
-// Of those that change the same schedule at once, each by what it has read, one succeeds.
-func TestOneOfManyChangesASchedule(t *testing.T) {
-	each(t, func(t *testing.T, one, other schedules.Table) {
-		was, err := one.Add(t.Context(), sample("a"), 1)
+// If several callers change the same schedule concurrently, each by what it has read, only one succeeds.
+func TestOneOfConcurrentChangesSucceeds(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, one, other schedules.Table) {
+		was, err := one.Add(t.Context(), newSchedule("a"), 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -241,7 +242,7 @@ func TestOneOfManyChangesASchedule(t *testing.T) {
 		for i, table := range []schedules.Table{one, other, one, other} {
 			all.Go(func() {
 				text := fmt.Sprint("look ", i)
-				now, err := was.Changed(schedules.Change{Text: &text}, was.Made, time.Minute)
+				now, err := was.Changed(schedules.Change{Text: &text}, was.MadeAt, time.Minute)
 				if err != nil {
 					t.Error(err)
 				}

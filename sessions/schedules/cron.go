@@ -11,13 +11,13 @@ import (
 // A cron is a parsed cron line: minute, hour, day of the month, month, day of the week.
 type cron struct {
 	minutes, hours, days, months, weekdays uint64 // the allowed numbers of each field, one bit for each
-	// hourly says that the line is due in every hour, so its slots follow the passing of time. The slots
+	// isHourly says that the line is due in every hour, so its slots follow the passing of time. The slots
 	// of other lines follow what clocks show: a time that clocks show twice (when they are set back)
 	// counts once, and a time that they skip counts when they are set forward.
-	hourly bool
-	// eitherDay says that both the days of the month and the weekdays are restricted; then a day counts
+	isHourly bool
+	// allowsEitherDay says that both the days of the month and the weekdays are restricted; then a day counts
 	// if one of them allows it.
-	eitherDay bool
+	allowsEitherDay bool
 }
 
 // A field describes one of the five fields of a cron line.
@@ -72,8 +72,8 @@ func parseCron(text string) (*cron, error) {
 	if c.weekdays&(1<<7) != 0 { // 7 means Sunday too
 		c.weekdays |= 1
 	}
-	c.hourly = bits.OnesCount64(c.hours) == 24
-	c.eitherDay = !strings.HasPrefix(places[2], "*") && !strings.HasPrefix(places[4], "*")
+	c.isHourly = bits.OnesCount64(c.hours) == 24
+	c.allowsEitherDay = !strings.HasPrefix(places[2], "*") && !strings.HasPrefix(places[4], "*")
 	if c.next(time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC), time.UTC).IsZero() {
 		return nil, fmt.Errorf("%q is never due: there's no such day", text)
 	}
@@ -133,7 +133,7 @@ func contains(set uint64, n int) bool { return set&(1<<n) != 0 }
 // hasSlotOn reports whether the line is due at any time of a day.
 func (c *cron) hasSlotOn(day time.Time) bool {
 	of, week := contains(c.days, day.Day()), contains(c.weekdays, int(day.Weekday()))
-	if c.eitherDay {
+	if c.allowsEitherDay {
 		return contains(c.months, int(day.Month())) && (of || week)
 	}
 	return contains(c.months, int(day.Month())) && of && week
@@ -158,7 +158,7 @@ func (c *cron) next(after time.Time, zone *time.Location) time.Time {
 
 // nextOn returns the first slot on a day that is after a time; zero if there is none.
 func (c *cron) nextOn(day, after time.Time, zone *time.Location) (first time.Time) {
-	if c.hourly {
+	if c.isHourly {
 		return c.nextHourly(day, after, zone)
 	}
 	for h := range 24 {
@@ -169,7 +169,7 @@ func (c *cron) nextOn(day, after time.Time, zone *time.Location) (first time.Tim
 			if !contains(c.minutes, m) {
 				continue
 			}
-			at, _ := resolve(day.Add(time.Duration(h)*time.Hour+time.Duration(m)*time.Minute), zone)
+			at, _ := wallClockMoment(day.Add(time.Duration(h)*time.Hour+time.Duration(m)*time.Minute), zone)
 			if at.After(after) && (first.IsZero() || at.Before(first)) {
 				first = at
 			}
@@ -181,8 +181,8 @@ func (c *cron) nextOn(day, after time.Time, zone *time.Location) (first time.Tim
 // nextHourly returns the first slot on a day that is after a time, for a cron that is due every hour. It
 // steps through the minutes as they pass, no matter what clocks show.
 func (c *cron) nextHourly(day, after time.Time, zone *time.Location) time.Time {
-	at, _ := resolve(day, zone)
-	end, _ := resolve(day.AddDate(0, 0, 1), zone)
+	at, _ := wallClockMoment(day, zone)
+	end, _ := wallClockMoment(day.AddDate(0, 0, 1), zone)
 	if after.After(at) {
 		at = after.Truncate(time.Minute)
 	}

@@ -47,20 +47,20 @@ type Schedule struct {
 	When       string `json:"when"`    // when it is due, in words that Parse reads
 	Zone       string `json:"time_zone"`
 	Text       string `json:"text"`
-	// Made is when it was made, or when When was last changed. Intervals count from then.
-	Made time.Time
+	// MadeAt is when it was made, or when When was last changed. Intervals count from then.
+	MadeAt time.Time
 	// Next is the next time at which it is due, after Slot; zero if there is none, or it is paused.
 	Next time.Time
-	// Paused is when it was paused; zero if it is not paused.
-	Paused time.Time
+	// PausedAt is when it was paused; zero if it is not paused.
+	PausedAt time.Time
 	// Request is a hash of the request that made it; "" if the agent's tool made it.
 	Request string `json:"-"`
 	// Slot is the slot that is being worked on; zero if none is.
 	Slot time.Time
-	// Missed is how many slots passed while no process ran, the first of them at
+	// MissedSlots is how many slots passed while no process ran, the first of them at
 	// MissedFrom. They are reported together with Slot.
-	Missed     int
-	MissedFrom time.Time
+	MissedSlots int
+	MissedFrom  time.Time
 }
 
 // MaxMissed is the highest number of missed slots that is counted.
@@ -72,7 +72,7 @@ func (s Schedule) parseWhen() (When, error) {
 	if err != nil {
 		return When{}, fmt.Errorf("schedule %s: %w", s.ID, err)
 	}
-	w, err := Parse(s.When, zone, s.Made)
+	w, err := Parse(s.When, zone, s.MadeAt)
 	if err != nil {
 		return When{}, fmt.Errorf("schedule %s: %w", s.ID, err)
 	}
@@ -90,11 +90,11 @@ func (s Schedule) Due(now time.Time) (Schedule, bool, error) {
 	if err != nil {
 		return s, false, err
 	}
-	s.Slot, s.Missed, s.MissedFrom = s.Next, 0, time.Time{}
+	s.Slot, s.MissedSlots, s.MissedFrom = s.Next, 0, time.Time{}
 	if last := w.Last(now); last.After(s.Next) {
 		s.MissedFrom, s.Slot = s.Next, last
-		for at := s.Next; at.Before(last) && s.Missed < MaxMissed; at = w.Next(at) {
-			s.Missed++
+		for at := s.Next; at.Before(last) && s.MissedSlots < MaxMissed; at = w.Next(at) {
+			s.MissedSlots++
 		}
 	}
 	s.Next = w.Next(s.Slot)
@@ -138,7 +138,7 @@ func (r Run) Slot() (time.Time, bool) {
 }
 
 // IsOver reports whether the schedule will never be due again. Such a schedule is kept for a while.
-func (s Schedule) IsOver() bool { return s.Slot.IsZero() && s.Next.IsZero() && s.Paused.IsZero() }
+func (s Schedule) IsOver() bool { return s.Slot.IsZero() && s.Next.IsZero() && s.PausedAt.IsZero() }
 
 // DueSince returns when work on the schedule is or was due: at its slot, if one is being
 // worked on, otherwise at the next; zero if it is paused.

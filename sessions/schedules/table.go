@@ -81,7 +81,7 @@ func (t Table) Add(ctx context.Context, s Schedule, most int) (Schedule, error) 
 		}
 		n, err := tx.Exec(`INSERT INTO schedules (id, session, person, called, address, due, zone, words, request, made, next, slot, missed, missed_from)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0) ON CONFLICT (id) DO NOTHING`,
-			append(textArgs(s.ID, s.Session, s.Person, s.PersonName, s.Address, s.When, s.Zone, s.Text, s.Request), sqldb.Micros(s.Made), sqldb.Micros(s.Next))...)
+			append(textArgs(s.ID, s.Session, s.Person, s.PersonName, s.Address, s.When, s.Zone, s.Text, s.Request), sqldb.Micros(s.MadeAt), sqldb.Micros(s.Next))...)
 		if added = err == nil && n > 0; !added {
 			return err
 		}
@@ -106,7 +106,7 @@ func (t Table) Add(ctx context.Context, s Schedule, most int) (Schedule, error) 
 // Replace stores a changed schedule: was is the schedule before, and now what Changed has returned for
 // it. It returns false, and changes nothing, if the stored schedule is no longer the same as was.
 func (t Table) Replace(ctx context.Context, was, now Schedule) (bool, error) {
-	args := append(textArgs(now.Text, now.When, now.Zone), sqldb.Micros(now.Made), nextOf(now), sqldb.Micros(now.Paused))
+	args := append(textArgs(now.Text, now.When, now.Zone), sqldb.Micros(now.MadeAt), nextOf(now), sqldb.Micros(now.PausedAt))
 	n, err := t.Events.Exec(ctx, event(now, subscriptions.ScheduleChanged, "changed"),
 		"UPDATE schedules SET words = ?, due = ?, zone = ?, made = ?, next = ?, paused = ? WHERE "+unchangedCondition, append(args, unchangedArgs(was)...))
 	if err != nil {
@@ -120,12 +120,12 @@ func (t Table) Replace(ctx context.Context, was, now Schedule) (bool, error) {
 const unchangedCondition = "id = ? AND words = ? AND due = ? AND zone = ? AND made = ? AND next = ? AND paused = ?"
 
 func unchangedArgs(was Schedule) []any {
-	return append(textArgs(was.ID, was.Text, was.When, was.Zone), sqldb.Micros(was.Made), nextOf(was), sqldb.Micros(was.Paused))
+	return append(textArgs(was.ID, was.Text, was.When, was.Zone), sqldb.Micros(was.MadeAt), nextOf(was), sqldb.Micros(was.PausedAt))
 }
 
 // nextOf returns the next slot of a schedule in the form in which the table stores it.
 func nextOf(s Schedule) int64 {
-	if !s.Paused.IsZero() {
+	if !s.PausedAt.IsZero() {
 		return pausedSlot
 	}
 	return sqldb.Micros(s.Next)
@@ -205,7 +205,7 @@ func (t Table) DueBefore(ctx context.Context, at time.Time) ([]Schedule, error) 
 // returned for it. It returns false if another process has begun the slot, if anything about the schedule
 // was changed, even if it is only the text, or if the schedule no longer exists.
 func (t Table) BeginSlot(ctx context.Context, was, now Schedule) (bool, error) {
-	args := []any{sqldb.Micros(now.Slot), now.Missed, sqldb.Micros(now.MissedFrom), sqldb.Micros(now.Next)}
+	args := []any{sqldb.Micros(now.Slot), now.MissedSlots, sqldb.Micros(now.MissedFrom), sqldb.Micros(now.Next)}
 	n, err := t.DB.Exec(ctx, "UPDATE schedules SET slot = ?, missed = ?, missed_from = ?, next = ? WHERE slot = 0 AND "+unchangedCondition, append(args, unchangedArgs(was)...)...)
 	if err != nil {
 		return false, fmt.Errorf("begin a slot of %s: %w", now.ID, err)
@@ -230,13 +230,13 @@ func (t Table) EndSlot(ctx context.Context, s Schedule, result string) error {
 // SlotFired says that a slot's text was sent to its agent.
 const SlotFired = "fired"
 
-// keepFinished is how long after its creation a schedule that is over is kept, so that a
+// finishedLifetime is how long after its creation a schedule that is over is kept, so that a
 // caller whose Add was interrupted still finds it.
-const keepFinished = 2 * 24 * time.Hour
+const finishedLifetime = 2 * 24 * time.Hour
 
 // Prune removes the schedules that are over and were made long ago.
 func (t Table) Prune(ctx context.Context, now time.Time) error {
-	if _, err := t.DB.Exec(ctx, "DELETE FROM schedules WHERE slot = 0 AND next = 0 AND made < ?", sqldb.Micros(now.Add(-keepFinished))); err != nil {
+	if _, err := t.DB.Exec(ctx, "DELETE FROM schedules WHERE slot = 0 AND next = 0 AND made < ?", sqldb.Micros(now.Add(-finishedLifetime))); err != nil {
 		return fmt.Errorf("remove schedules that are over: %w", err)
 	}
 	return nil
@@ -315,13 +315,13 @@ func (t Table) find(ctx context.Context, condition string, args ...any) (all []S
 		var s Schedule
 		var made, next, slot, from, paused int64
 		held := []*string{&s.ID, &s.Session, &s.Person, &s.PersonName, &s.Address, &s.When, &s.Zone, &s.Text, &s.Request}
-		if err := rows.Scan(held[0], held[1], held[2], held[3], held[4], held[5], held[6], held[7], held[8], &made, &next, &slot, &s.Missed, &from, &paused); err != nil {
+		if err := rows.Scan(held[0], held[1], held[2], held[3], held[4], held[5], held[6], held[7], held[8], &made, &next, &slot, &s.MissedSlots, &from, &paused); err != nil {
 			return nil, fmt.Errorf("read schedules: %w", err)
 		}
 		for _, text := range held {
 			*text = sqldb.Untext(*text)
 		}
-		s.Made, s.Next, s.Slot, s.MissedFrom, s.Paused = sqldb.FromMicros(made), sqldb.FromMicros(next), sqldb.FromMicros(slot), sqldb.FromMicros(from), sqldb.FromMicros(paused)
+		s.MadeAt, s.Next, s.Slot, s.MissedFrom, s.PausedAt = sqldb.FromMicros(made), sqldb.FromMicros(next), sqldb.FromMicros(slot), sqldb.FromMicros(from), sqldb.FromMicros(paused)
 		if paused != 0 {
 			s.Next = time.Time{}
 		}

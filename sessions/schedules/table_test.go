@@ -14,39 +14,39 @@ import (
 	"parley/sessions/sqlstore/sqlstoretest"
 )
 
-// each runs a test on a database of each kind, with two stores over it.
-func each(t *testing.T, test func(t *testing.T, one, other schedules.Table)) {
+// onEachDatabase runs a test on both kinds of database, with two tables over each.
+func onEachDatabase(t *testing.T, test func(t *testing.T, one, other schedules.Table)) {
 	sqlstoretest.Each(t, func(t *testing.T, _ string, one, other *sqlstore.Store) { test(t, one.Schedules(), other.Schedules()) })
 }
 
-func sample(id string) schedules.Schedule {
+func newSchedule(id string) schedules.Schedule {
 	made := time.Date(2026, 11, 23, 10, 0, 0, 0, time.UTC)
 	return schedules.Schedule{
 		ID: id, Session: "main:telegram:2", Person: "telegram:2", PersonName: "Al\x00ex", Address: "telegram:2", When: "every 10m", Zone: "UTC",
-		Text: "look at the \xff build", Made: made, Next: made.Add(10 * time.Minute),
+		Text: "look at the \xff build", MadeAt: made, Next: made.Add(10 * time.Minute),
 	}
 }
 
-func TestSchedulesAreKept(t *testing.T) {
-	each(t, func(t *testing.T, one, other schedules.Table) {
+func TestSchedulesAreStored(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, one, other schedules.Table) {
 		if _, err := other.Get(t.Context(), "a"); !errors.Is(err, schedules.ErrNone) {
 			t.Errorf("without any: %v", err)
 		}
-		for range 2 { // a call that is repeated adds nothing
-			if _, err := one.Add(t.Context(), sample("a"), 2); err != nil {
+		for range 2 { // a repeated call adds nothing
+			if _, err := one.Add(t.Context(), newSchedule("a"), 2); err != nil {
 				t.Fatal(err)
 			}
 		}
 		got, err := other.Get(t.Context(), "a")
-		want := sample("a")
-		if err != nil || !got.Made.Equal(want.Made) || !got.Next.Equal(want.Next) || got.Text != want.Text || got.PersonName != want.PersonName ||
+		want := newSchedule("a")
+		if err != nil || !got.MadeAt.Equal(want.MadeAt) || !got.Next.Equal(want.Next) || got.Text != want.Text || got.PersonName != want.PersonName ||
 			got.Session != want.Session || got.Person != want.Person || got.Address != want.Address || got.When != want.When || got.Zone != want.Zone {
 			t.Errorf("kept %+v, %v", got, err)
 		}
-		if _, err := other.Add(t.Context(), sample("b"), 2); err != nil {
+		if _, err := other.Add(t.Context(), newSchedule("b"), 2); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := other.Add(t.Context(), sample("c"), 2); !errors.Is(err, schedules.ErrTooMany) {
+		if _, err := other.Add(t.Context(), newSchedule("c"), 2); !errors.Is(err, schedules.ErrTooMany) {
 			t.Errorf("a third of two: %v", err)
 		}
 		if err := other.Remove(t.Context(), "b"); err != nil {
@@ -68,11 +68,11 @@ func TestSchedulesAreKept(t *testing.T) {
 	})
 }
 
-// However many look at a schedule that is due, one takes its slot, and it goes with its
-// last slot.
-func TestASlotIsTakenOnce(t *testing.T) {
-	each(t, func(t *testing.T, one, other schedules.Table) {
-		s, err := one.Add(t.Context(), sample("a"), 1)
+// However many processes find a schedule due, only one begins its slot. The schedule is over after its last
+// slot.
+func TestASlotIsBegunOnce(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, one, other schedules.Table) {
+		s, err := one.Add(t.Context(), newSchedule("a"), 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +103,7 @@ func TestASlotIsTakenOnce(t *testing.T) {
 		if err := other.EndSlot(t.Context(), due, schedules.SlotFired); err != nil {
 			t.Fatal(err)
 		}
-		if err := one.EndSlot(t.Context(), due, schedules.SlotFired); err != nil { // again
+		if err := one.EndSlot(t.Context(), due, schedules.SlotFired); err != nil { // the same call again
 			t.Fatal(err)
 		}
 		now, err := one.Get(t.Context(), "a")
@@ -124,16 +124,16 @@ func TestASlotIsTakenOnce(t *testing.T) {
 		if all, err := one.List(t.Context(), ""); err != nil || len(all) != 0 {
 			t.Errorf("after its last slot there are %+v, %v", all, err)
 		}
-		if _, err := one.Add(t.Context(), sample("b"), 1); err != nil { // it does not count anymore
+		if _, err := one.Add(t.Context(), newSchedule("b"), 1); err != nil { // the schedule that is over does not count anymore
 			t.Error(err)
 		}
-		if err := other.Prune(t.Context(), last.Made.Add(24*time.Hour)); err != nil {
+		if err := other.Prune(t.Context(), last.MadeAt.Add(24*time.Hour)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := one.Get(t.Context(), "a"); err != nil {
 			t.Errorf("who was cut off as it was added does not find it: %v", err)
 		}
-		if err := other.Prune(t.Context(), last.Made.Add(72*time.Hour)); err != nil {
+		if err := other.Prune(t.Context(), last.MadeAt.Add(72*time.Hour)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := one.Get(t.Context(), "a"); !errors.Is(err, schedules.ErrNone) {
@@ -143,10 +143,10 @@ func TestASlotIsTakenOnce(t *testing.T) {
 }
 
 func TestSchedulesAreErased(t *testing.T) {
-	each(t, func(t *testing.T, one, other schedules.Table) {
-		theirs, elsewhere := sample("theirs"), sample("elsewhere")
+	onEachDatabase(t, func(t *testing.T, one, other schedules.Table) {
+		theirs, elsewhere := newSchedule("theirs"), newSchedule("elsewhere")
 		theirs.Person, elsewhere.Session = "telegram:3", "main:telegram:9"
-		for _, s := range []schedules.Schedule{sample("a"), theirs, elsewhere} {
+		for _, s := range []schedules.Schedule{newSchedule("a"), theirs, elsewhere} {
 			if _, err := one.Add(t.Context(), s, 9); err != nil {
 				t.Fatal(err)
 			}
@@ -177,15 +177,15 @@ func TestSchedulesAreErased(t *testing.T) {
 	})
 }
 
-// What is due next is listed first, and no more of it than was asked for.
-func TestWhatIsDueNext(t *testing.T) {
-	each(t, func(t *testing.T, one, other schedules.Table) {
+// The schedules that are due next are listed first, and only as many as requested.
+func TestNextDue(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, one, other schedules.Table) {
 		if next, count, err := other.NextDue(t.Context(), 2); err != nil || count != 0 || len(next) != 0 {
 			t.Errorf("without any: %v, %d, %v", next, count, err)
 		}
 		for id, after := range map[string]time.Duration{"late": 3 * time.Hour, "soon": time.Minute, "later": 2 * time.Hour, "begun": 5 * time.Minute} {
-			s := sample(id)
-			s.Next = s.Made.Add(after)
+			s := newSchedule(id)
+			s.Next = s.MadeAt.Add(after)
 			if _, err := one.Add(t.Context(), s, 9); err != nil {
 				t.Fatal(err)
 			}

@@ -11,12 +11,12 @@ import (
 // A When says when something is due. Its slots are whole seconds. They are one time, an interval, or a
 // cron line.
 type When struct {
-	text  string // the words in the form in which they are stored
-	at    time.Time
-	every time.Duration
-	from  time.Time // the time from which the intervals of every count
-	cron  *cron
-	zone  *time.Location
+	text       string // the words in the form in which they are stored
+	at         time.Time
+	interval   time.Duration
+	countsFrom time.Time // the time from which the intervals of every count
+	cron       *cron
+	zone       *time.Location
 }
 
 // Forms describes the forms that Parse accepts, for messages to people.
@@ -29,23 +29,23 @@ const longestInterval = 10 * 366 * 24 * time.Hour
 // and "every 2h" count from now. The String of the result means the same no matter when it is parsed.
 func Parse(text string, zone *time.Location, now time.Time) (When, error) {
 	text = strings.Join(strings.Fields(text), " ")
-	w := When{zone: zone, text: text, from: now.Truncate(time.Second)}
+	w := When{zone: zone, text: text, countsFrom: now.Truncate(time.Second)}
 	var err error
 	word, rest, _ := strings.Cut(text, " ")
 	switch strings.ToLower(word) {
 	case "":
 		return w, fmt.Errorf("it does not say when: give %s", Forms)
 	case "every":
-		w.every, err = parseInterval(rest)
+		w.interval, err = parseInterval(rest)
 		w.text = "every " + rest
 	case "in":
 		var d time.Duration
 		if d, err = parseInterval(rest); err == nil {
-			w = onceAt(w.from.Add(d), zone)
+			w = newOnce(w.countsFrom.Add(d), zone)
 		}
 	default:
 		if at, isTime, wrong := parseClockTime(text, zone, now); isTime {
-			w, err = onceAt(at, zone), wrong
+			w, err = newOnce(at, zone), wrong
 			break
 		}
 		w.cron, err = parseCron(text)
@@ -56,8 +56,8 @@ func Parse(text string, zone *time.Location, now time.Time) (When, error) {
 	return w, nil
 }
 
-// onceAt returns a When that is due a single time.
-func onceAt(at time.Time, zone *time.Location) When {
+// newOnce returns a When that is due a single time.
+func newOnce(at time.Time, zone *time.Location) When {
 	at = at.In(zone)
 	return When{at: at, zone: zone, text: at.Format(time.RFC3339)}
 }
@@ -74,7 +74,7 @@ func (w When) ShortestGap() time.Duration {
 	case w.cron != nil:
 		return w.cron.shortestGap()
 	default:
-		return w.every
+		return w.interval
 	}
 }
 
@@ -83,9 +83,9 @@ func (w When) Next(after time.Time) time.Time {
 	switch {
 	case w.cron != nil:
 		return w.cron.next(after, w.zone)
-	case w.every > 0:
-		n := max(after.Sub(w.from), 0)/w.every + 1
-		return w.from.Add(n * w.every).In(w.zone)
+	case w.interval > 0:
+		n := max(after.Sub(w.countsFrom), 0)/w.interval + 1
+		return w.countsFrom.Add(n * w.interval).In(w.zone)
 	case w.at.After(after):
 		return w.at
 	}
@@ -170,17 +170,17 @@ func parseClockTime(text string, zone *time.Location, now time.Time) (at time.Ti
 // existingTime returns the moment at which the clocks of a zone first show the date and time that l shows
 // in UTC, or an error if they never do.
 func existingTime(l time.Time, zone *time.Location) (time.Time, error) {
-	at, there := resolve(l, zone)
+	at, there := wallClockMoment(l, zone)
 	if !there {
 		return at, fmt.Errorf("%s doesn't exist in %s: the clocks are set forward then, to %s", l.Format("2006-01-02 15:04"), zone, at.Format("15:04"))
 	}
 	return at, nil
 }
 
-// resolve returns the first moment at which the clocks of a zone show the date and time that l shows in
+// wallClockMoment returns the first moment at which the clocks of a zone show the date and time that l shows in
 // UTC, and true. If they never do because they are set forward past it, it returns the moment at which
 // they are set, and false.
-func resolve(l time.Time, zone *time.Location) (at time.Time, there bool) {
+func wallClockMoment(l time.Time, zone *time.Location) (at time.Time, there bool) {
 	guess := time.Date(l.Year(), l.Month(), l.Day(), l.Hour(), l.Minute(), l.Second(), 0, zone)
 	for _, near := range []time.Duration{-26 * time.Hour, 0, 26 * time.Hour} {
 		_, offset := guess.Add(near).Zone()

@@ -9,7 +9,7 @@ import (
 	"parley/sessions/schedules"
 )
 
-func zone(t *testing.T, name string) *time.Location {
+func mustZone(t *testing.T, name string) *time.Location {
 	t.Helper()
 	z, err := time.LoadLocation(name)
 	if err != nil {
@@ -18,7 +18,7 @@ func zone(t *testing.T, name string) *time.Location {
 	return z
 }
 
-func moment(t *testing.T, text string) time.Time {
+func mustTime(t *testing.T, text string) time.Time {
 	t.Helper()
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
@@ -27,9 +27,9 @@ func moment(t *testing.T, text string) time.Time {
 	return at
 }
 
-// The next slots of all forms, also where the clocks are changed: what they leave out is
-// due when they are set forward, what they show twice is due once, and what is due every
-// hour goes on as time passes.
+// The next slots of all forms, including days on which clocks are changed: a time that clocks skip is due when
+// they are set forward, a time that they show twice is due once, and an hourly schedule follows the passing of
+// time.
 func TestSlots(t *testing.T) {
 	for _, c := range []struct {
 		name, zone, when, now string
@@ -64,13 +64,13 @@ func TestSlots(t *testing.T) {
 		{"a word", "UTC", "@monthly", "2026-11-21T00:00:00Z", []string{"2026-12-01T00:00:00Z", "2027-01-01T00:00:00Z"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			now := moment(t, c.now)
-			w, err := schedules.Parse(c.when, zone(t, c.zone), now)
+			now := mustTime(t, c.now)
+			w, err := schedules.Parse(c.when, mustZone(t, c.zone), now)
 			if err != nil {
 				t.Fatal(err)
 			}
-			// What is kept of it means the same whenever it is read.
-			kept, err := schedules.Parse(w.String(), zone(t, c.zone), now)
+			// The stored words mean the same whenever they are parsed.
+			kept, err := schedules.Parse(w.String(), mustZone(t, c.zone), now)
 			if err != nil {
 				t.Fatalf("%q cannot be read again: %v", w, err)
 			}
@@ -97,7 +97,7 @@ func TestSlots(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeReadIsTold(t *testing.T) {
+func TestParseErrorsNameTheProblem(t *testing.T) {
 	for when, want := range map[string]string{
 		"":                     "every 2h",
 		"tomorrow":             "every 2h",
@@ -114,19 +114,19 @@ func TestWhatCannotBeReadIsTold(t *testing.T) {
 		"2026-13-01 09:00":     "cannot be read",
 		"0 9 * * mon-fri,sat-": "the day of the week",
 	} {
-		_, err := schedules.Parse(when, zone(t, "Europe/Berlin"), moment(t, "2026-01-01T00:00:00Z"))
+		_, err := schedules.Parse(when, mustZone(t, "Europe/Berlin"), mustTime(t, "2026-01-01T00:00:00Z"))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want a word of %q", when, err, want)
 		}
 	}
 }
 
-func TestTheShortestTimeBetweenSlots(t *testing.T) {
+func TestShortestGap(t *testing.T) {
 	for when, want := range map[string]time.Duration{
 		"every 90s": 90 * time.Second, "* * * * *": time.Minute, "*/7 * * * *": 4 * time.Minute, "0 9 * * *": 24 * time.Hour,
 		"59 23 * * *": 24 * time.Hour, "0 0,23 * * *": time.Hour, "0 0,23 1 * *": 23 * time.Hour, "in 1h": 0,
 	} {
-		w, err := schedules.Parse(when, time.UTC, moment(t, "2026-01-01T00:00:00Z"))
+		w, err := schedules.Parse(when, time.UTC, mustTime(t, "2026-01-01T00:00:00Z"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -136,30 +136,30 @@ func TestTheShortestTimeBetweenSlots(t *testing.T) {
 	}
 }
 
-// A slot is taken once; those that passed unseen are counted, and the newest is taken.
+// A slot is begun once. Slots that have passed in between are counted as missed, and the newest one is begun.
 func TestDue(t *testing.T) {
-	made := moment(t, "2026-11-23T10:00:00Z")
-	s := schedules.Schedule{ID: "x", When: "every 10m", Zone: "UTC", Made: made, Next: made.Add(10 * time.Minute)}
+	made := mustTime(t, "2026-11-23T10:00:00Z")
+	s := schedules.Schedule{ID: "x", When: "every 10m", Zone: "UTC", MadeAt: made, Next: made.Add(10 * time.Minute)}
 	if _, due, err := s.Due(made.Add(9 * time.Minute)); due || err != nil {
 		t.Errorf("it is due too early: %v", err)
 	}
 	now, due, err := s.Due(made.Add(11 * time.Minute))
-	if err != nil || !due || !now.Slot.Equal(s.Next) || now.Missed != 0 || !now.Next.Equal(made.Add(20*time.Minute)) {
+	if err != nil || !due || !now.Slot.Equal(s.Next) || now.MissedSlots != 0 || !now.Next.Equal(made.Add(20*time.Minute)) {
 		t.Errorf("%+v %v %v", now, due, err)
 	}
 	if _, again, _ := now.Due(made.Add(time.Hour)); again {
 		t.Error("a slot is taken before the last has come to its end")
 	}
 	late, due, err := s.Due(made.Add(45 * time.Minute))
-	if err != nil || !due || !late.Slot.Equal(made.Add(40*time.Minute)) || late.Missed != 3 || !late.MissedFrom.Equal(s.Next) || !late.Next.Equal(made.Add(50*time.Minute)) {
+	if err != nil || !due || !late.Slot.Equal(made.Add(40*time.Minute)) || late.MissedSlots != 3 || !late.MissedFrom.Equal(s.Next) || !late.Next.Equal(made.Add(50*time.Minute)) {
 		t.Errorf("%+v %v %v", late, due, err)
 	}
 	ages, _, err := s.Due(made.AddDate(1, 0, 0))
-	if err != nil || ages.Missed != 1000 {
-		t.Errorf("%d are missed, %v", ages.Missed, err)
+	if err != nil || ages.MissedSlots != 1000 {
+		t.Errorf("%d are missed, %v", ages.MissedSlots, err)
 	}
-	once := schedules.Schedule{When: "2026-11-23T10:00:00Z", Zone: "UTC", Made: made.Add(-time.Hour), Next: made}
-	if once, due, err = once.Due(made.Add(time.Hour)); err != nil || !due || !once.Next.IsZero() || once.Missed != 0 {
+	once := schedules.Schedule{When: "2026-11-23T10:00:00Z", Zone: "UTC", MadeAt: made.Add(-time.Hour), Next: made}
+	if once, due, err = once.Due(made.Add(time.Hour)); err != nil || !due || !once.Next.IsZero() || once.MissedSlots != 0 {
 		t.Errorf("%+v %v %v", once, due, err)
 	}
 }

@@ -44,8 +44,8 @@ func auditRecordOf(session, person, turn, arguments string) sessions.AuditRecord
 	}
 }
 
-// mustKeep keeps audit records, and fails the test if that fails.
-func mustKeep(t testing.TB, s sessions.Auditor, records ...sessions.AuditRecord) {
+// mustAudit stores audit records, and fails the test on an error.
+func mustAudit(t testing.TB, s sessions.Auditor, records ...sessions.AuditRecord) {
 	t.Helper()
 	for _, r := range records {
 		if err := s.Audit(t.Context(), r); err != nil {
@@ -77,7 +77,7 @@ func testAuditKeeps(t *testing.T, p place) {
 	full := auditRecordOf(key, anna, "t1", "a\x00b \U0001F600")
 	*full.ExitCode = 137
 	bare := sessions.AuditRecord{At: full.At.Add(time.Second), Kind: sessions.AuditPairing, By: "token:ci", Result: "admitted", Detail: anna}
-	mustKeep(t, s, full, bare, full)
+	mustAudit(t, s, full, bare, full)
 	all, err := s.AuditRecords(t.Context(), sessions.AuditQuery{Limit: 10})
 	if err != nil || len(all) != 3 || all[0].ID >= all[1].ID || all[1].ID >= all[2].ID {
 		t.Fatalf("got %+v, %v", all, err)
@@ -105,7 +105,7 @@ func testAuditDropsOld(t *testing.T, p place) {
 	openLog(t, s, key, clockFence())
 	old := auditRecordOf(key, anna, "old", "x")
 	old.At = old.At.Add(-48 * time.Hour)
-	mustKeep(t, s, old, auditRecordOf(key, anna, "new", "x"))
+	mustAudit(t, s, old, auditRecordOf(key, anna, "new", "x"))
 	s = p.reopen(s)
 	if n, err := s.DropAudit(t.Context(), time.Now().Add(-24*time.Hour)); err != nil || n != 1 {
 		t.Errorf("dropped %d, %v, want 1", n, err)
@@ -125,7 +125,7 @@ func testAuditSoon(t *testing.T, p place) {
 			t.Fatal(err)
 		}
 	}
-	appendAll(t, l, wholeTurn(anna, "t2", "x")...)
+	mustAppend(t, l, wholeTurn(anna, "t2", "x")...)
 	wantAudit(t, s, anna+` t1 {"command":"x"} `, anna+` t2 {"command":"x"} `)
 	if err := soon.AuditSoon(t.Context(), auditRecordOf(key, anna, "t3", "x")); err != nil {
 		t.Fatal(err)
@@ -135,9 +135,9 @@ func testAuditSoon(t *testing.T, p place) {
 
 func testAuditOfSession(t *testing.T, p place) {
 	s := p.open()
-	appendAll(t, openLog(t, s, key, clockFence()), wholeTurn(anna, "t1", "x")...)
+	mustAppend(t, openLog(t, s, key, clockFence()), wholeTurn(anna, "t1", "x")...)
 	openLog(t, s, otherKey, clockFence())
-	mustKeep(t, s, auditRecordOf(key, anna, "t1", secret), auditRecordOf(otherKey, anna, "t2", "y"))
+	mustAudit(t, s, auditRecordOf(key, anna, "t1", secret), auditRecordOf(otherKey, anna, "t2", "y"))
 	if _, err := s.EraseSession(t.Context(), key); err != nil {
 		t.Fatal(err)
 	}
@@ -147,10 +147,10 @@ func testAuditOfSession(t *testing.T, p place) {
 func testAuditOfPerson(t *testing.T, p place) {
 	s := p.open()
 	shared := openLog(t, s, otherKey, clockFence())
-	appendAll(t, shared, wholeTurn(anna, "a1", "x")...)
-	appendAll(t, shared, wholeTurn(berta, "b1", "x")...)
-	appendAll(t, openLog(t, s, key, clockFence()), wholeTurn(anna, "a2", "x")...)
-	mustKeep(t, s, auditRecordOf(otherKey, anna, "a1", secret), auditRecordOf(otherKey, berta, "b1", "hers"), auditRecordOf(key, anna, "a2", secret), auditRecordOf("main:telegram:9", anna, "a3", secret),
+	mustAppend(t, shared, wholeTurn(anna, "a1", "x")...)
+	mustAppend(t, shared, wholeTurn(berta, "b1", "x")...)
+	mustAppend(t, openLog(t, s, key, clockFence()), wholeTurn(anna, "a2", "x")...)
+	mustAudit(t, s, auditRecordOf(otherKey, anna, "a1", secret), auditRecordOf(otherKey, berta, "b1", "hers"), auditRecordOf(key, anna, "a2", secret), auditRecordOf("main:telegram:9", anna, "a3", secret),
 		sessions.AuditRecord{At: time.Now(), Kind: sessions.AuditPairing, By: "token:owner", Result: "admitted", Detail: anna})
 	if _, err := s.ErasePerson(t.Context(), anna); err != nil {
 		t.Fatal(err)
@@ -163,7 +163,7 @@ func testAuditOfAge(t *testing.T, p place) {
 	openLog(t, s, key, clockFence())
 	old := auditRecordOf(key, anna, "old", secret)
 	old.At = old.At.Add(-48 * time.Hour)
-	mustKeep(t, s, old, auditRecordOf(key, anna, "new", "x"))
+	mustAudit(t, s, old, auditRecordOf(key, anna, "new", "x"))
 	if _, err := s.EraseBefore(t.Context(), time.Now().Add(-24*time.Hour)); err != nil {
 		t.Fatal(err)
 	}
@@ -172,11 +172,11 @@ func testAuditOfAge(t *testing.T, p place) {
 
 func testLateAuditRecord(t *testing.T, p place) {
 	s := p.open()
-	appendAll(t, openLog(t, s, key, clockFence()), wholeTurn(anna, "t1", "x")...)
+	mustAppend(t, openLog(t, s, key, clockFence()), wholeTurn(anna, "t1", "x")...)
 	if _, err := s.EraseSession(t.Context(), key); err != nil {
 		t.Fatal(err)
 	}
-	mustKeep(t, s, auditRecordOf(key, anna, "t1", secret))
+	mustAudit(t, s, auditRecordOf(key, anna, "t1", secret))
 	wantAudit(t, s, anna+" t1  ")
 }
 
@@ -187,9 +187,9 @@ func testAuditTraces(t *testing.T, p place) {
 	s := p.open()
 	for i := range 8 {
 		session := fmt.Sprintf("main:telegram:%d", i)
-		appendAll(t, openLog(t, s, session, clockFence()), wholeTurn(anna, "t", "x")...)
+		mustAppend(t, openLog(t, s, session, clockFence()), wholeTurn(anna, "t", "x")...)
 		for n := range 20 {
-			mustKeep(t, s, auditRecordOf(session, anna, "t", strings.Repeat(secret, 1+n)))
+			mustAudit(t, s, auditRecordOf(session, anna, "t", strings.Repeat(secret, 1+n)))
 		}
 	}
 	if p.countInFiles(secret) == 0 {

@@ -17,15 +17,15 @@ func refusalOf(rule, address, person, message string) sessions.AuditRecord {
 	}
 }
 
-// mustNote notes audit records, and fails the test if that fails.
-func mustNote(t testing.TB, s sessions.Auditor, records ...sessions.AuditRecord) {
+// mustAuditNotes stores audit records with AuditNotes, and fails the test on an error.
+func mustAuditNotes(t testing.TB, s sessions.Auditor, records ...sessions.AuditRecord) {
 	t.Helper()
 	if err := s.AuditNotes(t.Context(), records); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// auditOf returns the audit records that a query is about.
+// auditOf returns the audit records that match a query.
 func auditOf(t testing.TB, s sessions.Auditor, q sessions.AuditQuery) []sessions.AuditRecord {
 	t.Helper()
 	if q.Limit == 0 {
@@ -46,8 +46,8 @@ func testAuditNotes(t *testing.T, p place) {
 		Elapsed: 99, Used: &sessions.AuditUse{Model: "m", ModelCalls: 3, Calls: 2, Input: 100, Output: 10, Cost: &cost},
 	}
 	refusal := refusalOf("stranger", "telegram:7/1", "telegram:7\x00", "m\x001")
-	mustNote(t, s, turn, refusal)
-	mustNote(t, s)
+	mustAuditNotes(t, s, turn, refusal)
+	mustAuditNotes(t, s)
 	s = p.reopen(s)
 	got := auditOf(t, s, sessions.AuditQuery{})
 	if len(got) != 2 {
@@ -57,7 +57,7 @@ func testAuditNotes(t *testing.T, p place) {
 	if want := []sessions.AuditRecord{turn, refusal}; !reflect.DeepEqual(got, want) {
 		t.Errorf("got\n%+v\nwant\n%+v", got, want)
 	}
-	mustNote(t, s, refusalOf("stranger", "telegram:77", "telegram:77", "m%2"))
+	mustAuditNotes(t, s, refusalOf("stranger", "telegram:77", "telegram:77", "m%2"))
 	for q, want := range map[sessions.AuditQuery]int{
 		{Message: "m\x001"}: 1, {Message: "m%2"}: 1, {Message: "m_2"}: 0, {Message: "m"}: 0, {Message: "%"}: 0,
 		{Place: "telegram:7"}: 1, {Place: "telegram:77"}: 1, {Place: "telegram"}: 0, {Place: "telegram:7/1"}: 1,
@@ -74,9 +74,9 @@ func testAuditKeepsEndsOnce(t *testing.T, p place) {
 	again, next := first, first
 	again.MayBeRecorded, again.Result = true, "failed"
 	next.MayBeRecorded, next.Turn = true, "t2"
-	mustNote(t, s, first)
-	mustNote(t, s, again, next)
-	mustNote(t, s, next)
+	mustAuditNotes(t, s, first)
+	mustAuditNotes(t, s, again, next)
+	mustAuditNotes(t, s, next)
 	got := auditOf(t, s, sessions.AuditQuery{})
 	if len(got) != 2 || got[0].Turn != "t1" || got[0].Result != "completed" || got[1].Turn != "t2" {
 		t.Errorf("got %+v", got)
@@ -90,18 +90,18 @@ func testLateAuditNote(t *testing.T, p place) {
 	}
 	hers, his := entry("m1", sessions.KindUser, sessions.User{Text: "hers"}), entry("m2", sessions.KindUser, sessions.User{Text: "his"})
 	hers.Cause, hers.Person, his.Cause, his.Person = "m1", anna, "m2", berta
-	appendAll(t, openLog(t, s, key, clockFence()), hers, turnDone("m1"), his, turnDone("m2"))
+	mustAppend(t, openLog(t, s, key, clockFence()), hers, turnDone("m1"), his, turnDone("m2"))
 	if _, err := s.ErasePerson(t.Context(), anna); err != nil {
 		t.Fatal(err)
 	}
-	mustNote(t, s, ofTurn("m1", anna), ofTurn("m2", berta))
+	mustAuditNotes(t, s, ofTurn("m1", anna), ofTurn("m2", berta))
 	if got := auditOf(t, s, sessions.AuditQuery{}); len(got) != 2 || got[0].By != "" || got[1].By != berta {
 		t.Errorf("in a session that others share there are %+v", got)
 	}
 	if _, err := s.EraseSession(t.Context(), key); err != nil {
 		t.Fatal(err)
 	}
-	mustNote(t, s, ofTurn("m2", berta))
+	mustAuditNotes(t, s, ofTurn("m2", berta))
 	if got := auditOf(t, s, sessions.AuditQuery{Person: berta}); len(got) != 1 {
 		t.Errorf("of an erased session there are %+v", got)
 	}
@@ -109,18 +109,18 @@ func testLateAuditNote(t *testing.T, p place) {
 
 func testAuditMergesRefusals(t *testing.T, p place) {
 	s := p.open()
-	mustNote(t, s, refusalOf("stranger", "telegram:7", "telegram:7", "m0"), refusalOf("stranger", "telegram:8", "telegram:8", "other"),
+	mustAuditNotes(t, s, refusalOf("stranger", "telegram:7", "telegram:7", "m0"), refusalOf("stranger", "telegram:8", "telegram:8", "other"),
 		refusalOf("full", "telegram:7", "telegram:7", "other rule"), refusalOf("stranger", "telegram:7", "telegram:7", "m1"))
 	first := auditOf(t, s, sessions.AuditQuery{Kind: sessions.AuditRefusal})
 	if len(first) != 3 || first[0].Count != 2 || !slices.Equal(first[0].Messages, []string{"m0", "m1"}) {
 		t.Fatalf("got %+v", first)
 	}
 	for n := 2; n < 12; n++ {
-		mustNote(t, s, refusalOf("stranger", "telegram:7", "telegram:7", fmt.Sprint("m", n)))
+		mustAuditNotes(t, s, refusalOf("stranger", "telegram:7", "telegram:7", fmt.Sprint("m", n)))
 	}
 	many := refusalOf("stranger", "telegram:7", "telegram:7", "m99")
 	many.Count = 88
-	mustNote(t, s, many)
+	mustAuditNotes(t, s, many)
 	now := auditOf(t, s, sessions.AuditQuery{Kind: sessions.AuditRefusal})
 	newest := now[len(now)-1]
 	if len(now) != 3 || newest.ID <= first[2].ID || newest.Count != 100 || !slices.Equal(newest.Messages, []string{"m5", "m6", "m7", "m8", "m9", "m10", "m11", "m99"}) {
@@ -130,14 +130,14 @@ func testAuditMergesRefusals(t *testing.T, p place) {
 
 func testAuditBoundsRefusals(t *testing.T, p place) {
 	s := p.open()
-	mustNote(t, s, refusalOf("stranger", "telegram:0", "telegram:0", "first"), refusalOf("full", "telegram:1", anna, "other rule"),
+	mustAuditNotes(t, s, refusalOf("stranger", "telegram:0", "telegram:0", "first"), refusalOf("full", "telegram:1", anna, "other rule"),
 		refusalOf("stranger", "telegram-2:1", "telegram-2:1", "other channel"))
 	var flood []sessions.AuditRecord
 	for n := range sessions.MaxRefusals + 20 {
 		flood = append(flood, refusalOf("stranger", fmt.Sprint("telegram:", 1000+n), fmt.Sprint("telegram:", 1000+n), "m"))
 	}
 	for part := range slices.Chunk(flood, 130) {
-		mustNote(t, s, part...)
+		mustAuditNotes(t, s, part...)
 	}
 	got := auditOf(t, s, sessions.AuditQuery{})
 	if len(got) != sessions.MaxRefusals+2 || got[0].Messages[0] != "other rule" || got[1].Messages[0] != "other channel" || got[2].By != "telegram:1020" {
@@ -150,7 +150,7 @@ func testAuditForgetsRefusals(t *testing.T, p place) {
 	openLog(t, s, key, clockFence())
 	old, full := refusalOf("stranger", "telegram:9", "telegram:9", "old"), refusalOf("full", "telegram:1", berta, "full")
 	old.At, full.Session = old.At.Add(-25*time.Hour), key
-	mustNote(t, s, old, full, refusalOf("stranger", "telegram:7", "telegram:7", "hers"), refusalOf("not_mentioned", "telegram:-1", "", "nobody's"))
+	mustAuditNotes(t, s, old, full, refusalOf("stranger", "telegram:7", "telegram:7", "hers"), refusalOf("not_mentioned", "telegram:-1", "", "nobody's"))
 	left := func(when string, want ...string) {
 		t.Helper()
 		var got []string
@@ -182,7 +182,7 @@ func testAuditQueries(t *testing.T, p place) {
 	openLog(t, s, otherKey, clockFence())
 	early := auditRecordOf(key, anna, "early", "x")
 	early.At = early.At.Add(-time.Hour)
-	mustKeep(t, s, early, auditRecordOf(otherKey, anna, "hers", "x"), auditRecordOf(key, berta, "his", "x"), auditRecordOf(key, anna, "late", "x"))
+	mustAudit(t, s, early, auditRecordOf(otherKey, anna, "hers", "x"), auditRecordOf(key, berta, "his", "x"), auditRecordOf(key, anna, "late", "x"))
 	ids := auditOf(t, s, sessions.AuditQuery{})
 	for _, c := range []struct {
 		q    sessions.AuditQuery

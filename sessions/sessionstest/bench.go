@@ -95,7 +95,7 @@ func BenchmarkPayments[S io.Closer](b *testing.B, p Payment[S]) {
 						b.Error(err)
 					}
 					if took := int64(time.Since(began)); took > worst.Load() {
-						worst.Store(took) // about
+						worst.Store(took) // a concurrent update may be lost
 					}
 				}
 			})

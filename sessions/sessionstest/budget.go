@@ -24,18 +24,18 @@ func budgetTests() []test {
 	}
 }
 
-// noon returns today's noon in UTC, so that a test does not run over midnight.
-func noon() time.Time { return time.Now().UTC().Truncate(24 * time.Hour).Add(12 * time.Hour) }
+// noonOfToday returns today's noonOfToday in UTC, so that a test does not run over midnight.
+func noonOfToday() time.Time { return time.Now().UTC().Truncate(24 * time.Hour).Add(12 * time.Hour) }
 
 // reservation returns a reservation of tokens for a person whose cap for the day is most.
 func reservation(id, person string, tokens, most int64) sessions.Reservation {
-	return sessions.Reservation{ID: id, Person: person, Tokens: tokens, Cap: most, At: noon()}
+	return sessions.Reservation{ID: id, Person: person, Tokens: tokens, Cap: most, At: noonOfToday()}
 }
 
 // wantSpent checks how many tokens a person has spent today, reservations included.
 func wantSpent(t *testing.T, s sessions.Budget, person string, want int64) {
 	t.Helper()
-	got, err := s.Spent(t.Context(), person, noon())
+	got, err := s.Spent(t.Context(), person, noonOfToday())
 	if err != nil || got != want {
 		t.Errorf("%s has spent %d, %v, want %d", person, got, err, want)
 	}
@@ -67,7 +67,7 @@ func testReserve(t *testing.T, p place) {
 	mustReserve(t, s, reservation("3", "a", 40, 100))
 	wantSpent(t, s, "a", 100)
 	mustRefuse(t, s, reservation("4", "a", 1, 100))
-	mustRefuse(t, s, reservation("5", "a", 0, 99)) // a cap that was lowered meanwhile
+	mustRefuse(t, s, reservation("5", "a", 0, 99)) // a cap that has been lowered in the meantime
 	mustReserve(t, s, reservation("2", "a", 41, 141))
 	wantSpent(t, s, "a", 141)
 	mustRefuse(t, s, reservation("6", "b", 0, -1))
@@ -112,7 +112,7 @@ func testSettle(t *testing.T, p place) {
 		wantSpent(t, s, "a", 40)
 	}
 	mustReserve(t, s, reservation("3", "a", 60, 100))
-	if err := s.Settle(t.Context(), reservation("2", "a", 0, 0), 70); err != nil { // more than was set aside
+	if err := s.Settle(t.Context(), reservation("2", "a", 0, 0), 70); err != nil { // more than was reserved
 		t.Fatal(err)
 	}
 	wantSpent(t, s, "a", 140)
@@ -125,7 +125,7 @@ func testSettle(t *testing.T, p place) {
 
 func testBudgetPerDay(t *testing.T, p place) {
 	s := p.open()
-	midnight := noon().Add(12 * time.Hour)
+	midnight := noonOfToday().Add(12 * time.Hour)
 	east := time.FixedZone("", 14*3600)
 	for i, at := range []time.Time{midnight.Add(-time.Nanosecond).In(east), midnight.In(east)} {
 		r := reservation(fmt.Sprint(i), "a", 100, 100)

@@ -20,15 +20,15 @@ func causeTests() []test {
 	}
 }
 
-// testEraseMessage checks that the holder of a session, and nobody else, can empty a message, and
-// that its cause stays known.
+// testEraseMessage checks that only the holder of a session can empty a message, and that its cause stays
+// known.
 func testEraseMessage(t *testing.T, p place) {
 	s := p.open()
 	l := openLog(t, s, key, 1)
 	edit := entry("t1", sessions.KindNotice, sessions.Notice{Code: "edited", Text: "reads now", Quotes: []sessions.Quote{{Text: "my other secret"}}, MessageID: "m1"})
 	file := entry("t1", sessions.KindAttached, sessions.Attached{Message: "m1", Kind: "document", Name: "secret.txt", Ref: "r"})
 	got := entry("t1", sessions.KindFetched, sessions.Fetched{Attached: 3, Message: "m1", Path: "secret.txt", SpokenWords: "my secret words"})
-	appendAll(t, l, turnStarted("t1"), said("t1", "m1", "my secret"), file, got, edit, said("t1", "m2", "this stays"), turnDone("t1"))
+	mustAppend(t, l, turnStarted("t1"), said("t1", "m1", "my secret"), file, got, edit, said("t1", "m2", "this stays"), turnDone("t1"))
 	blank := func(l sessions.Log) error {
 		b, ok := l.(sessions.MessageEraser)
 		if !ok {
@@ -72,24 +72,24 @@ func testRefusalNamesTurn(t *testing.T, p place) {
 	s := p.open()
 	l := openLog(t, s, key, 1)
 	entries := []sessions.Entry{turnStarted("t1"), said("t1", "m1", "hello"), said("t1", "m2", "and")}
-	appendAll(t, l, entries...)
+	mustAppend(t, l, entries...)
 	wantSeen(t, l.Append(t.Context(), 4, said("t2", "m2", "again")), "m2", "t1")
 	wantSeen(t, l.Append(t.Context(), 4, turnStarted("t2"), said("t2", "m3", "new"), said("t2", "m1", "old"), replied("t2", "x")), "m1", "t1")
 	wantLog(t, s, key, entries) // all or none
 	if l.Next() != 4 {
 		t.Errorf("a refused append moved the end to %d", l.Next())
 	}
-	appendAll(t, l, said("t2", "m3", "new"))
+	mustAppend(t, l, said("t2", "m3", "new"))
 }
 
 func testCausesKnownForever(t *testing.T, p place) {
 	s := p.open()
 	l := openLog(t, s, key, 1)
-	appendAll(t, l, turnStarted("t1"), said("t1", "m1", "hello"), turnDone("t1"))
+	mustAppend(t, l, turnStarted("t1"), said("t1", "m1", "hello"), turnDone("t1"))
 	command := entry("m2", sessions.KindCommand, sessions.Command{Name: "new", Route: []byte("{}")})
 	command.Cause = "m2"
-	appendAll(t, l, command)
-	appendAll(t, l, summary(4))
+	mustAppend(t, l, command)
+	mustAppend(t, l, summary(4))
 	s = p.reopen(s)
 	l = openLog(t, s, key, 2)
 	if len(l.Entries()) != 1 {
@@ -104,13 +104,13 @@ func testCauseTwice(t *testing.T, p place) {
 	l := openLog(t, s, key, 1)
 	wantSeen(t, l.Append(t.Context(), 1, said("t1", "m1", "a"), replied("t1", "b"), said("t2", "m1", "a")), "m1", "t1")
 	wantLog(t, s, key, nil)
-	appendAll(t, l, said("t1", "m1", "a"), replied("t1", "no cause"), replied("t1", "nor here"))
+	mustAppend(t, l, said("t1", "m1", "a"), replied("t1", "no cause"), replied("t1", "nor here"))
 }
 
 func testCausesApart(t *testing.T, p place) {
 	s := p.open()
 	for i := range 3 {
-		appendAll(t, openLog(t, s, fmt.Sprintf("main:telegram:%d", i), 1), said(fmt.Sprint("t", i), "m1", "hello"))
+		mustAppend(t, openLog(t, s, fmt.Sprintf("main:telegram:%d", i), 1), said(fmt.Sprint("t", i), "m1", "hello"))
 	}
 	for i := range 3 {
 		e, err := s.Find(t.Context(), fmt.Sprintf("main:telegram:%d", i), "m1")
@@ -123,7 +123,7 @@ func testCausesApart(t *testing.T, p place) {
 func testCausesAlike(t *testing.T, p place) {
 	l := openLog(t, p.open(), key, 1)
 	for _, cause := range []string{"a", "A", "a ", "a\x00", "a\xff", "a\xfe", "a\uFFFD", `\x61`, `\x6100`, "á", "a\u0301"} {
-		appendAll(t, l, said("t", cause, "hello"))
+		mustAppend(t, l, said("t", cause, "hello"))
 		wantSeen(t, l.Append(t.Context(), l.Next(), said("t2", cause, "hello")), cause, "t")
 	}
 }

@@ -37,7 +37,7 @@ func childKey(i int) string { return fmt.Sprintf("main:crash:%d", i) }
 func runChild(t *testing.T, h Harness, place string) {
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin) // ends with the parent, however that ends
+		_, _ = io.Copy(io.Discard, os.Stdin) // ends when the parent ends, however it ends
 		cancel()
 	}()
 	s, err := h.Open(ctx, place)
@@ -58,7 +58,7 @@ func runChild(t *testing.T, h Harness, place string) {
 					t.Error(err)
 					return
 				}
-				fmt.Printf("acked %d %d\n", i, l.Next()-1) // one write each: lines stay whole
+				fmt.Printf("acked %d %d\n", i, l.Next()-1) // one write for each line, so that lines stay whole
 			}
 		})
 	}
@@ -83,8 +83,8 @@ func testKilled(t *testing.T, p place) {
 					t.Fatalf("session %d at %d: %s", i, n+1, describe(e))
 				}
 			}
-			// A server may still run what the child had sent it before it died, so the log
-			// is read again after it was opened, which ends that.
+			// A server may still be executing what the child sent before it died. Opening the log ends that, so
+			// the log is read again afterward.
 			next := openLog(t, s, childKey(i), 1).Next()
 			if later := readLog(t, s, childKey(i)); next < int64(len(entries)+1) || next > int64(len(later)+1) {
 				t.Errorf("session %d goes on at %d, with %d entries before and %d after", i, next, len(entries), len(later))
@@ -131,9 +131,9 @@ func runAndKill(t *testing.T, place string, lines int, acked []int64) {
 		}
 		acked[i] = n
 		heard[i] = true
-		// What the child has printed was acknowledged too, so the pipe is read to its end.
+		// What the child has printed was acknowledged, so the pipe is read to its end.
 		if count++; count >= lines && len(heard) == childSessions {
-			_ = cmd.Process.Kill() // it may be killed already
+			_ = cmd.Process.Kill() // it may have been killed already
 		}
 	}
 	if err := cmd.Wait(); err == nil {

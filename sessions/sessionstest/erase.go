@@ -35,7 +35,7 @@ func eraseTests() []test {
 	}
 }
 
-// clockFence returns a fence as buses give them: the first is taken from the clock.
+// clockFence returns a fence as buses issue them: the first one is taken from the clock.
 func clockFence() int64 { return time.Now().UnixMicro() + 1 }
 
 const (
@@ -45,15 +45,15 @@ const (
 	secret   = "a word that nobody else says"
 )
 
-// saidBy returns an entry whose Person is person.
-func saidBy(person string, e sessions.Entry) sessions.Entry {
+// withPerson returns an entry with that Person.
+func withPerson(person string, e sessions.Entry) sessions.Entry {
 	e.Person = person
 	return e
 }
 
 // wholeTurn returns the entries of a turn in which person says text and is answered.
 func wholeTurn(person, turn, text string) []sessions.Entry {
-	return []sessions.Entry{saidBy(person, turnStarted(turn)), saidBy(person, said(turn, turn, text)), replied(turn, "about "+text), turnDone(turn)}
+	return []sessions.Entry{withPerson(person, turnStarted(turn)), withPerson(person, said(turn, turn, text)), replied(turn, "about "+text), turnDone(turn)}
 }
 
 // wantErased fails the test unless an erasure has returned exactly these sessions and
@@ -83,8 +83,8 @@ func testEraseSession(t *testing.T, p place) {
 	s := stores[0]
 	f := clockFence()
 	l := openLog(t, s, key, f)
-	appendAll(t, l, wholeTurn(anna, "t1", "hello")...)
-	appendAll(t, openLog(t, s, otherKey, f), wholeTurn(anna, "t1", "hello")...)
+	mustAppend(t, l, wholeTurn(anna, "t1", "hello")...)
+	mustAppend(t, openLog(t, s, otherKey, f), wholeTurn(anna, "t1", "hello")...)
 	got, err := stores[1].EraseSession(t.Context(), key)
 	wantErased(t, "the session", got, err, []string{key}, nil, 4)
 
@@ -110,7 +110,7 @@ func testEraseSession(t *testing.T, p place) {
 	if again.Next() != 1 || len(again.Entries()) != 0 {
 		t.Errorf("it goes on at %d with %d entries", again.Next(), len(again.Entries()))
 	}
-	appendAll(t, again, wholeTurn(anna, "t2", "hello")...)
+	mustAppend(t, again, wholeTurn(anna, "t2", "hello")...)
 	if _, err := s.EraseSession(t.Context(), "main:telegram:unknown"); !errors.Is(err, sessions.ErrNotFound) {
 		t.Errorf("an unknown session: %v", err)
 	}
@@ -121,7 +121,7 @@ func testEraseSession(t *testing.T, p place) {
 
 func testEraseCauses(t *testing.T, p place) {
 	s := p.open()
-	appendAll(t, openLog(t, s, key, clockFence()), append(wholeTurn(anna, "t1", "hello"), said("t1", "m2", "more"))...)
+	mustAppend(t, openLog(t, s, key, clockFence()), append(wholeTurn(anna, "t1", "hello"), said("t1", "m2", "more"))...)
 	if _, err := s.EraseSession(t.Context(), key); err != nil {
 		t.Fatal(err)
 	}
@@ -129,8 +129,8 @@ func testEraseCauses(t *testing.T, p place) {
 	l := openLog(t, s, key, clockFence())
 	wantSeen(t, l.Append(t.Context(), 1, said("t2", "m2", "more")), "m2", "t1")
 	wantSeen(t, l.Append(t.Context(), 1, turnStarted("t1"), said("t1", "t1", "hello")), "t1", "t1")
-	appendAll(t, l, said("t3", "m3", "new"))
-	appendAll(t, openLog(t, s, otherKey, clockFence()), said("t1", "m2", "another session knows nothing of it"))
+	mustAppend(t, l, said("t3", "m3", "new"))
+	mustAppend(t, openLog(t, s, otherKey, clockFence()), said("t1", "m2", "another session knows nothing of it"))
 	if _, err := s.EraseSession(t.Context(), key); err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func testEraseUnseen(t *testing.T, p place) {
 	if _, err := s.Open(t.Context(), key, claimed); !errors.Is(err, sessions.ErrFenced) {
 		t.Errorf("opened under a fence from before: %v", err)
 	}
-	appendAll(t, openLog(t, s, key, clockFence()), said("t", "m", "hello"))
+	mustAppend(t, openLog(t, s, key, clockFence()), said("t", "m", "hello"))
 }
 
 func testEraseTraces(t *testing.T, p place) {
@@ -162,11 +162,11 @@ func testEraseTraces(t *testing.T, p place) {
 		shared := openLog(t, s, fmt.Sprintf("main:telegram:-%d", i), clockFence())
 		for n := range 12 {
 			turn := fmt.Sprint("t", n)
-			appendAll(t, private, wholeTurn(anna, turn, strings.Repeat(secret, 1+n*n*n))...)
-			appendAll(t, shared, wholeTurn(berta, "b"+turn, strings.Repeat("everybody says so ", 1+n*n))...)
-			appendAll(t, shared, wholeTurn(anna, "a"+turn, strings.Repeat(secret, 1+n))...)
+			mustAppend(t, private, wholeTurn(anna, turn, strings.Repeat(secret, 1+n*n*n))...)
+			mustAppend(t, shared, wholeTurn(berta, "b"+turn, strings.Repeat("everybody says so ", 1+n*n))...)
+			mustAppend(t, shared, wholeTurn(anna, "a"+turn, strings.Repeat(secret, 1+n))...)
 		}
-		appendAll(t, shared, entry("", sessions.KindSummary, sessions.Summary{Covers: shared.Next() - 1, Text: secret}))
+		mustAppend(t, shared, entry("", sessions.KindSummary, sessions.Summary{Covers: shared.Next() - 1, Text: secret}))
 	}
 	if n := p.countInFiles(secret); n == 0 {
 		t.Fatal("the files do not hold what was said: the test cannot fail")
@@ -207,20 +207,20 @@ func testEraseBefore(t *testing.T, p place) {
 	s := p.open()
 	now := time.Now()
 	long, lately := now.Add(-48*time.Hour), now.Add(-time.Hour)
-	appendAll(t, openLog(t, s, key, clockFence()), wholeTurn(anna, "t1", "old by its last append alone")...)
+	mustAppend(t, openLog(t, s, key, clockFence()), wholeTurn(anna, "t1", "old by its last append alone")...)
 	l := openLog(t, s, otherKey, clockFence())
-	appendAll(t, l, withTime(long, wholeTurn(anna, "old", "x")...)...)
-	appendAll(t, l, withTime(long, summary(4))...)
-	appendAll(t, l, withTime(long, saidBy(anna, turnStarted("open")), saidBy(anna, said("open", "open", "x")))...)
-	appendAll(t, l, withTime(long, saidBy(anna, turnStarted("slow")), saidBy(anna, said("slow", "slow", "x")))...)
-	appendAll(t, l, withTime(lately, append([]sessions.Entry{turnDone("slow")}, wholeTurn(anna, "new", "x")...)...)...)
+	mustAppend(t, l, withTime(long, wholeTurn(anna, "old", "x")...)...)
+	mustAppend(t, l, withTime(long, summary(4))...)
+	mustAppend(t, l, withTime(long, withPerson(anna, turnStarted("open")), withPerson(anna, said("open", "open", "x")))...)
+	mustAppend(t, l, withTime(long, withPerson(anna, turnStarted("slow")), withPerson(anna, said("slow", "slow", "x")))...)
+	mustAppend(t, l, withTime(lately, append([]sessions.Entry{turnDone("slow")}, wholeTurn(anna, "new", "x")...)...)...)
 
 	got, err := s.EraseBefore(t.Context(), now.Add(-24*time.Hour))
 	wantErased(t, "what is old", got, err, nil, []string{otherKey}, 5)
 	if got := turnsOf(readLog(t, s, otherKey)); !slices.Equal(got, []string{"s", "open", "slow", "new"}) {
 		t.Errorf("turns %v are left", got)
 	}
-	appendAll(t, l, turnDone("open")) // nobody is shut out
+	mustAppend(t, l, turnDone("open")) // no holder is shut out
 	wantSeen(t, l.Append(t.Context(), l.Next(), said("x", "old", "again")), "old", "old")
 
 	got, err = s.EraseBefore(t.Context(), time.Now().Add(time.Minute))
@@ -231,7 +231,7 @@ func testEraseBefore(t *testing.T, p place) {
 // for an approval, the ask with that id.
 func waitingTurn(person, turn, ask string) []sessions.Entry {
 	parked := sessions.TurnParked{Asks: []sessions.Ask{{ID: ask, Call: "c1", Kind: "approval"}}}
-	return []sessions.Entry{saidBy(person, turnStarted(turn)), saidBy(person, said(turn, turn, "x")), entry(turn, sessions.KindTurnParked, parked), turnPublished(turn)}
+	return []sessions.Entry{withPerson(person, turnStarted(turn)), withPerson(person, said(turn, turn, "x")), entry(turn, sessions.KindTurnParked, parked), turnPublished(turn)}
 }
 
 // approvedBy returns the entry that says that person has approved an ask.
@@ -241,7 +241,7 @@ func approvedBy(person, turn, ask string) sessions.Entry {
 
 // endedBy returns the entry that says that an ask has ended as ended says, by a person's decision.
 func endedBy(person, turn, ask string, ended sessions.AskEnded) sessions.Entry {
-	e := saidBy(person, entry(turn, sessions.KindAskEnded, ended))
+	e := withPerson(person, entry(turn, sessions.KindAskEnded, ended))
 	e.Cause = ask
 	return e
 }
@@ -253,13 +253,13 @@ func testEraseWaiting(t *testing.T, p place) {
 	const waits, goes = "main:telegram:8", "main:telegram:9"
 	for _, key := range []string{waits, goes} {
 		l := openLog(t, s, key, clockFence())
-		appendAll(t, l, withTime(long, wholeTurn(anna, "old", "x")...)...)
-		appendAll(t, l, withTime(long, waitingTurn(anna, "w", "ask")...)...)
-		if key == goes { // it was answered and is over
-			appendAll(t, l, withTime(long, approvedBy(anna, "w", "ask"), entry("w", sessions.KindTurnUnparked, nil), turnDone("w"))...)
+		mustAppend(t, l, withTime(long, wholeTurn(anna, "old", "x")...)...)
+		mustAppend(t, l, withTime(long, waitingTurn(anna, "w", "ask")...)...)
+		if key == goes { // the ask was answered, and the turn has ended
+			mustAppend(t, l, withTime(long, approvedBy(anna, "w", "ask"), entry("w", sessions.KindTurnUnparked, nil), turnDone("w"))...)
 		}
 	}
-	// Nothing was written since, and yet the turn is not over.
+	// Nothing was written since then, but the turn has not ended.
 	got, err := s.EraseBefore(t.Context(), now.Add(time.Minute))
 	wantErased(t, "what is old", got, err, []string{goes}, []string{waits}, 4+7+4)
 	if got := turnsOf(readLog(t, s, waits)); !slices.Equal(got, []string{"w"}) {
@@ -269,7 +269,7 @@ func testEraseWaiting(t *testing.T, p place) {
 	if got := turnsOf(l.Entries()); !slices.Equal(got, []string{"w"}) {
 		t.Errorf("opened it has turns %v", got)
 	}
-	appendAll(t, l, approvedBy(anna, "w", "ask"), entry("w", sessions.KindTurnUnparked, nil), turnDone("w"))
+	mustAppend(t, l, approvedBy(anna, "w", "ask"), entry("w", sessions.KindTurnUnparked, nil), turnDone("w"))
 	got, err = s.EraseBefore(t.Context(), time.Now().Add(time.Minute))
 	wantErased(t, "what waits no more", got, err, []string{waits}, nil, 4+3)
 }
@@ -281,7 +281,7 @@ func testEraseFromMany(t *testing.T, p place) {
 	for n := range many {
 		key := fmt.Sprintf("main:telegram:%04d", n)
 		whole = append(whole, key)
-		appendAll(t, openLog(t, s, key, clockFence()), wholeTurn(anna, "a", "x")...)
+		mustAppend(t, openLog(t, s, key, clockFence()), wholeTurn(anna, "a", "x")...)
 	}
 	got, err := s.EraseBefore(t.Context(), time.Now().Add(time.Hour))
 	wantErased(t, "what is old", got, err, whole, nil, 4*many)
@@ -303,7 +303,7 @@ func testEraseBeforeUnderWork(t *testing.T, p place) {
 				if n%2 == 0 {
 					e = withTime(before.Add(-time.Hour), e...)
 				}
-				appendAll(t, l, e...)
+				mustAppend(t, l, e...)
 				if n == 8 {
 					warm.Done()
 				}

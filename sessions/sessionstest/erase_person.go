@@ -13,17 +13,17 @@ import (
 
 func testErasePerson(t *testing.T, p place) {
 	s := p.open()
-	appendAll(t, openLog(t, s, key, clockFence()), wholeTurn(anna, "a1", "mine")...)
+	mustAppend(t, openLog(t, s, key, clockFence()), wholeTurn(anna, "a1", "mine")...)
 	shared := openLog(t, s, otherKey, clockFence())
-	appendAll(t, shared, wholeTurn(anna, "a1", "hers")...)
-	appendAll(t, shared, wholeTurn(berta, "b1", "ours")...)
-	appendAll(t, shared, wholeTurn(anna, "a2", "hers")...)
-	command := saidBy(anna, entry("c1", sessions.KindCommand, sessions.Command{Name: "help", Route: []byte("{}")}))
+	mustAppend(t, shared, wholeTurn(anna, "a1", "hers")...)
+	mustAppend(t, shared, wholeTurn(berta, "b1", "ours")...)
+	mustAppend(t, shared, wholeTurn(anna, "a2", "hers")...)
+	command := withPerson(anna, entry("c1", sessions.KindCommand, sessions.Command{Name: "help", Route: []byte("{}")}))
 	command.Cause = "c1"
-	appendAll(t, shared, command)
-	appendAll(t, shared, saidBy(anna, turnStarted("open")), saidBy(anna, said("open", "open", "not done yet")))
-	appendAll(t, shared, saidBy(berta, turnStarted("b2")), saidBy(berta, said("b2", "b2", "nor this")))
-	appendAll(t, openLog(t, s, "main:telegram:8", clockFence()), wholeTurn(berta, "b1", "private")...)
+	mustAppend(t, shared, command)
+	mustAppend(t, shared, withPerson(anna, turnStarted("open")), withPerson(anna, said("open", "open", "not done yet")))
+	mustAppend(t, shared, withPerson(berta, turnStarted("b2")), withPerson(berta, said("b2", "b2", "nor this")))
+	mustAppend(t, openLog(t, s, "main:telegram:8", clockFence()), wholeTurn(berta, "b1", "private")...)
 
 	got, err := s.ErasePerson(t.Context(), anna)
 	wantErased(t, "the person", got, err, []string{key}, []string{otherKey}, 4+4+4+1+2)
@@ -43,7 +43,7 @@ func testErasePerson(t *testing.T, p place) {
 	for _, cause := range []string{"a1", "a2", "c1", "open"} {
 		wantSeen(t, l.Append(t.Context(), l.Next(), said("x", cause, "again")), cause, cause)
 	}
-	appendAll(t, l, turnPublished("b1"))
+	mustAppend(t, l, turnPublished("b1"))
 	got, err = s.ErasePerson(t.Context(), anna)
 	wantErased(t, "the person once more", got, err, nil, nil, 0)
 	if _, err := s.ErasePerson(t.Context(), ""); err == nil {
@@ -56,24 +56,24 @@ func testEraseApprover(t *testing.T, p place) {
 	const another = "main:telegram:9"
 	for _, key := range []string{key, another} {
 		l := openLog(t, s, key, clockFence())
-		appendAll(t, l, waitingTurn(anna, "a1", "ask")...)
-		appendAll(t, l, approvedBy(berta, "a1", "ask"), entry("a1", sessions.KindTurnUnparked, nil), turnDone("a1"))
+		mustAppend(t, l, waitingTurn(anna, "a1", "ask")...)
+		mustAppend(t, l, approvedBy(berta, "a1", "ask"), entry("a1", sessions.KindTurnUnparked, nil), turnDone("a1"))
 	}
-	// Nobody but Anna has spoken there, so nothing of it is kept for Berta's sake.
+	// Nobody but Anna has spoken in that session, so nothing of it is kept for Berta.
 	got, err := s.ErasePerson(t.Context(), anna)
 	wantErased(t, "whose turn was approved", got, err, []string{key, another}, nil, 2*7)
 
 	l := openLog(t, s, otherKey, clockFence())
-	appendAll(t, l, waitingTurn(anna, "a1", "ask")...)
-	appendAll(t, l, approvedBy(berta, "a1", "ask"), entry("a1", sessions.KindTurnUnparked, nil), turnDone("a1"))
-	appendAll(t, l, wholeTurn(anna, "a2", "mine")...)
+	mustAppend(t, l, waitingTurn(anna, "a1", "ask")...)
+	mustAppend(t, l, approvedBy(berta, "a1", "ask"), entry("a1", sessions.KindTurnUnparked, nil), turnDone("a1"))
+	mustAppend(t, l, wholeTurn(anna, "a2", "mine")...)
 	denied := endedBy(berta, "a3", "denied", sessions.AskEnded{Ask: "denied", State: "answered", Answer: "deny", Reason: secret, Name: "Berta"})
 	denied.Call = "c1"
 	refused := entry("a3", sessions.KindToolResult, sessions.ToolResult{Content: []byte(`{"error":{"code":"permission_denied","message":"Denied by Berta: ` + secret + `"}}`), Code: "permission_denied"})
 	refused.Call = "c1"
-	appendAll(t, l, waitingTurn(anna, "a3", "denied")...)
-	appendAll(t, l, denied, refused, entry("a3", sessions.KindTurnUnparked, nil), turnDone("a3"))
-	// The turns stay: who approved and denied in them is taken out, with what they said.
+	mustAppend(t, l, waitingTurn(anna, "a3", "denied")...)
+	mustAppend(t, l, denied, refused, entry("a3", sessions.KindTurnUnparked, nil), turnDone("a3"))
+	// The turns stay, without the people who approved and denied in them, and without their words.
 	before := len(readLog(t, s, otherKey))
 	got, err = s.ErasePerson(t.Context(), berta)
 	wantErased(t, "who had approved", got, err, nil, []string{otherKey}, 2)
@@ -106,12 +106,12 @@ func testEraseApprover(t *testing.T, p place) {
 
 func testEraseOnBehalf(t *testing.T, p place) {
 	s := p.open()
-	told := saidBy(anna, entry("n1", sessions.KindNotice, sessions.Notice{Code: "told", Quotes: []sessions.Quote{{Kind: "told", Person: anna, Text: secret}}}))
+	told := withPerson(anna, entry("n1", sessions.KindNotice, sessions.Notice{Code: "told", Quotes: []sessions.Quote{{Kind: "told", Person: anna, Text: secret}}}))
 	told.Cause = "n1"
 	for _, session := range []string{key, otherKey} {
 		l := openLog(t, s, session, clockFence())
-		appendAll(t, l, wholeTurn(berta, "b1", "mine")...)
-		appendAll(t, l, told)
+		mustAppend(t, l, wholeTurn(berta, "b1", "mine")...)
+		mustAppend(t, l, told)
 	}
 	if _, err := s.EraseSession(t.Context(), key); err != nil {
 		t.Fatal(err)
@@ -121,7 +121,7 @@ func testEraseOnBehalf(t *testing.T, p place) {
 	l := openLog(t, s, otherKey, clockFence())
 	wantSeen(t, l.Append(t.Context(), l.Next(), said("x", "n1", "again")), "n1", "n1")
 	told.Turn, told.Cause = "n2", "n2"
-	appendAll(t, l, told)
+	mustAppend(t, l, told)
 	got, err = s.ErasePerson(t.Context(), berta)
 	wantErased(t, "to whom it was said", got, err, []string{otherKey}, nil, 5)
 }
@@ -129,8 +129,8 @@ func testEraseOnBehalf(t *testing.T, p place) {
 func testEraseUnknown(t *testing.T, p place) {
 	s := p.open()
 	l := openLog(t, s, otherKey, clockFence())
-	appendAll(t, l, wholeTurn(berta, "b1", "ours")...)
-	appendAll(t, l, saidBy(anna, turnStarted("a1")), saidBy(anna, said("a1", "a1", "hers")), entry("a1", "kind_of_tomorrow", map[string]string{"text": secret}))
+	mustAppend(t, l, wholeTurn(berta, "b1", "ours")...)
+	mustAppend(t, l, withPerson(anna, turnStarted("a1")), withPerson(anna, said("a1", "a1", "hers")), entry("a1", "kind_of_tomorrow", map[string]string{"text": secret}))
 	if got := l.Entries(); len(got) > 0 {
 		t.Fatalf("a new log had %v", got)
 	}
@@ -140,7 +140,7 @@ func testEraseUnknown(t *testing.T, p place) {
 	got, err := s.ErasePerson(t.Context(), anna)
 	wantErased(t, "the person", got, err, nil, []string{otherKey}, 3)
 	old := time.Now().Add(time.Hour)
-	appendAll(t, openLog(t, s, otherKey, clockFence()), entry("b1", "kind_of_tomorrow", nil), turnPublished("b1"))
+	mustAppend(t, openLog(t, s, otherKey, clockFence()), entry("b1", "kind_of_tomorrow", nil), turnPublished("b1"))
 	got, err = s.EraseBefore(t.Context(), old)
 	wantErased(t, "what is old", got, err, []string{otherKey}, nil, 6)
 }
@@ -149,8 +149,8 @@ func testEraseUnderWork(t *testing.T, p place) {
 	s := p.open()
 	f := clockFence()
 	l := openLog(t, s, otherKey, f)
-	appendAll(t, l, wholeTurn(anna, "a1", "hers")...)
-	appendAll(t, l, saidBy(berta, turnStarted("b1")), saidBy(berta, said("b1", "b1", "ours")))
+	mustAppend(t, l, wholeTurn(anna, "a1", "hers")...)
+	mustAppend(t, l, withPerson(berta, turnStarted("b1")), withPerson(berta, said("b1", "b1", "ours")))
 	if _, err := s.ErasePerson(t.Context(), anna); err != nil {
 		t.Fatal(err)
 	}
@@ -158,17 +158,17 @@ func testEraseUnderWork(t *testing.T, p place) {
 		t.Errorf("who has read it appends: %v", err)
 	}
 	l = openLog(t, s, otherKey, clockFence())
-	appendAll(t, l, replied("b1", "something else"), turnDone("b1"))
+	mustAppend(t, l, replied("b1", "something else"), turnDone("b1"))
 }
 
 func testEraseSummary(t *testing.T, p place) {
 	s := p.open()
 	l := openLog(t, s, otherKey, clockFence())
-	appendAll(t, l, wholeTurn(berta, "b1", "ours")...)
-	appendAll(t, l, summary(4)) // as 5: of Berta alone
-	appendAll(t, l, wholeTurn(anna, "a1", "hers")...)
-	appendAll(t, l, entry("s", sessions.KindSummary, sessions.Summary{Covers: 9, Text: "so far", Turn: "b1", Keep: []int64{8}}))
-	appendAll(t, l, wholeTurn(berta, "b2", "ours")...)
+	mustAppend(t, l, wholeTurn(berta, "b1", "ours")...)
+	mustAppend(t, l, summary(4)) // like 5, which is only Berta's
+	mustAppend(t, l, wholeTurn(anna, "a1", "hers")...)
+	mustAppend(t, l, entry("s", sessions.KindSummary, sessions.Summary{Covers: 9, Text: "so far", Turn: "b1", Keep: []int64{8}}))
+	mustAppend(t, l, wholeTurn(berta, "b2", "ours")...)
 	if _, err := s.ErasePerson(t.Context(), anna); err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ func testFormerHolder(t *testing.T, p place) {
 	s := p.open()
 	old := openLog(t, s, key, 10)
 	entries := []sessions.Entry{said("t1", "m1", "hello")}
-	appendAll(t, old, entries...)
+	mustAppend(t, old, entries...)
 	now := openLog(t, s, key, 11)
 	wantSame(t, "the new holder's log", now.Entries(), entries)
 	wantFenced(t, "append", old.Append(t.Context(), 2, replied("t1", "late")))
@@ -40,10 +40,10 @@ func testFormerHolder(t *testing.T, p place) {
 	wantFenced(t, "open", err)
 	_, err = s.Open(t.Context(), key, -3)
 	wantFenced(t, "open below zero", err)
-	appendAll(t, now, replied("t1", "in time"))
+	mustAppend(t, now, replied("t1", "in time"))
 	wantFenced(t, "append at the new end", old.Append(t.Context(), 3, replied("t1", "late")))
 	again := openLog(t, s, key, 11)
-	appendAll(t, again, replied("t1", "the same fence opens it again"))
+	mustAppend(t, again, replied("t1", "the same fence opens it again"))
 	if got := len(readLog(t, s, key)); got != 3 {
 		t.Errorf("%d entries, want 3", got)
 	}
@@ -53,7 +53,7 @@ func testFormerHolderRetries(t *testing.T, p place) {
 	s := p.open()
 	old := openLog(t, s, key, 10)
 	entries := []sessions.Entry{said("t1", "m1", "hello")}
-	appendAll(t, old, entries...)
+	mustAppend(t, old, entries...)
 	openLog(t, s, key, 11)
 	wantFenced(t, "the same again", old.Append(t.Context(), 1, withoutNumbers(entries)...))
 	wantFenced(t, "something else there", old.Append(t.Context(), 1, replied("t1", "x")))
@@ -76,7 +76,7 @@ func testFencesApart(t *testing.T, p place) {
 	low := openLog(t, s, "main:telegram:1", 1)
 	openLog(t, s, "main:telegram:1:1", 99)
 	openLog(t, s, "main:telegram:2", 99)
-	appendAll(t, low, said("t1", "m1", "hello"))
+	mustAppend(t, low, said("t1", "m1", "hello"))
 }
 
 func testInvalidKey(t *testing.T, p place) {

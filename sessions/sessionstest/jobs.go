@@ -274,10 +274,10 @@ func testJobUntold(t *testing.T, p place) {
 
 func testJobErased(t *testing.T, p place) {
 	s := p.open()
-	appendAll(t, openLog(t, s, key, clockFence()), wholeTurn(anna, "a1", "mine")...)
+	mustAppend(t, openLog(t, s, key, clockFence()), wholeTurn(anna, "a1", "mine")...)
 	shared := openLog(t, s, otherKey, clockFence())
-	appendAll(t, shared, wholeTurn(anna, "a1", "hers")...)
-	appendAll(t, shared, wholeTurn(berta, "b1", "ours")...)
+	mustAppend(t, shared, wholeTurn(anna, "a1", "hers")...)
+	mustAppend(t, shared, wholeTurn(berta, "b1", "ours")...)
 	for _, j := range []sessions.Job{newJob("alone", key, anna), newJob("shared", otherKey, anna), newJob("others", otherKey, berta), newJob("ended", otherKey, berta)} {
 		beginJob(t, s, j)
 	}
@@ -321,7 +321,7 @@ func testJobTraces(t *testing.T, p place) {
 		t.Skip("a server keeps the files")
 	}
 	s := p.open()
-	appendAll(t, openLog(t, s, key, clockFence()), wholeTurn(anna, "a1", "x")...)
+	mustAppend(t, openLog(t, s, key, clockFence()), wholeTurn(anna, "a1", "x")...)
 	for i := range 40 {
 		beginJob(t, s, newJob(fmt.Sprint(i), key, anna))
 	}

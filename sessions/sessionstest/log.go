@@ -37,8 +37,8 @@ func testReadBack(t *testing.T, p place) {
 		turnStarted("t1"), said("t1", "m1", "hello"), use, replied("t1", "hi"), turnDone("t1", "o1"), turnPublished("t1"),
 	}
 	entries[3].At = time.Date(2026, 3, 4, 5, 6, 7, 89000, time.FixedZone("", 3600))
-	appendAll(t, l, entries[:2]...)
-	appendAll(t, l, entries[2:]...)
+	mustAppend(t, l, entries[:2]...)
+	mustAppend(t, l, entries[2:]...)
 	wantLog(t, s, key, entries)
 	wantSame(t, "the log opened again", openLog(t, s, key, 1).Entries(), entries)
 	s = p.reopen(s)
@@ -55,7 +55,7 @@ func testNumbersAndTimes(t *testing.T, p place) {
 	own := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	entries := []sessions.Entry{replied("t", "a"), replied("t", "b"), replied("t", "c")}
 	entries[1].At = own
-	appendAll(t, l, entries...)
+	mustAppend(t, l, entries...)
 	for i, e := range entries {
 		if e.N != int64(i+1) {
 			t.Errorf("entry %d has number %d", i, e.N)
@@ -82,7 +82,7 @@ func testOddText(t *testing.T, p place) {
 		e.Person, e.Call = o, o
 		entries = append(entries, e)
 	}
-	appendAll(t, l, entries...)
+	mustAppend(t, l, entries...)
 	s = p.reopen(s)
 	wantLog(t, s, key, entries)
 	for i, e := range entries {
@@ -130,7 +130,7 @@ func testNotJSON(t *testing.T, p place) {
 		t.Error("an end of a turn that is a list passed")
 	}
 	wantLog(t, s, key, nil)
-	appendAll(t, l, replied("t", "good"))
+	mustAppend(t, l, replied("t", "good"))
 }
 
 func testLargeEntries(t *testing.T, p place) {
@@ -141,7 +141,7 @@ func testLargeEntries(t *testing.T, p place) {
 		entries = append(entries, said("t", fmt.Sprint("m", i), strings.Repeat("x", 10_000*(i%2))))
 	}
 	entries = append(entries, replied("t", strings.Repeat("é", 1<<19)))
-	appendAll(t, l, entries...)
+	mustAppend(t, l, entries...)
 	wantLog(t, s, key, entries)
 	wantSame(t, "the log", openLog(t, s, key, 2).Entries(), entries)
 }
@@ -151,8 +151,8 @@ func testAppendSameAgain(t *testing.T, p place) {
 	l := openLog(t, s, key, 1)
 	first := []sessions.Entry{turnStarted("t1"), said("t1", "m1", "hello")}
 	second := []sessions.Entry{replied("t1", "hi"), turnDone("t1")}
-	appendAll(t, l, first...)
-	appendAll(t, l, second...)
+	mustAppend(t, l, first...)
+	mustAppend(t, l, second...)
 	want := append(append([]sessions.Entry(nil), first...), second...)
 
 	retry := withoutNumbers(second)
@@ -177,7 +177,7 @@ func testAppendSameAgain(t *testing.T, p place) {
 		}
 	}
 	wantLog(t, s, key, want)
-	appendAll(t, l, turnStarted("t2"))
+	mustAppend(t, l, turnStarted("t2"))
 }
 
 // testAppendSameAfterReopen appends entries again after a commit whose answer was lost, so the holder
@@ -186,11 +186,11 @@ func testAppendSameAfterReopen(t *testing.T, p place) {
 	s := p.open()
 	ignorant, knowing := openLog(t, s, key, 1), openLog(t, s, key, 1)
 	first := []sessions.Entry{turnStarted("t1"), said("t1", "m1", "hello")}
-	appendAll(t, knowing, first...)
-	appendAll(t, ignorant, withoutNumbers(first)...)
+	mustAppend(t, knowing, first...)
+	mustAppend(t, ignorant, withoutNumbers(first)...)
 	second := []sessions.Entry{turnDone("t1", "o1"), turnPublished("t1"), summary(2)}
-	appendAll(t, knowing, second...)
-	appendAll(t, ignorant, withoutNumbers(second)...)
+	mustAppend(t, knowing, second...)
+	mustAppend(t, ignorant, withoutNumbers(second)...)
 	third := []sessions.Entry{said("t2", "m2", "more")}
 	if err := ignorant.Append(t.Context(), 6, third...); err != nil {
 		t.Fatal(err)
@@ -208,7 +208,7 @@ func testAppendConflict(t *testing.T, p place) {
 	s := p.open()
 	l := openLog(t, s, key, 1)
 	stood := []sessions.Entry{turnStarted("t1"), said("t1", "m1", "hello"), replied("t1", "hi")}
-	appendAll(t, l, stood...)
+	mustAppend(t, l, stood...)
 	changed := func(change func(*sessions.Entry)) []sessions.Entry {
 		e := withoutNumbers(stood[1:2])
 		change(&e[0])
@@ -237,13 +237,13 @@ func testAppendConflict(t *testing.T, p place) {
 		}
 	}
 	wantLog(t, s, key, stood)
-	appendAll(t, l, replied("t1", "more"))
+	mustAppend(t, l, replied("t1", "more"))
 }
 
 func testAppendNothing(t *testing.T, p place) {
 	s := p.open()
 	l := openLog(t, s, key, 1)
-	appendAll(t, l)
+	mustAppend(t, l)
 	wantLog(t, s, key, nil)
 }
 
@@ -315,7 +315,7 @@ func testAppendSoon(t *testing.T, p place) {
 		}
 		if i%4 == 0 {
 			end := []sessions.Entry{turnDone(turn)}
-			appendAll(t, l, end...)
+			mustAppend(t, l, end...)
 			all = append(all, end...)
 		}
 	}
@@ -342,5 +342,5 @@ func testAppendSoonRefused(t *testing.T, p place) {
 	if err := soon.Append(t.Context(), 2, replied("t1", "hi")); !errors.Is(err, sessions.ErrFenced) {
 		t.Errorf("a former holder gets %v", err)
 	}
-	appendAll(t, l, replied("t1", "hi"))
+	mustAppend(t, l, replied("t1", "hi"))
 }

@@ -25,15 +25,15 @@ func testSummaryCovers(t *testing.T, p place) {
 	l := openLog(t, s, key, 1)
 	for i := range 5 {
 		turn := fmt.Sprint("t", i)
-		appendAll(t, l, turnStarted(turn), said(turn, "m"+turn, "hello"), turnDone(turn))
+		mustAppend(t, l, turnStarted(turn), said(turn, "m"+turn, "hello"), turnDone(turn))
 	}
-	appendAll(t, l, summary(9)) // keeps turns 3 and 4 word for word
-	appendAll(t, l, replied("t5", "after"))
+	mustAppend(t, l, summary(9)) // keeps turns 3 and 4 word for word
+	mustAppend(t, l, replied("t5", "after"))
 	entries := readLog(t, s, key)
 	wantSame(t, "what matters", openLog(t, s, key, 1).Entries(), entries[9:])
 
-	appendAll(t, l, summary(17))
-	appendAll(t, l, replied("t6", "after"))
+	mustAppend(t, l, summary(17))
+	mustAppend(t, l, replied("t6", "after"))
 	entries = readLog(t, s, key)
 	for range 2 {
 		l = openLog(t, s, key, 2)
@@ -50,9 +50,9 @@ func testSummaryCovers(t *testing.T, p place) {
 func testSummaryKeeps(t *testing.T, p place) {
 	s := p.open()
 	l := openLog(t, s, key, 1)
-	appendAll(t, l, turnStarted("t1"), said("t1", "m1", "first"), turnDone("t1"), turnStarted("t2"), said("t2", "m2", "second"), replied("t2", "a"))
-	appendAll(t, l, entry("t2", sessions.KindSummary, sessions.Summary{Covers: 6, Text: "so far", Turn: "t2", Keep: []int64{2, 5, 99}}))
-	appendAll(t, l, replied("t2", "b"))
+	mustAppend(t, l, turnStarted("t1"), said("t1", "m1", "first"), turnDone("t1"), turnStarted("t2"), said("t2", "m2", "second"), replied("t2", "a"))
+	mustAppend(t, l, entry("t2", sessions.KindSummary, sessions.Summary{Covers: 6, Text: "so far", Turn: "t2", Keep: []int64{2, 5, 99}}))
+	mustAppend(t, l, replied("t2", "b"))
 	entries := readLog(t, s, key)
 	of := func(numbers ...int) (some []sessions.Entry) {
 		for _, n := range numbers {
@@ -61,7 +61,7 @@ func testSummaryKeeps(t *testing.T, p place) {
 		return some
 	}
 	wantSame(t, "while the turn goes on", openLog(t, s, key, 1).Entries(), of(2, 4, 5, 6, 7, 8))
-	appendAll(t, l, turnDone("t2"))
+	mustAppend(t, l, turnDone("t2"))
 	entries = readLog(t, s, key)
 	for range 2 {
 		wantSame(t, "once it has ended", openLog(t, s, key, 2).Entries(), of(2, 5, 7, 8, 9))
@@ -72,10 +72,10 @@ func testSummaryKeeps(t *testing.T, p place) {
 func testSummaryAhead(t *testing.T, p place) {
 	s := p.open()
 	l := openLog(t, s, key, 1)
-	appendAll(t, l, replied("t1", "before"), summary(1000), replied("t2", "after"))
+	mustAppend(t, l, replied("t1", "before"), summary(1000), replied("t2", "after"))
 	entries := readLog(t, s, key)
 	wantSame(t, "what matters", openLog(t, s, key, 1).Entries(), entries[1:])
-	appendAll(t, l, summary(-5))
+	mustAppend(t, l, summary(-5))
 	entries = readLog(t, s, key)
 	wantSame(t, "what matters", openLog(t, s, key, 1).Entries(), entries)
 }
@@ -83,17 +83,17 @@ func testSummaryAhead(t *testing.T, p place) {
 func testUnfinishedSurvives(t *testing.T, p place) {
 	s := p.open()
 	l := openLog(t, s, key, 1)
-	appendAll(t, l, turnStarted("t0"), said("t0", "m0", "hello"), turnDone("t0"))
-	appendAll(t, l, said("t1", "m1", "hello"), turnStarted("t1"), replied("t1", "one"), replied("x", "another's"), replied("t1", "two"))
-	appendAll(t, l, summary(8))
-	appendAll(t, l, turnPublished("t1")) // which does not end it
+	mustAppend(t, l, turnStarted("t0"), said("t0", "m0", "hello"), turnDone("t0"))
+	mustAppend(t, l, said("t1", "m1", "hello"), turnStarted("t1"), replied("t1", "one"), replied("x", "another's"), replied("t1", "two"))
+	mustAppend(t, l, summary(8))
+	mustAppend(t, l, turnPublished("t1")) // this does not end the turn
 	s = p.reopen(s)
 	l = openLog(t, s, key, 2)
 	entries := readLog(t, s, key)
 	want := append(append(append([]sessions.Entry(nil), entries[3:6]...), entries[7]), entries[8:]...)
 	wantSame(t, "what matters", l.Entries(), want)
 
-	appendAll(t, l, turnDone("t1"))
+	mustAppend(t, l, turnDone("t1"))
 	entries = readLog(t, s, key)
 	wantSame(t, "what matters when it has ended", openLog(t, s, key, 2).Entries(), entries[8:])
 }
@@ -101,12 +101,12 @@ func testUnfinishedSurvives(t *testing.T, p place) {
 func testUnpublishedSurvives(t *testing.T, p place) {
 	s := p.open()
 	l := openLog(t, s, key, 1)
-	appendAll(t, l, turnStarted("t1"), said("t1", "m1", "hello"), turnDone("t1", "o1"))
-	appendAll(t, l, summary(3))
+	mustAppend(t, l, turnStarted("t1"), said("t1", "m1", "hello"), turnDone("t1", "o1"))
+	mustAppend(t, l, summary(3))
 	entries := readLog(t, s, key)
 	wantSame(t, "what matters", openLog(t, s, key, 2).Entries(), entries)
 	l = openLog(t, p.reopen(s), key, 3)
-	appendAll(t, l, turnPublished("t1"))
+	mustAppend(t, l, turnPublished("t1"))
 	s = p.open()
 	entries = readLog(t, s, key)
 	wantSame(t, "what matters when it is published", openLog(t, s, key, 3).Entries(), entries[3:])
@@ -115,8 +115,8 @@ func testUnpublishedSurvives(t *testing.T, p place) {
 func testUnfinishedInOrder(t *testing.T, p place) {
 	s := p.open()
 	l := openLog(t, s, key, 1)
-	appendAll(t, l, turnStarted("b"), turnStarted("a"), replied("b", "1"), replied("c", "2"), replied("a", "3"), replied("b", "4"))
-	appendAll(t, l, turnDone("a", "o"), summary(7))
+	mustAppend(t, l, turnStarted("b"), turnStarted("a"), replied("b", "1"), replied("c", "2"), replied("a", "3"), replied("b", "4"))
+	mustAppend(t, l, turnDone("a", "o"), summary(7))
 	entries := readLog(t, s, key)
 	want := append(append([]sessions.Entry(nil), entries[:3]...), entries[4:]...)
 	wantSame(t, "what matters", openLog(t, s, key, 1).Entries(), want)
@@ -164,7 +164,7 @@ func testOpenReturnsWhatMatters(t *testing.T, p place) {
 			}
 			batch = append(batch, e)
 		}
-		appendAll(t, l, batch...)
+		mustAppend(t, l, batch...)
 		if r.IntN(3) == 0 {
 			fence += r.Int64N(2)
 			l = openLog(t, s, key, fence)

@@ -43,15 +43,15 @@ func testPeek(t *testing.T, p place) {
 	used := func(turn string) sessions.Entry {
 		return entry(turn, sessions.KindUsage, sessions.Usage{Model: "m", Input: 7})
 	}
-	appendAll(t, l, turnStarted("t1"), said("t1", "m1", "one"), replied("t1", "1"), used("t1"), turnDone("t1", "o1"), turnPublished("t1"))
-	appendAll(t, l, entry("t2", sessions.KindSummary, sessions.Summary{Covers: 6, Text: "so far", Keep: []int64{2}}))
-	appendAll(t, l, turnStarted("t2"), said("t2", "m2", "two"), entry("t2", sessions.KindToolUse, sessions.ToolUse{Name: "x", Args: []byte(`{}`)}), used("t2"),
+	mustAppend(t, l, turnStarted("t1"), said("t1", "m1", "one"), replied("t1", "1"), used("t1"), turnDone("t1", "o1"), turnPublished("t1"))
+	mustAppend(t, l, entry("t2", sessions.KindSummary, sessions.Summary{Covers: 6, Text: "so far", Keep: []int64{2}}))
+	mustAppend(t, l, turnStarted("t2"), said("t2", "m2", "two"), entry("t2", sessions.KindToolUse, sessions.ToolUse{Name: "x", Args: []byte(`{}`)}), used("t2"),
 		entry("t2", sessions.KindToolStarted, sessions.ToolStarted{Attempt: 1}), entry("t2", sessions.KindToolResult, sessions.ToolResult{Content: []byte(`"y"`)}),
 		replied("t2", "2"), used("t2"), used(""), turnDone("t2", "o2"), turnPublished("t2"))
 	var want []sessions.Entry
 	for _, e := range readLog(t, stores[0], key) {
 		switch e.N {
-		case 8, 17: // the beginning and the end
+		case 8, 17: // the beginning and the end of a turn
 			e.Data = nil
 		case 2, 7, 9, 10, 13, 14, 15, 16, 18:
 		default:
@@ -64,30 +64,30 @@ func testPeek(t *testing.T, p place) {
 	if peeked.Next() != 19 {
 		t.Errorf("the next is %d", peeked.Next())
 	}
-	appendAll(t, l, turnStarted("t3")) // its holder is not shut out
+	mustAppend(t, l, turnStarted("t3")) // the log's holder is not shut out
 	peeked = peek(t, stores[1], key)
 	reopen(t, peeked, 11, true)
 	wantFenced(t, "append under the former fence", l.Append(t.Context(), l.Next(), replied("t3", "late")))
-	appendAll(t, peeked, replied("t3", "3"))
+	mustAppend(t, peeked, replied("t3", "3"))
 	later := peek(t, stores[0], key)
 	reopenLater(t, later, 12)
-	appendAll(t, later, turnDone("t3"))
+	mustAppend(t, later, turnDone("t3"))
 	wantFenced(t, "append under the former fence", peeked.Append(t.Context(), peeked.Next(), replied("t3", "late")))
 }
 
 func testPeekUnfinished(t *testing.T, p place) {
 	s := p.open()
 	l := openLog(t, s, key, 10)
-	appendAll(t, l, wholeTurn(anna, "t1", "x")...)
-	appendAll(t, l, turnStarted("t2"), said("t2", "m2", "two"), replied("t2", "2"), turnDone("t2", "o2"))
+	mustAppend(t, l, wholeTurn(anna, "t1", "x")...)
+	mustAppend(t, l, turnStarted("t2"), said("t2", "m2", "two"), replied("t2", "2"), turnDone("t2", "o2"))
 	wantSame(t, "while it is not published", peek(t, s, key).Entries(), readLog(t, s, key))
-	appendAll(t, l, turnPublished("t2"))
+	mustAppend(t, l, turnPublished("t2"))
 	if got := peek(t, s, key).Entries(); len(got) != 9 || got[4].Data != nil {
 		t.Errorf("%d entries once it is published, and its beginning has %s", len(got), got[4].Data)
 	}
 }
 
-// testPeekIDs has ids that look like what separates entries and columns.
+// testPeekIDs uses ids that look like the separators between entries and columns.
 func testPeekIDs(t *testing.T, p place) {
 	s := p.open()
 	const forged = "x\x1e3\x1ft\x1fuser\x1f2026-01-01T00:00:00.000000Z\x1f\x1f\x1f\x1f{}"
@@ -96,7 +96,7 @@ func testPeekIDs(t *testing.T, p place) {
 		l := openLog(t, s, session, 10)
 		asked := said("t1", id, "one \u001f\u001e two")
 		asked.Person, asked.Call = "p"+id, id
-		appendAll(t, l, asked, replied(id, "\x1f said \x1e"), said(id, "m2"+id, "x"))
+		mustAppend(t, l, asked, replied(id, "\x1f said \x1e"), said(id, "m2"+id, "x"))
 		wantSame(t, fmt.Sprintf("with the id %q", id), peek(t, s, session).Entries(), readLog(t, s, session))
 	}
 }
@@ -104,7 +104,7 @@ func testPeekIDs(t *testing.T, p place) {
 func testPeekTooLate(t *testing.T, p place) {
 	stores := p.stores()
 	l := openLog(t, stores[0], key, clockFence())
-	appendAll(t, l, wholeTurn(anna, "t1", "secret")...)
+	mustAppend(t, l, wholeTurn(anna, "t1", "secret")...)
 	for name, happens := range map[string]func() error{
 		"another has opened it": func() (err error) { l, err = stores[0].Open(context.Background(), key, clockFence()); return err },
 		"it has grown":          func() error { return l.Append(context.Background(), l.Next(), replied("t1", "more")) },
@@ -120,7 +120,7 @@ func testPeekTooLate(t *testing.T, p place) {
 		reopen(t, peeked, clockFence(), false)
 		if name == "it is erased" {
 			l = openLog(t, stores[0], key, clockFence())
-			appendAll(t, l, wholeTurn(anna, "t"+name, "secret")...)
+			mustAppend(t, l, wholeTurn(anna, "t"+name, "secret")...)
 		}
 	}
 	fence := clockFence()

@@ -11,18 +11,18 @@ import (
 	"parley/sessions"
 )
 
-// A SharingStore is a store that shares its database with what publishes messages.
+// A SharingStore is a store that shares its database with the bus that publishes messages.
 type SharingStore struct {
 	Store
-	// Waiting returns the ids of the messages that wait in a mailbox, in their order.
-	Waiting func(t testing.TB, topic, key string) []string
+	// WaitingMessages returns the ids of the messages that wait in a mailbox, in their order.
+	WaitingMessages func(t testing.TB, topic, key string) []string
 	// Cap is how many messages may wait in a mailbox.
 	Cap int
 	// FailCommit makes the next commit of the database fail, and with it all writes that share it.
 	FailCommit func(t testing.TB)
 	// Block keeps the database from writing until release is called.
 	Block func(t testing.TB) (release func())
-	// FailWrite carries out a write, on the database, that fails when it runs.
+	// FailWrite runs a write in the database that fails.
 	FailWrite func(t testing.TB)
 }
 
@@ -95,7 +95,7 @@ func (p *sharedStore) with(l sessions.Log, ids ...string) sessions.Log {
 // wantMail fails the test unless exactly these messages wait.
 func (p *sharedStore) wantMail(ids ...string) {
 	p.Helper()
-	if got := p.Waiting(p, mailTopic, mailKey); !slices.Equal(got, ids) {
+	if got := p.WaitingMessages(p, mailTopic, mailKey); !slices.Equal(got, ids) {
 		p.Errorf("the messages %q wait, want %q", got, ids)
 	}
 }
@@ -103,12 +103,12 @@ func (p *sharedStore) wantMail(ids ...string) {
 func testPublished(t *testing.T, p sharedStore) {
 	l := openLog(t, p, key, 1)
 	first := wholeTurn(anna, "t1", "hello")
-	appendAll(t, p.with(l, "o1", "o2"), first...)
+	mustAppend(t, p.with(l, "o1", "o2"), first...)
 	if want := int64(len(first)) + 1; l.Next() != want {
 		t.Errorf("the next entry is %d, want %d", l.Next(), want)
 	}
 	second := wholeTurn(anna, "t2", "more")
-	appendAll(t, l, second...)
+	mustAppend(t, l, second...)
 	p.wantMail("o1", "o2")
 	if err := p.Close(); err != nil {
 		t.Fatal(err)
@@ -116,7 +116,7 @@ func testPublished(t *testing.T, p sharedStore) {
 	again := p.open()
 	defer again.Close()
 	wantLog(t, again, key, slices.Concat(first, second))
-	if got := again.Waiting(t, mailTopic, mailKey); !slices.Equal(got, []string{"o1", "o2"}) {
+	if got := again.WaitingMessages(t, mailTopic, mailKey); !slices.Equal(got, []string{"o1", "o2"}) {
 		t.Errorf("the messages %q wait after a restart", got)
 	}
 }
@@ -124,7 +124,7 @@ func testPublished(t *testing.T, p sharedStore) {
 func testPublishedAgain(t *testing.T, p sharedStore) {
 	l := p.with(openLog(t, p, key, 1), "o1")
 	entries := wholeTurn(anna, "t1", "hello")
-	appendAll(t, l, entries...)
+	mustAppend(t, l, entries...)
 	if err := l.Append(t.Context(), 1, withoutNumbers(entries)...); err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func testPublishedAgain(t *testing.T, p sharedStore) {
 func testPublishedLater(t *testing.T, p sharedStore) {
 	l := openLog(t, p, key, 1)
 	entries := wholeTurn(anna, "t1", "hello")
-	appendAll(t, l, entries...)
+	mustAppend(t, l, entries...)
 	if err := p.with(l, "o1").Append(t.Context(), 1, withoutNumbers(entries)...); err != nil {
 		t.Fatal(err)
 	}
@@ -145,8 +145,8 @@ func testPublishedLater(t *testing.T, p sharedStore) {
 
 func testPublishedBefore(t *testing.T, p sharedStore) {
 	l := openLog(t, p, key, 1)
-	appendAll(t, p.with(l, "o1"), wholeTurn(anna, "t1", "hello")...)
-	appendAll(t, p.with(l, "o1", "o2", "o2"), wholeTurn(anna, "t2", "more")...)
+	mustAppend(t, p.with(l, "o1"), wholeTurn(anna, "t1", "hello")...)
+	mustAppend(t, p.with(l, "o1", "o2", "o2"), wholeTurn(anna, "t2", "more")...)
 	p.wantMail("o1", "o2")
 }
 
@@ -161,7 +161,7 @@ func testPublishFenced(t *testing.T, p sharedStore) {
 func testPublishConflict(t *testing.T, p sharedStore) {
 	l := openLog(t, p, key, 1)
 	entries := wholeTurn(anna, "t1", "hello")
-	appendAll(t, l, entries...)
+	mustAppend(t, l, entries...)
 	for _, at := range []int64{1, 9} {
 		if err := p.with(l, "o1").Append(t.Context(), at, replied("t1", "other")); !errors.Is(err, sessions.ErrConflict) {
 			t.Errorf("append at %d: %v", at, err)
@@ -174,7 +174,7 @@ func testPublishConflict(t *testing.T, p sharedStore) {
 func testPublishSeen(t *testing.T, p sharedStore) {
 	l := openLog(t, p, key, 1)
 	entries := wholeTurn(anna, "t1", "hello")
-	appendAll(t, l, entries...)
+	mustAppend(t, l, entries...)
 	wantSeen(t, p.with(l, "o1").Append(t.Context(), l.Next(), said("t2", "t1", "hello")), "t1", "t1")
 	p.wantMail()
 	wantLog(t, p, key, entries)
@@ -187,7 +187,7 @@ func testPublishRefused(t *testing.T, p sharedStore) {
 		want = append(want, fmt.Sprint("o", n))
 	}
 	entries := wholeTurn(anna, "t1", "hello")
-	appendAll(t, p.with(l, want...), entries...)
+	mustAppend(t, p.with(l, want...), entries...)
 	refused := wholeTurn(anna, "t2", "more")
 	for _, id := range []string{"one too many", ""} {
 		if err := p.with(l, "o0", id).Append(t.Context(), l.Next(), refused...); !errors.Is(err, sessions.ErrUnpublished) {
@@ -196,7 +196,7 @@ func testPublishRefused(t *testing.T, p sharedStore) {
 	}
 	p.wantMail(want...)
 	wantLog(t, p, key, entries)
-	appendAll(t, p.with(l, "o0"), refused...) // which is in the full mailbox already
+	mustAppend(t, p.with(l, "o0"), refused...) // this message is already in the full mailbox
 	p.wantMail(want...)
 	wantLog(t, p, key, slices.Concat(entries, refused))
 }
@@ -210,13 +210,13 @@ func testPublishCommitFails(t *testing.T, p sharedStore) {
 	}
 	p.wantMail()
 	wantLog(t, p, key, nil)
-	appendAll(t, p.with(l, "o2", "o1"), entries...)
+	mustAppend(t, p.with(l, "o2", "o1"), entries...)
 	p.wantMail("o2", "o1")
 	wantLog(t, p, key, entries)
 }
 
-// testPublishBesideFailure has several logs publish in one group with a write that fails. So
-// every write of the group is undone and runs again.
+// testPublishBesideFailure lets several logs publish in one group with a failing write, so that every write of
+// the group is undone and runs again.
 func testPublishBesideFailure(t *testing.T, p sharedStore) {
 	keys := []string{key, otherKey}
 	var logs []sessions.Log
@@ -229,7 +229,7 @@ func testPublishBesideFailure(t *testing.T, p sharedStore) {
 		go func() {
 			appended <- p.with(l, fmt.Sprint("o", i)).Append(t.Context(), 1, wholeTurn(anna, "t1", "hello")...)
 		}()
-		synctest.Wait() // it is queued
+		synctest.Wait() // the write is queued
 		go p.FailWrite(t)
 		synctest.Wait()
 	}
@@ -247,15 +247,15 @@ func testPublishBesideFailure(t *testing.T, p sharedStore) {
 	}
 }
 
-// testPublishAfterLoss appends to a log whose end nobody has waited for and that was lost.
+// testPublishAfterLoss appends to a log whose last entries were lost before anybody waited for them.
 func testPublishAfterLoss(t *testing.T, p sharedStore) {
 	l := openLog(t, p, key, 1)
-	appendAll(t, l, turnStarted("t1"))
+	mustAppend(t, l, turnStarted("t1"))
 	soon, ok := l.(sessions.SoonLog)
 	if !ok {
 		t.Skip("the store waits for each append")
 	}
-	appendAll(t, soon.Soon(time.Hour), said("t1", "m1", "hello"))
+	mustAppend(t, soon.Soon(time.Hour), said("t1", "m1", "hello"))
 	p.FailCommit(t)
 	if err := p.with(l, "o1").Append(t.Context(), l.Next(), turnDone("t1", "o1")); err == nil {
 		t.Error("the commit has not failed")

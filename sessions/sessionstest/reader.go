@@ -30,7 +30,7 @@ func testList(t *testing.T, p place) {
 		want = append(want, fmt.Sprintf("main:telegram:%d", i), fmt.Sprintf("Main:a-b_c%%2F:%d:x", i))
 	}
 	for _, key := range want {
-		appendAll(t, openLog(t, s, key, 1), replied("t", "x"))
+		mustAppend(t, openLog(t, s, key, 1), replied("t", "x"))
 	}
 	slices.Sort(want)
 	for _, limit := range []int{1, 7, 50, 1000} {
@@ -65,8 +65,8 @@ func testInfo(t *testing.T, p place) {
 	before := time.Now().Add(-time.Millisecond)
 	l := openLog(t, s, key, 1)
 	opened := time.Now()
-	appendAll(t, l, replied("t", "a"), replied("t", "b"))
-	appendAll(t, l, replied("t", "c"))
+	mustAppend(t, l, replied("t", "a"), replied("t", "b"))
+	mustAppend(t, l, replied("t", "c"))
 	list, err := s.List(t.Context(), "", 10)
 	if err != nil || len(list) != 1 {
 		t.Fatalf("%v, %v", list, err)
@@ -90,7 +90,7 @@ func testReadFrom(t *testing.T, p place) {
 	for i := range 350 {
 		entries = append(entries, replied("t", fmt.Sprint(i)))
 	}
-	appendAll(t, l, entries...)
+	mustAppend(t, l, entries...)
 	for _, from := range []int64{-1, 0, 1, 2, 100, 101, 349, 350, 351, 9999} {
 		var got []sessions.Entry
 		for e, err := range s.Read(t.Context(), key, from) {
@@ -101,7 +101,7 @@ func testReadFrom(t *testing.T, p place) {
 		}
 		wantSame(t, fmt.Sprintf("the log from %d on", from), got, entries[min(max(from, 1), 351)-1:])
 	}
-	// Who reads slowly, many times at once, keeps nobody from writing or reading.
+	// A slow reader, even many times at once, keeps nobody from writing or reading.
 	var nest func(depth int)
 	nest = func(depth int) {
 		for e, err := range s.Read(t.Context(), key, 1) {
@@ -122,7 +122,7 @@ func testReadFrom(t *testing.T, p place) {
 			t.Fatal(err)
 		}
 		if e.N == 1 {
-			appendAll(t, openLog(t, s, key, 2), replied("t", "meanwhile"))
+			mustAppend(t, openLog(t, s, key, 2), replied("t", "meanwhile"))
 		}
 	}
 }
@@ -130,7 +130,7 @@ func testReadFrom(t *testing.T, p place) {
 func testReadCovered(t *testing.T, p place) {
 	s := p.open()
 	entries := []sessions.Entry{said("t", "m", "hello"), replied("t", "hi"), summary(2), replied("t2", "later")}
-	appendAll(t, openLog(t, s, key, 1), entries...)
+	mustAppend(t, openLog(t, s, key, 1), entries...)
 	wantLog(t, s, key, entries)
 	found, err := s.Find(t.Context(), key, "m")
 	if err != nil {
@@ -144,7 +144,7 @@ func testNotFound(t *testing.T, p place) {
 	if _, err := s.Info(t.Context(), "main:telegram:nobody"); !errors.Is(err, sessions.ErrNotFound) {
 		t.Errorf("a session that is not there is told of with %v", err)
 	}
-	appendAll(t, openLog(t, s, key, 1), said("t", "m", "hello"), replied("t", "hi"))
+	mustAppend(t, openLog(t, s, key, 1), said("t", "m", "hello"), replied("t", "hi"))
 	for _, other := range []string{"main:telegram:43", "", "no key\x00"} {
 		count := 0
 		for _, err := range s.Read(t.Context(), other, 1) {
@@ -173,9 +173,9 @@ func testNotFound(t *testing.T, p place) {
 func testReaderIsNoHolder(t *testing.T, p place) {
 	s := p.open()
 	l := openLog(t, s, key, 1)
-	appendAll(t, l, replied("t", "a"))
+	mustAppend(t, l, replied("t", "a"))
 	readLog(t, s, key)
-	appendAll(t, l, replied("t", "b"))
+	mustAppend(t, l, replied("t", "b"))
 }
 
 func testOpenTurns(t *testing.T, p place) {
@@ -197,10 +197,10 @@ func testOpenTurns(t *testing.T, p place) {
 		t.Errorf("of no session: %+v", found)
 	}
 	l := openLog(t, s, key, 1)
-	appendAll(t, l, wholeTurn("telegram:7", "t1", "hello")...)
+	mustAppend(t, l, wholeTurn("telegram:7", "t1", "hello")...)
 	begun := entry("t2", sessions.KindTurnStarted, sessions.TurnStarted{Route: []byte(`{}`), Agent: "ops"})
 	begun.Person = "telegram:8"
-	appendAll(t, l, begun, said("t2", "t2", "do it"),
+	mustAppend(t, l, begun, said("t2", "t2", "do it"),
 		called(sessions.KindToolUse, "c1", sessions.ToolUse{Name: "exec_shell", Args: []byte(`{}`)}),
 		called(sessions.KindToolUse, "c2", sessions.ToolUse{Name: "web_fetch", Args: []byte(`{}`)}),
 		called(sessions.KindToolUse, "c3", sessions.ToolUse{Name: "glob", Args: []byte(`{}`)}))
@@ -208,20 +208,20 @@ func testOpenTurns(t *testing.T, p place) {
 		time.Since(found[0].Started) > time.Hour || len(found[0].Calls) != 0 {
 		t.Errorf("before its calls begin it is %+v", found)
 	}
-	for _, call := range []string{"c1", "c2", "c1"} { // one of them is begun again
-		appendAll(t, l, called(sessions.KindToolStarted, call, sessions.ToolStarted{Attempt: 1}))
+	for _, call := range []string{"c1", "c2", "c1"} { // one of the calls is begun again
+		mustAppend(t, l, called(sessions.KindToolStarted, call, sessions.ToolStarted{Attempt: 1}))
 	}
-	appendAll(t, l, called(sessions.KindToolResult, "c2", sessions.ToolResult{Content: []byte(`"x"`)}))
+	mustAppend(t, l, called(sessions.KindToolResult, "c2", sessions.ToolResult{Content: []byte(`"x"`)}))
 	if found := open(); len(found) != 1 || len(found[0].Calls) != 1 || found[0].Calls[0].Call != "c1" || found[0].Calls[0].Tool != "exec_shell" ||
 		time.Since(found[0].Calls[0].Since) > time.Hour || found[0].Parked {
 		t.Errorf("with one call that runs it is %+v", found)
 	}
-	appendAll(t, l, entry("t2", sessions.KindTurnParked, sessions.TurnParked{}))
-	appendAll(t, l, turnStarted("t3"), said("t3", "t3", "meanwhile"))
+	mustAppend(t, l, entry("t2", sessions.KindTurnParked, sessions.TurnParked{}))
+	mustAppend(t, l, turnStarted("t3"), said("t3", "t3", "meanwhile"))
 	if found := open(); len(found) != 2 || !found[0].Parked || found[1].Turn != "t3" || found[1].Parked {
 		t.Errorf("while it waits they are %+v", found)
 	}
-	appendAll(t, l, entry("t2", sessions.KindTurnUnparked, nil), turnDone("t3", "r3"), turnDone("t2", "r2"))
+	mustAppend(t, l, entry("t2", sessions.KindTurnUnparked, nil), turnDone("t3", "r3"), turnDone("t2", "r2"))
 	if found := open(); len(found) != 0 {
 		t.Errorf("after their ends: %+v", found)
 	}
@@ -231,7 +231,7 @@ func testFinder(t *testing.T, p place) {
 	s := p.open()
 	const at = "main:slack:C1"
 	for _, key := range []string{at, at + ":1.5", at + ":2.5", at + "2", "main:slack:C", "ops:slack:C1"} {
-		appendAll(t, openLog(t, s, key, 1), said("m"+key, "m"+key, "hello"))
+		mustAppend(t, openLog(t, s, key, 1), said("m"+key, "m"+key, "hello"))
 	}
 	for cause, want := range map[string]string{"m" + at: at, "m" + at + ":2.5": at + ":2.5", "m" + at + "2": "", "mops:slack:C1": "", "": ""} {
 		key, err := s.FindIn(t.Context(), at, cause)

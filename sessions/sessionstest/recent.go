@@ -58,7 +58,7 @@ func testRecent(t *testing.T, p place) {
 	const old, chat, thread, other, poet = "main:telegram:1", "main:slack:C%2F1", "main:slack:C%2F1:t", "main:slack:C%2F1x", "poet:telegram:1"
 	say := func(key, person, text string) {
 		t.Helper()
-		appendAll(t, openLog(t, s, key, clockFence()), wholeTurn(person, fmt.Sprint("t", clockFence()), text)...)
+		mustAppend(t, openLog(t, s, key, clockFence()), wholeTurn(person, fmt.Sprint("t", clockFence()), text)...)
 	}
 	say(old, anna, "How do I bake Bread?")
 	middle := time.Now()
@@ -107,7 +107,7 @@ func testRecentPages(t *testing.T, p place) {
 	var want []string
 	for i := range 60 {
 		key := fmt.Sprintf("main:telegram:%d", i)
-		appendAll(t, openLog(t, s, key, clockFence()), wholeTurn(anna, "t", fmt.Sprint("the number ", i%2))...)
+		mustAppend(t, openLog(t, s, key, clockFence()), wholeTurn(anna, "t", fmt.Sprint("the number ", i%2))...)
 		want = append(want, key)
 	}
 	slices.Reverse(want)
@@ -127,10 +127,10 @@ func testRecentPages(t *testing.T, p place) {
 func testRecentMoves(t *testing.T, p place) {
 	s := p.open()
 	first := openLog(t, s, "main:telegram:1", clockFence())
-	appendAll(t, first, wholeTurn(anna, "a1", "the sun")...)
-	appendAll(t, openLog(t, s, "main:telegram:2", clockFence()), wholeTurn(anna, "a1", "the moon")...)
+	mustAppend(t, first, wholeTurn(anna, "a1", "the sun")...)
+	mustAppend(t, openLog(t, s, "main:telegram:2", clockFence()), wholeTurn(anna, "a1", "the moon")...)
 	wantRecent(t, s, sessions.SessionQuery{Agent: "main"}, "main:telegram:2", "main:telegram:1")
-	appendAll(t, first, wholeTurn(anna, "a2", "again")...)
+	mustAppend(t, first, wholeTurn(anna, "a2", "again")...)
 	wantRecent(t, s, sessions.SessionQuery{Agent: "main"}, "main:telegram:1", "main:telegram:2")
 	s = p.reopen(s)
 	wantRecent(t, s, sessions.SessionQuery{Channel: "telegram"}, "main:telegram:1", "main:telegram:2")
@@ -176,11 +176,11 @@ func testListIn(t *testing.T, p place) {
 	var want []string
 	for n := range 7 {
 		for _, key := range []string{fmt.Sprintf("main:web:ci:%d", n), fmt.Sprintf("main:web:cix:%d", n), fmt.Sprintf("main:slack:ci:%d", n)} {
-			appendAll(t, openLog(t, s, key, 1), said("t", "t", "hello"))
+			mustAppend(t, openLog(t, s, key, 1), said("t", "t", "hello"))
 		}
 		want = append(want, fmt.Sprintf("main:web:ci:%d", n))
 	}
-	appendAll(t, openLog(t, s, "a:web:ci", 1), said("t", "t", "hello"))
+	mustAppend(t, openLog(t, s, "a:web:ci", 1), said("t", "t", "hello"))
 	want = append([]string{"a:web:ci"}, want...)
 	var got []string
 	for after := ""; ; {

@@ -42,7 +42,7 @@ func testReopen(t *testing.T, p place) {
 	stores := p.stores()
 	l, former := openLog(t, stores[0], key, 10), openLog(t, stores[1], key, 10)
 	entries := wholeTurn(anna, "t1", "hello")
-	appendAll(t, l, entries...)
+	mustAppend(t, l, entries...)
 	again := l.(sessions.ReopenableLog) //nolint:forcetypeassert // reopen says so in words
 	again.Release()
 	if got := l.Entries(); len(got) != 0 {
@@ -54,7 +54,7 @@ func testReopen(t *testing.T, p place) {
 		t.Errorf("reopened under a lower fence: %v", err)
 	}
 	more := wholeTurn(anna, "t2", "more")
-	appendAll(t, l, more...)
+	mustAppend(t, l, more...)
 	reopen(t, l, 12, true)
 	reopen(t, l, 12, true)
 	wantSeen(t, l.Append(t.Context(), l.Next(), said("t3", "t2", "again")), "t2", "t2")
@@ -65,10 +65,10 @@ func testReopen(t *testing.T, p place) {
 func testReopenTooLate(t *testing.T, p place) {
 	stores := p.stores()
 	l := openLog(t, stores[0], key, 10)
-	appendAll(t, l, wholeTurn(anna, "t1", "hello")...)
-	next := openLog(t, stores[1], key, 11) // and writes nothing
+	mustAppend(t, l, wholeTurn(anna, "t1", "hello")...)
+	next := openLog(t, stores[1], key, 11) // the reopened log must not write anything
 	reopen(t, l, 12, false)
-	appendAll(t, next, wholeTurn(anna, "t2", "nobody has shut it out")...)
+	mustAppend(t, next, wholeTurn(anna, "t2", "nobody has shut it out")...)
 	reopen(t, l, 12, false)
 	wantFenced(t, "append", l.Append(t.Context(), 5, replied("t1", "late")))
 }
@@ -76,7 +76,7 @@ func testReopenTooLate(t *testing.T, p place) {
 func testReopenGrown(t *testing.T, p place) {
 	stores := p.stores()
 	l, same := openLog(t, stores[0], key, 10), openLog(t, stores[1], key, 10)
-	appendAll(t, same, wholeTurn(anna, "t1", "hello")...)
+	mustAppend(t, same, wholeTurn(anna, "t1", "hello")...)
 	reopen(t, l, 11, false)
 	reopen(t, same, 11, true)
 }
@@ -97,8 +97,8 @@ func testReopenErased(t *testing.T, p place) {
 		l := openLog(t, stores[0], key, clockFence())
 		n := l.Next()
 		turn := func(person, turn string) []sessions.Entry { return wholeTurn(person, fmt.Sprint(turn, n, name), "x") }
-		appendAll(t, l, withTime(long, turn(anna, "old")...)...)
-		appendAll(t, l, turn(berta, "new")...)
+		mustAppend(t, l, withTime(long, turn(anna, "old")...)...)
+		mustAppend(t, l, turn(berta, "new")...)
 		reopen(t, l, clockFence(), true)
 		if got, err := erase(stores[1], key); err != nil || got.Entries == 0 {
 			t.Fatalf("%s: erased %+v, %v", name, got, err)
@@ -108,12 +108,12 @@ func testReopenErased(t *testing.T, p place) {
 		reopen(t, l, clockFence(), false)
 		anew := openLog(t, stores[1], key, clockFence())
 		reopen(t, l, clockFence(), false)
-		appendAll(t, anew, turn(berta, "anew")...)
+		mustAppend(t, anew, turn(berta, "anew")...)
 		reopen(t, anew, clockFence(), true)
 	}
-	// What leaves a session as it is shuts nobody out.
+	// An erasure that leaves a session unchanged shuts nobody out.
 	l := openLog(t, stores[0], otherKey, clockFence())
-	appendAll(t, l, wholeTurn(berta, "b", "x")...)
+	mustAppend(t, l, wholeTurn(berta, "b", "x")...)
 	if _, err := stores[1].EraseBefore(t.Context(), long); err != nil {
 		t.Fatal(err)
 	}
@@ -140,19 +140,19 @@ func testReopenLater(t *testing.T, p place) {
 	stores := p.stores()
 	l, former := openLog(t, stores[0], key, 10), openLog(t, stores[1], key, 10)
 	entries := wholeTurn(anna, "t1", "hello")
-	appendAll(t, l, entries...)
+	mustAppend(t, l, entries...)
 	reopenLater(t, l, 11)
 	wantSeen(t, l.Append(t.Context(), 5, said("t2", "t1", "again")), "t1", "t1")
 	more := wholeTurn(anna, "t2", "more")
-	appendAll(t, l, more[:1]...)
+	mustAppend(t, l, more[:1]...)
 	wantFenced(t, "append under the former fence", former.Append(t.Context(), 6, replied("t1", "late")))
 	_, err := stores[1].Open(t.Context(), key, 10)
 	wantFenced(t, "open under the former fence", err)
 	if err := l.(sessions.ReopenableLog).ReopenLater(10); !errors.Is(err, sessions.ErrFenced) { //nolint:forcetypeassert // reopen says so in words
 		t.Errorf("reopened later under a lower fence: %v", err)
 	}
-	appendAll(t, l, more[1:]...)
-	reopenLater(t, l, 12) // a run that writes nothing
+	mustAppend(t, l, more[1:]...)
+	reopenLater(t, l, 12) // an append that writes nothing
 	reopenLater(t, l, 13)
 	more = append(more, wholeTurn(anna, "t3", "still more")...)
 	if err := l.Append(t.Context(), l.Next(), more[4:]...); err != nil {
@@ -175,12 +175,12 @@ func testReopenLaterTooLate(t *testing.T, p place) {
 	stores := p.stores()
 	l := openLog(t, stores[0], key, 10)
 	entries := wholeTurn(anna, "t1", "hello")
-	appendAll(t, l, entries...)
-	next := openLog(t, stores[1], key, 11) // and writes nothing
+	mustAppend(t, l, entries...)
+	next := openLog(t, stores[1], key, 11) // the reopened log must not write anything
 	reopenLater(t, l, 12)
 	wantConflict(t, "after another has opened it", l.Append(t.Context(), 5, turnStarted("t2")))
 	more := wholeTurn(anna, "t2", "nobody has shut it out")
-	appendAll(t, next, more...)
+	mustAppend(t, next, more...)
 	for at := range int64(10) {
 		wantConflict(t, fmt.Sprint("at ", at), l.Append(t.Context(), at, withoutNumbers(more[:1])...))
 	}
@@ -194,13 +194,13 @@ func testReopenLaterGrown(t *testing.T, p place) {
 	stores := p.stores()
 	l, same := openLog(t, stores[0], key, 10), openLog(t, stores[1], key, 10)
 	entries := wholeTurn(anna, "t1", "hello")
-	appendAll(t, same, entries...)
+	mustAppend(t, same, entries...)
 	reopenLater(t, l, 11)
 	wantConflict(t, "what stands there", l.Append(t.Context(), 1, withoutNumbers(entries)...))
 	wantConflict(t, "something else", l.Append(t.Context(), 1, turnStarted("t2")))
 	reopenLater(t, same, 11)
 	more := []sessions.Entry{turnStarted("t2")}
-	appendAll(t, same, more...)
+	mustAppend(t, same, more...)
 	wantConflict(t, "under the same fence", l.Append(t.Context(), 5, turnStarted("t3")))
 	wantLog(t, stores[0], key, slices.Concat(entries, more))
 }
@@ -208,7 +208,7 @@ func testReopenLaterGrown(t *testing.T, p place) {
 func testReopenLaterErasesMessage(t *testing.T, p place) {
 	stores := p.stores()
 	l := openLog(t, stores[0], key, 10)
-	appendAll(t, l, wholeTurn(anna, "t1", "secret")...)
+	mustAppend(t, l, wholeTurn(anna, "t1", "secret")...)
 	reopenLater(t, l, 11)
 	eraser := l.(sessions.MessageEraser) //nolint:forcetypeassert // every store in this suite is one
 	if err := eraser.EraseMessage(t.Context(), "t1"); err != nil {
@@ -228,12 +228,12 @@ func testReopenUnderErasure(t *testing.T, p place) {
 	stores := p.stores()
 	long := time.Now().Add(-48 * time.Hour)
 	l := openLog(t, stores[0], key, clockFence())
-	appendAll(t, l, wholeTurn(anna, "first", "x")...)
+	mustAppend(t, l, wholeTurn(anna, "first", "x")...)
 	known := len(readLog(t, stores[0], key))
 	kept := 0
 	for n := range 30 {
 		turn := fmt.Sprint("t", n)
-		appendAll(t, l, withTime(long, wholeTurn(anna, turn, "x")...)...)
+		mustAppend(t, l, withTime(long, wholeTurn(anna, turn, "x")...)...)
 		known += 4
 		var erasing sync.WaitGroup
 		erasing.Go(func() {

@@ -58,9 +58,9 @@ func fillIndex(t testing.TB, s Store) {
 	}
 }
 
-// find returns the numbers of the entries that a query finds in sessions, the best first, with the session if there
+// findEntries returns the numbers of the entries that a query finds in sessions, the best first, with the session if there
 // are several.
-func find(t testing.TB, s Store, words string, keys ...string) (found []string) {
+func findEntries(t testing.TB, s Store, words string, keys ...string) (found []string) {
 	t.Helper()
 	hits, err := s.Words().Search(t.Context(), search.Query{Words: words, Sessions: keys, Limit: search.MaxHits})
 	if err != nil {
@@ -78,7 +78,7 @@ func find(t testing.TB, s Store, words string, keys ...string) (found []string) 
 
 func wantFound(t testing.TB, s Store, words string, want ...string) {
 	t.Helper()
-	if got := find(t, s, words, key); !slices.Equal(got, want) {
+	if got := findEntries(t, s, words, key); !slices.Equal(got, want) {
 		t.Errorf("%q finds the entries %v, want %v", words, got, want)
 	}
 }
@@ -86,7 +86,7 @@ func wantFound(t testing.TB, s Store, words string, want ...string) {
 func testSearchForms(t *testing.T, p place, then func(Store)) {
 	s := p.open()
 	l := openLog(t, s, key, clockFence())
-	texts := map[string][]string{ // by what is said, the queries that find it
+	texts := map[string][]string{ // by text, the queries that find it
 		"Wir fahren nach Zürich zur Straße":   {"zürich", "ZURICH", "zuerich", "strasse"},
 		"Meet Mueller in the harbour":         {"Müller", "mueller"},
 		"the two boxes of invoices are here":  {"box", "invoice", "Boxes"},
@@ -104,7 +104,7 @@ func testSearchForms(t *testing.T, p place, then func(Store)) {
 	}
 	for text := range texts {
 		n := l.Next()
-		appendAll(t, l, said("t", fmt.Sprint("m", n), text))
+		mustAppend(t, l, said("t", fmt.Sprint("m", n), text))
 	}
 	then(s)
 	at := map[string]string{}
@@ -115,13 +115,13 @@ func testSearchForms(t *testing.T, p place, then func(Store)) {
 	}
 	for text, queries := range texts {
 		for _, q := range queries {
-			if got := find(t, s, q, key); len(got) == 0 || got[0] != at[text] {
+			if got := findEntries(t, s, q, key); len(got) == 0 || got[0] != at[text] {
 				t.Errorf("%q finds %v, want %s first: %q", q, got, at[text], text)
 			}
 		}
 	}
 	for _, q := range []string{"", " . ", "nothingofthis", "\x00", "\" *", "'", "(", "§"} {
-		if got := find(t, s, q, key); len(got) != 0 {
+		if got := findEntries(t, s, q, key); len(got) != 0 {
 			t.Errorf("%q finds %v", q, got)
 		}
 	}
@@ -131,23 +131,23 @@ func testSearchKinds(t *testing.T, p place, then func(Store)) {
 	s := p.open()
 	l := openLog(t, s, key, clockFence())
 	at := time.Now().Add(-time.Hour).UTC().Truncate(time.Microsecond)
-	user := saidBy(anna, entry("t1", sessions.KindUser, sessions.User{Name: "Anna", Text: "alpha", Quotes: []sessions.Quote{{Kind: "forwarded", Person: berta, Text: "beta"}}}))
+	user := withPerson(anna, entry("t1", sessions.KindUser, sessions.User{Name: "Anna", Text: "alpha", Quotes: []sessions.Quote{{Kind: "forwarded", Person: berta, Text: "beta"}}}))
 	user.At, user.Cause = at, "m1"
 	use := entry("t1", sessions.KindToolUse, sessions.ToolUse{Name: "web_fetch", Args: []byte(`{"url":"omega"}`)})
 	use.Call = "c1"
 	result := entry("t1", sessions.KindToolResult, sessions.ToolResult{Content: []byte(`{"page":{"title":"gamma","n":7,"lines":["delta \"quoted\"",null]}}`), Untrusted: true})
 	result.Call = "c1"
-	appendAll(t, l, user, use, result, replied("t1", "epsilon"),
+	mustAppend(t, l, user, use, result, replied("t1", "epsilon"),
 		entry("t1", sessions.KindSummary, sessions.Summary{Text: "zeta"}),
-		saidBy(anna, entry("t2", sessions.KindNotice, sessions.Notice{Text: "omega", MessageID: "m0", Quotes: []sessions.Quote{{Kind: "edited", Person: anna, Text: "eta"}}})),
-		saidBy(anna, entry("t2", sessions.KindAttached, sessions.Attached{Message: "m1", Name: "theta_plan.pdf", Kind: "file", Ref: "omega"})),
-		saidBy(anna, entry("t2", sessions.KindFetched, sessions.Fetched{Attached: 7, Message: "m1", SpokenWords: "iota"})),
+		withPerson(anna, entry("t2", sessions.KindNotice, sessions.Notice{Text: "omega", MessageID: "m0", Quotes: []sessions.Quote{{Kind: "edited", Person: anna, Text: "eta"}}})),
+		withPerson(anna, entry("t2", sessions.KindAttached, sessions.Attached{Message: "m1", Name: "theta_plan.pdf", Kind: "file", Ref: "omega"})),
+		withPerson(anna, entry("t2", sessions.KindFetched, sessions.Fetched{Attached: 7, Message: "m1", SpokenWords: "iota"})),
 		entry("t2", sessions.KindThinking, sessions.Thinking{Text: "omega"}),
-		saidBy(anna, entry("t2", sessions.KindNotice, episodeOf("kappa").Notice("m1"))),
-		entry("t2", sessions.KindText, 7), // no text at all
+		withPerson(anna, entry("t2", sessions.KindNotice, episodeOf("kappa").Notice("m1"))),
+		entry("t2", sessions.KindText, 7), // the data contains no text
 		entry("t2", "of a newer release", sessions.Text{Text: "omega"}))
 	then(s)
-	messages := map[string]string{"alpha": "m1", "beta": "m1", "eta": "m0", "theta": "m1", "iota": "m1", "kappa": "m1"} // of all others it is their turn's
+	messages := map[string]string{"alpha": "m1", "beta": "m1", "eta": "m0", "theta": "m1", "iota": "m1", "kappa": "m1"} // for all other entries, it is the message of their turn
 	for words, want := range map[string]string{
 		"alpha": `1 user t1 telegram:7 Anna "" untrusted`, "beta": `1 user t1 telegram:7 Anna "" untrusted`, "delta": `3 tool_result t1   "web_fetch" untrusted`,
 		"gamma": `3 tool_result t1   "web_fetch" untrusted`, "epsilon": `4 text t1   "" `, "zeta": `5 summary t1   "" `,
@@ -184,7 +184,7 @@ func testSearchKinds(t *testing.T, p place, then func(Store)) {
 	}
 }
 
-// episodeOf returns what is said of a turn in which somebody has asked for something.
+// episodeOf returns the episode of a turn in which somebody has asked for something.
 func episodeOf(asked string) sessions.Episode {
 	return sessions.Episode{Entry: 1, Question: asked, Deeds: []sessions.Deed{{Tool: "exec", Calls: 1}}, Untrusted: true}
 }
@@ -195,7 +195,7 @@ func testSearchErased(t *testing.T, p place, then func(Store)) {
 	session := func(n int, entries ...sessions.Entry) (string, sessions.Log) {
 		key := fmt.Sprint("main:telegram:", n)
 		l := openLog(t, s, key, clockFence())
-		appendAll(t, l, entries...)
+		mustAppend(t, l, entries...)
 		return key, l
 	}
 	old := wholeTurn(berta, "o1", words)
@@ -205,18 +205,18 @@ func testSearchErased(t *testing.T, p place, then func(Store)) {
 	whole, _ := session(1, wholeTurn(berta, "w1", words)...)
 	shared, _ := session(2, slices.Concat(wholeTurn(anna, "a1", words), wholeTurn(berta, "b1", words))...)
 	before, _ := session(3, slices.Concat(old, wholeTurn(berta, "b2", words))...)
-	edit := saidBy(berta, entry("e1", sessions.KindNotice, sessions.Notice{Code: "edited", MessageID: "b3", Quotes: []sessions.Quote{{Kind: "edited", Person: berta, Text: words + " again"}}}))
+	edit := withPerson(berta, entry("e1", sessions.KindNotice, sessions.Notice{Code: "edited", MessageID: "b3", Quotes: []sessions.Quote{{Kind: "edited", Person: berta, Text: words + " again"}}}))
 	message, l := session(4, slices.Concat(wholeTurn(berta, "b3", words), []sessions.Entry{edit, entry("b3", sessions.KindNotice, episodeOf(words).Notice("b3"))})...)
 	then(s)
 	want := func(when, key string, entries ...string) {
 		t.Helper()
-		got := find(t, s, words, key)
+		got := findEntries(t, s, words, key)
 		if slices.Sort(got); !slices.Equal(got, entries) {
 			t.Errorf("%s %s has the entries %v, want %v", when, key, got, entries)
 		}
 	}
 	want("at first", whole, "2", "3")
-	want("at first", shared, "6", "7") // those of the first turn are the same texts
+	want("at first", shared, "6", "7") // the entries of the first turn have the same texts
 	want("at first", before, "6", "7")
 	want("at first", message, "2", "3", "5", "6")
 	if err := l.(sessions.MessageEraser).EraseMessage(t.Context(), "b3"); err != nil { //nolint:forcetypeassert // every log in this suite is one
@@ -245,7 +245,7 @@ func testSearchErased(t *testing.T, p place, then func(Store)) {
 	wantState(t, s, search.State{})
 }
 
-// wantState fails the test unless the index has so many rows, and is otherwise as it should be.
+// wantState fails the test unless the index has this many rows, and nothing is missing.
 func wantState(t testing.TB, s Store, want search.State) {
 	t.Helper()
 	if got, err := s.Words().State(t.Context()); err != nil || got != want {
@@ -255,18 +255,18 @@ func wantState(t testing.TB, s Store, want search.State) {
 
 func testSearchScope(t *testing.T, p place, then func(Store)) {
 	s := p.open()
-	const n = 90 // more than are looked for together
+	const n = 90 // more sessions than one scan searches
 	var keys []string
 	for i := range n {
 		key := fmt.Sprint("main:telegram:", i)
 		keys = append(keys, key)
-		appendAll(t, openLog(t, s, key, clockFence()), wholeTurn(anna, fmt.Sprint("t", i), fmt.Sprintf("banana number n%d of the garden", i))...)
+		mustAppend(t, openLog(t, s, key, clockFence()), wholeTurn(anna, fmt.Sprint("t", i), fmt.Sprintf("banana number n%d of the garden", i))...)
 	}
 	then(s)
 	random := rand.New(rand.NewPCG(3, 4)) //nolint:gosec // it is no secret
 	words := strings.Fields("banana number garden n7 n21 n39 about BANANAS gärten unknown")
 	queries := 1000
-	if testrace.Raced { // it makes each take ten times as long
+	if testrace.Raced { // the race detector makes each search take ten times as long
 		queries = 200
 	}
 	for range queries {
@@ -289,11 +289,11 @@ func testSearchScope(t *testing.T, p place, then func(Store)) {
 			t.Fatalf("%+v finds nothing", q)
 		}
 	}
-	if got := find(t, s, "n21", keys...); !slices.Contains(got, keys[21]+" 2") || len(got) != 2 {
+	if got := findEntries(t, s, "n21", keys...); !slices.Contains(got, keys[21]+" 2") || len(got) != 2 {
 		t.Errorf("among all: %v", got)
 	}
 	for _, none := range [][]string{nil, {"main:telegram:unknown"}, {"no key"}, {""}, {"\x00"}} {
-		if got := find(t, s, "banana", none...); len(got) > 0 {
+		if got := findEntries(t, s, "banana", none...); len(got) > 0 {
 			t.Errorf("in %q: %v", none, got)
 		}
 	}
@@ -306,7 +306,7 @@ func testSearchBounds(t *testing.T, p place, then func(Store)) {
 	for n := 1; n <= 9; n++ {
 		e := said("t", fmt.Sprint("m", n), fmt.Sprint("cherry of day number", n))
 		e.At = day(n)
-		appendAll(t, l, e)
+		mustAppend(t, l, e)
 	}
 	then(s)
 	for _, tt := range []struct {
@@ -338,11 +338,11 @@ func testSearchBounds(t *testing.T, p place, then func(Store)) {
 func testSearchNotTurn(t *testing.T, p place, then func(Store)) {
 	s := p.open()
 	l := openLog(t, s, key, clockFence())
-	appendAll(t, l, said("t1", "m1", "the loquat grows behind the shed"), said("t3", "m3", "where does the loquat grow?"))
+	mustAppend(t, l, said("t1", "m1", "the loquat grows behind the shed"), said("t3", "m3", "where does the loquat grow?"))
 	for i := range 20 {
-		appendAll(t, l, said("t4", fmt.Sprint("m4-", i), fmt.Sprint("loquat loquat ", i)))
+		mustAppend(t, l, said("t4", fmt.Sprint("m4-", i), fmt.Sprint("loquat loquat ", i)))
 	}
-	appendAll(t, l, said("t4", "m4", "where does the loquat grow?"))
+	mustAppend(t, l, said("t4", "m4", "where does the loquat grow?"))
 	then(s)
 	for _, tt := range []struct {
 		turn  string
@@ -368,9 +368,9 @@ func testSearchNotTurn(t *testing.T, p place, then func(Store)) {
 func testSearchBeforeNew(t *testing.T, p place, then func(Store)) {
 	s := p.open()
 	l := openLog(t, s, key, clockFence())
-	appendAll(t, l, wholeTurn(anna, "a1", "the walnut tree")...)
-	beginAnew(t, l, "n1")
-	appendAll(t, l, wholeTurn(anna, "a2", "the hazel bush")...)
+	mustAppend(t, l, wholeTurn(anna, "a1", "the walnut tree")...)
+	appendNew(t, l, "n1")
+	mustAppend(t, l, wholeTurn(anna, "a2", "the hazel bush")...)
 	then(s)
 	wantFound(t, s, "walnut", "2", "3")
 }
@@ -380,13 +380,13 @@ func testSearchOnce(t *testing.T, p place, then func(Store)) {
 	l := openLog(t, s, key, clockFence())
 	entries := []sessions.Entry{said("t1", "m1", "the chestnut"), replied("t1", "yes, roasted")}
 	again := withoutNumbers(entries)
-	appendAll(t, l, entries...)
+	mustAppend(t, l, entries...)
 	then(s)
 	if err := l.Append(t.Context(), 1, again...); err != nil {
 		t.Fatal(err)
 	}
 	wantFound(t, s, "chestnut", "1")
-	appendAll(t, l.(sessions.SoonLog).Soon(time.Hour), said("t2", "m2", "The  Chestnut"), said("t3", "m3", "the other chestnut")) //nolint:forcetypeassert // every log in this suite is one
+	mustAppend(t, l.(sessions.SoonLog).Soon(time.Hour), said("t2", "m2", "The  Chestnut"), said("t3", "m3", "the other chestnut")) //nolint:forcetypeassert // every log in this suite is one
 	wantFound(t, s, "chestnut", "4", "3")
 	fillIndex(t, s)
 	wantState(t, s, search.State{Indexed: 4})
@@ -400,10 +400,10 @@ func testSearchOrder(t *testing.T, p place, then func(Store)) {
 		"the teapot alone", "a plum alone", "plum", "the plum teapot", "plum and pear", "plum and apple",
 	}
 	for i, text := range texts {
-		appendAll(t, l, said("t", fmt.Sprint("m", i), text))
+		mustAppend(t, l, said("t", fmt.Sprint("m", i), text))
 	}
 	then(s)
-	got := find(t, s, "Where is the plum teapot?", key)
+	got := findEntries(t, s, "Where is the plum teapot?", key)
 	if len(got) != len(texts) || got[0] != "5" || got[1] != "1" || got[2] != "2" {
 		t.Errorf("the order is %v", got)
 	}
@@ -417,7 +417,7 @@ func testFillResumed(t *testing.T, p place) {
 		keys = append(keys, key)
 		l := openLog(t, s, key, clockFence())
 		for j := range 10 {
-			appendAll(t, l, wholeTurn(anna, fmt.Sprint("t", j), fmt.Sprintf("quince q%dx%d", i, j))...)
+			mustAppend(t, l, wholeTurn(anna, fmt.Sprint("t", j), fmt.Sprintf("quince q%dx%d", i, j))...)
 		}
 	}
 	wantState(t, s, search.State{Unindexed: 7 * 40})
@@ -427,7 +427,7 @@ func testFillResumed(t *testing.T, p place) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := find(t, stores[0], "quince", keys...); len(got) != search.MaxHits {
+		if got := findEntries(t, stores[0], "quince", keys...); len(got) != search.MaxHits {
 			t.Fatalf("meanwhile %d are found", len(got))
 		}
 		if !more {
@@ -436,14 +436,14 @@ func testFillResumed(t *testing.T, p place) {
 			}
 			break
 		}
-		if err := stores[1].Close(); err != nil { // and who comes next knows only what is in the tables
+		if err := stores[1].Close(); err != nil { // the next process knows only what is in the tables
 			t.Fatal(err)
 		}
 	}
 	s = p.open()
 	wantState(t, s, search.State{Indexed: 7 * 20})
 	for i, key := range keys {
-		if got := find(t, s, fmt.Sprintf("q%dx3", i), key); len(got) != 2 {
+		if got := findEntries(t, s, fmt.Sprintf("q%dx3", i), key); len(got) != 2 {
 			t.Errorf("in %s %v", key, got)
 		}
 	}
@@ -468,14 +468,14 @@ func testFillBeside(t *testing.T, p place) {
 		keys = append(keys, key)
 		l := openLog(t, s, key, clockFence())
 		for j := range 4 {
-			appendAll(t, l, wholeTurn(anna, fmt.Sprint("a", j), "rhubarb of anna")...)
-			appendAll(t, l, wholeTurn(berta, fmt.Sprint("b", j), fmt.Sprint("gooseberry of berta ", j))...)
+			mustAppend(t, l, wholeTurn(anna, fmt.Sprint("a", j), "rhubarb of anna")...)
+			mustAppend(t, l, wholeTurn(berta, fmt.Sprint("b", j), fmt.Sprint("gooseberry of berta ", j))...)
 		}
 		if i%3 == 0 {
 			if _, err := s.EraseSession(t.Context(), key); err != nil {
 				t.Error(err)
 			}
-			appendAll(t, openLog(t, s, key, clockFence()), wholeTurn(berta, "b9", "gooseberry of berta")...)
+			mustAppend(t, openLog(t, s, key, clockFence()), wholeTurn(berta, "b9", "gooseberry of berta")...)
 		}
 	}
 	if _, err := s.ErasePerson(t.Context(), anna); err != nil {
@@ -483,15 +483,15 @@ func testFillBeside(t *testing.T, p place) {
 	}
 	stop()
 	wg.Wait()
-	if got := find(t, s, "rhubarb", keys...); len(got) > 0 {
+	if got := findEntries(t, s, "rhubarb", keys...); len(got) > 0 {
 		t.Errorf("of anna is found: %v", got)
 	}
 	fillIndex(t, s)
 	wantState(t, s, search.State{Indexed: 4*2 + 8*4*2})
-	if got := find(t, s, "rhubarb", keys...); len(got) > 0 {
+	if got := findEntries(t, s, "rhubarb", keys...); len(got) > 0 {
 		t.Errorf("of anna is found once the index is filled: %v", got)
 	}
-	if got := find(t, s, "gooseberry", keys[1]); len(got) != 8 {
+	if got := findEntries(t, s, "gooseberry", keys[1]); len(got) != 8 {
 		t.Errorf("of berta is found: %v", got)
 	}
 }
@@ -500,12 +500,12 @@ func testSearchRebuilt(t *testing.T, p place) {
 	s := p.open()
 	l := openLog(t, s, key, clockFence())
 	for i := range 100 {
-		appendAll(t, l, wholeTurn(anna, fmt.Sprint("t", i), fmt.Sprintf("medlar m%d", i))...)
+		mustAppend(t, l, wholeTurn(anna, fmt.Sprint("t", i), fmt.Sprintf("medlar m%d", i))...)
 	}
 	fillIndex(t, s)
 	wantState(t, s, search.State{Indexed: 200})
-	// Who adds a little does not keep the index being filled without a pause.
-	appendAll(t, l, said("t", "m-last", "a short one"))
+	// Small additions don't cause the index to be filled without a pause.
+	mustAppend(t, l, said("t", "m-last", "a short one"))
 	if more, err := s.Words().Fill(t.Context()); err != nil || more {
 		t.Errorf("after one more message there may be more to fill: %v, %v", more, err)
 	}
@@ -513,7 +513,7 @@ func testSearchRebuilt(t *testing.T, p place) {
 		t.Fatal(err)
 	}
 	for calls := 0; ; calls++ {
-		if got := find(t, s, "m5", key); len(got) != 2 {
+		if got := findEntries(t, s, "m5", key); len(got) != 2 {
 			t.Fatalf("after %d calls %v are found", calls, got)
 		}
 		more, err := s.Words().Fill(t.Context())
@@ -534,19 +534,19 @@ func testSearchTraces(t *testing.T, p place) {
 	s := p.open()
 	l := openLog(t, s, key, clockFence())
 	const text = "Xylophonist Querschlägers"
-	appendAll(t, l, wholeTurn(anna, "a1", text)...)
+	mustAppend(t, l, wholeTurn(anna, "a1", text)...)
 	fillIndex(t, s)
 	other := openLog(t, s, otherKey, clockFence())
-	for i := range 60 { // so many that the index does not merge its parts for what is erased
-		appendAll(t, other, wholeTurn(berta, fmt.Sprint("b", i), fmt.Sprintf("something else e%d", i))...)
+	for i := range 60 { // so many that the index does not merge its segments because of the erasure
+		mustAppend(t, other, wholeTurn(berta, fmt.Sprint("b", i), fmt.Sprintf("something else e%d", i))...)
 	}
 	fillIndex(t, s)
-	if len(find(t, s, "xylophonist", key)) == 0 {
+	if len(findEntries(t, s, "xylophonist", key)) == 0 {
 		t.Fatal("it is not found: the test cannot fail")
 	}
 	var words, keys []string
 	for _, w := range search.WordsOf(text) {
-		keys = append(keys, search.KeyOf(w.Forms[0])[2:]) // the index leaves out what the word before begins with
+		keys = append(keys, search.KeyOf(w.Forms[0])[2:]) // the index omits the prefix that a word has in common with the word before
 		words = append(words, append(w.Forms, w.Exact)...)
 	}
 	words = slices.Concat(words, keys, []string{text, "Xylophonist", "Querschl"})
@@ -573,7 +573,7 @@ func testSearchPassage(t *testing.T, p place) {
 	s := p.open()
 	l := openLog(t, s, key, clockFence())
 	filler := strings.Repeat("größere Wörter über Bäume. ", 200)
-	appendAll(t, l, said("t", "m1", filler+"The safe opens with the number of the old lighthouse. "+filler))
+	mustAppend(t, l, said("t", "m1", filler+"The safe opens with the number of the old lighthouse. "+filler))
 	hits, err := s.Words().Search(t.Context(), search.Query{Words: "lighthouse safe", Sessions: []string{key}})
 	if err != nil || len(hits) != 1 {
 		t.Fatal(hits, err)
@@ -588,7 +588,7 @@ func testSpoken(t *testing.T, p place) {
 	s := p.open()
 	say := func(key, person string) {
 		l := openLog(t, s, key, clockFence())
-		appendAll(t, l, wholeTurn(person, fmt.Sprint("t", l.Next()), "hello")...)
+		mustAppend(t, l, wholeTurn(person, fmt.Sprint("t", l.Next()), "hello")...)
 	}
 	for i := range 5 {
 		say(fmt.Sprint("main:telegram:", i), anna)
@@ -597,7 +597,7 @@ func testSpoken(t *testing.T, p place) {
 	say("main:telegram:1", berta)
 	say("main:telegram:9", berta)
 	l := openLog(t, s, "main:telegram:8", clockFence())
-	appendAll(t, l, saidBy(anna, entry("n", sessions.KindNotice, sessions.Notice{Text: "on her behalf"})))
+	mustAppend(t, l, withPerson(anna, entry("n", sessions.KindNotice, sessions.Notice{Text: "on her behalf"})))
 	for _, tt := range []struct {
 		people []string
 		limit  int

@@ -44,8 +44,8 @@ type Harness struct {
 	// Open opens the store at a place. Another process may have had it open before, and
 	// may have been killed.
 	Open func(ctx context.Context, place string) (Store, error)
-	// Shared says that several processes may have a place open at once.
-	Shared bool
+	// MultiProcess says that several processes may have a place open at once.
+	MultiProcess bool
 	// Files lists the files of a store, which must not hold what was erased. It is nil
 	// if a server keeps them.
 	Files func(t testing.TB, place string) []string
@@ -124,7 +124,7 @@ func (p place) reopen(s Store) Store {
 func (p place) stores() [2]Store {
 	p.t.Helper()
 	one := p.open()
-	if !p.harness.Shared {
+	if !p.harness.MultiProcess {
 		return [2]Store{one, one}
 	}
 	return [2]Store{one, p.open()}
@@ -143,8 +143,8 @@ func openLog(t testing.TB, s sessions.Store, key string, fence int64) sessions.L
 	return l
 }
 
-// appendAll appends entries at the end of a log.
-func appendAll(t testing.TB, l sessions.Log, entries ...sessions.Entry) {
+// mustAppend appends entries at the end of a log.
+func mustAppend(t testing.TB, l sessions.Log, entries ...sessions.Entry) {
 	t.Helper()
 	at := l.Next()
 	if err := l.Append(t.Context(), at, entries...); err != nil {

@@ -23,9 +23,9 @@ func titleTests() []test {
 	}
 }
 
-// titled returns the title that lists have of a session, and who has said it, and fails the test unless all
-// lists have the same.
-func titled(t testing.TB, s Store, key string) string {
+// titleOf returns the title of a session in lists, and who has said it. It fails the test unless all lists
+// contain the same.
+func titleOf(t testing.TB, s Store, key string) string {
 	t.Helper()
 	byKey, err := s.List(t.Context(), "", 100)
 	if err != nil {
@@ -51,17 +51,17 @@ func titled(t testing.TB, s Store, key string) string {
 
 func wantTitle(t testing.TB, s Store, when, key, want string) {
 	t.Helper()
-	if got := titled(t, s, key); got != want {
+	if got := titleOf(t, s, key); got != want {
 		t.Errorf("%s the title is %q, want %q", when, got, want)
 	}
 }
 
-// beginAnew appends what /new does.
-func beginAnew(t testing.TB, l sessions.Log, cause string) {
+// appendNew appends the entry that /new writes.
+func appendNew(t testing.TB, l sessions.Log, cause string) {
 	t.Helper()
 	command := entry(cause, sessions.KindCommand, sessions.Command{Name: "new"})
 	command.Cause, command.Person = cause, anna
-	appendAll(t, l, command, entry("", sessions.KindSummary, sessions.Summary{Covers: l.Next() - 1, Keep: []int64{1}}))
+	mustAppend(t, l, command, entry("", sessions.KindSummary, sessions.Summary{Covers: l.Next() - 1, Keep: []int64{1}}))
 }
 
 func testTitle(t *testing.T, p place) {
@@ -79,11 +79,11 @@ func testTitle(t *testing.T, p place) {
 		n++
 		place := fmt.Sprint("main:telegram:", n)
 		l := openLog(t, s, place, clockFence())
-		nothing := entry("t1", sessions.KindUser, sessions.User{Name: "Anna"}) // such as a picture alone
+		nothing := entry("t1", sessions.KindUser, sessions.User{Name: "Anna"}) // for example a picture without words
 		nothing.Cause, nothing.Person = "m0", anna
 		e := entry("t1", sessions.KindUser, sessions.User{Name: `An"na`, Text: text, Quotes: []sessions.Quote{{Text: strings.Repeat("quoted ", 5000)}}})
 		e.Cause, e.Person = "m1", anna
-		appendAll(t, l, turnStarted("t1"), nothing, e)
+		mustAppend(t, l, turnStarted("t1"), nothing, e)
 		wantTitle(t, s, "of a text", place, anna+": "+want)
 	}
 }
@@ -92,45 +92,45 @@ func testTitleStays(t *testing.T, p place) {
 	s := p.open()
 	l := openLog(t, s, key, clockFence())
 	wantTitle(t, s, "at first", key, "")
-	appendAll(t, l, wholeTurn(anna, "a1", "bread and butter")...)
-	appendAll(t, l, wholeTurn(berta, "b1", "something else")...)
+	mustAppend(t, l, wholeTurn(anna, "a1", "bread and butter")...)
+	mustAppend(t, l, wholeTurn(berta, "b1", "something else")...)
 	wantTitle(t, s, "after two turns", key, anna+": bread and butter")
-	appendAll(t, l, summary(l.Next()-1))
-	appendAll(t, l, wholeTurn(berta, "b2", "more")...)
+	mustAppend(t, l, summary(l.Next()-1))
+	mustAppend(t, l, wholeTurn(berta, "b2", "more")...)
 	wantTitle(t, s, "after a summary", key, anna+": bread and butter")
 	s = p.reopen(s)
 	l = openLog(t, s, key, clockFence())
-	appendAll(t, l, wholeTurn(berta, "b3", "and more")...)
+	mustAppend(t, l, wholeTurn(berta, "b3", "and more")...)
 	wantTitle(t, s, "after a restart", key, anna+": bread and butter")
-	beginAnew(t, l, "n1")
+	appendNew(t, l, "n1")
 	wantTitle(t, s, "of a new conversation", key, "")
-	appendAll(t, l, entry("", sessions.KindSummary, sessions.Summary{Covers: l.Next() - 2, Cleared: 3}))
-	appendAll(t, l, wholeTurn(berta, "b4", "the moon")...)
-	appendAll(t, l, wholeTurn(anna, "a2", "the sun")...)
-	appendAll(t, l, summary(l.Next()-1))
+	mustAppend(t, l, entry("", sessions.KindSummary, sessions.Summary{Covers: l.Next() - 2, Cleared: 3}))
+	mustAppend(t, l, wholeTurn(berta, "b4", "the moon")...)
+	mustAppend(t, l, wholeTurn(anna, "a2", "the sun")...)
+	mustAppend(t, l, summary(l.Next()-1))
 	wantTitle(t, s, "later in it", key, berta+": the moon")
 }
 
 func testTitleByLaterHolder(t *testing.T, p place) {
 	s := p.open()
 	l := openLog(t, s, key, clockFence())
-	appendAll(t, l, wholeTurn(anna, "a1", "bread and butter")...)
-	beginAnew(t, l, "n1")
+	mustAppend(t, l, wholeTurn(anna, "a1", "bread and butter")...)
+	appendNew(t, l, "n1")
 	for _, peek := range []bool{false, true} {
 		s = p.reopen(s)
 		if peek {
-			l = peeked(t, s)
+			l = peekedLog(t, s)
 		} else {
 			l = openLog(t, s, key, clockFence())
 		}
-		appendAll(t, l, wholeTurn(berta, "b1"+strings.Repeat("x", len(l.Entries())), "the moon")...)
-		appendAll(t, l, summary(l.Next()-1))
+		mustAppend(t, l, wholeTurn(berta, "b1"+strings.Repeat("x", len(l.Entries())), "the moon")...)
+		mustAppend(t, l, summary(l.Next()-1))
 		wantTitle(t, s, "of another holder", key, berta+": the moon")
 	}
 }
 
-// peeked returns the log of the session as who has peeked at it writes to it.
-func peeked(t testing.TB, s Store) sessions.Log {
+// peekedLog returns the session's log as Peek returns it, for appends.
+func peekedLog(t testing.TB, s Store) sessions.Log {
 	t.Helper()
 	l, known, err := s.Peek(t.Context(), key)
 	if err != nil || !known {
@@ -145,34 +145,34 @@ func peeked(t testing.TB, s Store) sessions.Log {
 func testTitleOfErasedMessage(t *testing.T, p place) {
 	s := p.open()
 	l := openLog(t, s, key, clockFence())
-	appendAll(t, l, saidBy(anna, turnStarted("a1")), saidBy(anna, said("a1", "m1", secret)), saidBy(anna, said("a1", "m2", "the sun")), turnDone("a1"))
+	mustAppend(t, l, withPerson(anna, turnStarted("a1")), withPerson(anna, said("a1", "m1", secret)), withPerson(anna, said("a1", "m2", "the sun")), turnDone("a1"))
 	wantTitle(t, s, "before", key, anna+": "+secret)
 	if err := l.(sessions.MessageEraser).EraseMessage(t.Context(), "m1"); err != nil { //nolint:forcetypeassert // every log in this suite is one
 		t.Fatal(err)
 	}
 	wantTitle(t, s, "after", key, anna+": the sun")
-	appendAll(t, l, wholeTurn(berta, "b1", "the moon")...)
+	mustAppend(t, l, wholeTurn(berta, "b1", "the moon")...)
 	wantTitle(t, s, "a turn later", key, anna+": the sun")
 }
 
 func testTitleOfErasedPerson(t *testing.T, p place) {
 	s := p.open()
 	l := openLog(t, s, otherKey, clockFence())
-	appendAll(t, l, wholeTurn(anna, "a1", secret)...)
-	appendAll(t, l, wholeTurn(berta, "b1", "the moon")...)
-	appendAll(t, openLog(t, s, key, clockFence()), wholeTurn(anna, "a2", secret)...)
+	mustAppend(t, l, wholeTurn(anna, "a1", secret)...)
+	mustAppend(t, l, wholeTurn(berta, "b1", "the moon")...)
+	mustAppend(t, openLog(t, s, key, clockFence()), wholeTurn(anna, "a2", secret)...)
 	wantTitle(t, s, "before", otherKey, anna+": "+secret)
 	if _, err := s.ErasePerson(t.Context(), anna); err != nil {
 		t.Fatal(err)
 	}
 	wantTitle(t, s, "of what others share", otherKey, berta+": the moon")
 	wantTitle(t, s, "of what was hers", key, "no session")
-	appendAll(t, openLog(t, s, otherKey, clockFence()), wholeTurn(berta, "b2", "the stars")...)
+	mustAppend(t, openLog(t, s, otherKey, clockFence()), wholeTurn(berta, "b2", "the stars")...)
 	wantTitle(t, s, "a turn later", otherKey, berta+": the moon")
 	if got, err := s.ErasePerson(t.Context(), berta); err != nil || len(got.Sessions) != 1 {
 		t.Fatal(got, err)
 	}
-	appendAll(t, openLog(t, s, otherKey, clockFence()), wholeTurn(anna, "a3", "hello again")...)
+	mustAppend(t, openLog(t, s, otherKey, clockFence()), wholeTurn(anna, "a3", "hello again")...)
 	wantTitle(t, s, "of a session that begins anew", otherKey, anna+": hello again")
 }
 
@@ -183,14 +183,14 @@ func testTitleOfOldTurn(t *testing.T, p place) {
 	for i := range old {
 		old[i].At = time.Now().Add(-48 * time.Hour)
 	}
-	appendAll(t, l, old...)
-	appendAll(t, l, wholeTurn(anna, "a2", "the sun")...)
-	appendAll(t, l, wholeTurn(anna, "a3", "the moon")...)
+	mustAppend(t, l, old...)
+	mustAppend(t, l, wholeTurn(anna, "a2", "the sun")...)
+	mustAppend(t, l, wholeTurn(anna, "a3", "the moon")...)
 	if got, err := s.EraseBefore(t.Context(), time.Now().Add(-24*time.Hour)); err != nil || got.Entries != int64(len(old)) {
 		t.Fatal(got, err)
 	}
 	wantTitle(t, s, "of what is left", key, anna+": the sun")
-	appendAll(t, l, wholeTurn(anna, "a4", "the stars")...)
+	mustAppend(t, l, wholeTurn(anna, "a4", "the stars")...)
 	wantTitle(t, s, "a turn later", key, anna+": the sun")
 }
 
@@ -205,25 +205,25 @@ func setTitle(t testing.TB, l sessions.Log, n int64, title string) {
 func testSetTitle(t *testing.T, p place) {
 	s := p.open()
 	l := openLog(t, s, key, clockFence())
-	appendAll(t, l, wholeTurn(anna, "a1", "How do I bake bread?")...)
+	mustAppend(t, l, wholeTurn(anna, "a1", "How do I bake bread?")...)
 	setTitle(t, l, 3, "not of the first words")
 	wantTitle(t, s, "of another entry", key, anna+": How do I bake bread?")
 	setTitle(t, l, 2, "Baking bread")
 	wantTitle(t, s, "of a model", key, anna+": Baking bread")
 	wantRecent(t, s, sessions.SessionQuery{Words: "baking"}, key)
 	wantRecent(t, s, sessions.SessionQuery{Words: "how"})
-	appendAll(t, l, wholeTurn(berta, "b1", "more")...)
-	appendAll(t, l, summary(l.Next()-1))
+	mustAppend(t, l, wholeTurn(berta, "b1", "more")...)
+	mustAppend(t, l, summary(l.Next()-1))
 	s = p.reopen(s)
 	wantTitle(t, s, "after a restart", key, anna+": Baking bread")
 	l = openLog(t, s, key, clockFence())
 	next := openLog(t, s, key, clockFence())
 	setTitle(t, l, 2, "of who has lost it")
 	wantTitle(t, s, "of an earlier holder", key, anna+": Baking bread")
-	beginAnew(t, next, "n1")
+	appendNew(t, next, "n1")
 	wantTitle(t, s, "of a new conversation", key, "")
 	setTitle(t, next, 2, "too late")
-	appendAll(t, next, wholeTurn(anna, "a2", "the moon")...)
+	mustAppend(t, next, wholeTurn(anna, "a2", "the moon")...)
 	wantTitle(t, s, "of its first words", key, anna+": the moon")
 }
 
@@ -242,20 +242,20 @@ func testSetTitleErased(t *testing.T, p place) {
 	} {
 		place := "main:telegram:" + strings.ReplaceAll(what, " ", "")
 		l := openLog(t, s, place, clockFence())
-		appendAll(t, l, wholeTurn(anna, "a1", "bread")...)
-		appendAll(t, l, wholeTurn(berta, "b1", "the moon")...)
+		mustAppend(t, l, wholeTurn(anna, "a1", "bread")...)
+		mustAppend(t, l, wholeTurn(berta, "b1", "the moon")...)
 		setTitle(t, l, 2, secret)
 		wantTitle(t, s, "before "+what+" is erased", place, anna+": "+secret)
 		if err := erase(l, place); err != nil {
 			t.Fatal(err)
 		}
-		setTitle(t, l, 2, secret) // which was made meanwhile
-		if got := titled(t, s, place); strings.Contains(got, secret) || what != "the session" && what != "what is old" && got != berta+": the moon" {
+		setTitle(t, l, 2, secret) // this title was made in the meantime
+		if got := titleOf(t, s, place); strings.Contains(got, secret) || what != "the session" && what != "what is old" && got != berta+": the moon" {
 			t.Errorf("after %s is erased the title is %q", what, got)
 		}
 	}
-	appendAll(t, openLog(t, s, key, clockFence()), wholeTurn(berta, "b1", "the moon")...)
-	if _, err := s.EraseSession(t.Context(), key); err != nil { // with which the traces of an erased message leave
+	mustAppend(t, openLog(t, s, key, clockFence()), wholeTurn(berta, "b1", "the moon")...)
+	if _, err := s.EraseSession(t.Context(), key); err != nil { // this erasure also removes the traces of an erased message
 		t.Fatal(err)
 	}
 	if p.harness.Files != nil && p.countInFiles(secret) != 0 {

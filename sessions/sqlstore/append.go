@@ -196,7 +196,7 @@ func (l *log) extend(tx *sqldb.Tx, st state, fence int64, rows []row) (appendOut
 // wantedEvents returns the events that rows are, as far as a subscriber wants them.
 func (l *log) wantedEvents(rows []row) (told []subscriptions.Event, err error) {
 	for _, r := range rows {
-		e, ok, err := l.logs.subscriptions.InLog(l.key, subscriptions.Entry{N: r.n, At: r.at, Kind: r.kind, Turn: r.turn, Cause: r.cause, Call: r.call, Data: r.data})
+		e, ok, err := l.logs.subscriptions.InLog(l.key, subscriptions.Entry{Number: r.n, At: r.at, Kind: r.kind, Turn: r.turn, Cause: r.cause, Call: r.call, Data: r.data})
 		if err != nil {
 			return nil, err
 		}

@@ -25,7 +25,7 @@ func joinNode(t *testing.T, s *sqlstore.Store, name string) {
 	t.Helper()
 	err := s.Nodes().Invite(t.Context(), name, time.Now().Add(time.Hour))
 	if err == nil {
-		err = s.Nodes().Join(t.Context(), name, nodes.Node{Name: name, Key: []byte("key"), Joined: time.Now()})
+		err = s.Nodes().Join(t.Context(), name, nodes.Node{Name: name, Key: []byte("key"), JoinedAt: time.Now()})
 	}
 	if err == nil {
 		_, err = s.Nodes().Link(t.Context(), name, "p1", []byte(`{}`), time.Now())
@@ -49,7 +49,7 @@ func addCalls(t *testing.T, s *sqlstore.Store, key, person string, ids ...string
 }
 
 func nodeCall(id, key, person string) nodes.Call {
-	return nodes.Call{ID: id, Node: "pi", Tool: "look", Session: key, Person: person, Args: []byte(`{"at":"xyzzyplugh"}`), Made: time.Now()}
+	return nodes.Call{ID: id, Node: "pi", Tool: "look", Session: key, Person: person, Args: []byte(`{"at":"xyzzyplugh"}`), MadeAt: time.Now()}
 }
 
 // wantCalls fails the test unless, of all these calls, exactly those in left are in the store.
@@ -223,13 +223,13 @@ func TestNodesMoveToAnotherStore(t *testing.T) {
 		t.Errorf("it is %+v, %v, want %+v", got, err, want)
 	}
 	opened, err := from.Nodes().Open(t.Context(), "pi")
-	if err != nil || len(opened) != 2 || opened[0].Sent.IsZero() {
+	if err != nil || len(opened) != 2 || opened[0].SentAt.IsZero() {
 		t.Fatal(opened, err)
 	}
 	if got, err := to.Nodes().Open(t.Context(), "pi"); err != nil || fmt.Sprint(got) != fmt.Sprint(opened) {
 		t.Errorf("the calls are %+v, %v, want %+v", got, err, opened)
 	}
-	if err := to.Nodes().Join(t.Context(), "code", nodes.Node{Name: "lab", Key: []byte("k"), Joined: time.Now()}); err != nil {
+	if err := to.Nodes().Join(t.Context(), "code", nodes.Node{Name: "lab", Key: []byte("k"), JoinedAt: time.Now()}); err != nil {
 		t.Error(err)
 	}
 }

@@ -49,7 +49,7 @@ func openSharingStore(t testing.TB, path string) sessionstest.SharingStore {
 		t.Fatal(err)
 	}
 	s.PublishBy(s.bus)
-	return sessionstest.SharingStore{Store: s, Waiting: s.waitingMessages, Cap: outboundCap, FailCommit: s.failCommit, Block: s.block, FailWrite: s.failWrite}
+	return sessionstest.SharingStore{Store: s, WaitingMessages: s.waitingMessages, Cap: outboundCap, FailCommit: s.failCommit, Block: s.block, FailWrite: s.failWrite}
 }
 
 // Close closes the store, the bus and the file. It may be called again.

@@ -22,7 +22,7 @@ func sqliteHarness() sessionstest.Harness {
 		Open: func(ctx context.Context, place string) (sessionstest.Store, error) {
 			return sqlstore.Open(ctx, place)
 		},
-		Shared: true,
+		MultiProcess: true,
 		Files: func(t testing.TB, place string) []string {
 			files, err := filepath.Glob(filepath.Join(filepath.Dir(place), "*"))
 			if err != nil {

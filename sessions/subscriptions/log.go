@@ -13,7 +13,7 @@ import (
 // An Entry is what this package needs to know of an entry that is being appended to a session's log. Texts have the
 // form in which the database stores them.
 type Entry struct {
-	N                                 int64
+	Number                            int64
 	At, Kind, Turn, Cause, Call, Data string
 }
 
@@ -44,16 +44,16 @@ func (t *Table) InLog(session string, e Entry) (Event, bool, error) {
 	}
 	at, err := time.Parse(time.RFC3339Nano, e.At)
 	if err != nil {
-		return Event{}, false, fmt.Errorf("%s entry %d: %w", e.Kind, e.N, err)
+		return Event{}, false, fmt.Errorf("%s entry %d: %w", e.Kind, e.Number, err)
 	}
 	// The time tells the entry from one that had its number before an erasure.
 	made := Event{
-		ID: NewID("log", session, strconv.FormatInt(e.N, 10), e.At, e.Kind), Type: what, At: at, Entry: e.N,
+		ID: NewID("log", session, strconv.FormatInt(e.Number, 10), e.At, e.Kind), Type: what, At: at, Entry: e.Number,
 		Data: Data{Session: session, Turn: sqldb.Untext(e.Turn)},
 	}
 	known, err := made.Data.complete(what, e)
 	if err != nil {
-		return Event{}, false, fmt.Errorf("read %s entry %d: %w", e.Kind, e.N, err)
+		return Event{}, false, fmt.Errorf("read %s entry %d: %w", e.Kind, e.Number, err)
 	}
 	return made, known, nil
 }

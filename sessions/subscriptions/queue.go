@@ -153,14 +153,14 @@ func (t *Table) RecordChannel(ctx context.Context, name, state string) error {
 	if state == "up" {
 		e.Type = ChannelUp
 	}
-	if failed, ok := t.failed.Load(name); ok && failed.(Event).Type == e.Type {
+	if failed, ok := t.unstoredChannels.Load(name); ok && failed.(Event).Type == e.Type {
 		e = failed.(Event)
 	}
 	err := t.Add(ctx, e)
 	if err != nil {
-		t.failed.Store(name, e)
+		t.unstoredChannels.Store(name, e)
 	} else {
-		t.failed.Delete(name)
+		t.unstoredChannels.Delete(name)
 	}
 	return err
 }
@@ -170,11 +170,11 @@ func (t *Table) Added(n int) {
 	if n == 0 {
 		return
 	}
-	if ring := t.ring.Load(); ring != nil {
+	if ring := t.onAdded.Load(); ring != nil {
 		(*ring)()
 	}
-	if t.added.Add(int64(n)) >= trimEvery {
-		t.added.Store(0)
+	if t.addedCount.Add(int64(n)) >= eventsPerTrim {
+		t.addedCount.Store(0)
 		t.trimUnattended()
 	}
 }
@@ -192,7 +192,7 @@ type Queue struct {
 // A Waiting is an event in a queue.
 type Waiting struct {
 	Event
-	n int64
+	number int64
 }
 
 // Take makes this process the one that posts for a subscription, and returns what is known about it: earlier ones can
@@ -227,7 +227,7 @@ func (q *Queue) Next(ctx context.Context, most int) (next []Waiting, err error) 
 		var w Waiting
 		var at int64
 		var data string
-		if err := rows.Scan(&w.n, &w.ID, &w.Type, &w.Entry, &at, &data); err != nil {
+		if err := rows.Scan(&w.number, &w.ID, &w.Type, &w.Entry, &at, &data); err != nil {
 			return nil, err
 		}
 		if err := json.Unmarshal([]byte(data), &w.Data); err != nil {
@@ -258,7 +258,7 @@ func (q *Queue) check(ctx context.Context) error {
 func (q *Queue) IsDue(ctx context.Context, w Waiting) (bool, error) {
 	var fence, there int64
 	err := q.table.db.Read.QueryRowContext(ctx, "SELECT fence, (SELECT count(*) FROM subscription_events WHERE n = ? AND id = ?) FROM subscriptions WHERE name = ?",
-		w.n, w.ID, q.name).Scan(&fence, &there)
+		w.number, w.ID, q.name).Scan(&fence, &there)
 	if errors.Is(err, sql.ErrNoRows) || err == nil && fence != q.fence {
 		return false, ErrFenced
 	}
@@ -268,18 +268,18 @@ func (q *Queue) IsDue(ctx context.Context, w Waiting) (bool, error) {
 	return there > 0, nil
 }
 
-// Accepted removes events that the subscriber has accepted. It returns ErrFenced, and removes none, if another
+// Remove removes events that the subscriber has accepted. It returns ErrFenced, and removes none, if another
 // process posts by now.
-func (q *Queue) Accepted(ctx context.Context, events ...Waiting) error {
+func (q *Queue) Remove(ctx context.Context, events ...Waiting) error {
 	fenced := false
 	err := q.table.db.Write(ctx, func(tx *sqldb.Tx) error {
-		n, err := tx.Exec("UPDATE subscriptions SET "+notFailing+", accepted = ? WHERE name = ? AND fence = ?",
+		n, err := tx.Exec("UPDATE subscriptions SET "+resetFailure+", accepted = ? WHERE name = ? AND fence = ?",
 			time.Now().UnixMicro(), q.name, q.fence)
 		if fenced = n == 0; err != nil || fenced {
 			return err
 		}
 		for _, e := range events {
-			if _, err := tx.Exec("DELETE FROM subscription_events WHERE n = ? AND id = ?", e.n, e.ID); err != nil {
+			if _, err := tx.Exec("DELETE FROM subscription_events WHERE n = ? AND id = ?", e.number, e.ID); err != nil {
 				return err
 			}
 		}
@@ -288,24 +288,24 @@ func (q *Queue) Accepted(ctx context.Context, events ...Waiting) error {
 	return q.outcome(err, fenced)
 }
 
-// Refused records why the first event was not accepted, when it is posted again, and where it was posted; see
+// RecordRefusal records why the first event was not accepted, when it is posted again, and where it was posted; see
 // State.Place. It returns ErrFenced if another process posts by now.
-func (q *Queue) Refused(ctx context.Context, problem string, again time.Time, place string) error {
+func (q *Queue) RecordRefusal(ctx context.Context, problem string, again time.Time, place string) error {
 	n, err := q.table.db.Exec(ctx, `UPDATE subscriptions SET failing = CASE WHEN failing = 0 THEN CAST(? AS BIGINT) ELSE failing END, tries = tries + 1,
 		retry_at = ?, problem = ?, place = ? WHERE name = ? AND fence = ?`, time.Now().UnixMicro(), again.UnixMicro(), sqldb.Text(problem), place, q.name, q.fence)
 	return q.outcome(err, n == 0)
 }
 
-// Emptied records that no event is refused anymore, if none waits: the one that was refused was erased.
-func (q *Queue) Emptied(ctx context.Context) error {
-	_, err := q.table.db.Exec(ctx, "UPDATE subscriptions SET "+notFailing+" WHERE name = ? AND fence = ? AND "+nothingWaits, q.name, q.fence)
+// ClearRefusal records that no event is refused anymore, if none waits: the one that was refused was erased.
+func (q *Queue) ClearRefusal(ctx context.Context) error {
+	_, err := q.table.db.Exec(ctx, "UPDATE subscriptions SET "+resetFailure+" WHERE name = ? AND fence = ? AND "+nothingWaitsCondition, q.name, q.fence)
 	return q.outcome(err, false)
 }
 
 // Parts of SQL statements that change rows of subscriptions.
 const (
-	notFailing   = "failing = 0, tries = 0, retry_at = 0, problem = '', place = ''"
-	nothingWaits = "NOT EXISTS (SELECT 1 FROM subscription_events e WHERE e.subscription = subscriptions.name)"
+	resetFailure          = "failing = 0, tries = 0, retry_at = 0, problem = '', place = ''"
+	nothingWaitsCondition = "NOT EXISTS (SELECT 1 FROM subscription_events e WHERE e.subscription = subscriptions.name)"
 )
 
 func (q *Queue) outcome(err error, fenced bool) error {

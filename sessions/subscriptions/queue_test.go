@@ -7,8 +7,9 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// A change of a channel that may not be stored is recorded again under its id, unless the channel has changed since.
-func TestAChangeOfAChannelKeepsItsID(t *testing.T) {
+// If it is unknown whether a channel's event was stored, it is recorded again with the same id, unless the
+// channel has changed since.
+func TestARetriedChannelEventKeepsItsID(t *testing.T) {
 	db, err := sqldb.Open(t.Context(), filepath.Join(t.TempDir(), "store.db"), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -23,7 +24,7 @@ func TestAChangeOfAChannelKeepsItsID(t *testing.T) {
 		if err := table.RecordChannel(t.Context(), "slack", state); err == nil {
 			t.Fatal("it was recorded in a closed database")
 		}
-		e, _ := table.failed.Load("slack")
+		e, _ := table.unstoredChannels.Load("slack")
 		return e.(Event).ID
 	}
 	up := record("up")

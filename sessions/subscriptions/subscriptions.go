@@ -168,15 +168,15 @@ func Key(secret string) (key []byte, ok bool) {
 // A Table stores the events. Several processes may use the same one at a time. It records events only for the
 // subscriptions that Want has named.
 type Table struct {
-	db     *sqldb.DB
-	wanted atomic.Pointer[wanted]
-	added  atomic.Int64           // how many events this process has added since it last looked how many wait
-	ring   atomic.Pointer[func()] // called when events were added; nil if nobody wants to know
-	failed sync.Map               // the last event of each channel, by name, if it may not be stored
+	db               *sqldb.DB
+	wanted           atomic.Pointer[wantedTypes]
+	addedCount       atomic.Int64           // how many events this process has added since it last looked how many wait
+	onAdded          atomic.Pointer[func()] // called when events were added; nil if nobody wants to know
+	unstoredChannels sync.Map               // the last event of each channel, by name, if it may not be stored
 }
 
-// wanted says which subscriptions want which types.
-type wanted struct {
+// wantedTypes says which subscriptions want which types.
+type wantedTypes struct {
 	names  []string
 	byType map[string][]string // the names of the subscriptions
 }
@@ -187,7 +187,7 @@ func NewTable(db *sqldb.DB) *Table { return &Table{db: db} }
 // Want sets which subscriptions there are. All processes of a fleet need the same ones, because each records what it does
 // itself.
 func (t *Table) Want(subscriptions ...Subscription) {
-	w := &wanted{byType: map[string][]string{}}
+	w := &wantedTypes{byType: map[string][]string{}}
 	for _, s := range subscriptions {
 		w.names = append(w.names, s.Name)
 		var types []string
@@ -221,4 +221,4 @@ func (t *Table) Names() []string {
 }
 
 // OnAdded has ring called after this process has recorded events. It must not wait.
-func (t *Table) OnAdded(ring func()) { t.ring.Store(&ring) }
+func (t *Table) OnAdded(ring func()) { t.onAdded.Store(&ring) }

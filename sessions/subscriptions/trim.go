@@ -13,35 +13,35 @@ import (
 	"parley/tools/plainjson"
 )
 
-// What is kept for a subscriber: at most Most events, and while it accepts nothing, none older than Keep.
+// What is kept for a subscriber: at most MaxWaiting events, and while it accepts nothing, none older than MaxAge.
 const (
-	Most = 10_000
-	Keep = 3 * 24 * time.Hour
+	MaxWaiting = 10_000
+	MaxAge     = 3 * 24 * time.Hour
 )
 
-// dropAtOnce is how many more events are dropped than there are too many, so that each new event does not drop another
+// extraDropped is how many more events are dropped than there are too many, so that each new event does not drop another
 // one.
-const dropAtOnce = Most / 10
+const extraDropped = MaxWaiting / 10
 
-// trimEvery is after how many recorded events a process itself drops the oldest ones of subscriptions that have far more than
+// eventsPerTrim is after how many recorded events a process itself drops the oldest ones of subscriptions that have far more than
 // Trim would leave, because no process posts for them (see trimUnattended).
-const trimEvery = 1000
+const eventsPerTrim = 1000
 
 // limits say how many events may wait, and how old they may become.
 type limits struct {
-	most int64
-	keep time.Duration
+	maxWaiting int64
+	maxAge     time.Duration
 	// onlyIfFailing says that old events are dropped only while the subscriber refuses something: they have waited for
 	// it, and not for a server that was down or had a wrong clock.
 	onlyIfFailing bool
 }
 
-// Trim drops the oldest events of a subscription if more than Most wait, or if they are older than Keep and the
+// Trim drops the oldest events of a subscription if more than MaxWaiting wait, or if they are older than MaxAge and the
 // subscriber accepts nothing, and returns how many it has dropped. An event of the type EventsDropped takes their
 // place. If one is there already, it is replaced by one with the same From that counts both.
 func (t *Table) Trim(ctx context.Context, name string, now time.Time) (dropped int64, err error) {
 	err = t.db.Write(ctx, func(tx *sqldb.Tx) (err error) {
-		dropped, err = t.trimIn(tx, name, now, limits{Most, Keep, true})
+		dropped, err = t.trimIn(tx, name, now, limits{MaxWaiting, MaxAge, true})
 		return err
 	})
 	if err != nil {
@@ -59,7 +59,7 @@ func (t *Table) trimUnattended() {
 	}
 	t.db.Start(func(tx *sqldb.Tx) error {
 		for _, name := range w.names {
-			if _, err := t.trimIn(tx, name, time.Now(), limits{2 * Most, 2 * Keep, false}); err != nil {
+			if _, err := t.trimIn(tx, name, time.Now(), limits{2 * MaxWaiting, 2 * MaxAge, false}); err != nil {
 				return err
 			}
 		}
@@ -75,11 +75,11 @@ func (t *Table) trimIn(tx *sqldb.Tx, name string, now time.Time, l limits) (drop
 	if err != nil {
 		return 0, err
 	}
-	oldest := now.Add(-l.keep)
+	oldest := now.Add(-l.maxAge)
 	if l.onlyIfFailing && failing == 0 {
 		oldest = time.Time{}
 	}
-	last, err := lastTooMany(tx, name, oldest, l.most)
+	last, err := lastTooMany(tx, name, oldest, l.maxWaiting)
 	if err != nil || last == 0 {
 		return 0, err
 	}
@@ -87,11 +87,11 @@ func (t *Table) trimIn(tx *sqldb.Tx, name string, now time.Time, l limits) (drop
 	if err != nil || d.dropped == 0 {
 		return 0, err
 	}
-	data, err := plainjson.Marshal(Data{Count: d.count, From: d.from, To: d.to})
+	data, err := plainjson.Marshal(Data{Count: d.unpostedCount, From: d.from, To: d.to})
 	if err != nil {
 		return 0, fmt.Errorf("encode what was dropped: %w", err)
 	}
-	id := NewID("dropped", name, d.from.Format(time.RFC3339Nano), d.to.Format(time.RFC3339Nano), fmt.Sprint(d.count))
+	id := NewID("dropped", name, d.from.Format(time.RFC3339Nano), d.to.Format(time.RFC3339Nano), fmt.Sprint(d.unpostedCount))
 	_, err = tx.Exec("UPDATE subscription_events SET id = ?, type = ?, session = '', entry = 0, at = ?, data = ? WHERE n = ? AND subscription = ?",
 		id, EventsDropped, now.UnixMicro(), string(data), last, name)
 	if err == nil {
@@ -113,20 +113,20 @@ func lastTooMany(tx *sqldb.Tx, name string, oldest time.Time, most int64) (last 
 		return last, err
 	}
 	var byCount int64
-	err = tx.Get("SELECT n FROM subscription_events WHERE subscription = ? ORDER BY n LIMIT 1 OFFSET ?", []any{name, count - most + dropAtOnce - 1}, &byCount)
+	err = tx.Get("SELECT n FROM subscription_events WHERE subscription = ? ORDER BY n LIMIT 1 OFFSET ?", []any{name, count - most + extraDropped - 1}, &byCount)
 	return max(last, byCount), err
 }
 
-// A drop says what was dropped, now and before.
-type drop struct {
-	dropped  int64 // now
-	count    int64 // since the last event that was posted
-	from, to time.Time
+// A droppedEvents says what was dropped, now and before.
+type droppedEvents struct {
+	dropped       int64 // now
+	unpostedCount int64 // since the last event that was posted
+	from, to      time.Time
 }
 
 // dropUpTo deletes the events of a subscription up to the one with that number, which it leaves for the caller to
 // replace.
-func dropUpTo(tx *sqldb.Tx, name string, last int64, now time.Time) (d drop, err error) {
+func dropUpTo(tx *sqldb.Tx, name string, last int64, now time.Time) (d droppedEvents, err error) {
 	rows, err := tx.Query("SELECT type, at, data FROM subscription_events WHERE subscription = ? AND n <= ? ORDER BY n", name, last)
 	if err != nil {
 		return d, err
@@ -153,14 +153,14 @@ func dropUpTo(tx *sqldb.Tx, name string, last int64, now time.Time) (d drop, err
 	return d, err
 }
 
-// Sweep deletes what waits for subscriptions that were removed from the settings, once it is older than Keep. Then it
+// Sweep deletes what waits for subscriptions that were removed from the settings, once it is older than MaxAge. Then it
 // also forgets how they did, so that later ones of the same names begin anew. It keeps their fences.
 func (t *Table) Sweep(ctx context.Context, now time.Time) error {
 	w := t.wanted.Load()
 	if w == nil {
 		return nil
 	}
-	oldest := now.Add(-Keep).UnixMicro()
+	oldest := now.Add(-MaxAge).UnixMicro()
 	var wanted []any
 	for _, name := range w.names {
 		wanted = append(wanted, name)
@@ -171,8 +171,8 @@ func (t *Table) Sweep(ctx context.Context, now time.Time) error {
 	}
 	_, err := t.db.Exec(ctx, "DELETE FROM subscription_events WHERE at < ? AND subscription NOT IN "+list, append([]any{oldest}, wanted...)...)
 	if err == nil {
-		_, err = t.db.Exec(ctx, "UPDATE subscriptions SET "+notFailing+`, accepted = 0, dropped = 0, dropped_at = 0
-			WHERE failing < ? AND retry_at < ? AND accepted < ? AND dropped_at < ? AND failing + accepted + dropped > 0 AND `+nothingWaits+" AND name NOT IN "+list,
+		_, err = t.db.Exec(ctx, "UPDATE subscriptions SET "+resetFailure+`, accepted = 0, dropped = 0, dropped_at = 0
+			WHERE failing < ? AND retry_at < ? AND accepted < ? AND dropped_at < ? AND failing + accepted + dropped > 0 AND `+nothingWaitsCondition+" AND name NOT IN "+list,
 			append([]any{oldest, oldest, oldest, oldest}, wanted...)...)
 	}
 	if err != nil {
@@ -182,7 +182,7 @@ func (t *Table) Sweep(ctx context.Context, now time.Time) error {
 }
 
 // add counts an event that is dropped. One of the type EventsDropped stands for those that it counts.
-func (d *drop) add(w Waiting, data string) error {
+func (d *droppedEvents) add(w Waiting, data string) error {
 	n, from, to := int64(1), w.At, w.At
 	if w.Type == EventsDropped {
 		if err := json.Unmarshal([]byte(data), &w.Data); err != nil {
@@ -192,7 +192,7 @@ func (d *drop) add(w Waiting, data string) error {
 	} else {
 		d.dropped++
 	}
-	d.count += n
+	d.unpostedCount += n
 	if d.from.IsZero() {
 		d.from = from
 	}

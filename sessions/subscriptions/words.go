@@ -44,8 +44,8 @@ func (t *Table) Words(ctx context.Context, e Event) (string, error) {
 	return strings.Join(texts, "\n\n"), nil
 }
 
-// noTool is the code of the failure of a call whose tool doesn't exist. Some tools fail with it, too.
-const noTool = "not_found"
+// codeNoTool is the code of the failure of a call whose tool doesn't exist. Some tools fail with it, too.
+const codeNoTool = "not_found"
 
 // maxToolName is the length of the longest name that an event has.
 const maxToolName = 100
@@ -65,7 +65,7 @@ func (t *Table) Tool(ctx context.Context, e Event) (string, error) {
 	if err := json.Unmarshal([]byte(data), &use); err != nil {
 		return "", err
 	}
-	if e.Data.Code == noTool {
+	if e.Data.Code == codeNoTool {
 		started, err := t.entry(ctx, e, "e.n < ? AND e.kind = ? AND e.call = ?", e.Entry, string(sessions.KindToolStarted), sqldb.Text(e.Data.Call))
 		if err != nil {
 			return "", err

@@ -118,14 +118,14 @@ func readMessage(r *http.Request) (m Message, req messageRequest, err error) {
 			}
 		}
 	}
-	m.Text, m.Nonce, m.enforced, m.Flags = req.Content, req.Nonce, req.Enforce, req.Flags
+	m.Text, m.Nonce, m.nonceEnforced, m.Flags = req.Content, req.Nonce, req.Enforce, req.Flags
 	if req.Rows != nil {
 		var formed bool
 		if m.Buttons, formed = buttons(*req.Rows); !formed && err == nil {
 			err = errors.New("ill-formed components")
 		}
 	}
-	m.Calls = req.allowsMentions()
+	m.NotifiesPeople = req.allowsMentions()
 	return m, req, err
 }
 
@@ -159,7 +159,7 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request, channel string) 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := s.messages[channel]
-	if m.enforced {
+	if m.nonceEnforced {
 		if i := slices.IndexFunc(all, func(old *Message) bool { return old.Author == Bot && old.Nonce == m.Nonce }); i >= 0 {
 			writeJSON(w, http.StatusOK, s.messageJSON(all[i]))
 			return
@@ -186,7 +186,7 @@ func (s *Server) store(m *Message) {
 	m.Changed = m.At
 	s.messages[m.Channel] = append(s.messages[m.Channel], m)
 	if p, ok := s.places[m.Channel]; ok {
-		p.Last = m.ID
+		p.NewestMessage = m.ID
 		s.places[m.Channel] = p
 	}
 	close(s.wake)
@@ -255,7 +255,7 @@ func (s *Server) edit(w http.ResponseWriter, r *http.Request, channel, id string
 		writeError(w, http.StatusNotFound, 10008, "Unknown Message")
 		return
 	}
-	m.Text, m.Flags, m.Calls = now.Text, now.Flags, now.Calls
+	m.Text, m.Flags, m.NotifiesPeople = now.Text, now.Flags, now.NotifiesPeople
 	if req.Rows != nil { // otherwise it keeps those that it has
 		m.Buttons = now.Buttons
 	}

@@ -13,7 +13,7 @@ type Act func(w http.ResponseWriter, r *http.Request, do http.Handler)
 
 // A fault is an Act that future calls get.
 type fault struct {
-	what, channel string
+	call, channel string
 	times         int // the number of further calls to which it applies; negative means no limit
 	act           Act
 }
@@ -43,7 +43,7 @@ func (s *Server) countCall(what, channel string) *fault {
 	defer s.mu.Unlock()
 	s.calls[what]++
 	for i, f := range s.faults {
-		if (f.what == "" || f.what == what) && (f.channel == "" || f.channel == channel) {
+		if (f.call == "" || f.call == what) && (f.channel == "" || f.channel == channel) {
 			if f.times--; f.times == 0 {
 				s.faults = append(s.faults[:i], s.faults[i+1:]...)
 			}

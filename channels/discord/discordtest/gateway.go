@@ -22,35 +22,35 @@ type gateway struct {
 	token    string
 	upgrader websocket.Upgrader
 
-	mu           sync.Mutex
-	interval     time.Duration // the interval of heartbeats
-	atOnce       int
-	sessionsLeft int // how many sessions may still be begun
-	sessions     map[string]*session
-	conns        []*conn
-	lastID       int
-	identifies   int
-	resumes      int
-	closeCodes   []int // codes with which the bot closed connections
-	withoutHello int   // the number of further connections that get no hello
+	mu                sync.Mutex
+	interval          time.Duration // the interval of heartbeats
+	maxConcurrency    int
+	sessionsLeft      int // how many sessions may still be begun
+	sessions          map[string]*session
+	conns             []*conn
+	lastID            int
+	identifies        int
+	resumes           int
+	closeCodes        []int // codes with which the bot closed connections
+	connsWithoutHello int   // the number of further connections that get no hello
 	// earlyReconnects is the number of further connections that are asked to reconnect before their session begins.
-	earlyReconnects int
-	noContent       bool // whether the bot may not read what people write
+	earlyReconnects  int
+	contentForbidden bool // whether the bot may not read what people write
 }
 
 // A conn is one of the bot's WebSockets.
 type conn struct {
 	ws      *websocket.Conn
 	out     chan []byte
-	gone    chan struct{} // closed when nothing more will be written
+	closed  chan struct{} // closed when nothing more will be written
 	ended   sync.Once
-	mute    bool // whether nothing more is sent on it; guarded by the gateway's mutex
+	isMuted bool // whether nothing more is sent on it; guarded by the gateway's mutex
 	session *session
 }
 
 // newGateway makes a gateway for the bot with that token.
 func newGateway(token string) *gateway {
-	return &gateway{token: token, interval: 2 * time.Second, atOnce: 1000, sessionsLeft: 1000, sessions: map[string]*session{}}
+	return &gateway{token: token, interval: 2 * time.Second, maxConcurrency: 1000, sessionsLeft: 1000, sessions: map[string]*session{}}
 }
 
 // parseID returns an id as a number; 0 if the text is not an id.
@@ -65,7 +65,7 @@ func (g *gateway) describe(host string) map[string]any {
 	defer g.mu.Unlock()
 	return map[string]any{
 		"url": "ws://" + host + gatewayPath, "shards": 1,
-		"session_start_limit": map[string]any{"total": 1000, "remaining": g.sessionsLeft, "reset_after": 1000, "max_concurrency": g.atOnce},
+		"session_start_limit": map[string]any{"total": 1000, "remaining": g.sessionsLeft, "reset_after": 1000, "max_concurrency": g.maxConcurrency},
 	}
 }
 
@@ -87,11 +87,11 @@ func (g *gateway) serve(w http.ResponseWriter, r *http.Request, s *Server) {
 	if err != nil {
 		return // the client has already been told
 	}
-	k := &conn{ws: ws, out: make(chan []byte, 1<<15), gone: make(chan struct{})}
+	k := &conn{ws: ws, out: make(chan []byte, 1<<15), closed: make(chan struct{})}
 	g.mu.Lock()
 	g.conns = append(g.conns, k)
-	if g.withoutHello > 0 {
-		g.withoutHello--
+	if g.connsWithoutHello > 0 {
+		g.connsWithoutHello--
 	} else {
 		k.out <- fmt.Appendf(nil, `{"op":10,"d":{"heartbeat_interval":%d}}`, g.interval.Milliseconds())
 	}
@@ -119,12 +119,12 @@ func (g *gateway) write(k *conn) {
 		select {
 		case data := <-k.out:
 			g.mu.Lock()
-			mute := k.mute
+			mute := k.isMuted
 			g.mu.Unlock()
 			if !mute && k.ws.WriteMessage(websocket.TextMessage, data) != nil {
 				return // reading will end too
 			}
-		case <-k.gone:
+		case <-k.closed:
 			return
 		}
 	}
@@ -144,7 +144,7 @@ func (g *gateway) recordClose(err error) {
 
 // removeConn closes a connection and forgets it. Its session remains, without a connection.
 func (g *gateway) removeConn(k *conn) {
-	k.ended.Do(func() { close(k.gone) })
+	k.ended.Do(func() { close(k.closed) })
 	_ = k.ws.Close() // it has ended
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -45,14 +45,14 @@ func buttons(rows []row) (all []Button, ok bool) {
 
 // An Interaction records something that a person did other than writing a message, and how the bot answered.
 type Interaction struct {
-	ID       string
-	Answered bool
-	Deferred bool   // whether the bot has asked Discord to wait
-	Words    string // the text of the bot's answer
-	Hidden   bool   // whether only the person sees the answer
-	Calls    bool   // whether the answer may notify the people that it names
-	at       time.Time
-	token    string
+	ID             string
+	Answered       bool
+	Deferred       bool   // whether the bot has asked Discord to wait
+	Text           string // the text of the bot's answer
+	Hidden         bool   // whether only the person sees the answer
+	NotifiesPeople bool   // whether the answer may notify the people that it names
+	at             time.Time
+	token          string
 }
 
 // PressButton presses the button with that label below a message, as that user, and returns the id of the
@@ -143,7 +143,7 @@ func (s *Server) answerInteraction(w http.ResponseWriter, r *http.Request, id, t
 		writeError(w, http.StatusBadRequest, 50035, "Invalid Form Body")
 		return
 	}
-	d.Words, d.Hidden, d.Calls = given.Data.Content, given.Data.Flags&64 != 0, given.Data.Content != "" && given.Data.allowsMentions()
+	d.Text, d.Hidden, d.NotifiesPeople = given.Data.Content, given.Data.Flags&64 != 0, given.Data.Content != "" && given.Data.allowsMentions()
 	w.WriteHeader(http.StatusNoContent)
 }
 
@@ -158,7 +158,7 @@ func (s *Server) editInteractionAnswer(w http.ResponseWriter, r *http.Request, t
 	defer s.mu.Unlock()
 	for _, d := range s.interactions {
 		if d.token == token && d.Deferred {
-			d.Answered, d.Words, d.Calls = true, given.Content, given.allowsMentions()
+			d.Answered, d.Text, d.NotifiesPeople = true, given.Content, given.allowsMentions()
 			writeJSON(w, http.StatusOK, map[string]any{"id": s.newID(), "content": given.Content})
 			return
 		}

@@ -30,11 +30,11 @@ const (
 
 // A Place is one of the server's channels, a thread in one, or somebody's private chat with the bot.
 type Place struct {
-	ID     string
-	Type   int
-	Name   string
-	Parent string // the channel of a thread
-	Last   string // the id of the newest message
+	ID            string
+	Type          int
+	Name          string
+	Parent        string // the channel of a thread
+	NewestMessage string // the id of the newest message
 
 	rules []map[string]any // permissions that differ from the server's
 }
@@ -49,8 +49,8 @@ func (p Place) asJSON() map[string]any {
 		w["parent_id"] = p.Parent
 	}
 	w["last_message_id"] = nil // Discord writes this for a place in which nothing has been said
-	if p.Last != "" {
-		w["last_message_id"] = p.Last // even if that message has been deleted since
+	if p.NewestMessage != "" {
+		w["last_message_id"] = p.NewestMessage // even if that message has been deleted since
 	}
 	if p.rules != nil {
 		w["permission_overwrites"] = p.rules
@@ -109,7 +109,7 @@ func (s *Server) Reply(channel, user, message, text string) string {
 // Post writes a message of any kind as that user, with these fields of Discord's JSON. It returns
 // the message's id.
 func (s *Server) Post(channel, user string, fields map[string]any) string {
-	m := &Message{Channel: channel, Author: user, more: fields}
+	m := &Message{Channel: channel, Author: user, extraFields: fields}
 	m.Text, _ = fields["content"].(string) // "" means the same as none
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,7 +127,7 @@ func (s *Server) Rewrite(channel, id, text string) {
 	defer s.mu.Unlock()
 	m := s.find(channel, id)
 	m.Text, m.Changed = text, time.Now()
-	m.more["content"], m.more["edited_timestamp"] = text, m.Changed.UTC().Format(time.RFC3339Nano)
+	m.extraFields["content"], m.extraFields["edited_timestamp"] = text, m.Changed.UTC().Format(time.RFC3339Nano)
 	s.gateway.announce("MESSAGE_UPDATE", s.eventJSON(m))
 }
 
@@ -162,7 +162,7 @@ func (s *Server) messageJSON(m *Message) map[string]any {
 	w := map[string]any{
 		"id": m.ID, "channel_id": m.Channel, "content": m.Text, "author": author, "timestamp": m.At.UTC().Format("2006-01-02T15:04:05.000000+00:00"),
 		"edited_timestamp": nil, "type": 0, "flags": m.Flags, "mentions": mentions(m.Text), "mention_roles": []string{}, "attachments": []any{}, "embeds": []any{},
-		"tts": false, "pinned": false, "mention_everyone": m.Calls,
+		"tts": false, "pinned": false, "mention_everyone": m.NotifiesPeople,
 	}
 	if strings.Contains(m.Text, "<@&"+BotRole+">") {
 		w["mention_roles"] = []string{BotRole}
@@ -173,7 +173,7 @@ func (s *Server) messageJSON(m *Message) map[string]any {
 	if m.ReplyTo != "" {
 		w["type"], w["message_reference"] = 19, map[string]any{"message_id": m.ReplyTo, "channel_id": m.Channel}
 	}
-	maps.Copy(w, m.more)
+	maps.Copy(w, m.extraFields)
 	if ref, ok := w["message_reference"].(map[string]any); ok && w["type"] == 19 {
 		if answered := s.find(m.Channel, ref["message_id"].(string)); answered != nil {
 			w["referenced_message"] = s.messageJSON(answered)

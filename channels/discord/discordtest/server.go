@@ -21,26 +21,26 @@ import (
 
 // A Message is a message that the bot or a person has sent, as its channel shows it.
 type Message struct {
-	ID      string    `json:"id"`
-	Channel string    `json:"channel_id"`
-	Text    string    `json:"content"`
-	Nonce   string    `json:"nonce,omitempty"`
-	ReplyTo string    `json:"reply_to,omitempty"`
-	File    string    `json:"file,omitempty"` // the file's name
-	Data    []byte    `json:"-"`
-	Flags   int       `json:"flags"`
-	Calls   bool      `json:"calls"` // whether the people that the text names are notified
-	Edits   int       `json:"edits,omitempty"`
-	At      time.Time `json:"timestamp"`
+	ID             string    `json:"id"`
+	Channel        string    `json:"channel_id"`
+	Text           string    `json:"content"`
+	Nonce          string    `json:"nonce,omitempty"`
+	ReplyTo        string    `json:"reply_to,omitempty"`
+	File           string    `json:"file,omitempty"` // the file's name
+	Data           []byte    `json:"-"`
+	Flags          int       `json:"flags"`
+	NotifiesPeople bool      `json:"calls"` // whether the people that the text names are notified
+	Edits          int       `json:"edits,omitempty"`
+	At             time.Time `json:"timestamp"`
 	// Changed is when the text was last changed.
 	Changed time.Time `json:"changed"`
 	// Author is the writer's id: Bot, or a person's id.
 	Author string `json:"author"`
 	// Buttons are shown below the text; Reactions are the bot's.
-	Buttons   []Button `json:"buttons,omitempty"`
-	Reactions []string `json:"reactions,omitempty"`
-	enforced  bool
-	more      map[string]any // further fields in Discord's JSON, for people's messages
+	Buttons       []Button `json:"buttons,omitempty"`
+	Reactions     []string `json:"reactions,omitempty"`
+	nonceEnforced bool
+	extraFields   map[string]any // further fields in Discord's JSON, for people's messages
 }
 
 // A Server is Discord with one bot. Several goroutines may call its methods at the same time. It is also an

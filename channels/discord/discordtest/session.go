@@ -46,7 +46,7 @@ const (
 func (g *gateway) applicationFlags() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.noContent {
+	if g.contentForbidden {
 		return 0
 	}
 	return mayReadSomeContent
@@ -75,7 +75,7 @@ func (g *gateway) identify(k *conn, data json.RawMessage, s *Server) {
 	case asked.Intents == 0:
 		k.closeWith(4013)
 		return
-	case g.noContent && asked.Intents&messageContent != 0:
+	case g.contentForbidden && asked.Intents&messageContent != 0:
 		k.closeWith(4014)
 		return
 	}
@@ -143,7 +143,7 @@ func (s *Server) MuteConnections() {
 	s.gateway.mu.Lock()
 	defer s.gateway.mu.Unlock()
 	for _, k := range s.gateway.conns {
-		k.mute = true
+		k.isMuted = true
 		if k.session != nil && k.session.conn == k {
 			k.session.conn = nil
 		}
@@ -173,7 +173,7 @@ func (s *Server) SetHeartbeatInterval(d time.Duration) {
 func (s *Server) SkipHello(n int) {
 	s.gateway.mu.Lock()
 	defer s.gateway.mu.Unlock()
-	s.gateway.withoutHello = n
+	s.gateway.connsWithoutHello = n
 }
 
 // AskEarlyReconnect asks the next n connections that begin a session to reconnect before the session has begun.
@@ -187,7 +187,7 @@ func (s *Server) AskEarlyReconnect(n int) {
 func (s *Server) AllowContent(may bool) {
 	s.gateway.mu.Lock()
 	defer s.gateway.mu.Unlock()
-	s.gateway.noContent = !may
+	s.gateway.contentForbidden = !may
 }
 
 // SessionsLeft sets how many sessions may still be begun.

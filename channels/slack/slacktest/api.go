@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// mostText is the maximum length of a message's text, in bytes.
-const mostText = 40000
+// maxTextBytes is the maximum length of a message's text, in bytes.
+const maxTextBytes = 40000
 
-// mostEdited is the maximum length of an edit's text, in bytes.
-const mostEdited = 4000
+// maxEditedBytes is the maximum length of an edit's text, in bytes.
+const maxEditedBytes = 4000
 
 // userInfo answers users.info.
 func (s *Server) userInfo(w http.ResponseWriter, id string) {
@@ -191,14 +191,14 @@ func (m *Message) fillFrom(form url.Values) {
 	m.Text = form.Get("text")
 	m.blocks = m.blocks.changed(form)
 	m.Shown, m.Buttons = m.blocks.shown(m.Text)
-	m.Unfurls = form.Get("unfurl_links") != "false" || form.Get("unfurl_media") != "false"
-	m.Calls = form.Get("link_names") == "true" || form.Get("link_names") == "1"
+	m.ShowsPreviews = form.Get("unfurl_links") != "false" || form.Get("unfurl_media") != "false"
+	m.NotifiesEverybody = form.Get("link_names") == "true" || form.Get("link_names") == "1"
 	m.Markdown = strings.Join(m.blocks.markdown(), "\n")
 	for _, all := range []string{"<!channel", "<!here", "<!everyone", "<!subteam"} {
-		m.Calls = m.Calls || strings.Contains(m.Text, all) || strings.Contains(m.Markdown, all)
+		m.NotifiesEverybody = m.NotifiesEverybody || strings.Contains(m.Text, all) || strings.Contains(m.Markdown, all)
 	}
 	if data := form.Get("metadata"); data != "" {
-		m.more = map[string]any{"metadata": json.RawMessage(data)}
+		m.extraFields = map[string]any{"metadata": json.RawMessage(data)}
 		var key struct {
 			Payload struct {
 				Key string `json:"key"`
@@ -230,7 +230,7 @@ func (m *Message) refusalCode(noMarkdown bool) string {
 	switch {
 	case noMarkdown && m.Markdown != "":
 		return "invalid_blocks"
-	case len(m.Text) > mostText:
+	case len(m.Text) > maxTextBytes:
 		return "msg_too_long"
 	case strings.TrimSpace(m.Text) == "" && m.File == "":
 		return "no_text"
@@ -324,7 +324,7 @@ func (s *Server) update(w http.ResponseWriter, form url.Values) {
 		writeError(w, code)
 		return
 	}
-	if len(now.Text) > mostEdited {
+	if len(now.Text) > maxEditedBytes {
 		writeError(w, "msg_too_long")
 		return
 	}

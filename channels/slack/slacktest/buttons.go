@@ -12,18 +12,18 @@ import (
 
 // What Slack accepts in blocks.
 const (
-	mostBlocks  = 50
-	mostSection = 3000
-	// mostMarkdown is the maximum length of the texts of all markdown blocks in a message together, and
-	// mostTogether that of all its blocks.
-	mostMarkdown = 12000
-	mostTogether = 13200
-	mostRows     = 100 // the maximum number of rows in the one table that a message may have
-	mostColumns  = 20
-	mostInRow    = 25
-	mostLabel    = 75
-	mostValue    = 2000
-	mostAction   = 255
+	maxBlocks  = 50
+	maxSection = 3000
+	// maxMarkdown is the maximum length of the texts of all markdown blocks in a message together, and
+	// maxAllBlocks that of all its blocks.
+	maxMarkdown     = 12000
+	maxAllBlocks    = 13200
+	maxRows         = 100 // the maximum number of rows in the one table that a message may have
+	maxColumns      = 20
+	maxButtonsInRow = 25
+	maxLabel        = 75
+	maxValue        = 2000
+	maxActionID     = 255
 )
 
 // A Button is one button below a message.
@@ -35,9 +35,9 @@ type Button struct {
 
 // A layout is what a message shows besides its text.
 type layout struct {
-	Blocks   []block
-	Attached []attachment
-	broken   bool
+	Blocks    []block
+	Attached  []attachment
+	isInvalid bool
 }
 
 type attachment struct {
@@ -85,14 +85,14 @@ func (l layout) markdown() (texts []string) {
 
 // changed returns the layout after a call has changed it. What the call does not name stays as it is.
 func (l layout) changed(form url.Values) layout {
-	l.broken = false
+	l.isInvalid = false
 	if form.Has("blocks") {
 		l.Blocks = nil
-		l.broken = json.Unmarshal([]byte(form.Get("blocks")), &l.Blocks) != nil
+		l.isInvalid = json.Unmarshal([]byte(form.Get("blocks")), &l.Blocks) != nil
 	}
 	if form.Has("attachments") {
 		l.Attached = nil
-		l.broken = json.Unmarshal([]byte(form.Get("attachments")), &l.Attached) != nil || l.broken
+		l.isInvalid = json.Unmarshal([]byte(form.Get("attachments")), &l.Attached) != nil || l.isInvalid
 	}
 	return l
 }
@@ -108,7 +108,7 @@ func (l layout) all() []block {
 
 // refusalCode returns the code with which Slack refuses a layout; "" if it accepts the layout.
 func (l layout) refusalCode() string {
-	if l.broken || len(l.Blocks) > mostBlocks {
+	if l.isInvalid || len(l.Blocks) > maxBlocks {
 		return "invalid_blocks"
 	}
 	if code := markdownRefusalCode(l.markdown()); code != "" {
@@ -117,7 +117,7 @@ func (l layout) refusalCode() string {
 	seen := map[string]bool{}
 	together := 0
 	for _, b := range l.all() {
-		if together += units(b.Text.Text); together > mostTogether {
+		if together += utf16Length(b.Text.Text); together > maxAllBlocks {
 			return "msg_blocks_too_long"
 		}
 		switch b.Type {
@@ -126,17 +126,17 @@ func (l layout) refusalCode() string {
 				return "invalid_blocks"
 			}
 		case "section":
-			if n := units(b.Text.Text); n == 0 || n > mostSection || b.Text.Type != "mrkdwn" {
+			if n := utf16Length(b.Text.Text); n == 0 || n > maxSection || b.Text.Type != "mrkdwn" {
 				return "invalid_blocks"
 			}
 		case "actions":
-			if len(b.Elements) == 0 || len(b.Elements) > mostInRow {
+			if len(b.Elements) == 0 || len(b.Elements) > maxButtonsInRow {
 				return "invalid_blocks"
 			}
 			for _, e := range b.Elements {
-				n := units(e.Text.Text)
-				if e.Type != "button" || e.Text.Type != "plain_text" || n == 0 || n > mostLabel ||
-					len(e.Value) > mostValue || len(e.Action) > mostAction || seen[e.Action] {
+				n := utf16Length(e.Text.Text)
+				if e.Type != "button" || e.Text.Type != "plain_text" || n == 0 || n > maxLabel ||
+					len(e.Value) > maxValue || len(e.Action) > maxActionID || seen[e.Action] {
 					return "invalid_blocks"
 				}
 				seen[e.Action] = true
@@ -148,20 +148,20 @@ func (l layout) refusalCode() string {
 	return ""
 }
 
-// units returns the length of a text in UTF-16 units.
-func units(s string) int { return len(utf16.Encode([]rune(s))) }
+// utf16Length returns the length of a text in UTF-16 utf16Length.
+func utf16Length(s string) int { return len(utf16.Encode([]rune(s))) }
 
 // markdownRefusalCode returns the code with which Slack refuses markdown blocks; "" if it
 // accepts them.
 func markdownRefusalCode(texts []string) string {
 	length, tables := 0, 0
 	for _, text := range texts {
-		n := units(text)
-		if length += n; n == 0 || length > mostMarkdown {
+		n := utf16Length(text)
+		if length += n; n == 0 || length > maxMarkdown {
 			return "invalid_blocks"
 		}
 		for _, rows := range tablesOf(text) {
-			if tables++; tables > 1 || len(rows) > mostRows || strings.Count(rows[0], "|") > mostColumns+1 {
+			if tables++; tables > 1 || len(rows) > maxRows || strings.Count(rows[0], "|") > maxColumns+1 {
 				return "invalid_blocks"
 			}
 		}

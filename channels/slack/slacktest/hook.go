@@ -23,12 +23,12 @@ type hook struct {
 	client      *http.Client
 	ctx         context.Context // done when the hook ends
 	running     sync.WaitGroup
-	acked       func(id string, shown json.RawMessage) // records an acknowledgement
+	recordAck   func(id string, shown json.RawMessage) // records an acknowledgement
 	isForgotten func(id string) bool
 
 	mu     sync.Mutex
-	paused chan struct{}          // closed when requests continue; nil unless they are paused
-	lines  map[string][]*envelope // by channel: the envelopes that must be delivered
+	resume chan struct{}          // closed when requests continue; nil unless they are paused
+	queues map[string][]*envelope // by channel: the envelopes that must be delivered
 }
 
 // hookPause is the time between two attempts.
@@ -39,7 +39,7 @@ const hookPause = 20 * time.Millisecond
 func (s *Server) SendRequestsTo(address, secret string) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	h := &hook{
-		url: address, secret: secret, ctx: ctx, lines: map[string][]*envelope{}, acked: s.sockets.ack, isForgotten: s.sockets.isForgotten,
+		url: address, secret: secret, ctx: ctx, queues: map[string][]*envelope{}, recordAck: s.sockets.ack, isForgotten: s.sockets.isForgotten,
 		client: &http.Client{Timeout: 10 * time.Second},
 	}
 	s.sockets.mu.Lock()
@@ -77,12 +77,12 @@ func (s *sockets) pause(on bool) {
 	s.hook.mu.Lock()
 	defer s.hook.mu.Unlock()
 	switch {
-	case on && s.hook.paused == nil:
-		s.hook.paused = make(chan struct{})
+	case on && s.hook.resume == nil:
+		s.hook.resume = make(chan struct{})
 		s.hook.client.CloseIdleConnections()
-	case !on && s.hook.paused != nil:
-		close(s.hook.paused)
-		s.hook.paused = nil
+	case !on && s.hook.resume != nil:
+		close(s.hook.resume)
+		s.hook.resume = nil
 	}
 }
 
@@ -90,8 +90,8 @@ func (s *sockets) pause(on bool) {
 func (h *hook) add(e *envelope) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.lines[e.chat] = append(h.lines[e.chat], e)
-	if len(h.lines[e.chat]) == 1 && h.ctx.Err() == nil {
+	h.queues[e.chat] = append(h.queues[e.chat], e)
+	if len(h.queues[e.chat]) == 1 && h.ctx.Err() == nil {
 		h.running.Go(func() { h.sendLine(e.chat) })
 	}
 }
@@ -100,12 +100,12 @@ func (h *hook) add(e *envelope) {
 func (h *hook) sendLine(chat string) {
 	for {
 		h.mu.Lock()
-		line := h.lines[chat]
+		line := h.queues[chat]
 		if len(line) == 0 || h.ctx.Err() != nil {
 			h.mu.Unlock()
 			return
 		}
-		e, paused := line[0], h.paused
+		e, paused := line[0], h.resume
 		h.mu.Unlock()
 		if paused != nil {
 			select {
@@ -115,7 +115,7 @@ func (h *hook) sendLine(chat string) {
 			continue
 		}
 		if shown, ok := h.post(e); ok {
-			h.acked(e.id, shown)
+			h.recordAck(e.id, shown)
 		} else if e.kind == eventsAPI && !h.isForgotten(e.id) {
 			select {
 			case <-time.After(hookPause):
@@ -124,7 +124,7 @@ func (h *hook) sendLine(chat string) {
 			continue
 		}
 		h.mu.Lock()
-		h.lines[chat] = h.lines[chat][1:]
+		h.queues[chat] = h.queues[chat][1:]
 		h.mu.Unlock()
 	}
 }

@@ -11,17 +11,17 @@ import (
 
 // A Message is a message in a channel, as everybody there sees it.
 type Message struct {
-	TS      string `json:"ts"`
-	Channel string `json:"channel"`
-	Thread  string `json:"thread,omitempty"`
-	User    string `json:"user"`
-	Text    string `json:"text"` // the text as it was sent, in mrkdwn
-	Key     string `json:"key,omitempty"`
-	File    string `json:"file,omitempty"` // the file's name
-	Data    []byte `json:"-"`
-	Calls   bool   `json:"calls"`   // whether the message notifies everybody
-	Unfurls bool   `json:"unfurls"` // whether links show previews
-	Edits   int    `json:"edits,omitempty"`
+	TS                string `json:"ts"`
+	Channel           string `json:"channel"`
+	Thread            string `json:"thread,omitempty"`
+	User              string `json:"user"`
+	Text              string `json:"text"` // the text as it was sent, in mrkdwn
+	Key               string `json:"key,omitempty"`
+	File              string `json:"file,omitempty"` // the file's name
+	Data              []byte `json:"-"`
+	NotifiesEverybody bool   `json:"calls"`   // whether the message notifies everybody
+	ShowsPreviews     bool   `json:"unfurls"` // whether links show previews
+	Edits             int    `json:"edits,omitempty"`
 	// Changed is when the text was last changed.
 	Changed time.Time `json:"changed"`
 	// Buttons are shown below the text. Shown is the text that people see: the text of the blocks, if there are
@@ -31,12 +31,12 @@ type Message struct {
 	// Markdown is the text of the message's markdown blocks.
 	Markdown string `json:"markdown,omitempty"`
 	// Streaming is true while the message may grow; To is the user for whom it was started.
-	Streaming bool   `json:"streaming,omitempty"`
-	Cards     []Card `json:"cards,omitempty"`
-	chunked   bool   // whether it grows by chunks, and not only by text
-	To        string `json:"to,omitempty"`
-	blocks    layout
-	more      map[string]any
+	Streaming     bool   `json:"streaming,omitempty"`
+	Cards         []Card `json:"cards,omitempty"`
+	growsByChunks bool   // whether it grows by chunks, and not only by text
+	To            string `json:"to,omitempty"`
+	blocks        layout
+	extraFields   map[string]any
 }
 
 // Say writes a message as that user and returns its ts. A channel whose id begins with D is the user's private chat
@@ -53,7 +53,7 @@ func (s *Server) Reply(channel, thread, user, text string) string {
 // Post writes a message of any kind as that user, with these fields of Slack's JSON. It returns the
 // message's ts.
 func (s *Server) Post(channel, user string, fields map[string]any) string {
-	m := &Message{Channel: channel, User: user, more: fields}
+	m := &Message{Channel: channel, User: user, extraFields: fields}
 	m.Text, _ = fields["text"].(string)        // "" means the same as none
 	m.Thread, _ = fields["thread_ts"].(string) // likewise
 	s.mu.Lock()
@@ -100,7 +100,7 @@ func (m *Message) asJSON() map[string]any {
 	if m.File != "" {
 		e["files"] = []map[string]any{{"id": "F" + m.TS, "name": m.File, "title": m.File}}
 	}
-	maps.Copy(e, m.more)
+	maps.Copy(e, m.extraFields)
 	return e
 }
 

@@ -8,8 +8,8 @@ import (
 
 // What Slack accepts: the blocks in a home's view, and the prompts in a pane.
 const (
-	mostViewBlocks = 100
-	mostPrompts    = 4
+	maxViewBlocks = 100
+	maxPrompts    = 4
 )
 
 // A Prompt is a question that a pane suggests.
@@ -36,7 +36,7 @@ func (s *Server) OpenHome(user, tab string) {
 // OpenPane opens the app's pane beside a channel as that user, and returns the ts of its
 // thread.
 func (s *Server) OpenPane(user, beside string) (thread string) {
-	m := &Message{Channel: direct(user), User: Bot, Text: "New Assistant Thread", more: map[string]any{"subtype": "assistant_app_thread"}}
+	m := &Message{Channel: direct(user), User: Bot, Text: "New Assistant Thread", extraFields: map[string]any{"subtype": "assistant_app_thread"}}
 	s.mu.Lock()
 	s.store(m)
 	s.mu.Unlock()
@@ -88,7 +88,7 @@ func (s *Server) publishView(w http.ResponseWriter, r *http.Request) {
 	}
 	err := json.NewDecoder(r.Body).Decode(&call)
 	view := layout{Blocks: call.View.Blocks}
-	bad := err != nil || call.User == "" || call.View.Type != "home" || len(view.Blocks) > mostViewBlocks
+	bad := err != nil || call.User == "" || call.View.Type != "home" || len(view.Blocks) > maxViewBlocks
 	for _, b := range view.Blocks { // each separately: the limit for all together is a message's
 		bad = bad || layout{Blocks: []block{b}}.refusalCode() != "" || b.Type != "section"
 	}
@@ -113,7 +113,7 @@ func (s *Server) setPane(w http.ResponseWriter, form url.Values, method string) 
 		writeError(w, "channel_not_found")
 		return
 	}
-	isPane := root != nil && root.more["subtype"] == "assistant_app_thread"
+	isPane := root != nil && root.extraFields["subtype"] == "assistant_app_thread"
 	if root == nil || method != "assistant.threads.setStatus" && !isPane {
 		writeError(w, "invalid_thread_ts")
 		return
@@ -131,7 +131,7 @@ func (s *Server) setPane(w http.ResponseWriter, form url.Values, method string) 
 		p.Title = form.Get("title")
 	default:
 		var prompts []Prompt
-		if json.Unmarshal([]byte(form.Get("prompts")), &prompts) != nil || len(prompts) == 0 || len(prompts) > mostPrompts {
+		if json.Unmarshal([]byte(form.Get("prompts")), &prompts) != nil || len(prompts) == 0 || len(prompts) > maxPrompts {
 			writeError(w, "invalid_arguments")
 			return
 		}

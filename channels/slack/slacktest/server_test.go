@@ -16,8 +16,8 @@ import (
 	"parley/channels/slack/slacktest"
 )
 
-// patience bounds every wait that is expected to end.
-const patience = 30 * time.Second
+// testTimeout limits how long a test waits for anything.
+const testTimeout = 30 * time.Second
 
 type rig struct {
 	*slacktest.Server
@@ -36,7 +36,7 @@ func newRig(t *testing.T) *rig {
 	return &rig{s, t, api}
 }
 
-// call calls a method and gives its answer.
+// call calls a method and returns its answer.
 func (r *rig) call(method string, form url.Values) map[string]any {
 	r.t.Helper()
 	if form == nil {
@@ -45,10 +45,10 @@ func (r *rig) call(method string, form url.Values) map[string]any {
 	if form.Get("token") == "" {
 		form.Set("token", "xoxb-1")
 	}
-	return r.do(http.PostForm(r.url+method, form))
+	return r.readJSON(http.PostForm(r.url+method, form))
 }
 
-func (r *rig) do(resp *http.Response, err error) map[string]any {
+func (r *rig) readJSON(resp *http.Response, err error) map[string]any {
 	r.t.Helper()
 	if err != nil {
 		r.t.Fatal(err)
@@ -68,13 +68,13 @@ func (r *rig) do(resp *http.Response, err error) map[string]any {
 	return answer
 }
 
-// A client is one that reads a socket.
-type client struct {
+// A socketClient reads frames from a socket.
+type socketClient struct {
 	conn   *websocket.Conn
 	frames chan map[string]any
 }
 
-func (r *rig) connect() *client {
+func (r *rig) connect() *socketClient {
 	r.t.Helper()
 	address, ok := r.call("apps.connections.open", url.Values{"token": {"xapp-1"}})["url"].(string)
 	if !ok {
@@ -86,8 +86,8 @@ func (r *rig) connect() *client {
 	}
 	_ = resp.Body.Close()
 	r.t.Cleanup(func() { _ = conn.Close() })
-	c := &client{conn, make(chan map[string]any, 100)}
-	go func() { // ends with the connection
+	c := &socketClient{conn, make(chan map[string]any, 100)}
+	go func() { // ends when the connection is closed
 		defer close(c.frames)
 		for {
 			frame := map[string]any{}
@@ -97,46 +97,46 @@ func (r *rig) connect() *client {
 			c.frames <- frame
 		}
 	}()
-	if hello := r.frame(c); hello["type"] != "hello" {
+	if hello := r.nextFrame(c); hello["type"] != "hello" {
 		r.t.Errorf("it begins with %v", hello)
 	}
 	return c
 }
 
-func (r *rig) frame(c *client) map[string]any {
+func (r *rig) nextFrame(c *socketClient) map[string]any {
 	r.t.Helper()
 	select {
 	case frame := <-c.frames:
 		return frame
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		r.t.Fatal("nothing comes")
 		return nil
 	}
 }
 
-func (r *rig) ack(c *client, frame map[string]any) {
+func (r *rig) ack(c *socketClient, frame map[string]any) {
 	r.t.Helper()
 	if err := c.conn.WriteJSON(map[string]any{"envelope_id": frame["envelope_id"]}); err != nil {
 		r.t.Fatal(err)
 	}
 }
 
-func TestWhatIsNotAcknowledgedGoesToAnotherSocket(t *testing.T) {
+func TestUnacknowledgedEventsGoToAnotherSocket(t *testing.T) {
 	r := newRig(t)
-	r.Say("D1", "U1", "early") // nobody is connected yet
+	r.Say("D1", "U1", "early") // no socket is open yet
 	one := r.connect()
-	first := r.frame(one)
+	first := r.nextFrame(one)
 	if r.Unacked() != 1 {
 		t.Errorf("%d are not acknowledged", r.Unacked())
 	}
 	two := r.connect()
 	_ = one.conn.Close()
-	second := r.frame(two)
+	second := r.nextFrame(two)
 	if second["envelope_id"] != first["envelope_id"] || second["retry_attempt"] != 1.0 {
 		t.Errorf("first %v, then %v", first, second)
 	}
 	r.ack(two, second)
-	deadline := time.After(patience)
+	deadline := time.After(testTimeout)
 	for r.Unacked() != 0 {
 		select {
 		case <-time.After(time.Millisecond):
@@ -146,23 +146,23 @@ func TestWhatIsNotAcknowledgedGoesToAnotherSocket(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotAcknowledgedInTimeComesAgain(t *testing.T) {
+func TestUnacknowledgedEventsAreSentAgain(t *testing.T) {
 	r := newRig(t)
 	c := r.connect()
 	r.Say("D1", "U1", "hi")
-	first, second := r.frame(c), r.frame(c)
+	first, second := r.nextFrame(c), r.nextFrame(c)
 	if first["envelope_id"] != second["envelope_id"] {
 		t.Errorf("first %v, then %v", first, second)
 	}
 }
 
-func TestAMentionIsToldTwice(t *testing.T) {
+func TestAMentionCausesTwoEvents(t *testing.T) {
 	r := newRig(t)
 	c := r.connect()
 	r.Say("C1", "U1", "hi <@"+slacktest.Bot+">")
 	kinds := map[any]bool{}
 	for range 2 {
-		frame := r.frame(c)
+		frame := r.nextFrame(c)
 		r.ack(c, frame)
 		payload, _ := frame["payload"].(map[string]any)
 		event, _ := payload["event"].(map[string]any)
@@ -210,23 +210,23 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-func TestControls(t *testing.T) {
+func TestControlPaths(t *testing.T) {
 	r := newRig(t)
 	base := strings.TrimSuffix(r.url, "/api/") + "/_control/"
-	said := r.do(http.Post(base+"say", "application/json", strings.NewReader(`{"channel":"D1","user":"U1","text":"hi"}`)))
+	said := r.readJSON(http.Post(base+"say", "application/json", strings.NewReader(`{"channel":"D1","user":"U1","text":"hi"}`)))
 	if said["ts"] == "" || r.Unacked() != 1 {
 		t.Errorf("said %v", said)
 	}
 	r.call("chat.postMessage", url.Values{"channel": {"D1"}, "text": {"hello"}})
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
 	if _, err := r.WaitSent(ctx, "D1", 1); err != nil {
 		t.Fatal(err)
 	}
-	if sent, _ := r.do(http.Get(base + "sent?channel=D1"))["list"].([]any); len(sent) != 1 {
+	if sent, _ := r.readJSON(http.Get(base + "sent?channel=D1"))["list"].([]any); len(sent) != 1 {
 		t.Errorf("sent %v", sent)
 	}
-	if state := r.do(http.Get(base + "state")); state["unacked"] != 2.0 { // it is told of its own, too
+	if state := r.readJSON(http.Get(base + "state")); state["unacked"] != 2.0 { // the app also gets events for its own messages
 		t.Errorf("state %v", state)
 	}
 	if a := r.call("auth.test", url.Values{"token": {"xoxb-wrong"}}); a["error"] != "invalid_auth" {

@@ -22,28 +22,28 @@ const defaultPing = 5 * time.Second
 type sockets struct {
 	upgrader websocket.Upgrader
 
-	mu      sync.Mutex
-	open    []*socket
-	turn    int                // counts deliveries, so that the sockets take turns
-	ofChat  map[string]*socket // the socket that a chat's events go to; nil if they go to any
-	frozen  bool
-	lastID  int
-	acks    int
-	ping    time.Duration // the interval of pings
-	pending map[string]*envelope
-	acked   map[string]bool
-	shown   map[string]json.RawMessage // the payloads of acknowledgements, by envelope
-	waiting []*envelope                // envelopes that wait because no socket is open
-	hook    *hook                      // delivers instead of the sockets, if set
+	mu            sync.Mutex
+	openSockets   []*socket
+	deliveryCount int                // counts deliveries, so that the sockets take turns
+	socketByChat  map[string]*socket // the socket that a chat's events go to; nil if they go to any
+	isFrozen      bool
+	lastID        int
+	acks          int
+	ping          time.Duration // the interval of pings
+	pending       map[string]*envelope
+	acked         map[string]bool
+	shown         map[string]json.RawMessage // the payloads of acknowledgements, by envelope
+	waiting       []*envelope                // envelopes that wait because no socket is open
+	hook          *hook                      // delivers instead of the sockets, if set
 }
 
 // A socket is one of the app's connections.
 type socket struct {
 	conn     *websocket.Conn
 	out      chan []byte
-	gone     chan struct{} // closed when nothing more will be written
+	closed   chan struct{} // closed when nothing more will be written
 	goneOnce sync.Once
-	mute     atomic.Bool // whether it answers pings but delivers nothing
+	isMuted  atomic.Bool // whether it answers pings but delivers nothing
 }
 
 // An envelope holds an event or an action until it is acknowledged.
@@ -53,7 +53,7 @@ type envelope struct {
 	payload  json.RawMessage
 	attempts int
 	chat     string // the channel in which it happened
-	at       *socket
+	sentOn   *socket
 	timer    *time.Timer
 }
 
@@ -68,18 +68,18 @@ func (s *sockets) serve(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // the client has already been told
 	}
-	k := &socket{conn: conn, out: make(chan []byte, 4096), gone: make(chan struct{})}
+	k := &socket{conn: conn, out: make(chan []byte, 4096), closed: make(chan struct{})}
 	conn.SetPingHandler(func(data string) error {
 		select {
-		case <-k.gone:
+		case <-k.closed:
 		default:
 			_ = conn.WriteControl(websocket.PongMessage, []byte(data), time.Now().Add(time.Second)) // a broken one ends by itself
 		}
 		return nil
 	})
 	s.mu.Lock()
-	s.open = append(s.open, k)
-	hello := fmt.Sprintf(`{"type":"hello","num_connections":%d,"connection_info":{"app_id":"A0PARLEY"}}`, len(s.open))
+	s.openSockets = append(s.openSockets, k)
+	hello := fmt.Sprintf(`{"type":"hello","num_connections":%d,"connection_info":{"app_id":"A0PARLEY"}}`, len(s.openSockets))
 	k.out <- []byte(hello)
 	for _, e := range s.waiting {
 		s.deliver(e)
@@ -95,7 +95,7 @@ func (s *sockets) serve(w http.ResponseWriter, r *http.Request) {
 			break
 		}
 		select {
-		case <-k.gone:
+		case <-k.closed:
 			continue
 		default:
 		}
@@ -107,7 +107,7 @@ func (s *sockets) serve(w http.ResponseWriter, r *http.Request) {
 			s.ack(ack.ID, ack.Payload)
 		}
 	}
-	k.goneOnce.Do(func() { close(k.gone) })
+	k.goneOnce.Do(func() { close(k.closed) })
 	s.removeSocket(k)
 	_ = conn.Close() // it has ended
 	writing.Wait()
@@ -120,18 +120,18 @@ func (s *sockets) write(k *socket, every time.Duration) {
 	for {
 		select {
 		case data := <-k.out:
-			if k.mute.Load() {
+			if k.isMuted.Load() {
 				continue // it will be sent again, because nobody acknowledges it
 			}
 			if k.conn.WriteMessage(websocket.TextMessage, data) != nil {
 				return // reading will end too
 			}
 		case <-ping.C:
-			if k.mute.Load() {
+			if k.isMuted.Load() {
 				continue
 			}
 			_ = k.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(time.Second)) // a broken one ends by itself
-		case <-k.gone:
+		case <-k.closed:
 			return
 		}
 	}
@@ -141,15 +141,15 @@ func (s *sockets) write(k *socket, every time.Duration) {
 func (s *sockets) removeSocket(k *socket) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i, o := range s.open {
+	for i, o := range s.openSockets {
 		if o == k {
-			s.open = append(s.open[:i], s.open[i+1:]...)
+			s.openSockets = append(s.openSockets[:i], s.openSockets[i+1:]...)
 			break
 		}
 	}
 	for _, e := range s.pending {
-		if e.at == k {
-			e.at = nil
+		if e.sentOn == k {
+			e.sentOn = nil
 			s.deliver(e)
 		}
 	}
@@ -190,11 +190,11 @@ func (s *sockets) deliver(e *envelope) {
 	if s.pending[e.id] != e {
 		return // acknowledged or forgotten in the meantime
 	}
-	if e.kind != eventsAPI && (e.attempts > 0 || len(s.open) == 0) {
+	if e.kind != eventsAPI && (e.attempts > 0 || len(s.openSockets) == 0) {
 		delete(s.pending, e.id) // the person who pressed is told that it failed
 		return
 	}
-	if len(s.open) == 0 || s.frozen {
+	if len(s.openSockets) == 0 || s.isFrozen {
 		s.waiting = append(s.waiting, e)
 		return
 	}
@@ -202,7 +202,7 @@ func (s *sockets) deliver(e *envelope) {
 	frame := fmt.Sprintf(`{"type":%q,"envelope_id":%q,"accepts_response_payload":%t,"retry_attempt":%d,"payload":%s}`,
 		e.kind, e.id, e.kind != eventsAPI, e.attempts, e.payload)
 	e.attempts++
-	e.at = k
+	e.sentOn = k
 	select {
 	case k.out <- []byte(frame):
 	default: // its client does not read; the timer will try again
@@ -213,13 +213,13 @@ func (s *sockets) deliver(e *envelope) {
 // socketFor returns the open socket over which something that happened in a chat must be delivered. The caller
 // holds s.mu.
 func (s *sockets) socketFor(chat string) *socket {
-	if k := s.ofChat[chat]; k != nil && slices.Contains(s.open, k) {
+	if k := s.socketByChat[chat]; k != nil && slices.Contains(s.openSockets, k) {
 		return k
 	}
-	s.turn++
-	k := s.open[s.turn%len(s.open)]
-	if s.ofChat != nil {
-		s.ofChat[chat] = k
+	s.deliveryCount++
+	k := s.openSockets[s.deliveryCount%len(s.openSockets)]
+	if s.socketByChat != nil {
+		s.socketByChat[chat] = k
 	}
 	return k
 }
@@ -230,7 +230,7 @@ func (s *sockets) socketFor(chat string) *socket {
 func (s *Server) KeepChatsTogether() {
 	s.sockets.mu.Lock()
 	defer s.sockets.mu.Unlock()
-	s.sockets.ofChat = map[string]*socket{}
+	s.sockets.socketByChat = map[string]*socket{}
 }
 
 // redeliver sends an envelope that was not acknowledged in time again.
@@ -263,7 +263,7 @@ func (s *sockets) ack(id string, shown json.RawMessage) {
 func (s *sockets) cut() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, k := range s.open {
+	for _, k := range s.openSockets {
 		reset(k.conn.NetConn())
 	}
 }
@@ -272,8 +272,8 @@ func (s *sockets) cut() {
 func (s *Server) CutOneSocket() {
 	s.sockets.mu.Lock()
 	defer s.sockets.mu.Unlock()
-	if len(s.sockets.open) > 0 {
-		reset(s.sockets.open[0].conn.NetConn())
+	if len(s.sockets.openSockets) > 0 {
+		reset(s.sockets.openSockets[0].conn.NetConn())
 	}
 }
 
@@ -284,10 +284,10 @@ func (s *Server) CutSockets() { s.sockets.cut() }
 // not acknowledged on them go to others.
 func (s *Server) Deafen() {
 	s.sockets.mu.Lock()
-	open := slices.Clone(s.sockets.open)
+	open := slices.Clone(s.sockets.openSockets)
 	s.sockets.mu.Unlock()
 	for _, k := range open {
-		k.goneOnce.Do(func() { close(k.gone) })
+		k.goneOnce.Do(func() { close(k.closed) })
 		s.sockets.removeSocket(k)
 	}
 }
@@ -297,8 +297,8 @@ func (s *Server) Deafen() {
 func (s *Server) Mute() {
 	s.sockets.mu.Lock()
 	defer s.sockets.mu.Unlock()
-	for _, k := range s.sockets.open {
-		k.mute.Store(true)
+	for _, k := range s.sockets.openSockets {
+		k.isMuted.Store(true)
 	}
 }
 
@@ -313,7 +313,7 @@ func (s *Server) PingEvery(d time.Duration) {
 func (s *Server) Sockets() int {
 	s.sockets.mu.Lock()
 	defer s.sockets.mu.Unlock()
-	return len(s.sockets.open)
+	return len(s.sockets.openSockets)
 }
 
 // Acks returns how many acknowledgements have arrived.
@@ -349,7 +349,7 @@ func (s *Server) DropUnacked() {
 func (s *Server) Disconnect(reason string, grace time.Duration) {
 	s.sockets.mu.Lock()
 	defer s.sockets.mu.Unlock()
-	for _, k := range s.sockets.open {
+	for _, k := range s.sockets.openSockets {
 		k.out <- fmt.Appendf(nil, `{"type":"disconnect","reason":%q}`, reason)
 		time.AfterFunc(grace, func() { _ = k.conn.Close() }) // it may be closed already
 	}
@@ -359,7 +359,7 @@ func (s *Server) Disconnect(reason string, grace time.Duration) {
 func (s *Server) Freeze(on bool) {
 	s.sockets.mu.Lock()
 	defer s.sockets.mu.Unlock()
-	s.sockets.frozen = on
+	s.sockets.isFrozen = on
 	if on {
 		return
 	}
@@ -374,10 +374,10 @@ func (s *Server) Freeze(on bool) {
 func (s *Server) WriteFrame(frame string) bool {
 	s.sockets.mu.Lock()
 	defer s.sockets.mu.Unlock()
-	if len(s.sockets.open) == 0 {
+	if len(s.sockets.openSockets) == 0 {
 		return false
 	}
-	s.sockets.open[0].out <- []byte(frame)
+	s.sockets.openSockets[0].out <- []byte(frame)
 	return true
 }
 

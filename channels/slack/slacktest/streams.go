@@ -28,7 +28,7 @@ func (s *Server) startStream(w http.ResponseWriter, form url.Values) {
 	case m.Channel[0] != 'D' && form.Get("recipient_team_id") == "":
 		code = "missing_recipient_team_id"
 	default:
-		m.chunked = form.Get("chunks") != ""
+		m.growsByChunks = form.Get("chunks") != ""
 		code = m.grow(form)
 	}
 	if code != "" {
@@ -76,7 +76,7 @@ func (m *Message) grow(form url.Values) (code string) {
 	switch {
 	case text != "" && chunked:
 		return "cannot_provide_both_markdown_text_and_chunks"
-	case chunked != m.chunked && (text != "" || chunked):
+	case chunked != m.growsByChunks && (text != "" || chunked):
 		return "streaming_mode_mismatch"
 	}
 	var chunks []struct {
@@ -109,7 +109,7 @@ func (m *Message) grow(form url.Values) (code string) {
 	m.Text += text
 	m.Shown = m.Text
 	for _, all := range []string{"<!channel", "<!here", "<!everyone", "<!subteam", "@channel", "@here", "@everyone"} {
-		m.Calls = m.Calls || strings.Contains(m.Text, all)
+		m.NotifiesEverybody = m.NotifiesEverybody || strings.Contains(m.Text, all)
 	}
 	return ""
 }

@@ -10,10 +10,10 @@ import (
 
 // What Telegram accepts for buttons.
 const (
-	mostButtons   = 100
-	mostInRow     = 8
-	mostPressData = 64 // the maximum number of bytes of a button's data
-	mostPressText = 200
+	maxButtons      = 100
+	maxButtonsInRow = 8
+	maxPressData    = 64 // the maximum number of bytes of a button's data
+	maxPressText    = 200
 )
 
 // A Button is one button below a message.
@@ -24,9 +24,9 @@ type Button struct {
 
 // A Press records how the bot answered a button press.
 type Press struct {
-	Answered bool
-	Text     string // the text that is shown to the person who pressed the button
-	Alert    bool   // whether the text is shown in a window
+	Answered     bool
+	Text         string // the text that is shown to the person who pressed the button
+	ShownAsAlert bool   // whether the text is shown in a window
 }
 
 // parseButtons reads the keyboard of a call, and refuses what Telegram refuses.
@@ -42,12 +42,12 @@ func (p params) parseButtons() ([]Button, error) {
 		return nil, badRequest("can't parse reply keyboard markup JSON object")
 	}
 	for _, row := range keyboard.Rows {
-		if len(row) > mostInRow {
+		if len(row) > maxButtonsInRow {
 			return nil, badRequest("REPLY_MARKUP_TOO_LONG")
 		}
 	}
 	all := slices.Concat(keyboard.Rows...)
-	if len(all) > mostButtons {
+	if len(all) > maxButtons {
 		return nil, badRequest("REPLY_MARKUP_TOO_LONG")
 	}
 	for _, b := range all {
@@ -56,7 +56,7 @@ func (p params) parseButtons() ([]Button, error) {
 			return nil, badRequest("can't parse inline keyboard button: text must be non-empty")
 		case b.Data == "":
 			return nil, badRequest("can't parse inline keyboard button: Text buttons are unallowed in the inline keyboard")
-		case len(b.Data) > mostPressData:
+		case len(b.Data) > maxPressData:
 			return nil, badRequest("BUTTON_DATA_INVALID")
 		}
 	}
@@ -120,9 +120,9 @@ func (s *Server) answerPress(p params) ([]byte, error) {
 	if press == nil || press.Answered {
 		return nil, badRequest("query is too old and response timeout expired or query ID is invalid")
 	}
-	if units(p["text"]) > mostPressText {
+	if utf16Length(p["text"]) > maxPressText {
 		return nil, badRequest("MESSAGE_TOO_LONG")
 	}
-	*press = Press{Answered: true, Text: p["text"], Alert: p["show_alert"] == "true"}
+	*press = Press{Answered: true, Text: p["text"], ShownAsAlert: p["show_alert"] == "true"}
 	return []byte(`{"ok":true,"result":true}`), nil
 }

@@ -18,7 +18,7 @@ func (s *Server) sendMessageDraft(p params) ([]byte, error) {
 		return nil, badRequest("PEER_ID_INVALID")
 	case m.Text == "":
 		return nil, badRequest("message text is empty")
-	case units(m.Text) > mostUnits:
+	case utf16Length(m.Text) > maxTextUnits:
 		return nil, badRequest("message is too long")
 	}
 	s.mu.Lock()

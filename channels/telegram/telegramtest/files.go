@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// mostDownload is the size, in bytes, of the largest file that bots may download.
-const mostDownload = 20 << 20
+// maxDownload is the size, in bytes, of the largest file that bots may download.
+const maxDownload = 20 << 20
 
 // Attach makes the user send a file to the chat, and returns the id of the message. The file is in the message's
 // field kind, such as "document", "photo" or "voice"; fields are the message's other fields, such as a caption.
@@ -67,7 +67,7 @@ func (s *Server) getFile(p params) ([]byte, error) {
 	switch {
 	case !ok:
 		return nil, badRequest("wrong file_id or the file is temporarily unavailable")
-	case len(content) > mostDownload:
+	case len(content) > maxDownload:
 		return nil, badRequest("file is too big")
 	}
 	return fmt.Appendf(nil, `{"ok":true,"result":{"file_id":%q,"file_size":%d,"file_path":"documents/%[1]s"}}`, p["file_id"], len(content)), nil

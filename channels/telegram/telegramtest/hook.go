@@ -193,7 +193,7 @@ func (h *hook) post(u update) string {
 func (s *Server) Migrate(from, to int64) {
 	s.Post(from, 0, map[string]any{"migrate_to_chat_id": to, "chat": map[string]any{"id": from, "type": "group"}})
 	s.mu.Lock()
-	s.moved[from] = to
+	s.movedGroups[from] = to
 	s.mu.Unlock()
 	s.Post(to, 0, map[string]any{"migrate_from_chat_id": from})
 }
@@ -202,5 +202,5 @@ func (s *Server) Migrate(from, to int64) {
 func (s *Server) movedTo(chat int64) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.moved[chat]
+	return s.movedGroups[chat]
 }

@@ -9,17 +9,17 @@ import (
 
 // What Telegram accepts in one message.
 const (
-	mostUnits   = 4096    // the maximum number of UTF-16 units in a text, without its tags
-	mostCaption = 1024    // the same, for the text that goes with a file
-	mostRaw     = 1 << 15 // the maximum number of bytes in a text with its tags
-	// mostEntities is how many pieces of a text can be formatted. Any more are left unformatted, without an error.
-	mostEntities = 100
-	// mostWeight is the maximum size of all entities together, mostly the addresses of links. More is refused.
-	mostWeight = 9500
+	maxTextUnits    = 4096    // the maximum number of UTF-16 units in a text, without its tags
+	maxCaptionUnits = 1024    // the same, for the text that goes with a file
+	maxRawBytes     = 1 << 15 // the maximum number of bytes in a text with its tags
+	// maxEntities is how many pieces of a text can be formatted. Any more are left unformatted, without an error.
+	maxEntities = 100
+	// maxEntityWeight is the maximum size of all entities together, mostly the addresses of links. More is refused.
+	maxEntityWeight = 9500
 )
 
-// units returns the length of a text in UTF-16 units.
-func units(s string) int {
+// utf16Length returns the length of a text in UTF-16 utf16Length.
+func utf16Length(s string) int {
 	n := 0
 	for _, r := range s {
 		n += utf16.RuneLen(r)

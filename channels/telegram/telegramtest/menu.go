@@ -14,8 +14,8 @@ type Command struct {
 	Description string `json:"description"`
 }
 
-// mostCommands is the maximum number of commands in a list.
-const mostCommands = 100
+// maxCommands is the maximum number of commands in a list.
+const maxCommands = 100
 
 var commandPattern = regexp.MustCompile("^[a-z0-9_]{1,32}$")
 
@@ -47,7 +47,7 @@ func scopeType(p params) string {
 // setMyCommands answers the method with that name.
 func (s *Server) setMyCommands(p params) ([]byte, error) {
 	var commands []Command
-	if err := json.Unmarshal([]byte(p["commands"]), &commands); err != nil || len(commands) > mostCommands {
+	if err := json.Unmarshal([]byte(p["commands"]), &commands); err != nil || len(commands) > maxCommands {
 		return nil, badRequest("can't parse commands JSON object")
 	}
 	for _, c := range commands {

@@ -8,8 +8,8 @@ import (
 	"unicode/utf16"
 )
 
-// keptPosts is how many of a chat's newest posts can be replied to.
-const keptPosts = 256
+// maxKeptPosts is how many of a chat's newest posts can be replied to.
+const maxKeptPosts = 256
 
 // Say writes a message as that user and returns its id. A chat with a negative id is a group.
 func (s *Server) Say(chat, user int64, text string) int {
@@ -35,7 +35,7 @@ func (s *Server) Post(chat, user int64, fields map[string]any) int {
 		c.posts = make(map[int]map[string]any)
 	}
 	c.posts[id] = m
-	delete(c.posts, id-keptPosts)
+	delete(c.posts, id-maxKeptPosts)
 	s.enqueue(map[string]any{"message": m})
 	return id
 }
@@ -132,7 +132,7 @@ func (s *Server) Paste(chat, user int64, text string) []int {
 	for text != "" {
 		cut, n := len(text), 0
 		for i, r := range text {
-			if n += utf16.RuneLen(r); n > mostUnits {
+			if n += utf16.RuneLen(r); n > maxTextUnits {
 				cut = i
 				break
 			}

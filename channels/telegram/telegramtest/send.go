@@ -22,7 +22,7 @@ func (s *Server) sendMessage(p params) ([]byte, error) {
 	if m.Text == "" {
 		return nil, badRequest("message text is empty")
 	}
-	if units(m.Text) > mostUnits {
+	if utf16Length(m.Text) > maxTextUnits {
 		return nil, badRequest("message is too long")
 	}
 	return s.store(m, p)
@@ -50,7 +50,7 @@ func (s *Server) sendFile(p params, field string) ([]byte, error) {
 			return nil, badRequest("IMAGE_PROCESS_FAILED")
 		}
 	}
-	if units(m.Text) > mostCaption {
+	if utf16Length(m.Text) > maxCaptionUnits {
 		return nil, badRequest("message caption is too long")
 	}
 	return s.store(m, p)
@@ -82,18 +82,18 @@ func (p params) setText(m *Message, raw string) error {
 	if m.Mode != "HTML" {
 		return nil
 	}
-	if len(raw) > mostRaw {
+	if len(raw) > maxRawBytes {
 		return badRequest("message is too long")
 	}
 	h, err := readHTML(raw)
 	if err != nil {
 		return badRequest("can't parse entities: " + err.Error())
 	}
-	if h.weight > mostWeight {
+	if h.weight > maxEntityWeight {
 		return badRequest("ENTITIES_TOO_LONG")
 	}
 	m.Text = strings.TrimSpace(h.text)
-	m.Entities = min(h.entities, mostEntities)
+	m.Entities = min(h.entities, maxEntities)
 	m.Unformatted = h.entities - m.Entities
 	return nil
 }
@@ -143,7 +143,7 @@ func (s *Server) editMessageText(p params) ([]byte, error) {
 		return nil, err
 	case now.Text == "":
 		return nil, badRequest("message text is empty")
-	case units(now.Text) > mostUnits:
+	case utf16Length(now.Text) > maxTextUnits:
 		return nil, badRequest("message is too long")
 	}
 	s.mu.Lock()

@@ -60,25 +60,25 @@ type Server struct {
 	http     *http.Server
 	listener net.Listener
 
-	mu             sync.Mutex
-	faults         []*Fault
-	chats          map[int64]*chat
-	calls          map[string]int
-	lastID         int64 // the id of the last update
-	sends          int
-	presses        map[string]*Press    // button presses, by id
-	files          map[string][]byte    // files that users have sent, by id
-	allowedUpdates string               // the kinds of updates that the bot last asked for
-	unconfirmed    []update             // the updates that no poll has confirmed
-	pollCount      int                  // how many polls have started; each new poll ends the previous one
-	wakePoll       chan struct{}        // closed when an update is added or another poll begins
-	hook           *hook                // delivers instead of polls; nil if there is none
-	menus          map[string][]Command // the lists of commands, by scope
-	hearsGroups    atomic.Bool          // whether the bot's privacy mode is off, so that it receives all messages in groups
-	closed         bool
-	moved          map[int64]int64 // groups that have become supergroups
-	members        []member
-	typedIn        map[int64]int // by chat: the topic in which the bot was last shown typing; 0 means none
+	mu                    sync.Mutex
+	faults                []*Fault
+	chats                 map[int64]*chat
+	calls                 map[string]int
+	lastID                int64 // the id of the last update
+	sends                 int
+	presses               map[string]*Press    // button presses, by id
+	files                 map[string][]byte    // files that users have sent, by id
+	allowedUpdates        string               // the kinds of updates that the bot last asked for
+	unconfirmed           []update             // the updates that no poll has confirmed
+	pollCount             int                  // how many polls have started; each new poll ends the previous one
+	wakePoll              chan struct{}        // closed when an update is added or another poll begins
+	hook                  *hook                // delivers instead of polls; nil if there is none
+	menus                 map[string][]Command // the lists of commands, by scope
+	receivesGroupMessages atomic.Bool          // whether the bot's privacy mode is off, so that it receives all messages in groups
+	closed                bool
+	movedGroups           map[int64]int64 // groups that have become supergroups
+	members               []member
+	typingTopics          map[int64]int // by chat: the topic in which the bot was last shown typing; 0 means none
 }
 
 // An update is an update that the bot has not confirmed yet.
@@ -102,16 +102,16 @@ type chat struct {
 // Start, unless it is used as a handler.
 func New(token, username string) *Server {
 	return &Server{
-		token:    token,
-		username: username,
-		chats:    make(map[int64]*chat),
-		calls:    make(map[string]int),
-		presses:  make(map[string]*Press),
-		files:    make(map[string][]byte),
-		wakePoll: make(chan struct{}),
-		moved:    make(map[int64]int64),
-		typedIn:  make(map[int64]int),
-		menus:    make(map[string][]Command),
+		token:        token,
+		username:     username,
+		chats:        make(map[int64]*chat),
+		calls:        make(map[string]int),
+		presses:      make(map[string]*Press),
+		files:        make(map[string][]byte),
+		wakePoll:     make(chan struct{}),
+		movedGroups:  make(map[int64]int64),
+		typingTopics: make(map[int64]int),
+		menus:        make(map[string][]Command),
 	}
 }
 
@@ -133,7 +133,7 @@ func (s *Server) Start(addr string) (string, error) {
 }
 
 // SwitchPrivacy switches the bot's privacy mode on, as it is for a new bot, or off.
-func (s *Server) SwitchPrivacy(on bool) { s.hearsGroups.Store(!on) }
+func (s *Server) SwitchPrivacy(on bool) { s.receivesGroupMessages.Store(!on) }
 
 // Close stops listening and cuts every connection.
 func (s *Server) Close() error {
@@ -193,7 +193,7 @@ func (s *Server) Calls(method string) int {
 func (s *Server) TypingTopic(chat int64) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.typedIn[chat]
+	return s.typingTopics[chat]
 }
 
 // Sends returns how many messages the bot has sent to all chats together.
@@ -322,7 +322,7 @@ func (s *Server) route(ctx context.Context, method string, p params) ([]byte, er
 		return s.getFile(p)
 	case "getme":
 		id, _, _ := strings.Cut(s.token, ":")
-		return []byte(`{"ok":true,"result":{"id":` + id + `,"is_bot":true,"first_name":"Parley","username":"` + s.username + `","can_read_all_group_messages":` + strconv.FormatBool(s.hearsGroups.Load()) + `}}`), nil
+		return []byte(`{"ok":true,"result":{"id":` + id + `,"is_bot":true,"first_name":"Parley","username":"` + s.username + `","can_read_all_group_messages":` + strconv.FormatBool(s.receivesGroupMessages.Load()) + `}}`), nil
 	case "setwebhook":
 		return s.setWebhook(p)
 	case "deletewebhook":
@@ -340,7 +340,7 @@ func (s *Server) route(ctx context.Context, method string, p params) ([]byte, er
 	case "sendchataction":
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.typedIn[p.intParam("chat_id")] = int(p.intParam("message_thread_id"))
+		s.typingTopics[p.intParam("chat_id")] = int(p.intParam("message_thread_id"))
 		return []byte(`{"ok":true,"result":true}`), nil
 	}
 	return nil, refusal{status: http.StatusNotFound, text: "Not Found"}

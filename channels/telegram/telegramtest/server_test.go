@@ -17,11 +17,11 @@ import (
 	"parley/channels/telegram/telegramtest"
 )
 
-const patience = 30 * time.Second
+const testTimeout = 30 * time.Second
 
 var (
-	listen  = flag.String("listen", "", "serve on this address, for trying things by hand")
-	byToken = flag.String("token", "42:TEST", "the bot's token, with -listen")
+	listenAddress = flag.String("listen", "", "serve on this address, for trying things by hand")
+	tokenFlag     = flag.String("token", "42:TEST", "the bot's token, with -listen")
 )
 
 // TestByHand serves until it is interrupted:
@@ -30,13 +30,13 @@ var (
 //	curl -d '{"chat": 1, "text": "hello"}' http://127.0.0.1:8081/_control/say
 //	curl 'http://127.0.0.1:8081/_control/sent?chat=1'
 func TestByHand(t *testing.T) {
-	if *listen == "" {
+	if *listenAddress == "" {
 		t.Skip("only with -listen")
 	}
 	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt)
 	defer stop()
-	s := telegramtest.New(*byToken, "parley_test_bot")
-	url, err := s.Start(*listen)
+	s := telegramtest.New(*tokenFlag, "parley_test_bot")
+	url, err := s.Start(*listenAddress)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,13 +47,13 @@ func TestByHand(t *testing.T) {
 	}
 }
 
-// A caller calls methods of a server as any client might.
-type caller struct {
+// An httpCaller calls methods of a server as any client might.
+type httpCaller struct {
 	*telegramtest.Server
 	url string
 }
 
-func start(t *testing.T) caller {
+func startServer(t *testing.T) httpCaller {
 	t.Helper()
 	s := telegramtest.New("42:TEST", "parley_test_bot")
 	url, err := s.Start("127.0.0.1:0")
@@ -65,11 +65,11 @@ func start(t *testing.T) caller {
 			t.Error(err)
 		}
 	})
-	return caller{s, url}
+	return httpCaller{s, url}
 }
 
-// post sends a body of a kind to a path and gives the status and the answer.
-func (c caller) post(ctx context.Context, path, kind, body string) (int, string, error) {
+// post sends a body of a given type to a path, and returns the status and the answer.
+func (c httpCaller) post(ctx context.Context, path, kind, body string) (int, string, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url+path, strings.NewReader(body))
 	if err != nil {
 		return 0, "", err
@@ -86,10 +86,10 @@ func (c caller) post(ctx context.Context, path, kind, body string) (int, string,
 	return resp.StatusCode, string(data), err
 }
 
-// call calls a method with JSON.
-func (c caller) call(t *testing.T, method, params string) (int, string) {
+// call calls a method with JSON parameters.
+func (c httpCaller) call(t *testing.T, method, params string) (int, string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
 	status, answer, err := c.post(ctx, "/bot42:TEST/"+method, "application/json", params)
 	if err != nil {
@@ -98,8 +98,8 @@ func (c caller) call(t *testing.T, method, params string) (int, string) {
 	return status, answer
 }
 
-// updates polls and gives the ids of what comes.
-func (c caller) updates(t *testing.T, params string) string {
+// updates polls, and returns the ids of the updates.
+func (c httpCaller) updates(t *testing.T, params string) string {
 	t.Helper()
 	_, answer := c.call(t, "getUpdates", params)
 	var got struct {
@@ -113,8 +113,8 @@ func (c caller) updates(t *testing.T, params string) string {
 	return fmt.Sprint(got.Result)
 }
 
-func TestUpdatesStayUntilALaterOneIsAskedFor(t *testing.T) {
-	c := start(t)
+func TestUpdatesStayUntilConfirmed(t *testing.T) {
+	c := startServer(t)
 	for range 4 {
 		c.Say(1, 1, "hello")
 	}
@@ -133,8 +133,8 @@ func TestUpdatesStayUntilALaterOneIsAskedFor(t *testing.T) {
 	}
 }
 
-func TestAPollWaitsAndIsEndedByAnother(t *testing.T) {
-	c := start(t)
+func TestAPollIsEndedByTheNext(t *testing.T) {
+	c := startServer(t)
 	polls := make(chan string, 2)
 	poll := func() {
 		_, answer, err := c.post(t.Context(), "/bot42:TEST/getUpdates", "application/x-www-form-urlencoded", "timeout=30")
@@ -160,8 +160,8 @@ func TestAPollWaitsAndIsEndedByAnother(t *testing.T) {
 	}
 }
 
-func TestMessagesAreTakenInEachForm(t *testing.T) {
-	c := start(t)
+func TestParametersAreReadInEachForm(t *testing.T) {
+	c := startServer(t)
 	multipart := strings.ReplaceAll(`--XX
 Content-Disposition: form-data; name="chat_id"
 
@@ -196,8 +196,8 @@ b
 	}
 }
 
-func TestWhatTelegramRefuses(t *testing.T) {
-	c := start(t)
+func TestRefusedMessages(t *testing.T) {
+	c := startServer(t)
 	long := strings.Repeat("x", 4097)
 	for _, step := range []struct {
 		text, mode string
@@ -238,8 +238,8 @@ func TestWhatTelegramRefuses(t *testing.T) {
 	}
 }
 
-func TestFormattingBeyondAHundredPiecesIsLeftOut(t *testing.T) {
-	c := start(t)
+func TestFormattingBeyondTheLimitIsDropped(t *testing.T) {
+	c := startServer(t)
 	for pieces, want := range map[int][2]int{100: {100, 0}, 103: {100, 3}} {
 		text := strings.Repeat("<b>x</b> ", pieces-1) + `<pre><code class="language-go">x</code></pre>`
 		params, err := json.Marshal(map[string]any{"chat_id": pieces, "text": text, "parse_mode": "HTML"})
@@ -254,7 +254,7 @@ func TestFormattingBeyondAHundredPiecesIsLeftOut(t *testing.T) {
 }
 
 func TestUpdatesOfForwardsRepliesAlbumsAndPastes(t *testing.T) {
-	c := start(t)
+	c := startServer(t)
 	c.call(t, "sendMessage", `{"chat_id": 5, "text": "<b>four</b>", "parse_mode": "HTML"}`)
 	c.Reply(5, 5, 1, map[string]any{"text": "why?"})
 	c.Reply(5, 5, 2, map[string]any{"text": "no, really"})
@@ -306,8 +306,8 @@ func TestUpdatesOfForwardsRepliesAlbumsAndPastes(t *testing.T) {
 	}
 }
 
-func TestFaultsComeInOrderAndHeal(t *testing.T) {
-	c := start(t)
+func TestFaultsApplyInOrderAndEnd(t *testing.T) {
+	c := startServer(t)
 	c.Fail(telegramtest.Fault{Method: "sendMessage", Chat: 5, Times: 1, Status: 429, RetryAfter: 3})
 	c.Fail(telegramtest.Fault{Method: "sendMessage", Chat: 5, Status: 403, Description: "Forbidden"})
 	for _, step := range []struct {
@@ -338,8 +338,8 @@ func TestFaultsComeInOrderAndHeal(t *testing.T) {
 	}
 }
 
-func TestTheControlPaths(t *testing.T) {
-	c := start(t)
+func TestControlPaths(t *testing.T) {
+	c := startServer(t)
 	if status, answer, err := c.post(t.Context(), "/_control/say", "", `{"chat": 5, "text": "hi"}`); status != 200 || err != nil {
 		t.Errorf("say: %d %s %v", status, answer, err)
 	}

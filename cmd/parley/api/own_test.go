@@ -305,7 +305,7 @@ func TestOwnSeesItsRequestsJobsAndSchedules(t *testing.T) {
 		}
 		x.say(key, person, "hello")
 		_, err := x.store.Schedules().Add(t.Context(), schedules.Schedule{
-			ID: id, Session: key, Person: person, Address: strings.TrimPrefix(key, "main:"), When: "every 1h", Zone: "UTC", Text: "look", Made: at, Next: at.Add(time.Duration(n+1) * time.Hour),
+			ID: id, Session: key, Person: person, Address: strings.TrimPrefix(key, "main:"), When: "every 1h", Zone: "UTC", Text: "look", MadeAt: at, Next: at.Add(time.Duration(n+1) * time.Hour),
 		}, 9)
 		if err != nil {
 			t.Fatal(err)

@@ -63,7 +63,7 @@ type Schedule struct {
 
 // scheduleOf returns a schedule in the API's JSON.
 func scheduleOf(s schedules.Schedule) Schedule {
-	return Schedule{s.ID, s.When, s.Text, exchange.SomeTime(s.DueSince()), exchange.SomeTime(s.Paused), s.Zone, s.Session, s.Person, s.Made.UTC()}
+	return Schedule{s.ID, s.When, s.Text, exchange.SomeTime(s.DueSince()), exchange.SomeTime(s.PausedAt), s.Zone, s.Session, s.Person, s.MadeAt.UTC()}
 }
 
 // maxRuns is how many past runs of a schedule are shown at most.

@@ -47,7 +47,7 @@ func TestSchedules(t *testing.T) {
 	now := time.Now().Truncate(time.Second)
 	for id, session := range map[string]string{"aaaaaaaaaa": "main:slack:C1", "bbbbbbbbbb": "main:slack:C2"} {
 		_, err := x.store.Schedules().Add(t.Context(), schedules.Schedule{
-			ID: id, Session: session, Person: "slack:U1", Address: "slack:C1", When: "every 1h", Zone: "UTC", Text: "look", Made: now, Next: now.Add(time.Hour),
+			ID: id, Session: session, Person: "slack:U1", Address: "slack:C1", When: "every 1h", Zone: "UTC", Text: "look", MadeAt: now, Next: now.Add(time.Hour),
 		}, 9)
 		if err != nil {
 			t.Fatal(err)
@@ -187,7 +187,7 @@ func TestARepeatedRequestGetsItsSchedule(t *testing.T) {
 	}
 	_, err := kept.Add(t.Context(), schedules.Schedule{ // it was said, and is over
 		ID: made.ID, Session: made.Session, Person: made.Person, Address: "web:chat", When: "2020-01-01T09:00:00Z", Zone: "UTC", Text: "look",
-		Request: hex.EncodeToString(sum[:]), Made: time.Now(),
+		Request: hex.EncodeToString(sum[:]), MadeAt: time.Now(),
 	}, 9)
 	if err != nil {
 		t.Fatal(err)

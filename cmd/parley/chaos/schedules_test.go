@@ -156,7 +156,7 @@ var tellsMissed = regexp.MustCompile(`^Schedule (\w+) .* (?:was|has been) due (o
 func (s *storm) auditSlots(store *sqlstore.Store, of schedules.Schedule, told []string) {
 	t := s.T
 	t.Helper()
-	when, err := schedules.Parse(of.When, time.UTC, of.Made)
+	when, err := schedules.Parse(of.When, time.UTC, of.MadeAt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +189,7 @@ func (s *storm) auditSlots(store *sqlstore.Store, of schedules.Schedule, told []
 		}
 	}
 	expected := 0
-	for at := when.Next(of.Made); at.Unix() <= last; at = when.Next(at) {
+	for at := when.Next(of.MadeAt); at.Unix() <= last; at = when.Next(at) {
 		expected++
 		if n := begun[at.Unix()] + missed[at.Unix()]; n != 1 {
 			t.Errorf("slot %v of %q was done or told as missed %d times", at, of.When, n)

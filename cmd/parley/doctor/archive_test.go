@@ -49,7 +49,7 @@ func TestDoctorOnTheArchive(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		a := archive.New(archive.Config{
-			Table: s.Archive(), Place: folder.New(cfg.Audit.Archive), Spool: t.TempDir(), Keep: time.Hour, Log: slog.New(slog.DiscardHandler),
+			Table: s.Archive(), Place: folder.New(cfg.Audit.Archive), Spool: t.TempDir(), RecordLifetime: time.Hour, Log: slog.New(slog.DiscardHandler),
 		})
 		if !ready {
 			a.Spool = filepath.Join(cfg.Home, "none") // nothing can be compressed there

@@ -41,7 +41,7 @@ func TestDoctorOnSubscriptions(t *testing.T) {
 	}
 	q, _, err := table.Take(t.Context(), "a")
 	if err == nil {
-		err = q.Refused(t.Context(), "HTTP 500", time.Now(), "")
+		err = q.RecordRefusal(t.Context(), "HTTP 500", time.Now(), "")
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +49,7 @@ func TestDoctorOnSubscriptions(t *testing.T) {
 	want(wrong, "HTTP 500")
 	next, err := q.Next(t.Context(), 1)
 	if err == nil {
-		err = q.Accepted(t.Context(), next...)
+		err = q.Remove(t.Context(), next...)
 	}
 	if err != nil {
 		t.Fatal(err)

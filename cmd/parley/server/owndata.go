@@ -84,5 +84,5 @@ func newRecall(on foundation, c *chatSide, k *knowledgeFolder, may *rights) *rec
 
 // linked returns the index of what was said; its hits include the addresses at which platforms show them.
 func (all liveChannels) linked(on foundation) search.Index {
-	return recall.Linked{Index: on.words, Platforms: all.chatReader(on)}
+	return recall.LinkedIndex{Index: on.words, Platforms: all.chatReader(on)}
 }

@@ -118,11 +118,11 @@ func (f *exportState) addSchedules(ctx context.Context) error {
 		return err
 	}
 	for _, one := range made {
-		if one.Made.After(f.Until) {
+		if one.MadeAt.After(f.Until) {
 			continue
 		}
 		words, _ := plainjson.Marshal(map[string]string{"id": one.ID, "when": one.When, "text": one.Text, "time_zone": one.Zone}) // cannot fail
-		if err := f.add(ctx, line{Session: one.Session, At: one.Made, Kind: kindSchedule, Person: one.Person, Data: words}); err != nil {
+		if err := f.add(ctx, line{Session: one.Session, At: one.MadeAt, Kind: kindSchedule, Person: one.Person, Data: words}); err != nil {
 			return err
 		}
 	}

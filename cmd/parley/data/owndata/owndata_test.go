@@ -382,7 +382,7 @@ func TestAnExportHasTheSchedules(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		for who, text := range map[string]string{person: "mine", "telegram:43": "theirs"} {
 			_, err := s.Store.Schedules().Add(t.Context(), schedules.Schedule{
-				ID: text, Session: "main:telegram:-100", Person: who, Address: "telegram:-100", When: "every 1h", Zone: "UTC", Text: text, Made: time.Now(), Next: time.Now().Add(time.Hour),
+				ID: text, Session: "main:telegram:-100", Person: who, Address: "telegram:-100", When: "every 1h", Zone: "UTC", Text: text, MadeAt: time.Now(), Next: time.Now().Add(time.Hour),
 			}, 9)
 			if err != nil {
 				t.Fatal(err)

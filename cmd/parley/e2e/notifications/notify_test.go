@@ -367,7 +367,7 @@ template = "{{ index .list 7 }}"
 		t.Errorf("builds has %q", got)
 	}
 	for _, m := range o.slack.Sent(buildsSlack) {
-		if m.Calls {
+		if m.NotifiesEverybody {
 			t.Errorf("%q calls everybody", m.Text)
 		}
 	}

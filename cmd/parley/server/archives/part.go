@@ -60,7 +60,7 @@ func (p *Part) Load(ctx context.Context) error {
 		}
 	}
 	if place != nil {
-		p.archiver = archive.New(archive.Config{Table: p.Table, Place: place, Spool: p.Spool, Ready: p.Ready, Keep: p.Keep, Point: p.Point, Log: p.Log})
+		p.archiver = archive.New(archive.Config{Table: p.Table, Place: place, Spool: p.Spool, Ready: p.Ready, RecordLifetime: p.Keep, Point: p.Point, Log: p.Log})
 	}
 	return p.Table.Want(ctx, place != nil)
 }
@@ -99,7 +99,7 @@ func (p *Part) Gauges() []metrics.Gauge {
 }
 
 // Source returns the problems.Source that watches whether the audit is archived. judges is its Judges. It says that
-// records are overdue only once it has existed for archive.Patience, because the server may have been down for days
+// records are overdue only once it has existed for archive.MaxArchivingTime, because the server may have been down for days
 // before.
 func Source(t archive.Table, judges func() bool) problems.Source {
 	const id = "audit_archive"
@@ -115,7 +115,7 @@ func Source(t archive.Table, judges func() bool) problems.Source {
 			switch {
 			case !s.Failing.IsZero() && time.Since(s.Failing) >= toldAfter:
 				return []problems.Concern{{ID: id, Text: fmt.Sprintf(textNotArchived, s.Failing.UTC().Format(layout), s.Problem)}}, nil
-			case s.Failing.IsZero() && !s.Overdue.IsZero() && time.Since(began) >= archive.Patience:
+			case s.Failing.IsZero() && !s.Overdue.IsZero() && time.Since(began) >= archive.MaxArchivingTime:
 				return []problems.Concern{{ID: id, Text: fmt.Sprintf(textOverdue, s.Overdue.UTC().Format(layout))}}, nil
 			}
 			return nil, nil

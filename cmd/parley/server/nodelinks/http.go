@@ -59,7 +59,7 @@ type Tool struct {
 func (n *Nodes) describe(one nodes.Node) Node {
 	settings := n.cfg.Settings()
 	shown := Node{
-		Name: one.Name, State: one.State, Here: one.Process != "", Since: exchange.SomeTime(one.Since), Joined: exchange.SomeTime(one.Joined),
+		Name: one.Name, State: one.State, Here: one.Process != "", Since: exchange.SomeTime(one.LinkChanged), Joined: exchange.SomeTime(one.JoinedAt),
 		Platform: one.Offer.Platform, Release: one.Offer.Release, Capabilities: append([]string{}, one.Offer.Capabilities...),
 		Tools: toolsOf(one.Tools), Aside: toolsOf(one.Aside), Agents: []string{}, Trusted: settings.Nodes[one.Name].Trusted && !one.IsKeyless(),
 		Edge: one.IsKeyless(), SSH: one.IsTarget(), Digest: one.Digest(),
