@@ -27,7 +27,7 @@ func (b *bench) rated(tool string, n int) {
 		if err != nil {
 			return nil, err
 		}
-		err = b.store.Rates().Count(ctx, person, call.Key, rates.Rate{Tools: tool, Most: n, Within: time.Hour})
+		err = b.store.Rates().Count(ctx, person, call.Key, rates.Rate{Tools: tool, Limit: n, Window: time.Hour})
 		if _, over := errors.AsType[*rates.OverError](err); over {
 			return tools.Errorf(tools.RateLimited, "not now"), nil
 		}

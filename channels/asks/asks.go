@@ -31,10 +31,10 @@ type Service struct {
 	Sends Sends
 	// ShowsAll reports whether a channel shows texts of any length in full; nil means that none does.
 	ShowsAll func(channel string) bool
-	// Ended, if set, is called with the result of each ask that ended in this process:
+	// OnEnded, if set, is called with the result of each ask that ended in this process:
 	// approved, session, denied, answered, expired or withdrawn.
-	Ended func(result string)
-	Log   *slog.Logger
+	OnEnded func(result string)
+	Log     *slog.Logger
 }
 
 // Sends knows what became of messages, as channels.Sends does.
@@ -168,7 +168,7 @@ func (d *Service) notifySession(ctx context.Context, ask bus.Ask) error {
 	return nil
 }
 
-// reportResult logs how an ask ended and calls Ended with the result.
+// reportResult logs how an ask ended and calls OnEnded with the result.
 func (d *Service) reportResult(ask bus.Ask) {
 	result := ask.State
 	if ask.State == bus.AskAnswered && ask.Kind == bus.AskApproval {
@@ -176,8 +176,8 @@ func (d *Service) reportResult(ask bus.Ask) {
 	}
 	d.Log.Info("an ask has ended", slog.String("ask", ask.ID), slog.String("kind", ask.Kind), slog.String("session", ask.Session),
 		slog.String("result", result), slog.String("by", ask.Answer.By.ID))
-	if d.Ended != nil {
-		d.Ended(result)
+	if d.OnEnded != nil {
+		d.OnEnded(result)
 	}
 }
 

@@ -16,9 +16,8 @@ import (
 	"parley/channels/sqlbook"
 )
 
-// What a process that died has not come to, and what a bus that lost its data does not
-// know anymore, is made up for.
-func TestWhatWasCutOffIsMadeUpFor(t *testing.T) {
+// Run finishes what a dead process has left undone, and restores timers that a bus has lost with its data.
+func TestInterruptedWorkIsFinished(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		b, err := sqlitebus.Open(t.Context(), sqlitebus.Config{Path: filepath.Join(dir, "bus.db")})
@@ -30,7 +29,7 @@ func TestWhatWasCutOffIsMadeUpFor(t *testing.T) {
 			t.Fatal(err)
 		}
 		now := time.Now()
-		for _, id := range []string{"decided", "forgotten"} { // neither has a timer
+		for _, id := range []string{"decided", "forgotten"} { // neither ask has a timer
 			ask := bus.Ask{ID: id, Kind: bus.AskApproval, Session: "main:c:" + id, Made: now, Expires: now.Add(30 * time.Minute)}
 			if err := book.OpenAsk(t.Context(), ask); err != nil {
 				t.Fatal(err)
@@ -77,9 +76,9 @@ func TestWhatWasCutOffIsMadeUpFor(t *testing.T) {
 	})
 }
 
-// A long call is approved only by who could be shown all of it: in a chat that is asked, where the file
-// has arrived or a text of any length is shown.
-func TestOnlyWhatWasShownWholeIsApproved(t *testing.T) {
+// A long call is approved only in a chat that could show all of it: one that is asked, and where the file has
+// arrived or texts of any length are shown.
+func TestOnlyFullyShownCallsAreApproved(t *testing.T) {
 	dir := t.TempDir()
 	b, err := sqlitebus.Open(t.Context(), sqlitebus.Config{Path: filepath.Join(dir, "bus.db")})
 	if err != nil {
@@ -152,7 +151,7 @@ func TestOnlyWhatWasShownWholeIsApproved(t *testing.T) {
 				t.Errorf("the ask is %s, %v; want %v", of.State, err, c.want)
 			}
 			if c.want == nil {
-				if _, err := d.Answer(t.Context(), ask.ID, answer); err != nil { // delivered again
+				if _, err := d.Answer(t.Context(), ask.ID, answer); err != nil { // the same answer, delivered again
 					t.Errorf("the same answer again: %v", err)
 				}
 				return

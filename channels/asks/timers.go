@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	sweepEvery = time.Minute
+	sweepInterval = time.Minute
 	// sweepAge is how long an ask must have ended, or be past its expiry, before the sweep handles it. Until then,
 	// the process that ended the ask, or that its timer wakes, can finish that itself.
 	sweepAge = 15 * time.Second
-	// renewEvery is how often the timer of each open ask is published again, because a bus that lost its data has
+	// renewInterval is how often the timer of each open ask is published again, because a bus that lost its data has
 	// lost the timers too.
-	renewEvery = time.Hour
+	renewInterval = time.Hour
 )
 
 // Run makes up for what was interrupted or lost, until ctx is done: it tells sessions how their asks ended, ends
@@ -52,11 +52,11 @@ func (d *Service) expire(ctx context.Context, id string) (bus.Ask, error) {
 
 // runSweeps sweeps once a minute until ctx is done.
 func (d *Service) runSweeps(ctx context.Context) {
-	ticks := time.NewTicker(sweepEvery)
+	ticks := time.NewTicker(sweepInterval)
 	defer ticks.Stop()
 	renewed := time.Time{}
 	for {
-		renew := time.Since(renewed) >= renewEvery
+		renew := time.Since(renewed) >= renewInterval
 		if err := d.sweep(ctx, renew); err != nil {
 			if ctx.Err() == nil {
 				d.Log.Warn("asks could not be looked through; trying again", slog.Any("error", err))

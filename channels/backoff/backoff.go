@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// longestFirst is the maximum length of the first wait.
-const longestFirst = 200 * time.Millisecond
+// maxFirstWait is the maximum length of the first wait.
+const maxFirstWait = 200 * time.Millisecond
 
 // A Series is a series of growing waits. The zero Series has not waited yet.
 type Series struct{ last time.Duration }
@@ -17,7 +17,7 @@ type Series struct{ last time.Duration }
 // each call, up to most. It is random so that processes that lost their connections together do not come back
 // together.
 func (s *Series) Next(most time.Duration) time.Duration {
-	s.last = min(max(2*s.last, longestFirst), most)
+	s.last = min(max(2*s.last, maxFirstWait), most)
 	return s.last/2 + rand.N(s.last/2)
 }
 

@@ -14,8 +14,8 @@ import (
 	"parley/sessions/sqlstore"
 )
 
-// money is a budget in which something is set aside for two people.
-func money(t *testing.T) *bill.Budget {
+// newBudget returns a budget in which amounts are reserved for two people.
+func newBudget(t *testing.T) *bill.Budget {
 	t.Helper()
 	s, err := sqlstore.Open(t.Context(), filepath.Join(t.TempDir(), "store.db"))
 	if err != nil {
@@ -33,9 +33,9 @@ func money(t *testing.T) *bill.Budget {
 	return s.Money()
 }
 
-// How the caps stand says of those on people and sessions only what is set aside for them now.
-func TestHowTheCapsStand(t *testing.T) {
-	reporter := &billing.UsageReporter{Budget: money(t), Caps: func() billing.Caps {
+// For caps on people and sessions, CapStates returns only those that something is reserved for now.
+func TestCapStates(t *testing.T) {
+	reporter := &billing.UsageReporter{Budget: newBudget(t), Caps: func() billing.Caps {
 		return billing.Caps{UserDay: 2_000_000, SessionDay: 1_000_000, Day: 20_000_000, Month: 200_000_000, Agents: map[string]int64{"ops": 5_000_000, "main": 0}}
 	}}
 	got, err := reporter.CapStates(t.Context())
@@ -56,7 +56,7 @@ func TestHowTheCapsStand(t *testing.T) {
 	}
 }
 
-func TestUsageIsToldInWords(t *testing.T) {
+func TestUsageAnswer(t *testing.T) {
 	asked := 0 // whose accounts belong together
 	reporter := &billing.UsageReporter{
 		Usage: func(_ context.Context, by bill.Grouping, from, _ time.Time) ([]bill.Sum, error) {
@@ -80,7 +80,7 @@ func TestUsageIsToldInWords(t *testing.T) {
 			return nil, nil
 		},
 		Caps:   func() billing.Caps { return billing.Caps{UserDay: 2_000_000, Day: 20_000_000, Month: 200_000_000} },
-		Budget: money(t),
+		Budget: newBudget(t),
 		Prices: "2026-06-20",
 	}
 	said := func(in bus.Inbound) string {

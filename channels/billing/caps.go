@@ -16,7 +16,7 @@ import (
 type Caps struct {
 	UserDay, SessionDay, Day, Month int64
 	Agents                          map[string]int64 // how much each agent may cost in a day
-	TellAt                          int              // the percentage of a cap at which owners are warned
+	WarnPercent                     int              // the percentage of a cap at which owners are warned
 }
 
 // Spent returns how much of a cap has been spent, in micro-dollars, in the day or month that contains the time at.
@@ -28,8 +28,8 @@ type Spent func(ctx context.Context, c bill.Cap, at time.Time) (int64, error)
 func Source(spent Spent, caps func() Caps, judges func() bool) problems.Source {
 	const prefix = "budget/"
 	return problems.Source{
-		ID: prefix, Judges: judges, Over: func(string) string { return "" },
-		Look: func(ctx context.Context, open map[string]bool) ([]problems.Concern, error) {
+		ID: prefix, IsResponsible: judges, EndText: func(string) string { return "" },
+		FindConcerns: func(ctx context.Context, open map[string]bool) ([]problems.Concern, error) {
 			now, set := time.Now(), caps()
 			var all []problems.Concern
 			for _, c := range set.watchedCaps() {
@@ -38,7 +38,7 @@ func Source(spent Spent, caps func() Caps, judges func() bool) problems.Source {
 				if err != nil {
 					return nil, fmt.Errorf("find out what models have cost: %w", err)
 				}
-				if open[id] || micro*100 >= c.of.Limit*int64(set.TellAt) {
+				if open[id] || micro*100 >= c.of.Limit*int64(set.WarnPercent) {
 					all = append(all, problems.Concern{ID: id, Text: c.warningText(micro, now)})
 				}
 			}

@@ -10,10 +10,10 @@ import (
 	"parley/sessions/bill"
 )
 
-// Owners are told of what is nearly used up, and it stays told for its day or month.
-func TestOwnersHearOfWhatIsNearlyUsedUp(t *testing.T) {
+// Owners are warned of nearly used caps once in the day or month of each.
+func TestOwnersAreWarnedOfNearlyUsedCaps(t *testing.T) {
 	spent := map[string]int64{"": 15_999_999, "month": 3, bill.Agent("ops"): 400_000}
-	caps := billing.Caps{UserDay: 1, Day: 20_000_000, Month: 200_000_000, Agents: map[string]int64{"ops": 500_000, "main": 0}, TellAt: 80}
+	caps := billing.Caps{UserDay: 1, Day: 20_000_000, Month: 200_000_000, Agents: map[string]int64{"ops": 500_000, "main": 0}, WarnPercent: 80}
 	source := billing.Source(func(_ context.Context, c bill.Cap, _ time.Time) (int64, error) {
 		if c.IsMonthly {
 			return spent["month"], nil
@@ -22,7 +22,7 @@ func TestOwnersHearOfWhatIsNearlyUsedUp(t *testing.T) {
 	}, func() billing.Caps { return caps }, func() bool { return true })
 	look := func(open map[string]bool) map[string]string {
 		t.Helper()
-		all, err := source.Look(t.Context(), open)
+		all, err := source.FindConcerns(t.Context(), open)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,11 +53,11 @@ func TestOwnersHearOfWhatIsNearlyUsedUp(t *testing.T) {
 	if len(told) != 3 {
 		t.Errorf("told %v", told)
 	}
-	spent[""], spent["month"], spent[bill.Agent("ops")] = 1, 1, 1 // what was set aside is given back
+	spent[""], spent["month"], spent[bill.Agent("ops")] = 1, 1, 1 // what was reserved is given back
 	if again := look(open); len(again) != 3 {
 		t.Errorf("told %v, and before %v", again, told)
 	}
-	if text := source.Over("budget/x"); text != "" {
+	if text := source.EndText("budget/x"); text != "" {
 		t.Errorf("a new day is told: %q", text)
 	}
 }

@@ -18,10 +18,10 @@ const defaultCapsSubject = "default caps"
 
 // A DefaultCaps announces the caps on models that apply although the operator has set none.
 type DefaultCaps struct {
-	Caps  Caps                                // those that apply
-	IsSet func(key string) bool               // whether the operator has set a key in [budget]
-	Notes CapNotes                            // remembers what was announced
-	Used  func(context.Context) (bool, error) // whether people have used the bot before
+	Caps          Caps                                // those that apply
+	IsSet         func(key string) bool               // whether the operator has set a key in [budget]
+	Notes         CapNotes                            // remembers what was announced
+	WasUsedBefore func(context.Context) (bool, error) // whether people have used the bot before
 	// Tell sends a text to the owners. The ids of the messages are derived from suffix, so that a repeated call
 	// sends nothing twice.
 	Tell func(ctx context.Context, suffix, text string) error
@@ -47,7 +47,7 @@ func (d *DefaultCaps) Announce(ctx context.Context) error {
 		return nil
 	}
 	d.Log.Warn("what models cost is bounded by default", slog.String("caps", strings.ReplaceAll(text, "`", "")))
-	used, err := d.Used(ctx)
+	used, err := d.WasUsedBefore(ctx)
 	if err == nil && told.Value == "" && used {
 		err = d.Tell(ctx, "#caps", text)
 	}

@@ -50,7 +50,7 @@ func TestDefaultCapsAreAnnouncedOnce(t *testing.T) {
 			notes := &capNotes{value: c.before}
 			d := &billing.DefaultCaps{
 				Caps: billing.Caps{UserDay: 2_000_000, Day: 20_000_000, Month: 200_000_000}, IsSet: func(key string) bool { return slices.Contains(c.set, key) },
-				Notes: notes, Used: func(context.Context) (bool, error) { return c.used, nil }, Log: slog.New(slog.DiscardHandler),
+				Notes: notes, WasUsedBefore: func(context.Context) (bool, error) { return c.used, nil }, Log: slog.New(slog.DiscardHandler),
 				Tell: func(_ context.Context, _, text string) error {
 					told = text
 					return c.telling

@@ -9,9 +9,9 @@ import (
 	"parley/bus"
 )
 
-// sweepEvery is how often abandoned reservations are looked for. Together with the time for which a reservation
+// sweepInterval is how often abandoned reservations are looked for. Together with the time for which a reservation
 // counts as being worked on, it is less than a minute.
-const sweepEvery = 10 * time.Second
+const sweepInterval = 10 * time.Second
 
 // A Sweeper settles the reservations of turns that nobody works on anymore because their process was killed. In a
 // fleet, only one process does so at a time.
@@ -35,7 +35,7 @@ func (s *Sweeper) Run(ctx context.Context) error {
 }
 
 func (s *Sweeper) sweep(held context.Context) {
-	tick := time.NewTicker(sweepEvery)
+	tick := time.NewTicker(sweepInterval)
 	defer tick.Stop()
 	for {
 		n, err := s.Settle(held)

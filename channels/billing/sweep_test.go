@@ -14,8 +14,8 @@ import (
 	"parley/channels/billing"
 )
 
-// What nobody works on is looked for every ten seconds, also after a failure, and by one process at a time.
-func TestWhatNobodyWorksOnIsLookedFor(t *testing.T) {
+// The sweeper looks every ten seconds, also after a failure, and in one process at a time.
+func TestTheSweeperSettlesAbandonedReservations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, err := sqlitebus.Open(t.Context(), sqlitebus.Config{Path: filepath.Join(t.TempDir(), "bus.db")})
 		if err != nil {

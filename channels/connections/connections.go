@@ -11,8 +11,8 @@ import (
 	"parley/bus"
 )
 
-// checkEvery is the time between two checks whether the channels are connected.
-const checkEvery = time.Second
+// checkInterval is the time between two checks whether the channels are connected.
+const checkInterval = time.Second
 
 // A Channel is a channel whose connection is watched.
 type Channel struct {
@@ -44,7 +44,7 @@ func (w *Watch) Run(ctx context.Context) error {
 			keepers = append(keepers, &keeper{Channel: c, notes: w.Notes})
 		}
 	}
-	tick := time.NewTicker(checkEvery)
+	tick := time.NewTicker(checkInterval)
 	defer tick.Stop()
 	for {
 		for _, c := range w.Channels {

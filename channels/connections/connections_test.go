@@ -15,7 +15,7 @@ import (
 )
 
 // Each change is told once, and anew by a process that learns how the channel does.
-func TestEachChangeIsToldOnce(t *testing.T) {
+func TestEachChangeIsEmittedOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "bus.db")
 	synctest.Test(t, func(t *testing.T) {
 		b, err := sqlitebus.Open(t.Context(), sqlitebus.Config{Path: path})

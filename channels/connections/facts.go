@@ -29,10 +29,10 @@ type Notes interface {
 // name.
 const (
 	channelSubject = "channel"
-	ofState        = "state"
-	ofIn           = "in"
-	ofOut          = "out"
-	keepNext       = 10 * time.Second // the minimum time between two notes of when messages arrived and were sent
+	aboutState     = "state"
+	aboutReceived  = "in"
+	aboutSent      = "out"
+	noteInterval   = 10 * time.Second // the minimum time between two notes of when messages arrived and were sent
 )
 
 // Read returns the stored facts, by channel name.
@@ -46,13 +46,13 @@ func Read(ctx context.Context, notes Notes) (map[string]Facts, error) {
 		of, name, _ := strings.Cut(n.About, " ")
 		one := all[name]
 		switch of {
-		case ofState:
+		case aboutState:
 			word, rest, _ := strings.Cut(n.Value, " ")
 			since, bot, _ := strings.Cut(rest, " ")
 			one.Up, one.Since, one.Bot = word == bus.StateUp, parseTime(since), bot
-		case ofIn:
+		case aboutReceived:
 			one.LastIn = parseTime(n.Value)
-		case ofOut:
+		case aboutSent:
 			one.LastOut = parseTime(n.Value)
 		}
 		all[name] = one
@@ -122,33 +122,33 @@ func (s state) text() string {
 // A keeper stores the facts about one channel.
 type keeper struct {
 	Channel
-	notes   Notes
-	now     state // as this process knows it; zero if another process does
-	kept    state
-	traffic [2]int64  // the stored times of the last messages received and sent
-	next    time.Time // when those may be stored again
+	notes           Notes
+	current         state // as this process knows it; zero if another process does
+	stored          state
+	traffic         [2]int64  // the stored times of the last messages received and sent
+	nextTrafficNote time.Time // when those may be stored again
 }
 
 // keep stores what has changed. What can't be stored now is stored at the next check.
 func (k *keeper) keep(ctx context.Context) {
 	now := time.Now().UTC().Truncate(time.Second)
 	if !k.Known() {
-		k.now, k.kept = state{}, state{}
-	} else if up := k.Up(); k.now.since.IsZero() || up != k.now.up {
-		k.now.up, k.now.since = up, now
+		k.current, k.stored = state{}, state{}
+	} else if up := k.Up(); k.current.since.IsZero() || up != k.current.up {
+		k.current.up, k.current.since = up, now
 	}
-	if !k.now.since.IsZero() {
-		k.now.bot = k.Bot()
-		if k.now != k.kept && k.notes.SetNote(ctx, channelSubject, ofState+" "+k.Name, k.now.text()) == nil {
-			k.kept = k.now
+	if !k.current.since.IsZero() {
+		k.current.bot = k.Bot()
+		if k.current != k.stored && k.notes.SetNote(ctx, channelSubject, aboutState+" "+k.Name, k.current.text()) == nil {
+			k.stored = k.current
 		}
 	}
-	if now.Before(k.next) {
+	if now.Before(k.nextTrafficNote) {
 		return
 	}
 	for i, at := range []int64{k.Traffic.in.Load(), k.Traffic.out.Load()} {
-		if of := []string{ofIn, ofOut}[i]; at != k.traffic[i] && k.notes.SetNote(ctx, channelSubject, of+" "+k.Name, asTime(at).Format(time.RFC3339)) == nil {
-			k.traffic[i], k.next = at, now.Add(keepNext)
+		if of := []string{aboutReceived, aboutSent}[i]; at != k.traffic[i] && k.notes.SetNote(ctx, channelSubject, of+" "+k.Name, asTime(at).Format(time.RFC3339)) == nil {
+			k.traffic[i], k.nextTrafficNote = at, now.Add(noteInterval)
 		}
 	}
 }

@@ -15,15 +15,15 @@ import (
 	"parley/channels/connections"
 )
 
-// A memory keeps notes, and counts how often.
-type memory struct {
+// A memoryNotes keeps notes, and counts how often.
+type memoryNotes struct {
 	mu     sync.Mutex
 	kept   map[string]string
 	times  int
 	broken atomic.Bool
 }
 
-func (m *memory) SetNote(_ context.Context, _, about, value string) error {
+func (m *memoryNotes) SetNote(_ context.Context, _, about, value string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.broken.Load() {
@@ -34,7 +34,7 @@ func (m *memory) SetNote(_ context.Context, _, about, value string) error {
 	return nil
 }
 
-func (m *memory) AllNoted(context.Context, string) (all []channels.Note, err error) {
+func (m *memoryNotes) AllNoted(context.Context, string) (all []channels.Note, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for about, value := range m.kept {
@@ -43,19 +43,19 @@ func (m *memory) AllNoted(context.Context, string) (all []channels.Note, err err
 	return all, nil
 }
 
-type silent struct{}
+type silentEmitter struct{}
 
-func (silent) Emit(bus.Event) {}
+func (silentEmitter) Emit(bus.Event) {}
 
 // What a process knows of a channel is kept once it changes; when messages come, now and then.
-func TestFactsAreKeptForAllProcesses(t *testing.T) {
+func TestFactsAreStoredForAllProcesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		kept := &memory{kept: map[string]string{}}
+		kept := &memoryNotes{kept: map[string]string{}}
 		traffic := &connections.Traffic{}
 		var known, up atomic.Bool
 		var bot atomic.Pointer[string]
 		bot.Store(new(string))
-		w := connections.Watch{Events: silent{}, Notes: kept, Channels: []connections.Channel{{
+		w := connections.Watch{Events: silentEmitter{}, Notes: kept, Channels: []connections.Channel{{
 			Name: "slack", Known: known.Load, Up: up.Load, Bot: func() string { return *bot.Load() }, Traffic: traffic,
 		}}}
 		var running sync.WaitGroup
@@ -118,7 +118,7 @@ func TestFactsAreKeptForAllProcesses(t *testing.T) {
 
 // What another release has kept is no error, and what was had since is added.
 func TestFactsOfOtherReleases(t *testing.T) {
-	kept := &memory{kept: map[string]string{"state slack": "what?", "in slack": strings.Repeat("9", 30), "new slack": "x", "out slack": "2030-01-02T03:04:05Z"}}
+	kept := &memoryNotes{kept: map[string]string{"state slack": "what?", "in slack": strings.Repeat("9", 30), "new slack": "x", "out slack": "2030-01-02T03:04:05Z"}}
 	all, err := connections.Read(t.Context(), kept)
 	if err != nil || len(all) != 1 || all["slack"].Up || !all["slack"].LastIn.IsZero() || all["slack"].LastOut.Year() != 2030 {
 		t.Errorf("read is %+v, %v", all, err)

@@ -9,8 +9,8 @@ import (
 	"parley/channels"
 )
 
-// probeEvery is the interval at which an unreachable platform is tried again.
-const probeEvery = 30 * time.Second
+// probeInterval is the interval at which an unreachable platform is tried again.
+const probeInterval = 30 * time.Second
 
 // A Probe asks the platform of a channel that only sends for the bot's account.
 type Probe struct {
@@ -19,7 +19,7 @@ type Probe struct {
 	LookUpBot func(ctx context.Context) error // asks the platform
 	// Setting returns the setting that is wrong if the platform refuses the account.
 	Setting func(refused *channels.SendError) string
-	Failed  func(why string) // is told each error
+	OnError func(why string) // is told each error
 	Log     *slog.Logger
 }
 
@@ -36,12 +36,12 @@ func (p *Probe) Run(ctx context.Context) {
 					slog.String("code", refused.Code), slog.String("key", p.Setting(refused)))
 			}
 			if err != nil {
-				p.Failed(err.Error())
+				p.OnError(err.Error())
 			}
 			asked = true
 		}
 		select {
-		case <-time.After(probeEvery):
+		case <-time.After(probeInterval):
 		case <-ctx.Done():
 			return
 		}

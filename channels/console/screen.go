@@ -148,7 +148,7 @@ func (s *screen) printPast(all []past.Exchange) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.display.print(passage{text: bullet + "earlier in this conversation:", isDimmed: true})
-	for _, e := range past.End(all) {
+	for _, e := range past.Shorten(all) {
 		s.display.print(passage{text: promptText + e.Said, isDimmed: true})
 		s.display.print(passage{text: e.Answer, isMarkdown: true, isDimmed: true})
 	}

@@ -90,7 +90,7 @@ const idleText = "(nothing goes on)"
 
 // onScreen returns what the terminal shows, without the line that says that nothing is happening.
 func (d *terminalSession) onScreen() string {
-	return strings.Replace(consoletest.Seen(d.output.String(), d.width, d.height), "\n"+idleText+"\n", "\n", 1)
+	return strings.Replace(consoletest.ShownText(d.output.String(), d.width, d.height), "\n"+idleText+"\n", "\n", 1)
 }
 
 // awaitText waits until the terminal shows a text, and returns everything that it shows.

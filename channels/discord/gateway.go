@@ -29,7 +29,7 @@ func (c *api) findGateway(ctx context.Context) (socket.GatewayInfo, error) {
 		limit.Remaining = 1
 	}
 	return socket.GatewayInfo{
-		URL: g.URL, SessionsLeft: limit.Remaining, AtOnce: limit.MaxConcurrency,
+		URL: g.URL, SessionsLeft: limit.Remaining, MaxConcurrency: limit.MaxConcurrency,
 		ResetAfter: time.Duration(limit.ResetAfter) * time.Millisecond,
 	}, nil
 }

@@ -173,7 +173,7 @@ func TestEachAddressGetsItsMessagesOnceAndInOrder(t *testing.T) {
 		if send := s.lookup(t, "3-4"); send.State() != channels.Sent || len(send.Parts) < 2 || send.Parts[1].PlatformID == "" || send.Parts[1].Text != "" {
 			t.Errorf("book: %+v", send)
 		}
-		if d := s.Depth(t, bus.OutboundTopic("c")); d.Waiting+d.Leased+d.Dead != 0 {
+		if d := s.TopicDepth(t, bus.OutboundTopic("c")); d.Waiting+d.Leased+d.Dead != 0 {
 			t.Errorf("left over: %+v", d)
 		}
 	})
@@ -235,7 +235,7 @@ func TestARejectedMessageBecomesADeadLetter(t *testing.T) {
 				t.Errorf("part %+v", p)
 			}
 		}
-		mail := s.Mail(t)
+		mail := s.TakeMail(t)
 		if len(mail) != 1 || mail[0].Kind != bus.Notice || mail[0].ID != "a#undelivered" || !strings.Contains(mail[0].Text, "chat_not_found") {
 			t.Errorf("notices %+v", mail)
 		}
@@ -324,15 +324,15 @@ func TestWhenMessagesAreGivenUp(t *testing.T) {
 		s.publish(t, newOutbound("a", "1", "one"))
 		time.Sleep(23 * time.Hour)
 		synctest.Wait()
-		if d := s.Depth(t, bus.OutboundTopic("c")); d.Waiting != 1 || tries.Load() < 100 || tries.Load() > 1500 {
+		if d := s.TopicDepth(t, bus.OutboundTopic("c")); d.Waiting != 1 || tries.Load() < 100 || tries.Load() > 1500 {
 			t.Errorf("after 23 hours and %d tries: %+v", tries.Load(), d)
 		}
 		time.Sleep(90 * time.Minute)
 		synctest.Wait()
-		if d := s.Depth(t, bus.OutboundTopic("c")); d.Dead != 1 || d.Waiting != 0 {
+		if d := s.TopicDepth(t, bus.OutboundTopic("c")); d.Dead != 1 || d.Waiting != 0 {
 			t.Errorf("after a day: %+v", d)
 		}
-		if mail := s.Mail(t); len(mail) != 1 || mail[0].Kind != bus.Notice {
+		if mail := s.TakeMail(t); len(mail) != 1 || mail[0].Kind != bus.Notice {
 			t.Errorf("notices %+v", mail)
 		}
 	})
@@ -361,7 +361,7 @@ func TestAnUnreadableMessageBecomesADeadLetter(t *testing.T) {
 		s.publish(t, subjectMessage("blank", "1", "", " \n"), newOutbound("a", "1", "one"))
 		synctest.Wait()
 		wantTexts(t, s, "1", "one")
-		if d := s.Depth(t, bus.OutboundTopic("c")); d.Dead != 1 || d.Waiting != 0 {
+		if d := s.TopicDepth(t, bus.OutboundTopic("c")); d.Dead != 1 || d.Waiting != 0 {
 			t.Errorf("%+v", d)
 		}
 	})
@@ -452,7 +452,7 @@ func TestAPartThatAnotherProcessSentIsNotSentAgain(t *testing.T) {
 		if part := s.lookup(t, "a").Parts[1]; part.State != channels.Sent || part.PlatformID != "of the other" {
 			t.Errorf("book: %+v", part)
 		}
-		if d := s.Depth(t, bus.OutboundTopic("c")); d.Waiting != 0 {
+		if d := s.TopicDepth(t, bus.OutboundTopic("c")); d.Waiting != 0 {
 			t.Errorf("%+v", d)
 		}
 	})
@@ -486,7 +486,7 @@ func TestAMessageWhoseRecordIsErasedIsNotSentAgain(t *testing.T) {
 		s.publish(t, newOutbound("a", "1", first+"\n\n"+second))
 		sleep(2 * time.Minute)
 		wantTexts(t, s, "1", first, second)
-		if d := s.Depth(t, bus.OutboundTopic("c")); d.Waiting != 0 {
+		if d := s.TopicDepth(t, bus.OutboundTopic("c")); d.Waiting != 0 {
 			t.Errorf("%+v", d)
 		}
 	})
@@ -527,7 +527,7 @@ func TestSendsInFlightAreFinishedAtTheEnd(t *testing.T) {
 		if _, err := s.Book.Lookup(t.Context(), "b"); !errors.Is(err, channels.ErrNoSend) {
 			t.Errorf("what was not begun is in the book: %v", err)
 		}
-		if d := s.Depth(t, bus.OutboundTopic("c")); d.Waiting != 2 || d.Leased != 0 {
+		if d := s.TopicDepth(t, bus.OutboundTopic("c")); d.Waiting != 2 || d.Leased != 0 {
 			t.Errorf("%+v", d)
 		}
 	})

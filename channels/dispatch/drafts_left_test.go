@@ -43,7 +43,7 @@ func TestADraftWithUnknownOutcomeIsNotRepeated(t *testing.T) {
 				synctest.Wait()
 				a := s.Speaker("t", "1")
 				a.Start()
-				a.Says("Words")
+				a.EmitText("Words")
 				sleep(time.Minute)
 				s.publishAnswer(t, a, "The answer")
 				sleep(time.Minute)
@@ -91,9 +91,9 @@ func TestTheNextProcessContinuesDrafts(t *testing.T) {
 		next := startDispatcher(t, &dispatch.Dispatcher{Name: "c", Channel: p, Bus: s.Bus, Book: s.Book, Drafts: s.Book, Log: s.Logger()})
 		sleep(time.Second)
 		old, a := s.Speaker("t", "t"), s.Speaker("u", "u")
-		a.GoesOn("lost")
+		a.EmitMoreText("lost")
 		a.Emit(bus.Event{Type: bus.BlockReset})
-		a.Says("Begun again")
+		a.EmitText("Begun again")
 		sleep(time.Second)
 		wantShown(t, p, "u", "Begun again\n\n…")
 		s.publishAnswer(t, old, "Late")
@@ -116,7 +116,7 @@ func TestADraftThatAnotherProcessReplacedIsNotEdited(t *testing.T) {
 	withDrafts(t, nil, func(t *testing.T, s *testStage, p *channelstest.EditingChannel) {
 		a := s.Speaker("t", "1")
 		a.Start()
-		a.Says("Words")
+		a.EmitText("Words")
 		sleep(2 * time.Second)
 		wantShown(t, p, "1", "Words\n\n…")
 		id := s.lookupDraft(t, "t").PlatformID
@@ -126,7 +126,7 @@ func TestADraftThatAnotherProcessReplacedIsNotEdited(t *testing.T) {
 		if err := p.Edit(t.Context(), bus.Address{Channel: "c", Chat: "1"}, id, channels.Part{Text: "The answer"}); err != nil {
 			t.Fatal(err)
 		}
-		a.GoesOn(" and more")
+		a.EmitMoreText(" and more")
 		sleep(time.Minute)
 		wantShown(t, p, "1", "The answer")
 	})
@@ -138,7 +138,7 @@ func TestAMessageDoesNotOverwriteAReplacedDraft(t *testing.T) {
 	withDrafts(t, nil, func(t *testing.T, s *testStage, p *channelstest.EditingChannel) {
 		a := s.Speaker("t", "1")
 		a.Start()
-		a.Says("Words")
+		a.EmitText("Words")
 		sleep(2 * time.Second)
 		id := s.lookupDraft(t, "t").PlatformID
 		if err := s.Book.Mark(t.Context(), "t#draft", 0, channels.SentPart{State: channels.Sent, PlatformID: id}); err != nil {
@@ -180,7 +180,7 @@ func TestAProcessThatLostTheChannelPostsNoDraft(t *testing.T) {
 	withDraftsAndPoint(t, "draft:begun", func(_ *testing.T, _ *testStage, r *runningDispatcher) { r.stop() }, func(t *testing.T, s *testStage, p *channelstest.EditingChannel) {
 		a := s.Speaker("t", "1")
 		a.Start()
-		a.Says("Words")
+		a.EmitText("Words")
 		sleep(time.Minute)
 		if got := p.Sent(); len(got) != 0 {
 			t.Errorf("arrived: %+v", got)
@@ -203,7 +203,7 @@ func TestNoDraftAfterTheAnswerOfAnEarlierProcess(t *testing.T) {
 		next := startDispatcher(t, &dispatch.Dispatcher{Name: "c", Channel: p, Bus: s.Bus, Book: s.Book, Drafts: s.Book, Log: s.Logger()})
 		sleep(time.Second)
 		a.Start()
-		a.Runs("look", "around")
+		a.EmitToolCall("look", "around")
 		sleep(time.Minute)
 		wantShown(t, p, "1", "The answer")
 		s.requireNoDraft(t, "t")
@@ -227,7 +227,7 @@ func TestADraftWaitsForMailOfAnEarlierProcess(t *testing.T) {
 		sleep(time.Second)
 		a := s.Speaker("u", "1")
 		a.Start()
-		a.Says("The second")
+		a.EmitText("The second")
 		sleep(10 * time.Second)
 		wantShown(t, p, "1")
 		sleep(time.Minute)
@@ -250,7 +250,7 @@ func TestADraftIsClaimedBeforeItIsReplaced(t *testing.T) {
 	withDraftsAndPoint(t, "send:held", look, func(t *testing.T, s *testStage, p *channelstest.EditingChannel) {
 		a := s.Speaker("t", "1")
 		a.Start()
-		a.Says("Words")
+		a.EmitText("Words")
 		sleep(2 * time.Second)
 		s.publish(t, bus.Outbound{ID: "t#note", To: bus.Address{Channel: "c", Chat: "1"}, Text: "A note", Turn: "t"})
 		sleep(time.Second)

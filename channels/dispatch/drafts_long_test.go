@@ -20,7 +20,7 @@ func TestADraftBecomesTheFirstPartOfALongAnswer(t *testing.T) {
 	withDrafts(t, limitEdits, func(t *testing.T, s *testStage, p *channelstest.EditingChannel) {
 		a := s.Speaker("t", "1")
 		a.Start()
-		a.Says(strings.Repeat(sentence, 3))
+		a.EmitText(strings.Repeat(sentence, 3))
 		sleep(2 * time.Second)
 		whole := strings.Repeat(sentence, 70) // 910 characters
 		s.publishAnswer(t, a, whole)
@@ -51,7 +51,7 @@ func TestADraftThatCannotBeReplacedIsWithdrawn(t *testing.T) {
 	withDrafts(t, setup, func(t *testing.T, s *testStage, p *channelstest.EditingChannel) {
 		a := s.Speaker("t", "1")
 		a.Start()
-		a.Says("The beginning of")
+		a.EmitText("The beginning of")
 		sleep(2 * time.Second)
 		refuse = true
 		s.publishAnswer(t, a, "The beginning of an answer")
@@ -75,7 +75,7 @@ func TestAFailedWithdrawalIsRetried(t *testing.T) {
 	withDrafts(t, setup, func(t *testing.T, s *testStage, p *channelstest.EditingChannel) {
 		a := s.Speaker("t", "1")
 		a.Start()
-		a.Says("The beginning of")
+		a.EmitText("The beginning of")
 		sleep(2 * time.Second)
 		long := &channels.SendError{Fault: channels.Rejected, Code: "msg_too_long"}
 		faults = []*channels.SendError{long, {Fault: channels.Retry, Code: "http_503"}, long}
@@ -105,7 +105,7 @@ func TestTheDraftOfAnExpiredQuestionIsWithdrawn(t *testing.T) {
 			return out
 		}
 		a.Start()
-		a.Runs("read_file", "a.txt")
+		a.EmitToolCall("read_file", "a.txt")
 		sleep(2 * time.Second)
 		busy = true
 		s.publish(t, about("ask#ask/0", "May I?", time.Now().Add(5*time.Second)))
@@ -140,7 +140,7 @@ func TestADraftThatCanNeverBeWithdrawnStays(t *testing.T) {
 	withDrafts(t, setup, func(t *testing.T, s *testStage, p *channelstest.EditingChannel) {
 		a := s.Speaker("t", "1")
 		a.Start()
-		a.Says("The beginning of")
+		a.EmitText("The beginning of")
 		sleep(2 * time.Second)
 		refuse = true
 		reply := a.Reply("The beginning of an answer")
@@ -167,7 +167,7 @@ func TestADraftIsReplacedByACaption(t *testing.T) {
 	withDrafts(t, nil, func(t *testing.T, s *testStage, p *channelstest.EditingChannel) {
 		a := s.Speaker("t", "1")
 		a.Start()
-		a.Says("Here it is")
+		a.EmitText("Here it is")
 		sleep(2 * time.Second)
 		out := a.Reply("Here it is.")
 		out.File = &bus.File{Name: "a.txt", Data: []byte("a")}

@@ -24,7 +24,7 @@ func TestADraftGivesWayToMessages(t *testing.T) {
 			s.publish(t, newOutbound("earlier", "1", "said before"))
 			a := s.Speaker("t", "1")
 			a.Start()
-			a.Says("Words")
+			a.EmitText("Words")
 			sleep(20 * time.Second)
 			wantShown(t, p, "1")
 			sleep(20 * time.Second)
@@ -43,7 +43,7 @@ func TestADraftGivesWayToMessages(t *testing.T) {
 		withDrafts(t, setup, func(t *testing.T, s *testStage, p *channelstest.EditingChannel) {
 			a := s.Speaker("t", "1")
 			a.Start()
-			a.Says("Words")
+			a.EmitText("Words")
 			sleep(2 * time.Second) // the draft is being posted
 			s.publishAnswer(t, a, "The answer")
 			sleep(time.Minute)
@@ -62,12 +62,12 @@ func TestADraftGivesWayToMessages(t *testing.T) {
 			for i := range 10 {
 				a := s.Speaker(fmt.Sprint("t", i), fmt.Sprint(i))
 				a.Start()
-				a.Says("Words")
+				a.EmitText("Words")
 				all = append(all, a)
 			}
 			for range 100 {
 				for _, a := range all {
-					a.GoesOn(" and words")
+					a.EmitMoreText(" and words")
 				}
 				sleep(200 * time.Millisecond)
 			}
@@ -100,13 +100,13 @@ func TestARateLimitStopsTheDraftsOfAChat(t *testing.T) {
 		third.At.Thread = "7"
 		for _, a := range []*stagetest.Speaker{one, other} {
 			a.Start()
-			a.Says("Words")
+			a.EmitText("Words")
 			sleep(100 * time.Millisecond)
 		}
 		grow := func(n int) {
 			for range n {
-				one.GoesOn(" more")
-				other.GoesOn(" more")
+				one.EmitMoreText(" more")
+				other.EmitMoreText(" more")
 				sleep(time.Second)
 			}
 		}
@@ -115,7 +115,7 @@ func TestARateLimitStopsTheDraftsOfAChat(t *testing.T) {
 			t.Errorf("shown %q and %q", p.Texts("1"), p.Texts("2"))
 		}
 		third.Start()
-		third.Says("In a thread of the same chat")
+		third.EmitText("In a thread of the same chat")
 		grow(5)
 		if len(p.Texts("1")) != 1 {
 			t.Errorf("shown %q", p.Texts("1"))
@@ -142,13 +142,13 @@ func TestDraftsLeaveEditsForAnswers(t *testing.T) {
 		for i := range turns {
 			a := s.Speaker(fmt.Sprint("t", i), fmt.Sprint(i))
 			a.Start()
-			a.Says("Words")
+			a.EmitText("Words")
 			all = append(all, a)
 		}
 		for range 55 {
 			sleep(time.Second)
 			for _, a := range all {
-				a.GoesOn(" and more")
+				a.EmitMoreText(" and more")
 			}
 		}
 		for i, a := range all {
@@ -181,7 +181,7 @@ func TestDraftsOfManyTurnsAtOnce(t *testing.T) {
 			for i := range turns {
 				a := s.Speaker(fmt.Sprintf("t%d-%d", round, i), fmt.Sprint(i))
 				a.Start()
-				a.Says("Words")
+				a.EmitText("Words")
 				all = append(all, a)
 			}
 			sleep(3 * time.Second)

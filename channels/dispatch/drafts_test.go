@@ -61,9 +61,9 @@ func TestADraftGrowsAndBecomesTheAnswer(t *testing.T) {
 	withDrafts(t, nil, func(t *testing.T, s *testStage, p *channelstest.EditingChannel) {
 		a, began := s.Speaker("t", "1"), time.Now()
 		a.Start()
-		a.Says("Words ")
+		a.EmitText("Words ")
 		for i := range 100 {
-			a.GoesOn(fmt.Sprint(i%10, " "))
+			a.EmitMoreText(fmt.Sprint(i%10, " "))
 			sleep(100 * time.Millisecond)
 		}
 		sent := p.Sent()
@@ -104,7 +104,7 @@ func TestNoDraftIsShownIfNoneIsWanted(t *testing.T) {
 		a := s.Speaker("t", "1")
 		synctest.Wait()
 		a.Start()
-		a.Says(strings.Repeat("words ", 10))
+		a.EmitText(strings.Repeat("words ", 10))
 		sleep(lasting)
 		s.publishAnswer(t, a, "The answer")
 		sleep(time.Minute)
@@ -141,7 +141,7 @@ func TestTheDraftOfAWaitingTurn(t *testing.T) {
 		for i, asks := range []bool{false, true} {
 			a := s.Speaker(fmt.Sprint("t", i), fmt.Sprint(i))
 			a.Start()
-			a.Says("May I?")
+			a.EmitText("May I?")
 			sleep(2 * time.Second)
 			a.Emit(bus.Event{Type: bus.TurnParked})
 			if asks {
@@ -150,8 +150,8 @@ func TestTheDraftOfAWaitingTurn(t *testing.T) {
 				s.publish(t, question)
 			}
 			sleep(time.Hour)
-			a.Runs("exec_shell", "make")
-			a.Says("I did it")
+			a.EmitToolCall("exec_shell", "make")
+			a.EmitText("I did it")
 			sleep(2 * time.Second)
 		}
 		wantShown(t, p, "0", "I did it\n\n…")
@@ -170,7 +170,7 @@ func TestADraftBecomesAQuestion(t *testing.T) {
 			return out
 		}
 		a.Start()
-		a.Runs("read_file", "a.txt")
+		a.EmitToolCall("read_file", "a.txt")
 		sleep(2 * time.Second)
 		wantShown(t, p, "1", "· read_file a.txt")
 		s.publish(t, about("ask#ask/0", "May I?"))
@@ -191,7 +191,7 @@ func TestADraftBecomesAQuestion(t *testing.T) {
 		b.Emit(bus.Event{Type: bus.TurnParked})
 		sleep(time.Hour)
 		b.Start()
-		b.Runs("exec_shell", "make")
+		b.EmitToolCall("exec_shell", "make")
 		sleep(2 * time.Second)
 		wantShown(t, p, "2", "May I?", "· exec_shell make")
 		s.publish(t, about("another#ended/0", "May I? Yes."))
@@ -209,11 +209,11 @@ func TestNoDraftAfterTheAnswer(t *testing.T) {
 	withDrafts(t, nil, func(t *testing.T, s *testStage, p *channelstest.EditingChannel) {
 		a := s.Speaker("t", "1")
 		a.Start()
-		a.Says("The")
+		a.EmitText("The")
 		sleep(900 * time.Millisecond)
 		s.publish(t, a.Reply("The answer")) // arrives before the events that preceded it
 		sleep(2 * time.Second)
-		a.GoesOn(" answer")
+		a.EmitMoreText(" answer")
 		sleep(2 * time.Second)
 		a.Emit(bus.Event{Type: bus.TurnComplete})
 		sleep(time.Minute)
@@ -231,9 +231,9 @@ func TestAnswersThatCannotReplaceTheDraft(t *testing.T) {
 		withDrafts(t, short, func(t *testing.T, s *testStage, p *channelstest.EditingChannel) {
 			a := s.Speaker("t", "1")
 			a.Start()
-			a.Says(long)
+			a.EmitText(long)
 			sleep(time.Minute)
-			a.GoesOn(" And more that is not to be seen yet.")
+			a.EmitMoreText(" And more that is not to be seen yet.")
 			sleep(time.Minute)
 			if len(p.Sent()) != 1 {
 				t.Errorf("%d calls for a text that fills the message", len(p.Sent()))
@@ -252,7 +252,7 @@ func TestAnswersThatCannotReplaceTheDraft(t *testing.T) {
 		withDrafts(t, setup, func(t *testing.T, s *testStage, p *channelstest.EditingChannel) {
 			a := s.Speaker("t", "1")
 			a.Start()
-			a.Says("So far")
+			a.EmitText("So far")
 			sleep(2 * time.Second)
 			s.publishAnswer(t, a, "The answer")
 			sleep(time.Minute)
@@ -275,9 +275,9 @@ func TestAnswersThatCannotReplaceTheDraft(t *testing.T) {
 		withDrafts(t, setup, func(t *testing.T, s *testStage, p *channelstest.EditingChannel) {
 			a := s.Speaker("t", "1")
 			a.Start()
-			a.Says("So")
+			a.EmitText("So")
 			sleep(2 * time.Second)
-			a.GoesOn(" far")
+			a.EmitMoreText(" far")
 			sleep(time.Minute)
 			wantShown(t, p, "1", "So\n\n…")
 			s.publishAnswer(t, a, "The answer")
@@ -291,7 +291,7 @@ func TestAnswersThatCannotReplaceTheDraft(t *testing.T) {
 		withDrafts(t, nil, func(t *testing.T, s *testStage, p *channelstest.EditingChannel) {
 			a := s.Speaker("t", "1")
 			a.Start()
-			a.Says("Telling you")
+			a.EmitText("Telling you")
 			sleep(2 * time.Second)
 			said := a.Reply("Hello from a tool")
 			said.ID = "t#call"
@@ -301,8 +301,8 @@ func TestAnswersThatCannotReplaceTheDraft(t *testing.T) {
 			synctest.Wait()
 			wantShown(t, p, "1", "Telling you\n\n…")
 			s.publish(t, said)
-			a.Runs("message", "1")
-			a.Says("Told ")
+			a.EmitToolCall("message", "1")
+			a.EmitText("Told ")
 			sleep(10 * time.Second)
 			s.publishAnswer(t, a, "Told.")
 			wantShown(t, p, "1", "Hello from a tool", "Told.")

@@ -59,7 +59,7 @@ func TestARejectedMessageGoesToItsFallback(t *testing.T) {
 			got.Subject == "disk" || got.Subject == "" || got.At.IsZero() {
 			t.Errorf("fallback: %+v", got)
 		}
-		if d := s.Depth(t, bus.OutboundTopic("c")); d.Dead != 1 || d.Waiting != 0 {
+		if d := s.TopicDepth(t, bus.OutboundTopic("c")); d.Dead != 1 || d.Waiting != 0 {
 			t.Errorf("%+v", d)
 		}
 	})
@@ -81,7 +81,7 @@ func TestAMessageWaitsForAFullFallback(t *testing.T) {
 		s.publish(t, addFallback(subjectMessage("a", "1", "", "one")), subjectMessage("b", "1", "", "two"))
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if d := s.Depth(t, bus.OutboundTopic("c")); d.Dead != 0 || d.Waiting != 2 {
+		if d := s.TopicDepth(t, bus.OutboundTopic("c")); d.Dead != 0 || d.Waiting != 2 {
 			t.Errorf("with a full fallback: %+v", d)
 		}
 		if fallen := s.takeFallbacks(t); len(fallen) != 2 {
@@ -92,7 +92,7 @@ func TestAMessageWaitsForAFullFallback(t *testing.T) {
 		if fallen := s.takeFallbacks(t); len(fallen) != 1 || fallen[0].ID != "a~fallback/1" {
 			t.Errorf("at the fallback: %+v", fallen)
 		}
-		if d := s.Depth(t, bus.OutboundTopic("c")); d.Dead != 2 || d.Waiting != 0 {
+		if d := s.TopicDepth(t, bus.OutboundTopic("c")); d.Dead != 2 || d.Waiting != 0 {
 			t.Errorf("after that: %+v", d)
 		}
 		if err := r.end(); err != nil {
@@ -181,13 +181,13 @@ func TestExpiredMessagesAreNotSent(t *testing.T) {
 				}
 			}
 		}
-		if d := s.Depth(t, bus.OutboundTopic("c")); d.Dead+d.Waiting+d.Leased != 0 {
+		if d := s.TopicDepth(t, bus.OutboundTopic("c")); d.Dead+d.Waiting+d.Leased != 0 {
 			t.Errorf("left over: %+v", d)
 		}
 		if fallen := s.takeFallbacks(t); len(fallen) != 0 {
 			t.Errorf("at the fallback: %+v", fallen)
 		}
-		if mail := s.Mail(t); len(mail) != 1 || mail[0].ID != "waiting#undelivered" {
+		if mail := s.TakeMail(t); len(mail) != 1 || mail[0].ID != "waiting#undelivered" {
 			t.Errorf("notices %+v", mail)
 		}
 	})
@@ -233,10 +233,10 @@ func TestAPanickingSendIsGivenUpAndReported(t *testing.T) {
 		time.Sleep(2 * time.Hour)
 		synctest.Wait()
 		wantTexts(t, s, "2", "fine")
-		if fallen, mail := s.takeFallbacks(t), s.Mail(t); len(fallen) != 1 || len(mail) != 1 {
+		if fallen, mail := s.takeFallbacks(t), s.TakeMail(t); len(fallen) != 1 || len(mail) != 1 {
 			t.Errorf("%d messages are at the fallback and the session has %d notices", len(fallen), len(mail))
 		}
-		if d, send := s.Depth(t, bus.OutboundTopic("c")), s.lookup(t, "a"); d.Dead != 1 || send.State() != channels.Failed {
+		if d, send := s.TopicDepth(t, bus.OutboundTopic("c")), s.lookup(t, "a"); d.Dead != 1 || send.State() != channels.Failed {
 			t.Errorf("%+v, book: %+v", d, send)
 		}
 	})

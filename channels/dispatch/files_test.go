@@ -158,7 +158,7 @@ func TestAMessageGoesOnWithoutAFile(t *testing.T) {
 				synctest.Wait()
 				why := map[string]string{"missing": "it's no longer there", "refused": "the platform refused it (too_large)"}[name]
 				wantShown(t, p, "1", "two charts", " with two.txt", "done", "(I couldn't send the file one.txt: "+why+".)")
-				mail := s.Mail(t)
+				mail := s.TakeMail(t)
 				if len(mail) != 1 || mail[0].Kind != bus.Notice || strings.ReplaceAll(mail[0].Text, "`", "") != "The file one.txt of a message to c:1 was not delivered: "+why+"." {
 					t.Errorf("the session was told %+v", mail)
 				}
@@ -167,7 +167,7 @@ func TestAMessageGoesOnWithoutAFile(t *testing.T) {
 				if send.State() != channels.Failed || send.Parts[1].State != channels.Failed || send.Parts[1].Code != code || send.Parts[2].State != channels.Sent {
 					t.Errorf("book: %+v", send)
 				}
-				if d := s.Depth(t, bus.OutboundTopic("c")); d.Dead != 0 || d.Waiting != 0 {
+				if d := s.TopicDepth(t, bus.OutboundTopic("c")); d.Dead != 0 || d.Waiting != 0 {
 					t.Errorf("left: %+v", d)
 				}
 				if kept := s.listStoredFiles(t); len(kept) != 0 {
@@ -256,7 +256,7 @@ func TestAFileThatCannotBeReadIsTriedAgain(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
 		wantShown(t, p, "1", "a chart", " with one.txt")
-		if mail := s.Mail(t); len(mail) != 0 {
+		if mail := s.TakeMail(t); len(mail) != 0 {
 			t.Errorf("the session was told %+v", mail)
 		}
 	})
@@ -315,7 +315,7 @@ func killFilesAndResume(t *testing.T, at string) {
 	if again > noted || again > 1 {
 		t.Errorf("%d parts arrived again and %d are noted", again, noted)
 	}
-	if mail := s.Mail(t); len(mail) != 1 || !strings.Contains(mail[0].Text, "gone.txt") {
+	if mail := s.TakeMail(t); len(mail) != 1 || !strings.Contains(mail[0].Text, "gone.txt") {
 		t.Errorf("the session was told %+v", mail)
 	}
 	if kept := s.listStoredFiles(t); len(kept) != 0 {

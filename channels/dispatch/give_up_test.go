@@ -42,7 +42,7 @@ func TestARefusedAnswerIsExplainedToItsChat(t *testing.T) {
 				t.Errorf("chat %s got %q, want %q", chat, got, want)
 			}
 		}
-		if d := s.Depth(t, bus.OutboundTopic("c")); d.Dead != 4 || d.Waiting != 0 {
+		if d := s.TopicDepth(t, bus.OutboundTopic("c")); d.Dead != 4 || d.Waiting != 0 {
 			t.Errorf("left: %+v", d)
 		}
 	})
@@ -60,7 +60,7 @@ func TestAnExplanationThatIsRefusedTooIsNotExplained(t *testing.T) {
 		s.publish(t, newOutbound("a", "1", "x"))
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		if d := s.Depth(t, bus.OutboundTopic("c")); d.Waiting != 0 || refused != 2 {
+		if d := s.TopicDepth(t, bus.OutboundTopic("c")); d.Waiting != 0 || refused != 2 {
 			t.Errorf("%d refusals, left: %+v", refused, d)
 		}
 	})
@@ -89,7 +89,7 @@ func TestKillPointsOfExplanations(t *testing.T) {
 			if !slices.Equal(slices.Compact(slices.Clone(got)), slices.Compact(slices.Clone(want))) || len(got) > len(want) {
 				t.Errorf("arrived %q, want %q at most", got, want)
 			}
-			if d := s.Depth(t, bus.OutboundTopic("c")); d.Dead != 1 {
+			if d := s.TopicDepth(t, bus.OutboundTopic("c")); d.Dead != 1 {
 				t.Errorf("%+v", d)
 			}
 		})
@@ -109,7 +109,7 @@ func TestAMessageWithNothingToShowFails(t *testing.T) {
 				t.Errorf("%s: %+v", id, send)
 			}
 		}
-		if d := s.Depth(t, bus.OutboundTopic("c")); d.Dead != 0 || d.Waiting != 0 {
+		if d := s.TopicDepth(t, bus.OutboundTopic("c")); d.Dead != 0 || d.Waiting != 0 {
 			t.Errorf("left: %+v", d)
 		}
 	})

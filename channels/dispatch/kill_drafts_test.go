@@ -53,7 +53,7 @@ func draftUntilKilled(t *testing.T, s *testStage, ch channels.Channel, a *staget
 	for {
 		select {
 		case <-again.C:
-			a.Says("Words ")
+			a.EmitText("Words ")
 			continue
 		case <-drafted:
 			s.publish(t, a.Reply("The answer"))

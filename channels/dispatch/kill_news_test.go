@@ -85,7 +85,7 @@ func killSubjectAndResume(t *testing.T, at string) {
 	if fallen := s.takeFallbacks(t); len(fallen) != 1 || fallen[0].ID != "d~fallback/0" {
 		t.Errorf("at the fallback: %+v", fallen)
 	}
-	if d, send := s.Depth(t, bus.OutboundTopic("c")), s.lookup(t, "d"); d.Dead != 1 || send.State() != channels.Failed {
+	if d, send := s.TopicDepth(t, bus.OutboundTopic("c")), s.lookup(t, "d"); d.Dead != 1 || send.State() != channels.Failed {
 		t.Errorf("%+v, book: %s", d, fmt.Sprint(send))
 	}
 }

@@ -97,7 +97,7 @@ func dispatchUntilEmpty(t *testing.T, s *testStage, ch channels.Channel, point f
 			}
 		},
 	})
-	for d := s.Depth(t, bus.OutboundTopic("c")); d.Waiting+d.Leased > 0; d = s.Depth(t, bus.OutboundTopic("c")) {
+	for d := s.TopicDepth(t, bus.OutboundTopic("c")); d.Waiting+d.Leased > 0; d = s.TopicDepth(t, bus.OutboundTopic("c")) {
 		<-settled
 	}
 	if err := r.end(); err != nil {

@@ -23,7 +23,7 @@ func TestAMessageWithAnUnknownNeedHoldsUpItsMailbox(t *testing.T) {
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		wantTexts(t, s, "1", "before")
-		if d := s.Depth(t, bus.OutboundTopic("c")); d.Waiting != 2 || d.Dead != 0 {
+		if d := s.TopicDepth(t, bus.OutboundTopic("c")); d.Waiting != 2 || d.Dead != 0 {
 			t.Errorf("left: %+v", d)
 		}
 		if _, err := s.Book.Lookup(t.Context(), "b"); err == nil {

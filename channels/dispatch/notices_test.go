@@ -69,7 +69,7 @@ func TestTheChatsSessionIsToldOfTellings(t *testing.T) {
 		if q := in.Quotes[0]; q.Kind != bus.Told || q.From.ID != "c:anna" || q.From.Name != "Anna" || q.Chat != "c:anna" || q.Text != "lunch at noon" || q.At.IsZero() || !q.Own {
 			t.Errorf("quote %+v", q)
 		}
-		if d := s.Depth(t, bus.InboundTopic); d.Waiting+d.Leased != 1 {
+		if d := s.TopicDepth(t, bus.InboundTopic); d.Waiting+d.Leased != 1 {
 			t.Errorf("in all: %+v", d)
 		}
 	})
@@ -89,7 +89,7 @@ func TestALookupThatKeepsFailingDoesNotBlockTheChat(t *testing.T) {
 		s.publish(t, told, newOutbound("b", "1", "an answer"))
 		sleep(25 * time.Hour)
 		wantTexts(t, s, "1", "anna asked me to tell you:\n\n> lunch at noon", "an answer")
-		if mail := s.Mail(t); len(mail) > 0 {
+		if mail := s.TakeMail(t); len(mail) > 0 {
 			t.Errorf("noted %+v", mail)
 		}
 	})
@@ -119,7 +119,7 @@ func TestNoSessionIsToldOfAMessageThatMayNotHaveArrived(t *testing.T) {
 		if s.lookup(t, "a").State() != channels.OutcomeUnknown || s.lookup(t, "b").State() != channels.Failed || s.lookup(t, "c").State() != channels.Failed {
 			t.Errorf("book: %+v %+v %+v", s.lookup(t, "a"), s.lookup(t, "b"), s.lookup(t, "c"))
 		}
-		if mail := s.Mail(t); len(mail) > 0 {
+		if mail := s.TakeMail(t); len(mail) > 0 {
 			t.Errorf("noted %+v", mail)
 		}
 	})
@@ -137,7 +137,7 @@ func TestKillPointsOfNotices(t *testing.T) {
 			s = newStage(t, dir, bus.Caps{})
 			defer s.Close()
 			dispatchUntilEmpty(t, s, filePlatform{filepath.Join(dir, "sent")}, nil)
-			mail := s.Mail(t)
+			mail := s.TakeMail(t)
 			if len(mail) != 2 || mail[0].ID != "a#told" || mail[1].ID != "b#told" || mail[1].Quotes[0].Text != "two" {
 				t.Errorf("noted %+v", mail)
 			}
@@ -174,7 +174,7 @@ func TestASessionIsToldWhatAnOperatorSaid(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		notices := map[string]bus.Inbound{}
-		for _, in := range s.Mail(t) {
+		for _, in := range s.TakeMail(t) {
 			notices[in.ID] = in
 		}
 		if len(notices) != 3 {
@@ -209,7 +209,7 @@ func TestKillPointsOfAnOperatorsAnswer(t *testing.T) {
 			defer s.Close()
 			file := filePlatform{filepath.Join(dir, "sent")}
 			dispatchUntilEmpty(t, s, findingFilePlatform{file, t}, nil)
-			mail := s.Mail(t)
+			mail := s.TakeMail(t)
 			if len(mail) != 2 || mail[0].ID != "a/0#told" || mail[1].ID != "b/0#told" || mail[1].Quotes[0].Text != "two" {
 				t.Errorf("noted %+v", mail)
 			}

@@ -99,10 +99,10 @@ func TestAMessageGetsItsAlternativeTextWithoutItsFile(t *testing.T) {
 				if !test.noFiles && (len(said[0].Part.Buttons) != 1 || said[0].Part.Buttons[0].Label != label) {
 					t.Errorf("the buttons are %+v", said[0].Part.Buttons)
 				}
-				if dead := s.Depth(t, bus.OutboundTopic("c")).Dead; dead != 0 {
+				if dead := s.TopicDepth(t, bus.OutboundTopic("c")).Dead; dead != 0 {
 					t.Errorf("%d dead letters", dead)
 				}
-				if notices := s.Depth(t, bus.InboundTopic).Waiting; notices != 0 {
+				if notices := s.TopicDepth(t, bus.InboundTopic).Waiting; notices != 0 {
 					t.Errorf("the session was told %d times", notices)
 				}
 			})

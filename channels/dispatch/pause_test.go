@@ -168,7 +168,7 @@ func TestAPauseAppliesInEveryProcess(t *testing.T) {
 		s.publish(t, newOutbound("m", "1", "hi"))
 		synctest.Wait()
 		for _, chat := range []string{"1", "2"} {
-			if err := gate.Say(t.Context(), stagetest.Said("s"+chat, chat, "hello")); err != nil {
+			if err := gate.Say(t.Context(), stagetest.PrivateMessage("s"+chat, chat, "hello")); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -189,7 +189,7 @@ func TestAPauseOfTheGatewayAppliesToAnswers(t *testing.T) {
 	gate.OnSend = limitFirstSend("1", channels.SendError{Fault: channels.Retry, RateLimited: true, RetryAfter: 20 * time.Second})
 	withDispatcher(t, nil, func(t *testing.T, s *testStage, _ *runningDispatcher) {
 		defer startGateway(t, s, gate)()
-		if err := gate.Say(t.Context(), stagetest.Said("s", "1", "hello")); err != nil {
+		if err := gate.Say(t.Context(), stagetest.PrivateMessage("s", "1", "hello")); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()

@@ -79,9 +79,9 @@ func TestPreviewsAreShownUntilTheAnswerIsSent(t *testing.T) {
 	withPreviews(t, "", func(t *testing.T, s *testStage, p *previewChannel) {
 		a := s.Speaker("t", "1")
 		a.Start()
-		a.Says("Words ")
+		a.EmitText("Words ")
 		for range 50 {
-			a.GoesOn("x ")
+			a.EmitMoreText("x ")
 			sleep(100 * time.Millisecond)
 		}
 		shown := p.shownPreviews()
@@ -93,7 +93,7 @@ func TestPreviewsAreShownUntilTheAnswerIsSent(t *testing.T) {
 				t.Errorf("after %v: %+v", gap, later)
 			}
 		}
-		a.Runs("exec_shell", "make")
+		a.EmitToolCall("exec_shell", "make")
 		sleep(2 * time.Second)
 		if last := p.shownPreviews(); !strings.Contains(last[len(last)-1].text, "make") {
 			t.Errorf("while a tool runs it shows %q", last[len(last)-1].text)
@@ -114,7 +114,7 @@ func TestAPreviewIsShownAgainBeforeItFades(t *testing.T) {
 	withPreviews(t, "", func(t *testing.T, s *testStage, p *previewChannel) {
 		a := s.Speaker("t", "1")
 		a.Start()
-		a.Says("Thinking hard")
+		a.EmitText("Thinking hard")
 		sleep(100 * time.Second)
 		shown := p.shownPreviews()
 		if len(shown) < 5 || len(shown) > 9 {
@@ -140,7 +140,7 @@ func TestFailingPreviews(t *testing.T) {
 		p.setError(&channels.SendError{Fault: channels.Unknown, Code: "cut_off", Err: errors.New("gone")})
 		a := s.Speaker("t", "1")
 		a.Start()
-		a.Says("One ")
+		a.EmitText("One ")
 		sleep(5 * time.Second)
 		p.setError(nil)
 		sleep(5 * time.Second)
@@ -148,7 +148,7 @@ func TestFailingPreviews(t *testing.T) {
 			t.Errorf("after an outage: %+v and %+v", p.shownPreviews(), s.Platform.Sent())
 		}
 		p.setError(&channels.SendError{Fault: channels.Rejected, Code: "no_previews", Err: errors.New("none here")})
-		a.GoesOn("two")
+		a.EmitMoreText("two")
 		sleep(5 * time.Second)
 		if sent := s.Platform.Sent(); len(sent) != 1 || !strings.HasPrefix(sent[0].Part.Text, "One two") {
 			t.Errorf("instead of previews: %+v", sent)
@@ -175,7 +175,7 @@ func TestTheSettingDecidesHowAnswersAreShown(t *testing.T) {
 		withPreviews(t, c.stream, func(t *testing.T, s *testStage, p *previewChannel) {
 			a := s.Speaker("t", c.chat)
 			a.Start()
-			a.Says("Words")
+			a.EmitText("Words")
 			sleep(5 * time.Second)
 			if got := len(p.shownPreviews()) > 0; got != c.previews {
 				t.Errorf("%q in %s: previews %t", c.stream, c.chat, got)
@@ -196,8 +196,8 @@ func TestTheTextOfAPreviewStaysAfterAStop(t *testing.T) {
 		said, silent := s.Speaker("said", "1"), s.Speaker("silent", "2")
 		said.Start()
 		silent.Start()
-		said.Says("Half of it")
-		silent.Runs("grep", "x")
+		said.EmitText("Half of it")
+		silent.EmitToolCall("grep", "x")
 		sleep(3 * time.Second)
 		stopped := bus.Event{Type: bus.TurnError, Error: &bus.Failure{Code: "cancelled"}}
 		said.Emit(stopped)

@@ -69,7 +69,7 @@ func (r *run) finish(work context.Context, d *delivery, err error) error {
 		return nil
 	}
 	if !failed && d.hasArrived() {
-		r.reactions.Answered(d.out)
+		r.reactions.MarkAnswered(d.out)
 	}
 	return err
 }

@@ -189,7 +189,7 @@ func TestPartsOfMessagesWithFiles(t *testing.T) {
 		withEditing(t, setup, func(t *testing.T, s *testStage, _ *channelstest.EditingChannel) {
 			s.publish(t, with(subjectMessage("a", "1", "", words)))
 			synctest.Wait()
-			if d, send := s.Depth(t, bus.OutboundTopic("c")), s.lookup(t, "a"); d.Dead != 1 || send.State() != channels.Failed || send.Parts[0].State != channels.Sent {
+			if d, send := s.TopicDepth(t, bus.OutboundTopic("c")), s.lookup(t, "a"); d.Dead != 1 || send.State() != channels.Failed || send.Parts[0].State != channels.Sent {
 				t.Errorf("%+v, book: %+v", d, send)
 			}
 		})

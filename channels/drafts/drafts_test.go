@@ -93,7 +93,7 @@ func TestADraftShowsToolsAndStartsOver(t *testing.T) {
 		a.Start()
 		sleep(time.Minute)
 		s.wantShown(t, "1")
-		a.Says("Let me see.")
+		a.EmitText("Let me see.")
 		shows("Let me see.\n\n…")
 		a.Block++
 		for _, kind := range []string{"user", "tool_use", "tool_result"} { // kinds that no draft shows
@@ -102,22 +102,22 @@ func TestADraftShowsToolsAndStartsOver(t *testing.T) {
 			a.Emit(bus.Event{Type: bus.BlockStop, Kind: kind})
 		}
 		shows("Let me see.\n\n…")
-		a.Runs("read_file", "notes\n@here `.txt")
+		a.EmitToolCall("read_file", "notes\n@here `.txt")
 		shows("Let me see.\n\n· read_file notes@here .txt")
 		a.Block++
 		a.Emit(bus.Event{Type: bus.BlockStart, Kind: "thinking"})
 		a.Emit(bus.Event{Type: bus.BlockDelta, Kind: "thinking", Delta: "secret"})
 		shows("Let me see.\n\n· read_file notes@here .txt")
 		a.Block++
-		a.Says("The notes ")
+		a.EmitText("The notes ")
 		shows("The notes\n\n…")
 		a.Emit(bus.Event{Type: bus.BlockReset})
-		a.GoesOn("of a block that is void")
+		a.EmitMoreText("of a block that is void")
 		shows("The notes\n\n…")
-		a.Says("They say: nothing.")
+		a.EmitText("They say: nothing.")
 		shows("They say: nothing.\n\n…")
 		a.Block++
-		a.Says("Really.")
+		a.EmitText("Really.")
 		shows("They say: nothing.\n\nReally.\n\n…")
 	})
 }
@@ -128,13 +128,13 @@ func TestADraftShowsTheListOfTasks(t *testing.T) {
 	withDrafts(t, nil, func(t *testing.T, s *testStage) {
 		a := s.Speaker("t", "1")
 		a.Start()
-		a.Plans("c1", "0 of 2 done\n▶ look\n☐ me", "nd it")
+		a.EmitTaskList("c1", "0 of 2 done\n▶ look\n☐ me", "nd it")
 		sleep(10 * time.Second)
 		if last := s.screen.Sent()[len(s.screen.Sent())-1].Part.Text; !strings.Contains(last, "▶ look\n") || !strings.Contains(last, "☐ mend it\n") || !strings.Contains(last, "todo_write 0 of 2 done") {
 			t.Errorf("it shows %q", last)
 		}
-		a.Plans("c2", "1 of 2 done\n☑ look\n▶ mend it")
-		a.Runs("read_file", "a.txt")
+		a.EmitTaskList("c2", "1 of 2 done\n☑ look\n▶ mend it")
+		a.EmitToolCall("read_file", "a.txt")
 		sleep(10 * time.Second)
 		if last := s.screen.Sent()[len(s.screen.Sent())-1].Part.Text; !strings.Contains(last, "☑ look\n") || strings.Contains(last, "▶ look") || !strings.Contains(last, "a.txt") {
 			t.Errorf("later it shows %q", last)
@@ -149,10 +149,10 @@ func TestTheDraftOfAStoppedTurn(t *testing.T) {
 		for _, a := range []*stagetest.Speaker{said, silent, early} {
 			a.Start()
 		}
-		early.Says("Something")
+		early.EmitText("Something")
 		early.Emit(stopped)
-		said.Says("Something")
-		silent.Runs("grep", "x")
+		said.EmitText("Something")
+		silent.EmitToolCall("grep", "x")
 		sleep(2 * time.Second)
 		said.Emit(stopped)
 		silent.Emit(stopped)
@@ -167,10 +167,10 @@ func TestALongDraftShowsItsLength(t *testing.T) {
 	withDrafts(t, limitEdits, func(t *testing.T, s *testStage) {
 		a := s.Speaker("t", "1")
 		a.Start()
-		a.Says(strings.Repeat(sentence, 2))
+		a.EmitText(strings.Repeat(sentence, 2))
 		seen := map[string]bool{}
 		for range 40 {
-			a.GoesOn(strings.Repeat(sentence, 50))
+			a.EmitMoreText(strings.Repeat(sentence, 50))
 			sleep(2 * draftEvery)
 			shown := s.screen.Shown("1")
 			if len(shown) != 1 || len(shown[0]) > 1000 || !strings.Contains(shown[0], " characters so far") {
@@ -190,7 +190,7 @@ func TestAFullDraftIsClosedWhenItsTurnIsStopped(t *testing.T) {
 	withDrafts(t, short, func(t *testing.T, s *testStage) {
 		a := s.Speaker("t", "1")
 		a.Start()
-		a.Says(strings.Repeat("word ", 50))
+		a.EmitText(strings.Repeat("word ", 50))
 		sleep(time.Minute)
 		a.Emit(bus.Event{Type: bus.TurnError, Error: &bus.Failure{Code: "cancelled"}})
 		sleep(time.Minute)
@@ -208,7 +208,7 @@ func TestTheLongDraftOfAStoppedTurn(t *testing.T) {
 	withDrafts(t, limitEdits, func(t *testing.T, s *testStage) {
 		a := s.Speaker("t", "1")
 		a.Start()
-		a.Says(strings.Repeat(sentence, 50))
+		a.EmitText(strings.Repeat(sentence, 50))
 		sleep(2 * draftEvery)
 		a.Emit(bus.Event{Type: bus.TurnError, Error: &bus.Failure{Code: "cancelled"}})
 		sleep(time.Minute)
@@ -229,12 +229,12 @@ func TestTheThreadsOfAChatTakeTurns(t *testing.T) {
 			a := s.Speaker(fmt.Sprint("t", i), "1")
 			a.At.Thread = fmt.Sprint(i)
 			a.Start()
-			a.Says("Words")
+			a.EmitText("Words")
 			all = append(all, a)
 		}
 		for range 200 {
 			for _, a := range all {
-				a.GoesOn(" more")
+				a.EmitMoreText(" more")
 			}
 			sleep(100 * time.Millisecond)
 		}

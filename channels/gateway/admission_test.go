@@ -32,7 +32,7 @@ func TestOwnersAreToldOfRequestsAndPeopleOfTheirAdmission(t *testing.T) {
 			t.Fatalf("posted %+v", got)
 		}
 		for i := range 3 {
-			s.receive(t, stagetest.Said(fmt.Sprint("a", i), "7", "my secret plan"))
+			s.receive(t, stagetest.PrivateMessage(fmt.Sprint("a", i), "7", "my secret plan"))
 		}
 		got := s.takeOutbound(t)
 		code := requestCode(t, s, "c:7")
@@ -41,7 +41,7 @@ func TestOwnersAreToldOfRequestsAndPeopleOfTheirAdmission(t *testing.T) {
 			t.Fatalf("posted %+v", got)
 		}
 		time.Sleep(2 * time.Hour)
-		s.receive(t, stagetest.Said("b", "7", "and now?"))
+		s.receive(t, stagetest.PrivateMessage("b", "7", "and now?"))
 		if got := s.takeOutbound(t); len(got) > 0 {
 			t.Errorf("the same day posted %+v", got)
 		}
@@ -55,7 +55,7 @@ func TestOwnersAreToldOfRequestsAndPeopleOfTheirAdmission(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		for i := range 20 {
-			s.receive(t, stagetest.Said(fmt.Sprint("flood", i), fmt.Sprint(100+i), "hello"))
+			s.receive(t, stagetest.PrivateMessage(fmt.Sprint("flood", i), fmt.Sprint(100+i), "hello"))
 		}
 		if got := s.takeOutbound(t); len(got) != 1 || len(got["1"]) > 5 {
 			t.Errorf("of a flood posted %+v", got)
@@ -69,7 +69,7 @@ func makeOwner(t *testing.T, s *testStage, user string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.receive(t, stagetest.Said("own"+user, user, code))
+	s.receive(t, stagetest.PrivateMessage("own"+user, user, code))
 }
 
 func requestCode(t *testing.T, s *testStage, person string) string {
@@ -88,7 +88,7 @@ func requestCode(t *testing.T, s *testStage, person string) string {
 
 func admitPerson(t *testing.T, s *testStage, user string) {
 	t.Helper()
-	s.receive(t, stagetest.Said("ask"+user, user, "hello"))
+	s.receive(t, stagetest.PrivateMessage("ask"+user, user, "hello"))
 	if _, err := s.Book.Admit(t.Context(), channels.Admission{Code: requestCode(t, s, "c:"+user)}); err != nil {
 		t.Fatal(err)
 	}
@@ -104,8 +104,8 @@ func TestAnOwnerOfTheConfiguration(t *testing.T) {
 		if _, ok, err := s.Book.FindPairing(t.Context(), "c:2"); ok || err != nil {
 			t.Errorf("a code made an owner beside that of the configuration, %v", err)
 		}
-		s.receive(t, stagetest.Said("hi", "1", "hello"))
-		s.receive(t, stagetest.Said("ask", "7", "hello"))
+		s.receive(t, stagetest.PrivateMessage("hi", "1", "hello"))
+		s.receive(t, stagetest.PrivateMessage("ask", "7", "hello"))
 		if got := s.takeOutbound(t); len(got) != 1 || len(got["1"]) != 1 {
 			t.Errorf("posted %+v", got)
 		}
@@ -115,7 +115,7 @@ func TestAnOwnerOfTheConfiguration(t *testing.T) {
 func TestStopWithoutAMentionWhereTheBotIsAtWork(t *testing.T) {
 	withGateway(t, bus.Caps{}, gateway.Access{Policy: "list", AllowFrom: []string{"1"}}, func(t *testing.T, s *testStage) {
 		in := func(id, user, text string, mentioned bool) bus.Inbound {
-			m := stagetest.Said(id, user, text)
+			m := stagetest.PrivateMessage(id, user, text)
 			m.Group, m.Mentioned, m.At.Chat = true, mentioned, "group"
 			return m
 		}
@@ -142,7 +142,7 @@ func TestStopWithoutAMentionWhereTheBotIsAtWork(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.receive(t, in("j", "1", "/stop", false))
-		if d := s.Depth(t, bus.InboundTopic); d.Waiting != 0 {
+		if d := s.TopicDepth(t, bus.InboundTopic); d.Waiting != 0 {
 			t.Errorf("left %+v", d)
 		}
 	})
@@ -152,7 +152,7 @@ func TestStopWithoutAMentionWhereTheBotIsAtWork(t *testing.T) {
 func TestNamesAreRecordedInTheBook(t *testing.T) {
 	withGateway(t, bus.Caps{}, gateway.Access{}, func(t *testing.T, s *testStage) {
 		say := func(id, person, name string) {
-			in := stagetest.Said(id, person, "hello")
+			in := stagetest.PrivateMessage(id, person, "hello")
 			in.From.Name = name
 			s.receive(t, in)
 			s.takeOutbound(t)

@@ -20,7 +20,7 @@ import (
 // for each address, as a reply if the platform has replies.
 func (d *receiver) explain(in bus.Inbound, text string) {
 	if d.reactions != nil {
-		d.reactions.Refused(in)
+		d.reactions.MarkRefused(in)
 		text += textMarked
 	}
 	d.toAdmitted.enqueueOnce(in.At.String(), explanationInterval, autoReply{key: in.ID + "#refused", to: in.At, replyTo: in.ReplyTo, compose: fixedText(text)})

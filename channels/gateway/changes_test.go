@@ -17,20 +17,20 @@ func TestOnlyChangesOfKnownMessagesArePublished(t *testing.T) {
 	}, func(t *testing.T, s *testStage) {
 		change := func(id, user, kind, of string) {
 			t.Helper()
-			in := stagetest.Said(id, user, "my secret plan")
+			in := stagetest.PrivateMessage(id, user, "my secret plan")
 			in.Kind, in.Of, in.Group, in.At.Chat = kind, of, true, "room"
 			s.receive(t, in)
 		}
 		change("a", "1", bus.Edited, "unknown")
 		change("b", "1", bus.Deleted, "unknown")
 		change("c", "7", bus.Edited, "known")
-		if d := s.Depth(t, bus.InboundTopic); d.Waiting != 0 || len(s.Platform.Sent()) > 0 {
+		if d := s.TopicDepth(t, bus.InboundTopic); d.Waiting != 0 || len(s.Platform.Sent()) > 0 {
 			t.Fatalf("something was published or answered: %+v", d)
 		}
 		change("d", "1", bus.Edited, "known")
 		change("e", "1", bus.Deleted, "known")
 		change("f", "1", bus.Edited, "waits") // one message is waiting
-		if d := s.Depth(t, bus.InboundTopic); d.Waiting != 3 || len(s.Platform.Sent()) > 0 {
+		if d := s.TopicDepth(t, bus.InboundTopic); d.Waiting != 3 || len(s.Platform.Sent()) > 0 {
 			t.Errorf("then %+v", d)
 		}
 	})
@@ -49,12 +49,12 @@ func TestDeletionsWithoutAnAuthor(t *testing.T) {
 	}, func(t *testing.T, s *testStage) {
 		remove := func(id, of string) {
 			t.Helper()
-			in := stagetest.Said(id, "", "")
+			in := stagetest.PrivateMessage(id, "", "")
 			in.Kind, in.Of, in.Group, in.At.Chat, in.From = bus.Deleted, of, true, "room", bus.Person{}
 			s.receive(t, in)
 		}
 		remove("a", "unknown")
-		if d := s.Depth(t, bus.InboundTopic); d.Waiting != 0 {
+		if d := s.TopicDepth(t, bus.InboundTopic); d.Waiting != 0 {
 			t.Fatalf("something was published: %+v", d)
 		}
 		remove("b", "known")
@@ -72,11 +72,11 @@ func TestDeletionsWithoutAnAuthor(t *testing.T) {
 		if err := lease.Settle(t.Context(), bus.End{Done: mail[0].Seq}); err != nil {
 			t.Fatal(err)
 		}
-		said := stagetest.Said("c", "1", "my secret plan")
+		said := stagetest.PrivateMessage("c", "1", "my secret plan")
 		said.Group, said.Mentioned, said.At.Chat = true, true, "room"
 		s.receive(t, said)
 		remove("d", "c")
-		if d := s.Depth(t, bus.InboundTopic); d.Waiting != 2 {
+		if d := s.TopicDepth(t, bus.InboundTopic); d.Waiting != 2 {
 			t.Errorf("what waits is not told: %+v", d)
 		}
 	})

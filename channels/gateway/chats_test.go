@@ -14,7 +14,7 @@ import (
 
 // groupMessage returns a message to the bot in a group.
 func groupMessage(id, user, chat, text string) bus.Inbound {
-	in := stagetest.Said(id, user, text)
+	in := stagetest.PrivateMessage(id, user, text)
 	in.Group, in.Mentioned, in.At.Chat = true, true, chat
 	return in
 }
@@ -27,7 +27,7 @@ func TestTheBotListensOnlyInListedChats(t *testing.T) {
 		button := pressInGroup("m3", "1", "/approve abc")
 		button.At.Chat = "no"
 		s.receive(t, button)
-		if mail := s.Mail(t); len(mail) != 0 {
+		if mail := s.TakeMail(t); len(mail) != 0 {
 			t.Errorf("of a chat that is not listed %+v was published", mail)
 		}
 		if chats, err := s.Book.Chats(t.Context()); err != nil || len(chats) != 0 {
@@ -37,14 +37,14 @@ func TestTheBotListensOnlyInListedChats(t *testing.T) {
 			t.Errorf("it was told %q", told)
 		}
 		s.receive(t, groupMessage("m4", "1", "yes", "hello"))
-		s.receive(t, stagetest.Said("m5", "9", "in private"))
-		if mail := s.Mail(t); len(mail) != 2 || mail[0].ID != "m4" || mail[1].ID != "m5" {
+		s.receive(t, stagetest.PrivateMessage("m5", "9", "in private"))
+		if mail := s.TakeMail(t); len(mail) != 2 || mail[0].ID != "m4" || mail[1].ID != "m5" {
 			t.Errorf("published %+v", mail)
 		}
 		access.Chats = append(access.Chats, gateway.Chat{ID: "no"})
 		s.gate.Set(access) // as after SIGHUP
 		s.receive(t, groupMessage("m6", "1", "no", "hello"))
-		if mail := s.Mail(t); len(mail) != 1 || mail[0].ID != "m6" {
+		if mail := s.TakeMail(t); len(mail) != 1 || mail[0].ID != "m6" {
 			t.Errorf("after it is listed: %+v", mail)
 		}
 	})
@@ -93,7 +93,7 @@ func TestAMessageThatCannotBeAcceptedNowIsPassedOnAgain(t *testing.T) {
 		for _, in := range said {
 			s.receive(t, in)
 		}
-		if mail := s.Mail(t); len(mail) != 3 {
+		if mail := s.TakeMail(t); len(mail) != 3 {
 			t.Errorf("published %+v", mail)
 		}
 	})

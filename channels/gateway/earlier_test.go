@@ -29,7 +29,7 @@ func (p *threadedChannel) MessagesBefore(_ context.Context, _ bus.Inbound, most 
 }
 
 func threadMessage(id, user, text string) bus.Inbound {
-	in := stagetest.Said(id, user, text)
+	in := stagetest.PrivateMessage(id, user, text)
 	in.Group, in.At.Chat, in.At.Thread = true, "room", "5"
 	return in
 }
@@ -46,7 +46,7 @@ func TestEarlierMessagesAreQuoted(t *testing.T) {
 	}, func(t *testing.T, s *testStage) {
 		s.receive(t, threadMessage("a", "7", "a stranger's"))
 		s.receive(t, threadMessage("b", "1", "/status"))
-		alone := stagetest.Said("c", "1", "alone")
+		alone := stagetest.PrivateMessage("c", "1", "alone")
 		s.receive(t, alone)
 		if len(p.askedFor) > 0 {
 			t.Errorf("a thread was read %d times for what needs nothing of it", len(p.askedFor))
@@ -59,7 +59,7 @@ func TestEarlierMessagesAreQuoted(t *testing.T) {
 		history = 0
 		s.receive(t, threadMessage("f", "1", "and that?"))
 		mail := map[string]bus.Inbound{}
-		for _, in := range s.Mail(t) {
+		for _, in := range s.TakeMail(t) {
 			mail[in.ID] = in
 		}
 		got := mail["d"].Quotes

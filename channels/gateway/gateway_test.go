@@ -79,23 +79,23 @@ func TestStrangersMessagesLeaveNoTrace(t *testing.T) {
 	withGateway(t, bus.Caps{}, gateway.Access{}, func(t *testing.T, s *testStage) {
 		for i := range 4 { // the fourth message is treated like the first
 			user := fmt.Sprint(100 + i)
-			s.receive(t, stagetest.Said("a"+user, user, "my secret plan"))
+			s.receive(t, stagetest.PrivateMessage("a"+user, user, "my secret plan"))
 			told := s.Platform.Texts(user)
 			if len(told) != 1 || !strings.Contains(told[0], "c:"+user) || !strings.Contains(told[0], "parley pairing approve ") {
 				t.Errorf("stranger %s was told %q", user, told)
 			}
 		}
-		s.receive(t, stagetest.Said("again", "100", "hello?"))
+		s.receive(t, stagetest.PrivateMessage("again", "100", "hello?"))
 		if n := len(s.Platform.Texts("100")); n != 1 {
 			t.Errorf("a stranger was told %d times within an hour", n)
 		}
-		group := stagetest.Said("g", "100", "my secret plan")
+		group := stagetest.PrivateMessage("g", "100", "my secret plan")
 		group.Group, group.At.Chat = true, "group"
 		s.receive(t, group)
 		if told := s.Platform.Texts("group"); told != nil {
 			t.Errorf("a group was told %q", told)
 		}
-		if mail := s.Mail(t); len(mail) != 0 {
+		if mail := s.TakeMail(t); len(mail) != 0 {
 			t.Errorf("published: %+v", mail)
 		}
 		if chats, err := s.Book.Chats(t.Context()); err != nil || len(chats) != 0 {
@@ -105,7 +105,7 @@ func TestStrangersMessagesLeaveNoTrace(t *testing.T) {
 			t.Errorf("log: %s", s.Log)
 		}
 		time.Sleep(time.Hour)
-		s.receive(t, stagetest.Said("later", "100", "hello?"))
+		s.receive(t, stagetest.PrivateMessage("later", "100", "hello?"))
 		if n := len(s.Platform.Texts("100")); n != 2 {
 			t.Errorf("told %d times after an hour", n)
 		}
@@ -115,7 +115,7 @@ func TestStrangersMessagesLeaveNoTrace(t *testing.T) {
 func TestAFloodOfStrangersCausesFewReplies(t *testing.T) {
 	withGateway(t, bus.Caps{}, gateway.Access{}, func(t *testing.T, s *testStage) {
 		for i := range 5000 {
-			if err := s.Platform.Say(t.Context(), stagetest.Said(fmt.Sprint(i), fmt.Sprint(i), "x")); err != nil {
+			if err := s.Platform.Say(t.Context(), stagetest.PrivateMessage(fmt.Sprint(i), fmt.Sprint(i), "x")); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -128,7 +128,7 @@ func TestAFloodOfStrangersCausesFewReplies(t *testing.T) {
 			t.Errorf("%d requests, %v", len(asked), err)
 		}
 		time.Sleep(time.Minute)
-		s.receive(t, stagetest.Said("new", "new", "hello"))
+		s.receive(t, stagetest.PrivateMessage("new", "new", "hello"))
 		if len(s.Platform.Texts("new")) != 1 {
 			t.Error("after the flood a stranger is not told anymore")
 		}
@@ -137,7 +137,7 @@ func TestAFloodOfStrangersCausesFewReplies(t *testing.T) {
 
 func TestPairingAdmits(t *testing.T) {
 	withGateway(t, bus.Caps{}, gateway.Access{}, func(t *testing.T, s *testStage) {
-		s.receive(t, stagetest.Said("1", "7", "hello"))
+		s.receive(t, stagetest.PrivateMessage("1", "7", "hello"))
 		asked, err := s.Book.Pairings(t.Context())
 		if err != nil || len(asked) != 1 {
 			t.Fatalf("%+v, %v", asked, err)
@@ -145,9 +145,9 @@ func TestPairingAdmits(t *testing.T) {
 		if _, err := s.Book.Admit(t.Context(), channels.Admission{Code: asked[0].Code}); err != nil {
 			t.Fatal(err)
 		}
-		s.receive(t, stagetest.Said("2", "7", "hello again"))
-		s.receive(t, stagetest.Said("2", "7", "hello again")) // a repetition of the same message
-		mail := s.Mail(t)
+		s.receive(t, stagetest.PrivateMessage("2", "7", "hello again"))
+		s.receive(t, stagetest.PrivateMessage("2", "7", "hello again")) // a repetition of the same message
+		mail := s.TakeMail(t)
 		if len(mail) != 1 || mail[0].Text != "hello again" || mail[0].Kind != bus.Said || mail[0].From.Owner {
 			t.Errorf("mail %+v", mail)
 		}
@@ -158,8 +158,8 @@ func TestPairingAdmits(t *testing.T) {
 		if err := s.Book.Revoke(t.Context(), "c:7"); err != nil {
 			t.Fatal(err)
 		}
-		s.receive(t, stagetest.Said("3", "7", "still here?"))
-		if mail := s.Mail(t); len(mail) != 0 {
+		s.receive(t, stagetest.PrivateMessage("3", "7", "still here?"))
+		if mail := s.TakeMail(t); len(mail) != 0 {
 			t.Errorf("after the revocation: %+v", mail)
 		}
 	})
@@ -171,23 +171,23 @@ func TestTheOwnersCodeMakesAnOwner(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		group := stagetest.Said("g", "7", code)
+		group := stagetest.PrivateMessage("g", "7", code)
 		group.Group = true
 		s.receive(t, group)
-		s.receive(t, stagetest.Said("wrong", "8", "/start "+strings.Repeat("A", len(code))))
+		s.receive(t, stagetest.PrivateMessage("wrong", "8", "/start "+strings.Repeat("A", len(code))))
 		if told := s.Platform.Texts("8"); len(told) != 1 || !strings.Contains(told[0], "pairing approve") {
 			t.Errorf("whoever guessed was told %q", told)
 		}
-		s.receive(t, stagetest.Said("1", "7", "/start "+code))
+		s.receive(t, stagetest.PrivateMessage("1", "7", "/start "+code))
 		if told := s.Platform.Texts("7"); len(told) != 1 || !strings.Contains(told[0], "You own this bot now") {
 			t.Errorf("the owner was told %q", told)
 		}
-		s.receive(t, stagetest.Said("2", "7", "hello"))
-		if mail := s.Mail(t); len(mail) != 1 || !mail[0].From.Owner {
+		s.receive(t, stagetest.PrivateMessage("2", "7", "hello"))
+		if mail := s.TakeMail(t); len(mail) != 1 || !mail[0].From.Owner {
 			t.Errorf("mail %+v", mail)
 		}
 		time.Sleep(time.Minute)
-		s.receive(t, stagetest.Said("3", "9", code))
+		s.receive(t, stagetest.PrivateMessage("3", "9", code))
 		if p, ok, err := s.Book.FindPairing(t.Context(), "c:9"); ok || err != nil {
 			t.Errorf("a code made two owners: %+v, %v", p, err)
 		}
@@ -200,13 +200,13 @@ func TestGuessesOfCodesAreLimited(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.receive(t, stagetest.Said("wrong", "7", strings.Repeat("A", len(code))))
-		s.receive(t, stagetest.Said("right", "7", code)) // at the same moment
+		s.receive(t, stagetest.PrivateMessage("wrong", "7", strings.Repeat("A", len(code))))
+		s.receive(t, stagetest.PrivateMessage("right", "7", code)) // at the same moment
 		if _, ok, _ := s.Book.FindPairing(t.Context(), "c:7"); ok {
 			t.Error("a guess right behind another was looked at")
 		}
 		time.Sleep(10 * time.Second)
-		s.receive(t, stagetest.Said("later", "7", code))
+		s.receive(t, stagetest.PrivateMessage("later", "7", code))
 		if _, ok, _ := s.Book.FindPairing(t.Context(), "c:7"); !ok {
 			t.Error("a good code is not taken later")
 		}
@@ -226,17 +226,17 @@ func TestCommands(t *testing.T) {
 			{"", bus.Said, "", ""},
 		} {
 			user := fmt.Sprint(i)
-			s.receive(t, stagetest.Said("m"+user, user, c.text))
-			mail := s.Mail(t)
+			s.receive(t, stagetest.PrivateMessage("m"+user, user, c.text))
+			mail := s.TakeMail(t)
 			if len(mail) != 1 || mail[0].Kind != c.kind || mail[0].Text != c.name || mail[0].Args != c.args || mail[0].From.Owner != (user == "1") {
 				t.Errorf("%q became %+v", c.text, mail)
 			}
 		}
 		// Urgent commands are accepted even if the mailbox is full.
-		s.receive(t, stagetest.Said("a", "9", "one"))
-		s.receive(t, stagetest.Said("b", "9", "/stop"))
-		s.receive(t, stagetest.Said("c", "9", "/status"))
-		if mail := s.Mail(t); len(mail) != 3 {
+		s.receive(t, stagetest.PrivateMessage("a", "9", "one"))
+		s.receive(t, stagetest.PrivateMessage("b", "9", "/stop"))
+		s.receive(t, stagetest.PrivateMessage("c", "9", "/status"))
+		if mail := s.TakeMail(t); len(mail) != 3 {
 			t.Errorf("mail %+v", mail)
 		}
 	})
@@ -245,28 +245,28 @@ func TestCommands(t *testing.T) {
 func TestARefusedMessageIsExplained(t *testing.T) {
 	withGateway(t, bus.Caps{Inbound: 1}, gateway.Access{Policy: "open"}, func(t *testing.T, s *testStage) {
 		for i := range 5 {
-			s.receive(t, stagetest.Said(fmt.Sprint("m", i), "7", "hello"))
+			s.receive(t, stagetest.PrivateMessage(fmt.Sprint("m", i), "7", "hello"))
 		}
 		if told := s.Platform.Texts("7"); len(told) != 1 || !strings.Contains(told[0], "Too many messages") {
 			t.Errorf("told %q", told)
 		}
 		time.Sleep(time.Minute)
-		s.receive(t, stagetest.Said("m9", "7", "hello"))
+		s.receive(t, stagetest.PrivateMessage("m9", "7", "hello"))
 		if n := len(s.Platform.Texts("7")); n != 2 {
 			t.Errorf("told %d times after a minute", n)
 		}
-		s.receive(t, stagetest.Said("big", "8", strings.Repeat("x", bus.MaxBody)))
+		s.receive(t, stagetest.PrivateMessage("big", "8", strings.Repeat("x", bus.MaxBody)))
 		if told := s.Platform.Texts("8"); len(told) != 1 || !strings.Contains(told[0], "too long") {
 			t.Errorf("told %q", told)
 		}
-		s.receive(t, stagetest.Said("lost", "nowhere", "hello"))
+		s.receive(t, stagetest.PrivateMessage("lost", "nowhere", "hello"))
 		if told := s.Platform.Texts("nowhere"); len(told) != 1 {
 			t.Errorf("told %q", told)
 		}
-		quiet := stagetest.Said("quiet", "7", "to others")
+		quiet := stagetest.PrivateMessage("quiet", "7", "to others")
 		quiet.Group, quiet.Mentioned = true, false
 		s.receive(t, quiet)
-		if mail := s.Mail(t); len(mail) != 1 {
+		if mail := s.TakeMail(t); len(mail) != 1 {
 			t.Errorf("mail %+v", mail)
 		}
 	})
@@ -277,7 +277,7 @@ func TestAMessageThatIsNotPublishedIsNotAcknowledged(t *testing.T) {
 		if err := s.Bus.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Platform.Say(t.Context(), stagetest.Said("1", "7", "hello")); err == nil {
+		if err := s.Platform.Say(t.Context(), stagetest.PrivateMessage("1", "7", "hello")); err == nil {
 			t.Error("acknowledged, and the bus is closed")
 		}
 	})
@@ -306,19 +306,19 @@ func TestAThreadThatCannotBeRecordedIsPassedOnAgain(t *testing.T) {
 	book := &forgetfulBook{failing: true}
 	setup := func(s *testStage, g *gateway.Gateway) { book.Book, g.Chats = s.Book, book }
 	withConfiguredGateway(t, bus.Caps{}, gateway.Access{Policy: "open"}, setup, func(t *testing.T, s *testStage) {
-		thread := stagetest.Said("1", "7", "hello")
+		thread := stagetest.PrivateMessage("1", "7", "hello")
 		thread.SentAt = time.Now().Add(-time.Hour)
 		thread.Group, thread.At = true, bus.Address{Channel: "c", Chat: "room", Thread: "17"}
 		if err := s.Platform.Say(t.Context(), thread); err == nil {
 			t.Error("acknowledged, and nobody will know of the thread")
 		}
-		s.receive(t, stagetest.Said("2", "8", "elsewhere")) // a private chat does not depend on the record
+		s.receive(t, stagetest.PrivateMessage("2", "8", "elsewhere")) // a private chat does not depend on the record
 		book.failing = false
 		s.receive(t, thread)
 		if since, joined, err := s.Book.TalkedSince(t.Context(), thread.At); err != nil || !joined || !since.Equal(thread.SentAt) {
 			t.Errorf("the thread is noted: since %v, %t, %v", since, joined, err)
 		}
-		if got := s.Mail(t); len(got) != 2 {
+		if got := s.TakeMail(t); len(got) != 2 {
 			t.Errorf("mail %+v", got)
 		}
 		// A recorded chat is recorded again after a while, because the record may have been erased.
@@ -337,9 +337,9 @@ func TestAThreadThatCannotBeRecordedIsPassedOnAgain(t *testing.T) {
 func TestAllowListAdmitsThePeopleItNames(t *testing.T) {
 	access := gateway.Access{Policy: "list", AllowFrom: []string{"7"}}
 	withGateway(t, bus.Caps{}, access, func(t *testing.T, s *testStage) {
-		s.receive(t, stagetest.Said("1", "7", "hello"))
-		s.receive(t, stagetest.Said("2", "8", "hello"))
-		if mail := s.Mail(t); len(mail) != 1 || mail[0].ID != "1" {
+		s.receive(t, stagetest.PrivateMessage("1", "7", "hello"))
+		s.receive(t, stagetest.PrivateMessage("2", "8", "hello"))
+		if mail := s.TakeMail(t); len(mail) != 1 || mail[0].ID != "1" {
 			t.Errorf("mail %+v", mail)
 		}
 		if told := s.Platform.Texts("8"); len(told) != 1 || !strings.Contains(told[0], `allow_from = ["8"]`) {
@@ -347,8 +347,8 @@ func TestAllowListAdmitsThePeopleItNames(t *testing.T) {
 		}
 		access.AllowFrom = append(access.AllowFrom, "8")
 		s.gate.Set(access) // as after SIGHUP
-		s.receive(t, stagetest.Said("3", "8", "hello"))
-		if mail := s.Mail(t); len(mail) != 1 {
+		s.receive(t, stagetest.PrivateMessage("3", "8", "hello"))
+		if mail := s.TakeMail(t); len(mail) != 1 {
 			t.Errorf("mail %+v", mail)
 		}
 	})
@@ -368,7 +368,7 @@ func TestAMessageThatPanicsDoesNotBlockItsChat(t *testing.T) {
 	}
 	go func() { ended <- g.Run(ctx) }()
 	for i := range 3 {
-		err := s.Platform.Say(t.Context(), stagetest.Said("1", "7", "hello"))
+		err := s.Platform.Say(t.Context(), stagetest.PrivateMessage("1", "7", "hello"))
 		if last := i == 2; (err == nil) != last {
 			t.Errorf("time %d: %v", i, err)
 		}
@@ -404,20 +404,20 @@ func TestUnknownCommandsAreExplained(t *testing.T) {
 		admitPerson(t, s, "1")
 		s.takeOutbound(t)
 		for range 2 { // platforms may deliver a message twice
-			s.receive(t, stagetest.Said("m1", "1", "/stattus now"))
+			s.receive(t, stagetest.PrivateMessage("m1", "1", "/stattus now"))
 		}
-		s.receive(t, stagetest.Said("m2", "1", "/frobnicate"))
+		s.receive(t, stagetest.PrivateMessage("m2", "1", "/frobnicate"))
 		told := s.takeOutbound(t)["1"]
 		if len(told) != 2 || told[0].ReplyTo != "m1" && told[0].ReplyTo != "" || !strings.Contains(told[0].Text, "`/stattus`. Did you mean `/status`?") ||
 			strings.Contains(told[1].Text, "mean") || !strings.Contains(told[1].Text, "`/help`") {
 			t.Errorf("told %+v", told)
 		}
-		picture := stagetest.Said("m6", "1", "/wow")
+		picture := stagetest.PrivateMessage("m6", "1", "/wow")
 		picture.Attachments = []bus.Attachment{{Name: "a.png"}}
-		for _, in := range []bus.Inbound{stagetest.Said("m3", "1", "/etc/passwd is what?"), stagetest.Said("m4", "1", "/ or not"), groupMessage("m5", "1", "g", "/other_bot"), picture} {
+		for _, in := range []bus.Inbound{stagetest.PrivateMessage("m3", "1", "/etc/passwd is what?"), stagetest.PrivateMessage("m4", "1", "/ or not"), groupMessage("m5", "1", "g", "/other_bot"), picture} {
 			s.receive(t, in)
 		}
-		if mail := s.Mail(t); len(mail) != 4 {
+		if mail := s.TakeMail(t); len(mail) != 4 {
 			t.Errorf("published %+v", mail)
 		}
 	})

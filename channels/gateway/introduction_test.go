@@ -25,9 +25,9 @@ func TestAPersonIsIntroducedOnce(t *testing.T) {
 	access := gateway.Access{Policy: "list", AllowFrom: []string{"2", "3"}, Owners: []string{"1"}}
 	withConfiguredGateway(t, bus.Caps{}, access, enableIntroduction, func(t *testing.T, s *testStage) {
 		for _, in := range []bus.Inbound{
-			stagetest.Said("m1", "1", "the owner"), stagetest.Said("m2", "2", "hello"), stagetest.Said("m3", "2", "/status"),
-			stagetest.Said("m4", "9", "a stranger"), groupMessage("m5", "2", "g", "in a group"), groupMessage("m6", "3", "g", "so do I"),
-			stagetest.Said("m7", "3", "alone"),
+			stagetest.PrivateMessage("m1", "1", "the owner"), stagetest.PrivateMessage("m2", "2", "hello"), stagetest.PrivateMessage("m3", "2", "/status"),
+			stagetest.PrivateMessage("m4", "9", "a stranger"), groupMessage("m5", "2", "g", "in a group"), groupMessage("m6", "3", "g", "so do I"),
+			stagetest.PrivateMessage("m7", "3", "alone"),
 		} {
 			s.receive(t, in)
 		}
@@ -65,13 +65,13 @@ func TestAnUnrecordedIntroductionIsSentOnce(t *testing.T) {
 		book.Book, g.Notes = s.Book, book
 	}
 	withConfiguredGateway(t, bus.Caps{}, gateway.Access{Policy: "open"}, setup, func(t *testing.T, s *testStage) {
-		s.receive(t, stagetest.Said("m1", "2", "hello"))
-		if mail := s.Mail(t); len(mail) != 1 {
+		s.receive(t, stagetest.PrivateMessage("m1", "2", "hello"))
+		if mail := s.TakeMail(t); len(mail) != 1 {
 			t.Errorf("what was said is held up: %+v", mail)
 		}
 		book.failing = false
-		s.receive(t, stagetest.Said("m2", "2", "again"))
-		s.receive(t, stagetest.Said("m3", "2", "and again"))
+		s.receive(t, stagetest.PrivateMessage("m2", "2", "again"))
+		s.receive(t, stagetest.PrivateMessage("m3", "2", "and again"))
 		if got := s.takeOutbound(t)["2"]; len(got) != 1 || got[0].Text != "I am a bot." {
 			t.Errorf("told %+v", got)
 		}
@@ -116,7 +116,7 @@ func TestWithWhispersEachPersonInAGroupIsIntroduced(t *testing.T) {
 		w.mu.Lock()
 		w.fails = false
 		w.mu.Unlock()
-		for _, in := range []bus.Inbound{groupMessage("m2", "2", "g", "now"), groupMessage("m3", "3", "g", "me too"), groupMessage("m4", "2", "h", "elsewhere"), stagetest.Said("m5", "2", "alone")} {
+		for _, in := range []bus.Inbound{groupMessage("m2", "2", "g", "now"), groupMessage("m3", "3", "g", "me too"), groupMessage("m4", "2", "h", "elsewhere"), stagetest.PrivateMessage("m5", "2", "alone")} {
 			s.receive(t, in)
 		}
 		if want := []string{"2 at c:g: I am a bot.", "3 at c:g: I am a bot."}; !slices.Equal(w.heard, want) {

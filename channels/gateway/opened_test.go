@@ -64,7 +64,7 @@ func withPlaces(t *testing.T, access gateway.Access, run func(*testing.T, *testS
 }
 
 func openedEvent(user string) bus.Inbound {
-	in := stagetest.Said("o"+user, user, "")
+	in := stagetest.PrivateMessage("o"+user, user, "")
 	in.Kind = channels.Opened
 	return in
 }
@@ -84,7 +84,7 @@ func TestOpeningAPlaceShowsAWelcome(t *testing.T) {
 		if got := h.shownTexts()[1]; !strings.HasPrefix(got, "stranger c:7 : You can't talk to me yet") || !strings.Contains(got, `allow_from = ["7"]`) || strings.Contains(got, "about") {
 			t.Errorf("a stranger is shown %q", got)
 		}
-		if d := s.Depth(t, bus.InboundTopic); d.Waiting != 0 {
+		if d := s.TopicDepth(t, bus.InboundTopic); d.Waiting != 0 {
 			t.Errorf("published %+v", d)
 		}
 		if chats, err := s.Book.Chats(t.Context()); err != nil || len(chats) > 0 {

@@ -17,7 +17,7 @@ import (
 
 // pressPrivately returns the press of a button in a person's private chat.
 func pressPrivately(id, user, says string) bus.Inbound {
-	in := stagetest.Said(id, user, says)
+	in := stagetest.PrivateMessage(id, user, says)
 	in.Pressed = true
 	return in
 }
@@ -28,7 +28,7 @@ func TestOwnersDecideAboutPeopleWithButtons(t *testing.T) {
 		makeOwner(t, s, "1")
 		admitPerson(t, s, "2")
 		s.takeOutbound(t)
-		s.receive(t, stagetest.Said("a", "7", "hello"))
+		s.receive(t, stagetest.PrivateMessage("a", "7", "hello"))
 		asked := s.takeOutbound(t)["1"]
 		code := requestCode(t, s, "c:7")
 		if len(asked) != 1 || len(asked[0].Buttons) != 2 || asked[0].Buttons[0] != (bus.Button{Label: "Admit", Says: "/admit " + code}) ||
@@ -51,8 +51,8 @@ func TestOwnersDecideAboutPeopleWithButtons(t *testing.T) {
 		if len(told["7"]) != 1 || !strings.Contains(told["7"][0].Text, "can talk to me now") {
 			t.Errorf("the person is told %+v", told["7"])
 		}
-		s.receive(t, stagetest.Said("b", "7", "hello again"))
-		if mail := s.Mail(t); len(mail) != 1 || mail[0].Text != "hello again" {
+		s.receive(t, stagetest.PrivateMessage("b", "7", "hello again"))
+		if mail := s.TakeMail(t); len(mail) != 1 || mail[0].Text != "hello again" {
 			t.Errorf("published %+v", mail)
 		}
 		s.receive(t, pressPrivately("p2", "1", "/remove c:7"))
@@ -65,7 +65,7 @@ func TestOwnersDecideAboutPeopleWithButtons(t *testing.T) {
 		}
 		time.Sleep(25 * time.Hour)
 		s.takeOutbound(t)
-		s.receive(t, stagetest.Said("c", "8", "hello"))
+		s.receive(t, stagetest.PrivateMessage("c", "8", "hello"))
 		s.receive(t, pressPrivately("p4", "1", "/refuse "+requestCode(t, s, "c:8")))
 		if told := s.takeOutbound(t); len(told["8"]) != 0 || !strings.Contains(told["1"][len(told["1"])-1].Text, "was refused") {
 			t.Errorf("of a refusal posted %+v", told)
@@ -104,7 +104,7 @@ func TestADecisionIsReportedOnceTheBusIsBack(t *testing.T) {
 	withConfiguredGateway(t, bus.Caps{}, gateway.Access{}, setup, func(t *testing.T, s *testStage) {
 		makeOwner(t, s, "1")
 		s.takeOutbound(t)
-		s.receive(t, stagetest.Said("a", "7", "hello"))
+		s.receive(t, stagetest.PrivateMessage("a", "7", "hello"))
 		s.takeOutbound(t)
 		code := requestCode(t, s, "c:7")
 		away.Store(true)

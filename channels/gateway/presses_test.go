@@ -14,7 +14,7 @@ import (
 
 // pressInGroup returns the press of a button in a group.
 func pressInGroup(id, user, says string) bus.Inbound {
-	in := stagetest.Said(id, user, says)
+	in := stagetest.PrivateMessage(id, user, says)
 	in.Group, in.Mentioned, in.Pressed, in.At.Chat, in.ReplyTo = true, true, true, "group", "7"
 	return in
 }
@@ -33,7 +33,7 @@ func TestAPressIsACommandOfAnAdmittedPerson(t *testing.T) {
 		lost.At.Chat = "nowhere"
 		s.receive(t, lost)
 		synctest.Wait()
-		mail := s.Mail(t)
+		mail := s.TakeMail(t)
 		if len(mail) != 3 {
 			t.Fatalf("published %+v", mail)
 		}
@@ -74,7 +74,7 @@ func TestAPressAboutOwnData(t *testing.T) {
 		if err := s.Platform.Say(t.Context(), pressInGroup("p4", "4", "/memory keep abc")); !errors.Is(err, channels.ErrNotAdmitted) {
 			t.Errorf("a stranger's press gave %v", err)
 		}
-		if mail := s.Mail(t); len(mail) > 0 || len(taken) != 2 {
+		if mail := s.TakeMail(t); len(mail) > 0 || len(taken) != 2 {
 			t.Fatalf("published %+v, taken %+v", mail, taken)
 		}
 		for i, in := range taken {

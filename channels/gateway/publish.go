@@ -149,7 +149,7 @@ func (d *receiver) publish(ctx context.Context, in bus.Inbound) error {
 	if err := d.noteChat(ctx, in, to); err != nil {
 		return err
 	}
-	d.reactions.Seen(said)
+	d.reactions.MarkSeen(said)
 	return nil
 }
 

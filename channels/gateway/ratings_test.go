@@ -30,7 +30,7 @@ func TestSessionsAreToldOfOtherReactions(t *testing.T) {
 		react := func(user, of, reaction string, removed bool) {
 			t.Helper()
 			n++
-			in := stagetest.Said(fmt.Sprint("r", n), user, "")
+			in := stagetest.PrivateMessage(fmt.Sprint("r", n), user, "")
 			in.Kind, in.Group, in.At.Chat, in.Of, in.Reaction, in.Removed = bus.Reacted, true, "room", "c:t:room:"+of, reaction, removed
 			s.receive(t, in)
 		}
@@ -46,7 +46,7 @@ func TestSessionsAreToldOfOtherReactions(t *testing.T) {
 		time.Sleep(11 * time.Minute) // in the bubble's fake time
 		react("1", "77", "👀", false)
 		told := map[string]int{}
-		for _, in := range s.Mail(t) {
+		for _, in := range s.TakeMail(t) {
 			told[in.From.ID]++
 			if in.Kind != bus.Reacted || in.At.Chat != "room" || len([]rune(in.Reaction)) > 41 {
 				t.Errorf("told %+v", in)
@@ -83,7 +83,7 @@ func TestThumbsAreStoredAsRatings(t *testing.T) {
 		react := func(user, of, reaction string, removed bool) {
 			t.Helper()
 			n++
-			in := stagetest.Said("r"+string(rune('a'+n)), user, "")
+			in := stagetest.PrivateMessage("r"+string(rune('a'+n)), user, "")
 			in.Kind, in.Group, in.At.Chat, in.Of, in.Reaction, in.Removed = bus.Reacted, true, "room", "c:t:room:"+of, reaction, removed
 			s.receive(t, in)
 		}
@@ -106,7 +106,7 @@ func TestThumbsAreStoredAsRatings(t *testing.T) {
 		if good != 2 || bad != 1 {
 			t.Errorf("counted %d good and %d bad", good, bad)
 		}
-		if d := s.Depth(t, bus.InboundTopic); d.Waiting != 4 || len(s.Platform.Sent()) > 0 { // the session is told of four ratings
+		if d := s.TopicDepth(t, bus.InboundTopic); d.Waiting != 4 || len(s.Platform.Sent()) > 0 { // the session is told of four ratings
 			t.Errorf("of the reactions were published or answered: %+v", d)
 		}
 	})

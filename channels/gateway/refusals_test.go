@@ -25,14 +25,14 @@ func TestRefusalsAreReported(t *testing.T) {
 	}
 	access := gateway.Access{Policy: "list", AllowFrom: []string{"1"}, Chats: []gateway.Chat{{ID: "room"}}}
 	withConfiguredGateway(t, bus.Caps{Inbound: 1}, access, setup, func(t *testing.T, s *testStage) {
-		s.receive(t, stagetest.Said("m1", "7", "my secret plan"))
+		s.receive(t, stagetest.PrivateMessage("m1", "7", "my secret plan"))
 		s.receive(t, groupMessage("m2", "1", "elsewhere", "my secret plan"))
 		aside := groupMessage("m3", "7", "room", "my secret plan")
 		aside.Mentioned = false
 		s.receive(t, aside)
-		s.receive(t, stagetest.Said("m4", "1", "taken"))
-		s.receive(t, stagetest.Said("m5", "1", "my secret plan"))
-		nowhere := stagetest.Said("m6", "1", "my secret plan")
+		s.receive(t, stagetest.PrivateMessage("m4", "1", "taken"))
+		s.receive(t, stagetest.PrivateMessage("m5", "1", "my secret plan"))
+		nowhere := stagetest.PrivateMessage("m6", "1", "my secret plan")
 		nowhere.At.Chat = "nowhere"
 		s.receive(t, nowhere)
 		stop := groupMessage("m7", "7", "room", "/stop")
@@ -87,7 +87,7 @@ func TestUnaddressedMessagesAreReported(t *testing.T) {
 		g.Channel, g.OnRefused = ch, func(r gateway.Refusal) { told = append(told, r) }
 	}
 	withConfiguredGateway(t, bus.Caps{}, gateway.Access{Policy: "open", Chats: []gateway.Chat{{ID: "room"}}}, setup, func(t *testing.T, s *testStage) {
-		s.receive(t, stagetest.Said("m0", "1", "x")) // from here on the gateway receives
+		s.receive(t, stagetest.PrivateMessage("m0", "1", "x")) // from here on the gateway receives
 		ch.Note("m1", bus.Address{Channel: "c", Chat: "room", Thread: "t1"})
 		ch.Note("m2", bus.Address{Channel: "c", Chat: "elsewhere"})
 		want := []gateway.Refusal{
@@ -107,14 +107,14 @@ func TestAFloodOfRefusalsIsLoggedInPart(t *testing.T) {
 	setup := func(_ *testStage, g *gateway.Gateway) { g.OnRefused = func(gateway.Refusal) { told++ } }
 	withConfiguredGateway(t, bus.Caps{}, gateway.Access{Policy: "list", AllowFrom: []string{"1"}}, setup, func(t *testing.T, s *testStage) {
 		for i := range flood {
-			s.receive(t, stagetest.Said(fmt.Sprint(i), fmt.Sprint(100+i), "x"))
+			s.receive(t, stagetest.PrivateMessage(fmt.Sprint(i), fmt.Sprint(100+i), "x"))
 		}
 		lines := strings.Count(s.Log.String(), "message refused")
 		if lines < 50 || lines > 500 || told != flood {
 			t.Errorf("%d refusals have %d lines; %d were told", flood, lines, told)
 		}
 		time.Sleep(time.Minute)
-		s.receive(t, stagetest.Said("later", "7", "x"))
+		s.receive(t, stagetest.PrivateMessage("later", "7", "x"))
 		if want := fmt.Sprintf("id=later chat=c:7 rule=stranger person=c:7 unlogged=%d\n", flood-lines); !strings.Contains(s.Log.String(), want) {
 			t.Errorf("the log lacks %q", want)
 		}

@@ -101,14 +101,14 @@ func TestChangesFindTheAgentsSession(t *testing.T) {
 	withConfiguredGateway(t, bus.Caps{}, gateway.Access{Policy: "open"}, routeTwoAgents(knows), func(t *testing.T, s *testStage) {
 		edit := func(id, chat, text, of string) {
 			t.Helper()
-			in := stagetest.Said(id, "1", text)
+			in := stagetest.PrivateMessage(id, "1", text)
 			in.Kind, in.Of, in.Group, in.At.Chat = bus.Edited, of, true, chat
 			s.receive(t, in)
 		}
 		edit("e1", "g", "ops is it down?", "known")
 		edit("e2", "g", "is it down?", "known")
 		edit("e3", "h", "never heard of", "m0")
-		gone := stagetest.Said("e4", "", "")
+		gone := stagetest.PrivateMessage("e4", "", "")
 		s.receive(t, groupMessage("m1", "1", "i", "ops hello"))
 		edit("e5", "i", "ops good day", "m1")
 		gone.Kind, gone.Of, gone.Group, gone.At.Chat, gone.From = bus.Deleted, "m1", true, "i", bus.Person{}

@@ -27,10 +27,10 @@ func TestPublishedMessagesAreMarkedAsSeen(t *testing.T) {
 		g.Channel = reacts
 	}
 	withConfiguredGateway(t, bus.Caps{Inbound: 2}, gateway.Access{Policy: "list", AllowFrom: []string{"1"}}, setup, func(t *testing.T, s *testStage) {
-		s.receive(t, stagetest.Said("stranger", "2", "hello"))
-		s.receive(t, stagetest.Said("command", "1", "/status"))
-		s.receive(t, stagetest.Said("first", "1", "hello"))
-		s.receive(t, stagetest.Said("full", "1", "hello"))
+		s.receive(t, stagetest.PrivateMessage("stranger", "2", "hello"))
+		s.receive(t, stagetest.PrivateMessage("command", "1", "/status"))
+		s.receive(t, stagetest.PrivateMessage("first", "1", "hello"))
+		s.receive(t, stagetest.PrivateMessage("full", "1", "hello"))
 		wantReactions(t, reacts, "seen first at c:1", "failed full at c:1")
 	})
 }
@@ -48,7 +48,7 @@ func TestAHangingReactionDelaysNothing(t *testing.T) {
 	withConfiguredGateway(t, bus.Caps{}, gateway.Access{Policy: "open"}, setup, func(t *testing.T, s *testStage) {
 		began := time.Now()
 		for i := range 300 {
-			s.receive(t, stagetest.Said(fmt.Sprint("m", i), "1", "hello"))
+			s.receive(t, stagetest.PrivateMessage(fmt.Sprint("m", i), "1", "hello"))
 		}
 		if time.Since(began) > 0 {
 			t.Errorf("messages waited for %v", time.Since(began))

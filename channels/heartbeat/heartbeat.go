@@ -34,9 +34,9 @@ func Person(agent string) string { return Name + ":" + agent }
 const NothingToReport = "HEARTBEAT_OK"
 
 const (
-	lookEvery      = time.Minute        // how often the settings are checked for changes
-	maxFile        = 32 << 10           // the maximum size of the checklist, in bytes
-	failureSubject = "heartbeat_failed" // the subject under which the book notes the last failure that people were told about
+	settingsCheckInterval = time.Minute        // how often the settings are checked for changes
+	maxFile               = 32 << 10           // the maximum size of the checklist, in bytes
+	failureSubject        = "heartbeat_failed" // the subject under which the book notes the last failure that people were told about
 )
 
 // Settings are the heartbeat's settings, as they are configured now.
@@ -94,7 +94,7 @@ func (d *Service) Run(ctx context.Context) error {
 	last := time.Now()
 	for {
 		c := d.Settings()
-		wait := lookEvery
+		wait := settingsCheckInterval
 		if c.Every > 0 {
 			wait = min(wait, time.Until(time.Now().Truncate(c.Every).Add(c.Every)))
 		}

@@ -21,8 +21,8 @@ import (
 	"parley/tools/testlog"
 )
 
-// A stage is a home with a checklist.
-type stage struct {
+// A home is a home with a checklist.
+type home struct {
 	*hometest.Home
 	t        *testing.T
 	settings heartbeat.Settings
@@ -30,20 +30,20 @@ type stage struct {
 	log      testlog.Buffer
 }
 
-func onStage(t *testing.T, run func(t *testing.T, s *stage)) {
+func withHome(t *testing.T, run func(t *testing.T, s *home)) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		s := &stage{Home: hometest.Open(t, dir), t: t}
+		s := &home{Home: hometest.Open(t, dir), t: t}
 		defer s.Close()
 		s.settings = heartbeat.Settings{
 			Every: 10 * time.Minute, File: filepath.Join(dir, "list.md"), Agent: "ops", To: []bus.Address{{Channel: "telegram", Chat: "42"}}, TokensDay: 1000, Day: 500_000,
 		}
-		s.list("# Every time\n\n- Is the disk full?\n")
+		s.writeChecklist("# Every time\n\n- Is the disk full?\n")
 		run(t, s)
 	})
 }
 
-func (s *stage) list(text string) {
+func (s *home) writeChecklist(text string) {
 	s.t.Helper()
 	if err := os.WriteFile(s.settings.File, []byte(text), 0o600); err != nil {
 		s.t.Fatal(err)
@@ -51,7 +51,7 @@ func (s *stage) list(text string) {
 }
 
 // service returns the Service of one process.
-func (s *stage) service() *heartbeat.Service {
+func (s *home) service() *heartbeat.Service {
 	return &heartbeat.Service{
 		Bus: s.Bus, Events: s.Bus, Store: s.Store, Notes: s.Book, Settings: func() heartbeat.Settings { return s.settings },
 		Cost:  func(context.Context, string) (int64, error) { return s.cost, nil },
@@ -59,8 +59,8 @@ func (s *stage) service() *heartbeat.Service {
 	}
 }
 
-// serve runs processes for a while, and gives the beats that began.
-func (s *stage) serve(processes int, during time.Duration) (beats []bus.Inbound) {
+// runProcesses runs processes for a while, and gives the beats that began.
+func (s *home) runProcesses(processes int, during time.Duration) (beats []bus.Inbound) {
 	s.t.Helper()
 	ctx, stop := context.WithTimeout(s.t.Context(), during)
 	defer stop()
@@ -85,51 +85,51 @@ func (s *stage) serve(processes int, during time.Duration) (beats []bus.Inbound)
 
 // A beat begins once in a fleet, none while the last is under way, while there is nothing
 // to look at, or once what it may use is used.
-func TestBeats(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
-		beats := s.serve(3, 11*time.Minute)
+func TestWhenHeartbeatsBegin(t *testing.T) {
+	withHome(t, func(t *testing.T, s *home) {
+		beats := s.runProcesses(3, 11*time.Minute)
 		if len(beats) != 1 || !strings.Contains(beats[0].Text, "Is the disk full?") || beats[0].From.ID != "heartbeat:ops" || beats[0].From.Owner || beats[0].Schedule == "" {
 			t.Errorf("begun are %+v", beats)
 		}
-		if beats := s.serve(3, 35*time.Minute); len(beats) != 1 { // the first is under way all the while
+		if beats := s.runProcesses(3, 35*time.Minute); len(beats) != 1 { // the first is under way all the while
 			t.Errorf("begun are %+v", beats)
 		}
-		s.list("# Every time\n\n<!-- nothing yet -->\n")
-		if beats := s.serve(2, 25*time.Minute); len(beats) > 0 {
+		s.writeChecklist("# Every time\n\n<!-- nothing yet -->\n")
+		if beats := s.runProcesses(2, 25*time.Minute); len(beats) > 0 {
 			t.Errorf("without anything to look at: %+v", beats)
 		}
 		if err := os.Remove(s.settings.File); err != nil {
 			t.Fatal(err)
 		}
-		if beats := s.serve(1, 25*time.Minute); len(beats) > 0 || !strings.Contains(s.log.String(), "heartbeat.file") {
+		if beats := s.runProcesses(1, 25*time.Minute); len(beats) > 0 || !strings.Contains(s.log.String(), "heartbeat.file") {
 			t.Errorf("without a file: %+v, %s", beats, s.log.String())
 		}
-		s.list("- Is the disk full?")
+		s.writeChecklist("- Is the disk full?")
 		spend := sessions.Reservation{ID: "r", Person: heartbeat.Person("ops"), Tokens: 1000, Cap: 1000, At: time.Now()}
 		if err := s.Store.Reserve(t.Context(), spend); err != nil {
 			t.Fatal(err)
 		}
-		if beats := s.serve(2, 25*time.Minute); len(beats) > 0 {
+		if beats := s.runProcesses(2, 25*time.Minute); len(beats) > 0 {
 			t.Errorf("with nothing left to use: %+v", beats)
 		}
 		time.Sleep(24 * time.Hour)
-		if beats := s.serve(2, 11*time.Minute); len(beats) != 1 {
+		if beats := s.runProcesses(2, 11*time.Minute); len(beats) != 1 {
 			t.Errorf("on the next day: %+v", beats)
 		}
 		s.cost = 500_000
-		if beats := s.serve(2, 25*time.Minute); len(beats) > 0 {
+		if beats := s.runProcesses(2, 25*time.Minute); len(beats) > 0 {
 			t.Errorf("with no money left: %+v", beats)
 		}
 		s.cost = 0
 		s.settings.Every = 0
-		if beats := s.serve(2, time.Hour); len(beats) > 0 {
+		if beats := s.runProcesses(2, time.Hour); len(beats) > 0 {
 			t.Errorf("switched off: %+v", beats)
 		}
 	})
 }
 
 // answer is what a turn of the heartbeat says, and how it ended.
-func (s *stage) answer(turn, state, text string) {
+func (s *home) answer(turn, state, text string) {
 	s.t.Helper()
 	at := bus.Address{Channel: heartbeat.Name, Chat: "ops", Thread: time.Now().UTC().Format(time.DateOnly)}
 	key, err := heartbeat.Session(at)
@@ -154,8 +154,8 @@ func (s *stage) answer(turn, state, text string) {
 	}
 }
 
-// told is what people have been told.
-func (s *stage) told() (texts []string) {
+// sentTexts is what people have been sentTexts.
+func (s *home) sentTexts() (texts []string) {
 	s.t.Helper()
 	for _, out := range bustest.TakeOutbound(s.t, s.Bus, "telegram") {
 		if out.To.Chat != "42" {
@@ -167,20 +167,20 @@ func (s *stage) told() (texts []string) {
 }
 
 // What is found is told once, that there is nothing never, and that it failed once a day.
-func TestWhatIsFoundIsTold(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
+func TestFindingsAreReportedOnce(t *testing.T) {
+	withHome(t, func(t *testing.T, s *home) {
 		s.answer("a", sessions.TurnCompleted, "the disk is full")
 		s.answer("b", sessions.TurnCompleted, "HEARTBEAT_OK")
 		s.answer("c", sessions.TurnCompleted, "**Heartbeat_OK.**\n")
 		s.answer("d", sessions.TurnFailed, "no tokens are left")
 		s.answer("e", sessions.TurnFailed, "no tokens are left, again")
 		s.answer("f", sessions.TurnCompleted, "HEARTBEAT_OK, but the disk is nearly full")
-		if got := s.told(); !slices.Equal(got, []string{"the disk is full", "no tokens are left", "HEARTBEAT_OK, but the disk is nearly full"}) {
+		if got := s.sentTexts(); !slices.Equal(got, []string{"the disk is full", "no tokens are left", "HEARTBEAT_OK, but the disk is nearly full"}) {
 			t.Errorf("told is %q", got)
 		}
 		time.Sleep(24 * time.Hour)
 		s.answer("g", sessions.TurnFailed, "the model is away")
-		if got := s.told(); !slices.Equal(got, []string{"the model is away"}) {
+		if got := s.sentTexts(); !slices.Equal(got, []string{"the model is away"}) {
 			t.Errorf("told on the next day is %q", got)
 		}
 	})

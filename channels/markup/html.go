@@ -21,7 +21,7 @@ func (htmlDialect) largest(limit int) size { return limitedByLength(limit) }
 // rendersLink allows links to the web and to email addresses.
 func (htmlDialect) rendersLink(s document.Span, _ int) bool {
 	scheme, _, _ := strings.Cut(strings.ToLower(s.URL), ":")
-	return len(s.URL) <= document.MostLink && (scheme == "http" || scheme == "https" || scheme == "mailto")
+	return len(s.URL) <= document.MaxLink && (scheme == "http" || scheme == "https" || scheme == "mailto")
 }
 
 func (htmlDialect) tableForm(document.Block) form { return formTable }
@@ -46,7 +46,7 @@ func (x htmlDialect) renderBlock(b document.Block) string {
 		return "<hr>"
 	}
 	text := inlineText(x, b.Spans)
-	if c := b.Within; text == "" || c != nil && c.List != nil && c.List.Tight {
+	if c := b.Container; text == "" || c != nil && c.List != nil && c.List.Tight {
 		return text
 	}
 	return "<p>" + text + "</p>"
@@ -103,7 +103,7 @@ func (htmlDialect) join(all *strings.Builder, frags []renderedBlock) {
 
 // pathTo returns the containers around c, outermost first, with c at the end.
 func pathTo(c *document.Container) (path []*document.Container) {
-	for ; c != nil; c = c.In {
+	for ; c != nil; c = c.Parent {
 		path = append([]*document.Container{c}, path...)
 	}
 	return path

@@ -24,7 +24,7 @@ type assembly struct {
 
 // render renders a block in the dialect and as plain text, and measures it.
 func (a *assembly) render(b document.Block) renderedBlock {
-	f := renderedBlock{needsGap: b.Gap, container: b.Within, isQuote: isQuoted(b), isHeading: b.Kind == document.Heading, record: b.AsTable}
+	f := renderedBlock{needsGap: b.Gap, container: b.Container, isQuote: isQuoted(b), isHeading: b.Kind == document.Heading, record: b.AsTable}
 	if b.Kind == document.Record {
 		b.Kind, b.Spans = document.Paragraph, recordSpans(b.Fields)
 	}

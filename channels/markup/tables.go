@@ -121,7 +121,7 @@ const emptyCell = "–"
 // recordParagraphs returns a paragraph for each row in a table, with a line for each cell. A table without rows
 // becomes one paragraph with its header.
 func recordParagraphs(t document.Block) []document.Block {
-	record := document.Block{Kind: document.Record, Within: t.Within, Indent: t.Indent, Gap: t.Gap}
+	record := document.Block{Kind: document.Record, Container: t.Container, Indent: t.Indent, Gap: t.Gap}
 	names := make([][]document.Span, len(t.Head))
 	for i, name := range t.Head {
 		names[i] = makeBold(name)

@@ -19,7 +19,7 @@ func (telegramDialect) largest(limit int) size {
 // rendersLink allows every link whose target is not too long. It ignores the message's limit, because Telegram does
 // not count the targets of links.
 func (telegramDialect) rendersLink(s document.Span, _ int) bool {
-	return len(s.URL) <= document.MostLink
+	return len(s.URL) <= document.MaxLink
 }
 
 func (telegramDialect) tableForm(table document.Block) form {

@@ -53,8 +53,8 @@ func codeSpan(id string) string {
 	}, id) + "`"
 }
 
-// longestName is the maximum number of characters of a person's name that are shown.
-const longestName = 40
+// maxShownName is the maximum number of characters of a person's name that are shown.
+const maxShownName = 40
 
 // plainName removes from a person's name whatever could be read as Markdown, as a mention of somebody, or as more
 // than a name; "" if nothing is left.
@@ -68,7 +68,7 @@ func plainName(name string) string {
 		}
 		return -1
 	}, name))
-	shown := strings.Join(strings.Fields(string(kept[:min(len(kept), longestName)])), " ")
+	shown := strings.Join(strings.Fields(string(kept[:min(len(kept), maxShownName)])), " ")
 	return strings.TrimLeftFunc(shown, func(r rune) bool { return !unicode.IsLetter(r) })
 }
 

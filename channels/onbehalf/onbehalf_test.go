@@ -14,7 +14,7 @@ import (
 	"parley/tools/message"
 )
 
-func TestWordsAboutWhoHasItTold(t *testing.T) {
+func TestAttributionText(t *testing.T) {
 	at := func(s string) bus.Address {
 		a, err := bus.ParseAddress(s)
 		if err != nil {
@@ -46,7 +46,7 @@ func TestWordsAboutWhoHasItTold(t *testing.T) {
 	}
 }
 
-func TestPlacesThatAModelNames(t *testing.T) {
+func TestDestinations(t *testing.T) {
 	ci := []bus.Address{{Channel: "tg", Chat: "1"}, {Channel: "slack", Chat: "C1"}}
 	known := New(Config{
 		Channels:   []string{"tg", "slack"},

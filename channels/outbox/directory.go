@@ -12,22 +12,22 @@ import (
 
 // An UnknownError says that a message's destination names a target or a channel that isn't configured.
 type UnknownError struct {
-	What    string // "target" or "channel"
-	Name    string
-	Nearest string   // the existing name that may have been meant, or ""
-	Known   []string // the names that exist
+	Kind       string // "target" or "channel"
+	Name       string
+	Suggestion string   // the existing name that may have been meant, or ""
+	KnownNames []string // the names that exist
 }
 
 // Error proposes the nearest existing name or, if none is near, lists all of them.
 func (e *UnknownError) Error() string {
-	text := fmt.Sprintf("there's no %s %q", e.What, e.Name)
+	text := fmt.Sprintf("there's no %s %q", e.Kind, e.Name)
 	switch {
-	case e.Nearest != "":
-		return fmt.Sprintf("%s; did you mean %q?", text, e.Nearest)
-	case len(e.Known) == 0:
-		return fmt.Sprintf("%s; no %s is configured", text, e.What)
+	case e.Suggestion != "":
+		return fmt.Sprintf("%s; did you mean %q?", text, e.Suggestion)
+	case len(e.KnownNames) == 0:
+		return fmt.Sprintf("%s; no %s is configured", text, e.Kind)
 	}
-	return fmt.Sprintf("%s; known names: %s", text, strings.Join(e.Known, ", "))
+	return fmt.Sprintf("%s; known names: %s", text, strings.Join(e.KnownNames, ", "))
 }
 
 // A Directory finds the addresses behind the names that people, programs and models give as destinations.
@@ -65,7 +65,7 @@ func (d Directory) CheckChannel(name string) error {
 
 func newUnknownError(what, name string, known []string) error {
 	known = slices.Sorted(slices.Values(known))
-	return &UnknownError{What: what, Name: name, Nearest: spelling.Nearest(name, known), Known: known}
+	return &UnknownError{Kind: what, Name: name, Suggestion: spelling.Nearest(name, known), KnownNames: known}
 }
 
 func clip(s string) string {

@@ -36,10 +36,10 @@ type Request struct {
 	Text   string   // Markdown
 	File   *bus.File
 	// Subject links the request to earlier messages of the same origin: see bus.Outbound.
-	Subject string
-	Expires time.Time // zero means never
-	Urgent  bool      // whether it may exceed the cap of a mailbox, by at most bus.UrgentBeyond messages
-	NoBound bool      // whether an urgent request may exceed the cap by any number of messages
+	Subject   string
+	Expires   time.Time // zero means never
+	Urgent    bool      // whether it may exceed the cap of a mailbox, by at most bus.UrgentBeyond messages
+	Unlimited bool      // whether an urgent request may exceed the cap by any number of messages
 	// Key is the Idempotency-Key, by which a repeated request is recognized; "" if there is none. Digest is a hash
 	// of the whole request: the same key with another digest causes channels.ErrKeyReused.
 	Key    string
@@ -70,8 +70,8 @@ type Book interface {
 type Outbox struct {
 	Bus  bus.Bus
 	Book Book
-	// Dead, if set, is searched for messages that became dead letters without a record in the book.
-	Dead bus.DeadLetters
+	// DeadLetters, if set, is searched for messages that became dead letters without a record in the book.
+	DeadLetters bus.DeadLetters
 	// Channels lists the configured channels.
 	Channels func() []string
 	// Targets returns the named lists of addresses; the one named FallbackTarget receives what can't be delivered
@@ -79,7 +79,7 @@ type Outbox struct {
 	Targets func() map[string][]bus.Address
 	Now     func() time.Time // nil means time.Now
 
-	large sync.Mutex // held while a large file is published
+	largeFiles sync.Mutex // held while a large file is published
 }
 
 // A FullError says for which destinations too many messages are already waiting. For all others the request was
@@ -87,14 +87,14 @@ type Outbox struct {
 type FullError struct {
 	ID   string // the submission's id
 	Full []bus.Address
-	// TooMuch says that at least some of them have reached the limit in bytes, not in messages.
-	TooMuch bool
+	// BytesExceeded says that at least some of them have reached the limit in bytes, not in messages.
+	BytesExceeded bool
 }
 
 // Error names the destinations.
 func (e *FullError) Error() string {
 	what := "too many messages are"
-	if e.TooMuch {
+	if e.BytesExceeded {
 		what = "too much is"
 	}
 	return fmt.Sprintf("%s already waiting for %s", what, joinAddresses(e.Full))
@@ -102,7 +102,7 @@ func (e *FullError) Error() string {
 
 // Unwrap returns bus.ErrFull or bus.ErrTooMuch.
 func (e *FullError) Unwrap() error {
-	if e.TooMuch {
+	if e.BytesExceeded {
 		return bus.ErrTooMuch
 	}
 	return bus.ErrFull
@@ -188,8 +188,8 @@ func (o *Outbox) publish(ctx context.Context, r Request, p channels.Submission) 
 	errs := make([]error, len(p.Destinations))
 	switch {
 	case r.File != nil && len(r.File.Data) > largeFile:
-		o.large.Lock()
-		defer o.large.Unlock()
+		o.largeFiles.Lock()
+		defer o.largeFiles.Unlock()
 		for n := range p.Destinations {
 			errs[n] = o.publishTo(ctx, r, p, n)
 		}
@@ -219,7 +219,7 @@ func joinErrors(p channels.Submission, errs []error) error {
 		switch {
 		case errors.Is(err, bus.ErrFull):
 			full.Full = append(full.Full, p.Destinations[n])
-			full.TooMuch = full.TooMuch || errors.Is(err, bus.ErrTooMuch)
+			full.BytesExceeded = full.BytesExceeded || errors.Is(err, bus.ErrTooMuch)
 		case err != nil && failed == nil:
 			failed = err
 		}
@@ -236,7 +236,7 @@ func joinErrors(p channels.Submission, errs []error) error {
 func (o *Outbox) publishTo(ctx context.Context, r Request, p channels.Submission, n int) error {
 	out := o.outbound(r, p, n)
 	if r.Urgent {
-		return bus.PublishUrgentOutbound(ctx, o.Bus, out, !r.NoBound)
+		return bus.PublishUrgentOutbound(ctx, o.Bus, out, !r.Unlimited)
 	}
 	return bus.PublishOutbound(ctx, o.Bus, out)
 }

@@ -22,7 +22,7 @@ var (
 	now = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 )
 
-type bench struct {
+type outboxTest struct {
 	*outbox.Outbox
 	t    *testing.T
 	bus  *sqlitebus.Bus
@@ -30,17 +30,17 @@ type bench struct {
 	now  time.Time
 }
 
-func newBench(t *testing.T, cap int) *bench {
+func newOutboxTest(t *testing.T, cap int) *outboxTest {
 	t.Helper()
-	return newBenchOf(t, bus.Caps{Outbound: cap})
+	return newOutboxTestWithCaps(t, bus.Caps{Outbound: cap})
 }
 
-func newBenchOf(t *testing.T, caps bus.Caps) *bench {
+func newOutboxTestWithCaps(t *testing.T, caps bus.Caps) *outboxTest {
 	t.Helper()
 	b, book := openShared(t, t.TempDir(), caps)
-	x := &bench{t: t, bus: b, book: book, now: now}
+	x := &outboxTest{t: t, bus: b, book: book, now: now}
 	x.Outbox = &outbox.Outbox{
-		Bus: b, Book: x.book, Dead: b,
+		Bus: b, Book: x.book, DeadLetters: b,
 		Channels: func() []string { return []string{"slack", "telegram"} },
 		Targets: func() map[string][]bus.Address {
 			return map[string][]bus.Address{"oncall": {c1, tg, c1}, "ci": {c2}, "fallback": {tg}}
@@ -50,8 +50,8 @@ func newBenchOf(t *testing.T, caps bus.Caps) *bench {
 	return x
 }
 
-// mail takes what waits for a channel off the bus, by address.
-func (x *bench) mail(channel string) map[string][]bus.Outbound {
+// takeMail removes the messages that wait for a channel from the bus, and returns them by address.
+func (x *outboxTest) takeMail(channel string) map[string][]bus.Outbound {
 	x.t.Helper()
 	got := map[string][]bus.Outbound{}
 	for _, m := range bustest.Take(x.t, x.bus, bus.OutboundTopic(channel)) {
@@ -67,7 +67,7 @@ func (x *bench) mail(channel string) map[string][]bus.Outbound {
 	return got
 }
 
-func (x *bench) claim(channel string) bus.Lease {
+func (x *outboxTest) claim(channel string) bus.Lease {
 	x.t.Helper()
 	l, err := x.bus.Claim(x.t.Context(), bus.OutboundTopic(channel))
 	if err != nil {
@@ -76,7 +76,7 @@ func (x *bench) claim(channel string) bus.Lease {
 	return l
 }
 
-func (x *bench) accept(r outbox.Request) outbox.Status {
+func (x *outboxTest) accept(r outbox.Request) outbox.Status {
 	x.t.Helper()
 	s, err := x.Accept(x.t.Context(), r)
 	if err != nil {
@@ -85,8 +85,8 @@ func (x *bench) accept(r outbox.Request) outbox.Status {
 	return s
 }
 
-// only returns the state of a post's only destination.
-func (x *bench) only(id string) outbox.Destination {
+// onlyDestination returns the state of a submission's only destination.
+func (x *outboxTest) onlyDestination(id string) outbox.Destination {
 	x.t.Helper()
 	s, err := x.State(x.t.Context(), id)
 	if err != nil {
@@ -98,8 +98,8 @@ func (x *bench) only(id string) outbox.Destination {
 	return s.Destinations[0]
 }
 
-// sent writes into the book what a Dispatcher would.
-func (x *bench) sent(id string, to bus.Address, parts ...channels.SentPart) {
+// recordSent writes into the book what a Dispatcher would.
+func (x *outboxTest) recordSent(id string, to bus.Address, parts ...channels.SentPart) {
 	x.t.Helper()
 	if _, _, err := x.book.Begin(x.t.Context(), channels.Send{ID: id, To: to, Parts: make([]channels.SentPart, len(parts))}); err != nil {
 		x.t.Fatal(err)
@@ -112,7 +112,7 @@ func (x *bench) sent(id string, to bus.Address, parts ...channels.SentPart) {
 }
 
 func TestAccept(t *testing.T) {
-	x := newBench(t, 10)
+	x := newOutboxTest(t, 10)
 	s := x.accept(outbox.Request{
 		Origin: "ci", To: []string{"oncall", "slack:C1", "ci"}, Text: "**hi**", Subject: "build 7",
 		Expires: now.Add(time.Hour), File: &bus.File{Name: "log.txt", Data: []byte("x")},
@@ -124,7 +124,7 @@ func TestAccept(t *testing.T) {
 	if want := "slack:C1 queued,telegram:-100 queued,slack:C2/5 queued"; strings.Join(got, ",") != want {
 		t.Errorf("destinations %s, want %s", got, want)
 	}
-	slack, telegram := x.mail("slack"), x.mail("telegram")
+	slack, telegram := x.takeMail("slack"), x.takeMail("telegram")
 	if len(slack[c1.String()]) != 1 || len(slack[c2.String()]) != 1 || len(telegram[tg.String()]) != 1 {
 		t.Fatalf("published %v and %v", slack, telegram)
 	}
@@ -141,8 +141,8 @@ func TestAccept(t *testing.T) {
 	}
 }
 
-func TestTheSameKeyIsTheSamePost(t *testing.T) {
-	x := newBench(t, 10)
+func TestARepeatedKeyReturnsTheSameSubmission(t *testing.T) {
+	x := newOutboxTest(t, 10)
 	r := outbox.Request{Origin: "ci", To: []string{"oncall"}, Text: "hi", Key: "k", Digest: "d"}
 	first := x.accept(r)
 	if again := x.accept(r); again.ID != first.ID {
@@ -157,15 +157,14 @@ func TestTheSameKeyIsTheSamePost(t *testing.T) {
 	if mine := x.accept(r); mine.ID == first.ID {
 		t.Error("two origins share a key")
 	}
-	if got := x.mail("slack")[c1.String()]; len(got) != 2 {
+	if got := x.takeMail("slack")[c1.String()]; len(got) != 2 {
 		t.Errorf("%d messages, want one for each origin", len(got))
 	}
 }
 
-// A process that dies after the record and before the bus leaves a post that
-// the same request completes.
-func TestAcceptGoesOnAfterACrash(t *testing.T) {
-	x := newBench(t, 10)
+// If a process dies after the record and before the publication, the same request completes the submission.
+func TestAcceptContinuesAfterACrash(t *testing.T) {
+	x := newOutboxTest(t, 10)
 	r := outbox.Request{Origin: "ci", To: []string{"oncall"}, Text: "hi", Key: "k", Digest: "d"}
 	left, err := x.Record(t.Context(), r, []bus.Address{c1, tg})
 	if err != nil {
@@ -174,13 +173,13 @@ func TestAcceptGoesOnAfterACrash(t *testing.T) {
 	if s := x.accept(r); s.ID != left.ID {
 		t.Errorf("post %s, want %s", s.ID, left.ID)
 	}
-	if n, m := len(x.mail("slack")[c1.String()]), len(x.mail("telegram")[tg.String()]); n != 1 || m != 1 {
+	if n, m := len(x.takeMail("slack")[c1.String()]), len(x.takeMail("telegram")[tg.String()]); n != 1 || m != 1 {
 		t.Errorf("%d and %d messages", n, m)
 	}
 }
 
 func TestFullMailboxes(t *testing.T) {
-	x := newBench(t, 1)
+	x := newOutboxTest(t, 1)
 	x.accept(outbox.Request{To: []string{"slack:C1"}, Text: "first"})
 	r := outbox.Request{Origin: "ci", To: []string{"oncall"}, Text: "second", Key: "k", Digest: "d"}
 	_, err := x.Accept(t.Context(), r)
@@ -189,18 +188,18 @@ func TestFullMailboxes(t *testing.T) {
 		t.Fatalf("a full mailbox gave %v", err)
 	}
 	x.accept(outbox.Request{To: []string{"slack:C1"}, Text: "urgent", Urgent: true})
-	x.mail("slack")
+	x.takeMail("slack")
 	if s := x.accept(r); s.ID != full.ID {
 		t.Errorf("the retry is another post")
 	}
-	if n, m := len(x.mail("slack")[c1.String()]), len(x.mail("telegram")[tg.String()]); n != 1 || m != 1 {
+	if n, m := len(x.takeMail("slack")[c1.String()]), len(x.takeMail("telegram")[tg.String()]); n != 1 || m != 1 {
 		t.Errorf("%d and %d messages after the retry", n, m)
 	}
 }
 
-// Urgent messages pass the cap, those of a program to an end.
-func TestUrgentMessagesAreBounded(t *testing.T) {
-	x := newBench(t, 1)
+// Urgent messages may exceed the cap, but those of a program only up to a limit.
+func TestUrgentMessagesAreLimited(t *testing.T) {
+	x := newOutboxTest(t, 1)
 	urgent := outbox.Request{To: []string{"slack:C1"}, Text: "urgent", Urgent: true}
 	for range 1 + bus.UrgentBeyond {
 		x.accept(urgent)
@@ -208,32 +207,32 @@ func TestUrgentMessagesAreBounded(t *testing.T) {
 	if _, err := x.Accept(t.Context(), urgent); !errors.Is(err, bus.ErrFull) {
 		t.Errorf("%d urgent messages beyond the cap gave %v", bus.UrgentBeyond+1, err)
 	}
-	urgent.NoBound = true
+	urgent.Unlimited = true
 	x.accept(urgent)
 }
 
-// A file is copied for each destination: what all copies take is bounded, and so
-// is what waits for one address.
-func TestLargeFilesAreBounded(t *testing.T) {
-	x := newBenchOf(t, bus.Caps{Bytes: 16 << 20})
+// A file is copied for each destination, so the size of all copies is limited, and so is what waits for one
+// address.
+func TestLargeFilesAreLimited(t *testing.T) {
+	x := newOutboxTestWithCaps(t, bus.Caps{Bytes: 16 << 20})
 	file := &bus.File{Name: "core", Data: make([]byte, 10<<20)}
-	_, err := x.Accept(t.Context(), outbox.Request{To: many(11), File: file})
+	_, err := x.Accept(t.Context(), outbox.Request{To: manyAddresses(11), File: file})
 	if invalid, ok := errors.AsType[*outbox.InvalidError](err); !ok || invalid.Code != "too_many_copies" || !strings.Contains(invalid.Message, "10 destinations") {
 		t.Errorf("110 MB gave %v", err)
 	}
-	if len(x.mail("slack")) > 0 {
+	if len(x.takeMail("slack")) > 0 {
 		t.Error("what was refused left something behind")
 	}
-	x.accept(outbox.Request{To: many(2), File: file})
-	_, err = x.Accept(t.Context(), outbox.Request{To: many(2), File: file})
+	x.accept(outbox.Request{To: manyAddresses(2), File: file})
+	_, err = x.Accept(t.Context(), outbox.Request{To: manyAddresses(2), File: file})
 	full, ok := errors.AsType[*outbox.FullError](err)
 	if !ok || !errors.Is(err, bus.ErrTooMuch) || len(full.Full) != 2 || !strings.HasPrefix(full.Error(), "too much is already waiting for slack:C0") {
 		t.Errorf("twice 13 MB for one address gave %v", err)
 	}
 }
 
-func TestWhatIsRefused(t *testing.T) {
-	x := newBench(t, 10)
+func TestInvalidRequestsAreRefused(t *testing.T) {
+	x := newOutboxTest(t, 10)
 	for _, c := range []struct {
 		to   []string
 		text string
@@ -248,7 +247,7 @@ func TestWhatIsRefused(t *testing.T) {
 		{[]string{"slack:C1\r\nX"}, "x", `without control characters`},
 		{[]string{"slack:C1\u202e"}, "x", "isn't an address"},
 		{[]string{"slack:\x1b]0;C1\a"}, "x", "isn't an address"},
-		{many(101), "x", `"to" has more than 100 addresses`},
+		{manyAddresses(101), "x", `"to" has more than 100 addresses`},
 		{nil, "x", "there's no destination"},
 		{[]string{"ci"}, " \n", "there's nothing to send"},
 		{[]string{"ci"}, "\u200b\u3164&#8203;", "there's nothing to send"},
@@ -267,13 +266,13 @@ func TestWhatIsRefused(t *testing.T) {
 			t.Errorf("a file called %q gave %v", name, err)
 		}
 	}
-	if len(x.mail("slack")) > 0 {
+	if len(x.takeMail("slack")) > 0 {
 		t.Error("what was refused left something behind")
 	}
 }
 
-// many are so many addresses.
-func many(n int) []string {
+// manyAddresses returns n addresses.
+func manyAddresses(n int) []string {
 	all := make([]string, n)
 	for i := range all {
 		all[i] = fmt.Sprintf("slack:C%d", i)
@@ -281,16 +280,16 @@ func many(n int) []string {
 	return all
 }
 
-func TestAHundredDestinationsAreTaken(t *testing.T) {
-	x := newBench(t, 10)
-	if s := x.accept(outbox.Request{To: many(outbox.MaxDestinations), Text: "x"}); len(s.Destinations) != outbox.MaxDestinations {
+func TestAHundredDestinationsAreAccepted(t *testing.T) {
+	x := newOutboxTest(t, 10)
+	if s := x.accept(outbox.Request{To: manyAddresses(outbox.MaxDestinations), Text: "x"}); len(s.Destinations) != outbox.MaxDestinations {
 		t.Errorf("%d destinations", len(s.Destinations))
 	}
 }
 
-// What was too late when it came is recorded as such, and nobody is sent it.
-func TestWhatHasExpiredIsNotPublished(t *testing.T) {
-	x := newBench(t, 10)
+// A request that has already expired is recorded as failed, and nobody gets it.
+func TestExpiredRequestsAreNotPublished(t *testing.T) {
+	x := newOutboxTest(t, 10)
 	r := outbox.Request{Origin: "ci", To: []string{"oncall"}, Text: "x", Expires: now.Add(-time.Hour), Key: "k", Digest: "d"}
 	s := x.accept(r)
 	for _, d := range s.Destinations {
@@ -304,12 +303,12 @@ func TestWhatHasExpiredIsNotPublished(t *testing.T) {
 	if again := x.accept(r); again.ID != s.ID {
 		t.Errorf("the same request again is %s, want %s", again.ID, s.ID)
 	}
-	if len(x.mail("slack"))+len(x.mail("telegram")) > 0 {
+	if len(x.takeMail("slack"))+len(x.takeMail("telegram")) > 0 {
 		t.Error("it was published all the same")
 	}
 }
 
-func TestNothingIsSaidWithoutARecord(t *testing.T) {
+func TestNothingIsPublishedWithoutARecord(t *testing.T) {
 	b, book := openApart(t, t.TempDir(), bus.Caps{})
 	if err := book.Close(); err != nil {
 		t.Fatal(err)
@@ -336,12 +335,12 @@ func TestState(t *testing.T) {
 		{"unknown", []channels.SentPart{{State: channels.OutcomeUnknown}}, "unknown", "unknown"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			x := newBench(t, 10)
+			x := newOutboxTest(t, 10)
 			s := x.accept(outbox.Request{Origin: "ci", To: []string{"ci"}, Text: "x"})
 			if c.parts != nil {
-				x.sent(s.ID+"/0", c2, c.parts...)
+				x.recordSent(s.ID+"/0", c2, c.parts...)
 			}
-			d := x.only(s.ID)
+			d := x.onlyDestination(s.ID)
 			if d.State != c.state || d.Address != "slack:C2/5" || d.At.IsZero() {
 				t.Errorf("%+v, want %s", d, c.state)
 			}
@@ -350,47 +349,47 @@ func TestState(t *testing.T) {
 			}
 		})
 	}
-	x := newBench(t, 10)
+	x := newOutboxTest(t, 10)
 	if _, err := x.State(t.Context(), "m_none"); !errors.Is(err, channels.ErrNoSend) {
 		t.Errorf("an unknown id gave %v", err)
 	}
 }
 
-func TestStateOfWhatIsTooLate(t *testing.T) {
-	x := newBench(t, 10)
+func TestStateOfAnExpiredRequest(t *testing.T) {
+	x := newOutboxTest(t, 10)
 	s := x.accept(outbox.Request{To: []string{"ci"}, Text: "x", Expires: now.Add(time.Minute)})
 	x.now = now.Add(time.Minute - 1)
-	if d := x.only(s.ID); d.State != "queued" {
+	if d := x.onlyDestination(s.ID); d.State != "queued" {
 		t.Errorf("too early: %+v", d)
 	}
 	x.now = now.Add(time.Minute)
-	if d := x.only(s.ID); d.State != "failed" || d.Error.Code != "expired" {
+	if d := x.onlyDestination(s.ID); d.State != "failed" || d.Error.Code != "expired" {
 		t.Errorf("too late: %+v", d)
 	}
-	x.sent(s.ID+"/0", c2, channels.SentPart{State: channels.Sent, PlatformID: "1"})
-	if d := x.only(s.ID); d.State != "sent" {
+	x.recordSent(s.ID+"/0", c2, channels.SentPart{State: channels.Sent, PlatformID: "1"})
+	if d := x.onlyDestination(s.ID); d.State != "sent" {
 		t.Errorf("what was sent in time is %+v", d)
 	}
 }
 
 func TestStateAtTheFallback(t *testing.T) {
-	x := newBench(t, 10)
+	x := newOutboxTest(t, 10)
 	s := x.accept(outbox.Request{To: []string{"ci"}, Text: "x"})
 	failed := channels.SentPart{State: channels.Failed, Code: "gone"}
-	x.sent(s.ID+"/0", c2, failed)
-	if d := x.only(s.ID); d.Fallback != nil {
+	x.recordSent(s.ID+"/0", c2, failed)
+	if d := x.onlyDestination(s.ID); d.Fallback != nil {
 		t.Errorf("a fallback that was not used: %+v", d.Fallback)
 	}
-	x.sent(bus.FallbackID(s.ID+"/0", 0), tg, channels.SentPart{State: channels.Sent, PlatformID: "1"})
-	if d := x.only(s.ID); d.State != "failed" || d.Fallback == nil || *d.Fallback != (outbox.Fallback{Address: "telegram:-100", State: "sent"}) {
+	x.recordSent(bus.FallbackID(s.ID+"/0", 0), tg, channels.SentPart{State: channels.Sent, PlatformID: "1"})
+	if d := x.onlyDestination(s.ID); d.State != "failed" || d.Fallback == nil || *d.Fallback != (outbox.Fallback{Address: "telegram:-100", State: "sent"}) {
 		t.Errorf("%+v %+v", d, d.Fallback)
 	}
 }
 
 func TestStateOfAReplay(t *testing.T) {
-	x := newBench(t, 10)
+	x := newOutboxTest(t, 10)
 	s := x.accept(outbox.Request{To: []string{"ci"}, Text: "x"})
-	x.sent(s.ID+"/0", c2, channels.SentPart{State: channels.Failed, Code: "gone"})
+	x.recordSent(s.ID+"/0", c2, channels.SentPart{State: channels.Failed, Code: "gone"})
 	l := x.claim("slack")
 	ms, err := l.Mail(t.Context(), 0)
 	if err != nil {
@@ -403,18 +402,18 @@ func TestStateOfAReplay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := x.only(s.ID); d.State != "failed" {
+	if d := x.onlyDestination(s.ID); d.State != "failed" {
 		t.Errorf("before the replay is sent: %+v", d)
 	}
-	x.sent(id, c2, channels.SentPart{State: channels.Sent, PlatformID: "1"})
-	if d := x.only(s.ID); d.State != "sent" || d.Error != nil {
+	x.recordSent(id, c2, channels.SentPart{State: channels.Sent, PlatformID: "1"})
+	if d := x.onlyDestination(s.ID); d.State != "sent" || d.Error != nil {
 		t.Errorf("after the replay: %+v", d)
 	}
 }
 
-// What was buried without having been begun is found among the dead letters.
-func TestStateOfWhatWasBuriedUnread(t *testing.T) {
-	x := newBench(t, 10)
+// A message that became a dead letter before it was begun is found among the dead letters.
+func TestStateOfAnUnreadDeadLetter(t *testing.T) {
+	x := newOutboxTest(t, 10)
 	s := x.accept(outbox.Request{To: []string{"ci"}, Text: "x"})
 	l := x.claim("slack")
 	ms, err := l.Mail(t.Context(), 0)
@@ -425,7 +424,7 @@ func TestStateOfWhatWasBuriedUnread(t *testing.T) {
 		t.Fatal(err)
 	}
 	x.now = now.Add(time.Hour)
-	if d := x.only(s.ID); d.State != "failed" || d.Error.Code != "panicked" {
+	if d := x.onlyDestination(s.ID); d.State != "failed" || d.Error.Code != "panicked" {
 		t.Errorf("%+v", d)
 	}
 }

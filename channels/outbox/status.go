@@ -121,17 +121,17 @@ func (o *Outbox) newestSend(ctx context.Context, id string) (channels.Send, erro
 }
 
 const (
-	buriedAfter = time.Minute // messages younger than this are not looked for among the dead letters
-	buriedMost  = 1000        // how many dead letters are searched
+	deadLetterSearchAge    = time.Minute // messages younger than this are not looked for among the dead letters
+	maxDeadLettersSearched = 1000        // how many dead letters are searched
 )
 
-// findDead looks among the channel's oldest dead letters (buriedMost) for a message that the book does not have: that
+// findDead looks among the channel's oldest dead letters (maxDeadLettersSearched) for a message that the book does not have: that
 // is where the Dispatcher puts messages that it can't even read. It changes d only if it finds the message.
 func (o *Outbox) findDead(ctx context.Context, p channels.Submission, id string, to bus.Address, d *Destination) error {
-	if o.Dead == nil || o.now().Sub(p.At) < buriedAfter {
+	if o.DeadLetters == nil || o.now().Sub(p.At) < deadLetterSearchAge {
 		return nil
 	}
-	letters, err := o.Dead.DeadLetters(ctx, bus.OutboundTopic(to.Channel), "", buriedMost)
+	letters, err := o.DeadLetters.DeadLetters(ctx, bus.OutboundTopic(to.Channel), "", maxDeadLettersSearched)
 	if err != nil {
 		return err
 	}

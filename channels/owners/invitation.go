@@ -9,8 +9,8 @@ import (
 	"parley/channels"
 )
 
-// offerEvery is how often to check whether a channel has an owner by now.
-const offerEvery = time.Minute
+// offerInterval is how often to check whether a channel has an owner by now.
+const offerInterval = time.Minute
 
 // An Invitation invites the operator to become the owner of the bot on a channel that has none.
 type Invitation struct {
@@ -31,7 +31,7 @@ func (i *Invitation) Run(ctx context.Context) {
 	for last := ""; ; {
 		last = i.show(ctx, last)
 		select {
-		case <-time.After(offerEvery):
+		case <-time.After(offerInterval):
 		case <-ctx.Done():
 			return
 		}

@@ -33,8 +33,8 @@ type Book interface {
 type Owners struct {
 	Bus  bus.Bus
 	Book Book
-	// Named returns the ids of the owners whom the settings name, by channel.
-	Named func() map[string][]string
+	// ConfiguredOwners returns the ids of the owners whom the settings name, by channel.
+	ConfiguredOwners func() map[string][]string
 	// Places returns the addresses to which the settings send notices for the owners; none means the
 	// owners' private chats with the bot.
 	Places func() []bus.Address
@@ -99,7 +99,7 @@ func (o *Owners) chats(ctx context.Context) ([]bus.Address, error) {
 // knows them.
 func (o *Owners) privateChats(ctx context.Context) ([]bus.Address, error) {
 	owns := map[string]bool{}
-	for channel, users := range o.Named() {
+	for channel, users := range o.ConfiguredOwners() {
 		for _, user := range users {
 			owns[channel+":"+user] = true
 		}
@@ -127,7 +127,7 @@ func (o *Owners) privateChats(ctx context.Context) ([]bus.Address, error) {
 
 // HasAny reports whether anybody owns the bot on a channel.
 func (o *Owners) HasAny(ctx context.Context, channel string) (bool, error) {
-	if len(o.Named()[channel]) > 0 {
+	if len(o.ConfiguredOwners()[channel]) > 0 {
 		return true, nil
 	}
 	pairings, err := o.Book.Pairings(ctx)
@@ -145,7 +145,7 @@ func (o *Owners) HasAny(ctx context.Context, channel string) (bool, error) {
 // Includes reports whether a person, CHANNEL:USER, owns the bot on their channel.
 func (o *Owners) Includes(ctx context.Context, person string) (bool, error) {
 	channel, user, _ := strings.Cut(person, ":")
-	if slices.Contains(o.Named()[channel], user) {
+	if slices.Contains(o.ConfiguredOwners()[channel], user) {
 		return true, nil
 	}
 	paired, _, err := o.Book.FindPairing(ctx, person)
@@ -162,7 +162,7 @@ func (o *Owners) Names(ctx context.Context, channel string) ([]string, error) {
 		return nil, fmt.Errorf("look for owners: %w", err)
 	}
 	var all []string
-	for _, user := range o.Named()[channel] {
+	for _, user := range o.ConfiguredOwners()[channel] {
 		all = append(all, channel+":"+user)
 	}
 	paired := map[string]string{}

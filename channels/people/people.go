@@ -45,11 +45,11 @@ type Commands struct {
 	Bus    bus.Bus
 	Prefix func(channel string) string // returns what commands begin with on a channel, such as "/"
 	Page   PageLink
-	// MostMemory is how many bytes a memory may have after a proposal is added to it; 0 sets no limit.
-	MostMemory int
-	Now        func() time.Time // nil means time.Now
-	// Changed, if set, is called after people have been linked or separated.
-	Changed func()
+	// MaxMemory is how many bytes a memory may have after a proposal is added to it; 0 sets no limit.
+	MaxMemory int
+	Now       func() time.Time // nil means time.Now
+	// OnLinksChanged, if set, is called after people have been linked or separated.
+	OnLinksChanged func()
 }
 
 // IsPersonal reports whether Commands carries out a command.
@@ -79,7 +79,7 @@ func (d *Commands) Handle(ctx context.Context, in bus.Inbound) error {
 		}
 		return d.reply(ctx, in, fmt.Sprintf(textMemoryUsage, p))
 	case words == "":
-		return d.offer(ctx, in)
+		return d.offerCode(ctx, in)
 	}
 	text, err := d.relink(ctx, in, words, "")
 	if err != nil {
@@ -124,8 +124,8 @@ func (d *Commands) relink(ctx context.Context, in bus.Inbound, words, more strin
 // noteChanged reports that people may have been linked or separated. It isn't called for every command, so that
 // somebody who guesses codes causes no work for others.
 func (d *Commands) noteChanged() {
-	if d.Changed != nil {
-		d.Changed()
+	if d.OnLinksChanged != nil {
+		d.OnLinksChanged()
 	}
 }
 
@@ -166,8 +166,8 @@ func (d *Commands) show(ctx context.Context, in bus.Inbound) error {
 	return d.publish(ctx, in, out)
 }
 
-// offer gives a person a code with which they can prove, on another channel, that they are the same person.
-func (d *Commands) offer(ctx context.Context, in bus.Inbound) error {
+// offerCode gives a person a code with which they can prove, on another channel, that they are the same person.
+func (d *Commands) offerCode(ctx context.Context, in bus.Inbound) error {
 	all, err := d.Book.LinkedWith(ctx, in.From.ID)
 	if err != nil {
 		return err
@@ -193,7 +193,7 @@ func (d *Commands) link(ctx context.Context, in bus.Inbound, code, more string) 
 		return "", err
 	}
 	if wrong >= maxWrongCodes {
-		return fmt.Sprintf(textTooManyCodes, wrong, since.Add(wrongFor).UTC().Format("15:04")), nil
+		return fmt.Sprintf(textTooManyCodes, wrong, since.Add(wrongCodePeriod).UTC().Format("15:04")), nil
 	}
 	all, err := d.Book.Link(ctx, channels.Linking{Code: code, Person: in.From.ID, Chat: in.At.String(), Cause: in.ID})
 	if errors.Is(err, channels.ErrNoCode) {
@@ -216,11 +216,11 @@ func (d *Commands) link(ctx context.Context, in bus.Inbound, code, more string) 
 	return fmt.Sprintf(textLinked, namesOf(all, in.From.ID), p), nil
 }
 
-// A person may say up to maxWrongCodes wrong codes within wrongFor. The note about them contains the number of wrong
+// A person may say up to maxWrongCodes wrong codes within wrongCodePeriod. The note about them contains the number of wrong
 // codes and when the first one was said.
 const (
 	maxWrongCodes     = 10
-	wrongFor          = 10 * time.Minute
+	wrongCodePeriod   = 10 * time.Minute
 	wrongCodesSubject = "wrong link codes"
 )
 
@@ -231,7 +231,7 @@ func (d *Commands) wrongCodes(ctx context.Context, person string) (n int, since 
 		return 0, time.Time{}, err
 	}
 	var first int64
-	if _, err := fmt.Sscan(note.Value, &n, &first); err == nil && d.now().Sub(time.Unix(first, 0)) < wrongFor {
+	if _, err := fmt.Sscan(note.Value, &n, &first); err == nil && d.now().Sub(time.Unix(first, 0)) < wrongCodePeriod {
 		return n, time.Unix(first, 0), nil
 	}
 	return 0, d.now(), nil

@@ -15,8 +15,8 @@ import (
 	"parley/channels/stagetest"
 )
 
-// A stage is Commands over a real bus and book.
-type stage struct {
+// A commandTest is Commands with a real bus and book.
+type commandTest struct {
 	*testing.T
 	commands *people.Commands
 	bus      *sqlitebus.Bus
@@ -24,24 +24,24 @@ type stage struct {
 	n        int
 }
 
-func newStage(t *testing.T) *stage {
+func newCommandTest(t *testing.T) *commandTest {
 	t.Helper()
 	on := stagetest.Open(t, t.TempDir(), sqlitebus.Config{Caps: bus.Caps{Inbound: 20, Outbound: 100}})
 	t.Cleanup(on.Close)
-	return &stage{T: t, bus: on.Bus, book: on.Book, commands: &people.Commands{Book: on.Book, Bus: on.Bus, Prefix: func(channel string) string {
+	return &commandTest{T: t, bus: on.Bus, book: on.Book, commands: &people.Commands{Book: on.Book, Bus: on.Bus, Prefix: func(channel string) string {
 		return map[string]string{"slack": "!"}[channel] + map[bool]string{true: "", false: "/"}[channel == "slack"]
 	}}}
 }
 
-// command is one that somebody says in a chat with the bot alone.
-func (s *stage) command(person, text, args string) bus.Inbound {
+// privateCommand returns a command that a person gives in a private chat with the bot.
+func (s *commandTest) privateCommand(person, text, args string) bus.Inbound {
 	s.n++
 	channel, user, _ := strings.Cut(person, ":")
 	return bus.Inbound{ID: person + "/" + string(rune('a'+s.n)), Kind: bus.Command, Text: text, Args: args, From: bus.Person{ID: person}, At: bus.Address{Channel: channel, Chat: "D" + user}}
 }
 
-// take carries a command out, and again as after a crash.
-func (s *stage) take(in bus.Inbound) {
+// handleTwice carries out a command, and once more as after a crash.
+func (s *commandTest) handleTwice(in bus.Inbound) {
 	s.Helper()
 	for range 2 {
 		if err := s.commands.Handle(s.Context(), in); err != nil {
@@ -50,16 +50,16 @@ func (s *stage) take(in bus.Inbound) {
 	}
 }
 
-// taken returns what was said on a channel.
-func (s *stage) taken(channel string) []bus.Outbound {
+// sentTo returns the messages that were sent on a channel.
+func (s *commandTest) sentTo(channel string) []bus.Outbound {
 	s.Helper()
 	return bustest.TakeOutbound(s, s.bus, channel)
 }
 
-// says is the one thing that was said on a channel.
-func (s *stage) says(channel string, words ...string) bus.Outbound {
+// wantOnly returns the only message that was sent on a channel, and checks its words.
+func (s *commandTest) wantOnly(channel string, words ...string) bus.Outbound {
 	s.Helper()
-	all := s.taken(channel)
+	all := s.sentTo(channel)
 	if len(all) != 1 {
 		s.Fatalf("on %s was said %+v", channel, all)
 	}
@@ -71,7 +71,7 @@ func (s *stage) says(channel string, words ...string) bus.Outbound {
 	return all[0]
 }
 
-func (s *stage) remember(person, text string) {
+func (s *commandTest) setMemory(person, text string) {
 	s.Helper()
 	if err := s.book.Remember(s.Context(), channels.ScopePerson, person, text, true, false, func(string) (string, error) { return text, nil }); err != nil {
 		s.Fatal(err)
@@ -80,60 +80,60 @@ func (s *stage) remember(person, text string) {
 
 var linkCode = regexp.MustCompile("`link ([a-z2-7]{10})`")
 
-// TestLinking: a code on the one channel, its use on the other, both are told, and what is
-// remembered is the same; the code works once, and off undoes it.
+// TestLinking makes a code on one channel and uses it on another. Both people are told and share their memory;
+// the code works once, and "off" separates them.
 func TestLinking(t *testing.T) {
-	s := newStage(t)
-	s.remember("telegram:1", "likes tea")
-	s.remember("slack:U1", "lives in Ulm")
-	s.take(s.command("telegram:1", "link", ""))
-	code := linkCode.FindStringSubmatch(s.says("telegram", "10 minutes").Text)[1]
-	s.take(s.command("telegram:1", "link", code))
-	s.says("telegram", "doesn't work")
-	s.take(s.command("slack:U1", "link", "`"+strings.ToUpper(code)+"`"))
-	s.says("slack", "`telegram:1`", "!link off")
-	if out := s.says("telegram", "`slack:U1` is now linked to you", "/link off"); out.To.Chat != "D1" {
+	s := newCommandTest(t)
+	s.setMemory("telegram:1", "likes tea")
+	s.setMemory("slack:U1", "lives in Ulm")
+	s.handleTwice(s.privateCommand("telegram:1", "link", ""))
+	code := linkCode.FindStringSubmatch(s.wantOnly("telegram", "10 minutes").Text)[1]
+	s.handleTwice(s.privateCommand("telegram:1", "link", code))
+	s.wantOnly("telegram", "doesn't work")
+	s.handleTwice(s.privateCommand("slack:U1", "link", "`"+strings.ToUpper(code)+"`"))
+	s.wantOnly("slack", "`telegram:1`", "!link off")
+	if out := s.wantOnly("telegram", "`slack:U1` is now linked to you", "/link off"); out.To.Chat != "D1" {
 		t.Errorf("it is said at %s", out.To)
 	}
-	s.take(s.command("discord:9", "link", code))
-	s.says("discord", "doesn't work")
-	s.take(s.command("slack:U1", "memory", ""))
-	s.says("slack", "likes tea", "lives in Ulm", "!memory clear")
+	s.handleTwice(s.privateCommand("discord:9", "link", code))
+	s.wantOnly("discord", "doesn't work")
+	s.handleTwice(s.privateCommand("slack:U1", "memory", ""))
+	s.wantOnly("slack", "likes tea", "lives in Ulm", "!memory clear")
 	if a, err := s.book.Account(t.Context(), "slack:U1"); err != nil || a != "telegram:1" {
 		t.Errorf("it is counted as %s, %v", a, err)
 	}
-	off := s.command("telegram:1", "link", "off")
-	s.take(off)
-	s.says("telegram", "no longer linked to `slack:U1`")
-	s.says("slack", "`telegram:1` is no longer linked")
+	off := s.privateCommand("telegram:1", "link", "off")
+	s.handleTwice(off)
+	s.wantOnly("telegram", "no longer linked to `slack:U1`")
+	s.wantOnly("slack", "`telegram:1` is no longer linked")
 	if a, err := s.book.Account(t.Context(), "slack:U1"); err != nil || a != "slack:U1" {
 		t.Errorf("it is counted as %s, %v", a, err)
 	}
-	s.take(s.command("telegram:1", "link", "off"))
-	s.says("telegram", "aren't linked")
+	s.handleTwice(s.privateCommand("telegram:1", "link", "off"))
+	s.wantOnly("telegram", "aren't linked")
 }
 
-// Where no platform is, codes are said and none is made; each change is noted.
+// In places without a platform, codes can be used but not made. Each change is reported.
 func TestLinkingWithoutAPlatform(t *testing.T) {
-	s := newStage(t)
+	s := newCommandTest(t)
 	changes := 0
-	s.commands.Changed = func() { changes++ }
+	s.commands.OnLinksChanged = func() { changes++ }
 	here := func(args, want string) {
 		t.Helper()
-		answer, err := s.commands.LinkHere(t.Context(), s.command("web:ann", people.Link, args))
+		answer, err := s.commands.LinkHere(t.Context(), s.privateCommand("web:ann", people.Link, args))
 		if err != nil || !strings.Contains(answer, want) {
 			t.Errorf("/link %s: %q, %v", args, answer, err)
 		}
 	}
 	here("", "`/link CODE` here")
 	here("abcdefghij", "doesn't work")
-	s.take(s.command("telegram:1", people.Link, ""))
-	code := linkCode.FindStringSubmatch(s.says("telegram").Text)[1]
+	s.handleTwice(s.privateCommand("telegram:1", people.Link, ""))
+	code := linkCode.FindStringSubmatch(s.wantOnly("telegram").Text)[1]
 	here(code, "linked to `telegram:1`")
-	s.says("telegram", "`web:ann` is now linked", "web page")
+	s.wantOnly("telegram", "`web:ann` is now linked", "web page")
 	here("", "linked to `telegram:1`")
 	here("off", "no longer linked")
-	s.says("telegram", "no longer linked")
+	s.wantOnly("telegram", "no longer linked")
 	here("off", "aren't linked")
 	if changes != 2 {
 		t.Errorf("%d changes were noted", changes)
@@ -141,72 +141,72 @@ func TestLinkingWithoutAPlatform(t *testing.T) {
 }
 
 func TestMemoryIsShownAndErased(t *testing.T) {
-	s := newStage(t)
-	s.take(s.command("telegram:1", "memory", ""))
-	s.says("telegram", "don't remember anything")
-	s.remember("telegram:1", "likes tea\n\nhates rain")
-	s.remember("telegram:2", "another's")
-	s.take(s.command("telegram:1", "memory", ""))
-	if out := s.says("telegram", "> likes tea\n> \n> hates rain"); strings.Contains(out.Text, "another") {
+	s := newCommandTest(t)
+	s.handleTwice(s.privateCommand("telegram:1", "memory", ""))
+	s.wantOnly("telegram", "don't remember anything")
+	s.setMemory("telegram:1", "likes tea\n\nhates rain")
+	s.setMemory("telegram:2", "another's")
+	s.handleTwice(s.privateCommand("telegram:1", "memory", ""))
+	if out := s.wantOnly("telegram", "> likes tea\n> \n> hates rain"); strings.Contains(out.Text, "another") {
 		t.Errorf("it says %q", out.Text)
 	}
-	s.take(s.command("telegram:1", "memory", "what?"))
-	s.says("telegram", "/memory clear")
-	clear := s.command("telegram:1", "memory", "Clear")
-	s.take(clear)
-	s.says("telegram", "erased")
+	s.handleTwice(s.privateCommand("telegram:1", "memory", "what?"))
+	s.wantOnly("telegram", "/memory clear")
+	clear := s.privateCommand("telegram:1", "memory", "Clear")
+	s.handleTwice(clear)
+	s.wantOnly("telegram", "erased")
 	for person, want := range map[string]string{"telegram:1": "", "telegram:2": "another's"} {
 		if got, _, err := s.book.Memory(t.Context(), channels.ScopePerson, person); err != nil || got != want {
 			t.Errorf("of %s is remembered %q, %v", person, got, err)
 		}
 	}
-	s.remember("telegram:1", strings.Repeat("long ", 2000))
-	s.take(clear) // delivered again: it does not erase what is remembered since
-	s.take(s.command("telegram:1", "memory", ""))
-	if out := s.says("telegram"); out.File == nil || len(out.File.Data) != 10000 {
+	s.setMemory("telegram:1", strings.Repeat("long ", 2000))
+	s.handleTwice(clear) // delivered again: must not erase what is remembered since
+	s.handleTwice(s.privateCommand("telegram:1", "memory", ""))
+	if out := s.wantOnly("telegram"); out.File == nil || len(out.File.Data) != 10000 {
 		t.Errorf("what is long goes as %+v", out.File)
 	}
 }
 
-// Where others read along nothing is shown, and no code is given.
-func TestNothingIsShownInGroups(t *testing.T) {
-	s := newStage(t)
-	s.remember("telegram:1", "likes tea")
+// In a group, where others can read, nothing is shown and no code is given.
+func TestCommandsAreRefusedInGroups(t *testing.T) {
+	s := newCommandTest(t)
+	s.setMemory("telegram:1", "likes tea")
 	for _, text := range []string{"memory", "link"} {
-		in := s.command("telegram:1", text, "")
+		in := s.privateCommand("telegram:1", text, "")
 		in.Group = true
-		s.take(in)
-		if out := s.says("telegram", "private"); strings.Contains(out.Text, "tea") || linkCode.MatchString(out.Text) {
+		s.handleTwice(in)
+		if out := s.wantOnly("telegram", "private"); strings.Contains(out.Text, "tea") || linkCode.MatchString(out.Text) {
 			t.Errorf("a group is told %q", out.Text)
 		}
 	}
 }
 
-// Who guesses codes is stopped for a while, also from using one that is good; nobody else is.
+// A person who guesses codes is stopped for a while, even with a valid code. Nobody else is affected.
 func TestCodesAreNotGuessed(t *testing.T) {
-	s := newStage(t)
+	s := newCommandTest(t)
 	now := time.Now().Truncate(time.Second)
 	s.commands.Now = func() time.Time { return now }
-	s.take(s.command("telegram:1", "link", ""))
-	code := linkCode.FindStringSubmatch(s.says("telegram", "10 minutes").Text)[1]
+	s.handleTwice(s.privateCommand("telegram:1", "link", ""))
+	code := linkCode.FindStringSubmatch(s.wantOnly("telegram", "10 minutes").Text)[1]
 	say := func(person, code string) {
 		t.Helper()
-		if err := s.commands.Handle(t.Context(), s.command(person, "link", code)); err != nil {
+		if err := s.commands.Handle(t.Context(), s.privateCommand(person, "link", code)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for range 10 {
 		say("slack:U1", "aaaaaaaaaa")
-		s.says("slack", "doesn't work")
+		s.wantOnly("slack", "doesn't work")
 	}
 	say("slack:U1", code)
-	s.says("slack", "10 wrong codes", now.Add(10*time.Minute).UTC().Format("15:04"))
+	s.wantOnly("slack", "10 wrong codes", now.Add(10*time.Minute).UTC().Format("15:04"))
 	if all, err := s.book.LinkedWith(t.Context(), "slack:U1"); err != nil || len(all) > 0 {
 		t.Errorf("linked are %+v, %v", all, err)
 	}
 	now = now.Add(10 * time.Minute)
 	say("slack:U1", "aaaaaaaaaa")
-	s.says("slack", "doesn't work")
+	s.wantOnly("slack", "doesn't work")
 	say("slack:U2", code)
-	s.says("slack", "You're linked")
+	s.wantOnly("slack", "You're linked")
 }

@@ -114,7 +114,7 @@ func (d *Commands) decide(ctx context.Context, in bus.Inbound, word string, ids 
 	shown := map[string]bool{} // by the session and the entry
 	for _, id := range ids {
 		p, err := d.Book.DecideProposal(ctx, channels.ProposalDecision{
-			ID: strings.Trim(id, "`.,;"), By: in.From.ID, Owner: in.From.Owner, Keep: word == keepWord, Append: d.add,
+			ID: strings.Trim(id, "`.,;"), By: in.From.ID, Owner: in.From.Owner, Keep: word == keepWord, Append: d.appendToMemory,
 		})
 		switch {
 		case errors.Is(err, channels.ErrNoProposal):
@@ -161,12 +161,12 @@ func answerTo(p channels.Proposal) string {
 	return fmt.Sprintf(textRefused, p.Text)
 }
 
-// add returns a memory with one more paragraph, or errFull if it would then be longer than MostMemory.
-func (d *Commands) add(old, text string) (string, error) {
+// appendToMemory returns a memory with one more paragraph, or errFull if it would then be longer than MaxMemory.
+func (d *Commands) appendToMemory(old, text string) (string, error) {
 	if old = strings.TrimRight(old, " \t\r\n"); old != "" {
 		old += "\n\n"
 	}
-	if d.MostMemory > 0 && len(old)+len(text) > d.MostMemory {
+	if d.MaxMemory > 0 && len(old)+len(text) > d.MaxMemory {
 		return "", errFull
 	}
 	return old + text, nil

@@ -10,27 +10,27 @@ import (
 )
 
 func TestOwnersGetALinkToThePage(t *testing.T) {
-	s := newStage(t)
+	s := newCommandTest(t)
 	link, made := "https://bot.example/#code=XYZ", 0
 	s.commands.Page = people.PageLink{
 		Owns: func(_ context.Context, person string) (bool, error) { return person == "telegram:1", nil },
 		New:  func(context.Context) (string, error) { made++; return link, nil },
 	}
-	s.take(s.command("telegram:1", "ui", ""))
-	s.says("telegram", link, "works once")
+	s.handleTwice(s.privateCommand("telegram:1", "ui", ""))
+	s.wantOnly("telegram", link, "works once")
 
 	made = 0
-	s.take(s.command("telegram:2", "ui", ""))
-	if said := s.says("telegram", "Only an owner"); strings.Contains(said.Text, "#code") || made > 0 {
+	s.handleTwice(s.privateCommand("telegram:2", "ui", ""))
+	if said := s.wantOnly("telegram", "Only an owner"); strings.Contains(said.Text, "#code") || made > 0 {
 		t.Errorf("somebody else got %q", said.Text)
 	}
-	group := s.command("telegram:1", "ui", "")
+	group := s.privateCommand("telegram:1", "ui", "")
 	group.Group, group.At = true, bus.Address{Channel: "telegram", Chat: "-5"}
-	s.take(group)
-	if said := s.says("telegram", "private chat"); strings.Contains(said.Text, "#code") || made > 0 {
+	s.handleTwice(group)
+	if said := s.wantOnly("telegram", "private chat"); strings.Contains(said.Text, "#code") || made > 0 {
 		t.Errorf("a group got %q", said.Text)
 	}
 	link = ""
-	s.take(s.command("telegram:1", "ui", ""))
-	s.says("telegram", "`public_url`", "`parley ui`")
+	s.handleTwice(s.privateCommand("telegram:1", "ui", ""))
+	s.wantOnly("telegram", "`public_url`", "`parley ui`")
 }

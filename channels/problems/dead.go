@@ -8,8 +8,8 @@ import (
 	"parley/bus"
 )
 
-// A DeadBus is a bus whose dead letters are counted.
-type DeadBus interface {
+// A DeadLetterBus is a bus whose dead letters are counted.
+type DeadLetterBus interface {
 	bus.Inspector
 	bus.DeadLetters
 }
@@ -17,12 +17,12 @@ type DeadBus interface {
 // DeadLetters returns the Source that watches for messages that were given up. Messages that the watch itself has
 // sent do not count: otherwise, if no message reaches the owners' chat, each notice would become a dead letter that
 // causes another notice.
-func DeadLetters(b DeadBus, judges func() bool) Source {
+func DeadLetters(b DeadLetterBus, judges func() bool) Source {
 	const id = "dead_letters"
 	d := &deadLetterCounter{bus: b, counted: map[bus.Topic]deadCount{}}
 	return Source{
-		ID: id, Judges: judges,
-		Look: func(ctx context.Context, _ map[string]bool) ([]Concern, error) {
+		ID: id, IsResponsible: judges,
+		FindConcerns: func(ctx context.Context, _ map[string]bool) ([]Concern, error) {
 			n, err := d.count(ctx)
 			if err != nil || n == 0 {
 				return nil, err
@@ -30,18 +30,18 @@ func DeadLetters(b DeadBus, judges func() bool) Source {
 			return []Concern{{ID: id, Count: n, Text: fmt.Sprintf(
 				textGivenUp, n)}}, nil
 		},
-		Over: func(string) string { return textNoneGivenUp },
+		EndText: func(string) string { return textNoneGivenUp },
 	}
 }
 
 // A deadLetterCounter counts dead letters, except for those that the watch itself has sent. To find those, it has
 // to list a topic's dead letters, which is slow, so it does that only when their number has changed.
 type deadLetterCounter struct {
-	bus     DeadBus
+	bus     DeadLetterBus
 	counted map[bus.Topic]deadCount
 }
 
-type deadCount struct{ all, told int }
+type deadCount struct{ all, ownNotices int }
 
 func (d *deadLetterCounter) count(ctx context.Context) (n int, err error) {
 	topics, err := d.bus.Topics(ctx)
@@ -55,13 +55,13 @@ func (d *deadLetterCounter) count(ctx context.Context) (n int, err error) {
 		}
 		c := d.counted[topic]
 		if depth.Dead != c.all && strings.HasPrefix(string(topic), string(bus.OutboundTopic(""))) {
-			if c.told, err = d.countTold(ctx, topic); err != nil {
+			if c.ownNotices, err = d.countTold(ctx, topic); err != nil {
 				return 0, err
 			}
 		}
 		c.all = depth.Dead
 		d.counted[topic] = c
-		n += max(0, c.all-c.told)
+		n += max(0, c.all-c.ownNotices)
 	}
 	return n, nil
 }

@@ -18,8 +18,8 @@ const (
 // MB and at most 1 GB.
 func (r DiskSpace) lowMark() uint64 { return min(max(r.Size/10, minFree), maxFree) }
 
-// errNoRoom says that a system does not report how full its disks are.
-var errNoRoom = errors.New("this system does not report how full its disks are")
+// errFreeSpaceUnknown says that a system does not report how full its disks are.
+var errFreeSpaceUnknown = errors.New("this system does not report how full its disks are")
 
 // Disk returns the Source that watches the disk that contains the directory dir. name is what owners are told about
 // the directory, and host is its machine; "" means a disk that all processes in a fleet share. room measures the
@@ -33,10 +33,10 @@ func Disk(host, name, dir string, room func(dir string) (DiskSpace, error)) Sour
 		place = fmt.Sprintf("%s on `%s`", name, host)
 	}
 	return Source{
-		ID: id, Judges: func() bool { return true },
-		Look: func(_ context.Context, open map[string]bool) ([]Concern, error) {
+		ID: id, IsResponsible: func() bool { return true },
+		FindConcerns: func(_ context.Context, open map[string]bool) ([]Concern, error) {
 			r, err := room(dir)
-			if errors.Is(err, errNoRoom) {
+			if errors.Is(err, errFreeSpaceUnknown) {
 				return nil, nil
 			}
 			if err != nil {
@@ -52,7 +52,7 @@ func Disk(host, name, dir string, room func(dir string) (DiskSpace, error)) Sour
 			return []Concern{{ID: id, Text: fmt.Sprintf(textDiskFull,
 				place, formatSize(r.Free), formatSize(r.Size))}}, nil
 		},
-		Over: func(string) string { return fmt.Sprintf(textDiskHasRoom, place) },
+		EndText: func(string) string { return fmt.Sprintf(textDiskHasRoom, place) },
 	}
 }
 

@@ -34,15 +34,15 @@ type Concern struct {
 type Source struct {
 	// ID is the id of the source's only concern or, if it ends in a slash, the prefix of the ids of its concerns.
 	ID string
-	// Judges reports whether this process is the one that watches the part now: either one process watches for the
+	// IsResponsible reports whether this process is the one that watches the part now: either one process watches for the
 	// whole fleet, or each process watches its own.
-	Judges func() bool
-	// Look returns all current concerns. The map open contains the ids of those that the book has recorded, with
-	// true for those that owners were told about. For them, Look may apply a different limit, so that a value near
+	IsResponsible func() bool
+	// FindConcerns returns all current concerns. The map open contains the ids of those that the book has recorded, with
+	// true for those that owners were told about. For them, FindConcerns may apply a different limit, so that a value near
 	// the limit does not start and end a concern again and again.
-	Look func(ctx context.Context, open map[string]bool) ([]Concern, error)
-	// Over returns the text that tells owners that a concern is over; "" means that they are not told.
-	Over func(id string) string
+	FindConcerns func(ctx context.Context, open map[string]bool) ([]Concern, error)
+	// EndText returns the text that tells owners that a concern is over; "" means that they are not told.
+	EndText func(id string) string
 }
 
 // has reports whether a concern with that id belongs to this source.
@@ -57,9 +57,9 @@ type Config struct {
 	// Tell sends a text to the owners. The ids of the messages are derived from suffix, so that a repeated call
 	// sends nothing twice.
 	Tell func(ctx context.Context, suffix, text string) error
-	// Every is how often the sources are checked, and Calm is how long a concern must be gone before it is over.
-	Every, Calm time.Duration
-	Log         *slog.Logger
+	// Every is how often the sources are checked, and GoneFor is how long a concern must be gone before it is over.
+	Every, GoneFor time.Duration
+	Log            *slog.Logger
 }
 
 // ErrNobody says that no chat is known in which owners could be told.
@@ -68,8 +68,8 @@ var ErrNobody = errors.New("no chat with an owner is known")
 // concernSubject is the subject of the notes in which the book records what owners were told.
 const concernSubject = "concern"
 
-// tellAgainAfter is the minimum time before owners are told again, if a concern has grown.
-const tellAgainAfter = time.Hour
+// repeatInterval is the minimum time before owners are told again, if a concern has grown.
+const repeatInterval = time.Hour
 
 // A state is what the book remembers about a concern.
 type state struct {
@@ -88,7 +88,7 @@ func Run(ctx context.Context, c Config) error {
 	defer tick.Stop()
 	for {
 		for _, s := range c.Sources {
-			if !s.Judges() {
+			if !s.IsResponsible() {
 				continue
 			}
 			if err := c.check(ctx, s); err != nil && !errors.Is(err, ErrNobody) && ctx.Err() == nil {
@@ -117,7 +117,7 @@ func (c Config) check(ctx context.Context, s Source) error {
 			known[n.About], open[n.About] = st, !st.Told.IsZero()
 		}
 	}
-	there, err := s.Look(ctx, open)
+	there, err := s.FindConcerns(ctx, open)
 	if err != nil {
 		return err
 	}
@@ -148,7 +148,7 @@ func (c Config) handlePresent(ctx context.Context, one Concern, st state, known 
 	switch {
 	case st.Told.IsZero() && now.Sub(st.Since) < one.TellAfter:
 		return nil
-	case st.Told.IsZero(), one.Count > st.Count && now.Sub(st.Told) >= tellAgainAfter:
+	case st.Told.IsZero(), one.Count > st.Count && now.Sub(st.Told) >= repeatInterval:
 		if err := c.Tell(ctx, suffix(one.ID, st, strconv.Itoa(one.Count)), one.Text); err != nil {
 			return err
 		}
@@ -161,7 +161,7 @@ func (c Config) handlePresent(ctx context.Context, one Concern, st state, known 
 	return nil
 }
 
-// handleGone handles a concern that Look no longer reports. Once the concern has been gone for Calm, handleGone forgets
+// handleGone handles a concern that FindConcerns no longer reports. Once the concern has been gone for GoneFor, handleGone forgets
 // it, and tells owners that it is over if they were told about it. It forgets a Patient concern that they weren't told
 // about at once.
 func (c Config) handleGone(ctx context.Context, s Source, id string, st state, now time.Time) error {
@@ -171,10 +171,10 @@ func (c Config) handleGone(ctx context.Context, s Source, id string, st state, n
 	case st.Gone.IsZero():
 		st.Gone = now
 		return c.note(ctx, id, st)
-	case now.Sub(st.Gone) < c.Calm:
+	case now.Sub(st.Gone) < c.GoneFor:
 		return nil
 	}
-	if text := s.Over(id); text != "" && !st.Told.IsZero() {
+	if text := s.EndText(id); text != "" && !st.Told.IsZero() {
 		if err := c.Tell(ctx, suffix(id, st, "over"), text); err != nil {
 			return err
 		}

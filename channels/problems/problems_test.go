@@ -20,19 +20,19 @@ import (
 	"parley/sessions/workspace"
 )
 
-// A fleet is a book, owners, and what is wrong. It outlives the processes that watch.
+// A fleet is a book, owners, and current concerns. It outlives the processes that watch.
 type fleet struct {
 	book *sqlbook.Book
 
-	mu    sync.Mutex
-	wrong []problems.Concern
-	told  map[string]string // texts by id: an id is told once
-	order []string
-	away  bool // owners cannot be told
+	mu        sync.Mutex
+	concerns  []problems.Concern
+	told      map[string]string // texts by id: an id is told once
+	order     []string
+	tellFails bool // whether owners can't be told
 }
 
-// inFleet runs a test in a bubble.
-func inFleet(t *testing.T, run func(t *testing.T, f *fleet)) {
+// withFleet runs a test in a synctest bubble.
+func withFleet(t *testing.T, run func(t *testing.T, f *fleet)) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		book, err := sqlbook.Open(t.Context(), filepath.Join(dir, "book.db"))
@@ -49,13 +49,13 @@ func inFleet(t *testing.T, run func(t *testing.T, f *fleet)) {
 func (f *fleet) set(wrong ...problems.Concern) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.wrong = wrong
+	f.concerns = wrong
 }
 
 func (f *fleet) tell(_ context.Context, suffix, text string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.away {
+	if f.tellFails {
 		return errors.New("the bus is away")
 	}
 	if _, known := f.told[suffix]; !known {
@@ -65,7 +65,7 @@ func (f *fleet) tell(_ context.Context, suffix, text string) error {
 	return nil
 }
 
-func (f *fleet) want(t *testing.T, want ...string) {
+func (f *fleet) wantTold(t *testing.T, want ...string) {
 	t.Helper()
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -74,24 +74,24 @@ func (f *fleet) want(t *testing.T, want ...string) {
 	}
 }
 
-// config is that of one process.
+// config returns the Config of one process.
 func (f *fleet) config(sources ...problems.Source) problems.Config {
 	if sources == nil {
 		sources = []problems.Source{{
-			ID: "part/", Judges: func() bool { return true },
-			Look: func(context.Context, map[string]bool) ([]problems.Concern, error) {
+			ID: "part/", IsResponsible: func() bool { return true },
+			FindConcerns: func(context.Context, map[string]bool) ([]problems.Concern, error) {
 				f.mu.Lock()
 				defer f.mu.Unlock()
-				return f.wrong, nil
+				return f.concerns, nil
 			},
-			Over: func(id string) string { return "over: " + id },
+			EndText: func(id string) string { return "over: " + id },
 		}}
 	}
-	return problems.Config{Sources: sources, Notes: f.book, Tell: f.tell, Every: 30 * time.Second, Calm: time.Minute, Log: slog.New(slog.DiscardHandler)}
+	return problems.Config{Sources: sources, Notes: f.book, Tell: f.tell, Every: 30 * time.Second, GoneFor: time.Minute, Log: slog.New(slog.DiscardHandler)}
 }
 
-// processes watch for a while, and are killed then.
-func (f *fleet) processes(t *testing.T, n int, during time.Duration, sources ...problems.Source) {
+// runProcesses runs processes for a while, and then kills them.
+func (f *fleet) runProcesses(t *testing.T, n int, during time.Duration, sources ...problems.Source) {
 	t.Helper()
 	ctx, kill := context.WithTimeout(t.Context(), during)
 	defer kill()
@@ -106,89 +106,89 @@ func (f *fleet) processes(t *testing.T, n int, during time.Duration, sources ...
 	all.Wait()
 }
 
-func TestOwnersAreToldOnceAndOnceWhenItIsOver(t *testing.T) {
-	inFleet(t, func(t *testing.T, f *fleet) {
+func TestOwnersAreToldOfTheBeginningAndTheEnd(t *testing.T) {
+	withFleet(t, func(t *testing.T, f *fleet) {
 		f.set(problems.Concern{ID: "part/a", Text: "a is wrong", TellAfter: 3 * time.Minute}, problems.Concern{ID: "part/b", Text: "b is wrong"})
-		f.processes(t, 3, 2*time.Minute)
-		f.want(t, "b is wrong")
-		f.processes(t, 3, 2*time.Minute) // after a restart
-		f.want(t, "b is wrong", "a is wrong")
+		f.runProcesses(t, 3, 2*time.Minute)
+		f.wantTold(t, "b is wrong")
+		f.runProcesses(t, 3, 2*time.Minute) // after a restart
+		f.wantTold(t, "b is wrong", "a is wrong")
 		f.set(problems.Concern{ID: "part/b", Text: "b is wrong"})
-		f.processes(t, 1, 31*time.Second)
-		f.set(problems.Concern{ID: "part/a", Text: "a is wrong"}, problems.Concern{ID: "part/b", Text: "b is wrong"}) // it was gone for a moment
-		f.processes(t, 2, 10*time.Minute)
-		f.want(t, "b is wrong", "a is wrong")
+		f.runProcesses(t, 1, 31*time.Second)
+		f.set(problems.Concern{ID: "part/a", Text: "a is wrong"}, problems.Concern{ID: "part/b", Text: "b is wrong"}) // the concern was gone for a moment
+		f.runProcesses(t, 2, 10*time.Minute)
+		f.wantTold(t, "b is wrong", "a is wrong")
 		f.set(problems.Concern{ID: "part/b", Text: "b is wrong"})
-		f.processes(t, 3, 70*time.Second)
-		f.processes(t, 2, time.Hour)
-		f.want(t, "b is wrong", "a is wrong", "over: part/a")
+		f.runProcesses(t, 3, 70*time.Second)
+		f.runProcesses(t, 2, time.Hour)
+		f.wantTold(t, "b is wrong", "a is wrong", "over: part/a")
 		f.set()
-		f.processes(t, 2, time.Hour)
-		f.want(t, "b is wrong", "a is wrong", "over: part/a", "over: part/b")
+		f.runProcesses(t, 2, time.Hour)
+		f.wantTold(t, "b is wrong", "a is wrong", "over: part/a", "over: part/b")
 		f.set(problems.Concern{ID: "part/b", Text: "b is wrong"})
-		f.processes(t, 2, time.Hour) // it comes again
-		f.want(t, "b is wrong", "a is wrong", "over: part/a", "over: part/b", "b is wrong")
+		f.runProcesses(t, 2, time.Hour) // the concern comes back
+		f.wantTold(t, "b is wrong", "a is wrong", "over: part/a", "over: part/b", "b is wrong")
 	})
 }
 
-func TestWhatPassesSoonIsNotTold(t *testing.T) {
-	inFleet(t, func(t *testing.T, f *fleet) {
+func TestShortConcernsAreNotReported(t *testing.T) {
+	withFleet(t, func(t *testing.T, f *fleet) {
 		for range 5 {
 			f.set(problems.Concern{ID: "part/a", Text: "a is wrong", TellAfter: 3 * time.Minute})
-			f.processes(t, 2, 2*time.Minute)
+			f.runProcesses(t, 2, 2*time.Minute)
 			f.set()
-			f.processes(t, 2, time.Minute)
+			f.runProcesses(t, 2, time.Minute)
 		}
-		f.want(t)
+		f.wantTold(t)
 		if all, err := f.book.AllNoted(t.Context(), "concern"); err != nil || len(all) > 0 {
 			t.Errorf("noted is %+v, %v", all, err)
 		}
 	})
 }
 
-func TestWhoCannotBeToldIsToldLater(t *testing.T) {
-	inFleet(t, func(t *testing.T, f *fleet) {
-		f.away = true
+func TestAFailedNoticeIsRetried(t *testing.T) {
+	withFleet(t, func(t *testing.T, f *fleet) {
+		f.tellFails = true
 		f.set(problems.Concern{ID: "part/a", Text: "a is wrong"})
-		f.processes(t, 2, 10*time.Minute)
+		f.runProcesses(t, 2, 10*time.Minute)
 		f.mu.Lock()
-		f.away = false
+		f.tellFails = false
 		f.mu.Unlock()
-		f.processes(t, 2, time.Minute)
-		f.want(t, "a is wrong")
+		f.runProcesses(t, 2, time.Minute)
+		f.wantTold(t, "a is wrong")
 	})
 }
 
-func TestMoreOfItIsToldAtMostHourly(t *testing.T) {
-	inFleet(t, func(t *testing.T, f *fleet) {
+func TestGrowthIsReportedAtMostHourly(t *testing.T) {
+	withFleet(t, func(t *testing.T, f *fleet) {
 		count := func(n int) {
 			f.set(problems.Concern{ID: "part/a", Text: fmt.Sprint(n), Count: n})
-			f.processes(t, 2, 10*time.Minute)
+			f.runProcesses(t, 2, 10*time.Minute)
 		}
 		for _, n := range []int{1, 2, 5} {
 			count(n)
 		}
-		f.want(t, "1")
-		f.processes(t, 2, time.Hour)
-		f.want(t, "1", "5")
-		count(2) // somebody sees to them
-		f.processes(t, 2, 2*time.Hour)
-		f.want(t, "1", "5")
+		f.wantTold(t, "1")
+		f.runProcesses(t, 2, time.Hour)
+		f.wantTold(t, "1", "5")
+		count(2) // somebody has dealt with some of them
+		f.runProcesses(t, 2, 2*time.Hour)
+		f.wantTold(t, "1", "5")
 		count(3)
-		f.want(t, "1", "5", "3")
+		f.wantTold(t, "1", "5", "3")
 	})
 }
 
-func TestOfTwoChannelsEachIsToldOf(t *testing.T) {
-	inFleet(t, func(t *testing.T, f *fleet) {
+func TestEachChannelIsReported(t *testing.T) {
+	withFleet(t, func(t *testing.T, f *fleet) {
 		down := map[string]bool{"slack": true, "slack-2": true}
 		source := func(name string) problems.Source {
 			return problems.Channel(name, func() bool { return !down[name] }, func() bool { return name != "other" }, time.Minute)
 		}
 		all := []problems.Source{source("slack"), source("slack-2"), source("other")}
-		f.processes(t, 1, 10*time.Minute, all...)
+		f.runProcesses(t, 1, 10*time.Minute, all...)
 		down["slack-2"] = false
-		f.processes(t, 1, 10*time.Minute, all...)
+		f.runProcesses(t, 1, 10*time.Minute, all...)
 		if len(f.order) != 3 || !strings.Contains(f.order[0], "`slack` has been down for 1m0s") || f.order[2] != "The channel `slack-2` is back." {
 			t.Errorf("told %q", f.order)
 		}
@@ -196,18 +196,18 @@ func TestOfTwoChannelsEachIsToldOf(t *testing.T) {
 }
 
 func TestADiskThatIsNearlyFull(t *testing.T) {
-	inFleet(t, func(t *testing.T, f *fleet) {
+	withFleet(t, func(t *testing.T, f *fleet) {
 		room := problems.DiskSpace{Free: 50 << 30, Size: 100 << 30}
 		measure := func(free uint64) {
 			room.Free = free
-			f.processes(t, 1, 5*time.Minute, problems.Disk("host", "the home", "/", func(string) (problems.DiskSpace, error) { return room, nil }))
+			f.runProcesses(t, 1, 5*time.Minute, problems.Disk("host", "the home", "/", func(string) (problems.DiskSpace, error) { return room, nil }))
 		}
 		measure(1280 << 20)
-		f.want(t)
+		f.wantTold(t)
 		measure(1000 << 20)
-		measure(1200 << 20) // a little more than the bound
+		measure(1200 << 20) // a little more than the limit
 		measure(0)
-		f.want(t, "The disk that holds the home on `host` is nearly full: only 1000 MB of 100 GB is free. Make room there: once it's full, I can't accept anything.")
+		f.wantTold(t, "The disk that holds the home on `host` is nearly full: only 1000 MB of 100 GB is free. Make room there: once it's full, I can't accept anything.")
 		measure(2 << 30)
 		if len(f.order) != 2 || f.order[1] != "The disk that holds the home on `host` has room again." {
 			t.Errorf("told %q", f.order)
@@ -220,7 +220,7 @@ func TestADiskThatIsNearlyFull(t *testing.T) {
 
 func TestAFolderThatIsNearlyFull(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "workspaces")
-	inFleet(t, func(t *testing.T, f *fleet) {
+	withFleet(t, func(t *testing.T, f *fleet) {
 		var all *workspace.Workspaces
 		open := func() {
 			var err error
@@ -238,20 +238,20 @@ func TestAFolderThatIsNearlyFull(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			f.processes(t, 1, 5*time.Minute, problems.Quotas(all, 1))
+			f.runProcesses(t, 1, 5*time.Minute, problems.Quotas(all, 1))
 		}
 		write("main:c:1", 1000<<10)
 		write("main:c:2", 100<<10)
 		const full = "The folder of the conversation `main/c:1` is nearly full: at 1 MB (`[workspace] max_mb`) I can't write any more files there."
-		f.want(t, full)
+		f.wantTold(t, full)
 		if err := all.Close(); err != nil {
 			t.Error(err)
 		}
-		open() // after a restart nothing was written there yet
+		open() // after a restart, nothing has been written there yet
 		write("main:c:2", 100<<10)
-		f.want(t, full)
+		f.wantTold(t, full)
 		write("main:c:1", 500<<10)
-		f.want(t, full, "The folder of the conversation `main/c:1` has room again.")
+		f.wantTold(t, full, "The folder of the conversation `main/c:1` has room again.")
 		if err := all.Close(); err != nil {
 			t.Error(err)
 		}
@@ -260,7 +260,7 @@ func TestAFolderThatIsNearlyFull(t *testing.T) {
 
 func TestDeadLetters(t *testing.T) {
 	dir := t.TempDir()
-	inFleet(t, func(t *testing.T, f *fleet) {
+	withFleet(t, func(t *testing.T, f *fleet) {
 		b, err := sqlitebus.Open(t.Context(), sqlitebus.Config{Path: filepath.Join(dir, "bus.db")})
 		if err != nil {
 			t.Fatal(err)
@@ -279,12 +279,12 @@ func TestDeadLetters(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		bury(bus.OutboundTopic("c"), "c:1#concern/dead_letters/x/1") // our own
-		f.processes(t, 1, 10*time.Minute, source)
-		f.want(t)
+		bury(bus.OutboundTopic("c"), "c:1#concern/dead_letters/x/1") // a notice of the watch itself
+		f.runProcesses(t, 1, 10*time.Minute, source)
+		f.wantTold(t)
 		bury(bus.OutboundTopic("c"), "m1")
 		bury(bus.InboundTopic, "m2")
-		f.processes(t, 1, 10*time.Minute, source)
+		f.runProcesses(t, 1, 10*time.Minute, source)
 		if len(f.order) != 1 || !strings.Contains(f.order[0], "for you to look at: 2.") {
 			t.Errorf("told %q", f.order)
 		}
@@ -293,7 +293,7 @@ func TestDeadLetters(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		f.processes(t, 1, 10*time.Minute, source)
+		f.runProcesses(t, 1, 10*time.Minute, source)
 		if len(f.order) != 2 || f.order[1] != "All the messages I'd given up on have been taken care of." {
 			t.Errorf("told %q", f.order)
 		}
@@ -303,28 +303,28 @@ func TestDeadLetters(t *testing.T) {
 	})
 }
 
-// What nobody has to be told the end of ends without a word, and is told when it comes again.
-func TestSomeEndsAreNotTold(t *testing.T) {
-	inFleet(t, func(t *testing.T, f *fleet) {
+// A concern without an end text ends silently, and is reported when it comes back.
+func TestSomeEndsAreNotReported(t *testing.T) {
+	withFleet(t, func(t *testing.T, f *fleet) {
 		silent := f.config().Sources[0]
-		silent.Over = func(string) string { return "" }
+		silent.EndText = func(string) string { return "" }
 		f.set(problems.Concern{ID: "part/a", Text: "a is wrong"})
-		f.processes(t, 2, 10*time.Minute, silent)
+		f.runProcesses(t, 2, 10*time.Minute, silent)
 		f.set()
-		f.processes(t, 2, time.Hour, silent)
-		f.want(t, "a is wrong")
+		f.runProcesses(t, 2, time.Hour, silent)
+		f.wantTold(t, "a is wrong")
 		f.set(problems.Concern{ID: "part/a", Text: "a is wrong"})
-		f.processes(t, 2, 10*time.Minute, silent)
-		f.want(t, "a is wrong", "a is wrong")
+		f.runProcesses(t, 2, 10*time.Minute, silent)
+		f.wantTold(t, "a is wrong", "a is wrong")
 	})
 }
 
-// Owners are told once for each model which tools it is not shown, and again when there are more.
+// Owners are told once per model which tools are not offered to it, and again if there are more.
 func TestLeftTools(t *testing.T) {
 	left := map[string][]string{}
 	s := problems.LeftTools("here", func() map[string][]string { return left })
 	look := func() []problems.Concern {
-		all, err := s.Look(t.Context(), nil)
+		all, err := s.FindConcerns(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -340,9 +340,9 @@ func TestLeftTools(t *testing.T) {
 	}
 }
 
-// What only one of two processes sees is told, and is not over as long as that one sees it.
-func TestWhatOneOfTwoProcessesSeesIsTold(t *testing.T) {
-	inFleet(t, func(t *testing.T, f *fleet) {
+// A concern that only one of two processes sees is reported, and is not over as long as that process sees it.
+func TestAConcernSeenByOneProcessIsReported(t *testing.T) {
+	withFleet(t, func(t *testing.T, f *fleet) {
 		left := map[string][]string{"m": {"a__x"}}
 		sees := problems.LeftTools("here", func() map[string][]string { return left })
 		blind := problems.LeftTools("here", func() map[string][]string { return nil })
@@ -356,7 +356,7 @@ func TestWhatOneOfTwoProcessesSeesIsTold(t *testing.T) {
 						t.Error(err)
 					}
 				})
-				time.Sleep(10 * time.Second) // of the bubble: they do not look at the same time
+				time.Sleep(10 * time.Second) // in fake time, so that the processes don't look at the same moment
 			}
 			all.Wait()
 		}

@@ -16,9 +16,9 @@ type Workspaces interface {
 }
 
 const (
-	nearlyFull     = 0.9
-	roomAgain      = 0.8
-	maxFullFolders = 50 // the maximum number of full folders that owners are told about
+	fullThreshold      = 0.9
+	recoveredThreshold = 0.8
+	maxFullFolders     = 50 // the maximum number of full folders that owners are told about
 )
 
 // Quotas returns the Source that watches for conversations whose folders have nearly reached their quota, and names no
@@ -26,9 +26,9 @@ const (
 func Quotas(w Workspaces, megabytes int) Source {
 	const prefix = "quota/"
 	return Source{
-		ID: prefix, Judges: func() bool { return true },
-		Look: func(ctx context.Context, open map[string]bool) ([]Concern, error) {
-			full := w.ListFull(nearlyFull)
+		ID: prefix, IsResponsible: func() bool { return true },
+		FindConcerns: func(ctx context.Context, open map[string]bool) ([]Concern, error) {
+			full := w.ListFull(fullThreshold)
 			for id := range open {
 				name := id[len(prefix):]
 				if slices.Contains(full, name) {
@@ -38,7 +38,7 @@ func Quotas(w Workspaces, megabytes int) Source {
 				if err != nil {
 					return nil, fmt.Errorf("look how full a folder is: %w", err)
 				}
-				if part >= roomAgain {
+				if part >= recoveredThreshold {
 					full = append(full, name)
 				}
 			}
@@ -49,7 +49,7 @@ func Quotas(w Workspaces, megabytes int) Source {
 			}
 			return all, nil
 		},
-		Over: func(id string) string {
+		EndText: func(id string) string {
 			return fmt.Sprintf(textFolderHasRoom, id[len(prefix):])
 		},
 	}

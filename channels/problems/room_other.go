@@ -2,5 +2,5 @@
 
 package problems
 
-// DiskSpaceOf returns errNoRoom, because this system does not report how full its disks are.
+// DiskSpaceOf returns errFreeSpaceUnknown, because this system does not report how full its disks are.
 func DiskSpaceOf(string) (DiskSpace, error) { return DiskSpace{}, errNoRoom }

@@ -17,8 +17,8 @@ const maxNamed = 20
 func LeftTools(machine string, left func() map[string][]string) Source {
 	prefix := "tools/" + machine + "/"
 	return Source{
-		ID: prefix, Judges: func() bool { return true },
-		Look: func(context.Context, map[string]bool) (all []Concern, err error) {
+		ID: prefix, IsResponsible: func() bool { return true },
+		FindConcerns: func(context.Context, map[string]bool) (all []Concern, err error) {
 			found := left()
 			for _, model := range slices.Sorted(maps.Keys(found)) {
 				names := found[model]
@@ -31,6 +31,6 @@ func LeftTools(machine string, left func() map[string][]string) Source {
 			}
 			return all, nil
 		},
-		Over: func(string) string { return "" },
+		EndText: func(string) string { return "" },
 	}
 }

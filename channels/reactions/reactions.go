@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	reactionQueue   = 256
+	maxQueued       = 256
 	reactionTimeout = 5 * time.Second
 	maxCauses       = 4096 // the maximum number of turns with several messages that are remembered
 )
@@ -50,26 +50,26 @@ func New(ch channels.Channel, name string, log *slog.Logger, pauses Pauses) *Rea
 	if !can {
 		return nil
 	}
-	return &Reactions{reactor: r, channel: name, log: log, pauses: pauses, queue: make(chan reaction, reactionQueue), causes: map[string][]string{}}
+	return &Reactions{reactor: r, channel: name, log: log, pauses: pauses, queue: make(chan reaction, maxQueued), causes: map[string][]string{}}
 }
 
-// Seen marks a message as safely stored. It marks only what somebody said, no commands.
-func (r *Reactions) Seen(in bus.Inbound) {
+// MarkSeen marks a message as safely stored. It marks only what somebody said, no commands.
+func (r *Reactions) MarkSeen(in bus.Inbound) {
 	if r != nil && in.Kind == bus.Said {
 		r.enqueue(reaction{in.At, in.ID, r.reactor.MarkSeen})
 	}
 }
 
-// Refused marks a message as not accepted, unless it is a command.
-func (r *Reactions) Refused(in bus.Inbound) {
+// MarkRefused marks a message as not accepted, unless it is a command.
+func (r *Reactions) MarkRefused(in bus.Inbound) {
 	if r != nil && in.Kind != bus.Command {
 		r.enqueue(reaction{in.At, in.ID, r.reactor.MarkFailed})
 	}
 }
 
-// Answered marks each message that a turn's reply answers, once the reply has been sent. The reply is the answer,
+// MarkAnswered marks each message that a turn's reply answers, once the reply has been sent. The reply is the answer,
 // or says why there is none.
-func (r *Reactions) Answered(out bus.Outbound) {
+func (r *Reactions) MarkAnswered(out bus.Outbound) {
 	if r == nil || !out.IsReply() {
 		return
 	}

@@ -112,7 +112,7 @@ func (f *Finder) find(ctx context.Context, facts sight.Facts, who sight.Asker, r
 	if err != nil {
 		return recall.Answer{}, err
 	}
-	seen, err := sight.Of(ctx, factsWithDeadline{facts, time.Now().Add(askAllTimeout)}, who, candidates)
+	seen, err := sight.ViewOf(ctx, factsWithDeadline{facts, time.Now().Add(askAllTimeout)}, who, candidates)
 	if err != nil {
 		return recall.Answer{}, err
 	}

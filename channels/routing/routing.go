@@ -22,9 +22,9 @@ import (
 
 // How the messages on a channel are divided into sessions.
 const (
-	byThread  = "thread"  // one for each thread, or for each chat without threads
-	byChannel = "channel" // one for each chat
-	byUser    = "user"    // like byThread, but in groups one for each person
+	scopeThread  = "thread"  // one for each thread, or for each chat without threads
+	scopeChannel = "channel" // one for each chat
+	scopeUser    = "user"    // like scopeThread, but in groups one for each person
 )
 
 // A Book is the part of the channels' book (the record of sends, chats, people and asks) that a Router reads.
@@ -57,7 +57,7 @@ type Router struct {
 
 // Route returns where a message goes. It is the Route of a gateway.Gateway.
 func (r *Router) Route(ctx context.Context, in bus.Inbound) (gateway.RouteResult, error) {
-	if r.Scope == byUser && in.Group {
+	if r.Scope == scopeUser && in.Group {
 		if able, err := r.MaySplitByPerson(ctx); err != nil || !able {
 			r.Log.Warn("a conversation of one person in a group waits: a process of an older release still serves, or it is not known",
 				slog.String("channel", in.At.Channel), slog.Any("error", err))
@@ -158,7 +158,7 @@ func isSubAgentSession(session string) bool {
 
 // key returns the key of the session with an agent that a message belongs to.
 func (r *Router) key(agent string, in bus.Inbound) (string, error) {
-	if r.Scope == byUser && in.Group {
+	if r.Scope == scopeUser && in.Group {
 		return sessions.PersonalKey(agent, in.At.Channel, in.At.Chat, in.At.Thread, userOf(in))
 	}
 	return r.sharedKey(agent, in.At)
@@ -166,7 +166,7 @@ func (r *Router) key(agent string, in bus.Inbound) (string, error) {
 
 // sharedKey returns the key of the session with an agent that everybody at an address shares.
 func (r *Router) sharedKey(agent string, at bus.Address) (string, error) {
-	if r.Scope == byChannel {
+	if r.Scope == scopeChannel {
 		at.Thread = ""
 	}
 	return sessions.Key(agent, at.Channel, at.Chat, at.Thread)
@@ -182,7 +182,7 @@ func (r *Router) FindAuthor(ctx context.Context, change bus.Inbound) (session, p
 			return "", "", nil //nolint:nilerr // if there is no session, nothing is known
 		}
 		keys = append(keys, shared)
-		if r.Scope == byUser && change.Group {
+		if r.Scope == scopeUser && change.Group {
 			own, err := r.personalKeys(ctx, agent, change.At)
 			if err != nil {
 				return "", "", err
@@ -227,7 +227,7 @@ func (r *Router) personalKeys(ctx context.Context, agent string, at bus.Address)
 func (r *Router) ReplySession(ctx context.Context, at bus.Address) (session string, err error) {
 	routes := r.Routes()
 	s := messageFacts{chat: at.Chat}
-	if r.Scope == byUser || slices.ContainsFunc(routes, func(one Route) bool { return one.User != "" && one.canMatch(at.Chat, "") }) {
+	if r.Scope == scopeUser || slices.ContainsFunc(routes, func(one Route) bool { return one.User != "" && one.canMatch(at.Chat, "") }) {
 		if s.user, err = r.onlyUser(ctx, at); err != nil || s.user == "" {
 			return "", err // each person who replies there may have a different session
 		}

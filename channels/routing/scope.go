@@ -23,9 +23,9 @@ type ScopeNotes interface {
 func WarnOfScopeChange(ctx context.Context, notes ScopeNotes, channel, scope string, log *slog.Logger) {
 	was, err := notes.Noted(ctx, scopeSubject, channel)
 	if err == nil && was.Value != scope {
-		if was.Value != "" || scope != byThread {
+		if was.Value != "" || scope != scopeThread {
 			log.Warn("conversations on this channel begin anew: what was said before stays in the sessions in which it was said",
-				slog.String("key", "channels."+channel+".session"), slog.String("was", cmp.Or(was.Value, byThread)), slog.String("is", scope))
+				slog.String("key", "channels."+channel+".session"), slog.String("was", cmp.Or(was.Value, scopeThread)), slog.String("is", scope))
 		}
 		err = notes.SetNote(ctx, scopeSubject, channel, scope)
 	}

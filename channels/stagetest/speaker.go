@@ -31,28 +31,28 @@ func (a *Speaker) session() string { return "main:" + a.At.String() }
 // Start starts the turn.
 func (a *Speaker) Start() { a.Emit(bus.Event{Type: bus.TurnStart, Causes: []string{a.Turn}}) }
 
-// Says emits a block of text from its beginning.
-func (a *Speaker) Says(deltas ...string) {
+// EmitText emits a block of text from its beginning.
+func (a *Speaker) EmitText(deltas ...string) {
 	a.Emit(bus.Event{Type: bus.BlockStart, Kind: "text"})
-	a.GoesOn(deltas...)
+	a.EmitMoreText(deltas...)
 }
 
-// GoesOn emits more text in the same block.
-func (a *Speaker) GoesOn(deltas ...string) {
+// EmitMoreText emits more text in the same block.
+func (a *Speaker) EmitMoreText(deltas ...string) {
 	for _, delta := range deltas {
 		a.Emit(bus.Event{Type: bus.BlockDelta, Kind: "text", Delta: delta})
 	}
 }
 
-// Runs emits a tool call, from its start to its end.
-func (a *Speaker) Runs(tool, about string) {
+// EmitToolCall emits a tool call, from its start to its end.
+func (a *Speaker) EmitToolCall(tool, about string) {
 	a.Block++
 	a.Emit(bus.Event{Type: bus.ToolStart, Tool: tool, Call: "c1", Delta: about})
 	a.Emit(bus.Event{Type: bus.ToolEnd, Tool: tool, Call: "c1"})
 }
 
-// Plans emits a call that lists the tasks, in pieces.
-func (a *Speaker) Plans(call string, pieces ...string) {
+// EmitTaskList emits a call that lists the tasks, in pieces.
+func (a *Speaker) EmitTaskList(call string, pieces ...string) {
 	const tool = "todo_write"
 	a.Block++
 	a.Emit(bus.Event{Type: bus.ToolStart, Tool: tool, Call: call})

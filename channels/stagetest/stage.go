@@ -69,8 +69,8 @@ func openBus(t *testing.T, c sqlitebus.Config) *sqlitebus.Bus {
 // Logger returns a logger that writes to the stage's Log.
 func (s *Stage) Logger() *slog.Logger { return slog.New(slog.NewTextHandler(s.Log, nil)) }
 
-// Mail takes the messages that are waiting in the inbound topic off the bus.
-func (s *Stage) Mail(t *testing.T) []bus.Inbound {
+// TakeMail takes the messages that are waiting in the inbound topic off the bus.
+func (s *Stage) TakeMail(t *testing.T) []bus.Inbound {
 	t.Helper()
 	var all []bus.Inbound
 	for _, m := range bustest.Take(t, s.Bus, bus.InboundTopic) {
@@ -83,16 +83,16 @@ func (s *Stage) Mail(t *testing.T) []bus.Inbound {
 	return all
 }
 
-// Said returns a message from a person to the bot in their private chat.
-func Said(id, user, text string) bus.Inbound {
+// PrivateMessage returns a message from a person to the bot in their private chat.
+func PrivateMessage(id, user, text string) bus.Inbound {
 	return bus.Inbound{
 		ID: id, From: bus.Person{ID: "c:" + user, Name: "Mallory"}, At: bus.Address{Channel: "c", Chat: user},
 		Mentioned: true, Text: text,
 	}
 }
 
-// Depth returns how many messages are waiting in a topic.
-func (s *Stage) Depth(t *testing.T, topic bus.Topic) bus.Depth {
+// TopicDepth returns how many messages are waiting in a topic.
+func (s *Stage) TopicDepth(t *testing.T, topic bus.Topic) bus.Depth {
 	t.Helper()
 	d, err := s.Bus.Depth(t.Context(), topic)
 	if err != nil {

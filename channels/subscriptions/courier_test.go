@@ -31,7 +31,7 @@ func TestOwnersAreToldOfRecoveryOnlyAfterAnAcceptedEvent(t *testing.T) {
 	source := Source(table, func() bool { return true }, time.Minute)
 	look := func() int {
 		t.Helper()
-		all, err := source.Look(t.Context(), nil)
+		all, err := source.FindConcerns(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +59,7 @@ func TestOwnersAreToldOfRecoveryOnlyAfterAnAcceptedEvent(t *testing.T) {
 	if _, err := db.EraseSession(t.Context(), "main:web:x"); err != nil && !errors.Is(err, sessions.ErrNotFound) {
 		t.Fatal(err)
 	}
-	if n, text := look(), source.Over("subscription/a"); n != 0 || text != "" {
+	if n, text := look(), source.EndText("subscription/a"); n != 0 || text != "" {
 		t.Errorf("when all was erased there are %d concerns, and owners hear %q", n, text)
 	}
 	q := add("")
@@ -71,11 +71,11 @@ func TestOwnersAreToldOfRecoveryOnlyAfterAnAcceptedEvent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n, text := look(), source.Over("subscription/a"); n != 0 || !strings.Contains(text, "accepts events again") {
+	if n, text := look(), source.EndText("subscription/a"); n != 0 || !strings.Contains(text, "accepts events again") {
 		t.Errorf("when it was accepted there are %d concerns, and owners hear %q", n, text)
 	}
 	table.Want()
-	if text := source.Over("subscription/a"); text != "" {
+	if text := source.EndText("subscription/a"); text != "" {
 		t.Errorf("of one that was removed they hear %q", text)
 	}
 }

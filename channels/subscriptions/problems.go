@@ -25,8 +25,8 @@ const droppedConcernTime = 24 * time.Hour
 func Source(t *subscriptions.Table, judges func() bool, after time.Duration) problems.Source {
 	failed, accepted := map[string]time.Time{}, map[string]time.Time{} // since when each failed, and when it accepted an event last
 	return problems.Source{
-		ID: namePrefix, Judges: judges,
-		Look: func(ctx context.Context, _ map[string]bool) (all []problems.Concern, err error) {
+		ID: namePrefix, IsResponsible: judges,
+		FindConcerns: func(ctx context.Context, _ map[string]bool) (all []problems.Concern, err error) {
 			for _, name := range t.Names() {
 				s, err := t.State(ctx, name)
 				if err != nil {
@@ -39,7 +39,7 @@ func Source(t *subscriptions.Table, judges func() bool, after time.Duration) pro
 			}
 			return all, nil
 		},
-		Over: func(id string) string {
+		EndText: func(id string) string {
 			name := strings.TrimPrefix(id, namePrefix)
 			if !slices.Contains(t.Names(), name) || !accepted[name].After(failed[name]) {
 				return "" // it was removed; or what it refused was erased, or is about dropped events

@@ -29,23 +29,23 @@ func open(t *testing.T, caps bus.Caps) (*sqlitebus.Bus, *web.Channel) {
 
 const session = "main:web:ci:deploy"
 
-func said(id, text string) bus.Inbound {
+func newMessage(id, text string) bus.Inbound {
 	return bus.Inbound{ID: id, From: bus.Person{ID: web.Person("ci")}, At: web.Address("ci", "deploy"), Text: text}
 }
 
 func TestSay(t *testing.T) {
 	b, c := open(t, bus.Caps{Inbound: 1})
 	ctx := t.Context()
-	if err := c.Say(ctx, session, said("m_1", "hello")); err != nil {
+	if err := c.Say(ctx, session, newMessage("m_1", "hello")); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Say(ctx, session, said("m_1", "hello")); err != nil {
+	if err := c.Say(ctx, session, newMessage("m_1", "hello")); err != nil {
 		t.Errorf("the same message again: %v", err)
 	}
-	if err := c.Say(ctx, session, said("m_2", "more")); !errors.Is(err, bus.ErrFull) {
+	if err := c.Say(ctx, session, newMessage("m_2", "more")); !errors.Is(err, bus.ErrFull) {
 		t.Errorf("a full mailbox gave %v", err)
 	}
-	if err := c.Say(ctx, session, said("m_3", "/stop")); err != nil {
+	if err := c.Say(ctx, session, newMessage("m_3", "/stop")); err != nil {
 		t.Errorf("what is urgent does not pass: %v", err)
 	}
 	l, err := b.Claim(ctx, bus.InboundTopic)
@@ -122,7 +122,7 @@ func TestRepliesAreAcknowledged(t *testing.T) {
 }
 
 // What a turn says to those who watch names the turn; what others say does not.
-func TestWhatIsSaidNamesItsTurn(t *testing.T) {
+func TestRepliesNameTheirTurn(t *testing.T) {
 	b, w := open(t, bus.Caps{})
 	at := bus.Address{Channel: "console", Chat: "default"}
 	news, err := b.Subscribe(t.Context(), bus.SessionFeed("main:console:default"), 0)

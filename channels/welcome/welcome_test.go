@@ -8,7 +8,7 @@ import (
 )
 
 // What an agent may not do is not promised, and each capability has its words.
-func TestTheTextPromisesWhatIsGranted(t *testing.T) {
+func TestTheTextListsGrantedCapabilities(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
 	bare := Text(Facts{Prefix: "!"})

@@ -84,10 +84,10 @@ func (q *query) conclude(ctx context.Context, c *course, channel string) error {
 	c.addCounts()
 	switch {
 	case c.done == nil && c.parked:
-		s.end(waitsForPeople)
+		s.end(outcomeWaitsForPeople)
 		return nil
 	case c.done == nil:
-		s.end(running)
+		s.end(outcomeRunning)
 		return nil
 	}
 	reason := ""
@@ -108,7 +108,7 @@ func (q *query) conclude(ctx context.Context, c *course, channel string) error {
 		if err != nil {
 			return err
 		}
-		state = worse(state, one)
+		state = worseState(state, one)
 	}
 	letter, buried, err := q.deadLetter(ctx, bus.InboundTopic, s.Message)
 	if err != nil {
@@ -122,11 +122,11 @@ func (q *query) conclude(ctx context.Context, c *course, channel string) error {
 	case state != channels.Sent:
 		s.end(outcomeOf(state))
 	case c.done.State == sessions.TurnFailed:
-		s.end(failed, reasonInWords(c.done.Code))
+		s.end(outcomeFailed, reasonInWords(c.done.Code))
 	case c.done.State == sessions.TurnCancelled:
-		s.end(cancelled)
+		s.end(outcomeCancelled)
 	case len(c.done.Outbound) == 0:
-		s.end(silent)
+		s.end(outcomeSilent)
 	default:
 		s.end(outcomeOf(state))
 	}
@@ -135,15 +135,15 @@ func (q *query) conclude(ctx context.Context, c *course, channel string) error {
 
 // A course is a turn as read from the log.
 type course struct {
-	story   *Story
-	message sessions.Entry // the message that the question is about
-	calls   map[string]*toolCall
-	asks    map[string]string // the kinds of the requests to people, by id
-	told    int               // how many calls have begun
-	more    int               // how many of them are not reported one by one
+	story        *Story
+	message      sessions.Entry // the message that the question is about
+	calls        map[string]*toolCall
+	asks         map[string]string // the kinds of the requests to people, by id
+	callsBegun   int               // how many calls have begun
+	callsOmitted int               // how many of them are not reported one by one
 
 	agent, name string // the agent, and the model that was asked last
-	asked       int    // how often a model was asked
+	modelCalls  int    // how often a model was asked
 	askedAt     time.Time
 	parked      bool
 	done        *sessions.TurnDone
@@ -153,9 +153,9 @@ type course struct {
 
 // A toolCall is a tool call.
 type toolCall struct {
-	tool    string
-	started time.Time
-	step    int // its index in the story's steps; -1 if it has none
+	tool      string
+	started   time.Time
+	stepIndex int // its index in the story's steps; -1 if it has none
 }
 
 // add adds the next entry of the turn.
@@ -174,7 +174,7 @@ func (c *course) add(e sessions.Entry) error {
 		if err != nil {
 			return err
 		}
-		c.asked, c.name, c.askedAt = c.asked+1, used.Model, e.At
+		c.modelCalls, c.name, c.askedAt = c.modelCalls+1, used.Model, e.At
 	case sessions.KindToolUse, sessions.KindToolStarted, sessions.KindToolResult:
 		return c.addCall(e)
 	case sessions.KindTurnParked, sessions.KindAskEnded, sessions.KindTurnUnparked:
@@ -214,7 +214,7 @@ func (c *course) addMessage(e sessions.Entry) {
 func (c *course) addCall(e sessions.Entry) error {
 	one := c.calls[e.Call]
 	if one == nil {
-		one = &toolCall{step: -1}
+		one = &toolCall{stepIndex: -1}
 		c.calls[e.Call] = one
 	}
 	switch e.Kind {
@@ -224,26 +224,26 @@ func (c *course) addCall(e sessions.Entry) error {
 		return err
 	case sessions.KindToolStarted:
 		one.started = e.At
-		if one.step >= 0 || e.N < c.message.N {
+		if one.stepIndex >= 0 || e.N < c.message.N {
 			return nil
 		}
-		if c.told++; c.told > maxCalls {
-			c.more++
+		if c.callsBegun++; c.callsBegun > maxCalls {
+			c.callsOmitted++
 			return nil
 		}
-		one.step = len(c.story.Steps)
+		one.stepIndex = len(c.story.Steps)
 		c.story.add(e.At, stepCall, "%s was called and hasn't finished", one.tool)
 		return nil
 	default:
 		result, err := sessions.Decode[sessions.ToolResult](e)
-		if err != nil || one.step < 0 {
+		if err != nil || one.stepIndex < 0 {
 			return err
 		}
 		how := "ok"
 		if result.Code != "" {
 			how = result.Code
 		}
-		c.story.Steps[one.step].Text = fmt.Sprintf("%s was called, with the result %s after %s", one.tool, how, e.At.Sub(one.started).Round(time.Millisecond))
+		c.story.Steps[one.stepIndex].Text = fmt.Sprintf("%s was called, with the result %s after %s", one.tool, how, e.At.Sub(one.started).Round(time.Millisecond))
 		return nil
 	}
 }
@@ -280,16 +280,16 @@ func (c *course) addWaiting(e sessions.Entry) error {
 			c.story.add(e.At, stepAnswered, "it stopped waiting for the node")
 			break
 		}
-		c.story.add(e.At, stepAnswered, "the request %s %s%s", end.Ask, endInWords(end, c.asks[end.Ask]), by)
+		c.story.add(e.At, stepAnswered, "the request %s %s%s", end.Ask, askEndInWords(end, c.asks[end.Ask]), by)
 	default:
 		c.parked = false
 	}
 	return nil
 }
 
-// endInWords says how a request of that kind ended, to follow its id. An answer to a question isn't reported, because it belongs to
+// askEndInWords says how a request of that kind ended, to follow its id. An answer to a question isn't reported, because it belongs to
 // whoever gave it.
-func endInWords(end sessions.AskEnded, kind string) string {
+func askEndInWords(end sessions.AskEnded, kind string) string {
 	switch {
 	case end.State == bus.AskExpired:
 		return "expired"
@@ -305,10 +305,10 @@ func endInWords(end sessions.AskEnded, kind string) string {
 
 // addCounts says how often a model was asked, and how many calls are not reported one by one.
 func (c *course) addCounts() {
-	if c.more > 0 {
-		c.story.add(time.Time{}, stepCall, "%s ran", counted(c.more, "more call"))
+	if c.callsOmitted > 0 {
+		c.story.add(time.Time{}, stepCall, "%s ran", countInWords(c.callsOmitted, "more call"))
 	}
-	if c.asked > 0 {
-		c.story.add(c.askedAt, stepModel, "the model %s was sent %s", c.name, counted(c.asked, "request"))
+	if c.modelCalls > 0 {
+		c.story.add(c.askedAt, stepModel, "the model %s was sent %s", c.name, countInWords(c.modelCalls, "request"))
 	}
 }

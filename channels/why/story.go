@@ -32,18 +32,18 @@ type Step struct {
 
 // The kinds of steps.
 const (
-	stepReceived = "received"
-	stepRefused  = "refused"
-	stepCommand  = "command"
-	stepTurn     = "turn"
-	stepModel    = "model"
-	stepCall     = "call"
-	stepWaits    = "waits"
-	stepAnswered = "answered"
-	stepResumed  = "resumed"
-	stepEnded    = "ended"
-	stepSend     = "send"
-	deadLetter   = "dead_letter"
+	stepReceived   = "received"
+	stepRefused    = "refused"
+	stepCommand    = "command"
+	stepTurn       = "turn"
+	stepModel      = "model"
+	stepCall       = "call"
+	stepWaits      = "waits"
+	stepAnswered   = "answered"
+	stepResumed    = "resumed"
+	stepEnded      = "ended"
+	stepSend       = "send"
+	stepDeadLetter = "dead_letter"
 )
 
 // add adds a step.
@@ -57,11 +57,11 @@ func (s *Story) add(at time.Time, kind, format string, args ...any) {
 // end sets the outcome, and its text with more appended to it.
 func (s *Story) end(outcome string, more ...string) {
 	s.Outcome = outcome
-	s.Says = strings.Join(append([]string{inWords(outcome)}, more...), " ")
+	s.Says = strings.Join(append([]string{outcomeInWords(outcome)}, more...), " ")
 }
 
-// came returns when the message arrived, or the first time that is known about it.
-func (s *Story) came() time.Time {
+// arrivedAt returns when the message arrived, or the first time that is known about it.
+func (s *Story) arrivedAt() time.Time {
 	for _, step := range s.Steps {
 		if !step.At.IsZero() {
 			return step.At
@@ -79,7 +79,7 @@ func (s *Story) refuse(r sessions.AuditRecord) {
 	}
 	s.add(r.At, stepRefused, "it arrived%s at %s, and the rule %s refused it", from, r.Address, r.Result)
 	if r.Count > 1 {
-		s.add(time.Time{}, stepRefused, "in all, this rule has refused %s there; the time shown is when the newest was refused", counted(int(r.Count), "message"))
+		s.add(time.Time{}, stepRefused, "in all, this rule has refused %s there; the time shown is when the newest was refused", countInWords(int(r.Count), "message"))
 	}
 	s.end(stepRefused, ruleInWords(r.Result))
 }
@@ -158,7 +158,7 @@ func (q *query) asSubmission(ctx context.Context, s *Story) error {
 		if err != nil {
 			return err
 		}
-		state = worse(state, one)
+		state = worseState(state, one)
 	}
 	s.end(outcomeOf(state))
 	return nil
@@ -215,8 +215,8 @@ func (q *query) buried(ctx context.Context, key string) (all []Story, err error)
 
 // bury reports that the message was given up.
 func (s *Story) bury(d bus.DeadLetter) {
-	s.add(d.BuriedAt, deadLetter, textGaveUpAfter, counted(d.Attempts, "attempt"), d.Topic, d.Reason)
-	s.end(givenUp)
+	s.add(d.BuriedAt, stepDeadLetter, textGaveUpAfter, countInWords(d.Attempts, "attempt"), d.Topic, d.Reason)
+	s.end(outcomeGivenUp)
 }
 
 // asReplayed reports on a dead letter that was published again under another id.
@@ -226,14 +226,14 @@ func (q *query) asReplayed(ctx context.Context, s *Story) error {
 	if err != nil || key == "" {
 		return err
 	}
-	s.add(time.Time{}, deadLetter, textReplayed, again)
+	s.add(time.Time{}, stepDeadLetter, textReplayed, again)
 	s.Message = again
 	return q.follow(ctx, s, key)
 }
 
 // asWaiting reports on a message that may be among the waiting mail of the place where it was said.
 func (q *query) asWaiting(ctx context.Context, s *Story) error {
-	channel, chat, ok := place(s.Message)
+	channel, chat, ok := chatOfMessageID(s.Message)
 	if !ok {
 		return nil
 	}
@@ -254,15 +254,15 @@ func (q *query) asWaiting(ctx context.Context, s *Story) error {
 		if has {
 			s.Session = key
 			s.add(time.Time{}, stepWaits, "it isn't in any log, but conversation %s has messages that no worker has started on yet: it may be one of them", key)
-			s.end(waiting)
+			s.end(outcomeWaiting)
 			return nil
 		}
 	}
 	return nil
 }
 
-// keptSends is how long the book knows what was sent.
-const keptSends = 30 * 24 * time.Hour
+// sendRecordLifetime is how long the book knows what was sent.
+const sendRecordLifetime = 30 * 24 * time.Hour
 
 // tellSend reports what became of an outbound message in a channel, which was published at that time, and returns
 // its state.
@@ -276,7 +276,7 @@ func (q *query) tellSend(ctx context.Context, s *Story, id, channel string, publ
 	switch {
 	case err != nil && !errors.Is(err, channels.ErrNoSend):
 		return "", err
-	case err != nil && !buried && time.Since(published) > keptSends:
+	case err != nil && !buried && time.Since(published) > sendRecordLifetime:
 		s.add(time.Time{}, stepSend, "there's no longer any record of what became of %s", id)
 		return channels.OutcomeUnknown, nil
 	case err != nil && !buried:
@@ -286,7 +286,7 @@ func (q *query) tellSend(ctx context.Context, s *Story, id, channel string, publ
 		s.add(sent.At, stepSend, "%s", sendInWords(sent))
 	}
 	if buried {
-		s.add(letter.BuriedAt, deadLetter, textGaveUpOn, id, letter.Topic, letter.Reason)
+		s.add(letter.BuriedAt, stepDeadLetter, textGaveUpOn, id, letter.Topic, letter.Reason)
 		return channels.Failed, nil
 	}
 	return state, nil

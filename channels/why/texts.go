@@ -11,39 +11,39 @@ import (
 
 // The outcomes of a message, besides refused.
 const (
-	replied        = "answered"
-	silent         = "done"               // its turn has ended without an answer
-	running        = "running"            // a turn is working on it, or will be resumed as soon as a worker is free
-	waitsForPeople = "waiting_for_people" // its turn is waiting for somebody
-	waiting        = "waiting"            // nobody has begun working on it
-	sending        = "sending"            // its answer is waiting to be sent
-	undelivered    = "undelivered"        // its answer could not be sent
-	unsure         = "unknown"            // its answer may or may not have been sent
-	failed         = "failed"
-	cancelled      = "cancelled"
-	givenUp        = "given_up" // it is a dead letter
+	outcomeReplied        = "answered"
+	outcomeSilent         = "done"               // its turn has ended without an answer
+	outcomeRunning        = "running"            // a turn is working on it, or will be resumed as soon as a worker is free
+	outcomeWaitsForPeople = "waiting_for_people" // its turn is waiting for somebody
+	outcomeWaiting        = "waiting"            // nobody has begun working on it
+	outcomeSending        = "sending"            // its answer is waiting to be sent
+	outcomeUndelivered    = "undelivered"        // its answer could not be sent
+	outcomeUnsure         = "unknown"            // its answer may or may not have been sent
+	outcomeFailed         = "failed"
+	outcomeCancelled      = "cancelled"
+	outcomeGivenUp        = "given_up" // it is a dead letter
 )
 
-// inWords says what an outcome means, and what to do about it.
-func inWords(outcome string) string {
+// outcomeInWords says what an outcome means, and what to do about it.
+func outcomeInWords(outcome string) string {
 	return map[string]string{
-		replied:        "It was answered.",
-		silent:         "It was handled, without an answer.",
-		running:        "A turn is working on it, or will be as soon as a worker is free: `parley status` shows how far along it is.",
-		waitsForPeople: "Its turn is waiting for an answer: `parley approvals` lists what it asked.",
-		waiting:        "It may be waiting for a worker: `parley status` shows what's ahead of it.",
-		sending:        "Its answer is waiting to be sent: `parley status` says whether the channel is connected.",
-		undelivered:    "The answer couldn't be sent: `parley dead-letters` shows it, and can send it again.",
-		unsure:         "There's no telling whether its answer arrived.",
-		failed:         "Its turn failed.",
-		cancelled:      "Somebody stopped its turn.",
-		givenUp:        "Parley gave up on it: `parley dead-letters` shows it, and can try it again.",
-		stepRefused:    "It was refused.",
+		outcomeReplied:        "It was answered.",
+		outcomeSilent:         "It was handled, without an answer.",
+		outcomeRunning:        "A turn is working on it, or will be as soon as a worker is free: `parley status` shows how far along it is.",
+		outcomeWaitsForPeople: "Its turn is waiting for an answer: `parley approvals` lists what it asked.",
+		outcomeWaiting:        "It may be waiting for a worker: `parley status` shows what's ahead of it.",
+		outcomeSending:        "Its answer is waiting to be sent: `parley status` says whether the channel is connected.",
+		outcomeUndelivered:    "The answer couldn't be sent: `parley dead-letters` shows it, and can send it again.",
+		outcomeUnsure:         "There's no telling whether its answer arrived.",
+		outcomeFailed:         "Its turn failed.",
+		outcomeCancelled:      "Somebody stopped its turn.",
+		outcomeGivenUp:        "Parley gave up on it: `parley dead-letters` shows it, and can try it again.",
+		stepRefused:           "It was refused.",
 	}[outcome]
 }
 
-// worse returns the worse of two states of messages, which is the one to report.
-func worse(a, b string) string {
+// worseState returns the worseState of two states of messages, which is the one to report.
+func worseState(a, b string) string {
 	rank := map[string]int{channels.Sent: 0, channels.Queued: 1, channels.OutcomeUnknown: 2, channels.Failed: 3}
 	if rank[b] > rank[a] {
 		return b
@@ -55,13 +55,13 @@ func worse(a, b string) string {
 func outcomeOf(state string) string {
 	switch state {
 	case channels.Failed:
-		return undelivered
+		return outcomeUndelivered
 	case channels.OutcomeUnknown:
-		return unsure
+		return outcomeUnsure
 	case channels.Queued, channels.Sending, channels.Drafted:
-		return sending
+		return outcomeSending
 	}
-	return replied
+	return outcomeReplied
 }
 
 // ruleInWords says why a rule refuses messages, and how to change that.
@@ -115,8 +115,8 @@ func askInWords(a sessions.Ask) string {
 	return a.Kind
 }
 
-// counted returns a number together with what it counts, in the plural unless it is 1.
-func counted(n int, what string) string {
+// countInWords returns a number together with what it counts, in the plural unless it is 1.
+func countInWords(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}

@@ -27,7 +27,7 @@ type Config struct {
 	Mail     Mail
 	Refusals func(ctx context.Context, q sessions.AuditQuery) ([]sessions.AuditRecord, error)
 	Agents   func() []string      // the names of all agents
-	Kept     func() time.Duration // how long conversations are kept; 0 means forever
+	KeptFor  func() time.Duration // how long conversations are kept; 0 means forever
 }
 
 // Sessions is the part of the session store that is read.
@@ -59,10 +59,10 @@ func New(cfg Config) *Why { return &Why{cfg} }
 
 // What a question can be about.
 const (
-	aMessage = "message"
-	aSession = "session"
-	aChat    = "chat"
-	aPerson  = "person"
+	aboutMessage = "message"
+	aboutSession = "session"
+	aboutChat    = "chat"
+	aboutPerson  = "person"
 )
 
 // A Report says what became of a message, or of the newest messages in a session, in a chat or from a person.
@@ -92,19 +92,19 @@ type query struct {
 
 // tell does the work of Tell.
 func (q *query) tell(ctx context.Context, id string) (Report, error) {
-	told := Report{About: aMessage, ID: id, Messages: []Story{}}
+	told := Report{About: aboutMessage, ID: id, Messages: []Story{}}
 	_, err := q.cfg.Sessions.Info(ctx, id)
 	switch at, bad := bus.ParseAddress(id); {
 	case err == nil:
-		told.About = aSession
+		told.About = aboutSession
 		told.Messages, err = q.ofSession(ctx, id)
 	case !errors.Is(err, sessions.ErrNotFound):
 		return told, err
 	case bad == nil && !strings.Contains(at.Chat, ":") && !strings.Contains(id, "#"):
-		told.About = aChat
+		told.About = aboutChat
 		if told.Messages, err = q.ofChat(ctx, at); err == nil && len(told.Messages) == 0 {
 			if told.Messages, err = q.ofPerson(ctx, id); len(told.Messages) > 0 {
-				told.About = aPerson
+				told.About = aboutPerson
 			}
 		}
 	default:
@@ -131,19 +131,19 @@ func (q *query) ofPerson(ctx context.Context, person string) (all []Story, err e
 		return nil, err
 	}
 	for _, one := range recent.Sessions {
-		said, err := q.saidIn(ctx, one.Key, person)
+		said, err := q.messagesIn(ctx, one.Key, person)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, said...)
 	}
 	refused, err := q.refusals(ctx, sessions.AuditQuery{Person: person})
-	return firstOf(append(all, refused...)), err
+	return firstPerMessage(append(all, refused...)), err
 }
 
 // ofSession reports on the newest messages in a session, on those that were refused, and on its dead letters.
 func (q *query) ofSession(ctx context.Context, key string) ([]Story, error) {
-	said, err := q.saidIn(ctx, key, "")
+	said, err := q.messagesIn(ctx, key, "")
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +155,7 @@ func (q *query) ofSession(ctx context.Context, key string) ([]Story, error) {
 	if err != nil {
 		return nil, err
 	}
-	return firstOf(slices.Concat(said, refused, buried)), nil
+	return firstPerMessage(slices.Concat(said, refused, buried)), nil
 }
 
 // ofChat reports on the newest messages at an address, in all sessions there.
@@ -178,31 +178,31 @@ func (q *query) ofChat(ctx context.Context, at bus.Address) (all []Story, err er
 		}
 	}
 	refused, err := q.refusals(ctx, sessions.AuditQuery{Place: at.String()})
-	return firstOf(append(all, refused...)), err
+	return firstPerMessage(append(all, refused...)), err
 }
 
-// firstOf returns the newest of some stories, for each message only the first one.
-func firstOf(all []Story) (first []Story) {
+// firstPerMessage returns the newest of some stories, for each message only the first one.
+func firstPerMessage(all []Story) (first []Story) {
 	for _, s := range all {
 		if !slices.ContainsFunc(first, func(known Story) bool { return known.Message == s.Message }) {
 			first = append(first, s)
 		}
 	}
-	slices.SortStableFunc(first, func(a, b Story) int { return b.came().Compare(a.came()) })
+	slices.SortStableFunc(first, func(a, b Story) int { return b.arrivedAt().Compare(a.arrivedAt()) })
 	return first[:min(len(first), maxReported)]
 }
 
-// lookedThrough is how many entries at the end of a session's log are searched for messages.
-const lookedThrough = 300
+// entriesSearched is how many entries at the end of a session's log are searched for messages.
+const entriesSearched = 300
 
-// saidIn reports on the newest messages in a session's log, or only those from one person if that is not "".
-func (q *query) saidIn(ctx context.Context, key, person string) (all []Story, err error) {
+// messagesIn reports on the newest messages in a session's log, or only those from one person if that is not "".
+func (q *query) messagesIn(ctx context.Context, key, person string) (all []Story, err error) {
 	info, err := q.cfg.Sessions.Info(ctx, key)
 	if err != nil {
 		return nil, err
 	}
 	var said []sessions.Entry
-	for e, err := range q.cfg.Sessions.Read(ctx, key, max(1, info.LastEntry-lookedThrough+1)) {
+	for e, err := range q.cfg.Sessions.Read(ctx, key, max(1, info.LastEntry-entriesSearched+1)) {
 		if err != nil {
 			return nil, err
 		}
@@ -224,24 +224,24 @@ func (q *query) saidIn(ctx context.Context, key, person string) (all []Story, er
 // hints say what is kept for how long, and what to check if nothing is known.
 func (q *query) hints(about string) []string {
 	kept := textKeptForever
-	if days := int(q.cfg.Kept() / (24 * time.Hour)); days > 0 {
-		kept = textKeptFor + counted(days, "day")
+	if days := int(q.cfg.KeptFor() / (24 * time.Hour)); days > 0 {
+		kept = textKeptFor + countInWords(days, "day")
 	}
 	what := map[string]string{
-		aMessage: textNoMessage,
-		aChat:    textNoMessagesThere,
-		aSession: textNoMessagesHere,
+		aboutMessage: textNoMessage,
+		aboutChat:    textNoMessagesThere,
+		aboutSession: textNoMessagesHere,
 	}
 	return []string{
 		what[about],
-		kept + textRefusalsKept(counted(int(sessions.RefusalLifetime/time.Hour), "hour")),
+		kept + textRefusalsKept(countInWords(int(sessions.RefusalLifetime/time.Hour), "hour")),
 		textNeverDelivered,
 	}
 }
 
-// place returns the channel and the chat in the id of a platform's message, CHANNEL:ACCOUNT:CHAT:MESSAGE; false for
+// chatOfMessageID returns the channel and the chat in the id of a platform's message, CHANNEL:ACCOUNT:CHAT:MESSAGE; false for
 // any other id.
-func place(id string) (channel, chat string, ok bool) {
+func chatOfMessageID(id string) (channel, chat string, ok bool) {
 	parts := strings.SplitN(id, ":", 4)
 	if len(parts) < 4 {
 		return "", "", false
@@ -251,7 +251,7 @@ func place(id string) (channel, chat string, ok bool) {
 
 // find returns the key of the session that knows a message; "" if none does.
 func (q *query) find(ctx context.Context, id string, at []bus.Address) (string, error) {
-	channel, chat, ok := place(id)
+	channel, chat, ok := chatOfMessageID(id)
 	if ok {
 		at = append(at, bus.Address{Channel: channel, Chat: chat})
 	}
@@ -330,7 +330,7 @@ func (q *query) deadLetters(ctx context.Context) ([]bus.DeadLetter, error) {
 	return all, nil
 }
 
-// deadLetter returns the dead letter with an id, and whether there is one.
+// stepDeadLetter returns the dead letter with an id, and whether there is one.
 func (q *query) deadLetter(ctx context.Context, topic bus.Topic, id string) (bus.DeadLetter, bool, error) {
 	d, err := q.cfg.Mail.DeadLetter(ctx, topic, id)
 	if errors.Is(err, bus.ErrNotFound) {

@@ -41,7 +41,7 @@ func newRig(t *testing.T) *rig {
 	t.Cleanup(func() { x.book.Close() })
 	x.Why = why.New(why.Config{
 		Sessions: x.store, Book: x.book, Mail: x.bus, Refusals: x.store.AuditRecords,
-		Agents: func() []string { return []string{"main", "ops"} }, Kept: func() time.Duration { return 90 * 24 * time.Hour },
+		Agents: func() []string { return []string{"main", "ops"} }, KeptFor: func() time.Duration { return 90 * 24 * time.Hour },
 	})
 	return x
 }
@@ -53,8 +53,8 @@ func (x *rig) must(err error) {
 	}
 }
 
-// entry returns an entry; kind is the name of its kind, and data its fields.
-func entry(turn string, kind sessions.Kind, cause string, data any) sessions.Entry {
+// newEntry returns an newEntry; kind is the name of its kind, and data its fields.
+func newEntry(turn string, kind sessions.Kind, cause string, data any) sessions.Entry {
 	raw, err := json.Marshal(data)
 	if err != nil {
 		panic(err) // the data of these tests can be encoded
@@ -74,8 +74,8 @@ func (x *rig) write(key string, entries ...sessions.Entry) {
 	x.must(l.Append(x.Context(), l.Next(), entries...))
 }
 
-// one returns what became of one message, and checks its outcome.
-func (x *rig) one(id, outcome string) string {
+// storyText returns the report on one message, and checks its outcome.
+func (x *rig) storyText(id, outcome string) string {
 	x.Helper()
 	told, err := x.Tell(x.Context(), id)
 	x.must(err)
@@ -94,7 +94,7 @@ func (x *rig) one(id, outcome string) string {
 	return text
 }
 
-func (x *rig) wants(text string, words ...string) {
+func (x *rig) wantWords(text string, words ...string) {
 	x.Helper()
 	for _, w := range words {
 		if !strings.Contains(text, w) {
@@ -103,51 +103,51 @@ func (x *rig) wants(text string, words ...string) {
 	}
 }
 
-// A message in a thread of Discord, whose id names the thread alone, is found with another agent than the
-// main one; one that joined its turn is told to have; and a turn that runs is told to.
+// A message in a Discord thread, whose id contains only the thread, is found with an agent other than the main
+// one. The report says that a message joined a turn, and that a turn is running.
 func TestAMessageThatJoinsATurn(t *testing.T) {
 	x := newRig(t)
 	at := bus.Address{Channel: "discord", Chat: "C1", Thread: "T1"}
 	key := "ops:discord:C1:T1"
 	x.must(x.book.RecordChat(t.Context(), channels.Chat{Address: at, Session: key, Group: true, Seen: time.Now()}))
 	const first, second = "discord:B:T1:1", "discord:B:T1:2"
-	x.write(key, entry(first, sessions.KindTurnStarted, "", sessions.TurnStarted{Agent: "ops"}), entry(first, sessions.KindUser, first, sessions.User{Text: "xyzzyplugh"}),
-		entry(first, sessions.KindUser, second, sessions.User{Text: "xyzzyplugh"}), entry(first, sessions.KindResumed, "", nil))
-	text := x.one(second, "running")
-	x.wants(text, "it arrived from discord:U1, was accepted, and is in conversation "+key, "it joined the turn "+first, "another process continued it")
-	x.wants(x.one(first, "running"), "it started the turn "+first+" of the agent ops")
+	x.write(key, newEntry(first, sessions.KindTurnStarted, "", sessions.TurnStarted{Agent: "ops"}), newEntry(first, sessions.KindUser, first, sessions.User{Text: "xyzzyplugh"}),
+		newEntry(first, sessions.KindUser, second, sessions.User{Text: "xyzzyplugh"}), newEntry(first, sessions.KindResumed, "", nil))
+	text := x.storyText(second, "running")
+	x.wantWords(text, "it arrived from discord:U1, was accepted, and is in conversation "+key, "it joined the turn "+first, "another process continued it")
+	x.wantWords(x.storyText(first, "running"), "it started the turn "+first+" of the agent ops")
 
-	x.write(key, entry(first, sessions.KindTurnDone, "", sessions.TurnDone{State: "failed", Code: "timeout", Outbound: []sessions.Reply{{ID: first + "#reply", Text: "xyzzyplugh"}}}))
-	x.wants(x.one(first, "sending"), "the turn failed: timeout", first+"#reply is on the bus")
+	x.write(key, newEntry(first, sessions.KindTurnDone, "", sessions.TurnDone{State: "failed", Code: "timeout", Outbound: []sessions.Reply{{ID: first + "#reply", Text: "xyzzyplugh"}}}))
+	x.wantWords(x.storyText(first, "sending"), "the turn failed: timeout", first+"#reply is on the bus")
 	part := channels.SentPart{Text: "xyzzyplugh", State: channels.Sending}
 	_, _, err := x.book.Begin(t.Context(), channels.Send{ID: first + "#reply", To: at, Session: key, Parts: []channels.SentPart{part}, At: time.Now()})
 	x.must(err)
 	part.State, part.PlatformID = channels.Sent, "99"
 	x.must(x.book.Mark(t.Context(), first+"#reply", 0, part))
-	x.wants(x.one(second, "failed"), "was sent to discord:C1/T1 as 99")
+	x.wantWords(x.storyText(second, "failed"), "was sent to discord:C1/T1 as 99")
 }
 
-// What was given up before any session knew it is told of, and what became of it when it was tried again.
+// A message that was given up before any session knew it is reported, and so is what became of its replay.
 func TestAMessageThatWasGivenUp(t *testing.T) {
 	x := newRig(t)
 	const id, key = "telegram:4242:7:1", "main:telegram:7"
 	x.must(x.bus.Publish(t.Context(), bus.InboundTopic, bus.Message{ID: id, Key: key, Body: []byte("xyzzyplugh")}))
-	x.wants(x.one(id, "waiting"), "conversation "+key+" has messages that no worker has started on")
+	x.wantWords(x.storyText(id, "waiting"), "conversation "+key+" has messages that no worker has started on")
 	lease, err := x.bus.Claim(t.Context(), bus.InboundTopic)
 	x.must(err)
 	mail, err := lease.Mail(t.Context(), 0)
 	x.must(err)
 	x.must(lease.Settle(t.Context(), bus.End{Dead: mail[0].Seq, Reason: "its log cannot be opened"}))
-	x.wants(x.one(id, "given_up"), "Parley gave up on it after 1 attempt, so it's a dead letter in the topic inbound: its log cannot be opened")
+	x.wantWords(x.storyText(id, "given_up"), "Parley gave up on it after 1 attempt, so it's a dead letter in the topic inbound: its log cannot be opened")
 	again, err := x.bus.Replay(t.Context(), bus.InboundTopic, id)
 	x.must(err)
-	x.write(key, entry(again, sessions.KindTurnStarted, "", sessions.TurnStarted{}), entry(again, sessions.KindUser, again, sessions.User{}),
-		entry(again, sessions.KindTurnDone, "", sessions.TurnDone{State: "done"}))
-	x.wants(x.one(id, "done"), "published it again as "+again, "the turn was finished")
+	x.write(key, newEntry(again, sessions.KindTurnStarted, "", sessions.TurnStarted{}), newEntry(again, sessions.KindUser, again, sessions.User{}),
+		newEntry(again, sessions.KindTurnDone, "", sessions.TurnDone{State: "done"}))
+	x.wantWords(x.storyText(id, "done"), "published it again as "+again, "the turn was finished")
 }
 
-// What was given up is found by its id and in its session, however many others were given up before.
-func TestWhatWasGivenUpAfterManyOthers(t *testing.T) {
+// A dead letter is found by its id and in its session, however many others are newer.
+func TestADeadLetterIsFoundAmongMany(t *testing.T) {
 	x := newRig(t)
 	const many, key = 2050, "main:telegram:7"
 	var publishing sync.WaitGroup
@@ -172,34 +172,34 @@ func TestWhatWasGivenUpAfterManyOthers(t *testing.T) {
 	if others, err := x.bus.Depth(t.Context(), bus.InboundTopic); err != nil || others.Dead != many {
 		t.Fatalf("%+v, %v", others, err)
 	}
-	x.write(key, entry("telegram:4242:7:1", sessions.KindTurnStarted, "", sessions.TurnStarted{}))
+	x.write(key, newEntry("telegram:4242:7:1", sessions.KindTurnStarted, "", sessions.TurnStarted{}))
 	x.must(x.bus.Publish(t.Context(), bus.InboundTopic, bus.Message{ID: "telegram:4242:7:2", Key: key, Body: []byte("xyzzyplugh")}))
 	bury()
-	x.one("telegram:4242:7:2", "given_up")
-	x.one("telegram:4242:8:4920", "given_up")
-	x.one(key, "given_up")
+	x.storyText("telegram:4242:7:2", "given_up")
+	x.storyText("telegram:4242:8:4920", "given_up")
+	x.storyText(key, "given_up")
 }
 
-// What a program handed over is told of for each of its destinations.
-func TestWhatAProgramHandedOver(t *testing.T) {
+// A program's submission is reported for each of its destinations.
+func TestASubmissionIsReportedPerDestination(t *testing.T) {
 	x := newRig(t)
 	to := []bus.Address{{Channel: "slack", Chat: "C1"}, {Channel: "telegram", Chat: "-7"}}
 	p, _, err := x.book.Accept(t.Context(), channels.Submission{ID: "m_1", Origin: "ci", Destinations: to, At: time.Now()})
 	x.must(err)
 	_, _, err = x.book.Begin(t.Context(), channels.Send{ID: "m_1/0", To: to[0], Parts: []channels.SentPart{{State: channels.Failed, Code: "channel_not_found"}}, At: time.Now()})
 	x.must(err)
-	text := x.one(p.ID, "undelivered")
-	x.wants(text, "ci submitted it for slack:C1, telegram:-7", "m_1/0 was not sent to slack:C1: the platform says channel_not_found", "m_1/1 is on the bus")
-	x.wants(x.one("m_1/1", "undelivered"), "ci submitted it")
+	text := x.storyText(p.ID, "undelivered")
+	x.wantWords(text, "ci submitted it for slack:C1, telegram:-7", "m_1/0 was not sent to slack:C1: the platform says channel_not_found", "m_1/1 is on the bus")
+	x.wantWords(x.storyText("m_1/1", "undelivered"), "ci submitted it")
 }
 
-// Of a chat with many conversations and refusals it tells of the newest messages alone.
-func TestTheNewestOfAChat(t *testing.T) {
+// For a chat with many conversations and refusals, only the newest messages are reported.
+func TestTheNewestMessagesOfAChat(t *testing.T) {
 	x := newRig(t)
 	for n := range 12 {
 		id := fmt.Sprintf("slack:T:C1:%d", n)
-		x.write(fmt.Sprintf("main:slack:C1:%d", n), entry(id, sessions.KindTurnStarted, "", sessions.TurnStarted{}), entry(id, sessions.KindUser, id, sessions.User{}),
-			entry(id, sessions.KindTurnDone, "", sessions.TurnDone{State: "cancelled"}))
+		x.write(fmt.Sprintf("main:slack:C1:%d", n), newEntry(id, sessions.KindTurnStarted, "", sessions.TurnStarted{}), newEntry(id, sessions.KindUser, id, sessions.User{}),
+			newEntry(id, sessions.KindTurnDone, "", sessions.TurnDone{State: "cancelled"}))
 	}
 	x.must(x.store.AuditNotes(t.Context(), []sessions.AuditRecord{{
 		At: time.Now(), Kind: sessions.AuditRefusal, By: "slack:U9", Result: "stranger", Address: "slack:C1/99", Messages: []string{"slack:T:C1:98", "slack:T:C1:99"}, Count: 2,
@@ -216,10 +216,10 @@ func TestTheNewestOfAChat(t *testing.T) {
 	if told, err = x.Tell(t.Context(), "discord:U1"); err != nil || told.About != "person" || len(told.Messages) != 5 || told.Messages[0].Message != "slack:T:C1:11" {
 		t.Errorf("of who has said all of it it tells %+v, %v", told, err)
 	}
-	x.wants(x.one("slack:T:C1:98", "refused"), "from slack:U9 at slack:C1/99, and the rule stranger refused it", "in all, this rule has refused 2 messages there")
+	x.wantWords(x.storyText("slack:T:C1:98", "refused"), "from slack:U9 at slack:C1/99, and the rule stranger refused it", "in all, this rule has refused 2 messages there")
 }
 
-// What a turn has waited for is told with how that ended, but not with what was answered to a question.
+// The report says what a turn has waited for and how that ended, but not the answer to a question.
 func TestWhatATurnWaitedFor(t *testing.T) {
 	x := newRig(t)
 	const id = "telegram:4242:7:1"
@@ -228,11 +228,11 @@ func TestWhatATurnWaitedFor(t *testing.T) {
 		{ID: "aaaaaaaaaa", Call: "c1", Kind: bus.AskApproval, Expires: time.Now()}, {ID: "bbbbbbbbbb", Call: "c2", Kind: bus.AskQuestion, Question: "xyzzyplugh", Expires: time.Now()},
 	}}
 	by := func(e sessions.Entry) sessions.Entry { e.Person = "telegram:1"; return e }
-	x.write("main:telegram:7", entry(id, sessions.KindTurnStarted, "", sessions.TurnStarted{}), entry(id, sessions.KindUser, id, sessions.User{}),
-		of(entry(id, sessions.KindToolUse, "", sessions.ToolUse{Name: "exec_shell", Args: []byte(`{"command":"xyzzyplugh"}`)}), "c1"),
-		entry(id, sessions.KindTurnParked, "", parked))
-	x.wants(x.one(id, "waiting_for_people"), "it's waiting for approval of exec_shell (aaaaaaaaaa, until ", ", an answer (bbbbbbbbbb, until ")
-	x.write("main:telegram:7", by(entry(id, sessions.KindAskEnded, "", sessions.AskEnded{Ask: "aaaaaaaaaa", State: bus.AskAnswered, Answer: bus.Deny})),
-		by(entry(id, sessions.KindAskEnded, "", sessions.AskEnded{Ask: "bbbbbbbbbb", State: bus.AskAnswered, Answer: "xyzzyplugh"})), entry(id, sessions.KindTurnUnparked, "", nil))
-	x.wants(x.one(id, "running"), "the request aaaaaaaaaa was denied by telegram:1", "the request bbbbbbbbbb was answered by telegram:1")
+	x.write("main:telegram:7", newEntry(id, sessions.KindTurnStarted, "", sessions.TurnStarted{}), newEntry(id, sessions.KindUser, id, sessions.User{}),
+		of(newEntry(id, sessions.KindToolUse, "", sessions.ToolUse{Name: "exec_shell", Args: []byte(`{"command":"xyzzyplugh"}`)}), "c1"),
+		newEntry(id, sessions.KindTurnParked, "", parked))
+	x.wantWords(x.storyText(id, "waiting_for_people"), "it's waiting for approval of exec_shell (aaaaaaaaaa, until ", ", an answer (bbbbbbbbbb, until ")
+	x.write("main:telegram:7", by(newEntry(id, sessions.KindAskEnded, "", sessions.AskEnded{Ask: "aaaaaaaaaa", State: bus.AskAnswered, Answer: bus.Deny})),
+		by(newEntry(id, sessions.KindAskEnded, "", sessions.AskEnded{Ask: "bbbbbbbbbb", State: bus.AskAnswered, Answer: "xyzzyplugh"})), newEntry(id, sessions.KindTurnUnparked, "", nil))
+	x.wantWords(x.storyText(id, "running"), "the request aaaaaaaaaa was denied by telegram:1", "the request bbbbbbbbbb was answered by telegram:1")
 }

@@ -38,8 +38,8 @@ CREATE TABLE activity (
 ){counts};
 `
 
-// Keep is how long counts are kept.
-const Keep = 90 * 24 * time.Hour
+// CountLifetime is how long counts are kept.
+const CountLifetime = 90 * 24 * time.Hour
 
 // The ways in which turns end, as they are counted.
 const (
@@ -61,9 +61,9 @@ const (
 // overflowBucket is the bucket for times above the greatest bound.
 const overflowBucket = "more"
 
-// bounds returns the upper bounds of the buckets in which durations are counted, in milliseconds. The
+// bucketBounds returns the upper bucketBounds of the buckets in which durations are counted, in milliseconds. The
 // buckets of several hours and processes can be added up.
-func bounds() []int64 {
+func bucketBounds() []int64 {
 	return []int64{
 		100, 150, 200, 300, 500, 700, 1000, 1500, 2000, 3000, 5000, 7000, 10_000, 15_000, 20_000, 30_000, 45_000,
 		60_000, 90_000, 120_000, 180_000, 300_000, 600_000, 900_000, 1_800_000,
@@ -72,7 +72,7 @@ func bounds() []int64 {
 
 // bucket returns the name of the bucket for a duration.
 func bucket(ms int64) string {
-	all := bounds()
+	all := bucketBounds()
 	i, _ := slices.BinarySearch(all, ms)
 	if i == len(all) {
 		return overflowBucket
@@ -82,24 +82,24 @@ func bucket(ms int64) string {
 
 // A Count is something that is counted in an hour, and how often it happened.
 type Count struct {
-	Hour string `json:"hour"`
-	What string `json:"what"`
-	N    int64  `json:"n"`
+	Hour   string `json:"hour"`
+	What   string `json:"what"`
+	Number int64  `json:"n"`
 }
 
 // maxTools limits how many different tool calls of one turn are counted.
 const maxTools = 200
 
-// With returns counts together with those of a turn that ended in this hour, such as 2026-01-31T15.
+// AddTurn returns counts together with those of a turn that ended in this hour, such as 2026-01-31T15.
 // Counts of the same thing are merged. Of the turn's tools, only the first maxTools are counted.
-func With(counts []Count, done sessions.TurnDone, hour string) []Count {
+func AddTurn(counts []Count, done sessions.TurnDone, hour string) []Count {
 	all := slices.Clone(counts)
 	for _, what := range counted(done) {
-		all = append(all, Count{Hour: hour, What: what, N: 1})
+		all = append(all, Count{Hour: hour, What: what, Number: 1})
 	}
 	if f := done.Figures; f != nil {
 		for _, c := range f.Calls[:min(len(f.Calls), maxTools)] {
-			all = append(all, Count{Hour: hour, What: sqldb.Text(toolPrefix + c.Tool + "/" + c.Outcome), N: int64(c.N)})
+			all = append(all, Count{Hour: hour, What: sqldb.Text(toolPrefix + c.Tool + "/" + c.Outcome), Number: int64(c.N)})
 		}
 	}
 	return mergeCounts(all)
@@ -147,7 +147,7 @@ func mergeCounts(all []Count) []Count {
 	sum := all[:0]
 	for _, c := range all {
 		if last := len(sum) - 1; last >= 0 && sum[last].Hour == c.Hour && sum[last].What == c.What {
-			sum[last].N += c.N
+			sum[last].Number += c.Number
 			continue
 		}
 		sum = append(sum, c)
@@ -193,7 +193,7 @@ func (t *Table) AddIn(tx *sqldb.Tx, counts []Count) error {
 	for some := range slices.Chunk(counts, maxRowsAdded) {
 		args := make([]any, 0, 4*len(some))
 		for _, c := range some {
-			args = append(args, c.Hour, c.What, t.shard, c.N)
+			args = append(args, c.Hour, c.What, t.shard, c.Number)
 		}
 		if _, err := tx.Exec(t.adds[len(some)], args...); err != nil {
 			return fmt.Errorf("count what a turn has done: %w", err)
@@ -220,11 +220,11 @@ func (t *Table) Clause(counts []Count, next int) (text string, args []any, err e
 
 const (
 	sweepRows  = 1000           // the most rows that one sweep deletes or adds up
-	foldAfter  = 26 * time.Hour // the age at which the shards of an hour are added up
+	foldAge    = 26 * time.Hour // the age at which the shards of an hour are added up
 	foldWithin = 8 * 24 * time.Hour
 )
 
-// Sweep deletes some of the counts that are older than Keep, and adds up the shards of hours that are
+// Sweep deletes some of the counts that are older than CountLifetime, and adds up the shards of hours that are
 // over. It does so once an hour in each process, in small steps. Nobody waits for it; if it fails, the
 // next sweep does the same.
 func (t *Table) Sweep(now time.Time) {
@@ -242,7 +242,7 @@ func (t *Table) sweepIn(tx *sqldb.Tx, now time.Time) error {
 		free = " FOR UPDATE SKIP LOCKED"
 	}
 	_, err := tx.Exec(`DELETE FROM activity WHERE (hour, what, shard) IN (
-		SELECT hour, what, shard FROM activity WHERE hour < ? ORDER BY hour LIMIT ?`+free+`)`, hourOf(now.Add(-Keep)), sweepRows)
+		SELECT hour, what, shard FROM activity WHERE hour < ? ORDER BY hour LIMIT ?`+free+`)`, hourOf(now.Add(-CountLifetime)), sweepRows)
 	if err != nil || !t.db.IsPostgres() {
 		return err
 	}
@@ -252,6 +252,6 @@ func (t *Table) sweepIn(tx *sqldb.Tx, now time.Time) error {
 				SELECT hour, what, shard FROM activity WHERE hour >= ? AND hour < ? AND shard <> 0 ORDER BY hour, what, shard LIMIT ?`+free+`)
 			RETURNING hour, what, n
 		) `+insertRow+"SELECT hour, what, 0, sum(n) FROM old GROUP BY hour, what ORDER BY hour, what"+onConflictAdd,
-		hourOf(now.Add(-foldWithin)), hourOf(now.Add(-foldAfter)), sweepRows)
+		hourOf(now.Add(-foldWithin)), hourOf(now.Add(-foldAge)), sweepRows)
 	return err
 }

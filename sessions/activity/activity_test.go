@@ -16,11 +16,11 @@ import (
 	"parley/sessions/sqlstore/sqlstoretest"
 )
 
-// noon is a time for which no sweep by the clock is due.
-func noon() time.Time { return time.Date(2099, 5, 6, 12, 10, 0, 0, time.UTC) }
+// fixedNoon is a time for which no sweep by the clock is due.
+func fixedNoon() time.Time { return time.Date(2099, 5, 6, 12, 10, 0, 0, time.UTC) }
 
-// ending returns the entries of a turn that ends so at a time.
-func ending(t *testing.T, turn string, at time.Time, done sessions.TurnDone) []sessions.Entry {
+// turnEntries returns the entries of a turn that ends so at a time.
+func turnEntries(t *testing.T, turn string, at time.Time, done sessions.TurnDone) []sessions.Entry {
 	t.Helper()
 	var all []sessions.Entry
 	for _, one := range []struct {
@@ -41,19 +41,19 @@ func ending(t *testing.T, turn string, at time.Time, done sessions.TurnDone) []s
 	return all
 }
 
-// end writes a turn that ends so into a session.
-func end(t *testing.T, s *sqlstore.Store, session, turn string, at time.Time, done sessions.TurnDone) {
+// writeTurn writes a turn that ends so into a session.
+func writeTurn(t *testing.T, s *sqlstore.Store, session, turn string, at time.Time, done sessions.TurnDone) {
 	t.Helper()
 	l, err := s.Open(t.Context(), "main:telegram:"+session, 1)
 	if err == nil {
-		err = l.Append(t.Context(), l.Next(), ending(t, turn, at, done)...)
+		err = l.Append(t.Context(), l.Next(), turnEntries(t, turn, at, done)...)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-func answered(took, first int64, calls ...sessions.CallsCount) sessions.TurnDone {
+func doneWith(took, first int64, calls ...sessions.CallsCount) sessions.TurnDone {
 	return sessions.TurnDone{State: sessions.TurnCompleted, Figures: &sessions.TurnFigures{TookMS: took, FirstMS: first, Calls: calls}}
 }
 
@@ -67,23 +67,23 @@ func summary(t *testing.T, s *sqlstore.Store, by activity.Period, since time.Tim
 }
 
 // The ends of turns are counted by hour and by day, in one database for all processes.
-func TestEndsAreCounted(t *testing.T) {
+func TestTurnEndsAreCounted(t *testing.T) {
 	sqlstoretest.Each(t, func(t *testing.T, _ string, one, other *sqlstore.Store) {
 		shell := sessions.CallsCount{Tool: "shell", Outcome: sessions.CallOK, N: 3}
 		denied := sessions.CallsCount{Tool: "shell", Outcome: sessions.CallDenied, N: 1}
-		end(t, one, "s1", "t1", noon(), answered(4000, 900, shell, denied))
-		end(t, other, "s2", "t2", noon().Add(time.Minute), answered(4000, 0, sessions.CallsCount{Tool: "fetch", Outcome: sessions.CallFailed, N: 2}))
-		end(t, one, "s1", "t3", noon().Add(time.Hour), sessions.TurnDone{State: sessions.TurnFailed, Code: "model", Figures: &sessions.TurnFigures{TookMS: 70_000}})
-		end(t, one, "s1", "t4", noon().Add(time.Hour), sessions.TurnDone{State: sessions.TurnFailed, Code: sessions.CodeGaveUp})
-		end(t, one, "s1", "t5", noon().Add(time.Hour), sessions.TurnDone{State: sessions.TurnFailed, Code: "too_many_turns", Refused: true})
-		end(t, one, "s1", "t6", noon().Add(2*time.Hour), sessions.TurnDone{State: sessions.TurnCancelled})
-		end(t, one, "s1", "t7", noon().Add(2*time.Hour), sessions.TurnDone{State: sessions.TurnCompleted}) // of an older release
-		task := answered(10, 10, shell)
+		writeTurn(t, one, "s1", "t1", fixedNoon(), doneWith(4000, 900, shell, denied))
+		writeTurn(t, other, "s2", "t2", fixedNoon().Add(time.Minute), doneWith(4000, 0, sessions.CallsCount{Tool: "fetch", Outcome: sessions.CallFailed, N: 2}))
+		writeTurn(t, one, "s1", "t3", fixedNoon().Add(time.Hour), sessions.TurnDone{State: sessions.TurnFailed, Code: "model", Figures: &sessions.TurnFigures{TookMS: 70_000}})
+		writeTurn(t, one, "s1", "t4", fixedNoon().Add(time.Hour), sessions.TurnDone{State: sessions.TurnFailed, Code: sessions.CodeGaveUp})
+		writeTurn(t, one, "s1", "t5", fixedNoon().Add(time.Hour), sessions.TurnDone{State: sessions.TurnFailed, Code: "too_many_turns", Refused: true})
+		writeTurn(t, one, "s1", "t6", fixedNoon().Add(2*time.Hour), sessions.TurnDone{State: sessions.TurnCancelled})
+		writeTurn(t, one, "s1", "t7", fixedNoon().Add(2*time.Hour), sessions.TurnDone{State: sessions.TurnCompleted}) // of an older release
+		task := doneWith(10, 10, shell)
 		task.Figures.Task = true
-		end(t, one, "s1", "t8", noon().Add(24*time.Hour), task)
+		writeTurn(t, one, "s1", "t8", fixedNoon().Add(24*time.Hour), task)
 
-		got := summary(t, other, activity.Hour, noon())
-		at := noon().Truncate(time.Hour)
+		got := summary(t, other, activity.Hour, fixedNoon())
+		at := fixedNoon().Truncate(time.Hour)
 		tools := []activity.Tool{
 			{Tool: "shell", Calls: 4, Outcomes: map[string]int64{"ok": 3, "denied": 1}}, {Tool: "fetch", Calls: 2, Outcomes: map[string]int64{"failed": 2}},
 		}
@@ -96,15 +96,15 @@ func TestEndsAreCounted(t *testing.T) {
 		if !reflect.DeepEqual(got.Sums, want) {
 			t.Errorf("by hour:\n%+v, want\n%+v", got.Sums, want)
 		}
-		if got := summary(t, one, activity.Hour, noon().Add(time.Hour)); len(got.Sums) != 3 || got.Total.Turns.Done != 1 {
+		if got := summary(t, one, activity.Hour, fixedNoon().Add(time.Hour)); len(got.Sums) != 3 || got.Total.Turns.Done != 1 {
 			t.Errorf("since the next hour: %+v", got)
 		}
-		days := summary(t, one, activity.Day, noon())
+		days := summary(t, one, activity.Day, fixedNoon())
 		if len(days.Sums) != 2 || days.Sums[0].Turns != (activity.Turns{Done: 3, Failed: 1, GivenUp: 1, Stopped: 1, Refused: 1}) || !days.Sums[1].At.Equal(at.Add(12*time.Hour)) {
 			t.Errorf("by day: %+v", days.Sums)
 		}
 		tools[0].Calls, tools[0].Outcomes["ok"] = 7, 6
-		if all := days.Total; !reflect.DeepEqual(all.Tools, tools) || all.More || all.Calls != 9 || all.Failed != 3 {
+		if all := days.Total; !reflect.DeepEqual(all.Tools, tools) || all.HasMoreTools || all.Calls != 9 || all.Failed != 3 {
 			t.Errorf("in all: %+v", all)
 		}
 	})
@@ -118,7 +118,7 @@ func TestEachTurnIsCountedOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		// Two turns in one write, with the same counts.
-		entries := append(ending(t, "t1", noon(), answered(1, 1)), ending(t, "t2", noon(), answered(1, 1))...)
+		entries := append(turnEntries(t, "t1", fixedNoon(), doneWith(1, 1)), turnEntries(t, "t2", fixedNoon(), doneWith(1, 1))...)
 		for i := range entries { // with the times that the first write gives
 			entries[i].N = 0
 		}
@@ -132,13 +132,13 @@ func TestEachTurnIsCountedOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := l.Append(t.Context(), l.Next(), ending(t, "t3", noon(), answered(1, 1))...); err == nil {
+		if err := l.Append(t.Context(), l.Next(), turnEntries(t, "t3", fixedNoon(), doneWith(1, 1))...); err == nil {
 			t.Error("a former holder could write")
 		}
-		if err := newer.Append(t.Context(), newer.Next(), ending(t, "t1", noon(), answered(1, 1))...); err == nil {
+		if err := newer.Append(t.Context(), newer.Next(), turnEntries(t, "t1", fixedNoon(), doneWith(1, 1))...); err == nil {
 			t.Error("a message was answered twice")
 		}
-		if got := summary(t, one, activity.Hour, noon()).Total; got.Turns.Done != 2 || got.First.Count != 2 || got.Answer.Count != 2 {
+		if got := summary(t, one, activity.Hour, fixedNoon()).Total; got.Turns.Done != 2 || got.First.Count != 2 || got.Answer.Count != 2 {
 			t.Errorf("counted %+v", got)
 		}
 	})
@@ -155,7 +155,7 @@ func TestTurnsThatEndAtOnceAreAllCounted(t *testing.T) {
 					name := fmt.Sprint("s", i, ".", n)
 					l, err := s.Open(t.Context(), "main:telegram:"+name, 1)
 					if err == nil {
-						err = l.Append(t.Context(), 1, ending(t, name, noon(), answered(1, 1))...)
+						err = l.Append(t.Context(), 1, turnEntries(t, name, fixedNoon(), doneWith(1, 1))...)
 					}
 					if err != nil {
 						t.Error(err)
@@ -164,16 +164,16 @@ func TestTurnsThatEndAtOnceAreAllCounted(t *testing.T) {
 			}
 		}
 		ends.Wait()
-		if got := summary(t, one, activity.Hour, noon()).Total; got.Turns.Done != 2*each || got.Answer.Count != 2*each {
+		if got := summary(t, one, activity.Hour, fixedNoon()).Total; got.Turns.Done != 2*each || got.Answer.Count != 2*each {
 			t.Errorf("counted %+v", got)
 		}
 	})
 }
 
 // Who is forgotten leaves numbers, which say nothing of them.
-func TestCountsNameNobody(t *testing.T) {
+func TestCountsContainNoNames(t *testing.T) {
 	sqlstoretest.Each(t, func(t *testing.T, at string, one, _ *sqlstore.Store) {
-		end(t, one, "1", "t1", noon(), answered(1, 1, sessions.CallsCount{Tool: "shell", Outcome: sessions.CallOK, N: 1}))
+		writeTurn(t, one, "1", "t1", fixedNoon(), doneWith(1, 1, sessions.CallsCount{Tool: "shell", Outcome: sessions.CallOK, N: 1}))
 		db, err := sqldb.OpenAt(t.Context(), at, sqlstore.Schema())
 		if err != nil {
 			t.Fatal(err)
@@ -209,15 +209,15 @@ func TestCountsNameNobody(t *testing.T) {
 }
 
 // What is older than 90 days goes, and the counts of several processes become one, without a change of the sums.
-func TestOldCounts(t *testing.T) {
+func TestOldCountsAreDeletedAndFolded(t *testing.T) {
 	sqlstoretest.Each(t, func(t *testing.T, at string, one, other *sqlstore.Store) {
-		now := noon().Add(activity.Keep)
+		now := fixedNoon().Add(activity.CountLifetime)
 		for i, s := range []*sqlstore.Store{one, other, one} {
-			for j, when := range []time.Time{noon().Add(-time.Hour), noon(), now.Add(-48 * time.Hour), now.Add(-time.Hour)} {
-				end(t, s, "s1", fmt.Sprint("t", i, ".", j), when, answered(1, 0))
+			for j, when := range []time.Time{fixedNoon().Add(-time.Hour), fixedNoon(), now.Add(-48 * time.Hour), now.Add(-time.Hour)} {
+				writeTurn(t, s, "s1", fmt.Sprint("t", i, ".", j), when, doneWith(1, 0))
 			}
 		}
-		before := summary(t, one, activity.Day, noon())
+		before := summary(t, one, activity.Day, fixedNoon())
 		for range 3 { // both at once
 			var sweeps sync.WaitGroup
 			for _, s := range []*sqlstore.Store{one, other} {
@@ -246,7 +246,7 @@ func TestOldCounts(t *testing.T) {
 		if n := count("hour = ? AND shard <> 0", now.Add(-48*time.Hour).Format(activity.HourLayout)); n != 0 {
 			t.Errorf("%d rows of an hour long past are apart", n)
 		}
-		after := summary(t, one, activity.Day, noon())
+		after := summary(t, one, activity.Day, fixedNoon())
 		if after.Total.Turns.Done != 9 || before.Total.Turns.Done != 12 {
 			t.Errorf("turns: %+v, before %+v", after.Total.Turns, before.Total.Turns)
 		}
@@ -254,12 +254,12 @@ func TestOldCounts(t *testing.T) {
 }
 
 // Whatever an entry says, the counts of a turn are few.
-func TestCountsAreBounded(t *testing.T) {
-	done := answered(1, 1)
+func TestCountsOfATurnAreLimited(t *testing.T) {
+	done := doneWith(1, 1)
 	for i := range 1000 {
 		done.Figures.Calls = append(done.Figures.Calls, sessions.CallsCount{Tool: fmt.Sprint("tool", i), Outcome: sessions.CallOK, N: 1})
 	}
-	if got := activity.With(nil, done, "2099-05-06T12"); len(got) > 203 {
+	if got := activity.AddTurn(nil, done, "2099-05-06T12"); len(got) > 203 {
 		t.Errorf("%d counts", len(got))
 	}
 }
@@ -272,10 +272,10 @@ func TestLatency(t *testing.T) {
 			if i >= 80 {
 				took = 40_000
 			}
-			end(t, one, "s1", fmt.Sprint("t", i), noon(), answered(took, 0))
+			writeTurn(t, one, "s1", fmt.Sprint("t", i), fixedNoon(), doneWith(took, 0))
 		}
-		end(t, one, "s1", "long", noon().Add(time.Hour), answered(1e9, 0))
-		sums := summary(t, one, activity.Hour, noon()).Sums
+		writeTurn(t, one, "s1", "long", fixedNoon().Add(time.Hour), doneWith(1e9, 0))
+		sums := summary(t, one, activity.Hour, fixedNoon()).Sums
 		if a := sums[0].Answer; a.P50 <= 1000 || a.P50 > 1500 || a.P95 <= 30_000 || a.P95 > 45_000 || a.Count != 100 {
 			t.Errorf("latency: %+v", a)
 		}
@@ -286,7 +286,7 @@ func TestLatency(t *testing.T) {
 }
 
 // A summary of many hours reads the table by its key.
-func TestSummaryGoesByTheKey(t *testing.T) {
+func TestSummaryUsesTheKey(t *testing.T) {
 	db, err := sqldb.OpenAt(t.Context(), filepath.Join(t.TempDir(), "store.db"), sqlstore.Schema())
 	if err != nil {
 		t.Fatal(err)

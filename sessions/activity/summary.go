@@ -24,12 +24,12 @@ const (
 	Day  Period = "day" // in UTC
 )
 
-// Most is how far back a summary may reach.
-func (p Period) Most() time.Duration {
+// MaxSpan is how far back a summary may reach.
+func (p Period) MaxSpan() time.Duration {
 	if p == Hour {
 		return 14 * 24 * time.Hour
 	}
-	return Keep
+	return CountLifetime
 }
 
 // Begin returns when the period that contains a time began.
@@ -49,17 +49,17 @@ type Sum struct {
 	Answer Latency   `json:"answer"`
 	Calls  int64     `json:"calls"`        // tool calls
 	Failed int64     `json:"failed_calls"` // the Calls that did not succeed
-	// Tools lists the tools that were called most, at most MostTools. More says that others were called,
+	// Tools lists the tools that were called most, at most MaxTools. More says that others were called,
 	// too.
-	Tools []Tool `json:"tools"`
-	More  bool   `json:"more_tools"`
+	Tools        []Tool `json:"tools"`
+	HasMoreTools bool   `json:"more_tools"`
 
 	lengths map[string]map[string]int64
 	tools   map[string]*Tool
 }
 
-// MostTools is the most tools that a sum lists.
-const MostTools = 50
+// MaxTools is the most tools that a sum lists.
+const MaxTools = 50
 
 // Turns counts turns by how they ended.
 type Turns struct {
@@ -194,8 +194,8 @@ func (s *Sum) finish() {
 		s.Tools = append(s.Tools, *s.tools[name])
 	}
 	slices.SortStableFunc(s.Tools, func(a, b Tool) int { return cmp.Compare(b.Calls, a.Calls) })
-	if s.More = len(s.Tools) > MostTools; s.More {
-		s.Tools = s.Tools[:MostTools]
+	if s.HasMoreTools = len(s.Tools) > MaxTools; s.HasMoreTools {
+		s.Tools = s.Tools[:MaxTools]
 	}
 	s.lengths, s.tools = nil, nil
 }
@@ -205,15 +205,15 @@ func latencyOf(buckets map[string]int64) (l Latency) {
 	for _, n := range buckets {
 		l.Count += n
 	}
-	l.P50, l.P95 = within(buckets, l.Count, 0.5), within(buckets, l.Count, 0.95)
+	l.P50, l.P95 = percentile(buckets, l.Count, 0.5), percentile(buckets, l.Count, 0.95)
 	return l
 }
 
-// within returns the duration that the given part of all durations did not exceed, as if those in a
+// percentile returns the duration that the given part of all durations did not exceed, as if those in a
 // bucket were spread evenly over it.
-func within(buckets map[string]int64, all int64, part float64) int64 {
+func percentile(buckets map[string]int64, all int64, part float64) int64 {
 	wanted, seen, from := float64(all)*part, 0.0, int64(0)
-	for _, to := range bounds() {
+	for _, to := range bucketBounds() {
 		n := float64(buckets[strconv.FormatInt(to, 10)])
 		if n > 0 && seen+n >= wanted {
 			return from + int64(float64(to-from)*(wanted-seen)/n)

@@ -17,11 +17,11 @@ import (
 
 // Config says where records are stored, and for how long.
 type Config struct {
-	Store sessions.Auditor
-	File  *File         // nil: no file
-	Keep  time.Duration // older records are deleted
-	Lost  func()        // if set, called when a record given to Note is lost
-	Log   *slog.Logger
+	Store          sessions.Auditor
+	File           *File         // nil: no file
+	RecordLifetime time.Duration // older records are deleted
+	OnLost         func()        // if set, called when a record given to Note is lost
+	Log            *slog.Logger
 }
 
 // A Trail writes audit records, each of which says who did what, to the store and, if one is
@@ -69,8 +69,8 @@ func (t *Trail) Records(ctx context.Context, q sessions.AuditQuery) ([]sessions.
 
 // How often old records are deleted, and how soon again after a failure.
 const (
-	dropEvery = time.Hour
-	dropAgain = 10 * time.Minute
+	dropInterval      = time.Hour
+	dropRetryInterval = 10 * time.Minute
 )
 
 // Run writes the records given to Note until ctx is done. It also deletes old records, at once and then
@@ -80,9 +80,9 @@ func (t *Trail) Run(ctx context.Context) error {
 	noting.Go(func() { t.runNotes(ctx) })
 	defer noting.Wait()
 	for ctx.Err() == nil {
-		next := dropEvery
-		if err := t.drop(ctx, time.Now().Add(-t.cfg.Keep)); err != nil && ctx.Err() == nil {
-			next = dropAgain
+		next := dropInterval
+		if err := t.drop(ctx, time.Now().Add(-t.cfg.RecordLifetime)); err != nil && ctx.Err() == nil {
+			next = dropRetryInterval
 			t.cfg.Log.Error("old audit records could not be deleted; trying again later", slog.Any("error", err))
 		}
 		select {

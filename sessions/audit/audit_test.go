@@ -30,12 +30,12 @@ func openStore(t testing.TB) *sqlstore.Store {
 	return s
 }
 
-func record(session, by, command string) sessions.AuditRecord {
+func newRecord(session, by, command string) sessions.AuditRecord {
 	return sessions.AuditRecord{Kind: sessions.AuditTool, By: by, Session: session, Tool: "exec_shell", Arguments: fmt.Appendf(nil, `{"command":%q}`, command), Result: "ok"}
 }
 
-// lines are the records of a file and of what was set aside of it.
-func lines(t *testing.T, path string) (all []sessions.AuditRecord, files int) {
+// readRecords returns the records in a file and in its rotated files.
+func readRecords(t *testing.T, path string) (all []sessions.AuditRecord, files int) {
 	t.Helper()
 	found, err := filepath.Glob(path + "*")
 	if err != nil {
@@ -58,37 +58,37 @@ func lines(t *testing.T, path string) (all []sessions.AuditRecord, files int) {
 	return all, len(found)
 }
 
-func TestATrailKeepsInStoreAndFile(t *testing.T) {
+func TestATrailWritesToStoreAndFile(t *testing.T) {
 	store, path := openStore(t), filepath.Join(t.TempDir(), "audit.jsonl")
-	trail := audit.New(audit.Config{Store: store, File: audit.NewFile(path, 1<<20), Keep: time.Hour, Log: slog.New(slog.DiscardHandler)})
-	if err := trail.Record(t.Context(), record("main:telegram:1", "telegram:1", "ls")); err != nil {
+	trail := audit.New(audit.Config{Store: store, File: audit.NewFile(path, 1<<20), RecordLifetime: time.Hour, Log: slog.New(slog.DiscardHandler)})
+	if err := trail.Record(t.Context(), newRecord("main:telegram:1", "telegram:1", "ls")); err != nil {
 		t.Fatal(err)
 	}
 	kept, err := trail.Records(t.Context(), sessions.AuditQuery{Limit: 10})
 	if err != nil || len(kept) != 1 || kept[0].At.IsZero() {
 		t.Errorf("the store has %+v, %v", kept, err)
 	}
-	written, _ := lines(t, path)
+	written, _ := readRecords(t, path)
 	if len(written) != 1 || string(written[0].Arguments) != `{"command":"ls"}` {
 		t.Errorf("the file has %+v", written)
 	}
 	if about, err := os.Stat(path); err != nil || about.Mode().Perm() != 0o600 {
 		t.Errorf("the file is %v, %v", about, err)
 	}
-	// The one does not wait for the other: a store that is gone is told, and the file has it.
+	// If the store fails, that is reported, and the file still gets the record.
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := trail.Record(t.Context(), record("main:telegram:1", "telegram:1", "pwd")); err == nil {
+	if err := trail.Record(t.Context(), newRecord("main:telegram:1", "telegram:1", "pwd")); err == nil {
 		t.Error("nobody is told that the store has no record")
 	}
-	if written, _ := lines(t, path); len(written) != 2 {
+	if written, _ := readRecords(t, path); len(written) != 2 {
 		t.Errorf("the file has %d records", len(written))
 	}
 	if err := trail.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := trail.Record(t.Context(), record("", "", "late")); !errors.Is(err, os.ErrClosed) {
+	if err := trail.Record(t.Context(), newRecord("", "", "late")); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("after the end: %v", err)
 	}
 }
@@ -97,40 +97,40 @@ func TestATrailKeepsInStoreAndFile(t *testing.T) {
 // What is recorded without waiting is in the store and in the file as well.
 func TestATrailRecordsSoon(t *testing.T) {
 	store, path := openStore(t), filepath.Join(t.TempDir(), "audit.jsonl")
-	trail := audit.New(audit.Config{Store: store, File: audit.NewFile(path, 1<<20), Keep: time.Hour, Log: slog.New(slog.DiscardHandler)})
-	if err := trail.RecordSoon(t.Context(), record("main:telegram:1", "telegram:1", "ls")); err != nil {
+	trail := audit.New(audit.Config{Store: store, File: audit.NewFile(path, 1<<20), RecordLifetime: time.Hour, Log: slog.New(slog.DiscardHandler)})
+	if err := trail.RecordSoon(t.Context(), newRecord("main:telegram:1", "telegram:1", "ls")); err != nil {
 		t.Fatal(err)
 	}
-	if err := trail.Record(t.Context(), record("main:telegram:1", "telegram:1", "pwd")); err != nil { // the first is durable with it
+	if err := trail.Record(t.Context(), newRecord("main:telegram:1", "telegram:1", "pwd")); err != nil { // the first is durable with it
 		t.Fatal(err)
 	}
 	kept, err := trail.Records(t.Context(), sessions.AuditQuery{Limit: 10})
 	if err != nil || len(kept) != 2 || kept[0].At.IsZero() {
 		t.Errorf("the store has %+v, %v", kept, err)
 	}
-	if written, _ := lines(t, path); len(written) != 2 || string(written[0].Arguments) != `{"command":"ls"}` {
+	if written, _ := readRecords(t, path); len(written) != 2 || string(written[0].Arguments) != `{"command":"ls"}` {
 		t.Errorf("the file has %+v", written)
 	}
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := trail.RecordSoon(t.Context(), record("main:telegram:1", "telegram:1", "id")); err == nil {
+	if err := trail.RecordSoon(t.Context(), newRecord("main:telegram:1", "telegram:1", "id")); err == nil {
 		t.Error("nobody is told that the store has no record")
 	}
 }
 
-func TestFilesAreBounded(t *testing.T) {
+func TestTheSizeOfFilesIsLimited(t *testing.T) {
 	path, most := filepath.Join(t.TempDir(), "audit.jsonl"), int64(64<<10)
 	file := audit.NewFile(path, most)
 	defer file.Close()
 	for n := range 2000 {
-		r := record("main:telegram:1", "telegram:1", fmt.Sprint(n))
+		r := newRecord("main:telegram:1", "telegram:1", fmt.Sprint(n))
 		r.At = time.Now()
 		if err := file.Write(r); err != nil {
 			t.Fatal(err)
 		}
 	}
-	all, files := lines(t, path)
+	all, files := readRecords(t, path)
 	sum := int64(0)
 	found, _ := filepath.Glob(path + "*")
 	for _, name := range found {
@@ -153,7 +153,7 @@ func TestFilesAreBounded(t *testing.T) {
 }
 
 // A day is a file, and what is older than is to be kept goes, in the store too.
-func TestOldRecordsGo(t *testing.T) {
+func TestOldRecordsAreDeleted(t *testing.T) {
 	store, dir := openStore(t), t.TempDir()
 	path := filepath.Join(dir, "audit.jsonl")
 	now := time.Now()
@@ -166,25 +166,25 @@ func TestOldRecordsGo(t *testing.T) {
 		if err := os.Chtimes(aside, at, at); err != nil {
 			t.Fatal(err)
 		}
-		r := record("", "telegram:1", "x")
+		r := newRecord("", "telegram:1", "x")
 		r.At = at
 		if err := store.Audit(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
 	}
-	other := path + ".mine" // nobody's business
+	other := path + ".mine" // a file of somebody else
 	if err := os.WriteFile(other, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Chtimes(other, now.AddDate(-1, 0, 0), now.AddDate(-1, 0, 0)); err != nil {
 		t.Fatal(err)
 	}
-	// A bot that has fallen quiet: nothing turns its file.
+	// A bot that has been quiet for days: no write rotates its file.
 	last := now.AddDate(0, 0, -20)
 	if err := errors.Join(os.WriteFile(path, []byte("{}\n"), 0o600), os.Chtimes(path, last, last), os.WriteFile(path+".new", nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	trail := audit.New(audit.Config{Store: store, File: audit.NewFile(path, 1<<20), Keep: 7 * 24 * time.Hour, Log: slog.New(slog.DiscardHandler)})
+	trail := audit.New(audit.Config{Store: store, File: audit.NewFile(path, 1<<20), RecordLifetime: 7 * 24 * time.Hour, Log: slog.New(slog.DiscardHandler)})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- trail.Run(ctx) }()
@@ -207,7 +207,7 @@ func TestOldRecordsGo(t *testing.T) {
 	}
 }
 
-// A new day begins a new file, and the others stay as long as there is room for them.
+// A new day begins a new file. The others stay as long as there is room for them.
 func TestADayIsAFile(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -215,7 +215,7 @@ func TestADayIsAFile(t *testing.T) {
 		file := audit.NewFile(path, 1<<20)
 		for range 30 {
 			for range 2 {
-				r := record("", "", "x")
+				r := newRecord("", "", "x")
 				r.At = time.Now()
 				if err := file.Write(r); err != nil {
 					t.Fatal(err)
@@ -223,7 +223,7 @@ func TestADayIsAFile(t *testing.T) {
 			}
 			time.Sleep(24 * time.Hour)
 		}
-		if all, files := lines(t, path); files != 30 || len(all) != 60 {
+		if all, files := readRecords(t, path); files != 30 || len(all) != 60 {
 			t.Errorf("%d records in %d files", len(all), files)
 		}
 		if err := file.Close(); err != nil {
@@ -232,7 +232,8 @@ func TestADayIsAFile(t *testing.T) {
 	})
 }
 
-// What is not a regular file is refused in words. To open a named pipe would wait for who reads it.
+// Anything other than a regular file is refused with an explanation. Opening a named pipe would block until
+// somebody reads it.
 func TestOnlyRegularFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
@@ -241,7 +242,7 @@ func TestOnlyRegularFiles(t *testing.T) {
 	for _, path := range []string{path, t.TempDir()} {
 		file := audit.NewFile(path, 1<<20)
 		_, forgotten := file.Forget(func(sessions.AuditRecord) bool { return true })
-		for what, err := range map[string]error{"check": file.Check(), "write": file.Write(record("main:a:b", "a:b", "x")), "forget": forgotten} {
+		for what, err := range map[string]error{"check": file.Check(), "write": file.Write(newRecord("main:a:b", "a:b", "x")), "forget": forgotten} {
 			if err == nil || !strings.Contains(err.Error(), path+" isn't a regular file") {
 				t.Errorf("%s: %v", what, err)
 			}
@@ -252,21 +253,21 @@ func TestOnlyRegularFiles(t *testing.T) {
 	}
 }
 
-// What is forgotten leaves all files, and nothing else does.
-func TestFilesForget(t *testing.T) {
+// Forget erases matching records from all files, and changes nothing else.
+func TestForgetErasesFromAllFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
 	file := audit.NewFile(path, 64<<10)
 	defer file.Close()
 	for n := range 40 {
 		for _, person := range []string{"telegram:1", "telegram:2"} {
-			r := record("main:"+person, person, "said by "+person+strings.Repeat(" ", n))
+			r := newRecord("main:"+person, person, "said by "+person+strings.Repeat(" ", n))
 			r.At = time.Now()
 			if err := file.Write(r); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	before, files := lines(t, path)
+	before, files := readRecords(t, path)
 	if files < 2 {
 		t.Fatal("there is one file: the test cannot fail")
 	}
@@ -274,10 +275,10 @@ func TestFilesForget(t *testing.T) {
 	if err != nil || n != len(before)/2 {
 		t.Errorf("forgot %d of %d, %v", n, len(before), err)
 	}
-	if err := file.Write(record("main:telegram:2", "telegram:2", "said by telegram:2")); err != nil {
+	if err := file.Write(newRecord("main:telegram:2", "telegram:2", "said by telegram:2")); err != nil {
 		t.Fatal(err)
 	}
-	after, _ := lines(t, path)
+	after, _ := readRecords(t, path)
 	for _, r := range after {
 		if r.By == "telegram:1" || strings.Contains(string(r.Arguments), "telegram:1") || r.By == "telegram:2" && len(r.Arguments) == 0 {
 			t.Errorf("there is %+v", r)
@@ -288,11 +289,11 @@ func TestFilesForget(t *testing.T) {
 	}
 }
 
-// BenchmarkFile is what a record costs beside the store's commit.
+// BenchmarkFile measures what the file costs in addition to the store's commit.
 func BenchmarkFile(b *testing.B) {
 	file := audit.NewFile(filepath.Join(b.TempDir(), "audit.jsonl"), 1<<30)
 	defer file.Close()
-	r := record("main:telegram:1", "telegram:1", strings.Repeat("go test ./... && ", 20))
+	r := newRecord("main:telegram:1", "telegram:1", strings.Repeat("go test ./... && ", 20))
 	r.At = time.Now()
 	for b.Loop() {
 		if err := file.Write(r); err != nil {

@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	noteWithin   = time.Second      // how soon a record given to Note is written
-	noteAgain    = 10 * time.Second // how soon again after a failure
-	maxTurns     = 4096             // how many records of turns may wait to be written
-	maxRefusals  = 256              // how many different refusals may wait
-	maxNotForBot = 64               // how many of these may concern messages that were not meant for the bot
+	noteDelay      = time.Second      // how soon a record given to Note is written
+	noteRetryDelay = 10 * time.Second // how soon again after a failure
+	maxTurns       = 4096             // how many records of turns may wait to be written
+	maxRefusals    = 256              // how many different refusals may wait
+	maxNotForBot   = 64               // how many of these may concern messages that were not meant for the bot
 	// flushTime limits the last write of a process that ends.
 	flushTime = 5 * time.Second
 )
@@ -112,8 +112,8 @@ func (t *Trail) Note(r sessions.AuditRecord) {
 
 // lost reports that a record is lost.
 func (t *Trail) lost() {
-	if t.cfg.Lost != nil {
-		t.cfg.Lost()
+	if t.cfg.OnLost != nil {
+		t.cfg.OnLost()
 	}
 }
 
@@ -157,7 +157,7 @@ func (t *Trail) runNotes(ctx context.Context) {
 			t.flush()
 			return
 		}
-		next := noteWithin
+		next := noteDelay
 		for next > 0 {
 			select {
 			case <-time.After(next):
@@ -167,7 +167,7 @@ func (t *Trail) runNotes(ctx context.Context) {
 			}
 			next = 0
 			if err := t.writeNotes(ctx); err != nil && ctx.Err() == nil {
-				next = noteAgain
+				next = noteRetryDelay
 				t.cfg.Log.Error("turns and refusals are not in the audit; trying again", slog.Any("error", err))
 			}
 		}

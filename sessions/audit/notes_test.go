@@ -19,11 +19,11 @@ import (
 	"parley/tools/testlog"
 )
 
-// A countingStore keeps records in memory, and counts the writes. While it is away it takes nothing.
+// A countingStore keeps records in memory, and counts the writes. While it fails, it accepts none.
 type countingStore struct {
 	sessions.Auditor
 	mu      sync.Mutex
-	away    bool
+	failing bool
 	writes  int
 	records []sessions.AuditRecord
 }
@@ -31,7 +31,7 @@ type countingStore struct {
 func (s *countingStore) AuditNotes(_ context.Context, records []sessions.AuditRecord) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.away {
+	if s.failing {
 		return errors.New("the disk is full")
 	}
 	s.writes++
@@ -39,11 +39,11 @@ func (s *countingStore) AuditNotes(_ context.Context, records []sessions.AuditRe
 	return nil
 }
 
-// setAway says whether the store is away.
-func (s *countingStore) setAway(away bool) {
+// setFailing sets whether the store fails.
+func (s *countingStore) setFailing(away bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.away = away
+	s.failing = away
 }
 
 // written returns how many writes there were, and all records.
@@ -56,16 +56,16 @@ func (s *countingStore) written() (int, []sessions.AuditRecord) {
 func (s *countingStore) DropAudit(context.Context, time.Time) (int64, error) { return 0, nil }
 func (s *countingStore) DropRefusals(context.Context, time.Time) error       { return nil }
 
-func refusal(person, message string) sessions.AuditRecord {
+func newRefusal(person, message string) sessions.AuditRecord {
 	return sessions.AuditRecord{Kind: sessions.AuditRefusal, By: person, Result: "stranger", Address: person, Messages: []string{message}}
 }
 
-// noting runs a Trail over a store in a bubble, until the function returns.
-func noting(t *testing.T, store sessions.Auditor, run func(trail *audit.Trail, lost *atomic.Int32, log *testlog.Buffer)) {
+// withTrail runs a Trail over a store in a synctest bubble.
+func withTrail(t *testing.T, store sessions.Auditor, run func(trail *audit.Trail, lost *atomic.Int32, log *testlog.Buffer)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		lost, log := &atomic.Int32{}, &testlog.Buffer{}
-		trail := audit.New(audit.Config{Store: store, Keep: time.Hour, Lost: func() { lost.Add(1) }, Log: slog.New(slog.NewTextHandler(log, nil))})
+		trail := audit.New(audit.Config{Store: store, RecordLifetime: time.Hour, OnLost: func() { lost.Add(1) }, Log: slog.New(slog.NewTextHandler(log, nil))})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- trail.Run(ctx) }()
@@ -77,16 +77,16 @@ func noting(t *testing.T, store sessions.Auditor, run func(trail *audit.Trail, l
 	})
 }
 
-// A flood of refusals costs one write a second, of a bounded size, and nobody waits for it.
+// A flood of refusals costs one write a second, of a limited size, and no caller waits.
 func TestAFloodOfRefusalsCostsOneWriteASecond(t *testing.T) {
 	const strangers = 10_000
 	store := &countingStore{}
-	noting(t, store, func(trail *audit.Trail, lost *atomic.Int32, log *testlog.Buffer) {
+	withTrail(t, store, func(trail *audit.Trail, lost *atomic.Int32, log *testlog.Buffer) {
 		for n := range 100 {
-			trail.Note(refusal("telegram:7", fmt.Sprint("m", n)))
+			trail.Note(newRefusal("telegram:7", fmt.Sprint("m", n)))
 		}
 		for n := range strangers {
-			trail.Note(refusal(fmt.Sprint("telegram:", 100+n), "m"))
+			trail.Note(newRefusal(fmt.Sprint("telegram:", 100+n), "m"))
 		}
 		synctest.Wait()
 		if writes, _ := store.written(); writes != 0 {
@@ -109,16 +109,16 @@ func TestAFloodOfRefusalsCostsOneWriteASecond(t *testing.T) {
 	})
 }
 
-// What people say in groups, and not to the bot, takes no stranger's place, and nobody is told that it is left
-// out.
-func TestWhatIsNotMeantForTheBotTakesLittleRoom(t *testing.T) {
+// Messages that are not meant for the bot take no room from refusals of strangers, and leaving them out is not
+// reported.
+func TestUnaddressedMessagesTakeLittleRoom(t *testing.T) {
 	store := &countingStore{}
-	noting(t, store, func(trail *audit.Trail, _ *atomic.Int32, log *testlog.Buffer) {
+	withTrail(t, store, func(trail *audit.Trail, _ *atomic.Int32, log *testlog.Buffer) {
 		for n := range 1000 {
 			trail.Note(sessions.AuditRecord{Kind: sessions.AuditRefusal, Result: "not_mentioned", Address: fmt.Sprint("slack:C", n), Messages: []string{"m"}})
 		}
 		for n := range 100 {
-			trail.Note(refusal(fmt.Sprint("slack:U", n), "m"))
+			trail.Note(newRefusal(fmt.Sprint("slack:U", n), "m"))
 			trail.Note(sessions.AuditRecord{Kind: sessions.AuditRefusal, Result: "not_mentioned", Address: "slack:C0", Messages: []string{fmt.Sprint("m", n)}})
 		}
 		time.Sleep(2 * time.Second)
@@ -139,18 +139,18 @@ func TestWhatIsNotMeantForTheBotTakesLittleRoom(t *testing.T) {
 	})
 }
 
-// What the store does not take is written later, and what the process has noted last when it ends.
+// Records that the store does not accept are written later, and the last ones when the process ends.
 func TestNotesWaitForTheStoreAndTheEnd(t *testing.T) {
-	store := &countingStore{away: true}
-	noting(t, store, func(trail *audit.Trail, _ *atomic.Int32, log *testlog.Buffer) {
+	store := &countingStore{failing: true}
+	withTrail(t, store, func(trail *audit.Trail, _ *atomic.Int32, log *testlog.Buffer) {
 		trail.Note(sessions.AuditRecord{Kind: sessions.AuditTurn, Turn: "t1"})
-		trail.Note(refusal("telegram:7", "m1"))
+		trail.Note(newRefusal("telegram:7", "m1"))
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
-		if store.setAway(false); !strings.Contains(log.String(), "not in the audit") {
+		if store.setFailing(false); !strings.Contains(log.String(), "not in the audit") {
 			t.Errorf("the log does not say it: %s", log)
 		}
-		trail.Note(refusal("telegram:7", "m2"))
+		trail.Note(newRefusal("telegram:7", "m2"))
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if _, records := store.written(); len(records) != 2 || records[0].Turn != "t1" || records[1].Count != 2 {
@@ -163,23 +163,23 @@ func TestNotesWaitForTheStoreAndTheEnd(t *testing.T) {
 	}
 }
 
-// More turns than the store takes are counted as lost. The file has turns, and no refusals, which
-// strangers could fill it with.
-func TestNotesAreBoundedAndTheFileHasTurns(t *testing.T) {
+// If more turns wait than there is room for, they are counted as lost. The file contains turns but no refusals,
+// because strangers could fill it with those.
+func TestWaitingNotesAreLimited(t *testing.T) {
 	store, path := openStore(t), filepath.Join(t.TempDir(), "audit.jsonl")
 	lost := 0
 	trail := audit.New(audit.Config{
-		Store: store, File: audit.NewFile(path, 1<<30), Keep: time.Hour, Lost: func() { lost++ }, Log: slog.New(slog.DiscardHandler),
+		Store: store, File: audit.NewFile(path, 1<<30), RecordLifetime: time.Hour, OnLost: func() { lost++ }, Log: slog.New(slog.DiscardHandler),
 	})
 	for n := range 5000 {
 		trail.Note(sessions.AuditRecord{Kind: sessions.AuditTurn, Turn: fmt.Sprint(n)})
 	}
-	trail.Note(refusal("telegram:7", "m"))
+	trail.Note(newRefusal("telegram:7", "m"))
 	if err := trail.Close(); err != nil {
 		t.Fatal(err)
 	}
 	kept, err := trail.Records(t.Context(), sessions.AuditQuery{Limit: 10_000})
-	if written, _ := lines(t, path); err != nil || lost != 5000-4096 || len(kept) != 4096+1 || len(written) != 4096 {
+	if written, _ := readRecords(t, path); err != nil || lost != 5000-4096 || len(kept) != 4096+1 || len(written) != 4096 {
 		t.Errorf("%d are lost, the store has %d and the file %d, %v", lost, len(kept), len(written), err)
 	}
 }

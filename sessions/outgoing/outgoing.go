@@ -96,7 +96,7 @@ func (s *Store) Keep(ctx context.Context, session, call string, content io.Reade
 	dir := path.Join(Folder, f.Ref)
 	temporary := path.Join(dir, temporaryPrefix+strings.ToLower(rand.Text()))
 	if err = s.makeFolder(dir); err == nil {
-		f.SHA256, f.Size, err = s.write(temporary, &limitedReader{ctx: ctx.Err, from: content, left: most})
+		f.SHA256, f.Size, err = s.write(temporary, &limitedReader{ctx: ctx.Err, from: content, remaining: most})
 	}
 	if err == nil && f.Size > s.maxPerSession-waits {
 		if _, kept := s.root.Lstat(path.Join(dir, f.SHA256)); kept != nil {
@@ -148,9 +148,9 @@ func (s *Store) Kept(session, call string) ([]File, error) {
 // A limitedReader fails with ErrTooLarge after left bytes, and with the context's error once the context
 // is done.
 type limitedReader struct {
-	ctx  func() error
-	from io.Reader
-	left int64
+	ctx       func() error
+	from      io.Reader
+	remaining int64
 }
 
 func (l *limitedReader) Read(p []byte) (int, error) {
@@ -158,7 +158,7 @@ func (l *limitedReader) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	n, err := l.from.Read(p)
-	if l.left -= int64(n); l.left < 0 {
+	if l.remaining -= int64(n); l.remaining < 0 {
 		return 0, ErrTooLarge
 	}
 	return n, err

@@ -22,32 +22,32 @@ import (
 
 const session = "main:telegram:42"
 
-func must(t *testing.T, err error) {
+func requireNoError(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-func open(t *testing.T, root string, most int64) *outgoing.Store {
+func openStore(t *testing.T, root string, most int64) *outgoing.Store {
 	t.Helper()
 	s, err := outgoing.Open(root, most)
-	must(t, err)
-	t.Cleanup(func() { must(t, s.Close()) })
+	requireNoError(t, err)
+	t.Cleanup(func() { requireNoError(t, s.Close()) })
 	return s
 }
 
-func keep(t *testing.T, s *outgoing.Store, call, content string) outgoing.File {
+func mustKeep(t *testing.T, s *outgoing.Store, call, content string) outgoing.File {
 	t.Helper()
 	f, err := s.Keep(t.Context(), session, call, strings.NewReader(content), 1<<20)
-	must(t, err)
+	requireNoError(t, err)
 	return f
 }
 
-// files lists what lies below a root.
-func files(t *testing.T, root string) (all []string) {
+// listFiles lists what lies below a root.
+func listFiles(t *testing.T, root string) (all []string) {
 	t.Helper()
-	must(t, filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+	requireNoError(t, filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
 		if err == nil && path != root {
 			all = append(all, path)
 			if info, err := e.Info(); err != nil || info.Mode().Perm()&0o077 != 0 {
@@ -61,24 +61,24 @@ func files(t *testing.T, root string) (all []string) {
 
 func TestKeepReadRelease(t *testing.T) {
 	root := t.TempDir()
-	s := open(t, root, 1<<20)
-	if left := files(t, root); len(left) != 0 {
+	s := openStore(t, root, 1<<20)
+	if left := listFiles(t, root); len(left) != 0 {
 		t.Errorf("opening has made %v", left)
 	}
-	f := keep(t, s, "call", "a chart")
+	f := mustKeep(t, s, "call", "a chart")
 	sum := sha256.Sum256([]byte("a chart"))
 	if f.SHA256 != hex.EncodeToString(sum[:]) || f.Size != 7 || f.Ref != outgoing.RefOf(session, "call") {
 		t.Errorf("kept is %+v", f)
 	}
-	if again := keep(t, s, "call", "a chart"); again != f {
+	if again := mustKeep(t, s, "call", "a chart"); again != f {
 		t.Errorf("kept again it is %+v", again)
 	}
-	other := keep(t, s, "call", "another")
+	other := mustKeep(t, s, "call", "another")
 	for _, message := range []string{"m/0", "m/1"} {
-		must(t, s.Refer(outgoing.Reference{Ref: f.Ref, Session: session, Message: message}))
-		must(t, s.Refer(outgoing.Reference{Ref: f.Ref, Session: session, Message: message}))
+		requireNoError(t, s.Refer(outgoing.Reference{Ref: f.Ref, Session: session, Message: message}))
+		requireNoError(t, s.Refer(outgoing.Reference{Ref: f.Ref, Session: session, Message: message}))
 	}
-	elsewhere := open(t, root, 1<<20) // another process
+	elsewhere := openStore(t, root, 1<<20) // another process
 	for _, want := range []struct {
 		file    outgoing.File
 		content string
@@ -91,17 +91,17 @@ func TestKeepReadRelease(t *testing.T) {
 	if err != nil || len(all) != 2 || all[0].Ref != f.Ref || all[0].Session != session || all[0].Message == all[1].Message {
 		t.Errorf("the references are %+v, %v", all, err)
 	}
-	must(t, elsewhere.Release(f.Ref, "m/0"))
-	must(t, elsewhere.Release(f.Ref, "m/0"))
+	requireNoError(t, elsewhere.Release(f.Ref, "m/0"))
+	requireNoError(t, elsewhere.Release(f.Ref, "m/0"))
 	if _, err := s.Read(f); err != nil {
 		t.Errorf("a file that another message is to carry is gone: %v", err)
 	}
-	must(t, s.Release(f.Ref, "m/1"))
-	must(t, s.Release(f.Ref, "m/1"))
+	requireNoError(t, s.Release(f.Ref, "m/1"))
+	requireNoError(t, s.Release(f.Ref, "m/1"))
 	if _, err := s.Read(f); !errors.Is(err, outgoing.ErrMissing) {
 		t.Errorf("after the last reference a read gives %v", err)
 	}
-	if left := files(t, filepath.Join(root, outgoing.Folder)); len(left) != 0 {
+	if left := listFiles(t, filepath.Join(root, outgoing.Folder)); len(left) != 0 {
 		t.Errorf("left are %v", left)
 	}
 	if err := s.Refer(outgoing.Reference{Ref: f.Ref, Session: session, Message: "m/2"}); !errors.Is(err, outgoing.ErrMissing) {
@@ -110,9 +110,9 @@ func TestKeepReadRelease(t *testing.T) {
 }
 
 // What a call has kept is found by the call, as long as it is there.
-func TestKept(t *testing.T) {
+func TestKeptFilesOfACall(t *testing.T) {
 	root := t.TempDir()
-	s := open(t, root, 1<<20)
+	s := openStore(t, root, 1<<20)
 	wantKept := func(when string, want ...outgoing.File) {
 		t.Helper()
 		if got, err := s.Kept(session, "call"); err != nil || !slices.Equal(got, want) {
@@ -120,45 +120,45 @@ func TestKept(t *testing.T) {
 		}
 	}
 	wantKept("at first")
-	f := keep(t, s, "call", "a chart")
-	keep(t, s, "other", "another")
-	must(t, s.Refer(outgoing.Reference{Ref: f.Ref, Session: session, Message: "m/0"}))
-	must(t, os.WriteFile(filepath.Join(root, outgoing.Folder, filepath.FromSlash(f.Ref), "new-"+strings.Repeat("x", 26)), nil, 0o600)) // is being written
+	f := mustKeep(t, s, "call", "a chart")
+	mustKeep(t, s, "other", "another")
+	requireNoError(t, s.Refer(outgoing.Reference{Ref: f.Ref, Session: session, Message: "m/0"}))
+	requireNoError(t, os.WriteFile(filepath.Join(root, outgoing.Folder, filepath.FromSlash(f.Ref), "new-"+strings.Repeat("x", 26)), nil, 0o600)) // is being written
 	wantKept("kept", f)
-	must(t, s.Release(f.Ref, "m/0"))
+	requireNoError(t, s.Release(f.Ref, "m/0"))
 	wantKept("released")
 }
 
 // What was kept is what is read, or nothing.
-func TestReadsOnlyWhatWasKept(t *testing.T) {
+func TestReadReturnsOnlyKeptFiles(t *testing.T) {
 	root := t.TempDir()
-	s := open(t, root, 1<<20)
-	f := keep(t, s, "call", "the content")
+	s := openStore(t, root, 1<<20)
+	f := mustKeep(t, s, "call", "the content")
 	path := filepath.Join(root, outgoing.Folder, filepath.FromSlash(f.Ref), f.SHA256)
-	must(t, os.WriteFile(path, []byte("another one"), 0o600))
+	requireNoError(t, os.WriteFile(path, []byte("another one"), 0o600))
 	if got, err := s.Read(f); !errors.Is(err, outgoing.ErrMissing) {
 		t.Errorf("a file that was changed gives %q, %v", got, err)
 	}
-	must(t, os.WriteFile(path, []byte("longer than it was"), 0o600))
+	requireNoError(t, os.WriteFile(path, []byte("longer than it was"), 0o600))
 	if got, err := s.Read(f); !errors.Is(err, outgoing.ErrMissing) {
 		t.Errorf("a longer file gives %q, %v", got, err)
 	}
 	secret := filepath.Join(t.TempDir(), "secret")
-	must(t, os.WriteFile(secret, []byte("the content"), 0o600))
-	must(t, os.Remove(path))
-	must(t, os.Symlink(secret, path))
+	requireNoError(t, os.WriteFile(secret, []byte("the content"), 0o600))
+	requireNoError(t, os.Remove(path))
+	requireNoError(t, os.Symlink(secret, path))
 	if got, err := s.Read(f); !errors.Is(err, outgoing.ErrMissing) {
 		t.Errorf("a link gives %q, %v", got, err)
 	}
 	inside := filepath.Join(root, "secret")
-	must(t, os.WriteFile(inside, []byte("the content"), 0o600))
+	requireNoError(t, os.WriteFile(inside, []byte("the content"), 0o600))
 	for _, ref := range []string{"", "..", "../..", "/", f.Ref + "/..", "../" + f.Ref, strings.ToUpper(f.Ref), f.Ref[:20], root} {
 		bad := f
 		bad.Ref = ref
 		if got, err := s.Read(bad); !errors.Is(err, outgoing.ErrMissing) {
 			t.Errorf("the reference %q gives %q, %v", ref, got, err)
 		}
-		must(t, s.Release(ref, "m"))
+		requireNoError(t, s.Release(ref, "m"))
 		if err := s.Refer(outgoing.Reference{Ref: ref, Message: "m"}); !errors.Is(err, outgoing.ErrMissing) {
 			t.Errorf("to refer to %q gives %v", ref, err)
 		}
@@ -172,14 +172,14 @@ func TestReadsOnlyWhatWasKept(t *testing.T) {
 	}
 }
 
-func TestBounds(t *testing.T) {
+func TestSizeLimits(t *testing.T) {
 	root := t.TempDir()
-	s := open(t, root, 10)
+	s := openStore(t, root, 10)
 	if _, err := s.Keep(t.Context(), session, "a", strings.NewReader("12345"), 4); !errors.Is(err, outgoing.ErrTooLarge) {
 		t.Errorf("a file that is too large gives %v", err)
 	}
 	f, err := s.Keep(t.Context(), session, "a", strings.NewReader("123456"), 6)
-	must(t, err)
+	requireNoError(t, err)
 	if _, err := s.Keep(t.Context(), session, "b", strings.NewReader("12345"), 6); !errors.Is(err, outgoing.ErrFull) {
 		t.Errorf("more than a session may have gives %v", err)
 	}
@@ -198,7 +198,7 @@ func TestBounds(t *testing.T) {
 	if _, err := s.Keep(t.Context(), session, "c", broken, 6); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("a source that breaks off gives %v", err)
 	}
-	for _, path := range files(t, root) {
+	for _, path := range listFiles(t, root) {
 		if strings.Contains(path, "new-") {
 			t.Errorf("a refused file has left %s", path)
 		}
@@ -211,12 +211,12 @@ func (errorReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
 // Holders of one session that follow each other, and all destinations of a call, may
 // work on one folder at the same time.
-func TestSideBySide(t *testing.T) {
+func TestConcurrentUse(t *testing.T) {
 	root := t.TempDir()
 	content := bytes.Repeat([]byte("x"), 1<<16)
 	var wg sync.WaitGroup
 	for n := range 8 {
-		s := open(t, root, 1<<30)
+		s := openStore(t, root, 1<<30)
 		wg.Go(func() {
 			f, err := s.Keep(t.Context(), session, "call", bytes.NewReader(content), 1<<20)
 			if err == nil {
@@ -232,7 +232,7 @@ func TestSideBySide(t *testing.T) {
 	}
 	wg.Wait()
 	ref := outgoing.RefOf(session, "call")
-	s := open(t, root, 1<<30)
+	s := openStore(t, root, 1<<30)
 	for n := range 8 {
 		wg.Go(func() {
 			if err := s.Release(ref, fmt.Sprint("m/", n)); err != nil {
@@ -241,20 +241,20 @@ func TestSideBySide(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if left := files(t, filepath.Join(root, outgoing.Folder)); len(left) != 0 {
+	if left := listFiles(t, filepath.Join(root, outgoing.Folder)); len(left) != 0 {
 		t.Errorf("left are %v", left)
 	}
 }
 
 func TestRemove(t *testing.T) {
 	root := t.TempDir()
-	s := open(t, root, 1<<20)
+	s := openStore(t, root, 1<<20)
 	if removed, err := s.Remove(t.Context(), session); removed || err != nil {
 		t.Errorf("nothing was removed: %v, %v", removed, err)
 	}
-	mine := keep(t, s, "call", "mine")
+	mine := mustKeep(t, s, "call", "mine")
 	others, err := s.Keep(t.Context(), "main:telegram:43", "call", strings.NewReader("theirs"), 100)
-	must(t, err)
+	requireNoError(t, err)
 	if removed, err := s.Remove(t.Context(), session); !removed || err != nil {
 		t.Errorf("removed: %v, %v", removed, err)
 	}
@@ -268,11 +268,11 @@ func TestRemove(t *testing.T) {
 
 func TestSweep(t *testing.T) {
 	root := t.TempDir()
-	s := open(t, root, 1<<20)
+	s := openStore(t, root, 1<<20)
 	ctx := t.Context()
-	sent, waits, unreferred := keep(t, s, "sent", "1"), keep(t, s, "waits", "2"), keep(t, s, "unreferred", "3")
+	sent, waits, unreferred := mustKeep(t, s, "sent", "1"), mustKeep(t, s, "waits", "2"), mustKeep(t, s, "unreferred", "3")
 	for _, r := range []outgoing.Reference{{sent.Ref, session, "sent"}, {waits.Ref, session, "waits"}, {waits.Ref, session, "also sent"}} {
-		must(t, s.Refer(r))
+		requireNoError(t, s.Refer(r))
 	}
 	asked := 0
 	needed := func(r outgoing.Reference) (bool, error) {

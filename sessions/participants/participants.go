@@ -51,14 +51,14 @@ CREATE TABLE participants_filled (
 INSERT INTO participants_filled (one, before) SELECT 1, coalesce(max(id) + 1, 0) FROM sessions;
 `
 
-// hourOf is an SQL value for the column hour of a new row, from a row of sessions: at most 100 rows of a session get
+// hourExpression is an SQL value for the column hour of a new row, from a row of sessions: at most 100 rows of a session get
 // an hour; see above.
-const hourOf = "CASE WHEN (SELECT count(*) FROM (SELECT 1 FROM participants WHERE session = sessions.id LIMIT 100) AS few) < 100 THEN substr(active, 1, 13) ELSE '' END"
+const hourExpression = "CASE WHEN (SELECT count(*) FROM (SELECT 1 FROM participants WHERE session = sessions.id LIMIT 100) AS few) < 100 THEN substr(active, 1, 13) ELSE '' END"
 
 const createTriggers = `
 CREATE TRIGGER participants_come AFTER INSERT ON entries WHEN new.person <> '' AND new.kind <> 'usage'
 	AND NOT EXISTS (SELECT 1 FROM participants WHERE session = new.session AND person = new.person)
-BEGIN INSERT INTO participants (session, person, hour) SELECT new.session, new.person, ` + hourOf + ` FROM sessions WHERE id = new.session; END;
+BEGIN INSERT INTO participants (session, person, hour) SELECT new.session, new.person, ` + hourExpression + ` FROM sessions WHERE id = new.session; END;
 CREATE TRIGGER participants_speak AFTER UPDATE OF active ON sessions WHEN substr(new.active, 1, 13) <> substr(old.active, 1, 13)
 BEGIN UPDATE participants SET hour = substr(new.active, 1, 13) WHERE session = new.id AND hour <> ''; END;
 CREATE TRIGGER participants_go AFTER DELETE ON entries WHEN old.person <> ''
@@ -77,7 +77,7 @@ END;
 const triggersPostgres = `
 CREATE FUNCTION parley_note_participant() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 	IF NOT EXISTS (SELECT 1 FROM participants WHERE session = NEW.session AND person = NEW.person) THEN
-		INSERT INTO participants (session, person, hour) SELECT NEW.session, NEW.person, ` + hourOf + ` FROM sessions WHERE id = NEW.session
+		INSERT INTO participants (session, person, hour) SELECT NEW.session, NEW.person, ` + hourExpression + ` FROM sessions WHERE id = NEW.session
 			ON CONFLICT DO NOTHING;
 	END IF;
 	RETURN NULL;
@@ -135,7 +135,7 @@ const (
 // Fill adds the rows of some sessions, the newest first, and reports whether there are more. Several processes may call
 // it, and one that dies leaves the rest to the next.
 func (t *Table) Fill(ctx context.Context) (more bool, err error) {
-	before, err := t.missing(ctx)
+	before, err := t.missingBelow(ctx)
 	if err != nil || before == 0 {
 		return false, err
 	}
@@ -156,12 +156,12 @@ func (t *Table) Fill(ctx context.Context) (more bool, err error) {
 // Complete reports whether the table has all sessions. Until it has, somebody's sessions are found by the index of
 // entries, which takes longer if there are many.
 func (t *Table) Complete(ctx context.Context) (bool, error) {
-	before, err := t.missing(ctx)
+	before, err := t.missingBelow(ctx)
 	return err == nil && before == 0, err
 }
 
-// missing returns the number below which sessions are still missing; 0 if none is.
-func (t *Table) missing(ctx context.Context) (before int64, err error) {
+// missingBelow returns the number below which sessions are still missingBelow; 0 if none is.
+func (t *Table) missingBelow(ctx context.Context) (before int64, err error) {
 	if t.filled.Load() {
 		return 0, nil
 	}
@@ -237,7 +237,7 @@ func (t *Table) add(ctx context.Context, all []participant, before, now int64) e
 					return err
 				}
 			}
-			_, err := tx.Exec(`INSERT INTO participants (session, person, hour) SELECT id, CAST(? AS TEXT), `+hourOf+` FROM sessions
+			_, err := tx.Exec(`INSERT INTO participants (session, person, hour) SELECT id, CAST(? AS TEXT), `+hourExpression+` FROM sessions
 				WHERE id = ? AND `+SpokeIn+` ON CONFLICT DO NOTHING`, one.person, one.session, one.person)
 			if err != nil {
 				return err

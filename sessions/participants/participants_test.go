@@ -14,8 +14,8 @@ import (
 	"parley/sessions/sqlstore/sqlstoretest"
 )
 
-// said is what a person says in a turn, and the answer.
-func said(turn, person string) []sessions.Entry {
+// turnOf is what a person says in a turn, and the answer.
+func turnOf(turn, person string) []sessions.Entry {
 	return []sessions.Entry{
 		{Turn: turn, Kind: sessions.KindTurnStarted, Person: person, Data: []byte("{}")},
 		{Turn: turn, Kind: sessions.KindUser, Person: person, Cause: turn, Data: []byte(`{"text":"hello"}`)},
@@ -24,15 +24,15 @@ func said(turn, person string) []sessions.Entry {
 	}
 }
 
-// say appends what people say in a session.
-func say(t *testing.T, s *sqlstore.Store, key string, people ...string) {
+// appendTurns appends what people appendTurns in a session.
+func appendTurns(t *testing.T, s *sqlstore.Store, key string, people ...string) {
 	t.Helper()
 	l, err := s.Open(t.Context(), key, time.Now().UnixMicro())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, person := range people {
-		if err := l.Append(t.Context(), l.Next(), said(fmt.Sprint("t", time.Now().UnixNano()), person)...); err != nil {
+		if err := l.Append(t.Context(), l.Next(), turnOf(fmt.Sprint("t", time.Now().UnixNano()), person)...); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -81,7 +81,7 @@ func recentOf(t *testing.T, s *sqlstore.Store, q sessions.SessionQuery) (keys []
 }
 
 // Whoever has spoken in a session is its participant, until their last entry there is erased.
-func TestParticipantsAreThoseWhoHaveSpoken(t *testing.T) {
+func TestParticipantsAreSpeakers(t *testing.T) {
 	sqlstoretest.Each(t, func(t *testing.T, at string, s, _ *sqlstore.Store) {
 		const anna, berta, carla = "telegram:1", "telegram:2", "telegram:3"
 		check := func(after string, want ...string) {
@@ -91,10 +91,10 @@ func TestParticipantsAreThoseWhoHaveSpoken(t *testing.T) {
 				t.Errorf("after %s the sessions are %q, want %q", after, got, want)
 			}
 		}
-		say(t, s, "main:telegram:1", anna)
-		say(t, s, "main:telegram:-1", anna, berta, anna)
-		say(t, s, "main:telegram:-2", berta)
-		say(t, s, "main:telegram:-3", berta, carla, anna)
+		appendTurns(t, s, "main:telegram:1", anna)
+		appendTurns(t, s, "main:telegram:-1", anna, berta, anna)
+		appendTurns(t, s, "main:telegram:-2", berta)
+		appendTurns(t, s, "main:telegram:-3", berta, carla, anna)
 		check("the first words", "main:telegram:-3", "main:telegram:-1", "main:telegram:1")
 
 		// Sessions that were used in other hours are listed in their order.
@@ -103,7 +103,7 @@ func TestParticipantsAreThoseWhoHaveSpoken(t *testing.T) {
 			sqldbtest.Query(t, driverOf(at), at, "UPDATE sessions SET updated = '"+hour+"' WHERE key = '"+key+"' RETURNING key")
 		}
 		check("hours", "main:telegram:1", "main:telegram:-3", "main:telegram:-1")
-		say(t, s, "main:telegram:-1", berta)
+		appendTurns(t, s, "main:telegram:-1", berta)
 		check("another's words", "main:telegram:-1", "main:telegram:1", "main:telegram:-3")
 		if got := recentOf(t, s, sessions.SessionQuery{Person: anna, Since: time.Now().Add(-time.Hour)}); !slices.Equal(got, []string{"main:telegram:-1", "main:telegram:1"}) {
 			t.Errorf("in the last hour she spoke in %q", got)
@@ -129,7 +129,7 @@ func TestParticipantsAreThoseWhoHaveSpoken(t *testing.T) {
 
 // An append to a large group writes no more than a hundred rows, whoever speaks there first in an hour. Pages have the
 // sessions of all others there in order, too.
-func TestFewRowsOfALargeGroupAreMoved(t *testing.T) {
+func TestAnAppendToALargeGroupWritesFewRows(t *testing.T) {
 	sqlstoretest.Each(t, func(t *testing.T, at string, s, other *sqlstore.Store) {
 		var people []string
 		for n := range 130 {
@@ -139,9 +139,9 @@ func TestFewRowsOfALargeGroupAreMoved(t *testing.T) {
 		want := []string{"main:telegram:1", "main:telegram:-1", "main:telegram:2", "main:telegram:-2", "main:telegram:3"}
 		for _, key := range want {
 			if strings.Contains(key, "-") {
-				say(t, s, key, people...)
+				appendTurns(t, s, key, people...)
 			} else {
-				say(t, s, key, late)
+				appendTurns(t, s, key, late)
 			}
 		}
 		for n, key := range want {
@@ -177,7 +177,7 @@ func TestFewRowsOfALargeGroupAreMoved(t *testing.T) {
 			}
 		}
 		check()
-		say(t, s, want[3], people[0])
+		appendTurns(t, s, want[3], people[0])
 		want = []string{want[3], want[0], want[1], want[2], want[4]}
 		if got := recentOf(t, s, sessions.SessionQuery{Person: late}); !slices.Equal(got, want) {
 			t.Errorf("after another's words the sessions are %q, want %q", got, want)
@@ -194,10 +194,10 @@ func TestParticipantsOfOldSessionsAreFilledInSteps(t *testing.T) {
 		for n := range 120 {
 			key := fmt.Sprint("main:telegram:", n)
 			if n%2 == 0 {
-				say(t, s, key, anna, berta)
+				appendTurns(t, s, key, anna, berta)
 				want = append(want, key)
 			} else {
-				say(t, s, key, berta)
+				appendTurns(t, s, key, berta)
 			}
 		}
 		slices.Reverse(want)

@@ -39,19 +39,19 @@ const maxClockLead = time.Minute
 // A Rate is the most calls that a person may have within any time of that length.
 type Rate struct {
 	Tools  string // the names of the tools whose calls are counted together
-	Most   int
-	Within time.Duration
+	Limit  int
+	Window time.Duration
 }
 
 // An OverError says that a call would exceed a rate.
 type OverError struct {
-	Rate  Rate
-	Opens time.Duration // the wait until there may be another call
+	Rate Rate
+	Wait time.Duration // the wait until there may be another call
 }
 
 // Error says which rate is exceeded, and when there may be another call.
 func (e *OverError) Error() string {
-	return fmt.Sprintf("%d calls of %s within %v are reached; the next may be in %v", e.Rate.Most, e.Rate.Tools, e.Rate.Within, e.Opens)
+	return fmt.Sprintf("%d calls of %s within %v are reached; the next may be in %v", e.Rate.Limit, e.Rate.Tools, e.Rate.Window, e.Wait)
 }
 
 // A Table stores the calls in a database. Several processes may use the same one at a time.
@@ -94,7 +94,7 @@ func (t *Table) countIn(tx *sqldb.Tx, person, call string, rates []Rate) (over *
 		if err != nil {
 			return nil, err
 		}
-		if opens > 0 && (over == nil || opens > over.Opens) {
+		if opens > 0 && (over == nil || opens > over.Wait) {
 			over = &OverError{r, opens}
 		}
 		if !slices.Contains(names, r.Tools) {
@@ -136,11 +136,11 @@ func (t *Table) now(tx *sqldb.Tx) (now int64, err error) {
 func (r Rate) opensIn(tx *sqldb.Tx, person string, now int64) (time.Duration, error) {
 	var at int64 // of the call that has to leave the window first
 	err := tx.Get("SELECT at FROM rated_calls WHERE person = ? AND tools = ? AND at > ? AND at <= ? ORDER BY at DESC LIMIT 1 OFFSET ?",
-		[]any{person, sqldb.Text(r.Tools), now - r.Within.Microseconds(), now + maxClockLead.Microseconds(), r.Most - 1}, &at)
+		[]any{person, sqldb.Text(r.Tools), now - r.Window.Microseconds(), now + maxClockLead.Microseconds(), r.Limit - 1}, &at)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, nil
 	}
-	return min(r.Within-time.Duration(now-at)*time.Microsecond, r.Within), err // also if the clock was set back
+	return min(r.Window-time.Duration(now-at)*time.Microsecond, r.Window), err // also if the clock was set back
 }
 
 // sweepRows is how many calls Sweep removes at most.

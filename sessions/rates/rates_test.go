@@ -18,13 +18,13 @@ import (
 
 const alex, berta = "slack:U1", "telegram:2"
 
-// each runs a test on a database of each kind, with the tables of two processes.
-func each(t *testing.T, test func(t *testing.T, one, other *sqlstore.Store)) {
+// onEachDatabase runs a test on a database of onEachDatabase kind, with the tables of two processes.
+func onEachDatabase(t *testing.T, test func(t *testing.T, one, other *sqlstore.Store)) {
 	sqlstoretest.Each(t, func(t *testing.T, _ string, one, other *sqlstore.Store) { test(t, one, other) })
 }
 
 func hourly(tools string, most int) rates.Rate {
-	return rates.Rate{Tools: tools, Most: most, Within: time.Hour}
+	return rates.Rate{Tools: tools, Limit: most, Window: time.Hour}
 }
 
 func mustCount(t *testing.T, s *sqlstore.Store, person, call string, all ...rates.Rate) {
@@ -42,12 +42,12 @@ func mustRefuse(t *testing.T, s *sqlstore.Store, person, call string, by rates.R
 	if !is || over.Rate != by {
 		t.Fatalf("call %s of %s: %v, want it over %+v", call, person, err, by)
 	}
-	return over.Opens
+	return over.Wait
 }
 
 // A person's calls are counted over all processes, those of others apart, and each call once, whoever tries it again.
 func TestACallCountsOnceForItsPersonInAllProcesses(t *testing.T) {
-	each(t, func(t *testing.T, one, other *sqlstore.Store) {
+	onEachDatabase(t, func(t *testing.T, one, other *sqlstore.Store) {
 		search := hourly("web_search", 2)
 		mustCount(t, one, alex, "t1#a", search)
 		mustCount(t, other, alex, "t1#a", search) // the same again, after a crash
@@ -64,7 +64,7 @@ func TestACallCountsOnceForItsPersonInAllProcesses(t *testing.T) {
 
 // A call that one of its rates refuses is counted under none of them.
 func TestACallCountsForAllRatesOrNone(t *testing.T) {
-	each(t, func(t *testing.T, one, other *sqlstore.Store) {
+	onEachDatabase(t, func(t *testing.T, one, other *sqlstore.Store) {
 		all, search := hourly("web_*", 3), hourly("web_search", 1)
 		mustCount(t, one, alex, "a", all, search)
 		mustRefuse(t, other, alex, "b", search, all, search)
@@ -75,10 +75,10 @@ func TestACallCountsForAllRatesOrNone(t *testing.T) {
 }
 
 // The longest wait is told if several rates are reached, and a rate opens again once its window has passed.
-func TestARateOpensAgain(t *testing.T) {
-	each(t, func(t *testing.T, one, _ *sqlstore.Store) {
-		soon := rates.Rate{Tools: "x", Most: 1, Within: 50 * time.Millisecond}
-		day := rates.Rate{Tools: "x", Most: 2, Within: 24 * time.Hour}
+func TestARateAllowsCallsAgainAfterItsWindow(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, one, _ *sqlstore.Store) {
+		soon := rates.Rate{Tools: "x", Limit: 1, Window: 50 * time.Millisecond}
+		day := rates.Rate{Tools: "x", Limit: 2, Window: 24 * time.Hour}
 		mustCount(t, one, alex, "a", soon, day)
 		for { // the window passes
 			err := one.Rates().Count(t.Context(), alex, "b", soon, day)
@@ -86,7 +86,7 @@ func TestARateOpensAgain(t *testing.T) {
 				break
 			}
 			over, is := errors.AsType[*rates.OverError](err)
-			if !is || over.Rate != soon || over.Opens > soon.Within {
+			if !is || over.Rate != soon || over.Wait > soon.Window {
 				t.Fatal(err)
 			}
 		}
@@ -98,7 +98,7 @@ func TestARateOpensAgain(t *testing.T) {
 
 // No more calls run than there may be, however many begin at the same moment.
 func TestCallsAtOnceDoNotExceedARate(t *testing.T) {
-	each(t, func(t *testing.T, one, other *sqlstore.Store) {
+	onEachDatabase(t, func(t *testing.T, one, other *sqlstore.Store) {
 		var calls sync.WaitGroup
 		var counted atomic.Int32
 		for i := range 20 {
@@ -123,8 +123,8 @@ func TestCallsAtOnceDoNotExceedARate(t *testing.T) {
 }
 
 // What is counted for a person is erased with the person.
-func TestWhatIsCountedIsErasedWithThePerson(t *testing.T) {
-	each(t, func(t *testing.T, one, other *sqlstore.Store) {
+func TestCountsAreErasedWithThePerson(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, one, other *sqlstore.Store) {
 		mustCount(t, one, alex, "a", hourly("x", 1))
 		mustCount(t, one, berta, "b", hourly("x", 1))
 		if _, err := other.ErasePerson(t.Context(), alex); err != nil {
@@ -135,8 +135,8 @@ func TestWhatIsCountedIsErasedWithThePerson(t *testing.T) {
 	})
 }
 
-// rows opens the database of the stores, for rows that no clock of today writes.
-func rows(t *testing.T, at string) *sqldb.DB {
+// openRows opens the database of the stores, for openRows that no clock of today writes.
+func openRows(t *testing.T, at string) *sqldb.DB {
 	t.Helper()
 	db, err := sqldb.OpenAt(t.Context(), at, sqlstore.Schema())
 	if err != nil {
@@ -146,8 +146,8 @@ func rows(t *testing.T, at string) *sqldb.DB {
 	return db
 }
 
-// put adds a row for a call that was counted at a time.
-func put(t *testing.T, db *sqldb.DB, call string, at time.Time) {
+// putCall adds a row for a call that was counted at a time.
+func putCall(t *testing.T, db *sqldb.DB, call string, at time.Time) {
 	t.Helper()
 	_, err := db.Exec(t.Context(), "INSERT INTO rated_calls (person, tools, at, call) VALUES (?, ?, ?, ?)",
 		sqldb.Text(alex), sqldb.Text("x"), at.UnixMicro(), sqldb.Text(call))
@@ -159,21 +159,21 @@ func put(t *testing.T, db *sqldb.DB, call string, at time.Time) {
 // Calls that a clock has counted that was ahead lock nobody out.
 func TestCallsFromTheFutureDoNotCount(t *testing.T) {
 	sqlstoretest.Each(t, func(t *testing.T, at string, one, _ *sqlstore.Store) {
-		put(t, rows(t, at), "a", time.Now().AddDate(1, 0, 0))
+		putCall(t, openRows(t, at), "a", time.Now().AddDate(1, 0, 0))
 		mustCount(t, one, alex, "b", hourly("x", 1))
 		mustRefuse(t, one, alex, "c", hourly("x", 1), hourly("x", 1))
 	})
 }
 
 // What no window reaches is removed, though nobody counts any longer.
-func TestWhatIsOldIsRemoved(t *testing.T) {
+func TestOldCallsAreRemoved(t *testing.T) {
 	sqlstoretest.Each(t, func(t *testing.T, at string, one, _ *sqlstore.Store) {
-		db := rows(t, at)
+		db := openRows(t, at)
 		for i := range 600 {
-			put(t, db, fmt.Sprint("old", i), time.Now().Add(-25*time.Hour))
+			putCall(t, db, fmt.Sprint("old", i), time.Now().Add(-25*time.Hour))
 		}
-		put(t, db, "ahead", time.Now().AddDate(1, 0, 0))
-		put(t, db, "today", time.Now().Add(-23*time.Hour))
+		putCall(t, db, "ahead", time.Now().AddDate(1, 0, 0))
+		putCall(t, db, "today", time.Now().Add(-23*time.Hour))
 		for more := true; more; {
 			var err error
 			if more, err = one.Rates().Sweep(t.Context()); err != nil {
@@ -189,7 +189,7 @@ func TestWhatIsOldIsRemoved(t *testing.T) {
 
 // Whether a call is counted already is found without a look at all that its person has had.
 func TestACallIsFoundByItsIndex(t *testing.T) {
-	db := rows(t, filepath.Join(t.TempDir(), "store.db"))
+	db := openRows(t, filepath.Join(t.TempDir(), "store.db"))
 	var a, b, c any
 	var step string
 	query := "EXPLAIN QUERY PLAN SELECT 1 FROM rated_calls WHERE person = 'a' AND call = 'b' AND at > 1 LIMIT 1"

@@ -113,7 +113,7 @@ func (m *Meanings) Search(ctx context.Context, q Query) ([]Hit, error) {
 			return nil, 0, nil
 		}
 		m.queryOutage.end()
-		near := vectors.Query{Vector: vector, Of: identityOf(e, vector), In: in, Limit: maxNearest}
+		near := vectors.Query{Vector: vector, Identity: identityOf(e, vector), Scopes: in, Limit: maxNearest}
 		if !q.Since.IsZero() {
 			near.Since = timeOf(q.Since)
 		}
@@ -392,7 +392,7 @@ func (m *Meanings) read(ctx context.Context, list []pendingSession) (now []pendi
 
 // readTexts reads the texts of a session that have no vectors.
 func (m *Meanings) readTexts(ctx context.Context, p *pendingSession, most int) (err error) {
-	found, err := m.cfg.Table.db.Read.QueryContext(ctx, "SELECT "+entryColumns+" FROM entries e WHERE e.session = ? AND e.n > ? AND e.n <= ? AND e.kind IN "+mayHaveWords+" AND "+m.vectors.Lacks()+" ORDER BY e.n LIMIT ?",
+	found, err := m.cfg.Table.db.Read.QueryContext(ctx, "SELECT "+entryColumns+" FROM entries e WHERE e.session = ? AND e.n > ? AND e.n <= ? AND e.kind IN "+mayHaveWords+" AND "+m.vectors.LacksVectorCondition()+" ORDER BY e.n LIMIT ?",
 		p.id, p.embedded, p.indexed, entriesPerWrite)
 	if err != nil {
 		return err

@@ -289,7 +289,7 @@ func TestVectorsOfAnotherModelAreNotMixed(t *testing.T) {
 		}
 		b.fillVectors()
 		b.wantVectors("made anew", 6)
-		if got, want := b.state().Of, (vectors.Identity{Model: "others", Prompt: "plain 1", Dimensions: 256}); got != want {
+		if got, want := b.state().Identity, (vectors.Identity{Model: "others", Prompt: "plain 1", Dimensions: 256}); got != want {
 			t.Errorf("the vectors are of %+v, want %+v", got, want)
 		}
 		b.wantFound("made anew", "lighthousekeepers", "the lighthouse keeper sleeps")
@@ -299,7 +299,7 @@ func TestVectorsOfAnotherModelAreNotMixed(t *testing.T) {
 		b.appendTexts(key, "a lamp")
 		b.fillVectors()
 		b.wantVectors("of the new length", 7)
-		if got := b.state().Of.Dimensions; got != 100 {
+		if got := b.state().Identity.Dimensions; got != 100 {
 			t.Errorf("the vectors have %d dimensions", got)
 		}
 		b.wantFound("of the new length", "lighthousekeepers", "the lighthouse keeper sleeps")
@@ -718,7 +718,7 @@ func TestAProcessWhoseHoldEndedChangesNothing(t *testing.T) {
 			t.Errorf("who was overtaken: %v, %v", more, err)
 		}
 		b.wantVectors("begun anew by the other process", 0)
-		if got := b.state(); got.Of.Model != "third" || got.Waiting != 6 {
+		if got := b.state(); got.Identity.Model != "third" || got.Waiting != 6 {
 			t.Errorf("there are the vectors %+v", got)
 		}
 		other.fillVectors()
@@ -773,7 +773,7 @@ func TestAnswersAreAmongTheFirstHitsWithVectors(t *testing.T) {
 }
 
 func TestPack(t *testing.T) {
-	for _, none := range [][]float32{nil, {}, {0, 0}, {1, float32(math.NaN())}, {float32(math.Inf(1))}, make([]float32, vectors.MostDimensions+1)} {
+	for _, none := range [][]float32{nil, {}, {0, 0}, {1, float32(math.NaN())}, {float32(math.Inf(1))}, make([]float32, vectors.MaxDimensions+1)} {
 		if p := vectors.Pack(none); p != nil {
 			t.Errorf("the direction of %d numbers is %v", len(none), p)
 		}

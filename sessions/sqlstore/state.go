@@ -117,7 +117,7 @@ func (s *state) noteTurn(rows []row) error {
 			return err
 		}
 		pending = len(data.Outbound) > 0
-		s.counts = activity.With(s.counts, data, r.at[:len(activity.HourLayout)])
+		s.counts = activity.AddTurn(s.counts, data, r.at[:len(activity.HourLayout)])
 	case sessions.KindPublished:
 		pending = i >= 0 && !s.unfinished[i].Done
 	}

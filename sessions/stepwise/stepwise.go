@@ -10,17 +10,17 @@ import (
 const (
 	// stepPause is the shortest pause between two steps; a longer step is followed by a pause of its own length.
 	stepPause = 5 * time.Millisecond
-	// stepAgain is how long it takes until the next step after an error.
-	stepAgain = time.Minute
+	// retryDelay is how long it takes until the next step after an error.
+	retryDelay = time.Minute
 )
 
 // A Work is long, and is done in short steps, so that nobody waits for it. If the process dies, another continues.
 type Work struct {
-	Part string // what the log calls it
+	Name string // what the log calls it
 	// Step does some of the work, and reports whether there may be more. Calls don't overlap.
-	Step  func(ctx context.Context) (more bool, err error)
-	Every time.Duration // how long after the last step there may be more to do; 0 for never
-	Log   *slog.Logger
+	Step     func(ctx context.Context) (more bool, err error)
+	Interval time.Duration // how long after the last step there may be more to do; 0 for never
+	Log      *slog.Logger
 }
 
 // Run does the work until ctx is done, and returns nil. It logs errors, and tries again.
@@ -31,15 +31,15 @@ func (w *Work) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		pause := w.Every
+		pause := w.Interval
 		switch {
 		case err != nil:
-			if pause = stepAgain; !failed {
-				w.Log.Error("a part of the upkeep fails; trying again each minute", slog.String("part", w.Part), slog.Any("error", err))
+			if pause = retryDelay; !failed {
+				w.Log.Error("a part of the upkeep fails; trying again each minute", slog.String("part", w.Name), slog.Any("error", err))
 			}
 		case more:
 			pause = max(stepPause, time.Since(began))
-		case w.Every == 0:
+		case w.Interval == 0:
 			<-ctx.Done()
 			return nil
 		}

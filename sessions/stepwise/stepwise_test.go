@@ -14,12 +14,12 @@ import (
 )
 
 // What is done in steps goes on after an error, which is logged once, and begins anew when there may be more to do.
-func TestStepwise(t *testing.T) {
+func TestWorkContinuesAfterErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log testlog.Buffer
 		began := time.Now()
 		var at []time.Duration
-		s := &stepwise.Work{Part: "this", Every: time.Hour, Log: slog.New(slog.NewTextHandler(&log, nil)), Step: func(context.Context) (bool, error) {
+		s := &stepwise.Work{Name: "this", Interval: time.Hour, Log: slog.New(slog.NewTextHandler(&log, nil)), Step: func(context.Context) (bool, error) {
 			at = append(at, time.Since(began).Truncate(time.Second))
 			if n := len(at); n == 3 || n == 4 {
 				return false, errors.New("the disk is full")

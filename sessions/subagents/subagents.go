@@ -69,11 +69,11 @@ var (
 
 // A LimitError says that a session has already handed out the maximum number of tasks that may be open at
 // once.
-type LimitError struct{ Most int }
+type LimitError struct{ Limit int }
 
 // Error returns a message that names the limit.
 func (e *LimitError) Error() string {
-	return fmt.Sprintf("%d sub-agents work for this conversation, which is the most that may at once", e.Most)
+	return fmt.Sprintf("%d sub-agents work for this conversation, which is the most that may at once", e.Limit)
 }
 
 // Key returns the key of the session of a sub-agent: AGENT:agent:PARENT:ID, where PARENT

@@ -77,8 +77,8 @@ func hash(text string) string {
 // ID returns the id of the task that a call of a session hands out.
 func ID(session, call string) string { return hash(session + "\x00" + call) }
 
-// keptAfterEnd is how long a task's words are kept after its end, and its record if its session no longer exists.
-const keptAfterEnd = 30 * 24 * time.Hour
+// taskLifetime is how long a task's words are kept after its end, and its record if its session no longer exists.
+const taskLifetime = 30 * 24 * time.Hour
 
 // Prepare records a task that is not handed out yet. It returns ErrKnown if a task with that id exists, a
 // *LimitError if the parent already has most open tasks, and sessions.ErrNotFound if the parent does not
@@ -107,7 +107,7 @@ func (t Table) Prepare(ctx context.Context, task Task, most int) error {
 		if known > 0 || there == 0 || running >= int64(most) {
 			return nil
 		}
-		if _, err := EraseEndedBefore(tx, time.Now().Add(-keptAfterEnd)); err != nil {
+		if _, err := EraseEndedBefore(tx, time.Now().Add(-taskLifetime)); err != nil {
 			return err
 		}
 		_, err := tx.Exec("INSERT INTO tasks ("+taskColumns+", dropped) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'prepared', '', '', 0, 0, 0, 0)",
@@ -123,7 +123,7 @@ func (t Table) Prepare(ctx context.Context, task Task, most int) error {
 	case there == 0:
 		return sessions.ErrNotFound
 	case running >= int64(most):
-		return &LimitError{Most: most}
+		return &LimitError{Limit: most}
 	}
 	return nil
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/charmbracelet/x/vt"
 )
 
-// mostScrolled is the maximum number of lines that are kept after they have scrolled away.
-const mostScrolled = 100_000
+// maxScrolledLines is the maximum number of lines that are kept after they have scrolled away.
+const maxScrolledLines = 100_000
 
 // A Terminal is a terminal without a display: tests read what it would show.
 type Terminal struct {
@@ -23,7 +23,7 @@ type Terminal struct {
 // NewTerminal returns a terminal of the given size.
 func NewTerminal(width, height int) *Terminal {
 	e := vt.NewSafeEmulator(width, height)
-	e.SetScrollbackSize(mostScrolled)
+	e.SetScrollbackSize(maxScrolledLines)
 	return &Terminal{emulator: e}
 }
 
@@ -62,7 +62,7 @@ func (t *Terminal) Resize(width, height int, reflows bool) {
 		at, column = at+t.x/width, t.x%width
 	}
 	t.emulator = vt.NewSafeEmulator(width, height)
-	t.emulator.SetScrollbackSize(mostScrolled)
+	t.emulator.SetScrollbackSize(maxScrolledLines)
 	_, _ = t.emulator.Write([]byte(strings.Join(rows, "\r\n"))) // an emulator accepts everything
 	last := len(rows) - 1
 	_, _ = fmt.Fprintf(t.emulator, "\x1b[%d;%dH", min(last, height-1)-(last-at)+1, column+1)
@@ -142,9 +142,9 @@ func (t *Terminal) Cursor() (x, y int) {
 	return at.X, at.Y
 }
 
-// Seen returns the text that a terminal of that size shows after written was written to it: first the rows that
+// ShownText returns the text that a terminal of that size shows after written was written to it: first the rows that
 // have scrolled away, then the visible ones, without trailing blanks.
-func Seen(written string, width, height int) string {
+func ShownText(written string, width, height int) string {
 	t := NewTerminal(width, height)
 	_, _ = t.Write([]byte(written)) // an emulator accepts everything
 	return strings.TrimRight(strings.Join(append(t.Scrolled(), t.Rows()...), "\n"), "\n")

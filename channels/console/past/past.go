@@ -11,20 +11,20 @@ type Exchange struct{ Said, Answer string }
 
 // How much of the past is shown. More is shown of the last answer, because it is the most likely to matter.
 const (
-	maxShown  = 3 // exchanges
-	fewLines  = 2
-	lastLines = 10
-	maxOfLine = 240 // characters
+	maxShown              = 3 // exchanges
+	linesOfEarlierAnswers = 2
+	linesOfLastAnswer     = 10
+	maxLineLength         = 240 // characters
 )
 
-// End returns the last few exchanges, shortened.
-func End(all []Exchange) []Exchange {
+// Shorten returns the last few exchanges, shortened.
+func Shorten(all []Exchange) []Exchange {
 	var end []Exchange
 	for _, e := range all[max(len(all)-maxShown, 0):] {
-		end = append(end, Exchange{beginningOf(e.Said, fewLines), beginningOf(e.Answer, fewLines)})
+		end = append(end, Exchange{beginningOf(e.Said, linesOfEarlierAnswers), beginningOf(e.Answer, linesOfEarlierAnswers)})
 	}
 	if n := len(end); n > 0 {
-		end[n-1].Answer = beginningOf(all[len(all)-1].Answer, lastLines)
+		end[n-1].Answer = beginningOf(all[len(all)-1].Answer, linesOfLastAnswer)
 	}
 	return end
 }
@@ -35,8 +35,8 @@ func beginningOf(text string, most int) string {
 	more := len(lines) > most
 	lines = lines[:min(len(lines), most)]
 	for i, line := range lines {
-		if utf8.RuneCountInString(line) > maxOfLine {
-			lines[i] = string([]rune(line)[:maxOfLine]) + "…"
+		if utf8.RuneCountInString(line) > maxLineLength {
+			lines[i] = string([]rune(line)[:maxLineLength]) + "…"
 		}
 	}
 	if more {

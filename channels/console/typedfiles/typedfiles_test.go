@@ -37,7 +37,7 @@ func folder(t *testing.T) string {
 	return dir
 }
 
-func TestNamesOfFilesAreFoundInWhatIsTyped(t *testing.T) {
+func TestFilesAreFoundInTypedText(t *testing.T) {
 	dir := folder(t)
 	for text, want := range map[string][]string{
 		"read @notes.txt":               {"notes.txt"},
@@ -103,7 +103,7 @@ func TestPastedTexts(t *testing.T) {
 	}
 }
 
-func TestNamesGrowByWhatIsThere(t *testing.T) {
+func TestNamesAreCompleted(t *testing.T) {
 	folder(t)
 	for text, want := range map[string][]string{
 		"see @no":         {"@notes.txt"},

@@ -19,8 +19,8 @@ import (
 	"parley/tools/plainjson"
 )
 
-// version is the version of the gateway's protocol and of the REST API.
-const version = "9"
+// protocolVersion is the protocolVersion of the gateway's protocol and of the REST API.
+const protocolVersion = "9"
 
 const (
 	dialTimeout  = 20 * time.Second

@@ -37,10 +37,10 @@ const (
 
 // A GatewayInfo says where the gateway is and how many sessions a bot may begin.
 type GatewayInfo struct {
-	URL          string
-	SessionsLeft int           // sessions that may still be begun
-	ResetAfter   time.Duration // the time until SessionsLeft is full again
-	AtOnce       int           // sessions that may be begun within five seconds
+	URL            string
+	SessionsLeft   int           // sessions that may still be begun
+	ResetAfter     time.Duration // the time until SessionsLeft is full again
+	MaxConcurrency int           // sessions that may be begun within five seconds
 }
 
 // Config says how a Socket is opened and who receives its events.
@@ -67,18 +67,18 @@ const (
 	maxReconnectWait = 5 * time.Second
 	// stableAfter is how long a connection must have lasted for the waits between attempts to start small again.
 	stableAfter = 10 * time.Second
-	// sessionInterval is the period in which Discord allows GatewayInfo.AtOnce sessions to be begun.
+	// sessionInterval is the period in which Discord allows GatewayInfo.MaxConcurrency sessions to be begun.
 	sessionInterval = 5 * time.Second
 )
 
 // A Socket is the connection of one bot to the gateway.
 type Socket struct {
 	Config
-	session       session
-	nextSessionAt time.Time      // when the next session may be begun
-	atOnce        int            // sessions that may be begun in sessionInterval
-	wait          backoff.Series // grows between attempts to connect
-	outageLogged  bool           // whether the current outage was logged
+	session        session
+	nextSessionAt  time.Time      // when the next session may be begun
+	maxConcurrency int            // sessions that may be begun in sessionInterval
+	wait           backoff.Series // grows between attempts to connect
+	outageLogged   bool           // whether the current outage was logged
 }
 
 // A session is what the gateway needs to resume the stream of events where a connection was lost.
@@ -89,7 +89,7 @@ type session struct {
 }
 
 // New makes a Socket. It opens no connection yet.
-func New(c Config) *Socket { return &Socket{Config: c, atOnce: 1} }
+func New(c Config) *Socket { return &Socket{Config: c, maxConcurrency: 1} }
 
 // Run keeps a connection open until ctx is done, then returns nil. It fails only with a *channels.SendError whose
 // fault is Stop: Discord refuses the account, or what it asks for.
@@ -146,7 +146,7 @@ func (s *Socket) connect(ctx context.Context) error {
 	if err := s.checkAddress(address); err != nil {
 		return err
 	}
-	if s.session.id == "" && !s.awaitTurn(ctx) {
+	if s.session.id == "" && !s.awaitSessionStart(ctx) {
 		return ctx.Err()
 	}
 	c, err := dial(ctx, address)
@@ -164,7 +164,7 @@ func (s *Socket) findGateway(ctx context.Context) (GatewayInfo, error) {
 	if err != nil {
 		return entry, err
 	}
-	s.atOnce = max(entry.AtOnce, 1)
+	s.maxConcurrency = max(entry.MaxConcurrency, 1)
 	if s.session.id == "" && entry.SessionsLeft <= 0 {
 		return entry, &channels.SendError{
 			Fault: channels.Retry, RateLimited: true, RetryAfter: max(entry.ResetAfter, time.Second), Code: "no_sessions_left",
@@ -174,12 +174,12 @@ func (s *Socket) findGateway(ctx context.Context) (GatewayInfo, error) {
 	return entry, nil
 }
 
-// awaitTurn waits until another session may be begun. It returns false if ctx ended first.
-func (s *Socket) awaitTurn(ctx context.Context) bool {
+// awaitSessionStart waits until another session may be begun. It returns false if ctx ended first.
+func (s *Socket) awaitSessionStart(ctx context.Context) bool {
 	if wait := time.Until(s.nextSessionAt); wait > 0 && !backoff.Sleep(ctx, wait) {
 		return false
 	}
-	s.nextSessionAt = time.Now().Add(sessionInterval / time.Duration(s.atOnce))
+	s.nextSessionAt = time.Now().Add(sessionInterval / time.Duration(s.maxConcurrency))
 	return true
 }
 
@@ -206,7 +206,7 @@ func withVersion(address string) string {
 		u.Path += "/"
 	}
 	q := u.Query()
-	q.Set("v", version)
+	q.Set("v", protocolVersion)
 	q.Set("encoding", "json")
 	u.RawQuery = q.Encode()
 	return u.String()
@@ -241,5 +241,5 @@ func (s *Socket) reportReached(ctx context.Context) {
 // that; the wait is shorter if several sessions may be begun at once.
 func (s *Socket) forgetSession() {
 	s.session = session{}
-	s.nextSessionAt = time.Now().Add((time.Second + rand.N(4*time.Second)) / time.Duration(s.atOnce))
+	s.nextSessionAt = time.Now().Add((time.Second + rand.N(4*time.Second)) / time.Duration(s.maxConcurrency))
 }

@@ -35,20 +35,20 @@ type Dir interface {
 
 // Messages describes the messages that are to contain files.
 type Messages struct {
-	Session   string
-	Call      string   // the tool call that sends the files
-	IDs       []string // ids of the messages on the bus
-	MostBytes int64    // the maximum size of one file
+	Session  string
+	Call     string   // the tool call that sends the files
+	IDs      []string // ids of the messages on the bus
+	MaxBytes int64    // the maximum size of one file
 }
 
-// maxTries is how many times Keep tries to copy files. A copy may be removed while Keep is running, if an earlier
+// maxAttempts is how many times Keep tries to copy files. A copy may be removed while Keep is running, if an earlier
 // attempt at the same call was interrupted and its messages are being sent at the moment.
-const maxTries = 10
+const maxAttempts = 10
 
 // Keep copies files from a session's directory, and records that the messages refer to them. It may be called again
 // with the same messages. The errors that the model should see are *tools.Error.
 func (f Files) Keep(ctx context.Context, to Messages, dir Dir, paths []string) (kept []bus.FileRef, err error) {
-	for range maxTries {
+	for range maxAttempts {
 		if kept, err = f.keepAll(ctx, to, dir, paths); err == nil {
 			err = f.referAll(to, kept)
 		}
@@ -108,13 +108,13 @@ func (f Files) keep(ctx context.Context, to Messages, dir Dir, name string) (bus
 		return bus.FileRef{}, fmt.Errorf("look at a file to be sent: %w", err)
 	case info.Size() == 0:
 		return bus.FileRef{}, tools.Errorf(tools.InvalidArgs, "%q is empty: there is nothing to send", name)
-	case info.Size() > to.MostBytes:
-		return bus.FileRef{}, tooLarge(name, info.Size(), to.MostBytes)
+	case info.Size() > to.MaxBytes:
+		return bus.FileRef{}, tooLarge(name, info.Size(), to.MaxBytes)
 	}
-	kept, err := f.Store.Keep(ctx, to.Session, to.Call, file, to.MostBytes)
+	kept, err := f.Store.Keep(ctx, to.Session, to.Call, file, to.MaxBytes)
 	switch {
 	case errors.Is(err, outgoing.ErrTooLarge):
-		return bus.FileRef{}, tooLarge(name, to.MostBytes+1, to.MostBytes)
+		return bus.FileRef{}, tooLarge(name, to.MaxBytes+1, to.MaxBytes)
 	case errors.Is(err, outgoing.ErrFull):
 		return bus.FileRef{}, tools.Errorf(tools.ExecutionFailed, "%q cannot be sent now: %v. Try again when the files that were sent before have arrived.", name, err)
 	case err != nil:

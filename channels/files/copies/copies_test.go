@@ -25,7 +25,7 @@ import (
 
 const call = "turn#call"
 
-func must(t *testing.T, err error) {
+func requireNoError(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -38,28 +38,28 @@ func newSession(t *testing.T) (h *hometest.Home, store copies.Files, dir *worksp
 	h = hometest.Open(t, t.TempDir())
 	session = hometest.Key(t, "42")
 	dir, err := h.Workspaces.Open(session)
-	must(t, err)
+	requireNoError(t, err)
 	return h, copies.Files{Store: h.Outgoing}, dir, session
 }
 
-func TestKeepsWhatTheFileWasAtTheCall(t *testing.T) {
+func TestKeepCopiesTheFileAsItWas(t *testing.T) {
 	_, store, dir, session := newSession(t)
-	must(t, dir.Write("charts/a.png", []byte("first")))
-	must(t, dir.Write("b.txt", []byte("b")))
-	kept, err := store.Keep(t.Context(), copies.Messages{Session: session, Call: call, MostBytes: 100}, dir, []string{"charts/a.png", "./b.txt", "/workspace/charts/a.png"})
-	must(t, err)
+	requireNoError(t, dir.Write("charts/a.png", []byte("first")))
+	requireNoError(t, dir.Write("b.txt", []byte("b")))
+	kept, err := store.Keep(t.Context(), copies.Messages{Session: session, Call: call, MaxBytes: 100}, dir, []string{"charts/a.png", "./b.txt", "/workspace/charts/a.png"})
+	requireNoError(t, err)
 	if len(kept) != 2 || kept[0].Name != "a.png" || kept[0].Path != "charts/a.png" || kept[0].Size != 5 || kept[1].Name != "b.txt" || kept[0].Ref != kept[1].Ref {
 		t.Fatalf("kept are %+v", kept)
 	}
-	must(t, store.Refer(session, "m", kept))
-	must(t, dir.Write("charts/a.png", []byte("later")))
-	must(t, dir.Remove("b.txt"))
+	requireNoError(t, store.Refer(session, "m", kept))
+	requireNoError(t, dir.Write("charts/a.png", []byte("later")))
+	requireNoError(t, dir.Remove("b.txt"))
 	for i, want := range []string{"first", "b"} {
 		if got, err := store.Read(kept[i]); err != nil || string(got) != want {
 			t.Errorf("read %q, %v", got, err)
 		}
 	}
-	must(t, store.Release("m", kept))
+	requireNoError(t, store.Release("m", kept))
 	if _, err := store.Read(kept[0]); !errors.Is(err, files.ErrMissing) {
 		t.Errorf("after its release a read gives %v", err)
 	}
@@ -68,14 +68,14 @@ func TestKeepsWhatTheFileWasAtTheCall(t *testing.T) {
 	}
 }
 
-func TestRefusesWhatCannotBeSent(t *testing.T) {
+func TestInvalidFilesAreRefused(t *testing.T) {
 	h, store, dir, session := newSession(t)
-	must(t, dir.Write("large", make([]byte, 11)))
-	must(t, dir.Write("empty", nil))
-	must(t, dir.Write("sub/x", []byte("x")))
+	requireNoError(t, dir.Write("large", make([]byte, 11)))
+	requireNoError(t, dir.Write("empty", nil))
+	requireNoError(t, dir.Write("sub/x", []byte("x")))
 	outside := filepath.Join(h.Dir, "sessions.db")
-	must(t, os.Symlink(outside, filepath.Join(dir.Path(), "link")))
-	must(t, os.Link(filepath.Join(dir.Path(), "sub", "x"), filepath.Join(dir.Path(), "linked")))
+	requireNoError(t, os.Symlink(outside, filepath.Join(dir.Path(), "link")))
+	requireNoError(t, os.Link(filepath.Join(dir.Path(), "sub", "x"), filepath.Join(dir.Path(), "linked")))
 	many := make([]string, copies.MaxFiles+1)
 	for i := range many {
 		many[i] = strings.Repeat("n", i+1)
@@ -96,15 +96,15 @@ func TestRefusesWhatCannotBeSent(t *testing.T) {
 		{[]string{""}, tools.InvalidPath, "empty"},
 		{many, tools.InvalidArgs, "at most 10 go"},
 	} {
-		_, err := store.Keep(t.Context(), copies.Messages{Session: session, Call: call, MostBytes: 10}, dir, c.paths)
+		_, err := store.Keep(t.Context(), copies.Messages{Session: session, Call: call, MaxBytes: 10}, dir, c.paths)
 		refused, ok := errors.AsType[*tools.Error](err)
 		if !ok || refused.Code != c.code || !strings.Contains(refused.Message, c.words) || strings.Contains(refused.Message, h.Dir) && c.paths[0] != outside {
 			t.Errorf("%q: %v, want %s with %q", c.paths, err, c.code, c.words)
 		}
 	}
-	must(t, dir.Write("much", make([]byte, 1<<20)))
-	must(t, dir.Write("small", []byte("x")))
-	_, err := store.Keep(t.Context(), copies.Messages{Session: session, Call: call, MostBytes: 1 << 20}, dir, []string{"much", "small"})
+	requireNoError(t, dir.Write("much", make([]byte, 1<<20)))
+	requireNoError(t, dir.Write("small", []byte("x")))
+	_, err := store.Keep(t.Context(), copies.Messages{Session: session, Call: call, MaxBytes: 1 << 20}, dir, []string{"much", "small"})
 	if refused, ok := errors.AsType[*tools.Error](err); !ok || !strings.Contains(refused.Message, "sent before have arrived") {
 		t.Errorf("more than may wait gives %v", err)
 	}
@@ -112,16 +112,16 @@ func TestRefusesWhatCannotBeSent(t *testing.T) {
 
 func TestForgetsTheFilesOfMessages(t *testing.T) {
 	_, store, dir, session := newSession(t)
-	must(t, dir.Write("a", []byte("a")))
+	requireNoError(t, dir.Write("a", []byte("a")))
 	kept := map[string][]bus.FileRef{}
 	for _, id := range []string{"one", "two", "three"} {
-		refs, err := store.Keep(t.Context(), copies.Messages{Session: session, Call: id, MostBytes: 10}, dir, []string{"a"})
-		must(t, err)
+		refs, err := store.Keep(t.Context(), copies.Messages{Session: session, Call: id, MaxBytes: 10}, dir, []string{"a"})
+		requireNoError(t, err)
 		kept[id] = refs
-		must(t, store.Refer(session, id, refs))
+		requireNoError(t, store.Refer(session, id, refs))
 	}
-	must(t, store.Refer(session, bus.FallbackID("two", 0), kept["two"]))
-	must(t, store.Forget(t.Context(), session, []string{"one", "two"}))
+	requireNoError(t, store.Refer(session, bus.FallbackID("two", 0), kept["two"]))
+	requireNoError(t, store.Forget(t.Context(), session, []string{"one", "two"}))
 	for id, gone := range map[string]bool{"one": true, "two": true, "three": false} {
 		if _, err := store.Read(kept[id][0]); (err != nil) != gone {
 			t.Errorf("%s: %v", id, err)
@@ -131,31 +131,31 @@ func TestForgetsTheFilesOfMessages(t *testing.T) {
 
 // A call that is made again after it was cut off may keep files for messages that were sent
 // meanwhile: these go, and those of messages that are still to be sent stay.
-func TestACallThatIsMadeAgainLeavesNoFilesOfSentMessages(t *testing.T) {
+func TestARepeatedCallReleasesFilesOfSentMessages(t *testing.T) {
 	h, store, dir, session := newSession(t)
-	must(t, dir.Write("a", []byte("a")))
+	requireNoError(t, dir.Write("a", []byte("a")))
 	to := bus.Address{Channel: hometest.Channel, Chat: "42"}
-	letter := copies.Messages{Session: session, Call: call, IDs: []string{"sent", "half", "new"}, MostBytes: 10}
+	letter := copies.Messages{Session: session, Call: call, IDs: []string{"sent", "half", "new"}, MaxBytes: 10}
 	kept, err := store.Keep(t.Context(), letter, dir, []string{"a"})
-	must(t, err)
+	requireNoError(t, err)
 	for id, states := range map[string][]string{"sent": {channels.Sent, channels.Failed}, "half": {channels.Failed, channels.Queued}} {
 		_, _, err := h.Book.Begin(t.Context(), channels.Send{ID: id, To: to, Parts: []channels.SentPart{{}, {File: true}}})
-		must(t, err)
+		requireNoError(t, err)
 		for i, state := range states {
-			must(t, h.Book.Mark(t.Context(), id, i, channels.SentPart{File: i == 1, State: state}))
+			requireNoError(t, h.Book.Mark(t.Context(), id, i, channels.SentPart{File: i == 1, State: state}))
 		}
 	}
-	must(t, store.Release("sent", kept)) // by who has sent it
+	requireNoError(t, store.Release("sent", kept)) // by who has sent it
 	again, err := store.Keep(t.Context(), letter, dir, []string{"a"})
-	must(t, err)
+	requireNoError(t, err)
 	var outs []bus.Outbound
 	for _, id := range letter.IDs {
 		outs = append(outs, bus.Outbound{ID: id, To: to, Files: again})
 	}
-	must(t, store.ReleaseSent(t.Context(), h.Book, outs))
+	requireNoError(t, store.ReleaseSent(t.Context(), h.Book, outs))
 	var left []string
 	all, err := h.Outgoing.References(t.Context(), session)
-	must(t, err)
+	requireNoError(t, err)
 	for _, r := range all {
 		left = append(left, r.Message)
 	}
@@ -163,12 +163,12 @@ func TestACallThatIsMadeAgainLeavesNoFilesOfSentMessages(t *testing.T) {
 	if strings.Join(left, " ") != "half new" {
 		t.Errorf("files are kept for %v", left)
 	}
-	must(t, store.Release("half", again))
-	must(t, h.Book.Mark(t.Context(), "half", 1, channels.SentPart{File: true, State: channels.Sent}))
+	requireNoError(t, store.Release("half", again))
+	requireNoError(t, h.Book.Mark(t.Context(), "half", 1, channels.SentPart{File: true, State: channels.Sent}))
 	_, _, err = h.Book.Begin(t.Context(), channels.Send{ID: "new", To: to, Parts: []channels.SentPart{{}}})
-	must(t, err)
-	must(t, h.Book.Mark(t.Context(), "new", 0, channels.SentPart{State: channels.Sent}))
-	must(t, store.ReleaseSent(t.Context(), h.Book, outs))
+	requireNoError(t, err)
+	requireNoError(t, h.Book.Mark(t.Context(), "new", 0, channels.SentPart{State: channels.Sent}))
+	requireNoError(t, store.ReleaseSent(t.Context(), h.Book, outs))
 	if _, err := store.Read(again[0]); !errors.Is(err, files.ErrMissing) {
 		t.Errorf("after all were sent, a read gives %v", err)
 	}
@@ -178,14 +178,14 @@ func TestACallThatIsMadeAgainLeavesNoFilesOfSentMessages(t *testing.T) {
 // are through. What waits to be sent stays, however long.
 func TestSweep(t *testing.T) {
 	h, store, dir, session := newSession(t)
-	must(t, dir.Write("a", []byte("a")))
+	requireNoError(t, dir.Write("a", []byte("a")))
 	keep := func(id string, publish bool) []bus.FileRef {
-		refs, err := store.Keep(t.Context(), copies.Messages{Session: session, Call: id, MostBytes: 10}, dir, []string{"a"})
-		must(t, err)
-		must(t, store.Refer(session, id, refs))
+		refs, err := store.Keep(t.Context(), copies.Messages{Session: session, Call: id, MaxBytes: 10}, dir, []string{"a"})
+		requireNoError(t, err)
+		requireNoError(t, store.Refer(session, id, refs))
 		if publish {
 			to := bus.Address{Channel: hometest.Channel, Chat: "42"}
-			must(t, bus.PublishOutbound(t.Context(), h.Bus, bus.Outbound{ID: id, To: to, Text: "x", Session: session, Files: refs, At: time.Now()}))
+			requireNoError(t, bus.PublishOutbound(t.Context(), h.Bus, bus.Outbound{ID: id, To: to, Text: "x", Session: session, Files: refs, At: time.Now()}))
 		}
 		return refs
 	}
@@ -193,8 +193,8 @@ func TestSweep(t *testing.T) {
 	for id, state := range map[string]string{"sent": channels.Sent, "failed": channels.Failed, "unknown": channels.OutcomeUnknown, "begun": channels.Sending} {
 		all[id] = keep(id, false)
 		_, _, err := h.Book.Begin(t.Context(), channels.Send{ID: id, To: bus.Address{Channel: hometest.Channel, Chat: "42"}, Parts: []channels.SentPart{{File: true}}})
-		must(t, err)
-		must(t, h.Book.Mark(t.Context(), id, 0, channels.SentPart{File: true, State: state}))
+		requireNoError(t, err)
+		requireNoError(t, h.Book.Mark(t.Context(), id, 0, channels.SentPart{File: true, State: state}))
 	}
 	s := copies.Sweeper{Files: store, Bus: h.Bus, Book: h.Book, Log: slog.New(slog.DiscardHandler)}
 	if n, err := s.Sweep(t.Context(), time.Now().Add(-time.Hour)); n != 0 || err != nil {
@@ -228,11 +228,11 @@ func TestSweep(t *testing.T) {
 // The sweeper works until it is told to end.
 func TestRunSweepsAtOnce(t *testing.T) {
 	h, store, dir, session := newSession(t)
-	must(t, dir.Write("a", []byte("a")))
-	refs, err := store.Keep(t.Context(), copies.Messages{Session: session, Call: "x", MostBytes: 10}, dir, []string{"a"})
-	must(t, err)
+	requireNoError(t, dir.Write("a", []byte("a")))
+	refs, err := store.Keep(t.Context(), copies.Messages{Session: session, Call: "x", MaxBytes: 10}, dir, []string{"a"})
+	requireNoError(t, err)
 	old := time.Now().Add(-48 * time.Hour)
-	must(t, os.Chtimes(filepath.Join(h.Dir, "workspaces", outgoing.Folder, filepath.FromSlash(refs[0].Ref)), old, old))
+	requireNoError(t, os.Chtimes(filepath.Join(h.Dir, "workspaces", outgoing.Folder, filepath.FromSlash(refs[0].Ref)), old, old))
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	s := copies.Sweeper{Files: store, Bus: h.Bus, Book: h.Book, Log: slog.New(slog.DiscardHandler)}
@@ -242,7 +242,7 @@ func TestRunSweepsAtOnce(t *testing.T) {
 		return errors.Is(err, files.ErrMissing)
 	})
 	cancel()
-	must(t, <-ended)
+	requireNoError(t, <-ended)
 	if left, err := fs.Glob(os.DirFS(h.Dir), "workspaces/"+outgoing.Folder+"/*"); err != nil || len(left) != 0 {
 		t.Errorf("left: %v, %v", left, err)
 	}

@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	sweepEvery = 6 * time.Hour
-	// sweepAfter is how old a file must be to be removed if no message is known to need it: the tool call that
+	sweepInterval = 6 * time.Hour
+	// unusedFileAge is how old a file must be to be removed if no message is known to need it: the tool call that
 	// copied a younger file may still be running.
-	sweepAfter = 24 * time.Hour
-	holdName   = "outgoing"
+	unusedFileAge = 24 * time.Hour
+	holdName      = "outgoing"
 )
 
 // A Sweeper removes files that nobody will send: those that a process copied but never published, or sent but did
@@ -38,11 +38,11 @@ type Sweeper struct {
 func (s Sweeper) Run(ctx context.Context, holder bus.Holder) error {
 	err := bus.WhileHeld(ctx, holder, holdName, func(held context.Context) error {
 		for held.Err() == nil {
-			if _, err := s.Sweep(held, time.Now().Add(-sweepAfter)); err != nil && held.Err() == nil {
+			if _, err := s.Sweep(held, time.Now().Add(-unusedFileAge)); err != nil && held.Err() == nil {
 				s.Log.Error("files that nobody will send could not be removed; trying again later", slog.Any("error", err))
 			}
 			select {
-			case <-time.After(sweepEvery):
+			case <-time.After(sweepInterval):
 			case <-held.Done():
 			}
 		}

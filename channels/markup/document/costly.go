@@ -2,8 +2,8 @@ package document
 
 import "strings"
 
-// MostLink is the maximum length of a link's target, in bytes; a link with a longer target is text.
-const MostLink = 2000
+// MaxLink is the maximum length of a link's target, in bytes; a link with a longer target is text.
+const MaxLink = 2000
 
 const (
 	maxNested = 16 // the maximum number of nested levels of lists and quotes
@@ -105,7 +105,7 @@ func escapeCostlyLinks(md string) string {
 				space = at + j
 			}
 		}
-		if space-at > MostLink && !strings.Contains(md[at:at+MostLink], ")") {
+		if space-at > MaxLink && !strings.Contains(md[at:at+MaxLink], ")") {
 			b.WriteString(md[done : at-1])
 			b.WriteByte('\\')
 			done = at - 1

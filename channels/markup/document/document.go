@@ -58,9 +58,9 @@ type Block struct {
 	Fields  []Field // for a record: its cells with the names of their columns
 	AsTable *Block  // for a whole record: a table with only this row
 
-	Within *Container // the innermost quote or list item around it; nil at the top level
-	Indent string     // what precedes its lines, and the marks of quotes; in a text, a span contains the indent of its list item
-	Gap    bool       // whether an empty line precedes it
+	Container *Container // the innermost quote or list item around it; nil at the top level
+	Indent    string     // what precedes its lines, and the marks of quotes; in a text, a span contains the indent of its list item
+	Gap       bool       // whether an empty line precedes it
 }
 
 // A Cell is one field of a table.
@@ -85,7 +85,7 @@ const (
 
 // A Container is a quote or an item of a list.
 type Container struct {
-	In     *Container // the container around it
+	Parent *Container // the container around it
 	List   *List      // the list that the item belongs to; nil for a quote
 	Number int        // the item's number, in an ordered list
 }
@@ -98,7 +98,7 @@ type List struct {
 
 // Quotes returns how many quotes a block is in.
 func (b Block) Quotes() (n int) {
-	for c := b.Within; c != nil; c = c.In {
+	for c := b.Container; c != nil; c = c.Parent {
 		if c.List == nil {
 			n++
 		}

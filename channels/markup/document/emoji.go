@@ -9,8 +9,8 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// longestName is a length in bytes that no emoji's name reaches.
-const longestName = 64
+// maxNameBytes is a length in bytes that no emoji's name reaches.
+const maxNameBytes = 64
 
 // Emoji returns the emoji with a name such as "tada"; false if there is none. It knows
 // GitHub's names, and Slack's names of flags and skin tones.
@@ -50,7 +50,7 @@ func nameEnd(s string) int {
 	if s == "" || s[0] != ':' {
 		return 0
 	}
-	for i := 1; i < min(len(s), longestName); i++ {
+	for i := 1; i < min(len(s), maxNameBytes); i++ {
 		switch c := s[i]; {
 		case c == ':':
 			return i
@@ -77,7 +77,7 @@ func (emojiNames) Parse(_ ast.Node, block text.Reader, pc parser.Context) ast.No
 	if ok && p.emojiEnd == segment.Start {
 		before = 0
 	}
-	name, character, known := ReadEmoji(before, string(line[:min(len(line), longestName+1)]))
+	name, character, known := ReadEmoji(before, string(line[:min(len(line), maxNameBytes+1)]))
 	if !known {
 		return nil
 	}

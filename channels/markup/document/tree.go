@@ -15,17 +15,17 @@ type tree struct {
 	source []byte
 	blocks []Block
 
-	within *Container // the innermost quote or list item around the next block
-	indent string     // the indent of the lines in the current list item
-	first  string     // what precedes the item's first line instead of indent
-	outer  string     // the indent of whatever contains the outermost quote
-	gap    bool       // whether an empty line precedes the next block
+	within          *Container // the innermost quote or list item around the next block
+	indent          string     // the indent of the lines in the current list item
+	firstLinePrefix string     // what precedes the item's first line instead of indent
+	quoteIndent     string     // the indent of whatever contains the outermost quote
+	needsGap        bool       // whether an empty line precedes the next block
 }
 
 // walkBlocks appends the blocks inside a node.
 func (t *tree) walkBlocks(parent ast.Node) {
 	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
-		t.gap = t.gap || n.HasBlankPreviousLines()
+		t.needsGap = t.needsGap || n.HasBlankPreviousLines()
 		switch n := n.(type) {
 		case *ast.Heading:
 			if n.ChildCount() == 0 {
@@ -46,7 +46,7 @@ func (t *tree) walkBlocks(parent ast.Node) {
 		case *ast.List:
 			t.walkList(n)
 		case *tables.Table:
-			t.gap = true // the parser does not say whether there was one
+			t.needsGap = true // the parser does not say whether there was one
 			t.addTable(n)
 		default:
 			t.add(Block{Kind: Paragraph, Spans: t.spansOf(n)})
@@ -57,47 +57,47 @@ func (t *tree) walkBlocks(parent ast.Node) {
 // add appends a block; the first block of a list item gets the item's marker.
 func (t *tree) add(b Block) {
 	prefix := t.indent
-	if t.first != "" {
-		prefix = t.first
+	if t.firstLinePrefix != "" {
+		prefix = t.firstLinePrefix
 	}
 	switch {
 	case b.Kind == Paragraph || b.Kind == Heading:
 		if prefix != "" {
 			b.Spans = append([]Span{{Text: prefix, Style: Marker}}, b.Spans...)
 		}
-		t.first = ""
-	case t.first != "": // a code block that directly follows the marker
+		t.firstLinePrefix = ""
+	case t.firstLinePrefix != "": // a code block that directly follows the marker
 		t.add(Block{Kind: Paragraph})
 	}
-	b.Within, b.Indent = t.within, t.outer
+	b.Container, b.Indent = t.within, t.quoteIndent
 	if b.Kind != Paragraph && b.Kind != Heading && b.Quotes() == 0 {
 		b.Indent = t.indent
 	}
 	if len(b.Spans) == 0 && (b.Kind == Paragraph || b.Kind == Heading) {
 		return
 	}
-	b.Gap, t.gap = t.gap, false
+	b.Gap, t.needsGap = t.needsGap, false
 	t.blocks = append(t.blocks, b)
 }
 
 // enter walks the content of a quote or list item, so that c becomes the container of its blocks.
 func (t *tree) enter(c *Container, n ast.Node) {
-	c.In, t.within = t.within, c
+	c.Parent, t.within = t.within, c
 	t.walkBlocks(n)
-	t.within = c.In
+	t.within = c.Parent
 }
 
 // walkQuote walks a quote. A quote inside a list item is indented as a whole.
 func (t *tree) walkQuote(n ast.Node) {
-	indent, outer := t.indent, t.outer
-	if t.first == "" {
+	indent, outer := t.indent, t.quoteIndent
+	if t.firstLinePrefix == "" {
 		t.indent = ""
 		if outer == "" {
-			t.outer = indent
+			t.quoteIndent = indent
 		}
 	}
 	t.enter(&Container{}, n)
-	t.indent, t.outer = indent, outer
+	t.indent, t.quoteIndent = indent, outer
 }
 
 // walkList walks the items of a list.
@@ -106,7 +106,7 @@ func (t *tree) walkList(list *ast.List) {
 	number := list.Start
 	of := &List{Ordered: list.IsOrdered(), Tight: list.IsTight}
 	for item := list.FirstChild(); item != nil; item = item.NextSibling() {
-		t.gap = t.gap || item.HasBlankPreviousLines()
+		t.needsGap = t.needsGap || item.HasBlankPreviousLines()
 		within := &Container{List: of}
 		mark := "• "
 		if list.IsOrdered() {
@@ -115,10 +115,10 @@ func (t *tree) walkList(list *ast.List) {
 			number++
 		}
 		begin := indent
-		if t.first != "" { // a list that directly follows the item's marker
-			begin = t.first
+		if t.firstLinePrefix != "" { // a list that directly follows the item's marker
+			begin = t.firstLinePrefix
 		}
-		t.first = begin + mark
+		t.firstLinePrefix = begin + mark
 		t.indent = indent + strings.Repeat(" ", len([]rune(mark)))
 		t.walkItem(within, item)
 	}
@@ -128,14 +128,14 @@ func (t *tree) walkList(list *ast.List) {
 // walkItem walks the content of a list item; an empty item becomes just its marker.
 func (t *tree) walkItem(within *Container, n ast.Node) {
 	t.enter(within, n)
-	if t.first == "" {
+	if t.firstLinePrefix == "" {
 		return
 	}
 	// The item was empty.
-	t.first = strings.TrimRight(t.first, " ")
+	t.firstLinePrefix = strings.TrimRight(t.firstLinePrefix, " ")
 	t.within = within
 	t.add(Block{Kind: Paragraph})
-	t.within = within.In
+	t.within = within.Parent
 }
 
 // addHTML adds HTML as readable text, because no platform accepts it.

@@ -28,10 +28,10 @@ const (
 	// Slack has certainly ended it.
 	maxAge      = 4 * time.Minute
 	forgetAfter = 15 * time.Minute
-	// startEvery and startBurst limit how many streams are started: Slack allows roughly 20 starts a minute in a
+	// startInterval and startBurst limit how many streams are started: Slack allows roughly 20 starts a minute in a
 	// workspace, and as many ends.
-	startEvery = 4 * time.Second
-	startBurst = 4
+	startInterval = 4 * time.Second
+	startBurst    = 4
 )
 
 // A Place is a thread and, in a channel, the user and the team for whom the answer is: Slack requires them there.
@@ -43,16 +43,16 @@ type Streams struct {
 	api  *slackgo.Client
 	call func(ctx context.Context, do func(context.Context) error) error
 
-	mu           sync.Mutex
-	open         map[string]*stream // streams that this process has started and not ended, by the message's ts
-	refused      time.Time          // since when the workspace refuses streams
-	cardsRefused time.Time          // since when the workspace refuses cards in streams
-	startsRestAt time.Time          // when the limit startEvery will have its full burst again
+	mu                sync.Mutex
+	openStreams       map[string]*stream // streams that this process has started and not ended, by the message's ts
+	refusedSince      time.Time          // since when the workspace refuses streams
+	cardsRefusedSince time.Time          // since when the workspace refuses cards in streams
+	startsRestAt      time.Time          // when the limit startInterval will have its full burst again
 }
 
 // A stream is a growing message that this process has started and not ended.
 type stream struct {
-	began        time.Time
+	startedAt    time.Time
 	withoutCards bool            // whether tools are shown as text, because the workspace refuses cards
 	shown        channels.Growth // what the message shows so far
 	length       int
@@ -74,7 +74,7 @@ type card struct {
 
 // New makes a Streams that makes its calls through call.
 func New(api *slackgo.Client, call func(ctx context.Context, do func(context.Context) error) error) *Streams {
-	return &Streams{api: api, call: call, open: map[string]*stream{}}
+	return &Streams{api: api, call: call, openStreams: map[string]*stream{}}
 }
 
 // Start starts a growing message that shows g and returns its ts; "" if an ordinary message should be sent instead.
@@ -99,14 +99,14 @@ func (s *Streams) Start(ctx context.Context, at Place, g channels.Growth) (ts st
 	case err == nil:
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		one.began, one.shown, one.length = time.Now(), g, more.size()
-		s.open[ts] = one
+		one.startedAt, one.shown, one.length = time.Now(), g, more.size()
+		s.openStreams[ts] = one
 		return ts, nil
 	case fault.Fault == channels.Unknown:
 		return "", err
 	case !one.withoutCards && isAboutCards(fault.Code):
 		s.mu.Lock()
-		s.cardsRefused = time.Now()
+		s.cardsRefusedSince = time.Now()
 		s.mu.Unlock()
 		return s.Start(ctx, at, g)
 	default:
@@ -119,7 +119,7 @@ func (s *Streams) Start(ctx context.Context, at Place, g channels.Growth) (ts st
 func (s *Streams) refusesCards() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return time.Since(s.cardsRefused) < retryRefusedAfter
+	return time.Since(s.cardsRefusedSince) < retryRefusedAfter
 }
 
 // isAboutCards reports whether an error code may mean that Slack refused a request because it does not accept cards
@@ -133,18 +133,18 @@ func (s *Streams) mayStart() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
-	for ts, one := range s.open {
-		if now.Sub(one.began) > forgetAfter {
-			delete(s.open, ts)
+	for ts, one := range s.openStreams {
+		if now.Sub(one.startedAt) > forgetAfter {
+			delete(s.openStreams, ts)
 		}
 	}
-	if now.Sub(s.refused) < retryRefusedAfter || s.startsRestAt.Sub(now) > (startBurst-1)*startEvery {
+	if now.Sub(s.refusedSince) < retryRefusedAfter || s.startsRestAt.Sub(now) > (startBurst-1)*startInterval {
 		return false
 	}
 	if s.startsRestAt.Before(now) {
 		s.startsRestAt = now
 	}
-	s.startsRestAt = s.startsRestAt.Add(startEvery)
+	s.startsRestAt = s.startsRestAt.Add(startInterval)
 	return true
 }
 
@@ -155,10 +155,10 @@ func (s *Streams) recordRefusal(fault *channels.SendError) {
 	defer s.mu.Unlock()
 	switch fault.Code {
 	case "missing_scope", "not_enabled", "feature_not_enabled", "access_denied", "not_allowed", "unknown_method", "method_deprecated", "deprecated_endpoint":
-		s.refused = time.Now()
+		s.refusedSince = time.Now()
 	}
 	if fault.RateLimited {
-		s.startsRestAt = time.Now().Add(startBurst*startEvery + fault.RetryAfter)
+		s.startsRestAt = time.Now().Add(startBurst*startInterval + fault.RetryAfter)
 	}
 }
 
@@ -166,7 +166,7 @@ func (s *Streams) recordRefusal(fault *channels.SendError) {
 // stopped and continued by edits. An error means that the call may be repeated.
 func (s *Streams) Append(ctx context.Context, chat, ts string, g channels.Growth) (grown bool, err error) {
 	s.mu.Lock()
-	one := s.open[ts]
+	one := s.openStreams[ts]
 	s.mu.Unlock()
 	if one == nil || one.ended { // there are never two calls for one message at the same time
 		return false, nil
@@ -197,7 +197,7 @@ func (s *Streams) Append(ctx context.Context, chat, ts string, g channels.Growth
 // not have ended; ending it again does no harm.
 func (s *Streams) Stop(ctx context.Context, chat, ts string) error {
 	s.mu.Lock()
-	one := s.open[ts]
+	one := s.openStreams[ts]
 	s.mu.Unlock()
 	if one == nil {
 		return nil
@@ -218,7 +218,7 @@ func (s *Streams) End(ctx context.Context, chat, ts string) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.open, ts)
+	delete(s.openStreams, ts)
 	return nil
 }
 
@@ -249,7 +249,7 @@ func (s *stream) nextAddition(g channels.Growth) (more addition, ok bool) {
 	if s.length == 0 {
 		more.text = strings.TrimLeft(more.text, "\n")
 	}
-	old := s.length > 0 && time.Since(s.began) > maxAge
+	old := s.length > 0 && time.Since(s.startedAt) > maxAge
 	return more, !old && s.length+more.size() <= maxTextBytes
 }
 

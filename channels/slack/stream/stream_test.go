@@ -17,13 +17,13 @@ import (
 	"parley/channels/slack/stream"
 )
 
-// calls are those that were made of Slack's API, which answers what it is told to.
-type calls struct {
+// recordedCalls are those that were made of Slack's API, which answers what it is told to.
+type recordedCalls struct {
 	made   []string
 	refuse map[string]bool
 }
 
-func (c *calls) RoundTrip(r *http.Request) (*http.Response, error) {
+func (c *recordedCalls) RoundTrip(r *http.Request) (*http.Response, error) {
 	method := path.Base(r.URL.Path)
 	c.made = append(c.made, method)
 	body, status := `{"ok":true,"channel":"D7","ts":"1.1"}`, http.StatusOK
@@ -33,9 +33,9 @@ func (c *calls) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {"application/json"}, "Retry-After": {"7"}}, Body: io.NopCloser(bytes.NewBufferString(body)), Request: r}, nil
 }
 
-// opened is a stream that was begun a moment ago.
-func opened(t *testing.T) (*stream.Streams, *calls) {
-	c := &calls{refuse: map[string]bool{}}
+// newOpenStream is a stream that was begun a moment ago.
+func newOpenStream(t *testing.T) (*stream.Streams, *recordedCalls) {
+	c := &recordedCalls{refuse: map[string]bool{}}
 	api := slackgo.New("xoxb-x", slackgo.OptionHTTPClient(&http.Client{Transport: c}))
 	s := stream.New(api, func(ctx context.Context, do func(context.Context) error) error {
 		if do(ctx) != nil {
@@ -60,9 +60,9 @@ func grows(t *testing.T, s *stream.Streams, text string) bool {
 
 // Slack ends a stream after five minutes, and what is appended then is lost: it is left
 // before that, to go on by edits.
-func TestAStreamIsLeftBeforeSlackEndsIt(t *testing.T) {
+func TestAStreamIsEndedBeforeSlackEndsIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, c := opened(t)
+		s, c := newOpenStream(t)
 		time.Sleep(3 * time.Minute)
 		if !grows(t, s, "One two") {
 			t.Error("it does not grow for three minutes")
@@ -80,7 +80,7 @@ func TestAStreamIsLeftBeforeSlackEndsIt(t *testing.T) {
 // Nothing is appended to a stream that has ended, or may have.
 func TestNothingIsAppendedAfterTheEnd(t *testing.T) {
 	for _, limited := range []bool{false, true} {
-		s, c := opened(t)
+		s, c := newOpenStream(t)
 		c.refuse["chat.stopStream"] = limited
 		if err := s.Stop(t.Context(), "D7", "1.1"); (err != nil) != limited {
 			t.Fatal(err)

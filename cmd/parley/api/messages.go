@@ -142,7 +142,7 @@ func (a messages) post(w *exchange.Answer, r *http.Request) error {
 	}
 	said := outbox.Request{
 		Origin: w.Caller.Name, To: m.to, Text: m.text, File: m.file, Subject: m.key,
-		Expires: m.expires, Urgent: m.urgent, NoBound: w.Caller.IsAdmin(), Key: key, Digest: digest,
+		Expires: m.expires, Urgent: m.urgent, Unlimited: w.Caller.IsAdmin(), Key: key, Digest: digest,
 	}
 	for _, to := range m.to {
 		if name, ok := a.agentNamed(to); ok {

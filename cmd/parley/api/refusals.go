@@ -23,7 +23,7 @@ func refusalOf(err error) *exchange.Refusal {
 		return e
 	}
 	if e, ok := errors.AsType[*outbox.UnknownError](err); ok {
-		return exchange.Unprocessable("unknown_"+e.What, "%s", e.Error())
+		return exchange.Unprocessable("unknown_"+e.Kind, "%s", e.Error())
 	}
 	if e, ok := errors.AsType[*outbox.InvalidError](err); ok {
 		return exchange.Unprocessable(e.Code, "%s", e.Message)

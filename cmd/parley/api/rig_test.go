@@ -110,7 +110,7 @@ func newRigOf(t testing.TB, caps bus.Caps, change ...func(*rig)) *rig {
 func (x *rig) config() api.Config {
 	return api.Config{
 		Outbox: &outbox.Outbox{
-			Bus: x.bus, Book: x.book, Dead: x.bus,
+			Bus: x.bus, Book: x.book, DeadLetters: x.bus,
 			Channels: func() []string { return []string{"slack", "telegram"} },
 			Targets: func() map[string][]bus.Address {
 				return map[string][]bus.Address{"ci": {builds}, "oncall": {builds, alerts}}

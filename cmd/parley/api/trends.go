@@ -43,7 +43,7 @@ func (s trends) show(w *exchange.Answer, r *http.Request) error {
 			since = now.AddDate(0, 0, -29)
 		}
 	}
-	if days := int(by.Most() / (24 * time.Hour)); since.Before(now.AddDate(0, 0, -days)) {
+	if days := int(by.MaxSpan() / (24 * time.Hour)); since.Before(now.AddDate(0, 0, -days)) {
 		return exchange.BadRequest("bad_query", `if "by" is %s, "since" must be at most %d days ago`, by, days)
 	}
 	all, err := s.counts.Summary(r.Context(), by, since)

@@ -110,19 +110,19 @@ func checkPlace(l *loader, s string, targets bool) *schema.Fault {
 		return nil
 	}
 	unknown, ok := errors.AsType[*outbox.UnknownError](err)
-	if !ok || unknown.What == "target" && !targets {
+	if !ok || unknown.Kind == "target" && !targets {
 		return &schema.Fault{Wrong: fmt.Sprintf("%q isn't an address", s), Remedy: "write CHANNEL:CHAT or CHANNEL:CHAT/THREAD"}
 	}
-	f := &schema.Fault{Wrong: fmt.Sprintf("no %s is called %q", unknown.What, unknown.Name)}
+	f := &schema.Fault{Wrong: fmt.Sprintf("no %s is called %q", unknown.Kind, unknown.Name)}
 	switch {
-	case unknown.Nearest != "":
-		f.Remedy = fmt.Sprintf("write %q", unknown.Nearest+strings.TrimPrefix(s, unknown.Name))
-	case unknown.What == "target":
+	case unknown.Suggestion != "":
+		f.Remedy = fmt.Sprintf("write %q", unknown.Suggestion+strings.TrimPrefix(s, unknown.Name))
+	case unknown.Kind == "target":
 		f.Remedy = "add it to [targets], or write an address: CHANNEL:CHAT"
 	default:
 		f.Remedy = "add [channels." + unknown.Name + "]"
-		if len(unknown.Known) > 0 {
-			f.Remedy += ", or use one of " + strings.Join(unknown.Known, ", ")
+		if len(unknown.KnownNames) > 0 {
+			f.Remedy += ", or use one of " + strings.Join(unknown.KnownNames, ", ")
 		}
 	}
 	return f

@@ -60,10 +60,10 @@ func checkEmbedding(ctx context.Context, cfg *config.Config, v vectors.State) Fi
 	}
 	f.Detail = fmt.Sprintf(textEmbedding, who, time.Since(began).Milliseconds(), len(got[0]), v.Vectors)
 	switch {
-	case v.Of == vectors.Identity{}:
+	case v.Identity == vectors.Identity{}:
 		f.State, f.Detail, f.Remedy = note, f.Detail+textNoVectors, textVectorsRemedy
-	case v.Of.Model != cfg.Embeddings.Model || v.Of.Dimensions != len(got[0]):
-		f.State, f.Detail, f.Remedy = note, f.Detail+fmt.Sprintf(textOtherVectors, v.Of.Model, v.Of.Dimensions), textVectorsRemedy
+	case v.Identity.Model != cfg.Embeddings.Model || v.Identity.Dimensions != len(got[0]):
+		f.State, f.Detail, f.Remedy = note, f.Detail+fmt.Sprintf(textOtherVectors, v.Identity.Model, v.Identity.Dimensions), textVectorsRemedy
 	case v.Waiting > 0:
 		f.Detail += fmt.Sprintf(textVectorsWaiting, v.Waiting)
 	}

@@ -63,7 +63,7 @@ func (s *Seat) Types(text string) {
 }
 
 // Content returns what the terminal has shown, including what has scrolled off.
-func (s *Seat) Content() string { return consoletest.Seen(s.Shown.String(), 80, 24) }
+func (s *Seat) Content() string { return consoletest.ShownText(s.Shown.String(), 80, 24) }
 
 // Sees waits until a text is visible.
 func (s *Seat) Sees(what string) {

@@ -32,7 +32,7 @@ func (a *accounts) Run(ctx context.Context) error {
 			}).Run(ctx)
 		default:
 			(&connections.Probe{
-				Name: l.name, Channel: l.channel, LookUpBot: l.lookUpBot, Failed: func(why string) { l.lastWarning.Store(&why) }, Log: a.log,
+				Name: l.name, Channel: l.channel, LookUpBot: l.lookUpBot, OnError: func(why string) { l.lastWarning.Store(&why) }, Log: a.log,
 				Setting: func(refused *channels.SendError) string { return platforms.RefusedSetting(l.name, refused) },
 			}).Run(ctx)
 		}

@@ -10,7 +10,7 @@ import (
 // newAsks makes the service that asks people for approvals and answers, and records what they
 // decide.
 func newAsks(on foundation) *asks.Service {
-	return &asks.Service{Bus: on.home.Bus, Book: on.home.Book, Sends: on.home.Book, ShowsAll: showsAll, MayPark: on.home.MayPark, Ended: on.metrics.AskEnded, Log: on.log}
+	return &asks.Service{Bus: on.home.Bus, Book: on.home.Book, Sends: on.home.Book, ShowsAll: showsAll, MayPark: on.home.MayPark, OnEnded: on.metrics.AskEnded, Log: on.log}
 }
 
 // showsAll reports whether a text of any length is shown completely on a channel: in a terminal,

@@ -27,7 +27,7 @@ func newAuditing(on foundation) *auditing {
 	if c.Audit.File != "" {
 		a.file = audit.NewFile(c.Audit.File, int64(c.Audit.MaxMB)<<20)
 	}
-	a.Trail = audit.New(audit.Config{Store: on.home.Store, File: a.file, Keep: auditRetention(c), Lost: on.metrics.AuditLost, Log: on.log})
+	a.Trail = audit.New(audit.Config{Store: on.home.Store, File: a.file, RecordLifetime: auditRetention(c), OnLost: on.metrics.AuditLost, Log: on.log})
 	return a
 }
 

@@ -46,7 +46,7 @@ func (c *costs) Run(ctx context.Context) error {
 	now := c.settings.Load()
 	err := (&billing.DefaultCaps{
 		Caps: c.currentCaps(), IsSet: func(key string) bool { return now.Origin("budget."+key) != "" }, Notes: c.home.Book, Tell: c.owners.NotifyOnce, Log: c.log,
-		Used: func(ctx context.Context) (bool, error) {
+		WasUsedBefore: func(ctx context.Context) (bool, error) {
 			first, err := c.home.Store.List(ctx, "", 1)
 			return len(first) > 0, err
 		},
@@ -61,7 +61,7 @@ func (c *costs) Run(ctx context.Context) error {
 func (c *costs) currentCaps() billing.Caps {
 	now := c.settings.Load()
 	most := now.Budget
-	caps := billing.Caps{UserDay: most.UserDay, SessionDay: most.SessionDay, Day: most.Day, Month: most.Month, TellAt: most.TellAt, Agents: map[string]int64{}}
+	caps := billing.Caps{UserDay: most.UserDay, SessionDay: most.SessionDay, Day: most.Day, Month: most.Month, WarnPercent: most.TellAt, Agents: map[string]int64{}}
 	for name, a := range now.Agents {
 		caps.Agents[name] = a.Day
 	}

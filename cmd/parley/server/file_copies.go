@@ -43,10 +43,10 @@ func (f *fileCopies) attach(ctx context.Context, r message.Request, outs []bus.O
 	if err != nil {
 		return err
 	}
-	of := copies.Messages{Session: r.Session, Call: r.ID, MostBytes: math.MaxInt64}
+	of := copies.Messages{Session: r.Session, Call: r.ID, MaxBytes: math.MaxInt64}
 	for _, out := range outs {
 		of.IDs = append(of.IDs, out.ID)
-		of.MostBytes = min(of.MostBytes, f.mostFileBytes(out.To.Channel))
+		of.MaxBytes = min(of.MaxBytes, f.mostFileBytes(out.To.Channel))
 	}
 	kept, err := f.copies.Keep(ctx, of, dir, r.Files)
 	if _, refused := errors.AsType[*tools.Error](err); refused && r.Attempt > 1 {

@@ -68,7 +68,7 @@ func newFront(on foundation, c *chatSide, planning *schedules.Scheduler, hidden 
 		foundation: on, liveChannels: c.liveChannels, conversations: c.conversations, asks: c.asks, chains: c.chains, costs: c.costs,
 		audit: c.audit, schedules: planning, fleet: fleet, hidden: hidden, subscribing: newSubscribing(on, hidden),
 		webhooks: &webhooks{foundation: on, events: c.events, outbox: &outbox.Outbox{
-			Bus: on.home.Bus, Book: on.home.Book, Dead: on.home.Bus,
+			Bus: on.home.Bus, Book: on.home.Book, DeadLetters: on.home.Bus,
 			Channels: c.liveChannels.ofPlatforms, Targets: func() map[string][]bus.Address { return on.settings.Load().Targets },
 		}},
 	}

@@ -31,7 +31,7 @@ func newOwnData(on foundation, e *erasing, all liveChannels, page people.PageLin
 			Notes: on.home.Book, Ratings: on.home.Book, Memories: on.home.Book, Schedules: on.home.Store.Schedules(), Bus: on.home.Bus, Store: on.home.Store,
 			Eraser: func() owndata.Eraser { return e.eraser() }, Prefix: all.prefix, Log: on.log,
 		}),
-		personal: &people.Commands{Book: home.RewrittenBook{Book: on.home.Book, Erase: e.rewriter.Erase}, Bus: on.home.Bus, Prefix: all.prefix, Page: page, MostMemory: memory.MaxStored, Changed: relinked},
+		personal: &people.Commands{Book: home.RewrittenBook{Book: on.home.Book, Erase: e.rewriter.Erase}, Bus: on.home.Bus, Prefix: all.prefix, Page: page, MaxMemory: memory.MaxStored, OnLinksChanged: relinked},
 	}
 	o.proposals = owndata.Proposals{Book: on.home.Book, Logs: on.home.Store, People: o.personal, MayPropose: on.home.MayPropose}
 	return o

@@ -9,7 +9,7 @@ import (
 func newOwners(on foundation) *owners.Owners {
 	return &owners.Owners{
 		Bus: on.home.Bus, Book: on.home.Book, Log: on.log,
-		Named: func() map[string][]string {
+		ConfiguredOwners: func() map[string][]string {
 			named := map[string][]string{}
 			for name, c := range on.settings.Load().Channels {
 				named[name] = c.Access.Owners

@@ -54,7 +54,7 @@ func (p *problemWatch) Run(ctx context.Context) error {
 	}
 	return problems.Run(ctx, problems.Config{
 		Sources: sources, Notes: p.home.Book, Tell: p.owners.NotifyOnce, Log: p.log,
-		Every: min(30*time.Second, max(after/6, 100*time.Millisecond)), Calm: min(time.Minute, after),
+		Every: min(30*time.Second, max(after/6, 100*time.Millisecond)), GoneFor: min(time.Minute, after),
 	})
 }
 

@@ -54,7 +54,7 @@ func (f *shownFiles) copyFiles(ctx context.Context, session string, answer agent
 		refuse(textTooManyFiles, len(paths), copies.MaxFiles)
 		paths = paths[:copies.MaxFiles]
 	}
-	to := copies.Messages{Session: session, Call: answer.ID, IDs: []string{answer.ID}, MostBytes: f.fileCopies.mostFileBytes(answer.At.Channel)}
+	to := copies.Messages{Session: session, Call: answer.ID, IDs: []string{answer.ID}, MaxBytes: f.fileCopies.mostFileBytes(answer.At.Channel)}
 	for _, path := range paths {
 		kept, err := f.copyFile(ctx, to, dir, path)
 		if refused, ok := errors.AsType[*tools.Error](err); ok && refused.Code == tools.FileNotFound {

@@ -19,7 +19,7 @@ const (
 func tableUpkeep(on foundation, serves bool) []part {
 	store := on.home.Store
 	row := func(name string, every time.Duration, step func(context.Context) (bool, error)) part {
-		return part{name, upkeep, serves, &stepwise.Work{Part: name, Step: step, Every: every, Log: on.log}}
+		return part{name, upkeep, serves, &stepwise.Work{Name: name, Step: step, Interval: every, Log: on.log}}
 	}
 	return []part{
 		row("index", search.FillInterval, (&search.Filler{Index: store.Words(), Log: on.log}).Step),

@@ -21,6 +21,6 @@ func newWhy(on foundation, a *auditing) aboutMessages {
 	return aboutMessages{why.New(why.Config{
 		Sessions: on.home.Store, Book: on.home.Book, Mail: on.home.Bus, Refusals: a.Records,
 		Agents: func() []string { return slices.Sorted(maps.Keys(on.settings.Load().Agents)) },
-		Kept:   func() time.Duration { return time.Duration(on.settings.Load().Retention.Days) * 24 * time.Hour },
+		KeptFor:   func() time.Duration { return time.Duration(on.settings.Load().Retention.Days) * 24 * time.Hour },
 	})}
 }

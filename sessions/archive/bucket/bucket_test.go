@@ -43,7 +43,7 @@ func newServer(t *testing.T) *server {
 		switch status := int(s.refuse.Load()); status {
 		case 0:
 			fake.ServeHTTP(w, r)
-		case slow:
+		case neverAnswers:
 			select { // until the client gives up
 			case <-r.Context().Done():
 			case <-t.Context().Done():
@@ -56,8 +56,8 @@ func newServer(t *testing.T) *server {
 	return s
 }
 
-// slow is the status of a server that never answers.
-const slow = 1
+// neverAnswers is the status of a server that never answers.
+const neverAnswers = 1
 
 func (s *server) bucket(t *testing.T, name, prefix string, wait time.Duration) *bucket.Bucket {
 	t.Helper()
@@ -70,7 +70,7 @@ func (s *server) bucket(t *testing.T, name, prefix string, wait time.Duration) *
 	return b
 }
 
-func TestFilesComeBack(t *testing.T) {
+func TestStoredFilesAreReadBack(t *testing.T) {
 	s := newServer(t)
 	b, beside := s.bucket(t, "audit", "/bots/one/", time.Minute), s.bucket(t, "audit", "", time.Minute)
 	if err := b.Check(t.Context()); err != nil {
@@ -107,10 +107,10 @@ func TestFilesComeBack(t *testing.T) {
 }
 
 // A server that refuses, breaks or never answers is an error, which doesn't show the key.
-func TestAServerThatFails(t *testing.T) {
+func TestServerErrors(t *testing.T) {
 	s := newServer(t)
 	b := s.bucket(t, "audit", "", 100*time.Millisecond)
-	for _, status := range []int{http.StatusForbidden, http.StatusInternalServerError, slow} {
+	for _, status := range []int{http.StatusForbidden, http.StatusInternalServerError, neverAnswers} {
 		s.refuse.Store(int64(status))
 		_, opened := b.Open(t.Context(), "a")
 		_, listed := b.Names(t.Context())

@@ -58,8 +58,8 @@ func (f *Folder) Put(_ context.Context, name string, content io.ReadSeeker, _ in
 	return plainjson.SyncDir(f.dir)
 }
 
-// partLasts is how long a process may take to write a file.
-const partLasts = 24 * time.Hour
+// partLifetime is how long a process may take to write a file.
+const partLifetime = 24 * time.Hour
 
 // removeParts removes what processes that died have left. It's no error if that fails: nobody reads it.
 func (f *Folder) removeParts() {
@@ -69,7 +69,7 @@ func (f *Folder) removeParts() {
 			continue
 		}
 		part := filepath.Join(f.dir, name)
-		if info, err := os.Stat(part); err == nil && time.Since(info.ModTime()) > partLasts {
+		if info, err := os.Stat(part); err == nil && time.Since(info.ModTime()) > partLifetime {
 			_ = os.Remove(part)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"parley/sessions/archive/folder"
 )
 
-func TestFilesComeBack(t *testing.T) {
+func TestStoredFilesAreReadBack(t *testing.T) {
 	dir := t.TempDir()
 	f := folder.New(dir)
 	if err := f.Check(t.Context()); err != nil {
@@ -52,7 +52,7 @@ func TestFilesComeBack(t *testing.T) {
 }
 
 // A failure leaves nothing that could be taken for a file.
-func TestAFolderThatFails(t *testing.T) {
+func TestFolderErrors(t *testing.T) {
 	dir := t.TempDir()
 	for path, says := range map[string]string{filepath.Join(dir, "none"): "doesn't exist", filepath.Join(dir, "file"): "isn't a folder"} {
 		if strings.HasSuffix(path, "file") {

@@ -17,10 +17,10 @@ var distractors string
 // A template is an exchange with slots.
 type template struct {
 	chats []string
-	lines []line
+	lines []templateLine
 }
 
-type line struct{ who, text string }
+type templateLine struct{ who, text string }
 
 // A phrasebook is what distractors.txt holds.
 type phrasebook struct {
@@ -43,7 +43,7 @@ func parsePhrasebook(text string) (phrasebook, error) {
 			continue
 		}
 		if single != nil {
-			book.templates = append(book.templates, template{chats: single, lines: spoken(l)})
+			book.templates = append(book.templates, template{chats: single, lines: parseLines(l)})
 			continue
 		}
 		if chats, ok := strings.CutPrefix(l, "@ "); ok {
@@ -56,7 +56,7 @@ func parsePhrasebook(text string) (phrasebook, error) {
 			if !ok {
 				return book, fmt.Errorf("line %d of the distractors: nobody says it", n+1)
 			}
-			open.lines = append(open.lines, line{who, said})
+			open.lines = append(open.lines, templateLine{who, said})
 			continue
 		}
 		name, values, ok := strings.Cut(l, " = ")
@@ -71,20 +71,20 @@ func parsePhrasebook(text string) (phrasebook, error) {
 		}
 	}
 	for _, t := range slices.Clone(book.templates) {
-		if slices.ContainsFunc(t.lines, func(l line) bool { return l.who[0] == '!' }) {
+		if slices.ContainsFunc(t.lines, func(l templateLine) bool { return l.who[0] == '!' }) {
 			book.templates = append(book.templates, t) // once more: tools are called often
 		}
 	}
 	return book, nil
 }
 
-// spoken returns what a line below "+ CHATS" says.
-func spoken(l string) []line {
+// parseLines returns what a line below "+ CHATS" says.
+func parseLines(l string) []templateLine {
 	said, answer, answered := strings.Cut(l, " >> ")
 	if answered {
-		return []line{{"A", said}, {"=", answer}}
+		return []templateLine{{"A", said}, {"=", answer}}
 	}
-	return []line{{"A", said}}
+	return []templateLine{{"A", said}}
 }
 
 // dice are random numbers that are the same with each release of Go: splitmix64.
@@ -198,7 +198,7 @@ func (b phrasebook) play(t template, d *dice) (exchange, error) {
 		return nil, fmt.Errorf("nobody is in the chat %s", chat)
 	}
 	cast := d.order(len(people))
-	drawn := draw{book: b, dice: d, values: map[string]string{}}
+	drawn := slotValues{book: b, dice: d, values: map[string]string{}}
 	var e exchange
 	for _, l := range t.lines {
 		text, err := drawn.expand(l.text)
@@ -216,15 +216,15 @@ func (b phrasebook) play(t template, d *dice) (exchange, error) {
 	return e, nil
 }
 
-// A draw has the values that the slots of one exchange got.
-type draw struct {
+// A slotValues has the values that the slots of one exchange got.
+type slotValues struct {
 	book   phrasebook
 	dice   *dice
 	values map[string]string // by slot, with its label
 }
 
 // expand fills the slots of a text, and those in their values.
-func (d draw) expand(text string) (string, error) {
+func (d slotValues) expand(text string) (string, error) {
 	for {
 		before, rest, found := strings.Cut(text, "{")
 		if !found {
@@ -249,7 +249,7 @@ func (d draw) expand(text string) (string, error) {
 
 // value draws a value for a slot: one that the slot does not have under another label in this
 // exchange, if there is one. Slots in the value get the label, unless they have one of their own.
-func (d draw) value(name, label string) (string, error) {
+func (d slotValues) value(name, label string) (string, error) {
 	low, high, numbers := strings.Cut(name, "-")
 	from, err := strconv.Atoi(low)
 	if numbers && err == nil {
@@ -266,7 +266,7 @@ func (d draw) value(name, label string) (string, error) {
 	first := d.dice.below(len(values))
 	for i := range values {
 		value, err := d.expand(labelled(values[(first+i)%len(values)], label))
-		if err != nil || i == len(values)-1 || !d.has(name, value) {
+		if err != nil || i == len(values)-1 || !d.isUsed(name, value) {
 			return value, err
 		}
 	}
@@ -287,8 +287,8 @@ func labelled(value, label string) string {
 	return strings.Join(parts, "}")
 }
 
-// has reports whether a slot already has this value, under any label.
-func (d draw) has(name, value string) bool {
+// isUsed reports whether a slot already isUsed this value, under any label.
+func (d slotValues) isUsed(name, value string) bool {
 	for slot, v := range d.values {
 		if of, _, _ := strings.Cut(slot, "."); of == name && v == value {
 			return true

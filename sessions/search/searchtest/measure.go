@@ -11,8 +11,8 @@ import (
 	"parley/sessions/search"
 )
 
-// At is how many hits of a question count.
-const At = 5
+// MaxRank is how many hits of a question count.
+const MaxRank = 5
 
 // A Loaded corpus is in a store.
 type Loaded struct {
@@ -145,17 +145,17 @@ func PersonOf(m Message) string {
 
 // A Result is how an index has done.
 type Result struct {
-	Asked, Found int
-	Missed       []Miss
+	QuestionCount, AnsweredCount int
+	Missed                       []Miss
 }
 
 // Recall is the share of the questions with an answer among the first hits.
-func (r Result) Recall() float64 { return float64(r.Found) / float64(max(r.Asked, 1)) }
+func (r Result) Recall() float64 { return float64(r.AnsweredCount) / float64(max(r.QuestionCount, 1)) }
 
 // String names the questions without an answer, with what was found in its place.
 func (r Result) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "recall at %d: %d of %d questions, %.3f\n", At, r.Found, r.Asked, r.Recall())
+	fmt.Fprintf(&b, "recall at %d: %d of %d questions, %.3f\n", MaxRank, r.AnsweredCount, r.QuestionCount, r.Recall())
 	for _, m := range r.Missed {
 		fmt.Fprintf(&b, "%d %s: %s\n", m.Question.Number, m.Question.Language, m.Question.Words)
 		for _, a := range m.Answers {
@@ -178,15 +178,15 @@ type Miss struct {
 // is among the first five hits. The corpus must be in the index's store, and may have other sessions beside it.
 func (l Loaded) Measure(t testing.TB, x search.Index, questions []Question) Result {
 	t.Helper()
-	r := Result{Asked: len(questions)}
+	r := Result{QuestionCount: len(questions)}
 	for _, q := range questions {
-		hits, err := x.Search(t.Context(), search.Query{Words: q.Words, Sessions: l.Sessions, Since: q.Since, Until: q.Until, Limit: At})
+		hits, err := x.Search(t.Context(), search.Query{Words: q.Words, Sessions: l.Sessions, Since: q.Since, Until: q.Until, Limit: MaxRank})
 		if err != nil {
 			t.Fatalf("question %d, %s: %v", q.Number, q.Words, err)
 		}
 		miss := Miss{Question: q}
 		found := false
-		for _, h := range hits[:min(At, len(hits))] {
+		for _, h := range hits[:min(MaxRank, len(hits))] {
 			id, ok := l.ids[place{h.Session, h.N}]
 			if !ok {
 				t.Errorf("question %d, %s: found entry %d of %s, which is no message", q.Number, q.Words, h.N, h.Session)
@@ -195,7 +195,7 @@ func (l Loaded) Measure(t testing.TB, x search.Index, questions []Question) Resu
 			miss.Hits = append(miss.Hits, l.messages[id])
 		}
 		if found {
-			r.Found++
+			r.AnsweredCount++
 			continue
 		}
 		for _, id := range q.Answers {

@@ -31,7 +31,7 @@ func corpus(t *testing.T) []Message {
 	return all
 }
 
-func asked(t *testing.T, ask func() ([]Question, error)) []Question {
+func mustAsk(t *testing.T, ask func() ([]Question, error)) []Question {
 	t.Helper()
 	chosen, err := ask()
 	if err != nil {
@@ -42,7 +42,7 @@ func asked(t *testing.T, ask func() ([]Question, error)) []Question {
 
 func everyQuestion(t *testing.T) []Question {
 	t.Helper()
-	all := append(asked(t, Tuning), asked(t, HeldOut)...)
+	all := append(mustAsk(t, Tuning), mustAsk(t, HeldOut)...)
 	slices.SortFunc(all, func(a, b Question) int { return cmp.Compare(a.Number, b.Number) })
 	return all
 }
@@ -85,9 +85,9 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// TestCorpusAsItWas fails when messages or questions change. That is allowed before a ranking is tuned by them:
+// TestCorpusIsUnchanged fails when messages or questions change. That is allowed before a ranking is tuned by them:
 // every figure that was measured earlier is void then.
-func TestCorpusAsItWas(t *testing.T) {
+func TestCorpusIsUnchanged(t *testing.T) {
 	all := corpus(t)
 	if !reflect.DeepEqual(all, corpus(t)) {
 		t.Error("the corpus is another one the second time")
@@ -125,10 +125,10 @@ func TestQuestions(t *testing.T) {
 	if want := map[string]int{"en": 60, "de": 25, "ja": 6, "zh": 4, "code": 5}; !reflect.DeepEqual(languages, want) {
 		t.Errorf("the questions are %v, want %v", languages, want)
 	}
-	if a, b := len(asked(t, Tuning)), len(asked(t, HeldOut)); a != 67 || b != 33 {
+	if a, b := len(mustAsk(t, Tuning)), len(mustAsk(t, HeldOut)); a != 67 || b != 33 {
 		t.Errorf("%d questions are for tuning and %d are held out", a, b)
 	}
-	for _, q := range asked(t, HeldOut) {
+	for _, q := range mustAsk(t, HeldOut) {
 		if q.Number%3 != 0 {
 			t.Errorf("question %d is held out", q.Number)
 		}
@@ -256,8 +256,8 @@ func textOf(t *testing.T, e sessions.Entry) string {
 	return ""
 }
 
-// A counter is an index that counts words as they are written: what a search has to be better than.
-type counter struct {
+// A bm25Index counts words as they are written. A search has to be better than that.
+type bm25Index struct {
 	messages []Message
 	places   []place
 	lengths  []float64
@@ -265,8 +265,8 @@ type counter struct {
 	where    map[string]map[int]float64 // how often messages have a word
 }
 
-func count(messages []Message) (*counter, Loaded) {
-	c := &counter{messages: messages, where: map[string]map[int]float64{}}
+func newBM25Index(messages []Message) (*bm25Index, Loaded) {
+	c := &bm25Index{messages: messages, where: map[string]map[int]float64{}}
 	l := Loaded{ids: map[place]string{}, messages: map[string]Message{}}
 	for i, m := range messages {
 		words := wordsOf(m.Text)
@@ -285,7 +285,7 @@ func count(messages []Message) (*counter, Loaded) {
 }
 
 // Search ranks by BM25.
-func (c *counter) Search(_ context.Context, q search.Query) ([]search.Hit, error) {
+func (c *bm25Index) Search(_ context.Context, q search.Query) ([]search.Hit, error) {
 	scores := map[int]float64{}
 	words := wordsOf(q.Words)
 	slices.Sort(words)
@@ -310,28 +310,30 @@ func (c *counter) Search(_ context.Context, q search.Query) ([]search.Hit, error
 	return hits, nil
 }
 
-func (c *counter) SessionsSpokenIn(context.Context, string, []string, int) ([]string, error) {
+func (c *bm25Index) SessionsSpokenIn(context.Context, string, []string, int) ([]string, error) {
 	return nil, nil
 }
 
-// TestCorpusIsNeitherEasyNorUnfair asks an index that knows no forms of words and no words that say little.
-func TestCorpusIsNeitherEasyNorUnfair(t *testing.T) {
-	c, l := count(corpus(t))
-	r := l.Measure(t, c, asked(t, Tuning))
+// TestCorpusDifficulty asks an index that knows no forms of words and no words that say little.
+func TestCorpusDifficulty(t *testing.T) {
+	c, l := newBM25Index(corpus(t))
+	r := l.Measure(t, c, mustAsk(t, Tuning))
 	t.Logf("who counts words only has %.3f", r.Recall())
 	if r.Recall() < 0.6 || r.Recall() > 0.8 {
 		t.Error(r)
 	}
 }
 
-// A liar finds the first answer of each question at a place, below what is beside the point.
-type liar struct {
-	*counter
+// A wrongIndex finds the first answer of each question at a given place, below irrelevant messages.
+
+// A wrongIndex finds the first answer of each question at a place, below what is beside the point.
+type wrongIndex struct {
+	*bm25Index
 	questions []Question
 	place     int // from 0
 }
 
-func (x liar) Search(_ context.Context, q search.Query) ([]search.Hit, error) {
+func (x wrongIndex) Search(_ context.Context, q search.Query) ([]search.Hit, error) {
 	i := slices.IndexFunc(x.questions, func(of Question) bool { return of.Words == q.Words })
 	var hits []search.Hit
 	for n, m := range x.messages {
@@ -344,10 +346,10 @@ func (x liar) Search(_ context.Context, q search.Query) ([]search.Hit, error) {
 }
 
 func TestMeasure(t *testing.T) {
-	c, l := count(corpus(t))
+	c, l := newBM25Index(corpus(t))
 	few := everyQuestion(t)[:3]
 	for at, want := range map[int]float64{0: 1, 4: 1, 5: 0} {
-		r := l.Measure(t, liar{c, few, at}, few)
+		r := l.Measure(t, wrongIndex{c, few, at}, few)
 		if r.Recall() != want || len(r.Missed) != 3-3*int(want) {
 			t.Errorf("with the answer at place %d the recall is %v, want %v", at, r.Recall(), want)
 		}

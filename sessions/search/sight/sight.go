@@ -12,9 +12,9 @@ import (
 	"parley/sessions"
 )
 
-// MostAsked is the most chats about which platforms are asked for one search. Any further candidates are
+// MaxAskedGroups is the most chats about which platforms are asked for one search. Any further candidates are
 // hidden.
-const MostAsked = 20
+const MaxAskedGroups = 20
 
 // A Place is a chat of a channel.
 type Place struct{ Channel, Chat string }
@@ -56,7 +56,7 @@ type View struct {
 	Unknown bool
 }
 
-// Of returns in which of the candidate sessions an asker may find what was said. The rules are:
+// ViewOf returns in which of the candidate sessions an asker may find what was said. The rules are:
 //
 //   - The conversation itself is seen.
 //   - Sessions of another agent are hidden, and so are those that are nobody's chat: a sub-agent's, a
@@ -67,8 +67,8 @@ type View struct {
 //   - A thread that only some of a group's members read is seen in the thread itself.
 //
 // The error is that of ctx.
-func Of(ctx context.Context, facts Facts, who Asker, candidates []string) (View, error) {
-	j := judge{facts: facts, who: who, chats: map[Place]fact[Chat]{}, members: map[Place]fact[bool]{}}
+func ViewOf(ctx context.Context, facts Facts, who Asker, candidates []string) (View, error) {
+	j := viewJudge{facts: facts, who: who, chats: map[Place]fact[Chat]{}, members: map[Place]fact[bool]{}}
 	var seen View
 	for _, key := range candidates {
 		if slices.Contains(seen.Sessions, key) {
@@ -94,8 +94,8 @@ type fact[T any] struct {
 
 func factOf[T any](value T, err error) fact[T] { return fact[T]{value, err != nil} }
 
-// A judge decides on the candidates of one search.
-type judge struct {
+// A viewJudge decides on the candidates of one search.
+type viewJudge struct {
 	facts   Facts
 	who     Asker
 	chats   map[Place]fact[Chat]
@@ -104,7 +104,7 @@ type judge struct {
 }
 
 // sees reports whether the asker may see a session.
-func (j *judge) sees(ctx context.Context, key string) (seen fact[bool]) {
+func (j *viewJudge) sees(ctx context.Context, key string) (seen fact[bool]) {
 	if key == j.who.Session {
 		return fact[bool]{value: true}
 	}
@@ -132,7 +132,7 @@ func (j *judge) sees(ctx context.Context, key string) (seen fact[bool]) {
 }
 
 // seesGroup reports whether the asker may see the sessions of a group, or of a thread in it.
-func (j *judge) seesGroup(ctx context.Context, here, there Place, thread string) (seen fact[bool]) {
+func (j *viewJudge) seesGroup(ctx context.Context, here, there Place, thread string) (seen fact[bool]) {
 	if here != there {
 		if seen = j.isMember(ctx, there); !seen.value || seen.unknown {
 			return seen
@@ -146,17 +146,17 @@ func (j *judge) seesGroup(ctx context.Context, here, there Place, thread string)
 }
 
 // isAlone reports whether the asker is alone with the bot where they ask.
-func (j *judge) isAlone(here Chat) bool {
+func (j *viewJudge) isAlone(here Chat) bool {
 	return j.who.Private && !here.Group && (here.Person == "" || j.isAsker(here.Person))
 }
 
 // isAsker reports whether an account is the asker's.
-func (j *judge) isAsker(account string) bool {
+func (j *viewJudge) isAsker(account string) bool {
 	return account != "" && slices.Contains(j.who.Accounts, account)
 }
 
 // chat looks up what is known about a place, once.
-func (j *judge) chat(ctx context.Context, at Place) fact[Chat] {
+func (j *viewJudge) chat(ctx context.Context, at Place) fact[Chat] {
 	known, ok := j.chats[at]
 	if !ok {
 		known = factOf(j.facts.Chat(ctx, at))
@@ -166,8 +166,8 @@ func (j *judge) chat(ctx context.Context, at Place) fact[Chat] {
 }
 
 // isMember returns whether one of the asker's accounts is a member of a group. It asks the platform only the first
-// time, and about at most MostAsked groups; it is unknown about the others, and if the platform can't tell.
-func (j *judge) isMember(ctx context.Context, at Place) fact[bool] {
+// time, and about at most MaxAskedGroups groups; it is unknown about the others, and if the platform can't tell.
+func (j *viewJudge) isMember(ctx context.Context, at Place) fact[bool] {
 	in, ok := j.members[at]
 	if ok {
 		return in
@@ -183,7 +183,7 @@ func (j *judge) isMember(ctx context.Context, at Place) fact[bool] {
 	}
 	for _, account := range accounts {
 		one := fact[bool]{unknown: true}
-		if j.asked <= MostAsked {
+		if j.asked <= MaxAskedGroups {
 			one = factOf(j.facts.IsIn(ctx, at, account))
 		}
 		if one.value && !one.unknown {

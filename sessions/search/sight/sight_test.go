@@ -10,8 +10,8 @@ import (
 	"parley/sessions/search/sight"
 )
 
-// A world has the chats, and who is in which group.
-type world struct {
+// A testChats has the chats, and who is in which group.
+type testChats struct {
 	chats   map[sight.Place]sight.Chat
 	members map[sight.Place][]string
 	closed  []string // threads
@@ -21,9 +21,11 @@ type world struct {
 
 var errAway = errors.New("away")
 
-func (w *world) Chat(_ context.Context, at sight.Place) (sight.Chat, error) { return w.chats[at], nil }
+func (w *testChats) Chat(_ context.Context, at sight.Place) (sight.Chat, error) {
+	return w.chats[at], nil
+}
 
-func (w *world) IsIn(_ context.Context, at sight.Place, person string) (bool, error) {
+func (w *testChats) IsIn(_ context.Context, at sight.Place, person string) (bool, error) {
 	w.asked[at.Chat+" "+person]++
 	if w.away {
 		return true, errAway
@@ -31,12 +33,12 @@ func (w *world) IsIn(_ context.Context, at sight.Place, person string) (bool, er
 	return slices.Contains(w.members[at], person), nil
 }
 
-func (w *world) IsClosed(_ context.Context, _ sight.Place, thread string) (bool, error) {
+func (w *testChats) IsClosed(_ context.Context, _ sight.Place, thread string) (bool, error) {
 	return slices.Contains(w.closed, thread), nil
 }
 
-func newWorld() *world {
-	w := &world{chats: map[sight.Place]sight.Chat{}, members: map[sight.Place][]string{}, asked: map[string]int{}, closed: []string{"secret"}}
+func newWorld() *testChats {
+	w := &testChats{chats: map[sight.Place]sight.Chat{}, members: map[sight.Place][]string{}, asked: map[string]int{}, closed: []string{"secret"}}
 	for place, person := range map[string]string{"DA": "s:A", "DB": "s:B", "Dold": ""} {
 		w.chats[sight.Place{Channel: "s", Chat: place}] = sight.Chat{Known: true, Person: person}
 	}
@@ -49,7 +51,7 @@ func newWorld() *world {
 	return w
 }
 
-func TestWhoSeesWhat(t *testing.T) {
+func TestViews(t *testing.T) {
 	a, b := []string{"s:A", "t:1"}, []string{"s:B"}
 	all := []string{
 		"main:s:DA", "main:s:DA:9", "main:s:DB", "main:t:1", "main:s:Dold", "main:s:gone", "ops:s:DA", "ops:s:G",
@@ -82,7 +84,7 @@ func TestWhoSeesWhat(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
-			got, err := sight.Of(t.Context(), w, c.who, all)
+			got, err := sight.ViewOf(t.Context(), w, c.who, all)
 			if err != nil || !slices.Equal(got.Sessions, c.want) || got.Unknown {
 				t.Errorf("sees %q (%+v, %v)\nwant %q", got.Sessions, got.Unknown, err, c.want)
 			}
@@ -95,28 +97,28 @@ func TestWhoSeesWhat(t *testing.T) {
 	}
 }
 
-func TestWhatIsUnknownIsHidden(t *testing.T) {
+func TestUnknownChatsAreHidden(t *testing.T) {
 	w := newWorld()
 	w.away = true
 	who := sight.Asker{Session: "main:s:DA", Private: true, Accounts: []string{"s:A"}}
-	got, err := sight.Of(t.Context(), w, who, []string{"main:s:G", "main:s:DA"})
+	got, err := sight.ViewOf(t.Context(), w, who, []string{"main:s:G", "main:s:DA"})
 	if err != nil || !got.Unknown || !slices.Equal(got.Sessions, []string{"main:s:DA"}) {
 		t.Errorf("sees %+v, %v", got, err)
 	}
 	w = newWorld()
 	var many []string
-	for i := range 3 * sight.MostAsked {
+	for i := range 3 * sight.MaxAskedGroups {
 		at := sight.Place{Channel: "s", Chat: fmt.Sprint("X", i)}
 		w.chats[at], w.members[at] = sight.Chat{Known: true, Group: true}, []string{"s:A"}
 		many = append(many, "main:s:"+at.Chat, "main:s:"+at.Chat+":1")
 	}
-	got, err = sight.Of(t.Context(), w, who, many)
-	if err != nil || !got.Unknown || len(got.Sessions) != 2*sight.MostAsked || len(w.asked) != sight.MostAsked {
+	got, err = sight.ViewOf(t.Context(), w, who, many)
+	if err != nil || !got.Unknown || len(got.Sessions) != 2*sight.MaxAskedGroups || len(w.asked) != sight.MaxAskedGroups {
 		t.Errorf("of many groups sees %d, asked %d, %v", len(got.Sessions), len(w.asked), err)
 	}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	if got, err := sight.Of(gone, w, who, many); !errors.Is(err, context.Canceled) || len(got.Sessions) > 0 {
+	if got, err := sight.ViewOf(gone, w, who, many); !errors.Is(err, context.Canceled) || len(got.Sessions) > 0 {
 		t.Errorf("whoever has gone sees %+v, %v", got, err)
 	}
 }

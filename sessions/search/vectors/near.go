@@ -18,9 +18,9 @@ type Scope struct{ Session, After int64 }
 
 // A Query asks for entries whose vectors are like another vector.
 type Query struct {
-	Vector Packed
-	Of     Identity
-	In     []Scope
+	Vector   Packed
+	Identity Identity
+	Scopes   []Scope
 	// Since and Until limit the times of the entries, Until excluded, in the format of the tables; ""
 	// means no limit.
 	Since, Until string
@@ -72,8 +72,8 @@ func (s Store) Near(ctx context.Context, q Query) (found []Near, average float64
 // statementFor returns the statement that reads the vectors for a query. The statement compares the identity
 // itself, because that may change before it runs.
 func (s Store) statementFor(q Query) (query string, args []any, err error) {
-	ids, after, lowest := make([]int64, 0, len(q.In)), make([]int64, 0, len(q.In)), make([]int64, 0, len(q.In))
-	for _, in := range q.In {
+	ids, after, lowest := make([]int64, 0, len(q.Scopes)), make([]int64, 0, len(q.Scopes)), make([]int64, 0, len(q.Scopes))
+	for _, in := range q.Scopes {
 		ids, after, lowest = append(ids, in.Session), append(after, in.After), append(lowest, rowOf(in.Session, min(in.After, maxEntries-1)))
 	}
 	columns, from, key := "v.session, v.n", "unnest(CAST(? AS bigint[]), CAST(? AS bigint[])) AS s (id, after) JOIN entry_vectors v ON v.session = s.id AND v.n > s.after", "e.session = v.session AND e.n = v.n"
@@ -93,7 +93,7 @@ func (s Store) statementFor(q Query) (query string, args []any, err error) {
 		b.WriteString(" JOIN entries e ON " + key)
 	}
 	b.WriteString(" WHERE EXISTS (SELECT 1 FROM vector_identity WHERE model = ? AND prompt = ? AND dimensions = ?)")
-	args = append(args, sqldb.Text(q.Of.Model), sqldb.Text(q.Of.Prompt), q.Of.Dimensions)
+	args = append(args, sqldb.Text(q.Identity.Model), sqldb.Text(q.Identity.Prompt), q.Identity.Dimensions)
 	if q.Since != "" {
 		b.WriteString(" AND e.at >= ?")
 		args = append(args, q.Since)

@@ -7,8 +7,8 @@ import "math"
 // the same.
 type Packed []byte
 
-// MostDimensions is the most dimensions of a vector.
-const MostDimensions = 8192
+// MaxDimensions is the most dimensions of a vector.
+const MaxDimensions = 8192
 
 // Pack returns the direction of a vector. It returns nil if there is none, because all its numbers are
 // zero or one is not a number, or if it has too many dimensions.
@@ -20,7 +20,7 @@ func Pack(vector []float32) Packed {
 		}
 		largest = max(largest, math.Abs(float64(x)))
 	}
-	if largest == 0 || len(vector) > MostDimensions {
+	if largest == 0 || len(vector) > MaxDimensions {
 		return nil
 	}
 	p := make(Packed, len(vector))
@@ -36,7 +36,7 @@ func (p Packed) Likeness(other Packed) float64 {
 	if len(p) != len(other) || len(p) == 0 {
 		return 0
 	}
-	var dot, own, others int32 // they fit: these are sums of at most MostDimensions squares of 127
+	var dot, own, others int32 // they fit: these are sums of at most MaxDimensions squares of 127
 	for i, x := range p {
 		a, b := int32(int8(x)), int32(int8(other[i]))
 		dot, own, others = dot+a*b, own+a*a, others+b*b

@@ -88,7 +88,7 @@ func Copy(ctx context.Context, from *sqldb.DB, tx *sqldb.Tx) (n int64, err error
 		return 0, fmt.Errorf("copy the vectors: %w", err)
 	}
 	for after := int64(0); ; {
-		rows, list, err := readSome(ctx, from, after)
+		rows, list, err := readVectors(ctx, from, after)
 		if err == nil && len(rows) > 0 {
 			_, err = tx.Exec("INSERT INTO entry_vectors (session, n, vector) SELECT v.row >> 28, v.row & 268435455, v.vector FROM unnest(CAST(? AS bigint[]), CAST(? AS bytea[])) AS v (row, vector)", rows, list)
 		}
@@ -102,9 +102,9 @@ func Copy(ctx context.Context, from *sqldb.DB, tx *sqldb.Tx) (n int64, err error
 	}
 }
 
-// readSome reads some vectors of a SQLite database, those with the lowest rows after one.
-func readSome(ctx context.Context, from *sqldb.DB, after int64) (rows []int64, list [][]byte, err error) {
-	found, err := from.Read.QueryContext(ctx, "SELECT row, vector FROM entry_vectors WHERE row > ? ORDER BY row LIMIT ?", after, rowsAtOnce)
+// readVectors reads some vectors of a SQLite database, those with the lowest rows after one.
+func readVectors(ctx context.Context, from *sqldb.DB, after int64) (rows []int64, list [][]byte, err error) {
+	found, err := from.Read.QueryContext(ctx, "SELECT row, vector FROM entry_vectors WHERE row > ? ORDER BY row LIMIT ?", after, rowsPerDelete)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -192,8 +192,8 @@ func (s Store) checkHeld(tx *sqldb.Tx, h Hold) error {
 }
 
 const (
-	rowsAtOnce     = 2000 // the most rows that one transaction deletes
-	sessionsAtOnce = 1000
+	rowsPerDelete     = 2000 // the most rows that one transaction deletes
+	sessionsPerUpdate = 1000
 )
 
 // Begin removes all vectors, and then allows those of an identity to be added. If a process dies before
@@ -214,7 +214,7 @@ func (s Store) Begin(ctx context.Context, h Hold, of Identity) error {
 	}
 	for before := int64(math.MaxInt64); before > 0; {
 		var lowest sql.NullInt64
-		err := s.DB.Read.QueryRowContext(ctx, "SELECT min(id) FROM (SELECT id FROM sessions WHERE id < ? ORDER BY id DESC LIMIT ?) AS page", before, sessionsAtOnce).Scan(&lowest)
+		err := s.DB.Read.QueryRowContext(ctx, "SELECT min(id) FROM (SELECT id FROM sessions WHERE id < ? ORDER BY id DESC LIMIT ?) AS page", before, sessionsPerUpdate).Scan(&lowest)
 		if err == nil {
 			err = s.writeIfHeld(ctx, h, func(tx *sqldb.Tx) error {
 				_, err := tx.Exec("UPDATE sessions SET embedded = 0 WHERE id < ? AND id >= ? AND embedded > 0", before, lowest.Int64)
@@ -237,7 +237,7 @@ func (s Store) removeAll(ctx context.Context, h Hold) error {
 	}
 	for removed := int64(1); removed > 0; {
 		err := s.writeIfHeld(ctx, h, func(tx *sqldb.Tx) (err error) {
-			removed, err = tx.Exec(some, rowsAtOnce)
+			removed, err = tx.Exec(some, rowsPerDelete)
 			return err
 		})
 		if err != nil {
@@ -284,17 +284,17 @@ func (s Store) Put(tx *sqldb.Tx, session int64, rows []Row) error {
 
 // A State says how complete the vectors are.
 type State struct {
-	Of      Identity
-	Vectors int64
-	Waiting int64 // entries whose vectors may be missing, including some that will have none
+	Identity Identity
+	Vectors  int64
+	Waiting  int64 // entries whose vectors may be missing, including some that will have none
 }
 
-// countedRows is the most rows that PostgreSQL counts; above that, its estimate is good enough.
-const countedRows = 200_000
+// maxCountedRows is the most rows that PostgreSQL counts; above that, its estimate is good enough.
+const maxCountedRows = 200_000
 
 // State counts the vectors.
 func (s Store) State(ctx context.Context) (st State, err error) {
-	if st.Of, err = s.Identity(ctx); err != nil {
+	if st.Identity, err = s.Identity(ctx); err != nil {
 		return st, err
 	}
 	if err := s.DB.Read.QueryRowContext(ctx, "SELECT CAST(coalesce(sum(indexed - embedded), 0) AS BIGINT) FROM sessions WHERE embedded < indexed").Scan(&st.Waiting); err != nil {
@@ -302,7 +302,7 @@ func (s Store) State(ctx context.Context) (st State, err error) {
 	}
 	if s.DB.IsPostgres() {
 		err := s.DB.Read.QueryRowContext(ctx, "SELECT CAST(reltuples AS BIGINT) FROM pg_class WHERE oid = to_regclass('entry_vectors')").Scan(&st.Vectors)
-		if err != nil || st.Vectors > countedRows {
+		if err != nil || st.Vectors > maxCountedRows {
 			return st, err
 		}
 	}
@@ -318,8 +318,8 @@ const (
 
 func rowOf(session, n int64) int64 { return session<<numberBits + n }
 
-// Lacks returns a condition that is true of an entry e without a vector.
-func (s Store) Lacks() string {
+// LacksVectorCondition returns a condition that is true of an entry e without a vector.
+func (s Store) LacksVectorCondition() string {
 	if s.DB.IsPostgres() {
 		return "NOT EXISTS (SELECT 1 FROM entry_vectors v WHERE v.session = e.session AND v.n = e.n)"
 	}

@@ -15,8 +15,8 @@ import (
 	"parley/sessions/sqlstore"
 )
 
-// open opens a database with the tables of a store, in which no entries are.
-func open(t testing.TB, place string, watch *sqldbtest.Statements) vectors.Store {
+// openStore opens a database with the tables of a store, in which no entries are.
+func openStore(t testing.TB, place string, watch *sqldbtest.Statements) vectors.Store {
 	t.Helper()
 	ctx := t.Context()
 	if watch != nil {
@@ -30,12 +30,12 @@ func open(t testing.TB, place string, watch *sqldbtest.Statements) vectors.Store
 	return vectors.Store{DB: db}
 }
 
-func identity(dimensions int) vectors.Identity {
+func newIdentity(dimensions int) vectors.Identity {
 	return vectors.Identity{Model: "m", Prompt: "p", Dimensions: dimensions}
 }
 
-// take takes the vectors of a database that nobody has taken.
-func take(t testing.TB, s vectors.Store) vectors.Hold {
+// mustTake takes the vectors of a database that nobody has taken.
+func mustTake(t testing.TB, s vectors.Store) vectors.Hold {
 	t.Helper()
 	h, taken, err := s.Take(t.Context(), time.Hour)
 	if err != nil || !taken {
@@ -44,29 +44,29 @@ func take(t testing.TB, s vectors.Store) vectors.Hold {
 	return h
 }
 
-// expire ends the time of whoever has taken the vectors.
-func expire(t testing.TB, s vectors.Store) {
+// expireHold ends the time of whoever has taken the vectors.
+func expireHold(t testing.TB, s vectors.Store) {
 	t.Helper()
 	if _, err := s.DB.Exec(t.Context(), "UPDATE vector_identity SET taken = taken / 2"); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// begin begins vectors of so many dimensions.
-func begin(t testing.TB, s vectors.Store, h vectors.Hold, dimensions int) {
+// mustBegin begins vectors of so many dimensions.
+func mustBegin(t testing.TB, s vectors.Store, h vectors.Hold, dimensions int) {
 	t.Helper()
-	if err := s.Begin(t.Context(), h, identity(dimensions)); err != nil {
+	if err := s.Begin(t.Context(), h, newIdentity(dimensions)); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// put puts so many random vectors of each session.
-func put(t testing.TB, s vectors.Store, h vectors.Hold, sessions, each, dimensions int) {
+// putRandom puts so many random vectors of each session.
+func putRandom(t testing.TB, s vectors.Store, h vectors.Hold, sessions, each, dimensions int) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(1, 2))
 	for session := range sessions {
 		err := s.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
-			if err := s.Check(tx, h, identity(dimensions)); err != nil {
+			if err := s.Check(tx, h, newIdentity(dimensions)); err != nil {
 				return err
 			}
 			var rows []vectors.Row
@@ -85,16 +85,16 @@ func put(t testing.TB, s vectors.Store, h vectors.Hold, sessions, each, dimensio
 	}
 }
 
-func TestNearLooksAtItsScopesAlone(t *testing.T) {
+func TestNearSearchesOnlyItsScopes(t *testing.T) {
 	for name, place := range map[string]string{"sqlite": filepath.Join(t.TempDir(), "store.db"), "postgres": sqldbtest.New(t)} {
 		t.Run(name, func(t *testing.T) {
 			var statements sqldbtest.Statements
-			s := open(t, place, &statements)
-			h := take(t, s)
-			begin(t, s, h, 8)
-			put(t, s, h, 5, 20, 8)
+			s := openStore(t, place, &statements)
+			h := mustTake(t, s)
+			mustBegin(t, s, h, 8)
+			putRandom(t, s, h, 5, 20, 8)
 			statements.Forget()
-			q := vectors.Query{Vector: vectors.Pack([]float32{1, 2, 3, 4, 5, 6, 7, 8}), Of: identity(8), Limit: 100, In: []vectors.Scope{{Session: 2, After: 15}, {Session: 4}, {Session: 77}}}
+			q := vectors.Query{Vector: vectors.Pack([]float32{1, 2, 3, 4, 5, 6, 7, 8}), Identity: newIdentity(8), Limit: 100, Scopes: []vectors.Scope{{Session: 2, After: 15}, {Session: 4}, {Session: 77}}}
 			got, average, err := s.Near(t.Context(), q)
 			if err != nil || len(got) != 5+20 || average == 0 || !slices.IsSortedFunc(got, func(a, b vectors.Near) int { return int(1000 * (b.Likeness - a.Likeness)) }) {
 				t.Errorf("near are %v (average %.2f), %v", got, average, err)
@@ -107,11 +107,11 @@ func TestNearLooksAtItsScopesAlone(t *testing.T) {
 			if !s.DB.IsPostgres() {
 				sqldbtest.WantNoScan(t, s.DB, statements.List(), func(table, _ string) bool { return table != "v" && table != "e" })
 			}
-			q.Of.Prompt = "other"
+			q.Identity.Prompt = "other"
 			if got, _, err := s.Near(t.Context(), q); err != nil || len(got) > 0 {
 				t.Errorf("of another identity near are %v, %v", got, err)
 			}
-			err = s.DB.Write(t.Context(), func(tx *sqldb.Tx) error { return s.Check(tx, h, q.Of) })
+			err = s.DB.Write(t.Context(), func(tx *sqldb.Tx) error { return s.Check(tx, h, q.Identity) })
 			if !errors.Is(err, vectors.ErrOtherIdentity) {
 				t.Errorf("another identity is checked with %v", err)
 			}
@@ -120,21 +120,21 @@ func TestNearLooksAtItsScopesAlone(t *testing.T) {
 }
 
 // A process that was overtaken changes nothing anymore, and does not take the right from the one that has it.
-func TestWhoIsOvertakenChangesNothing(t *testing.T) {
+func TestAProcessWhoseHoldEndedChangesNothing(t *testing.T) {
 	for name, place := range map[string]string{"sqlite": filepath.Join(t.TempDir(), "store.db"), "postgres": sqldbtest.New(t)} {
 		t.Run(name, func(t *testing.T) {
-			s := open(t, place, nil)
-			stale := take(t, s)
-			begin(t, s, stale, 8)
+			s := openStore(t, place, nil)
+			stale := mustTake(t, s)
+			mustBegin(t, s, stale, 8)
 			if _, taken, err := s.Take(t.Context(), time.Hour); taken || err != nil {
 				t.Fatalf("two have taken them: %v", err)
 			}
-			expire(t, s)
-			put(t, s, take(t, s), 2, 3, 8)
+			expireHold(t, s)
+			putRandom(t, s, mustTake(t, s), 2, 3, 8)
 			for what, do := range map[string]func(vectors.Hold) error{
-				"begins anew": func(h vectors.Hold) error { return s.Begin(t.Context(), h, identity(4)) },
+				"begins anew": func(h vectors.Hold) error { return s.Begin(t.Context(), h, newIdentity(4)) },
 				"puts": func(h vectors.Hold) error {
-					return s.DB.Write(t.Context(), func(tx *sqldb.Tx) error { return s.Check(tx, h, identity(8)) })
+					return s.DB.Write(t.Context(), func(tx *sqldb.Tx) error { return s.Check(tx, h, newIdentity(8)) })
 				},
 			} {
 				for _, h := range []vectors.Hold{stale, {}} {
@@ -149,7 +149,7 @@ func TestWhoIsOvertakenChangesNothing(t *testing.T) {
 			if _, taken, err := s.Take(t.Context(), time.Hour); taken || err != nil {
 				t.Errorf("who was overtaken has let others take them: %v", err)
 			}
-			near, _, err := s.Near(t.Context(), vectors.Query{Vector: vectors.Pack([]float32{1, 2, 3, 4, 5, 6, 7, 8}), Of: identity(8), Limit: 10, In: []vectors.Scope{{Session: 1}, {Session: 2}}})
+			near, _, err := s.Near(t.Context(), vectors.Query{Vector: vectors.Pack([]float32{1, 2, 3, 4, 5, 6, 7, 8}), Identity: newIdentity(8), Limit: 10, Scopes: []vectors.Scope{{Session: 1}, {Session: 2}}})
 			if err != nil || len(near) != 6 {
 				t.Errorf("there are the vectors %v, %v", near, err)
 			}
@@ -158,18 +158,18 @@ func TestWhoIsOvertakenChangesNothing(t *testing.T) {
 }
 
 // A hold that was left is of no use, though nobody else has taken the vectors.
-func TestAHoldThatWasLeftIsOver(t *testing.T) {
-	s := open(t, filepath.Join(t.TempDir(), "store.db"), nil)
-	h := take(t, s)
+func TestAReleasedHoldIsInvalid(t *testing.T) {
+	s := openStore(t, filepath.Join(t.TempDir(), "store.db"), nil)
+	h := mustTake(t, s)
 	if err := s.Leave(t.Context(), h); err != nil {
 		t.Fatal(err)
 	}
 	for _, h := range []vectors.Hold{h, {}} {
-		if err := s.Begin(t.Context(), h, identity(8)); !errors.Is(err, vectors.ErrOvertaken) {
+		if err := s.Begin(t.Context(), h, newIdentity(8)); !errors.Is(err, vectors.ErrOvertaken) {
 			t.Errorf("it begins anew with %v", err)
 		}
 	}
-	take(t, s)
+	mustTake(t, s)
 }
 
 // BenchmarkNear looks through 20,000 vectors of 768 dimensions, in 20 sessions of 40.
@@ -177,13 +177,13 @@ func BenchmarkNear(b *testing.B) {
 	const sessions, each, dimensions = 40, 1000, 768
 	for name, place := range map[string]func() string{"sqlite": func() string { return filepath.Join(b.TempDir(), "store.db") }, "postgres": func() string { return sqldbtest.New(b) }} {
 		b.Run(name, func(b *testing.B) {
-			s := open(b, place(), nil)
-			h := take(b, s)
-			begin(b, s, h, dimensions)
-			put(b, s, h, sessions, each, dimensions)
-			q := vectors.Query{Of: identity(dimensions), Limit: 30}
+			s := openStore(b, place(), nil)
+			h := mustTake(b, s)
+			mustBegin(b, s, h, dimensions)
+			putRandom(b, s, h, sessions, each, dimensions)
+			q := vectors.Query{Identity: newIdentity(dimensions), Limit: 30}
 			for session := range sessions / 2 {
-				q.In = append(q.In, vectors.Scope{Session: int64(2*session + 1)})
+				q.Scopes = append(q.Scopes, vectors.Scope{Session: int64(2*session + 1)})
 			}
 			v := make([]float32, dimensions)
 			for i := range v {

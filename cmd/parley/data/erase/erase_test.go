@@ -643,7 +643,7 @@ func TestFilesThatWaitToBeSentAreForgotten(t *testing.T) {
 			t.Fatal(err)
 		}
 		id := turn + "#call"
-		refs, err := store.Keep(t.Context(), copies.Messages{Session: session, Call: id, MostBytes: 100}, dir, []string{"a"})
+		refs, err := store.Keep(t.Context(), copies.Messages{Session: session, Call: id, MaxBytes: 100}, dir, []string{"a"})
 		if err == nil {
 			err = store.Refer(session, id, refs)
 		}

@@ -144,7 +144,7 @@ func TestOldDeadLettersLetGoOfTheirFiles(t *testing.T) {
 	}
 	publish := func(id string) bus.FileRef {
 		t.Helper()
-		refs, err := files.Keep(t.Context(), copies.Messages{Session: session, Call: id, IDs: []string{id}, MostBytes: 100}, dir, []string{"a"})
+		refs, err := files.Keep(t.Context(), copies.Messages{Session: session, Call: id, IDs: []string{id}, MaxBytes: 100}, dir, []string{"a"})
 		if err == nil {
 			err = bus.PublishOutbound(t.Context(), h.Bus, bus.Outbound{
 				ID: id, To: bus.Address{Channel: hometest.Channel, Chat: id}, Text: "x", Session: session, Turn: id, Files: refs, At: time.Now(),

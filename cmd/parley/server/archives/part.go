@@ -105,8 +105,8 @@ func Source(t archive.Table, judges func() bool) problems.Source {
 	const id = "audit_archive"
 	began := time.Now()
 	return problems.Source{
-		ID: id, Judges: judges,
-		Look: func(ctx context.Context, _ map[string]bool) ([]problems.Concern, error) {
+		ID: id, IsResponsible: judges,
+		FindConcerns: func(ctx context.Context, _ map[string]bool) ([]problems.Concern, error) {
 			s, err := t.State(ctx)
 			if err != nil || !s.Wanted {
 				return nil, err
@@ -120,6 +120,6 @@ func Source(t archive.Table, judges func() bool) problems.Source {
 			}
 			return nil, nil
 		},
-		Over: func(string) string { return textAgain },
+		EndText: func(string) string { return textAgain },
 	}
 }
