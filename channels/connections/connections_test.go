@@ -14,7 +14,7 @@ import (
 	"parley/channels/connections"
 )
 
-// Each change is told once, and anew by a process that learns how the channel does.
+// Each change is emitted once. A process that learns the state of a channel emits it again.
 func TestEachChangeIsEmittedOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "bus.db")
 	synctest.Test(t, func(t *testing.T) {

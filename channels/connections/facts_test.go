@@ -15,7 +15,7 @@ import (
 	"parley/channels/connections"
 )
 
-// A memoryNotes keeps notes, and counts how often.
+// A memoryNotes keeps notes in memory, and counts how many were written.
 type memoryNotes struct {
 	mu     sync.Mutex
 	kept   map[string]string
@@ -47,7 +47,8 @@ type silentEmitter struct{}
 
 func (silentEmitter) Emit(bus.Event) {}
 
-// What a process knows of a channel is kept once it changes; when messages come, now and then.
+// What a process knows about a channel is stored when it changes, and the times of messages at most every ten
+// seconds.
 func TestFactsAreStoredForAllProcesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kept := &memoryNotes{kept: map[string]string{}}
@@ -78,7 +79,7 @@ func TestFactsAreStoredForAllProcesses(t *testing.T) {
 		if f := facts(); f != (connections.Facts{}) || kept.times != 0 {
 			t.Errorf("a process that knows nothing has kept %+v", f)
 		}
-		traffic.Observe(func(string, time.Duration) {})("sent", 0) // also who does not receive sends
+		traffic.Observe(func(string, time.Duration) {})("sent", 0) // a process that does not receive can still send
 		sent := time.Now().Truncate(time.Second)
 		if f := facts(); !f.LastOut.Equal(sent) || f.Up || !f.Since.IsZero() {
 			t.Errorf("kept is %+v, want what was sent", f)
@@ -95,7 +96,7 @@ func TestFactsAreStoredForAllProcesses(t *testing.T) {
 			t.Errorf("kept is %+v, want the name and the same time", got)
 		}
 		times := kept.times
-		for range 60 { // messages come all the time
+		for range 60 { // messages arrive all the time
 			traffic.NoteReceived()
 			time.Sleep(time.Second)
 		}
@@ -116,7 +117,7 @@ func TestFactsAreStoredForAllProcesses(t *testing.T) {
 	})
 }
 
-// What another release has kept is no error, and what was had since is added.
+// A note of another release is no error, and times that are newer than the note are added to it.
 func TestFactsOfOtherReleases(t *testing.T) {
 	kept := &memoryNotes{kept: map[string]string{"state slack": "what?", "in slack": strings.Repeat("9", 30), "new slack": "x", "out slack": "2030-01-02T03:04:05Z"}}
 	all, err := connections.Read(t.Context(), kept)

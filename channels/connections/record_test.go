@@ -16,7 +16,7 @@ import (
 	"parley/channels/connections"
 )
 
-// Each change is recorded once for subscribers, however often the database fails meanwhile.
+// Each change is recorded once for subscribers, no matter how often the database fails in between.
 func TestEachChangeIsRecordedOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "bus.db")
 	synctest.Test(t, func(t *testing.T) {

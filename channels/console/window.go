@@ -127,7 +127,7 @@ func (w *window) close() { w.program.Send(closeMsg{}) }
 // A closeMsg tells the prompt that the conversation is over.
 type closeMsg struct{}
 
-// changed changes what the window shows, and has it drawn soon.
+// update changes what the window shows, and has it drawn soon.
 func (w *window) update(change func()) {
 	w.mu.Lock()
 	change()

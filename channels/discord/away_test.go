@@ -307,7 +307,7 @@ func (l *listener) checkSecondAfterFirst(t *testing.T) {
 }
 
 // If the very first process dies before it has published anything, the next one reads what was said since its
-// startReceiving, in order.
+// start, in order.
 func TestTheFirstStartIsRemembered(t *testing.T) {
 	l := newListener(t)
 	l.book = &book{cursors: map[string]string{}}

@@ -230,8 +230,8 @@ func TestChatsDoNotWaitForEachOther(t *testing.T) {
 		_, err := r.Send(ctx, address("11"), textPart("hi"))
 		hung <- err
 	}()
-	// Neither another chat nor the same one waits for the call that hangs, nor
-	// for a limit that the platform has announced: who waits is the Dispatcher.
+	// Neither the hanging call nor an announced rate limit makes another call wait, in any chat: only the Dispatcher
+	// waits.
 	r.server.Fail("POST messages", "12", 1, discordtest.Answer(429, `{"retry_after": 60, "global": true}`, "X-RateLimit-Global", "true", "X-RateLimit-Reset-After", "60"))
 	if _, err := r.Send(t.Context(), address("12"), textPart("hi")); err == nil {
 		t.Error("no limit")
@@ -242,8 +242,6 @@ func TestChatsDoNotWaitForEachOther(t *testing.T) {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			// Neither the hanging call nor an announced rate limit makes another call wait, in any chat: only
-			// the Dispatcher waits.
 			t.Fatal("the first call does not arrive")
 		}
 	}

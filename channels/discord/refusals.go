@@ -21,7 +21,7 @@ func rejectedError(code string, err error) error {
 // codeOverloaded is Discord's error code for "API resource is currently overloaded".
 const codeOverloaded = 130000
 
-// requireSendError classifies a failed call by its error and trace. It leaves out discordgo's texts, because they contain
+// sendError classifies a failed call by its error and trace. It leaves out discordgo's texts, because they contain
 // the answer's body, which may quote the message to be sent.
 func sendError(err error, t *requestTrace) *channels.SendError {
 	status := int(t.status.Load())

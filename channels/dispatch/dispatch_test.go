@@ -108,8 +108,6 @@ func (s *testStage) publish(t *testing.T, outs ...bus.Outbound) {
 	for _, out := range outs {
 		body, err := out.Encode()
 		if err == nil {
-			// failFirstSends returns an OnSend that makes the first sends to a chat fail, each with the next
-			// error.
 			err = s.Bus.Publish(t.Context(), bus.OutboundTopic("c"), bus.Message{ID: out.ID, Key: out.To.String(), Body: body})
 		}
 		if err != nil {
@@ -123,12 +121,11 @@ func (s *testStage) lookup(t *testing.T, id string) channels.Send {
 	send, err := s.Book.Lookup(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
-		// A failingBook fails to record sends until a given time.
 	}
 	return send
 }
 
-// failFirstSends makes the first sends to a chat fail, each with the next error.
+// failFirstSends returns an OnSend that makes the first sends to a chat fail, each with the next error.
 func failFirstSends(chat string, arrives bool, errs ...error) func(context.Context, bus.Address, channels.Part) (bool, error) {
 	var mu sync.Mutex
 	return func(_ context.Context, to bus.Address, _ channels.Part) (bool, error) {
@@ -412,7 +409,7 @@ func TestSendsKeepTheRateLimits(t *testing.T) {
 	})
 }
 
-// A failingBook takes no news of sends for a while.
+// A failingBook fails to record sends until a given time.
 type failingBook struct {
 	channels.Sends
 	failsUntil time.Time

@@ -43,7 +43,7 @@ func (n *notices) tellSessionUndelivered(work context.Context, d *delivery, code
 	return nil
 }
 
-// tellChatRefused tells a chat that an answer will not come, if the platform has tellChatRefused the answer's content but not the
+// tellChatRefused tells a chat that an answer will not come, if the platform has refused the answer's content but not the
 // chat, and the answer has no fallback. This notice has no session, so nobody is told if it can't be sent either.
 func (n *notices) tellChatRefused(work context.Context, d *delivery, code string) error {
 	if d.out.Session == "" || d.out.Told != nil || len(d.out.Fallback) > 0 || !isAboutContent(n.channel, code) {

@@ -35,7 +35,7 @@ type draft struct {
 	todo           todoList    // the turn's list of tasks
 	lastHeard      time.Time
 
-	// previewInterval is the minimum time between two previewInterval, which are not recorded; 0 means that the draft is a
+	// previewInterval is the minimum time between two previews, which are not recorded; 0 means that the draft is a
 	// message.
 	previewInterval time.Duration
 	repeatPreviewAt time.Time // when to repeat a preview so that it does not fade

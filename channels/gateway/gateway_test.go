@@ -298,11 +298,8 @@ func (f *forgetfulBook) RecordChat(ctx context.Context, c channels.Chat) error {
 	return f.Book.RecordChat(ctx, c)
 }
 
-// In a group's thread nothing further has to be addressed to the bot, so that it
-// takes part there must not be lost.
+// In a thread of a group, later messages need no mention, so the record that the bot takes part must not be lost.
 func TestAThreadThatCannotBeRecordedIsPassedOnAgain(t *testing.T) {
-	// In a thread of a group, later messages need no mention, so the record that the bot takes part must not be
-	// lost.
 	book := &forgetfulBook{failing: true}
 	setup := func(s *testStage, g *gateway.Gateway) { book.Book, g.Chats = s.Book, book }
 	withConfiguredGateway(t, bus.Caps{}, gateway.Access{Policy: "open"}, setup, func(t *testing.T, s *testStage) {

@@ -21,7 +21,7 @@ import (
 	"parley/tools/testlog"
 )
 
-// A home is a home with a checklist.
+// A home is a bot's home with a checklist.
 type home struct {
 	*hometest.Home
 	t        *testing.T
@@ -59,7 +59,7 @@ func (s *home) service() *heartbeat.Service {
 	}
 }
 
-// runProcesses runs processes for a while, and gives the beats that began.
+// runProcesses runs processes for a while, and returns the heartbeats that they began.
 func (s *home) runProcesses(processes int, during time.Duration) (beats []bus.Inbound) {
 	s.t.Helper()
 	ctx, stop := context.WithTimeout(s.t.Context(), during)
@@ -83,15 +83,15 @@ func (s *home) runProcesses(processes int, during time.Duration) (beats []bus.In
 	return beats
 }
 
-// A beat begins once in a fleet, none while the last is under way, while there is nothing
-// to look at, or once what it may use is used.
+// A heartbeat begins once in a fleet. None begins while the previous one is running, while the checklist is
+// empty, or once the day's budget is used up.
 func TestWhenHeartbeatsBegin(t *testing.T) {
 	withHome(t, func(t *testing.T, s *home) {
 		beats := s.runProcesses(3, 11*time.Minute)
 		if len(beats) != 1 || !strings.Contains(beats[0].Text, "Is the disk full?") || beats[0].From.ID != "heartbeat:ops" || beats[0].From.Owner || beats[0].Schedule == "" {
 			t.Errorf("begun are %+v", beats)
 		}
-		if beats := s.runProcesses(3, 35*time.Minute); len(beats) != 1 { // the first is under way all the while
+		if beats := s.runProcesses(3, 35*time.Minute); len(beats) != 1 { // the first one is still running
 			t.Errorf("begun are %+v", beats)
 		}
 		s.writeChecklist("# Every time\n\n<!-- nothing yet -->\n")
@@ -128,7 +128,7 @@ func TestWhenHeartbeatsBegin(t *testing.T) {
 	})
 }
 
-// answer is what a turn of the heartbeat says, and how it ended.
+// answer makes a heartbeat's turn send a text, and end in a state.
 func (s *home) answer(turn, state, text string) {
 	s.t.Helper()
 	at := bus.Address{Channel: heartbeat.Name, Chat: "ops", Thread: time.Now().UTC().Format(time.DateOnly)}
@@ -147,14 +147,14 @@ func (s *home) answer(turn, state, text string) {
 	if err := log.Append(s.t.Context(), log.Next(), done); err != nil {
 		s.t.Fatal(err)
 	}
-	for range 2 { // it may come again
+	for range 2 { // the same part may be sent again
 		if _, err := s.service().Send(s.t.Context(), at, channels.Part{Key: channels.PartKey(bus.ReplyID(turn), 0), Text: text}); err != nil {
 			s.t.Fatal(err)
 		}
 	}
 }
 
-// sentTexts is what people have been sentTexts.
+// sentTexts returns the texts that people were sent.
 func (s *home) sentTexts() (texts []string) {
 	s.t.Helper()
 	for _, out := range bustest.TakeOutbound(s.t, s.Bus, "telegram") {
@@ -166,7 +166,7 @@ func (s *home) sentTexts() (texts []string) {
 	return texts
 }
 
-// What is found is told once, that there is nothing never, and that it failed once a day.
+// A finding is reported once, a failure once a day, and that there is nothing to report never.
 func TestFindingsAreReportedOnce(t *testing.T) {
 	withHome(t, func(t *testing.T, s *home) {
 		s.answer("a", sessions.TurnCompleted, "the disk is full")

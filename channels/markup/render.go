@@ -183,7 +183,7 @@ func splitForParsing(md string) (part, rest string) {
 	return md[:i], md[i:]
 }
 
-// utf16Length returns the length of s in UTF-16 utf16Length.
+// utf16Length returns the length of s in UTF-16 units.
 func utf16Length(s string) (n int) {
 	for _, r := range s {
 		n += utf16.RuneLen(r)

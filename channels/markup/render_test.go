@@ -27,13 +27,10 @@ func allDialects() []markup.Dialect {
 	return []markup.Dialect{markup.Plain, markup.Markdown, markup.TelegramHTML, markup.SlackMrkdwn, markup.DiscordMarkdown, markup.HTML}
 }
 
-// Each testdata/NAME.md is rendered in each dialect; NAME.DIALECT has the
-// pieces with a line of = between them.
+// Each testdata/NAME.md is rendered in each dialect. NAME.DIALECT contains the pieces, separated by lines of =.
 func TestGolden(t *testing.T) {
 	inputs, err := filepath.Glob("testdata/*.md")
 	if err != nil || len(inputs) == 0 {
-		// Each testdata/NAME.md is rendered in each dialect. NAME.DIALECT contains the pieces, separated by
-		// lines of =.
 		t.Fatalf("%d inputs, %v", len(inputs), err)
 	}
 	r := markup.New()
@@ -238,7 +235,7 @@ func TestLinksLeadOnlyToTheWeb(t *testing.T) {
 	}
 }
 
-// visibleText is what Telegram shows; it fails where tags are not balanced.
+// visibleText returns what Telegram shows. It fails the test if tags are not balanced.
 func visibleText(t *testing.T, html string) string {
 	t.Helper()
 	var open []string
@@ -251,7 +248,6 @@ func visibleText(t *testing.T, html string) string {
 		if len(open) == 0 || open[len(open)-1] != name {
 			t.Errorf("tag %s closes %v in %q", tag, open, html)
 			return ""
-			// visibleText returns what Telegram shows. It fails the test if tags are not balanced.
 		}
 		open = open[:len(open)-1]
 		return ""

@@ -74,7 +74,7 @@ func TestDestinations(t *testing.T) {
 	}
 }
 
-// What may be repeated is tried through an outage, and not after a refusal.
+// A call is retried during an outage, and not after a refusal.
 func TestRetryUntilDone(t *testing.T) {
 	t.Parallel()
 	away := errors.New("nobody answers")

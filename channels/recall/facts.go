@@ -100,7 +100,7 @@ type membership struct {
 	person string
 }
 
-// A membershipAnswer is a platform's membershipAnswer, or the error that it gave instead.
+// A membershipAnswer is a platform's answer, or the error that it gave instead.
 type membershipAnswer struct {
 	ready    chan struct{} // closed once the answer is there
 	askedAt  time.Time     // when the platform was asked

@@ -65,14 +65,11 @@ func (fixedIndex) SessionsSpokenIn(context.Context, string, []string, int) ([]st
 }
 
 // slowPlatforms answer slowly, and for the chat "hangs" not at all.
-
-// by chat, how many requests are running
 type slowPlatforms struct {
-	// the maximum of requests in all chats together
 	mu         sync.Mutex
-	running    map[string]int // the maximum of requests in one chat
-	maxRunning int            // of all chats together
-	maxPerChat int            // of one chat
+	running    map[string]int // by chat, how many requests are running
+	maxRunning int            // the maximum of requests in all chats together
+	maxPerChat int            // the maximum of requests in one chat
 }
 
 func (p *slowPlatforms) Link(ctx context.Context, at bus.Address, message string) (string, error) {

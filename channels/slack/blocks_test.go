@@ -218,7 +218,7 @@ func TestOneRefusedBlockDoesNotStopMarkdown(t *testing.T) {
 	// After a refusal that isn't about blocks, the message is not sent again without its block.
 	before := r.server.Calls("chat.postMessage")
 	r.server.Fail("chat.postMessage", "C1", 1, slacktest.Refuse("is_archived"))
-	if _, err := r.Send(t.Context(), address("C1"), partWithHeading("k/9", "Hello")); sendError(t, err).Code != "is_archived" {
+	if _, err := r.Send(t.Context(), address("C1"), partWithHeading("k/9", "Hello")); requireSendError(t, err).Code != "is_archived" {
 		t.Errorf("got %v", err)
 	}
 	if n := r.server.Calls("chat.postMessage") - before; n != 1 {

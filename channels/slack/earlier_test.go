@@ -44,7 +44,7 @@ func TestEarlierMessagesOfAThreadAreRead(t *testing.T) {
 	}
 	r.server.Fail("conversations.replies", "", 1, slacktest.Refuse("missing_scope"))
 	_, err = c.MessagesBefore(t.Context(), in, 20, false)
-	if fault := sendError(t, err); fault.Fault != channels.Rejected || !strings.Contains(fault.Code, "missing_scope") {
+	if fault := requireSendError(t, err); fault.Fault != channels.Rejected || !strings.Contains(fault.Code, "missing_scope") {
 		t.Errorf("got %v", fault)
 	}
 

@@ -198,7 +198,7 @@ func (o *outages) logOutage(ctx context.Context, err error) {
 }
 
 // save moves the cursor to the last sign of life, or to the oldest message that has not been published yet. The
-// savedCursor does not move while there is a gap.
+// cursor does not move while there is a gap.
 func (o *outages) save(ctx context.Context) {
 	waits := o.lanes.oldestUnpublished()
 	o.mu.Lock()

@@ -170,7 +170,7 @@ func TestPlacesThatTheAppMayNotShowAreSkipped(t *testing.T) {
 	user := bus.Inbound{From: bus.Person{ID: "slack:U7"}, At: address("D7")}
 	var faults []channels.Fault
 	for range 2 {
-		faults = append(faults, sendError(t, r.Welcome(t.Context(), user, channels.Welcome{Text: "hello"})).Fault)
+		faults = append(faults, requireSendError(t, r.Welcome(t.Context(), user, channels.Welcome{Text: "hello"})).Fault)
 	}
 	if err := r.Welcome(t.Context(), user, channels.Welcome{Text: "hello"}); err != nil || r.server.Home("U7") != "hello" {
 		t.Errorf("the home shows %q, %v", r.server.Home("U7"), err)

@@ -746,7 +746,7 @@ func TestRefusedTokensEndReceiving(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 		err := r.Receive(ctx, newMessageRecorder(r).publish)
 		cancel()
-		if e := sendError(t, err); e.Fault != channels.Stop || e.Code != code || e.Setting != setting {
+		if e := requireSendError(t, err); e.Fault != channels.Stop || e.Code != code || e.Setting != setting {
 			t.Errorf("%s: got %v, want stop", method, e)
 		}
 	}
@@ -755,14 +755,14 @@ func TestRefusedTokensEndReceiving(t *testing.T) {
 		t.Error(err)
 	}
 	r.server.Fail("apps.connections.open", "", 1, slacktest.Refuse("missing_scope"))
-	if e := sendError(t, r.CheckSocket(t.Context())); e.Fault != channels.Stop || !strings.Contains(e.Remedy, "connections:write") {
+	if e := requireSendError(t, r.CheckSocket(t.Context())); e.Fault != channels.Stop || !strings.Contains(e.Remedy, "connections:write") {
 		t.Errorf("got %v, want stop", e)
 	}
 	c, err := slack.New(slack.Config{Name: "slack", BotToken: botToken})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e := sendError(t, c.Receive(t.Context(), nil)); e.Fault != channels.Stop || !strings.Contains(e.Error(), "app_token") {
+	if e := requireSendError(t, c.Receive(t.Context(), nil)); e.Fault != channels.Stop || !strings.Contains(e.Error(), "app_token") {
 		t.Errorf("got %v", e)
 	}
 }

@@ -84,7 +84,7 @@ func TestRefusals(t *testing.T) {
 	} {
 		r.server.Fail("chat.postMessage", "C1", 1, c.act)
 		_, err := r.Send(t.Context(), address("C1"), textPart("hi"))
-		got := *sendError(t, err)
+		got := *requireSendError(t, err)
 		got.Err, got.Remedy = nil, ""
 		if got != c.want {
 			t.Errorf("%s: got %+v, want %+v", what, got, c.want)
@@ -97,14 +97,14 @@ func TestRefusals(t *testing.T) {
 			r.server.SetScopes(granted)
 		}
 		_, err := r.Send(t.Context(), address("C1"), textPart("hi"))
-		if e := sendError(t, err); !strings.Contains(e.Remedy, want) {
+		if e := requireSendError(t, err); !strings.Contains(e.Remedy, want) {
 			t.Errorf("without a scope the remedy is %q, want one about %q", e.Remedy, want)
 		}
 		r.server.SetScopes(slack.Scopes()...)
 	}
 	for _, to := range []struct{ chat, text string }{{"X1", "hi"}, {"C1", " "}} {
 		_, err := r.Send(t.Context(), address(to.chat), textPart(to.text))
-		if e := sendError(t, err); e.Fault != channels.Rejected {
+		if e := requireSendError(t, err); e.Fault != channels.Rejected {
 			t.Errorf("%+v: got %v, want rejected", to, e)
 		}
 	}
@@ -131,7 +131,7 @@ func TestInterruptedSendsAreUnknownAndFound(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 				_, err := r.Send(ctx, to, p)
 				cancel()
-				if e := sendError(t, err); e.Fault != channels.Unknown {
+				if e := requireSendError(t, err); e.Fault != channels.Unknown {
 					t.Errorf("got %v, want unknown", e)
 				}
 				id, sent, err := r.FindSent(t.Context(), to, p)
@@ -147,7 +147,7 @@ func TestFindSentReportsWhenItCannotTell(t *testing.T) {
 	r := newRig(t)
 	r.server.Fail("conversations.history", "", 1, slacktest.Status(503, ""))
 	_, _, err := r.FindSent(t.Context(), address("C1"), textPart("hi"))
-	if e := sendError(t, err); e.Fault != channels.Retry {
+	if e := requireSendError(t, err); e.Fault != channels.Retry {
 		t.Errorf("got %v, want retry", e)
 	}
 	if _, sent, err := r.FindSent(t.Context(), address("C1"), textPart("hi")); sent || err != nil {
@@ -158,13 +158,13 @@ func TestFindSentReportsWhenItCannotTell(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _, err = r.FindSent(t.Context(), address("C1"), textPart("see"))
-	if e := sendError(t, err); e.Fault != channels.Unknown {
+	if e := requireSendError(t, err); e.Fault != channels.Unknown {
 		t.Errorf("got %v, want unknown", e)
 	}
 	named := textPart("see")
 	named.File = "a.txt"
 	_, _, err = r.FindSent(t.Context(), address("C1"), named)
-	if e := sendError(t, err); e.Fault != channels.Unknown {
+	if e := requireSendError(t, err); e.Fault != channels.Unknown {
 		t.Errorf("got %v of the same name, want unknown", e)
 	}
 	named.File = "b.txt"
@@ -188,7 +188,7 @@ func TestFindSentReportsWhenItCannotTell(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _, err = r.FindSent(t.Context(), address("C3"), textPart("done 🎉 at 12:30:45"))
-	if e := sendError(t, err); e.Fault != channels.Unknown {
+	if e := requireSendError(t, err); e.Fault != channels.Unknown {
 		t.Errorf("got %v, want unknown", e)
 	}
 	if _, sent, err := r.FindSent(t.Context(), address("C3"), textPart("done 🎉 at 13:30:45")); sent || err != nil {
@@ -199,7 +199,7 @@ func TestFindSentReportsWhenItCannotTell(t *testing.T) {
 		r.server.Say("C2", "U1", "x")
 	}
 	_, _, err = r.FindSent(t.Context(), address("C2"), textPart("hi"))
-	if e := sendError(t, err); e.Fault != channels.Unknown || e.Code != "too_much" {
+	if e := requireSendError(t, err); e.Fault != channels.Unknown || e.Code != "too_much" {
 		t.Errorf("got %v, want unknown", e)
 	}
 }
@@ -219,17 +219,17 @@ func TestEdit(t *testing.T) {
 			t.Errorf("sent %+v", got)
 		}
 	}
-	if e := sendError(t, r.Edit(t.Context(), address("C1"), r.server.Sent("C1")[0].TS, textPart(strings.Repeat("x", 4001)))); e.Fault != channels.Rejected || e.Code != "msg_too_long" {
+	if e := requireSendError(t, r.Edit(t.Context(), address("C1"), r.server.Sent("C1")[0].TS, textPart(strings.Repeat("x", 4001)))); e.Fault != channels.Rejected || e.Code != "msg_too_long" {
 		t.Errorf("got %v, want rejected", e)
 	}
 	theirs := r.server.Say("C1", "U1", "mine")
 	for _, id := range []string{"1.1", "F123", theirs, ""} {
-		if e := sendError(t, r.Edit(t.Context(), address("C1"), id, textPart("x"))); e.Fault != channels.Rejected {
+		if e := requireSendError(t, r.Edit(t.Context(), address("C1"), id, textPart("x"))); e.Fault != channels.Rejected {
 			t.Errorf("%q: got %v, want rejected", id, e)
 		}
 	}
 	r.server.Fail("chat.update", "", 1, slacktest.Cut(true))
-	if e := sendError(t, r.Edit(t.Context(), address("C1"), r.server.Sent("C1")[0].TS, textPart("x"))); e.Fault != channels.Retry {
+	if e := requireSendError(t, r.Edit(t.Context(), address("C1"), r.server.Sent("C1")[0].TS, textPart("x"))); e.Fault != channels.Retry {
 		t.Errorf("got %v, want retry: the same may be written again", e)
 	}
 }
@@ -249,12 +249,12 @@ func TestSendFile(t *testing.T) {
 	for method, want := range map[string]channels.Fault{"files.getUploadURLExternal": channels.Retry, "files.completeUploadExternal": channels.Unknown} {
 		r.server.Fail(method, "", 1, slacktest.Cut(true))
 		_, err := r.SendFile(t.Context(), address("C1"), bus.File{Name: "a", Data: []byte("b")}, textPart("x"))
-		if e := sendError(t, err); e.Fault != want {
+		if e := requireSendError(t, err); e.Fault != want {
 			t.Errorf("%s: got %v, want %s", method, e, want)
 		}
 	}
 	_, err = r.SendFile(t.Context(), address("C1"), bus.File{Name: "a"}, textPart("x"))
-	if e := sendError(t, err); e.Fault != channels.Rejected {
+	if e := requireSendError(t, err); e.Fault != channels.Rejected {
 		t.Errorf("an empty file gives %v, want rejected", e)
 	}
 }
@@ -273,7 +273,7 @@ func TestReactions(t *testing.T) {
 	if got := strings.Join(r.server.Reactions("C1", ts), " "); got != "eyes white_check_mark" {
 		t.Errorf("reactions: %s", got)
 	}
-	if e := sendError(t, r.MarkSeen(t.Context(), address("C1"), "1.1")); e.Fault != channels.Rejected {
+	if e := requireSendError(t, r.MarkSeen(t.Context(), address("C1"), "1.1")); e.Fault != channels.Rejected {
 		t.Errorf("got %v", e)
 	}
 }

@@ -77,7 +77,7 @@ func address(chat string) bus.Address { return bus.Address{Channel: "slack", Cha
 func textPart(text string) channels.Part { return channels.Part{Key: "k/0", Text: text, Plain: text} }
 
 // requireSendError returns err as a *channels.SendError, and checks that it contains no secrets.
-func sendError(t testing.TB, err error) *channels.SendError {
+func requireSendError(t testing.TB, err error) *channels.SendError {
 	t.Helper()
 	e, ok := errors.AsType[*channels.SendError](err)
 	if !ok {
@@ -179,7 +179,7 @@ func TestCheckReturnsTheBotsAccount(t *testing.T) {
 	}
 	r.server.Fail("auth.test", "", 1, slacktest.Refuse("account_inactive"))
 	_, err = r.Check(t.Context())
-	if e := sendError(t, err); e.Fault != channels.Stop {
+	if e := requireSendError(t, err); e.Fault != channels.Stop {
 		t.Errorf("a refused token gives %v, want stop", e)
 	}
 }
@@ -257,7 +257,7 @@ func TestMembers(t *testing.T) {
 	}
 	r.server.Fail("users.info", "", 1, slacktest.Status(500, "somebody"))
 	_, err := r.IsMember(t.Context(), "slack:U2")
-	if e := sendError(t, err); e.Fault != channels.Retry {
+	if e := requireSendError(t, err); e.Fault != channels.Retry {
 		t.Errorf("got %v, want retry", e)
 	}
 }

@@ -326,14 +326,14 @@ func TestGrowingWaitsForTheRateLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.server.Fail("chat.appendStream", "", 1, slacktest.Limit("7"))
-	if e := sendError(t, r.Edit(t.Context(), to, id, growingPart(0, "One two", ""))); e.Fault != channels.Retry || !e.RateLimited || e.RetryAfter.Seconds() != 7 {
+	if e := requireSendError(t, r.Edit(t.Context(), to, id, growingPart(0, "One two", ""))); e.Fault != channels.Retry || !e.RateLimited || e.RetryAfter.Seconds() != 7 {
 		t.Errorf("the error is %+v", e)
 	}
 	if err := r.Edit(t.Context(), to, id, growingPart(0, "One two", "")); err != nil || onlyBotMessage(t, r, to).Text != "One two" {
 		t.Errorf("it grew to %+v, %v", onlyBotMessage(t, r, to), err)
 	}
 	r.server.Fail("chat.stopStream", "", 1, slacktest.Limit("7"))
-	if e := sendError(t, r.Edit(t.Context(), to, id, textPart("The answer"))); e.Fault != channels.Retry || !e.RateLimited {
+	if e := requireSendError(t, r.Edit(t.Context(), to, id, textPart("The answer"))); e.Fault != channels.Retry || !e.RateLimited {
 		t.Errorf("the error is %+v", e)
 	}
 	replaceByAnswer(t, r, r.Channel, to, id)
@@ -355,7 +355,7 @@ func TestACrashWhileAnAnswerGrows(t *testing.T) {
 			to := openPane(r)
 			earlier := channels.Part{Key: "s#reply/0", Text: "Earlier", Plain: "Earlier"}
 			r.server.Fail("chat.startStream", "", 1, act)
-			if e := sendError(t, func() error { _, err := r.Send(t.Context(), to, growingPart(0, "One", "")); return err }()); e.Fault != channels.Unknown {
+			if e := requireSendError(t, func() error { _, err := r.Send(t.Context(), to, growingPart(0, "One", "")); return err }()); e.Fault != channels.Unknown {
 				t.Fatalf("the error is %+v", e)
 			}
 			r.Channel = r.newChannel(t)

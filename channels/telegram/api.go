@@ -143,7 +143,7 @@ func (c *api) newRequest(ctx context.Context, method string, params any) (*http.
 }
 
 // callOnce makes one call to the Bot API that says something to people, and decodes its result. Parameters and
-// errors are those of go-telegram/bot; requireSendError classifies the errors. The library itself would write a form for
+// errors are those of go-telegram/bot; sendError classifies the errors. The library itself would write a form for
 // each call, through a pipe and with an additional goroutine; it does that only for files.
 func (c *api) callOnce(ctx context.Context, method string, params, result any) error {
 	req, err := c.newRequest(ctx, method, params)

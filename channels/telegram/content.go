@@ -69,7 +69,7 @@ func byteOffset(text string, units int) int {
 	return len(text)
 }
 
-// utf16Length returns the length of a text in UTF-16 utf16Length.
+// utf16Length returns the length of a text in UTF-16 units.
 func utf16Length(s string) (n int) {
 	for _, r := range s {
 		n += utf16.RuneLen(r)

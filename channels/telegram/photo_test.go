@@ -18,7 +18,7 @@ func encodePNG(t *testing.T, width, height int) []byte {
 	return b.Bytes()
 }
 
-// An encodePNG is sent as a photo, or as a file if Telegram does not accept it as a photo.
+// A picture is sent as a photo, or as a file if Telegram does not accept it as a photo.
 func TestPicturesAreSentAsPhotos(t *testing.T) {
 	r := newRig(t)
 	whole := encodePNG(t, 20, 10)

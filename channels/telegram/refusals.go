@@ -13,7 +13,7 @@ import (
 	"parley/channels"
 )
 
-// requireSendError classifies a failed send. It drops the texts from go-telegram/bot, because Telegram's descriptions can
+// sendError classifies a failed send. It drops the texts from go-telegram/bot, because Telegram's descriptions can
 // quote the message to be sent.
 func sendError(err error, t *requestTrace) *channels.SendError {
 	if limited, ok := errors.AsType[*bot.TooManyRequestsError](err); ok {

@@ -75,7 +75,7 @@ func TestSay(t *testing.T) {
 	}
 }
 
-// What is said to an address of the web does not pile up.
+// Messages to an address of this channel do not pile up on the bus.
 func TestRepliesAreAcknowledged(t *testing.T) {
 	b, c := open(t, bus.Caps{})
 	book, err := sqlbook.Open(t.Context(), filepath.Join(t.TempDir(), "book.db"))
@@ -121,7 +121,7 @@ func TestRepliesAreAcknowledged(t *testing.T) {
 	}
 }
 
-// What a turn says to those who watch names the turn; what others say does not.
+// Events of a turn's messages name the turn; events of other messages do not.
 func TestRepliesNameTheirTurn(t *testing.T) {
 	b, w := open(t, bus.Caps{})
 	at := bus.Address{Channel: "console", Chat: "default"}

@@ -82,7 +82,7 @@ type printer struct {
 
 func (p *printer) isFull() bool { return p.Len() >= p.limit }
 
-// writeValue writes a writeValue as JSON. line begins each line at the writeValue's depth: it is a newline and the indentation.
+// writeValue writes a value as JSON. line begins each line at the value's depth: it is a newline and the indentation.
 func (p *printer) writeValue(v any, line string) {
 	switch x := v.(type) {
 	case map[string]any:

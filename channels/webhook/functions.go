@@ -214,7 +214,7 @@ func filterObjects(v any, key, value string) []any {
 	return picked
 }
 
-// labelList lists an alert's labelList, or those that several alerts have in common. It leaves out labelList that one of the
+// labelList lists an alert's labels, or those that several alerts have in common. It leaves out labels that one of the
 // sets in others has with the same value, and the alert's name, which is in the title.
 func labelList(v any, others ...any) markdown {
 	set, _ := v.(map[string]any)
@@ -236,7 +236,7 @@ func labelList(v any, others ...any) markdown {
 	return markdown(strings.Join(all, " · "))
 }
 
-// linkList returns several linkList on one line. The arguments are alternating names and URLs; a name without a URL is
+// linkList returns several links on one line. The arguments are alternating names and URLs; a name without a URL is
 // left out.
 func linkList(pairs ...any) markdown {
 	var all []string
@@ -311,7 +311,7 @@ func subjectURL(v any) string {
 	return ""
 }
 
-// branchName returns the name of a branchName or tag without the path under which git keeps it.
+// branchName returns the name of a branch or tag without the path under which git keeps it.
 func branchName(v any) string {
 	ref := plainText(v)
 	for _, prefix := range []string{"refs/heads/", "refs/tags/"} {

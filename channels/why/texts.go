@@ -42,7 +42,7 @@ func outcomeInWords(outcome string) string {
 	}[outcome]
 }
 
-// worseState returns the worseState of two states of messages, which is the one to report.
+// worseState returns the worse of two states of messages, which is the one to report.
 func worseState(a, b string) string {
 	rank := map[string]int{channels.Sent: 0, channels.Queued: 1, channels.OutcomeUnknown: 2, channels.Failed: 3}
 	if rank[b] > rank[a] {

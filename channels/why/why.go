@@ -330,7 +330,7 @@ func (q *query) deadLetters(ctx context.Context) ([]bus.DeadLetter, error) {
 	return all, nil
 }
 
-// stepDeadLetter returns the dead letter with an id, and whether there is one.
+// deadLetter returns the dead letter with an id, and whether there is one.
 func (q *query) deadLetter(ctx context.Context, topic bus.Topic, id string) (bus.DeadLetter, bool, error) {
 	d, err := q.cfg.Mail.DeadLetter(ctx, topic, id)
 	if errors.Is(err, bus.ErrNotFound) {

@@ -53,7 +53,7 @@ func (x *rig) must(err error) {
 	}
 }
 
-// newEntry returns an newEntry; kind is the name of its kind, and data its fields.
+// newEntry returns an entry; kind is the name of its kind, and data its fields.
 func newEntry(turn string, kind sessions.Kind, cause string, data any) sessions.Entry {
 	raw, err := json.Marshal(data)
 	if err != nil {

@@ -61,7 +61,7 @@ const (
 // overflowBucket is the bucket for times above the greatest bound.
 const overflowBucket = "more"
 
-// bucketBounds returns the upper bucketBounds of the buckets in which durations are counted, in milliseconds. The
+// bucketBounds returns the upper bounds of the buckets in which durations are counted, in milliseconds. The
 // buckets of several hours and processes can be added up.
 func bucketBounds() []int64 {
 	return []int64{

@@ -16,10 +16,10 @@ import (
 	"parley/sessions/sqlstore/sqlstoretest"
 )
 
-// fixedNoon is a time for which no sweep by the clock is due.
+// fixedNoon returns a time at which no sweep is due.
 func fixedNoon() time.Time { return time.Date(2099, 5, 6, 12, 10, 0, 0, time.UTC) }
 
-// turnEntries returns the entries of a turn that ends so at a time.
+// turnEntries returns the entries of a turn that ends at a time with done.
 func turnEntries(t *testing.T, turn string, at time.Time, done sessions.TurnDone) []sessions.Entry {
 	t.Helper()
 	var all []sessions.Entry
@@ -41,7 +41,7 @@ func turnEntries(t *testing.T, turn string, at time.Time, done sessions.TurnDone
 	return all
 }
 
-// writeTurn writes a turn that ends so into a session.
+// writeTurn writes a turn that ends at a time with done into a session.
 func writeTurn(t *testing.T, s *sqlstore.Store, session, turn string, at time.Time, done sessions.TurnDone) {
 	t.Helper()
 	l, err := s.Open(t.Context(), "main:telegram:"+session, 1)
@@ -66,7 +66,7 @@ func summary(t *testing.T, s *sqlstore.Store, by activity.Period, since time.Tim
 	return sum
 }
 
-// The ends of turns are counted by hour and by day, in one database for all processes.
+// The ends of turns in all processes are counted together, by hour and by day.
 func TestTurnEndsAreCounted(t *testing.T) {
 	sqlstoretest.Each(t, func(t *testing.T, _ string, one, other *sqlstore.Store) {
 		shell := sessions.CallsCount{Tool: "shell", Outcome: sessions.CallOK, N: 3}
@@ -77,7 +77,7 @@ func TestTurnEndsAreCounted(t *testing.T) {
 		writeTurn(t, one, "s1", "t4", fixedNoon().Add(time.Hour), sessions.TurnDone{State: sessions.TurnFailed, Code: sessions.CodeGaveUp})
 		writeTurn(t, one, "s1", "t5", fixedNoon().Add(time.Hour), sessions.TurnDone{State: sessions.TurnFailed, Code: "too_many_turns", Refused: true})
 		writeTurn(t, one, "s1", "t6", fixedNoon().Add(2*time.Hour), sessions.TurnDone{State: sessions.TurnCancelled})
-		writeTurn(t, one, "s1", "t7", fixedNoon().Add(2*time.Hour), sessions.TurnDone{State: sessions.TurnCompleted}) // of an older release
+		writeTurn(t, one, "s1", "t7", fixedNoon().Add(2*time.Hour), sessions.TurnDone{State: sessions.TurnCompleted}) // without figures, as an older release wrote it
 		task := doneWith(10, 10, shell)
 		task.Figures.Task = true
 		writeTurn(t, one, "s1", "t8", fixedNoon().Add(24*time.Hour), task)
@@ -110,7 +110,7 @@ func TestTurnEndsAreCounted(t *testing.T) {
 	})
 }
 
-// A write that the log accepts twice, or refuses, is counted as often as the log has it.
+// If a write is repeated or refused, its turn is counted exactly as often as the log contains it.
 func TestEachTurnIsCountedOnce(t *testing.T) {
 	sqlstoretest.Each(t, func(t *testing.T, _ string, one, other *sqlstore.Store) {
 		l, err := one.Open(t.Context(), "main:telegram:s1", 1)
@@ -119,10 +119,10 @@ func TestEachTurnIsCountedOnce(t *testing.T) {
 		}
 		// Two turns in one write, with the same counts.
 		entries := append(turnEntries(t, "t1", fixedNoon(), doneWith(1, 1)), turnEntries(t, "t2", fixedNoon(), doneWith(1, 1))...)
-		for i := range entries { // with the times that the first write gives
+		for i := range entries { // with the times that the first write has set
 			entries[i].N = 0
 		}
-		for range 2 { // the second time as if the answer to its commit had been lost
+		for range 2 { // the second write is a retry, as if the answer to the first commit had been lost
 			again := append([]sessions.Entry(nil), entries...)
 			if err := l.Append(t.Context(), 1, again...); err != nil {
 				t.Fatal(err)
@@ -144,7 +144,7 @@ func TestEachTurnIsCountedOnce(t *testing.T) {
 	})
 }
 
-// Many sessions in several processes end turns in the same hour, and none is lost.
+// Many sessions in several processes end turns in the same hour, and every turn is counted.
 func TestTurnsThatEndAtOnceAreAllCounted(t *testing.T) {
 	sqlstoretest.Each(t, func(t *testing.T, _ string, one, other *sqlstore.Store) {
 		const each = 20
@@ -170,7 +170,7 @@ func TestTurnsThatEndAtOnceAreAllCounted(t *testing.T) {
 	})
 }
 
-// Who is forgotten leaves numbers, which say nothing of them.
+// When a person is forgotten, the counts stay. They contain only numbers, which say nothing about anybody.
 func TestCountsContainNoNames(t *testing.T) {
 	sqlstoretest.Each(t, func(t *testing.T, at string, one, _ *sqlstore.Store) {
 		writeTurn(t, one, "1", "t1", fixedNoon(), doneWith(1, 1, sessions.CallsCount{Tool: "shell", Outcome: sessions.CallOK, N: 1}))
@@ -208,7 +208,8 @@ func TestCountsContainNoNames(t *testing.T) {
 	})
 }
 
-// What is older than 90 days goes, and the counts of several processes become one, without a change of the sums.
+// Counts older than 90 days are deleted, and the counts of several processes are added up, without changing the
+// sums.
 func TestOldCountsAreDeletedAndFolded(t *testing.T) {
 	sqlstoretest.Each(t, func(t *testing.T, at string, one, other *sqlstore.Store) {
 		now := fixedNoon().Add(activity.CountLifetime)
@@ -218,7 +219,7 @@ func TestOldCountsAreDeletedAndFolded(t *testing.T) {
 			}
 		}
 		before := summary(t, one, activity.Day, fixedNoon())
-		for range 3 { // both at once
+		for range 3 { // both processes
 			var sweeps sync.WaitGroup
 			for _, s := range []*sqlstore.Store{one, other} {
 				sweeps.Go(func() {
@@ -253,7 +254,7 @@ func TestOldCountsAreDeletedAndFolded(t *testing.T) {
 	})
 }
 
-// Whatever an entry says, the counts of a turn are few.
+// A turn adds only a limited number of counts, whatever its entries contain.
 func TestCountsOfATurnAreLimited(t *testing.T) {
 	done := doneWith(1, 1)
 	for i := range 1000 {
@@ -264,7 +265,7 @@ func TestCountsOfATurnAreLimited(t *testing.T) {
 	}
 }
 
-// Percentiles are those of the buckets: at most the bound above what was measured, and at least the one below.
+// A percentile is somewhere between the bounds of the bucket that contains the measured value.
 func TestLatency(t *testing.T) {
 	sqlstoretest.Each(t, func(t *testing.T, _ string, one, _ *sqlstore.Store) {
 		for i := range 100 { // 20 of 100 take 40 s

@@ -158,7 +158,7 @@ func filePath(dir string, day int) string {
 	return filepath.Join(dir, "audit-"+monday().AddDate(0, 0, day).Format(time.DateOnly)+".jsonl.gz")
 }
 
-// recordIDs returns the recordIDs of the records in all files, in order.
+// recordIDs returns the ids of the records in all files, in order.
 func recordIDs(t testing.TB, dir string) (all []int64) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "audit-*"))

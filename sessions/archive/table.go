@@ -259,7 +259,7 @@ func (t Table) page(ctx context.Context, file, after int64) (page []string, last
 	return page, last, rows.Err()
 }
 
-// recordFailure records that archiving has recordFailure, and why.
+// recordFailure records that archiving has failed, and why.
 func (t Table) recordFailure(ctx context.Context, fence int64, problem string, now time.Time) error {
 	_, err := t.DB.Exec(ctx, `UPDATE audit_archive SET problem = ?, failing = CASE WHEN failing = 0 THEN ? ELSE failing END
 		WHERE id = 1 AND fence = ?`, sqldb.Text(strings.ReplaceAll(problem, "\n", "; ")), now.UnixMicro(), fence)

@@ -134,7 +134,6 @@ func TestCapsHoldForConcurrentReservations(t *testing.T) {
 					r := newReservation(fmt.Sprint(w, "-", n), cost, at, newCap(bill.Person(fmt.Sprint(w%20)), perDay, most), all, month)
 					err := s.Money().Reserve(t.Context(), r)
 					if _, over := errors.AsType[*bill.OverError](err); over {
-						// After a person is forgotten, the totals stay, without the name.
 						refused.Add(1)
 						continue
 					}
@@ -161,7 +160,7 @@ func TestCapsHoldForConcurrentReservations(t *testing.T) {
 	})
 }
 
-// Who is forgotten leaves the sums of all, and no name.
+// After a person is forgotten, the totals stay, without the name.
 func TestForgettingAPersonKeepsTheTotals(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, one, _ *sqlstore.Store) {
 		writeUsage(t, one)

@@ -102,7 +102,7 @@ func (k keptTable) groupBy() string {
 	return " GROUP BY " + strings.Join(all[:strings.Count(k.key, ",")+1], ", ")
 }
 
-// keyCondition returns the condition that a row keyCondition the table has the same key as a row with other names for its columns.
+// keyCondition returns the condition that a row of the table has the same key as a row with other names for its columns.
 func (k keptTable) keyCondition(named func(column string) string) string {
 	var same []string
 	for column := range strings.SplitSeq(k.key, ", ") {

@@ -44,7 +44,7 @@ func mustKeep(t *testing.T, s *outgoing.Store, call, content string) outgoing.Fi
 	return f
 }
 
-// listFiles lists what lies below a root.
+// listFiles returns the paths of all files and folders below a root.
 func listFiles(t *testing.T, root string) (all []string) {
 	t.Helper()
 	requireNoError(t, filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
@@ -78,7 +78,7 @@ func TestKeepReadRelease(t *testing.T) {
 		requireNoError(t, s.Refer(outgoing.Reference{Ref: f.Ref, Session: session, Message: message}))
 		requireNoError(t, s.Refer(outgoing.Reference{Ref: f.Ref, Session: session, Message: message}))
 	}
-	elsewhere := openStore(t, root, 1<<20) // another process
+	elsewhere := openStore(t, root, 1<<20) // the store of another process
 	for _, want := range []struct {
 		file    outgoing.File
 		content string
@@ -109,7 +109,7 @@ func TestKeepReadRelease(t *testing.T) {
 	}
 }
 
-// What a call has kept is found by the call, as long as it is there.
+// The files that a call has kept are listed until they are removed.
 func TestKeptFilesOfACall(t *testing.T) {
 	root := t.TempDir()
 	s := openStore(t, root, 1<<20)
@@ -123,13 +123,13 @@ func TestKeptFilesOfACall(t *testing.T) {
 	f := mustKeep(t, s, "call", "a chart")
 	mustKeep(t, s, "other", "another")
 	requireNoError(t, s.Refer(outgoing.Reference{Ref: f.Ref, Session: session, Message: "m/0"}))
-	requireNoError(t, os.WriteFile(filepath.Join(root, outgoing.Folder, filepath.FromSlash(f.Ref), "new-"+strings.Repeat("x", 26)), nil, 0o600)) // is being written
+	requireNoError(t, os.WriteFile(filepath.Join(root, outgoing.Folder, filepath.FromSlash(f.Ref), "new-"+strings.Repeat("x", 26)), nil, 0o600)) // a file that is still being written
 	wantKept("kept", f)
 	requireNoError(t, s.Release(f.Ref, "m/0"))
 	wantKept("released")
 }
 
-// What was kept is what is read, or nothing.
+// Read returns exactly the content that was kept, or an error.
 func TestReadReturnsOnlyKeptFiles(t *testing.T) {
 	root := t.TempDir()
 	s := openStore(t, root, 1<<20)
@@ -209,8 +209,7 @@ type errorReader struct{}
 
 func (errorReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-// Holders of one session that follow each other, and all destinations of a call, may
-// work on one folder at the same time.
+// Successive holders of a session, and all destinations of a call, may use a folder concurrently.
 func TestConcurrentUse(t *testing.T) {
 	root := t.TempDir()
 	content := bytes.Repeat([]byte("x"), 1<<16)

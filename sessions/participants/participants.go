@@ -160,7 +160,7 @@ func (t *Table) Complete(ctx context.Context) (bool, error) {
 	return err == nil && before == 0, err
 }
 
-// missingBelow returns the number below which sessions are still missingBelow; 0 if none is.
+// missingBelow returns the number below which sessions are still missing; 0 if none is.
 func (t *Table) missingBelow(ctx context.Context) (before int64, err error) {
 	if t.filled.Load() {
 		return 0, nil

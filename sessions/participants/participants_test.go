@@ -14,7 +14,7 @@ import (
 	"parley/sessions/sqlstore/sqlstoretest"
 )
 
-// turnOf is what a person says in a turn, and the answer.
+// turnOf returns a turn that a person began, with its answer.
 func turnOf(turn, person string) []sessions.Entry {
 	return []sessions.Entry{
 		{Turn: turn, Kind: sessions.KindTurnStarted, Person: person, Data: []byte("{}")},
@@ -24,7 +24,7 @@ func turnOf(turn, person string) []sessions.Entry {
 	}
 }
 
-// appendTurns appends what people appendTurns in a session.
+// appendTurns appends a turn of each person to a session.
 func appendTurns(t *testing.T, s *sqlstore.Store, key string, people ...string) {
 	t.Helper()
 	l, err := s.Open(t.Context(), key, time.Now().UnixMicro())
@@ -46,8 +46,8 @@ func driverOf(at string) string {
 	return "sqlite"
 }
 
-// wantParticipants fails the test unless the table has exactly those who have entries in sessions, and the hours of
-// these.
+// wantParticipants fails the test unless the table lists exactly the people with entries in each session, and
+// the hours of those sessions.
 func wantParticipants(t *testing.T, at string) {
 	t.Helper()
 	const (
@@ -80,7 +80,7 @@ func recentOf(t *testing.T, s *sqlstore.Store, q sessions.SessionQuery) (keys []
 	}
 }
 
-// Whoever has spoken in a session is its participant, until their last entry there is erased.
+// Whoever has spoken in a session is a participant until the last of their entries there is erased.
 func TestParticipantsAreSpeakers(t *testing.T) {
 	sqlstoretest.Each(t, func(t *testing.T, at string, s, _ *sqlstore.Store) {
 		const anna, berta, carla = "telegram:1", "telegram:2", "telegram:3"
@@ -127,8 +127,8 @@ func TestParticipantsAreSpeakers(t *testing.T) {
 	})
 }
 
-// An append to a large group writes no more than a hundred rows, whoever speaks there first in an hour. Pages have the
-// sessions of all others there in order, too.
+// An append to a large group writes at most a hundred rows, whoever is the first to speak in an hour. Pages
+// still list the sessions of everybody else in order.
 func TestAnAppendToALargeGroupWritesFewRows(t *testing.T) {
 	sqlstoretest.Each(t, func(t *testing.T, at string, s, other *sqlstore.Store) {
 		var people []string
@@ -185,8 +185,8 @@ func TestAnAppendToALargeGroupWritesFewRows(t *testing.T) {
 	})
 }
 
-// The sessions of an earlier release are added in steps. At each of them, lists are complete, and whoever is erased in
-// between stays erased.
+// The sessions of an earlier release are added in steps. After each step, lists are complete, and people who
+// were erased meanwhile stay erased.
 func TestParticipantsOfOldSessionsAreFilledInSteps(t *testing.T) {
 	sqlstoretest.Each(t, func(t *testing.T, at string, s, _ *sqlstore.Store) {
 		const anna, berta = "telegram:1", "telegram:2"
@@ -203,7 +203,7 @@ func TestParticipantsOfOldSessionsAreFilledInSteps(t *testing.T) {
 		slices.Reverse(want)
 		sqldbtest.Query(t, driverOf(at), at, "DELETE FROM participants RETURNING person")
 		sqldbtest.Query(t, driverOf(at), at, "UPDATE participants_filled SET before = (SELECT max(id) + 1 FROM sessions) RETURNING before")
-		open := func() *sqlstore.Store { // a store that does not know yet that the table was complete
+		open := func() *sqlstore.Store { // a store that does not know yet that the table was completed
 			t.Helper()
 			s, err := sqlstore.Open(t.Context(), at)
 			if err != nil {
@@ -223,11 +223,11 @@ func TestParticipantsOfOldSessionsAreFilledInSteps(t *testing.T) {
 				t.Fatal(err)
 			}
 			if steps == 0 {
-				gone := "main:telegram:2" // which is not filled yet
+				gone := "main:telegram:2" // a session that has not been added yet
 				if _, err := other.EraseSession(t.Context(), gone); err != nil {
 					t.Fatal(err)
 				}
-				if _, err := other.Participants().Fill(t.Context()); err != nil { // as another process would
+				if _, err := other.Participants().Fill(t.Context()); err != nil { // by another process
 					t.Fatal(err)
 				}
 				want = slices.DeleteFunc(want, func(key string) bool { return key == gone })

@@ -18,7 +18,7 @@ import (
 
 const alex, berta = "slack:U1", "telegram:2"
 
-// onEachDatabase runs a test on a database of onEachDatabase kind, with the tables of two processes.
+// onEachDatabase runs a test on a database of each kind, with the tables of two processes.
 func onEachDatabase(t *testing.T, test func(t *testing.T, one, other *sqlstore.Store)) {
 	sqlstoretest.Each(t, func(t *testing.T, _ string, one, other *sqlstore.Store) { test(t, one, other) })
 }
@@ -45,7 +45,8 @@ func mustRefuse(t *testing.T, s *sqlstore.Store, person, call string, by rates.R
 	return over.Wait
 }
 
-// A person's calls are counted over all processes, those of others apart, and each call once, whoever tries it again.
+// A person's calls in all processes are counted together, those of other people separately, and each call once,
+// even if another process repeats it.
 func TestACallCountsOnceForItsPersonInAllProcesses(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, one, other *sqlstore.Store) {
 		search := hourly("web_search", 2)
@@ -62,7 +63,7 @@ func TestACallCountsOnceForItsPersonInAllProcesses(t *testing.T) {
 	})
 }
 
-// A call that one of its rates refuses is counted under none of them.
+// A call that one of its rates refuses is not counted under any of them.
 func TestACallCountsForAllRatesOrNone(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, one, other *sqlstore.Store) {
 		all, search := hourly("web_*", 3), hourly("web_search", 1)
@@ -74,7 +75,8 @@ func TestACallCountsForAllRatesOrNone(t *testing.T) {
 	})
 }
 
-// The longest wait is told if several rates are reached, and a rate opens again once its window has passed.
+// If several rates are reached, the longest wait is returned. Once a rate's window has passed, calls are
+// allowed again.
 func TestARateAllowsCallsAgainAfterItsWindow(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, one, _ *sqlstore.Store) {
 		soon := rates.Rate{Tools: "x", Limit: 1, Window: 50 * time.Millisecond}
@@ -96,7 +98,7 @@ func TestARateAllowsCallsAgainAfterItsWindow(t *testing.T) {
 	})
 }
 
-// No more calls run than there may be, however many begin at the same moment.
+// A rate is not exceeded, however many calls begin at the same moment.
 func TestCallsAtOnceDoNotExceedARate(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, one, other *sqlstore.Store) {
 		var calls sync.WaitGroup
@@ -122,7 +124,7 @@ func TestCallsAtOnceDoNotExceedARate(t *testing.T) {
 	})
 }
 
-// What is counted for a person is erased with the person.
+// Erasing a person erases the counts of their calls.
 func TestCountsAreErasedWithThePerson(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, one, other *sqlstore.Store) {
 		mustCount(t, one, alex, "a", hourly("x", 1))
@@ -135,7 +137,7 @@ func TestCountsAreErasedWithThePerson(t *testing.T) {
 	})
 }
 
-// openRows opens the database of the stores, for openRows that no clock of today writes.
+// openRows opens the database of the stores, so that a test can add rows with any time.
 func openRows(t *testing.T, at string) *sqldb.DB {
 	t.Helper()
 	db, err := sqldb.OpenAt(t.Context(), at, sqlstore.Schema())
@@ -156,7 +158,7 @@ func putCall(t *testing.T, db *sqldb.DB, call string, at time.Time) {
 	}
 }
 
-// Calls that a clock has counted that was ahead lock nobody out.
+// Calls that were counted by a clock that was ahead lock nobody out.
 func TestCallsFromTheFutureDoNotCount(t *testing.T) {
 	sqlstoretest.Each(t, func(t *testing.T, at string, one, _ *sqlstore.Store) {
 		putCall(t, openRows(t, at), "a", time.Now().AddDate(1, 0, 0))
@@ -165,7 +167,7 @@ func TestCallsFromTheFutureDoNotCount(t *testing.T) {
 	})
 }
 
-// What no window reaches is removed, though nobody counts any longer.
+// Calls that are older than any window are removed, even if nobody makes calls anymore.
 func TestOldCallsAreRemoved(t *testing.T) {
 	sqlstoretest.Each(t, func(t *testing.T, at string, one, _ *sqlstore.Store) {
 		db := openRows(t, at)
@@ -187,7 +189,7 @@ func TestOldCallsAreRemoved(t *testing.T) {
 	})
 }
 
-// Whether a call is counted already is found without a look at all that its person has had.
+// Whether a call was counted is looked up by an index, without reading all calls of its person.
 func TestACallIsFoundByItsIndex(t *testing.T) {
 	db := openRows(t, filepath.Join(t.TempDir(), "store.db"))
 	var a, b, c any

@@ -247,7 +247,7 @@ func (m *Meanings) runAlone(ctx context.Context, do func(vectors.Hold) error) (e
 	return do(h)
 }
 
-// restartFill replaces all vectors with those of another model. It first asks the model how long its
+// replaceVectors replaces all vectors with those of another model. It first asks the model how long its
 // vectors are, so that nothing is removed while the provider is unreachable. It returns errRebuiltRecently if this
 // process has done so for the same model less than rebuildInterval ago.
 func (m *Meanings) replaceVectors(ctx context.Context, e Embedding, h vectors.Hold) error {
@@ -362,7 +362,7 @@ func isTooLong(err error) bool {
 	return ok && refusal.TooLong()
 }
 
-// An entryText is the entryText of an entry.
+// An entryText is the text of an entry.
 type entryText struct {
 	n       int64
 	content string

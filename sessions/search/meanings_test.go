@@ -249,7 +249,6 @@ func TestMeaningsKeepTheQuerysLimits(t *testing.T) {
 			q    search.Query
 			want int
 		}{
-			// Vectors of another model, or of another length, are never compared with those of the current one.
 			"all":              {search.Query{}, 1},
 			"of another turn":  {search.Query{ExcludedTurn: "t1"}, 1},
 			"of the same turn": {search.Query{ExcludedTurn: "t6"}, 0},
@@ -272,7 +271,7 @@ func TestMeaningsKeepTheQuerysLimits(t *testing.T) {
 	})
 }
 
-// The vectors of another model, or of another length, are not compared with those of this one.
+// Vectors of another model, or of another length, are never compared with those of the current one.
 func TestVectorsOfAnotherModelAreNotMixed(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, b, other *meaningsTest) {
 		b.appendTexts(key, append(unrelatedTexts(), "the lighthouse keeper sleeps")...)

@@ -66,7 +66,7 @@ func (c *cutter) emit(exact string, from, to int) {
 	}
 }
 
-// isJoined reports whether the character at a place isJoined the words before and after it.
+// isJoined reports whether the character at a place joins the words before and after it.
 func (c *cutter) isJoined(at, size int) bool {
 	if c.partCount == 0 || c.to != at {
 		return false

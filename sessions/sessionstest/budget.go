@@ -24,7 +24,7 @@ func budgetTests() []test {
 	}
 }
 
-// noonOfToday returns today's noonOfToday in UTC, so that a test does not run over midnight.
+// noonOfToday returns today's noon in UTC, so that a test does not run over midnight.
 func noonOfToday() time.Time { return time.Now().UTC().Truncate(24 * time.Hour).Add(12 * time.Hour) }
 
 // reservation returns a reservation of tokens for a person whose cap for the day is most.

@@ -26,9 +26,8 @@ func TestALostCommitIsNoticedByTheNextAppend(t *testing.T) {
 	}
 	for _, table := range []string{
 		"CREATE TABLE known (n INTEGER PRIMARY KEY)",
-		"CREATE TABLE checked (n INTEGER REFERENCES known(n) DEFERRABLE INITIALLY DEFERRED)", // by COMMIT
+		"CREATE TABLE checked (n INTEGER REFERENCES known(n) DEFERRABLE INITIALLY DEFERRED)", // fails at COMMIT
 	} {
-		// fails at COMMIT
 		if err := write(table); err != nil {
 			t.Fatal(err)
 		}

@@ -11,7 +11,7 @@ import (
 
 const longKey = "main:telegram:1"
 
-// longSessionEntries makes a session with that many entries under a summary, and fresh ones after it.
+// writeCoveredSession makes a session with that many entries under a summary, and fresh ones after it.
 func writeCoveredSession(tb testing.TB, covered, fresh int64) *sqlstore.Store {
 	tb.Helper()
 	s, err := sqlstore.Open(tb.Context(), filepath.Join(tb.TempDir(), "store.db"))

@@ -38,7 +38,6 @@ func (p *packedSession) reopen() {
 	l, err := p.open(p.t.Context(), packedKey, p.fence)
 	if err != nil {
 		p.t.Fatal(err)
-		// appendEntry appends an entry.
 	}
 	p.log = l
 }

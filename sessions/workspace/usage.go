@@ -224,7 +224,7 @@ func (w *Workspaces) UsedPart(ctx context.Context, name string) (float64, error)
 	return s.usage.usedPart(w.maxBytes), nil
 }
 
-// usedPart returns which usedPart of the quota is used, by bytes or by items, whichever is greater.
+// usedPart returns which part of the quota is used, by bytes or by items, whichever is greater.
 func (u usage) usedPart(most int64) float64 {
 	return max(float64(u.bytes)/float64(most), float64(u.items)/maxItems)
 }

@@ -214,7 +214,7 @@ func (w *Workspaces) OpenExisting(key string) (*Dir, error) {
 	return w.Open(key)
 }
 
-// openDirIn returns a session's directory, which may be missing.
+// dirOf returns a session's directory, which may be missing.
 func (w *Workspaces) dirOf(key string) (*Dir, error) {
 	w = w.workspacesOf(key)
 	name, err := w.directoryName(key)

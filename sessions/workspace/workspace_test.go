@@ -171,7 +171,7 @@ func TestOpenFixed(t *testing.T) {
 }
 
 // TestManySessions opens far more sessions than are kept open, from many goroutines, and counts file
-// countDescriptors if the system shows them.
+// descriptors if the system shows them.
 func TestManySessions(t *testing.T) {
 	all := newWorkspaces(t, workspace.Config{MaxOpen: 8})
 	before := countDescriptors()

@@ -19,7 +19,7 @@ import (
 	"parley/tools/plainjson"
 )
 
-// protocolVersion is the protocolVersion of the gateway's protocol and of the REST API.
+// protocolVersion is the version of the gateway's protocol and of the REST API.
 const protocolVersion = "9"
 
 const (

@@ -32,7 +32,7 @@ func requireNoError(t *testing.T, err error) {
 	}
 }
 
-// newSession makes a session's directory, and what sends files from it.
+// newSession returns a session's directory, and the store for the files that it sends.
 func newSession(t *testing.T) (h *hometest.Home, store copies.Files, dir *workspace.Dir, session string) {
 	t.Helper()
 	h = hometest.Open(t, t.TempDir())
@@ -129,8 +129,8 @@ func TestForgetsTheFilesOfMessages(t *testing.T) {
 	}
 }
 
-// A call that is made again after it was cut off may keep files for messages that were sent
-// meanwhile: these go, and those of messages that are still to be sent stay.
+// A call that is repeated after an interruption may keep files again for messages that were sent meanwhile.
+// Their files are removed, and those of messages that still must be sent stay.
 func TestARepeatedCallReleasesFilesOfSentMessages(t *testing.T) {
 	h, store, dir, session := newSession(t)
 	requireNoError(t, dir.Write("a", []byte("a")))
@@ -145,7 +145,7 @@ func TestARepeatedCallReleasesFilesOfSentMessages(t *testing.T) {
 			requireNoError(t, h.Book.Mark(t.Context(), id, i, channels.SentPart{File: i == 1, State: state}))
 		}
 	}
-	requireNoError(t, store.Release("sent", kept)) // by who has sent it
+	requireNoError(t, store.Release("sent", kept)) // by the process that has sent it
 	again, err := store.Keep(t.Context(), letter, dir, []string{"a"})
 	requireNoError(t, err)
 	var outs []bus.Outbound
@@ -174,8 +174,8 @@ func TestARepeatedCallReleasesFilesOfSentMessages(t *testing.T) {
 	}
 }
 
-// What a crash leaves goes: files that were never published, and those of messages that
-// are through. What waits to be sent stays, however long.
+// Files that were never published, or whose messages were sent or given up, are removed after a crash. Files of
+// messages that still wait are not, no matter how long they wait.
 func TestSweep(t *testing.T) {
 	h, store, dir, session := newSession(t)
 	requireNoError(t, dir.Write("a", []byte("a")))
@@ -225,7 +225,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// The sweeper works until it is told to end.
+// Run sweeps immediately, and works until its context is done.
 func TestRunSweepsAtOnce(t *testing.T) {
 	h, store, dir, session := newSession(t)
 	requireNoError(t, dir.Write("a", []byte("a")))

@@ -148,7 +148,7 @@ func (l layout) refusalCode() string {
 	return ""
 }
 
-// utf16Length returns the length of a text in UTF-16 utf16Length.
+// utf16Length returns the length of a text in UTF-16 units.
 func utf16Length(s string) int { return len(utf16.Encode([]rune(s))) }
 
 // markdownRefusalCode returns the code with which Slack refuses markdown blocks; "" if it

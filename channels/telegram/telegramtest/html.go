@@ -18,7 +18,7 @@ const (
 	maxEntityWeight = 9500
 )
 
-// utf16Length returns the length of a text in UTF-16 utf16Length.
+// utf16Length returns the length of a text in UTF-16 units.
 func utf16Length(s string) int {
 	n := 0
 	for _, r := range s {

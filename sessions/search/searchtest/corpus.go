@@ -19,7 +19,7 @@ import (
 	"parley/sessions"
 )
 
-// Size is how many messages the corpus has.
+// Size is the number of messages in the corpus.
 const Size = 5000
 
 //go:embed testdata/facts.txt
@@ -97,5 +97,5 @@ func parseMessage(line string) (Message, error) {
 	return m, nil
 }
 
-// unfold returns a text with the lines that it has in one line of a file.
+// unfold restores the line breaks of a text that a file has on one line.
 func unfold(text string) string { return strings.ReplaceAll(text, `\n`, "\n") }

@@ -22,7 +22,7 @@ type template struct {
 
 type templateLine struct{ who, text string }
 
-// A phrasebook is what distractors.txt holds.
+// A phrasebook is the parsed content of distractors.txt.
 type phrasebook struct {
 	slots     map[string][]string
 	templates []template
@@ -78,7 +78,7 @@ func parsePhrasebook(text string) (phrasebook, error) {
 	return book, nil
 }
 
-// parseLines returns what a line below "+ CHATS" says.
+// parseLines parses a line below "+ CHATS".
 func parseLines(l string) []templateLine {
 	said, answer, answered := strings.Cut(l, " >> ")
 	if answered {
@@ -87,7 +87,7 @@ func parseLines(l string) []templateLine {
 	return []templateLine{{"A", said}}
 }
 
-// dice are random numbers that are the same with each release of Go: splitmix64.
+// A dice is a generator of random numbers (splitmix64) that returns the same numbers with each release of Go.
 type dice uint64
 
 func (d *dice) below(n int) int {
@@ -216,7 +216,7 @@ func (b phrasebook) play(t template, d *dice) (exchange, error) {
 	return e, nil
 }
 
-// A slotValues has the values that the slots of one exchange got.
+// slotValues are the values that were chosen for the slots of one exchange.
 type slotValues struct {
 	book   phrasebook
 	dice   *dice
@@ -273,7 +273,7 @@ func (d slotValues) value(name, label string) (string, error) {
 	return "", nil // there are values
 }
 
-// labelled gives the slots of a value a label.
+// labelled adds a label to the slots in a value.
 func labelled(value, label string) string {
 	if label == "" {
 		return value
@@ -287,7 +287,7 @@ func labelled(value, label string) string {
 	return strings.Join(parts, "}")
 }
 
-// isUsed reports whether a slot already isUsed this value, under any label.
+// isUsed reports whether a slot already has this value, under any label.
 func (d slotValues) isUsed(name, value string) bool {
 	for slot, v := range d.values {
 		if of, _, _ := strings.Cut(slot, "."); of == name && v == value {

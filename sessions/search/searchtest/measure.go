@@ -11,17 +11,17 @@ import (
 	"parley/sessions/search"
 )
 
-// MaxRank is how many hits of a question count.
+// MaxRank is how many of the first hits count.
 const MaxRank = 5
 
-// A Loaded corpus is in a store.
+// A Loaded is a corpus that was loaded into a store.
 type Loaded struct {
 	Sessions []string // the keys of the sessions that have it
 	ids      map[place]string
 	messages map[string]Message // by id
 }
 
-// A place is where an entry is.
+// A place identifies an entry by its session and number.
 type place struct {
 	session string
 	n       int64
@@ -59,7 +59,7 @@ func Load(t testing.TB, s sessions.Store) Loaded {
 	return l
 }
 
-// append appends messages, each turn as it would have been.
+// append appends messages to a session, divided into turns as a real session's.
 func (l Loaded) append(t testing.TB, log sessions.Log, key string, messages []Message) {
 	t.Helper()
 	var entries []sessions.Entry
@@ -97,7 +97,7 @@ func (l Loaded) append(t testing.TB, log sessions.Log, key string, messages []Me
 	}
 }
 
-// turnsOf cuts the messages of a chat before each of a person.
+// turnsOf divides the messages of a chat into turns: each message of a person begins one.
 func turnsOf(messages []Message) (turns [][]Message) {
 	for _, m := range messages {
 		if m.Kind == sessions.KindUser {
@@ -143,16 +143,16 @@ func PersonOf(m Message) string {
 	}, strings.ToUpper(m.Who))
 }
 
-// A Result is how an index has done.
+// A Result says how well an index has answered the questions.
 type Result struct {
 	QuestionCount, AnsweredCount int
 	Missed                       []Miss
 }
 
-// Recall is the share of the questions with an answer among the first hits.
+// Recall returns the share of the questions that have an answer among the first hits.
 func (r Result) Recall() float64 { return float64(r.AnsweredCount) / float64(max(r.QuestionCount, 1)) }
 
-// String names the questions without an answer, with what was found in its place.
+// String lists the questions without an answer, with the hits that were found instead.
 func (r Result) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "recall at %d: %d of %d questions, %.3f\n", MaxRank, r.AnsweredCount, r.QuestionCount, r.Recall())
@@ -168,7 +168,7 @@ func (r Result) String() string {
 	return b.String()
 }
 
-// A Miss is a question without an answer among the first hits.
+// A Miss is a question that has no answer among the first hits.
 type Miss struct {
 	Question      Question
 	Answers, Hits []Message

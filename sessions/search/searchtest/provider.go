@@ -58,7 +58,7 @@ func (p *Provider) Asked() [][]string {
 	return asked
 }
 
-// note records a request, and returns how to answer it.
+// note records a request, and returns the current fault and number of dimensions.
 func (p *Provider) note(texts []string) (fault func(http.ResponseWriter, *http.Request, []string) bool, size int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -91,14 +91,14 @@ func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for i, text := range asked.Input {
 		answer.Data = append(answer.Data, vector{i, VectorOf(text, size)})
 	}
-	slices.Reverse(answer.Data)           // the numbers count, and not the order
-	_ = json.NewEncoder(w).Encode(answer) // whoever has asked has gone
+	slices.Reverse(answer.Data)           // the indexes count, and not the order
+	_ = json.NewEncoder(w).Encode(answer) // the client may be gone
 }
 
 // VectorOf returns the vector of a text.
 func VectorOf(text string, dimensions int) []float32 {
 	v := make([]float32, dimensions)
-	v[0] = 0.1 // a text without letters has a direction, too
+	v[0] = 0.1 // a text without letters also needs a direction
 	for word := range strings.FieldsSeq(search.Fold(text)) {
 		letters := []rune(" " + word + " ")
 		for i := range letters {

@@ -11,7 +11,7 @@ import (
 //go:embed testdata/questions.txt
 var questions string
 
-// A Question is asked of an index.
+// A Question is a question to an index, with the ids of messages that answer it.
 type Question struct {
 	Number       int
 	Language     string // en, de, ja, zh, or code
@@ -20,12 +20,12 @@ type Question struct {
 	Words        string
 }
 
-// Tuning returns the questions by which rankings are tuned: two thirds.
+// Tuning returns the questions with which rankings are tuned: two thirds of all.
 func Tuning() ([]Question, error) { return choose(func(q Question) bool { return q.Number%3 != 0 }) }
 
-// HeldOut returns the questions whose number is divisible by three. They are looked at once, when the ranking
-// is finished: whoever changes the ranking after it has seen what it misses of these has tuned it by them, and
-// has to write other questions.
+// HeldOut returns the questions whose number is divisible by three. Look at them only once, when the ranking is
+// finished: if you change the ranking after seeing what it misses, you have tuned it with these questions and
+// must write new ones.
 func HeldOut() ([]Question, error) { return choose(func(q Question) bool { return q.Number%3 == 0 }) }
 
 func choose(wanted func(Question) bool) (chosen []Question, err error) {

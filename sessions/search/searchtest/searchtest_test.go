@@ -85,8 +85,8 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// TestCorpusIsUnchanged fails when messages or questions change. That is allowed before a ranking is tuned by them:
-// every figure that was measured earlier is void then.
+// TestCorpusIsUnchanged fails if messages or questions change. They may change only as long as no ranking has
+// been tuned with them: afterward, all earlier measurements would be void.
 func TestCorpusIsUnchanged(t *testing.T) {
 	all := corpus(t)
 	if !reflect.DeepEqual(all, corpus(t)) {
@@ -135,10 +135,10 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
-// TestQuestionsCanBeAnswered looks for a word that a question has in common with an answer, in some form, and that
-// few other messages have.
+// TestQuestionsCanBeAnswered checks that each question has a word, in some form, in common with an answer and
+// with few other messages.
 func TestQuestionsCanBeAnswered(t *testing.T) {
-	said := map[string]map[string]bool{} // by word, the ids of the messages that have it
+	said := map[string]map[string]bool{} // by word, the ids of the messages that contain it
 	for _, m := range corpus(t) {
 		for _, w := range wordsOf(m.Text) {
 			if said[w] == nil {
@@ -163,7 +163,8 @@ func TestQuestionsCanBeAnswered(t *testing.T) {
 	}
 }
 
-// wordsOf returns the words of a text in small letters without marks; scripts without spaces give pairs.
+// wordsOf returns the words of a text in lower case and without diacritics; scripts without spaces give pairs
+// of characters.
 func wordsOf(text string) (words []string) {
 	text = strings.NewReplacer("ä", "a", "ö", "o", "ü", "u", "ß", "ss", "ae", "a", "oe", "o", "ue", "u").Replace(strings.ToLower(text))
 	for _, w := range strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
@@ -179,7 +180,7 @@ func wordsOf(text string) (words []string) {
 	return words
 }
 
-// isFormOf tells whether two words are forms of one, or one is a part of the other.
+// isFormOf reports whether two words are forms of one word, or one is a part of the other.
 func isFormOf(a, b string) bool {
 	if a == b {
 		return true
@@ -284,7 +285,7 @@ func newBM25Index(messages []Message) (*bm25Index, Loaded) {
 	return c, l
 }
 
-// Search ranks by BM25.
+// Search ranks messages by BM25.
 func (c *bm25Index) Search(_ context.Context, q search.Query) ([]search.Hit, error) {
 	scores := map[int]float64{}
 	words := wordsOf(q.Words)
@@ -314,7 +315,8 @@ func (c *bm25Index) SessionsSpokenIn(context.Context, string, []string, int) ([]
 	return nil, nil
 }
 
-// TestCorpusDifficulty asks an index that knows no forms of words and no words that say little.
+// TestCorpusDifficulty asks an index that knows neither word forms nor stop words: it must find some answers,
+// and must not find all.
 func TestCorpusDifficulty(t *testing.T) {
 	c, l := newBM25Index(corpus(t))
 	r := l.Measure(t, c, mustAsk(t, Tuning))
@@ -325,8 +327,6 @@ func TestCorpusDifficulty(t *testing.T) {
 }
 
 // A wrongIndex finds the first answer of each question at a given place, below irrelevant messages.
-
-// A wrongIndex finds the first answer of each question at a place, below what is beside the point.
 type wrongIndex struct {
 	*bm25Index
 	questions []Question

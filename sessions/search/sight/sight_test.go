@@ -10,13 +10,13 @@ import (
 	"parley/sessions/search/sight"
 )
 
-// A testChats has the chats, and who is in which group.
+// A testChats is Facts in memory: the chats, and who is a member of which group.
 type testChats struct {
 	chats   map[sight.Place]sight.Chat
 	members map[sight.Place][]string
 	closed  []string // threads
 	asked   map[string]int
-	away    bool // whether the platforms answer nothing
+	away    bool // whether the platforms don't answer
 }
 
 var errAway = errors.New("away")

@@ -67,8 +67,8 @@ func WantNoScan(t testing.TB, db *sqldb.DB, queries []string, may func(table, st
 	}
 }
 
-// Plan returns how a database would carry out a statement, step by step: what EXPLAIN says. Tables of
-// tests are short, and PostgreSQL reads such as a whole; here it does so only if it has no other way.
+// Plan returns the steps in which a database would carry out a statement, as EXPLAIN reports them. PostgreSQL
+// prefers to read short tables whole, as those of tests are; here it does so only if there is no other way.
 func Plan(t testing.TB, db *sql.DB, postgres bool, query string) (steps []string) {
 	t.Helper()
 	conn, err := db.Conn(t.Context())

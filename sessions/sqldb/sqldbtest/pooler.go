@@ -18,7 +18,8 @@ import (
 	"time"
 )
 
-// A Pooler is a PgBouncer before the tests' PostgreSQL. It hands connections on after each transaction.
+// A Pooler is a PgBouncer in front of the tests' PostgreSQL. It gives a connection to another client after each
+// transaction.
 type Pooler struct {
 	server  *url.URL // PostgreSQL's
 	host    string   // PgBouncer's, with its port
@@ -68,7 +69,8 @@ func StartPooler(t testing.TB) *Pooler {
 	return p
 }
 
-// writeSettings writes PgBouncer's files into a folder, and returns the path of the one that names the others.
+// writeSettings writes PgBouncer's files into a folder, and returns the path of the main one, which names the
+// others.
 func (p *Pooler) writeSettings(t testing.TB, dir string) string {
 	t.Helper()
 	_, port, _ := net.SplitHostPort(p.host)
@@ -86,7 +88,7 @@ func (p *Pooler) writeSettings(t testing.TB, dir string) string {
 	return settings
 }
 
-// await waits until PgBouncer does something.
+// await calls try until it succeeds, and fails the test if that takes too long.
 func (p *Pooler) await(t testing.TB, try func() error) {
 	t.Helper()
 	deadline := time.After(30 * time.Second)
@@ -103,8 +105,8 @@ func (p *Pooler) await(t testing.TB, try func() error) {
 	}
 }
 
-// New makes an empty schema for this test alone, and returns its URL, which leads through PgBouncer. For PgBouncer it is a
-// database, because the search path cannot be set by those whose connections are handed on.
+// New creates an empty schema for this test alone, and returns its URL, which leads through PgBouncer.
+// PgBouncer presents the schema as a database, because clients that share connections can't set a search path.
 func (p *Pooler) New(t testing.TB) string {
 	t.Helper()
 	name := "test_" + strings.ToLower(rand.Text())
@@ -124,7 +126,7 @@ func (p *Pooler) New(t testing.TB) string {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	p.await(t, func() error { return db.PingContext(t.Context()) }) // until it has read the file
+	p.await(t, func() error { return db.PingContext(t.Context()) }) // until PgBouncer has read the file
 	t.Cleanup(func() {
 		execute(context.WithoutCancel(t.Context()), t, p.server.String(), "DROP SCHEMA "+name+" CASCADE")
 	})

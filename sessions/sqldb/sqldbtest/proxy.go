@@ -9,15 +9,15 @@ import (
 	"testing"
 )
 
-// A Proxy stands between a client and PostgreSQL, and can lose answers.
+// A Proxy stands between a client and PostgreSQL, and can drop the server's answers.
 type Proxy struct {
 	pass atomic.Int64 // how many answers the proxy lets through before it loses any
 	lose atomic.Int64 // how many answers the proxy then loses
 	lost atomic.Int64 // how many answers were lost
 }
 
-// NewProxy starts a proxy to the server that a URL names, and returns it with its own
-// URL. It ends with the test.
+// NewProxy starts a proxy to the server of a URL, and returns the proxy with the URL that leads through it. The
+// proxy ends with the test.
 func NewProxy(t testing.TB, place string) (*Proxy, string) {
 	t.Helper()
 	u, err := url.Parse(place)
@@ -52,7 +52,7 @@ func NewProxy(t testing.TB, place string) (*Proxy, string) {
 // server has answered.
 func (p *Proxy) Lose() { p.lose.Add(1) }
 
-// LoseAfter lets that many answers through, and loses the next.
+// LoseAfter lets that many answers through, and drops the next one.
 func (p *Proxy) LoseAfter(passes int) {
 	p.pass.Store(int64(passes))
 	p.lose.Add(1)
@@ -61,7 +61,7 @@ func (p *Proxy) LoseAfter(passes int) {
 // Lost returns how many answers were lost so far.
 func (p *Proxy) Lost() int64 { return p.lost.Load() }
 
-// serve connects one client with the server.
+// serve connects one client to the server.
 func (p *Proxy) serve(client net.Conn, server string) {
 	defer client.Close()
 	upstream, err := net.Dial("tcp", server)
@@ -91,8 +91,8 @@ func (p *Proxy) serve(client net.Conn, server string) {
 	}
 }
 
-// endsReady reports whether an answer ends with ReadyForQuery outside of a transaction,
-// so that the server has done all that it was asked.
+// endsReady reports whether an answer ends with ReadyForQuery outside of a transaction, which means that the
+// server has finished everything it was asked to do.
 func endsReady(answer []byte) bool {
 	const message = "Z\x00\x00\x00\x05I"
 	return len(answer) >= len(message) && string(answer[len(answer)-len(message):]) == message

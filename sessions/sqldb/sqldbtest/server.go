@@ -44,14 +44,14 @@ func Start(t testing.TB) *Server {
 	return s
 }
 
-// makePlace makes the server's folder, and looks for a port.
+// makePlace makes the server's folder, and finds a free port.
 func (s *Server) makePlace() {
 	s.t.Helper()
 	s.dir, s.credential = placeFor(s.t, "parley-postgres")
 	_, s.port, _ = net.SplitHostPort(freeAddress(s.t))
 }
 
-// freeAddress returns an address of the loopback at which nobody listens.
+// freeAddress returns an address of the loopback interface at which nobody listens.
 func freeAddress(t testing.TB) string {
 	t.Helper()
 	free, err := net.Listen("tcp", "127.0.0.1:0")
@@ -62,8 +62,8 @@ func freeAddress(t testing.TB) string {
 	return free.Addr().String()
 }
 
-// placeFor makes a folder for a server, which goes with the test, and returns the user to run it as: if we are root, one
-// without privileges, to whom the folder is given, or else nil.
+// placeFor makes a folder for a server, which is deleted after the test, and returns the user to run the server
+// as: nil unless we are root, otherwise an unprivileged user, who gets the folder.
 func placeFor(t testing.TB, name string) (dir string, as *syscall.Credential) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", name)
@@ -80,7 +80,7 @@ func placeFor(t testing.TB, name string) (dir string, as *syscall.Credential) {
 	return dir, as
 }
 
-// Standby starts a server that stands by for this one, which from then on waits for it with each commit.
+// Standby starts a standby for this server, whose commits from then on wait for the standby.
 func (s *Server) Standby() *Server {
 	s.t.Helper()
 	other := &Server{t: s.t, bin: s.bin}
@@ -164,11 +164,11 @@ func (s *Server) Restart() {
 	}
 }
 
-// launch starts the server under a shell that kills it when its own standard
-// input ends: with this process at the latest, however that ends.
+// launch starts the server under a shell that kills it when the shell's standard input ends, which happens at
+// the latest when this process ends.
 func (s *Server) launch() {
 	s.t.Helper()
-	_ = os.Remove(s.pidFile()) // a dead server's
+	_ = os.Remove(s.pidFile()) // left by a killed server
 	const script = `exec 3<&0; "$@" </dev/null & pid=$!; { cat <&3; kill -9 $pid; } & wait $pid`
 	cmd := s.command("sh", "-c", script, "sh", filepath.Join(s.bin, "postgres"), "-D", s.data(), "-p", s.port,
 		"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=",
