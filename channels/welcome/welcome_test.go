@@ -7,7 +7,7 @@ import (
 	"parley/tools"
 )
 
-// What an agent may not do is not promised, and each capability has its words.
+// The text promises only what the agent may do, and describes each capability.
 func TestTheTextListsGrantedCapabilities(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}

@@ -19,7 +19,7 @@ type Work struct {
 	Name string // what the log calls it
 	// Step does some of the work, and reports whether there may be more. Calls don't overlap.
 	Step     func(ctx context.Context) (more bool, err error)
-	Interval time.Duration // how long after the last step there may be more to do; 0 for never
+	Interval time.Duration // how long after the last step there may be more work; 0 means never
 	Log      *slog.Logger
 }
 

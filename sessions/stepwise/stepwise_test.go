@@ -13,7 +13,7 @@ import (
 	"parley/tools/testlog"
 )
 
-// What is done in steps goes on after an error, which is logged once, and begins anew when there may be more to do.
+// After an error, which is logged once, the work continues. After the interval, it begins again.
 func TestWorkContinuesAfterErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log testlog.Buffer

@@ -10,7 +10,7 @@ import (
 	"parley/channels/console/typedfiles"
 )
 
-// folder makes a folder with some files, and works in it.
+// folder makes a folder with some files, and makes it the working directory.
 func folder(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -75,7 +75,7 @@ func TestFilesAreFoundInTypedText(t *testing.T) {
 	}
 }
 
-// What is dropped onto a terminal becomes a name; what strangers wrote names nothing.
+// A path that is dropped onto a terminal becomes a name. Text that strangers wrote names no files.
 func TestPastedTexts(t *testing.T) {
 	dir := folder(t)
 	for text, want := range map[string]string{

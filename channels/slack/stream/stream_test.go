@@ -17,7 +17,7 @@ import (
 	"parley/channels/slack/stream"
 )
 
-// recordedCalls are those that were made of Slack's API, which answers what it is told to.
+// recordedCalls are the calls made to Slack's API, which gives the answers that a test has set.
 type recordedCalls struct {
 	made   []string
 	refuse map[string]bool
@@ -33,7 +33,7 @@ func (c *recordedCalls) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {"application/json"}, "Retry-After": {"7"}}, Body: io.NopCloser(bytes.NewBufferString(body)), Request: r}, nil
 }
 
-// newOpenStream is a stream that was begun a moment ago.
+// newOpenStream returns a stream that was started a moment ago.
 func newOpenStream(t *testing.T) (*stream.Streams, *recordedCalls) {
 	c := &recordedCalls{refuse: map[string]bool{}}
 	api := slackgo.New("xoxb-x", slackgo.OptionHTTPClient(&http.Client{Transport: c}))
@@ -58,8 +58,8 @@ func grows(t *testing.T, s *stream.Streams, text string) bool {
 	return grown
 }
 
-// Slack ends a stream after five minutes, and what is appended then is lost: it is left
-// before that, to go on by edits.
+// Slack ends a stream after five minutes, and what is appended later is lost. So the stream is ended earlier,
+// and the message is continued by edits.
 func TestAStreamIsEndedBeforeSlackEndsIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, c := newOpenStream(t)
@@ -77,7 +77,7 @@ func TestAStreamIsEndedBeforeSlackEndsIt(t *testing.T) {
 	})
 }
 
-// Nothing is appended to a stream that has ended, or may have.
+// Nothing is appended to a stream that has ended, or may have ended.
 func TestNothingIsAppendedAfterTheEnd(t *testing.T) {
 	for _, limited := range []bool{false, true} {
 		s, c := newOpenStream(t)

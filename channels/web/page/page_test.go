@@ -42,7 +42,7 @@ func assets(t *testing.T, p *Page) []string {
 	return all
 }
 
-// The page names its script, its style and its icon by the hashes of their contents, and they are there.
+// The page refers to its script, style and icon by the hashes of their contents, and these files exist.
 func TestThePageNamesWhatThereIs(t *testing.T) {
 	p := New()
 	res := ask(t, p, "GET", "/")
@@ -65,8 +65,8 @@ func TestThePageNamesWhatThereIs(t *testing.T) {
 	}
 }
 
-// The browser is told to take scripts and styles from this server alone, for every answer, and the page
-// has none of its own within.
+// Every answer tells the browser to accept scripts and styles from this server alone, and the page contains no
+// inline ones.
 func TestThePolicyIsStrict(t *testing.T) {
 	p := New()
 	for _, at := range append(assets(t, p), "/", "/assets/none.js") {
@@ -87,7 +87,8 @@ func TestThePolicyIsStrict(t *testing.T) {
 	}
 }
 
-// Who takes gzip gets it, and it is the same file; who has the content is not sent it again.
+// A client that accepts gzip gets a compressed file with the same content, and a client that has the content is
+// not sent it again.
 func TestFilesAreCompressedAndNotSentTwice(t *testing.T) {
 	p := New()
 	script := assets(t, p)[slices.IndexFunc(assets(t, p), func(at string) bool { return strings.HasSuffix(at, ".js") })]
@@ -122,7 +123,7 @@ func TestFilesAreCompressedAndNotSentTwice(t *testing.T) {
 	}
 }
 
-// The files are only read, and nothing else is served.
+// The files can only be read, and nothing else is served.
 func TestOnlyThePageIsServed(t *testing.T) {
 	p := New()
 	for _, step := range []struct {
@@ -142,7 +143,7 @@ func TestOnlyThePageIsServed(t *testing.T) {
 	}
 }
 
-// All the works of others that the page contains are named with their licences, to which the page links.
+// All works of others that the page contains are listed with their licences, and the page links to the list.
 func TestLicencesAreServed(t *testing.T) {
 	p := New()
 	for _, at := range assets(t, p) {

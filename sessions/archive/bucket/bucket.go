@@ -26,7 +26,7 @@ const (
 	maxAttempts = 3
 )
 
-// Config says where a bucket is, and who may write to it.
+// A Config says where a bucket is, and contains the key for it.
 type Config struct {
 	Endpoint             string // its URL
 	Region               string // "" means that the server is asked
@@ -41,7 +41,7 @@ type Bucket struct {
 	bucket, prefix string
 }
 
-// New returns the Bucket. It asks nobody anything.
+// New returns the Bucket, without asking the server anything.
 func New(c Config) (*Bucket, error) {
 	u, err := url.Parse(c.Endpoint)
 	if err != nil {
@@ -69,7 +69,7 @@ func (b *Bucket) Put(ctx context.Context, name string, content io.ReadSeeker, si
 	return wrap("write "+name+" to the bucket "+b.bucket, err)
 }
 
-// Open implements archive.Place. Of a bucket that does not exist it says that it does not have the file.
+// Open implements archive.Place. If the bucket does not exist, it returns the error for a missing file.
 func (b *Bucket) Open(ctx context.Context, name string) (io.ReadCloser, error) {
 	object, err := b.server.GetObject(ctx, b.bucket, b.key(name), minio.GetObjectOptions{})
 	if err == nil {

@@ -106,7 +106,7 @@ func TestStoredFilesAreReadBack(t *testing.T) {
 	}
 }
 
-// A server that refuses, breaks or never answers is an error, which doesn't show the key.
+// A server that refuses requests, breaks off or never answers causes an error, which doesn't contain the key.
 func TestServerErrors(t *testing.T) {
 	s := newServer(t)
 	b := s.bucket(t, "audit", "", 100*time.Millisecond)

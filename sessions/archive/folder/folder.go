@@ -61,7 +61,7 @@ func (f *Folder) Put(_ context.Context, name string, content io.ReadSeeker, _ in
 // partLifetime is how long a process may take to write a file.
 const partLifetime = 24 * time.Hour
 
-// removeParts removes what processes that died have left. It's no error if that fails: nobody reads it.
+// removeParts removes incomplete files of processes that died. Errors don't matter: nobody reads these files.
 func (f *Folder) removeParts() {
 	names, _ := f.Names(context.Background())
 	for _, name := range names {
@@ -114,7 +114,7 @@ func (f *Folder) Check(ctx context.Context) error {
 	}
 }
 
-// check returns an error if no file can be stored now.
+// check returns an error if no file can be stored at the moment.
 func (f *Folder) check() error {
 	info, err := os.Stat(f.dir)
 	switch {

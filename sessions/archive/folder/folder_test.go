@@ -51,7 +51,7 @@ func TestStoredFilesAreReadBack(t *testing.T) {
 	}
 }
 
-// A failure leaves nothing that could be taken for a file.
+// After a failure, there is nothing that could be mistaken for a file of the archive.
 func TestFolderErrors(t *testing.T) {
 	dir := t.TempDir()
 	for path, says := range map[string]string{filepath.Join(dir, "none"): "doesn't exist", filepath.Join(dir, "file"): "isn't a folder"} {

@@ -15,7 +15,7 @@ import (
 	"parley/sessions/sqlstore"
 )
 
-// openStore opens a database with the tables of a store, in which no entries are.
+// openStore opens a database that has a store's tables and no entries.
 func openStore(t testing.TB, place string, watch *sqldbtest.Statements) vectors.Store {
 	t.Helper()
 	ctx := t.Context()
@@ -34,7 +34,7 @@ func newIdentity(dimensions int) vectors.Identity {
 	return vectors.Identity{Model: "m", Prompt: "p", Dimensions: dimensions}
 }
 
-// mustTake takes the vectors of a database that nobody has taken.
+// mustTake takes a hold on the vectors of a database, which nobody else has.
 func mustTake(t testing.TB, s vectors.Store) vectors.Hold {
 	t.Helper()
 	h, taken, err := s.Take(t.Context(), time.Hour)
@@ -44,7 +44,7 @@ func mustTake(t testing.TB, s vectors.Store) vectors.Hold {
 	return h
 }
 
-// expireHold ends the time of whoever has taken the vectors.
+// expireHold makes the current hold on the vectors expire.
 func expireHold(t testing.TB, s vectors.Store) {
 	t.Helper()
 	if _, err := s.DB.Exec(t.Context(), "UPDATE vector_identity SET taken = taken / 2"); err != nil {
@@ -52,7 +52,7 @@ func expireHold(t testing.TB, s vectors.Store) {
 	}
 }
 
-// mustBegin begins vectors of so many dimensions.
+// mustBegin begins vectors with that many dimensions.
 func mustBegin(t testing.TB, s vectors.Store, h vectors.Hold, dimensions int) {
 	t.Helper()
 	if err := s.Begin(t.Context(), h, newIdentity(dimensions)); err != nil {
@@ -60,7 +60,7 @@ func mustBegin(t testing.TB, s vectors.Store, h vectors.Hold, dimensions int) {
 	}
 }
 
-// putRandom puts so many random vectors of each session.
+// putRandom stores that many random vectors of each session.
 func putRandom(t testing.TB, s vectors.Store, h vectors.Hold, sessions, each, dimensions int) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(1, 2))
@@ -119,7 +119,8 @@ func TestNearSearchesOnlyItsScopes(t *testing.T) {
 	}
 }
 
-// A process that was overtaken changes nothing anymore, and does not take the right from the one that has it.
+// A process whose hold has ended changes nothing anymore, and does not take the hold from the process that has
+// it.
 func TestAProcessWhoseHoldEndedChangesNothing(t *testing.T) {
 	for name, place := range map[string]string{"sqlite": filepath.Join(t.TempDir(), "store.db"), "postgres": sqldbtest.New(t)} {
 		t.Run(name, func(t *testing.T) {
@@ -157,7 +158,7 @@ func TestAProcessWhoseHoldEndedChangesNothing(t *testing.T) {
 	}
 }
 
-// A hold that was left is of no use, though nobody else has taken the vectors.
+// A hold that was released can't be used, even if nobody else has taken the vectors.
 func TestAReleasedHoldIsInvalid(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "store.db"), nil)
 	h := mustTake(t, s)
@@ -172,7 +173,7 @@ func TestAReleasedHoldIsInvalid(t *testing.T) {
 	mustTake(t, s)
 }
 
-// BenchmarkNear looks through 20,000 vectors of 768 dimensions, in 20 sessions of 40.
+// BenchmarkNear searches 20,000 vectors of 768 dimensions, in 20 sessions of 40.
 func BenchmarkNear(b *testing.B) {
 	const sessions, each, dimensions = 40, 1000, 768
 	for name, place := range map[string]func() string{"sqlite": func() string { return filepath.Join(b.TempDir(), "store.db") }, "postgres": func() string { return sqldbtest.New(b) }} {
