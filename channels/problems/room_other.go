@@ -3,4 +3,4 @@
 package problems
 
 // DiskSpaceOf returns errFreeSpaceUnknown, because this system does not report how full its disks are.
-func DiskSpaceOf(string) (DiskSpace, error) { return DiskSpace{}, errNoRoom }
+func DiskSpaceOf(string) (DiskSpace, error) { return DiskSpace{}, errFreeSpaceUnknown }
