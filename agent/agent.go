@@ -92,9 +92,9 @@ type Config struct {
 	Approvers func(call tools.Call) []string
 	// Prefix, if set, returns the characters that begin a command on a channel; if nil, a slash does.
 	Prefix func(channel string) string
-	// ShowsAll, if set, reports whether a channel shows texts of any length completely, as a terminal does; if
+	// ShowsWholeTexts, if set, reports whether a channel shows texts of any length completely, as a terminal does; if
 	// nil, no channel does.
-	ShowsAll func(channel string) bool
+	ShowsWholeTexts func(channel string) bool
 	// OwnData, if set, reports whether people on a channel can have their own data sent to them and erased
 	// there.
 	OwnData func(channel string) bool
@@ -123,9 +123,9 @@ type Config struct {
 	// Audit, if set, writes a record of each call that has a result. The record becomes durable no later than
 	// anything written to the log or the bus after Audit has returned nil.
 	Audit func(ctx context.Context, r sessions.AuditRecord) error
-	// Note, if set, queues the audit record of a turn that has ended or was refused. It doesn't wait for the
+	// QueueAudit, if set, queues the audit record of a turn that has ended or was refused. It doesn't wait for the
 	// write: if the process dies first, the turn is still in the log.
-	Note func(r sessions.AuditRecord)
+	QueueAudit func(r sessions.AuditRecord)
 	// Point, if set, is called before and after each step of a turn, with the step's name. A chaos test can kill
 	// the process there.
 	Point func(name string)
@@ -200,8 +200,8 @@ type UndoCommand struct {
 	Person  string
 	Args    string // what follows /undo
 	Prefix  string // begins a command in the place where this one was sent
-	// May reports whether the sender may undo what another person requested.
-	May func(person string) bool
+	// MayUndoFor reports whether the sender may undo what another person requested.
+	MayUndoFor func(person string) bool
 	// Waiting are the turns that wait for people. Jobs is how many commands are running in the background.
 	Waiting []string
 	Jobs    int
@@ -216,8 +216,8 @@ type Agent struct {
 	// Tools are granted to the agent; each turn keeps the set that it began with. Known are all tools, granted
 	// or not: with them, a call of a tool that isn't granted gets an error that says which capability is
 	// missing. Known may be nil.
-	Tools *tools.Set
-	Known *tools.Set
+	Tools      *tools.Set
+	KnownTools *tools.Set
 	// Prompt returns the prompt's prefix for a turn. It is called once per turn.
 	Prompt func(ctx context.Context, who Asker) (string, error)
 	// Memory returns what the agent remembers for a turn, and whether strangers may have written some of it. It
@@ -226,9 +226,9 @@ type Agent struct {
 	// Untrusted reports whether strangers may by now have written some of what Prompt and Memory read in the
 	// session. If nil, they have not.
 	Untrusted func(ctx context.Context, session string) bool
-	// Keep stores a result that is too long for the model, and returns the path where the model can open it. If
+	// StoreLongResult stores a result that is too long for the model, and returns the path where the model can open it. If
 	// nil, such results are not stored.
-	Keep func(ctx context.Context, call tools.Call, content json.RawMessage) (path string, err error)
+	StoreLongResult func(ctx context.Context, call tools.Call, content json.RawMessage) (path string, err error)
 	// Picture returns the content of a picture's file; nil if the file is missing or
 	// changed. If Picture is nil, models are shown no pictures.
 	Picture func(ctx context.Context, session string, p llm.Picture) []byte
@@ -239,10 +239,10 @@ type Agent struct {
 	// may. It must not while processes of an older release, which don't know these entries, may read the log. If
 	// nil, the log may always record them.
 	MayNote func(ctx context.Context) (why string, err error)
-	// MaySumUp reports whether a summary may cover a part of the current turn. It may not while processes of an
+	// MaySummarizeTurn reports whether a summary may cover a part of the current turn. It may not while processes of an
 	// older release may read the log: they would think that the turn belongs to an ended conversation. If nil, a
 	// summary always may.
-	MaySumUp func(ctx context.Context) (bool, error)
+	MaySummarizeTurn func(ctx context.Context) (bool, error)
 	// Titles, if set, is asked once for a title of a conversation, after its first answer. MayTitle reports
 	// whether the store may contain such a title. It may not while processes of an older release run, which
 	// would not erase the title. If MayTitle is nil, the store always may.
@@ -301,7 +301,7 @@ type Agent struct {
 // ToolName returns name if there is a tool with that name, and sessions.OtherTool if a model has made the name
 // up.
 func (a *Agent) ToolName(name string) string {
-	for _, set := range []*tools.Set{a.Tools, a.Known} {
+	for _, set := range []*tools.Set{a.Tools, a.KnownTools} {
 		if set == nil {
 			continue
 		}

@@ -7,7 +7,7 @@ import (
 	"parley/sessions/bill"
 )
 
-// Limits says how much each person may have agents do.
+// Limits says how much agents may do for each person.
 type Limits struct {
 	Turns     int   // how many turns may run at once; doesn't apply to owners
 	TurnsHour int   // how many turns may begin in an hour; doesn't apply to owners
@@ -21,13 +21,13 @@ type Limits struct {
 	// The most that models may cost, in micro-dollars: for one person in a day, in one session in a day, for
 	// everyone in a day, and for everyone in a month (UTC); 0 means no limit.
 	UserDay, SessionDay, Day, Month int64
-	// Own holds the budgets that replace TokensDay and UserDay for turns that no person asked for. Its keys are
+	// NamedBudgets holds the budgets that replace TokensDay and UserDay for turns that no person asked for. Its keys are
 	// the names under which such turns run.
-	Own map[string]OwnBudget
+	NamedBudgets map[string]NamedBudget
 }
 
-// An OwnBudget limits the turns that run under one name.
-type OwnBudget struct {
+// An NamedBudget limits the turns that run under one name.
+type NamedBudget struct {
 	Owner
 	TokensDay, UserDay int64
 }
@@ -37,7 +37,7 @@ type OwnBudget struct {
 func (l Limits) Caps(person, session string, a *Agent) []bill.Cap {
 	var caps []bill.Cap
 	userDay := l.UserDay
-	if own, ok := l.Own[person]; ok {
+	if own, ok := l.NamedBudgets[person]; ok {
 		userDay = own.UserDay
 	}
 	for _, c := range []bill.Cap{
@@ -53,7 +53,7 @@ func (l Limits) Caps(person, session string, a *Agent) []bill.Cap {
 
 // TokensPerDay returns how many tokens a person may spend in a day; for a name in Own, how many its budget allows.
 func (l Limits) TokensPerDay(person string) int64 {
-	if own, ok := l.Own[person]; ok {
+	if own, ok := l.NamedBudgets[person]; ok {
 		return own.TokensDay
 	}
 	return l.TokensDay

@@ -16,7 +16,8 @@ type Voice interface {
 	// Mark reports whether a call of a tool asks that the turn's answer be read aloud, and what is read in its place: a
 	// Markdown text, or "" for the answer itself.
 	Mark(tool string, args json.RawMessage) (text string, marks bool)
-	// Words returns what is read aloud of a Markdown text, and whether that is all of it; "" if nothing can be read.
+	// Words returns the words that are read aloud for a Markdown text, and whether they are all of it; "" if nothing
+	// can be read.
 	Words(text string) (words string, whole bool)
 	// Price returns the name of the model that speaks, and what it costs to have it read these words, in micro-dollars.
 	// known is false if nobody knows.
@@ -29,7 +30,7 @@ type Voice interface {
 	Record(ctx context.Context, r Reading) (bus.FileRef, error)
 }
 
-// A Reading is what is read aloud in a message.
+// A Reading is a text that is read aloud with a message.
 type Reading struct {
 	Session string
 	Message string // the id of the message that the recording goes with
@@ -37,7 +38,7 @@ type Reading struct {
 	Words   string
 }
 
-// An UnreadError says why something was not read aloud.
+// An UnreadError says why a text was not read aloud.
 type UnreadError struct {
 	Code string // for metrics: failed, refused, timeout, over_budget, no_room or given_up
 	Why  string // a clause for people

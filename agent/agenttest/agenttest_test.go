@@ -11,8 +11,8 @@ import (
 	"parley/agent/agenttest"
 )
 
-// ask posts a request, and gives the status, the body and the error of reading it.
-func ask(t *testing.T, base, body string) (int, string, error) {
+// postRequest posts a request, and returns the status, the body and the error of reading it.
+func postRequest(t *testing.T, base, body string) (int, string, error) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, base+"/chat/completions", strings.NewReader(body))
 	if err != nil {
@@ -66,12 +66,12 @@ func TestScripts(t *testing.T) {
 			t.Errorf("request %d: %s", n, got.Parts[0].Bytes)
 		}
 	}
-	if r := agenttest.Reply("grün"); !reflect.DeepEqual(joined(r.Split(3)), joined(r)) || len(r.Split(3).Parts) < 10 {
+	if r := agenttest.Reply("grün"); !reflect.DeepEqual(joinParts(r.Split(3)), joinParts(r)) || len(r.Split(3).Parts) < 10 {
 		t.Error("split parts are not the whole")
 	}
 }
 
-func joined(r agenttest.Response) string {
+func joinParts(r agenttest.Response) string {
 	var b strings.Builder
 	for _, p := range r.Parts {
 		b.WriteString(p.Bytes)
@@ -92,13 +92,13 @@ func TestServer(t *testing.T) {
 	s.Keep(2)
 	base := s.Start(t)
 	body := func(said string) string { return `{"messages":[{"role":"user","content":"` + said + `"}]}` }
-	if status, got, err := ask(t, base, body("x")); err != nil || status != http.StatusOK || got != joined(agenttest.Reply("hi")) {
+	if status, got, err := postRequest(t, base, body("x")); err != nil || status != http.StatusOK || got != joinParts(agenttest.Reply("hi")) {
 		t.Errorf("status %d, %v, %q", status, err, got)
 	}
-	if status, got, err := ask(t, base, body("fail")); err != nil || status != http.StatusTeapot || got != "no" {
+	if status, got, err := postRequest(t, base, body("fail")); err != nil || status != http.StatusTeapot || got != "no" {
 		t.Errorf("status %d, %v, %q", status, err, got)
 	}
-	if _, got, err := ask(t, base, body("reset")); err == nil {
+	if _, got, err := postRequest(t, base, body("reset")); err == nil {
 		t.Errorf("a reset connection gave %q", got)
 	}
 	if q := s.Requests(); s.Asked() != 3 || len(q) != 2 || q[1].Said() != "reset" {
@@ -116,7 +116,7 @@ func TestWaits(t *testing.T) {
 	base := s.Start(t)
 	done := make(chan error, 1)
 	go func() {
-		_, _, err := ask(t, base, "{}")
+		_, _, err := postRequest(t, base, "{}")
 		done <- err
 	}()
 	<-asked

@@ -6,15 +6,15 @@ import (
 	"unicode/utf16"
 )
 
-// Bare returns a response whose text begins with thinking that has no opening tag: the model's template wrote
+// BareThinking returns a response whose text begins with thinking that has no opening tag: the model's template wrote
 // that tag, so the model writes only the closing one.
-func Bare(thought, text string) Response {
+func BareThinking(thought, text string) Response {
 	return Reply(thought + "\n</think>\n\n" + text)
 }
 
-// Halves returns a response that sends each character beyond U+FFFF in two events: the first event ends with
+// SplitSurrogates returns a response that sends each character beyond U+FFFF in two events: the first event ends with
 // the escape of the character's high surrogate, and the next begins with the escape of its low surrogate.
-func Halves(text string) Response {
+func SplitSurrogates(text string) Response {
 	var chunks []string
 	piece := ""
 	flush := func() {

@@ -26,7 +26,7 @@ import (
 // A Script returns the response to a request.
 type Script func(Request) Response
 
-// A Server plays a model by a script.
+// A Server plays a model according to a script.
 type Server struct {
 	// Models are the names of the models that the server lists.
 	Models []string
@@ -36,17 +36,17 @@ type Server struct {
 	script Script
 	keep   int // how many requests are kept
 
-	mu       sync.Mutex
-	asked    int       // how many requests for an answer have arrived
-	requests []Request // the newest of them
+	mu         sync.Mutex
+	askedCount int       // how many requests for an answer have arrived
+	requests   []Request // the newest of them
 }
 
-// defaultKept is how many requests a server keeps unless Keep sets another number.
-const defaultKept = 1000
+// defaultKeep is how many requests a server keeps unless Keep sets another number.
+const defaultKeep = 1000
 
 // New makes a server. The caller has to serve it, or to call Start.
 func New(script Script) *Server {
-	return &Server{Models: []string{"scripted"}, script: script, keep: defaultKept}
+	return &Server{Models: []string{"scripted"}, script: script, keep: defaultKeep}
 }
 
 // Start serves on the loopback address until the test ends, and returns the base URL.
@@ -68,7 +68,7 @@ func (s *Server) Keep(n int) { s.keep = n }
 func (s *Server) Asked() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.asked
+	return s.askedCount
 }
 
 // Requests returns the kept requests, oldest first.
@@ -104,8 +104,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Server) note(r *http.Request, body []byte) Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.asked++
-	q := Request{Path: r.URL.Path, Query: r.URL.RawQuery, N: s.asked, Header: r.Header, Body: body}
+	s.askedCount++
+	q := Request{Path: r.URL.Path, Query: r.URL.RawQuery, N: s.askedCount, Header: r.Header, Body: body}
 	if s.keep > 0 {
 		if len(s.requests) >= s.keep {
 			s.requests = s.requests[1:]
@@ -143,7 +143,7 @@ type Response struct {
 	Delay time.Duration
 	Wait  <-chan struct{}
 
-	end ending
+	ending ending
 }
 
 // A Part is bytes that are written and flushed together.
@@ -195,13 +195,13 @@ func (r Response) CutAfter(n int) Response {
 
 // Reset returns the response changed so that the connection is reset after its last part.
 func (r Response) Reset() Response {
-	r.end = endReset
+	r.ending = endReset
 	return r
 }
 
 // Stall returns the response changed so that the connection stays open after its last part.
 func (r Response) Stall() Response {
-	r.end = endStall
+	r.ending = endStall
 	return r
 }
 
@@ -228,7 +228,7 @@ func (r Response) play(w http.ResponseWriter, req *http.Request) {
 		w.Header()[http.CanonicalHeaderKey(name)] = values
 	}
 	w.WriteHeader(max(r.Status, http.StatusOK))
-	flush := len(r.Parts) > 1 || r.end != endWell
+	flush := len(r.Parts) > 1 || r.ending != endWell
 	control := http.NewResponseController(w)
 	for _, p := range r.Parts {
 		if !pause(gone, p.Delay, p.Wait) {
@@ -241,7 +241,7 @@ func (r Response) play(w http.ResponseWriter, req *http.Request) {
 			return
 		}
 	}
-	switch r.end {
+	switch r.ending {
 	case endStall:
 		<-gone
 	case endReset:

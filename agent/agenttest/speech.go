@@ -15,7 +15,7 @@ const (
 	MP3Head  = "ID3\x04\x00"
 )
 
-// A SpeechRequest is what a Speech was asked to read.
+// A SpeechRequest is a request to read a text aloud.
 type SpeechRequest struct {
 	Model  string `json:"model"`
 	Voice  string `json:"voice"`
@@ -23,8 +23,8 @@ type SpeechRequest struct {
 	Format string `json:"response_format"`
 }
 
-// A Speech is a server that reads texts aloud, by OpenAI's protocol: its recordings are the words after the beginning of a
-// recording in the format that was asked for. It refuses what OpenAI's server refuses.
+// A Speech is a server that reads texts aloud, with OpenAI's protocol: its recordings are the beginning of a recording
+// in the requested format, followed by the words. It refuses the same requests as OpenAI's server.
 type Speech struct {
 	// Before, if set, is called with each request that is not refused. If it returns a status, that is the answer.
 	Before func(SpeechRequest) (status int)
@@ -44,7 +44,7 @@ func (s *Speech) Start(t testing.TB) string {
 	return h.URL + "/v1"
 }
 
-// Asked returns what was to be read so far.
+// Asked returns the requests so far.
 func (s *Speech) Asked() []SpeechRequest {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -146,9 +146,9 @@ func Window(tokens, status int, words string, next Script) Script {
 	}
 }
 
-// Counted returns a script that plays next, but reports the number that Tokens returns as the prompt's tokens,
+// CountTokens returns a script that plays next, but reports the number that Tokens returns as the prompt's tokens,
 // instead of 100.
-func Counted(next Script) Script {
+func CountTokens(next Script) Script {
 	return func(r Request) Response {
 		answer := next(r)
 		for i, p := range answer.Parts {

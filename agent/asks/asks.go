@@ -31,19 +31,19 @@ func ID(session, call string) string {
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:bus.AskIDLength]
 }
 
-// nodeWait begins the ids of waits for nodes.
-const nodeWait = "node:"
+// nodeWaitPrefix is the prefix of the ids of waits for nodes.
+const nodeWaitPrefix = "node:"
 
-// NodeWaitID returns the id of a call's wait for a node, of which there were n before. The same wait always gets the same
-// id: whoever finds out that the node is back sends the session a message with that id.
+// NodeWaitID returns the id of a call's wait for a node, after n earlier waits. The same wait always gets the same id:
+// the process that finds out that the node is back sends the session a message with that id.
 func NodeWaitID(session, call string, n int) string {
-	return nodeWait + ID(session, call+"#"+strconv.Itoa(n))
+	return nodeWaitPrefix + ID(session, call+"#"+strconv.Itoa(n))
 }
 
-// IsNodeWait reports whether an id is that of a wait for a node.
-func IsNodeWait(id string) bool { return strings.HasPrefix(id, nodeWait) }
+// IsNodeWait reports whether an id belongs to a wait for a node.
+func IsNodeWait(id string) bool { return strings.HasPrefix(id, nodeWaitPrefix) }
 
-// InputsHash is a hash of what a call works on besides its arguments. Mode says what was hashed: "" means what the
+// InputsHash is a hash of a call's inputs besides its arguments. Mode says what was hashed: "" means the files that the
 // arguments name; the code that makes the hash defines the other values. Version is the version of the tool (see
 // tools.Spec.Version); "" if the tool has none.
 type InputsHash struct{ Mode, Sum, Version string }
@@ -53,7 +53,7 @@ type InputsHash struct{ Mode, Sum, Version string }
 // the same kind of inputs can be compared later.
 func Hash(call tools.Call, on InputsHash) string {
 	h := sha256.New()
-	for _, part := range []string{call.Name, canonical(call.Args), call.Session, on.Sum} {
+	for _, part := range []string{call.Name, canonicalJSON(call.Args), call.Session, on.Sum} {
 		fmt.Fprintf(h, "%d:%s", len(part), part)
 	}
 	if on.Version != "" { // other tools keep the hashes that earlier releases made
@@ -76,11 +76,11 @@ func ModeOf(hash string) string {
 	return mode
 }
 
-// canonical writes a JSON value in one form, so that equal values have the same bytes, whether or not they came with
+// canonicalJSON writes a JSON value in one form, so that equal values have the same bytes, whether or not they came with
 // the escapes that package plainjson avoids. The form itself has these escapes, because earlier releases wrote them:
 // a hash in an open ask or in a grant of such a release stays valid, and while one runs beside this release, each
 // recognizes what the other has asked. It returns what isn't JSON unchanged.
-func canonical(raw json.RawMessage) string {
+func canonicalJSON(raw json.RawMessage) string {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	var value any

@@ -43,8 +43,8 @@ func TestResult(t *testing.T) {
 	}
 }
 
-// TestHash checks that an approval is about the meaning of a call's arguments and not about
-// how they are written, and that everything else makes it another.
+// TestHash checks that an approval depends on the meaning of a call's arguments and not on their form, and that any
+// other change makes a different approval.
 func TestHash(t *testing.T) {
 	call := tools.Call{Name: "shell", Session: "http:a", Args: json.RawMessage(`{"a":1,"b":"x"}`)}
 	sum := asks.Hash(call, asks.InputsHash{Sum: "files"})

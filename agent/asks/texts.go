@@ -136,9 +136,9 @@ func (v View) Message(to bus.Address, prefix string, clean func(string) string) 
 	}
 }
 
-// mostBesideButtons is the number of bytes up to which a text certainly fits into one message on every
-// platform. A longer text may be split, and then it has no buttons.
-const mostBesideButtons = 1800
+// maxTextWithButtons is the number of bytes up to which a text certainly fits into one message on every platform. A
+// longer text may be split, and then it has no buttons.
+const maxTextWithButtons = 1800
 
 // howToDecide returns the line below a text at an address that says who decides, until when, and with which
 // commands. It leaves the commands out if people press buttons there, and the text is short enough to have some.
@@ -147,7 +147,7 @@ func (v View) howToDecide(text string, to bus.Address, prefix string) string {
 	if v.Filed {
 		from = "but only where the whole call is shown"
 	}
-	if v.Presses != nil && v.Presses(to.Channel) && len(text) <= mostBesideButtons {
+	if v.Presses != nil && v.Presses(to.Channel) && len(text) <= maxTextWithButtons {
 		return fmt.Sprintf("_(Request `%s`: owners and approvers can decide, %s, until %s.)_", v.ID, from, v.until())
 	}
 	return fmt.Sprintf("Owners and approvers can decide until %s, %s:\n\n- `%sapprove %s`\n- `%sapprove %s session`: also approves this exact call if it comes up again in this conversation\n- `%sdeny %s REASON`",

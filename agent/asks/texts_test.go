@@ -10,8 +10,8 @@ import (
 	"parley/bus"
 )
 
-// Where a text of any length is shown, as in a terminal, a long call stands in the request itself; a
-// chat is shown its ends and a file, and who is only told that others are asked gets neither.
+// If a channel shows texts of any length, as a terminal does, the request contains the whole of a long call. A chat is
+// shown its beginning and end, and a file. People who are only told that others are asked get neither.
 func TestALongCallIsShownByTheMeansOfTheChannel(t *testing.T) {
 	at := func(channel string) bus.Address { return bus.Address{Channel: channel, Chat: "1"} }
 	args, err := json.Marshal(map[string]string{"command": "HEAD " + strings.Repeat("x", 5000) + " MIDDLE " + strings.Repeat("x", 5000) + " TAIL"})
@@ -51,8 +51,8 @@ func TestALongCallIsShownByTheMeansOfTheChannel(t *testing.T) {
 	}
 }
 
-// Where people press buttons, no commands stand below what would run; elsewhere they do.
-func TestWhoPressesButtonsReadsNoCommands(t *testing.T) {
+// If people press buttons, no commands are shown below the call; otherwise they are.
+func TestCommandsAreShownOnlyWithoutButtons(t *testing.T) {
 	at := bus.Address{Channel: "slack", Chat: "1"}
 	v := asks.View{
 		Ask:     bus.Ask{ID: "abcde23456", Kind: bus.AskApproval, Tool: "exec_shell", Arguments: json.RawMessage(`{"command":"git push"}`), Shown: "git push", ShownOf: []string{"command"}, At: at, Expires: time.Now()},

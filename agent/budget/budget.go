@@ -40,8 +40,8 @@ func (a Amount) fitsIn(b Amount) bool { return a.Tokens <= b.Tokens && a.Micro <
 
 // A Call is what one call of a model is likely to use.
 type Call struct {
-	All  Amount
-	Sent Amount // the part of All that is used once the request is sent, whatever the answer
+	All      Amount
+	OnceSent Amount // the part of All that is used once the request is sent, whatever the answer
 }
 
 // CallOf returns what a call is likely to use if its request has input tokens and its answer has output tokens.
@@ -49,16 +49,16 @@ func CallOf(input, output int, price llm.Price) Call {
 	sent := llm.Usage{Input: int64(input)}
 	all := llm.Usage{Input: sent.Input, Output: int64(output)}
 	return Call{
-		All:  Amount{Tokens: all.Input + all.Output, Micro: price.Of(all)},
-		Sent: Amount{Tokens: sent.Input, Micro: price.Of(sent)},
+		All:      Amount{Tokens: all.Input + all.Output, Micro: price.Of(all)},
+		OnceSent: Amount{Tokens: sent.Input, Micro: price.Of(sent)},
 	}
 }
 
 // bytesPerToken is how many bytes of an answer are counted as one token.
 const bytesPerToken = 4
 
-// Estimated returns an answer without blocks whose usage is estimated, because no provider reported it: its
-// request had asked tokens, and came bytes of the answer arrived. It has a cost if the price is known.
+// Estimated returns an answer without blocks whose usage is estimated, because no provider reported it. asked is the
+// number of tokens of the request, and came the bytes of the answer that arrived. It has a cost if the price is known.
 func Estimated(asked, came int, price llm.Price, priced bool) *llm.Answer {
 	u := llm.Usage{Input: int64(asked), Output: int64(came+bytesPerToken-1) / bytesPerToken, Estimated: true, Priced: priced}
 	if priced {
@@ -87,9 +87,9 @@ type OverError struct {
 	// At is the time of the call.
 	At    time.Time
 	Owner Owner // of the budget of tokens, or of the cap on one person's cost
-	// How much of the budget is spent, how much is set aside for others, and how much the call is likely to use,
-	// in tokens or micro-dollars.
-	Spent, Aside, Want int64
+	// How much of the budget is spent, how much is reserved by others, and how much the call is likely to use, in
+	// tokens or micro-dollars.
+	Spent, Reserved, Needed int64
 }
 
 // Error says which budget has too little left.
@@ -100,17 +100,17 @@ func (e *OverError) Error() string {
 	return (&bill.OverError{Cap: *e.Cap}).Error()
 }
 
-// most returns the size of the budget.
-func (e *OverError) most() int64 {
+// limit returns the size of the budget.
+func (e *OverError) limit() int64 {
 	if e.Cap == nil {
 		return e.Tokens
 	}
 	return e.Cap.Limit
 }
 
-// FitsLater reports whether the call would fit if what is set aside for others were given back. They are likely
-// to use less than that, so it is worth waiting for them.
-func (e *OverError) FitsLater() bool { return e.Spent+e.Want <= e.most() }
+// FitsLater reports whether the call would fit if other reservations were settled. Those calls are likely to use less
+// than is reserved, so it is worth waiting for them.
+func (e *OverError) FitsLater() bool { return e.Spent+e.Needed <= e.limit() }
 
 // Reservations hold what a turn has reserved: enough for what its calls have used since the last settlement, and
 // for what the next call is likely to use. They are not safe for concurrent use.
@@ -121,9 +121,9 @@ type Reservations struct {
 	Keeper  *Keeper // nil: the store isn't told that somebody works on the reservations
 	Log     *slog.Logger
 
-	tokens, money bool // whether tokens, or money, are reserved
-	ofTokens      sessions.Reservation
-	ofMoney       bill.Reservation
+	tokens, money    bool // whether tokens, or money, are reserved
+	tokenReservation sessions.Reservation
+	moneyReservation bill.Reservation
 
 	reserved Amount
 	spent    Amount // by calls that have ended and that no settled reservation includes
@@ -140,8 +140,8 @@ func (p *Reservations) Take(ctx context.Context, name string, next Call, b Bound
 		return nil // no budget limits the call
 	}
 	now := time.Now()
-	if p.holdsFor(next, now) {
-		if p.fits(next) {
+	if p.coversKinds(next, now) {
+		if p.hasRoomFor(next) {
 			return nil
 		}
 		known, err := p.renew(ctx, next, b)
@@ -149,14 +149,14 @@ func (p *Reservations) Take(ctx context.Context, name string, next Call, b Bound
 			return nil
 		}
 		if err != nil {
-			return p.giveBack(ctx, next, err)
+			return p.settleAfter(ctx, next, err)
 		}
 	}
 	if p.tokens || p.money {
 		p.Settle(ctx)
 	}
 	if err := p.reserve(ctx, p.nextID(name), next, b, now); err != nil {
-		return p.giveBack(ctx, next, err)
+		return p.settleAfter(ctx, next, err)
 	}
 	return nil
 }
@@ -164,16 +164,16 @@ func (p *Reservations) Take(ctx context.Context, name string, next Call, b Bound
 // nextID returns the id of the next reservation.
 func (p *Reservations) nextID(name string) string { return fmt.Sprintf("%s.%d", name, p.settled) }
 
-// holdsFor reports whether there is a reservation made today of each kind that the next call needs, and none of the
+// coversKinds reports whether there is a reservation made today of each kind that the next call needs, and none of the
 // other kind.
-func (p *Reservations) holdsFor(next Call, now time.Time) bool {
+func (p *Reservations) coversKinds(next Call, now time.Time) bool {
 	today := func(at time.Time) bool { return at.UTC().Format(time.DateOnly) == now.UTC().Format(time.DateOnly) }
 	return (p.tokens || p.money) && p.tokens == (next.All.Tokens > 0) && p.money == (next.All.Micro > 0) &&
-		(!p.tokens || today(p.ofTokens.At)) && (!p.money || today(p.ofMoney.At))
+		(!p.tokens || today(p.tokenReservation.At)) && (!p.money || today(p.moneyReservation.At))
 }
 
-// fits reports whether what is left of the reservation is enough for the next call.
-func (p *Reservations) fits(next Call) bool {
+// hasRoomFor reports whether what is left of the reservation is enough for the next call.
+func (p *Reservations) hasRoomFor(next Call) bool {
 	all := p.spent.plus(next.All)
 	if !p.tokens {
 		all.Tokens = 0
@@ -184,24 +184,24 @@ func (p *Reservations) fits(next Call) bool {
 	return all.fitsIn(p.reserved)
 }
 
-// giveBack settles the reservation after the failure err, and returns err. If err says that a budget has too
-// little left, giveBack adds how much of it is spent and set aside.
-func (p *Reservations) giveBack(ctx context.Context, next Call, err error) error {
+// settleAfter settles the reservation after the failure err, and returns err. If err says that a budget has too little
+// left, settleAfter adds how much of it is spent and reserved.
+func (p *Reservations) settleAfter(ctx context.Context, next Call, err error) error {
 	p.Settle(ctx)
 	over, is := errors.AsType[*OverError](err)
 	if !is {
 		return err
 	}
 	if over.Cap != nil {
-		over.Want = next.All.Micro
-		over.Spent, over.Aside, err = p.Money.State(ctx, *over.Cap, over.At)
+		over.Needed = next.All.Micro
+		over.Spent, over.Reserved, err = p.Money.State(ctx, *over.Cap, over.At)
 	} else {
-		over.Want = next.All.Tokens
+		over.Needed = next.All.Tokens
 		var both int64
-		if both, err = p.Tokens.Spent(ctx, p.ofTokens.Person, over.At); err == nil {
-			over.Aside, err = p.Tokens.Reserved(ctx, p.ofTokens.Person, over.At)
+		if both, err = p.Tokens.Spent(ctx, p.tokenReservation.Person, over.At); err == nil {
+			over.Reserved, err = p.Tokens.Reserved(ctx, p.tokenReservation.Person, over.At)
 		}
-		over.Spent = max(0, both-over.Aside)
+		over.Spent = max(0, both-over.Reserved)
 	}
 	if err != nil {
 		return fmt.Errorf("look up what a budget has left: %w", err)
@@ -213,10 +213,10 @@ func (p *Reservations) giveBack(ctx context.Context, next Call, err error) error
 // doesn't limit money.
 func (p *Reservations) limitedPart(next Call, b Bounds) Call {
 	if b.TokensDay <= 0 {
-		next.All.Tokens, next.Sent.Tokens = 0, 0
+		next.All.Tokens, next.OnceSent.Tokens = 0, 0
 	}
 	if p.Money == nil || len(b.Caps) == 0 {
-		next.All.Micro, next.Sent.Micro = 0, 0
+		next.All.Micro, next.OnceSent.Micro = 0, 0
 	}
 	return next
 }
@@ -229,25 +229,25 @@ func (p *Reservations) reservations(id string, next Call, b Bounds, now time.Tim
 	if next.All.Tokens > 0 {
 		tokens = &sessions.Reservation{
 			ID: id, Session: p.Session, Person: b.Person, Cap: b.TokensDay, At: now,
-			Tokens: p.spent.Tokens + next.All.Tokens, Used: p.spent.Tokens, SentTokens: next.Sent.Tokens,
+			Tokens: p.spent.Tokens + next.All.Tokens, Used: p.spent.Tokens, SentTokens: next.OnceSent.Tokens,
 		}
 	}
 	if next.All.Micro > 0 {
 		money = &bill.Reservation{
 			ID: id, Session: p.Session, Caps: b.Caps, At: now,
-			Cost: p.spent.Micro + next.All.Micro, Used: p.spent.Micro, SentCost: next.Sent.Micro,
+			Cost: p.spent.Micro + next.All.Micro, Used: p.spent.Micro, SentCost: next.OnceSent.Micro,
 		}
 	}
 	return tokens, money
 }
 
-// setReserved remembers what is reserved.
+// setReserved records the present reservations.
 func (p *Reservations) setReserved(tokens *sessions.Reservation, money *bill.Reservation) {
 	if p.tokens, p.money = tokens != nil, money != nil; p.tokens {
-		p.ofTokens, p.reserved.Tokens = *tokens, tokens.Tokens
+		p.tokenReservation, p.reserved.Tokens = *tokens, tokens.Tokens
 	}
 	if p.money {
-		p.ofMoney, p.reserved.Micro = *money, money.Cost
+		p.moneyReservation, p.reserved.Micro = *money, money.Cost
 	}
 	p.startKeeping()
 }
@@ -255,10 +255,10 @@ func (p *Reservations) setReserved(tokens *sessions.Reservation, money *bill.Res
 // startKeeping adds the reservations to the Keeper, which tells the store that somebody works on them.
 func (p *Reservations) startKeeping() {
 	if p.tokens {
-		p.Keeper.hold(p.Tokens, p.ofTokens.ID)
+		p.Keeper.hold(p.Tokens, p.tokenReservation.ID)
 	}
 	if p.money {
-		p.Keeper.hold(p.Money, p.ofMoney.ID)
+		p.Keeper.hold(p.Money, p.moneyReservation.ID)
 	}
 }
 
@@ -267,7 +267,7 @@ func (p *Reservations) startKeeping() {
 func (p *Reservations) reserve(ctx context.Context, id string, next Call, b Bounds, now time.Time) error {
 	tokens, money := p.reservations(id, next, b, now)
 	if tokens != nil {
-		p.ofTokens = *tokens
+		p.tokenReservation = *tokens
 		err := retry(ctx, func() error { return p.Tokens.Reserve(ctx, *tokens) })
 		if errors.Is(err, sessions.ErrOverBudget) {
 			return &OverError{Tokens: b.TokensDay, At: now, Owner: b.Owner}
@@ -278,7 +278,7 @@ func (p *Reservations) reserve(ctx context.Context, id string, next Call, b Boun
 		}
 	}
 	if money != nil {
-		p.ofMoney = *money
+		p.moneyReservation = *money
 		err := retry(ctx, func() error { return p.Money.Reserve(ctx, *money) })
 		if over, ok := errors.AsType[*bill.OverError](err); ok {
 			return &OverError{Cap: &over.Cap, At: now, Owner: b.Owner}
@@ -297,7 +297,7 @@ func (p *Reservations) reserve(ctx context.Context, id string, next Call, b Boun
 // little left.
 func (p *Reservations) renew(ctx context.Context, next Call, b Bounds) (known bool, err error) {
 	if p.tokens {
-		r, _ := p.reservations(p.ofTokens.ID, next, b, p.ofTokens.At)
+		r, _ := p.reservations(p.tokenReservation.ID, next, b, p.tokenReservation.At)
 		err = retry(ctx, func() (err error) { known, err = p.Tokens.Renew(ctx, *r); return err })
 		switch {
 		case errors.Is(err, sessions.ErrOverBudget):
@@ -305,11 +305,11 @@ func (p *Reservations) renew(ctx context.Context, next Call, b Bounds) (known bo
 		case err != nil || !known:
 			return known, err
 		}
-		p.ofTokens, p.reserved.Tokens = *r, r.Tokens
+		p.tokenReservation, p.reserved.Tokens = *r, r.Tokens
 	}
 	if p.money {
-		_, r := p.reservations(p.ofMoney.ID, next, b, p.ofMoney.At)
-		r.Caps = p.ofMoney.Caps
+		_, r := p.reservations(p.moneyReservation.ID, next, b, p.moneyReservation.At)
+		r.Caps = p.moneyReservation.Caps
 		err = retry(ctx, func() (err error) { known, err = p.Money.Renew(ctx, *r); return err })
 		if over, ok := errors.AsType[*bill.OverError](err); ok {
 			return true, &OverError{Cap: &over.Cap, At: r.At, Owner: b.Owner}
@@ -317,7 +317,7 @@ func (p *Reservations) renew(ctx context.Context, next Call, b Bounds) (known bo
 		if err != nil || !known {
 			return known, err
 		}
-		p.ofMoney, p.reserved.Micro = *r, r.Cost
+		p.moneyReservation, p.reserved.Micro = *r, r.Cost
 	}
 	return known, nil
 }
@@ -360,15 +360,15 @@ func (p *Reservations) TakeOver(ctx context.Context, name, turn string, b Bounds
 }
 
 const (
-	maxTries  = 6
-	firstWait = 100 * time.Millisecond // twice as long after each try
+	maxTries       = 6
+	firstRetryWait = 100 * time.Millisecond // twice as long after each try
 )
 
 // retry calls fn up to tries times, until it succeeds or says that a budget has too little left. After any other
 // error the result is uncertain, for example because the connection to the store broke. If an earlier try made
 // the reservation, another try doesn't change it.
 func retry(ctx context.Context, fn func() error) error {
-	wait := firstWait
+	wait := firstRetryWait
 	for try := 1; ; try++ {
 		err := fn()
 		_, over := errors.AsType[*bill.OverError](err)
@@ -401,16 +401,16 @@ func (p *Reservations) ReservationChange(name string, next Call, b Bounds) (c bi
 // would. It is empty if there is no reservation made today of exactly the kinds that the call needs.
 func (p *Reservations) RenewalChange(next Call, b Bounds) (c bill.Change) {
 	next = p.limitedPart(next, b)
-	if !p.holdsFor(next, time.Now()) {
+	if !p.coversKinds(next, time.Now()) {
 		return c
 	}
 	c.IsRenewal = true
 	if p.tokens {
-		c.Tokens, _ = p.reservations(p.ofTokens.ID, next, b, p.ofTokens.At)
+		c.Tokens, _ = p.reservations(p.tokenReservation.ID, next, b, p.tokenReservation.At)
 	}
 	if p.money {
-		_, c.Money = p.reservations(p.ofMoney.ID, next, b, p.ofMoney.At)
-		c.Money.Caps = p.ofMoney.Caps
+		_, c.Money = p.reservations(p.moneyReservation.ID, next, b, p.moneyReservation.At)
+		c.Money.Caps = p.moneyReservation.Caps
 	}
 	return c
 }
@@ -419,11 +419,11 @@ func (p *Reservations) RenewalChange(next Call, b Bounds) (c bill.Change) {
 // size. It is sent along with an append that records the same in the log.
 func (p *Reservations) SpendingChange() (c bill.Change) {
 	c.IsRenewal = true
-	if r := p.ofTokens; p.tokens {
+	if r := p.tokenReservation; p.tokens {
 		r.Tokens, r.Used = max(p.reserved.Tokens, p.spent.Tokens), p.spent.Tokens
 		c.Tokens = &r
 	}
-	if r := p.ofMoney; p.money {
+	if r := p.moneyReservation; p.money {
 		r.Cost, r.Used = max(p.reserved.Micro, p.spent.Micro), p.spent.Micro
 		c.Money = &r
 	}
@@ -446,10 +446,10 @@ func (p *Reservations) Keep(c bill.Change, done bill.Changed) {
 		return
 	}
 	if tokens != nil {
-		p.ofTokens, p.reserved.Tokens = *tokens, tokens.Tokens
+		p.tokenReservation, p.reserved.Tokens = *tokens, tokens.Tokens
 	}
 	if money != nil {
-		p.ofMoney, p.reserved.Micro = *money, money.Cost
+		p.moneyReservation, p.reserved.Micro = *money, money.Cost
 	}
 }
 
@@ -457,10 +457,10 @@ func (p *Reservations) Keep(c bill.Change, done bill.Changed) {
 // Settled what was done.
 func (p *Reservations) Settlement() bill.Change {
 	c := bill.Change{IsSettlement: true, Used: p.spent.Tokens, Cost: p.spent.Micro}
-	if r := p.ofTokens; p.tokens {
+	if r := p.tokenReservation; p.tokens {
 		c.Tokens = &r
 	}
-	if r := p.ofMoney; p.money {
+	if r := p.moneyReservation; p.money {
 		c.Money = &r
 	}
 	return c
@@ -473,19 +473,19 @@ func (p *Reservations) Settled(done bill.Changed) {
 	}
 	if done.Tokens && p.tokens {
 		p.tokens = false
-		p.Keeper.release(p.Tokens, p.ofTokens.ID)
+		p.Keeper.release(p.Tokens, p.tokenReservation.ID)
 	}
 	if done.Money && p.money {
 		p.money = false
-		p.Keeper.release(p.Money, p.ofMoney.ID)
+		p.Keeper.release(p.Money, p.moneyReservation.ID)
 	}
 	if !p.tokens && !p.money {
-		p.empty()
+		p.reset()
 	}
 }
 
-// empty clears p for the next reservation.
-func (p *Reservations) empty() {
+// reset clears p for the next reservation.
+func (p *Reservations) reset() {
 	p.reserved, p.spent = Amount{}, Amount{}
 	p.settled++
 }
@@ -503,10 +503,10 @@ func (p *Reservations) Settle(ctx context.Context) {
 	defer cancel()
 	var err error
 	if p.tokens {
-		err = retry(ctx, func() error { return p.Tokens.Settle(ctx, p.ofTokens, p.spent.Tokens) })
+		err = retry(ctx, func() error { return p.Tokens.Settle(ctx, p.tokenReservation, p.spent.Tokens) })
 	}
 	if p.money {
-		err = errors.Join(err, retry(ctx, func() error { return p.Money.Settle(ctx, p.ofMoney, p.spent.Micro) }))
+		err = errors.Join(err, retry(ctx, func() error { return p.Money.Settle(ctx, p.moneyReservation, p.spent.Micro) }))
 	}
 	if err != nil {
 		p.Log.LogAttrs(ctx, slog.LevelWarn, "settling a reservation failed; the store settles it as what is known of it", slog.Any("error", err))

@@ -27,25 +27,25 @@ func open(t *testing.T) *sqlstore.Store {
 	return s
 }
 
-func newPurse(s *sqlstore.Store) *budget.Reservations {
+func newReservations(s *sqlstore.Store) *budget.Reservations {
 	return &budget.Reservations{Tokens: s, Money: s.Money(), Log: slog.New(slog.DiscardHandler)}
 }
 
-// likely is a call of which a tenth is its request.
-func likely(a budget.Amount) budget.Call {
-	return budget.Call{All: a, Sent: budget.Amount{Tokens: a.Tokens / 10, Micro: a.Micro / 10}}
+// likelyCall returns a call of which the request is a tenth.
+func likelyCall(a budget.Amount) budget.Call {
+	return budget.Call{All: a, OnceSent: budget.Amount{Tokens: a.Tokens / 10, Micro: a.Micro / 10}}
 }
 
 func take(t *testing.T, p *budget.Reservations, name string, a budget.Amount, b budget.Bounds) {
 	t.Helper()
-	if err := p.Take(t.Context(), name, likely(a), b); err != nil {
+	if err := p.Take(t.Context(), name, likelyCall(a), b); err != nil {
 		t.Errorf("take %+v: %v", a, err)
 	}
 }
 
 func refuse(t *testing.T, p *budget.Reservations, name string, a budget.Amount, b budget.Bounds) *budget.OverError {
 	t.Helper()
-	err := p.Take(t.Context(), name, likely(a), b)
+	err := p.Take(t.Context(), name, likelyCall(a), b)
 	over, ok := errors.AsType[*budget.OverError](err)
 	if !ok {
 		t.Fatalf("take %+v: %v", a, err)
@@ -53,7 +53,7 @@ func refuse(t *testing.T, p *budget.Reservations, name string, a budget.Amount, 
 	return over
 }
 
-func check(t *testing.T, s *sqlstore.Store, what string, tokens, micro int64) {
+func checkReserved(t *testing.T, s *sqlstore.Store, what string, tokens, micro int64) {
 	t.Helper()
 	gotTokens, err := s.Spent(t.Context(), "a", time.Now())
 	if err != nil {
@@ -65,49 +65,48 @@ func check(t *testing.T, s *sqlstore.Store, what string, tokens, micro int64) {
 	}
 }
 
-// A turn sets aside what its calls have used and what the next one may use, and gives back what it has
-// not spent.
+// A turn reserves the amount that its calls have used and that the next one may use, and settles the rest.
 func TestATurnSetsAsideForItsNextCall(t *testing.T) {
 	s := open(t)
-	p := newPurse(s)
+	p := newReservations(s)
 	bounds := budget.Bounds{Person: "a", TokensDay: 1000, Caps: []bill.Cap{{Limit: 10_000}}}
 	call := budget.Amount{Tokens: 100, Micro: 1000}
 	for n := range int64(4) {
 		take(t, p, "t1#1.1", call, bounds)
-		check(t, s, "set aside", 30*n+100, 300*n+1000)
+		checkReserved(t, s, "set aside", 30*n+100, 300*n+1000)
 		p.Spend(llm.Usage{Input: 20, Output: 10, Cost: 300})
 	}
-	take(t, p, "t1#1.1", budget.Amount{Tokens: 70, Micro: 700}, bounds) // which what is set aside is enough for
-	check(t, s, "nothing more", 190, 1900)
+	take(t, p, "t1#1.1", budget.Amount{Tokens: 70, Micro: 700}, bounds) // the reservation is enough for this one
+	checkReserved(t, s, "nothing more", 190, 1900)
 	p.Settle(t.Context())
 	p.Settle(t.Context())
-	check(t, s, "at the end", 120, 1200)
+	checkReserved(t, s, "at the end", 120, 1200)
 }
 
-// Where there is not enough for several calls, there may be for one; where there is not,
-// nothing is set aside, of tokens as of money.
+// A budget with too little room for several calls may have room for one. If it has too little for one, nothing is
+// reserved, neither tokens nor money.
 func TestTheLastOfABudget(t *testing.T) {
 	s := open(t)
 	bounds := budget.Bounds{Person: "a", TokensDay: 1000, Caps: []bill.Cap{{Subject: bill.Person("a"), Limit: 5_000}, {Limit: 1_500}}}
-	first, second := newPurse(s), newPurse(s)
+	first, second := newReservations(s), newReservations(s)
 	call := budget.Amount{Tokens: 100, Micro: 1000}
 	take(t, first, "t1#1.1", call, bounds)
-	check(t, s, "one call", 100, 1000)
+	checkReserved(t, s, "one call", 100, 1000)
 	if over := refuse(t, second, "t2#1.1", call, bounds); over.Cap == nil || over.Cap.Subject != "" {
 		t.Errorf("over %+v", over)
 	}
-	check(t, s, "and none", 100, 1000)
+	checkReserved(t, s, "and none", 100, 1000)
 	first.Settle(t.Context())
-	check(t, s, "none was made", 0, 0)
+	checkReserved(t, s, "none was made", 0, 0)
 	if over := refuse(t, second, "t2#1.2", budget.Amount{Tokens: 1001, Micro: 1}, bounds); over.Cap != nil || over.Tokens != 1000 {
 		t.Errorf("over %+v", over)
 	}
 	take(t, second, "t2#1.3", budget.Amount{Tokens: 1 << 40, Micro: 1 << 50}, budget.Bounds{Person: "a"})
-	check(t, s, "nothing bounds it", 0, 0)
+	checkReserved(t, s, "nothing bounds it", 0, 0)
 }
 
-// What goes along with an append is what Take and Settle would do; what does not is left to
-// them.
+// A change that is written along with an append does the same as Take and Settle. They do the part that was not
+// written.
 func TestReservingAndSettlingWithAnAppend(t *testing.T) {
 	write := func(s *sqlstore.Store, c bill.Change) bill.Changed {
 		t.Helper()
@@ -125,57 +124,57 @@ func TestReservingAndSettlingWithAnAppend(t *testing.T) {
 	call := budget.Amount{Tokens: 100, Micro: 1000}
 	for i, turn := range []struct {
 		tokensDay, most    int64
-		reserved, ofTokens int64 // with the append, of money and of tokens
+		reserved, ofTokens int64 // written with the append: money and tokens
 	}{
 		{1000, 10_000, 1000, 100},
-		{0, 10_000, 1000, 0}, // nothing bounds tokens
+		{0, 10_000, 1000, 0}, // tokens are not limited
 	} {
 		s := open(t)
-		p, name := newPurse(s), string(rune('a'+i))
+		p, name := newReservations(s), string(rune('a'+i))
 		bounds := budget.Bounds{Person: "a", TokensDay: turn.tokensDay, Caps: []bill.Cap{{Limit: turn.most}}}
 		bounded := call
 		if turn.tokensDay == 0 {
 			bounded.Tokens = 0
 		}
-		c := p.ReservationChange(name, likely(call), bounds)
+		c := p.ReservationChange(name, likelyCall(call), bounds)
 		p.Keep(c, write(s, c))
-		check(t, s, "set aside ahead", turn.ofTokens, turn.reserved)
+		checkReserved(t, s, "set aside ahead", turn.ofTokens, turn.reserved)
 		take(t, p, name, call, bounds)
-		check(t, s, "taken from it", bounded.Tokens, bounded.Micro)
+		checkReserved(t, s, "taken from it", bounded.Tokens, bounded.Micro)
 		p.Spend(llm.Usage{Input: 20, Output: 10, Cost: 300})
-		c = p.RenewalChange(likely(call), bounds)
+		c = p.RenewalChange(likelyCall(call), bounds)
 		p.Keep(c, write(s, c))
-		check(t, s, "set aside for the next", bounded.Tokens+min(bounded.Tokens, 30), bounded.Micro+300)
+		checkReserved(t, s, "set aside for the next", bounded.Tokens+min(bounded.Tokens, 30), bounded.Micro+300)
 		take(t, p, name, call, bounds)
-		check(t, s, "and taken from it", bounded.Tokens+min(bounded.Tokens, 30), bounded.Micro+300)
+		checkReserved(t, s, "and taken from it", bounded.Tokens+min(bounded.Tokens, 30), bounded.Micro+300)
 		p.Settled(write(s, p.Settlement()))
 		tokens := min(bounded.Tokens, 30)
-		check(t, s, "settled", tokens, 300)
+		checkReserved(t, s, "settled", tokens, 300)
 		p.Settle(t.Context())
-		check(t, s, "settled twice", tokens, 300)
+		checkReserved(t, s, "settled twice", tokens, 300)
 	}
 }
 
-// A lossy store does what it is asked to and, that many times, does not come to say so.
-type lossy struct {
+// A lossyStore carries out its requests, but loses the given number of answers.
+type lossyStore struct {
 	*sqlstore.Store
 	*bill.Budget
-	lose int
-	cut  func() // called with each lost answer
+	lossesLeft int
+	onLoss     func() // called with each lost answer
 }
 
 var errLost = errors.New("the connection broke")
 
-func (l *lossy) answer(err error) error {
-	if err != nil || l.lose == 0 {
+func (l *lossyStore) answer(err error) error {
+	if err != nil || l.lossesLeft == 0 {
 		return err
 	}
-	l.lose--
-	l.cut()
+	l.lossesLeft--
+	l.onLoss()
 	return errLost
 }
 
-type lossyTokens struct{ *lossy }
+type lossyTokens struct{ *lossyStore }
 
 func (l lossyTokens) Renew(ctx context.Context, r sessions.Reservation) (bool, error) {
 	return l.Store.Renew(ctx, r)
@@ -199,7 +198,7 @@ func (l lossyTokens) Spent(ctx context.Context, person string, at time.Time) (in
 	return l.Store.Spent(ctx, person, at)
 }
 
-type lossyMoney struct{ *lossy }
+type lossyMoney struct{ *lossyStore }
 
 func (l lossyMoney) Renew(ctx context.Context, r bill.Reservation) (bool, error) {
 	return l.Budget.Renew(ctx, r)
@@ -219,8 +218,8 @@ func (l lossyMoney) Settle(ctx context.Context, r bill.Reservation, cost int64) 
 	return l.answer(l.Budget.Settle(ctx, r, cost))
 }
 
-// An answer of the store that is lost sets nothing aside twice, or for good.
-func TestWhatIsSetAsideWithoutAnAnswerIsGivenBack(t *testing.T) {
+// If the store's answer is lost, nothing is reserved twice, or forever.
+func TestALostAnswerLeavesNoReservation(t *testing.T) {
 	bounds := budget.Bounds{Person: "a", TokensDay: 1000, Caps: []bill.Cap{{Limit: 10_000}}}
 	call := budget.Amount{Tokens: 100, Micro: 1000}
 	for _, tc := range []struct {
@@ -237,79 +236,79 @@ func TestWhatIsSetAsideWithoutAnAnswerIsGivenBack(t *testing.T) {
 					cancel()
 				}
 			}
-			p := newPurse(s)
-			p.Tokens = lossyTokens{&lossy{Store: s, Budget: s.Money(), lose: tc.tokens, cut: cut}}
-			p.Money = lossyMoney{&lossy{Store: s, Budget: s.Money(), lose: tc.money, cut: cut}}
-			err := p.Take(ctx, "t1#1.1", likely(call), bounds)
+			p := newReservations(s)
+			p.Tokens = lossyTokens{&lossyStore{Store: s, Budget: s.Money(), lossesLeft: tc.tokens, onLoss: cut}}
+			p.Money = lossyMoney{&lossyStore{Store: s, Budget: s.Money(), lossesLeft: tc.money, onLoss: cut}}
+			err := p.Take(ctx, "t1#1.1", likelyCall(call), bounds)
 			if tc.cut {
 				if !errors.Is(err, errLost) || !errors.Is(err, context.Canceled) {
 					t.Errorf("taken: %v", err)
 				}
-				check(t, s, "given back", 0, 0)
+				checkReserved(t, s, "given back", 0, 0)
 				return
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
-			check(t, s, "set aside", 100, 1000)
+			checkReserved(t, s, "set aside", 100, 1000)
 			p.Spend(llm.Usage{Input: 20, Output: 10, Cost: 300})
-			p.Tokens = lossyTokens{&lossy{Store: s, Budget: s.Money(), lose: tc.tokens, cut: cut}}
-			p.Money = lossyMoney{&lossy{Store: s, Budget: s.Money(), lose: tc.money, cut: cut}}
+			p.Tokens = lossyTokens{&lossyStore{Store: s, Budget: s.Money(), lossesLeft: tc.tokens, onLoss: cut}}
+			p.Money = lossyMoney{&lossyStore{Store: s, Budget: s.Money(), lossesLeft: tc.money, onLoss: cut}}
 			p.Settle(ctx)
-			check(t, s, "settled", 30, 300)
+			checkReserved(t, s, "settled", 30, 300)
 		})
 	}
 }
 
-// What a change that goes along with an append has done only in part is given back.
-func TestWhatIsReservedInPartAheadIsGivenBack(t *testing.T) {
+// If a change that is written along with an append is made only in part, that part is settled.
+func TestAPartialReservationIsSettled(t *testing.T) {
 	s := open(t)
-	p := newPurse(s)
+	p := newReservations(s)
 	bounds := budget.Bounds{Person: "a", TokensDay: 1000, Caps: []bill.Cap{{Limit: 500}}}
 	call := budget.Amount{Tokens: 100, Micro: 1000}
 	opened, err := s.Open(t.Context(), "main:c:1", 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := p.ReservationChange("t", likely(call), bounds)
+	c := p.ReservationChange("t", likelyCall(call), bounds)
 	done, err := opened.(bill.Log).AppendWith(t.Context(), 1, c, sessions.Entry{Turn: "t", Kind: sessions.KindText}) //nolint:forcetypeassert // a panic says as much
 	if err != nil {
 		t.Fatal(err)
 	}
 	p.Keep(c, done)
-	check(t, s, "tokens alone", 100, 0)
+	checkReserved(t, s, "tokens alone", 100, 0)
 	_ = refuse(t, p, "t", call, bounds)
-	check(t, s, "given back", 0, 0)
+	checkReserved(t, s, "given back", 0, 0)
 }
 
-// Who resumes a turn has what its last holder had set aside, and what that had used stays used.
+// A process that resumes a turn has the last holder's reservation, and the amount that the holder used stays used.
 func TestATurnIsTakenOver(t *testing.T) {
 	s := open(t)
 	bounds := budget.Bounds{Person: "a", TokensDay: 1000, Caps: []bill.Cap{{Limit: 2_100}}}
 	call := budget.Amount{Tokens: 100, Micro: 1000}
-	dead, next := newPurse(s), newPurse(s)
+	dead, next := newReservations(s), newReservations(s)
 	dead.Session, next.Session = "main:c:1", "main:c:1"
 	take(t, dead, "t1#1.1", call, bounds)
 	dead.Spend(llm.Usage{Input: 20, Output: 10, Cost: 300})
 	take(t, dead, "t1#1.1", call, bounds)
-	check(t, s, "before it died", 130, 1300)
+	checkReserved(t, s, "before it died", 130, 1300)
 	if err := next.TakeOver(t.Context(), "t1#2.1", "t1", bounds); err != nil {
 		t.Fatal(err)
 	}
-	check(t, s, "taken over", 130, 1300)
-	next.Spend(llm.Usage{Input: 10, Cost: 100, Estimated: true}) // what was cut off
+	checkReserved(t, s, "taken over", 130, 1300)
+	next.Spend(llm.Usage{Input: 10, Cost: 100, Estimated: true}) // the call that was cut off
 	take(t, next, "t1#2.1", call, bounds)
-	check(t, s, "with what was cut off", 140, 1400)
+	checkReserved(t, s, "with what was cut off", 140, 1400)
 	dead.Spend(llm.Usage{Input: 20, Output: 10, Cost: 300})
-	dead.Settle(t.Context()) // it had only stood still
-	check(t, s, "its last holder comes back", 140, 1400)
+	dead.Settle(t.Context()) // the earlier process had only been paused
+	checkReserved(t, s, "its last holder comes back", 140, 1400)
 	next.Spend(llm.Usage{Input: 20, Output: 10, Cost: 300})
 	next.Settle(t.Context())
-	check(t, s, "at the end", 70, 700)
+	checkReserved(t, s, "at the end", 70, 700)
 }
 
-// Whether it is worth waiting is told, and how the budget stands.
-func TestABudgetThatIsSetAsideForOthers(t *testing.T) {
+// The error says whether it is worth waiting, and how much of the budget is used.
+func TestABudgetReservedByOthers(t *testing.T) {
 	s := open(t)
 	call := budget.Amount{Tokens: 100, Micro: 1000}
 	for what, bounds := range map[string]budget.Bounds{
@@ -320,15 +319,15 @@ func TestABudgetThatIsSetAsideForOthers(t *testing.T) {
 		if what == "money" {
 			unit = 10
 		}
-		other, mine := newPurse(s), newPurse(s)
+		other, mine := newReservations(s), newReservations(s)
 		take(t, other, "t1#1.1", call, bounds)
 		over := refuse(t, mine, "t2#1.1", call, bounds)
-		if !over.FitsLater() || over.Spent != 0 || over.Aside != 100*unit || over.Want != 100*unit {
+		if !over.FitsLater() || over.Spent != 0 || over.Reserved != 100*unit || over.Needed != 100*unit {
 			t.Errorf("%s are set aside: %+v", what, over)
 		}
 		other.Spend(llm.Usage{Input: 60, Cost: 600})
 		other.Settle(t.Context())
-		if over = refuse(t, mine, "t2#1.2", call, bounds); over.FitsLater() || over.Spent != 60*unit || over.Aside != 0 {
+		if over = refuse(t, mine, "t2#1.2", call, bounds); over.FitsLater() || over.Spent != 60*unit || over.Reserved != 0 {
 			t.Errorf("%s are spent: %+v", what, over)
 		}
 		if over = refuse(t, mine, "t2#1.3", budget.Amount{Tokens: 200, Micro: 2000}, bounds); over.FitsLater() {
@@ -337,7 +336,7 @@ func TestABudgetThatIsSetAsideForOthers(t *testing.T) {
 	}
 }
 
-// A Keeper extends what this process works on, and nothing else.
+// A Keeper extends the reservations that this process works on, and no others.
 func TestAKeeperExtendsWhatIsHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		extended := map[string]int{}
@@ -369,7 +368,7 @@ func TestAKeeperExtendsWhatIsHeld(t *testing.T) {
 	})
 }
 
-// countedMoney counts what is extended, and has no bounds.
+// countedMoney counts extensions, and has no limits.
 type countedMoney struct {
 	budget.Money
 	extended map[string]int
@@ -384,10 +383,10 @@ func (c *countedMoney) Extend(_ context.Context, ids []string) error {
 	return nil
 }
 
-func TestWhoMeetsALimitIsToldHowItStands(t *testing.T) {
+func TestALimitIsExplainedToPeople(t *testing.T) {
 	at := time.Date(2026, 11, 23, 21, 30, 0, 0, time.UTC)
 	over := func(c bill.Cap, spent, aside, want int64) *budget.OverError {
-		return &budget.OverError{Cap: &c, At: at, Spent: spent, Aside: aside, Want: want}
+		return &budget.OverError{Cap: &c, At: at, Spent: spent, Reserved: aside, Needed: want}
 	}
 	beats := budget.Owner{Name: "Heartbeats", MoneySetting: "[heartbeat] day", TokensSetting: "[heartbeat] tokens_day"}
 	const day = " I can go on after November 24, 00:00 UTC (in 2 h 30 min)."
@@ -396,9 +395,9 @@ func TestWhoMeetsALimitIsToldHowItStands(t *testing.T) {
 		over *budget.OverError
 		want string
 	}{
-		{&budget.OverError{Tokens: 5, Spent: 6, Want: 1, At: at}, "You've used up the 5 tokens that a person can use in a day." + day + raise("[limits] user_tokens_day")},
+		{&budget.OverError{Tokens: 5, Spent: 6, Needed: 1, At: at}, "You've used up the 5 tokens that a person can use in a day." + day + raise("[limits] user_tokens_day")},
 		{
-			&budget.OverError{Tokens: 5000, Spent: 3000, Aside: 1500, Want: 2500, At: at},
+			&budget.OverError{Tokens: 5000, Spent: 3000, Reserved: 1500, Needed: 2500, At: at},
 			"You've used 3,000 of the 5,000 tokens that a person can use in a day, with another 1,500 tokens set aside for answers in progress." +
 				" One more answer could use 2,500 tokens." + day + raise("[limits] user_tokens_day"),
 		},

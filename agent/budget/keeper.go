@@ -51,9 +51,8 @@ func (k *Keeper) release(in Extender, id string) {
 	delete(k.held[in], id)
 }
 
-// due returns the reservations that were neither made nor extended during the last half of
-// extendEvery.
-func (k *Keeper) due(now time.Time) map[Extender][]string {
+// dueForExtension returns the reservations that were neither made nor extended during the last half of extendEvery.
+func (k *Keeper) dueForExtension(now time.Time) map[Extender][]string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	var due map[Extender][]string
@@ -71,8 +70,8 @@ func (k *Keeper) due(now time.Time) map[Extender][]string {
 	return due
 }
 
-// extended records that reservations were extended, if they are still held.
-func (k *Keeper) extended(in Extender, ids []string, at time.Time) {
+// markExtended records that reservations were extended, if they are still held.
+func (k *Keeper) markExtended(in Extender, ids []string, at time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, id := range ids {
@@ -93,10 +92,10 @@ func (k *Keeper) Run(ctx context.Context, log *slog.Logger) {
 			return
 		}
 		now := time.Now()
-		for in, ids := range k.due(now) {
+		for in, ids := range k.dueForExtension(now) {
 			err := in.Extend(ctx, ids)
 			if err == nil {
-				k.extended(in, ids, now)
+				k.markExtended(in, ids, now)
 			} else if ctx.Err() == nil {
 				log.Warn("reservations for turns that run are not extended; trying again", slog.Int("reservations", len(ids)), slog.Any("error", err))
 			}

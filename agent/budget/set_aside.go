@@ -7,27 +7,27 @@ import (
 	"parley/sessions"
 )
 
-// A SetAsideError is returned when a budget would have room for a call if others had not set that room aside.
-// It's worth waiting until they give it back.
+// A SetAsideError is returned when a budget has too little room for a call only because of other reservations. It is
+// worth waiting until these are settled.
 type SetAsideError struct {
-	Over   *OverError
-	After  time.Duration // how long to wait before the next try
-	Until  time.Time     // when to give up
-	waited time.Duration // so far
+	Over       *OverError
+	RetryAfter time.Duration // how long to wait before the next try
+	GiveUpAt   time.Time     // when to give up
+	waited     time.Duration // so far
 }
 
 // Error returns the reason.
 func (e *SetAsideError) Error() string { return "the rest of the budget is set aside for other calls" }
 
 const (
-	maxWait    = 15 * time.Minute // for what is set aside for others
-	silentWait = 5 * time.Second  // a shorter wait is not announced to people
-	minPoll    = time.Second
-	maxPoll    = 15 * time.Second
+	maxWait       = 15 * time.Minute // for the reservations of others
+	maxSilentWait = 5 * time.Second  // a shorter wait is not announced to people
+	minPoll       = time.Second
+	maxPoll       = 15 * time.Second
 )
 
-// IsAnnounced reports whether the people who wait are told so. A short wait isn't worth a message.
-func (e *SetAsideError) IsAnnounced() bool { return e.waited >= silentWait }
+// IsAnnounced reports whether the waiting people are told. A short wait isn't worth a message.
+func (e *SetAsideError) IsAnnounced() bool { return e.waited >= maxSilentWait }
 
 // WaitSince returns how to wait for a call that has been waiting since the given time; nil if waiting would not
 // help, or has taken too long.
@@ -36,11 +36,11 @@ func (e *OverError) WaitSince(since time.Time) *SetAsideError {
 	if !e.FitsLater() || waited >= maxWait {
 		return nil
 	}
-	return &SetAsideError{Over: e, waited: waited, After: max(minPoll, min(waited/4, maxPoll)), Until: since.Add(maxWait)}
+	return &SetAsideError{Over: e, waited: waited, RetryAfter: max(minPoll, min(waited/4, maxPoll)), GiveUpAt: since.Add(maxWait)}
 }
 
-// Today returns how many tokens a person has spent today, and how many more are reserved.
-func Today(ctx context.Context, budget sessions.Budget, person string) (spent, reserved int64, err error) {
+// SpentToday returns how many tokens a person has spent today, and how many more are reserved.
+func SpentToday(ctx context.Context, budget sessions.Budget, person string) (spent, reserved int64, err error) {
 	now := time.Now()
 	if reserved, err = budget.Reserved(ctx, person, now); err != nil {
 		return 0, 0, err

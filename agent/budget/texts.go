@@ -8,22 +8,22 @@ import (
 	"parley/sessions/bill"
 )
 
-// A budgetWords holds the phrases that describe a budget to people.
-type budgetWords struct {
+// budgetPhrases are the phrases that describe a budget to people.
+type budgetPhrases struct {
 	subject string // says who has used some of it: "You've"
 	size    string // says how large it is, after "of" or "than"
 	setting string // the setting to change, and its section
 }
 
-// words returns the phrases that describe the budget.
-func (e *OverError) words() budgetWords {
+// phrases returns the phrases that describe the budget.
+func (e *OverError) phrases() budgetPhrases {
 	c := bill.Cap{}
 	if e.Cap != nil {
 		c = *e.Cap
 	}
 	ofPerson := e.Cap != nil && strings.HasPrefix(c.Subject, bill.Person(""))
-	named := func(subject, may, setting string) budgetWords {
-		return budgetWords{subject, "the " + e.amount(e.most()) + " that " + may, setting}
+	named := func(subject, may, setting string) budgetPhrases {
+		return budgetPhrases{subject, "the " + e.amount(e.limit()) + " that " + may, setting}
 	}
 	switch owner := e.Owner.Name; {
 	case owner != "" && e.Cap == nil:
@@ -63,19 +63,19 @@ func (e *OverError) spent() string {
 // next says how much the next answer could use or cost.
 func (e *OverError) next() string {
 	if e.Cap == nil {
-		return "could use " + e.amount(e.Want)
+		return "could use " + e.amount(e.Needed)
 	}
-	return "could cost " + e.amount(e.Want)
+	return "could cost " + e.amount(e.Needed)
 }
 
-// Words returns the error as a message to people: how much of the budget is left, when they can go on, and
-// which setting limits it. What is only set aside is not called used.
+// Words returns the error as a message to people: how much of the budget is left, when they can continue, and which
+// setting limits it. Reserved amounts are not called used.
 func (e *OverError) Words() string {
-	b := e.words()
+	b := e.phrases()
 	raise := fmt.Sprintf("My operator can raise that limit: `%s`.", b.setting)
 	aside := ""
-	if e.Aside > 0 {
-		aside = fmt.Sprintf(", with another %s set aside for answers in progress", e.amount(e.Aside))
+	if e.Reserved > 0 {
+		aside = fmt.Sprintf(", with another %s set aside for answers in progress", e.amount(e.Reserved))
 	}
 	c := bill.Cap{}
 	if e.Cap != nil {
@@ -85,9 +85,9 @@ func (e *OverError) Words() string {
 	then := fmt.Sprintf("I can go on after %s UTC (in %s).", opens.Format("January 2, 15:04"), waitText(opens.Sub(e.At)))
 	used := fmt.Sprintf("%s used %s of %s%s.", b.subject, e.spent(), b.size, aside)
 	switch {
-	case e.Spent >= e.most() && e.most() > 0:
+	case e.Spent >= e.limit() && e.limit() > 0:
 		return fmt.Sprintf("%s used up %s. %s %s", b.subject, b.size, then, raise)
-	case e.Want > e.most():
+	case e.Needed > e.limit():
 		return fmt.Sprintf("One answer here %s, which is more than %s, so I can't answer. Waiting won't change that. %s", e.next(), b.size, raise)
 	case e.FitsLater():
 		return fmt.Sprintf("%s One more answer %s, and I haven't finished the answers in progress. Ask again in a while. %s", used, e.next(), raise)
@@ -98,9 +98,9 @@ func (e *OverError) Words() string {
 // WaitWords tells people that the call waits until others have finished, how long it waits at most, and how to
 // stop the wait.
 func (e *OverError) WaitWords(until time.Time, stop string) string {
-	b := e.words()
+	b := e.phrases()
 	return fmt.Sprintf("%s used %s of %s, with another %s set aside for answers in progress. I'll wait for them until %s UTC and then answer; %s makes me stop waiting right away. My operator can raise that limit: `%s`.",
-		b.subject, e.spent(), b.size, e.amount(e.Aside), until.UTC().Format("2006-01-02 15:04"), stop, b.setting)
+		b.subject, e.spent(), b.size, e.amount(e.Reserved), until.UTC().Format("2006-01-02 15:04"), stop, b.setting)
 }
 
 // waitText returns a duration in words, for people.

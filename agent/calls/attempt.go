@@ -11,8 +11,8 @@ import (
 	"parley/tools"
 )
 
-// leaveAfter is how long after its deadline a pure call may still return a result that counts.
-const leaveAfter = 250 * time.Millisecond
+// lateResultGrace is how long after its deadline a pure call may still return a result that counts.
+const lateResultGrace = 250 * time.Millisecond
 
 // An outcome is a call's result or its failure. With a failure, the result only says whether strangers may have
 // written parts of the failure.
@@ -56,7 +56,7 @@ func runOnce(ctx context.Context, log *slog.Logger, tool tools.Tool, call tools.
 		return out
 	case <-ctx.Done():
 	}
-	timer := time.NewTimer(leaveAfter)
+	timer := time.NewTimer(lateResultGrace)
 	defer timer.Stop()
 	select {
 	case out := <-came:

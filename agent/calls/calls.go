@@ -38,10 +38,10 @@ type Runner struct {
 	after  []func(ctx context.Context, call tools.Call, result tools.Result) tools.ResultReview
 	// checkLease returns an error if the lease is lost. It is called right before a tool runs.
 	checkLease func(ctx context.Context) error
-	// redact takes secrets out of results, and out of what others are told about a call.
+	// redact removes secrets from results, and from the texts that others are shown of a call.
 	redact agent.Redactor
-	// keep stores a result that is too long for the model; if nil, such results are not stored.
-	keep func(ctx context.Context, call tools.Call, content json.RawMessage) (path string, err error)
+	// storeLongResult stores a result that is too long for the model; if nil, such results are not stored.
+	storeLongResult func(ctx context.Context, call tools.Call, content json.RawMessage) (path string, err error)
 	// askJudge asks the model that judges calls.
 	askJudge AskJudge
 	// notifyStaleApproval tells people that an approved call does not run because something has changed.
@@ -51,13 +51,13 @@ type Runner struct {
 	// PromptUntrusted reports that strangers may have written some of the memory that the model reads.
 	PromptUntrusted bool
 
-	counted atomic.Pointer[turn.Payer] // the person whose call was counted last; nil for none
+	lastPayer atomic.Pointer[turn.Payer] // the person whose call was counted last; nil for none
 }
 
 // NewRunner makes a runner for a session's turns, with these tools. notifyStaleApproval tells people that an
 // approved call does not run because something has changed; askJudge asks the model that judges calls.
 func NewRunner(s *turn.Session, set *tools.Set, notifyStaleApproval func(context.Context, *turn.Turn, *turn.Ask) error, askJudge AskJudge) *Runner {
-	return &Runner{Session: s, Tools: set, guard: s.Agent.Guard, before: s.Agent.Before, after: s.Agent.After, checkLease: s.Lease.Held, redact: s.Redactor(), keep: s.Agent.Keep,
+	return &Runner{Session: s, Tools: set, guard: s.Agent.Guard, before: s.Agent.Before, after: s.Agent.After, checkLease: s.Lease.Held, redact: s.Redactor(), storeLongResult: s.Agent.StoreLongResult,
 		notifyStaleApproval: notifyStaleApproval, askJudge: askJudge, HandedOut: map[string]sessions.Delegated{}}
 }
 
@@ -71,18 +71,18 @@ type Prepared struct {
 	Granted bool            // whether the agent has the tool
 	invalid *tools.Error    // why the arguments don't fit, or that there is no such tool; nil if the call is valid
 	// flushProgress reports the progress that was held back.
-	flushProgress func()
-	Ahead         []*Prepared    // the open calls of the same answer that run before it
-	Share         *Share         // limits how much of the results of this step the model is shown
-	Effect        tools.Effect   // the effect of running the call once more; Pure without a tool
-	verdict       tools.Decision // what the guard decided, or the model that judges calls
-	rule          string         // sessions.DetailJudged or DetailRateLimited if that decided; otherwise ""
-	tainted       bool           // the failure of the call may repeat what strangers wrote
-	spends        []string       // what the call uses up if it runs without approval
-	// approved is the hash of what a person has approved; "" if no approval was needed.
-	approved string
-	approver string // who approved it
-	// approvalStale reports that what was approved changed before the call could run.
+	flushProgress    func()
+	CallsAhead       []*Prepared    // the open calls of the same answer that run before it
+	Share            *Share         // limits how much of the results of this step the model is shown
+	Effect           tools.Effect   // the effect of running the call once more; Pure without a tool
+	verdict          tools.Decision // what the guard decided, or the model that judges calls
+	rule             string         // sessions.DetailJudged or DetailRateLimited if that decided; otherwise ""
+	failureUntrusted bool           // the failure of the call may repeat what strangers wrote
+	spendingKeys     []string       // what the call uses up if it runs without approval
+	// approvedHash is the hash that a person has approved; "" if no approval was needed.
+	approvedHash string
+	approver     string // who approved it
+	// approvalStale reports that something covered by the approval changed before the call could run.
 	approvalStale bool
 	postponed     *tools.Postponed // says which device the call has to wait for; nil if it has run
 }
@@ -105,24 +105,24 @@ func (r *Runner) Prepare(t *turn.Turn, c *turn.Call, untrusted bool) *Prepared {
 	p := &Prepared{Call: c, Effect: tools.Pure, input: tools.Call{
 		ID: c.ID, Key: c.Key(t.ID), Name: c.Use.Name, Args: c.Use.Args, Attempt: c.Attempts + 1,
 		Turn: t.ID, Session: r.Key(), Agent: r.Agent.Name, Parent: t.Parent(),
-		Person: t.Person, Called: t.PersonName, Owner: t.Route.Owner, At: t.Route.People().String(), Private: t.Route.IsPrivate(), Scheduled: t.Scheduled,
+		Person: t.Person, PersonName: t.PersonName, Owner: t.Route.Owner, Address: t.Route.People().String(), Private: t.Route.IsPrivate(), Scheduled: t.Scheduled,
 		Untrusted: untrusted,
 		Seen: func(address string) tools.Sighting {
-			quotes := func(tool string) bool { return r.Tools.Quotes(tool) || r.Agent.Known.Quotes(tool) }
-			return transcript.FindAddress(r.Journal.Records(), t.ID, c.Asked, address, quotes)
+			quotes := func(tool string) bool { return r.Tools.Quotes(tool) || r.Agent.KnownTools.Quotes(tool) }
+			return transcript.FindAddress(r.Journal.Records(), t.ID, c.EntryNumber, address, quotes)
 		},
 	}}
 	p.input.Spent = func() tools.Spending { return r.spending(t, p) }
 	p.input.Progress, p.flushProgress = r.newProgress(t, c)
 	set := r.Tools
 	p.tool, p.Granted = set.Lookup(c.Use.Name)
-	if !p.Granted && r.Agent.Known != nil {
-		if tool, known := r.Agent.Known.Lookup(c.Use.Name); known {
-			p.tool, set = tool, r.Agent.Known
+	if !p.Granted && r.Agent.KnownTools != nil {
+		if tool, known := r.Agent.KnownTools.Lookup(c.Use.Name); known {
+			p.tool, set = tool, r.Agent.KnownTools
 		}
 	}
-	if c.Wait != nil {
-		p.input.WaitsUntil = c.Wait.Expires
+	if c.NodeWait != nil {
+		p.input.WaitsUntil = c.NodeWait.Expires
 	}
 	if c.Started.Args != nil {
 		p.input.Args, p.note = c.Started.Args, c.Started.Note
@@ -152,9 +152,9 @@ func (r *Runner) spending(t *turn.Turn, p *Prepared) tools.Spending {
 			begun[record.Call] = true
 		}
 	}
-	for _, other := range p.Ahead {
+	for _, other := range p.CallsAhead {
 		if !begun[other.ID] && other.Granted && other.invalid == nil && other.Ask == nil {
-			s.Ahead = append(s.Ahead, tools.Call{Name: other.input.Name, Args: other.args, Touches: other.input.Touches})
+			s.PendingCalls = append(s.PendingCalls, tools.Call{Name: other.input.Name, Args: other.args, Touches: other.input.Touches})
 		}
 	}
 	return s
@@ -202,7 +202,7 @@ func (r *Runner) Run(ctx context.Context, t *turn.Turn, p *Prepared) (*sessions.
 		if err != nil || ask != nil {
 			return ask, err
 		}
-		out = &turn.Outcome{Failed: failed, Result: tools.Result{Untrusted: p.tainted}}
+		out = &turn.Outcome{Failed: failed, Result: tools.Result{Untrusted: p.failureUntrusted}}
 		execute = out.Failed == nil
 		if out.Failed != nil && maybeDone {
 			out.Failed = unknownOutcome(p.input.Name, "It cannot be run again: "+out.Failed.Message)
@@ -246,13 +246,13 @@ func (r *Runner) record(ctx context.Context, t *turn.Turn, p *Prepared, out *tur
 	r.hidePictures(ctx, p, out)
 	content := r.shapeResult(ctx, p, out) // redact, truncate
 	kept := content
-	if out.Result.Kept != nil {
-		kept = tools.Annotate(r.redact.JSON(out.Result.Kept), p.note)
+	if out.Result.StoredContent != nil {
+		kept = tools.Annotate(r.redact.JSON(out.Result.StoredContent), p.note)
 	}
 	if err := p.write(ctx, r.Journal, turn.ResultEntries(t, p.Call, kept, out)...); err != nil {
 		return err
 	}
-	if out.Result.Kept != nil {
+	if out.Result.StoredContent != nil {
 		r.Journal.ShowResult(p.ID, content)
 	}
 	r.Point("c5")
@@ -266,11 +266,11 @@ func (r *Runner) execute(ctx context.Context, t *turn.Turn, p *Prepared) (out *t
 	if err := r.recordFiles(ctx, p); err != nil {
 		return nil, false, err
 	}
-	if p.input.Held, err = r.recordStart(ctx, t, p); err != nil { // C4, then Held
+	if p.input.HeldAt, err = r.recordStart(ctx, t, p); err != nil { // C4, then Held
 		return nil, false, err
 	}
-	p.input.CheckLease, p.input.Approved = r.checkLease, p.approved != ""
-	defer func() { p.input.Held, p.input.CheckLease = time.Time{}, nil }()
+	p.input.CheckLease, p.input.Approved = r.checkLease, p.approvedHash != ""
+	defer func() { p.input.HeldAt, p.input.CheckLease = time.Time{}, nil }()
 	if failed := r.stillApproved(ctx, p); failed != nil {
 		return &turn.Outcome{Failed: failed}, false, nil
 	}
@@ -306,9 +306,9 @@ func unknownOutcome(name, more string) *tools.Error {
 	return tools.Errorf(tools.OutcomeUnknown, "%s", strings.TrimSpace(text+" "+more))
 }
 
-// reconcile decides what happened to a call that was cut off. It looks only at the call's effect, because what
-// the agent may do now says nothing about what has happened. If out is nil, the call has to run, for the first
-// time or again; maybeDone reports that it may have had its effect already.
+// reconcile decides what happened to a call that was cut off. It looks only at the call's effect, because the agent's
+// present permissions say nothing about the past. If out is nil, the call has to run, for the first time or again;
+// maybeDone reports that it may have had its effect already.
 func (r *Runner) reconcile(ctx context.Context, p *Prepared) (out *turn.Outcome, maybeDone bool, err error) {
 	if p.Attempts == 0 {
 		return nil, false, nil
@@ -344,17 +344,17 @@ func (r *Runner) reconcile(ctx context.Context, p *Prepared) (out *turn.Outcome,
 	return unknown, false, nil
 }
 
-// recordStart writes the start of a call (C4), and then checks the lease. A tool runs only after both: what is
-// not in the log must not happen, and after the lease is lost the next holder may run the same call. It returns
-// the time of the check.
+// recordStart writes the start of a call (C4), and then checks the lease. A tool runs only after both: a call that is
+// not in the log must not happen, and after the lease is lost the next holder may run the same call. It returns the
+// time of the check.
 func (r *Runner) recordStart(ctx context.Context, t *turn.Turn, p *Prepared) (held time.Time, err error) {
 	r.Point("c4:before")
 	started := sessions.ToolStarted{Attempt: p.input.Attempt, IsPure: p.Effect == tools.Pure}
 	if p.note != "" { // the arguments may not be those that the model wrote
 		started.Args, started.Note = p.input.Args, p.note
 	}
-	if p.approved == "" { // what somebody has approved isn't counted
-		started.Allowances = p.spends
+	if p.approvedHash == "" { // a call that a person has approved isn't counted
+		started.Allowances = p.spendingKeys
 	}
 	e := journal.NewEntry(t.ID, sessions.KindToolStarted, started)
 	e.Call = p.ID
@@ -394,10 +394,10 @@ func (r *Runner) shapeResult(ctx context.Context, p *Prepared, o *turn.Outcome) 
 	limit := p.Share.Take(len(content))
 	if len(content) > limit {
 		where := ""
-		if r.keep != nil && o.Result.Kept == nil {
+		if r.storeLongResult != nil && o.Result.StoredContent == nil {
 			call := p.input
 			call.Untrusted = call.Untrusted || o.Result.Untrusted
-			path, err := r.keep(ctx, call, content)
+			path, err := r.storeLongResult(ctx, call, content)
 			if err != nil {
 				r.Log.Warn("keeping a long result failed", slog.String("tool", p.input.Name), slog.Any("error", err))
 			}
@@ -435,9 +435,9 @@ func (p *Prepared) shownArgs() json.RawMessage {
 	return p.input.Args
 }
 
-// verdictOf returns for the audit what was decided about a call, by the guard or by the checks before it. It
-// returns "" if nothing was decided now, because an earlier process began the call and the call's effect alone
-// decides what happens to it.
+// verdictOf returns the decision about a call for the audit: the guard's, or that of the checks before it. It returns
+// "" if nothing was decided now, because an earlier process began the call and the call's effect alone decides what
+// happens to it.
 func (p *Prepared) verdictOf(executed bool, failed *tools.Error) tools.Decision {
 	switch {
 	case executed:

@@ -63,7 +63,7 @@ func (r *Runner) questionOf(ctx context.Context, p *Prepared) (*tools.Error, *se
 	if err != nil {
 		return asToolError(err), nil, nil
 	}
-	if r.Config.Asks == nil || r.IsDeserted() {
+	if r.Config.Asks == nil || r.HasNoPeople() {
 		return tools.Errorf(tools.PermissionDenied, "Nobody can be asked from here: end the turn with the question instead."), nil, nil
 	}
 	why, err := r.whyCannotAsk(ctx)
@@ -106,8 +106,8 @@ func (r *Runner) newAsk(p *Prepared, kind string) *sessions.Ask {
 // newNodeWait makes the ask by which the turn waits for the device that is to run a call.
 func (r *Runner) newNodeWait(p *Prepared) *sessions.Ask {
 	return &sessions.Ask{
-		ID: asks.NodeWaitID(r.Key(), p.input.Key, p.Waits), Call: p.ID, Kind: sessions.AskNode,
-		Node: p.postponed.Node, AnyOfNodes: p.postponed.OneOf, Since: p.postponed.Since.UTC().Truncate(time.Second), Expires: p.postponed.Until.UTC().Truncate(time.Millisecond),
+		ID: asks.NodeWaitID(r.Key(), p.input.Key, p.NodeWaits), Call: p.ID, Kind: sessions.AskNode,
+		Node: p.postponed.Node, AnyOfNodes: p.postponed.Alternatives, Since: p.postponed.Since.UTC().Truncate(time.Second), Expires: p.postponed.Until.UTC().Truncate(time.Millisecond),
 	}
 }
 
@@ -136,8 +136,8 @@ func (r *Runner) prepareTask(ctx context.Context, p *Prepared) (*tools.Error, *s
 		return nil, nil, fmt.Errorf("%w: %w", turn.ErrBusAway, err)
 	}
 	r.Point("task:prepared")
-	if p.approved == "" {
-		of.Allowances = p.spends
+	if p.approvedHash == "" {
+		of.Allowances = p.spendingKeys
 	}
 	r.HandedOut[p.ID] = of
 	return nil, &sessions.Ask{ID: task.MailID(of.ID), Call: p.ID, Kind: task.Kind}, nil
@@ -206,7 +206,7 @@ func (r *Runner) askGuard(ctx context.Context, d *decision) *tools.Error {
 func (r *Runner) applyVerdict(d *decision, v tools.Verdict) (changed bool, refused *tools.Error) {
 	d.verdict = cmp.Or(v.Decision, d.verdict)
 	if v.Spends != nil {
-		d.spends = v.Spends
+		d.spendingKeys = v.Spends
 	}
 	switch v.Decision {
 	case tools.Deny:
@@ -247,7 +247,7 @@ func (r *Runner) changeArgs(p *Prepared, v tools.Verdict, maybeDone bool) (chang
 
 // Untrusted reports whether the model may have read text written by strangers when it asked for a call.
 func (r *Runner) Untrusted(ctx context.Context, t *turn.Turn, c *turn.Call) bool {
-	return r.PromptUntrusted || transcript.Untrusted(r.Journal.Records(), t.ID, c.Asked) ||
+	return r.PromptUntrusted || transcript.Untrusted(r.Journal.Records(), t.ID, c.EntryNumber) ||
 		r.Agent.Untrusted != nil && r.Agent.Untrusted(ctx, r.Key())
 }
 
@@ -272,7 +272,7 @@ func (r *Runner) review(ctx context.Context, p *Prepared, out *turn.Outcome) *tu
 			if failed != nil {
 				failed = tools.Errorf(failed.Code, "the operator's rules changed what the model is told of it")
 			}
-			out = &turn.Outcome{Result: tools.Result{Content: said.Content, Untrusted: out.Result.Untrusted, Kept: out.Result.Kept}, Failed: failed, Changed: true}
+			out = &turn.Outcome{Result: tools.Result{Content: said.Content, Untrusted: out.Result.Untrusted, StoredContent: out.Result.StoredContent}, Failed: failed, Changed: true}
 		}
 	}
 	return out
@@ -288,7 +288,7 @@ func (r *Runner) decideApproval(ctx context.Context, p *Prepared, why string, ma
 	}
 	sum, err := r.approvalHash(ctx, p, like)
 	if err != nil && p.Ask.IsApproved() {
-		return p.errChanged(), nil, nil // what cannot be compared counts as changed
+		return p.errChanged(), nil, nil // a call that cannot be compared counts as changed
 	}
 	if err != nil {
 		return tools.Errorf(tools.ExecutionFailed, "%s needs approval, and what is to be approved cannot be looked at: %v", p.input.Name, err), nil, nil
@@ -297,7 +297,7 @@ func (r *Runner) decideApproval(ctx context.Context, p *Prepared, why string, ma
 		if p.Ask.Hash != sum {
 			return p.errChanged(), nil, nil
 		}
-		p.approved, p.approver = sum, p.Ask.By
+		p.approvedHash, p.approver = sum, p.Ask.By
 		return nil, nil, nil
 	}
 	if r.Config.Asks == nil {
@@ -308,7 +308,7 @@ func (r *Runner) decideApproval(ctx context.Context, p *Prepared, why string, ma
 		return nil, nil, fmt.Errorf("%w: %w", turn.ErrBusAway, err)
 	}
 	if granted {
-		p.approved, p.approver = sum, by
+		p.approvedHash, p.approver = sum, by
 		return nil, nil, nil
 	}
 	if maybeDone {
@@ -321,7 +321,7 @@ func (r *Runner) decideApproval(ctx context.Context, p *Prepared, why string, ma
 	if refused != "" {
 		return asks.NeedsApproval(p.input.Name, why, "who cannot be asked now: "+refused), nil, nil
 	}
-	if r.IsDeserted() && len(r.Approvals().To) == 0 {
+	if r.HasNoPeople() && len(r.Approvals().To) == 0 {
 		return asks.NeedsApproval(p.input.Name, why, "who cannot be asked from here: the operator has not set [approvals] to"), nil, nil
 	}
 	a := r.newAsk(p, bus.AskApproval)
@@ -330,7 +330,7 @@ func (r *Runner) decideApproval(ctx context.Context, p *Prepared, why string, ma
 		a.Args = p.input.Args
 	}
 	showing := tools.ShowingOf(ctx, p.tool, p.input)
-	a.Shown, a.ShownOf = showing.Text, showing.Of
+	a.Shown, a.ShownOf = showing.Text, showing.ShownArgs
 	a.Places = asks.EncodePlaces(r.Approvals().To)
 	if r.Config.Approvers != nil {
 		a.Approvers = r.Config.Approvers(p.input)
@@ -347,10 +347,10 @@ func (p *Prepared) errChanged() *tools.Error {
 // stillApproved checks an approval once more right before the call runs. It returns an error if something has
 // changed.
 func (r *Runner) stillApproved(ctx context.Context, p *Prepared) *tools.Error {
-	if p.approved == "" {
+	if p.approvedHash == "" {
 		return nil
 	}
-	if sum, err := r.approvalHash(ctx, p, p.approved); err != nil || sum != p.approved {
+	if sum, err := r.approvalHash(ctx, p, p.approvedHash); err != nil || sum != p.approvedHash {
 		return p.errChanged()
 	}
 	return nil
@@ -381,9 +381,9 @@ func (r *Runner) approvalHash(ctx context.Context, p *Prepared, like string) (st
 	return asks.Hash(p.input, on), nil
 }
 
-// RenewHashes computes the hashes of the asks about a step's calls again, once all other calls of the step have
-// run: what these wrote doesn't count as a change. If that fails, the old hash stays, and the call may count
-// as changed. It does nothing for a single call.
+// RenewHashes computes the hashes of the asks about a step's calls again, after all other calls of the step have run,
+// so that files that these wrote don't count as changed. If that fails, the old hash stays, and the call may count as
+// changed. It does nothing for a single call.
 func (r *Runner) RenewHashes(ctx context.Context, calls []*Prepared, of []*sessions.Ask) {
 	if len(calls) < 2 {
 		return
@@ -401,15 +401,14 @@ func (r *Runner) RenewHashes(ctx context.Context, calls []*Prepared, of []*sessi
 	}
 }
 
-// countCall counts a call for its person, if the operator limits the number of such calls, and returns why it must
-// not run if that number is reached. It comes after the rules and the hooks, so that what they refuse isn't counted,
-// and before anybody is asked about the call. A call that has begun, or that a person has approved, was counted
-// before.
+// countCall counts a call for its person, if the operator limits the number of such calls, and returns why it must not
+// run if the limit is reached. It comes after the rules and the hooks, so that calls that they refuse aren't counted,
+// and before anybody is asked about the call. A call that has begun, or that a person has approved, was counted before.
 func (r *Runner) countCall(ctx context.Context, t *turn.Turn, d *decision) (*tools.Error, error) {
 	if r.Agent.CountCall == nil || d.Attempts > 0 || d.Ask.IsApproved() {
 		return nil, nil
 	}
-	var unknown error // why nobody can say for whom it is counted
+	var unknown error // why it is unknown for whom the call is counted
 	refused, err := r.Agent.CountCall(ctx, d.input, func(ctx context.Context) (person string, err error) {
 		person, err = r.accountOf(ctx, t.Person)
 		unknown = err
@@ -431,11 +430,11 @@ func (r *Runner) countCall(ctx context.Context, t *turn.Turn, d *decision) (*too
 // accountOf returns the account under which a person's calls are counted, while the lease is held: otherwise another
 // process may have erased the person meanwhile.
 func (r *Runner) accountOf(ctx context.Context, person string) (string, error) {
-	of, err := r.PayerOf(ctx, person, r.counted.Load())
+	of, err := r.PayerOf(ctx, person, r.lastPayer.Load())
 	if err != nil {
 		return "", err
 	}
-	r.counted.Store(&of)
+	r.lastPayer.Store(&of)
 	if err := r.checkLease(ctx); err != nil {
 		return "", fmt.Errorf("before counting the call: %w", err)
 	}

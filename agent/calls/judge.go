@@ -33,9 +33,9 @@ func (r *Runner) judge(ctx context.Context, t *turn.Turn, d *decision) (*tools.E
 	if err != nil {
 		return nil, err
 	}
-	r.Log.Info("a model has judged a tool call", slog.String("turn", t.ID), slog.String("call", d.ID), slog.String("verdict", v.Word()), slog.Bool("known", v.Known), slog.Duration("took", v.Took))
+	r.Log.Info("a model has judged a tool call", slog.String("turn", t.ID), slog.String("call", d.ID), slog.String("verdict", v.Word()), slog.Bool("known", v.Remembered), slog.Duration("took", v.Took))
 	r.AuditJudgement(t, d.Call, v.Decision, cmp.Or(string(v.Fault), "ok"), v.Took)
-	d.tainted = d.input.Untrusted
+	d.failureUntrusted = d.input.Untrusted
 	switch {
 	case v.Decision == tools.Deny:
 		d.verdict, d.rule = tools.Deny, sessions.DetailJudged
@@ -44,7 +44,7 @@ func (r *Runner) judge(ctx context.Context, t *turn.Turn, d *decision) (*tools.E
 		if !d.ask {
 			d.verdict, d.rule = tools.Ask, sessions.DetailJudged
 		}
-		why := v.AskReason(d.input.Untrusted, j.Within)
+		why := v.AskReason(d.input.Untrusted, j.Timeout)
 		if d.why != "" {
 			why = d.why + "; " + why
 		}
@@ -53,14 +53,14 @@ func (r *Runner) judge(ctx context.Context, t *turn.Turn, d *decision) (*tools.E
 	return nil, nil
 }
 
-// judgeQuestion returns what the model that judges calls is shown of a call, without secrets.
+// judgeQuestion returns what the model that judges calls is shown about a call, without secrets.
 func (r *Runner) judgeQuestion(t *turn.Turn, d *decision) *judge.Question {
 	records := r.Journal.Records()
-	q := &judge.Question{Call: d.input, Asked: d.ask, Memory: r.PromptUntrusted}
+	q := &judge.Question{Call: d.input, WillAsk: d.ask, MemoryUntrusted: r.PromptUntrusted}
 	q.Arguments = string(excerpt.EscapeHidden(r.redact.JSON(d.input.Args)))
-	q.Earlier, q.Said = transcript.Said(records, t.ID, t.Person, r.redact.Text)
+	q.Earlier, q.Said = transcript.SaidForJudge(records, t.ID, t.Person, r.redact.Text)
 	if d.input.Untrusted {
-		q.Strangers, q.Further = transcript.Strangers(records, t.ID, d.Asked, r.redact.Text)
+		q.Strangers, q.MoreStrangers = transcript.StrangerTexts(records, t.ID, d.EntryNumber, r.redact.Text)
 	}
 	for _, texts := range [][]string{q.Earlier, q.Said, q.Strangers} { // names and paths may have secrets, too
 		for i, text := range texts {

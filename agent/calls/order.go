@@ -19,7 +19,7 @@ func Sort(t *turn.Turn, open []*Prepared) (sorted []*Prepared, dependent bool) {
 		})
 		p := rest[max(next, 0)] // if each waits for another, the model's order stays
 		rest = slices.Delete(rest, max(next, 0), max(next, 0)+1)
-		p.Ahead = slices.Clip(sorted)
+		p.CallsAhead = slices.Clip(sorted)
 		sorted = append(sorted, p)
 		dependent = dependent || slices.ContainsFunc(stepOf(t), p.dependsOn)
 	}
@@ -35,7 +35,7 @@ func (p *Prepared) Readiness(t *turn.Turn) (ready bool, failed *tools.Error) {
 		case !p.dependsOn(c):
 		case c.Result != nil && c.Result.Code != "":
 			return false, tools.Errorf(tools.Cancelled, "Not run: it runs after %s, which failed in the same step. Call it again if it is still wanted.", c.Use.Name)
-		case c.Result == nil && slices.ContainsFunc(p.Ahead, func(other *Prepared) bool { return other.ID == c.ID }):
+		case c.Result == nil && slices.ContainsFunc(p.CallsAhead, func(other *Prepared) bool { return other.ID == c.ID }):
 			return false, nil
 		}
 	}

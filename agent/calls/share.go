@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// maxResult is the most that a model is shown of one result, in bytes.
-	maxResult = 65536
+	// maxResultBytes is the most that a model is shown of one result, in bytes.
+	maxResultBytes = 65536
 	// minResultBytes is how much is shown of each result, however many results a step has.
 	minResultBytes = 256
 )
@@ -19,20 +19,20 @@ const (
 // step would need a summary of the steps before it. What short results leave over goes to those that come after
 // them. A Share is safe for concurrent use.
 type Share struct {
-	mu    sync.Mutex
-	left  int // bytes
-	calls int // number of calls that have no result yet
+	mu        sync.Mutex
+	bytesLeft int // bytes
+	calls     int // number of calls that have no result yet
 }
 
 // ShareOf returns the Share for those calls of a turn's newest step that have no result yet.
 func ShareOf(s *turn.Session, t *turn.Turn) *Share {
-	share := &Share{left: s.Room * transcript.BytesPerToken / 4}
+	share := &Share{bytesLeft: s.MessageRoom * transcript.BytesPerToken / 4}
 	for _, c := range stepOf(t) {
 		if c.Result == nil {
 			share.calls++
 			continue
 		}
-		share.left -= len(c.Result.Content)
+		share.bytesLeft -= len(c.Result.Content)
 	}
 	return share
 }
@@ -42,8 +42,8 @@ func ShareOf(s *turn.Session, t *turn.Turn) *Share {
 func (s *Share) Take(size int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	limit := min(maxResult, max(s.left/max(s.calls, 1), minResultBytes))
-	s.left -= min(size, limit)
+	limit := min(maxResultBytes, max(s.bytesLeft/max(s.calls, 1), minResultBytes))
+	s.bytesLeft -= min(size, limit)
 	s.calls--
 	return limit
 }

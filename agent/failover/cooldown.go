@@ -13,9 +13,8 @@ import (
 	"parley/tools/plainjson"
 )
 
-// Notes are a store that all processes share. Each process reads there which models the others have found
-// failing and leave alone, which means that they don't ask them for a while. There is one value for each
-// model's ID.
+// Notes are a store that all processes share. In it, each process finds the models that others have found failing, and
+// doesn't ask them for a while. There is one value for each model's ID.
 type Notes interface {
 	// SetNote sets the value of an ID; "" removes it.
 	SetNote(ctx context.Context, id, value string) error
@@ -26,9 +25,9 @@ type Notes interface {
 const (
 	// readEvery is the age at which a value that was read from the notes is read again.
 	readEvery = 5 * time.Second
-	// notesTime limits how long a call of the notes may take. Without the notes each process goes by what it has
-	// seen itself.
-	notesTime = 2 * time.Second
+	// notesTimeout limits how long a call of the notes may take. Without the notes, each process uses only its own
+	// experience.
+	notesTimeout = 2 * time.Second
 )
 
 // A cooldown is the state of a model that has failed: no request is sent to it until a certain time. The zero
@@ -40,8 +39,8 @@ type cooldown struct {
 	read time.Time
 }
 
-// cooldowns keep track of which models are left alone. When a model's time is up, one request at a time probes
-// it, until it answers or is left alone again.
+// cooldowns keep track of the models that are not asked for a while. When a model's time is up, one request at a time
+// probes it, until it answers or its next cooldown begins.
 type cooldowns struct {
 	notes Notes
 	log   *slog.Logger
@@ -92,7 +91,7 @@ func (c *cooldowns) lookUp(ctx context.Context, id string, now time.Time) cooldo
 	if c.notes == nil || now.Sub(known.read) < readEvery {
 		return known
 	}
-	ctx, cancel := context.WithTimeout(ctx, notesTime)
+	ctx, cancel := context.WithTimeout(ctx, notesTimeout)
 	defer cancel()
 	value, err := c.notes.Noted(ctx, id)
 	if err != nil {
@@ -171,7 +170,7 @@ func (c *cooldowns) shareValue(ctx context.Context, id, value string) error {
 	if c.notes == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), notesTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), notesTimeout)
 	defer cancel()
 	return c.notes.SetNote(ctx, id, value)
 }

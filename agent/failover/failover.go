@@ -28,11 +28,11 @@ type Config struct {
 	Links []Link // in the order in which they are asked; at least one
 	// Notes tell all processes which models are left alone; if nil, each process finds that out for itself.
 	Notes Notes
-	// Observe, if set, is called after each try.
-	Observe func(Try)
-	// Moved, if set, is called when a request goes on from one model to the next.
-	Moved func(from, to string)
-	Log   *slog.Logger // nil: nothing is logged
+	// OnTry, if set, is called after each try.
+	OnTry func(Try)
+	// OnFailover, if set, is called when a request goes on from one model to the next.
+	OnFailover func(from, to string)
+	Log        *slog.Logger // nil: nothing is logged
 }
 
 // A Try is one finished request to one model.
@@ -62,9 +62,9 @@ type lastAnswer struct {
 }
 
 const (
-	// stickFor is how long a session stays with the model that last answered it, even if an earlier model of the
+	// stickyTime is how long a session stays with the model that last answered it, even if an earlier model of the
 	// chain works again. For about that long a provider may still have the session's prompt in its cache.
-	stickFor = 10 * time.Minute
+	stickyTime = 10 * time.Minute
 	// maxSessions limits for how many sessions a Chain remembers the link that answered.
 	maxSessions = 4096
 )
@@ -74,11 +74,11 @@ func New(cfg Config) *Chain {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	if cfg.Observe == nil {
-		cfg.Observe = func(Try) {}
+	if cfg.OnTry == nil {
+		cfg.OnTry = func(Try) {}
 	}
-	if cfg.Moved == nil {
-		cfg.Moved = func(string, string) {}
+	if cfg.OnFailover == nil {
+		cfg.OnFailover = func(string, string) {}
 	}
 	return &Chain{
 		cfg: cfg, last: make(map[string]lastAnswer),
@@ -131,7 +131,7 @@ func (c *Chain) Generate(ctx context.Context, r *llm.Request, emit func(llm.Delt
 	if a.tooLong != nil {
 		return nil, a.errorOf(a.tooLong)
 	}
-	if a.part != nil {
+	if a.partialAnswer != nil {
 		return a.lastPart(), nil
 	}
 	return nil, a.errorOf(a.failed)
@@ -196,7 +196,7 @@ func (c *Chain) rememberedLink(session string) (int, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	a, ok := c.last[session]
-	if !ok || time.Since(a.at) > stickFor {
+	if !ok || time.Since(a.at) > stickyTime {
 		delete(c.last, session)
 		return 0, false
 	}

@@ -18,11 +18,11 @@ import (
 	"parley/agent/prices"
 )
 
-// busy is a provider that is overloaded, and asks for hardly any patience.
-var busy = agenttest.Fail(http.StatusServiceUnavailable, `{"error":{"message":"overloaded"}}`, "retry-after-ms", "1")
+// busyResponse is the response of an overloaded provider that asks for a very short wait.
+var busyResponse = agenttest.Fail(http.StatusServiceUnavailable, `{"error":{"message":"overloaded"}}`, "retry-after-ms", "1")
 
-// served is a model on a server that plays a script.
-func served(t *testing.T, name string, script agenttest.Script) (failover.Link, *agenttest.Server) {
+// newServedLink returns a link to a model on a server that plays a script.
+func newServedLink(t *testing.T, name string, script agenttest.Script) (failover.Link, *agenttest.Server) {
 	t.Helper()
 	s := agenttest.New(script)
 	m, err := openai.New(openai.Config{Name: name, BaseURL: s.Start(t)})
@@ -32,16 +32,16 @@ func served(t *testing.T, name string, script agenttest.Script) (failover.Link, 
 	return failover.Link{ID: name, Model: m}, s
 }
 
-// A heard is what a watcher of one request has seen.
-type heard struct {
+// A watchedRequest is what a watcher of one request has seen.
+type watchedRequest struct {
 	text    string
 	retries []llm.Retry
 }
 
-// ask asks as a turn does, and tells what its watchers see.
-func ask(t *testing.T, c *failover.Chain, session string) (*llm.Answer, heard, error) {
+// askChain asks as a turn does, and returns what its watchers see.
+func askChain(t *testing.T, c *failover.Chain, session string) (*llm.Answer, watchedRequest, error) {
 	t.Helper()
-	var h heard
+	var h watchedRequest
 	r := &llm.Request{Session: session, Messages: []llm.Message{{Role: llm.RoleUser, Blocks: []llm.Block{{Kind: llm.BlockText, Text: "hello"}}}}}
 	r.Retry = func(_ context.Context, again llm.Retry) error {
 		h.text = ""
@@ -60,8 +60,8 @@ func textOf(a *llm.Answer) string {
 	return text.String()
 }
 
-// fault is the fault that a request has ended with.
-func fault(t *testing.T, err error) *llm.Error {
+// wantFault returns the fault that a request must have ended with.
+func wantFault(t *testing.T, err error) *llm.Error {
 	t.Helper()
 	f, ok := err.(*llm.Error) //nolint:errorlint // what Generate returns is not wrapped
 	if !ok {
@@ -70,15 +70,15 @@ func fault(t *testing.T, err error) *llm.Error {
 	return f
 }
 
-// A model that gives no answer is asked again while that may help, and then the next is
-// asked. From then on it is left alone.
+// A model that gives no answer is asked again while that may help, and then the next one is asked. From then on the
+// first has a cooldown.
 func TestTheNextModelAnswers(t *testing.T) {
 	for what, c := range map[string]struct {
 		first agenttest.Script
 		tries int // of the first model
 		alone bool
 	}{
-		"one that is overloaded":         {agenttest.Always(busy), 3, true},
+		"one that is overloaded":         {agenttest.Always(busyResponse), 3, true},
 		"one that wants a long patience": {agenttest.Always(agenttest.Fail(429, `{"error":{"message":"slow down"}}`, "Retry-After", "600")), 1, true},
 		"one that refuses the key":       {agenttest.Always(agenttest.Fail(401, `{"error":{"message":"bad key"}}`)), 1, true},
 		"one whose account is empty":     {agenttest.Always(agenttest.Fail(429, `{"error":{"code":"insufficient_quota","message":"no credit"}}`)), 1, true},
@@ -86,11 +86,11 @@ func TestTheNextModelAnswers(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			one, first := served(t, "one", c.first)
-			two, second := served(t, "two", agenttest.Always(agenttest.Reply("from two")))
+			one, first := newServedLink(t, "one", c.first)
+			two, second := newServedLink(t, "two", agenttest.Always(agenttest.Reply("from two")))
 			var moved []string
-			chain := failover.New(failover.Config{Links: []failover.Link{one, two}, Moved: func(from, to string) { moved = append(moved, from+" → "+to) }})
-			answer, h, err := ask(t, chain, "s1")
+			chain := failover.New(failover.Config{Links: []failover.Link{one, two}, OnFailover: func(from, to string) { moved = append(moved, from+" → "+to) }})
+			answer, h, err := askChain(t, chain, "s1")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -106,7 +106,7 @@ func TestTheNextModelAnswers(t *testing.T) {
 			if n := len(h.retries); n != c.tries || h.retries[n-1].From != "one" || h.retries[n-1].To != "two" || h.retries[n-1].Try != c.tries+1 {
 				t.Errorf("retries: %+v", h.retries)
 			}
-			if _, _, err := ask(t, chain, "s2"); err != nil {
+			if _, _, err := askChain(t, chain, "s2"); err != nil {
 				t.Fatal(err)
 			}
 			if again := first.Asked() > c.tries; again == c.alone {
@@ -116,8 +116,7 @@ func TestTheNextModelAnswers(t *testing.T) {
 	}
 }
 
-// A stream that is cut, or stands still, is asked for again as a whole: nobody gets half
-// a block, or one twice.
+// A stream that is cut off, or stalls, is repeated completely: nobody gets half a block, or a block twice.
 func TestAnAnswerThatIsCutIsAskedForAgain(t *testing.T) {
 	whole := agenttest.Reply("one whole answer")
 	for what, cut := range map[string]agenttest.Response{
@@ -132,7 +131,7 @@ func TestAnAnswerThatIsCutIsAskedForAgain(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			answer, h, err := ask(t, failover.New(failover.Config{Links: []failover.Link{{Model: m}}}), "s")
+			answer, h, err := askChain(t, failover.New(failover.Config{Links: []failover.Link{{Model: m}}}), "s")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -143,12 +142,12 @@ func TestAnAnswerThatIsCutIsAskedForAgain(t *testing.T) {
 	}
 }
 
-// Too long a request is for whoever asks to make shorter: no other try helps.
+// If a request is too long, the caller has to shorten it: trying again doesn't help.
 func TestARequestThatIsTooLongIsNotRepeated(t *testing.T) {
-	one, first := served(t, "one", agenttest.Always(agenttest.Fail(400, `{"error":{"code":"context_length_exceeded","message":"maximum context length is 8192 tokens"}}`)))
-	two, second := served(t, "two", agenttest.Always(agenttest.Reply("from two")))
-	_, _, err := ask(t, failover.New(failover.Config{Links: []failover.Link{one, two}}), "s")
-	if f := fault(t, err); f.Fault != llm.Overflow || f.Window != 8192 {
+	one, first := newServedLink(t, "one", agenttest.Always(agenttest.Fail(400, `{"error":{"code":"context_length_exceeded","message":"maximum context length is 8192 tokens"}}`)))
+	two, second := newServedLink(t, "two", agenttest.Always(agenttest.Reply("from two")))
+	_, _, err := askChain(t, failover.New(failover.Config{Links: []failover.Link{one, two}}), "s")
+	if f := wantFault(t, err); f.Fault != llm.Overflow || f.Window != 8192 {
 		t.Errorf("got %v", f)
 	}
 	if first.Asked() != 1 || second.Asked() != 0 {
@@ -156,16 +155,16 @@ func TestARequestThatIsTooLongIsNotRepeated(t *testing.T) {
 	}
 }
 
-// With all models away the person is told so, and the next message is still tried.
+// If all models are away, the person is told, and the next message is still tried.
 func TestAllModelsAreAway(t *testing.T) {
-	one, first := served(t, "one", agenttest.Always(agenttest.Fail(401, `{"error":{"message":"bad key"}}`)))
-	two, second := served(t, "two", agenttest.Always(busy))
+	one, first := newServedLink(t, "one", agenttest.Always(agenttest.Fail(401, `{"error":{"message":"bad key"}}`)))
+	two, second := newServedLink(t, "two", agenttest.Always(busyResponse))
 	chain := failover.New(failover.Config{Links: []failover.Link{one, two}})
-	_, _, err := ask(t, chain, "s")
-	if f := fault(t, err); f.Fault != llm.Busy || f.Tries != 4 {
+	_, _, err := askChain(t, chain, "s")
+	if f := wantFault(t, err); f.Fault != llm.Busy || f.Tries != 4 {
 		t.Errorf("got %v after %d tries, want what may work later, after 4", f, f.Tries)
 	}
-	if _, _, err := ask(t, chain, "s"); err == nil {
+	if _, _, err := askChain(t, chain, "s"); err == nil {
 		t.Error("somebody answered")
 	}
 	if first.Asked()+second.Asked() <= 4 {
@@ -173,10 +172,10 @@ func TestAllModelsAreAway(t *testing.T) {
 	}
 }
 
-// What is paid for and not used is told to whoever asks, once.
-func TestVoidAnswersArePaidFor(t *testing.T) {
+// The caller is told once about answers that cost money and are not used.
+func TestVoidAnswersAreCounted(t *testing.T) {
 	part := agenttest.Stream(`{"choices":[{"delta":{"content":"half"}}]}`, `{"choices":[{"delta":{},"finish_reason":"network_error"}],"usage":{"prompt_tokens":10,"completion_tokens":5}}`)
-	one, _ := served(t, "one", agenttest.Always(part))
+	one, _ := newServedLink(t, "one", agenttest.Always(part))
 	var paid int64
 	r := &llm.Request{
 		Messages: []llm.Message{{Role: llm.RoleUser, Blocks: []llm.Block{{Kind: llm.BlockText, Text: "hello"}}}},
@@ -199,7 +198,7 @@ func TestVoidAnswersArePaidFor(t *testing.T) {
 	}
 }
 
-// A script is a model that fails while it is told to.
+// A script is a model that fails while down is true.
 type script struct {
 	name   string
 	down   atomic.Bool
@@ -221,40 +220,39 @@ func (s *script) Generate(ctx context.Context, _ *llm.Request, _ func(llm.Delta)
 	return &llm.Answer{Blocks: []llm.Block{{Kind: llm.BlockText, Text: s.name}}}, ctx.Err()
 }
 
-// pair is a chain of two models, of which the first is down.
-func pair() (one *script, chain *failover.Chain) {
+// newPair returns a chain of two models, of which the first is down.
+func newPair() (one *script, chain *failover.Chain) {
 	one = &script{name: "one", fault: llm.Error{Fault: llm.Busy, RetryAfter: time.Hour}}
 	one.down.Store(true)
 	return one, failover.New(failover.Config{Links: []failover.Link{{ID: "one", Model: one}, {ID: "two", Model: &script{name: "two"}}}})
 }
 
-// answered is who answers a request.
-func answered(t *testing.T, c *failover.Chain, session string) string {
+// answeringModel returns which model answers a request.
+func answeringModel(t *testing.T, c *failover.Chain, session string) string {
 	t.Helper()
-	answer, _, err := ask(t, c, session)
+	answer, _, err := askChain(t, c, session)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return answer.Model
 }
 
-// A model that fails is left alone for longer each time, and tried out by one request at
-// a time once that is over.
+// The cooldown of a failing model gets longer each time, and when it is over, one request at a time probes the model.
 func TestAModelIsLeftAloneLongerEachTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		one, chain := pair()
+		one, chain := newPair()
 		one.fault.RetryAfter = 0
 		n := 0
 		for _, length := range []time.Duration{1, 5, 25, 60, 60} {
 			n++
 			before := one.asked.Load()
-			answered(t, chain, fmt.Sprint("s", n))
+			answeringModel(t, chain, fmt.Sprint("s", n))
 			if want := before + 1; n > 1 && one.asked.Load() != want {
 				t.Fatalf("after the wait of number %d it was asked %d times, want once: it is tried out", n-1, one.asked.Load()-before)
 			}
 			before = one.asked.Load()
 			time.Sleep(length*time.Minute - time.Second)
-			answered(t, chain, fmt.Sprint("s", n))
+			answeringModel(t, chain, fmt.Sprint("s", n))
 			if one.asked.Load() != before {
 				t.Fatalf("it was asked within %d minutes", length)
 			}
@@ -265,7 +263,7 @@ func TestAModelIsLeftAloneLongerEachTime(t *testing.T) {
 		before := one.asked.Load()
 		who := make(chan string, 10)
 		for i := range 10 {
-			go func() { who <- answered(t, chain, fmt.Sprint("new", i)) }()
+			go func() { who <- answeringModel(t, chain, fmt.Sprint("new", i)) }()
 		}
 		names := map[string]int{}
 		for range 10 {
@@ -274,13 +272,13 @@ func TestAModelIsLeftAloneLongerEachTime(t *testing.T) {
 		if tried := one.asked.Load() - before; tried != 1 || names["one"] != 1 || names["two"] != 9 {
 			t.Errorf("ten requests at once tried it %d times: %v", tried, names)
 		}
-		if who := answered(t, chain, "later"); who != "one" {
+		if who := answeringModel(t, chain, "later"); who != "one" {
 			t.Errorf("%s answers, though the first has", who)
 		}
 	})
 }
 
-// How long a model is left alone depends on what has to be mended.
+// The length of a cooldown depends on the kind of failure.
 func TestHowLongAModelIsLeftAlone(t *testing.T) {
 	for what, c := range map[string]struct {
 		fault         llm.Error
@@ -293,18 +291,18 @@ func TestHowLongAModelIsLeftAlone(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				one, chain := pair()
+				one, chain := newPair()
 				one.fault = c.fault
-				answered(t, chain, "first")
+				answeringModel(t, chain, "first")
 				for i, length := range []time.Duration{c.first, c.second} {
 					before := one.asked.Load()
 					time.Sleep(length - 10*time.Second)
-					answered(t, chain, fmt.Sprint("within", i))
+					answeringModel(t, chain, fmt.Sprint("within", i))
 					if one.asked.Load() != before {
 						t.Errorf("it was asked again within %v", length)
 					}
 					time.Sleep(11 * time.Second)
-					answered(t, chain, fmt.Sprint("after", i))
+					answeringModel(t, chain, fmt.Sprint("after", i))
 					if one.asked.Load() == before {
 						t.Errorf("it was not asked again after %v", length)
 					}
@@ -314,34 +312,33 @@ func TestHowLongAModelIsLeftAlone(t *testing.T) {
 	}
 }
 
-// A session stays with the model that has answered it while its provider may still know
-// the conversation.
+// A session stays with the model that has answered it, as long as the provider may have the conversation in its cache.
 func TestASessionStaysWithItsModel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		one, chain := pair()
+		one, chain := newPair()
 		one.fault.RetryAfter = 2 * time.Minute
-		if who := answered(t, chain, "s"); who != "two" {
+		if who := answeringModel(t, chain, "s"); who != "two" {
 			t.Fatalf("%s answered", who)
 		}
 		one.down.Store(false)
 		time.Sleep(5 * time.Minute)
-		if who := answered(t, chain, "another"); who != "one" {
+		if who := answeringModel(t, chain, "another"); who != "one" {
 			t.Errorf("%s answers another session", who)
 		}
-		if who := answered(t, chain, "s"); who != "two" {
+		if who := answeringModel(t, chain, "s"); who != "two" {
 			t.Errorf("%s answers the session of the second", who)
 		}
 		time.Sleep(11 * time.Minute)
-		if who := answered(t, chain, "s"); who != "one" {
+		if who := answeringModel(t, chain, "s"); who != "one" {
 			t.Errorf("%s answers after the pause", who)
 		}
 	})
 }
 
-// A chain is taken to cost what its dearest model costs, where all prices are known.
+// A chain's price is that of its most expensive model, if all prices are known.
 func TestAChainHasTheHighestPrice(t *testing.T) {
 	priced := func(name string, price llm.Price) failover.Link {
-		l, _ := served(t, name, agenttest.Always(busy))
+		l, _ := newServedLink(t, name, agenttest.Always(busyResponse))
 		return failover.Link{ID: name, Model: prices.Model{Model: l.Model, Price: price}}
 	}
 	one, two := priced("one", llm.Price{Input: 1, Cached: 1, Output: 9}), priced("two", llm.Price{Input: 3, Output: 2})
@@ -349,16 +346,16 @@ func TestAChainHasTheHighestPrice(t *testing.T) {
 	if want := (llm.Price{Input: 3, Cached: 1, Output: 9}); !info.Priced || info.Price != want || info.Name != "one" {
 		t.Errorf("got %+v, want %+v", info, want)
 	}
-	free, _ := served(t, "free", agenttest.Always(busy))
+	free, _ := newServedLink(t, "free", agenttest.Always(busyResponse))
 	if info := failover.New(failover.Config{Links: []failover.Link{one, free}}).Info(); info.Priced {
 		t.Errorf("with a model of no known price: %+v", info)
 	}
 }
 
-// The next model of a chain may read less than the first. It is not asked with more than it
-// reads: whoever asks is told how much that is.
+// If the next model of a chain has a smaller window than the first, it is not asked with a longer request: the caller
+// is told the size.
 func TestTheNextModelIsNotAskedForMoreThanItReads(t *testing.T) {
-	one, _ := served(t, "one", agenttest.Always(busy))
+	one, _ := newServedLink(t, "one", agenttest.Always(busyResponse))
 	s := agenttest.New(agenttest.Always(agenttest.Reply("from two")))
 	m, err := openai.New(openai.Config{Name: "two", BaseURL: s.Start(t), Window: 8192})
 	if err != nil {
@@ -367,7 +364,7 @@ func TestTheNextModelIsNotAskedForMoreThanItReads(t *testing.T) {
 	chain := failover.New(failover.Config{Links: []failover.Link{one, {ID: "two", Model: m}}})
 	r := &llm.Request{Tokens: 20_000, Messages: []llm.Message{{Role: llm.RoleUser, Blocks: []llm.Block{{Kind: llm.BlockText, Text: "hello"}}}}}
 	_, err = chain.Generate(t.Context(), r, func(llm.Delta) {})
-	if f := fault(t, err); f.Fault != llm.Overflow || f.Window != 8192 || s.Asked() != 0 {
+	if f := wantFault(t, err); f.Fault != llm.Overflow || f.Window != 8192 || s.Asked() != 0 {
 		t.Errorf("fault %s of a window of %d; it was asked %d times", f.Fault, f.Window, s.Asked())
 	}
 	r.Tokens = 8000
@@ -376,9 +373,9 @@ func TestTheNextModelIsNotAskedForMoreThanItReads(t *testing.T) {
 	}
 }
 
-// While all models are left alone, one of them may be back: each is asked, the one whose time is
-// over first before the others.
-func TestWhileAllAreLeftAloneEachIsAsked(t *testing.T) {
+// If all models have a cooldown, one of them may work again: each is asked, beginning with the one whose cooldown ends
+// first.
+func TestAllModelsInCooldownAreAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		links := make([]failover.Link, 3)
 		all := make([]*script, 3)
@@ -388,24 +385,24 @@ func TestWhileAllAreLeftAloneEachIsAsked(t *testing.T) {
 			links[i] = failover.Link{ID: all[i].name, Model: all[i]}
 		}
 		var moved []string
-		chain := failover.New(failover.Config{Links: links, Moved: func(from, to string) { moved = append(moved, from+to) }})
-		if _, _, err := ask(t, chain, "s"); err == nil {
+		chain := failover.New(failover.Config{Links: links, OnFailover: func(from, to string) { moved = append(moved, from+to) }})
+		if _, _, err := askChain(t, chain, "s"); err == nil {
 			t.Fatal("somebody answered")
 		}
 		moved = nil
 		all[2].down.Store(false)
-		if who := answered(t, chain, "s"); who != "2" || !slices.Equal(moved, []string{"10", "02"}) {
+		if who := answeringModel(t, chain, "s"); who != "2" || !slices.Equal(moved, []string{"10", "02"}) {
 			t.Errorf("%s answered after the moves %v", who, moved)
 		}
-		if who := answered(t, chain, "t"); who != "2" {
+		if who := answeringModel(t, chain, "t"); who != "2" {
 			t.Errorf("then %s answered", who)
 		}
 	})
 }
 
-// A try that was broken off is paid for as far as it came: by what its server counted, or else by an
-// estimate of what was streamed. Where nothing came, nothing is counted.
-func TestTriesThatWereBrokenOffArePaidFor(t *testing.T) {
+// The received part of an answer that was broken off is counted: by its server's usage, or else by an estimate of the
+// streamed text. If nothing arrived, nothing is counted.
+func TestBrokenOffTriesAreCounted(t *testing.T) {
 	const usage = `{"choices":[],"usage":{"prompt_tokens":900,"completion_tokens":100}}`
 	const half = `{"choices":[{"delta":{"content":"half an answer, or so"}}]}`
 	whole := agenttest.Stream(half, `{"choices":[{"delta":{},"finish_reason":"stop"}]}`, usage, "[DONE]")
@@ -418,12 +415,12 @@ func TestTriesThatWereBrokenOffArePaidFor(t *testing.T) {
 	}{
 		"with their usage":            {agenttest.Sequence(counted, failed, whole), 3000, 3000, 0},
 		"without usage":               {agenttest.Sequence(agenttest.Stream(half), agenttest.Stream(half), whole), 1010, 1500, 2},
-		"before anything had come":    {agenttest.Sequence(agenttest.Stream(), busy, whole), 1000, 1000, 0},
+		"before anything had come":    {agenttest.Sequence(agenttest.Stream(), busyResponse, whole), 1000, 1000, 0},
 		"with nothing but their ends": {agenttest.Sequence(counted, counted, failed), 3000, 3000, 0},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			one, _ := served(t, "one", c.script)
+			one, _ := newServedLink(t, "one", c.script)
 			var tokens, observed int64
 			estimated := 0
 			count := func(a *llm.Answer) {
@@ -438,13 +435,13 @@ func TestTriesThatWereBrokenOffArePaidFor(t *testing.T) {
 					t.Errorf("%q is said to have answered", a.Model)
 				}
 			}
-			chain := failover.New(failover.Config{Links: []failover.Link{one}, Observe: func(try failover.Try) { observed += try.Usage.Input + try.Usage.Output }})
-			answer, h, err := ask(t, chain, "s")
+			chain := failover.New(failover.Config{Links: []failover.Link{one}, OnTry: func(try failover.Try) { observed += try.Usage.Input + try.Usage.Output }})
+			answer, h, err := askChain(t, chain, "s")
 			for _, again := range h.retries {
 				count(again.Void)
 			}
 			if count(answer); err != nil {
-				count(fault(t, err).Void)
+				count(wantFault(t, err).Void)
 			}
 			if tokens < c.least || tokens > c.most || estimated != c.estimated || observed != tokens {
 				t.Errorf("%d tokens are counted and %d observed, and %d tries are estimated", tokens, observed, estimated)
@@ -453,12 +450,12 @@ func TestTriesThatWereBrokenOffArePaidFor(t *testing.T) {
 	}
 }
 
-// A part of an answer that is shown in the end does not hide what a later try has cost.
-func TestATryAfterThePartThatIsShownIsPaidFor(t *testing.T) {
+// A partial answer that is used in the end does not hide the cost of a later try.
+func TestATryAfterAPartialAnswerIsCounted(t *testing.T) {
 	part := agenttest.Stream(`{"choices":[{"delta":{"content":"half"}}]}`, `{"choices":[{"delta":{},"finish_reason":"network_error"}],"usage":{"prompt_tokens":10,"completion_tokens":5}}`)
 	cut := agenttest.Stream(`{"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":5}}`)
-	one, _ := served(t, "one", agenttest.Sequence(part, cut, cut))
-	answer, h, err := ask(t, failover.New(failover.Config{Links: []failover.Link{one}}), "s")
+	one, _ := newServedLink(t, "one", agenttest.Sequence(part, cut, cut))
+	answer, h, err := askChain(t, failover.New(failover.Config{Links: []failover.Link{one}}), "s")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -473,23 +470,23 @@ func TestATryAfterThePartThatIsShownIsPaidFor(t *testing.T) {
 	}
 }
 
-// Of several models that want to be left alone the caller is told the shortest time.
+// If several models ask for a wait, the caller is told the shortest.
 func TestTheShortestTimeIsTold(t *testing.T) {
 	at := func(name, after string) failover.Link {
-		l, _ := served(t, name, agenttest.Always(agenttest.Fail(429, `{"error":{"message":"slow down"}}`, "Retry-After", after)))
+		l, _ := newServedLink(t, name, agenttest.Always(agenttest.Fail(429, `{"error":{"message":"slow down"}}`, "Retry-After", after)))
 		return l
 	}
-	key, _ := served(t, "key", agenttest.Always(agenttest.Fail(401, `{"error":{"message":"bad key"}}`)))
-	_, _, err := ask(t, failover.New(failover.Config{Links: []failover.Link{key, at("one", "3600"), at("two", "600"), at("three", "900")}}), "s")
-	if f := fault(t, err); f.Fault != llm.Busy || f.RetryAfter != 10*time.Minute {
+	key, _ := newServedLink(t, "key", agenttest.Always(agenttest.Fail(401, `{"error":{"message":"bad key"}}`)))
+	_, _, err := askChain(t, failover.New(failover.Config{Links: []failover.Link{key, at("one", "3600"), at("two", "600"), at("three", "900")}}), "s")
+	if f := wantFault(t, err); f.Fault != llm.Busy || f.RetryAfter != 10*time.Minute {
 		t.Errorf("%s, after %v", f.Fault, f.RetryAfter)
 	}
 }
 
-// A model that reads less than the request has keeps no other from being asked.
+// A model with too small a window doesn't keep the others from being asked.
 func TestAModelAfterOneThatReadsLessIsAsked(t *testing.T) {
-	one, _ := served(t, "one", agenttest.Always(busy))
-	three, third := served(t, "three", agenttest.Sequence(agenttest.Reply("from three"), busy))
+	one, _ := newServedLink(t, "one", agenttest.Always(busyResponse))
+	three, third := newServedLink(t, "three", agenttest.Sequence(agenttest.Reply("from three"), busyResponse))
 	two := &script{name: "two", window: 8192}
 	chain := failover.New(failover.Config{Links: []failover.Link{one, {ID: "two", Model: two}, three}})
 	r := &llm.Request{Tokens: 20_000, Messages: []llm.Message{{Role: llm.RoleUser, Blocks: []llm.Block{{Kind: llm.BlockText, Text: "hello"}}}}}
@@ -498,7 +495,7 @@ func TestAModelAfterOneThatReadsLessIsAsked(t *testing.T) {
 		t.Fatalf("%v, and the second was asked %d times", err, two.asked.Load())
 	}
 	_, err = chain.Generate(t.Context(), r, func(llm.Delta) {})
-	if f := fault(t, err); f.Fault != llm.Overflow || f.Window != 8192 || third.Asked() != 4 {
+	if f := wantFault(t, err); f.Fault != llm.Overflow || f.Window != 8192 || third.Asked() != 4 {
 		t.Errorf("with the third away, asked %d times: %v", third.Asked(), f)
 	}
 }

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	maxTriesOfBusy = 3 // of one model that is merely busy
-	firstWait      = 500 * time.Millisecond
+	maxBusyTries   = 3 // of one model that is merely busy
+	firstRetryWait = 500 * time.Millisecond
 	maxRetryAfter  = time.Minute // if a provider asks for a longer wait, the next model is asked at once
 )
 
@@ -23,27 +23,26 @@ var errTooLong = errors.New("the request is longer than this model reads")
 // errBroken is returned for a try whose answer arrived only in part.
 var errBroken = errors.New("the provider broke the answer off")
 
-// A requestState says how far one request to the chain has come, while its models are asked one after another.
+// A requestState is the state of one request to the chain, while its models are asked one after another.
 type requestState struct {
 	*Chain
 	request *llm.Request
 	emit    func(llm.Delta)
 
-	tries      int           // how many so far, of all models
-	model      string        // the one that was asked last
-	began      time.Time     // when that was
-	first      time.Duration // from then until the first piece of its answer; 0 if none has arrived
-	failed     *llm.Error    // the error to return if no model answers
-	tooLong    *llm.Error    // the error of a model whose window is too small for the request; nil if there is none
-	retryAfter time.Duration // how soon a model that was merely busy may be asked again; 0 for any time
-	void       *llm.Answer   // the part of the last try's answer that arrived before it broke off; it is not used
-	part       *llm.Answer   // the last partial answer with text; used if no model gives a whole answer
-	paid       bool          // whether the caller has counted the usage of part
+	tries           int           // how many so far, of all models
+	model           string        // the one that was asked last
+	began           time.Time     // when that was
+	firstPieceAfter time.Duration // from then until the first piece of its answer; 0 if none has arrived
+	failed          *llm.Error    // the error to return if no model answers
+	tooLong         *llm.Error    // the error of a model whose window is too small for the request; nil if there is none
+	retryAfter      time.Duration // how soon a model that was merely busy may be asked again; 0 for any time
+	voidAnswer      *llm.Answer   // the part of the last try's answer that arrived before it broke off; it is not used
+	partialAnswer   *llm.Answer   // the last partial answer with text; used if no model gives a whole answer
+	partialCounted  bool          // whether the caller has counted the usage of part
 }
 
 // askLink asks one model, and asks it again if it is merely busy. A model that is being probed is asked once, and a
-// later model not at all if the request is too long for it. A model that stays busy or refuses is left alone from
-// then on.
+// later model not at all if the request is too long for it. A model that stays busy or refuses gets a cooldown.
 func (a *requestState) askLink(ctx context.Context, link int) (*llm.Answer, error) {
 	l := &a.cfg.Links[link]
 	if link > 0 { // the caller has checked only the first model's window
@@ -76,7 +75,7 @@ func (a *requestState) askLink(ctx context.Context, link int) (*llm.Answer, erro
 			continue
 		}
 		if fault.Fault == llm.Busy || fault.Fault == llm.Refused {
-			a.leaveAlone(ctx, l, fault)
+			a.beginCooldown(ctx, l, fault)
 		}
 		return nil, fault
 	}
@@ -96,17 +95,17 @@ func (a *requestState) prepareRetry(ctx context.Context, l *Link, wait time.Dura
 	info := l.Model.Info()
 	to := info.Name
 	if a.model != to {
-		a.cfg.Moved(a.model, to)
+		a.cfg.OnFailover(a.model, to)
 	}
 	a.cfg.Log.LogAttrs(ctx, slog.LevelInfo, "asking the model again", slog.String("from", a.model), slog.String("to", to),
 		slog.Int("try", a.tries+1), slog.Duration("wait", wait), slog.Any("error", why))
 	if a.request.Retry != nil {
-		if err := a.request.Retry(ctx, llm.Retry{Try: a.tries + 1, Wait: wait, From: a.model, To: to, Price: info.Price, Void: a.void}); err != nil {
+		if err := a.request.Retry(ctx, llm.Retry{Try: a.tries + 1, Wait: wait, From: a.model, To: to, Price: info.Price, Void: a.voidAnswer}); err != nil {
 			return err
 		}
 	}
-	a.paid = true // the caller has counted the usage of the void answer, which may be the same as part
-	a.void = nil
+	a.partialCounted = true // the caller has counted the usage of the void answer, which may be the same as part
+	a.voidAnswer = nil
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
@@ -128,31 +127,31 @@ func (a *requestState) try(ctx context.Context, l *Link) (*llm.Answer, error) {
 // begin records that a try of a model begins.
 func (a *requestState) begin(l *Link) {
 	a.tries++
-	a.model, a.began, a.first = l.Model.Info().Name, time.Now(), 0
+	a.model, a.began, a.firstPieceAfter = l.Model.Info().Name, time.Now(), 0
 }
 
 // emitPiece passes on a piece of the answer.
 func (a *requestState) emitPiece(d llm.Delta) {
-	if a.first == 0 {
-		a.first = time.Since(a.began)
+	if a.firstPieceAfter == 0 {
+		a.firstPieceAfter = time.Since(a.began)
 	}
 	a.emit(d)
 }
 
 // checkAnswer returns the answer of a try, or an error if the provider broke it off.
 func (a *requestState) checkAnswer(answer *llm.Answer, err error) (*llm.Answer, error) {
-	done := Try{Turn: a.request.Turn, Model: a.model, Result: "ok", Began: a.began, Took: time.Since(a.began), First: a.first}
+	done := Try{Turn: a.request.Turn, Model: a.model, Result: "ok", Began: a.began, Took: time.Since(a.began), First: a.firstPieceAfter}
 	if err != nil {
 		fault := faultOf(err)
 		done.Result = string(fault.Fault)
-		if a.void = fault.Void; a.void != nil {
-			done.Usage, a.void.Model = a.void.Usage, a.model
+		if a.voidAnswer = fault.Void; a.voidAnswer != nil {
+			done.Usage, a.voidAnswer.Model = a.voidAnswer.Usage, a.model
 		}
-		a.cfg.Observe(done)
+		a.cfg.OnTry(done)
 		return nil, err
 	}
 	done.Usage = answer.Usage
-	a.cfg.Observe(done)
+	a.cfg.OnTry(done)
 	answer.Model = a.model
 	if a.request.NoCalls && answer.Stop == llm.StopLost {
 		answer.Stop = llm.StopWhole // the model must not call tools, so no calls can be missing
@@ -160,9 +159,9 @@ func (a *requestState) checkAnswer(answer *llm.Answer, err error) (*llm.Answer, 
 	if answer.Stop != llm.StopBroken && answer.Stop != llm.StopLost {
 		return answer, nil
 	}
-	a.void = answer
+	a.voidAnswer = answer
 	if part := answer.WithoutCalls(); hasText(part) {
-		a.part, a.paid = part, false
+		a.partialAnswer, a.partialCounted = part, false
 	}
 	return nil, &llm.Error{Fault: llm.Busy, Code: answer.Reason, Err: errBroken}
 }
@@ -194,17 +193,17 @@ func (a *requestState) afterFailure(err error) error {
 // lastPart returns the last partial answer that has text, with the usage that the caller has not counted yet:
 // its own, or that of a later try that produced nothing to show.
 func (a *requestState) lastPart() *llm.Answer {
-	if a.paid {
-		a.part.Usage = llm.Usage{}
-		if a.void != nil {
-			a.part.Usage = a.void.Usage
+	if a.partialCounted {
+		a.partialAnswer.Usage = llm.Usage{}
+		if a.voidAnswer != nil {
+			a.partialAnswer.Usage = a.voidAnswer.Usage
 		}
 	}
-	return a.part
+	return a.partialAnswer
 }
 
-// leaveAlone begins a cooldown of a model if the chain has another one to ask.
-func (a *requestState) leaveAlone(ctx context.Context, l *Link, fault *llm.Error) {
+// beginCooldown begins a cooldown of a model if the chain has another one to ask.
+func (a *requestState) beginCooldown(ctx context.Context, l *Link, fault *llm.Error) {
 	if len(a.cfg.Links) > 1 {
 		a.cooldowns.begin(ctx, l.ID, l.Model.Info().Name, fault)
 	}
@@ -213,7 +212,7 @@ func (a *requestState) leaveAlone(ctx context.Context, l *Link, fault *llm.Error
 // errorOf returns the error with which the whole request to the chain fails, made from the error of one model.
 func (a *requestState) errorOf(fault *llm.Error) *llm.Error {
 	end := *fault
-	if end.Tries, end.Void = a.tries, a.void; end.Fault == llm.Busy {
+	if end.Tries, end.Void = a.tries, a.voidAnswer; end.Fault == llm.Busy {
 		end.RetryAfter = a.retryAfter
 	}
 	return &end
@@ -230,13 +229,13 @@ func faultOf(err error) *llm.Error {
 // waitFor returns how long to wait before the next try of the same model; false if it should not be tried
 // again.
 func waitFor(fault *llm.Error, try int) (time.Duration, bool) {
-	if fault.Fault != llm.Busy || try >= maxTriesOfBusy || fault.RetryAfter > maxRetryAfter {
+	if fault.Fault != llm.Busy || try >= maxBusyTries || fault.RetryAfter > maxRetryAfter {
 		return 0, false
 	}
 	if fault.RetryAfter > 0 {
 		return fault.RetryAfter, true
 	}
-	return firstWait/2 + rand.N(firstWait<<(2*try)), true
+	return firstRetryWait/2 + rand.N(firstRetryWait<<(2*try)), true
 }
 
 // hasText reports whether an answer has a block with text.

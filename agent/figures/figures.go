@@ -47,8 +47,8 @@ func OfEnded(t *turn.Turn) agent.EndedTurn {
 	ended := agent.EndedTurn{Result: t.Done.State, Took: time.Since(t.Started) - t.WaitingTime(), Steps: t.ModelCalls}
 	if t.Done.State == sessions.TurnCompleted && t.IsAwaited() {
 		ended.Answer = ended.Took
-		if !t.Said.IsZero() && t.Said.Before(t.Started) { // the platform's clock may be ahead
-			ended.Answer += t.Started.Sub(t.Said)
+		if !t.SaidAt.IsZero() && t.SaidAt.Before(t.Started) { // the platform's clock may be ahead
+			ended.Answer += t.Started.Sub(t.SaidAt)
 		}
 	}
 	outcomes, succeeded := t.Outcomes(nil), map[string]bool{} // succeeded: by tool, in later steps

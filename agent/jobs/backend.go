@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	maxListed = 20
-	stopWait  = 10 * time.Second // how long Stop waits for the job's end
-	lookAgain = 100 * time.Millisecond
+	maxListed    = 20
+	stopWait     = 10 * time.Second // how long Stop waits for the job's end
+	recheckEvery = 100 * time.Millisecond
 )
 
 var _ jobs.Backend = (*Runner)(nil)
@@ -91,7 +91,7 @@ func (r *Runner) Stop(ctx context.Context, session, id string) (jobs.Status, err
 			j = now
 		}
 		select {
-		case <-time.After(lookAgain):
+		case <-time.After(recheckEvery):
 		case <-ctx.Done():
 			return statusOf(j), tools.Errorf(tools.Timeout, "the job was asked to end and has not ended yet: job_status tells when it has")
 		}
@@ -140,8 +140,8 @@ func (r *Runner) NetworkedJob(ctx context.Context, call tools.Call) (string, err
 	return "", nil
 }
 
-// RunsIn reports whether a job is running in the workspace of the call's session.
-func (r *Runner) RunsIn(ctx context.Context, call tools.Call) (bool, error) {
+// HasRunningJob reports whether a job is running in the workspace of the call's session.
+func (r *Runner) HasRunningJob(ctx context.Context, call tools.Call) (bool, error) {
 	all, err := r.cfg.Store.RunningJobs(ctx, call.Session)
 	if err != nil {
 		return false, fmt.Errorf("look for jobs that run: %w", err)
@@ -152,7 +152,7 @@ func (r *Runner) RunsIn(ctx context.Context, call tools.Call) (bool, error) {
 // checkNow makes this process check at once whether any of its jobs must end.
 func (r *Runner) checkNow() {
 	select {
-	case r.nudge <- struct{}{}:
+	case r.checkStopsNow <- struct{}{}:
 	default:
 	}
 }

@@ -50,7 +50,7 @@ type Bus interface {
 // Settings are the operator's settings for jobs.
 type Settings struct {
 	Limits  sessions.JobLimits
-	Longest time.Duration // how long a job may take
+	MaxTime time.Duration // how long a job may take
 	Write   bool          // whether jobs may write to all of their workspace
 }
 
@@ -89,15 +89,15 @@ const maxAtOnce = 50
 
 // A Runner runs commands in the background, and reports the ends of jobs whose process has died.
 type Runner struct {
-	cfg   Config
-	nudge chan struct{} // wakes endStopped: this process has asked a job to end
-	ready chan struct{} // closed once Run has started
+	cfg           Config
+	checkStopsNow chan struct{} // wakes endStopped: this process has asked a job to end
+	ready         chan struct{} // closed once Run has started
 
-	mu      sync.Mutex
-	base    context.Context //nolint:containedctx // of all jobs; it is Run's, which waits for them
-	running map[string]context.CancelCauseFunc
-	closing bool
-	jobs    sync.WaitGroup
+	mu          sync.Mutex
+	jobsContext context.Context //nolint:containedctx // of all jobs; it is Run's, which waits for them
+	running     map[string]context.CancelCauseFunc
+	closing     bool
+	jobs        sync.WaitGroup
 }
 
 // New makes a Runner. It starts jobs only while Run is running.
@@ -105,11 +105,11 @@ func New(cfg Config) *Runner {
 	if cfg.Point == nil {
 		cfg.Point = func(string) {}
 	}
-	return &Runner{cfg: cfg, nudge: make(chan struct{}, 1), ready: make(chan struct{}), running: map[string]context.CancelCauseFunc{}}
+	return &Runner{cfg: cfg, checkStopsNow: make(chan struct{}, 1), ready: make(chan struct{}), running: map[string]context.CancelCauseFunc{}}
 }
 
-// Running returns the number of jobs that run in this process.
-func (r *Runner) Running() int {
+// CountRunning returns the number of jobs that run in this process.
+func (r *Runner) CountRunning() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.running)
@@ -143,7 +143,7 @@ type startedJSON struct {
 
 func startedResult(j sessions.Job) startedJSON {
 	return startedJSON{routeOf(j).Node, j.ID, j.State, jobs.Folder(j.ID), jobs.File(j.ID), j.Deadline.UTC().Format(time.RFC3339),
-		textGoesOn}
+		textContinues}
 }
 
 // Start implements shell.Background: it starts a job for a call, or returns the job that an earlier attempt
@@ -152,14 +152,14 @@ func (r *Runner) Start(ctx context.Context, call tools.Call, o shell.Order) (any
 	if r.cfg.Sandbox == nil {
 		return nil, tools.Errorf(tools.ExecutionFailed, "nothing can be run in the background here")
 	}
-	return r.start(ctx, call, order{Order: o}, r.cfg.Ready, func() (runs, error) {
+	return r.start(ctx, call, order{Order: o}, r.cfg.Ready, func() (runFunc, error) {
 		place, err := r.cfg.Place(ctx, call)
 		if err != nil {
 			return nil, err
 		}
 		return func(ctx, _ context.Context, j sessions.Job, set Settings) {
 			c := place.Command(append([]string{"sh", "-c", `exec "$0" "$@" 2>&1`}, o.Args...)...) // both streams as one, in order
-			c.Writes, c.WritesAll = jobs.Folder(j.ID), set.Write
+			c.WritableDir, c.WritesAll = jobs.Folder(j.ID), set.Write
 			r.run(ctx, j, call, c)
 		}, nil
 	})
@@ -171,13 +171,13 @@ type order struct {
 	node string // on which the job is to run; "" means here
 }
 
-// runs runs a job to its end. The context of the job's hold is held; ctx ends also if the job is to end.
-type runs func(ctx, held context.Context, j sessions.Job, set Settings)
+// A runFunc runs a job to its end. held is the context of the job's hold; ctx also ends when the job has to end.
+type runFunc func(ctx, held context.Context, j sessions.Job, set Settings)
 
-// start starts a job for a call, or returns the job that an earlier attempt started. prepare returns what runs the job, or why
-// it can't be run.
-func (r *Runner) start(ctx context.Context, call tools.Call, o order, ready func(context.Context) (string, error), prepare func() (runs, error)) (any, error) {
-	if call.Parent != "" { // nobody would look after it
+// start starts a job for a call, or returns the job that an earlier attempt started. prepare returns the function that
+// runs the job, or the reason why it can't run.
+func (r *Runner) start(ctx context.Context, call tools.Call, o order, ready func(context.Context) (string, error), prepare func() (runFunc, error)) (any, error) {
+	if call.Parent != "" { // nobody would get the job's report
 		return nil, tools.Errorf(tools.PermissionDenied, "a sub-agent can't run anything in the background: leave background out")
 	}
 	if result, known, err := r.Started(ctx, call); known || err != nil {
@@ -187,8 +187,8 @@ func (r *Runner) start(ctx context.Context, call tools.Call, o order, ready func
 		return nil, errors.Join(err, tools.Errorf(tools.ExecutionFailed, "nothing can be run in the background now: %s", cmp.Or(why, "it is not known which processes serve")))
 	}
 	set := r.cfg.Settings()
-	if o.Timeout > set.Longest {
-		return nil, tools.Errorf(tools.InvalidArgs, "a job may take %s at most: ask for less, or leave timeout out", set.Longest)
+	if o.Timeout > set.MaxTime {
+		return nil, tools.Errorf(tools.InvalidArgs, "a job may take %s at most: ask for less, or leave timeout out", set.MaxTime)
 	}
 	run, err := prepare()
 	if err != nil {
@@ -202,7 +202,7 @@ func (r *Runner) start(ctx context.Context, call tools.Call, o order, ready func
 }
 
 // launch records a job, and has it run in this process.
-func (r *Runner) launch(ctx context.Context, j sessions.Job, set Settings, run runs) (any, error) {
+func (r *Runner) launch(ctx context.Context, j sessions.Job, set Settings, run runFunc) (any, error) {
 	base, err := r.joinRun(ctx)
 	if err != nil {
 		return nil, err
@@ -241,13 +241,13 @@ func (r *Runner) launch(ctx context.Context, j sessions.Job, set Settings, run r
 
 // newJob returns the record of the job that a call asks for.
 func (r *Runner) newJob(call tools.Call, o order, set Settings) (sessions.Job, error) {
-	at, err := bus.ParseAddress(call.At)
+	at, err := bus.ParseAddress(call.Address)
 	if err != nil {
 		return sessions.Job{}, tools.Errorf(tools.ExecutionFailed, "nothing can be run in the background from here, because its end could not be told: %v", err)
 	}
-	where := route{At: at, Name: call.Called, Offline: !r.cfg.Networked(call)}
+	where := route{At: at, Name: call.PersonName, Offline: !r.cfg.Networked(call)}
 	if o.node != "" {
-		where.onNode = onNode{Node: o.node, Ordered: o.Line, Approved: call.Approved, WritesAll: set.Write}
+		where.nodeRoute = nodeRoute{Node: o.node, Ordered: o.Line, Approved: call.Approved, WritesAll: set.Write}
 	}
 	to, err := plainjson.Marshal(where)
 	if err != nil { // texts and a boolean always marshal
@@ -257,7 +257,7 @@ func (r *Runner) newJob(call tools.Call, o order, set Settings) (sessions.Job, e
 	return sessions.Job{
 		ID: jobIDFor(call), Session: call.Session, Person: call.Person, Agent: call.Agent, Turn: call.Turn, Call: call.ID, Tool: call.Name,
 		Route: to, Command: tools.Clip(r.cfg.Redact(o.Line), maxCommand), Untrusted: call.Untrusted,
-		Started: now, Deadline: now.Add(cmp.Or(o.Timeout, set.Longest)), State: sessions.JobRunning,
+		Started: now, Deadline: now.Add(cmp.Or(o.Timeout, set.MaxTime)), State: sessions.JobRunning,
 	}, nil
 }
 
@@ -281,7 +281,7 @@ func (r *Runner) joinRun(ctx context.Context) (context.Context, error) {
 		return nil, tools.Errorf(tools.ExecutionFailed, "%d jobs run in this process, which is the most that may: try again later", maxAtOnce)
 	}
 	r.jobs.Add(1)
-	return r.base, nil
+	return r.jobsContext, nil
 }
 
 // hold acquires a job's hold, without which the job must not run. It waits for the hold until the call's ctx

@@ -41,9 +41,9 @@ func TestMain(m *testing.M) {
 }
 
 const (
-	session  = "main:telegram:42"
-	person   = "telegram:7"
-	patience = 60 * time.Second
+	session   = "main:telegram:42"
+	person    = "telegram:7"
+	waitLimit = 60 * time.Second
 )
 
 func must(t testing.TB, err error) {
@@ -53,17 +53,17 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// A home is where a process keeps what it remembers: its parts are real, and outlive it.
+// A home has the persistent parts of a process, which are real and outlive it.
 type home struct {
-	t     *testing.T
-	dir   string
-	bus   *sqlitebus.Bus
-	store *sqlstore.Store
-	files *workspace.Workspaces
-	box   sandbox.Sandbox
-	set   jobs.Settings
-	log   *slog.Logger
-	node  *device // on which jobs may run, too
+	t        *testing.T
+	dir      string
+	bus      *sqlitebus.Bus
+	store    *sqlstore.Store
+	files    *workspace.Workspaces
+	box      sandbox.Sandbox
+	settings jobs.Settings
+	log      *slog.Logger
+	node     *device // a node on which jobs may run, too
 	// revoked says that the person may not talk to the bot anymore.
 	revoked bool
 }
@@ -71,7 +71,7 @@ type home struct {
 func newHome(t *testing.T) *home {
 	t.Helper()
 	said := &testlog.Buffer{}
-	h := &home{t: t, dir: t.TempDir(), set: jobs.Settings{Limits: sessions.JobLimits{Session: 3, Person: 5}, Longest: time.Hour}, log: slog.New(slog.NewTextHandler(said, nil))}
+	h := &home{t: t, dir: t.TempDir(), settings: jobs.Settings{Limits: sessions.JobLimits{Session: 3, Person: 5}, MaxTime: time.Hour}, log: slog.New(slog.NewTextHandler(said, nil))}
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Log(said)
@@ -109,11 +109,11 @@ func (h *home) workspace() string {
 	return d.Path()
 }
 
-// start has a Runner work until stop is called, which waits for its end.
+// start runs a Runner until stop is called, which waits for its end.
 func (h *home) start() (r *jobs.Runner, stop func()) {
 	h.t.Helper()
 	r = jobs.New(jobs.Config{
-		Store: h.store, Bus: h.bus, Sandbox: h.box, Settings: func() jobs.Settings { return h.set },
+		Store: h.store, Bus: h.bus, Sandbox: h.box, Settings: func() jobs.Settings { return h.settings },
 		Place: func(context.Context, tools.Call) (sandbox.Place, error) {
 			return sandbox.Place{Workspace: h.workspace(), Quota: sandbox.Quota{Bytes: 20 << 20, Items: 1000}}, nil
 		},
@@ -147,20 +147,20 @@ func (h *home) start() (r *jobs.Runner, stop func()) {
 	return r, stop
 }
 
-func call(key string) tools.Call {
-	return tools.Call{ID: "c-" + key, Key: key, Name: "exec_shell", Turn: "t1", Session: session, Agent: "main", Person: person, Called: "Anna", Owner: true, At: "telegram:42"}
+func toolCall(key string) tools.Call {
+	return tools.Call{ID: "c-" + key, Key: key, Name: "exec_shell", Turn: "t1", Session: session, Agent: "main", Person: person, PersonName: "Anna", Owner: true, Address: "telegram:42"}
 }
 
 func order(line string) shell.Order {
 	return shell.Order{Args: []string{"sh", "-c", line}, Line: line}
 }
 
-// begin starts a job, and returns its id.
-func begin(t *testing.T, r *jobs.Runner, key, line string) string {
+// startJob starts a job, and returns its id.
+func startJob(t *testing.T, r *jobs.Runner, key, line string) string {
 	t.Helper()
-	ctx, over := context.WithTimeout(t.Context(), patience)
+	ctx, over := context.WithTimeout(t.Context(), waitLimit)
 	defer over() // the job outlives its call
-	result, err := r.Start(ctx, call(key), order(line))
+	result, err := r.Start(ctx, toolCall(key), order(line))
 	must(t, err)
 	raw, err := json.Marshal(result)
 	must(t, err)
@@ -174,10 +174,10 @@ func begin(t *testing.T, r *jobs.Runner, key, line string) string {
 	return said.ID
 }
 
-// waitFor waits until something holds.
+// waitFor waits until a condition holds.
 func waitFor(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for until := time.Now().Add(patience); !holds(); {
+	for until := time.Now().Add(waitLimit); !holds(); {
 		if time.Now().After(until) {
 			t.Fatalf("waited too long for %s", what)
 		}
@@ -185,8 +185,8 @@ func waitFor(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// isIn waits until a job is in a state, and returns it.
-func (h *home) isIn(id, state string) (j sessions.Job) {
+// waitState waits until a job is in a state, and returns it.
+func (h *home) waitState(id, state string) (j sessions.Job) {
 	h.t.Helper()
 	waitFor(h.t, "job "+id+" to be "+state, func() bool {
 		var err error
@@ -197,8 +197,8 @@ func (h *home) isIn(id, state string) (j sessions.Job) {
 	return j
 }
 
-// isTold waits until the session was told of a job's end.
-func (h *home) isTold(id string) (j sessions.Job) {
+// waitReported waits until the session was told of a job's end.
+func (h *home) waitReported(id string) (j sessions.Job) {
 	h.t.Helper()
 	waitFor(h.t, "the end of job "+id+" to be told", func() bool {
 		var err error
@@ -209,8 +209,8 @@ func (h *home) isTold(id string) (j sessions.Job) {
 	return j
 }
 
-// mail is what has come to the session.
-func (h *home) mail() (all []bus.Inbound) {
+// sessionMail returns the messages to the session.
+func (h *home) sessionMail() (all []bus.Inbound) {
 	h.t.Helper()
 	has, err := h.bus.HasMail(h.t.Context(), bus.InboundTopic, session)
 	must(h.t, err)
@@ -230,12 +230,12 @@ func (h *home) mail() (all []bus.Inbound) {
 	return all
 }
 
-// told fails the test unless that is the one message about a job that has come.
-func (h *home) told(id, kind, words string) {
+// wantOneMessage fails the test unless exactly that message about a job has arrived.
+func (h *home) wantOneMessage(id, kind, words string) {
 	h.t.Helper()
-	h.isTold(id)
+	h.waitReported(id)
 	found := 0
-	for _, in := range h.mail() {
+	for _, in := range h.sessionMail() {
 		if in.ID != "job:"+id {
 			continue
 		}
@@ -248,8 +248,8 @@ func (h *home) told(id, kind, words string) {
 	}
 }
 
-// survivors are the processes whose arguments hold a text.
-func survivors(text string) (found []string) {
+// processesWith returns the processes whose arguments contain a text.
+func processesWith(text string) (found []string) {
 	names, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, name := range names {
 		raw, err := os.ReadFile(name)
@@ -260,21 +260,21 @@ func survivors(text string) (found []string) {
 	return found
 }
 
-// until is a line that waits for a file of the workspace.
-func until(file string) string { return "until [ -e " + file + " ]; do sleep 0.02; done; " }
+// waitForFileLine returns a line of shell that waits for a file of the workspace.
+func waitForFileLine(file string) string { return "until [ -e " + file + " ]; do sleep 0.02; done; " }
 
-// lasting is a line that goes on for ever, with processes that try to outlive it, and a
-// text by which these are found.
-func lasting(t *testing.T) (line, mark string) {
+// endlessCommand returns a line of shell that never ends, with processes that try to outlive it, and a text by which
+// they are found.
+func endlessCommand(t *testing.T) (line, mark string) {
 	mark = fmt.Sprintf("300%09d", time.Now().UnixNano()%1e9)
 	t.Cleanup(func() {
-		waitFor(t, "all processes of a job to be gone", func() bool { return len(survivors(mark)) == 0 })
+		waitFor(t, "all processes of a job to be gone", func() bool { return len(processesWith(mark)) == 0 })
 	})
 	return fmt.Sprintf(`trap "" TERM HUP; sleep %[1]s & setsid sleep %[1]s & (setsid sleep %[1]s &) ; echo on its way; touch "$JOB_DIR/on"; wait; sleep %[1]s`, mark), mark
 }
 
-// isOn waits until the job of lasting has made all its processes.
-func (h *home) isOn(id string) {
+// waitRunning waits until the job of endlessCommand has started all its processes.
+func (h *home) waitRunning(id string) {
 	h.t.Helper()
 	waitFor(h.t, "the job to be at work", func() bool {
 		_, err := os.Stat(filepath.Join(h.workspace(), jobtools.Folder(id), "on"))
@@ -286,17 +286,17 @@ func TestAJobOutlivesItsCallAndTellsItsEnd(t *testing.T) {
 	h := newHome(t)
 	news := bustest.News(t, h.bus)
 	r, _ := h.start()
-	id := begin(t, r, "one", until("go")+`echo hunter2 is out; echo err >&2; cp go "$JOB_DIR/made"; echo evil >evil; exit 3`)
-	h.isIn(id, sessions.JobRunning)
-	if n := r.Running(); n != 1 {
+	id := startJob(t, r, "one", waitForFileLine("go")+`echo hunter2 is out; echo err >&2; cp go "$JOB_DIR/made"; echo evil >evil; exit 3`)
+	h.waitState(id, sessions.JobRunning)
+	if n := r.CountRunning(); n != 1 {
 		t.Errorf("%d jobs run", n)
 	}
 	must(t, os.WriteFile(filepath.Join(h.workspace(), "go"), []byte("went"), 0o600))
-	j := h.isIn(id, sessions.JobExited)
+	j := h.waitState(id, sessions.JobExited)
 	if j.ExitCode == nil || *j.ExitCode != 3 || !strings.Contains(j.Output, "*** is out\nerr\n") || j.Printed < int64(len("hunter2 is out\nerr\n")) {
 		t.Errorf("the job is %+v", j)
 	}
-	h.told(id, bus.JobEnded, "ended with exit code 3")
+	h.wantOneMessage(id, bus.JobEnded, "ended with exit code 3")
 	told := fmt.Sprintf("job session=%s turn=t1 id=%s kind= state=", session, id)
 	waitFor(t, "word to those who watch the server", func() bool { return slices.Equal(news(), []string{told + "running", told + "exited"}) })
 	status, text, err := r.Find(t.Context(), session, id)
@@ -323,20 +323,20 @@ func TestAJobOutlivesItsCallAndTellsItsEnd(t *testing.T) {
 func TestTheSameCallStartsOneJob(t *testing.T) {
 	h := newHome(t)
 	r, _ := h.start()
-	if _, done, err := r.Started(t.Context(), call("one")); done || err != nil {
+	if _, done, err := r.Started(t.Context(), toolCall("one")); done || err != nil {
 		t.Errorf("before it was called it has started: %v", err)
 	}
-	line := until("go") + `echo x >>"$JOB_DIR/times"`
-	id := begin(t, r, "one", line)
-	if again := begin(t, r, "one", line); again != id {
+	line := waitForFileLine("go") + `echo x >>"$JOB_DIR/times"`
+	id := startJob(t, r, "one", line)
+	if again := startJob(t, r, "one", line); again != id {
 		t.Errorf("the second time it is %s, the first time %s", again, id)
 	}
-	if result, done, err := r.Started(t.Context(), call("one")); !done || err != nil || !strings.Contains(fmt.Sprint(result), id) {
+	if result, done, err := r.Started(t.Context(), toolCall("one")); !done || err != nil || !strings.Contains(fmt.Sprint(result), id) {
 		t.Errorf("an interrupted call finds %v, %v, %v", result, done, err)
 	}
 	must(t, os.WriteFile(filepath.Join(h.workspace(), "go"), nil, 0o600))
-	h.told(id, bus.JobEnded, "exit code 0")
-	if again := begin(t, r, "one", line); again != id {
+	h.wantOneMessage(id, bus.JobEnded, "exit code 0")
+	if again := startJob(t, r, "one", line); again != id {
 		t.Errorf("after its end it is %s", again)
 	}
 	if raw, err := os.ReadFile(filepath.Join(h.workspace(), jobtools.Folder(id), "times")); err != nil || string(raw) != "x\n" {
@@ -347,21 +347,21 @@ func TestTheSameCallStartsOneJob(t *testing.T) {
 func TestAJobIsStoppedWithAllThatItStarted(t *testing.T) {
 	h := newHome(t)
 	r, _ := h.start()
-	line, mark := lasting(t)
-	id := begin(t, r, "one", line)
-	h.isOn(id)
-	if len(survivors(mark)) == 0 {
+	line, mark := endlessCommand(t)
+	id := startJob(t, r, "one", line)
+	h.waitRunning(id)
+	if len(processesWith(mark)) == 0 {
 		t.Fatal("its processes cannot be seen: the test cannot fail")
 	}
 	status, err := r.Stop(t.Context(), session, id)
 	if err != nil || status.State != sessions.JobStopped {
 		t.Fatalf("it is %+v, %v", status, err)
 	}
-	if left := survivors(mark); len(left) > 0 {
+	if left := processesWith(mark); len(left) > 0 {
 		t.Errorf("after it was stopped there are %v", left)
 	}
-	h.isTold(id)
-	if mail := h.mail(); len(mail) > 0 { // the result has said it
+	h.waitReported(id)
+	if mail := h.sessionMail(); len(mail) > 0 { // the call's result has said it
 		t.Errorf("the session was told %+v", mail)
 	}
 	if again, err := r.Stop(t.Context(), session, id); err != nil || again.State != sessions.JobStopped {
@@ -374,9 +374,9 @@ func TestACommandStopsAllJobsOfItsSession(t *testing.T) {
 	r, _ := h.start()
 	var ids []string
 	for _, key := range []string{"one", "two"} {
-		line, _ := lasting(t)
-		ids = append(ids, begin(t, r, key, line))
-		h.isOn(ids[len(ids)-1])
+		line, _ := endlessCommand(t)
+		ids = append(ids, startJob(t, r, key, line))
+		h.waitRunning(ids[len(ids)-1])
 	}
 	if n, err := r.Count(t.Context(), session); n != 2 || err != nil {
 		t.Errorf("%d run, %v", n, err)
@@ -390,73 +390,73 @@ func TestACommandStopsAllJobsOfItsSession(t *testing.T) {
 		}
 	}
 	for _, id := range ids {
-		h.isIn(id, sessions.JobStopped)
-		h.told(id, bus.Notice, "was stopped")
+		h.waitState(id, sessions.JobStopped)
+		h.wantOneMessage(id, bus.Notice, "was stopped")
 	}
 }
 
 func TestAJobEndsAtItsTime(t *testing.T) {
 	h := newHome(t)
 	r, _ := h.start()
-	line, _ := lasting(t)
+	line, _ := endlessCommand(t)
 	o := order(line)
 	o.Timeout = 2 * time.Hour
-	if _, err := r.Start(t.Context(), call("long"), o); err == nil || !strings.Contains(err.Error(), "1h") {
+	if _, err := r.Start(t.Context(), toolCall("long"), o); err == nil || !strings.Contains(err.Error(), "1h") {
 		t.Errorf("one that wants too long gives %v", err)
 	}
 	o.Timeout = time.Second
-	_, err := r.Start(t.Context(), call("one"), o)
+	_, err := r.Start(t.Context(), toolCall("one"), o)
 	must(t, err)
 	all, err := r.List(t.Context(), session)
 	if err != nil || len(all) != 1 {
 		t.Fatalf("the jobs are %+v, %v", all, err)
 	}
-	h.isIn(all[0].ID, sessions.JobKilled)
-	h.told(all[0].ID, bus.JobEnded, "it wasn't done after")
+	h.waitState(all[0].ID, sessions.JobKilled)
+	h.wantOneMessage(all[0].ID, bus.JobEnded, "it wasn't done after")
 }
 
 func TestADrainEndsJobsAndTellsThemAsLost(t *testing.T) {
 	h := newHome(t)
 	r, stop := h.start()
-	line, mark := lasting(t)
-	id := begin(t, r, "one", line)
-	h.isOn(id)
+	line, mark := endlessCommand(t)
+	id := startJob(t, r, "one", line)
+	h.waitRunning(id)
 	stop()
-	if left := survivors(mark); len(left) > 0 {
+	if left := processesWith(mark); len(left) > 0 {
 		t.Errorf("after the drain there are %v", left)
 	}
-	h.isIn(id, sessions.JobLost)
-	h.told(id, bus.JobEnded, "shut down")
-	if _, err := r.Start(t.Context(), call("late"), order("true")); err == nil || !strings.Contains(err.Error(), "shutting down") {
+	h.waitState(id, sessions.JobLost)
+	h.wantOneMessage(id, bus.JobEnded, "shut down")
+	if _, err := r.Start(t.Context(), toolCall("late"), order("true")); err == nil || !strings.Contains(err.Error(), "shutting down") {
 		t.Errorf("a job after the drain gives %v", err)
 	}
-	_, stop = h.start() // who comes next has nothing to add
+	_, stop = h.start() // the next process has nothing to add
 	defer stop()
 	waitFor(t, "the next process to look", func() bool { open, err := h.store.OpenJobs(t.Context()); return err == nil && len(open) == 0 })
-	h.told(id, bus.JobEnded, "shut down")
+	h.wantOneMessage(id, bus.JobEnded, "shut down")
 }
 
 func TestAJobEndsWithItsHold(t *testing.T) {
 	h := newHome(t)
 	r, stop := h.start()
-	line, mark := lasting(t)
-	id := begin(t, r, "one", line)
-	h.isOn(id)
+	line, mark := endlessCommand(t)
+	id := startJob(t, r, "one", line)
+	h.waitRunning(id)
 	must(t, h.bus.Close()) // all holds are lost
-	waitFor(t, "the job to be gone", func() bool { return len(survivors(mark)) == 0 })
-	j := h.isIn(id, sessions.JobLost)
+	waitFor(t, "the job to be gone", func() bool { return len(processesWith(mark)) == 0 })
+	j := h.waitState(id, sessions.JobLost)
 	if j.Told {
 		t.Error("it is noted as told, and there is no bus")
 	}
 	stop()
 	h.openBus()
 	h.start()
-	h.told(id, bus.JobEnded, "cut off")
+	h.wantOneMessage(id, bus.JobEnded, "cut off")
 }
 
-// A process that died has left a job that is said to run, one whose end it has not told,
-// and one that it was to stop.
-func TestWhatADeadProcessHasLeftIsTold(t *testing.T) {
+// A process that died has left a job in the state running, one whose end it has not reported, and one that it had to
+// stop.
+func TestJobsOfADeadProcessAreReported(t *testing.T) {
 	h := newHome(t)
 	route := json.RawMessage(`{"at":{"channel":"telegram","chat":"42"},"name":"Anna"}`)
 	code := 4
@@ -471,60 +471,60 @@ func TestWhatADeadProcessHasLeftIsTold(t *testing.T) {
 	}
 	_, err := h.store.StopJobs(t.Context(), session, "stopping", "stop")
 	must(t, err)
-	_, release, err := h.bus.Hold(t.Context(), "job/running") // its process may yet live
+	_, release, err := h.bus.Hold(t.Context(), "job/running") // its process may still live
 	must(t, err)
 	h.start()
-	h.told("ended", bus.JobEnded, "exit code 4")
-	h.told("stopping", bus.Notice, "was stopped")
+	h.wantOneMessage("ended", bus.JobEnded, "exit code 4")
+	h.wantOneMessage("stopping", bus.Notice, "was stopped")
 	if j, err := h.store.Job(t.Context(), "running"); err != nil || j.State != sessions.JobRunning {
 		t.Errorf("one whose process lives is %+v, %v", j, err)
 	}
 	release()
-	h.told("running", bus.JobEnded, "is lost")
-	if j := h.isTold("running"); j.State != sessions.JobLost {
+	h.wantOneMessage("running", bus.JobEnded, "is lost")
+	if j := h.waitReported("running"); j.State != sessions.JobLost {
 		t.Errorf("it is %+v", j)
 	}
 }
 
-func TestNoMoreJobsThanMay(t *testing.T) {
+func TestJobsAreLimited(t *testing.T) {
 	h := newHome(t)
-	h.set.Limits.Session = 1
+	h.settings.Limits.Session = 1
 	r, _ := h.start()
-	id := begin(t, r, "one", until("go"))
-	if _, err := r.Start(t.Context(), call("two"), order("true")); err == nil || !strings.Contains(err.Error(), "too many jobs are running for this conversation: the limit is 1") {
+	id := startJob(t, r, "one", waitForFileLine("go"))
+	if _, err := r.Start(t.Context(), toolCall("two"), order("true")); err == nil || !strings.Contains(err.Error(), "too many jobs are running for this conversation: the limit is 1") {
 		t.Errorf("a second gives %v", err)
 	}
 	must(t, os.WriteFile(filepath.Join(h.workspace(), "go"), nil, 0o600))
-	h.isTold(id)
-	begin(t, r, "two", "true")
+	h.waitReported(id)
+	startJob(t, r, "two", "true")
 }
 
 func TestAForgottenJobEndsAndNobodyIsTold(t *testing.T) {
 	h := newHome(t)
 	r, stop := h.start()
-	line, mark := lasting(t)
-	h.isOn(begin(t, r, "one", line))
+	line, mark := endlessCommand(t)
+	h.waitRunning(startJob(t, r, "one", line))
 	_, err := h.store.EraseSession(t.Context(), session)
 	must(t, err)
-	waitFor(t, "the job to be gone", func() bool { return len(survivors(mark)) == 0 && r.Running() == 0 })
+	waitFor(t, "the job to be gone", func() bool { return len(processesWith(mark)) == 0 && r.CountRunning() == 0 })
 	stop()
-	if mail := h.mail(); len(mail) > 0 {
+	if mail := h.sessionMail(); len(mail) > 0 {
 		t.Errorf("the session was told %+v", mail)
 	}
-	if _, err := r.Start(t.Context(), call("late"), order("true")); err == nil {
+	if _, err := r.Start(t.Context(), toolCall("late"), order("true")); err == nil {
 		t.Error("a job of a forgotten session was started")
 	}
 }
 
-// Who may not talk to the bot anymore starts no turn by what they have left running.
-func TestTheEndOfAJobOfWhoIsRevoked(t *testing.T) {
+// A person who may no longer talk to the bot starts no turn with a job that is still running.
+func TestTheEndOfARevokedPersonsJob(t *testing.T) {
 	h := newHome(t)
 	h.revoked = true
 	r, _ := h.start()
-	h.told(begin(t, r, "one", "true"), bus.Notice, "exit code 0")
+	h.wantOneMessage(startJob(t, r, "one", "true"), bus.Notice, "exit code 0")
 }
 
-// While a job runs that reaches the network, whoever decides about calls is told which.
+// While a job with network access runs, the guard is told which.
 func TestWhichJobReachesTheNetwork(t *testing.T) {
 	h := newHome(t)
 	r, _ := h.start()
@@ -534,27 +534,27 @@ func TestWhichJobReachesTheNetwork(t *testing.T) {
 		must(t, err)
 		return carrier
 	}
-	begin(t, r, "offline", "sleep 300")
-	if got := named(call("x")); got != "" {
+	startJob(t, r, "offline", "sleep 300")
+	if got := named(toolCall("x")); got != "" {
 		t.Errorf("none does, and it is %q", got)
 	}
-	with := call("with")
+	with := toolCall("with")
 	with.Name = "spawn"
 	_, err := r.Start(t.Context(), with, order("sleep 300"))
 	must(t, err)
-	elsewhere := call("x")
+	elsewhere := toolCall("x")
 	elsewhere.Session = "main:telegram:43"
 	if got := named(elsewhere); got != "" {
 		t.Errorf("of another session it is %q", got)
 	}
-	got := named(call("x"))
+	got := named(toolCall("x"))
 	id, ok := strings.CutPrefix(got, "the job ")
 	if !ok {
 		t.Fatalf("it is %q", got)
 	}
 	_, err = r.Stop(t.Context(), session, id)
 	must(t, err)
-	if got := named(call("x")); got != "" {
+	if got := named(toolCall("x")); got != "" {
 		t.Errorf("once it has ended it is %q", got)
 	}
 }
@@ -562,7 +562,7 @@ func TestWhichJobReachesTheNetwork(t *testing.T) {
 func TestAJobOfAnotherSessionIsNotFound(t *testing.T) {
 	h := newHome(t)
 	r, _ := h.start()
-	id := begin(t, r, "one", until("go"))
+	id := startJob(t, r, "one", waitForFileLine("go"))
 	const another = "main:telegram:8"
 	if _, _, err := r.Find(t.Context(), another, id); err == nil || strings.Contains(err.Error(), "until") {
 		t.Errorf("another session finds %v", err)
@@ -574,15 +574,15 @@ func TestAJobOfAnotherSessionIsNotFound(t *testing.T) {
 		t.Errorf("another session sees %v, %v", all, err)
 	}
 	must(t, os.WriteFile(filepath.Join(h.workspace(), "go"), nil, 0o600))
-	h.isIn(id, sessions.JobExited)
+	h.waitState(id, sessions.JobExited)
 }
 
 func TestMuchOutputIsBounded(t *testing.T) {
 	h := newHome(t)
 	r, _ := h.start()
-	id := begin(t, r, "one", `head -c 12000000 /dev/zero | tr '\0' x; echo; echo the end hunter2`)
-	h.isTold(id)
-	j := h.isIn(id, sessions.JobExited)
+	id := startJob(t, r, "one", `head -c 12000000 /dev/zero | tr '\0' x; echo; echo the end hunter2`)
+	h.waitReported(id)
+	j := h.waitState(id, sessions.JobExited)
 	if len(j.Output) > 32<<10 || !strings.HasSuffix(j.Output, "the end ***\n") || j.Printed < 12000000 {
 		t.Errorf("of %d bytes %d are kept: …%q", j.Printed, len(j.Output), j.Output[max(0, len(j.Output)-40):])
 	}
@@ -592,15 +592,15 @@ func TestMuchOutputIsBounded(t *testing.T) {
 	}
 }
 
-// Those who watch the server are told that a job has printed more, but not what; and only if there is more.
+// Watchers of the server are told that a job has printed more, but not what, and only if there is more.
 func TestWatchersAreToldOfOutput(t *testing.T) {
 	h := newHome(t)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitLimit)
 	defer cancel()
 	news, err := h.bus.Subscribe(ctx, bus.ServerFeed(), 0)
 	must(t, err)
 	r, _ := h.start()
-	id := begin(t, r, "a", "echo hunter2; while [ ! -e jobs/go ]; do sleep 0.05; done")
+	id := startJob(t, r, "a", "echo hunter2; while [ ! -e jobs/go ]; do sleep 0.05; done")
 	var told []string
 	for e, err := range news {
 		must(t, err)

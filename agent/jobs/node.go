@@ -16,16 +16,16 @@ import (
 	"parley/tools/shell"
 )
 
-// onNode is the part of a route that says on which node a job runs, and what it is: whoever gets the hold of the job needs it,
-// because the node may not have been given the job yet.
-type onNode struct {
+// A nodeRoute is the part of a route about the job's node and command. A process that takes over the job's hold needs
+// it, because the node may not have been given the job yet.
+type nodeRoute struct {
 	Node      string `json:"node,omitempty"`
 	Ordered   string `json:"command,omitempty"` // as it was ordered
 	Approved  bool   `json:"approved,omitempty"`
 	WritesAll bool   `json:"writes_all,omitempty"`
 }
 
-// routeOf returns the route of a job. One that can't be read is that of no node.
+// routeOf returns the route of a job. If it can't be read, it names no node.
 func routeOf(j sessions.Job) (to route) {
 	if json.Unmarshal(j.Route, &to) != nil {
 		return route{}
@@ -35,7 +35,7 @@ func routeOf(j sessions.Job) (to route) {
 
 // StartOnNode is a nodes.Starter: it starts a job that runs on a node.
 func (r *Runner) StartOnNode(ctx context.Context, node string, call tools.Call, command string, limit time.Duration) (any, error) {
-	return r.start(ctx, call, order{shell.Order{Line: command, Timeout: limit}, node}, r.cfg.ReadyOnNodes, func() (runs, error) {
+	return r.start(ctx, call, order{shell.Order{Line: command, Timeout: limit}, node}, r.cfg.ReadyOnNodes, func() (runFunc, error) {
 		if err := r.cfg.Nodes.CheckJob(ctx, node, call); err != nil {
 			return nil, err
 		}
@@ -43,7 +43,7 @@ func (r *Runner) StartOnNode(ctx context.Context, node string, call tools.Call, 
 	})
 }
 
-// jobOnNode returns what a node is told of a job.
+// jobOnNode returns a job in the form that a node is given.
 func jobOnNode(j sessions.Job) nodes.Job {
 	to := routeOf(j)
 	return nodes.Job{
@@ -52,16 +52,16 @@ func jobOnNode(j sessions.Job) nodes.Job {
 	}
 }
 
-// followOnNode gives a job to its node unless that was done before, waits until it has ended there, and reports the end to
-// its session. If held ends, the job goes on, and the process that gets its hold next waits for it. If ctx ends before
-// held, the node is told to end the job.
+// followOnNode gives a job to its node unless that was done before, waits until it has ended there, and reports the end
+// to its session. If held ends, the job continues, and the process that gets its hold next waits for it. If ctx ends
+// before held, the node is told to end the job.
 func (r *Runner) followOnNode(ctx, held context.Context, j sessions.Job) {
 	there := jobOnNode(j)
 	log := r.cfg.Log.With(slog.String("job", j.ID), slog.String("session", j.Session), slog.String("person", j.Person), slog.String("node", there.Node))
 	log.Info("a job on a node is followed")
 	out, err := r.cfg.Nodes.RunJob(held, there, ctx.Done(), func(report nodes.JobReport) {
 		j.Output, j.Printed = r.cfg.Redact(fromWholeLine(report)), report.Printed
-		r.note(held, j, j.Output, j.Printed, log)
+		r.saveOutput(held, j, j.Output, j.Printed, log)
 	})
 	switch {
 	case held.Err() != nil:
@@ -73,15 +73,15 @@ func (r *Runner) followOnNode(ctx, held context.Context, j sessions.Job) {
 		j.State, j.Detail, j.Ended = sessions.JobLost, textNoAnswer, time.Now()
 	case err != nil:
 		r.cfg.Nodes.DropJob(there) // its conversation may have been erased
-		j = failedBy(j, err)
+		j = failedWithError(j, err)
 	default:
 		j = r.withNodeEnd(j, out, ctx.Err() != nil || j.Stop != "")
 	}
 	r.end(held, j, log)
 }
 
-// fromWholeLine returns what a report shows of a job's output, from the first whole line: half a word could be half a secret,
-// which nobody would recognize.
+// fromWholeLine returns the part of a job's output that a report shows, from the first whole line: half a word could be
+// half a secret, which would not be recognized.
 func fromWholeLine(report nodes.JobReport) string {
 	if int64(len(report.Output)) >= report.Printed {
 		return report.Output
@@ -90,8 +90,8 @@ func fromWholeLine(report nodes.JobReport) string {
 	return whole
 }
 
-// withNodeEnd returns a job's record with the state in which it ended on its node. What the node says in words goes to the
-// output only, because whoever has taken over the node may have written it.
+// withNodeEnd returns a job's record with the state in which it ended on its node. The node's own words go only to the
+// output, because an attacker on the node may have written them.
 func (r *Runner) withNodeEnd(j sessions.Job, out nodes.Outcome, stopped bool) sessions.Job {
 	j.Ended = time.Now()
 	var end nodes.JobEnd
@@ -102,7 +102,7 @@ func (r *Runner) withNodeEnd(j sessions.Job, out nodes.Outcome, stopped bool) se
 			j.State, j.ExitCode = sessions.JobExited, &end.ExitCode
 			return j
 		}
-		j.State, j.Detail = sessions.JobKilled, killedThere(end.Killed)
+		j.State, j.Detail = sessions.JobKilled, nodeKillText(end.Killed)
 		return j
 	case out.Status == nodes.Done:
 		return failedJob(j, textBadNode)
@@ -129,8 +129,8 @@ func (r *Runner) withNodeEnd(j sessions.Job, out nodes.Outcome, stopped bool) se
 	return j
 }
 
-// killedThere says why a node has ended a job.
-func killedThere(reason string) string {
+// nodeKillText says why a node has ended a job.
+func nodeKillText(reason string) string {
 	switch sandbox.Reason(reason) {
 	case sandbox.Timeout:
 		return "it wasn't done in time"

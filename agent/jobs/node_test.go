@@ -17,19 +17,21 @@ import (
 	"parley/tools/nodes"
 )
 
-// A device is a node of the tests, which outlives the processes that wait for its jobs.
+// A device is a test's node, which outlives the processes that wait for its jobs.
 type device struct {
 	away    bool
 	trusted bool
 
-	mu      sync.Mutex
-	given   map[string]int // how often each job was asked for
-	ended   chan nodes.Outcome
-	reports []nodes.JobReport
-	dropped []string
+	mu       sync.Mutex
+	requests map[string]int // how often each job was asked for
+	ended    chan nodes.Outcome
+	reports  []nodes.JobReport
+	dropped  []string
 }
 
-func newDevice() *device { return &device{given: map[string]int{}, ended: make(chan nodes.Outcome, 1)} }
+func newDevice() *device {
+	return &device{requests: map[string]int{}, ended: make(chan nodes.Outcome, 1)}
+}
 
 func (d *device) CheckJob(context.Context, string, tools.Call) error {
 	if d.away {
@@ -40,7 +42,7 @@ func (d *device) CheckJob(context.Context, string, tools.Call) error {
 
 func (d *device) RunJob(ctx context.Context, j nodes.Job, stop <-chan struct{}, report func(nodes.JobReport)) (nodes.Outcome, error) {
 	d.mu.Lock()
-	d.given[j.ID+" "+j.Command+" "+j.Node]++
+	d.requests[j.ID+" "+j.Command+" "+j.Node]++
 	for _, r := range d.reports {
 		report(r)
 	}
@@ -74,8 +76,8 @@ func (h *home) job(id string) sessions.Job {
 	return j
 }
 
-// startOn has a process start a job on the node pi.
-func (h *home) startOn(r *jobs.Runner, call tools.Call) (id string, err error) {
+// startOnNode has a process start a job on the node pi.
+func (h *home) startOnNode(r *jobs.Runner, call tools.Call) (id string, err error) {
 	h.t.Helper()
 	result, err := r.StartOnNode(h.t.Context(), "pi", call, "make all", 0)
 	raw, failed := json.Marshal(result)
@@ -91,20 +93,20 @@ func (h *home) startOn(r *jobs.Runner, call tools.Call) (id string, err error) {
 	return started.ID, err
 }
 
-// A job on a node goes on when the process that waits for it stops, and the next one tells its end.
+// A job on a node continues when the process that waits for it stops, and the next process reports its end.
 func TestAJobOnANodeGoesOnWithoutItsProcess(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
 	h.node = newDevice()
 	h.node.reports = []nodes.JobReport{{Output: "secret is hunter2\n", Printed: 18}}
 	r, stop := h.start()
-	id, err := h.startOn(r, call("1"))
+	id, err := h.startOnNode(r, toolCall("1"))
 	must(t, err)
 	waitFor(h.t, "its output to be noted", func() bool { return h.job(id).Printed == 18 })
 	if j := h.job(id); j.State != sessions.JobRunning || j.Output != "secret is ***\n" {
 		t.Errorf("the job is %+v", j)
 	}
-	if again, err := h.startOn(r, call("1")); err != nil || again != id {
+	if again, err := h.startOnNode(r, toolCall("1")); err != nil || again != id {
 		t.Errorf("again, the job is %s, %v", again, err)
 	}
 	stop()
@@ -118,7 +120,7 @@ func TestAJobOnANodeGoesOnWithoutItsProcess(t *testing.T) {
 	if j := h.job(id); j.State != sessions.JobExited || j.ExitCode == nil || *j.ExitCode != 3 || j.Output != "***" {
 		t.Errorf("the job is %+v", j)
 	}
-	for asked := range h.node.given {
+	for asked := range h.node.requests {
 		if asked != id+" make all pi" {
 			t.Errorf("the node was asked for %s", asked)
 		}
@@ -136,7 +138,7 @@ func TestAJobOnANodeGoesOnWithoutItsProcess(t *testing.T) {
 	}
 }
 
-// How a node ends a job is told in words of the server alone.
+// The report of how a job on a node ended contains only the server's words.
 func TestHowAJobOnANodeEnds(t *testing.T) {
 	t.Parallel()
 	said := func(status nodes.Status, code tools.Code) nodes.Outcome {
@@ -162,7 +164,7 @@ func TestHowAJobOnANodeEnds(t *testing.T) {
 			h.node.ended <- c.out
 			r, stop := h.start()
 			defer stop()
-			id, err := h.startOn(r, call("1"))
+			id, err := h.startOnNode(r, toolCall("1"))
 			must(t, err)
 			waitFor(h.t, "its end to be told", func() bool { return h.job(id).Told })
 			j := h.job(id)
@@ -173,35 +175,36 @@ func TestHowAJobOnANodeEnds(t *testing.T) {
 	}
 }
 
-// A job on a node counts as any other, and somebody who may not start one at home may not there.
+// A job on a node counts toward the limits like any other, and a person who may not start a job here may not start one
+// there.
 func TestLimitsOfJobsOnNodes(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
 	h.node = newDevice()
 	r, stop := h.start()
 	defer stop()
-	id, err := h.startOn(r, call("1"))
+	id, err := h.startOnNode(r, toolCall("1"))
 	must(t, err)
 	for _, key := range []string{"2", "3"} {
-		_, err := h.startOn(r, call(key))
+		_, err := h.startOnNode(r, toolCall(key))
 		must(t, err)
 	}
-	if _, err := h.startOn(r, call("4")); err == nil || !strings.Contains(err.Error(), "too many jobs") {
+	if _, err := h.startOnNode(r, toolCall("4")); err == nil || !strings.Contains(err.Error(), "too many jobs") {
 		t.Errorf("the fourth: %v", err)
 	}
-	inner := call("5")
+	inner := toolCall("5")
 	inner.Parent = session
-	if _, err := h.startOn(r, inner); err == nil || !strings.Contains(err.Error(), "sub-agent") {
+	if _, err := h.startOnNode(r, inner); err == nil || !strings.Contains(err.Error(), "sub-agent") {
 		t.Errorf("a sub-agent's: %v", err)
 	}
-	if _, err := r.StartOnNode(t.Context(), "pi", call("6"), "make", 2*time.Hour); err == nil {
+	if _, err := r.StartOnNode(t.Context(), "pi", toolCall("6"), "make", 2*time.Hour); err == nil {
 		t.Error("one for two hours is started")
 	}
 	if status, err := r.Stop(t.Context(), session, id); err != nil || status.State != sessions.JobStopped || status.Node != "pi" {
 		t.Errorf("it is stopped as %+v, %v", status, err)
 	}
 	h.node.away = true
-	if _, err := h.startOn(r, call("7")); err == nil || !strings.Contains(err.Error(), "away") {
+	if _, err := h.startOnNode(r, toolCall("7")); err == nil || !strings.Contains(err.Error(), "away") {
 		t.Errorf("the node is away: %v", err)
 	}
 	all, err := h.store.JobsOf(t.Context(), session, 100)

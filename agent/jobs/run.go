@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	noteEvery = 2 * time.Second // how often a job's output is written to the store
+	saveOutputEvery = 2 * time.Second // how often a job's output is written to the store
 	// endGrace is how long recording and reporting the ends of jobs may take after this process is asked to end,
 	// or the hold is lost. The next process that holds the job does the rest.
 	endGrace = 5 * time.Second
@@ -60,20 +60,20 @@ func (r *Runner) runCommand(ctx context.Context, j sessions.Job, c sandbox.Comma
 	defer cancel()
 	over := make(chan struct{})
 	var noting sync.WaitGroup
-	noting.Go(func() { r.noteOutput(ctx, j, out, over, log) })
+	noting.Go(func() { r.saveOutputRegularly(ctx, j, out, over, log) })
 	began := time.Now()
 	result, err := r.cfg.Sandbox.Run(timed, c)
 	close(over)
 	noting.Wait()
-	j = withEnd(j, result, err, time.Since(began))
+	j = withCommandEnd(j, result, err, time.Since(began))
 	j.Output, j.Printed, _ = out.End(r.cfg.Redact)
 	return j
 }
 
-// noteOutput writes to the store, at intervals, what a job has printed so far, and tells watchers that there is
-// more, until ended is closed.
-func (r *Runner) noteOutput(ctx context.Context, j sessions.Job, out *jobs.Output, ended <-chan struct{}, log *slog.Logger) {
-	tick := time.NewTicker(noteEvery)
+// saveOutputRegularly writes a job's output so far to the store at intervals, and tells watchers that there is more,
+// until ended is closed.
+func (r *Runner) saveOutputRegularly(ctx context.Context, j sessions.Job, out *jobs.Output, ended <-chan struct{}, log *slog.Logger) {
+	tick := time.NewTicker(saveOutputEvery)
 	defer tick.Stop()
 	for {
 		select {
@@ -87,12 +87,12 @@ func (r *Runner) noteOutput(ctx context.Context, j sessions.Job, out *jobs.Outpu
 		if !news {
 			continue
 		}
-		r.note(ctx, j, text, total, log)
+		r.saveOutput(ctx, j, text, total, log)
 	}
 }
 
-// note writes to the store what a job has printed so far, and tells watchers that there is more.
-func (r *Runner) note(ctx context.Context, j sessions.Job, text string, total int64, log *slog.Logger) {
+// saveOutput writes a job's output so far to the store, and tells watchers that there is more.
+func (r *Runner) saveOutput(ctx context.Context, j sessions.Job, text string, total int64, log *slog.Logger) {
 	if err := r.cfg.Store.NoteOutput(ctx, j.ID, text, total); err != nil {
 		if ctx.Err() == nil {
 			log.Warn("what a job prints cannot be noted now", slog.Any("error", err))
@@ -108,16 +108,16 @@ func failedJob(j sessions.Job, why string) sessions.Job {
 	return j
 }
 
-// failedBy returns a job's record with the state "failed" and what an error for the model says.
-func failedBy(j sessions.Job, err error) sessions.Job {
+// failedWithError returns a job's record with the state "failed" and what an error for the model says.
+func failedWithError(j sessions.Job, err error) sessions.Job {
 	if known, ok := errors.AsType[*tools.Error](err); ok {
 		return failedJob(j, known.Message)
 	}
 	return failedJob(j, err.Error())
 }
 
-// withEnd returns a job's record with the state in which its command ended.
-func withEnd(j sessions.Job, result sandbox.Result, err error, took time.Duration) sessions.Job {
+// withCommandEnd returns a job's record with the state in which its command ended.
+func withCommandEnd(j sessions.Job, result sandbox.Result, err error, took time.Duration) sessions.Job {
 	j.Ended = time.Now()
 	switch {
 	case errors.Is(err, errStopped):
@@ -129,7 +129,7 @@ func withEnd(j sessions.Job, result sandbox.Result, err error, took time.Duratio
 	case errors.Is(err, bus.ErrFenced), errors.Is(err, bus.ErrClosed):
 		j.State, j.Detail = sessions.JobLost, "the process that ran it was cut off from the others"
 	case err != nil:
-		return failedBy(j, sandbox.ErrorForModel(err))
+		return failedWithError(j, sandbox.ErrorForModel(err))
 	case result.Killed == "":
 		j.State, j.ExitCode = sessions.JobExited, &result.ExitCode
 	case result.Killed == sandbox.Timeout:

@@ -30,7 +30,7 @@ type route struct {
 	// Offline says that the job can't reach any network. It is false for a job that an older release started,
 	// because that release didn't record it.
 	Offline bool `json:"offline,omitempty"`
-	onNode
+	nodeRoute
 }
 
 // tellEnd publishes to the job's session how the job ended, as recorded in the store, and retries until that

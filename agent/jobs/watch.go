@@ -25,7 +25,7 @@ const (
 func (r *Runner) Run(ctx context.Context) error {
 	base, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	r.mu.Lock()
-	r.base = base
+	r.jobsContext = base
 	r.mu.Unlock()
 	close(r.ready)
 	looking, enough := context.WithCancel(context.WithoutCancel(ctx))
@@ -56,7 +56,7 @@ func (r *Runner) endStopped(ctx context.Context) {
 	for {
 		select {
 		case <-tick.C:
-		case <-r.nudge:
+		case <-r.checkStopsNow:
 		case <-ctx.Done():
 			return
 		}

@@ -6,9 +6,9 @@ import (
 	"parley/sessions"
 )
 
-// A cacheSlot caches what was made from a record. All copies of the record share it, so those who hold records
-// don't have to know about it. A record with other data gets another slot, so the slot's content always matches
-// the data beside it.
+// A cacheSlot caches a value that was made from a record. All copies of the record share it, so those who hold records
+// don't have to know about it. A record with other data gets another slot, so the slot's content always matches the
+// data beside it.
 type cacheSlot struct{ value atomic.Value }
 
 // newCacheSlot returns a slot for an entry of a kind that the model is shown as text; nil for other kinds, for
@@ -21,7 +21,7 @@ func newCacheSlot(kind sessions.Kind) *cacheSlot {
 	return nil
 }
 
-// Cached returns what was last passed to Cache; nil if nothing was.
+// Cached returns the value that was last passed to Cache; nil if there is none.
 func (r *Record) Cached() any {
 	if r.cache == nil {
 		return nil

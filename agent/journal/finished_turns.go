@@ -6,26 +6,26 @@ import (
 	"parley/sessions"
 )
 
-// TurnOver replaces the data of a turn's first record once the turn is over. From then on all that matters is
-// where the turn began.
-type TurnOver struct{}
+// FinishedTurn replaces the data of a turn's first record once the turn is over. From then on, only the place where the
+// turn began matters.
+type FinishedTurn struct{}
 
-// A finishedPrefix is the beginning of a journal's records in which nothing is left to do: it contains no
-// record of an unfinished turn (see Unfinished), and none that withoutProgress would remove. Searches for such records
-// can skip it, so the work on a turn doesn't take longer the more turns there were before.
+// A finishedPrefix is the part at the beginning of a journal's records that needs no more work: it contains no record
+// of an unfinished turn (see Unfinished), and none that withoutProgress would remove. Searches for such records can
+// skip it, so the work on a turn doesn't take longer the more turns there were before.
 type finishedPrefix struct {
-	n    int // the number of its records
-	size int // their total size, by sizeOf
+	count int // the number of its records
+	size  int // their total size, by sizeOf
 }
 
 // grow adds as many of the following records as belong to it.
 func (f *finishedPrefix) grow(records []Record) {
 	open := map[string]bool{}
-	for _, id := range Unfinished(records[f.n:]) {
+	for _, id := range Unfinished(records[f.count:]) {
 		open[id] = true
 	}
-	for ; f.n < len(records); f.n++ {
-		r := &records[f.n]
+	for ; f.count < len(records); f.count++ {
+		r := &records[f.count]
 		if r.Turn != "" && (open[r.Turn] || r.Kind.IsProgressOnly()) {
 			return
 		}
@@ -50,7 +50,7 @@ func withoutProgress(records []Record, done int) []Record {
 		if !open[r.Turn] {
 			switch {
 			case r.Kind == sessions.KindTurnStarted:
-				r.Data, r.Size = TurnOver{}, 0
+				r.Data, r.Size = FinishedTurn{}, 0
 			case r.Kind == sessions.KindTurnDone:
 				r.Data, r.Size = sessions.TurnDone{}, 0
 			case r.Kind.IsProgressOnly() && i != usage && i != len(records)-1:
@@ -108,7 +108,7 @@ func ReadTurn(entries iter.Seq2[sessions.Entry, error], turn string) ([]Record, 
 // first entry.
 func IsOver(records []Record, turn string) (from int64, is bool) {
 	for _, r := range records {
-		if _, over := r.Data.(TurnOver); over && r.Turn == turn {
+		if _, over := r.Data.(FinishedTurn); over && r.Turn == turn {
 			return r.N, true
 		}
 	}

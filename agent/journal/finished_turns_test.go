@@ -9,7 +9,7 @@ import (
 	"parley/sessions"
 )
 
-// entriesOf yields the entries, and counts those that were asked for.
+// entriesOf yields the entries, and counts how many were read.
 func entriesOf(entries []sessions.Entry, read *int) iter.Seq2[sessions.Entry, error] {
 	return func(yield func(sessions.Entry, error) bool) {
 		for _, e := range entries {
@@ -21,11 +21,11 @@ func entriesOf(entries []sessions.Entry, read *int) iter.Seq2[sessions.Entry, er
 	}
 }
 
-// A turn that is over is read up to its last entry, however long the log goes on after it.
+// A turn that is over is read up to its last entry, however much the log has after it.
 func TestATurnIsReadNoFurtherThanItsEnd(t *testing.T) {
 	done := sessions.TurnDone{State: sessions.TurnCompleted, Outbound: []sessions.Reply{{ID: "one#reply", Text: "then"}}}
 	begun := journal.NewEntry("one", sessions.KindTurnStarted, sessions.TurnStarted{})
-	waited := journal.NewEntry("one", sessions.KindPublished, nil) // of what people were asked
+	waited := journal.NewEntry("one", sessions.KindPublished, nil) // for an ask that was published while the turn waited
 	unsendable := journal.NewEntry("one", sessions.KindNotice, sessions.Notice{Code: "unsendable"})
 	published := journal.NewEntry("one", sessions.KindPublished, nil)
 	other := journal.NewEntry("two", sessions.KindPublished, nil)

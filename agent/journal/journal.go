@@ -261,7 +261,7 @@ func (j *Journal) Records() []Record {
 func (j *Journal) Current() []Record {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return slices.Clip(j.records[j.finished.n:])
+	return slices.Clip(j.records[j.finished.count:])
 }
 
 // Since returns the records from entry n on. The caller must not change them.
@@ -318,7 +318,7 @@ func Decode(e sessions.Entry) (Record, error) {
 	if len(e.Data) == 0 { // sessions.Peeker leaves it out
 		switch e.Kind {
 		case sessions.KindTurnStarted:
-			return NewRecord(e, TurnOver{}), nil
+			return NewRecord(e, FinishedTurn{}), nil
 		case sessions.KindTurnDone:
 			return NewRecord(e, sessions.TurnDone{}), nil
 		}

@@ -21,7 +21,7 @@ func Unfinished(records []Record) []string {
 			ids = append(ids, r.Turn)
 			open[r.Turn] = true
 		case sessions.TurnDone:
-			if open[r.Turn] { // most turns are known to be over from their first record; see TurnOver
+			if open[r.Turn] { // most turns are known to be over from their first record; see FinishedTurn
 				open[r.Turn], done[r.Turn] = len(d.Outbound) > 0, true
 			}
 		}
@@ -53,10 +53,10 @@ func (j *Journal) KeepForReopen() (size int, ok bool) {
 	log.Release()
 	j.records, j.replacedResults = j.loggedRecords(), nil
 	j.hideCovered()
-	j.records = withoutProgress(j.records, j.finished.n)
+	j.records = withoutProgress(j.records, j.finished.count)
 	j.finished.grow(j.records)
 	size = j.finished.size
-	for i := j.finished.n; i < len(j.records); i++ {
+	for i := j.finished.count; i < len(j.records); i++ {
 		size += sizeOf(&j.records[i])
 	}
 	return size, true
@@ -87,7 +87,7 @@ func (j *Journal) ReopenLater(fence int64, logger *slog.Logger) (bool, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	log, ok := j.log.(sessions.ReopenableLog)
-	if !ok || len(Unfinished(j.records[j.finished.n:])) > 0 {
+	if !ok || len(Unfinished(j.records[j.finished.count:])) > 0 {
 		return false, nil
 	}
 	if err := log.ReopenLater(fence); err != nil {
@@ -135,17 +135,17 @@ func (j *Journal) hideCovered() {
 	if at < 0 {
 		return
 	}
-	if at >= j.finished.n { // it is new, and may hide any record
+	if at >= j.finished.count { // it is new, and may hide any record
 		j.finished = finishedPrefix{}
 	}
 	open := map[string]bool{}
-	for _, id := range Unfinished(j.records[j.finished.n:]) {
+	for _, id := range Unfinished(j.records[j.finished.count:]) {
 		open[id] = true
 	}
 	hidden := func(r Record) bool { return newest.Hides(r.N) && !open[r.Turn] }
-	if slices.ContainsFunc(j.records[j.finished.n:], hidden) {
-		rest := slices.DeleteFunc(slices.Clone(j.records[j.finished.n:]), hidden)
-		j.records = append(slices.Clip(j.records[:j.finished.n]), rest...)
+	if slices.ContainsFunc(j.records[j.finished.count:], hidden) {
+		rest := slices.DeleteFunc(slices.Clone(j.records[j.finished.count:]), hidden)
+		j.records = append(slices.Clip(j.records[:j.finished.count]), rest...)
 	}
 }
 

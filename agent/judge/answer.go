@@ -18,7 +18,7 @@ type Fault string
 
 // The faults.
 const (
-	Late       Fault = "timeout"     // it took too long
+	TimedOut   Fault = "timeout"     // it took too long
 	Failed     Fault = "failed"      // it gave no answer
 	Unreadable Fault = "unreadable"  // its answer is no verdict
 	OverBudget Fault = "over_budget" // a budget has too little left
@@ -26,15 +26,15 @@ const (
 	NoModel    Fault = "no_model"    // there is no model to ask
 )
 
-// A Verdict is what a model decides about a call.
+// A Verdict is a model's decision about a call.
 type Verdict struct {
 	Decision tools.Decision // Allow, Ask or Deny; Ask beside a Fault
 	// Reason is the model's reason: one line, which may repeat what strangers wrote. It may be empty.
 	Reason string
 	Fault  Fault
-	// Took is how long the model took; Known says that it had answered the same question before.
-	Took  time.Duration
-	Known bool
+	// Took is how long the model took; Remembered says that it had answered the same question before.
+	Took       time.Duration
+	Remembered bool
 }
 
 // Word returns the verdict as one word, for metrics and the audit: a decision or a fault.
@@ -54,8 +54,8 @@ const maxReason = 300
 // errNoVerdict is returned for an answer that is not exactly one verdict.
 var errNoVerdict = errors.New("the answer is not a verdict")
 
-// Read reads a model's answer. Unless that is exactly one JSON object with a verdict, each name at most once, the
-// answer is no verdict: a text around it might be quoted from anywhere. clean takes secrets out of the reason.
+// Read reads a model's answer. Unless it is exactly one JSON object with a verdict, each name at most once, it is no
+// verdict: text around the object might be a quotation. clean removes secrets from the reason.
 func Read(answer string, clean func(string) string) Verdict {
 	said, err := parse(answer)
 	if err != nil {

@@ -8,24 +8,24 @@ import (
 // maxVerdicts is how many verdicts are remembered.
 const maxVerdicts = 4096
 
-// Answers remembers verdicts, so that a model is asked once about equal questions, also if they come at the same
-// time. It forgets them with the process. The zero value is ready for use, by several goroutines at once.
+// Answers remembers verdicts, so that a model is asked once about equal questions, even if they come at the same time.
+// It forgets them with the process. The zero value is ready for use, by several goroutines at once.
 type Answers struct {
 	mu    sync.Mutex
-	known map[string]*asked
+	known map[string]*question
 }
 
-// An asked is a question that somebody is asking, or that a model has answered. done is closed once asking has ended. Only then
-// the rest may be read.
-type asked struct {
-	done    chan struct{}
-	verdict Verdict
-	given   bool // there is a verdict, perhaps with a fault; otherwise asking has ended the run of whoever asked
+// A question is being asked, or has been answered by a model. done is closed when asking has ended; the other fields
+// may be read only after that.
+type question struct {
+	done       chan struct{}
+	verdict    Verdict
+	hasVerdict bool // there is a verdict, perhaps with a fault; otherwise the run that asked has ended with an error
 }
 
-// Of returns the verdict on the question with a hash: the remembered one, or the one that ask returns. Only a
-// model's own verdict is remembered. One with a fault counts for all who wait for it, and is then forgotten.
-func (a *Answers) Of(ctx context.Context, hash string, ask func() (Verdict, error)) (Verdict, error) {
+// VerdictFor returns the verdict on the question with a hash: the remembered one, or the result of ask. Only a model's
+// own verdict is remembered. A verdict with a fault is given to all who wait for it, and then forgotten.
+func (a *Answers) VerdictFor(ctx context.Context, hash string, ask func() (Verdict, error)) (Verdict, error) {
 	for {
 		one, first := a.begin(hash)
 		if first {
@@ -36,41 +36,41 @@ func (a *Answers) Of(ctx context.Context, hash string, ask func() (Verdict, erro
 		case <-ctx.Done():
 			return Verdict{}, context.Cause(ctx)
 		}
-		if one.given {
+		if one.hasVerdict {
 			v := one.verdict
-			v.Known, v.Took = true, 0
+			v.Remembered, v.Took = true, 0
 			return v, nil
 		}
 	}
 }
 
-// askFirst asks a question for everybody who waits for its verdict.
-func (a *Answers) askFirst(hash string, one *asked, ask func() (Verdict, error)) (v Verdict, err error) {
+// askFirst asks a question for all who wait for its verdict.
+func (a *Answers) askFirst(hash string, one *question, ask func() (Verdict, error)) (v Verdict, err error) {
 	defer func() { a.end(hash, one, v, err == nil && v.Decision != "") }()
 	return ask()
 }
 
-// begin returns the question with that hash. first reports that nobody is asking it and that its verdict isn't remembered, so
-// that the caller has to ask.
-func (a *Answers) begin(hash string) (one *asked, first bool) {
+// begin returns the question with that hash. first reports that nobody is asking it and that its verdict isn't
+// remembered, so the caller has to ask.
+func (a *Answers) begin(hash string) (one *question, first bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if one, ok := a.known[hash]; ok {
 		return one, false
 	}
 	if len(a.known) >= maxVerdicts || a.known == nil {
-		a.known = map[string]*asked{} // whoever waits for a verdict has the question already
+		a.known = map[string]*question{} // those who wait for a verdict have their question already
 	}
-	one = &asked{done: make(chan struct{})}
+	one = &question{done: make(chan struct{})}
 	a.known[hash] = one
 	return one, true
 }
 
-// end records the verdict on a question, if one is given, and forgets the question unless the verdict is a model's own.
-func (a *Answers) end(hash string, one *asked, v Verdict, given bool) {
+// end records the verdict on a question, if there is one, and forgets the question unless the verdict is a model's own.
+func (a *Answers) end(hash string, one *question, v Verdict, given bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	one.verdict, one.given = v, given
+	one.verdict, one.hasVerdict = v, given
 	if (!given || v.Fault != "") && a.known[hash] == one {
 		delete(a.known, hash)
 	}

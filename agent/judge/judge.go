@@ -1,10 +1,10 @@
 // Package judge has a model decide whether a tool call runs, a person is asked about it, or it is denied.
 //
-// The operator names the model and the calls that it judges. It is asked only about calls that the rules let run or
-// ask about, and its verdict can only make the decision stricter. What it reads of the outside is framed, and its
-// answer counts only if it is exactly one verdict: anything else means that a person is asked.
+// The operator names the model and the calls that it judges. It is asked only about calls that the rules let run or ask
+// about, and its verdict can only make the decision stricter. Text from outside is framed for the model, and its answer
+// counts only if it is exactly one verdict: otherwise a person is asked.
 //
-// judge.go says who judges what, and makes the request; answer.go reads the answer; answers.go remembers verdicts.
+// judge.go selects the calls and makes the request; answer.go reads the answer; answers.go remembers verdicts.
 package judge
 
 import (
@@ -21,13 +21,13 @@ import (
 
 // A Judge says which calls are judged, and by which model.
 type Judge struct {
-	// Model is asked. If it is nil, no model can be, and people are asked instead.
+	// Model is the model that is asked. If it is nil, people are asked instead.
 	Model llm.Model
-	// Within limits how long an answer may take.
-	Within time.Duration
+	// Timeout limits how long an answer may take.
+	Timeout time.Duration
 	// Judges reports whether a call is judged.
 	Judges func(call tools.Call) bool
-	// Rules identifies the operator's rules. With other rules, a verdict is not used again.
+	// Rules identifies the operator's rules. If they change, remembered verdicts are not used.
 	Rules string
 	// Answers remembers verdicts.
 	Answers *Answers
@@ -41,12 +41,12 @@ type Rules interface {
 	Version() string
 }
 
-// New makes a Judge without a model for the calls that are named. If none are, it returns nil.
+// New makes a Judge without a model for the named calls. If there are none, it returns nil.
 func New(named []string, within time.Duration, rules Rules) *Judge {
 	if len(named) == 0 {
 		return nil
 	}
-	return &Judge{Within: within, Judges: rules.Judges, Rules: rules.Version(), Answers: &Answers{}}
+	return &Judge{Timeout: within, Judges: rules.Judges, Rules: rules.Version(), Answers: &Answers{}}
 }
 
 // With returns the judge with the model that it asks. If j is nil, it returns nil: no call is judged.
@@ -61,33 +61,34 @@ func (j *Judge) With(m llm.Model) *Judge {
 
 const (
 	// maxArguments is how many bytes of a call's arguments the model reads. If there are more, it reads the first
-	// headOfArguments and the last tailOfArguments bytes.
-	maxArguments    = 12_000
-	headOfArguments = 8_000
-	tailOfArguments = 3_900
+	// argumentsHead and the last argumentsTail bytes.
+	maxArguments  = 12_000
+	argumentsHead = 8_000
+	argumentsTail = 3_900
 	// answerTokens limits the answer. Reasoning models need some tokens before they write anything.
 	answerTokens = 1024
-	// MostAnswer is how many bytes of an answer are read. A longer one is no verdict.
-	MostAnswer = 16_384
+	// MaxAnswer is how many bytes of an answer are read. A longer one is no verdict.
+	MaxAnswer = 16_384
 )
 
-// A Question is a call with what is known about it.
+// A Question is a call with everything that the model is told about it.
 type Question struct {
 	Call tools.Call
-	// Arguments are the call's arguments as the model reads them. They, the words and Strangers have no secrets.
+	// Arguments are the call's arguments in the form that the model reads. They, the words and Strangers contain no
+	// secrets.
 	Arguments string
-	// Asked says that a person will be asked about the call in any case.
-	Asked bool
-	// Said are the person's words in the turn, each in its frame, and Earlier are the newest before it.
+	// WillAsk says that a person will be asked about the call in any case.
+	WillAsk bool
+	// Said are the person's words in the turn, each in its frame, and Earlier are the newest ones before the turn.
 	Earlier, Said []string
-	// Strangers are texts by strangers that the agent had read, each in its frame. Further is how many more there
-	// are. Memory says that strangers may have written some of what it remembers.
-	Strangers []string
-	Further   int
-	Memory    bool
+	// Strangers are texts by strangers that the agent had read, each in its frame. MoreStrangers is how many others
+	// there are. MemoryUntrusted says that strangers may have written some of the agent's memory.
+	Strangers       []string
+	MoreStrangers   int
+	MemoryUntrusted bool
 }
 
-// IsWhole reports whether the model reads all of the call. If it doesn't, it can't allow the call.
+// IsWhole reports whether the model reads all of the call. Otherwise it can't allow the call.
 func (q *Question) IsWhole() bool { return len(q.Arguments) <= maxArguments }
 
 // Request returns the request to the model. Equal questions give equal bytes.
@@ -107,19 +108,19 @@ func (q *Question) writeCall(b *strings.Builder) {
 	b.WriteString("<" + frames.Judged)
 	frames.WriteAttribute(b, "tool", q.Call.Name)
 	frames.WriteAttribute(b, "agent", q.Call.Agent)
-	frames.WriteAttribute(b, "chat", q.Call.At)
+	frames.WriteAttribute(b, "chat", q.Call.Address)
 	frames.WriteAttribute(b, "for", q.Call.Person)
 	if q.Call.Parent != "" {
 		frames.WriteAttribute(b, "sub-agent", "yes")
 	}
-	if q.Asked {
+	if q.WillAsk {
 		frames.WriteAttribute(b, "rules", "ask")
 	} else {
 		frames.WriteAttribute(b, "rules", "allow")
 	}
 	args := q.Arguments
 	if !q.IsWhole() {
-		head, tail := tools.Beginning(args, headOfArguments), end(args, tailOfArguments)
+		head, tail := tools.Beginning(args, argumentsHead), lastBytes(args, argumentsTail)
 		left := len(args) - len(head) - len(tail)
 		frames.WriteAttribute(b, "cut", fmt.Sprintf(textCut, left))
 		args = head + fmt.Sprintf(textGap, left) + tail
@@ -127,7 +128,8 @@ func (q *Question) writeCall(b *strings.Builder) {
 	b.WriteString(">\n" + frames.Escape(args) + "\n</" + frames.Judged + ">")
 }
 
-// writeSaid writes the person's words: those of the turn after the earlier ones, so that it is clear which are answered.
+// writeSaid writes the person's words: the earlier ones, and then those of the turn, so that the model sees which were
+// answered.
 func (q *Question) writeSaid(b *strings.Builder) {
 	notice := func(text string) { b.WriteString("\n<" + frames.Notice + ">" + text + "</" + frames.Notice + ">\n") }
 	b.WriteString("\n")
@@ -148,7 +150,7 @@ func (q *Question) writeSaid(b *strings.Builder) {
 	}
 }
 
-// writeMarks writes what strangers may have written of what the agent had read.
+// writeMarks writes which parts of the text that the agent had read strangers may have written.
 func (q *Question) writeMarks(b *strings.Builder) {
 	b.WriteString("\n<" + frames.Notice + ">")
 	switch {
@@ -156,14 +158,14 @@ func (q *Question) writeMarks(b *strings.Builder) {
 		b.WriteString(textTrusted)
 	default:
 		b.WriteString(textUntrusted)
-		if q.Memory {
+		if q.MemoryUntrusted {
 			b.WriteString(textMemory)
 		}
 		if len(q.Strangers) == 0 {
 			b.WriteString(textGone)
 		}
-		if q.Further > 0 {
-			fmt.Fprintf(b, textFurther, q.Further)
+		if q.MoreStrangers > 0 {
+			fmt.Fprintf(b, textFurther, q.MoreStrangers)
 		}
 	}
 	b.WriteString("</" + frames.Notice + ">")
@@ -172,8 +174,8 @@ func (q *Question) writeMarks(b *strings.Builder) {
 	}
 }
 
-// end returns at most the last n bytes of a text, without splitting a character.
-func end(text string, n int) string {
+// lastBytes returns at most the last n bytes of a text, without splitting a character.
+func lastBytes(text string, n int) string {
 	at := max(0, len(text)-n)
 	for at < len(text) && text[at]&0xC0 == 0x80 {
 		at++
@@ -193,11 +195,11 @@ func (j *Judge) Hash(q *Question, r llm.Request) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Harmless returns a question about a call that a person has asked for and that does nothing but look. It shows whether
-// a model can judge.
-func Harmless() *Question {
+// HarmlessQuestion returns a question about a call that a person has asked for and that only reads. It shows whether a
+// model can judge.
+func HarmlessQuestion() *Question {
 	q := &Question{
-		Call:      tools.Call{Name: "list_directory", Agent: "main", At: "console:local", Person: "console:owner"},
+		Call:      tools.Call{Name: "list_directory", Agent: "main", Address: "console:local", Person: "console:owner"},
 		Arguments: `{"path":"."}`,
 	}
 	q.Said = []string{"<" + frames.Message + " from=\"console:owner\">\n" + textHarmless + "\n</" + frames.Message + ">"}

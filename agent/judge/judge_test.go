@@ -16,7 +16,7 @@ import (
 	"parley/tools"
 )
 
-func clean(text string) string { return strings.ReplaceAll(text, "secret", "***") }
+func removeSecret(text string) string { return strings.ReplaceAll(text, "secret", "***") }
 
 func TestReasonsArePlain(t *testing.T) {
 	for said, want := range map[string]string{
@@ -36,19 +36,19 @@ func TestReasonsArePlain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if v := judge.Read(string(raw), clean); v.Reason != want || v.Decision != tools.Deny || v.Fault != "" {
+		if v := judge.Read(string(raw), removeSecret); v.Reason != want || v.Decision != tools.Deny || v.Fault != "" {
 			t.Errorf("of %q is read %+v, want %q", said, v, want)
 		}
 	}
 }
 
-// Whatever a model answers, only one verdict in one object with nothing around it counts.
+// Of all possible answers, only exactly one verdict in one object without other text counts.
 func FuzzRead(f *testing.F) {
 	for _, text := range []string{`{"verdict":"allow"}`, ` {"reason":"x","verdict":"deny"} `, `{"verdict":"allow"}{"verdict":"deny"}`, "allow", `{"verdict":"ask","verdict":"allow"}`, `{"verdict":1}`, `{`} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		v := judge.Read(text, clean)
+		v := judge.Read(text, removeSecret)
 		if len(v.Reason) > 310 || strings.ContainsAny(v.Reason, "\n\"") || !utf8.ValidString(v.Reason) {
 			t.Errorf("the reason is %q", v.Reason)
 		}
@@ -68,7 +68,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// A long call is shown by its beginning and its end, and isn't whole; nothing in it ends its frame.
+// Of a long call, the beginning and the end are shown, and it doesn't count as whole; nothing in it ends its frame.
 func TestALongCallIsCut(t *testing.T) {
 	q := judge.Question{Call: tools.Call{Name: "exec_shell"}, Arguments: "BEGIN " + strings.Repeat("é", 10_000) + "</judged> END"}
 	text := q.Request().Messages[0].Blocks[0].Text
@@ -84,14 +84,14 @@ func TestALongCallIsCut(t *testing.T) {
 	}
 }
 
-type named string
+type namedModel string
 
-func (n named) Generate(context.Context, *llm.Request, func(llm.Delta)) (*llm.Answer, error) {
+func (n namedModel) Generate(context.Context, *llm.Request, func(llm.Delta)) (*llm.Answer, error) {
 	return nil, errors.ErrUnsupported
 }
-func (n named) Info() llm.Info { return llm.Info{Name: string(n)} }
+func (n namedModel) Info() llm.Info { return llm.Info{Name: string(n)} }
 
-// Whatever may change a verdict changes the hash of the question.
+// A change of anything that may change a verdict changes the hash of the question.
 func TestTheHashOfAQuestion(t *testing.T) {
 	seen := map[string]string{}
 	add := func(what string, j judge.Judge, q judge.Question) {
@@ -103,22 +103,22 @@ func TestTheHashOfAQuestion(t *testing.T) {
 			t.Errorf("%s has two hashes", what)
 		}
 	}
-	j := judge.Judge{Model: named("m"), Rules: "1"}
+	j := judge.Judge{Model: namedModel("m"), Rules: "1"}
 	call := tools.Call{Name: "a", Args: []byte(`{"x":1}`), Session: "s", Person: "p"}
 	q := judge.Question{Call: call, Arguments: `{"x":1}`, Said: []string{"go"}}
 	add("it", j, q)
-	add("other rules", judge.Judge{Model: named("m"), Rules: "2"}, q)
-	add("another model", judge.Judge{Model: named("n"), Rules: "1"}, q)
+	add("other rules", judge.Judge{Model: namedModel("m"), Rules: "2"}, q)
+	add("another model", judge.Judge{Model: namedModel("n"), Rules: "1"}, q)
 	for what, change := range map[string]func(q *judge.Question){
 		"another tool":           func(q *judge.Question) { q.Call.Name = "b" },
 		"another session":        func(q *judge.Question) { q.Call.Session = "t" },
 		"another person":         func(q *judge.Question) { q.Call.Person = "q" },
 		"another secret":         func(q *judge.Question) { q.Call.Args = []byte(`{"x":2}`) },
 		"other words":            func(q *judge.Question) { q.Said = []string{"stop"} },
-		"asked by rules":         func(q *judge.Question) { q.Asked = true },
+		"asked by rules":         func(q *judge.Question) { q.WillAsk = true },
 		"a mark":                 func(q *judge.Question) { q.Call.Untrusted = true },
 		"a mark with a quote":    func(q *judge.Question) { q.Call.Untrusted, q.Strangers = true, []string{"x"} },
-		"a mark with the memory": func(q *judge.Question) { q.Call.Untrusted, q.Memory = true, true },
+		"a mark with the memory": func(q *judge.Question) { q.Call.Untrusted, q.MemoryUntrusted = true, true },
 	} {
 		other := q
 		change(&other)
@@ -126,8 +126,8 @@ func TestTheHashOfAQuestion(t *testing.T) {
 	}
 }
 
-// Equal questions at the same time are asked once, and that there is no verdict counts for all who wait, too, but not for
-// who comes later. If asking ends in an error or a panic, which only concerns the run of who asked, the next one asks.
+// Equal questions at the same time are asked once. A missing verdict is also given to all who wait, but not to later
+// questions. If asking ends in an error or a panic, which concerns only the run that asked, the next one asks.
 func TestAnswersAreShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var a judge.Answers
@@ -142,7 +142,7 @@ func TestAnswersAreShared(t *testing.T) {
 		run := func(hash string, v judge.Verdict) {
 			for range 5 {
 				go func() {
-					if got, err := a.Of(t.Context(), hash, slowly(v)); err != nil || got.Decision != v.Decision || got.Fault != v.Fault {
+					if got, err := a.VerdictFor(t.Context(), hash, slowly(v)); err != nil || got.Decision != v.Decision || got.Fault != v.Fault {
 						t.Errorf("it is %+v, %v", got, err)
 					}
 				}()
@@ -155,13 +155,13 @@ func TestAnswersAreShared(t *testing.T) {
 		if asked.Load() != 1 {
 			t.Errorf("it was asked %d times", asked.Load())
 		}
-		run("late", judge.Unanswered(judge.Late))
-		run("late", judge.Unanswered(judge.Late))
+		run("late", judge.Unanswered(judge.TimedOut))
+		run("late", judge.Unanswered(judge.TimedOut))
 		if asked.Load() != 3 {
 			t.Errorf("where nothing was answered it was asked %d times", asked.Load()-1)
 		}
 		go func() {
-			_, err := a.Of(t.Context(), "lost", func() (judge.Verdict, error) {
+			_, err := a.VerdictFor(t.Context(), "lost", func() (judge.Verdict, error) {
 				time.Sleep(time.Second)
 				return judge.Verdict{}, errors.New("lost")
 			})
@@ -176,30 +176,30 @@ func TestAnswersAreShared(t *testing.T) {
 		}
 		func() {
 			defer func() { _ = recover() }()
-			_, _ = a.Of(t.Context(), "broken", func() (judge.Verdict, error) { panic("broken") })
+			_, _ = a.VerdictFor(t.Context(), "broken", func() (judge.Verdict, error) { panic("broken") })
 		}()
 		run("broken", judge.Verdict{Decision: tools.Allow})
 		ctx, cancel := context.WithCancelCause(t.Context())
-		go func() { _, _ = a.Of(t.Context(), "slow", slowly(judge.Verdict{Decision: tools.Allow})) }()
+		go func() { _, _ = a.VerdictFor(t.Context(), "slow", slowly(judge.Verdict{Decision: tools.Allow})) }()
 		synctest.Wait()
 		cancel(errors.New("stopped"))
-		if _, err := a.Of(ctx, "slow", slowly(judge.Verdict{})); err == nil || err.Error() != "stopped" {
+		if _, err := a.VerdictFor(ctx, "slow", slowly(judge.Verdict{})); err == nil || err.Error() != "stopped" {
 			t.Errorf("who waited was told %v", err)
 		}
 		time.Sleep(time.Minute)
 	})
 }
 
-// What a judged call costs besides the model: its request and its hash, and nothing more if the verdict is known.
+// BenchmarkKnownVerdict measures the cost of a judged call without the model: its request and its hash.
 func BenchmarkKnownVerdict(b *testing.B) {
-	j := judge.Judge{Model: named("m"), Answers: &judge.Answers{}}
+	j := judge.Judge{Model: namedModel("m"), Answers: &judge.Answers{}}
 	q := judge.Question{Call: tools.Call{Name: "exec_shell", Untrusted: true}, Arguments: `{"command":"` + strings.Repeat("echo hello; ", 100) + `"}`}
 	for range 5 {
 		q.Said, q.Strangers = append(q.Said, strings.Repeat("said ", 200)), append(q.Strangers, strings.Repeat("read ", 200))
 	}
 	asked := 0
 	for b.Loop() {
-		_, err := j.Answers.Of(b.Context(), j.Hash(&q, q.Request()), func() (judge.Verdict, error) {
+		_, err := j.Answers.VerdictFor(b.Context(), j.Hash(&q, q.Request()), func() (judge.Verdict, error) {
 			asked++
 			return judge.Verdict{Decision: tools.Allow}, nil
 		})

@@ -26,10 +26,10 @@ const (
 	textDo     = " Nothing was done. Do not try to do the same thing another way: tell the person what you wanted to do, and why."
 )
 
-// AskReason says to people why a call needs their approval.
+// AskReason explains to people why a call needs their approval.
 func (v Verdict) AskReason(untrusted bool, within time.Duration) string {
 	switch v.Fault {
-	case Late:
+	case TimedOut:
 		return fmt.Sprintf(textLate, within)
 	case Unreadable:
 		return textUnreadable

@@ -53,13 +53,15 @@ const tokensPerPrice = 1_000_000
 // Of returns the cost of the tokens in u at this price, in micro-dollars, rounded up.
 func (p Price) Of(u Usage) int64 {
 	cached := min(max(u.Cached, 0), max(u.Input, 0))
-	sum := product(u.Input-cached, p.Input) + product(cached, p.Cached) + product(u.Output, p.Output)
+	sum := tokensTimesPrice(u.Input-cached, p.Input) + tokensTimesPrice(cached, p.Cached) + tokensTimesPrice(u.Output, p.Output)
 	return (sum + tokensPerPrice - 1) / tokensPerPrice
 }
 
-// product returns the price of that many tokens, in millionths of micro-dollars. It limits both numbers, so
+// tokensTimesPrice returns the price of that many tokens, in millionths of micro-dollars. It limits both numbers, so
 // that a server that reports nonsense can't make a sum overflow.
-func product(tokens, price int64) int64 { return min(max(tokens, 0), 1<<28) * min(max(price, 0), 1e10) }
+func tokensTimesPrice(tokens, price int64) int64 {
+	return min(max(tokens, 0), 1<<28) * min(max(price, 0), 1e10)
+}
 
 // A Request is a conversation for a model to continue.
 type Request struct {

@@ -6,7 +6,7 @@ import (
 	"parley/agent/llm"
 )
 
-// TestOwnServers shows which servers are taken for the operator's own.
+// TestOwnServers checks which servers count as the operator's own.
 func TestOwnServers(t *testing.T) {
 	for _, own := range []string{
 		"http://localhost:11434/v1", "http://127.0.0.1:8080", "http://[::1]:1234/v1", "http://[::ffff:10.1.2.3]/v1",

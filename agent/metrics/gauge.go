@@ -11,8 +11,8 @@ type Gauge struct {
 	Values func() map[string]float64
 }
 
-// Up returns the values of a Gauge: 1 for each name that is up, and 0 for each that isn't.
-func Up(states map[string]bool) map[string]float64 {
+// UpValues returns the values of a Gauge: 1 for each name that is up, and 0 for each that isn't.
+func UpValues(states map[string]bool) map[string]float64 {
 	values := make(map[string]float64, len(states))
 	for name, up := range states {
 		values[name] = 0

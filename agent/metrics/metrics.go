@@ -53,12 +53,12 @@ type Metrics struct {
 	ratings     *prometheus.CounterVec
 	posts       *prometheus.CounterVec
 
-	turns       *prometheus.CounterVec
-	turnSeconds *prometheus.HistogramVec
-	turnSteps   prometheus.Histogram
-	answers     prometheus.Histogram
-	steps       prometheus.Counter
-	opened      *prometheus.CounterVec
+	turns          *prometheus.CounterVec
+	turnSeconds    *prometheus.HistogramVec
+	turnSteps      prometheus.Histogram
+	answerSeconds  prometheus.Histogram
+	steps          prometheus.Counter
+	sessionsOpened *prometheus.CounterVec
 
 	tools  toolMetrics
 	nodes  nodeMetrics
@@ -81,20 +81,20 @@ func New(c Config) *Metrics {
 		registry: prometheus.NewPedanticRegistry(),
 		log:      c.Log,
 
-		sends:       newCounter("sends_total", "Message parts handed to a platform, by outcome: sent, failed or unknown.", "channel", "result"),
-		sendSeconds: newHistogram("send_seconds", "How long a platform took to accept a message part.", prometheus.ExponentialBuckets(0.01, 2, 13), "channel"),
-		ratings:     newCounter("ratings_total", "What people think of answers, by verdict: good or bad.", "channel", "verdict"),
-		posts:       newCounter("subscription_posts_total", "Events posted to a subscription, by result: accepted or refused.", "subscription", "result"),
-		turns:       newCounter("turns_total", "Turns, by how they ended: done, failed or cancelled.", "result"),
-		turnSeconds: newHistogram("turn_seconds", "How long turns took, by how they ended.", prometheus.ExponentialBuckets(0.25, 2, 14), "result"),
-		turnSteps:   prometheus.NewHistogram(histogramOptions("turn_steps", "Requests to a model that a turn needed, answered ones only.", []float64{1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96})),
-		answers:     prometheus.NewHistogram(histogramOptions("answer_seconds", "How long people waited for an answer, from sending the message, without the time that the turn waited for people.", prometheus.ExponentialBuckets(0.25, 2, 14))),
-		steps:       prometheus.NewCounter(counterOptions("steps_total", "Steps: model calls, each with the tool calls it asked for.")),
-		opened:      newCounter("sessions_opened_total", "Times that work on a session began, by where its log was: memory, or log if it had to be read.", "from"),
-		tools:       newToolMetrics(),
-		nodes:       newNodeMetrics(),
-		calls:       newCounter("model_calls_total", "Calls to a model, by result: ok or the fault.", "model", "result"),
-		tokens:      newCounter("model_tokens_total", "Tokens used by a model, by kind: input (not cached), cached or output.", "model", "kind"),
+		sends:          newCounter("sends_total", "Message parts handed to a platform, by outcome: sent, failed or unknown.", "channel", "result"),
+		sendSeconds:    newHistogram("send_seconds", "How long a platform took to accept a message part.", prometheus.ExponentialBuckets(0.01, 2, 13), "channel"),
+		ratings:        newCounter("ratings_total", "What people think of answers, by verdict: good or bad.", "channel", "verdict"),
+		posts:          newCounter("subscription_posts_total", "Events posted to a subscription, by result: accepted or refused.", "subscription", "result"),
+		turns:          newCounter("turns_total", "Turns, by how they ended: done, failed or cancelled.", "result"),
+		turnSeconds:    newHistogram("turn_seconds", "How long turns took, by how they ended.", prometheus.ExponentialBuckets(0.25, 2, 14), "result"),
+		turnSteps:      prometheus.NewHistogram(histogramOptions("turn_steps", "Requests to a model that a turn needed, answered ones only.", []float64{1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96})),
+		answerSeconds:  prometheus.NewHistogram(histogramOptions("answer_seconds", "How long people waited for an answer, from sending the message, without the time that the turn waited for people.", prometheus.ExponentialBuckets(0.25, 2, 14))),
+		steps:          prometheus.NewCounter(counterOptions("steps_total", "Steps: model calls, each with the tool calls it asked for.")),
+		sessionsOpened: newCounter("sessions_opened_total", "Times that work on a session began, by where its log was: memory, or log if it had to be read.", "from"),
+		tools:          newToolMetrics(),
+		nodes:          newNodeMetrics(),
+		calls:          newCounter("model_calls_total", "Calls to a model, by result: ok or the fault.", "model", "result"),
+		tokens:         newCounter("model_tokens_total", "Tokens used by a model, by kind: input (not cached), cached or output.", "model", "kind"),
 
 		firstToken:   newHistogram("model_first_token_seconds", "How long it took for the first part of a model's answer to arrive.", prometheus.ExponentialBuckets(0.0625, 2, 13), "model"),
 		cost:         newCounter("model_cost_dollars_total", "Cost of calls to a model, where known.", "model"),
@@ -107,7 +107,7 @@ func New(c Config) *Metrics {
 		m.turns.WithLabelValues(result)
 	}
 	for _, from := range []string{openedFromMemory, openedFromLog} {
-		m.opened.WithLabelValues(from)
+		m.sessionsOpened.WithLabelValues(from)
 	}
 	for _, result := range []string{"sent", "dropped", "refused"} {
 		m.spans.WithLabelValues(result)
@@ -116,7 +116,7 @@ func New(c Config) *Metrics {
 	build.WithLabelValues(c.Build.Version, c.Build.Revision, c.Build.Go).Set(1)
 	m.registry.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), build,
-		m.sends, m.sendSeconds, m.ratings, m.posts, m.turns, m.turnSeconds, m.turnSteps, m.answers, m.steps, m.opened, m.calls, m.tokens, m.modelSeconds, m.firstToken, m.cost, m.failovers, m.compactions, m.spans, m.nodes.calls, m.nodes.seconds,
+		m.sends, m.sendSeconds, m.ratings, m.posts, m.turns, m.turnSeconds, m.turnSteps, m.answerSeconds, m.steps, m.sessionsOpened, m.calls, m.tokens, m.modelSeconds, m.firstToken, m.cost, m.failovers, m.compactions, m.spans, m.nodes.calls, m.nodes.seconds,
 	)
 	m.tools.register(m.registry)
 	return m
@@ -192,7 +192,7 @@ func (m *Metrics) Turn(t agent.EndedTurn) {
 		m.turnSteps.Observe(float64(t.Steps))
 	}
 	if t.Answer > 0 {
-		m.answers.Observe(t.Answer.Seconds())
+		m.answerSeconds.Observe(t.Answer.Seconds())
 	}
 	m.tools.recoveries.WithLabelValues("recovered").Add(float64(t.Recovered))
 	m.tools.recoveries.WithLabelValues("failed").Add(float64(t.Unrecovered))
@@ -208,7 +208,7 @@ func (m *Metrics) SessionOpened(fromMemory bool) {
 	if fromMemory {
 		from = openedFromMemory
 	}
-	m.opened.WithLabelValues(from).Inc()
+	m.sessionsOpened.WithLabelValues(from).Inc()
 }
 
 // Model counts one request to a model.

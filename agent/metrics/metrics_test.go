@@ -25,12 +25,12 @@ import (
 	"parley/bus/sqlitebus"
 )
 
-// unknown is a book that knows of so many unknown sends.
-type unknown map[string]int
+// bookWithUnknownSends is a book with that many unknown sends of each channel.
+type bookWithUnknownSends map[string]int
 
-func (u unknown) OpenAskCount(context.Context) (int, error) { return len(u), nil }
+func (u bookWithUnknownSends) OpenAskCount(context.Context) (int, error) { return len(u), nil }
 
-func (u unknown) UnknownSends(context.Context) (map[string]int, error) {
+func (u bookWithUnknownSends) UnknownSends(context.Context) (map[string]int, error) {
 	if u == nil {
 		return nil, errors.New("the book is closed")
 	}
@@ -47,13 +47,13 @@ func openBus(t *testing.T) *sqlitebus.Bus {
 	return b
 }
 
-// subscriptions are two programs that events are posted to: one that refuses them, and one that has none.
+// subscriptions returns two programs to which events are posted: one that refuses them, and one without events.
 func subscriptions(context.Context) ([]metrics.Subscription, error) {
 	return []metrics.Subscription{{Name: "tracker", Waiting: 7, Oldest: 90 * time.Second, Failing: time.Minute, Dropped: 1005}, {Name: "quiet"}}, nil
 }
 
-// used makes metrics of a process in which a little of everything has happened.
-func used(t *testing.T, fleet metrics.Fleet) *metrics.Metrics {
+// newUsedMetrics returns the metrics of a process in which events of each kind have happened.
+func newUsedMetrics(t *testing.T, fleet metrics.Fleet) *metrics.Metrics {
 	t.Helper()
 	m := metrics.New(metrics.Config{Build: metrics.Build{Version: "v1", Revision: "abc", Go: "go1.26"}, Log: slog.New(slog.DiscardHandler)})
 	m.LookUp(metrics.Sources{
@@ -63,7 +63,7 @@ func used(t *testing.T, fleet metrics.Fleet) *metrics.Metrics {
 		LostWrites: func() uint64 { return 7 },
 	})
 	m.Add(metrics.Gauge{Name: "channel_up", Help: "Whether the channel is connected.", Label: "channel", Values: func() map[string]float64 {
-		return metrics.Up(map[string]bool{"slack": true, "telegram": false})
+		return metrics.UpValues(map[string]bool{"slack": true, "telegram": false})
 	}}, metrics.Gauge{Name: "node_up", Help: "Whether the node has a link.", Label: "node", Values: func() map[string]float64 {
 		return map[string]float64{"pi": 1}
 	}}, metrics.Gauge{Name: "jobs_running", Help: "Commands.", Values: func() map[string]float64 { return map[string]float64{"": 2} }})
@@ -76,7 +76,7 @@ func used(t *testing.T, fleet metrics.Fleet) *metrics.Metrics {
 	m.Posted("tracker", true)
 	m.Posted("dead", false)
 	m.Turn(agent.EndedTurn{Result: "done", Took: 3 * time.Second, Answer: 5 * time.Second, Steps: 2, Recovered: 2, Unrecovered: 1})
-	m.Turn(agent.EndedTurn{Result: "failed", Took: time.Second}) // refused: no model was asked
+	m.Turn(agent.EndedTurn{Result: "failed", Took: time.Second}) // refused, without a request to a model
 	m.SessionOpened(true)
 	m.SessionOpened(true)
 	m.SessionOpened(false)
@@ -120,14 +120,14 @@ func mustHave(t *testing.T, page string, lines ...string) {
 	}
 }
 
-func TestWhatHappensIsCounted(t *testing.T) {
+func TestEventsAreCounted(t *testing.T) {
 	b := openBus(t)
 	for _, id := range []string{"1", "2"} {
 		if err := b.Publish(t.Context(), bus.OutboundTopic("slack"), bus.Message{ID: id, Key: "slack:C1", Body: []byte("x")}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	page := scrape(t, used(t, metrics.Fleet{Bus: b, Book: unknown{"slack": 1}, Subscriptions: subscriptions}))
+	page := scrape(t, newUsedMetrics(t, metrics.Fleet{Bus: b, Book: bookWithUnknownSends{"slack": 1}, Subscriptions: subscriptions}))
 	mustHave(t, page,
 		`parley_bus_waiting{topic="outbound/slack"} 2`, `parley_bus_waiting{topic="outbound/telegram"} 0`, `parley_bus_waiting{topic="inbound"} 0`,
 		`parley_bus_leased{topic="outbound/slack"} 0`, `parley_bus_dead{topic="outbound/slack"} 0`,
@@ -161,18 +161,17 @@ func TestWhatHappensIsCounted(t *testing.T) {
 	}
 }
 
-// What the fleet shares is told by one process, and what cannot be looked up
-// keeps nothing else from being told.
-func TestWhoTells(t *testing.T) {
+// One process exports the figures of the fleet, and a value that cannot be looked up doesn't affect the others.
+func TestOneProcessExportsForTheFleet(t *testing.T) {
 	closed := openBus(t)
 	closed.Close()
 	for name, fleet := range map[string]metrics.Fleet{
-		"another": {Holder: func() bool { return false }, Bus: openBus(t), Book: unknown{"slack": 1}, Subscriptions: subscriptions},
-		"nobody":  {Bus: closed, Book: unknown(nil), Subscriptions: func(context.Context) ([]metrics.Subscription, error) { return nil, errors.New("no database") }},
+		"another": {Holder: func() bool { return false }, Bus: openBus(t), Book: bookWithUnknownSends{"slack": 1}, Subscriptions: subscriptions},
+		"nobody":  {Bus: closed, Book: bookWithUnknownSends(nil), Subscriptions: func(context.Context) ([]metrics.Subscription, error) { return nil, errors.New("no database") }},
 		"nothing": {},
 	} {
 		t.Run(name, func(t *testing.T) {
-			page := scrape(t, used(t, fleet))
+			page := scrape(t, newUsedMetrics(t, fleet))
 			if strings.Contains(page, "parley_bus_") || strings.Contains(page, "parley_sends_unknown") || strings.Contains(page, "parley_subscription_waiting") {
 				t.Errorf("it tells what it does not know:\n%s", page)
 			}
@@ -183,7 +182,7 @@ func TestWhoTells(t *testing.T) {
 
 // Names follow Prometheus's conventions, without exceptions.
 func TestNames(t *testing.T) {
-	page := scrape(t, used(t, metrics.Fleet{Bus: openBus(t), Book: unknown{}, Subscriptions: subscriptions}))
+	page := scrape(t, newUsedMetrics(t, metrics.Fleet{Bus: openBus(t), Book: bookWithUnknownSends{}, Subscriptions: subscriptions}))
 	problems, err := promlint.New(strings.NewReader(page)).Lint()
 	if err != nil {
 		t.Fatal(err)
@@ -195,9 +194,9 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// Every name that dashboards and rules were promised is there.
+// All metrics that dashboards and rules use exist.
 func TestEveryPromisedName(t *testing.T) {
-	got := exposed(t)
+	got := exposedNames(t)
 	for name := range strings.FieldsSeq(`
 		bus_waiting bus_oldest_seconds bus_leased bus_dead channel_up sends_total sends_unknown send_seconds
 		turns_total turn_seconds turn_steps answer_seconds tool_recoveries_total steps_total sessions_opened_total tool_calls_total tool_seconds tool_batches_total tool_batch_concurrency_max
@@ -210,24 +209,24 @@ func TestEveryPromisedName(t *testing.T) {
 	}
 }
 
-// exposed are the names of all families.
-func exposed(t *testing.T) []string {
+// exposedNames returns the names of all metrics.
+func exposedNames(t *testing.T) []string {
 	t.Helper()
 	var names []string
-	page := scrape(t, used(t, metrics.Fleet{Bus: openBus(t), Book: unknown{"slack": 1}, Subscriptions: subscriptions}))
+	page := scrape(t, newUsedMetrics(t, metrics.Fleet{Bus: openBus(t), Book: bookWithUnknownSends{"slack": 1}, Subscriptions: subscriptions}))
 	for _, m := range regexp.MustCompile(`(?m)^# TYPE (\S+)`).FindAllStringSubmatch(page, -1) {
 		names = append(names, m[1])
 	}
 	return names
 }
 
-// An alerting rule over a name that does not exist is silent for ever.
+// An alerting rule about a metric that does not exist would never fire.
 func TestAlertsAreOverNamesThatExist(t *testing.T) {
 	file, err := os.ReadFile("../../deploy/alerts.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	names, used := exposed(t), 0
+	names, used := exposedNames(t), 0
 	for _, expr := range regexp.MustCompile(`(?m)^\s+expr: (.+)$`).FindAllStringSubmatch(string(file), -1) {
 		for _, name := range regexp.MustCompile(`\b(parley|process|go)_\w+`).FindAllString(expr[1], -1) {
 			used++

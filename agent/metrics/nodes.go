@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// nodeMetrics are the metrics of calls that were given to nodes.
+// nodeMetrics are the metrics of calls to nodes.
 type nodeMetrics struct {
 	calls   *prometheus.CounterVec
 	seconds *prometheus.HistogramVec
@@ -19,7 +19,7 @@ func newNodeMetrics() nodeMetrics {
 	}
 }
 
-// NodeCall counts a call for a node that somebody has waited for. Only nodes that an owner has accepted have calls.
+// NodeCall counts a call to a node whose outcome was awaited. Only nodes that an owner has accepted get calls.
 func (m *Metrics) NodeCall(node, result string, took time.Duration) {
 	for _, one := range []string{"ok", "error", "unknown", "not_run", "away"} {
 		m.nodes.calls.WithLabelValues(node, one)

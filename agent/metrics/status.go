@@ -37,20 +37,20 @@ func (m *Metrics) LookUp(s Sources) {
 	}
 }
 
-// Fleet holds the bus and the book, which all processes share. Only one process exports what is counted there,
-// so that sums over the fleet are right.
+// Fleet holds the bus and the book, which all processes share. Only one process exports their figures, so that sums
+// over the fleet are right.
 type Fleet struct {
 	// Holder reports whether this process is the one that exports; nil means that it always is.
 	Holder func() bool
 	Bus    bus.Inspector
 	Book   Book
-	// Reserved returns how much is set aside for model calls in progress, in micro-dollars.
+	// Reserved returns how much is reserved for model calls in progress, in micro-dollars.
 	Reserved func(ctx context.Context) (int64, error)
-	// Subscriptions returns how each of the programs does that events are posted to.
+	// Subscriptions returns the state of each program to which events are posted.
 	Subscriptions func(ctx context.Context) ([]Subscription, error)
 }
 
-// A Subscription says how a program does that events are posted to.
+// A Subscription is the state of a program to which events are posted.
 type Subscription struct {
 	Name    string
 	Waiting int           // events
@@ -72,8 +72,8 @@ type Book interface {
 // lookUpTimeout is how long a scrape waits for the bus and the book.
 const lookUpTimeout = 5 * time.Second
 
-// statusCollector is a collector that looks up at each scrape what the Fleet counts: how full the queues are,
-// how many sends have an unknown outcome, how many asks are open, and how much money is set aside.
+// statusCollector is a collector that looks up the Fleet's figures at each scrape: how full the queues are, how many
+// sends have an unknown outcome, how many asks are open, and how much money is reserved.
 type statusCollector struct {
 	Sources
 	log *slog.Logger
@@ -118,7 +118,7 @@ func (s *statusCollector) Describe(out chan<- *prometheus.Desc) {
 }
 
 // Collect implements prometheus.Collector: it looks up the values and sends them, if this process is the one that
-// exports. It leaves out what can't be looked up in time.
+// exports. It leaves out values that can't be looked up in time.
 func (s *statusCollector) Collect(out chan<- prometheus.Metric) {
 	gauge := exporter(func(d *prometheus.Desc, v float64, label string) {
 		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, label)

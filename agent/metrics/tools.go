@@ -9,21 +9,21 @@ import (
 
 // toolMetrics are the metrics of tool calls.
 type toolMetrics struct {
-	calls     *prometheus.CounterVec
-	seconds   *prometheus.HistogramVec
-	lastError *prometheus.GaugeVec
-	batches   prometheus.Counter
-	widest    *maxGauge
-	saved     prometheus.Counter
-	kills     *prometheus.CounterVec
-	asks      *prometheus.CounterVec
-	tasks     *prometheus.CounterVec
-	schedules *prometheus.CounterVec
-	lost      prometheus.Counter
+	calls        *prometheus.CounterVec
+	seconds      *prometheus.HistogramVec
+	lastError    *prometheus.GaugeVec
+	batches      prometheus.Counter
+	maxParallel  *maxGauge
+	savedSeconds prometheus.Counter
+	kills        *prometheus.CounterVec
+	asks         *prometheus.CounterVec
+	tasks        *prometheus.CounterVec
+	schedules    *prometheus.CounterVec
+	lostAudits   prometheus.Counter
 	// recoveries counts failed calls by whether a later one succeeded.
 	recoveries *prometheus.CounterVec
 	judged     *prometheus.CounterVec
-	aloud      *prometheus.CounterVec
+	readAloud  *prometheus.CounterVec
 	counts     *toolCounts // the same counts, for people to read
 }
 
@@ -53,23 +53,23 @@ func newToolMetrics() toolMetrics {
 		aloud.WithLabelValues(result)
 	}
 	return toolMetrics{
-		aloud: aloud, recoveries: recoveries,
+		readAloud: aloud, recoveries: recoveries,
 		asks: asks, schedules: schedules, tasks: tasks, judged: judged,
 		calls:   newCounter("tool_calls_total", "Calls to a tool, by result: ok or the error code.", "tool", "result"),
 		seconds: newHistogram("tool_seconds", "How long calls to a tool took.", prometheus.ExponentialBuckets(0.001, 4, 10), "tool"),
 		lastError: prometheus.NewGaugeVec(prometheus.GaugeOpts(
 			counterOptions("tool_last_error_timestamp_seconds", "When a call to a tool last failed.")), []string{"tool"}),
-		batches: prometheus.NewCounter(counterOptions("tool_batches_total", "Groups of calls that ran side by side.")),
-		widest:  newMaxGauge("tool_batch_concurrency_max", "The most calls that ran side by side since the start."),
-		saved:   prometheus.NewCounter(counterOptions("tool_batch_saved_seconds_total", "Time saved by running calls side by side instead of one after another.")),
-		kills:   newCounter("sandbox_kills_total", "Commands that were killed before they finished, by the limit they hit.", "reason"),
-		counts:  &toolCounts{tool: map[string]ToolCount{}},
-		lost:    prometheus.NewCounter(counterOptions("audit_lost_total", "Actions that couldn't be recorded in the audit log.")),
+		batches:      prometheus.NewCounter(counterOptions("tool_batches_total", "Groups of calls that ran side by side.")),
+		maxParallel:  newMaxGauge("tool_batch_concurrency_max", "The most calls that ran side by side since the start."),
+		savedSeconds: prometheus.NewCounter(counterOptions("tool_batch_saved_seconds_total", "Time saved by running calls side by side instead of one after another.")),
+		kills:        newCounter("sandbox_kills_total", "Commands that were killed before they finished, by the limit they hit.", "reason"),
+		counts:       &toolCounts{tool: map[string]ToolCount{}},
+		lostAudits:   prometheus.NewCounter(counterOptions("audit_lost_total", "Actions that couldn't be recorded in the audit log.")),
 	}
 }
 
 func (t toolMetrics) register(r prometheus.Registerer) {
-	r.MustRegister(t.calls, t.seconds, t.lastError, t.batches, t.widest, t.saved, t.kills, t.asks, t.schedules, t.tasks, t.lost, t.judged, t.recoveries, t.aloud)
+	r.MustRegister(t.calls, t.seconds, t.lastError, t.batches, t.maxParallel, t.savedSeconds, t.kills, t.asks, t.schedules, t.tasks, t.lostAudits, t.judged, t.recoveries, t.readAloud)
 }
 
 // Tool counts a call of a tool.
@@ -94,26 +94,26 @@ func (m *Metrics) ScheduleFired(result string, n int) {
 }
 
 // AuditLost counts an action whose record the audit could not store.
-func (m *Metrics) AuditLost() { m.tools.lost.Inc() }
+func (m *Metrics) AuditLost() { m.tools.lostAudits.Inc() }
 
 // Judged counts a tool call that a model was asked about.
 func (m *Metrics) Judged(verdict string) { m.tools.judged.WithLabelValues(verdict).Inc() }
 
 // ReadAloud counts an answer that was to be read aloud, by the result.
-func (m *Metrics) ReadAloud(result string) { m.tools.aloud.WithLabelValues(result).Inc() }
+func (m *Metrics) ReadAloud(result string) { m.tools.readAloud.WithLabelValues(result).Inc() }
 
 // Batch counts a group of tool calls that ran in parallel: how many ran at once, and how much time that saved.
 func (m *Metrics) Batch(concurrency int, saved time.Duration) {
 	m.tools.batches.Inc()
-	m.tools.widest.raise(float64(concurrency))
-	m.tools.saved.Add(max(0, saved.Seconds()))
+	m.tools.maxParallel.raise(float64(concurrency))
+	m.tools.savedSeconds.Add(max(0, saved.Seconds()))
 }
 
 // A maxGauge is a gauge that keeps the highest value it was given.
 type maxGauge struct {
 	prometheus.Gauge
-	mu  sync.Mutex
-	top float64
+	mu      sync.Mutex
+	highest float64
 }
 
 func newMaxGauge(name, help string) *maxGauge {
@@ -123,8 +123,8 @@ func newMaxGauge(name, help string) *maxGauge {
 func (h *maxGauge) raise(to float64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if to > h.top {
-		h.top = to
+	if to > h.highest {
+		h.highest = to
 		h.Set(to)
 	}
 }

@@ -18,35 +18,33 @@ import (
 	"parley/sessions/bill"
 )
 
-// costs keeps track of what the model calls of one turn cost: what is set aside for them beforehand, and what
-// they have used.
+// costs keeps track of the costs of one turn's model calls: the reservations made beforehand, and the actual use.
 type costs struct {
 	*turn.Session
 	Reservations budget.Reservations
-	// The current request: how many tokens it is estimated to have, and how many bytes of the answer have
-	// arrived.
-	asked, came int
+	// The estimated tokens of the current request, and the bytes of its answer that have arrived.
+	requestTokens, answerBytes int
 	// account is the id of the person whose turn this is counted as: one person may have several accounts on
 	// platforms. It is "" until it is looked up. It stays the same for all steps of the turn, because one step
 	// may spend what another has reserved.
 	account string
-	// aside ends the names of reservations for what is asked beside the steps of a turn, at the same time; "" for the
-	// turn's own. It consists of numbers, so whoever resumes the turn takes these reservations over, too.
-	aside string
+	// reservationSuffix ends the names of reservations for calls that are made at the same time as the turn's steps; ""
+	// for the turn's own. It consists of numbers, so a process that resumes the turn takes these reservations over,
+	// too.
+	reservationSuffix string
 	// cutOffCounted says that the cost of the call that was cut off under an earlier holder is recorded.
 	cutOffCounted bool
 }
 
-// ErrUnreserved is returned for a model call for which nothing could be set aside, because a budget could not
-// be reached.
+// ErrUnreserved is returned for a model call whose cost could not be reserved, because a budget could not be reached.
 var ErrUnreserved = errors.New("what the call may use cannot be set aside")
 
 // answerTokens is the assumed size of an answer before it arrives, in tokens.
 const answerTokens = 4096
 
-// reserve sets aside what a request is likely to cost, from all budgets that limit the turn. If a budget has
-// too little left, it returns a *turn.Ending that tells people so, or a *budget.SetAsideError if it is worth
-// waiting. It returns ErrUnreserved if a budget can't be reached.
+// reserve reserves the likely cost of a request in all budgets that limit the turn. If a budget has too little left, it
+// returns a *turn.Ending that tells people so, or a *budget.SetAsideError if it is worth waiting. It returns
+// ErrUnreserved if a budget can't be reached.
 func (a *costs) reserve(ctx context.Context, t *turn.Turn, r *llm.Request) error {
 	return a.reserveAt(ctx, t, r, a.price())
 }
@@ -56,9 +54,9 @@ func (a *costs) reserveAt(ctx context.Context, t *turn.Turn, r *llm.Request, pri
 	if err := a.findAccount(ctx, t); err != nil {
 		return err
 	}
-	a.asked, a.came = a.countTokens(r), 0
-	a.Estimator.Ratios.NoteAsked(a.Key(), a.asked)
-	want := budget.CallOf(a.asked, cmp.Or(r.MaxTokens, answerTokens), price)
+	a.requestTokens, a.answerBytes = a.countTokens(r), 0
+	a.Estimator.Ratios.NoteAsked(a.Key(), a.requestTokens)
+	want := budget.CallOf(a.requestTokens, cmp.Or(r.MaxTokens, answerTokens), price)
 	err := a.Reservations.Take(ctx, a.reservationName(t.ID, t.ModelCalls+1), want, a.bounds(t.Person, t.Parent()))
 	if over, ok := errors.AsType[*budget.OverError](err); ok {
 		if taken := over.WaitSince(t.Progress); taken != nil {
@@ -73,7 +71,7 @@ func (a *costs) reserveAt(ctx context.Context, t *turn.Turn, r *llm.Request, pri
 	return nil
 }
 
-// findAccount finds out who the turn's cost is counted for, unless that is known.
+// findAccount looks up whose account the turn's cost is counted for, unless that is known.
 func (a *costs) findAccount(ctx context.Context, t *turn.Turn) error {
 	if a.account != "" {
 		return nil
@@ -86,7 +84,7 @@ func (a *costs) findAccount(ctx context.Context, t *turn.Turn) error {
 	return nil
 }
 
-// TakeOver takes over what earlier holders of the session have reserved for a turn.
+// TakeOver takes over the reservations that earlier holders of the session have made for a turn.
 func (a *costs) TakeOver(ctx context.Context, t *turn.Turn) error {
 	if err := a.findAccount(ctx, t); err != nil {
 		return err
@@ -113,7 +111,7 @@ func (a *costs) price() llm.Price {
 func (a *costs) bounds(person, parent string) budget.Bounds {
 	limits := a.Config.Limits()
 	b := budget.Bounds{Person: a.account, Caps: limits.Caps(a.account, cmp.Or(parent, a.Key()), &a.Agent)}
-	own, named := limits.Own[person]
+	own, named := limits.NamedBudgets[person]
 	if b.Owner = budget.Owner(own.Owner); named || limits.TokensAlways || !a.Agent.Model.Info().Priced {
 		b.TokensDay = limits.TokensPerDay(person)
 	}
@@ -124,17 +122,17 @@ func (a *costs) bounds(person, parent string) budget.Bounds {
 // fence of the session's lease: otherwise another holder that resumes the turn would mistake the first holder's
 // reservation for its own.
 func (a *costs) reservationName(turn string, call int) string {
-	return fmt.Sprintf("%s#%d.%d%s", turn, a.Lease.Claim().Fence, call, a.aside)
+	return fmt.Sprintf("%s#%d.%d%s", turn, a.Lease.Claim().Fence, call, a.reservationSuffix)
 }
 
-// aheadTokens is how many tokens the next request is assumed to have besides the texts that are already known.
-const aheadTokens = 64
+// extraTokens is how many tokens the next request is assumed to have in addition to the texts that are already known.
+const extraTokens = 64
 
-// ReservationChange returns the budget change that reserves what a turn's first call is likely to use. first is
-// the message that begins the turn, and said is the number of bytes in its messages; the estimate is based on
-// the conversation's last answer. With this change, the beginning of the turn and the reservation are one
-// write. The change is empty if there is no such answer, if it isn't known who the turn is counted for, or for
-// a sub-agent's task: then reserve makes the reservation before the model is asked.
+// ReservationChange returns the budget change that reserves the likely cost of a turn's first call. first is the
+// message that begins the turn, and said is the number of bytes in its messages; the estimate is based on the
+// conversation's last answer. With this change, the beginning of the turn and the reservation are one write. The change
+// is empty if there is no such answer, if it isn't known whose account the turn is counted for, or for a sub-agent's
+// task: then reserve makes the reservation before the model is asked.
 func (a *costs) ReservationChange(first *bus.Inbound, said int) bill.Change {
 	if a.Payer.Person != first.From.ID || a.Payer.Account == "" || first.Kind == bus.Tasked {
 		return bill.Change{}
@@ -146,7 +144,7 @@ func (a *costs) ReservationChange(first *bus.Inbound, said int) bill.Change {
 			continue
 		}
 		input := max(int(used.Input), a.Estimator.Ratios.Asked(a.Key())) + int(used.Output)
-		input += input/16 + aheadTokens // otherwise the reservation is often slightly too small, and has to be renewed
+		input += input/16 + extraTokens // otherwise the reservation is often slightly too small, and has to be renewed
 		input += said / transcript.BytesPerToken
 		a.account = a.Payer.Account
 		return a.Reservations.ReservationChange(a.reservationName(first.ID, 1), budget.CallOf(input, answerTokens, a.price()), a.bounds(first.From.ID, ""))
@@ -157,8 +155,8 @@ func (a *costs) ReservationChange(first *bus.Inbound, said int) bill.Change {
 // resultTokens is how many tokens a tool's result is likely to add to the next request.
 const resultTokens = 1024
 
-// reserveAgain records the cost of a try that was broken off, and sets aside what the next try, perhaps of
-// another model, is likely to cost. It does nothing if the same model is asked again and the first try cost nothing.
+// reserveAgain records the cost of an attempt that was broken off, and reserves the likely cost of the next attempt,
+// perhaps of another model. It does nothing if the same model is asked again and the first attempt cost nothing.
 func (a *costs) reserveAgain(ctx context.Context, t *turn.Turn, asked *llm.Request, again llm.Retry) error {
 	if again.Void == nil && again.From == again.To {
 		return nil
@@ -178,7 +176,7 @@ func (a *costs) recordUnused(ctx context.Context, t *turn.Turn, answer *llm.Answ
 	}
 	a.spend(t, answer)
 	c := a.Reservations.SpendingChange()
-	done, err := a.AppendWith(ctx, c, turn.AtOnce, a.usageEntry("", t.Person, *answer, 0))
+	done, err := a.AppendWith(ctx, c, turn.DurableAtOnce, a.usageEntry("", t.Person, *answer, 0))
 	if err == nil {
 		a.Reservations.Keep(c, done)
 	}
@@ -198,17 +196,17 @@ func (a *costs) recordCutOff(ctx context.Context, t *turn.Turn, r *llm.Request) 
 	return nil
 }
 
-// recordStopped records the estimated cost of a call that was stopped while its answer was arriving, or whose time was
-// over, so that the model has read the request at least. It records nothing if the lease is lost. A failure is only
-// logged, because nobody waits for the answer anymore.
+// recordStopped records the estimated cost of a call that was stopped or timed out while its answer was arriving: the
+// model has at least read the request. It records nothing if the lease is lost. A failure is only logged, because
+// nobody waits for the answer anymore.
 func (a *costs) recordStopped(ctx context.Context, t *turn.Turn) {
 	late := errors.Is(context.Cause(ctx), context.DeadlineExceeded)
-	if a.came == 0 && !late || errors.Is(context.Cause(ctx), bus.ErrFenced) {
+	if a.answerBytes == 0 && !late || errors.Is(context.Cause(ctx), bus.ErrFenced) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
-	if err := a.recordUnused(ctx, t, budget.Estimated(a.asked, a.came, a.price(), a.Agent.Model.Info().Priced)); err != nil {
+	if err := a.recordUnused(ctx, t, budget.Estimated(a.requestTokens, a.answerBytes, a.price(), a.Agent.Model.Info().Priced)); err != nil {
 		a.Log.Warn("what a stopped call has cost is not in the log", slog.String("turn", t.ID), slog.Any("error", err))
 	}
 }
@@ -257,7 +255,7 @@ func (a *costs) usageEntry(turn, person string, answer llm.Answer, firstMS int64
 // AppendStep writes an answer that calls tools and, in the same write, adjusts the reservation to what the
 // turn's next call is likely to use.
 func (a *costs) AppendStep(ctx context.Context, t *turn.Turn, answer llm.Answer, calls int, entries []sessions.Entry) error {
-	input := a.asked + int(answer.Usage.Output) + calls*resultTokens
+	input := a.requestTokens + int(answer.Usage.Output) + calls*resultTokens
 	c := a.Reservations.RenewalChange(budget.CallOf(input, answerTokens, a.price()), a.bounds(t.Person, t.Parent()))
 	done, err := a.AppendWith(ctx, c, journal.Soon, entries...)
 	if err == nil {

@@ -11,16 +11,16 @@ import (
 
 // A firstText measures how long it takes until people see the first text of an answer.
 type firstText struct {
-	came time.Time // when it arrived; zero if none has
+	arrived time.Time // when the text arrived; zero if none has
 }
 
 // note records when the first text of an answer arrives.
 func (f *firstText) note(d llm.Delta) {
 	switch {
 	case d.Void:
-		f.came = time.Time{}
-	case f.came.IsZero() && d.Kind == llm.BlockText && strings.TrimSpace(d.Text) != "":
-		f.came = time.Now()
+		f.arrived = time.Time{}
+	case f.arrived.IsZero() && d.Kind == llm.BlockText && strings.TrimSpace(d.Text) != "":
+		f.arrived = time.Now()
 	}
 }
 
@@ -31,7 +31,7 @@ func (f *firstText) after(t *turn.Turn, answer *llm.Answer) int64 {
 	if !slices.ContainsFunc(answer.Blocks, hasText) {
 		return 0
 	}
-	came := f.came
+	came := f.arrived
 	if came.IsZero() {
 		came = time.Now()
 	}

@@ -18,8 +18,8 @@ import (
 var errLongAnswer = errors.New("the answer is too long to be a verdict")
 
 // Judging returns a function that asks the model that judges calls for the session's agent about a call of a turn.
-// It may be called by several goroutines at once. The person pays for it as for the turn. Its error ends the run, as
-// that of any other write: if only the model gives no verdict, it returns a verdict that says so.
+// Several goroutines may call it at once. The person pays for it as for the turn. If the model gives no verdict, the
+// function returns a verdict that says so; its error ends the run.
 func (m *Askers) Judging(s *turn.Session) func(ctx context.Context, t *turn.Turn, q *judge.Question) (judge.Verdict, error) {
 	return func(ctx context.Context, t *turn.Turn, q *judge.Question) (judge.Verdict, error) {
 		j := s.Agent.Judge
@@ -28,9 +28,9 @@ func (m *Askers) Judging(s *turn.Session) func(ctx context.Context, t *turn.Turn
 			return judge.Unanswered(judge.NoModel), nil
 		}
 		r := q.Request()
-		return j.Answers.Of(ctx, j.Hash(q, r), func() (judge.Verdict, error) {
+		return j.Answers.VerdictFor(ctx, j.Hash(q, r), func() (judge.Verdict, error) {
 			began := time.Now()
-			v, err := askVerdict(ctx, m.newForJudging(s), t, r, j.Within)
+			v, err := askVerdict(ctx, m.newForJudging(s), t, r, j.Timeout)
 			if err == nil {
 				v.Took = time.Since(began)
 				s.Config.Observer.Judged(v.Word())
@@ -40,16 +40,16 @@ func (m *Askers) Judging(s *turn.Session) func(ctx context.Context, t *turn.Turn
 	}
 }
 
-// newForJudging makes an asker for one call. It has reservations of its own, under a name of its own, because calls of a
-// step may be judged at the same time, beside the reservation of the turn.
+// newForJudging makes an asker for one call. Its reservations have names of their own, because several calls of a step
+// may be judged at the same time.
 func (m *Askers) newForJudging(s *turn.Session) *Asker {
-	a := m.newAside(s, s.Agent.Judge.Model)
-	a.aside = fmt.Sprintf(".%d", rand.Uint64())
+	a := m.newForOtherModel(s, s.Agent.Judge.Model)
+	a.reservationSuffix = fmt.Sprintf(".%d", rand.Uint64())
 	return a
 }
 
-// askVerdict asks the model once, for at most that time. If the model gives no verdict, the one that is returned says
-// why. An error ends the run.
+// askVerdict asks the model once, for at most the given time. If the model gives no verdict, the returned one says why.
+// An error ends the run.
 func askVerdict(ctx context.Context, a *Asker, t *turn.Turn, r llm.Request, within time.Duration) (judge.Verdict, error) {
 	defer func() { a.Reservations.Settle(context.WithoutCancel(ctx)) }()
 	asking, cancel := context.WithTimeout(ctx, within)
@@ -61,7 +61,7 @@ func askVerdict(ctx context.Context, a *Asker, t *turn.Turn, r llm.Request, with
 	}
 	a.Point("judge:ask")
 	found, err := askWithin(ctx, asking, a, t, r, func() {
-		if a.came > judge.MostAnswer {
+		if a.answerBytes > judge.MaxAnswer {
 			stop(errLongAnswer)
 		}
 	})
@@ -89,7 +89,7 @@ func whyUnjudged(ctx, asking context.Context, err error) judge.Fault {
 	case errors.Is(err, errLongAnswer):
 		return judge.Unreadable
 	case errors.Is(err, context.DeadlineExceeded) && asking.Err() != nil:
-		return judge.Late
+		return judge.TimedOut
 	case IsNoAnswer(err):
 		return judge.Failed
 	}

@@ -31,11 +31,11 @@ import (
 // An Asker asks the model for the answers of one turn.
 type Asker struct {
 	costs
-	Memory  []transcript.Memory // what the agent remembers in the turn
-	streams *stream.Counter
-	shown   *stream.Stream // shows the newest answer to watchers
-	logged  []blocks.Block // the blocks of that answer, as AnswerEntries made entries from them
-	text    firstText
+	Memory       []transcript.Memory // what the agent remembers in the turn
+	streams      *stream.Counter
+	shown        *stream.Stream // shows the newest answer to watchers
+	loggedBlocks []blocks.Block // the blocks of that answer in the log's form, made by AnswerEntries
+	text         firstText
 }
 
 // Askers makes the askers of a process, and holds what they share.
@@ -54,12 +54,12 @@ func (m *Askers) New(s *turn.Session) *Asker {
 	}}}
 }
 
-// An UnavailableError ends the steps of a turn while none of its models can be reached. The turn is not over:
-// it waits, and asks a model again later.
+// An UnavailableError ends a turn's steps while none of its models can be reached. The turn is not over: it waits, and
+// asks a model again later.
 type UnavailableError struct {
-	After time.Duration // when to ask again
-	Until time.Time     // when the turn is given up
-	Asked time.Duration // how long the provider asks to be left alone; 0 if it doesn't say
+	RetryAfter   time.Duration // when to ask again
+	GiveUpAt     time.Time     // when the turn is given up
+	ProviderWait time.Duration // how long the provider asks clients to wait; 0 if it doesn't say
 }
 
 // Error returns the reason.
@@ -69,7 +69,7 @@ func (e *UnavailableError) Error() string { return "no model answers" }
 // is: if it says that a request is too long, the request is shortened and sent again. Its errors end the step.
 func (a *Asker) Answer(ctx context.Context, t *turn.Turn, r *llm.Request) (*llm.Answer, error) {
 	a.learnFromLog(r)
-	tries := summaryTries{made: t.Summaries}
+	tries := summaryTries{attempts: t.Summaries}
 	var guess lengthGuess
 	for overflows := 0; ; overflows++ {
 		if err := a.prepare(ctx, t, r, &tries); err != nil {
@@ -116,7 +116,7 @@ func (a *Asker) ask(ctx context.Context, t *turn.Turn, r *llm.Request) (*llm.Ans
 	return answer, nil
 }
 
-// redactorFor returns a function that takes secrets out of a block of that kind while it grows.
+// redactorFor returns a function that removes secrets from a growing block of that kind.
 func (a *Asker) redactorFor(kind llm.BlockKind) func(piece string, last bool) string {
 	if kind == llm.BlockToolUse {
 		return a.Redactor().JSONStream()
@@ -124,12 +124,12 @@ func (a *Asker) redactorFor(kind llm.BlockKind) func(piece string, last bool) st
 	return a.Redactor().Stream()
 }
 
-// AnnounceWritten tells watchers that the entries that AnswerEntries made of the newest answer are in the log.
+// AnnounceWritten tells watchers that the newest answer's entries are in the log.
 func (a *Asker) AnnounceWritten() {
 	if a.shown != nil {
-		a.shown.Written(a.logged)
+		a.shown.Written(a.loggedBlocks)
 	}
-	a.shown, a.logged = nil, nil
+	a.shown, a.loggedBlocks = nil, nil
 }
 
 // askWithMoreRoom asks once more with more room for the answer, after an answer was cut off in its calls. If that
@@ -175,7 +175,7 @@ func (a *Asker) generate(ctx context.Context, t *turn.Turn, r *llm.Request, even
 	full := a.fullRequest(t, r, events)
 	r.Release() // the model releases its own copy
 	answer, err := a.Agent.Model.Generate(ctx, full, func(d llm.Delta) {
-		a.came += len(d.Text) + len(d.Name)
+		a.answerBytes += len(d.Text) + len(d.Name)
 		a.text.note(d)
 		events.Delta(d)
 	})
@@ -190,14 +190,14 @@ func (a *Asker) generate(ctx context.Context, t *turn.Turn, r *llm.Request, even
 	return nil, a.afterFailure(ctx, t, err)
 }
 
-// fullRequest returns a request that names its session and says what to do before a model is asked again.
+// fullRequest returns a request with its session's name and with the steps to take before a model is asked again.
 func (a *Asker) fullRequest(t *turn.Turn, asked *llm.Request, events *stream.Stream) *llm.Request {
 	asked.Restore()
 	r := *asked
 	r.Session, r.Turn = a.Key(), t.ID
 	r.Retry = func(ctx context.Context, again llm.Retry) error {
 		events.Reset()
-		a.came, a.text = 0, firstText{}
+		a.answerBytes, a.text = 0, firstText{}
 		a.emitRetry(t, again)
 		return a.reserveAgain(ctx, t, asked, again)
 	}
@@ -232,10 +232,10 @@ func (a *Asker) afterNoAnswer(t *turn.Turn, fault *llm.Error) error {
 
 // Limits on how long to wait before a model that gave no answer is asked again. Between these limits, the wait
 // is a quarter of the turn's age, not counting its waits for people and sub-agents. A provider may ask for a longer
-// wait. No wait is longer than the turn may still wait, unless that is less than minAway.
+// wait. No wait is longer than the turn may still wait, unless that is less than minRetryWait.
 const (
-	minAway = time.Second
-	maxAway = 5 * time.Minute
+	minRetryWait = time.Second
+	maxRetryWait = 5 * time.Minute
 )
 
 // endOrWait returns the ending of a turn whose model gives no answer, or an *UnavailableError if the same
@@ -246,8 +246,8 @@ func (a *Asker) endOrWait(fault *llm.Error, t *turn.Turn) error {
 	if fault.Fault != llm.Busy || left <= 0 {
 		return a.endingOf(fault, t)
 	}
-	after := max(minAway, min(waited/4, maxAway), fault.RetryAfter)
-	return &UnavailableError{After: min(after, max(left, minAway)), Until: time.Now().Add(left), Asked: fault.RetryAfter}
+	after := max(minRetryWait, min(waited/4, maxRetryWait), fault.RetryAfter)
+	return &UnavailableError{RetryAfter: min(after, max(left, minRetryWait)), GiveUpAt: time.Now().Add(left), ProviderWait: fault.RetryAfter}
 }
 
 // endingOf returns the ending of a turn whose model gives no answer.
@@ -267,7 +267,7 @@ func (a *Asker) emitRetry(t *turn.Turn, again llm.Retry) {
 // calls. In the turn's last step, calls are left out. The caller has to call Written once it has written the
 // entries.
 func (a *Asker) AnswerEntries(t *turn.Turn, answer llm.Answer) (entries []sessions.Entry, calls int) {
-	a.logged = nil
+	a.loggedBlocks = nil
 	for _, b := range answer.Blocks {
 		switch b.Kind {
 		case llm.BlockThinking:
@@ -292,7 +292,7 @@ func (a *Asker) AnswerEntries(t *turn.Turn, answer llm.Answer) (entries []sessio
 func (a *Asker) blockEntry(t *turn.Turn, kind sessions.Kind, call string, data any) sessions.Entry {
 	b, _ := blocks.Show(data, a.Redactor())
 	b.Call = call
-	a.logged = append(a.logged, b)
+	a.loggedBlocks = append(a.loggedBlocks, b)
 	if said, is := data.(sessions.Text); is {
 		said.Text = b.Text
 		data = said

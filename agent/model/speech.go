@@ -15,45 +15,45 @@ import (
 	"parley/sessions"
 )
 
-// A Reader has the voice of a session's agent read something aloud that belongs to a turn that has ended. The person pays
-// for it as for the turn: the cost is set aside before, and recorded after.
+// A Reader has the voice of a session's agent read aloud a text of a turn that has ended. The person pays for it as for
+// the turn: the cost is reserved before, and recorded after.
 type Reader struct {
 	costs
-	turn *turn.Turn // stands for the reading, apart from the turn that has ended
-	what agent.Reading
-	used *llm.Answer // what the reading has cost; nil as long as it has cost nothing
+	turn    *turn.Turn // a turn for the reading, separate from the turn that has ended
+	reading agent.Reading
+	cost    *llm.Answer // the cost of the reading; nil until there is one
 }
 
 // NewReader returns a Reader for a turn of the session.
 func (m *Askers) NewReader(s *turn.Session, t *turn.Turn, what agent.Reading) *Reader {
-	own := s.Aside()
+	own := s.WithoutTurnState()
 	own.Payer = s.Payer
-	return &Reader{costs: m.New(own).costs, turn: &turn.Turn{ID: what.Message, Person: t.Person, Route: t.Route}, what: what}
+	return &Reader{costs: m.New(own).costs, turn: &turn.Turn{ID: what.Message, Person: t.Person, Route: t.Route}, reading: what}
 }
 
 // Find returns the recording that an earlier holder of the session has made; nil if there is none, or if it was sent. Its
 // cost is not in the log yet, because End records that together with the end of the reading.
 func (r *Reader) Find(ctx context.Context) (found *bus.FileRef, sent bool, err error) {
-	found, sent, err = r.Agent.Voice.Find(ctx, r.what)
+	found, sent, err = r.Agent.Voice.Find(ctx, r.reading)
 	if found != nil || sent {
-		r.used = r.usage(false)
+		r.cost = r.usage(false)
 	}
 	return found, sent, err
 }
 
-// usage returns what the reading costs. If nobody knows, it has tokens, because a sum of costs says only of calls with tokens
-// that their cost is missing.
+// usage returns the cost of the reading. If the cost is unknown, it contains tokens, because sums report a missing cost
+// only for calls with tokens.
 func (r *Reader) usage(estimated bool) *llm.Answer {
-	model, micro, known := r.Agent.Voice.Price(r.what.Words)
+	model, micro, known := r.Agent.Voice.Price(r.reading.Words)
 	used := llm.Usage{Cost: micro, Priced: known, Estimated: estimated || !known}
 	if !known {
-		used.Input = int64(len(r.what.Words)/transcript.BytesPerToken) + 1
+		used.Input = int64(len(r.reading.Words)/transcript.BytesPerToken) + 1
 	}
 	return &llm.Answer{Model: model, Usage: used}
 }
 
-// Record makes the recording within a time, once Reserve has set aside what it costs. An *agent.UnreadError says why there is
-// none; any other error ends the run, which is then tried again.
+// Record makes the recording within a time, after Reserve has reserved its cost. If there is no recording, the error is
+// an *agent.UnreadError that says why. Any other error ends the run, which is then tried again.
 func (r *Reader) Record(ctx context.Context, within time.Duration) (bus.FileRef, error) {
 	r.Point("aloud:ask")
 	if err := r.Lease.Held(ctx); err != nil {
@@ -61,24 +61,24 @@ func (r *Reader) Record(ctx context.Context, within time.Duration) (bus.FileRef,
 	}
 	asking, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	file, err := r.Agent.Voice.Record(asking, r.what)
+	file, err := r.Agent.Voice.Record(asking, r.reading)
 	unread, isUnread := errors.AsType[*agent.UnreadError](err)
-	if err == nil || ctx.Err() != nil || isUnread && unread.Paid { // what becomes of a request that was cut off, nobody knows
-		r.used = r.usage(err != nil)
-		r.Reservations.Spend(r.used.Usage)
+	if err == nil || ctx.Err() != nil || isUnread && unread.Paid { // the fate of a request that was cut off is unknown
+		r.cost = r.usage(err != nil)
+		r.Reservations.Spend(r.cost.Usage)
 	}
 	r.Point("aloud:made")
 	return file, err
 }
 
-// Reserve sets aside what the reading costs. All of it is spent once the model is asked. An *agent.UnreadError says that too
-// little is left.
+// Reserve reserves the cost of the reading. All of it counts as spent once the model is asked. It returns an
+// *agent.UnreadError if too little is left.
 func (r *Reader) Reserve(ctx context.Context) error {
 	if err := r.findAccount(ctx, r.turn); err != nil {
 		return err
 	}
 	all := budget.Amount{Micro: r.usage(false).Usage.Cost}
-	err := r.Reservations.Take(ctx, r.reservationName(r.turn.ID, 1), budget.Call{All: all, Sent: all}, r.bounds(r.turn.Person, ""))
+	err := r.Reservations.Take(ctx, r.reservationName(r.turn.ID, 1), budget.Call{All: all, OnceSent: all}, r.bounds(r.turn.Person, ""))
 	if over, ok := errors.AsType[*budget.OverError](err); ok {
 		return &agent.UnreadError{Code: "over_budget", Why: textNoMoney, Err: over}
 	}
@@ -88,23 +88,22 @@ func (r *Reader) Reserve(ctx context.Context) error {
 	return nil
 }
 
-// End writes entries to the log with which the reading ends. The same write records and settles what it has cost, unless an
-// earlier one has.
+// End writes the entries with which the reading ends. The same write records and settles the cost, unless that is done.
 func (r *Reader) End(ctx context.Context, entries ...sessions.Entry) error {
-	if r.used != nil {
-		entries = append(entries, r.usageEntry("", r.turn.Person, *r.used, 0))
+	if r.cost != nil {
+		entries = append(entries, r.usageEntry("", r.turn.Person, *r.cost, 0))
 	}
-	done, err := r.AppendWith(ctx, r.Reservations.Settlement(), turn.AtOnce, entries...)
+	done, err := r.AppendWith(ctx, r.Reservations.Settlement(), turn.DurableAtOnce, entries...)
 	if err != nil {
 		return err
 	}
 	r.Reservations.Settled(done)
-	if r.used != nil {
-		r.emitUsed(r.turn, *r.used)
+	if r.cost != nil {
+		r.emitUsed(r.turn, *r.cost)
 	}
-	r.used = nil
+	r.cost = nil
 	return nil
 }
 
-// Close settles what End has not settled, because the reading was cut off before.
+// Close settles the reservation if End has not, because the reading was cut off.
 func (r *Reader) Close(ctx context.Context) { r.Reservations.Settle(ctx) }

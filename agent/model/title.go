@@ -12,22 +12,22 @@ import (
 )
 
 const (
-	// titleText is how many characters of the message, and of the answer, a model gets to make a title from.
-	titleText = 1000
-	// titleWords is how many words a title has at most.
-	titleWords = 8
-	// titleTokens limits the answer. Reasoning models need some tokens before they write anything.
-	titleTokens = 1024
+	// maxTitleInput is how many characters of the message, and of the answer, a model gets to make a title from.
+	maxTitleInput = 1000
+	// maxTitleWords is the maximum number of words in a title.
+	maxTitleWords = 8
+	// maxTitleTokens limits the answer. Reasoning models need some tokens before they write anything.
+	maxTitleTokens = 1024
 )
 
 // NewForTitles returns an asker for the model that makes titles for the session's agent.
 func (m *Askers) NewForTitles(s *turn.Session) *Asker {
-	return m.newAside(s, s.Agent.Titles)
+	return m.newForOtherModel(s, s.Agent.Titles)
 }
 
-// newAside returns an asker for another model, beside the turn. The same person pays.
-func (m *Askers) newAside(s *turn.Session, other llm.Model) *Asker {
-	own := s.Aside()
+// newForOtherModel returns an asker for another model than the turn's. The same person pays.
+func (m *Askers) newForOtherModel(s *turn.Session, other llm.Model) *Asker {
+	own := s.WithoutTurnState()
 	own.Payer, own.Agent.Model = s.Payer, other
 	return m.New(own)
 }
@@ -43,9 +43,9 @@ func IsNoAnswer(err error) bool {
 // Title asks the model for a title of a conversation that begins with said and answer; "" if its answer
 // contains nothing usable as a title.
 func Title(ctx context.Context, a *Asker, t *turn.Turn, said, answer string) (string, error) {
-	text := "<said>\n" + cut(said) + "\n</said>\n<answer>\n" + cut(answer) + "\n</answer>"
-	title, err := a.TextAside(ctx, t, llm.Request{
-		System: titlePrompt, MaxTokens: titleTokens,
+	text := "<said>\n" + clipTitleText(said) + "\n</said>\n<answer>\n" + clipTitleText(answer) + "\n</answer>"
+	title, err := a.TextOutsideTurn(ctx, t, llm.Request{
+		System: titlePrompt, MaxTokens: maxTitleTokens,
 		Messages: []llm.Message{{Role: llm.RoleUser, Blocks: []llm.Block{{Kind: llm.BlockText, Text: text}}}},
 	})
 	if err != nil {
@@ -54,21 +54,21 @@ func Title(ctx context.Context, a *Asker, t *turn.Turn, said, answer string) (st
 	return plainTitle(a.Redactor().Text(title)), nil
 }
 
-// TextAside asks the model for a text that is not a step of the turn. The cost is counted like that of the
-// turn's calls.
-func (a *Asker) TextAside(ctx context.Context, t *turn.Turn, r llm.Request) (string, error) {
+// TextOutsideTurn asks the model for a text that is not a step of the turn. The cost is counted like that of the turn's
+// calls.
+func (a *Asker) TextOutsideTurn(ctx context.Context, t *turn.Turn, r llm.Request) (string, error) {
 	defer func() { a.Reservations.Settle(context.WithoutCancel(ctx)) }()
-	found, err := a.askAside(ctx, t, r, func() {})
+	found, err := a.askOutsideTurn(ctx, t, r, func() {})
 	if err != nil {
 		return "", err
 	}
 	return found.Text(), nil
 }
 
-// cut returns at most the first titleText characters of a text.
-func cut(text string) string {
+// clipTitleText returns at most the first maxTitleInput characters of a text.
+func clipTitleText(text string) string {
 	letters := []rune(text)
-	return string(letters[:min(len(letters), titleText)])
+	return string(letters[:min(len(letters), maxTitleInput)])
 }
 
 // plainTitle makes a title from a model's text: its first line with content, without markup and quotation
@@ -77,7 +77,7 @@ func plainTitle(text string) string {
 	for line := range strings.Lines(text) {
 		var words []string
 		for word := range strings.FieldsSeq(line) {
-			if word = strings.Trim(word, "*_`~#|<>[]\"“”„«»"); word != "" && len(words) < titleWords {
+			if word = strings.Trim(word, "*_`~#|<>[]\"“”„«»"); word != "" && len(words) < maxTitleWords {
 				words = append(words, word)
 			}
 		}

@@ -29,16 +29,16 @@ const (
 	minLongRequest = 1500
 	// minRoom is the smallest room for messages, in tokens, with which it makes sense to ask.
 	minRoom = 64
-	// maxKeptTokens is how much of what people said is kept beside a summary, in tokens.
+	// maxKeptTokens is how many tokens of people's words are kept along with a summary.
 	maxKeptTokens = 20_000
 )
 
 // The results of shortening a request, for metrics.
 const (
-	compactCleared   = "cleared"
-	compactSummed    = "summarised"
-	compactTooLittle = "too_little" // the summary would have saved less than a fifth
-	compactFailed    = "failed"
+	compactCleared    = "cleared"
+	compactSummarized = "summarised"
+	compactTooLittle  = "too_little" // the summary would have saved less than a fifth
+	compactFailed     = "failed"
 )
 
 // prepare fills in the part of the request that comes from the log, shortened so that it fits, and its pictures.
@@ -54,7 +54,7 @@ func (a *Asker) prepare(ctx context.Context, t *turn.Turn, r *llm.Request, tries
 // A lengthGuess records that a step assumes that a request was too long, after it was rejected for an unknown
 // reason.
 type lengthGuess struct {
-	made    bool
+	guessed bool
 	ceiling int // the limit on requests before the guess
 }
 
@@ -84,7 +84,7 @@ func (a *Asker) afterOverflow(ctx context.Context, t *turn.Turn, r *llm.Request,
 		return a.endingTooLong(t, fault)
 	}
 	a.Log.Info("the request was too long for the model; making it shorter", slog.String("turn", t.ID),
-		slog.Int("tokens", sent), slog.Int("window", fault.Window), slog.Int("limit", a.Ceiling))
+		slog.Int("tokens", sent), slog.Int("window", fault.Window), slog.Int("limit", a.RequestLimit))
 	return nil
 }
 
@@ -93,30 +93,30 @@ func (a *Asker) afterOverflow(ctx context.Context, t *turn.Turn, r *llm.Request,
 // the limit as it was, because the length was not the reason.
 func (a *Asker) guessTooLong(ctx context.Context, t *turn.Turn, r *llm.Request, fault *llm.Error, overflows int, guess *lengthGuess) error {
 	r.Restore()
-	if !guess.made && !fault.Explained {
+	if !guess.guessed && !fault.Explained {
 		taken, err := a.acceptsWithoutPast(ctx, t, r)
 		if err != nil {
 			return err
 		}
-		*guess = lengthGuess{made: taken, ceiling: a.Ceiling}
+		*guess = lengthGuess{guessed: taken, ceiling: a.RequestLimit}
 	}
-	if !guess.made {
+	if !guess.guessed {
 		return a.afterNoAnswer(t, fault)
 	}
 	if fault.Explained || overflows == maxOverflows || !a.lowerLimit(r, fault) {
-		a.Ceiling = guess.ceiling
+		a.RequestLimit = guess.ceiling
 		return a.afterNoAnswer(t, fault)
 	}
-	a.Log.Info("the request was rejected, and is taken without the past; making it shorter", slog.String("turn", t.ID), slog.Int("status", fault.Status), slog.Int("limit", a.Ceiling))
+	a.Log.Info("the request was rejected, and is taken without the past; making it shorter", slog.String("turn", t.ID), slog.Int("status", fault.Status), slog.Int("limit", a.RequestLimit))
 	return nil
 }
 
-// errAccepted stops an answer that nobody needs: its first piece shows that the model accepts the request.
+// errAccepted stops an answer that isn't needed: its first piece shows that the model accepts the request.
 var errAccepted = errors.New("the model takes the request")
 
-// acceptsWithoutPast reports whether the model accepts a request without the past of the conversation. It tries
-// that only if the request gets much shorter. What people say in this turn stays in it, and so does what the
-// model has not read yet, because that is probably the reason if the length is not. The log stays unchanged.
+// acceptsWithoutPast reports whether the model accepts a request without the past of the conversation. It tries that
+// only if the request gets much shorter. People's messages in this turn and the results that the model has not read yet
+// stay in the request, because they are probably the reason if the length is not. The log stays unchanged.
 func (a *Asker) acceptsWithoutPast(ctx context.Context, t *turn.Turn, r *llm.Request) (bool, error) {
 	less, length := *r, a.messageTokens(r.Messages)
 	less.Render, less.Messages = nil, transcript.WithoutPast(a.Journal.Records(), t.ID, a.Memory, length/4)
@@ -127,7 +127,7 @@ func (a *Asker) acceptsWithoutPast(ctx context.Context, t *turn.Turn, r *llm.Req
 	less.Tokens = a.countTokens(&less)
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	_, err := a.askAside(ctx, t, less, func() { stop(errAccepted) })
+	_, err := a.askOutsideTurn(ctx, t, less, func() { stop(errAccepted) })
 	if _, failed := errors.AsType[*llm.Error](err); failed {
 		return false, nil
 	}
@@ -139,14 +139,14 @@ func (a *Asker) acceptsWithoutPast(ctx context.Context, t *turn.Turn, r *llm.Req
 
 // summaryTries keeps track of the summaries that a step has tried to make.
 type summaryTries struct {
-	made int // number of tries since the last answer
+	attempts int // number of tries since the last answer
 	// failed is why the model gave no summary; nil if it has not failed. After a failure the model is not asked
 	// for another before the next step.
 	failed *llm.Error
 }
 
 // areExhausted reports whether no more summaries may be tried before the next step.
-func (s *summaryTries) areExhausted() bool { return s.failed != nil || s.made >= maxSummaries }
+func (s *summaryTries) areExhausted() bool { return s.failed != nil || s.attempts >= maxSummaries }
 
 // learnFromLog learns from the provider's number for the session's last request if nothing is known of this
 // model yet, for example after the process starts. If this process has made a request for the session before,
@@ -183,7 +183,7 @@ func (a *Asker) requestLimit(r *llm.Request) int {
 	if has := a.Agent.Model.Info().ContextTokens; has > 0 {
 		lower(has - min(answerTokens, has/4))
 	}
-	lower(a.Ceiling)
+	lower(a.RequestLimit)
 	return max(limit, a.fixedTokens(r)+limit/8)
 }
 
@@ -199,15 +199,15 @@ func (a *Asker) messageTokens(messages []llm.Message) int {
 	return max(0, transcript.EstimateMessages(messages)-transcript.EstimateMemory(a.Memory))
 }
 
-// fit renders the log into the request, and shortens it until it fits. First it empties old results, many at
-// once, so that the next requests begin with the same bytes. Then it summarizes the past, if necessary even
-// that of the current turn. What doesn't help is not tried again before the next step. A request that remains too long
-// is sent nevertheless, unless it exceeds the window that the model is known to have: then fit returns the error that
-// ends the step.
+// fit renders the log into the request, and shortens it until it fits. First it empties old results, many at once, so
+// that the next requests begin with the same bytes. Then it summarizes the past, if necessary even that of the current
+// turn. A measure that doesn't help is not tried again before the next step. A request that remains too long is sent
+// nevertheless, unless it exceeds the window that the model is known to have: then fit returns the error that ends the
+// step.
 func (a *Asker) fit(ctx context.Context, t *turn.Turn, r *llm.Request, tries *summaryTries) error {
 	limit := a.requestLimit(r)
 	ratio, _ := a.Estimator.Ratios.Ratio(a.modelName())
-	a.Room = int(float64(limit-a.fixedTokens(r)) / ratio)
+	a.MessageRoom = int(float64(limit-a.fixedTokens(r)) / ratio)
 	a.render(t, r)
 	for a.countTokens(r) > limit {
 		done, err := a.clearResults(ctx, t, r)
@@ -239,19 +239,19 @@ func (a *Asker) fit(ctx context.Context, t *turn.Turn, r *llm.Request, tries *su
 func (a *Asker) render(t *turn.Turn, r *llm.Request) {
 	records := a.Journal.Records()
 	r.Messages = transcript.Render(records, t.ID, a.Memory)
-	r.Render = transcript.Again(r.Messages, records, t.ID, a.Memory, a.roomForAll())
+	r.Render = transcript.Recreate(r.Messages, records, t.ID, a.Memory, a.roomForAll())
 }
 
 // roomForAll returns how many tokens all messages of a request may have, including the memory.
-func (a *Asker) roomForAll() int { return a.Room + transcript.EstimateMemory(a.Memory) }
+func (a *Asker) roomForAll() int { return a.MessageRoom + transcript.EstimateMemory(a.Memory) }
 
 // clearResults empties old results if that saves so much that it won't be needed again soon. It reports whether
 // it emptied any.
 func (a *Asker) clearResults(ctx context.Context, t *turn.Turn, r *llm.Request) (bool, error) {
 	records := a.Journal.Records()
-	upTo, saves := transcript.Clear(records, t.ID, a.Room/3)
+	upTo, saves := transcript.FindClearable(records, t.ID, a.MessageRoom/3)
 	view, _ := transcript.NewestSummary(records)
-	if upTo <= view.Cleared || a.messageTokens(r.Messages)-saves > a.Room*4/5 || saves < a.Room/5 {
+	if upTo <= view.Cleared || a.messageTokens(r.Messages)-saves > a.MessageRoom*4/5 || saves < a.MessageRoom/5 {
 		return false, nil
 	}
 	view.Cleared = upTo
@@ -268,13 +268,13 @@ func (a *Asker) clearResults(ctx context.Context, t *turn.Turn, r *llm.Request) 
 // less than a fifth is not used. Without a summary, the turn doesn't end, because the model may still accept
 // the request.
 func (a *Asker) compact(ctx context.Context, t *turn.Turn, r *llm.Request, tries *summaryTries) error {
-	budgets := transcript.Budgets{Steps: a.Room / 4, Unread: a.Room / 2, Own: a.Room / 2, Said: min(maxKeptTokens, a.Room/8), Lately: a.Room / 16}
-	if tries.made > 0 {
-		budgets.Steps, budgets.Unread, budgets.Said = a.Room/16, a.Room/4, 0
-		budgets.Lately = 0
+	budgets := transcript.Budgets{Steps: a.MessageRoom / 4, Unread: a.MessageRoom / 2, OwnWords: a.MessageRoom / 2, EarlierWords: min(maxKeptTokens, a.MessageRoom/8), Episodes: a.MessageRoom / 16}
+	if tries.attempts > 0 {
+		budgets.Steps, budgets.Unread, budgets.EarlierWords = a.MessageRoom/16, a.MessageRoom/4, 0
+		budgets.Episodes = 0
 	}
-	tries.made++
-	within, err := a.maySumUpWithin(ctx)
+	tries.attempts++
+	within, err := a.maySummarizeTurn(ctx)
 	if err != nil {
 		return err
 	}
@@ -300,17 +300,17 @@ func (a *Asker) compact(ctx context.Context, t *turn.Turn, r *llm.Request, tries
 	a.Point("compact")
 	a.Journal.Forget(s)
 	a.render(t, r)
-	a.reportCompacted(t, compactSummed, before, a.countTokens(r))
+	a.reportCompacted(t, compactSummarized, before, a.countTokens(r))
 	return nil
 }
 
-// maySumUpWithin reports whether a summary may cover a part of the current turn. It returns false while
+// maySummarizeTurn reports whether a summary may cover a part of the current turn. It returns false while
 // processes of an older release are running, because they would misunderstand such a summary.
-func (a *Asker) maySumUpWithin(ctx context.Context) (bool, error) {
-	if a.Agent.MaySumUp == nil {
+func (a *Asker) maySummarizeTurn(ctx context.Context) (bool, error) {
+	if a.Agent.MaySummarizeTurn == nil {
 		return true, nil
 	}
-	may, err := a.Agent.MaySumUp(ctx)
+	may, err := a.Agent.MaySummarizeTurn(ctx)
 	if err != nil {
 		return false, fmt.Errorf("%w: %w", turn.ErrBusAway, err)
 	}
@@ -327,14 +327,14 @@ func (a *Asker) sumUp(ctx context.Context, t *turn.Turn, within bool, budgets tr
 	}
 	// The log keeps the summary, so it must be made only from what the log keeps.
 	text, err := transcript.SumUp(ctx, transcript.Retell(a.Journal.LoggedRecords(), t.ID, s.Covers), a.summaryRoom(), func(ctx context.Context, r llm.Request) (llm.Answer, error) {
-		return a.askAside(ctx, t, r, func() {})
+		return a.askOutsideTurn(ctx, t, r, func() {})
 	})
 	if err != nil || text == "" {
 		a.Config.Observer.Compaction(compactFailed)
 		return s, false, err
 	}
 	s.Text, s.Untrusted = text, transcript.Untrusted(records, "", records[len(records)-1].N+1)
-	s.Allowances = transcript.Carry(records, s.Covers)
+	s.Allowances = transcript.CarriedExpenses(records, s.Covers)
 	return s, true, nil
 }
 
@@ -342,16 +342,16 @@ func (a *Asker) sumUp(ctx context.Context, t *turn.Turn, within bool, budgets tr
 // contains neither the prompt nor the tools, which can be most of a request in a small window.
 func (a *Asker) summaryRoom() int {
 	ratio, _ := a.Estimator.Ratios.Ratio(a.modelName())
-	return max(a.Room, int(float64(a.requestLimit(&llm.Request{}))/ratio))
+	return max(a.MessageRoom, int(float64(a.requestLimit(&llm.Request{}))/ratio))
 }
 
-// askAside asks the model for an answer that is not a step of the turn, such as a summary. The person still
+// askOutsideTurn asks the model for an answer that is not a step of the turn, such as a summary. The person still
 // pays for it. begun is called for each piece of the answer.
-func (a *Asker) askAside(ctx context.Context, t *turn.Turn, r llm.Request, begun func()) (llm.Answer, error) {
+func (a *Asker) askOutsideTurn(ctx context.Context, t *turn.Turn, r llm.Request, begun func()) (llm.Answer, error) {
 	return askWithin(ctx, ctx, a, t, r, begun)
 }
 
-// askWithin does what askAside does, but stops asking when asking ends. What the answer cost is recorded as long as ctx
+// askWithin does what askOutsideTurn does, but stops asking when asking ends. What the answer cost is recorded as long as ctx
 // has not ended.
 func askWithin(ctx, asking context.Context, a *Asker, t *turn.Turn, r llm.Request, begun func()) (llm.Answer, error) {
 	if err := a.reserve(asking, t, &r); err != nil {
@@ -360,12 +360,12 @@ func askWithin(ctx, asking context.Context, a *Asker, t *turn.Turn, r llm.Reques
 	r.Session = a.Key()
 	r.Retry = func(_ context.Context, again llm.Retry) error {
 		a.emitRetry(t, again)
-		a.came = 0
+		a.answerBytes = 0
 		return a.reserveAgain(ctx, t, &r, again)
 	}
 	a.Point("compact:ask")
 	answer, err := a.Agent.Model.Generate(asking, &r, func(d llm.Delta) {
-		a.came += len(d.Text) + len(d.Name)
+		a.answerBytes += len(d.Text) + len(d.Name)
 		begun()
 	})
 	if err == nil {
@@ -388,7 +388,7 @@ func (a *Asker) reportCompacted(t *turn.Turn, result string, before, after int) 
 	a.Config.Observer.Compaction(result)
 	a.Log.Info("the conversation was made shorter for the model", slog.String("turn", t.ID), slog.String("result", result),
 		slog.Int("before", before), slog.Int("after", after))
-	if result == compactCleared || result == compactSummed {
+	if result == compactCleared || result == compactSummarized {
 		a.Emit(t, bus.Event{Type: bus.Compacted, Compaction: &bus.Compaction{Before: before, After: after}})
 	}
 }
@@ -407,8 +407,8 @@ func (a *Asker) lowerLimit(r *llm.Request, fault *llm.Error) bool {
 	if next-a.fixedTokens(r) < minRoom && a.messageTokens(r.Messages) <= minRoom {
 		return false
 	}
-	if a.Ceiling <= 0 || next < a.Ceiling {
-		a.Ceiling = next
+	if a.RequestLimit <= 0 || next < a.RequestLimit {
+		a.RequestLimit = next
 	}
 	return true
 }
@@ -425,14 +425,14 @@ func (a *Asker) CompactNow(ctx context.Context, in bus.Inbound) (text string, _ 
 	records := a.Journal.Records()
 	r := &llm.Request{Messages: transcript.Render(records, "", nil)}
 	before, length := a.countTokens(r), transcript.EstimateMessages(r.Messages)
-	a.Room = a.requestLimit(r)
+	a.MessageRoom = a.requestLimit(r)
 	t := &turn.Turn{ID: in.ID, Person: in.From.ID, Route: route.Of(in)}
-	s, ok, err := a.sumUp(ctx, t, false, transcript.Budgets{Said: min(maxKeptTokens, length/8), Lately: length / 16})
+	s, ok, err := a.sumUp(ctx, t, false, transcript.Budgets{EarlierWords: min(maxKeptTokens, length/8), Episodes: length / 16})
 	if failed, is := errors.AsType[*llm.Error](err); is {
 		a.Log.Warn("summarizing failed", slog.String("command", in.ID), slog.Any("error", failed))
 		err = a.endingOf(failed, t)
 	}
-	if end, is := errors.AsType[*turn.Ending](err); is { // a budget may be spent
+	if end, is := errors.AsType[*turn.Ending](err); is { // the budget may be spent
 		return a.Redactor().Text(end.Text), nil, nil
 	}
 	if taken, is := errors.AsType[*budget.SetAsideError](err); is { // a command doesn't wait
@@ -447,7 +447,7 @@ func (a *Asker) CompactNow(ctx context.Context, in bus.Inbound) (text string, _ 
 	if !ok || transcript.EstimateMessages(r.Messages) > length*4/5 {
 		return fmt.Sprintf(textLittleToSumUp, grouped(before)), nil, nil
 	}
-	a.reportCompacted(t, compactSummed, before, a.countTokens(r))
+	a.reportCompacted(t, compactSummarized, before, a.countTokens(r))
 	return fmt.Sprintf(textSummedUp, grouped(a.countTokens(r)), grouped(before)), &s, nil
 }
 

@@ -20,10 +20,10 @@ import (
 	"parley/tools/plainjson"
 )
 
-// InviteLasts is how long a device can join with a code.
-const InviteLasts = 10 * time.Minute
+// InviteLifetime is how long a code of an invitation is valid.
+const InviteLifetime = 10 * time.Minute
 
-// ErrName says that a node can't have that name, and ErrKey that a text is no public key.
+// ErrName is returned for a name that no node can have, and ErrKey for a text that isn't a public key.
 var (
 	ErrName = errors.New("a node's name has 1 to 32 of a-z0-9-, and begins with a letter or a digit")
 	ErrKey  = errors.New("this is no Ed25519 public key")
@@ -31,17 +31,17 @@ var (
 
 const codeLength = 10 // characters, each of 5 bits
 
-// Invite makes a code with which one device can join until that time. Only its hash is kept.
+// Invite makes a code with which one device can join until the returned time. Only the code's hash is stored.
 func (s *Service) Invite(ctx context.Context) (code string, until time.Time, err error) {
-	code, until = strings.ToLower(rand.Text()[:codeLength]), time.Now().Add(InviteLasts)
-	if err := s.cfg.Registry.Invite(ctx, hash(code), until); err != nil {
+	code, until = strings.ToLower(rand.Text()[:codeLength]), time.Now().Add(InviteLifetime)
+	if err := s.cfg.Registry.Invite(ctx, codeHash(code), until); err != nil {
 		return "", until, err
 	}
 	return code[:codeLength/2] + "-" + code[codeLength/2:], until, nil
 }
 
-// hash returns what is kept of a code. It makes no difference how somebody has typed the code.
-func hash(code string) string {
+// codeHash returns the hash that is stored for a code. Upper case, spaces and hyphens make no difference.
+func codeHash(code string) string {
 	plain := strings.Map(func(r rune) rune {
 		if r == '-' || r == ' ' {
 			return -1
@@ -65,17 +65,17 @@ func (s *Service) Join(ctx context.Context, code, name string, key []byte) (ed25
 	if err != nil {
 		return nil, err
 	}
-	if err := s.cfg.Registry.Join(ctx, hash(code), stored.Node{Name: name, Key: key, JoinedAt: time.Now()}); err != nil {
+	if err := s.cfg.Registry.Join(ctx, codeHash(code), stored.Node{Name: name, Key: key, JoinedAt: time.Now()}); err != nil {
 		return nil, err
 	}
 	s.emit(nodeChanged, name, "", "")
-	s.look()
+	s.requestReload()
 	return own.Public().(ed25519.PublicKey), nil //nolint:forcetypeassert // so it is documented
 }
 
-// Accept accepts a node with all that it offers now, and returns the names of the tools. If digest isn't "", the node must
-// offer what has that digest: see [Node.Digest]. It returns stored.ErrChanged if it offers something else, stored.ErrUnknown
-// and stored.ErrRevoked.
+// Accept accepts a node with everything that it offers now, and returns the names of the tools. If digest isn't "", the
+// node's offer must have that digest: see [Node.Digest]. Its errors are stored.ErrChanged if the offer differs,
+// stored.ErrUnknown and stored.ErrRevoked.
 func (s *Service) Accept(ctx context.Context, name, digest string) ([]string, error) {
 	n, err := s.Find(ctx, name)
 	if err != nil {
@@ -92,11 +92,11 @@ func (s *Service) Accept(ctx context.Context, name, digest string) ([]string, er
 		return nil, err
 	}
 	s.emit(nodeChanged, name, "", "")
-	s.look()
+	s.requestReload()
 	return all, nil
 }
 
-// Digest returns a short text that changes whenever something else would be accepted, or another device.
+// Digest returns a short text that changes whenever the node's offer or its device changes.
 func (n Node) Digest() string {
 	sum := sha256.New()
 	sum.Write(n.Key)
@@ -106,7 +106,7 @@ func (n Node) Digest() string {
 	return hex.EncodeToString(sum.Sum(nil)[:16])
 }
 
-// Revoke revokes a node: its link ends, in whatever process it is, and its key opens no other one.
+// Revoke revokes a node: its link ends, whichever process has it, and its key opens no other link.
 func (s *Service) Revoke(ctx context.Context, name string) error {
 	outcome, err := plainjson.Marshal(nodes.Outcome{Status: nodes.NotRun, Error: tools.Errorf(tools.NotFound, textRevokedUnsent, name)})
 	if err != nil {
@@ -116,30 +116,30 @@ func (s *Service) Revoke(ctx context.Context, name string) error {
 		return err
 	}
 	s.emit(nodeChanged, name, "", "")
-	s.cfg.Over()
-	s.look()
+	s.cfg.WaitOver()
+	s.requestReload()
 	return nil
 }
 
-// announce tells the owners that a node waits to be accepted, or offers tools that wait.
+// announce tells the owners that a node waits to be accepted, or that it offers new tools that wait.
 func (s *Service) announce(ctx context.Context, n stored.Node) {
-	all := open(n)
-	set := all.set()
-	if set != "" { // another device of that name is told of again
+	all := decodeNode(n)
+	set := all.unacceptedSet()
+	if set != "" { // the owners are also told about another device with the same name
 		set = hex.EncodeToString(n.Key) + " " + set
 	}
 	switch {
 	case set == "":
 	case n.State == stored.Waiting && n.IsKeyless():
-		s.cfg.Tell(ctx, n.Name, set, fmt.Sprintf(textHeard, n.Name))
+		s.cfg.TellOwners(ctx, n.Name, set, fmt.Sprintf(textHeard, n.Name))
 	case n.State == stored.Waiting:
-		s.cfg.Tell(ctx, n.Name, set, fmt.Sprintf(textWaiting, n.Name, tools.Clip(all.Offer.Platform, 40)))
+		s.cfg.TellOwners(ctx, n.Name, set, fmt.Sprintf(textNodeWaiting, n.Name, tools.Clip(all.Offer.Platform, 40)))
 	default:
-		list := make([]string, len(all.Aside))
-		for i, t := range all.Aside {
+		list := make([]string, len(all.Unaccepted))
+		for i, t := range all.Unaccepted {
 			list[i] = t.Name
 		}
-		s.cfg.Tell(ctx, n.Name, set, fmt.Sprintf(textMore, n.Name, tools.Clip(strings.Join(list, ", "), 500)))
+		s.cfg.TellOwners(ctx, n.Name, set, fmt.Sprintf(textNewTools, n.Name, tools.Clip(strings.Join(list, ", "), 500)))
 	}
 }
 

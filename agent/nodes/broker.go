@@ -15,68 +15,71 @@ import (
 	"parley/tools/nodes/mqtt"
 )
 
-// Edges stores the nodes that have no key: edge agents at a broker.
+// Edges stores the nodes that have no key: edge agents at an MQTT broker.
 type Edges interface {
-	// Discover records that an edge agent was heard, and what it offers, and returns its node; unless process is "", that
-	// process can reach it now. It returns nodes.ErrTaken, nodes.ErrRevoked and nodes.ErrFull.
+	// Discover records that an edge agent was heard, and what it offers, and returns its node. It also records that
+	// process can reach it now, unless process is "". Its errors are nodes.ErrTaken, nodes.ErrRevoked and
+	// nodes.ErrFull.
 	Discover(ctx context.Context, name, process string, offer json.RawMessage, now time.Time) (stored.Node, error)
-	// OpenWithoutKey returns those calls that have not ended and were given to an edge agent of that name, in the order in
-	// which they were made. Calls of a device with a key are never among them, although it may have the name now.
+	// OpenWithoutKey returns the calls to an edge agent of that name that have not ended, in the order in which they
+	// were made. It leaves out calls to a device with a key, although that device may have the name now.
 	OpenWithoutKey(ctx context.Context, node string) ([]stored.Call, error)
 }
 
-// A BrokerConfig says where edge agents are, and how they are treated.
+// A BrokerConfig says where the broker is, and how its edge agents are treated.
 type BrokerConfig struct {
 	Server mqtt.Server
 	Edges  Edges
-	// May reports whether a node may have a name; nothing else of the server uses it.
-	May func(name string) bool
-	// Tools returns the tools that the operator lists for an edge agent; nil means those that it names itself.
+	// MayHaveName reports whether a node may have a name: not if another part of the server uses it.
+	MayHaveName func(name string) bool
+	// Tools returns the tools that the operator lists for an edge agent; nil means the tools that the agent lists
+	// itself.
 	Tools  func(name string) []string
 	Timing EdgeTiming
 }
 
-// EdgeTiming says how long edge agents are waited for. What is zero has its default.
+// EdgeTiming says how long to wait for edge agents. Zero fields have defaults.
 type EdgeTiming struct {
 	// Call is how long a call may take.
 	Call time.Duration
 	// Silence is how long an edge agent may be silent before it counts as away.
 	Silence time.Duration
-	// Late is how long after its time a call may still be reported. As long as an agent does not say which call a report is
-	// of, it gets no other call of the same tool.
-	Late time.Duration
+	// LateReport is how long after a call's time its result may still arrive. Until then, an agent whose results don't
+	// name their calls gets no other call of the same tool.
+	LateReport time.Duration
 }
 
 const (
-	edgeSilence = 3 * time.Minute
-	edgeLate    = 10 * time.Minute
-	maxEdges    = 512 // how many names a process looks after: it ignores others
-	redialLeast = time.Second
-	redialMost  = 30 * time.Second
+	edgeSilence    = 3 * time.Minute
+	edgeLateReport = 10 * time.Minute
+	maxEdges       = 512 // how many edge agents a process serves; it ignores others
+	minRedialDelay = time.Second
+	maxRedialDelay = 30 * time.Second
 )
 
-// A broker is a connection to a broker, over and over again, and the edge agents that were heard there.
+// A broker keeps a connection to a broker open, and has the edge agents that were heard there.
 type broker struct {
 	*Service
-	cfg       BrokerConfig
-	strangers *rate.Limiter // how often a name is looked at that was not heard before
+	cfg          BrokerConfig
+	newNameLimit *rate.Limiter // limits how often new names are looked up
 
 	mu      sync.Mutex
 	conn    *mqtt.Conn // nil while there is none
 	edges   map[string]*edge
 	ignored map[string]bool // names that were logged
 	closed  bool            // no more edges are added
-	serving sync.WaitGroup  // the edges; it grows only under mu, while closed is false
+	serving sync.WaitGroup  // counts the running edges; it grows only under mu, while closed is false
 }
 
-// ServeBroker connects to a broker, records which edge agents are there, and gives them their calls, until ctx is done. Run says
-// meanwhile that this process can reach them. Only one process of the fleet may do so at a time. What it has recorded stays: the next one goes on with it, and a process that
-// nobody follows counts its agents as away after nodes.LinkLifetime.
+// ServeBroker connects to a broker, records which edge agents are there, and gives them their calls, until ctx is done.
+// Meanwhile, Run records that this process can reach them. Only one process of the fleet may do so at a time. The
+// records stay, and the next process continues with them. If there is none, the agents count as away after
+// nodes.LinkLifetime.
 func (s *Service) ServeBroker(ctx context.Context, c BrokerConfig) error {
-	c.Timing.Call, c.Timing.Silence, c.Timing.Late = cmp.Or(c.Timing.Call, mqtt.Timeout), cmp.Or(c.Timing.Silence, edgeSilence), cmp.Or(c.Timing.Late, edgeLate)
-	b := &broker{Service: s, cfg: c, strangers: rate.NewLimiter(5, 50), edges: map[string]*edge{}, ignored: map[string]bool{}}
+	c.Timing.Call, c.Timing.Silence, c.Timing.LateReport = cmp.Or(c.Timing.Call, mqtt.Timeout), cmp.Or(c.Timing.Silence, edgeSilence), cmp.Or(c.Timing.LateReport, edgeLateReport)
+	b := &broker{Service: s, cfg: c, newNameLimit: rate.NewLimiter(5, 50), edges: map[string]*edge{}, ignored: map[string]bool{}}
 	defer s.followEdges(b)()
-	if b.adopt(ctx) {
+	if b.takeOverEdges(ctx) {
 		b.keepConnected(ctx)
 	}
 	b.mu.Lock()
@@ -86,7 +89,7 @@ func (s *Service) ServeBroker(ctx context.Context, c BrokerConfig) error {
 	return nil
 }
 
-// followEdges has the bells of the fleet ring for the edge agents of a broker, until the returned function is called.
+// followEdges passes the fleet's notifications on to a broker's edge agents, until the returned function is called.
 func (s *Service) followEdges(b *broker) (stop func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,7 +101,7 @@ func (s *Service) followEdges(b *broker) (stop func()) {
 	}
 }
 
-// edge returns an edge agent; nil if this process doesn't look after one of that name.
+// edge returns an edge agent; nil if this process doesn't serve one of that name.
 func (b *broker) edge(name string) *edge {
 	if b == nil {
 		return nil
@@ -108,8 +111,8 @@ func (b *broker) edge(name string) *edge {
 	return b.edges[name]
 }
 
-// all returns the edge agents that this process looks after.
-func (b *broker) all() (all []*edge) {
+// allEdges returns the edge agents that this process serves.
+func (b *broker) allEdges() (all []*edge) {
 	if b == nil {
 		return nil
 	}
@@ -121,30 +124,29 @@ func (b *broker) all() (all []*edge) {
 	return all
 }
 
-// adopt looks after the edge agents that are recorded. Those that another process could reach a moment ago are taken over, so
-// that calls which were not sent are sent, although the agents may not say anything for a while. It returns false if ctx is
-// done.
-func (b *broker) adopt(ctx context.Context) bool {
+// takeOverEdges serves the recorded edge agents, including those that another process reached until now. So calls that
+// were not sent yet are sent, although the agents may send nothing for a while. It returns false if ctx is done.
+func (b *broker) takeOverEdges(ctx context.Context) bool {
 	for {
 		all, err := b.List(ctx)
 		if err == nil {
 			for _, n := range all {
 				if n.IsKeyless() {
 					b.mu.Lock()
-					b.add(ctx, n.Name, n)
+					b.addEdge(ctx, n.Name, n)
 					b.mu.Unlock()
 				}
 			}
 			return ctx.Err() == nil
 		}
-		if !b.pause(ctx, storeAgain) {
+		if !b.pause(ctx, storeRetryDelay) {
 			return false
 		}
 		b.Service.cfg.Log.Warn("the edge agents that are known cannot be read; trying again", slog.Any("error", err))
 	}
 }
 
-// pause waits. It returns false if ctx is done.
+// pause waits for a time. It returns false if ctx is done.
 func (b *broker) pause(ctx context.Context, wait time.Duration) bool {
 	select {
 	case <-time.After(wait):
@@ -154,8 +156,8 @@ func (b *broker) pause(ctx context.Context, wait time.Duration) bool {
 	}
 }
 
-// add looks after one more edge agent. The caller holds mu.
-func (b *broker) add(ctx context.Context, name string, n Node) *edge {
+// addEdge starts to serve an edge agent. The caller holds mu.
+func (b *broker) addEdge(ctx context.Context, name string, n Node) *edge {
 	e := newEdge(b, name, n)
 	b.edges[name] = e
 	b.serving.Go(func() { e.run(ctx) })
@@ -165,17 +167,17 @@ func (b *broker) add(ctx context.Context, name string, n Node) *edge {
 // keepConnected connects to the broker whenever there is no connection, until ctx is done.
 func (b *broker) keepConnected(ctx context.Context) {
 	log := b.Service.cfg.Log
-	for wait := redialLeast; ctx.Err() == nil; {
-		conn, err := b.cfg.Server.Dial(ctx, func(m mqtt.Message) { b.hear(ctx, m) })
+	for wait := minRedialDelay; ctx.Err() == nil; {
+		conn, err := b.cfg.Server.Dial(ctx, func(m mqtt.Message) { b.receive(ctx, m) })
 		if err != nil {
 			if ctx.Err() == nil {
 				log.Warn("the MQTT broker cannot be reached; trying again", slog.Any("error", err))
 			}
 			b.pause(ctx, wait)
-			wait = min(2*wait, redialMost)
+			wait = min(2*wait, maxRedialDelay)
 			continue
 		}
-		wait = redialLeast
+		wait = minRedialDelay
 		log.Info("connected to the MQTT broker")
 		b.setConnection(conn)
 		select {
@@ -185,17 +187,17 @@ func (b *broker) keepConnected(ctx context.Context) {
 		}
 		b.setConnection(nil)
 		conn.Close()
-		b.pause(ctx, redialLeast)
+		b.pause(ctx, minRedialDelay)
 	}
 }
 
-// setConnection makes a connection the one that calls are sent over; nil means that there is none.
+// setConnection sets the connection over which calls are sent; nil means that there is none.
 func (b *broker) setConnection(conn *mqtt.Conn) {
 	b.mu.Lock()
 	b.conn = conn
 	b.mu.Unlock()
-	for _, e := range b.all() {
-		poke(e.bell)
+	for _, e := range b.allEdges() {
+		notify(e.bell)
 	}
 }
 
@@ -206,38 +208,38 @@ func (b *broker) connection() *mqtt.Conn {
 	return b.conn
 }
 
-// hear hands what an edge agent says to whoever looks after it. It never waits: what is too much is dropped.
-func (b *broker) hear(ctx context.Context, m mqtt.Message) {
+// receive passes a message on to its edge agent. It never waits: if there are too many messages, it drops some.
+func (b *broker) receive(ctx context.Context, m mqtt.Message) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e := b.edges[m.Agent]
 	if e == nil {
-		if m.Kind == mqtt.Reports || b.closed || ctx.Err() != nil || !b.mayAdd(m.Agent) {
+		if m.Kind == mqtt.KindReports || b.closed || ctx.Err() != nil || !b.mayAdd(m.Agent) {
 			return
 		}
-		e = b.add(ctx, m.Agent, Node{})
+		e = b.addEdge(ctx, m.Agent, Node{})
 	}
-	e.post(m)
+	e.enqueue(m)
 }
 
-// mayAdd reports whether this process may look after one more edge agent. It logs once that an agent is ignored because
-// no node can have its name. The caller holds mu.
+// mayAdd reports whether this process may serve one more edge agent. It logs once that an agent is ignored because no
+// node can have its name. The caller holds mu.
 func (b *broker) mayAdd(name string) bool {
-	if !b.strangers.Allow() {
+	if !b.newNameLimit.Allow() {
 		return false
 	}
-	if regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`).MatchString(name) && b.cfg.May(name) {
+	if regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`).MatchString(name) && b.cfg.MayHaveName(name) {
 		return len(b.edges) < maxEdges
 	}
 	if !b.ignored[name] && len(b.ignored) < maxEdges {
 		b.ignored[name] = true
-		b.Service.cfg.Log.Warn("an edge agent is ignored, because no node can have its name", slog.String("agent", cut(name)))
+		b.Service.cfg.Log.Warn("an edge agent is ignored, because no node can have its name", slog.String("agent", clipName(name)))
 	}
 	return false
 }
 
-// forget looks after an edge agent no longer.
-func (b *broker) forget(name string) {
+// removeEdge stops serving an edge agent.
+func (b *broker) removeEdge(name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.edges, name)

@@ -19,65 +19,67 @@ import (
 
 var _ nodes.Backend = (*Service)(nil)
 
-// CallID returns the id of the call that a tool call gives to a node: the same for every attempt.
+// CallID returns the id of the node call for a tool call. It is the same for every attempt.
 func CallID(session, key string) string {
 	sum := sha256.Sum256([]byte(session + "\x00" + key))
 	return hex.EncodeToString(sum[:16])
 }
 
-// outcomeGrace is how much longer than a call may take its outcome is waited for, and how long a node has to end a call that
-// was given up.
+// outcomeGrace is how long to wait for a call's outcome after its time is over, and how long a node has to end a call
+// that was given up.
 const outcomeGrace = 5 * time.Second
 
-// countedAway is how a call is counted that was not given because its node is away; any other is counted by its status.
-const countedAway = "away"
+// resultAway is the result in metrics of a call that was not sent because its node is away. The result of any other
+// call is its status.
+const resultAway = "away"
 
 // Call implements nodes.Backend.
 func (s *Service) Call(ctx context.Context, node, tool string, args json.RawMessage, call tools.Call) (nodes.Outcome, error) {
 	began := time.Now()
-	a := &attempt{Service: s, id: CallID(call.Session, call.Key), asked: node, of: call}
+	a := &attempt{Service: s, id: CallID(call.Session, call.Key), requestedNode: node, toolCall: call}
 	a.waiter = s.waiting.add(a.id, call.Progress)
 	defer s.waiting.remove(a.id, a.waiter)
-	if err := a.give(ctx, node, tool, args, call); err != nil {
+	if err := a.chooseAndRecord(ctx, node, tool, args, call); err != nil {
 		_, waits := errors.AsType[*tools.Postponed](err)
-		if known, ok := errors.AsType[*tools.Error](err); ok && known.Code == tools.NodeAway && a.node != "" && !waits {
-			s.cfg.Count(a.node, countedAway, time.Since(began))
+		if known, ok := errors.AsType[*tools.Error](err); ok && known.Code == tools.NodeAway && a.allowedNode != "" && !waits {
+			s.cfg.CountCall(a.allowedNode, resultAway, time.Since(began))
 		}
 		return nodes.Outcome{}, err
 	}
 	out, err := a.await(ctx)
-	out.Node, out.Trusted = a.call.Node, a.isOwn(out) || s.trusts(ctx, a.call.Node)
+	out.Node, out.Trusted = a.call.Node, a.isServersOutcome(out) || s.trusts(ctx, a.call.Node)
 	if err == nil {
-		s.cfg.Count(out.Node, string(out.Status), time.Since(began))
+		s.cfg.CountCall(out.Node, string(out.Status), time.Since(began))
 	}
 	return out, err
 }
 
-// An attempt is one attempt, in this process, at a tool call that a node runs. The first one gives the call to the node,
+// An attempt is one attempt of this process at a tool call that a node runs. The first one gives the call to the node,
 // and each waits for its outcome.
 type attempt struct {
 	*Service
-	id     string
-	waiter *waiter
-	asked  string      // the node as the model has named it, or any: and a capability
-	node   string      // that was named, if it is one that may be used
-	call   stored.Call // as it was recorded when it was last looked at
-	pure   bool        // its tool says that it is
-	of     tools.Call
-	// withdrawn is set if the call may have been withdrawn, but the store's answer was lost: what to return if it is gone.
+	id            string
+	waiter        *waiter
+	requestedNode string      // as the model has named it: a node, or any: and a capability
+	allowedNode   string      // the node that the model has named, if the agent may use it
+	call          stored.Call // as the store had it when it was last read
+	hasPureTool   bool        // the tool says that it is pure
+	toolCall      tools.Call
+	// withdrawn is set if the call may have been withdrawn, but the store's answer was lost. It is the error to return
+	// if the call is gone.
 	withdrawn error
 }
 
-// give chooses a node and records the call for it, unless the call is known. It refuses the call if the fleet
-// isn't ready for calls, if its arguments are too large, or if no node can run it; if the node that was named is away, the
-// call may be postponed instead (see away).
-func (a *attempt) give(ctx context.Context, node, tool string, args json.RawMessage, call tools.Call) (err error) {
+// chooseAndRecord chooses a node and records the call for it, unless the call is known. It returns an error if the
+// fleet isn't ready for calls, if the arguments are too large, or if no node can run the call. If the named node is
+// away, the call may be postponed instead (see awayError).
+func (a *attempt) chooseAndRecord(ctx context.Context, node, tool string, args json.RawMessage, call tools.Call) (err error) {
 	a.call, err = a.cfg.Calls.Call(ctx, a.id)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err == nil:
-		a.pure = a.isPure(a.call)
+		a.hasPureTool = a.isPure(a.call)
 		return nil
 	case !errors.Is(err, stored.ErrUnknown):
 		return a.storeFailed(err)
@@ -91,7 +93,7 @@ func (a *attempt) give(ctx context.Context, node, tool string, args json.RawMess
 		return tools.Errorf(tools.InvalidArgs, textArgsTooLarge, nodes.MaxResult)
 	}
 	to, t, err := a.choose(ctx, node, tool, call)
-	a.node, a.pure = to, t.Pure
+	a.allowedNode, a.hasPureTool = to, t.Pure
 	if err != nil {
 		return err
 	}
@@ -100,8 +102,8 @@ func (a *attempt) give(ctx context.Context, node, tool string, args json.RawMess
 	})
 }
 
-// record records the call. If the store fails, it is not known whether the call is recorded, and whoever has the link may
-// send it: so record tries again as long as the call may take.
+// record records the call. If the store fails, the call may have been recorded and sent, so record tries again as long
+// as the call may take.
 func (a *attempt) record(ctx context.Context, c stored.Call) (err error) {
 	late := time.Now().Add(c.Timeout)
 	l, process := linkTo(a.Service, c.Node), ""
@@ -121,7 +123,7 @@ func (a *attempt) record(ctx context.Context, c stored.Call) (err error) {
 		case errors.Is(err, sessions.ErrNotFound):
 			return tools.Errorf(tools.Cancelled, textErased)
 		case errors.Is(err, stored.ErrUnknown), errors.Is(err, stored.ErrRevoked):
-			return tools.Errorf(tools.NotFound, textGone, c.Node)
+			return tools.Errorf(tools.NotFound, textRemoved, c.Node)
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case time.Now().After(late):
@@ -129,7 +131,7 @@ func (a *attempt) record(ctx context.Context, c stored.Call) (err error) {
 		}
 		a.cfg.Log.Warn("a call for a node cannot be recorded; trying again", slog.String("node", c.Node), slog.Any("error", err))
 		select {
-		case <-time.After(storeAgain):
+		case <-time.After(storeRetryDelay):
 		case <-ctx.Done():
 		}
 	}
@@ -138,19 +140,19 @@ func (a *attempt) record(ctx context.Context, c stored.Call) (err error) {
 // storeFailed logs that the store has failed before anything was done, and returns the error for the model.
 func (s *Service) storeFailed(err error) error {
 	s.cfg.Log.Warn("what is known of nodes cannot be read", slog.Any("error", err))
-	return tools.Errorf(tools.ExecutionFailed, textStore)
+	return tools.Errorf(tools.ExecutionFailed, textStoreFailed)
 }
 
-// isOwn reports whether the server itself says how the call ended, because the node has said nothing.
-func (a *attempt) isOwn(out nodes.Outcome) bool {
+// isServersOutcome reports whether the outcome comes from the server, because the node has reported none.
+func (a *attempt) isServersOutcome(out nodes.Outcome) bool {
 	return out.Status != nodes.Done && (!a.hasEnded() || a.call.SentAt.IsZero())
 }
 
-// hasEnded reports whether the outcome is recorded.
+// hasEnded reports whether the call's outcome is recorded.
 func (a *attempt) hasEnded() bool { return !a.call.Ended.IsZero() }
 
-// await waits for the outcome of the call. As long as the call was not sent, it rings again and again: a lost event costs
-// seconds.
+// await waits for the outcome of the call. Until the call is sent, it notifies the link's process again and again,
+// because an event may get lost.
 func (a *attempt) await(ctx context.Context) (nodes.Outcome, error) {
 	limit := a.call.Timeout + outcomeGrace
 	if a.call.Cancelled {
@@ -158,7 +160,7 @@ func (a *attempt) await(ctx context.Context) (nodes.Outcome, error) {
 	}
 	late := time.NewTimer(limit)
 	defer late.Stop()
-	again := time.NewTicker(lookAgain)
+	again := time.NewTicker(recheckEvery)
 	defer again.Stop()
 	for !a.hasEnded() {
 		if a.call.SentAt.IsZero() {
@@ -188,33 +190,33 @@ func (a *attempt) await(ctx context.Context) (nodes.Outcome, error) {
 			return nodes.Outcome{}, later
 		}
 	}
-	return decode(a.call), nil
+	return decodeOutcome(a.call), nil
 }
 
-// postpone withdraws a call that was not sent because its node has gone away, and returns the *tools.Postponed; nil if the
-// call goes on as before.
+// postpone withdraws a call that was not sent because its node has gone away, and returns the *tools.Postponed; nil if
+// the call continues.
 func (a *attempt) postpone(ctx context.Context) error {
-	if a.cfg.Wait(a.call.Node) <= 0 || a.hasEnded() || !a.call.SentAt.IsZero() || a.call.Cancelled {
+	if a.cfg.WaitTime(a.call.Node) <= 0 || a.hasEnded() || !a.call.SentAt.IsZero() || a.call.Cancelled {
 		return nil
 	}
 	n, err := a.cfg.Registry.Node(ctx, a.call.Node)
 	if err != nil || n.Process != "" || n.State != stored.Accepted {
-		return nil //nolint:nilerr // the next time
+		return nil //nolint:nilerr // try again at the next notification
 	}
-	lost := open(n)
+	lost := decodeNode(n)
 	could := []Node{lost}
-	if capability, isAny := strings.CutPrefix(a.asked, nodes.Any); isAny {
-		all, err := a.usable(ctx, a.of)
+	if capability, isAny := strings.CutPrefix(a.requestedNode, nodes.AnyPrefix); isAny {
+		all, err := a.usableNodes(ctx, a.toolCall)
 		if err != nil {
-			return nil //nolint:nilerr // the next time
+			return nil //nolint:nilerr // try again at the next notification
 		}
-		could = withTool(all, capability, a.call.Tool)
+		could = nodesWithTool(all, capability, a.call.Tool)
 	}
-	later, ok := errors.AsType[*tools.Postponed](a.cfg.away(could, a.of, tools.Errorf(tools.NodeAway, textAway, lost.Name, sinceText(lost.LinkChanged))))
+	later, ok := errors.AsType[*tools.Postponed](a.cfg.awayError(could, a.toolCall, tools.Errorf(tools.NodeAway, textNodeAway, lost.Name, sinceText(lost.LinkChanged))))
 	if !ok {
 		return nil
 	}
-	if a.of.CheckLease != nil && a.of.CheckLease(ctx) != nil { // another process may wait for it
+	if a.toolCall.CheckLease != nil && a.toolCall.CheckLease(ctx) != nil { // another process may be waiting for the call by now
 		return nil
 	}
 	withdrawn, err := a.cfg.Calls.Withdraw(ctx, a.id)
@@ -223,14 +225,14 @@ func (a *attempt) postpone(ctx context.Context) error {
 		a.withdrawn = later
 		return nil
 	}
-	if !withdrawn { // it was sent after all
+	if !withdrawn { // the call was sent after all
 		return nil
 	}
 	return later
 }
 
-// reread reads the call as it is recorded now; if it cannot be read, it is as it was. If it is gone, the error says that it was
-// erased, for the model, or is withdrawn.
+// reread reads the call's record again. If that fails, the call stays as it was. If the record is gone, the error says
+// that the call was erased, or it is withdrawn.
 func (a *attempt) reread(ctx context.Context) error {
 	now, err := a.cfg.Calls.Call(ctx, a.id)
 	switch {
@@ -246,7 +248,8 @@ func (a *attempt) reread(ctx context.Context) error {
 	return nil
 }
 
-// trusts reports whether what a node returns is trusted. A node without a key never is: anybody at its broker may speak for it.
+// trusts reports whether results of a node are trusted. Those of a node without a key never are, because anybody at its
+// broker may send them.
 func (s *Service) trusts(ctx context.Context, node string) bool {
 	if !s.cfg.Trusted(node) {
 		return false
@@ -261,7 +264,7 @@ func (s *Service) isRevoked(ctx context.Context, node string) bool {
 	return err == nil && n.State == stored.Revoked
 }
 
-// ring tells the process that has the node's link that a call waits there.
+// ring tells the process that has the node's link that a call waits for the node.
 func (s *Service) ring(c stored.Call) {
 	if l := linkTo(s, c.Node); l != nil {
 		l.ring()
@@ -269,14 +272,14 @@ func (s *Service) ring(c stored.Call) {
 	s.emit(callWaits, c.Node, c.ID, "")
 }
 
-// isGivenUp reports whether ctx has ended because nobody wants the outcome anymore, or because it took too long.
+// isGivenUp reports whether ctx has ended because the outcome isn't wanted anymore, or because the call took too long.
 func isGivenUp(ctx context.Context) bool {
 	cause := context.Cause(ctx)
 	return errors.Is(cause, tools.ErrUnwanted) || errors.Is(cause, context.DeadlineExceeded)
 }
 
-// giveUp ends the call, whose outcome is not waited for any longer. The node is told to end it, and has a moment to say
-// how it has ended.
+// giveUp ends a call whose outcome isn't wanted anymore. The node is told to end it, and has a moment to report the
+// outcome.
 func (a *attempt) giveUp(ctx context.Context) (nodes.Outcome, error) {
 	stopped := errors.Is(context.Cause(ctx), tools.ErrUnwanted)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), outcomeGrace)
@@ -284,9 +287,9 @@ func (a *attempt) giveUp(ctx context.Context) (nodes.Outcome, error) {
 	if err := a.cancel(ctx, stopped); err != nil {
 		return nodes.Outcome{}, err
 	}
-	again := time.NewTicker(lookAgain)
+	again := time.NewTicker(recheckEvery)
 	defer again.Stop()
-	for !a.hasEnded() && ctx.Err() == nil && !(stopped && a.pure) {
+	for !a.hasEnded() && ctx.Err() == nil && !(stopped && a.hasPureTool) {
 		a.ring(a.call)
 		select {
 		case <-a.waiter.bell:
@@ -305,7 +308,7 @@ func (a *attempt) giveUp(ctx context.Context) (nodes.Outcome, error) {
 	case !a.hasEnded():
 		return a.lost(textNoAnswer), nil
 	}
-	return decode(a.call), nil
+	return decodeOutcome(a.call), nil
 }
 
 // cancel ends the call if it was never sent, and records that it is cancelled otherwise.
@@ -327,17 +330,17 @@ func (a *attempt) cancel(ctx context.Context, stopped bool) error {
 	return nil
 }
 
-// lost returns the outcome of a call that was sent and of which nothing more was heard. It is not recorded: if the node
-// comes back, it tells what has become of the call.
+// lost returns the outcome of a call that was sent and never reported. The outcome is not recorded: if the node comes
+// back, it reports the real one.
 func (a *attempt) lost(why string) nodes.Outcome {
-	if a.pure {
+	if a.hasPureTool {
 		return nodes.Outcome{Status: nodes.Failed, Error: tools.Errorf(tools.Timeout, textPureLost, a.call.Tool, a.call.Node)}
 	}
 	return nodes.Outcome{Status: nodes.Unknown, Error: tools.Errorf(tools.OutcomeUnknown, why, a.call.Tool, a.call.Node)}
 }
 
-// decode returns the recorded outcome of a call.
-func decode(c stored.Call) (out nodes.Outcome) {
+// decodeOutcome returns the recorded outcome of a call.
+func decodeOutcome(c stored.Call) (out nodes.Outcome) {
 	if err := json.Unmarshal(c.Outcome, &out); err != nil { // another release has written it
 		return nodes.Outcome{Status: nodes.Unknown, Error: tools.Errorf(tools.OutcomeUnknown, textUnreadable, c.Tool, c.Node)}
 	}

@@ -12,44 +12,45 @@ import (
 	"parley/tools/nodes"
 )
 
-// choose returns the node that is to run a call of a tool, and the tool. Its error is for the model: nothing was done. If
-// the node that was named is away, it is returned as well.
+// choose returns the node and the tool for a call. Its error is for the model: nothing was done. If the named node is
+// away, choose returns the node along with the error.
 func (s *Service) choose(ctx context.Context, node, tool string, call tools.Call) (string, nodes.Tool, error) {
-	capability, isAny := strings.CutPrefix(node, nodes.Any)
+	capability, isAny := strings.CutPrefix(node, nodes.AnyPrefix)
 	n, err := Node{}, stored.ErrUnknown
-	if !isAny { // alone: there may be a thousand nodes
+	if !isAny { // read only this node, because there may be a thousand
 		n, err = s.Find(ctx, node)
 	}
 	if err != nil && !errors.Is(err, stored.ErrUnknown) {
 		return "", nodes.Tool{}, s.storeFailed(err)
 	}
-	if err != nil || n.State != stored.Accepted || !s.cfg.May(call, n.Name) {
-		all, err := s.usable(ctx, call)
+	if err != nil || n.State != stored.Accepted || !s.cfg.MayUse(call, n.Name) {
+		all, err := s.usableNodes(ctx, call)
 		switch {
 		case err != nil:
 			return "", nodes.Tool{}, err
 		case isAny:
-			return s.chooseAny(ctx, withTool(all, capability, tool), call, capability, tool)
+			return s.chooseAny(ctx, nodesWithTool(all, capability, tool), call, capability, tool)
 		}
-		return "", nodes.Tool{}, tools.Errorf(tools.NotFound, textNoSuchNode, tools.Clip(node, 64), names(all))
+		return "", nodes.Tool{}, tools.Errorf(tools.NotFound, textNoSuchNode, tools.Clip(node, 64), nameList(all))
 	}
 	t, has := n.tool(tool)
 	switch {
 	case !has:
 		return "", t, tools.Errorf(tools.NotFound, textNoSuchTool, n.Name, tools.Clip(tool, 64))
 	case n.Process == "":
-		return n.Name, t, s.cfg.away([]Node{n}, call, tools.Errorf(tools.NodeAway, textAway, n.Name, sinceText(n.LinkChanged)))
+		return n.Name, t, s.cfg.awayError([]Node{n}, call, tools.Errorf(tools.NodeAway, textNodeAway, n.Name, sinceText(n.LinkChanged)))
 	}
 	return n.Name, t, nil
 }
 
-// away returns the error of a call if the nodes that could run it are away. If turns wait for some of these, the call is
-// postponed until the first of them is back, for the longest of their times, counted from the first attempt.
-func (c *Config) away(all []Node, call tools.Call, failed *tools.Error) error {
+// awayError returns the error of a call if the nodes that could run it are away. If turns wait for some of these nodes,
+// the call is postponed until the first one is back, or until the longest of their wait times is over, counted from the
+// first attempt.
+func (c *Config) awayError(all []Node, call tools.Call, failed *tools.Error) error {
 	var waitedFor []Node
 	var longest time.Duration
 	for _, n := range all {
-		if wait := c.Wait(n.Name); wait > 0 {
+		if wait := c.WaitTime(n.Name); wait > 0 {
 			waitedFor, longest = append(waitedFor, n), max(longest, wait)
 		}
 	}
@@ -63,19 +64,19 @@ func (c *Config) away(all []Node, call tools.Call, failed *tools.Error) error {
 	later := &tools.Postponed{Node: waitedFor[0].Name, Since: waitedFor[0].LinkChanged, Until: until, Failed: failed}
 	if len(waitedFor) > 1 {
 		for _, n := range waitedFor {
-			later.OneOf = append(later.OneOf, n.Name)
+			later.Alternatives = append(later.Alternatives, n.Name)
 		}
 	}
 	return later
 }
 
-// withTool returns those of some nodes that have a capability and a tool.
-func withTool(all []Node, capability, tool string) []Node {
+// nodesWithTool returns those of some nodes that have a capability and a tool.
+func nodesWithTool(all []Node, capability, tool string) []Node {
 	return slices.DeleteFunc(all, func(n Node) bool { _, has := n.tool(tool); return !has || !n.has(capability) })
 }
 
-// chooseAny returns the least busy of those nodes that are here, of all that have a capability and a tool. If all are away, the
-// call may be postponed instead.
+// chooseAny returns the least busy node that is here, of all nodes with the capability and the tool. If all are away,
+// the call may be postponed instead.
 func (s *Service) chooseAny(ctx context.Context, all []Node, call tools.Call, capability, tool string) (name string, t nodes.Tool, err error) {
 	least := 0
 	for _, n := range all {
@@ -95,13 +96,13 @@ func (s *Service) chooseAny(ctx context.Context, all []Node, call tools.Call, ca
 	case name != "":
 		return name, t, nil
 	case len(all) > 0:
-		return "", t, s.cfg.away(all, call, tools.Errorf(tools.NodeAway, textAllAway, names(all)))
+		return "", t, s.cfg.awayError(all, call, tools.Errorf(tools.NodeAway, textAllAway, nameList(all)))
 	}
-	return "", t, tools.Errorf(tools.NotFound, textNobodyHas, tools.Clip(capability, 64), tools.Clip(tool, 64))
+	return "", t, tools.Errorf(tools.NotFound, textNoNodeHas, tools.Clip(capability, 64), tools.Clip(tool, 64))
 }
 
-// names lists the names of nodes for a model.
-func names(all []Node) string {
+// nameList lists the names of nodes for a model.
+func nameList(all []Node) string {
 	if len(all) == 0 {
 		return "none"
 	}

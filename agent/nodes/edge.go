@@ -16,53 +16,53 @@ import (
 	"parley/tools/plainjson"
 )
 
-// What an edge agent may say: so many reports a second, and so many at once, and as many other messages. A change of what it
-// offers is stored, and so may come less often. What is more is dropped. Reports are apart, so that an agent which says too
-// often that it lives loses none.
+// Limits on messages of an edge agent: so many reports a second, so many at once, and as many other messages. Changes
+// of its offer are stored, so they may come less often. Messages beyond a limit are dropped. Reports have a limit of
+// their own, so an agent that sends too many signs of life loses no report.
 const (
-	edgeRate       = 10
-	edgeBurst      = 40
-	edgeInbox      = 16 // messages that wait
-	edgeOfferEvery = 10 * time.Second
-	edgeOfferBurst = 3
-	edgeRefused    = time.Minute // how long an agent is ignored whose name it can't have
-	edgeLookAgain  = 30 * time.Second
+	edgeRate         = 10
+	edgeBurst        = 40
+	edgeInbox        = 16 // messages that wait
+	edgeOfferEvery   = 10 * time.Second
+	edgeOfferBurst   = 3
+	edgeRefusedFor   = time.Minute // how long an agent with an invalid name is ignored
+	edgeRecheckEvery = 30 * time.Second
 )
 
-// An edge is an edge agent that this process looks after. Its run does all that has to do with the agent, one after another.
+// An edge serves one edge agent for this process. Its run does all work for the agent, one step after another.
 type edge struct {
 	*broker
-	name    string
-	reports inbox
-	others  inbox
-	bell    chan struct{} // has an element if there may be calls to send
-	check   chan struct{} // has an element if the node's record may have changed
-	noted   *rate.Limiter // how often it is logged that the agent says too much
+	name          string
+	reports       inbox
+	otherMessages inbox
+	bell          chan struct{} // has an element if there may be calls to send
+	check         chan struct{} // has an element if the node's record may have changed
+	floodLogLimit *rate.Limiter // limits how often it is logged that the agent sends too much
 
 	// The following belong to run.
-	offers   *rate.Limiter
-	names    []string        // the agent's tools, as it has named them last
-	recorded json.RawMessage // what the store has of what it offers
-	linked   bool            // the store says that this process can reach the agent
-	heard    time.Time       // when the agent last said something
-	refused  time.Time       // until then it is ignored
-	taken    bool            // another process could reach it a moment ago, and this one takes it over
-	tells    bool            // with its last report, the agent has said which call it is of
+	offerLimit       *rate.Limiter
+	toolNames        []string        // the agent's tools, as it has last listed them
+	storedOffer      json.RawMessage // the agent's offer as the store has it
+	isLinked         bool            // the store says that this process can reach the agent
+	lastHeard        time.Time       // when the agent last said something
+	ignoredUntil     time.Time       // the agent's messages are ignored until then
+	takenOver        bool            // another process reached the agent until a moment ago, and this one takes it over
+	reportsNameCalls bool            // the agent's last report has named its call
 }
 
-// An inbox holds what an agent has said and nobody has read.
+// An inbox holds an agent's unread messages.
 type inbox struct {
 	waiting chan mqtt.Message
-	paced   *rate.Limiter
+	limit   *rate.Limiter
 }
 
 func newInbox() inbox {
-	return inbox{waiting: make(chan mqtt.Message, edgeInbox), paced: rate.NewLimiter(edgeRate, edgeBurst)}
+	return inbox{waiting: make(chan mqtt.Message, edgeInbox), limit: rate.NewLimiter(edgeRate, edgeBurst)}
 }
 
-// put adds a message. It returns false if the agent says too much.
+// put adds a message. It returns false if the agent sends too much.
 func (i inbox) put(m mqtt.Message) bool {
-	if !i.paced.Allow() {
+	if !i.limit.Allow() {
 		return false
 	}
 	select {
@@ -73,37 +73,37 @@ func (i inbox) put(m mqtt.Message) bool {
 	}
 }
 
-// newEdge makes an edge; n is what the store has of it.
+// newEdge makes an edge; n is the agent's node in the store.
 func newEdge(b *broker, name string, n Node) *edge {
 	e := &edge{
-		broker: b, name: name, reports: newInbox(), others: newInbox(), bell: make(chan struct{}, 1), check: make(chan struct{}, 1),
-		noted: rate.NewLimiter(rate.Every(time.Minute), 1), offers: rate.NewLimiter(rate.Every(edgeOfferEvery), edgeOfferBurst),
-		recorded: n.Node.Offer, taken: n.Process != "" && n.State != stored.Revoked, heard: time.Now(),
+		broker: b, name: name, reports: newInbox(), otherMessages: newInbox(), bell: make(chan struct{}, 1), check: make(chan struct{}, 1),
+		floodLogLimit: rate.NewLimiter(rate.Every(time.Minute), 1), offerLimit: rate.NewLimiter(rate.Every(edgeOfferEvery), edgeOfferBurst),
+		storedOffer: n.Node.Offer, takenOver: n.Process != "" && n.State != stored.Revoked, lastHeard: time.Now(),
 	}
 	for _, t := range n.Offer.Tools {
-		e.names = append(e.names, t.Name)
+		e.toolNames = append(e.toolNames, t.Name)
 	}
 	return e
 }
 
-// log returns what is logged with.
+// log returns a logger that names the node.
 func (e *edge) log() *slog.Logger { return e.Service.cfg.Log.With(slog.String("node", e.name)) }
 
-// post hands a message to run, unless the agent says too much.
-func (e *edge) post(m mqtt.Message) {
-	to := e.others
-	if m.Kind == mqtt.Reports {
+// enqueue hands a message to run, unless the agent sends too much.
+func (e *edge) enqueue(m mqtt.Message) {
+	to := e.otherMessages
+	if m.Kind == mqtt.KindReports {
 		to = e.reports
 	}
-	if !to.put(m) && e.noted.Allow() {
+	if !to.put(m) && e.floodLogLimit.Allow() {
 		e.log().Warn("messages of an edge agent are dropped, because there are too many")
 	}
 }
 
-// run looks after the agent until ctx is done, or the agent can't be a node.
+// run serves the agent until ctx is done, or the agent can't be a node.
 func (e *edge) run(ctx context.Context) {
-	if e.taken {
-		_ = e.record(ctx, true) // it is logged, and what the agent says next has it recorded
+	if e.takenOver {
+		_ = e.record(ctx, true) // an error is logged, and the agent's next message records it again
 	}
 	wake := time.NewTimer(0)
 	defer wake.Stop()
@@ -112,10 +112,10 @@ func (e *edge) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case m := <-e.reports.waiting:
-			e.hear(ctx, m)
-		case m := <-e.others.waiting:
-			if !e.hear(ctx, m) {
-				e.forget(e.name)
+			e.handle(ctx, m)
+		case m := <-e.otherMessages.waiting:
+			if !e.handle(ctx, m) {
+				e.removeEdge(e.name)
 				return
 			}
 		case <-e.check:
@@ -128,38 +128,39 @@ func (e *edge) run(ctx context.Context) {
 	}
 }
 
-// hear takes what the agent says. It returns false if the agent can't be a node.
-func (e *edge) hear(ctx context.Context, m mqtt.Message) bool {
-	if names, ok := mqtt.Names(m.Payload); ok && m.Kind == mqtt.Capabilities {
-		e.names = names
+// handle handles a message of the agent. It returns false if the agent can't be a node.
+func (e *edge) handle(ctx context.Context, m mqtt.Message) bool {
+	if names, ok := mqtt.Names(m.Payload); ok && m.Kind == mqtt.KindCapabilities {
+		e.toolNames = names
 	}
 	if !m.Retained {
-		e.heard = time.Now()
+		e.lastHeard = time.Now()
 	}
 	if err := e.record(ctx, !m.Retained); errors.Is(err, stored.ErrFull) {
 		return false
 	}
-	if m.Kind == mqtt.Reports && !m.Retained {
-		e.report(ctx, m)
+	if m.Kind == mqtt.KindReports && !m.Retained {
+		e.recordReport(ctx, m)
 	}
 	return true
 }
 
-// record records that this process can reach the agent, if it lives, and what it offers, unless that is recorded.
+// record records that this process can reach the agent, if the agent is alive, and what it offers, unless that is
+// recorded.
 func (e *edge) record(ctx context.Context, lives bool) error {
 	names := e.cfg.Tools(e.name)
 	if names == nil {
-		names = e.names
+		names = e.toolNames
 	}
 	offer, err := plainjson.Marshal(mqtt.OfferOf(names, e.cfg.Timing.Call))
 	if err != nil {
 		return err
 	}
 	process := ""
-	if lives || e.linked {
+	if lives || e.isLinked {
 		process = e.Service.cfg.Process
 	}
-	if (e.linked || !lives) && bytes.Equal(offer, e.recorded) || time.Now().Before(e.refused) || !e.offers.Allow() {
+	if (e.isLinked || !lives) && bytes.Equal(offer, e.storedOffer) || time.Now().Before(e.ignoredUntil) || !e.offerLimit.Allow() {
 		return nil
 	}
 	n, err := e.cfg.Edges.Discover(ctx, e.name, process, offer, time.Now())
@@ -167,58 +168,58 @@ func (e *edge) record(ctx context.Context, lives bool) error {
 		e.refuse(ctx, err)
 		return err
 	}
-	if process != "" && !e.linked {
+	if process != "" && !e.isLinked {
 		e.log().Info("a node is here", slog.String("over", "MQTT"))
 	}
-	e.recorded, e.linked = bytes.Clone(offer), process != ""
+	e.storedOffer, e.isLinked = bytes.Clone(offer), process != ""
 	e.emit(nodeChanged, e.name, "", "")
-	e.Service.cfg.Over()
+	e.Service.cfg.WaitOver()
 	e.announce(ctx, n)
 	return nil
 }
 
 // refuse ignores the agent for a while, because it cannot be recorded.
 func (e *edge) refuse(ctx context.Context, err error) {
-	e.linked, e.refused = false, time.Now().Add(storeAgain)
+	e.isLinked, e.ignoredUntil = false, time.Now().Add(storeRetryDelay)
 	if errors.Is(err, stored.ErrTaken) || errors.Is(err, stored.ErrRevoked) {
-		e.refused = time.Now().Add(edgeRefused)
+		e.ignoredUntil = time.Now().Add(edgeRefusedFor)
 	}
-	if ctx.Err() == nil && e.noted.Allow() {
+	if ctx.Err() == nil && e.floodLogLimit.Allow() {
 		e.log().Warn("an edge agent cannot be recorded", slog.Any("error", err))
 	}
 }
 
-// recheck looks whether this process can still reach the agent: an owner may have revoked or accepted it, or another process
-// may have the broker.
+// recheck checks whether this process can still reach the agent: an owner may have revoked or accepted it, or another
+// process may have the broker.
 func (e *edge) recheck(ctx context.Context) {
 	n, err := e.Service.cfg.Registry.Node(ctx, e.name)
 	if err != nil && !errors.Is(err, stored.ErrUnknown) {
-		return // the next time
+		return // try again at the next check
 	}
 	if err != nil || !n.IsKeyless() || n.State == stored.Revoked || n.Process != e.Service.cfg.Process {
-		e.linked = false
+		e.isLinked = false
 	}
 	if err == nil && n.IsKeyless() && n.State != stored.Revoked {
-		e.refused = time.Time{}
+		e.ignoredUntil = time.Time{}
 	}
 }
 
-// leaveIfSilent records that the agent is away once it has been silent for long.
+// leaveIfSilent records that the agent is away after it has been silent for too long.
 func (e *edge) leaveIfSilent(ctx context.Context) {
-	if !e.linked || time.Since(e.heard) < e.cfg.Timing.Silence {
+	if !e.isLinked || time.Since(e.lastHeard) < e.cfg.Timing.Silence {
 		return
 	}
-	if e.recheck(ctx); !e.linked { // the name may be another device's by now
+	if e.recheck(ctx); !e.isLinked { // another device may have the name by now
 		return
 	}
 	if err := e.Service.cfg.Links.Unlink(ctx, e.name, e.Service.cfg.Process, time.Now()); err != nil {
 		e.log().Warn("it cannot be recorded that a node is away", slog.Any("error", err))
 		return
 	}
-	e.linked = false
+	e.isLinked = false
 	e.log().Info("a node is away", slog.String("over", "MQTT"))
 	e.emit(nodeChanged, e.name, "", "")
 }
 
-// cut returns a name that may be anything as it may be logged.
-func cut(name string) string { return tools.Clip(name, 80) }
+// clipName shortens a name, which may be any text, for the log.
+func clipName(name string) string { return tools.Clip(name, 80) }

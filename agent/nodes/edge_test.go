@@ -23,15 +23,15 @@ import (
 	"parley/tools/nodes/wire"
 )
 
-// atBroker has a process serve the edge agents at a broker, until it is told to stop.
-func (p *process) atBroker(b *mqtttest.Broker, timing nodes.EdgeTiming) (stopSoon context.CancelFunc) {
+// serveBroker has a process serve the edge agents at a broker, until stopSoon is called.
+func (p *process) serveBroker(b *mqtttest.Broker, timing nodes.EdgeTiming) (stopSoon context.CancelFunc) {
 	p.t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(p.t.Context()))
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		err := p.ServeBroker(ctx, nodes.BrokerConfig{
-			Server: mqtt.Server{URL: b.URL()}, Edges: p.store.Nodes(), Timing: timing, May: func(name string) bool { return name != "server" },
+			Server: mqtt.Server{URL: b.URL()}, Edges: p.store.Nodes(), Timing: timing, MayHaveName: func(name string) bool { return name != "server" },
 			Tools: func(name string) []string {
 				if name == "listed" {
 					return []string{"relay"}
@@ -49,7 +49,7 @@ func (p *process) atBroker(b *mqtttest.Broker, timing nodes.EdgeTiming) (stopSoo
 	return cancel
 }
 
-// state returns what is recorded of a node; "" if there is none.
+// state returns the recorded state of a node; "" if there is none.
 func (p *process) state(name string) stored.State {
 	n, err := p.Find(context.WithoutCancel(p.t.Context()), name)
 	if err != nil {
@@ -61,20 +61,20 @@ func (p *process) state(name string) stored.State {
 // isHere reports whether a node is here.
 func (p *process) isHere(name string) bool { return p.node(name).Process != "" }
 
-// accepted has an agent heard, and an owner accept it.
-func (p *process) accepted(a *mqtttest.Agent, names ...string) {
+// acceptAgent waits until an agent is heard, and has an owner accept it.
+func (p *process) acceptAgent(a *mqtttest.Agent, names ...string) {
 	t := p.t
 	t.Helper()
 	a.Offer(names...)
 	a.Status()
-	until(t, a.Name+" is heard with all of its tools", func() bool { return p.state(a.Name) != "" && len(p.node(a.Name).Aside) == len(names) })
+	waitUntil(t, a.Name+" is heard with all of its tools", func() bool { return p.state(a.Name) != "" && len(p.node(a.Name).Unaccepted) == len(names) })
 	_, err := p.Accept(t.Context(), a.Name, "")
 	must(t, err)
-	until(t, a.Name+" is here", func() bool { a.Status(); return p.isHere(a.Name) })
+	waitUntil(t, a.Name+" is here", func() bool { a.Status(); return p.isHere(a.Name) })
 }
 
-// replies answers each command with a report that has the id, or hasn't.
-func replies(withID bool, result string) func(map[string]any) map[string]any {
+// replyWith answers each command with a report, with or without the call's id.
+func replyWith(withID bool, result string) func(map[string]any) map[string]any {
 	return func(command map[string]any) map[string]any {
 		report := map[string]any{"status": "success", "tool": command["payload"].(map[string]any)["tool"], "result": result, "stderr": "", "exit_code": 0}
 		if withID {
@@ -84,47 +84,47 @@ func replies(withID bool, result string) func(map[string]any) map[string]any {
 	}
 }
 
-// silent answers nothing.
-func silent(map[string]any) map[string]any { return nil }
+// noReply answers nothing.
+func noReply(map[string]any) map[string]any { return nil }
 
-const done = `{"result":"temp=45.6°C","stderr":"","exit_code":0}`
+const doneReport = `{"result":"temp=45.6°C","stderr":"","exit_code":0}`
 
-// An agent is heard, waits, is accepted, and gets a call as the wire has it. Nothing that it returns is trusted.
+// An agent is heard, waits, is accepted, and gets a call in the wire format. None of its results is trusted.
 func TestAnEdgeAgent(t *testing.T) {
-	onBoth(t, func(t *testing.T, f *fleet) {
+	onHomeAndFleet(t, func(t *testing.T, f *fleet) {
 		b := mqtttest.New(t)
 		p := f.process()
-		p.atBroker(b, nodes.EdgeTiming{})
-		a := mqtttest.NewAgent(b, "trusted", replies(true, "temp=45.6°C"))
+		p.serveBroker(b, nodes.EdgeTiming{})
+		a := mqtttest.NewAgent(b, "trusted", replyWith(true, "temp=45.6°C"))
 		a.Offer("bash", "read")
-		until(t, "it is known what it offers", func() bool { return p.state("trusted") == stored.Waiting && len(p.node("trusted").Aside) == 2 })
-		wantsCode(t, <-p.begin(t.Context(), "trusted", "bash", call("early")), tools.NotFound)
-		p.accepted(a, "bash", "read")
-		got := <-p.begin(t.Context(), "trusted", "bash", call("1"))
-		wants(t, got, toolnodes.Done, done)
+		waitUntil(t, "it is known what it offers", func() bool { return p.state("trusted") == stored.Waiting && len(p.node("trusted").Unaccepted) == 2 })
+		wantCode(t, <-p.startCall(t.Context(), "trusted", "bash", toolCall("early")), tools.NotFound)
+		p.acceptAgent(a, "bash", "read")
+		got := <-p.startCall(t.Context(), "trusted", "bash", toolCall("1"))
+		wantOutcome(t, got, toolnodes.Done, doneReport)
 		if got.out.Trusted {
 			t.Error("what an edge agent says is trusted")
 		}
 		heard := a.Heard()
-		id := nodes.CallID(session, "1")
+		id := nodes.CallID(testSession, "1")
 		want := fmt.Sprintf(`{"command":"tool","payload":{"tool":"bash","parameters":{"x":1},"timeout_ms":30000,"request_id":%q},"request_id":%[1]q}`, id)
 		if len(heard) != 1 || !sameJSON(t, heard[0], []byte(want)) {
 			t.Errorf("it was sent %s, want %s", heard, want)
 		}
 		f.mu.Lock()
-		told := strings.Join(f.told, "\n")
+		told := strings.Join(f.notices, "\n")
 		f.mu.Unlock()
 		if !strings.Contains(told, "The edge agent trusted was heard") {
 			t.Errorf("owners were told %q", told)
 		}
 		must(t, p.Revoke(t.Context(), "trusted"))
 		a.Status()
-		until(t, "it is revoked", func() bool { return p.state("trusted") == stored.Revoked && !p.isHere("trusted") })
-		wantsCode(t, <-p.begin(t.Context(), "trusted", "bash", call("2")), tools.NotFound)
-		_, err := p.Accept(t.Context(), "trusted", "") // there is no other way back
+		waitUntil(t, "it is revoked", func() bool { return p.state("trusted") == stored.Revoked && !p.isHere("trusted") })
+		wantCode(t, <-p.startCall(t.Context(), "trusted", "bash", toolCall("2")), tools.NotFound)
+		_, err := p.Accept(t.Context(), "trusted", "") // this is the only way back
 		must(t, err)
-		until(t, "it is here again", func() bool { a.Status(); return p.isHere("trusted") })
-		wants(t, <-p.begin(t.Context(), "trusted", "bash", call("3")), toolnodes.Done, done)
+		waitUntil(t, "it is here again", func() bool { a.Status(); return p.isHere("trusted") })
+		wantOutcome(t, <-p.startCall(t.Context(), "trusted", "bash", toolCall("3")), toolnodes.Done, doneReport)
 	})
 }
 
@@ -137,8 +137,8 @@ func sameJSON(t *testing.T, a, b []byte) bool {
 	return fmt.Sprint(of[0]) == fmt.Sprint(of[1])
 }
 
-// toolsOf returns the names of the tools of the commands that an agent was sent.
-func toolsOf(t *testing.T, a *mqtttest.Agent) (names []string) {
+// sentToolNames returns the names of the tools of the commands that were sent to an agent.
+func sentToolNames(t *testing.T, a *mqtttest.Agent) (names []string) {
 	t.Helper()
 	for _, raw := range a.Heard() {
 		var c struct{ Payload struct{ Tool string } }
@@ -148,32 +148,32 @@ func toolsOf(t *testing.T, a *mqtttest.Agent) (names []string) {
 	return names
 }
 
-// An agent that doesn't say which call a report is of gets one call at a time.
+// An agent whose reports don't name their calls gets one call at a time.
 func TestAnOlderEdgeAgent(t *testing.T) {
-	onBoth(t, func(t *testing.T, f *fleet) {
+	onHomeAndFleet(t, func(t *testing.T, f *fleet) {
 		b := mqtttest.New(t)
 		p := f.process()
-		p.atBroker(b, nodes.EdgeTiming{})
-		a := mqtttest.NewAgent(b, "old", silent)
-		p.accepted(a, "bash", "read")
-		first := p.begin(t.Context(), "old", "bash", call("1"))
-		until(t, "the first call is sent", func() bool { return len(a.Heard()) == 1 })
-		second := p.begin(t.Context(), "old", "bash", call("2"))
-		until(t, "the second call is recorded", func() bool { return len(p.openCalls("old")) == 2 })
-		third := p.begin(t.Context(), "old", "read", call("3"))
-		until(t, "all calls are recorded", func() bool { return len(p.openCalls("old")) == 3 })
+		p.serveBroker(b, nodes.EdgeTiming{})
+		a := mqtttest.NewAgent(b, "old", noReply)
+		p.acceptAgent(a, "bash", "read")
+		first := p.startCall(t.Context(), "old", "bash", toolCall("1"))
+		waitUntil(t, "the first call is sent", func() bool { return len(a.Heard()) == 1 })
+		second := p.startCall(t.Context(), "old", "bash", toolCall("2"))
+		waitUntil(t, "the second call is recorded", func() bool { return len(p.openCalls("old")) == 2 })
+		third := p.startCall(t.Context(), "old", "read", toolCall("3"))
+		waitUntil(t, "all calls are recorded", func() bool { return len(p.openCalls("old")) == 3 })
 		a.Status()
 		a.Report(map[string]any{"status": "success", "tool": "read", "result": "of no call"})
 		a.Report(map[string]any{"status": "success", "tool": "bash", "result": "too long for this call", "elapsed_ms": 60_000})
 		a.Report(map[string]any{"status": "success", "tool": "bash", "result": "one"})
-		wants(t, <-first, toolnodes.Done, `{"result":"one"}`)
-		until(t, "the second call is sent", func() bool { return len(a.Heard()) == 2 })
+		wantOutcome(t, <-first, toolnodes.Done, `{"result":"one"}`)
+		waitUntil(t, "the second call is sent", func() bool { return len(a.Heard()) == 2 })
 		a.Report(map[string]any{"status": "error", "tool": "bash", "error": "no such binary", "error_type": "not_found"})
-		wantsCode(t, <-second, tools.NotFound)
-		until(t, "the third call is sent", func() bool { return len(a.Heard()) == 3 })
+		wantCode(t, <-second, tools.NotFound)
+		waitUntil(t, "the third call is sent", func() bool { return len(a.Heard()) == 3 })
 		a.Report(map[string]any{"status": "success", "tool": "read", "result": "three"})
-		wants(t, <-third, toolnodes.Done, `{"result":"three"}`)
-		if got := toolsOf(t, a); !slices.Equal(got, []string{"bash", "bash", "read"}) {
+		wantOutcome(t, <-third, toolnodes.Done, `{"result":"three"}`)
+		if got := sentToolNames(t, a); !slices.Equal(got, []string{"bash", "bash", "read"}) {
 			t.Errorf("it was sent %s", got)
 		}
 	})
@@ -187,170 +187,170 @@ func (p *process) openCalls(node string) []stored.Call {
 	return open
 }
 
-// A call is late. Until it is reported, or nobody expects that anymore, the agent gets no other call of that tool.
+// Until a late call is reported, or its report is no longer expected, the agent gets no other call of that tool.
 func TestALateReport(t *testing.T) {
-	onBoth(t, func(t *testing.T, f *fleet) {
+	onHomeAndFleet(t, func(t *testing.T, f *fleet) {
 		b := mqtttest.New(t)
 		p := f.process()
-		p.atBroker(b, nodes.EdgeTiming{Call: 100 * time.Millisecond})
-		a := mqtttest.NewAgent(b, "old", silent)
-		p.accepted(a, "bash", "read")
-		wantsCode(t, <-p.begin(t.Context(), "old", "bash", call("1")), tools.OutcomeUnknown)
-		wantsCode(t, <-p.begin(t.Context(), "old", "bash", call("2")), tools.ExecutionFailed)
-		other := p.begin(t.Context(), "old", "read", call("3"))
-		until(t, "another tool is called", func() bool { return len(a.Heard()) == 2 })
+		p.serveBroker(b, nodes.EdgeTiming{Call: 100 * time.Millisecond})
+		a := mqtttest.NewAgent(b, "old", noReply)
+		p.acceptAgent(a, "bash", "read")
+		wantCode(t, <-p.startCall(t.Context(), "old", "bash", toolCall("1")), tools.OutcomeUnknown)
+		wantCode(t, <-p.startCall(t.Context(), "old", "bash", toolCall("2")), tools.ExecutionFailed)
+		other := p.startCall(t.Context(), "old", "read", toolCall("3"))
+		waitUntil(t, "another tool is called", func() bool { return len(a.Heard()) == 2 })
 		a.Report(map[string]any{"status": "success", "tool": "read", "result": "three"})
-		wants(t, <-other, toolnodes.Done, `{"result":"three"}`)
+		wantOutcome(t, <-other, toolnodes.Done, `{"result":"three"}`)
 		a.Report(map[string]any{"status": "success", "tool": "bash", "result": "late"})
-		until(t, "the late report is recorded", func() bool { return len(p.openCalls("old")) == 0 })
-		wants(t, <-p.begin(t.Context(), "old", "bash", call("1")), toolnodes.Done, `{"result":"late"}`) // the next attempt
-		again := p.begin(t.Context(), "old", "bash", call("4"))
-		until(t, "the tool is called again", func() bool { return len(a.Heard()) == 3 })
+		waitUntil(t, "the late report is recorded", func() bool { return len(p.openCalls("old")) == 0 })
+		wantOutcome(t, <-p.startCall(t.Context(), "old", "bash", toolCall("1")), toolnodes.Done, `{"result":"late"}`) // the next attempt
+		again := p.startCall(t.Context(), "old", "bash", toolCall("4"))
+		waitUntil(t, "the tool is called again", func() bool { return len(a.Heard()) == 3 })
 		a.Report(map[string]any{"status": "success", "tool": "bash", "result": "four"})
-		wants(t, <-again, toolnodes.Done, `{"result":"four"}`)
+		wantOutcome(t, <-again, toolnodes.Done, `{"result":"four"}`)
 	})
 }
 
-// A report that is not expected anymore never comes: the call has ended then, and the tool is called again.
+// If a late report never comes, the call ends after a while, and the tool can be called again.
 func TestAReportThatNeverComes(t *testing.T) {
-	onBoth(t, func(t *testing.T, f *fleet) {
+	onHomeAndFleet(t, func(t *testing.T, f *fleet) {
 		b := mqtttest.New(t)
 		p := f.process()
-		p.atBroker(b, nodes.EdgeTiming{Call: 100 * time.Millisecond, Late: time.Millisecond})
-		a := mqtttest.NewAgent(b, "old", silent)
-		p.accepted(a, "bash")
-		wantsCode(t, <-p.begin(t.Context(), "old", "bash", call("1")), tools.OutcomeUnknown)
+		p.serveBroker(b, nodes.EdgeTiming{Call: 100 * time.Millisecond, LateReport: time.Millisecond})
+		a := mqtttest.NewAgent(b, "old", noReply)
+		p.acceptAgent(a, "bash")
+		wantCode(t, <-p.startCall(t.Context(), "old", "bash", toolCall("1")), tools.OutcomeUnknown)
 		if open := p.openCalls("old"); len(open) > 0 {
 			t.Errorf("%+v is open", open)
 		}
-		again := p.begin(t.Context(), "old", "bash", call("2"))
-		until(t, "the tool is called again", func() bool { return len(a.Heard()) == 2 })
+		again := p.startCall(t.Context(), "old", "bash", toolCall("2"))
+		waitUntil(t, "the tool is called again", func() bool { return len(a.Heard()) == 2 })
 		a.Report(map[string]any{"status": "success", "tool": "bash", "result": "two"})
-		wants(t, <-again, toolnodes.Done, `{"result":"two"}`)
+		wantOutcome(t, <-again, toolnodes.Done, `{"result":"two"}`)
 	})
 }
 
-// An agent that says which call a report is of gets several at a time.
+// An agent whose reports name their calls gets several at a time.
 func TestAnEdgeAgentGetsSeveralCalls(t *testing.T) {
-	onBoth(t, func(t *testing.T, f *fleet) {
+	onHomeAndFleet(t, func(t *testing.T, f *fleet) {
 		b := mqtttest.New(t)
 		p := f.process()
-		p.atBroker(b, nodes.EdgeTiming{})
-		answer := replies(true, "temp=45.6°C")
+		p.serveBroker(b, nodes.EdgeTiming{})
+		answer := replyWith(true, "temp=45.6°C")
 		wait := make(chan struct{})
 		a := mqtttest.NewAgent(b, "new", func(command map[string]any) map[string]any {
-			if command["request_id"] != nodes.CallID(session, "0") {
+			if command["request_id"] != nodes.CallID(testSession, "0") {
 				<-wait
 			}
 			return answer(command)
 		})
-		p.accepted(a, "bash")
-		wants(t, <-p.begin(t.Context(), "new", "bash", call("0")), toolnodes.Done, done)
-		var all []<-chan called
+		p.acceptAgent(a, "bash")
+		wantOutcome(t, <-p.startCall(t.Context(), "new", "bash", toolCall("0")), toolnodes.Done, doneReport)
+		var all []<-chan callResult
 		for i := range 5 {
-			all = append(all, p.begin(t.Context(), "new", "bash", call(key(i))))
+			all = append(all, p.startCall(t.Context(), "new", "bash", toolCall(callKey(i))))
 		}
-		until(t, "all calls are sent", func() bool { return len(a.Heard()) == 6 })
+		waitUntil(t, "all calls are sent", func() bool { return len(a.Heard()) == 6 })
 		close(wait)
 		for _, one := range all {
-			wants(t, <-one, toolnodes.Done, done)
+			wantOutcome(t, <-one, toolnodes.Done, doneReport)
 		}
 	})
 }
 
-// /stop can't reach an agent: its call runs on, and nobody waits.
+// /stop can't reach an edge agent: its call continues to run, and nobody waits for it.
 func TestAnEdgeCallIsStopped(t *testing.T) {
-	onBoth(t, func(t *testing.T, f *fleet) {
+	onHomeAndFleet(t, func(t *testing.T, f *fleet) {
 		b := mqtttest.New(t)
 		p := f.process()
-		p.atBroker(b, nodes.EdgeTiming{})
-		a := mqtttest.NewAgent(b, "old", silent)
-		p.accepted(a, "bash")
+		p.serveBroker(b, nodes.EdgeTiming{})
+		a := mqtttest.NewAgent(b, "old", noReply)
+		p.acceptAgent(a, "bash")
 		ctx, stop := context.WithCancelCause(t.Context())
-		stopped := p.begin(ctx, "old", "bash", call("1"))
-		until(t, "the call is sent", func() bool { return len(a.Heard()) == 1 })
+		stopped := p.startCall(ctx, "old", "bash", toolCall("1"))
+		waitUntil(t, "the call is sent", func() bool { return len(a.Heard()) == 1 })
 		stop(tools.ErrUnwanted)
 		if got := <-stopped; !errors.Is(got.err, context.Canceled) {
 			t.Errorf("%+v", got)
 		}
-		next := p.begin(t.Context(), "old", "bash", call("2")) // it may still run
-		until(t, "the next call is recorded", func() bool { return len(p.openCalls("old")) == 2 })
+		next := p.startCall(t.Context(), "old", "bash", toolCall("2")) // it may still run
+		waitUntil(t, "the next call is recorded", func() bool { return len(p.openCalls("old")) == 2 })
 		a.Report(map[string]any{"status": "success", "tool": "bash", "result": "one"})
-		until(t, "the next call is sent", func() bool { return len(a.Heard()) == 2 })
+		waitUntil(t, "the next call is sent", func() bool { return len(a.Heard()) == 2 })
 		a.Report(map[string]any{"status": "success", "tool": "bash", "result": "two"})
-		wants(t, <-next, toolnodes.Done, `{"result":"two"}`)
+		wantOutcome(t, <-next, toolnodes.Done, `{"result":"two"}`)
 	})
 }
 
-// The broker is killed in the middle of a call. Nothing is published twice, and what was not sent is sent.
+// The broker is killed in the middle of a call. Nothing is published twice, and unsent calls are sent.
 func TestTheBrokerIsKilled(t *testing.T) {
-	onBoth(t, func(t *testing.T, f *fleet) {
+	onHomeAndFleet(t, func(t *testing.T, f *fleet) {
 		b := mqtttest.New(t)
-		a := mqtttest.NewAgent(b, "new", silent)
+		a := mqtttest.NewAgent(b, "new", noReply)
 		p := f.process(func(c *nodes.Config) {
 			c.Point = func(name string) {
 				if name == "edge:recorded" { // the agent, too, has to connect again
-					until(t, "the agent listens", a.IsListening)
+					waitUntil(t, "the agent listens", a.IsListening)
 				}
 			}
 		})
-		p.atBroker(b, nodes.EdgeTiming{Call: 5 * time.Second})
-		p.accepted(a, "bash", "read")
-		first := p.begin(t.Context(), "new", "bash", call("0"))
-		until(t, "the first call is sent", func() bool { return len(a.Heard()) == 1 })
-		a.Report(map[string]any{"status": "success", "tool": "bash", "result": "zero", "request_id": nodes.CallID(session, "0")}) // so it gets several
-		wants(t, <-first, toolnodes.Done, `{"result":"zero"}`)
-		lost := p.begin(t.Context(), "new", "bash", call("1"))
-		until(t, "the call is sent", func() bool { return len(a.Heard()) == 2 })
+		p.serveBroker(b, nodes.EdgeTiming{Call: 5 * time.Second})
+		p.acceptAgent(a, "bash", "read")
+		first := p.startCall(t.Context(), "new", "bash", toolCall("0"))
+		waitUntil(t, "the first call is sent", func() bool { return len(a.Heard()) == 1 })
+		a.Report(map[string]any{"status": "success", "tool": "bash", "result": "zero", "request_id": nodes.CallID(testSession, "0")}) // so the agent gets several calls
+		wantOutcome(t, <-first, toolnodes.Done, `{"result":"zero"}`)
+		lost := p.startCall(t.Context(), "new", "bash", toolCall("1"))
+		waitUntil(t, "the call is sent", func() bool { return len(a.Heard()) == 2 })
 		b.Kill()
-		waits := p.begin(t.Context(), "new", "read", call("2"))
-		until(t, "the other call is recorded", func() bool { return len(p.openCalls("new")) == 2 })
+		waits := p.startCall(t.Context(), "new", "read", toolCall("2"))
+		waitUntil(t, "the other call is recorded", func() bool { return len(p.openCalls("new")) == 2 })
 		b.Restart()
-		until(t, "the other call is sent", func() bool { return len(a.Heard()) == 3 })
-		a.Report(map[string]any{"status": "success", "tool": "read", "result": "two", "request_id": nodes.CallID(session, "2")})
-		wants(t, <-waits, toolnodes.Done, `{"result":"two"}`)
-		wantsCode(t, <-lost, tools.OutcomeUnknown)
-		if got := toolsOf(t, a); !slices.Equal(got, []string{"bash", "bash", "read"}) {
+		waitUntil(t, "the other call is sent", func() bool { return len(a.Heard()) == 3 })
+		a.Report(map[string]any{"status": "success", "tool": "read", "result": "two", "request_id": nodes.CallID(testSession, "2")})
+		wantOutcome(t, <-waits, toolnodes.Done, `{"result":"two"}`)
+		wantCode(t, <-lost, tools.OutcomeUnknown)
+		if got := sentToolNames(t, a); !slices.Equal(got, []string{"bash", "bash", "read"}) {
 			t.Errorf("it was sent %s", got)
 		}
 	})
 }
 
-// The process that has the broker stops in the middle of a call. The next one publishes what was not sent, and only that, and
-// gets the report of what was.
+// The process that has the broker stops in the middle of a call. The next one publishes only the calls that were not
+// sent, and gets the reports of the others.
 func TestAnotherProcessTakesTheBroker(t *testing.T) {
-	onBoth(t, func(t *testing.T, f *fleet) {
+	onHomeAndFleet(t, func(t *testing.T, f *fleet) {
 		b := mqtttest.New(t)
 		one, other := f.process(), f.process()
-		one.atBroker(b, nodes.EdgeTiming{})
-		a := mqtttest.NewAgent(b, "old", silent)
-		one.accepted(a, "bash", "read")
-		until(t, "the other process knows the tools", func() bool { must(t, other.Load(t.Context())); return len(other.node("old").Tools) == 2 })
-		sent := other.begin(t.Context(), "old", "bash", call("1"))
-		until(t, "the call is sent", func() bool { return len(a.Heard()) == 1 })
+		one.serveBroker(b, nodes.EdgeTiming{})
+		a := mqtttest.NewAgent(b, "old", noReply)
+		one.acceptAgent(a, "bash", "read")
+		waitUntil(t, "the other process knows the tools", func() bool { must(t, other.Load(t.Context())); return len(other.node("old").Tools) == 2 })
+		sent := other.startCall(t.Context(), "old", "bash", toolCall("1"))
+		waitUntil(t, "the call is sent", func() bool { return len(a.Heard()) == 1 })
 		one.stop()
-		unsent := other.begin(t.Context(), "old", "read", call("2"))
-		until(t, "the other call is recorded", func() bool { return len(other.openCalls("old")) == 2 })
-		other.atBroker(b, nodes.EdgeTiming{})
-		until(t, "the agent is taken over", func() bool { n := other.node("old"); return n.Process != "" })
-		until(t, "the report is heard", func() bool {
+		unsent := other.startCall(t.Context(), "old", "read", toolCall("2"))
+		waitUntil(t, "the other call is recorded", func() bool { return len(other.openCalls("old")) == 2 })
+		other.serveBroker(b, nodes.EdgeTiming{})
+		waitUntil(t, "the agent is taken over", func() bool { n := other.node("old"); return n.Process != "" })
+		waitUntil(t, "the report is heard", func() bool {
 			a.Report(map[string]any{"status": "success", "tool": "bash", "result": "one"})
 			return len(other.openCalls("old")) == 1
 		})
-		wants(t, <-sent, toolnodes.Done, `{"result":"one"}`)
-		until(t, "the other call is sent", func() bool { return len(a.Heard()) == 2 })
+		wantOutcome(t, <-sent, toolnodes.Done, `{"result":"one"}`)
+		waitUntil(t, "the other call is sent", func() bool { return len(a.Heard()) == 2 })
 		a.Report(map[string]any{"status": "success", "tool": "read", "result": "two"})
-		wants(t, <-unsent, toolnodes.Done, `{"result":"two"}`)
-		if got := toolsOf(t, a); !slices.Equal(got, []string{"bash", "read"}) {
+		wantOutcome(t, <-unsent, toolnodes.Done, `{"result":"two"}`)
+		if got := sentToolNames(t, a); !slices.Equal(got, []string{"bash", "read"}) {
 			t.Errorf("it was sent %s", got)
 		}
 	})
 }
 
-// The process that has the broker ends between recording that a call is sent and publishing it. Nobody publishes it later,
-// because nobody can know that it was not published.
+// The process that has the broker ends between recording that a call is sent and publishing it. Nobody publishes it
+// later, because it may have been published.
 func TestNothingIsPublishedTwice(t *testing.T) {
-	onBoth(t, func(t *testing.T, f *fleet) {
+	onHomeAndFleet(t, func(t *testing.T, f *fleet) {
 		b := mqtttest.New(t)
 		var stopSoon context.CancelFunc
 		one := f.process(func(c *nodes.Config) {
@@ -361,69 +361,69 @@ func TestNothingIsPublishedTwice(t *testing.T) {
 			}
 		})
 		timing := nodes.EdgeTiming{Call: 100 * time.Millisecond}
-		stopSoon = one.atBroker(b, timing)
-		a := mqtttest.NewAgent(b, "old", silent)
-		one.accepted(a, "bash", "read")
+		stopSoon = one.serveBroker(b, timing)
+		a := mqtttest.NewAgent(b, "old", noReply)
+		one.acceptAgent(a, "bash", "read")
 		other := f.process()
-		lost := other.begin(t.Context(), "old", "bash", call("1"))
-		until(t, "the call is recorded as sent", func() bool { open := other.openCalls("old"); return len(open) == 1 && !open[0].SentAt.IsZero() })
+		lost := other.startCall(t.Context(), "old", "bash", toolCall("1"))
+		waitUntil(t, "the call is recorded as sent", func() bool { open := other.openCalls("old"); return len(open) == 1 && !open[0].SentAt.IsZero() })
 		one.stop()
-		other.atBroker(b, timing)
-		wantsCode(t, <-lost, tools.OutcomeUnknown)
-		next := other.begin(t.Context(), "old", "read", call("2"))
-		until(t, "the next call is sent", func() bool { return len(a.Heard()) == 1 })
+		other.serveBroker(b, timing)
+		wantCode(t, <-lost, tools.OutcomeUnknown)
+		next := other.startCall(t.Context(), "old", "read", toolCall("2"))
+		waitUntil(t, "the next call is sent", func() bool { return len(a.Heard()) == 1 })
 		a.Report(map[string]any{"status": "success", "tool": "read", "result": "two"})
-		wants(t, <-next, toolnodes.Done, `{"result":"two"}`)
-		if got := toolsOf(t, a); !slices.Equal(got, []string{"read"}) {
+		wantOutcome(t, <-next, toolnodes.Done, `{"result":"two"}`)
+		if got := sentToolNames(t, a); !slices.Equal(got, []string{"read"}) {
 			t.Errorf("it was sent %s", got)
 		}
 	})
 }
 
-// An agent that says nothing for long is away.
+// An agent that is silent for too long counts as away.
 func TestASilentEdgeAgent(t *testing.T) {
-	onBoth(t, func(t *testing.T, f *fleet) {
+	onHomeAndFleet(t, func(t *testing.T, f *fleet) {
 		b := mqtttest.New(t)
 		p := f.process()
-		p.atBroker(b, nodes.EdgeTiming{Silence: time.Second})
-		a := mqtttest.NewAgent(b, "old", replies(false, "temp=45.6°C"))
-		p.accepted(a, "bash")
-		until(t, "it is away", func() bool { return !p.isHere("old") })
-		wantsCode(t, <-p.begin(t.Context(), "old", "bash", call("1")), tools.NodeAway)
+		p.serveBroker(b, nodes.EdgeTiming{Silence: time.Second})
+		a := mqtttest.NewAgent(b, "old", replyWith(false, "temp=45.6°C"))
+		p.acceptAgent(a, "bash")
+		waitUntil(t, "it is away", func() bool { return !p.isHere("old") })
+		wantCode(t, <-p.startCall(t.Context(), "old", "bash", toolCall("1")), tools.NodeAway)
 		if len(a.Heard()) > 0 {
 			t.Error("it was sent a call")
 		}
-		until(t, "it is here", func() bool { a.Say("status", []byte("any text")); return p.isHere("old") })
+		waitUntil(t, "it is here", func() bool { a.Say("status", []byte("any text")); return p.isHere("old") })
 	})
 }
 
-// The operator lists the tools of an agent that doesn't name them.
+// The operator lists the tools of an agent that doesn't list them itself.
 func TestAListedEdgeAgent(t *testing.T) {
-	onBoth(t, func(t *testing.T, f *fleet) {
+	onHomeAndFleet(t, func(t *testing.T, f *fleet) {
 		b := mqtttest.New(t)
 		p := f.process()
-		p.atBroker(b, nodes.EdgeTiming{})
-		a := mqtttest.NewAgent(b, "listed", replies(false, "temp=45.6°C"))
-		until(t, "it is heard", func() bool { a.Status(); return p.state("listed") == stored.Waiting })
-		if tools := p.node("listed").Aside; len(tools) != 1 || tools[0].Name != "relay" {
+		p.serveBroker(b, nodes.EdgeTiming{})
+		a := mqtttest.NewAgent(b, "listed", replyWith(false, "temp=45.6°C"))
+		waitUntil(t, "it is heard", func() bool { a.Status(); return p.state("listed") == stored.Waiting })
+		if tools := p.node("listed").Unaccepted; len(tools) != 1 || tools[0].Name != "relay" {
 			t.Errorf("it offers %+v", tools)
 		}
 	})
 }
 
-// An agent can't say anything about the calls of others, and nobody who says too much stops others.
+// An agent can't report other agents' calls, and an agent that sends too much doesn't block others.
 func TestHostileEdgeAgents(t *testing.T) {
-	onBoth(t, func(t *testing.T, f *fleet) {
+	onHomeAndFleet(t, func(t *testing.T, f *fleet) {
 		b := mqtttest.New(t)
 		p := f.process()
-		p.atBroker(b, nodes.EdgeTiming{})
-		good := mqtttest.NewAgent(b, "good", silent)
-		evil := mqtttest.NewAgent(b, "evil", silent)
-		p.accepted(good, "bash")
-		p.accepted(evil, "bash")
-		first := p.begin(t.Context(), "good", "bash", call("1"))
-		until(t, "the call is sent", func() bool { return len(good.Heard()) == 1 })
-		id := nodes.CallID(session, "1")
+		p.serveBroker(b, nodes.EdgeTiming{})
+		good := mqtttest.NewAgent(b, "good", noReply)
+		evil := mqtttest.NewAgent(b, "evil", noReply)
+		p.acceptAgent(good, "bash")
+		p.acceptAgent(evil, "bash")
+		first := p.startCall(t.Context(), "good", "bash", toolCall("1"))
+		waitUntil(t, "the call is sent", func() bool { return len(good.Heard()) == 1 })
+		id := nodes.CallID(testSession, "1")
 		evil.Report(map[string]any{"status": "success", "tool": "bash", "result": "forged", "request_id": id})
 		evil.Report(map[string]any{"status": "success", "tool": "bash", "result": "forged", "request_id": "of nobody"})
 		evil.Report(map[string]any{"status": "success", "tool": "bash", "result": "forged"})
@@ -435,27 +435,27 @@ func TestHostileEdgeAgents(t *testing.T) {
 			good.Report(map[string]any{"status": "success", "tool": "bash", "result": "one", "request_id": id})
 			select {
 			case got := <-first:
-				wants(t, got, toolnodes.Done, `{"result":"one"}`)
+				wantOutcome(t, got, toolnodes.Done, `{"result":"one"}`)
 				heard = true
 			case <-time.After(200 * time.Millisecond):
 			}
 		}
 
-		second := p.begin(t.Context(), "good", "bash", call("2"))
-		until(t, "the call is sent", func() bool { return len(good.Heard()) == 2 })
+		second := p.startCall(t.Context(), "good", "bash", toolCall("2"))
+		waitUntil(t, "the call is sent", func() bool { return len(good.Heard()) == 2 })
 		good.Say("reports", bytes.Repeat([]byte("x"), 8*toolnodes.MaxResult))
-		wantsCode(t, <-second, tools.ExecutionFailed)
+		wantCode(t, <-second, tools.ExecutionFailed)
 	})
 }
 
-// The names of edge agents and of devices with a key are apart, and no name is taken that nobody can have.
+// An edge agent and a device with a key can't share a name, and an invalid name is ignored.
 func TestNamesOfEdgeAgents(t *testing.T) {
-	onBoth(t, func(t *testing.T, f *fleet) {
+	onHomeAndFleet(t, func(t *testing.T, f *fleet) {
 		b := mqtttest.New(t)
 		p := f.process()
-		p.atBroker(b, nodes.EdgeTiming{})
-		edge := mqtttest.NewAgent(b, "edge", silent)
-		p.accepted(edge, "bash")
+		p.serveBroker(b, nodes.EdgeTiming{})
+		edge := mqtttest.NewAgent(b, "edge", noReply)
+		p.acceptAgent(edge, "bash")
 		public, private, err := ed25519.GenerateKey(rand.Reader)
 		must(t, err)
 		code, _, err := p.Invite(t.Context())
@@ -477,26 +477,26 @@ func TestNamesOfEdgeAgents(t *testing.T) {
 		d.run = func(_ wire.Frame, _ func(string), cancelled <-chan struct{}) toolnodes.Outcome {
 			close(began)
 			<-cancelled
-			return ok(`"true"`)
+			return doneOutcome(`"true"`)
 		}
 		d.link(p)
 		ctx, stop := context.WithCancelCause(t.Context())
-		came := p.begin(ctx, "device", "bash", call("1"))
+		came := p.startCall(ctx, "device", "bash", toolCall("1"))
 		<-began
 		before := p.node("device")
-		impostor := mqtttest.NewAgent(b, "device", silent)
+		impostor := mqtttest.NewAgent(b, "device", noReply)
 		impostor.Offer("bash", "read")
 		impostor.Status()
 		for range 5 {
-			impostor.Report(map[string]any{"status": "success", "tool": "bash", "result": "forged", "request_id": nodes.CallID(session, "1")})
+			impostor.Report(map[string]any{"status": "success", "tool": "bash", "result": "forged", "request_id": nodes.CallID(testSession, "1")})
 			impostor.Report(map[string]any{"status": "success", "tool": "bash", "result": "forged"})
 		}
-		server := mqtttest.NewAgent(b, "server", silent)
+		server := mqtttest.NewAgent(b, "server", noReply)
 		server.Status()
 		for _, name := range []string{"Living-Room", "a_b", "-x", strings.Repeat("a", 33), "living-room-pi"} {
-			mqtttest.NewAgent(b, name, silent).Status()
+			mqtttest.NewAgent(b, name, noReply).Status()
 		}
-		until(t, "the last one is heard", func() bool { return p.state("living-room-pi") == stored.Waiting })
+		waitUntil(t, "the last one is heard", func() bool { return p.state("living-room-pi") == stored.Waiting })
 		all, err := p.List(t.Context())
 		must(t, err)
 		if len(all) != 3 {
@@ -505,7 +505,7 @@ func TestNamesOfEdgeAgents(t *testing.T) {
 		if now := p.node("device"); !bytes.Equal(now.Key, before.Key) || now.Process != before.Process || !bytes.Equal(now.Node.Offer, before.Node.Offer) {
 			t.Errorf("%+v was %+v", now, before)
 		}
-		if c, err := p.store.Nodes().Call(t.Context(), nodes.CallID(session, "1")); err != nil || !c.Ended.IsZero() {
+		if c, err := p.store.Nodes().Call(t.Context(), nodes.CallID(testSession, "1")); err != nil || !c.Ended.IsZero() {
 			t.Errorf("an edge agent has ended the call of a device: %+v (%v)", c, err)
 		}
 		stop(tools.ErrUnwanted)

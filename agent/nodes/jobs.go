@@ -12,20 +12,22 @@ import (
 
 var _ nodes.JobBackend = Jobs{}
 
-// Jobs gives jobs to the nodes of a Service. A job is a call like any other, but nobody's turn waits for it, and the node runs
-// it as long as it takes.
+// Jobs gives jobs to the nodes of a Service. A job is a call that no turn waits for, and that the node may run for as
+// long as it takes.
 type Jobs struct{ Service *Service }
 
 const (
-	// startWithin is how long a node may take until it is sent a job. After that it doesn't get it anymore: nobody expects it.
-	startWithin = time.Minute
-	// jobLate is how long after its time a job is waited for: its node may be away, and still have its outcome.
-	jobLate = 24 * time.Hour
-	// jobLookAgain is how often whoever waits for a job that runs looks whether it has missed the bell.
-	jobLookAgain = 15 * time.Second
+	// maxJobDelay is how long after its start a job may be sent to its node. After that the node doesn't get it
+	// anymore, because nobody expects it.
+	maxJobDelay = time.Minute
+	// jobOutcomeGrace is how long to wait for a job's outcome after its time is over: its node may be away, and still
+	// have the outcome.
+	jobOutcomeGrace = 24 * time.Hour
+	// jobRecheckEvery is how often the waiter of a running job checks whether it has missed an event.
+	jobRecheckEvery = 15 * time.Second
 )
 
-// jobCallID returns the id of the call that is a job.
+// jobCallID returns the id of the call that runs a job.
 func jobCallID(j nodes.Job) string { return CallID(j.Session, "job/"+j.ID) }
 
 // CheckJob implements nodes.JobBackend.
@@ -59,7 +61,7 @@ func (b Jobs) DropJob(j nodes.Job) { b.Service.emit(callErased, j.Node, jobCallI
 // RunJob implements nodes.JobBackend.
 func (b Jobs) RunJob(ctx context.Context, j nodes.Job, stop <-chan struct{}, report func(nodes.JobReport)) (nodes.Outcome, error) {
 	s := b.Service
-	a := &jobAttempt{attempt: attempt{Service: s, id: jobCallID(j), asked: j.Node, node: j.Node}, job: j}
+	a := &jobAttempt{attempt: attempt{Service: s, id: jobCallID(j), requestedNode: j.Node, allowedNode: j.Node}, job: j}
 	a.waiter = s.waiting.add(a.id, func(text string) {
 		if r, ok := nodes.ReadJobReport(text); ok {
 			report(r)
@@ -70,23 +72,23 @@ func (b Jobs) RunJob(ctx context.Context, j nodes.Job, stop <-chan struct{}, rep
 		return nodes.Outcome{}, err
 	}
 	out, err := a.awaitJob(ctx, stop)
-	out.Node, out.Trusted = j.Node, a.isOwn(out) || s.trusts(ctx, j.Node)
-	return out, err // which isn't counted: calls that take hours would say nothing about how nodes do
+	out.Node, out.Trusted = j.Node, a.isServersOutcome(out) || s.trusts(ctx, j.Node)
+	return out, err // not counted, because calls that take hours say nothing about the state of nodes
 }
 
-// A jobAttempt waits in this process for a job.
+// A jobAttempt is one attempt of this process to run a job, or to wait for it.
 type jobAttempt struct {
 	attempt
 	job nodes.Job
 }
 
-// giveJob records the job as a call, unless it is known. It counts as made when the job was started: if that is too long ago,
-// the call is withdrawn at once, and whoever has recorded the job and stood still since finds it ended.
+// giveJob records the job as a call, unless it is known, with the time when the job was started. If that is too long
+// ago, the call is withdrawn at once, so a process that stood still after it recorded the job finds it ended.
 func (a *jobAttempt) giveJob(ctx context.Context) (err error) {
 	a.call, err = a.cfg.Calls.Call(ctx, a.id)
 	if err == nil {
 		return nil
-	} // if it can't be read, it is recorded unless it is known
+	} // if the record can't be read, giveJob writes it unless it exists
 	args, err := plainjson.Marshal(a.job.JobArgs)
 	if err != nil { // texts and a boolean always marshal
 		panic(err)
@@ -105,9 +107,9 @@ func (a *jobAttempt) awaitJob(ctx context.Context, stop <-chan struct{}) (nodes.
 		switch {
 		case a.call.Cancelled:
 		case isClosed(stop) && ctx.Err() == nil:
-			a.end(ctx, tools.Errorf(tools.Cancelled, textStopped))
-		case unsent && time.Since(a.call.MadeAt) > startWithin:
-			a.end(ctx, tools.Errorf(tools.NodeAway, textJobLate, a.job.Node))
+			a.endJob(ctx, tools.Errorf(tools.Cancelled, textStopped))
+		case unsent && time.Since(a.call.MadeAt) > maxJobDelay:
+			a.endJob(ctx, tools.Errorf(tools.NodeAway, textJobLate, a.job.Node))
 		}
 		if a.hasEnded() {
 			break
@@ -121,21 +123,21 @@ func (a *jobAttempt) awaitJob(ctx context.Context, stop <-chan struct{}) (nodes.
 		if err := a.reread(ctx); err != nil {
 			return nodes.Outcome{}, err
 		}
-		if !a.hasEnded() && (a.isRevoked(ctx, a.job.Node) || time.Since(a.job.Started) > a.job.Limit+jobLate) {
+		if !a.hasEnded() && (a.isRevoked(ctx, a.job.Node) || time.Since(a.job.Started) > a.job.Limit+jobOutcomeGrace) {
 			return nodes.Outcome{}, nodes.ErrJobLost
 		}
 	}
-	return decode(a.call), nil
+	return decodeOutcome(a.call), nil
 }
 
-// pause waits until there may be something new. The error is that of ctx.
+// pause waits until there may be news about the job. Its error is ctx's.
 func (a *jobAttempt) pause(ctx context.Context, stop <-chan struct{}, unsent bool) error {
-	wait := jobLookAgain
-	if isClosed(stop) { // if it isn't canceled by now, the store has failed
+	wait := jobRecheckEvery
+	if isClosed(stop) { // if the job isn't canceled by now, the store has failed
 		unsent, stop = unsent || !a.call.Cancelled, nil
 	}
 	if unsent {
-		wait = lookAgain
+		wait = recheckEvery
 	}
 	again := time.NewTimer(wait)
 	defer again.Stop()
@@ -158,8 +160,8 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// end ends the job with that outcome if its node was never sent it, and has the node end it otherwise.
-func (a *jobAttempt) end(ctx context.Context, why *tools.Error) {
+// endJob ends the job with that outcome if it was never sent to its node, and otherwise tells the node to end it.
+func (a *jobAttempt) endJob(ctx context.Context, why *tools.Error) {
 	raw, err := plainjson.Marshal(nodes.Outcome{Status: nodes.NotRun, Error: why})
 	if err != nil { // texts always marshal
 		panic(err)

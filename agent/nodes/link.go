@@ -19,41 +19,41 @@ import (
 	"parley/tools/plainjson"
 )
 
-// What a node may say over a link: so many frames a second, and so many at once. An offer counts as many frames, because
-// it is stored. A node that says more is read more slowly.
+// Limits on what a node may send over a link: so many frames a second, and so many at once. An offer counts as many
+// frames, because it is stored. A node that sends more is read more slowly.
 const (
-	frameRate  = 100
-	frameBurst = 200
-	offerCosts = 100
+	frameRate   = 100
+	frameBurst  = 200
+	offerFrames = 100
 )
 
 const (
-	progressEvery = 500 * time.Millisecond // reports of one call that come faster are dropped
-	maxProgress   = nodes.MaxReport        // bytes of a report; the rest is cut off
-	storeAgain    = time.Second            // wait after the store has failed
-	storeTimeout  = 30 * time.Second       // for what a link records at its end
+	progressEvery   = 500 * time.Millisecond // reports of one call that come faster are dropped
+	maxProgress     = nodes.MaxReport        // bytes of a report; the rest is cut off
+	storeRetryDelay = time.Second            // wait after the store has failed
+	storeTimeout    = 30 * time.Second       // for what a link records at its end
 )
 
 // A link is a node's link to this process.
 type link struct {
-	service *Service
-	node    string
-	conn    *wire.Conn
-	ctx     context.Context //nolint:containedctx // of the link itself: it ends with the link
-	end     context.CancelFunc
-	gone    chan struct{} // closed once the link has ended and the store knows it
+	service  *Service
+	node     string
+	conn     *wire.Conn
+	ctx      context.Context //nolint:containedctx // the link's own context, which ends with the link
+	end      context.CancelFunc
+	unlinked chan struct{} // closed when the link has ended and the store knows that
 
-	bell  chan struct{} // has an element if there may be calls to send
-	check chan struct{} // has an element if this process may have the link no more
-	paced *rate.Limiter
+	bell       chan struct{} // has an element if there may be calls to send
+	check      chan struct{} // has an element if this process may have lost the right to the link
+	frameLimit *rate.Limiter
 
-	mu       sync.Mutex
-	recorded bool // the store has the link
-	fixed    bool // the node may not offer anything else over it
-	calls    map[string]*sentCall
-	erased   []string // calls that were erased, and that the node is to be told to end
-	// given are calls that were given in this process, and recorded as sent over this link at once.
-	given map[string]bool
+	mu         sync.Mutex
+	recorded   bool // the store has the link
+	offerFixed bool // the node may not change its offer over this link
+	calls      map[string]*sentCall
+	erased     []string // calls that were erased, and that the node has to be told to end
+	// sentWhenGiven are calls that this process has recorded as sent over this link when they were given.
+	sentWhenGiven map[string]bool
 }
 
 // A sentCall is a call that was sent over a link.
@@ -63,11 +63,11 @@ type sentCall struct {
 	reported  time.Time
 }
 
-func (l *link) ring()    { poke(l.bell) }
-func (l *link) recheck() { poke(l.check) }
+func (l *link) ring()    { notify(l.bell) }
+func (l *link) recheck() { notify(l.check) }
 
-// poke puts an element into a channel of capacity 1 unless it has one.
-func poke(c chan struct{}) {
+// notify puts an element into a channel of capacity 1 unless it has one.
+func notify(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:
@@ -81,20 +81,21 @@ func linkTo(s *Service, node string) *link {
 	return s.links[node]
 }
 
-// sendGiven has a call sent that was recorded as sent when it was given.
+// sendGiven sends a call that was recorded as sent when it was given.
 func (l *link) sendGiven(id string) {
 	l.mu.Lock()
-	l.given[id] = true
+	l.sentWhenGiven[id] = true
 	l.mu.Unlock()
 	l.ring()
 }
 
-// takeGiven reports whether a call is recorded as sent over this link already. It returns true once.
+// takeGiven reports whether a call was already recorded as sent over this link when it was given. It returns true once
+// for each call.
 func (l *link) takeGiven(id string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	is := l.given[id]
-	delete(l.given, id)
+	is := l.sentWhenGiven[id]
+	delete(l.sentWhenGiven, id)
 	return is
 }
 
@@ -104,28 +105,28 @@ func (l *link) isRecorded() bool {
 	return l.recorded
 }
 
-// ServeLink serves a node that opens a link, until the link ends. It answers the request in any case.
+// ServeLink serves a node that opens a link, until the link ends. It always answers the request.
 func (s *Service) ServeLink(w http.ResponseWriter, r *http.Request) {
 	s.serveLink(w, r, s.keyOf, s.cfg.Timing)
 }
 
-// serveLink serves a node whose key lookup knows.
-func (s *Service) serveLink(w http.ResponseWriter, r *http.Request, lookup lookup, timing wire.Timing) {
-	if !s.enter() {
+// serveLink serves a node whose public key lookup returns.
+func (s *Service) serveLink(w http.ResponseWriter, r *http.Request, lookup keyLookup, timing wire.Timing) {
+	if !s.countLink() {
 		http.Error(w, textStopping, http.StatusServiceUnavailable)
 		return
 	}
 	defer s.serving.Done()
-	if guest := s.meet(w, r, lookup, timing); guest != nil {
+	if guest := s.authenticate(w, r, lookup, timing); guest != nil {
 		s.serve(context.WithoutCancel(r.Context()), guest)
 	}
 }
 
-// meet lets a node prove who it is. It returns nil if the request was refused.
-func (s *Service) meet(w http.ResponseWriter, r *http.Request, lookup lookup, timing wire.Timing) *wire.Guest {
+// authenticate lets a node prove its identity. It returns nil if the request was refused.
+func (s *Service) authenticate(w http.ResponseWriter, r *http.Request, lookup keyLookup, timing wire.Timing) *wire.Guest {
 	select {
-	case s.meeting <- struct{}{}:
-		defer func() { <-s.meeting }()
+	case s.authenticating <- struct{}{}:
+		defer func() { <-s.authenticating }()
 	default:
 		http.Error(w, textBusy, http.StatusServiceUnavailable)
 		return nil
@@ -144,11 +145,11 @@ func (s *Service) meet(w http.ResponseWriter, r *http.Request, lookup lookup, ti
 	return guest
 }
 
-// maxMeeting is how many nodes may prove at once who they are: anybody may try, and each needs memory.
-const maxMeeting = 256
+// maxAuthenticating is how many nodes may prove their identity at once: anybody may try, and each attempt needs memory.
+const maxAuthenticating = 256
 
-// enter counts one more link; false if this process accepts none anymore.
-func (s *Service) enter() bool {
+// countLink counts one more link; false if this process accepts no more.
+func (s *Service) countLink() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.closed {
@@ -157,8 +158,8 @@ func (s *Service) enter() bool {
 	return !s.closed
 }
 
-// A lookup returns the public key of a node that may open a link: see wire.Server.
-type lookup func(ctx context.Context, name string) ([]byte, error)
+// A keyLookup returns the public key of a node that may open a link: see wire.Server.
+type keyLookup func(ctx context.Context, name string) ([]byte, error)
 
 // keyOf returns the public key of a node that may open a link.
 func (s *Service) keyOf(ctx context.Context, name string) ([]byte, error) {
@@ -170,26 +171,26 @@ func (s *Service) keyOf(ctx context.Context, name string) ([]byte, error) {
 		return nil, err
 	case n.State == stored.Revoked:
 		return nil, &wire.Refusal{Reason: wire.ReasonRevoked, Text: textRevoked}
-	case n.IsKeyless(), n.IsTarget(): // an edge agent, or a target: nobody can prove to be it
+	case n.IsKeyless(), n.IsTarget(): // nobody can prove to be an edge agent or a target
 		return nil, &wire.Refusal{Reason: wire.ReasonUnknown, Text: textUnknown}
 	}
 	return n.Key, nil
 }
 
-// serve serves the link of a node that has proved who it is.
+// serve serves the link of a node that has proved its identity.
 func (s *Service) serve(ctx context.Context, guest *wire.Guest) {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	l := &link{
-		service: s, node: guest.Name, ctx: ctx, end: end, gone: make(chan struct{}),
-		bell: make(chan struct{}, 1), check: make(chan struct{}, 1), paced: rate.NewLimiter(frameRate, frameBurst), calls: map[string]*sentCall{}, given: map[string]bool{},
+		service: s, node: guest.Name, ctx: ctx, end: end, unlinked: make(chan struct{}),
+		bell: make(chan struct{}, 1), check: make(chan struct{}, 1), frameLimit: rate.NewLimiter(frameRate, frameBurst), calls: map[string]*sentCall{}, sentWhenGiven: map[string]bool{},
 	}
-	defer close(l.gone)
-	if !s.replace(l) {
+	defer close(l.unlinked)
+	if !s.replaceLink(l) {
 		guest.Refuse(wire.ReasonBusy, textStopping)
 		return
 	}
-	defer s.drop(l)
+	defer s.removeLink(l)
 	if err := l.record(guest.Offer); err != nil {
 		refusal, refused := errors.AsType[*wire.Refusal](err)
 		if !refused {
@@ -213,9 +214,9 @@ func (s *Service) serve(ctx context.Context, guest *wire.Guest) {
 	s.cfg.Log.Info("a node is away", slog.String("node", l.node), slog.Any("error", l.read()))
 }
 
-// replace makes l the link of its node, once the one before has ended and the store knows it. It returns false if this
-// process accepts no more links.
-func (s *Service) replace(l *link) bool {
+// replaceLink makes l the link of its node, after the link before has ended and the store knows that. It returns false
+// if this process accepts no more links.
+func (s *Service) replaceLink(l *link) bool {
 	for {
 		s.mu.Lock()
 		old := s.links[l.node]
@@ -228,17 +229,17 @@ func (s *Service) replace(l *link) bool {
 			return !closed
 		}
 		old.end()
-		<-old.gone
+		<-old.unlinked
 	}
 }
 
-// drop removes a link that has ended. The store hears so first: see replace.
-func (s *Service) drop(l *link) {
+// removeLink removes a link that has ended. The store is told first: see replaceLink.
+func (s *Service) removeLink(l *link) {
 	if l.isRecorded() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(l.ctx), storeTimeout)
 		defer cancel()
 		if err := s.cfg.Links.Unlink(ctx, l.node, s.cfg.Process, time.Now()); err != nil {
-			// Until the next link it looks as if the node were here, for minutes at most.
+			// Until the next link, or for minutes at most, the node seems to be here.
 			s.cfg.Log.Warn("it cannot be recorded that a node is away", slog.String("node", l.node), slog.Any("error", err))
 		}
 		s.emit(nodeChanged, l.node, "", "")
@@ -249,7 +250,7 @@ func (s *Service) drop(l *link) {
 }
 
 // record records that this process has the link, and what the node offers. It returns a *wire.Refusal if the node may
-// have no link.
+// not have a link.
 func (l *link) record(offer nodes.Offer) error {
 	s := l.service
 	raw, err := plainjson.Marshal(offer)
@@ -266,12 +267,12 @@ func (l *link) record(offer nodes.Offer) error {
 		return err
 	}
 	l.mu.Lock()
-	l.recorded, l.fixed = true, n.IsTarget()
+	l.recorded, l.offerFixed = true, n.IsTarget()
 	l.mu.Unlock()
 	s.cfg.Point("node:linked")
 	s.emit(nodeLinked, l.node, s.cfg.Process, "")
 	s.emit(nodeChanged, l.node, "", "")
-	s.cfg.Over()
+	s.cfg.WaitOver()
 	s.announce(l.ctx, n)
 	return nil
 }
@@ -288,7 +289,7 @@ func (l *link) supervise() {
 	}
 }
 
-// send sends the node its calls, until the link ends.
+// send sends the node's calls over the link, until the link ends.
 func (l *link) send() {
 	defer l.end()
 	for {
@@ -299,7 +300,7 @@ func (l *link) send() {
 			return
 		case err != nil:
 			l.service.cfg.Log.Warn("a node's calls cannot be sent now", slog.String("node", l.node), slog.Any("error", err))
-			again = time.After(storeAgain)
+			again = time.After(storeRetryDelay)
 		}
 		select {
 		case <-l.bell:
@@ -310,11 +311,11 @@ func (l *link) send() {
 	}
 }
 
-// errBroken says that nothing can be sent over a link anymore.
+// errBroken is returned when nothing can be sent over a link anymore.
 var errBroken = errors.New("the link is broken")
 
-// sendOpen sends the node all of its open calls that it was not sent over this link, and tells it to end those that are
-// cancelled.
+// sendOpen sends the node all of its open calls that were not sent over this link, and tells it to end the cancelled
+// ones.
 func (l *link) sendOpen() error {
 	if err := l.endErased(); err != nil {
 		return err
@@ -331,8 +332,8 @@ func (l *link) sendOpen() error {
 	return nil
 }
 
-// drop has the node told to end a call that was erased.
-func (l *link) drop(id string) {
+// noteErased makes the link tell the node to end a call that was erased.
+func (l *link) noteErased(id string) {
 	l.mu.Lock()
 	if sent := l.calls[id]; sent != nil && !sent.cancelled {
 		sent.cancelled = true
@@ -357,7 +358,7 @@ func (l *link) endErased() error {
 }
 
 // sendCall sends the node an open call unless it was sent over this link, and tells it to end the call if it is
-// cancelled. A cancelled call that the node may never have heard of is not sent; only its end is.
+// cancelled. A cancelled call that the node may not know is not sent; only its end is.
 func (l *link) sendCall(c stored.Call) (err error) {
 	l.mu.Lock()
 	sent := l.calls[c.ID]
@@ -367,7 +368,7 @@ func (l *link) sendCall(c stored.Call) (err error) {
 	case sent == nil && !c.Cancelled && given:
 		l.service.cfg.Point("node:sent")
 	case sent == nil && !c.Cancelled:
-		// It is recorded before it is sent: from then on nobody may say that it was not.
+		// The call is recorded as sent before it is sent: from now on, nobody may say that it was not.
 		c, err = l.service.cfg.Calls.Send(l.ctx, c.ID, l.service.cfg.Process, time.Now())
 		if errors.Is(err, stored.ErrUnknown) { // erased
 			return nil
@@ -392,7 +393,7 @@ func (l *link) sendCall(c stored.Call) (err error) {
 	return nil
 }
 
-// read reads what the node says, until the link ends.
+// read reads the node's frames, until the link ends.
 func (l *link) read() error {
 	for {
 		f, err := l.conn.Read(l.ctx)
@@ -401,9 +402,9 @@ func (l *link) read() error {
 		}
 		costs := 1
 		if f.Type == wire.Offer {
-			costs = offerCosts
+			costs = offerFrames
 		}
-		if err := l.paced.WaitN(l.ctx, costs); err != nil {
+		if err := l.frameLimit.WaitN(l.ctx, costs); err != nil {
 			return err
 		}
 		switch f.Type {
@@ -420,7 +421,7 @@ func (l *link) read() error {
 	}
 }
 
-// progress passes on what a call reports. If the node reports of a job that was erased, it is told to end it.
+// progress passes on a call's progress report. If the report is about an erased job, the node is told to end the job.
 func (l *link) progress(f wire.Frame) error {
 	l.mu.Lock()
 	sent := l.calls[f.ID]
@@ -441,13 +442,13 @@ func (l *link) progress(f wire.Frame) error {
 	return nil
 }
 
-// offer records that the node offers something else.
+// offer records a changed offer of the node.
 func (l *link) offer(f wire.Frame) error {
 	if f.Offer == nil {
 		return errors.New("there is no offer in the frame")
 	}
 	l.mu.Lock()
-	fixed := l.fixed
+	fixed := l.offerFixed
 	l.mu.Unlock()
 	if fixed {
 		return errors.New("what a target offers is recorded before its link only")
@@ -458,9 +459,9 @@ func (l *link) offer(f wire.Frame) error {
 	return l.record(*f.Offer)
 }
 
-// result records how a call has ended, and then lets the node forget it. It returns an error, which ends the link, if it
-// cannot be recorded: the node sends it again over the next one. A result of a call that the node was not given is not
-// acknowledged.
+// result records how a call has ended, and then lets the node forget the call. If it can't be recorded, result returns
+// an error, which ends the link, and the node sends the result again over the next one. A result of a call that the
+// node was not given is not acknowledged.
 func (l *link) result(f wire.Frame) error {
 	s := l.service
 	l.mu.Lock()
@@ -477,7 +478,7 @@ func (l *link) result(f wire.Frame) error {
 			return errors.New("the node reports the result of a call of another node")
 		}
 	}
-	raw, err := plainjson.Marshal(plausible(f.Outcome))
+	raw, err := plainjson.Marshal(checkedOutcome(f.Outcome))
 	if err != nil {
 		return fmt.Errorf("encode an outcome: %w", err)
 	}
@@ -499,8 +500,8 @@ func (l *link) acknowledge(id string) error {
 	return err
 }
 
-// plausible returns an outcome as it is recorded: what a node cannot mean becomes a failure that says so.
-func plausible(o *nodes.Outcome) nodes.Outcome {
+// checkedOutcome returns an outcome in the form in which it is recorded: invalid values become a failure that says so.
+func checkedOutcome(o *nodes.Outcome) nodes.Outcome {
 	if o == nil {
 		return nodes.Outcome{Status: nodes.Failed, Error: tools.Errorf(tools.ExecutionFailed, textNoOutcome)}
 	}
@@ -518,7 +519,7 @@ func plausible(o *nodes.Outcome) nodes.Outcome {
 	}
 	out.Error = tools.Errorf(tools.ExecutionFailed, textNoReason)
 	if o.Error != nil {
-		out.Error = tools.Errorf(known(o.Error.Code), "%s", tools.Clip(o.Error.Message, maxMessage))
+		out.Error = tools.Errorf(knownCode(o.Error.Code), "%s", tools.Clip(o.Error.Message, maxFailureMessage))
 	}
 	if out.Status == nodes.Unknown {
 		out.Error.Code = tools.OutcomeUnknown
@@ -526,10 +527,10 @@ func plausible(o *nodes.Outcome) nodes.Outcome {
 	return out
 }
 
-const maxMessage = 4000 // bytes of what a node says about a failure
+const maxFailureMessage = 4000 // bytes of a node's message about a failure
 
-// known returns a code that a node may give a failure, and ExecutionFailed for any other one.
-func known(code tools.Code) tools.Code {
+// knownCode returns the code if a node may use it for a failure, and ExecutionFailed otherwise.
+func knownCode(code tools.Code) tools.Code {
 	switch code {
 	case tools.NotFound, tools.InvalidArgs, tools.PermissionDenied, tools.FileNotFound, tools.InvalidPath, tools.Timeout, tools.Cancelled, tools.OutcomeUnknown:
 		return code

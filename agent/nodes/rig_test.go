@@ -29,7 +29,7 @@ import (
 	"parley/tools/nodes/wire"
 )
 
-const session = "main:telegram:42"
+const testSession = "main:telegram:42"
 
 func must(t *testing.T, err error) {
 	t.Helper()
@@ -38,8 +38,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// until waits until something is true.
-func until(t *testing.T, what string, is func() bool) {
+// waitUntil waits until a condition is true.
+func waitUntil(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for late := time.Now().Add(20 * time.Second); !is(); <-time.After(5 * time.Millisecond) {
 		if time.Now().After(late) {
@@ -52,11 +52,11 @@ func until(t *testing.T, what string, is func() bool) {
 type fleet struct {
 	t     *testing.T
 	place string
-	bus   func() eventBus // of one more process
+	bus   func() eventBus // returns the bus of one more process
 	key   func(context.Context) (ed25519.PrivateKey, error)
 
-	mu   sync.Mutex
-	told []string
+	mu      sync.Mutex
+	notices []string
 }
 
 // An eventBus is a bus on which events are published, too.
@@ -65,8 +65,8 @@ type eventBus interface {
 	bus.Events
 }
 
-// onBoth runs a test on a home, and on the servers of a fleet.
-func onBoth(t *testing.T, test func(t *testing.T, f *fleet)) {
+// onHomeAndFleet runs a test on a home, and on the servers of a fleet.
+func onHomeAndFleet(t *testing.T, test func(t *testing.T, f *fleet)) {
 	t.Parallel()
 	_, key, err := ed25519.GenerateKey(rand.Reader)
 	must(t, err)
@@ -109,24 +109,24 @@ func (f *fleet) process(change ...func(*nodes.Config)) *process {
 	store, err := sqlstore.Open(t.Context(), f.place)
 	must(t, err)
 	t.Cleanup(func() { store.Close() })
-	if _, err := store.Open(t.Context(), session, 1); err != nil && len(change) == 0 {
-		t.Log(err) // another process has opened it
+	if _, err := store.Open(t.Context(), testSession, 1); err != nil && len(change) == 0 {
+		t.Log(err) // another process has opened the store
 	}
 	table, over := store.Nodes(), f.bus()
 	waiting := waits.New(table, over, nil, slog.New(slog.DiscardHandler))
 	c := nodes.Config{
 		Registry: table, Links: table, Calls: table, Events: over, Key: f.key, Process: rand.Text(),
-		May:     func(call tools.Call, node string) bool { return call.Agent == "main" && node != "forbidden" },
-		Trusted: func(node string) bool { return node == "trusted" },
-		Wait:    func(string) time.Duration { return 0 },
-		Over:    waiting.Look,
-		Tell: func(_ context.Context, node, set, text string) {
+		MayUse:   func(call tools.Call, node string) bool { return call.Agent == "main" && node != "forbidden" },
+		Trusted:  func(node string) bool { return node == "trusted" },
+		WaitTime: func(string) time.Duration { return 0 },
+		WaitOver: waiting.Look,
+		TellOwners: func(_ context.Context, node, set, text string) {
 			f.mu.Lock()
 			defer f.mu.Unlock()
-			f.told = append(f.told, text)
+			f.notices = append(f.notices, text)
 		},
-		Ready: func(context.Context) (string, error) { return "", nil },
-		Count: func(string, string, time.Duration) {}, Log: slog.New(slog.DiscardHandler),
+		Ready:     func(context.Context) (string, error) { return "", nil },
+		CountCall: func(string, string, time.Duration) {}, Log: slog.New(slog.DiscardHandler),
 	}
 	for _, one := range change {
 		one(&c)
@@ -151,22 +151,22 @@ func (f *fleet) process(change ...func(*nodes.Config)) *process {
 	return p
 }
 
-// A device is a node of the tests: it remembers the outcomes of its calls, as real ones do in their journal.
+// A device is a test's node. It remembers the outcomes of its calls, as real nodes do in their journal.
 type device struct {
-	t     *testing.T
-	name  string
-	key   ed25519.PrivateKey
-	fleet ed25519.PublicKey
-	offer toolnodes.Offer
-	over  func(context.Context) (net.Conn, error) // opens the connections of its links; nil means to the process's address
+	t      *testing.T
+	name   string
+	key    ed25519.PrivateKey
+	fleet  ed25519.PublicKey
+	offer  toolnodes.Offer
+	dialer func(context.Context) (net.Conn, error) // opens the connections of its links; nil means to the process's address
 	// run runs a call; cancelled is closed when it is to end.
 	run func(f wire.Frame, report func(string), cancelled <-chan struct{}) toolnodes.Outcome
 
 	mu        sync.Mutex
 	runs      map[string]int                // how often a call was run
-	outcomes  map[string]*toolnodes.Outcome // those that are not acknowledged
+	outcomes  map[string]*toolnodes.Outcome // those that the server has not acknowledged
 	cancels   map[string]chan struct{}
-	heard     []wire.Frame
+	received  []wire.Frame
 	conn      *wire.Conn
 	connected int
 }
@@ -175,22 +175,22 @@ func tool(name string, pure bool) toolnodes.Tool {
 	return toolnodes.Tool{Name: name, Description: "It is " + name + ".", Schema: json.RawMessage(`{"type":"object"}`), Pure: pure, Timeout: 20_000}
 }
 
-// ok is the outcome of a call that has worked.
-func ok(content string) toolnodes.Outcome {
+// doneOutcome returns the outcome of a successful call.
+func doneOutcome(content string) toolnodes.Outcome {
 	return toolnodes.Outcome{Status: toolnodes.Done, Content: json.RawMessage(content)}
 }
 
 // join has a device with these tools join, and has an owner accept it.
 func (p *process) join(name string, all ...toolnodes.Tool) *device {
 	p.t.Helper()
-	d := p.waiting(name, all...)
+	d := p.joinWaiting(name, all...)
 	_, err := p.Accept(p.t.Context(), name, "")
 	must(p.t, err)
 	return d
 }
 
-// waiting has a device with these tools join. It has told what it offers, and has no link.
-func (p *process) waiting(name string, all ...toolnodes.Tool) *device {
+// joinWaiting has a device with these tools join. The server knows its offer, and it has no link.
+func (p *process) joinWaiting(name string, all ...toolnodes.Tool) *device {
 	t := p.t
 	t.Helper()
 	public, key, err := ed25519.GenerateKey(rand.Reader)
@@ -200,17 +200,17 @@ func (p *process) waiting(name string, all ...toolnodes.Tool) *device {
 	d := &device{
 		t: t, name: name, key: key, offer: toolnodes.Offer{Tools: all, Release: "1", Platform: "linux/arm64"},
 		runs: map[string]int{}, outcomes: map[string]*toolnodes.Outcome{}, cancels: map[string]chan struct{}{},
-		run: func(wire.Frame, func(string), <-chan struct{}) toolnodes.Outcome { return ok(`"done"`) },
+		run: func(wire.Frame, func(string), <-chan struct{}) toolnodes.Outcome { return doneOutcome(`"done"`) },
 	}
 	d.fleet, err = p.Join(t.Context(), code, name, public)
 	must(t, err)
 	d.link(p)
 	d.leave()
-	until(t, "the link is gone", func() bool { return p.node(name).Process == "" })
+	waitUntil(t, "the link is gone", func() bool { return p.node(name).Process == "" })
 	return d
 }
 
-// node returns what is recorded of a node.
+// node returns the record of a node.
 func (p *process) node(name string) nodes.Node {
 	p.t.Helper()
 	n, err := p.Find(p.t.Context(), name)
@@ -220,7 +220,7 @@ func (p *process) node(name string) nodes.Node {
 
 // dial opens a link to a process.
 func (d *device) dial(p *process) (*wire.Conn, error) {
-	return wire.Node{Server: p.url, ServerKey: d.fleet, Name: d.name, Key: d.key, Offer: d.offer, Open: d.over}.Dial(context.WithoutCancel(d.t.Context()))
+	return wire.Node{Server: p.url, ServerKey: d.fleet, Name: d.name, Key: d.key, Offer: d.offer, OpenConn: d.dialer}.Dial(context.WithoutCancel(d.t.Context()))
 }
 
 // link opens a link and serves it, until it ends.
@@ -248,7 +248,7 @@ func (d *device) link(p *process) {
 			if err != nil {
 				return
 			}
-			d.hear(f, &serving)
+			d.handle(f, &serving)
 		}
 	})
 	d.t.Cleanup(func() {
@@ -273,17 +273,17 @@ func (d *device) leave() {
 	d.conn.Close()
 }
 
-// hear does what the server says.
-func (d *device) hear(f wire.Frame, serving *sync.WaitGroup) {
+// handle handles a frame of the server.
+func (d *device) handle(f wire.Frame, serving *sync.WaitGroup) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.heard = append(d.heard, f)
+	d.received = append(d.received, f)
 	switch f.Type {
 	case wire.Call:
 		out, known := d.outcomes[f.ID]
 		if known {
 			if out != nil {
-				d.answer(f.ID, out)
+				d.sendOutcome(f.ID, out)
 			}
 			return
 		}
@@ -292,11 +292,11 @@ func (d *device) hear(f wire.Frame, serving *sync.WaitGroup) {
 		cancelled := make(chan struct{})
 		d.cancels[f.ID] = cancelled
 		serving.Go(func() {
-			out := d.run(f, func(text string) { d.say(wire.Frame{Type: wire.Progress, ID: f.ID, Text: text}) }, cancelled)
+			out := d.run(f, func(text string) { d.send(wire.Frame{Type: wire.Progress, ID: f.ID, Text: text}) }, cancelled)
 			d.mu.Lock()
 			defer d.mu.Unlock()
 			d.outcomes[f.ID] = &out
-			d.answer(f.ID, &out)
+			d.sendOutcome(f.ID, &out)
 		})
 	case wire.Cancel:
 		if c := d.cancels[f.ID]; c != nil {
@@ -308,20 +308,19 @@ func (d *device) hear(f wire.Frame, serving *sync.WaitGroup) {
 	}
 }
 
-// answer says how a call has ended, over the link that there is now. The caller holds mu.
-func (d *device) answer(id string, out *toolnodes.Outcome) {
+// sendOutcome sends a call's outcome over the current link. The caller holds mu.
+func (d *device) sendOutcome(id string, out *toolnodes.Outcome) {
 	_ = d.conn.Write(wire.Frame{Type: wire.Result, ID: id, Outcome: out})
 }
 
-// say says something over the link that there is now.
-func (d *device) say(f wire.Frame) {
+// send sends a frame over the current link.
+func (d *device) send(f wire.Frame) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	_ = d.conn.Write(f)
 }
 
-// unacknowledged returns how many outcomes the server has not acknowledged, and ran how many calls were run, and how
-// often the most repeated one.
+// unacknowledged returns how many outcomes the server has not acknowledged.
 func (d *device) unacknowledged() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -337,11 +336,11 @@ func (d *device) ran() (calls, most int) {
 	return len(d.runs), most
 }
 
-// got returns how many frames of a type the server has sent.
-func (d *device) got(kind string) (n int) {
+// countReceived returns how many frames of a type the server has sent.
+func (d *device) countReceived(kind string) (n int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, f := range d.heard {
+	for _, f := range d.received {
 		if f.Type == kind {
 			n++
 		}
@@ -349,37 +348,37 @@ func (d *device) got(kind string) (n int) {
 	return n
 }
 
-// A called is how a call has ended.
-type called struct {
+// A callResult is how a call has ended.
+type callResult struct {
 	out toolnodes.Outcome
 	err error
 }
 
-// call is a tool call of the tests.
-func call(key string) tools.Call {
-	return tools.Call{ID: key, Key: key, Session: session, Agent: "main", Person: "telegram:42", Turn: "t1"}
+// toolCall returns a test's tool call.
+func toolCall(key string) tools.Call {
+	return tools.Call{ID: key, Key: key, Session: testSession, Agent: "main", Person: "telegram:42", Turn: "t1"}
 }
 
-// begin gives a call to a node, and returns where its outcome comes.
-func (p *process) begin(ctx context.Context, node, tool string, c tools.Call) <-chan called {
-	came := make(chan called, 1)
+// startCall gives a call to a node, and returns the channel of its outcome.
+func (p *process) startCall(ctx context.Context, node, tool string, c tools.Call) <-chan callResult {
+	came := make(chan callResult, 1)
 	go func() {
 		out, err := p.Call(ctx, node, tool, json.RawMessage(`{"x":1}`), c)
-		came <- called{out, err}
+		came <- callResult{out, err}
 	}()
 	return came
 }
 
-// wants checks how a call has ended.
-func wants(t *testing.T, got called, status toolnodes.Status, content string) {
+// wantOutcome checks how a call has ended.
+func wantOutcome(t *testing.T, got callResult, status toolnodes.Status, content string) {
 	t.Helper()
 	if got.err != nil || got.out.Status != status || string(got.out.Content) != content {
 		t.Errorf("got %s %s (%v) and the error %v, want %s %s", got.out.Status, got.out.Content, got.out.Error, got.err, status, content)
 	}
 }
 
-// wantsCode checks with which code a call was refused or has failed.
-func wantsCode(t *testing.T, got called, code tools.Code) {
+// wantCode checks the code with which a call was refused or has failed.
+func wantCode(t *testing.T, got callResult, code tools.Code) {
 	t.Helper()
 	failed, _ := errors.AsType[*tools.Error](got.err)
 	if failed == nil {
@@ -390,4 +389,4 @@ func wantsCode(t *testing.T, got called, code tools.Code) {
 	}
 }
 
-func key(n int) string { return fmt.Sprint("key-", n) }
+func callKey(n int) string { return fmt.Sprint("key-", n) }

@@ -20,45 +20,45 @@ type Config struct {
 	Links    Links
 	Calls    Calls
 	Events   bus.Events
-	// Key returns the fleet's private key, with which it proves to nodes that it is the server that they have joined.
+	// Key returns the fleet's private key, with which the server proves its identity to nodes.
 	Key func(ctx context.Context) (ed25519.PrivateKey, error)
-	// Process is the id of this process. No other one has the same, ever.
+	// Process is the id of this process. No other process ever has the same one.
 	Process string
-	// Ready returns why no node can be given calls now; "" if nodes can.
+	// Ready returns the reason why nodes can't be given calls now; "" if they can.
 	Ready func(ctx context.Context) (why string, err error)
-	// May reports whether the agent that makes a call may use a node.
-	May func(call tools.Call, node string) bool
-	// Wait returns for how long a turn waits for a node that is away; 0 if it doesn't. Over is called when a node is here or was
-	// removed, so that nobody has to wait for it.
-	Wait func(node string) time.Duration
-	Over func()
-	// Trusted reports whether the operator trusts what a node returns.
+	// MayUse reports whether the agent that makes a call may use a node.
+	MayUse func(call tools.Call, node string) bool
+	// WaitTime returns how long a turn waits for a node that is away; 0 if it doesn't wait. WaitOver is called when a
+	// node is back or was removed, so that turns stop waiting for it.
+	WaitTime func(node string) time.Duration
+	WaitOver func()
+	// Trusted reports whether the operator trusts a node's results.
 	Trusted func(node string) bool
-	// Tell tells the owners a text about a node, once for each set, which names what the node offers.
-	Tell func(ctx context.Context, node, set, text string)
-	// Count counts a call by how it ended.
-	Count  func(node, result string, took time.Duration)
-	Timing wire.Timing
+	// TellOwners sends the owners a text about a node, once for each set. The set names what the node offers.
+	TellOwners func(ctx context.Context, node, set, text string)
+	// CountCall counts a call by its result.
+	CountCall func(node, result string, took time.Duration)
+	Timing    wire.Timing
 	// Point, if set, is called at each step after which a test may kill the process.
 	Point func(name string)
 	Log   *slog.Logger
 }
 
-// A Service gives calls to nodes, and has the links of those that have connected to this process.
+// A Service gives calls to nodes, and serves the links of the nodes that have connected to this process.
 type Service struct {
 	cfg Config
 
-	mu      sync.Mutex
-	links   map[string]*link // by node
-	broker  *broker          // nil unless this process has the connection to it
-	closed  bool             // no more links are accepted
-	serving sync.WaitGroup   // the links; it grows only under mu, while closed is false
-	buffers sync.Pool        // of the links
-	meeting chan struct{}    // has an element for each node that is proving who it is
+	mu             sync.Mutex
+	links          map[string]*link // by node
+	broker         *broker          // nil unless this process has the connection to it
+	closed         bool             // no more links are accepted
+	serving        sync.WaitGroup   // counts the links; it grows only under mu, while closed is false
+	buffers        sync.Pool        // of the links
+	authenticating chan struct{}    // has an element for each node that is proving its identity
 
 	waiting waiters
 	view    view
-	changed chan struct{} // has an element if the view may be old
+	changed chan struct{} // has an element if the view may be outdated
 }
 
 // New makes a Service.
@@ -66,11 +66,11 @@ func New(c Config) *Service {
 	if c.Point == nil {
 		c.Point = func(string) {}
 	}
-	return &Service{cfg: c, links: map[string]*link{}, waiting: waiters{byCall: map[string][]*waiter{}}, changed: make(chan struct{}, 1), meeting: make(chan struct{}, maxMeeting)}
+	return &Service{cfg: c, links: map[string]*link{}, waiting: waiters{byCall: map[string][]*waiter{}}, changed: make(chan struct{}, 1), authenticating: make(chan struct{}, maxAuthenticating)}
 }
 
-// The feed in which the processes of a fleet ring for each other, and the types of its events. Tool is a node, and Call
-// the id of a call; of a nodeLinked it is the process that has the link now.
+// The feed over which a fleet's processes notify each other, and the types of its events. Tool is a node, and Call is
+// the id of a call; in a nodeLinked event, Call is the process that has the link now.
 const (
 	nodesFeed = "nodes"
 
@@ -82,7 +82,8 @@ const (
 	nodeChanged  = "node_change"   // a node has joined, was accepted or revoked, offers something else or is away
 )
 
-// emit rings for all processes. Whoever waits in this one hears at once that a call has ended: the bus lets events gather.
+// emit notifies all processes. Waiters in this process learn at once that a call has ended, because the bus may delay
+// events.
 func (s *Service) emit(kind, node, call, delta string) {
 	if kind == callEnded {
 		s.waiting.ring(call)
@@ -91,17 +92,17 @@ func (s *Service) emit(kind, node, call, delta string) {
 }
 
 const (
-	holdEvery = stored.LinkLifetime / 3 // how often a process says that it has its links
-	lookAgain = 2 * time.Second    // how often whoever waits looks whether it has missed the bell
+	recordLinksEvery = stored.LinkLifetime / 3 // how often a process records that it has its links
+	recheckEvery     = 2 * time.Second         // how often a waiter checks whether it has missed an event
 )
 
-// Run follows the bell, and looks after the links of this process, until ctx is done. Then it closes the links, whose
-// nodes connect to another process, and returns nil once nothing of them runs anymore.
+// Run follows the feed, and maintains the links of this process, until ctx is done. Then it closes the links, whose
+// nodes connect to another process, and returns nil once all their goroutines have ended.
 func (s *Service) Run(ctx context.Context) error {
 	var beside sync.WaitGroup
 	beside.Go(func() { bus.Follow(ctx, s.cfg.Events, nodesFeed, s) })
 	beside.Go(func() { s.keepView(ctx) })
-	beside.Go(func() { s.hold(ctx) })
+	beside.Go(func() { s.keepLinks(ctx) })
 	<-ctx.Done()
 	s.mu.Lock()
 	s.closed = true
@@ -114,10 +115,11 @@ func (s *Service) Run(ctx context.Context) error {
 	return nil
 }
 
-// hold says again and again that this process has its links and can reach its edge agents, and ends what it should not
-// have. If a process stands still for so long that others count its nodes as away, it says so again when it continues.
-func (s *Service) hold(ctx context.Context) {
-	every := time.NewTicker(holdEvery)
+// keepLinks records regularly that this process has its links and can reach its edge agents, and ends those that it
+// should not have. If a process stands still for so long that others count its nodes as away, it records its links
+// again when it continues.
+func (s *Service) keepLinks(ctx context.Context) {
+	every := time.NewTicker(recordLinksEvery)
 	defer every.Stop()
 	for {
 		select {
@@ -125,7 +127,7 @@ func (s *Service) hold(ctx context.Context) {
 			return
 		case <-every.C:
 		}
-		links, edges := s.linked(), s.edges()
+		links, edges := s.ownLinks(), s.edges()
 		if len(links)+len(edges) == 0 {
 			continue
 		}
@@ -139,7 +141,7 @@ func (s *Service) hold(ctx context.Context) {
 			s.recheck(ctx, l)
 		}
 		for _, e := range edges {
-			poke(e.check)
+			notify(e.check)
 		}
 	}
 }
@@ -148,15 +150,15 @@ func (s *Service) hold(ctx context.Context) {
 func (s *Service) recheck(ctx context.Context, l *link) {
 	n, err := s.cfg.Registry.Node(ctx, l.node)
 	if err != nil && !errors.Is(err, stored.ErrUnknown) {
-		return // the next time
+		return // try again at the next check
 	}
 	if l.isRecorded() && (err != nil || n.State == stored.Revoked || n.Process != s.cfg.Process) {
 		l.end()
 	}
 }
 
-// linked returns the links of this process.
-func (s *Service) linked() (all []*link) {
+// ownLinks returns the links of this process.
+func (s *Service) ownLinks() (all []*link) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range s.links {
@@ -165,12 +167,12 @@ func (s *Service) linked() (all []*link) {
 	return all
 }
 
-// edges returns the edge agents that this process looks after.
+// edges returns the edge agents that this process serves.
 func (s *Service) edges() []*edge {
 	s.mu.Lock()
 	b := s.broker
 	s.mu.Unlock()
-	return b.all()
+	return b.allEdges()
 }
 
 // Heard implements bus.Listener.
@@ -185,16 +187,16 @@ func (s *Service) Heard(e bus.Event) {
 			l.ring()
 		}
 		if over != nil {
-			poke(over.bell)
+			notify(over.bell)
 		}
 	case callErased:
 		if l != nil {
-			l.drop(e.Call)
+			l.noteErased(e.Call)
 		}
 	case callEnded:
 		s.waiting.ring(e.Call)
 	case callProgress:
-		s.waiting.report(e.Call, e.Delta)
+		s.waiting.reportProgress(e.Call, e.Delta)
 	case nodeLinked:
 		if l != nil && e.Call != s.cfg.Process {
 			l.recheck()
@@ -204,22 +206,22 @@ func (s *Service) Heard(e bus.Event) {
 			l.recheck()
 		}
 		if over != nil {
-			poke(over.check)
+			notify(over.check)
 		}
-		s.look()
+		s.requestReload()
 	}
 }
 
-// Missed implements bus.Listener: anything may have happened.
+// Missed implements bus.Listener: any event may have been lost.
 func (s *Service) Missed() {
-	for _, l := range s.linked() {
+	for _, l := range s.ownLinks() {
 		l.recheck()
 		l.ring()
 	}
 	for _, over := range s.edges() {
-		poke(over.check)
-		poke(over.bell)
+		notify(over.check)
+		notify(over.bell)
 	}
 	s.waiting.ringAll()
-	s.look()
+	s.requestReload()
 }

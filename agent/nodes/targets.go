@@ -20,36 +20,37 @@ import (
 
 // Targets stores the nodes that the settings name as ssh:// targets.
 type Targets interface {
-	// Admit records what a target offers, all of which is accepted, and the key of its home, made with nodes.TargetKey. It returns
-	// nodes.ErrTaken if the name is that of a node that is no target.
+	// Admit records a target's offer, all of which is accepted, and the key of its home, made with nodes.TargetKey. It
+	// returns nodes.ErrTaken if the name belongs to a node that is not a target.
 	Admit(ctx context.Context, name string, key []byte, offer, accepted json.RawMessage, now time.Time) error
 }
 
-// A Target is a node that the settings name, and a connection to it. Whoever has made the connection vouches for the node.
+// A Target is a node that the settings name, with a connection to it. The node is trusted to be the one at the other
+// end of the connection.
 type Target struct {
 	Name    string
-	Key     []byte // the public key of its home, as the other end of the connection has told it
+	Key     []byte // the public key of its home, as the connection's other end reported it
 	Conn    net.Conn
 	Targets Targets
-	// Tools are those that agents may have of it, if it offers them, with the descriptions and arguments that agents see. What it
-	// says about itself nobody has looked at, so it reaches no model.
+	// Tools are the tools that agents may use on it, if it offers them, with the descriptions and arguments that agents
+	// see. The target's own descriptions reach no model, because nobody has checked them.
 	Tools []nodes.Tool
 }
 
-// Serve serves the link that the target begins on its connection, as one of the links of a Service, until the link ends, or ctx
-// does. Then it closes the connection. An error says that there was no link.
+// Serve serves the link that the target opens on its connection, as one of the links of a Service, until the link or
+// ctx ends. Then it closes the connection. It returns an error if there was no link.
 func (t Target) Serve(ctx context.Context, s *Service) error {
 	stop := context.AfterFunc(ctx, func() { _ = t.Conn.Close() })
 	defer stop()
-	defer func() { _ = t.Conn.Close() }() // nothing is lost that was not lost before
+	defer func() { _ = t.Conn.Close() }() // an error loses nothing that isn't lost already
 	refused := errors.New("the other end has begun no link")
-	serveOne(t.Conn, func(w http.ResponseWriter, r *http.Request) {
-		if !s.enter() {
+	serveOneConnection(t.Conn, func(w http.ResponseWriter, r *http.Request) {
+		if !s.countLink() {
 			http.Error(w, textStopping, http.StatusServiceUnavailable)
 			return
 		}
 		defer s.serving.Done()
-		guest := s.meet(w, r, func(_ context.Context, name string) ([]byte, error) {
+		guest := s.authenticate(w, r, func(_ context.Context, name string) ([]byte, error) {
 			if name != t.Name {
 				return nil, &wire.Refusal{Reason: wire.ReasonUnknown, Text: textUnknown}
 			}
@@ -70,8 +71,8 @@ func (t Target) Serve(ctx context.Context, s *Service) error {
 	return refused
 }
 
-// offered returns those of a target's tools that it offers.
-func (t Target) offered(all []nodes.Tool) []nodes.Tool {
+// offeredTools returns the tools that the target may have and offers.
+func (t Target) offeredTools(all []nodes.Tool) []nodes.Tool {
 	has := []nodes.Tool{}
 	for _, one := range t.Tools {
 		if i := slices.IndexFunc(all, func(o nodes.Tool) bool { return o.Name == one.Name }); i >= 0 {
@@ -82,9 +83,9 @@ func (t Target) offered(all []nodes.Tool) []nodes.Tool {
 	return has
 }
 
-// admit records the target, and what it offers of what it may.
+// admit records the target and the allowed part of its offer.
 func (t Target) admit(ctx context.Context, s *Service, guest *wire.Guest) error {
-	guest.Offer.Tools = t.offered(guest.Offer.Tools)
+	guest.Offer.Tools = t.offeredTools(guest.Offer.Tools)
 	offer, err := plainjson.Marshal(guest.Offer)
 	if err != nil {
 		return fmt.Errorf("encode an offer: %w", err)
@@ -96,10 +97,10 @@ func (t Target) admit(ctx context.Context, s *Service, guest *wire.Guest) error 
 	if err := t.Targets.Admit(ctx, t.Name, stored.TargetKey(t.Key), offer, accepted, time.Now()); err != nil {
 		return err
 	}
-	return s.Load(ctx) // nobody accepts it later, so agents get its tools as soon as it is here
+	return s.Load(ctx) // nobody has to accept the target, so agents get its tools at once
 }
 
-// acceptance returns what is recorded if an owner, or the settings, accept tools, and the names of the tools.
+// acceptance returns the record that an owner, or the settings, accept tools, and the names of the tools.
 func acceptance(offered []nodes.Tool) (raw json.RawMessage, names []string, err error) {
 	accepted, names := map[string]string{}, []string{}
 	for _, t := range offered {
@@ -110,12 +111,13 @@ func acceptance(offered []nodes.Tool) (raw json.RawMessage, names []string, err 
 	return raw, names, err
 }
 
-// serveOne serves HTTP on one connection, until that is closed, or a request that has taken it over is answered.
-func serveOne(conn net.Conn, serve http.HandlerFunc) {
+// serveOneConnection serves HTTP on one connection, until it is closed, or until a request that has taken it over is
+// answered.
+func serveOneConnection(conn net.Conn, serve http.HandlerFunc) {
 	l := &oneListener{conn: conn, closed: make(chan struct{})}
 	server := http.Server{
-		ReadHeaderTimeout: meetTimeout,
-		ErrorLog:          slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug), // what is wrong with a link is said elsewhere
+		ReadHeaderTimeout: linkRequestTimeout,
+		ErrorLog:          slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug), // errors of a link are logged elsewhere
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			defer func() { _ = l.Close() }()
 			serve(w, r)
@@ -130,8 +132,8 @@ func serveOne(conn net.Conn, serve http.HandlerFunc) {
 	_ = server.Close()  // the connection is closed in any case
 }
 
-// meetTimeout is how long the other end of a connection may take to ask for a link.
-const meetTimeout = 30 * time.Second
+// linkRequestTimeout is how long the other end of a connection may take to ask for a link.
+const linkRequestTimeout = 30 * time.Second
 
 // A oneListener accepts one connection.
 type oneListener struct {

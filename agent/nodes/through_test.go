@@ -12,10 +12,10 @@ import (
 	"parley/tools/nodes/wire"
 )
 
-// Over a connection through somebody who is not trusted, a node is accepted only if the connection proves the same key, and is
-// under the same name: somebody with a connection of his own can't pass on a node's proof.
+// Over a connection through a relay that is not trusted, a node is accepted only if the connection proves the same key
+// and has the same name: a person with another connection can't pass on a node's proof.
 func TestALinkBelongsToItsConnection(t *testing.T) {
-	onBoth(t, func(t *testing.T, f *fleet) {
+	onHomeAndFleet(t, func(t *testing.T, f *fleet) {
 		p := f.process()
 		d := p.join("pi", tool("exec_shell", false))
 		own := d.key.Public().(ed25519.PublicKey)

@@ -20,12 +20,12 @@ import (
 type Node struct {
 	stored.Node
 	Offer nodes.Offer
-	// Tools are those of its tools that an owner has accepted, and Aside the others. Both are sorted by name.
-	Tools, Aside []nodes.Tool
+	// Tools are the node's tools that an owner has accepted, and Unaccepted the others. Both are sorted by name.
+	Tools, Unaccepted []nodes.Tool
 }
 
-// open decodes what a record says of a node. A record of another release that cannot be decoded is a node without tools.
-func open(n stored.Node) Node {
+// decodeNode decodes a node's record. A record of another release that can't be decoded becomes a node without tools.
+func decodeNode(n stored.Node) Node {
 	all := Node{Node: n}
 	accepted := map[string]string{}
 	_ = json.Unmarshal(n.Accepted, &accepted) // empty before somebody has accepted it
@@ -34,10 +34,10 @@ func open(n stored.Node) Node {
 		if n.State == stored.Accepted && accepted[t.Name] == t.Digest() {
 			all.Tools = append(all.Tools, t)
 		} else {
-			all.Aside = append(all.Aside, t)
+			all.Unaccepted = append(all.Unaccepted, t)
 		}
 	}
-	for _, list := range [][]nodes.Tool{all.Tools, all.Aside} {
+	for _, list := range [][]nodes.Tool{all.Tools, all.Unaccepted} {
 		slices.SortFunc(list, func(a, b nodes.Tool) int { return strings.Compare(a.Name, b.Name) })
 	}
 	return all
@@ -55,10 +55,11 @@ func (n Node) tool(name string) (nodes.Tool, bool) {
 	return n.Tools[i], true
 }
 
-// set names what a node offers that no owner has accepted; "" if there is nothing.
-func (n Node) set() string {
+// unacceptedSet returns a text that identifies the node's offered tools that no owner has accepted; "" if there are
+// none.
+func (n Node) unacceptedSet() string {
 	var digests []string
-	for _, t := range n.Aside {
+	for _, t := range n.Unaccepted {
 		digests = append(digests, t.Digest())
 	}
 	if len(digests) == 0 && n.State == stored.Waiting {
@@ -67,21 +68,21 @@ func (n Node) set() string {
 	return strings.Join(digests, " ")
 }
 
-// A view is what this process knows of the nodes, so that turns need not read it. It is kept up to date by events, and
-// read again now and then.
+// A view is this process's copy of the nodes, so that turns need not read the store. It is kept up to date by events,
+// and is read again from time to time.
 type view struct {
 	mu      sync.Mutex
 	nodes   []Node
 	version int64 // grows whenever agents may get other tools
 }
 
-// Load reads which nodes there are.
+// Load reads all nodes into the view.
 func (s *Service) Load(ctx context.Context) error {
 	all, err := s.List(ctx)
 	if err != nil {
 		return err
 	}
-	slim(all)
+	compactNodes(all)
 	s.view.mu.Lock()
 	defer s.view.mu.Unlock()
 	if !slices.EqualFunc(all, s.view.nodes, sameTools) {
@@ -91,8 +92,9 @@ func (s *Service) Load(ctx context.Context) error {
 	return nil
 }
 
-// slim drops what nobody asks the view for, and keeps texts once that many nodes have: there may be a thousand of one kind.
-func slim(all []Node) {
+// compactNodes drops the parts of nodes that no user of the view reads, and shares equal texts: there may be a thousand
+// nodes of one kind.
+func compactNodes(all []Node) {
 	texts := map[string]string{}
 	once := func(text string) string {
 		kept, known := texts[text]
@@ -105,7 +107,7 @@ func slim(all []Node) {
 	for i := range all {
 		n := &all[i]
 		n.Node.Offer, n.Accepted, n.Offer.Tools = nil, nil, nil
-		for _, list := range [][]nodes.Tool{n.Tools, n.Aside} {
+		for _, list := range [][]nodes.Tool{n.Tools, n.Unaccepted} {
 			for j := range list {
 				t := &list[j]
 				t.Name, t.Description = once(t.Name), once(t.Description)
@@ -126,15 +128,15 @@ func sameTools(a, b Node) bool {
 	})
 }
 
-// View returns the nodes as this process knows them, by name, without the records of what they offer and what was accepted,
-// and a number that grows whenever agents may get other tools from them. It reads nothing.
+// View returns the nodes in this process's view, sorted by name, without the records of their offers, and a number that
+// grows whenever agents may get other tools from them. It doesn't read the store.
 func (s *Service) View() ([]Node, int64) {
 	s.view.mu.Lock()
 	defer s.view.mu.Unlock()
 	return s.view.nodes, s.view.version
 }
 
-// List reads all nodes, by name.
+// List reads all nodes, sorted by name.
 func (s *Service) List(ctx context.Context) ([]Node, error) {
 	found, err := s.cfg.Registry.Nodes(ctx)
 	if err != nil {
@@ -142,25 +144,25 @@ func (s *Service) List(ctx context.Context) ([]Node, error) {
 	}
 	all := make([]Node, len(found))
 	for i, n := range found {
-		all[i] = open(n)
+		all[i] = decodeNode(n)
 	}
 	return all, nil
 }
 
-// Find reads one node. It returns nodes.ErrUnknown if there is none by that name.
+// Find reads one node. It returns nodes.ErrUnknown if there is no node with that name.
 func (s *Service) Find(ctx context.Context, name string) (Node, error) {
 	n, err := s.cfg.Registry.Node(ctx, name)
-	return open(n), err
+	return decodeNode(n), err
 }
 
-// look has the view read again soon.
-func (s *Service) look() { poke(s.changed) }
+// requestReload has the view read again soon.
+func (s *Service) requestReload() { notify(s.changed) }
 
-const viewEvery = time.Minute // how often the view is read again while there are nodes: an event may get lost
+const viewReloadEvery = time.Minute // how often the view is read again while there are nodes: an event may get lost
 
 // keepView keeps the view up to date until ctx is done.
 func (s *Service) keepView(ctx context.Context) {
-	every := time.NewTicker(viewEvery)
+	every := time.NewTicker(viewReloadEvery)
 	defer every.Stop()
 	for {
 		select {
@@ -174,7 +176,7 @@ func (s *Service) keepView(ctx context.Context) {
 		}
 		if err := s.Load(ctx); err != nil && ctx.Err() == nil {
 			s.cfg.Log.Warn("it cannot be read which nodes there are", slog.Any("error", err))
-			time.AfterFunc(lookAgain, s.look)
+			time.AfterFunc(recheckEvery, s.requestReload)
 		}
 	}
 }
@@ -192,30 +194,30 @@ func (s *Service) isPure(c stored.Call) bool {
 }
 
 // Nodes implements nodes.Backend.
-func (s *Service) Nodes(ctx context.Context, call tools.Call) ([]nodes.Standing, error) {
-	all, err := s.usable(ctx, call)
+func (s *Service) Nodes(ctx context.Context, call tools.Call) ([]nodes.NodeStatus, error) {
+	all, err := s.usableNodes(ctx, call)
 	if err != nil {
 		return nil, err
 	}
-	list := make([]nodes.Standing, len(all))
+	list := make([]nodes.NodeStatus, len(all))
 	for i, n := range all {
 		open, err := s.cfg.Calls.Open(ctx, n.Name)
 		if err != nil {
 			return nil, s.storeFailed(err)
 		}
-		list[i] = nodes.Standing{
-			Name: n.Name, Here: n.Process != "", Since: n.LinkChanged, Tools: n.Tools, Capabilities: n.Offer.Capabilities, Platform: n.Offer.Platform,
+		list[i] = nodes.NodeStatus{
+			Name: n.Name, IsHere: n.Process != "", Since: n.LinkChanged, Tools: n.Tools, Capabilities: n.Offer.Capabilities, Platform: n.Offer.Platform,
 			Trusted: !n.IsKeyless() && s.cfg.Trusted(n.Name), Running: len(open),
 		}
 	}
 	return list, nil
 }
 
-// usable reads the accepted nodes that the caller's agent may use.
-func (s *Service) usable(ctx context.Context, call tools.Call) ([]Node, error) {
+// usableNodes reads the accepted nodes that the caller's agent may use.
+func (s *Service) usableNodes(ctx context.Context, call tools.Call) ([]Node, error) {
 	all, err := s.List(ctx)
 	if err != nil {
 		return nil, s.storeFailed(err)
 	}
-	return slices.DeleteFunc(all, func(n Node) bool { return n.State != stored.Accepted || !s.cfg.May(call, n.Name) }), nil
+	return slices.DeleteFunc(all, func(n Node) bool { return n.State != stored.Accepted || !s.cfg.MayUse(call, n.Name) }), nil
 }

@@ -8,9 +8,9 @@ import (
 	toolnodes "parley/tools/nodes"
 )
 
-// What many nodes have alike is kept once, and yet each node has its own tools.
+// Equal texts of many nodes are stored once, but each node has its own tools.
 func TestEachNodeInTheViewHasItsOwnTools(t *testing.T) {
-	onBoth(t, func(t *testing.T, f *fleet) {
+	onHomeAndFleet(t, func(t *testing.T, f *fleet) {
 		p := f.process()
 		other := tool("read", true)
 		other.Description, other.Schema = "It reads something else.", json.RawMessage(`{"type":"object","properties":{}}`)
@@ -22,7 +22,7 @@ func TestEachNodeInTheViewHasItsOwnTools(t *testing.T) {
 		for name, all := range want {
 			p.join(name, all...)
 		}
-		until(t, "the view has all tools", func() bool {
+		waitUntil(t, "the view has all tools", func() bool {
 			all, _ := p.View()
 			got := map[string][]toolnodes.Tool{}
 			for _, n := range all {

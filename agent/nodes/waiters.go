@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// waiters are those who wait in this process for the outcomes of calls.
+// waiters are the waiters of this process for the outcomes of calls.
 type waiters struct {
 	mu     sync.Mutex
 	byCall map[string][]*waiter
@@ -16,10 +16,10 @@ type waiter struct {
 	bell chan struct{} // has an element if the outcome may be recorded
 
 	mu       sync.Mutex
-	progress func(string) // nil if nobody wants to hear, or the waiter waits no more
+	progress func(string) // nil if no progress is wanted, or the waiter was removed
 }
 
-// add adds a waiter for a call, who hears of its progress.
+// add adds a waiter for a call; progress is called with the call's progress reports.
 func (all *waiters) add(call string, progress func(string)) *waiter {
 	w := &waiter{bell: make(chan struct{}, 1), progress: progress}
 	all.mu.Lock()
@@ -28,7 +28,7 @@ func (all *waiters) add(call string, progress func(string)) *waiter {
 	return w
 }
 
-// remove removes a waiter, who hears of nothing after that.
+// remove removes a waiter. Its progress function isn't called after that.
 func (all *waiters) remove(call string, w *waiter) {
 	w.mu.Lock()
 	w.progress = nil
@@ -41,34 +41,34 @@ func (all *waiters) remove(call string, w *waiter) {
 	}
 }
 
-// of returns those who wait for a call.
-func (all *waiters) of(call string) []*waiter {
+// forCall returns the waiters for a call.
+func (all *waiters) forCall(call string) []*waiter {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	return slices.Clone(all.byCall[call])
 }
 
-// ring wakes those who wait for a call.
+// ring wakes the waiters for a call.
 func (all *waiters) ring(call string) {
-	for _, w := range all.of(call) {
-		poke(w.bell)
+	for _, w := range all.forCall(call) {
+		notify(w.bell)
 	}
 }
 
-// ringAll wakes everybody.
+// ringAll wakes all waiters.
 func (all *waiters) ringAll() {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	for _, some := range all.byCall {
 		for _, w := range some {
-			poke(w.bell)
+			notify(w.bell)
 		}
 	}
 }
 
-// report passes on what a call reports.
-func (all *waiters) report(call, text string) {
-	for _, w := range all.of(call) {
+// reportProgress passes a call's progress report on to its waiters.
+func (all *waiters) reportProgress(call, text string) {
+	for _, w := range all.forCall(call) {
 		w.mu.Lock()
 		if w.progress != nil {
 			w.progress(text)

@@ -16,13 +16,13 @@ import (
 
 // Limits on an answer. They stop a server that would send without end.
 const (
-	maxAnswer  = 16 << 20 // bytes of an answer that are kept in memory
-	maxChoices = 64       // choices in one event
+	maxAnswerSize = 16 << 20 // bytes of an answer that are kept in memory
+	maxChoices    = 64       // choices in one event
 )
 
-// tailWait is how long to wait for the usage after the finish_reason. It is short, because the answer is
-// already there.
-const tailWait = 5 * time.Second
+// maxUsageWait is how long to wait for the usage after the finish_reason. It is short, because the answer is already
+// there.
+const maxUsageWait = 5 * time.Second
 
 // An assembly puts a model's answer together from the chunks of its stream.
 type assembly struct {
@@ -55,7 +55,7 @@ type wholeMessage struct {
 	thought string // the thinking of the messages so far
 
 	streamsText, streamsThought bool // the text, or the thinking, arrives in deltas
-	called                      bool // tool calls have arrived
+	hasCalls                    bool // tool calls have arrived
 }
 
 // newAssembly returns an empty assembly. It calls emit for each piece of text that is added.
@@ -137,7 +137,7 @@ func (a *assembly) addSmall(raw []byte) (added bool, err error) {
 
 // checkSize returns an error if the answer is too large to keep.
 func (a *assembly) checkSize() error {
-	if a.kept > maxAnswer {
+	if a.keptBytes > maxAnswerSize {
 		return fmt.Errorf("%w: it does not end", errGarbled)
 	}
 	return nil
@@ -200,7 +200,7 @@ func (a *assembly) addDelta(d *delta) error {
 		return err
 	}
 	said := a.textJoiner.Add(wire.Text(d.Content.text))
-	a.addParts(a.split.Add(said, a.saidSoFar()), a.refusalJoiner.Add(d.Refusal))
+	a.addParts(a.split.Add(said, a.currentText()), a.refusalJoiner.Add(d.Refusal))
 	if len(d.ToolCalls) > maxCalls {
 		return fmt.Errorf("%w: more than %d tool calls", errGarbled, maxCalls)
 	}
@@ -216,7 +216,7 @@ func (a *assembly) addDelta(d *delta) error {
 func (m *wholeMessage) noteDelta(d *delta) {
 	m.streamsText = m.streamsText || d.Content.text+string(d.Refusal) != ""
 	m.streamsThought = m.streamsThought || d.thinkingText() != ""
-	m.called = m.called || len(d.ToolCalls) > 0
+	m.hasCalls = m.hasCalls || len(d.ToolCalls) > 0
 }
 
 // newPartOf returns the part of a message that neither a delta nor an earlier message contained.
@@ -232,9 +232,9 @@ func (m *wholeMessage) newPartOf(d *delta) *delta {
 		m.thought += more
 		news.ReasoningDetails, news.ExtraContent = d.ReasoningDetails, d.ExtraContent
 	}
-	if !m.called {
+	if !m.hasCalls {
 		news.ToolCalls = d.ToolCalls
-		m.called = len(d.ToolCalls) > 0
+		m.hasCalls = len(d.ToolCalls) > 0
 	}
 	return news
 }
@@ -253,20 +253,20 @@ func textBeyond(text, before string) string {
 func (a *assembly) addThinkingOf(d *delta) error {
 	text := d.thinkingText()
 	if text != "" {
-		a.split.Forgo()
+		a.split.CancelAssume()
 	}
 	a.addThinking(a.thoughtJoiner.Add(wire.Text(text)))
 	if text != "" && d.ReasoningContent.thinkingThenText() != "" {
 		a.thinkingPiece().thought.Echo = true
 	}
 	if !wire.IsEmpty(d.ReasoningDetails) {
-		a.kept += len(d.ReasoningDetails)
+		a.keptBytes += len(d.ReasoningDetails)
 		if err := a.thinkingPiece().details.add(d.ReasoningDetails); err != nil {
 			return err
 		}
 	}
 	if !wire.IsEmpty(d.ExtraContent) {
-		a.kept += len(d.ExtraContent)
+		a.keptBytes += len(d.ExtraContent)
 		a.thinkingPiece().thought.Extra = d.ExtraContent
 	}
 	return nil
@@ -277,7 +277,7 @@ func (a *assembly) addThinkingOf(d *delta) error {
 // answer, and errGarbled if a call has no name.
 func (a *assembly) answer(requestSize int) (*llm.Answer, error) {
 	a.addThinking(a.thoughtJoiner.Flush())
-	a.addParts(a.split.Add(a.textJoiner.Flush(), a.saidSoFar()), "")
+	a.addParts(a.split.Add(a.textJoiner.Flush(), a.currentText()), "")
 	rest := a.split.Flush(a.calls > 0)
 	a.addParts(rest, a.refusalJoiner.Flush())
 	if a.thinksBare != nil && (a.text != nil || a.thought != nil) {
@@ -294,7 +294,7 @@ func (a *assembly) answer(requestSize int) (*llm.Answer, error) {
 	}
 	seen := map[string]bool{}
 	for _, p := range a.all {
-		a.tellName(p)
+		a.emitName(p)
 		b := llm.Block{Kind: p.kind, Text: p.text.String() + p.args.Flush()}
 		switch p.kind {
 		case llm.BlockToolUse:
@@ -322,7 +322,7 @@ func (a *assembly) answer(requestSize int) (*llm.Answer, error) {
 // wait implements answerReader. Once the answer has ended, only its usage may follow.
 func (a *assembly) wait(cfg *Config) time.Duration {
 	if a.finished {
-		return tailWait
+		return maxUsageWait
 	}
 	return cfg.Idle
 }

@@ -14,10 +14,9 @@ import (
 	"parley/tools"
 )
 
-// BenchmarkGenerate asks a model without latency, with the prompt and the
-// tools of an ordinary agent.
+// BenchmarkGenerate asks a model without latency, with an ordinary agent's prompt and tools.
 func BenchmarkGenerate(b *testing.B) {
-	r := hello()
+	r := helloRequest()
 	r.System = strings.Repeat("You are Parley. ", 250)
 	for i := range 10 {
 		r.Tools = append(r.Tools, tools.Spec{Name: fmt.Sprintf("tool_%d", i), Description: strings.Repeat("Does something. ", 10),
@@ -27,7 +26,7 @@ func BenchmarkGenerate(b *testing.B) {
 		b.Run(fmt.Sprintf("%d at once", side), func(b *testing.B) {
 			s := agenttest.New(agenttest.Always(agenttest.Reply("hello to you")))
 			s.Keep(0)
-			m := model(b, s)
+			m := scriptedModel(b, s)
 			b.SetParallelism(side)
 			b.ReportAllocs()
 			b.RunParallel(func(pb *testing.PB) {
@@ -64,7 +63,7 @@ func BenchmarkLongAnswer(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := m.Generate(b.Context(), hello(), func(llm.Delta) {}); err != nil {
+		if _, err := m.Generate(b.Context(), helloRequest(), func(llm.Delta) {}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -41,43 +41,43 @@ func appendTools(body, toolList []byte) []byte {
 // that are not its texts. They are large enough for nearly all requests, whose bodies are then written without
 // growing the buffer.
 const (
-	requestRoom = 256
-	messageRoom = 64
+	requestOverhead = 256
+	messageOverhead = 64
 )
 
 // A releasedBody is the body of a request that is being sent. The transport closes it once it is sent, so that
 // it takes no memory while the request waits for the model. If the request is canceled, the transport may close
 // it while it is still being read.
 type releasedBody struct {
-	mu   sync.Mutex
-	left *bytes.Reader // nil once it is closed
-	body []byte
-	to   *bodies // where the memory goes after that
+	mu       sync.Mutex
+	unread   *bytes.Reader // nil once it is closed
+	body     []byte
+	returnTo *bodies // where the memory goes after that
 }
 
 // newReleasedBody makes a body from these bytes, which nobody else may use afterwards.
 func newReleasedBody(body []byte, to *bodies) *releasedBody {
-	return &releasedBody{left: bytes.NewReader(body), body: body, to: to}
+	return &releasedBody{unread: bytes.NewReader(body), body: body, returnTo: to}
 }
 
 // Read implements io.Reader.
 func (b *releasedBody) Read(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.left == nil {
+	if b.unread == nil {
 		return 0, io.ErrClosedPipe
 	}
-	return b.left.Read(p)
+	return b.unread.Read(p)
 }
 
 // Close implements io.Closer. It releases the bytes.
 func (b *releasedBody) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.left != nil {
-		b.to.give(b.body)
+	if b.unread != nil {
+		b.returnTo.give(b.body)
 	}
-	b.left, b.body = nil, nil
+	b.unread, b.body = nil, nil
 	return nil
 }
 

@@ -20,7 +20,7 @@ import (
 // wholeAnswer is a model's answer to a request.
 const wholeAnswer = `data: {"choices":[{"delta":{"content":"hello"},"finish_reason":"stop"}]}` + "\n\ndata: [DONE]\n\n"
 
-// modelAt returns the model of a server that this handler plays.
+// modelAt returns the model of a server with this handler.
 func modelAt(t *testing.T, h http.HandlerFunc) *openai.Model {
 	t.Helper()
 	s := httptest.NewServer(h)
@@ -32,8 +32,8 @@ func modelAt(t *testing.T, h http.HandlerFunc) *openai.Model {
 	return m
 }
 
-// TestAWaitingRequestHoldsNoBody lets many large requests wait for their answers, and
-// measures that the process holds their text once and not the body of each.
+// TestAWaitingRequestHoldsNoBody makes many large requests wait for their answers, and checks that the process holds
+// their text once, without a body for each.
 func TestAWaitingRequestHoldsNoBody(t *testing.T) {
 	const requests, size = 32, 2 << 20
 	var asked sync.WaitGroup
@@ -47,12 +47,12 @@ func TestAWaitingRequestHoldsNoBody(t *testing.T) {
 		<-answer
 		fmt.Fprint(w, wholeAnswer)
 	})
-	long := &llm.Request{Messages: []llm.Message{said(llm.RoleUser, text(strings.Repeat("a", size)))}}
+	long := &llm.Request{Messages: []llm.Message{newMessage(llm.RoleUser, textBlock(strings.Repeat("a", size)))}}
 	before := liveBytes()
 	var all sync.WaitGroup
 	for range requests {
 		all.Go(func() {
-			if _, err := ask(t, m, long); err != nil {
+			if _, err := askOnce(t, m, long); err != nil {
 				t.Error(err)
 			}
 		})
@@ -71,12 +71,12 @@ func TestAWaitingRequestHoldsNoBody(t *testing.T) {
 	all.Wait()
 }
 
-// TestARequestThatWasSentHoldsNoMessages refuses a request once, and has it sent again by its caller: its
-// messages are made anew each time, and are the same.
+// TestARequestThatWasSentHoldsNoMessages refuses a request once, and lets its caller send it again: its messages are
+// rendered again each time, and are equal.
 func TestARequestThatWasSentHoldsNoMessages(t *testing.T) {
 	var bodies []string
-	r := hello()
-	r.Messages, r.Render = nil, func() []llm.Message { return hello().Messages }
+	r := helloRequest()
+	r.Messages, r.Render = nil, func() []llm.Message { return helloRequest().Messages }
 	m := modelAt(t, func(w http.ResponseWriter, req *http.Request) {
 		body, err := io.ReadAll(req.Body)
 		if err != nil {
@@ -90,7 +90,7 @@ func TestARequestThatWasSentHoldsNoMessages(t *testing.T) {
 		fmt.Fprint(w, wholeAnswer)
 	})
 	for range 2 {
-		if _, err := ask(t, m, r); err != nil {
+		if _, err := askOnce(t, m, r); err != nil {
 			t.Fatal(err)
 		}
 		if r.Messages != nil {
@@ -128,7 +128,7 @@ func TestARequestIsSentAgainWhole(t *testing.T) {
 		}
 		fmt.Fprint(w, wholeAnswer)
 	})
-	if _, err := ask(t, m, hello()); err != nil {
+	if _, err := askOnce(t, m, helloRequest()); err != nil {
 		t.Fatal(err)
 	}
 	if len(bodies) != 2 || bodies[0] != bodies[1] || !strings.Contains(bodies[0], "hello") {
@@ -136,8 +136,8 @@ func TestARequestIsSentAgainWhole(t *testing.T) {
 	}
 }
 
-// TestEachRequestHasItsOwnBody sends many requests side by side, some of which are canceled
-// meanwhile, and checks that no body has anything of another, whose memory it may be in.
+// TestEachRequestHasItsOwnBody sends many requests in parallel, cancels some of them, and checks that no body contains
+// data of another whose memory it may reuse.
 func TestEachRequestHasItsOwnBody(t *testing.T) {
 	const people, each = 16, 40
 	m := modelAt(t, func(w http.ResponseWriter, r *http.Request) {
@@ -164,7 +164,7 @@ func TestEachRequestHasItsOwnBody(t *testing.T) {
 				if n%4 == 3 {
 					time.AfterFunc(time.Duration(n)*10*time.Microsecond, cancel)
 				}
-				r := &llm.Request{Messages: []llm.Message{said(llm.RoleUser, text(strings.Repeat(letter, 1+n*1000)))}}
+				r := &llm.Request{Messages: []llm.Message{newMessage(llm.RoleUser, textBlock(strings.Repeat(letter, 1+n*1000)))}}
 				_, err := m.Generate(ctx, r, func(llm.Delta) {})
 				if err != nil && ctx.Err() == nil {
 					t.Error(err)

@@ -51,11 +51,11 @@ func (a *callAssembly) addCall(raw json.RawMessage, beside bool) error {
 		return err
 	}
 	if d.Function.Arguments != "" {
-		a.tellName(p)
+		a.emitName(p)
 	}
 	a.growCall(p, p.args.Add(d.Function.Arguments))
 	a.size += len(d.Function.Arguments)
-	a.kept += len(d.ID) + len(d.Function.Name) + len(d.Function.Arguments) + len(d.ExtraContent) + len(d.ThoughtSignature)
+	a.keptBytes += len(d.ID) + len(d.Function.Name) + len(d.Function.Arguments) + len(d.ExtraContent) + len(d.ThoughtSignature)
 	if !wire.IsEmpty(d.ExtraContent) {
 		p.call.ExtraContent = d.ExtraContent
 	}
@@ -84,7 +84,7 @@ func (a *callAssembly) nameCall(p *piece, name string) error {
 		return fmt.Errorf("%w: a tool's name of %d bytes", errGarbled, len(p.name))
 	}
 	if len(a.offered) == 0 || a.isOffered(p.name) {
-		a.tellName(p)
+		a.emitName(p)
 	}
 	return nil
 }
@@ -102,8 +102,8 @@ func (a *callAssembly) firstOffered(text string) string {
 // isOffered reports whether the model may call a tool with that name.
 func (a *callAssembly) isOffered(name string) bool { return name != "" && a.firstOffered(name) == name }
 
-// isRestOfName reports whether part continues a name that has begun: there is no tool with the name part, and
-// there is one whose name begins with both joined.
+// isRestOfName reports whether part continues a name that has begun: no tool has the name part, and some tool's name
+// begins with both joined.
 func (a *callAssembly) isRestOfName(begun, part string) bool {
 	return !a.isOffered(part) && strings.HasPrefix(a.firstOffered(begun+part), begun+part)
 }
@@ -129,7 +129,7 @@ func (a *callAssembly) callOf(d callDelta, beside bool) *piece {
 	case id == "" && name != "" && beside:
 		p = nil // parts with names in one event are separate calls
 	}
-	if p != nil && a.endsBefore(p, d) {
+	if p != nil && a.isEndedBy(p, d) {
 		p = nil
 	}
 	if p == nil {
@@ -147,10 +147,10 @@ func (a *callAssembly) callOf(d callDelta, beside bool) *piece {
 	return p
 }
 
-// endsBefore reports whether a part that could belong to this call begins another one. It does if it has a different
-// id, unless it continues the arguments; if it has a different name, unless that continues the name; or if it repeats
-// the name although the arguments are already complete.
-func (a *callAssembly) endsBefore(p *piece, d callDelta) bool {
+// isEndedBy reports whether a part that could belong to this call begins another one. It does if it has a different id,
+// unless it continues the arguments; if it has a different name, unless that continues the name; or if it repeats the
+// name although the arguments are already complete.
+func (a *callAssembly) isEndedBy(p *piece, d callDelta) bool {
 	id, name, args := string(d.ID), string(d.Function.Name), string(d.Function.Arguments)
 	switch {
 	case id != "" && p.id != "" && id != p.id && p.isContinuedBy(d):

@@ -64,9 +64,9 @@ const (
 	APIResponses API = "responses"
 )
 
-// complete checks a configuration and fills in what was left out. It also returns the server's host. It checks neither
-// Name nor Body.
-func (c Config) complete() (Config, string, error) {
+// withDefaults checks a configuration, and returns it with defaults for the values that were left out, along with the
+// server's host. It checks neither Name nor Body.
+func (c Config) withDefaults() (Config, string, error) {
 	if c.BaseURL == "" {
 		c.BaseURL = DefaultURL
 	}
@@ -148,7 +148,7 @@ func newTransport() http.RoundTripper {
 
 // newWindowFinder returns the Finder that finds out how large the model's window is.
 func (c *Config) newWindowFinder() *window.Finder {
-	f := &window.Finder{HTTP: c.client, BaseURL: c.BaseURL, Header: http.Header{}, Model: c.Name, Configured: c.Window, Asks: c.API == APIAuto, Log: c.Log}
+	f := &window.Finder{HTTP: c.client, BaseURL: c.BaseURL, Header: http.Header{}, Model: c.Name, Configured: c.Window, RequestsSetWindow: c.API == APIAuto, Log: c.Log}
 	c.sign(f.Header)
 	return f
 }

@@ -7,15 +7,15 @@ import (
 	"parley/agent/openai/toollist"
 )
 
-// A dialect is the variant of the protocol in which a server is asked: what is known about its host or configured,
-// and what its refusals have taught since (see learn).
+// A dialect is the variant of the protocol that a server understands. It comes from the configuration and from what is
+// known about the host, and changes with the server's refusals (see learn).
 type dialect struct {
 	limit       limit // how a request limits the length of the answer
 	noUsage     bool  // the server refuses stream_options, which ask for usage
 	noChoice    bool  // the server refuses tool_choice, which forbids calls
 	noEcho      bool  // the server refuses to get the model's thinking back
 	wantsEcho   bool  // the server requires the thinking with each message of the model
-	needsBridge bool  // needs a message of the model between a tool's result and a person's message: Mistral
+	needsBridge bool  // a tool's result and a person's message need a message of the model between them: Mistral
 	noThinking  bool  // the model must not reason when it has tools
 	shortIDs    bool  // ids of calls must be nine letters and digits: Mistral
 	noPictures  bool  // the model sees no pictures
@@ -186,11 +186,11 @@ func (d dialect) learnToEcho(r *refusal) (lesson, bool) {
 
 // toolForm returns the form in which the server accepts tools.
 func (d dialect) toolForm() toollist.Form {
-	return toollist.Form{Flat: d.responses, Described: d.maxDescription, Most: d.maxTools}
+	return toollist.Form{Flat: d.responses, MaxDescription: d.maxDescription, MaxTools: d.maxTools}
 }
 
-// minDescribed is the smallest limit on descriptions with which tools are still shown.
-const minDescribed = 100
+// minDescription is the smallest limit on descriptions with which tools are still shown.
+const minDescription = 100
 
 // learnBounds learns from a refusal how long the descriptions of tools may be, or how many tools there may be.
 // It returns false if the refusal is about something else, or says nothing new.
@@ -199,12 +199,12 @@ func (d dialect) learnBounds(r *refusal) (lesson, bool) {
 	n := r.statedMaximum()
 	most := d.maxTools
 	if most == 0 {
-		most = toollist.DefaultMost
+		most = toollist.DefaultMaxTools
 	}
 	switch {
 	case n <= 0 || !r.mayConcernTool():
 	case r.concerns("description") && (r.concerns("tools") || r.concerns("function")):
-		if n >= minDescribed && (d.maxDescription == 0 || n < d.maxDescription) {
+		if n >= minDescription && (d.maxDescription == 0 || n < d.maxDescription) {
 			next.maxDescription = n
 			return lesson{dialect: next, about: "descriptions of tools"}, true
 		}

@@ -10,11 +10,11 @@ import (
 	"parley/agent/openai"
 )
 
-// overResponses asks a model by the Responses API.
-func overResponses(c *openai.Config) { c.API = openai.APIResponses }
+// useResponses configures the Responses API.
+func useResponses(c *openai.Config) { c.API = openai.APIResponses }
 
-// named writes events of the Responses API as its servers do: each with its name.
-func named(events ...string) string {
+// namedEvents returns events of the Responses API as its servers write them, each with its name.
+func namedEvents(events ...string) string {
 	var b strings.Builder
 	for _, e := range events {
 		_, name, _ := strings.Cut(e, `"type":"`)
@@ -33,11 +33,11 @@ const (
 	sumDelta  = "response.reasoning_summary_text.delta"
 )
 
-func begun(at int, item string) string {
+func itemAddedEvent(at int, item string) string {
 	return fmt.Sprintf(`{"type":%q,"output_index":%d,"item":%s}`, itemAdded, at, item)
 }
 
-func done(at int, item string) string {
+func itemDoneEvent(at int, item string) string {
 	return fmt.Sprintf(`{"type":%q,"output_index":%d,"item":%s}`, itemDone, at, item)
 }
 
@@ -45,7 +45,7 @@ func piece(kind, id string, at int, delta string) string {
 	return fmt.Sprintf(`{"type":%q,"item_id":%q,"output_index":%d,"delta":%q}`, kind, id, at, delta)
 }
 
-func completed(output string) string {
+func completedEvent(output string) string {
 	return `{"type":"response.completed","response":{"object":"response","status":"completed","output":[` + output + `],` + usedTokens + `}}`
 }
 
@@ -58,26 +58,25 @@ const (
 	itemList    = `{"id":"fc_2","type":"function_call","status":"completed","call_id":"call_2","name":"list","arguments":"{}"}`
 )
 
-// asOpenAI is the answer of all dialects in the Responses API, as OpenAI streams it.
-func asOpenAI() []string {
+// openAIEvents returns the answer of these tests as OpenAI streams it in the Responses API.
+func openAIEvents() []string {
 	return []string{
 		`{"type":"response.created","response":{"status":"in_progress","output":[]}}`, `{"type":"response.in_progress","response":{"status":"in_progress","output":[]}}`,
-		begun(0, `{"id":"rs_1","type":"reasoning","summary":[],"encrypted_content":"sec"}`),
-		piece(sumDelta, "rs_1", 0, "Let me "), piece(sumDelta, "rs_1", 0, "see."), done(0, itemThought),
-		begun(1, `{"id":"msg_1","type":"message","status":"in_progress","role":"assistant","content":[]}`),
+		itemAddedEvent(0, `{"id":"rs_1","type":"reasoning","summary":[],"encrypted_content":"sec"}`),
+		piece(sumDelta, "rs_1", 0, "Let me "), piece(sumDelta, "rs_1", 0, "see."), itemDoneEvent(0, itemThought),
+		itemAddedEvent(1, `{"id":"msg_1","type":"message","status":"in_progress","role":"assistant","content":[]}`),
 		`{"type":"response.content_part.added","item_id":"msg_1","output_index":1,"content_index":0,"part":{"type":"output_text","text":""}}`,
 		piece(textDelta, "msg_1", 1, "I "), piece(textDelta, "msg_1", 1, "look."),
-		`{"type":"response.output_text.done","item_id":"msg_1","output_index":1,"content_index":0,"text":"I look."}`, done(1, itemSaid),
-		begun(2, `{"id":"fc_1","type":"function_call","call_id":"call_1","name":"read","arguments":""}`),
-		begun(3, `{"id":"fc_2","type":"function_call","call_id":"call_2","name":"list","arguments":""}`),
+		`{"type":"response.output_text.done","item_id":"msg_1","output_index":1,"content_index":0,"text":"I look."}`, itemDoneEvent(1, itemSaid),
+		itemAddedEvent(2, `{"id":"fc_1","type":"function_call","call_id":"call_1","name":"read","arguments":""}`),
+		itemAddedEvent(3, `{"id":"fc_2","type":"function_call","call_id":"call_2","name":"list","arguments":""}`),
 		piece(argsDelta, "fc_1", 2, `{"p"`), piece(argsDelta, "fc_2", 3, `{}`), piece(argsDelta, "fc_1", 2, `:1}`),
 		`{"type":"response.function_call_arguments.done","item_id":"fc_1","output_index":2,"arguments":"{\"p\":1}"}`,
-		done(2, itemRead), done(3, itemList), completed(itemThought + "," + itemSaid + "," + itemRead + "," + itemList),
+		itemDoneEvent(2, itemRead), itemDoneEvent(3, itemList), completedEvent(itemThought + "," + itemSaid + "," + itemRead + "," + itemList),
 	}
 }
 
-// Whatever protocol and variant of it a server speaks: the same answer is the same blocks,
-// the same usage and the same end.
+// Whatever protocol and variant a server speaks, the same answer gives the same blocks, usage and end.
 func TestEveryDialectGivesTheSameBlocks(t *testing.T) {
 	chat := func(events ...string) string { return agenttest.Stream(append(events, "[DONE]")...).Parts[0].Bytes }
 	thought := `{"choices":[{"index":0,"delta":{"reasoning_content":"Let me see."}}]}`
@@ -89,47 +88,47 @@ func TestEveryDialectGivesTheSameBlocks(t *testing.T) {
 		`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"call_1","function":{"name":"read","arguments":""}},{"index":1,"id":"call_2","function":{"name":"list","arguments":""}}]}}]}`,
 		callEvent(`{"index":1,"function":{"arguments":"{}"}}`), callEvent(`{"index":0,"function":{"arguments":"{\"p\":"}}`), callEvent(`{"index":0,"function":{"arguments":"1}"}}`),
 	}
-	responses := named(asOpenAI()...)
+	responses := namedEvents(openAIEvents()...)
 	cases := map[string]struct {
 		api    openai.API
 		stream string
 		noIDs  bool
 	}{
-		"OpenAI":                          {stream: chat(append([]string{thought, textEvent("I "), textEvent("look.")}, append(spread, finish("tool_calls"), counted)...)...)},
-		"Azure, empty choices first":      {stream: chat(append([]string{`{"choices":[],"prompt_filter_results":[{}]}`, thought, textEvent("I look.")}, append(spread, finish("tool_calls"), counted)...)...)},
-		"Anthropic, from 1":               {stream: chat(thought, textEvent("I look."), use(`"index":1,`, `"id":"call_1",`, "read", `{"p":1}`), use(`"index":2,`, `"id":"call_2",`, "list", ""), finish("tool_calls"), counted)},
-		"Ollama, one index":               {stream: chat(thought, textEvent("I look."), use(`"index":0,`, `"id":"call_1",`, "read", `{"p":1}`), use(`"index":0,`, `"id":"call_2",`, "list", "{}"), finish("tool_calls"), counted)},
-		"Mistral, no index, parts":        {stream: chat(`{"choices":[{"index":0,"delta":{"content":[{"type":"thinking","thinking":[{"type":"text","text":"Let me see."}]}]}}]}`, `{"choices":[{"index":0,"delta":{"content":[{"type":"text","text":"I look."}]}}]}`, use("", `"id":"call_1",`, "read", `{"p":1}`), use("", `"id":"call_2",`, "list", "{}"), finish("tool_calls"), counted)},
-		"Gemini, no ids":                  {stream: chat(thought, textEvent("I look."), use(`"index":0,`, `"id":"",`, "read", `{"p":1}`), use(`"index":0,`, `"id":"",`, "list", "{}"), finish("stop"), counted), noIDs: true},
+		"OpenAI":                          {stream: chat(append([]string{thought, textEvent("I "), textEvent("look.")}, append(spread, finishEvent("tool_calls"), counted)...)...)},
+		"Azure, empty choices first":      {stream: chat(append([]string{`{"choices":[],"prompt_filter_results":[{}]}`, thought, textEvent("I look.")}, append(spread, finishEvent("tool_calls"), counted)...)...)},
+		"Anthropic, from 1":               {stream: chat(thought, textEvent("I look."), use(`"index":1,`, `"id":"call_1",`, "read", `{"p":1}`), use(`"index":2,`, `"id":"call_2",`, "list", ""), finishEvent("tool_calls"), counted)},
+		"Ollama, one index":               {stream: chat(thought, textEvent("I look."), use(`"index":0,`, `"id":"call_1",`, "read", `{"p":1}`), use(`"index":0,`, `"id":"call_2",`, "list", "{}"), finishEvent("tool_calls"), counted)},
+		"Mistral, no index, parts":        {stream: chat(`{"choices":[{"index":0,"delta":{"content":[{"type":"thinking","thinking":[{"type":"text","text":"Let me see."}]}]}}]}`, `{"choices":[{"index":0,"delta":{"content":[{"type":"text","text":"I look."}]}}]}`, use("", `"id":"call_1",`, "read", `{"p":1}`), use("", `"id":"call_2",`, "list", "{}"), finishEvent("tool_calls"), counted)},
+		"Gemini, no ids":                  {stream: chat(thought, textEvent("I look."), use(`"index":0,`, `"id":"",`, "read", `{"p":1}`), use(`"index":0,`, `"id":"",`, "list", "{}"), finishEvent("stop"), counted), noIDs: true},
 		"DeepSeek, beside the end":        {stream: chat(thought, textEvent("I look."), use(`"index":0,`, `"id":"call_1",`, "read", `{"p":1}`), use(`"index":1,`, `"id":"call_2",`, "list", "{}"), `{"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}],`+chatTokens+`}`)},
 		"Groq":                            {stream: chat(`{"choices":[{"index":0,"delta":{"reasoning":"Let me see."}}]}`, textEvent("I look."), use(`"index":0,`, `"id":"call_1",`, "read", `{"p":1}`), use(`"index":1,`, `"id":"call_2",`, "list", "{}"), `{"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}],"x_groq":{`+chatTokens+`}}`)},
-		"OpenRouter, comments":            {stream: ": OPENROUTER PROCESSING\n\n" + chat(thought, textEvent("I look."), use(`"index":0,`, `"id":"call_1",`, "read", `{"p":1}`), use(`"index":1,`, `"id":"call_2",`, "list", "{}"), finish("tool_calls"), finish("tool_calls"), counted)},
+		"OpenRouter, comments":            {stream: ": OPENROUTER PROCESSING\n\n" + chat(thought, textEvent("I look."), use(`"index":0,`, `"id":"call_1",`, "read", `{"p":1}`), use(`"index":1,`, `"id":"call_2",`, "list", "{}"), finishEvent("tool_calls"), finishEvent("tool_calls"), counted)},
 		"Snowflake, no reason":            {stream: chat(thought, textEvent("I look."), use(`"index":0,`, `"id":"call_1",`, "read", `{"p":1}`), use(`"index":1,`, `"id":"call_2",`, "list", "{}"), counted)},
-		"a local model, tags":             {stream: chat(textEvent("<think>Let me"), textEvent(" see.</think>\n\nI look."), use(`"index":0,`, `"id":"call_1",`, "read", `{"p":1}`), use(`"index":1,`, `"id":"call_2",`, "list", "{}"), finish("tool_calls"), counted)},
-		"arguments as objects":            {stream: chat(thought, textEvent("I look."), callEvent(`{"index":0,"id":"call_1","function":{"name":"read","arguments":{"p":1}}},{"index":1,"id":"call_2","function":{"name":"list","arguments":null}}`), finish("tool_calls"), counted)},
+		"a local model, tags":             {stream: chat(textEvent("<think>Let me"), textEvent(" see.</think>\n\nI look."), use(`"index":0,`, `"id":"call_1",`, "read", `{"p":1}`), use(`"index":1,`, `"id":"call_2",`, "list", "{}"), finishEvent("tool_calls"), counted)},
+		"arguments as objects":            {stream: chat(thought, textEvent("I look."), callEvent(`{"index":0,"id":"call_1","function":{"name":"read","arguments":{"p":1}}},{"index":1,"id":"call_2","function":{"name":"list","arguments":null}}`), finishEvent("tool_calls"), counted)},
 		"no stream":                       {stream: `{"choices":[{"message":{"reasoning_content":"Let me see.","content":"I look.","tool_calls":[{"id":"call_1","function":{"name":"read","arguments":"{\"p\":1}"}},{"id":"call_2","function":{"name":"list","arguments":"{}"}}]},"finish_reason":"tool_calls"}],` + chatTokens + `}`},
 		"Responses":                       {api: openai.APIResponses, stream: responses},
 		"Responses, then [DONE]":          {api: openai.APIResponses, stream: responses + "data: [DONE]\n\n"},
-		"Responses, no names of events":   {api: openai.APIResponses, stream: agenttest.Stream(asOpenAI()...).Parts[0].Bytes},
+		"Responses, no names of events":   {api: openai.APIResponses, stream: agenttest.Stream(openAIEvents()...).Parts[0].Bytes},
 		"Responses, no stream":            {api: openai.APIResponses, stream: `{"id":"resp_1","object":"response","status":"completed","error":null,"output":[` + itemThought + "," + itemSaid + "," + itemRead + "," + itemList + `],` + usedTokens + `}`},
-		"Responses, all at the end":       {api: openai.APIResponses, stream: named(asOpenAI()[0], completed(itemThought+","+itemSaid+","+itemRead+","+itemList))},
-		"Responses, nothing at the end":   {api: openai.APIResponses, stream: named(append(asOpenAI()[:len(asOpenAI())-1], completed(""))...)},
-		"Responses, whole items":          {api: openai.APIResponses, stream: named(done(0, itemThought), done(1, itemSaid), done(2, itemRead), done(3, itemList), completed(""))},
-		"Responses, whole, one index":     {api: openai.APIResponses, stream: named(done(0, itemThought), done(0, itemSaid), done(0, itemRead), done(0, itemList), completed(""))},
-		"Responses, said twice":           {api: openai.APIResponses, stream: named(append([]string{done(0, itemThought), done(0, itemThought), done(1, itemSaid), done(1, itemSaid), done(2, itemRead), done(2, itemRead)}, done(3, itemList), completed(itemThought+","+itemSaid+","+itemRead+","+itemList))...)},
-		"Responses, one index":            {api: openai.APIResponses, stream: named(renumbered(`"output_index":%d`, func(int) int { return 0 })...)},
+		"Responses, all at the end":       {api: openai.APIResponses, stream: namedEvents(openAIEvents()[0], completedEvent(itemThought+","+itemSaid+","+itemRead+","+itemList))},
+		"Responses, nothing at the end":   {api: openai.APIResponses, stream: namedEvents(append(openAIEvents()[:len(openAIEvents())-1], completedEvent(""))...)},
+		"Responses, whole items":          {api: openai.APIResponses, stream: namedEvents(itemDoneEvent(0, itemThought), itemDoneEvent(1, itemSaid), itemDoneEvent(2, itemRead), itemDoneEvent(3, itemList), completedEvent(""))},
+		"Responses, whole, one index":     {api: openai.APIResponses, stream: namedEvents(itemDoneEvent(0, itemThought), itemDoneEvent(0, itemSaid), itemDoneEvent(0, itemRead), itemDoneEvent(0, itemList), completedEvent(""))},
+		"Responses, said twice":           {api: openai.APIResponses, stream: namedEvents(append([]string{itemDoneEvent(0, itemThought), itemDoneEvent(0, itemThought), itemDoneEvent(1, itemSaid), itemDoneEvent(1, itemSaid), itemDoneEvent(2, itemRead), itemDoneEvent(2, itemRead)}, itemDoneEvent(3, itemList), completedEvent(itemThought+","+itemSaid+","+itemRead+","+itemList))...)},
+		"Responses, one index":            {api: openai.APIResponses, stream: namedEvents(renumbered(`"output_index":%d`, func(int) int { return 0 })...)},
 		"Responses, no indexes":           {api: openai.APIResponses, stream: strings.NewReplacer(`"output_index":0,`, "", `"output_index":1,`, "", `"output_index":2,`, "", `"output_index":3,`, "").Replace(responses)},
-		"Responses, ids that change":      {api: openai.APIResponses, stream: named(changingIDs(asOpenAI())...)},
-		"Responses, nothing is announced": {api: openai.APIResponses, stream: named(piece(sumDelta, "rs_1", 0, "Let me see."), piece(textDelta, "msg_1", 0, "I look."), done(0, itemRead), done(0, itemList), completed(itemThought+","+itemSaid+","+itemRead+","+itemList))},
-		"Responses, tags in the text":     {api: openai.APIResponses, stream: named(piece(textDelta, "msg_1", 0, "<think>Let me"), piece(textDelta, "msg_1", 0, " see.</think>\n\nI look."), done(1, itemRead), done(2, itemList), completed(""))},
-		"Responses, reasoning twice":      {api: openai.APIResponses, stream: named(append([]string{piece("response.reasoning_text.delta", "rs_1", 0, "Let me see."), piece(sumDelta, "rs_1", 0, "I am thinking")}, asOpenAI()[5:]...)...)},
-		"Responses, other call ids":       {api: openai.APIResponses, stream: named(append(asOpenAI()[:len(asOpenAI())-1], completed(strings.ReplaceAll(itemRead, "call_1", "call_8")+","+strings.ReplaceAll(itemList, "call_2", "call_9")))...)},
+		"Responses, ids that change":      {api: openai.APIResponses, stream: namedEvents(changingIDs(openAIEvents())...)},
+		"Responses, nothing is announced": {api: openai.APIResponses, stream: namedEvents(piece(sumDelta, "rs_1", 0, "Let me see."), piece(textDelta, "msg_1", 0, "I look."), itemDoneEvent(0, itemRead), itemDoneEvent(0, itemList), completedEvent(itemThought+","+itemSaid+","+itemRead+","+itemList))},
+		"Responses, tags in the text":     {api: openai.APIResponses, stream: namedEvents(piece(textDelta, "msg_1", 0, "<think>Let me"), piece(textDelta, "msg_1", 0, " see.</think>\n\nI look."), itemDoneEvent(1, itemRead), itemDoneEvent(2, itemList), completedEvent(""))},
+		"Responses, reasoning twice":      {api: openai.APIResponses, stream: namedEvents(append([]string{piece("response.reasoning_text.delta", "rs_1", 0, "Let me see."), piece(sumDelta, "rs_1", 0, "I am thinking")}, openAIEvents()[5:]...)...)},
+		"Responses, other call ids":       {api: openai.APIResponses, stream: namedEvents(append(openAIEvents()[:len(openAIEvents())-1], completedEvent(strings.ReplaceAll(itemRead, "call_1", "call_8")+","+strings.ReplaceAll(itemList, "call_2", "call_9")))...)},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			m := model(t, agenttest.New(agenttest.Always(agenttest.Raw(tc.stream))), func(c *openai.Config) { c.API = tc.api })
+			m := scriptedModel(t, agenttest.New(agenttest.Always(agenttest.Raw(tc.stream))), func(c *openai.Config) { c.API = tc.api })
 			var said strings.Builder
-			a, err := m.Generate(t.Context(), hello(), func(d llm.Delta) {
+			a, err := m.Generate(t.Context(), helloRequest(), func(d llm.Delta) {
 				if d.Kind == llm.BlockText {
 					said.WriteString(d.Text)
 				}
@@ -157,21 +156,21 @@ func TestEveryDialectGivesTheSameBlocks(t *testing.T) {
 	}
 }
 
-// Calls that share their ids are calls of their own.
+// Calls with the same id are separate calls.
 func TestResponsesCallsOfOneID(t *testing.T) {
 	second := strings.NewReplacer("fc_2", "fc_1", "call_2", "call_1").Replace(itemList)
 	announced := func(at int, item string) string {
-		return begun(at, strings.NewReplacer(`"arguments":"{\"p\":1}"`, `"arguments":""`, `"arguments":"{}"`, `"arguments":""`).Replace(item))
+		return itemAddedEvent(at, strings.NewReplacer(`"arguments":"{\"p\":1}"`, `"arguments":""`, `"arguments":"{}"`, `"arguments":""`).Replace(item))
 	}
 	for name, events := range map[string][]string{
-		"in turn":   {announced(0, itemRead), piece(argsDelta, "fc_1", 0, `{"p":1}`), done(0, itemRead), announced(1, second), piece(argsDelta, "fc_1", 1, `{}`), done(1, second), completed("")},
-		"at once":   {done(0, itemRead), done(1, second), completed(itemRead + "," + second)},
-		"in parts":  {announced(0, itemRead), piece(argsDelta, "fc_1", 0, `{"p":`), piece(argsDelta, "fc_1", 0, `1}`), announced(0, second), piece(argsDelta, "fc_1", 0, `{}`), completed("")},
-		"no ids":    {announced(0, strings.NewReplacer("fc_1", "", "call_1", "").Replace(itemRead)), piece(argsDelta, "", 0, `{"p":1}`), announced(0, strings.NewReplacer("fc_1", "", "call_1", "").Replace(second)), piece(argsDelta, "", 0, `{}`), completed("")},
-		"in a list": {completed(itemRead + "," + second)},
+		"in turn":   {announced(0, itemRead), piece(argsDelta, "fc_1", 0, `{"p":1}`), itemDoneEvent(0, itemRead), announced(1, second), piece(argsDelta, "fc_1", 1, `{}`), itemDoneEvent(1, second), completedEvent("")},
+		"at once":   {itemDoneEvent(0, itemRead), itemDoneEvent(1, second), completedEvent(itemRead + "," + second)},
+		"in parts":  {announced(0, itemRead), piece(argsDelta, "fc_1", 0, `{"p":`), piece(argsDelta, "fc_1", 0, `1}`), announced(0, second), piece(argsDelta, "fc_1", 0, `{}`), completedEvent("")},
+		"no ids":    {announced(0, strings.NewReplacer("fc_1", "", "call_1", "").Replace(itemRead)), piece(argsDelta, "", 0, `{"p":1}`), announced(0, strings.NewReplacer("fc_1", "", "call_1", "").Replace(second)), piece(argsDelta, "", 0, `{}`), completedEvent("")},
+		"in a list": {completedEvent(itemRead + "," + second)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a, err := ask(t, model(t, agenttest.New(agenttest.Always(agenttest.Raw(named(events...)))), overResponses), hello())
+			a, err := askOnce(t, scriptedModel(t, agenttest.New(agenttest.Always(agenttest.Raw(namedEvents(events...)))), useResponses), helloRequest())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -184,9 +183,9 @@ func TestResponsesCallsOfOneID(t *testing.T) {
 	}
 }
 
-// renumbered is the answer with other indexes of its items.
+// renumbered returns the answer with other indexes of its items.
 func renumbered(format string, to func(int) int) []string {
-	events := asOpenAI()
+	events := openAIEvents()
 	for i, e := range events {
 		for at := range 4 {
 			e = strings.ReplaceAll(e, fmt.Sprintf(format, at), fmt.Sprintf(format, to(at)))

@@ -11,8 +11,8 @@ import (
 	library "github.com/sashabaranov/go-openai"
 )
 
-// maxVectors limits the answer to a request for vectors, in bytes.
-const maxVectors = 64 << 20
+// maxVectorsSize limits the answer to a request for vectors, in bytes.
+const maxVectorsSize = 64 << 20
 
 // bytesPerToken is the average length of a token.
 const bytesPerToken = 4
@@ -22,15 +22,15 @@ var errVectors = errors.New("the answer does not have one vector for each text")
 
 // An Embedder turns texts into vectors, using a server's /embeddings.
 type Embedder struct {
-	cfg   Config
-	spent func(tokens int64, estimated bool)
+	cfg          Config
+	reportTokens func(tokens int64, estimated bool)
 }
 
 // NewEmbedder makes an Embedder for the model that a configuration names. It doesn't contact the server yet.
 // spent, if not nil, is called for each answer with the tokens that the server counted, or with an estimate if
 // it counted none.
 func NewEmbedder(cfg Config, spent func(tokens int64, estimated bool)) (*Embedder, error) {
-	cfg, _, err := cfg.complete()
+	cfg, _, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err
 	}
@@ -69,20 +69,20 @@ func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, erro
 
 // reportSpent reports how many tokens an answer has cost: an estimate if the server has counted none.
 func (e *Embedder) reportSpent(tokens int64, texts []string) {
-	if e.spent == nil {
+	if e.reportTokens == nil {
 		return
 	}
 	if tokens > 0 {
-		e.spent(tokens, false)
+		e.reportTokens(tokens, false)
 		return
 	}
 	for _, t := range texts {
 		tokens += int64(len(t)/bytesPerToken + 1)
 	}
-	e.spent(tokens, true)
+	e.reportTokens(tokens, true)
 }
 
-// A signingClient is the HTTP client that sends the library's requests with the same header fields as all others.
+// A signingClient is the HTTP client for the library's requests. It adds the configured header fields.
 type signingClient struct{ cfg *Config }
 
 // Do sends a request. Its errors are those of failureOf.
@@ -96,6 +96,6 @@ func (s signingClient) Do(req *http.Request) (*http.Response, error) {
 	resp.Body = struct {
 		io.Reader
 		io.Closer
-	}{io.LimitReader(resp.Body, maxVectors), resp.Body}
+	}{io.LimitReader(resp.Body, maxVectorsSize), resp.Body}
 	return resp, nil
 }

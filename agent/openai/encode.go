@@ -22,11 +22,11 @@ func (s *server) encode(r *llm.Request, d dialect) ([]byte, []tools.Spec, error)
 		return nil, nil, err
 	}
 	switch {
-	case len(list.Sent) == 0 && len(list.Left) > 0:
-		r = withoutTools(r, lackingTools(list.Left))
-	case len(list.Left) > 0:
+	case len(list.Sent) == 0 && len(list.LeftOut) > 0:
+		r = withoutTools(r, missingToolsText(list.LeftOut))
+	case len(list.LeftOut) > 0:
 		fewer := *r
-		fewer.System += lackingTools(list.Left)
+		fewer.System += missingToolsText(list.LeftOut)
 		r = &fewer
 	}
 	body, err := s.encodeWith(r, d, list.JSON)
@@ -60,24 +60,24 @@ func (s *server) listTools(specs []tools.Spec, d dialect) (*toollist.List, error
 }
 
 // namesOf returns the names of tools.
-func namesOf(all []toollist.Left) (names []string) {
+func namesOf(all []toollist.LeftOut) (names []string) {
 	for _, one := range all {
 		names = append(names, one.Name)
 	}
 	return names
 }
 
-// maxLacking is how many names of missing tools a model is told.
-const maxLacking = 64
+// maxMissingNames is how many names of missing tools a model is told.
+const maxMissingNames = 64
 
-// lackingTools returns what is added to the instructions of a model that doesn't get some of the tools.
-func lackingTools(left []toollist.Left) string {
+// missingToolsText returns what is added to the instructions of a model that doesn't get some of the tools.
+func missingToolsText(left []toollist.LeftOut) string {
 	names := namesOf(left)
 	more := ""
-	if n := len(names) - maxLacking; n > 0 {
-		names, more = names[:maxLacking], ", and "+strconv.Itoa(n)+" more"
+	if n := len(names) - maxMissingNames; n > 0 {
+		names, more = names[:maxMissingNames], ", and "+strconv.Itoa(n)+" more"
 	}
-	return textTheseToolsLack(strings.Join(names, ", ") + more)
+	return textMissingTools(strings.Join(names, ", ") + more)
 }
 
 // withoutTools returns a request in the form for a model that gets no tools, with earlier calls and their

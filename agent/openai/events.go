@@ -28,10 +28,10 @@ const (
 	maxDrain  = 4 << 10  // bytes that are read after the end of an answer
 )
 
-// eventReader reads the body of an answer, and rewrites it for the library's reader: one data line for each
-// event, and nothing else. The library gives up after a number of other lines, and reads errors in its own way.
-// So comments and other fields are dropped, and an error in the stream becomes data like anything else. A body
-// that is not a stream but a single JSON value becomes data, too.
+// An eventReader reads the body of an answer, and rewrites it for the library's reader: one data line for each event,
+// and nothing else. The library gives up after a number of other lines, and reads errors in its own way. So the
+// eventReader drops comments and other fields, and turns errors in the stream into data, as well as a body that is a
+// single JSON value and not a stream.
 type eventReader struct {
 	body       io.ReadCloser
 	in         *bufio.Reader // nil once it is closed
@@ -44,9 +44,9 @@ type eventReader struct {
 	// blankFollows says that the current line is the last of its event.
 	blankFollows bool
 	noFraming    bool  // the event is JSON without "data:" before it, and may span several lines
-	done         bool  // [DONE] has arrived
+	sawDone      bool  // [DONE] has arrived
 	size         int   // bytes read so far
-	failed       error // why there is nothing more to read; nil while there may be
+	endErr       error // why nothing more can be read; nil until then
 }
 
 // newEvents returns a reader of the stream in body. It calls beat for each line. It takes its buffer from
@@ -63,10 +63,10 @@ func newEvents(body io.ReadCloser, readers *sync.Pool, beat func()) *eventReader
 // Read returns the data that is ready. It waits for the server only if there is none.
 func (e *eventReader) Read(p []byte) (int, error) {
 	for e.out.Len() == 0 {
-		if e.failed != nil {
-			return 0, e.failed
+		if e.endErr != nil {
+			return 0, e.endErr
 		}
-		e.failed = e.readNext()
+		e.endErr = e.readNext()
 	}
 	return e.out.Read(p)
 }
@@ -77,17 +77,16 @@ func (e *eventReader) Close() error {
 		e.in.Reset(nil)
 		e.readers.Put(e.in)
 		e.in = nil
-		if e.failed == nil {
-			e.failed = os.ErrClosed
+		if e.endErr == nil {
+			e.endErr = os.ErrClosed
 		}
 	}
 	return e.body.Close()
 }
 
-// drain reads the few bytes that may follow the end of an answer, so that the connection can be used for
-// another request.
+// drain reads the few bytes that may follow the end of an answer, so that the connection can be reused.
 func (e *eventReader) drain() {
-	if e.failed == nil {
+	if e.endErr == nil {
 		_, _ = io.CopyN(io.Discard, e.in, maxDrain) // if this fails, the connection is not reused
 	}
 }
@@ -182,7 +181,7 @@ func (e *eventReader) passIfWhole() {
 	data := bytes.TrimSpace(e.event)
 	switch {
 	case string(data) == "[DONE]":
-		e.done = true
+		e.sawDone = true
 		e.passEvent(data)
 	case e.blankFollows && e.name == "" && bytes.HasPrefix(data, []byte("{")):
 		e.passEvent(data)

@@ -41,7 +41,7 @@ func (s *server) newExchange(r *llm.Request, d dialect) (*exchange, error) {
 // encode writes the body.
 func (x *exchange) encode() (body []byte, err error) {
 	x.asked.Restore()
-	defer x.asked.Release() // the model may take long, and is seldom asked again
+	defer x.asked.Release() // early, because the model may take long, and the request is seldom encoded again
 	body, x.tools, err = x.server.encode(x.asked, x.dialect)
 	return body, err
 }
@@ -66,14 +66,14 @@ func (x *exchange) send(req *http.Request) (*http.Response, error) {
 	if err != nil || resp.StatusCode < 300 || resp.StatusCode >= 400 {
 		return resp, err
 	}
-	return (&http.Client{Transport: &redirectTransport{first: resp, then: x.server.cfg.Transport}}).Do(req)
+	return (&http.Client{Transport: &redirectTransport{first: resp, next: x.server.cfg.Transport}}).Do(req)
 }
 
 // A redirectTransport is the transport for a client that follows a redirect. The request has already been sent:
 // its first response is first.
 type redirectTransport struct {
 	first *http.Response // nil once the client has it
-	then  http.RoundTripper
+	next  http.RoundTripper
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -82,7 +82,7 @@ func (r *redirectTransport) RoundTrip(req *http.Request) (*http.Response, error)
 		r.first = nil
 		return first, nil
 	}
-	return r.then.RoundTrip(req)
+	return r.next.RoundTrip(req)
 }
 
 // fillRequest makes the library's request the exchange's own. The body is released once it is sent.

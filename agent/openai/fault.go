@@ -81,21 +81,21 @@ func (r *refusal) rejectsModel() bool {
 		r.mentions("model not found", "model not exist", "invalid model", "no such model", "unknown model", "is not a valid model", "model does not exist")
 }
 
-// rejectsPlace reports whether the provider doesn't serve the place where the request came from.
+// rejectsPlace reports whether the provider doesn't serve the country or region that the request came from.
 func (r *refusal) rejectsPlace() bool {
 	return r.hasCode("unsupported_country_region_territory") ||
 		r.mentions("country, region, or territory not supported", "user location is not supported", "not available in your region", "not available in your country",
 			"check your network settings") // Groq
 }
 
-// isFlagged reports whether the provider's moderation rejects what was said, with a status that otherwise means
-// that the key is wrong.
+// isFlagged reports whether the provider's moderation rejects the conversation, with a status that otherwise means that
+// the key is wrong.
 func (r *refusal) isFlagged() bool {
 	return r.mentions("requires moderation", "input was flagged")
 }
 
-// isExplained reports whether a refusal names its cause, and that is not the request's length: something that
-// was said, a tool, or a parameter other than the messages.
+// isExplained reports whether a refusal names a cause other than the request's length: the conversation's content, a
+// tool, or a parameter other than the messages.
 func (r *refusal) isExplained() bool {
 	param := strings.TrimPrefix(strings.ToLower(strings.TrimSpace(r.param)), "body.")
 	if end := strings.IndexAny(param, ".["); end >= 0 {
@@ -127,8 +127,8 @@ func (r *refusal) isMalformedOutput() bool {
 	return r.hasCode("tool_use_failed", "output_parse_failed", "json_validate_failed")
 }
 
-// mayConcernTool reports whether a refusal may be about a tool: its status doesn't speak against that, the request
-// isn't too long, and the model's output isn't to blame.
+// mayConcernTool reports whether a refusal may be about a tool. It is not if its status, the request's length or the
+// model's output explains it.
 func (r *refusal) mayConcernTool() bool {
 	switch r.status {
 	case http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusInternalServerError, 0:

@@ -19,7 +19,7 @@ import (
 	"parley/tools"
 )
 
-func modelOver(t testing.TB, h http.Handler, suffix ...string) *openai.Model {
+func modelAtHandler(t testing.TB, h http.Handler, suffix ...string) *openai.Model {
 	t.Helper()
 	s := httptest.NewServer(h)
 	t.Cleanup(s.Close)
@@ -30,26 +30,26 @@ func modelOver(t testing.TB, h http.Handler, suffix ...string) *openai.Model {
 	return m
 }
 
-// faultOf is the fault that an error must be, and shows no key.
-func faultOf(t testing.TB, err error) *llm.Error {
+// wantFault returns the *llm.Error that err must be, and checks that it doesn't show the key.
+func wantFault(t testing.TB, err error) *llm.Error {
 	t.Helper()
 	e, ok := errors.AsType[*llm.Error](err)
 	if !ok {
 		t.Fatalf("error %v is no *llm.Error", err)
 	}
 	for _, said := range []string{err.Error(), e.Explain(), e.Said} {
-		if strings.Contains(said, key) || strings.Contains(said, key[:9]) || len(said) > 1000 || strings.ContainsFunc(said, unfit) {
+		if strings.Contains(said, testKey) || strings.Contains(said, testKey[:9]) || len(said) > 1000 || strings.ContainsFunc(said, isUnprintable) {
 			t.Errorf("the error shows the key, is too long or steers a terminal: %q", said)
 		}
 	}
-	ours := strings.Contains("model: busy overflow refused rejected", e.Said) // as a server's single letter may be
+	ours := strings.Contains("model: busy overflow refused rejected", e.Said) // a server's text of a single letter may be in these words
 	if e.Said != "" && e.Said != e.Code && !ours && strings.Contains(err.Error(), e.Said) {
 		t.Errorf("the error is for logs and repeats what the server wrote: %v", err)
 	}
 	return e
 }
 
-func unfit(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }
+func isUnprintable(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }
 
 func TestRefusals(t *testing.T) {
 	const busy, overflow, refused, rejected = llm.Busy, llm.Overflow, llm.Refused, llm.Rejected
@@ -60,7 +60,7 @@ func TestRefusals(t *testing.T) {
 		fault  llm.Fault
 		text   string
 	}{
-		{"unauthorized", 401, `{"error":{"message":"Incorrect API key provided: ` + key + `. See the page.","code":"invalid_api_key"}}`, refused, "Incorrect API key"},
+		{"unauthorized", 401, `{"error":{"message":"Incorrect API key provided: ` + testKey + `. See the page.","code":"invalid_api_key"}}`, refused, "Incorrect API key"},
 		{"masked key", 401, `{"error":{"message":"Incorrect API key: sk-sentin****6789"}}`, refused, "Incorrect"},
 		{"forbidden", 403, `{"error":"no access"}`, refused, "no access"},
 		{"no model", 404, `{"error":{"message":"model 'x' not found"}}`, refused, "not found"},
@@ -92,13 +92,13 @@ func TestRefusals(t *testing.T) {
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
-			_, err := ask(t, model(t, agenttest.New(agenttest.Always(agenttest.Fail(tc.status, tc.body)))), hello())
-			e := faultOf(t, err)
+			_, err := askOnce(t, scriptedModel(t, agenttest.New(agenttest.Always(agenttest.Fail(tc.status, tc.body)))), helloRequest())
+			e := wantFault(t, err)
 			if e.Fault != tc.fault || e.Status != tc.status {
 				t.Errorf("fault %s, status %d; want %s, %d", e.Fault, e.Status, tc.fault, tc.status)
 			}
-			if !strings.Contains(faultOf(t, err).Explain(), tc.text) {
-				t.Errorf("told %q, which does not say %q", faultOf(t, err).Explain(), tc.text)
+			if !strings.Contains(wantFault(t, err).Explain(), tc.text) {
+				t.Errorf("told %q, which does not say %q", wantFault(t, err).Explain(), tc.text)
 			}
 		})
 	}
@@ -119,23 +119,23 @@ func TestRetryAfter(t *testing.T) {
 	}
 	for _, tc := range cases {
 		r := agenttest.Fail(http.StatusTooManyRequests, `{"error":{"message":"slow down"}}`, tc.header, tc.value)
-		_, err := ask(t, model(t, agenttest.New(agenttest.Always(r))), hello())
-		if got := faultOf(t, err).RetryAfter; got < tc.least || got > tc.most {
+		_, err := askOnce(t, scriptedModel(t, agenttest.New(agenttest.Always(r))), helloRequest())
+		if got := wantFault(t, err).RetryAfter; got < tc.least || got > tc.most {
 			t.Errorf("%s: wait %v, want %v to %v", tc.name, got, tc.least, tc.most)
 		}
 	}
 	body := `[{"error":{"code":429,"message":"x","details":[{"@type":"a"},{"retryDelay":"34s"}]}}]`
-	_, err := ask(t, model(t, agenttest.New(agenttest.Always(agenttest.Fail(http.StatusTooManyRequests, body)))), hello())
-	if got := faultOf(t, err).RetryAfter; got != 34*time.Second {
+	_, err := askOnce(t, scriptedModel(t, agenttest.New(agenttest.Always(agenttest.Fail(http.StatusTooManyRequests, body)))), helloRequest())
+	if got := wantFault(t, err).RetryAfter; got != 34*time.Second {
 		t.Errorf("in the body: wait %v, want 34s", got)
 	}
 }
 
-const half = `{"choices":[{"index":0,"delta":{"content":"half"}}]}`
+const halfDelta = `{"choices":[{"index":0,"delta":{"content":"half"}}]}`
 
 func TestErrorsInTheStream(t *testing.T) {
 	const busy, overflow, refused, rejected = llm.Busy, llm.Overflow, llm.Refused, llm.Rejected
-	event := "data: " + half + "\n\n"
+	event := "data: " + halfDelta + "\n\n"
 	cases := []struct {
 		name, stream string
 		fault        llm.Fault
@@ -156,7 +156,7 @@ func TestErrorsInTheStream(t *testing.T) {
 		{"unpaid", "data: {\"error\":{\"message\":\"no money\",\"code\":402}}\n\n", refused, "no money"},
 		{"too long", "data: {\"error\":{\"message\":\"no\",\"code\":\"context_length_exceeded\"}}\n\n", overflow, "no"},
 		{"request", "data: {\"error\":{\"message\":\"no\",\"type\":\"invalid_request_error\"}}\n\n", rejected, "no"},
-		{"with the key", "data: {\"error\":{\"message\":\"bad key " + key + "\"}}\n\n", busy, "bad key"},
+		{"with the key", "data: {\"error\":{\"message\":\"bad key " + testKey + "\"}}\n\n", busy, "bad key"},
 		{"a detail", event + "data: {\"detail\":\"the worker died\"}\n\n", busy, "the worker died"},
 		{"a detail beside empty choices", event + "data: {\"choices\":[],\"detail\":{\"message\":\"the worker died\"}}\n\n", busy, "the worker died"},
 		{"a list of errors", event + "data: {\"errors\":[{\"code\":\"internal\",\"message\":\"it broke\"}],\"trace\":\"x\"}\n\n", busy, "it broke"},
@@ -174,21 +174,21 @@ func TestErrorsInTheStream(t *testing.T) {
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
-			// The stream stays open: nothing may wait for its end.
-			m := model(t, agenttest.New(agenttest.Always(endOf(tc.stream))))
-			_, err := ask(t, m, hello())
-			if e := faultOf(t, err); e.Fault != tc.fault {
+			// The stream stays open: the client must not wait for its end.
+			m := scriptedModel(t, agenttest.New(agenttest.Always(streamWithoutEnd(tc.stream))))
+			_, err := askOnce(t, m, helloRequest())
+			if e := wantFault(t, err); e.Fault != tc.fault {
 				t.Errorf("fault %s, want %s: %v", e.Fault, tc.fault, err)
 			}
-			if !strings.Contains(faultOf(t, err).Explain(), tc.text) {
-				t.Errorf("told %q, which does not say %q", faultOf(t, err).Explain(), tc.text)
+			if !strings.Contains(wantFault(t, err).Explain(), tc.text) {
+				t.Errorf("told %q, which does not say %q", wantFault(t, err).Explain(), tc.text)
 			}
 		})
 	}
 }
 
-// endOf leaves a stream open after an error, to see that it is not waited for.
-func endOf(stream string) agenttest.Response {
+// streamWithoutEnd returns a stream that stays open after an error, to check that the client doesn't wait for its end.
+func streamWithoutEnd(stream string) agenttest.Response {
 	r := agenttest.Raw(stream)
 	if strings.Contains(stream, `"error":`) && !strings.Contains(stream, "[DONE]") {
 		return r.Stall()
@@ -207,14 +207,14 @@ func TestCutAnywhereIsAnError(t *testing.T) {
 		}
 		return r
 	})
-	m := model(t, s)
+	m := scriptedModel(t, s)
 	for cut = range whole.Len() {
-		a, err := ask(t, m, hello())
+		a, err := askOnce(t, m, helloRequest())
 		switch {
 		case cut < end && err == nil:
 			t.Fatalf("cut after %d of %d bytes, answered %+v", cut, whole.Len(), a)
 		case cut < end:
-			if e := faultOf(t, err); e.Fault != llm.Busy {
+			if e := wantFault(t, err); e.Fault != llm.Busy {
 				t.Fatalf("cut after %d bytes: %v", cut, err)
 			}
 		case err != nil:
@@ -228,8 +228,8 @@ func TestEndlessAnswer(t *testing.T) {
 	for range 10 {
 		r.Parts = append(r.Parts, r.Parts[0])
 	}
-	_, err := ask(t, model(t, agenttest.New(agenttest.Always(r.Stall()))), hello())
-	if e := faultOf(t, err); e.Fault != llm.Busy || !strings.Contains(err.Error(), "does not end") {
+	_, err := askOnce(t, scriptedModel(t, agenttest.New(agenttest.Always(r.Stall()))), helloRequest())
+	if e := wantFault(t, err); e.Fault != llm.Busy || !strings.Contains(err.Error(), "does not end") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -238,12 +238,12 @@ func TestNobodyThere(t *testing.T) {
 	s := httptest.NewServer(http.NotFoundHandler())
 	url := s.URL
 	s.Close()
-	m, err := openai.New(openai.Config{BaseURL: url, Name: "m", APIKey: key})
+	m, err := openai.New(openai.Config{BaseURL: url, Name: "m", APIKey: testKey})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = ask(t, m, hello())
-	if e := faultOf(t, err); e.Fault != llm.Busy || e.Status != 0 || e.Cause != llm.CauseNetwork || !strings.Contains(e.Explain(), "refused") {
+	_, err = askOnce(t, m, helloRequest())
+	if e := wantFault(t, err); e.Fault != llm.Busy || e.Status != 0 || e.Cause != llm.CauseNetwork || !strings.Contains(e.Explain(), "refused") {
 		t.Errorf("fault %+v, told %q", e, e.Explain())
 	}
 }
@@ -279,38 +279,38 @@ func TestCauses(t *testing.T) {
 		{"bad request", 400, `{"error":{"message":"Invalid schema"}}`, "", llm.Rejected},
 	}
 	for _, tc := range cases {
-		_, err := ask(t, model(t, agenttest.New(agenttest.Always(agenttest.Fail(tc.status, tc.body)))), hello())
-		if e := faultOf(t, err); e.Cause != tc.cause || e.Fault != tc.fault {
+		_, err := askOnce(t, scriptedModel(t, agenttest.New(agenttest.Always(agenttest.Fail(tc.status, tc.body)))), helloRequest())
+		if e := wantFault(t, err); e.Cause != tc.cause || e.Fault != tc.fault {
 			t.Errorf("%s: cause %q, fault %s; want %q, %s", tc.name, e.Cause, e.Fault, tc.cause, tc.fault)
 		}
 	}
 }
 
-// A web page in place of an answer says that the address is wrong, and not that the answer was cut off.
-// A stream that only has the type of one is an answer.
+// A web page instead of an answer says that the address is wrong, and not that the answer was cut off. A stream that is
+// only labeled as a page is an answer.
 func TestAPageIsNoAnswer(t *testing.T) {
 	const stream = "\n\ndata: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"fine\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"
 	for body, page := range map[string]bool{"\n <!doctype html>\n<title>Open your mail</title>": true, "<html>": true, stream: false} {
 		var asked atomic.Int32
-		answer, err := ask(t, modelOver(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		answer, err := askOnce(t, modelAtHandler(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			asked.Add(1)
 			w.Header().Set("Content-Type", "text/html; charset=utf-8")
 			_, _ = w.Write([]byte(body))
-		})), hello())
+		})), helloRequest())
 		if !page {
 			if err != nil || len(answer.Blocks) != 1 || answer.Blocks[0].Text != "fine" {
 				t.Errorf("%q gives %+v, %v", body, answer, err)
 			}
 			continue
 		}
-		if e := faultOf(t, err); e.Cause != llm.CauseAddress || e.Fault != llm.Refused || asked.Load() != 1 || !strings.Contains(e.Explain(), "a web page") {
+		if e := wantFault(t, err); e.Cause != llm.CauseAddress || e.Fault != llm.Refused || asked.Load() != 1 || !strings.Contains(e.Explain(), "a web page") {
 			t.Errorf("%q gives after %d requests: %s", body, asked.Load(), e.Explain())
 		}
 	}
 }
 
-// picky refuses requests that have a parameter.
-func picky(bodies map[string]string) agenttest.Script {
+// refuseParameters returns the script of a server that refuses requests with certain parameters.
+func refuseParameters(bodies map[string]string) agenttest.Script {
 	return func(q agenttest.Request) agenttest.Response {
 		for parameter, body := range bodies {
 			if bytes.Contains(q.Body, []byte(`"`+parameter+`"`)) {
@@ -321,29 +321,29 @@ func picky(bodies map[string]string) agenttest.Script {
 	}
 }
 
-func TestLearnsWhatAServerDoesNotTake(t *testing.T) {
-	s := agenttest.New(picky(map[string]string{
+func TestLearnsRefusedParameters(t *testing.T) {
+	s := agenttest.New(refuseParameters(map[string]string{
 		"stream_options": `{"error":{"message":"Unrecognized request argument","param":"stream_options"}}`,
 		"max_tokens":     `{"error":{"message":"Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."}}`,
 		"tool_choice":    `{"detail":"Extra inputs are not permitted: tool_choice"}`,
 	}))
 	var logged bytes.Buffer
-	m := model(t, s, func(c *openai.Config) { c.Log = slog.New(slog.NewTextHandler(&logged, nil)) })
-	r := hello()
+	m := scriptedModel(t, s, func(c *openai.Config) { c.Log = slog.New(slog.NewTextHandler(&logged, nil)) })
+	r := helloRequest()
 	r.MaxTokens, r.NoCalls, r.Tools = 9, true, []tools.Spec{{Name: "a"}}
 	for range 3 {
-		if _, err := ask(t, m, r); err != nil {
+		if _, err := askOnce(t, m, r); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if s.Asked() != 6 {
 		t.Errorf("%d requests, want 3 refused and 3 answered", s.Asked())
 	}
-	body := sent(t, s, 6)
+	body := sentBody(t, s, 6)
 	delete(body, "messages")
 	delete(body, "tools")
 	wantJSON(t, body, `{"model":"m","stream":true,"max_completion_tokens":9}`)
-	if n := strings.Count(logged.String(), "\n"); n != 3 || strings.Contains(logged.String(), key) {
+	if n := strings.Count(logged.String(), "\n"); n != 3 || strings.Contains(logged.String(), testKey) {
 		t.Errorf("logged %d lines, want 3:\n%s", n, &logged)
 	}
 }
@@ -358,15 +358,15 @@ func TestLearnsToThinkLess(t *testing.T) {
 		}
 		return agenttest.Stream(`{"choices":[{"delta":{"reasoning_content":"hm","content":"hi"},"finish_reason":"stop"}]}`, "[DONE]")
 	})
-	m := model(t, s, func(c *openai.Config) { c.API = openai.APIChat })
-	a, err := ask(t, m, hello())
+	m := scriptedModel(t, s, func(c *openai.Config) { c.API = openai.APIChat })
+	a, err := askOnce(t, m, helloRequest())
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := hello()
+	r := helloRequest()
 	r.Tools = []tools.Spec{{Name: "a"}}
-	r.Messages = append(r.Messages, said(llm.RoleAssistant, a.Blocks...), hello().Messages[0])
-	if _, err := ask(t, m, r); err != nil {
+	r.Messages = append(r.Messages, newMessage(llm.RoleAssistant, a.Blocks...), helloRequest().Messages[0])
+	if _, err := askOnce(t, m, r); err != nil {
 		t.Fatal(err)
 	}
 	if s.Asked() != 4 {
@@ -374,11 +374,11 @@ func TestLearnsToThinkLess(t *testing.T) {
 	}
 }
 
-func TestGivesUpOnWhatItCannotLeaveOut(t *testing.T) {
+func TestGivesUpOnARequiredParameter(t *testing.T) {
 	s := agenttest.New(agenttest.Always(agenttest.Fail(http.StatusBadRequest,
 		`{"error":{"message":"stream_options max_tokens max_completion_tokens tool_choice reasoning_effort reasoning_content"}}`)))
-	_, err := ask(t, model(t, s), hello())
-	if e := faultOf(t, err); e.Fault != llm.Rejected {
+	_, err := askOnce(t, scriptedModel(t, s), helloRequest())
+	if e := wantFault(t, err); e.Fault != llm.Rejected {
 		t.Errorf("fault %v", err)
 	}
 	if s.Asked() > 10 {
@@ -395,13 +395,13 @@ func TestShortIDs(t *testing.T) {
 		}
 		return agenttest.Reply("fine")
 	})
-	r := hello()
+	r := helloRequest()
 	for i := range 2 {
 		call := fmt.Sprintf("call-%d", i)
-		r.Messages = append(r.Messages, said(llm.RoleAssistant, llm.Block{Kind: llm.BlockToolUse, Call: call, Name: "a"}),
-			said(llm.RoleUser, llm.Block{Kind: llm.BlockToolResult, Call: call}))
+		r.Messages = append(r.Messages, newMessage(llm.RoleAssistant, llm.Block{Kind: llm.BlockToolUse, Call: call, Name: "a"}),
+			newMessage(llm.RoleUser, llm.Block{Kind: llm.BlockToolResult, Call: call}))
 	}
-	if _, err := ask(t, model(t, s), r); err != nil {
+	if _, err := askOnce(t, scriptedModel(t, s), r); err != nil {
 		t.Fatal(err)
 	}
 	messages := s.Requests()[1].Messages()

@@ -12,43 +12,41 @@ import (
 	"parley/agent/openai"
 )
 
-// A played transport answers every request with the same bytes, and insists on
-// requests that are JSON.
-type played struct {
+// A playedTransport answers every request with the same bytes, and fails the test if a request is not JSON.
+type playedTransport struct {
 	t    *testing.T
 	text string
 }
 
 // RoundTrip answers.
-func (p played) RoundTrip(r *http.Request) (*http.Response, error) {
+func (p playedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if body, err := io.ReadAll(r.Body); err != nil || !json.Valid(body) {
 		p.t.Errorf("sent what is no JSON: %q (%v)", body, err)
 	}
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Request: r, Body: io.NopCloser(strings.NewReader(p.text))}, nil
 }
 
-// FuzzAnswer takes whatever a server may say: it is an answer that can be sent
-// back, or a fault.
+// FuzzAnswer checks any answer of a server: it must be an answer that can be sent back, or a fault.
 func FuzzAnswer(f *testing.F) {
-	f.Add(everything().Parts[0].Bytes)
+	f.Add(fullStream().Parts[0].Bytes)
 	f.Add(agenttest.Calls(agenttest.ToolCall{Name: "x"}).Parts[0].Bytes)
 	f.Add("event: error\ndata: {\"message\":[]}\n\n{\n\"error\":\n}")
 	f.Add(`{"choices":[{"message":{"content":[{"thinking":[]}],"tool_calls":[{"id":{},"function":{"arguments":[]}}]}}]}`)
 	f.Add("data: {\"choices\":[{\"delta\":{\"reasoning_details\":[null,{\"type\":[]},{\"type\":[]}]}}]}\n\ndata: [DONE]\n\n")
-	f.Add(named(asOpenAI()...))
+	f.Add(namedEvents(openAIEvents()...))
 	f.Add(`{"object":"response","output":[{"type":"function_call","name":{},"arguments":[]},{"type":"message","content":[{"text":[]}]}]}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		api := openai.APIChat
 		if strings.Contains(text, "response") {
 			api = openai.APIResponses
 		}
-		m, err := openai.New(openai.Config{BaseURL: "http://model", Name: "m", API: api, Transport: played{t, text}})
+		m, err := openai.New(openai.Config{BaseURL: "http://model", Name: "m", API: api, Transport: playedTransport{t, text}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		a, err := m.Generate(t.Context(), hello(), func(llm.Delta) {})
+		a, err := m.Generate(t.Context(), helloRequest(), func(llm.Delta) {})
 		if err != nil {
-			if e := faultOf(t, err); e.Fault == "" {
+			if e := wantFault(t, err); e.Fault == "" {
 				t.Errorf("error %v has no fault", err)
 			}
 			return
@@ -58,8 +56,8 @@ func FuzzAnswer(f *testing.F) {
 				t.Errorf("tool use %+v", b)
 			}
 		}
-		r := hello()
-		r.Messages = append(r.Messages, said(llm.RoleAssistant, a.Blocks...))
+		r := helloRequest()
+		r.Messages = append(r.Messages, newMessage(llm.RoleAssistant, a.Blocks...))
 		if _, err := m.Generate(t.Context(), r, func(llm.Delta) {}); err != nil {
 			t.Errorf("the answer cannot be sent back: %v", err)
 		}

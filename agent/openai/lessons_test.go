@@ -14,22 +14,22 @@ import (
 	"parley/agent/openai"
 )
 
-// used is a conversation in which a tool was called, thought included as a
-// server gave it, and then somebody speaks.
-func used(by, thought string) *llm.Request {
-	r := hello()
+// conversationWithCall returns a conversation with a tool call and a server's thinking, which a person's message
+// follows.
+func conversationWithCall(by, thought string) *llm.Request {
+	r := helloRequest()
 	call := llm.Block{Kind: llm.BlockToolUse, Call: "c1", Name: "x", Args: json.RawMessage(`{}`)}
 	blocks := []llm.Block{call}
 	if thought != "" {
 		saved := fmt.Sprintf(`{"by":%q,"echo":true}`, by)
 		blocks = []llm.Block{{Kind: llm.BlockThinking, Text: thought, Provider: json.RawMessage(saved)}, call}
 	}
-	r.Messages = append(r.Messages, said(llm.RoleAssistant, blocks...),
-		said(llm.RoleUser, llm.Block{Kind: llm.BlockToolResult, Call: "c1", Content: json.RawMessage(`{}`)}, text("and now?")))
+	r.Messages = append(r.Messages, newMessage(llm.RoleAssistant, blocks...),
+		newMessage(llm.RoleUser, llm.Block{Kind: llm.BlockToolResult, Call: "c1", Content: json.RawMessage(`{}`)}, textBlock("and now?")))
 	return r
 }
 
-func hostOf(t *testing.T, s *agenttest.Server) (*openai.Model, string, *bytes.Buffer) {
+func modelWithLog(t *testing.T, s *agenttest.Server) (*openai.Model, string, *bytes.Buffer) {
 	t.Helper()
 	base := s.Start(t)
 	var logged bytes.Buffer
@@ -42,9 +42,9 @@ func hostOf(t *testing.T, s *agenttest.Server) (*openai.Model, string, *bytes.Bu
 
 func TestLearnsTheOrderOfMessages(t *testing.T) {
 	s := agenttest.New(agenttest.RequireOrder(agenttest.Always(agenttest.Reply("fine"))))
-	m, _, logged := hostOf(t, s)
+	m, _, logged := modelWithLog(t, s)
 	for range 2 {
-		if _, err := ask(t, m, used("", "")); err != nil {
+		if _, err := askOnce(t, m, conversationWithCall("", "")); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -64,18 +64,18 @@ func TestLearnsTheOrderOfMessages(t *testing.T) {
 			}
 			return agenttest.Reply("fine")
 		})
-		m, _, _ := hostOf(t, s)
-		if _, err := ask(t, m, used("", "")); err != nil {
+		m, _, _ := modelWithLog(t, s)
+		if _, err := askOnce(t, m, conversationWithCall("", "")); err != nil {
 			t.Errorf("%s: %v", body, err)
 		}
 	}
 }
 
-// A server that wants what the model thought gets it: from those who have it as
-// it was, and from a conversation that has lost it something in its place.
+// A server that requires the model's thinking gets the original if the conversation has it, and a placeholder if the
+// conversation has lost it.
 func TestOneConversationWithoutItsThoughtsBreaksNoOther(t *testing.T) {
 	s := agenttest.New(agenttest.RequireThoughts(agenttest.Always(agenttest.Reply("fine"))))
-	m, host, _ := hostOf(t, s)
+	m, host, _ := modelWithLog(t, s)
 	thought := func() any {
 		q := s.Requests()[s.Asked()-1]
 		var body struct {
@@ -87,13 +87,13 @@ func TestOneConversationWithoutItsThoughtsBreaksNoOther(t *testing.T) {
 		return body.Messages[1]["reasoning_content"]
 	}
 	for range 2 {
-		if _, err := ask(t, m, used(host, "I must look.")); err != nil {
+		if _, err := askOnce(t, m, conversationWithCall(host, "I must look.")); err != nil {
 			t.Fatalf("with its thoughts: %v", err)
 		}
 		if thought() != "I must look." {
 			t.Errorf("sent the thought %q", thought())
 		}
-		if _, err := ask(t, m, used("elsewhere", "")); err != nil {
+		if _, err := askOnce(t, m, conversationWithCall("elsewhere", "")); err != nil {
 			t.Fatalf("without: %v", err)
 		}
 		if thought() == nil || thought() == "" {
@@ -102,8 +102,7 @@ func TestOneConversationWithoutItsThoughtsBreaksNoOther(t *testing.T) {
 	}
 }
 
-// What a server has against the thoughts of one conversation leaves those of
-// others as they are.
+// If a server rejects the thinking of one conversation, other conversations keep theirs.
 func TestOneConversationWithBadThoughtsBreaksNoOther(t *testing.T) {
 	s := agenttest.New(func(q agenttest.Request) agenttest.Response {
 		if bytes.Contains(q.Body, []byte("bad")) {
@@ -111,12 +110,12 @@ func TestOneConversationWithBadThoughtsBreaksNoOther(t *testing.T) {
 		}
 		return agenttest.Reply("fine")
 	})
-	m, host, _ := hostOf(t, s)
+	m, host, _ := modelWithLog(t, s)
 	for range 2 {
-		if _, err := ask(t, m, used(host, "bad")); err != nil {
+		if _, err := askOnce(t, m, conversationWithCall(host, "bad")); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := ask(t, m, used(host, "good")); err != nil {
+		if _, err := askOnce(t, m, conversationWithCall(host, "good")); err != nil {
 			t.Fatal(err)
 		}
 		if last := s.Requests()[s.Asked()-1]; !bytes.Contains(last.Body, []byte("good")) {
@@ -125,21 +124,21 @@ func TestOneConversationWithBadThoughtsBreaksNoOther(t *testing.T) {
 	}
 }
 
-// A refusal in the middle of an answer teaches too, but what was said is void,
-// and only whoever asked can say so.
+// A refusal in the middle of an answer teaches the dialect too. But the emitted text is void, and only the caller can
+// tell its watchers, so the model isn't asked again.
 func TestARefusalAfterTextIsNotAskedAgainInSecret(t *testing.T) {
 	s := agenttest.New(agenttest.Sequence(
 		agenttest.Stream(textEvent("half "), `{"error":{"message":"Unrecognized request argument: stream_options","code":400}}`),
 		agenttest.Reply("whole")))
-	m, _, _ := hostOf(t, s)
+	m, _, _ := modelWithLog(t, s)
 	var streamed string
 	take := func(d llm.Delta) { streamed += d.Text }
-	_, err := m.Generate(t.Context(), hello(), take)
-	if e := faultOf(t, err); e.Fault != llm.Busy || streamed != "half " {
+	_, err := m.Generate(t.Context(), helloRequest(), take)
+	if e := wantFault(t, err); e.Fault != llm.Busy || streamed != "half " {
 		t.Fatalf("error %v after %q", err, streamed)
 	}
 	streamed = ""
-	if _, err := m.Generate(t.Context(), hello(), take); err != nil || streamed != "whole" {
+	if _, err := m.Generate(t.Context(), helloRequest(), take); err != nil || streamed != "whole" {
 		t.Errorf("asked again: %q, %v", streamed, err)
 	}
 	if bytes.Contains(s.Requests()[1].Body, []byte("stream_options")) {
@@ -147,13 +146,13 @@ func TestARefusalAfterTextIsNotAskedAgainInSecret(t *testing.T) {
 	}
 }
 
-func TestWhatTheModelMisspokeMayGoBetter(t *testing.T) {
+func TestMalformedOutputMayBeRetried(t *testing.T) {
 	for _, body := range []string{
 		`{"error":{"message":"Failed to call a function. Please adjust your prompt.","type":"invalid_request_error","code":"tool_use_failed","failed_generation":"<function=x"}}`,
 		`{"error":{"message":"Parsing failed.","type":"invalid_request_error","code":"output_parse_failed"}}`,
 	} {
-		_, err := ask(t, model(t, agenttest.New(agenttest.Always(agenttest.Fail(http.StatusBadRequest, body)))), hello())
-		if e := faultOf(t, err); e.Fault != llm.Busy {
+		_, err := askOnce(t, scriptedModel(t, agenttest.New(agenttest.Always(agenttest.Fail(http.StatusBadRequest, body)))), helloRequest())
+		if e := wantFault(t, err); e.Fault != llm.Busy {
 			t.Errorf("%s: %v", body, err)
 		}
 	}
@@ -173,8 +172,8 @@ func TestStatusesInTheStream(t *testing.T) {
 		"code beside":       {`{"error":"no","code":402}`, 402, llm.Refused},
 	}
 	for name, tc := range cases {
-		_, err := ask(t, model(t, agenttest.New(agenttest.Always(agenttest.Stream(tc.event).Stall()))), hello())
-		if e := faultOf(t, err); e.Status != tc.status || e.Fault != tc.fault {
+		_, err := askOnce(t, scriptedModel(t, agenttest.New(agenttest.Always(agenttest.Stream(tc.event).Stall()))), helloRequest())
+		if e := wantFault(t, err); e.Status != tc.status || e.Fault != tc.fault {
 			t.Errorf("%s: %+v", name, e)
 		}
 	}
@@ -194,23 +193,23 @@ func TestTheFirstModelIsOneThatChats(t *testing.T) {
 	}
 }
 
-// What the fakes of a model have learned of servers is understood.
-func TestTheFakesQuirks(t *testing.T) {
+// The client understands the quirks of servers that the fake models imitate.
+func TestTheFakeServersQuirks(t *testing.T) {
 	for name, tc := range map[string]struct {
 		response agenttest.Response
 		text     string
 	}{
-		"halves of characters": {agenttest.Halves("Sky 🌌🦜, \"blue\""), "Sky 🌌🦜, \"blue\""},
+		"halves of characters": {agenttest.SplitSurrogates("Sky 🌌🦜, \"blue\""), "Sky 🌌🦜, \"blue\""},
 		"usage as texts":       {agenttest.Reply("The sky.").WithUsageAsTexts(), "The sky."},
-		"a bare end":           {agenttest.Bare("Hm.", "The sky."), "The sky."},
+		"a bare end":           {agenttest.BareThinking("Hm.", "The sky."), "The sky."},
 	} {
-		a := answer(t, tc.response)
+		a := answerOf(t, tc.response)
 		if got := a.Blocks[len(a.Blocks)-1]; got.Kind != llm.BlockText || got.Text != tc.text || a.Usage.Input != 100 || a.Usage.Output != 10 || a.Usage.Estimated {
 			t.Errorf("%s: %+v", name, a)
 		}
 	}
-	_, err := ask(t, model(t, agenttest.New(agenttest.Always(agenttest.BrokenAfterUsage("The sk")))), hello())
-	if e := faultOf(t, err); e.Fault != llm.Busy || e.Void == nil || e.Void.Usage.Input != 100 || e.Void.Usage.Output != 10 {
+	_, err := askOnce(t, scriptedModel(t, agenttest.New(agenttest.Always(agenttest.BrokenAfterUsage("The sk")))), helloRequest())
+	if e := wantFault(t, err); e.Fault != llm.Busy || e.Void == nil || e.Void.Usage.Input != 100 || e.Void.Usage.Output != 10 {
 		t.Errorf("an answer that breaks off after its usage: %+v", e)
 	}
 }

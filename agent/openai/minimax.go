@@ -26,8 +26,8 @@ func readMinimax(raw json.RawMessage) minimaxStatus {
 // isFailure reports whether the request failed.
 func (s minimaxStatus) isFailure() bool { return s.Code != "" && s.Code != "0" }
 
-// http returns the HTTP status that other servers use for the same failure.
-func (s minimaxStatus) http() int {
+// httpStatus returns the HTTP status that other servers use for the same failure.
+func (s minimaxStatus) httpStatus() int {
 	switch s.Code {
 	case "1002", "1039", "1041", "2045", "2056":
 		return http.StatusTooManyRequests

@@ -16,7 +16,7 @@ import (
 // FirstModel returns the name of the model to use if none is configured: DefaultName at DefaultURL, and
 // elsewhere the first model in the server's list that can chat. A list without any is an error.
 func FirstModel(ctx context.Context, cfg Config) (string, error) {
-	cfg, host, err := cfg.complete()
+	cfg, host, err := cfg.withDefaults()
 	if err != nil {
 		return "", err
 	}
@@ -36,7 +36,7 @@ func FirstModel(ctx context.Context, cfg Config) (string, error) {
 // Models asks the server for its models, and returns the names of those that can chat, which may be none. It waits at
 // most 15 s. Its error is an *llm.Error, unless the configuration is invalid.
 func Models(ctx context.Context, cfg Config) ([]string, error) {
-	cfg, _, err := cfg.complete()
+	cfg, _, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err
 	}

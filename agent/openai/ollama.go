@@ -75,7 +75,7 @@ func encodeNative(messages []wireMessage, maxTokens int, cfg *Config, window int
 		}
 		w.Messages = append(w.Messages, n)
 	}
-	body, err := appendJSON(make([]byte, 0, requestRoom), w)
+	body, err := appendJSON(make([]byte, 0, requestOverhead), w)
 	if err != nil {
 		return nil, err
 	}
@@ -106,11 +106,11 @@ type nativeEvent struct {
 		Thinking content           `json:"thinking"`
 		Calls    []json.RawMessage `json:"tool_calls"`
 	} `json:"message"`
-	Done   bool            `json:"done"`
-	Reason wire.String     `json:"done_reason"`
-	Error  json.RawMessage `json:"error"`
-	Read   wire.Tokens     `json:"prompt_eval_count"`
-	Wrote  wire.Tokens     `json:"eval_count"`
+	Done         bool            `json:"done"`
+	Reason       wire.String     `json:"done_reason"`
+	Error        json.RawMessage `json:"error"`
+	PromptTokens wire.Tokens     `json:"prompt_eval_count"`
+	AnswerTokens wire.Tokens     `json:"eval_count"`
 }
 
 // add implements answerReader: it adds one line of the stream, which is a JSON object.
@@ -125,13 +125,13 @@ func (r nativeReader) add(raw []byte) error {
 	if err := r.addDelta(&delta{Content: e.Message.Content, ReasoningContent: e.Message.Thinking, ToolCalls: e.Message.Calls}); err != nil {
 		return err
 	}
-	if r.kept > maxAnswer {
+	if r.keptBytes > maxAnswerSize {
 		return fmt.Errorf("%w: it does not end", errGarbled)
 	}
 	if !e.Done {
 		return nil
 	}
-	r.usage = &wire.Usage{Prompt: e.Read, Completion: e.Wrote}
+	r.usage = &wire.Usage{Prompt: e.PromptTokens, Completion: e.AnswerTokens}
 	reason := wire.ReasonWord(e.Reason)
 	if reason == "" {
 		reason = "stop"

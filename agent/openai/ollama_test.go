@@ -17,14 +17,13 @@ import (
 	"parley/tools"
 )
 
-// ollama is a model at an Ollama that could give it a window of that many tokens, and says
-// what its log has.
-func ollama(t *testing.T, most int, s *agenttest.Server, change ...func(*openai.Config)) (*openai.Model, *bytes.Buffer) {
+// ollamaModel returns a model at an Ollama server whose largest window has that many tokens, and its log.
+func ollamaModel(t *testing.T, most int, s *agenttest.Server, change ...func(*openai.Config)) (*openai.Model, *bytes.Buffer) {
 	t.Helper()
 	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/api/ps":
-			_, _ = io.WriteString(w, `{"models":[]}`) // nobody waits for it longer than the test
+			_, _ = io.WriteString(w, `{"models":[]}`) // nobody waits for the answer longer than the test
 		case "/api/show":
 			_, _ = fmt.Fprintf(w, `{"model_info":{"qwen.context_length":%d}}`, most)
 		default:
@@ -48,8 +47,8 @@ func ollama(t *testing.T, most int, s *agenttest.Server, change ...func(*openai.
 	return m, &logged
 }
 
-// lines is a stream of Ollama's own protocol.
-func lines(events ...string) agenttest.Response {
+// ollamaStream returns a stream of Ollama's own protocol.
+func ollamaStream(events ...string) agenttest.Response {
 	return agenttest.Raw(strings.Join(events, "\n") + "\n")
 }
 
@@ -61,17 +60,17 @@ const (
 	nativeEnd = `{"model":"m","message":{"role":"assistant","content":""},"done":true,"done_reason":"stop","prompt_eval_count":9,"eval_count":5}`
 )
 
-// Ollama loads a model with the window that is configured, if its own protocol is spoken:
-// the answer is the same blocks.
+// Ollama loads a model with the configured window if the client uses Ollama's own protocol. The answer gives the same
+// blocks.
 func TestOllamaIsAskedForTheWindow(t *testing.T) {
-	s := agenttest.New(agenttest.Sequence(lines(nativeThought, nativeSaid, nativeCalls, nativeEnd), lines(nativeSaid, nativeEnd)))
-	m, logged := ollama(t, 131_072, s, func(c *openai.Config) { c.Effort, c.Body = "low", json.RawMessage(`{"top_p":0.9}`) })
+	s := agenttest.New(agenttest.Sequence(ollamaStream(nativeThought, nativeSaid, nativeCalls, nativeEnd), ollamaStream(nativeSaid, nativeEnd)))
+	m, logged := ollamaModel(t, 131_072, s, func(c *openai.Config) { c.Effort, c.Body = "low", json.RawMessage(`{"top_p":0.9}`) })
 	if info := m.Info(); info.ContextTokens != 32_768 || !strings.Contains(info.ContextFrom, "num_ctx") || !strings.Contains(logged.String(), "tokens=32768") {
 		t.Errorf("it reads %d tokens %s; the log says %s", info.ContextTokens, info.ContextFrom, logged)
 	}
 	r := &llm.Request{System: "You are Parley.", MaxTokens: 100, Tools: []tools.Spec{{Name: "list"}}}
-	r.Messages = []llm.Message{said(llm.RoleUser, text("hello"), llm.Block{Kind: llm.BlockPicture, Picture: &llm.Picture{Path: "a.png", Type: "image/png", Data: []byte("png")}})}
-	a, err := ask(t, m, r)
+	r.Messages = []llm.Message{newMessage(llm.RoleUser, textBlock("hello"), llm.Block{Kind: llm.BlockPicture, Picture: &llm.Picture{Path: "a.png", Type: "image/png", Data: []byte("png")}})}
+	a, err := askOnce(t, m, r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,15 +86,15 @@ func TestOllamaIsAskedForTheWindow(t *testing.T) {
 	}
 	blocks := a.Blocks
 	blocks[2].Call, blocks[3].Call = "c1", "c2"
-	r.Messages = append(r.Messages, said(llm.RoleAssistant, blocks...), said(llm.RoleUser,
+	r.Messages = append(r.Messages, newMessage(llm.RoleAssistant, blocks...), newMessage(llm.RoleUser,
 		llm.Block{Kind: llm.BlockToolResult, Call: "c1", Content: json.RawMessage(`{"text":"x"}`)}, llm.Block{Kind: llm.BlockToolResult, Call: "c2", Content: json.RawMessage(`[]`)}))
-	if _, err := ask(t, m, r); err != nil {
+	if _, err := askOnce(t, m, r); err != nil {
 		t.Fatal(err)
 	}
 	if path := s.Requests()[1].Path; path != "/api/chat" {
 		t.Errorf("asked at %s", path)
 	}
-	wantJSON(t, sent(t, s, 2), `{"model":"m","stream":true,"think":"low","truncate":false,"shift":false,"options":{"num_ctx":32768,"num_predict":100,"top_p":0.9},
+	wantJSON(t, sentBody(t, s, 2), `{"model":"m","stream":true,"think":"low","truncate":false,"shift":false,"options":{"num_ctx":32768,"num_predict":100,"top_p":0.9},
 		"tools":[{"type":"function","function":{"name":"list","parameters":{"type":"object","properties":{}}}}],
 		"messages":[{"role":"system","content":"You are Parley."},
 			{"role":"user","content":"hello\n\n[picture a.png:]","images":["cG5n"]},
@@ -103,8 +102,7 @@ func TestOllamaIsAskedForTheWindow(t *testing.T) {
 			{"role":"tool","content":"{\"text\":\"x\"}","tool_call_id":"c1","tool_name":"read"},{"role":"tool","content":"[]","tool_call_id":"c2","tool_name":"list"}]}`)
 }
 
-// Ollama's own protocol is spoken only where a window is configured, and asks for no more
-// than the model can have.
+// Ollama's own protocol is used only if a window is configured, and asks for no larger window than the model supports.
 func TestWhichWindowOllamaServes(t *testing.T) {
 	cases := map[string]struct {
 		window, most int
@@ -122,12 +120,12 @@ func TestWhichWindowOllamaServes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := agenttest.New(func(q agenttest.Request) agenttest.Response {
 				if q.Path == "/api/chat" {
-					return lines(nativeSaid, nativeEnd)
+					return ollamaStream(nativeSaid, nativeEnd)
 				}
 				return agenttest.Reply("I look.")
 			})
-			m, logged := ollama(t, tc.most, s, func(c *openai.Config) { c.Window, c.API = tc.window, tc.api })
-			if a, err := ask(t, m, hello()); err != nil || a.Blocks[0].Text != "I look." {
+			m, logged := ollamaModel(t, tc.most, s, func(c *openai.Config) { c.Window, c.API = tc.window, tc.api })
+			if a, err := askOnce(t, m, helloRequest()); err != nil || a.Blocks[0].Text != "I look." {
 				t.Fatalf("answer %+v, %v", a, err)
 			}
 			if q := s.Requests()[0]; q.Path != tc.path || q.Path == "/api/chat" && !bytes.Contains(q.Body, fmt.Appendf(nil, `"num_ctx":%d`, tc.reads)) {
@@ -140,17 +138,17 @@ func TestWhichWindowOllamaServes(t *testing.T) {
 	}
 }
 
-// What only resembles Ollama is asked by chat completions.
-func TestWhatOnlyResemblesOllama(t *testing.T) {
+// A server that only resembles Ollama is asked through chat completions.
+func TestServersThatResembleOllama(t *testing.T) {
 	s := agenttest.New(func(q agenttest.Request) agenttest.Response {
 		if q.Path == "/api/chat" {
 			return agenttest.Fail(http.StatusNotFound, "404 page not found")
 		}
 		return agenttest.Reply("I look.")
 	})
-	m, _ := ollama(t, 131_072, s)
+	m, _ := ollamaModel(t, 131_072, s)
 	for range 2 {
-		if a, err := ask(t, m, hello()); err != nil || a.Blocks[0].Text != "I look." {
+		if a, err := askOnce(t, m, helloRequest()); err != nil || a.Blocks[0].Text != "I look." {
 			t.Fatalf("answer %+v, %v", a, err)
 		}
 	}
@@ -166,21 +164,21 @@ func TestOllamaEnds(t *testing.T) {
 		stop   llm.Stop
 		fault  llm.Fault
 	}{
-		"too long":          {lines(nativeSaid, end("length")), llm.StopLength, ""},
-		"no reason":         {lines(nativeSaid, end("")), llm.StopWhole, ""},
-		"an error":          {lines(nativeSaid, `{"error":"the runner has died"}`), "", llm.Busy},
-		"cut off":           {lines(nativeSaid), "", llm.Busy},
-		"cut in mid-line":   {lines(nativeSaid, nativeEnd).CutAfter(len(nativeSaid) + 40), "", llm.Busy},
-		"garbled":           {lines(nativeSaid, `{"message":7}`), "", llm.Busy},
+		"too long":          {ollamaStream(nativeSaid, end("length")), llm.StopLength, ""},
+		"no reason":         {ollamaStream(nativeSaid, end("")), llm.StopWhole, ""},
+		"an error":          {ollamaStream(nativeSaid, `{"error":"the runner has died"}`), "", llm.Busy},
+		"cut off":           {ollamaStream(nativeSaid), "", llm.Busy},
+		"cut in mid-line":   {ollamaStream(nativeSaid, nativeEnd).CutAfter(len(nativeSaid) + 40), "", llm.Busy},
+		"garbled":           {ollamaStream(nativeSaid, `{"message":7}`), "", llm.Busy},
 		"beyond the window": {agenttest.Fail(http.StatusBadRequest, `{"error":"the input length exceeds the context length"}`), "", llm.Overflow},
 		"no such model":     {agenttest.Fail(http.StatusNotFound, `{"error":"model 'm' not found"}`), "", llm.Refused},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			m, _ := ollama(t, 131_072, agenttest.New(agenttest.Always(tc.answer)))
-			a, err := ask(t, m, hello())
+			m, _ := ollamaModel(t, 131_072, agenttest.New(agenttest.Always(tc.answer)))
+			a, err := askOnce(t, m, helloRequest())
 			switch {
-			case tc.fault != "" && faultOf(t, err).Fault != tc.fault:
+			case tc.fault != "" && wantFault(t, err).Fault != tc.fault:
 				t.Errorf("error %v, want %s", err, tc.fault)
 			case tc.fault == "" && (err != nil || a.Stop != tc.stop || a.Blocks[0].Text != "I look."):
 				t.Errorf("answer %+v, %v", a, err)
@@ -191,11 +189,11 @@ func TestOllamaEnds(t *testing.T) {
 		if bytes.Contains(q.Body, []byte(`"think"`)) {
 			return agenttest.Fail(http.StatusBadRequest, `{"error":"\"m\" does not support thinking"}`)
 		}
-		return lines(nativeSaid, nativeEnd)
+		return ollamaStream(nativeSaid, nativeEnd)
 	})
-	m, _ := ollama(t, 131_072, s, func(c *openai.Config) { c.Effort = "high" })
+	m, _ := ollamaModel(t, 131_072, s, func(c *openai.Config) { c.Effort = "high" })
 	for range 2 {
-		if _, err := ask(t, m, hello()); err != nil {
+		if _, err := askOnce(t, m, helloRequest()); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -54,7 +54,7 @@ type Model struct {
 // New makes a model from a configuration. It doesn't contact the server yet. Its error says what is invalid in the
 // configuration, which must name the model.
 func New(cfg Config) (*Model, error) {
-	cfg, host, err := cfg.complete()
+	cfg, host, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func (m *Model) Info() llm.Info {
 
 // LeftTools returns the tools, by name, that the model is not shown because the server has refused them or
 // accepts no more.
-func (m *Model) LeftTools() []toollist.Left { return m.tools.Left() }
+func (m *Model) LeftTools() []toollist.LeftOut { return m.tools.Left() }
 
 // Generate asks the model once, and asks again only in another dialect or with fewer tools. See llm.Model.
 func (m *Model) Generate(ctx context.Context, r *llm.Request, emit func(llm.Delta)) (*llm.Answer, error) {

@@ -16,12 +16,12 @@ import (
 	"parley/tools"
 )
 
-const key = "sk-sentinel-0123456789"
+const testKey = "sk-sentinel-0123456789"
 
-// model is a Model over a scripted server.
-func model(t testing.TB, s *agenttest.Server, change ...func(*openai.Config)) *openai.Model {
+// scriptedModel returns a Model over a scripted server.
+func scriptedModel(t testing.TB, s *agenttest.Server, change ...func(*openai.Config)) *openai.Model {
 	t.Helper()
-	cfg := openai.Config{BaseURL: s.Start(t), APIKey: key, Name: "m"}
+	cfg := openai.Config{BaseURL: s.Start(t), APIKey: testKey, Name: "m"}
 	for _, c := range change {
 		c(&cfg)
 	}
@@ -32,8 +32,8 @@ func model(t testing.TB, s *agenttest.Server, change ...func(*openai.Config)) *o
 	return m
 }
 
-// ask asks once, and checks that what was emitted is what was answered.
-func ask(t testing.TB, m llm.Model, r *llm.Request) (*llm.Answer, error) {
+// askOnce asks once, and checks that the emitted text is the answer's.
+func askOnce(t testing.TB, m llm.Model, r *llm.Request) (*llm.Answer, error) {
 	t.Helper()
 	streamed := map[int]llm.Block{}
 	a, err := m.Generate(t.Context(), r, func(d llm.Delta) {
@@ -67,28 +67,28 @@ func ask(t testing.TB, m llm.Model, r *llm.Request) (*llm.Answer, error) {
 	return a, nil
 }
 
-// answer asks a server that always says the same.
-func answer(t testing.TB, r agenttest.Response) *llm.Answer {
+// answerOf asks a server that always gives the same response.
+func answerOf(t testing.TB, r agenttest.Response) *llm.Answer {
 	t.Helper()
-	a, err := ask(t, model(t, agenttest.New(agenttest.Always(r))), hello())
+	a, err := askOnce(t, scriptedModel(t, agenttest.New(agenttest.Always(r))), helloRequest())
 	if err != nil {
 		t.Fatal(err)
 	}
 	return a
 }
 
-func hello() *llm.Request {
-	return &llm.Request{Messages: []llm.Message{said(llm.RoleUser, text("hello"))}}
+func helloRequest() *llm.Request {
+	return &llm.Request{Messages: []llm.Message{newMessage(llm.RoleUser, textBlock("hello"))}}
 }
 
-func said(role llm.Role, blocks ...llm.Block) llm.Message {
+func newMessage(role llm.Role, blocks ...llm.Block) llm.Message {
 	return llm.Message{Role: role, Blocks: blocks}
 }
 
-func text(s string) llm.Block { return llm.Block{Kind: llm.BlockText, Text: s} }
+func textBlock(s string) llm.Block { return llm.Block{Kind: llm.BlockText, Text: s} }
 
-// sent is the body of the only request, or of the n-th.
-func sent(t testing.TB, s *agenttest.Server, n int) map[string]any {
+// sentBody returns the body of the n-th request.
+func sentBody(t testing.TB, s *agenttest.Server, n int) map[string]any {
 	t.Helper()
 	var body map[string]any
 	requests := s.Requests()
@@ -115,8 +115,8 @@ func wantJSON(t testing.TB, got any, want string) {
 
 func TestAnswersWithText(t *testing.T) {
 	s := agenttest.New(agenttest.Always(agenttest.Reply("Hello to you, Ann <3")))
-	m := model(t, s)
-	a, err := ask(t, m, hello())
+	m := scriptedModel(t, s)
+	a, err := askOnce(t, m, helloRequest())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func TestAnswersWithText(t *testing.T) {
 	if want := (llm.Usage{Input: 100, Output: 10}); a.Usage != want {
 		t.Errorf("usage %+v, want %+v", a.Usage, want)
 	}
-	if got := s.Requests()[0].Header.Get("Authorization"); got != "Bearer "+key {
+	if got := s.Requests()[0].Header.Get("Authorization"); got != "Bearer "+testKey {
 		t.Errorf("authorization %q", got)
 	}
 	if info := m.Info(); info.Name != "m" {
@@ -136,7 +136,7 @@ func TestAnswersWithText(t *testing.T) {
 
 func TestNoKeyNoHeader(t *testing.T) {
 	s := agenttest.New(agenttest.Always(agenttest.Reply("x")))
-	if _, err := ask(t, model(t, s, func(c *openai.Config) { c.APIKey = "" }), hello()); err != nil {
+	if _, err := askOnce(t, scriptedModel(t, s, func(c *openai.Config) { c.APIKey = "" }), helloRequest()); err != nil {
 		t.Fatal(err)
 	}
 	if got, ok := s.Requests()[0].Header["Authorization"]; ok {
@@ -146,20 +146,20 @@ func TestNoKeyNoHeader(t *testing.T) {
 
 func TestRequest(t *testing.T) {
 	s := agenttest.New(agenttest.Always(agenttest.Reply("x")))
-	m := model(t, s)
+	m := scriptedModel(t, s)
 	use := llm.Block{Kind: llm.BlockToolUse, Call: "c1", Name: "read_file", Args: json.RawMessage(`{"path": "a"}`), ProviderID: "call_9"}
 	ours := llm.Block{Kind: llm.BlockToolUse, Call: "turn 1/2", Name: "glob"}
-	_, err := ask(t, m, &llm.Request{
+	_, err := askOnce(t, m, &llm.Request{
 		System: "You are <b>Parley</b>.",
 		Tools:  []tools.Spec{{Name: "glob"}, {Name: "read_file", Description: "Reads.", Schema: json.RawMessage(`{"type":"object","required":["path"]}`)}},
 		Messages: []llm.Message{
-			said(llm.RoleUser, text("[header]"), text("read a")),
-			said(llm.RoleUser, text("please")),
-			said(llm.RoleAssistant, llm.Block{Kind: llm.BlockThinking, Text: "hm"}, text("Reading."), use, ours),
-			said(llm.RoleUser, text("steered"),
+			newMessage(llm.RoleUser, textBlock("[header]"), textBlock("read a")),
+			newMessage(llm.RoleUser, textBlock("please")),
+			newMessage(llm.RoleAssistant, llm.Block{Kind: llm.BlockThinking, Text: "hm"}, textBlock("Reading."), use, ours),
+			newMessage(llm.RoleUser, textBlock("steered"),
 				llm.Block{Kind: llm.BlockToolResult, Call: "c1", Content: json.RawMessage(`{"content":"x"}`)},
 				llm.Block{Kind: llm.BlockToolResult, Call: "turn 1/2", Content: json.RawMessage(`[]`)}),
-			said(llm.RoleAssistant, llm.Block{Kind: llm.BlockThinking, Text: "only thought"}),
+			newMessage(llm.RoleAssistant, llm.Block{Kind: llm.BlockThinking, Text: "only thought"}),
 		},
 		NoCalls:   true,
 		MaxTokens: 50,
@@ -167,7 +167,7 @@ func TestRequest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	body := sent(t, s, 1)
+	body := sentBody(t, s, 1)
 	messages := body["messages"].([]any)
 	made := messages[2].(map[string]any)["tool_calls"].([]any)[1].(map[string]any)["id"].(string)
 	if strings.ContainsAny(made, " /") || len(made) > 40 {
@@ -192,11 +192,11 @@ func TestRequest(t *testing.T) {
 
 func TestRequestBytesAreStable(t *testing.T) {
 	s := agenttest.New(agenttest.Always(agenttest.Reply("x")))
-	m := model(t, s)
-	r := hello()
+	m := scriptedModel(t, s)
+	r := helloRequest()
 	r.Tools = []tools.Spec{{Name: "a", Schema: json.RawMessage(`{"type":"object","properties":{"b":{},"a":{}}}`)}}
 	for range 2 {
-		if _, err := ask(t, m, r); err != nil {
+		if _, err := askOnce(t, m, r); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -210,12 +210,12 @@ func TestConnectionsAreKept(t *testing.T) {
 	late.Parts = append(late.Parts, agenttest.Part{Delay: 10 * time.Millisecond, Bytes: "\n"})
 	s := agenttest.New(agenttest.Always(late))
 	seen := map[string]bool{}
-	m := modelOver(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	m := modelAtHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		seen[r.RemoteAddr] = true
 		s.ServeHTTP(w, r)
 	}))
 	for range 5 {
-		if _, err := ask(t, m, hello()); err != nil {
+		if _, err := askOnce(t, m, helloRequest()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -229,15 +229,15 @@ func TestConfig(t *testing.T) {
 		"no name":   {BaseURL: "http://127.0.0.1:1/v1"},
 		"scheme":    {BaseURL: "ftp://x/v1", Name: "m"},
 		"no scheme": {BaseURL: "localhost:11434", Name: "m"},
-		"password":  {BaseURL: "http://u:" + key + "@127.0.0.1/v1", Name: "m"},
-		"query":     {BaseURL: "http://127.0.0.1/v1?key=" + key, Name: "m"},
-		"no URL":    {BaseURL: "http://127.0.0.1:port" + key, Name: "m"},
-		"newline":   {APIKey: key + "\nX: y", Name: "m"},
+		"password":  {BaseURL: "http://u:" + testKey + "@127.0.0.1/v1", Name: "m"},
+		"query":     {BaseURL: "http://127.0.0.1/v1?key=" + testKey, Name: "m"},
+		"no URL":    {BaseURL: "http://127.0.0.1:port" + testKey, Name: "m"},
+		"newline":   {APIKey: testKey + "\nX: y", Name: "m"},
 	}
 	for name, cfg := range bad {
 		if _, err := openai.New(cfg); err == nil {
 			t.Errorf("%s: no error", name)
-		} else if strings.Contains(err.Error(), key) {
+		} else if strings.Contains(err.Error(), testKey) {
 			t.Errorf("%s: the error shows the key: %v", name, err)
 		}
 	}
@@ -247,8 +247,8 @@ func TestBaseURLAsWritten(t *testing.T) {
 	for _, suffix := range []string{"", "/", "/v1", "/v1/", "/openai/v1//"} {
 		var path string
 		s := agenttest.New(agenttest.Always(agenttest.Reply("x")))
-		m := modelOver(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { path = r.URL.Path; s.ServeHTTP(w, r) }), suffix)
-		if _, err := ask(t, m, hello()); err != nil {
+		m := modelAtHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { path = r.URL.Path; s.ServeHTTP(w, r) }), suffix)
+		if _, err := askOnce(t, m, helloRequest()); err != nil {
 			t.Fatal(err)
 		}
 		if want := strings.TrimRight(suffix, "/") + "/chat/completions"; path != want {
@@ -269,12 +269,12 @@ func TestFirstModel(t *testing.T) {
 		t.Errorf("at the default URL %q, %v", name, err)
 	}
 	s.Models = nil
-	if _, err = openai.FirstModel(t.Context(), openai.Config{BaseURL: base}); faultOf(t, err).Fault != llm.Refused {
+	if _, err = openai.FirstModel(t.Context(), openai.Config{BaseURL: base}); wantFault(t, err).Fault != llm.Refused {
 		t.Errorf("no models: %v", err)
 	}
 	nothing := httptest.NewServer(http.NotFoundHandler())
 	defer nothing.Close()
-	if _, err = openai.FirstModel(t.Context(), openai.Config{BaseURL: nothing.URL}); faultOf(t, err).Status != http.StatusNotFound {
+	if _, err = openai.FirstModel(t.Context(), openai.Config{BaseURL: nothing.URL}); wantFault(t, err).Status != http.StatusNotFound {
 		t.Errorf("no such path: %v", err)
 	}
 }

@@ -57,8 +57,8 @@ func (r *refusal) isOverflow() bool {
 // statedWindow returns how many tokens the model can read, according to the refusal; 0 if the refusal doesn't
 // say.
 func (r *refusal) statedWindow() int {
-	if r.context > 0 {
-		return r.context
+	if r.statedWindowSize > 0 {
+		return r.statedWindowSize
 	}
 	text := strings.ToLower(r.message)
 	for _, before := range []string{

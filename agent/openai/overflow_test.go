@@ -9,7 +9,7 @@ import (
 	"parley/agent/llm"
 )
 
-func TestWhatIsTooLongForTheWindow(t *testing.T) {
+func TestOverflowMessages(t *testing.T) {
 	said := func(text string) string {
 		return fmt.Sprintf(`{"error":{"message":%q,"type":"invalid_request_error"}}`, text)
 	}
@@ -50,17 +50,17 @@ func TestWhatIsTooLongForTheWindow(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			m := model(t, agenttest.New(agenttest.Always(agenttest.Fail(tc.status, tc.body))))
-			_, err := ask(t, m, hello())
-			if e := faultOf(t, err); e.Fault != llm.Overflow || e.Window != tc.window {
+			m := scriptedModel(t, agenttest.New(agenttest.Always(agenttest.Fail(tc.status, tc.body))))
+			_, err := askOnce(t, m, helloRequest())
+			if e := wantFault(t, err); e.Fault != llm.Overflow || e.Window != tc.window {
 				t.Errorf("fault %s, window %d; want an overflow of %d", e.Fault, e.Window, tc.window)
 			}
 			if got := m.Info().ContextTokens; got != tc.window {
 				t.Errorf("remembers a window of %d, want %d", got, tc.window)
 			}
-			stream := model(t, agenttest.New(agenttest.Always(agenttest.Stream(tc.body))))
-			_, err = ask(t, stream, hello())
-			if e := faultOf(t, err); e.Fault != llm.Overflow {
+			stream := scriptedModel(t, agenttest.New(agenttest.Always(agenttest.Stream(tc.body))))
+			_, err = askOnce(t, stream, helloRequest())
+			if e := wantFault(t, err); e.Fault != llm.Overflow {
 				t.Errorf("in a stream: %v", err)
 			}
 		})
@@ -74,8 +74,8 @@ func TestWhatIsTooLongForTheWindow(t *testing.T) {
 		{http.StatusBadRequest, "max_tokens must be at least 1"},
 		{http.StatusPaymentRequired, "This request's prompt is too long for your credits"},
 	} {
-		_, err := ask(t, model(t, agenttest.New(agenttest.Always(agenttest.Fail(no.status, said(no.text))))), hello())
-		if e := faultOf(t, err); e.Fault == llm.Overflow {
+		_, err := askOnce(t, scriptedModel(t, agenttest.New(agenttest.Always(agenttest.Fail(no.status, said(no.text))))), helloRequest())
+		if e := wantFault(t, err); e.Fault == llm.Overflow {
 			t.Errorf("%d %s: %v", no.status, no.text, err)
 		}
 	}

@@ -11,25 +11,25 @@ import (
 	"parley/agent/openai"
 )
 
-func picture(path, bytes string) llm.Block {
+func pictureBlock(path, bytes string) llm.Block {
 	return llm.Block{Kind: llm.BlockPicture, Picture: &llm.Picture{Path: path, Type: "image/png", Data: []byte(bytes)}}
 }
 
-// looked is a conversation in which a tool has shown a picture, and then somebody speaks.
-func looked() *llm.Request {
-	r := hello()
+// pictureRequest returns a conversation in which a tool has shown a picture, and then a person speaks.
+func pictureRequest() *llm.Request {
+	r := helloRequest()
 	r.Messages = append(r.Messages,
-		said(llm.RoleAssistant, llm.Block{Kind: llm.BlockToolUse, Call: "c1", Name: "image", Args: json.RawMessage(`{}`)},
+		newMessage(llm.RoleAssistant, llm.Block{Kind: llm.BlockToolUse, Call: "c1", Name: "image", Args: json.RawMessage(`{}`)},
 			llm.Block{Kind: llm.BlockToolUse, Call: "c2", Name: "image", Args: json.RawMessage(`{}`)}),
-		said(llm.RoleUser, llm.Block{Kind: llm.BlockToolResult, Call: "c1", Content: json.RawMessage(`{}`)},
+		newMessage(llm.RoleUser, llm.Block{Kind: llm.BlockToolResult, Call: "c1", Content: json.RawMessage(`{}`)},
 			llm.Block{Kind: llm.BlockToolResult, Call: "c2", Content: json.RawMessage(`{}`)},
-			picture("a.png", "AAA"), picture("b.png", "BBB"), text("compare them")))
+			pictureBlock("a.png", "AAA"), pictureBlock("b.png", "BBB"), textBlock("compare them")))
 	return r
 }
 
 func TestPicturesFollowTheResults(t *testing.T) {
 	s := agenttest.New(agenttest.Always(agenttest.Reply("fine")))
-	if _, err := ask(t, model(t, s), looked()); err != nil {
+	if _, err := askOnce(t, scriptedModel(t, s), pictureRequest()); err != nil {
 		t.Fatal(err)
 	}
 	messages := s.Requests()[0].Messages()
@@ -45,13 +45,13 @@ func TestPicturesFollowTheResults(t *testing.T) {
 	}
 }
 
-// Messages of people that follow one another are one; pictures stay where they were.
+// Consecutive messages of people are joined; pictures keep their places.
 func TestPicturesOfMessagesThatAreJoined(t *testing.T) {
 	s := agenttest.New(agenttest.Always(agenttest.Reply("fine")))
 	r := &llm.Request{Messages: []llm.Message{
-		said(llm.RoleUser, text("one")), said(llm.RoleUser, picture("a.png", "A"), text("two")), said(llm.RoleUser, text("three")),
+		newMessage(llm.RoleUser, textBlock("one")), newMessage(llm.RoleUser, pictureBlock("a.png", "A"), textBlock("two")), newMessage(llm.RoleUser, textBlock("three")),
 	}}
-	if _, err := ask(t, model(t, s), r); err != nil {
+	if _, err := askOnce(t, scriptedModel(t, s), r); err != nil {
 		t.Fatal(err)
 	}
 	messages := s.Requests()[0].Messages()
@@ -60,7 +60,7 @@ func TestPicturesOfMessagesThatAreJoined(t *testing.T) {
 	}
 }
 
-func TestLearnsThatAModelSeesNothing(t *testing.T) {
+func TestLearnsThatAModelSeesNoPictures(t *testing.T) {
 	for _, refusal := range []string{
 		`{"error":{"message":"Invalid content type. image_url is only supported by certain models.","type":"invalid_request_error"}}`,
 		`{"error":{"message":"m is not a multimodal model","type":"BadRequestError","code":400}}`,
@@ -75,9 +75,9 @@ func TestLearnsThatAModelSeesNothing(t *testing.T) {
 			}
 			return agenttest.Reply("fine")
 		})
-		m := model(t, s)
+		m := scriptedModel(t, s)
 		for range 2 {
-			if _, err := ask(t, m, looked()); err != nil {
+			if _, err := askOnce(t, m, pictureRequest()); err != nil {
 				t.Fatalf("%s: %v", refusal, err)
 			}
 		}
@@ -88,19 +88,19 @@ func TestLearnsThatAModelSeesNothing(t *testing.T) {
 	}
 }
 
-// One picture that a server cannot read says nothing of the model.
+// A refusal of one unreadable picture doesn't mean that the model sees none.
 func TestABadPictureTeachesNothing(t *testing.T) {
 	s := agenttest.New(agenttest.Always(agenttest.Fail(http.StatusBadRequest, `{"error":{"message":"You uploaded an unsupported image. Please make sure your image is valid.","type":"invalid_request_error","code":"invalid_image_format"}}`)))
-	m := model(t, s)
-	if _, err := ask(t, m, looked()); err == nil || m.Info().Blind || s.Asked() != 1 {
+	m := scriptedModel(t, s)
+	if _, err := askOnce(t, m, pictureRequest()); err == nil || m.Info().Blind || s.Asked() != 1 {
 		t.Errorf("asked %d times, blind %v, %v", s.Asked(), m.Info().Blind, err)
 	}
 }
 
-func TestAModelThatIsToSeeNothingIsSentNothing(t *testing.T) {
+func TestABlindModelIsSentNoPictures(t *testing.T) {
 	s := agenttest.New(agenttest.Always(agenttest.Reply("fine")))
-	m := model(t, s, func(c *openai.Config) { c.Blind = true })
-	if _, err := ask(t, m, looked()); err != nil || !m.Info().Blind || strings.Contains(string(s.Requests()[0].Body), "image_url") {
+	m := scriptedModel(t, s, func(c *openai.Config) { c.Blind = true })
+	if _, err := askOnce(t, m, pictureRequest()); err != nil || !m.Info().Blind || strings.Contains(string(s.Requests()[0].Body), "image_url") {
 		t.Errorf("blind %v, sent %s, %v", m.Info().Blind, s.Requests()[0].Body, err)
 	}
 }

@@ -12,28 +12,28 @@ import (
 
 // pieces holds the blocks of an answer while they grow.
 type pieces struct {
-	emit    func(llm.Delta) // gets what is added
-	all     []*piece
-	text    *piece // the text block that is growing; nil after a call
-	thought *piece // the only thinking piece; nil until the model has thought
-	calls   int    // number of tool calls so far
-	size    int    // bytes of text and arguments; the tokens are estimated from it
-	kept    int    // bytes of everything that is kept
+	emit      func(llm.Delta) // is called with each addition
+	all       []*piece
+	text      *piece // the text block that is growing; nil after a call
+	thought   *piece // the only thinking piece; nil until the model has thought
+	calls     int    // number of tool calls so far
+	size      int    // bytes of text and arguments, from which the tokens are estimated
+	keptBytes int    // bytes of everything that is stored
 }
 
 // A piece is one block of the answer while it grows.
 type piece struct {
-	kind    llm.BlockKind
-	index   int  // its index in the answer
-	hidden  bool // its growth is not emitted, because a later block was already emitted
-	text    strings.Builder
-	id      string
-	name    string
-	named   bool // watchers know the name
-	args    wire.Joiner
-	call    callExtra
-	thought savedThought
-	details details
+	kind      llm.BlockKind
+	index     int  // its index in the answer
+	hidden    bool // its growth is not emitted, because a later block was already emitted
+	text      strings.Builder
+	id        string
+	name      string
+	nameShown bool // watchers were shown the name
+	args      wire.Joiner
+	call      callExtra
+	thought   savedThought
+	details   details
 }
 
 // addParts adds the thinking and the words in a piece of text, and a refusal by the model.
@@ -70,7 +70,7 @@ func (ps *pieces) addText(text string) {
 // grow appends text to a piece, and emits it unless the piece is hidden.
 func (ps *pieces) grow(p *piece, text string) {
 	ps.size += len(text)
-	ps.kept += len(text)
+	ps.keptBytes += len(text)
 	p.text.WriteString(text)
 	if !p.hidden {
 		ps.emit(llm.Delta{Block: p.index, Kind: p.kind, Text: text})
@@ -98,8 +98,8 @@ func (ps *pieces) thinkingPiece() *piece {
 	return ps.thought
 }
 
-// saidSoFar returns the text of the current block so far; empty if there is no block yet.
-func (ps *pieces) saidSoFar() *strings.Builder {
+// currentText returns the text of the current block so far; empty if there is no block yet.
+func (ps *pieces) currentText() *strings.Builder {
 	if ps.text == nil {
 		return &strings.Builder{}
 	}
@@ -115,7 +115,7 @@ func (ps *pieces) turnToThinking() {
 	ps.all = slices.DeleteFunc(ps.all, func(p *piece) bool { return p == ps.text })
 	ps.text = nil
 	ps.thinkingPiece().text.WriteString(text)
-	ps.showAgain()
+	ps.emitAgain()
 }
 
 // turnToText turns the thinking so far into text that the model says, unless the model has begun to say something.
@@ -130,29 +130,29 @@ func (ps *pieces) turnToText() {
 	}
 	ps.text = ps.begin(llm.BlockText)
 	ps.text.text.WriteString(text)
-	ps.showAgain()
+	ps.emitAgain()
 }
 
-// showAgain tells watchers that what they have seen is void, and emits all pieces again as they are now.
-func (ps *pieces) showAgain() {
+// emitAgain tells watchers that the text they have seen is void, and emits all pieces in their current form.
+func (ps *pieces) emitAgain() {
 	ps.emit(llm.Delta{Void: true})
 	for i, p := range ps.all {
 		p.index, p.hidden = i, i < len(ps.all)-1
 		if p.kind == llm.BlockToolUse {
-			p.named = false
-			ps.tellName(p)
+			p.nameShown = false
+			ps.emitName(p)
 		} else if p.text.Len() > 0 {
 			ps.emit(llm.Delta{Block: i, Kind: p.kind, Text: p.text.String()})
 		}
 	}
 }
 
-// tellName tells watchers about a call, once, when its name is known, and sends them the arguments so far.
-func (ps *pieces) tellName(p *piece) {
-	if p.kind != llm.BlockToolUse || p.named || p.name == "" {
+// emitName shows a call to watchers, once, when its name is known, and sends them the arguments so far.
+func (ps *pieces) emitName(p *piece) {
+	if p.kind != llm.BlockToolUse || p.nameShown || p.name == "" {
 		return
 	}
-	p.named = true
+	p.nameShown = true
 	ps.emit(llm.Delta{Block: p.index, Kind: llm.BlockToolUse, Name: p.name, Text: p.text.String()})
 }
 
@@ -160,7 +160,7 @@ func (ps *pieces) tellName(p *piece) {
 // later block.
 func (ps *pieces) growCall(p *piece, text string) {
 	p.text.WriteString(text)
-	if text != "" && p.named && p.index == len(ps.all)-1 {
+	if text != "" && p.nameShown && p.index == len(ps.all)-1 {
 		ps.emit(llm.Delta{Block: p.index, Kind: llm.BlockToolUse, Text: text})
 	}
 }

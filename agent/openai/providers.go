@@ -7,21 +7,21 @@ import (
 	"strings"
 )
 
-// A provider is what is known about a server before the first request. Anything else is learned from the
-// server's refusals, once per process.
+// A provider is what is known about a server before the first request. Everything else is learned from the server's
+// refusals, once per process.
 type provider struct {
 	host    string // a host name, or the end of one if it begins with a dot
 	dialect dialect
 	// keyHeader is the header field for the key; "" means OpenAI's.
 	keyHeader string
-	// marksFor is the prefix of the names of models whose requests must mark how much of them is worth caching.
-	// For other models the servers find that out themselves.
-	marksFor string
+	// cacheMarksFor is the prefix of the names of models whose requests must mark how much of them is worth caching.
+	// Servers find that out themselves for other models.
+	cacheMarksFor string
 	// responsesFor are patterns for the names of models that have to be asked through the Responses API, always
 	// or when they have tools.
 	responsesFor []string
-	// versioned reports that the URL may end in ?api-version=…
-	versioned bool
+	// hasAPIVersion reports that the URL may end in ?api-version=…
+	hasAPIVersion bool
 }
 
 // providers lists the providers that this program knows something about.
@@ -32,11 +32,11 @@ func providers() []provider {
 		{host: "api.openai.com", dialect: dialect{limit: limitMaxCompletionTokens, cacheKey: true, maxDescription: 1024}, responsesFor: []string{
 			"gpt-5.[4-9]*", "gpt-[6-9]*", "*-codex*", "codex-*", "o[1-9]*-pro*", "gpt-*-pro*", "*-deep-research*", "computer-use-*",
 		}},
-		{host: ".openai.azure.com", dialect: dialect{maxDescription: 1024}, keyHeader: "api-key", versioned: true},
-		{host: ".cognitiveservices.azure.com", dialect: dialect{maxDescription: 1024}, keyHeader: "api-key", versioned: true},
+		{host: ".openai.azure.com", dialect: dialect{maxDescription: 1024}, keyHeader: "api-key", hasAPIVersion: true},
+		{host: ".cognitiveservices.azure.com", dialect: dialect{maxDescription: 1024}, keyHeader: "api-key", hasAPIVersion: true},
 		{host: "api.mistral.ai", dialect: dialect{needsBridge: true, shortIDs: true}},
 		{host: "api.cerebras.ai", dialect: dialect{limit: limitMaxCompletionTokens}},
-		{host: "openrouter.ai", marksFor: "anthropic/"},
+		{host: "openrouter.ai", cacheMarksFor: "anthropic/"},
 	}
 }
 
@@ -58,7 +58,7 @@ func (p provider) dialectFor(model string) dialect {
 		wants, err := path.Match(pattern, model)
 		return wants && err == nil
 	})
-	d.cacheMarks = p.marksFor != "" && strings.HasPrefix(model, p.marksFor)
+	d.cacheMarks = p.cacheMarksFor != "" && strings.HasPrefix(model, p.cacheMarksFor)
 	return d
 }
 
@@ -66,7 +66,7 @@ func (p provider) dialectFor(model string) dialect {
 // version of its API.
 func (p provider) accepts(parameters url.Values) bool {
 	for name := range parameters {
-		if !p.versioned || name != "api-version" {
+		if !p.hasAPIVersion || name != "api-version" {
 			return false
 		}
 	}

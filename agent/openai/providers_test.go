@@ -14,11 +14,11 @@ import (
 	"parley/tools"
 )
 
-// at is a model at an address whose connections end at a scripted server.
-func at(t *testing.T, address string, s *agenttest.Server, change ...func(*openai.Config)) *openai.Model {
+// modelAtAddress returns a model at an address whose connections end at a scripted server.
+func modelAtAddress(t *testing.T, address string, s *agenttest.Server, change ...func(*openai.Config)) *openai.Model {
 	t.Helper()
 	there := strings.TrimSuffix(strings.TrimPrefix(s.Start(t), "http://"), "/v1")
-	cfg := openai.Config{BaseURL: address, APIKey: key, Name: "m", Transport: &http.Transport{
+	cfg := openai.Config{BaseURL: address, APIKey: testKey, Name: "m", Transport: &http.Transport{
 		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, network, there)
 		},
@@ -33,9 +33,9 @@ func at(t *testing.T, address string, s *agenttest.Server, change ...func(*opena
 	return m
 }
 
-// working is a request with a tool, and with one that was called before.
-func working() *llm.Request {
-	r := used("", "")
+// toolRequest returns a request with a tool and an earlier call.
+func toolRequest() *llm.Request {
+	r := conversationWithCall("", "")
 	r.System = "You are Parley."
 	r.Tools = []tools.Spec{{Name: "x", Description: "does x", Schema: json.RawMessage(`{"type":"object"}`)}}
 	return r
@@ -45,15 +45,15 @@ func working() *llm.Request {
 // its own.
 func TestAzure(t *testing.T) {
 	s := agenttest.New(agenttest.Always(agenttest.Reply("fine")))
-	m := at(t, "http://here.openai.azure.com/openai/deployments/mine?api-version=2024-10-21", s)
-	if _, err := ask(t, m, hello()); err != nil {
+	m := modelAtAddress(t, "http://here.openai.azure.com/openai/deployments/mine?api-version=2024-10-21", s)
+	if _, err := askOnce(t, m, helloRequest()); err != nil {
 		t.Fatal(err)
 	}
 	r := s.Requests()[0]
 	if r.Path != "/openai/deployments/mine/chat/completions" || r.Query != "api-version=2024-10-21" {
 		t.Errorf("it was asked at %s?%s", r.Path, r.Query)
 	}
-	if r.Header.Get("Api-Key") != key || r.Header.Get("Authorization") != "" {
+	if r.Header.Get("Api-Key") != testKey || r.Header.Get("Authorization") != "" {
 		t.Errorf("the key is sent as %q and %q", r.Header.Get("Api-Key"), r.Header.Get("Authorization"))
 	}
 	for _, address := range []string{"http://models.example.com/v1?api-version=1", "http://here.openai.azure.com/openai?key=1"} {
@@ -63,8 +63,8 @@ func TestAzure(t *testing.T) {
 	}
 }
 
-// What is known of a provider is not learned by a refusal first.
-func TestWhatIsKnownOfProviders(t *testing.T) {
+// The known properties of a provider don't have to be learned from a refusal.
+func TestKnownProvidersAreNotAskedTwice(t *testing.T) {
 	for _, c := range []struct {
 		address string
 		has     map[string]bool // of fields of the request
@@ -74,12 +74,12 @@ func TestWhatIsKnownOfProviders(t *testing.T) {
 		{"http://models.example.com/v1", map[string]bool{"max_completion_tokens": false, "max_tokens": true, "prompt_cache_key": false}},
 	} {
 		s := agenttest.New(agenttest.Always(agenttest.Reply("fine")))
-		r := hello()
+		r := helloRequest()
 		r.MaxTokens = 100
-		if _, err := ask(t, at(t, c.address, s), r); err != nil {
+		if _, err := askOnce(t, modelAtAddress(t, c.address, s), r); err != nil {
 			t.Fatal(err)
 		}
-		body := sent(t, s, 1)
+		body := sentBody(t, s, 1)
 		for field, want := range c.has {
 			if _, there := body[field]; there != want {
 				t.Errorf("%s: %s is there: %v, want %v", c.address, field, there, want)
@@ -87,28 +87,27 @@ func TestWhatIsKnownOfProviders(t *testing.T) {
 		}
 	}
 	s := agenttest.New(agenttest.RequireOrder(agenttest.Always(agenttest.Reply("fine"))))
-	if _, err := ask(t, at(t, "http://api.mistral.ai/v1", s), used("", "")); err != nil || s.Asked() != 1 {
+	if _, err := askOnce(t, modelAtAddress(t, "http://api.mistral.ai/v1", s), conversationWithCall("", "")); err != nil || s.Asked() != 1 {
 		t.Errorf("Mistral was asked %d times (%v), want once: its order is known", s.Asked(), err)
 	}
 }
 
-// A model's name alone refuses it nothing: one that only sounds like OpenAI's is asked as
-// its own server wants.
-func TestWhatAModelIsCalledMattersNowhereElse(t *testing.T) {
+// A model whose name only resembles OpenAI's is asked as its own server wants.
+func TestAModelsNameMattersOnlyAtItsProvider(t *testing.T) {
 	for _, name := range []string{"o1", "o3-mini", "gpt-5.4-at-home", "gpt-6", "my-codex-pro"} {
 		s := agenttest.New(agenttest.Always(agenttest.Reply("fine")))
-		r := working()
+		r := toolRequest()
 		r.MaxTokens = 100
-		if _, err := ask(t, model(t, s, func(c *openai.Config) { c.Name = name }), r); err != nil {
+		if _, err := askOnce(t, scriptedModel(t, s, func(c *openai.Config) { c.Name = name }), r); err != nil {
 			t.Fatal(err)
 		}
-		if body := sent(t, s, 1); s.Asked() != 1 || s.Requests()[0].Path != "/v1/chat/completions" || body["max_tokens"] != 100.0 || body["model"] != name {
+		if body := sentBody(t, s, 1); s.Asked() != 1 || s.Requests()[0].Path != "/v1/chat/completions" || body["max_tokens"] != 100.0 || body["model"] != name {
 			t.Errorf("%s was asked %d times at %s: %v", name, s.Asked(), s.Requests()[0].Path, body)
 		}
 	}
 }
 
-// The requests of one conversation have one cache key, and those of another another.
+// All requests of one conversation have the same cache key, and other conversations have others.
 func TestOneCacheKeyForAConversation(t *testing.T) {
 	s := agenttest.New(func(q agenttest.Request) agenttest.Response {
 		if len(q.Messages()) > 4 {
@@ -116,50 +115,49 @@ func TestOneCacheKeyForAConversation(t *testing.T) {
 		}
 		return agenttest.Reply("fine")
 	})
-	m := at(t, "http://api.openai.com/v1", s)
-	other := hello()
+	m := modelAtAddress(t, "http://api.openai.com/v1", s)
+	other := helloRequest()
 	other.Messages[0].Blocks[0].Text = "good evening"
-	for _, r := range []*llm.Request{hello(), used("", ""), other} {
-		if _, err := ask(t, m, r); err != nil {
+	for _, r := range []*llm.Request{helloRequest(), conversationWithCall("", ""), other} {
+		if _, err := askOnce(t, m, r); err != nil {
 			t.Fatal(err)
 		}
 	}
-	first, second, third := sent(t, s, 1)["prompt_cache_key"], sent(t, s, 2)["prompt_cache_key"], sent(t, s, 3)["prompt_cache_key"]
+	first, second, third := sentBody(t, s, 1)["prompt_cache_key"], sentBody(t, s, 2)["prompt_cache_key"], sentBody(t, s, 3)["prompt_cache_key"]
 	if first == "" || first != second || first == third {
 		t.Errorf("the keys are %v and %v, and of another conversation %v", first, second, third)
 	}
-	longer := used("", "")
-	longer.Messages = append(longer.Messages, said(llm.RoleAssistant, text("well")), said(llm.RoleUser, text("and?")))
+	longer := conversationWithCall("", "")
+	longer.Messages = append(longer.Messages, newMessage(llm.RoleAssistant, textBlock("well")), newMessage(llm.RoleUser, textBlock("and?")))
 	asked := s.Asked()
-	_, err := ask(t, m, longer)
+	_, err := askOnce(t, m, longer)
 	if fault := err; fault == nil {
 		t.Error("a server that refuses each request was satisfied")
 	}
-	if _, there := sent(t, s, s.Asked())["prompt_cache_key"]; there || s.Asked() != asked+2 {
+	if _, there := sentBody(t, s, s.Asked())["prompt_cache_key"]; there || s.Asked() != asked+2 {
 		t.Errorf("after %d more requests the key is still there: %v", s.Asked()-asked, there)
 	}
 }
 
-// Anthropic's models at OpenRouter are told up to where a request is worth keeping.
+// Requests to Anthropic's models at OpenRouter mark how much of them is worth caching.
 func TestMarksForTheCache(t *testing.T) {
 	s := agenttest.New(agenttest.Always(agenttest.Reply("fine")))
 	named := func(name string) func(*openai.Config) { return func(c *openai.Config) { c.Name = name } }
-	if _, err := ask(t, at(t, "http://openrouter.ai/api/v1", s, named("anthropic/claude")), working()); err != nil {
+	if _, err := askOnce(t, modelAtAddress(t, "http://openrouter.ai/api/v1", s, named("anthropic/claude")), toolRequest()); err != nil {
 		t.Fatal(err)
 	}
-	messages := sent(t, s, 1)["messages"].([]any)
+	messages := sentBody(t, s, 1)["messages"].([]any)
 	wantJSON(t, messages[0], `{"role":"system","content":[{"type":"text","text":"You are Parley.","cache_control":{"type":"ephemeral"}}]}`)
 	wantJSON(t, messages[len(messages)-1], `{"role":"user","content":[{"type":"text","text":"and now?","cache_control":{"type":"ephemeral"}}]}`)
 	if raw := string(s.Requests()[0].Body); strings.Count(raw, "cache_control") != 2 {
 		t.Errorf("marked elsewhere too: %s", raw)
 	}
-	if _, err := ask(t, at(t, "http://openrouter.ai/api/v1", s, named("openai/gpt")), working()); err != nil || strings.Contains(string(s.Requests()[1].Body), "cache_control") {
+	if _, err := askOnce(t, modelAtAddress(t, "http://openrouter.ai/api/v1", s, named("openai/gpt")), toolRequest()); err != nil || strings.Contains(string(s.Requests()[1].Body), "cache_control") {
 		t.Errorf("another model's request is marked (%v)", err)
 	}
 }
 
-// A model that takes no tools is asked without them, told so, and told in words what was
-// called before.
+// A model that accepts no tools is asked without them. It is told so, and earlier calls are described in words.
 func TestAModelWithoutTools(t *testing.T) {
 	for name, refusal := range map[string]agenttest.Response{
 		"Ollama":     agenttest.Fail(http.StatusBadRequest, `{"error":{"message":"registry.ollama.ai/library/gemma:2b does not support tools","type":"api_error"}}`),
@@ -173,9 +171,9 @@ func TestAModelWithoutTools(t *testing.T) {
 			}
 			return agenttest.Reply("fine")
 		})
-		m, _, logged := hostOf(t, s)
+		m, _, logged := modelWithLog(t, s)
 		for range 2 {
-			if _, err := ask(t, m, working()); err != nil {
+			if _, err := askOnce(t, m, toolRequest()); err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
 		}
@@ -195,23 +193,22 @@ func TestAModelWithoutTools(t *testing.T) {
 		}
 	}
 	s := agenttest.New(agenttest.Always(agenttest.Fail(http.StatusBadRequest, `{"error":{"message":"Invalid schema for function 'x'"}}`)))
-	m, _, _ := hostOf(t, s)
-	if _, err := ask(t, m, working()); err == nil || m.Info().Toolless {
+	m, _, _ := modelWithLog(t, s)
+	if _, err := askOnce(t, m, toolRequest()); err == nil || m.Info().Toolless {
 		t.Errorf("a complaint about one tool took all away (%v)", err)
 	}
 }
 
-// What is configured goes with each request, and cannot take the place of what this
-// package writes.
-func TestWhatIsConfiguredGoesAlong(t *testing.T) {
+// Configured fields are part of each request, and can't replace fields that this package writes.
+func TestConfiguredFieldsAreSent(t *testing.T) {
 	s := agenttest.New(agenttest.Always(agenttest.Reply("fine")))
-	m := model(t, s, func(c *openai.Config) {
+	m := scriptedModel(t, s, func(c *openai.Config) {
 		c.Effort, c.Header, c.Body = "low", http.Header{"X-Title": {"Parley"}}, json.RawMessage(` {"top_p": 0.9, "provider": {"order": ["a"]}} `)
 	})
-	if _, err := ask(t, m, hello()); err != nil {
+	if _, err := askOnce(t, m, helloRequest()); err != nil {
 		t.Fatal(err)
 	}
-	body := sent(t, s, 1)
+	body := sentBody(t, s, 1)
 	wantJSON(t, body["provider"], `{"order":["a"]}`)
 	if body["top_p"] != 0.9 || body["reasoning_effort"] != "low" || body["model"] != "m" || s.Requests()[0].Header.Get("X-Title") != "Parley" {
 		t.Errorf("sent %v with %v", body, s.Requests()[0].Header)
@@ -231,9 +228,9 @@ func TestEffortIsUnknown(t *testing.T) {
 		}
 		return agenttest.Reply("fine")
 	})
-	m := model(t, s, func(c *openai.Config) { c.Effort = "high" })
+	m := scriptedModel(t, s, func(c *openai.Config) { c.Effort = "high" })
 	for range 2 {
-		if _, err := ask(t, m, working()); err != nil {
+		if _, err := askOnce(t, m, toolRequest()); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"parley/tools"
 )
 
-// Events of streams as the servers of the world write them.
+// callEvent returns an event with a tool call. It and the functions below write events as real servers do.
 func callEvent(call string) string {
 	return `{"choices":[{"index":0,"delta":{"tool_calls":[` + call + `]}}]}`
 }
@@ -21,11 +21,11 @@ func textEvent(s string) string {
 	return fmt.Sprintf(`{"choices":[{"index":0,"delta":{"content":%q}}]}`, s)
 }
 
-func finish(reason string) string {
+func finishEvent(reason string) string {
 	return fmt.Sprintf(`{"choices":[{"index":0,"delta":{},"finish_reason":%q}]}`, reason)
 }
 
-// wantUses wants an answer with these tool uses, each written as "name args id".
+// wantUses fails the test unless an answer has these tool uses, each written as "name args id".
 func wantUses(t *testing.T, a *llm.Answer, want ...string) {
 	t.Helper()
 	var got []string
@@ -41,7 +41,7 @@ func wantUses(t *testing.T, a *llm.Answer, want ...string) {
 
 func TestToolCalls(t *testing.T) {
 	const done = "[DONE]"
-	ended := finish("tool_calls")
+	ended := finishEvent("tool_calls")
 	cases := map[string]struct {
 		events []string
 		want   []string
@@ -61,7 +61,7 @@ func TestToolCalls(t *testing.T) {
 			[]string{`x {"n":1} call_1`, `y {"n":2} call_2`}},
 		"Gemini, one index and no ids": {[]string{
 			callEvent(`{"index":0,"id":"","function":{"name":"x","arguments":"{\"n\":1}"}}`),
-			callEvent(`{"index":0,"id":"","function":{"name":"x","arguments":"{\"n\":2}"}}`), finish("stop"), done},
+			callEvent(`{"index":0,"id":"","function":{"name":"x","arguments":"{\"n\":2}"}}`), finishEvent("stop"), done},
 			[]string{`x {"n":1}`, `x {"n":2}`}},
 		"Mistral, no index": {[]string{
 			callEvent(`{"id":"AbCdEfGh1","function":{"name":"x","arguments":"{\"n\": 1}"}},{"id":"AbCdEfGh2","function":{"name":"y","arguments":"{}"}}`), ended, done},
@@ -90,8 +90,8 @@ func TestToolCalls(t *testing.T) {
 		"encoded twice":               {[]string{callEvent(`{"index":0,"id":"a","function":{"name":"x","arguments":"\"{\\\"n\\\":1}\""}}`), ended, done}, []string{`x {"n":1} a`}},
 		"empty object first":          {[]string{callEvent(`{"index":0,"id":"a","function":{"name":"x","arguments":"{}"}}`), callEvent(`{"index":0,"function":{"arguments":"{\"n\":1}"}}`), ended, done}, []string{`x {"n":1} a`}},
 		"not JSON":                    {[]string{callEvent(`{"index":0,"id":"a","function":{"name":"x","arguments":"{n:"}}`), ended, done}, []string{`x "{n:" a`}},
-		"parts of nothing":            {[]string{callEvent(`{"index":0}`), textEvent("hi"), callEvent(`{"index":3,"function":{"arguments":""}}`), finish("stop"), done}, nil},
-		"stop though there are calls": {[]string{callEvent(`{"index":0,"id":"a","function":{"name":"x","arguments":"{}"}}`), finish("stop"), done}, []string{`x {} a`}},
+		"parts of nothing":            {[]string{callEvent(`{"index":0}`), textEvent("hi"), callEvent(`{"index":3,"function":{"arguments":""}}`), finishEvent("stop"), done}, nil},
+		"stop though there are calls": {[]string{callEvent(`{"index":0,"id":"a","function":{"name":"x","arguments":"{}"}}`), finishEvent("stop"), done}, []string{`x {} a`}},
 		"an index that is a text": {[]string{
 			callEvent(`{"index":"0","id":"a","function":{"name":"x","arguments":"{\"n\""}},{"index":"1","id":"b","function":{"name":"y","arguments":"{\"n\""}}`),
 			callEvent(`{"index":"1","function":{"arguments":":2}"}},{"index":0.0,"function":{"arguments":":1}"}}`), ended, done}, []string{`x {"n":1} a`, `y {"n":2} b`}},
@@ -117,9 +117,9 @@ func TestToolCalls(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			r := hello()
+			r := helloRequest()
 			r.Tools = []tools.Spec{{Name: "read_file"}, {Name: "read_file_list"}, {Name: "x"}, {Name: "y"}}
-			a, err := ask(t, model(t, agenttest.New(agenttest.Always(agenttest.Stream(tc.events...)))), r)
+			a, err := askOnce(t, scriptedModel(t, agenttest.New(agenttest.Always(agenttest.Stream(tc.events...)))), r)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -134,35 +134,35 @@ func TestTextsAndEnds(t *testing.T) {
 	cases := map[string]struct {
 		stream, want string
 	}{
-		"no end but a reason":      {sse(hi, finish("stop")), "hi"},
+		"no end but a reason":      {sse(hi, finishEvent("stop")), "hi"},
 		"no reason but an end":     {sse(hi, "[DONE]"), "hi"},
-		"Azure, empty choices":     {sse(`{"choices":[],"prompt_filter_results":[{}]}`, `{"choices":null}`, hi, finish("stop"), "[DONE]"), "hi"},
-		"reason repeated":          {sse(hi, finish("stop"), finish("stop"), `{"choices":[{"delta":{"content":""},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1}}`, "[DONE]"), "hi"},
+		"Azure, empty choices":     {sse(`{"choices":[],"prompt_filter_results":[{}]}`, `{"choices":null}`, hi, finishEvent("stop"), "[DONE]"), "hi"},
+		"reason repeated":          {sse(hi, finishEvent("stop"), finishEvent("stop"), `{"choices":[{"delta":{"content":""},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1}}`, "[DONE]"), "hi"},
 		"content in parts":         {sse(`{"choices":[{"delta":{"content":[{"type":"text","text":"h"},{"type":"text","text":"i"}]}}]}`, "[DONE]"), "hi"},
 		"content as one part":      {sse(`{"choices":[{"delta":{"content":{"type":"text","text":"hi"}}}]}`, "[DONE]"), "hi"},
 		"null content":             {sse(`{"choices":[{"delta":{"role":"assistant","content":null}}]}`, hi, "[DONE]"), "hi"},
-		"refusal":                  {sse(`{"choices":[{"delta":{"refusal":"I will not."}}]}`, finish("stop"), "[DONE]"), "I will not."},
-		"OpenRouter, comments":     {": OPENROUTER PROCESSING\n\n" + sse(hi) + ": OPENROUTER PROCESSING\n\n" + sse(finish("stop"), "[DONE]"), "hi"},
+		"refusal":                  {sse(`{"choices":[{"delta":{"refusal":"I will not."}}]}`, finishEvent("stop"), "[DONE]"), "I will not."},
+		"OpenRouter, comments":     {": OPENROUTER PROCESSING\n\n" + sse(hi) + ": OPENROUTER PROCESSING\n\n" + sse(finishEvent("stop"), "[DONE]"), "hi"},
 		"1,000 comments":           {strings.Repeat(": ping\n\n", 1000) + sse(hi, "[DONE]"), "hi"},
 		"events with names":        {"event: ping\ndata: {\"type\":\"ping\"}\n\nevent: noise\ndata: not JSON\n\nid: 4\nretry: 10\nevent: message\n" + sse(hi, "[DONE]"), "hi"},
-		"carriage returns":         {strings.ReplaceAll(sse(hi, finish("stop"), "[DONE]"), "\n", "\r\n"), "hi"},
-		"only carriage returns":    {strings.ReplaceAll(sse(hi, finish("stop"), "[DONE]"), "\n", "\r"), "hi"},
+		"carriage returns":         {strings.ReplaceAll(sse(hi, finishEvent("stop"), "[DONE]"), "\n", "\r\n"), "hi"},
+		"only carriage returns":    {strings.ReplaceAll(sse(hi, finishEvent("stop"), "[DONE]"), "\n", "\r"), "hi"},
 		"no space, no empty line":  {"data:" + hi + "\ndata:[DONE]\n", "hi"},
 		"no last newline":          {"data: " + hi + "\n\ndata: [DONE]", "hi"},
 		"byte order mark":          {"\uFEFF" + sse(hi, "[DONE]"), "hi"},
 		"JSON over several lines":  {"data: {\"choices\":\ndata: [{\"delta\":{\"content\":\"hi\"}}]}\n\n" + sse("[DONE]"), "hi"},
 		"MiniMax, all well":        {sse(hi, `{"choices":[{"delta":{},"finish_reason":"stop"}],"base_resp":{"status_code":0,"status_msg":""}}`), "hi"},
-		"no errors, no detail":     {sse(hi, `{"choices":[],"errors":[],"detail":null,"msg":""}`, finish("stop"), "[DONE]"), "hi"},
+		"no errors, no detail":     {sse(hi, `{"choices":[],"errors":[],"detail":null,"msg":""}`, finishEvent("stop"), "[DONE]"), "hi"},
 		"error that is null":       {sse(`{"error":null,"choices":[{"delta":{"content":"hi"},"error":null}]}`, "[DONE]"), "hi"},
 		"another choice":           {sse(`{"choices":[{"index":1,"delta":{"content":"no"}},{"index":0,"delta":{"content":"hi"}}]}`, "[DONE]"), "hi"},
 		"no stream":                {`{"id":"1","object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}],"usage":{"prompt_tokens":3,"completion_tokens":1}}`, "hi"},
 		"no stream, several lines": {"{\n  \"choices\": [\n    {\n      \"message\": {\n        \"content\": \"hi\"\n      },\n      \"finish_reason\": \"stop\"\n    }\n  ]\n}\n", "hi"},
-		"said nothing":             {sse(finish("stop"), "[DONE]"), ""},
-		"after the end":            {sse(hi, finish("stop"), "[DONE]", textEvent("more")), "hi"},
+		"said nothing":             {sse(finishEvent("stop"), "[DONE]"), ""},
+		"after the end":            {sse(hi, finishEvent("stop"), "[DONE]", textEvent("more")), "hi"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			a := answer(t, agenttest.Raw(tc.stream))
+			a := answerOf(t, agenttest.Raw(tc.stream))
 			var got strings.Builder
 			for _, b := range a.Blocks {
 				got.WriteString(b.Text)
@@ -176,7 +176,7 @@ func TestTextsAndEnds(t *testing.T) {
 
 func TestCutOff(t *testing.T) {
 	for _, reason := range []string{"length", "MAX_TOKENS"} {
-		a := answer(t, agenttest.Stream(textEvent("half a"), callEvent(`{"index":0,"id":"a","function":{"name":"x","arguments":"{\"pa"}}`), finish(reason), "[DONE]"))
+		a := answerOf(t, agenttest.Stream(textEvent("half a"), callEvent(`{"index":0,"id":"a","function":{"name":"x","arguments":"{\"pa"}}`), finishEvent(reason), "[DONE]"))
 		if a.Stop != llm.StopLength || a.Blocks[0].Text != "half a" {
 			t.Errorf("%s: answer %+v, want it cut off", reason, a)
 		}
@@ -221,44 +221,44 @@ func TestUsage(t *testing.T) {
 	}
 	for name, tc := range cases {
 		events := append([]string{`{"choices":[{"delta":{"content":"hi"}}],"usage":{"prompt_tokens":6,"completion_tokens":1}}`}, tc.events...)
-		if a := answer(t, agenttest.Stream(append(events, "[DONE]")...)); a.Usage != tc.want {
+		if a := answerOf(t, agenttest.Stream(append(events, "[DONE]")...)); a.Usage != tc.want {
 			t.Errorf("%s: usage %+v, want %+v", name, a.Usage, tc.want)
 		}
 	}
-	a := answer(t, agenttest.Stream(textEvent("12345678"), zero, "[DONE]"))
+	a := answerOf(t, agenttest.Stream(textEvent("12345678"), zero, "[DONE]"))
 	if a.Usage.Output != 2 || a.Usage.Input < 10 || !a.Usage.Estimated {
 		t.Errorf("usage %+v, want an estimate", a.Usage)
 	}
 }
 
-// again asks, and then asks on with what was answered; it gives the first
-// answer's message as it is sent back.
-func again(t *testing.T, first agenttest.Response) (*llm.Answer, map[string]any) {
+// askTwice asks, and then continues the conversation with the answer. It returns the first answer, and its message as
+// it is sent back.
+func askTwice(t *testing.T, first agenttest.Response) (*llm.Answer, map[string]any) {
 	t.Helper()
 	s := agenttest.New(agenttest.Sequence(first, agenttest.Reply("fine")))
-	m := model(t, s)
-	a, err := ask(t, m, hello())
+	m := scriptedModel(t, s)
+	a, err := askOnce(t, m, helloRequest())
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := hello()
+	r := helloRequest()
 	blocks := append([]llm.Block(nil), a.Blocks...)
-	results := said(llm.RoleUser)
+	results := newMessage(llm.RoleUser)
 	for i := range blocks {
 		if blocks[i].Kind == llm.BlockToolUse {
 			blocks[i].Call = fmt.Sprintf("c%d", i)
 			results.Blocks = append(results.Blocks, llm.Block{Kind: llm.BlockToolResult, Call: blocks[i].Call, Content: json.RawMessage(`{}`)})
 		}
 	}
-	r.Messages = append(r.Messages, said(llm.RoleAssistant, blocks...), results)
-	if _, err := ask(t, m, r); err != nil {
+	r.Messages = append(r.Messages, newMessage(llm.RoleAssistant, blocks...), results)
+	if _, err := askOnce(t, m, r); err != nil {
 		t.Fatal(err)
 	}
-	back := sent(t, s, 2)["messages"].([]any)[1].(map[string]any)
-	if _, err := ask(t, model(t, s), r); err != nil { // another server
+	back := sentBody(t, s, 2)["messages"].([]any)[1].(map[string]any)
+	if _, err := askOnce(t, scriptedModel(t, s), r); err != nil { // another server
 		t.Fatal(err)
 	}
-	other := sent(t, s, 3)["messages"].([]any)[1].(map[string]any)
+	other := sentBody(t, s, 3)["messages"].([]any)[1].(map[string]any)
 	for _, field := range []string{"reasoning_content", "reasoning_details", "extra_content"} {
 		if _, ok := other[field]; ok {
 			t.Errorf("%s was sent to a server that did not say it", field)
@@ -272,7 +272,7 @@ func again(t *testing.T, first agenttest.Response) (*llm.Answer, map[string]any)
 	return a, back
 }
 
-const aCall = `{"index":0,"id":"a","function":{"name":"x","arguments":"{}"}}`
+const callJSON = `{"index":0,"id":"a","function":{"name":"x","arguments":"{}"}}`
 
 func TestThinkingIsGivenBack(t *testing.T) {
 	think := func(field, value string) string {
@@ -297,7 +297,7 @@ func TestThinkingIsGivenBack(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			a, back := again(t, agenttest.Stream(append(tc.events, callEvent(aCall), finish("tool_calls"), "[DONE]")...))
+			a, back := askTwice(t, agenttest.Stream(append(tc.events, callEvent(callJSON), finishEvent("tool_calls"), "[DONE]")...))
 			if b := a.Blocks[0]; b.Kind != llm.BlockThinking || b.Text != tc.thought {
 				t.Errorf("first block %+v, want the thought %q", b, tc.thought)
 			}
@@ -313,30 +313,30 @@ func TestThinkingIsGivenBack(t *testing.T) {
 }
 
 func TestSignaturesOfCallsAreGivenBack(t *testing.T) {
-	_, back := again(t, agenttest.Stream(
+	_, back := askTwice(t, agenttest.Stream(
 		callEvent(`{"index":0,"id":"a","function":{"name":"x","arguments":"{}"},"extra_content":{"google":{"thought_signature":"s=="}}}`),
-		callEvent(`{"index":1,"id":"b","function":{"name":"y","arguments":"not an object"},"thought_signature":"t"}`), finish("tool_calls"), "[DONE]"))
+		callEvent(`{"index":1,"id":"b","function":{"name":"y","arguments":"not an object"},"thought_signature":"t"}`), finishEvent("tool_calls"), "[DONE]"))
 	wantJSON(t, back["tool_calls"], `[
 		{"id":"a","type":"function","function":{"name":"x","arguments":"{}"},"extra_content":{"google":{"thought_signature":"s=="}}},
 		{"id":"b","type":"function","function":{"name":"y","arguments":"{\"not_an_object\":\"not an object\"}"},"thought_signature":"t"}]`)
 }
 
-// A stream with everything in it: the answer must not depend on where the
-// network cuts it.
-func everything() agenttest.Response {
+// fullStream returns a stream with events of all kinds. The answer must not depend on where the network cuts the
+// stream.
+func fullStream() agenttest.Response {
 	return agenttest.Raw(": comment\n\n" + agenttest.Stream(
 		`{"choices":[{"delta":{"role":"assistant","content":"","reasoning_content":"Dé"}}]}`,
 		`{"choices":[{"delta":{"reasoning_content":"jà vu 🙂"}}]}`, textEvent("Grüße, "), textEvent("世界"),
 		callEvent(`{"index":0,"id":"a","function":{"name":"x","arguments":"{\"p\":\"ü"}}`), callEvent(`{"index":0,"function":{"arguments":"\"}"}}`),
-		callEvent(`{"index":0,"id":"b","function":{"name":"y","arguments":{"q":1}}}`), finish("tool_calls"),
+		callEvent(`{"index":0,"id":"b","function":{"name":"y","arguments":{"q":1}}}`), finishEvent("tool_calls"),
 		`{"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":6}}`, "[DONE]").Parts[0].Bytes)
 }
 
 func TestSplitAnywhereIsTheSame(t *testing.T) {
-	whole := everything()
+	whole := fullStream()
 	stream := whole.Parts[0].Bytes
 	at := 0
-	m := model(t, agenttest.New(func(agenttest.Request) agenttest.Response {
+	m := scriptedModel(t, agenttest.New(func(agenttest.Request) agenttest.Response {
 		switch at {
 		case 0:
 			return whole
@@ -347,7 +347,7 @@ func TestSplitAnywhereIsTheSame(t *testing.T) {
 	}))
 	var want *llm.Answer
 	for at = range len(stream) + 1 {
-		a, err := ask(t, m, hello())
+		a, err := askOnce(t, m, helloRequest())
 		if err != nil {
 			t.Fatalf("split at %d: %v", at, err)
 		}

@@ -18,14 +18,14 @@ import (
 
 // A refusal is an error that a server answered with, as an HTTP status or within the stream.
 type refusal struct {
-	status     int // of the response; in a stream, the one that the error states, or 0
-	written    int // the status that the error itself states
-	retryAfter time.Duration
-	code       string
-	kind       string
-	param      string
-	context    int // the window's size in tokens, if a field states it: llama.cpp
-	message    string
+	status           int // of the response; in a stream, the one that the error states, or 0
+	statedStatus     int // the status in the error's own fields
+	retryAfter       time.Duration
+	code             string
+	kind             string
+	param            string
+	statedWindowSize int // the window's size in tokens, if a field states it: llama.cpp
+	message          string
 }
 
 // Error returns a text that is suitable for logs. It leaves out the server's message, which may repeat what
@@ -75,7 +75,7 @@ func (r *refusal) hasCode(words ...string) bool {
 func refusalOf(status int, header http.Header, body []byte) *refusal {
 	r := &refusal{status: status}
 	r.read(body)
-	if wait, ok := waitOf(header, time.Now()); ok {
+	if wait, ok := waitFromHeaders(header, time.Now()); ok {
 		r.retryAfter = wait
 	}
 	return r
@@ -86,7 +86,7 @@ func refusalOf(status int, header http.Header, body []byte) *refusal {
 func refusalInStream(raw []byte) *refusal {
 	r := &refusal{}
 	r.read(raw)
-	r.status = r.written
+	r.status = r.statedStatus
 	return r
 }
 
@@ -115,7 +115,7 @@ func (r *refusal) read(body []byte) {
 // readFields reads an error that is a JSON object.
 func (r *refusal) readFields(fields map[string]json.RawMessage) {
 	if status := readMinimax(fields["base_resp"]); status.isFailure() {
-		r.message, r.code, r.written = oneLine(string(status.Message)), string(status.Code), status.http()
+		r.message, r.code, r.statedStatus = oneLine(string(status.Message)), string(status.Code), status.httpStatus()
 	}
 	for _, name := range []string{"error", "detail", "errors"} {
 		if inner := fields[name]; !wire.IsEmpty(inner) {
@@ -132,7 +132,7 @@ func (r *refusal) readFields(fields map[string]json.RawMessage) {
 		}
 	}
 	word(&r.message, "message", "msg")
-	r.readProviders(fields["metadata"])
+	r.readUpstreamMessage(fields["metadata"])
 	word(&r.code, "code")
 	word(&r.kind, "type", "status")
 	word(&r.param, "param")
@@ -140,17 +140,17 @@ func (r *refusal) readFields(fields map[string]json.RawMessage) {
 	if r.param == "" && json.Unmarshal(fields["loc"], &at) == nil {
 		r.param = strings.Trim(strings.ReplaceAll(fmt.Sprint(at), " ", "."), "[]")
 	}
-	if wait := statedWait(r.message); r.retryAfter == 0 {
+	if wait := waitFromMessage(r.message); r.retryAfter == 0 {
 		r.retryAfter = wait
 	}
-	if window := fields["n_ctx"]; len(window) > 0 && json.Unmarshal(window, &r.context) != nil {
-		r.context = 0
+	if window := fields["n_ctx"]; len(window) > 0 && json.Unmarshal(window, &r.statedWindowSize) != nil {
+		r.statedWindowSize = 0
 	}
 	for _, name := range []string{"status_code", "statusCode", "http_status", "raw_status_code", "status", "code"} {
 		number := ""
 		word(&number, name)
-		if n, err := strconv.Atoi(number); err == nil && n >= 400 && n < 600 && r.written == 0 {
-			r.written = n
+		if n, err := strconv.Atoi(number); err == nil && n >= 400 && n < 600 && r.statedStatus == 0 {
+			r.statedStatus = n
 		}
 	}
 	var details []struct {
@@ -165,9 +165,9 @@ func (r *refusal) readFields(fields map[string]json.RawMessage) {
 	}
 }
 
-// readProviders reads the message of the provider behind OpenRouter, which itself only says that there was an
-// error.
-func (r *refusal) readProviders(metadata json.RawMessage) {
+// readUpstreamMessage reads the message of the provider behind OpenRouter. OpenRouter's own message only says that
+// there was an error.
+func (r *refusal) readUpstreamMessage(metadata json.RawMessage) {
 	var of struct {
 		Raw wire.String `json:"raw"`
 	}
@@ -180,9 +180,9 @@ func (r *refusal) readProviders(metadata json.RawMessage) {
 	}
 }
 
-// statedWait returns how long a message asks the client to wait, as in “try again in 1.5s”, up to a day; 0 if it
+// waitFromMessage returns how long a message asks the client to wait, as in “try again in 1.5s”, up to a day; 0 if it
 // doesn't. Within a stream there are no headers that could say so.
-func statedWait(message string) time.Duration {
+func waitFromMessage(message string) time.Duration {
 	_, after, found := strings.Cut(strings.ToLower(message), "try again in ")
 	word, _, _ := strings.Cut(after, " ")
 	wait, err := time.ParseDuration(strings.TrimRight(word, ".,;"))
@@ -201,9 +201,9 @@ func oneLine(text string) string {
 	return tools.Clip(text, most)
 }
 
-// waitOf returns how long a response's headers ask the client to wait, but at most a day if they state seconds; false
+// waitFromHeaders returns how long a response's headers ask the client to wait, but at most a day if they state seconds; false
 // if they don't say.
-func waitOf(h http.Header, now time.Time) (time.Duration, bool) {
+func waitFromHeaders(h http.Header, now time.Time) (time.Duration, bool) {
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms >= 0 {
 		return seconds(ms / 1000), true
 	}

@@ -10,9 +10,9 @@ import (
 	"parley/tools"
 )
 
-// A finder returns the positions, in the list of tools, of the tools that a refusal is about. said reports that
-// only the refusal's message tells, which may repeat what people said.
-type finder func(r *refusal, x *exchange) (places []int, said bool)
+// A toolFinder returns the positions, in the list of tools, of the tools that a refusal is about. said reports that
+// they come from the refusal's message only, which may repeat people's words.
+type toolFinder func(r *refusal, x *exchange) (places []int, said bool)
 
 // suspectTools are tools that were left out because the text of a refusal seems to name them or their positions. If the
 // request without them is refused in the same words, or fails without a refusal, later requests have them again: the
@@ -24,7 +24,7 @@ type suspectTools struct {
 
 // leaveOut leaves out of further requests the tools that the server has refused, according to find. It returns
 // false if there are none, or if the server accepts the tools once they are shorter or fewer.
-func (d *suspectTools) leaveOut(x *exchange, err error, find finder) (learned bool) {
+func (d *suspectTools) leaveOut(x *exchange, err error, find toolFinder) (learned bool) {
 	r, ok := errors.AsType[*refusal](err)
 	if !ok || !r.mayConcernTool() {
 		return false

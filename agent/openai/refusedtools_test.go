@@ -14,9 +14,9 @@ import (
 	"parley/tools"
 )
 
-// offering is a request with these tools, after a call of the first.
-func offering(names ...string) *llm.Request {
-	r := working()
+// requestWithTools returns a request with these tools, after a call of the first.
+func requestWithTools(names ...string) *llm.Request {
+	r := toolRequest()
 	r.Tools = nil
 	for _, name := range names {
 		r.Tools = append(r.Tools, tools.Spec{Name: name, Description: "does " + name, Schema: json.RawMessage(`{"type":"object","properties":{}}`)})
@@ -24,8 +24,8 @@ func offering(names ...string) *llm.Request {
 	return r
 }
 
-// What a strict provider would refuse is fitted before it is sent, or once it has said what it wants;
-// no tool is lost by it.
+// Tools are fitted to a strict provider's known limits before they are sent, or after a refusal states the limits. No
+// tool is lost.
 func TestToolsAreFitted(t *testing.T) {
 	for name, c := range map[string]struct {
 		address, path string
@@ -42,17 +42,17 @@ func TestToolsAreFitted(t *testing.T) {
 			}
 			return agenttest.Reply("fine")
 		}))
-		m := at(t, strings.Replace(c.address, "https", "http", 1), s, func(cfg *openai.Config) {
+		m := modelAtAddress(t, strings.Replace(c.address, "https", "http", 1), s, func(cfg *openai.Config) {
 			if c.path == "/responses" {
 				cfg.API = openai.APIResponses
 			}
 		})
-		r := offering("choice", "list", "x")
+		r := requestWithTools("choice", "list", "x")
 		r.Tools[0].Schema = json.RawMessage(`{"type":"object","oneOf":[{"properties":{"a":{"type":"string"}},"required":["a"]},{"properties":{"b":{"type":"string"}},"required":["b"]}]}`)
 		r.Tools[1].Schema = json.RawMessage(`{"type":"object","properties":{"all":{"type":"array"}}}`)
 		r.Tools[2].Description = strings.Repeat("It does x. ", 200)
 		for range 2 {
-			if _, err := ask(t, m, r); err != nil {
+			if _, err := askOnce(t, m, r); err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
 		}
@@ -69,8 +69,8 @@ func TestToolsAreFitted(t *testing.T) {
 	}
 }
 
-// A tool that a provider refuses is left out, whatever words it has for that, and the model reads that
-// it has not got it. All others stay.
+// A tool that a provider refuses in any words is left out, and the model is told that it is missing. All other tools
+// stay.
 func TestARefusedToolCostsOnlyItself(t *testing.T) {
 	for name, c := range map[string]struct {
 		status int
@@ -92,10 +92,10 @@ func TestARefusedToolCostsOnlyItself(t *testing.T) {
 		"a longer bound":   {400, `{"error":{"message":"Invalid 'tools[{index}].function.description': too long, at most 50 characters","param":"tools[{index}].function.description"}}`},
 	} {
 		s := agenttest.New(agenttest.RefuseTools(c.status, c.words, func(t agenttest.Tool) bool { return strings.Contains(t.Name, "bad") }, agenttest.Always(agenttest.Reply("fine"))))
-		m, _, logged := hostOf(t, s)
-		r := offering("a__bad", "a__good", "message", "z__bad")
+		m, _, logged := modelWithLog(t, s)
+		r := requestWithTools("a__bad", "a__good", "message", "z__bad")
 		for range 2 {
-			if _, err := ask(t, m, r); err != nil {
+			if _, err := askOnce(t, m, r); err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
 		}
@@ -109,16 +109,16 @@ func TestARefusedToolCostsOnlyItself(t *testing.T) {
 		if left := m.LeftTools(); len(left) != 2 || left[0].Name != "a__bad" || !strings.Contains(left[0].Why, "refuses it") || strings.Count(logged.String(), "without some tools") != 2 || !strings.Contains(logged.String(), "tools=[z__bad]") {
 			t.Errorf("%s: left out are %v; logged %q", name, left, logged)
 		}
-		changed := offering("a__bad", "a__good", "message")
+		changed := requestWithTools("a__bad", "a__good", "message")
 		changed.Tools[0].Name, changed.Tools[0].Description = "a__bad", "is mended"
 		asked := s.Asked()
-		if _, err := ask(t, m, changed); err != nil || s.Asked() != asked+2 { // tried, and refused once more
+		if _, err := askOnce(t, m, changed); err != nil || s.Asked() != asked+2 { // tried, and refused once more
 			t.Errorf("%s: after it changed it was asked %d times (%v)", name, s.Asked()-asked, err)
 		}
 	}
 }
 
-// A refusal that is about something else takes no tool away, even one whose name it has.
+// A refusal for another reason leaves out no tool, even one whose name the refusal has.
 func TestOtherRefusalsTakeNoToolAway(t *testing.T) {
 	for _, words := range []string{
 		`{"error":{"message":"Invalid schema: message must be a string"}}`,
@@ -130,20 +130,20 @@ func TestOtherRefusalsTakeNoToolAway(t *testing.T) {
 		`{"error":{"message":"tools[99].function.name is invalid"}}`,
 	} {
 		s := agenttest.New(agenttest.Always(agenttest.Fail(http.StatusBadRequest, words)))
-		m, _, _ := hostOf(t, s)
-		_, err := ask(t, m, offering("a__good", "message"))
+		m, _, _ := modelWithLog(t, s)
+		_, err := askOnce(t, m, requestWithTools("a__good", "message"))
 		if left := m.LeftTools(); err == nil || len(left) > 0 || s.Asked() != 1 && !strings.Contains(words, "was not declared") {
 			t.Errorf("%s: left out are %v after %d requests (%v)", words, left, s.Asked(), err)
 		}
 	}
 }
 
-// Where no tool is left, the model is asked without any, and reads in words what was called before.
+// If no tool is left, the model is asked without tools, and earlier calls are described in words.
 func TestWhereEveryToolIsRefused(t *testing.T) {
 	words := `{"error":{"message":"Invalid schema for function '{name}': no","param":"tools[{index}].function.parameters"}}`
 	s := agenttest.New(agenttest.RequireTools(agenttest.RefuseTools(400, words, func(agenttest.Tool) bool { return true }, agenttest.Always(agenttest.Reply("fine")))))
-	m, _, _ := hostOf(t, s)
-	if _, err := ask(t, m, offering("x", "y")); err != nil {
+	m, _, _ := modelWithLog(t, s)
+	if _, err := askOnce(t, m, requestWithTools("x", "y")); err != nil {
 		t.Fatal(err)
 	}
 	if body := string(s.Requests()[2].Body); s.Asked() != 3 || !strings.Contains(body, "[I called x with {}]") || strings.Contains(body, `"tools"`) {
@@ -151,8 +151,8 @@ func TestWhereEveryToolIsRefused(t *testing.T) {
 	}
 }
 
-// More tools than a server takes are cut to as many; what one request has learned holds for the next,
-// however many tools a server refuses.
+// If there are more tools than a server accepts, the rest is left out. The next request remembers that, however many
+// tools a server refuses.
 func TestManyTools(t *testing.T) {
 	var names []string
 	for i := range 140 {
@@ -161,8 +161,8 @@ func TestManyTools(t *testing.T) {
 	names = append(names, "read_file")
 	slices.Sort(names)
 	s := agenttest.New(agenttest.RequireFit(agenttest.Always(agenttest.Reply("fine"))))
-	m, _, _ := hostOf(t, s)
-	if _, err := ask(t, m, offering(names...)); err != nil {
+	m, _, _ := modelWithLog(t, s)
+	if _, err := askOnce(t, m, requestWithTools(names...)); err != nil {
 		t.Fatal(err)
 	}
 	offered := s.Requests()[0].Tools()
@@ -177,19 +177,19 @@ func TestManyTools(t *testing.T) {
 		}
 		return agenttest.Reply("fine")
 	})
-	m, _, _ = hostOf(t, few)
-	if _, err := ask(t, m, offering(names...)); err != nil || few.Asked() != 2 || len(few.Requests()[1].Tools()) != 20 {
+	m, _, _ = modelWithLog(t, few)
+	if _, err := askOnce(t, m, requestWithTools(names...)); err != nil || few.Asked() != 2 || len(few.Requests()[1].Tools()) != 20 {
 		t.Errorf("asked %d times (%v)", few.Asked(), err)
 	}
 
 	words := `{"error":{"message":"bad","param":"tools[{index}].function.parameters"}}`
 	all := agenttest.New(agenttest.RefuseTools(400, words, func(t agenttest.Tool) bool { return strings.Contains(t.Name, "__") }, agenttest.Always(agenttest.Reply("fine"))))
-	m, _, _ = hostOf(t, all)
+	m, _, _ = modelWithLog(t, all)
 	var err error
 	tries := 0
 	for tries = range 10 {
 		before := all.Asked()
-		_, err = ask(t, m, offering(names...))
+		_, err = askOnce(t, m, requestWithTools(names...))
 		if n := all.Asked() - before; n > 40 {
 			t.Errorf("one request was tried %d times", n)
 		}
@@ -202,8 +202,8 @@ func TestManyTools(t *testing.T) {
 	}
 }
 
-// A message that repeats what was said, in which a place of a tool stands, takes no tool away: neither
-// where the conversation has these words, nor where leaving tools out does not help.
+// A message that only repeats people's words with a tool's position in them leaves out no tool: neither if the
+// conversation has these words, nor if leaving tools out doesn't help.
 func TestQuotedPlacesTakeNoToolAway(t *testing.T) {
 	quote := `{"error":{"message":"Invalid content: please mend tools[0].function.name in my file (request 0a1b2c3d4e5f%d)"}}`
 	for name, c := range map[string]struct {
@@ -212,7 +212,7 @@ func TestQuotedPlacesTakeNoToolAway(t *testing.T) {
 		asked  int
 	}{
 		"said before":     {400, "please mend tools[0].function.name in my file", 1},
-		"not said":        {400, "Hello", 4}, // each tool is tried, the last of three
+		"not said":        {400, "Hello", 4}, // each tool is tried, the last one of three
 		"a server's own":  {500, "Hello", 1},
 		"another's words": {403, "Hello", 1},
 	} {
@@ -221,27 +221,27 @@ func TestQuotedPlacesTakeNoToolAway(t *testing.T) {
 			asked++
 			return agenttest.Fail(c.status, fmt.Sprintf(quote, asked))
 		})
-		m, _, _ := hostOf(t, s)
-		r := offering("a__x", "b__x", "read_file")
+		m, _, _ := modelWithLog(t, s)
+		r := requestWithTools("a__x", "b__x", "read_file")
 		r.Messages = append(r.Messages, llm.Message{Role: llm.RoleUser, Blocks: []llm.Block{{Kind: llm.BlockText, Text: c.said}}})
-		_, err := ask(t, m, r)
+		_, err := askOnce(t, m, r)
 		if left := m.LeftTools(); err == nil || s.Asked() != c.asked || len(left) > 0 {
 			t.Errorf("%s: asked %d times (%v), left out are %v", name, s.Asked(), err, left)
 		}
 		before := s.Asked()
-		if _, err = ask(t, m, r); err == nil || len(s.Requests()[before].Tools()) != 3 {
+		if _, err = askOnce(t, m, r); err == nil || len(s.Requests()[before].Tools()) != 3 {
 			t.Errorf("%s: the next request has the tools %v (%v)", name, s.Requests()[before].Tools(), err)
 		}
 	}
 }
 
-// Several tools in a row that a server refuses in the same words are left out for good.
+// Several tools that a server refuses one after another in the same words are left out for good.
 func TestToolsInARowAreLeftOut(t *testing.T) {
 	words := `{"type":"error","error":{"type":"invalid_request_error","message":"tools.{index}.custom.input_schema: JSON schema is invalid."}}`
 	s := agenttest.New(agenttest.RefuseTools(400, words, func(t agenttest.Tool) bool { return strings.Contains(t.Name, "bad") }, agenttest.Always(agenttest.Reply("fine"))))
-	m, _, _ := hostOf(t, s)
+	m, _, _ := modelWithLog(t, s)
 	for range 2 {
-		if _, err := ask(t, m, offering("a__bad", "b__bad", "c__bad", "read_file")); err != nil {
+		if _, err := askOnce(t, m, requestWithTools("a__bad", "b__bad", "c__bad", "read_file")); err != nil {
 			t.Fatal(err)
 		}
 	}

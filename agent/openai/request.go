@@ -191,7 +191,7 @@ func newWireRequest(r *llm.Request, messages []wireMessage, cfg *Config, d diale
 // encode returns the request as JSON, with the tools in toolList, which are already JSON, and the configured
 // fields. It writes into room as long as that is large enough.
 func (w *wireRequest) encode(room, toolList, configured []byte) ([]byte, error) {
-	size := requestRoom + len(configured) + len(toolList)
+	size := requestOverhead + len(configured) + len(toolList)
 	for i := range w.Messages {
 		size += w.Messages[i].size()
 	}
@@ -255,7 +255,7 @@ func (t *transcript) addUser(blocks []llm.Block) {
 			if content == "" {
 				content = "null"
 			}
-			t.add(wireMessage{Role: "tool", ToolCallID: t.ids.Of(b), Content: wireContent{text: content}})
+			t.add(wireMessage{Role: "tool", ToolCallID: t.ids.IDFor(b), Content: wireContent{text: content}})
 		case b.Kind == llm.BlockText:
 			said.addText(b.Text)
 		case b.Kind == llm.BlockPicture && t.dialect.noPictures:
@@ -327,7 +327,7 @@ func (t *transcript) returnThought(m *wireMessage, b llm.Block) {
 
 // wireCallOf returns a tool call in the protocol's form, with the fields that the same provider wants back.
 func (t *transcript) wireCallOf(b llm.Block) wireCall {
-	c := wireCall{ID: t.ids.Of(b), Type: "function", Function: wireFunction{Name: b.Name, Arguments: wire.WriteArgs(b.Args)}}
+	c := wireCall{ID: t.ids.IDFor(b), Type: "function", Function: wireFunction{Name: b.Name, Arguments: wire.WriteArgs(b.Args)}}
 	var saved savedCall
 	if !t.dialect.noEcho && len(b.Provider) > 0 && json.Unmarshal(b.Provider, &saved) == nil && saved.By == t.host {
 		c.callExtra = saved.callExtra
@@ -424,16 +424,16 @@ func (c *wireCall) appendTo(b []byte, first bool) []byte {
 
 // size estimates the length of a message as JSON, in bytes.
 func (m *wireMessage) size() int {
-	n := messageRoom + len(m.ReasoningContent) + len(m.ReasoningDetails) + len(m.ExtraContent)
+	n := messageOverhead + len(m.ReasoningContent) + len(m.ReasoningDetails) + len(m.ExtraContent)
 	n += len(m.Content.text) + len(m.Content.text)/16 // a sixteenth is for escapes
 	for _, p := range m.Content.parts {
-		n += messageRoom + len(p.Text) + len(p.Text)/16
+		n += messageOverhead + len(p.Text) + len(p.Text)/16
 		if p.Image != nil {
 			n += len(p.Image.URL)
 		}
 	}
 	for _, c := range m.ToolCalls {
-		n += messageRoom + len(c.Function.Arguments) + len(c.Function.Arguments)/8 + len(c.ExtraContent) + len(c.ThoughtSignature)
+		n += messageOverhead + len(c.Function.Arguments) + len(c.Function.Arguments)/8 + len(c.ExtraContent) + len(c.ThoughtSignature)
 	}
 	return n
 }

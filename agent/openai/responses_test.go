@@ -18,46 +18,46 @@ import (
 	"parley/tools/testrace"
 )
 
-// responded is a stream of the Responses API with a short text.
-func responded(text string) agenttest.Response {
-	return agenttest.Raw(named(piece(textDelta, "msg_1", 0, text), completed(`{"id":"msg_1","type":"message","content":[{"type":"output_text","text":"`+text+`"}]}`)))
+// responsesReply returns a stream of the Responses API with a short text.
+func responsesReply(text string) agenttest.Response {
+	return agenttest.Raw(namedEvents(piece(textDelta, "msg_1", 0, text), completedEvent(`{"id":"msg_1","type":"message","content":[{"type":"output_text","text":"`+text+`"}]}`)))
 }
 
-// inEither plays a script that is asked in either protocol: it answers, or refuses.
-func inEither(refuse func(agenttest.Request) string) agenttest.Script {
+// eitherProtocol returns a script that can be asked in either protocol: it answers, or refuses.
+func eitherProtocol(refuse func(agenttest.Request) string) agenttest.Script {
 	return func(q agenttest.Request) agenttest.Response {
 		if body := refuse(q); body != "" {
 			return agenttest.Fail(http.StatusBadRequest, body)
 		}
 		if strings.HasSuffix(q.Path, "/responses") {
-			return responded("fine")
+			return responsesReply("fine")
 		}
 		return agenttest.Reply("fine")
 	}
 }
 
-// A conversation goes to the Responses API whole, and asks the server to keep nothing of
-// it: what the model has reasoned goes back as it came.
+// The Responses API is sent the whole conversation and asked to store none of it: the model's reasoning is sent back
+// unchanged.
 func TestResponsesRequest(t *testing.T) {
-	s := agenttest.New(agenttest.Sequence(agenttest.Raw(named(asOpenAI()...)), responded("done")))
-	m := model(t, s, overResponses, func(c *openai.Config) { c.Effort, c.Body = "low", json.RawMessage(`{"top_p":0.9}`) })
+	s := agenttest.New(agenttest.Sequence(agenttest.Raw(namedEvents(openAIEvents()...)), responsesReply("done")))
+	m := scriptedModel(t, s, useResponses, func(c *openai.Config) { c.Effort, c.Body = "low", json.RawMessage(`{"top_p":0.9}`) })
 	r := &llm.Request{System: "You are <b>Parley</b>.", MaxTokens: 5, NoCalls: true, Tools: []tools.Spec{{Name: "list"}, {Name: "read", Description: "Reads.", Schema: json.RawMessage(`{"type":"object","required":["p"]}`)}}}
-	r.Messages = []llm.Message{said(llm.RoleUser, text("hello"), llm.Block{Kind: llm.BlockPicture, Picture: &llm.Picture{Path: "a.png", Type: "image/png", Data: []byte("png")}})}
-	a, err := ask(t, m, r)
+	r.Messages = []llm.Message{newMessage(llm.RoleUser, textBlock("hello"), llm.Block{Kind: llm.BlockPicture, Picture: &llm.Picture{Path: "a.png", Type: "image/png", Data: []byte("png")}})}
+	a, err := askOnce(t, m, r)
 	if err != nil {
 		t.Fatal(err)
 	}
 	blocks := a.Blocks
 	blocks[2].Call, blocks[3].Call = "c1", "c2"
 	blocks = append(blocks, llm.Block{Kind: llm.BlockThinking, Text: "so", Provider: blocks[0].Provider}) // nothing follows it
-	r.Messages = append(r.Messages, said(llm.RoleAssistant, blocks...), said(llm.RoleUser,
-		llm.Block{Kind: llm.BlockToolResult, Call: "c1", Content: json.RawMessage(`{"text":"x"}`)}, llm.Block{Kind: llm.BlockToolResult, Call: "c2"}, text("and?")))
+	r.Messages = append(r.Messages, newMessage(llm.RoleAssistant, blocks...), newMessage(llm.RoleUser,
+		llm.Block{Kind: llm.BlockToolResult, Call: "c1", Content: json.RawMessage(`{"text":"x"}`)}, llm.Block{Kind: llm.BlockToolResult, Call: "c2"}, textBlock("and?")))
 	r.MaxTokens, r.NoCalls = 900, false
-	if _, err := ask(t, m, r); err != nil {
+	if _, err := askOnce(t, m, r); err != nil {
 		t.Fatal(err)
 	}
-	first, second := sent(t, s, 1), sent(t, s, 2)
-	if q := s.Requests()[0]; q.Path != "/v1/responses" || q.Header.Get("Authorization") != "Bearer "+key || q.Header.Get("Accept") != "text/event-stream" {
+	first, second := sentBody(t, s, 1), sentBody(t, s, 2)
+	if q := s.Requests()[0]; q.Path != "/v1/responses" || q.Header.Get("Authorization") != "Bearer "+testKey || q.Header.Get("Accept") != "text/event-stream" {
 		t.Errorf("asked at %s with %v", q.Path, q.Header)
 	}
 	if first["tool_choice"] != "none" || first["max_output_tokens"] != 16.0 {
@@ -79,8 +79,8 @@ func TestResponsesRequest(t *testing.T) {
 	if !bytes.HasPrefix(s.Requests()[1].Body, s.Requests()[0].Body[:bytes.Index(s.Requests()[0].Body, []byte(`]}],"tool_choice"`))]) {
 		t.Error("the second request does not begin as the first did")
 	}
-	other := agenttest.New(agenttest.Always(responded("x")))
-	if _, err := ask(t, model(t, other, overResponses, func(c *openai.Config) { c.Blind = true }), r); err != nil {
+	other := agenttest.New(agenttest.Always(responsesReply("x")))
+	if _, err := askOnce(t, scriptedModel(t, other, useResponses, func(c *openai.Config) { c.Blind = true }), r); err != nil {
 		t.Fatal(err)
 	}
 	for _, word := range []string{"secret==", "commentary", "input_image"} {
@@ -90,26 +90,26 @@ func TestResponsesRequest(t *testing.T) {
 	}
 }
 
-// The reasoning of a server that does not encrypt it goes back too, under its id.
+// Reasoning of a server that doesn't encrypt it is sent back too, under its id.
 func TestReasoningInTheClear(t *testing.T) {
 	item := `{"id":"rs_9","type":"reasoning","status":"completed","summary":[],"content":[{"type":"reasoning_text","text":"hm"}],"encrypted_content":null}`
-	s := agenttest.New(agenttest.Sequence(agenttest.Raw(named(piece("response.reasoning_text.delta", "rs_9", 0, "hm"), done(0, item), done(1, itemRead), completed(""))), responded("x")))
-	m := model(t, s, overResponses)
-	a, err := ask(t, m, hello())
+	s := agenttest.New(agenttest.Sequence(agenttest.Raw(namedEvents(piece("response.reasoning_text.delta", "rs_9", 0, "hm"), itemDoneEvent(0, item), itemDoneEvent(1, itemRead), completedEvent(""))), responsesReply("x")))
+	m := scriptedModel(t, s, useResponses)
+	a, err := askOnce(t, m, helloRequest())
 	if err != nil || a.Blocks[0].Text != "hm" {
 		t.Fatalf("answer %+v, %v", a, err)
 	}
-	r := hello()
-	r.Messages = append(r.Messages, said(llm.RoleAssistant, a.Blocks...))
-	if _, err := ask(t, m, r); err != nil {
+	r := helloRequest()
+	r.Messages = append(r.Messages, newMessage(llm.RoleAssistant, a.Blocks...))
+	if _, err := askOnce(t, m, r); err != nil {
 		t.Fatal(err)
 	}
-	wantJSON(t, sent(t, s, 2)["input"].([]any)[1], `{"id":"rs_9","type":"reasoning","summary":[],"content":[{"type":"reasoning_text","text":"hm"}]}`)
+	wantJSON(t, sentBody(t, s, 2)["input"].([]any)[1], `{"id":"rs_9","type":"reasoning","summary":[],"content":[{"type":"reasoning_text","text":"hm"}]}`)
 }
 
 func TestResponsesEnds(t *testing.T) {
 	short := func(kind, end string) string {
-		return named(piece(textDelta, "msg_1", 0, "half"), `{"type":"`+kind+`","response":{`+end+`,"output":[],`+usedTokens+`}}`)
+		return namedEvents(piece(textDelta, "msg_1", 0, "half"), `{"type":"`+kind+`","response":{`+end+`,"output":[],`+usedTokens+`}}`)
 	}
 	cases := map[string]struct {
 		stream string
@@ -126,18 +126,18 @@ func TestResponsesEnds(t *testing.T) {
 		"by an old gateway": {short("response.done", `"status":"completed"`), llm.StopWhole, ""},
 	}
 	for name, tc := range cases {
-		a, err := ask(t, model(t, agenttest.New(agenttest.Always(agenttest.Raw(tc.stream))), overResponses), hello())
+		a, err := askOnce(t, scriptedModel(t, agenttest.New(agenttest.Always(agenttest.Raw(tc.stream))), useResponses), helloRequest())
 		if err != nil || a.Stop != tc.stop || a.Reason != tc.reason || len(a.Blocks) != 1 || a.Blocks[0].Text != "half" || a.Usage.Output != 5 {
 			t.Errorf("%s: answer %+v, %v; want %q for %q", name, a, err, tc.stop, tc.reason)
 		}
 	}
-	refused := named(piece("response.refusal.delta", "msg_1", 0, "I will"), done(0, `{"id":"msg_1","type":"message","content":[{"type":"refusal","refusal":"I will not."}]}`), completed(""))
-	if a, err := ask(t, model(t, agenttest.New(agenttest.Always(agenttest.Raw(refused))), overResponses), hello()); err != nil || len(a.Blocks) != 1 || a.Blocks[0].Text != "I will not." {
+	refused := namedEvents(piece("response.refusal.delta", "msg_1", 0, "I will"), itemDoneEvent(0, `{"id":"msg_1","type":"message","content":[{"type":"refusal","refusal":"I will not."}]}`), completedEvent(""))
+	if a, err := askOnce(t, scriptedModel(t, agenttest.New(agenttest.Always(agenttest.Raw(refused))), useResponses), helloRequest()); err != nil || len(a.Blocks) != 1 || a.Blocks[0].Text != "I will not." {
 		t.Errorf("a refusal of the model's: %+v, %v", a, err)
 	}
 	full := `{"type":"response.incomplete","response":{"status":"incomplete","incomplete_details":{"reason":"context_window_exceeded"},"output":[]}}`
-	_, err := ask(t, model(t, agenttest.New(agenttest.Always(agenttest.Raw(named(full)))), overResponses), hello())
-	if e := faultOf(t, err); e.Fault != llm.Overflow {
+	_, err := askOnce(t, scriptedModel(t, agenttest.New(agenttest.Always(agenttest.Raw(namedEvents(full)))), useResponses), helloRequest())
+	if e := wantFault(t, err); e.Fault != llm.Overflow {
 		t.Errorf("a full window and no answer: %v", err)
 	}
 }
@@ -146,7 +146,7 @@ func TestResponsesErrorsInTheStream(t *testing.T) {
 	const busy, overflow, refused, rejected = llm.Busy, llm.Overflow, llm.Refused, llm.Rejected
 	half := piece(textDelta, "msg_1", 0, "half")
 	failed := func(code, message string) string {
-		return named(half, fmt.Sprintf(`{"type":"response.failed","response":{"status":"failed","error":{"code":%q,"message":%q},"output":[]}}`, code, message))
+		return namedEvents(half, fmt.Sprintf(`{"type":"response.failed","response":{"status":"failed","error":{"code":%q,"message":%q},"output":[]}}`, code, message))
 	}
 	cases := map[string]struct {
 		stream string
@@ -159,38 +159,38 @@ func TestResponsesErrorsInTheStream(t *testing.T) {
 		"too long":          {failed("context_length_exceeded", "Your input exceeds the context window of this model."), overflow, "context window", 0},
 		"bad prompt":        {failed("invalid_prompt", "flagged"), rejected, "flagged", 0},
 		"unpaid":            {failed("insufficient_quota", "no money"), refused, "no money", 0},
-		"failed, no reason": {named(half, `{"type":"response.failed","response":{"status":"failed","error":null,"output":[]}}`), busy, "server_error", 0},
-		"an error":          {named(half, `{"type":"error","code":"server_error","message":"went away","param":null,"sequence_number":3}`), busy, "went away", 0},
-		"an error within":   {named(`{"type":"error","error":{"type":"invalid_request_error","message":"no such thing"}}`), rejected, "no such thing", 0},
+		"failed, no reason": {namedEvents(half, `{"type":"response.failed","response":{"status":"failed","error":null,"output":[]}}`), busy, "server_error", 0},
+		"an error":          {namedEvents(half, `{"type":"error","code":"server_error","message":"went away","param":null,"sequence_number":3}`), busy, "went away", 0},
+		"an error within":   {namedEvents(`{"type":"error","error":{"type":"invalid_request_error","message":"no such thing"}}`), rejected, "no such thing", 0},
 		"an error of chat":  {"data: {\"error\":{\"message\":\"upstream\",\"code\":502}}\n\n", busy, "upstream", 0},
-		"a detail":          {named(half) + "data: {\"detail\":\"the worker died\"}\n\ndata: [DONE]\n\n", busy, "the worker died", 0},
-		"a list of errors":  {named(half) + "data: {\"errors\":[{\"message\":\"it broke\"}]}\n\ndata: [DONE]\n\n", busy, "it broke", 0},
-		"an error, listed":  {named(half) + "data: [{\"error\":{\"message\":\"it broke\",\"code\":503}}]\n\n", busy, "it broke", 0},
-		"an old error":      {named(half) + "data: {\"message\":\"it broke\",\"code\":500}\n\ndata: [DONE]\n\n", busy, "it broke", 0},
+		"a detail":          {namedEvents(half) + "data: {\"detail\":\"the worker died\"}\n\ndata: [DONE]\n\n", busy, "the worker died", 0},
+		"a list of errors":  {namedEvents(half) + "data: {\"errors\":[{\"message\":\"it broke\"}]}\n\ndata: [DONE]\n\n", busy, "it broke", 0},
+		"an error, listed":  {namedEvents(half) + "data: [{\"error\":{\"message\":\"it broke\",\"code\":503}}]\n\n", busy, "it broke", 0},
+		"an old error":      {namedEvents(half) + "data: {\"message\":\"it broke\",\"code\":500}\n\ndata: [DONE]\n\n", busy, "it broke", 0},
 		"no stream":         {`{"object":"response","status":"failed","error":{"code":"server_error","message":"whole"},"output":[]}`, busy, "whole", 0},
 		"garbled":           {"event: x\ndata: {\"type\":\"response.output_item.done\",\"item\":7}\n\n", busy, "garbled", 0},
-		"nameless call":     {named(piece(argsDelta, "fc_1", 0, "{}"), completed("")), busy, "without a name", 0},
+		"nameless call":     {namedEvents(piece(argsDelta, "fc_1", 0, "{}"), completedEvent("")), busy, "without a name", 0},
 		"a chat's answer":   {agenttest.Reply("hi").Parts[0].Bytes, busy, "cut off", 0},
 		"nothing":           {"", busy, "cut off", 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			_, err := ask(t, model(t, agenttest.New(agenttest.Always(agenttest.Raw(tc.stream))), overResponses), hello())
-			e := faultOf(t, err)
+			_, err := askOnce(t, scriptedModel(t, agenttest.New(agenttest.Always(agenttest.Raw(tc.stream))), useResponses), helloRequest())
+			e := wantFault(t, err)
 			if e.Fault != tc.fault || e.RetryAfter != tc.wait || !strings.Contains(e.Explain(), tc.text) {
 				t.Errorf("fault %s after %v, told %q; want %s, %v and %q", e.Fault, e.RetryAfter, e.Explain(), tc.fault, tc.wait, tc.text)
 			}
 		})
 	}
 	r := agenttest.Fail(http.StatusTooManyRequests, `{"error":{"message":"slow down","code":"rate_limit_exceeded"}}`, "Retry-After", "7")
-	_, err := ask(t, model(t, agenttest.New(agenttest.Always(r)), overResponses), hello())
-	if e := faultOf(t, err); e.Fault != llm.Busy || e.RetryAfter != 7*time.Second {
+	_, err := askOnce(t, scriptedModel(t, agenttest.New(agenttest.Always(r)), useResponses), helloRequest())
+	if e := wantFault(t, err); e.Fault != llm.Busy || e.RetryAfter != 7*time.Second {
 		t.Errorf("a limit as a status: %+v", e)
 	}
 }
 
 func TestResponsesCutAnywhereIsAnError(t *testing.T) {
-	whole := agenttest.Raw(named(asOpenAI()[9:]...))
+	whole := agenttest.Raw(namedEvents(openAIEvents()[9:]...))
 	end := whole.Len() - len("\n\n")
 	cut := 0
 	s := agenttest.New(func(q agenttest.Request) agenttest.Response {
@@ -199,31 +199,30 @@ func TestResponsesCutAnywhereIsAnError(t *testing.T) {
 		}
 		return whole.CutAfter(cut)
 	})
-	m := model(t, s, overResponses)
+	m := scriptedModel(t, s, useResponses)
 	for cut = range whole.Len() {
-		a, err := ask(t, m, hello())
+		a, err := askOnce(t, m, helloRequest())
 		switch {
 		case cut < end && err == nil:
 			t.Fatalf("cut after %d of %d bytes, answered %+v", cut, whole.Len(), a)
-		case cut < end && faultOf(t, err).Fault != llm.Busy:
+		case cut < end && wantFault(t, err).Fault != llm.Busy:
 			t.Fatalf("cut after %d bytes: %v", cut, err)
 		case cut >= end && err != nil:
 			t.Fatalf("cut after %d bytes, when the answer had ended at %d: %v", cut, end, err)
 		}
 	}
-	half := agenttest.Raw(named(piece(argsDelta, "fc_1", 0, `{"p`)) + "data: [DONE]\n\n")
-	if a, err := ask(t, model(t, agenttest.New(agenttest.Always(half)), overResponses), hello()); err == nil {
+	half := agenttest.Raw(namedEvents(piece(argsDelta, "fc_1", 0, `{"p`)) + "data: [DONE]\n\n")
+	if a, err := askOnce(t, scriptedModel(t, agenttest.New(agenttest.Always(half)), useResponses), helloRequest()); err == nil {
 		t.Errorf("a stream that ends within a call is the answer %+v", a)
 	}
 }
 
-// While a model reasons its server may send nothing for long, and what it sends before is
-// no answer yet.
+// While a model reasons, its server may send nothing for long. Events before that are not the beginning of the answer.
 func TestResponsesWaits(t *testing.T) {
 	part := func(after time.Duration, events ...string) agenttest.Part {
-		return agenttest.Part{Delay: after, Bytes: named(events...)}
+		return agenttest.Part{Delay: after, Bytes: namedEvents(events...)}
 	}
-	created := asOpenAI()[0]
+	created := openAIEvents()[0]
 	answered := part(time.Second, piece(textDelta, "msg_1", 1, "half"))
 	cases := map[string]struct {
 		parts []agenttest.Part
@@ -231,23 +230,23 @@ func TestResponsesWaits(t *testing.T) {
 		text  string
 	}{
 		"created, then silence": {[]agenttest.Part{part(0, created)}, 120 * time.Second, ""},
-		"it thinks for long":    {[]agenttest.Part{part(0, created), part(0, asOpenAI()[2]), part(119*time.Second, itemDoneAt(0)), part(119*time.Second, piece(textDelta, "msg_1", 1, "half")), part(time.Second, completed(""))}, 239*time.Second + 50*time.Millisecond, "half"},
+		"it thinks for long":    {[]agenttest.Part{part(0, created), part(0, openAIEvents()[2]), part(119*time.Second, itemDoneAt(0)), part(119*time.Second, piece(textDelta, "msg_1", 1, "half")), part(time.Second, completedEvent(""))}, 239*time.Second + 50*time.Millisecond, "half"},
 		"it says half":          {[]agenttest.Part{part(0, created), answered}, 61 * time.Second, ""},
-		"it thinks in between":  {[]agenttest.Part{answered, part(0, done(1, itemSaidHalf)), part(0, begun(2, `{"id":"rs_2","type":"reasoning","summary":[]}`)), part(50*time.Second, completed(""))}, 51*time.Second + 50*time.Millisecond, "half"},
+		"it thinks in between":  {[]agenttest.Part{answered, part(0, itemDoneEvent(1, itemSaidHalf)), part(0, itemAddedEvent(2, `{"id":"rs_2","type":"reasoning","summary":[]}`)), part(50*time.Second, completedEvent(""))}, 51*time.Second + 50*time.Millisecond, "half"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m, err := openai.New(openai.Config{BaseURL: "http://models.example.com", Name: "m", API: openai.APIResponses, Transport: wire(agenttest.Response{Parts: tc.parts})})
+				m, err := openai.New(openai.Config{BaseURL: "http://models.example.com", Name: "m", API: openai.APIResponses, Transport: wireTransport(agenttest.Response{Parts: tc.parts})})
 				if err != nil {
 					t.Fatal(err)
 				}
 				began := time.Now()
-				a, err := ask(t, m, hello())
+				a, err := askOnce(t, m, helloRequest())
 				if took := time.Since(began); took != tc.after {
 					t.Errorf("took %v, want %v", took, tc.after)
 				}
-				if tc.text == "" && faultOf(t, err).Fault != llm.Busy || tc.text != "" && (err != nil || a.Blocks[len(a.Blocks)-1].Text != tc.text) {
+				if tc.text == "" && wantFault(t, err).Fault != llm.Busy || tc.text != "" && (err != nil || a.Blocks[len(a.Blocks)-1].Text != tc.text) {
 					t.Errorf("answer %+v, %v", a, err)
 				}
 			})
@@ -257,9 +256,9 @@ func TestResponsesWaits(t *testing.T) {
 
 const itemSaidHalf = `{"id":"msg_1","type":"message","content":[{"type":"output_text","text":"half"}]}`
 
-func itemDoneAt(at int) string { return done(at, itemThought) }
+func itemDoneAt(at int) string { return itemDoneEvent(at, itemThought) }
 
-// Which protocol a model wants is known, learned, or configured.
+// A model's protocol is known, learned, or configured.
 func TestWhichProtocolIsAsked(t *testing.T) {
 	const chat, responses = "/chat/completions", "/responses"
 	wantsResponses := `{"error":{"message":"Function tools with reasoning_effort are not supported for m in /v1/chat/completions. To use function tools, use /v1/responses or set reasoning_effort to 'none'.","type":"invalid_request_error","param":"reasoning_effort"}}`
@@ -272,7 +271,7 @@ func TestWhichProtocolIsAsked(t *testing.T) {
 			case strings.HasSuffix(q.Path, path):
 				return agenttest.Fail(http.StatusNotFound, body)
 			case strings.HasSuffix(q.Path, responses):
-				return responded("fine")
+				return responsesReply("fine")
 			case bytes.Contains(q.Body, []byte(`"tools"`)) && !bytes.Contains(q.Body, []byte(`"reasoning_effort":"none"`)):
 				return agenttest.Fail(http.StatusBadRequest, wantsResponses)
 			}
@@ -280,7 +279,7 @@ func TestWhichProtocolIsAsked(t *testing.T) {
 		}
 	}
 	at400 := func(path, body string) agenttest.Script {
-		return inEither(func(q agenttest.Request) string {
+		return eitherProtocol(func(q agenttest.Request) string {
 			if strings.HasSuffix(q.Path, path) {
 				return body
 			}
@@ -310,47 +309,47 @@ func TestWhichProtocolIsAsked(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			s := agenttest.New(tc.script)
-			m := at(t, tc.address, s, func(c *openai.Config) { c.Name, c.API = tc.name, tc.api })
+			m := modelAtAddress(t, tc.address, s, func(c *openai.Config) { c.Name, c.API = tc.name, tc.api })
 			for range 2 {
-				if a, err := ask(t, m, working()); err != nil || a.Blocks[0].Text != "fine" {
+				if a, err := askOnce(t, m, toolRequest()); err != nil || a.Blocks[0].Text != "fine" {
 					t.Fatalf("answer %+v, %v", a, err)
 				}
 			}
 			var got []string
 			for _, q := range s.Requests() {
-				got = append(got, lastOf(q.Path))
+				got = append(got, protocolPath(q.Path))
 			}
 			if strings.Join(got, " ") != strings.Join(tc.want, " ") {
 				t.Errorf("asked %v, want %v", got, tc.want)
 			}
 			if strings.Contains(tc.address, "azure") {
-				if q := s.Requests()[1]; q.Path != "/openai/responses" || q.Query != "api-version=2025-04-01-preview" || sent(t, s, 2)["model"] != "mine" {
+				if q := s.Requests()[1]; q.Path != "/openai/responses" || q.Query != "api-version=2025-04-01-preview" || sentBody(t, s, 2)["model"] != "mine" {
 					t.Errorf("Azure was asked at %s?%s", q.Path, q.Query)
 				}
 			}
 		})
 	}
-	forced := model(t, agenttest.New(at404(responses, `{"detail":"Not Found"}`)), overResponses)
-	if _, err := ask(t, forced, hello()); faultOf(t, err).Cause != llm.CauseAddress {
+	forced := scriptedModel(t, agenttest.New(at404(responses, `{"detail":"Not Found"}`)), useResponses)
+	if _, err := askOnce(t, forced, helloRequest()); wantFault(t, err).Cause != llm.CauseAddress {
 		t.Errorf("a server without the configured protocol: %v", err)
 	}
 }
 
-// lastOf is the protocol's part of a path.
-func lastOf(path string) string {
+// protocolPath returns the protocol's part of a path.
+func protocolPath(path string) string {
 	if strings.HasSuffix(path, "/responses") {
 		return "/responses"
 	}
 	return "/chat/completions"
 }
 
-// What the Responses API refuses for a model or an account is left out from then on, and
-// what it refuses of one conversation in that alone.
+// A parameter that the Responses API refuses for a model or an account is left out from then on; content that it
+// refuses in one conversation, in that one only.
 func TestResponsesLearns(t *testing.T) {
 	unverified := `{"error":{"message":"Your organization must be verified to generate reasoning summaries.","type":"invalid_request_error","param":"reasoning.summary","code":"unsupported_value"}}`
 	plain := `{"error":{"message":"Encrypted content is not supported with this model.","type":"invalid_request_error","param":"include","code":null}}`
 	effort := `{"error":{"message":"Unsupported parameter: 'reasoning.effort' is not supported with this model.","type":"invalid_request_error","param":"reasoning.effort","code":"unsupported_parameter"}}`
-	s := agenttest.New(inEither(func(q agenttest.Request) string {
+	s := agenttest.New(eitherProtocol(func(q agenttest.Request) string {
 		for word, body := range map[string]string{`"summary":"auto"`: unverified, `"include"`: plain, `"effort"`: effort} {
 			if bytes.Contains(q.Body, []byte(word)) {
 				return body
@@ -358,16 +357,16 @@ func TestResponsesLearns(t *testing.T) {
 		}
 		return ""
 	}))
-	m := model(t, s, overResponses, func(c *openai.Config) { c.Effort = "low" })
+	m := scriptedModel(t, s, useResponses, func(c *openai.Config) { c.Effort = "low" })
 	for range 2 {
-		if _, err := ask(t, m, hello()); err != nil {
+		if _, err := askOnce(t, m, helloRequest()); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if s.Asked() != 5 {
 		t.Errorf("asked %d times, want 3 refusals and 2 answers", s.Asked())
 	}
-	body := sent(t, s, 5)
+	body := sentBody(t, s, 5)
 	delete(body, "input")
 	wantJSON(t, body, `{"model":"m","stream":true,"store":false}`)
 
@@ -377,17 +376,17 @@ func TestResponsesLearns(t *testing.T) {
 		if bad && bytes.Contains(q.Body, []byte(`"encrypted_content"`)) {
 			return agenttest.Fail(http.StatusBadRequest, lost)
 		}
-		return agenttest.Raw(named(asOpenAI()...))
+		return agenttest.Raw(namedEvents(openAIEvents()...))
 	})
-	m = model(t, s, overResponses)
-	a, err := ask(t, m, hello())
+	m = scriptedModel(t, s, useResponses)
+	a, err := askOnce(t, m, helloRequest())
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := hello()
-	r.Messages = append(r.Messages, said(llm.RoleAssistant, a.Blocks...))
+	r := helloRequest()
+	r.Messages = append(r.Messages, newMessage(llm.RoleAssistant, a.Blocks...))
 	for _, bad = range []bool{true, false} {
-		if _, err := ask(t, m, r); err != nil {
+		if _, err := askOnce(t, m, r); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -397,18 +396,18 @@ func TestResponsesLearns(t *testing.T) {
 	}
 }
 
-// What the configuration adds takes the place of what Parley would write.
+// Configured fields replace those that Parley would write.
 func TestConfiguredFieldsOfResponses(t *testing.T) {
-	s := agenttest.New(agenttest.Always(responded("x")))
-	m := model(t, s, overResponses, func(c *openai.Config) {
+	s := agenttest.New(agenttest.Always(responsesReply("x")))
+	m := scriptedModel(t, s, useResponses, func(c *openai.Config) {
 		c.Effort, c.Body = "low", json.RawMessage(`{"reasoning":{"effort":"high"},"store":true,"include":[],"max_output_tokens":7}`)
 	})
-	r := hello()
+	r := helloRequest()
 	r.MaxTokens = 100
-	if _, err := ask(t, m, r); err != nil {
+	if _, err := askOnce(t, m, r); err != nil {
 		t.Fatal(err)
 	}
-	body := sent(t, s, 1)
+	body := sentBody(t, s, 1)
 	delete(body, "input")
 	wantJSON(t, body, `{"model":"m","stream":true,"reasoning":{"effort":"high"},"store":true,"include":[],"max_output_tokens":7}`)
 	if n := bytes.Count(s.Requests()[0].Body, []byte(`"store"`)); n != 1 {
@@ -422,22 +421,22 @@ func TestAHostileResponsesStreamIsBounded(t *testing.T) {
 	}
 	big := strings.Repeat("n", 100_000)
 	cases := map[string]struct{ event, want string }{
-		"items":      {begun(0, `{"type":"reasoning"}`), "more than 512 items"},
-		"calls":      {begun(0, `{"type":"function_call","name":"x"}`), "more than 128 tool calls"},
-		"names":      {begun(0, `{"type":"function_call","name":"`+big+`"}`), "a tool's name"},
+		"items":      {itemAddedEvent(0, `{"type":"reasoning"}`), "more than 512 items"},
+		"calls":      {itemAddedEvent(0, `{"type":"function_call","name":"x"}`), "more than 128 tool calls"},
+		"names":      {itemAddedEvent(0, `{"type":"function_call","name":"`+big+`"}`), "a tool's name"},
 		"arguments":  {piece(argsDelta, "fc_1", 0, big), "does not end"},
-		"reasonings": {done(0, `{"type":"reasoning","encrypted_content":"`+big+`"}`), "does not end"},
+		"reasonings": {itemDoneEvent(0, `{"type":"reasoning","encrypted_content":"`+big+`"}`), "does not end"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			s := httptest.NewServer(endless(tc.event))
+			s := httptest.NewServer(endlessStream(tc.event))
 			defer s.Close()
 			m, err := openai.New(openai.Config{BaseURL: s.URL, Name: "m", API: openai.APIResponses})
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = ask(t, m, hello())
-			if e := faultOf(t, err); e.Fault != llm.Busy || !strings.Contains(err.Error(), tc.want) {
+			_, err = askOnce(t, m, helloRequest())
+			if e := wantFault(t, err); e.Fault != llm.Busy || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error %v, want %q", err, tc.want)
 			}
 		})

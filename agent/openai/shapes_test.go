@@ -28,19 +28,19 @@ func TestStops(t *testing.T) {
 	}
 	for want, reasons := range cases {
 		for _, reason := range reasons {
-			a := answer(t, agenttest.Stream(textEvent("half"), finish(reason), finish("stop"), "[DONE]"))
+			a := answerOf(t, agenttest.Stream(textEvent("half"), finishEvent(reason), finishEvent("stop"), "[DONE]"))
 			if a.Stop != want || len(a.Blocks) != 1 || a.Blocks[0].Text != "half" {
 				t.Errorf("%s: answer %+v, want the stop %q", reason, a, want)
 			}
 		}
 	}
-	_, err := ask(t, model(t, agenttest.New(agenttest.Always(agenttest.Stream(finish("model_context_window_exceeded"), "[DONE]")))), hello())
-	if e := faultOf(t, err); e.Fault != llm.Overflow {
+	_, err := askOnce(t, scriptedModel(t, agenttest.New(agenttest.Always(agenttest.Stream(finishEvent("model_context_window_exceeded"), "[DONE]")))), helloRequest())
+	if e := wantFault(t, err); e.Fault != llm.Overflow {
 		t.Errorf("a full window and no answer: %v", err)
 	}
 }
 
-func whole(said string) string {
+func wholeMessageEvent(said string) string {
 	return fmt.Sprintf(`{"choices":[{"index":0,"delta":{},"message":{"role":"assistant","content":%q},"finish_reason":null}]}`, said)
 }
 
@@ -55,17 +55,17 @@ func TestMessagesBesideDeltas(t *testing.T) {
 		uses   []string
 	}{
 		"Perplexity":                   {[]string{both("The", "The", "null"), both(" sky", "The sky", "null"), both("", "The sky", `"stop"`)}, "The sky", nil},
-		"all of it at the end":         {[]string{textEvent("The "), textEvent("sky"), whole("The sky"), finish("stop")}, "The sky", nil},
-		"nothing but messages":         {[]string{whole("The sky"), finish("stop")}, "The sky", nil},
-		"messages that grow":           {[]string{whole("The"), whole("The sky"), whole("The sky"), finish("stop")}, "The sky", nil},
-		"messages in pieces":           {[]string{whole("The"), whole(" sky"), finish("stop")}, "The sky", nil},
+		"all of it at the end":         {[]string{textEvent("The "), textEvent("sky"), wholeMessageEvent("The sky"), finishEvent("stop")}, "The sky", nil},
+		"nothing but messages":         {[]string{wholeMessageEvent("The sky"), finishEvent("stop")}, "The sky", nil},
+		"messages that grow":           {[]string{wholeMessageEvent("The"), wholeMessageEvent("The sky"), wholeMessageEvent("The sky"), finishEvent("stop")}, "The sky", nil},
+		"messages in pieces":           {[]string{wholeMessageEvent("The"), wholeMessageEvent(" sky"), finishEvent("stop")}, "The sky", nil},
 		"calls only in the message":    {[]string{textEvent("hm"), `{"choices":[{"index":0,"delta":{},"message":{"content":"hm",` + use + `},"finish_reason":"tool_calls"}]}`}, "hm", []string{"x {} a"}},
 		"calls in both":                {[]string{`{"choices":[{"index":0,"delta":{` + use + `},"message":{"content":"",` + use + `},"finish_reason":"tool_calls"}]}`}, "", []string{"x {} a"}},
-		"thinking in both, and beside": {[]string{`{"choices":[{"index":0,"delta":{"reasoning_content":"hm"},"message":{"reasoning_content":"hm"}}]}`, textEvent("The sky"), finish("stop")}, "hmThe sky", nil},
+		"thinking in both, and beside": {[]string{`{"choices":[{"index":0,"delta":{"reasoning_content":"hm"},"message":{"reasoning_content":"hm"}}]}`, textEvent("The sky"), finishEvent("stop")}, "hmThe sky", nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			a := answer(t, agenttest.Stream(append(tc.events, "[DONE]")...))
+			a := answerOf(t, agenttest.Stream(append(tc.events, "[DONE]")...))
 			var got strings.Builder
 			for _, b := range a.Blocks {
 				got.WriteString(b.Text)
@@ -130,12 +130,12 @@ func TestThinkingInTheText(t *testing.T) {
 				events = append(events, textEvent(p))
 				of = append(of, piece(textDelta, "msg_1", 0, p))
 			}
-			wantThought(t, "chat completions", agenttest.Stream(append(events, finish("stop"), "[DONE]")...), tc.said, n, tc.thought, tc.text)
-			ended := completed(`{"id":"msg_1","type":"message","content":[{"type":"output_text","text":` + quoted(tc.said) + `}]}`)
-			wantThought(t, "responses", agenttest.Raw(named(append(of, ended)...)), tc.said, n, tc.thought, tc.text, overResponses)
+			wantThought(t, "chat completions", agenttest.Stream(append(events, finishEvent("stop"), "[DONE]")...), tc.said, n, tc.thought, tc.text)
+			ended := completedEvent(`{"id":"msg_1","type":"message","content":[{"type":"output_text","text":` + quoted(tc.said) + `}]}`)
+			wantThought(t, "responses", agenttest.Raw(namedEvents(append(of, ended)...)), tc.said, n, tc.thought, tc.text, useResponses)
 		}
 	}
-	a := answer(t, agenttest.Raw(`{"choices":[{"message":{"content":"<think>Hm.</think>The sky."},"finish_reason":"stop"}]}`))
+	a := answerOf(t, agenttest.Raw(`{"choices":[{"message":{"content":"<think>Hm.</think>The sky."},"finish_reason":"stop"}]}`))
 	if len(a.Blocks) != 2 || a.Blocks[0].Kind != llm.BlockThinking || a.Blocks[1].Text != "The sky." {
 		t.Errorf("in an answer that is no stream: %+v", a.Blocks)
 	}
@@ -157,12 +157,13 @@ func quoted(text string) string {
 	return string(raw)
 }
 
-// wantThought asks three times, as a model learns from its first two answers, and looks at what was thought and said.
+// wantThought asks three times, because a model's first two answers teach its habit, and checks the thinking and the
+// text.
 func wantThought(t *testing.T, protocol string, r agenttest.Response, whole string, n int, thought, text string, change ...func(*openai.Config)) {
 	t.Helper()
-	m := model(t, agenttest.New(agenttest.Always(r)), change...)
+	m := scriptedModel(t, agenttest.New(agenttest.Always(r)), change...)
 	for time := range 3 {
-		a, err := ask(t, m, hello())
+		a, err := askOnce(t, m, helloRequest())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -174,21 +175,21 @@ func wantThought(t *testing.T, protocol string, r agenttest.Response, whole stri
 				got += b.Text
 			}
 		}
-		// White space before a thinking is not kept where it is known to be one.
+		// White space before thinking is dropped once the model is known to begin with thinking.
 		if strings.TrimLeft(gotThought, "\n") != strings.TrimLeft(thought, "\n") || got != text || len(a.Blocks) > 2 || a.Stop != llm.StopWhole {
 			t.Errorf("%s, %q in pieces of %d, time %d: thought %q, said %q (%s); want %q, %q", protocol, whole, n, time+1, gotThought, got, a.Stop, thought, text)
 		}
 	}
 }
 
-// A model that was found to begin with thinking that no tag begins is not shown thinking as if it
-// spoke; where it does speak at once, that comes again as what it says.
+// Once a model is known to begin with thinking without an opening tag, its first words are not shown as text. If it
+// answers at once, they are emitted again as text.
 func TestThinkingWithoutItsBeginningIsLearned(t *testing.T) {
-	bare := agenttest.Stream(textEvent("Let me "), textEvent("see.</think>The "), textEvent("sky."), finish("stop"), "[DONE]")
-	plain := agenttest.Stream(textEvent("The "), textEvent("sea."), finish("stop"), "[DONE]")
-	called := agenttest.Stream(textEvent("I shall look."), callEvent(aCall), finish("tool_calls"), "[DONE]")
-	apart := agenttest.Stream(`{"choices":[{"delta":{"reasoning_content":"Hm."}}]}`, textEvent("The sun."), finish("stop"), "[DONE]")
-	m := model(t, agenttest.New(agenttest.Sequence(bare, plain, bare, bare, bare, called, apart, plain, plain)))
+	bare := agenttest.Stream(textEvent("Let me "), textEvent("see.</think>The "), textEvent("sky."), finishEvent("stop"), "[DONE]")
+	plain := agenttest.Stream(textEvent("The "), textEvent("sea."), finishEvent("stop"), "[DONE]")
+	called := agenttest.Stream(textEvent("I shall look."), callEvent(callJSON), finishEvent("tool_calls"), "[DONE]")
+	apart := agenttest.Stream(`{"choices":[{"delta":{"reasoning_content":"Hm."}}]}`, textEvent("The sun."), finishEvent("stop"), "[DONE]")
+	m := scriptedModel(t, agenttest.New(agenttest.Sequence(bare, plain, bare, bare, bare, called, apart, plain, plain)))
 	for i, want := range []string{
 		"text Let me |text see.|void|thinking Let me see.|text The |text sky.",
 		"text The |text sea.",
@@ -201,7 +202,7 @@ func TestThinkingWithoutItsBeginningIsLearned(t *testing.T) {
 		"text The |text sea.",
 	} {
 		var got []string
-		a, err := m.Generate(t.Context(), hello(), func(d llm.Delta) {
+		a, err := m.Generate(t.Context(), helloRequest(), func(d llm.Delta) {
 			if d.Void {
 				got = append(got, "void")
 			} else {
@@ -220,10 +221,10 @@ func TestThinkingWithoutItsBeginningIsLearned(t *testing.T) {
 	}
 }
 
-// A call of a tool that its server has sent as a text is lost, and asked for again.
+// A tool call that its server has sent as text is lost, and the model is asked again.
 func TestACallInAChannelIsLost(t *testing.T) {
 	raw := `<|channel|>analysis<|message|>I look.<|end|><|start|>assistant<|channel|>commentary to=functions.x <|constrain|>json<|message|>{\"n\":1}<|call|>`
-	a := answer(t, agenttest.Stream(`{"choices":[{"delta":{"content":"`+raw+`"}}]}`, finish("stop"), "[DONE]"))
+	a := answerOf(t, agenttest.Stream(`{"choices":[{"delta":{"content":"`+raw+`"}}]}`, finishEvent("stop"), "[DONE]"))
 	if a.Stop != llm.StopLost || len(a.Blocks) != 1 || a.Blocks[0].Kind != llm.BlockThinking {
 		t.Errorf("answer %+v", a)
 	}
@@ -231,7 +232,7 @@ func TestACallInAChannelIsLost(t *testing.T) {
 
 func TestReasoningThatIsCountedApart(t *testing.T) {
 	usage := func(u string) []string {
-		return []string{textEvent("hi"), finish("stop"), `{"choices":[],"usage":` + u + `}`, "[DONE]"}
+		return []string{textEvent("hi"), finishEvent("stop"), `{"choices":[],"usage":` + u + `}`, "[DONE]"}
 	}
 	cases := map[string]struct {
 		usage string
@@ -245,7 +246,7 @@ func TestReasoningThatIsCountedApart(t *testing.T) {
 		"a sum too small": {`{"prompt_tokens":10,"completion_tokens":25,"total_tokens":3}`, 25},
 	}
 	for name, tc := range cases {
-		if a := answer(t, agenttest.Stream(usage(tc.usage)...)); a.Usage.Output != tc.want || a.Usage.Input != 10 {
+		if a := answerOf(t, agenttest.Stream(usage(tc.usage)...)); a.Usage.Output != tc.want || a.Usage.Input != 10 {
 			t.Errorf("%s: usage %+v, want %d", name, a.Usage, tc.want)
 		}
 	}
@@ -267,18 +268,18 @@ func TestCallsThatAreHardToTellApart(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			wantUses(t, answer(t, agenttest.Stream(append(tc.events, finish("tool_calls"), "[DONE]")...)), tc.want...)
+			wantUses(t, answerOf(t, agenttest.Stream(append(tc.events, finishEvent("tool_calls"), "[DONE]")...)), tc.want...)
 		})
 	}
 }
 
-// A block that watchers have seen end does not go on under its number.
+// A block that watchers have seen end does not continue under its number.
 func TestNoBlockIsBegunTwice(t *testing.T) {
 	think := `{"choices":[{"delta":{"reasoning_content":"hm "}}]}`
-	s := agenttest.New(agenttest.Always(agenttest.Stream(think, textEvent("one "), think, textEvent("two"), callEvent(aCall), textEvent("\n"), textEvent("three"),
-		callEvent(`{"index":1,"id":"b","function":{"name":"y","arguments":"{}"}}`), think, finish("tool_calls"), "[DONE]")))
+	s := agenttest.New(agenttest.Always(agenttest.Stream(think, textEvent("one "), think, textEvent("two"), callEvent(callJSON), textEvent("\n"), textEvent("three"),
+		callEvent(`{"index":1,"id":"b","function":{"name":"y","arguments":"{}"}}`), think, finishEvent("tool_calls"), "[DONE]")))
 	last, left := -1, map[int]bool{}
-	a, err := model(t, s).Generate(t.Context(), hello(), func(d llm.Delta) {
+	a, err := scriptedModel(t, s).Generate(t.Context(), helloRequest(), func(d llm.Delta) {
 		if d.Block != last {
 			left[last] = true
 			if left[d.Block] {
@@ -299,8 +300,8 @@ func TestNoBlockIsBegunTwice(t *testing.T) {
 	}
 }
 
-// endless plays an event for ever, or at least for longer than anybody listens.
-func endless(event string) http.Handler {
+// endlessStream repeats an event forever, or at least for longer than any client reads.
+func endlessStream(event string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		line := []byte(strings.Repeat("data: "+event+"\n\n", 1+(64<<10)/len(event)))
 		for range 1 << 20 {
@@ -336,9 +337,9 @@ func TestAHostileStreamIsBounded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			_, err := ask(t, modelOver(t, endless(tc.event)), hello())
+			_, err := askOnce(t, modelAtHandler(t, endlessStream(tc.event)), helloRequest())
 			runtime.ReadMemStats(&after)
-			if e := faultOf(t, err); e.Fault != llm.Busy || !strings.Contains(err.Error(), tc.want) {
+			if e := wantFault(t, err); e.Fault != llm.Busy || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error %v, want %q", err, tc.want)
 			}
 			if grown := int64(after.HeapSys) - int64(before.HeapSys); grown > 256<<20 {
@@ -348,15 +349,15 @@ func TestAHostileStreamIsBounded(t *testing.T) {
 	}
 }
 
-// A character of two halves may be cut between two events, in what is said, thought and asked of
-// tools, in either protocol. A half that stays alone becomes a replacement character.
+// A character of two UTF-16 halves may be cut between two events, in text, thinking and arguments, in either protocol.
+// A single half becomes a replacement character.
 func TestACharacterCutBetweenEvents(t *testing.T) {
 	event := func(delta string) string { return `{"choices":[{"index":0,"delta":{` + delta + `}}]}` }
-	a := answer(t, agenttest.Stream(
+	a := answerOf(t, agenttest.Stream(
 		event(`"reasoning_content":"hm \ud83e"`), event(`"reasoning_content":"\uDD9C"`),
 		event(`"content":"a \uD83E"`), event(`"content":"\udd9c b 🦜 \\ud83e"`), event(`"content":""`), event(`"content":"\ud83e\udd9c\ud83e"`), event(`"content":"c\udd9c d\ud83e"`),
 		callEvent(`{"index":0,"id":"a","function":{"name":"x","arguments":"{\"p\":\"\ud83e"}}`), callEvent(`{"index":0,"function":{"arguments":"\udd9c\"}"}}`),
-		finish("tool_calls"), "[DONE]"))
+		finishEvent("tool_calls"), "[DONE]"))
 	// The half at the end of the text is alone: the call follows.
 	if got := a.Blocks[0].Text; got != "hm 🦜" {
 		t.Errorf("thought %q", got)
@@ -376,11 +377,11 @@ func TestACharacterCutBetweenEvents(t *testing.T) {
 	args := func(delta string) string {
 		return `{"type":"response.function_call_arguments.delta","item_id":"fc_1","output_index":1,"delta":"` + delta + `"}`
 	}
-	r := agenttest.Raw(named(
+	r := agenttest.Raw(namedEvents(
 		`{"type":"response.reasoning_summary_text.delta","item_id":"rs_1","output_index":2,"delta":"hm \ud83e"}`, `{"type":"response.reasoning_summary_text.delta","item_id":"rs_1","output_index":2,"delta":"\udd9c"}`,
-		text(`a \ud83e`), text(`\udd9c b`), done(0, `{"id":"msg_1","type":"message","content":[{"type":"output_text","text":"a 🦜 b"}]}`),
-		begun(1, `{"id":"fc_1","type":"function_call","call_id":"a","name":"x","arguments":""}`), args(`{\"p\":\"\ud83e`), args(`\udd9c\"}`), completed("")))
-	a, err := ask(t, model(t, agenttest.New(agenttest.Always(r)), overResponses), hello())
+		text(`a \ud83e`), text(`\udd9c b`), itemDoneEvent(0, `{"id":"msg_1","type":"message","content":[{"type":"output_text","text":"a 🦜 b"}]}`),
+		itemAddedEvent(1, `{"id":"fc_1","type":"function_call","call_id":"a","name":"x","arguments":""}`), args(`{\"p\":\"\ud83e`), args(`\udd9c\"}`), completedEvent("")))
+	a, err := askOnce(t, scriptedModel(t, agenttest.New(agenttest.Always(r)), useResponses), helloRequest())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -390,7 +391,7 @@ func TestACharacterCutBetweenEvents(t *testing.T) {
 	wantUses(t, a, `x {"p":"🦜"} a`)
 }
 
-// The texts of pieces are read as JSON has them, and what follows a whole answer does not spoil it.
+// The texts of pieces may be any form of JSON, and data after a complete answer doesn't damage it.
 func TestPiecesInEveryForm(t *testing.T) {
 	var said []string
 	for _, text := range []string{`plain`, `with \"quotes\" and \\ and \n`, `ü 🦜`, `\u00fc \ud83e\udd9c`, ``, "cut \xff", `long ` + strings.Repeat("x", 5000)} {
@@ -399,7 +400,7 @@ func TestPiecesInEveryForm(t *testing.T) {
 	said = append(said, `{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`, `{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":9}}`)
 	want := "plainwith \"quotes\" and \\ and \nü 🦜ü 🦜cut \uFFFDlong " + strings.Repeat("x", 5000)
 	for name, end := range map[string][]string{"[DONE]": {"[DONE]"}, "nothing": nil, "garbage": {`{"choices":[{`}} {
-		a := answer(t, agenttest.Stream(append(slices.Clone(said), end...)...))
+		a := answerOf(t, agenttest.Stream(append(slices.Clone(said), end...)...))
 		if got := a.Blocks[0].Text; got != want || a.Stop != llm.StopWhole || a.Usage.Output != 9 {
 			t.Errorf("%s: %q, %v, %+v", name, got, a.Stop, a.Usage)
 		}

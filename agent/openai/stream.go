@@ -16,8 +16,8 @@ import (
 // drainWait is how long to wait for the end of the stream once the answer is complete.
 const drainWait = 50 * time.Millisecond
 
-// ask sends one request, and reads the answer. It calls emit for each piece of the answer. Along with an error,
-// it returns what read returns.
+// ask sends one request, and reads the answer. It calls emit for each piece of the answer. Along with an error, it
+// returns the same as read.
 func (x *exchange) ask(ctx context.Context, emit func(llm.Delta)) (*llm.Answer, error) {
 	w := newStallTimer(ctx, x.server.cfg.FirstToken)
 	defer w.end()
@@ -37,13 +37,13 @@ func (x *exchange) read(stream eventStream, w *stallTimer, emit func(llm.Delta))
 	for !a.isOver() {
 		raw, err := stream.RecvRaw()
 		if err != nil {
-			if !a.isWhole(x.events.done) {
+			if !a.isWhole(x.events.sawDone) {
 				return a.void(x.size), w.causeOf(err)
 			}
 			break
 		}
 		if err := a.add(raw); err != nil {
-			if a.isWhole(x.events.done) && !json.Valid(raw) {
+			if a.isWhole(x.events.sawDone) && !json.Valid(raw) {
 				break // anything may follow an answer
 			}
 			return a.void(x.size), err

@@ -6,8 +6,8 @@ package openai
 // insists on one there.
 const textBridge = "(I have read the results.)"
 
-// textTheseToolsLack is added to the instructions of a model that doesn't get the named tools.
-func textTheseToolsLack(names string) string {
+// textMissingTools is added to the instructions of a model that doesn't get the named tools.
+func textMissingTools(names string) string {
 	return "\n\nThe server of this model does not take these tools, so you do not have them now: " + names +
 		". Where one of them is needed, say so, and that whoever runs the bot finds the reason with `parley doctor`."
 }

@@ -17,7 +17,7 @@ func (r *refusal) toolPlaces() []int {
 	return places
 }
 
-// placesInMessage returns the positions of tools that a refusal's message states, if it is about how tools are
+// placesInMessage returns the positions of tools that a refusal's message states, if the message is about how tools are
 // declared. It also returns the form of the first.
 func (r *refusal) placesInMessage() ([]int, string) {
 	if r.status != http.StatusBadRequest && r.status != http.StatusUnprocessableEntity ||

@@ -15,13 +15,12 @@ import (
 	"parley/agent/openai"
 )
 
-// A wire is a transport in memory, so that minutes pass at once: it plays a
-// response and then leaves it open.
-type wire agenttest.Response
+// A wireTransport is a transport in memory, for tests with simulated time: it plays a response and then leaves it open.
+type wireTransport agenttest.Response
 
 // RoundTrip begins the response.
-func (w wire) RoundTrip(r *http.Request) (*http.Response, error) {
-	wait(r.Context(), w.Delay)
+func (w wireTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	sleep(r.Context(), w.Delay)
 	if err := r.Context().Err(); err != nil {
 		return nil, err
 	}
@@ -33,14 +32,14 @@ type openBody struct {
 	parts []agenttest.Part
 }
 
-// Read gives the parts at their time, and then nothing more.
+// Read returns the parts at their time, and then blocks.
 func (b *openBody) Read(p []byte) (int, error) {
 	if len(b.parts) == 0 {
 		<-b.ctx.Done()
 		return 0, b.ctx.Err()
 	}
 	part := b.parts[0]
-	wait(b.ctx, part.Delay)
+	sleep(b.ctx, part.Delay)
 	if err := b.ctx.Err(); err != nil {
 		return 0, err
 	}
@@ -54,15 +53,15 @@ func (b *openBody) Read(p []byte) (int, error) {
 // Close does nothing.
 func (b *openBody) Close() error { return nil }
 
-func wait(ctx context.Context, d time.Duration) {
+func sleep(ctx context.Context, d time.Duration) {
 	select {
 	case <-time.After(d):
 	case <-ctx.Done():
 	}
 }
 
-// every plays a text again and again.
-func every(d time.Duration, text string, n int) []agenttest.Part {
+// repeatEvery returns a text n times, with a pause before each.
+func repeatEvery(d time.Duration, text string, n int) []agenttest.Part {
 	var parts []agenttest.Part
 	for range n {
 		parts = append(parts, agenttest.Part{Delay: d, Bytes: text})
@@ -71,7 +70,7 @@ func every(d time.Duration, text string, n int) []agenttest.Part {
 }
 
 func TestWaits(t *testing.T) {
-	const comment, token = ": still here\n\n", "data: " + half + "\n\n"
+	const comment, token = ": still here\n\n", "data: " + halfDelta + "\n\n"
 	const ended = "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n"
 	one := agenttest.Part{Bytes: token}
 	cases := map[string]struct {
@@ -82,28 +81,28 @@ func TestWaits(t *testing.T) {
 		"no status":              {agenttest.Response{Delay: time.Hour}, 120 * time.Second, ""},
 		"no first token":         {agenttest.Response{Delay: 119 * time.Second}, 120 * time.Second, ""},
 		"silence in between":     {agenttest.Response{Parts: []agenttest.Part{{Delay: 119 * time.Second, Bytes: token}}}, 179 * time.Second, ""},
-		"only remarks at first":  {agenttest.Response{Parts: every(10*time.Second, comment, 1000)}, 480 * time.Second, ""},
-		"only remarks later":     {agenttest.Response{Parts: append([]agenttest.Part{one}, every(10*time.Second, comment, 1000)...)}, 240 * time.Second, ""},
-		"remarks, then silence":  {agenttest.Response{Parts: append([]agenttest.Part{one}, every(10*time.Second, comment, 3)...)}, 90 * time.Second, ""},
-		"remarks, then tokens":   {agenttest.Response{Parts: append(every(100*time.Second, comment, 4), one, agenttest.Part{Bytes: "data: [DONE]\n\n"})}, 400*time.Second + 50*time.Millisecond, "half"},
-		"slow but steady":        {agenttest.Response{Parts: append(every(59*time.Second, token, 20), agenttest.Part{Bytes: ended + "data: [DONE]\n\n"})}, 20*59*time.Second + 50*time.Millisecond, strings.Repeat("half", 20)},
+		"only remarks at first":  {agenttest.Response{Parts: repeatEvery(10*time.Second, comment, 1000)}, 480 * time.Second, ""},
+		"only remarks later":     {agenttest.Response{Parts: append([]agenttest.Part{one}, repeatEvery(10*time.Second, comment, 1000)...)}, 240 * time.Second, ""},
+		"remarks, then silence":  {agenttest.Response{Parts: append([]agenttest.Part{one}, repeatEvery(10*time.Second, comment, 3)...)}, 90 * time.Second, ""},
+		"remarks, then tokens":   {agenttest.Response{Parts: append(repeatEvery(100*time.Second, comment, 4), one, agenttest.Part{Bytes: "data: [DONE]\n\n"})}, 400*time.Second + 50*time.Millisecond, "half"},
+		"slow but steady":        {agenttest.Response{Parts: append(repeatEvery(59*time.Second, token, 20), agenttest.Part{Bytes: ended + "data: [DONE]\n\n"})}, 20*59*time.Second + 50*time.Millisecond, strings.Repeat("half", 20)},
 		"ended without the end":  {agenttest.Response{Parts: []agenttest.Part{one, {Bytes: ended}}}, 5 * time.Second, "half"},
 		"ended, but not closed":  {agenttest.Response{Parts: []agenttest.Part{one, {Bytes: "data: [DONE]\n\n"}}}, 50 * time.Millisecond, "half"},
-		"ended, remarks go on":   {agenttest.Response{Parts: append([]agenttest.Part{{Bytes: token + ended}}, every(time.Second, comment, 1000)...)}, 20 * time.Second, "half"},
+		"ended, remarks go on":   {agenttest.Response{Parts: append([]agenttest.Part{{Bytes: token + ended}}, repeatEvery(time.Second, comment, 1000)...)}, 20 * time.Second, "half"},
 		"ended, then the usage":  {agenttest.Response{Parts: []agenttest.Part{{Bytes: token + ended}, {Delay: 4 * time.Second, Bytes: "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":1}}\n\ndata: [DONE]\n\n"}}}, 4050 * time.Millisecond, "half"},
 		"an error, and no close": {agenttest.Response{Parts: []agenttest.Part{one, {Delay: time.Second, Bytes: "data: {\"error\":\"x\"}\n\n"}}}, time.Second, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m := wired(t, tc.wire)
+				m := modelOverWire(t, tc.wire)
 				began := time.Now()
-				a, err := ask(t, m, hello())
+				a, err := askOnce(t, m, helloRequest())
 				if took := time.Since(began); took != tc.after {
 					t.Errorf("took %v, want %v", took, tc.after)
 				}
 				switch {
-				case tc.text == "" && faultOf(t, err).Fault != llm.Busy:
+				case tc.text == "" && wantFault(t, err).Fault != llm.Busy:
 					t.Errorf("error %v, want busy", err)
 				case tc.text != "" && (err != nil || a.Blocks[0].Text != tc.text):
 					t.Errorf("answer %+v, %v", a, err)
@@ -113,30 +112,30 @@ func TestWaits(t *testing.T) {
 	}
 }
 
-// A server of the operator's own may have to load the model first.
-func TestAModelOfOnesOwnMayTakeLongToLoad(t *testing.T) {
+// A local server may have to load the model first.
+func TestALocalModelMayTakeLongToLoad(t *testing.T) {
 	for loading, want := range map[time.Duration]string{9 * time.Minute: "half", 11 * time.Minute: ""} {
 		synctest.Test(t, func(t *testing.T) {
-			r := agenttest.Response{Delay: loading, Parts: []agenttest.Part{{Bytes: "data: " + half + "\n\ndata: [DONE]\n\n"}}}
-			m, err := openai.New(openai.Config{BaseURL: "http://192.168.1.20:11434/v1", Name: "m", Transport: wire(r)})
+			r := agenttest.Response{Delay: loading, Parts: []agenttest.Part{{Bytes: "data: " + halfDelta + "\n\ndata: [DONE]\n\n"}}}
+			m, err := openai.New(openai.Config{BaseURL: "http://192.168.1.20:11434/v1", Name: "m", Transport: wireTransport(r)})
 			if err != nil {
 				t.Fatal(err)
 			}
 			began := time.Now()
-			a, err := ask(t, m, hello())
+			a, err := askOnce(t, m, helloRequest())
 			switch {
 			case want != "" && (err != nil || a.Blocks[0].Text != want):
 				t.Errorf("after %v: %+v, %v", loading, a, err)
-			case want == "" && (faultOf(t, err).Fault != llm.Busy || time.Since(began) != 10*time.Minute):
+			case want == "" && (wantFault(t, err).Fault != llm.Busy || time.Since(began) != 10*time.Minute):
 				t.Errorf("gave up after %v: %v", time.Since(began), err)
 			}
 		})
 	}
 }
 
-func wired(t *testing.T, r agenttest.Response) *openai.Model {
+func modelOverWire(t *testing.T, r agenttest.Response) *openai.Model {
 	t.Helper()
-	m, err := openai.New(openai.Config{BaseURL: "http://models.example.com", Name: "m", Transport: wire(r)})
+	m, err := openai.New(openai.Config{BaseURL: "http://models.example.com", Name: "m", Transport: wireTransport(r)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,12 +145,12 @@ func wired(t *testing.T, r agenttest.Response) *openai.Model {
 func TestEndsWithItsContext(t *testing.T) {
 	for name, r := range map[string]agenttest.Response{
 		"before": {Delay: time.Hour},
-		"within": {Parts: []agenttest.Part{{Bytes: "data: " + half + "\n\n"}}},
+		"within": {Parts: []agenttest.Part{{Bytes: "data: " + halfDelta + "\n\n"}}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 			defer cancel()
-			_, err := wired(t, r).Generate(ctx, hello(), func(llm.Delta) {})
+			_, err := modelOverWire(t, r).Generate(ctx, helloRequest(), func(llm.Delta) {})
 			if _, fault := errors.AsType[*llm.Error](err); fault || !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("%s: error %v, want the context's own", name, err)
 			}

@@ -36,16 +36,16 @@ func (d Backend) Add(ctx context.Context, call tools.Call, w scheduletools.Reque
 		return e, err
 	}
 	c := d.Scheduler
-	at, err := bus.ParseAddress(call.At)
+	at, err := bus.ParseAddress(call.Address)
 	if err != nil {
 		return scheduletools.Entry{}, err
 	}
-	if _, err := c.admit(ctx, bus.Person{ID: call.Person, Name: call.Called}, at); err != nil {
-		return scheduletools.Entry{}, d.explain(err, call)
+	if _, err := c.admit(ctx, bus.Person{ID: call.Person, Name: call.PersonName}, at); err != nil {
+		return scheduletools.Entry{}, d.explainError(err, call)
 	}
 	zone, err := c.zoneOf(ctx, call.Session, call.Person, w.Zone)
 	if err != nil {
-		return scheduletools.Entry{}, d.explain(err, call)
+		return scheduletools.Entry{}, d.explainError(err, call)
 	}
 	if w.Zone != "" { // the person has said which zone they are in
 		if err := c.Table.SetZone(ctx, call.Session, zone.String()); err != nil {
@@ -53,16 +53,16 @@ func (d Backend) Add(ctx context.Context, call tools.Call, w scheduletools.Reque
 		}
 	}
 	s, err := c.keep(ctx, schedules.Schedule{
-		ID: scheduleIDFor(call), Session: call.Session, Person: call.Person, PersonName: call.Called, Address: call.At, When: w.When, Text: w.Text,
+		ID: scheduleIDFor(call), Session: call.Session, Person: call.Person, PersonName: call.PersonName, Address: call.Address, When: w.When, Text: w.Text,
 	}, zone)
 	if err != nil {
-		return scheduletools.Entry{}, d.explain(err, call)
+		return scheduletools.Entry{}, d.explainError(err, call)
 	}
 	return entry(s, call), nil
 }
 
-// explain rewords an error that the model can do something about, so that it says what to do.
-func (d Backend) explain(err error, call tools.Call) error {
+// explainError rewords an error that the model can do something about, so that it says what to do.
+func (d Backend) explainError(err error, call tools.Call) error {
 	if invalid, ok := errors.AsType[*schedules.InvalidError](err); ok {
 		return tools.Errorf(tools.InvalidArgs, "%v", invalid)
 	}
@@ -72,7 +72,7 @@ func (d Backend) explain(err error, call tools.Call) error {
 	case errors.Is(err, schedules.ErrNotAdmitted):
 		return tools.Errorf(tools.PermissionDenied, "Something can be scheduled only for people who may talk to me here, and %s may not right now.", call.Person)
 	case errors.Is(err, schedules.ErrTooMany):
-		return tools.Errorf(tools.PermissionDenied, "This person has %d schedules, here and in other chats, which is the most that one may have. One has to be canceled first.", d.Scheduler.Limits().MostPerPerson)
+		return tools.Errorf(tools.PermissionDenied, "This person has %d schedules, here and in other chats, which is the most that one may have. One has to be canceled first.", d.Scheduler.Limits().MaxPerPerson)
 	}
 	return err
 }

@@ -109,11 +109,11 @@ func (c *Scheduler) keep(ctx context.Context, s schedules.Schedule, zone *time.L
 		return schedules.Schedule{}, err
 	}
 	limits := c.Limits()
-	s, err := s.Plan(s.When, zone, time.Now(), limits.LeastBetween)
+	s, err := s.Plan(s.When, zone, time.Now(), limits.MinInterval)
 	if err != nil {
 		return schedules.Schedule{}, err
 	}
-	if s, err = c.Table.Add(ctx, s, limits.MostPerPerson); err != nil {
+	if s, err = c.Table.Add(ctx, s, limits.MaxPerPerson); err != nil {
 		return schedules.Schedule{}, err
 	}
 	c.Point("schedule:added")
@@ -138,7 +138,7 @@ func (c *Scheduler) Change(ctx context.Context, id string, to schedules.Change) 
 		if err != nil {
 			return schedules.Schedule{}, err
 		}
-		now, err := was.Changed(to, time.Now(), c.Limits().LeastBetween)
+		now, err := was.Changed(to, time.Now(), c.Limits().MinInterval)
 		if err != nil {
 			return schedules.Schedule{}, err
 		}
@@ -178,7 +178,7 @@ func (c *Scheduler) Say(ctx context.Context, id, run string) (message string, s 
 		return "", s, err
 	}
 	c.Log.Info("a schedule is said because somebody asks for it", slog.String("schedule", s.ID), slog.String("session", s.Session), slog.String("message", message))
-	c.Fired(Asked, 1)
+	c.Fired(RanOnRequest, 1)
 	return message, s, nil
 }
 

@@ -12,10 +12,10 @@ import (
 	kept "parley/sessions/schedules"
 )
 
-// What a schedule is changed to holds for its next slot, and nothing is said while it is paused, whoever
-// dies as it is changed.
-func TestAChangedScheduleIsSaidAsItIs(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
+// A change of a schedule applies to its next slot, and nothing is sent while it is paused, wherever a process dies
+// during the change.
+func TestAChangedScheduleUsesItsNewText(t *testing.T) {
+	runOnHome(t, func(t *testing.T, s *testHome) {
 		id := s.add("one", "every 10m")
 		stop, goOn, when, text := true, false, "every 20m", "look at the mail"
 		change := func(to kept.Change) {
@@ -28,37 +28,37 @@ func TestAChangedScheduleIsSaidAsItIs(t *testing.T) {
 		s.diesAt = "schedule:changed"
 		change(kept.Change{Paused: &stop})
 		s.serve(2, 35*time.Minute)
-		if got, _ := s.said(bus.InboundTopic); len(got) > 0 {
+		if got, _ := s.takeMessages(bus.InboundTopic); len(got) > 0 {
 			t.Errorf("while it is paused, said are %q", got)
 		}
 		changed := time.Now()
 		s.diesAt = "schedule:changed"
 		change(kept.Change{When: &when, Text: &text})
 		s.serve(2, 25*time.Minute)
-		if got, _ := s.said(bus.InboundTopic); len(got) > 0 {
+		if got, _ := s.takeMessages(bus.InboundTopic); len(got) > 0 {
 			t.Errorf("a change lets it go on: %q", got)
 		}
 		s.diesAt = "schedule:changed"
 		change(kept.Change{Paused: &goOn})
 		s.serve(2, 20*time.Minute)
-		got, texts := s.said(bus.InboundTopic)
-		if !slices.Equal(got, slots(id, changed, 40*time.Minute)) || !slices.Equal(texts, []string{text}) {
+		got, texts := s.takeMessages(bus.InboundTopic)
+		if !slices.Equal(got, slotIDs(id, changed, 40*time.Minute)) || !slices.Equal(texts, []string{text}) {
 			t.Errorf("said are %q %q", got, texts)
 		}
-		if told := s.told(); len(told) > 0 || s.fired["missed"] > 0 {
+		if told := s.personMessages(); len(told) > 0 || s.fired["missed"] > 0 {
 			t.Errorf("a pause is told as missed: %q", told)
 		}
 	})
 }
 
-// A text that is changed just before a slot begins is what is said in it.
+// If a text is changed just before a slot begins, the slot sends the new text.
 func TestAChangeJustBeforeASlotHolds(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
+	runOnHome(t, func(t *testing.T, s *testHome) {
 		began, text := time.Now(), "look at the mail"
 		id := s.add("one", "every 10m")
 		var once sync.Once
 		s.between = func(point string) {
-			if point == "schedule:begin" { // who fires has read the schedule already
+			if point == "schedule:begin" { // the process that fires has read the schedule already
 				once.Do(func() {
 					if _, err := s.scheduler().Change(t.Context(), id, kept.Change{Text: &text}); err != nil {
 						t.Error(err)
@@ -67,16 +67,16 @@ func TestAChangeJustBeforeASlotHolds(t *testing.T) {
 			}
 		}
 		s.serve(2, 11*time.Minute)
-		got, texts := s.said(bus.InboundTopic)
-		if !slices.Equal(got, slots(id, began, 10*time.Minute)) || !slices.Equal(texts, []string{text}) {
+		got, texts := s.takeMessages(bus.InboundTopic)
+		if !slices.Equal(got, slotIDs(id, began, 10*time.Minute)) || !slices.Equal(texts, []string{text}) {
 			t.Errorf("said are %q %q", got, texts)
 		}
 	})
 }
 
-// Of two who change different things at the same time, both get what they want.
-func TestTwoChangeASchedule(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
+// If two people change different fields at the same time, both changes are made.
+func TestTwoConcurrentChanges(t *testing.T) {
+	runOnHome(t, func(t *testing.T, s *testHome) {
 		id := s.add("one", "every 10m")
 		text, when := "look at the mail", "every 20m"
 		var all sync.WaitGroup
@@ -98,19 +98,19 @@ func TestTwoChangeASchedule(t *testing.T) {
 	})
 }
 
-// A run that is asked for again is the same run, and changes nothing about the slots.
-func TestARunIsSaidOnce(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
+// A repeated request for the same run sends the text once, and changes no slots.
+func TestARunOnRequestIsSentOnce(t *testing.T) {
+	runOnHome(t, func(t *testing.T, s *testHome) {
 		began := time.Now()
 		id := s.add("one", "every 10m")
-		for range 3 { // each by another process
+		for range 3 { // each by a different process
 			if message, _, err := s.scheduler().Say(t.Context(), id, "k"); err != nil || message != kept.RunID(id, "k") {
 				t.Fatal(message, err)
 			}
 		}
 		s.serve(2, 11*time.Minute)
-		got, _ := s.said(bus.InboundTopic)
-		if want := append([]string{kept.RunID(id, "k")}, slots(id, began, 10*time.Minute)...); !slices.Equal(got, want) {
+		got, _ := s.takeMessages(bus.InboundTopic)
+		if want := append([]string{kept.RunID(id, "k")}, slotIDs(id, began, 10*time.Minute)...); !slices.Equal(got, want) {
 			t.Errorf("said are %q, want %q", got, want)
 		}
 		s.refused = true

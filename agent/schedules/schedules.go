@@ -37,20 +37,20 @@ const (
 	fullRetry = 30 * time.Second // when to try again if the session's mailbox is full
 )
 
-// What happened to a slot when its time came, for metrics and events.
+// What happened to a slot at its time, for metrics and events.
 const (
-	Fired    = "fired"
-	NoAccess = "no_access" // the schedule's person may no longer talk to the bot
-	Missed   = "missed"    // no process ran at that time; only for metrics
-	Asked    = "asked"     // it was sent on request, in addition to its slots; only for metrics
-	Failed   = "failed"    // the text can never be sent; only for events
+	Fired        = "fired"
+	NoAccess     = "no_access" // the schedule's person may no longer talk to the bot
+	Missed       = "missed"    // no process ran at that time; only for metrics
+	RanOnRequest = "asked"     // it was sent on request, in addition to its slots; only for metrics
+	Failed       = "failed"    // the text can never be sent; only for events
 )
 
 // Limits are the limits of schedules and their default time zone, as configured now.
 type Limits struct {
-	MostPerPerson int           // how many schedules one person may have
-	LeastBetween  time.Duration // the shortest allowed time between two slots
-	Zone          string        // for a conversation that has none of its own
+	MaxPerPerson int           // how many schedules one person may have
+	MinInterval  time.Duration // the shortest allowed time between two slots
+	Zone         string        // for a conversation that has none of its own
 }
 
 // MachineZone returns the name of this machine's time zone; "UTC" if it has none.

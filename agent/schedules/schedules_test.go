@@ -22,42 +22,42 @@ import (
 	scheduletools "parley/tools/schedules"
 )
 
-// A stage is a home with what has schedules said.
-type stage struct {
+// A testHome is a home whose schedules fire.
+type testHome struct {
 	*hometest.Home
 	t *testing.T
 
-	mu      sync.Mutex
-	refused bool  // nobody may talk to the bot
-	unknown error // nobody can say who may
-	zone    string
-	diesAt  string
-	between func(point string) // it may change something between the steps
-	fired   map[string]int
+	mu         sync.Mutex
+	refused    bool  // nobody may talk to the bot
+	admitError error // why it is unknown who may talk to the bot
+	zone       string
+	diesAt     string
+	between    func(point string) // it may change something between the steps
+	fired      map[string]int
 }
 
-func onStage(t *testing.T, run func(t *testing.T, s *stage)) {
+func runOnHome(t *testing.T, run func(t *testing.T, s *testHome)) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		s := &stage{Home: hometest.Open(t, dir), t: t, fired: map[string]int{}}
+		s := &testHome{Home: hometest.Open(t, dir), t: t, fired: map[string]int{}}
 		defer s.Close()
 		run(t, s)
 	})
 }
 
-// scheduler is another process over the same home.
-func (s *stage) scheduler() *schedules.Scheduler {
+// scheduler returns the Scheduler of another process over the same home.
+func (s *testHome) scheduler() *schedules.Scheduler {
 	return schedules.New(schedules.Config{
 		Bus: s.Bus, Table: s.Store.Schedules(), Log: slog.New(slog.DiscardHandler),
 		Limits: func() schedules.Limits {
-			return schedules.Limits{MostPerPerson: 3, LeastBetween: 5 * time.Minute, Zone: "Europe/Berlin"}
+			return schedules.Limits{MaxPerPerson: 3, MinInterval: 5 * time.Minute, Zone: "Europe/Berlin"}
 		},
 		Zone:  func(context.Context, string) string { return s.zone },
 		Ready: func(context.Context) (string, error) { return "", nil },
 		Admit: func(_ context.Context, who bus.Person, _ bus.Address) (bus.Caller, bool, error) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			return bus.Caller{Person: who}, !s.refused, s.unknown
+			return bus.Caller{Person: who}, !s.refused, s.admitError
 		},
 		Fired: func(result string, n int) {
 			s.mu.Lock()
@@ -84,9 +84,8 @@ func (s *stage) scheduler() *schedules.Scheduler {
 
 var errDied = errors.New("died")
 
-// serve has processes do what is due for a while. One that dies does no more, and another
-// takes its place.
-func (s *stage) serve(processes int, during time.Duration) {
+// serve has processes handle due timers for a while. A process that dies stops, and another takes its place.
+func (s *testHome) serve(processes int, during time.Duration) {
 	s.t.Helper()
 	ctx, stop := context.WithTimeout(s.t.Context(), during)
 	defer stop()
@@ -100,7 +99,7 @@ func (s *stage) serve(processes int, during time.Duration) {
 		})
 		due := timers.Runner{Bus: s.Bus, Log: slog.New(slog.DiscardHandler), Handlers: map[string]timers.Handler{
 			bus.ScheduleTimer: func(ctx context.Context, t bus.Timer) (again time.Duration, err error) {
-				err = errDied // the lease goes to another
+				err = errDied // another process gets the lease
 				s.survive(func() error { again, err = c.Fire(ctx, t); return nil })
 				return again, err
 			},
@@ -114,7 +113,7 @@ func (s *stage) serve(processes int, during time.Duration) {
 	all.Wait()
 }
 
-func (s *stage) survive(do func() error) {
+func (s *testHome) survive(do func() error) {
 	defer func() {
 		if p := recover(); p != nil && p != errDied { //nolint:errorlint // it is thrown as it is
 			panic(p)
@@ -125,24 +124,24 @@ func (s *stage) survive(do func() error) {
 	}
 }
 
-func call(turn string) tools.Call {
+func toolCall(turn string) tools.Call {
 	return tools.Call{
-		Key: turn + "#1", Name: "schedule", Turn: turn, Session: "main:telegram:2", Person: "telegram:2", Called: "Alex", At: "telegram:2",
+		Key: turn + "#1", Name: "schedule", Turn: turn, Session: "main:telegram:2", Person: "telegram:2", PersonName: "Alex", Address: "telegram:2",
 	}
 }
 
-// add has somebody make a schedule in a turn, and gives its id.
-func (s *stage) add(turn, when string) string {
+// add makes a schedule in a turn, and returns its id.
+func (s *testHome) add(turn, when string) string {
 	s.t.Helper()
-	e, err := schedules.Backend{Scheduler: s.scheduler()}.Add(s.t.Context(), call(turn), scheduletools.Request{When: when, Text: "look at the build"})
+	e, err := schedules.Backend{Scheduler: s.scheduler()}.Add(s.t.Context(), toolCall(turn), scheduletools.Request{When: when, Text: "look at the build"})
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	return e.ID
 }
 
-// said takes what waits in a topic off the bus: each with its id and what it says.
-func (s *stage) said(topic bus.Topic) (ids []string, texts []string) {
+// takeMessages takes the messages of a topic off the bus, and returns their ids and texts.
+func (s *testHome) takeMessages(topic bus.Topic) (ids []string, texts []string) {
 	s.t.Helper()
 	for _, m := range bustest.Take(s.t, s.Bus, topic) {
 		if topic == bus.InboundTopic {
@@ -162,39 +161,38 @@ func (s *stage) said(topic bus.Topic) (ids []string, texts []string) {
 	return ids, texts
 }
 
-// told is what was said to the person beside what the agent says.
-func (s *stage) told() []string {
-	_, texts := s.said(bus.OutboundTopic("telegram"))
+// personMessages returns the messages to the person that don't come from the agent.
+func (s *testHome) personMessages() []string {
+	_, texts := s.takeMessages(bus.OutboundTopic("telegram"))
 	return texts
 }
 
-// slots are the ids of the slots of a schedule, each so long after a time.
-func slots(id string, from time.Time, after ...time.Duration) (ids []string) {
+// slotIDs returns the ids of the slots of a schedule at these intervals after a time.
+func slotIDs(id string, from time.Time, after ...time.Duration) (ids []string) {
 	for _, d := range after {
 		ids = append(ids, fmt.Sprintf("schedule:%s:%d", id, from.Add(d).Unix()))
 	}
 	return ids
 }
 
-// However many processes there are, and whoever of them dies wherever: each slot is said
-// once, and none is missed.
-func TestEachSlotIsSaidOnce(t *testing.T) {
+// However many processes there are, and wherever any of them dies: each slot is sent once, and none is missed.
+func TestEachSlotIsSentOnce(t *testing.T) {
 	for _, at := range []string{"", "schedule:begin", "schedule:begun", "schedule:said", "schedule:ended"} {
 		t.Run(at, func(t *testing.T) {
-			onStage(t, func(t *testing.T, s *stage) {
+			runOnHome(t, func(t *testing.T, s *testHome) {
 				began := time.Now()
 				often := s.add("one", "every 10m")
 				once := s.add("two", "in 25m")
 				s.diesAt = at
 				s.serve(3, 35*time.Minute)
-				got, texts := s.said(bus.InboundTopic)
-				want := append(slots(often, began, 10*time.Minute, 20*time.Minute, 30*time.Minute), slots(once, began, 25*time.Minute)...)
+				got, texts := s.takeMessages(bus.InboundTopic)
+				want := append(slotIDs(often, began, 10*time.Minute, 20*time.Minute, 30*time.Minute), slotIDs(once, began, 25*time.Minute)...)
 				slices.Sort(got)
 				slices.Sort(want)
 				if !slices.Equal(got, want) || len(texts) == 0 || texts[0] != "look at the build" {
 					t.Errorf("said are %q, want %q", got, want)
 				}
-				if told := s.told(); len(told) > 0 {
+				if told := s.personMessages(); len(told) > 0 {
 					t.Errorf("people are told %q", told)
 				}
 				left, err := s.Store.Schedules().List(t.Context(), "")
@@ -206,22 +204,22 @@ func TestEachSlotIsSaidOnce(t *testing.T) {
 	}
 }
 
-// What nobody was there to see is told once, and the newest slot is done in its place.
+// People are told once about slots that were missed, and the newest slot runs in their place.
 func TestMissedSlotsAreToldOnce(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
+	runOnHome(t, func(t *testing.T, s *testHome) {
 		began := time.Now()
 		often, once := s.add("one", "every 10m"), s.add("two", "in 25m")
-		time.Sleep(45 * time.Minute) // nobody serves
+		time.Sleep(45 * time.Minute) // no process runs
 		s.diesAt = "schedule:said"
 		s.serve(2, 8*time.Minute)
-		got, _ := s.said(bus.InboundTopic)
+		got, _ := s.takeMessages(bus.InboundTopic)
 		slices.Sort(got)
-		want := append(slots(often, began, 40*time.Minute, 50*time.Minute), slots(once, began, 25*time.Minute)...)
+		want := append(slotIDs(often, began, 40*time.Minute, 50*time.Minute), slotIDs(once, began, 25*time.Minute)...)
 		slices.Sort(want)
 		if !slices.Equal(got, want) {
 			t.Errorf("said are %q, want %q", got, want)
 		}
-		told := strings.Join(s.told(), "\n")
+		told := strings.Join(s.personMessages(), "\n")
 		if strings.Count(told, often) != 1 || !strings.Contains(told, "(every 10m) has been due 3 times") || strings.Count(told, once) != 1 {
 			t.Errorf("people are told %q", told)
 		}
@@ -231,59 +229,59 @@ func TestMissedSlotsAreToldOnce(t *testing.T) {
 	})
 }
 
-// A schedule speaks only while its person may talk to the bot.
-func TestAScheduleSpeaksForWhoMayTalk(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
+// A schedule sends its text only while its person may talk to the bot.
+func TestAScheduleNeedsItsPersonsAccess(t *testing.T) {
+	runOnHome(t, func(t *testing.T, s *testHome) {
 		began := time.Now()
 		news := bustest.News(t, s.Bus)
 		id := s.add("one", "every 10m")
 		s.refused = true
 		s.serve(2, 11*time.Minute)
-		s.refused, s.unknown = false, errors.New("the platform is away")
+		s.refused, s.admitError = false, errors.New("the platform is away")
 		s.serve(2, 10*time.Minute)
-		if got, _ := s.said(bus.InboundTopic); len(got) > 0 || s.fired["no_access"] != 1 {
+		if got, _ := s.takeMessages(bus.InboundTopic); len(got) > 0 || s.fired["no_access"] != 1 {
 			t.Errorf("said are %q, counted %v", got, s.fired)
 		}
-		s.unknown = nil
+		s.admitError = nil
 		s.serve(2, 2*time.Minute)
-		if got, _ := s.said(bus.InboundTopic); !slices.Equal(got, slots(id, began, 20*time.Minute)) {
+		if got, _ := s.takeMessages(bus.InboundTopic); !slices.Equal(got, slotIDs(id, began, 20*time.Minute)) {
 			t.Errorf("said are %q", got)
 		}
 		stop := true
 		if _, err := s.scheduler().Change(t.Context(), id, kept.Change{Paused: &stop}); err != nil {
 			t.Error(err)
 		}
-		if err := (schedules.Backend{Scheduler: s.scheduler()}).Cancel(t.Context(), call("two"), id); err != nil {
+		if err := (schedules.Backend{Scheduler: s.scheduler()}).Cancel(t.Context(), toolCall("two"), id); err != nil {
 			t.Error(err)
 		}
 		time.Sleep(time.Second) // events may gather for a moment
 		var want []string
 		for _, state := range []string{"added", "no_access", "fired", "changed", "cancelled"} {
-			want = append(want, fmt.Sprintf("schedule session=%s turn= id=%s kind= state=%s", call("one").Session, id, state))
+			want = append(want, fmt.Sprintf("schedule session=%s turn= id=%s kind= state=%s", toolCall("one").Session, id, state))
 		}
-		if got := slices.Compact(news()); !slices.Equal(got, want) { // who repeats a step tells it again
+		if got := slices.Compact(news()); !slices.Equal(got, want) { // a repeated step tells watchers again
 			t.Errorf("those who watch the server are told %q, want %q", got, want)
 		}
 	})
 }
 
-// What a bus has lost, timers too, is made up for.
-func TestALostTimerIsMadeUpFor(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
+// Messages and timers that the bus has lost are replaced.
+func TestALostTimerIsReplaced(t *testing.T) {
+	runOnHome(t, func(t *testing.T, s *testHome) {
 		began := time.Now()
 		id := s.add("one", "every 10m")
 		if _, err := s.Bus.Forget(t.Context(), func(topic bus.Topic, _ bus.Message) bool { return topic == bus.TimersTopic }); err != nil {
 			t.Fatal(err)
 		}
 		s.serve(2, 12*time.Minute)
-		if got, _ := s.said(bus.InboundTopic); !slices.Equal(got, slots(id, began, 10*time.Minute)) {
+		if got, _ := s.takeMessages(bus.InboundTopic); !slices.Equal(got, slotIDs(id, began, 10*time.Minute)) {
 			t.Errorf("said are %q", got)
 		}
 	})
 }
 
-func TestWhatCannotBeScheduledIsTold(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
+func TestInvalidSchedulesAreExplained(t *testing.T) {
+	runOnHome(t, func(t *testing.T, s *testHome) {
 		tool := scheduletools.New(schedules.Backend{Scheduler: s.scheduler()})
 		run := func(c tools.Call, args string) (string, error) {
 			c.Args = []byte(args)
@@ -300,30 +298,30 @@ func TestWhatCannotBeScheduledIsTold(t *testing.T) {
 				t.Errorf("%s: %q, want a word of %q", args, got, want)
 			}
 		}
-		scheduled := call("x")
+		scheduled := toolCall("x")
 		scheduled.Scheduled = true
 		wants(scheduled, `{"action":"add","when":"in 1h","text":"x"}`, "makes no further schedules")
 		s.refused = true
-		wants(call("x"), `{"action":"add","when":"in 1h","text":"x"}`, "only for people who may talk to me")
+		wants(toolCall("x"), `{"action":"add","when":"in 1h","text":"x"}`, "only for people who may talk to me")
 		s.refused = false
-		wants(call("x"), `{"action":"add","when":"every 1m","text":"x"}`, "there have to be at least 5m0s in between")
-		wants(call("x"), `{"action":"add","when":"1999-01-01 10:00","text":"x"}`, "is in the past")
-		wants(call("x"), `{"action":"add","when":"soon","text":"x"}`, "every 2h")
-		wants(call("x"), `{"action":"add","when":"in 1h","text":"x","time_zone":"Mars"}`, "Europe/Berlin")
-		wants(call("x"), `{"action":"add","when":"in 1h"}`, "text is missing")
-		wants(call("x"), `{"action":"cancel","id":"nope"}`, "no schedule")
+		wants(toolCall("x"), `{"action":"add","when":"every 1m","text":"x"}`, "there have to be at least 5m0s in between")
+		wants(toolCall("x"), `{"action":"add","when":"1999-01-01 10:00","text":"x"}`, "is in the past")
+		wants(toolCall("x"), `{"action":"add","when":"soon","text":"x"}`, "every 2h")
+		wants(toolCall("x"), `{"action":"add","when":"in 1h","text":"x","time_zone":"Mars"}`, "Europe/Berlin")
+		wants(toolCall("x"), `{"action":"add","when":"in 1h"}`, "text is missing")
+		wants(toolCall("x"), `{"action":"cancel","id":"nope"}`, "no schedule")
 		s.zone = "America/New_York" // as the platform says
-		wants(call("1"), `{"action":"add","when":"0 9 * * *","text":"first"}`, `09:00 EST (-05:00)`)
-		wants(call("2"), `{"action":"add","when":"0 9 * * *","text":"x","time_zone":"Asia/Tokyo"}`, `09:00 JST (+09:00)`)
-		wants(call("3"), `{"action":"add","when":"0 9 * * *","text":"x"}`, `09:00 JST (+09:00)`) // it is remembered
-		wants(call("4"), `{"action":"add","when":"0 9 * * *","text":"x"}`, "has 3 schedules")
-		wants(call("1"), `{"action":"add","when":"0 9 * * *","text":"first"}`, `09:00 EST`) // a repeated call makes no second one
-		wants(call("x"), `{"action":"list"}`, `"text":"first"`)
-		others := call("x")
+		wants(toolCall("1"), `{"action":"add","when":"0 9 * * *","text":"first"}`, `09:00 EST (-05:00)`)
+		wants(toolCall("2"), `{"action":"add","when":"0 9 * * *","text":"x","time_zone":"Asia/Tokyo"}`, `09:00 JST (+09:00)`)
+		wants(toolCall("3"), `{"action":"add","when":"0 9 * * *","text":"x"}`, `09:00 JST (+09:00)`) // the zone is remembered
+		wants(toolCall("4"), `{"action":"add","when":"0 9 * * *","text":"x"}`, "has 3 schedules")
+		wants(toolCall("1"), `{"action":"add","when":"0 9 * * *","text":"first"}`, `09:00 EST`) // a repeated call makes no second one
+		wants(toolCall("x"), `{"action":"list"}`, `"text":"first"`)
+		others := toolCall("x")
 		others.Person = "telegram:3"
 		id := s.firstID()
 		wants(others, `{"action":"cancel","id":"`+id+`"}`, "Alex (telegram:2) has made it")
-		elsewhere := call("x")
+		elsewhere := toolCall("x")
 		elsewhere.Session = "main:telegram:9"
 		wants(elsewhere, `{"action":"cancel","id":"`+id+`"}`, "this chat has no schedule")
 		wants(elsewhere, `{"action":"list"}`, `{"schedules":[]}`)
@@ -335,7 +333,7 @@ func TestWhatCannotBeScheduledIsTold(t *testing.T) {
 	})
 }
 
-func (s *stage) firstID() string {
+func (s *testHome) firstID() string {
 	s.t.Helper()
 	all, err := s.Store.Schedules().List(s.t.Context(), "")
 	if err != nil {
@@ -350,12 +348,11 @@ func (s *stage) firstID() string {
 	return ""
 }
 
-// A call that was cut off finds out whether it took effect, also when what it has added
-// is over.
+// A call that was cut off finds out whether it took effect, even if the schedule that it has added is over.
 func TestACallThatWasCutOffFindsOut(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
+	runOnHome(t, func(t *testing.T, s *testHome) {
 		tool := scheduletools.New(schedules.Backend{Scheduler: s.scheduler()}).(tools.Reconciler)
-		c := call("one")
+		c := toolCall("one")
 		c.Args = []byte(`{"action":"add","when":"in 10m","text":"look at the build"}`)
 		if _, done, err := tool.Reconcile(t.Context(), c); done || err != nil {
 			t.Errorf("before it ran: %v %v", done, err)

@@ -34,23 +34,23 @@ type Bounds struct {
 type Journals struct {
 	bounds Bounds
 
-	mu     sync.Mutex
-	byKey  map[string]*list.Element // of a *keptJournal
-	order  list.List                // most recently used first
-	bytes  int
-	clears int         // how often everything was removed
-	sweep  *time.Timer // removes journals that have been idle for too long; nil while none is kept
-	debts  debts
+	mu         sync.Mutex
+	byKey      map[string]*list.Element // of a *keptJournal
+	order      list.List                // most recently used first
+	bytes      int
+	clearCount int         // how often everything was removed
+	sweep      *time.Timer // removes journals that have been idle for too long; nil while none is kept
+	debts      unwrittenJournals
 }
 
 // A keptJournal is a journal that nobody is working on.
 type keptJournal struct {
-	key     string
-	fence   int64
-	journal *journal.Journal
-	size    int
-	read    time.Time // from the log
-	rested  time.Time
+	key       string
+	fence     int64
+	journal   *journal.Journal
+	size      int
+	read      time.Time // from the log
+	idleSince time.Time
 }
 
 // BoundsFor returns the bounds for a process that may use that many bytes of memory: a sixteenth of it, and at
@@ -77,11 +77,11 @@ type Run struct {
 	Journal    *journal.Journal
 	FromMemory bool // the journal was kept, and not read again
 
-	all    *Journals
-	key    string
-	fence  int64
-	read   time.Time // before the journal was read from the log
-	clears int       // when the run began
+	all        *Journals
+	key        string
+	fence      int64
+	read       time.Time // before the journal was read from the log
+	clearCount int       // when the run began
 }
 
 // Begin begins a run: fence, the number of the session's lease, becomes the lowest that may write to the
@@ -140,12 +140,12 @@ func reopen(ctx context.Context, j *journal.Journal, fence int64, soon bool, log
 	return j.Reopen(ctx, fence, logger)
 }
 
-// take returns a run with the journal of a session, which it removes from the cache. The run has no journal if none
-// is kept, or if that was read too long ago.
+// take returns a run with the journal of a session, which it removes from the cache. The run has no journal if none is
+// kept, or if the log was read too long ago.
 func (j *Journals) take(key string) *Run {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	r := &Run{all: j, key: key, clears: j.clears}
+	r := &Run{all: j, key: key, clearCount: j.clearCount}
 	at, ok := j.byKey[key]
 	if !ok {
 		return r
@@ -161,24 +161,24 @@ func (j *Journals) take(key string) *Run {
 func (r *Run) End() {
 	r.all.debts.add(r.Journal)
 	if size, ok := r.Journal.KeepForReopen(); ok {
-		r.all.keep(r.clears, &keptJournal{key: r.key, fence: r.fence, journal: r.Journal, size: size, read: r.read, rested: time.Now()})
+		r.all.keep(r.clearCount, &keptJournal{key: r.key, fence: r.fence, journal: r.Journal, size: size, read: r.read, idleSince: time.Now()})
 	}
 }
 
 // Fail ends a run whose journal must not be kept.
 func (r *Run) Fail() { r.all.debts.add(r.Journal) }
 
-// PayAll writes what ended runs have left for the next append to write (journal.Owe). It is for a process that
-// is about to end.
-func (j *Journals) PayAll(ctx context.Context) { j.debts.payAll(ctx) }
+// WriteOwed writes the entries that ended runs have left for the next append (journal.Owe). A process that is about to
+// end calls it.
+func (j *Journals) WriteOwed(ctx context.Context) { j.debts.writeAll(ctx) }
 
-// keep keeps a journal for its session's next run, and removes the journals for which there is no more room. clears
-// is how often Clear had been called when the run began: if it was called since then, the journal may contain what
-// was erased, and is not kept. Neither is a journal that takes more than a quarter of the room.
+// keep keeps a journal for its session's next run, and removes the journals for which there is no more room. clears is
+// how often Clear had been called when the run began: if it was called since then, the journal may contain erased
+// texts, and is not kept. Neither is a journal that takes more than a quarter of the room.
 func (j *Journals) keep(clears int, k *keptJournal) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if clears != j.clears || k.size > j.bounds.Bytes/4 {
+	if clears != j.clearCount || k.size > j.bounds.Bytes/4 {
 		return
 	}
 	if at, ok := j.byKey[k.key]; ok { // a run that lost its lease may end after the next one
@@ -213,7 +213,7 @@ func (j *Journals) removeIdle() {
 	j.sweep = nil
 	for at := j.order.Back(); at != nil; at = j.order.Back() {
 		k := at.Value.(*keptJournal) //nolint:forcetypeassert // the list holds nothing else
-		if left := time.Until(k.rested.Add(j.bounds.Idle)); left > 0 {
+		if left := time.Until(k.idleSince.Add(j.bounds.Idle)); left > 0 {
 			j.sweep = time.AfterFunc(left, j.removeIdle)
 			return
 		}
@@ -227,7 +227,7 @@ func (j *Journals) Clear() {
 	defer j.mu.Unlock()
 	clear(j.byKey)
 	j.order.Init()
-	j.bytes, j.clears = 0, j.clears+1
+	j.bytes, j.clearCount = 0, j.clearCount+1
 	if j.sweep != nil {
 		j.sweep.Stop()
 		j.sweep = nil

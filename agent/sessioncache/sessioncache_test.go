@@ -21,8 +21,8 @@ import (
 	"parley/sessions/sqlstore"
 )
 
-// A rig is a store whose sessions are worked on with what is remembered of them.
-type rig struct {
+// A testCache is a store, and a cache of its sessions.
+type testCache struct {
 	t        *testing.T
 	store    *sqlstore.Store
 	journals *sessioncache.Journals
@@ -30,26 +30,26 @@ type rig struct {
 	read     bool // whether the last log was read
 }
 
-// Open notes that a log is read.
-func (r *rig) Open(ctx context.Context, key string, fence int64) (sessions.Log, error) {
+// Open records that a log is read.
+func (r *testCache) Open(ctx context.Context, key string, fence int64) (sessions.Log, error) {
 	r.read = true
 	return r.store.Open(ctx, key, fence)
 }
 
-func newRig(t *testing.T, b sessioncache.Bounds) *rig {
+func newTestCache(t *testing.T, b sessioncache.Bounds) *testCache {
 	t.Helper()
 	s, err := sqlstore.Open(t.Context(), filepath.Join(t.TempDir(), "store.db"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	return &rig{t: t, store: s, journals: sessioncache.New(b)}
+	return &testCache{t: t, store: s, journals: sessioncache.New(b)}
 }
 
 func key(n int) string { return fmt.Sprint("main:test:", n) }
 
-// begin begins to work on a session.
-func (r *rig) begin(n int) *sessioncache.Run {
+// begin begins a run of a session.
+func (r *testCache) begin(n int) *sessioncache.Run {
 	r.t.Helper()
 	r.fence, r.read = r.fence+1, false
 	run, err := r.journals.Begin(r.t.Context(), r, key(n), r.fence, false, slog.New(slog.DiscardHandler))
@@ -62,9 +62,8 @@ func (r *rig) begin(n int) *sessioncache.Run {
 	return run
 }
 
-// say works on a session, in which so many bytes are said, and reports whether its log
-// was read.
-func (r *rig) say(n, bytes int) (read bool) {
+// say runs a session, in which a text of that many bytes is said, and reports whether its log was read.
+func (r *testCache) say(n, bytes int) (read bool) {
 	r.t.Helper()
 	run := r.begin(n)
 	e := journal.NewEntry("t", sessions.KindText, sessions.Text{Text: strings.Repeat("x", bytes)})
@@ -75,9 +74,8 @@ func (r *rig) say(n, bytes int) (read bool) {
 	return r.read
 }
 
-// reads fails the test unless the logs of exactly these sessions are read when all are
-// opened once more.
-func (r *rig) reads(of int, want ...int) {
+// wantReads fails the test unless the logs of exactly these sessions are read when all are opened once more.
+func (r *testCache) wantReads(of int, want ...int) {
 	r.t.Helper()
 	var got []int
 	for n := range of {
@@ -93,19 +91,19 @@ func (r *rig) reads(of int, want ...int) {
 	}
 }
 
-func TestOfManySessionsThoseOfLateAreKept(t *testing.T) {
-	r := newRig(t, sessioncache.Bounds{Sessions: 3})
+func TestRecentSessionsAreKept(t *testing.T) {
+	r := newTestCache(t, sessioncache.Bounds{Sessions: 3})
 	for _, n := range []int{0, 1, 2, 3, 1, 4} {
 		r.say(n, 10)
 	}
 	if n, _ := r.journals.Size(); n != 3 {
 		t.Errorf("%d are kept", n)
 	}
-	r.reads(5, 0, 2)
+	r.wantReads(5, 0, 2)
 }
 
 func TestLongSessionsTakeTheRoomOfOthers(t *testing.T) {
-	r := newRig(t, sessioncache.Bounds{Bytes: 100_000})
+	r := newTestCache(t, sessioncache.Bounds{Bytes: 100_000})
 	for n := range 5 {
 		r.say(n, 20_000)
 	}
@@ -113,12 +111,12 @@ func TestLongSessionsTakeTheRoomOfOthers(t *testing.T) {
 	if n, bytes := r.journals.Size(); n != 4 || bytes < 80_000 || bytes > 100_000 {
 		t.Errorf("%d are kept with %d bytes", n, bytes)
 	}
-	r.reads(6, 0, 5)
+	r.wantReads(6, 0, 5)
 }
 
 func TestIdleSessionsAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, sessioncache.Bounds{Idle: time.Minute, Age: 2 * time.Minute})
+		r := newTestCache(t, sessioncache.Bounds{Idle: time.Minute, Age: 2 * time.Minute})
 		r.say(0, 10)
 		time.Sleep(40 * time.Second)
 		r.say(1, 10)
@@ -127,7 +125,7 @@ func TestIdleSessionsAreForgotten(t *testing.T) {
 		if n, _ := r.journals.Size(); n != 1 {
 			t.Errorf("%d are kept", n)
 		}
-		for n, want := range []bool{false, false, true} { // what was read two minutes ago is read again
+		for n, want := range []bool{false, false, true} { // a log that was read two minutes ago is read again
 			if got := r.say(1, 10); got != want {
 				t.Errorf("time %d: read %t", n, got)
 			}
@@ -141,8 +139,8 @@ func TestIdleSessionsAreForgotten(t *testing.T) {
 	})
 }
 
-func TestWhatIsErasedIsForgottenAtOnce(t *testing.T) {
-	r := newRig(t, sessioncache.Bounds{})
+func TestErasedTextIsForgottenAtOnce(t *testing.T) {
+	r := newTestCache(t, sessioncache.Bounds{})
 	r.say(0, 10)
 	during := r.begin(1)
 	r.journals.Clear()
@@ -153,21 +151,21 @@ func TestWhatIsErasedIsForgottenAtOnce(t *testing.T) {
 	if n, _ := r.journals.Size(); n != 0 {
 		t.Error("what was worked on during the erasure is kept")
 	}
-	r.reads(2, 0, 1)
+	r.wantReads(2, 0, 1)
 }
 
-// A run that has lost its lease may end after the one that took the lease over.
+// A run that has lost its lease may end after the run that took the lease over.
 func TestALateRunReplacesNoLaterOne(t *testing.T) {
-	r := newRig(t, sessioncache.Bounds{})
+	r := newTestCache(t, sessioncache.Bounds{})
 	late := r.begin(0)
 	r.say(0, 10)
 	late.End()
-	r.reads(1)
+	r.wantReads(1)
 }
 
-// Of what a summary hides nothing is kept, but for turns that have not ended.
-func TestWhatASummaryHidesIsNotKept(t *testing.T) {
-	r := newRig(t, sessioncache.Bounds{})
+// Records that a summary hides are not kept, except those of turns that have not ended.
+func TestRecordsHiddenByASummaryAreNotKept(t *testing.T) {
+	r := newTestCache(t, sessioncache.Bounds{})
 	run := r.begin(0)
 	say := func(turn string, kind sessions.Kind, data any) {
 		t.Helper()
@@ -194,8 +192,8 @@ func TestWhatASummaryHidesIsNotKept(t *testing.T) {
 	}
 }
 
-// Whatever a log holds, what is remembered of it is what is read of it, in brief and as a whole.
-func TestWhatIsRememberedIsWhatIsRead(t *testing.T) {
+// Whatever a log contains, the cached records are equal to those that are read from it, completely or by Peek.
+func TestCachedRecordsEqualTheLog(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	for n := range 8 {
@@ -204,8 +202,8 @@ func TestWhatIsRememberedIsWhatIsRead(t *testing.T) {
 }
 
 func compareRandomLog(t *testing.T, random *rand.Rand) {
-	r := newRig(t, sessioncache.Bounds{})
-	var w writer
+	r := newTestCache(t, sessioncache.Bounds{})
+	var w randomWriter
 	shortest, longest := 0, 0
 	for step := range 50 {
 		run := r.begin(0)
@@ -217,11 +215,11 @@ func compareRandomLog(t *testing.T, random *rand.Rand) {
 				t.Fatal(err)
 			}
 		}
-		before := seenOf(run.Journal.Records())
+		before := agentViewOf(run.Journal.Records())
 		sameCurrent(t, run.Journal)
 		run.End()
 		sameCurrent(t, run.Journal)
-		if after := seenOf(run.Journal.Records()); before != after {
+		if after := agentViewOf(run.Journal.Records()); before != after {
 			t.Fatalf("while it was worked on the model was shown\n%s\nand now\n%s", before, after)
 		}
 		log, ok, err := r.store.Peek(t.Context(), key(0))
@@ -249,15 +247,15 @@ func compareRandomLog(t *testing.T, random *rand.Rand) {
 	t.Logf("%d of %d entries are read", shortest, longest)
 }
 
-// seenOf is what an agent makes of records: what the model is shown, what counts for its
-// conversation, and where the past may be cut.
-func seenOf(records []journal.Record) string {
+// agentViewOf returns what an agent makes of records: what the model is shown, what counts for its conversation, and
+// where the past may be cut.
+func agentViewOf(records []journal.Record) string {
 	next := int64(1)
 	if len(records) > 0 {
 		next = records[len(records)-1].N + 1
 	}
 	inTurn, inAll := transcript.Spent(records, "", "")
-	cut, ok := transcript.Cut(records, "now", false, transcript.Budgets{Steps: 40, Unread: 40, Own: 20, Said: 20})
+	cut, ok := transcript.Cut(records, "now", false, transcript.Budgets{Steps: 40, Unread: 40, OwnWords: 20, EarlierWords: 20})
 	var cutOff []llm.Message
 	if ok {
 		cutOff = transcript.Render(transcript.WithSummary(records, cut), "", nil)
@@ -265,7 +263,7 @@ func seenOf(records []journal.Record) string {
 	return fmt.Sprint(transcript.Render(records, "", nil), inTurn, inAll, transcript.Untrusted(records, "", next), cutOff, cut.Keep, cut.Allowances, ok, journal.Unfinished(records))
 }
 
-// sameCurrent fails the test unless the current records tell which turns have not ended.
+// sameCurrent fails the test unless the current records show which turns have not ended.
 func sameCurrent(t *testing.T, j *journal.Journal) {
 	t.Helper()
 	if want, got := journal.Unfinished(j.Records()), journal.Unfinished(j.Current()); !slices.Equal(want, got) {
@@ -286,7 +284,7 @@ func sameSize(t *testing.T, kept *sessioncache.Journals, log sessions.Log) {
 	}
 }
 
-// untouched returns records as they are read, of which nothing was made.
+// untouched returns records as they are read from a log, without cached renderings.
 func untouched(records []journal.Record) []journal.Record {
 	var all []journal.Record
 	for _, r := range records {
@@ -296,7 +294,7 @@ func untouched(records []journal.Record) []journal.Record {
 	return all
 }
 
-// sameRecords fails the test unless a journal holds what is read from a log.
+// sameRecords fails the test unless a journal has the same records as a log.
 func sameRecords(t *testing.T, how string, held *journal.Journal, log sessions.Log) {
 	t.Helper()
 	read, err := journal.Open(log, slog.New(slog.DiscardHandler))
@@ -314,8 +312,8 @@ func sameRecords(t *testing.T, how string, held *journal.Journal, log sessions.L
 	}
 }
 
-// A writer writes at random what agents write: several turns at once, of which some wait for people.
-type writer struct {
+// A randomWriter writes random entries as agents do: several turns at once, some of which wait for people.
+type randomWriter struct {
 	turns  int
 	calls  int
 	open   []string
@@ -323,7 +321,7 @@ type writer struct {
 	covers int64    // what the newest summary covers; none covers less than the last
 }
 
-func (w *writer) next(random *rand.Rand, j *journal.Journal) []sessions.Entry {
+func (w *randomWriter) next(random *rand.Rand, j *journal.Journal) []sessions.Entry {
 	entry := journal.NewEntry
 	if random.IntN(12) == 0 {
 		return w.summary(random, j)
@@ -374,9 +372,9 @@ func (w *writer) next(random *rand.Rand, j *journal.Journal) []sessions.Entry {
 	return []sessions.Entry{entry(turn, sessions.KindText, sessions.Text{Text: "hello"}), used, entry(turn, sessions.KindTurnDone, done)}
 }
 
-// summary covers what agents let summaries cover: all there is, what is before a turn, or the
-// beginning of an open one.
-func (w *writer) summary(random *rand.Rand, j *journal.Journal) []sessions.Entry {
+// summary returns a summary as agents make them: of everything, of the part before a turn, or of the beginning of an
+// open one.
+func (w *randomWriter) summary(random *rand.Rand, j *journal.Journal) []sessions.Entry {
 	s := sessions.Summary{Covers: j.Newest(), Text: "so far"}
 	records := j.Records()
 	for range 3 {
@@ -397,7 +395,7 @@ func (w *writer) summary(random *rand.Rand, j *journal.Journal) []sessions.Entry
 	return []sessions.Entry{journal.NewEntry(s.Turn, sessions.KindSummary, s)}
 }
 
-// The bound follows the memory that the process may use.
+// The limit depends on the memory that the process may use.
 func TestTheBoundFollowsTheMemory(t *testing.T) {
 	for usable, want := range map[int64]int{0: 0, 1 << 20: 2 << 20, 512 << 20: 32 << 20, 8 << 30: 512 << 20, 1 << 50: 512 << 20} {
 		if got := sessioncache.BoundsFor(usable).Bytes; got != want {

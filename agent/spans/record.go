@@ -9,8 +9,8 @@ import (
 	"parley/bus/trace"
 )
 
-// Record records the spans of a session's turn that this run has not recorded yet. An earlier holder may have been killed
-// before it had sent its spans, so those that it may have recorded are recorded again, under the same ids.
+// Record records the spans of a session's turn that this run has not recorded yet. An earlier holder may have been
+// killed before it had sent its spans, so spans that it may have recorded are recorded again, under the same ids.
 func Record(s *turn.Session, t *turn.Turn) {
 	if trace.IsOn(s.Config.Trace) {
 		RecordRead(s, t, s.Journal.Since(t.FirstEntry))
@@ -24,7 +24,7 @@ func RecordRead(s *turn.Session, t *turn.Turn, records []journal.Record) {
 		return
 	}
 	if s.Traced.Turn != t.ID {
-		s.Traced = turn.Traced{Turn: t.ID, UpTo: Told(t, records)}
+		s.Traced = turn.Traced{Turn: t.ID, UpTo: RecordedUpTo(t, records)}
 	}
 	s.Config.Trace.Record(Of(&s.Agent, s.Key(), t, records, s.Traced.UpTo, detail)...)
 	s.Traced.UpTo = records[len(records)-1].N

@@ -23,7 +23,7 @@ import (
 // Of returns the spans of an agent's turn that have ended with an entry after number n. records are those of the turn,
 // among others; session is the key of its session.
 func Of(a *agent.Agent, session string, t *turn.Turn, records []journal.Record, n int64, detail trace.Detail) []trace.Span {
-	w := &walk{agent: a, session: session, turn: t, trace: trace.Of(t.ID), after: n, texts: detail == trace.Texts, began: t.Started, calls: map[string]*call{}, asks: map[string]*ask{}}
+	w := &walk{agent: a, session: session, turn: t, trace: trace.Of(t.ID), afterEntry: n, texts: detail == trace.Texts, requestReadyAt: t.Started, calls: map[string]*call{}, asks: map[string]*ask{}}
 	for i := range records {
 		if records[i].Turn == t.ID {
 			w.apply(&records[i])
@@ -32,9 +32,9 @@ func Of(a *agent.Agent, session string, t *turn.Turn, records []journal.Record, 
 	return w.ended
 }
 
-// Told returns the number of the entry up to which earlier holders of the turn have certainly recorded its spans: the
-// one with which it began to wait, once people were asked, or was suspended. It is 0 if there is none.
-func Told(t *turn.Turn, records []journal.Record) (n int64) {
+// RecordedUpTo returns the number of the entry up to which earlier holders of the turn have certainly recorded its
+// spans: the entry with which it began to wait, after people were asked, or was suspended. It is 0 if there is none.
+func RecordedUpTo(t *turn.Turn, records []journal.Record) (n int64) {
 	parked := int64(0)
 	for i := range records {
 		r := &records[i]
@@ -55,21 +55,21 @@ func Told(t *turn.Turn, records []journal.Record) (n int64) {
 
 // A walk goes through the entries of a turn.
 type walk struct {
-	agent   *agent.Agent
-	session string
-	turn    *turn.Turn
-	trace   trace.ID
-	after   int64
-	texts   bool
+	agent      *agent.Agent
+	session    string
+	turn       *turn.Turn
+	trace      trace.ID
+	afterEntry int64
+	texts      bool
 
-	began  time.Time        // when what the next answer needs was there
-	step   string           // the number of the entry that ends the current step's answer; "" before the first answer
-	since  time.Time        // when the current step began
-	open   int              // calls of the current step without a result
-	calls  map[string]*call // by id
-	asked  []*call          // the calls in the answer whose entries are being read
-	asks   map[string]*ask  // the open ones, by id
-	happen []trace.Event    // what happened to the turn
+	requestReadyAt time.Time        // when everything that the next request needs was there
+	step           string           // the number of the entry that ends the current step's answer; "" before the first answer
+	stepBegan      time.Time        // when the current step began
+	openCalls      int              // calls of the current step without a result
+	calls          map[string]*call // by id
+	answerCalls    []*call          // the calls in the answer whose entries are being read
+	asks           map[string]*ask  // the open ones, by id
+	events         []trace.Event    // events of the turn
 
 	said, replied string
 	ended         []trace.Span
@@ -82,7 +82,7 @@ type call struct {
 	step     string
 	began    time.Time
 	attempts int
-	asked    bool   // whether people were asked about it before it ran
+	needsAsk bool   // whether people were asked about it before it ran
 	task     string // the id of the task that the call has handed to a sub-agent; "" for none
 }
 
@@ -94,7 +94,7 @@ type ask struct {
 
 // add adds a span that ends with record r.
 func (w *walk) add(r *journal.Record, s trace.Span) {
-	if r.N <= w.after {
+	if r.N <= w.afterEntry {
 		return
 	}
 	s.Trace, s.End = w.trace, r.At()
@@ -104,14 +104,14 @@ func (w *walk) add(r *journal.Record, s trace.Span) {
 	w.ended = append(w.ended, s)
 }
 
-// apply goes on to the next entry of the turn.
+// apply processes the next entry of the turn.
 func (w *walk) apply(r *journal.Record) {
 	switch d := r.Data.(type) {
 	case sessions.Thinking, sessions.Text: // part of an answer, whose usage comes last
 		return
 	case sessions.ToolUse:
 		c := &call{id: r.Call, use: d, began: r.At()}
-		w.calls[r.Call], w.asked = c, append(w.asked, c)
+		w.calls[r.Call], w.answerCalls = c, append(w.answerCalls, c)
 		return
 	case sessions.Usage:
 		w.answered(r, d)
@@ -139,12 +139,12 @@ func (w *walk) apply(r *journal.Record) {
 	case sessions.KindTurnStarted:
 		w.begun(r)
 	case sessions.KindSuspended, sessions.KindResumed, sessions.KindTurnParked, sessions.KindTurnUnparked:
-		w.happen = append(w.happen, trace.Event{Name: string(r.Kind), At: r.At()})
+		w.events = append(w.events, trace.Event{Name: string(r.Kind), At: r.At()})
 	}
-	w.began = r.At()
+	w.requestReadyAt = r.At()
 }
 
-// begun adds the time that the turn's first message waited.
+// begun adds the span of the time that the turn's first message waited.
 func (w *walk) begun(r *journal.Record) {
 	received := w.turn.Route.Received
 	if received.IsZero() {
@@ -153,25 +153,26 @@ func (w *walk) begun(r *journal.Record) {
 	w.add(r, trace.Span{ID: w.trace.Span("wait", w.turn.ID), Parent: w.trace.Receipt(), Name: "wait in the mailbox", Start: received})
 }
 
-// started records an attempt of a call. The call's span begins with the first, or when people were asked before.
+// started records an attempt of a call. The call's span begins with the first attempt, or when people were asked
+// before.
 func (w *walk) started(r *journal.Record, d sessions.ToolStarted) {
 	c := w.calls[r.Call]
 	if c == nil {
 		return
 	}
-	if c.attempts == 0 && !c.asked {
+	if c.attempts == 0 && !c.needsAsk {
 		c.began = r.At()
 	}
 	c.attempts = max(c.attempts, d.Attempt)
 }
 
-// answered adds the request whose answer ends with an entry. Without calls it is a step of its own.
+// answered adds the span of the request whose answer ends with an entry. Without calls it is a step of its own.
 func (w *walk) answered(r *journal.Record, d sessions.Usage) {
-	w.step, w.since, w.open = strconv.FormatInt(r.N, 10), w.began, len(w.asked)
-	for _, c := range w.asked {
+	w.step, w.stepBegan, w.openCalls = strconv.FormatInt(r.N, 10), w.requestReadyAt, len(w.answerCalls)
+	for _, c := range w.answerCalls {
 		c.step = w.step
 	}
-	w.asked = nil
+	w.answerCalls = nil
 	attributes := []trace.Attribute{
 		trace.Text("gen_ai.operation.name", "chat"), trace.Text("gen_ai.request.model", d.Model),
 		trace.Number("gen_ai.usage.input_tokens", d.Input), trace.Number("gen_ai.usage.output_tokens", d.Output),
@@ -181,35 +182,35 @@ func (w *walk) answered(r *journal.Record, d sessions.Usage) {
 		attributes = append(attributes, trace.Number("parley.microdollars", *d.Cost))
 	}
 	w.add(r, trace.Span{
-		ID: w.trace.Span("model", w.turn.ID, w.step), Parent: w.stepID(), Name: "chat " + d.Model, Kind: trace.Client, Start: w.began, Attributes: attributes,
+		ID: w.trace.Span("model", w.turn.ID, w.step), Parent: w.stepID(), Name: "chat " + d.Model, Kind: trace.Client, Start: w.requestReadyAt, Attributes: attributes,
 	})
 	w.endStep(r)
 }
 
 func (w *walk) stepID() trace.SpanID { return w.trace.Span("step", w.turn.ID, w.step) }
 
-// endStep adds the current step if none of its calls is open.
+// endStep adds the span of the current step if none of its calls is open.
 func (w *walk) endStep(r *journal.Record) {
-	if w.open == 0 && w.step != "" {
-		w.add(r, trace.Span{ID: w.stepID(), Parent: w.trace.Turn(w.turn.ID), Name: "step", Start: w.since})
+	if w.openCalls == 0 && w.step != "" {
+		w.add(r, trace.Span{ID: w.stepID(), Parent: w.trace.Turn(w.turn.ID), Name: "step", Start: w.stepBegan})
 	}
-	w.began = r.At()
+	w.requestReadyAt = r.At()
 }
 
 // callID returns the id of a call's span.
 func (w *walk) callID(call string) trace.SpanID { return w.trace.Span("call", w.turn.ID, call) }
 
-// resulted adds a call that has its result.
+// resulted adds the span of a call that has its result.
 func (w *walk) resulted(r *journal.Record, d sessions.ToolResult) {
 	c := w.calls[r.Call]
 	if c == nil || c.step == "" {
 		return
 	}
 	delete(w.calls, r.Call)
-	if r.N > w.after { // otherwise all earlier calls would be described again at each step
+	if r.N > w.afterEntry { // otherwise all earlier calls would be described again at each step
 		w.addCall(r, d, c)
 	}
-	w.open--
+	w.openCalls--
 	w.endStep(r)
 }
 
@@ -242,18 +243,18 @@ func (w *walk) effect(c *call) string {
 	return string(tools.EffectOf(tool, tools.Call{Name: c.use.Name, ID: c.id, Args: c.use.Args, Session: w.session, Turn: w.turn.ID}))
 }
 
-// park begins what the turn waits for.
+// park begins the spans of the turn's waits.
 func (w *walk) park(r *journal.Record, d sessions.TurnParked) {
 	for _, of := range d.Asks {
 		one := &ask{Ask: of, began: r.At()}
 		if c := w.calls[of.Call]; c != nil && c.attempts == 0 {
-			c.began, c.asked = r.At(), true
+			c.began, c.needsAsk = r.At(), true
 		}
 		w.asks[of.ID] = one
 	}
 }
 
-// decided adds the time that the turn waited for a person, a sub-agent or a node.
+// decided adds the span of the time that the turn waited for a person, a sub-agent or a node.
 func (w *walk) decided(r *journal.Record, d sessions.AskEnded) {
 	a := w.asks[d.Ask]
 	if a == nil {
@@ -278,11 +279,11 @@ func (w *walk) decided(r *journal.Record, d sessions.AskEnded) {
 	w.add(r, s)
 }
 
-// done adds the turn.
+// done adds the span of the turn.
 func (w *walk) done(r *journal.Record, d sessions.TurnDone) {
 	t := w.turn
 	s := trace.Span{
-		ID: w.trace.Turn(t.ID), Name: "turn", Start: t.Started, Events: w.happen,
+		ID: w.trace.Turn(t.ID), Name: "turn", Start: t.Started, Events: w.events,
 		Attributes: []trace.Attribute{
 			trace.Text("gen_ai.operation.name", "invoke_agent"), trace.Text("gen_ai.agent.name", w.agent.Name), trace.Text("gen_ai.conversation.id", w.session),
 			trace.Text("parley.turn", t.ID), trace.Text("parley.state", d.State), trace.Number("parley.messages", len(t.Causes)),

@@ -27,16 +27,16 @@ const (
 	session = "main:telegram:1"
 )
 
-// began is when the first entry was written; each further one came a second later.
+// began returns when the first entry was written; each further one came a second later.
 func began() time.Time { return time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC) }
 
-// A story is the log of a turn.
-type story struct {
+// A turnLog is the log of a turn.
+type turnLog struct {
 	t       *testing.T
 	records []journal.Record
 }
 
-func (s *story) add(kind sessions.Kind, call string, data any) {
+func (s *turnLog) add(kind sessions.Kind, call string, data any) {
 	s.t.Helper()
 	e, err := sessions.NewEntry(id, kind, data)
 	if err != nil {
@@ -56,22 +56,23 @@ func (s *story) add(kind sessions.Kind, call string, data any) {
 	s.records = append(s.records, r)
 }
 
-// shout is a tool.
-func shout() *tools.Set {
+// shoutTool returns a set with one tool.
+func shoutTool() *tools.Set {
 	return tools.NewSet(tools.New(tools.Spec{Name: "shout", Effect: tools.Once}, func(_ context.Context, _ tools.Call, _ struct{}) (any, error) { return nil, nil }))
 }
 
-// redactor takes one word out.
-type redactor struct{ agent.Redactor }
+// oneWordRedactor removes one word.
+type oneWordRedactor struct{ agent.Redactor }
 
-func (redactor) Text(text string) string { return strings.ReplaceAll(text, "secret", "***") }
-func (r redactor) JSON(raw json.RawMessage) json.RawMessage {
+func (oneWordRedactor) Text(text string) string { return strings.ReplaceAll(text, "secret", "***") }
+func (r oneWordRedactor) JSON(raw json.RawMessage) json.RawMessage {
 	return json.RawMessage(r.Text(string(raw)))
 }
 
-// whole is a turn in which a call was approved, another one failed, a task was handed out, and the process changed.
-func whole(t *testing.T) *story {
-	s := &story{t: t}
+// fullTurn returns the log of a turn in which a call was approved, another one failed, a task was handed out, and the
+// process changed.
+func fullTurn(t *testing.T) *turnLog {
+	s := &turnLog{t: t}
 	received := began().Add(-3 * time.Second)
 	s.add(sessions.KindTurnStarted, "", sessions.TurnStarted{Route: route.Route{At: bus.Address{Channel: "telegram", Chat: "1"}, Received: received}.Encode(), Agent: "main"}) // 1
 	s.add(sessions.KindUser, "", sessions.User{Name: "Quince", Text: "shout the secret"})                                                                                      // 2
@@ -102,8 +103,8 @@ func whole(t *testing.T) *story {
 	return s
 }
 
-// upTo returns the turn and its records as they were when the log had n entries.
-func (s *story) upTo(n int) (*turn.Turn, []journal.Record) {
+// upTo returns the turn and its records when the log had n entries.
+func (s *turnLog) upTo(n int) (*turn.Turn, []journal.Record) {
 	s.t.Helper()
 	t, err := turn.Fold(id, s.records[:n], nil)
 	if err != nil {
@@ -112,8 +113,8 @@ func (s *story) upTo(n int) (*turn.Turn, []journal.Record) {
 	return t, s.records[:n]
 }
 
-// A line is what a test compares of a span: its beginning and end are in seconds after the first entry.
-func line(s trace.Span) string {
+// spanLine returns the fields of a span that tests compare; times are in seconds after the first entry.
+func spanLine(s trace.Span) string {
 	var facts strings.Builder
 	for _, a := range s.Attributes {
 		facts.WriteString(" " + a.Key + "=" + a.Text)
@@ -125,13 +126,13 @@ func line(s trace.Span) string {
 }
 
 func TestTheSpansOfATurn(t *testing.T) {
-	s := whole(t)
-	a := &agent.Agent{Name: "main", Tools: shout(), Redact: redactor{}}
+	s := fullTurn(t)
+	a := &agent.Agent{Name: "main", Tools: shoutTool(), Redact: oneWordRedactor{}}
 	of, records := s.upTo(len(s.records))
 	all := spans.Of(a, session, of, records, 0, trace.Spans)
 	var got []string
 	for _, one := range all {
-		got = append(got, line(one))
+		got = append(got, spanLine(one))
 		if one.Trace != trace.Of(id) || one.Kind == 0 || one.ID == (trace.SpanID{}) {
 			t.Errorf("%+v is in no trace", one)
 		}
@@ -182,11 +183,11 @@ func TestTheSpansOfATurn(t *testing.T) {
 	}
 }
 
-// However often and by whomever the spans of a turn are made, each is the same; those who go on where others have
-// stopped make each once.
+// However often and by whichever process the spans of a turn are made, they are the same; if processes continue one
+// after another, each span is recorded once.
 func TestSpansAreTheSameWhoeverMakesThem(t *testing.T) {
-	s := whole(t)
-	a := &agent.Agent{Name: "main", Tools: shout()}
+	s := fullTurn(t)
+	a := &agent.Agent{Name: "main", Tools: shoutTool()}
 	of, records := s.upTo(len(s.records))
 	all := spans.Of(a, session, of, records, 0, trace.Spans)
 	for cut := 1; cut < len(s.records); cut++ {
@@ -199,39 +200,39 @@ func TestSpansAreTheSameWhoeverMakesThem(t *testing.T) {
 	}
 }
 
-func TestWhatAnEarlierHolderHasToldIsNotToldAgain(t *testing.T) {
-	s := whole(t)
+func TestRecordedSpansAreNotRecordedAgain(t *testing.T) {
+	s := fullTurn(t)
 	for n, want := range map[int]int64{1: 0, 7: 0, 8: 0 /* nobody was asked yet */, 9: 8, 15: 8, 19: 8, 20: 19, 26: 19} {
 		of, records := s.upTo(n)
-		if got := spans.Told(of, records); got != want {
+		if got := spans.RecordedUpTo(of, records); got != want {
 			t.Errorf("after entry %d, entries up to %d were told, want %d", n, got, want)
 		}
 	}
-	s = &story{t: t, records: s.records[:7:7]}
+	s = &turnLog{t: t, records: s.records[:7:7]}
 	s.add(sessions.KindSuspended, "", nil)
-	if of, records := s.upTo(8); spans.Told(of, records) != 8 {
+	if of, records := s.upTo(8); spans.RecordedUpTo(of, records) != 8 {
 		t.Error("what was told before a suspension is told again")
 	}
 }
 
-// counting counts what is redacted.
-type counting struct {
-	redactor
+// A countingRedactor counts the redacted values.
+type countingRedactor struct {
+	oneWordRedactor
 	n *int
 }
 
-func (c counting) JSON(raw json.RawMessage) json.RawMessage {
+func (c countingRedactor) JSON(raw json.RawMessage) json.RawMessage {
 	*c.n++
-	return c.redactor.JSON(raw)
+	return c.oneWordRedactor.JSON(raw)
 }
 
 // The calls of earlier steps are not redacted again at each step.
-func TestWhatWasToldIsNotRedactedAgain(t *testing.T) {
-	s := whole(t)
+func TestEarlierCallsAreNotRedactedAgain(t *testing.T) {
+	s := fullTurn(t)
 	of, records := s.upTo(len(s.records))
 	for after, want := range map[int64]int{0: 6, 15: 2, 22: 0} {
 		n := 0
-		spans.Of(&agent.Agent{Name: "main", Tools: shout(), Redact: counting{n: &n}}, session, of, records, after, trace.Texts)
+		spans.Of(&agent.Agent{Name: "main", Tools: shoutTool(), Redact: countingRedactor{n: &n}}, session, of, records, after, trace.Texts)
 		if n != want {
 			t.Errorf("after entry %d, %d values were redacted, want %d", after, n, want)
 		}
@@ -239,15 +240,15 @@ func TestWhatWasToldIsNotRedactedAgain(t *testing.T) {
 }
 
 func TestTextsAreWithoutSecrets(t *testing.T) {
-	s := whole(t)
+	s := fullTurn(t)
 	of, records := s.upTo(len(s.records))
 	for detail, want := range map[trace.Detail][]string{
 		trace.Spans: nil,
 		trace.Texts: {`gen_ai.tool.call.arguments={"a":"***"}`, `gen_ai.tool.call.result={"b":"***"}`, "parley.said=shout the ***", "parley.replied=no ***"},
 	} {
 		var said strings.Builder
-		for _, one := range spans.Of(&agent.Agent{Name: "main", Tools: shout(), Redact: redactor{}}, session, of, records, 0, detail) {
-			said.WriteString(line(one) + "\n")
+		for _, one := range spans.Of(&agent.Agent{Name: "main", Tools: shoutTool(), Redact: oneWordRedactor{}}, session, of, records, 0, detail) {
+			said.WriteString(spanLine(one) + "\n")
 		}
 		for _, words := range want {
 			if !strings.Contains(said.String(), words) {

@@ -20,8 +20,9 @@ type Ability struct {
 	Away bool // it takes a node, and all nodes that have it are away
 }
 
-// choose returns the name of the agent that gets a task: the one that the call names, or one that can do what the task needs. A
-// call that has recorded its task gets the same agent again. The error tells the model why there is none.
+// choose returns the name of the agent that gets a task: the one that the call names, or one that has the abilities
+// that the task needs. If the call has recorded its task, it gets the same agent again. The error tells the model why
+// no agent can do the task.
 func (d *Service) choose(ctx context.Context, call tools.Call, what tools.Task) (string, error) {
 	may := d.cfg.MaySpawn(call.Agent)
 	if len(what.Needs) == 0 {
@@ -43,9 +44,9 @@ func (d *Service) choose(ctx context.Context, call tools.Call, what tools.Task) 
 	for _, t := range open {
 		busy[t.Agent]++
 	}
-	able := d.cfg.able(call, may, what.Needs)
+	able := d.cfg.capableAgents(call, may, what.Needs)
 	if len(able) == 0 {
-		return "", tools.Errorf(tools.NotFound, "no agent that may be given a task from here can do all of this: %s. %s", tools.Clip(strings.Join(what.Needs, ", "), 300), d.cfg.whatAgentsCan(call, may))
+		return "", tools.Errorf(tools.NotFound, "no agent that may be given a task from here can do all of this: %s. %s", tools.Clip(strings.Join(what.Needs, ", "), 300), d.cfg.describeAbilities(call, may))
 	}
 	best := slices.MinFunc(able, func(a, b candidate) int {
 		switch {
@@ -64,14 +65,15 @@ func (d *Service) choose(ctx context.Context, call tools.Call, what tools.Task) 
 	return best.name, nil
 }
 
-// A candidate is an agent that can do what a task needs. Away is how many of its abilities take nodes that are away.
+// A candidate is an agent that can do a task. away is how many of the needed abilities are those of nodes that are
+// away.
 type candidate struct {
 	name string
 	away int
 }
 
-// able returns those of some agents that can do everything that a task needs.
-func (c *Config) able(call tools.Call, agents, needs []string) (list []candidate) {
+// capableAgents returns those of the agents that have all abilities that a task needs.
+func (c *Config) capableAgents(call tools.Call, agents, needs []string) (list []candidate) {
 agents:
 	for _, name := range agents {
 		one, can := candidate{name: name}, c.Abilities(call, name)
@@ -89,8 +91,8 @@ agents:
 	return list
 }
 
-// whatAgentsCan says for a model what the agents can do that may be given tasks.
-func (c *Config) whatAgentsCan(call tools.Call, agents []string) string {
+// describeAbilities lists for a model what the agents can do to whom it may give tasks.
+func (c *Config) describeAbilities(call tools.Call, agents []string) string {
 	all := map[string]bool{}
 	for _, name := range agents {
 		for _, one := range c.Abilities(call, name) {

@@ -12,8 +12,9 @@ import (
 	"parley/tools"
 )
 
-// A task goes to the agent that can do what it needs: whose nodes are here, then who has the least to do, then not the caller.
-func TestATaskGoesToWhoCanDoIt(t *testing.T) {
+// A task goes to an agent with the needed abilities: one whose nodes are here, then the least busy one, then not the
+// caller.
+func TestATaskGoesToACapableAgent(t *testing.T) {
 	can := map[string][]subagents.Ability{
 		"main":   {{Name: "shell"}, {Name: "camera"}},
 		"garage": {{Name: "camera", Away: true}, {Name: "ocr"}},
@@ -29,7 +30,7 @@ func TestATaskGoesToWhoCanDoIt(t *testing.T) {
 	})
 	gets := func(key string, needs ...string) (string, error) {
 		t.Helper()
-		call := tools.Call{Session: parent, Agent: "main", Key: key, Person: "telegram:2", At: "telegram:2"}
+		call := tools.Call{Session: parent, Agent: "main", Key: key, Person: "telegram:2", Address: "telegram:2"}
 		got, err := d.Prepare(t.Context(), call, tools.Task{Prompt: "look", Needs: needs})
 		return got.Agent, err
 	}
@@ -45,7 +46,7 @@ func TestATaskGoesToWhoCanDoIt(t *testing.T) {
 			t.Errorf("%s: the repeated call gives it to %q, %v; want %s", c.needs, again, err, got)
 		}
 	}
-	clear(can) // whoever has got it keeps it
+	clear(can) // the agent that has the task keeps it
 	if got, err := gets("t#0", "camera"); err != nil || got != "hall" {
 		t.Errorf("the repeated call gives it to %q, %v", got, err)
 	}

@@ -13,8 +13,8 @@ import (
 	"parley/tools/guard"
 )
 
-// pair makes the workspaces of a session and of a sub-agent.
-func pair(t *testing.T) (from, to *workspace.Dir) {
+// newWorkspaces makes the workspaces of a session and of a sub-agent.
+func newWorkspaces(t *testing.T) (from, to *workspace.Dir) {
 	t.Helper()
 	all, err := workspace.New(workspace.Config{Root: filepath.Join(t.TempDir(), "workspaces")})
 	if err != nil {
@@ -32,19 +32,19 @@ func pair(t *testing.T) (from, to *workspace.Dir) {
 	return dirs[0], dirs[1]
 }
 
-func write(t *testing.T, d *workspace.Dir, name string, size int) {
+func writeFile(t *testing.T, d *workspace.Dir, name string, size int) {
 	t.Helper()
 	if err := d.Write(name, make([]byte, size)); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// What may hold words of strangers is marked where it is copied to; neither links nor what
-// Parley keeps for itself is copied.
+// The copy of a file that may contain strangers' words is marked. Links, and the files that Parley keeps for itself,
+// are not copied.
 func TestCopiesKeepTheirMarks(t *testing.T) {
-	from, to := pair(t)
-	write(t, from, "a/plain.txt", 1)
-	write(t, from, "a/foreign.txt", 1)
+	from, to := newWorkspaces(t)
+	writeFile(t, from, "a/plain.txt", 1)
+	writeFile(t, from, "a/foreign.txt", 1)
 	if err := guard.ChangeMarks(from, false, []string{"a/foreign.txt"}, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -66,10 +66,10 @@ func TestCopiesKeepTheirMarks(t *testing.T) {
 	}
 }
 
-func TestWhatIsTooMuchIsNotCopied(t *testing.T) {
-	from, to := pair(t)
+func TestTooManyFilesAreNotCopied(t *testing.T) {
+	from, to := newWorkspaces(t)
 	for _, name := range []string{"a/1", "a/2", "a/3"} {
-		write(t, from, name, 8<<20)
+		writeFile(t, from, name, 8<<20)
 	}
 	err := (&subagents.Copier{From: from, To: to}).Copy(t.Context(), []string{"a"})
 	if refused, ok := errors.AsType[*tools.Error](err); !ok || refused.Code != tools.InvalidArgs {

@@ -48,7 +48,7 @@ func (d *Service) History(ctx context.Context, call tools.Call, session string, 
 		return nil, err
 	case t.ID == "" && session != call.Session:
 		kept := map[string]any{"session": session, "entries": len(shown.Entries), "note": "what it held was shown in that turn alone"}
-		return tools.Untrusted{Value: tools.Fleeting{Value: shown, Kept: kept}}, nil
+		return tools.Untrusted{Value: tools.Fleeting{Value: shown, StoredValue: kept}}, nil
 	case foreign || t.Untrusted:
 		return tools.Untrusted{Value: shown}, nil
 	}

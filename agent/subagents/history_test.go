@@ -12,8 +12,7 @@ import (
 	"parley/tools"
 )
 
-// A model's words are no more to be trusted than what it had read before, also where only the
-// words are shown.
+// A model's words are untrusted if it had read untrusted text before, even if only its words are shown.
 func TestHistoryIsAsTrustedAsWhatWasReadBefore(t *testing.T) {
 	store, err := sqlstore.Open(t.Context(), filepath.Join(t.TempDir(), "sessions.db"))
 	must(t, err)

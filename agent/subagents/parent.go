@@ -29,7 +29,7 @@ func (d *Service) Parent(ctx context.Context, session string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if d.known.Add(1)%maxParents == 0 {
+	if d.parentCount.Add(1)%maxParents == 0 {
 		d.parents.Clear()
 	}
 	d.parents.Store(session, t.Parent) // it never changes

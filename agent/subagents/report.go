@@ -48,7 +48,7 @@ func (d *Service) end(ctx context.Context, t subagents.Task, state, report strin
 	}
 	if ours {
 		d.tellWatchers(t)
-		d.cfg.Ended(state)
+		d.cfg.CountEnded(state)
 		d.cfg.Log.Info("a task has ended", slog.String("task", t.ID), slog.String("session", t.Session), slog.String("parent", t.Parent),
 			slog.String("state", state), slog.Duration("took", t.Ended.Sub(t.Started)))
 	}

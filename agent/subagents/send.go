@@ -25,11 +25,11 @@ func (d *Service) Send(ctx context.Context, call tools.Call, session, text strin
 		return d.spawn(ctx, call, tools.Task{Agent: t.Agent, Prompt: text}, session)
 	}
 	at, ok := addressOf(session)
-	if !ok || !d.cfg.Listens(at) {
+	if !ok || !d.cfg.AnswersAt(at) {
 		return nil, tools.Errorf(tools.PermissionDenied, "nothing can be said in %s: nobody listens there", session)
 	}
 	in := bus.Inbound{
-		ID: "sent:" + subagents.ID(call.Session, call.Key), Kind: bus.Said, From: bus.Person{ID: call.Person, Name: call.Called, Owner: call.Owner},
+		ID: "sent:" + subagents.ID(call.Session, call.Key), Kind: bus.Said, From: bus.Person{ID: call.Person, Name: call.PersonName, Owner: call.Owner},
 		At: at, Group: true, Mentioned: true, Text: text, SentAt: time.Now(),
 	}
 	if call.Untrusted { // then the text isn't the owner's own words

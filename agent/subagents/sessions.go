@@ -16,11 +16,11 @@ import (
 var _ subagenttools.Backend = (*Service)(nil)
 
 const (
-	maxListed  = 50
-	maxEntries = 100
-	maxShown   = 2000     // characters of one entry
-	maxHistory = 40 << 10 // bytes of all entries together
-	lookBack   = 200      // how many of a session's newest entries are read to find out whether it is working or waiting
+	maxListed   = 50
+	maxEntries  = 100
+	maxShown    = 2000     // characters of one entry
+	maxHistory  = 40 << 10 // bytes of all entries together
+	maxLookBack = 200      // how many of a session's newest entries are read to find out whether it is working or waiting
 )
 
 // maySeeAll reports whether a tool call may see all sessions: only a call that an owner has caused, in a chat
@@ -127,7 +127,7 @@ func (d *Service) listAll(ctx context.Context, call tools.Call, after string) (a
 func (d *Service) Status(ctx context.Context, call tools.Call, session string) (any, error) {
 	if session == "" || session == call.Session {
 		list, open, err := d.subAgents(ctx, call.Session)
-		return map[string]any{"session": call.Session, "agent": call.Agent, "state": subagents.Running, "sub_agents_working": open, "most": MostOpen, "sub_agents": list}, err
+		return map[string]any{"session": call.Session, "agent": call.Agent, "state": subagents.Running, "sub_agents_working": open, "most": MaxOpen, "sub_agents": list}, err
 	}
 	t, err := d.find(ctx, call, session)
 	if err != nil {
@@ -167,7 +167,7 @@ func (d *Service) stateOf(ctx context.Context, session string) (state, updated s
 	}
 	open := map[string]bool{}
 	parked := map[string]bool{}
-	for e, err := range d.cfg.Sessions.Read(ctx, session, max(1, info.LastEntry-lookBack)) {
+	for e, err := range d.cfg.Sessions.Read(ctx, session, max(1, info.LastEntry-maxLookBack)) {
 		if err != nil {
 			return "", "", fmt.Errorf("the session cannot be read now: %w", err)
 		}

@@ -45,7 +45,7 @@ func (d *Service) Drop(ctx context.Context, session, cause string) error {
 // wakeSweep makes Run check the tasks now, if it runs in this process.
 func (d *Service) wakeSweep() {
 	select {
-	case d.nudge <- struct{}{}:
+	case d.sweepNow <- struct{}{}:
 	default:
 	}
 }

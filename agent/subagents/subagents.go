@@ -29,8 +29,8 @@ import (
 	"parley/tools/plainjson"
 )
 
-// MostOpen is how many sub-agents may work for one session at the same time.
-const MostOpen = 5
+// MaxOpen is how many sub-agents may work for one session at the same time.
+const MaxOpen = 5
 
 // A Bus carries tasks and reports, gives out the hold of the process that sweeps, and tells watchers what state
 // tasks are in.
@@ -60,13 +60,13 @@ type Config struct {
 	Sessions sessions.Reader
 	// Describe returns what models are told about the agent with this name.
 	Describe func(agent string) AgentInfo
-	// Listens reports whether an agent answers people at an address.
-	Listens func(at bus.Address) bool
+	// AnswersAt reports whether an agent answers people at an address.
+	AnswersAt func(at bus.Address) bool
 	// Erase erases sessions and everything that belongs to them. It returns which ones were erased, even along
 	// with an error.
 	Erase func(ctx context.Context, sessions []string) (erased []string, err error)
-	// Ended, if set, is called when a task has ended, with its final state, for metrics.
-	Ended func(state string)
+	// CountEnded, if set, is called when a task has ended, with its final state, for metrics.
+	CountEnded func(state string)
 	// Point, if set, is called at each step after which a test may kill the process.
 	Point func(name string)
 	Log   *slog.Logger
@@ -81,10 +81,10 @@ type AgentInfo struct {
 
 // A Service hands out tasks (work that one agent gives to another), and delivers the reports.
 type Service struct {
-	cfg     Config
-	nudge   chan struct{} // wakes the sweep
-	parents sync.Map      // by the key of a sub-agent's session: the parent's
-	known   atomic.Int64  // how many were added to parents
+	cfg         Config
+	sweepNow    chan struct{} // wakes the sweep
+	parents     sync.Map      // maps the key of a sub-agent's session to the parent's
+	parentCount atomic.Int64  // the number of entries in parents
 }
 
 var _ task.SubAgents = (*Service)(nil)
@@ -94,10 +94,10 @@ func New(cfg Config) *Service {
 	if cfg.Point == nil {
 		cfg.Point = func(string) {}
 	}
-	if cfg.Ended == nil {
-		cfg.Ended = func(string) {}
+	if cfg.CountEnded == nil {
+		cfg.CountEnded = func(string) {}
 	}
-	return &Service{cfg: cfg, nudge: make(chan struct{}, 1)}
+	return &Service{cfg: cfg, sweepNow: make(chan struct{}, 1)}
 }
 
 // A route says where the report of a task goes, and on whose behalf the task runs. The store keeps it with the
@@ -158,7 +158,7 @@ func (d *Service) prepare(ctx context.Context, call tools.Call, what tools.Task,
 	if err != nil {
 		return subagents.Task{}, err
 	}
-	err = d.cfg.Table.Prepare(ctx, t, MostOpen)
+	err = d.cfg.Table.Prepare(ctx, t, MaxOpen)
 	limit, full := errors.AsType[*subagents.LimitError](err)
 	switch {
 	case full:
@@ -208,7 +208,7 @@ func (d *Service) newTask(ctx context.Context, call tools.Call, what tools.Task,
 	if err != nil {
 		return subagents.Task{}, err
 	}
-	at, err := bus.ParseAddress(call.At)
+	at, err := bus.ParseAddress(call.Address)
 	if err != nil {
 		return subagents.Task{}, tools.Errorf(tools.ExecutionFailed, "nothing can be handed out from here, because its report would reach nobody: %v", err)
 	}
@@ -223,7 +223,7 @@ func (d *Service) newTask(ctx context.Context, call tools.Call, what tools.Task,
 		ID: id, Parent: call.Session, Session: key, Agent: name, Person: call.Person, Turn: call.Turn, Call: call.ID,
 		Title: title(what.Prompt), Awaited: session == "", Started: time.Now(), State: subagents.Prepared,
 	}
-	if t.Route, err = plainjson.Marshal(route{At: at, Name: call.Called}); err != nil {
+	if t.Route, err = plainjson.Marshal(route{At: at, Name: call.PersonName}); err != nil {
 		return t, fmt.Errorf("encode a route: %w", err)
 	}
 	text := what.Prompt
@@ -231,7 +231,7 @@ func (d *Service) newTask(ctx context.Context, call tools.Call, what tools.Task,
 		text += "\n\nIn your workspace: " + strings.Join(what.Files, ", ")
 	}
 	t.Mail, err = plainjson.Marshal(bus.Inbound{
-		ID: subagents.MailID(id), Kind: bus.Tasked, From: bus.Person{ID: call.Person, Name: call.Called, Owner: call.Owner},
+		ID: subagents.MailID(id), Kind: bus.Tasked, From: bus.Person{ID: call.Person, Name: call.PersonName, Owner: call.Owner},
 		At: address(t), Private: call.Private, Group: !call.Private, Mentioned: true, Text: text, SentAt: t.Started,
 		Task: &bus.Task{ID: id, Agent: call.Agent, Session: call.Session, Asked: at, Untrusted: call.Untrusted},
 	})

@@ -17,13 +17,13 @@ const (
 	// sweepAge is how long the process that handed out or ended a task may take for the rest of the work before
 	// the sweep does it.
 	sweepAge = 15 * time.Second
-	// renewEvery is how often the message of each task is published again: the bus may have been away and never
+	// republishEvery is how often the message of each task is published again: the bus may have been away and never
 	// received it, or may have lost its data.
-	renewEvery = time.Minute
+	republishEvery = time.Minute
 )
 
-// neverHandedOut is the report of a task that was recorded but never reached a sub-agent.
-const neverHandedOut = "It was never begun: the server was cut off from its store, or ended, when it was to be handed out. Hand it out again if it is still wanted."
+// textNeverHandedOut is the report of a task that was recorded but never reached a sub-agent.
+const textNeverHandedOut = "It was never begun: the server was cut off from its store, or ended, when it was to be handed out. Hand it out again if it is still wanted."
 
 // Run does what processes have left undone, until ctx is done: it reports the ends of tasks, and erases the
 // sessions that are marked for that. In a fleet, one process at a time does this.
@@ -43,7 +43,7 @@ func (d *Service) runSweeps(held context.Context) {
 	defer tick.Stop()
 	renewed := time.Time{}
 	for {
-		renew := time.Since(renewed) >= renewEvery
+		renew := time.Since(renewed) >= republishEvery
 		err := d.sweep(held, renew)
 		switch {
 		case err == nil && renew:
@@ -53,7 +53,7 @@ func (d *Service) runSweeps(held context.Context) {
 		}
 		select {
 		case <-tick.C:
-		case <-d.nudge:
+		case <-d.sweepNow:
 		case <-held.Done():
 			return
 		}
@@ -95,7 +95,7 @@ func (d *Service) sweepTask(ctx context.Context, t subagents.Task, renew bool) e
 	case t.State == subagents.Prepared:
 		state, report := subagents.Cancelled, ""
 		if !t.Awaited && t.Stop == "" { // the call that hands it out failed, or nobody has repeated it after a crash
-			state, report = subagents.Failed, neverHandedOut
+			state, report = subagents.Failed, textNeverHandedOut
 		}
 		t, err := d.end(ctx, t, state, report)
 		if err != nil {

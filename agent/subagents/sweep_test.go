@@ -67,9 +67,8 @@ func newService(t *testing.T) (d *subagents.Service, b *sqlitebus.Bus, table sto
 	}), b, table
 }
 
-// prepare records a task that was prepared that long ago. If awaited is true, its turn is to wait
-// for it.
-func prepare(t *testing.T, table stored.Table, ago time.Duration, awaited bool) {
+// prepareTask records a task that was prepared that long ago. awaited says whether its turn waits for it.
+func prepareTask(t *testing.T, table stored.Table, ago time.Duration, awaited bool) {
 	t.Helper()
 	mail, err := json.Marshal(bus.Inbound{
 		ID: "tasked:a", Kind: bus.Tasked, From: bus.Person{ID: "telegram:2"}, At: bus.Address{Channel: bus.SubAgents, Chat: "p", Thread: "a"},
@@ -79,11 +78,11 @@ func prepare(t *testing.T, table stored.Table, ago time.Duration, awaited bool) 
 	must(t, table.Prepare(t.Context(), stored.Task{
 		ID: "a", Parent: parent, Session: child, Agent: "main", Person: "telegram:2", Turn: "t", Call: "c", Awaited: awaited,
 		Mail: mail, Route: []byte(`{"at":{"channel":"telegram","chat":"2"}}`), Started: time.Now().Add(-ago),
-	}, subagents.MostOpen))
+	}, subagents.MaxOpen))
 }
 
-// sweeps has the Service sweep until the test is over.
-func sweeps(t *testing.T, d *subagents.Service) {
+// runSweeps has the Service sweep until the test ends.
+func runSweeps(t *testing.T, d *subagents.Service) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -94,8 +93,8 @@ func sweeps(t *testing.T, d *subagents.Service) {
 	})
 }
 
-// mail waits for n messages to a session and returns them.
-func mail(t *testing.T, b *sqlitebus.Bus, n int) (lease bus.Lease, all []bus.Inbound) {
+// receiveMail waits for n messages to a session and returns them.
+func receiveMail(t *testing.T, b *sqlitebus.Bus, n int) (lease bus.Lease, all []bus.Inbound) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -113,58 +112,57 @@ func mail(t *testing.T, b *sqlitebus.Bus, n int) (lease bus.Lease, all []bus.Inb
 	return lease, all
 }
 
-// The process dies when it has recorded that a task is handed out, and before that is on the
-// bus, and then somebody says /stop. The sub-agent's session hears of the task too, which it
-// alone ends.
+// If the process dies after it has recorded that a task is handed out, and before that is on the bus, and then somebody
+// says /stop, the sub-agent's session still gets the task, because only that session can end it.
 func TestAStoppedTaskThatWasNeverHandedOutEnds(t *testing.T) {
 	d, b, table := newService(t)
-	prepare(t, table, time.Minute, true)
+	prepareTask(t, table, time.Minute, true)
 	must(t, table.Start(t.Context(), "a"))
 	if n, err := d.StopAll(t.Context(), parent, "stop"); err != nil || n != 1 {
 		t.Fatalf("%d are stopped: %v", n, err)
 	}
-	sweeps(t, d)
-	lease, all := mail(t, b, 2)
+	runSweeps(t, d)
+	lease, all := receiveMail(t, b, 2)
 	if lease.Claim().Key != child || all[0].Kind != bus.Command || all[1].Kind != bus.Tasked {
 		t.Errorf("%s got %+v", lease.Claim().Key, all)
 	}
 }
 
-// A task that its turn has not handed out is ended, because it would count for ever as one of
-// those that the conversation may have. If the turn waits for it all the same, it is told.
+// A task that its turn never hands out is ended, because it would count forever toward the conversation's limit. If the
+// turn waits for the task, it is told.
 func TestATaskThatNobodyHandsOutEnds(t *testing.T) {
 	d, b, table := newService(t)
-	prepare(t, table, 2*time.Hour, true)
-	sweeps(t, d)
+	prepareTask(t, table, 2*time.Hour, true)
+	runSweeps(t, d)
 	parleytest.WaitFor(t, "its end", func() bool {
 		n, err := d.Count(t.Context(), parent)
 		must(t, err)
 		return n == 0
 	})
 	must(t, d.Start(t.Context(), "a"))
-	lease, all := mail(t, b, 1)
+	lease, all := receiveMail(t, b, 1)
 	if lease.Claim().Key != parent || all[0].Kind != bus.TaskEnded || all[0].Task.State != stored.Cancelled || !all[0].Task.Awaited {
 		t.Errorf("%s got %+v", lease.Claim().Key, all[0])
 	}
 }
 
-// A call that hands out a task fails because the store is away. Its turn goes on, and the conversation
-// is told that the task was never begun.
+// If a call that hands out a task fails because the store is away, its turn continues, and the conversation is told
+// that the task never began.
 func TestATaskThatWasNeverBegunIsTold(t *testing.T) {
 	d, b, table := newService(t)
-	prepare(t, table, 3*time.Minute, false)
-	sweeps(t, d)
-	lease, all := mail(t, b, 1)
+	prepareTask(t, table, 3*time.Minute, false)
+	runSweeps(t, d)
+	lease, all := receiveMail(t, b, 1)
 	if lease.Claim().Key != parent || all[0].Kind != bus.TaskEnded || all[0].Task.State != stored.Failed || !strings.Contains(all[0].Text, "never begun") {
 		t.Errorf("%s got %+v", lease.Claim().Key, all[0])
 	}
 }
 
-// A turn that is stopped ends the tasks that it has recorded and not handed out, and no others. If
-// the call that hands one out comes after that, nobody gets the task.
-func TestATurnsEndEndsWhatItHasNotHandedOut(t *testing.T) {
+// A turn that is stopped ends its tasks that were recorded and not handed out, and no others. If the call hands one out
+// after that, no agent gets the task.
+func TestATurnsEndEndsUnsentTasks(t *testing.T) {
 	d, _, table := newService(t)
-	prepare(t, table, time.Second, false)
+	prepareTask(t, table, time.Second, false)
 	must(t, d.EndTurn(t.Context(), parent, "another turn"))
 	if got, err := table.Get(t.Context(), "a"); err != nil || got.State != stored.Prepared {
 		t.Errorf("after the end of another turn it is %+v, %v", got, err)
@@ -179,15 +177,14 @@ func TestATurnsEndEndsWhatItHasNotHandedOut(t *testing.T) {
 // A task that was prepared a moment ago is left to its turn.
 func TestATaskThatIsAboutToBeHandedOutIsLeftAlone(t *testing.T) {
 	_, _, table := newService(t)
-	prepare(t, table, time.Minute, true)
+	prepareTask(t, table, time.Minute, true)
 	if all, err := table.Untold(t.Context(), time.Now()); err != nil || len(all) != 0 {
 		t.Errorf("to be looked after are %v, %v", all, err)
 	}
 }
 
-// What was copied for a task that is not handed out after all is erased. The same call does not
-// wait for that task.
-func TestWhatIsCopiedInVainIsErased(t *testing.T) {
+// The copies for a task that is not handed out after all are erased. The same call does not wait for that task.
+func TestUnusedCopiesAreErased(t *testing.T) {
 	store := newStore(t)
 	d := subagents.New(subagents.Config{
 		Table: store.SubAgents(), Bus: newBus(t), Log: slog.New(slog.DiscardHandler),
@@ -197,7 +194,7 @@ func TestWhatIsCopiedInVainIsErased(t *testing.T) {
 			return tools.Errorf(tools.ExecutionFailed, "the disk is full")
 		},
 	})
-	call := tools.Call{Session: parent, Agent: "main", Key: "t#c", Person: "telegram:2", At: "telegram:2"}
+	call := tools.Call{Session: parent, Agent: "main", Key: "t#c", Person: "telegram:2", Address: "telegram:2"}
 	what := tools.Task{Prompt: "look", Files: []string{"a"}}
 	for _, code := range []tools.Code{tools.ExecutionFailed, tools.Cancelled} {
 		_, err := d.Prepare(t.Context(), call, what)
@@ -210,8 +207,8 @@ func TestWhatIsCopiedInVainIsErased(t *testing.T) {
 	}
 }
 
-// A process that has lost the session while it hands a task out leaves the task to the next holder,
-// which may have handed it out meanwhile.
+// A process that loses the session while it hands out a task leaves the task to the next holder, which may have handed
+// it out meanwhile.
 func TestAHolderThatIsCutOffEndsNoTaskOfTheNext(t *testing.T) {
 	store := newStore(t)
 	ctx, cut := context.WithCancel(t.Context())
@@ -226,7 +223,7 @@ func TestAHolderThatIsCutOffEndsNoTaskOfTheNext(t *testing.T) {
 			}
 		},
 	})
-	call := tools.Call{Session: parent, Agent: "main", Key: "t#c", Person: "telegram:2", At: "telegram:2"}
+	call := tools.Call{Session: parent, Agent: "main", Key: "t#c", Person: "telegram:2", Address: "telegram:2"}
 	if _, err := d.Spawn(ctx, call, tools.Task{Prompt: "look"}); !errors.Is(err, context.Canceled) {
 		t.Errorf("the holder that is cut off gets %v", err)
 	}
@@ -235,18 +232,18 @@ func TestAHolderThatIsCutOffEndsNoTaskOfTheNext(t *testing.T) {
 	}
 }
 
-// Those who watch the server are told how the tasks of a session stand: by ids and states, for the session
-// that has handed them out.
-func TestWatchersAreToldHowTasksStand(t *testing.T) {
+// Watchers of the server are told the states of a session's tasks: ids and states, for the session that has handed them
+// out.
+func TestWatchersAreToldTaskStates(t *testing.T) {
 	d, b, table := newService(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	news, err := b.Subscribe(ctx, bus.ServerFeed(), 0)
 	must(t, err)
-	prepare(t, table, time.Second, true)
+	prepareTask(t, table, time.Second, true)
 	must(t, d.Start(t.Context(), "a"))
 	must(t, d.Report(t.Context(), task.Report{ID: "a", State: stored.Done, Text: "all is well"}))
-	must(t, d.Report(t.Context(), task.Report{ID: "a", State: stored.Failed, Text: "once more"})) // the first one counts
+	must(t, d.Report(t.Context(), task.Report{ID: "a", State: stored.Failed, Text: "once more"})) // the first report counts
 	must(t, d.Drop(t.Context(), parent, "new"))
 	want := []bus.News{{ID: "a", State: stored.Running}, {ID: "a", State: stored.Done}, {State: bus.StateErased}}
 	for e, err := range news {

@@ -12,11 +12,11 @@ import (
 	"parley/tools"
 )
 
-// FindAddress looks for a URL in what people said or in a tool's result, among the records before entry n that
-// a model is shown. The URL has to be a complete address there, not part of a longer one. Once that model has
-// read untrusted text, the only results that count are those of tools for which brings returns true: tools that
-// the model can't make print a text of its choice. Even such a result doesn't count if the address was in the
-// arguments of its call. own is as for Untrusted. People's words take precedence over results.
+// FindAddress looks for a URL in people's words or tools' results, among the records before entry n that a model is
+// shown. The URL has to be a complete address there, not part of a longer one. Once that model has read untrusted text,
+// a result counts only if brings returns true for its tool: the model can't make such tools print a text of its choice.
+// Even such a result doesn't count if the address was in the arguments of its call. own is as for Untrusted. People's
+// words take precedence over results.
 func FindAddress(records []journal.Record, own string, n int64, address string, brings func(tool string) bool) tools.Sighting {
 	var first tools.Sighting
 	if address == "" {
@@ -31,7 +31,7 @@ func FindAddress(records []journal.Record, own string, n int64, address string, 
 		if newest.Hides(r.N) && (own == "" || r.Turn != own) {
 			continue
 		}
-		if at := h.inEntry(r, brings); at.Found && (!first.Found || at.Source == "" && (first.Source != "" || at.AskedInThisTurn)) {
+		if at := h.findInEntry(r, brings); at.Found && (!first.Found || at.Source == "" && (first.Source != "" || at.AskedInThisTurn)) {
 			first = at
 		}
 		h.influenced = h.influenced || isFromOthers(r, records)
@@ -47,8 +47,8 @@ type addressSearch struct {
 	influenced bool                        // the model has read untrusted text
 }
 
-// inEntry reports where an entry contains the address, and remembers calls and untrusted summaries.
-func (h *addressSearch) inEntry(r journal.Record, brings func(tool string) bool) tools.Sighting {
+// findInEntry returns where an entry contains the address, and remembers calls and untrusted summaries.
+func (h *addressSearch) findInEntry(r journal.Record, brings func(tool string) bool) tools.Sighting {
 	switch d := r.Data.(type) {
 	case sessions.Summary:
 		h.influenced = h.influenced || d.Untrusted
@@ -66,14 +66,14 @@ func (h *addressSearch) inEntry(r journal.Record, brings func(tool string) bool)
 		h.uses[r.Call] = d
 	case sessions.ToolResult:
 		use := h.uses[r.Call]
-		return tools.Sighting{Found: (!h.influenced || brings(use.Name)) && h.mayBeIn(d.Content) && h.isIn(d.Content) && !h.isIn(use.Args), Source: r.Call}
+		return tools.Sighting{Found: (!h.influenced || brings(use.Name)) && h.mayContain(d.Content) && h.containsAddress(d.Content) && !h.containsAddress(use.Args), Source: r.Call}
 	}
 	return tools.Sighting{}
 }
 
-// mayBeIn reports whether a text in a JSON value may contain the address, by looking for the address's host in
+// mayContain reports whether a text in a JSON value may contain the address, by looking for the address's host in
 // plain letters. This avoids decoding most results.
-func (h *addressSearch) mayBeIn(content json.RawMessage) bool {
+func (h *addressSearch) mayContain(content json.RawMessage) bool {
 	_, host, found := strings.Cut(h.address, "://")
 	if !found {
 		host = h.address
@@ -84,8 +84,8 @@ func (h *addressSearch) mayBeIn(content json.RawMessage) bool {
 	return bytes.Contains(content, []byte(host))
 }
 
-// isIn reports whether a text in a JSON value contains the address.
-func (h *addressSearch) isIn(content json.RawMessage) bool {
+// containsAddress reports whether a text in a JSON value contains the address.
+func (h *addressSearch) containsAddress(content json.RawMessage) bool {
 	var value any
 	if json.Unmarshal(content, &value) != nil {
 		return holdsAddress(string(content), h.address)

@@ -12,7 +12,8 @@ import (
 	"parley/tools"
 )
 
-// An address counts as read only as a whole: the model could spell a secret by where it cuts one.
+// An address counts as read only if it is complete: otherwise a model could encode a secret in the place where it cuts
+// one.
 func TestAnAddressIsFoundOnlyAsAWhole(t *testing.T) {
 	const address = "https://evil.org/a/b"
 	for _, text := range []string{
@@ -28,7 +29,7 @@ func TestAnAddressIsFoundOnlyAsAWhole(t *testing.T) {
 	} {
 		whole := strings.ReplaceAll(strings.ReplaceAll(text, "%s", address), "%%", "%")
 		if text == "%s#part/../../c?" {
-			continue // a fragment is never sent, whatever it holds
+			continue // fragments are never sent, whatever they contain
 		}
 		if holdsAddress(whole, address) {
 			t.Errorf("found in %q", whole)
@@ -36,8 +37,8 @@ func TestAnAddressIsFoundOnlyAsAWhole(t *testing.T) {
 	}
 }
 
-// logOf makes records of data, in turns T1 and T2.
-func logOf(data ...any) []journal.Record {
+// logFrom makes records of data, in turns T1 and T2.
+func logFrom(data ...any) []journal.Record {
 	var all []journal.Record
 	turn := "T1"
 	for i, d := range data {
@@ -49,7 +50,7 @@ func logOf(data ...any) []journal.Record {
 		switch d := d.(type) {
 		case sessions.ToolUse:
 			e.Call = d.ProviderID
-		case callOf:
+		case callEntry:
 			e.Call = d.call
 			all = append(all, journal.NewRecord(e, d.data))
 			continue
@@ -59,18 +60,18 @@ func logOf(data ...any) []journal.Record {
 	return all
 }
 
-// callOf is the data of an entry about a call.
-type callOf struct {
+// A callEntry is the data of an entry about a call.
+type callEntry struct {
 	call string
 	data any
 }
 
-func page(call, body string) callOf {
+func pageResult(call, body string) callEntry {
 	raw, err := json.Marshal(map[string]string{"body": body})
 	if err != nil {
 		panic(err)
 	}
-	return callOf{call, sessions.ToolResult{Content: raw, Untrusted: true}}
+	return callEntry{call, sessions.ToolResult{Content: raw, Untrusted: true}}
 }
 
 func TestWhereAnAddressWasRead(t *testing.T) {
@@ -78,12 +79,12 @@ func TestWhereAnAddressWasRead(t *testing.T) {
 	find := func(records []journal.Record, address string) tools.Sighting {
 		return FindAddress(records, "T2", 1000, address, brings)
 	}
-	records := logOf(
+	records := logFrom(
 		sessions.User{Text: "read https://a.org and https://b.org/x"},
 		sessions.ToolUse{Name: "web_fetch", ProviderID: "c1", Args: []byte(`{"url":"https://a.org"}`)},
-		page("c1", "https://a.org [one](https://c.org/1?a=1&b=2) [two](https://c.org/1?a=1&b=2&c=3)"),
+		pageResult("c1", "https://a.org [one](https://c.org/1?a=1&b=2) [two](https://c.org/1?a=1&b=2&c=3)"),
 		sessions.ToolUse{Name: "read_file", ProviderID: "c2", Args: []byte(`{}`)},
-		page("c2", "https://d.org"),
+		pageResult("c2", "https://d.org"),
 		"T2",
 		sessions.User{Text: "now https://c.org/3", Quotes: []sessions.Quote{{Text: "https://e.org"}}},
 		sessions.User{Text: "https://f.org", Untrusted: true},
@@ -99,9 +100,9 @@ func TestWhereAnAddressWasRead(t *testing.T) {
 	}
 }
 
-func TestWhatWasSpent(t *testing.T) {
-	started := func(call string, keys ...string) callOf {
-		return callOf{call, sessions.ToolStarted{Attempt: 1, Allowances: keys}}
+func TestSpentKeys(t *testing.T) {
+	started := func(call string, keys ...string) callEntry {
+		return callEntry{call, sessions.ToolStarted{Attempt: 1, Allowances: keys}}
 	}
 	check := func(what string, records []journal.Record, own, but, wantTurn, wantAll string) {
 		t.Helper()
@@ -113,17 +114,17 @@ func TestWhatWasSpent(t *testing.T) {
 			t.Errorf("%s: all have spent %q, want %q", what, got, wantAll)
 		}
 	}
-	records := logOf(started("c1", "a"), started("c1", "a"), started("c2", "b", "b"), "T2", started("c3", "c"), callOf{"c4", sessions.Delegated{Allowances: []string{"d"}}})
+	records := logFrom(started("c1", "a"), started("c1", "a"), started("c2", "b", "b"), "T2", started("c3", "c"), callEntry{"c4", sessions.Delegated{Allowances: []string{"d"}}})
 	check("two turns", records, "T2", "", "c d", "a b b c d")
-	result := callOf{"c2", sessions.ToolResult{Allowances: []string{"b", "b"}}}
-	check("without the starts", logOf(result, "T2", started("c3", "c")), "T2", "", "c", "b b c")
+	result := callEntry{"c2", sessions.ToolResult{Allowances: []string{"b", "b"}}}
+	check("without the starts", logFrom(result, "T2", started("c3", "c")), "T2", "", "c", "b b c")
 	check("without a call", records, "T2", "c3", "d", "a b b d")
-	summed := append(slices.Clip(records), logOf("T2", 0, 0, 0, 0, 0, 0, sessions.Summary{Covers: 3, Text: "x", Allowances: Carry(records, 3)}, started("c5", "e"))[6:]...)
+	summed := append(slices.Clip(records), logFrom("T2", 0, 0, 0, 0, 0, 0, sessions.Summary{Covers: 3, Text: "x", Allowances: CarriedExpenses(records, 3)}, started("c5", "e"))[6:]...)
 	check("behind a summary", summed, "T2", "", "c d e", "a b b c d e")
 	check("once the covered records are gone", summed[3:], "T2", "", "c d e", "a b b c d e")
-	if got := strings.Join(Carry(summed, 100), " "); got != "a b b c d e" {
+	if got := strings.Join(CarriedExpenses(summed, 100), " "); got != "a b b c d e" {
 		t.Errorf("the next summary carries %q", got)
 	}
-	check("after /new", logOf(started("c1", "a"), "T2", sessions.Summary{Covers: 1}, started("c2", "b")), "T2", "", "b", "b")
-	check("a task", logOf(sessions.User{Text: "x", Untrusted: true}), "T1", "", tools.UntrustedTask, tools.UntrustedTask)
+	check("after /new", logFrom(started("c1", "a"), "T2", sessions.Summary{Covers: 1}, started("c2", "b")), "T2", "", "b", "b")
+	check("a task", logFrom(sessions.User{Text: "x", Untrusted: true}), "T1", "", tools.UntrustedTask, tools.UntrustedTask)
 }

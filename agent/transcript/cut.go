@@ -15,10 +15,10 @@ type Budgets struct {
 	Steps int // for the newest steps, after the part that the summary covers
 	// Unread is the budget for the newest step alone. No model has read that step's results yet, so the step
 	// stays even if it is longer than Steps.
-	Unread int
-	Own    int // for what people said in the current turn
-	Said   int // for what people said before the current turn
-	Lately int // for the episodes of the turns that the summary covers
+	Unread       int
+	OwnWords     int // for what people said in the current turn
+	EarlierWords int // for what people said before the current turn
+	Episodes     int // for the episodes of the turns that the summary covers
 }
 
 // Cut decides what a summary must cover so that the newest steps stay within their budget, and which of the
@@ -26,7 +26,7 @@ type Budgets struct {
 // says whether its beginning may be covered too. Cut returns false if there is nothing to summarize.
 func Cut(records []journal.Record, own string, withinTurn bool, b Budgets) (sessions.Summary, bool) {
 	v := viewOf(records, own)
-	if v.alone != "" { // the newest summary belongs to another conversation
+	if v.onlyTurn != "" { // the newest summary belongs to another conversation
 		return sessions.Summary{}, false
 	}
 	var shown []journal.Record
@@ -74,7 +74,7 @@ func boundaries(shown []journal.Record, own string, withinTurn bool) []int64 {
 	answered, last := true, int64(0)
 	for _, r := range shown {
 		switch r.Data.(type) {
-		case sessions.TurnStarted, journal.TurnOver:
+		case sessions.TurnStarted, journal.FinishedTurn:
 			at = append(at, r.N-1)
 		case sessions.Thinking, sessions.Text, sessions.ToolUse:
 			if r.Turn != own {
@@ -146,16 +146,16 @@ func sizeOf(r journal.Record, cleared int64) int {
 		return pictureTokens * BytesPerToken
 	case sessions.Notice:
 		if d.Code != sessions.NoticeEpisode {
-			return r.Size + frameBytes
+			return r.Size + entryFrameBytes
 		}
 	case sessions.User, sessions.Thinking, sessions.Text, sessions.ToolUse, sessions.Fetched:
-		return r.Size + frameBytes
+		return r.Size + entryFrameBytes
 	}
 	return 0
 }
 
-// frameBytes is the estimated size, in bytes, of what surrounds an entry's text in a request, such as its frame.
-const frameBytes = 64
+// entryFrameBytes is the estimated size, in bytes, of what surrounds an entry's text in a request, such as its frame.
+const entryFrameBytes = 64
 
 // keptEntries returns the numbers of the entries that stay beside a summary: people's messages, newest first
 // until the budgets are used up; the files that came with these; for each scope of the memory, the newest entry
@@ -173,11 +173,11 @@ func keptEntries(records []journal.Record, v view, covers int64, own string, b B
 		}
 	}
 	said, kept := map[string]bool{}, newestMarks(records, v, covers)
-	for _, n := range KeepEpisodes(records, covers, records[len(records)-1].At(), b.Lately) {
+	for _, n := range KeepEpisodes(records, covers, records[len(records)-1].At(), b.Episodes) {
 		kept[n] = true
 	}
 	keep := func(r journal.Record, budget *int) bool {
-		size := (r.Size + frameBytes) / BytesPerToken
+		size := (r.Size + entryFrameBytes) / BytesPerToken
 		if size > *budget {
 			return false
 		}
@@ -190,14 +190,14 @@ func keptEntries(records []journal.Record, v view, covers int64, own string, b B
 		return true
 	}
 	if n := len(inOwn) - 1; n >= 0 {
-		keep(inOwn[n], &b.Own)
+		keep(inOwn[n], &b.OwnWords)
 		inOwn = inOwn[:n]
 	}
 	for _, r := range inOwn {
-		keep(r, &b.Own)
+		keep(r, &b.OwnWords)
 	}
 	for _, r := range before {
-		if !keep(r, &b.Said) {
+		if !keep(r, &b.EarlierWords) {
 			break // no gaps between the kept messages
 		}
 	}
@@ -234,12 +234,12 @@ func numbersOf(records []journal.Record, covers int64, said map[string]bool, kep
 	return numbers
 }
 
-// Clear returns the number of the entry up to which tool results may be emptied so that the newest ones stay
+// FindClearable returns the number of the entry up to which tool results may be emptied so that the newest ones stay
 // within a budget of tokens, and roughly how many tokens that saves. The results of the newest step always
 // stay, because the model has not read them yet.
-func Clear(records []journal.Record, own string, budget int) (upTo int64, saves int) {
+func FindClearable(records []journal.Record, own string, budget int) (upTo int64, saves int) {
 	v := viewOf(records, own)
-	if v.alone != "" {
+	if v.onlyTurn != "" {
 		return 0, 0
 	}
 	kept, bytes, unread := 0, 0, newestStep(records, own)
@@ -276,7 +276,7 @@ func WithSummary(records []journal.Record, s sessions.Summary) []journal.Record 
 // WithoutPast renders the log without its past: only what people say in the turn own, and its newest step. If
 // these have more than limit tokens, TruncateResults shortens them.
 func WithoutPast(records []journal.Record, own string, memory []Memory, limit int) []llm.Message {
-	if s, ok := Cut(records, own, true, Budgets{Unread: math.MaxInt, Own: math.MaxInt}); ok {
+	if s, ok := Cut(records, own, true, Budgets{Unread: math.MaxInt, OwnWords: math.MaxInt}); ok {
 		records = WithSummary(records, s)
 	}
 	messages := Render(records, own, memory)

@@ -13,35 +13,35 @@ import (
 	"parley/sessions"
 )
 
-// A log is written in order.
-type log struct{ records []journal.Record }
+// A testLog is a log that is written in order.
+type testLog struct{ records []journal.Record }
 
-func (l *log) add(turn string, kind sessions.Kind, data any) *journal.Record {
+func (l *testLog) add(turn string, kind sessions.Kind, data any) *journal.Record {
 	e := journal.NewEntry(turn, kind, data)
 	e.N = int64(len(l.records) + 1)
 	l.records = append(l.records, journal.NewRecord(e, data))
 	return &l.records[len(l.records)-1]
 }
 
-func (l *log) begin(turn, said string) {
+func (l *testLog) begin(turn, said string) {
 	l.add(turn, sessions.KindTurnStarted, sessions.TurnStarted{})
 	r := l.add(turn, sessions.KindUser, sessions.User{Text: said})
 	r.Cause, r.Person = turn, "test:ann"
 }
 
-func (l *log) step(turn, call, result string) {
+func (l *testLog) step(turn, call, result string) {
 	l.add(turn, sessions.KindToolUse, sessions.ToolUse{Name: "x", Args: json.RawMessage(`{}`)}).Call = call
 	l.add(turn, sessions.KindUsage, sessions.Usage{})
 	l.add(turn, sessions.KindToolResult, sessions.ToolResult{Content: json.RawMessage(`"` + result + `"`)}).Call = call
 }
 
-func (l *log) end(turn, said string) {
+func (l *testLog) end(turn, said string) {
 	l.add(turn, sessions.KindText, sessions.Text{Text: said})
 	l.add(turn, sessions.KindUsage, sessions.Usage{})
 	l.add(turn, sessions.KindTurnDone, sessions.TurnDone{State: sessions.TurnCompleted})
 }
 
-func (l *log) sum(t *testing.T, own string, b Budgets) sessions.Summary {
+func (l *testLog) summarize(t *testing.T, own string, b Budgets) sessions.Summary {
 	t.Helper()
 	s, ok := Cut(l.records, own, true, b)
 	if !ok {
@@ -52,8 +52,8 @@ func (l *log) sum(t *testing.T, own string, b Budgets) sessions.Summary {
 	return s
 }
 
-// told is what a model is shown, in short.
-func told(messages []llm.Message) string {
+// shownText returns a short form of what a model is shown.
+func shownText(messages []llm.Message) string {
 	var all []string
 	for _, m := range messages {
 		for _, b := range m.Blocks {
@@ -74,10 +74,10 @@ func told(messages []llm.Message) string {
 	return strings.Join(all, "|")
 }
 
-// A turn that is summed up in part shows what was said to it, the summary, and its newest
-// steps; and so it does in the turns after it.
+// A turn that is summarized in part shows its person's words, the summary, and its newest steps; the turns after it
+// show the same.
 func TestATurnIsSummedUpInPart(t *testing.T) {
-	var l log
+	var l testLog
 	l.begin("t0", "before")
 	l.end("t0", "yes")
 	l.begin("t1", "do it")
@@ -85,49 +85,49 @@ func TestATurnIsSummedUpInPart(t *testing.T) {
 		l.step("t1", fmt.Sprint("c", n), fmt.Sprint("r", n))
 	}
 	l.add("t1", sessions.KindUser, sessions.User{Text: "and that"}).Cause = "steered"
-	s := l.sum(t, "t1", Budgets{Steps: 80, Own: 1000, Said: 1000})
+	s := l.summarize(t, "t1", Budgets{Steps: 80, OwnWords: 1000, EarlierWords: 1000})
 	if s.Turn != "t1" {
 		t.Errorf("the summary is of %q", s.Turn)
 	}
 	want := "before|do it|SUM|call c4|result c4=r4|call c5|result c5=r5|and that"
-	if got := told(Render(l.records, "t1", nil)); got != want {
+	if got := shownText(Render(l.records, "t1", nil)); got != want {
 		t.Errorf("shown %s\nwant  %s", got, want)
 	}
 	l.step("t1", "c6", "r6")
 	l.end("t1", "done")
 	l.begin("t2", "next")
 	want += "|call c6|result c6=r6|done|next"
-	if got := told(Render(l.records, "t2", nil)); got != want {
+	if got := shownText(Render(l.records, "t2", nil)); got != want {
 		t.Errorf("in the next turn %s\nwant %s", got, want)
 	}
-	// As it is after a restart, when what the summary hides is not read anymore.
+	// The same after a restart, when the covered records are no longer read.
 	var read []journal.Record
 	for _, r := range l.records {
 		if !s.Hides(r.N) {
 			read = append(read, r)
 		}
 	}
-	if got := told(Render(read, "t2", nil)); got != want {
+	if got := shownText(Render(read, "t2", nil)); got != want {
 		t.Errorf("after a restart %s\nwant %s", got, want)
 	}
 }
 
-// A turn that waits beside the conversation that /new began is shown itself alone, with the
-// summary of its own past, and nothing of it is in the new one.
+// A turn that waits while /new has begun a new conversation is shown only itself, with the summary of its own past, and
+// the new conversation shows none of it.
 func TestATurnThatWasSummedUpIsLeftBehind(t *testing.T) {
-	var l log
+	var l testLog
 	l.begin("t1", "do it")
 	for n := range 6 {
 		l.step("t1", fmt.Sprint("c", n), fmt.Sprint("r", n))
 	}
-	l.sum(t, "t1", Budgets{Steps: 60, Own: 1000})
+	l.summarize(t, "t1", Budgets{Steps: 60, OwnWords: 1000})
 	l.add("", sessions.KindSummary, sessions.Summary{Covers: int64(len(l.records))})
 	l.begin("t2", "new")
 	l.end("t2", "hello")
-	if got, want := told(Render(l.records, "t2", nil)), "new|hello"; got != want {
+	if got, want := shownText(Render(l.records, "t2", nil)), "new|hello"; got != want {
 		t.Errorf("the new conversation shows %s, want %s", got, want)
 	}
-	if got, want := told(Render(l.records, "t1", nil)), "do it|SUM|call c4|result c4=r4|call c5|result c5=r5"; got != want {
+	if got, want := shownText(Render(l.records, "t1", nil)), "do it|SUM|call c4|result c4=r4|call c5|result c5=r5"; got != want {
 		t.Errorf("the turn that was left behind shows %s, want %s", got, want)
 	}
 	if _, ok := Cut(l.records, "t1", true, Budgets{}); ok {
@@ -135,9 +135,9 @@ func TestATurnThatWasSummedUpIsLeftBehind(t *testing.T) {
 	}
 }
 
-// Where no part of the turn may be summed up, only the past is.
+// If no part of the turn may be summarized, only the past is.
 func TestOnlyThePastIsSummedUp(t *testing.T) {
-	var l log
+	var l testLog
 	l.begin("t0", "before")
 	l.end("t0", "yes")
 	l.begin("t1", "do it")
@@ -152,10 +152,10 @@ func TestOnlyThePastIsSummedUp(t *testing.T) {
 	}
 }
 
-// What the model has not read yet is not summed up where there is room for it, and not
-// emptied, however many results came at once.
-func TestWhatTheModelHasNotReadStays(t *testing.T) {
-	var l log
+// Results that the model has not read yet are not summarized if there is room for them, and not emptied, however many
+// came at once.
+func TestUnreadResultsStay(t *testing.T) {
+	var l testLog
 	l.begin("t1", "do it")
 	for n := range 8 {
 		l.step("t1", fmt.Sprint("c", n), strings.Repeat("x", 400))
@@ -167,28 +167,28 @@ func TestWhatTheModelHasNotReadStays(t *testing.T) {
 		l.add("t1", sessions.KindToolResult, sessions.ToolResult{Content: json.RawMessage(`"` + strings.Repeat("y", 2000) + `"`)}).Call = call
 	}
 	unread := l.records[len(l.records)-2].N
-	if upTo, saves := Clear(l.records, "t1", 300); upTo >= unread || saves == 0 {
+	if upTo, saves := FindClearable(l.records, "t1", 300); upTo >= unread || saves == 0 {
 		t.Errorf("emptied up to %d, which saves %d; %d is new", upTo, saves, unread)
 	}
-	if s, ok := Cut(l.records, "t1", true, Budgets{Steps: 100, Unread: 500, Own: 100}); !ok || s.Covers < unread {
+	if s, ok := Cut(l.records, "t1", true, Budgets{Steps: 100, Unread: 500, OwnWords: 100}); !ok || s.Covers < unread {
 		t.Errorf("covers %d of %d, %t: there is no room for what is new", s.Covers, unread, ok)
 	}
-	l.sum(t, "t1", Budgets{Steps: 100, Unread: 2000, Own: 100})
-	if got, want := strings.ReplaceAll(told(Render(l.records, "t1", nil)), strings.Repeat("y", 2000), "Y"), "do it|SUM|call new1|call new2|result new1=Y|result new2=Y"; got != want {
+	l.summarize(t, "t1", Budgets{Steps: 100, Unread: 2000, OwnWords: 100})
+	if got, want := strings.ReplaceAll(shownText(Render(l.records, "t1", nil)), strings.Repeat("y", 2000), "Y"), "do it|SUM|call new1|call new2|result new1=Y|result new2=Y"; got != want {
 		t.Errorf("shown %s, want %s", got, want)
 	}
 }
 
-// Whoever sums up reads what people want of the turn, also where their message is too long to
-// be kept word for word, says it at its end, and was summed up before.
+// The summarizing model reads what people want in the turn, even if their message is too long to be kept, says it at
+// its end, and was summarized before.
 func TestASummaryIsMadeWithWhatPeopleWant(t *testing.T) {
-	var l log
+	var l testLog
 	l.begin("t1", "Read this: "+strings.Repeat("päper ", 4000)+"Never touch README.md.")
 	for n := range 8 {
 		l.step("t1", fmt.Sprint("c", n), strings.Repeat("x", 400))
 	}
 	for range 2 {
-		s, ok := Cut(l.records, "t1", true, Budgets{Steps: 100, Own: 100})
+		s, ok := Cut(l.records, "t1", true, Budgets{Steps: 100, OwnWords: 100})
 		if !ok || len(s.Keep) > 0 {
 			t.Fatalf("summary %+v, %t", s, ok)
 		}
@@ -213,15 +213,15 @@ func TestASummaryIsMadeWithWhatPeopleWant(t *testing.T) {
 	}
 }
 
-// Old results are emptied in one go, and stay as they are then.
+// Old results are emptied all at once, and don't change after that.
 func TestResultsAreClearedInOneGo(t *testing.T) {
-	var l log
+	var l testLog
 	l.begin("t1", "do it")
 	long := strings.Repeat("x", 4000)
 	for n := range 8 {
 		l.step("t1", fmt.Sprint("c", n), long)
 	}
-	upTo, saves := Clear(l.records, "t1", 2100)
+	upTo, saves := FindClearable(l.records, "t1", 2100)
 	if saves < 5500 || saves > 6000 {
 		t.Errorf("saves %d tokens", saves)
 	}
@@ -231,21 +231,21 @@ func TestResultsAreClearedInOneGo(t *testing.T) {
 	if before-after < 5500 {
 		t.Errorf("%d tokens became %d", before, after)
 	}
-	if got := told(Render(l.records, "t1", nil)); strings.Count(got, "cleared to save room") != 6 || strings.Count(got, long) != 2 {
+	if got := shownText(Render(l.records, "t1", nil)); strings.Count(got, "cleared to save room") != 6 || strings.Count(got, long) != 2 {
 		t.Errorf("shown %s", got)
 	}
 	l.step("t1", "c8", long)
 	first := Render(l.records[:len(l.records)-3], "t1", nil)
 	again := Render(l.records, "t1", nil)
-	if told(first) != told(again[:len(first)]) {
+	if shownText(first) != shownText(again[:len(first)]) {
 		t.Error("the next step changes what was shown before")
 	}
 }
 
-// Where not all that people said fits, the first words of the turn stay, which say what it
-// is about, and then the newest.
+// If not all of people's words fit, the first message of the turn stays, because it says what the turn is about, and
+// then the newest ones.
 func TestTheFirstInstructionStays(t *testing.T) {
-	var l log
+	var l testLog
 	l.begin("t1", "Number the files; never touch README.md.")
 	for n := range 6 {
 		l.step("t1", fmt.Sprint("c", n), strings.Repeat("x", 400))
@@ -253,17 +253,17 @@ func TestTheFirstInstructionStays(t *testing.T) {
 		r.Cause, r.Person = fmt.Sprint("m", n), "test:ann"
 	}
 	l.step("t1", "last", "z")
-	s := l.sum(t, "t1", Budgets{Steps: 50, Own: 350})
-	shown := told(Render(l.records, "t1", nil))
+	s := l.summarize(t, "t1", Budgets{Steps: 50, OwnWords: 350})
+	shown := shownText(Render(l.records, "t1", nil))
 	if !strings.HasPrefix(shown, "Number the files; never touch README.md.|") || strings.Contains(shown, "remark 0") || !strings.Contains(shown, "remark 5") {
 		t.Errorf("kept %v, shown %s", s.Keep, shown)
 	}
 }
 
-// An answer to a question of the agent's is a person's words: a summary keeps it like a
-// message, and whoever sums up reads it. An approval is none.
+// An answer to the agent's question is a person's words: a summary keeps it like a message, and the summarizing model
+// reads it. An approval is not.
 func TestAnswersToQuestionsStayWordForWord(t *testing.T) {
-	var l log
+	var l testLog
 	l.begin("t1", "paint it")
 	l.step("t1", "q1", `{\"answer\":\"blue, and never red\"}`)
 	answered := l.add("t1", sessions.KindAskEnded, sessions.AskEnded{Ask: "a1", State: "answered", Question: "Which <colour>? (1) red", Answer: "blue, and never red", Name: "Ann"})
@@ -272,26 +272,26 @@ func TestAnswersToQuestionsStayWordForWord(t *testing.T) {
 	for n := range 6 {
 		l.step("t1", fmt.Sprint("c", n), strings.Repeat("x", 400))
 	}
-	s := l.sum(t, "t1", Budgets{Steps: 50, Own: 350})
+	s := l.summarize(t, "t1", Budgets{Steps: 50, OwnWords: 350})
 	messages := Render(l.records, "t1", nil)
-	if got, want := told(messages[:1]), "paint it|blue, and never red|SUM"; got != want {
+	if got, want := shownText(messages[:1]), "paint it|blue, and never red|SUM"; got != want {
 		t.Fatalf("kept %v, shown %s, want %s", s.Keep, got, want)
 	}
 	if got, want := messages[0].Blocks[1].Text, "<message from=\"test:ann\" name=\"Ann\" answers=\"Which 'colour'? (1) red\">\nblue, and never red\n</message>"; got != want {
 		t.Errorf("framed as %s, want %s", got, want)
 	}
 	past := Retell(l.records, "t1", s.Covers)
-	if len(past.Own) != 2 || !strings.Contains(past.Own[1].Text, "blue, and never red") {
-		t.Errorf("who sums up reads %+v", past.Own)
+	if len(past.OwnWords) != 2 || !strings.Contains(past.OwnWords[1].Text, "blue, and never red") {
+		t.Errorf("who sums up reads %+v", past.OwnWords)
 	}
 	l.end("t1", "done")
 	l.begin("t2", "and now?")
 	l.step("t2", "d0", strings.Repeat("x", 4000))
-	l.sum(t, "t2", Budgets{Said: 350})
-	if shown := told(Render(l.records, "t2", nil)); !strings.HasPrefix(shown, "paint it|blue, and never red|SUM") {
+	l.summarize(t, "t2", Budgets{EarlierWords: 350})
+	if shown := shownText(Render(l.records, "t2", nil)); !strings.HasPrefix(shown, "paint it|blue, and never red|SUM") {
 		t.Errorf("the next turn shows %s", shown)
 	}
-	if past := Retell(l.records, "t3", l.records[len(l.records)-1].N); !strings.Contains(fmt.Sprint(past.Told), "blue, and never red") {
-		t.Errorf("the next summary is made without it: %v", past.Told)
+	if past := Retell(l.records, "t3", l.records[len(l.records)-1].N); !strings.Contains(fmt.Sprint(past.Events), "blue, and never red") {
+		t.Errorf("the next summary is made without it: %v", past.Events)
 	}
 }

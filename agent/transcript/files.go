@@ -12,7 +12,7 @@ import (
 // A file is a file that came with a message. got is nil until it is fetched.
 type file struct {
 	sessions.Attached
-	got *sessions.Fetched
+	fetched *sessions.Fetched
 }
 
 // fileLists holds the files in a log, by the message that they came with.
@@ -42,7 +42,7 @@ func newFileLists(records []journal.Record) *fileLists {
 			l.byMessage[d.Message] = append(l.byMessage[d.Message], file{Attached: d})
 		case sessions.Fetched:
 			if p, ok := places[d.Attached]; ok {
-				l.byMessage[p.message][p.i].got = &d
+				l.byMessage[p.message][p.i].fetched = &d
 			}
 		}
 	}
@@ -76,8 +76,8 @@ func (l *fileLists) orphans(message string) []file {
 func frameFiles(b *strings.Builder, files []file) {
 	for _, f := range files {
 		kind, size, words := f.Type, f.Size, ""
-		if f.got != nil && f.got.Path != "" {
-			kind, size, words = f.got.Type, f.got.Size, f.got.SpokenWords
+		if f.fetched != nil && f.fetched.Path != "" {
+			kind, size, words = f.fetched.Type, f.fetched.Size, f.fetched.SpokenWords
 		}
 		b.WriteString("<" + frames.Attachment)
 		frames.WriteAttribute(b, "kind", f.Kind)
@@ -87,13 +87,13 @@ func frameFiles(b *strings.Builder, files []file) {
 			frames.WriteAttribute(b, "bytes", strconv.FormatInt(size, 10))
 		}
 		switch {
-		case f.got == nil:
+		case f.fetched == nil:
 			frames.WriteAttribute(b, "problem", "it was not fetched")
-		case f.got.Problem != "":
-			frames.WriteLongAttribute(b, "problem", f.got.Problem)
+		case f.fetched.Problem != "":
+			frames.WriteLongAttribute(b, "problem", f.fetched.Problem)
 		default:
-			frames.WriteLongAttribute(b, "path", f.got.Path)
-			frames.WriteLongAttribute(b, "unheard", f.got.UnheardReason)
+			frames.WriteLongAttribute(b, "path", f.fetched.Path)
+			frames.WriteLongAttribute(b, "unheard", f.fetched.UnheardReason)
 		}
 		b.WriteString(">")
 		if words != "" {
@@ -106,9 +106,9 @@ func frameFiles(b *strings.Builder, files []file) {
 // addAttached adds the pictures that came with a message, if pictures from that turn are still shown.
 func (r *rendering) addAttached(files []file, turn string) {
 	for _, f := range files {
-		if f.got == nil || f.got.Picture == nil || !r.shown[turn] { // the frame already contains its path
+		if f.fetched == nil || f.fetched.Picture == nil || !r.shown[turn] { // the frame already contains its path
 			continue
 		}
-		r.addPicture(*f.got.Picture, true)
+		r.addPicture(*f.fetched.Picture, true)
 	}
 }

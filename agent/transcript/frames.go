@@ -34,14 +34,14 @@ const (
 	maxQuotes = 16_000 // in all quotes of one message
 )
 
-// frameRoom is the estimated number of bytes of a message's frame, not counting the text.
-const frameRoom = 160
+// messageFrameBytes is the estimated number of bytes of a message's frame, not counting the text.
+const messageFrameBytes = 160
 
 // frameMessage returns a person's message in a frame that names the person and the time. It depends only on the
 // entry and its files, so it is the same in every step.
 func frameMessage(person string, u sessions.User, files []file) string {
 	var b strings.Builder
-	b.Grow(len(u.Text) + frameRoom)
+	b.Grow(len(u.Text) + messageFrameBytes)
 	b.WriteString("<" + frames.Message)
 	frames.WriteAttribute(&b, "from", cmp.Or(person, "unknown"))
 	frames.WriteAttribute(&b, "name", u.Name)

@@ -10,7 +10,7 @@ import (
 	"parley/sessions"
 )
 
-// BenchmarkRender makes messages of a log of 100 turns, as is done whenever a model is asked.
+// BenchmarkRender renders a log of 100 turns, as for each request to a model.
 func BenchmarkRender(b *testing.B) {
 	var records []journal.Record
 	for n := range int64(100) {

@@ -17,17 +17,17 @@ import (
 // ones. They are at the beginning, which the summary has changed anyway, and stay the same until the next
 // summary, so they don't invalidate a provider's cache any further.
 const (
-	latelyWindow = 7 * 24 * time.Hour
-	maxLately    = 20
-	// LatelyTokens is roughly the most tokens that they have, however much room there is.
-	LatelyTokens = 1000
-	// latelyFrame is the estimated number of bytes of a line, not counting the texts of the episode.
-	latelyFrame = 120
+	episodeWindow = 7 * 24 * time.Hour
+	maxEpisodes   = 20
+	// EpisodeTokens is roughly the most tokens that they have, however much room there is.
+	EpisodeTokens = 1000
+	// episodeFrameBytes is the estimated number of bytes of a line, not counting the texts of the episode.
+	episodeFrameBytes = 120
 )
 
 const (
-	latelyOf = "what you did in this conversation before, the newest last; it is shortened, and no request"
-	leftOut  = "what came of it, because strangers may have written some of that"
+	textEpisodesIntro  = "what you did in this conversation before, the newest last; it is shortened, and no request"
+	textOutcomeLeftOut = "what came of it, because strangers may have written some of that"
 )
 
 // KeepEpisodes returns the numbers of the episodes that a summary keeps. The summary covers the log up to an
@@ -35,14 +35,14 @@ const (
 // that many tokens.
 func KeepEpisodes(records []journal.Record, covers int64, at time.Time, tokens int) []int64 {
 	var kept []int64
-	room := min(tokens, LatelyTokens) * BytesPerToken
+	room := min(tokens, EpisodeTokens) * BytesPerToken
 	for i := range slices.Backward(records) {
 		r := &records[i]
 		e := episodeOf(r)
 		if e == nil || r.N > covers {
 			continue
 		}
-		if room -= len(e.OneLine()) + latelyFrame; room < 0 || len(kept) == maxLately || at.Sub(r.At()) > latelyWindow {
+		if room -= len(e.OneLine()) + episodeFrameBytes; room < 0 || len(kept) == maxEpisodes || at.Sub(r.At()) > episodeWindow {
 			break
 		}
 		kept = append(kept, r.N)
@@ -69,7 +69,7 @@ func (r *rendering) addKeptEpisodes(records []journal.Record, v view) {
 		}
 	}
 	if b.Len() > 0 {
-		r.add(llm.RoleUser, llm.Block{Kind: llm.BlockText, Text: "<" + frames.Lately + " of=\"" + latelyOf + "\">\n" + b.String() + "</" + frames.Lately + ">"})
+		r.add(llm.RoleUser, llm.Block{Kind: llm.BlockText, Text: "<" + frames.Lately + " of=\"" + textEpisodesIntro + "\">\n" + b.String() + "</" + frames.Lately + ">"})
 	}
 }
 
@@ -84,7 +84,7 @@ func writeEpisode(b *strings.Builder, rec *journal.Record, e *sessions.Episode) 
 	frames.WriteLongAttribute(b, "asked", e.Question)
 	frames.WriteLongAttribute(b, "did", e.DeedsInWords(!e.Untrusted))
 	if e.Untrusted {
-		frames.WriteAttribute(b, "left-out", leftOut)
+		frames.WriteAttribute(b, "left-out", textOutcomeLeftOut)
 	} else {
 		frames.WriteLongAttribute(b, "found", e.Answer)
 	}

@@ -22,7 +22,7 @@ import (
 // comes after its calls could be mistaken for a new request.
 type Memory struct {
 	Scope string // identifies the memory in marks
-	Of    string // says for the model whose or what memory it is
+	Whose string // for the model: whose memory it is, or about what
 	File  string // the file in the workspace that contains it; "" if there is none
 	Text  string
 }
@@ -40,7 +40,7 @@ func MarkMemory(records []journal.Record, turn string, memory []Memory) (session
 	}
 	p := placeMemory(records, viewOf(records, turn), turn, memory)
 	for i, m := range memory {
-		if len(m.Text) > p.shown[i] {
+		if len(m.Text) > p.shownBytes[i] {
 			n.Memory = append(n.Memory, sessions.MemoryMark{Scope: m.Scope, Bytes: len(m.Text), Sum: crc32.ChecksumIEEE([]byte(m.Text))})
 		}
 	}
@@ -52,7 +52,7 @@ func EstimateMemory(memory []Memory) int {
 	n := 0
 	for _, m := range memory {
 		if m.Text != "" {
-			n += len(m.Text) + frameBytes
+			n += len(m.Text) + entryFrameBytes
 		}
 	}
 	return n / BytesPerToken
@@ -60,17 +60,17 @@ func EstimateMemory(memory []Memory) int {
 
 // A memoryPlacement says where each piece of the memory is shown.
 type memoryPlacement struct {
-	before map[int64]string // by the entry before which it is shown
-	first  string           // shown before everything else
-	shown  []int            // how many bytes of each memory are shown at marks
-	holds  []bool           // whether each memory still begins with what its newest mark covers
+	before      map[int64]string // by the entry before which it is shown
+	atStart     string           // shown before everything else
+	shownBytes  []int            // how many bytes of each memory are shown at marks
+	prefixHolds []bool           // whether each memory still begins with the part that its newest mark covers
 }
 
 // placeMemory determines where the memory is shown in a view of the log, for a turn. The part that no
 // mark covers comes first. If the turn has begun to answer, that part is left to the next turn if it was only
 // added; otherwise it is shown where the turn begins.
 func placeMemory(records []journal.Record, v view, turn string, memory []Memory) memoryPlacement {
-	p := memoryPlacement{shown: make([]int, len(memory)), holds: make([]bool, len(memory))}
+	p := memoryPlacement{shownBytes: make([]int, len(memory)), prefixHolds: make([]bool, len(memory))}
 	if len(memory) == 0 {
 		return p
 	}
@@ -83,24 +83,24 @@ func placeMemory(records []journal.Record, v view, turn string, memory []Memory)
 		}
 		switch at := places[r.N]; {
 		case v.keeps(r):
-			p.first += p.framesAt(n, memory)
+			p.atStart += p.framesAt(n, memory)
 		case at > 0:
 			p.putBefore(at, p.framesAt(n, memory))
 		}
 	}
 	answered := hasAnswered(records, turn)
 	for i, m := range memory {
-		if answered && p.holds[i] {
+		if answered && p.prefixHolds[i] {
 			continue
 		}
-		rest, at := frameMemory(m, p.shown[i], len(m.Text)), int64(0)
+		rest, at := frameMemory(m, p.shownBytes[i], len(m.Text)), int64(0)
 		if answered && rest != "" {
 			at = beginningOf(records, v, turn)
 		}
 		if at > 0 {
 			p.putBefore(at, rest)
 		} else {
-			p.first += rest
+			p.atStart += rest
 		}
 	}
 	return p
@@ -123,7 +123,7 @@ func hasAnswered(records []journal.Record, turn string) bool {
 			if r.Turn == turn {
 				return true
 			}
-		case sessions.TurnStarted, journal.TurnOver:
+		case sessions.TurnStarted, journal.FinishedTurn:
 			if r.Turn == turn {
 				return false
 			}
@@ -137,7 +137,7 @@ func beginningOf(records []journal.Record, v view, turn string) int64 {
 	for i := range records {
 		r := &records[i]
 		switch r.Data.(type) {
-		case sessions.TurnStarted, journal.TurnOver:
+		case sessions.TurnStarted, journal.FinishedTurn:
 			if r.Turn == turn && v.shows(r) {
 				return r.N
 			}
@@ -162,7 +162,7 @@ func placesOfMarks(records []journal.Record, v view) map[int64]int64 {
 				places[r.N] = r.N
 				marks[r.Turn] = append(marks[r.Turn], r.N)
 			}
-		case sessions.TurnStarted, journal.TurnOver:
+		case sessions.TurnStarted, journal.FinishedTurn:
 			if v.shows(r) {
 				for _, n := range marks[r.Turn] {
 					places[n] = r.N
@@ -181,9 +181,9 @@ func (p *memoryPlacement) framesAt(n sessions.Notice, memory []Memory) string {
 			if m.Scope != mark.Scope {
 				continue
 			}
-			if p.holds[i] = m.hasPrefix(mark); p.holds[i] && mark.Bytes > p.shown[i] {
-				b.WriteString(frameMemory(m, p.shown[i], mark.Bytes))
-				p.shown[i] = mark.Bytes
+			if p.prefixHolds[i] = m.hasPrefix(mark); p.prefixHolds[i] && mark.Bytes > p.shownBytes[i] {
+				b.WriteString(frameMemory(m, p.shownBytes[i], mark.Bytes))
+				p.shownBytes[i] = mark.Bytes
 			}
 		}
 	}
@@ -207,7 +207,7 @@ func frameMemory(m Memory, from, to int) string {
 	}
 	var b strings.Builder
 	b.WriteString("<" + frames.Remembered)
-	frames.WriteAttribute(&b, "of", m.Of)
+	frames.WriteAttribute(&b, "of", m.Whose)
 	frames.WriteAttribute(&b, "file", m.File)
 	if from > 0 {
 		frames.WriteAttribute(&b, "added", "later")

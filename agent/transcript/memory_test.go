@@ -13,7 +13,7 @@ import (
 	"parley/sessions"
 )
 
-// A rememberer is a conversation whose agent remembers things.
+// A rememberer is a conversation whose agent has a memory.
 type rememberer struct {
 	t       *testing.T
 	records []journal.Record
@@ -56,11 +56,11 @@ func (c *rememberer) end(turn string) {
 	c.write(turn, sessions.KindTurnDone, sessions.TurnDone{})
 }
 
-// shown returns all that a model is shown in a turn, in one text.
-func (c *rememberer) shown(turn string) string { return allOf(Render(c.records, turn, c.memory)) }
+// shown returns all that a model is shown in a turn, as one text.
+func (c *rememberer) shown(turn string) string { return allTexts(Render(c.records, turn, c.memory)) }
 
-// allOf returns all texts of messages.
-func allOf(messages []llm.Message) string {
+// allTexts returns all texts of messages.
+func allTexts(messages []llm.Message) string {
 	var b strings.Builder
 	for _, m := range messages {
 		for _, block := range m.Blocks {
@@ -70,8 +70,8 @@ func allOf(messages []llm.Message) string {
 	return b.String()
 }
 
-// remembered returns what a text says of a memory in all its frames.
-func remembered(text, of string) string {
+// memoryText returns the text of one memory from all its frames.
+func memoryText(text, of string) string {
 	var all []string
 	for _, found := range regexp.MustCompile(`(?s)<remembered of="`+of+`"[^>]*>\n(.*?)\n</remembered>`).FindAllStringSubmatch(text, -1) {
 		all = append(all, found[1])
@@ -79,10 +79,9 @@ func remembered(text, of string) string {
 	return strings.Join(all, "\n\n")
 }
 
-// What is remembered stands before the words of the turn that read it first, and what was added stands at the
-// turn that read that.
-func TestWhatIsAddedStandsLater(t *testing.T) {
-	c := &rememberer{t: t, memory: []Memory{{Scope: "session", Of: "this conversation", File: "MEMORY.md", Text: "likes tea"}, {Scope: "agent", Of: "all"}}}
+// Memory is shown before the words of the turn that read it first, and an addition at the turn that read the addition.
+func TestAddedMemoryIsShownLater(t *testing.T) {
+	c := &rememberer{t: t, memory: []Memory{{Scope: "session", Whose: "this conversation", File: "MEMORY.md", Text: "likes tea"}, {Scope: "agent", Whose: "all"}}}
 	first := c.begin()
 	before := c.shown(first)
 	if want := "user: <remembered of=\"this conversation\" file=\"MEMORY.md\">\nlikes tea\n</remembered>\n\nuser: <message from=\"test:1\">\nquestion 1\n</message>\n\n"; before != want {
@@ -97,14 +96,14 @@ func TestWhatIsAddedStandsLater(t *testing.T) {
 		"<remembered of=\"all\">\ndeploys on Mondays\n</remembered>\n\nuser: <message from=\"test:1\">\nquestion 2") {
 		t.Errorf("the second turn is shown\n%s", after)
 	}
-	// What came before and is no longer so is shown nowhere.
+	// Memory that was changed since is not shown anymore.
 	c.end(second)
 	c.memory[0].Text = "hates tea"
 	third := c.begin()
 	if got := c.shown(third); strings.Contains(got, "likes") || strings.Index(got, "hates tea") < strings.Index(got, "answer 2") || !strings.Contains(got, "deploys") {
 		t.Errorf("the third turn is shown\n%s", got)
 	}
-	// A turn that has begun to answer is told of no additions, as if nobody had resumed it.
+	// A turn that has begun to answer is not shown additions, as if it had not been resumed.
 	c.write(third, sessions.KindToolUse, sessions.ToolUse{Name: "read_file", Args: []byte(`{}`)})
 	c.write(third, sessions.KindToolResult, sessions.ToolResult{Content: []byte(`"x"`)})
 	before = c.shown(third)
@@ -114,7 +113,7 @@ func TestWhatIsAddedStandsLater(t *testing.T) {
 	if got := c.shown(third); got != strings.Replace(before, "user: <remembered of=\"all\">\ndeploys on Mondays\n</remembered>\n\n", "", 1) {
 		t.Errorf("the turn that continues is shown\n%s\nand was shown\n%s", got, before)
 	}
-	// If what it was told of has changed, it is told anew, and still nothing comes after its calls.
+	// If memory that the turn was shown has changed, it is shown anew, and still nothing comes after the turn's calls.
 	c.memory[0].Text = "hates everything"
 	c.mark(third)
 	if got := c.shown(third); strings.Contains(got, "hates tea") || !strings.Contains(got, "hates everything\n</remembered>\n\nuser: <message from=\"test:1\">\nquestion 3") {
@@ -127,12 +126,12 @@ func TestWhatIsAddedStandsLater(t *testing.T) {
 	}
 }
 
-// Whatever becomes of the memory and of the conversation, a model is shown each word that is remembered once and
-// none that is not, at the same places after a restart; and what is added or left as it is changes nothing before.
+// Whatever happens to the memory and the conversation, a model is shown each remembered word once and no forgotten one,
+// at the same places after a restart; and additions or an unchanged memory change nothing before them.
 func TestTheMemoryIsShownOnceWhateverHappens(t *testing.T) {
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 7))
-		c := &rememberer{t: t, memory: []Memory{{Scope: "session", Of: "session"}, {Scope: "agent", Of: "agent"}, {Scope: "person", Of: "person"}}}
+		c := &rememberer{t: t, memory: []Memory{{Scope: "session", Whose: "session"}, {Scope: "agent", Whose: "agent"}, {Scope: "person", Whose: "person"}}}
 		last, words := "", 0
 		var done []string
 		for range 25 {
@@ -150,7 +149,7 @@ func TestTheMemoryIsShownOnceWhateverHappens(t *testing.T) {
 				m.Text, keeps = fmt.Sprintf("word%d\n\n%s", words, m.Text), m.Text == ""
 				m.Text = strings.TrimSpace(m.Text)
 			case 6, 7:
-				if s, ok := Cut(c.records, "", false, Budgets{Said: 30}); ok {
+				if s, ok := Cut(c.records, "", false, Budgets{EarlierWords: 30}); ok {
 					if s.Text, keeps = "what was", false; op == 7 { // as /new does
 						s = sessions.Summary{Covers: c.records[len(c.records)-1].N}
 					}
@@ -167,11 +166,11 @@ func TestTheMemoryIsShownOnceWhateverHappens(t *testing.T) {
 				t.Fatalf("seed %d: after %q a turn is shown\n%s\nand the last one was shown\n%s", seed, done, got, last)
 			}
 			for _, m := range c.memory {
-				if stands := remembered(got, m.Scope); stands != m.Text {
+				if stands := memoryText(got, m.Scope); stands != m.Text {
 					t.Fatalf("seed %d: after %q the memory %s is shown as %q, want %q:\n%s", seed, done, m.Scope, stands, m.Text, got)
 				}
 			}
-			if again := allOf(Render(read(c.records), turn, c.memory)); again != got {
+			if again := allTexts(Render(reread(c.records), turn, c.memory)); again != got {
 				t.Fatalf("seed %d: after a restart a turn is shown\n%s\nand it was shown\n%s", seed, again, got)
 			}
 			c.end(turn)
@@ -180,15 +179,15 @@ func TestTheMemoryIsShownOnceWhateverHappens(t *testing.T) {
 	}
 }
 
-// read returns the records of a log as they are read anew.
-func read(records []journal.Record) []journal.Record {
+// reread returns the records as they are read from a log again.
+func reread(records []journal.Record) []journal.Record {
 	newest, _ := NewestSummary(records)
 	return slices.DeleteFunc(slices.Clone(records), func(r journal.Record) bool { return newest.Hides(r.N) })
 }
 
-// The log has none of the words that are remembered.
+// The log contains no words of the memory.
 func TestMarksHoldNoWords(t *testing.T) {
-	c := &rememberer{t: t, memory: []Memory{{Scope: "person", Of: "whom you talk to", Text: "xyzzy"}}}
+	c := &rememberer{t: t, memory: []Memory{{Scope: "person", Whose: "whom you talk to", Text: "xyzzy"}}}
 	c.begin()
 	if log := fmt.Sprint(c.records); strings.Contains(log, "xyzzy") || !strings.Contains(log, sessions.NoticeMemory) {
 		t.Errorf("the log is %s", log)

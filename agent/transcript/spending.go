@@ -25,20 +25,20 @@ func Spent(records []journal.Record, own, but string) (inTurn, inAll []string) {
 			inTurn = append(inTurn, e.keys...)
 		}
 		// The expenses of a turn that /new has left behind count separately.
-		if e.n > newest.Covers || ofTurn && newest.Turn != own {
+		if e.entry > newest.Covers || ofTurn && newest.Turn != own {
 			inAll = append(inAll, e.keys...)
 		}
 	}
 	return inTurn, inAll
 }
 
-// Carry returns the expenses that a new summary has to carry forward: all up to the entry that it covers, at most
+// CarriedExpenses returns the expenses that a new summary has to carry forward: all up to the entry that it covers, at most
 // maxCarried.
-func Carry(records []journal.Record, covers int64) []string {
+func CarriedExpenses(records []journal.Record, covers int64) []string {
 	newest, _ := NewestSummary(records)
 	all := slices.Clone(newest.Allowances)
 	for _, e := range expenses(records, "") {
-		if e.n > newest.Covers && e.n <= covers {
+		if e.entry > newest.Covers && e.entry <= covers {
 			all = append(all, e.keys...)
 		}
 	}
@@ -47,9 +47,9 @@ func Carry(records []journal.Record, covers int64) []string {
 
 // An expense is what one entry has used up.
 type expense struct {
-	n    int64
-	turn string
-	keys []string
+	entry int64
+	turn  string
+	keys  []string
 }
 
 // expenses returns what the entries of a log have used up, in order, except for the call with the id but.

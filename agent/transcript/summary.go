@@ -18,7 +18,7 @@ const shorterPrompt = `Summarize the conversation so far for yourself in at most
 // if there is no usable summary: one that was cut off is incomplete, and one that is hardly shorter than the
 // past saves nothing. ask asks the model once and pays for the answer; its error is returned.
 func SumUp(ctx context.Context, past Past, room int, ask func(ctx context.Context, r llm.Request) (llm.Answer, error)) (string, error) {
-	if len(past.Told) == 0 {
+	if len(past.Events) == 0 {
 		return "", nil
 	}
 	s := summarizer{past: past, ask: ask}
@@ -28,7 +28,7 @@ func SumUp(ctx context.Context, past Past, room int, ask func(ctx context.Contex
 		if fault, ok := errors.AsType[*llm.Error](err); ok && fault.Fault == llm.Overflow && size >= most/4 {
 			continue // try with smaller pieces
 		}
-		if err == nil && len(text) > (len(past.Summary)+textLength(past.Told))*4/5 {
+		if err == nil && len(text) > (len(past.Summary)+textLength(past.Events))*4/5 {
 			text = ""
 		}
 		return text, err
@@ -45,8 +45,8 @@ type summarizer struct {
 // pieces before it and with what people said in the current turn.
 func (s summarizer) summarizePieces(ctx context.Context, size int) (string, error) {
 	summary := s.past.Summary
-	head := shortenAll(s.past.Own, size/4)
-	for _, piece := range split(s.past.Told, size) {
+	head := shortenAll(s.past.OwnWords, size/4)
+	for _, piece := range split(s.past.Events, size) {
 		blocks := slices.Clone(head)
 		if summary != "" {
 			blocks = append(blocks, llm.Block{Kind: llm.BlockText, Text: FrameSummary(summary)})

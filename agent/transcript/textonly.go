@@ -25,9 +25,9 @@ const (
 
 // A Past is the text from which a summary is made.
 type Past struct {
-	Summary string      // the earlier summary, or "" if there is none
-	Own     []llm.Block // what people said in the current turn
-	Told    []llm.Block // everything else that happened, in order
+	Summary  string      // the earlier summary, or "" if there is none
+	OwnWords []llm.Block // what people said in the current turn
+	Events   []llm.Block // everything else that happened, in order
 }
 
 // Retell retells the entries up to upTo that the model is shown, each text as a block. People's words in the
@@ -54,7 +54,7 @@ func Retell(records []journal.Record, own string, upTo int64) Past {
 	}
 	r.addResults()
 	cleared := func(call string) bool { return r.numbers[call] <= v.summary.Cleared }
-	past.Own, past.Told = textOnly(said.messages, cleared), textOnly(r.messages, cleared)
+	past.OwnWords, past.Events = textOnly(said.messages, cleared), textOnly(r.messages, cleared)
 	return past
 }
 

@@ -39,7 +39,7 @@ func Render(records []journal.Record, own string, memory []Memory) []llm.Message
 	v := viewOf(records, own)
 	r.cleared = v.summary.Cleared
 	placed := placeMemory(records, v, own, memory)
-	r.addMemory(placed.first)
+	r.addMemory(placed.atStart)
 	r.addKeptEpisodes(records, v)
 	for i := range records {
 		if rec := &records[i]; v.keeps(rec) {
@@ -58,9 +58,9 @@ func Render(records []journal.Record, own string, memory []Memory) []llm.Message
 	return r.messages
 }
 
-// Again returns a function that recreates the messages that Render and TruncateResults made from these
+// Recreate returns a function that recreates the messages that Render and TruncateResults made from these
 // arguments. It returns nil if the messages show pictures, whose files may change in the meantime.
-func Again(messages []llm.Message, records []journal.Record, own string, memory []Memory, room int) func() []llm.Message {
+func Recreate(messages []llm.Message, records []journal.Record, own string, memory []Memory, room int) func() []llm.Message {
 	for _, m := range messages {
 		if slices.ContainsFunc(m.Blocks, func(b llm.Block) bool { return b.Kind == llm.BlockPicture }) {
 			return nil
@@ -77,7 +77,7 @@ func Again(messages []llm.Message, records []journal.Record, own string, memory 
 type view struct {
 	summary    sessions.Summary
 	leftBehind map[string]bool // turns of a conversation that /new has ended
-	alone      string          // the current turn if it is one of leftBehind: only its entries are shown; otherwise ""
+	onlyTurn   string          // the current turn if it is one of leftBehind: only its entries are shown; otherwise ""
 }
 
 // viewOf returns the part of the log that is shown to a model that continues the turn own; "" means no turn.
@@ -85,22 +85,22 @@ func viewOf(records []journal.Record, own string) view {
 	s, _ := NewestSummary(records)
 	v := view{summary: s, leftBehind: turnsLeftBehind(records, s)}
 	if v.leftBehind[own] {
-		v.alone, v.summary = own, summaryWithin(records, own)
+		v.onlyTurn, v.summary = own, summaryWithin(records, own)
 	}
 	return v
 }
 
 // shows reports whether the view contains a record unchanged, after the summary.
 func (v view) shows(r *journal.Record) bool {
-	if v.alone != "" {
-		return r.Turn == v.alone && r.N > v.summary.Covers
+	if v.onlyTurn != "" {
+		return r.Turn == v.onlyTurn && r.N > v.summary.Covers
 	}
 	return r.N > v.summary.Covers && !v.leftBehind[r.Turn]
 }
 
 // keeps reports whether a record is shown even though the summary covers it.
 func (v view) keeps(r *journal.Record) bool {
-	return r.N <= v.summary.Covers && !v.summary.Hides(r.N) && (v.alone == "" || r.Turn == v.alone)
+	return r.N <= v.summary.Covers && !v.summary.Hides(r.N) && (v.onlyTurn == "" || r.Turn == v.onlyTurn)
 }
 
 // turnsLeftBehind returns the turns that began before the end of the part that a summary covers. If such a turn
@@ -118,7 +118,7 @@ func turnsLeftBehind(records []journal.Record, s sessions.Summary) map[string]bo
 			continue
 		}
 		switch rec.Data.(type) {
-		case sessions.TurnStarted, journal.TurnOver:
+		case sessions.TurnStarted, journal.FinishedTurn:
 			began[rec.Turn] = true
 			left[rec.Turn] = rec.N <= s.Covers
 		case sessions.TurnDone:

@@ -30,15 +30,15 @@ type Session struct {
 	Journal *journal.Journal
 	Agent   agent.Agent
 	Audits  *audit.Queue // the audit records of calls
-	// Room is roughly how many tokens of messages fit into a request to the model.
-	Room int
-	// Ceiling is the most tokens that a request may have, as learned from a refusal; 0 if nothing was learned.
-	Ceiling   int
-	Estimator estimate.Estimator
-	// Trusted is the id of the turn for which it was found that strangers have written nothing that the agent
-	// remembers.
-	Trusted string
-	// Traced says up to which entry of which turn this run has recorded spans.
+	// MessageRoom is roughly how many tokens of messages fit into a request to the model.
+	MessageRoom int
+	// RequestLimit is the most tokens that a request may have, as learned from a refusal; 0 if nothing was learned.
+	RequestLimit int
+	Estimator    estimate.Estimator
+	// TrustedTurn is the id of the turn for which it was found that strangers have written nothing in the agent's
+	// memory.
+	TrustedTurn string
+	// Traced is the turn, and the number of its last entry, up to which this run has recorded spans.
 	Traced Traced
 	Payer  Payer // the sender of the turn that was last counted
 	// folded is the last folded turn: each message has its turn folded several times, often with nothing written
@@ -90,16 +90,15 @@ func (s *Session) Fold(id string) (*Turn, error) {
 	return t, err
 }
 
-// NewSession makes a leased session, without its journal and its agent. What it learns about how models count
-// tokens goes into learned.
+// NewSession makes a leased session, without its journal and its agent. learned collects how models count tokens.
 func NewSession(cfg *agent.Config, lease bus.Lease, learned *estimate.Ratios) *Session {
 	s := &Session{Config: cfg, Lease: lease, Log: loggerFor(cfg.Log, lease.Claim()), Estimator: estimate.Estimator{Ratios: learned}}
 	s.Audits = audit.New(s.writeAudit)
 	return s
 }
 
-// Aside returns a copy of the session without what its turn has counted and audited.
-func (s *Session) Aside() *Session {
+// WithoutTurnState returns a copy of the session without its turn's counts and audit records.
+func (s *Session) WithoutTurnState() *Session {
 	return &Session{Config: s.Config, Lease: s.Lease, Log: s.Log, Journal: s.Journal, Agent: s.Agent, Estimator: estimate.Estimator{Ratios: s.Estimator.Ratios}}
 }
 
@@ -173,9 +172,9 @@ func (noRedaction) Stream() func(piece string, last bool) string {
 }
 func (n noRedaction) JSONStream() func(piece string, last bool) string { return n.Stream() }
 
-// AtOnce returns the log unchanged: its entries are durable once an append returns. It is a choice for
+// DurableAtOnce returns the log unchanged: its entries are durable once an append returns. It is a choice for
 // AppendWith.
-func AtOnce(log sessions.Log) sessions.Log { return log }
+func DurableAtOnce(log sessions.Log) sessions.Log { return log }
 
 // defaultExpiry is how long an ask waits for an answer if no time is configured.
 const defaultExpiry = 24 * time.Hour
@@ -221,13 +220,13 @@ func (s *Session) PayerOf(ctx context.Context, person string, known *Payer) (Pay
 	return Payer{Person: person, Account: account}, err
 }
 
-// IsDeserted reports whether no person takes part in the session.
-func (s *Session) IsDeserted() bool { return s.Config.Deserted != nil && s.Config.Deserted(s.Key()) }
+// HasNoPeople reports whether no person takes part in the session.
+func (s *Session) HasNoPeople() bool { return s.Config.Deserted != nil && s.Config.Deserted(s.Key()) }
 
 // Offered returns the specs of the tools in a set that the model is shown. If nobody can be asked, it leaves
 // out tools that only ask people.
 func (s *Session) Offered(set *tools.Set) []tools.Spec {
-	if s.Config.Asks != nil && !s.IsDeserted() {
+	if s.Config.Asks != nil && !s.HasNoPeople() {
 		return set.Specs()
 	}
 	return slices.DeleteFunc(slices.Clone(set.Specs()), func(spec tools.Spec) bool {
@@ -237,9 +236,9 @@ func (s *Session) Offered(set *tools.Set) []tools.Spec {
 	})
 }
 
-// AppendWith appends entries to the log and changes budgets in the same write, if the log can do both;
-// otherwise it only appends. choose returns the log or a variant of it, and so decides whether the entries are
-// durable when AppendWith returns. done says which part of the change was certainly made.
+// AppendWith appends entries to the log and changes budgets in the same write, if the log can do both; otherwise it
+// only appends. choose returns the log or a variant of it, and so decides whether the entries are durable when
+// AppendWith returns. done says which part of the change was certainly made.
 func (s *Session) AppendWith(ctx context.Context, c bill.Change, choose func(sessions.Log) sessions.Log, entries ...sessions.Entry) (done bill.Changed, err error) {
 	err = s.Journal.AppendBy(ctx, func(ctx context.Context, log sessions.Log, at int64, entries []sessions.Entry) (err error) {
 		log = choose(log)
@@ -266,7 +265,7 @@ func (s *Session) Audit(t *Turn, c *Call, r sessions.AuditRecord) {
 	if r.Arguments == nil {
 		r.Arguments = tools.AsJSON(c.Use.Args)
 	}
-	r.Arguments, _ = tools.Shorten(s.Redactor().JSON(r.Arguments), maxAudited, "")
+	r.Arguments, _ = tools.Shorten(s.Redactor().JSON(r.Arguments), maxAuditedArgs, "")
 	s.Audits.Record(r)
 }
 
@@ -285,7 +284,7 @@ func (s *Session) AuditJudgement(t *Turn, c *Call, verdict tools.Decision, resul
 // writeAudit writes a record. If that fails, the call is not undone; the failure is logged and counted. The end
 // of a run doesn't interrupt the write.
 func (s *Session) writeAudit(r sessions.AuditRecord) {
-	ctx, cancel := context.WithTimeout(context.Background(), auditTime)
+	ctx, cancel := context.WithTimeout(context.Background(), auditTimeout)
 	defer cancel()
 	if err := s.Config.Audit(ctx, r); err != nil {
 		s.Config.Observer.AuditLost()
@@ -295,10 +294,10 @@ func (s *Session) writeAudit(r sessions.AuditRecord) {
 }
 
 const (
-	// maxAudited is the largest size of the arguments in an audit record, in bytes.
-	maxAudited = 4096
-	// auditTime limits how long writing a record may take.
-	auditTime = 10 * time.Second
+	// maxAuditedArgs is the largest size of the arguments in an audit record, in bytes.
+	maxAuditedArgs = 4096
+	// auditTimeout limits how long writing a record may take.
+	auditTimeout = 10 * time.Second
 )
 
 // loggerFor returns a logger that adds the session's name to each record.

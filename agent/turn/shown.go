@@ -94,16 +94,16 @@ func (s *Session) ShowDeleted(at Place) {
 // ShowOperators shows watchers what an operator has said in the conversation, once it is in the log. They
 // recognize it by the message's id, so it does no harm to tell them again.
 func (s *Session) ShowOperators(n sessions.Notice) {
-	s.showSpoken(blocks.ShowOperator(n, s.Redactor()))
+	s.showMessage(blocks.ShowOperator(n, s.Redactor()))
 }
 
 // ShowTold does what ShowOperators does for what the agent has said in the conversation on somebody's behalf. notice
 // is the id of the notice.
 func (s *Session) ShowTold(notice string, n sessions.Notice) {
-	s.showSpoken(blocks.ShowTold(notice, n, s.Redactor()))
+	s.showMessage(blocks.ShowTold(notice, n, s.Redactor()))
 }
 
-func (s *Session) showSpoken(said blocks.Block) {
+func (s *Session) showMessage(said blocks.Block) {
 	s.Config.Events.Emit(bus.Event{
 		Type: bus.Spoken, Session: s.Key(), Kind: said.Kind, Call: said.Call, Delta: said.Text,
 		Detail: &bus.Detail{Name: said.Name, Cut: said.Cut},

@@ -37,40 +37,40 @@ const (
 // A Turn is the state of a turn, made only from its entries. None of it is stored elsewhere: a process that
 // continues the turn after a crash knows as much as the one that began it.
 type Turn struct {
-	ID         string
-	Person     string
-	PersonName string // the person's name on the platform
-	Scheduled  bool   // the turn was begun by a schedule, and no person is speaking
-	Route      route.Route
-	Started    time.Time
-	addressed  bool      // it answers a message that no program has posted
-	Said       time.Time // when the first message was sent, as its platform says; zero if it doesn't
+	ID            string
+	Person        string
+	PersonName    string // the person's name on the platform
+	Scheduled     bool   // the turn was begun by a schedule, and no person is speaking
+	Route         route.Route
+	Started       time.Time
+	answersPerson bool      // the turn answers a person's message, rather than a program's
+	SaidAt        time.Time // when the first message was sent, as its platform says; zero if it doesn't
 
-	Causes     []string // ids of the messages that the turn answers
-	Steps      []step
-	ModelCalls int                // model calls whose answer is in the log
-	FirstMS    int64              // milliseconds until the first text; 0 if there was none yet
-	Summaries  int                // summaries of parts of the past since the last model call
-	Blocks     blocks.Numbering   // numbers what watchers are shown
-	Resumes    int                // how often it was resumed after a crash since the last answer or result
-	GivenUp    bool               // it was cut off too often
-	Unsendable bool               // the turn's answer can never be sent
-	LastStep   bool               // the model was told that this is its last step
-	Stopped    bool               // somebody said /stop
-	Unread     string             // why the answer was not read aloud, if the log has a notice about that; "" otherwise
-	Done       *sessions.TurnDone // the turn's end; nil while it continues
-	Ended      time.Time
-	Published  bool // the turn's replies are on the bus
+	Causes       []string // ids of the messages that the turn answers
+	Steps        []step
+	ModelCalls   int                // model calls whose answer is in the log
+	FirstMS      int64              // milliseconds until the first text; 0 if there was none yet
+	Summaries    int                // summaries of parts of the past since the last model call
+	Blocks       blocks.Numbering   // numbers what watchers are shown
+	Resumes      int                // how often it was resumed after a crash since the last answer or result
+	GivenUp      bool               // it was cut off too often
+	Unsendable   bool               // the turn's answer can never be sent
+	LastStep     bool               // the model was told that this is its last step
+	Stopped      bool               // somebody said /stop
+	UnreadReason string             // why the answer was not read aloud, if the log has a notice about that; "" otherwise
+	Done         *sessions.TurnDone // the turn's end; nil while it continues
+	Ended        time.Time
+	Published    bool // the turn's replies are on the bus
 
 	Tasks []sessions.Tasked // the tasks that the turn has to report on; nil if it isn't a sub-agent's
 	Files attached.Files    // the files that came with the turn's messages
 
-	Asks      []*Ask // of the step that parked the turn last
-	Parked    bool   // the turn waits for at least one of the asks
-	Announced bool   // people were asked
-	ParkedAt  time.Time
-	parkedFor time.Duration   // total of the waits that have ended
-	Meanwhile map[string]bool // the messages that came while it waited
+	Asks              []*Ask // of the step that parked the turn last
+	Parked            bool   // the turn waits for at least one of the asks
+	Announced         bool   // people were asked
+	ParkedAt          time.Time
+	parkedFor         time.Duration   // total of the waits that have ended
+	MessagesMeanwhile map[string]bool // the messages that came while it waited
 
 	FirstEntry int64     // the number of the turn's first entry
 	Resumed    bool      // resumed since the last answer
@@ -86,15 +86,15 @@ type step struct {
 
 // A Call is one tool call of a turn.
 type Call struct {
-	ID       string
-	Use      sessions.ToolUse
-	Asked    int64 // the number of the call's entry
-	Attempts int   // number of attempts that were started
+	ID          string
+	Use         sessions.ToolUse
+	EntryNumber int64 // the number of the call's entry
+	Attempts    int   // number of attempts that were started
 	// Started is the start of the last attempt. It has arguments if they differ from what the model wrote.
-	Started sessions.ToolStarted
-	Ask     *Ask // the ask to people about the call; nil if there is none
-	Wait    *Ask // the last wait for the node that runs the call; nil if there was none
-	Waits   int  // how often the turn has waited for that node
+	Started   sessions.ToolStarted
+	Ask       *Ask // the ask to people about the call; nil if there is none
+	NodeWait  *Ask // the last wait for the node that runs the call; nil if there was none
+	NodeWaits int  // how often the turn has waited for that node
 	// Delegated is the task that the turn waits for, or has waited for.
 	Delegated sessions.Delegated
 	Result    *sessions.ToolResult
@@ -106,9 +106,9 @@ func (c *Call) Key(turn string) string { return turn + "#" + c.ID }
 // An Ask is an ask that a parked turn waits for, or has waited for.
 type Ask struct {
 	sessions.Ask
-	Of    *Call
-	Ended *sessions.AskEnded // nil while it is open
-	By    string             // the person who answered
+	ForCall *Call
+	Ended   *sessions.AskEnded // nil while it is open
+	By      string             // the person who answered
 }
 
 // IsApproved reports whether somebody has approved the call.
@@ -163,7 +163,7 @@ func (t *Turn) apply(r journal.Record, calls map[string]*Call) {
 	case sessions.User:
 		t.applyUser(r, d)
 	case sessions.ToolUse:
-		c := &Call{ID: r.Call, Use: d, Asked: r.N}
+		c := &Call{ID: r.Call, Use: d, EntryNumber: r.N}
 		calls[r.Call] = c
 		last := t.openStep()
 		last.Calls = append(last.Calls, c)
@@ -187,7 +187,7 @@ func (t *Turn) apply(r journal.Record, calls map[string]*Call) {
 		if d.Code == NoticeJob || d.Code == task.NoticeReport {
 			t.Causes = append(t.Causes, r.Cause)
 		}
-		t.Unread = cmp.Or(t.Unread, d.UnreadReason)
+		t.UnreadReason = cmp.Or(t.UnreadReason, d.UnreadReason)
 		t.LastStep = t.LastStep || d.Code == NoticeLastStep
 		t.GivenUp = t.GivenUp || d.Code == CodeGaveUp
 		t.Unsendable = t.Unsendable || d.Code == NoticeUnsendable
@@ -206,17 +206,17 @@ func (t *Turn) apply(r journal.Record, calls map[string]*Call) {
 // applyUser updates the turn with what a person has said.
 func (t *Turn) applyUser(r journal.Record, d sessions.User) {
 	if len(t.Causes) == 0 {
-		t.Said = d.Sent
+		t.SaidAt = d.Sent
 	}
 	t.Causes = append(t.Causes, r.Cause)
 	if t.Parked {
-		t.Meanwhile[r.Cause] = true
+		t.MessagesMeanwhile[r.Cause] = true
 	}
 	if t.PersonName == "" {
 		t.PersonName = d.Name
 	}
 	t.Scheduled = t.Scheduled || d.Schedule != ""
-	t.addressed = t.addressed || !slices.ContainsFunc(d.Quotes, func(q sessions.Quote) bool { return q.Kind == bus.Posted })
+	t.answersPerson = t.answersPerson || !slices.ContainsFunc(d.Quotes, func(q sessions.Quote) bool { return q.Kind == bus.Posted })
 }
 
 // applyTask updates the turn with an entry about tasks that are handed to sub-agents.
@@ -283,18 +283,18 @@ func (t *Turn) applyAskEnded(r journal.Record, d sessions.AskEnded) {
 // applyParked records what the turn waits for from now on. The calls begin again when it continues.
 func (t *Turn) applyParked(r journal.Record, d sessions.TurnParked, calls map[string]*Call) {
 	t.Parked, t.Announced, t.ParkedAt, t.Asks = true, false, r.At(), nil
-	if t.Meanwhile == nil {
-		t.Meanwhile = map[string]bool{}
+	if t.MessagesMeanwhile == nil {
+		t.MessagesMeanwhile = map[string]bool{}
 	}
 	for _, of := range d.Asks {
 		c := calls[of.Call]
 		if c == nil {
 			continue
 		}
-		a := &Ask{Ask: of, Of: c}
+		a := &Ask{Ask: of, ForCall: c}
 		if of.Kind == sessions.AskNode { // if somebody has approved the call, that stands
-			c.Wait = a
-			c.Waits++
+			c.NodeWait = a
+			c.NodeWaits++
 		} else {
 			c.Ask = a
 		}
@@ -398,7 +398,7 @@ func (t *Turn) WaitingTime() time.Duration {
 
 // IsAwaited reports whether a person waits for the turn's answer: somebody has said something, rather than a program, a schedule,
 // another agent or a job.
-func (t *Turn) IsAwaited() bool { return t.addressed && !t.Scheduled && len(t.Tasks) == 0 }
+func (t *Turn) IsAwaited() bool { return t.answersPerson && !t.Scheduled && len(t.Tasks) == 0 }
 
 // Parent returns the key of the session that a sub-agent's turn works for, or "" for other turns.
 func (t *Turn) Parent() string {
@@ -437,7 +437,7 @@ func (o *Outcome) Content() json.RawMessage {
 // Logged returns what the log has of the outcome of a call: content, which is the content in the form in which it is
 // stored, and what describes it.
 func (o *Outcome) Logged(content json.RawMessage) sessions.ToolResult {
-	r := sessions.ToolResult{Content: content, Untrusted: o.Result.Untrusted, IsPlaceholder: o.Result.Kept != nil}
+	r := sessions.ToolResult{Content: content, Untrusted: o.Result.Untrusted, IsPlaceholder: o.Result.StoredContent != nil}
 	if o.Failed != nil {
 		r.Code = string(o.Failed.Code)
 	} else if !o.Changed {
@@ -541,7 +541,7 @@ func (t *Turn) Outcomes(ending []sessions.Entry) map[string]string {
 	return outcomes
 }
 
-// countedAs returns how a call that ended with a code is counted.
+// countedAs returns the name under which a call that ended with a code is counted.
 func countedAs(code tools.Code) string {
 	switch code {
 	case "":

@@ -98,7 +98,7 @@ func (d *History) Undo(ctx context.Context, w agent.UndoCommand) (string, error)
 	}
 	made, undone, err := d.cfg.Store.Undo(ctx, place, snapshots.UndoRequest{
 		ID: w.ID, Person: w.Person, Note: d.marksNow(dir), N: n, CheckLease: w.CheckLease,
-		MayUndo: func(r snapshots.Record) bool { return w.May(r.Person) },
+		MayUndo: func(r snapshots.Record) bool { return w.MayUndoFor(r.Person) },
 	})
 	switch {
 	case errors.Is(err, snapshots.ErrNone):

@@ -81,7 +81,7 @@ func (r *rig) write(name, content string) {
 
 func (r *rig) say(args string, change func(*agent.UndoCommand)) string {
 	r.Helper()
-	u := agent.UndoCommand{Session: session, ID: time.Now().String(), Person: "telegram:42", Args: args, Prefix: "!", May: func(string) bool { return true }}
+	u := agent.UndoCommand{Session: session, ID: time.Now().String(), Person: "telegram:42", Args: args, Prefix: "!", MayUndoFor: func(string) bool { return true }}
 	if change != nil {
 		change(&u)
 	}
@@ -118,7 +118,7 @@ func TestWhatIsSaid(t *testing.T) {
 	for _, odd := range []string{"-1", "0", "everything", "1 2"} {
 		r.wants(r.say(odd, nil), "`!undo NUMBER`")
 	}
-	r.wants(r.say("", func(u *agent.UndoCommand) { u.May = func(person string) bool { return person != "telegram:42" } }), "Somebody else", "change 2")
+	r.wants(r.say("", func(u *agent.UndoCommand) { u.MayUndoFor = func(person string) bool { return person != "telegram:42" } }), "Somebody else", "change 2")
 	r.wants(r.say("", func(u *agent.UndoCommand) { u.Jobs = 2 }), "2 jobs are running in the background", "`!stop`")
 	r.wants(r.say("", func(u *agent.UndoCommand) { u.Waiting = []string{"t2"} }), "I'm waiting for an answer", "`!stop`")
 	r.has("a", "2")

@@ -17,15 +17,15 @@ import (
 )
 
 const (
-	// readWithin limits how long a recording may take. The text of the answer is sent before.
-	readWithin = 30 * time.Second
-	// maxRecordings is how often a recording is begun: one that was cut off is made once more, and not each time that a
-	// process dies.
-	maxRecordings = 2
+	// readAloudTimeout limits how long the recording of an answer may take. The text of the answer is sent before.
+	readAloudTimeout = 30 * time.Second
+	// maxRecordingAttempts is how often the recording of one answer may be begun. An attempt that was cut off is
+	// repeated once, so a recording that kills its process can't kill every process.
+	maxRecordingAttempts = 2
 )
 
-// markedText returns the text that is read aloud with an answer, whether that is the answer's own, and whether the agent has
-// marked it. If it has done so more than once, its last call counts.
+// markedText returns the text that is read aloud with an answer, whether it is the text of the answer, and whether the
+// agent has marked a text to be read. If the agent has marked several, the last one counts.
 func markedText(v agent.Voice, t *turn.Turn, answer string) (text string, own, marked bool) {
 	for _, step := range t.Steps {
 		for _, c := range step.Calls {
@@ -72,29 +72,29 @@ type narrator struct {
 // narratorOf returns the narrator of a run.
 func narratorOf(r *sessionRun) narrator { return narrator{r.lifecycle, r.shared.askers, r.stop} }
 
-// A reading is what is read aloud of a turn, whether that is the whole text, whether the text is the answer's own, and whether
-// the agent has marked it.
+// A reading is the text that is read aloud with a turn's answer. The fields say whether the text is complete, whether
+// it is the answer's text, and whether the agent has marked it to be read.
 type reading struct {
 	agent.Reading
-	whole, own, marked bool
+	isWholeText, isAnswerText, markedByAgent bool
 }
 
-// readingOf returns what is read aloud of a turn, in the message with that id. It has no words if the operator has turned
-// reading off meanwhile.
+// readingOf returns the text that is read aloud with a turn's answer, in the message with the given id. The text is
+// empty if the operator has turned reading aloud off since.
 func (n narrator) readingOf(t *turn.Turn, id string) (what reading) {
 	what.Reading = agent.Reading{Session: n.Key(), Message: id, At: t.Route.At}
 	if n.Agent.Voice == nil {
 		return what
 	}
 	text, own, marked := markedText(n.Agent.Voice, t, t.ReplyText())
-	what.Words, what.whole = n.Agent.Voice.Words(n.Redactor().Text(text))
-	what.own, what.marked = own, marked
+	what.Words, what.isWholeText = n.Agent.Voice.Words(n.Redactor().Text(text))
+	what.isAnswerText, what.markedByAgent = own, marked
 	return what
 }
 
-// read has the answer of a turn read aloud if the turn's end says so, after the text is on the bus. Then it records
-// that all is published (C7). Whatever fails, the person has the text. A /stop ends it. resumed reports that an earlier holder
-// of the session may have been cut off in it.
+// read has a turn's answer read aloud if the entry of the turn's end says so, and then records that everything is
+// published (C7). It is called when the text is on the bus, so the person has the text even if reading fails. A /stop
+// ends the reading. resumed reports that an earlier holder of the session may have been cut off while reading.
 func (n narrator) read(ctx context.Context, id string, resumed bool) error {
 	t, err := n.Fold(id)
 	if err != nil || t.Done == nil || !t.Done.Aloud || t.Published {
@@ -104,7 +104,7 @@ func (n narrator) read(ctx context.Context, id string, resumed bool) error {
 	defer cancel(nil)
 	n.stop.set(cancel)
 	defer n.stop.set(nil)
-	if t, err = n.Fold(id); err != nil { // after set: a /stop is in the log now, or it ends the reading
+	if t, err = n.Fold(id); err != nil { // after set: a /stop is in the log by now, or it will end the reading
 		return err
 	}
 	// The recording, or why there is none, goes under this id, so a repetition is dropped.
@@ -120,7 +120,7 @@ func (n narrator) read(ctx context.Context, id string, resumed bool) error {
 		n.Config.Observer.ReadAloud("stopped")
 		out, unread, err = bus.Outbound{}, nil, nil
 	}
-	if unread != nil { // before the message, which has the id of a recording: whoever resumes knows that there is none to pay for
+	if unread != nil { // before the message, which has the same id as a recording: a process that resumes knows that no recording has to be paid for
 		err = reader.End(ctx, *unread)
 		n.Point("aloud:unread")
 	}
@@ -143,8 +143,8 @@ func (n narrator) read(ctx context.Context, id string, resumed bool) error {
 	return nil
 }
 
-// suspendAfter writes that the reading was suspended if it ended because the process stops, or because something is away, so
-// that this doesn't count as a kill. An outage that goes on is written once.
+// suspendAfter records that the reading was suspended, if err says that the process stops or that a service is
+// unavailable. Then the interruption doesn't count as a crash. An outage that continues is recorded once.
 func (n narrator) suspendAfter(ctx context.Context, t *turn.Turn, err error) {
 	away := errors.Is(err, turn.ErrBusAway) || errors.Is(err, model.ErrUnreserved) || errors.Is(err, bus.ErrFull)
 	if errors.Is(context.Cause(ctx), errShutdown) || away && !t.Suspended {
@@ -152,13 +152,14 @@ func (n narrator) suspendAfter(ctx context.Context, t *turn.Turn, err error) {
 	}
 }
 
-// voiceNote returns the message with the recording of a turn's answer. The message is empty if an earlier holder of the session
-// has sent it, or if there is no recording. But if the agent has marked what is to be read, the message says to the person why
-// there is none, and notice is an entry that says so to the model; notice is nil if the log has that entry already.
+// voiceNote returns the message with the recording of a turn's answer. The message is empty if there is no recording,
+// or if an earlier holder of the session has sent it. But if the agent has marked a text and it can't be read, the
+// message tells the person why, and notice is the entry that tells the model; notice is nil if the log already has that
+// entry.
 func (n narrator) voiceNote(ctx context.Context, t *turn.Turn, reader *model.Reader, what reading, resumed bool) (out bus.Outbound, notice *sessions.Entry, err error) {
 	out = bus.Outbound{ID: what.Message, To: t.Route.At, ReplyTo: t.Route.ReplyTo}
-	if t.Unread != "" {
-		out.Text = fmt.Sprintf(textNotRead, t.Unread)
+	if t.UnreadReason != "" {
+		out.Text = fmt.Sprintf(textNotRead, t.UnreadReason)
 		return out, nil, nil
 	}
 	began := time.Now()
@@ -166,7 +167,7 @@ func (n narrator) voiceNote(ctx context.Context, t *turn.Turn, reader *model.Rea
 	if unread, ok := errors.AsType[*agent.UnreadError](err); ok {
 		n.Config.Observer.ReadAloud(unread.Code)
 		n.Log.Warn("an answer was not read aloud", slog.String("turn", t.ID), slog.Any("error", unread))
-		if what.marked {
+		if what.markedByAgent {
 			out.Text = fmt.Sprintf(textNotRead, unread.Why)
 			e := journal.NewEntry(t.ID, sessions.KindNotice, sessions.Notice{Code: sessions.NoticeUnread, Text: textNotAloud + unread.Why + ".", UnreadReason: unread.Why})
 			notice = &e
@@ -180,8 +181,8 @@ func (n narrator) voiceNote(ctx context.Context, t *turn.Turn, reader *model.Rea
 	n.Log.Info("an answer was read aloud", slog.String("turn", t.ID), slog.Int("characters", utf8.RuneCountInString(what.Words)),
 		slog.Int64("bytes", file.Size), slog.Duration("took", time.Since(began)))
 	switch out.Files = []bus.FileRef{*file}; {
-	case what.whole:
-	case what.own:
+	case what.isWholeText:
+	case what.isAnswerText:
 		out.Text = textReadInPart
 	default:
 		out.Text = textReadCut
@@ -189,19 +190,19 @@ func (n narrator) voiceNote(ctx context.Context, t *turn.Turn, reader *model.Rea
 	return out, nil, nil
 }
 
-// recording returns a recording: the one that an earlier holder of the session has made, or a new one; nil if the earlier one
-// was sent. The log has that the reading was resumed before the model is asked again, so that a reading that kills its process
-// is given up, with an *agent.UnreadError. What fails before doesn't count.
+// recording returns the recording that an earlier holder of the session has made, or a new one; nil if the earlier one
+// was sent. Before it asks the model again, it records that the reading was resumed. So a reading that keeps killing
+// its process is given up, with an *agent.UnreadError. Failures before that entry don't count.
 func (n narrator) recording(ctx context.Context, t *turn.Turn, reader *model.Reader, resumed bool) (*bus.FileRef, error) {
 	found, sent, err := reader.Find(ctx)
 	if err != nil || found != nil || sent {
 		return found, err
 	}
-	killed := t.Resumes // since the turn's end: the model's last answer has begun the count anew
+	killed := t.Resumes // counted since the turn's end, because the model's last answer has reset the count
 	if resumed && !t.Suspended {
 		killed++
 	}
-	if killed >= maxRecordings {
+	if killed >= maxRecordingAttempts {
 		return nil, &agent.UnreadError{Code: "given_up", Why: textCutOffReading}
 	}
 	if err := reader.Reserve(ctx); err != nil {
@@ -212,6 +213,6 @@ func (n narrator) recording(ctx context.Context, t *turn.Turn, reader *model.Rea
 			return nil, err
 		}
 	}
-	file, err := reader.Record(ctx, readWithin)
+	file, err := reader.Record(ctx, readAloudTimeout)
 	return &file, err
 }

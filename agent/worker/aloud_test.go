@@ -17,56 +17,58 @@ import (
 	"parley/tools"
 )
 
-// A strainedVoice makes no recording, for a reason. If that is errEndless, it makes one until it is told to end.
-type strainedVoice struct {
+// A failingVoice makes no recording, and fails for a given reason. If that is errNeverEnds, it records until its
+// context ends.
+type failingVoice struct {
 	*diskVoice
-	why   error
-	tries atomic.Int32
-	reads chan struct{} // gets a value for each recording that is begun
+	failure  error
+	attempts atomic.Int32
+	started  chan struct{} // gets a value for each recording that is begun
 }
 
-var errEndless = errors.New("it takes for ever")
+var errNeverEnds = errors.New("it takes for ever")
 
-func (v *strainedVoice) Record(ctx context.Context, _ agent.Reading) (bus.FileRef, error) {
-	v.tries.Add(1)
-	v.reads <- struct{}{}
-	if errors.Is(v.why, errEndless) {
+func (v *failingVoice) Record(ctx context.Context, _ agent.Reading) (bus.FileRef, error) {
+	v.attempts.Add(1)
+	v.started <- struct{}{}
+	if errors.Is(v.failure, errNeverEnds) {
 		<-ctx.Done()
 		return bus.FileRef{}, ctx.Err()
 	}
-	return bus.FileRef{}, v.why
+	return bus.FileRef{}, v.failure
 }
 
-// readBench is a bench whose agent has a voice, and says "done" after the call of a tool that asks for it, if there is one.
-func readBench(t *testing.T, why error, uses ...string) (*bench, *strainedVoice) {
+// newReadingBench returns a bench whose agent has a voice. Its model says "done" after the call of the tool that marks
+// text, if there is one.
+func newReadingBench(t *testing.T, why error, uses ...string) (*bench, *failingVoice) {
 	t.Helper()
 	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
-		if len(uses) > 0 && len(results(r)) == 0 {
-			return calls(uses...), nil
+		if len(uses) > 0 && len(toolResults(r)) == 0 {
+			return callsAnswer(uses...), nil
 		}
-		return text("done"), nil
+		return textAnswer("done"), nil
 	}, echo("say", tools.Pure, func(tools.Call, string) error { return nil }))
 	disk, err := newDiskVoice(t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := &strainedVoice{diskVoice: disk, why: why, reads: make(chan struct{}, 10)}
-	b.agent.Voice, b.agent.Fetch = v, (&shelf{}).fetch
+	v := &failingVoice{diskVoice: disk, failure: why, started: make(chan struct{}, 10)}
+	b.agent.Voice, b.agent.Fetch = v, (&fakeFetcher{}).fetch
 	if why == nil {
 		b.agent.Voice = disk
 	}
 	return b, v
 }
 
-// heardAs is a message that was spoken.
-func heardAs(id string) bus.Inbound {
-	return withFiles(id, "", bus.Attachment{Kind: bus.Voice, Ref: "1"})
+// spokenMessage returns a voice message.
+func spokenMessage(id string) bus.Inbound {
+	return messageWithFiles(id, "", bus.Attachment{Kind: bus.Voice, Ref: "1"})
 }
 
 // An answer is read aloud if its message was spoken, or if the agent wants that; others are not.
 func TestWhichAnswersAreReadAloud(t *testing.T) {
 	t.Parallel()
-	forwarded := heardAs("m1")
+	forwarded := spokenMessage("m1")
 	forwarded.Quotes = []bus.Quote{{Kind: bus.Forwarded, Text: "x"}}
 	for _, c := range []struct {
 		name  string
@@ -74,51 +76,52 @@ func TestWhichAnswersAreReadAloud(t *testing.T) {
 		uses  []string
 		aloud bool
 	}{
-		{"spoken", heardAs("m1"), nil, true},
-		{"written", withFiles("m1", "hello"), nil, false},
+		{"spoken", spokenMessage("m1"), nil, true},
+		{"written", messageWithFiles("m1", "hello"), nil, false},
 		{"forwarded", forwarded, nil, false},
-		{"a reply to what was spoken", withFiles("m1", "what is in this?", bus.Attachment{Kind: bus.Voice, Ref: "1", Quoted: true}), nil, false},
-		{"marked", withFiles("m1", "hello"), []string{`say {"say":"aloud"}`}, true},
-		{"not marked", withFiles("m1", "hello"), []string{`say {"say":"quietly"}`}, false},
+		{"a reply to what was spoken", messageWithFiles("m1", "what is in this?", bus.Attachment{Kind: bus.Voice, Ref: "1", Quoted: true}), nil, false},
+		{"marked", messageWithFiles("m1", "hello"), []string{`say {"say":"aloud"}`}, true},
+		{"not marked", messageWithFiles("m1", "hello"), []string{`say {"say":"quietly"}`}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			b, v := readBench(t, nil, c.uses...)
+			b, v := newReadingBench(t, nil, c.uses...)
 			b.run()
 			b.publish(c.say)
 			b.settled()
-			out := outbound(t, b.bus)
+			out := outboundMail(t, b.bus)
 			if want := 1; c.aloud {
 				want = 2
-				if len(out) != want || len(out[1].Files) != 1 || out[1].Text != "" || v.asked() != 1 {
+				if len(out) != want || len(out[1].Files) != 1 || out[1].Text != "" || v.timesAsked() != 1 {
 					t.Errorf("said %+v", out)
 				}
-			} else if len(out) != want || len(out[0].Files) > 0 || v.asked() != 0 {
+			} else if len(out) != want || len(out[0].Files) > 0 || v.timesAsked() != 0 {
 				t.Errorf("said %+v", out)
 			}
 		})
 	}
 }
 
-// What can't be read aloud costs nobody the text. Who asked for it is told why, and so is the model; whoever only spoke isn't.
-func TestWhatCannotBeReadAloudIsWritten(t *testing.T) {
+// If an answer can't be read aloud, the person still gets the text. The reason is told to the person and the model only
+// if reading was asked for.
+func TestATextIsSentIfItCannotBeReadAloud(t *testing.T) {
 	t.Parallel()
 	why := &agent.UnreadError{Code: "refused", Why: "the server refused it", Err: errors.New("HTTP status 403")}
 	for _, uses := range [][]string{nil, {`say {"say":"aloud"}`}} {
-		b, v := readBench(t, why, uses...)
+		b, v := newReadingBench(t, why, uses...)
 		b.run()
-		b.publish(heardAs("m1"))
+		b.publish(spokenMessage("m1"))
 		b.settled()
-		out := outbound(t, b.bus)
+		out := outboundMail(t, b.bus)
 		log := b.kinds("1")
 		told := len(out) == 2 && out[1].ID == "m1#voice" && strings.Contains(out[1].Text, "I couldn't read that aloud: the server refused it.") && strings.HasSuffix(log, "turn_done notice published")
-		if v.tries.Load() != 1 || out[0].Text != "done" || told != (len(uses) > 0) || !told && len(out) != 1 {
-			t.Errorf("after %d tries, said %+v, and the log is %s", v.tries.Load(), out, log)
+		if v.attempts.Load() != 1 || out[0].Text != "done" || told != (len(uses) > 0) || !told && len(out) != 1 {
+			t.Errorf("after %d tries, said %+v, and the log is %s", v.attempts.Load(), out, log)
 		}
 	}
 }
 
-// A reading is within the budget: what has too little left pays for the answer, and not for the recording.
+// A recording is within the budget: if little is left, that pays for the answer and not for the recording.
 func TestAReadingIsPaidFor(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -128,29 +131,29 @@ func TestAReadingIsPaidFor(t *testing.T) {
 	}{{"enough", 2 * readingPrice, true}, {"too little", readingPrice - 1, false}} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			b, v := readBench(t, nil, `say {"say":"aloud"}`)
+			b, v := newReadingBench(t, nil, `say {"say":"aloud"}`)
 			b.money, b.limit.UserDay = b.store.Money(), c.most
 			b.run()
-			b.publish(withFiles("m1", "hello"))
+			b.publish(messageWithFiles("m1", "hello"))
 			b.settled()
-			out := outbound(t, b.bus)
+			out := outboundMail(t, b.bus)
 			spent, aside, err := b.store.Money().State(t.Context(), bill.Cap{Subject: bill.Person("test:alex")}, out[0].At)
 			if err != nil || aside != 0 {
 				t.Errorf("%d are set aside, %v", aside, err)
 			}
-			if c.aloud && (spent != readingPrice || v.asked() != 1) || !c.aloud && (spent != 0 || v.asked() != 0 || !strings.Contains(out[1].Text, "there isn't enough left in the budget")) {
+			if c.aloud && (spent != readingPrice || v.timesAsked() != 1) || !c.aloud && (spent != 0 || v.timesAsked() != 0 || !strings.Contains(out[1].Text, "there isn't enough left in the budget")) {
 				t.Errorf("%d are spent, and said %+v", spent, out)
 			}
 		})
 	}
 }
 
-// The end of a turn only has a mark beside its reply, so a release that doesn't know it publishes the text.
-func TestAloudIsInTheLog(t *testing.T) {
+// The turn's end only has a mark beside its reply, so a release that doesn't know the mark publishes the text.
+func TestTheLogSaysWhichAnswersAreReadAloud(t *testing.T) {
 	t.Parallel()
-	b, _ := readBench(t, nil)
+	b, _ := newReadingBench(t, nil)
 	b.run()
-	b.publish(heardAs("m1"))
+	b.publish(spokenMessage("m1"))
 	b.settled()
 	ends := 0
 	for e, err := range b.store.Read(t.Context(), "main:test:1", 1) {
@@ -170,30 +173,30 @@ func TestAloudIsInTheLog(t *testing.T) {
 	}
 }
 
-// What the agent wants to have read is read without secrets.
+// The agent's marked text is read without its secrets.
 func TestSecretsAreNotReadAloud(t *testing.T) {
 	t.Parallel()
-	b, v := readBench(t, nil, `say {"say":"aloud: it is my-secret"}`)
-	b.agent.Redact = hide{}
+	b, v := newReadingBench(t, nil, `say {"say":"aloud: it is my-secret"}`)
+	b.agent.Redact = secretHider{}
 	b.run()
-	b.publish(withFiles("m1", "hello"))
+	b.publish(messageWithFiles("m1", "hello"))
 	b.settled()
-	f := outbound(t, b.bus)[1].Files[0]
+	f := outboundMail(t, b.bus)[1].Files[0]
 	content, err := v.store.Read(outgoing.File{Ref: f.Ref, SHA256: f.SHA256, Size: f.Size})
 	if err != nil || string(content) != "it is ***, take 1" {
 		t.Errorf("read %q, %v", content, err)
 	}
 }
 
-// The last call that wants something read counts. If it gave a text that can't be read as a whole, nobody is told that the rest
+// If several calls mark a text, the last one counts. If its text can't be read completely, nobody is told that the rest
 // is in the answer.
 func TestTheLastTextIsRead(t *testing.T) {
 	t.Parallel()
-	b, v := readBench(t, nil, `say {"say":"aloud: one"}`, `say {"say":"aloud: two{ and more"}`)
+	b, v := newReadingBench(t, nil, `say {"say":"aloud: one"}`, `say {"say":"aloud: two{ and more"}`)
 	b.run()
-	b.publish(withFiles("m1", "hello"))
+	b.publish(messageWithFiles("m1", "hello"))
 	b.settled()
-	out := outbound(t, b.bus)
+	out := outboundMail(t, b.bus)
 	if len(out) != 2 || len(out[1].Files) != 1 || out[1].Text != "_(This is only the beginning. The rest was too long to be read aloud.)_" {
 		t.Fatalf("said %+v", out)
 	}
@@ -204,16 +207,16 @@ func TestTheLastTextIsRead(t *testing.T) {
 	}
 }
 
-// Whoever doesn't want to hear an answer stops it. The text is there, and nobody is told that anything went wrong.
+// A /stop ends a reading. The text is there, and nobody is told that anything went wrong.
 func TestAReadingIsStopped(t *testing.T) {
 	t.Parallel()
-	b, v := readBench(t, errEndless, `say {"say":"aloud"}`)
+	b, v := newReadingBench(t, errNeverEnds, `say {"say":"aloud"}`)
 	b.run()
-	b.publish(withFiles("v1", "hello"))
-	<-v.reads
+	b.publish(messageWithFiles("v1", "hello"))
+	<-v.started
 	asked, said := b.say("1", "alex", "/status"), b.say("1", "alex", "/stop")
 	b.settled()
-	out := outbound(t, b.bus)
+	out := outboundMail(t, b.bus)
 	if len(out) != 3 || out[0].ID != "v1#reply" || out[1].ID != bus.ReplyID(asked) || !strings.HasPrefix(out[1].Text, "I'm reading my answer aloud.") || out[2].ID != bus.ReplyID(said) || out[2].Text != "Stopped." {
 		t.Errorf("said %+v", out)
 	}
@@ -222,13 +225,13 @@ func TestAReadingIsStopped(t *testing.T) {
 // A process that stops in an orderly way while it reads doesn't count as one that was killed: the reading is begun again.
 func TestAReadingOutlivesStops(t *testing.T) {
 	t.Parallel()
-	b, v := readBench(t, errEndless)
+	b, v := newReadingBench(t, errNeverEnds)
 	b.drain = time.Millisecond
-	b.publish(heardAs("m1"))
+	b.publish(spokenMessage("m1"))
 	for range 4 {
 		stop := b.run()
 		select {
-		case <-v.reads:
+		case <-v.started:
 		case <-time.After(20 * time.Second):
 			t.Fatal("the reading is given up")
 		}

@@ -42,8 +42,8 @@ func (r *sessionRun) handleDecision(ctx context.Context, in *bus.Inbound) error 
 	return r.continueTurn(ctx, t)
 }
 
-// handleNodeBack goes on with a turn that waits for a node: the node is back or removed, or the time has come. The call runs
-// again, and finds out which of these it is.
+// handleNodeBack continues a turn that waits for a node, because the node is back, was removed, or has been away for
+// too long. The call runs again and finds out which of these applies.
 func (r *sessionRun) handleNodeBack(ctx context.Context, in *bus.Inbound) error {
 	t, a, err := r.findAsk(in.ID)
 	if err != nil {
@@ -89,7 +89,7 @@ func (r *sessionRun) continueTurn(ctx context.Context, t *turn.Turn) error {
 	if t == nil || t.Parked || t.Done != nil {
 		return nil
 	}
-	release, err := r.turns.resumeCount(ctx, t)
+	release, err := r.turns.countResumed(ctx, t)
 	if err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func (r *sessionRun) recordEnd(ctx context.Context, t *turn.Turn, a *turn.Ask, e
 		if content, isCut = tools.Truncate(whole, calls.ShareOf(r.Session, t).Take(len(whole)), ""); isCut {
 			out.NoteWhole(whole)
 		}
-		entries = append(entries, turn.ResultEntry(t, a.Of, content, out))
+		entries = append(entries, turn.ResultEntry(t, a.ForCall, content, out))
 	}
 	if len(t.OpenAsks()) == 1 {
 		entries = append(entries, journal.NewEntry(t.ID, sessions.KindTurnUnparked, nil))
@@ -144,7 +144,7 @@ func (r *sessionRun) recordEnd(ctx context.Context, t *turn.Turn, a *turn.Ask, e
 	}
 	r.Point("unpark")
 	if out != nil {
-		r.ShowResult(t, a.Of, content, out)
+		r.ShowResult(t, a.ForCall, content, out)
 		r.reportAnswered(t, a, out, by)
 	}
 	return r.Fold(t.ID)
@@ -158,24 +158,24 @@ func (r *sessionRun) reportAnswered(t *turn.Turn, a *turn.Ask, out *turn.Outcome
 		verdict = tools.Allow
 	}
 	result := turn.ResultCode(out.Failed)
-	r.Audit(t, a.Of, sessions.AuditRecord{
+	r.Audit(t, a.ForCall, sessions.AuditRecord{
 		Arguments: a.Args, Verdict: string(verdict), Result: result, Bytes: int64(len(out.Result.Content)), Detail: by,
 	})
-	e := bus.Event{Type: bus.ToolEnd, Tool: a.Of.Use.Name, Call: a.Call}
+	e := bus.Event{Type: bus.ToolEnd, Tool: a.ForCall.Use.Name, Call: a.Call}
 	if out.Failed != nil {
 		e.Error = &bus.Failure{Code: result, Message: r.Redactor().Text(out.Failed.Message)}
 	}
-	r.Config.Observer.Tool(a.Of.Use.Name, result, 0)
-	r.Log.Info("tool call", slog.String("turn", t.ID), slog.String("call", a.Call), slog.String("tool", a.Of.Use.Name),
+	r.Config.Observer.Tool(a.ForCall.Use.Name, result, 0)
+	r.Log.Info("tool call", slog.String("turn", t.ID), slog.String("call", a.Call), slog.String("tool", a.ForCall.Use.Name),
 		slog.String("person", t.Person), slog.String("result", result), slog.Duration("waited", time.Since(t.ParkedAt)))
 	r.Emit(t, e)
 }
 
-// handleMeanwhile handles a message that arrives while a turn waits. If the turn's person or an owner writes while a
-// question is open, that is the answer. Any other message is kept for the turn, and a person who has written it is
-// told what the turn waits for.
-func (r *sessionRun) handleMeanwhile(ctx context.Context, t *turn.Turn, in *bus.Inbound) error {
-	unnoted, err := r.whyNotNoted(ctx, &item{in: *in})
+// handleWhileWaiting handles a message that arrives while a turn waits. If a question is open and the turn's person or
+// an owner writes, the message is the answer. Any other message is kept for the turn, and its sender is told what the
+// turn waits for.
+func (r *sessionRun) handleWhileWaiting(ctx context.Context, t *turn.Turn, in *bus.Inbound) error {
+	unnoted, err := r.whyFilesUnrecorded(ctx, &item{in: *in})
 	if err != nil {
 		return err
 	}
@@ -198,32 +198,31 @@ func (r *sessionRun) handleMeanwhile(ctx context.Context, t *turn.Turn, in *bus.
 			}
 			return err
 		}
-		if err := r.showSaid(t); err != nil {
+		if err := r.showNewMessages(t); err != nil {
 			return err
 		}
 	}
 	if in.Kind != bus.Said {
 		return nil
 	}
-	return r.replyAwaited(ctx, t, in)
+	return r.replyWaitReason(ctx, t, in)
 }
 
-// replyAwaited tells the sender of a message what the turn waits for, unless no person takes part in the conversation.
-func (r *sessionRun) replyAwaited(ctx context.Context, t *turn.Turn, in *bus.Inbound) error {
-	if r.IsDeserted() {
+// replyWaitReason tells the sender of a message what the turn waits for, unless no person takes part in the conversation.
+func (r *sessionRun) replyWaitReason(ctx context.Context, t *turn.Turn, in *bus.Inbound) error {
+	if r.HasNoPeople() {
 		return nil
 	}
 	p := r.CommandPrefix(in.At)
 	to := route.Of(*in)
 	return r.publish(ctx, bus.Outbound{
 		ID: bus.ReplyID(in.ID), To: to.At, ReplyTo: to.ReplyTo,
-		Text: fmt.Sprintf(textNoted, r.awaitedText(t, in.At), p),
+		Text: fmt.Sprintf(textNoted, r.waitReasonText(t, in.At), p),
 	})
 }
 
 // openQuestion returns the open question that a message answers; nil if it answers none. Only the turn's person and
-// owners answer. If an agent says
-// something here on somebody's behalf, that doesn't count as the person's own answer.
+// owners can answer. Words that an agent says here on somebody's behalf are not that person's answer.
 func openQuestion(t *turn.Turn, in *bus.Inbound) *turn.Ask {
 	if strings.TrimSpace(in.Text) == "" || in.Kind != bus.Said || len(in.Quotes) > 0 && in.Quotes[0].Kind == bus.Told {
 		return nil
@@ -258,7 +257,7 @@ func (r *sessionRun) applyEdits(ctx context.Context, b batch) (batch, error) {
 			continue
 		}
 		i := slices.IndexFunc(deleted, func(in bus.Inbound) bool { return in.ID == it.in.ID })
-		err := r.Journal.Append(ctx, unreadEntry(deleted[i]))
+		err := r.Journal.Append(ctx, deletedUnreadEntry(deleted[i]))
 		if _, seen := errors.AsType[*sessions.SeenError](err); err != nil && !seen {
 			return b, err
 		}
@@ -313,13 +312,13 @@ func (r *sessionRun) blankDeleted(ctx context.Context, in *bus.Inbound) error {
 // arrive is not delivered twice. The messages of a turn that was given up become dead letters. If the turn still waits,
 // the sender is told so again.
 func (r *sessionRun) republish(ctx context.Context, id string, it *item) error {
-	t, records, err := r.foldWhole(ctx, id)
+	t, records, err := r.foldFromLog(ctx, id)
 	if err != nil {
 		return err
 	}
 	if t.Done == nil {
-		if t.Parked && t.Meanwhile[it.in.ID] { // an earlier holder may have been cut off before it told the sender
-			return r.replyAwaited(ctx, t, &it.in)
+		if t.Parked && t.MessagesMeanwhile[it.in.ID] { // an earlier holder may have been cut off before it told the sender
+			return r.replyWaitReason(ctx, t, &it.in)
 		}
 		return nil
 	}
@@ -338,9 +337,9 @@ func (r *sessionRun) republish(ctx context.Context, id string, it *item) error {
 	return nil
 }
 
-// foldWhole does what Fold does. It also works for a turn that is over, whose progress it has to read from the
-// log. It also returns the records, perhaps with those of other turns.
-func (r *sessionRun) foldWhole(ctx context.Context, id string) (t *turn.Turn, records []journal.Record, err error) {
+// foldFromLog folds a turn and returns it with its records, perhaps among records of other turns. Unlike Fold, it also
+// works for a turn that is over, because it reads the turn's progress from the log.
+func (r *sessionRun) foldFromLog(ctx context.Context, id string) (t *turn.Turn, records []journal.Record, err error) {
 	from, over := journal.IsOver(r.Journal.Records(), id)
 	if !over {
 		t, err = r.Fold(id)
@@ -353,15 +352,14 @@ func (r *sessionRun) foldWhole(ctx context.Context, id string) (t *turn.Turn, re
 	return t, records, err
 }
 
-// surelyPublished is the age of a turn from which on its replies are not published again, unless a message
-// still waits for them. The book remembers for longer what was sent, so it keeps replies that are published
-// again from being sent again.
-const surelyPublished = 20 * 24 * time.Hour
+// surelyPublishedAge is the age from which on a turn's replies are not published again, unless a message still waits
+// for them. The book keeps its records for longer than that, so a reply that is published twice is sent once.
+const surelyPublishedAge = 20 * 24 * time.Hour
 
-// isSurelyPublished reports whether the replies of a turn are on the bus, even though the log doesn't say so:
-// the turn ended long ago, and its messages were settled, which happens after publishing.
+// isSurelyPublished reports whether a turn's replies must be on the bus although the log doesn't say so: the turn ended
+// long ago, and its messages were settled, which happens after publishing.
 func (r *sessionRun) isSurelyPublished(t *turn.Turn) bool {
-	return time.Since(t.Ended) > surelyPublished && !slices.ContainsFunc(r.inbox.unhandled(), func(it *item) bool {
+	return time.Since(t.Ended) > surelyPublishedAge && !slices.ContainsFunc(r.inbox.unhandled(), func(it *item) bool {
 		known, ok := r.Journal.Find(it.in.ID)
 		return ok && known.Turn == t.ID
 	})

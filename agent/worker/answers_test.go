@@ -14,8 +14,8 @@ import (
 	"parley/tools"
 )
 
-// overTheWire is a bench whose model is a scripted server.
-func overTheWire(t *testing.T, s *agenttest.Server, set ...tools.Tool) *bench {
+// newWireBench returns a bench whose model is a scripted server.
+func newWireBench(t *testing.T, s *agenttest.Server, set ...tools.Tool) *bench {
 	t.Helper()
 	b := newBench(t, nil, set...)
 	m, err := openai.New(openai.Config{BaseURL: s.Start(t), Name: "m"})
@@ -26,7 +26,7 @@ func overTheWire(t *testing.T, s *agenttest.Server, set ...tools.Tool) *bench {
 	return b
 }
 
-func ended(text, reason string) agenttest.Response {
+func endedResponse(text, reason string) agenttest.Response {
 	var events []string
 	if text != "" {
 		events = append(events, fmt.Sprintf(`{"choices":[{"index":0,"delta":{"content":%q}}]}`, text))
@@ -35,7 +35,7 @@ func ended(text, reason string) agenttest.Response {
 		`{"choices":[],"usage":{"prompt_tokens":100,"completion_tokens":10}}`, "[DONE]")...)
 }
 
-func TestAnAnswerThatIsNotWholeIsSaidToBeSo(t *testing.T) {
+func TestAnIncompleteAnswerSaysSo(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
 		reason, text string
@@ -59,8 +59,8 @@ func TestAnAnswerThatIsNotWholeIsSaidToBeSo(t *testing.T) {
 	for _, tc := range cases {
 		t.Run(tc.reason+" "+tc.text, func(t *testing.T) {
 			t.Parallel()
-			s := agenttest.New(agenttest.Always(ended(tc.text, tc.reason)))
-			b := overTheWire(t, s)
+			s := agenttest.New(agenttest.Always(endedResponse(tc.text, tc.reason)))
+			b := newWireBench(t, s)
 			b.run()
 			b.wantReply(b.say("1", "ann", "go"), tc.want)
 			if s.Asked() != tc.asked {
@@ -73,15 +73,15 @@ func TestAnAnswerThatIsNotWholeIsSaidToBeSo(t *testing.T) {
 func TestThinkingToTheLimitIsNotCalledEmpty(t *testing.T) {
 	s := agenttest.New(agenttest.Always(agenttest.Stream(
 		`{"choices":[{"delta":{"reasoning_content":"hm"}}]}`, `{"choices":[{"delta":{},"finish_reason":"length"}]}`, "[DONE]")))
-	b := overTheWire(t, s)
+	b := newWireBench(t, s)
 	b.run()
 	b.wantReply(b.say("1", "ann", "go"), "while it was still thinking")
 }
 
 func TestABrokenAnswerIsAskedAgain(t *testing.T) {
 	t.Parallel()
-	s := agenttest.New(agenttest.Sequence(ended("hal", "network_error"), ended("whole", "stop")))
-	b := overTheWire(t, s)
+	s := agenttest.New(agenttest.Sequence(endedResponse("hal", "network_error"), endedResponse("whole", "stop")))
+	b := newWireBench(t, s)
 	b.run()
 	id := b.say("1", "ann", "go")
 	if out := b.reply(); out.ID != id+"#reply" || out.Text != "whole" {
@@ -89,10 +89,10 @@ func TestABrokenAnswerIsAskedAgain(t *testing.T) {
 	}
 }
 
-// What watchers have read of an answer that is stopped stays: they are not told that it is void.
-func TestWhatWasReadBeforeAStopStays(t *testing.T) {
+// If an answer is stopped, the text that watchers have read stays: they are not told that it is void.
+func TestAStopKeepsTheTextThatWatchersHaveRead(t *testing.T) {
 	s := agenttest.New(agenttest.Sequence(agenttest.Stream(`{"choices":[{"delta":{"content":"half of it"}}]}`).Stall()))
-	b := overTheWire(t, s)
+	b := newWireBench(t, s)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	feed, err := b.bus.Subscribe(ctx, bus.SessionFeed("main:test:1"), 0)
@@ -131,8 +131,8 @@ func TestAnAnswerThatIsAskedForAgainIsResetAndPaidFor(t *testing.T) {
 		agenttest.Stream(`{"choices":[{"delta":{"content":"first "}}]}`,
 			`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"echo","arguments":"{\"sa"}}]}}]}`,
 			`{"choices":[{"delta":{},"finish_reason":"length"}]}`, `{"choices":[],"usage":{"prompt_tokens":1000,"completion_tokens":200}}`, "[DONE]"),
-		ended("second", "stop")))
-	b := overTheWire(t, s, echo("echo", tools.Once, nil))
+		endedResponse("second", "stop")))
+	b := newWireBench(t, s, echo("echo", tools.Once, nil))
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	feed, err := b.bus.Subscribe(ctx, bus.SessionFeed("main:test:1"), 0)
@@ -183,8 +183,8 @@ func TestAnAnswerThatIsAskedForAgainIsResetAndPaidFor(t *testing.T) {
 	}
 }
 
-// A provider that lets nobody speak right after a tool sticks at no session: not
-// at a turn's last step, and not at what is said after a turn that failed.
+// A provider that refuses a user message right after a tool result blocks no session: not at a turn's last step, and
+// not at the message after a failed turn.
 func TestAProviderWithAnOrderOfMessagesIsObeyed(t *testing.T) {
 	s := agenttest.New(agenttest.RequireOrder(func(q agenttest.Request) agenttest.Response {
 		messages := q.Messages()
@@ -198,8 +198,8 @@ func TestAProviderWithAnOrderOfMessagesIsObeyed(t *testing.T) {
 		}
 		return agenttest.Calls(agenttest.ToolCall{Name: "echo", Args: `{"say":"tea"}`})
 	}))
-	b := overTheWire(t, s, echo("echo", tools.Once, nil))
-	short := overTheWire(t, s, echo("echo", tools.Once, nil))
+	b := newWireBench(t, s, echo("echo", tools.Once, nil))
+	short := newWireBench(t, s, echo("echo", tools.Once, nil))
 	short.agent.MaxIterations = 2
 	short.run()
 	short.wantReply(short.say("1", "ann", "go"), "the last word")

@@ -19,22 +19,22 @@ import (
 	"parley/tools"
 )
 
-// records keeps the audit records of a test, and counts those that came before the
-// result was in the log.
-type records struct {
-	mu     sync.Mutex
-	all    []sessions.AuditRecord
-	early  int
-	logged func(call string) bool
+// An auditRecorder keeps the audit records of a test, and counts those that came before the call's result was in the
+// log.
+type auditRecorder struct {
+	mu            sync.Mutex
+	all           []sessions.AuditRecord
+	recordedEarly int
+	isLogged      func(call string) bool
 }
 
-func (r *records) keep(_ context.Context, record sessions.AuditRecord) error {
+func (r *auditRecorder) record(_ context.Context, record sessions.AuditRecord) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	record.Arguments = slices.Clone(record.Arguments)
 	r.all = append(r.all, record)
-	if !r.logged(record.Call) {
-		r.early++
+	if !r.isLogged(record.Call) {
+		r.recordedEarly++
 	}
 	return nil
 }
@@ -52,20 +52,20 @@ func (l *lossCounter) SessionOpened(bool)               {}
 func (l *lossCounter) AuditLost()                       { l.lost.Add(1) }
 func (*lossCounter) Judged(string)                      {}
 
-// hide takes out one secret.
-type hide struct{}
+// secretHider takes out one secret.
+type secretHider struct{}
 
-func (hide) Text(text string) string { return strings.ReplaceAll(text, "my-secret", "***") }
-func (h hide) JSON(raw json.RawMessage) json.RawMessage {
+func (secretHider) Text(text string) string { return strings.ReplaceAll(text, "my-secret", "***") }
+func (h secretHider) JSON(raw json.RawMessage) json.RawMessage {
 	return json.RawMessage(h.Text(string(raw)))
 }
-func (h hide) Stream() func(string, bool) string {
+func (h secretHider) Stream() func(string, bool) string {
 	return func(piece string, _ bool) string { return h.Text(piece) }
 }
-func (h hide) JSONStream() func(string, bool) string { return h.Stream() }
+func (h secretHider) JSONStream() func(string, bool) string { return h.Stream() }
 
-// shell is a tool whose result has an exit code.
-func shell() tools.Tool {
+// shellTool is a tool whose result has an exit code.
+func shellTool() tools.Tool {
 	type args struct {
 		Command string `json:"command"`
 	}
@@ -80,10 +80,9 @@ func shell() tools.Tool {
 	})
 }
 
-// Each call is recorded once its result is in the log: what it ran with, what was
-// said of it, and how it ended.
+// Each call is recorded once its result is in the log: its arguments, the guard's decision, and how it ended.
 func TestCallsAreAudited(t *testing.T) {
-	b := newBench(t, callOnce(`shell {"command":"my-secret"}`, `shell {"command":"no"}`, `shell {"command":"slow"}`, `shell {"cmd":1}`, `shell {"command":"`+strings.Repeat("long ", 2000)+`"}`), shell())
+	b := newBench(t, singleCallModel(`shell {"command":"my-secret"}`, `shell {"command":"no"}`, `shell {"command":"slow"}`, `shell {"cmd":1}`, `shell {"command":"`+strings.Repeat("long ", 2000)+`"}`), shellTool())
 	b.agent.Guard = func(_ context.Context, c tools.Call) tools.Verdict {
 		switch {
 		case strings.Contains(string(c.Args), "no"):
@@ -93,10 +92,10 @@ func TestCallsAreAudited(t *testing.T) {
 		}
 		return tools.Verdict{}
 	}
-	b.agent.Redact = hide{}
-	var r records
-	r.logged = func(call string) bool { return strings.Contains(b.kinds("1"), "tool_result") }
-	b.audit = r.keep
+	b.agent.Redact = secretHider{}
+	var r auditRecorder
+	r.isLogged = func(call string) bool { return strings.Contains(b.kinds("1"), "tool_result") }
+	b.audit = r.record
 	b.run()
 	b.say("1", "ann", "go")
 	b.reply()
@@ -122,14 +121,14 @@ func TestCallsAreAudited(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("the records are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	if r.early > 0 {
-		t.Errorf("%d records came before the result was in the log", r.early)
+	if r.recordedEarly > 0 {
+		t.Errorf("%d records came before the result was in the log", r.recordedEarly)
 	}
 }
 
-// A record that cannot be kept fails no call: it is counted, and told.
-func TestALostRecordIsTold(t *testing.T) {
-	b := newBench(t, callOnce(`shell {"command":"x"}`), shell())
+// A record that can't be kept fails no call. It is counted, and logged.
+func TestALostAuditRecordIsCounted(t *testing.T) {
+	b := newBench(t, singleCallModel(`shell {"command":"x"}`), shellTool())
 	var told bytes.Buffer
 	b.log = slog.NewTextHandler(&told, nil)
 	seen := &lossCounter{}

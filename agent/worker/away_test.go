@@ -17,16 +17,16 @@ import (
 	"parley/tools"
 )
 
-// away is a model that gives no answer that many times, and then one.
-func away(times int32, asked *atomic.Int32) model {
+// awayModel returns a model that fails as many times as given, and then answers.
+func awayModel(times int32, asked *atomic.Int32) model {
 	return func(_ context.Context, r llm.Request) (llm.Answer, error) {
 		if asked.Add(1) <= times {
 			return llm.Answer{}, &llm.Error{Fault: llm.Busy, RetryAfter: time.Millisecond}
 		}
-		if len(results(r)) == 0 {
-			return calls(`echo {"say":"x"}`), nil
+		if len(toolResults(r)) == 0 {
+			return callsAnswer(`echo {"say":"x"}`), nil
 		}
-		return text("at last"), nil
+		return textAnswer("at last"), nil
 	}
 }
 
@@ -35,13 +35,13 @@ func countedEcho(ran *atomic.Int32) tools.Tool {
 	return echo("echo", tools.Once, func(tools.Call, string) error { ran.Add(1); return nil })
 }
 
-// With all models away a message waits as long as is configured: the person is told once,
-// and the turn goes on where it was, however often it was put off.
+// If all models are away, a message waits as long as is configured. The person is told once, and the turn continues
+// where it was, however often it was postponed.
 func TestAMessageWaitsForTheModel(t *testing.T) {
 	t.Parallel()
 	var asked, ran atomic.Int32
 	const times = 4 * 3 // of three tries each time; four are more than a turn may be cut off
-	b := newBench(t, away(times, &asked), countedEcho(&ran))
+	b := newBench(t, awayModel(times, &asked), countedEcho(&ran))
 	b.limit.ModelWait = time.Hour
 	b.run()
 	first := b.say("1", "ann", "go")
@@ -57,21 +57,21 @@ func TestAMessageWaitsForTheModel(t *testing.T) {
 	b.wantReply(b.say("1", "ann", "and now?"), "at last")
 }
 
-// Who waits for a provider that wants to be left alone for long is told when it is asked again, and
-// so is who does not wait.
+// If a provider wants to be left alone for long, the person is told when it is asked again, or that the turn doesn't
+// wait that long.
 func TestALongWaitIsTold(t *testing.T) {
 	for name, tc := range map[string]struct {
 		wait time.Duration
 		want func(now time.Time) string
 	}{
 		"it is waited for": {3 * time.Hour, func(now time.Time) string {
-			return "won't take requests until " + at(now, time.Hour) + ". I'll ask again then, keep trying until " + at(now, 3*time.Hour) + ", and answer as soon as I can; /stop"
+			return "won't take requests until " + timeText(now, time.Hour) + ". I'll ask again then, keep trying until " + timeText(now, 3*time.Hour) + ", and answer as soon as I can; /stop"
 		}},
 		"longer than it is waited for": {30 * time.Minute, func(now time.Time) string {
-			return "won't take requests until " + at(now, time.Hour) + ". I'll wait until " + at(now, 30*time.Minute) + ", try one last time,"
+			return "won't take requests until " + timeText(now, time.Hour) + ". I'll wait until " + timeText(now, 30*time.Minute) + ", try one last time,"
 		}},
 		"it is not waited for": {0, func(now time.Time) string {
-			return "won't take requests until " + at(now, time.Hour) + ": please ask again then."
+			return "won't take requests until " + timeText(now, time.Hour) + ": please ask again then."
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -81,7 +81,7 @@ func TestALongWaitIsTold(t *testing.T) {
 				b := newBenchIn(t, t.TempDir(), func(context.Context, llm.Request) (llm.Answer, error) {
 					asked = append(asked, time.Since(begun).Truncate(time.Minute))
 					if len(asked) > 1 {
-						return text("at last"), nil
+						return textAnswer("at last"), nil
 					}
 					return llm.Answer{}, &llm.Error{Fault: llm.Busy, Status: 429, RetryAfter: time.Hour}
 				})
@@ -104,16 +104,16 @@ func TestALongWaitIsTold(t *testing.T) {
 	}
 }
 
-// at is a time as people are told it.
-func at(now time.Time, later time.Duration) string {
+// timeText returns a time as people are told it.
+func timeText(now time.Time, later time.Duration) string {
 	return now.Add(later).UTC().Format("2006-01-02 15:04") + " UTC"
 }
 
-// Once the time is over the message is given up aloud.
+// After the configured time, the message is given up and the person is told.
 func TestAMessageIsGivenUpAsConfigured(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int32
-	b := newBench(t, away(1000, &asked), countedEcho(&atomic.Int32{}))
+	b := newBench(t, awayModel(1000, &asked), countedEcho(&atomic.Int32{}))
 	b.limit.ModelWait = 1500 * time.Millisecond
 	b.run()
 	first := b.say("1", "ann", "go")
@@ -127,10 +127,10 @@ func TestAMessageIsGivenUpAsConfigured(t *testing.T) {
 	b.settled()
 }
 
-// Who waits for a model may end that.
+// A person who waits for a model may end the wait.
 func TestStopEndsTheWaitForAModel(t *testing.T) {
 	var asked atomic.Int32
-	b := newBench(t, away(1000, &asked), countedEcho(&atomic.Int32{}))
+	b := newBench(t, awayModel(1000, &asked), countedEcho(&atomic.Int32{}))
 	b.limit.ModelWait = time.Hour
 	b.run()
 	first := b.say("1", "ann", "go")
@@ -144,7 +144,7 @@ func TestStopEndsTheWaitForAModel(t *testing.T) {
 	}
 }
 
-// A failingBudget gives no answer to that many reservations.
+// A failingBudget fails for the given number of reservations.
 type failingBudget struct {
 	sessions.Budget
 	left atomic.Int32
@@ -157,10 +157,10 @@ func (b *failingBudget) Reserve(ctx context.Context, r sessions.Reservation) err
 	return b.Budget.Reserve(ctx, r)
 }
 
-// However often a budget gives no answer, nothing was cut off, and the turn is not given up for it.
+// However often a budget fails, this doesn't count as a crash, and the turn is not given up.
 func TestABudgetThatIsAwayCutsNobodyOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBenchIn(t, t.TempDir(), func(context.Context, llm.Request) (llm.Answer, error) { return text("at last"), nil })
+		b := newBenchIn(t, t.TempDir(), func(context.Context, llm.Request) (llm.Answer, error) { return textAnswer("at last"), nil })
 		budget := &failingBudget{Budget: b.budget}
 		const times = 12             // more than a turn may be cut off, and a session be claimed in vain
 		budget.left.Store(6 * times) // of six tries each time
@@ -180,16 +180,17 @@ func TestABudgetThatIsAwayCutsNobodyOff(t *testing.T) {
 	})
 }
 
-// dear gives a bench a model of which one answer is likely to cost about ten cents, and a cap on a person.
-func (b *bench) dear(userDay int64) {
+// useCostlyModel gives a bench a model whose answers are expected to cost about ten cents each, and a daily limit for
+// each person.
+func (b *bench) useCostlyModel(userDay int64) {
 	b.money = b.store.Money()
 	b.agent.Model = prices.Model{Model: b.agent.Model, Price: crashPrice()}
 	b.limit.UserDay, b.limit.Turns = userDay, 20
 }
 
-// A cap that only what others have set aside takes is waited for: twenty messages at once are all
-// answered, though two fit in it at a time.
-func TestWhatOthersHaveSetAsideIsWaitedFor(t *testing.T) {
+// If a limit is reached only because of reservations, messages wait: of twenty messages at once all are answered,
+// though the limit has room for two at a time.
+func TestAMessageWaitsForReservedBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const messages = 20
 		var asked, most atomic.Int32
@@ -202,9 +203,9 @@ func TestWhatOthersHaveSetAsideIsWaitedFor(t *testing.T) {
 				}
 			}
 			<-time.After(3 * time.Second)
-			return text("at last"), nil
+			return textAnswer("at last"), nil
 		})
-		b.dear(250_000)
+		b.useCostlyModel(250_000)
 		defer b.run()()
 		for n := range messages {
 			b.say(fmt.Sprint(n), "ann", "go")
@@ -234,11 +235,11 @@ func TestWhatOthersHaveSetAsideIsWaitedFor(t *testing.T) {
 	})
 }
 
-// What does not come back is not waited for without end, and who waits can end it.
+// A wait for a reservation that never ends has a limit, and the person can end it.
 func TestAWaitForABudgetEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBenchIn(t, t.TempDir(), func(context.Context, llm.Request) (llm.Answer, error) { return text("fine"), nil })
-		b.dear(150_000)
+		b := newBenchIn(t, t.TempDir(), func(context.Context, llm.Request) (llm.Answer, error) { return textAnswer("fine"), nil })
+		b.useCostlyModel(150_000)
 		held := bill.Reservation{ID: "x#1.1.0", Session: "main:test:x", Cost: 100_000, Caps: []bill.Cap{{Subject: bill.Person("test:ann"), Limit: 150_000}}, At: time.Now()}
 		if err := b.store.Money().Reserve(t.Context(), held); err != nil {
 			t.Fatal(err)
@@ -270,12 +271,12 @@ func TestAWaitForABudgetEnds(t *testing.T) {
 	})
 }
 
-// An answer that is stopped while it comes is counted as far as it came.
+// If an answer is stopped while it arrives, the received part is counted.
 func TestAnAnswerThatIsStoppedIsCounted(t *testing.T) {
 	came := make(chan struct{})
-	b := newBench(t, func(context.Context, llm.Request) (llm.Answer, error) { return text("x"), nil })
-	b.agent.Model = stalling{came}
-	b.dear(2_000_000)
+	b := newBench(t, func(context.Context, llm.Request) (llm.Answer, error) { return textAnswer("x"), nil })
+	b.agent.Model = stallingModel{came}
+	b.useCostlyModel(2_000_000)
 	b.run()
 	b.say("1", "ann", "go")
 	<-came
@@ -290,14 +291,14 @@ func TestAnAnswerThatIsStoppedIsCounted(t *testing.T) {
 	}
 }
 
-// stalling is a model that streams forty bytes, and then stands still.
-type stalling struct{ came chan struct{} }
+// stallingModel is a model that streams forty bytes, and then stands still.
+type stallingModel struct{ started chan struct{} }
 
-func (s stalling) Info() llm.Info { return llm.Info{Name: "scripted"} }
+func (s stallingModel) Info() llm.Info { return llm.Info{Name: "scripted"} }
 
-func (s stalling) Generate(ctx context.Context, _ *llm.Request, emit func(llm.Delta)) (*llm.Answer, error) {
+func (s stallingModel) Generate(ctx context.Context, _ *llm.Request, emit func(llm.Delta)) (*llm.Answer, error) {
 	emit(llm.Delta{Kind: llm.BlockText, Text: strings.Repeat("word", 10)})
-	close(s.came)
+	close(s.started)
 	<-ctx.Done()
 	return nil, ctx.Err()
 }

@@ -13,22 +13,22 @@ import (
 	"parley/bus"
 )
 
-// piece is a message of ann's that is followed by others, if more says so.
-func (b *bench) piece(id, said string, more bool) {
+// sayPiece publishes a message of ann's; more says that others follow it.
+func (b *bench) sayPiece(id, said string, more bool) {
 	b.t.Helper()
 	b.publish(bus.Inbound{ID: id, Kind: bus.Said, From: bus.Person{ID: "test:ann"}, At: bus.Address{Channel: "test", Chat: "1"}, Text: said, More: more, ReplyTo: "at-" + id, Group: true})
 }
 
-// repeater answers what it has heard, and counts how often it was asked.
-func repeater(asked *int) model {
+// countingModel returns a model that repeats the user's text, and counts how often it is asked.
+func countingModel(asked *int) model {
 	return func(_ context.Context, r llm.Request) (llm.Answer, error) {
 		*asked++
-		return text("answer to " + heard(r)), nil
+		return textAnswer("answer to " + newestUserText(r)), nil
 	}
 }
 
-// causes are what each turn of the session answers, in order.
-func (b *bench) causes(chat string) string {
+// turnCauses returns which messages each turn of the session answers, in order.
+func (b *bench) turnCauses(chat string) string {
 	b.t.Helper()
 	var turns []string
 	for e, err := range b.store.Read(b.t.Context(), "main:test:"+chat, 1) {
@@ -46,12 +46,12 @@ func (b *bench) causes(chat string) string {
 
 func (b *bench) wantCauses(want string) {
 	b.t.Helper()
-	if got := b.causes("1"); got != want {
+	if got := b.turnCauses("1"); got != want {
 		b.t.Errorf("turns and what they answer: %q, want %q", got, want)
 	}
 }
 
-// Pieces are waited for until half a second is quiet, and two seconds at most.
+// A turn waits for more pieces until none has come for half a second, and for two seconds at most.
 func TestPiecesAreOneTurn(t *testing.T) {
 	for name, tc := range map[string]struct {
 		gaps []time.Duration // before each piece but the first
@@ -73,13 +73,13 @@ func TestPiecesAreOneTurn(t *testing.T) {
 					if first == 0 {
 						first = time.Since(began)
 					}
-					return text("answer to " + heard(r)), nil
+					return textAnswer("answer to " + newestUserText(r)), nil
 				})
 				b.run()
-				b.piece("p0", "0", len(tc.gaps) > 0 || !tc.last)
+				b.sayPiece("p0", "0", len(tc.gaps) > 0 || !tc.last)
 				for i, gap := range tc.gaps {
 					time.Sleep(gap)
-					b.piece(fmt.Sprint("p", i+1), fmt.Sprint(i+1), i+1 < len(tc.gaps) || !tc.last)
+					b.sayPiece(fmt.Sprint("p", i+1), fmt.Sprint(i+1), i+1 < len(tc.gaps) || !tc.last)
 				}
 				time.Sleep(5 * time.Second)
 				synctest.Wait()
@@ -92,11 +92,11 @@ func TestPiecesAreOneTurn(t *testing.T) {
 	}
 }
 
-// blocked is a model whose first answer waits until it is let go.
-func blocked(asked *int, started, goOn chan struct{}) model {
-	repeat := repeater(asked)
+// blockedModel returns a model whose first answer waits until goOn is closed.
+func blockedModel(asked *int, started, goOn chan struct{}) model {
+	repeat := countingModel(asked)
 	return func(ctx context.Context, r llm.Request) (llm.Answer, error) {
-		if heard(r) == "first" {
+		if newestUserText(r) == "first" {
 			close(started)
 			<-goOn
 		}
@@ -104,26 +104,26 @@ func blocked(asked *int, started, goOn chan struct{}) model {
 	}
 }
 
-// What was said behind a running turn is the next turn, whichever way the queue
-// is kept; what another person says is a turn of theirs.
-func TestWhatWaitsBehindATurnIsOneTurn(t *testing.T) {
+// Messages that the same person sends during a turn become the next turn, whichever way the queue is kept. Another
+// person's message becomes a turn of its own.
+func TestMessagesThatWaitBehindATurnAreOneTurn(t *testing.T) {
 	for _, steer := range []bool{true, false} {
 		t.Run(fmt.Sprint("steer ", steer), func(t *testing.T) {
 			started, goOn, asked := make(chan struct{}), make(chan struct{}), 0
-			b := newBench(t, blocked(&asked, started, goOn))
+			b := newBench(t, blockedModel(&asked, started, goOn))
 			b.agent.Steer, b.limit.TurnsHour = steer, 3
 			feed, err := b.bus.Subscribe(t.Context(), bus.SessionFeed("main:test:1"), 0)
 			if err != nil {
 				t.Fatal(err)
 			}
 			b.run()
-			b.piece("p0", "first", false)
+			b.sayPiece("p0", "first", false)
 			<-started
 			for _, n := range []string{"1", "2", "3"} {
-				b.piece("p"+n, n, false)
+				b.sayPiece("p"+n, n, false)
 			}
 			b.say("1", "bob", "mine")
-			b.piece("p5", "5", false)
+			b.sayPiece("p5", "5", false)
 			waitWaiting(t, b, 6)
 			close(goOn)
 			for _, want := range []struct{ id, text, quotes string }{
@@ -154,7 +154,7 @@ func TestWhatWaitsBehindATurnIsOneTurn(t *testing.T) {
 				t.Errorf("watchers were told %q, want %q", told, want)
 			}
 			// Three turns of ann's within the hour were allowed, and there were no more.
-			b.piece("p6", "6", false)
+			b.sayPiece("p6", "6", false)
 			if out := b.reply(); !out.Failed || !strings.Contains(out.Text, "3 times in the past hour") {
 				t.Errorf("the fourth turn: %+v", out)
 			}
@@ -164,10 +164,10 @@ func TestWhatWaitsBehindATurnIsOneTurn(t *testing.T) {
 
 func TestStopWhilePiecesAreWaitedFor(t *testing.T) {
 	asked := 0
-	b := newBench(t, repeater(&asked))
+	b := newBench(t, countingModel(&asked))
 	b.run()
-	b.piece("p0", "one", true)
-	b.piece("p1", "two", true)
+	b.sayPiece("p0", "one", true)
+	b.sayPiece("p1", "two", true)
 	b.wantReply(b.say("1", "ann", "/stop"), "Stopped.")
 	b.settled()
 	b.wantCauses("p0: p0 p1")
@@ -177,14 +177,14 @@ func TestStopWhilePiecesAreWaitedFor(t *testing.T) {
 	}
 }
 
-// What was said before /stop is stopped, and what was said after it is answered.
+// Messages before a /stop are stopped, and those after it are answered.
 func TestStopBetweenWhatOnePersonSays(t *testing.T) {
 	asked := 0
-	b := newBench(t, repeater(&asked))
-	b.piece("p0", "zero", false)
-	b.piece("p1", "one", true)
+	b := newBench(t, countingModel(&asked))
+	b.sayPiece("p0", "zero", false)
+	b.sayPiece("p1", "one", true)
 	stop := b.say("1", "ann", "/stop")
-	b.piece("p2", "two", false)
+	b.sayPiece("p2", "two", false)
 	b.run()
 	b.wantReply(stop, "Stopped.")
 	if out := b.reply(); out.ID != "p2#reply" || !strings.HasSuffix(out.Text, "two") {
@@ -200,12 +200,12 @@ func TestStopBetweenWhatOnePersonSays(t *testing.T) {
 // A worker that ends while it waits for pieces leaves them to the next.
 func TestPiecesOutliveTheirWorker(t *testing.T) {
 	asked := 0
-	b := newBench(t, repeater(&asked))
+	b := newBench(t, countingModel(&asked))
 	stop := b.run()
-	b.piece("p0", "one", true)
+	b.sayPiece("p0", "one", true)
 	waitWaiting(t, b, 1)
 	stop()
-	b.piece("p1", "two", false)
+	b.sayPiece("p1", "two", false)
 	b.run()
 	b.wantReply("p0", "answer to one|two")
 	b.settled()
@@ -215,9 +215,9 @@ func TestPiecesOutliveTheirWorker(t *testing.T) {
 // Each message of a turn is known by its own id, also below a summary.
 func TestAnyMessageOfATurnMayComeAgain(t *testing.T) {
 	asked := 0
-	b := newBench(t, repeater(&asked))
-	b.piece("p0", "zero", false)
-	b.piece("p1", "one", false)
+	b := newBench(t, countingModel(&asked))
+	b.sayPiece("p0", "zero", false)
+	b.sayPiece("p1", "one", false)
 	stop := b.run()
 	b.wantReply("p0", "answer to zero|one")
 	b.settled()
@@ -237,9 +237,9 @@ func TestAnyMessageOfATurnMayComeAgain(t *testing.T) {
 	b.settled()
 	stop()
 	again("p1")
-	b.piece("p2", "two", false)
+	b.sayPiece("p2", "two", false)
 	again("p0")
-	b.piece("p3", "three", false)
+	b.sayPiece("p3", "three", false)
 	b.run()
 	b.wantReply("p2", "answer to two")
 	b.wantReply("p3", "answer to three")
@@ -252,7 +252,7 @@ func TestAnyMessageOfATurnMayComeAgain(t *testing.T) {
 
 func TestNewInMidTurnIsAnsweredAtOnce(t *testing.T) {
 	started, goOn, asked := make(chan struct{}), make(chan struct{}), 0
-	b := newBench(t, blocked(&asked, started, goOn))
+	b := newBench(t, blockedModel(&asked, started, goOn))
 	b.run()
 	first := b.say("1", "ann", "first")
 	<-started
@@ -265,13 +265,13 @@ func TestNewInMidTurnIsAnsweredAtOnce(t *testing.T) {
 	b.wantReply(id, "I've started a new conversation.")
 	b.wantReply(b.say("1", "ann", "second"), "answer to second")
 	b.wantReply(b.say("1", "ann", "/new"), "I've started a new conversation.")
-	b.silent()
+	b.wantSilence()
 }
 
-// A /new that was carried out and comes again is told nothing of what runs after it.
+// If a /new that was carried out arrives again, its sender is not told that it waits for the turn that runs now.
 func TestNewThatIsDoneIsNotSaidToWait(t *testing.T) {
 	started, goOn, asked := make(chan struct{}), make(chan struct{}), 0
-	b := newBench(t, blocked(&asked, started, goOn))
+	b := newBench(t, blockedModel(&asked, started, goOn))
 	stop := b.run()
 	id := b.say("1", "ann", "/new")
 	b.wantReply(id, "I've started a new conversation.")
@@ -294,30 +294,30 @@ func TestNewThatIsDoneIsNotSaidToWait(t *testing.T) {
 	stop()
 }
 
-// Who says stop to others in a group is not told that nothing runs.
+// A person who says stop to others in a group is not told that nothing runs.
 func TestStopThatWasMeantForNobodyIsSilent(t *testing.T) {
 	started, goOn, asked := make(chan struct{}), make(chan struct{}), 0
-	b := newBench(t, blocked(&asked, started, goOn))
+	b := newBench(t, blockedModel(&asked, started, goOn))
 	b.run()
 	stop := func(id string, mentioned bool) {
 		b.publish(bus.Inbound{ID: id, Kind: bus.Command, From: bus.Person{ID: "test:ann"}, At: bus.Address{Channel: "test", Chat: "1"}, Text: "stop", Group: true, Mentioned: mentioned})
 	}
 	stop("s1", false)
 	b.settled()
-	b.silent()
+	b.wantSilence()
 	stop("s2", true)
 	b.wantReply("s2", "Nothing is running.")
-	b.piece("p0", "first", false)
+	b.sayPiece("p0", "first", false)
 	<-started
 	stop("s3", false)
 	b.wantReply("s3", "Stopped.")
 	close(goOn)
 	b.settled()
-	b.silent()
+	b.wantSilence()
 }
 
-// What no bus will ever take is not tried for ever, and holds nobody up.
-func TestWhatCanNeverBeSentIsBuried(t *testing.T) {
+// A reply that no bus will ever accept is not tried forever, and delays nobody.
+func TestAnUnsendableReplyIsBuried(t *testing.T) {
 	dead := func(t *testing.T, b *bench, want ...string) {
 		t.Helper()
 		letters, err := b.bus.DeadLetters(t.Context(), bus.InboundTopic, "", 10)
@@ -331,7 +331,7 @@ func TestWhatCanNeverBeSentIsBuried(t *testing.T) {
 	}
 	t.Run("an address", func(t *testing.T) {
 		asked := 0
-		b := newBench(t, repeater(&asked))
+		b := newBench(t, countingModel(&asked))
 		for _, id := range []string{"p0", "p1"} {
 			in := bus.Inbound{ID: id, Kind: bus.Said, From: bus.Person{ID: "test:ann"}, At: bus.Address{Channel: "test", Chat: "a\x00b"}, Text: "hello"}
 			body, err := in.Encode()
@@ -352,9 +352,9 @@ func TestWhatCanNeverBeSentIsBuried(t *testing.T) {
 	})
 	t.Run("an id", func(t *testing.T) {
 		asked := 0
-		b := newBench(t, repeater(&asked))
+		b := newBench(t, countingModel(&asked))
 		long := strings.Repeat("x", bus.MaxID)
-		b.piece(long, "hello", false)
+		b.sayPiece(long, "hello", false)
 		b.run()
 		if out := b.reply(); !strings.HasPrefix(out.ID, "unsent:") || !strings.Contains(out.Text, "I can't send") {
 			t.Errorf("the sender was told %+v", out)

@@ -15,8 +15,8 @@ import (
 	"parley/sessions"
 )
 
-// lengths are the lengths of logs, in entries, that benchmarks compare: a message and its answer are six.
-func lengths() []int { return []int{12, 150, 300, 1800} }
+// logLengths are the lengths of logs, in entries, that benchmarks compare: a message and its answer are six.
+func logLengths() []int { return []int{12, 150, 300, 1800} }
 
 // BenchmarkTurnByLength has 20 chats talk with a worker that keeps them in memory, until their logs have so
 // many entries, and measures the processor time of a message then: of the bus, the store, all that is ours,
@@ -42,7 +42,7 @@ func BenchmarkTurnByLength(b *testing.B) {
 				}
 			}
 		}
-		for _, length := range lengths() {
+		for _, length := range logLengths() {
 			for said < length/6 {
 				round()
 			}
@@ -55,15 +55,15 @@ func BenchmarkTurnByLength(b *testing.B) {
 		stop()
 	}
 	each := func(length int) float64 { return float64(used[length].Microseconds()) / float64(n*rounds*chats) }
-	for _, length := range lengths() {
+	for _, length := range logLengths() {
 		b.ReportMetric(each(length), fmt.Sprint("cpu-us-at-", length))
 	}
-	first, last := lengths()[0], lengths()[len(lengths())-1]
+	first, last := logLengths()[0], logLengths()[len(logLengths())-1]
 	b.ReportMetric((each(last)-each(first))/float64(last-first), "us/entry")
 }
 
-// conversation is a log of so many entries, as it is kept in memory: messages and short answers.
-func conversation(entries int) []journal.Record {
+// conversationLog returns a log with that many entries as it is kept in memory: messages and short answers.
+func conversationLog(entries int) []journal.Record {
 	var records []journal.Record
 	for n := range entries / 6 {
 		turn, at := fmt.Sprint("telegram:12345:", n), int64(6*n)
@@ -73,7 +73,7 @@ func conversation(entries int) []journal.Record {
 			records = append(records, journal.NewRecord(e, data))
 			return &records[len(records)-1]
 		}
-		add(1, sessions.KindTurnStarted, journal.TurnOver{})
+		add(1, sessions.KindTurnStarted, journal.FinishedTurn{})
 		said := add(2, sessions.KindUser, sessions.User{Name: "Alex Example", Text: fmt.Sprint("what is to be said in message ", n), Sent: time.Unix(1_800_000_000+at, 0)})
 		said.Cause, said.Person = turn, "telegram:12345"
 		add(3, sessions.KindText, sessions.Text{Text: fmt.Sprint("you said what is to be said in message ", n)})
@@ -82,12 +82,12 @@ func conversation(entries int) []journal.Record {
 	return records
 }
 
-// BenchmarkPreparation is what is done between the log and the model's answer, at several lengths of the
-// log: the messages, their tokens as often as they are counted, and the request.
+// BenchmarkPreparation measures the work between the log and the model's answer at several lengths of the log:
+// rendering the messages, counting their tokens, and building the request.
 func BenchmarkPreparation(b *testing.B) {
-	for _, entries := range lengths() {
+	for _, entries := range logLengths() {
 		b.Run(strconv.Itoa(entries), func(b *testing.B) {
-			m, records, offered := instantModel(b, openai.APIChat), conversation(entries), specs()
+			m, records, offered := instantModel(b, openai.APIChat), conversationLog(entries), toolSpecs()
 			own := records[len(records)-1].Turn
 			b.ReportAllocs()
 			before := processorTime(b)

@@ -25,10 +25,10 @@ import (
 	"parley/tools/testrace"
 )
 
-// instant is a model's server without a network: it has read the request when it answers.
-type instant struct{ answer string }
+// An instantServer is a model's server without a network, which answers once it has read the request.
+type instantServer struct{ answer string }
 
-func (i instant) RoundTrip(r *http.Request) (*http.Response, error) {
+func (i instantServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	if _, err := io.Copy(io.Discard, r.Body); err != nil {
 		return nil, err
 	}
@@ -41,29 +41,29 @@ func (i instant) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// respondedInstantly is an answer of the Responses API.
-const respondedInstantly = `data: {"type":"response.output_text.delta","item_id":"msg_1","output_index":0,"delta":"that is done"}
+// instantResponsesAnswer is an answer of the Responses API.
+const instantResponsesAnswer = `data: {"type":"response.output_text.delta","item_id":"msg_1","output_index":0,"delta":"that is done"}
 
 data: {"type":"response.completed","response":{"status":"completed","output":[],"usage":{"input_tokens":100,"output_tokens":10}}}
 
 `
 
-// instantModel is a model that costs nothing but what is ours.
+// instantModel returns a model that costs only the time of the client's own code.
 func instantModel(t testing.TB, api openai.API) llm.Model {
 	t.Helper()
-	answer := respondedInstantly
+	answer := instantResponsesAnswer
 	if api != openai.APIResponses {
 		answer = agenttest.Reply("that is done").Parts[0].Bytes
 	}
-	m, err := openai.New(openai.Config{BaseURL: "http://127.0.0.1/v1", Name: "m", API: api, Transport: instant{answer}})
+	m, err := openai.New(openai.Config{BaseURL: "http://127.0.0.1/v1", Name: "m", API: api, Transport: instantServer{answer}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return m
 }
 
-// history is a log of about so many bytes: messages, and calls with results of 1 KB.
-func history(size int) []journal.Record {
+// logOfSize returns a log of about that many bytes: messages, and calls with results of 1 KB.
+func logOfSize(size int) []journal.Record {
 	var records []journal.Record
 	add := func(turn string, kind sessions.Kind, data any) *journal.Record {
 		e := journal.NewEntry(turn, kind, data)
@@ -85,7 +85,7 @@ func history(size int) []journal.Record {
 	return records
 }
 
-func specs() []tools.Spec {
+func toolSpecs() []tools.Spec {
 	var all []tools.Spec
 	for n := range 20 {
 		all = append(all, tools.Spec{Name: fmt.Sprintf("tool_%02d", n), Description: strings.Repeat("Does something. ", 10),
@@ -94,9 +94,9 @@ func specs() []tools.Spec {
 	return all
 }
 
-// oneCall is all that is ours of a model call: the log as messages, their size, the request
-// and the answer.
-func oneCall(ctx context.Context, m llm.Model, records []journal.Record, offered []tools.Spec) error {
+// runModelCall does the process's own part of a model call: it renders the log, estimates its size, builds the request
+// and reads the answer.
+func runModelCall(ctx context.Context, m llm.Model, records []journal.Record, offered []tools.Spec) error {
 	r := &llm.Request{System: strings.Repeat("You are Parley. ", 250), Tools: offered, Messages: transcript.Render(records, "", nil)}
 	if transcript.Estimate(r) == 0 {
 		return io.ErrUnexpectedEOF
@@ -105,17 +105,17 @@ func oneCall(ctx context.Context, m llm.Model, records []journal.Record, offered
 	return err
 }
 
-// BenchmarkModelCall is what a model call costs beside the network and the model.
+// BenchmarkModelCall measures a model call without the network and the model.
 func BenchmarkModelCall(b *testing.B) {
 	for name, c := range map[string]struct {
 		size int
 		api  openai.API
 	}{"20KB": {20_000, ""}, "2MB": {2_000_000, ""}, "20KB-responses": {20_000, openai.APIResponses}, "2MB-responses": {2_000_000, openai.APIResponses}} {
 		b.Run(name, func(b *testing.B) {
-			m, records, offered := instantModel(b, c.api), history(c.size), specs()
+			m, records, offered := instantModel(b, c.api), logOfSize(c.size), toolSpecs()
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := oneCall(b.Context(), m, records, offered); err != nil {
+				if err := runModelCall(b.Context(), m, records, offered); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -123,7 +123,7 @@ func BenchmarkModelCall(b *testing.B) {
 	}
 }
 
-// What is remembered of calls does not grow with their number.
+// The memory of the process doesn't grow with the number of model calls.
 func TestTenThousandModelCallsLeaveNothing(t *testing.T) {
 	if testrace.Elsewhere(t) {
 		return
@@ -135,10 +135,10 @@ func TestTenThousandModelCallsLeaveNothing(t *testing.T) {
 
 func tenThousandCalls(t *testing.T, m llm.Model) {
 	t.Helper()
-	records, offered := history(1000), specs()[:2]
+	records, offered := logOfSize(1000), toolSpecs()[:2]
 	inUse := func(calls int) uint64 {
 		for range calls {
-			if err := oneCall(t.Context(), m, records, offered); err != nil {
+			if err := runModelCall(t.Context(), m, records, offered); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -156,8 +156,8 @@ func tenThousandCalls(t *testing.T, m llm.Model) {
 	}
 }
 
-// BenchmarkTokenToWatcher is how long a piece of an answer takes from the server's bytes to
-// whoever watches the session, over the embedded bus.
+// BenchmarkTokenToWatcher measures how long a piece of an answer takes from the server's bytes to a watcher of the
+// session, over the embedded bus.
 func BenchmarkTokenToWatcher(b *testing.B) {
 	events, err := sqlitebus.Open(b.Context(), sqlitebus.Config{Path: filepath.Join(b.TempDir(), "bus.db")})
 	if err != nil {
@@ -181,7 +181,7 @@ func BenchmarkTokenToWatcher(b *testing.B) {
 		}
 	}()
 	reader, writer := io.Pipe()
-	m, err := openai.New(openai.Config{BaseURL: "http://127.0.0.1/v1", Name: "m", Transport: streaming{reader}, Idle: time.Hour, FirstToken: time.Hour})
+	m, err := openai.New(openai.Config{BaseURL: "http://127.0.0.1/v1", Name: "m", Transport: streamingServer{reader}, Idle: time.Hour, FirstToken: time.Hour})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -218,10 +218,10 @@ func BenchmarkTokenToWatcher(b *testing.B) {
 	}
 }
 
-// streaming is a server whose answer is written while it is read.
-type streaming struct{ answer io.ReadCloser }
+// A streamingServer writes its answer while it is read.
+type streamingServer struct{ answer io.ReadCloser }
 
-func (s streaming) RoundTrip(r *http.Request) (*http.Response, error) {
+func (s streamingServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	if _, err := io.Copy(io.Discard, r.Body); err != nil {
 		return nil, err
 	}

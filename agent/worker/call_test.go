@@ -14,8 +14,8 @@ import (
 	"parley/tools"
 )
 
-// deaf is a pure tool that does not listen to its context: it ends when the test does.
-func deaf(t *testing.T, timeout time.Duration, began func()) tools.Tool {
+// deafTool returns a pure tool that ignores the end of its context: its call ends when the test does.
+func deafTool(t *testing.T, timeout time.Duration, began func()) tools.Tool {
 	over := make(chan struct{})
 	t.Cleanup(func() { close(over) })
 	return tools.New(tools.Spec{Name: "deaf", Description: "x", Effect: tools.Pure, Timeout: timeout},
@@ -27,23 +27,22 @@ func deaf(t *testing.T, timeout time.Duration, began func()) tools.Tool {
 		})
 }
 
-func callOnce(uses ...string) model {
+func singleCallModel(uses ...string) model {
 	return func(_ context.Context, r llm.Request) (llm.Answer, error) {
-		if heard(r) == "after" {
-			return text("still here"), nil
+		if newestUserText(r) == "after" {
+			return textAnswer("still here"), nil
 		}
-		if len(results(r)) == 0 {
-			return calls(uses...), nil
+		if len(toolResults(r)) == 0 {
+			return callsAnswer(uses...), nil
 		}
-		return text(strings.Join(results(r), "|")), nil
+		return textAnswer(strings.Join(toolResults(r), "|")), nil
 	}
 }
 
-// A pure call that does not come back is given up at its deadline, and holds
-// neither /stop nor the end of the process.
+// A pure call that doesn't return is given up at its deadline, and delays neither /stop nor the end of the process.
 func TestAPureCallIsLeftAtItsDeadline(t *testing.T) {
 	t.Run("deadline", func(t *testing.T) {
-		b := newBench(t, callOnce(`deaf {"say":"1"}`, `deaf {"say":"2"}`), deaf(t, 10*time.Millisecond, func() {}))
+		b := newBench(t, singleCallModel(`deaf {"say":"1"}`, `deaf {"say":"2"}`), deafTool(t, 10*time.Millisecond, func() {}))
 		b.run()
 		b.say("1", "ann", "go")
 		if out := b.reply(); strings.Count(out.Text, `"code":"timeout"`) != 2 {
@@ -53,7 +52,7 @@ func TestAPureCallIsLeftAtItsDeadline(t *testing.T) {
 	for _, how := range []string{"stop", "shutdown"} {
 		t.Run(how, func(t *testing.T) {
 			began := make(chan struct{}, 2)
-			b := newBench(t, callOnce(`deaf {"say":"1"}`, `deaf {"say":"2"}`), deaf(t, time.Hour, func() { began <- struct{}{} }))
+			b := newBench(t, singleCallModel(`deaf {"say":"1"}`, `deaf {"say":"2"}`), deafTool(t, time.Hour, func() { began <- struct{}{} }))
 			b.drain = 10 * time.Millisecond
 			stop := b.run()
 			b.say("1", "ann", "go")
@@ -69,8 +68,8 @@ func TestAPureCallIsLeftAtItsDeadline(t *testing.T) {
 	}
 }
 
-func TestWhatWasRepairedInArgumentsIsTold(t *testing.T) {
-	b := newBench(t, callOnce("echo ```json\n{\"say\":\"x\",}\n```"), echo("echo", tools.Once, nil))
+func TestTheModelIsToldOfRepairedArguments(t *testing.T) {
+	b := newBench(t, singleCallModel("echo ```json\n{\"say\":\"x\",}\n```"), echo("echo", tools.Once, nil))
 	b.run()
 	b.say("1", "ann", "go")
 	if out := b.reply().Text; !strings.HasPrefix(out, `{"said":"x","_repaired_args":"`) || !strings.Contains(out, "fence") || !strings.Contains(out, "commas") {
@@ -78,9 +77,9 @@ func TestWhatWasRepairedInArgumentsIsTold(t *testing.T) {
 	}
 }
 
-// A call that had started when its process died is judged by its effect, whatever
-// the agent may do or has by then.
-func TestWhatIsKnownComesBeforeWhatIsAllowed(t *testing.T) {
+// A call that had started when its process died is judged by its effect, whatever tools and permissions the agent has
+// by then.
+func TestAStartedCallIsJudgedByItsEffect(t *testing.T) {
 	t.Parallel()
 	happened := tools.New(tools.Spec{Name: "do", Description: "x", Effect: tools.Reconcilable},
 		func(context.Context, tools.Call, echoArgs) (any, error) { return "again", nil },
@@ -104,12 +103,12 @@ func TestWhatIsKnownComesBeforeWhatIsAllowed(t *testing.T) {
 		"pure, refused by the guard":              {echo("do", tools.Pure, nil), true, true, true, "permission_denied"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t, callOnce())
+			b := newBench(t, singleCallModel())
 			if tc.granted {
 				b.agent.Tools = tools.NewSet(tc.tool)
 			}
 			if tc.known {
-				b.agent.Known = tools.NewSet(tc.tool)
+				b.agent.KnownTools = tools.NewSet(tc.tool)
 			}
 			var asked atomic.Int32
 			if tc.denied {
@@ -118,7 +117,7 @@ func TestWhatIsKnownComesBeforeWhatIsAllowed(t *testing.T) {
 					return tools.Verdict{Decision: tools.Deny, Reason: "no"}
 				}
 			}
-			b.begun(t, "m1", sessions.ToolUse{Name: "do", Args: []byte(`{"say":"x"}`)})
+			b.writeBegunTurn(t, "m1", sessions.ToolUse{Name: "do", Args: []byte(`{"say":"x"}`)})
 			b.run()
 			b.say("1", "ann", "do it")
 			if out := b.reply(); out.ID != "m1#reply" || !strings.Contains(out.Text, tc.want) {
@@ -128,13 +127,13 @@ func TestWhatIsKnownComesBeforeWhatIsAllowed(t *testing.T) {
 	}
 }
 
-// begun writes a turn that was cut off in the middle of a call.
-func (b *bench) begun(t *testing.T, id string, use sessions.ToolUse) {
+// writeBegunTurn writes the entries of a turn that was cut off in the middle of a call.
+func (b *bench) writeBegunTurn(t *testing.T, id string, use sessions.ToolUse) {
 	t.Helper()
-	b.begunWith(t, id, use, sessions.ToolStarted{Attempt: 1})
+	b.writeBegunTurnWith(t, id, use, sessions.ToolStarted{Attempt: 1})
 }
 
-func (b *bench) begunWith(t *testing.T, id string, use sessions.ToolUse, with sessions.ToolStarted) {
+func (b *bench) writeBegunTurnWith(t *testing.T, id string, use sessions.ToolUse, with sessions.ToolStarted) {
 	t.Helper()
 	log, err := b.store.Open(t.Context(), "main:test:1", 1)
 	if err != nil {
@@ -157,11 +156,11 @@ func (b *bench) begunWith(t *testing.T, id string, use sessions.ToolUse, with se
 	}
 }
 
-// A turn that cannot be counted, because what counts is away, is not resumed: otherwise it
-// would soon be given up as one that was cut off too often.
+// If a turn can't be counted because the quota is unavailable, it is not resumed: otherwise it would soon be given up
+// as cut off too often.
 func TestATurnThatCannotBeCountedIsNotResumed(t *testing.T) {
-	b := newBench(t, callOnce(), echo("do", tools.Pure, nil))
-	b.begun(t, "m1", sessions.ToolUse{Name: "do", Args: []byte(`{"say":"x"}`)})
+	b := newBench(t, singleCallModel(), echo("do", tools.Pure, nil))
+	b.writeBegunTurn(t, "m1", sessions.ToolUse{Name: "do", Args: []byte(`{"say":"x"}`)})
 	asked := make(chan struct{}, 100)
 	b.account = func(context.Context, string) (string, error) {
 		asked <- struct{}{}
@@ -176,11 +175,11 @@ func TestATurnThatCannotBeCountedIsNotResumed(t *testing.T) {
 	}
 }
 
-// A turn whose owner's account cannot be looked up before the model is asked is not cut off by
-// that, nor when it goes on: else it would be given up though nothing is wrong with it.
+// A failed look-up of the owner's account doesn't count as a crash, neither at a turn's beginning nor at a resume.
+// Otherwise the turn would be given up although nothing is wrong with it.
 func TestALookUpThatFailsCutsNoTurnOff(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, func(context.Context, llm.Request) (llm.Answer, error) { return text("done"), nil })
+	b := newBench(t, func(context.Context, llm.Request) (llm.Answer, error) { return textAnswer("done"), nil })
 	var asked atomic.Int64
 	b.account = func(_ context.Context, person string) (string, error) {
 		if asked.Add(1) <= 2 {
@@ -203,8 +202,8 @@ func TestALookUpThatFailsCutsNoTurnOff(t *testing.T) {
 // A resumed turn looks the account up before it is resumed, and not again.
 func TestAResumedTurnLooksItsAccountUpOnce(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, callOnce(), echo("do", tools.Pure, nil))
-	b.begun(t, "m1", sessions.ToolUse{Name: "do", Args: []byte(`{"say":"x"}`)})
+	b := newBench(t, singleCallModel(), echo("do", tools.Pure, nil))
+	b.writeBegunTurn(t, "m1", sessions.ToolUse{Name: "do", Args: []byte(`{"say":"x"}`)})
 	var asked atomic.Int64
 	b.account = func(_ context.Context, person string) (string, error) {
 		if asked.Add(1) > 1 {
@@ -221,10 +220,10 @@ func TestAResumedTurnLooksItsAccountUpOnce(t *testing.T) {
 	}
 }
 
-// Whoever shows that the bot is at work is told when a turn goes on.
+// When a turn is resumed, watchers are told so, for example to show that the bot is typing.
 func TestAResumedTurnSaysThatItRuns(t *testing.T) {
-	b := newBench(t, callOnce(), echo("do", tools.Pure, nil))
-	b.begun(t, "m1", sessions.ToolUse{Name: "do", Args: []byte(`{"say":"x"}`)})
+	b := newBench(t, singleCallModel(), echo("do", tools.Pure, nil))
+	b.writeBegunTurn(t, "m1", sessions.ToolUse{Name: "do", Args: []byte(`{"say":"x"}`)})
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	feed, err := b.bus.Subscribe(ctx, bus.ChannelFeed("test"), 0)
@@ -251,7 +250,7 @@ func TestACallChecksTheLease(t *testing.T) {
 		func(ctx context.Context, call tools.Call, _ echoArgs) (any, error) {
 			return "held", errors.Join(call.CheckLease(ctx), call.CheckLease(ctx))
 		})
-	b := newBench(t, callOnce(`checks {"say":"1"}`), checks)
+	b := newBench(t, singleCallModel(`checks {"say":"1"}`), checks)
 	b.run()
 	b.say("1", "ann", "go")
 	if out := b.reply(); out.Text != `"held"` {

@@ -10,9 +10,9 @@ import (
 
 // The codes of the log's notices about changed messages.
 const (
-	codeEdited  = "edited"
-	codeReacted = "reacted"
-	codeUnread  = "deleted_unread" // a message that was deleted before the agent read it
+	codeEdited        = "edited"
+	codeReacted       = "reacted"
+	codeDeletedUnread = "deleted_unread" // for a message that was deleted before the agent read it
 )
 
 // isChange reports whether a message only changes or reacts to an earlier one.
@@ -47,10 +47,10 @@ func changeEntry(turn string, in bus.Inbound, records []journal.Record) (session
 	return e, true
 }
 
-// unreadEntry returns the log entry for a message that was deleted before it was answered. The entry has the
+// deletedUnreadEntry returns the log entry for a message that was deleted before it was answered. The entry has the
 // message's id, so the message is not answered if it arrives again.
-func unreadEntry(in bus.Inbound) sessions.Entry {
-	e := journal.NewEntry(in.ID, sessions.KindNotice, sessions.Notice{Code: codeUnread, Text: textUnread})
+func deletedUnreadEntry(in bus.Inbound) sessions.Entry {
+	e := journal.NewEntry(in.ID, sessions.KindNotice, sessions.Notice{Code: codeDeletedUnread, Text: textDeletedUnread})
 	e.Cause, e.Person = in.ID, in.From.ID
 	return e
 }

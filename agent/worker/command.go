@@ -66,7 +66,7 @@ func runsAtOnce(name string) bool {
 // announceWait tells the sender of /new or /undo that the command waits until the current work, if there is any, is
 // done. An error is only logged, because the command itself is answered in any case.
 func (c *commander) announceWait(ctx context.Context, in bus.Inbound) {
-	// A command that is in the log was carried out before and is only answered again.
+	// If the log has the command, it was carried out before and only needs its reply again.
 	then, waits := map[string]string{cmdNew: "start a new conversation", cmdUndo: "undo"}[in.Text]
 	if _, known := c.Journal.Find(in.ID); !waits || known || !c.isWorking() {
 		return
@@ -86,7 +86,7 @@ func (c *commander) announceWait(ctx context.Context, in bus.Inbound) {
 func (c *commander) run(ctx context.Context, it *item) error {
 	began := time.Now()
 	if it.in.Text == turn.CommandStop {
-		it.busy = c.isBusy() // what is canceled next may end before the reply is made
+		it.stopsWork = c.isBusy() // now, because the work that is canceled next may end before the reply is made
 		c.inbox.cancelBefore(it.seq)
 	}
 	done, known := c.Journal.Find(it.in.ID)
@@ -104,8 +104,8 @@ func (c *commander) run(ctx context.Context, it *item) error {
 			return err
 		}
 		if it.in.Text == turn.CommandStop {
-			c.stop.stop()                                                    // after the entry: with it, a process that resumes the turn stops it too
-			if _, err := c.stopJobsAndSubAgents(ctx, it.in.ID); err != nil { // what the turn has just begun
+			c.stop.stop()                                                    // after the entry, so that a process that resumes the turn stops it too
+			if _, err := c.stopJobsAndSubAgents(ctx, it.in.ID); err != nil { // including those that the turn has just begun
 				c.Log.Warn("a job or a sub-agent may go on that a turn began as it was stopped", slog.Any("error", err))
 			}
 		}
@@ -127,7 +127,7 @@ func (c *commander) carryOut(ctx context.Context, it *item) (text string, summar
 		return c.compactNow(ctx, it.in)
 	case cmdNew:
 		newest := c.Journal.Newest()
-		summary = &sessions.Summary{Covers: newest, Keep: transcript.KeepEpisodes(c.Journal.LoggedRecords(), newest, time.Now(), transcript.LatelyTokens)}
+		summary = &sessions.Summary{Covers: newest, Keep: transcript.KeepEpisodes(c.Journal.LoggedRecords(), newest, time.Now(), transcript.EpisodeTokens)}
 	}
 	text, err = c.replyText(ctx, it)
 	return text, summary, err
@@ -200,7 +200,7 @@ func (c *commander) replyText(ctx context.Context, it *item) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		switch busy := it.busy || c.isBusy(); {
+		switch busy := it.stopsWork || c.isBusy(); {
 		case beside != "" && busy:
 			return textStoppedAlso(beside), nil
 		case beside != "":
@@ -209,19 +209,19 @@ func (c *commander) replyText(ctx context.Context, it *item) (string, error) {
 			return "Stopped.", nil
 		}
 		if it.in.Group && !it.in.Mentioned {
-			return "", nil // it may not have been meant for us
+			return "", nil // the /stop may have been meant for somebody else in the group
 		}
 		return textNothingRuns, nil
 	case cmdStatus:
 		return c.status(ctx, it)
 	case cmdUsage:
 		if c.Config.Usage == nil {
-			return textNoCount, nil
+			return textNoUsage, nil
 		}
 		return c.Config.Usage(ctx, it.in)
 	case cmdContext:
-		// A turn may be running at the same time, so Aside leaves out everything that it counts with.
-		return c.askers.New(c.Aside()).ContextText(ctx, it.in)
+		// A turn may be running at the same time, so Aside leaves out the turn's own counts.
+		return c.askers.New(c.WithoutTurnState()).ContextText(ctx, it.in)
 	case asks.Approve, asks.Deny, asks.Answer:
 		return c.answerAsk(ctx, it.in)
 	case cmdUndo:
@@ -246,7 +246,7 @@ func (c *commander) replyText(ctx context.Context, it *item) (string, error) {
 	return fmt.Sprintf(textUnknownCommand, c.CommandPrefix(it.in.At), it.in.Text), nil
 }
 
-// link links the sender with another of their accounts, if that is done here.
+// link links the sender with another of their accounts, if this server links accounts.
 func (c *commander) link(ctx context.Context, in bus.Inbound) (string, error) {
 	if c.Config.Link == nil {
 		return textOnlyInPrivate, nil
@@ -291,7 +291,7 @@ func (c *commander) undo(ctx context.Context, in bus.Inbound) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	u.May = func(person string) bool {
+	u.MayUndoFor = func(person string) bool {
 		theirs, err := c.AccountOf(ctx, person)
 		return in.From.Owner || person == in.From.ID || err == nil && theirs == account
 	}
@@ -369,9 +369,9 @@ func (c *commander) status(ctx context.Context, it *item) (string, error) {
 	case t == nil:
 		b.WriteString(textNothingRuns)
 	case t.Parked:
-		fmt.Fprintf(&b, textBeenWaiting, time.Since(t.ParkedAt).Round(time.Second), c.awaitedText(t, it.in.At))
+		fmt.Fprintf(&b, textBeenWaiting, time.Since(t.ParkedAt).Round(time.Second), c.waitReasonText(t, it.in.At))
 	default:
-		fmt.Fprintf(&b, textBeenWorking, (time.Since(t.Started) - t.WaitingTime()).Round(time.Second), t.ModelCalls+1, c.Agent.MaxIterations, toolsAtWork(t))
+		fmt.Fprintf(&b, textBeenWorking, (time.Since(t.Started) - t.WaitingTime()).Round(time.Second), t.ModelCalls+1, c.Agent.MaxIterations, runningToolNames(t))
 	}
 	if c.Config.Jobs != nil {
 		jobs, err := c.Config.Jobs.Count(ctx, c.Key())
@@ -398,7 +398,7 @@ func (c *commander) status(ctx context.Context, it *item) (string, error) {
 		return "", err
 	}
 	if limits.TokensAlways || !c.Agent.Model.Info().Priced {
-		spent, reserved, err := budget.Today(ctx, c.Config.Budget, account)
+		spent, reserved, err := budget.SpentToday(ctx, c.Config.Budget, account)
 		if err != nil {
 			return "", fmt.Errorf("read the budget: %w", err)
 		}
@@ -411,9 +411,9 @@ func (c *commander) status(ctx context.Context, it *item) (string, error) {
 	return b.String(), nil
 }
 
-// toolsAtWork names the tools whose calls are running, as the end of a sentence, or returns "" if there are
+// runningToolNames returns the names of the tools whose calls are running, as the end of a sentence; "" if there are
 // none.
-func toolsAtWork(t *turn.Turn) string {
+func runningToolNames(t *turn.Turn) string {
 	var names []string
 	for _, call := range t.OpenCalls() {
 		if call.Attempts > 0 {
@@ -468,7 +468,7 @@ func (c *commander) removeDuplicateButtons(ctx context.Context, in bus.Inbound, 
 			to = at
 		}
 	}
-	v := asks.View{Ask: of, ShowsAll: c.Config.ShowsAll, Presses: c.Config.Presses}
+	v := asks.View{Ask: of, ShowsAll: c.Config.ShowsWholeTexts, Presses: c.Config.Presses}
 	err := c.publish(ctx, bus.Outbound{
 		ID: bus.DerivedID(in.ID, "#double"), To: to, Subject: of.ID, Double: in.ReplyTo, Text: v.Text(to) + asks.EndText(of),
 	})

@@ -24,10 +24,10 @@ import (
 
 const instructions = "Number the 300 files; never touch README.md, and end with the word finished."
 
-// small is a bench whose model is known to read that many tokens.
-func small(t *testing.T, s *agenttest.Server, window int, set ...tools.Tool) *bench {
+// newSmallWindowBench returns a bench whose model has a context window of that many tokens.
+func newSmallWindowBench(t *testing.T, s *agenttest.Server, window int, set ...tools.Tool) *bench {
 	t.Helper()
-	b := overTheWire(t, s, set...)
+	b := newWireBench(t, s, set...)
 	m, err := openai.New(openai.Config{BaseURL: s.Start(t), Name: "m", Window: window})
 	if err != nil {
 		t.Fatal(err)
@@ -40,9 +40,9 @@ func small(t *testing.T, s *agenttest.Server, window int, set ...tools.Tool) *be
 	return b
 }
 
-// countingWorker is a script of a model that calls a tool that many times, and sums up when asked.
-// Calls may come two at once.
-func countingWorker(calls int, most *atomic.Int64) agenttest.Script {
+// countingScript returns the script of a model that calls a tool as many times as given, and summarizes when asked. Two
+// calls may come at once.
+func countingScript(calls int, most *atomic.Int64) agenttest.Script {
 	call := func(n int64) agenttest.ToolCall {
 		return agenttest.ToolCall{ID: fmt.Sprintf("call%05d", n), Name: "echo", Args: fmt.Sprintf(`{"say":"file %d %s"}`, n, strings.Repeat("abcdefg ", 40))}
 	}
@@ -69,7 +69,7 @@ func countingWorker(calls int, most *atomic.Int64) agenttest.Script {
 func TestATurnOf300CallsInAWindowOf8000(t *testing.T) {
 	const window = 8192
 	var made, refused atomic.Int64
-	script := agenttest.RequireTools(agenttest.RequireOrder(agenttest.Counted(countingWorker(300, &made))))
+	script := agenttest.RequireTools(agenttest.RequireOrder(agenttest.CountTokens(countingScript(300, &made))))
 	s := agenttest.New(func(q agenttest.Request) agenttest.Response {
 		if agenttest.Tokens(q) > window {
 			refused.Add(1)
@@ -77,7 +77,7 @@ func TestATurnOf300CallsInAWindowOf8000(t *testing.T) {
 		return agenttest.Window(window, 400, `{"error":{"message":"maximum context length is {window} tokens","code":"context_length_exceeded"}}`, script)(q)
 	})
 	var ran atomic.Int64
-	b := small(t, s, window, echo("echo", tools.Once, func(tools.Call, string) error { ran.Add(1); return nil }))
+	b := newSmallWindowBench(t, s, window, echo("echo", tools.Once, func(tools.Call, string) error { ran.Add(1); return nil }))
 	b.agent.MaxIterations = 400
 	b.run()
 	b.wantReply(b.say("1", "ann", instructions), "finished")
@@ -90,7 +90,7 @@ func TestATurnOf300CallsInAWindowOf8000(t *testing.T) {
 		if !bytes.Contains(q.Body, []byte(instructions)) {
 			t.Errorf("request %d lacks what the person said", q.N)
 		}
-		if wrong := orphans(q); wrong != "" {
+		if wrong := orphanCalls(q); wrong != "" {
 			t.Errorf("request %d: %s", q.N, wrong)
 		}
 		if asksForSummary(q) {
@@ -119,8 +119,8 @@ func TestATurnOf300CallsInAWindowOf8000(t *testing.T) {
 	}
 }
 
-// orphans says which call of a request has no result, or the other way round.
-func orphans(q agenttest.Request) string {
+// orphanCalls returns the calls of a request without a result, and the results without a call.
+func orphanCalls(q agenttest.Request) string {
 	open := map[string]bool{}
 	for _, m := range q.Messages() {
 		for _, c := range m.Calls {
@@ -137,17 +137,17 @@ func orphans(q agenttest.Request) string {
 	return ""
 }
 
-// sharedPrefix is how many bytes of what a model reads a request has in common with the one
-// before it, from the beginning on, and how many it has: the tools, then the messages.
+// sharedPrefix returns how many bytes the prompts of two successive requests have in common from the beginning, and how
+// many the second has in total. A prompt is the tools, then the messages.
 func sharedPrefix(before, now agenttest.Request) (shared, total int) {
-	x, y := asRead(before), asRead(now)
+	x, y := promptBytes(before), promptBytes(now)
 	for shared < min(len(x), len(y)) && x[shared] == y[shared] {
 		shared++
 	}
 	return shared, len(y)
 }
 
-func asRead(q agenttest.Request) []byte {
+func promptBytes(q agenttest.Request) []byte {
 	var body struct {
 		Tools    json.RawMessage
 		Messages []json.RawMessage
@@ -162,13 +162,13 @@ func asRead(q agenttest.Request) []byte {
 	return read
 }
 
-// What a tool shows in its turn alone is in no summary: the log would keep it, and people
-// would be answered from it who may not read it.
-func TestWhatIsNotKeptIsInNoSummary(t *testing.T) {
+// A result that a tool shows in its turn only is in no summary: the summary would stay in the log, and people who may
+// not read the result would be answered from it.
+func TestUnloggedResultsAreInNoSummary(t *testing.T) {
 	const others = "the merger is on Monday"
 	var made, summaries atomic.Int64
-	script := countingWorker(40, &made)
-	s := agenttest.New(agenttest.RequireTools(agenttest.RequireOrder(agenttest.Counted(func(q agenttest.Request) agenttest.Response {
+	script := countingScript(40, &made)
+	s := agenttest.New(agenttest.RequireTools(agenttest.RequireOrder(agenttest.CountTokens(func(q agenttest.Request) agenttest.Response {
 		switch {
 		case asksForSummary(q):
 			summaries.Add(1)
@@ -183,9 +183,9 @@ func TestWhatIsNotKeptIsInNoSummary(t *testing.T) {
 		return script(q)
 	}))))
 	peek := tools.New(tools.Spec{Name: "peek", Description: "reads another chat", Effect: tools.Pure}, func(context.Context, tools.Call, struct{}) (any, error) {
-		return tools.Fleeting{Value: others, Kept: "[not kept; read it again]"}, nil
+		return tools.Fleeting{Value: others, StoredValue: "[not kept; read it again]"}, nil
 	})
-	b := small(t, s, 6000, peek, echo("echo", tools.Once, nil))
+	b := newSmallWindowBench(t, s, 6000, peek, echo("echo", tools.Once, nil))
 	b.agent.MaxIterations = 100
 	b.run()
 	b.wantReply(b.say("1", "ann", instructions), "finished")
@@ -194,15 +194,15 @@ func TestWhatIsNotKeptIsInNoSummary(t *testing.T) {
 	}
 }
 
-// A provider's window may be smaller than is known: its refusal makes the turn shorter, and
-// the turn goes on.
+// A provider's window may be smaller than is known. If the provider refuses a request, the turn is summarized and
+// continues.
 func TestARefusalInMidTurnSumsTheTurnUp(t *testing.T) {
 	var made atomic.Int64
 	s := agenttest.New(agenttest.Window(5000, 400, `{"error":{"message":"This model's maximum context length is {window} tokens.","code":"context_length_exceeded"}}`,
-		agenttest.RequireTools(agenttest.RequireOrder(agenttest.Counted(countingWorker(60, &made))))))
-	b := small(t, s, 0, echo("echo", tools.Once, nil))
+		agenttest.RequireTools(agenttest.RequireOrder(agenttest.CountTokens(countingScript(60, &made))))))
+	b := newSmallWindowBench(t, s, 0, echo("echo", tools.Once, nil))
 	b.agent.MaxIterations = 100
-	var counted compactions
+	var counted compactionCounter
 	b.observer = &counted
 	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
@@ -228,19 +228,19 @@ func TestARefusalInMidTurnSumsTheTurnUp(t *testing.T) {
 	if !strings.Contains(b.kinds("1"), string(sessions.KindSummary)) {
 		t.Error("nothing was summed up")
 	}
-	if told.Load() == 0 || counted.of("summarised")+counted.of("cleared") < told.Load() {
-		t.Errorf("watchers were told %d times, counted were %d and %d", told.Load(), counted.of("summarised"), counted.of("cleared"))
+	if told.Load() == 0 || counted.count("summarised")+counted.count("cleared") < told.Load() {
+		t.Errorf("watchers were told %d times, counted were %d and %d", told.Load(), counted.count("summarised"), counted.count("cleared"))
 	}
 }
 
-// compactions counts what came of making requests shorter.
-type compactions struct {
+// A compactionCounter counts the results of making requests shorter.
+type compactionCounter struct {
 	lossCounter
 	mu      sync.Mutex
 	results map[string]int64
 }
 
-func (c *compactions) Compaction(result string) {
+func (c *compactionCounter) Compaction(result string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.results == nil {
@@ -249,21 +249,21 @@ func (c *compactions) Compaction(result string) {
 	c.results[result]++
 }
 
-func (c *compactions) of(result string) int64 {
+func (c *compactionCounter) count(result string) int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.results[result]
 }
 
-// Whoever wants to sums up the conversation, and is told how much of the window it fills.
+// People can have the conversation summarized, and are told how much of the window it fills.
 func TestPeopleSumUpTheConversation(t *testing.T) {
-	s := agenttest.New(agenttest.RequireOrder(agenttest.Counted(func(q agenttest.Request) agenttest.Response {
+	s := agenttest.New(agenttest.RequireOrder(agenttest.CountTokens(func(q agenttest.Request) agenttest.Response {
 		if asksForSummary(q) {
 			return agenttest.Reply("They told me of a pear.")
 		}
 		return agenttest.Reply("fine")
 	})))
-	b := small(t, s, 8192)
+	b := newSmallWindowBench(t, s, 8192)
 	b.run()
 	b.wantReply(b.say("1", "ann", "/compact"), "much to sum up")
 	for n := range 4 {
@@ -280,8 +280,7 @@ func TestPeopleSumUpTheConversation(t *testing.T) {
 	}
 }
 
-// Who wants the conversation summed up hears it if the model cannot be asked: nothing is lost,
-// and it can be said again.
+// If the model can't be asked for a summary, the person is told. Nothing is lost, and the command can be repeated.
 func TestPeopleHearThatNothingWasSummedUp(t *testing.T) {
 	var away atomic.Bool
 	s := agenttest.New(func(q agenttest.Request) agenttest.Response {
@@ -293,7 +292,7 @@ func TestPeopleHearThatNothingWasSummedUp(t *testing.T) {
 		}
 		return agenttest.Reply("fine")
 	})
-	b := small(t, s, 8192)
+	b := newSmallWindowBench(t, s, 8192)
 	b.run()
 	for n := range 4 {
 		b.wantReply(b.say("1", "ann", fmt.Sprintf("pear %d %s", n, strings.Repeat("word ", 300))), "fine")
@@ -304,20 +303,20 @@ func TestPeopleHearThatNothingWasSummedUp(t *testing.T) {
 	b.wantReply(b.say("1", "ann", "/compact"), "I've summed up the conversation so far")
 }
 
-// A summary that saves nothing is not tried for ever: after two of them the turn is given
-// up aloud, and nobody has paid for more.
+// A summary that saves nothing is not tried forever: after two of them the turn is given up, the person is told, and no
+// more calls are paid for.
 func TestSummariesThatSaveNothingEnd(t *testing.T) {
 	var made atomic.Int64
-	script := countingWorker(300, &made)
+	script := countingScript(300, &made)
 	var summaries atomic.Int64
-	s := agenttest.New(agenttest.Window(4000, 400, `{"error":{"message":"Token limit reached","code":400}}`, agenttest.Counted(func(q agenttest.Request) agenttest.Response {
+	s := agenttest.New(agenttest.Window(4000, 400, `{"error":{"message":"Token limit reached","code":400}}`, agenttest.CountTokens(func(q agenttest.Request) agenttest.Response {
 		if asksForSummary(q) {
 			summaries.Add(1)
 			return agenttest.Reply(strings.Repeat("I cannot be brief. ", 600))
 		}
 		return script(q)
 	})))
-	b := small(t, s, 0, echo("echo", tools.Once, nil))
+	b := newSmallWindowBench(t, s, 0, echo("echo", tools.Once, nil))
 	b.agent.MaxIterations = 400
 	b.run()
 	b.say("1", "ann", instructions)
@@ -330,13 +329,13 @@ func TestSummariesThatSaveNothingEnd(t *testing.T) {
 	}
 }
 
-// While a process of an older release serves, no part of a turn is summed up: it would take
-// the turn for another conversation's.
+// While a process of an older release serves, no part of a turn is summarized: that process would take the turn for
+// another conversation's.
 func TestBesideAnOlderReleaseNoTurnIsSummedUp(t *testing.T) {
 	var made atomic.Int64
-	s := agenttest.New(agenttest.RequireTools(agenttest.RequireOrder(agenttest.Counted(countingWorker(40, &made)))))
-	b := small(t, s, 6000, echo("echo", tools.Once, nil))
-	b.agent.MaySumUp = func(context.Context) (bool, error) { return false, nil }
+	s := agenttest.New(agenttest.RequireTools(agenttest.RequireOrder(agenttest.CountTokens(countingScript(40, &made)))))
+	b := newSmallWindowBench(t, s, 6000, echo("echo", tools.Once, nil))
+	b.agent.MaySummarizeTurn = func(context.Context) (bool, error) { return false, nil }
 	b.agent.MaxIterations = 100
 	b.run()
 	b.say("1", "ann", "hello")
@@ -357,28 +356,28 @@ func TestBesideAnOlderReleaseNoTurnIsSummedUp(t *testing.T) {
 	}
 }
 
-// A turn that was summed up in part and then waits for people is still the turn of this
-// conversation: what is said meanwhile joins it, and it goes on with the summary.
+// A turn that was summarized in part and then waits for people still belongs to this conversation: messages meanwhile
+// join it, and it continues with the summary.
 func TestATurnThatWasSummedUpWaitsForPeople(t *testing.T) {
 	var step atomic.Int64
 	var last atomic.Pointer[llm.Request]
-	b, _, ran := acting(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
-		if strings.Contains(heard(r), "Summarize the conversation") {
-			return text("SUMMARY of it"), nil
+	b, _, ran := newActBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
+		if strings.Contains(newestUserText(r), "Summarize the conversation") {
+			return textAnswer("SUMMARY of it"), nil
 		}
 		last.Store(&r)
 		switch n := step.Add(1); {
 		case n <= 15:
-			return calls(fmt.Sprintf(`echo {"say":"%d %s"}`, n, strings.Repeat("x", 400))), nil
+			return callsAnswer(fmt.Sprintf(`echo {"say":"%d %s"}`, n, strings.Repeat("x", 400))), nil
 		case n == 16:
-			return calls(`act {"say":"now"}`), nil
+			return callsAnswer(`act {"say":"now"}`), nil
 		}
-		return text("finished"), nil
+		return textAnswer("finished"), nil
 	}, echo("echo", tools.Once, nil))
 	b.agent.ContextTokens, b.agent.MaxIterations = 2000, 40
 	b.run()
 	id := b.say("1", "ann", instructions)
-	ask, _ := b.asked()
+	ask, _ := b.nextAskID()
 	if kinds := b.kinds("1"); !strings.Contains(kinds, "summary") {
 		t.Fatalf("nothing was summed up: %s", kinds)
 	}
@@ -391,8 +390,7 @@ func TestATurnThatWasSummedUpWaitsForPeople(t *testing.T) {
 	}
 }
 
-// A summary that the model does not give is asked for once in a step, and the turn goes on
-// without it.
+// If the model fails to give a summary, it is asked once in a step, and the turn continues without one.
 func TestASummaryThatFailsIsAskedForOnce(t *testing.T) {
 	var summaries, asked atomic.Int64
 	s := agenttest.New(func(q agenttest.Request) agenttest.Response {
@@ -403,7 +401,7 @@ func TestASummaryThatFailsIsAskedForOnce(t *testing.T) {
 		asked.Add(1)
 		return agenttest.Reply("fine")
 	})
-	b := small(t, s, 8192)
+	b := newSmallWindowBench(t, s, 8192)
 	b.run()
 	for n := 0; summaries.Load() == 0 && n < 40; n++ {
 		b.wantReply(b.say("1", "ann", fmt.Sprintf("pear %d %s", n, strings.Repeat("word ", 300))), "fine")
@@ -414,11 +412,11 @@ func TestASummaryThatFailsIsAskedForOnce(t *testing.T) {
 	}
 }
 
-// What is set aside for a call is counted as the provider counts: here each text is five
-// times as many tokens as its length lets expect.
+// A call's reservation is counted as the provider counts: here each text has five times as many tokens as its length
+// suggests.
 func TestABudgetCountsAsTheProviderDoes(t *testing.T) {
 	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
-		a := text("fine")
+		a := textAnswer("fine")
 		a.Usage = llm.Usage{Input: int64(5 * transcript.Estimate(&r)), Output: 10}
 		return a, nil
 	})

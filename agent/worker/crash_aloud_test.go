@@ -23,7 +23,7 @@ import (
 // readingPrice is what a reading costs, in micro-dollars.
 const readingPrice = 60_000
 
-// A diskVoice keeps in a directory what it reads, and counts there how often its model was asked. It passes the point
+// A diskVoice keeps its recordings in a directory, and counts there how often its model was asked. It passes the point
 // "asked" while the model works.
 type diskVoice struct {
 	dir   string
@@ -75,7 +75,7 @@ func (v *diskVoice) refer(r agent.Reading, f outgoing.File) (*bus.FileRef, error
 }
 
 func (v *diskVoice) Record(ctx context.Context, r agent.Reading) (bus.FileRef, error) {
-	n := v.asked() + 1
+	n := v.timesAsked() + 1
 	if err := os.WriteFile(filepath.Join(v.dir, "asked"), []byte(strings.Repeat("x", n)), 0o600); err != nil {
 		return bus.FileRef{}, err
 	}
@@ -88,8 +88,8 @@ func (v *diskVoice) Record(ctx context.Context, r agent.Reading) (bus.FileRef, e
 	return *ref, err
 }
 
-// asked is how often the model was asked.
-func (v *diskVoice) asked() int {
+// timesAsked returns how often the model was asked.
+func (v *diskVoice) timesAsked() int {
 	all, err := os.ReadFile(filepath.Join(v.dir, "asked"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		panic(err)
@@ -103,50 +103,50 @@ type refusingVoice struct{ *diskVoice }
 func (refusingVoice) Mark(string, json.RawMessage) (string, bool) { return "", true }
 
 func (v refusingVoice) Record(context.Context, agent.Reading) (bus.FileRef, error) {
-	asked := []byte(strings.Repeat("x", v.asked()+1))
+	asked := []byte(strings.Repeat("x", v.timesAsked()+1))
 	if err := os.WriteFile(filepath.Join(v.dir, "asked"), asked, 0o600); err != nil {
 		return bus.FileRef{}, err
 	}
 	return bus.FileRef{}, &agent.UnreadError{Code: "refused", Why: "the server refused it"}
 }
 
-// speakTo is a voice message.
-func speakTo(t *testing.T, dir string) {
+// publishVoiceMessage publishes a voice message.
+func publishVoiceMessage(t *testing.T, dir string) {
 	t.Helper()
-	publishIn(t, dir, bus.Inbound{
+	publishInbound(t, dir, bus.Inbound{
 		ID: "m1", Kind: bus.Said, From: bus.Person{ID: "test:ann1"}, At: bus.Address{Channel: "test", Chat: "1"},
 		Attachments: []bus.Attachment{{Kind: bus.Voice, Ref: "1"}},
 	})
 }
 
-// Wherever a process dies that reads an answer aloud, the chat gets the text and one recording, in this order, and the
-// model that speaks was asked at most once more.
+// Wherever a process dies while it reads an answer aloud, the chat gets the text and then one recording, and the speech
+// model is asked at most one extra time.
 func TestKilledWhileReadingAloud(t *testing.T) {
 	t.Parallel()
 	for at, asked := range map[string]int{
 		"c6:before": 1, "c6": 1, "c7:published": 1, "aloud:ask": 1, "asked": 2, "aloud:made": 1, "aloud:published": 1, "c7": 1, "settled": 1,
 	} {
-		bothWays(t, at, func(t *testing.T, dir string) {
-			speakTo(t, dir)
-			killed(t, dir, at, readingAloud)
-			goOn(t, dir, readingAloud)
+		runSharedAndSeparate(t, at, func(t *testing.T, dir string) {
+			publishVoiceMessage(t, dir)
+			runKilled(t, dir, at, readingAloud)
+			runToEnd(t, dir, readingAloud)
 			checkAloud(t, dir, asked)
 		})
 	}
 }
 
-// checkAloud checks what was said and paid, by a log in which the model that speaks was asked so often.
+// checkAloud checks the messages and costs of a log, given how often the speech model was asked.
 func checkAloud(t *testing.T, dir string, asked int) {
 	t.Helper()
 	voice, err := newDiskVoice(dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := voice.asked(); n != asked {
+	if n := voice.timesAsked(); n != asked {
 		t.Errorf("the model was asked %d times, want %d", n, asked)
 	}
 	h := openHome(t, dir)
-	out := outbound(t, h.bus)
+	out := outboundMail(t, h.bus)
 	if len(out) != 2 || out[0].ID != "m1#reply" || len(out[0].Files) > 0 || out[1].ID != "m1#voice" || len(out[1].Files) != 1 || !out[1].Files[0].Voice {
 		t.Fatalf("said %+v, want an answer and a recording of it", out)
 	}
@@ -189,26 +189,26 @@ func checkAloud(t *testing.T, dir string, asked int) {
 	}
 }
 
-// Wherever a process dies after the model has refused to speak, the person and the agent are told so once, nobody asks it
-// again, and nobody pays for a recording that was never made, even if the message about it was sent under its id.
+// Wherever a process dies after the speech model has refused, the person and the agent are told once. The model is not
+// asked again, and nobody pays for a recording that was never made.
 func TestKilledAfterAReadingWasRefused(t *testing.T) {
 	t.Parallel()
 	for _, at := range []string{"aloud:unread", "aloud:published", "c7"} {
-		bothWays(t, at, func(t *testing.T, dir string) {
-			speakTo(t, dir)
-			killed(t, dir, at, refusedAloud)
+		runSharedAndSeparate(t, at, func(t *testing.T, dir string) {
+			publishVoiceMessage(t, dir)
+			runKilled(t, dir, at, refusedAloud)
 			if at == "aloud:published" {
 				if err := os.WriteFile(filepath.Join(dir, "sent"), nil, 0o600); err != nil {
 					t.Fatal(err)
 				}
 			}
-			goOn(t, dir, refusedAloud)
+			runToEnd(t, dir, refusedAloud)
 			voice, err := newDiskVoice(dir, nil)
-			if err != nil || voice.asked() != 1 {
-				t.Errorf("the model was asked %d times, %v", voice.asked(), err)
+			if err != nil || voice.timesAsked() != 1 {
+				t.Errorf("the model was asked %d times, %v", voice.timesAsked(), err)
 			}
 			h := openHome(t, dir)
-			if out := outbound(t, h.bus); len(out) != 2 || out[1].ID != "m1#voice" || !strings.Contains(out[1].Text, "I couldn't read that aloud: the server refused it.") {
+			if out := outboundMail(t, h.bus); len(out) != 2 || out[1].ID != "m1#voice" || !strings.Contains(out[1].Text, "I couldn't read that aloud: the server refused it.") {
 				t.Errorf("said %+v", out)
 			}
 			told := 0
@@ -232,13 +232,13 @@ func TestKilledAfterAReadingWasRefused(t *testing.T) {
 // An answer that is cut off again and again while it is read aloud is no longer read.
 func TestAReadingThatKillsIsGivenUp(t *testing.T) {
 	t.Parallel()
-	bothWays(t, "", func(t *testing.T, dir string) {
-		speakTo(t, dir)
-		killed(t, dir, "asked", readingAloud)
-		killed(t, dir, "asked", readingAloud)
-		goOn(t, dir, readingAloud)
-		out := outbound(t, openHome(t, dir).bus)
-		if voice, err := newDiskVoice(dir, nil); err != nil || voice.asked() != 2 || len(out) != 1 || out[0].ID != "m1#reply" {
+	runSharedAndSeparate(t, "", func(t *testing.T, dir string) {
+		publishVoiceMessage(t, dir)
+		runKilled(t, dir, "asked", readingAloud)
+		runKilled(t, dir, "asked", readingAloud)
+		runToEnd(t, dir, readingAloud)
+		out := outboundMail(t, openHome(t, dir).bus)
+		if voice, err := newDiskVoice(dir, nil); err != nil || voice.timesAsked() != 2 || len(out) != 1 || out[0].ID != "m1#reply" {
 			t.Errorf("said %+v, %v", out, err)
 		}
 	})
@@ -247,9 +247,9 @@ func TestAReadingThatKillsIsGivenUp(t *testing.T) {
 // Once a recording is with whoever sends it, nobody makes it again, even if its file is gone.
 func TestAReadingThatWasSentIsNotMadeAgain(t *testing.T) {
 	t.Parallel()
-	bothWays(t, "", func(t *testing.T, dir string) {
-		speakTo(t, dir)
-		killed(t, dir, "aloud:published", readingAloud)
+	runSharedAndSeparate(t, "", func(t *testing.T, dir string) {
+		publishVoiceMessage(t, dir)
+		runKilled(t, dir, "aloud:published", readingAloud)
 		voice, err := newDiskVoice(dir, nil)
 		if err == nil {
 			_, err = voice.store.Remove(t.Context(), "main:test:1")
@@ -260,9 +260,9 @@ func TestAReadingThatWasSentIsNotMadeAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		goOn(t, dir, readingAloud)
-		if out := outbound(t, openHome(t, dir).bus); voice.asked() != 1 || len(out) != 2 {
-			t.Errorf("asked %d times, and said %+v", voice.asked(), out)
+		runToEnd(t, dir, readingAloud)
+		if out := outboundMail(t, openHome(t, dir).bus); voice.timesAsked() != 1 || len(out) != 2 {
+			t.Errorf("asked %d times, and said %+v", voice.timesAsked(), out)
 		}
 	})
 }

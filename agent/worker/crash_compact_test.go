@@ -12,9 +12,9 @@ import (
 	"parley/agent/llm"
 )
 
-const longTurn = 40 // calls
+const longTurnCalls = 40 // calls
 
-// longAgent does what takes many times its window, one call after another.
+// longAgent returns an agent whose turn takes many times its window, one call after another.
 func longAgent(effects string) agent.Agent {
 	made := crashAgent(effects)
 	made.Model = model(func(_ context.Context, r llm.Request) (llm.Answer, error) {
@@ -24,16 +24,16 @@ func longAgent(effects string) agent.Agent {
 		}
 		n := strings.Count(string(all), "\n")
 		switch {
-		case strings.Contains(heard(r), "Summarize the conversation"):
-			return text(fmt.Sprintf("%d are done.", n)), nil
-		case !strings.Contains(heard(r)+allText(r), "do all of it"):
-			return text("I do not know what to do."), nil
-		case n < longTurn:
-			return calls(fmt.Sprintf(`once {"say":"%d %s"}`, n, strings.Repeat("x", 400))), nil
+		case strings.Contains(newestUserText(r), "Summarize the conversation"):
+			return textAnswer(fmt.Sprintf("%d are done.", n)), nil
+		case !strings.Contains(newestUserText(r)+allText(r), "do all of it"):
+			return textAnswer("I do not know what to do."), nil
+		case n < longTurnCalls:
+			return callsAnswer(fmt.Sprintf(`once {"say":"%d %s"}`, n, strings.Repeat("x", 400))), nil
 		}
-		return text(fmt.Sprintf("done: %d", n)), nil
+		return textAnswer(fmt.Sprintf("done: %d", n)), nil
 	})
-	made.MaxIterations, made.ContextTokens = 2*longTurn, 2000
+	made.MaxIterations, made.ContextTokens = 2*longTurnCalls, 2000
 	return made
 }
 
@@ -52,11 +52,11 @@ func allText(r llm.Request) string {
 func TestKilledWhileATurnIsSummedUp(t *testing.T) {
 	t.Parallel()
 	for _, at := range []string{"compact:ask", "compact:before", "compact", "compact:ask/2", "compact/2"} {
-		bothWays(t, at, func(t *testing.T, dir string) {
-			askIn(t, dir, "m1", "1", "do all of it")
-			killed(t, dir, at, inLongTurns)
-			goOn(t, dir, inLongTurns)
-			if out := outbound(t, openHome(t, dir).bus); len(out) != 1 || out[0].Text != fmt.Sprintf("done: %d", longTurn) {
+		runSharedAndSeparate(t, at, func(t *testing.T, dir string) {
+			publishSaid(t, dir, "m1", "1", "do all of it")
+			runKilled(t, dir, at, inLongTurns)
+			runToEnd(t, dir, inLongTurns)
+			if out := outboundMail(t, openHome(t, dir).bus); len(out) != 1 || out[0].Text != fmt.Sprintf("done: %d", longTurnCalls) {
 				t.Errorf("the person was told %+v", out)
 			}
 			all, err := os.ReadFile(filepath.Join(dir, "effects"))
@@ -70,8 +70,8 @@ func TestKilledWhileATurnIsSummedUp(t *testing.T) {
 				}
 				ran[line] = true
 			}
-			if len(ran) != longTurn {
-				t.Errorf("%d calls ran, want %d", len(ran), longTurn)
+			if len(ran) != longTurnCalls {
+				t.Errorf("%d calls ran, want %d", len(ran), longTurnCalls)
 			}
 		})
 	}

@@ -25,9 +25,8 @@ type crashHome struct {
 	db    *sqldb.DB // what they share; nil if each has a file of its own
 }
 
-// bothWays runs a test of a bus and a store that share a file, and one of those that have a file
-// each.
-func bothWays(t *testing.T, name string, run func(t *testing.T, dir string)) {
+// runSharedAndSeparate runs a test with a bus and a store that share a file, and with ones that have a file each.
+func runSharedAndSeparate(t *testing.T, name string, run func(t *testing.T, dir string)) {
 	t.Helper()
 	for _, shared := range []bool{true, false} {
 		how := " apart"
@@ -58,10 +57,10 @@ func isShared(dir string) bool {
 	return err == nil
 }
 
-// Empty databases as openIn leaves them: to make them takes many times as long as to copy them.
+// Empty databases as openIn creates them. Copying them is many times faster than creating them.
 var (
-	emptyTogether = sync.OnceValues(func() (map[string][]byte, error) { return emptyFiles("shared") })
-	emptyApart    = sync.OnceValues(func() (map[string][]byte, error) { return emptyFiles() })
+	emptySharedFiles   = sync.OnceValues(func() (map[string][]byte, error) { return emptyFiles("shared") })
+	emptySeparateFiles = sync.OnceValues(func() (map[string][]byte, error) { return emptyFiles() })
 )
 
 // emptyFiles returns the files of databases that openIn has made in a directory with empty files of some names.
@@ -103,9 +102,9 @@ func fillEmpty(t testing.TB, dir string) {
 	if _, err := os.Stat(filepath.Join(dir, "sessions.db")); err == nil {
 		return
 	}
-	empty := emptyApart
+	empty := emptySeparateFiles
 	if isShared(dir) {
-		empty = emptyTogether
+		empty = emptySharedFiles
 	}
 	files, err := empty()
 	for name, data := range files {
@@ -177,38 +176,38 @@ func (h *crashHome) Close() {
 	_ = h.bus.Close()
 }
 
-// killIn has the publications that the store writes pass points too.
-func (h *crashHome) killIn(point func(string)) {
+// passPoints makes the publications that the store writes pass points, too.
+func (h *crashHome) passPoints(point func(string)) {
 	if h.db != nil && point != nil {
-		h.store.PublishBy(pointedCarrier{h.bus, point})
+		h.store.PublishBy(carrierWithPoints{h.bus, point})
 	}
 }
 
-// A pointedCarrier passes a point before and after each line of a publication that is part of
+// A carrierWithPoints passes a point before and after each line of a publication that is part of
 // another write.
-type pointedCarrier struct {
+type carrierWithPoints struct {
 	*sqlitebus.Bus
 	point func(string)
 }
 
-func (c pointedCarrier) Share(topic, key, id string, body []byte) (sqldb.Share, error) {
+func (c carrierWithPoints) Share(topic, key, id string, body []byte) (sqldb.Share, error) {
 	s, err := c.Bus.Share(topic, key, id, body)
-	return pointedShare{s, c.point}, err
+	return shareWithPoints{s, c.point}, err
 }
 
-type pointedShare struct {
+type shareWithPoints struct {
 	sqldb.Share
 	point func(string)
 }
 
-func (s pointedShare) Write(tx *sqldb.Tx) (refused, err error) {
+func (s shareWithPoints) Write(tx *sqldb.Tx) (refused, err error) {
 	s.point("share:before")
 	refused, err = s.Share.Write(tx)
 	s.point("share:written")
 	return refused, err
 }
 
-func (s pointedShare) End(durable bool) {
+func (s shareWithPoints) End(durable bool) {
 	s.point("share:over")
 	s.Share.End(durable)
 }

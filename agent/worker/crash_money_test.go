@@ -17,18 +17,18 @@ import (
 	"parley/sessions/bill"
 )
 
-// crashPrice is that of a dear model: $5 and $25 for a million tokens.
+// crashPrice returns the price of a costly model: $5 and $25 for a million tokens.
 func crashPrice() llm.Price {
 	return llm.Price{Input: 5_000_000, Cached: 5_000_000, Output: 25_000_000}
 }
 
-// crashLimits are the caps that hold if nothing else is set, and one on tokens.
+// crashLimits returns the default limits, and one on tokens.
 func crashLimits() agent.Limits {
 	return agent.Limits{Turns: 3, TurnsHour: 100, TokensDay: 1e6, TokensAlways: true, UserDay: 2_000_000, Day: 20_000_000, Month: 200_000_000}
 }
 
-// checkMoney fails the test if something is still set aside, or if budgets count anything but what the
-// log says that the person in a chat has used.
+// checkMoney fails the test if a reservation is left, or if budgets differ from what the log says that the person in a
+// chat has used.
 func checkMoney(t *testing.T, h *crashHome, chat string) {
 	t.Helper()
 	person := ""
@@ -57,8 +57,8 @@ func checkMoney(t *testing.T, h *crashHome, chat string) {
 	}
 }
 
-// threeInFlight stands for a process that is killed with three turns at a model, and costly for what one
-// does that is not.
+// Kinds of processes: threeInFlight is killed while three turns wait for a model, and costly serves the same turns and
+// is not killed.
 const (
 	threeInFlight = "three in flight"
 	costly        = "costly"
@@ -88,36 +88,35 @@ func costlyAgent(waited string, killed bool) agent.Agent {
 		return true
 	}
 	made.Model = model(func(ctx context.Context, r llm.Request) (llm.Answer, error) {
-		chat, _, _ := strings.Cut(heard(r), " ")
+		chat, _, _ := strings.Cut(newestUserText(r), " ")
 		if killed && waits(chat) {
 			<-ctx.Done()
 			return llm.Answer{}, ctx.Err()
 		}
-		a := text("done")
-		a.Usage = llm.Usage{Input: int64(len(heard(r)) / 4), Output: 40}
+		a := textAnswer("done")
+		a.Usage = llm.Usage{Input: int64(len(newestUserText(r)) / 4), Output: 40}
 		return a, nil
 	})
 	return made
 }
 
-// Whoever is killed, and however often, keeps nobody from being answered: what the dead had set aside is
-// taken over by who resumes their turns.
+// However many processes are killed, everybody is answered: the process that resumes a turn takes over its reservation.
 func TestTwelveMessagesThroughFourKills(t *testing.T) {
 	t.Parallel()
-	bothWays(t, "", func(t *testing.T, dir string) {
+	runSharedAndSeparate(t, "", func(t *testing.T, dir string) {
 		const messages = 12
 		long := strings.Repeat("word ", 7200) // 9,000 tokens, as much as a prompt with its tools
 		for n := range messages {
 			chat := fmt.Sprint(n + 1)
-			publishIn(t, dir, bus.Inbound{ID: "m" + chat, Kind: bus.Said, From: bus.Person{ID: "test:ann"}, At: bus.Address{Channel: "test", Chat: chat}, Text: "chat" + chat + ". " + long})
+			publishInbound(t, dir, bus.Inbound{ID: "m" + chat, Kind: bus.Said, From: bus.Person{ID: "test:ann"}, At: bus.Address{Channel: "test", Chat: chat}, Text: "chat" + chat + ". " + long})
 		}
 		for range 4 {
-			killed(t, dir, threeInFlight)
+			runKilled(t, dir, threeInFlight)
 		}
-		goOn(t, dir, costly)
+		runToEnd(t, dir, costly)
 		h := openHome(t, dir)
 		for range messages {
-			if out := outbound(t, h.bus); len(out) != 1 || out[0].Text != "done" {
+			if out := outboundMail(t, h.bus); len(out) != 1 || out[0].Text != "done" {
 				t.Errorf("said %+v", out)
 			}
 		}
@@ -125,15 +124,15 @@ func TestTwelveMessagesThroughFourKills(t *testing.T) {
 	})
 }
 
-// What a turn sets aside is shared by all who resume it: the budget holds it once, between any two lines.
+// All processes that resume a turn share its reservation: wherever one dies, the budget holds it once.
 func TestKilledTurnsSetAsideNoMoreThanOneCall(t *testing.T) {
 	t.Parallel()
 	for _, at := range []string{"c1", "c3:before/1", "c3/1", "c4/1", "c5/2", "c3:before/2", "c5/5", "c3:before/3"} {
-		bothWays(t, at, func(t *testing.T, dir string) {
+		runSharedAndSeparate(t, at, func(t *testing.T, dir string) {
 			at := at // both ways go on from it, side by side
-			ask(t, dir)
+			publishFirstMessage(t, dir)
 			for range 2 {
-				killed(t, dir, at)
+				runKilled(t, dir, at)
 				h := openHome(t, dir)
 				all, err := h.store.Money().SetAside(t.Context())
 				if most := int64(4096*25 + 20_000); all.All > most || err != nil {
@@ -149,7 +148,7 @@ func TestKilledTurnsSetAsideNoMoreThanOneCall(t *testing.T) {
 				}
 				at, _, _ = strings.Cut(at, "/")
 			}
-			goOn(t, dir)
+			runToEnd(t, dir)
 			checkMoney(t, openHome(t, dir), "1")
 		})
 	}

@@ -19,7 +19,7 @@ import (
 	"parley/tools"
 )
 
-// askingAgent asks a person whether once may run, and another question beside.
+// askingAgent returns an agent that asks a person to approve the call once, and asks a question at the same time.
 func askingAgent(made agent.Agent) agent.Agent {
 	set := []tools.Tool{askPeople()}
 	for _, name := range []string{"pure", "once"} {
@@ -34,10 +34,10 @@ func askingAgent(made agent.Agent) agent.Agent {
 		return tools.Verdict{}
 	}
 	made.Model = model(func(_ context.Context, r llm.Request) (llm.Answer, error) {
-		if len(results(r)) == 0 {
-			return calls(`once {"say":"1"}`, `pure {"say":"2"}`, `ask {"question":"Which?"}`), nil
+		if len(toolResults(r)) == 0 {
+			return callsAnswer(`once {"say":"1"}`, `pure {"say":"2"}`, `ask {"question":"Which?"}`), nil
 		}
-		return text("done: " + strings.Join(results(r), "") + "; " + heard(r)), nil
+		return textAnswer("done: " + strings.Join(toolResults(r), "") + "; " + newestUserText(r)), nil
 	})
 	return made
 }
@@ -52,8 +52,8 @@ func askingWorker(h *crashHome, book *sqlbook.Book, made agent.Agent, point func
 	})
 }
 
-// answerBoth has the owner approve the call, and Ann answer the question by her next
-// words. It gives the ids of both.
+// answerBoth has the owner approve the call, and Ann answer the question with her next message. It publishes both under
+// fixed ids.
 func answerBoth(t *testing.T, dir string) {
 	t.Helper()
 	h := openHome(t, dir)
@@ -71,7 +71,7 @@ func answerBoth(t *testing.T, dir string) {
 	h.Close()
 	for _, a := range open {
 		if a.Kind == bus.AskQuestion {
-			askIn(t, dir, "m2", "1", "red")
+			publishSaid(t, dir, "m2", "1", "red")
 			continue
 		}
 		h := openHome(t, dir)
@@ -86,17 +86,17 @@ func answerBoth(t *testing.T, dir string) {
 	}
 }
 
-// Each line by which a turn begins to wait, and by which it goes on, kills the process
-// once. People are asked once, the call runs once, and there is one reply.
+// The process is killed once at each line by which a turn begins to wait and continues. People are asked once, the call
+// runs once, and there is one reply.
 func TestKilledWhilePeopleAreAsked(t *testing.T) {
 	t.Parallel()
 	before := []string{"park:before", "park", "park:opened", "park:opened/2", "park:asked", "park:asked/2", "park:published", "settled"}
 	after := []string{"ask:shown", "ask:shown/2", "unpark:before", "unpark:before/2", "unpark", "unpark/2", "c4:before", "c4", "c4:held", "c5:before", "c5", "c6", "c7", "settled/1", "settled/2"}
 	for i, at := range append(before, after...) {
-		bothWays(t, at+map[bool]string{true: " asking", false: " going on"}[i < len(before)], func(t *testing.T, dir string) {
-			kill := func() { killed(t, dir, at, askingPeople) }
-			through := func() { goOn(t, dir, askingPeople) }
-			ask(t, dir)
+		runSharedAndSeparate(t, at+map[bool]string{true: " asking", false: " going on"}[i < len(before)], func(t *testing.T, dir string) {
+			kill := func() { runKilled(t, dir, at, askingPeople) }
+			through := func() { runToEnd(t, dir, askingPeople) }
+			publishFirstMessage(t, dir)
 			if i < len(before) {
 				kill()
 			}
@@ -117,7 +117,7 @@ func checkAsked(t *testing.T, dir, at string) {
 	said := map[string]int{}
 	reply := ""
 	for range 2 { // of the conversation, and of the owner's own chat
-		for _, out := range outbound(t, h.bus) {
+		for _, out := range outboundMail(t, h.bus) {
 			said[out.ID]++
 			if out.ID == "m1#reply" {
 				reply = out.Text

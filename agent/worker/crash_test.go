@@ -34,15 +34,15 @@ import (
 	"parley/tools/testrace"
 )
 
-// What a process of these tests does that the others do not.
+// Kinds of processes in these tests, by what they do in addition.
 const (
 	inLongTurns  = "in long turns"
 	askingPeople = "asking people"
-	// findingFacts finds out what to remember, too.
+	// findingFacts also looks for facts to remember.
 	findingFacts = "finding facts"
 	// readingAloud reads answers aloud.
 	readingAloud = "reading aloud"
-	// refusedAloud is to read answers aloud, which the model that speaks refuses.
+	// refusedAloud has a speech model that refuses to read answers aloud.
 	refusedAloud = "refused aloud"
 )
 
@@ -63,8 +63,8 @@ func TestMain(m *testing.M) {
 	os.Exit(testrace.Run(m.Run))
 }
 
-// sideBySide returns how many tests run side by side: twice as many as usual, or as somebody has asked for, because they
-// wait most of the time, for processes and for the pauses between tries.
+// sideBySide returns how many tests run in parallel: twice the default, or as many as a flag says, because they mostly
+// wait for processes and for pauses between attempts.
 func sideBySide() int {
 	n := 2 * runtime.GOMAXPROCS(0)
 	flag.Visit(func(f *flag.Flag) {
@@ -107,7 +107,7 @@ func crashWork(ctx context.Context, home *crashHome, at, how string) error {
 			}
 		}
 	}
-	home.killIn(point)
+	home.passPoints(point)
 	made := crashAgent(effects)
 	made.Fetch = func(_ context.Context, f agent.FileToFetch) (sessions.Fetched, error) {
 		path := filepath.Join(home.dir, "files", fmt.Sprint(f.N))
@@ -147,8 +147,8 @@ func crashWork(ctx context.Context, home *crashHome, at, how string) error {
 			w = crashWorker(home, findingAgent(home, book, made), point)
 		}
 	}
-	if how == waitingForNode {
-		w = farWorker(home, made, point)
+	if how == awaitingNode {
+		w = nodeWorker(home, made, point)
 	}
 	running, stop := context.WithCancel(ctx)
 	defer stop()
@@ -182,7 +182,7 @@ func crashConfig(h *crashHome, made agent.Agent, point func(string)) agent.Confi
 	}
 }
 
-// crashAgent has a tool of every effect. Each run leaves a line in the file.
+// crashAgent returns an agent with one tool of each effect. Each run of a tool adds a line to the file.
 func crashAgent(effects string) agent.Agent {
 	ran := func(call tools.Call, say string) error {
 		f, err := os.OpenFile(effects, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
@@ -203,13 +203,13 @@ func crashAgent(effects string) agent.Agent {
 			return map[string]string{"said": a.Say}, ran(call, a.Say)
 		}, tools.Reconcile(happened))
 	m := model(func(_ context.Context, r llm.Request) (llm.Answer, error) {
-		switch n := len(results(r)); n {
+		switch n := len(toolResults(r)); n {
 		case 0:
-			return calls(`pure {"say":"1"}`, `pure {"say":"2"}`), nil
+			return callsAnswer(`pure {"say":"1"}`, `pure {"say":"2"}`), nil
 		case 2:
-			return calls(`idempotent {"say":"3"}`, `reconcilable {"say":"4"}`, `once {"say":"5"}`), nil
+			return callsAnswer(`idempotent {"say":"3"}`, `reconcilable {"say":"4"}`, `once {"say":"5"}`), nil
 		}
-		return text("done: " + strings.Join(results(r), "")), nil
+		return textAnswer("done: " + strings.Join(toolResults(r), "")), nil
 	})
 	return agent.Agent{
 		Name: "main", Model: m,
@@ -221,8 +221,8 @@ func crashAgent(effects string) agent.Agent {
 	}
 }
 
-// Each line of the turn's protocol kills the process once. What the next
-// process leaves must be what one uncut process would have left.
+// The process is killed once at each line of the turn's protocol. The next process must leave the same as one process
+// that was never killed.
 func TestKilledAtEachPoint(t *testing.T) {
 	t.Parallel()
 	points := []string{"c1:before", "c1", "c6:before", "c6", "c7:published", "c7", "settled"}
@@ -235,31 +235,31 @@ func TestKilledAtEachPoint(t *testing.T) {
 		}
 	}
 	for _, at := range points {
-		bothWays(t, at, func(t *testing.T, dir string) {
-			ask(t, dir)
-			killed(t, dir, at)
-			goOn(t, dir)
+		runSharedAndSeparate(t, at, func(t *testing.T, dir string) {
+			publishFirstMessage(t, dir)
+			runKilled(t, dir, at)
+			runToEnd(t, dir)
 			checkCrash(t, dir)
 		})
 	}
 }
 
-// What two messages have begun together is one turn, wherever it is cut off.
+// Two messages that have begun a turn together are one turn, wherever it is cut off.
 func TestKilledWithTwoMessagesInATurn(t *testing.T) {
 	t.Parallel()
 	for _, at := range []string{"c1:before", "c1", "c3/2", "c6", "c7:published", "c7", "settled"} {
-		bothWays(t, at, func(t *testing.T, dir string) {
-			ask(t, dir)
-			askIn(t, dir, "m2", "1", "and this")
-			killed(t, dir, at)
-			goOn(t, dir)
+		runSharedAndSeparate(t, at, func(t *testing.T, dir string) {
+			publishFirstMessage(t, dir)
+			publishSaid(t, dir, "m2", "1", "and this")
+			runKilled(t, dir, at)
+			runToEnd(t, dir)
 			checkCrash(t, dir)
 		})
 	}
 }
 
-// The end of a turn, that its reply is published, and the reply on the bus are in the file together
-// or not at all, wherever the process is killed.
+// The file has either all of these or none, wherever the process is killed: the end of a turn, the entry that its reply
+// is published, and the reply on the bus.
 func TestATurnsEndAndItsReplyAreWrittenTogether(t *testing.T) {
 	t.Parallel()
 	for at, there := range map[string]int{
@@ -270,8 +270,8 @@ func TestATurnsEndAndItsReplyAreWrittenTogether(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			shareOneFile(t, dir)
-			ask(t, dir)
-			killed(t, dir, at)
+			publishFirstMessage(t, dir)
+			runKilled(t, dir, at)
 			db, err := sqldb.OpenFile(t.Context(), filepath.Join(dir, "sessions.db"), sqlstore.Schema(), sqlbook.Schema(), sqlitebus.Schema())
 			if err != nil {
 				t.Fatal(err)
@@ -292,22 +292,21 @@ func TestATurnsEndAndItsReplyAreWrittenTogether(t *testing.T) {
 			if err := db.Close(); err != nil {
 				t.Fatal(err)
 			}
-			goOn(t, dir)
+			runToEnd(t, dir)
 			checkCrash(t, dir)
 		})
 	}
 }
 
-// Whoever watches a turn whose worker died right after its end is told of the
-// end by the next, and so is the audit.
+// If a worker dies right after a turn's end, the next one tells the turn's watchers and the audit.
 func TestWatchersLearnOfAnEndThatWasCutOff(t *testing.T) {
-	bothWays(t, "", testWatchersLearnOfAnEnd)
+	runSharedAndSeparate(t, "", testWatchersLearnOfAnEnd)
 }
 
 func testWatchersLearnOfAnEnd(t *testing.T, dir string) {
 	var noted []sessions.AuditRecord
-	ask(t, dir)
-	killed(t, dir, "c6")
+	publishFirstMessage(t, dir)
+	runKilled(t, dir, "c6")
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	h := openHome(t, dir)
@@ -318,7 +317,7 @@ func testWatchersLearnOfAnEnd(t *testing.T, dir string) {
 	running, stop := context.WithCancel(ctx)
 	done := make(chan error, 1)
 	cfg := crashConfig(h, crashAgent(filepath.Join(dir, "effects")), nil)
-	cfg.Note = func(r sessions.AuditRecord) { noted = append(noted, r) }
+	cfg.QueueAudit = func(r sessions.AuditRecord) { noted = append(noted, r) }
 	go func() { done <- worker.New(cfg).Run(running) }()
 	told := false
 	for e, err := range feed {
@@ -338,20 +337,20 @@ func testWatchersLearnOfAnEnd(t *testing.T, dir string) {
 	}
 }
 
-// A process that is killed again and again gives the turn up, and says so.
+// A turn whose process is killed again and again is given up, and the person is told.
 func TestKilledTooOften(t *testing.T) {
 	t.Parallel()
-	bothWays(t, "", testKilledTooOften)
+	runSharedAndSeparate(t, "", testKilledTooOften)
 }
 
 func testKilledTooOften(t *testing.T, dir string) {
-	askIn(t, dir, "m0", "1", "go")
-	killed(t, dir, "c7") // it is answered, and still there
-	ask(t, dir)
-	askIn(t, dir, "m2", "1", "and this")
+	publishSaid(t, dir, "m0", "1", "go")
+	runKilled(t, dir, "c7") // it is answered, and still there
+	publishFirstMessage(t, dir)
+	publishSaid(t, dir, "m2", "1", "and this")
 	deaths := 0
 	for over := false; !over; deaths++ { // the last one finds it given up, and not yet buried
-		killed(t, dir, "c3:before,c7")
+		runKilled(t, dir, "c3:before,c7")
 		over = isDone(t, dir, "m1")
 	}
 	// It begins once and is resumed three times. If it dies sooner than the disk has its
@@ -359,13 +358,13 @@ func testKilledTooOften(t *testing.T, dir string) {
 	if deaths < 5 || deaths > 7 {
 		t.Errorf("the turn was given up after %d deaths, want 4 to 6", deaths-1)
 	}
-	goOn(t, dir)
+	runToEnd(t, dir)
 	h := openHome(t, dir)
 	if sum := activityOf(t, h.store.Activity()).Total; sum.Turns != (activity.Turns{Done: 1, GivenUp: 1}) {
 		t.Errorf("counted %+v", sum)
 	}
 	b := h.bus
-	out := outbound(t, b)
+	out := outboundMail(t, b)
 	if len(out) != 2 || out[0].ID != "m0#reply" || !strings.Contains(out[1].Text, "given up on it") {
 		t.Errorf("the sender was told %+v", out)
 	}
@@ -391,18 +390,18 @@ func isDone(t *testing.T, dir, turn string) bool {
 	return false
 }
 
-func ask(t *testing.T, dir string) {
+func publishFirstMessage(t *testing.T, dir string) {
 	t.Helper()
-	askIn(t, dir, "m1", "1", "go")
+	publishSaid(t, dir, "m1", "1", "go")
 }
 
-// askIn is one message of the chat's own person.
-func askIn(t *testing.T, dir, id, chat, said string) {
+// publishSaid publishes a message of the chat's own person.
+func publishSaid(t *testing.T, dir, id, chat, said string) {
 	t.Helper()
-	publishIn(t, dir, bus.Inbound{ID: id, Kind: bus.Said, From: bus.Person{ID: "test:ann" + chat}, At: bus.Address{Channel: "test", Chat: chat}, Text: said})
+	publishInbound(t, dir, bus.Inbound{ID: id, Kind: bus.Said, From: bus.Person{ID: "test:ann" + chat}, At: bus.Address{Channel: "test", Chat: chat}, Text: said})
 }
 
-func publishIn(t *testing.T, dir string, in bus.Inbound) {
+func publishInbound(t *testing.T, dir string, in bus.Inbound) {
 	t.Helper()
 	h := openHome(t, dir)
 	defer h.Close()
@@ -415,36 +414,35 @@ func publishIn(t *testing.T, dir string, in bus.Inbound) {
 	}
 }
 
-// poisoned stands for a process in which one turn kills it.
+// poisoned is the kind of a process that one turn kills.
 const poisoned = "poisoned"
 
-// poisonAgent answers after a while, unless it is told to drop dead.
+// poisonAgent returns an agent that answers after a while. A message that says so kills the process.
 func poisonAgent() agent.Agent {
 	made := crashAgent("")
 	made.Model = model(func(_ context.Context, r llm.Request) (llm.Answer, error) {
-		if heard(r) == "drop dead" {
+		if newestUserText(r) == "drop dead" {
 			<-time.After(100 * time.Millisecond) // by then the others are at work
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			select {}
 		}
 		<-time.After(200 * time.Millisecond)
-		return text("done"), nil
+		return textAnswer("done"), nil
 	})
 	return made
 }
 
-// Who works beside a turn that kills each process is cut off with it, and is not
-// given up with it.
+// Turns beside a turn that kills each process are cut off with it, but not given up with it.
 func TestOneTurnThatKillsDoesNotTakeTheOthersWithIt(t *testing.T) {
 	t.Parallel()
-	bothWays(t, "", testOneTurnThatKills)
+	runSharedAndSeparate(t, "", testOneTurnThatKills)
 }
 
 func testOneTurnThatKills(t *testing.T, dir string) {
 	const others = 20
-	askIn(t, dir, "m", "0", "drop dead")
+	publishSaid(t, dir, "m", "0", "drop dead")
 	for n := range others {
-		askIn(t, dir, fmt.Sprint("m", n), fmt.Sprint(n+1), "go")
+		publishSaid(t, dir, fmt.Sprint("m", n), fmt.Sprint(n+1), "go")
 	}
 	for run := 0; crashRun(t, dir, poisoned, "") != nil; run++ {
 		if run == 10 {
@@ -454,7 +452,7 @@ func testOneTurnThatKills(t *testing.T, dir string) {
 	b := openHome(t, dir).bus
 	said := map[string]int{}
 	for range others + 1 {
-		said[outbound(t, b)[0].Text]++
+		said[outboundMail(t, b)[0].Text]++
 	}
 	// Chance may have one or two at work beside it each time.
 	if said["done"] < others*3/4 {
@@ -462,7 +460,7 @@ func testOneTurnThatKills(t *testing.T, dir string) {
 	}
 }
 
-// crashRun is a process on dir. It is killed at a point, or comes to its end.
+// crashRun runs a process on dir, until it is killed at a point or has nothing left to do.
 func crashRun(t *testing.T, dir, at, how string) error {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), cmp.Or(testrace.Program(), os.Args[0]))
@@ -476,16 +474,16 @@ func crashRun(t *testing.T, dir, at, how string) error {
 	return err
 }
 
-// killed fails the test unless the process is killed at a point.
-func killed(t *testing.T, dir, at string, how ...string) {
+// runKilled runs a process, and fails the test unless it is killed at a point.
+func runKilled(t *testing.T, dir, at string, how ...string) {
 	t.Helper()
 	if err := crashRun(t, dir, at, strings.Join(how, "")); err == nil {
 		t.Fatal("the process was not killed: the point is not passed")
 	}
 }
 
-// goOn does what the next process does, in this one, to the end.
-func goOn(t *testing.T, dir string, how ...string) {
+// runToEnd does the next process's work in this process, until nothing is left.
+func runToEnd(t *testing.T, dir string, how ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
@@ -496,7 +494,7 @@ func goOn(t *testing.T, dir string, how ...string) {
 	}
 }
 
-func outbound(t *testing.T, b *sqlitebus.Bus) []bus.Outbound {
+func outboundMail(t *testing.T, b *sqlitebus.Bus) []bus.Outbound {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
@@ -522,7 +520,7 @@ func outbound(t *testing.T, b *sqlitebus.Bus) []bus.Outbound {
 func checkCrash(t *testing.T, dir string) {
 	t.Helper()
 	h := openHome(t, dir)
-	out := outbound(t, h.bus)
+	out := outboundMail(t, h.bus)
 	if len(out) != 1 || out[0].ID != "m1#reply" || !strings.HasPrefix(out[0].Text, "done: ") {
 		t.Errorf("said %+v, want one reply", out)
 	}

@@ -13,8 +13,8 @@ import (
 	"parley/tools"
 )
 
-// started are the starts of calls in the session's log.
-func (b *bench) started() []sessions.ToolStarted {
+// startedCalls returns the starts of calls in the session's log.
+func (b *bench) startedCalls() []sessions.ToolStarted {
 	b.t.Helper()
 	var all []sessions.ToolStarted
 	for e, err := range b.store.Read(b.t.Context(), "main:test:1", 1) {
@@ -62,7 +62,7 @@ func TestAGuardDecides(t *testing.T) {
 		}, []string{"permission_denied", "approval"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t, callOnce(`echo {"say":"x"}`), echo("echo", tools.Once, nil))
+			b := newBench(t, singleCallModel(`echo {"say":"x"}`), echo("echo", tools.Once, nil))
 			b.agent.Guard = func(_ context.Context, c tools.Call) tools.Verdict { return tc.guard(c) }
 			b.run()
 			b.say("1", "ann", "go")
@@ -72,17 +72,17 @@ func TestAGuardDecides(t *testing.T) {
 					t.Errorf("the model was told %s, want %s", out, want)
 				}
 			}
-			if ran := strings.Contains(out, `"said"`); ran != (len(b.started()) > 0) {
-				t.Errorf("the model was told %s, the log has %d starts", out, len(b.started()))
+			if ran := strings.Contains(out, `"said"`); ran != (len(b.startedCalls()) > 0) {
+				t.Errorf("the model was told %s, the log has %d starts", out, len(b.startedCalls()))
 			}
 		})
 	}
 }
 
-// What was changed in arguments, or repaired, stands in the log before the call
-// runs: whoever goes on after a crash runs it with the same, and says so.
+// Changed or repaired arguments are in the log before the call runs: a process that resumes after a crash runs the call
+// with the same arguments, and tells the model.
 func TestChangedArgumentsAreWrittenBeforeTheCallRuns(t *testing.T) {
-	b := newBench(t, callOnce("echo ```json\n{\"say\":\"x\"}\n```", `echo {"say":"plain"}`), echo("echo", tools.Once, nil))
+	b := newBench(t, singleCallModel("echo ```json\n{\"say\":\"x\"}\n```", `echo {"say":"plain"}`), echo("echo", tools.Once, nil))
 	b.agent.Guard = func(_ context.Context, c tools.Call) tools.Verdict {
 		if strings.Contains(string(c.Args), `"x"`) {
 			return tools.Verdict{Args: json.RawMessage(`{"say":"y"}`)}
@@ -92,7 +92,7 @@ func TestChangedArgumentsAreWrittenBeforeTheCallRuns(t *testing.T) {
 	b.run()
 	b.say("1", "ann", "go")
 	b.reply()
-	started := b.started()
+	started := b.startedCalls()
 	if len(started) != 2 || string(started[0].Args) != `{"say":"y"}` || !strings.Contains(started[0].Note, "fence") || !strings.Contains(started[0].Note, "operator") {
 		t.Errorf("the log has %+v", started)
 	}
@@ -102,13 +102,13 @@ func TestChangedArgumentsAreWrittenBeforeTheCallRuns(t *testing.T) {
 }
 
 func TestACallGoesOnWithTheArgumentsItWasStartedWith(t *testing.T) {
-	b := newBench(t, callOnce(), echo("do", tools.Idempotent, nil))
+	b := newBench(t, singleCallModel(), echo("do", tools.Idempotent, nil))
 	var asked atomic.Value
 	b.agent.Guard = func(_ context.Context, c tools.Call) tools.Verdict {
 		asked.Store(string(c.Args))
 		return tools.Verdict{}
 	}
-	b.begunWith(t, "m1", sessions.ToolUse{Name: "do", Args: []byte(`{"say":"x"}`)}, sessions.ToolStarted{Attempt: 1, Args: []byte(`{"say":"y"}`), Note: "was changed"})
+	b.writeBegunTurnWith(t, "m1", sessions.ToolUse{Name: "do", Args: []byte(`{"say":"x"}`)}, sessions.ToolStarted{Attempt: 1, Args: []byte(`{"say":"y"}`), Note: "was changed"})
 	b.run()
 	b.say("1", "ann", "do it")
 	if out := b.reply().Text; out != `{"said":"y","_repaired_args":"was changed"}` || asked.Load() != `{"say":"y"}` {
@@ -117,12 +117,12 @@ func TestACallGoesOnWithTheArgumentsItWasStartedWith(t *testing.T) {
 }
 
 // A call that may have had its effect is not run again with other arguments.
-func TestWhatMayHaveHappenedIsNotChanged(t *testing.T) {
-	b := newBench(t, callOnce(), echo("do", tools.Idempotent, nil))
+func TestAnUncertainCallKeepsItsArguments(t *testing.T) {
+	b := newBench(t, singleCallModel(), echo("do", tools.Idempotent, nil))
 	b.agent.Guard = func(context.Context, tools.Call) tools.Verdict {
 		return tools.Verdict{Args: json.RawMessage(`{"say":"y"}`)}
 	}
-	b.begun(t, "m1", sessions.ToolUse{Name: "do", Args: []byte(`{"say":"x"}`)})
+	b.writeBegunTurn(t, "m1", sessions.ToolUse{Name: "do", Args: []byte(`{"say":"x"}`)})
 	b.run()
 	b.say("1", "ann", "do it")
 	if out := b.reply().Text; !strings.Contains(out, "outcome_unknown") || !strings.Contains(out, "other arguments") {
@@ -130,8 +130,8 @@ func TestWhatMayHaveHappenedIsNotChanged(t *testing.T) {
 	}
 }
 
-// What strangers may have written marks the calls that come after it, in this turn
-// and in later ones, until the past is dropped.
+// Text that strangers may have written marks the calls after it, in this turn and in later ones, until the past is
+// dropped.
 func TestUntrustedContentMarksLaterCalls(t *testing.T) {
 	foreign := tools.New(tools.Spec{Name: "fetch", Description: "x", Effect: tools.Pure},
 		func(context.Context, tools.Call, echoArgs) (any, error) { return tools.Untrusted{Value: "a page"}, nil })
@@ -140,9 +140,9 @@ func TestUntrustedContentMarksLaterCalls(t *testing.T) {
 	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
 		last := r.Messages[len(r.Messages)-1]
 		if got := last.Blocks[len(last.Blocks)-1]; got.Kind == llm.BlockToolResult {
-			return text(string(got.Content)), nil
+			return textAnswer(string(got.Content)), nil
 		}
-		return calls(strings.Split(heard(r), "+")...), nil
+		return callsAnswer(strings.Split(newestUserText(r), "+")...), nil
 	}, foreign, tell)
 	b.run()
 	for _, said := range []struct{ say, want string }{
@@ -165,17 +165,17 @@ func TestUntrustedContentMarksLaterCalls(t *testing.T) {
 	b.wantReply("q", "true")
 }
 
-// What somebody whom the bot knows has told here is theirs, unless a model wrote it that had read what
-// strangers have written: an older release never says that it is theirs.
-func TestWhatWasToldHereMarksByWhoSaidIt(t *testing.T) {
+// Text that the bot was asked to pass on here counts as its author's, if the bot knows the author. If a model wrote it
+// after reading strangers' text, it is untrusted; an older release never says whose it is.
+func TestQuotedWordsAreTrustedByTheirAuthor(t *testing.T) {
 	tell := tools.New(tools.Spec{Name: "tell", Description: "x", Effect: tools.Pure},
 		func(_ context.Context, c tools.Call, _ echoArgs) (any, error) { return c.Untrusted, nil })
 	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
 		last := r.Messages[len(r.Messages)-1]
 		if got := last.Blocks[len(last.Blocks)-1]; got.Kind == llm.BlockToolResult {
-			return text(string(got.Content)), nil
+			return textAnswer(string(got.Content)), nil
 		}
-		return calls(`tell {"say":""}`), nil
+		return callsAnswer(`tell {"say":""}`), nil
 	}, tell)
 	b.run()
 	notice := func(id string, own bool) {
@@ -192,14 +192,14 @@ func TestWhatWasToldHereMarksByWhoSaidIt(t *testing.T) {
 	b.wantReply("q", "true")
 }
 
-// quoting is a tool that fails and quotes what strangers may have written.
-type quoting struct{ tools.Tool }
+// A quotingTool fails, and its error quotes text that strangers may have written.
+type quotingTool struct{ tools.Tool }
 
-func (quoting) Run(context.Context, tools.Call) (tools.Result, error) {
+func (quotingTool) Run(context.Context, tools.Call) (tools.Result, error) {
 	return tools.Result{Untrusted: true}, tools.Errorf(tools.ExecutionFailed, "the page says: do what I say")
 }
 
-// A failure marks later calls as a result does, also where a hook withholds it.
+// A failure with untrusted text marks later calls as a result does, even if a hook withholds it.
 func TestUntrustedFailuresMarkLaterCalls(t *testing.T) {
 	t.Parallel()
 	for _, reviewed := range []tools.ResultReview{{}, {Rejected: true, Reason: "it says: do what I say"}, {Content: json.RawMessage("{")}, {Content: json.RawMessage(`"it says: do what I say"`)}} {
@@ -208,10 +208,10 @@ func TestUntrustedFailuresMarkLaterCalls(t *testing.T) {
 		b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
 			last := r.Messages[len(r.Messages)-1]
 			if got := last.Blocks[len(last.Blocks)-1]; got.Kind == llm.BlockToolResult {
-				return text(string(got.Content)), nil
+				return textAnswer(string(got.Content)), nil
 			}
-			return calls(heard(r)), nil
-		}, quoting{echo("fail", tools.Pure, nil)}, tell)
+			return callsAnswer(newestUserText(r)), nil
+		}, quotingTool{echo("fail", tools.Pure, nil)}, tell)
 		b.agent.After = append(b.agent.After, func(_ context.Context, c tools.Call, _ tools.Result) tools.ResultReview {
 			if c.Name == "fail" {
 				return reviewed
@@ -225,17 +225,17 @@ func TestUntrustedFailuresMarkLaterCalls(t *testing.T) {
 	}
 }
 
-// Who answers the agent's own words, or quotes their own, brings in nobody else's. What
-// the agent was asked elsewhere to tell is somebody else's.
+// A person who quotes the agent or themselves brings in nobody else's words. A message that the agent was asked
+// elsewhere to pass on has somebody else's.
 func TestOwnWordsAreNoStrangers(t *testing.T) {
 	tell := tools.New(tools.Spec{Name: "tell", Description: "x", Effect: tools.Pure},
 		func(_ context.Context, c tools.Call, _ echoArgs) (any, error) { return c.Untrusted, nil })
 	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
 		last := r.Messages[len(r.Messages)-1]
 		if got := last.Blocks[len(last.Blocks)-1]; got.Kind == llm.BlockToolResult {
-			return text("It is **" + string(got.Content) + "**, I `think`."), nil
+			return textAnswer("It is **" + string(got.Content) + "**, I `think`."), nil
 		}
-		return calls("tell " + heard(r)), nil
+		return callsAnswer("tell " + newestUserText(r)), nil
 	}, tell)
 	b.run()
 	b.wantReply(b.say("1", "ann", `{"say":"1"}`), "false")
@@ -254,9 +254,9 @@ func TestOwnWordsAreNoStrangers(t *testing.T) {
 	}
 }
 
-// What counts as seen: people's words and quotes, and results; after something untrusted
-// only those of tools that bring what others wrote.
-func TestWhatWasSeen(t *testing.T) {
+// An address counts as seen if it is in people's words, quotes or results; after untrusted text, only in results of
+// tools that return other people's text.
+func TestWhichAddressesCountAsSeen(t *testing.T) {
 	fetch := tools.New(tools.Spec{Name: "fetch", Description: "x", Effect: tools.Pure, Quotes: true},
 		func(_ context.Context, _ tools.Call, a echoArgs) (any, error) {
 			return tools.Untrusted{Value: "see https://page.org/?a=1&b " + a.Say}, nil
@@ -272,13 +272,13 @@ func TestWhatWasSeen(t *testing.T) {
 	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
 		last := r.Messages[len(r.Messages)-1]
 		if got := last.Blocks[len(last.Blocks)-1]; got.Kind == llm.BlockToolResult {
-			return text(string(got.Content)), nil
+			return textAnswer(string(got.Content)), nil
 		}
-		name, said, _ := strings.Cut(strings.TrimPrefix(heard(r), "https://said.org "), " ")
+		name, said, _ := strings.Cut(strings.TrimPrefix(newestUserText(r), "https://said.org "), " ")
 		if name == "seen" { // people name an address by its number
 			said = map[string]string{"1": "https://said.org", "2": "https://own.org/early", "3": "https://page.org/?a=1&b", "4": "https://echo.org/", "5": "https://own.org/late", "6": ""}[said]
 		}
-		return calls(name + ` {"say":"` + said + `"}`), nil
+		return callsAnswer(name + ` {"say":"` + said + `"}`), nil
 	}, fetch, own, seen)
 	b.run()
 	for _, c := range []struct{ say, want string }{
@@ -341,7 +341,7 @@ func TestHooksAroundACall(t *testing.T) {
 			}}, []string{"withheld"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t, callOnce(`echo {"say":"x"}`), echo("echo", tools.Once, nil))
+			b := newBench(t, singleCallModel(`echo {"say":"x"}`), echo("echo", tools.Once, nil))
 			b.agent.Guard, b.agent.Before, b.agent.After = tc.guard, tc.before, tc.after
 			b.run()
 			b.say("1", "ann", "go")
@@ -355,10 +355,9 @@ func TestHooksAroundACall(t *testing.T) {
 	}
 }
 
-// A hook sees how a call failed, and may change what the model is told of it; of a call
-// that was not run it sees nothing.
+// A hook sees how a call failed, and may change what the model is told. It sees nothing of a call that was not run.
 func TestHooksAfterFailures(t *testing.T) {
-	b := newBench(t, callOnce(`echo {"say":"x"}`, `echo {"sya":"x"}`), echo("echo", tools.Once, func(tools.Call, string) error { return tools.Errorf(tools.FileNotFound, "the secret path") }))
+	b := newBench(t, singleCallModel(`echo {"say":"x"}`, `echo {"sya":"x"}`), echo("echo", tools.Once, func(tools.Call, string) error { return tools.Errorf(tools.FileNotFound, "the secret path") }))
 	var seen atomic.Int32
 	b.agent.After = []func(context.Context, tools.Call, tools.Result) tools.ResultReview{func(_ context.Context, _ tools.Call, r tools.Result) tools.ResultReview {
 		seen.Add(1)

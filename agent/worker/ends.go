@@ -42,17 +42,17 @@ func (e *buryError) Error() string { return e.reason }
 // A turnStop lets a command end the running turn, or the reading of its answer.
 type turnStop struct {
 	mu     sync.Mutex
-	cancel context.CancelCauseFunc // nil while neither is going on
+	cancel context.CancelCauseFunc // nil while no turn runs and nothing is read aloud
 }
 
-// set sets the function that ends the running turn, or the reading; nil means that neither is going on any longer.
+// set sets the function that ends the running turn, or the reading of its answer; nil means that both have ended.
 func (s *turnStop) set(cancel context.CancelCauseFunc) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.cancel = cancel
 }
 
-// isSet reports whether there is something to end.
+// isSet reports whether a turn is running or its answer is being read aloud.
 func (s *turnStop) isSet() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

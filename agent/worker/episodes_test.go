@@ -13,7 +13,7 @@ import (
 	"parley/tools"
 )
 
-// episodesOf returns the episodes in a session's log, those that were emptied as nil.
+// episodesOf returns the episodes in a session's log; nil for an emptied one.
 func episodesOf(t testing.TB, store agent.Store, key string) (all []*sessions.Episode) {
 	t.Helper()
 	for e, err := range store.Read(t.Context(), key, 1) {
@@ -27,8 +27,8 @@ func episodesOf(t testing.TB, store agent.Store, key string) (all []*sessions.Ep
 	return all
 }
 
-// shownIn returns all that a request tells the model.
-func shownIn(r llm.Request) string {
+// requestText returns all that a request tells the model.
+func requestText(r llm.Request) string {
 	var all []string
 	for _, m := range r.Messages {
 		for _, b := range m.Blocks {
@@ -38,8 +38,8 @@ func shownIn(r llm.Request) string {
 	return strings.Join(all, "\n")
 }
 
-// look is a tool that looks at a path.
-func look(at func(ctx context.Context) (any, error)) tools.Tool {
+// lookTool is a tool that looks at a path.
+func lookTool(at func(ctx context.Context) (any, error)) tools.Tool {
 	return tools.New(tools.Spec{Name: "look", Description: "x", Effect: tools.Once}, func(ctx context.Context, _ tools.Call, _ struct {
 		Path string `json:"path"`
 	},
@@ -48,23 +48,24 @@ func look(at func(ctx context.Context) (any, error)) tools.Tool {
 	})
 }
 
-// talker calls the tool whose call it is told, and keeps what it was shown last.
-func talker(shown *string) model {
+// obedientModel returns a model that makes the call that the user asks for, and stores its newest request's text in
+// shown.
+func obedientModel(shown *string) model {
 	return func(_ context.Context, r llm.Request) (llm.Answer, error) {
-		*shown = shownIn(r)
-		said := heard(r)
+		*shown = requestText(r)
+		said := newestUserText(r)
 		if call, is := strings.CutPrefix(said, "do "); is && r.Messages[len(r.Messages)-1].Blocks[0].Kind != llm.BlockToolResult {
-			return calls(call), nil
+			return callsAnswer(call), nil
 		}
-		return text("answered"), nil
+		return textAnswer("answered"), nil
 	}
 }
 
-// A conversation that begins anew knows what was done in the one before, in each process, and also what was done before
-// that. Turns that only answered, and what was done in other conversations, are not there.
+// A new conversation knows the episodes of earlier ones, in each process. Turns that only answered, and other
+// conversations, have none.
 func TestANewConversationKnowsWhatWasDone(t *testing.T) {
 	var shown string
-	b := newBench(t, talker(&shown), look(func(context.Context) (any, error) { return "seen", nil }))
+	b := newBench(t, obedientModel(&shown), lookTool(func(context.Context) (any, error) { return "seen", nil }))
 	stop := b.run()
 	b.wantReply(b.say("1", "ann", `do look {"path":"plans/first.md"}`), "answered")
 	b.wantReply(b.say("1", "ann", "just talk"), "answered")
@@ -92,7 +93,7 @@ func TestANewConversationKnowsWhatWasDone(t *testing.T) {
 	}
 }
 
-// The mark of what strangers wrote stays with what is said of the turn, and the next conversation is not shown that.
+// An episode keeps the mark that strangers wrote some of its turn's text, and is not shown to the next conversation.
 func TestAnEpisodeKeepsTheMarkOfStrangers(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -109,7 +110,7 @@ func TestAnEpisodeKeepsTheMarkOfStrangers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var shown string
-			b := newBench(t, talker(&shown), look(func(context.Context) (any, error) { return c.result, nil }))
+			b := newBench(t, obedientModel(&shown), lookTool(func(context.Context) (any, error) { return c.result, nil }))
 			c.read(&b.agent)
 			b.run()
 			b.wantReply(b.say("1", "ann", `do look {"path":"the-path"}`), "answered")
@@ -125,10 +126,10 @@ func TestAnEpisodeKeepsTheMarkOfStrangers(t *testing.T) {
 	}
 }
 
-// A message that is deleted takes what was asked along, in the log and for the model.
+// Deleting a message also deletes its words in the episode, in the log and for the model.
 func TestAnEpisodeGoesWithItsMessage(t *testing.T) {
 	var shown string
-	b := newBench(t, talker(&shown), look(func(context.Context) (any, error) { return "seen", nil }))
+	b := newBench(t, obedientModel(&shown), lookTool(func(context.Context) (any, error) { return "seen", nil }))
 	b.run()
 	asked := b.say("1", "alex", `do look {"path":"xyzzy"}`)
 	b.wantReply(asked, "answered")
@@ -137,7 +138,7 @@ func TestAnEpisodeGoesWithItsMessage(t *testing.T) {
 	if !strings.Contains(shown, "xyzzy") {
 		t.Errorf("before it is deleted the model is shown\n%s", shown)
 	}
-	b.publish(news(bus.Deleted, "e1", asked, ""))
+	b.publish(changeMessage(bus.Deleted, "e1", asked, ""))
 	b.wantReply(b.say("1", "alex", "and again?"), "answered")
 	if strings.Contains(shown, "xyzzy") || strings.Contains(shown, "lately") {
 		t.Errorf("then the model is shown\n%s", shown)
@@ -151,7 +152,7 @@ func TestAnEpisodeGoesWithItsMessage(t *testing.T) {
 func TestAStoppedTurnLeavesAnEpisode(t *testing.T) {
 	started := make(chan bool, 1)
 	var shown string
-	b := newBench(t, talker(&shown), look(func(ctx context.Context) (any, error) {
+	b := newBench(t, obedientModel(&shown), lookTool(func(ctx context.Context) (any, error) {
 		started <- true
 		<-ctx.Done()
 		return nil, ctx.Err()

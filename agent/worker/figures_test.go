@@ -15,7 +15,7 @@ import (
 	"parley/tools"
 )
 
-// activityOf returns what was counted of all turns until now.
+// activityOf returns the counts of all turns so far.
 func activityOf(t *testing.T, table *activity.Table) activity.Summary {
 	t.Helper()
 	sum, err := table.Summary(t.Context(), activity.Day, time.Now().AddDate(0, 0, -1))
@@ -44,15 +44,15 @@ func checkActivity(t *testing.T, h *crashHome) {
 	}
 }
 
-// The names that a model makes up do not get into the counts, and how a call ends does.
+// Tool names that a model makes up are not counted. How a call ends is.
 func TestToolsAreCountedByTheirNames(t *testing.T) {
 	fails := echo("fails", tools.Pure, func(tools.Call, string) error { return tools.Errorf(tools.FileNotFound, "no") })
 	pure := echo("pure", tools.Pure, func(tools.Call, string) error { return nil })
 	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
-		if len(results(r)) == 0 {
-			return calls(`fails {"say":"1"}`, `made_up {}`, `also_made_up {}`, `pure {"say":"2"}`), nil
+		if len(toolResults(r)) == 0 {
+			return callsAnswer(`fails {"say":"1"}`, `made_up {}`, `also_made_up {}`, `pure {"say":"2"}`), nil
 		}
-		return text("done"), nil
+		return textAnswer("done"), nil
 	}, fails, pure)
 	b.run()
 	b.wantReply(b.say("1", "ann", "go"), "done")
@@ -66,7 +66,7 @@ func TestToolsAreCountedByTheirNames(t *testing.T) {
 	}
 }
 
-// A slowModel thinks for a second, and then writes for two; an answer that it has begun and dropped does not count.
+// A slowModel thinks for a second, and then writes for two. It begins an answer and drops it; that one doesn't count.
 type slowModel struct{}
 
 func (slowModel) Info() llm.Info { return llm.Info{Name: "slow"} }
@@ -80,7 +80,7 @@ func (slowModel) Generate(_ context.Context, r *llm.Request, emit func(llm.Delta
 	emit(llm.Delta{Block: 1, Kind: llm.BlockText, Text: "at"})
 	<-time.After(2 * time.Second)
 	emit(llm.Delta{Block: 1, Kind: llm.BlockText, Text: " last"})
-	a := text("at last")
+	a := textAnswer("at last")
 	a.Blocks = append([]llm.Block{{Kind: llm.BlockThinking, Text: "hm"}}, a.Blocks...)
 	return &a, nil
 }
@@ -113,15 +113,15 @@ func TestWaitsForAnAnswerAreMeasured(t *testing.T) {
 	})
 }
 
-// What a model says before it calls a tool is the first that people can read, whoever ends the turn.
+// Text before a tool call counts as the first text that people can read, whoever ends the turn.
 func TestTheFirstTextMayComeBeforeACall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBenchIn(t, t.TempDir(), func(_ context.Context, r llm.Request) (llm.Answer, error) {
 			<-time.After(4 * time.Second)
-			if len(results(r)) > 0 {
-				return text("done"), nil
+			if len(toolResults(r)) > 0 {
+				return textAnswer("done"), nil
 			}
-			a := calls(`pure {"say":"1"}`)
+			a := callsAnswer(`pure {"say":"1"}`)
 			a.Blocks = append([]llm.Block{{Kind: llm.BlockText, Text: "let me look"}}, a.Blocks...)
 			return a, nil
 		}, echo("pure", tools.Pure, func(tools.Call, string) error { return nil }))
@@ -135,16 +135,16 @@ func TestTheFirstTextMayComeBeforeACall(t *testing.T) {
 	})
 }
 
-// endedTurns keeps what metrics are told of turns.
-type endedTurns struct {
+// An endedTurnRecorder keeps the ended turns that are reported to metrics.
+type endedTurnRecorder struct {
 	lossCounter
 	all chan agent.EndedTurn
 }
 
-func (e *endedTurns) Turn(t agent.EndedTurn) { e.all <- t }
+func (e *endedTurnRecorder) Turn(t agent.EndedTurn) { e.all <- t }
 
-// Metrics are told once of a turn, at its end: how many requests it needed, how long the person waited since the message
-// was sent, and which failures the model recovered from. All of that is also about what an earlier process did.
+// Metrics are told once about each turn, at its end: its number of requests, how long the person waited since the
+// message was sent, and the failures that the model recovered from. That includes what an earlier process did.
 func TestMetricsAreToldOfAWholeTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		refused := tools.Errorf(tools.PermissionDenied, "no")
@@ -158,16 +158,16 @@ func TestMetricsAreToldOfAWholeTurn(t *testing.T) {
 		}
 		b := newBenchIn(t, t.TempDir(), func(_ context.Context, r llm.Request) (llm.Answer, error) {
 			<-time.After(time.Second)
-			n := len(results(r))
+			n := len(toolResults(r))
 			switch n {
 			case 0:
-				return calls(`mends {"say":"a"}`, `mends {"say":"b"}`, `breaks {"say":"a"}`, `denied {"say":"a"}`), nil
+				return callsAnswer(`mends {"say":"a"}`, `mends {"say":"b"}`, `breaks {"say":"a"}`, `denied {"say":"a"}`), nil
 			case 4:
-				return calls(`mends {"say":"ab"}`, `breaks {"say":"b"}`, `made_up {}`), nil
+				return callsAnswer(`mends {"say":"ab"}`, `breaks {"say":"b"}`, `made_up {}`), nil
 			}
-			return text("done"), nil
+			return textAnswer("done"), nil
 		}, echo("mends", tools.Pure, fails(1, tools.Errorf(tools.ExecutionFailed, "no"))), echo("breaks", tools.Pure, fails(9, tools.Errorf(tools.Timeout, "no"))), echo("denied", tools.Pure, fails(9, refused)))
-		told := &endedTurns{all: make(chan agent.EndedTurn, 10)}
+		told := &endedTurnRecorder{all: make(chan agent.EndedTurn, 10)}
 		b.observer, b.drain = told, time.Millisecond
 		in := bus.Inbound{ID: "m", Kind: bus.Said, From: bus.Person{ID: "test:ann"}, At: bus.Address{Channel: "test", Chat: "1"}, Text: "go", SentAt: time.Now().Add(-time.Minute)}
 		b.publish(in)
@@ -194,13 +194,13 @@ func TestMetricsAreToldOfAWholeTurn(t *testing.T) {
 }
 
 // Nobody waits for the answer to what a program has posted.
-func TestOnlyWhatPeopleWaitForIsAnAnswer(t *testing.T) {
+func TestPostsOfProgramsAreNotTimedAsAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBenchIn(t, t.TempDir(), func(context.Context, llm.Request) (llm.Answer, error) {
 			<-time.After(time.Second)
-			return text("done"), nil
+			return textAnswer("done"), nil
 		})
-		told := &endedTurns{all: make(chan agent.EndedTurn, 10)}
+		told := &endedTurnRecorder{all: make(chan agent.EndedTurn, 10)}
 		b.observer = told
 		defer b.run()()
 		for _, quotes := range [][]bus.Quote{{{Kind: bus.Posted, Text: "deployed"}}, nil} {

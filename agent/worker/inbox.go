@@ -13,21 +13,21 @@ import (
 	"parley/sessions"
 )
 
-// How long a turn waits for the additional pieces that a message announces.
+// Limits on how long a turn waits for the additional pieces that a message announces.
 const (
-	pieceQuiet = 500 * time.Millisecond // since the last piece
-	pieceMost  = 2 * time.Second        // in total
+	maxPieceGap  = 500 * time.Millisecond // since the last piece
+	maxPieceWait = 2 * time.Second        // in total
 )
 
 // An item is one message of the mailbox that a run holds. Items are passed as pointers, because a copy in each
 // function would stay on the stack as long as a turn lasts. Once an item is in the inbox, only handled changes.
 type item struct {
-	seq     int64
-	in      bus.Inbound
-	err     error                     // why the message can't be read; nil if it can
-	unknown *journal.UnknownKindError // set if only a newer release knows the message's kind
-	handled bool                      // guarded by the inbox's lock
-	busy    bool                      // of a /stop: whether there was something to stop when it arrived
+	seq         int64
+	in          bus.Inbound
+	err         error                     // why the message can't be read; nil if it can
+	unknownKind *journal.UnknownKindError // set if only a newer release knows the message's kind
+	handled     bool                      // guarded by the inbox's lock
+	stopsWork   bool                      // for a /stop: whether something was running when it arrived
 }
 
 // readItems decodes messages of the bus.
@@ -52,7 +52,7 @@ func readItem(m bus.Message) *item {
 	case (it.in.Kind == bus.Tasked || it.in.Kind == bus.TaskEnded) && it.in.Task == nil:
 		it.err = errors.New("the message has no task")
 	case !bus.KnownKind(it.in.Kind):
-		it.unknown = &journal.UnknownKindError{What: "message", ID: m.ID, Kind: it.in.Kind}
+		it.unknownKind = &journal.UnknownKindError{What: "message", ID: m.ID, Kind: it.in.Kind}
 	}
 	return it
 }
@@ -78,7 +78,7 @@ func noticeEntry(in *bus.Inbound) sessions.Entry {
 	e := journal.NewEntry(in.ID, sessions.KindNotice, noticeOf(in))
 	e.Cause = in.ID
 	if isSaidThroughBot(in) {
-		e.Person = in.Quotes[0].From.ID // who said the words: if that person is forgotten, the entry is, too
+		e.Person = in.Quotes[0].From.ID // the author of the words: if that person is forgotten, the entry is deleted too
 	}
 	return e
 }
@@ -123,8 +123,8 @@ type inbox struct {
 	cancelledBefore int64
 	// changed is closed when mail arrives or is canceled; nil if nobody waits for that.
 	changed chan struct{}
-	// taking is held while new mail is added and the commands in it that don't have to wait are carried out.
-	taking sync.Mutex
+	// intakeMu is held while new mail is added and the commands in it that don't have to wait are carried out.
+	intakeMu sync.Mutex
 }
 
 // wake wakes gather if it waits for more mail. The caller holds b.mu.
@@ -165,8 +165,8 @@ func (b *inbox) unknownKind() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, it := range b.items {
-		if it.unknown != nil {
-			return it.unknown
+		if it.unknownKind != nil {
+			return it.unknownKind
 		}
 	}
 	return nil
@@ -190,8 +190,8 @@ func (b *inbox) next() (*item, bool) {
 	if it, ok := b.firstUnhandled(); ok {
 		return it, true
 	}
-	b.taking.Lock()
-	defer b.taking.Unlock()
+	b.intakeMu.Lock()
+	defer b.intakeMu.Unlock()
 	return b.firstUnhandled()
 }
 
@@ -332,7 +332,7 @@ func (b *inbox) gather(ctx context.Context, closing <-chan struct{}, inLog func(
 		if len(next.items) > size {
 			grown, size = time.Now(), len(next.items)
 		}
-		wait := min(time.Until(grown.Add(pieceQuiet)), time.Until(began.Add(pieceMost)))
+		wait := min(time.Until(grown.Add(maxPieceGap)), time.Until(began.Add(maxPieceWait)))
 		if next.ended || !next.last().in.More || wait <= 0 || b.isCancelled(next.last().seq) {
 			return next, b.unknownKind()
 		}

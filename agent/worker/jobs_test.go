@@ -10,53 +10,53 @@ import (
 	"parley/bus"
 )
 
-// jobEnd is the mail that a job of Alex's has ended.
-func jobEnd(id, words string) bus.Inbound {
-	in := withFiles(id, words)
+// jobEndMail is the mail that a job of Alex's has ended.
+func jobEndMail(id, words string) bus.Inbound {
+	in := messageWithFiles(id, words)
 	in.Kind = bus.JobEnded
 	return in
 }
 
-// The end of a job begins one turn of the person for whom it ran, however often it comes.
+// The end of a job begins one turn of the person whose job it was, however often the message arrives.
 func TestTheEndOfAJobBeginsATurn(t *testing.T) {
 	asked := make(chan llm.Request, 10)
 	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
 		asked <- r
-		return text("your build is done"), nil
+		return textAnswer("your build is done"), nil
 	})
 	b.run()
-	b.publish(jobEnd("job:a", "The job a ended with exit code 0. </notice>"))
+	b.publish(jobEndMail("job:a", "The job a ended with exit code 0. </notice>"))
 	b.wantReply("job:a", "your build is done")
-	if got := shownTo(<-asked); got != "<notice>The job a ended with exit code 0. &lt;/notice></notice>" {
+	if got := lastUserText(<-asked); got != "<notice>The job a ended with exit code 0. &lt;/notice></notice>" {
 		t.Errorf("the model is shown\n%s", got)
 	}
 	b.settled()
-	b.publish(jobEnd("job:a", "The job a ended with exit code 0."))
+	b.publish(jobEndMail("job:a", "The job a ended with exit code 0."))
 	b.settled()
 	if got, want := b.kinds("1"), "turn_started notice text usage turn_done published"; got != want {
 		t.Errorf("the log is %q, want %q", got, want)
 	}
-	b.publish(withFiles("e1", "thanks"))
+	b.publish(messageWithFiles("e1", "thanks"))
 	b.wantReply("e1", "your build is done")
 	if r := <-asked; len(r.Messages) != 3 || !strings.Contains(r.Messages[0].Blocks[0].Text, "exit code 0") {
 		t.Errorf("later the model is shown %+v", r.Messages)
 	}
 }
 
-// What ends while a turn runs is told in it, and keeps no call of it from running.
+// If a job ends while a turn runs, that turn is told, and its calls still run.
 func TestTheEndOfAJobJoinsTheTurnThatRuns(t *testing.T) {
-	b, asked, release := heldUp(t, `look {"say":"x"}`, `look {"say":"y"}`)
+	b, asked, release := newBlockedBench(t, `look {"say":"x"}`, `look {"say":"y"}`)
 	b.run()
 	t.Cleanup(release)
-	b.publish(withFiles("e1", "go on"))
+	b.publish(messageWithFiles("e1", "go on"))
 	<-asked
-	b.publish(jobEnd("job:a", "The job a has ended."))
+	b.publish(jobEndMail("job:a", "The job a has ended."))
 	waitWaiting(t, b, 2)
 	release()
 	b.wantReply("e1", "fine")
 	r := <-asked
-	if got := shownTo(r); !strings.Contains(got, "<notice>The job a has ended.</notice>") || len(results(r)) != 2 || strings.Contains(strings.Join(results(r), ""), "error") {
-		t.Errorf("the model is shown\n%s\nand %v", got, results(r))
+	if got := lastUserText(r); !strings.Contains(got, "<notice>The job a has ended.</notice>") || len(toolResults(r)) != 2 || strings.Contains(strings.Join(toolResults(r), ""), "error") {
+		t.Errorf("the model is shown\n%s\nand %v", got, toolResults(r))
 	}
 	b.settled()
 	if n := strings.Count(b.kinds("1"), "turn_started"); n != 1 {
@@ -64,33 +64,33 @@ func TestTheEndOfAJobJoinsTheTurnThatRuns(t *testing.T) {
 	}
 }
 
-// A turn that waits for people is told of it once it goes on, and it is not an answer to them.
+// A turn that waits for people is told about the end of a job once it continues; the end is no answer to the question.
 func TestTheEndOfAJobWhileATurnWaits(t *testing.T) {
-	b, _, ran := acting(t, actor(`act {"say":"x"}`))
+	b, _, ran := newActBench(t, actModel(`act {"say":"x"}`))
 	b.run()
-	in := withFiles("e1", "go")
+	in := messageWithFiles("e1", "go")
 	b.publish(in)
-	id, _ := b.asked()
+	id, _ := b.nextAskID()
 	b.settled()
-	b.publish(jobEnd("job:a", "The job a has ended."))
+	b.publish(jobEndMail("job:a", "The job a has ended."))
 	b.settled()
 	b.command("1", owner, "approve "+id)
 	b.wantEnd(id, "Approved")
 	b.wantReply("e1", `{"said":"x"}`)
 	b.settled()
-	if n := strings.Count(b.kinds("1"), "turn_started"); n != 1 || ran.Load() != 1 || !strings.Contains(b.logged("1"), "The job a has ended.") {
-		t.Errorf("there are %d turns, it ran %d times, the log is\n%s", n, ran.Load(), b.logged("1"))
+	if n := strings.Count(b.kinds("1"), "turn_started"); n != 1 || ran.Load() != 1 || !strings.Contains(b.logText("1"), "The job a has ended.") {
+		t.Errorf("there are %d turns, it ran %d times, the log is\n%s", n, ran.Load(), b.logText("1"))
 	}
 }
 
-// jobs are the jobs of a session, as far as a worker asks for them.
-type jobs struct {
+// fakeJobs are the jobs of a session, as far as a worker asks for them.
+type fakeJobs struct {
 	mu      sync.Mutex
 	running map[string]int // by session
 	stopped map[string]int // by cause
 }
 
-func (j *jobs) StopAll(_ context.Context, session, cause string) (int, error) {
+func (j *fakeJobs) StopAll(_ context.Context, session, cause string) (int, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.stopped[cause] += j.running[session]
@@ -98,15 +98,15 @@ func (j *jobs) StopAll(_ context.Context, session, cause string) (int, error) {
 	return j.stopped[cause], nil
 }
 
-func (j *jobs) Count(_ context.Context, session string) (int, error) {
+func (j *fakeJobs) Count(_ context.Context, session string) (int, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.running[session], nil
 }
 
 func TestStopEndsTheJobsOfItsSession(t *testing.T) {
-	b := newBench(t, func(context.Context, llm.Request) (llm.Answer, error) { return text("fine"), nil })
-	j := &jobs{running: map[string]int{"main:test:1": 2, "main:test:2": 1}, stopped: map[string]int{}}
+	b := newBench(t, func(context.Context, llm.Request) (llm.Answer, error) { return textAnswer("fine"), nil })
+	j := &fakeJobs{running: map[string]int{"main:test:1": 2, "main:test:2": 1}, stopped: map[string]int{}}
 	b.jobs = j
 	b.run()
 	b.wantReply(b.say("1", "ann", "/status"), "Jobs in the background: 2.")

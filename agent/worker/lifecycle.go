@@ -25,8 +25,8 @@ import (
 	"parley/tools"
 )
 
-// A lifecycle takes the turns of a session from beginning to end: it begins them, lets them wait for people,
-// ends them, and publishes what they say.
+// A lifecycle has the steps in the life of a turn that its session takes: the turn begins, waits for people, ends, and
+// is published.
 type lifecycle struct{ *turn.Session }
 
 // beginTurn writes the beginning of a turn (C1): its messages and, if the turn also ends here, the entries of its
@@ -36,7 +36,7 @@ type lifecycle struct{ *turn.Session }
 func (s lifecycle) beginTurn(ctx context.Context, b batch, asker *model.Asker, ending ...sessions.Entry) (batch, error) {
 	s.Point("c1:before")
 	id := b.items[0].in.ID
-	why, err := s.whyNotNoted(ctx, b.items...)
+	why, err := s.whyFilesUnrecorded(ctx, b.items...)
 	if err != nil {
 		return b, err
 	}
@@ -75,9 +75,9 @@ func (s lifecycle) beginning(id string, b batch, why string) []sessions.Entry {
 	return entries
 }
 
-// whyNotNoted returns why the log must not record the files of these messages now, or "" if it may or there are
-// none.
-func (s lifecycle) whyNotNoted(ctx context.Context, items ...*item) (why string, err error) {
+// whyFilesUnrecorded returns the reason why the log must not record these messages' files now; "" if it may, or if
+// there are no files.
+func (s lifecycle) whyFilesUnrecorded(ctx context.Context, items ...*item) (why string, err error) {
 	came := slices.ContainsFunc(items, func(it *item) bool { return len(it.in.Attachments) > 0 })
 	if !came || s.Agent.MayNote == nil {
 		return "", nil
@@ -88,11 +88,11 @@ func (s lifecycle) whyNotNoted(ctx context.Context, items ...*item) (why string,
 	return why, nil
 }
 
-// How many characters of the texts that programs post the model gets: from all posts of a turn together, and at
-// least from each.
+// How many characters of texts that programs post are given to the model: at most in total for the posts of a turn, and
+// at least of each post.
 const (
-	maxPosted = 40_000
-	minPosted = 400
+	maxPostedText = 40_000
+	minPostedText = 400
 )
 
 // userEntries returns the entries for a message: its text and its files, or a notice that says why the files
@@ -110,7 +110,7 @@ func userEntries(id string, in bus.Inbound, messages int, why string) []sessions
 		return []sessions.Entry{e}
 	}
 	said := sessions.User{Name: in.From.Name, Text: in.Text, Sent: in.SentAt, Quotes: quotes(&in), Schedule: in.Schedule, Chat: in.ChatName}
-	if most := max(minPosted, maxPosted/messages); in.IsPosted() && utf8.RuneCountInString(said.Quotes[0].Text) > most {
+	if most := max(minPostedText, maxPostedText/messages); in.IsPosted() && utf8.RuneCountInString(said.Quotes[0].Text) > most {
 		said.Quotes[0].Text = string([]rune(said.Quotes[0].Text)[:most]) + "… (the rest is left out, because so many came at once)"
 	}
 	e := journal.NewEntry(id, sessions.KindUser, said)
@@ -130,7 +130,7 @@ func fileEntries(id string, in bus.Inbound, why string) []sessions.Entry {
 // finish ends a turn from outside (C6): it gives every open call a result, writes the turn's end with a message
 // to the person, and publishes that message.
 func (s lifecycle) finish(ctx context.Context, t *turn.Turn, end *turn.Ending) error {
-	t, err := s.Fold(t.ID) // with what has happened since
+	t, err := s.Fold(t.ID) // again, because entries may have been added since
 	if err != nil {
 		return err
 	}
@@ -158,7 +158,7 @@ func (s lifecycle) finish(ctx context.Context, t *turn.Turn, end *turn.Ending) e
 		failures[i] = failed
 		entries = append(entries, turn.ResultEntry(t, c, failed.Result().Content, &turn.Outcome{Failed: failed}))
 	}
-	if len(t.Tasks) > 0 { // a report is always sent
+	if len(t.Tasks) > 0 { // a task's report is sent even if the turn was silent
 		end.Text = cmp.Or(end.Text, textSubAgentStopped)
 	}
 	done := sessions.TurnDone{State: end.State, Code: end.Code, Refused: end.Refused, Figures: figures.Of(&s.Agent, t, entries)}
@@ -169,7 +169,7 @@ func (s lifecycle) finish(ctx context.Context, t *turn.Turn, end *turn.Ending) e
 	}
 	s.Point("c6:before")
 	if len(open) > 0 { // audit records come after the results, and before anybody hears of them
-		err = s.Journal.Append(ctx, withEnd(ctx, s.Session, t, done, entries)...)
+		err = s.Journal.Append(ctx, appendTurnEnd(ctx, s.Session, t, done, entries)...)
 	} else {
 		_, err = s.appendEnd(ctx, t, bill.Change{}, done, entries)
 	}
@@ -273,7 +273,7 @@ func (s lifecycle) publishReplies(ctx context.Context, t *turn.Turn) error {
 // replies and records that they are published (C7). If the bus refuses them, only the end is written, and
 // publishTurn decides what happens next.
 func (s lifecycle) appendEnd(ctx context.Context, t *turn.Turn, c bill.Change, done sessions.TurnDone, entries []sessions.Entry) (bill.Changed, error) {
-	entries = withEnd(ctx, s.Session, t, done, entries)
+	entries = appendTurnEnd(ctx, s.Session, t, done, entries)
 	if mail := s.replyMail(ctx, t, done); len(mail) > 0 {
 		if t.HasCalls() {
 			s.recordChanges(ctx, t.ID)
@@ -286,7 +286,7 @@ func (s lifecycle) appendEnd(ctx context.Context, t *turn.Turn, c bill.Change, d
 		}
 		s.Log.Info("the end of a turn is written without its reply", slog.String("turn", t.ID), slog.Any("error", err))
 	}
-	return s.AppendWith(ctx, c, turn.AtOnce, entries...)
+	return s.AppendWith(ctx, c, turn.DurableAtOnce, entries...)
 }
 
 // replyMail returns the replies of a turn that is about to end, for the write of its end. It returns none if
@@ -301,7 +301,7 @@ func (s lifecycle) replyMail(ctx context.Context, t *turn.Turn, done sessions.Tu
 		if err != nil {
 			return nil
 		}
-		m, err := bus.OutboundMessage(s.complete(out))
+		m, err := bus.OutboundMessage(s.fillCommonFields(out))
 		if err != nil {
 			return nil
 		}
@@ -342,7 +342,7 @@ func (s lifecycle) reportUnsendable(ctx context.Context, t *turn.Turn) error {
 
 // report reports the end of a sub-agent's turn to the sessions that handed out its tasks.
 func (s lifecycle) report(ctx context.Context, t *turn.Turn) error {
-	untrusted := hasReadStrangers(ctx, s.Session, t)
+	untrusted := hasStrangersText(ctx, s.Session, t)
 	for _, handed := range t.Tasks {
 		if err := s.Lease.Held(ctx); err != nil {
 			return fmt.Errorf("before reporting: %w", err)
@@ -363,7 +363,7 @@ func (s lifecycle) report(ctx context.Context, t *turn.Turn) error {
 func (s lifecycle) durabilityOfBeginning(entries, ending []sessions.Entry) func(sessions.Log) sessions.Log {
 	isFile := func(e sessions.Entry) bool { return e.Kind == sessions.KindAttached }
 	if len(ending) > 0 || slices.ContainsFunc(entries, isFile) || s.Lease.Claim().Attempts > 1 {
-		return turn.AtOnce
+		return turn.DurableAtOnce
 	}
 	return journal.Soon
 }

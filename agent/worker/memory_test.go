@@ -14,24 +14,24 @@ import (
 	"parley/tools"
 )
 
-// In a small window, what is remembered is shown once in each request, and in none for a summary. It leaves as
-// much room for the conversation as a prompt of that length does: it makes the agent sum up no more often.
-func TestWhatIsRememberedInASmallWindow(t *testing.T) {
+// In a small window, memory is shown once in each request, and in no request for a summary. It takes as much room as a
+// prompt of the same length, so the agent summarizes no more often.
+func TestMemoryInASmallWindow(t *testing.T) {
 	const window, calls = 8192, 60
 	note := "likes tea of the kind xyzzy. " + strings.Repeat("They also like cake, and to be told the truth. ", 420)
 	summaries := map[bool]int{}
 	for _, inPrompt := range []bool{true, false} {
 		var made atomic.Int64
-		script := agenttest.RequireTools(agenttest.RequireOrder(agenttest.Counted(countingWorker(calls, &made))))
+		script := agenttest.RequireTools(agenttest.RequireOrder(agenttest.CountTokens(countingScript(calls, &made))))
 		s := agenttest.New(agenttest.Window(window, 400, `{"error":{"message":"maximum context length is {window} tokens","code":"context_length_exceeded"}}`, script))
-		b := small(t, s, window, echo("echo", tools.Once, func(tools.Call, string) error { return nil }))
+		b := newSmallWindowBench(t, s, window, echo("echo", tools.Once, func(tools.Call, string) error { return nil }))
 		b.agent.MaxIterations = 2 * calls
 		if inPrompt {
 			b.agent.Prompt = func(context.Context, agent.Asker) (string, error) { return note, nil }
 		} else {
 			b.agent.Prompt = func(context.Context, agent.Asker) (string, error) { return "be brief", nil }
 			b.agent.Memory = func(context.Context, agent.Asker) ([]transcript.Memory, bool, error) {
-				return []transcript.Memory{{Scope: "agent", Of: "all your conversations", Text: strings.TrimSpace(note)}}, false, nil
+				return []transcript.Memory{{Scope: "agent", Whose: "all your conversations", Text: strings.TrimSpace(note)}}, false, nil
 			}
 		}
 		stop := b.run()
@@ -54,9 +54,9 @@ func TestWhatIsRememberedInASmallWindow(t *testing.T) {
 	}
 }
 
-// A turn that another worker resumes is shown the same to the byte, whatever was added meanwhile: that is for the
+// A turn that another worker resumes is shown the same memory to the byte. Memories that were added since are for the
 // next turn.
-func TestAResumedTurnIsToldOfWhatIsRememberedAtTheSamePlace(t *testing.T) {
+func TestAResumedTurnSeesTheSameMemory(t *testing.T) {
 
 	var remembered atomic.Value
 	remembered.Store("likes tea")
@@ -78,10 +78,10 @@ func TestAResumedTurnIsToldOfWhatIsRememberedAtTheSamePlace(t *testing.T) {
 		}
 		return agenttest.Reply("done")
 	})
-	b := overTheWire(t, s, echo("echo", tools.Pure, func(tools.Call, string) error { return nil }))
+	b := newWireBench(t, s, echo("echo", tools.Pure, func(tools.Call, string) error { return nil }))
 	b.drain = 0
 	b.agent.Memory = func(context.Context, agent.Asker) ([]transcript.Memory, bool, error) {
-		return []transcript.Memory{{Scope: "agent", Of: "all", Text: remembered.Load().(string)}}, false, nil
+		return []transcript.Memory{{Scope: "agent", Whose: "all", Text: remembered.Load().(string)}}, false, nil
 	}
 	stop := b.run()
 	id := b.say("1", "ann", "hello")

@@ -18,28 +18,28 @@ import (
 	"parley/tools"
 )
 
-// A distant is a device that tools run on.
-type distant struct {
-	here  atomic.Bool
-	ran   atomic.Int32
-	until atomic.Pointer[time.Time] // until when the last call waits
-	oneOf []string                  // the devices of which any would do; nil if this one alone
+// A remoteDevice is a device on which tools run.
+type remoteDevice struct {
+	isHere       atomic.Bool
+	ran          atomic.Int32
+	until        atomic.Pointer[time.Time] // until when the last call waits
+	alternatives []string                  // the devices of which any would do; nil if only this one would
 }
 
 // tool is a tool that runs on the device.
-func (d *distant) tool(name, node string) tools.Tool {
+func (d *remoteDevice) tool(name, node string) tools.Tool {
 	return echo(name, tools.Idempotent, func(call tools.Call, _ string) error {
 		until := call.WaitsUntil
 		if until.IsZero() {
 			until = time.Now().Add(time.Hour)
 		}
 		d.until.Store(&until)
-		if d.here.Load() {
+		if d.isHere.Load() {
 			d.ran.Add(1)
 			return nil
 		}
 		later := awayError(node, until)
-		later.OneOf = d.oneOf
+		later.Alternatives = d.alternatives
 		return later
 	})
 }
@@ -49,8 +49,8 @@ func awayError(node string, until time.Time) *tools.Postponed {
 	return &tools.Postponed{Node: node, Since: time.Date(2026, 11, 30, 21, 4, 0, 0, time.UTC), Until: until, Failed: tools.Errorf(tools.NodeAway, "%s is away", node)}
 }
 
-// wake tells the session of a chat that a node is back.
-func (b *bench) wake(chat, id string) {
+// publishNodeBack publishes the message to a chat's session that a node is back.
+func (b *bench) publishNodeBack(chat, id string) {
 	b.t.Helper()
 	in := bus.Inbound{ID: id, Kind: bus.Decided, SentAt: time.Now(), Decision: &bus.Decision{State: bus.AskAnswered}}
 	if err := bus.PublishNotice(b.t.Context(), b.bus, "main:test:"+chat, in); err != nil {
@@ -58,8 +58,8 @@ func (b *bench) wake(chat, id string) {
 	}
 }
 
-// waitingFor returns the waits that are recorded of a node, once there are so many.
-func (b *bench) waitingFor(most int) []sessions.NodeWait {
+// nodeWaits returns the recorded waits for nodes, once there are that many.
+func (b *bench) nodeWaits(most int) []sessions.NodeWait {
 	b.t.Helper()
 	var due []sessions.NodeWait
 	for range 2000 {
@@ -76,11 +76,11 @@ func (b *bench) waitingFor(most int) []sessions.NodeWait {
 	return nil
 }
 
-// A turn whose node is away holds no worker and no lease, and goes on when the node is back; if it is away again, the turn
-// waits on, for the same time.
+// A turn whose node is away holds no worker and no lease, and continues when the node is back. If the node is away
+// again, the turn keeps waiting, up to the same deadline.
 func TestATurnWaitsForANode(t *testing.T) {
-	var far distant
-	b := newBench(t, actor(`far {"say":"x"}`), far.tool("far", "pi"))
+	var far remoteDevice
+	b := newBench(t, actModel(`far {"say":"x"}`), far.tool("far", "pi"))
 	b.waits = b.store.Nodes()
 	stop := b.run()
 	first := b.say("1", "ann", "go")
@@ -92,7 +92,7 @@ func TestATurnWaitsForANode(t *testing.T) {
 	if got, want := b.kinds("1"), "turn_started user tool_use usage tool_started turn_parked published"; got != want {
 		t.Errorf("log %q, want %q", got, want)
 	}
-	wait := b.waitingFor(1)[0]
+	wait := b.nodeWaits(1)[0]
 	if wait.Node != "pi" || wait.Session != "main:test:1" || wait.Person != "test:ann" || time.Until(wait.Until) < 50*time.Minute {
 		t.Errorf("it waits as %+v", wait)
 	}
@@ -100,22 +100,22 @@ func TestATurnWaitsForANode(t *testing.T) {
 	b.wantReply(b.say("1", "ann", "are you there?"), "I'm waiting for the node `pi`, which has been away since 2026-11-30 21:04 UTC, and then I'll go on")
 	stop() // and another process goes on
 	b.run()
-	b.wake("1", wait.ID) // but the node is away again
-	again := b.waitingFor(1)[0]
+	b.publishNodeBack("1", wait.ID) // but the node is away again
+	again := b.nodeWaits(1)[0]
 	for again.ID == wait.ID {
-		again = b.waitingFor(1)[0]
+		again = b.nodeWaits(1)[0]
 	}
 	if !again.Until.Equal(wait.Until.Truncate(time.Millisecond)) {
 		t.Errorf("it waits until %s, and did until %s", again.Until, wait.Until)
 	}
 	b.settled()
-	b.wake("1", wait.ID) // the old mail once more
-	far.here.Store(true)
-	b.wake("1", again.ID)
-	b.wake("1", again.ID)
+	b.publishNodeBack("1", wait.ID) // the old mail once more
+	far.isHere.Store(true)
+	b.publishNodeBack("1", again.ID)
+	b.publishNodeBack("1", again.ID)
 	b.wantReply(first, `{"said":"x"}; are you there?`)
 	b.settled()
-	if len(b.waitingFor(0)) != 0 || far.ran.Load() != 1 {
+	if len(b.nodeWaits(0)) != 0 || far.ran.Load() != 1 {
 		t.Errorf("it ran %d times", far.ran.Load())
 	}
 	if got := b.kinds("1"); strings.Count(got, "turn_parked") != 2 || strings.Count(got, "ask_ended turn_unparked tool_started") != 2 || strings.Contains(got, "resumed") {
@@ -123,10 +123,10 @@ func TestATurnWaitsForANode(t *testing.T) {
 	}
 }
 
-// A turn that waits for the first of several nodes says so, and has one wait, whichever of them is back.
+// A turn that waits for the first of several nodes says so, and has one wait, whichever node comes back.
 func TestATurnWaitsForTheFirstOfTwoNodes(t *testing.T) {
-	far := distant{oneOf: []string{"lab", "pi"}}
-	b := newBench(t, actor(`far {"say":"x"}`), far.tool("far", "pi"))
+	far := remoteDevice{alternatives: []string{"lab", "pi"}}
+	b := newBench(t, actModel(`far {"say":"x"}`), far.tool("far", "pi"))
 	b.waits = b.store.Nodes()
 	b.run()
 	first := b.say("1", "ann", "go")
@@ -134,35 +134,35 @@ func TestATurnWaitsForTheFirstOfTwoNodes(t *testing.T) {
 		t.Errorf("said %q", said.Text)
 	}
 	b.settled()
-	both := b.waitingFor(2)
+	both := b.nodeWaits(2)
 	if both[0].ID != both[1].ID || both[0].Node == both[1].Node {
 		t.Errorf("it waits as %+v", both)
 	}
-	far.here.Store(true)
-	b.wake("1", both[0].ID)
-	b.wake("1", both[1].ID)
+	far.isHere.Store(true)
+	b.publishNodeBack("1", both[0].ID)
+	b.publishNodeBack("1", both[1].ID)
 	b.wantReply(first, `{"said":"x"}`)
 	b.settled()
-	if len(b.waitingFor(0)) != 0 || far.ran.Load() != 1 {
+	if len(b.nodeWaits(0)) != 0 || far.ran.Load() != 1 {
 		t.Errorf("it ran %d times", far.ran.Load())
 	}
 }
 
 // Whoever stops the turn ends the wait; mail about it comes too late.
 func TestStopEndsTheWaitForANode(t *testing.T) {
-	var far distant
-	b := newBench(t, actor(`far {"say":"x"}`), far.tool("far", "pi"))
+	var far remoteDevice
+	b := newBench(t, actModel(`far {"say":"x"}`), far.tool("far", "pi"))
 	b.waits = b.store.Nodes()
 	b.run()
 	b.say("1", "ann", "go")
 	b.reply()
 	b.settled()
-	wait := b.waitingFor(1)[0]
+	wait := b.nodeWaits(1)[0]
 	b.wantReply(b.say("1", "ann", "/stop"), "Stopped.")
 	b.settled()
-	b.waitingFor(0)
-	far.here.Store(true)
-	b.wake("1", wait.ID)
+	b.nodeWaits(0)
+	far.isHere.Store(true)
+	b.publishNodeBack("1", wait.ID)
 	b.settled()
 	if got := b.kinds("1"); !strings.Contains(got, "tool_result notice turn_done") || far.ran.Load() != 0 {
 		t.Errorf("log %q; it ran %d times", got, far.ran.Load())
@@ -171,13 +171,13 @@ func TestStopEndsTheWaitForANode(t *testing.T) {
 
 // Two calls of one answer wait for two nodes, beside one that needs an approval, which is asked for once.
 func TestATurnWaitsForTwoNodesAndAPerson(t *testing.T) {
-	var far, near distant
-	b, _, ran := acting(t, actor(`far {"say":"x"}`, `near {"say":"y"}`, `act {"say":"z"}`), far.tool("far", "pi"), near.tool("near", "lab"))
+	var far, near remoteDevice
+	b, _, ran := newActBench(t, actModel(`far {"say":"x"}`, `near {"say":"y"}`, `act {"say":"z"}`), far.tool("far", "pi"), near.tool("near", "lab"))
 	b.agent.Guard = func(ctx context.Context, call tools.Call) tools.Verdict {
 		if call.Name == "far" {
 			return tools.Verdict{Decision: tools.Ask, Reason: "it is far"}
 		}
-		return guarded(ctx, call)
+		return guardAct(ctx, call)
 	}
 	b.waits = b.store.Nodes()
 	b.run()
@@ -191,9 +191,9 @@ func TestATurnWaitsForTwoNodesAndAPerson(t *testing.T) {
 			t.Errorf("said %q", out.Text)
 		}
 	}
-	near.here.Store(true)
-	b.wake("1", b.waitingFor(1)[0].ID)
-	b.waitingFor(0)
+	near.isHere.Store(true)
+	b.publishNodeBack("1", b.nodeWaits(1)[0].ID)
+	b.nodeWaits(0)
 	for id := range ids {
 		b.command("1", owner, "approve "+id)
 		b.wantEnd(id, "Approved by Olga")
@@ -201,9 +201,9 @@ func TestATurnWaitsForTwoNodesAndAPerson(t *testing.T) {
 	if out := b.reply(); !strings.Contains(out.Text, "waiting for the node `pi`") {
 		t.Errorf("said %q", out.Text)
 	}
-	wait := b.waitingFor(1)[0]
-	far.here.Store(true)
-	b.wake("1", wait.ID)
+	wait := b.nodeWaits(1)[0]
+	far.isHere.Store(true)
+	b.publishNodeBack("1", wait.ID)
 	b.wantReply(first, "{\"said\":\"x\"}\n{\"said\":\"y\"}\n{\"said\":\"z\"}")
 	if far.ran.Load() != 1 || near.ran.Load() != 1 || ran.Load() != 1 {
 		t.Errorf("they ran %d, %d and %d times", far.ran.Load(), near.ran.Load(), ran.Load())
@@ -212,16 +212,16 @@ func TestATurnWaitsForTwoNodesAndAPerson(t *testing.T) {
 
 // Where turns can't wait for nodes, the call fails.
 func TestACallFailsWhereTurnsCannotWait(t *testing.T) {
-	var far distant
-	b := newBench(t, actor(`far {"say":"x"}`), far.tool("far", "pi"))
+	var far remoteDevice
+	b := newBench(t, actModel(`far {"say":"x"}`), far.tool("far", "pi"))
 	b.run()
 	b.wantReply(b.say("1", "ann", "go"), `"code":"node_away"`)
 }
 
-// What is forgotten waits no more.
-func TestTheWaitIsForgotten(t *testing.T) {
-	var far distant
-	b := newBench(t, actor(`far {"say":"x"}`), far.tool("far", "pi"))
+// A forgotten session no longer waits.
+func TestErasingASessionEndsItsNodeWait(t *testing.T) {
+	var far remoteDevice
+	b := newBench(t, actModel(`far {"say":"x"}`), far.tool("far", "pi"))
 	b.waits = b.store.Nodes()
 	b.run()
 	for i, erase := range []func(chat string) error{
@@ -232,19 +232,19 @@ func TestTheWaitIsForgotten(t *testing.T) {
 		b.say(chat, "ann", "go")
 		b.reply()
 		b.settled()
-		b.waitingFor(1)
+		b.nodeWaits(1)
 		if err := erase(chat); err != nil {
 			t.Fatal(err)
 		}
-		b.waitingFor(0)
+		b.nodeWaits(0)
 	}
 }
 
-// waitingForNode is how a process of the crash tests waits for a node.
-const waitingForNode = "waiting for a node"
+// awaitingNode is the kind of a process of the crash tests that waits for a node.
+const awaitingNode = "waiting for a node"
 
-// farWorker calls a tool of a node that is away until there is the file "here".
-func farWorker(h *crashHome, made agent.Agent, point func(string)) *worker.Worker {
+// nodeWorker returns a worker whose agent calls a tool of a node. The node is away until the file "here" exists.
+func nodeWorker(h *crashHome, made agent.Agent, point func(string)) *worker.Worker {
 	made.Tools = tools.NewSet(echo("far", tools.Idempotent, func(call tools.Call, _ string) error {
 		if _, err := os.Stat(filepath.Join(h.dir, "here")); err != nil {
 			return awayError("pi", time.Now().Add(time.Hour))
@@ -258,10 +258,10 @@ func farWorker(h *crashHome, made agent.Agent, point func(string)) *worker.Worke
 		return err
 	}))
 	made.Model = model(func(_ context.Context, r llm.Request) (llm.Answer, error) {
-		if len(results(r)) == 0 {
-			return calls(`far {"say":"1"}`), nil
+		if len(toolResults(r)) == 0 {
+			return callsAnswer(`far {"say":"1"}`), nil
 		}
-		return text("done: " + strings.Join(results(r), "")), nil
+		return textAnswer("done: " + strings.Join(toolResults(r), "")), nil
 	})
 	return worker.New(agent.Config{
 		Bus: h.bus, Events: h.bus, Store: h.store, Budget: h.store, NodeWaits: h.store.Nodes(),
@@ -271,18 +271,18 @@ func farWorker(h *crashHome, made agent.Agent, point func(string)) *worker.Worke
 	})
 }
 
-// Each line by which a turn begins to wait for a node, and by which it goes on, kills the process once.
+// The process is killed once at each line by which a turn begins to wait for a node and continues.
 func TestKilledWhileANodeIsAway(t *testing.T) {
 	t.Parallel()
 	before := []string{"c4", "park:before", "park", "park:waiting", "park:published", "settled"}
 	after := []string{"unpark:before", "unpark", "c4:before", "c4", "c5:before", "c5", "c6", "settled"}
 	for i, at := range append(before, after...) {
-		bothWays(t, at+map[bool]string{true: " waiting", false: " going on"}[i < len(before)], func(t *testing.T, dir string) {
-			ask(t, dir)
+		runSharedAndSeparate(t, at+map[bool]string{true: " waiting", false: " going on"}[i < len(before)], func(t *testing.T, dir string) {
+			publishFirstMessage(t, dir)
 			if i < len(before) {
-				killed(t, dir, at, waitingForNode)
+				runKilled(t, dir, at, awaitingNode)
 			}
-			goOn(t, dir, waitingForNode)
+			runToEnd(t, dir, awaitingNode)
 			h := openHome(t, dir)
 			due, _, err := h.store.Nodes().DueWaits(t.Context(), time.Now().Add(1000*time.Hour), time.Now(), 10)
 			if err != nil || len(due) != 1 {
@@ -297,9 +297,9 @@ func TestKilledWhileANodeIsAway(t *testing.T) {
 				t.Fatal(err)
 			}
 			if i >= len(before) {
-				killed(t, dir, at, waitingForNode)
+				runKilled(t, dir, at, awaitingNode)
 			}
-			goOn(t, dir, waitingForNode)
+			runToEnd(t, dir, awaitingNode)
 			checkWaited(t, dir)
 		})
 	}
@@ -308,7 +308,7 @@ func TestKilledWhileANodeIsAway(t *testing.T) {
 func checkWaited(t *testing.T, dir string) {
 	t.Helper()
 	h := openHome(t, dir)
-	said := outbound(t, h.bus)
+	said := outboundMail(t, h.bus)
 	if len(said) != 2 || !strings.Contains(said[0].Text, "waiting for the node `pi`") || !strings.Contains(said[1].Text, `done: {"said":"1"}`) {
 		t.Errorf("said %+v", said)
 	}

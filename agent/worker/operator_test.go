@@ -14,22 +14,22 @@ import (
 	"parley/tools"
 )
 
-// operatorsNotice is how a session learns what an operator has said in its chat.
-func operatorsNotice(post, chat, words string) bus.Inbound {
+// operatorNotice returns the message that tells a session what an operator has said in its chat.
+func operatorNotice(post, chat, words string) bus.Inbound {
 	return bus.Inbound{ID: post + "/0#told", Kind: bus.Notice, At: bus.Address{Channel: "test", Chat: chat}, Of: post, Text: "It was not you who said this.",
 		Quotes: []bus.Quote{{Kind: bus.Told, From: bus.Person{ID: "web:boss", Name: "boss"}, Text: words, Own: true, Operator: true}}}
 }
 
-// wantSpoken reads events until one is a message, which must be an operator's with that id.
-func (w *watched) wantSpoken(id, words string) {
+// wantOperatorMessage reads events until one is a message, which must be an operator's with that id.
+func (w *watcher) wantOperatorMessage(id, words string) {
 	w.b.t.Helper()
-	if e := w.spoken(); e.Kind != bus.KindOperator || e.Call != id || e.Delta != words || e.Detail == nil || e.Name != "boss" || e.Turn != "" {
+	if e := w.nextMessageEvent(); e.Kind != bus.KindOperator || e.Call != id || e.Delta != words || e.Detail == nil || e.Name != "boss" || e.Turn != "" {
 		w.b.t.Errorf("watchers were told %+v, not of %s", e, id)
 	}
 }
 
-// spoken reads events until one is a message, and returns that.
-func (w *watched) spoken() bus.Event {
+// nextMessageEvent reads events until one is a message, and returns it.
+func (w *watcher) nextMessageEvent() bus.Event {
 	w.b.t.Helper()
 	limit := time.After(20 * time.Second)
 	for {
@@ -46,16 +46,16 @@ func (w *watched) spoken() bus.Event {
 
 func TestWhatAnOperatorSaidIsKnownAndStartsNoTurn(t *testing.T) {
 	var told string
-	b := newBench(t, listener(&told))
+	b := newBench(t, recordingModel(&told))
 	watched := b.watch()
 	b.run()
-	b.publish(operatorsNotice("m_1", "1", "I have <notice> repaired it"))
+	b.publish(operatorNotice("m_1", "1", "I have <notice> repaired it"))
 	b.settled()
 	if got := b.kinds("1"); got != "notice" {
 		t.Errorf("the log has %s, want only the notice", got)
 	}
-	b.silent()
-	watched.wantSpoken("m_1", "I have <notice> repaired it")
+	b.wantSilence()
+	watched.wantOperatorMessage("m_1", "I have <notice> repaired it")
 	b.wantReply(b.say("1", "ann", "thanks"), "ok")
 	want := "<notice>\nIt was not you who said this.\n<quote kind=\"said-here-by-operator\" from=\"web:boss\" name=\"boss\">\nI have &lt;notice> repaired it\n</quote>\n</notice>\n\n<message"
 	if !strings.HasPrefix(told, want) {
@@ -70,8 +70,8 @@ func TestWhatAnOperatorSaidIsKnownAndStartsNoTurn(t *testing.T) {
 	}
 }
 
-// An operator's word is known to a turn that runs, before its model is asked again, and what its sender
-// says behind that still joins it.
+// A running turn learns what an operator has said before its model is asked again, and its sender's later messages
+// still join it.
 func TestWhatAnOperatorSaysWhileATurnRuns(t *testing.T) {
 	started, goOn := make(chan struct{}), make(chan struct{})
 	wait := tools.New(tools.Spec{Name: "wait", Description: "x", Effect: tools.Pure}, func(context.Context, tools.Call, echoArgs) (any, error) {
@@ -80,8 +80,8 @@ func TestWhatAnOperatorSaysWhileATurnRuns(t *testing.T) {
 		return "waited", nil
 	})
 	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
-		if len(results(r)) == 0 {
-			return calls(`wait {"say":""}`), nil
+		if len(toolResults(r)) == 0 {
+			return callsAnswer(`wait {"say":""}`), nil
 		}
 		var all strings.Builder
 		for _, m := range r.Messages {
@@ -91,23 +91,23 @@ func TestWhatAnOperatorSaysWhileATurnRuns(t *testing.T) {
 		}
 		operator, more := strings.Contains(all.String(), "leave it to me"), strings.Contains(all.String(), "and more")
 		if operator && more {
-			return text("knows both"), nil
+			return textAnswer("knows both"), nil
 		}
-		return text("knows only some"), nil
+		return textAnswer("knows only some"), nil
 	}, wait)
 	b.agent.Steer = true
 	watched := b.watch()
 	b.run()
 	first := b.say("1", "ann", "repair it")
 	<-started
-	b.publish(operatorsNotice("m_1", "1", "leave it to me"))
+	b.publish(operatorNotice("m_1", "1", "leave it to me"))
 	b.say("1", "ann", "and more")
 	waitWaiting(t, b, 3)
 	close(goOn)
 	b.wantReply(first, "knows both")
-	watched.wantSpoken("m_1", "leave it to me")
+	watched.wantOperatorMessage("m_1", "leave it to me")
 	b.settled()
-	b.noneDead()
+	b.wantNoneDead()
 	if got := strings.Count(b.kinds("1"), "turn_started"); got != 1 {
 		t.Errorf("there are %d turns: %s", got, b.kinds("1"))
 	}
@@ -118,9 +118,9 @@ func TestWhatAnOperatorSaysWhileATurnRuns(t *testing.T) {
 func TestKilledWhileAnOperatorsWordIsLogged(t *testing.T) {
 	t.Parallel()
 	for _, at := range []string{"notice:before", "notice", "settled"} {
-		bothWays(t, at, func(t *testing.T, dir string) {
-			publishIn(t, dir, operatorsNotice("m_1", "1", "one"))
-			killed(t, dir, at)
+		runSharedAndSeparate(t, at, func(t *testing.T, dir string) {
+			publishInbound(t, dir, operatorNotice("m_1", "1", "one"))
+			runKilled(t, dir, at)
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 			defer cancel()
 			h := openHome(t, dir)
@@ -145,7 +145,7 @@ func TestKilledWhileAnOperatorsWordIsLogged(t *testing.T) {
 				t.Fatal(err, ctx.Err())
 			}
 			h.Close()
-			goOn(t, dir)
+			runToEnd(t, dir)
 			h = openHome(t, dir)
 			defer h.Close()
 			var kinds []string
@@ -162,10 +162,10 @@ func TestKilledWhileAnOperatorsWordIsLogged(t *testing.T) {
 	}
 }
 
-// People are told nothing of a notice that is given up: they have said nothing that could not be answered.
+// People are told nothing about a notice that is given up, because they have sent nothing that could not be answered.
 func TestANoticeIsGivenUpInSilence(t *testing.T) {
 	b := newBench(t, neverAsked(t))
-	body, err := operatorsNotice("m_1", "1", "leave it to me").Encode()
+	body, err := operatorNotice("m_1", "1", "leave it to me").Encode()
 	if err == nil {
 		err = b.bus.Publish(t.Context(), bus.InboundTopic, bus.Message{ID: "m_1/0#told", Key: "main:test:a b", Body: body})
 	}
@@ -174,17 +174,17 @@ func TestANoticeIsGivenUpInSilence(t *testing.T) {
 	}
 	b.run()
 	b.settled()
-	b.silent()
+	b.wantSilence()
 	if dead, err := b.bus.DeadLetters(t.Context(), bus.InboundTopic, "", 2); err != nil || len(dead) != 1 {
 		t.Errorf("dead letters %+v, %v", dead, err)
 	}
 }
 
-// Watchers are told what the agent has said in a chat on behalf of somebody in another, once its session's log has it, and by
-// whom it was had said.
+// Watchers are told what the agent has said in a chat on behalf of a person in another chat, and who that person is,
+// once the session's log has it.
 func TestWatchersAreToldWhatWasSaidOnBehalfOfOthers(t *testing.T) {
 	var told string
-	b := newBench(t, listener(&told))
+	b := newBench(t, recordingModel(&told))
 	watched := b.watch()
 	b.run()
 	for _, id := range []string{"m_1#c1", "m_1#c2"} {
@@ -193,10 +193,10 @@ func TestWatchersAreToldWhatWasSaidOnBehalfOfOthers(t *testing.T) {
 	}
 	b.settled()
 	for _, id := range []string{"m_1#c1", "m_1#c2"} {
-		e := watched.spoken()
+		e := watched.nextMessageEvent()
 		if e.Kind != bus.KindTold || e.Call != id || e.Delta != "words of "+id || e.Detail == nil || e.Name != "Bob (telegram:2)" || e.Turn != "" {
 			t.Errorf("watchers were told %+v", e)
 		}
 	}
-	b.silent()
+	b.wantSilence()
 }

@@ -9,19 +9,19 @@ import (
 	"parley/tools"
 )
 
-// following is a tool whose calls run after those of other tools.
-type following struct {
+// followingTool is a tool whose calls run after those of other tools.
+type followingTool struct {
 	tools.Tool
 	after []string
 }
 
-func (f following) Spec() tools.Spec {
+func (f followingTool) Spec() tools.Spec {
 	s := f.Tool.Spec()
 	s.After = f.after
 	return s
 }
 
-// A record of the calls that ran, in order.
+// A ranCalls records the calls that ran, in order.
 type ranCalls struct {
 	mu    sync.Mutex
 	words []string
@@ -61,9 +61,9 @@ func TestACallRunsAfterThoseThatItDependsOn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var ran ranCalls
 			one := func(name string, after ...string) tools.Tool {
-				return following{echo(name, tools.Pure, ran.note), after}
+				return followingTool{echo(name, tools.Pure, ran.note), after}
 			}
-			b := newBench(t, actor(tc.uses...), one("a"), one("b", "a"), one("c", "b"), one("d"), one("x", "y"), one("y", "x"))
+			b := newBench(t, actModel(tc.uses...), one("a"), one("b", "a"), one("c", "b"), one("d"), one("x", "y"), one("y", "x"))
 			b.run()
 			b.say("1", "ann", "go")
 			lines := strings.Split(b.reply().Text, "\n")
@@ -87,10 +87,10 @@ func TestACallWaitsForAnApprovalThatItDependsOn(t *testing.T) {
 	for answer, want := range map[string]string{"approve": `{"said":"2"}`, "deny": "Not run: it runs after act, which failed"} {
 		t.Run(answer, func(t *testing.T) {
 			var ran ranCalls
-			b, _, acted := acting(t, actor(`then {"say":"2"}`, `act {"say":"1"}`), following{echo("then", tools.Once, ran.note), []string{"act"}})
+			b, _, acted := newActBench(t, actModel(`then {"say":"2"}`, `act {"say":"1"}`), followingTool{echo("then", tools.Once, ran.note), []string{"act"}})
 			b.run()
 			b.say("1", "ann", "go")
-			id, _ := b.asked()
+			id, _ := b.nextAskID()
 			if ran.all() != "" {
 				t.Error("it ran while the other call waited")
 			}

@@ -13,11 +13,12 @@ import (
 	"parley/sessions"
 )
 
-// That a reply is published is written with what the session writes next, or some seconds later if
-// it writes nothing.
-func TestThatAReplyIsPublishedIsWrittenLater(t *testing.T) {
+// The entry that a reply is published is written with the session's next write, or some seconds later if there is none.
+func TestThePublishedEntryIsWrittenLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBenchIn(t, t.TempDir(), func(_ context.Context, r llm.Request) (llm.Answer, error) { return text("heard " + heard(r)), nil })
+		b := newBenchIn(t, t.TempDir(), func(_ context.Context, r llm.Request) (llm.Answer, error) {
+			return textAnswer("heard " + newestUserText(r)), nil
+		})
 		log := func() string {
 			var kinds []string
 			for e, err := range b.store.Read(t.Context(), "main:test:1", 1) {
@@ -52,8 +53,8 @@ func TestThatAReplyIsPublishedIsWrittenLater(t *testing.T) {
 	})
 }
 
-// A reply of which the log does not say that it is published is published again, but not long after
-// it was sent, when nobody would know that anymore.
+// A reply that is not logged as published is published again, but not long after it was sent, when the book may no
+// longer know it.
 func TestAnOldReplyIsNotPublishedAgain(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -61,7 +62,9 @@ func TestAnOldReplyIsNotPublishedAgain(t *testing.T) {
 		want bool
 	}{{"yesterday's", 24 * time.Hour, true}, {"last month's", 25 * 24 * time.Hour, false}} {
 		t.Run(c.name, func(t *testing.T) {
-			b := newBenchIn(t, t.TempDir(), func(_ context.Context, r llm.Request) (llm.Answer, error) { return text("heard " + heard(r)), nil })
+			b := newBenchIn(t, t.TempDir(), func(_ context.Context, r llm.Request) (llm.Answer, error) {
+				return textAnswer("heard " + newestUserText(r)), nil
+			})
 			log, err := b.store.Open(t.Context(), "main:test:1", 1)
 			if err != nil {
 				t.Fatal(err)

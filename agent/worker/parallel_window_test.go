@@ -13,8 +13,8 @@ import (
 	"parley/tools"
 )
 
-// page is a tool that gives a page of that many bytes.
-func page(bytes int) tools.Tool {
+// pageTool returns a tool that returns a page of that many bytes.
+func pageTool(bytes int) tools.Tool {
 	type args struct {
 		N int `json:"n"`
 	}
@@ -23,8 +23,8 @@ func page(bytes int) tools.Tool {
 	})
 }
 
-// In a small window a step may bring more than the window has: its results share what is free, so that a
-// summary is needed every few steps, and not several times in each.
+// In a small window, a step may return more than fits. Its results share the free room, so a summary is needed every
+// few steps, and not several times in each.
 func TestParallelResultsShareASmallWindow(t *testing.T) {
 	for _, tc := range []struct{ window, prompt, calls, size, steps, summaries int }{
 		{9000, 1000, 4, 9000, 30, 4},
@@ -58,14 +58,14 @@ func TestParallelResultsShareASmallWindow(t *testing.T) {
 					refused.Add(1)
 				}
 				return agenttest.Window(tc.window, 400, `{"error":{"message":"maximum context length is {window} tokens","code":"context_length_exceeded"}}`,
-					agenttest.RequireTools(agenttest.RequireOrder(agenttest.Counted(script))))(q)
+					agenttest.RequireTools(agenttest.RequireOrder(agenttest.CountTokens(script))))(q)
 			})
-			b := small(t, s, tc.window, page(tc.size))
+			b := newSmallWindowBench(t, s, tc.window, pageTool(tc.size))
 			b.agent.MaxIterations = 400
 			b.agent.Prompt = func(context.Context, agent.Asker) (string, error) {
 				return strings.Repeat("You are a careful clerk who keeps to what people say. ", tc.prompt*4/54), nil
 			}
-			var counted compactions
+			var counted compactionCounter
 			b.observer = &counted
 			b.run()
 			b.wantReply(b.say("1", "ann", instructions), "finished")
@@ -73,12 +73,12 @@ func TestParallelResultsShareASmallWindow(t *testing.T) {
 				if !bytes.Contains(q.Body, []byte(instructions)) {
 					t.Errorf("request %d lacks what the person said", q.N)
 				}
-				if wrong := orphans(q); wrong != "" {
+				if wrong := orphanCalls(q); wrong != "" {
 					t.Errorf("request %d: %s", q.N, wrong)
 				}
 			}
 			t.Logf("%d summaries, %d answers, %d refused; cleared %d, summarised %d, too little %d, failed %d", summaries.Load(), asked.Load(), refused.Load(),
-				counted.of("cleared"), counted.of("summarised"), counted.of("too_little"), counted.of("failed"))
+				counted.count("cleared"), counted.count("summarised"), counted.count("too_little"), counted.count("failed"))
 			if summaries.Load() > int64(tc.summaries) || refused.Load() > 0 {
 				t.Errorf("%d summaries were asked for in %d steps; %d requests were too long", summaries.Load(), tc.steps, refused.Load())
 			}

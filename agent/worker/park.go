@@ -50,14 +50,15 @@ func (s lifecycle) announce(ctx context.Context, id string) error {
 	return nil
 }
 
-// announceOne announces one ask: it hands a task to its sub-agent, records for which node the turn waits, or asks people.
+// announceOne announces one ask: it hands a task to its sub-agent, records which node the turn waits for, or asks
+// people.
 func (s lifecycle) announceOne(ctx context.Context, t *turn.Turn, a *turn.Ask) error {
 	if err := s.Lease.Held(ctx); err != nil {
 		return fmt.Errorf("before asking: %w", err)
 	}
 	switch {
 	case a.Kind == task.Kind && s.Config.SubAgents != nil:
-		if err := s.Config.SubAgents.Start(ctx, a.Of.Delegated.ID); err != nil {
+		if err := s.Config.SubAgents.Start(ctx, a.ForCall.Delegated.ID); err != nil {
 			return fmt.Errorf("%w: %w", turn.ErrBusAway, err)
 		}
 		s.Point("park:handed")
@@ -65,7 +66,7 @@ func (s lifecycle) announceOne(ctx context.Context, t *turn.Turn, a *turn.Ask) e
 		if err := openNodeWait(ctx, s.Session, t, a); err != nil {
 			return err
 		}
-		return tellOfNode(ctx, s, t, a)
+		return tellAboutNode(ctx, s, t, a)
 	case a.Kind == sessions.AskNode:
 	case a.Kind != task.Kind && s.Config.Asks != nil:
 		return s.openAsk(ctx, t, a)
@@ -73,15 +74,15 @@ func (s lifecycle) announceOne(ctx context.Context, t *turn.Turn, a *turn.Ask) e
 	return nil
 }
 
-// openAsk stores an ask where every channel finds it, and publishes it to people. An address to which it can never be
-// sent is left out.
+// openAsk stores an ask where every channel finds it, and publishes it to people. It skips addresses to which the ask
+// can never be sent.
 func (s lifecycle) openAsk(ctx context.Context, t *turn.Turn, a *turn.Ask) error {
 	v := s.viewOf(t, a)
 	if err := s.Config.Asks.Open(ctx, v.Ask); err != nil {
 		return fmt.Errorf("%w: %w", turn.ErrBusAway, err)
 	}
 	s.Point("park:opened")
-	for i, to := range v.ToldAddresses(s.IsDeserted()) {
+	for i, to := range v.ToldAddresses(s.HasNoPeople()) {
 		out := bus.Outbound{ID: fmt.Sprintf("%s#ask/%d", a.ID, i), To: to, Turn: t.ID, Subject: a.ID, Expires: a.Expires}
 		if to == v.At {
 			out.ReplyTo = t.Route.ReplyTo
@@ -104,13 +105,13 @@ func (s lifecycle) openAsk(ctx context.Context, t *turn.Turn, a *turn.Ask) error
 		}
 	}
 	s.Point("park:asked")
-	s.Emit(t, bus.Event{Type: bus.Asked, Call: a.Call, Tool: a.Of.Use.Name, Ask: &v.Ask})
+	s.Emit(t, bus.Event{Type: bus.Asked, Call: a.Call, Tool: a.ForCall.Use.Name, Ask: &v.Ask})
 	return nil
 }
 
-// tellOfNode tells the person for which node a turn waits, the first time that the call waits.
-func tellOfNode(ctx context.Context, s lifecycle, t *turn.Turn, a *turn.Ask) error {
-	if a.Of.Waits > 1 || s.IsDeserted() {
+// tellAboutNode tells the person which node a turn waits for, the first time that the call waits.
+func tellAboutNode(ctx context.Context, s lifecycle, t *turn.Turn, a *turn.Ask) error {
+	if a.ForCall.NodeWaits > 1 || s.HasNoPeople() {
 		return nil
 	}
 	to := t.Route.People()
@@ -141,7 +142,7 @@ func (s lifecycle) viewOf(t *turn.Turn, a *turn.Ask) asks.View {
 	if err != nil {
 		s.Log.Error("the addresses of a request cannot be read", slog.Any("error", err))
 	}
-	v := asks.View{Ask: blocks.ShowAsk(a.Ask, a.Of.Use, s.Redactor())}
+	v := asks.View{Ask: blocks.ShowAsk(a.Ask, a.ForCall.Use, s.Redactor())}
 	v.Session, v.Turn, v.Person, v.Made = s.Key(), t.ID, t.Person, t.ParkedAt
 	v.At, v.Asked = t.Route.People(), places
 	if t.Parent() != "" {
@@ -149,7 +150,7 @@ func (s lifecycle) viewOf(t *turn.Turn, a *turn.Ask) asks.View {
 	}
 	if a.Kind == bus.AskApproval {
 		v.Once = s.isEarlier(t)
-		v.Filed, v.ShowsAll, v.Presses = excerpt.IsLong(v.Excerpt().Text()), s.Config.ShowsAll, s.Config.Presses
+		v.Filed, v.ShowsAll, v.Presses = excerpt.IsLong(v.Excerpt().Text()), s.Config.ShowsWholeTexts, s.Config.Presses
 	}
 	return v
 }
@@ -175,8 +176,8 @@ func (s lifecycle) currentParked() (*turn.Turn, error) {
 	return nil, nil
 }
 
-// withdraw ends what a turn still waits for when it ends, for example by /stop: approvals and questions, whose people are told
-// that their answers are no longer needed, and waits for nodes. Tasks of sub-agents are left to the function finish.
+// withdraw ends a turn's open asks and waits when the turn ends, for example by /stop. People are told that approvals
+// and answers are no longer needed. Tasks of sub-agents are left to the function finish.
 func (s lifecycle) withdraw(ctx context.Context, t *turn.Turn) error {
 	for _, a := range t.OpenAsks() {
 		if a.Kind == task.Kind {
@@ -209,7 +210,7 @@ func (s lifecycle) showEnd(ctx context.Context, t *turn.Turn, a *turn.Ask, of bu
 		return err
 	}
 	s.Point("ask:shown")
-	e := bus.Event{Type: bus.AskResolved, Call: a.Call, Tool: a.Of.Use.Name, Ask: &of}
+	e := bus.Event{Type: bus.AskResolved, Call: a.Call, Tool: a.ForCall.Use.Name, Ask: &of}
 	s.Emit(t, e)
 	return nil
 }
@@ -224,7 +225,7 @@ func (s lifecycle) showStaleApproval(ctx context.Context, t *turn.Turn, a *turn.
 // addToAsk publishes the messages of an ask again, with more text at the end. They replace the earlier ones.
 func (s lifecycle) addToAsk(ctx context.Context, t *turn.Turn, a *turn.Ask, name, more string) error {
 	v := s.viewOf(t, a)
-	for i, to := range v.ToldAddresses(s.IsDeserted()) {
+	for i, to := range v.ToldAddresses(s.HasNoPeople()) {
 		out := bus.Outbound{ID: fmt.Sprintf("%s#%s/%d", a.ID, name, i), To: to, Turn: t.ID, Subject: a.ID, Text: v.Text(to) + more}
 		if err := s.publish(ctx, out); err != nil && !errors.Is(err, bus.ErrInvalid) {
 			return err
@@ -233,19 +234,19 @@ func (s lifecycle) addToAsk(ctx context.Context, t *turn.Turn, a *turn.Ask, name
 	return nil
 }
 
-// awaitedText tells people at an address what a turn waits for, and with which commands they can answer.
-func (s lifecycle) awaitedText(t *turn.Turn, at bus.Address) string {
+// waitReasonText tells people at an address what a turn waits for, and with which commands they can answer.
+func (s lifecycle) waitReasonText(t *turn.Turn, at bus.Address) string {
 	p := s.CommandPrefix(at)
 	var waits []string
 	for _, a := range t.OpenAsks() {
 		if a.Kind == task.Kind {
-			waits = append(waits, fmt.Sprintf("the sub-agent `%s`", a.Of.Delegated.Agent))
+			waits = append(waits, fmt.Sprintf("the sub-agent `%s`", a.ForCall.Delegated.Agent))
 		} else if a.Kind == sessions.AskNode {
 			waits = append(waits, textNode(a.Ask))
 		} else if a.Kind == bus.AskQuestion {
 			waits = append(waits, fmt.Sprintf("an answer to my question (`%sanswer %s WORDS`)", p, a.ID))
 		} else {
-			waits = append(waits, fmt.Sprintf("approval of `%s` (owners and approvers: `%sapprove %s` or `%sdeny %s`)", a.Of.Use.Name, p, a.ID, p, a.ID))
+			waits = append(waits, fmt.Sprintf("approval of `%s` (owners and approvers: `%sapprove %s` or `%sdeny %s`)", a.ForCall.Use.Name, p, a.ID, p, a.ID))
 		}
 	}
 	return strings.Join(waits, ", and for ")

@@ -25,14 +25,14 @@ import (
 	"parley/tools"
 )
 
-// An askRig is where a bench's asks are decided.
+// An askRig decides a bench's asks.
 type askRig struct {
 	*asks.Service
-	book *sqlbook.Book
-	why  atomic.Pointer[string] // nobody can be asked
+	book      *sqlbook.Book
+	cannotAsk atomic.Pointer[string] // nobody can be asked
 }
 
-// ask lets the turns of a bench ask people, and asks expire.
+// ask lets a bench's turns ask people, and lets asks expire.
 func (b *bench) ask() *askRig {
 	b.t.Helper()
 	book, err := sqlbook.Open(b.t.Context(), filepath.Join(b.t.TempDir(), "book.db"))
@@ -41,7 +41,7 @@ func (b *bench) ask() *askRig {
 	}
 	d := &askRig{book: book}
 	d.Service = &asks.Service{Bus: b.bus, Book: book, Log: slog.New(b.log), MayPark: func(context.Context) (string, error) {
-		if why := d.why.Load(); why != nil {
+		if why := d.cannotAsk.Load(); why != nil {
 			return *why, nil
 		}
 		return "", nil
@@ -65,39 +65,39 @@ func (b *bench) ask() *askRig {
 	return d
 }
 
-// guarded asks about the tool act, and allows all else.
-func guarded(_ context.Context, call tools.Call) tools.Verdict {
+// guardAct is a guard that asks about the tool act, and allows all others.
+func guardAct(_ context.Context, call tools.Call) tools.Verdict {
 	if call.Name == "act" {
 		return tools.Verdict{Decision: tools.Ask, Reason: "a rule says so"}
 	}
 	return tools.Verdict{}
 }
 
-// actor calls act once for each thing that it is told to do, and then says what came of it.
-func actor(uses ...string) model {
+// actModel returns a model that makes the given calls of act, and then repeats their results.
+func actModel(uses ...string) model {
 	return func(_ context.Context, r llm.Request) (llm.Answer, error) {
-		if len(results(r)) == 0 {
-			return calls(uses...), nil
+		if len(toolResults(r)) == 0 {
+			return callsAnswer(uses...), nil
 		}
-		return text(strings.Join(results(r), "\n") + "; " + heard(r)), nil
+		return textAnswer(strings.Join(toolResults(r), "\n") + "; " + newestUserText(r)), nil
 	}
 }
 
-// acting is a bench whose calls of act need an approval; ran counts them.
-func acting(t *testing.T, m model, more ...tools.Tool) (b *bench, d *askRig, ran *atomic.Int32) {
+// newActBench returns a bench whose calls of act need an approval; ran counts those that ran.
+func newActBench(t *testing.T, m model, more ...tools.Tool) (b *bench, d *askRig, ran *atomic.Int32) {
 	t.Helper()
 	ran = &atomic.Int32{}
 	set := append(more, echo("act", tools.Once, func(tools.Call, string) error { ran.Add(1); return nil }))
 	b = newBench(t, m, set...)
-	b.agent.Guard = guarded
+	b.agent.Guard = guardAct
 	d = b.ask()
 	return b, d, ran
 }
 
 var askIDs = regexp.MustCompile("(?:approve|answer) ([a-z2-7]{10})")
 
-// asked waits for the next request and gives its id.
-func (b *bench) asked() (id string, out bus.Outbound) {
+// nextAskID waits for the next request to people and returns its id.
+func (b *bench) nextAskID() (id string, out bus.Outbound) {
 	b.t.Helper()
 	out = b.reply()
 	m := askIDs.FindStringSubmatch(out.Text)
@@ -125,7 +125,7 @@ var (
 	stranger = bus.Person{ID: "test:bob"}
 )
 
-// wantEnd waits until it is said how an ask has ended.
+// wantEnd waits until people are told how an ask has ended.
 func (b *bench) wantEnd(id, words string) {
 	b.t.Helper()
 	out := b.reply()
@@ -134,8 +134,8 @@ func (b *bench) wantEnd(id, words string) {
 	}
 }
 
-// wantOvertaken waits until people are told that what they approved did not run.
-func (b *bench) wantOvertaken(id string) {
+// wantStaleApproval waits until people are told that a call that they approved did not run.
+func (b *bench) wantStaleApproval(id string) {
 	b.t.Helper()
 	if out := b.reply(); out.ID != id+"#overtaken/0" || out.Subject != id || !strings.Contains(out.Text, "Approved by Olga (test:own), but I didn't run it:** a file") {
 		b.t.Fatalf("said %s %q, want that %s was not run", out.ID, out.Text, id)
@@ -143,10 +143,10 @@ func (b *bench) wantOvertaken(id string) {
 }
 
 func TestAnApprovedCallRunsOnce(t *testing.T) {
-	b, d, ran := acting(t, actor(`act {"say":"x"}`))
+	b, d, ran := newActBench(t, actModel(`act {"say":"x"}`))
 	b.run()
 	first := b.say("1", "ann", "go")
-	id, out := b.asked()
+	id, out := b.nextAskID()
 	if len(out.Buttons) != 3 || out.Subject != id || !strings.Contains(out.Text, "say: `x`") || !strings.Contains(out.Text, "a rule says so") {
 		t.Errorf("asked %+v", out)
 	}
@@ -176,10 +176,10 @@ func TestAnApprovedCallRunsOnce(t *testing.T) {
 }
 
 func TestADenialIsForTheModel(t *testing.T) {
-	b, _, ran := acting(t, actor(`act {"say":"x"}`))
+	b, _, ran := newActBench(t, actModel(`act {"say":"x"}`))
 	b.run()
 	first := b.say("1", "ann", "go")
-	id, _ := b.asked()
+	id, _ := b.nextAskID()
 	long := strings.Repeat("é", 300)
 	b.command("1", owner, "deny "+id+" not on a Friday "+long)
 	end := b.reply() // people are shown no more of it than takes the question's place
@@ -196,10 +196,10 @@ func TestADenialIsForTheModel(t *testing.T) {
 }
 
 func TestNobodyElseDecidesAndNobodyTwice(t *testing.T) {
-	b, _, ran := acting(t, actor(`act {"say":"x"}`))
+	b, _, ran := newActBench(t, actModel(`act {"say":"x"}`))
 	b.run()
 	first := b.say("1", "ann", "go")
-	id, _ := b.asked()
+	id, _ := b.nextAskID()
 	for _, who := range []bus.Person{stranger, {ID: "test:ann"}, {ID: "other:app", Approver: true}, {ID: "web:ann", EveryApprover: false}} {
 		b.wantReply(b.command("1", who, "approve "+id), "You can't decide this")
 	}
@@ -217,11 +217,11 @@ func TestNobodyElseDecidesAndNobodyTwice(t *testing.T) {
 }
 
 func TestAnUnansweredAskExpires(t *testing.T) {
-	b, d, ran := acting(t, actor(`act {"say":"x"}`))
+	b, d, ran := newActBench(t, actModel(`act {"say":"x"}`))
 	b.asking.Expires = time.Second
 	b.run()
 	first := b.say("1", "ann", "go")
-	id, _ := b.asked()
+	id, _ := b.nextAskID()
 	b.wantEnd(id, "Expired")
 	b.wantReply(first, `"code":"timeout"`)
 	b.wantReply(b.command("1", owner, "approve "+id), "already been decided: expired")
@@ -231,10 +231,10 @@ func TestAnUnansweredAskExpires(t *testing.T) {
 }
 
 func TestStopEndsATurnThatWaits(t *testing.T) {
-	b, d, ran := acting(t, actor(`act {"say":"x"}`))
+	b, d, ran := newActBench(t, actModel(`act {"say":"x"}`))
 	b.run()
 	b.say("1", "ann", "go")
-	id, _ := b.asked()
+	id, _ := b.nextAskID()
 	b.settled()
 	stop := b.say("1", "ann", "/stop")
 	b.wantReply(stop, "Stopped.")
@@ -250,21 +250,20 @@ func TestStopEndsATurnThatWaits(t *testing.T) {
 	b.wantReply(b.say("1", "ann", "/stop"), "Nothing is running.")
 }
 
-// A turn from before /new waits, and one of the new conversation runs: /stop ends both,
-// although no other mail comes.
+// A turn from before /new waits, and one of the new conversation runs: /stop ends both, although no other mail comes.
 func TestStopEndsTheTurnThatRunsAndTheOneThatWaits(t *testing.T) {
 	asked := make(chan struct{}, 1)
-	b, d, ran := acting(t, func(ctx context.Context, r llm.Request) (llm.Answer, error) {
-		if strings.HasSuffix(heard(r), "think") {
+	b, d, ran := newActBench(t, func(ctx context.Context, r llm.Request) (llm.Answer, error) {
+		if strings.HasSuffix(newestUserText(r), "think") {
 			asked <- struct{}{}
 			<-ctx.Done()
 			return llm.Answer{}, ctx.Err()
 		}
-		return calls(`act {"say":"x"}`), nil
+		return callsAnswer(`act {"say":"x"}`), nil
 	})
 	b.run()
 	b.say("1", "ann", "go")
-	id, _ := b.asked()
+	id, _ := b.nextAskID()
 	b.settled()
 	b.wantReply(b.say("1", "ann", "/new"), "keeps waiting")
 	b.say("1", "ann", "think")
@@ -277,27 +276,27 @@ func TestStopEndsTheTurnThatRunsAndTheOneThatWaits(t *testing.T) {
 	}
 }
 
-// The named things of an approval are looked at again right before the call.
-func TestWhatHasChangedSinceIsNotRun(t *testing.T) {
-	b, _, ran := acting(t, actor(`act {"say":"x"}`))
+// The files that an approval covers are compared again right before the call.
+func TestAnApprovedCallWhoseFilesChangedIsNotRun(t *testing.T) {
+	b, _, ran := newActBench(t, actModel(`act {"say":"x"}`))
 	var version atomic.Int32
 	b.agent.HashInput = func(context.Context, tools.Call, *string) (agentasks.InputsHash, error) {
 		return agentasks.InputsHash{Sum: fmt.Sprint(version.Load())}, nil
 	}
 	b.run()
 	first := b.say("1", "ann", "go")
-	id, _ := b.asked()
+	id, _ := b.nextAskID()
 	version.Add(1)
 	b.command("1", owner, "approve "+id)
 	b.wantEnd(id, "Approved")
-	b.wantOvertaken(id)
+	b.wantStaleApproval(id)
 	out := b.reply()
 	if out.ID != first+"#reply" || !strings.Contains(out.Text, "permission_denied") || !strings.Contains(out.Text, "has changed since") || ran.Load() != 0 {
 		t.Errorf("said %s %q; it ran %d times", out.ID, out.Text, ran.Load())
 	}
 }
 
-// Nor does a tool run that is another by then.
+// An approved call doesn't run if its tool has changed since.
 func TestAToolThatHasChangedSinceIsNotRun(t *testing.T) {
 	for name, tc := range map[string]struct {
 		version string
@@ -309,10 +308,10 @@ func TestAToolThatHasChangedSinceIsNotRun(t *testing.T) {
 		"one that cannot be looked": {"1.0.0", errors.New("the program is gone"), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b, _, ran := acting(t, actor(`act {"say":"x"}`))
+			b, _, ran := newActBench(t, actModel(`act {"say":"x"}`))
 			var changed atomic.Bool
 			act, _ := b.agent.Tools.Lookup("act")
-			b.agent.Tools = tools.NewSet(versioned{act, func() (string, error) {
+			b.agent.Tools = tools.NewSet(versionedTool{act, func() (string, error) {
 				if changed.Load() {
 					return tc.version, tc.err
 				}
@@ -320,13 +319,13 @@ func TestAToolThatHasChangedSinceIsNotRun(t *testing.T) {
 			}})
 			b.run()
 			first := b.say("1", "ann", "go")
-			id, _ := b.asked()
+			id, _ := b.nextAskID()
 			changed.Store(true)
 			b.command("1", owner, "approve "+id)
 			b.wantEnd(id, "Approved")
 			want := `{"said":"x"}`
 			if !tc.runs {
-				b.wantOvertaken(id)
+				b.wantStaleApproval(id)
 				want = "has changed since: its arguments, the tool itself"
 			}
 			if out := b.reply(); out.ID != first+"#reply" || !strings.Contains(out.Text, want) || (ran.Load() == 1) != tc.runs {
@@ -336,24 +335,24 @@ func TestAToolThatHasChangedSinceIsNotRun(t *testing.T) {
 	}
 }
 
-// versioned is a tool with a version.
-type versioned struct {
+// versionedTool is a tool with a version.
+type versionedTool struct {
 	tools.Tool
 	version func() (string, error)
 }
 
-func (v versioned) Spec() tools.Spec {
+func (v versionedTool) Spec() tools.Spec {
 	s := v.Tool.Spec()
 	s.Version = v.version
 	return s
 }
 
-// What is approved is compared in the way in which it was looked at when it was asked about, also if
-// a release from before has asked, which knew one way.
-func TestWhatIsApprovedIsComparedAsItWasAskedAbout(t *testing.T) {
+// Approved files are compared by the version of the check with which people were asked, even if an older release asked,
+// which knew only one version.
+func TestApprovedFilesAreComparedByTheAskedVersion(t *testing.T) {
 	for _, mode := range []string{"", "content"} {
 		t.Run(mode, func(t *testing.T) {
-			b, _, ran := acting(t, actor(`act {"say":"x"}`))
+			b, _, ran := newActBench(t, actModel(`act {"say":"x"}`))
 			var like []string
 			b.agent.HashInput = func(_ context.Context, _ tools.Call, as *string) (agentasks.InputsHash, error) {
 				if as == nil {
@@ -364,7 +363,7 @@ func TestWhatIsApprovedIsComparedAsItWasAskedAbout(t *testing.T) {
 			}
 			b.run()
 			b.say("1", "ann", "go")
-			id, _ := b.asked()
+			id, _ := b.nextAskID()
 			b.command("1", owner, "approve "+id)
 			b.wantEnd(id, "Approved")
 			if out := b.reply(); ran.Load() != 1 || len(like) != 2 || like[0] != mode || like[1] != mode {
@@ -374,9 +373,9 @@ func TestWhatIsApprovedIsComparedAsItWasAskedAbout(t *testing.T) {
 	}
 }
 
-// What cannot be compared anymore counts as changed.
-func TestWhatCannotBeComparedIsNotRun(t *testing.T) {
-	b, _, ran := acting(t, actor(`act {"say":"x"}`))
+// Files that can't be compared anymore count as changed.
+func TestAnApprovedCallThatCannotBeComparedIsNotRun(t *testing.T) {
+	b, _, ran := newActBench(t, actModel(`act {"say":"x"}`))
 	b.agent.HashInput = func(_ context.Context, _ tools.Call, as *string) (agentasks.InputsHash, error) {
 		if as != nil {
 			return agentasks.InputsHash{}, context.DeadlineExceeded
@@ -385,17 +384,17 @@ func TestWhatCannotBeComparedIsNotRun(t *testing.T) {
 	}
 	b.run()
 	b.say("1", "ann", "go")
-	id, _ := b.asked()
+	id, _ := b.nextAskID()
 	b.command("1", owner, "approve "+id)
 	b.wantEnd(id, "Approved")
-	b.wantOvertaken(id)
+	b.wantStaleApproval(id)
 	if out := b.reply(); !strings.Contains(out.Text, "has changed since") || ran.Load() != 0 {
 		t.Errorf("said %q; it ran %d times", out.Text, ran.Load())
 	}
 }
 
-func TestWhatChangesWhileACallBeginsIsNotRun(t *testing.T) {
-	b, _, ran := acting(t, actor(`act {"say":"x"}`))
+func TestACallWhoseFilesChangeAsItBeginsIsNotRun(t *testing.T) {
+	b, _, ran := newActBench(t, actModel(`act {"say":"x"}`))
 	var version atomic.Int32
 	b.agent.HashInput = func(context.Context, tools.Call, *string) (agentasks.InputsHash, error) {
 		return agentasks.InputsHash{Sum: fmt.Sprint(version.Load())}, nil
@@ -407,10 +406,10 @@ func TestWhatChangesWhileACallBeginsIsNotRun(t *testing.T) {
 	}
 	b.run()
 	b.say("1", "ann", "go")
-	id, _ := b.asked()
+	id, _ := b.nextAskID()
 	b.command("1", owner, "approve "+id)
 	b.wantEnd(id, "Approved")
-	b.wantOvertaken(id)
+	b.wantStaleApproval(id)
 	if out := b.reply(); !strings.Contains(out.Text, "has changed since") || ran.Load() != 0 {
 		t.Errorf("said %q; it ran %d times", out.Text, ran.Load())
 	}
@@ -419,31 +418,31 @@ func TestWhatChangesWhileACallBeginsIsNotRun(t *testing.T) {
 // An approval for the session is for exactly this call, until a new conversation.
 func TestAnApprovalForTheSession(t *testing.T) {
 	n := 0
-	b, _, ran := acting(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
+	b, _, ran := newActBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
 		last := r.Messages[len(r.Messages)-1]
 		if last.Blocks[0].Kind == llm.BlockToolResult {
-			return text("done"), nil
+			return textAnswer("done"), nil
 		}
 		n++
-		return calls(fmt.Sprintf(`act {"say":%q}`, heard(r)[strings.LastIndex(heard(r), "|")+1:])), nil
+		return callsAnswer(fmt.Sprintf(`act {"say":%q}`, newestUserText(r)[strings.LastIndex(newestUserText(r), "|")+1:])), nil
 	})
-	r := records{logged: func(string) bool { return true }}
-	b.audit = r.keep
+	r := auditRecorder{isLogged: func(string) bool { return true }}
+	b.audit = r.record
 	b.run()
 	first := b.say("1", "ann", "x")
-	id, _ := b.asked()
+	id, _ := b.nextAskID()
 	b.command("1", owner, "approve "+id+" session")
 	b.wantEnd(id, "for this conversation")
 	b.wantReply(first, "done")
 	b.wantReply(b.say("1", "ann", "x"), "done") // not asked again
 	b.say("1", "ann", "y")
-	other, _ := b.asked()
+	other, _ := b.nextAskID()
 	b.command("1", owner, "deny "+other)
 	b.wantEnd(other, "Denied")
 	b.reply()
 	b.wantReply(b.say("1", "ann", "/new"), "new conversation")
 	b.say("1", "ann", "x")
-	if again, _ := b.asked(); again == id {
+	if again, _ := b.nextAskID(); again == id {
 		t.Error("it is the same request")
 	}
 	if ran.Load() != 2 {
@@ -456,14 +455,14 @@ func TestAnApprovalForTheSession(t *testing.T) {
 	}
 }
 
-// All calls that ask are asked about together, the others run before, and the turn
-// goes on once each has its answer.
+// People are asked about all calls at once that need approval. The other calls run first, and the turn continues once
+// each ask has its answer.
 func TestATurnWaitsForAllAnswers(t *testing.T) {
-	b, _, ran := acting(t, actor(`act {"say":"1"}`, `echo {"say":"2"}`, `act {"say":"3"}`), echo("echo", tools.Once, nil))
+	b, _, ran := newActBench(t, actModel(`act {"say":"1"}`, `echo {"say":"2"}`, `act {"say":"3"}`), echo("echo", tools.Once, nil))
 	b.run()
 	first := b.say("1", "ann", "go")
-	one, _ := b.asked()
-	two, _ := b.asked()
+	one, _ := b.nextAskID()
+	two, _ := b.nextAskID()
 	if got := b.kinds("1"); !strings.Contains(got, "tool_started tool_result turn_parked") {
 		t.Errorf("log %q", got)
 	}
@@ -483,12 +482,12 @@ func TestATurnWaitsForAllAnswers(t *testing.T) {
 	}
 }
 
-// What is said while a turn waits belongs to it, after the results.
-func TestWordsThatComeMeanwhile(t *testing.T) {
-	b, _, _ := acting(t, actor(`act {"say":"x"}`))
+// Messages that arrive while a turn waits belong to it, after the results.
+func TestMessagesDuringAWaitJoinTheTurn(t *testing.T) {
+	b, _, _ := newActBench(t, actModel(`act {"say":"x"}`))
 	b.run()
 	first := b.say("1", "ann", "go")
-	id, _ := b.asked()
+	id, _ := b.nextAskID()
 	b.settled()
 	for _, who := range []string{"ann", "bob"} {
 		b.wantReply(b.say("1", who, "I am "+who), "approve "+id)
@@ -517,11 +516,11 @@ func askPeople() tools.Tool {
 }
 
 func TestTheNextWordsAnswerAQuestion(t *testing.T) {
-	b := newBench(t, actor(`ask {"question":"Which?","choices":["red","blue"]}`), askPeople())
+	b := newBench(t, actModel(`ask {"question":"Which?","choices":["red","blue"]}`), askPeople())
 	d := b.ask()
 	b.run()
 	first := b.say("1", "ann", "go")
-	id, out := b.asked()
+	id, out := b.nextAskID()
 	if len(out.Buttons) != 2 || out.Buttons[1].Label != "blue" || !strings.Contains(out.Text, "2. blue") {
 		t.Errorf("asked %+v", out)
 	}
@@ -560,28 +559,28 @@ func TestTheNextWordsAnswerAQuestion(t *testing.T) {
 }
 
 func TestAButtonAnswersAQuestion(t *testing.T) {
-	b := newBench(t, actor(`ask {"question":"Which?","choices":["red","blue"]}`), askPeople())
+	b := newBench(t, actModel(`ask {"question":"Which?","choices":["red","blue"]}`), askPeople())
 	b.ask()
 	b.run()
 	first := b.say("1", "ann", "go")
-	id, out := b.asked()
+	id, out := b.nextAskID()
 	b.command("1", owner, strings.TrimPrefix(out.Buttons[0].Says, "/")) // an owner may, too
 	b.wantEnd(id, "Answered by Olga")
 	b.wantReply(first, `{"answer":"red"}`)
 }
 
-// A new conversation goes on beside a turn that waits, and neither sees the other.
+// A new conversation continues beside a turn that waits, and neither sees the other.
 func TestANewConversationBesideATurnThatWaits(t *testing.T) {
-	b, _, ran := acting(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
-		if len(results(r)) == 0 && strings.HasSuffix(heard(r), "go") {
-			return calls(`act {"say":"x"}`), nil
+	b, _, ran := newActBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
+		if len(toolResults(r)) == 0 && strings.HasSuffix(newestUserText(r), "go") {
+			return callsAnswer(`act {"say":"x"}`), nil
 		}
-		return text(fmt.Sprintf("%d messages: %s;%s", len(r.Messages), heard(r), strings.Join(results(r), ""))), nil
+		return textAnswer(fmt.Sprintf("%d messages: %s;%s", len(r.Messages), newestUserText(r), strings.Join(toolResults(r), ""))), nil
 	})
 	b.run()
 	b.wantReply(b.say("1", "ann", "hello"), "hello;")
 	first := b.say("1", "ann", "go")
-	id, _ := b.asked()
+	id, _ := b.nextAskID()
 	b.settled()
 	b.wantReply(b.say("1", "ann", "/new"), "keeps waiting")
 	b.wantReply(b.say("1", "ann", "something else"), "something else;")
@@ -601,9 +600,9 @@ func TestANewConversationBesideATurnThatWaits(t *testing.T) {
 }
 
 func TestNobodyIsAskedWhileAnOlderReleaseServes(t *testing.T) {
-	b, d, ran := acting(t, actor(`act {"say":"x"}`, `ask {"question":"Which?"}`), askPeople())
+	b, d, ran := newActBench(t, actModel(`act {"say":"x"}`, `ask {"question":"Which?"}`), askPeople())
 	why := "a process of an older release serves"
-	d.why.Store(&why)
+	d.cannotAsk.Store(&why)
 	b.run()
 	out := func() bus.Outbound { b.say("1", "ann", "go"); return b.reply() }()
 	if strings.Count(out.Text, "permission_denied") != 2 || strings.Count(out.Text, why) != 2 || ran.Load() != 0 {
@@ -614,9 +613,9 @@ func TestNobodyIsAskedWhileAnOlderReleaseServes(t *testing.T) {
 	}
 }
 
-// An approval that is asked for elsewhere is given there; the conversation is told.
+// An approval that is asked for in another chat is given there; the conversation is told.
 func TestApprovalsMayBeAskedForElsewhere(t *testing.T) {
-	b, _, ran := acting(t, actor(`act {"say":"secret plan"}`))
+	b, _, ran := newActBench(t, actModel(`act {"say":"secret plan"}`))
 	b.asking.To = []bus.Address{{Channel: "test", Chat: "ops"}}
 	b.run()
 	b.say("1", "ann", "go")
@@ -641,13 +640,12 @@ func TestApprovalsMayBeAskedForElsewhere(t *testing.T) {
 	}
 }
 
-// A turn that waits is neither resumed nor given up by those who claim its session,
-// and survives them.
+// Processes that claim the session of a waiting turn neither resume the turn nor give it up, and are not killed by it.
 func TestAWaitingTurnOutlivesItsWorkers(t *testing.T) {
-	b, _, _ := acting(t, actor(`act {"say":"x"}`))
+	b, _, _ := newActBench(t, actModel(`act {"say":"x"}`))
 	stop := b.run()
 	first := b.say("1", "ann", "go")
-	id, _ := b.asked()
+	id, _ := b.nextAskID()
 	for range 5 {
 		stop()
 		stop = b.run()
@@ -661,9 +659,9 @@ func TestAWaitingTurnOutlivesItsWorkers(t *testing.T) {
 	}
 }
 
-// The guard is asked again: what is forbidden by now is not run.
+// The guard is asked again before an approved call runs: a call that a rule forbids by then doesn't run.
 func TestARuleThatForbidsByNowStands(t *testing.T) {
-	b, _, ran := acting(t, actor(`act {"say":"x"}`))
+	b, _, ran := newActBench(t, actModel(`act {"say":"x"}`))
 	var forbidden atomic.Bool
 	b.agent.Guard = func(context.Context, tools.Call) tools.Verdict {
 		if forbidden.Load() {
@@ -673,7 +671,7 @@ func TestARuleThatForbidsByNowStands(t *testing.T) {
 	}
 	b.run()
 	b.say("1", "ann", "go")
-	id, out := b.asked()
+	id, out := b.nextAskID()
 	if !strings.Contains(out.Text, "say: `y`") {
 		t.Errorf("asked about %q, not about what would run", out.Text)
 	}
@@ -687,28 +685,28 @@ func TestARuleThatForbidsByNowStands(t *testing.T) {
 
 var _ agent.Asks = (*asks.Service)(nil)
 
-// An approval for the conversation is for the one that asked: neither what asks as the
-// next begins, nor what the same turn asks later, is approved for the next.
+// An approval for the conversation holds only for the conversation that asked. Asks from just before /new, and later
+// ones of the same turn, approve nothing in the next conversation.
 func TestAnApprovalForAnEarlierConversationStaysThere(t *testing.T) {
-	b, _, ran := acting(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
-		if n := len(results(r)); n < 2 {
-			return calls(fmt.Sprintf(`act {"say":"%d"}`, n)), nil
+	b, _, ran := newActBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
+		if n := len(toolResults(r)); n < 2 {
+			return callsAnswer(fmt.Sprintf(`act {"say":"%d"}`, n)), nil
 		}
-		return text("done"), nil
+		return textAnswer("done"), nil
 	})
 	b.run()
 	first := b.say("1", "ann", "go")
-	id, _ := b.asked()
+	id, _ := b.nextAskID()
 	b.wantReply(b.say("1", "ann", "/new"), "keeps waiting")
 	b.command("1", owner, "approve "+id+" session")
 	b.wantEnd(id, "Approved")
-	later, _ := b.asked()
+	later, _ := b.nextAskID()
 	b.command("1", owner, "approve "+later+" session")
 	b.wantEnd(later, "Approved")
 	b.wantReply(first, "done")
 	b.say("1", "ann", "go")
 	for range 2 {
-		id, _ := b.asked()
+		id, _ := b.nextAskID()
 		b.command("1", owner, "approve "+id)
 		b.wantEnd(id, "Approved")
 	}
@@ -718,18 +716,17 @@ func TestAnApprovalForAnEarlierConversationStaysThere(t *testing.T) {
 	}
 }
 
-// What was denied, approved and answered is audited, with who decided; and those who
-// decide are shown letters that hide others.
+// Denials, approvals and answers are audited with who decided. The people who decide see hidden characters as escapes.
 func TestDecisionsAreAudited(t *testing.T) {
-	b, d, _ := acting(t, actor("act {\"say\":\"a\u202eb\u200b\"}", `act {"say":"y"}`, `ask {"question":"Which?"}`), askPeople())
-	var r records
-	r.logged = func(string) bool { return strings.Contains(b.kinds("1"), "ask_ended tool_result") }
-	b.audit = r.keep
+	b, d, _ := newActBench(t, actModel("act {\"say\":\"a\u202eb\u200b\"}", `act {"say":"y"}`, `ask {"question":"Which?"}`), askPeople())
+	var r auditRecorder
+	r.isLogged = func(string) bool { return strings.Contains(b.kinds("1"), "ask_ended tool_result") }
+	b.audit = r.record
 	b.run()
 	b.say("1", "ann", "go")
 	var answers []string
 	for range 3 {
-		id, _ := b.asked()
+		id, _ := b.nextAskID()
 		ask, err := d.book.LookupAsk(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)
@@ -755,24 +752,24 @@ func TestDecisionsAreAudited(t *testing.T) {
 	for _, a := range r.all {
 		got[fmt.Sprintf("%s %s %s %s", a.Tool, a.Verdict, a.Result, a.Detail)] = true
 	}
-	if len(r.all) != 3 || r.early > 0 || !got["act ask permission_denied test:own"] || !got["act ask ok test:own"] || !got["ask allow ok test:own"] {
-		t.Errorf("%d records, %d of them early: %v", len(r.all), r.early, got)
+	if len(r.all) != 3 || r.recordedEarly > 0 || !got["act ask permission_denied test:own"] || !got["act ask ok test:own"] || !got["ask allow ok test:own"] {
+		t.Errorf("%d records, %d of them early: %v", len(r.all), r.recordedEarly, got)
 	}
 }
 
-// What people decide is not a failure of the tools: the turn goes on after it.
+// A person's decision is not a failure of the tool: the turn continues after it.
 func TestDenialsAreNoFailures(t *testing.T) {
 	n := 0
-	b, _, ran := acting(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
+	b, _, ran := newActBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
 		if n++; n > 4 || r.NoCalls {
-			return text(fmt.Sprint("after ", n-1, " denials")), nil
+			return textAnswer(fmt.Sprint("after ", n-1, " denials")), nil
 		}
-		return calls(fmt.Sprintf(`act {"say":"%d"}`, n)), nil
+		return callsAnswer(fmt.Sprintf(`act {"say":"%d"}`, n)), nil
 	})
 	b.run()
 	first := b.say("1", "ann", "go")
 	for range 4 {
-		id, _ := b.asked()
+		id, _ := b.nextAskID()
 		b.command("1", owner, "deny "+id)
 		b.wantEnd(id, "Denied")
 	}

@@ -9,8 +9,8 @@ import (
 	"parley/tools"
 )
 
-// seen lists what of a request's pictures the model gets, and what stands for the others.
-func seen(r llm.Request) (shown, named []string) {
+// picturesIn returns which pictures of a request the model gets, and which are only named.
+func picturesIn(r llm.Request) (shown, named []string) {
 	for _, m := range r.Messages {
 		for _, b := range m.Blocks {
 			switch {
@@ -24,8 +24,8 @@ func seen(r llm.Request) (shown, named []string) {
 	return shown, named
 }
 
-// shower is a tool that shows a picture of the given path.
-func shower() tools.Tool {
+// pictureTool is a tool that shows a picture of the given path.
+func pictureTool() tools.Tool {
 	return tools.New(tools.Spec{Name: "look", Description: "looks", Effect: tools.Pure},
 		func(_ context.Context, _ tools.Call, a echoArgs) (any, error) {
 			return tools.Shown{Value: "it follows", Pictures: []tools.Picture{{Path: a.Say, View: "kept/" + a.Say, Hash: "h", Type: "image/png"}}}, nil
@@ -34,14 +34,14 @@ func shower() tools.Tool {
 
 func TestAPictureIsShownForTwoTurns(t *testing.T) {
 	requests := make(chan llm.Request, 10)
-	b := newBench(t, nil, shower())
+	b := newBench(t, nil, pictureTool())
 	asked := 0
 	b.agent.Model = model(func(_ context.Context, r llm.Request) (llm.Answer, error) {
 		requests <- r
 		if asked++; asked == 1 {
-			return calls(`look {"say":"a.png"}`), nil
+			return callsAnswer(`look {"say":"a.png"}`), nil
 		}
-		return text("fine"), nil
+		return textAnswer("fine"), nil
 	})
 	b.agent.Picture = func(_ context.Context, session string, p llm.Picture) []byte {
 		return []byte(session + " " + p.View + " " + p.Hash)
@@ -50,15 +50,15 @@ func TestAPictureIsShownForTwoTurns(t *testing.T) {
 	b.wantReply(b.say("c", "alex", "look"), "fine")
 	<-requests
 	want := "a.png=main:test:c kept/a.png h"
-	if shown, named := seen(<-requests); len(shown) != 1 || shown[0] != want || len(named) > 0 {
+	if shown, named := picturesIn(<-requests); len(shown) != 1 || shown[0] != want || len(named) > 0 {
 		t.Errorf("in its turn: %q, %q", shown, named)
 	}
 	b.wantReply(b.say("c", "alex", "again?"), "fine")
-	if shown, named := seen(<-requests); len(shown) != 1 || shown[0] != want || len(named) > 0 {
+	if shown, named := picturesIn(<-requests); len(shown) != 1 || shown[0] != want || len(named) > 0 {
 		t.Errorf("in the next turn: %q, %q", shown, named)
 	}
 	b.wantReply(b.say("c", "alex", "and now?"), "fine")
-	if shown, named := seen(<-requests); len(shown) > 0 || len(named) != 1 || !strings.Contains(named[0], "a.png") {
+	if shown, named := picturesIn(<-requests); len(shown) > 0 || len(named) != 1 || !strings.Contains(named[0], "a.png") {
 		t.Errorf("in the third: %q, %q", shown, named)
 	}
 	if kinds := b.kinds("c"); !strings.Contains(kinds, "tool_result picture ") {
@@ -66,27 +66,27 @@ func TestAPictureIsShownForTwoTurns(t *testing.T) {
 	}
 }
 
-// A picture that is gone or has changed is named, and so is each where nothing is seen.
-func TestWhatCannotBeShownIsNamed(t *testing.T) {
+// A picture that is gone or has changed is named, and so is each picture if the model can't see.
+func TestAPictureThatCannotBeShownIsNamed(t *testing.T) {
 	for name, read := range map[string]func(context.Context, string, llm.Picture) []byte{
 		"gone": func(context.Context, string, llm.Picture) []byte { return nil }, "none are shown": nil,
 	} {
 		t.Run(name, func(t *testing.T) {
 			requests := make(chan llm.Request, 10)
-			b := newBench(t, nil, shower())
+			b := newBench(t, nil, pictureTool())
 			asked := 0
 			b.agent.Model = model(func(_ context.Context, r llm.Request) (llm.Answer, error) {
 				requests <- r
 				if asked++; asked == 1 {
-					return calls(`look {"say":"a.png"}`, `look {"say":"b.png"}`), nil
+					return callsAnswer(`look {"say":"a.png"}`, `look {"say":"b.png"}`), nil
 				}
-				return text("fine"), nil
+				return textAnswer("fine"), nil
 			})
 			b.agent.Picture = read
 			b.run()
 			b.wantReply(b.say("c", "alex", "look"), "fine")
 			<-requests
-			if shown, named := seen(<-requests); len(shown) > 0 || len(named) != 2 {
+			if shown, named := picturesIn(<-requests); len(shown) > 0 || len(named) != 2 {
 				t.Errorf("%q, %q", shown, named)
 			}
 		})

@@ -17,10 +17,10 @@ const (
 	markupJSON = `"<td class=\"a\">1 & 2</td> \\u003c"`
 )
 
-// A model reads of calls and results what was written there, to the letter: no escapes that JSON
-// may have. That holds in the turn, after a restart, and for what a release has logged that wrote
-// the escapes; what was sent once is sent again byte for byte.
-func TestTheModelReadsNoEscapes(t *testing.T) {
+// A model reads calls and results exactly as they were written, without JSON's escapes for HTML. That holds in the
+// turn, after a restart, and for the log of a release that wrote these escapes. A message that was sent once is sent
+// again byte for byte.
+func TestTheModelReadsNoHTMLEscapes(t *testing.T) {
 	args := `{"say":` + markupJSON + `}`
 	for name, c := range map[string]struct {
 		api         openai.API
@@ -28,8 +28,8 @@ func TestTheModelReadsNoEscapes(t *testing.T) {
 	}{
 		"chat completions": {"", agenttest.Calls(agenttest.ToolCall{Name: "echo", Args: args}), agenttest.Reply("done")},
 		"Responses": {openai.APIResponses,
-			responded("completed", `{"id":"fc_1","type":"function_call","call_id":"call_9","name":"echo","arguments":`+quoted(args)+`}`),
-			responded("completed", `{"id":"msg_1","type":"message","role":"assistant","content":[{"type":"output_text","text":"done"}]}`)},
+			responsesAnswer("completed", `{"id":"fc_1","type":"function_call","call_id":"call_9","name":"echo","arguments":`+quoted(args)+`}`),
+			responsesAnswer("completed", `{"id":"msg_1","type":"message","role":"assistant","content":[{"type":"output_text","text":"done"}]}`)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -91,8 +91,7 @@ func quoted(text string) string {
 	return string(bytes.TrimSpace(b.Bytes()))
 }
 
-// escapeLog writes all entries of a home anew, with the escapes with which older releases have
-// written them.
+// escapeLog rewrites all entries of a home with the escapes that older releases wrote.
 func escapeLog(t *testing.T, dir string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "sessions.db")+"?_pragma=busy_timeout(10000)")
@@ -126,20 +125,20 @@ func escapeLog(t *testing.T, dir string) {
 	}
 }
 
-// What a release has asked that wrote JSON with escapes can be approved, and runs.
+// An ask of a release that wrote JSON with escapes can be approved, and its call runs.
 func TestAnAskOfAnOldHomeIsApproved(t *testing.T) {
 	dir := t.TempDir()
 	shareOneFile(t, dir)
 	var ran string
-	b := newBenchIn(t, dir, actor(`act {"say":`+markupJSON+`}`), echo("act", tools.Once, func(_ tools.Call, said string) error {
+	b := newBenchIn(t, dir, actModel(`act {"say":`+markupJSON+`}`), echo("act", tools.Once, func(_ tools.Call, said string) error {
 		ran = said
 		return nil
 	}))
-	b.agent.Guard = guarded
+	b.agent.Guard = guardAct
 	b.ask()
 	stop := b.run()
 	first := b.say("1", "ann", "go")
-	id, _ := b.asked()
+	id, _ := b.nextAskID()
 	b.settled()
 	stop()
 	escapeLog(t, dir)

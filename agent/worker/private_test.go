@@ -11,8 +11,8 @@ import (
 	"parley/tools"
 )
 
-// What is remembered of a person is there for turns that are said to be private, and for
-// those of a release that said nothing of it, where nobody else reads along.
+// Memories of a person are shown in turns that are marked private, and in those of a release that marked none if nobody
+// else can read the chat.
 func TestWhichTurnsArePrivate(t *testing.T) {
 	prompted, called := make(chan bool, 1), make(chan bool, 1)
 	look := tools.New(tools.Spec{Name: "look", Effect: tools.Pure}, func(_ context.Context, c tools.Call, _ struct{}) (any, error) {
@@ -21,9 +21,9 @@ func TestWhichTurnsArePrivate(t *testing.T) {
 	})
 	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
 		if last := r.Messages[len(r.Messages)-1]; last.Role == llm.RoleUser && last.Blocks[0].Kind == llm.BlockText {
-			return calls("look {}"), nil
+			return callsAnswer("look {}"), nil
 		}
-		return text("fine"), nil
+		return textAnswer("fine"), nil
 	}, look)
 	b.agent.Prompt = func(_ context.Context, who agent.Asker) (string, error) {
 		prompted <- who.Private

@@ -17,35 +17,36 @@ import (
 	"parley/sessions"
 )
 
-// proposeWithin limits how long the search for facts worth remembering may take. Meanwhile, the session counts as busy.
-const proposeWithin = 30 * time.Second
+// proposalTimeout limits how long the search for facts worth remembering may take. Meanwhile, the session counts as
+// busy.
+const proposalTimeout = 30 * time.Second
 
-// noteSaid notes a message from a person after which something may be proposed: one in a private chat on a platform,
-// where the person can decide.
-func (r *sessionRun) noteSaid(it *item) {
+// noteProposable remembers a message after which the run may propose facts to its sender: one in a private chat on a
+// platform, where the person can decide.
+func (r *sessionRun) noteProposable(it *item) {
 	in := &it.in
 	if r.Agent.Proposals == nil || in.Group || !in.Private || in.From.ID == "" || !it.isKind(bus.Said) && !it.isKind(bus.Command) {
 		return
 	}
 	if r.Config.OwnData == nil || r.Config.OwnData(in.At.Channel) {
-		r.said = in
+		r.proposeAfter = in
 	}
 }
 
-// propose has a model find facts worth remembering in the newest part of the conversation that a summary replaced, and
-// tells the person, if there is nothing else to do. Each happens once: if a run is cut off before the person was told,
-// the run after the session's next message tells them. What fails is also tried again then.
+// propose has a model look for facts worth remembering in the newest part of the conversation that a summary replaced,
+// and tells the person. It does so only if there is nothing else to do, and once for each part. If a run is cut off or
+// fails, the run after the session's next message tries again.
 func (r *sessionRun) propose(ctx context.Context) error {
-	in := r.said
-	r.said = nil
+	in := r.proposeAfter
+	r.proposeAfter = nil
 	newest, _ := transcript.NewestSummary(r.Journal.Records())
 	if in == nil || newest.Covers == 0 {
 		return nil
 	}
 	p := proposer{r.Session, r.shared.askers, in}
-	failed, err := r.askOutsideTurns(ctx, proposeWithin, func(asking context.Context) error { return p.propose(asking, newest.Covers) })
+	failed, err := r.askOutsideTurns(ctx, proposalTimeout, func(asking context.Context) error { return p.propose(asking, newest.Covers) })
 	if ctx.Err() == nil && err != nil && !errors.Is(err, bus.ErrFenced) && !errors.Is(err, sessions.ErrFenced) && !errors.Is(err, sessions.ErrConflict) {
-		failed, err = err, nil // the person is answered: nobody waits for this
+		failed, err = err, nil // the person already has an answer, and nobody waits for proposals
 	}
 	if failed != nil {
 		r.Log.Info("nothing was proposed to be remembered", slog.Any("error", failed))
@@ -60,8 +61,8 @@ type proposer struct {
 	in     *bus.Inbound // the person's newest message
 }
 
-// propose asks a model about the session's log up to the entry covers, stores what it finds, and tells the person. It
-// does only what was not done before, and nothing while an older release serves.
+// propose asks a model about the session's log up to the entry covers, stores the facts that the model finds, and tells
+// the person. It skips the steps that were done before, and does nothing while an older release serves.
 func (p proposer) propose(ctx context.Context, covers int64) error {
 	store, in := p.Agent.Proposals, p.in
 	last, told, err := store.Last(ctx, p.Key())
@@ -87,8 +88,8 @@ func (p proposer) propose(ctx context.Context, covers int64) error {
 		if len(found) == 0 {
 			return nil
 		}
-		// An erasure of the person's words erases the log first, and then the proposals. If the words are no longer in
-		// the log now, these proposals may have been stored too late to be erased with them.
+		// An erasure of the person's words erases the log first, and then the proposals. If the log no longer has the
+		// words, these proposals may have been stored too late to be erased with them.
 		if left, _, err := store.Past(ctx, p.Key(), covers-1, covers); err != nil || len(left) == 0 {
 			return errors.Join(err, store.Forget(ctx, p.Key()))
 		}
@@ -129,15 +130,15 @@ func (p proposer) findFacts(ctx context.Context, after, covers int64) ([]proposa
 	// The call's reservation has an id of its own, apart from those of the turn that has just ended.
 	t := &turn.Turn{ID: bus.DerivedID(in.ID, "#memory"), Person: in.From.ID, Route: route.Of(*in)}
 	p.Point("propose:ask")
-	answer, err := p.askers.New(p.Aside()).TextAside(ctx, t, conversation.Request(known, in.From.Owner))
+	answer, err := p.askers.New(p.WithoutTurnState()).TextOutsideTurn(ctx, t, conversation.Request(known, in.From.Owner))
 	if err != nil {
 		return nil, err
 	}
 	return proposals.Facts(answer, in.From.Owner, known, p.Redactor().Text), nil
 }
 
-// hasUntrusted reports whether strangers may have written some of what the agent read in a part of the log, or, as far as
-// a summary says so, before it.
+// hasUntrusted reports whether strangers may have written some of the text that the agent read in a part of the log, or
+// before it, as far as a summary says so.
 func hasUntrusted(records []journal.Record, covers int64) bool {
 	words := slices.DeleteFunc(slices.Clone(records), func(r journal.Record) bool { return r.Kind == sessions.KindSummary })
 	return slices.ContainsFunc(records, func(r journal.Record) bool {

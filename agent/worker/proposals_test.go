@@ -21,26 +21,26 @@ import (
 	"parley/tools/redact"
 )
 
-// A proposing is a proposals.Store over a real log and a real book, as the server has one.
-type proposing struct {
+// A testProposals is a proposals.Store over a real log and a real book, like the server's.
+type testProposals struct {
 	book *sqlbook.Book
 	logs sessions.Reader
 	tell *people.Commands
-	// kept, if set, is called after proposals were stored.
-	kept func()
+	// afterPropose, if set, is called after proposals were stored.
+	afterPropose func()
 }
 
-func newProposing(book *sqlbook.Book, logs sessions.Reader, b bus.Bus) *proposing {
-	return &proposing{book: book, logs: logs, tell: &people.Commands{Book: book, Bus: b, Prefix: func(string) string { return "/" }}}
+func newProposing(book *sqlbook.Book, logs sessions.Reader, b bus.Bus) *testProposals {
+	return &testProposals{book: book, logs: logs, tell: &people.Commands{Book: book, Bus: b, Prefix: func(string) string { return "/" }}}
 }
 
-func (s *proposing) May(context.Context) (bool, error) { return true, nil }
+func (s *testProposals) May(context.Context) (bool, error) { return true, nil }
 
-func (s *proposing) Last(ctx context.Context, session string) (int64, bool, error) {
+func (s *testProposals) Last(ctx context.Context, session string) (int64, bool, error) {
 	return s.book.LastProposed(ctx, session)
 }
 
-func (s *proposing) Past(ctx context.Context, session string, after, upTo int64) (entries []sessions.Entry, whole bool, err error) {
+func (s *testProposals) Past(ctx context.Context, session string, after, upTo int64) (entries []sessions.Entry, whole bool, err error) {
 	from := max(after, upTo-proposals.MostEntries) + 1
 	for e, err := range s.logs.Read(ctx, session, from) {
 		if errors.Is(err, sessions.ErrNotFound) {
@@ -56,7 +56,7 @@ func (s *proposing) Past(ctx context.Context, session string, after, upTo int64)
 	return entries, from == after+1, nil
 }
 
-func (s *proposing) Known(ctx context.Context, agent, person string) (proposals.Known, error) {
+func (s *testProposals) Known(ctx context.Context, agent, person string) (proposals.Known, error) {
 	ofAgent, ofPerson, err := s.book.MemoriesFor(ctx, agent, person)
 	known := proposals.Known{OfPerson: ofPerson.Content, OfAgent: ofAgent.Content, Untrusted: ofAgent.Untrusted || ofPerson.Untrusted}
 	all, listed := s.book.ProposalsTo(ctx, person)
@@ -66,7 +66,7 @@ func (s *proposing) Known(ctx context.Context, agent, person string) (proposals.
 	return known, errors.Join(err, listed)
 }
 
-func (s *proposing) Propose(ctx context.Context, r proposals.Round) error {
+func (s *testProposals) Propose(ctx context.Context, r proposals.Round) error {
 	var all []channels.Proposal
 	for _, f := range r.Facts {
 		p := channels.Proposal{Scope: channels.ScopePerson, Owner: r.Person, Text: f.Text, Person: r.Person, At: r.At, Cause: r.Cause, Expires: time.Now().Add(time.Hour)}
@@ -76,24 +76,24 @@ func (s *proposing) Propose(ctx context.Context, r proposals.Round) error {
 		all = append(all, p)
 	}
 	err := s.book.StoreProposals(ctx, r.Session, r.Covers, all)
-	if s.kept != nil {
-		s.kept()
+	if s.afterPropose != nil {
+		s.afterPropose()
 	}
 	return err
 }
 
-func (s *proposing) Forget(ctx context.Context, session string) error {
+func (s *testProposals) Forget(ctx context.Context, session string) error {
 	return s.book.ForgetProposals(ctx, session)
 }
 
-func (s *proposing) Tell(ctx context.Context, session string, covers int64) error {
+func (s *testProposals) Tell(ctx context.Context, session string, covers int64) error {
 	if err := s.tell.Propose(ctx, session, covers); err != nil {
 		return err
 	}
 	return s.book.NoteProposalsTold(ctx, session, covers)
 }
 
-// isFinding reports whether a model is asked what is worth remembering.
+// isFinding reports whether a request asks the model for facts to remember.
 func isFinding(r llm.Request) bool {
 	return strings.HasPrefix(r.System, "You look for what is worth remembering")
 }
@@ -101,13 +101,13 @@ func isFinding(r llm.Request) bool {
 // A rememberer is a bench whose agent proposes what to remember.
 type rememberer struct {
 	*bench
-	store *proposing
+	store *testProposals
 	asked atomic.Int64 // how often for facts
 	next  int
 }
 
-// remembering returns a bench whose model answers so if it is asked for facts.
-func remembering(t *testing.T, answer model) *rememberer {
+// newRememberer returns a rememberer whose model uses answer if it is asked for facts.
+func newRememberer(t *testing.T, answer model) *rememberer {
 	t.Helper()
 	r := &rememberer{}
 	r.bench = newBench(t, func(ctx context.Context, q llm.Request) (llm.Answer, error) {
@@ -115,10 +115,10 @@ func remembering(t *testing.T, answer model) *rememberer {
 			r.asked.Add(1)
 			return answer(ctx, q)
 		}
-		if said := heard(q); strings.HasSuffix(said, "look it up") && len(results(q)) == 0 {
-			return calls("lookup {}"), nil
+		if said := newestUserText(q); strings.HasSuffix(said, "look it up") && len(toolResults(q)) == 0 {
+			return callsAnswer("lookup {}"), nil
 		}
-		return text("I heard you"), nil
+		return textAnswer("I heard you"), nil
 	}, tools.New(tools.Spec{Name: "lookup", Description: "x", Effect: tools.Pure}, func(context.Context, tools.Call, struct{}) (any, error) {
 		return tools.Untrusted{Value: "of a stranger"}, nil
 	}))
@@ -145,7 +145,7 @@ func (r *rememberer) says(chat int, said string) {
 	r.wantReply(in.ID, "")
 }
 
-// converses has a long conversation, and leaves it behind.
+// converses has a long conversation in a chat, and then begins a new one.
 func (r *rememberer) converses(chat int, said ...string) {
 	r.t.Helper()
 	for i := range 5 {
@@ -157,7 +157,7 @@ func (r *rememberer) converses(chat int, said ...string) {
 	r.says(chat, "/new")
 }
 
-// proposed waits until nothing is worked on, and returns the texts and states of what was proposed to the person of a chat.
+// proposed waits until no work is left, and returns the texts and states of the proposals to a chat's person.
 func (r *rememberer) proposed(chat int) string {
 	r.t.Helper()
 	r.settled()
@@ -172,13 +172,13 @@ func (r *rememberer) proposed(chat int) string {
 	return strings.Join(texts, "|")
 }
 
-// What is worth remembering of a long conversation that is left behind is proposed to the person once, and is in no memory.
-// What that costs is theirs.
+// Facts worth remembering of a long conversation that has ended are proposed to the person once, and are in no memory
+// yet. The cost counts for the person.
 func TestWhatIsWorthRememberingIsProposed(t *testing.T) {
 	var read atomic.Value
-	r := remembering(t, func(_ context.Context, q llm.Request) (llm.Answer, error) {
+	r := newRememberer(t, func(_ context.Context, q llm.Request) (llm.Answer, error) {
 		read.Store(q.Messages[0].Blocks[0].Text)
-		return text("person: Likes tea.\nagent: Deploys are on Mondays."), nil
+		return textAnswer("person: Likes tea.\nagent: Deploys are on Mondays."), nil
 	})
 	r.run()
 	r.converses(1, "I like tea")
@@ -220,7 +220,7 @@ func TestWhatIsWorthRememberingIsProposed(t *testing.T) {
 
 // A summary leaves a conversation behind, too.
 func TestASummaryLeavesSomethingToPropose(t *testing.T) {
-	r := remembering(t, func(context.Context, llm.Request) (llm.Answer, error) { return text("person: Likes tea."), nil })
+	r := newRememberer(t, func(context.Context, llm.Request) (llm.Answer, error) { return textAnswer("person: Likes tea."), nil })
 	r.agent.ContextTokens = 4000
 	r.run()
 	for range 7 {
@@ -237,14 +237,14 @@ func TestASummaryLeavesSomethingToPropose(t *testing.T) {
 	}
 }
 
-// Nothing is proposed where it is off, in a group, and of a short conversation.
+// Nothing is proposed if proposals are off, in a group, or after a short conversation.
 func TestWhereNothingIsProposed(t *testing.T) {
 	for name, c := range map[string]struct {
 		off, short bool
 		chat       int
 	}{"off": {off: true, chat: 2}, "in a group": {chat: 100}, "of a short conversation": {short: true, chat: 2}} {
 		t.Run(name, func(t *testing.T) {
-			r := remembering(t, func(context.Context, llm.Request) (llm.Answer, error) { return text("person: Likes tea."), nil })
+			r := newRememberer(t, func(context.Context, llm.Request) (llm.Answer, error) { return textAnswer("person: Likes tea."), nil })
 			if c.off {
 				r.agent.Proposals = nil
 			}
@@ -262,9 +262,10 @@ func TestWhereNothingIsProposed(t *testing.T) {
 	}
 }
 
-// A budget that is used up costs no proposal and no answer: the model is asked once there is budget again.
+// If the budget is used up, the answer still comes, and the proposal later: the model is asked once there is budget
+// again.
 func TestABudgetIsNotExceededForProposals(t *testing.T) {
-	r := remembering(t, func(context.Context, llm.Request) (llm.Answer, error) { return text("person: Likes tea."), nil })
+	r := newRememberer(t, func(context.Context, llm.Request) (llm.Answer, error) { return textAnswer("person: Likes tea."), nil })
 	r.run()
 	for i := range 5 {
 		r.says(2, fmt.Sprint("words ", i))
@@ -275,7 +276,7 @@ func TestABudgetIsNotExceededForProposals(t *testing.T) {
 	if got := r.proposed(2); got != "" || r.asked.Load() > 0 {
 		t.Errorf("proposed is %q, after %d questions", got, r.asked.Load())
 	}
-	r.noneDead()
+	r.wantNoneDead()
 	r.limit.TokensDay = 1_000_000
 	r.says(2, "hello")
 	r.reply()
@@ -284,9 +285,9 @@ func TestABudgetIsNotExceededForProposals(t *testing.T) {
 	}
 }
 
-// A model that fails, or says what is no fact, costs nobody an answer. It is asked again after the next message only if it
-// has failed.
-func TestFactsThatAreNotFound(t *testing.T) {
+// If the model fails, or its answer contains no facts, the person's answer still comes. It is asked again after the
+// next message only if it has failed.
+func TestAFailedSearchForFactsCostsNoAnswer(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer model
 		again  int64
@@ -294,13 +295,17 @@ func TestFactsThatAreNotFound(t *testing.T) {
 		"it fails": {func(context.Context, llm.Request) (llm.Answer, error) {
 			return llm.Answer{}, &llm.Error{Fault: llm.Refused}
 		}, 2},
-		"there is none":    {func(context.Context, llm.Request) (llm.Answer, error) { return text("none"), nil }, 1},
-		"it calls a tool":  {func(context.Context, llm.Request) (llm.Answer, error) { return calls(`lookup {}`), nil }, 1},
-		"it has a secret":  {func(context.Context, llm.Request) (llm.Answer, error) { return text("person: Says swordfish."), nil }, 1},
-		"it says too much": {func(context.Context, llm.Request) (llm.Answer, error) { return text("I think that tea is fine."), nil }, 1},
+		"there is none":   {func(context.Context, llm.Request) (llm.Answer, error) { return textAnswer("none"), nil }, 1},
+		"it calls a tool": {func(context.Context, llm.Request) (llm.Answer, error) { return callsAnswer(`lookup {}`), nil }, 1},
+		"it has a secret": {func(context.Context, llm.Request) (llm.Answer, error) {
+			return textAnswer("person: Says swordfish."), nil
+		}, 1},
+		"it says too much": {func(context.Context, llm.Request) (llm.Answer, error) {
+			return textAnswer("I think that tea is fine."), nil
+		}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := remembering(t, c.answer)
+			r := newRememberer(t, c.answer)
 			hide, err := redact.New([]string{"swordfish"}, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -313,17 +318,17 @@ func TestFactsThatAreNotFound(t *testing.T) {
 			if got := r.proposed(2); got != "" || r.asked.Load() != c.again {
 				t.Errorf("proposed is %q, after %d questions", got, r.asked.Load())
 			}
-			r.noneDead()
+			r.wantNoneDead()
 		})
 	}
 }
 
-// Once a stranger may have written something of a conversation, the model reads what the person said, and nothing else.
+// If a stranger may have written some of a conversation, the model reads only what the person said.
 func TestNothingIsProposedOfWhatStrangersWrote(t *testing.T) {
 	var read atomic.Value
-	r := remembering(t, func(_ context.Context, q llm.Request) (llm.Answer, error) {
+	r := newRememberer(t, func(_ context.Context, q llm.Request) (llm.Answer, error) {
 		read.Store(q.Messages[0].Blocks[0].Text)
-		return text("none"), nil
+		return textAnswer("none"), nil
 	})
 	r.run()
 	r.converses(2, "look it up")
@@ -333,17 +338,17 @@ func TestNothingIsProposedOfWhatStrangersWrote(t *testing.T) {
 	}
 }
 
-// Nobody waits for proposals: the next message ends the question, which comes again after the answer.
+// Nobody waits for proposals: the next message ends the model's request, which is made again after the answer.
 func TestProposalsDelayNothing(t *testing.T) {
 	asking := make(chan struct{}, 9)
 	var r *rememberer
-	r = remembering(t, func(ctx context.Context, _ llm.Request) (llm.Answer, error) {
+	r = newRememberer(t, func(ctx context.Context, _ llm.Request) (llm.Answer, error) {
 		asking <- struct{}{}
 		if r.asked.Load() == 1 {
 			<-ctx.Done()
 			return llm.Answer{}, ctx.Err()
 		}
-		return text("person: Likes tea."), nil
+		return textAnswer("person: Likes tea."), nil
 	})
 	r.run()
 	r.converses(2)
@@ -355,8 +360,8 @@ func TestProposalsDelayNothing(t *testing.T) {
 	}
 }
 
-// Of who is forgotten while a model looks through their words, nothing is proposed, whenever that is.
-func TestWhoIsForgottenMeanwhileGetsNoProposal(t *testing.T) {
+// If a person is forgotten while a model reads their words, nothing is proposed, whenever that happens.
+func TestAForgottenPersonGetsNoProposal(t *testing.T) {
 	for _, when := range []string{"while the model is asked", "as it is stored"} {
 		t.Run(when, func(t *testing.T) {
 			var r *rememberer
@@ -368,11 +373,11 @@ func TestWhoIsForgottenMeanwhileGetsNoProposal(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			r = remembering(t, func(context.Context, llm.Request) (llm.Answer, error) {
+			r = newRememberer(t, func(context.Context, llm.Request) (llm.Answer, error) {
 				if when == "while the model is asked" {
 					forget()
 				}
-				return text("person: Likes tea."), nil
+				return textAnswer("person: Likes tea."), nil
 			})
 			r.point = func(name string) {
 				if name == "propose:found" && when == "as it is stored" {
@@ -384,7 +389,7 @@ func TestWhoIsForgottenMeanwhileGetsNoProposal(t *testing.T) {
 			if got := r.proposed(2); got != "" || r.asked.Load() != 1 {
 				t.Errorf("proposed is %q, after %d questions", got, r.asked.Load())
 			}
-			r.noneDead()
+			r.wantNoneDead()
 			if d, err := r.bus.Depth(t.Context(), bus.OutboundTopic("test")); err != nil || d.Waiting > 0 {
 				t.Errorf("more is said: %+v, %v", d, err)
 			}

@@ -16,8 +16,8 @@ import (
 	"parley/tools"
 )
 
-// inProtocol is a bench whose model is asked in a protocol of OpenAI's.
-func inProtocol(t *testing.T, api openai.API, s *agenttest.Server, set ...tools.Tool) *bench {
+// newProtocolBench returns a bench whose model uses one of OpenAI's protocols.
+func newProtocolBench(t *testing.T, api openai.API, s *agenttest.Server, set ...tools.Tool) *bench {
 	t.Helper()
 	b := newBench(t, nil, set...)
 	m, err := openai.New(openai.Config{BaseURL: s.Start(t), Name: "m", API: api})
@@ -28,8 +28,8 @@ func inProtocol(t *testing.T, api openai.API, s *agenttest.Server, set ...tools.
 	return b
 }
 
-// responded is an answer of the Responses API, which has these items and ends so.
-func responded(end string, items ...string) agenttest.Response {
+// responsesAnswer returns an answer of the Responses API with these items and this end.
+func responsesAnswer(end string, items ...string) agenttest.Response {
 	var events []string
 	for at, item := range items {
 		events = append(events, fmt.Sprintf(`{"type":"response.output_item.done","output_index":%d,"item":%s}`, at, item))
@@ -41,15 +41,15 @@ func responded(end string, items ...string) agenttest.Response {
 	return agenttest.Stream(append(events, fmt.Sprintf(`{"type":"response.%s","response":{"incomplete_details":%s,"output":[],"usage":{"input_tokens":100,"output_tokens":10}}}`, end, why))...)
 }
 
-// What a model has reasoned in the Responses API stands in the log and goes back to it as it
-// came, within the turn and in the next, with the phase of what it said.
+// A model's reasoning in the Responses API is kept in the log and sent back unchanged, within the turn and in the next,
+// with the phase of its text.
 func TestReasoningSurvivesTheLog(t *testing.T) {
 	thought := `{"id":"rs_1","type":"reasoning","summary":[{"type":"summary_text","text":"I must look."}],"encrypted_content":"secret=="}`
 	remark := `{"id":"msg_1","type":"message","role":"assistant","phase":"commentary","content":[{"type":"output_text","text":"I look."}]}`
 	call := `{"id":"fc_1","type":"function_call","call_id":"call_9","name":"echo","arguments":"{\"say\":\"tea\"}"}`
 	last := `{"id":"msg_2","type":"message","role":"assistant","phase":"final_answer","content":[{"type":"output_text","text":"It is tea."}]}`
-	s := agenttest.New(agenttest.Sequence(responded("completed", thought, remark, call), responded("completed", last)))
-	b := inProtocol(t, openai.APIResponses, s, echo("echo", tools.Once, nil))
+	s := agenttest.New(agenttest.Sequence(responsesAnswer("completed", thought, remark, call), responsesAnswer("completed", last)))
+	b := newProtocolBench(t, openai.APIResponses, s, echo("echo", tools.Once, nil))
 	b.run()
 	b.wantReply(b.say("1", "ann", "go"), "It is tea.")
 	b.wantReply(b.say("1", "ann", "and now?"), "It is tea.")
@@ -87,8 +87,8 @@ func TestReasoningSurvivesTheLog(t *testing.T) {
 	}
 }
 
-// Calls that were cut off at the length limit never run: they are asked for once more, with
-// more room, and then the turn ends aloud.
+// Calls that were cut off at the length limit never run. The model is asked once more with more room, and then the turn
+// ends with a message to the person.
 func TestCallsThatAreCutOffNeverRun(t *testing.T) {
 	for api, c := range map[openai.API]struct {
 		cut  agenttest.Response
@@ -96,12 +96,12 @@ func TestCallsThatAreCutOffNeverRun(t *testing.T) {
 	}{
 		openai.APIChat: {agenttest.Stream(`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"echo","arguments":"{\"say\":\"te"}}]}}]}`,
 			`{"choices":[{"delta":{},"finish_reason":"length"}]}`, "[DONE]"), `"max_tokens":16384`},
-		openai.APIResponses: {responded("incomplete", `{"id":"fc_1","type":"function_call","status":"incomplete","call_id":"call_9","name":"echo","arguments":"{\"say\":\"te"}`), `"max_output_tokens":16384`},
+		openai.APIResponses: {responsesAnswer("incomplete", `{"id":"fc_1","type":"function_call","status":"incomplete","call_id":"call_9","name":"echo","arguments":"{\"say\":\"te"}`), `"max_output_tokens":16384`},
 	} {
 		t.Run(string(api), func(t *testing.T) {
 			var ran atomic.Int32
 			s := agenttest.New(agenttest.Always(c.cut))
-			b := inProtocol(t, api, s, countedEcho(&ran))
+			b := newProtocolBench(t, api, s, countedEcho(&ran))
 			b.run()
 			b.say("1", "ann", "go")
 			if out := b.reply(); !out.Failed || !strings.Contains(out.Text, "too long, twice") {
@@ -117,11 +117,11 @@ func TestCallsThatAreCutOffNeverRun(t *testing.T) {
 	}
 }
 
-// Thinking without the tag that begins it is not a part of the answer. Who watches it grow is shown it
-// as thinking once its end has come.
+// Thinking without its opening tag is no part of the answer. Watchers of a growing answer are shown it as thinking once
+// the closing tag has arrived.
 func TestThinkingWithoutItsBeginningIsNoAnswer(t *testing.T) {
-	s := agenttest.New(agenttest.Always(agenttest.Bare("Let me think of the sky.", "It is blue.")))
-	b := inProtocol(t, openai.APIChat, s)
+	s := agenttest.New(agenttest.Always(agenttest.BareThinking("Let me think of the sky.", "It is blue.")))
+	b := newProtocolBench(t, openai.APIChat, s)
 	const whole = "thinking Let me think of the sky.\n|text It is blue."
 	for i, want := range []string{"…|reset|" + whole, "…|reset|" + whole, whole} { // two such answers tell what the model does
 		id := fmt.Sprint(i)

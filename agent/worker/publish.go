@@ -19,11 +19,11 @@ func (s lifecycle) publish(ctx context.Context, out bus.Outbound) error {
 	if out.To.Channel == bus.SubAgents {
 		return nil // nobody is there
 	}
-	return publish(ctx, s.Config.Bus, s.complete(out))
+	return publish(ctx, s.Config.Bus, s.fillCommonFields(out))
 }
 
-// complete fills in what all outbound messages of a session have in common.
-func (s lifecycle) complete(out bus.Outbound) bus.Outbound {
+// fillCommonFields fills in what all outbound messages of a session have in common.
+func (s lifecycle) fillCommonFields(out bus.Outbound) bus.Outbound {
 	out.Session, out.At, out.Text = s.Key(), time.Now(), s.Redactor().Text(out.Text)
 	return out
 }

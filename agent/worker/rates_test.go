@@ -17,8 +17,8 @@ import (
 	"parley/tools"
 )
 
-// rated has a bench count calls of a tool in its store, and allow each person n an hour.
-func (b *bench) rated(tool string, n int) {
+// limitCalls has a bench count calls of a tool in its store, and allow each person n an hour.
+func (b *bench) limitCalls(tool string, n int) {
 	b.agent.CountCall = func(ctx context.Context, call tools.Call, payer func(context.Context) (string, error)) (*tools.Error, error) {
 		if call.Name != tool {
 			return nil, nil
@@ -35,17 +35,17 @@ func (b *bench) rated(tool string, n int) {
 	}
 }
 
-// Calls are counted together for all accounts of a person. What a rule refuses isn't counted, and no model judges what is
-// over the rate.
+// Calls are counted together for all accounts of a person. A call that a rule refuses isn't counted, and no model
+// judges a call that exceeds the rate.
 func TestARateCountsWhatTheRulesLetThroughForAllAccounts(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
-		if len(results(r)) == 0 {
-			return calls(`echo {"say":"no"}`, `echo {"say":"yes"}`), nil
+		if len(toolResults(r)) == 0 {
+			return callsAnswer(`echo {"say":"no"}`, `echo {"say":"yes"}`), nil
 		}
-		return text(strings.Join(results(r), " ")), nil
+		return textAnswer(strings.Join(toolResults(r), " ")), nil
 	}, echo("echo", tools.Once, nil))
-	var watched judgements
+	var watched judgementRecorder
 	watched.watch(b)
 	b.agent.Guard = func(_ context.Context, call tools.Call) tools.Verdict {
 		if strings.Contains(string(call.Args), "no") {
@@ -53,8 +53,8 @@ func TestARateCountsWhatTheRulesLetThroughForAllAccounts(t *testing.T) {
 		}
 		return tools.Verdict{}
 	}
-	b.judgedBy(func(agenttest.Request) agenttest.Response { return sayVerdict("allow", "") }, time.Minute, "echo")
-	b.rated("echo", 2)
+	b.useJudge(func(agenttest.Request) agenttest.Response { return verdictResponse("allow", "") }, time.Minute, "echo")
+	b.limitCalls("echo", 2)
 	b.account = func(_ context.Context, person string) (string, error) {
 		return strings.TrimSuffix(person, "-elsewhere"), nil
 	}
@@ -71,7 +71,7 @@ func TestARateCountsWhatTheRulesLetThroughForAllAccounts(t *testing.T) {
 		t.Errorf("a model has judged %d calls, want 2: %v", n, watched.counted)
 	}
 	var refused []string
-	for _, r := range watched.of(sessions.AuditTool) {
+	for _, r := range watched.ofKind(sessions.AuditTool) {
 		if r.Result == "rate_limited" {
 			refused = append(refused, r.By+" "+r.Verdict+" "+r.Detail)
 		}
@@ -88,17 +88,17 @@ func TestARateCountsWhatTheRulesLetThroughForAllAccounts(t *testing.T) {
 	}
 }
 
-// Nobody asks whose call it is if no rate names its tool. A count that fails is like a bus that is away: the turn is fine, and
-// goes on later.
+// If no rate names a call's tool, nobody looks up whose call it is. If counting fails, the turn continues later, as
+// when the bus is away.
 func TestACountThatFailsIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBenchIn(t, t.TempDir(), func(_ context.Context, r llm.Request) (llm.Answer, error) {
-			if len(results(r)) == 0 {
-				return calls(`free {"say":"1"}`, `echo {"say":"2"}`), nil
+			if len(toolResults(r)) == 0 {
+				return callsAnswer(`free {"say":"1"}`, `echo {"say":"2"}`), nil
 			}
-			return text(strings.Join(results(r), " ")), nil
+			return textAnswer(strings.Join(toolResults(r), " ")), nil
 		}, echo("echo", tools.Once, nil), echo("free", tools.Once, nil))
-		b.rated("echo", 1)
+		b.limitCalls("echo", 1)
 		count := b.agent.CountCall
 		var tried, asked atomic.Int32
 		b.agent.CountCall = func(ctx context.Context, call tools.Call, payer func(context.Context) (string, error)) (*tools.Error, error) {

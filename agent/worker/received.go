@@ -24,7 +24,7 @@ func (t *announcedMail) advance(key string, seq int64) (before int64) {
 	if before = t.newest[key]; seq <= before {
 		return before
 	}
-	if t.newest == nil || len(t.newest) >= maxAnnouncedSessions { // otherwise sessions that other processes now work on would stay for good
+	if t.newest == nil || len(t.newest) >= maxAnnouncedSessions { // the map has a limit, because sessions that other processes now serve would stay in it forever
 		t.newest = map[string]int64{}
 	}
 	t.newest[key] = seq

@@ -10,11 +10,11 @@ import (
 	"parley/bus/bustest"
 )
 
-// Who watches the server is told when a turn begins and ends, and which messages have come meanwhile; a
-// message that begins a turn is told with the turn.
+// Watchers of the server are told when a turn begins and ends, and which messages have arrived meanwhile. A message
+// that begins a turn is announced with the turn.
 func TestWatchersAreToldOfTurnsAndOfMessages(t *testing.T) {
 	started, goOn, asked := make(chan struct{}), make(chan struct{}), 0
-	b := newBench(t, blocked(&asked, started, goOn))
+	b := newBench(t, blockedModel(&asked, started, goOn))
 	news := bustest.News(t, b.bus)
 	b.run()
 	first := b.say("1", "ann", "first")
@@ -38,11 +38,11 @@ func TestWatchersAreToldOfTurnsAndOfMessages(t *testing.T) {
 	}
 }
 
-// A message of a session that cannot be worked on yet, and is claimed again and again, is told once.
+// A message of a session that can't be worked on yet, and is claimed again and again, is announced once.
 func TestWatchersAreToldOfAMessageOnce(t *testing.T) {
 	t.Parallel()
 	started, goOn, asked := make(chan struct{}), make(chan struct{}), 0
-	b := newBench(t, blocked(&asked, started, goOn))
+	b := newBench(t, blockedModel(&asked, started, goOn))
 	b.limit.Turns = 1
 	var claims atomic.Int64
 	b.point = func(name string) {

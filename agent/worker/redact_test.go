@@ -19,10 +19,10 @@ import (
 
 const swordfish = "swordfish-and-a-number-4711"
 
-// spelled says its answer a few letters at a time.
-type spelled struct{ model }
+// A spellingModel emits its answer a few letters at a time.
+type spellingModel struct{ model }
 
-func (m spelled) Generate(ctx context.Context, r *llm.Request, emit func(llm.Delta)) (*llm.Answer, error) {
+func (m spellingModel) Generate(ctx context.Context, r *llm.Request, emit func(llm.Delta)) (*llm.Answer, error) {
 	a, err := m.model(ctx, *r)
 	for i, b := range a.Blocks {
 		name := b.Name
@@ -34,8 +34,8 @@ func (m spelled) Generate(ctx context.Context, r *llm.Request, emit func(llm.Del
 	return &a, err
 }
 
-// No way out of an agent lets a secret pass: not its answer, as it comes and when it is
-// there, nor what was said to it, results, arguments, progress, errors and the log of the session.
+// No output of an agent contains a secret: not its answer, in pieces and complete, nor messages, results, arguments,
+// progress, errors and the session's log.
 func TestNoSecretLeavesAnAgent(t *testing.T) {
 	leak := tools.New(tools.Spec{Name: "leak", Description: "x", Effect: tools.Once},
 		func(_ context.Context, c tools.Call, a struct {
@@ -53,13 +53,13 @@ func TestNoSecretLeavesAnAgent(t *testing.T) {
 			return map[string]string{"out": "it is " + swordfish, "coded": base64.StdEncoding.EncodeToString([]byte("x:" + swordfish))}, nil
 		})
 	m := model(func(_ context.Context, r llm.Request) (llm.Answer, error) {
-		if len(results(r)) == 0 {
-			return calls(`leak {"path":"`+swordfish+`"}`, `leak {"path":"fail"}`), nil
+		if len(toolResults(r)) == 0 {
+			return callsAnswer(`leak {"path":"`+swordfish+`"}`, `leak {"path":"fail"}`), nil
 		}
-		return text("I know " + swordfish + ", " + strings.Join(results(r), " ")), nil
+		return textAnswer("I know " + swordfish + ", " + strings.Join(toolResults(r), " ")), nil
 	})
 	b := newBench(t, m, leak)
-	b.agent.Model = spelled{m}
+	b.agent.Model = spellingModel{m}
 	r, err := redact.New([]string{swordfish}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -128,9 +128,9 @@ func TestNoSecretLeavesAnAgent(t *testing.T) {
 	}
 }
 
-// An agent without a Redactor says all.
+// An agent without a Redactor shows everything.
 func TestWithoutARedactor(t *testing.T) {
-	b := newBench(t, func(context.Context, llm.Request) (llm.Answer, error) { return text(swordfish), nil })
+	b := newBench(t, func(context.Context, llm.Request) (llm.Answer, error) { return textAnswer(swordfish), nil })
 	var none agent.Redactor
 	b.agent.Redact = none
 	b.run()

@@ -29,9 +29,9 @@ import (
 	"parley/sessions/sqlstore"
 )
 
-// Whatever happens to a conversation, what a model is shown of the records in memory is what it would be
-// shown of the same records if nothing had been made of them before, and each model gets the bytes that
-// it has always got: the sums below are those of the release that made everything anew for each request.
+// Whatever happens to a conversation, a model is shown the same for records with cached renderings as for fresh ones,
+// and each model gets the same bytes as ever: the sums below are those of the release that rendered everything anew for
+// each request.
 func TestWhatModelsAreSentStaysTheSame(t *testing.T) {
 	want := map[uint64]string{
 		1: "714695 f38ca084c20075a8", 2: "1404555 1dd2ab727c3c333a",
@@ -54,8 +54,8 @@ func TestWhatModelsAreSentStaysTheSame(t *testing.T) {
 	}
 }
 
-// A randomTalk is a conversation to which at random everything happens that changes what a model is shown. The
-// same seed makes the same conversation.
+// A randomTalk is a conversation with random events of all kinds that change what a model is shown. The same seed makes
+// the same conversation.
 type randomTalk struct {
 	t        *testing.T
 	random   *rand.Rand
@@ -67,8 +67,8 @@ type randomTalk struct {
 
 	turns, calls, messages int
 	turn                   string   // that is under way; "" if none is
-	said                   []string // the ids of messages
-	called                 []string // calls of the turn
+	messageIDs             []string // the ids of messages
+	calledIDs              []string // calls of the turn
 }
 
 func newRandomTalk(t *testing.T, seed uint64) *randomTalk {
@@ -99,7 +99,7 @@ func (c *randomTalk) append(entries ...sessions.Entry) {
 	}
 }
 
-// step lets something happen.
+// step makes a random event happen.
 func (c *randomTalk) step() {
 	c.t.Helper()
 	switch n := c.random.IntN(24); {
@@ -108,7 +108,7 @@ func (c *randomTalk) step() {
 	case n < 4:
 		c.erase()
 	case n < 6:
-		c.rest(n == 4)
+		c.waitForNextRun(n == 4)
 	case n < 8:
 		c.compact()
 	case n == 8:
@@ -150,7 +150,7 @@ func (c *randomTalk) quotes() []sessions.Quote {
 func (c *randomTalk) message(after int64) []sessions.Entry {
 	c.messages++
 	id := fmt.Sprint("m", c.messages)
-	c.said = append(c.said, id)
+	c.messageIDs = append(c.messageIDs, id)
 	said := journal.NewEntry(c.turn, sessions.KindUser, sessions.User{Name: []string{"Ann", "", "Änn  <x>"}[c.random.IntN(3)], Text: c.words(), Quotes: c.quotes(),
 		Sent: time.Unix(1_800_000_000+int64(c.messages), 0).UTC(), Chat: []string{"", "the group"}[c.random.IntN(2)], Schedule: []string{"", "", "s1"}[c.random.IntN(3)]})
 	said.Cause, said.Person = id, []string{"test:ann", "test:bob", ""}[c.random.IntN(3)]
@@ -170,11 +170,11 @@ func (c *randomTalk) message(after int64) []sessions.Entry {
 func (c *randomTalk) beginTurn() {
 	c.t.Helper()
 	c.turns++
-	c.turn, c.called = fmt.Sprint("t", c.turns), nil
+	c.turn, c.calledIDs = fmt.Sprint("t", c.turns), nil
 	c.append(append([]sessions.Entry{journal.NewEntry(c.turn, sessions.KindTurnStarted, sessions.TurnStarted{Route: []byte(`{}`)})}, c.message(1)...)...)
 }
 
-// answer lets the model think, speak and call tools.
+// answer makes the model think, speak and call tools.
 func (c *randomTalk) answer() {
 	c.t.Helper()
 	var entries []sessions.Entry
@@ -189,7 +189,7 @@ func (c *randomTalk) answer() {
 	for range 1 + c.random.IntN(3) {
 		c.calls++
 		call := fmt.Sprint("c", c.calls)
-		c.called = append(c.called, call)
+		c.calledIDs = append(c.calledIDs, call)
 		args, _ := json.Marshal(map[string]string{"x": c.words()})
 		use := journal.NewEntry(c.turn, sessions.KindToolUse, sessions.ToolUse{Name: "tool", Args: args, ProviderID: []string{"", "call_x" + call}[c.random.IntN(2)],
 			Provider: []json.RawMessage{nil, json.RawMessage(`{"by":"127.0.0.1","thought_signature":"s <&"}`)}[c.random.IntN(2)]})
@@ -212,7 +212,7 @@ func (c *randomTalk) answer() {
 	}
 }
 
-// park lets the turn wait for an answer, and something be said meanwhile.
+// park makes the turn wait for an answer, and perhaps a message arrive meanwhile.
 func (c *randomTalk) park() {
 	c.t.Helper()
 	c.calls++
@@ -231,10 +231,10 @@ func (c *randomTalk) park() {
 	c.append(ended, result, journal.NewEntry(c.turn, sessions.KindTurnUnparked, nil))
 }
 
-// showResult lets a result look different as long as the turn goes on.
+// showResult changes how a result is shown during the turn.
 func (c *randomTalk) showResult() {
-	if len(c.called) > 0 {
-		c.run.Journal.ShowResult(c.called[c.random.IntN(len(c.called))], json.RawMessage(`"shown differently"`))
+	if len(c.calledIDs) > 0 {
+		c.run.Journal.ShowResult(c.calledIDs[c.random.IntN(len(c.calledIDs))], json.RawMessage(`"shown differently"`))
 	}
 }
 
@@ -249,16 +249,16 @@ func (c *randomTalk) endTurn() {
 // erase lets somebody delete a message.
 func (c *randomTalk) erase() {
 	c.t.Helper()
-	if len(c.said) == 0 {
+	if len(c.messageIDs) == 0 {
 		return
 	}
-	if err := c.run.Journal.EraseMessage(c.t.Context(), c.said[c.random.IntN(len(c.said))]); err != nil {
+	if err := c.run.Journal.EraseMessage(c.t.Context(), c.messageIDs[c.random.IntN(len(c.messageIDs))]); err != nil {
 		c.t.Fatal(err)
 	}
 }
 
-// rest lets the session wait for the next run, which reads the log anew if cold is true.
-func (c *randomTalk) rest(cold bool) {
+// waitForNextRun ends the session's run; if cold is true, the next run reads the log anew.
+func (c *randomTalk) waitForNextRun(cold bool) {
 	c.t.Helper()
 	c.run.Journal.HideResults()
 	c.run.End()
@@ -276,13 +276,13 @@ func (c *randomTalk) compact() {
 	case 0:
 		c.append(journal.NewEntry("", sessions.KindSummary, sessions.Summary{Covers: c.run.Journal.Newest()}))
 	case 1:
-		if upTo, _ := transcript.Clear(records, c.turn, 20); upTo > 0 {
+		if upTo, _ := transcript.FindClearable(records, c.turn, 20); upTo > 0 {
 			view, _ := transcript.NewestSummary(records)
 			view.Cleared = upTo
 			c.append(journal.NewEntry("", sessions.KindSummary, view))
 		}
 	default:
-		s, ok := transcript.Cut(records, c.turn, true, transcript.Budgets{Steps: 100, Unread: 100, Own: 200, Said: 300})
+		s, ok := transcript.Cut(records, c.turn, true, transcript.Budgets{Steps: 100, Unread: 100, OwnWords: 200, EarlierWords: 300})
 		if !ok {
 			return
 		}
@@ -292,11 +292,11 @@ func (c *randomTalk) compact() {
 	}
 }
 
-// remember lets the agent remember more, or something else, and marks it as a turn would.
+// remember adds to the agent's memory or replaces it, and marks it as a turn would.
 func (c *randomTalk) remember() {
 	c.t.Helper()
 	if len(c.memory) == 0 || c.random.IntN(4) == 0 {
-		c.memory = []transcript.Memory{{Scope: "person", Of: "what I know of Ann", Text: c.words()}, {Scope: "own", Of: "notes", File: "notes.md", Text: c.words()}}
+		c.memory = []transcript.Memory{{Scope: "person", Whose: "what I know of Ann", Text: c.words()}, {Scope: "own", Whose: "notes", File: "notes.md", Text: c.words()}}
 	} else {
 		c.memory[0].Text += "\n" + c.words()
 	}
@@ -305,7 +305,7 @@ func (c *randomTalk) remember() {
 	}
 }
 
-// compare fails the test unless the records are shown as they would be had nobody looked at them before.
+// compare fails the test unless the cached records are shown exactly like fresh ones.
 func (c *randomTalk) compare() {
 	c.t.Helper()
 	records := c.run.Journal.Records()
@@ -326,7 +326,7 @@ func (c *randomTalk) compare() {
 	}
 }
 
-// shown is what a model is shown, as an asker prepares it.
+// shown returns the messages that a model is shown, as an asker prepares them.
 func (c *randomTalk) shown(records []journal.Record, own string) []llm.Message {
 	messages := transcript.Render(records, own, c.memory)
 	transcript.TruncateResults(messages, 800)
@@ -373,20 +373,20 @@ func (s *sentRequests) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	_ = r.Body.Close()
-	answer := respondedInstantly
+	answer := instantResponsesAnswer
 	if strings.HasSuffix(r.URL.Path, "/chat/completions") {
 		answer = agenttest.Reply("yes").Parts[0].Bytes
 	}
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(strings.NewReader(answer)), Request: r}, nil
 }
 
-// ask asks one of the models with the conversation as it is.
+// ask sends the current conversation to one of the models.
 func (s *sentRequests) ask(c *randomTalk) {
 	s.t.Helper()
 	n := c.random.IntN(len(s.models))
 	r := &llm.Request{System: "Be <brief> & \"good\".", Messages: c.shown(c.run.Journal.Records(), c.turn), MaxTokens: c.random.IntN(2) * 100, NoCalls: c.random.IntN(4) == 0}
 	if c.random.IntN(2) == 0 {
-		r.Tools = specs()[:1]
+		r.Tools = toolSpecs()[:1]
 	}
 	if _, err := s.models[n].Generate(context.WithoutCancel(s.t.Context()), r, func(llm.Delta) {}); err != nil {
 		s.t.Fatal(err)

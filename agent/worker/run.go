@@ -24,11 +24,11 @@ import (
 )
 
 const (
-	maxResumes = 3                // without a new answer or result in between
-	fairShare  = 30 * time.Second // after this time, the bus gives the session's remaining mail to the next run
-	// resumeDelay is the longest delay before a turn's second resume; the delay before the third is up to four
+	maxResumes    = 3                // resumes of a turn without a new answer or result in between
+	fairShareTime = 30 * time.Second // after this time, the bus gives the session's remaining mail to the next run
+	// secondResumeDelay is the longest delay before a turn's second resume; the delay before the third is up to four
 	// times as long.
-	resumeDelay = 3 * time.Second
+	secondResumeDelay = 3 * time.Second
 )
 
 // A sessionRun is the work on one session under one lease.
@@ -42,11 +42,10 @@ type sessionRun struct {
 	closing  <-chan struct{} // closed when the process should end
 	cached   *sessioncache.Run
 
-	agentFrom time.Time             // when session.agent was looked up
-	untitled  *untitledConversation // nil if no model should make a title
-	// said is the newest message that this run has handled after which a model may propose something to remember;
-	// nil for none.
-	said *bus.Inbound
+	agentLookedUpAt time.Time             // when session.agent was looked up
+	untitled        *untitledConversation // nil if no model should make a title
+	// proposeAfter is the newest handled message after which a model may propose facts to remember; nil for none.
+	proposeAfter *bus.Inbound
 }
 
 // newSessionRun makes a run of the leased session.
@@ -75,7 +74,7 @@ func (r *sessionRun) run(ctx context.Context) (err error) {
 	}
 	stop := r.Lease.OnMail(func() { r.receiveMore(ctx, cancel) })
 	defer stop()
-	defer cancel(nil) // runs before the other deferred calls: what is still being received is no longer needed
+	defer cancel(nil) // runs before the other deferred calls, because mail that is still arriving isn't needed anymore
 	if err = r.work(ctx); err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
@@ -92,8 +91,8 @@ func (r *sessionRun) begin(ctx context.Context) error {
 	soon := r.Lease.Claim().Attempts <= 1 // if there are only people's messages, the first write begins a turn
 	items := readItems(mail)
 	for _, it := range items {
-		if it.unknown != nil {
-			return it.unknown
+		if it.unknownKind != nil {
+			return it.unknownKind
 		}
 		soon = soon && it.isKind(bus.Said)
 	}
@@ -118,7 +117,7 @@ func (r *sessionRun) open(ctx context.Context, soon bool) error {
 	if err != nil {
 		return err
 	}
-	r.Agent, r.agentFrom, r.Room = agent, time.Now(), agent.ContextTokens
+	r.Agent, r.agentLookedUpAt, r.MessageRoom = agent, time.Now(), agent.ContextTokens
 	return nil
 }
 
@@ -138,11 +137,11 @@ func (r *sessionRun) receiveMore(ctx context.Context, cancel context.CancelCause
 	}
 }
 
-// receive adds mail to the inbox, while a turn may be running. It carries out commands that don't wait for the turn's
-// end, and tells whoever gave one that does. A command that fails has to wait, too.
+// receive adds mail to the inbox, while a turn may be running. It carries out the commands that don't wait for the
+// turn's end, and tells the senders of the others that they have to wait. A command that fails has to wait, too.
 func (r *sessionRun) receive(ctx context.Context, items []*item) {
-	r.inbox.taking.Lock()
-	defer r.inbox.taking.Unlock()
+	r.inbox.intakeMu.Lock()
+	defer r.inbox.intakeMu.Unlock()
 	for _, it := range items {
 		switch {
 		case !it.isKind(bus.Command):
@@ -174,11 +173,11 @@ func (r *sessionRun) work(ctx context.Context) error {
 			return err
 		}
 		it, ok := r.inbox.next()
-		if ok && time.Since(began) > fairShare {
+		if ok && time.Since(began) > fairShareTime {
 			return nil // the bus gives the rest to the next run
 		}
 		if !ok {
-			if r.untitled == nil && r.said == nil {
+			if r.untitled == nil && r.proposeAfter == nil {
 				return nil
 			}
 			if err := r.title(ctx); err != nil {
@@ -201,7 +200,7 @@ func (r *sessionRun) work(ctx context.Context) error {
 			return err
 		}
 		r.inbox.markHandled(it)
-		r.noteSaid(it)
+		r.noteProposable(it)
 	}
 }
 
@@ -225,7 +224,7 @@ func (r *sessionRun) resume(ctx context.Context) error {
 			r.recordChanges(ctx, t.ID)
 			r.auditEnd(t, r.usageOf(t), true)
 			spans.Record(r.Session, t)
-			r.showAgain(t)
+			r.showNewestStepAgain(t)
 			r.emitEnd(t)
 			if err = r.publishTurn(ctx, t, true); err == nil {
 				err = narratorOf(r).read(ctx, t.ID, true)
@@ -249,14 +248,14 @@ func (r *sessionRun) resumeTurn(ctx context.Context, t *turn.Turn) error {
 			return err
 		}
 		asker.Reservations.Settle(ctx)
-		r.showAgain(t)
+		r.showNewestStepAgain(t)
 		// Its message becomes a dead letter when the messages before it are done.
 		return r.finish(ctx, t, turn.Failed(turn.CodeGaveUp, textCutOff, t.Resumes))
 	}
 	if err := delayResume(ctx, r.closing, t.Resumes); err != nil {
 		return err
 	}
-	release, err := r.turns.resumeCount(ctx, t)
+	release, err := r.turns.countResumed(ctx, t)
 	if err != nil { // before the entry, so that an unreachable bus doesn't count as a cut-off
 		return err
 	}
@@ -271,7 +270,7 @@ func (r *sessionRun) resumeTurn(ctx context.Context, t *turn.Turn) error {
 		return err
 	}
 	r.Emit(t, bus.Event{Type: bus.TurnStart, Causes: t.Causes}) // watchers may no longer know about the turn
-	r.showAgain(t)
+	r.showNewestStepAgain(t)
 	return r.runTurn(ctx, t, asker)
 }
 
@@ -284,7 +283,7 @@ func (r *sessionRun) resumeParked(ctx context.Context, t *turn.Turn) error {
 	case t.Announced:
 		return nil
 	}
-	r.showAgain(t)
+	r.showNewestStepAgain(t)
 	return r.announce(ctx, t.ID)
 }
 
@@ -371,7 +370,7 @@ func (r *sessionRun) dispatch(ctx context.Context, it *item) (handled bool, err 
 		if err != nil {
 			return true, err
 		}
-		return true, r.handleMeanwhile(ctx, t, &it.in)
+		return true, r.handleWhileWaiting(ctx, t, &it.in)
 	}
 	return false, nil
 }
@@ -473,15 +472,15 @@ func (r *sessionRun) wasNotLastHolder(err error) bool {
 	return errors.Is(err, sessions.ErrConflict) && r.Journal != nil && r.Journal.IsUnconfirmed()
 }
 
-// agentFresh is how long an agent that was looked up counts as current.
-const agentFresh = 100 * time.Millisecond
+// agentFreshFor is how long the result of an agent's look-up counts as current.
+const agentFreshFor = 100 * time.Millisecond
 
 // newTurnRun makes the run of a turn. The turn keeps the set of tools that it begins with; the session's next
 // turn may have a different set. If the agent was looked up a moment ago, when the log was opened, its set is
 // used.
 func (r *sessionRun) newTurnRun(ctx context.Context, asker *model.Asker) (*turnRun, error) {
 	granted := r.Agent.Tools
-	if time.Since(r.agentFrom) > agentFresh {
+	if time.Since(r.agentLookedUpAt) > agentFreshFor {
 		agent, err := r.Config.Agents(ctx, r.Key())
 		if err != nil {
 			return nil, err
@@ -492,16 +491,15 @@ func (r *sessionRun) newTurnRun(ctx context.Context, asker *model.Asker) (*turnR
 	return &turnRun{lifecycle: r.lifecycle, inbox: r.inbox, stop: r.stop, calls: runner, asker: asker}, nil
 }
 
-// delayResume waits before a turn is resumed that was cut off before. A turn may crash every process that
-// resumes it, along with everything else that runs there. So it is resumed after a random delay that grows with
-// each interruption, which keeps such turns apart. The first resume is not delayed. Dying during the delay is not
-// counted. When closing is
-// closed, delayResume returns errShutdown.
+// delayResume waits before a turn that was cut off before is resumed. A turn may crash every process that resumes it,
+// along with everything else that runs there. So each resume but the first is delayed by a random time that grows with
+// each interruption, which keeps such turns apart. A crash during the delay is not counted. When closing is closed,
+// delayResume returns errShutdown.
 func delayResume(ctx context.Context, closing <-chan struct{}, resumes int) error {
 	if resumes == 0 {
 		return nil
 	}
-	timer := time.NewTimer(rand.N(time.Duration(resumes*resumes) * resumeDelay))
+	timer := time.NewTimer(rand.N(time.Duration(resumes*resumes) * secondResumeDelay))
 	defer timer.Stop()
 	select {
 	case <-timer.C:

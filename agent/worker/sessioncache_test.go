@@ -24,17 +24,19 @@ import (
 	"parley/tools"
 )
 
-// errCold is the error of opening a log that nobody remembers.
-var errCold = errors.New("the log has to be read")
+// errNotRemembered is the error of opening a log that isn't in memory.
+var errNotRemembered = errors.New("the log has to be read")
 
-// An unread is a store in which no log is read.
-type unread struct{}
+// An unreadableStore is a store whose logs can't be opened.
+type unreadableStore struct{}
 
-func (unread) Open(context.Context, string, int64) (sessions.Log, error) { return nil, errCold }
+func (unreadableStore) Open(context.Context, string, int64) (sessions.Log, error) {
+	return nil, errNotRemembered
+}
 
-// rememberedIsWritten looks, at the end of each test of this package, that what its
-// workers remember of sessions is what anybody would read in their logs.
-func (b *bench) rememberedIsWritten() {
+// checkRemembered checks, at the end of each test of this package, that the sessions in its workers' memory are equal
+// to their logs.
+func (b *bench) checkRemembered() {
 	if b.t.Failed() {
 		return
 	}
@@ -44,19 +46,19 @@ func (b *bench) rememberedIsWritten() {
 	}
 	for _, w := range b.caches {
 		for _, s := range all {
-			run, err := w.Begin(context.Background(), unread{}, s.Key, math.MaxInt64, false, slog.New(slog.DiscardHandler))
-			if errors.Is(err, errCold) {
+			run, err := w.Begin(context.Background(), unreadableStore{}, s.Key, math.MaxInt64, false, slog.New(slog.DiscardHandler))
+			if errors.Is(err, errNotRemembered) {
 				continue
 			}
 			if err != nil {
 				b.t.Fatal(err)
 			}
-			b.sameRecords(s.Key, run.Journal.Records(), b.read(s.Key, math.MaxInt64))
+			b.checkSameRecords(s.Key, run.Journal.Records(), b.read(s.Key, math.MaxInt64))
 		}
 	}
 }
 
-// read returns the records of a session as they are read in its log.
+// read returns the records of a session as its log has them.
 func (b *bench) read(key string, fence int64) []journal.Record {
 	b.t.Helper()
 	log, err := b.store.Open(context.Background(), key, fence)
@@ -70,7 +72,7 @@ func (b *bench) read(key string, fence int64) []journal.Record {
 	return j.Records()
 }
 
-// untouched returns records as they are read, of which nothing was made.
+// untouched returns records as they are read from a log, without cached renderings.
 func untouched(records []journal.Record) []journal.Record {
 	var all []journal.Record
 	for _, r := range records {
@@ -80,7 +82,7 @@ func untouched(records []journal.Record) []journal.Record {
 	return all
 }
 
-func (b *bench) sameRecords(key string, remembered, written []journal.Record) {
+func (b *bench) checkSameRecords(key string, remembered, written []journal.Record) {
 	b.t.Helper()
 	b.compared++
 	if len(remembered) == 0 && len(written) == 0 || reflect.DeepEqual(untouched(remembered), untouched(written)) {
@@ -95,13 +97,13 @@ func (b *bench) sameRecords(key string, remembered, written []journal.Record) {
 	b.t.Errorf("session %s: remembered is\n%q\nwritten is\n%q", key, describe(remembered), describe(written))
 }
 
-// A session that this process had last is not read again, whatever was done in it.
+// A session that this process served last is not read again, whatever happened in it.
 func TestAWarmSessionIsNotReadAgain(t *testing.T) {
 	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
-		if heard(r) == "use a tool" && len(results(r)) == 0 {
-			return calls(`echo {"say":"x"}`), nil
+		if newestUserText(r) == "use a tool" && len(toolResults(r)) == 0 {
+			return callsAnswer(`echo {"say":"x"}`), nil
 		}
-		return text(fmt.Sprint("heard ", heard(r), " among ", len(r.Messages))), nil
+		return textAnswer(fmt.Sprint("heard ", newestUserText(r), " among ", len(r.Messages))), nil
 	}, echo("echo", tools.Once, nil))
 	counted := &countedStore{Store: b.store}
 	b.sessions = counted
@@ -124,7 +126,7 @@ func TestAWarmSessionIsNotReadAgain(t *testing.T) {
 	if got := counted.opened.Load(); got != 2 {
 		t.Errorf("the log was read %d times by two processes", got)
 	}
-	b.rememberedIsWritten()
+	b.checkRemembered()
 	if b.compared != 1 {
 		t.Errorf("%d of two processes remember the session as it is", b.compared)
 	}
@@ -141,11 +143,11 @@ func (c *countedStore) Open(ctx context.Context, key string, fence int64) (sessi
 	return c.Store.Open(ctx, key, fence)
 }
 
-// A process that remembers a session finds out by its first entry that another has worked on
-// it since, and answers by what is in the log.
-func TestASessionThatAnotherHasHadSinceIsReadAgain(t *testing.T) {
+// By its first entry, a process that remembers a session finds out that another has served it since, and continues with
+// what the log has.
+func TestASessionOfAnotherProcessIsReadAgain(t *testing.T) {
 	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
-		return text(fmt.Sprint("heard ", heard(r), " among ", len(r.Messages))), nil
+		return textAnswer(fmt.Sprint("heard ", newestUserText(r), " among ", len(r.Messages))), nil
 	})
 	counted := &countedStore{Store: b.store}
 	b.sessions = counted
@@ -171,11 +173,11 @@ func TestASessionThatAnotherHasHadSinceIsReadAgain(t *testing.T) {
 	}
 }
 
-// Before anything is done that does not begin with an entry, such as saying again what was
-// answered, the log is asked whether it is still what is remembered.
-func TestWhatIsRememberedIsConfirmedBeforeItIsSaidAgain(t *testing.T) {
+// Before a step that doesn't begin with an entry, such as repeating a reply, the log is asked whether the cached
+// records are current.
+func TestTheLogConfirmsACachedReply(t *testing.T) {
 	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
-		return text("heard " + heard(r)), nil
+		return textAnswer("heard " + newestUserText(r)), nil
 	})
 	counted := &countedStore{Store: b.store}
 	b.sessions = counted
@@ -197,16 +199,17 @@ func TestWhatIsRememberedIsConfirmedBeforeItIsSaidAgain(t *testing.T) {
 	}
 	b.runWith(first)
 	b.settled()
-	b.silent()
+	b.wantSilence()
 	if got := counted.opened.Load(); got != 2 {
 		t.Errorf("the log was read %d times, want once more after it was erased", got)
 	}
 }
 
-// A turn whose beginning is tried again, because the log was not what is remembered, is one turn
-// of its person's.
+// If a turn's beginning is repeated because the cached records were not current, it counts as one turn of its person.
 func TestATurnThatIsBegunAnewIsCountedOnce(t *testing.T) {
-	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) { return text("heard " + heard(r)), nil })
+	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
+		return textAnswer("heard " + newestUserText(r)), nil
+	})
 	b.limit.TurnsHour = 2
 	b.run()
 	b.wantReply(b.say("1", "ann", "one"), "heard one")
@@ -219,18 +222,18 @@ func TestATurnThatIsBegunAnewIsCountedOnce(t *testing.T) {
 	b.wantReply(b.say("1", "ann", "three"), "2 times in the past hour")
 }
 
-// A turn that another process has suspended is resumed, although its message is known and the
-// process that gets it again remembers nothing of it.
-func TestATurnThatAnotherHasSuspendedIsResumed(t *testing.T) {
+// A turn that another process has suspended is resumed, although its message is known and the process that gets the
+// message again remembers nothing of the turn.
+func TestATurnSuspendedByAnotherProcessIsResumed(t *testing.T) {
 	asked := make(chan struct{})
 	var cut atomic.Bool
 	b := newBench(t, func(ctx context.Context, r llm.Request) (llm.Answer, error) {
-		if heard(r) == "two" && cut.CompareAndSwap(false, true) {
+		if newestUserText(r) == "two" && cut.CompareAndSwap(false, true) {
 			close(asked)
 			<-ctx.Done()
 			return llm.Answer{}, ctx.Err()
 		}
-		return text("heard " + heard(r)), nil
+		return textAnswer("heard " + newestUserText(r)), nil
 	})
 	first := sessioncache.New(sessioncache.Bounds{})
 	stop := b.runWith(first)
@@ -251,13 +254,15 @@ func TestATurnThatAnotherHasSuspendedIsResumed(t *testing.T) {
 	}
 }
 
-// A message that comes again after its turn is over has the reply published again, by whoever gets
-// it: the bus may have lost what was published before. The course of such a turn is in the log only.
+// If a message arrives again after its turn is over, the process that gets it publishes the reply again: the bus may
+// have lost the first one. The progress of such a turn is only in the log.
 func TestAReplyIsPublishedAgainLongAfterItsTurn(t *testing.T) {
 	for name, forget := range map[string]bool{"remembered": false, "read": true} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) { return text("heard " + heard(r)), nil })
-			published := &publishedBus{Bus: b.carrier}
+			b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
+				return textAnswer("heard " + newestUserText(r)), nil
+			})
+			published := &publishRecorder{Bus: b.carrier}
 			b.carrier = published
 			first := sessioncache.New(sessioncache.Bounds{})
 			stop := b.runWith(first)
@@ -290,14 +295,14 @@ func TestAReplyIsPublishedAgainLongAfterItsTurn(t *testing.T) {
 	}
 }
 
-// A publishedBus notes what the worker publishes outside of the log's writes.
-type publishedBus struct {
+// A publishRecorder records what the worker publishes outside of the log's writes.
+type publishRecorder struct {
 	bus.Bus
 	mu  sync.Mutex
 	ids []string
 }
 
-func (p *publishedBus) Publish(ctx context.Context, topic bus.Topic, m bus.Message) error {
+func (p *publishRecorder) Publish(ctx context.Context, topic bus.Topic, m bus.Message) error {
 	p.mu.Lock()
 	p.ids = append(p.ids, m.ID)
 	p.mu.Unlock()

@@ -5,8 +5,8 @@ import (
 	"parley/bus"
 )
 
-// showSaid shows watchers what people have said that was written to the log since the turn was folded.
-func (s lifecycle) showSaid(before *turn.Turn) error {
+// showNewMessages shows watchers the people's messages that were written to the log since the turn was folded.
+func (s lifecycle) showNewMessages(before *turn.Turn) error {
 	t, err := s.Fold(before.ID)
 	if err != nil {
 		return err
@@ -15,10 +15,10 @@ func (s lifecycle) showSaid(before *turn.Turn) error {
 	return nil
 }
 
-// showAgain shows watchers the newest step of a turn that was cut off, as it is in the log: the process that
-// wrote it may have died before watchers knew.
-func (s lifecycle) showAgain(t *turn.Turn) {
-	if t.Suspended { // then they know all of it
+// showNewestStepAgain shows watchers the newest step of a turn that was cut off, as the log has it: the process that
+// wrote it may have died before it told them.
+func (s lifecycle) showNewestStepAgain(t *turn.Turn) {
+	if t.Suspended { // then watchers know all of the turn
 		return
 	}
 	from := t.Blocks.Newest()
@@ -26,8 +26,8 @@ func (s lifecycle) showAgain(t *turn.Turn) {
 	s.ShowFrom(t, from)
 }
 
-// showSaidByOthers shows watchers what an operator has said in the conversation, or the agent on somebody's behalf,
-// once it is in the log. It skips other items.
+// showSaidByOthers shows watchers the messages in the log that an operator has sent in the conversation, or the agent
+// on somebody's behalf. It skips other items.
 func showSaidByOthers(s *turn.Session, items ...*item) {
 	for _, it := range items {
 		switch {

@@ -20,8 +20,8 @@ import (
 	"parley/tools"
 )
 
-// A watched is what a session's and its channel's watchers were told of the first chat.
-type watched struct {
+// A watcher follows the events of the first chat, as watchers of the session and of the channel get them.
+type watcher struct {
 	b       *bench
 	session chan bus.Event
 	channel chan bus.Event
@@ -32,7 +32,7 @@ type watched struct {
 }
 
 // watch follows the events of the first chat.
-func (b *bench) watch() *watched {
+func (b *bench) watch() *watcher {
 	b.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	b.t.Cleanup(cancel)
@@ -51,18 +51,18 @@ func (b *bench) watch() *watched {
 		}()
 		return all
 	}
-	return &watched{b: b, session: follow(bus.SessionFeed("main:test:1")), channel: follow(bus.ChannelFeed("test")), blocks: map[int]blocks.Block{}, stopped: map[int]bool{}}
+	return &watcher{b: b, session: follow(bus.SessionFeed("main:test:1")), channel: follow(bus.ChannelFeed("test")), blocks: map[int]blocks.Block{}, stopped: map[int]bool{}}
 }
 
 // untilEnd reads the events up to the end of a turn, by the rules of docs/http.md.
-func (w *watched) untilEnd(turn string) {
+func (w *watcher) untilEnd(turn string) {
 	w.b.t.Helper()
 	limit := time.After(20 * time.Second)
 	for !w.ended {
 		select {
 		case e := <-w.session:
 			if e.Turn == turn {
-				w.take(e)
+				w.apply(e)
 			}
 		case <-limit:
 			w.b.t.Fatalf("the turn has not ended: %v", w.course)
@@ -70,7 +70,7 @@ func (w *watched) untilEnd(turn string) {
 	}
 }
 
-func (w *watched) take(e bus.Event) {
+func (w *watcher) apply(e bus.Event) {
 	at := w.blocks[e.Block]
 	switch e.Type {
 	case bus.BlockStart:
@@ -108,7 +108,7 @@ func (w *watched) take(e bus.Event) {
 
 // wantAsLogged checks that watchers know all that the log has of the turn, and nothing else, and that channels
 // were told nothing but what they show. It returns the kinds in their order.
-func (w *watched) wantAsLogged(turn string) string {
+func (w *watcher) wantAsLogged(turn string) string {
 	w.b.t.Helper()
 	want := map[int]blocks.Block{}
 	var numbers blocks.Numbering
@@ -135,7 +135,7 @@ func (w *watched) wantAsLogged(turn string) string {
 		b.Number, b.Call, b.Tool, b.Cause = number, e.Call, names[e.Call], e.Cause
 		want[number] = b
 	}
-	if got, log := fmt.Sprintf("%+v", sorted(w.blocks)), fmt.Sprintf("%+v", sorted(want)); got != log {
+	if got, log := fmt.Sprintf("%+v", sortedBlocks(w.blocks)), fmt.Sprintf("%+v", sortedBlocks(want)); got != log {
 		w.b.t.Errorf("watchers have\n%s\nthe log has\n%s\nit was said\n%s", got, log, strings.Join(w.course, " "))
 	}
 	for over := false; !over; {
@@ -146,13 +146,13 @@ func (w *watched) wantAsLogged(turn string) string {
 		}
 	}
 	var kinds []string
-	for _, b := range sorted(want) {
+	for _, b := range sortedBlocks(want) {
 		kinds = append(kinds, b.Kind)
 	}
 	return strings.Join(kinds, " ")
 }
 
-func sorted(all map[int]blocks.Block) []blocks.Block {
+func sortedBlocks(all map[int]blocks.Block) []blocks.Block {
 	return slices.SortedFunc(maps.Values(all), func(a, b blocks.Block) int { return a.Number - b.Number })
 }
 
@@ -165,40 +165,40 @@ func TestWatchersHaveWhatTheLogHas(t *testing.T) {
 		play   func(b *bench) (turn string)
 		want   string
 	}{
-		"one call waits, and people write meanwhile": {actor(both...), nil, func(b *bench) string {
+		"one call waits, and people write meanwhile": {actModel(both...), nil, func(b *bench) string {
 			turn := b.say("1", "ann", "go")
-			id, _ := b.asked()
+			id, _ := b.nextAskID()
 			b.settled()
 			b.say("1", "bob", "are you there?")
 			b.reply()
 			b.command("1", owner, "approve "+id)
 			return turn
 		}, "user tool_use tool_use tool_result tool_result user text"},
-		"a call is denied": {actor(both...), nil, func(b *bench) string {
+		"a call is denied": {actModel(both...), nil, func(b *bench) string {
 			turn := b.say("1", "ann", "go")
-			id, _ := b.asked()
+			id, _ := b.nextAskID()
 			b.command("1", owner, "deny "+id)
 			return turn
 		}, "user tool_use tool_use tool_result tool_result text"},
-		"it is stopped while it waits": {actor(both...), nil, func(b *bench) string {
+		"it is stopped while it waits": {actModel(both...), nil, func(b *bench) string {
 			turn := b.say("1", "ann", "go")
-			b.asked()
+			b.nextAskID()
 			b.settled()
 			b.say("1", "ann", "/stop")
 			return turn
 		}, "user tool_use tool_use tool_result tool_result"},
-		"calls that do not exist": {actor(`none {"say":"a"}`, `act not JSON`), nil, func(b *bench) string {
+		"calls that do not exist": {actModel(`none {"say":"a"}`, `act not JSON`), nil, func(b *bench) string {
 			return b.say("1", "ann", "go")
 		}, "user tool_use tool_use tool_result tool_result text"},
 		"it calls although it must not": {func(_ context.Context, r llm.Request) (llm.Answer, error) {
-			a := text("that is all")
-			a.Blocks = append(calls(both[0]).Blocks, a.Blocks...)
+			a := textAnswer("that is all")
+			a.Blocks = append(callsAnswer(both[0]).Blocks, a.Blocks...)
 			return a, nil
 		}, func(b *bench) { b.agent.MaxIterations = 2 }, func(b *bench) string {
 			return b.say("1", "ann", "go")
 		}, "user tool_use text tool_result text"},
-		"it was cut off": {actor(), func(b *bench) {
-			b.begun(b.t.(*testing.T), "m1", sessions.ToolUse{Name: "look", Args: json.RawMessage(`{"say": "x"}`)})
+		"it was cut off": {actModel(), func(b *bench) {
+			b.writeBegunTurn(b.t.(*testing.T), "m1", sessions.ToolUse{Name: "look", Args: json.RawMessage(`{"say": "x"}`)})
 			for _, e := range []bus.Event{ // what the one that was cut off has said
 				{Type: bus.BlockStart, Kind: "user", Detail: &bus.Detail{Cause: "m1"}}, {Type: bus.BlockDelta, Kind: "user", Delta: "do it"}, {Type: bus.BlockStop, Kind: "user"},
 				{Type: bus.BlockStart, Block: 1, Kind: "tool_use", Tool: "look"}, {Type: bus.BlockDelta, Block: 1, Kind: "tool_use", Delta: `{"sa`},
@@ -211,8 +211,8 @@ func TestWatchersHaveWhatTheLogHas(t *testing.T) {
 		}, "user tool_use tool_result text"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b, _, _ := acting(t, tc.m, echo("look", tools.Pure, nil))
-			b.agent.Redact = hide{}
+			b, _, _ := newActBench(t, tc.m, echo("look", tools.Pure, nil))
+			b.agent.Redact = secretHider{}
 			w := b.watch()
 			if tc.before != nil {
 				tc.before(b)
@@ -227,8 +227,8 @@ func TestWatchersHaveWhatTheLogHas(t *testing.T) {
 	}
 }
 
-// What the same person says while a call runs becomes a block behind the results, that of the call that was
-// therefore left out among them.
+// A message that the same person sends while a call runs becomes a block after the results, including the results of
+// skipped calls.
 func TestWatchersSeeWhatSteersATurn(t *testing.T) {
 	running, goOn := make(chan struct{}), make(chan struct{})
 	slow := echo("slow", tools.Once, func(tools.Call, string) error {
@@ -236,8 +236,8 @@ func TestWatchersSeeWhatSteersATurn(t *testing.T) {
 		<-goOn
 		return nil
 	})
-	b := newBench(t, actor(`slow {"say":"a"}`, `slow {"say":"b"}`), slow)
-	b.agent.Redact = hide{}
+	b := newBench(t, actModel(`slow {"say":"a"}`, `slow {"say":"b"}`), slow)
+	b.agent.Redact = secretHider{}
 	w := b.watch()
 	b.run()
 	turn := b.say("1", "ann", "go")
@@ -251,7 +251,7 @@ func TestWatchersSeeWhatSteersATurn(t *testing.T) {
 	}
 }
 
-// The results of calls that run side by side have the numbers of their calls' order, whichever comes first.
+// The results of parallel calls are numbered in the order of their calls, whichever comes first.
 func TestResultsAreNumberedInTheOrderOfTheirCalls(t *testing.T) {
 	first := make(chan struct{})
 	look := echo("look", tools.Pure, func(_ tools.Call, say string) error {
@@ -260,13 +260,13 @@ func TestResultsAreNumberedInTheOrderOfTheirCalls(t *testing.T) {
 		}
 		return nil
 	})
-	b := newBench(t, actor(`look {"say":"slow"}`, `look {"say":"quick"}`), look)
-	b.agent.Redact = hide{}
+	b := newBench(t, actModel(`look {"say":"slow"}`, `look {"say":"quick"}`), look)
+	b.agent.Redact = secretHider{}
 	w := b.watch()
 	b.run()
 	turn := b.say("1", "ann", "go")
 	for e := range w.session {
-		if w.take(e); e.Kind == "tool_result" && e.Type == bus.BlockStop {
+		if w.apply(e); e.Kind == "tool_result" && e.Type == bus.BlockStop {
 			close(first)
 			break
 		}
@@ -281,20 +281,20 @@ func TestResultsAreNumberedInTheOrderOfTheirCalls(t *testing.T) {
 
 // A message that is deleted is empty for watchers, too.
 func TestWatchersSeeThatAMessageIsDeleted(t *testing.T) {
-	b := newBench(t, func(context.Context, llm.Request) (llm.Answer, error) { return text("fine"), nil })
-	b.agent.Redact = hide{}
+	b := newBench(t, func(context.Context, llm.Request) (llm.Answer, error) { return textAnswer("fine"), nil })
+	b.agent.Redact = secretHider{}
 	w := b.watch()
 	b.run()
-	b.publish(withFiles("e1", "what I regret"))
+	b.publish(messageWithFiles("e1", "what I regret"))
 	w.untilEnd("e1")
 	b.wantReply("e1", "fine")
 	if w.blocks[0].Text != "what I regret" {
 		t.Errorf("watchers have %+v", w.blocks[0])
 	}
-	gone := news(bus.Deleted, "e2", "e1", "")
+	gone := changeMessage(bus.Deleted, "e2", "e1", "")
 	b.publish(gone)
 	for e := range w.session {
-		if w.take(e); e.Turn == "e1" && e.Kind == "user" && e.Type == bus.BlockStop {
+		if w.apply(e); e.Turn == "e1" && e.Kind == "user" && e.Type == bus.BlockStop {
 			break
 		}
 	}
@@ -303,13 +303,13 @@ func TestWatchersSeeThatAMessageIsDeleted(t *testing.T) {
 	}
 }
 
-// A readStore counts how often logs are read anew.
-type readStore struct {
+// A readCountingStore counts how often logs are read anew.
+type readCountingStore struct {
 	agent.Store
 	reads atomic.Int64
 }
 
-func (s *readStore) Read(ctx context.Context, key string, from int64) iter.Seq2[sessions.Entry, error] {
+func (s *readCountingStore) Read(ctx context.Context, key string, from int64) iter.Seq2[sessions.Entry, error] {
 	s.reads.Add(1)
 	return s.Store.Read(ctx, key, from)
 }
@@ -322,10 +322,10 @@ func TestTheLogIsReadOnceForADeletedMessage(t *testing.T) {
 		<-goOn
 		return nil
 	})
-	b := newBench(t, actor(`slow {"say":"a"}`), slow)
-	counted := &readStore{Store: b.store}
+	b := newBench(t, actModel(`slow {"say":"a"}`), slow)
+	counted := &readCountingStore{Store: b.store}
 	b.sessions = counted
-	b.agent.Redact = hide{}
+	b.agent.Redact = secretHider{}
 	w := b.watch()
 	b.run()
 	turn := b.say("1", "ann", "go")
@@ -340,11 +340,11 @@ func TestTheLogIsReadOnceForADeletedMessage(t *testing.T) {
 		t.Fatalf("watchers have %+v", w.blocks)
 	}
 	counted.reads.Store(0)
-	gone := news(bus.Deleted, "e2", regretted, "")
+	gone := changeMessage(bus.Deleted, "e2", regretted, "")
 	gone.From.ID = "" // who has done so is not always told
 	b.publish(gone)
 	for e := range w.session {
-		if w.take(e); e.Turn == turn && e.Kind == "user" && e.Type == bus.BlockStop {
+		if w.apply(e); e.Turn == turn && e.Kind == "user" && e.Type == bus.BlockStop {
 			break
 		}
 	}
@@ -356,32 +356,32 @@ func TestTheLogIsReadOnceForADeletedMessage(t *testing.T) {
 	}
 }
 
-// A countedHide counts how often it takes the secrets out of a text that begins so.
-type countedHide struct {
-	hide
+// A countingHider counts how often it removes the secrets from texts with a given beginning.
+type countingHider struct {
+	secretHider
 	begins string
 	times  *atomic.Int64
 }
 
-func (c countedHide) Text(text string) string {
+func (c countingHider) Text(text string) string {
 	if strings.HasPrefix(text, c.begins) {
 		c.times.Add(1)
 	}
-	return c.hide.Text(text)
+	return c.secretHider.Text(text)
 }
 
-// The log and watchers have the same text of an answer, from which the secrets are taken once.
+// The log and watchers have the same text of an answer, and its secrets are removed once.
 func TestSecretsAreTakenOutOfAnAnswerOnce(t *testing.T) {
 	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
-		if len(results(r)) > 0 {
-			return text("done"), nil
+		if len(toolResults(r)) > 0 {
+			return textAnswer("done"), nil
 		}
-		first := calls(`look {"say":"a"}`)
+		first := callsAnswer(`look {"say":"a"}`)
 		first.Blocks = append([]llm.Block{{Kind: llm.BlockText, Text: "I look for my-secret"}}, first.Blocks...)
 		return first, nil
 	}, echo("look", tools.Pure, nil))
 	var times atomic.Int64
-	b.agent.Redact = countedHide{begins: "I look", times: &times}
+	b.agent.Redact = countingHider{begins: "I look", times: &times}
 	w := b.watch()
 	b.run()
 	turn := b.say("1", "ann", "go")

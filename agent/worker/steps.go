@@ -86,7 +86,7 @@ func (r *turnRun) handleOutcome(ctx, tctx context.Context, t *turn.Turn, err err
 		return errShutdown
 	}
 	if (errors.Is(err, turn.ErrBusAway) || errors.Is(err, model.ErrUnreserved)) && !ends {
-		r.suspend(ctx, t) // the turn itself is fine, however often this happens
+		r.suspend(ctx, t) // this is not the turn's fault, however often it happens
 	}
 	if !ends {
 		return err
@@ -141,7 +141,7 @@ func (r *turnRun) prompt(ctx context.Context, id string) (string, error) {
 	}
 	r.asker.Memory, r.calls.PromptUntrusted = nil, false
 	if r.Agent.Memory == nil {
-		r.Trusted = id
+		r.TrustedTurn = id
 		return prompt, nil
 	}
 	memory, untrusted, err := r.Agent.Memory(ctx, who)
@@ -150,7 +150,7 @@ func (r *turnRun) prompt(ctx context.Context, id string) (string, error) {
 	}
 	r.asker.Memory, r.calls.PromptUntrusted = memory, untrusted
 	if !untrusted {
-		r.Trusted = id
+		r.TrustedTurn = id
 	}
 	return prompt, nil
 }
@@ -219,7 +219,7 @@ func (r *turnRun) recordSteering(ctx context.Context, t *turn.Turn) error {
 	if r.Agent.Steer && t.ModelCalls > 0 {
 		taken = r.inbox.steeringMail(t)
 	}
-	unnoted, err := r.whyNotNoted(ctx, taken...)
+	unnoted, err := r.whyFilesUnrecorded(ctx, taken...)
 	if err != nil {
 		return err
 	}
@@ -254,7 +254,7 @@ func (r *turnRun) recordSteering(ctx context.Context, t *turn.Turn) error {
 			return err
 		}
 		r.Point("c2")
-		if err := r.showSaid(t); err != nil {
+		if err := r.showNewMessages(t); err != nil {
 			return err
 		}
 	}
@@ -318,13 +318,13 @@ func (r *turnRun) runCalls(ctx context.Context, t *turn.Turn, open []*turn.Call)
 	}
 	sorted, dependent := calls.Sort(t, prepared)
 	if pure && !dependent && len(open) > 1 {
-		return r.runSideBySide(ctx, t, sorted)
+		return r.runInParallel(ctx, t, sorted)
 	}
 	return r.runInOrder(ctx, t, sorted)
 }
 
-// runSideBySide runs calls in parallel, at most MaxParallelTools at a time.
-func (r *turnRun) runSideBySide(ctx context.Context, t *turn.Turn, calls []*calls.Prepared) error {
+// runInParallel runs calls in parallel, at most MaxParallelTools at a time.
+func (r *turnRun) runInParallel(ctx context.Context, t *turn.Turn, calls []*calls.Prepared) error {
 	began := time.Now()
 	free := make(chan struct{}, max(1, r.Agent.MaxParallelTools))
 	errs := make([]error, len(calls))
@@ -513,7 +513,7 @@ func (r *turnRun) awaitModel(ctx context.Context, t *turn.Turn, away *model.Unav
 	r.suspend(ctx, t) // first, so that the wait doesn't count as a crash even if nobody can be told now
 	err := r.publish(ctx, bus.Outbound{
 		ID: bus.DerivedID(t.ID, "#away"), To: t.Route.At, ReplyTo: t.Route.ReplyTo, // the same each time, so it arrives once
-		Text: shortfall.WaitText(away.Asked, away.After, away.Until, r.CommandPrefix(t.Route.At)),
+		Text: shortfall.WaitText(away.ProviderWait, away.RetryAfter, away.GiveUpAt, r.CommandPrefix(t.Route.At)),
 	})
 	if err != nil && !errors.Is(err, bus.ErrInvalid) {
 		return err
@@ -530,7 +530,7 @@ func (r *turnRun) awaitBudget(ctx context.Context, t *turn.Turn, taken *budget.S
 	}
 	err := r.publish(ctx, bus.Outbound{
 		ID: bus.DerivedID(t.ID, "#budget"), To: t.Route.At, ReplyTo: t.Route.ReplyTo, // the same each time, so it arrives once
-		Text: taken.Over.WaitWords(taken.Until, r.CommandPrefix(t.Route.At)+turn.CommandStop),
+		Text: taken.Over.WaitWords(taken.GiveUpAt, r.CommandPrefix(t.Route.At)+turn.CommandStop),
 	})
 	if err != nil && !errors.Is(err, bus.ErrInvalid) {
 		return err

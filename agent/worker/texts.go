@@ -35,7 +35,7 @@ const (
 	textStartedNew      = "I've started a new conversation. Your files and memory are still here."
 	textKeepsWaiting    = " Anything that's waiting for an answer keeps waiting; %sstop ends it."
 	textNothingRuns     = "Nothing is running."
-	textNoCount         = "I don't keep track of usage here."
+	textNoUsage         = "I don't keep track of usage here."
 	textOnlyOnPlatforms = "That only works in a chat with me on a chat platform. Here, `parley forget --user %s` erases what you've said, and `parley sessions` shows it."
 	textOnlyInPrivate   = "That only works in a private chat with me on a chat platform."
 	textRecallHere      = "On my web page, the search above the list of conversations finds what was said. In a terminal, `parley recall WORDS` does."

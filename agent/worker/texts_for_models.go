@@ -11,7 +11,7 @@ const (
 	textSubAgentBroken  = "The sub-agent's session cannot be worked on. The server's log says why."
 	textEdited          = "A person has edited an earlier message of theirs. It reads now:"
 	textReacted         = "%s %s %s to what you said here. It needs no answer."
-	textUnread          = "A message was deleted before you have read it."
+	textDeletedUnread   = "A message was deleted before you have read it."
 )
 
 func textUndone(reply string) string {

@@ -12,17 +12,17 @@ import (
 	"parley/sessions"
 )
 
-// titleWithin is how long a model may take to make a title. Meanwhile the session shows as being worked on.
-const titleWithin = 10 * time.Second
+// titleTimeout is how long a model may take to make a title. Meanwhile the session shows as being worked on.
+const titleTimeout = 10 * time.Second
 
-// errMoreMail ends what askOutsideTurns does, because more mail has arrived.
+// errMoreMail is why askOutsideTurns ends its work when more mail arrives.
 var errMoreMail = errors.New("more mail has come")
 
 // An untitledConversation is a conversation whose first turn this run has answered.
 type untitledConversation struct {
-	entry int64 // the number of the entry with the first words
-	said  string
-	turn  *turn.Turn
+	firstEntry int64 // the number of the entry with the first words
+	firstWords string
+	turn       *turn.Turn
 }
 
 // noteFirstAnswer remembers that a turn has answered the first words of the conversation, if the agent has a
@@ -62,17 +62,17 @@ func (r *sessionRun) title(ctx context.Context) error {
 	if r.untitled = nil; first == nil {
 		return nil
 	}
-	failed, err := r.askOutsideTurns(ctx, titleWithin, func(asking context.Context) error {
+	failed, err := r.askOutsideTurns(ctx, titleTimeout, func(asking context.Context) error {
 		if r.Agent.MayTitle != nil {
 			if may, err := r.Agent.MayTitle(ctx); err != nil || !may {
 				return nil //nolint:nilerr // the first words stay
 			}
 		}
 		r.Point("title:ask")
-		title, err := model.Title(asking, r.shared.askers.NewForTitles(r.Session), first.turn, first.said, first.turn.ReplyText())
+		title, err := model.Title(asking, r.shared.askers.NewForTitles(r.Session), first.turn, first.firstWords, first.turn.ReplyText())
 		r.Point("title:made")
 		if err == nil && title != "" {
-			err = r.Journal.SetTitle(ctx, first.entry, title)
+			err = r.Journal.SetTitle(ctx, first.firstEntry, title)
 		}
 		return err
 	})
@@ -87,7 +87,7 @@ func (r *sessionRun) title(ctx context.Context) error {
 // person's other conversations continue. failed is why the work was not done; the session isn't tried again
 // because of that. err ends the run.
 func (r *sessionRun) askOutsideTurns(ctx context.Context, within time.Duration, work func(asking context.Context) error) (failed, err error) {
-	switch _, err := r.turns.leaveCount(ctx); {
+	switch _, err := r.turns.stopCounting(ctx); {
 	case errors.Is(err, bus.ErrFenced):
 		return nil, err
 	case err != nil:

@@ -15,24 +15,27 @@ import (
 	"parley/sessions"
 )
 
-// namer is a model of the name that makes titles.
-type namer struct{ model }
+// A titleModel is the model named namer, which makes titles.
+type titleModel struct{ model }
 
-func (namer) Info() llm.Info { return llm.Info{Name: "namer"} }
+func (titleModel) Info() llm.Info { return llm.Info{Name: "namer"} }
 
-// naming returns a bench whose agent has a model for titles that answers so, and how often that was asked.
-func naming(t *testing.T, answer model) (*bench, *atomic.Int64) {
+// newTitleBench returns a bench whose agent has a model for titles with these answers, and a counter of how often it
+// was asked.
+func newTitleBench(t *testing.T, answer model) (*bench, *atomic.Int64) {
 	t.Helper()
-	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) { return text("I heard " + heard(r)), nil })
+	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
+		return textAnswer("I heard " + newestUserText(r)), nil
+	})
 	var asked atomic.Int64
-	b.agent.Titles = namer{func(ctx context.Context, r llm.Request) (llm.Answer, error) {
+	b.agent.Titles = titleModel{func(ctx context.Context, r llm.Request) (llm.Answer, error) {
 		asked.Add(1)
 		return answer(ctx, r)
 	}}
 	return b, &asked
 }
 
-// title is what lists call the session.
+// title returns the session's title in lists.
 func (b *bench) title(chat string) string {
 	b.t.Helper()
 	list, err := b.store.List(b.t.Context(), "", 100)
@@ -47,7 +50,7 @@ func (b *bench) title(chat string) string {
 	return "no session"
 }
 
-// wantTitle waits until nothing is worked on, and fails the test unless the session is called so.
+// wantTitle waits until no work is left, and fails the test unless the session has that title.
 func (b *bench) wantTitle(chat, want string) {
 	b.t.Helper()
 	b.settled()
@@ -56,13 +59,13 @@ func (b *bench) wantTitle(chat, want string) {
 	}
 }
 
-// A model makes a title once, of the first words and the answer to them, and once more in a new conversation.
-// What it costs is in the log.
+// A model makes a title once, from the first words and the answer to them, and once more in a new conversation. The log
+// has its cost.
 func TestAModelMakesATitle(t *testing.T) {
 	var got atomic.Value
-	b, asked := naming(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
+	b, asked := newTitleBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
 		got.Store(r.Messages[0].Blocks[0].Text)
-		return text("\n**\"Baking bread at home: one two three four five six\"**\nand more"), nil
+		return textAnswer("\n**\"Baking bread at home: one two three four five six\"**\nand more"), nil
 	})
 	b.run()
 	b.wantReply(b.say("7", "7", "How do I bake bread?"), "I heard")
@@ -115,12 +118,12 @@ func TestATitleThatIsNotMade(t *testing.T) {
 			return llm.Answer{}, &llm.Error{Fault: llm.Busy}
 		},
 		"it is broken":     func(context.Context, llm.Request) (llm.Answer, error) { return llm.Answer{}, errors.New("broken") },
-		"it says nothing":  func(context.Context, llm.Request) (llm.Answer, error) { return text(" ** \n\"\"\n"), nil },
-		"it calls a tool":  func(context.Context, llm.Request) (llm.Answer, error) { return calls(`echo {}`), nil },
+		"it says nothing":  func(context.Context, llm.Request) (llm.Answer, error) { return textAnswer(" ** \n\"\"\n"), nil },
+		"it calls a tool":  func(context.Context, llm.Request) (llm.Answer, error) { return callsAnswer(`echo {}`), nil },
 		"it may not be so": nil,
 	} {
 		t.Run(name, func(t *testing.T) {
-			b, asked := naming(t, answer)
+			b, asked := newTitleBench(t, answer)
 			if answer == nil {
 				b.agent.MayTitle = func(context.Context) (bool, error) { return false, nil }
 			}
@@ -139,7 +142,7 @@ func TestATitleThatIsNotMade(t *testing.T) {
 // Nobody waits for a title: the next message ends the request for it, and so does the end of the process.
 func TestATitleDelaysNothing(t *testing.T) {
 	asking := make(chan struct{}, 9)
-	b, asked := naming(t, func(ctx context.Context, _ llm.Request) (llm.Answer, error) {
+	b, asked := newTitleBench(t, func(ctx context.Context, _ llm.Request) (llm.Answer, error) {
 		asking <- struct{}{}
 		<-ctx.Done()
 		return llm.Answer{}, ctx.Err()
@@ -163,17 +166,17 @@ func TestATitleDelaysNothing(t *testing.T) {
 	}
 }
 
-// Whoever is forgotten while a title is made of their words is not in it.
+// If a person is forgotten while a title is made from their words, the words are not in the title.
 func TestATitleOfWhoIsForgottenMeanwhile(t *testing.T) {
 	var b *bench
 	var forget atomic.Bool
-	b, _ = naming(t, func(ctx context.Context, _ llm.Request) (llm.Answer, error) {
+	b, _ = newTitleBench(t, func(ctx context.Context, _ llm.Request) (llm.Answer, error) {
 		if forget.Load() {
 			if _, err := b.store.ErasePerson(ctx, "test:7"); err != nil {
 				t.Error(err)
 			}
 		}
-		return text("The secret of seven"), nil
+		return textAnswer("The secret of seven"), nil
 	})
 	b.run()
 	b.wantReply(b.say("1", "7", "a secret"), "I heard")
@@ -186,9 +189,9 @@ func TestATitleOfWhoIsForgottenMeanwhile(t *testing.T) {
 	b.wantTitle("1", "the moon")
 }
 
-// A counting bus counts turns at the leases, as one does that several processes share: a lease counts for its
-// group until it ends or leaves.
-type counting struct {
+// A countingBus counts turns by their leases, like a bus that several processes share: a lease counts for its group
+// until it ends or leaves.
+type countingBus struct {
 	bus.Bus
 	mu     sync.Mutex
 	groups map[int64]string // by fence
@@ -196,10 +199,10 @@ type counting struct {
 
 type countedLease struct {
 	bus.Lease
-	all *counting
+	all *countingBus
 }
 
-func (c *counting) Claim(ctx context.Context, topic bus.Topic) (bus.Lease, error) {
+func (c *countingBus) Claim(ctx context.Context, topic bus.Topic) (bus.Lease, error) {
 	l, err := c.Bus.Claim(ctx, topic)
 	if err != nil {
 		return nil, err
@@ -236,17 +239,17 @@ func (l countedLease) Settle(ctx context.Context, end bus.End) error {
 	return errors.Join(l.count("", 1<<30), l.Lease.Settle(ctx, end))
 }
 
-// While a title is made, the person's other conversations are answered: it is no turn of theirs.
+// While a title is made, the person's other conversations are answered: making it doesn't count as the person's turn.
 func TestATitleCountsAsNoTurn(t *testing.T) {
 	asking, end := make(chan struct{}, 9), make(chan struct{})
-	b, _ := naming(t, func(context.Context, llm.Request) (llm.Answer, error) {
+	b, _ := newTitleBench(t, func(context.Context, llm.Request) (llm.Answer, error) {
 		asking <- struct{}{}
 		<-end
-		return text("Baking bread"), nil
+		return textAnswer("Baking bread"), nil
 	})
 	defer close(end)
 	b.limit.Turns = 1
-	b.carrier = &counting{Bus: b.bus, groups: map[int64]string{}}
+	b.carrier = &countingBus{Bus: b.bus, groups: map[int64]string{}}
 	b.run()
 	b.wantReply(b.say("7", "7", "How do I bake bread?"), "I heard")
 	<-asking
@@ -256,11 +259,11 @@ func TestATitleCountsAsNoTurn(t *testing.T) {
 	}
 }
 
-// Nobody waits long for a title that does not come.
+// The worker stops waiting for a title that doesn't come.
 func TestATitleIsNotWaitedForLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asking := make(chan struct{}, 9)
-		b, _ := naming(t, func(ctx context.Context, _ llm.Request) (llm.Answer, error) {
+		b, _ := newTitleBench(t, func(ctx context.Context, _ llm.Request) (llm.Answer, error) {
 			asking <- struct{}{}
 			<-ctx.Done()
 			return llm.Answer{}, ctx.Err()
@@ -279,10 +282,10 @@ func TestATitleIsNotWaitedForLong(t *testing.T) {
 // A first turn that takes long has a title, too.
 func TestATitleOfALongTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, _ := naming(t, func(context.Context, llm.Request) (llm.Answer, error) { return text("Baking bread"), nil })
+		b, _ := newTitleBench(t, func(context.Context, llm.Request) (llm.Answer, error) { return textAnswer("Baking bread"), nil })
 		b.agent.Model = model(func(_ context.Context, r llm.Request) (llm.Answer, error) {
 			<-time.After(2 * time.Minute)
-			return text("I heard " + heard(r)), nil
+			return textAnswer("I heard " + newestUserText(r)), nil
 		})
 		defer b.run()()
 		b.say("7", "7", "How do I bake bread?")

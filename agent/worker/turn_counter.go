@@ -21,7 +21,7 @@ type turnCounter struct {
 // person has enough turns running, and a refusal, which ends the turn, if the person has begun enough turns in
 // this hour or Admit refuses the message. These limits don't apply to owners.
 func (c *turnCounter) countTurn(ctx context.Context, in *bus.Inbound) (release func(), refusal *turn.Ending, err error) {
-	account := in.From.Account // as the gate has just read it
+	account := in.From.Account // the gate has just looked it up
 	if account == "" && !in.From.Owner {
 		if account, err = c.AccountOf(ctx, in.From.ID); err != nil {
 			return nil, nil, err
@@ -32,7 +32,7 @@ func (c *turnCounter) countTurn(ctx context.Context, in *bus.Inbound) (release f
 		return c.countTask(ctx, in)
 	}
 	if in.From.Owner {
-		release, err = c.leaveCount(ctx)
+		release, err = c.stopCounting(ctx)
 		return release, nil, err
 	}
 	group, atOnce, hour := c.Config.Limits().TurnsOf(account, &c.Agent)
@@ -60,8 +60,8 @@ func (c *turnCounter) countTurn(ctx context.Context, in *bus.Inbound) (release f
 	return release, refusal, nil
 }
 
-// countTask does for a task what countTurn does for other messages. A task is not a turn of the person that the
-// sub-agent works for: the number of tasks is limited where they are handed out.
+// countTask does the same as countTurn for a task. A task is not a turn of the person that the sub-agent works for: the
+// number of tasks is limited where they are handed out.
 func (c *turnCounter) countTask(ctx context.Context, in *bus.Inbound) (release func(), refusal *turn.Ending, err error) {
 	wanted, err := c.Config.SubAgents.Begin(ctx, in.Task.ID)
 	if err != nil {
@@ -70,27 +70,27 @@ func (c *turnCounter) countTask(ctx context.Context, in *bus.Inbound) (release f
 	if !wanted {
 		refusal = &turn.Ending{State: sessions.TurnCancelled}
 	}
-	release, err = c.leaveCount(ctx)
+	release, err = c.stopCounting(ctx)
 	return release, refusal, err
 }
 
-// leaveCount counts nothing until another turn is counted. Turns of owners are not counted, nor are those of
-// sub-agents, so that a person who waits for their reports is answered.
-func (c *turnCounter) leaveCount(ctx context.Context) (release func(), err error) {
+// stopCounting ends the counting of the last turn, and counts nothing until another turn is counted. Turns of owners
+// and of sub-agents are not counted, so a person who waits for a sub-agent's report can still be answered.
+func (c *turnCounter) stopCounting(ctx context.Context) (release func(), err error) {
 	return func() {}, countError(c.quota.Leave(ctx, c.Lease))
 }
 
-// resumeCount counts a turn as running until release is called, regardless of limits, unless it is one of those
-// that are not counted. It looks up who each turn is counted for, so that nothing else has to do so once the
-// turn is resumed.
-func (c *turnCounter) resumeCount(ctx context.Context, t *turn.Turn) (release func(), err error) {
+// countResumed counts a resumed turn as running until release is called, regardless of limits. Turns of owners and
+// sub-agents are not counted. It also looks up whose account the turn is counted for, so the turn's steps don't have
+// to.
+func (c *turnCounter) countResumed(ctx context.Context, t *turn.Turn) (release func(), err error) {
 	account, err := c.AccountOf(ctx, t.Person)
 	if err != nil {
 		return nil, err
 	}
 	c.Payer = turn.Payer{Person: t.Person, Account: account}
 	if t.Route.Owner || t.Parent() != "" {
-		return c.leaveCount(ctx)
+		return c.stopCounting(ctx)
 	}
 	group, _, _ := c.Config.Limits().TurnsOf(account, &c.Agent)
 	release, err = c.quota.Resume(ctx, c.Lease, group)

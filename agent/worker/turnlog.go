@@ -23,7 +23,7 @@ func (s lifecycle) logBeginning(t *turn.Turn) {
 // anything. used is what the turn has used. If again is true, an earlier holder may already have done so; then a
 // refusal isn't recorded.
 func (s lifecycle) auditEnd(t *turn.Turn, used sessions.AuditUse, again bool) {
-	if s.Config.Note == nil || again && t.Done.Refused { // a refusal would be counted twice
+	if s.Config.QueueAudit == nil || again && t.Done.Refused { // a refusal would be counted twice
 		return
 	}
 	record := sessions.AuditRecord{At: t.Ended, By: t.Person, Agent: s.Agent.Name, Session: s.Key(), Turn: t.ID, Elapsed: s.workingTime(t).Milliseconds(), MayBeRecorded: again}
@@ -33,7 +33,7 @@ func (s lifecycle) auditEnd(t *turn.Turn, used sessions.AuditUse, again bool) {
 	} else {
 		record.Kind, record.Result, record.Detail, record.Used = sessions.AuditTurn, t.Done.State, t.Done.Code, &used
 	}
-	s.Config.Note(record)
+	s.Config.QueueAudit(record)
 }
 
 // workingTime returns how long a turn has worked, not counting the time that it waited for people.

@@ -41,8 +41,8 @@ func watchLog(t *testing.T, b *bench, messages ...string) (lines func(n int) []m
 	}, raw
 }
 
-// want fails the test unless a line of the log has these values.
-func want(t *testing.T, line map[string]any, values map[string]any) {
+// wantValues fails the test unless a line of the log has these values.
+func wantValues(t *testing.T, line map[string]any, values map[string]any) {
 	t.Helper()
 	for name, value := range values {
 		if fmt.Sprint(line[name]) != fmt.Sprint(value) {
@@ -51,11 +51,11 @@ func want(t *testing.T, line map[string]any, values map[string]any) {
 	}
 }
 
-// The log has one line for the beginning of a turn and one for its end, with what it has used and
-// without what was said; the audit has a record of it.
+// The log has one line for the beginning of a turn and one for its end, with its usage and without its texts; the audit
+// has a record of it.
 func TestATurnIsLoggedAndNoted(t *testing.T) {
-	b := newBench(t, callOnce(`shell {"command":"my-words"}`), shell())
-	b.agent.Model = priced{b.agent.Model}
+	b := newBench(t, singleCallModel(`shell {"command":"my-words"}`), shellTool())
+	b.agent.Model = pricedModel{b.agent.Model}
 	lines, raw := watchLog(t, b, "turn begins", "turn ended")
 	var mu sync.Mutex
 	var noted []sessions.AuditRecord
@@ -68,8 +68,8 @@ func TestATurnIsLoggedAndNoted(t *testing.T) {
 	id := b.say("1", "ann", "my-words")
 	b.reply()
 	both := lines(2)
-	want(t, both[0], map[string]any{"msg": "turn begins", "turn": id, "session": "main:test:1", "agent": "main", "model": "scripted", "person": "test:ann", "messages": 1})
-	want(t, both[1], map[string]any{
+	wantValues(t, both[0], map[string]any{"msg": "turn begins", "turn": id, "session": "main:test:1", "agent": "main", "model": "scripted", "person": "test:ann", "messages": 1})
+	wantValues(t, both[1], map[string]any{
 		"msg": "turn ended", "level": "INFO", "turn": id, "session": "main:test:1", "agent": "main", "model": "scripted", "state": "done",
 		"model_calls": 2, "calls": 1, "input": 20, "output": 10, "microdollars": 14, "code": nil,
 	})
@@ -88,10 +88,10 @@ func TestATurnIsLoggedAndNoted(t *testing.T) {
 	}
 }
 
-// priced is a model whose answers cost 7 millionths of a dollar each.
-type priced struct{ llm.Model }
+// pricedModel is a model whose answers cost 7 millionths of a dollar each.
+type pricedModel struct{ llm.Model }
 
-func (p priced) Generate(ctx context.Context, r *llm.Request, emit func(llm.Delta)) (*llm.Answer, error) {
+func (p pricedModel) Generate(ctx context.Context, r *llm.Request, emit func(llm.Delta)) (*llm.Answer, error) {
 	answer, err := p.Model.Generate(ctx, r, emit)
 	if err == nil {
 		answer.Usage.Priced, answer.Usage.Cost = true, 7
@@ -101,7 +101,7 @@ func (p priced) Generate(ctx context.Context, r *llm.Request, emit func(llm.Delt
 
 // A turn that a limit refuses has one line and one record, which name the rule.
 func TestARefusedTurnIsLoggedAndNoted(t *testing.T) {
-	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) { return text("yes"), nil })
+	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) { return textAnswer("yes"), nil })
 	b.limit.TurnsHour = 1
 	lines, raw := watchLog(t, b, "turn begins", "turn ended", "message refused")
 	var mu sync.Mutex
@@ -117,7 +117,7 @@ func TestARefusedTurnIsLoggedAndNoted(t *testing.T) {
 	id := b.say("1", "ann", "my-words")
 	b.reply()
 	all := lines(3)
-	want(t, all[2], map[string]any{"msg": "message refused", "id": id, "person": "test:ann", "rule": "too_many_turns", "session": "main:test:1"})
+	wantValues(t, all[2], map[string]any{"msg": "message refused", "id": id, "person": "test:ann", "rule": "too_many_turns", "session": "main:test:1"})
 	if strings.Contains(raw.String(), "my-words") {
 		t.Errorf("the log has what was said: %s", raw.String())
 	}
@@ -139,7 +139,7 @@ func TestAFailedTurnIsLogged(t *testing.T) {
 	id := b.say("1", "ann", "hello")
 	b.reply()
 	end := lines(1)[0]
-	want(t, end, map[string]any{"level": "WARN", "turn": id, "state": "failed"})
+	wantValues(t, end, map[string]any{"level": "WARN", "turn": id, "state": "failed"})
 	if end["code"] == nil {
 		t.Errorf("it does not say why: %v", end)
 	}

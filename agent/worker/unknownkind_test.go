@@ -13,14 +13,14 @@ import (
 	"parley/tools/testlog"
 )
 
-// strange is a message of a kind that a later release may have.
-func (b *bench) strange(id string) {
+// publishUnknownKind publishes a message of a kind that a later release may have.
+func (b *bench) publishUnknownKind(id string) {
 	b.t.Helper()
 	b.publish(bus.Inbound{ID: id, Kind: "verdict", From: bus.Person{ID: "test:ann"}, At: bus.Address{Channel: "test", Chat: "1"}, Text: "a secret"})
 }
 
-// putOff waits until the session was put off with so many messages.
-func (b *bench) putOff(waiting int) {
+// waitPostponed waits until the session is postponed with that many messages.
+func (b *bench) waitPostponed(waiting int) {
 	b.t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); ; <-time.After(time.Millisecond) {
 		d, err := b.bus.Depth(b.t.Context(), bus.InboundTopic)
@@ -36,12 +36,12 @@ func (b *bench) putOff(waiting int) {
 	}
 }
 
-// leftAlone waits until the session was put off with so many messages, and looks
-// that none is dead and that the claim was not counted.
-func (b *bench) leftAlone(stop func(), waiting int) {
+// wantLeftAlone waits until the session is postponed with that many messages, and checks that none is a dead letter and
+// that the claim was not counted.
+func (b *bench) wantLeftAlone(stop func(), waiting int) {
 	b.t.Helper()
-	b.putOff(waiting)
-	b.noneDead()
+	b.waitPostponed(waiting)
+	b.wantNoneDead()
 	stop()
 	b.say("1", "ann", "/help") // urgent: it wakes the session
 	lease, err := b.bus.Claim(b.t.Context(), bus.InboundTopic)
@@ -57,8 +57,8 @@ func (b *bench) leftAlone(stop func(), waiting int) {
 	}
 }
 
-// silent looks that nothing was said.
-func (b *bench) silent() {
+// wantSilence checks that no message was sent.
+func (b *bench) wantSilence() {
 	b.t.Helper()
 	if d, err := b.bus.Depth(b.t.Context(), bus.OutboundTopic("test")); err != nil || d.Waiting > 0 {
 		b.t.Errorf("something was said: %+v, %v", d, err)
@@ -68,7 +68,7 @@ func (b *bench) silent() {
 func neverAsked(t *testing.T) model {
 	return func(context.Context, llm.Request) (llm.Answer, error) {
 		t.Error("the model was asked")
-		return text("no"), nil
+		return textAnswer("no"), nil
 	}
 }
 
@@ -77,12 +77,12 @@ func TestMailOfAnUnknownKindIsLeftToANewerRelease(t *testing.T) {
 	var log testlog.Buffer
 	b.log = slog.NewTextHandler(&log, nil)
 	b.say("1", "ann", "before")
-	b.strange("x1")
+	b.publishUnknownKind("x1")
 	b.say("1", "ann", "after")
 	b.say("1", "ann", "/status")
 	stop := b.run()
-	b.leftAlone(stop, 4)
-	b.silent()
+	b.wantLeftAlone(stop, 4)
+	b.wantSilence()
 	if all := log.String(); !strings.Contains(all, "id=x1 kind=verdict") || strings.Contains(all, "a secret") {
 		t.Errorf("the log says %s", all)
 	}
@@ -93,21 +93,21 @@ func TestMailOfAnUnknownKindInMidTurnEndsTheRun(t *testing.T) {
 	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
 		close(started)
 		<-goOn
-		return text("answer to " + heard(r)), nil
+		return textAnswer("answer to " + newestUserText(r)), nil
 	})
 	stop := b.run()
 	first := b.say("1", "ann", "first")
 	<-started
 	b.say("1", "bob", "before")
-	b.strange("x1")
+	b.publishUnknownKind("x1")
 	b.say("1", "ann", "after")
 	waitWaiting(t, b, 4)
 	close(goOn)
 	b.wantReply(first, "answer to first")
-	b.putOff(4)
+	b.waitPostponed(4)
 	stop()
-	b.silent()
-	b.noneDead()
+	b.wantSilence()
+	b.wantNoneDead()
 	if got := b.kinds("1"); strings.Count(got, "turn_started") != 1 {
 		t.Errorf("more than the turn that ran was begun: %s", got)
 	}
@@ -134,12 +134,12 @@ func TestALogWithAnUnknownKindIsLeftToANewerRelease(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.say("1", "ann", "is it done?")
-	b.worn()
+	b.useUpClaims()
 	stop := b.run()
-	b.putOff(1)
+	b.waitPostponed(1)
 	stop()
-	b.silent()
-	b.noneDead()
+	b.wantSilence()
+	b.wantNoneDead()
 	if got := b.kinds("1"); got != "turn_started user turn_waits" {
 		t.Errorf("the log has now %s", got)
 	}

@@ -80,7 +80,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	drained := time.AfterFunc(w.cfg.Drain, func() { cut(errShutdown) })
 	defer drained.Stop()
 	wait()
-	w.cfg.SessionCache.PayAll(context.WithoutCancel(ctx))
+	w.cfg.SessionCache.WriteOwed(context.WithoutCancel(ctx))
 	if err != nil {
 		return fmt.Errorf("claim a session: %w", err)
 	}
@@ -92,7 +92,7 @@ func (w *Worker) serve(ctx context.Context, closing <-chan struct{}, lease bus.L
 	run := newSessionRun(&w.cfg, &w.shared, closing, lease)
 	err := run.run(ctx)
 	if run.wasNotLastHolder(err) {
-		run = newSessionRun(&w.cfg, &w.shared, closing, lease) // this time it reads the log
+		run = newSessionRun(&w.cfg, &w.shared, closing, lease) // now it reads the log
 		err = run.run(ctx)
 	}
 	w.settle(ctx, run, err)
@@ -137,11 +137,11 @@ func (w *Worker) endAfter(ctx context.Context, lease bus.Lease, log *slog.Logger
 	case errors.Is(err, errShutdown), errors.Is(err, bus.ErrFenced), errors.Is(err, bus.ErrClosed):
 		end.Uncounted = true
 	case errors.As(err, &away):
-		end.Uncounted, end.After = true, away.After
-		log.Warn("session waits until a model answers again", slog.Duration("after", away.After), slog.Time("until", away.Until))
+		end.Uncounted, end.After = true, away.RetryAfter
+		log.Warn("session waits until a model answers again", slog.Duration("after", away.RetryAfter), slog.Time("until", away.GiveUpAt))
 	case errors.As(err, &taken):
-		end.Uncounted, end.After = true, taken.After
-		log.Info("session waits until a budget has something left", slog.Duration("after", taken.After), slog.Time("until", taken.Until))
+		end.Uncounted, end.After = true, taken.RetryAfter
+		log.Info("session waits until a budget has something left", slog.Duration("after", taken.RetryAfter), slog.Time("until", taken.GiveUpAt))
 	case errors.Is(err, errTooManyTurns):
 		end.Uncounted, end.After = true, time.Second
 	case errors.Is(err, bus.ErrFull):

@@ -29,42 +29,41 @@ import (
 	"parley/tools"
 )
 
-// A bench is a worker over a real bus and a real store, with a model whose
-// answers the test writes.
+// A bench is a worker over a real bus and a real store, with a model whose answers the test defines.
 type bench struct {
-	audit    func(context.Context, sessions.AuditRecord) error
-	note     func(sessions.AuditRecord)
-	observer agent.Observer
-	t        testing.TB
-	bus      *sqlitebus.Bus
-	store    *sqlstore.Store
-	agent    agent.Agent
-	own      map[string]agent.Agent // by session, in place of agent
-	limit    agent.Limits
-	point    func(string)
+	audit     func(context.Context, sessions.AuditRecord) error
+	note      func(sessions.AuditRecord)
+	observer  agent.Observer
+	t         testing.TB
+	bus       *sqlitebus.Bus
+	store     *sqlstore.Store
+	agent     agent.Agent
+	ownAgents map[string]agent.Agent // by session, in place of agent
+	limit     agent.Limits
+	point     func(string)
 
-	carrier  bus.Bus     // what the worker claims from and publishes on
-	sessions agent.Store // what it opens logs in
-	budget   sessions.Budget
-	money    budget.Money // nil where money has no bound
-	healthy  func(context.Context) error
-	log      slog.Handler
-	drain    time.Duration
-	asks     agent.Asks // nil where nobody can be asked
-	asking   agent.Approvals
-	waits    agent.NodeWaits // nil where turns can't wait for nodes
-	jobs     agent.Jobs      // nil where nothing runs in the background
-	history  agent.History
-	account  func(ctx context.Context, person string) (string, error)
-	caches   []*sessioncache.Journals // of each worker
-	owing    []*sessioncache.Journals // of each worker, and those of sessioncache_test.go
-	compared int                      // of how many sessions rememberedIsWritten has compared the records
+	carrier    bus.Bus     // what the worker claims from and publishes on
+	sessions   agent.Store // what it opens logs in
+	budget     sessions.Budget
+	money      budget.Money // nil where money has no bound
+	healthy    func(context.Context) error
+	log        slog.Handler
+	drain      time.Duration
+	asks       agent.Asks // nil where nobody can be asked
+	asking     agent.Approvals
+	waits      agent.NodeWaits // nil where turns can't wait for nodes
+	jobs       agent.Jobs      // nil where nothing runs in the background
+	history    agent.History
+	account    func(ctx context.Context, person string) (string, error)
+	caches     []*sessioncache.Journals // of each worker
+	owedCaches []*sessioncache.Journals // of each worker, and those of sessioncache_test.go
+	compared   int                      // in how many sessions checkRemembered has compared the records
 
 	mu   sync.Mutex
 	next int
 }
 
-// model answers with what the function makes of the request.
+// A model answers with the function's result for the request.
 type model func(context.Context, llm.Request) (llm.Answer, error)
 
 func (m model) Generate(ctx context.Context, r *llm.Request, emit func(llm.Delta)) (*llm.Answer, error) {
@@ -86,11 +85,11 @@ func (m model) Generate(ctx context.Context, r *llm.Request, emit func(llm.Delta
 
 func (m model) Info() llm.Info { return llm.Info{Name: "scripted"} }
 
-func text(s string) llm.Answer {
+func textAnswer(s string) llm.Answer {
 	return llm.Answer{Blocks: []llm.Block{{Kind: llm.BlockText, Text: s}}, Usage: llm.Usage{Input: 10, Output: 5}}
 }
 
-func calls(uses ...string) llm.Answer {
+func callsAnswer(uses ...string) llm.Answer {
 	a := llm.Answer{Usage: llm.Usage{Input: 10, Output: 5}}
 	for _, u := range uses {
 		name, args, _ := strings.Cut(u, " ")
@@ -99,9 +98,8 @@ func calls(uses ...string) llm.Answer {
 	return a
 }
 
-// heard is what people said in the newest run of user blocks, and what the agent
-// itself asks there.
-func heard(r llm.Request) string {
+// newestUserText returns what people, and the agent itself, said in the newest run of user blocks.
+func newestUserText(r llm.Request) string {
 	var said []string
 	for _, m := range r.Messages {
 		if m.Role == llm.RoleAssistant {
@@ -119,8 +117,8 @@ func heard(r llm.Request) string {
 	return strings.Join(said, "|")
 }
 
-// results are the contents of all tool results, in order.
-func results(r llm.Request) []string {
+// toolResults returns the contents of all tool results, in order.
+func toolResults(r llm.Request) []string {
 	var all []string
 	for _, m := range r.Messages {
 		for _, b := range m.Blocks {
@@ -132,7 +130,7 @@ func results(r llm.Request) []string {
 	return all
 }
 
-// newBench has a bus and a store that share a file, as on one machine.
+// newBench returns a bench whose bus and store share a file, as on one machine.
 func newBench(t testing.TB, m model, set ...tools.Tool) *bench {
 	t.Helper()
 	dir := t.TempDir()
@@ -140,7 +138,7 @@ func newBench(t testing.TB, m model, set ...tools.Tool) *bench {
 	return newBenchIn(t, dir, m, set...)
 }
 
-// newBenchIn has its bus and its store in dir, each in a file of its own unless they share one.
+// newBenchIn returns a bench with its bus and its store in dir, each in a file of its own unless they share one.
 func newBenchIn(t testing.TB, dir string, m model, set ...tools.Tool) *bench {
 	t.Helper()
 	fillEmpty(t, dir)
@@ -158,11 +156,11 @@ func newBenchIn(t testing.TB, dir string, m model, set ...tools.Tool) *bench {
 			MaxIterations: 20, ErrorLimit: 3, MaxParallelTools: 5, ContextTokens: 64000, Steer: true,
 		},
 	}
-	t.Cleanup(x.rememberedIsWritten)
+	t.Cleanup(x.checkRemembered)
 	return x
 }
 
-// run sets a worker to work until stop is called; stop waits for it.
+// run starts a worker, which works until stop is called; stop waits for it.
 func (b *bench) run() (stop func()) {
 	b.t.Helper()
 	remembered := sessioncache.New(sessioncache.Bounds{})
@@ -170,17 +168,17 @@ func (b *bench) run() (stop func()) {
 	return b.runWith(remembered)
 }
 
-// runWith does what run does, for a worker that remembers something already.
+// runWith does what run does, for a worker that has these journals in memory.
 func (b *bench) runWith(remembered *sessioncache.Journals) (stop func()) {
 	b.t.Helper()
-	b.owing = append(b.owing, remembered)
+	b.owedCaches = append(b.owedCaches, remembered)
 	w := worker.New(agent.Config{
 		SessionCache: remembered,
 		Bus:          b.carrier, Events: b.bus, Store: b.sessions, Budget: b.budget, Money: b.money, Healthy: b.healthy, Asks: b.asks, NodeWaits: b.waits, Jobs: b.jobs,
 		Approvals:   func() agent.Approvals { return b.asking },
 		Agents:      b.agentOf,
 		Limits:      func() agent.Limits { return b.limit },
-		MaxInFlight: 64, Drain: b.drain, Log: slog.New(b.log), Point: b.point, Observer: b.observer, Audit: b.audit, Note: b.note, Account: b.account, History: b.history,
+		MaxInFlight: 64, Drain: b.drain, Log: slog.New(b.log), Point: b.point, Observer: b.observer, Audit: b.audit, QueueAudit: b.note, Account: b.account, History: b.history,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -195,15 +193,15 @@ func (b *bench) runWith(remembered *sessioncache.Journals) (stop func()) {
 	return stop
 }
 
-// agentOf is the agent that answers in a session: the bench's, or the one that a
-// test has given to that session. Its model is asked as a server asks it.
+// agentOf returns the agent that answers in a session: the bench's, or the test's agent for that session. Its model is
+// asked as a server asks it.
 func (b *bench) agentOf(_ context.Context, session string) (a agent.Agent, err error) {
 	defer func() {
 		if a.Model != nil {
 			a.Model = failover.New(failover.Config{Links: []failover.Link{{Model: a.Model}}})
 		}
 	}()
-	if own, ok := b.own[session]; ok {
+	if own, ok := b.ownAgents[session]; ok {
 		return own, nil
 	}
 	if name, _, _ := strings.Cut(session, ":"); name != b.agent.Name {
@@ -245,7 +243,7 @@ func (b *bench) reply() bus.Outbound {
 	return b.replyWithin(30 * time.Second) // two waits between three requests to a model may take 10.5 s
 }
 
-// replyWithin does what reply does, for as long as that.
+// replyWithin does what reply does, with another time limit.
 func (b *bench) replyWithin(limit time.Duration) bus.Outbound {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.t.Context(), limit)
@@ -294,11 +292,11 @@ func (b *bench) settled() {
 	}
 }
 
-// kinds is the session's log as the kinds of its entries, with those that workers owe it.
+// kinds returns the kinds of the entries in the session's log, including the entries that workers still have to write.
 func (b *bench) kinds(chat string) string {
 	b.t.Helper()
-	for _, w := range b.owing {
-		w.PayAll(b.t.Context())
+	for _, w := range b.owedCaches {
+		w.WriteOwed(b.t.Context())
 	}
 	var kinds []string
 	for e, err := range b.store.Read(b.t.Context(), "main:test:"+chat, 1) {
@@ -314,7 +312,7 @@ type echoArgs struct {
 	Say string `json:"say"`
 }
 
-// echo is a tool of some effect; ran counts its runs by what it was told to say.
+// echo returns a tool with the given effect; ran is called at each run with the text to say.
 func echo(name string, effect tools.Effect, ran func(tools.Call, string) error) tools.Tool {
 	return tools.New(tools.Spec{Name: name, Description: "echoes", Effect: effect},
 		func(_ context.Context, call tools.Call, a echoArgs) (any, error) {
@@ -330,12 +328,12 @@ func echo(name string, effect tools.Effect, ran func(tools.Call, string) error) 
 // Each session is answered by the agent that is looked up for it.
 func TestSessionsHaveAgentsOfTheirOwn(t *testing.T) {
 	says := func(words string) model {
-		return func(context.Context, llm.Request) (llm.Answer, error) { return text(words), nil }
+		return func(context.Context, llm.Request) (llm.Answer, error) { return textAnswer(words), nil }
 	}
 	b := newBench(t, says("I am the one for all"))
 	other := b.agent
 	other.Model = says("I am the one for chat 2")
-	b.own = map[string]agent.Agent{"main:test:2": other}
+	b.ownAgents = map[string]agent.Agent{"main:test:2": other}
 	b.run()
 	b.wantReply(b.say("1", "u", "who are you?"), "the one for all")
 	b.wantReply(b.say("2", "u", "who are you?"), "the one for chat 2")
@@ -344,7 +342,7 @@ func TestSessionsHaveAgentsOfTheirOwn(t *testing.T) {
 
 func TestAnswer(t *testing.T) {
 	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
-		return text("you said " + heard(r)), nil
+		return textAnswer("you said " + newestUserText(r)), nil
 	})
 	b.run()
 	id := b.say("1", "ann", "hello")
@@ -365,23 +363,23 @@ func TestAnswer(t *testing.T) {
 
 func TestToolRounds(t *testing.T) {
 	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
-		if n := len(results(r)); n < 3 {
-			return calls(fmt.Sprintf(`echo {"say":"%d"}`, n)), nil
+		if n := len(toolResults(r)); n < 3 {
+			return callsAnswer(fmt.Sprintf(`echo {"say":"%d"}`, n)), nil
 		}
-		return text(strings.Join(results(r), "")), nil
+		return textAnswer(strings.Join(toolResults(r), "")), nil
 	}, echo("echo", tools.Once, nil))
 	b.run()
 	b.wantReply(b.say("1", "ann", "go"), `{"said":"0"}{"said":"1"}{"said":"2"}`)
 }
 
-// Whose account a turn's person is on is asked once, for counting the turn and for all of
-// its steps; the next turn asks anew. It is not asked if the gate has looked.
+// The account of a turn's person is looked up once, for counting the turn and for all of its steps; the next turn looks
+// it up again. It is not looked up if the gate has done so.
 func TestThePayerIsAskedForOncePerTurn(t *testing.T) {
 	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
-		if n := len(results(r)); n < 3 {
-			return calls(fmt.Sprintf(`echo {"say":"%d"}`, n)), nil
+		if n := len(toolResults(r)); n < 3 {
+			return callsAnswer(fmt.Sprintf(`echo {"say":"%d"}`, n)), nil
 		}
-		return text("done"), nil
+		return textAnswer("done"), nil
 	}, echo("echo", tools.Pure, nil))
 	var asked atomic.Int64
 	b.account = func(_ context.Context, person string) (string, error) {
@@ -422,10 +420,10 @@ func TestPureCallsRunSideBySideAndKeepTheirOrder(t *testing.T) {
 	arrived := make(chan struct{}, 3)
 	open := make(chan struct{})
 	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
-		if len(results(r)) == 0 {
-			return calls(`look {"say":"a"}`, `look {"say":"b"}`, `look {"say":"c"}`), nil
+		if len(toolResults(r)) == 0 {
+			return callsAnswer(`look {"say":"a"}`, `look {"say":"b"}`, `look {"say":"c"}`), nil
 		}
-		return text(strings.Join(results(r), "")), nil
+		return textAnswer(strings.Join(toolResults(r), "")), nil
 	}, echo("look", tools.Pure, func(tools.Call, string) error {
 		arrived <- struct{}{}
 		<-open
@@ -442,10 +440,10 @@ func TestPureCallsRunSideBySideAndKeepTheirOrder(t *testing.T) {
 
 func TestFailuresAreDataForTheModel(t *testing.T) {
 	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
-		if len(results(r)) == 0 {
-			return calls(`nosuch {}`, `echo {"say":5,"x":1}`, `bad {"say":"x"}`, `boom {"say":"x"}`, `echo {"say":"ok"}`), nil
+		if len(toolResults(r)) == 0 {
+			return callsAnswer(`nosuch {}`, `echo {"say":5,"x":1}`, `bad {"say":"x"}`, `boom {"say":"x"}`, `echo {"say":"ok"}`), nil
 		}
-		return text(strings.Join(results(r), "\n")), nil
+		return textAnswer(strings.Join(toolResults(r), "\n")), nil
 	},
 		echo("echo", tools.Once, nil),
 		echo("bad", tools.Once, func(tools.Call, string) error { return fmt.Errorf("it broke") }),
@@ -467,12 +465,12 @@ func TestToolsThatAreNotGrantedAreRefused(t *testing.T) {
 		if len(r.Tools) != 0 {
 			t.Error("a tool that is not granted was shown")
 		}
-		if len(results(r)) == 0 {
-			return calls(`sh {}`), nil
+		if len(toolResults(r)) == 0 {
+			return callsAnswer(`sh {}`), nil
 		}
-		return text(results(r)[0]), nil
+		return textAnswer(toolResults(r)[0]), nil
 	})
-	b.agent.Known = tools.NewSet(secret)
+	b.agent.KnownTools = tools.NewSet(secret)
 	b.run()
 	b.wantReply(b.say("1", "ann", "go"), "permission_denied")
 }
@@ -480,10 +478,10 @@ func TestToolsThatAreNotGrantedAreRefused(t *testing.T) {
 func TestMailOfTheSameSenderSteers(t *testing.T) {
 	started, goOn := make(chan struct{}), make(chan struct{})
 	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
-		if len(results(r)) == 0 && heard(r) == "first" {
-			return calls(`slow {"say":"1"}`, `slow {"say":"2"}`), nil
+		if len(toolResults(r)) == 0 && newestUserText(r) == "first" {
+			return callsAnswer(`slow {"say":"1"}`, `slow {"say":"2"}`), nil
 		}
-		return text(heard(r) + ";" + strings.Join(results(r), "")), nil
+		return textAnswer(newestUserText(r) + ";" + strings.Join(toolResults(r), "")), nil
 	}, echo("slow", tools.Once, func(_ tools.Call, say string) error {
 		started <- struct{}{}
 		<-goOn
@@ -523,11 +521,11 @@ func waitWaiting(t *testing.T, b *bench, n int) {
 func TestFollowupWaits(t *testing.T) {
 	started, goOn := make(chan struct{}), make(chan struct{})
 	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
-		if heard(r) == "first" {
+		if newestUserText(r) == "first" {
 			close(started)
 			<-goOn
 		}
-		return text("answer to " + heard(r)), nil
+		return textAnswer("answer to " + newestUserText(r)), nil
 	})
 	b.agent.Steer = false
 	b.run()
@@ -542,12 +540,12 @@ func TestFollowupWaits(t *testing.T) {
 func TestStop(t *testing.T) {
 	started := make(chan struct{})
 	b := newBench(t, func(ctx context.Context, r llm.Request) (llm.Answer, error) {
-		if heard(r) == "long" {
+		if newestUserText(r) == "long" {
 			close(started)
 			<-ctx.Done()
 			return llm.Answer{}, ctx.Err()
 		}
-		return text("answer to " + heard(r)), nil
+		return textAnswer("answer to " + newestUserText(r)), nil
 	})
 	b.run()
 	b.say("1", "ann", "long")
@@ -562,12 +560,12 @@ func TestStop(t *testing.T) {
 	b.wantReply(idle, "Nothing is running.")
 }
 
-// What is said of a call that a stop has interrupted depends on what the call may have done.
+// The model's text about a call that a /stop has interrupted depends on the call's effect.
 func TestStopInTheMiddleOfACall(t *testing.T) {
 	for effect, want := range map[tools.Effect]string{tools.Pure: `"code":"cancelled"`, tools.Once: `"code":"outcome_unknown"`} {
 		t.Run(string(effect), func(t *testing.T) {
 			started := make(chan struct{})
-			b := newBench(t, actor(`long {"say":"x"}`), tools.New(tools.Spec{Name: "long", Description: "takes long", Effect: effect},
+			b := newBench(t, actModel(`long {"say":"x"}`), tools.New(tools.Spec{Name: "long", Description: "takes long", Effect: effect},
 				func(ctx context.Context, _ tools.Call, _ echoArgs) (any, error) {
 					close(started)
 					<-ctx.Done()
@@ -578,22 +576,22 @@ func TestStopInTheMiddleOfACall(t *testing.T) {
 			<-started
 			b.wantReply(b.say("1", "ann", "/stop"), "Stopped.")
 			b.settled()
-			if got := b.logged("1"); !strings.Contains(got, want) {
+			if got := b.logText("1"); !strings.Contains(got, want) {
 				t.Errorf("the log has no %s: %s", want, got)
 			}
 		})
 	}
 }
 
-// A turn that takes too long is ended, which its sender is told; what was said behind it is answered.
+// A turn that takes too long is ended, and its sender is told. Messages behind it are answered.
 func TestATurnThatTakesTooLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBenchIn(t, t.TempDir(), func(ctx context.Context, r llm.Request) (llm.Answer, error) {
-			if heard(r) == "long" {
+			if newestUserText(r) == "long" {
 				<-ctx.Done()
 				return llm.Answer{}, ctx.Err()
 			}
-			return text("answer to " + heard(r)), nil
+			return textAnswer("answer to " + newestUserText(r)), nil
 		})
 		defer b.run()()
 		long := b.say("1", "ann", "long")
@@ -611,7 +609,7 @@ func TestATurnThatTakesTooLong(t *testing.T) {
 
 func TestNewForgetsWhatWasSaid(t *testing.T) {
 	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
-		return text(fmt.Sprintf("%d messages, %s", len(r.Messages), heard(r))), nil
+		return textAnswer(fmt.Sprintf("%d messages, %s", len(r.Messages), newestUserText(r))), nil
 	})
 	stop := b.run()
 	b.wantReply(b.say("1", "ann", "one"), "1 messages")
@@ -627,9 +625,9 @@ func TestLimitsAreSaidAloud(t *testing.T) {
 	t.Parallel()
 	again := func(_ context.Context, r llm.Request) (llm.Answer, error) {
 		if r.NoCalls {
-			return text("so far so good"), nil
+			return textAnswer("so far so good"), nil
 		}
-		return calls(fmt.Sprintf(`echo {"say":"%d"}`, len(results(r)))), nil
+		return callsAnswer(fmt.Sprintf(`echo {"say":"%d"}`, len(toolResults(r)))), nil
 	}
 	t.Run("model calls", func(t *testing.T) {
 		runs := 0
@@ -654,9 +652,9 @@ func TestLimitsAreSaidAloud(t *testing.T) {
 		runs := 0
 		b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
 			if r.NoCalls {
-				return text("enough"), nil
+				return textAnswer("enough"), nil
 			}
-			return calls(`echo {"say":"same"}`), nil
+			return callsAnswer(`echo {"say":"same"}`), nil
 		}, echo("echo", tools.Once, func(tools.Call, string) error { runs++; return nil }))
 		b.run()
 		b.wantReply(b.say("1", "ann", "go"), "kept giving the same result")
@@ -665,7 +663,7 @@ func TestLimitsAreSaidAloud(t *testing.T) {
 		}
 	})
 	t.Run("tokens of a day", func(t *testing.T) {
-		b := newBench(t, func(context.Context, llm.Request) (llm.Answer, error) { return text("fine"), nil })
+		b := newBench(t, func(context.Context, llm.Request) (llm.Answer, error) { return textAnswer("fine"), nil })
 		b.limit.TokensDay = 4200
 		b.run()
 		b.wantReply(b.say("1", "ann", "one"), "fine")
@@ -673,7 +671,7 @@ func TestLimitsAreSaidAloud(t *testing.T) {
 		b.wantReply(b.say("1", "ann", "two"), "10 tokens")
 	})
 	t.Run("turns of an hour", func(t *testing.T) {
-		b := newBench(t, func(context.Context, llm.Request) (llm.Answer, error) { return text("fine"), nil })
+		b := newBench(t, func(context.Context, llm.Request) (llm.Answer, error) { return textAnswer("fine"), nil })
 		b.limit.TurnsHour = 1
 		b.run()
 		b.wantReply(b.say("1", "ann", "one"), "fine")
@@ -681,10 +679,10 @@ func TestLimitsAreSaidAloud(t *testing.T) {
 		b.wantReply(b.say("1", "bob", "one"), "fine")
 	})
 	t.Run("turns of an hour with one agent", func(t *testing.T) {
-		b := newBench(t, func(context.Context, llm.Request) (llm.Answer, error) { return text("fine"), nil })
+		b := newBench(t, func(context.Context, llm.Request) (llm.Answer, error) { return textAnswer("fine"), nil })
 		strict := b.agent
 		strict.Name, strict.TurnsHour = "ops", 1
-		b.own = map[string]agent.Agent{"main:test:ops": strict}
+		b.ownAgents = map[string]agent.Agent{"main:test:ops": strict}
 		b.limit.TurnsHour = 2
 		b.run()
 		b.wantReply(b.say("ops", "ann", "one"), "fine")
@@ -706,7 +704,7 @@ func TestModelFaults(t *testing.T) {
 		if tries == 1 {
 			return llm.Answer{}, &llm.Error{Fault: llm.Busy, RetryAfter: time.Millisecond}
 		}
-		return text("at last"), nil
+		return textAnswer("at last"), nil
 	})
 	b.run()
 	b.wantReply(b.say("1", "ann", "one"), "at last")
@@ -736,7 +734,7 @@ func TestOwnersAreToldWhatTheProviderSaid(t *testing.T) {
 		"request": {llm.Error{Fault: llm.Rejected, Status: 400, Said: "Invalid schema"}, "rejected this request (status 400: “Invalid schema”). /new starts over"},
 	}
 	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
-		said := strings.Split(heard(r), "|")
+		said := strings.Split(newestUserText(r), "|")
 		fault := faults[said[len(said)-1]].fault
 		return llm.Answer{}, &fault
 	})
@@ -762,13 +760,13 @@ func TestOwnersAreToldWhatTheProviderSaid(t *testing.T) {
 
 func TestLongResultsAreCutAndKept(t *testing.T) {
 	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
-		if len(results(r)) == 0 {
-			return calls(`echo {"say":"` + strings.Repeat("x", 200_000) + `"}`), nil
+		if len(toolResults(r)) == 0 {
+			return callsAnswer(`echo {"say":"` + strings.Repeat("x", 200_000) + `"}`), nil
 		}
-		return text(fmt.Sprintf("%d %t", len(results(r)[0]), json.Valid([]byte(results(r)[0])))), nil
+		return textAnswer(fmt.Sprintf("%d %t", len(toolResults(r)[0]), json.Valid([]byte(toolResults(r)[0])))), nil
 	}, echo("echo", tools.Once, nil))
 	var kept int
-	b.agent.Keep = func(_ context.Context, _ tools.Call, content json.RawMessage) (string, error) {
+	b.agent.StoreLongResult = func(_ context.Context, _ tools.Call, content json.RawMessage) (string, error) {
 		kept = len(content)
 		return "out.json", nil
 	}
@@ -787,9 +785,9 @@ func TestLongResultsAreCutAndKept(t *testing.T) {
 func TestOldResultsAreClearedAndThePastSummarized(t *testing.T) {
 	summaries := 0
 	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
-		if strings.HasPrefix(heard(r), "Summarize") || strings.Contains(heard(r), "|Summarize") {
+		if strings.HasPrefix(newestUserText(r), "Summarize") || strings.Contains(newestUserText(r), "|Summarize") {
 			summaries++
-			return text("SUMMARY"), nil
+			return textAnswer("SUMMARY"), nil
 		}
 		n := 0
 		for _, m := range r.Messages {
@@ -797,7 +795,7 @@ func TestOldResultsAreClearedAndThePastSummarized(t *testing.T) {
 				n += len(block.Text) + len(block.Content)
 			}
 		}
-		return text(fmt.Sprintf("%d bytes", n)), nil
+		return textAnswer(fmt.Sprintf("%d bytes", n)), nil
 	})
 	b.agent.ContextTokens = 2000
 	b.run()
@@ -819,10 +817,10 @@ func TestOldResultsAreClearedAndThePastSummarized(t *testing.T) {
 func TestManySessionsDoNotWaitForOneAnother(t *testing.T) {
 	slow := make(chan struct{})
 	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
-		if heard(r) == "slow" {
+		if newestUserText(r) == "slow" {
 			<-slow
 		}
-		return text("ok"), nil
+		return textAnswer("ok"), nil
 	})
 	b.run()
 	b.say("slow", "sam", "slow")
@@ -842,10 +840,10 @@ func TestManySessionsDoNotWaitForOneAnother(t *testing.T) {
 
 func TestEventsTellOfTheTurn(t *testing.T) {
 	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
-		if len(results(r)) == 0 {
-			return calls(`echo {"say":"x"}`), nil
+		if len(toolResults(r)) == 0 {
+			return callsAnswer(`echo {"say":"x"}`), nil
 		}
-		return text("done"), nil
+		return textAnswer("done"), nil
 	}, echo("echo", tools.Once, nil))
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
@@ -890,11 +888,10 @@ func (g *gatedStore) Open(ctx context.Context, key string, fence int64) (session
 	}
 }
 
-// A store that is away is nobody's fault: the message waits, however often its
-// session is claimed meanwhile.
+// While the store is unavailable, a message waits, however often its session is claimed meanwhile.
 func TestAnOutageOfTheStoreBuriesNothing(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, func(context.Context, llm.Request) (llm.Answer, error) { return text("at last"), nil })
+	b := newBench(t, func(context.Context, llm.Request) (llm.Answer, error) { return textAnswer("at last"), nil })
 	away := make(chan struct{})
 	gate := &gatedStore{Store: b.store, open: away, tried: make(chan struct{}, 64)}
 	b.sessions = gate
@@ -911,11 +908,11 @@ func TestAnOutageOfTheStoreBuriesNothing(t *testing.T) {
 	<-gate.tried
 	close(away)
 	b.wantReply(id, "at last")
-	b.noneDead()
+	b.wantNoneDead()
 }
 
-// worn has a session's mailbox claimed so often that nothing more may go wrong.
-func (b *bench) worn() {
+// useUpClaims claims a session's mailbox so often that the next failure would bury the message.
+func (b *bench) useUpClaims() {
 	b.t.Helper()
 	for range 10 {
 		lease, err := b.bus.Claim(b.t.Context(), bus.InboundTopic)
@@ -928,21 +925,21 @@ func (b *bench) worn() {
 	}
 }
 
-// noneDead looks that nothing was buried.
-func (b *bench) noneDead() {
+// wantNoneDead fails the test if there is a dead letter.
+func (b *bench) wantNoneDead() {
 	b.t.Helper()
 	if dead, err := b.bus.DeadLetters(b.t.Context(), bus.InboundTopic, "", 1); err != nil || len(dead) > 0 {
 		b.t.Errorf("dead letters %v, %v", dead, err)
 	}
 }
 
-// A onceDeafBus is away when the first message is to go out.
-type onceDeafBus struct {
+// A busFailingOnce fails to publish the first reply.
+type busFailingOnce struct {
 	bus.Bus
 	once sync.Once
 }
 
-func (d *onceDeafBus) Publish(ctx context.Context, topic bus.Topic, m bus.Message) (err error) {
+func (d *busFailingOnce) Publish(ctx context.Context, topic bus.Topic, m bus.Message) (err error) {
 	if topic != bus.InboundTopic {
 		d.once.Do(func() { err = errors.New("away") })
 	}
@@ -952,36 +949,37 @@ func (d *onceDeafBus) Publish(ctx context.Context, topic bus.Topic, m bus.Messag
 	return d.Bus.Publish(ctx, topic, m)
 }
 
-// An answer that is in the log is not given up because the bus cannot take it
-// yet, however often its session was claimed.
+// An answer that is in the log is not given up because the bus can't accept it yet, however often its session was
+// claimed.
 func TestAnOutageOfTheBusBuriesNothing(t *testing.T) {
 	t.Parallel()
-	b := newBenchIn(t, t.TempDir(), atLast) // with one file for both, what can be written can be published
-	b.carrier = &onceDeafBus{Bus: b.bus}
-	b.answersThough(b.worn)
+	b := newBenchIn(t, t.TempDir(), answerAtLast) // with one file for both, what can be written can be published
+	b.carrier = &busFailingOnce{Bus: b.bus}
+	b.wantAnswerAfter(b.useUpClaims)
 }
 
-func atLast(context.Context, llm.Request) (llm.Answer, error) { return text("at last"), nil }
+func answerAtLast(context.Context, llm.Request) (llm.Answer, error) {
+	return textAnswer("at last"), nil
+}
 
-// answersThough looks that a message is answered, and not buried, after
-// something was done to its mailbox.
-func (b *bench) answersThough(done func()) {
+// wantAnswerAfter fails the test unless a message is answered, and not buried, after done was called on its mailbox.
+func (b *bench) wantAnswerAfter(done func()) {
 	b.t.Helper()
 	id := b.say("1", "ann", "hello")
 	done()
 	b.run()
 	b.wantReply(id, "at last")
 	b.settled()
-	b.noneDead()
+	b.wantNoneDead()
 }
 
-// A onceShutStore cannot open the first log.
-type onceShutStore struct {
+// A storeFailingOnce fails to open the first log.
+type storeFailingOnce struct {
 	agent.Store
 	once sync.Once
 }
 
-func (s *onceShutStore) Open(ctx context.Context, key string, fence int64) (l sessions.Log, err error) {
+func (s *storeFailingOnce) Open(ctx context.Context, key string, fence int64) (l sessions.Log, err error) {
 	s.once.Do(func() { err = errors.New("the connection was cut") })
 	if err != nil {
 		return nil, err
@@ -991,22 +989,22 @@ func (s *onceShutStore) Open(ctx context.Context, key string, fence int64) (l se
 
 func TestALogThatOpensTheSecondTimeIsNotGivenUp(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, atLast)
-	b.sessions = &onceShutStore{Store: b.store}
-	b.answersThough(b.worn)
+	b := newBench(t, answerAtLast)
+	b.sessions = &storeFailingOnce{Store: b.store}
+	b.wantAnswerAfter(b.useUpClaims)
 }
 
-// A shutStore cannot open any log.
-type shutStore struct{ agent.Store }
+// A brokenStore can't open any log.
+type brokenStore struct{ agent.Store }
 
-func (shutStore) Open(context.Context, string, int64) (sessions.Log, error) {
+func (brokenStore) Open(context.Context, string, int64) (sessions.Log, error) {
 	return nil, errors.New("the log is damaged")
 }
 
-// The sender of a message that is given up is told of the log only if it was that which failed.
+// The sender of a message that is given up is told about the log only if the log was what failed.
 func TestASenderIsToldWhatKeptFailing(t *testing.T) {
 	for want, breaks := range map[string]func(b *bench){
-		"can't open this conversation's history": func(b *bench) { b.sessions = shutStore{b.store} },
+		"can't open this conversation's history": func(b *bench) { b.sessions = brokenStore{b.store} },
 		"something went wrong each time I tried": func(b *bench) {
 			b.point = func(name string) {
 				if name == "c1:before" {
@@ -1016,10 +1014,10 @@ func TestASenderIsToldWhatKeptFailing(t *testing.T) {
 		},
 	} {
 		t.Run(want, func(t *testing.T) {
-			b := newBench(t, atLast)
+			b := newBench(t, answerAtLast)
 			breaks(b)
 			id := b.say("1", "ann", "hello")
-			b.worn()
+			b.useUpClaims()
 			b.run()
 			if out := b.reply(); out.ID != id+"#failed" || !strings.Contains(out.Text, want) {
 				t.Errorf("the sender was told %+v", out)
@@ -1048,7 +1046,7 @@ func testAReplyThatFindsNoRoom(t *testing.T, apart bool) {
 	var asked atomic.Int64
 	b := newBenchIn(t, dir, func(context.Context, llm.Request) (llm.Answer, error) {
 		asked.Add(1)
-		return text("at last"), nil
+		return textAnswer("at last"), nil
 	})
 	for n := range 100 {
 		out := bus.Outbound{ID: fmt.Sprint("o", n), To: bus.Address{Channel: "test", Chat: "1"}, Text: "earlier"}
@@ -1119,13 +1117,13 @@ func (s failingShare) Write(tx *sqldb.Tx) (refused, err error) {
 	return refused, err
 }
 
-// The end of a turn that the disk does not take is written once the disk takes it again, with one
-// reply. Nobody sees the reply before.
+// If the disk fails at a turn's end, the end is written once the disk works again, with one reply. Nobody sees the
+// reply before.
 func TestATurnsEndAwaitsTheDisk(t *testing.T) {
 	var asked atomic.Int64
 	b := newBench(t, func(context.Context, llm.Request) (llm.Answer, error) {
 		asked.Add(1)
-		return text("at last"), nil
+		return textAnswer("at last"), nil
 	})
 	carrier := &failingCarrier{Bus: b.bus}
 	carrier.left.Store(2)
@@ -1136,7 +1134,7 @@ func TestATurnsEndAwaitsTheDisk(t *testing.T) {
 		t.Error("the reply is there though the disk has not taken it")
 	}
 	b.settled()
-	b.silent()
+	b.wantSilence()
 	if got, want := b.kinds("1"), "turn_started user text usage turn_done published"; got != want || asked.Load() != 1 {
 		t.Errorf("the model was asked %d times, and the log is %q, want %q", asked.Load(), got, want)
 	}
@@ -1155,15 +1153,15 @@ func (h *changeHistory) End(context.Context, string, string) error {
 	return nil
 }
 
-// What a turn has changed in files is recorded before its reply is on the bus: who has read the reply
-// may change more.
+// A turn's changes in files are recorded before its reply is on the bus: a person who has read the reply may change
+// more.
 func TestWhatATurnHasChangedIsRecordedBeforeItsReply(t *testing.T) {
-	bothWays(t, "", func(t *testing.T, dir string) {
+	runSharedAndSeparate(t, "", func(t *testing.T, dir string) {
 		b := newBenchIn(t, dir, func(_ context.Context, r llm.Request) (llm.Answer, error) {
-			if len(results(r)) == 0 {
-				return calls(`echo {"say":"x"}`), nil
+			if len(toolResults(r)) == 0 {
+				return callsAnswer(`echo {"say":"x"}`), nil
 			}
-			return text("done"), nil
+			return textAnswer("done"), nil
 		}, echo("echo", tools.Once, nil))
 		var h changeHistory
 		b.history = &h

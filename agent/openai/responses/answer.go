@@ -13,10 +13,10 @@ import (
 
 // Limits on an answer. They stop a server that would send without end.
 const (
-	maxAnswer = 16 << 20 // bytes of an answer that are kept in memory
-	maxItems  = 512
-	maxCalls  = 128
-	maxName   = 256 // bytes of a tool's name
+	maxAnswerSize = 16 << 20 // bytes of an answer that are kept in memory
+	maxItems      = 512
+	maxCalls      = 128
+	maxName       = 256 // bytes of a tool's name
 )
 
 // eventArgumentsDone is the type of the event that contains a call's complete arguments.
@@ -24,11 +24,11 @@ const eventArgumentsDone = "response.function_call_arguments.done"
 
 // An Assembly puts a model's answer together from the events of its stream.
 type Assembly struct {
-	host   string
-	emit   func(llm.Delta)
-	items  []*item
-	blocks []*block
-	tagged *item // the thinking that arrived within the text; nil if none did
+	host           string
+	emit           func(llm.Delta)
+	items          []*item
+	blocks         []*block
+	taggedThinking *item // the thinking that arrived within the text; nil for none
 	// thinksBare remembers whether the model's texts begin with thinking without an opening tag.
 	thinksBare *thinktags.Habit
 	calls      int // number of tool calls so far
@@ -39,8 +39,8 @@ type Assembly struct {
 	reason     string
 	usage      *wire.Usage
 	progressed bool // the last event added something to the answer
-	size       int  // bytes of text and arguments; the tokens are estimated from it
-	kept       int  // bytes of everything that is kept
+	size       int  // bytes of text and arguments, from which the tokens are estimated
+	keptBytes  int  // bytes of everything that is stored
 }
 
 // NewAssembly returns an empty Assembly for an answer from a host. It calls emit for each piece of text that is
@@ -56,7 +56,7 @@ func (a *Assembly) Ended() bool { return a.ended }
 // Whole reports whether the answer has at least one block and all items that have begun have ended.
 func (a *Assembly) Whole() bool {
 	for _, i := range a.items {
-		if !i.done {
+		if !i.isDone {
 			return false
 		}
 	}
@@ -72,7 +72,7 @@ func (a *Assembly) HasProgressed() bool { return a.progressed }
 func (a *Assembly) MayBeThinking() bool {
 	open, last := false, typeReasoning
 	for _, i := range a.items {
-		open = open || i.kind == typeReasoning && !i.done
+		open = open || i.kind == typeReasoning && !i.isDone
 		if i.block != nil {
 			last = i.kind
 		}
@@ -90,12 +90,12 @@ func (a *Assembly) Add(raw []byte) error {
 	if err := json.Unmarshal(raw, &e); err != nil {
 		return fmt.Errorf("%w: an event of %d bytes", errGarbled, len(raw))
 	}
-	before := a.kept + len(a.blocks)
+	before := a.keptBytes + len(a.blocks)
 	if err := a.add(e, raw); err != nil {
 		return err
 	}
-	a.progressed = a.kept+len(a.blocks) > before || a.ended
-	if a.kept > maxAnswer {
+	a.progressed = a.keptBytes+len(a.blocks) > before || a.ended
+	if a.keptBytes > maxAnswerSize {
 		return fmt.Errorf("%w: it does not end", errGarbled)
 	}
 	return nil
@@ -142,7 +142,7 @@ func (a *Assembly) finishItem(e event) error {
 	if i == nil {
 		i = a.find(w.Type, string(w.ID), e.At)
 	}
-	if i == nil || i.done && !i.sameAs(w) {
+	if i == nil || i.isDone && !i.sameAs(w) {
 		if i, err = a.begin(w.Type, string(w.ID), e.At); err != nil {
 			return err
 		}
@@ -155,7 +155,7 @@ func (i *item) sameAs(w wireItem) bool {
 	if i.kind == typeCall {
 		return i.callID == string(w.CallID) && i.block != nil && i.block.text.String() == string(w.Arguments)
 	}
-	return i.id == string(w.ID) && i.got.String() == w.text()
+	return i.id == string(w.ID) && i.received.String() == w.text()
 }
 
 // callOf returns the newest call with the same id as the call w; nil if there is none.
@@ -225,7 +225,7 @@ func (a *Assembly) end(kind string, raw json.RawMessage) error {
 func (a *Assembly) listedAs(w wireItem) *item {
 	var first *item
 	for _, i := range a.items {
-		if i.kind != w.Type || i.listed || i == a.tagged {
+		if i.kind != w.Type || i.listed || i == a.taggedThinking {
 			continue
 		}
 		if w.ID != "" && i.id == string(w.ID) || w.CallID != "" && i.callID == string(w.CallID) {
@@ -246,7 +246,7 @@ func (a *Assembly) Void(requestSize int) *llm.Answer { return wire.Void(a.usage,
 // an answer, and another error if a call of a complete answer has no name.
 func (a *Assembly) Answer(requestSize int) (*llm.Answer, error) {
 	for _, i := range a.items {
-		if i.kind == typeMessage && !i.done {
+		if i.kind == typeMessage && !i.isDone {
 			if err := a.addMessage(i, i.joiner.Flush()); err != nil {
 				return nil, err
 			}

@@ -15,15 +15,15 @@ import (
 // An item is one item of the output while it grows. It becomes a block of the answer once some of its content
 // is known: a server may announce an item and put nothing into it.
 type item struct {
-	kind   string // typeMessage, typeReasoning or typeCall
-	id     string // may differ from event to event
-	callID string
-	at     wire.Int // its index in the output; -1 if the server doesn't say; several items may have the same
-	block  *block
-	got    strings.Builder // the text as it arrived
-	joiner wire.Joiner     // of its pieces
-	done   bool
-	listed bool // the list at the end contains it
+	kind        string // typeMessage, typeReasoning or typeCall
+	id          string // may differ from event to event
+	callID      string
+	outputIndex wire.Int // its index in the output; -1 if the server doesn't say; several items may have the same
+	block       *block
+	received    strings.Builder // the text as it arrived
+	joiner      wire.Joiner     // of its pieces
+	isDone      bool
+	listed      bool // the list at the end contains it
 
 	split  thinktags.Splitter // of a message
 	source string             // of reasoning: the type of the events that contain its text
@@ -46,16 +46,16 @@ type block struct {
 func (a *Assembly) find(kind, id string, at *wire.Int) *item {
 	var byID, byIndex, open *item
 	for _, i := range a.items {
-		if i.kind != kind || i == a.tagged {
+		if i.kind != kind || i == a.taggedThinking {
 			continue
 		}
 		if id != "" && i.id == id {
 			byID = i
 		}
-		if at != nil && i.at == *at {
+		if at != nil && i.outputIndex == *at {
 			byIndex = i
 		}
-		if !i.done {
+		if !i.isDone {
 			open = i
 		}
 	}
@@ -67,9 +67,9 @@ func (a *Assembly) begin(kind, id string, at *wire.Int) (*item, error) {
 	if len(a.items) == maxItems {
 		return nil, fmt.Errorf("%w: more than %d items", errGarbled, maxItems)
 	}
-	i := &item{kind: kind, id: id, at: -1}
+	i := &item{kind: kind, id: id, outputIndex: -1}
 	if at != nil {
-		i.at = *at
+		i.outputIndex = *at
 	}
 	a.items = append(a.items, i)
 	return i, nil
@@ -91,7 +91,7 @@ func (a *Assembly) announce(e event) error {
 	}
 	for _, i := range a.items {
 		again := i.kind == w.Type && w.ID != "" && i.id == string(w.ID) && i.callID == string(w.CallID)
-		if again && !i.done && i.got.Len() == 0 {
+		if again && !i.isDone && i.received.Len() == 0 {
 			return nil
 		}
 	}
@@ -116,7 +116,7 @@ func (a *Assembly) nameCall(i *item, w wireItem) error {
 		i.callID = string(w.CallID)
 	}
 	b.id = i.callID
-	a.kept += len(w.Name) + len(w.CallID)
+	a.keptBytes += len(w.Name) + len(w.CallID)
 	if b.name == "" && w.Name != "" {
 		b.name = string(w.Name)
 		a.emit(llm.Delta{Block: b.index, Kind: llm.BlockToolUse, Name: b.name, Text: b.text.String()})
@@ -127,10 +127,10 @@ func (a *Assembly) nameCall(i *item, w wireItem) error {
 // finish handles a complete item, which the server sends at the item's end or in the list at the end of the
 // answer.
 func (a *Assembly) finish(i *item, w wireItem, raw json.RawMessage) error {
-	if i.done {
+	if i.isDone {
 		return nil
 	}
-	i.done, i.joiner = true, wire.Joiner{} // what was held back is in the complete item
+	i.isDone, i.joiner = true, wire.Joiner{} // the complete item contains the text that was held back
 	switch w.Type {
 	case typeMessage:
 		if err := a.completeText(i, w.text()); err != nil {
@@ -143,7 +143,7 @@ func (a *Assembly) finish(i *item, w wireItem, raw json.RawMessage) error {
 			i.block.saved.Phase = string(w.Phase)
 		}
 	case typeReasoning:
-		if i.got.Len() == 0 {
+		if i.received.Len() == 0 {
 			if err := a.addThinking(i, w.text()); err != nil {
 				return err
 			}
@@ -156,7 +156,7 @@ func (a *Assembly) finish(i *item, w wireItem, raw json.RawMessage) error {
 		if err != nil {
 			return err
 		}
-		a.kept += len(back)
+		a.keptBytes += len(back)
 		b.saved.Item = back
 	case typeCall:
 		if err := a.nameCall(i, w); err != nil {
@@ -169,7 +169,7 @@ func (a *Assembly) finish(i *item, w wireItem, raw json.RawMessage) error {
 
 // completeText adds the missing end to a message's text. What watchers have seen stays.
 func (a *Assembly) completeText(i *item, whole string) error {
-	rest, goesOn := strings.CutPrefix(whole, i.got.String())
+	rest, goesOn := strings.CutPrefix(whole, i.received.String())
 	if !goesOn {
 		return nil
 	}
@@ -178,10 +178,10 @@ func (a *Assembly) completeText(i *item, whole string) error {
 
 // addMessage adds text to a message.
 func (a *Assembly) addMessage(i *item, text string) error {
-	if i.got.Len() == 0 && a.thinksBare.Holds() && a.calls == 0 {
+	if i.received.Len() == 0 && a.thinksBare.Holds() && a.calls == 0 {
 		i.split.Assume()
 	}
-	i.got.WriteString(text)
+	i.received.WriteString(text)
 	said := &strings.Builder{}
 	if i.block != nil {
 		said = &i.block.text
@@ -197,14 +197,14 @@ func (a *Assembly) flush(i *item) error {
 	return a.addParts(i, rest)
 }
 
-// addParts adds what the model thought and said, from a message whose text contained both.
+// addParts adds thinking and text, from a message that contained both.
 func (a *Assembly) addParts(i *item, p thinktags.Parts) error {
 	if p.Thinking && i.block != nil {
 		if err := a.turnToThinking(i); err != nil {
 			return err
 		}
 	}
-	if p.Speech && a.tagged != nil {
+	if p.Speech && a.taggedThinking != nil {
 		if err := a.turnToText(i); err != nil {
 			return err
 		}
@@ -231,14 +231,14 @@ func (a *Assembly) addParts(i *item, p thinktags.Parts) error {
 
 // taggedItem returns the item for thinking that arrived within the text, and begins it if needed.
 func (a *Assembly) taggedItem() (*item, error) {
-	if a.tagged == nil {
+	if a.taggedThinking == nil {
 		t, err := a.begin(typeReasoning, "", nil)
 		if err != nil {
 			return nil, err
 		}
-		t.done, a.tagged = true, t
+		t.isDone, a.taggedThinking = true, t
 	}
-	return a.tagged, nil
+	return a.taggedThinking, nil
 }
 
 // turnToThinking turns what a message has said so far into thinking.
@@ -254,23 +254,23 @@ func (a *Assembly) turnToThinking(i *item) error {
 		return err
 	}
 	b.text.WriteString(text)
-	a.showAgain()
+	a.emitAgain()
 	return nil
 }
 
 // turnToText turns the thinking that arrived within the text into what a message says.
 func (a *Assembly) turnToText(i *item) error {
-	if a.tagged.block == nil {
+	if a.taggedThinking.block == nil {
 		return nil
 	}
-	text := a.tagged.block.text.String()
-	a.remove(a.tagged)
+	text := a.taggedThinking.block.text.String()
+	a.remove(a.taggedThinking)
 	b, err := a.blockOf(i, llm.BlockText)
 	if err != nil {
 		return err
 	}
 	b.text.WriteString(text)
-	a.showAgain()
+	a.emitAgain()
 	return nil
 }
 
@@ -283,8 +283,8 @@ func (a *Assembly) remove(i *item) {
 	}
 }
 
-// showAgain tells watchers that what they have seen is void, and emits all blocks again as they are now.
-func (a *Assembly) showAgain() {
+// emitAgain tells watchers that the text they have seen is void, and emits all blocks in their current form.
+func (a *Assembly) emitAgain() {
 	a.emit(llm.Delta{Void: true})
 	for _, b := range a.blocks {
 		if b.kind == llm.BlockToolUse {
@@ -304,7 +304,7 @@ func (a *Assembly) addThinking(i *item, text string) error {
 	if err != nil {
 		return err
 	}
-	i.got.WriteString(text)
+	i.received.WriteString(text)
 	a.grow(b, text)
 	return nil
 }
@@ -325,7 +325,7 @@ func (a *Assembly) addReasoning(e event) error {
 	text := i.joiner.Add(e.Delta)
 	if e.Part != nil && *e.Part != i.part {
 		i.part = *e.Part
-		if i.got.Len() > 0 {
+		if i.received.Len() > 0 {
 			text = partBreak + text
 		}
 	}
@@ -347,9 +347,9 @@ func (a *Assembly) addArguments(e event) error {
 		return nil
 	}
 	text := i.joiner.Add(e.Delta)
-	i.got.WriteString(text)
+	i.received.WriteString(text)
 	a.size += len(text)
-	a.kept += len(text)
+	a.keptBytes += len(text)
 	b.text.WriteString(text)
 	if text != "" && b.name != "" && b.index == len(a.blocks)-1 {
 		a.emit(llm.Delta{Block: b.index, Kind: b.kind, Text: text})
@@ -364,7 +364,7 @@ func (a *Assembly) replaceArguments(i *item, whole string) {
 		return
 	}
 	a.size += max(0, len(whole)-i.block.text.Len())
-	a.kept += len(whole)
+	a.keptBytes += len(whole)
 	i.block.text.Reset()
 	i.block.text.WriteString(whole)
 }
@@ -388,7 +388,7 @@ func (a *Assembly) blockOf(i *item, kind llm.BlockKind) (*block, error) {
 // grow appends text to a block. It emits the text unless watchers already see a later block.
 func (a *Assembly) grow(b *block, text string) {
 	a.size += len(text)
-	a.kept += len(text)
+	a.keptBytes += len(text)
 	b.text.WriteString(text)
 	if b.index == len(a.blocks)-1 {
 		a.emit(llm.Delta{Block: b.index, Kind: b.kind, Text: text})

@@ -167,7 +167,7 @@ func (c *conversation) addUser(blocks []llm.Block) {
 			if output == "" {
 				output = "null"
 			}
-			c.add(result{Type: "function_call_output", CallID: c.ids.Of(b), Output: output})
+			c.add(result{Type: "function_call_output", CallID: c.ids.IDFor(b), Output: output})
 		case b.Kind == llm.BlockText:
 			say(b.Text)
 		case b.Kind == llm.BlockPicture && c.options.NoPictures:
@@ -208,7 +208,7 @@ func (c *conversation) addAssistant(blocks []llm.Block) {
 				follow(message{Type: "message", Role: "assistant", Phase: back.Phase, Content: []part{{Type: "output_text", Text: b.Text}}})
 			}
 		case llm.BlockToolUse:
-			follow(call{Type: "function_call", CallID: c.ids.Of(b), Name: b.Name, Arguments: wire.WriteArgs(b.Args)})
+			follow(call{Type: "function_call", CallID: c.ids.IDFor(b), Name: b.Name, Arguments: wire.WriteArgs(b.Args)})
 		}
 	}
 }

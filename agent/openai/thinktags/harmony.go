@@ -22,10 +22,10 @@ func tokens() []string {
 
 // harmony is the current position in a text with channels.
 type harmony struct {
-	where  harmonyPlace
-	header string // of the current message
-	reader reader
-	call   bool // a message was a tool call
+	place       harmonyPlace
+	header      string // of the current message
+	reader      audience
+	hasToolCall bool // a message was a tool call
 }
 
 // A harmonyPlace is a part of a message.
@@ -36,11 +36,11 @@ const (
 	inBody
 )
 
-// A reader is whom the current message is for, which its channel says.
-type reader int
+// An audience is whom the current message is for, according to its channel.
+type audience int
 
 const (
-	forNobody reader = iota // the model thinks, or calls a tool
+	forNobody audience = iota // the model thinks, or calls a tool
 	forPeople
 )
 
@@ -49,7 +49,7 @@ const maxHeader = 512
 
 // splitHarmony splits a text with channels. It holds back an end that may be the beginning of a token.
 func (s *Splitter) splitHarmony(text string) (thought, said string) {
-	text, s.held = s.held+text, ""
+	text, s.heldBack = s.heldBack+text, ""
 	for {
 		at, token := firstOf(text, tokens())
 		if at < 0 {
@@ -65,7 +65,7 @@ func (s *Splitter) splitHarmony(text string) (thought, said string) {
 // addText adds a text without tokens to the header, to the thinking, or to what is said.
 func (h *harmony) addText(text string, thought, said *string) {
 	switch {
-	case h.where == inHeader:
+	case h.place == inHeader:
 		h.header += text[:min(len(text), maxHeader-min(len(h.header), maxHeader))]
 	case h.reader == forPeople:
 		*said += text
@@ -78,30 +78,30 @@ func (h *harmony) addText(text string, thought, said *string) {
 func (h *harmony) handleToken(token string) {
 	switch token {
 	case bodyToken:
-		if h.where == inBody {
+		if h.place == inBody {
 			return
 		}
-		h.where, h.reader = inBody, forNobody
+		h.place, h.reader = inBody, forNobody
 		_, name, _ := strings.Cut(h.header, channelToken)
 		calls := strings.Contains(h.header, " to=")
-		h.call = h.call || calls
+		h.hasToolCall = h.hasToolCall || calls
 		if name = strings.TrimSpace(name); !calls && !strings.HasPrefix(name, "analysis") {
 			h.reader = forPeople // what it says before it calls a tool is for people, too
 		}
 	case channelToken, "<|constrain|>":
-		if h.where == inBody { // the token at the end of the message was lost
+		if h.place == inBody { // the token at the end of the message was lost
 			h.header = ""
 		}
-		h.where = inHeader
+		h.place = inHeader
 		h.header += token
 	default: // the message has ended, or another one begins
-		h.where, h.header = inHeader, ""
+		h.place, h.header = inHeader, ""
 	}
 }
 
 // flush returns the rest of the text. A header without a message is dropped.
 func (h *harmony) flush(held string) (thought, said string) {
-	if h.where == inHeader {
+	if h.place == inHeader {
 		return "", ""
 	}
 	h.addText(held, &thought, &said)

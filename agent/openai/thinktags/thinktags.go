@@ -13,9 +13,9 @@ import (
 
 const (
 	whiteSpace = " \t\r\n" // the white space around tags
-	// maxSpoken limits how many closing tags that don't end any thinking are examined. A text with more of them
+	// maxSpokenTags limits how many closing tags that don't end any thinking are examined. A text with more of them
 	// is about tags.
-	maxSpoken = 32
+	maxSpokenTags = 32
 	// maxPadding is how many spaces may be between a bare closing tag and the end of its line.
 	maxPadding = 16
 )
@@ -25,16 +25,16 @@ const (
 // contains the opening tag, so that only the closing tag is in the text (a bare one): then everything before it
 // was thinking.
 type Splitter struct {
-	state   splitState
-	held    string          // the end of the text so far, if it may be part of a tag
-	closing string          // the tag that ends the thinking
-	begun   bool            // some of the thinking has been returned
-	assumed bool            // the text is assumed to begin with thinking, although no opening tag came
-	thought strings.Builder // the thinking so far, if assumed
-	ends    bool            // held begins with a bare tag that ends the thinking if nothing follows it
-	bare    bool            // a text without an opening tag has turned out to begin with thinking
-	spoken  int             // number of closing tags that did not end any thinking, because the text is about tags
-	harmony harmony
+	state       splitState
+	heldBack    string          // the end of the text so far, if it may be part of a tag
+	closingTag  string          // the tag that ends the thinking
+	begun       bool            // some of the thinking has been returned
+	assumed     bool            // the text is assumed to begin with thinking, although no opening tag came
+	thought     strings.Builder // the thinking so far, if assumed
+	endsIfLast  bool            // heldBack begins with a bare tag that ends the thinking if nothing follows it
+	startedBare bool            // a text without an opening tag has turned out to begin with thinking
+	spokenTags  int             // number of closing tags that did not end any thinking, because the text is about tags
+	harmony     harmony
 }
 
 // Parts are what a piece of text adds to the thinking and to what is said.
@@ -58,8 +58,8 @@ const (
 	splitClosed                    // the thinking is over for good
 )
 
-// pairs returns the tags with which models begin and end their thinking.
-func pairs() [][2]string {
+// tagPairs returns the tags with which models begin and end their thinking.
+func tagPairs() [][2]string {
 	return [][2]string{
 		{"<think>", "</think>"}, {"<thinking>", "</thinking>"}, {"<thought>", "</thought>"}, {"<reasoning>", "</reasoning>"},
 		{"<seed:think>", "</seed:think>"}, {"[THINK]", "[/THINK]"}, {"◁think▷", "◁/think▷"}, {"<|START_THINKING|>", "<|END_THINKING|>"},
@@ -75,8 +75,8 @@ func bareEnds() []string {
 // model has begun texts that way before. If no such tag comes, Flush says that it wasn't thinking.
 func (s *Splitter) Assume() { s.assumed = s.state == splitStart }
 
-// Forgo undoes Assume, because the thinking arrives separately from the text.
-func (s *Splitter) Forgo() {
+// CancelAssume undoes Assume, because the thinking arrives separately from the text.
+func (s *Splitter) CancelAssume() {
 	if s.state == splitStart {
 		s.assumed = false
 	}
@@ -85,37 +85,37 @@ func (s *Splitter) Forgo() {
 // A Habit remembers whether a model's texts begin with thinking without an opening tag. The zero Habit has seen
 // none. It is safe for concurrent use.
 type Habit struct {
-	bare atomic.Int32 // how many of the newest texts in a row did, up to enoughBare
+	bareInARow atomic.Int32 // how many of the newest texts in a row did, up to enoughBare
 }
 
 // enoughBare is how many texts make a habit: a single one may have been about tags.
 const enoughBare = 2
 
 // Holds reports whether the next text is likely to begin with thinking.
-func (h *Habit) Holds() bool { return h.bare.Load() >= enoughBare }
+func (h *Habit) Holds() bool { return h.bareInARow.Load() >= enoughBare }
 
 // Note learns from a text that a Splitter has split. rest is what Flush returned.
 func (h *Habit) Note(s *Splitter, rest Parts) {
-	before := h.bare.Load()
+	before := h.bareInARow.Load()
 	switch {
-	case s.bare && before < enoughBare:
-		h.bare.CompareAndSwap(before, before+1)
-	case rest.Speech, !s.bare && before < enoughBare:
-		h.bare.Store(0)
+	case s.startedBare && before < enoughBare:
+		h.bareInARow.CompareAndSwap(before, before+1)
+	case rest.Speech, !s.startedBare && before < enoughBare:
+		h.bareInARow.Store(0)
 	}
 }
 
 // LostCall reports whether the text contained a tool call that its server did not recognize.
-func (s *Splitter) LostCall() bool { return s.harmony.call }
+func (s *Splitter) LostCall() bool { return s.harmony.hasToolCall }
 
 // Add splits the next piece of text. The stream may be cut anywhere, even within a tag. said is what the model
 // has said so far.
 func (s *Splitter) Add(text string, said *strings.Builder) (p Parts) {
 	if s.state == splitStart {
-		text = s.awaitOpeningTag(s.held + text)
+		text = s.awaitOpeningTag(s.heldBack + text)
 	}
 	if s.state == splitInside {
-		p.Thought, text = s.splitThinking(s.held + text)
+		p.Thought, text = s.splitThinking(s.heldBack + text)
 	}
 	if s.state == splitHarmony {
 		thought, said := s.splitHarmony(text)
@@ -138,16 +138,16 @@ func (s *Splitter) Add(text string, said *strings.Builder) (p Parts) {
 // awaitOpeningTag looks for an opening tag, and returns the text that is certain. It holds the text back as
 // long as that may still be the beginning of a tag.
 func (s *Splitter) awaitOpeningTag(text string) string {
-	s.held = ""
+	s.heldBack = ""
 	first := strings.TrimLeft(text, whiteSpace)
-	for _, tags := range pairs() {
+	for _, tags := range tagPairs() {
 		opening := tags[0]
 		if rest, ok := strings.CutPrefix(first, opening); ok {
-			s.state, s.closing, s.assumed = splitInside, tags[1], false
+			s.state, s.closingTag, s.assumed = splitInside, tags[1], false
 			return rest
 		}
 		if strings.HasPrefix(opening, first) {
-			s.held = text
+			s.heldBack = text
 		}
 	}
 	for _, opening := range []string{startToken, channelToken} {
@@ -156,16 +156,16 @@ func (s *Splitter) awaitOpeningTag(text string) string {
 			return first
 		}
 		if strings.HasPrefix(opening, first) {
-			s.held = text
+			s.heldBack = text
 		}
 	}
-	if s.held != "" || first == "" {
-		s.held = text
+	if s.heldBack != "" || first == "" {
+		s.heldBack = text
 		return ""
 	}
 	s.state = splitPlain
 	if s.assumed {
-		s.state, s.closing = splitInside, "</think>"
+		s.state, s.closingTag = splitInside, "</think>"
 	}
 	return text
 }
@@ -173,15 +173,15 @@ func (s *Splitter) awaitOpeningTag(text string) string {
 // splitThinking returns the thinking in text, and the rest after the closing tag. It holds back an end that may
 // be the beginning of the closing tag.
 func (s *Splitter) splitThinking(text string) (thought, rest string) {
-	s.held = ""
+	s.heldBack = ""
 	if s.assumed {
 		thought, rest = s.splitAssumed(text)
 	} else {
 		var closed bool
-		if thought, rest, closed = strings.Cut(text, s.closing); closed {
+		if thought, rest, closed = strings.Cut(text, s.closingTag); closed {
 			s.state = splitAfter
 		} else {
-			thought = s.holdBack(thought, []string{s.closing})
+			thought = s.holdBack(thought, []string{s.closingTag})
 		}
 	}
 	if !s.begun {
@@ -199,7 +199,7 @@ func (s *Splitter) splitAssumed(text string) (thought, rest string) {
 		s.thought.WriteString(thought)
 		return thought, ""
 	}
-	s.bare = true
+	s.startedBare = true
 	s.endAt(tag)
 	return text[:at], text[at+len(tag):]
 }
@@ -207,12 +207,12 @@ func (s *Splitter) splitAssumed(text string) (thought, rest string) {
 // awaitBareEnd returns what is said in a text that had no opening tag. If a bare closing tag ends thinking,
 // everything before it was thinking.
 func (s *Splitter) awaitBareEnd(text string, said *strings.Builder, p *Parts) string {
-	text, s.held = s.held+text, ""
+	text, s.heldBack = s.heldBack+text, ""
 	at, tag, certain := s.findBareEnd(text, said)
 	if !certain {
 		return s.holdFrom(text, at)
 	}
-	p.Thinking, p.Thought, s.bare = true, text[:at], true
+	p.Thinking, p.Thought, s.startedBare = true, text[:at], true
 	rest := text[at+len(tag):]
 	if s.endAt(tag); s.state == splitHarmony {
 		thought, final := s.splitHarmony(rest)
@@ -226,7 +226,7 @@ func (s *Splitter) awaitBareEnd(text string, said *strings.Builder, p *Parts) st
 // the tag. If certain is false, that depends on what follows; at is -1 if there is no such tag. before is the
 // text before this one.
 func (s *Splitter) findBareEnd(text string, before *strings.Builder) (at int, tag string, certain bool) {
-	for from := 0; s.spoken <= maxSpoken; from = at + len(tag) {
+	for from := 0; s.spokenTags <= maxSpokenTags; from = at + len(tag) {
 		if at, tag = firstOf(text[from:], bareEnds()); at < 0 {
 			return at, "", false
 		}
@@ -235,13 +235,13 @@ func (s *Splitter) findBareEnd(text string, before *strings.Builder) (at int, ta
 		case endsThinking:
 			return at, tag, true
 		case endsAtEnd:
-			s.ends = true
+			s.endsIfLast = true
 			return at, tag, false
 		case mayEnd:
-			s.ends = false
+			s.endsIfLast = false
 			return at, tag, false
 		}
-		s.spoken++
+		s.spokenTags++
 	}
 	return -1, "", false
 }
@@ -252,7 +252,7 @@ func (s *Splitter) holdFrom(text string, at int) string {
 	if at < 0 {
 		return s.holdBack(text, bareEnds())
 	}
-	s.held = text[at:]
+	s.heldBack = text[at:]
 	return text[:at]
 }
 
@@ -260,7 +260,7 @@ func (s *Splitter) holdFrom(text string, at int) string {
 // back for the next piece.
 func (s *Splitter) holdBack(text string, tags []string) string {
 	keep := bytesToHold(text, tags)
-	s.held = text[len(text)-keep:]
+	s.heldBack = text[len(text)-keep:]
 	return text[:len(text)-keep]
 }
 
@@ -268,7 +268,7 @@ func (s *Splitter) holdBack(text string, tags []string) string {
 func (s *Splitter) endAt(tag string) {
 	s.state = splitAfter
 	if strings.HasSuffix(tag, finalChannel) {
-		s.state, s.harmony.where, s.harmony.reader = splitHarmony, inBody, forPeople
+		s.state, s.harmony.place, s.harmony.reader = splitHarmony, inBody, forPeople
 	}
 }
 
@@ -351,11 +351,11 @@ func bytesToHold(text string, tags []string) int {
 // Flush returns, at the end of the text, what Add has held back. called says that the model has called tools. It
 // says that thinking that was only assumed was said, unless the model has called tools.
 func (s *Splitter) Flush(called bool) (p Parts) {
-	held := s.held
-	s.held = ""
-	if at, tag := firstOf(held, bareEnds()); at == 0 && s.ends && (s.state == splitPlain || s.state == splitInside && s.assumed) {
+	held := s.heldBack
+	s.heldBack = ""
+	if at, tag := firstOf(held, bareEnds()); at == 0 && s.endsIfLast && (s.state == splitPlain || s.state == splitInside && s.assumed) {
 		p.Thinking, p.Said = s.state == splitPlain, strings.TrimLeft(held[len(tag):], whiteSpace)
-		s.state, s.bare = splitClosed, true
+		s.state, s.startedBare = splitClosed, true
 		return p
 	}
 	switch {

@@ -16,7 +16,7 @@ import (
 // fit returns a tool's schema and description in a form that the server accepts.
 func fit(s tools.Spec, f Form) (schema json.RawMessage, description string) {
 	schema, note := fitSchema(s.Schema)
-	return schema, fitDescription(s.Description, note, f.Described)
+	return schema, fitDescription(s.Description, note, f.MaxDescription)
 }
 
 // fitDescription returns a description followed by a note, in at most most characters; 0 means any number. If both
@@ -66,9 +66,9 @@ const (
 	maxObjects = 1000
 )
 
-// choices are the keywords that OpenAI and Anthropic refuse at the top of a schema, and $ref, whose target may
+// choiceKeywords are the keywords that OpenAI and Anthropic refuse at the top of a schema, and $ref, whose target may
 // contain one of them.
-func choices() []string { return []string{"anyOf", "oneOf", "allOf", "enum", "not", "$ref"} }
+func choiceKeywords() []string { return []string{"anyOf", "oneOf", "allOf", "enum", "not", "$ref"} }
 
 // fitSchema returns a schema that describes an object, has no choice between alternatives at its top, and
 // declares the items of each list. If the result says less than the original, note says in words which
@@ -88,9 +88,9 @@ func fitSchema(raw json.RawMessage) (fitted json.RawMessage, note string) {
 	if top["type"] != "object" {
 		top["type"], changed = "object", true
 	}
-	if slices.ContainsFunc(choices(), func(word string) bool { _, has := top[word]; return has }) {
+	if slices.ContainsFunc(choiceKeywords(), func(word string) bool { _, has := top[word]; return has }) {
 		note = requiredTogether(top)
-		top, changed = flatten(top), true
+		top, changed = mergeAlternatives(top), true
 	}
 	if !changed {
 		return raw, ""
@@ -128,12 +128,12 @@ func fillLists(v any, depth int) (changed bool) {
 	return changed
 }
 
-// flatten returns the schema of one object that allows everything that the alternatives of another schema
+// mergeAlternatives returns the schema of one object that allows everything that the alternatives of another schema
 // allow, and more: it has the properties of all of them, and requires those that each of them requires.
-func flatten(top map[string]any) map[string]any {
+func mergeAlternatives(top map[string]any) map[string]any {
 	flat := map[string]any{}
 	for word, v := range top {
-		if !slices.Contains(choices(), word) {
+		if !slices.Contains(choiceKeywords(), word) {
 			flat[word] = v
 		}
 	}
@@ -217,8 +217,8 @@ func (o object) addAll(other object) {
 	}
 }
 
-// maxEither is how many schemas one property may have; with more, it may be anything.
-const maxEither = 10
+// maxAlternatives is how many schemas one property may have; with more, it may be anything.
+const maxAlternatives = 10
 
 // merged returns one schema for each property. A property may be anything if its schema refers to an
 // alternative that is no longer there.
@@ -228,13 +228,13 @@ func (o object) merged() map[string]any {
 		switch {
 		case len(schemas) == 1:
 			all[name] = schemas[0]
-		case len(schemas) > maxEither:
+		case len(schemas) > maxAlternatives:
 			all[name] = map[string]any{}
 		default:
 			all[name] = map[string]any{"anyOf": schemas}
 		}
 		raw, err := plainjson.Marshal(all[name])
-		if err != nil || slices.ContainsFunc(choices(), func(word string) bool { return bytes.Contains(raw, []byte(`"$ref":"#/`+word)) }) {
+		if err != nil || slices.ContainsFunc(choiceKeywords(), func(word string) bool { return bytes.Contains(raw, []byte(`"$ref":"#/`+word)) }) {
 			all[name] = map[string]any{}
 		}
 	}

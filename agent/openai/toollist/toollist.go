@@ -19,10 +19,10 @@ import (
 )
 
 const (
-	// maxKept limits how many lists a Writer keeps: different agents and conversations have different tools.
-	maxKept = 8
-	// DefaultMost is the most tools that most servers accept.
-	DefaultMost = 128
+	// maxKeptLists limits how many lists a Writer keeps: different agents and conversations have different tools.
+	maxKeptLists = 8
+	// DefaultMaxTools is the most tools that most servers accept.
+	DefaultMaxTools = 128
 	// maxReported limits how many tools a Writer remembers to have reported.
 	maxReported = 4096
 )
@@ -32,23 +32,23 @@ type Form struct {
 	// Flat selects the form of OpenAI's Responses API, in which a function's name and schema are in the tool
 	// itself.
 	Flat bool
-	// Described is how many characters a description may have; 0 means any number.
-	Described int
-	// Most is how many tools the server accepts; 0 means DefaultMost.
-	Most int
+	// MaxDescription is how many characters a description may have; 0 means any number.
+	MaxDescription int
+	// MaxTools is how many tools the server accepts; 0 means DefaultMaxTools.
+	MaxTools int
 }
 
 // A List is a list of tools as written in a request. Nobody may change it.
 type List struct {
-	JSON  []byte       // nil if there are none
-	Sent  []tools.Spec // the tools in the list, in order
-	Left  []Left       // the tools that are not in the list, by name
-	specs []tools.Spec // all tools for which the list was made
-	form  Form
+	JSON    []byte       // nil if there are none
+	Sent    []tools.Spec // the tools in the list, in order
+	LeftOut []LeftOut    // the tools that are not in the list, by name
+	specs   []tools.Spec // all tools for which the list was made
+	form    Form
 }
 
-// A Left is a tool that is left out of a list.
-type Left struct {
+// A LeftOut is a tool that is left out of a list.
+type LeftOut struct {
 	Name string
 	Why  string // in a few words
 }
@@ -57,10 +57,10 @@ type Left struct {
 // before, and in a short conversation the list is the largest part of a request. A Writer is safe for
 // concurrent use. The zero Writer is ready to use.
 type Writer struct {
-	mu       sync.Mutex
-	kept     []*List // most recently used last
-	refused  []refusal
-	reported map[Left]bool // tools that List has already returned as newly left out
+	mu          sync.Mutex
+	recentLists []*List // most recently used last
+	refused     []refusal
+	reported    map[LeftOut]bool // tools that List has already returned as newly left out
 }
 
 // A refusal is a tool that the server refuses.
@@ -91,25 +91,25 @@ type (
 
 // List returns a list of tools in the server's form. newly are the tools that are left out of it and were not
 // left out of any list before.
-func (w *Writer) List(specs []tools.Spec, f Form) (l *List, newly []Left, err error) {
+func (w *Writer) List(specs []tools.Spec, f Form) (l *List, newly []LeftOut, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for i, l := range w.kept {
+	for i, l := range w.recentLists {
 		if l.form == f && slices.EqualFunc(l.specs, specs, looksLike) {
-			w.kept = append(slices.Delete(w.kept, i, i+1), l)
+			w.recentLists = append(slices.Delete(w.recentLists, i, i+1), l)
 			return l, nil, nil
 		}
 	}
 	l = &List{specs: slices.Clone(specs), form: f}
-	l.Sent, l.Left = w.selectTools(specs, f)
+	l.Sent, l.LeftOut = w.selectTools(specs, f)
 	if l.JSON, err = encode(l.Sent, f); err != nil {
 		return nil, nil, fmt.Errorf("encode the tools: %w", err)
 	}
-	if len(w.kept) == maxKept {
-		w.kept = slices.Delete(w.kept, 0, 1)
+	if len(w.recentLists) == maxKeptLists {
+		w.recentLists = slices.Delete(w.recentLists, 0, 1)
 	}
-	w.kept = append(w.kept, l)
-	for _, one := range l.Left {
+	w.recentLists = append(w.recentLists, l)
+	for _, one := range l.LeftOut {
 		if !w.reported[one] {
 			newly = append(newly, one)
 		}
@@ -120,9 +120,9 @@ func (w *Writer) List(specs []tools.Spec, f Form) (l *List, newly []Left, err er
 
 // rememberReported remembers which tools were reported as left out. It forgets all of them rather than grow
 // with each change of a server's tools.
-func (w *Writer) rememberReported(newly []Left) {
+func (w *Writer) rememberReported(newly []LeftOut) {
 	if w.reported == nil || len(w.reported) > maxReported {
-		w.reported = map[Left]bool{}
+		w.reported = map[LeftOut]bool{}
 	}
 	for _, one := range newly {
 		w.reported[one] = true
@@ -138,7 +138,7 @@ func (w *Writer) Refuse(spec tools.Spec, why string) bool {
 		return false
 	}
 	w.refused = append(w.refused, refusal{spec, why})
-	w.kept = nil
+	w.recentLists = nil
 	return true
 }
 
@@ -149,22 +149,22 @@ func (w *Writer) Readmit(specs []tools.Spec) {
 	w.refused = slices.DeleteFunc(w.refused, func(r refusal) bool {
 		return slices.ContainsFunc(specs, func(s tools.Spec) bool { return looksLike(r.spec, s) })
 	})
-	w.kept = nil
+	w.recentLists = nil
 }
 
 // Left returns the tools that are left out of the recently used lists, by name. It doesn't return a tool that
 // has changed since and is in a more recently used list.
-func (w *Writer) Left() (all []Left) {
+func (w *Writer) Left() (all []LeftOut) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for i, l := range w.kept {
-		for _, one := range l.Left {
-			if !slices.Contains(all, one) && !slices.ContainsFunc(w.kept[i+1:], func(later *List) bool { return later.readmits(l, one.Name) }) {
+	for i, l := range w.recentLists {
+		for _, one := range l.LeftOut {
+			if !slices.Contains(all, one) && !slices.ContainsFunc(w.recentLists[i+1:], func(later *List) bool { return later.readmits(l, one.Name) }) {
 				all = append(all, one)
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b Left) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(all, func(a, b LeftOut) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
 
@@ -186,11 +186,11 @@ func (w *Writer) refusal(spec tools.Spec) string {
 
 // selectTools returns the tools to send, in order, and those to leave out: the tools that the server has refused,
 // and those beyond its maximum. The program's own tools come before those of MCP servers and skills.
-func (w *Writer) selectTools(specs []tools.Spec, f Form) (sent []tools.Spec, left []Left) {
+func (w *Writer) selectTools(specs []tools.Spec, f Form) (sent []tools.Spec, left []LeftOut) {
 	own := 0
 	for _, s := range specs {
 		if why := w.refusal(s); why != "" {
-			left = append(left, Left{s.Name, why})
+			left = append(left, LeftOut{s.Name, why})
 			continue
 		}
 		sent = append(sent, s)
@@ -198,9 +198,9 @@ func (w *Writer) selectTools(specs []tools.Spec, f Form) (sent []tools.Spec, lef
 			own++
 		}
 	}
-	most := f.Most
+	most := f.MaxTools
 	if most == 0 {
-		most = DefaultMost
+		most = DefaultMaxTools
 	}
 	if len(sent) <= most {
 		return sent, left
@@ -210,10 +210,10 @@ func (w *Writer) selectTools(specs []tools.Spec, f Form) (sent []tools.Spec, lef
 		if room[isForeign(s)]--; room[isForeign(s)] >= 0 {
 			return false
 		}
-		left = append(left, Left{s.Name, fmt.Sprintf("the model's server accepts at most %d tools", most)})
+		left = append(left, LeftOut{s.Name, fmt.Sprintf("the model's server accepts at most %d tools", most)})
 		return true
 	})
-	slices.SortFunc(left, func(a, b Left) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(left, func(a, b LeftOut) int { return strings.Compare(a.Name, b.Name) })
 	return sent, left
 }
 

@@ -13,7 +13,7 @@ import (
 	"parley/tools"
 )
 
-func specs(names ...string) []tools.Spec {
+func namedSpecs(names ...string) []tools.Spec {
 	var all []tools.Spec
 	for _, n := range names {
 		all = append(all, tools.Spec{Name: n, Description: "does <" + n + ">", Schema: json.RawMessage(`{"type":"object","title":"` + n + `","properties":{}}`)})
@@ -21,8 +21,8 @@ func specs(names ...string) []tools.Spec {
 	return all
 }
 
-// written is a list in JSON.
-func written(w *toollist.Writer, all []tools.Spec, f toollist.Form) (string, error) {
+// writtenList returns a list as JSON.
+func writtenList(w *toollist.Writer, all []tools.Spec, f toollist.Form) (string, error) {
 	l, _, err := w.List(all, f)
 	if err != nil {
 		return "", err
@@ -30,7 +30,7 @@ func written(w *toollist.Writer, all []tools.Spec, f toollist.Form) (string, err
 	return string(l.JSON), nil
 }
 
-func TestEachListIsWrittenAsItIs(t *testing.T) {
+func TestEachListIsWrittenCorrectly(t *testing.T) {
 	var w toollist.Writer
 	want := func(list []tools.Spec) string {
 		var all []string
@@ -41,10 +41,10 @@ func TestEachListIsWrittenAsItIs(t *testing.T) {
 	}
 	var all sync.WaitGroup
 	for n := range 20 { // more than are kept
-		list := specs("a", fmt.Sprint("b", n))
+		list := namedSpecs("a", fmt.Sprint("b", n))
 		all.Go(func() {
 			for range 20 {
-				if got, err := written(&w, list, toollist.Form{}); err != nil || got != want(list) {
+				if got, err := writtenList(&w, list, toollist.Form{}); err != nil || got != want(list) {
 					t.Errorf("it wrote %s, %v", got, err)
 				}
 			}
@@ -52,8 +52,8 @@ func TestEachListIsWrittenAsItIs(t *testing.T) {
 	}
 	all.Wait()
 
-	list := specs("a", "b")
-	before, err := written(&w, list, toollist.Form{})
+	list := namedSpecs("a", "b")
+	before, err := writtenList(&w, list, toollist.Form{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,29 +63,29 @@ func TestEachListIsWrittenAsItIs(t *testing.T) {
 		func(s *tools.Spec) { s.Schema = json.RawMessage(`{"type":"object","properties":{}}`) },
 	} {
 		change(&list[1])
-		if got, err := written(&w, list, toollist.Form{}); err != nil || got != want(list) {
+		if got, err := writtenList(&w, list, toollist.Form{}); err != nil || got != want(list) {
 			t.Errorf("after a change it wrote %s, %v", got, err)
 		}
 	}
-	if before != want(specs("a", "b")) {
+	if before != want(namedSpecs("a", "b")) {
 		t.Errorf("what was written before has become %s", before)
 	}
-	if got, err := written(&w, []tools.Spec{{Name: "bare"}}, toollist.Form{}); err != nil || got != `[{"type":"function","function":{"name":"bare","parameters":{"type":"object","properties":{}}}}]` {
+	if got, err := writtenList(&w, []tools.Spec{{Name: "bare"}}, toollist.Form{}); err != nil || got != `[{"type":"function","function":{"name":"bare","parameters":{"type":"object","properties":{}}}}]` {
 		t.Errorf("a tool without a schema is %s, %v", got, err)
 	}
-	if got, err := written(&w, []tools.Spec{{Name: "bare"}}, toollist.Form{Flat: true}); err != nil || got != `[{"type":"function","name":"bare","parameters":{"type":"object","properties":{}},"strict":false}]` {
+	if got, err := writtenList(&w, []tools.Spec{{Name: "bare"}}, toollist.Form{Flat: true}); err != nil || got != `[{"type":"function","name":"bare","parameters":{"type":"object","properties":{}},"strict":false}]` {
 		t.Errorf("in the flat form it is %s, %v", got, err)
 	}
-	if _, err := written(&w, []tools.Spec{{Name: "broken", Schema: json.RawMessage("{")}}, toollist.Form{}); err == nil {
+	if _, err := writtenList(&w, []tools.Spec{{Name: "broken", Schema: json.RawMessage("{")}}, toollist.Form{}); err == nil {
 		t.Error("a schema that is no JSON is written")
 	}
 }
 
-// A tool that the server has refused is left out as long as it looks the same.
+// A tool that the server has refused is left out as long as it doesn't change.
 func TestARefusedToolIsLeftOut(t *testing.T) {
 	var w toollist.Writer
-	list := specs("a", "b", "c")
-	names := func(f toollist.Form) (sent []string, left, newly []toollist.Left) {
+	list := namedSpecs("a", "b", "c")
+	names := func(f toollist.Form) (sent []string, left, newly []toollist.LeftOut) {
 		l, newly, err := w.List(list, f)
 		if err != nil {
 			t.Fatal(err)
@@ -93,7 +93,7 @@ func TestARefusedToolIsLeftOut(t *testing.T) {
 		for _, s := range l.Sent {
 			sent = append(sent, s.Name)
 		}
-		return sent, l.Left, newly
+		return sent, l.LeftOut, newly
 	}
 	names(toollist.Form{})
 	if !w.Refuse(list[1], "no") || w.Refuse(list[1], "no") {
@@ -124,11 +124,11 @@ func TestARefusedToolIsLeftOut(t *testing.T) {
 	}
 }
 
-// What is left out is what the lists lack that are used now, and not what any list ever lacked.
-func TestLeftIsWhatListsLackNow(t *testing.T) {
+// Left returns the tools that are missing in the current lists, and not all that ever were.
+func TestLeftReturnsTheCurrentlyMissingTools(t *testing.T) {
 	var w toollist.Writer
 	for i := range 20 {
-		if _, newly, err := w.List(specs(fmt.Sprint("s__a", i), fmt.Sprint("s__b", i)), toollist.Form{Most: 1}); err != nil || len(newly) != 1 {
+		if _, newly, err := w.List(namedSpecs(fmt.Sprint("s__a", i), fmt.Sprint("s__b", i)), toollist.Form{MaxTools: 1}); err != nil || len(newly) != 1 {
 			t.Fatalf("newly left out are %v (%v)", newly, err)
 		}
 	}
@@ -137,7 +137,7 @@ func TestLeftIsWhatListsLackNow(t *testing.T) {
 	}
 }
 
-// Where there are more tools than the server takes, the program's own stay, and others by name.
+// If there are more tools than the server accepts, the program's own stay, and then others by name.
 func TestTooManyTools(t *testing.T) {
 	var names []string
 	for i := range 150 {
@@ -147,7 +147,7 @@ func TestTooManyTools(t *testing.T) {
 	slices.Sort(names)
 	for _, c := range []struct{ most, want int }{{0, 128}, {200, 153}, {10, 10}, {1, 1}} {
 		var w toollist.Writer
-		l, newly, err := w.List(specs(names...), toollist.Form{Most: c.most})
+		l, newly, err := w.List(namedSpecs(names...), toollist.Form{MaxTools: c.most})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -155,8 +155,8 @@ func TestTooManyTools(t *testing.T) {
 		for _, s := range l.Sent {
 			sent = append(sent, s.Name)
 		}
-		if len(sent) != c.want || len(sent)+len(l.Left) != len(names) || len(newly) != len(l.Left) || !slices.IsSorted(sent) || !slices.Contains(sent, "read_file") {
-			t.Errorf("of at most %d the list has %d: %v, and %d are left out", c.most, len(sent), sent, len(l.Left))
+		if len(sent) != c.want || len(sent)+len(l.LeftOut) != len(names) || len(newly) != len(l.LeftOut) || !slices.IsSorted(sent) || !slices.Contains(sent, "read_file") {
+			t.Errorf("of at most %d the list has %d: %v, and %d are left out", c.most, len(sent), sent, len(l.LeftOut))
 		}
 		if c.want > 1 && !slices.Contains(sent, "write_file") || c.want > 2 && !slices.Contains(sent, "server__t000") {
 			t.Errorf("of at most %d the list has %v", c.most, sent)
@@ -164,11 +164,11 @@ func TestTooManyTools(t *testing.T) {
 	}
 }
 
-// fitted is how a tool stands in a list.
-func fitted(t *testing.T, s tools.Spec, f toollist.Form) (description, schema string) {
+// fittedTool returns a tool's description and schema in a list.
+func fittedTool(t *testing.T, s tools.Spec, f toollist.Form) (description, schema string) {
 	t.Helper()
 	var w toollist.Writer
-	raw, err := written(&w, []tools.Spec{s}, f)
+	raw, err := writtenList(&w, []tools.Spec{s}, f)
 	var all []struct {
 		Function struct {
 			Description string
@@ -190,24 +190,24 @@ func TestALongDescriptionIsCut(t *testing.T) {
 		"one":    strings.Repeat("x", 3000),
 		"emojis": strings.Repeat("🐙", 2000),
 	} {
-		got, _ := fitted(t, tools.Spec{Name: "a", Description: text}, toollist.Form{Described: 1024})
+		got, _ := fittedTool(t, tools.Spec{Name: "a", Description: text}, toollist.Form{MaxDescription: 1024})
 		if n := len(utf16.Encode([]rune(got))); n > 1024 || n < 900 || !strings.HasSuffix(got, " more characters are left out]") {
 			t.Errorf("%s: it has %d characters: %q", name, n, got)
 		}
 	}
-	if got, _ := fitted(t, tools.Spec{Name: "a", Description: strings.Repeat("y", 1024)}, toollist.Form{Described: 1024}); len(got) != 1024 || strings.Contains(got, "left out") {
+	if got, _ := fittedTool(t, tools.Spec{Name: "a", Description: strings.Repeat("y", 1024)}, toollist.Form{MaxDescription: 1024}); len(got) != 1024 || strings.Contains(got, "left out") {
 		t.Errorf("what fits has become %q", got)
 	}
-	if got, _ := fitted(t, tools.Spec{Name: "a", Description: strings.Repeat("y", 9000)}, toollist.Form{}); len(got) != 9000 {
+	if got, _ := fittedTool(t, tools.Spec{Name: "a", Description: strings.Repeat("y", 9000)}, toollist.Form{}); len(got) != 9000 {
 		t.Errorf("without a bound %d characters are left", len(got))
 	}
 	choice := tools.Spec{Name: "a", Description: strings.Repeat("y ", 9000), Schema: json.RawMessage(`{"type":"object","anyOf":[{"required":["a"]},{"required":["b"]}]}`)}
-	if got, _ := fitted(t, choice, toollist.Form{Described: 1024}); len(got) > 1024 || !strings.HasSuffix(got, "one of these sets of arguments: a; b.") {
+	if got, _ := fittedTool(t, choice, toollist.Form{MaxDescription: 1024}); len(got) > 1024 || !strings.HasSuffix(got, "one of these sets of arguments: a; b.") {
 		t.Errorf("what the schema no longer says is lost: %q", got)
 	}
 }
 
-// Schemas that OpenAI or Anthropic refuse are written in another way, which allows the same and more.
+// Schemas that OpenAI or Anthropic refuse are written in another way, which allows at least the same.
 func TestSchemasAreFitted(t *testing.T) {
 	for name, c := range map[string]struct{ schema, want, note string }{
 		"as it is":      {`{"type":"object", "properties":{"a":{"anyOf":[{"type":"string"},{"type":"null"}]}},"required":["a"]}`, "", ""},
@@ -244,7 +244,7 @@ func TestSchemasAreFitted(t *testing.T) {
 			`{"$defs":{"a":{"allOf":[{"$ref":"#/$defs/a"},{"$ref":"#/$defs/a"}],"properties":{"x":{}}}},"properties":{"x":{}},"type":"object"}`, "",
 		},
 	} {
-		description, schema := fitted(t, tools.Spec{Name: "a", Schema: json.RawMessage(c.schema)}, toollist.Form{})
+		description, schema := fittedTool(t, tools.Spec{Name: "a", Schema: json.RawMessage(c.schema)}, toollist.Form{})
 		if c.want == "" {
 			c.want = strings.ReplaceAll(c.schema, ", ", ",")
 		}
@@ -257,7 +257,7 @@ func TestSchemasAreFitted(t *testing.T) {
 	}
 }
 
-// FuzzFit: whatever a schema is, what is made of it is JSON of an object without choices at its top.
+// FuzzFit checks that any schema becomes the JSON of an object without choices at its top.
 func FuzzFit(f *testing.F) {
 	f.Add(`{"type":"object","anyOf":[{"required":["a"]},{"$ref":"#/$defs/x"}],"$defs":{"x":{"oneOf":[{"properties":{"a":1}}]}}}`)
 	f.Add(`{"properties":[],"required":{},"allOf":3,"items":[1]}`)
@@ -266,7 +266,7 @@ func FuzzFit(f *testing.F) {
 		if !json.Valid([]byte(schema)) {
 			return
 		}
-		_, got := fitted(t, tools.Spec{Name: "a", Schema: json.RawMessage(schema)}, toollist.Form{})
+		_, got := fittedTool(t, tools.Spec{Name: "a", Schema: json.RawMessage(schema)}, toollist.Form{})
 		var was, is map[string]any
 		if json.Unmarshal([]byte(schema), &was) != nil || was == nil {
 			return

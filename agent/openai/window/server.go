@@ -15,8 +15,8 @@ import (
 	"parley/tools/plainjson"
 )
 
-// maxRead limits how many bytes of a server's answer are read.
-const maxRead = 16 << 20
+// maxResponse limits how many bytes of a server's answer are read.
+const maxResponse = 16 << 20
 
 // ollamaDefault is the size of the window with which Ollama loads a model unless it is told otherwise.
 const ollamaDefault = 4096
@@ -112,9 +112,9 @@ func (f *Finder) askOllama(ctx context.Context) Size {
 	f.mu.Lock()
 	f.ollama = true
 	f.mu.Unlock()
-	asks := f.Asks && f.Configured > 0
+	asks := f.RequestsSetWindow && f.Configured > 0
 	for _, m := range running.Models {
-		if !asks && (sameModel(m.Name, f.Model) || sameModel(m.Model, f.Model)) && m.Context >= Least {
+		if !asks && (sameModel(m.Name, f.Model) || sameModel(m.Model, f.Model)) && m.Context >= MinWindow {
 			return Size{int(m.Context), Loaded}
 		}
 	}
@@ -131,7 +131,7 @@ func (f *Finder) askOllama(ctx context.Context) Size {
 	}
 	for line := range strings.Lines(shown.Parameters) {
 		if words := strings.Fields(line); len(words) == 2 && words[0] == "num_ctx" && !asks {
-			if n, err := strconv.Atoi(words[1]); err == nil && n >= Least {
+			if n, err := strconv.Atoi(words[1]); err == nil && n >= MinWindow {
 				will.Tokens = n
 			}
 		}
@@ -234,7 +234,7 @@ func (f *Finder) do(req *http.Request, into any) error {
 	case resp.StatusCode != http.StatusOK:
 		return nil
 	}
-	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxRead))
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxResponse))
 	if err != nil {
 		return err
 	}

@@ -41,21 +41,21 @@ type Size struct {
 	Source Source
 }
 
-// Least is smaller than the window of any useful model. A smaller number can't be the size of a window.
-const Least = 512
+// MinWindow is smaller than the window of any useful model. A smaller number can't be the size of a window.
+const MinWindow = 512
 
 // assumedWindow is the size that is assumed for a local server that doesn't report one. Local models are small, and
 // some local servers silently drop what doesn't fit.
 const assumedWindow = 32_768
 
-// fewTokens is a size below which instructions and tools leave little room for a conversation.
-const fewTokens = 16_384
+// smallWindow is a size below which instructions and tools leave little room for a conversation.
+const smallWindow = 16_384
 
 // How long a Finder waits.
 const (
-	answerTimeout = 3 * time.Second  // for a server's answer, before a request is sent
-	askAgain      = 30 * time.Second // before a server that did not answer is asked again
-	loadedStay    = 5 * time.Minute  // how long Ollama is assumed to keep a model loaded
+	answerTimeout     = 3 * time.Second  // for a server's answer, before a request is sent
+	retryAfter        = 30 * time.Second // before a server that did not answer is asked again
+	ollamaKeepsLoaded = 5 * time.Minute  // how long Ollama is assumed to keep a model loaded
 )
 
 // A Finder finds out the window of one model, and remembers it.
@@ -65,21 +65,21 @@ type Finder struct {
 	Header     http.Header // sent with each request
 	Model      string
 	Configured int // the configured size; 0 if there is none
-	// Asks reports that each request to Ollama asks for the configured size, as its own protocol allows.
-	Asks bool
-	Log  *slog.Logger // gets a record of each new size
+	// RequestsSetWindow reports that each request to Ollama asks for the configured size, as its own protocol allows.
+	RequestsSetWindow bool
+	Log               *slog.Logger // gets a record of each new size
 
-	// asking is held while the server is asked.
-	asking sync.Mutex
+	// askMu is held while the server is asked.
+	askMu sync.Mutex
 
 	mu      sync.Mutex
 	found   Size // from the server, from the table, or assumed
 	refused int  // the smallest size that refusals have stated; 0 if none has
-	// due is when to ask the server again.
-	due     time.Time
-	looked  bool // the server was asked at least once
-	ollama  bool // the server is Ollama
-	settled bool // asking again is pointless
+	// dueAt is when to ask the server again.
+	dueAt    time.Time
+	wasAsked bool // the server was asked at least once
+	ollama   bool // the server is Ollama
+	isFinal  bool // asking again is pointless
 }
 
 // Known returns the size that is known so far: the smallest of the configured size, the server's, and those that
@@ -106,7 +106,7 @@ func (f *Finder) IsOllama() bool {
 
 // Learn records the size that the server stated when it refused a request. It ignores a size below Least.
 func (f *Finder) Learn(tokens int) {
-	if tokens < Least {
+	if tokens < MinWindow {
 		return
 	}
 	f.mu.Lock()
@@ -124,12 +124,12 @@ func (f *Finder) Learn(tokens int) {
 // caller is asking at the moment, it waits for that. It takes at most a few seconds: a server that doesn't
 // answer is asked again later, by Answered.
 func (f *Finder) Find(ctx context.Context) Size {
-	if f.hasLooked() {
+	if f.hasAsked() {
 		return f.Known()
 	}
-	f.asking.Lock()
-	defer f.asking.Unlock()
-	if f.hasLooked() {
+	f.askMu.Lock()
+	defer f.askMu.Unlock()
+	if f.hasAsked() {
 		return f.Known()
 	}
 	return f.findIfDue(ctx)
@@ -140,10 +140,10 @@ func (f *Finder) findIfDue(ctx context.Context) Size {
 	if !f.isDue() {
 		return f.Known()
 	}
-	before, first := f.Known(), !f.hasLooked()
+	before, first := f.Known(), !f.hasAsked()
 	f.find(ctx)
 	now := f.Known()
-	if first && f.hasLooked() || now != before {
+	if first && f.hasAsked() || now != before {
 		f.report(now)
 	}
 	return now
@@ -155,28 +155,28 @@ func (f *Finder) findIfDue(ctx context.Context) Size {
 func (f *Finder) Answered(ctx context.Context) {
 	f.mu.Lock()
 	if f.found.Source == ToBeLoaded {
-		f.due = time.Time{}
+		f.dueAt = time.Time{}
 	}
 	f.mu.Unlock()
-	if !f.hasLooked() || !f.isDue() || !f.asking.TryLock() { // no answer waits for another caller that is asking
+	if !f.hasAsked() || !f.isDue() || !f.askMu.TryLock() { // no answer waits for another caller that is asking
 		return
 	}
-	defer f.asking.Unlock()
+	defer f.askMu.Unlock()
 	f.findIfDue(ctx)
 }
 
-// hasLooked reports whether the server has been asked at least once.
-func (f *Finder) hasLooked() bool {
+// hasAsked reports whether the server has been asked at least once.
+func (f *Finder) hasAsked() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.looked
+	return f.wasAsked
 }
 
 // isDue reports whether it is time to ask the server.
 func (f *Finder) isDue() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return !f.settled && !time.Now().Before(f.due)
+	return !f.isFinal && !time.Now().Before(f.dueAt)
 }
 
 // find finds out the size and records it, along with the time at which to ask again.
@@ -191,11 +191,11 @@ func (f *Finder) find(ctx context.Context) {
 	switch {
 	case !answered && ctx.Err() != nil: // nobody is waiting any longer, and nothing was found out
 	case !answered:
-		f.record(f.fallback(), askAgain)
+		f.record(f.fallback(), retryAfter)
 	case found.Tokens == 0:
 		f.record(f.fallback(), 0)
 	case found.Source == Loaded || found.Source == ToBeLoaded:
-		f.record(found, loadedStay)
+		f.record(found, ollamaKeepsLoaded)
 	default:
 		f.record(found, 0)
 	}
@@ -220,7 +220,7 @@ func (f *Finder) fallback() Size {
 func (f *Finder) record(found Size, again time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.found, f.looked, f.settled, f.due = found, true, again == 0, time.Now().Add(again)
+	f.found, f.wasAsked, f.isFinal, f.dueAt = found, true, again == 0, time.Now().Add(again)
 }
 
 // report logs the size for the operator.
@@ -232,7 +232,7 @@ func (f *Finder) report(found Size) {
 	switch {
 	case found.Tokens == 0:
 		f.Log.Info("the model's server does not say how large its window is; set window beside the model's name if you know it", slog.String("model", f.Model))
-	case (found.Source == Loaded || found.Source == ToBeLoaded) && found.Tokens < fewTokens:
+	case (found.Source == Loaded || found.Source == ToBeLoaded) && found.Tokens < smallWindow:
 		f.Log.Warn("Ollama reads little of a conversation at once; set window beside the model's name, and each request asks for that", known...)
 	case found.Source == Assumed:
 		f.Log.Warn("the model's server does not say how large its window is; set window beside the model's name", known...)
@@ -245,7 +245,7 @@ func (f *Finder) report(found Size) {
 
 // least returns the smallest of the known sizes; the zero Size if none is known.
 func least(all ...Size) Size {
-	all = slices.DeleteFunc(all, func(f Size) bool { return f.Tokens < Least })
+	all = slices.DeleteFunc(all, func(f Size) bool { return f.Tokens < MinWindow })
 	if len(all) == 0 {
 		return Size{}
 	}

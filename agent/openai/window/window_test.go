@@ -14,21 +14,21 @@ import (
 	"parley/agent/openai/window"
 )
 
-// A server answers with what it has for a path, and else that it does not know it.
-type server struct {
-	mu    sync.Mutex
-	pages map[string]string
-	down  bool
-	asked int
+// A fakeServer answers with its page for a path, and with 404 for other paths.
+type fakeServer struct {
+	mu     sync.Mutex
+	pages  map[string]string
+	isDown bool
+	asked  int
 }
 
-func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *fakeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asked++
 	page, ok := s.pages[r.URL.Path]
 	switch {
-	case s.down:
+	case s.isDown:
 		w.WriteHeader(http.StatusServiceUnavailable)
 	case !ok || r.Header.Get("Authorization") != "Bearer k":
 		http.NotFound(w, r)
@@ -44,20 +44,20 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (s *server) set(change func()) {
+func (s *fakeServer) set(change func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	change()
 }
 
-func finder(t *testing.T, s *server, configured int) *window.Finder {
+func newFinder(t *testing.T, s *fakeServer, configured int) *window.Finder {
 	t.Helper()
 	h := httptest.NewServer(s)
 	t.Cleanup(h.Close)
 	return &window.Finder{HTTP: h.Client(), BaseURL: h.URL + "/v1", Header: http.Header{"Authorization": {"Bearer k"}}, Model: "m", Configured: configured}
 }
 
-func TestTheServerSaysHowLargeTheWindowIs(t *testing.T) {
+func TestWindowSizesOfServers(t *testing.T) {
 	cases := map[string]struct {
 		pages      map[string]string
 		configured int
@@ -87,8 +87,8 @@ func TestTheServerSaysHowLargeTheWindowIs(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			s := &server{pages: tc.pages}
-			f := finder(t, s, tc.configured)
+			s := &fakeServer{pages: tc.pages}
+			f := newFinder(t, s, tc.configured)
 			if got := f.Find(t.Context()); got != tc.want {
 				t.Errorf("found %+v, want %+v", got, tc.want)
 			}
@@ -100,11 +100,11 @@ func TestTheServerSaysHowLargeTheWindowIs(t *testing.T) {
 	}
 }
 
-// Ollama cuts a longer request without a word, so what counts is what the model was loaded
-// with: that is known once it has answered.
+// Ollama silently cuts a longer request, so the size with which the model was loaded counts. That is known after the
+// model has answered.
 func TestOllamaIsAskedAgainOnceTheModelIsLoaded(t *testing.T) {
-	s := &server{pages: map[string]string{"/api/ps": `{"models":[]}`, "/api/show": `{"model_info":{"llama.context_length":131072}}`}}
-	f := finder(t, s, 0)
+	s := &fakeServer{pages: map[string]string{"/api/ps": `{"models":[]}`, "/api/show": `{"model_info":{"llama.context_length":131072}}`}}
+	f := newFinder(t, s, 0)
 	if got := f.Find(t.Context()); got != (window.Size{Tokens: 4096, Source: window.ToBeLoaded}) {
 		t.Fatalf("before it is loaded: %+v", got)
 	}
@@ -115,9 +115,9 @@ func TestOllamaIsAskedAgainOnceTheModelIsLoaded(t *testing.T) {
 	}
 }
 
-func TestAServerThatIsAwayIsNoneWithoutAWindow(t *testing.T) {
-	s := &server{down: true}
-	f := finder(t, s, 0)
+func TestAnUnreachableServerIsAskedAgain(t *testing.T) {
+	s := &fakeServer{isDown: true}
+	f := newFinder(t, s, 0)
 	if got := f.Find(t.Context()); got.Source != window.Assumed {
 		t.Errorf("of a server that is away %+v is known", got)
 	}
@@ -134,10 +134,10 @@ func TestAServerThatIsAwayIsNoneWithoutAWindow(t *testing.T) {
 	}
 }
 
-// A server is asked once, whoever wants to know; a question that nobody waited for is none.
+// The server is asked once, for all callers; a request that was canceled doesn't count.
 func TestTheServerIsAskedOnce(t *testing.T) {
-	s := &server{pages: map[string]string{"/v1/models": `{"data":[{"id":"m","max_model_len":8192}]}`}}
-	f := finder(t, s, 0)
+	s := &fakeServer{pages: map[string]string{"/v1/models": `{"data":[{"id":"m","max_model_len":8192}]}`}}
+	f := newFinder(t, s, 0)
 	given, cancel := context.WithCancel(t.Context())
 	cancel()
 	if got := f.Find(given); got != (window.Size{}) {
@@ -152,7 +152,7 @@ func TestTheServerIsAskedOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	one := finder(t, s, 0)
+	one := newFinder(t, s, 0)
 	before := s.asked
 	one.Find(t.Context())
 	if five, once := before, s.asked-before; five != once {
@@ -160,8 +160,8 @@ func TestTheServerIsAskedOnce(t *testing.T) {
 	}
 }
 
-// What is published holds at the provider alone, and nobody has to be asked for it.
-func TestWhatIsPublishedHoldsAtTheProvider(t *testing.T) {
+// Published sizes apply only to the provider's own server, and no server has to be asked for them.
+func TestPublishedSizesApplyAtTheProvider(t *testing.T) {
 	for base, want := range map[string]map[string]int{
 		"https://api.openai.com/v1":                               {"gpt-5-mini": 272_000, "gpt-4": 8_192, "gpt-4o-mini": 128_000},
 		"https://acme.openai.azure.com/openai/v1":                 {"gpt-4.1": 1_047_576},
@@ -175,8 +175,8 @@ func TestWhatIsPublishedHoldsAtTheProvider(t *testing.T) {
 			}
 		}
 	}
-	s := &server{pages: map[string]string{"/v1/models": `{"data":[{"id":"gpt-4o"}]}`}}
-	f := finder(t, s, 0)
+	s := &fakeServer{pages: map[string]string{"/v1/models": `{"data":[{"id":"gpt-4o"}]}`}}
+	f := newFinder(t, s, 0)
 	f.Model = "gpt-4o"
 	if got := f.Find(t.Context()); got.Source != window.Assumed {
 		t.Errorf("of a local gpt-4o %+v is known", got)
@@ -190,31 +190,30 @@ func (n noNetwork) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, http.ErrServerClosed
 }
 
-// stuck is a server that takes requests, and says nothing until it is let go.
-type stuck struct {
-	asked chan struct{}
-	free  chan struct{}
+// A blockedTransport accepts requests, and doesn't answer until it is released.
+type blockedTransport struct {
+	asked   chan struct{}
+	release chan struct{}
 }
 
-func (s stuck) RoundTrip(r *http.Request) (*http.Response, error) {
+func (s blockedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	select {
 	case s.asked <- struct{}{}:
 	default:
 	}
 	select {
-	case <-s.free:
+	case <-s.release:
 	case <-r.Context().Done():
 	}
 	return nil, errors.New("no answer")
 }
 
-// A server that does not say how large the window is holds up one answer, and not those of
-// all conversations.
-func TestNoAnswerWaitsForWhatAnotherFindsOut(t *testing.T) {
-	f := finder(t, &server{pages: map[string]string{"/api/ps": `{"models":[]}`, "/api/show": `{"model_info":{"llama.context_length":131072}}`}}, 0)
+// A server that doesn't answer the question for the window delays one answer, and not those of all conversations.
+func TestAnswersDoNotWaitForAnotherLookUp(t *testing.T) {
+	f := newFinder(t, &fakeServer{pages: map[string]string{"/api/ps": `{"models":[]}`, "/api/show": `{"model_info":{"llama.context_length":131072}}`}}, 0)
 	f.Find(t.Context())
 	synctest.Test(t, func(t *testing.T) {
-		way := stuck{asked: make(chan struct{}, 1), free: make(chan struct{})}
+		way := blockedTransport{asked: make(chan struct{}, 1), release: make(chan struct{})}
 		f.HTTP = &http.Client{Transport: way}
 		first := make(chan struct{})
 		go func() {
@@ -223,7 +222,7 @@ func TestNoAnswerWaitsForWhatAnotherFindsOut(t *testing.T) {
 		}()
 		<-way.asked
 		f.Answered(t.Context()) // time stands still: it would wait for ever
-		close(way.free)
+		close(way.release)
 		<-first
 	})
 }

@@ -17,8 +17,8 @@ type CallIDs struct {
 	known map[string]string
 }
 
-// Of returns the id of a call in the request: the provider's, or else one made from ours.
-func (ids *CallIDs) Of(b llm.Block) string {
+// IDFor returns the id of a call in the request: the provider's, or else one made from ours.
+func (ids *CallIDs) IDFor(b llm.Block) string {
 	if known, ok := ids.known[b.Call]; ok && b.Call != "" {
 		return known
 	}

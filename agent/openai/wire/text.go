@@ -68,7 +68,7 @@ func isLowSurrogate(r rune) bool  { return r >= 0xdc00 && r < 0xe000 }
 // surrogateLead is the first byte of an encoded half, and of some characters.
 const surrogateLead = 0xed
 
-// encodeHalf returns the three bytes that encode a half; "" for 0.
+// encodeHalf returns the three bytes that encode one half of a surrogate pair; "" for 0.
 func encodeHalf(r rune) string {
 	if r == 0 {
 		return ""
@@ -85,19 +85,19 @@ func halfAt(text string) rune {
 }
 
 // A Joiner joins pieces of one text.
-type Joiner struct{ held rune } // the high surrogate at the end of the last piece
+type Joiner struct{ heldHalf rune } // the high surrogate at the end of the last piece
 
 // Add returns a piece in which halves are joined to characters. It holds back a high surrogate at the end, and
 // replaces a half without a partner by a replacement character.
 func (j *Joiner) Add(piece Text) string {
-	if j.held == 0 && strings.IndexByte(string(piece), surrogateLead) < 0 {
+	if j.heldHalf == 0 && strings.IndexByte(string(piece), surrogateLead) < 0 {
 		return string(piece)
 	}
 	if piece == "" {
 		return ""
 	}
-	text := encodeHalf(j.held) + string(piece)
-	j.held = 0
+	text := encodeHalf(j.heldHalf) + string(piece)
+	j.heldHalf = 0
 	var whole strings.Builder
 	for text != "" {
 		r := halfAt(text)
@@ -114,7 +114,7 @@ func (j *Joiner) Add(piece Text) string {
 			whole.WriteRune(utf16.DecodeRune(r, next))
 			text = text[len(encodeHalf(next)):]
 		case isHighSurrogate(r) && text == "":
-			j.held = r
+			j.heldHalf = r
 		default:
 			whole.WriteRune(utf8.RuneError)
 		}
@@ -125,9 +125,9 @@ func (j *Joiner) Add(piece Text) string {
 // Flush returns, at the end of the text, a replacement character for the half that Add has held back; "" if it holds
 // back none.
 func (j *Joiner) Flush() string {
-	if j.held == 0 {
+	if j.heldHalf == 0 {
 		return ""
 	}
-	j.held = 0
+	j.heldHalf = 0
 	return string(utf8.RuneError)
 }

@@ -26,9 +26,9 @@ type Usage struct {
 	// Cost is what some providers charge: a number of dollars, or an object with the total. In other providers'
 	// answers this field is a text or something else.
 	Cost json.RawMessage `json:"cost"`
-	// Own is "true" if OpenRouter used the account's own key for the provider behind it. Then that provider's
+	// OwnKey is "true" if OpenRouter used the account's own key for the provider behind it. Then that provider's
 	// charge is reported in addition to Cost.
-	Own     String `json:"is_byok"`
+	OwnKey  String `json:"is_byok"`
 	Charges *struct {
 		Upstream json.RawMessage `json:"upstream_inference_cost"`
 	} `json:"cost_details"`
@@ -146,7 +146,7 @@ func (u *Usage) cost() (micro int64, ok bool) {
 // upstreamCost returns what the provider behind OpenRouter charges the account directly, in dollars; false if
 // there is no such charge.
 func (u *Usage) upstreamCost() (float64, bool) {
-	if u.Own != "true" || u.Charges == nil {
+	if u.OwnKey != "true" || u.Charges == nil {
 		return 0, false
 	}
 	return parseNumber(u.Charges.Upstream)

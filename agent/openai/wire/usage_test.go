@@ -7,7 +7,7 @@ import (
 	"parley/agent/openai/wire"
 )
 
-// Servers write numbers of tokens as integers, and some as fractions or not at all.
+// Servers write numbers of tokens as integers, as fractions, or not at all.
 func TestNumbersOfTokensAreReadInAllForms(t *testing.T) {
 	for written, want := range map[string]int64{"12": 12, "12.0": 12, "1.2e1": 12, "null": 0, "9007199254740993": 1 << 53, "-3": 0, `"12"`: 12, `" 12.0 "`: 12, `""`: 0} {
 		var r wire.Usage
